@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * dd - Direct Deposit: the whole contract between dd.ko and its users.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _UAPI_LINUX_DD_H
+#define _UAPI_LINUX_DD_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/**
+ * DOC: overview
+ *
+ * One open of ``/dev/dd`` is a *context*. It belongs to the address space and
+ * the network namespace of its opener, and it ends when that address space
+ * ends, when its shared area is unmapped, or at the last close, whichever is
+ * first. Everything below is named by 32-bit ids that mean something in that
+ * context only. An id carries a tag, so that an id used after its object is
+ * gone is refused rather than taken for another object. No id is ever 0, and
+ * every id fits a positive int.
+ *
+ * A context shares one mapping with the kernel, the *area*: mmap() of
+ * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
+ * anything else is created. It is made of 128-byte units; note lists and
+ * connection cells live in it and are named by unit number. Either side
+ * treats what the other may write as hostile: the kernel reads a word once,
+ * validates the copy and uses that.
+ *
+ * Structures passed to ioctl() start with their own size, so that both sides
+ * can grow: bytes that the kernel does not know must be zero (else %E2BIG),
+ * bytes that the caller does not know read as zero. Unknown flags and nonzero
+ * reserved fields are refused with %EINVAL.
+ */
+
+/**
+ * DOC: errors
+ *
+ * ======================  ===================================================
+ * %EINVAL                 a malformed argument: flags, sizes, alignment, name
+ * %E2BIG                  a structure with nonzero bytes this kernel ignores
+ * %EFAULT                 an address that cannot be read or written
+ * %ENOTTY                 an unknown ioctl
+ * %ENOENT                 an id that names nothing of the asked kind here
+ * %ESTALE                 the context is over, or belongs to another process
+ * %ENXIO                  the area is not mapped yet
+ * %ENETDOWN               this node is administratively down
+ * %ECONNREFUSED           no such service on that node
+ * %ECONNRESET             the connection was closed by its other end
+ * %EUSERS                 the service has its maximum of connections
+ * %EEXIST                 the service name is in use, or memory is used twice
+ * %ERANGE                 bytes outside of the source or the target block
+ * %EBUSY                  the previous message has not been taken yet; or the
+ *                         region is in use
+ * %EDQUOT                 RLIMIT_MEMLOCK of this user would be exceeded
+ * %ENOSPC                 the area or an id space is full
+ * %ENOMEM                 out of memory
+ * %EAGAIN                 nothing yet (a wait with a zero timeout)
+ * %ETIMEDOUT              the timeout has expired
+ * %EINTR                  a signal arrived; nothing was done
+ * %EOPNOTSUPP             an operation this kernel does not have
+ * ======================  ===================================================
+ */
+
+#define DD_ABI_VERSION		1
+#define DD_NAME_MAX		63	/* longest service name, without the NUL */
+#define DD_META_WORDS		4
+#define DD_PAYLOAD_MAX		72
+#define DD_WINDOW_MAX		256
+#define DD_MAXCONN_MAX		65536
+
+#define DD_UNIT			128	/* bytes in a unit of the area */
+#define DD_AREA_OFFSET		0
+#define DD_AREA_SIZE		(256ul << 20)
+
+/* An id is an index below this many bits and a tag above them. */
+#define DD_ID_INDEX_BITS	18
+#define DD_ID_INDEX(id)		((id) & ((1u << DD_ID_INDEX_BITS) - 1))
+
+/**
+ * struct dd_area_head - unit 0 of the area
+ * @magic: %DD_AREA_MAGIC
+ * @version: %DD_ABI_VERSION
+ * @flags: %DD_AREA_NEED_WAKEUP; written by the kernel
+ * @node: this node's number; written by the kernel
+ * @maxnodes: number of nodes; written by the kernel
+ * @node_up: 1 while the node serves; written by the kernel
+ * @__reserved0: zero
+ * @doorbell: incremented by a submitter that found %DD_AREA_NEED_WAKEUP
+ *	clear, for a kernel thread that polls for work
+ * @__reserved: zero
+ *
+ * A submitter rings the doorbell ioctl while %DD_AREA_NEED_WAKEUP is set,
+ * which this version of the kernel always does.
+ */
+struct dd_area_head {
+	__u32 magic;
+	__u32 version;
+	__u32 flags;
+	__u32 node;
+	__u32 maxnodes;
+	__u32 node_up;
+	__u32 __reserved0[10];
+	__u32 doorbell;
+	__u32 __reserved[15];
+};
+
+#define DD_AREA_MAGIC		0x44444130	/* "DDA0" */
+#define DD_AREA_NEED_WAKEUP	0x1
+
+/**
+ * enum dd_opcode - what a send-queue entry asks for
+ * @DD_OP_NOP: nothing
+ * @DD_OP_PUT: deposit bytes in the peer's block, and tell it
+ * @DD_OP_GET: reserved: fetch bytes
+ * @DD_OP_CAS: reserved: compare and swap a word
+ */
+enum dd_opcode {
+	DD_OP_NOP = 0,
+	DD_OP_PUT = 1,
+	DD_OP_GET = 2,
+	DD_OP_CAS = 3,
+};
+
+/* Flags of a send-queue entry. */
+#define DD_SQE_UNWIRED		0x01	/* @src is an address, copied by the CPU */
+#define DD_SQE_REGION		0x02	/* @src is an offset in region @region */
+#define DD_SQE_NOTIFY		0x04	/* post a note when the bytes are there */
+#define DD_SQE_FLAGS		0x07
+
+/**
+ * struct dd_sqe - one work request, in the cell of its connection
+ * @seq: number of this request on its import, counting from 1; written last,
+ *	with release semantics
+ * @opcode: enum dd_opcode
+ * @flags: DD_SQE_*
+ * @meta_count: valid words of @meta, 0..%DD_META_WORDS
+ * @__reserved: zero
+ * @src: source: offset in the connection's own send block by default, offset
+ *	in @region with %DD_SQE_REGION, address with %DD_SQE_UNWIRED
+ * @dst: byte offset in the peer's block
+ * @len: bytes
+ * @region: id of the source region, with %DD_SQE_REGION, else 0
+ * @tag: delivered in the note, not interpreted
+ * @meta: delivered in the note
+ */
+struct dd_sqe {
+	__aligned_u64 seq;
+	__u8 opcode;
+	__u8 flags;
+	__u8 meta_count;
+	__u8 __reserved[5];
+	__aligned_u64 src;
+	__aligned_u64 dst;
+	__aligned_u64 len;
+	__u32 region;
+	__u32 tag;
+	__u32 meta[DD_META_WORDS];
+};
+
+/**
+ * struct dd_cell - a connection's import, as its owner sees it in the area
+ * @submitted: requests accepted
+ * @sent: requests whose source may be reused
+ * @done: requests whose bytes and note are in place at the peer
+ * @received: messages deposited here by the peer
+ * @id: connection this cell belongs to now; changes when a serving
+ *	connection's block is given to another client
+ * @error: 0, or the errno that ended the connection (%ECONNRESET)
+ * @type: enum dd_conn_type
+ * @depth: entries in @sq; request n uses entry (n - 1) % @depth
+ * @peer_size: bytes in the peer's block
+ * @node: peer's node number
+ * @__reserved: zero
+ * @sq: the send queue; the only part that its owner writes
+ *
+ * A cell is one line of state and @depth lines of queue: 64 * (1 + @depth)
+ * bytes, rounded up to whole units.
+ */
+struct dd_cell {
+	__aligned_u64 submitted;
+	__aligned_u64 sent;
+	__aligned_u64 done;
+	__aligned_u64 received;
+	__u32 id;
+	__u16 error;
+	__u8 type;
+	__u8 __reserved0;
+	__u32 depth;
+	__u32 node;
+	__aligned_u64 peer_size;
+	__aligned_u64 __reserved;
+	struct dd_sqe sq[];
+};
+
+/**
+ * enum dd_note_type - what a note tells
+ * @DD_NOTE_DATA: a message is in place
+ * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
+ * @DD_NOTE_CLOSE: the other end has closed; after all its messages
+ */
+enum dd_note_type {
+	DD_NOTE_DATA = 1,
+	DD_NOTE_CONN = 2,
+	DD_NOTE_CLOSE = 3,
+};
+
+/**
+ * struct dd_note - one slot of a note list
+ * @seq: position of the note plus 1; written last, with release semantics
+ * @conn: id of the connection it came on
+ * @type: enum dd_note_type
+ * @meta_count: valid words of payload
+ * @__reserved: zero
+ * @cookie: the receiver's own: @cookie of struct dd_connect, or for a serving
+ *	connection the id of the service | block number << 32
+ * @offset: byte offset of the message in the receiver's block
+ * @len: bytes in the message
+ * @word: the last aligned 8-byte word that the message wrote, or its tail;
+ *	0 for an empty message
+ * @msgid: number of this message on its connection, counting from 1
+ * @tag: as in struct dd_sqe
+ * @meta: metadata words
+ * @payload: reserved for larger records
+ */
+struct dd_note {
+	__aligned_u64 seq;
+	__u32 conn;
+	__u8 type;
+	__u8 meta_count;
+	__u16 __reserved;
+	__aligned_u64 cookie;
+	__aligned_u64 offset;
+	__aligned_u64 len;
+	__aligned_u64 word;
+	__u32 msgid;
+	__u32 tag;
+	union {
+		__u32 meta[DD_META_WORDS];
+		__u8 payload[DD_PAYLOAD_MAX];
+	};
+};
+
+/**
+ * struct dd_list_head - head of a note list, one unit of the area
+ * @geometry: unit number of slot 0 << 32 | log2 of the number of slots;
+ *	changes when the list grows
+ * @flags: DD_LIST_*; written by the kernel
+ * @id: id of the list, 0 once it is gone
+ * @__reserved0: zero
+ * @head: position of the first unconsumed note; the only word that its
+ *	reader writes
+ * @__reserved: zero
+ *
+ * Note p lies in slot p modulo the number of slots and is there once its @seq
+ * is p + 1. A reader loads @geometry, looks at the slot, copies the note out,
+ * loads @geometry again and starts over if it has changed; then it stores
+ * p + 1 to @head with release semantics, executes a full barrier, and calls
+ * %DD_IOC_LIST_KICK if %DD_LIST_NEED_KICK is set, since a sender waits for
+ * the slot.
+ */
+struct dd_list_head {
+	__aligned_u64 geometry;
+	__u32 flags;
+	__u32 id;
+	__u32 __reserved0[12];
+	__aligned_u64 head;
+	__u32 __reserved[14];
+};
+
+#define DD_LIST_NEED_KICK	0x1
+#define DD_LIST_GONE		0x2
+
+/**
+ * enum dd_conn_type - connection types of DDP, for both ends to see
+ * @DD_CONN_RPC: request and reply, one at a time
+ * @DD_CONN_SPLIT: the same, collected later
+ * @DD_CONN_STREAM: no replies; the next send wants the previous one done
+ */
+enum dd_conn_type {
+	DD_CONN_RPC = 1,
+	DD_CONN_SPLIT = 2,
+	DD_CONN_STREAM = 3,
+};
+
+/**
+ * struct dd_info - what this kernel and this node are (%DD_IOC_INFO)
+ * @size: sizeof(struct dd_info)
+ * @abi: (out) %DD_ABI_VERSION
+ * @features: (out) zero
+ * @area_size: (out) %DD_AREA_SIZE
+ * @node: (out) this node's number
+ * @maxnodes: (out) number of nodes
+ * @up: (out) 1 while the node serves
+ * @packet_size: (out) largest packet of the interface, in bytes
+ * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
+ * @memlock_used: (out) bytes charged to the caller's user
+ */
+struct dd_info {
+	__u32 size;
+	__u32 abi;
+	__aligned_u64 features;
+	__aligned_u64 area_size;
+	__u32 node;
+	__u32 maxnodes;
+	__u32 up;
+	__u32 packet_size;
+	__aligned_u64 memlock_limit;
+	__aligned_u64 memlock_used;
+};
+
+/**
+ * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)
+ * @size: sizeof(struct dd_region_alloc)
+ * @flags: zero
+ * @length: bytes, rounded up to whole pages; (out) as rounded
+ * @offset: (out) offset to mmap() it at, whole, shared, readable and writable
+ * @region: (out) its id
+ * @__reserved: zero
+ *
+ * The memory is zeroed, charged to RLIMIT_MEMLOCK of the user and to the
+ * memory cgroup of the caller, and not inherited over fork.
+ *
+ * Errors: %EINVAL (length 0 or absurd), %EDQUOT, %ENOMEM, %ENOSPC.
+ */
+struct dd_region_alloc {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 length;
+	__aligned_u64 offset;
+	__u32 region;
+	__u32 __reserved;
+};
+
+/**
+ * struct dd_buf - a page-aligned slice of a region
+ * @region: id of the region; 0 for none, then the rest is zero
+ * @__reserved: zero
+ * @offset: byte offset of the slice, page aligned
+ * @length: bytes
+ */
+struct dd_buf {
+	__u32 region;
+	__u32 __reserved;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+};
+
+#define DD_SERVE_LIST		0x1	/* attach to the list in @list */
+#define DD_SERVE_ACCEPT		0x2	/* a list and a note per connection */
+#define DD_SERVE_FLAGS		0x3
+
+/**
+ * struct dd_serve - register a service (%DD_IOC_SERVE)
+ * @size: sizeof(struct dd_serve)
+ * @flags: DD_SERVE_*
+ * @name: its name, 1..%DD_NAME_MAX bytes and a NUL
+ * @maxconn: connections at a time, 1..%DD_MAXCONN_MAX
+ * @window: unconsumed messages a client may have here, 0 (= 1) to
+ *	%DD_WINDOW_MAX
+ * @recv: where requests are deposited, divided into @maxconn blocks
+ * @send: where replies are composed, likewise; may be none
+ * @list: (in) with %DD_SERVE_LIST the list to attach to; without, a list that
+ *	may be shared, or anything; (out) the list attached to
+ * @service: (out) id of the service
+ * @list_unit: (out) unit number of struct dd_list_head
+ * @cells_unit: (out) unit number of the cell of block 0
+ * @cell_units: (out) units from one block's cell to the next
+ * @__reserved: zero
+ * @recv_block: (out) bytes in a receive block, a multiple of 8
+ * @send_block: (out) bytes in a send block, a multiple of 8
+ *
+ * Errors: %EINVAL, %ENOENT (a region, or the list with %DD_SERVE_LIST),
+ * %EEXIST (the name), %EINVAL (memory in use), %ENETDOWN, %ENOMEM, %ENOSPC.
+ */
+struct dd_serve {
+	__u32 size;
+	__u32 flags;
+	__u8 name[DD_NAME_MAX + 1];
+	__u32 maxconn;
+	__u32 window;
+	struct dd_buf recv;
+	struct dd_buf send;
+	__u32 list;
+	__u32 service;
+	__u32 list_unit;
+	__u32 cells_unit;
+	__u32 cell_units;
+	__u32 __reserved;
+	__aligned_u64 recv_block;
+	__aligned_u64 send_block;
+};
+
+#define DD_CONNECT_LIST		0x1	/* attach to the list in @list */
+#define DD_CONNECT_ANON		0x2	/* a fresh list, whatever @list says */
+#define DD_CONNECT_FLAGS	0x3
+
+/**
+ * struct dd_connect - connect to a service (%DD_IOC_CONNECT)
+ * @size: sizeof(struct dd_connect)
+ * @flags: DD_CONNECT_*
+ * @name: name of the service
+ * @node: node it is on
+ * @type: enum dd_conn_type
+ * @window: unconsumed messages the server may have here, 0 (= 1) to
+ *	%DD_WINDOW_MAX
+ * @list: as in struct dd_serve
+ * @send: where requests are composed; may be none
+ * @recv: where replies are deposited
+ * @cookie: delivered in each note of this connection
+ * @conn: (out) id of the connection
+ * @list_unit: (out) unit number of struct dd_list_head
+ * @cell_unit: (out) unit number of struct dd_cell
+ * @__reserved: zero
+ * @peer_size: (out) bytes in the server's block
+ *
+ * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EUSERS, %ENETDOWN, %ENOMEM,
+ * %ENOSPC.
+ */
+struct dd_connect {
+	__u32 size;
+	__u32 flags;
+	__u8 name[DD_NAME_MAX + 1];
+	__u32 node;
+	__u32 type;
+	__u32 window;
+	__u32 list;
+	struct dd_buf send;
+	struct dd_buf recv;
+	__aligned_u64 cookie;
+	__u32 conn;
+	__u32 list_unit;
+	__u32 cell_unit;
+	__u32 __reserved;
+	__aligned_u64 peer_size;
+};
+
+/**
+ * struct dd_conn_info - describe a connection (%DD_IOC_CONN_INFO)
+ * @size: sizeof(struct dd_conn_info)
+ * @conn: (in) its id
+ * @list: (out) id of its note list
+ * @service: (out) id of the service for the serving end, else 0
+ * @block: (out) block number at the serving end, else 0
+ * @type: (out) enum dd_conn_type
+ * @closed: (out) 0, or the errno that ended it
+ * @node: (out) the peer's node
+ * @pid: (out) the peer's process id in the caller's pid namespace, 0 if it
+ *	has none there
+ * @uid: (out) the peer's effective user id when it served or connected, in
+ *	the caller's user namespace (the overflow id if it has none there)
+ * @send: (out) own send block
+ * @recv: (out) own receive block
+ * @peer_size: (out) bytes in the peer's receive block
+ * @submitted: (out) messages sent
+ * @received: (out) messages received
+ * @cookie: (out) as in its notes
+ * @list_unit: (out) unit number of struct dd_list_head
+ * @cell_unit: (out) unit number of struct dd_cell
+ * @window: (out) unconsumed messages the peer may have here
+ * @send_window: (out) unconsumed messages allowed at the peer
+ */
+struct dd_conn_info {
+	__u32 size;
+	__u32 conn;
+	__u32 list;
+	__u32 service;
+	__u32 block;
+	__u32 type;
+	__u32 closed;
+	__u32 node;
+	__u32 pid;
+	__u32 uid;
+	struct dd_buf send;
+	struct dd_buf recv;
+	__aligned_u64 peer_size;
+	__aligned_u64 submitted;
+	__aligned_u64 received;
+	__aligned_u64 cookie;
+	__u32 list_unit;
+	__u32 cell_unit;
+	__u32 window;
+	__u32 send_window;
+};
+
+/**
+ * struct dd_conn_list - connections of a service (%DD_IOC_CONN_LIST)
+ * @size: sizeof(struct dd_conn_list)
+ * @service: (in) id of the service
+ * @conns: (in) address of an array of __u32 for the ids
+ * @count: (in) entries in that array; (out) connections there are, which may
+ *	be more
+ * @__reserved: zero
+ */
+struct dd_conn_list {
+	__u32 size;
+	__u32 service;
+	__aligned_u64 conns;
+	__u32 count;
+	__u32 __reserved;
+};
+
+/**
+ * struct dd_list_info - describe a note list (%DD_IOC_LIST_INFO)
+ * @size: sizeof(struct dd_list_info)
+ * @list: (in) its id
+ * @list_unit: (out) unit number of struct dd_list_head
+ * @users: (out) services and connections attached to it
+ */
+struct dd_list_info {
+	__u32 size;
+	__u32 list;
+	__u32 list_unit;
+	__u32 users;
+};
+
+/**
+ * struct dd_list_wait - wait for notes (%DD_IOC_LIST_WAIT)
+ * @size: sizeof(struct dd_list_wait)
+ * @flags: zero
+ * @lists: address of an array of __u32, ids of note lists
+ * @count: entries in that array, 1..%DD_WAIT_MAX
+ * @ready: (out) number of lists with an unconsumed note; their ids are moved
+ *	to the front of the array, in their order
+ * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
+ *
+ * Errors: %EINVAL, %ENOENT (any id; also when a list goes away meanwhile),
+ * %EAGAIN (timeout 0), %ETIMEDOUT, %EINTR.
+ */
+struct dd_list_wait {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 lists;
+	__u32 count;
+	__u32 ready;
+	__aligned_u64 timeout;
+};
+
+#define DD_WAIT_MAX		1024
+
+/**
+ * struct dd_conn_wait - wait for an import's counters (%DD_IOC_CONN_WAIT)
+ * @size: sizeof(struct dd_conn_wait)
+ * @conn: id of the connection
+ * @what: enum dd_wait_what
+ * @__reserved: zero
+ * @value: until the counter is at least this
+ * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
+ *
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EAGAIN, %ETIMEDOUT, %EINTR.
+ */
+struct dd_conn_wait {
+	__u32 size;
+	__u32 conn;
+	__u32 what;
+	__u32 __reserved;
+	__aligned_u64 value;
+	__aligned_u64 timeout;
+};
+
+/**
+ * enum dd_wait_what - counters that can be waited for
+ * @DD_WAIT_SENT: @sent of struct dd_cell
+ * @DD_WAIT_DONE: @done of struct dd_cell
+ */
+enum dd_wait_what {
+	DD_WAIT_SENT = 0,
+	DD_WAIT_DONE = 1,
+};
+
+#define DD_IOC_TYPE		0xDA
+
+/*
+ * Numbered like struct-carrying ioctls whose size is in the struct, and not in
+ * the number. The last four take an id by value:
+ * DOORBELL executes what the send queue of a connection holds, in the caller,
+ * and returns the number of requests accepted, or the error that refused the
+ * first one, which then is neither counted nor consumed.
+ * LIST_KICK lets senders that wait for a slot of this list proceed.
+ * LIST_FD returns a descriptor to poll for input, close-on-exec.
+ */
+#define DD_IOC_INFO		_IO(DD_IOC_TYPE, 0x00)
+#define DD_IOC_REGION_ALLOC	_IO(DD_IOC_TYPE, 0x01)
+#define DD_IOC_SERVE		_IO(DD_IOC_TYPE, 0x02)
+#define DD_IOC_CONNECT		_IO(DD_IOC_TYPE, 0x03)
+#define DD_IOC_CONN_INFO	_IO(DD_IOC_TYPE, 0x04)
+#define DD_IOC_CONN_LIST	_IO(DD_IOC_TYPE, 0x05)
+#define DD_IOC_CONN_WAIT	_IO(DD_IOC_TYPE, 0x06)
+#define DD_IOC_LIST_INFO	_IO(DD_IOC_TYPE, 0x07)
+#define DD_IOC_LIST_WAIT	_IO(DD_IOC_TYPE, 0x08)
+
+#define DD_IOC_DOORBELL		_IO(DD_IOC_TYPE, 0x20)
+#define DD_IOC_LIST_KICK	_IO(DD_IOC_TYPE, 0x21)
+#define DD_IOC_LIST_FD		_IO(DD_IOC_TYPE, 0x22)
+#define DD_IOC_REGION_FREE	_IO(DD_IOC_TYPE, 0x23)
+#define DD_IOC_CLOSE		_IO(DD_IOC_TYPE, 0x24)
+#define DD_IOC_UNSERVE		_IO(DD_IOC_TYPE, 0x25)
+
+#endif /* _UAPI_LINUX_DD_H */
