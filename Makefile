@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make                 dd.ko for the running kernel (if its headers are there),
+#                      libdd and the tools
+# make install         the same, installed below $(DESTDIR)
+# make demo            everything shown in a virtual machine
+# make test            everything tested; make check: without VM or root
+# make vm RUN='...'    one command in a virtual machine with dd.ko loaded
+
+VERSION	:= 0.1.0
+BUILD	:= build
+PREFIX	?= /usr
+KVER	?= $(shell uname -r)
+KDIR	?= /lib/modules/$(KVER)/build
+
+CC	?= gcc
+CFLAGS	?= -O2 -g
+override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+	-Wmissing-prototypes -Wstrict-prototypes -Werror=implicit \
+	-DDD_VERSION='"$(VERSION)"' -Iinclude -Iinclude/uapi -MMD -MP
+
+ALL_PROGS :=
+ALL_LIBS  :=
+CHECKS	  :=
+INSTALLS  :=
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all user modules check install uninstall clean
+
+include $(sort $(wildcard mk/*.mk))
+
+all: user $(if $(wildcard $(KDIR)/Makefile),modules,nomodules)
+user: $(ALL_LIBS) $(ALL_PROGS)
+
+.PHONY: nomodules
+nomodules:
+	@echo "dd.ko is not built: $(KDIR) is not there;" \
+	      "install linux-headers-$(KVER), or say KDIR=..."
+
+modules:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+check: $(CHECKS)
+
+clean:
+	rm -rf $(BUILD)
+	@if [ -e $(KDIR)/Makefile ]; then \
+		$(MAKE) -s -C $(KDIR) M=$(CURDIR) clean; fi
