@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034
+# Shared by the scripts of this folder; sourced, never run.
+
+VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+TOP=$(cd "$VM_DIR/../.." && pwd -P)
+DD_CACHE=${DD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dd-linux}
+mkdir -p "$DD_CACHE"
+
+say() { echo "$*" >&2; }
+die() { say "${0##*/}: $*"; exit 1; }
+
+# with_lock NAME SECONDS COMMAND...: run COMMAND alone on this machine, with
+# nobody waiting for longer than SECONDS. The lock dies with COMMAND, whose
+# children do not inherit it.
+with_lock() {
+	local lock=$DD_CACHE/.lock-$1 limit=$2
+	shift 2
+	(
+		flock -n 9 || {
+			say "waiting for ${lock##*.lock-} (at most $limit s)"
+			flock -w "$limit" 9
+		} || exit 206
+		"$@" 9>&-
+	) 9>"$lock"
+}

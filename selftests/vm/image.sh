@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The parts of a guest's initramfs, each a cpio archive; the kernel unpacks
+# their concatenation.
+#
+#   image.sh base            programs of this machine and their libraries
+#   image.sh modules KERNEL  modules out of the kernel's package
+#   image.sh tree FILE       this checkout and what was built in it
+#
+# The first two are cached and print where they are, the third writes FILE.
+set -euo pipefail
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "$0")/common.sh"
+
+PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
+LIBRARIES="libnl-3.so.200 libnl-genl-3.so.200 libm.so.6 libgcc_s.so.1
+	libpthread.so.0 librt.so.1 libdl.so.2 libresolv.so.2"
+
+entries() { grep -v '^#' "$VM_DIR/$1"; }
+
+# pack DIRECTORY FILE: archive DIRECTORY, root owning everything.
+pack() {
+	(cd "$1" && find . -print0 | sort -z |
+		cpio --quiet -0 -o -H newc -R 0:0) >"$2.new"
+	mv "$2.new" "$2"
+}
+
+# --- programs ----------------------------------------------------------------
+
+program_paths() {
+	local p
+
+	for p in $(entries programs.list); do
+		type -P "$p" || die "guests need $p; run: make deps"
+	done
+}
+
+base_key() {
+	{
+		cat "$VM_DIR/image.sh" "$VM_DIR/programs.list"
+		program_paths | xargs stat -L -c '%n %s %Y'
+		stat -c %Y /var/lib/dpkg/status
+	} | sha256sum | cut -c1-12
+}
+
+library_paths() {
+	local lib
+
+	for lib in $LIBRARIES; do
+		ldconfig -p | awk -v lib="$lib" \
+			'$1 == lib && /x86-64/ && !n++ { print $NF }'
+	done
+	# ldd complains about scripts.
+	{ ldd "$@" 2>/dev/null || true; } | grep -o '/[^ ]*' | grep -v ':$'
+}
+
+install_programs() {
+	local root=$1 programs
+
+	mapfile -t programs < <(program_paths)
+	cp -L "${programs[@]}" "$root/usr/bin/"
+	library_paths "${programs[@]}" | sort -u | while read -r lib; do
+		install -D -m 755 "$lib" "$root/usr${lib#/usr}"
+	done
+}
+
+install_busybox() {
+	local root=$1 applet
+
+	cp -L "$(type -P busybox)" "$root/usr/bin/busybox"
+	for applet in $("$root/usr/bin/busybox" --list); do
+		[ -e "$root/usr/bin/$applet" ] ||
+			ln -s busybox "$root/usr/bin/$applet"
+	done
+}
+
+write_accounts() {
+	local etc=$1/etc
+
+	cat >"$etc/passwd" <<-EOT
+	root:x:0:0:root:/root:/bin/bash
+	alice:x:1000:1000::/tmp:/bin/bash
+	bob:x:1001:1001::/tmp:/bin/bash
+	nobody:x:65534:65534::/nonexistent:/bin/false
+	EOT
+	cat >"$etc/group" <<-EOT
+	root:x:0:
+	dd:x:900:alice,bob
+	alice:x:1000:
+	bob:x:1001:
+	nogroup:x:65534:
+	EOT
+	echo "127.0.0.1 localhost" >"$etc/hosts"
+	echo "root:*:1::::::" >"$etc/shadow"
+	echo dd >"$etc/hostname"
+}
+
+make_base() {
+	local file=$1 root
+
+	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
+	chmod 755 "$root"
+	(
+		cd "$root"
+		mkdir -p usr/bin usr/lib usr/lib64 etc/ld.so.conf.d \
+			dev proc sys run root mnt var/tmp tmp
+		chmod 1777 tmp var/tmp
+		ln -s bin usr/sbin
+		ln -s usr/bin usr/sbin usr/lib usr/lib64 .
+		ln -s ../run var/run
+	)
+	install_programs "$root"
+	install_busybox "$root"
+	write_accounts "$root"
+	cp /etc/services /etc/protocols "$root/etc/" 2>/dev/null || true
+	echo "/usr/lib/x86_64-linux-gnu" >"$root/etc/ld.so.conf"
+	pack "$root" "$file"
+	rm -rf "$root"
+}
+
+# --- modules -----------------------------------------------------------------
+
+modules_key() {
+	{
+		echo "$1"
+		cat "$VM_DIR/modules.list" "$VM_DIR/image.sh"
+	} | sha256sum | cut -c1-12
+}
+
+# make_modules FILE KERNEL RELEASE
+make_modules() {
+	local file=$1 from=$DD_CACHE/$2 rel=$3 root dir=lib/modules/$3
+
+	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
+	mkdir -p "$root/usr/$dir"
+	if [ "$2" != debug ]; then
+		entries modules.list | xargs modprobe -d "$from" -S "$rel" -aD |
+			awk '$1 == "insmod" { print $2 }' | sort -u |
+			while read -r ko; do
+				install -D -m 644 "$ko" "$root/usr/${ko#"$from"/}"
+			done
+		cp "$from/$dir"/modules.{order,builtin*} "$root/usr/$dir/"
+	fi
+	pack "$root" "$file"
+	rm -rf "$root"
+}
+
+# --- the checkout ------------------------------------------------------------
+
+# What a run may need: sources, and products without the intermediate ones.
+tree_files() {
+	if git -C "$TOP" rev-parse --git-dir >/dev/null 2>&1; then
+		git -C "$TOP" ls-files -z -co --exclude-standard
+	else
+		(cd "$TOP" && find . -path ./build -prune -o -type f -print0)
+	fi
+	[ ! -d "$TOP/build" ] || (cd "$TOP" && find build \
+		\( -path build/kmod -o -path build/vm \) -prune -o \
+		! -type d ! -name '*.[oad]' ! -name '*.cmd' -print0)
+}
+
+existing() {
+	local file
+
+	while IFS= read -r -d '' file; do
+		[ ! -e "$TOP/$file" ] || printf '%s\0' "$TOP/$file"
+	done
+}
+
+# An archive holds the directories above a file before the file.
+with_parents() {
+	awk 'BEGIN { RS = ORS = "\0" } {
+		for (i = 2; i <= length($0); i++)
+			if (substr($0, i, 1) == "/" && !seen[d = substr($0, 1, i - 1)]++)
+				print d
+		print
+	}'
+}
+
+make_tree() {
+	tree_files | existing | sed -z 's#^/##' | with_parents |
+		(cd / && cpio --quiet -0 -o -H newc -R 0:0) >"$1"
+}
+
+cached() {
+	local file=$1
+
+	shift
+	[ -s "$file" ] || with_lock "${file##*/}" 600 "$@"
+	echo "$file"
+}
+
+case ${1:-} in
+base)
+	file=$DD_CACHE/base-$(base_key).cpio
+	cached "$file" make_base "$file"
+	;;
+modules)
+	rel=$("$VM_DIR/kernels.sh" path "$2" release)
+	file=$DD_CACHE/modules-$rel-$(modules_key "$2").cpio
+	cached "$file" make_modules "$file" "$2" "$rel"
+	;;
+tree) make_tree "${2:?file}" ;;
+*) die "usage: image.sh base | modules KERNEL | tree FILE" ;;
+esac

@@ -1,0 +1,233 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The kernels that guests boot, in a cache outside the tree; nothing is
+# installed on this machine.
+#
+#   kernels.sh fetch [stock|6.12|source|debug]...   make them available (all)
+#   kernels.sh path KERNEL image|build|modules|source|release
+#
+#   stock   Debian 12's linux-image-amd64 and its headers
+#   6.12    the same of bookworm-backports
+#   source  Debian 12's linux-source-6.1, unpacked
+#   debug   built from that source with debug.config
+#
+# DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
+# own package sources name none.
+set -euo pipefail
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "$0")/common.sh"
+
+KERNELS=(stock 6.12 source debug)
+
+# --- packages, through an apt configuration of our own -----------------------
+
+APT_DIR=$DD_CACHE/apt
+
+apt_opts=(
+	-o Dir::State="$APT_DIR/state"
+	-o Dir::State::status="$APT_DIR/status"
+	-o Dir::Cache="$APT_DIR/cache"
+	-o Dir::Etc::sourcelist="$APT_DIR/sources.list"
+	-o Dir::Etc::sourceparts=/dev/null
+	-o APT::Sandbox::User=
+	-o Acquire::Languages=none
+	-o Acquire::Retries=3
+)
+
+# host_uri PATTERN: where this machine gets the suites matching PATTERN from.
+host_uri() {
+	# shellcheck disable=SC2016 # apt's own variables
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE)' \
+		'Created-By: Packages' |
+		awk -v pat="$1" '$1 ~ /\/debian/ && $2 ~ pat && !n++ { print $1 }'
+}
+
+write_sources() {
+	local main security by='' ring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+	main=${DD_DEBIAN_MIRROR:-$(host_uri '^[a-z]+$')}
+	[ -n "$main" ] || die "no Debian mirror in this machine's package sources; set DD_DEBIAN_MIRROR"
+	security=$(host_uri '-security$')
+	security=${security:-${main%/}-security}
+	[ ! -e "$ring" ] || by="[signed-by=$ring]"
+	cat <<-LIST
+	deb $by $main bookworm main
+	deb $by $main bookworm-backports main
+	deb $by $security bookworm-security main
+	LIST
+}
+
+apt_init() {
+	mkdir -p "$APT_DIR/state/lists/partial" "$APT_DIR/cache/archives/partial"
+	: >>"$APT_DIR/status"
+	write_sources >"$APT_DIR/sources.list"
+	apt-get "${apt_opts[@]}" -qq update
+}
+
+# depends PACKAGE PATTERN: the dependency of PACKAGE that matches.
+depends() {
+	apt-cache "${apt_opts[@]}" show --no-all-versions "$1" |
+		sed -n 's/^Depends: //p' | tr ',' '\n' | sed 's/^ *//; s/ .*//' |
+		awk -v pat="$2" '$1 ~ pat && !n++' | grep . ||
+		die "$1 depends on no $2"
+}
+
+# unpack DIRECTORY PACKAGE...
+unpack() {
+	local dir=$1 deb tmp
+
+	shift
+	tmp=$(mktemp -d "$DD_CACHE/deb.XXXXXX")
+	say "fetching $*"
+	(cd "$tmp" && apt-get "${apt_opts[@]}" -qq download "$@")
+	for deb in "$tmp"/*.deb; do
+		dpkg-deb -x "$deb" "$dir"
+	done
+	rm -rf "$tmp"
+}
+
+# --- Debian's binary kernels -------------------------------------------------
+
+# packaged_kernel NAME: image and headers, unpacked and ready to build on.
+packaged_kernel() {
+	local dir=$DD_CACHE/$1 image rel headers common kbuild
+
+	apt_init
+	image=$(depends linux-image-amd64 '^linux-image-')
+	rel=${image#linux-image-}
+	headers=linux-headers-$rel
+	common=$(depends "$headers" '^linux-headers-.*-common')
+	kbuild=$(depends "$headers" '^linux-kbuild-')
+
+	rm -rf "$dir"
+	unpack "$dir" "$image" "$headers" "$common" "$kbuild"
+	# Debian's makefiles name their installed place.
+	sed -i "s#/usr/src/#$dir/usr/src/#; s#/usr/lib/linux-kbuild#$dir&#" \
+		"$dir/usr/src/$headers/Makefile"
+	depmod -b "$dir" "$rel"
+	echo "$rel" >"$dir/release"
+}
+
+fetch_stock() { packaged_kernel stock; }
+
+fetch_6.12() {
+	apt_opts+=(-o APT::Default-Release=bookworm-backports)
+	packaged_kernel 6.12
+}
+
+# --- the debug kernel --------------------------------------------------------
+
+fetch_source() {
+	local dir=$DD_CACHE/source tmp
+
+	apt_init
+	tmp=$(mktemp -d "$DD_CACHE/src.XXXXXX")
+	unpack "$tmp" linux-source-6.1
+	rm -rf "$dir"
+	tar -C "$tmp" -xf "$tmp/usr/src/linux-source-6.1.tar.xz"
+	zcat "$tmp/usr/share/doc/linux-source-6.1/changelog.Debian.gz" |
+		sed -n '1s/.*(\(.*\)).*/\1/p' >"$tmp/version"
+	mv "$tmp/linux-source-6.1" "$dir"
+	mv "$tmp/version" "$dir/release"
+	rm -rf "$tmp"
+}
+
+# What the debug kernel is made of; comments do not count.
+debug_key() {
+	{
+		cat "$DD_CACHE/source/release"
+		grep '^CONFIG_' "$VM_DIR/debug.config"
+		gcc --version | head -n 1
+	} | sha256sum | cut -c1-12
+}
+
+missing_options() {
+	grep '^CONFIG_' "$VM_DIR/debug.config" | sort -u |
+		comm -23 - <(sort "$1/.config")
+}
+
+configure_debug() {
+	local dir=$1 src=$DD_CACHE/source missing
+
+	make -s -C "$src" O="$dir" allnoconfig >/dev/null
+	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config \
+		"$VM_DIR/debug.config") >/dev/null
+	make -s -C "$src" O="$dir" olddefconfig 2>/dev/null
+	missing=$(missing_options "$dir")
+	[ -z "$missing" ] ||
+		die "debug.config asks for what this kernel does not set: ${missing//$'\n'/ }"
+}
+
+# The stamp "release" comes last, so an interrupted build is taken up again.
+fetch_debug() {
+	local dir
+
+	fetch source
+	dir=$DD_CACHE/debug-$(debug_key)
+	say "building the debug kernel in $dir (some 20 CPU minutes)"
+	mkdir -p "$dir"
+	configure_debug "$dir"
+	nice make -s -C "$dir" -j"$(nproc)" bzImage modules >"$dir/build.log" 2>&1 ||
+		{ tail -n 30 "$dir/build.log" >&2; die "see $dir/build.log"; }
+	make -s -C "$dir" kernelrelease >"$dir/release.new"
+	mv "$dir/release.new" "$dir/release"
+}
+
+# --- the cache ---------------------------------------------------------------
+
+dir_of() {
+	case $1 in
+	stock | 6.12 | source) echo "$DD_CACHE/$1" ;;
+	debug)
+		[ -s "$DD_CACHE/source/release" ] || return 0
+		echo "$DD_CACHE/debug-$(debug_key)"
+		;;
+	*) die "no kernel $1; there are: ${KERNELS[*]}" ;;
+	esac
+}
+
+present() {
+	local dir
+
+	dir=$(dir_of "$1")
+	[ -s "$dir/release" ]
+}
+
+fetch_absent() { present "$1" || "fetch_$1"; }
+
+fetch() {
+	present "$1" || with_lock "kernel-$1" 5400 fetch_absent "$1"
+}
+
+path() {
+	local dir rel
+
+	present "$1" || die "kernel $1 is not in $DD_CACHE; run: make kernels"
+	dir=$(dir_of "$1")
+	rel=$(cat "$dir/release")
+	case $1:$2 in
+	*:release) echo "$rel" ;;
+	source:*) echo "$dir" ;;
+	debug:image) echo "$dir/arch/x86/boot/bzImage" ;;
+	debug:source) echo "$DD_CACHE/source" ;;
+	debug:build | debug:modules) echo "$dir" ;;
+	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
+	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;
+	*:modules) echo "$dir/lib/modules/$rel" ;;
+	*:source) echo "$dir/usr/src/linux-headers-${rel%-amd64}-common" ;;
+	*) die "no $2 of kernel $1" ;;
+	esac
+}
+
+case ${1:-} in
+fetch)
+	shift
+	[ $# -gt 0 ] || set -- "${KERNELS[@]}"
+	for k; do
+		fetch "$k"
+	done
+	;;
+path) path "${2:?kernel}" "${3:?what}" ;;
+*) die "usage: kernels.sh fetch [KERNEL]... | path KERNEL image|build|modules|source|release" ;;
+esac

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Becomes the virtual machine: qemu.sh ARGUMENTS-FOR-QEMU. The environment
+# gives KERNEL, SMP, MEM and ICOUNT as run.sh describes them.
+#
+# KVM is used where it is seen to work: there are hosts whose /dev/kvm opens
+# and whose guests never get anywhere. One bounded trial a boot of the host.
+set -euo pipefail
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "$0")/common.sh"
+
+try_kvm() {
+	local log=$DD_CACHE/kvm.log
+
+	rm -f "$log"
+	timeout -k 5 20 qemu-system-x86_64 -machine pc -nodefaults \
+		-no-reboot -display none -smp 2 -m 1024 -accel kvm -cpu host \
+		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
+		-initrd "$("$VM_DIR/image.sh" base)" -serial file:"$log" \
+		-append "console=ttyS0 panic=-1 rdinit=/usr/bin/reboot -- -f" \
+		</dev/null >/dev/null 2>&1 || true
+	grep -q "reboot: Restarting system" "$log"
+}
+
+kvm_works() {
+	local known
+
+	[ -w /dev/kvm ] || return 1
+	known=$DD_CACHE/kvm-$(cat /proc/sys/kernel/random/boot_id)
+	if [ ! -e "$known" ]; then
+		rm -f "$DD_CACHE"/kvm-*
+		if try_kvm; then echo yes; else echo no; fi >"$known"
+	fi
+	[ "$(cat "$known")" = yes ]
+}
+
+machine=(-machine pc -nodefaults -no-user-config -no-reboot -display none
+	-nic none -m "$MEM")
+append="console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic"
+append+=" tsc=reliable random.trust_cpu=on"
+
+case $KERNEL in
+debug)
+	# Without ACPI a table tells of the processors: one in each socket.
+	machine+=(-smp "$SMP,sockets=$SMP")
+	append+=" page_owner=on kasan_multi_shot"
+	;;
+*)
+	machine+=(-smp "$SMP")
+	append+=" mitigations=off"
+	;;
+esac
+
+if [ "$ICOUNT" = yes ]; then
+	machine+=(-accel "tcg,thread=single" -icount "shift=0,sleep=off")
+	machine+=(-cpu "max,-erms,-fsrm")
+elif kvm_works; then
+	machine+=(-accel kvm -cpu host)
+else
+	# An emulated "rep movsb" goes byte by byte.
+	machine+=(-accel "tcg,thread=multi" -cpu "max,-erms,-fsrm")
+fi
+
+if [ $# -eq 0 ]; then
+	echo "${machine[*]}"
+	exit
+fi
+exec qemu-system-x86_64 "${machine[@]}" -append "$append" "$@"

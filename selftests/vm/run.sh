@@ -1,0 +1,127 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Runs a command in a virtual machine that has dd.ko loaded; "make vm".
+#
+#   run.sh COMMAND
+#
+# Settings come from the environment:
+#   KERNEL=stock|debug|6.12   SMP=2   MEM=4096 (MiB)   MODULE=yes|no
+#   TIMEOUT=300 (s, for the command)   ICOUNT=no|yes (guest time counts
+#   instructions, one processor)   FAULT=name (a module built with
+#   selftests/faults/name.patch)
+#
+# Standard output is the command's; anything else is said on standard error,
+# and only when something is wrong. The kernel's log stays in
+# build/vm/KERNEL/console.log. Exit status:
+#   0..199  the command's own (what is above becomes 199)
+#   200     splat: the kernel warned, oopsed, or reported a bug, hang or race
+#   201     leak: kmemleak found something
+#   202     timeout
+#   203     unexpected stop of the guest
+#   204     the module could not be loaded
+#   205     the module could not be unloaded, or left something behind
+#   206     the machine could not be started
+set -euo pipefail
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "$0")/common.sh"
+
+export RUN=${1?command} KERNEL=${KERNEL:-stock} SMP=${SMP:-2} MEM=${MEM:-4096}
+export MODULE=${MODULE:-yes} TIMEOUT=${TIMEOUT:-300} ICOUNT=${ICOUNT:-no}
+[ "$ICOUNT" = no ] || SMP=1
+
+BOOT_TIME=180	# and leak scans and unloading
+VARIANT=$KERNEL${FAULT:+-$FAULT}
+OUT=$TOP/build/vm/$VARIANT
+
+# --- what the guest gets -----------------------------------------------------
+
+write_conf() {
+	local name
+
+	for name in TOP KERNEL RUN MODULE TIMEOUT; do
+		printf '%s=%q\n' $name "${!name}"
+	done
+}
+
+# init, its settings, and the modules built here.
+make_extra() {
+	local root=$1 dest ko
+
+	dest=$root/usr/lib/modules/$("$VM_DIR/kernels.sh" path "$KERNEL" release)
+	mkdir -p "$dest/extra"
+	for ko in "$TOP/build/kmod/$VARIANT"/*.ko; do
+		[ ! -e "$ko" ] || cp "$ko" "$dest/extra/"
+	done
+	install -m 755 "$VM_DIR/init" "$root/init"
+	write_conf >"$root/run.conf"
+	(cd "$root" && find . | cpio --quiet -o -H newc -R 0:0)
+}
+
+make_initrd() {
+	local base modules
+
+	base=$("$VM_DIR/image.sh" base)
+	modules=$("$VM_DIR/image.sh" modules "$KERNEL")
+	"$VM_DIR/image.sh" tree "$TMP/tree"
+	make_extra "$TMP/extra" >"$TMP/extra.cpio"
+	cat "$base" "$modules" "$TMP/tree" "$TMP/extra.cpio" >"$TMP/initrd"
+}
+
+# --- the run -----------------------------------------------------------------
+
+boot() {
+	mkdir -p "$OUT"
+	rm -f "$OUT/console.log" "$OUT/verdict"
+	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
+		"$VM_DIR/qemu.sh" -initrd "$TMP/initrd" \
+		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
+		-serial file:"$OUT/console.log" -serial stdio \
+		-serial file:"$OUT/verdict" </dev/null 2>"$OUT/qemu.log" | cat
+}
+
+# --- the verdict -------------------------------------------------------------
+
+# finding NAME: what the guest reported under that name.
+finding() { sed -n "s/^$1: //p" "$OUT/verdict"; }
+
+# red STATUS NAME DETAIL: name the reason; the first one named is the result.
+red() {
+	say "vm: $2: $3"
+	result=${result:-$1}
+}
+
+judge() {
+	local qemu=$1 result='' status splat
+
+	status=$(finding status)
+	splat=$("$VM_DIR/splats.sh" "$OUT/console.log")
+	[ -z "$splat" ] || red 200 splat "$splat"
+	[ -z "$(finding load)" ] || red 204 load "$(finding load)"
+	[ -z "$(finding timeout)" ] || red 202 timeout "$(finding timeout)"
+	if [ "$qemu" = 124 ]; then
+		red 202 timeout "the machine was stopped after $((TIMEOUT + BOOT_TIME)) s"
+	elif [ "$qemu" != 0 ]; then
+		red 206 start "qemu: $(tail -n 1 "$OUT/qemu.log")"
+	elif ! grep -qx end "$OUT/verdict"; then
+		red 203 stop "the guest stopped unexpectedly"
+	fi
+	[ -z "$(finding unload)" ] || red 205 unload "$(finding unload)"
+	[ -z "$(finding leak)" ] || red 201 leak "$(finding leak)"
+	[ -z "$result" ] || say "vm: the kernel's log is in $OUT/console.log"
+	[ "${status:-0}" -lt 200 ] || status=199
+	return "${result:-${status:-206}}"
+}
+
+main() {
+	local qemu=0
+
+	command -v qemu-system-x86_64 >/dev/null || die "no qemu; run: make deps"
+	TMP=$(mktemp -d "$DD_CACHE/run.XXXXXX")
+	trap 'rm -rf "$TMP"' EXIT
+	make_initrd
+	with_lock vm 7200 boot || qemu=$?
+	judge $qemu
+}
+
+main
