@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make deps            install the packages of Debian that are needed
+# make kernels         fetch and build the guests' kernels, into a cache
+# make vm RUN='...'    run a command in a virtual machine with dd.ko loaded;
+#                      its settings and exit statuses: selftests/vm/run.sh
+# make test            everything
+
+VM	:= selftests/vm
+KERNEL	?= stock
+MODULE	?= yes
+
+.PHONY: deps kernels test vm vm-kernel vm-module vm-ready
+
+deps:
+	@$(VM)/deps.sh
+
+kernels: deps
+	@$(VM)/kernels.sh fetch
+
+vm-kernel: deps
+	@$(VM)/kernels.sh fetch $(KERNEL)
+
+vm-module: vm-kernel
+	@$(if $(filter-out no,$(MODULE)),$(VM)/module.sh $(KERNEL) $(FAULT))
+
+# Standard output belongs to the command.
+vm-ready:
+	@$(MAKE) -s --no-print-directory user vm-module >&2
+
+# A make whose recipe fails exits with 2, whatever the recipe's status was. To
+# exit with the command's, make becomes the command: exec.c adds that function.
+ifneq ($(filter vm,$(MAKECMDGOALS)),)
+-load $(BUILD)/exec.so
+$(BUILD)/exec.so: $(VM)/exec.c
+	@mkdir -p $(@D)
+	@$(CC) -shared -fPIC -o $@ $<
+endif
+
+vm-quote = '$(subst ','\'',$(1))'
+vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT FAULT,$\
+	$(v)=$(call vm-quote,$($(v)))) $(VM)/run.sh $(call vm-quote,$(value RUN))
+
+vm: vm-ready
+	$(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(vm-command)))
+	@$(vm-command)
+
+test: deps
+	@$(MAKE) -s --no-print-directory kernels user
+	@$(VM)/run-tiers.sh

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Installs the packages of Debian that building and testing need; where we may
+# not, says how to. Quick when nothing is missing.
+set -euo pipefail
+
+packages=(
+	# building
+	gcc make perl pkg-config libc6-dev libnl-3-dev libnl-genl-3-dev
+	# kernels and modules
+	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
+	# virtual machines, and the programs in them
+	bash busybox-static coreutils diffutils findutils grep iproute2 jq
+	libnl-3-200 libnl-genl-3-200 mount ncurses-bin procps psmisc
+	qemu-system-x86 sed strace util-linux
+	# checks
+	codespell git groff-base man-db mandoc python3 python3-yaml shellcheck
+	sparse
+)
+
+missing() {
+	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \
+		2>/dev/null | sed -n 's/^ii *|//p' | sort |
+		comm -13 - <(printf '%s\n' "${packages[@]}" | sort) | tr '\n' ' '
+}
+
+command -v dpkg-query >/dev/null || {
+	echo "This machine is not Debian's kind. Needed are: ${packages[*]}" >&2
+	exit 1
+}
+need=$(missing || true)
+[ -n "$need" ] || exit 0
+
+install="apt-get install -y --no-install-recommends $need"
+quiet="-qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0"
+if [ "$(id -u)" != 0 ]; then
+	echo "Packages are missing. As root: apt-get update && $install" >&2
+	exit 1
+fi
+echo "installing $need" >&2
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # options
+$install $quiet >/dev/null || {
+	apt-get update -qq >&2
+	$install $quiet >/dev/null
+}
+[ -z "$(missing || true)" ] || {
+	echo "still missing: $(missing)" >&2
+	exit 1
+}

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
+# build/kmod/KERNEL. With FAULT, from sources that selftests/faults/FAULT.patch
+# has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those.
+set -euo pipefail
+# shellcheck source=selftests/vm/common.sh
+. "$(dirname "$0")/common.sh"
+
+kernel=$1
+fault=${2:-}
+dir=$TOP/build/kmod/$kernel${fault:+-$fault}
+
+# kbuild leaves its products beside the sources, so each kernel gets a copy.
+copy_sources() {
+	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
+		--exclude='.*' --exclude='*.symvers' --exclude=modules.order \
+		"$TOP/Kbuild" "$TOP/kernel" "$TOP/include" "$dir/"
+}
+
+spoil_sources() {
+	patch -s -d "$dir" -p1 <"$TOP/selftests/faults/$fault.patch"
+}
+
+build() {
+	mkdir -p "$dir"
+	copy_sources
+	[ -z "$fault" ] || spoil_sources
+	make -s -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
+		W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules >&2
+}
+
+with_lock "module-$(echo "$dir" | sha256sum | cut -c1-12)" 600 build
