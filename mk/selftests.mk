@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Test programs for the guest, and what can be checked without one.
+#
+#   make selftests		build/selftests/*; needs the debug kernel's source
+#   make check-selftests	each requirement is named by a test
+
+KSELFTEST ?= $(shell selftests/vm/kernels.sh path debug source 2>/dev/null)/tools/testing/selftests
+
+selftest_names	= $(basename $(notdir $(wildcard selftests/$(1)/$(1)_*.c)))
+SELFTEST_DDP	:= $(call selftest_names,ddp)
+SELFTEST_ABI	:= $(call selftest_names,abi)
+SELFTEST_STRESS	:= $(call selftest_names,stress)
+
+SELFTEST_DIR	:= $(BUILD)/selftests
+SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
+		   $(SELFTEST_ABI) $(SELFTEST_STRESS))
+
+# The harness compares an int with whatever it is given.
+SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
+		  -Iselftests/abi -Wno-sign-compare -Wno-missing-prototypes \
+		  -Wno-stringop-truncation -pthread
+
+.PHONY: selftests check-selftests
+selftests: $(SELFTEST_PROGS)
+
+$(BUILD)/obj/selftests/%.o: selftests/%.c
+	@mkdir -p $(@D)
+	@[ -e $(KSELFTEST)/kselftest_harness.h ] || { \
+		echo "kselftest_harness.h is missing; run: make kernels, or say KSELFTEST=..." >&2; \
+		exit 1; }
+	$(CC) $(SELFTEST_CFLAGS) -c -o $@ $<
+
+-include $(wildcard $(BUILD)/obj/selftests/*/*.d)
+
+# Tests of the library run with the static one: what is tested is what was
+# built, whatever is installed. The shared one is tested by the samples.
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/ddp/%.o \
+		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/abi/%.o $(BUILD)/obj/selftests/abi/raw.o
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/stress/%.o \
+		$(BUILD)/obj/selftests/stress/audit.o \
+		$(BUILD)/obj/selftests/abi/raw.o \
+		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+CHECKS += check-selftests
+check-selftests:
+	selftests/ddp/coverage.sh

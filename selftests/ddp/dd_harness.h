@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every test program needs beside the kernel's own kselftest_harness.h:
+ * counts and patience that suit the machine, waits for a state, skips that say
+ * which test they skip, and a main() that takes a filter.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DD_HARNESS_H
+#define DD_HARNESS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kselftest_harness.h"
+
+/* The guest's group of users of /dev/dd, and two of them. */
+#define DD_GID		900
+#define ALICE		1000
+#define BOB		1001
+
+/*
+ * How much slower than a stock kernel this one is: DD_SCALE says it, else a
+ * kernel with fault injection is taken for the debug kernel.
+ */
+static inline int dd_scale(void)
+{
+	const char *s = getenv("DD_SCALE");
+
+	if (s && atoi(s) > 0)
+		return atoi(s);
+	return access("/proc/self/fail-nth", F_OK) ? 1 : 10;
+}
+
+/* n repetitions on a stock kernel, fewer on a slow one, never none. */
+static inline int dd_count(int n)
+{
+	n /= dd_scale();
+	return n > 2 ? n : 2;
+}
+
+/* How long, in ms, something that must happen may take. */
+static inline int dd_patience(void)
+{
+	return 10000 * (dd_scale() > 4 ? 4 : dd_scale());
+}
+
+static inline double dd_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+/* True as soon as @cond is, false if it has not become so within @ms. */
+#define WAIT_FOR_MS(cond, ms) ({					\
+	double __end = dd_now() + (ms) / 1e3;				\
+	bool __ok;							\
+	while (!(__ok = !!(cond)) && dd_now() < __end)			\
+		usleep(500);						\
+	__ok; })
+#define WAIT_FOR(cond)		WAIT_FOR_MS(cond, dd_patience())
+#define ASSERT_SOON(cond)	ASSERT_TRUE(WAIT_FOR(cond))
+
+#define EXPECT_ERR(err, call) do {					\
+	errno = 0;							\
+	EXPECT_EQ(-1, (long)(call)) {					\
+		TH_LOG("%s succeeded", #call);				\
+	}								\
+	EXPECT_EQ(err, errno) {						\
+		TH_LOG("%s: errno %d, expected %s", #call, errno, #err);	\
+	}								\
+} while (0)
+
+#define ASSERT_OK(call) ASSERT_LE(0, (long)(call)) {			\
+	TH_LOG("%s: errno %d", #call, errno);				\
+}
+
+/* The harness prints only the reason of a skip. */
+#define DD_SKIP(fmt, ...)						\
+	SKIP(return, "%s: " fmt, _metadata->name, ##__VA_ARGS__)
+
+/* To be called by a child, first and again after each change of its user. */
+static inline void die_with_parent(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(125);
+}
+
+/* A child that cannot survive the caller; 0 in the child, as fork(). */
+static inline pid_t fork_child(void)
+{
+	pid_t parent = getpid(), pid;
+
+	fflush(stdout);
+	fflush(stderr);
+	pid = fork();
+	if (!pid)
+		die_with_parent(parent);
+	return pid;
+}
+
+/* The wait status of a child that must end by itself; -1 if it has not. */
+static inline int wait_child(pid_t pid)
+{
+	int status = -1;
+
+	if (!WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid)) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		return -1;
+	}
+	return status;
+}
+
+#define ASSERT_CHILD_OK(pid) do {					\
+	int __status = wait_child(pid);					\
+	ASSERT_NE(-1, __status) { TH_LOG("child did not end"); }	\
+	ASSERT_TRUE(WIFEXITED(__status)) {				\
+		TH_LOG("child killed by %d", WTERMSIG(__status));	\
+	}								\
+	ASSERT_EQ(0, WEXITSTATUS(__status));				\
+} while (0)
+
+/* For children, which have no ASSERT: exits with the line number. */
+#define CHILD_CHECK(cond) do {						\
+	if (!(cond)) {							\
+		fprintf(stderr, "# %s:%d: child: %s (errno %d)\n",	\
+			__FILE__, __LINE__, #cond, errno);		\
+		_exit(1);						\
+	}								\
+} while (0)
+
+static inline void kill_child(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+}
+
+/* Whether @pid sleeps in system call @nr. */
+static inline bool asleep_in(pid_t pid, long nr)
+{
+	char path[64], buf[256] = "";
+	FILE *f;
+	long in = -1;
+	char *p, state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fgets(buf, sizeof(buf), f)) {
+		p = strrchr(buf, ')');
+		state = p ? p[2] : 0;
+	}
+	fclose(f);
+	if (state != 'S' && state != 'D')
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	f = fopen(path, "r");
+	if (!f)
+		return false;
+	if (fscanf(f, "%ld", &in) != 1)
+		in = -1;
+	fclose(f);
+	return in == nr;
+}
+
+/* An ordinary user who may open /dev/dd; 0 or -1. */
+static inline int become_user(uid_t uid)
+{
+	gid_t dd = DD_GID;
+	pid_t parent = getppid();
+
+	if (setgroups(1, &dd) || setresgid(uid, uid, uid) ||
+	    setresuid(uid, uid, uid))
+		return -1;
+	prctl(PR_SET_DUMPABLE, 1);
+	die_with_parent(parent);
+	return 0;
+}
+
+/* Keeps the tests whose names contain @pattern. */
+static inline void dd_filter(const char *pattern)
+{
+	struct __fixture_metadata *f;
+	struct __test_metadata *t, **link;
+
+	for (f = __fixture_list; f; f = f->next)
+		for (link = &f->tests; (t = *link);) {
+			if (strstr(t->name, pattern))
+				link = &t->next;
+			else
+				*link = t->next;
+		}
+}
+
+static inline void dd_set_timeouts(void)
+{
+	struct __fixture_metadata *f;
+	struct __test_metadata *t;
+
+	for (f = __fixture_list; f; f = f->next)
+		for (t = f->tests; t; t = t->next)
+			t->timeout *= dd_scale() > 8 ? 8 : dd_scale();
+}
+
+/* Usage: program [part of a test's name] */
+#define DD_TEST_MAIN							\
+int main(int argc, char **argv)						\
+{									\
+	if (argc > 1)							\
+		dd_filter(argv[1]);					\
+	dd_set_timeouts();						\
+	return test_harness_run(argc, argv);				\
+}
+
+#endif /* DD_HARNESS_H */

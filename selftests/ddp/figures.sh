@@ -1,0 +1,131 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The protocol description's programs, compiled as printed, against each other
+# (requirements DDP-75 to DDP-78). TAP on stdout; fig2 to fig5 are on PATH or
+# in build/bin.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+PATH=$PWD/build/bin:$PATH
+LD_LIBRARY_PATH=$PWD/build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PATH LD_LIBRARY_PATH
+
+count=0 failed=0 server=
+
+# result NAME STATUS WHY
+result() {
+	count=$((count + 1))
+	if [ "$2" = 0 ]; then
+		echo "ok $count $1"
+	else
+		echo "# $3"
+		echo "not ok $count $1"
+		failed=$((failed + 1))
+	fi
+}
+
+# Services registered, by name, as ddctl tells.
+services() { ddctl -j service | jq -r '.. | .name? // empty'; }
+
+# wait_service NAME: for a state, within a bound.
+wait_service() {
+	local _
+
+	for _ in {1..300}; do
+		services | grep -qxF "$1" && return 0
+		kill -0 "$server" 2>/dev/null || return 1
+		sleep 0.1
+	done
+	return 1
+}
+
+wait_gone() {
+	local _
+
+	for _ in {1..300}; do
+		[ -z "$(services)" ] && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# start PROGRAM SERVICE...
+start() {
+	local name
+
+	"$1" &
+	server=$!
+	shift
+	for name; do
+		wait_service "$name" || return 1
+	done
+}
+
+stop() {
+	kill -9 "$server" 2>/dev/null
+	wait "$server" 2>/dev/null
+	wait_gone
+}
+
+client() { timeout -s KILL 60 "$@"; }
+
+# The echo server answers a client, and goes on to the next.
+echo_server() {
+	start fig2 echo && client fig3 && client fig3 && kill -0 "$server"
+	local ok=$?
+
+	stop
+	return $ok
+}
+
+# Two connections at a time, each with 2048 bytes.
+echo_blocks() {
+	start fig2 echo || return 1
+	ddctl -j service | jq -e '[.. | objects | select(.name? == "echo") |
+		(.maxconn // .max // ."max-conn")] == [2]' >/dev/null
+	local ok=$?
+
+	stop
+	return $ok
+}
+
+two_services() {
+	start fig4 echo reverse && client fig3 && client fig5 &&
+		kill -0 "$server"
+	local ok=$?
+
+	stop
+	return $ok
+}
+
+# A client without a server says so and fails.
+no_server() {
+	local out
+
+	! out=$(client fig3 2>&1) && [[ $out == ddconnect* ]]
+}
+
+for program in fig2 fig3 fig4 fig5 ddctl jq; do
+	type -P $program >/dev/null || {
+		echo "Bail out! no $program"
+		exit 1
+	}
+done
+
+echo "TAP version 13"
+echo "1..6"
+echo_server
+result DDP_75_echo_server $? "fig2 does not serve"
+echo_blocks
+result DDP_75_echo_server_has_two_connections $? "$(ddctl -j service)"
+no_server
+result DDP_76_rpc_client_without_server_fails $? "fig3 does not fail"
+start fig2 echo && client fig3
+result DDP_76_rpc_client $? "fig3 failed"
+stop
+two_services
+result DDP_77_two_service_server $? "fig4 does not serve fig3 and fig5"
+start fig4 echo reverse && client fig5 && client fig5
+result DDP_78_split_phase_client $? "fig5 failed"
+stop
+exit $((failed != 0))

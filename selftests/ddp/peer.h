@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Other processes that use DDP at a test's bidding.
+ *
+ * A peer is a forked process that executes functions of the test program, one
+ * at a time, each to its end, and hands back what they return and their errno.
+ * It is forked before anybody has made a dd call, so it has a handle of its
+ * own. It dies with the test. Peers answer within a bound or fail the test.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DD_PEER_H
+#define DD_PEER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "fedex.h"
+
+#define PEER_DATA	65536
+#define PEER_SLOTS	16
+
+/* Memory that the test and one peer share, beside DDP. */
+struct peer_shm {
+	char name[128];
+	ddrecv_desc_t desc;
+	conninfo_t info;
+	connid_t conns[64];
+	unsigned char data[PEER_DATA];
+};
+
+struct peer {
+	pid_t pid;
+	int fd;
+	struct peer_shm *shm;
+};
+
+typedef long (*peer_fn)(long a, long b, long c);
+
+/* In the peer: what it shares with the test. */
+extern struct peer_shm *peer_shm;
+
+struct peer *peer_start(void);
+/* Its effective user is @uid, a member of the device's group. */
+struct peer *peer_start_user(uid_t uid);
+void peer_kill(struct peer *p);
+
+/* fn(a, b, c) in the peer; sets errno if that returned -1. */
+long peer_call(struct peer *p, peer_fn fn, long a, long b, long c);
+/* The same in two halves, for a call that blocks. */
+void peer_begin(struct peer *p, peer_fn fn, long a, long b, long c);
+long peer_end(struct peer *p);
+bool peer_ended(struct peer *p);
+/* Until the peer sleeps in the kernel, in an ioctl. */
+bool peer_sleeps(struct peer *p);
+
+/*
+ * DDP calls. @slot numbers the peer's services and connections: each has its
+ * buffers, its ids and, as long as share is -1, its notification list.
+ */
+struct peer_serve {
+	const char *name;
+	int flags;
+	int maxconn;
+	size_t recvsize;
+	size_t sendsize;
+	int slot;
+	int share;		/* slot whose noteid is passed in, or -1 */
+};
+
+/* What a peer has in a slot; a copy is in peer_slot(). */
+struct slot {
+	noteid_t note;
+	servid_t serv;
+	connid_t conn;
+	address_t in, out;
+	size_t insize, outsize;
+};
+
+struct slot peer_slot(struct peer *p, int slot);
+int p_serve(struct peer *p, const struct peer_serve *s);
+int p_serve_simple(struct peer *p, const char *name, int maxconn, size_t size);
+int p_conn(struct peer *p, const char *name, int type, size_t size, int slot);
+/* ddrecv on the list of @slot; the message's bytes are copied to shm->data. */
+int p_recv(struct peer *p, int slot, int options, int timeout);
+void p_recv_begin(struct peer *p, int slot, int options, int timeout);
+/* Composes in the connection's own send buffer, or where @options wants it. */
+int p_send(struct peer *p, connid_t conn, const void *bytes, size_t len,
+	   size_t roffset, int options);
+int p_info(struct peer *p, connid_t conn);
+int p_close(struct peer *p, connid_t conn);
+int p_unserve(struct peer *p, servid_t serv);
+int p_connlist(struct peer *p, servid_t serv, int count);
+int p_ready(struct peer *p, int slot);
+/* @len bytes of the peer's memory, by its plain loads and stores. */
+int p_read(struct peer *p, address_t from, void *to, size_t len);
+int p_write(struct peer *p, address_t to, const void *from, size_t len);
+
+/* A name of this test's own, so that tests cannot meet. */
+const char *own_name(const char *stem);
+
+/* The test's own end of a connection. */
+int open_conn(struct slot *s, const char *name, int type, size_t size);
+int open_serve(struct slot *s, const char *name, int maxconn, size_t size);
+
+/* The number of ids of regions, services and connections ddctl knows of. */
+int node_down(void);
+int node_up(void);
+
+#endif /* DD_PEER_H */
