@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The area: memory shared between the kernel and the owner of a context, in
+ * units of 128 bytes. Pages come as they are needed and stay as long as the
+ * context, so that no pointer into the area is ever stale.
+ */
+#include <linux/bitmap.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "dd.h"
+
+#define DD_AREA_MIN_BITS	4096u
+
+int dd_area_init(struct dd_area *area)
+{
+	u32 unit;
+	int err;
+
+	mutex_init(&area->lock);
+	area->map = bitmap_zalloc(DD_AREA_MIN_BITS, GFP_KERNEL_ACCOUNT);
+	if (!area->map)
+		return -ENOMEM;
+	area->bits = DD_AREA_MIN_BITS;
+	/* Unit 0 is the head, so that no object is ever named 0. */
+	err = dd_area_alloc(area, 1, &unit);
+	if (err)
+		dd_area_exit(area);
+	return err;
+}
+
+void dd_area_exit(struct dd_area *area)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < DD_AREA_CHUNKS && area->chunks[i]; i++) {
+		for (j = 0; j < DD_CHUNK_PAGES; j++)
+			if (area->chunks[i][j])
+				put_page(area->chunks[i][j]);
+		kfree(area->chunks[i]);
+	}
+	kvfree(area->map);
+}
+
+/* Double the map, up to the size of the area. */
+static int dd_area_grow(struct dd_area *area)
+{
+	unsigned int bits = area->bits * 2;
+	unsigned long *map;
+
+	if (bits > DD_AREA_UNITS)
+		return -ENOSPC;
+	map = kvcalloc(BITS_TO_LONGS(bits), sizeof(long), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	bitmap_copy(map, area->map, area->bits);
+	kvfree(area->map);
+	area->map = map;
+	area->hint = area->bits;
+	area->bits = bits;
+	return 0;
+}
+
+static int dd_area_find(struct dd_area *area, u32 units, u32 *unit)
+{
+	for (;;) {
+		unsigned long at;
+		int err;
+
+		at = bitmap_find_next_zero_area(area->map, area->bits,
+						area->hint, units, 0);
+		if (at >= area->bits)
+			at = bitmap_find_next_zero_area(area->map, area->bits,
+							0, units, 0);
+		if (at < area->bits) {
+			*unit = at;
+			return 0;
+		}
+		err = dd_area_grow(area);
+		if (err)
+			return err;
+	}
+}
+
+static int dd_area_populate(struct dd_area *area, u32 index)
+{
+	struct page ***chunk = &area->chunks[index / DD_CHUNK_PAGES];
+	struct page **slot, *page;
+
+	if (!*chunk) {
+		struct page **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages),
+					      GFP_KERNEL_ACCOUNT);
+
+		if (!pages)
+			return -ENOMEM;
+		/* Pairs with dd_area_page(), which holds no lock. */
+		smp_store_release(chunk, pages);
+	}
+	slot = &(*chunk)[index % DD_CHUNK_PAGES];
+	if (*slot)
+		return 0;
+	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	if (!page)
+		return -ENOMEM;
+	smp_store_release(slot, page);
+	area->pages++;
+	return 0;
+}
+
+/**
+ * dd_area_alloc() - allocate consecutive units, zeroed
+ * @area: the area
+ * @units: how many
+ * @unit: (out) number of the first
+ *
+ * Return: 0, %-ENOMEM, or %-ENOSPC when the area is full.
+ */
+int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
+{
+	u32 index, i;
+	int err;
+
+	mutex_lock(&area->lock);
+	err = dd_area_find(area, units, unit);
+	if (err)
+		goto out;
+	for (index = *unit / DD_PAGE_UNITS;
+	     index <= (*unit + units - 1) / DD_PAGE_UNITS; index++) {
+		err = dd_area_populate(area, index);
+		if (err)
+			goto out;
+	}
+	for (i = 0; i < units; i++)
+		memset(dd_area_unit(area, *unit + i), 0, DD_UNIT);
+	bitmap_set(area->map, *unit, units);
+	area->hint = *unit + units;
+	if (area->hint >= area->bits)
+		area->hint = 0;
+out:
+	mutex_unlock(&area->lock);
+	return err;
+}
+
+void dd_area_free(struct dd_area *area, u32 unit, u32 units)
+{
+	mutex_lock(&area->lock);
+	bitmap_clear(area->map, unit, units);
+	mutex_unlock(&area->lock);
+}
+
+/* The page at @index, or NULL; for a fault handler, which holds no lock. */
+struct page *dd_area_page(struct dd_area *area, unsigned long index)
+{
+	struct page **chunk;
+
+	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
+		return NULL;
+	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
+	if (!chunk)
+		return NULL;
+	return smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
+}

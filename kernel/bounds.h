@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Arithmetic on numbers that came from user space. Pure, so that
+ * dd_kunit.ko can try every edge.
+ */
+#ifndef _DD_BOUNDS_H
+#define _DD_BOUNDS_H
+
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/types.h>
+#include <uapi/linux/dd.h>
+
+/* Whether [@off, @off + @len) lies in [0, @size). */
+static inline bool dd_in_bounds(u64 off, u64 len, u64 size)
+{
+	return off <= size && len <= size - off;
+}
+
+/* The largest multiple of 8 that @n blocks of @len bytes may each have. */
+static inline u64 dd_block_size(u64 len, u32 n)
+{
+	return n ? (len / n) & ~7ull : 0;
+}
+
+/* Units of the area that a cell with @depth queue entries takes. */
+static inline u32 dd_cell_units(u32 depth)
+{
+	return DIV_ROUND_UP(sizeof(struct dd_cell) +
+			    depth * sizeof(struct dd_sqe), DD_UNIT);
+}
+
+/* A position's slot, as the unit of the area it lies in. */
+static inline u32 dd_slot_unit(u64 geometry, u64 pos)
+{
+	u32 mask = (1u << (geometry & 31)) - 1;
+
+	return (u32)(geometry >> 32) + ((u32)pos & mask);
+}
+
+static inline u64 dd_geometry(u32 unit, u32 order)
+{
+	return (u64)unit << 32 | order;
+}
+
+static inline u32 dd_geometry_slots(u64 geometry)
+{
+	return geometry ? 1u << (geometry & 31) : 0;
+}
+
+/* Build an id that is never 0 and never negative as an int. */
+static inline u32 dd_make_id(u32 index, u32 tag)
+{
+	u32 tags = (1u << (31 - DD_ID_INDEX_BITS)) - 1;
+
+	return (1 + tag % tags) << DD_ID_INDEX_BITS | DD_ID_INDEX(index);
+}
+
+/* Whether @name holds a NUL, is not empty, and is padded with zeros. */
+static inline bool dd_name_ok(const u8 *name, size_t size)
+{
+	size_t len = strnlen((const char *)name, size);
+
+	return len && len < size && !memchr_inv(name + len, 0, size - len);
+}
+
+#endif /* _DD_BOUNDS_H */

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections. Each end owns its segment and its import; the two ends keep
+ * each other's memory, and nothing else, alive.
+ *
+ * Closing an end revokes both segments: first the peer's, so that the peer
+ * reads what has arrived and then learns of the close, then the own one. From
+ * then on neither end touches the other's block, list or cell. What an end
+ * holds is released when its last user (the id table, or a call) is gone.
+ */
+#include <linux/pid.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "dd.h"
+#include "netlink.h"
+#include "trace.h"
+
+static struct kmem_cache *dd_conn_cache;
+
+int dd_conn_init(void)
+{
+	dd_conn_cache = KMEM_CACHE(dd_conn, SLAB_ACCOUNT);
+	return dd_conn_cache ? 0 : -ENOMEM;
+}
+
+void dd_conn_exit(void)
+{
+	/* Connections are freed by RCU. */
+	rcu_barrier();
+	kmem_cache_destroy(dd_conn_cache);
+}
+
+struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type)
+{
+	struct dd_conn *conn = kmem_cache_zalloc(dd_conn_cache, GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	dd_obj_init(&conn->obj, ctx, DD_OBJ_CONN);
+	refcount_set(&conn->mem, 1);
+	mutex_init(&conn->imp.sq_lock);
+	conn->type = type;
+	/* Dead until it is paired: release must not look for a peer. */
+	conn->seg.dead = true;
+	return conn;
+}
+
+static void dd_conn_mem_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(dd_conn_cache, container_of(rcu, struct dd_conn, obj.rcu));
+}
+
+static void dd_conn_mem_put(struct dd_conn *conn)
+{
+	if (!refcount_dec_and_test(&conn->mem))
+		return;
+	dd_ctx_put(conn->obj.ctx);
+	call_rcu(&conn->obj.rcu, dd_conn_mem_free);
+}
+
+/* What a connecting end holds by itself. */
+static void dd_conn_release_client(struct dd_conn *conn)
+{
+	struct dd_segment *seg = &conn->seg;
+
+	if (conn->list)
+		dd_list_detach(conn->list,
+			       dd_credit_slots(seg->own_credit.window) + 1,
+			       max(dd_credit_last(&seg->own_credit),
+				   seg->last_note));
+	if (conn->imp.unit)
+		dd_area_free(&conn->obj.ctx->area, conn->imp.unit,
+			     dd_cell_units(DD_CELL_DEPTH));
+	dd_credit_exit(&seg->own_credit);
+	dd_slice_drop(&conn->send);
+	dd_slice_drop(&conn->recv);
+}
+
+/* The last user is gone. */
+static void dd_conn_release(struct dd_conn *conn)
+{
+	WARN_ON_ONCE(!conn->seg.dead);
+	if (conn->server)
+		dd_service_forget(conn);
+	else
+		dd_conn_release_client(conn);
+	if (conn->peer)
+		dd_conn_mem_put(conn->peer);
+	dd_conn_mem_put(conn);
+}
+
+void dd_conn_put(struct dd_conn *conn)
+{
+	if (dd_obj_put(&conn->obj))
+		dd_conn_release(conn);
+}
+
+/* An op of @conn that was waiting for its note to be posted is done. */
+void dd_conn_done(struct dd_conn *conn)
+{
+	struct dd_import *imp = &conn->imp;
+
+	lockdep_assert_held(&conn->peer->seg.lock);
+	imp->done = imp->submitted;
+	WRITE_ONCE(imp->cell->done, imp->done);
+	dd_ctx_wake(conn->obj.ctx);
+}
+
+/* ---- connecting --------------------------------------------------------- */
+
+/**
+ * dd_conn_pair() - make two ends one connection
+ * @a: an end, with its list, block and cell
+ * @b: the other
+ *
+ * Nobody else sees either end yet.
+ */
+void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
+{
+	struct dd_conn *end[2] = { a, b };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		struct dd_conn *x = end[i], *y = end[!i];
+		struct dd_cell *cell = x->imp.cell;
+
+		refcount_inc(&y->mem);
+		x->peer = y;
+		dd_grant_init(&x->grant, &x->seg, y->obj.ctx->node->id,
+			      DD_RIGHT_PUT);
+		x->seg.list = x->list;
+		x->seg.dead = false;
+		x->imp.grant = &y->grant;
+		x->imp.link = &dd_link_local;
+
+		memset(cell, 0, sizeof(*cell) +
+		       DD_CELL_DEPTH * sizeof(struct dd_sqe));
+		cell->type = x->type;
+		cell->depth = DD_CELL_DEPTH;
+		cell->node = y->obj.ctx->node->id;
+		cell->peer_size = y->seg.length;
+		smp_store_release(&cell->id, x->obj.id);
+	}
+}
+
+static int dd_conn_check_args(const struct dd_connect *arg)
+{
+	if (arg->flags & ~DD_CONNECT_FLAGS || arg->__reserved ||
+	    arg->flags == DD_CONNECT_FLAGS ||
+	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
+	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
+	    arg->window > DD_WINDOW_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+/* Everything a connecting end needs of its own. */
+static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
+{
+	struct dd_ctx *ctx = conn->obj.ctx;
+	u32 window = arg->window ? arg->window : 1;
+	struct dd_list *list;
+	int err;
+
+	conn->cookie = arg->cookie;
+	err = dd_slice_take(ctx, &arg->send, true, &conn->send);
+	if (!err)
+		err = dd_slice_take(ctx, &arg->recv, false, &conn->recv);
+	if (!err)
+		err = dd_area_alloc(&ctx->area, dd_cell_units(DD_CELL_DEPTH),
+				    &conn->imp.unit);
+	if (err)
+		return err;
+	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
+	dd_segment_init(&conn->seg, conn->recv.region, conn->recv.offset,
+			conn->recv.length);
+	conn->seg.credit = &conn->seg.own_credit;
+	err = dd_credit_init(conn->seg.credit, window, GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err;
+	/* One slot beside the channel's own, for the close note. */
+	list = dd_list_attach(ctx, arg->flags & DD_CONNECT_ANON ? 0 : arg->list,
+			      arg->flags & DD_CONNECT_LIST,
+			      dd_credit_slots(window) + 1);
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	conn->list = list;
+	return 0;
+}
+
+static int dd_conn_find(struct dd_ctx *ctx, const struct dd_connect *arg,
+			struct dd_service **svc)
+{
+	struct dd_node *node = ctx->node;
+
+	if (!READ_ONCE(node->up))
+		return -ENETDOWN;
+	if (arg->node != READ_ONCE(node->id))
+		return -ECONNREFUSED;
+	*svc = dd_node_service_get(node, arg->name);
+	return *svc ? 0 : -ECONNREFUSED;
+}
+
+static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
+{
+	struct dd_service *svc;
+	int err;
+
+	err = dd_conn_equip(conn, arg);
+	if (err)
+		return err;
+	err = dd_obj_reserve(&conn->obj);
+	if (err)
+		return err;
+	err = dd_conn_find(conn->obj.ctx, arg, &svc);
+	if (!err) {
+		err = dd_service_accept(svc, conn);
+		dd_service_put(svc);
+	}
+	if (err) {
+		dd_obj_unreserve(&conn->obj);
+		return err;
+	}
+	dd_list_publish(conn->list);
+	refcount_inc(&conn->obj.users);
+	dd_obj_publish(&conn->obj);
+	return 0;
+}
+
+/**
+ * dd_conn_connect() - connect to a service
+ * @ctx: the caller
+ * @arg: as user space passed it; the results are filled in
+ *
+ * Return: 0 or an error as the uapi header says; then nothing has changed.
+ */
+int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
+{
+	struct dd_conn *conn;
+	int err;
+
+	err = dd_conn_check_args(arg);
+	if (err)
+		return err;
+	conn = dd_conn_alloc(ctx, arg->type);
+	if (!conn)
+		return -ENOMEM;
+	mutex_lock(&ctx->lock);
+	err = ctx->dead ? -ESTALE : dd_conn_make(conn, arg);
+	mutex_unlock(&ctx->lock);
+	if (!err) {
+		arg->list = conn->list->obj.id;
+		arg->conn = conn->obj.id;
+		arg->list_unit = conn->list->unit;
+		arg->cell_unit = conn->imp.unit;
+		arg->peer_size = conn->peer->seg.length;
+		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
+		trace_dd_connect(conn);
+		dd_netlink_event_conn(conn, true);
+	}
+	dd_conn_put(conn);
+	return err;
+}
+
+/* ---- closing ------------------------------------------------------------ */
+
+/*
+ * Revoke the segment of one end. Its owner, if it is a connecting end and has
+ * not asked for this, gets a close note; the other end's import is broken.
+ */
+static void dd_conn_revoke(struct dd_conn *conn, bool tell)
+{
+	struct dd_rec rec = {
+		.type = DD_NOTE_CLOSE,
+		.conn = conn->obj.id,
+		.cookie = conn->cookie,
+	};
+	struct dd_segment *seg = &conn->seg;
+	struct dd_list *list = NULL;
+
+	spin_lock(&seg->lock);
+	/* Attached until the segment is dead, so there is a reference. */
+	if (!seg->dead) {
+		list = seg->list;
+		refcount_inc(&list->obj.users);
+	}
+	spin_unlock(&seg->lock);
+	if (!list)
+		return;
+	mutex_lock(&list->lock);
+	spin_lock(&seg->lock);
+	if (!seg->dead) {
+		WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
+		dd_segment_revoke(seg, tell && !conn->server ? &rec : NULL);
+	}
+	spin_unlock(&seg->lock);
+	mutex_unlock(&list->lock);
+	dd_list_wake(list);
+	dd_list_put(list);
+}
+
+/**
+ * dd_conn_sever() - end a connection, seen from one end
+ * @conn: the end that closes
+ *
+ * May be called for both ends at once. When it returns, neither end reaches
+ * the other.
+ */
+void dd_conn_sever(struct dd_conn *conn)
+{
+	struct dd_conn *peer = conn->peer;
+	struct dd_conn *server = conn->server ? conn : peer;
+
+	cmpxchg(&peer->closed, 0, ECONNRESET);
+	dd_conn_revoke(peer, true);
+	dd_conn_revoke(conn, false);
+	dd_ctx_wake(peer->obj.ctx);
+	/*
+	 * Whichever end closed, the block is the service's to give away; a
+	 * serving end without users has seen to that itself.
+	 */
+	if (refcount_inc_not_zero(&server->obj.users)) {
+		dd_service_released(server);
+		dd_conn_put(server);
+	}
+}
+
+/**
+ * dd_conn_end() - close one end and take away its id
+ * @conn: the end, of which the caller is a user; its context is locked
+ */
+void dd_conn_end(struct dd_conn *conn)
+{
+	if (test_and_set_bit(0, &conn->closing))
+		return;
+	trace_dd_close(conn);
+	dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
+	dd_conn_sever(conn);
+	dd_netlink_event_conn(conn, false);
+	if (!WARN_ON_ONCE(!dd_obj_remove(&conn->obj)))
+		dd_conn_put(conn);
+}
+
+int dd_conn_close(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_conn *conn = dd_obj_get(ctx, id, DD_OBJ_CONN);
+
+	if (!conn)
+		return -ENOENT;
+	mutex_lock(&ctx->lock);
+	dd_conn_end(conn);
+	mutex_unlock(&ctx->lock);
+	dd_conn_put(conn);
+	return 0;
+}
+
+/* ---- reports and waiting ------------------------------------------------ */
+
+/**
+ * dd_conn_describe() - fill in a report
+ * @conn: the connection, of which the caller is a user
+ * @info: (out) everything but its size; ids of the peer as the current
+ *	process may see them
+ */
+void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
+{
+	const struct dd_ctx *peer = conn->peer->obj.ctx;
+
+	info->conn = conn->obj.id;
+	info->list = conn->list->obj.id;
+	info->service = conn->server ? conn->svc->obj.id : 0;
+	info->block = conn->block;
+	info->type = conn->type;
+	info->closed = READ_ONCE(conn->closed);
+	info->node = peer->node->id;
+	info->pid = pid_vnr(peer->pid);
+	info->uid = from_kuid_munged(current_user_ns(), peer->cred->euid);
+	if (conn->server)
+		dd_service_blocks(conn, &info->send, &info->recv);
+	else {
+		dd_slice_describe(&conn->send, conn->send.offset,
+				  conn->send.length, &info->send);
+		dd_slice_describe(&conn->recv, conn->recv.offset,
+				  conn->recv.length, &info->recv);
+	}
+	info->peer_size = conn->peer->seg.length;
+	info->submitted = READ_ONCE(conn->imp.submitted);
+	info->received = READ_ONCE(conn->seg.received);
+	info->cookie = conn->cookie;
+	info->list_unit = conn->list->unit;
+	info->cell_unit = conn->imp.unit;
+	info->window = conn->seg.credit->window;
+	info->send_window = conn->peer->seg.credit->window;
+}
+
+int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
+{
+	struct dd_conn *conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+
+	if (!conn)
+		return -ENOENT;
+	dd_conn_describe(conn, arg);
+	dd_conn_put(conn);
+	return 0;
+}
+
+/* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
+static int dd_conn_reached(const struct dd_conn *conn, u32 what, u64 value)
+{
+	const struct dd_import *imp = &conn->imp;
+
+	if (READ_ONCE(conn->obj.ctx->dead))
+		return -ESTALE;
+	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
+				    READ_ONCE(imp->done)) >= value)
+		return 0;
+	if (READ_ONCE(conn->closed) || READ_ONCE(conn->closing))
+		return -ECONNRESET;
+	return -EAGAIN;
+}
+
+int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
+{
+	ktime_t expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, arg->timeout, KTIME_MAX));
+	struct dd_conn *conn;
+	DEFINE_WAIT(wait);
+	int err;
+
+	if (arg->what > DD_WAIT_DONE || arg->__reserved)
+		return -EINVAL;
+	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	if (!conn)
+		return -ENOENT;
+	for (;;) {
+		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE);
+		err = dd_conn_reached(conn, arg->what, arg->value);
+		if (err != -EAGAIN || !arg->timeout)
+			break;
+		err = -EINTR;
+		if (signal_pending(current))
+			break;
+		if (arg->timeout == U64_MAX) {
+			schedule();
+			continue;
+		}
+		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
+			err = dd_conn_reached(conn, arg->what, arg->value);
+			if (err == -EAGAIN)
+				err = -ETIMEDOUT;
+			break;
+		}
+	}
+	finish_wait(&ctx->wait, &wait);
+	dd_conn_put(conn);
+	return err;
+}

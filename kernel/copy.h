@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copying into memory that somebody polls.
+ *
+ * Aligned 8-byte words are written by single stores, except in the bulk of
+ * long pieces, and what ends a message is written after everything else.
+ */
+#ifndef _DD_COPY_H
+#define _DD_COPY_H
+
+#include <asm/barrier.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "compat/compat.h"
+
+#define DD_COPY_BULK	512	/* from here on memcpy() is faster */
+
+/* Store the @len < 8 bytes at @src to @dst, which is aligned for none. */
+static inline void dd_copy_tail(u8 *dst, const u8 *src, size_t len)
+{
+	while (len) {
+		size_t n = 1;
+
+		if (len >= 4 && IS_ALIGNED((unsigned long)dst, 4)) {
+			WRITE_ONCE(*(u32 *)dst, get_unaligned((u32 *)src));
+			n = 4;
+		} else if (len >= 2 && IS_ALIGNED((unsigned long)dst, 2)) {
+			WRITE_ONCE(*(u16 *)dst, get_unaligned((u16 *)src));
+			n = 2;
+		} else {
+			WRITE_ONCE(*dst, *src);
+		}
+		dst += n;
+		src += n;
+		len -= n;
+	}
+}
+
+/* Bytes from @p to the next 8-byte boundary, at most @len. */
+static inline size_t dd_copy_lead(const void *p, size_t len)
+{
+	return min_t(size_t, -(unsigned long)p & 7, len);
+}
+
+/**
+ * dd_copy_words() - copy bytes, ascending, by aligned words
+ * @dst: kernel address of wired memory
+ * @src: kernel address
+ * @len: bytes
+ */
+static inline void dd_copy_words(void *dst, const void *src, size_t len)
+{
+	size_t lead = dd_copy_lead(dst, len);
+	size_t bulk;
+
+	if (lead) {
+		dd_copy_tail(dst, src, lead);
+		dst += lead;
+		src += lead;
+		len -= lead;
+	}
+	bulk = len & ~7ul;
+	if (bulk >= DD_COPY_BULK) {
+		memcpy(dst, src, bulk);
+	} else {
+		size_t i;
+
+		for (i = 0; i < bulk; i += 8)
+			WRITE_ONCE(*(u64 *)(dst + i), get_unaligned((u64 *)(src + i)));
+	}
+	if (len != bulk)
+		dd_copy_tail(dst + bulk, src + bulk, len - bulk);
+}
+
+/**
+ * dd_copy_last() - bytes of a piece that must be stored after all others
+ * @dst: address the piece goes to
+ * @len: bytes in the piece, at least 1
+ *
+ * Return: the length of its last aligned word, or of its unaligned tail.
+ */
+static inline size_t dd_copy_last(const void *dst, size_t len)
+{
+	size_t tail = (unsigned long)(dst + len) & 7;
+
+	return min_t(size_t, tail ? tail : 8, len);
+}
+
+/**
+ * dd_copy_final() - store the last bytes of a message
+ * @dst: address, as dd_copy_last() found it
+ * @src: kernel address
+ * @len: bytes, 1..8
+ *
+ * Whoever sees these bytes sees all that were stored before.
+ *
+ * Return: the bytes as a little-endian word.
+ */
+static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
+{
+	u64 word = 0;
+
+	memcpy(&word, src, len);
+	if (len == 8 && IS_ALIGNED((unsigned long)dst, 8)) {
+		smp_store_release((u64 *)dst, word);
+	} else {
+		smp_wmb();
+		dd_copy_tail(dst, src, len);
+	}
+	return word;
+}
+
+#endif /* _DD_COPY_H */

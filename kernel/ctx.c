@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts, and the ids of what they own.
+ *
+ * A context ends when its address space goes (the last mapping of its area is
+ * closed), or with the last close of its file: a child that inherited the
+ * descriptor keeps nothing alive. It ends once; after that it is memory.
+ */
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/random.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "dd.h"
+
+static void dd_ctx_end_work(struct work_struct *work)
+{
+	struct dd_ctx *ctx = container_of(work, struct dd_ctx, end_work);
+
+	dd_ctx_end(ctx);
+	dd_ctx_put(ctx);
+}
+
+static void dd_ctx_fill_head(struct dd_ctx *ctx)
+{
+	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
+
+	head->magic = DD_AREA_MAGIC;
+	head->version = DD_ABI_VERSION;
+	head->flags = DD_AREA_NEED_WAKEUP;
+	head->node = ctx->node->id;
+	head->maxnodes = ctx->node->max;
+	head->node_up = ctx->node->up;
+}
+
+/**
+ * dd_ctx_create() - a context for the current process
+ * @net: its network namespace
+ *
+ * Return: the context, with one reference, or an error pointer.
+ */
+struct dd_ctx *dd_ctx_create(struct net *net)
+{
+	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!ctx)
+		return ERR_PTR(-ENOMEM);
+	err = dd_area_init(&ctx->area);
+	if (err) {
+		kfree(ctx);
+		return ERR_PTR(err);
+	}
+	kref_init(&ctx->ref);
+	mutex_init(&ctx->lock);
+	xa_init_flags(&ctx->objs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
+	atomic_set(&ctx->next_tag, get_random_u32() >> 1);
+	atomic_set(&ctx->area_maps, 0);
+	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
+	init_waitqueue_head(&ctx->wait);
+	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
+
+	ctx->mm = current->mm;
+	mmgrab(ctx->mm);
+	ctx->cred = get_current_cred();
+	ctx->user = get_uid(current_user());
+	ctx->pid = get_pid(task_tgid(current));
+	ctx->node = dd_node_of(get_net(net));
+
+	mutex_lock(&ctx->node->lock);
+	dd_ctx_fill_head(ctx);
+	list_add_tail(&ctx->node_entry, &ctx->node->ctxs);
+	mutex_unlock(&ctx->node->lock);
+	return ctx;
+}
+
+static void dd_ctx_release(struct kref *ref)
+{
+	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
+
+	WARN_ON_ONCE(!xa_empty(&ctx->objs));
+	xa_destroy(&ctx->objs);
+	xa_destroy(&ctx->regions);
+	dd_area_exit(&ctx->area);
+	put_net(ctx->node->net);
+	put_pid(ctx->pid);
+	free_uid(ctx->user);
+	put_cred(ctx->cred);
+	mmdrop(ctx->mm);
+	kfree(ctx);
+}
+
+void dd_ctx_put(struct dd_ctx *ctx)
+{
+	kref_put(&ctx->ref, dd_ctx_release);
+}
+
+/* Whether the caller may use @ctx: 0, or -ESTALE. */
+int dd_ctx_check(const struct dd_ctx *ctx)
+{
+	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
+}
+
+/* Drop everything a context owns. Called once, under its lock. */
+static void dd_ctx_drop_all(struct dd_ctx *ctx)
+{
+	unsigned long index;
+	struct dd_obj *obj;
+
+	/*
+	 * Services first: that ends their connections, in one go. What is left
+	 * are connecting ends and regions; lists go with their last user.
+	 */
+	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_SERVICE));) {
+		dd_service_end((struct dd_service *)obj);
+		dd_service_put((struct dd_service *)obj);
+		cond_resched();
+	}
+	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_CONN));) {
+		dd_conn_end((struct dd_conn *)obj);
+		dd_conn_put((struct dd_conn *)obj);
+		cond_resched();
+	}
+	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_REGION));) {
+		dd_region_end((struct dd_region *)obj);
+		dd_region_put((struct dd_region *)obj);
+	}
+}
+
+/**
+ * dd_ctx_end() - end a context: free what it owns and tell its peers
+ * @ctx: the context; a second call waits for the first
+ */
+void dd_ctx_end(struct dd_ctx *ctx)
+{
+	mutex_lock(&ctx->lock);
+	if (!ctx->dead) {
+		WRITE_ONCE(ctx->dead, true);
+		dd_ctx_drop_all(ctx);
+		mutex_lock(&ctx->node->lock);
+		list_del(&ctx->node_entry);
+		mutex_unlock(&ctx->node->lock);
+		dd_ctx_wake(ctx);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+/* Wake whoever waits for any list, or for a counter, of this context. */
+void dd_ctx_wake(struct dd_ctx *ctx)
+{
+	if (wq_has_sleeper(&ctx->wait))
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	if (ctx->fasync)
+		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
+{
+	obj->ctx = dd_ctx_get(ctx);
+	obj->type = type;
+	refcount_set(&obj->users, 1);
+}
+
+/**
+ * dd_obj_reserve() - choose an id for an object that is not visible yet
+ * @obj: the object
+ *
+ * Return: 0, %-ENOMEM, or %-ENOSPC when all ids are in use.
+ */
+int dd_obj_reserve(struct dd_obj *obj)
+{
+	struct dd_ctx *ctx = obj->ctx;
+	u32 index;
+	int err;
+
+	err = xa_alloc_cyclic(&ctx->objs, &index, NULL,
+			      XA_LIMIT(0, DD_ID_INDEX(~0u)), &ctx->next_index,
+			      GFP_KERNEL);
+	if (err < 0)
+		return err == -EBUSY ? -ENOSPC : err;
+	obj->id = dd_make_id(index, atomic_inc_return(&ctx->next_tag));
+	return 0;
+}
+
+/* Make an object with a reserved id visible; its first user is the table. */
+void dd_obj_publish(struct dd_obj *obj)
+{
+	/* Cannot fail: the reservation holds the place. */
+	xa_store(&obj->ctx->objs, DD_ID_INDEX(obj->id), obj, GFP_KERNEL);
+}
+
+/* Give back the id of an object that was not published. */
+void dd_obj_unreserve(struct dd_obj *obj)
+{
+	xa_erase(&obj->ctx->objs, DD_ID_INDEX(obj->id));
+}
+
+/* Take an object out of the table; true for the caller that did. */
+bool dd_obj_remove(struct dd_obj *obj)
+{
+	return xa_cmpxchg(&obj->ctx->objs, DD_ID_INDEX(obj->id), obj, NULL,
+			  0) == obj;
+}
+
+/**
+ * dd_obj_get() - use an object of a context by its id
+ * @ctx: the context
+ * @id: any number
+ * @type: kind of object the caller wants
+ *
+ * Return: the object, or NULL. The caller is a user of it until dd_obj_put().
+ */
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
+{
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	obj = xa_load(&ctx->objs, DD_ID_INDEX(id));
+	if (obj && (obj->id != id || obj->type != type ||
+		    !refcount_inc_not_zero(&obj->users)))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+/**
+ * dd_obj_next() - walk the objects of a context
+ * @ctx: the context
+ * @index: where to look first; (out) where to go on
+ * @type: kind of object
+ *
+ * Return: the next object, used by the caller, or NULL at the end. Objects
+ * that come or go meanwhile may or may not be seen.
+ */
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
+{
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	for (obj = xa_find(&ctx->objs, index, ULONG_MAX, XA_PRESENT); obj;
+	     obj = xa_find_after(&ctx->objs, index, ULONG_MAX, XA_PRESENT))
+		if (obj->type == type && refcount_inc_not_zero(&obj->users))
+			break;
+	rcu_read_unlock();
+	++*index;
+	return obj;
+}
+
+/* No longer use an object; true if it must be released now. */
+bool dd_obj_put(struct dd_obj *obj)
+{
+	return refcount_dec_and_test(&obj->users);
+}

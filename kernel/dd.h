@@ -1,0 +1,680 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects of dd.ko. Who knows whom, in which order locks are taken and what
+ * ends what: Documentation/locking.rst.
+ */
+#ifndef _DD_H
+#define _DD_H
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+#include <uapi/linux/dd.h>
+
+#include "bounds.h"
+#include "compat/compat.h"
+#include "credit.h"
+
+#define DD_CELL_DEPTH		1
+#define DD_COPY_CHUNK		(64u << 10)	/* bytes copied under a lock */
+#define DD_PACKET_SIZE		DD_COPY_CHUNK	/* of the local link */
+#define DD_LEN_MAX		((u64)INT_MAX)	/* a message, as DDP's int */
+#define DD_AREA_CHUNKS		128
+#define DD_CHUNK_PAGES		512
+#define DD_PAGE_UNITS		(PAGE_SIZE / DD_UNIT)
+#define DD_AREA_UNITS		(DD_AREA_SIZE / DD_UNIT)
+
+struct dd_conn;
+struct dd_ctx;
+struct dd_op;
+struct dd_segment;
+struct dd_service;
+
+/* ---- node.c: one network namespace ------------------------------------ */
+
+/**
+ * enum dd_stat - counters of a node
+ * @DD_STAT_OPS: work requests executed
+ * @DD_STAT_BYTES: bytes deposited
+ * @DD_STAT_NOTES: notes posted
+ * @DD_STAT_WITHHELD: notes that had to wait for their reader
+ * @DD_STAT_WAKEUPS: times a sleeper was woken
+ * @DD_STAT_REFUSED: work requests refused
+ * @DD_STAT_CONNECTS: connections made
+ * @DD_STAT_CLOSES: connections ended
+ * @DD_STAT_MAX: number of counters
+ */
+enum dd_stat {
+	DD_STAT_OPS,
+	DD_STAT_BYTES,
+	DD_STAT_NOTES,
+	DD_STAT_WITHHELD,
+	DD_STAT_WAKEUPS,
+	DD_STAT_REFUSED,
+	DD_STAT_CONNECTS,
+	DD_STAT_CLOSES,
+	DD_STAT_MAX
+};
+
+struct dd_stats {
+	u64 v[DD_STAT_MAX];
+};
+
+/**
+ * struct dd_node - a network namespace as a node of the cluster
+ * @net: the namespace; this lives in it
+ * @lock: protects @ctxs, and changes of @id, @max and @up
+ * @id: node number, below @max
+ * @max: number of nodes
+ * @up: whether this node serves
+ * @services: by name; inserted and removed under the service's lock
+ * @ctxs: every context, through dd_ctx.node_entry
+ * @stats: per CPU, without a lock
+ */
+struct dd_node {
+	struct net *net;
+	struct mutex lock;
+	u32 id;
+	u32 max;
+	bool up;
+	struct rhashtable services;
+	struct list_head ctxs;
+	struct dd_stats __percpu *stats;
+};
+
+int dd_node_init(void);
+void dd_node_exit(void);
+struct dd_node *dd_node_of(const struct net *net);
+int dd_node_set(struct dd_node *node, const u32 *id, const u32 *max,
+		const bool *up, const char **reason);
+void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
+int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
+void dd_node_service_del(struct dd_node *node, struct dd_service *svc);
+struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
+
+#define dd_stat_add(node, stat, n) \
+	this_cpu_add((node)->stats->v[stat], n)
+#define dd_stat_inc(node, stat)	dd_stat_add(node, stat, 1)
+
+/* ---- area.c: memory shared with the owner of a context ---------------- */
+
+/**
+ * struct dd_area - pages in use of a context's area
+ * @lock: protects allocation: @map, @bits, @hint
+ * @map: a bit for each unit in use
+ * @bits: length of @map
+ * @hint: where to look first
+ * @chunks: pages, by DD_CHUNK_PAGES; published with release, never removed
+ *	before the context is freed, and so read without a lock
+ * @pages: number of pages, for reports
+ */
+struct dd_area {
+	struct mutex lock;
+	unsigned long *map;
+	unsigned int bits;
+	unsigned int hint;
+	struct page **chunks[DD_AREA_CHUNKS];
+	unsigned long pages;
+};
+
+int dd_area_init(struct dd_area *area);
+void dd_area_exit(struct dd_area *area);
+int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
+void dd_area_free(struct dd_area *area, u32 unit, u32 units);
+struct page *dd_area_page(struct dd_area *area, unsigned long index);
+
+/* The kernel's address of an allocated unit. */
+static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
+{
+	u32 index = unit / DD_PAGE_UNITS;
+	struct page *page = area->chunks[index / DD_CHUNK_PAGES]
+					[index % DD_CHUNK_PAGES];
+
+	return page_address(page) + unit % DD_PAGE_UNITS * DD_UNIT;
+}
+
+/* ---- ctx.c: one open of the device, and ids --------------------------- */
+
+enum dd_obj_type {
+	DD_OBJ_REGION,
+	DD_OBJ_LIST,
+	DD_OBJ_SERVICE,
+	DD_OBJ_CONN,
+};
+
+/**
+ * struct dd_obj - what every object with an id starts with
+ * @ctx: the context that owns it; counted in dd_ctx.ref
+ * @users: held by the id table and by every call that uses the object; the
+ *	type's release function runs, in a context that may sleep, when the
+ *	last is gone
+ * @id: as user space names it
+ * @type: enum dd_obj_type
+ * @rcu: memory outlives look-ups under rcu_read_lock()
+ */
+struct dd_obj {
+	struct dd_ctx *ctx;
+	refcount_t users;
+	u32 id;
+	u8 type;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct dd_ctx - one open of /dev/dd
+ * @ref: held by the file and by every object; memory only
+ * @node: the opener's network namespace, whose reference is held
+ * @mm: the opener's address space; compared, never used
+ * @user: whose locked_vm is charged
+ * @cred: the opener's credentials
+ * @pid: the opener's thread group
+ * @lock: creation and destruction of objects; taken before dd_service.lock
+ *	and dd_area.lock; no user memory is touched under it
+ * @dead: set under @lock when the context ends; nothing is created then
+ * @objs: id index to struct dd_obj; look-ups under RCU
+ * @next_index: for cyclic allocation
+ * @next_tag: tag of the next id
+ * @area: see there
+ * @area_maps: mappings of the area in @mm; the context ends with the last
+ * @next_pgoff: next unused mmap() offset of a region, in pages
+ * @regions: pgoff to struct dd_region
+ * @wait: woken by any note in any list, and by counters that advance
+ * @fasync: SIGIO receivers
+ * @node_entry: in dd_node.ctxs
+ * @end_work: ends the context when its address space is gone
+ */
+struct dd_ctx {
+	struct kref ref;
+	struct dd_node *node;
+	struct mm_struct *mm;
+	struct user_struct *user;
+	const struct cred *cred;
+	struct pid *pid;
+	struct mutex lock;
+	bool dead;
+	struct xarray objs;
+	u32 next_index;
+	atomic_t next_tag;
+	struct dd_area area;
+	atomic_t area_maps;
+	unsigned long next_pgoff;
+	struct xarray regions;
+	wait_queue_head_t wait;
+	struct fasync_struct *fasync;
+	struct list_head node_entry;
+	struct work_struct end_work;
+};
+
+struct dd_ctx *dd_ctx_create(struct net *net);
+void dd_ctx_put(struct dd_ctx *ctx);
+void dd_ctx_end(struct dd_ctx *ctx);
+int dd_ctx_check(const struct dd_ctx *ctx);
+void dd_ctx_wake(struct dd_ctx *ctx);
+
+static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type);
+int dd_obj_reserve(struct dd_obj *obj);
+void dd_obj_publish(struct dd_obj *obj);
+void dd_obj_unreserve(struct dd_obj *obj);
+bool dd_obj_remove(struct dd_obj *obj);
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type);
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
+bool dd_obj_put(struct dd_obj *obj);
+
+/* ---- region.c: wired memory ------------------------------------------- */
+
+/**
+ * struct dd_region - wired memory of a context
+ * @obj: its id
+ * @pages: @npages order-0 pages, there for the life of the region
+ * @npages: charged to dd_ctx.user
+ * @pgoff: where it is mapped in the device
+ * @lock: protects @uses; innermost
+ * @uses: slices given to services and connections, by offset
+ * @free_work: the last put may come from where freeing is not possible
+ */
+struct dd_region {
+	struct dd_obj obj;
+	struct page **pages;
+	unsigned long npages;
+	unsigned long pgoff;
+	spinlock_t lock;
+	struct rb_root uses;
+	struct work_struct free_work;
+};
+
+int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
+int dd_region_free(struct dd_ctx *ctx, u32 id);
+int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
+void dd_region_end(struct dd_region *region);
+void dd_region_put(struct dd_region *region);
+
+/**
+ * struct dd_slice - part of a region that an object uses
+ * @region: counted, or NULL for none
+ * @offset: bytes
+ * @length: bytes
+ * @node: in dd_region.uses; slices do not share pages
+ */
+struct dd_slice {
+	struct dd_region *region;
+	u64 offset;
+	u64 length;
+	struct rb_node node;
+};
+
+int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		  struct dd_slice *slice);
+void dd_slice_drop(struct dd_slice *slice);
+void dd_slice_describe(const struct dd_slice *slice, u64 offset, u64 length,
+		       struct dd_buf *buf);
+
+/* The kernel's address of byte @off of a region, and bytes left in its page. */
+static inline void *dd_region_addr(const struct dd_region *region, u64 off,
+				   size_t *left)
+{
+	*left = PAGE_SIZE - offset_in_page(off);
+	return page_address(region->pages[off >> PAGE_SHIFT]) +
+	       offset_in_page(off);
+}
+
+/* ---- notelist.c: memory that tells ------------------------------------ */
+
+/**
+ * struct dd_list - a note list
+ * @obj: its id
+ * @head: its first unit, in the area
+ * @unit: number of that unit
+ * @geometry: where its slots are; 0 while they move. Read under RCU by
+ *	those who post, changed under @lock after a grace period
+ * @tail: positions handed out
+ * @lock: protects @users, @reserved, @linger; taken after dd_service.lock
+ * @users: services and connections attached; the list goes with the last
+ * @reserved: slots promised to them
+ * @linger: slots of channels that have gone, whose notes may still be unread:
+ *	@linger.slots are free when the reader has reached @linger.pos; the
+ *	second collects while the first waits
+ * @published: its id is in the table, which is a user of @obj
+ * @gone: set before sleepers are woken for the last time
+ * @wait: readers asleep
+ * @pend_lock: protects @pending, and the flags in @head; innermost
+ * @pending: segments with a withheld note, by the position they wait for
+ */
+struct dd_list {
+	struct dd_obj obj;
+	struct dd_list_head *head;
+	u32 unit;
+	u64 geometry;
+	atomic64_t tail;
+	struct mutex lock;
+	u32 users;
+	u32 reserved;
+	struct {
+		u64 pos;
+		u32 slots;
+	} linger[2];
+	bool published;
+	bool gone;
+	wait_queue_head_t wait;
+	spinlock_t pend_lock;
+	struct rb_root_cached pending;
+};
+
+/**
+ * struct dd_rec - a note before it has a slot
+ * @offset: as in struct dd_note
+ * @len: as in struct dd_note
+ * @word: as in struct dd_note
+ * @cookie: as in struct dd_note
+ * @conn: as in struct dd_note
+ * @msgid: as in struct dd_note
+ * @tag: as in struct dd_note
+ * @meta: as in struct dd_note
+ * @type: as in struct dd_note
+ * @meta_count: as in struct dd_note
+ */
+struct dd_rec {
+	u64 offset;
+	u64 len;
+	u64 word;
+	u64 cookie;
+	u32 conn;
+	u32 msgid;
+	u32 tag;
+	u32 meta[DD_META_WORDS];
+	u8 type;
+	u8 meta_count;
+};
+
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots);
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
+			       u32 slots);
+void dd_list_publish(struct dd_list *list);
+void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
+bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
+void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
+void dd_list_put(struct dd_list *list);
+u64 dd_list_head_pos(const struct dd_list *list);
+bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
+void dd_list_wake(struct dd_list *list);
+bool dd_list_ready(const struct dd_list *list);
+void dd_list_kick(struct dd_list *list);
+int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
+int dd_list_fd(struct dd_ctx *ctx, u32 id);
+int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg);
+
+/* ---- segment.c: memory that others reach ------------------------------ */
+
+/**
+ * enum dd_policy - whether an operation on a segment tells its owner
+ * @DD_POLICY_CONDITIONAL: if the request says so
+ * @DD_POLICY_ALWAYS: always
+ * @DD_POLICY_NEVER: never
+ */
+enum dd_policy {
+	DD_POLICY_CONDITIONAL,
+	DD_POLICY_ALWAYS,
+	DD_POLICY_NEVER,
+};
+
+#define DD_RIGHT_PUT	0x1
+
+/**
+ * struct dd_segment - a window [offset, offset + length) of a region that
+ *	others may reach
+ * @lock: serialises deposits, notes and revocation; held for at most
+ *	DD_COPY_CHUNK bytes at a time. Whoever has set @dead under it knows
+ *	that no byte and no note arrives any more
+ * @dead: revoked
+ * @inhibit: refuses writes
+ * @withheld: a message is in place whose note, @rec, waits for a slot
+ * @policy: enum dd_policy
+ * @generation: of the segment, never reused within a context
+ * @region: counted by the owner of the segment until it is dead
+ * @offset: in @region
+ * @length: bytes
+ * @received: messages
+ * @list: where notes go; valid while not @dead
+ * @credit: slots of this channel in @list
+ * @own_credit: for segments whose slots are their own
+ * @last_note: position after the note that said it was revoked
+ * @rec: the withheld note
+ * @pend: in dd_list.pending, while @withheld
+ */
+struct dd_segment {
+	spinlock_t lock;
+	bool dead;
+	bool inhibit;
+	bool withheld;
+	u8 policy;
+	u32 generation;
+	struct dd_region *region;
+	u64 offset;
+	u64 length;
+	u64 received;
+	struct dd_list *list;
+	struct dd_credit *credit;
+	struct dd_credit own_credit;
+	u64 last_note;
+	struct dd_rec rec;
+	struct rb_node pend;
+};
+
+/**
+ * struct dd_grant - one importer's permission on a segment
+ * @id: random; names the grant on the wire
+ * @seg: what it permits to reach
+ * @node: who may use it
+ * @generation: must be the segment's
+ * @rights: DD_RIGHT_*
+ */
+struct dd_grant {
+	u64 id;
+	struct dd_segment *seg;
+	u32 node;
+	u32 generation;
+	u32 rights;
+};
+
+void dd_segment_init(struct dd_segment *seg, struct dd_region *region,
+		     u64 offset, u64 length);
+void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
+		   u32 rights);
+int dd_grant_check(const struct dd_grant *grant, u32 right);
+u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
+		     size_t len, bool last);
+size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
+			     const void __user *src, size_t len, bool last,
+			     u64 *word);
+bool dd_segment_tell(struct dd_segment *seg, const struct dd_rec *rec,
+		     bool asked);
+bool dd_segment_retry(struct dd_segment *seg);
+void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
+
+/* ---- conn.c: connections, and their imports --------------------------- */
+
+/**
+ * struct dd_import - this end's way to the peer's segment
+ * @sq_lock: one submitter at a time; may sleep in a page fault, so nothing
+ *	that ends an object ever takes it
+ * @cell: counters and queue in the area; written under the peer segment's
+ *	lock while that is not dead
+ * @unit: number of its first unit
+ * @link: how bytes travel
+ * @grant: what the peer permits
+ * @submitted: accepted requests; under the peer segment's lock, as the rest
+ * @sent: requests whose source may be reused
+ * @done: requests whose note is in place
+ */
+struct dd_import {
+	struct mutex sq_lock;
+	struct dd_cell *cell;
+	u32 unit;
+	const struct dd_link_ops *link;
+	const struct dd_grant *grant;
+	u64 submitted;
+	u64 sent;
+	u64 done;
+};
+
+/**
+ * struct dd_conn - one end of a connection: an import of the peer's block and
+ *	a segment for the own one
+ * @obj: its id
+ * @mem: held by @obj.users as one, and by the other end; memory only
+ * @peer: the other end
+ * @seg: own block; its owner is this end
+ * @grant: what the peer holds on @seg
+ * @imp: way to the peer's block
+ * @send: own send block, part of a slice of the service or of @slices
+ * @send_offset: in the region of @send
+ * @send_length: bytes
+ * @recv: slice that @seg is part of; a client's own
+ * @list: counted: where the notes go
+ * @svc: the service, counted, at the serving end
+ * @block: number of its block there
+ * @cookie: in each note
+ * @type: enum dd_conn_type
+ * @server: this is the serving end
+ * @released: its block was given back; under dd_service.lock
+ * @closing: close has begun; the first one does it
+ * @closed: errno that ended it; set before the peer's segment is dead
+ */
+struct dd_conn {
+	struct dd_obj obj;
+	refcount_t mem;
+	struct dd_conn *peer;
+	struct dd_segment seg;
+	struct dd_grant grant;
+	struct dd_import imp;
+	struct dd_slice send;
+	struct dd_slice recv;
+	struct dd_list *list;
+	struct dd_service *svc;
+	u32 block;
+	u64 cookie;
+	u8 type;
+	bool server;
+	bool released;
+	unsigned long closing;
+	int closed;
+};
+
+int dd_conn_init(void);
+void dd_conn_exit(void);
+int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
+int dd_conn_close(struct dd_ctx *ctx, u32 id);
+void dd_conn_end(struct dd_conn *conn);
+void dd_conn_sever(struct dd_conn *conn);
+void dd_conn_put(struct dd_conn *conn);
+int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
+void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
+int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
+void dd_conn_done(struct dd_conn *conn);
+struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type);
+void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
+
+static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
+{
+	return container_of(seg, struct dd_conn, seg);
+}
+
+/* ---- service.c: names that can be connected to ------------------------ */
+
+/**
+ * struct dd_block - a possible connection of a service
+ * @conn: the end that has it now, or had it last; NULL if none has
+ * @credit: slots in the service's list, or in the connection's own
+ * @conn_note: position after the last connection note of this block
+ * @free: in dd_service.free, if it may be given away
+ */
+struct dd_block {
+	struct dd_conn *conn;
+	struct dd_credit credit;
+	u64 conn_note;
+	struct list_head free;
+};
+
+/**
+ * struct dd_service - a name, memory and a list
+ * @obj: its id
+ * @name: padded with zeros
+ * @entry: in dd_node.services
+ * @lock: protects all below; taken after dd_ctx.lock of whichever context
+ * @dead: no longer connectable
+ * @flags: DD_SERVE_*
+ * @maxconn: number of blocks
+ * @window: unconsumed messages a client may have here
+ * @recv: memory for requests
+ * @send: memory for replies
+ * @recv_block: bytes of @recv for each block
+ * @send_block: bytes of @send for each block
+ * @list: where notes go
+ * @slots: reserved there
+ * @cells_unit: first unit of the cells
+ * @cell_units: units of a cell
+ * @blocks: @maxconn of them
+ * @free: blocks that may be given away, longest free first
+ * @nconn: connections now
+ * @past: messages and connections of connections that have ended
+ */
+struct dd_service {
+	struct dd_obj obj;
+	u8 name[DD_NAME_MAX + 1];
+	struct rhash_head entry;
+	struct mutex lock;
+	bool dead;
+	u32 flags;
+	u32 maxconn;
+	u32 window;
+	struct dd_slice recv;
+	struct dd_slice send;
+	u64 recv_block;
+	u64 send_block;
+	struct dd_list *list;
+	u32 slots;
+	u32 cells_unit;
+	u32 cell_units;
+	struct dd_block *blocks;
+	struct list_head free;
+	u32 nconn;
+	struct {
+		u64 received;
+		u64 sent;
+		u64 conns;
+	} past;
+};
+
+int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg);
+int dd_service_unserve(struct dd_ctx *ctx, u32 id);
+void dd_service_end(struct dd_service *svc);
+void dd_service_put(struct dd_service *svc);
+int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
+void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
+		       struct dd_buf *recv);
+int dd_service_accept(struct dd_service *svc, struct dd_conn *client);
+void dd_service_released(struct dd_conn *conn);
+void dd_service_forget(struct dd_conn *conn);
+
+/* ---- nic.c: work requests; link_*.c: how bytes travel ----------------- */
+
+/**
+ * struct dd_op - a validated work request
+ * @dst: offset in the peer's segment
+ * @len: bytes
+ * @region: source region, counted, or NULL
+ * @wired: source region that the connection counts, if @region is NULL
+ * @src: offset in either
+ * @user: source address, if both are NULL
+ * @rec: the note to be
+ * @notify: whether the request asks for it
+ */
+struct dd_op {
+	u64 dst;
+	u64 len;
+	struct dd_region *region;
+	const struct dd_region *wired;
+	u64 src;
+	const void __user *user;
+	struct dd_rec rec;
+	bool notify;
+};
+
+/**
+ * struct dd_link_ops - how bytes travel to a peer
+ * @name: for reports
+ * @put: carry out a PUT on a connection; called with dd_import.sq_lock held,
+ *	may sleep; 0 once the request is accepted
+ */
+struct dd_link_ops {
+	const char *name;
+	int (*put)(struct dd_conn *conn, struct dd_op *op);
+};
+
+extern const struct dd_link_ops dd_link_local;
+
+int dd_nic_doorbell(struct dd_ctx *ctx, u32 id);
+
+/* ---- chardev.c, netlink.c, main.c ------------------------------------- */
+
+int dd_chardev_init(void);
+void dd_chardev_exit(void);
+
+extern struct workqueue_struct *dd_wq;
+
+#endif /* _DD_H */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct Deposit: loading and unloading.
+ */
+#include <linux/module.h>
+#include <linux/workqueue.h>
+
+#include "dd.h"
+#include "netlink.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+struct workqueue_struct *dd_wq;
+
+/* The layout that user space maps. */
+static_assert(sizeof(struct dd_area_head) == DD_UNIT);
+static_assert(sizeof(struct dd_list_head) == DD_UNIT);
+static_assert(offsetof(struct dd_list_head, head) == 64);
+static_assert(sizeof(struct dd_note) == DD_UNIT);
+static_assert(sizeof(struct dd_cell) == 64);
+static_assert(sizeof(struct dd_sqe) == 64);
+static_assert(sizeof(struct dd_info) == 56);
+static_assert(sizeof(struct dd_region_alloc) == 32);
+static_assert(sizeof(struct dd_buf) == 24);
+static_assert(sizeof(struct dd_serve) == 168);
+static_assert(sizeof(struct dd_connect) == 168);
+static_assert(sizeof(struct dd_conn_info) == 136);
+static_assert(sizeof(struct dd_conn_list) == 24);
+static_assert(sizeof(struct dd_list_info) == 16);
+static_assert(sizeof(struct dd_list_wait) == 32);
+static_assert(sizeof(struct dd_conn_wait) == 32);
+
+static int __init dd_init(void)
+{
+	int err;
+
+	dd_wq = alloc_workqueue("dd", WQ_UNBOUND, 0);
+	if (!dd_wq)
+		return -ENOMEM;
+	err = dd_conn_init();
+	if (err)
+		goto err_wq;
+	err = dd_node_init();
+	if (err)
+		goto err_conn;
+	err = dd_netlink_init();
+	if (err)
+		goto err_node;
+	err = dd_chardev_init();
+	if (err)
+		goto err_netlink;
+	return 0;
+
+err_netlink:
+	dd_netlink_exit();
+err_node:
+	dd_node_exit();
+err_conn:
+	dd_conn_exit();
+err_wq:
+	destroy_workqueue(dd_wq);
+	return err;
+}
+
+static void __exit dd_exit(void)
+{
+	/* Doors first: from here on there are no contexts, only late work. */
+	dd_chardev_exit();
+	dd_netlink_exit();
+	destroy_workqueue(dd_wq);
+	dd_node_exit();
+	/* Objects are freed by RCU, by callbacks in this module. */
+	dd_conn_exit();
+}
+
+module_init(dd_init);
+module_exit(dd_exit);
+
+MODULE_DESCRIPTION("Direct Deposit: messages straight into a process' memory");
+MODULE_AUTHOR("The dd authors");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
+MODULE_ALIAS("devname:dd");

@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Note lists: rings in their owner's area.
+ *
+ * Posting takes no lock that two channels share: a position is handed out by
+ * an atomic increment, and the slot at that position is free, since every
+ * channel has reserved the slots it may fill (credit.h). The ring grows when a
+ * channel is attached: posts are held off by a zero geometry, a grace period
+ * passes, unread notes move, and the held-off notes follow as withheld ones.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "dd.h"
+#include "trace.h"
+
+#define DD_LIST_MIN_SLOTS	4u
+#define DD_LIST_MAX_SLOTS	(1u << 18)
+
+static struct dd_area *dd_list_area(const struct dd_list *list)
+{
+	return &list->obj.ctx->area;
+}
+
+static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
+				    u64 pos)
+{
+	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
+}
+
+/**
+ * dd_list_head_pos() - the reader's position
+ * @list: the list
+ *
+ * The word is the reader's to write: a value that cannot be is as if nothing
+ * had been consumed, which stops those who write to this reader, and nothing
+ * else.
+ */
+u64 dd_list_head_pos(const struct dd_list *list)
+{
+	u64 head = smp_load_acquire(&list->head->head);
+
+	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
+}
+
+static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u64 *geometry)
+{
+	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
+	u32 unit;
+	int err;
+
+	if (slots > DD_LIST_MAX_SLOTS)
+		return -ENOSPC;
+	err = dd_area_alloc(dd_list_area(list), 1u << order, &unit);
+	if (!err)
+		*geometry = dd_geometry(unit, order);
+	return err;
+}
+
+static void dd_list_free_ring(struct dd_list *list, u64 geometry)
+{
+	dd_area_free(dd_list_area(list), geometry >> 32,
+		     dd_geometry_slots(geometry));
+}
+
+/**
+ * dd_list_create() - a list that is not visible yet, with one user
+ * @ctx: its owner
+ * @slots: slots reserved for that user
+ *
+ * Return: the list, its id reserved, or an error pointer. dd_list_publish()
+ * makes it visible; dd_list_detach() ends it either way.
+ */
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots)
+{
+	struct dd_list *list = kzalloc(sizeof(*list), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!list)
+		return ERR_PTR(-ENOMEM);
+	dd_obj_init(&list->obj, ctx, DD_OBJ_LIST);
+	mutex_init(&list->lock);
+	init_waitqueue_head(&list->wait);
+	spin_lock_init(&list->pend_lock);
+	list->pending = RB_ROOT_CACHED;
+	list->users = 1;
+	list->reserved = slots;
+
+	err = dd_area_alloc(&ctx->area, 1, &list->unit);
+	if (err)
+		goto err_free;
+	err = dd_list_alloc_ring(list, slots, &list->geometry);
+	if (err)
+		goto err_head;
+	err = dd_obj_reserve(&list->obj);
+	if (err)
+		goto err_ring;
+	list->head = dd_area_unit(&ctx->area, list->unit);
+	list->head->geometry = list->geometry;
+	list->head->id = list->obj.id;
+	return list;
+
+err_ring:
+	dd_list_free_ring(list, list->geometry);
+err_head:
+	dd_area_free(&ctx->area, list->unit, 1);
+err_free:
+	kfree(list);
+	dd_ctx_put(ctx);
+	return ERR_PTR(err);
+}
+
+void dd_list_put(struct dd_list *list)
+{
+	struct dd_ctx *ctx = list->obj.ctx;
+
+	if (!dd_obj_put(&list->obj))
+		return;
+	/* No channel is attached, so nobody posts, and nobody is on @wait. */
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
+	dd_list_free_ring(list, list->geometry);
+	dd_area_free(&ctx->area, list->unit, 1);
+	kfree_rcu(list, obj.rcu);
+	dd_ctx_put(ctx);
+}
+
+/* ---- reservation and growth -------------------------------------------- */
+
+/* Slots of departed channels whose notes have been read are free again. */
+static void dd_list_reap(struct dd_list *list)
+{
+	u64 head = dd_list_head_pos(list);
+	int i;
+
+	for (i = 0; i < 2 && list->linger[0].slots; i++) {
+		if (list->linger[0].pos > head)
+			return;
+		list->reserved -= list->linger[0].slots;
+		list->linger[0] = list->linger[1];
+		list->linger[1].slots = 0;
+		list->linger[1].pos = 0;
+	}
+}
+
+static void dd_list_linger(struct dd_list *list, u32 slots, u64 last)
+{
+	int i = list->linger[0].slots && last > list->linger[0].pos;
+
+	list->linger[i].slots += slots;
+	list->linger[i].pos = max(list->linger[i].pos, last);
+}
+
+/* Copy unread notes to where the same positions are in the new ring. */
+static void dd_list_move(struct dd_list *list, u64 from, u64 to)
+{
+	u64 tail = atomic64_read(&list->tail);
+	u64 pos = dd_list_head_pos(list);
+
+	if (tail - pos > dd_geometry_slots(from))
+		pos = tail - dd_geometry_slots(from);
+	for (; pos != tail; pos++)
+		memcpy(dd_list_slot(list, to, pos),
+		       dd_list_slot(list, from, pos), sizeof(struct dd_note));
+}
+
+static int dd_list_grow(struct dd_list *list, u32 slots)
+{
+	u64 old = list->geometry, new;
+	int err;
+
+	err = dd_list_alloc_ring(list, max(slots, 2 * dd_geometry_slots(old)),
+				 &new);
+	if (err)
+		return err;
+	WRITE_ONCE(list->geometry, 0);
+	/* Whoever still posts to the old ring does so under RCU. */
+	synchronize_rcu_expedited();
+	dd_list_move(list, old, new);
+	smp_store_release(&list->head->geometry, new);
+	smp_store_release(&list->geometry, new);
+	dd_list_free_ring(list, old);
+	dd_list_kick(list);
+	return 0;
+}
+
+static int dd_list_reserve(struct dd_list *list, u32 slots)
+{
+	int err = 0;
+
+	mutex_lock(&list->lock);
+	dd_list_reap(list);
+	if (!list->users)
+		err = -ENOENT;
+	else if (list->reserved + slots > dd_geometry_slots(list->geometry))
+		err = dd_list_grow(list, list->reserved + slots);
+	if (!err) {
+		list->users++;
+		list->reserved += slots;
+	}
+	mutex_unlock(&list->lock);
+	return err;
+}
+
+/**
+ * dd_list_attach() - attach a service or connection to a list
+ * @ctx: its context, locked
+ * @id: the list that user space asked for
+ * @must: whether it has to be that one
+ * @slots: slots to reserve
+ *
+ * Return: a list that the caller is a user of, new and not yet visible if @id
+ * names none and need not; or an error pointer.
+ */
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
+			       u32 slots)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+	int err;
+
+	lockdep_assert_held(&ctx->lock);
+	if (!list)
+		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots);
+	err = dd_list_reserve(list, slots);
+	if (!err)
+		return list;
+	dd_list_put(list);
+	if (err == -ENOENT && !must)
+		return dd_list_create(ctx, slots);
+	return ERR_PTR(err);
+}
+
+/* Make a list visible that dd_list_attach() made; under its context's lock. */
+void dd_list_publish(struct dd_list *list)
+{
+	if (list->published)
+		return;
+	list->published = true;
+	refcount_inc(&list->obj.users);
+	dd_obj_publish(&list->obj);
+}
+
+/* The last user has gone: the id is void, and sleepers learn it. */
+static void dd_list_end(struct dd_list *list)
+{
+	list->head->id = 0;
+	spin_lock(&list->pend_lock);
+	list->head->flags |= DD_LIST_GONE;
+	spin_unlock(&list->pend_lock);
+	WRITE_ONCE(list->gone, true);
+	wake_up_all(&list->wait);
+	dd_ctx_wake(list->obj.ctx);
+	dd_obj_unreserve(&list->obj);
+	if (list->published)
+		dd_list_put(list);
+}
+
+/**
+ * dd_list_detach() - undo dd_list_attach() or dd_list_create()
+ * @list: the list
+ * @slots: as reserved then
+ * @last: position after the last note in those slots, 0 for none
+ */
+void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
+{
+	bool end;
+
+	mutex_lock(&list->lock);
+	if (last > dd_list_head_pos(list))
+		dd_list_linger(list, slots, last);
+	else
+		list->reserved -= slots;
+	end = !--list->users;
+	mutex_unlock(&list->lock);
+	if (end)
+		dd_list_end(list);
+	dd_list_put(list);
+}
+
+/* ---- posting ------------------------------------------------------------ */
+
+/**
+ * dd_list_post() - post a note
+ * @list: the list
+ * @rec: what it says
+ * @pos: (out) its position
+ *
+ * The caller has a credit, and does not sleep until the call returns.
+ *
+ * Return: false if the ring is being moved; then nothing is posted.
+ */
+bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
+{
+	struct dd_note *note;
+	u64 geometry;
+
+	rcu_read_lock();
+	geometry = READ_ONCE(list->geometry);
+	if (unlikely(!geometry)) {
+		rcu_read_unlock();
+		return false;
+	}
+	*pos = atomic64_fetch_inc(&list->tail);
+	note = dd_list_slot(list, geometry, *pos);
+	note->conn = rec->conn;
+	note->type = rec->type;
+	note->meta_count = rec->meta_count;
+	note->cookie = rec->cookie;
+	note->offset = rec->offset;
+	note->len = rec->len;
+	note->word = rec->word;
+	note->msgid = rec->msgid;
+	note->tag = rec->tag;
+	if (rec->meta_count)
+		memcpy(note->meta, rec->meta, sizeof(note->meta));
+	smp_store_release(&note->seq, *pos + 1);
+	rcu_read_unlock();
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
+	trace_dd_note(list, rec, *pos);
+	return true;
+}
+
+/* Wake readers; after dd_list_post(), outside of spinlocks where possible. */
+void dd_list_wake(struct dd_list *list)
+{
+	struct dd_ctx *ctx = list->obj.ctx;
+
+	/* One barrier for both queues: the note before, the sleepers after. */
+	smp_mb();
+	if (waitqueue_active(&list->wait)) {
+		dd_stat_inc(ctx->node, DD_STAT_WAKEUPS);
+		wake_up_interruptible_poll(&list->wait, EPOLLIN | EPOLLRDNORM);
+	}
+	if (waitqueue_active(&ctx->wait))
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	if (unlikely(ctx->fasync))
+		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
+}
+
+/* Whether the reader would find a note. */
+bool dd_list_ready(const struct dd_list *list)
+{
+	u64 head = dd_list_head_pos(list);
+	bool ready = false;
+	u64 geometry;
+
+	rcu_read_lock();
+	geometry = READ_ONCE(list->geometry);
+	/* While the ring moves, its owner finds out by itself. */
+	if (head != (u64)atomic64_read(&list->tail))
+		ready = !geometry ||
+			smp_load_acquire(&dd_list_slot(list, geometry,
+						       head)->seq) == head + 1;
+	rcu_read_unlock();
+	return ready;
+}
+
+/* ---- withheld notes ----------------------------------------------------- */
+
+static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dd_credit_need(rb_entry(a, struct dd_segment, pend)->credit) <
+	       dd_credit_need(rb_entry(b, struct dd_segment, pend)->credit);
+}
+
+/**
+ * dd_list_pend() - queue a segment whose note must wait for a slot
+ * @list: the list
+ * @seg: the segment, locked, with its note withheld
+ *
+ * Return: true if the slot has become free meanwhile: then the segment is
+ * not queued, and the caller posts.
+ */
+bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
+{
+	bool now;
+
+	spin_lock(&list->pend_lock);
+	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
+	list->head->flags |= DD_LIST_NEED_KICK;
+	/* The reader stores its head, then looks at the flag; here reversed. */
+	smp_mb();
+	now = READ_ONCE(list->geometry) &&
+	      dd_credit_ok(seg->credit, dd_list_head_pos(list));
+	if (now) {
+		rb_erase_cached(&seg->pend, &list->pending);
+		RB_CLEAR_NODE(&seg->pend);
+	}
+	spin_unlock(&list->pend_lock);
+	return now;
+}
+
+/* Take a segment off the queue, if it is there; its lock is held. */
+void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
+{
+	spin_lock(&list->pend_lock);
+	if (!RB_EMPTY_NODE(&seg->pend)) {
+		rb_erase_cached(&seg->pend, &list->pending);
+		RB_CLEAR_NODE(&seg->pend);
+	}
+	spin_unlock(&list->pend_lock);
+}
+
+static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
+{
+	struct dd_segment *seg = NULL;
+	struct rb_node *first;
+
+	spin_lock(&list->pend_lock);
+	first = rb_first_cached(&list->pending);
+	if (first) {
+		seg = rb_entry(first, struct dd_segment, pend);
+		if (dd_credit_ok(seg->credit, head)) {
+			rb_erase_cached(first, &list->pending);
+			RB_CLEAR_NODE(first);
+		} else {
+			seg = NULL;
+		}
+	}
+	if (RB_EMPTY_ROOT(&list->pending.rb_root))
+		list->head->flags &= ~DD_LIST_NEED_KICK;
+	spin_unlock(&list->pend_lock);
+	return seg;
+}
+
+/**
+ * dd_list_kick() - post withheld notes whose slots have become free
+ * @list: the list
+ *
+ * Called by the reader after it has consumed, and by whoever wants to know.
+ */
+void dd_list_kick(struct dd_list *list)
+{
+	struct dd_segment *seg;
+	bool posted = false;
+
+	/*
+	 * A segment taken off the tree may be revoked before its lock is
+	 * taken, but its memory outlives the read section, and a revoked one
+	 * has nothing withheld.
+	 */
+	rcu_read_lock();
+	/* While the ring moves nothing can be posted; who moves it kicks. */
+	while (READ_ONCE(list->geometry) &&
+	       (seg = dd_list_pop(list, dd_list_head_pos(list)))) {
+		spin_lock(&seg->lock);
+		posted |= dd_segment_retry(seg);
+		spin_unlock(&seg->lock);
+	}
+	rcu_read_unlock();
+	if (posted)
+		dd_list_wake(list);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static int dd_list_collect(struct dd_ctx *ctx, u32 *ids, u32 count,
+			   struct dd_list **lists)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		lists[i] = dd_obj_get(ctx, ids[i], DD_OBJ_LIST);
+		if (!lists[i]) {
+			while (i)
+				dd_list_put(lists[--i]);
+			return -ENOENT;
+		}
+	}
+	return 0;
+}
+
+/* Move ready lists to the front: their number, or -ENOENT if one has gone. */
+static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
+{
+	u32 i, ready = 0;
+
+	for (i = 0; i < count; i++)
+		if (READ_ONCE(lists[i]->gone))
+			return -ENOENT;
+	for (i = 0; i < count; i++)
+		if (dd_list_ready(lists[i])) {
+			/* Every id before i is at most as far to the front. */
+			swap(ids[ready], ids[i]);
+			swap(lists[ready], lists[i]);
+			ready++;
+		}
+	return ready;
+}
+
+static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
+			 struct dd_list **lists, u64 timeout)
+{
+	wait_queue_head_t *wq = count == 1 ? &lists[0]->wait : &ctx->wait;
+	ktime_t expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, timeout, KTIME_MAX));
+	DEFINE_WAIT(wait);
+	u32 i;
+	int n;
+
+	for (i = 0; i < count; i++)
+		dd_list_kick(lists[i]);
+	for (;;) {
+		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
+		n = READ_ONCE(ctx->dead) ? -ESTALE :
+			dd_list_scan(ids, count, lists);
+		if (n)
+			break;
+		n = -EAGAIN;
+		if (!timeout)
+			break;
+		n = -EINTR;
+		if (signal_pending(current))
+			break;
+		if (timeout == U64_MAX) {
+			schedule();
+			continue;
+		}
+		n = -ETIMEDOUT;
+		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
+			int last = dd_list_scan(ids, count, lists);
+
+			n = last ? last : n;
+			break;
+		}
+	}
+	finish_wait(wq, &wait);
+	return n;
+}
+
+/**
+ * dd_list_wait() - wait until lists have notes
+ * @ctx: their owner
+ * @arg: as user space passed it; ready is filled in
+ *
+ * Return: 0 or an error as the uapi header says.
+ */
+int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
+{
+	u32 __user *uids = u64_to_user_ptr(arg->lists);
+	u32 few_ids[1], *ids = few_ids;
+	struct dd_list *few[1], **lists = few;
+	u32 count = arg->count;
+	int n;
+	u32 i;
+
+	if (arg->flags || !count || count > DD_WAIT_MAX)
+		return -EINVAL;
+	if (count > 1) {
+		ids = kcalloc(count, sizeof(*ids), GFP_KERNEL);
+		lists = kcalloc(count, sizeof(*lists), GFP_KERNEL);
+		n = -ENOMEM;
+		if (!ids || !lists)
+			goto out_free;
+	}
+	n = -EFAULT;
+	if (copy_from_user(ids, uids, count * sizeof(*ids)))
+		goto out_free;
+	n = dd_list_collect(ctx, ids, count, lists);
+	if (n)
+		goto out_free;
+	n = dd_list_sleep(ctx, ids, count, lists, arg->timeout);
+	for (i = 0; i < count; i++)
+		dd_list_put(lists[i]);
+	if (n > 0) {
+		arg->ready = n;
+		n = 0;
+		if (count > 1 && copy_to_user(uids, ids, count * sizeof(*ids)))
+			n = -EFAULT;
+	}
+out_free:
+	if (count > 1) {
+		kfree(lists);
+		kfree(ids);
+	}
+	return n;
+}
+
+static int dd_list_fd_release(struct inode *inode, struct file *file)
+{
+	dd_list_put(file->private_data);
+	return 0;
+}
+
+static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
+{
+	struct dd_list *list = file->private_data;
+
+	poll_wait(file, &list->wait, pt);
+	if (READ_ONCE(list->gone))
+		return EPOLLHUP | EPOLLERR;
+	dd_list_kick(list);
+	return dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static const struct file_operations dd_list_fops = {
+	.owner = THIS_MODULE,
+	.release = dd_list_fd_release,
+	.poll = dd_list_fd_poll,
+};
+
+/* A descriptor that is readable while the list has notes. */
+int dd_list_fd(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+	int fd;
+
+	if (!list)
+		return -ENOENT;
+	fd = anon_inode_getfd("[dd-list]", &dd_list_fops, list,
+			      O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		dd_list_put(list);
+	return fd;
+}
+
+int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg)
+{
+	struct dd_list *list = dd_obj_get(ctx, arg->list, DD_OBJ_LIST);
+
+	if (!list)
+		return -ENOENT;
+	arg->list_unit = list->unit;
+	arg->users = READ_ONCE(list->users);
+	dd_list_put(list);
+	return 0;
+}

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions: wired memory that the driver allocates and its owner maps.
+ *
+ * Pages are charged to the owner's locked_vm when they are allocated, and the
+ * charge goes when they do: after the id, the mappings and every service,
+ * connection and request that uses them.
+ */
+#include <linux/capability.h>
+#include <linux/compat.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "dd.h"
+
+static int dd_charge(struct user_struct *user, unsigned long pages)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	unsigned long now;
+
+	now = atomic_long_add_return(pages, &user->locked_vm);
+	if (now <= limit || capable(CAP_IPC_LOCK))
+		return 0;
+	atomic_long_sub(pages, &user->locked_vm);
+	return -EDQUOT;
+}
+
+static void dd_uncharge(struct user_struct *user, unsigned long pages)
+{
+	atomic_long_sub(pages, &user->locked_vm);
+}
+
+static void dd_free_pages(struct page **pages, unsigned long n)
+{
+	while (n)
+		put_page(pages[--n]);
+}
+
+static int dd_fill_pages(struct page **pages, unsigned long n)
+{
+	unsigned long i;
+
+	for (i = 0; i < n; i++) {
+		pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		if (!pages[i] || fatal_signal_pending(current))
+			break;
+		if (!(i % 1024))
+			cond_resched();
+	}
+	if (i == n)
+		return 0;
+	dd_free_pages(pages, pages[i] ? i + 1 : i);
+	return -ENOMEM;
+}
+
+static void dd_region_free_work(struct work_struct *work)
+{
+	struct dd_region *region = container_of(work, struct dd_region,
+						free_work);
+	struct dd_ctx *ctx = region->obj.ctx;
+
+	dd_free_pages(region->pages, region->npages);
+	dd_uncharge(ctx->user, region->npages);
+	kvfree(region->pages);
+	kfree_rcu(region, obj.rcu);
+	dd_ctx_put(ctx);
+}
+
+void dd_region_put(struct dd_region *region)
+{
+	if (dd_obj_put(&region->obj))
+		queue_work(dd_wq, &region->free_work);
+}
+
+static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
+{
+	struct dd_region *region;
+	int err = -ENOMEM;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	region->pages = kvcalloc(n, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
+	if (!region->pages)
+		goto err_free;
+	err = dd_charge(ctx->user, n);
+	if (err)
+		goto err_pages;
+	err = dd_fill_pages(region->pages, n);
+	if (err)
+		goto err_uncharge;
+	region->npages = n;
+	spin_lock_init(&region->lock);
+	region->uses = RB_ROOT;
+	INIT_WORK(&region->free_work, dd_region_free_work);
+	dd_obj_init(&region->obj, ctx, DD_OBJ_REGION);
+	return region;
+
+err_uncharge:
+	dd_uncharge(ctx->user, n);
+err_pages:
+	kvfree(region->pages);
+err_free:
+	kfree(region);
+	return ERR_PTR(err);
+}
+
+/* Choose a mmap() offset, which a 32-bit caller must be able to name. */
+static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
+{
+	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
+
+	if (region->npages > max - ctx->next_pgoff)
+		return -ENOSPC;
+	region->pgoff = ctx->next_pgoff;
+	/* A page between regions, so that no mapping can span two. */
+	ctx->next_pgoff += region->npages + 1;
+	return xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
+}
+
+static int dd_region_publish(struct dd_ctx *ctx, struct dd_region *region)
+{
+	int err;
+
+	mutex_lock(&ctx->lock);
+	err = ctx->dead ? -ESTALE : dd_obj_reserve(&region->obj);
+	if (err)
+		goto out;
+	err = dd_region_place(ctx, region);
+	if (err)
+		dd_obj_unreserve(&region->obj);
+	else
+		dd_obj_publish(&region->obj);
+out:
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * dd_region_alloc() - allocate wired, zeroed memory
+ * @ctx: its owner
+ * @arg: as user space passed it; the results are filled in
+ *
+ * Return: 0 or an error; then nothing is allocated or charged.
+ */
+int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
+{
+	struct dd_region *region;
+	unsigned long n;
+	int err;
+
+	if (arg->flags || arg->__reserved || !arg->length ||
+	    arg->length > (u64)totalram_pages() << PAGE_SHIFT)
+		return -EINVAL;
+	n = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
+	region = dd_region_create(ctx, n);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	err = dd_region_publish(ctx, region);
+	if (err) {
+		dd_region_put(region);
+		return err;
+	}
+	arg->length = (u64)n << PAGE_SHIFT;
+	arg->offset = (u64)region->pgoff << PAGE_SHIFT;
+	arg->region = region->obj.id;
+	return 0;
+}
+
+/* Take away a region's id and offset; under its context's lock. */
+void dd_region_end(struct dd_region *region)
+{
+	struct dd_ctx *ctx = region->obj.ctx;
+
+	lockdep_assert_held(&ctx->lock);
+	if (!dd_obj_remove(&region->obj))
+		return;
+	xa_erase(&ctx->regions, region->pgoff);
+	dd_region_put(region);
+}
+
+int dd_region_free(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_region *region = dd_obj_get(ctx, id, DD_OBJ_REGION);
+	int err = 0;
+
+	if (!region)
+		return -ENOENT;
+	mutex_lock(&ctx->lock);
+	if (RB_EMPTY_ROOT(&region->uses))
+		dd_region_end(region);
+	else
+		err = -EBUSY;
+	mutex_unlock(&ctx->lock);
+	dd_region_put(region);
+	return err;
+}
+
+static void dd_region_vm_open(struct vm_area_struct *vma)
+{
+	struct dd_region *region = vma->vm_private_data;
+
+	refcount_inc(&region->obj.users);
+}
+
+static void dd_region_vm_close(struct vm_area_struct *vma)
+{
+	dd_region_put(vma->vm_private_data);
+}
+
+static int dd_region_vm_may_split(struct vm_area_struct *vma,
+				  unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
+{
+	struct dd_region *region = vmf->vma->vm_private_data;
+	unsigned long index = vmf->pgoff - region->pgoff;
+
+	if (index >= region->npages)
+		return VM_FAULT_SIGBUS;
+	vmf->page = region->pages[index];
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct dd_region_vm_ops = {
+	.open = dd_region_vm_open,
+	.close = dd_region_vm_close,
+	.may_split = dd_region_vm_may_split,
+	.fault = dd_region_vm_fault,
+};
+
+/**
+ * dd_region_mmap() - map a region, whole
+ * @ctx: its owner
+ * @vma: the mapping; its offset names the region
+ *
+ * Return: 0, or %-EINVAL if that is not exactly a region.
+ */
+int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
+{
+	struct dd_region *region;
+
+	rcu_read_lock();
+	region = xa_load(&ctx->regions, vma->vm_pgoff);
+	if (region && !refcount_inc_not_zero(&region->obj.users))
+		region = NULL;
+	rcu_read_unlock();
+	if (!region)
+		return -EINVAL;
+	if (vma_pages(vma) != region->npages) {
+		dd_region_put(region);
+		return -EINVAL;
+	}
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
+		     VM_MAYEXEC);
+	vma->vm_private_data = region;
+	vma->vm_ops = &dd_region_vm_ops;
+	return 0;
+}
+
+/* Order of slices by pages; those that share a page compare equal. */
+static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
+{
+	struct dd_slice *a = rb_entry(new, struct dd_slice, node);
+	const struct dd_slice *b = rb_entry(old, struct dd_slice, node);
+
+	if (PAGE_ALIGN(a->offset + a->length) <= b->offset)
+		return -1;
+	return PAGE_ALIGN(b->offset + b->length) <= a->offset;
+}
+
+static bool dd_slice_insert(struct dd_slice *slice)
+{
+	struct dd_region *region = slice->region;
+	struct rb_node *found;
+
+	spin_lock(&region->lock);
+	found = rb_find_add(&slice->node, &region->uses, dd_slice_cmp);
+	spin_unlock(&region->lock);
+	return !found;
+}
+
+/**
+ * dd_slice_take() - use part of a region for a service or connection
+ * @ctx: the caller's context, locked
+ * @buf: as user space passed it
+ * @empty_ok: whether none is good enough
+ * @slice: (out) the slice; where it is now, it must stay
+ *
+ * Return: 0; %-EINVAL if it is malformed, unaligned or overlaps one in use;
+ * %-ENOENT if there is no such region; %-ERANGE beyond its end.
+ */
+int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		  struct dd_slice *slice)
+{
+	struct dd_region *region;
+	int err;
+
+	lockdep_assert_held(&ctx->lock);
+	if (buf->__reserved)
+		return -EINVAL;
+	if (!buf->region)
+		return empty_ok && !buf->offset && !buf->length ? 0 : -EINVAL;
+	if (!buf->length || !PAGE_ALIGNED(buf->offset))
+		return -EINVAL;
+	region = dd_obj_get(ctx, buf->region, DD_OBJ_REGION);
+	if (!region)
+		return -ENOENT;
+	err = -ERANGE;
+	if (!dd_in_bounds(buf->offset, buf->length,
+			  (u64)region->npages << PAGE_SHIFT))
+		goto err_put;
+	slice->region = region;
+	slice->offset = buf->offset;
+	slice->length = buf->length;
+	err = -EINVAL;
+	if (!dd_slice_insert(slice))
+		goto err_clear;
+	return 0;
+
+err_clear:
+	slice->region = NULL;
+err_put:
+	dd_region_put(region);
+	return err;
+}
+
+/* End the use of a slice, if dd_slice_take() has succeeded on it. */
+void dd_slice_drop(struct dd_slice *slice)
+{
+	struct dd_region *region = slice->region;
+
+	if (!region)
+		return;
+	spin_lock(&region->lock);
+	rb_erase(&slice->node, &region->uses);
+	spin_unlock(&region->lock);
+	slice->region = NULL;
+	dd_region_put(region);
+}
+
+void dd_slice_describe(const struct dd_slice *slice, u64 offset, u64 length,
+		       struct dd_buf *buf)
+{
+	*buf = (struct dd_buf){};
+	if (!slice->region)
+		return;
+	buf->region = slice->region->obj.id;
+	buf->offset = offset;
+	buf->length = length;
+}

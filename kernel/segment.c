@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Segments: memory that others reach, and grants: who may.
+ *
+ * Everything that arrives for a segment, whichever link brought it, ends in
+ * dd_segment_write() and dd_segment_tell(), under the segment's lock. Whether
+ * it may, and whether it tells, is decided here and nowhere else.
+ */
+#include <linux/highmem.h>
+#include <linux/random.h>
+#include <linux/uaccess.h>
+
+#include "copy.h"
+#include "dd.h"
+#include "trace.h"
+
+void dd_segment_init(struct dd_segment *seg, struct dd_region *region,
+		     u64 offset, u64 length)
+{
+	spin_lock_init(&seg->lock);
+	RB_CLEAR_NODE(&seg->pend);
+	seg->policy = DD_POLICY_CONDITIONAL;
+	seg->region = region;
+	seg->offset = offset;
+	seg->length = length;
+	seg->generation = get_random_u32();
+}
+
+void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
+		   u32 rights)
+{
+	grant->id = get_random_u64();
+	grant->seg = seg;
+	grant->node = node;
+	grant->generation = seg->generation;
+	grant->rights = rights;
+}
+
+/**
+ * dd_grant_check() - whether a grant permits something now
+ * @grant: the grant; its segment is locked
+ * @right: DD_RIGHT_*
+ *
+ * Return: 0; %-ECONNRESET if the segment is revoked; %-EACCES if the right
+ * was never granted, or the owner inhibits it.
+ */
+int dd_grant_check(const struct dd_grant *grant, u32 right)
+{
+	const struct dd_segment *seg = grant->seg;
+
+	lockdep_assert_held(&seg->lock);
+	if (seg->dead || grant->generation != seg->generation)
+		return -ECONNRESET;
+	if (!(grant->rights & right) ||
+	    (seg->inhibit && (right & DD_RIGHT_PUT)))
+		return -EACCES;
+	return 0;
+}
+
+/**
+ * dd_segment_write() - deposit bytes
+ * @seg: the segment, locked and not dead
+ * @off: byte offset in it, in bounds
+ * @src: kernel address
+ * @len: bytes, at least 1
+ * @last: whether these end the message
+ *
+ * Return: with @last, the last aligned word of the message, or its tail; it
+ * is stored after everything else.
+ */
+u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
+		     size_t len, bool last)
+{
+	u64 at = seg->offset + off;
+	size_t left;
+	void *dst;
+
+	lockdep_assert_held(&seg->lock);
+	dst = dd_region_addr(seg->region, at, &left);
+	while (len > left) {
+		dd_copy_words(dst, src, left);
+		src += left;
+		at += left;
+		len -= left;
+		dst = dd_region_addr(seg->region, at, &left);
+	}
+	left = last ? dd_copy_last(dst, len) : 0;
+	dd_copy_words(dst, src, len - left);
+	if (!last)
+		return 0;
+	return dd_copy_final(dst + len - left, src + len - left, left);
+}
+
+/* One page of dd_segment_write_user(): the number of bytes not copied. */
+static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
+			   bool last, u64 *word)
+{
+	size_t tail = last ? dd_copy_last(dst, len) : 0;
+	size_t missing;
+	u8 end[8];
+
+	pagefault_disable();
+	missing = __copy_from_user_inatomic(dst, src, len - tail);
+	if (missing)
+		missing += tail;
+	else if (tail)
+		missing = __copy_from_user_inatomic(end, src + len - tail,
+						    tail) ? tail : 0;
+	pagefault_enable();
+	if (!missing && tail)
+		*word = dd_copy_final(dst + len - tail, end, tail);
+	return missing;
+}
+
+/**
+ * dd_segment_write_user() - deposit bytes from user memory without sleeping
+ * @seg: the segment, locked and not dead
+ * @off: byte offset in it, in bounds
+ * @src: user address, checked by access_ok()
+ * @len: bytes, at least 1
+ * @last: whether these end the message
+ * @word: (out) as dd_segment_write() returns
+ *
+ * Return: the number of bytes not copied, since a page of the source is not
+ * present; the caller faults it in, unlocked, and goes on from there.
+ */
+size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
+			     const void __user *src, size_t len, bool last,
+			     u64 *word)
+{
+	u64 at = seg->offset + off;
+
+	lockdep_assert_held(&seg->lock);
+	while (len) {
+		size_t n, missing;
+		void *dst = dd_region_addr(seg->region, at, &n);
+
+		n = min(n, len);
+		missing = dd_copy_user(dst, src, n, last && n == len, word);
+		len -= n - missing;
+		if (missing)
+			break;
+		src += n;
+		at += n;
+	}
+	return len;
+}
+
+static bool dd_segment_post(struct dd_segment *seg, const struct dd_rec *rec)
+{
+	u64 pos;
+
+	if (!dd_credit_ok(seg->credit, dd_list_head_pos(seg->list)) ||
+	    !dd_list_post(seg->list, rec, &pos))
+		return false;
+	dd_credit_take(seg->credit, pos);
+	return true;
+}
+
+/**
+ * dd_segment_tell() - a message is in place: tell the owner, or withhold it
+ * @seg: the segment, locked, not dead, with nothing withheld
+ * @rec: the note
+ * @asked: whether the request wants one
+ *
+ * The one place where notify policy and credits are looked at.
+ *
+ * Return: true if the operation is done: its note is posted, or it needs
+ * none; false if the note waits for the reader.
+ */
+bool dd_segment_tell(struct dd_segment *seg, const struct dd_rec *rec,
+		     bool asked)
+{
+	lockdep_assert_held(&seg->lock);
+	if (!seg->list || seg->policy == DD_POLICY_NEVER ||
+	    (seg->policy == DD_POLICY_CONDITIONAL && !asked))
+		return true;
+	if (likely(dd_segment_post(seg, rec)))
+		return true;
+	seg->rec = *rec;
+	seg->withheld = true;
+	dd_stat_inc(seg->list->obj.ctx->node, DD_STAT_WITHHELD);
+	if (!dd_list_pend(seg->list, seg))
+		return false;
+	return dd_segment_retry(seg);
+}
+
+/**
+ * dd_segment_retry() - post the withheld note, if it has a slot now
+ * @seg: the segment, locked
+ *
+ * Return: true if it was posted now; the caller wakes the list's readers.
+ */
+bool dd_segment_retry(struct dd_segment *seg)
+{
+	lockdep_assert_held(&seg->lock);
+	if (seg->dead || !seg->withheld)
+		return false;
+	dd_list_unpend(seg->list, seg);
+	while (!dd_segment_post(seg, &seg->rec))
+		if (!dd_list_pend(seg->list, seg))
+			return false;
+	seg->withheld = false;
+	dd_conn_done(dd_conn_of_seg(seg)->peer);
+	return true;
+}
+
+/**
+ * dd_segment_revoke() - nothing reaches the segment any more
+ * @seg: the segment, locked, not dead; its list is locked too, so that the
+ *	ring does not move
+ * @rec: a last note to post, in a slot that its channel keeps for this; or
+ *	NULL
+ *
+ * A message that is in place but not told is told first, in the slot that is
+ * kept for that.
+ */
+void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec)
+{
+	u64 pos;
+
+	lockdep_assert_held(&seg->list->lock);
+	lockdep_assert_held(&seg->lock);
+	if (seg->withheld) {
+		dd_list_unpend(seg->list, seg);
+		if (!WARN_ON_ONCE(!dd_list_post(seg->list, &seg->rec, &pos)))
+			seg->credit->extra = pos + 1;
+		seg->withheld = false;
+		dd_conn_done(dd_conn_of_seg(seg)->peer);
+	}
+	if (rec && !WARN_ON_ONCE(!dd_list_post(seg->list, rec, &pos)))
+		seg->last_note = pos + 1;
+	seg->dead = true;
+}

@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Services: a name, memory divided into blocks, and a note list.
+ *
+ * Everything that a serving end will ever need of its context is set aside
+ * when the service is registered, so that a connecting process never makes
+ * its server pay, or wait. A block belongs to the connection that has it, or
+ * had it last: after a client is gone its serving end stays addressable until
+ * the server closes it, or the block goes to another client.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "dd.h"
+#include "netlink.h"
+
+static void dd_service_free_blocks(struct dd_service *svc)
+{
+	u32 i;
+
+	for (i = 0; svc->blocks && i < svc->maxconn; i++)
+		dd_credit_exit(&svc->blocks[i].credit);
+	kvfree(svc->blocks);
+}
+
+static void dd_service_release(struct dd_service *svc)
+{
+	struct dd_ctx *ctx = svc->obj.ctx;
+	u64 last = 0;
+	u32 i;
+
+	if (svc->list) {
+		for (i = 0; i < svc->maxconn; i++)
+			last = max3(last, svc->blocks[i].conn_note,
+				    dd_credit_last(&svc->blocks[i].credit));
+		dd_list_detach(svc->list, svc->slots, last);
+	}
+	dd_service_free_blocks(svc);
+	if (svc->cells_unit)
+		dd_area_free(&ctx->area, svc->cells_unit,
+			     svc->maxconn * svc->cell_units);
+	dd_slice_drop(&svc->recv);
+	dd_slice_drop(&svc->send);
+	kfree_rcu(svc, obj.rcu);
+	dd_ctx_put(ctx);
+}
+
+void dd_service_put(struct dd_service *svc)
+{
+	if (dd_obj_put(&svc->obj))
+		dd_service_release(svc);
+}
+
+/* ---- registration ------------------------------------------------------- */
+
+static int dd_service_check_args(const struct dd_serve *arg)
+{
+	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
+	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
+	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
+	    arg->window > DD_WINDOW_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int dd_service_alloc_blocks(struct dd_service *svc)
+{
+	u32 i;
+
+	svc->blocks = kvcalloc(svc->maxconn, sizeof(*svc->blocks),
+			       GFP_KERNEL_ACCOUNT);
+	if (!svc->blocks)
+		return -ENOMEM;
+	for (i = 0; i < svc->maxconn; i++) {
+		struct dd_block *block = &svc->blocks[i];
+
+		list_add_tail(&block->free, &svc->free);
+		if (dd_credit_init(&block->credit, svc->window,
+				   GFP_KERNEL_ACCOUNT))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int dd_service_take_memory(struct dd_service *svc,
+				  const struct dd_serve *arg)
+{
+	struct dd_ctx *ctx = svc->obj.ctx;
+	int err;
+
+	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv);
+	if (!err)
+		err = dd_slice_take(ctx, &arg->send, true, &svc->send);
+	if (err)
+		return err;
+	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);
+	svc->send_block = dd_block_size(svc->send.length, svc->maxconn);
+	if (!svc->recv_block || (svc->send.length && !svc->send_block))
+		return -EINVAL;
+	err = dd_service_alloc_blocks(svc);
+	if (err)
+		return err;
+	svc->cell_units = dd_cell_units(DD_CELL_DEPTH);
+	return dd_area_alloc(&ctx->area, svc->maxconn * svc->cell_units,
+			     &svc->cells_unit);
+}
+
+static int dd_service_take_list(struct dd_service *svc,
+				const struct dd_serve *arg)
+{
+	struct dd_list *list;
+
+	/* With a list per connection, this one gets connection notes only. */
+	svc->slots = svc->maxconn * (svc->flags & DD_SERVE_ACCEPT ? 1 :
+				     dd_credit_slots(svc->window));
+	list = dd_list_attach(svc->obj.ctx, arg->list,
+			      arg->flags & DD_SERVE_LIST, svc->slots);
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	svc->list = list;
+	return 0;
+}
+
+static int dd_service_publish(struct dd_service *svc)
+{
+	int err;
+
+	err = dd_obj_reserve(&svc->obj);
+	if (err)
+		return err;
+	mutex_lock(&svc->lock);
+	/* A client that finds the name now waits for the lock. */
+	err = dd_node_service_add(svc->obj.ctx->node, svc);
+	if (err) {
+		dd_obj_unreserve(&svc->obj);
+	} else {
+		dd_list_publish(svc->list);
+		dd_obj_publish(&svc->obj);
+		svc->dead = false;
+	}
+	mutex_unlock(&svc->lock);
+	return err;
+}
+
+static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
+{
+	int err;
+
+	err = dd_service_take_memory(svc, arg);
+	if (!err)
+		err = dd_service_take_list(svc, arg);
+	if (!err)
+		err = dd_service_publish(svc);
+	return err;
+}
+
+static struct dd_service *dd_service_create(struct dd_ctx *ctx,
+					    const struct dd_serve *arg)
+{
+	struct dd_service *svc = kzalloc(sizeof(*svc), GFP_KERNEL_ACCOUNT);
+
+	if (!svc)
+		return NULL;
+	dd_obj_init(&svc->obj, ctx, DD_OBJ_SERVICE);
+	mutex_init(&svc->lock);
+	INIT_LIST_HEAD(&svc->free);
+	memcpy(svc->name, arg->name, sizeof(svc->name));
+	svc->dead = true;
+	svc->flags = arg->flags;
+	svc->maxconn = arg->maxconn;
+	svc->window = arg->window ? arg->window : 1;
+	return svc;
+}
+
+/**
+ * dd_service_serve() - register a service
+ * @ctx: the caller
+ * @arg: as user space passed it; the results are filled in
+ *
+ * Return: 0 or an error as the uapi header says; then nothing has changed.
+ */
+int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
+{
+	struct dd_service *svc;
+	int err;
+
+	err = dd_service_check_args(arg);
+	if (err)
+		return err;
+	if (!READ_ONCE(ctx->node->up))
+		return -ENETDOWN;
+	svc = dd_service_create(ctx, arg);
+	if (!svc)
+		return -ENOMEM;
+	mutex_lock(&ctx->lock);
+	err = ctx->dead ? -ESTALE : dd_service_make(svc, arg);
+	if (!err) {
+		arg->list = svc->list->obj.id;
+		arg->service = svc->obj.id;
+		arg->list_unit = svc->list->unit;
+		arg->cells_unit = svc->cells_unit;
+		arg->cell_units = svc->cell_units;
+		arg->recv_block = svc->recv_block;
+		arg->send_block = svc->send_block;
+		dd_netlink_event_service(svc, true);
+	}
+	mutex_unlock(&ctx->lock);
+	if (err)
+		dd_service_put(svc);
+	return err;
+}
+
+/**
+ * dd_service_end() - take away a service's name and id, and its connections
+ * @svc: the service, of which the caller is a user; its context is locked
+ */
+void dd_service_end(struct dd_service *svc)
+{
+	bool was_dead;
+	u32 i;
+
+	mutex_lock(&svc->lock);
+	was_dead = svc->dead;
+	if (!was_dead) {
+		svc->dead = true;
+		dd_node_service_del(svc->obj.ctx->node, svc);
+	}
+	mutex_unlock(&svc->lock);
+	if (was_dead)
+		return;
+	/* Nobody is accepted from here on, so one round finds every end. */
+	for (i = 0; i < svc->maxconn; i++) {
+		struct dd_conn *conn;
+
+		mutex_lock(&svc->lock);
+		conn = svc->blocks[i].conn;
+		if (conn && !refcount_inc_not_zero(&conn->obj.users))
+			conn = NULL;
+		mutex_unlock(&svc->lock);
+		if (!conn)
+			continue;
+		dd_conn_end(conn);
+		dd_conn_put(conn);
+		cond_resched();
+	}
+	dd_netlink_event_service(svc, false);
+	if (!WARN_ON_ONCE(!dd_obj_remove(&svc->obj)))
+		dd_service_put(svc);
+}
+
+int dd_service_unserve(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_service *svc = dd_obj_get(ctx, id, DD_OBJ_SERVICE);
+
+	if (!svc)
+		return -ENOENT;
+	mutex_lock(&ctx->lock);
+	dd_service_end(svc);
+	mutex_unlock(&ctx->lock);
+	dd_service_put(svc);
+	return 0;
+}
+
+/* ---- accepting ---------------------------------------------------------- */
+
+/* Whether all notes of a block's past have been read. */
+static bool dd_block_clean(const struct dd_service *svc,
+			   const struct dd_block *block)
+{
+	u64 head = dd_list_head_pos(svc->list);
+
+	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
+}
+
+/*
+ * Whether a block can be given away although notes of its past are unread:
+ * the slots beside the channel's window must be free again.
+ */
+static bool dd_block_usable(const struct dd_service *svc,
+			    const struct dd_block *block)
+{
+	u64 head = dd_list_head_pos(svc->list);
+
+	return max(block->conn_note, block->credit.extra) <= head;
+}
+
+static struct dd_block *dd_service_choose(struct dd_service *svc)
+{
+	struct dd_block *block, *second = NULL;
+
+	list_for_each_entry(block, &svc->free, free) {
+		if (dd_block_clean(svc, block))
+			return block;
+		if (!second && dd_block_usable(svc, block))
+			second = block;
+	}
+	return second;
+}
+
+/* With DD_SERVE_ACCEPT: a list for this connection alone. */
+static int dd_service_own_list(struct dd_conn *conn)
+{
+	struct dd_service *svc = conn->svc;
+	struct dd_list *list;
+	int err;
+
+	conn->seg.credit = &conn->seg.own_credit;
+	err = dd_credit_init(conn->seg.credit, svc->window,
+			     GFP_KERNEL_ACCOUNT);
+	if (err)
+		return err;
+	list = dd_list_create(svc->obj.ctx, dd_credit_slots(svc->window));
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	conn->list = list;
+	return 0;
+}
+
+/*
+ * Equip a serving end for a block. If this fails the caller puts the end, not
+ * holding the service's lock, which its release takes.
+ */
+static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
+			    struct dd_conn *conn)
+{
+	u32 nr = block - svc->blocks;
+	int err = 0;
+
+	conn->server = true;
+	conn->released = true;
+	conn->svc = svc;
+	refcount_inc(&svc->obj.users);
+	conn->block = nr;
+	conn->cookie = svc->obj.id | (u64)nr << 32;
+	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
+	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
+	dd_segment_init(&conn->seg, svc->recv.region,
+			svc->recv.offset + nr * svc->recv_block,
+			svc->recv_block);
+	if (svc->send.region) {
+		conn->send.region = svc->send.region;
+		conn->send.offset = svc->send.offset + nr * svc->send_block;
+		conn->send.length = svc->send_block;
+	}
+	conn->seg.credit = &block->credit;
+	if (svc->flags & DD_SERVE_ACCEPT)
+		err = dd_service_own_list(conn);
+	else
+		conn->list = svc->list;
+	return err ? err : dd_obj_reserve(&conn->obj);
+}
+
+/* Tell the server, in the slot that is kept for this. */
+static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
+				const struct dd_conn *conn)
+{
+	struct dd_rec rec = {
+		.type = DD_NOTE_CONN,
+		.conn = conn->obj.id,
+		.cookie = conn->cookie,
+	};
+	u64 pos;
+
+	mutex_lock(&svc->list->lock);
+	preempt_disable();
+	if (!WARN_ON_ONCE(!dd_list_post(svc->list, &rec, &pos)))
+		block->conn_note = pos + 1;
+	preempt_enable();
+	mutex_unlock(&svc->list->lock);
+	dd_list_wake(svc->list);
+}
+
+/* The end that had the block before loses its id; the caller puts it. */
+static struct dd_conn *dd_service_evict(struct dd_block *block)
+{
+	struct dd_conn *old = block->conn;
+
+	block->conn = NULL;
+	if (!old || !refcount_inc_not_zero(&old->obj.users))
+		return NULL;
+	if (!test_and_set_bit(0, &old->closing) && dd_obj_remove(&old->obj))
+		/* The table's use goes; the one just taken remains. */
+		WARN_ON_ONCE(dd_obj_put(&old->obj));
+	return old;
+}
+
+static void dd_service_give(struct dd_service *svc, struct dd_block *block,
+			    struct dd_conn *conn, struct dd_conn *client)
+{
+	list_del_init(&block->free);
+	block->conn = conn;
+	conn->released = false;
+	svc->nconn++;
+	svc->past.conns++;
+	dd_conn_pair(conn, client);
+	if (svc->flags & DD_SERVE_ACCEPT)
+		dd_list_publish(conn->list);
+	dd_obj_publish(&conn->obj);
+	if (svc->flags & DD_SERVE_ACCEPT)
+		dd_service_announce(svc, block, conn);
+}
+
+/**
+ * dd_service_accept() - give a block of a service to a client
+ * @svc: the service
+ * @client: the connecting end, equipped, its id reserved
+ *
+ * Return: 0; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
+ * it has no block to give; %-ENOMEM or %-ENOSPC. Unless 0, nothing has
+ * changed.
+ */
+int dd_service_accept(struct dd_service *svc, struct dd_conn *client)
+{
+	struct dd_conn *conn, *old = NULL;
+	struct dd_block *block;
+	int err = -ECONNREFUSED;
+
+	conn = dd_conn_alloc(svc->obj.ctx, client->type);
+	if (!conn)
+		return -ENOMEM;
+	mutex_lock(&svc->lock);
+	if (svc->dead)
+		goto err_unlock;
+	err = -EUSERS;
+	block = dd_service_choose(svc);
+	if (!block)
+		goto err_unlock;
+	err = dd_service_equip(svc, block, conn);
+	if (err)
+		goto err_unlock;
+	old = dd_service_evict(block);
+	dd_service_give(svc, block, conn, client);
+	mutex_unlock(&svc->lock);
+	if (old)
+		dd_conn_put(old);
+	return 0;
+
+err_unlock:
+	mutex_unlock(&svc->lock);
+	dd_conn_put(conn);
+	return err;
+}
+
+/**
+ * dd_service_released() - a connection is over: its block may be given away
+ * @conn: the serving end, of which the caller is a user
+ */
+void dd_service_released(struct dd_conn *conn)
+{
+	struct dd_service *svc = conn->svc;
+
+	mutex_lock(&svc->lock);
+	if (!conn->released) {
+		conn->released = true;
+		svc->nconn--;
+		svc->past.received += conn->seg.received;
+		svc->past.sent += conn->imp.submitted;
+		list_add_tail(&svc->blocks[conn->block].free, &svc->free);
+	}
+	mutex_unlock(&svc->lock);
+}
+
+/* A serving end has no users any more. */
+void dd_service_forget(struct dd_conn *conn)
+{
+	struct dd_service *svc = conn->svc;
+	struct dd_block *block;
+
+	if (!svc)
+		return;
+	block = &svc->blocks[conn->block];
+	mutex_lock(&svc->lock);
+	if (block->conn == conn)
+		block->conn = NULL;
+	mutex_unlock(&svc->lock);
+	if (conn->list && conn->list != svc->list)
+		dd_list_detach(conn->list, dd_credit_slots(svc->window),
+			       dd_credit_last(&conn->seg.own_credit));
+	dd_credit_exit(&conn->seg.own_credit);
+	dd_service_put(svc);
+}
+
+/* ---- reports ------------------------------------------------------------ */
+
+void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
+		       struct dd_buf *recv)
+{
+	const struct dd_service *svc = conn->svc;
+
+	dd_slice_describe(&conn->send, conn->send.offset, conn->send.length,
+			  send);
+	dd_slice_describe(&svc->recv, conn->seg.offset, conn->seg.length, recv);
+}
+
+static u32 dd_service_list_ids(struct dd_service *svc, u32 *ids, u32 max)
+{
+	u32 i, n = 0;
+
+	mutex_lock(&svc->lock);
+	for (i = 0; i < svc->maxconn; i++) {
+		const struct dd_conn *conn = svc->blocks[i].conn;
+
+		if (!conn || conn->released)
+			continue;
+		if (n < max)
+			ids[n] = conn->obj.id;
+		n++;
+	}
+	mutex_unlock(&svc->lock);
+	return n;
+}
+
+/* The ids of a service's connections, as many as fit, and their number. */
+int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
+{
+	struct dd_service *svc;
+	u32 max, *ids;
+	int err = 0;
+
+	if (arg->__reserved)
+		return -EINVAL;
+	svc = dd_obj_get(ctx, arg->service, DD_OBJ_SERVICE);
+	if (!svc)
+		return -ENOENT;
+	max = min(arg->count, svc->maxconn);
+	ids = kvcalloc(max + 1, sizeof(*ids), GFP_KERNEL);
+	if (!ids) {
+		err = -ENOMEM;
+		goto out;
+	}
+	arg->count = dd_service_list_ids(svc, ids, max);
+	if (copy_to_user(u64_to_user_ptr(arg->conns), ids,
+			 min(max, arg->count) * sizeof(*ids)))
+		err = -EFAULT;
+	kvfree(ids);
+out:
+	dd_service_put(svc);
+	return err;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracepoints: what was asked, what arrived, what was told, who came and went.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM dd
+
+#if !defined(_DD_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _DD_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "dd.h"
+
+TRACE_EVENT(dd_op,
+	TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
+	TP_ARGS(conn, sqe, err),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(u64, seq)
+		__field(u8, opcode)
+		__field(u8, flags)
+		__field(u64, dst)
+		__field(u64, len)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(conn->obj.ctx->pid);
+		__entry->conn = conn->obj.id;
+		__entry->seq = sqe->seq;
+		__entry->opcode = sqe->opcode;
+		__entry->flags = sqe->flags;
+		__entry->dst = sqe->dst;
+		__entry->len = sqe->len;
+		__entry->err = err;
+	),
+	TP_printk("pid=%d conn=%u seq=%llu opcode=%u flags=%#x dst=%llu len=%llu err=%d",
+		  __entry->pid, __entry->conn, __entry->seq, __entry->opcode,
+		  __entry->flags, __entry->dst, __entry->len, __entry->err)
+);
+
+TRACE_EVENT(dd_deposit,
+	TP_PROTO(const struct dd_conn *conn, const struct dd_op *op),
+	TP_ARGS(conn, op),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u64, offset)
+		__field(u64, len)
+		__field(u32, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(conn->obj.ctx->pid);
+		__entry->conn = conn->obj.id;
+		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
+		__entry->peer_conn = conn->peer->obj.id;
+		__entry->offset = op->dst;
+		__entry->len = op->len;
+		__entry->msgid = op->rec.msgid;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u offset=%llu len=%llu msgid=%u",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn, __entry->offset, __entry->len,
+		  __entry->msgid)
+);
+
+TRACE_EVENT(dd_note,
+	TP_PROTO(const struct dd_list *list, const struct dd_rec *rec, u64 pos),
+	TP_ARGS(list, rec, pos),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, list)
+		__field(u64, pos)
+		__field(u8, type)
+		__field(u32, conn)
+		__field(u64, len)
+		__field(u32, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(list->obj.ctx->pid);
+		__entry->list = list->obj.id;
+		__entry->pos = pos;
+		__entry->type = rec->type;
+		__entry->conn = rec->conn;
+		__entry->len = rec->len;
+		__entry->msgid = rec->msgid;
+	),
+	TP_printk("pid=%d list=%u pos=%llu type=%s conn=%u len=%llu msgid=%u",
+		  __entry->pid, __entry->list, __entry->pos,
+		  __print_symbolic(__entry->type, { DD_NOTE_DATA, "data" },
+				   { DD_NOTE_CONN, "conn" },
+				   { DD_NOTE_CLOSE, "close" }),
+		  __entry->conn, __entry->len, __entry->msgid)
+);
+
+DECLARE_EVENT_CLASS(dd_conn,
+	TP_PROTO(const struct dd_conn *conn),
+	TP_ARGS(conn),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u8, type)
+		__field(bool, server)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(conn->obj.ctx->pid);
+		__entry->conn = conn->obj.id;
+		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
+		__entry->peer_conn = conn->peer->obj.id;
+		__entry->type = conn->type;
+		__entry->server = conn->server;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u type=%s end=%s",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn,
+		  __print_symbolic(__entry->type, { DD_CONN_RPC, "rpc" },
+				   { DD_CONN_SPLIT, "split" },
+				   { DD_CONN_STREAM, "sstream" }),
+		  __entry->server ? "server" : "client")
+);
+
+DEFINE_EVENT(dd_conn, dd_connect,
+	TP_PROTO(const struct dd_conn *conn),
+	TP_ARGS(conn)
+);
+
+DEFINE_EVENT(dd_conn, dd_close,
+	TP_PROTO(const struct dd_conn *conn),
+	TP_ARGS(conn)
+);
+
+#endif /* _DD_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
