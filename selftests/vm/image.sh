@@ -134,6 +134,9 @@ make_modules() {
 
 	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
 	mkdir -p "$root/usr/$dir"
+	: >"$root/usr/$dir/modules.order"
+	: >"$root/usr/$dir/modules.builtin"
+	: >"$root/usr/$dir/modules.builtin.modinfo"
 	if [ "$2" != debug ]; then
 		entries modules.list | xargs modprobe -d "$from" -S "$rel" -aD |
 			awk '$1 == "insmod" { print $2 }' | sort -u |
@@ -187,7 +190,13 @@ cached() {
 	local file=$1
 
 	shift
-	[ -s "$file" ] || with_lock "${file##*/}" 600 "$@"
+	[ -s "$file" ] || {
+		# Others may be using what is not old.
+		find "$DD_CACHE" -maxdepth 1 -mtime +3 \
+			\( -name '*.cpio' -o -name 'r*.??????' \) \
+			-exec rm -rf {} +
+		with_lock image 600 "$@"
+	}
 	echo "$file"
 }
 

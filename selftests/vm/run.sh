@@ -6,7 +6,7 @@
 #   run.sh COMMAND
 #
 # Settings come from the environment:
-#   KERNEL=stock|debug|6.12   SMP=2   MEM=4096 (MiB)   MODULE=yes|no
+#   KERNEL=stock|debug|6.12   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   ICOUNT=no|yes (guest time counts
 #   instructions, one processor)   FAULT=name (a module built with
 #   selftests/faults/name.patch)
@@ -26,9 +26,12 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-export RUN=${1?command} KERNEL=${KERNEL:-stock} SMP=${SMP:-2} MEM=${MEM:-4096}
+export RUN=${1?command} KERNEL=${KERNEL:-stock} SMP=${SMP:-2}
 export MODULE=${MODULE:-yes} TIMEOUT=${TIMEOUT:-300} ICOUNT=${ICOUNT:-no}
 [ "$ICOUNT" = no ] || SMP=1
+# kmemleak needs 4 s for each GiB.
+[ -n "${MEM:-}" ] || { [ "$KERNEL" = debug ] && MEM=1024 || MEM=4096; }
+export MEM
 
 BOOT_TIME=180	# and leak scans and unloading
 VARIANT=$KERNEL${FAULT:+-$FAULT}

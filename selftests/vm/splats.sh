@@ -6,7 +6,7 @@
 # stack traces, so a trace alone means nothing.
 
 patterns=(
-	'WARNING: '
+	'^(\[ *[0-9.]+\] )?WARNING: '
 	'BUG: '
 	'kernel BUG at '
 	'Oops'
