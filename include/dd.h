@@ -265,7 +265,7 @@ int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout);
 enum dd_msg_type {
 	DD_MSG_DATA = 1,	/* a message is in place */
 	DD_MSG_CONN = 2,	/* a client has connected (DD_ATTR_ACCEPT) */
-	DD_MSG_CLOSE = 3,	/* the other end has closed */
+	DD_MSG_CLOSE = 3	/* the other end has closed */
 };
 
 /**
@@ -521,7 +521,7 @@ const char *dd_strerror(int error);
  * number can say: which limit was met and how to raise it, which argument
  * was wrong. Empty if there is nothing to add. Threads share the text.
  *
- * Return: 0; -EINVAL.
+ * Return: 0; -EBADID, -EINVAL.
  */
 int dd_last_error(struct dd *h, char *buf, size_t size);
 

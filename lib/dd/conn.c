@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * conn.c - connections of this handle, at either end
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A serving end comes into being without a call of its own: its record is
+ * bound when its first message is consumed, or when its id is first used.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
+{
+	return (struct dd_cell *)(s->cells + block * s->cell_size);
+}
+
+/* A table that cannot grow costs the system call of conn_load() each time. */
+static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
+{
+	ddi_store_release(&c->id, id);
+	ddi_table_put(&h->conns, id, c);
+}
+
+/* dd.lock is held. */
+static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
+		       uint32_t id)
+{
+	struct ddi_conn *c = &s->blocks[block];
+
+	pthread_mutex_lock(&c->lock);
+	if (c->id != id) {
+		ddi_store(&c->id, 0);
+		c->service = s;
+		c->block = block;
+		c->cell = block_cell(s, block);
+		c->type = ddi_load(&c->cell->type);
+		c->consumed = 0;
+		c->list = 0;
+		c->described = false;
+		c->recv = s->recv + block * s->recv_block;
+		c->recv_size = s->recv_block;
+		c->send = s->send ? s->send + block * s->send_block : NULL;
+		c->send_size = s->send ? s->send_block : 0;
+		conn_publish(h, c, id);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static struct ddi_conn *pool_get(struct dd *h)
+{
+	struct ddi_conn *c;
+
+	if (!h->pool) {
+		struct ddi_conn_chunk *chunk = calloc(1, sizeof(*chunk));
+
+		if (!chunk)
+			return NULL;
+		chunk->next = h->chunks;
+		h->chunks = chunk;
+		for (size_t i = 0; i < DDI_POOL_CHUNK; i++) {
+			c = &chunk->conn[i];
+			pthread_mutex_init(&c->lock, NULL);
+			pthread_mutex_init(&c->call_lock, NULL);
+			c->next = h->pool;
+			h->pool = c;
+		}
+	}
+	c = h->pool;
+	h->pool = c->next;
+	return c;
+}
+
+/* dd.lock is held. */
+static struct ddi_conn *client_bind(struct dd *h,
+				    const struct dd_conn_info *info)
+{
+	struct ddi_conn *c = ddi_table_get(&h->conns, info->conn);
+
+	if (c && c->id == info->conn)
+		return c;
+	/* Bound to an older id of this index, it is bound to nothing. */
+	if (!c || c->service || !c->id)
+		c = pool_get(h);
+	if (!c)
+		return NULL;
+
+	pthread_mutex_lock(&c->lock);
+	ddi_store(&c->id, 0);
+	c->cell = (struct dd_cell *)(h->area +
+				     (size_t)info->cell_unit * DD_UNIT);
+	c->type = info->type;
+	c->outstanding = 0;
+	c->consumed = 0;
+	c->recv = ddi_region_addr(h, &info->recv);
+	c->recv_size = info->recv.length;
+	c->send = ddi_region_addr(h, &info->send);
+	c->send_size = info->send.length;
+	memset(&c->spin, 0, sizeof(c->spin));
+	conn_publish(h, c, info->conn);
+	pthread_mutex_unlock(&c->lock);
+	return c;
+}
+
+static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
+{
+	pthread_mutex_lock(&c->lock);
+	if (c->id == info->conn) {
+		c->list = info->list;
+		c->node = info->node;
+		c->pid = info->pid;
+		c->uid = info->uid;
+		c->window = info->window;
+		c->send_window = info->send_window;
+		c->described = true;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
+{
+	struct ddi_service *s;
+
+	if (!info->service)
+		return client_bind(h, info);
+	s = ddi_table_get(&h->services, info->service);
+	if (!s || s->id != info->service || info->block >= s->maxconn)
+		return NULL;
+	block_bind(h, s, info->block, info->conn);
+	return &s->blocks[info->block];
+}
+
+/* What the kernel knows of @id, or NULL if it is no connection of ours. */
+static struct ddi_conn *conn_load(struct dd *h, uint32_t id)
+{
+	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
+	struct ddi_conn *c;
+
+	if ((int32_t)id <= 0 || ddi_ioctl(h, DD_IOC_CONN_INFO, &info) < 0)
+		return NULL;
+	pthread_mutex_lock(&h->lock);
+	c = conn_bind(h, &info);
+	if (c)
+		conn_describe(c, &info);
+	pthread_mutex_unlock(&h->lock);
+	return c;
+}
+
+struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = ddi_table_get(&h->conns, id);
+
+	if (c && id && ddi_conn_is(c, id))
+		return c;
+	return conn_load(h, id);
+}
+
+/* Found and locked, or NULL. */
+struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = ddi_conn_find(h, id);
+
+	if (!c)
+		return NULL;
+	pthread_mutex_lock(&c->lock);
+	if (ddi_conn_is(c, id))
+		return c;
+	pthread_mutex_unlock(&c->lock);
+	return NULL;
+}
+
+/*
+ * The connection that a note came on, or NULL if it is gone. A serving end
+ * that is closed by its client keeps its cell until the block is given away,
+ * so the messages of a client that has left are still found.
+ */
+struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
+{
+	uint32_t service = note->cookie;
+	uint32_t block = note->cookie >> 32;
+	struct ddi_service *s;
+
+	if (!service)
+		return ddi_conn_find(h, note->conn);
+	s = ddi_service_find(h, service);
+	if (!s || block >= s->maxconn ||
+	    ddi_load(&block_cell(s, block)->id) != note->conn)
+		return NULL;
+	if (ddi_load_acquire(&s->blocks[block].id) != note->conn) {
+		pthread_mutex_lock(&h->lock);
+		if (s->id == service)
+			block_bind(h, s, block, note->conn);
+		pthread_mutex_unlock(&h->lock);
+	}
+	return &s->blocks[block];
+}
+
+void ddi_conn_unbind(struct ddi_conn *c)
+{
+	pthread_mutex_lock(&c->lock);
+	ddi_store_release(&c->id, 0);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
+{
+	pthread_mutex_lock(&h->lock);
+	if (c->id == id) {
+		ddi_conn_unbind(c);
+		if (!c->service) {
+			c->next = h->pool;
+			h->pool = c;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+DD_API int dd_close(struct dd *h, int conn)
+{
+	struct ddi_list *l;
+	struct ddi_conn *c;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	c = ddi_conn_find(h, conn);
+	if (!c)
+		return -EBADID;
+
+	/* Its list may go with it: then nobody may be consuming. */
+	l = c->list ? ddi_table_get(&h->lists, c->list) : NULL;
+	if (l)
+		pthread_mutex_lock(&l->lock);
+	do {
+		ret = ddi_ioctl_id(h, DD_IOC_CLOSE, conn);
+	} while (ret == -EINTR);
+	if (l)
+		pthread_mutex_unlock(&l->lock);
+
+	conn_forget(h, c, conn);
+	return ret < 0 ? ddi_error(ret) : 0;
+}
+
+static int connect_prepare(struct dd *h, const char *name, int node,
+			   const struct dd_connect_attr *attr,
+			   struct dd_connect *cn)
+{
+	int ret;
+
+	if (!attr || attr->size != sizeof(*attr) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON) ||
+	    attr->type < DD_TYPE_RPC || attr->type > DD_TYPE_STREAM ||
+	    attr->window > DD_WINDOW_MAX)
+		return -EINVAL;
+	cn->type = attr->type;
+	cn->window = attr->window;
+	if (attr->type == DD_TYPE_RPC || attr->flags & DD_ATTR_ANON) {
+		cn->flags = DD_CONNECT_ANON;
+	} else {
+		cn->list = attr->list;
+		if (attr->flags & DD_ATTR_LIST) {
+			if (attr->list <= 0)
+				return -EBADID;
+			cn->flags = DD_CONNECT_LIST;
+		}
+	}
+	ret = ddi_name_copy(cn->name, name);
+	if (!ret)
+		ret = ddi_region_check(h, "send", attr->send, attr->send_size,
+				       &cn->send);
+	if (!ret)
+		ret = ddi_region_check(h, "receive", attr->recv,
+				       attr->recv_size, &cn->recv);
+	if (!ret && (node < 0 || node >= dd_max_nodes(h)))
+		ret = -EBADSERVER;
+	cn->node = node;
+	return ret;
+}
+
+static int connect_bind(struct dd *h, const struct dd_connect *cn)
+{
+	struct ddi_list *l;
+
+	pthread_mutex_lock(&h->lock);
+	l = ddi_list_bind(h, cn->list, cn->list_unit);
+	pthread_mutex_unlock(&h->lock);
+	/* Its reply may have been consumed already, which bound it. */
+	if (!l || !conn_load(h, cn->conn)) {
+		ddi_ioctl_id(h, DD_IOC_CLOSE, cn->conn);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+DD_API int dd_connect(struct dd *h, const char *name, int node,
+		      const struct dd_connect_attr *attr, int *list)
+{
+	struct dd_connect cn = { .size = sizeof(cn) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	ddi_reason(h, "%s", "");
+	ret = connect_prepare(h, name, node, attr, &cn);
+	if (ret)
+		return ret;
+
+	do {
+		ret = ddi_ioctl(h, DD_IOC_CONNECT, &cn);
+	} while (ret == -EINTR);
+	if (ret == -EUSERS)
+		ddi_reason(h, "service '%.63s' has its maximum of connections",
+			   name);
+	if (ret >= 0)
+		ret = connect_bind(h, &cn);
+	if (ret < 0)
+		return ddi_error(ret);
+	if (list)
+		*list = attr->type == DD_TYPE_RPC ? 0 : cn.list;
+	return cn.conn;
+}
+
+static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
+{
+	const struct dd_cell *cell = c->cell;
+	bool anonymous = !c->service && c->type == DD_TYPE_RPC;
+
+	*desc = (struct dd_conn_desc){
+		.type = c->type,
+		.service = c->service ? (int)ddi_load(&c->service->id) : 0,
+		.list = anonymous ? 0 : c->list,
+		.closed = ddi_load(&cell->error) != 0,
+		.node = c->node,
+		.pid = c->pid,
+		.uid = c->uid,
+		.window = c->window,
+		.send_window = c->send_window,
+		.send = c->send,
+		.send_size = c->send_size,
+		.recv = c->recv,
+		.recv_size = c->recv_size,
+		.peer_size = ddi_load(&cell->peer_size),
+		.submitted = ddi_load(&cell->submitted),
+		.sent = ddi_load(&cell->sent),
+		.done = ddi_load(&cell->done),
+		.received = ddi_load(&cell->received),
+	};
+}
+
+DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
+{
+	struct ddi_conn *c;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!desc)
+		return -EINVAL;
+	c = ddi_conn_lock(h, conn);
+	if (c && !c->described) {
+		pthread_mutex_unlock(&c->lock);
+		c = conn_load(h, conn) ? ddi_conn_lock(h, conn) : NULL;
+	}
+	if (!c)
+		return -EBADID;
+	conn_desc(c, desc);
+	pthread_mutex_unlock(&c->lock);
+	return 0;
+}
+
+void ddi_conn_release(struct dd *h)
+{
+	while (h->chunks) {
+		struct ddi_conn_chunk *chunk = h->chunks;
+
+		h->chunks = chunk->next;
+		free(chunk);
+	}
+}

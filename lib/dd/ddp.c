@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * ddp.c - the documented calls, over a handle opened on first use
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "fedex.h"
+#include "internal.h"
+#include "probe.h"
+
+/* The calls themselves, not what makes the document's programs compile. */
+#undef ddrecv
+#undef ddcall
+
+#define NSEC_PER_SEC	1000000000ll
+#define NSEC_PER_TICK	(NSEC_PER_SEC / SBP_HZ)
+
+/*
+ * The default handle. A child of fork() finds its parent's here, which is
+ * dead for it: every call gives EBADID, until the child calls ddalloc() and
+ * so becomes a user of its own. The parent's handle is then left alone.
+ */
+static struct dd *default_handle;
+
+static int fail(int error)
+{
+	errno = -error;
+	return -1;
+}
+
+/* Turns the core's result into the protocol's: -1 and errno. */
+static int result(int ret)
+{
+	return ret < 0 ? fail(ret) : ret;
+}
+
+static int handle_open(struct dd *old, struct dd **handle)
+{
+	struct dd *h;
+	int ret = dd_open(&h);
+
+	if (ret)
+		return ret;
+	if (!__atomic_compare_exchange_n(&default_handle, &old, h, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		/* Another thread was first. */
+		dd_shutdown(h);
+		h = old;
+	}
+	*handle = h;
+	return 0;
+}
+
+/* For calls that need the device, whatever their arguments. */
+static int handle_get(struct dd **handle)
+{
+	*handle = ddi_load_acquire(&default_handle);
+	return *handle ? 0 : handle_open(NULL, handle);
+}
+
+/* For ddalloc(), the first call of any program. */
+static int handle_get_fresh(struct dd **handle)
+{
+	*handle = ddi_load_acquire(&default_handle);
+	return ddi_alive(*handle) ? 0 : handle_open(*handle, handle);
+}
+
+/* For calls that take an id: without a handle there is none, NULL is EBADID. */
+static struct dd *handle_have(void)
+{
+	return ddi_load_acquire(&default_handle);
+}
+
+static bool name_good(const char *name)
+{
+	/* Page by page: the string may end before the next one begins. */
+	for (size_t i = 0; i <= DD_NAME_MAX; i++) {
+		if (!i || !((uintptr_t)(name + i) % 4096))
+			if (!ddi_probe_readable(name + i, 1))
+				return false;
+		if (!name[i])
+			return i > 0;
+	}
+	return false;
+}
+
+int DD_API ddserve(char *name, int flags, int maxconn,
+		   address_t recvbase, size_t recvsize,
+		   address_t replybase, size_t replysize,
+		   noteid_t *noteid, servid_t *servid)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr),
+		.maxconn = maxconn,
+		.recv = recvbase,
+		.recv_size = recvsize,
+		.send = replybase,
+		.send_size = replysize,
+	};
+	struct dd *h;
+	int list, ret;
+
+	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT) || maxconn <= 0 ||
+	    !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
+	    !ddi_probe_writable(servid, sizeof(*servid)))
+		return fail(-EINVAL);
+	attr.list = *noteid;
+	if (flags & SERVE_NOTELIST)
+		attr.flags |= DD_ATTR_LIST;
+	if (flags & SERVE_DOACCEPT)
+		attr.flags |= DD_ATTR_ACCEPT;
+
+	ret = handle_get(&h);
+	if (!ret)
+		ret = dd_serve(h, name, &attr, &list);
+	if (ret < 0)
+		return fail(ret);
+	*noteid = list;
+	*servid = ret;
+	return 0;
+}
+
+int DD_API ddconn(char *name, int node, int type, int flags,
+		  address_t sendbase, size_t sendsize,
+		  address_t replybase, size_t replysize,
+		  connid_t *connid, noteid_t *noteid)
+{
+	bool listed = type != TYPE_RPC;
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.send = sendbase,
+		.send_size = sendsize,
+		.recv = replybase,
+		.recv_size = replysize,
+	};
+	struct dd *h;
+	int list, ret;
+
+	if (flags & ~CONN_NOTELIST || type < TYPE_RPC || type > TYPE_SSTREAM ||
+	    !name_good(name) || !ddi_probe_writable(connid, sizeof(*connid)) ||
+	    (listed && !ddi_probe_writable(noteid, sizeof(*noteid))))
+		return fail(-EINVAL);
+	if (listed)
+		attr.list = *noteid;
+	if (listed && flags & CONN_NOTELIST)
+		attr.flags |= DD_ATTR_LIST;
+
+	ret = handle_get(&h);
+	if (!ret)
+		ret = dd_connect(h, name, node, &attr, &list);
+	if (ret < 0)
+		return fail(ret);
+	if (listed)
+		*noteid = list;
+	*connid = ret;
+	return 0;
+}
+
+int DD_API ddclose(connid_t connid)
+{
+	return result(dd_close(handle_have(), connid));
+}
+
+int DD_API ddunserve(servid_t servid)
+{
+	return result(dd_unserve(handle_have(), servid));
+}
+
+static int send_message(connid_t connid, address_t addr, size_t len,
+			offset_t roffset, option_t options,
+			const unsigned int *meta, size_t metacount)
+{
+	/* A message's size is an int for its receiver. */
+	if (len > INT_MAX || roffset < 0) {
+		struct dd_conn_desc desc;
+		int ret = dd_conn_info(handle_have(), connid, &desc);
+
+		return fail(ret < 0 ? ret : -EBADRANGE);
+	}
+	return result(dd_send(handle_have(), connid, addr, len, roffset,
+			      options, meta, metacount));
+}
+
+int DD_API ddsend(connid_t connid, address_t addr, size_t len,
+		  offset_t roffset, option_t options)
+{
+	return send_message(connid, addr, len, roffset, options, NULL, 0);
+}
+
+int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
+				offset_t roffset, option_t options,
+				address_t metap, size_t metacount)
+{
+	unsigned int meta[DD_META_WORDS];
+
+	if (metacount > DD_META_WORDS ||
+	    (metacount &&
+	     !ddi_probe_readable(metap, metacount * sizeof(*meta))))
+		return fail(-EINVAL);
+	/* The caller's words need not be aligned. */
+	if (metacount)
+		memcpy(meta, metap, metacount * sizeof(*meta));
+	return send_message(connid, addr, size, roffset, options, meta,
+			    metacount);
+}
+
+int DD_API dddone(connid_t connid, int flags)
+{
+	if (flags & ~SDONE_SLEEP)
+		return fail(-EINVAL);
+	return result(dd_done(handle_have(), connid, DD_DONE_SENT,
+			      flags & SDONE_SLEEP ? DD_FOREVER : 0));
+}
+
+/* Caches are coherent with deposits here: the CPU makes them. */
+int DD_API ddflush(address_t addr, size_t len)
+{
+	(void)addr;
+	(void)len;
+	return 0;
+}
+
+/* The core's timeout, or -EINVAL, from options and ticks. */
+static int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
+{
+	const int known = RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT;
+
+	if (options & ~known)
+		return -EINVAL;
+	*timeout = DD_FOREVER;
+	if (options & RECV_NOBLOCK)
+		*timeout = 0;
+	else if (options & RECV_TIMEOUT)
+		*timeout = ticks * NSEC_PER_TICK;
+	if (options & RECV_TIMEOUT && ticks < 0)
+		return -EINVAL;
+	return 0;
+}
+
+static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
+{
+	desc->connid = msg->conn;
+	desc->servid = msg->service;
+	desc->msgaddr = msg->addr;
+	desc->msgsize = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
+	desc->metacount = msg->meta_count;
+	for (unsigned int i = 0; i < msg->meta_count; i++)
+		desc->metad[i] = msg->meta[i];
+}
+
+int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+		  timeout_t timeout)
+{
+	int64_t limit;
+	struct dd_msg msg;
+	int ret;
+
+	ret = timeout_get(options, timeout, &limit);
+	if (ret || !ddi_probe_writable(recvblk, sizeof(*recvblk)))
+		return fail(-EINVAL);
+	ret = dd_recv(handle_have(), noteid, &msg,
+		      options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN,
+		      limit);
+	if (!ret || ret == -ECONNCLOSE)
+		desc_fill(recvblk, &msg);
+	/* A timeout of no ticks is one that has expired. */
+	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
+		ret = -ETIMEDOUT;
+	return result(ret);
+}
+
+int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,
+		  address_t *repaddr, size_t *repsize,
+		  option_t options, timeout_t timeout)
+{
+	int64_t limit;
+	struct dd_msg msg;
+	int ret;
+
+	ret = timeout_get(options, timeout, &limit);
+	if (ret || options & RECV_NOBLOCK ||
+	    !ddi_probe_writable(repaddr, sizeof(*repaddr)) ||
+	    !ddi_probe_writable(repsize, sizeof(*repsize)))
+		return fail(-EINVAL);
+	ret = dd_call(handle_have(), connid, saddr, ssize, &msg,
+		      options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN,
+		      limit);
+	if (ret)
+		return fail(ret);
+	*repaddr = msg.addr;
+	*repsize = msg.len;
+	return 0;
+}
+
+int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
+{
+	struct dd_conn_desc desc;
+	int ret;
+
+	if (!ddi_probe_writable(conninfo, sizeof(*conninfo)))
+		return fail(-EINVAL);
+	ret = dd_conn_info(handle_have(), connid, &desc);
+	if (ret)
+		return fail(ret);
+	*conninfo = (conninfo_t){
+		.node = desc.node,
+		.noteid = desc.list,
+		.sendbase = desc.send,
+		.sendsize = desc.send_size,
+		.recvbase = desc.recv,
+		.recvsize = desc.recv_size,
+		.msgid_send = desc.submitted,
+		.msgid_recv = desc.received,
+		.remotesize = desc.peer_size,
+		.pid = desc.pid,
+		.uid = desc.uid,
+	};
+	return 0;
+}
+
+static int timeval_get(const timeval_t *tv, int64_t *timeout)
+{
+	int64_t ns;
+
+	if (!tv) {
+		*timeout = DD_FOREVER;
+		return 0;
+	}
+	if (!ddi_probe_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
+	    tv->tv_usec < 0 || tv->tv_usec >= 1000000)
+		return -EINVAL;
+	if (__builtin_mul_overflow(tv->tv_sec, NSEC_PER_SEC, &ns) ||
+	    __builtin_add_overflow(ns, tv->tv_usec * 1000, &ns))
+		ns = DD_FOREVER;
+	*timeout = ns;
+	return 0;
+}
+
+int DD_API ddpoll(int count, noteid_t *notelist, timeval_t *timeout)
+{
+	int64_t limit;
+	struct dd *h;
+	int ret;
+
+	if (count < 0 || count > DD_WAIT_MAX || timeval_get(timeout, &limit) ||
+	    (count &&
+	     !ddi_probe_writable(notelist, count * sizeof(*notelist))))
+		return fail(-EINVAL);
+	ret = count ? 0 : handle_get(&h);
+	if (!ret)
+		ret = dd_poll(handle_have(), notelist, count, limit);
+	return result(ret);
+}
+
+address_t DD_API ddalloc(size_t size)
+{
+	struct dd *h;
+	void *addr;
+	int ret = size ? handle_get_fresh(&h) : -EINVAL;
+
+	if (!ret)
+		ret = dd_alloc(h, size, &addr);
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
+	return addr;
+}
+
+int DD_API ddpeek(noteid_t noteid, size_t *length, connid_t *connid)
+{
+	struct dd_msg msg;
+	int ret;
+
+	if (!ddi_probe_writable(length, sizeof(*length)) ||
+	    !ddi_probe_writable(connid, sizeof(*connid)))
+		return fail(-EINVAL);
+	ret = dd_peek(handle_have(), noteid, &msg);
+	if (ret < 0)
+		return fail(ret);
+	*connid = ret ? msg.conn : -1;
+	*length = ret ? msg.len : 0;
+	return 0;
+}
+
+int DD_API ddready(noteid_t noteid)
+{
+	return result(dd_ready(handle_have(), noteid));
+}
+
+int DD_API ddmynode(void)
+{
+	struct dd *h;
+	int ret = handle_get(&h);
+
+	return result(ret ? ret : dd_node(h));
+}
+
+int DD_API ddmaxnodes(void)
+{
+	struct dd *h;
+	int ret = handle_get(&h);
+
+	return result(ret ? ret : dd_max_nodes(h));
+}
+
+int DD_API ddpacketssize(void)
+{
+	struct dd *h;
+	int ret = handle_get(&h);
+
+	return result(ret ? ret : dd_packet_size(h));
+}
+
+/* What an error number cannot say about this limit. */
+static void memlock_text(char *buf, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit))
+		return;
+	snprintf(buf, size, " (the limit is %llu KiB)",
+		 (unsigned long long)limit.rlim_cur / 1024);
+}
+
+void DD_API dderror(char *string, ...)
+{
+	int error = errno;
+	char detail[64] = "";
+	va_list args;
+
+	if (error == EMEMLOCK)
+		memlock_text(detail, sizeof(detail));
+	flockfile(stderr);
+	if (string && *string) {
+		va_start(args, string);
+		vfprintf(stderr, string, args);
+		va_end(args);
+		fputs(": ", stderr);
+	}
+	fprintf(stderr, "%s%s\n", dd_strerror(error), detail);
+	funlockfile(stderr);
+	errno = error;
+}
+
+int DD_API ddconnlist(servid_t servid, int count, connid_t *list)
+{
+	int ret = dd_conn_list(handle_have(), servid, list, count);
+
+	/* The kernel writes this one. */
+	return result(ret == -EFAULT ? -EINVAL : ret);
+}
+
+int DD_API ddfree(address_t addr)
+{
+	return result(dd_free(handle_have(), addr));
+}
+
+int DD_API ddfd(noteid_t noteid)
+{
+	return result(dd_list_fd(handle_have(), noteid));
+}

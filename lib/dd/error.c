@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * error.c - error numbers: the kernel's, the protocol's, and their texts
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "internal.h"
+
+static const struct {
+	int kernel;
+	int protocol;
+} translation[] = {
+	{ ENOENT,	EBADID },
+	{ ESTALE,	EBADID },
+	{ ENXIO,	EBADID },
+	{ ECONNRESET,	ECONNCLOSE },
+	{ ECONNREFUSED,	EBADSERVER },
+	{ ENETDOWN,	ENOCMP },
+	{ ENOMEM,	ENORESOURCE },
+	{ ENOSPC,	ENORESOURCE },
+	{ EUSERS,	ENORESOURCE },
+	{ EMFILE,	ENORESOURCE },
+	{ ENFILE,	ENORESOURCE },
+	{ EDQUOT,	EMEMLOCK },
+	{ ERANGE,	EBADRANGE },
+	{ EBUSY,	ENOTREADY },
+};
+
+/* From the kernel's -errno to the library's; others stay as they are. */
+int ddi_error(int error)
+{
+	for (size_t i = 0; i < sizeof(translation) / sizeof(*translation); i++)
+		if (error == -translation[i].kernel)
+			return -translation[i].protocol;
+	return error;
+}
+
+static const char *const texts[] = {
+	[EBADID - EBADID] = "no such identifier in this process",
+	[EBADSERVER - EBADID] = "no such service on that node",
+	[ENOCMP - EBADID] =
+		"direct deposit is not running (module dd not loaded, or node down)",
+	[ENORESOURCE - EBADID] = "out of kernel resources",
+	[ECONNCLOSE - EBADID] = "connection closed by the other end",
+	[ESLOTBUSY - EBADID] =
+		"a request is outstanding, its reply has not been consumed",
+	[EBADTYPE - EBADID] = "not allowed on a connection of this type",
+	[EBADRANGE - EBADID] = "message not inside the buffer",
+	[ENOTREADY - EBADID] =
+		"the previous message has not been acknowledged",
+	[EMEMLOCK - EBADID] =
+		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l",
+};
+
+DD_API const char *dd_strerror(int error)
+{
+	const char *text;
+	unsigned int n = error < 0 ? -(unsigned int)error : (unsigned int)error;
+
+	if (n >= EBADID && n <= EMEMLOCK)
+		return texts[n - EBADID];
+	text = n <= 4095 ? strerrordesc_np(n) : NULL;
+	return text ? text : "unknown error";
+}
+
+void ddi_reason(struct dd *h, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	pthread_mutex_lock(&h->reason_lock);
+	vsnprintf(h->reason, sizeof(h->reason), format, args);
+	pthread_mutex_unlock(&h->reason_lock);
+	va_end(args);
+}
+
+DD_API int dd_last_error(struct dd *h, char *buf, size_t size)
+{
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!buf || !size)
+		return -EINVAL;
+	pthread_mutex_lock(&h->reason_lock);
+	snprintf(buf, size, "%s", h->reason);
+	pthread_mutex_unlock(&h->reason_lock);
+	return 0;
+}

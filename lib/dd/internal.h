@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * internal.h - what the files of libdd share
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Locks, outermost first:
+ *	ddi_conn.call_lock	one dd_call() at a time on a connection
+ *	ddi_list.lock		one consumer at a time in a ring
+ *	dd.lock			creation and binding: the tables and the pools
+ *	ddi_conn.lock		one submitter at a time in a send queue
+ * dd.region_lock and dd.reason_lock are leaves. No lock is held while a
+ * thread waits for a message, except call_lock.
+ *
+ * Records of lists, services and connections are never freed before the
+ * handle is: they are bound to an id, unbound, and bound to another one. So a
+ * thread may follow a pointer that another one is about to make stale; it
+ * then finds an id in the record, or in the area, that is not the one it
+ * looks for, and gives up.
+ */
+#ifndef _DD_INTERNAL_H
+#define _DD_INTERNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/dd.h>
+
+#include "dd.h"
+
+#define DD_API		__attribute__((visibility("default")))
+
+#define ddi_load(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
+#define ddi_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define ddi_store(p, v)		__atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define ddi_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+#define DDI_LEAF_BITS		9
+#define DDI_LEAF		(1u << DDI_LEAF_BITS)
+#define DDI_ROOT		(1u << (DD_ID_INDEX_BITS - DDI_LEAF_BITS))
+
+/**
+ * struct ddi_table - records by the index part of an id
+ * @leaf: arrays of DDI_LEAF pointers, each made when first needed
+ *
+ * Readers take no lock and compare the id in the record; writers hold
+ * dd.lock.
+ */
+struct ddi_table {
+	void **leaf[DDI_ROOT];
+};
+
+/**
+ * struct ddi_spin - what was learned about waiting somewhere
+ * @budget: nanoseconds worth spinning
+ * @skip: waits not to spin in at all
+ * @shift: log2 of @skip when spinning next proves wrong
+ *
+ * A guess for the next wait and nothing else, so threads may race for it.
+ */
+struct ddi_spin {
+	uint32_t budget;
+	uint16_t skip;
+	uint16_t shift;
+};
+
+/**
+ * struct ddi_list - a note list of this handle
+ * @id: its id
+ * @head: its head in the area
+ * @lock: one consumer at a time
+ * @spin: how waiting for it went
+ * @next: all records of the handle
+ */
+struct ddi_list {
+	uint32_t id;
+	struct dd_list_head *head;
+	pthread_mutex_t lock;
+	struct ddi_spin spin;
+	struct ddi_list *next;
+};
+
+/**
+ * struct ddi_conn - one end of a connection
+ * @lock: send queue of @cell, and all of this while it is bound
+ * @id: its id, 0 while bound to none; written last
+ * @type: DD_TYPE_*
+ * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
+ *	been consumed
+ * @consumed: number of the last message consumed, for the tag of a reply
+ * @list: id of its note list, if @described or at the connecting end
+ * @block: block number at the serving end
+ * @cell: its cell in the area
+ * @service: its service, NULL at the connecting end
+ * @send: own send buffer
+ * @send_size: its size in bytes
+ * @recv: own receive buffer
+ * @recv_size: its size in bytes
+ * @described: the fields below are known
+ * @node: peer's node
+ * @pid: peer's process id
+ * @uid: peer's user id
+ * @window: unconsumed messages the peer may have here
+ * @send_window: unconsumed messages allowed there
+ * @spin: how waiting for its counters went
+ * @call_lock: one dd_call() at a time
+ * @next: pool of unbound records of connecting ends
+ */
+struct ddi_conn {
+	pthread_mutex_t lock;
+	uint32_t id;
+	uint8_t type;
+	uint8_t outstanding;
+	uint32_t consumed;
+	uint32_t list;
+	uint32_t block;
+	struct dd_cell *cell;
+	struct ddi_service *service;
+	char *send;
+	size_t send_size;
+	char *recv;
+	size_t recv_size;
+	bool described;
+	uint32_t node;
+	uint32_t pid;
+	uint32_t uid;
+	uint32_t window;
+	uint32_t send_window;
+	struct ddi_spin spin;
+	pthread_mutex_t call_lock;
+	struct ddi_conn *next;
+};
+
+/**
+ * struct ddi_service - a service of this handle
+ * @id: its id, 0 while bound to none
+ * @list: id of its note list
+ * @maxconn: number of blocks
+ * @capacity: entries in @blocks, a power of two
+ * @cells: cell of block 0
+ * @cell_size: bytes from one cell to the next
+ * @recv: receive area
+ * @recv_block: bytes in a block of it
+ * @send: send area, NULL if none
+ * @send_block: bytes in a block of it
+ * @next: all records of the handle
+ * @blocks: one record per block; a record belongs to a block and not to a
+ *	connection, so that its lock covers the send queue of the block's cell
+ *	also while the block changes hands
+ */
+struct ddi_service {
+	uint32_t id;
+	uint32_t list;
+	uint32_t maxconn;
+	uint32_t capacity;
+	char *cells;
+	size_t cell_size;
+	char *recv;
+	size_t recv_block;
+	char *send;
+	size_t send_block;
+	struct ddi_service *next;
+	struct ddi_conn *blocks;
+};
+
+/**
+ * struct ddi_region - a piece of wired memory
+ * @addr: its address
+ * @size: bytes
+ * @id: its id
+ */
+struct ddi_region {
+	char *addr;
+	size_t size;
+	uint32_t id;
+};
+
+#define DDI_POOL_CHUNK	32
+
+struct ddi_conn_chunk {
+	struct ddi_conn_chunk *next;
+	struct ddi_conn conn[DDI_POOL_CHUNK];
+};
+
+/**
+ * struct dd - a handle
+ * @fd: descriptor of /dev/dd
+ * @alive: a word that is 1 in the process that opened the handle and reads 0
+ *	in its children, whose copy of the page is wiped
+ * @area: the mapping shared with the kernel
+ * @lock: see above
+ * @lists: note lists
+ * @services: services
+ * @conns: connections
+ * @all_lists: every record
+ * @all_services: every record, bound or not
+ * @chunks: every record of connecting ends
+ * @pool: the unbound ones
+ * @region_lock: the regions
+ * @regions: regions by address
+ * @nr_regions: their number
+ * @cap_regions: entries in @regions
+ * @cpus: CPUs that a waiting thread may use, 0 unknown
+ * @cpus_until: time from which @cpus must be found out again
+ * @reason_lock: @reason
+ * @reason: text for dd_last_error()
+ */
+struct dd {
+	int fd;
+	uint32_t *alive;
+	char *area;
+	pthread_mutex_t lock;
+	struct ddi_table lists;
+	struct ddi_table services;
+	struct ddi_table conns;
+	struct ddi_list *all_lists;
+	struct ddi_service *all_services;
+	struct ddi_conn_chunk *chunks;
+	struct ddi_conn *pool;
+	pthread_rwlock_t region_lock;
+	struct ddi_region *regions;
+	size_t nr_regions;
+	size_t cap_regions;
+	uint32_t cpus;
+	int64_t cpus_until;
+	pthread_mutex_t reason_lock;
+	char reason[256];
+};
+
+/* In a forked child only this test separates the caller from a fault. */
+static inline bool ddi_alive(const struct dd *h)
+{
+	return h && ddi_load(h->alive);
+}
+
+/* open.c */
+int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
+int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
+
+/* table.c */
+void *ddi_table_get(struct ddi_table *t, uint32_t id);
+int ddi_table_put(struct ddi_table *t, uint32_t id, void *record);
+void ddi_table_release(struct ddi_table *t);
+
+/* error.c */
+int ddi_error(int error);
+void ddi_reason(struct dd *h, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+/* region.c */
+bool ddi_region_find(struct dd *h, const void *addr, size_t len,
+		     struct dd_buf *buf);
+void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
+int ddi_region_check(struct dd *h, const char *what, const void *addr,
+		     size_t len, struct dd_buf *buf);
+void ddi_region_release(struct dd *h);
+
+/* ring.c */
+int ddi_ring_look(char *area, struct dd_list_head *lh, struct dd_note *note);
+bool ddi_ring_pop(struct dd_list_head *lh);
+bool ddi_ring_stirred(char *area, struct dd_list_head *lh, uint32_t id);
+
+/* list.c */
+struct ddi_list *ddi_list_find(struct dd *h, uint32_t id);
+struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
+void ddi_list_release(struct dd *h);
+int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
+		  struct dd_msg *msg);
+
+/* service.c */
+int ddi_name_copy(unsigned char *to, const char *name);
+struct ddi_service *ddi_service_find(struct dd *h, uint32_t id);
+void ddi_service_release(struct dd *h);
+
+/* conn.c */
+struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id);
+struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id);
+struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
+void ddi_conn_unbind(struct ddi_conn *c);
+void ddi_conn_release(struct dd *h);
+
+static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
+{
+	return ddi_load_acquire(&c->id) == id && ddi_load(&c->cell->id) == id;
+}
+
+/* send.c */
+struct ddi_request {
+	const void *addr;
+	size_t len;
+	size_t roffset;
+	unsigned int options;
+	const unsigned int *meta;
+	size_t metacount;
+	uint32_t tag;
+};
+
+int ddi_send_locked(struct dd *h, struct ddi_conn *c,
+		    const struct ddi_request *rq);
+
+/* wait.c */
+int64_t ddi_now(void);
+int64_t ddi_deadline(int64_t timeout);
+int64_t ddi_remaining(int64_t deadline);
+bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
+	      bool (*ready)(void *arg), void *arg);
+void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
+int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
+		  unsigned int options, int64_t deadline);
+int ddi_conn_wait(struct dd *h, uint32_t id, uint32_t what, uint64_t value,
+		  int64_t deadline);
+
+#endif /* _DD_INTERNAL_H */

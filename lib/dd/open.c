@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * open.c - a handle: one context of /dev/dd, and the guard against fork()
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define DD_DEVICE	"/dev/dd"
+
+/* Returns what the kernel returned, or -errno in the kernel's own numbers. */
+int ddi_ioctl(struct dd *h, unsigned long request, void *arg)
+{
+	int ret = ioctl(h->fd, request, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
+{
+	int ret = ioctl(h->fd, request, (unsigned long)id);
+
+	return ret < 0 ? -errno : ret;
+}
+
+/*
+ * The area is not inherited over fork(), so a child would fault on the first
+ * look at it. It finds this page wiped instead. A child of vfork() shares the
+ * whole address space, page and area.
+ */
+static int guard_init(struct dd *h)
+{
+	size_t size = sysconf(_SC_PAGESIZE);
+	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		return -errno;
+	if (madvise(page, size, MADV_WIPEONFORK)) {
+		int ret = -errno;
+
+		munmap(page, size);
+		return ret;
+	}
+	h->alive = page;
+	ddi_store(h->alive, 1);
+	return 0;
+}
+
+static void guard_exit(struct dd *h)
+{
+	munmap(h->alive, sysconf(_SC_PAGESIZE));
+}
+
+static int device_open(struct dd *h)
+{
+	int ret;
+
+	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
+	if (h->fd < 0) {
+		ret = -errno;
+		/* No node, or one that no driver stands behind. */
+		if (ret == -ENOENT || ret == -ENXIO || ret == -ENODEV)
+			return -ENOCMP;
+		return ddi_error(ret);
+	}
+	h->area = mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       h->fd, DD_AREA_OFFSET);
+	if (h->area == MAP_FAILED) {
+		ret = ddi_error(-errno);
+		close(h->fd);
+		return ret;
+	}
+	return 0;
+}
+
+static void device_close(struct dd *h)
+{
+	munmap(h->area, DD_AREA_SIZE);
+	ddi_region_release(h);
+	close(h->fd);
+}
+
+static int area_check(struct dd *h)
+{
+	const struct dd_area_head *head = (void *)h->area;
+
+	if (head->magic != DD_AREA_MAGIC || head->version != DD_ABI_VERSION)
+		return -EPROTO;
+	return 0;
+}
+
+static void locks_init(struct dd *h)
+{
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->reason_lock, NULL);
+	pthread_rwlock_init(&h->region_lock, NULL);
+}
+
+static void locks_destroy(struct dd *h)
+{
+	pthread_rwlock_destroy(&h->region_lock);
+	pthread_mutex_destroy(&h->reason_lock);
+	pthread_mutex_destroy(&h->lock);
+}
+
+static void handle_free(struct dd *h)
+{
+	ddi_list_release(h);
+	ddi_service_release(h);
+	ddi_conn_release(h);
+	ddi_table_release(&h->lists);
+	ddi_table_release(&h->services);
+	ddi_table_release(&h->conns);
+	locks_destroy(h);
+	free(h);
+}
+
+DD_API int dd_open(struct dd **handle)
+{
+	struct dd *h;
+	int ret;
+
+	if (!handle)
+		return -EINVAL;
+	h = calloc(1, sizeof(*h));
+	if (!h)
+		return -ENORESOURCE;
+	locks_init(h);
+
+	ret = guard_init(h);
+	if (ret) {
+		ret = ddi_error(ret);
+		goto err_free;
+	}
+	ret = device_open(h);
+	if (ret)
+		goto err_guard;
+	ret = area_check(h);
+	if (ret)
+		goto err_device;
+
+	*handle = h;
+	return 0;
+
+err_device:
+	device_close(h);
+err_guard:
+	guard_exit(h);
+err_free:
+	handle_free(h);
+	return ret;
+}
+
+DD_API int dd_shutdown(struct dd *h)
+{
+	if (!ddi_alive(h))
+		return -EBADID;
+
+	device_close(h);
+	guard_exit(h);
+	handle_free(h);
+	return 0;
+}
+
+DD_API int dd_fd(struct dd *h)
+{
+	return ddi_alive(h) ? h->fd : -EBADID;
+}
+
+DD_API int dd_node(struct dd *h)
+{
+	if (!ddi_alive(h))
+		return -EBADID;
+	return ddi_load(&((struct dd_area_head *)h->area)->node);
+}
+
+DD_API int dd_max_nodes(struct dd *h)
+{
+	if (!ddi_alive(h))
+		return -EBADID;
+	return ddi_load(&((struct dd_area_head *)h->area)->maxnodes);
+}
+
+DD_API int dd_packet_size(struct dd *h)
+{
+	struct dd_info info = { .size = sizeof(info) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	ret = ddi_ioctl(h, DD_IOC_INFO, &info);
+	return ret < 0 ? ddi_error(ret) : (int)info.packet_size;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * probe.h - can memory be touched? Asked without touching it
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _DD_PROBE_H
+#define _DD_PROBE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool ddi_probe_readable(const void *addr, size_t len);
+bool ddi_probe_writable(void *addr, size_t len);
+
+#endif /* _DD_PROBE_H */

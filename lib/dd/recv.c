@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * recv.c - consuming messages, looking at them, and remote procedure calls
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "internal.h"
+
+#define NSEC_PER_SEC	1000000000ll
+
+DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout)
+{
+	int64_t deadline = 0;
+	struct ddi_list *l;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!msg || options & ~DD_RECV_SLEEP)
+		return -EINVAL;
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -EBADID;
+
+	for (;;) {
+		ret = ddi_list_next(h, l, list, true, msg);
+		if (ret < 0)
+			return ret;
+		if (ret)
+			return msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+		if (!timeout)
+			return -EWOULDBLOCK;
+		if (!deadline)
+			deadline = ddi_deadline(timeout);
+		ret = ddi_list_wait(h, l, list, options, deadline);
+		if (ret)
+			return ret;
+	}
+}
+
+DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)
+{
+	struct ddi_list *l;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!msg)
+		return -EINVAL;
+	l = ddi_list_find(h, list);
+	return l ? ddi_list_next(h, l, list, false, msg) : -EBADID;
+}
+
+DD_API int dd_ready(struct dd *h, int list)
+{
+	struct dd_msg msg;
+
+	return dd_peek(h, list, &msg);
+}
+
+/* Replaces @lists by the ready ones; -EBADID comes before any of them. */
+static int poll_once(struct dd *h, int *lists, int count)
+{
+	int ready[DD_WAIT_MAX];
+	int n = 0;
+
+	for (int i = 0; i < count; i++) {
+		int ret = dd_ready(h, lists[i]);
+
+		if (ret < 0)
+			return ret;
+		if (ret)
+			ready[n++] = lists[i];
+	}
+	memcpy(lists, ready, n * sizeof(*lists));
+	return n;
+}
+
+/* Returns 0 look again, 1 the time is over. */
+static int poll_sleep(struct dd *h, const int *lists, int count,
+		      int64_t deadline)
+{
+	uint32_t ids[DD_WAIT_MAX];
+	struct dd_list_wait w = {
+		.size = sizeof(w),
+		.lists = (uintptr_t)ids,
+		.count = count,
+		.timeout = ddi_remaining(deadline),
+	};
+	int ret;
+
+	/* The kernel sorts the array, the caller's must stay complete. */
+	for (int i = 0; i < count; i++)
+		ids[i] = lists[i];
+	ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
+	if (ret == -ETIMEDOUT || ret == -EAGAIN)
+		return 1;
+	return ret < 0 && ret != -EINTR ? ddi_error(ret) : 0;
+}
+
+static void pause_until(int64_t deadline)
+{
+	struct timespec ts = {
+		.tv_sec = deadline < 0 ? INT32_MAX : deadline / NSEC_PER_SEC,
+		.tv_nsec = deadline < 0 ? 0 : deadline % NSEC_PER_SEC,
+	};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
+	       EINTR)
+		;
+}
+
+DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
+{
+	int64_t deadline;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (count < 0 || count > DD_WAIT_MAX || (count && !lists))
+		return -EINVAL;
+	deadline = timeout ? ddi_deadline(timeout) : 0;
+	if (!count) {
+		pause_until(deadline);
+		return 0;
+	}
+	for (;;) {
+		ret = poll_once(h, lists, count);
+		if (ret || !timeout)
+			return ret;
+		ret = poll_sleep(h, lists, count, deadline);
+		if (ret)
+			return ret < 0 ? ret : 0;
+	}
+}
+
+/*
+ * The request, tagged with its number. Waits while an old one, whose call has
+ * timed out, is in the way.
+ */
+static int call_send(struct dd *h, int conn, struct ddi_request *rq,
+		     int64_t deadline)
+{
+	for (;;) {
+		struct ddi_conn *c = ddi_conn_lock(h, conn);
+		uint64_t n;
+		int ret;
+
+		if (!c)
+			return -EBADID;
+		n = ddi_load(&c->cell->submitted);
+		rq->tag = n + 1;
+		if (!rq->addr)
+			rq->addr = c->send;
+		ret = ddi_send_locked(h, c, rq);
+		pthread_mutex_unlock(&c->lock);
+		if (ret != -ENOTREADY)
+			return ret;
+		ret = ddi_conn_wait(h, conn, DD_WAIT_DONE, n, deadline);
+		if (ret)
+			return ret;
+	}
+}
+
+/* The message that replies to @tag; others reply to calls long over. */
+static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
+		     uint32_t tag, struct dd_msg *reply, unsigned int options,
+		     int64_t deadline)
+{
+	for (;;) {
+		int ret = ddi_list_next(h, l, list, true, reply);
+
+		if (ret < 0)
+			return ret;
+		if (ret && reply->type == DD_MSG_CLOSE)
+			return -ECONNCLOSE;
+		if (ret && reply->tag == tag)
+			return 0;
+		if (ret)
+			continue;
+		ret = ddi_list_wait(h, l, list, options, deadline);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Replies that nobody waits for any more; a close shows in the cell too. */
+static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list)
+{
+	struct dd_msg msg;
+
+	while (ddi_list_next(h, l, list, true, &msg) > 0)
+		;
+}
+
+static int call_lock(struct ddi_conn *c, int64_t deadline)
+{
+	struct timespec ts;
+
+	if (!pthread_mutex_trylock(&c->call_lock))
+		return 0;
+	if (deadline < 0)
+		return -pthread_mutex_lock(&c->call_lock);
+	ts.tv_sec = deadline / NSEC_PER_SEC;
+	ts.tv_nsec = deadline % NSEC_PER_SEC;
+	return -pthread_mutex_clocklock(&c->call_lock, CLOCK_MONOTONIC, &ts);
+}
+
+static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
+		       struct ddi_request *rq, struct dd_msg *reply,
+		       unsigned int options, int64_t deadline)
+{
+	uint32_t list = ddi_load(&c->list);
+	struct ddi_list *l;
+	int ret;
+
+	/* It may have been closed, and the record reused, in the meantime. */
+	if (!ddi_conn_is(c, conn))
+		return -EBADID;
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -EBADID;
+	call_drain(h, l, list);
+	ret = call_send(h, conn, rq, deadline);
+	if (!ret)
+		ret = call_wait(h, l, list, rq->tag, reply, options, deadline);
+	return ret;
+}
+
+DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
+		   struct dd_msg *reply, unsigned int options, int64_t timeout)
+{
+	struct ddi_request rq = { .addr = addr, .len = len };
+	int64_t deadline;
+	struct ddi_conn *c;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!reply || options & ~DD_RECV_SLEEP)
+		return -EINVAL;
+	c = ddi_conn_find(h, conn);
+	if (!c)
+		return -EBADID;
+	if (c->service || c->type != DD_TYPE_RPC)
+		return -EBADTYPE;
+
+	deadline = timeout < 0 ? DD_FOREVER : ddi_deadline(timeout);
+	ret = call_lock(c, deadline);
+	if (ret)
+		return ret;
+	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
+	pthread_mutex_unlock(&c->call_lock);
+	return ret;
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * region.c - wired memory, by address
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* Index of the first region that ends after @addr; region_lock held. */
+static size_t region_index(const struct dd *h, const char *addr)
+{
+	size_t low = 0, high = h->nr_regions;
+
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+		const struct ddi_region *r = &h->regions[mid];
+
+		if ((uintptr_t)r->addr + r->size <= (uintptr_t)addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static int region_insert(struct dd *h, const struct ddi_region *new)
+{
+	size_t i;
+
+	if (h->nr_regions == h->cap_regions) {
+		size_t cap = h->cap_regions ? 2 * h->cap_regions : 16;
+		void *regions = realloc(h->regions, cap * sizeof(*new));
+
+		if (!regions)
+			return -ENOMEM;
+		h->regions = regions;
+		h->cap_regions = cap;
+	}
+	i = region_index(h, new->addr);
+	memmove(&h->regions[i + 1], &h->regions[i],
+		(h->nr_regions - i) * sizeof(*new));
+	h->regions[i] = *new;
+	h->nr_regions++;
+	return 0;
+}
+
+/* Returns whether all of [@addr, @addr + @len) lies in one region. */
+bool ddi_region_find(struct dd *h, const void *addr, size_t len,
+		     struct dd_buf *buf)
+{
+	bool found = false;
+	size_t i;
+
+	pthread_rwlock_rdlock(&h->region_lock);
+	i = region_index(h, addr);
+	if (i < h->nr_regions && h->regions[i].addr <= (const char *)addr) {
+		const struct ddi_region *r = &h->regions[i];
+		size_t offset = (const char *)addr - r->addr;
+
+		if (len <= r->size - offset) {
+			*buf = (struct dd_buf){ .region = r->id,
+						.offset = offset,
+						.length = len };
+			found = true;
+		}
+	}
+	pthread_rwlock_unlock(&h->region_lock);
+	return found;
+}
+
+void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
+{
+	void *addr = NULL;
+
+	if (!buf->region)
+		return NULL;
+	pthread_rwlock_rdlock(&h->region_lock);
+	for (size_t i = 0; i < h->nr_regions; i++) {
+		if (h->regions[i].id == buf->region) {
+			addr = h->regions[i].addr + buf->offset;
+			break;
+		}
+	}
+	pthread_rwlock_unlock(&h->region_lock);
+	return addr;
+}
+
+/* Turn a buffer given to serve or connect into what the kernel wants. */
+int ddi_region_check(struct dd *h, const char *what, const void *addr,
+		     size_t len, struct dd_buf *buf)
+{
+	memset(buf, 0, sizeof(*buf));
+	if (!len) {
+		/* No buffer at all; whether one is needed the kernel knows. */
+		return 0;
+	}
+	if (!addr || !ddi_region_find(h, addr, len, buf)) {
+		ddi_reason(h, "%s buffer %p, %zu bytes: not in memory of ddalloc",
+			   what, addr, len);
+		return -EINVAL;
+	}
+	if (buf->offset % sysconf(_SC_PAGESIZE)) {
+		ddi_reason(h, "%s buffer %p: does not start at a page", what,
+			   addr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Says what no error number says: the limit, and how much is in use. */
+static void memlock_reason(struct dd *h, size_t size)
+{
+	struct dd_info info = { .size = sizeof(info) };
+
+	if (ddi_ioctl(h, DD_IOC_INFO, &info) < 0)
+		return;
+	ddi_reason(h, "%zu KiB more would exceed RLIMIT_MEMLOCK: limit %llu KiB, in use by this user %llu KiB; raise it with 'ulimit -l' or in /etc/security/limits.conf",
+		   (size + 1023) / 1024,
+		   (unsigned long long)info.memlock_limit / 1024,
+		   (unsigned long long)info.memlock_used / 1024);
+}
+
+static int region_map(struct dd *h, const struct dd_region_alloc *ra,
+		      void **addr)
+{
+	struct ddi_region r = { .size = ra->length, .id = ra->region };
+	int ret;
+
+	r.addr = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd,
+		      ra->offset);
+	if (r.addr == MAP_FAILED)
+		return -errno;
+	pthread_rwlock_wrlock(&h->region_lock);
+	ret = region_insert(h, &r);
+	pthread_rwlock_unlock(&h->region_lock);
+	if (ret)
+		munmap(r.addr, r.size);
+	*addr = r.addr;
+	return ret;
+}
+
+DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
+{
+	struct dd_region_alloc ra = { .size = sizeof(ra), .length = size };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!size || !addr)
+		return -EINVAL;
+	ddi_reason(h, "%s", "");
+
+	ret = ddi_ioctl(h, DD_IOC_REGION_ALLOC, &ra);
+	if (ret < 0) {
+		if (ret == -EDQUOT)
+			memlock_reason(h, size);
+		return ddi_error(ret);
+	}
+	ret = region_map(h, &ra, addr);
+	if (ret)
+		ddi_ioctl_id(h, DD_IOC_REGION_FREE, ra.region);
+	return ddi_error(ret);
+}
+
+DD_API int dd_free(struct dd *h, void *addr)
+{
+	struct ddi_region r;
+	int ret = -EINVAL;
+	size_t i;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+
+	pthread_rwlock_wrlock(&h->region_lock);
+	i = region_index(h, addr);
+	if (i == h->nr_regions || h->regions[i].addr != addr)
+		goto out;
+	r = h->regions[i];
+	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
+	if (ret < 0)
+		goto out;
+	munmap(r.addr, r.size);
+	h->nr_regions--;
+	memmove(&h->regions[i], &h->regions[i + 1],
+		(h->nr_regions - i) * sizeof(r));
+	ret = 0;
+out:
+	pthread_rwlock_unlock(&h->region_lock);
+	return ret == -EBUSY ? ret : ddi_error(ret);
+}
+
+void ddi_region_release(struct dd *h)
+{
+	for (size_t i = 0; i < h->nr_regions; i++)
+		munmap(h->regions[i].addr, h->regions[i].size);
+	free(h->regions);
+	h->regions = NULL;
+	h->nr_regions = 0;
+}

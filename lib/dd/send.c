@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * send.c - filling a send queue and ringing its doorbell
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "internal.h"
+
+#define SEND_OPTIONS	(DD_SEND_BLOCK | DD_SEND_UNWIRED | DD_SEND_DMA)
+
+static int check_request(const struct ddi_request *rq)
+{
+	const unsigned int both = DD_SEND_UNWIRED | DD_SEND_DMA;
+
+	if (rq->options & ~SEND_OPTIONS || (rq->options & both) == both)
+		return -EINVAL;
+	if (rq->metacount > DD_META_WORDS || (rq->metacount && !rq->meta))
+		return -EINVAL;
+	return 0;
+}
+
+/* What the type of the connection asks of its connecting end. */
+static int check_discipline(const struct ddi_conn *c)
+{
+	if (!c->service && c->type == DD_TYPE_RPC)
+		return -EBADTYPE;
+	if (ddi_load(&c->cell->error))
+		return -ECONNCLOSE;
+	if (!c->service && c->type == DD_TYPE_SPLIT &&
+	    ddi_load_acquire(&c->outstanding))
+		return -ESLOTBUSY;
+	return 0;
+}
+
+static int set_source(struct dd *h, const struct ddi_conn *c,
+		      const struct ddi_request *rq, struct dd_sqe *sqe)
+{
+	uintptr_t offset = (uintptr_t)rq->addr - (uintptr_t)c->send;
+	struct dd_buf buf;
+
+	if (rq->options & DD_SEND_UNWIRED) {
+		sqe->flags |= DD_SQE_UNWIRED;
+		sqe->src = (uintptr_t)rq->addr;
+		return 0;
+	}
+	if (rq->options & DD_SEND_DMA) {
+		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
+			return -EBADRANGE;
+		sqe->flags |= DD_SQE_REGION;
+		sqe->region = buf.region;
+		sqe->src = buf.offset;
+		return 0;
+	}
+	if (!c->send || offset > c->send_size ||
+	    rq->len > c->send_size - offset)
+		return -EBADRANGE;
+	sqe->src = offset;
+	return 0;
+}
+
+/* The entry after the last accepted one; a refused request is overwritten. */
+static int submit(struct dd *h, struct ddi_conn *c, struct dd_sqe *sqe)
+{
+	struct dd_cell *cell = c->cell;
+	uint64_t n = ddi_load(&cell->submitted) + 1;
+	uint32_t depth = ddi_load(&cell->depth);
+	struct dd_sqe *slot = &cell->sq[depth > 1 ? (n - 1) % depth : 0];
+	int ret;
+
+	memcpy((char *)slot + sizeof(slot->seq),
+	       (char *)sqe + sizeof(sqe->seq),
+	       sizeof(*sqe) - sizeof(sqe->seq));
+	ddi_store_release(&slot->seq, n);
+
+	do {
+		ret = ddi_ioctl_id(h, DD_IOC_DOORBELL, c->id);
+	} while (ret == -EINTR);
+	if (ret < 0)
+		return ddi_error(ret);
+	return ret ? 0 : -EIO;
+}
+
+/**
+ * ddi_send_locked() - one request, on a connection that is locked
+ * @h: handle
+ * @c: connection
+ * @rq: request, checked as far as the connection does not matter
+ *
+ * Return: as dd_send().
+ */
+int ddi_send_locked(struct dd *h, struct ddi_conn *c,
+		    const struct ddi_request *rq)
+{
+	struct dd_cell *cell = c->cell;
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT,
+		.flags = DD_SQE_NOTIFY,
+		.meta_count = rq->metacount,
+		.dst = rq->roffset,
+		.len = rq->len,
+		.tag = rq->tag,
+	};
+	int ret;
+
+	if (ddi_load(&cell->error))
+		return -ECONNCLOSE;
+	/* The kernel would refuse it as well: this spares a system call. */
+	if (ddi_load(&cell->done) != ddi_load(&cell->submitted))
+		return -ENOTREADY;
+	ret = set_source(h, c, rq, &sqe);
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < rq->metacount; i++)
+		sqe.meta[i] = rq->meta[i];
+	return submit(h, c, &sqe);
+}
+
+/*
+ * A split request counts as outstanding before it is sent, since its reply
+ * may be consumed by another thread before the system call returns.
+ */
+static int send_disciplined(struct dd *h, struct ddi_conn *c,
+			    const struct ddi_request *rq)
+{
+	bool split = !c->service && c->type == DD_TYPE_SPLIT;
+	int ret;
+
+	ret = check_discipline(c);
+	if (ret)
+		return ret;
+	if (split)
+		ddi_store(&c->outstanding, 1);
+	ret = ddi_send_locked(h, c, rq);
+	if (ret && split)
+		ddi_store(&c->outstanding, 0);
+	return ret;
+}
+
+/* Sends, and with DD_SEND_BLOCK waits until the source may be reused. */
+static int send_request(struct dd *h, int conn, struct ddi_request *rq,
+			bool tagged)
+{
+	struct ddi_conn *c;
+	uint64_t n;
+	bool sent;
+	int ret;
+
+	ret = check_request(rq);
+	if (ret)
+		return ret;
+	c = ddi_conn_lock(h, conn);
+	if (!c)
+		return -EBADID;
+	if (!tagged && c->type == DD_TYPE_RPC)
+		rq->tag = ddi_load(&c->consumed);
+	ret = send_disciplined(h, c, rq);
+	n = ddi_load(&c->cell->submitted);
+	sent = ddi_load(&c->cell->sent) >= n;
+	pthread_mutex_unlock(&c->lock);
+
+	if (!ret && rq->options & DD_SEND_BLOCK && !sent)
+		ret = ddi_conn_wait(h, conn, DD_WAIT_SENT, n, DD_FOREVER);
+	return ret;
+}
+
+DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
+		   size_t roffset, unsigned int options,
+		   const unsigned int *meta, size_t metacount)
+{
+	struct ddi_request rq = {
+		.addr = addr,
+		.len = len,
+		.roffset = roffset,
+		.options = options,
+		.meta = meta,
+		.metacount = metacount,
+	};
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	return send_request(h, conn, &rq, false);
+}
+
+DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
+		    size_t len, size_t roffset, unsigned int options)
+{
+	struct ddi_request rq = {
+		.addr = addr,
+		.len = len,
+		.roffset = roffset,
+		.options = options,
+	};
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!msg || msg->type != DD_MSG_DATA)
+		return -EINVAL;
+	rq.tag = msg->msgid;
+	return send_request(h, msg->conn, &rq, true);
+}
+
+struct counter_look {
+	const __u64 *counter;
+	uint64_t value;
+	const struct dd_cell *cell;
+	uint32_t id;
+};
+
+static bool counter_reached(const struct counter_look *look)
+{
+	return ddi_load_acquire(look->counter) >= look->value;
+}
+
+static bool counter_stirred(void *arg)
+{
+	const struct counter_look *look = arg;
+
+	return counter_reached(look) || ddi_load(&look->cell->error) ||
+	       ddi_load(&look->cell->id) != look->id;
+}
+
+/* What to look at: 1 it is so already, 0 not yet. */
+static int done_look(struct dd *h, int conn, unsigned int what,
+		     struct counter_look *look, struct ddi_conn **conn_out)
+{
+	struct ddi_conn *c = ddi_conn_lock(h, conn);
+	int ret;
+
+	if (!c)
+		return -EBADID;
+	look->id = conn;
+	look->cell = c->cell;
+	look->counter = what == DD_DONE_PLACED ? &c->cell->done :
+						 &c->cell->sent;
+	look->value = ddi_load(&c->cell->submitted);
+	ret = counter_reached(look);
+	if (!ret && ddi_load(&c->cell->error))
+		ret = -ECONNCLOSE;
+	pthread_mutex_unlock(&c->lock);
+	*conn_out = c;
+	return ret;
+}
+
+DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
+{
+	struct counter_look look;
+	struct ddi_conn *c;
+	int64_t start, deadline;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (what > DD_DONE_PLACED)
+		return -EINVAL;
+	ret = done_look(h, conn, what, &look, &c);
+	if (ret || !timeout)
+		return ret;
+
+	start = ddi_now();
+	deadline = ddi_deadline(timeout);
+	if (ddi_spin(h, &c->spin, deadline, counter_stirred, &look) &&
+	    counter_reached(&look))
+		return 1;
+	ret = ddi_conn_wait(h, conn, what == DD_DONE_PLACED ? DD_WAIT_DONE :
+							      DD_WAIT_SENT,
+			    look.value, deadline);
+	ddi_spin_slept(&c->spin, start);
+	return ret ? ret : 1;
+}

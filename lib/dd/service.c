@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * service.c - services of this handle
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* In place of an id: the service is being withdrawn. No id is negative. */
+#define SERVICE_DYING	0xffffffffu
+
+int ddi_name_copy(unsigned char *to, const char *name)
+{
+	size_t len = name ? strnlen(name, DD_NAME_MAX + 1) : 0;
+
+	if (!len || len > DD_NAME_MAX)
+		return -EINVAL;
+	memcpy(to, name, len);
+	return 0;
+}
+
+static struct ddi_service *service_lookup(struct dd *h, uint32_t id)
+{
+	struct ddi_service *s = ddi_table_get(&h->services, id);
+
+	return s && ddi_load_acquire(&s->id) == id ? s : NULL;
+}
+
+/*
+ * A client may be quicker than dd_serve() is at writing down the service it
+ * made: that happens under the lock, so look again with it.
+ */
+struct ddi_service *ddi_service_find(struct dd *h, uint32_t id)
+{
+	struct ddi_service *s = service_lookup(h, id);
+
+	if (!s) {
+		pthread_mutex_lock(&h->lock);
+		s = service_lookup(h, id);
+		pthread_mutex_unlock(&h->lock);
+	}
+	return s;
+}
+
+/*
+ * Capacities are powers of two, so that a program which serves and unserves
+ * with ever other numbers does not need ever new records. A record of zeros
+ * is a mutex initialised statically; pages of blocks that never see a
+ * connection are never touched.
+ */
+static struct ddi_service *service_new(struct dd *h, uint32_t maxconn)
+{
+	struct ddi_service *s;
+	uint32_t capacity = 1;
+
+	while (capacity < maxconn)
+		capacity *= 2;
+	for (s = h->all_services; s; s = s->next)
+		if (!s->id && s->capacity == capacity)
+			return s;
+
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->blocks = calloc(capacity, sizeof(*s->blocks));
+	if (!s->blocks) {
+		free(s);
+		return NULL;
+	}
+	s->capacity = capacity;
+	s->next = h->all_services;
+	h->all_services = s;
+	return s;
+}
+
+static int service_bind(struct dd *h, struct ddi_service *s,
+			const struct dd_serve_attr *attr,
+			const struct dd_serve *sv)
+{
+	if (!ddi_list_bind(h, sv->list, sv->list_unit) ||
+	    ddi_table_put(&h->services, sv->service, s))
+		return -ENOMEM;
+	s->list = sv->list;
+	s->maxconn = attr->maxconn;
+	s->cells = h->area + (size_t)sv->cells_unit * DD_UNIT;
+	s->cell_size = (size_t)sv->cell_units * DD_UNIT;
+	s->recv = attr->recv;
+	s->recv_block = sv->recv_block;
+	s->send = attr->send;
+	s->send_block = sv->send_block;
+	ddi_store_release(&s->id, sv->service);
+	return 0;
+}
+
+static int serve_prepare(struct dd *h, const char *name,
+			 const struct dd_serve_attr *attr, struct dd_serve *sv)
+{
+	int ret;
+
+	if (!attr || attr->size != sizeof(*attr) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT) ||
+	    !attr->maxconn || attr->maxconn > DD_MAXCONN_MAX ||
+	    attr->window > DD_WINDOW_MAX || !attr->recv_size)
+		return -EINVAL;
+	if (attr->flags & DD_ATTR_LIST) {
+		if (attr->list <= 0)
+			return -EBADID;
+		sv->flags |= DD_SERVE_LIST;
+	}
+	if (attr->flags & DD_ATTR_ACCEPT)
+		sv->flags |= DD_SERVE_ACCEPT;
+	sv->maxconn = attr->maxconn;
+	sv->window = attr->window;
+	sv->list = attr->list;
+	ret = ddi_name_copy(sv->name, name);
+	if (!ret)
+		ret = ddi_region_check(h, "receive", attr->recv,
+				       attr->recv_size, &sv->recv);
+	if (!ret)
+		ret = ddi_region_check(h, "reply", attr->send,
+				       attr->send_size, &sv->send);
+	return ret;
+}
+
+static int serve_locked(struct dd *h, const struct dd_serve_attr *attr,
+			struct dd_serve *sv)
+{
+	struct ddi_service *s = service_new(h, attr->maxconn);
+	int ret;
+
+	if (!s)
+		return -ENOMEM;
+	ret = ddi_ioctl(h, DD_IOC_SERVE, sv);
+	if (ret < 0)
+		return ret;
+	ret = service_bind(h, s, attr, sv);
+	if (ret)
+		ddi_ioctl_id(h, DD_IOC_UNSERVE, sv->service);
+	return ret;
+}
+
+DD_API int dd_serve(struct dd *h, const char *name,
+		    const struct dd_serve_attr *attr, int *list)
+{
+	struct dd_serve sv = { .size = sizeof(sv) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	ddi_reason(h, "%s", "");
+	ret = serve_prepare(h, name, attr, &sv);
+	if (ret)
+		return ret;
+
+	pthread_mutex_lock(&h->lock);
+	ret = serve_locked(h, attr, &sv);
+	pthread_mutex_unlock(&h->lock);
+	if (ret == -EEXIST)
+		ddi_reason(h, "service name '%.63s' is in use on this node",
+			   name);
+	if (ret < 0)
+		return ddi_error(ret);
+	if (list)
+		*list = sv.list;
+	return sv.service;
+}
+
+/* From here on its messages are skipped and its connections unknown. */
+static struct ddi_service *service_kill(struct dd *h, uint32_t id)
+{
+	struct ddi_service *s;
+
+	pthread_mutex_lock(&h->lock);
+	s = service_lookup(h, id);
+	if (s) {
+		ddi_store_release(&s->id, SERVICE_DYING);
+		for (uint32_t i = 0; i < s->maxconn; i++)
+			if (ddi_load(&s->blocks[i].id))
+				ddi_conn_unbind(&s->blocks[i]);
+	}
+	pthread_mutex_unlock(&h->lock);
+	return s;
+}
+
+DD_API int dd_unserve(struct dd *h, int service)
+{
+	struct ddi_service *s;
+	struct ddi_list *l;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	s = service > 0 ? service_kill(h, service) : NULL;
+	if (!s)
+		return -EBADID;
+
+	/* Nobody may be consuming while the ring goes away. */
+	l = ddi_table_get(&h->lists, s->list);
+	pthread_mutex_lock(&l->lock);
+	do {
+		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);
+	} while (ret == -EINTR);
+	pthread_mutex_unlock(&l->lock);
+
+	ddi_store_release(&s->id, 0);
+	return ret < 0 ? ddi_error(ret) : 0;
+}
+
+DD_API int dd_conn_list(struct dd *h, int service, int *conns, int count)
+{
+	struct dd_conn_list cl = { .size = sizeof(cl), .service = service };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (count < 0 || (count && !conns))
+		return -EINVAL;
+	if (service <= 0)
+		return -EBADID;
+	cl.conns = (uintptr_t)conns;
+	cl.count = count;
+	ret = ddi_ioctl(h, DD_IOC_CONN_LIST, &cl);
+	return ret < 0 ? ddi_error(ret) : (int)cl.count;
+}
+
+void ddi_service_release(struct dd *h)
+{
+	while (h->all_services) {
+		struct ddi_service *s = h->all_services;
+
+		h->all_services = s->next;
+		free(s->blocks);
+		free(s);
+	}
+}

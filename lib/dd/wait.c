@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * wait.c - waiting for a note: spinning where that helps, sleeping otherwise
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Spinning pays if the other end runs on another CPU, and hurts if it waits
+ * for this one. Where it runs cannot be known, but two things can be seen:
+ *
+ * - whether sched_yield() let somebody else run. A note found right after
+ *   that came from a peer that shares the CPU: for the next waits (1, 2, 4,
+ *   ... up to 1024 of them) there is no spinning.
+ * - a note that arrives soon after the spinning was given up tells that it
+ *   was given up too early; one that arrives late, that it was futile. The
+ *   time worth spinning, per list, is doubled or halved.
+ *
+ * With one CPU in the system there is no spinning at all. With one CPU
+ * allowed to this thread and others to others, it yields earlier.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define NSEC_PER_SEC	1000000000ll
+
+#define SPIN_MIN	50000		/* ns; also where it starts */
+#define SPIN_MAX	1000000		/* ns; about a time slice */
+#define SPIN_SLICE	20000		/* ns between yields */
+#define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
+#define SPIN_LOOKS	32		/* looks between looks at the clock */
+#define SHIFT_MAX	10
+#define CPUS_VALID	100000000	/* ns */
+
+int64_t ddi_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+int64_t ddi_deadline(int64_t timeout)
+{
+	int64_t deadline;
+
+	if (timeout < 0)
+		return DD_FOREVER;
+	if (__builtin_add_overflow(ddi_now(), timeout, &deadline))
+		return DD_FOREVER;
+	return deadline;
+}
+
+/* Nanoseconds left, or DD_FOREVER. */
+int64_t ddi_remaining(int64_t deadline)
+{
+	int64_t left;
+
+	if (deadline < 0)
+		return DD_FOREVER;
+	left = deadline - ddi_now();
+	return left > 0 ? left : 0;
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#else
+	__asm__ volatile("" ::: "memory");
+#endif
+}
+
+/* CPUs this thread may use: 1 only if there is one; 2 if one of several. */
+static uint32_t cpus_count(void)
+{
+	cpu_set_t set;
+
+	/* More CPUs than fit the set are surely more than one. */
+	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
+		return 3;
+	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
+}
+
+/*
+ * Kept for a while, by handle: threads with different affinities may get each
+ * other's answer, which costs time only, and little.
+ */
+static uint32_t cpus(struct dd *h, int64_t now)
+{
+	uint32_t n = ddi_load(&h->cpus);
+
+	if (!n || now >= ddi_load(&h->cpus_until)) {
+		n = cpus_count();
+		ddi_store(&h->cpus, n);
+		ddi_store(&h->cpus_until, now + CPUS_VALID);
+	}
+	return n;
+}
+
+/* The peer shares this CPU: leave it to him for a growing number of waits. */
+static void spin_shared(struct ddi_spin *spin)
+{
+	uint16_t shift = ddi_load(&spin->shift);
+
+	if (shift < SHIFT_MAX)
+		ddi_store(&spin->shift, shift + 1);
+	ddi_store(&spin->skip, 1u << shift);
+}
+
+static long switches(void)
+{
+	struct rusage ru;
+
+	return getrusage(RUSAGE_THREAD, &ru) ? 0 : ru.ru_nvcsw + ru.ru_nivcsw;
+}
+
+/* Returns whether the waiting is over after it. */
+static bool spin_yield(struct ddi_spin *spin, bool (*ready)(void *arg),
+		       void *arg)
+{
+	long before = switches();
+
+	sched_yield();
+	if (!ready(arg))
+		return false;
+	if (switches() != before)
+		spin_shared(spin);
+	return true;
+}
+
+/**
+ * ddi_spin() - look for a while
+ * @h: handle
+ * @spin: what is known about the place
+ * @deadline: not after this
+ * @ready: tells whether the waiting is over; a few loads
+ * @arg: its argument
+ *
+ * Return: whether it was over; else the caller sleeps, and then reports to
+ * ddi_spin_slept().
+ */
+bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
+	      bool (*ready)(void *arg), void *arg)
+{
+	uint32_t budget = ddi_load(&spin->budget);
+	uint16_t skip = ddi_load(&spin->skip);
+	int64_t start = ddi_now(), now = start, yield_at;
+	uint32_t n = cpus(h, now), slice;
+
+	if (n == 1)
+		return false;
+	if (skip) {
+		ddi_store(&spin->skip, skip - 1);
+		return false;
+	}
+	if (!budget)
+		budget = SPIN_MIN;
+	slice = n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE;
+	yield_at = start + slice;
+
+	for (;;) {
+		for (int i = 0; i < SPIN_LOOKS; i++) {
+			if (ready(arg)) {
+				/* Uninterrupted: the peer is elsewhere. */
+				ddi_store(&spin->shift, 0);
+				return true;
+			}
+			cpu_relax();
+		}
+		now = ddi_now();
+		if (now >= yield_at) {
+			if (spin_yield(spin, ready, arg))
+				return true;
+			now = ddi_now();
+			yield_at = now + slice;
+		}
+		if (now - start >= budget ||
+		    (deadline >= 0 && now >= deadline))
+			return false;
+	}
+}
+
+/**
+ * ddi_spin_slept() - learn from a wait that ended in sleep
+ * @spin: what is known about the place
+ * @since: when the waiting began
+ */
+void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
+{
+	uint32_t budget = ddi_load(&spin->budget);
+
+	if (!budget)
+		budget = SPIN_MIN;
+	if (ddi_now() - since < SPIN_MAX)
+		budget = budget < SPIN_MAX / 2 ? 2 * budget : SPIN_MAX;
+	else
+		budget = budget > 2 * SPIN_MIN ? budget / 2 : SPIN_MIN;
+	ddi_store(&spin->budget, budget);
+}
+
+struct list_look {
+	char *area;
+	struct dd_list_head *head;
+	uint32_t id;
+};
+
+static bool list_stirred(void *arg)
+{
+	struct list_look *look = arg;
+
+	return ddi_ring_stirred(look->area, look->head, look->id);
+}
+
+static int list_sleep(struct dd *h, uint32_t id, int64_t deadline)
+{
+	struct dd_list_wait w = {
+		.size = sizeof(w),
+		.lists = (uintptr_t)&id,
+		.count = 1,
+	};
+	int ret;
+
+	do {
+		/* All ones is for ever there as well. */
+		w.timeout = ddi_remaining(deadline);
+		ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
+	} while (ret == -EINTR);
+	if (ret == -EAGAIN)
+		return -ETIMEDOUT;
+	return ret < 0 ? ddi_error(ret) : 0;
+}
+
+/**
+ * ddi_list_wait() - wait until a list may have a note
+ * @h: handle
+ * @l: list
+ * @id: its id
+ * @options: DD_RECV_SPIN or DD_RECV_SLEEP
+ * @deadline: when to give up
+ *
+ * Return: 0 look again; -ETIMEDOUT, -EBADID.
+ */
+int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
+		  unsigned int options, int64_t deadline)
+{
+	struct list_look look = { h->area, ddi_load_acquire(&l->head), id };
+	int64_t start;
+	int ret;
+
+	if (options & DD_RECV_SLEEP)
+		return list_sleep(h, id, deadline);
+	start = ddi_now();
+	if (ddi_spin(h, &l->spin, deadline, list_stirred, &look))
+		return 0;
+	ret = list_sleep(h, id, deadline);
+	ddi_spin_slept(&l->spin, start);
+	return ret;
+}
+
+/* Waits for a counter of a connection's cell: 0, -ETIMEDOUT or why not. */
+int ddi_conn_wait(struct dd *h, uint32_t id, uint32_t what, uint64_t value,
+		  int64_t deadline)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w),
+		.conn = id,
+		.what = what,
+		.value = value,
+	};
+	int ret;
+
+	do {
+		w.timeout = ddi_remaining(deadline);
+		ret = ddi_ioctl(h, DD_IOC_CONN_WAIT, &w);
+	} while (ret == -EINTR);
+	if (ret == -EAGAIN)
+		return -ETIMEDOUT;
+	return ret < 0 ? ddi_error(ret) : 0;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# libdd, its manual pages, and the figures of the protocol's description.
+#
+#   make check-lib	ring protocol, calls over a kernel made of user code,
+#			headers, figures, manual pages; needs no root
+
+LIBDD_SONAME	:= libdd.so.0
+LIBDD_DIR	:= $(BUILD)/lib
+LIBDD_OBJ	:= $(BUILD)/obj/lib/dd
+LIBDD_SRCS	:= $(wildcard lib/dd/*.c)
+LIBDD_OBJS	:= $(LIBDD_SRCS:lib/dd/%.c=$(LIBDD_OBJ)/%.o)
+LIBDD_SHARED	:= $(LIBDD_DIR)/$(LIBDD_SONAME)
+LIBDD_STATIC	:= $(LIBDD_DIR)/libdd.a
+LIBDD_LINK	:= $(LIBDD_DIR)/libdd.so
+LIBDD_PC	:= $(LIBDD_DIR)/libdd.pc
+LIBDD_HEADERS	:= include/dd.h include/fedex.h include/dd_errno.h
+
+LIBDIR		?= $(PREFIX)/lib
+INCLUDEDIR	?= $(PREFIX)/include
+MANDIR		?= $(PREFIX)/share/man
+
+# One object serves both libraries: no interposition within the shared one.
+LIBDD_CFLAGS	= $(CFLAGS) -D_GNU_SOURCE -pthread -fPIC \
+		  -fvisibility=hidden -Wshadow -Wvla
+
+ALL_LIBS += $(LIBDD_LINK) $(LIBDD_STATIC) $(LIBDD_PC)
+
+$(LIBDD_OBJ)/%.o: lib/dd/%.c
+	@mkdir -p $(@D)
+	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
+
+$(LIBDD_SHARED): $(LIBDD_OBJS) lib/dd/libdd.map
+	@mkdir -p $(@D)
+	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(LIBDD_SONAME) \
+		-Wl,--version-script,lib/dd/libdd.map -Wl,-z,defs \
+		-o $@ $(LIBDD_OBJS)
+
+$(LIBDD_LINK): $(LIBDD_SHARED)
+	ln -sf $(LIBDD_SONAME) $@
+
+$(LIBDD_STATIC): $(LIBDD_OBJS)
+	@mkdir -p $(@D)
+	rm -f $@
+	$(AR) rcs $@ $(LIBDD_OBJS)
+
+$(LIBDD_PC): lib/dd/libdd.pc.in mk/lib.mk Makefile
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
+	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	    -e 's|@VERSION@|$(VERSION)|' $< > $@
+
+-include $(LIBDD_OBJS:.o=.d)
+
+# The programs of the description, as printed, in the C of their time; figures
+# 4 and 5 are printed without their include.
+FIGURES		:= $(addprefix $(BUILD)/bin/,fig2 fig3 fig4 fig5)
+FIGURE_OBJ	:= $(BUILD)/obj/selftests/figures
+FIGURE_CFLAGS	= -g -std=gnu89 -Wall -Wno-implicit -Wno-return-type \
+		  -Werror=int-conversion -Werror=incompatible-pointer-types \
+		  -Iinclude -MMD -MP
+
+ALL_PROGS += $(FIGURES)
+
+$(FIGURE_OBJ)/fig%.o: selftests/figures/fig%.c include/fedex.h
+	@mkdir -p $(@D)
+	$(CC) $(FIGURE_CFLAGS) $(if $(filter 4 5,$*),-include fedex.h) \
+		-c -o $@ $<
+
+$(FIGURE_OBJ)/support.o: selftests/figures/support.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+$(FIGURES): $(BUILD)/bin/%: $(FIGURE_OBJ)/%.o $(FIGURE_OBJ)/support.o \
+		$(LIBDD_LINK)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
+		-Wl,-rpath,'$$ORIGIN/../lib'
+
+-include $(wildcard $(FIGURE_OBJ)/*.d)
+
+LIBDD_MAN3 := $(wildcard Documentation/man/*.3)
+LIBDD_MAN4 := $(wildcard Documentation/man/*.4)
+LIBDD_MAN7 := $(wildcard Documentation/man/*.7)
+
+.PHONY: install-lib uninstall-lib
+INSTALLS += install-lib
+UNINSTALLS += uninstall-lib
+install-lib: $(LIBDD_SHARED) $(LIBDD_STATIC) $(LIBDD_PC)
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
+		$(addprefix $(DESTDIR)$(MANDIR)/man,3 4 7)
+	install -m 755 $(LIBDD_SHARED) $(DESTDIR)$(LIBDIR)/$(LIBDD_SONAME)
+	ln -sf $(LIBDD_SONAME) $(DESTDIR)$(LIBDIR)/libdd.so
+	install -m 644 $(LIBDD_STATIC) $(DESTDIR)$(LIBDIR)
+	install -m 644 $(LIBDD_PC) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install -m 644 $(LIBDD_HEADERS) $(DESTDIR)$(INCLUDEDIR)
+	install -m 644 $(LIBDD_MAN3) $(DESTDIR)$(MANDIR)/man3
+	install -m 644 $(LIBDD_MAN4) $(DESTDIR)$(MANDIR)/man4
+	install -m 644 $(LIBDD_MAN7) $(DESTDIR)$(MANDIR)/man7
+	$(if $(DESTDIR),,-ldconfig)
+
+uninstall-lib:
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(LIBDD_SONAME) libdd.so \
+		libdd.a pkgconfig/libdd.pc) \
+		$(addprefix $(DESTDIR)$(INCLUDEDIR)/,$(notdir $(LIBDD_HEADERS))) \
+		$(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(LIBDD_MAN3))) \
+		$(addprefix $(DESTDIR)$(MANDIR)/man4/,$(notdir $(LIBDD_MAN4))) \
+		$(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(LIBDD_MAN7)))
