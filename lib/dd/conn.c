@@ -187,7 +187,8 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 		return ddi_conn_find(h, note->conn);
 	s = ddi_service_find(h, service);
 	if (!s || block >= s->maxconn ||
-	    ddi_load(&block_cell(s, block)->id) != note->conn)
+	    ddi_load(&block_cell(s, block)->id) != note->conn ||
+	    ddi_load(&s->blocks[block].dead) == note->conn)
 		return NULL;
 	if (ddi_load_acquire(&s->blocks[block].id) != note->conn) {
 		pthread_mutex_lock(&h->lock);
@@ -209,6 +210,7 @@ static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
 	pthread_mutex_lock(&h->lock);
 	if (c->id == id) {
+		ddi_store(&c->dead, id);
 		ddi_conn_unbind(c);
 		if (!c->service) {
 			c->next = h->pool;

@@ -88,6 +88,8 @@ struct ddi_list {
  * @type: DD_TYPE_*
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
+ * @dead: serving end: id of the connection that was closed here last; what
+ *	it left unread is not delivered any more
  * @consumed: number of the last message consumed, for the tag of a reply
  * @list: id of its note list, if @described or at the connecting end
  * @block: block number at the serving end
@@ -112,6 +114,7 @@ struct ddi_conn {
 	uint32_t id;
 	uint8_t type;
 	uint8_t outstanding;
+	uint32_t dead;
 	uint32_t consumed;
 	uint32_t list;
 	uint32_t block;
@@ -282,7 +285,8 @@ void ddi_conn_release(struct dd *h);
 
 static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
-	return ddi_load_acquire(&c->id) == id && ddi_load(&c->cell->id) == id;
+	return ddi_load_acquire(&c->id) == id &&
+	       ddi_load_acquire(&c->cell->id) == id;
 }
 
 /* send.c */
