@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The sample programs, ddcp and ddperf.
+#
+#   make check-tools	their command lines, without the module
+
+SAMPLES	:= dd-echo-server dd-two-services dd-rpc-client dd-split-client
+TOOLS	:= $(SAMPLES) ddcp $(if $(wildcard tools/ddperf/main.c),ddperf)
+TOOL_PROGS := $(addprefix $(BUILD)/bin/,$(TOOLS))
+TOOL_OBJ := $(BUILD)/obj/tools
+
+ALL_PROGS += $(TOOL_PROGS)
+
+tool-objects = $(patsubst tools/%.c,$(TOOL_OBJ)/%.o,$(sort $(wildcard $(1))))
+COMMON_OBJS := $(call tool-objects,tools/common/*.c)
+SAMPLE_OBJS := $(TOOL_OBJ)/samples/sample.o $(TOOL_OBJ)/samples/serve.o
+DDCP_OBJS   := $(call tool-objects,tools/ddcp/*.c)
+DDPERF_OBJS := $(call tool-objects,tools/ddperf/*.c)
+TOOL_OBJS   := $(COMMON_OBJS) $(call tool-objects,tools/samples/*.c) \
+	$(DDCP_OBJS) $(DDPERF_OBJS)
+
+$(TOOL_OBJS): $(TOOL_OBJ)/%.o: tools/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
+
+$(addprefix $(BUILD)/bin/,$(SAMPLES)): $(BUILD)/bin/%: \
+		$(TOOL_OBJ)/samples/%.o $(SAMPLE_OBJS)
+$(BUILD)/bin/ddcp: $(DDCP_OBJS)
+$(BUILD)/bin/ddperf: $(DDPERF_OBJS)
+$(BUILD)/bin/ddcp $(BUILD)/bin/ddperf: TOOL_LIBS = -ljson-c -lm
+
+# The library is found beside the program; what is installed finds it where
+# libraries are, since $ORIGIN/../lib is that as well.
+$(TOOL_PROGS): $(COMMON_OBJS) $(LIBDD_LINK)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
+		-Wl,-rpath,'$$ORIGIN/../lib' $(TOOL_LIBS)
+
+-include $(TOOL_OBJS:.o=.d)
+
+.PHONY: check-tools install-tools uninstall-tools
+CHECKS += $(if $(wildcard tools/ddperf/main.c),check-tools)
+check-tools: $(TOOL_PROGS)
+	PATH="$(abspath $(BUILD)/bin):$$PATH" selftests/tools/usage.sh
+
+BINDIR	?= $(PREFIX)/bin
+TOOL_MAN := $(wildcard Documentation/man/ddcp.1 Documentation/man/ddperf.1)
+
+INSTALLS += install-tools
+UNINSTALLS += uninstall-tools
+install-tools: $(TOOL_PROGS)
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
+	install -m 755 $(TOOL_PROGS) $(DESTDIR)$(BINDIR)
+	install -m 644 $(TOOL_MAN) $(DESTDIR)$(MANDIR)/man1
+
+uninstall-tools:
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,$(TOOLS)) \
+		$(addprefix $(DESTDIR)$(MANDIR)/man1/,$(notdir $(TOOL_MAN)))

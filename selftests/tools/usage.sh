@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Command lines of the tools, where there is no module: each has its help, its
+# usage errors, and says in its own words, with its own exit code, that dd is
+# not available. Needs neither root nor a virtual machine.
+#
+# shellcheck disable=SC2317 # called through check
+
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+
+HOLD=$(mktemp -d)
+trap 'rm -rf "$HOLD"' EXIT
+OUT=$HOLD/out ERR=$HOLD/err
+SAMPLES="dd-echo-server dd-two-services dd-rpc-client dd-split-client"
+
+# status CODE COMMAND...: it exits with CODE
+status() {
+	local want=$1 got=0
+
+	shift
+	timeout 10 "$@" >"$OUT" 2>"$ERR" </dev/null || got=$?
+	[ "$got" = "$want" ] || diag "$* exited with $got, not $want: $(cat "$ERR")"
+	[ "$got" = "$want" ]
+}
+
+# usage COMMAND...: refused, by its name, and nothing on standard output
+usage() {
+	status 2 "$@" && [ ! -s "$OUT" ] && grep -q "^$1: " "$ERR"
+}
+
+help_is_there() {
+	status 0 "$1" --help && grep -q '^Usage: ' "$OUT" && [ ! -s "$ERR" ] &&
+		status 0 "$1" --version && grep -q '[0-9]\.[0-9]' "$OUT"
+}
+
+all_usage() {
+	local line
+
+	while read -r line; do
+		# shellcheck disable=SC2086 # words
+		usage $line || return 1
+	done
+}
+
+wrong_samples() {
+	local s
+
+	for s in $SAMPLES; do
+		all_usage <<-EOT || return 1
+		$s --frobnicate
+		$s word
+		$s --size
+		$s --size 0
+		$s --size 12q
+		$s --size -1
+		$s --size 99999999999999999999
+		EOT
+	done
+	all_usage <<-EOT
+	dd-echo-server --connections 0
+	dd-echo-server --connections 65537
+	dd-echo-server --ready-fd x
+	dd-echo-server --reverse name
+	dd-rpc-client --node -1
+	dd-rpc-client --connections 1
+	EOT
+}
+
+wrong_ddcp() {
+	all_usage <<-EOT
+	ddcp
+	ddcp copy
+	ddcp send
+	ddcp send one two
+	ddcp recv word
+	ddcp send --frobnicate file
+	ddcp send --output x file
+	ddcp send --count 2 file
+	ddcp recv --node 1
+	ddcp recv --slots 1
+	ddcp recv --slots 65
+	ddcp recv --slot-size 0
+	ddcp recv --slot-size 65M
+	ddcp recv --name $(printf '%064d' 0)
+	ddcp recv --output x --count 2
+	ddcp recv --output - --json
+	ddcp send --wait forever file
+	EOT
+}
+
+wrong_ddperf() {
+	all_usage <<-EOT
+	ddperf
+	ddperf speed
+	ddperf lat word
+	ddperf lat --frobnicate
+	ddperf lat --size 0
+	ddperf lat --size 64 --all
+	ddperf lat --iterations 0
+	ddperf lat --spin --sleep
+	ddperf lat --cpus 0,x
+	ddperf lat --cpus 99999
+	ddperf lat --rounds 0
+	ddperf rate --window 257
+	ddperf lat --window 2
+	ddperf bw --server x --client y
+	ddperf conns --processes 0
+	EOT
+}
+
+unreadable_file() {
+	status 1 ddcp send "$HOLD/absent" && grep -q "absent: No such file" "$ERR" &&
+		status 1 ddcp send "$HOLD" && grep -q "Is a directory" "$ERR"
+}
+
+# without COMMAND...: exit code 3, and the reason in words
+without() {
+	status 3 "$@" && grep -q '^dd[a-z-]*: .*not running' "$ERR"
+}
+
+without_module() {
+	local s
+
+	for s in $SAMPLES; do
+		without "$s" || return 1
+	done
+	without ddcp recv && without ddcp send "$0" &&
+		without ddperf lat -n 1 --rounds 1 &&
+		without ddperf insn -n 1 && without ddperf mem -N 1 &&
+		without ddperf conns -N 1
+}
+
+plan 11
+for s in $SAMPLES ddcp ddperf; do
+	check "$s: --help and --version" help_is_there "$s"
+done
+check "samples: wrong command lines" wrong_samples
+check "ddcp: wrong command lines" wrong_ddcp
+check "ddperf: wrong command lines" wrong_ddperf
+check "ddcp: a file that cannot be read" unreadable_file
+if [ -e /dev/dd ]; then
+	skip "without the module: exit code 3, said in words" "the module is loaded"
+else
+	check "without the module: exit code 3, said in words" without_module
+fi
+finish

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the command line tools have in common: messages, exit codes, numbers.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DD_TOOL_H
+#define DD_TOOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * enum tool_exit - exit codes of the tools
+ * @TOOL_OK: everything asked for was done
+ * @TOOL_FAILED: it was not
+ * @TOOL_USAGE: wrong command line; nothing was tried
+ * @TOOL_UNAVAILABLE: no module, no permission, or the node is down
+ * @TOOL_PEER: the other side went away
+ */
+enum tool_exit {
+	TOOL_OK = 0,
+	TOOL_FAILED = 1,
+	TOOL_USAGE = 2,
+	TOOL_UNAVAILABLE = 3,
+	TOOL_PEER = 4,
+};
+
+/* Name that messages begin with; set it before anything else. */
+extern const char *tool_name;
+
+/**
+ * tool_warn() - a line on standard error, after the tool's name
+ * @format: as for printf(), without the newline
+ */
+void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/**
+ * tool_usage() - complain about the command line and exit with TOOL_USAGE
+ * @format: as for printf(), without the newline
+ */
+void tool_usage(const char *format, ...)
+	__attribute__((format(printf, 1, 2), noreturn));
+
+/**
+ * tool_exit_code() - exit code that suits an error
+ * @error: error number, of either sign
+ */
+int tool_exit_code(int error);
+
+/**
+ * tool_number() - the value of an option, or exit with TOOL_USAGE
+ * @option: its name, for the message
+ * @text: a decimal number with an optional suffix K, M or G (powers of 1024)
+ * @min: smallest value allowed
+ * @max: largest value allowed
+ */
+uint64_t tool_number(const char *option, const char *text, uint64_t min,
+		     uint64_t max);
+
+/**
+ * tool_print_name() - copy a name so that terminals and JSON can show it
+ * @buf: where to; cut short if it is too small
+ * @size: its size in bytes
+ * @name: name out of somebody else's hands
+ *
+ * What is no printable UTF-8 becomes a question mark.
+ *
+ * Return: @buf.
+ */
+const char *tool_print_name(char *buf, unsigned int size, const char *name);
+
+/* Nanoseconds of CLOCK_MONOTONIC. */
+uint64_t tool_now(void);
+
+/* Let this process wire as much memory as its hard limit (or root) allows. */
+void tool_raise_memlock(void);
+
+#endif /* DD_TOOL_H */
