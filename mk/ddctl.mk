@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make build/bin/ddctl	the administration tool
+# make check-ddctl	its command line, without the module
+# make check-netlink	specification, header and kernel agree
+
+DDCTL		:= $(BUILD)/bin/ddctl
+DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/ddctl/*.c)))
+DDCTL_PKGS	:= libnl-genl-3.0 json-c
+# Asked when something is compiled, so that the rest needs no pkg-config.
+DDCTL_CFLAGS	= $(shell pkg-config --cflags $(DDCTL_PKGS))
+DDCTL_LIBS	= $(shell pkg-config --libs $(DDCTL_PKGS))
+
+ALL_PROGS += $(DDCTL)
+
+$(DDCTL): $(DDCTL_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(DDCTL_LIBS)
+
+$(BUILD)/obj/tools/ddctl/%.o: tools/ddctl/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(DDCTL_CFLAGS) -c -o $@ $<
+
+-include $(DDCTL_OBJS:.o=.d)
+
+.PHONY: check-ddctl check-netlink install-ddctl uninstall-ddctl
+CHECKS += check-ddctl check-netlink
+check-ddctl: $(DDCTL)
+	selftests/netlink/cli.sh $(DDCTL)
+
+check-netlink:
+	selftests/netlink/spec.py
+
+SBINDIR		?= $(PREFIX)/sbin
+MANDIR		?= $(PREFIX)/share/man
+COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
+
+INSTALLS += install-ddctl
+UNINSTALLS += uninstall-ddctl
+install-ddctl: $(DDCTL)
+	install -D -m 755 $(DDCTL) $(DESTDIR)$(SBINDIR)/ddctl
+	install -D -m 644 tools/ddctl/completion.bash \
+		$(DESTDIR)$(COMPLETIONDIR)/ddctl
+	install -D -m 644 Documentation/man/ddctl.8 \
+		$(DESTDIR)$(MANDIR)/man8/ddctl.8
+
+uninstall-ddctl:
+	rm -f $(DESTDIR)$(SBINDIR)/ddctl $(DESTDIR)$(COMPLETIONDIR)/ddctl \
+		$(DESTDIR)$(MANDIR)/man8/ddctl.8

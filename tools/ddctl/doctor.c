@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ddctl doctor - is everything in place, and if not, what to do.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <pwd.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <linux/capability.h>
+#include <linux/dd.h>
+
+#include "ddctl.h"
+#include "module.h"
+#include "nl.h"
+
+#define DEVICE		"/dev/dd"
+#define GROUP		"dd"
+#define LEAST_KERNEL	"6.1"
+#define INIT_USER_NS	"user:[4026531837]"	/* PROC_USER_INIT_INO */
+#define LEAST_MEMLOCK	(4ull << 20)	/* bytes; below, programs soon fail */
+
+/**
+ * enum verdict - on one thing that was looked at
+ * @GOOD: as it should be
+ * @NOTE: good to know, nothing needs doing
+ * @BAD: needs doing
+ */
+enum verdict {
+	GOOD,
+	NOTE,
+	BAD,
+};
+
+static const char *const verdict_names[] = { "ok", "note", "fix" };
+
+static json_object *report;
+static int bad;
+
+/* Report on @check; @advice, what to do, may be NULL. */
+static void found(enum verdict v, const char *check, const char *advice,
+		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+static void found(enum verdict v, const char *check, const char *advice,
+		  const char *fmt, ...)
+{
+	json_object *line;
+	char text[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	bad += v == BAD;
+	if (!options.json) {
+		printf("%-4s  %-7s  %s\n", verdict_names[v], check, text);
+		if (advice)
+			printf("               %s\n", advice);
+		return;
+	}
+	line = json_object_new_object();
+	json_object_object_add(line, "check", json_object_new_string(check));
+	json_object_object_add(line, "status",
+			       json_object_new_string(verdict_names[v]));
+	json_object_object_add(line, "text", json_object_new_string(text));
+	json_object_object_add(line, "advice",
+			       advice ? json_object_new_string(advice) : NULL);
+	json_object_array_add(report, line);
+}
+
+/* ---- the kernel and the module ----------------------------------------- */
+
+static void check_kernel(void)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname uts;
+
+	uname(&uts);
+	if (sscanf(uts.release, "%u.%u", &major, &minor) != 2)
+		found(NOTE, "kernel", NULL, "Linux %s", uts.release);
+	else if (major < 6 || (major == 6 && minor < 1))
+		found(BAD, "kernel", "Boot Linux " LEAST_KERNEL " or later.",
+		      "Linux %s is too old", uts.release);
+	else
+		found(GOOD, "kernel", NULL, "Linux %s", uts.release);
+}
+
+static bool module_present(void)
+{
+	return !access("/sys/module/dd", F_OK);
+}
+
+static bool check_module(void)
+{
+	char version[MODULE_VERSION_SIZE];
+	struct utsname uts;
+	char advice[256];
+
+	module_version(version);
+	if (!module_present()) {
+		uname(&uts);
+		snprintf(advice, sizeof(advice),
+			 "As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
+			 uts.release);
+		found(BAD, "module", advice, "dd is not loaded");
+		return false;
+	}
+	if (strcmp(version, DD_VERSION))
+		found(NOTE, "module",
+		      "Install module and tools of one version; after that, as root: rmmod dd && modprobe dd",
+		      "dd %s is loaded, ddctl is %s",
+		      *version ? version : "of an unknown version", DD_VERSION);
+	else
+		found(GOOD, "module", NULL, "dd %s is loaded", version);
+	return true;
+}
+
+static uint32_t number(json_object *row, const char *key)
+{
+	json_object *value;
+
+	return json_object_object_get_ex(row, key, &value) ?
+		json_object_get_int64(value) : 0;
+}
+
+static void judge_node(json_object *row)
+{
+	uint32_t abi = number(row, "abi");
+	json_object *up;
+
+	if (abi != DD_ABI_VERSION)
+		found(BAD, "abi",
+		      "Install module and tools of one version; after that, as root: rmmod dd && modprobe dd",
+		      "the module speaks ABI %u, ddctl speaks %d", abi,
+		      DD_ABI_VERSION);
+	else
+		found(GOOD, "abi", NULL, "module and tools speak ABI %u", abi);
+	if (json_object_object_get_ex(row, "up", &up) &&
+	    json_object_get_boolean(up))
+		found(GOOD, "node", NULL, "node %u of %u is up",
+		      number(row, "id"), number(row, "maxnodes"));
+	else
+		found(BAD, "node", "As root: ddctl node up",
+		      "node %u of %u is down: programs get ENOCMP",
+		      number(row, "id"), number(row, "maxnodes"));
+}
+
+static void check_node(void)
+{
+	json_object *rows;
+	struct ddnl nl;
+
+	if (ddnl_open(&nl)) {
+		found(BAD, "node", "See the kernel's log: dmesg | grep dd",
+		      "the module does not answer");
+		return;
+	}
+	if (ddnl_get(&nl, &object_node, &rows)) {
+		found(BAD, "node", "See the kernel's log: dmesg | grep dd",
+		      "the module does not tell its state");
+	} else {
+		judge_node(json_object_array_get_idx(rows, 0));
+		json_object_put(rows);
+	}
+	ddnl_close(&nl);
+}
+
+/* ---- the device --------------------------------------------------------- */
+
+static const char *user_name(void)
+{
+	struct passwd *pw = getpwuid(geteuid());
+
+	return pw ? pw->pw_name : "USER";
+}
+
+static void say_no_access(const struct stat *st)
+{
+	struct group *gr = getgrgid(st->st_gid);
+	char advice[256];
+
+	if (st->st_gid && (st->st_mode & 0060) == 0060)
+		snprintf(advice, sizeof(advice),
+			 "As root: usermod -aG %s %s; then log in again.",
+			 gr ? gr->gr_name : "GROUP", user_name());
+	else
+		snprintf(advice, sizeof(advice),
+			 "As root: groupadd -rf " GROUP " && chgrp " GROUP " "
+			 DEVICE " && chmod 660 " DEVICE " && usermod -aG "
+			 GROUP " %s; the udev rule of dd does the first three.",
+			 user_name());
+	found(BAD, "device", advice,
+	      DEVICE " is for user %u and group %s (mode %04o), not for %s",
+	      st->st_uid, gr ? gr->gr_name : "?", st->st_mode & 07777,
+	      user_name());
+}
+
+/* An open device, or -1 and a report why not. */
+static int check_device(void)
+{
+	struct stat st;
+	int fd;
+
+	if (stat(DEVICE, &st)) {
+		found(BAD, "device",
+		      "Without udev, or in a container: mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc)",
+		      DEVICE ": %s", strerror(errno));
+		return -1;
+	}
+	if (!S_ISCHR(st.st_mode)) {
+		found(BAD, "device", "As root: rm " DEVICE " && rmmod dd && modprobe dd",
+		      DEVICE " is not a device");
+		return -1;
+	}
+	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		found(GOOD, "device", NULL, DEVICE " can be opened");
+		if ((st.st_mode & 0006))
+			found(NOTE, "device", "As root: chmod o-rw " DEVICE,
+			      "everybody may use " DEVICE);
+	} else if (errno == EACCES || errno == EPERM) {
+		say_no_access(&st);
+	} else {
+		found(BAD, "device", "As root: rmmod dd && modprobe dd",
+		      DEVICE ": %s", strerror(errno));
+	}
+	return fd;
+}
+
+/* ---- memory and processors ---------------------------------------------- */
+
+#define RAISE_MEMLOCK							\
+	"Raise it: 'ulimit -l' for this shell, a line '@" GROUP		\
+	" - memlock 1048576' (KiB) in /etc/security/limits.d/dd.conf "	\
+	"for logins, LimitMEMLOCK= for a systemd service."
+
+/* Bytes charged to this user so far, as the module knows. */
+static uint64_t memlock_used(int fd)
+{
+	struct dd_info info = { .size = sizeof(info) };
+
+	if (fd < 0 || ioctl(fd, DD_IOC_INFO, &info))
+		return 0;
+	return info.memlock_used;
+}
+
+/* Whether CAP_IPC_LOCK counts: held, and in the initial user namespace. */
+static bool is_exempt(void)
+{
+	unsigned long long caps = 0;
+	char line[128] = "";
+	FILE *f;
+
+	if (readlink("/proc/self/ns/user", line, sizeof(line) - 1) < 0 ||
+	    strcmp(line, INIT_USER_NS))
+		return false;
+	f = fopen("/proc/self/status", "re");
+	if (!f)
+		return false;
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	}
+	fclose(f);
+	return caps & 1ull << CAP_IPC_LOCK;
+}
+
+static void check_memlock(int fd)
+{
+	uint64_t used = memlock_used(fd), left;
+	struct rlimit lim;
+
+	getrlimit(RLIMIT_MEMLOCK, &lim);
+	if (is_exempt() || lim.rlim_cur == RLIM_INFINITY) {
+		found(GOOD, "memlock", NULL,
+		      "%" PRIu64 " KiB in use, no limit for %s", used >> 10,
+		      user_name());
+		return;
+	}
+	left = lim.rlim_cur > used ? lim.rlim_cur - used : 0;
+	found(left < LEAST_MEMLOCK ? BAD : GOOD, "memlock",
+	      left < LEAST_MEMLOCK ? RAISE_MEMLOCK : NULL,
+	      "%" PRIu64 " KiB of %" PRIu64 " KiB in use by %s", used >> 10,
+	      (uint64_t)lim.rlim_cur >> 10, user_name());
+}
+
+static void check_cpus(void)
+{
+	cpu_set_t set;
+	int n;
+
+	if (sched_getaffinity(0, sizeof(set), &set)) {
+		found(NOTE, "cpus", NULL, "more than %d processors", CPU_SETSIZE);
+		return;
+	}
+	n = CPU_COUNT(&set);
+	if (n == 1)
+		found(NOTE, "cpus",
+		      "Receivers that spin (RECV_SPIN) then sleep instead; with two they answer faster.",
+		      "one processor may be used here");
+	else
+		found(GOOD, "cpus", NULL, "%d processors may be used here", n);
+}
+
+/* ------------------------------------------------------------------------- */
+
+static int doctor_run(int argc, char **argv)
+{
+	int status = no_arguments(argc, argv), fd = -1;
+
+	if (status)
+		return status;
+	report = json_object_new_array();
+	check_kernel();
+	if (check_module()) {
+		check_node();
+		fd = check_device();
+	}
+	check_memlock(fd);
+	check_cpus();
+	if (fd >= 0)
+		close(fd);
+	if (options.json)
+		print_json(report);
+	else
+		json_object_put(report);
+	return bad ? EXIT_FINDINGS : EXIT_OK;
+}
+
+static const struct command doctor = {
+	.name = "doctor",
+	.brief = "look whether dd can be used here, and say what to do if not",
+	.verbs = (const struct verb[]) {
+		{ "", NULL, "look at kernel, module, device, memory, processors",
+		  doctor_run },
+		{ }
+	},
+};
+
+COMMAND(doctor);

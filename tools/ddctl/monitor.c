@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ddctl monitor - what changes on this node, as it happens.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <linux/dd_netlink.h>
+
+#include "ddctl.h"
+#include "nl.h"
+#include "table.h"
+
+/**
+ * struct event - what an event tells
+ * @name: its name
+ * @attr: the attribute of the event that holds the object
+ * @obj: what that is
+ */
+struct event {
+	const char *name;
+	int attr;
+	const struct object *obj;
+};
+
+static const struct event events[DD_CMD_MAX + 1] = {
+	[DD_CMD_NODE_UP] = { "node-up", DD_A_EVENT_NODE, &object_node },
+	[DD_CMD_NODE_DOWN] = { "node-down", DD_A_EVENT_NODE, &object_node },
+	[DD_CMD_NODE_SET_NTF] = { "node-set", DD_A_EVENT_NODE, &object_node },
+	[DD_CMD_SERVICE_ADD] = { "service-add", DD_A_EVENT_SERVICE,
+				 &object_service },
+	[DD_CMD_SERVICE_DEL] = { "service-del", DD_A_EVENT_SERVICE,
+				 &object_service },
+	[DD_CMD_CONN_ADD] = { "conn-add", DD_A_EVENT_CONN, &object_conn },
+	[DD_CMD_CONN_DEL] = { "conn-del", DD_A_EVENT_CONN, &object_conn },
+};
+
+static void timestamp(char *text, size_t size)
+{
+	struct timespec now;
+	struct tm tm;
+	size_t len;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	len = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, size - len, ".%06ldZ", now.tv_nsec / 1000);
+}
+
+/* Each line goes out at once: somebody may wait for it. Eats @object. */
+static void print_event(const char *name, uint64_t seq,
+			const struct object *obj, json_object *object)
+{
+	json_object *line = json_object_new_object();
+	char when[64] = "";
+
+	if (options.timestamp)
+		timestamp(when, sizeof(when));
+	if (options.json) {
+		if (*when)
+			json_object_object_add(line, "time",
+					       json_object_new_string(when));
+		json_object_object_add(line, "event",
+				       json_object_new_string(name));
+		if (seq)
+			json_object_object_add(line, "seq",
+					       json_object_new_uint64(seq));
+		json_object_object_add(line, obj->name, object);
+		print_json(line);
+	} else {
+		printf("%s%s%s:", when, *when ? " " : "", name);
+		table_print_line(obj, object);
+		json_object_put(object);
+		json_object_put(line);
+	}
+	fflush(stdout);
+}
+
+static void on_event(uint8_t cmd, struct nlattr *head, int len)
+{
+	const struct event *ev = cmd <= DD_CMD_MAX ? &events[cmd] : NULL;
+	struct nlattr *tb[DD_A_EVENT_MAX + 1];
+	json_object *object;
+
+	/* Events of later kernels are for later tools. */
+	if (!ev || !ev->name ||
+	    nla_parse(tb, DD_A_EVENT_MAX, head, len, NULL) < 0 ||
+	    !tb[DD_A_EVENT_SEQ] || !tb[ev->attr])
+		return;
+	object = object_parse(ev->obj, nla_data(tb[ev->attr]),
+			      nla_len(tb[ev->attr]));
+	if (object)
+		print_event(ev->name, nla_get_u64(tb[DD_A_EVENT_SEQ]), ev->obj,
+			    object);
+}
+
+/* First what is, then what changes: nothing falls between the two. */
+static int print_state(void)
+{
+	json_object *rows;
+	struct ddnl nl;
+	int status;
+
+	status = ddnl_open(&nl);
+	if (status)
+		return status;
+	status = ddnl_get(&nl, &object_node, &rows);
+	ddnl_close(&nl);
+	if (status)
+		return status;
+	print_event("node", 0, &object_node,
+		    json_object_get(json_object_array_get_idx(rows, 0)));
+	json_object_put(rows);
+	return EXIT_OK;
+}
+
+static int monitor_run(int argc, char **argv)
+{
+	int status = no_arguments(argc, argv);
+	struct ddnl nl;
+
+	if (!status)
+		status = ddnl_open(&nl);
+	if (status)
+		return status;
+	status = ddnl_listen(&nl, print_state, on_event);
+	ddnl_close(&nl);
+	return status;
+}
+
+static const struct command monitor = {
+	.name = "monitor",
+	.brief = "events of this node, one in a line, until interrupted",
+	.verbs = (const struct verb[]) {
+		{ "", NULL, "show this node, then what changes", monitor_run },
+		{ }
+	},
+};
+
+COMMAND(monitor);

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The netlink part: asking, and telling in words what the kernel answers.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <linux/dd_netlink.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+
+#include "ddctl.h"
+#include "nl.h"
+#include "table.h"
+
+#define DUMP_TRIES	5
+#define EVENT_BUFFER	(4 << 20)
+
+/**
+ * struct answer - what the kernel has said to a request
+ * @obj: what attributes belong to
+ * @rows: objects received, or NULL for none expected
+ * @request: the request, for offsets in it
+ * @done: all has been received
+ * @error: errno of the refusal, 0 for none
+ * @bad: rows that make no sense
+ * @text: the kernel's words, if any
+ * @attr: key of the attribute that they are about, if any
+ * @min: least value that the attribute may have, if @ranged
+ * @max: greatest value that the attribute may have, if @ranged
+ * @ranged: @min and @max are known
+ */
+struct answer {
+	const struct object *obj;
+	json_object *rows;
+	const struct nlmsghdr *request;
+	bool done;
+	int error;
+	int bad;
+	char text[256];
+	const char *attr;
+	uint64_t min;
+	uint64_t max;
+	bool ranged;
+};
+
+/* ---- refusals, in words ------------------------------------------------ */
+
+static uint64_t any_uint(const struct nlattr *nla)
+{
+	return nla_len(nla) == 8 ? nla_get_u64(nla) : nla_get_u32(nla);
+}
+
+static void read_range(struct answer *ans, struct nlattr *policy)
+{
+	struct nlattr *tb[NL_POLICY_TYPE_ATTR_MAX + 1];
+
+	if (nla_parse_nested(tb, NL_POLICY_TYPE_ATTR_MAX, policy, NULL) < 0 ||
+	    !tb[NL_POLICY_TYPE_ATTR_MIN_VALUE_U] ||
+	    !tb[NL_POLICY_TYPE_ATTR_MAX_VALUE_U])
+		return;
+	ans->min = any_uint(tb[NL_POLICY_TYPE_ATTR_MIN_VALUE_U]);
+	ans->max = any_uint(tb[NL_POLICY_TYPE_ATTR_MAX_VALUE_U]);
+	ans->ranged = true;
+}
+
+static const char *attr_at(const struct answer *ans, uint32_t offset)
+{
+	const struct nlmsghdr *nlh = ans->request;
+	const struct nlattr *nla;
+	const struct attr *a;
+
+	if (offset < NLMSG_HDRLEN || offset + NLA_HDRLEN > nlh->nlmsg_len)
+		return NULL;
+	nla = (const void *)((const char *)nlh + offset);
+	a = object_attr(ans->obj, nla_type(nla));
+	return a ? a->key : NULL;
+}
+
+static void read_extack(struct answer *ans, struct nlattr *head, int len)
+{
+	struct nlattr *tb[NLMSGERR_ATTR_MAX + 1];
+
+	if (nla_parse(tb, NLMSGERR_ATTR_MAX, head, len, NULL) < 0)
+		return;
+	if (tb[NLMSGERR_ATTR_MSG])
+		nla_strlcpy(ans->text, tb[NLMSGERR_ATTR_MSG],
+			    sizeof(ans->text));
+	if (tb[NLMSGERR_ATTR_OFFS])
+		ans->attr = attr_at(ans, nla_get_u32(tb[NLMSGERR_ATTR_OFFS]));
+	if (tb[NLMSGERR_ATTR_POLICY])
+		read_range(ans, tb[NLMSGERR_ATTR_POLICY]);
+}
+
+static void say_refused(const struct answer *ans)
+{
+	char where[64] = "", range[64] = "";
+
+	if (ans->attr)
+		snprintf(where, sizeof(where), "%s: ", ans->attr);
+	if (ans->ranged)
+		snprintf(range, sizeof(range), " (%" PRIu64 " to %" PRIu64 ")",
+			 ans->min, ans->max);
+	say("refused by the kernel: %s%s%s", where,
+	    *ans->text ? ans->text : strerror(ans->error), range);
+}
+
+static int judge(const struct answer *ans)
+{
+	switch (ans->error) {
+	case 0:
+		if (!ans->bad)
+			return EXIT_OK;
+		say("the module speaks another language; see: ddctl doctor");
+		return EXIT_RUNTIME;
+	case EPERM:
+	case EACCES:
+		say("not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root");
+		return EXIT_PERMISSION;
+	default:
+		say_refused(ans);
+		return EXIT_REFUSED;
+	}
+}
+
+/* ---- callbacks of libnl ------------------------------------------------ */
+
+static int on_valid(struct nl_msg *msg, void *arg)
+{
+	struct genlmsghdr *hdr = genlmsg_hdr(nlmsg_hdr(msg));
+	struct answer *ans = arg;
+	json_object *row;
+
+	row = object_parse(ans->obj, genlmsg_attrdata(hdr, 0),
+			   genlmsg_attrlen(hdr, 0));
+	if (row && ans->rows)
+		json_object_array_add(ans->rows, row);
+	else
+		ans->bad++;
+	return NL_OK;
+}
+
+static int on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
+{
+	struct nlmsghdr *nlh = (struct nlmsghdr *)err - 1;
+	size_t skip = sizeof(*err);
+	struct answer *ans = arg;
+
+	ans->error = -err->error;
+	ans->done = true;
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+		skip += NLMSG_ALIGN(err->msg.nlmsg_len) - sizeof(err->msg);
+	if ((nlh->nlmsg_flags & NLM_F_ACK_TLVS) &&
+	    NLMSG_LENGTH(skip) < nlh->nlmsg_len)
+		read_extack(ans, (void *)((char *)err + skip),
+			    nlh->nlmsg_len - NLMSG_LENGTH(skip));
+	return NL_STOP;
+}
+
+/* The end of a dump carries an errno too. */
+static int on_finish(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *nlh = nlmsg_hdr(msg);
+	struct answer *ans = arg;
+	int *error = nlmsg_data(nlh);
+
+	ans->done = true;
+	if (nlmsg_datalen(nlh) < (int)sizeof(*error) || *error >= 0)
+		return NL_STOP;
+	ans->error = -*error;
+	if (nlh->nlmsg_flags & NLM_F_ACK_TLVS)
+		read_extack(ans, (void *)(error + 1),
+			    nlmsg_datalen(nlh) - sizeof(*error));
+	return NL_STOP;
+}
+
+static int on_ack(struct nl_msg *msg, void *arg)
+{
+	struct answer *ans = arg;
+
+	ans->done = true;
+	return NL_STOP;
+}
+
+/* ---- requests ---------------------------------------------------------- */
+
+static int say_nl(const char *what, int err)
+{
+	say("%s: %s", what, nl_geterror(err));
+	return EXIT_RUNTIME;
+}
+
+static int resolve(struct ddnl *nl)
+{
+	nl->family = genl_ctrl_resolve(nl->sk, DD_FAMILY_NAME);
+	if (nl->family >= 0)
+		return EXIT_OK;
+	if (nl->family != -NLE_OBJ_NOTFOUND)
+		return say_nl("generic netlink", nl->family);
+	say("the module dd is not loaded: 'modprobe dd' as root loads it; see also: ddctl doctor");
+	return EXIT_NO_MODULE;
+}
+
+int ddnl_open(struct ddnl *nl)
+{
+	int err, on = 1, status;
+
+	nl->sk = nl_socket_alloc();
+	if (!nl->sk)
+		return say_nl("netlink", -NLE_NOMEM);
+	err = genl_connect(nl->sk);
+	if (err < 0) {
+		ddnl_close(nl);
+		return say_nl("netlink", err);
+	}
+	/* Not all kernels have it, and it only makes refusals clearer. */
+	setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK,
+		   &on, sizeof(on));
+	status = resolve(nl);
+	if (status)
+		ddnl_close(nl);
+	return status;
+}
+
+void ddnl_close(struct ddnl *nl)
+{
+	nl_socket_free(nl->sk);
+	nl->sk = NULL;
+}
+
+struct nl_msg *ddnl_request(struct ddnl *nl, uint8_t cmd, int flags)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+
+	if (msg && !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, nl->family, 0,
+				NLM_F_REQUEST | flags, cmd,
+				DD_FAMILY_VERSION)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+/*
+ * Send @msg, and fill @ans; returns an error of libnl. -NLE_DUMP_INTR says
+ * that something came or went while a dump was made.
+ */
+static int transact(struct ddnl *nl, struct nl_msg *msg, struct answer *ans)
+{
+	struct nl_cb *cb;
+	int err;
+
+	err = nl_send_auto(nl->sk, msg);
+	if (err < 0)
+		return err;
+	cb = nl_cb_alloc(NL_CB_DEFAULT);
+	if (!cb)
+		return -NLE_NOMEM;
+	ans->request = nlmsg_hdr(msg);
+	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, ans);
+	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, ans);
+	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_ack, ans);
+	nl_cb_err(cb, NL_CB_CUSTOM, on_error, ans);
+	do {
+		err = nl_recvmsgs(nl->sk, cb);
+	} while (err >= 0 && !ans->done);
+	nl_cb_put(cb);
+	return ans->error ? 0 : err;
+}
+
+static int get_once(struct ddnl *nl, const struct object *obj,
+		    struct answer *ans)
+{
+	struct nl_msg *msg;
+	int err;
+
+	*ans = (struct answer) {
+		.obj = obj,
+		.rows = json_object_new_array(),
+	};
+	msg = ddnl_request(nl, obj->get, obj->many ? NLM_F_DUMP : NLM_F_ACK);
+	if (!msg)
+		return -NLE_NOMEM;
+	err = transact(nl, msg, ans);
+	nlmsg_free(msg);
+	return err;
+}
+
+int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
+{
+	int err, status, tries = DUMP_TRIES;
+	struct answer ans;
+
+	while ((err = get_once(nl, obj, &ans)) == -NLE_DUMP_INTR && --tries)
+		json_object_put(ans.rows);
+	/* What lived all the time is there even so. */
+	if (err == -NLE_DUMP_INTR)
+		err = 0;
+	status = err < 0 ? say_nl(obj->name, err) : judge(&ans);
+	if (!status && !obj->many && !json_object_array_length(ans.rows)) {
+		say("%s: an empty answer", obj->name);
+		status = EXIT_RUNTIME;
+	}
+	if (status) {
+		json_object_put(ans.rows);
+		return status;
+	}
+	*rows = ans.rows;
+	return EXIT_OK;
+}
+
+int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg)
+{
+	struct answer ans = { .obj = obj };
+	int err, status;
+
+	err = transact(nl, msg, &ans);
+	status = err < 0 ? say_nl(obj->name, err) : judge(&ans);
+	nlmsg_free(msg);
+	return status;
+}
+
+int ddnl_show(const struct object *obj)
+{
+	json_object *rows;
+	struct ddnl nl;
+	int status;
+
+	status = ddnl_open(&nl);
+	if (status)
+		return status;
+	status = ddnl_get(&nl, obj, &rows);
+	ddnl_close(&nl);
+	if (!status)
+		table_print(obj, rows);
+	return status;
+}
+
+/* ---- events ------------------------------------------------------------ */
+
+/**
+ * struct listener - who listens, and whether there is still something to hear
+ * @family: number of the family
+ * @gone: the family has been unregistered
+ * @event: called for each event
+ */
+struct listener {
+	int family;
+	bool gone;
+	void (*event)(uint8_t cmd, struct nlattr *head, int len);
+};
+
+static bool tells_end(const struct listener *l, struct genlmsghdr *hdr)
+{
+	struct nlattr *id;
+
+	if (hdr->cmd != CTRL_CMD_DELFAMILY)
+		return false;
+	id = nla_find(genlmsg_attrdata(hdr, 0), genlmsg_attrlen(hdr, 0),
+		      CTRL_ATTR_FAMILY_ID);
+	return id && nla_get_u16(id) == l->family;
+}
+
+static int on_event(struct nl_msg *msg, void *arg)
+{
+	struct genlmsghdr *hdr = genlmsg_hdr(nlmsg_hdr(msg));
+	struct listener *l = arg;
+
+	if (nlmsg_hdr(msg)->nlmsg_type == l->family)
+		l->event(hdr->cmd, genlmsg_attrdata(hdr, 0),
+			 genlmsg_attrlen(hdr, 0));
+	else
+		l->gone |= tells_end(l, hdr);
+	return NL_OK;
+}
+
+/*
+ * The controller tells when the module goes, which no event of dd can. Both
+ * groups are looked up before one is joined: an answer and an event in one
+ * stream would not be told apart.
+ */
+static int join(struct ddnl *nl)
+{
+	int events, control, err;
+
+	control = genl_ctrl_resolve_grp(nl->sk, "nlctrl", "notify");
+	if (control < 0)
+		return control;
+	events = genl_ctrl_resolve_grp(nl->sk, DD_FAMILY_NAME, DD_MCGRP_EVENTS);
+	if (events < 0)
+		return events;
+	nl_socket_disable_seq_check(nl->sk);
+	err = nl_socket_set_buffer_size(nl->sk, EVENT_BUFFER, 0);
+	if (err < 0)
+		return err;
+	return nl_socket_add_memberships(nl->sk, control, events, 0);
+}
+
+int ddnl_listen(struct ddnl *nl, int (*ready)(void),
+		void (*event)(uint8_t cmd, struct nlattr *head, int len))
+{
+	struct listener listener = { .family = nl->family, .event = event };
+	int err, status;
+
+	err = join(nl);
+	if (err < 0)
+		return say_nl("events", err);
+	status = ready();
+	if (status)
+		return status;
+	nl_socket_modify_cb(nl->sk, NL_CB_VALID, NL_CB_CUSTOM, on_event,
+			    &listener);
+	do {
+		err = nl_recvmsgs_default(nl->sk);
+		/* libnl's name for ENOBUFS; numbers of events tell which. */
+		if (err == -NLE_NOMEM)
+			say("events were lost: they come faster than they are read");
+	} while (!listener.gone && (err >= 0 || err == -NLE_NOMEM));
+	if (!listener.gone)
+		return say_nl("events", err);
+	say("the module dd has been unloaded");
+	return EXIT_NO_MODULE;
+}

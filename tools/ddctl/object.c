@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the kernel's objects are made of, and how a message becomes one.
+ */
+#include <linux/dd.h>
+#include <linux/dd_netlink.h>
+
+#include "object.h"
+#include "text.h"
+
+/* A row of an object's table; values of an enumeration have names beside. */
+#define ROW(id, key, head, kind)		{ id, key, head, kind, NULL }
+#define ENUM(id, key, head, names)		{ id, key, head, ATTR_ENUM, names }
+#define END					{ 0, NULL, NULL, 0, NULL }
+
+#define ATTRS_MAX	64	/* more than any object has */
+
+static const char *const conn_types[] = {
+	[DD_CONN_RPC] = "rpc",
+	[DD_CONN_SPLIT] = "split",
+	[DD_CONN_STREAM] = "stream",
+	NULL
+};
+
+static const char *const conn_roles[] = {
+	[DD_CONN_ROLE_CLIENT] = "client",
+	[DD_CONN_ROLE_SERVER] = "server",
+	NULL
+};
+
+const struct object object_node = {
+	.name = "node",
+	.get = DD_CMD_NODE_GET,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_NODE_ID, "id", "NODE", ATTR_U32),
+		ROW(DD_A_NODE_MAXNODES, "maxnodes", "OF", ATTR_U32),
+		ROW(DD_A_NODE_UP, "up", "UP", ATTR_BOOL),
+		ROW(DD_A_NODE_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
+		ROW(DD_A_NODE_ABI, "abi", "ABI", ATTR_U32),
+		ROW(DD_A_NODE_VERSION, "version", "VERSION", ATTR_STRING),
+		END,
+	},
+};
+
+const struct object object_service = {
+	.name = "service",
+	.get = DD_CMD_SERVICE_GET,
+	.many = true,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_SERVICE_NAME, "name", "NAME", ATTR_STRING),
+		ROW(DD_A_SERVICE_PID, "pid", "PID", ATTR_U32),
+		ROW(DD_A_SERVICE_UID, "uid", "UID", ATTR_U32),
+		ROW(DD_A_SERVICE_CTX, "ctx", NULL, ATTR_U32),
+		ROW(DD_A_SERVICE_ID, "id", "ID", ATTR_U32),
+		ROW(DD_A_SERVICE_CONNS, "conns", "CONNS", ATTR_U32),
+		ROW(DD_A_SERVICE_MAXCONN, "maxconn", "MAX", ATTR_U32),
+		ROW(DD_A_SERVICE_TOTAL, "total", "EVER", ATTR_U64),
+		ROW(DD_A_SERVICE_WINDOW, "window", "WINDOW", ATTR_U32),
+		ROW(DD_A_SERVICE_ACCEPT, "accept", NULL, ATTR_BOOL),
+		ROW(DD_A_SERVICE_LIST, "list", NULL, ATTR_U32),
+		ROW(DD_A_SERVICE_RECV_BLOCK, "recv_block", "RECV", ATTR_U64),
+		ROW(DD_A_SERVICE_SEND_BLOCK, "send_block", "SEND", ATTR_U64),
+		ROW(DD_A_SERVICE_RECEIVED, "received", "RECEIVED", ATTR_U64),
+		ROW(DD_A_SERVICE_SENT, "sent", "SENT", ATTR_U64),
+		END,
+	},
+};
+
+const struct object object_conn = {
+	.name = "conn",
+	.get = DD_CMD_CONN_GET,
+	.many = true,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_CONN_SERVICE, "service", "SERVICE", ATTR_STRING),
+		ENUM(DD_A_CONN_ROLE, "role", "ROLE", conn_roles),
+		ENUM(DD_A_CONN_TYPE, "type", "TYPE", conn_types),
+		ROW(DD_A_CONN_PID, "pid", "PID", ATTR_U32),
+		ROW(DD_A_CONN_UID, "uid", NULL, ATTR_U32),
+		ROW(DD_A_CONN_CTX, "ctx", NULL, ATTR_U32),
+		ROW(DD_A_CONN_ID, "id", "ID", ATTR_U32),
+		ROW(DD_A_CONN_BLOCK, "block", "BLOCK", ATTR_U32),
+		ROW(DD_A_CONN_LIST, "list", NULL, ATTR_U32),
+		ROW(DD_A_CONN_PEER_NODE, "peer_node", "NODE", ATTR_U32),
+		ROW(DD_A_CONN_PEER_PID, "peer_pid", "PEER", ATTR_U32),
+		ROW(DD_A_CONN_PEER_UID, "peer_uid", NULL, ATTR_U32),
+		ROW(DD_A_CONN_PEER_CTX, "peer_ctx", NULL, ATTR_U32),
+		ROW(DD_A_CONN_PEER_ID, "peer_id", NULL, ATTR_U32),
+		ROW(DD_A_CONN_WINDOW, "window", NULL, ATTR_U32),
+		ROW(DD_A_CONN_SEND_WINDOW, "send_window", NULL, ATTR_U32),
+		ROW(DD_A_CONN_RECV_SIZE, "recv_size", NULL, ATTR_U64),
+		ROW(DD_A_CONN_SEND_SIZE, "send_size", NULL, ATTR_U64),
+		ROW(DD_A_CONN_PEER_SIZE, "peer_size", NULL, ATTR_U64),
+		ROW(DD_A_CONN_SUBMITTED, "submitted", "SUBMITTED", ATTR_U64),
+		ROW(DD_A_CONN_SENT, "sent", NULL, ATTR_U64),
+		ROW(DD_A_CONN_DONE, "done", "DONE", ATTR_U64),
+		ROW(DD_A_CONN_RECEIVED, "received", "RECEIVED", ATTR_U64),
+		ROW(DD_A_CONN_ERROR, "error", "ERROR", ATTR_U32),
+		END,
+	},
+};
+
+const struct object object_region = {
+	.name = "region",
+	.get = DD_CMD_REGION_GET,
+	.many = true,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_REGION_PID, "pid", "PID", ATTR_U32),
+		ROW(DD_A_REGION_UID, "uid", "UID", ATTR_U32),
+		ROW(DD_A_REGION_CTX, "ctx", NULL, ATTR_U32),
+		ROW(DD_A_REGION_ID, "id", "ID", ATTR_U32),
+		ROW(DD_A_REGION_LENGTH, "length", "BYTES", ATTR_U64),
+		ROW(DD_A_REGION_BUSY, "busy", "BUSY", ATTR_BOOL),
+		END,
+	},
+};
+
+const struct object object_stat = {
+	.name = "stat",
+	.get = DD_CMD_STAT_GET,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_STAT_OPS, "ops", "requests executed", ATTR_U64),
+		ROW(DD_A_STAT_BYTES, "bytes", "bytes deposited", ATTR_U64),
+		ROW(DD_A_STAT_NOTES, "notes", "notes posted", ATTR_U64),
+		ROW(DD_A_STAT_WITHHELD, "withheld", "notes withheld", ATTR_U64),
+		ROW(DD_A_STAT_WAKEUPS, "wakeups", "sleepers woken", ATTR_U64),
+		ROW(DD_A_STAT_REFUSED, "refused", "requests refused", ATTR_U64),
+		ROW(DD_A_STAT_CONNECTS, "connects", "connections made", ATTR_U64),
+		ROW(DD_A_STAT_CLOSES, "closes", "connections ended", ATTR_U64),
+		END,
+	},
+};
+
+const struct attr *object_attr(const struct object *obj, int id)
+{
+	const struct attr *a;
+
+	for (a = obj->attrs; a->key; a++) {
+		if (a->id == id)
+			return a;
+	}
+	return NULL;
+}
+
+static uint16_t wire_type(enum attr_kind kind)
+{
+	switch (kind) {
+	case ATTR_BOOL:
+		return NLA_U8;
+	case ATTR_U64:
+		return NLA_U64;
+	case ATTR_STRING:
+		return NLA_NUL_STRING;
+	default:
+		return NLA_U32;
+	}
+}
+
+static json_object *parse_enum(const struct attr *a, uint32_t value)
+{
+	uint32_t i;
+
+	/* Numbers start with 1, so that entry 0 is never the end. */
+	for (i = 1; a->names[i]; i++) {
+		if (i == value)
+			return json_object_new_string(a->names[i]);
+	}
+	return json_object_new_int64(value);
+}
+
+static json_object *parse_attr(const struct attr *a, const struct nlattr *nla)
+{
+	switch (a->kind) {
+	case ATTR_BOOL:
+		return json_object_new_boolean(nla_get_u8(nla));
+	case ATTR_U32:
+		return json_object_new_int64(nla_get_u32(nla));
+	case ATTR_U64:
+		return json_object_new_uint64(nla_get_u64(nla));
+	case ATTR_ENUM:
+		return parse_enum(a, nla_get_u32(nla));
+	case ATTR_STRING:
+		return text_to_json(nla_get_string(nla));
+	}
+	return NULL;
+}
+
+json_object *object_parse(const struct object *obj, struct nlattr *head,
+			  int len)
+{
+	struct nla_policy policy[ATTRS_MAX] = { };
+	struct nlattr *tb[ATTRS_MAX];
+	const struct attr *a;
+	json_object *row;
+
+	for (a = obj->attrs; a->key; a++)
+		policy[a->id].type = wire_type(a->kind);
+	if (nla_parse(tb, ATTRS_MAX - 1, head, len, policy) < 0)
+		return NULL;
+	row = json_object_new_object();
+	for (a = obj->attrs; a->key; a++) {
+		if (tb[a->id])
+			json_object_object_add(row, a->key,
+					       parse_attr(a, tb[a->id]));
+	}
+	return row;
+}

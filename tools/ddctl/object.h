@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects that the kernel reports, as tables: the only place where their
+ * attributes have names, types and headings. Messages become JSON by them,
+ * and JSON is what both kinds of output are printed from.
+ */
+#ifndef DDCTL_OBJECT_H
+#define DDCTL_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <json-c/json.h>
+#include <netlink/attr.h>
+
+/**
+ * enum attr_kind - type of an attribute, on the wire and in JSON
+ * @ATTR_BOOL: u8, and a boolean
+ * @ATTR_U32: u32, and a number
+ * @ATTR_U64: u64, and a number
+ * @ATTR_STRING: string, and a string
+ * @ATTR_ENUM: u32, and a string of attr.names; a number if it has no name
+ */
+enum attr_kind {
+	ATTR_BOOL,
+	ATTR_U32,
+	ATTR_U64,
+	ATTR_STRING,
+	ATTR_ENUM,
+};
+
+/**
+ * struct attr - an attribute of an object
+ * @id: DD_A_*
+ * @key: name in JSON: the specification's, with '-' as '_'
+ * @head: heading in tables, NULL to leave it out of them
+ * @kind: enum attr_kind
+ * @names: of the values of an %ATTR_ENUM, by number; ends with a NULL behind
+ *	the last one
+ */
+struct attr {
+	uint16_t id;
+	const char *key;
+	const char *head;
+	enum attr_kind kind;
+	const char *const *names;
+};
+
+/**
+ * struct object - a kind of object
+ * @name: what people call it
+ * @get: command that asks for it
+ * @many: there may be any number of them: a dump
+ * @attrs: its attributes, in the order of columns; ends with a NULL key
+ */
+struct object {
+	const char *name;
+	uint8_t get;
+	bool many;
+	const struct attr *attrs;
+};
+
+extern const struct object object_node;
+extern const struct object object_service;
+extern const struct object object_conn;
+extern const struct object object_region;
+extern const struct object object_stat;
+
+/* The attribute of this number, or NULL. */
+const struct attr *object_attr(const struct object *obj, int id);
+
+/*
+ * The object in @len bytes of attributes from @head on; NULL if they are not
+ * what @obj is made of. Attributes of later kernels are left out.
+ */
+json_object *object_parse(const struct object *obj, struct nlattr *head,
+			  int len);
+
+#endif /* DDCTL_OBJECT_H */
