@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Unit tests of what can be tried without a device: arithmetic, copying, the
+ * area, credits, and the life of a note list with its channels.
+ *
+ * The sources under test are included; what they call of the rest of dd.ko is
+ * replaced below by the least that behaves the same.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/random.h>
+
+/* Tracepoints belong to dd.ko. */
+#define _DD_TRACE_H
+#define trace_dd_note(list, rec, pos)	do { } while (0)
+
+#include "../dd.h"
+#include "../copy.h"
+
+struct workqueue_struct *dd_wq;
+
+#include "../area.c"
+#include "../segment.c"
+#include "../notelist.c"
+
+/* ---- the rest of dd.ko -------------------------------------------------- */
+
+void dd_ctx_put(struct dd_ctx *ctx)
+{
+	WARN_ON(refcount_dec_and_test(&ctx->ref.refcount));
+}
+
+void dd_ctx_wake(struct dd_ctx *ctx)
+{
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
+{
+	obj->ctx = dd_ctx_get(ctx);
+	obj->type = type;
+	refcount_set(&obj->users, 1);
+}
+
+int dd_obj_reserve(struct dd_obj *obj)
+{
+	obj->id = dd_make_id(1, ++obj->ctx->next_index);
+	return 0;
+}
+
+void dd_obj_publish(struct dd_obj *obj)
+{
+}
+
+void dd_obj_unreserve(struct dd_obj *obj)
+{
+}
+
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
+{
+	return NULL;
+}
+
+bool dd_obj_put(struct dd_obj *obj)
+{
+	return refcount_dec_and_test(&obj->users);
+}
+
+void dd_conn_done(struct dd_conn *conn)
+{
+	conn->imp.done = conn->imp.submitted;
+}
+
+/* ---- bounds.h ----------------------------------------------------------- */
+
+static void in_bounds__edges(struct kunit *test)
+{
+	static const struct {
+		u64 off, len, size;
+		bool ok;
+	} c[] = {
+		{ 0, 0, 0, true },		{ 0, 1, 0, false },
+		{ 1, 0, 0, false },		{ 0, 8, 8, true },
+		{ 0, 9, 8, false },		{ 8, 0, 8, true },
+		{ 8, 1, 8, false },		{ 9, 0, 8, false },
+		{ 7, 1, 8, true },		{ 7, 2, 8, false },
+		{ U64_MAX, 0, 8, false },	{ 0, U64_MAX, 8, false },
+		{ U64_MAX, 1, 8, false },	{ 1, U64_MAX, 8, false },
+		{ U64_MAX, U64_MAX, 8, false },
+		{ U64_MAX, 0, U64_MAX, true },
+		{ 0, U64_MAX, U64_MAX, true },
+		{ 1, U64_MAX, U64_MAX, false },
+		{ U64_MAX, 1, U64_MAX, false },
+		{ S64_MAX, S64_MAX, U64_MAX, true },
+		{ (u64)S64_MAX + 1, (u64)S64_MAX + 1, U64_MAX, false },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(c); i++)
+		KUNIT_EXPECT_EQ_MSG(test, dd_in_bounds(c[i].off, c[i].len,
+						       c[i].size),
+				    c[i].ok, "case %d", i);
+}
+
+static void block_size__divides(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dd_block_size(4096, 2), 2048ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(4096, 3), 1360ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(4096, 512), 8ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(4096, 513), 0ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(4096, 0), 0ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(0, 1), 0ull);
+	KUNIT_EXPECT_EQ(test, dd_block_size(U64_MAX, 1), U64_MAX - 7);
+}
+
+static void make_id__positive_and_tagged(struct kunit *test)
+{
+	u32 tag, seen = 0;
+
+	for (tag = 0; tag < 1u << 14; tag++) {
+		u32 id = dd_make_id(DD_ID_INDEX(~0u), tag);
+
+		KUNIT_ASSERT_GT(test, (int)id, 0);
+		KUNIT_ASSERT_EQ(test, DD_ID_INDEX(id), DD_ID_INDEX(~0u));
+		KUNIT_ASSERT_GT(test, (int)dd_make_id(0, tag), 0);
+		seen += id == dd_make_id(DD_ID_INDEX(~0u), tag + 1);
+	}
+	KUNIT_EXPECT_EQ(test, seen, 0u);
+	KUNIT_EXPECT_GT(test, (int)dd_make_id(~0u, ~0u), 0);
+}
+
+static void name_ok__cases(struct kunit *test)
+{
+	u8 name[8] = "echo";
+
+	KUNIT_EXPECT_TRUE(test, dd_name_ok(name, sizeof(name)));
+	name[6] = 1;	/* something behind the NUL */
+	KUNIT_EXPECT_FALSE(test, dd_name_ok(name, sizeof(name)));
+	memset(name, 'x', sizeof(name));
+	KUNIT_EXPECT_FALSE(test, dd_name_ok(name, sizeof(name)));
+	name[7] = 0;
+	KUNIT_EXPECT_TRUE(test, dd_name_ok(name, sizeof(name)));
+	memset(name, 0, sizeof(name));
+	KUNIT_EXPECT_FALSE(test, dd_name_ok(name, sizeof(name)));
+}
+
+static void slot_unit__wraps(struct kunit *test)
+{
+	u64 g = dd_geometry(100, 3);
+
+	KUNIT_EXPECT_EQ(test, dd_geometry_slots(g), 8u);
+	KUNIT_EXPECT_EQ(test, dd_geometry_slots(0), 0u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, 0), 100u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, 7), 107u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, 8), 100u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, U32_MAX), 107u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, U32_MAX + 1ull), 100u);
+	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, U64_MAX), 107u);
+}
+
+static void cell_units__round_up(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, dd_cell_units(1), 1u);
+	KUNIT_EXPECT_EQ(test, dd_cell_units(2), 2u);
+	KUNIT_EXPECT_EQ(test, dd_cell_units(3), 2u);
+	KUNIT_EXPECT_EQ(test, dd_cell_units(256), 129u);
+}
+
+static struct kunit_case bounds_cases[] = {
+	KUNIT_CASE(in_bounds__edges),
+	KUNIT_CASE(block_size__divides),
+	KUNIT_CASE(make_id__positive_and_tagged),
+	KUNIT_CASE(name_ok__cases),
+	KUNIT_CASE(slot_unit__wraps),
+	KUNIT_CASE(cell_units__round_up),
+	{}
+};
+
+static struct kunit_suite bounds_suite = {
+	.name = "dd_bounds",
+	.test_cases = bounds_cases,
+};
+
+/* ---- copy.h ------------------------------------------------------------- */
+
+static void copy_words__every_alignment(struct kunit *test)
+{
+	u8 *src = kunit_kzalloc(test, 1200, GFP_KERNEL);
+	u8 *dst = kunit_kzalloc(test, 1200, GFP_KERNEL);
+	size_t s, d, n;
+
+	get_random_bytes(src, 1200);
+	for (s = 0; s < 8; s++)
+		for (d = 0; d < 8; d++)
+			for (n = 0; n < 1100; n += n < 40 ? 1 : 53) {
+				memset(dst, 0xa5, 1200);
+				dd_copy_words(dst + 8 + d, src + s, n);
+				KUNIT_ASSERT_EQ(test, 0, memcmp(dst + 8 + d,
+								src + s, n));
+				KUNIT_ASSERT_EQ(test, dst[8 + d - 1], 0xa5);
+				KUNIT_ASSERT_EQ(test, dst[8 + d + n], 0xa5);
+			}
+}
+
+static void copy_last__is_a_word_or_a_tail(struct kunit *test)
+{
+	void *at = (void *)0x1000;
+
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at, 1), 1ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at, 7), 7ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at, 8), 8ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at, 9), 1ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at + 4, 4), 4ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at + 4, 12), 8ul);
+	KUNIT_EXPECT_EQ(test, dd_copy_last(at + 7, 1), 1ul);
+}
+
+static void copy_final__returns_what_it_stored(struct kunit *test)
+{
+	u64 dst[2] = { ~0ull, ~0ull }, src = 0x1122334455667788ull;
+
+	KUNIT_EXPECT_EQ(test, dd_copy_final(&dst[0], &src, 8), src);
+	KUNIT_EXPECT_EQ(test, dst[0], src);
+	KUNIT_EXPECT_EQ(test, dd_copy_final(&dst[1], &src, 3), 0x667788ull);
+	KUNIT_EXPECT_EQ(test, dst[1], 0xffffffffff667788ull);
+}
+
+static struct kunit_case copy_cases[] = {
+	KUNIT_CASE(copy_words__every_alignment),
+	KUNIT_CASE(copy_last__is_a_word_or_a_tail),
+	KUNIT_CASE(copy_final__returns_what_it_stored),
+	{}
+};
+
+static struct kunit_suite copy_suite = {
+	.name = "dd_copy",
+	.test_cases = copy_cases,
+};
+
+/* ---- credit.h ----------------------------------------------------------- */
+
+static void credit__window_of(struct kunit *test, u32 window)
+{
+	struct dd_credit c;
+	u64 pos = 0;
+	u32 i;
+
+	KUNIT_ASSERT_EQ(test, dd_credit_init(&c, window, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, dd_credit_last(&c), 0ull);
+	for (i = 0; i < window; i++) {
+		KUNIT_ASSERT_TRUE(test, dd_credit_ok(&c, 0));
+		dd_credit_take(&c, pos++);
+	}
+	KUNIT_EXPECT_FALSE(test, dd_credit_ok(&c, 0));
+	KUNIT_EXPECT_EQ(test, dd_credit_last(&c), pos);
+	/* The first consumed note gives one credit back, not more. */
+	KUNIT_EXPECT_TRUE(test, dd_credit_ok(&c, 1));
+	dd_credit_take(&c, pos++);
+	KUNIT_EXPECT_FALSE(test, dd_credit_ok(&c, 1));
+	KUNIT_EXPECT_TRUE(test, dd_credit_ok(&c, 2));
+	dd_credit_exit(&c);
+}
+
+static void credit__windows(struct kunit *test)
+{
+	credit__window_of(test, 1);
+	credit__window_of(test, 2);
+	credit__window_of(test, 7);
+	credit__window_of(test, DD_WINDOW_MAX);
+}
+
+static struct kunit_case credit_cases[] = {
+	KUNIT_CASE(credit__windows),
+	{}
+};
+
+static struct kunit_suite credit_suite = {
+	.name = "dd_credit",
+	.test_cases = credit_cases,
+};
+
+/* ---- a context with an area --------------------------------------------- */
+
+struct fake {
+	struct dd_node node;
+	struct dd_ctx ctx;
+};
+
+static struct fake *fake_make(struct kunit *test)
+{
+	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->node.stats = alloc_percpu(struct dd_stats);
+	KUNIT_ASSERT_NOT_NULL(test, f->node.stats);
+	KUNIT_ASSERT_EQ(test, dd_area_init(&f->ctx.area), 0);
+	kref_init(&f->ctx.ref);
+	mutex_init(&f->ctx.lock);
+	init_waitqueue_head(&f->ctx.wait);
+	f->ctx.node = &f->node;
+	return f;
+}
+
+static void fake_break(struct kunit *test, struct fake *f)
+{
+	/* Everything that was made has let go of the context. */
+	KUNIT_EXPECT_EQ(test, kref_read(&f->ctx.ref), 1u);
+	KUNIT_EXPECT_EQ(test, (u32)bitmap_weight(f->ctx.area.map,
+						 f->ctx.area.bits), 1u);
+	dd_area_exit(&f->ctx.area);
+	free_percpu(f->node.stats);
+}
+
+/* ---- area.c ------------------------------------------------------------- */
+
+static void area__never_overlaps(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct {
+		u32 unit, units;
+	} had[64] = {};
+	int round, i, j;
+
+	for (round = 0; round < 2000; round++) {
+		i = get_random_u32() % ARRAY_SIZE(had);
+		if (had[i].units) {
+			dd_area_free(&f->ctx.area, had[i].unit, had[i].units);
+			had[i].units = 0;
+			continue;
+		}
+		had[i].units = 1 + get_random_u32() % 200;
+		KUNIT_ASSERT_EQ(test, 0, dd_area_alloc(&f->ctx.area,
+						       had[i].units,
+						       &had[i].unit));
+		KUNIT_ASSERT_GT(test, had[i].unit, 0u);
+		for (j = 0; j < ARRAY_SIZE(had); j++)
+			if (j != i && had[j].units)
+				KUNIT_ASSERT_TRUE(test, had[i].unit + had[i].units <= had[j].unit ||
+						  had[j].unit + had[j].units <= had[i].unit);
+	}
+	for (i = 0; i < ARRAY_SIZE(had); i++)
+		if (had[i].units)
+			dd_area_free(&f->ctx.area, had[i].unit, had[i].units);
+	fake_break(test, f);
+}
+
+static void area__zeroes_and_maps_what_it_gives(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	u32 unit, again, i;
+
+	KUNIT_ASSERT_EQ(test, dd_area_alloc(&f->ctx.area, 100, &unit), 0);
+	for (i = 0; i < 100; i++) {
+		struct page *page = dd_area_page(&f->ctx.area, (unit + i) / DD_PAGE_UNITS);
+
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		KUNIT_ASSERT_PTR_EQ(test, dd_area_unit(&f->ctx.area, unit + i),
+				    page_address(page) + (unit + i) % DD_PAGE_UNITS * DD_UNIT);
+		memset(dd_area_unit(&f->ctx.area, unit + i), 0xff, DD_UNIT);
+	}
+	dd_area_free(&f->ctx.area, unit, 100);
+	f->ctx.area.hint = 0;
+	KUNIT_ASSERT_EQ(test, dd_area_alloc(&f->ctx.area, 100, &again), 0);
+	KUNIT_EXPECT_EQ(test, again, unit);
+	for (i = 0; i < 100; i++)
+		KUNIT_ASSERT_NULL(test, memchr_inv(dd_area_unit(&f->ctx.area, again + i),
+						   0, DD_UNIT));
+	dd_area_free(&f->ctx.area, again, 100);
+	KUNIT_EXPECT_NULL(test, dd_area_page(&f->ctx.area, 60000));
+	KUNIT_EXPECT_NULL(test, dd_area_page(&f->ctx.area, 1ul << 40));
+	fake_break(test, f);
+}
+
+static void area__full_is_enospc(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	u32 unit;
+
+	KUNIT_EXPECT_EQ(test, dd_area_alloc(&f->ctx.area, DD_AREA_UNITS + 1, &unit), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, dd_area_alloc(&f->ctx.area, DD_AREA_UNITS, &unit), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, dd_area_alloc(&f->ctx.area, 1, &unit), 0);
+	dd_area_free(&f->ctx.area, unit, 1);
+	fake_break(test, f);
+}
+
+static struct kunit_case area_cases[] = {
+	KUNIT_CASE(area__never_overlaps),
+	KUNIT_CASE(area__zeroes_and_maps_what_it_gives),
+	KUNIT_CASE(area__full_is_enospc),
+	{}
+};
+
+static struct kunit_suite area_suite = {
+	.name = "dd_area",
+	.test_cases = area_cases,
+};
+
+/* ---- notelist.c, segment.c ---------------------------------------------- */
+
+/* One channel: the receiving end, and the sending end it tells. */
+struct channel {
+	struct dd_conn rx, tx;
+	u64 consumed;
+	bool attached;
+};
+
+static u32 channel_slots(u32 window)
+{
+	return dd_credit_slots(window) + 1;
+}
+
+static void channel_open(struct kunit *test, struct channel *ch,
+			 struct dd_list *list, u32 window, u32 id)
+{
+	memset(ch, 0, sizeof(*ch));
+	dd_segment_init(&ch->rx.seg, NULL, 0, 0);
+	ch->rx.seg.policy = DD_POLICY_ALWAYS;
+	ch->rx.seg.list = list;
+	ch->rx.seg.credit = &ch->rx.seg.own_credit;
+	KUNIT_ASSERT_EQ(test, 0, dd_credit_init(ch->rx.seg.credit, window, GFP_KERNEL));
+	ch->rx.obj.id = id;
+	ch->rx.peer = &ch->tx;
+	ch->tx.peer = &ch->rx;
+	ch->attached = true;
+}
+
+/* A message: true if it was accepted. */
+static bool channel_send(struct channel *ch)
+{
+	struct dd_segment *seg = &ch->rx.seg;
+	struct dd_rec rec = { .type = DD_NOTE_DATA, .conn = ch->rx.obj.id };
+	bool ok;
+
+	spin_lock(&seg->lock);
+	ok = !seg->withheld || dd_segment_retry(seg);
+	if (ok) {
+		rec.msgid = ++seg->received;
+		ch->tx.imp.submitted++;
+		if (dd_segment_tell(seg, &rec, true))
+			ch->tx.imp.done = ch->tx.imp.submitted;
+	}
+	spin_unlock(&seg->lock);
+	return ok;
+}
+
+static void channel_close(struct channel *ch)
+{
+	struct dd_segment *seg = &ch->rx.seg;
+	struct dd_rec rec = { .type = DD_NOTE_CLOSE, .conn = ch->rx.obj.id };
+
+	mutex_lock(&seg->list->lock);
+	spin_lock(&seg->lock);
+	dd_segment_revoke(seg, &rec);
+	spin_unlock(&seg->lock);
+	mutex_unlock(&seg->list->lock);
+	dd_list_detach(seg->list, channel_slots(seg->credit->window),
+		       max(dd_credit_last(seg->credit), seg->last_note));
+	dd_credit_exit(seg->credit);
+	ch->attached = false;
+}
+
+/* What a reader does, as the uapi header tells it to: NULL if there is none. */
+static const struct dd_note *list_read(struct dd_list *list)
+{
+	u64 pos = list->head->head, geometry = list->head->geometry;
+	const struct dd_note *note = dd_list_slot(list, geometry, pos);
+
+	if (note->seq != pos + 1)
+		return NULL;
+	list->head->head = pos + 1;
+	if (list->head->flags & DD_LIST_NEED_KICK)
+		dd_list_kick(list);
+	return note;
+}
+
+static struct dd_list *list_make(struct kunit *test, struct fake *f, u32 slots)
+{
+	struct dd_list *list = dd_list_create(&f->ctx, slots);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(list));
+	dd_list_publish(list);
+	return list;
+}
+
+static void list__withholds_and_lets_in(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(1));
+	const struct dd_note *note;
+
+	channel_open(test, ch, list, 1, 42);
+	KUNIT_EXPECT_FALSE(test, dd_list_ready(list));
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	KUNIT_EXPECT_TRUE(test, dd_list_ready(list));
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));	/* in place, not told */
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	KUNIT_EXPECT_TRUE(test, list->head->flags & DD_LIST_NEED_KICK);
+	KUNIT_EXPECT_FALSE(test, channel_send(ch));	/* refused */
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.submitted, 2ull);
+
+	note = list_read(list);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->msgid, 1u);
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 2ull);
+	KUNIT_EXPECT_FALSE(test, list->head->flags & DD_LIST_NEED_KICK);
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	note = list_read(list);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->msgid, 2u);
+
+	/* The third is withheld no more; closing loses nothing. */
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	channel_close(ch);
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, ch->tx.imp.submitted);
+	/* The list is gone with its last user; its ring is not read again. */
+	fake_break(test, f);
+}
+
+static void list__close_tells_all_in_order(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	/* A second user, so that the list outlives the channel. */
+	struct dd_list *list = list_make(test, f, 1 + channel_slots(2));
+	const struct dd_note *note;
+	u32 i;
+
+	refcount_inc(&list->obj.users);
+	list->users++;
+	channel_open(test, ch, list, 2, 7);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	KUNIT_EXPECT_FALSE(test, channel_send(ch));
+	channel_close(ch);
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 3ull);
+	for (i = 1; i <= 3; i++) {
+		note = list_read(list);
+		KUNIT_ASSERT_NOT_NULL(test, note);
+		KUNIT_EXPECT_EQ(test, note->type, DD_NOTE_DATA);
+		KUNIT_EXPECT_EQ(test, note->msgid, i);
+	}
+	note = list_read(list);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_EXPECT_EQ(test, note->type, DD_NOTE_CLOSE);
+	KUNIT_EXPECT_EQ(test, note->conn, 7u);
+	KUNIT_EXPECT_NULL(test, list_read(list));
+	dd_list_detach(list, 1, 0);
+	fake_break(test, f);
+}
+
+static void list__bad_heads_give_no_credit(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(1));
+	static const u64 bad[] = { 3, 1000, S64_MAX, U64_MAX - 1, U64_MAX };
+	int i;
+
+	channel_open(test, ch, list, 1, 1);
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		list->head->head = bad[i];
+		KUNIT_EXPECT_EQ(test, dd_list_head_pos(list), 0ull);
+		dd_list_kick(list);
+		KUNIT_EXPECT_FALSE(test, channel_send(ch));
+		KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&list->tail), 1ull);
+	}
+	list->head->head = 1;
+	dd_list_kick(list);
+	KUNIT_EXPECT_EQ(test, (u64)atomic64_read(&list->tail), 2ull);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+static void list__growth_keeps_unread_notes(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(6));
+	u64 before = list->head->geometry;
+	const struct dd_note *note;
+	u32 i, read = 0;
+
+	channel_open(test, ch, list, 6, 9);
+	/* Start in the middle of the ring, so that the unread ones wrap. */
+	for (i = 0; i < 5; i++) {
+		KUNIT_ASSERT_TRUE(test, channel_send(ch));
+		KUNIT_ASSERT_NOT_NULL(test, list_read(list));
+		read++;
+	}
+	for (i = 0; i < 7; i++)
+		KUNIT_ASSERT_TRUE(test, channel_send(ch));
+	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100), 0);
+	refcount_inc(&list->obj.users);
+	KUNIT_EXPECT_NE(test, list->head->geometry, before);
+	KUNIT_EXPECT_GE(test, dd_geometry_slots(list->geometry), 108u);
+	while ((note = list_read(list)))
+		KUNIT_EXPECT_EQ(test, note->msgid, ++read);
+	KUNIT_EXPECT_EQ(test, read, 12u);
+	dd_list_detach(list, 100, 0);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+static void list__posts_wait_while_the_ring_moves(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(4));
+	u64 geometry = list->geometry;
+
+	channel_open(test, ch, list, 4, 3);
+	list->geometry = 0;
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
+	KUNIT_EXPECT_FALSE(test, channel_send(ch));
+	dd_list_kick(list);	/* must neither post nor loop */
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
+	list->geometry = geometry;
+	dd_list_kick(list);
+	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+static void list__room_of_the_departed_comes_back(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, 1);
+	u32 i, units = dd_geometry_slots(list->geometry);
+
+	for (i = 0; i < 100; i++) {
+		KUNIT_ASSERT_EQ(test, dd_list_reserve(list, channel_slots(1)), 0);
+		refcount_inc(&list->obj.users);
+		channel_open(test, ch, list, 1, i + 1);
+		KUNIT_ASSERT_TRUE(test, channel_send(ch));
+		channel_close(ch);
+		/* A reader one connection behind. */
+		if (i)
+			while (list->head->head < 2ull * i)
+				KUNIT_ASSERT_NOT_NULL(test, list_read(list));
+	}
+	KUNIT_EXPECT_LE(test, dd_geometry_slots(list->geometry), 8 * units);
+	while (list_read(list))
+		;
+	mutex_lock(&list->lock);
+	dd_list_reap(list);
+	mutex_unlock(&list->lock);
+	KUNIT_EXPECT_EQ(test, list->reserved, 1u);
+	dd_list_detach(list, 1, 0);
+	fake_break(test, f);
+}
+
+/* Any order of sends, reads, opens and closes: nothing lost, doubled, torn. */
+static void list__random_lives(struct kunit *test)
+{
+	enum { N = 12 };
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kcalloc(test, N, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, 1);
+	const struct dd_note *note;
+	u64 posted = 0, read = 0;
+	int round, i;
+
+	for (round = 0; round < 20000; round++) {
+		struct channel *c = &ch[get_random_u32() % N];
+		u32 dice = get_random_u32() % 16;
+
+		if (!c->attached) {
+			u32 window = 1 + get_random_u32() % 5;
+
+			/* Its former life must have been read to the end. */
+			if (c->rx.seg.last_note > list->head->head)
+				goto drink;
+			KUNIT_ASSERT_EQ(test, 0, dd_list_reserve(list, channel_slots(window)));
+			refcount_inc(&list->obj.users);
+			channel_open(test, c, list, window, c - ch + 1);
+		} else if (dice == 0) {
+			posted += c->tx.imp.submitted + 1;
+			channel_close(c);
+			KUNIT_ASSERT_EQ(test, c->tx.imp.done, c->tx.imp.submitted);
+		} else if (dice < 9) {
+			channel_send(c);
+		} else {
+drink:
+			note = list_read(list);
+			if (!note)
+				continue;
+			read++;
+			c = &ch[note->conn - 1];
+			if (note->type == DD_NOTE_DATA)
+				KUNIT_ASSERT_EQ(test, (u64)note->msgid, ++c->consumed);
+			else
+				KUNIT_ASSERT_EQ(test, c->consumed, c->rx.seg.received);
+		}
+		KUNIT_ASSERT_LE(test, (u64)atomic64_read(&list->tail) - list->head->head,
+				(u64)dd_geometry_slots(list->geometry));
+	}
+	for (i = 0; i < N; i++)
+		if (ch[i].attached) {
+			posted += ch[i].tx.imp.submitted + 1;
+			channel_close(&ch[i]);
+		}
+	while (list_read(list))
+		read++;
+	KUNIT_EXPECT_EQ(test, read, posted);
+	dd_list_detach(list, 1, 0);
+	fake_break(test, f);
+}
+
+static struct kunit_case list_cases[] = {
+	KUNIT_CASE(list__withholds_and_lets_in),
+	KUNIT_CASE(list__close_tells_all_in_order),
+	KUNIT_CASE(list__bad_heads_give_no_credit),
+	KUNIT_CASE(list__growth_keeps_unread_notes),
+	KUNIT_CASE(list__posts_wait_while_the_ring_moves),
+	KUNIT_CASE(list__room_of_the_departed_comes_back),
+	KUNIT_CASE(list__random_lives),
+	{}
+};
+
+static struct kunit_suite list_suite = {
+	.name = "dd_list",
+	.test_cases = list_cases,
+};
+
+kunit_test_suites(&bounds_suite, &copy_suite, &credit_suite, &area_suite,
+		  &list_suite);
+
+MODULE_DESCRIPTION("Unit tests of dd.ko");
+MODULE_LICENSE("GPL");
