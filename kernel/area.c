@@ -35,8 +35,8 @@ void dd_area_exit(struct dd_area *area)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < DD_AREA_CHUNKS && area->chunks[i]; i++) {
-		for (j = 0; j < DD_CHUNK_PAGES; j++)
+	for (i = 0; i < DD_AREA_CHUNKS; i++) {
+		for (j = 0; area->chunks[i] && j < DD_CHUNK_PAGES; j++)
 			if (area->chunks[i][j])
 				put_page(area->chunks[i][j]);
 		kfree(area->chunks[i]);
@@ -79,8 +79,10 @@ static int dd_area_find(struct dd_area *area, u32 units, u32 *unit)
 			return 0;
 		}
 		err = dd_area_grow(area);
-		if (err)
+		if (err) {
+			area->hint = 0;
 			return err;
+		}
 	}
 }
 
