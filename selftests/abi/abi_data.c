@@ -1,0 +1,644 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages: bounds, requests that are refused, notes, credits, order, ends.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "raw.h"
+
+#define BLOCK	4096
+
+FIXTURE(data) {
+	struct pair p;
+	struct dd_cell *cell;
+};
+
+FIXTURE_SETUP(data)
+{
+	ASSERT_EQ(0, pair_open(&self->p, 2, BLOCK, 1));
+	self->cell = raw_cell(&self->p.cl, self->p.c.cell_unit);
+}
+
+FIXTURE_TEARDOWN(data)
+{
+	pair_close(&self->p);
+}
+
+static char *source(FIXTURE_DATA(data) *self)
+{
+	return self->p.cmem.at + self->p.c.send.offset;
+}
+
+static bool take(FIXTURE_DATA(data) *self, struct dd_note *n)
+{
+	return raw_take(&self->p.srv, self->p.s.list_unit, n);
+}
+
+/* One that works, after anything that must not have done harm. */
+#define EXPECT_ALIVE() do {						\
+	struct dd_note __n;						\
+	__u64 __before = self->cell->submitted;				\
+	EXPECT_EQ(1, pair_request(&self->p, 0, 0, 8)) {			\
+		TH_LOG("errno %d", errno);				\
+	}								\
+	EXPECT_EQ(__before + 1, self->cell->submitted);			\
+	EXPECT_TRUE(take(self, &__n));					\
+	EXPECT_FALSE(take(self, &__n));					\
+} while (0)
+
+static int submit(FIXTURE_DATA(data) *self, const struct dd_sqe *sqe)
+{
+	return raw_submit(&self->p.cl, self->p.c.cell_unit, self->p.c.conn, sqe);
+}
+
+TEST_F(data, cell_describes_the_connection)
+{
+	struct dd_cell *c = self->cell;
+
+	EXPECT_EQ(0, c->submitted);
+	EXPECT_EQ(0, c->sent);
+	EXPECT_EQ(0, c->done);
+	EXPECT_EQ(0, c->received);
+	EXPECT_EQ(self->p.c.conn, c->id);
+	EXPECT_EQ(0, c->error);
+	EXPECT_EQ(DD_CONN_STREAM, c->type);
+	EXPECT_LE(1, c->depth);
+	EXPECT_EQ(BLOCK, c->peer_size);
+	EXPECT_EQ(BLOCK, self->p.c.peer_size);
+	EXPECT_EQ(1, c->node);
+}
+
+TEST_F(data, counters_follow_the_messages)
+{
+	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
+	struct dd_note n;
+	int i;
+
+	for (i = 1; i < 5; i++) {
+		ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+		EXPECT_EQ(i, self->cell->submitted);
+		EXPECT_EQ(i, self->cell->sent);
+		EXPECT_EQ(i, self->cell->done);
+		EXPECT_EQ(i, there->received);
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(i, n.msgid);
+	}
+	EXPECT_EQ(0, there->submitted);
+	EXPECT_EQ(0, self->cell->received);
+}
+
+TEST_F(data, note_tells_all)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY, .meta_count = 3,
+		.src = 16, .dst = 128, .len = 24, .tag = 0xcafe,
+		.meta = { 7, 8, 9, 10 },
+	};
+	__u64 last = 0x8877665544332211;
+	struct dd_note n;
+
+	memcpy(source(self) + 32, &last, 8);
+	ASSERT_EQ(1, submit(self, &sqe));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_NOTE_DATA, n.type);
+	EXPECT_EQ(pair_server_conn(&self->p), n.conn);
+	EXPECT_EQ(self->p.s.service, (__u32)n.cookie);
+	EXPECT_EQ(0, n.cookie >> 32);
+	EXPECT_EQ(128, n.offset);
+	EXPECT_EQ(24, n.len);
+	EXPECT_EQ(last, n.word);
+	EXPECT_EQ(1, n.msgid);
+	EXPECT_EQ(0xcafe, n.tag);
+	EXPECT_EQ(3, n.meta_count);
+	EXPECT_EQ(7, n.meta[0]);
+	EXPECT_EQ(9, n.meta[2]);
+	EXPECT_EQ(0, memcmp(self->p.smem.at + 128, source(self) + 16, 24));
+}
+
+TEST_F(data, an_empty_message_is_a_message)
+{
+	struct dd_note n;
+
+	ASSERT_EQ(1, pair_request(&self->p, 0, BLOCK, 0));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(BLOCK, n.offset);
+	EXPECT_EQ(0, n.len);
+	EXPECT_EQ(0, n.word);
+}
+
+TEST_F(data, every_alignment_and_length)
+{
+	unsigned char *to = (unsigned char *)self->p.smem.at, *want;
+	int src, dst, len, i, step = dd_scale() > 1 ? 3 : 1;
+	struct dd_note n;
+
+	want = calloc(1, 256);
+	for (i = 0; i < 256; i++)
+		source(self)[i] = i * 31 + 1;
+	for (src = 0; src < 9; src++)
+		for (dst = 0; dst < 9; dst++)
+			for (len = 0; len < 40; len += step) {
+				memset(to, 0, 128);
+				memset(want, 0, 128);
+				memcpy(want + dst, source(self) + src, len);
+				ASSERT_EQ(1, pair_request(&self->p, src, dst,
+							  len));
+				ASSERT_TRUE(take(self, &n));
+				ASSERT_EQ(0, memcmp(want, to, 128)) {
+					TH_LOG("%d to %d: %d", src, dst, len);
+				}
+			}
+}
+
+TEST_F(data, a_page_and_its_edges)
+{
+	unsigned char *to = (unsigned char *)self->p.smem.at;
+	struct pair big;
+	struct dd_note n;
+	size_t i, size = 5 * PAGE + 24;
+
+	ASSERT_EQ(0, pair_open(&big, 1, 8 * PAGE, 1));
+	to = (unsigned char *)big.smem.at;
+	for (i = 0; i < 8 * PAGE; i++)
+		big.cmem.at[big.c.send.offset + i] = i * 13 >> 3;
+	ASSERT_EQ(1, pair_request(&big, PAGE - 5, 2 * PAGE - 3, size));
+	ASSERT_TRUE(raw_take(&big.srv, big.s.list_unit, &n));
+	EXPECT_EQ(0, memcmp(to + 2 * PAGE - 3,
+			    big.cmem.at + big.c.send.offset + PAGE - 5, size));
+	EXPECT_EQ(0, to[2 * PAGE - 4]);
+	EXPECT_EQ(0, to[2 * PAGE - 3 + size]);
+	pair_close(&big);
+}
+
+/* --- bounds ----------------------------------------------------------------*/
+
+static const __u64 edges[] = {
+	0, 1, 7, 8, BLOCK - 8, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK,
+	(1ull << 31) - 1, 1ull << 31, (1ull << 32) - 8, (1ull << 32) - 1,
+	1ull << 32, (1ull << 32) + 8, (1ull << 63) - 8, (1ull << 63) - 1,
+	1ull << 63, (1ull << 63) + 1, -(__u64)BLOCK - 1, -(__u64)BLOCK, -8ull,
+	-7ull, -1ull,
+};
+
+#define EDGES	(sizeof(edges) / sizeof(edges[0]))
+
+static bool inside(__u64 offset, __u64 len)
+{
+	return offset <= BLOCK && len <= BLOCK - offset;
+}
+
+TEST_F(data, every_edge_of_offset_and_length)
+{
+	unsigned int s, d, l;
+	struct dd_note n;
+	__u64 before;
+	int want, ret;
+
+	for (s = 0; s < EDGES; s++)
+		for (d = 0; d < EDGES; d++)
+			for (l = 0; l < EDGES; l++) {
+				want = inside(edges[s], edges[l]) &&
+				       inside(edges[d], edges[l]) ? 1 : -1;
+				before = self->cell->submitted;
+				errno = 0;
+				ret = pair_request(&self->p, edges[s], edges[d],
+						   edges[l]);
+				ASSERT_EQ(want, ret) {
+					TH_LOG("src %llx dst %llx len %llx",
+					       edges[s], edges[d], edges[l]);
+				}
+				if (ret < 0)
+					ASSERT_EQ(ERANGE, errno);
+				ASSERT_EQ(before + (ret > 0),
+					  self->cell->submitted);
+				ASSERT_EQ(ret > 0, take(self, &n));
+			}
+}
+
+TEST_F(data, edges_of_another_region)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT,
+			      .flags = DD_SQE_NOTIFY | DD_SQE_REGION };
+	struct dd_note n;
+	struct mem m;
+	unsigned int s, l;
+	int want, ret;
+
+	ASSERT_EQ(0, raw_alloc(&self->p.cl, BLOCK, &m));
+	sqe.region = m.id;
+	for (s = 0; s < EDGES; s++)
+		for (l = 0; l < EDGES; l++) {
+			sqe.src = edges[s];
+			sqe.len = edges[l];
+			want = inside(edges[s], edges[l]) ? 1 : -1;
+			errno = 0;
+			ret = submit(self, &sqe);
+			ASSERT_EQ(want, ret) {
+				TH_LOG("src %llx len %llx", edges[s], edges[l]);
+			}
+			if (ret < 0)
+				ASSERT_EQ(ERANGE, errno);
+			ASSERT_EQ(ret > 0, take(self, &n));
+		}
+	/* No such region, or one of somebody else. */
+	sqe.src = 0;
+	sqe.len = 8;
+	sqe.region = m.id ^ 0x40000;
+	EXPECT_ERR(ENOENT, submit(self, &sqe));
+	sqe.region = self->p.smem.id;
+	if (sqe.region != m.id && sqe.region != self->p.cmem.id)
+		EXPECT_ERR(ENOENT, submit(self, &sqe));
+	sqe.region = 0;
+	EXPECT_EQ(-1, submit(self, &sqe));
+	EXPECT_ALIVE();
+}
+
+TEST_F(data, addresses_that_cannot_be_read)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 64,
+			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED };
+	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	__u64 bad[] = { 0, 8, (uintptr_t)page + PAGE,
+			(uintptr_t)page + PAGE - 63, 0x7ffffffff000 - 32,
+			1ull << 47, 1ull << 63, 0xffff888000000000,
+			0xffffffffff600000, 0xffffffff81000000, -64ull, -63ull,
+			-1ull };
+	unsigned int i;
+
+	ASSERT_EQ(0, munmap(page + PAGE, PAGE));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		sqe.src = bad[i];
+		EXPECT_ERR(EFAULT, submit(self, &sqe));
+	}
+	EXPECT_EQ(0, self->cell->submitted);
+	/* Up to the end of the page; and a page that was never touched. */
+	sqe.src = (uintptr_t)page + PAGE - 64;
+	EXPECT_EQ(1, submit(self, &sqe));
+	struct dd_note n;
+
+	EXPECT_TRUE(take(self, &n));
+	EXPECT_ALIVE();
+}
+
+TEST_F(data, unwired_out_of_the_area_and_of_regions)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 64,
+			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED };
+	struct dd_note n;
+
+	/* Both are mapped, so both are readable memory. */
+	sqe.src = (uintptr_t)self->p.cl.area;
+	EXPECT_EQ(1, submit(self, &sqe));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_AREA_MAGIC, *(__u32 *)self->p.smem.at);
+	sqe.src = (uintptr_t)source(self);
+	EXPECT_EQ(1, submit(self, &sqe));
+	ASSERT_TRUE(take(self, &n));
+	/* Even its own target. */
+	sqe.src = (uintptr_t)self->p.smem.at;
+	sqe.dst = 8;
+	EXPECT_EQ(1, submit(self, &sqe));
+	ASSERT_TRUE(take(self, &n));
+}
+
+/* --- requests that make no sense -------------------------------------------*/
+
+TEST_F(data, unknown_requests)
+{
+	struct dd_sqe ok = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			     .len = 8 }, sqe;
+	struct dd_note n;
+	int i;
+
+	for (i = 2; i < 256; i++) {
+		sqe = ok;
+		sqe.opcode = i;
+		EXPECT_EQ(-1, submit(self, &sqe));
+		EXPECT_TRUE(errno == EOPNOTSUPP || errno == EINVAL);
+	}
+	for (i = 3; i < 8; i++) {
+		sqe = ok;
+		sqe.flags |= 1 << i;
+		EXPECT_ERR(EINVAL, submit(self, &sqe));
+	}
+	for (i = DD_META_WORDS + 1; i < 256; i++) {
+		sqe = ok;
+		sqe.meta_count = i;
+		EXPECT_ERR(EINVAL, submit(self, &sqe));
+	}
+	for (i = 0; i < 5; i++) {
+		sqe = ok;
+		sqe.__reserved[i] = 1;
+		EXPECT_ERR(EINVAL, submit(self, &sqe));
+	}
+	sqe = ok;
+	sqe.flags |= DD_SQE_REGION | DD_SQE_UNWIRED;
+	sqe.region = self->p.cmem.id;
+	EXPECT_ERR(EINVAL, submit(self, &sqe));
+	sqe = ok;
+	sqe.region = self->p.cmem.id;
+	EXPECT_ERR(EINVAL, submit(self, &sqe));
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(0, self->cell->submitted);
+	EXPECT_ALIVE();
+}
+
+TEST_F(data, requests_with_another_number_are_none)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 8 };
+	static const __u64 seqs[] = { 0, 2, 3, 1ull << 32, 1ull << 63, -1ull };
+	struct dd_note n;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
+		self->cell->sq[0].seq = seqs[i];
+		EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL,
+				    self->p.c.conn));
+		EXPECT_FALSE(take(self, &n));
+	}
+	EXPECT_EQ(0, self->cell->submitted);
+	EXPECT_ALIVE();
+	/* The one that was executed is not executed again. */
+	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL, self->p.c.conn));
+}
+
+TEST_F(data, without_notify_there_is_no_note)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 8 };
+	struct dd_note n;
+
+	strcpy(source(self), "quiet");
+	EXPECT_EQ(1, submit(self, &sqe));
+	EXPECT_STREQ("quiet", self->p.smem.at);
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(1, self->cell->done);
+}
+
+TEST_F(data, nop_does_nothing)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_NOP };
+	struct dd_note n;
+
+	EXPECT_EQ(1, submit(self, &sqe));
+	EXPECT_EQ(1, self->cell->submitted);
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_ALIVE();
+}
+
+/* --- credits and order -----------------------------------------------------*/
+
+static void check_window(struct __test_metadata *_metadata, unsigned int w)
+{
+	struct dd_cell *cell;
+	struct dd_note n;
+	struct pair p;
+	unsigned int i;
+
+	ASSERT_EQ(0, pair_open(&p, 1, BLOCK, w));
+	cell = raw_cell(&p.cl, p.c.cell_unit);
+	for (i = 1; i <= w + 1; i++)
+		ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_EQ(w + 1, cell->submitted);
+	EXPECT_EQ(w + 1, cell->sent);
+	EXPECT_EQ(w, cell->done);
+	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
+	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
+	EXPECT_EQ(w + 1, cell->submitted);
+	/* One taken, one let in, and one more may be sent. */
+	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+	EXPECT_EQ(1, n.msgid);
+	EXPECT_EQ(w + 1, cell->done);
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
+	for (i = 2; i <= w + 2; i++) {
+		ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+		EXPECT_EQ(i, n.msgid);
+	}
+	EXPECT_FALSE(raw_take(&p.srv, p.s.list_unit, &n));
+	EXPECT_EQ(w + 2, cell->done);
+	pair_close(&p);
+}
+
+TEST(window_of_1)
+{
+	check_window(_metadata, 1);
+}
+
+TEST(window_of_3)
+{
+	check_window(_metadata, 3);
+}
+
+TEST(window_of_16)
+{
+	check_window(_metadata, 16);
+}
+
+TEST(window_of_the_maximum)
+{
+	check_window(_metadata, DD_WINDOW_MAX);
+}
+
+TEST_F(data, a_full_channel_does_not_hold_up_another)
+{
+	struct dd_connect c;
+	struct dd_note n;
+	struct mem m;
+
+	while (pair_request(&self->p, 0, 0, 8) == 1)
+		;
+	EXPECT_EQ(EBUSY, errno);
+	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m));
+	raw_connect_args(&c, self->p.name, &m);
+	ASSERT_EQ(0, raw_connect(&self->p.cl, &c));
+	EXPECT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));
+	EXPECT_EQ(1, raw_cell(&self->p.cl, c.cell_unit)->done);
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(0, n.cookie >> 32);
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(1, n.cookie >> 32);
+}
+
+TEST(a_list_grows_and_loses_nothing)
+{
+	enum { CONNS = 64 };
+	struct dd_connect c[CONNS];
+	unsigned int next[CONNS] = {};
+	struct mem m[CONNS], sm;
+	struct raw srv, cl;
+	struct dd_serve s;
+	struct dd_note n;
+	__u64 geometry;
+	int i, taken = 0;
+
+	ASSERT_EQ(0, raw_open(&srv));
+	ASSERT_EQ(0, raw_open(&cl));
+	ASSERT_EQ(0, raw_alloc(&srv, 2 * CONNS * 64, &sm));
+	raw_serve_args(&s, "grows", CONNS, &sm);
+	s.window = 4;
+	ASSERT_EQ(0, raw_serve(&srv, &s));
+	geometry = raw_list(&srv, s.list_unit)->geometry;
+	for (i = 0; i < CONNS; i++) {
+		ASSERT_EQ(0, raw_alloc(&cl, 2 * PAGE, &m[i]));
+		raw_connect_args(&c[i], "grows", &m[i]);
+		ASSERT_EQ(0, raw_connect(&cl, &c[i]));
+		/* Earlier messages lie in the list meanwhile. */
+		ASSERT_EQ(1, raw_send(&cl, c[i].cell_unit, c[i].conn, 0, 0, 8));
+		ASSERT_EQ(1, raw_send(&cl, c[i / 2].cell_unit, c[i / 2].conn, 0,
+				      0, 8));
+	}
+	TH_LOG("geometry %llx, then %llx", geometry,
+	       raw_list(&srv, s.list_unit)->geometry);
+	while (raw_take(&srv, s.list_unit, &n)) {
+		ASSERT_GT(CONNS, n.cookie >> 32);
+		EXPECT_EQ(++next[n.cookie >> 32], n.msgid);
+		taken++;
+	}
+	EXPECT_EQ(2 * CONNS, taken);
+}
+
+/* --- ends ------------------------------------------------------------------*/
+
+TEST_F(data, closed_by_the_server)
+{
+	__u32 there = pair_server_conn(&self->p);
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 8 };
+	struct dd_note n;
+
+	ASSERT_EQ(1, raw_submit(&self->p.srv, self->p.s.cells_unit, there,
+				&sqe));
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
+	EXPECT_EQ(ECONNRESET, self->cell->error);
+	EXPECT_ERR(ECONNRESET, pair_request(&self->p, 0, 0, 8));
+	ASSERT_TRUE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_DATA, n.type);
+	EXPECT_EQ(self->p.c.cookie, n.cookie);
+	ASSERT_TRUE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
+	EXPECT_EQ(self->p.c.conn, n.conn);
+	EXPECT_EQ(self->p.c.cookie, n.cookie);
+	EXPECT_FALSE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
+	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+}
+
+TEST_F(data, a_close_note_follows_withheld_messages)
+{
+	__u32 there = pair_server_conn(&self->p);
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 8 };
+	struct dd_note n;
+	int sent = 0, got = 0;
+
+	while (raw_submit(&self->p.srv, self->p.s.cells_unit, there, &sqe) == 1)
+		sent++;
+	EXPECT_EQ(2, sent);
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
+	while (raw_take(&self->p.cl, self->p.c.list_unit, &n) &&
+	       n.type == DD_NOTE_DATA)
+		EXPECT_EQ(++got, n.msgid);
+	EXPECT_EQ(sent, got);
+	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
+}
+
+TEST_F(data, closed_by_the_client)
+{
+	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 8 };
+	__u32 id = pair_server_conn(&self->p);
+	struct dd_note n;
+
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	EXPECT_EQ(ECONNRESET, there->error);
+	EXPECT_EQ(id, there->id);
+	EXPECT_ERR(ECONNRESET, raw_submit(&self->p.srv, self->p.s.cells_unit, id,
+					  &sqe));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_NOTE_DATA, n.type);
+	/* The serving end is not told by a note. */
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
+	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
+}
+
+TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
+{
+	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
+	struct dd_connect c[2];
+	__u32 id = there->id;
+	struct dd_note n;
+	struct mem m;
+
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	ASSERT_TRUE(take(self, &n));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	/* Both blocks, so one of them is the old one. */
+	c[0] = self->p.c;
+	c[0].list = 0;
+	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[0]));
+	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m));
+	raw_connect_args(&c[1], self->p.name, &m);
+	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[1]));
+	EXPECT_NE(id, there->id);
+	EXPECT_EQ(0, there->error);
+	EXPECT_EQ(0, there->received);
+	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_DOORBELL, id));
+	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
+}
+
+TEST_F(data, accepted_connections_have_a_note_and_a_list)
+{
+	struct dd_conn_info i = { .size = sizeof(i) };
+	struct dd_connect c;
+	struct dd_serve s;
+	struct mem m[2];
+	struct dd_note n;
+
+	ASSERT_EQ(0, raw_alloc(&self->p.srv, 4 * PAGE, &m[0]));
+	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[1]));
+	raw_serve_args(&s, "accepts", 2, &m[0]);
+	s.flags = DD_SERVE_ACCEPT;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	raw_connect_args(&c, "accepts", &m[1]);
+	ASSERT_EQ(0, raw_connect(&self->p.cl, &c));
+	ASSERT_TRUE(raw_take(&self->p.srv, s.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_CONN, n.type);
+	EXPECT_EQ(s.service, (__u32)n.cookie);
+	i.conn = n.conn;
+	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_CONN_INFO, &i));
+	EXPECT_NE(s.list, i.list);
+	EXPECT_NE(s.list_unit, i.list_unit);
+	ASSERT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));
+	EXPECT_FALSE(raw_take(&self->p.srv, s.list_unit, &n));
+	ASSERT_TRUE(raw_take(&self->p.srv, i.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_DATA, n.type);
+}
+
+TEST_F(data, a_node_that_is_down_sends_nothing)
+{
+	int ret, err;
+
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	ASSERT_EQ(0, system("ddctl node down"));
+	errno = 0;
+	ret = pair_request(&self->p, 0, 0, 8);
+	err = errno;
+	EXPECT_EQ(0, ((struct dd_area_head *)self->p.cl.area)->node_up);
+	ASSERT_EQ(0, system("ddctl node up"));
+	EXPECT_EQ(-1, ret);
+	EXPECT_EQ(ENETDOWN, err);
+	EXPECT_EQ(1, ((struct dd_area_head *)self->p.cl.area)->node_up);
+	/* Services and connections have stayed. */
+	struct dd_note n;
+
+	EXPECT_TRUE(take(self, &n));
+	EXPECT_ALIVE();
+}
+
+DD_TEST_MAIN

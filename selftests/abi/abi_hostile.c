@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A process that writes rubbish wherever it can harms itself only. Traffic of
+ * others runs beside it, and must come out right.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include <sys/resource.h>
+#include "raw.h"
+
+static unsigned int seed_of(struct __test_metadata *_metadata)
+{
+	const char *s = getenv("DD_SEED");
+	unsigned int seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
+
+	TH_LOG("DD_SEED=%u", seed);
+	return seed;
+}
+
+static __u64 rnd(unsigned int *seed)
+{
+	__u64 r = (__u64)rand_r(seed) << 32 ^ (__u64)rand_r(seed) << 16 ^
+		  rand_r(seed);
+
+	/* Now and then a small number, or one near an edge. */
+	switch (rand_r(seed) % 4) {
+	case 0:
+		return r & 0xff;
+	case 1:
+		return -(r & 0xfff);
+	case 2:
+		return 1ull << (r % 64);
+	}
+	return r;
+}
+
+/*
+ * Honest traffic in a child until the pipe is closed: numbered messages whose
+ * contents are checked. Exits 0 if all was right.
+ */
+static void honest(int stop_fd)
+{
+	struct dd_note n;
+	struct pair p;
+	__u64 i, *from, *to;
+	char c;
+
+	CHILD_CHECK(pair_open(&p, 2, 256, 4) == 0);
+	fcntl(stop_fd, F_SETFL, O_NONBLOCK);
+	from = (__u64 *)(p.cmem.at + p.c.send.offset);
+	to = (__u64 *)p.smem.at;
+	for (i = 1; read(stop_fd, &c, 1) < 0; i++) {
+		from[0] = i;
+		from[31] = ~i;
+		CHILD_CHECK(pair_request(&p, 0, 0, 256) == 1);
+		CHILD_CHECK(raw_take(&p.srv, p.s.list_unit, &n));
+		CHILD_CHECK(n.type == DD_NOTE_DATA && n.len == 256);
+		CHILD_CHECK((__u32)i == n.msgid && n.word == ~i);
+		CHILD_CHECK(to[0] == i && to[31] == ~i);
+		CHILD_CHECK(!raw_take(&p.srv, p.s.list_unit, &n));
+	}
+	CHILD_CHECK(i > 1);
+	_exit(0);
+}
+
+struct bystander {
+	pid_t pid;
+	int stop;
+};
+
+static struct bystander bystander(void)
+{
+	struct bystander b;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC))
+		abort();
+	b.pid = fork_child();
+	if (!b.pid) {
+		close(fds[1]);
+		honest(fds[0]);
+	}
+	close(fds[0]);
+	b.stop = fds[1];
+	return b;
+}
+
+#define EXPECT_UNHARMED(b) do {						\
+	close((b).stop);						\
+	ASSERT_CHILD_OK((b).pid);					\
+} while (0)
+
+/* --- what the owner of an area can write -----------------------------------*/
+
+/* Writes rubbish into the used beginning of an area. */
+static void scribble(struct raw *r, unsigned int *seed, size_t bytes)
+{
+	__u64 *w = r->area;
+	size_t at = rnd(seed) % (bytes / 8);
+
+	switch (rand_r(seed) % 3) {
+	case 0:
+		w[at] = rnd(seed);
+		break;
+	case 1:
+		w[at] += (int)(rand_r(seed) % 5) - 2;
+		break;
+	default:
+		((__u32 *)w)[2 * at + rand_r(seed) % 2] = rnd(seed);
+	}
+}
+
+/* The units that the pair uses, which are known to have pages. */
+static size_t used_bytes(const struct pair *p, bool server)
+{
+	__u32 top = server ? p->s.cells_unit + 2 * p->s.cell_units :
+			     p->c.cell_unit + 1;
+	__u32 list = server ? p->s.list_unit : p->c.list_unit;
+	const struct raw *r = server ? &p->srv : &p->cl;
+	__u64 geo = raw_list(r, list)->geometry;
+	__u32 ring = (geo >> 32) + (1u << (geo & 31));
+
+	top = top > list ? top : list + 1;
+	top = top > ring ? top : ring;
+	return (size_t)top * DD_UNIT;
+}
+
+static void scribbler(unsigned int seed, int rounds)
+{
+	struct dd_note n;
+	struct pair p;
+	size_t sb, cb;
+	__u32 there;
+	int i;
+
+	CHILD_CHECK(pair_open(&p, 2, 256, 2) == 0);
+	there = pair_server_conn(&p);
+	sb = used_bytes(&p, true);
+	cb = used_bytes(&p, false);
+	for (i = 0; i < rounds; i++) {
+		scribble(&p.srv, &seed, sb);
+		scribble(&p.cl, &seed, cb);
+		/* Some requests that may even be meant. */
+		if (rand_r(&seed) % 2 && raw_cell(&p.cl, p.c.cell_unit)->depth == 1)
+			pair_request(&p, rnd(&seed) % 300, rnd(&seed) % 300,
+				     rnd(&seed) % 300);
+		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
+		raw_op(&p.srv, DD_IOC_DOORBELL, there);
+		raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
+		raw_op(&p.cl, DD_IOC_LIST_KICK, p.c.list);
+	}
+	(void)n;
+	/* Whatever has become of it, it can be taken down. */
+	CHILD_CHECK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn) == 0);
+	CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == 0);
+	_exit(0);
+}
+
+TEST(an_area_scribbled_over_by_its_owner)
+{
+	unsigned int seed = seed_of(_metadata);
+	struct bystander b = bystander();
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		pid_t pid = fork_child();
+
+		if (!pid)
+			scribbler(seed + i, dd_count(20000));
+		ASSERT_CHILD_OK(pid);
+	}
+	EXPECT_UNHARMED(b);
+}
+
+/* Scribbling in one thread, sane calls in another: races on each word. */
+static struct pair shared;
+static volatile bool stop_scribbling;
+
+static void *scribble_thread(void *arg)
+{
+	unsigned int seed = *(unsigned int *)arg;
+	size_t sb = used_bytes(&shared, true), cb = used_bytes(&shared, false);
+
+	while (!stop_scribbling) {
+		scribble(&shared.srv, &seed, sb);
+		scribble(&shared.cl, &seed, cb);
+	}
+	return NULL;
+}
+
+static void racer(unsigned int seed, int rounds)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 64 };
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1, .timeout = 1 };
+	pthread_t t;
+	int i;
+
+	CHILD_CHECK(pair_open(&shared, 2, 256, 2) == 0);
+	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &seed));
+	for (i = 0; i < rounds; i++) {
+		struct dd_cell *cell = raw_cell(&shared.cl, shared.c.cell_unit);
+		__u32 list = shared.s.list;
+
+		memcpy(&cell->sq[0], &sqe, sizeof(sqe));
+		cell->sq[0].seq = i % 64;
+		raw_op(&shared.cl, DD_IOC_DOORBELL, shared.c.conn);
+		raw_list(&shared.srv, shared.s.list_unit)->head = i % 32;
+		raw_op(&shared.srv, DD_IOC_LIST_KICK, list);
+		w.lists = (uintptr_t)&list;
+		raw_ioctl(&shared.srv, DD_IOC_LIST_WAIT, &w);
+	}
+	stop_scribbling = true;
+	pthread_join(t, NULL);
+	CHILD_CHECK(raw_op(&shared.srv, DD_IOC_UNSERVE, shared.s.service) == 0);
+	_exit(0);
+}
+
+TEST(an_area_scribbled_over_during_calls)
+{
+	unsigned int seed = seed_of(_metadata);
+	struct bystander b = bystander();
+	pid_t pid = fork_child();
+
+	if (!pid)
+		racer(seed, dd_count(20000));
+	ASSERT_CHILD_OK(pid);
+	EXPECT_UNHARMED(b);
+}
+
+/* The sender's words must not move what the kernel believes about the peer. */
+TEST(a_scribbling_client_harms_only_its_own_connection)
+{
+	unsigned int seed = seed_of(_metadata);
+	struct dd_connect good;
+	struct dd_note n;
+	struct pair p;
+	struct mem m;
+	struct raw r;
+	size_t bytes;
+	__u64 i, seen = 0;
+
+	/* Two clients of one server, and one of them goes mad. */
+	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	raw_connect_args(&good, p.name, &m);
+	ASSERT_EQ(0, raw_connect(&r, &good));
+	bytes = used_bytes(&p, false);
+	for (i = 1; i <= dd_count(5000); i++) {
+		scribble(&p.cl, &seed, bytes);
+		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
+		*(__u64 *)(m.at + good.send.offset) = i;
+		ASSERT_EQ(1, raw_send(&r, good.cell_unit, good.conn, 0, 0, 8)) {
+			TH_LOG("errno %d", errno);
+		}
+		/* Notes of the mad one are well-formed, or are not there. */
+		while (raw_take(&p.srv, p.s.list_unit, &n)) {
+			ASSERT_GE(256, n.offset + n.len);
+			ASSERT_GE(4, n.meta_count);
+			if (n.cookie >> 32 == 1) {
+				ASSERT_EQ(i, n.msgid);
+				ASSERT_EQ(i, n.word);
+				seen++;
+			}
+		}
+		ASSERT_EQ(i, seen);
+	}
+	pair_close(&p);
+}
+
+TEST(a_reader_that_lies_about_its_head)
+{
+	static const __u64 heads[] = { 1, 2, 100, 1ull << 31, 1ull << 32,
+				       1ull << 63, -1ull, -2ull };
+	struct bystander b = bystander();
+	struct dd_list_head *h;
+	struct pair p;
+	int i, k;
+
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, 256, 2));
+		h = raw_list(&p.srv, p.s.list_unit);
+		for (k = 0; k < 8; k++) {
+			h->head = heads[(i + k) % 8];
+			raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
+			pair_request(&p, 0, 0, 8);
+			h->geometry = heads[k];
+			pair_request(&p, 0, 0, 8);
+			h->id = heads[k];
+			h->flags = heads[k];
+			raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
+		}
+		/* The sender is refused at worst. */
+		EXPECT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+		EXPECT_EQ(0, raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service));
+		pair_close(&p);
+	}
+	EXPECT_UNHARMED(b);
+}
+
+/* --- random calls ----------------------------------------------------------*/
+
+TEST(doorbells_rung_at_random)
+{
+	unsigned int seed = seed_of(_metadata);
+	struct bystander b = bystander();
+	struct pair p;
+	int i, n = 0;
+
+	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
+	for (i = 0; i < dd_count(100000); i++) {
+		__u32 id = i % 8 ? rnd(&seed) : p.c.conn ^ 1u << (i / 8 % 32);
+
+		n += raw_op(&p.cl, DD_IOC_DOORBELL, id) >= 0;
+		n += raw_op(&p.cl, DD_IOC_LIST_KICK, id) >= 0 &&
+		     id != p.c.list;
+	}
+	EXPECT_EQ(0, n);
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_UNHARMED(b);
+	pair_close(&p);
+}
+
+static void fuzz(unsigned int seed, int rounds)
+{
+	static const unsigned int nrs[] = {
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25,
+	};
+	static const __u32 sizes[] = {
+		sizeof(struct dd_info), sizeof(struct dd_region_alloc),
+		sizeof(struct dd_serve), sizeof(struct dd_connect),
+		sizeof(struct dd_conn_info), sizeof(struct dd_conn_list),
+		sizeof(struct dd_conn_wait), sizeof(struct dd_list_info),
+		sizeof(struct dd_list_wait),
+	};
+	__u32 buf[64], ids[8] = {};
+	struct pair p;
+	int i, k, fd;
+
+	CHILD_CHECK(pair_open(&p, 4, 256, 1) == 0);
+	ids[0] = p.s.service;
+	ids[1] = p.s.list;
+	ids[2] = p.smem.id;
+	ids[3] = pair_server_conn(&p);
+	ids[4] = p.c.conn;
+	ids[5] = p.c.list;
+	ids[6] = p.cmem.id;
+	for (i = 0; i < rounds; i++) {
+		unsigned int nr = nrs[rand_r(&seed) % 15];
+		const struct raw *r = rand_r(&seed) % 2 ? &p.srv : &p.cl;
+
+		for (k = 0; k < 64; k++)
+			buf[k] = rand_r(&seed) % 3 ? 0 :
+				 rand_r(&seed) % 2 ? ids[rand_r(&seed) % 8] :
+				 (__u32)rnd(&seed);
+		if (nr >= 0x20) {
+			fd = raw_op(r, _IO(DD_IOC_TYPE, nr), buf[0]);
+			if (nr == 0x22 && fd >= 0)
+				close(fd);
+			continue;
+		}
+		buf[0] = sizes[nr] + rand_r(&seed) % 4 / 3 * 8;
+		/* Do not wait for long. */
+		if (nr == 6 || nr == 8)
+			buf[6] = rnd(&seed) & 0xffff, buf[7] = 0;
+		/* Nor wire half of the machine. */
+		if (nr == 1)
+			buf[2] &= 0xfffff, buf[3] = 0;
+		/* With a name, and slices that may exist. */
+		if (nr == 2 || nr == 3) {
+			memset(&buf[2], 0, DD_NAME_MAX + 1);
+			strcpy((char *)&buf[2],
+			       rand_r(&seed) % 2 ? p.name : "fuzz");
+		}
+		raw_ioctl(r, _IO(DD_IOC_TYPE, nr), buf);
+	}
+	_exit(0);
+}
+
+TEST(random_calls_with_random_arguments)
+{
+	unsigned int seed = seed_of(_metadata);
+	struct bystander b = bystander();
+	struct rlimit l = { 64 << 20, 64 << 20 };
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		pid_t pid = fork_child();
+
+		if (!pid) {
+			setrlimit(RLIMIT_MEMLOCK, &l);
+			CHILD_CHECK(become_user(i % 2 ? BOB : ALICE) == 0);
+			fuzz(seed + i, dd_count(20000));
+		}
+		ASSERT_CHILD_OK(pid);
+	}
+	EXPECT_UNHARMED(b);
+}
+
+TEST(random_requests_in_the_queue)
+{
+	unsigned int seed = seed_of(_metadata), i, k;
+	struct bystander b = bystander();
+	struct dd_note n;
+	struct pair p;
+	__u64 sqe[8];
+
+	ASSERT_EQ(0, pair_open(&p, 1, 4096, 4));
+	for (i = 0; i < dd_count(50000); i++) {
+		for (k = 0; k < 8; k++)
+			sqe[k] = rand_r(&seed) % 3 ? 0 : rnd(&seed);
+		if (i % 2)
+			sqe[1] = DD_OP_PUT | (rand_r(&seed) & 7) << 8;
+		raw_submit(&p.cl, p.c.cell_unit, p.c.conn, (void *)sqe);
+		while (raw_take(&p.srv, p.s.list_unit, &n)) {
+			ASSERT_GE(4096, n.offset);
+			ASSERT_GE(4096 - n.offset, n.len);
+			ASSERT_GE(4, n.meta_count);
+		}
+	}
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_UNHARMED(b);
+	pair_close(&p);
+}
+
+DD_TEST_MAIN

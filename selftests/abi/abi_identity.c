@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who is who: the peer's identity, namespaces, other users, descriptors that
+ * go elsewhere, 32-bit callers.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include "raw.h"
+
+/* A pipe whose other end a child has; both ways. */
+struct line {
+	int fd;
+};
+
+static struct line line_pair(struct line *other)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
+		abort();
+	other->fd = fds[1];
+	return (struct line){ fds[0] };
+}
+
+static void tell(struct line l)
+{
+	if (write(l.fd, "x", 1) != 1)
+		_exit(9);
+}
+
+static bool hear(struct line l)
+{
+	char c;
+
+	return read(l.fd, &c, 1) == 1;
+}
+
+static int conn_info(const struct raw *r, __u32 conn, struct dd_conn_info *i)
+{
+	memset(i, 0, sizeof(*i));
+	i->size = sizeof(*i);
+	i->conn = conn;
+	return raw_ioctl(r, DD_IOC_CONN_INFO, i);
+}
+
+/* A service with one connection slot in this process. */
+static int serve_one(struct raw *r, struct mem *m, struct dd_serve *s,
+		     const char *name)
+{
+	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
+		return -1;
+	raw_serve_args(s, name, 1, m);
+	return raw_serve(r, s);
+}
+
+static int connect_one(struct raw *r, struct mem *m, struct dd_connect *c,
+		       const char *name)
+{
+	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
+		return -1;
+	raw_connect_args(c, name, m);
+	return raw_connect(r, c);
+}
+
+/* The one connection of service @id. */
+static __u32 only_conn(const struct raw *r, __u32 id)
+{
+	__u32 conn = 0;
+	struct dd_conn_list l = { .size = sizeof(l), .service = id,
+				  .conns = (uintptr_t)&conn, .count = 1 };
+
+	return raw_ioctl(r, DD_IOC_CONN_LIST, &l) || l.count != 1 ? 0 : conn;
+}
+
+static bool only_conn_is(const struct raw *r, __u32 id, int pid, int uid)
+{
+	struct dd_conn_info i;
+
+	return !conn_info(r, only_conn(r, id), &i) && (int)i.pid == pid &&
+	       (int)i.uid == uid && i.node == 1;
+}
+
+TEST(pid_uid_and_node_of_the_peer)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_connect c;
+	struct dd_conn_info i;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct mem m, cm;
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(become_user(ALICE) == 0);
+		CHILD_CHECK(hear(child));
+		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+		CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+		CHILD_CHECK((pid_t)i.pid == getppid());
+		CHILD_CHECK(i.uid == 0 && i.node == 1);
+		CHILD_CHECK(i.service == 0 && i.block == 0);
+		CHILD_CHECK(i.type == DD_CONN_STREAM && i.closed == 0);
+		tell(child);
+		CHILD_CHECK(hear(child));
+		_exit(0);
+	}
+	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	tell(l);
+	ASSERT_TRUE(hear(l));
+	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
+	/* As it was when it connected, whatever it has become. */
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST(uid_is_that_of_the_time_of_connecting)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_connect c;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct mem m, cm;
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(hear(child));
+		CHILD_CHECK(raw_open(&cr) == 0);
+		CHILD_CHECK(raw_alloc(&cr, 2 * PAGE, &cm) == 0);
+		CHILD_CHECK(seteuid(BOB) == 0);
+		raw_connect_args(&c, "identity", &cm);
+		CHILD_CHECK(raw_connect(&cr, &c) == 0);
+		CHILD_CHECK(seteuid(0) == 0);
+		tell(child);
+		CHILD_CHECK(hear(child));
+		_exit(0);
+	}
+	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	tell(l);
+	ASSERT_TRUE(hear(l));
+	EXPECT_TRUE(only_conn_is(&r, s.service, pid, BOB));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST(pids_are_those_of_the_readers_namespace)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_connect c;
+	struct dd_conn_info i;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct mem m, cm;
+	pid_t pid, inner;
+	int status;
+
+	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
+		inner = fork();
+		if (!inner) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			CHILD_CHECK(getpid() == 1);
+			CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+			CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+			/* The server does not exist there. */
+			CHILD_CHECK(i.pid == 0);
+			tell(child);
+			CHILD_CHECK(hear(child));
+			_exit(0);
+		}
+		CHILD_CHECK(write(child.fd, &inner, sizeof(inner)) > 0);
+		CHILD_CHECK(waitpid(inner, &status, 0) == inner);
+		CHILD_CHECK(WIFEXITED(status));
+		_exit(WEXITSTATUS(status));
+	}
+	inner = 0;
+	/* Both messages, in either order. */
+	char buf[2][8];
+	ssize_t n[2];
+
+	n[0] = read(l.fd, buf[0], 8);
+	n[1] = read(l.fd, buf[1], 8);
+	memcpy(&inner, n[0] == sizeof(inner) ? buf[0] : buf[1], sizeof(inner));
+	ASSERT_EQ(sizeof(inner) + 1, n[0] + n[1]);
+	EXPECT_TRUE(only_conn_is(&r, s.service, inner, 0));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
+static bool write_map(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
+
+	close(fd);
+	return ok;
+}
+
+TEST(uids_are_those_of_the_readers_namespace)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_connect c;
+	struct dd_conn_info i;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct mem m, cm;
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(become_user(ALICE) == 0);
+		/* As alice, who is the only one there and called 7. */
+		CHILD_CHECK(raw_open(&cr) == 0);
+		CHILD_CHECK(raw_alloc(&cr, 2 * PAGE, &cm) == 0);
+		if (unshare(CLONE_NEWUSER))
+			_exit(77);
+		CHILD_CHECK(write_map("/proc/self/uid_map", "7 1000 1\n"));
+		CHILD_CHECK(geteuid() == 7);
+		CHILD_CHECK(hear(child));
+		raw_connect_args(&c, "identity", &cm);
+		CHILD_CHECK(raw_connect(&cr, &c) == 0);
+		CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+		CHILD_CHECK(i.uid == 65534);
+		CHILD_CHECK((pid_t)i.pid == getppid());
+		tell(child);
+		CHILD_CHECK(hear(child));
+		_exit(0);
+	}
+	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	tell(l);
+	if (!hear(l)) {
+		int status = wait_child(pid);
+
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+			DD_SKIP("no user namespaces for ordinary users here");
+	}
+	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST(another_network_namespace_is_another_node)
+{
+	struct dd_connect c;
+	struct dd_serve s, s2;
+	struct raw r, cr, sr;
+	struct mem m, cm, sm;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == -1);
+		CHILD_CHECK(errno == ECONNREFUSED);
+		/* The name is free there. */
+		CHILD_CHECK(serve_one(&sr, &sm, &s2, "identity") == 0);
+		CHILD_CHECK(raw_connect(&cr, &c) == 0);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	EXPECT_EQ(0, only_conn(&r, s.service));
+}
+
+/* --- users -----------------------------------------------------------------*/
+
+TEST(a_user_outside_of_the_group_cannot_open_it)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		CHILD_CHECK(setgroups(0, NULL) == 0);
+		CHILD_CHECK(setresgid(65534, 65534, 65534) == 0);
+		CHILD_CHECK(setresuid(65534, 65534, 65534) == 0);
+		CHILD_CHECK(open("/dev/dd", O_RDWR) == -1 && errno == EACCES);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST(users_of_the_group_can_work_with_each_other)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_connect c;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct dd_note n;
+	struct mem m, cm;
+	pid_t srv, cl;
+
+	srv = fork_child();
+	if (!srv) {
+		CHILD_CHECK(become_user(ALICE) == 0);
+		CHILD_CHECK(serve_one(&r, &m, &s, "identity") == 0);
+		tell(child);
+		CHILD_CHECK(WAIT_FOR(raw_take(&r, s.list_unit, &n)));
+		CHILD_CHECK(only_conn(&r, s.service) == n.conn);
+		CHILD_CHECK(!strcmp(m.at, "from bob"));
+		_exit(0);
+	}
+	ASSERT_TRUE(hear(l));
+	cl = fork_child();
+	if (!cl) {
+		CHILD_CHECK(become_user(BOB) == 0);
+		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+		strcpy(cm.at + c.send.offset, "from bob");
+		CHILD_CHECK(raw_send(&cr, c.cell_unit, c.conn, 0, 0, 9) == 1);
+		/* Until it has been read: the end would close it. */
+		CHILD_CHECK(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(srv);
+	ASSERT_CHILD_OK(cl);
+}
+
+/* --- descriptors that go elsewhere -----------------------------------------*/
+
+static int send_fd(int sock, int fd)
+{
+	char ctl[CMSG_SPACE(sizeof(int))] = {};
+	struct iovec iov = { "f", 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = ctl, .msg_controllen = sizeof(ctl) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	return sendmsg(sock, &m, 0);
+}
+
+static int receive_fd(int sock)
+{
+	char ctl[CMSG_SPACE(sizeof(int))] = {}, b;
+	struct iovec iov = { &b, 1 };
+	struct msghdr m = { .msg_iov = &iov, .msg_iovlen = 1,
+			    .msg_control = ctl, .msg_controllen = sizeof(ctl) };
+	int fd;
+
+	if (recvmsg(sock, &m, 0) != 1 || !CMSG_FIRSTHDR(&m))
+		return -1;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	return fd;
+}
+
+/* Everything one could try with somebody else's context. */
+static void try_all(int fd, const struct pair *p)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct dd_conn_info i = { .size = sizeof(i), .conn = p->c.conn };
+	struct raw r = { .fd = fd };
+
+	CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_ioctl(&r, DD_IOC_CONN_INFO, &i) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_op(&r, DD_IOC_DOORBELL, p->c.conn) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, p->c.conn) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_op(&r, DD_IOC_LIST_FD, p->c.list) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			 fd, 0) == MAP_FAILED);
+}
+
+TEST(a_passed_descriptor_is_of_no_use)
+{
+	struct line child, l = line_pair(&child);
+	struct pair p;
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	pid = fork_child();
+	if (!pid) {
+		fd = receive_fd(child.fd);
+		CHILD_CHECK(fd >= 0);
+		try_all(fd, &p);
+		_exit(0);
+	}
+	ASSERT_EQ(1, send_fd(l.fd, p.cl.fd));
+	ASSERT_CHILD_OK(pid);
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	pair_close(&p);
+}
+
+TEST(a_descriptor_bound_by_nobody_yet_belongs_to_its_opener)
+{
+	struct raw r;
+	pid_t pid;
+
+	r.fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, r.fd);
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE,
+				 MAP_SHARED, r.fd, 0) == MAP_FAILED);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	EXPECT_NE(MAP_FAILED, mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED, r.fd, 0));
+}
+
+TEST(exec_ends_the_context)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_serve s;
+	char fd_arg[16];
+	struct raw r, own;
+	struct mem m, om;
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(serve_one(&r, &m, &s, "execs") == 0);
+		/* Kept open over the exec on purpose. */
+		CHILD_CHECK(fcntl(r.fd, F_SETFD, 0) == 0);
+		CHILD_CHECK(fcntl(child.fd, F_SETFD, 0) == 0);
+		snprintf(fd_arg, sizeof(fd_arg), "%d", r.fd);
+		dup2(child.fd, 0);
+		execl("/proc/self/exe", "abi_identity", "--after-exec", fd_arg,
+		      NULL);
+		_exit(1);
+	}
+	ASSERT_TRUE(hear(l));
+	/* The program that was executed still runs, and holds the file. */
+	EXPECT_EQ(0, serve_one(&own, &om, &s, "execs"));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
+/* The executed program: what can be done with the inherited descriptor? */
+static int after_exec(int fd)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct line up = { 0 };
+
+	CHILD_CHECK(ioctl(fd, DD_IOC_REGION_ALLOC, &a) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(ioctl(fd, DD_IOC_CLOSE, 1) == -1 && errno == ESTALE);
+	tell(up);
+	CHILD_CHECK(hear(up));
+	return 0;
+}
+
+/* --- 32 bits ---------------------------------------------------------------*/
+
+/* ioctl() by the 32-bit way in, whose pointers have 32 bits. */
+static int ioctl32(int fd, unsigned int nr, unsigned long arg)
+{
+	int ret;
+
+	__asm__ volatile("int $0x80" : "=a"(ret)
+			 : "0"(54), "b"(fd), "c"(nr), "d"((__u32)arg)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
+/* Whether this kernel has that way in: getpid() by it. */
+static bool has_compat(void)
+{
+	pid_t pid = fork();
+	int status, ret;
+
+	if (!pid) {
+		__asm__ volatile("int $0x80" : "=a"(ret) : "0"(20)
+				 : "memory", "r8", "r9", "r10", "r11");
+		_exit(ret == getpid() ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+TEST(a_32_bit_caller_sees_the_same_structures)
+{
+	struct dd_conn_info *ci;
+	struct dd_serve *s;
+	struct dd_info *i;
+	struct pair p;
+	char *low;
+
+	if (!has_compat())
+		DD_SKIP("this kernel has no 32-bit system calls");
+	low = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	ASSERT_NE(MAP_FAILED, low);
+	ASSERT_GT(1ul << 32, (unsigned long)low);
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+
+	i = (void *)low;
+	i->size = sizeof(*i);
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_INFO, (unsigned long)low));
+	EXPECT_EQ(DD_ABI_VERSION, i->abi);
+	EXPECT_EQ(DD_AREA_SIZE, i->area_size);
+	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_INFO, 0));
+
+	ci = (void *)low;
+	memset(ci, 0, sizeof(*ci));
+	ci->size = sizeof(*ci);
+	ci->conn = p.c.conn;
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CONN_INFO, (unsigned long)low));
+	EXPECT_EQ(p.c.cookie, ci->cookie);
+	EXPECT_EQ(p.c.list, ci->list);
+
+	s = (void *)low;
+	raw_serve_args(s, p.name, 1, &p.smem);
+	EXPECT_EQ(-EEXIST, ioctl32(p.srv.fd, DD_IOC_SERVE, (unsigned long)low));
+
+	raw_queue(&p.cl, p.c.cell_unit,
+		  &(struct dd_sqe){ .opcode = DD_OP_PUT, .len = 8,
+				    .flags = DD_SQE_NOTIFY });
+	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, p.c.conn));
+	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, 0));
+	EXPECT_EQ(-ENOTTY, ioctl32(p.cl.fd, _IO(DD_IOC_TYPE, 0x77), 0));
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, p.c.conn));
+	pair_close(&p);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strcmp(argv[1], "--after-exec"))
+		return after_exec(atoi(argv[2]));
+	if (argc > 1)
+		dd_filter(argv[1]);
+	dd_set_timeouts();
+	return test_harness_run(argc, argv);
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mappings, wired memory and who pays for it, fork.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include "raw.h"
+
+#define RW	(PROT_READ | PROT_WRITE)
+#define MIB	(1ul << 20)
+
+/* --- the area --------------------------------------------------------------*/
+
+FIXTURE(fresh) {
+	int fd;
+};
+
+FIXTURE_SETUP(fresh)
+{
+	self->fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(fresh)
+{
+	close(self->fd);
+}
+
+static void *map(int fd, size_t len, int prot, int flags, off_t at)
+{
+	return mmap(NULL, len, prot, flags, fd, at);
+}
+
+#define EXPECT_NO_MAP(fd, len, prot, flags, at)				\
+	EXPECT_EQ(MAP_FAILED, map(fd, len, prot, flags, at))
+
+TEST_F(fresh, area_mapped_otherwise_than_told)
+{
+	static const size_t sizes[] = { 1, PAGE, DD_AREA_SIZE - PAGE,
+					DD_AREA_SIZE + 1, DD_AREA_SIZE + PAGE,
+					2 * DD_AREA_SIZE };
+	static const off_t offsets[] = { PAGE, DD_AREA_SIZE, 1ul << 40,
+					 0x7ffffffffffff000 - DD_AREA_SIZE };
+	int i;
+
+	for (i = 0; i < 6; i++)
+		EXPECT_NO_MAP(self->fd, sizes[i], RW, MAP_SHARED, 0);
+	for (i = 0; i < 4; i++)
+		EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW, MAP_SHARED,
+			      offsets[i]);
+	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW, MAP_PRIVATE, 0);
+	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, PROT_READ, MAP_PRIVATE, 0);
+	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW | PROT_EXEC, MAP_SHARED, 0);
+	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED,
+		      0);
+	/* After all of that it still can be done right; but once. */
+	ASSERT_NE(MAP_FAILED, map(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
+	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0);
+}
+
+TEST_F(fresh, area_of_a_read_only_descriptor)
+{
+	int fd = open("/dev/dd", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		EXPECT_NO_MAP(fd, DD_AREA_SIZE, RW, MAP_SHARED, 0);
+	EXPECT_NE(MAP_FAILED, map(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
+}
+
+/* Touches every page of the mapping that exists; the rest is a fault. */
+static void touch_all(struct raw *r)
+{
+	volatile char *a = r->area;
+	size_t i;
+
+	for (i = 0; i < DD_AREA_SIZE; i += PAGE)
+		(void)a[i];
+}
+
+TEST(area_pages_that_hold_nothing_are_a_fault_or_zero)
+{
+	pid_t pid = fork_child();
+	struct raw r;
+	int status;
+
+	if (!pid) {
+		CHILD_CHECK(raw_open(&r) == 0);
+		touch_all(&r);
+		_exit(0);
+	}
+	status = wait_child(pid);
+	EXPECT_TRUE((WIFEXITED(status) && !WEXITSTATUS(status)) ||
+		    (WIFSIGNALED(status) && (WTERMSIG(status) == SIGBUS ||
+					     WTERMSIG(status) == SIGSEGV)));
+	ASSERT_EQ(0, raw_open(&r));
+	EXPECT_EQ(DD_AREA_MAGIC, ((struct dd_area_head *)r.area)->magic);
+}
+
+TEST(area_cannot_be_split_moved_or_made_executable)
+{
+	struct pair p;
+	struct dd_note n;
+	char *a, *to;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	a = p.cl.area;
+	EXPECT_EQ(-1, mprotect(a, DD_AREA_SIZE, RW | PROT_EXEC));
+	EXPECT_EQ(-1, mprotect(a, PAGE, PROT_EXEC));
+	EXPECT_EQ(MAP_FAILED, mremap(a, DD_AREA_SIZE, 2 * DD_AREA_SIZE,
+				     MREMAP_MAYMOVE));
+	EXPECT_EQ(MAP_FAILED, mremap(a, 0, DD_AREA_SIZE, MREMAP_MAYMOVE));
+	to = mmap(NULL, DD_AREA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+		  -1, 0);
+	EXPECT_EQ(MAP_FAILED, mremap(a, DD_AREA_SIZE, DD_AREA_SIZE,
+				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	EXPECT_EQ(-1, madvise(a, DD_AREA_SIZE, MADV_DOFORK));
+	madvise(a, DD_AREA_SIZE, MADV_DONTNEED);
+	madvise(a, DD_AREA_SIZE, MADV_REMOVE);
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8)) {
+		TH_LOG("errno %d", errno);
+	}
+	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+	pair_close(&p);
+}
+
+TEST(unmapping_part_of_the_area_fails_or_ends_the_context)
+{
+	static const struct {
+		size_t at, len;
+	} parts[] = {
+		{ 0, PAGE }, { PAGE, PAGE }, { DD_AREA_SIZE - PAGE, PAGE },
+		{ DD_AREA_SIZE / 2, DD_AREA_SIZE / 2 },
+	};
+	struct pair p;
+	int i, ret;
+
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+		ret = munmap((char *)p.srv.area + parts[i].at, parts[i].len);
+		errno = 0;
+		if (ret) {
+			EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+		} else {
+			EXPECT_ERR(ECONNRESET, pair_request(&p, 0, 0, 8));
+			EXPECT_ERR(ESTALE, raw_op(&p.srv, DD_IOC_LIST_KICK,
+						  p.s.list));
+		}
+		pair_close(&p);
+	}
+}
+
+TEST(unmapping_the_area_ends_the_context)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct dd_conn_info i = { .size = sizeof(i) };
+	struct pair p;
+	__u32 there;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	there = pair_server_conn(&p);
+	i.conn = there;
+	ASSERT_EQ(0, munmap(p.srv.area, DD_AREA_SIZE));
+	p.srv.area = NULL;
+	EXPECT_ERR(ESTALE, raw_op(&p.srv, DD_IOC_CLOSE, there));
+	EXPECT_ERR(ESTALE, raw_ioctl(&p.srv, DD_IOC_CONN_INFO, &i));
+	EXPECT_ERR(ESTALE, raw_ioctl(&p.srv, DD_IOC_REGION_ALLOC, &a));
+	EXPECT_EQ(MAP_FAILED, map(p.srv.fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
+	EXPECT_ERR(ECONNRESET, pair_request(&p, 0, 0, 8));
+	pair_close(&p);
+}
+
+TEST(closing_the_descriptor_under_the_mapping)
+{
+	struct dd_note n;
+	struct pair p;
+	struct raw r;
+
+	/* The mapping keeps the file open, so the context lives on. */
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	close(p.srv.fd);
+	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_TRUE(raw_peek(&p.srv, p.s.list_unit, &n));
+	ASSERT_EQ(0, munmap(p.srv.area, DD_AREA_SIZE));
+	/* Now it was the last reference but for the region's mapping. */
+	EXPECT_ERR(ECONNRESET, pair_request(&p, 0, 0, 8));
+	p.smem.at[0] = 1;
+	ASSERT_EQ(0, raw_open(&r));
+}
+
+/* --- regions ---------------------------------------------------------------*/
+
+FIXTURE(region) {
+	struct raw r;
+};
+
+FIXTURE_SETUP(region)
+{
+	ASSERT_EQ(0, raw_open(&self->r));
+}
+
+FIXTURE_TEARDOWN(region)
+{
+	raw_close(&self->r);
+}
+
+TEST_F(region, lengths)
+{
+	static const __u64 bad[] = { 0, 1ull << 52, 1ull << 63, -1ull,
+				     -(__u64)PAGE, (1ull << 63) - 1 };
+	static const __u64 good[] = { 1, PAGE - 1, PAGE, PAGE + 1, 5 * PAGE,
+				      3 * MIB };
+	struct dd_region_alloc a;
+	long long used = memlock_used(&self->r);
+	struct mem m;
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		memset(&a, 0, sizeof(a));
+		a.size = sizeof(a);
+		a.length = bad[i];
+		EXPECT_EQ(-1, raw_ioctl(&self->r, DD_IOC_REGION_ALLOC, &a));
+		EXPECT_TRUE(errno == EINVAL || errno == ENOMEM ||
+			    errno == EDQUOT || errno == ENOSPC) {
+			TH_LOG("%llx: errno %d", bad[i], errno);
+		}
+	}
+	EXPECT_EQ(used, memlock_used(&self->r));
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, raw_alloc(&self->r, good[i], &m));
+		EXPECT_EQ((good[i] + PAGE - 1) & ~(PAGE - 1), m.len);
+		EXPECT_EQ(used + m.len, memlock_used(&self->r));
+		memset(m.at, 0x11, m.len);
+		ASSERT_EQ(0, raw_free(&self->r, &m));
+		EXPECT_TRUE(WAIT_FOR(used == memlock_used(&self->r)));
+	}
+}
+
+TEST_F(region, memory_is_zeroed)
+{
+	struct mem m;
+	size_t i, k;
+
+	for (k = 0; k < 20; k++) {
+		ASSERT_EQ(0, raw_alloc(&self->r, 16 * PAGE, &m));
+		for (i = 0; i < m.len && !m.at[i]; i++)
+			;
+		EXPECT_EQ(m.len, i);
+		memset(m.at, 0xff, m.len);
+		ASSERT_EQ(0, raw_free(&self->r, &m));
+	}
+}
+
+TEST_F(region, mapped_otherwise_than_told)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = 4 * PAGE };
+	struct raw other;
+	int fd = self->r.fd;
+	char *at;
+
+	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_REGION_ALLOC, &a));
+	EXPECT_NO_MAP(fd, 3 * PAGE, RW, MAP_SHARED, a.offset);
+	EXPECT_NO_MAP(fd, 5 * PAGE, RW, MAP_SHARED, a.offset);
+	EXPECT_NO_MAP(fd, 3 * PAGE, RW, MAP_SHARED, a.offset + PAGE);
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset + PAGE);
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset - PAGE);
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_PRIVATE, a.offset);
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW | PROT_EXEC, MAP_SHARED, a.offset);
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset ^ 1ul << 40);
+	/* Not another context's. */
+	ASSERT_EQ(0, raw_open(&other));
+	EXPECT_NO_MAP(other.fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
+	at = map(fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
+	ASSERT_NE(MAP_FAILED, at);
+	at[4 * PAGE - 1] = 1;
+	EXPECT_EQ(-1, mprotect(at, PAGE, RW | PROT_EXEC));
+	EXPECT_EQ(MAP_FAILED, mremap(at, 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE));
+	EXPECT_EQ(-1, madvise(at, 4 * PAGE, MADV_DOFORK));
+	/* Freed, the offset names nothing. */
+	ASSERT_EQ(0, munmap(at, 4 * PAGE));
+	ASSERT_EQ(0, raw_op(&self->r, DD_IOC_REGION_FREE, a.region));
+	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
+}
+
+TEST_F(region, freed_while_mapped_stays_until_unmapped)
+{
+	struct mem m;
+
+	ASSERT_EQ(0, raw_alloc(&self->r, 4 * PAGE, &m));
+	ASSERT_EQ(0, raw_op(&self->r, DD_IOC_REGION_FREE, m.id));
+	memset(m.at, 1, m.len);
+	EXPECT_EQ(1, m.at[m.len - 1]);
+	EXPECT_EQ(0, munmap(m.at, m.len));
+}
+
+TEST_F(region, unmapped_while_used_goes_on_receiving)
+{
+	struct pair p;
+	struct dd_note n;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	ASSERT_EQ(0, munmap(p.smem.at, p.smem.len));
+	ASSERT_EQ(0, munmap(p.cmem.at, p.cmem.len));
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 64));
+	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+	pair_close(&p);
+}
+
+TEST_F(region, kernel_never_hands_out_an_address_of_its_own)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	__u64 *w = self->r.area;
+	size_t i;
+
+	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_REGION_ALLOC, &a));
+	EXPECT_GT(1ull << 47, a.offset);
+	for (i = 0; i < PAGE / 8; i++)
+		EXPECT_GT(0xffff000000000000, w[i]);
+}
+
+/* --- limits ----------------------------------------------------------------*/
+
+static void limit(unsigned long bytes)
+{
+	struct rlimit l = { bytes, bytes };
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+}
+
+TEST(memlock_limits_a_user)
+{
+	pid_t pid = fork_child();
+	struct dd_info i = { .size = sizeof(i) };
+	struct raw r, r2;
+	struct mem m, m2;
+
+	if (pid) {
+		ASSERT_CHILD_OK(pid);
+		return;
+	}
+	limit(MIB);
+	CHILD_CHECK(become_user(BOB) == 0);
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_ioctl(&r, DD_IOC_INFO, &i) == 0);
+	CHILD_CHECK(i.memlock_limit == MIB);
+	CHILD_CHECK(i.memlock_used < MIB / 2);
+	CHILD_CHECK(raw_alloc(&r, MIB / 2, &m) == 0);
+	CHILD_CHECK(memlock_used(&r) >= (long long)MIB / 2);
+	CHILD_CHECK(raw_alloc(&r, MIB, &m2) == -1 && errno == EDQUOT);
+	CHILD_CHECK(raw_alloc(&r, MIB / 2 + PAGE, &m2) == -1 && errno == EDQUOT);
+	/* Another context of the user has no limit of its own. */
+	CHILD_CHECK(raw_open(&r2) == 0);
+	CHILD_CHECK(raw_alloc(&r2, MIB / 2 + PAGE, &m2) == -1);
+	CHILD_CHECK(errno == EDQUOT);
+	CHILD_CHECK(raw_free(&r, &m) == 0);
+	CHILD_CHECK(WAIT_FOR(raw_alloc(&r2, MIB / 2 + PAGE, &m2) == 0));
+	_exit(0);
+}
+
+TEST(memlock_is_given_back_at_exit)
+{
+	int ready[2], go[2];
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	ASSERT_EQ(0, pipe(go));
+	pid = fork_child();
+	if (!pid) {
+		long long before;
+
+		/* A child of the user's, watching what another one pays. */
+		CHILD_CHECK(become_user(BOB) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = memlock_used(&r);
+		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		CHILD_CHECK(read(go[0], &c, 1) == 1);
+		CHILD_CHECK(memlock_used(&r) >= before + (long long)MIB);
+		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		CHILD_CHECK(WAIT_FOR(memlock_used(&r) == before));
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	pid_t payer = fork_child();
+
+	if (!payer) {
+		limit(16 * MIB);
+		CHILD_CHECK(become_user(BOB) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_alloc(&r, MIB, &m) == 0);
+		CHILD_CHECK(write(go[1], "x", 1) == 1);
+		pause();
+	}
+	ASSERT_EQ(1, read(ready[0], &c, 1));
+	kill_child(payer);
+	ASSERT_CHILD_OK(pid);
+}
+
+static long long cgroup_value(const char *dir, const char *file)
+{
+	char path[128];
+	long long v = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%lld", &v) != 1)
+		v = -1;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+TEST(memory_cgroup_is_charged)
+{
+	const char *dir = "/sys/fs/cgroup/dd_selftest";
+	long long before, with;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+	FILE *f;
+
+	if (access("/sys/fs/cgroup/cgroup.subtree_control", W_OK))
+		DD_SKIP("no cgroup v2 here");
+	if (mkdir(dir, 0755) && errno != EEXIST)
+		DD_SKIP("cannot make a cgroup: errno %d", errno);
+	ASSERT_LE(0, cgroup_value(dir, "memory.current"));
+	pid = fork_child();
+	if (!pid) {
+		f = fopen("/sys/fs/cgroup/dd_selftest/cgroup.procs", "w");
+		CHILD_CHECK(f && fprintf(f, "%d\n", getpid()) > 0 && !fclose(f));
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = cgroup_value(dir, "memory.current");
+		CHILD_CHECK(raw_alloc(&r, 16 * MIB, &m) == 0);
+		with = cgroup_value(dir, "memory.current");
+		CHILD_CHECK(with - before >= 15 * (long long)MIB);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+		CHILD_CHECK(WAIT_FOR(cgroup_value(dir, "memory.current") <
+				     with - 15 * (long long)MIB));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	EXPECT_TRUE(WAIT_FOR(!rmdir(dir)));
+}
+
+/* --- fork ------------------------------------------------------------------*/
+
+/* Runs @code in a child of the pair's owner; it must exit 0. */
+#define IN_CHILD(code) do {						\
+	pid_t __pid = fork_child();					\
+	if (!__pid) {							\
+		code;							\
+		_exit(0);						\
+	}								\
+	ASSERT_CHILD_OK(__pid);						\
+} while (0)
+
+static bool faults(const volatile char *p)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		(void)*p;
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV;
+}
+
+TEST(a_child_inherits_no_mapping)
+{
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	madvise(p.srv.area, DD_AREA_SIZE, MADV_DOFORK);
+	madvise(p.smem.at, p.smem.len, MADV_DOFORK);
+	EXPECT_TRUE(faults(p.srv.area));
+	EXPECT_TRUE(faults(p.smem.at));
+	EXPECT_TRUE(faults(p.smem.at + p.smem.len - 1));
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	pair_close(&p);
+}
+
+TEST(a_child_can_do_nothing_with_the_descriptor)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct dd_list_info li = { .size = sizeof(li) };
+	struct dd_note n;
+	struct pair p;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	li.list = p.s.list;
+	IN_CHILD({
+		CHILD_CHECK(raw_ioctl(&p.srv, DD_IOC_REGION_ALLOC, &a) == -1);
+		CHILD_CHECK(errno == ESTALE);
+		CHILD_CHECK(raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn) == -1);
+		CHILD_CHECK(errno == ESTALE);
+		CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == -1);
+		CHILD_CHECK(errno == ESTALE);
+		CHILD_CHECK(raw_ioctl(&p.srv, DD_IOC_LIST_INFO, &li) == -1);
+		CHILD_CHECK(errno == ESTALE);
+		CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, RW, MAP_SHARED, p.srv.fd,
+				 0) == MAP_FAILED);
+	});
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+	pair_close(&p);
+}
+
+TEST(a_child_keeps_nothing_alive)
+{
+	int ready[2];
+	struct raw r;
+	struct mem m, own;
+	struct dd_serve s;
+	pid_t parent, pid;
+	char c;
+
+	ASSERT_EQ(0, pipe(ready));
+	parent = fork_child();
+	if (!parent) {
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		raw_serve_args(&s, "orphan", 1, &m);
+		CHILD_CHECK(raw_serve(&r, &s) == 0);
+		pid = fork();
+		if (!pid) {
+			close(ready[0]);
+			pause();
+		}
+		CHILD_CHECK(write(ready[1], &pid, sizeof(pid)) == sizeof(pid));
+		pause();
+	}
+	ASSERT_EQ(sizeof(pid), read(ready[0], &pid, sizeof(pid)));
+	kill_child(parent);
+	/* The grandchild still holds the descriptor; the name is free. */
+	EXPECT_EQ(0, kill(pid, 0));
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &own));
+	raw_serve_args(&s, "orphan", 1, &own);
+	EXPECT_TRUE(WAIT_FOR(!raw_serve(&r, &s)));
+	kill(pid, SIGKILL);
+	(void)c;
+}
+
+TEST(a_child_may_open_a_context_of_its_own)
+{
+	struct pair p, q;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	IN_CHILD({
+		CHILD_CHECK(pair_open(&q, 1, PAGE, 1) == 0);
+		CHILD_CHECK(pair_request(&q, 0, 0, 8) == 1);
+	});
+	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
+	pair_close(&p);
+}
+
+DD_TEST_MAIN

@@ -1,0 +1,579 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Objects: numbers of ioctls, ids, names, limits, slices of regions.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "raw.h"
+
+FIXTURE(object) {
+	struct pair p;
+	struct mem spare;	/* of the server's context, 8 pages */
+};
+
+FIXTURE_SETUP(object)
+{
+	ASSERT_EQ(0, pair_open(&self->p, 4, 4096, 1));
+	ASSERT_EQ(0, raw_alloc(&self->p.srv, 8 * PAGE, &self->spare));
+}
+
+FIXTURE_TEARDOWN(object)
+{
+	pair_close(&self->p);
+}
+
+/* --- unknown operations ----------------------------------------------------*/
+
+static bool known(unsigned int nr)
+{
+	return nr <= 0x08 || (nr >= 0x20 && nr <= 0x25);
+}
+
+TEST_F(object, unknown_ioctls_are_enotty)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < 256; nr++) {
+		if (!known(nr))
+			EXPECT_ERR(ENOTTY, raw_op(&self->p.srv,
+						  _IO(DD_IOC_TYPE, nr), 0));
+		EXPECT_ERR(ENOTTY, raw_op(&self->p.srv,
+					  _IO(DD_IOC_TYPE + 1, nr), 0));
+		EXPECT_ERR(ENOTTY, raw_op(&self->p.srv,
+					  _IOWR(DD_IOC_TYPE, nr, long), 0));
+	}
+}
+
+TEST_F(object, read_and_write_are_refused)
+{
+	char c = 0;
+
+	EXPECT_EQ(-1, read(self->p.srv.fd, &c, 1));
+	EXPECT_EQ(-1, write(self->p.srv.fd, &c, 1));
+	EXPECT_EQ(-1, pread(self->p.srv.fd, &c, 1, 1 << 20));
+}
+
+/* --- ids -------------------------------------------------------------------*/
+
+enum kind { REGION, SERVICE, CONN, LIST, KINDS };
+
+/* Operation number @op of those on @kind, on @id; false when there is none. */
+static bool op_on(struct raw *r, enum kind kind, int op, __u32 id, int *ret)
+{
+	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
+	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = id };
+	struct dd_conn_list conns = { .size = sizeof(conns), .service = id };
+	struct dd_list_info list = { .size = sizeof(list), .list = id };
+	struct dd_list_wait lw = { .size = sizeof(lw), .count = 1,
+				   .lists = (uintptr_t)&id };
+
+	switch (kind * 8 + op) {
+	case REGION * 8:
+		*ret = raw_op(r, DD_IOC_REGION_FREE, id);
+		return true;
+	case SERVICE * 8:
+		*ret = raw_op(r, DD_IOC_UNSERVE, id);
+		return true;
+	case SERVICE * 8 + 1:
+		*ret = raw_ioctl(r, DD_IOC_CONN_LIST, &conns);
+		return true;
+	case CONN * 8:
+		*ret = raw_op(r, DD_IOC_CLOSE, id);
+		return true;
+	case CONN * 8 + 1:
+		*ret = raw_op(r, DD_IOC_DOORBELL, id);
+		return true;
+	case CONN * 8 + 2:
+		*ret = raw_ioctl(r, DD_IOC_CONN_INFO, &info);
+		return true;
+	case CONN * 8 + 3:
+		*ret = raw_ioctl(r, DD_IOC_CONN_WAIT, &wait);
+		return true;
+	case LIST * 8:
+		*ret = raw_op(r, DD_IOC_LIST_KICK, id);
+		return true;
+	case LIST * 8 + 1:
+		*ret = raw_op(r, DD_IOC_LIST_FD, id);
+		return true;
+	case LIST * 8 + 2:
+		*ret = raw_ioctl(r, DD_IOC_LIST_INFO, &list);
+		return true;
+	case LIST * 8 + 3:
+		*ret = raw_ioctl(r, DD_IOC_LIST_WAIT, &lw);
+		return true;
+	}
+	return false;
+}
+
+#define EXPECT_NO_ID(r, kind, id) do {					\
+	int __op, __ret = 0;						\
+	for (__op = 0; op_on(r, kind, __op, id, ((void)(errno = 0), &__ret)); \
+	     __op++) {							\
+		EXPECT_EQ(-1, __ret) {					\
+			TH_LOG("kind %d op %d id %#x", kind, __op, id);	\
+		}							\
+		EXPECT_EQ(ENOENT, errno) {				\
+			TH_LOG("kind %d op %d id %#x", kind, __op, id);	\
+		}							\
+	}								\
+} while (0)
+
+TEST_F(object, ids_that_name_nothing)
+{
+	static const __u32 ids[] = { 0, 1, 2, 0x40000, 0x3ffff, 0x7fffffff,
+				     0x80000000, 0xffffffff, 0x12345678 };
+	unsigned int seed = getpid(), i;
+	enum kind k;
+
+	for (k = 0; k < KINDS; k++) {
+		for (i = 0; i < 9; i++)
+			EXPECT_NO_ID(&self->p.srv, k, ids[i]);
+		for (i = 0; i < dd_count(1000); i++)
+			EXPECT_NO_ID(&self->p.srv, k, rand_r(&seed) | 1u << 31);
+	}
+}
+
+/* All that exist in @r, by kind. */
+static void ids_of(struct pair *p, bool server, __u32 *ids)
+{
+	ids[REGION] = server ? p->smem.id : p->cmem.id;
+	ids[SERVICE] = p->s.service;
+	ids[CONN] = server ? pair_server_conn(p) : p->c.conn;
+	ids[LIST] = server ? p->s.list : p->c.list;
+}
+
+TEST_F(object, ids_of_other_kinds)
+{
+	enum kind is, as;
+	__u32 ids[KINDS];
+
+	ids_of(&self->p, true, ids);
+	for (is = 0; is < KINDS; is++) {
+		EXPECT_NE(0, ids[is]);
+		EXPECT_GT(0x80000000u, ids[is]);
+		for (as = 0; as < KINDS; as++)
+			if (is != as)
+				EXPECT_NO_ID(&self->p.srv, as, ids[is]);
+	}
+}
+
+TEST_F(object, ids_of_another_context)
+{
+	__u32 theirs[KINDS], own[KINDS];
+	enum kind k;
+
+	ids_of(&self->p, true, theirs);
+	ids_of(&self->p, false, own);
+	for (k = 0; k < KINDS; k++) {
+		if (theirs[k] == own[k] && k != SERVICE)
+			continue;	/* names something else there */
+		EXPECT_NO_ID(&self->p.cl, k, theirs[k]);
+	}
+	/* Slices of another context's region. */
+	struct dd_serve s;
+	struct mem m = self->spare;
+
+	raw_serve_args(&s, "other", 1, &m);
+	EXPECT_ERR(ENOENT, raw_serve(&self->p.cl, &s));
+}
+
+TEST_F(object, ids_after_their_object)
+{
+	__u32 ids[KINDS];
+	enum kind k;
+
+	ids_of(&self->p, true, ids);
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, ids[CONN]));
+	EXPECT_NO_ID(&self->p.srv, CONN, ids[CONN]);
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, ids[SERVICE]));
+	ASSERT_EQ(0, raw_free(&self->p.srv, &self->p.smem));
+	for (k = 0; k < KINDS; k++)
+		EXPECT_NO_ID(&self->p.srv, k, ids[k]);
+}
+
+TEST_F(object, an_id_is_not_used_again_soon)
+{
+	__u32 first, last;
+	int i;
+
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	first = last = self->p.c.conn;
+	for (i = 0; i < dd_count(2000); i++) {
+		self->p.c.list = 0;
+		ASSERT_EQ(0, raw_connect(&self->p.cl, &self->p.c));
+		ASSERT_NE(first, self->p.c.conn);
+		ASSERT_NE(last, self->p.c.conn);
+		EXPECT_NO_ID(&self->p.cl, CONN, last);
+		last = self->p.c.conn;
+		ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, last));
+	}
+}
+
+TEST_F(object, a_region_in_use_is_not_freed)
+{
+	EXPECT_ERR(EBUSY, raw_op(&self->p.srv, DD_IOC_REGION_FREE,
+				 self->p.smem.id));
+	EXPECT_ERR(EBUSY, raw_op(&self->p.cl, DD_IOC_REGION_FREE,
+				 self->p.cmem.id));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	EXPECT_EQ(0, raw_free(&self->p.cl, &self->p.cmem));
+}
+
+/* --- names and limits ------------------------------------------------------*/
+
+TEST_F(object, names)
+{
+	struct dd_serve s;
+	struct dd_connect c;
+	int i;
+
+	raw_serve_args(&s, "", 1, &self->spare);
+	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	memset(s.name, 'x', sizeof(s.name));
+	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	raw_connect_args(&c, "", &self->spare);
+	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+	memset(c.name, 'x', sizeof(c.name));
+	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+
+	/* The longest, and one more service with a shorter one. */
+	s.name[DD_NAME_MAX] = 0;
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
+	for (i = 1; i < DD_NAME_MAX; i += 13) {
+		raw_serve_args(&s, "", 1, &self->spare);
+		memset(s.name, 'y', i);
+		EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+		EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
+	}
+}
+
+TEST_F(object, a_name_in_use)
+{
+	struct dd_serve s;
+
+	raw_serve_args(&s, self->p.name, 1, &self->spare);
+	EXPECT_ERR(EEXIST, raw_serve(&self->p.srv, &s));
+	EXPECT_ERR(EEXIST, raw_serve(&self->p.srv, &s));
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, self->p.s.service));
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+}
+
+TEST_F(object, limits_of_a_service)
+{
+	static const __u32 bad[] = { 0, DD_MAXCONN_MAX + 1, 0x80000000,
+				     0xffffffff };
+	struct dd_serve s;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		raw_serve_args(&s, "limits", 1, &self->spare);
+		s.maxconn = bad[i];
+		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+		if (i) {
+			raw_serve_args(&s, "limits", 1, &self->spare);
+			s.window = i == 1 ? DD_WINDOW_MAX + 1 : bad[i];
+			EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+		}
+	}
+	/* More blocks than there are 8 bytes for. */
+	raw_serve_args(&s, "limits", PAGE / 8 + 1, &self->spare);
+	s.recv.length = PAGE;
+	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	s.maxconn = PAGE / 8;
+	s.window = DD_WINDOW_MAX;
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_EQ(8, s.recv_block);
+}
+
+TEST_F(object, blocks_are_whole_words_and_equal)
+{
+	struct dd_serve s;
+
+	raw_serve_args(&s, "blocks", 3, &self->spare);
+	s.recv.length = 10000;
+	s.send.length = 12000;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_EQ(10000 / 3 / 8 * 8, s.recv_block);
+	EXPECT_EQ(4000, s.send_block);
+}
+
+TEST_F(object, arguments_of_connect)
+{
+	static const __u32 types[] = { 0, 4, 255, 256, 0x80000001 };
+	static const __u32 nodes[] = { 0, 2, 3, 0x7fffffff, 0xffffffff };
+	struct dd_connect c;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		raw_connect_args(&c, self->p.name, &self->spare);
+		c.type = types[i];
+		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+		raw_connect_args(&c, self->p.name, &self->spare);
+		c.node = nodes[i];
+		EXPECT_ERR(ECONNREFUSED, raw_connect(&self->p.srv, &c));
+	}
+	raw_connect_args(&c, self->p.name, &self->spare);
+	c.window = DD_WINDOW_MAX + 1;
+	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+	raw_connect_args(&c, "not served", &self->spare);
+	EXPECT_ERR(ECONNREFUSED, raw_connect(&self->p.srv, &c));
+	raw_connect_args(&c, self->p.name, &self->spare);
+	c.flags = DD_CONNECT_LIST;
+	c.list = self->p.c.list;
+	if (c.list != self->p.s.list)
+		EXPECT_ERR(ENOENT, raw_connect(&self->p.srv, &c));
+	c.list = 0;
+	EXPECT_ERR(ENOENT, raw_connect(&self->p.srv, &c));
+	/* A process may connect to itself. */
+	raw_connect_args(&c, self->p.name, &self->spare);
+	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
+}
+
+TEST_F(object, a_full_service)
+{
+	struct dd_connect c[4];
+	struct mem m[4];
+	int i;
+
+	for (i = 1; i < 4; i++) {
+		ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[i]));
+		raw_connect_args(&c[i], self->p.name, &m[i]);
+		ASSERT_EQ(0, raw_connect(&self->p.cl, &c[i]));
+	}
+	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[0]));
+	raw_connect_args(&c[0], self->p.name, &m[0]);
+	EXPECT_ERR(EUSERS, raw_connect(&self->p.cl, &c[0]));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, c[2].conn));
+	EXPECT_EQ(0, raw_connect(&self->p.cl, &c[0]));
+}
+
+TEST_F(object, without_a_list_flag_any_list_will_do)
+{
+	struct dd_serve s;
+	struct mem m;
+
+	raw_serve_args(&s, "a", 1, &self->spare);
+	s.list = 0xdeadbeef;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_NE(0xdeadbeef, s.list);
+	EXPECT_NE(self->p.s.list, s.list);
+	ASSERT_EQ(0, raw_alloc(&self->p.srv, 2 * PAGE, &m));
+	raw_serve_args(&s, "b", 1, &m);
+	s.list = self->p.s.list;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_EQ(self->p.s.list, s.list);
+	EXPECT_EQ(self->p.s.list_unit, s.list_unit);
+}
+
+TEST_F(object, anonymous_lists_are_new)
+{
+	struct dd_connect c;
+
+	raw_connect_args(&c, self->p.name, &self->spare);
+	c.flags = DD_CONNECT_ANON;
+	c.list = self->p.s.list;
+	ASSERT_EQ(0, raw_connect(&self->p.srv, &c));
+	EXPECT_NE(self->p.s.list, c.list);
+}
+
+TEST_F(object, list_info_counts_users)
+{
+	struct dd_list_info i = { .size = sizeof(i), .list = self->p.s.list };
+	struct dd_serve s;
+
+	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_LIST_INFO, &i));
+	EXPECT_EQ(self->p.s.list_unit, i.list_unit);
+	EXPECT_LT(0, i.users);
+	raw_serve_args(&s, "b", 1, &self->spare);
+	s.list = self->p.s.list;
+	s.flags = DD_SERVE_LIST;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	__u32 before = i.users;
+
+	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_LIST_INFO, &i));
+	EXPECT_EQ(before + 1, i.users);
+}
+
+TEST_F(object, conn_list_addresses)
+{
+	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
+				  .service = self->p.s.service };
+
+	EXPECT_ERR(EFAULT, raw_ioctl(&self->p.srv, DD_IOC_CONN_LIST, &l));
+	l.conns = 0xffff888000000000;
+	l.count = 1;
+	EXPECT_ERR(EFAULT, raw_ioctl(&self->p.srv, DD_IOC_CONN_LIST, &l));
+	l.conns = 0;
+	l.count = 0;
+	EXPECT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_CONN_LIST, &l));
+	EXPECT_EQ(1, l.count);
+}
+
+/* --- slices ----------------------------------------------------------------*/
+
+/* Everything a slice can be wrong in; the region has 8 pages. */
+static const struct {
+	__u64 offset, length;
+} bad_slices[] = {
+	{ 0, 0 }, { 1, 4096 }, { 8, 4096 }, { 2048, 2048 }, { 4095, 1 },
+	{ 0, 8 * PAGE + 1 }, { PAGE, 8 * PAGE }, { 8 * PAGE, 8 },
+	{ 8 * PAGE, 0 }, { 9 * PAGE, PAGE }, { 7 * PAGE, PAGE + 1 },
+	{ 0, ~0ull }, { PAGE, ~0ull }, { PAGE, -PAGE }, { PAGE, -PAGE + 1 },
+	{ -PAGE, PAGE }, { -PAGE, PAGE + 1 }, { -PAGE, 2 * PAGE },
+	{ -PAGE, 1 }, { 0, 1ull << 63 }, { 1ull << 63, 1ull << 63 },
+	{ 1ull << 63, PAGE }, { 0, 1ull << 32 }, { 1ull << 32, PAGE },
+	{ (1ull << 32) - PAGE, PAGE }, { 0, (1ull << 32) + PAGE },
+	{ 0x7ffffffffffff000, PAGE }, { 0x7ffffffffffff000, 2 * PAGE },
+	{ 0, 0x8000000000000000 + PAGE }, { ~0ull, 1 }, { ~0ull, ~0ull },
+};
+
+TEST_F(object, slices_outside_of_their_region)
+{
+	struct dd_buf bad = { .region = self->spare.id };
+	struct dd_serve s;
+	struct dd_connect c;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad_slices) / sizeof(bad_slices[0]); i++) {
+		bad.offset = bad_slices[i].offset;
+		bad.length = bad_slices[i].length;
+		raw_serve_args(&s, "slices", 1, &self->spare);
+		s.recv = bad;
+		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+		raw_serve_args(&s, "slices", 1, &self->spare);
+		s.send = bad;
+		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+		raw_connect_args(&c, self->p.name, &self->spare);
+		c.recv = bad;
+		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+		raw_connect_args(&c, self->p.name, &self->spare);
+		c.send = bad;
+		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+	}
+	raw_serve_args(&s, "slices", 1, &self->spare);
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+}
+
+TEST_F(object, slices_of_no_region)
+{
+	struct dd_buf gone = { .region = self->spare.id ^ 0x40000,
+			       .length = PAGE };
+	struct dd_buf half = { .length = PAGE };
+	struct dd_connect c;
+	struct dd_serve s;
+
+	raw_serve_args(&s, "slices", 1, &self->spare);
+	s.recv = gone;
+	EXPECT_ERR(ENOENT, raw_serve(&self->p.srv, &s));
+	raw_serve_args(&s, "slices", 1, &self->spare);
+	s.send = gone;
+	EXPECT_ERR(ENOENT, raw_serve(&self->p.srv, &s));
+	raw_connect_args(&c, self->p.name, &self->spare);
+	c.recv = gone;
+	EXPECT_ERR(ENOENT, raw_connect(&self->p.srv, &c));
+	/* "None" has no size and no place. */
+	raw_serve_args(&s, "slices", 1, &self->spare);
+	s.send = half;
+	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	half.length = 0;
+	half.offset = PAGE;
+	s.send = half;
+	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	/* Where requests go must exist, where replies come from need not. */
+	memset(&s.send, 0, sizeof(s.send));
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+	EXPECT_EQ(0, s.send_block);
+}
+
+TEST_F(object, slices_in_use)
+{
+	struct dd_buf pages = { .region = self->spare.id };
+	struct dd_serve s, s2;
+	struct dd_connect c;
+	int from, to;
+
+	/* Pages 2 to 4 receive. */
+	raw_serve_args(&s, "first", 1, &self->spare);
+	memset(&s.send, 0, sizeof(s.send));
+	s.recv.offset = 2 * PAGE;
+	s.recv.length = 3 * PAGE;
+	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
+	for (from = 0; from < 8; from++)
+		for (to = from + 1; to <= 8; to++) {
+			if (to <= 2 || from >= 5)
+				continue;
+			pages.offset = from * PAGE;
+			pages.length = (to - from) * PAGE;
+			raw_serve_args(&s2, "second", 1, &self->spare);
+			memset(&s2.send, 0, sizeof(s2.send));
+			s2.recv = pages;
+			EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s2));
+			raw_connect_args(&c, self->p.name, &self->spare);
+			memset(&c.send, 0, sizeof(c.send));
+			c.recv = pages;
+			EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+		}
+	/* Its neighbours are free. */
+	pages.offset = 0;
+	pages.length = 2 * PAGE;
+	s2.recv = pages;
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s2));
+	pages.offset = 5 * PAGE;
+	pages.length = 3 * PAGE;
+	c.recv = pages;
+	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
+	/* And so are they again, afterwards. */
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
+	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
+}
+
+/* --- without an area -------------------------------------------------------*/
+
+TEST(nothing_is_created_before_the_area_is_mapped)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
+	struct mem none = { .id = 1, .len = 2 * PAGE };
+	struct dd_info i = { .size = sizeof(i) };
+	struct dd_connect c;
+	struct dd_serve s;
+	struct raw r;
+
+	r.fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, r.fd);
+	raw_serve_args(&s, "early", 1, &none);
+	raw_connect_args(&c, "early", &none);
+	EXPECT_ERR(ENXIO, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a));
+	EXPECT_ERR(ENXIO, raw_serve(&r, &s));
+	EXPECT_ERR(ENXIO, raw_connect(&r, &c));
+	EXPECT_EQ(0, raw_ioctl(&r, DD_IOC_INFO, &i));
+}
+
+TEST(info_tells_what_the_header_says)
+{
+	struct dd_info i;
+	struct dd_area_head *h;
+	struct raw r;
+
+	ASSERT_EQ(0, raw_open(&r));
+	memset(&i, 0xff, sizeof(i));
+	i.size = sizeof(i);
+	ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_INFO, &i));
+	EXPECT_EQ(DD_ABI_VERSION, i.abi);
+	EXPECT_EQ(0, i.features);
+	EXPECT_EQ(DD_AREA_SIZE, i.area_size);
+	EXPECT_EQ(1, i.node);
+	EXPECT_EQ(2, i.maxnodes);
+	EXPECT_EQ(1, i.up);
+	EXPECT_LT(0, i.packet_size);
+	h = r.area;
+	EXPECT_EQ(DD_AREA_MAGIC, h->magic);
+	EXPECT_EQ(DD_ABI_VERSION, h->version);
+	EXPECT_EQ(DD_AREA_NEED_WAKEUP, h->flags);
+	EXPECT_EQ(1, h->node);
+	EXPECT_EQ(2, h->maxnodes);
+	EXPECT_EQ(1, h->node_up);
+}
+
+DD_TEST_MAIN

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Structures of the ioctls: sizes, pointers, flags and reserved fields. Each
+ * variant is an ioctl, each test what can be wrong with any of them.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "raw.h"
+
+union arg {
+	__u32 size;
+	struct dd_info info;
+	struct dd_region_alloc region;
+	struct dd_serve serve;
+	struct dd_connect connect;
+	struct dd_conn_info conn;
+	struct dd_conn_list conns;
+	struct dd_conn_wait cwait;
+	struct dd_list_info list;
+	struct dd_list_wait lwait;
+};
+
+FIXTURE(arg) {
+	struct pair p;
+	struct mem spare;
+	struct raw idle;
+	char *page;		/* followed by an unmapped one */
+	__u32 lists[2];
+	union arg a;
+	long long used;
+};
+
+FIXTURE_VARIANT(arg) {
+	unsigned int nr;
+	size_t size;
+	/* Offsets of __u32 fields that must be zero or known flags. */
+	size_t zero[6];
+};
+
+#define Z(type, field) offsetof(struct type, field)
+
+FIXTURE_VARIANT_ADD(arg, info) {
+	DD_IOC_INFO, sizeof(struct dd_info), {}
+};
+FIXTURE_VARIANT_ADD(arg, region_alloc) {
+	DD_IOC_REGION_ALLOC, sizeof(struct dd_region_alloc),
+	{ Z(dd_region_alloc, flags), Z(dd_region_alloc, __reserved) }
+};
+FIXTURE_VARIANT_ADD(arg, serve) {
+	DD_IOC_SERVE, sizeof(struct dd_serve),
+	{ Z(dd_serve, flags), Z(dd_serve, __reserved),
+	  Z(dd_serve, recv.__reserved), Z(dd_serve, send.__reserved) }
+};
+FIXTURE_VARIANT_ADD(arg, connect) {
+	DD_IOC_CONNECT, sizeof(struct dd_connect),
+	{ Z(dd_connect, flags), Z(dd_connect, __reserved),
+	  Z(dd_connect, recv.__reserved), Z(dd_connect, send.__reserved) }
+};
+FIXTURE_VARIANT_ADD(arg, conn_info) {
+	DD_IOC_CONN_INFO, sizeof(struct dd_conn_info), {}
+};
+FIXTURE_VARIANT_ADD(arg, conn_list) {
+	DD_IOC_CONN_LIST, sizeof(struct dd_conn_list),
+	{ Z(dd_conn_list, __reserved) }
+};
+FIXTURE_VARIANT_ADD(arg, conn_wait) {
+	DD_IOC_CONN_WAIT, sizeof(struct dd_conn_wait),
+	{ Z(dd_conn_wait, __reserved) }
+};
+FIXTURE_VARIANT_ADD(arg, list_info) {
+	DD_IOC_LIST_INFO, sizeof(struct dd_list_info), {}
+};
+FIXTURE_VARIANT_ADD(arg, list_wait) {
+	DD_IOC_LIST_WAIT, sizeof(struct dd_list_wait),
+	{ Z(dd_list_wait, flags) }
+};
+
+/* Arguments that succeed, into self->a, for the server's context. */
+static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
+{
+	union arg *a = &self->a;
+
+	memset(a, 0, sizeof(*a));
+	self->lists[0] = self->p.s.list;
+	switch (variant->nr) {
+	case DD_IOC_REGION_ALLOC:
+		a->region.length = 8192;
+		break;
+	case DD_IOC_SERVE:
+		raw_serve_args(&a->serve, "abi_struct", 1, &self->spare);
+		break;
+	case DD_IOC_CONNECT:
+		raw_connect_args(&a->connect, self->p.name, &self->spare);
+		break;
+	case DD_IOC_CONN_INFO:
+		a->conn.conn = pair_server_conn(&self->p);
+		break;
+	case DD_IOC_CONN_LIST:
+		a->conns.service = self->p.s.service;
+		break;
+	case DD_IOC_CONN_WAIT:
+		a->cwait.conn = pair_server_conn(&self->p);
+		break;
+	case DD_IOC_LIST_INFO:
+		a->list.list = self->p.s.list;
+		break;
+	case DD_IOC_LIST_WAIT:
+		a->lwait.lists = (uintptr_t)self->lists;
+		a->lwait.count = 1;
+		break;
+	}
+	a->size = variant->size;
+}
+
+FIXTURE_SETUP(arg)
+{
+	ASSERT_EQ(0, pair_open(&self->p, 4, 4096, 1));
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	ASSERT_EQ(0, raw_alloc(&self->p.srv, 4 * PAGE, &self->spare));
+	self->page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->page);
+	ASSERT_EQ(0, munmap(self->page + PAGE, PAGE));
+	self->used = memlock_used(&self->p.srv);
+	fill(self, variant);
+}
+
+FIXTURE_TEARDOWN(arg)
+{
+	pair_close(&self->p);
+}
+
+static int call(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant,
+		const void *arg)
+{
+	return raw_ioctl(&self->p.srv, variant->nr, arg);
+}
+
+/* Nothing has been created by what failed before: the same succeeds now. */
+#define EXPECT_UNCHANGED() do {						\
+	EXPECT_EQ(self->used, memlock_used(&self->p.srv));		\
+	fill(self, variant);						\
+	EXPECT_EQ(0, call(self, variant, &self->a)) {			\
+		TH_LOG("errno %d", errno);				\
+	}								\
+} while (0)
+
+TEST_F(arg, exact_size)
+{
+	EXPECT_EQ(0, call(self, variant, &self->a)) {
+		TH_LOG("errno %d", errno);
+	}
+	EXPECT_EQ(variant->size, self->a.size);
+}
+
+TEST_F(arg, short_sizes)
+{
+	size_t size;
+
+	for (size = 0; size < variant->size; size++) {
+		self->a.size = size;
+		EXPECT_ERR(EINVAL, call(self, variant, &self->a));
+	}
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, longer_with_zeroes)
+{
+	char *at = self->page;
+
+	self->a.size = variant->size + 64;
+	memcpy(at, &self->a, variant->size);
+	EXPECT_EQ(0, call(self, variant, at)) {
+		TH_LOG("errno %d", errno);
+	}
+}
+
+TEST_F(arg, longer_with_anything_else)
+{
+	char *at = self->page;
+	int i;
+
+	for (i = 0; i < 64; i++) {
+		fill(self, variant);
+		self->a.size = variant->size + 64;
+		memset(at, 0, PAGE);
+		memcpy(at, &self->a, variant->size);
+		at[variant->size + i] = 1 << i % 8;
+		EXPECT_ERR(E2BIG, call(self, variant, at));
+	}
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, huge_sizes)
+{
+	static const __u32 sizes[] = { 8192, 1 << 20, 0x7fffffff, 0x80000000,
+				       0xffffffff };
+	char *at = self->page;
+	int i;
+
+	memcpy(at, &self->a, variant->size);
+	for (i = 0; i < 5; i++) {
+		*(__u32 *)at = sizes[i];
+		EXPECT_EQ(-1, call(self, variant, at));
+		EXPECT_TRUE(errno == E2BIG || errno == EFAULT ||
+			    errno == EINVAL) {
+			TH_LOG("size %x: errno %d", sizes[i], errno);
+		}
+	}
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, bad_addresses)
+{
+	EXPECT_ERR(EFAULT, call(self, variant, NULL));
+	EXPECT_ERR(EFAULT, call(self, variant, (void *)8));
+	EXPECT_ERR(EFAULT, call(self, variant, self->page + PAGE));
+	EXPECT_ERR(EFAULT, call(self, variant, (void *)-8l));
+	EXPECT_ERR(EFAULT, call(self, variant, (void *)0xffff888000000000));
+	EXPECT_ERR(EFAULT, call(self, variant, (void *)0xffffffffff600000));
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, across_the_end_of_a_page)
+{
+	size_t cut;
+	char *at;
+
+	for (cut = 1; cut < variant->size; cut++) {
+		at = self->page + PAGE - cut;
+		memcpy(at, &self->a, cut);
+		EXPECT_ERR(EFAULT, call(self, variant, at));
+	}
+	EXPECT_UNCHANGED();
+	/* Up to the very end is fine. */
+	fill(self, variant);
+	if (variant->nr == DD_IOC_SERVE || variant->nr == DD_IOC_CONNECT)
+		return;
+	at = self->page + PAGE - variant->size;
+	memcpy(at, &self->a, variant->size);
+	EXPECT_EQ(0, call(self, variant, at));
+}
+
+TEST_F(arg, results_that_cannot_be_stored)
+{
+	memcpy(self->page, &self->a, variant->size);
+	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
+	/* Without results there is nothing to store. */
+	if (variant->nr == DD_IOC_CONN_WAIT) {
+		EXPECT_EQ(0, call(self, variant, self->page));
+	} else {
+		EXPECT_ERR(EFAULT, call(self, variant, self->page));
+	}
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, flags_and_reserved_fields)
+{
+	int i, bit;
+
+	for (i = 0; i < 6 && variant->zero[i]; i++)
+		for (bit = 0; bit < 32; bit++) {
+			if (bit < 2 && variant->zero[i] == 4 &&
+			    (variant->nr == DD_IOC_SERVE ||
+			     variant->nr == DD_IOC_CONNECT))
+				continue;
+			fill(self, variant);
+			*(__u32 *)((char *)&self->a + variant->zero[i]) =
+				1u << bit;
+			EXPECT_ERR(EINVAL, call(self, variant, &self->a));
+		}
+	EXPECT_UNCHANGED();
+}
+
+TEST_F(arg, random_bytes_harm_nothing)
+{
+	unsigned int seed = getpid(), i, k;
+	union arg a;
+
+	TH_LOG("seed %u", seed);
+	for (i = 0; i < dd_count(2000); i++) {
+		for (k = 0; k < sizeof(a) / 4; k++)
+			((__u32 *)&a)[k] = rand_r(&seed) << (rand_r(&seed) % 2 * 16);
+		a.size = variant->size;
+		/* Waiting for ever is not harm, but not wanted here either. */
+		if (variant->nr == DD_IOC_LIST_WAIT)
+			a.lwait.timeout = 0;
+		if (variant->nr == DD_IOC_CONN_WAIT)
+			a.cwait.timeout = 0;
+		call(self, variant, &a);
+	}
+	fill(self, variant);
+	if (variant->nr == DD_IOC_CONN_INFO)
+		EXPECT_EQ(0, call(self, variant, &self->a));
+}
+
+DD_TEST_MAIN

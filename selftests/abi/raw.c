@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The kernel's side of the contract, by hand.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg)
+{
+	return ioctl(r->fd, nr, arg);
+}
+
+int raw_op(const struct raw *r, unsigned int nr, __u32 id)
+{
+	return ioctl(r->fd, nr, (unsigned long)id);
+}
+
+int raw_open(struct raw *r)
+{
+	r->area = NULL;
+	r->fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	if (r->fd < 0)
+		return -1;
+	r->area = mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       r->fd, DD_AREA_OFFSET);
+	if (r->area != MAP_FAILED)
+		return 0;
+	close(r->fd);
+	return -1;
+}
+
+void raw_close(struct raw *r)
+{
+	if (r->area)
+		munmap(r->area, DD_AREA_SIZE);
+	close(r->fd);
+}
+
+int raw_alloc(const struct raw *r, size_t len, struct mem *m)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .length = len };
+
+	if (raw_ioctl(r, DD_IOC_REGION_ALLOC, &a))
+		return -1;
+	m->id = a.region;
+	m->len = a.length;
+	m->at = mmap(NULL, a.length, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd,
+		     a.offset);
+	return m->at == MAP_FAILED ? -1 : 0;
+}
+
+int raw_free(const struct raw *r, struct mem *m)
+{
+	munmap(m->at, m->len);
+	return raw_op(r, DD_IOC_REGION_FREE, m->id);
+}
+
+/* Halves of a region, whole pages. */
+static void halves(const struct mem *m, struct dd_buf *recv,
+		   struct dd_buf *send)
+{
+	size_t half = m->len / 2 & ~(PAGE - 1);
+
+	*recv = (struct dd_buf){ .region = m->id, .length = half };
+	*send = (struct dd_buf){ .region = m->id, .offset = half,
+				 .length = half };
+}
+
+void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
+		    const struct mem *m)
+{
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->maxconn = maxconn;
+	strncpy((char *)s->name, name, DD_NAME_MAX);
+	halves(m, &s->recv, &s->send);
+}
+
+void raw_connect_args(struct dd_connect *c, const char *name,
+		      const struct mem *m)
+{
+	memset(c, 0, sizeof(*c));
+	c->size = sizeof(*c);
+	c->node = 1;
+	c->type = DD_CONN_STREAM;
+	strncpy((char *)c->name, name, DD_NAME_MAX);
+	halves(m, &c->recv, &c->send);
+}
+
+int raw_serve(const struct raw *r, struct dd_serve *s)
+{
+	return raw_ioctl(r, DD_IOC_SERVE, s);
+}
+
+int raw_connect(const struct raw *r, struct dd_connect *c)
+{
+	return raw_ioctl(r, DD_IOC_CONNECT, c);
+}
+
+void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe)
+{
+	struct dd_cell *cell = raw_cell(r, cell_unit);
+	__u64 n = __atomic_load_n(&cell->submitted, __ATOMIC_ACQUIRE) + 1;
+	struct dd_sqe *slot = &cell->sq[(n - 1) % cell->depth];
+
+	memcpy((char *)slot + 8, (const char *)sqe + 8, sizeof(*slot) - 8);
+	__atomic_store_n(&slot->seq, n, __ATOMIC_RELEASE);
+}
+
+int raw_submit(const struct raw *r, __u32 cell_unit, __u32 conn,
+	       const struct dd_sqe *sqe)
+{
+	raw_queue(r, cell_unit, sqe);
+	return raw_op(r, DD_IOC_DOORBELL, conn);
+}
+
+int raw_send(const struct raw *r, __u32 cell_unit, __u32 conn, __u64 src,
+	     __u64 dst, __u64 len)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+		.src = src, .dst = dst, .len = len,
+	};
+
+	return raw_submit(r, cell_unit, conn, &sqe);
+}
+
+bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n)
+{
+	struct dd_list_head *h = raw_list(r, list_unit);
+	struct dd_note *slot;
+	__u64 geo, head, slots;
+
+	do {
+		geo = __atomic_load_n(&h->geometry, __ATOMIC_ACQUIRE);
+		head = h->head;
+		slots = 1ull << (__u32)geo;
+		slot = (struct dd_note *)raw_unit(r, geo >> 32) +
+		       (head & (slots - 1));
+		n->seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+		if (n->seq == head + 1)
+			memcpy(n, slot, sizeof(*n));
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (geo != __atomic_load_n(&h->geometry, __ATOMIC_RELAXED));
+	return n->seq == head + 1;
+}
+
+bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n)
+{
+	struct dd_list_head *h = raw_list(r, list_unit);
+
+	if (!raw_peek(r, list_unit, n))
+		return false;
+	__atomic_store_n(&h->head, h->head + 1, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&h->flags, __ATOMIC_RELAXED) & DD_LIST_NEED_KICK)
+		raw_op(r, DD_IOC_LIST_KICK, h->id);
+	return true;
+}
+
+int pair_open(struct pair *p, unsigned int maxconn, size_t block,
+	      unsigned int window)
+{
+	size_t half = (maxconn * block + PAGE - 1) & ~(PAGE - 1);
+	static int number;
+
+	memset(p, 0, sizeof(*p));
+	snprintf(p->name, sizeof(p->name), "pair.%d.%d", getpid(), number++);
+	if (raw_open(&p->srv) || raw_open(&p->cl) ||
+	    raw_alloc(&p->srv, 2 * half, &p->smem) ||
+	    raw_alloc(&p->cl, 2 * half, &p->cmem))
+		return -1;
+	raw_serve_args(&p->s, p->name, maxconn, &p->smem);
+	p->s.recv.length = p->s.send.length = maxconn * block;
+	p->s.window = window;
+	raw_connect_args(&p->c, p->name, &p->cmem);
+	p->c.window = window;
+	p->c.cookie = 0x1122334455667788;
+	return raw_serve(&p->srv, &p->s) || raw_connect(&p->cl, &p->c) ? -1 : 0;
+}
+
+void pair_close(struct pair *p)
+{
+	raw_close(&p->cl);
+	raw_close(&p->srv);
+}
+
+__u32 pair_server_conn(const struct pair *p)
+{
+	__u32 id = 0;
+	struct dd_conn_list l = {
+		.size = sizeof(l), .service = p->s.service,
+		.conns = (uintptr_t)&id, .count = 1,
+	};
+
+	raw_ioctl(&p->srv, DD_IOC_CONN_LIST, &l);
+	return id;
+}
+
+int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len)
+{
+	return raw_send(&p->cl, p->c.cell_unit, p->c.conn, src, dst, len);
+}
+
+long long memlock_used(const struct raw *r)
+{
+	struct dd_info i = { .size = sizeof(i) };
+
+	return raw_ioctl(r, DD_IOC_INFO, &i) ? -1 : (long long)i.memlock_used;
+}

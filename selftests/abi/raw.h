@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel's side of the contract, by hand: ioctls on /dev/dd and loads and
+ * stores in the area, without the library.
+ *
+ * All functions return >= 0, or -1 with errno.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DD_RAW_H
+#define DD_RAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <linux/dd.h>
+
+#define PAGE	4096ul
+
+/* A context with its area. */
+struct raw {
+	int fd;
+	void *area;
+};
+
+/* A mapped region. */
+struct mem {
+	__u32 id;
+	size_t len;
+	char *at;
+};
+
+/* A service of @srv and one connection of @cl to it, in one process. */
+struct pair {
+	struct raw srv, cl;
+	struct mem smem, cmem;	/* first half receives, second half sends */
+	struct dd_serve s;
+	struct dd_connect c;
+	char name[DD_NAME_MAX + 1];
+};
+
+int raw_open(struct raw *r);
+void raw_close(struct raw *r);
+int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg);
+/* An ioctl that takes an id by value. */
+int raw_op(const struct raw *r, unsigned int nr, __u32 id);
+int raw_alloc(const struct raw *r, size_t len, struct mem *m);
+int raw_free(const struct raw *r, struct mem *m);
+
+/* The arguments of a plain service or connection in the halves of @m. */
+void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
+		    const struct mem *m);
+void raw_connect_args(struct dd_connect *c, const char *name,
+		      const struct mem *m);
+int raw_serve(const struct raw *r, struct dd_serve *s);
+int raw_connect(const struct raw *r, struct dd_connect *c);
+
+static inline void *raw_unit(const struct raw *r, __u32 unit)
+{
+	return (char *)r->area + (size_t)unit * DD_UNIT;
+}
+
+static inline struct dd_cell *raw_cell(const struct raw *r, __u32 unit)
+{
+	return raw_unit(r, unit);
+}
+
+static inline struct dd_list_head *raw_list(const struct raw *r, __u32 unit)
+{
+	return raw_unit(r, unit);
+}
+
+/* Puts a request in the queue, completed with its number; rings no bell. */
+void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe);
+/* The same, and executes it. */
+int raw_submit(const struct raw *r, __u32 cell_unit, __u32 conn,
+	       const struct dd_sqe *sqe);
+/* A message out of the connection's own send block, with a note. */
+int raw_send(const struct raw *r, __u32 cell_unit, __u32 conn, __u64 src,
+	     __u64 dst, __u64 len);
+/* Whether there is a note, which is copied out but not consumed. */
+bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n);
+/* The same, consumed, with the kick that it may need. */
+bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n);
+
+/* @maxconn blocks of @block bytes each way; one connection, to block 0. */
+int pair_open(struct pair *p, unsigned int maxconn, size_t block,
+	      unsigned int window);
+void pair_close(struct pair *p);
+/* The serving end of the pair's connection. */
+__u32 pair_server_conn(const struct pair *p);
+int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len);
+
+/* Bytes charged to the caller's user. */
+long long memlock_used(const struct raw *r);
+
+#endif /* DD_RAW_H */
