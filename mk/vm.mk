@@ -4,7 +4,7 @@
 # make kernels         fetch and build the guests' kernels, into a cache
 # make vm RUN='...'    run a command in a virtual machine with dd.ko loaded;
 #                      its settings and exit statuses: selftests/vm/run.sh
-# make test            everything
+# make test            everything, or the TIERS named
 
 VM	:= selftests/vm
 KERNEL	?= stock
@@ -45,6 +45,7 @@ vm: vm-ready
 	$(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(vm-command)))
 	@$(vm-command)
 
-test: deps
-	@$(MAKE) -s --no-print-directory kernels user
-	@$(VM)/run-tiers.sh
+# TIERS='10-vm ...' runs only those.
+test: kernels
+	@$(MAKE) -s --no-print-directory user selftests
+	@$(VM)/run-tiers.sh $(TIERS)

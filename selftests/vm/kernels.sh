@@ -203,6 +203,8 @@ fetch() {
 path() {
 	local dir rel
 
+	# The headers of tests are wanted before the debug kernel is built.
+	[ "$*" != "debug source" ] || set -- source source
 	present "$1" || die "kernel $1 is not in $DD_CACHE; run: make kernels"
 	dir=$(dir_of "$1")
 	rel=$(cat "$dir/release")
@@ -210,7 +212,6 @@ path() {
 	*:release) echo "$rel" ;;
 	source:*) echo "$dir" ;;
 	debug:image) echo "$dir/arch/x86/boot/bzImage" ;;
-	debug:source) echo "$DD_CACHE/source" ;;
 	debug:build | debug:modules) echo "$dir" ;;
 	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
 	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# For the scripts of selftests/tiers; source it, and end with "finish". The
+# working directory is the checkout's.
+
+set -u
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+TIER_RAN=0
+TIER_BAD=0
+TIER_ERR=$(mktemp)
+trap 'rm -f "$TIER_ERR"' EXIT
+
+pass() { echo "ok $((++TIER_RAN)) - $1"; }
+fail() {
+	echo "not ok $((++TIER_RAN)) - $1${2:+ ($2)}"
+	TIER_BAD=$((TIER_BAD + 1))
+}
+skip() { echo "ok $((++TIER_RAN)) - $1 # SKIP $2"; }
+
+# check NAME COMMAND...: what COMMAND prints is a comment.
+check() {
+	local name=$1 status=0
+
+	shift
+	"$@" 2>&1 | sed 's/^/# /'
+	status=${PIPESTATUS[0]}
+	if [ "$status" = 0 ]; then pass "$name"; else fail "$name" "status $status"; fi
+}
+
+# vm_run NAME KERNEL STATUS COMMAND [SETTING=VALUE]...: a run in the virtual
+# machine that is to end with STATUS.
+vm_run() {
+	local name=$1 kernel=$2 want=$3 command=$4 status=0
+
+	shift 4
+	make -s vm KERNEL="$kernel" RUN="${command//$/$$}" "$@" 2>"$TIER_ERR" |
+		sed 's/^/# /'
+	status=${PIPESTATUS[0]}
+	sed 's/^/# /' "$TIER_ERR"
+	if [ "$status" = "$want" ]; then
+		pass "$name"
+	else
+		fail "$name" "status $status, not $want"
+	fi
+}
+
+# vm_list KERNEL LIST [SETTING=VALUE]...: the programs of a list, see
+# selftests/vm/guest-run.sh. Their results come as a TAP stream of its own; what
+# the machine itself says of the run is one more result of this one.
+vm_list() {
+	local kernel=$1 list=$2 status=0 name
+
+	shift 2
+	name="$kernel ${list##*/}: clean kernel log, no leak, module unloaded"
+	make -s vm KERNEL="$kernel" RUN="selftests/vm/guest-run.sh $list" \
+		TIMEOUT=1800 "$@" 2>"$TIER_ERR" || status=$?
+	sed 's/^/# /' "$TIER_ERR"
+	case $status in
+	0 | 1) pass "$name" ;;
+	*) fail "$name" "$(sed -n 's/^vm: //p' "$TIER_ERR" | tr '\n' ' ')" ;;
+	esac
+}
+
+finish() {
+	echo "1..$TIER_RAN"
+	[ "$TIER_BAD" = 0 ]
+	exit
+}
