@@ -106,6 +106,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!page)
 		return -ENOMEM;
+	/* Pairs with dd_area_page(). */
 	smp_store_release(slot, page);
 	area->pages++;
 	return 0;
@@ -159,8 +160,10 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
+	/* Both pair with dd_area_populate(): what is found is whole. */
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)
 		return NULL;
+	/* As above. */
 	return smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
 }

@@ -140,6 +140,7 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 		cell->depth = DD_CELL_DEPTH;
 		cell->node = y->obj.ctx->node->id;
 		cell->peer_size = y->seg.length;
+		/* A reader that sees the id sees the rest of the cell. */
 		smp_store_release(&cell->id, x->obj.id);
 	}
 }
@@ -376,9 +377,9 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	info->node = peer->node->id;
 	info->pid = pid_vnr(peer->pid);
 	info->uid = from_kuid_munged(current_user_ns(), peer->cred->euid);
-	if (conn->server)
+	if (conn->server) {
 		dd_service_blocks(conn, &info->send, &info->recv);
-	else {
+	} else {
 		dd_slice_describe(&conn->send, conn->send.offset,
 				  conn->send.length, &info->send);
 		dd_slice_describe(&conn->recv, conn->recv.offset,

@@ -103,8 +103,10 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 
 	memcpy(&word, src, len);
 	if (len == 8 && IS_ALIGNED((unsigned long)dst, 8)) {
+		/* Pairs with whoever polls this word. */
 		smp_store_release((u64 *)dst, word);
 	} else {
+		/* As above, for what no single store can write. */
 		smp_wmb();
 		dd_copy_tail(dst, src, len);
 	}

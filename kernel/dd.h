@@ -83,7 +83,7 @@ struct dd_stats {
  */
 struct dd_node {
 	struct net *net;
-	struct mutex lock;
+	struct mutex lock;	/* of @ctxs; for changes of the rest */
 	u32 id;
 	u32 max;
 	bool up;
@@ -119,7 +119,7 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
  * @pages: number of pages, for reports
  */
 struct dd_area {
-	struct mutex lock;
+	struct mutex lock;	/* of allocation */
 	unsigned long *map;
 	unsigned int bits;
 	unsigned int hint;
@@ -200,7 +200,7 @@ struct dd_ctx {
 	struct user_struct *user;
 	const struct cred *cred;
 	struct pid *pid;
-	struct mutex lock;
+	struct mutex lock;	/* of creation and destruction */
 	bool dead;
 	struct xarray objs;
 	u32 next_index;
@@ -253,7 +253,7 @@ struct dd_region {
 	struct page **pages;
 	unsigned long npages;
 	unsigned long pgoff;
-	spinlock_t lock;
+	spinlock_t lock;	/* of @uses */
 	struct rb_root uses;
 	struct work_struct free_work;
 };
@@ -321,7 +321,7 @@ struct dd_list {
 	u32 unit;
 	u64 geometry;
 	atomic64_t tail;
-	struct mutex lock;
+	struct mutex lock;	/* of who is attached */
 	u32 users;
 	u32 reserved;
 	struct {
@@ -331,7 +331,7 @@ struct dd_list {
 	bool published;
 	bool gone;
 	wait_queue_head_t wait;
-	spinlock_t pend_lock;
+	spinlock_t pend_lock;	/* of @pending */
 	struct rb_root_cached pending;
 };
 
@@ -417,7 +417,7 @@ enum dd_policy {
  * @pend: in dd_list.pending, while @withheld
  */
 struct dd_segment {
-	spinlock_t lock;
+	spinlock_t lock;	/* of deposits, notes and revocation */
 	bool dead;
 	bool inhibit;
 	bool withheld;
@@ -482,7 +482,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
  * @done: requests whose note is in place
  */
 struct dd_import {
-	struct mutex sq_lock;
+	struct mutex sq_lock;	/* of one submitter at a time */
 	struct dd_cell *cell;
 	u32 unit;
 	const struct dd_link_ops *link;
@@ -597,7 +597,7 @@ struct dd_service {
 	struct dd_obj obj;
 	u8 name[DD_NAME_MAX + 1];
 	struct rhash_head entry;
-	struct mutex lock;
+	struct mutex lock;	/* of blocks and their connections */
 	bool dead;
 	u32 flags;
 	u32 maxconn;

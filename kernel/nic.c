@@ -94,6 +94,7 @@ static int dd_nic_drain(struct dd_conn *conn)
 		struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
 						     DD_CELL_DEPTH];
 
+		/* The submitter writes the number last. */
 		if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
 			break;
 		memcpy(&sqe, slot, sizeof(sqe));

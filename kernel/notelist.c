@@ -19,7 +19,7 @@
 #include "trace.h"
 
 #define DD_LIST_MIN_SLOTS	4u
-#define DD_LIST_MAX_SLOTS	(1u << 18)
+#define DD_LIST_MAX_SLOTS	262144u
 
 static struct dd_area *dd_list_area(const struct dd_list *list)
 {
@@ -42,6 +42,7 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
  */
 u64 dd_list_head_pos(const struct dd_list *list)
 {
+	/* Pairs with the reader's release: it has done with what it consumed. */
 	u64 head = smp_load_acquire(&list->head->head);
 
 	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
@@ -180,7 +181,9 @@ static int dd_list_grow(struct dd_list *list, u32 slots)
 	/* Whoever still posts to the old ring does so under RCU. */
 	synchronize_rcu_expedited();
 	dd_list_move(list, old, new);
+	/* Whoever sees the new geometry sees the notes that were moved. */
 	smp_store_release(&list->head->geometry, new);
+	/* As above. */
 	smp_store_release(&list->geometry, new);
 	dd_list_free_ring(list, old);
 	dd_list_kick(list);
@@ -316,6 +319,7 @@ bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 	note->tag = rec->tag;
 	if (rec->meta_count)
 		memcpy(note->meta, rec->meta, sizeof(note->meta));
+	/* A reader that sees the number sees the note, and the message. */
 	smp_store_release(&note->seq, *pos + 1);
 	rcu_read_unlock();
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
@@ -330,10 +334,12 @@ void dd_list_wake(struct dd_list *list)
 
 	/* One barrier for both queues: the note before, the sleepers after. */
 	smp_mb();
+	/* Ordered by the barrier above. */
 	if (waitqueue_active(&list->wait)) {
 		dd_stat_inc(ctx->node, DD_STAT_WAKEUPS);
 		wake_up_interruptible_poll(&list->wait, EPOLLIN | EPOLLRDNORM);
 	}
+	/* Ordered by the barrier above. */
 	if (waitqueue_active(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 	if (unlikely(ctx->fasync))
@@ -352,8 +358,8 @@ bool dd_list_ready(const struct dd_list *list)
 	/* While the ring moves, its owner finds out by itself. */
 	if (head != (u64)atomic64_read(&list->tail))
 		ready = !geometry ||
-			smp_load_acquire(&dd_list_slot(list, geometry,
-						       head)->seq) == head + 1;
+			READ_ONCE(dd_list_slot(list, geometry, head)->seq) ==
+			head + 1;
 	rcu_read_unlock();
 	return ready;
 }
