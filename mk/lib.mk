@@ -106,3 +106,38 @@ uninstall-lib:
 		$(addprefix $(DESTDIR)$(MANDIR)/man3/,$(notdir $(LIBDD_MAN3))) \
 		$(addprefix $(DESTDIR)$(MANDIR)/man4/,$(notdir $(LIBDD_MAN4))) \
 		$(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(LIBDD_MAN7)))
+
+# Tests of the library without its kernel. The C library's calls that reach
+# for the kernel are replaced by those of fake.c.
+LIBDD_TEST_OBJ	:= $(BUILD)/obj/lib/tests
+LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test call_test ddp_test)
+LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
+
+$(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
+
+$(BUILD)/lib-tests/%: $(LIBDD_TEST_OBJ)/%.o $(LIBDD_TEST_OBJ)/tap.o \
+		$(LIBDD_TEST_OBJ)/fake.o $(LIBDD_STATIC)
+	@mkdir -p $(@D)
+	$(CC) -pthread $(LDFLAGS) $(LIBDD_WRAP) -o $@ $^
+
+.PRECIOUS: $(LIBDD_TEST_OBJ)/%.o
+-include $(wildcard $(LIBDD_TEST_OBJ)/*.d)
+
+.PHONY: check-lib check-lib-units check-lib-headers check-lib-exports \
+	check-lib-man
+CHECKS += check-lib
+check-lib: check-lib-units check-lib-headers check-lib-exports check-lib-man
+
+check-lib-units: $(LIBDD_TESTS)
+	@set -e; for t in $(LIBDD_TESTS); do $$t; done
+
+check-lib-headers:
+	@lib/tests/headers.sh include selftests/figures
+
+check-lib-exports: $(LIBDD_SHARED)
+	@lib/tests/exports.sh $(LIBDD_SHARED) include
+
+check-lib-man: $(LIBDD_LINK)
+	@lib/tests/man.sh Documentation/man $(LIBDD_DIR)

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * fake.h - enough of dd.ko, in user memory, to run the library against
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _DD_TESTS_FAKE_H
+#define _DD_TESTS_FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct fake - what a test can set and see
+ * @absent: errno of open(), 0 to succeed
+ * @calls: system calls that the library made
+ * @interrupts: the next so many calls give EINTR
+ * @refuse: request whose next call fails
+ * @refusal: with this errno
+ */
+struct fake {
+	int absent;
+	int calls;
+	int interrupts;
+	unsigned long refuse;
+	int refusal;
+};
+
+extern struct fake fake;
+
+void fake_reset(void);
+void fake_list_grow(uint32_t list);
+
+#endif /* _DD_TESTS_FAKE_H */

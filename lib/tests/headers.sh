@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only
+#
+# Each public header compiles alone, in every dialect, without a warning; and
+# the figures of the protocol's description compile as printed.
+#
+#   headers.sh INCLUDEDIR FIGUREDIR
+set -u
+include=$1 figures=$2
+n=0 failed=0
+CC=${CC:-cc} CXX=${CXX:-c++}
+
+echo "TAP version 13"
+
+# compile NAME SOURCE COMPILER ARGUMENT...
+compile() {
+	name=$1 source=$2
+	shift 2
+	n=$((n + 1))
+	if out=$(printf '%s\n' "$source" | "$@" -fsyntax-only - 2>&1) &&
+			[ -z "$out" ]; then
+		echo "ok $n $name"
+	else
+		printf '%s\n' "$out" | sed 's/^/# /'
+		echo "not ok $n $name"
+		failed=1
+	fi
+}
+
+for header in dd.h fedex.h dd_errno.h; do
+	for std in c89 gnu89 c99 gnu11 c11 gnu17; do
+		pedantic=-pedantic
+		# What the document's C needs, the document's C has not.
+		[ "$std" = gnu89 ] && pedantic=
+		compile "$header alone in $std" "#include \"$header\"" "$CC" \
+			-xc -std=$std -Wall -Wextra $pedantic -I"$include"
+	done
+	for std in c++11 c++17; do
+		compile "$header alone in $std" "#include \"$header\"" "$CXX" \
+			-xc++ -std=$std -Wall -Wextra -pedantic -I"$include"
+	done
+done
+
+compile "all headers together, with the kernel's" '#include <linux/dd.h>
+#include "dd.h"
+#include "fedex.h"' "$CC" -xc -std=gnu11 -Wall -Wextra -I"$include" \
+	-I"$include/uapi"
+
+compile "calls of a C++ program" '#include "fedex.h"
+int f(connid_t c, noteid_t n)
+{
+	ddrecv_desc_t d;
+	address_t a;
+	size_t s;
+
+	dderror("%d", ddcall(c, 0, 1, &a, &s));
+	return ddcall(c, 0, 1, &a, &s, RECV_TIMEOUT, SBP_HZ) +
+		ddrecv(n, &d, RECV_SLEEP, NULL) + DD_ISCONN(&d);
+}' "$CXX" -xc++ -std=c++17 -Wall -Wextra -pedantic -I"$include"
+
+compile "hidden extensions" '#define _DD_NO_EXTENSIONS
+#include "fedex.h"
+#ifdef _DD_EXTENSIONS
+#error not hidden
+#endif
+int ddfd, ddfree;' "$CC" -xc -std=gnu11 -Wall -Wextra -I"$include"
+
+for figure in 2 3 4 5; do
+	# Figures 4 and 5 are printed without their include.
+	text=$(cat "$figures/fig$figure.c")
+	[ $figure -lt 4 ] || text="#include \"fedex.h\"
+$text"
+	compile "figure $figure as printed (DDP-7$((figure + 3)))" "$text" \
+		"$CC" -xc -std=gnu89 -Wall -Wno-implicit -Wno-return-type \
+		-Werror=int-conversion -Werror=incompatible-pointer-types \
+		-I"$include"
+done
+
+echo "1..$n"
+exit $failed

@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-2.1-only
+#
+# The manual pages of the library: clean source, a page for every exported
+# call, and every example a program that compiles and links.
+#
+#   man.sh MANDIR LIBDIR
+set -u
+man=$1 lib=$2
+n=0 failed=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# result NAME STATUS OUTPUT
+result() {
+	n=$((n + 1))
+	if [ "$2" -eq 0 ] && [ -z "$3" ]; then
+		echo "ok $n $1"
+	else
+		printf '%s\n' "$3" | sed 's/^/# /'
+		echo "not ok $n $1"
+		failed=1
+	fi
+}
+
+# Standard error says what could not be typeset.
+lint() {
+	if command -v mandoc >/dev/null; then
+		# Operating system, date and cross references are not its.
+		mandoc -Tlint -W warning "$1" 2>&1 |
+			grep -v -e 'missing date' -e 'referenced manual not found'
+		return 0
+	fi
+	groff -ww -z -mandoc -Tutf8 "$1" 2>&1
+}
+
+example() {
+	sed -n '/^\.Sh EXAMPLES/,/^\.Sh [A-DF-Z]/p' "$1" |
+		sed -n '/^\.Bd/,/^\.Ed/p' | sed '/^\.[BE]d/d; s/\\e/\\/g; s/\\&//g'
+}
+
+echo "TAP version 13"
+for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
+	name=$(basename "$page")
+	out=$(lint "$page")
+	result "$name: source" 0 "$out"
+	case $name in
+	*.3 | *.7)
+		example "$page" >"$work/example.c"
+		out=$("${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude \
+			-o "$work/example" "$work/example.c" -L"$lib" -ldd 2>&1)
+		result "$name: example" $? "$out"
+		;;
+	esac
+	case $name in
+	*.3)
+		out=$(for section in NAME SYNOPSIS DESCRIPTION 'RETURN VALUES' \
+				ERRORS EXAMPLES 'SEE ALSO'; do
+			grep -q "^\.Sh $section\$" "$page" || echo "no $section"
+		done
+		grep -q 'DDP-[0-9]' "$page" || echo "names no requirement")
+		result "$name: sections" 0 "$out"
+		;;
+	esac
+done
+
+missing=$(nm -D --defined-only "$lib/libdd.so.0" |
+	sed -n 's/.* T \([^@]*\)@.*/\1/p' | while read -r call; do
+		grep -qs "^\.Nm $call\( ,\)\?\$" "$man"/*.3 || echo "$call"
+	done)
+result "a page for every call" 0 "$missing"
+echo "1..$n"
+exit $failed
