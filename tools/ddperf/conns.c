@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * conns.c - cost of a message while many connections are open
+ *
+ * A server offers two services: "one", with a single connection, and "many".
+ * Client processes, all on one CPU, send to it as fast as it consumes, on its
+ * own CPU; a figure is the time from the first send to the last consumption
+ * by the number of messages. Nobody replies, so that nobody waits for a
+ * process to be scheduled, however many there are.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "../common/tool.h"
+
+#define COUNT	20000
+
+enum phase { PHASE_ONE, PHASE_RANDOM, PHASE_ROBIN, PHASES };
+
+static const char * const phase_names[PHASES] = { "one", "random", "round-robin" };
+
+static const char * const phase_texts[PHASES] = {
+	"one connection of one process",
+	"the active ones at random",
+	"all of them in turn",
+};
+
+/**
+ * struct order - what the coordinator tells a process to do
+ * @phase: enum phase
+ * @count: messages to send, or to consume
+ */
+struct order {
+	uint32_t phase;
+	uint32_t count;
+};
+
+/**
+ * struct worker - a server or a client, as the coordinator sees it
+ * @pid: its process
+ * @control: socket
+ */
+struct worker {
+	pid_t pid;
+	int control;
+};
+
+/**
+ * struct server - the serving process
+ * @h: handle
+ * @lists: note list of each service
+ */
+struct server {
+	struct dd *h;
+	int lists[2];
+};
+
+/**
+ * struct client - a sending process
+ * @h: handle
+ * @one: the connection to "one", 0 in all but the first process
+ * @conns: connections to "many"
+ * @count: their number
+ * @active: indices of those that are used at random
+ * @active_count: their number
+ * @next: of all, the next in turn
+ * @random: state of the generator
+ * @source: what is sent
+ */
+struct client {
+	struct dd *h;
+	int one;
+	int *conns;
+	unsigned int count;
+	unsigned int *active;
+	unsigned int active_count;
+	unsigned int next;
+	uint64_t random;
+	char *source;
+};
+
+static void die(const char *what)
+{
+	tool_warn("%s: %s", what, strerror(errno));
+	exit(TOOL_FAILED);
+}
+
+static void *allocate(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p)
+		die("memory");
+	return p;
+}
+
+static void put(int control, const void *p, size_t size)
+{
+	if (send(control, p, size, MSG_NOSIGNAL) != (ssize_t)size)
+		die("another process of the test");
+}
+
+/* False at the end; a worker that failed has said why. */
+static bool get(int control, void *p, size_t size)
+{
+	return recv(control, p, size, MSG_WAITALL) == (ssize_t)size;
+}
+
+static void get_answer(const struct worker *w, uint64_t *value)
+{
+	int status;
+
+	if (get(w->control, value, sizeof(*value)))
+		return;
+	waitpid(w->pid, &status, 0);
+	exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
+							TOOL_PEER);
+}
+
+static void service_name(char *buf, size_t size, pid_t coordinator, bool many)
+{
+	snprintf(buf, size, "ddperf.%d.%s", (int)coordinator, many ? "many" : "one");
+}
+
+/* --- the server ----------------------------------------------------------- */
+
+static void serve(struct server *s, const struct perf_options *o, bool many)
+{
+	/* As many messages on their way, whichever connections they take. */
+	unsigned int window = many ? o->window : o->window * o->active;
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr),
+		.maxconn = many ? o->connections : 1,
+		.window = window > 256 ? 256 : window,
+	};
+	char name[64];
+
+	attr.recv_size = attr.maxconn * ((o->size + 7) / 8 * 8);
+	service_name(name, sizeof(name), getppid(), many);
+	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
+	must(s->h, dd_serve(s->h, name, &attr, &s->lists[many]), name);
+}
+
+static void consume(const struct server *s, const struct perf_options *o,
+		    const struct order *order)
+{
+	static volatile uint64_t sink;
+	int list = s->lists[order->phase != PHASE_ONE];
+	struct dd_msg msg;
+	uint32_t i;
+
+	for (i = 0; i < order->count; i++) {
+		must(s->h, dd_recv(s->h, list, &msg, DD_RECV_SPIN, DD_FOREVER),
+		     "receiving");
+		if (o->touch && msg.len >= 8)
+			sink += *(uint64_t *)msg.addr;
+	}
+}
+
+static void be_server(const struct perf_options *o, int control)
+{
+	struct server s = { .h = perf_open() };
+	struct order order;
+	uint64_t now = 0;
+
+	pin(o->cpus[1]);
+	serve(&s, o, false);
+	serve(&s, o, true);
+	put(control, &now, sizeof(now));
+	while (get(control, &order, sizeof(order))) {
+		consume(&s, o, &order);
+		now = tool_now();
+		put(control, &now, sizeof(now));
+	}
+	_exit(TOOL_OK);
+}
+
+/* --- a client ------------------------------------------------------------- */
+
+static uint64_t roll(struct client *c)
+{
+	c->random ^= c->random << 13;
+	c->random ^= c->random >> 7;
+	c->random ^= c->random << 17;
+	return c->random;
+}
+
+static int open_one(struct client *c, bool many, void *back, int *list)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr),
+		.type = DD_TYPE_STREAM,
+		.recv = back,
+		.recv_size = sysconf(_SC_PAGESIZE),
+		.flags = *list ? DD_ATTR_LIST : 0,
+		.list = *list,
+	};
+	char name[64];
+
+	service_name(name, sizeof(name), getppid(), many);
+	return must(c->h, dd_connect(c->h, name, dd_node(c->h), &attr, list), name);
+}
+
+static void open_all(struct client *c, const struct perf_options *o, bool first)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	void *back, *source;
+	unsigned int i;
+	int list = 0;
+
+	must(c->h, dd_alloc(c->h, (c->count + 1) * page, &back), "memory");
+	must(c->h, dd_alloc(c->h, o->size, &source), "memory");
+	c->source = memset(source, 1, o->size);
+	c->conns = allocate(c->count, sizeof(int));
+	for (i = 0; i < c->count; i++)
+		c->conns[i] = open_one(c, true, (char *)back + i * page, &list);
+	if (first)
+		c->one = open_one(c, false, (char *)back + i * page, &list);
+}
+
+/* A choice without repetition. */
+static void choose_active(struct client *c, unsigned int n)
+{
+	unsigned int *all = allocate(c->count, sizeof(int)), i, k, t;
+
+	for (i = 0; i < c->count; i++)
+		all[i] = i;
+	c->active_count = n < c->count ? n : c->count;
+	for (i = 0; i < c->active_count; i++) {
+		k = i + roll(c) % (c->count - i);
+		t = all[i];
+		all[i] = all[k];
+		all[k] = t;
+	}
+	c->active = all;
+}
+
+static int pick(struct client *c, enum phase phase)
+{
+	switch (phase) {
+	case PHASE_ONE:
+		return c->one;
+	case PHASE_RANDOM:
+		return c->conns[c->active[roll(c) % c->active_count]];
+	default:
+		if (++c->next >= c->count)
+			c->next = 0;
+		return c->conns[c->next];
+	}
+}
+
+static void produce(struct client *c, const struct perf_options *o,
+		    const struct order *order)
+{
+	int conn, ret;
+	uint32_t i;
+
+	for (i = 0; i < order->count; i++) {
+		conn = pick(c, order->phase);
+		while ((ret = dd_send(c->h, conn, c->source, o->size, 0,
+				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY)
+			must(c->h, dd_done(c->h, conn, DD_DONE_PLACED, DD_FOREVER),
+			     "waiting");
+		must(c->h, ret, "sending");
+	}
+}
+
+static void be_client(const struct perf_options *o, int control,
+		      unsigned int index, unsigned int processes)
+{
+	struct client c = {
+		.h = perf_open(),
+		.count = o->connections / processes +
+			(index < o->connections % processes),
+		.random = 0x9e3779b97f4a7c15ull * (index + 1),
+	};
+	unsigned int active = o->active / processes;
+	struct order order;
+	uint64_t begin = 0;
+
+	pin(o->cpus[0]);
+	open_all(&c, o, index == 0);
+	choose_active(&c, active ? active : 1);
+	put(control, &begin, sizeof(begin));
+	while (get(control, &order, sizeof(order))) {
+		begin = tool_now();
+		produce(&c, o, &order);
+		put(control, &begin, sizeof(begin));
+	}
+	_exit(TOOL_OK);
+}
+
+/* --- the coordinator ------------------------------------------------------ */
+
+/* @index -1 is the server. */
+static void start(struct worker *w, const struct perf_options *o, int index,
+		  unsigned int processes)
+{
+	uint64_t ready;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		die("socketpair");
+	w->pid = fork();
+	if (w->pid < 0)
+		die("fork");
+	if (!w->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(pair[0]);
+		if (index < 0)
+			be_server(o, pair[1]);
+		be_client(o, pair[1], index, processes);
+	}
+	close(pair[1]);
+	w->control = pair[0];
+	get_answer(w, &ready);
+}
+
+static void stop(struct worker *w)
+{
+	/* Later workers hold a copy of the socket: closing it is not enough. */
+	shutdown(w->control, SHUT_RDWR);
+	close(w->control);
+	waitpid(w->pid, NULL, 0);
+}
+
+/* Nanoseconds per message. */
+static double run(const struct worker *server, const struct worker *clients,
+		  unsigned int processes, enum phase phase, uint32_t count)
+{
+	unsigned int i, n = phase == PHASE_ONE ? 1 : processes;
+	struct order order = { phase, count / n }, all = { phase, order.count * n };
+	uint64_t begin = UINT64_MAX, end, t;
+
+	put(server->control, &all, sizeof(all));
+	for (i = 0; i < n; i++)
+		put(clients[i].control, &order, sizeof(order));
+	for (i = 0; i < n; i++) {
+		get_answer(&clients[i], &t);
+		if (t < begin)
+			begin = t;
+	}
+	get_answer(server, &end);
+	return (double)(end - begin) / all.count;
+}
+
+/**
+ * struct outcome - figures of one number of processes
+ * @processes: that number
+ * @cost: ns per message
+ * @ratio: to that of one connection, in the same round
+ */
+struct outcome {
+	unsigned int processes;
+	struct spread cost[PHASES];
+	struct spread ratio[PHASES];
+};
+
+static void evaluate(struct outcome *out, double *v[PHASES], unsigned int rounds)
+{
+	double *ratio = allocate(rounds, sizeof(double));
+	unsigned int r;
+	int p;
+
+	for (p = PHASES - 1; p >= 0; p--) {
+		for (r = 0; r < rounds; r++)
+			ratio[r] = v[p][r] / v[PHASE_ONE][r];
+		spread_of(&out->ratio[p], ratio, rounds);
+		spread_of(&out->cost[p], v[p], rounds);
+	}
+	free(ratio);
+}
+
+static void measure(const struct perf_options *o, unsigned int processes,
+		    struct outcome *out)
+{
+	uint32_t count = o->iterations ? o->iterations : COUNT;
+	struct worker server, clients[PROCESSES_MAX];
+	double *v[PHASES];
+	unsigned int i, r, p;
+
+	for (p = 0; p < PHASES; p++)
+		v[p] = allocate(o->rounds, sizeof(double));
+	start(&server, o, -1, processes);
+	for (i = 0; i < processes; i++)
+		start(&clients[i], o, i, processes);
+	for (p = 0; p < PHASES; p++)
+		run(&server, clients, processes, p, count);
+	for (r = 0; r < o->rounds; r++)
+		for (i = 0; i < PHASES; i++) {
+			p = (i + r) % PHASES;
+			v[p][r] = run(&server, clients, processes, p, count);
+		}
+	for (i = 0; i < processes; i++)
+		stop(&clients[i]);
+	stop(&server);
+	out->processes = processes;
+	evaluate(out, v, o->rounds);
+	for (p = 0; p < PHASES; p++)
+		free(v[p]);
+}
+
+static void print_outcome(const struct perf_options *o, const struct outcome *out)
+{
+	int p;
+
+	printf("\n%u connections of %u processes, %u active, %zu bytes, window %u, %u rounds; ns per message\n",
+	       o->connections, out->processes, o->active, o->size, o->window,
+	       o->rounds);
+	printf("%-12s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min", "p25",
+	       "median", "p75", "max");
+	for (p = 0; p < PHASES; p++)
+		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f  %.3f (%.3f..%.3f)\n",
+		       phase_names[p], out->cost[p].min, out->cost[p].p25,
+		       out->cost[p].median, out->cost[p].p75, out->cost[p].max,
+		       out->ratio[p].median, out->ratio[p].min, out->ratio[p].max);
+	fflush(stdout);
+}
+
+static struct json_object *outcome_json(const struct outcome *out)
+{
+	struct json_object *j = json_object_new_object();
+	struct json_object *a = json_object_new_array(), *one;
+	int p;
+
+	json_object_object_add(j, "processes", json_object_new_uint64(out->processes));
+	for (p = 0; p < PHASES; p++) {
+		one = json_object_new_object();
+		json_object_object_add(one, "name", json_object_new_string(phase_names[p]));
+		json_object_object_add(one, "what", json_object_new_string(phase_texts[p]));
+		json_object_object_add(one, "cost", spread_json(&out->cost[p]));
+		json_object_object_add(one, "by_one", spread_json(&out->ratio[p]));
+		json_object_array_add(a, one);
+	}
+	json_object_object_add(j, "phases", a);
+	return j;
+}
+
+int perf_conns(const struct perf_options *options)
+{
+	struct perf_options o = *options;
+	struct json_object *j = NULL, *a = NULL;
+	struct outcome out;
+	unsigned int i;
+
+	choose_cpus(&o);
+	if (!o.window)
+		o.window = 2;
+	if (o.json) {
+		j = report_json("conns", &o);
+		a = json_object_new_array();
+		json_object_object_add(j, "unit", json_object_new_string("ns per message"));
+		json_object_object_add(j, "connections", json_object_new_uint64(o.connections));
+		json_object_object_add(j, "active", json_object_new_uint64(o.active));
+		json_object_object_add(j, "size", json_object_new_uint64(o.size));
+		json_object_object_add(j, "window", json_object_new_uint64(o.window));
+		json_object_object_add(j, "rounds", json_object_new_uint64(o.rounds));
+	} else {
+		report_head("cost of a message with many connections", &o);
+	}
+	tool_raise_memlock();
+	for (i = 0; i < o.variants; i++) {
+		if (o.processes[i] > o.connections)
+			tool_usage("--processes: more than connections");
+		measure(&o, o.processes[i], &out);
+		if (o.json)
+			json_object_array_add(a, outcome_json(&out));
+		else
+			print_outcome(&o, &out);
+	}
+	if (o.json) {
+		json_object_object_add(j, "results", a);
+		report_print_json(j);
+	}
+	return TOOL_OK;
+}

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * flow.c - round trips, bandwidth, message rate: one loop for all methods
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "method.h"
+#include "../common/tool.h"
+
+#define ACK_SIZE	8	/* bytes in the message that ends a one-way run */
+#define BYTES_PER_RUN	(64u << 20)
+
+static const double percents[] = { 0.5, 0.9, 0.99, 0.999 };
+static const char * const percent_names[] = { "p50", "p90", "p99", "p99.9" };
+#define PERCENTS	(sizeof(percents) / sizeof(percents[0]))
+
+/**
+ * struct score - what one method has done at one size
+ * @method: which
+ * @command: what was run, with the iterations
+ * @rounds: a figure for each round
+ * @samples: every round trip, in microseconds
+ * @count: their number
+ * @own: cost of this side, all rounds together
+ * @other: cost of the other side
+ * @spread: of @rounds
+ * @percentiles: of @samples
+ * @ratio: ours by this one, spread over the rounds
+ */
+struct score {
+	const struct method *method;
+	struct command command;
+	double *rounds;
+	double *samples;
+	size_t count;
+	struct usage own;
+	struct usage other;
+	struct spread spread;
+	double percentiles[PERCENTS];
+	struct spread ratio;
+};
+
+static const struct {
+	const char *name;
+	const char *title;
+	const char *unit;
+	bool less_is_better;
+	unsigned int window;
+	uint64_t iterations;
+} tests[] = {
+	[TEST_LAT] = { "lat", "round trip", "us", true, 1, 1000 },
+	[TEST_BW] = { "bw", "one-way bandwidth", "MB/s", false, 8, 1000 },
+	[TEST_RATE] = { "rate", "one-way message rate", "kmsg/s", false, 64, 10000 },
+};
+
+/* --- the loops ------------------------------------------------------------ */
+
+/* Read every line of a message; the sum goes where no compiler can drop it. */
+static void touch(const struct side *s, const char *p, size_t size)
+{
+	static volatile uint64_t sink;
+	uint64_t sum = 0;
+	size_t i;
+
+	if (!s->hello.touch)
+		return;
+	for (i = 0; i + 8 <= size; i += 8)
+		sum += *(const uint64_t *)(p + i);
+	for (; i < size; i++)
+		sum += p[i];
+	sink += sum;
+}
+
+/* @samples is NULL while warming up. */
+static void ping(struct side *s, const struct method *m, size_t size,
+		 uint64_t count, double *samples)
+{
+	uint64_t i, before = tool_now(), now;
+
+	for (i = 0; i < count; i++) {
+		m->send(s, size);
+		touch(s, m->recv(s, size), size);
+		if (samples) {
+			now = tool_now();
+			samples[i] = (now - before) / 1e3;
+			before = now;
+		}
+	}
+}
+
+static void pong(struct side *s, const struct method *m, size_t size,
+		 uint64_t count)
+{
+	uint64_t i;
+
+	for (i = 0; i < count; i++) {
+		touch(s, m->recv(s, size), size);
+		m->send(s, size);
+	}
+}
+
+/* The last message has been consumed when its acknowledgement comes. */
+static void pour(struct side *s, const struct method *m, size_t size,
+		 uint64_t count)
+{
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		m->send(s, size);
+	m->recv(s, ACK_SIZE);
+}
+
+static void drain(struct side *s, const struct method *m, size_t size,
+		  uint64_t count)
+{
+	uint64_t i;
+
+	for (i = 0; i < count; i++)
+		touch(s, m->recv(s, size), size);
+	m->send(s, ACK_SIZE);
+}
+
+void flow_answer(struct side *s)
+{
+	struct usage before, usage;
+	struct command c;
+
+	for (;;) {
+		pair_get(s, &c, sizeof(c));
+		if (c.method >= method_count || c.size > s->hello.size)
+			_exit(TOOL_FAILED);
+		usage_now(&before);
+		if (c.test == TEST_LAT) {
+			pong(s, &methods[c.method], c.size, c.warm + c.count);
+		} else {
+			drain(s, &methods[c.method], c.size, c.warm);
+			drain(s, &methods[c.method], c.size, c.count);
+		}
+		usage_since(&usage, &before);
+		pair_put(s, &usage, sizeof(usage));
+	}
+}
+
+/* --- one run -------------------------------------------------------------- */
+
+static void add_usage(struct usage *sum, const struct usage *u)
+{
+	sum->cpu += u->cpu;
+	sum->voluntary += u->voluntary;
+	sum->involuntary += u->involuntary;
+}
+
+static double figure(const struct command *c, uint64_t nanoseconds)
+{
+	switch (c->test) {
+	case TEST_LAT:
+		return nanoseconds / 1e3 / c->count;
+	case TEST_BW:
+		return (double)c->size * c->count * 1e3 / nanoseconds;
+	default:
+		return c->count * 1e6 / nanoseconds;
+	}
+}
+
+/* Returns nanoseconds; @samples may be NULL. */
+static uint64_t run(struct side *s, const struct command *c, double *samples,
+		    struct usage *own, struct usage *other)
+{
+	const struct method *m = &methods[c->method];
+	struct usage before;
+	uint64_t begin, end;
+
+	usage_now(&before);
+	pair_put(s, c, sizeof(*c));
+	if (c->test == TEST_LAT) {
+		ping(s, m, c->size, c->warm, NULL);
+		begin = tool_now();
+		ping(s, m, c->size, c->count, samples);
+	} else {
+		pour(s, m, c->size, c->warm);
+		begin = tool_now();
+		pour(s, m, c->size, c->count);
+	}
+	end = tool_now();
+	usage_since(own, &before);
+	pair_get(s, other, sizeof(*other));
+	return end - begin;
+}
+
+/* As many iterations as take @seconds. */
+static void calibrate(struct side *s, struct command *c, double seconds)
+{
+	struct usage own, other;
+	uint64_t ns;
+
+	c->count = 1;
+	do {
+		c->count *= 4;
+		c->warm = 1;
+		ns = run(s, c, NULL, &own, &other);
+	} while (ns < 5000000 && c->count < 1u << 20);
+	c->count = seconds * 1e9 * c->count / (ns ? ns : 1) / 1.1;
+	if (c->count < 2)
+		c->count = 2;
+}
+
+static uint64_t default_iterations(enum test test, size_t size)
+{
+	uint64_t n = BYTES_PER_RUN / size;
+
+	if (n > tests[test].iterations)
+		n = tests[test].iterations;
+	return n < 16 ? 16 : n;
+}
+
+static void *allocate(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p) {
+		tool_warn("out of memory");
+		exit(TOOL_FAILED);
+	}
+	return p;
+}
+
+static unsigned int prepare(struct side *s, const struct perf_options *o,
+			    enum test test, size_t size, struct score *scores)
+{
+	unsigned int i, n = 0;
+	struct score *sc;
+
+	for (i = 0; i < method_count; i++) {
+		const struct method *m = &methods[i];
+
+		if (m->tests & 1u << test && (!m->limit || size <= m->limit))
+			scores[n++] = (struct score) {
+				.method = m,
+				.command = { .test = test, .method = i, .size = size },
+			};
+	}
+	for (sc = scores; sc < scores + n; sc++) {
+		sc->command.count = o->iterations ? o->iterations :
+			default_iterations(test, size);
+		if (o->duration > 0)
+			calibrate(s, &sc->command, o->duration / o->rounds / n);
+		sc->command.warm = sc->command.count / 10 + 1;
+		sc->rounds = allocate(o->rounds, sizeof(double));
+		if (test == TEST_LAT)
+			sc->samples = allocate(o->rounds * sc->command.count,
+					       sizeof(double));
+	}
+	return n;
+}
+
+static void play_round(struct side *s, struct score *sc, unsigned int round)
+{
+	struct usage own, other;
+	uint64_t ns = run(s, &sc->command,
+			  sc->samples ? sc->samples + sc->count : NULL, &own, &other);
+
+	sc->rounds[round] = figure(&sc->command, ns);
+	sc->count += sc->samples ? sc->command.count : 0;
+	add_usage(&sc->own, &own);
+	add_usage(&sc->other, &other);
+}
+
+/* The rounds of @sc are in their order still; those of ours as well. */
+static void compare(const struct score *ours, struct score *sc,
+		    unsigned int rounds)
+{
+	double *v = allocate(rounds, sizeof(double));
+	unsigned int i;
+
+	for (i = 0; i < rounds; i++)
+		v[i] = ours->rounds[i] / sc->rounds[i];
+	spread_of(&sc->ratio, v, rounds);
+	free(v);
+}
+
+static void evaluate(struct score *scores, unsigned int n, unsigned int rounds)
+{
+	struct score *sc;
+	unsigned int i;
+
+	for (sc = scores; sc < scores + n; sc++)
+		compare(scores, sc, rounds);
+	for (sc = scores; sc < scores + n; sc++) {
+		spread_of(&sc->spread, sc->rounds, rounds);
+		if (!sc->count)
+			continue;
+		sort_doubles(sc->samples, sc->count);
+		for (i = 0; i < PERCENTS; i++)
+			sc->percentiles[i] = quantile(sc->samples, sc->count,
+						      percents[i]);
+	}
+}
+
+/* --- reports -------------------------------------------------------------- */
+
+static void print_header(const struct perf_options *o, const struct command *c)
+{
+	unsigned int i;
+
+	printf("\n%s, %llu bytes, %u rounds of %llu, %s, %s, window %u; %s\n",
+	       tests[c->test].title, (unsigned long long)c->size, o->rounds,
+	       (unsigned long long)c->count, o->sleep ? "sleeping" : "spinning",
+	       o->touch ? "payload read" : "payload not read", o->window,
+	       tests[c->test].unit);
+	printf("%-12s %9s %9s %9s %9s %9s", "", "min", "p25", "median", "p75", "max");
+	if (c->test == TEST_LAT)
+		for (i = 0; i < PERCENTS; i++)
+			printf(" %9s", percent_names[i]);
+	printf("  ours/it (min..max)\n");
+}
+
+static void print_score(const struct score *sc, bool ours)
+{
+	unsigned int i;
+
+	printf("%-12s %9.5g %9.5g %9.5g %9.5g %9.5g", sc->method->name,
+	       sc->spread.min, sc->spread.p25, sc->spread.median,
+	       sc->spread.p75, sc->spread.max);
+	if (sc->count)
+		for (i = 0; i < PERCENTS; i++)
+			printf(" %9.5g", sc->percentiles[i]);
+	if (!ours)
+		printf("  %.4g (%.4g..%.4g)", sc->ratio.median, sc->ratio.min,
+		       sc->ratio.max);
+	printf("\n");
+	fflush(stdout);
+}
+
+static struct json_object *usage_json(const struct usage *u)
+{
+	struct json_object *j = json_object_new_object();
+
+	json_object_object_add(j, "cpu_seconds", json_object_new_double(u->cpu / 1e9));
+	json_object_object_add(j, "voluntary_switches",
+			       json_object_new_uint64(u->voluntary));
+	json_object_object_add(j, "involuntary_switches",
+			       json_object_new_uint64(u->involuntary));
+	return j;
+}
+
+static struct json_object *score_json(const struct score *sc, bool ours)
+{
+	struct json_object *j = json_object_new_object();
+	struct json_object *p;
+	unsigned int i;
+
+	json_object_object_add(j, "name", json_object_new_string(sc->method->name));
+	json_object_object_add(j, "what", json_object_new_string(sc->method->what));
+	json_object_object_add(j, "iterations",
+			       json_object_new_uint64(sc->command.count));
+	json_object_object_add(j, "rounds", spread_json(&sc->spread));
+	if (sc->count) {
+		p = json_object_new_object();
+		for (i = 0; i < PERCENTS; i++)
+			json_object_object_add(p, percent_names[i],
+				json_object_new_double(sc->percentiles[i]));
+		json_object_object_add(j, "percentiles", p);
+	}
+	json_object_object_add(j, "client", usage_json(&sc->own));
+	json_object_object_add(j, "server", usage_json(&sc->other));
+	if (!ours)
+		json_object_object_add(j, "ours_by_this", spread_json(&sc->ratio));
+	return j;
+}
+
+static struct json_object *size_json(const struct score *scores, unsigned int n,
+				     size_t size)
+{
+	struct json_object *j = json_object_new_object();
+	struct json_object *a = json_object_new_array();
+	unsigned int i;
+
+	json_object_object_add(j, "size", json_object_new_uint64(size));
+	for (i = 0; i < n; i++)
+		json_object_array_add(a, score_json(&scores[i], i == 0));
+	json_object_object_add(j, "methods", a);
+	return j;
+}
+
+static struct json_object *parameters_json(const struct perf_options *o,
+					   enum test test)
+{
+	struct json_object *j = json_object_new_object();
+
+	json_object_object_add(j, "unit", json_object_new_string(tests[test].unit));
+	json_object_object_add(j, "less_is_better",
+			       json_object_new_boolean(tests[test].less_is_better));
+	json_object_object_add(j, "rounds", json_object_new_uint64(o->rounds));
+	json_object_object_add(j, "window", json_object_new_uint64(o->window));
+	json_object_object_add(j, "waiting",
+			       json_object_new_string(o->sleep ? "sleep" : "spin"));
+	json_object_object_add(j, "touch", json_object_new_boolean(o->touch));
+	json_object_object_add(j, "cpu_client", json_object_new_int(o->cpus[0]));
+	json_object_object_add(j, "cpu_server", json_object_new_int(o->cpus[1]));
+	return j;
+}
+
+/* --- the test ------------------------------------------------------------- */
+
+static struct json_object *measure(struct side *s, const struct perf_options *o,
+				   enum test test, size_t size)
+{
+	struct score scores[METHODS_MAX];
+	struct json_object *j = NULL;
+	unsigned int i, r, n;
+
+	n = prepare(s, o, test, size, scores);
+	/* Another one begins each round: what drifts hits all of them. */
+	for (r = 0; r < o->rounds; r++)
+		for (i = 0; i < n; i++)
+			play_round(s, &scores[(i + r) % n], r);
+	evaluate(scores, n, o->rounds);
+
+	if (o->json) {
+		j = size_json(scores, n, size);
+	} else {
+		print_header(o, &scores[0].command);
+		for (i = 0; i < n; i++)
+			print_score(&scores[i], i == 0);
+	}
+	for (i = 0; i < n; i++) {
+		free(scores[i].rounds);
+		free(scores[i].samples);
+	}
+	return j;
+}
+
+int perf_flow(enum test test, const struct perf_options *options)
+{
+	struct perf_options o = *options;
+	struct json_object *j = NULL, *sizes = NULL;
+	size_t size, last = o.all ? 1 << 20 : o.size;
+	struct side s;
+
+	if (o.server)
+		return pair_serve(&o);
+	choose_cpus(&o);
+	if (!o.window)
+		o.window = tests[test].window;
+	/* Before this process is bound to its CPU. */
+	if (o.json) {
+		j = report_json(tests[test].name, &o);
+		json_object_object_add(j, "parameters", parameters_json(&o, test));
+		sizes = json_object_new_array();
+	} else {
+		report_head(tests[test].title, &o);
+	}
+	pair_open(&s, &o, last < ACK_SIZE ? ACK_SIZE : last, o.window);
+	for (size = o.all ? 2 : last; size <= last; size *= 2) {
+		struct json_object *one = measure(&s, &o, test, size);
+
+		if (o.json)
+			json_object_array_add(sizes, one);
+	}
+	if (o.json) {
+		json_object_object_add(j, "results", sizes);
+		report_print_json(j);
+	}
+	dd_shutdown(s.h);
+	return TOOL_OK;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * insn.c - what one message costs the processor, without anybody waiting
+ *
+ * One process holds both ends of a connection, on two handles: it sends, then
+ * consumes the note that is there. Nobody spins, sleeps or is switched to, so
+ * that the figure can be taken with a single CPU, and in a guest whose clock
+ * counts instructions (QEMU -icount shift=0): there one nanosecond is one
+ * instruction, the same from run to run.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "../common/tool.h"
+
+#define COUNT		2000
+#define CALIBRATION	1000
+
+/**
+ * struct bench - both ends, and the controls
+ * @size: bytes in a message
+ * @from: handle of the sending end
+ * @to: handle of the receiving end
+ * @conn: connection, of @from
+ * @list: note list, of @to
+ * @source: wired memory of @from
+ * @child: a process that does nothing
+ * @memory: @size bytes, at the same address here and there
+ */
+struct bench {
+	size_t size;
+	struct dd *from;
+	struct dd *to;
+	int conn;
+	int list;
+	char *source;
+	pid_t child;
+	char *memory;
+};
+
+static void do_nothing(struct bench *b)
+{
+}
+
+static void do_send(struct bench *b)
+{
+	must(b->from, dd_send(b->from, b->conn, b->source, b->size, 0, 0, NULL, 0),
+	     "dd_send");
+}
+
+static void do_recv(struct bench *b)
+{
+	struct dd_msg msg;
+
+	must(b->to, dd_recv(b->to, b->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
+}
+
+static void do_writev(struct bench *b)
+{
+	struct iovec v = { b->memory, b->size };
+
+	if (process_vm_writev(b->child, &v, 1, &v, 1, 0) == (ssize_t)b->size)
+		return;
+	tool_warn("process_vm_writev: %s", strerror(errno));
+	exit(TOOL_FAILED);
+}
+
+static void do_getppid(struct bench *b)
+{
+	syscall(SYS_getppid);
+}
+
+static void do_memcpy(struct bench *b)
+{
+	memcpy(b->source, b->memory, b->size);
+	__asm__ volatile("" ::: "memory");
+}
+
+/* Both operations of a step are timed; the second one may be do_nothing(). */
+static const struct step {
+	const char *name[2];
+	void (*work[2])(struct bench *b);
+} steps[] = {
+	{ { "dd-send", "dd-recv" }, { do_send, do_recv } },
+	{ { "vm-writev" }, { do_writev, do_nothing } },
+	{ { "getppid" }, { do_getppid, do_nothing } },
+	{ { "memcpy" }, { do_memcpy, do_nothing } },
+};
+
+#define STEPS	(sizeof(steps) / sizeof(steps[0]))
+
+static void open_bench(struct bench *b, size_t size)
+{
+	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1,
+				       .recv_size = size };
+	struct dd_connect_attr attr = { .size = sizeof(attr),
+					.type = DD_TYPE_STREAM,
+					.send_size = size, .recv_size = size };
+	char name[32];
+
+	b->size = size;
+	b->memory = calloc(1, size);
+	b->child = b->memory ? fork() : -1;
+	if (b->child < 0) {
+		tool_warn("fork: %s", strerror(errno));
+		exit(TOOL_FAILED);
+	}
+	if (!b->child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	b->from = perf_open();
+	b->to = perf_open();
+	snprintf(name, sizeof(name), "ddperf.%d", (int)getpid());
+	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
+	must(b->to, dd_serve(b->to, name, &serve, &b->list), name);
+	must(b->from, dd_alloc(b->from, size, &attr.send), "memory");
+	must(b->from, dd_alloc(b->from, size, &attr.recv), "memory");
+	b->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
+					   NULL), name);
+	b->source = attr.send;
+}
+
+static void close_bench(struct bench *b)
+{
+	dd_shutdown(b->from);
+	dd_shutdown(b->to);
+	kill(b->child, SIGKILL);
+	waitpid(b->child, NULL, 0);
+	free(b->memory);
+}
+
+static void time_step(struct bench *b, const struct step *step, uint64_t count,
+		      double *first, double *second)
+{
+	uint64_t i, t0, t1, t2;
+
+	for (i = 0; i < count; i++) {
+		t0 = tool_now();
+		step->work[0](b);
+		t1 = tool_now();
+		step->work[1](b);
+		t2 = tool_now();
+		first[i] = t1 - t0;
+		second[i] = t2 - t1;
+	}
+}
+
+/* What the clock adds to each figure, with the call of the operation. */
+static double clock_cost(struct bench *b)
+{
+	static const struct step nothing = { .work = { do_nothing, do_nothing } };
+	static double first[CALIBRATION], second[CALIBRATION];
+	struct spread s;
+
+	time_step(b, &nothing, CALIBRATION, first, second);
+	spread_of(&s, first, CALIBRATION);
+	return s.median;
+}
+
+#if defined(__x86_64__)
+static double loop_time(uint64_t n, bool slow)
+{
+	uint64_t begin = tool_now(), x = 3;
+
+	if (slow)
+		__asm__ volatile("1: imul %1, %1; imul %1, %1; imul %1, %1\n\t"
+				 "imul %1, %1; dec %0; jnz 1b"
+				 : "+r"(n), "+r"(x) : : "cc");
+	else
+		__asm__ volatile("1: dec %0; jnz 1b" : "+r"(n) : : "cc");
+	return tool_now() - begin;
+}
+
+/*
+ * Two loops of as many instructions, and of very different cost to a real
+ * processor: only a clock that counts instructions finds them equally long.
+ */
+static bool clock_counts_instructions(void)
+{
+	const uint64_t n = 1200000;
+	double fast = loop_time(n / 2, false) / n;
+	double slow = loop_time(n / 6, true) / n;
+
+	return fast > 0.99 && fast < 1.03 && slow > 0.99 && slow < 1.03;
+}
+#else
+static bool clock_counts_instructions(void)
+{
+	return false;
+}
+#endif
+
+struct cost {
+	const char *name;
+	struct spread spread;
+};
+
+static unsigned int measure(struct bench *b, uint64_t count, double overhead,
+			    struct cost *costs)
+{
+	double *v[2];
+	unsigned int i, k, n = 0;
+	uint64_t m;
+
+	v[0] = calloc(count, sizeof(double));
+	v[1] = calloc(count, sizeof(double));
+	if (!v[0] || !v[1]) {
+		tool_warn("out of memory");
+		exit(TOOL_FAILED);
+	}
+	for (i = 0; i < STEPS; i++) {
+		/* Once for the caches, and for what is done on first use. */
+		time_step(b, &steps[i], count < 100 ? count : 100, v[0], v[1]);
+		time_step(b, &steps[i], count, v[0], v[1]);
+		for (k = 0; k < 2 && steps[i].name[k]; k++) {
+			for (m = 0; m < count; m++)
+				v[k][m] -= overhead;
+			costs[n].name = steps[i].name[k];
+			spread_of(&costs[n++].spread, v[k], count);
+		}
+	}
+	free(v[0]);
+	free(v[1]);
+	return n;
+}
+
+static void print_json(const struct perf_options *o, size_t size, uint64_t count,
+		       const char *unit, double overhead,
+		       const struct cost *costs, unsigned int n)
+{
+	struct json_object *j = report_json("insn", o);
+	struct json_object *a = json_object_new_array(), *one;
+	unsigned int i;
+
+	json_object_object_add(j, "size", json_object_new_uint64(size));
+	json_object_object_add(j, "iterations", json_object_new_uint64(count));
+	json_object_object_add(j, "unit", json_object_new_string(unit));
+	json_object_object_add(j, "clock_overhead", json_object_new_double(overhead));
+	for (i = 0; i < n; i++) {
+		one = json_object_new_object();
+		json_object_object_add(one, "name", json_object_new_string(costs[i].name));
+		json_object_object_add(one, "cost", spread_json(&costs[i].spread));
+		json_object_array_add(a, one);
+	}
+	json_object_object_add(j, "results", a);
+	report_print_json(j);
+}
+
+static void print_table(size_t size, uint64_t count, const char *unit,
+			double overhead, const struct cost *costs, unsigned int n)
+{
+	unsigned int i;
+
+	printf("\none message of %zu bytes within one process, %llu times; %s,\n"
+	       "reading the clock (%.0f) taken off\n", size,
+	       (unsigned long long)count, unit, overhead);
+	printf("%-12s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
+	for (i = 0; i < n; i++)
+		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
+		       costs[i].spread.min, costs[i].spread.p25,
+		       costs[i].spread.median, costs[i].spread.p75,
+		       costs[i].spread.max);
+}
+
+int perf_insn(const struct perf_options *options)
+{
+	struct perf_options o = *options;
+	uint64_t count = o.iterations ? o.iterations : COUNT;
+	struct cost costs[2 * STEPS];
+	const char *unit;
+	struct bench b;
+	double overhead;
+	unsigned int n;
+
+	choose_cpus(&o);
+	if (!o.json)
+		report_head("cost of a message", &o);
+	tool_raise_memlock();
+	pin(o.cpus[0]);
+	open_bench(&b, o.size);
+	unit = clock_counts_instructions() ? "instructions" : "ns";
+	overhead = clock_cost(&b);
+	n = measure(&b, count, overhead, costs);
+	if (o.json)
+		print_json(&o, b.size, count, unit, overhead, costs, n);
+	else
+		print_table(b.size, count, unit, overhead, costs, n);
+	close_bench(&b);
+	return TOOL_OK;
+}

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ddperf - measures direct deposit beside other ways to do the same
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "perf.h"
+#include "../common/tool.h"
+
+static const char usage[] =
+"Usage: ddperf lat|bw|rate|insn|conns|mem [OPTION]...\n"
+"Measures direct deposit, and other ways to do the same in the same run.\n"
+"\n"
+"  lat    round trip between two processes\n"
+"  bw     one-way bandwidth\n"
+"  rate   one-way message rate\n"
+"  insn   cost of one message in a single process; instructions, where the\n"
+"         clock counts them (QEMU -icount)\n"
+"  conns  cost of a message while many connections are open\n"
+"  mem    kernel memory of an idle connection\n"
+"\n"
+"  -s, --size BYTES      message size [64; bw: 1M]\n"
+"  -n, --iterations N    messages per round [by test and size]\n"
+"  -c, --cpus A,B        CPU of either side [the first two allowed]\n"
+"  -r, --rounds N        interleaved rounds of all methods [11]\n"
+"  -t, --touch           the receiver reads every byte\n"
+"  -j, --json            report as JSON\n"
+"  -h, --help            this text\n"
+"  -V, --version         version\n"
+"lat, bw, rate:\n"
+"  -a, --all             sizes from 2 bytes to 1 MiB\n"
+"  -D, --duration SEC    seconds per size in all, instead of -n\n"
+"      --spin            wait spinning (this is the default)\n"
+"      --sleep           wait asleep\n"
+"      --server NAME     answer clients by this name\n"
+"      --client NAME     use that server instead of starting one\n"
+"bw, rate, conns:\n"
+"  -w, --window N        messages that may be unconsumed, per connection\n"
+"                        [bw: 8, rate: 64, conns: 2]\n"
+"conns, mem:\n"
+"  -N, --connections N   connections to open [10000]\n"
+"conns:\n"
+"  -A, --active N        connections in use at random [64]\n"
+"  -P, --processes LIST  numbers of client processes [1,16]\n"
+"\n"
+"Exit status: 0 measured, 1 failed, 2 wrong command line,\n"
+"3 dd is not available, 4 the other side went away.\n";
+
+enum { OPT_SPIN = 256, OPT_SLEEP, OPT_SERVER, OPT_CLIENT };
+
+static const struct option long_options[] = {
+	{ "size", required_argument, NULL, 's' },
+	{ "iterations", required_argument, NULL, 'n' },
+	{ "cpus", required_argument, NULL, 'c' },
+	{ "rounds", required_argument, NULL, 'r' },
+	{ "touch", no_argument, NULL, 't' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "all", no_argument, NULL, 'a' },
+	{ "duration", required_argument, NULL, 'D' },
+	{ "spin", no_argument, NULL, OPT_SPIN },
+	{ "sleep", no_argument, NULL, OPT_SLEEP },
+	{ "server", required_argument, NULL, OPT_SERVER },
+	{ "client", required_argument, NULL, OPT_CLIENT },
+	{ "window", required_argument, NULL, 'w' },
+	{ "connections", required_argument, NULL, 'N' },
+	{ "active", required_argument, NULL, 'A' },
+	{ "processes", required_argument, NULL, 'P' },
+	{ }
+};
+
+#define COMMON	"hVj"
+#define FLOW	COMMON "sncrtaD"
+
+/* Options that make sense; those above 255 belong to the first three. */
+static const struct {
+	const char *name;
+	const char *options;
+	bool flow;
+} commands[] = {
+	{ "lat", FLOW, true },
+	{ "bw", FLOW "w", true },
+	{ "rate", FLOW "w", true },
+	{ "insn", COMMON "snc", false },
+	{ "conns", COMMON "sncrtwNAP", false },
+	{ "mem", COMMON "N", false },
+};
+
+enum { CMD_LAT, CMD_BW, CMD_RATE, CMD_INSN, CMD_CONNS, CMD_MEM, CMDS };
+
+/* Which exclude each other; as they were given. */
+struct given {
+	bool size, spin;
+};
+
+static void parse_cpus(struct perf_options *o, const char *text)
+{
+	char a[16], b[16] = "";
+
+	if (sscanf(text, "%15[^,],%15s", a, b) < 1)
+		tool_usage("--cpus: A,B");
+	o->cpus[0] = tool_number("--cpus", a, 0, CPU_SETSIZE - 1);
+	o->cpus[1] = b[0] ? (int)tool_number("--cpus", b, 0, CPU_SETSIZE - 1) :
+			    o->cpus[0];
+}
+
+static void parse_processes(struct perf_options *o, char *text)
+{
+	char *word;
+
+	o->variants = 0;
+	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+		if (o->variants == VARIANTS_MAX)
+			tool_usage("--processes: at most %d numbers", VARIANTS_MAX);
+		o->processes[o->variants++] =
+			tool_number("--processes", word, 1, PROCESSES_MAX);
+	}
+	if (!o->variants)
+		tool_usage("--processes: numbers");
+}
+
+static double parse_seconds(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (*end || end == text || !(v > 0 && v < 1e6))
+		tool_usage("--duration: '%s' is no number of seconds", text);
+	return v;
+}
+
+static void parse_more(struct perf_options *o, int c)
+{
+	switch (c) {
+	case 'w':
+		o->window = tool_number("--window", optarg, 1, 256);
+		break;
+	case 'N':
+		o->connections = tool_number("--connections", optarg, 1, 65536);
+		break;
+	case 'A':
+		o->active = tool_number("--active", optarg, 1, 65536);
+		break;
+	case 'P':
+		parse_processes(o, optarg);
+		break;
+	case OPT_SERVER:
+		o->server = optarg;
+		break;
+	case OPT_CLIENT:
+		o->client = optarg;
+		break;
+	}
+}
+
+static void parse_one(struct perf_options *o, struct given *g, int c)
+{
+	switch (c) {
+	case 's':
+		o->size = tool_number("--size", optarg, 1, SIZE_MAX_BYTES);
+		g->size = true;
+		break;
+	case 'n':
+		o->iterations = tool_number("--iterations", optarg, 1, 1u << 30);
+		break;
+	case 'c':
+		parse_cpus(o, optarg);
+		break;
+	case 'r':
+		o->rounds = tool_number("--rounds", optarg, 1, 10000);
+		break;
+	case 'D':
+		o->duration = parse_seconds(optarg);
+		break;
+	case OPT_SPIN:
+		g->spin = true;
+		break;
+	default:
+		o->touch |= c == 't';
+		o->json |= c == 'j';
+		o->all |= c == 'a';
+		o->sleep |= c == OPT_SLEEP;
+		parse_more(o, c);
+	}
+}
+
+static void parse(struct perf_options *o, int cmd, int argc, char **argv)
+{
+	struct given g = {};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:",
+				long_options, NULL)) != -1) {
+		if (c == '?')
+			tool_usage("wrong option");
+		if (c == 'h') {
+			fputs(usage, stdout);
+			exit(TOOL_OK);
+		}
+		if (c == 'V') {
+			printf("ddperf %s\n", DD_VERSION);
+			exit(TOOL_OK);
+		}
+		if (c > 255 ? !commands[cmd].flow : !strchr(commands[cmd].options, c))
+			tool_usage("'%s' is no option of '%s'", argv[optind - 1],
+				   commands[cmd].name);
+		parse_one(o, &g, c);
+	}
+	if (optind < argc)
+		tool_usage("what is '%s'?", argv[optind]);
+	if (g.size && o->all)
+		tool_usage("--size or --all");
+	if (g.spin && o->sleep)
+		tool_usage("--spin or --sleep");
+	if (o->server && o->client)
+		tool_usage("--server or --client");
+	if (o->iterations && o->duration > 0)
+		tool_usage("--iterations or --duration");
+	if (!o->size)
+		o->size = cmd == CMD_BW ? 1 << 20 : 64;
+}
+
+static int find_command(const char *name)
+{
+	int i;
+
+	for (i = 0; i < CMDS; i++)
+		if (!strcmp(name, commands[i].name))
+			return i;
+	tool_usage("'%s': lat, bw, rate, insn, conns or mem?", name);
+}
+
+int main(int argc, char **argv)
+{
+	struct perf_options o = {
+		.argc = argc,
+		.argv = argv,
+		.cpus = { -1, -1 },
+		.rounds = 11,
+		.connections = 10000,
+		.active = 64,
+		.processes = { 1, 16 },
+		.variants = 2,
+	};
+	int cmd;
+
+	tool_name = "ddperf";
+	if (argc < 2)
+		tool_usage("measure what?");
+	if (argv[1][0] == '-')
+		parse(&o, CMD_LAT, argc, argv);	/* --help, --version */
+	cmd = find_command(argv[1]);
+	parse(&o, cmd, argc - 1, argv + 1);
+	if (!o.server)
+		dd_shutdown(perf_open());	/* once, in plain words */
+
+	switch (cmd) {
+	case CMD_INSN:
+		return perf_insn(&o);
+	case CMD_CONNS:
+		return perf_conns(&o);
+	case CMD_MEM:
+		return perf_mem(&o);
+	default:
+		return perf_flow((enum test)cmd, &o);
+	}
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The dd authors
+ */
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "method.h"
+#include "../common/tool.h"
+
+#define BIT(n)		(1u << (n))
+#define EVERY		(BIT(TEST_LAT) | BIT(TEST_BW) | BIT(TEST_RATE))
+#define SMALL		(BIT(TEST_LAT) | BIT(TEST_RATE))
+
+/* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */
+#define PACKET_LIMIT	(64u << 10)
+
+/* Spinning for a process that needs this CPU would last its time slice. */
+static void relax(const struct side *s)
+{
+	if (s->hello.shared_cpu)
+		sched_yield();
+	else
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#else
+		__asm__ volatile("" ::: "memory");
+#endif
+}
+
+static void failed(const char *what, int error)
+{
+	tool_warn("%s: %s", what, dd_strerror(error));
+	_exit(TOOL_FAILED);
+}
+
+/* --- ours ----------------------------------------------------------------- */
+
+static void dd_put(struct side *s, size_t size)
+{
+	int ret;
+
+	while ((ret = dd_send(s->h, s->conn, s->send, size, 0, 0, NULL, 0)) ==
+	       -ENOTREADY)
+		ret = dd_done(s->h, s->conn, DD_DONE_PLACED, DD_FOREVER);
+	if (ret < 0)
+		failed("dd_send", ret);
+}
+
+static char *dd_get(struct side *s, size_t size)
+{
+	struct dd_msg msg;
+	int ret;
+
+	ret = dd_recv(s->h, s->list, &msg,
+		      s->hello.sleep ? DD_RECV_SLEEP : DD_RECV_SPIN, DD_FOREVER);
+	if (ret || msg.len != size)
+		failed("dd_recv", ret ? ret : -EPROTO);
+	return msg.addr;
+}
+
+/* --- memory that both sides map ------------------------------------------- */
+
+/* The window is the same as ours: a full one waits for the other side. */
+static void wait_for_window(const struct side *s)
+{
+	const uint64_t *taken = &s->shared->taken[s->me].value;
+
+	while (s->posted - __atomic_load_n(taken, __ATOMIC_ACQUIRE) >=
+	       s->hello.window)
+		relax(s);
+}
+
+static void post(struct side *s)
+{
+	__atomic_store_n(&s->shared->posted[s->me].value, ++s->posted,
+			 __ATOMIC_RELEASE);
+}
+
+static void wait_for_post(struct side *s)
+{
+	const uint64_t *posted = &s->shared->posted[!s->me].value;
+
+	while (__atomic_load_n(posted, __ATOMIC_ACQUIRE) == s->seen)
+		relax(s);
+	s->seen++;
+	__atomic_store_n(&s->shared->taken[!s->me].value, s->seen,
+			 __ATOMIC_RELEASE);
+}
+
+static void shm_put(struct side *s, size_t size)
+{
+	wait_for_window(s);
+	memcpy(s->shared->payload + s->me * s->hello.size, s->buffer, size);
+	post(s);
+}
+
+static char *shm_get(struct side *s, size_t size)
+{
+	wait_for_post(s);
+	return s->shared->payload + !s->me * s->hello.size;
+}
+
+/* --- process_vm_writev() -------------------------------------------------- */
+
+static void vm_put(struct side *s, size_t size)
+{
+	struct iovec from = { s->buffer, size }, to = { s->other_buffer, size };
+
+	wait_for_window(s);
+	if (process_vm_writev(s->other, &from, 1, &to, 1, 0) != (ssize_t)size)
+		failed("process_vm_writev", errno);
+	post(s);
+}
+
+static char *vm_get(struct side *s, size_t size)
+{
+	wait_for_post(s);
+	return s->buffer;
+}
+
+/* --- UNIX sockets --------------------------------------------------------- */
+
+static void packet_put(struct side *s, size_t size)
+{
+	if (send(s->packet, s->buffer, size, MSG_NOSIGNAL) != (ssize_t)size)
+		failed("send", errno);
+}
+
+static char *packet_get(struct side *s, size_t size)
+{
+	if (recv(s->packet, s->buffer, size, 0) != (ssize_t)size)
+		failed("recv", errno);
+	return s->buffer;
+}
+
+static void packet_put_spinning(struct side *s, size_t size)
+{
+	ssize_t n;
+
+	while ((n = send(s->packet, s->buffer, size,
+			 MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+		relax(s);
+	if (n != (ssize_t)size)
+		failed("send", errno);
+}
+
+static char *packet_get_spinning(struct side *s, size_t size)
+{
+	ssize_t n;
+
+	while ((n = recv(s->packet, s->buffer, size, MSG_DONTWAIT)) < 0 &&
+	       errno == EAGAIN)
+		relax(s);
+	if (n != (ssize_t)size)
+		failed("recv", errno);
+	return s->buffer;
+}
+
+static void stream_put(struct side *s, size_t size)
+{
+	const char *p = s->buffer;
+	ssize_t n;
+
+	for (; size; p += n, size -= n) {
+		n = send(s->stream, p, size, MSG_NOSIGNAL);
+		if (n < 0)
+			failed("send", errno);
+	}
+}
+
+static char *stream_get(struct side *s, size_t size)
+{
+	char *p = s->buffer;
+	ssize_t n;
+
+	for (; size; p += n, size -= n) {
+		n = recv(s->stream, p, size, 0);
+		if (n <= 0)
+			failed("recv", errno);
+	}
+	return s->buffer;
+}
+
+const struct method methods[] = {
+	{
+		.name = "dd",
+		.what = "direct deposit",
+		.tests = EVERY,
+		.send = dd_put,
+		.recv = dd_get,
+	}, {
+		.name = "shm",
+		.what = "memcpy() to shared memory, and a flag there",
+		.tests = EVERY,
+		.send = shm_put,
+		.recv = shm_get,
+	}, {
+		.name = "vm-writev",
+		.what = "process_vm_writev(), and a flag in shared memory",
+		.tests = EVERY,
+		.send = vm_put,
+		.recv = vm_get,
+	}, {
+		.name = "unix-spin",
+		.what = "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
+		.tests = SMALL,
+		.limit = PACKET_LIMIT,
+		.send = packet_put_spinning,
+		.recv = packet_get_spinning,
+	}, {
+		.name = "unix-block",
+		.what = "UNIX SOCK_SEQPACKET, blocking",
+		.tests = SMALL,
+		.limit = PACKET_LIMIT,
+		.send = packet_put,
+		.recv = packet_get,
+	}, {
+		.name = "unix-stream",
+		.what = "UNIX SOCK_STREAM, blocking",
+		.tests = BIT(TEST_BW),
+		.send = stream_put,
+		.recv = stream_get,
+	},
+};
+
+const unsigned int method_count = sizeof(methods) / sizeof(methods[0]);

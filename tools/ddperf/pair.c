@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copyright (C) 2026 The dd authors
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pair.h"
+#include "../common/tool.h"
+
+enum { FD_SHARED, FD_PACKET, FD_STREAM, FDS };
+
+/* Where the mapping of both payloads ends. */
+static size_t shared_size(size_t size)
+{
+	return sizeof(struct shared) + 2 * size;
+}
+
+static void die(const char *what)
+{
+	tool_warn("%s: %s", what, strerror(errno));
+	exit(TOOL_FAILED);
+}
+
+/* --- the control socket --------------------------------------------------- */
+
+static void hung_up(void)
+{
+	tool_warn("the other side went away");
+	_exit(TOOL_PEER);
+}
+
+void pair_put(const struct side *s, const void *p, size_t size)
+{
+	if (send(s->control, p, size, MSG_NOSIGNAL) != (ssize_t)size)
+		hung_up();
+}
+
+void pair_get(const struct side *s, void *p, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = recv(s->control, p, size, MSG_WAITALL);
+	} while (n < 0 && errno == EINTR);
+	if (n != (ssize_t)size) {
+		if (s->me)
+			_exit(TOOL_OK);	/* a client ends like this */
+		hung_up();
+	}
+}
+
+/*
+ * A side that spins on memory, or sleeps in a call, would wait for ever for
+ * one that has died. This thread sleeps until the socket hangs up.
+ */
+static void *watch(void *arg)
+{
+	const struct side *s = arg;
+	struct pollfd p = { .fd = s->control, .events = POLLRDHUP };
+
+	while (poll(&p, 1, -1) < 0)
+		;
+	if (s->me)
+		_exit(TOOL_OK);
+	hung_up();
+	return NULL;
+}
+
+static void start_watch(struct side *s)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, watch, s))
+		die("pthread_create");
+	pthread_detach(thread);
+}
+
+static void send_fds(int control, const struct hello *hello, const int *fds)
+{
+	char space[CMSG_SPACE(FDS * sizeof(int))] = {};
+	struct iovec iov = { (void *)hello, sizeof(*hello) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(FDS * sizeof(int));
+	memcpy(CMSG_DATA(c), fds, FDS * sizeof(int));
+	if (sendmsg(control, &msg, MSG_NOSIGNAL) != sizeof(*hello))
+		die("descriptors");
+}
+
+static void recv_fds(int control, struct hello *hello, int *fds)
+{
+	char space[CMSG_SPACE(FDS * sizeof(int))];
+	struct iovec iov = { hello, sizeof(*hello) };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = space,
+		.msg_controllen = sizeof(space),
+	};
+	ssize_t n = recvmsg(control, &msg, MSG_CMSG_CLOEXEC);
+	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+
+	if (n != sizeof(*hello) || !c || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(FDS * sizeof(int)))
+		_exit(TOOL_FAILED);
+	memcpy(fds, CMSG_DATA(c), FDS * sizeof(int));
+}
+
+/* --- set-up --------------------------------------------------------------- */
+
+static void map_shared(struct side *s, int fd)
+{
+	s->shared = mmap(NULL, shared_size(s->hello.size), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (s->shared == MAP_FAILED)
+		die("shared memory");
+	s->buffer = mmap(NULL, s->hello.size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (s->buffer == MAP_FAILED)
+		die("memory");
+	memset(s->buffer, s->me + 1, s->hello.size);
+}
+
+static void serve_dd(struct side *s, const char *name)
+{
+	size_t size = s->hello.size;
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr),
+		.maxconn = 1,
+		.window = s->hello.window,
+		.recv_size = size,
+		.send_size = size,
+	};
+
+	s->h = perf_open();
+	must(s->h, dd_alloc(s->h, size, &attr.recv), "memory");
+	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
+	must(s->h, dd_serve(s->h, name, &attr, &s->list), name);
+}
+
+static void connect_dd(struct side *s, const char *name)
+{
+	size_t size = s->hello.size;
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr),
+		.type = DD_TYPE_STREAM,
+		.window = s->hello.window,
+		.send_size = size,
+		.recv_size = size,
+	};
+
+	must(s->h, dd_alloc(s->h, size, &attr.recv), "memory");
+	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
+	s->conn = must(s->h, dd_connect(s->h, name, dd_node(s->h), &attr,
+					&s->list), name);
+	s->send = attr.send;
+	memset(s->send, 1, size);
+	/* Tells the server which connection it is. */
+	must(s->h, dd_send(s->h, s->conn, s->send, 1, 0, 0, NULL, 0), "sending");
+}
+
+static void expect_dd(struct side *s)
+{
+	struct dd_msg msg;
+
+	must(s->h, dd_recv(s->h, s->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
+	     "receiving");
+	s->conn = msg.conn;
+	s->send = msg.send;
+	memset(s->send, 2, s->hello.size);
+}
+
+/* process_vm_writev() asks for the right to trace the target. */
+static void allow_tracing(void)
+{
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+}
+
+/* The server's life with one client. */
+static void answer(int control)
+{
+	struct side s = { .me = 1, .control = control };
+	struct welcome w = { .pid = getpid() };
+	int fds[FDS];
+
+	recv_fds(control, &s.hello, fds);
+	if (!s.hello.size || s.hello.size > SIZE_MAX_BYTES)
+		_exit(TOOL_FAILED);
+	pin(s.hello.cpu);
+	map_shared(&s, fds[FD_SHARED]);
+	s.packet = fds[FD_PACKET];
+	s.stream = fds[FD_STREAM];
+	s.other = s.hello.pid;
+	s.other_buffer = (char *)(uintptr_t)s.hello.buffer;
+	allow_tracing();
+
+	snprintf(w.service, sizeof(w.service), "ddperf.%d", (int)getpid());
+	w.buffer = (uintptr_t)s.buffer;
+	serve_dd(&s, w.service);
+	start_watch(&s);
+	pair_put(&s, &w, sizeof(w));
+	expect_dd(&s);
+	flow_answer(&s);
+	_exit(TOOL_OK);
+}
+
+static int start_server(void)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		die("socketpair");
+	pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(pair[0]);
+		answer(pair[1]);
+	}
+	close(pair[1]);
+	return pair[0];
+}
+
+static int named_socket(const char *name, int (*use)(int, const struct sockaddr *,
+						     socklen_t))
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int n;
+
+	/* An abstract name: nothing is left behind in the filesystem. */
+	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "ddperf.%s", name);
+	if (fd < 0 || n >= (int)sizeof(a.sun_path) - 1 ||
+	    use(fd, (struct sockaddr *)&a,
+		offsetof(struct sockaddr_un, sun_path) + 1 + n) < 0) {
+		tool_warn("'%s': %s", name, errno == ECONNREFUSED ?
+			  "no server of that name" : strerror(errno));
+		exit(TOOL_FAILED);
+	}
+	return fd;
+}
+
+int pair_serve(const struct perf_options *o)
+{
+	int fd = named_socket(o->server, bind), client;
+
+	dd_shutdown(perf_open());
+	signal(SIGCHLD, SIG_IGN);
+	if (listen(fd, 4) < 0)
+		die("listen");
+	printf("ready\n");
+	fflush(stdout);
+	for (;;) {
+		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+		if (client < 0)
+			die("accept");
+		if (!fork()) {
+			close(fd);
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			answer(client);
+		}
+		close(client);
+	}
+}
+
+static void make_fds(struct side *s, int *fds)
+{
+	int packet[2], stream[2];
+
+	fds[FD_SHARED] = memfd_create("ddperf", MFD_CLOEXEC);
+	if (fds[FD_SHARED] < 0 ||
+	    ftruncate(fds[FD_SHARED], shared_size(s->hello.size)) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
+		die("descriptors");
+	s->packet = packet[0];
+	s->stream = stream[0];
+	fds[FD_PACKET] = packet[1];
+	fds[FD_STREAM] = stream[1];
+}
+
+void pair_open(struct side *s, const struct perf_options *o, size_t size,
+	       unsigned int window)
+{
+	struct welcome w;
+	int fds[FDS], i;
+
+	*s = (struct side) {
+		.hello = {
+			.size = size,
+			.window = window,
+			.sleep = o->sleep,
+			.touch = o->touch,
+			.shared_cpu = share_cpu(o),
+			.cpu = o->cpus[1],
+		},
+	};
+	tool_raise_memlock();
+	/* The server first, since a handle is not inherited. */
+	s->control = o->client ? named_socket(o->client, connect) : start_server();
+	make_fds(s, fds);
+	map_shared(s, fds[FD_SHARED]);
+	s->hello.pid = getpid();
+	s->hello.buffer = (uintptr_t)s->buffer;
+	allow_tracing();
+	send_fds(s->control, &s->hello, fds);
+	for (i = 0; i < FDS; i++)
+		close(fds[i]);
+
+	pin(o->cpus[0]);
+	s->h = perf_open();
+	pair_get(s, &w, sizeof(w));
+	s->other = w.pid;
+	s->other_buffer = (char *)(uintptr_t)w.buffer;
+	connect_dd(s, w.service);
+	start_watch(s);
+}
+
+/* --- usage ---------------------------------------------------------------- */
+
+void usage_now(struct usage *u)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_THREAD, &ru);
+	u->cpu = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ull +
+		(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ull;
+	u->voluntary = ru.ru_nvcsw;
+	u->involuntary = ru.ru_nivcsw;
+}
+
+void usage_since(struct usage *u, const struct usage *before)
+{
+	usage_now(u);
+	u->cpu -= before->cpu;
+	u->voluntary -= before->voluntary;
+	u->involuntary -= before->involuntary;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * ddperf: command line, results, reports.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DDPERF_PERF_H
+#define DDPERF_PERF_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dd.h"
+
+#define SIZE_MAX_BYTES	(64u << 20)
+#define PROCESSES_MAX	64
+#define VARIANTS_MAX	8	/* of --processes */
+
+enum test { TEST_LAT, TEST_BW, TEST_RATE };
+
+/**
+ * struct perf_options - command line
+ * @argc: as main() got it, for the report
+ * @argv: likewise
+ * @size: bytes in a message
+ * @all: sizes from 2 bytes to 1 MiB instead, powers of two
+ * @iterations: per round; 0 for a default by test and size
+ * @duration: seconds per size in all, instead of @iterations
+ * @sleep: wait asleep rather than spinning
+ * @touch: the receiver reads every byte
+ * @cpus: CPUs of this and of the other side; -1 for any
+ * @rounds: interleaved rounds of all methods
+ * @window: messages that may be unconsumed; 0 for a default by test
+ * @json: report as JSON
+ * @server: answer clients by this name
+ * @client: use the server of this name; NULL to start one
+ * @connections: connections to open
+ * @active: of these, in use where it says so
+ * @processes: numbers of client processes to try
+ * @variants: how many of them
+ */
+struct perf_options {
+	int argc;
+	char **argv;
+	size_t size;
+	bool all;
+	uint64_t iterations;
+	double duration;
+	bool sleep;
+	bool touch;
+	int cpus[2];
+	unsigned int rounds;
+	unsigned int window;
+	bool json;
+	const char *server;
+	const char *client;
+	unsigned int connections;
+	unsigned int active;
+	unsigned int processes[VARIANTS_MAX];
+	unsigned int variants;
+};
+
+/* Each returns the exit code. */
+int perf_flow(enum test test, const struct perf_options *o);
+int perf_insn(const struct perf_options *o);
+int perf_conns(const struct perf_options *o);
+int perf_mem(const struct perf_options *o);
+
+/* --- numbers -------------------------------------------------------------- */
+
+/**
+ * struct spread - a sorted sample, in short
+ * @min: smallest
+ * @p25: lower quartile
+ * @median: half are below
+ * @p75: upper quartile
+ * @max: largest
+ */
+struct spread {
+	double min, p25, median, p75, max;
+};
+
+/* Sorts @v. */
+void spread_of(struct spread *s, double *v, size_t n);
+
+/* Of a sorted sample, @q from 0 to 1, interpolated. */
+double quantile(const double *sorted, size_t n, double q);
+
+void sort_doubles(double *v, size_t n);
+
+struct json_object *spread_json(const struct spread *s);
+
+/* --- report --------------------------------------------------------------- */
+
+/* "environment" and "command" of a report; the caller adds the rest. */
+struct json_object *report_json(const char *test, const struct perf_options *o);
+
+/* The same for people. */
+void report_head(const char *test, const struct perf_options *o);
+
+/* Print and free. */
+void report_print_json(struct json_object *j);
+
+/* --- processes ------------------------------------------------------------ */
+
+/* A choice of two CPUs out of the allowed ones, if the user made none. */
+void choose_cpus(struct perf_options *o);
+
+/* Bind the calling process; exits if that is impossible. */
+void pin(int cpu);
+
+/* Whether both sides share a CPU, so that spinning must give way. */
+bool share_cpu(const struct perf_options *o);
+
+/* Open /dev/dd or say why not and exit. */
+struct dd *perf_open(void);
+
+/* @ret, unless it is an error: then say so, with all that is known, and exit. */
+int must(struct dd *h, int ret, const char *what);
+
+#endif /* DDPERF_PERF_H */
