@@ -44,11 +44,14 @@ $(LIBDD_STATIC): $(LIBDD_OBJS)
 	rm -f $@
 	$(AR) rcs $@ $(LIBDD_OBJS)
 
-$(LIBDD_PC): lib/dd/libdd.pc.in mk/lib.mk Makefile
+# Places may be other ones at "make install" than they were at "make".
+$(LIBDD_PC): lib/dd/libdd.pc.in FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
 	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 	    -e 's|@VERSION@|$(VERSION)|' $< > $@
+
+.PHONY: FORCE
 
 -include $(LIBDD_OBJS:.o=.d)
 
@@ -94,9 +97,9 @@ install-lib: $(LIBDD_SHARED) $(LIBDD_STATIC) $(LIBDD_PC)
 	install -m 644 $(LIBDD_STATIC) $(DESTDIR)$(LIBDIR)
 	install -m 644 $(LIBDD_PC) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(LIBDD_HEADERS) $(DESTDIR)$(INCLUDEDIR)
-	install -m 644 $(LIBDD_MAN3) $(DESTDIR)$(MANDIR)/man3
-	install -m 644 $(LIBDD_MAN4) $(DESTDIR)$(MANDIR)/man4
-	install -m 644 $(LIBDD_MAN7) $(DESTDIR)$(MANDIR)/man7
+	$(if $(LIBDD_MAN3),install -m 644 $(LIBDD_MAN3) $(DESTDIR)$(MANDIR)/man3)
+	$(if $(LIBDD_MAN4),install -m 644 $(LIBDD_MAN4) $(DESTDIR)$(MANDIR)/man4)
+	$(if $(LIBDD_MAN7),install -m 644 $(LIBDD_MAN7) $(DESTDIR)$(MANDIR)/man7)
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall-lib:
