@@ -183,9 +183,9 @@ static const __u64 edges[] = {
 
 #define EDGES	(sizeof(edges) / sizeof(edges[0]))
 
-static bool inside(__u64 offset, __u64 len)
+static bool inside(__u64 offset, __u64 len, __u64 size)
 {
-	return offset <= BLOCK && len <= BLOCK - offset;
+	return offset <= size && len <= size - offset;
 }
 
 TEST_F(data, every_edge_of_offset_and_length)
@@ -198,8 +198,9 @@ TEST_F(data, every_edge_of_offset_and_length)
 	for (s = 0; s < EDGES; s++)
 		for (d = 0; d < EDGES; d++)
 			for (l = 0; l < EDGES; l++) {
-				want = inside(edges[s], edges[l]) &&
-				       inside(edges[d], edges[l]) ? 1 : -1;
+				want = inside(edges[s], edges[l], 2 * BLOCK) &&
+				       inside(edges[d], edges[l], BLOCK) ?
+				       1 : -1;
 				before = self->cell->submitted;
 				errno = 0;
 				ret = pair_request(&self->p, edges[s], edges[d],
@@ -231,7 +232,7 @@ TEST_F(data, edges_of_another_region)
 		for (l = 0; l < EDGES; l++) {
 			sqe.src = edges[s];
 			sqe.len = edges[l];
-			want = inside(edges[s], edges[l]) ? 1 : -1;
+			want = inside(edges[s], edges[l], BLOCK) ? 1 : -1;
 			errno = 0;
 			ret = submit(self, &sqe);
 			ASSERT_EQ(want, ret) {

@@ -484,6 +484,7 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	struct dd_conn_info *ci;
 	struct dd_serve *s;
 	struct dd_info *i;
+	struct mem spare;
 	struct pair p;
 	char *low;
 
@@ -511,7 +512,8 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	EXPECT_EQ(p.c.list, ci->list);
 
 	s = (void *)low;
-	raw_serve_args(s, p.name, 1, &p.smem);
+	ASSERT_EQ(0, raw_alloc(&p.srv, 2 * PAGE, &spare));
+	raw_serve_args(s, p.name, 1, &spare);
 	EXPECT_EQ(-EEXIST, ioctl32(p.srv.fd, DD_IOC_SERVE, (unsigned long)low));
 
 	raw_queue(&p.cl, p.c.cell_unit,

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ends that come while something is going on.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include "audit.h"
+#include "peer.h"
+#include "raw.h"
+
+/* --- closing ---------------------------------------------------------------*/
+
+static volatile bool finished;
+static volatile long sends;
+
+static void *send_until_closed(void *arg)
+{
+	struct pair *p = arg;
+
+	for (;;) {
+		if (pair_request(p, 0, 0, 128) >= 0) {
+			sends++;
+			continue;
+		}
+		if (errno != EBUSY)
+			return (void *)(long)errno;
+	}
+}
+
+static void *take_until_told(void *arg)
+{
+	struct pair *p = arg;
+	struct dd_note n;
+
+	while (!finished)
+		raw_take(&p->srv, p->s.list_unit, &n);
+	return NULL;
+}
+
+/* How the connection ends under its sender. */
+enum end { SERVER_CLOSES, CLIENT_CLOSES, SERVICE_ENDS, BOTH_CLOSE, ENDS };
+
+static void end_it(struct pair *p, enum end how)
+{
+	__u32 there = pair_server_conn(p);
+
+	if (how == SERVER_CLOSES || how == BOTH_CLOSE)
+		raw_op(&p->srv, DD_IOC_CLOSE, there);
+	if (how == CLIENT_CLOSES || how == BOTH_CLOSE)
+		raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn);
+	if (how == SERVICE_ENDS)
+		raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service);
+}
+
+TEST(close_while_sending)
+{
+	pthread_t s, t;
+	struct pair p;
+	void *err;
+	long base;
+	int i;
+
+	for (i = 0; i < dd_count(200); i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, PAGE, 2));
+		finished = false;
+		base = sends;
+		ASSERT_EQ(0, pthread_create(&s, NULL, send_until_closed, &p));
+		ASSERT_EQ(0, pthread_create(&t, NULL, take_until_told, &p));
+		ASSERT_SOON(sends > base + i % 7);
+		end_it(&p, i % ENDS);
+		pthread_join(s, &err);
+		EXPECT_TRUE((long)err == ECONNRESET || (long)err == ENOENT) {
+			TH_LOG("end %d: errno %ld", i % ENDS, (long)err);
+		}
+		finished = true;
+		pthread_join(t, NULL);
+		pair_close(&p);
+	}
+}
+
+/* The list goes with the service, under the one who waits for it. */
+static void *wait_forever(void *arg)
+{
+	struct pair *p = arg;
+	__u32 list = p->s.list;
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
+				  .lists = (uintptr_t)&list, .timeout = ~0ull };
+
+	return (void *)(long)(raw_ioctl(&p->srv, DD_IOC_LIST_WAIT, &w) ? errno :
+			      0);
+}
+
+TEST(unserve_while_waiting)
+{
+	pthread_t t[2];
+	struct pair p;
+	void *err;
+	int i, k;
+
+	for (i = 0; i < dd_count(200); i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+		for (k = 0; k < 2; k++)
+			ASSERT_EQ(0, pthread_create(&t[k], NULL, wait_forever,
+						    &p));
+		ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service));
+		for (k = 0; k < 2; k++) {
+			pthread_join(t[k], &err);
+			EXPECT_EQ(ENOENT, (long)err);
+		}
+		pair_close(&p);
+	}
+}
+
+/* --- the descriptor and the mapping go -------------------------------------*/
+
+static void *ring_until_stale(void *arg)
+{
+	struct pair *p = arg;
+	struct dd_list_info i = { .size = sizeof(i), .list = p->c.list };
+
+	while (raw_ioctl(&p->cl, DD_IOC_LIST_INFO, &i) == 0)
+		raw_op(&p->cl, DD_IOC_DOORBELL, p->c.conn);
+	return (void *)(long)errno;
+}
+
+TEST(unmap_while_calling)
+{
+	pthread_t t[2];
+	struct pair p;
+	void *err;
+	int i, k;
+
+	for (i = 0; i < dd_count(200); i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+		for (k = 0; k < 2; k++)
+			ASSERT_EQ(0, pthread_create(&t[k], NULL,
+						    ring_until_stale, &p));
+		usleep(i % 5 * 100);
+		ASSERT_EQ(0, munmap(p.cl.area, DD_AREA_SIZE));
+		p.cl.area = NULL;
+		for (k = 0; k < 2; k++) {
+			pthread_join(t[k], &err);
+			EXPECT_TRUE((long)err == ESTALE || (long)err == ENOENT) {
+				TH_LOG("errno %ld", (long)err);
+			}
+		}
+		pair_close(&p);
+	}
+}
+
+TEST(close_descriptor_while_calling)
+{
+	pthread_t t[2];
+	struct pair p;
+	void *err;
+	int i, k;
+
+	for (i = 0; i < dd_count(200); i++) {
+		ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+		for (k = 0; k < 2; k++)
+			ASSERT_EQ(0, pthread_create(&t[k], NULL,
+						    ring_until_stale, &p));
+		usleep(i % 5 * 100);
+		raw_close(&p.cl);
+		for (k = 0; k < 2; k++) {
+			pthread_join(t[k], &err);
+			EXPECT_TRUE((long)err == EBADF ||
+				    (long)err == ESTALE || (long)err == ENOENT) {
+				TH_LOG("errno %ld", (long)err);
+			}
+		}
+		raw_close(&p.srv);
+	}
+}
+
+/* --- connecting ------------------------------------------------------------*/
+
+static void connector(const char *name, int rounds)
+{
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+	int i, got = 0;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+	for (i = 0; i < rounds; i++) {
+		raw_connect_args(&c, name, &m);
+		if (raw_connect(&r, &c)) {
+			CHILD_CHECK(errno == ECONNREFUSED || errno == EUSERS);
+			continue;
+		}
+		got++;
+		if (i % 2)
+			raw_send(&r, c.cell_unit, c.conn, 0, 0, 8);
+		CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, c.conn) == 0);
+	}
+	_exit(0);
+}
+
+TEST(unserve_while_connecting)
+{
+	int i, pids_left = 3, rounds = 0, status;
+	struct dd_serve s;
+	pid_t pids[3];
+	struct raw r;
+	struct mem m;
+
+	for (i = 0; i < 3; i++) {
+		pids[i] = fork_child();
+		if (!pids[i])
+			connector("unserved", dd_count(5000));
+	}
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	while (pids_left) {
+		raw_serve_args(&s, "unserved", 2, &m);
+		ASSERT_EQ(0, raw_serve(&r, &s)) {
+			TH_LOG("errno %d", errno);
+		}
+		if (rounds++ % 3)
+			sched_yield();
+		ASSERT_EQ(0, raw_op(&r, DD_IOC_UNSERVE, s.service));
+		for (i = 0; i < 3; i++)
+			if (pids[i] &&
+			    waitpid(pids[i], &status, WNOHANG) == pids[i]) {
+				EXPECT_EQ(0, status);
+				pids[i] = 0;
+				pids_left--;
+			}
+	}
+	TH_LOG("%d services", rounds);
+	raw_close(&r);
+}
+
+TEST(connect_and_close_for_long)
+{
+	struct dd_connect c;
+	struct dd_note n;
+	long long used;
+	struct pair p;
+	int i;
+
+	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	used = memlock_used(&p.srv);
+	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+	for (i = 0; i < dd_count(20000); i++) {
+		c = p.c;
+		c.list = 0;
+		ASSERT_EQ(0, raw_connect(&p.cl, &c)) {
+			TH_LOG("round %d: errno %d", i, errno);
+		}
+		if (i % 3 == 0) {
+			ASSERT_EQ(1, raw_send(&p.cl, c.cell_unit, c.conn, 0, 0,
+					      8));
+		}
+		/* Now and then the server is first. */
+		if (i % 5 == 0) {
+			ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE,
+					    pair_server_conn(&p)));
+		}
+		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
+		raw_take(&p.srv, p.s.list_unit, &n);
+	}
+	EXPECT_EQ(used, memlock_used(&p.srv));
+	pair_close(&p);
+}
+
+TEST(serve_and_unserve_for_long)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	int i;
+
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 128 * PAGE, &m));
+	for (i = 0; i < dd_count(2000); i++) {
+		raw_serve_args(&s, "long", 1 + i % 64, &m);
+		ASSERT_EQ(0, raw_serve(&r, &s)) {
+			TH_LOG("round %d: errno %d", i, errno);
+		}
+		ASSERT_EQ(0, raw_op(&r, DD_IOC_UNSERVE, s.service));
+	}
+	raw_close(&r);
+}
+
+TEST(open_and_close_for_long)
+{
+	struct pair p;
+	int i;
+
+	for (i = 0; i < dd_count(1000); i++) {
+		ASSERT_EQ(0, pair_open(&p, 1 + i % 8, PAGE, 1));
+		pair_close(&p);
+		munmap(p.smem.at, p.smem.len);
+		munmap(p.cmem.at, p.cmem.len);
+	}
+}
+
+TEST(nothing_is_left_of_it)
+{
+	EXPECT_CLEAN();
+}
+
+DD_TEST_MAIN

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Traffic: many senders, threads that share, messages of all sizes. Nothing is
+ * lost, doubled or out of order on its connection.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include "audit.h"
+#include "peer.h"
+
+#define SENDERS		8
+#define CONNS		16
+#define WAIT_UNITS	(dd_patience() / 1000 * SBP_HZ)
+
+/* Sends until the link takes it; false on any other error. */
+static bool send_meta(struct slot *c, unsigned int *meta, int words)
+{
+	while (ddsend_with_metadata(c->conn, c->out, 64, 0, SEND_NOOPTS,
+				    (address_t)meta, words)) {
+		if (errno != ENOTREADY)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void sender(const char *name, unsigned int who, unsigned int messages)
+{
+	struct slot c[CONNS];
+	unsigned int meta[3], n, i;
+
+	for (i = 0; i < CONNS; i++)
+		CHILD_CHECK(WAIT_FOR(open_conn(&c[i], name, TYPE_SSTREAM, 64) ==
+				     0));
+	for (n = 0; n < messages; n++)
+		for (i = 0; i < CONNS; i++) {
+			meta[0] = who;
+			meta[1] = i;
+			meta[2] = n;
+			memset(c[i].out, (char)(who + i + n), 64);
+			CHILD_CHECK(send_meta(&c[i], meta, 3));
+		}
+	/* Until all is taken: the end would close the connections. */
+	for (i = 0; i < CONNS; i++)
+		CHILD_CHECK(WAIT_FOR(ddsend(c[i].conn, c[i].out, 0, 0,
+					    SEND_NOOPTS) == 0));
+	pause();
+}
+
+TEST(many_senders_on_one_list)
+{
+	unsigned int next[SENDERS][CONNS] = {}, messages = dd_count(200), i;
+	unsigned int done = 0, late = 0, n = 0;
+	char *name = (char *)own_name("flow");
+	pid_t pids[SENDERS];
+	ddrecv_desc_t d;
+	struct slot s;
+
+	for (i = 0; i < SENDERS; i++) {
+		pids[i] = fork_child();
+		if (!pids[i])
+			sender(name, i, messages);
+	}
+	ASSERT_OK(open_serve(&s, name, SENDERS * CONNS, SENDERS * CONNS * 64));
+	while (done < SENDERS * CONNS * messages ||
+	       late < SENDERS * CONNS) {
+		ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP | RECV_TIMEOUT,
+				 WAIT_UNITS));
+		n++;
+		if (!d.msgsize) {
+			late++;
+			continue;
+		}
+		ASSERT_EQ(3, d.metacount);
+		ASSERT_GT(SENDERS, d.metad[0]);
+		ASSERT_GT(CONNS, d.metad[1]);
+		ASSERT_EQ(next[d.metad[0]][d.metad[1]], d.metad[2]);
+		next[d.metad[0]][d.metad[1]]++;
+		done++;
+	}
+	EXPECT_EQ(SENDERS * CONNS * (messages + 1), n);
+	EXPECT_ERR(EWOULDBLOCK, ddrecv(s.note, &d, RECV_NOBLOCK, 0));
+	EXPECT_EQ(SENDERS * CONNS, ddconnlist(s.serv, 0, NULL));
+	for (i = 0; i < SENDERS; i++)
+		kill_child(pids[i]);
+}
+
+/* --- threads ---------------------------------------------------------------*/
+
+struct work {
+	struct slot *c;
+	noteid_t note;
+	unsigned int who, messages;
+	unsigned int seen;
+	bool ok;
+};
+
+static void *send_thread(void *arg)
+{
+	struct work *w = arg;
+	unsigned int meta[2] = { w->who };
+
+	w->ok = true;
+	for (meta[1] = 0; w->ok && meta[1] < w->messages; meta[1]++)
+		w->ok = send_meta(w->c, meta, 2);
+	return NULL;
+}
+
+static long count_all(long note, long total, long c)
+{
+	unsigned int next[4] = {};
+	ddrecv_desc_t d;
+	long n;
+
+	for (n = 0; n < total; n++) {
+		if (ddrecv(note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS))
+			return -1;
+		if (d.metacount != 2 || d.metad[0] > 3 ||
+		    next[d.metad[0]]++ != d.metad[1])
+			return -2;
+	}
+	return ddready(note);
+}
+
+TEST(two_threads_send_on_one_connection)
+{
+	struct work w[2] = { { .who = 0 }, { .who = 1 } };
+	struct peer *srv = peer_start();
+	pthread_t t[2];
+	struct slot c;
+	int i;
+
+	ASSERT_OK(p_serve_simple(srv, own_name("flow"), 1, 64));
+	ASSERT_OK(open_conn(&c, own_name("flow"), TYPE_SSTREAM, 64));
+	peer_begin(srv, count_all, peer_slot(srv, 0).note, 2 * dd_count(2000),
+		   0);
+	for (i = 0; i < 2; i++) {
+		w[i].c = &c;
+		w[i].messages = dd_count(2000);
+		ASSERT_EQ(0, pthread_create(&t[i], NULL, send_thread, &w[i]));
+	}
+	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		EXPECT_TRUE(w[i].ok);
+	}
+	EXPECT_EQ(0, peer_end(srv));
+}
+
+static unsigned char *seen_by[2];
+
+static void *recv_thread(void *arg)
+{
+	struct work *w = arg;
+	ddrecv_desc_t d;
+
+	w->ok = true;
+	for (;;) {
+		if (ddrecv(w->note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS)) {
+			w->ok = false;
+			return NULL;
+		}
+		/* The last two messages end a thread each. */
+		if (d.metad[0] >= w->messages)
+			return NULL;
+		seen_by[w->who][d.metad[0]]++;
+		w->seen++;
+	}
+}
+
+static long send_numbers(long total, long b, long c)
+{
+	struct slot s;
+	unsigned int i;
+
+	if (open_conn(&s, peer_shm->name, TYPE_SSTREAM, 64))
+		return -1;
+	for (i = 0; i < total + 2; i++)
+		if (!send_meta(&s, &i, 1))
+			return -1;
+	return 0;
+}
+
+TEST(two_threads_receive_from_one_list)
+{
+	struct work w[2] = { { .who = 0 }, { .who = 1 } };
+	unsigned int i, total = dd_count(4000);
+	struct peer *cl = peer_start();
+	pthread_t t[2];
+	struct slot s;
+
+	ASSERT_OK(open_serve(&s, own_name("flow"), 1, 64));
+	strcpy(cl->shm->name, own_name("flow"));
+	for (i = 0; i < 2; i++) {
+		seen_by[i] = calloc(1, total);
+		w[i].note = s.note;
+		w[i].messages = total;
+		ASSERT_EQ(0, pthread_create(&t[i], NULL, recv_thread, &w[i]));
+	}
+	peer_begin(cl, send_numbers, total, 0, 0);
+	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		EXPECT_TRUE(w[i].ok);
+	}
+	EXPECT_EQ(0, peer_end(cl));
+	EXPECT_EQ(total, w[0].seen + w[1].seen);
+	for (i = 0; i < total; i++)
+		ASSERT_EQ(1, seen_by[0][i] + seen_by[1][i]);
+}
+
+/* --- calls and contents ----------------------------------------------------*/
+
+static void rpc_client(const char *name, unsigned int who)
+{
+	address_t rep;
+	struct slot c;
+	size_t size;
+	int i;
+
+	CHILD_CHECK(open_conn(&c, name, TYPE_RPC, 256) == 0);
+	for (i = 0; i < dd_count(500); i++) {
+		sprintf(c.out, "%u: %d", who, i);
+		CHILD_CHECK(ddcall(c.conn, c.out, 64, &rep, &size,
+				   RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS) == 0);
+		CHILD_CHECK(size == 64 && !strcmp(rep, c.out));
+	}
+	CHILD_CHECK(ddclose(c.conn) == 0);
+	_exit(0);
+}
+
+static long echo_until_idle(long note, long total, long c)
+{
+	ddrecv_desc_t d;
+	conninfo_t info;
+
+	while (total--) {
+		if (ddrecv(note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS))
+			return -1;
+		if (ddconninfo(d.connid, &info))
+			return -2;
+		memcpy(info.sendbase, d.msgaddr, d.msgsize);
+		if (ddsend(d.connid, info.sendbase, d.msgsize, 0, 0))
+			return -3;
+	}
+	return 0;
+}
+
+TEST(clients_call_at_the_same_time)
+{
+	struct peer *srv = peer_start();
+	char *name = (char *)own_name("flow");
+	pid_t pids[4];
+	int i;
+
+	ASSERT_OK(p_serve_simple(srv, name, 4, 4 * 256));
+	peer_begin(srv, echo_until_idle, peer_slot(srv, 0).note,
+		   4 * dd_count(500), 0);
+	for (i = 0; i < 4; i++) {
+		pids[i] = fork_child();
+		if (!pids[i])
+			rpc_client(name, i);
+	}
+	for (i = 0; i < 4; i++)
+		ASSERT_CHILD_OK(pids[i]);
+	EXPECT_EQ(0, peer_end(srv));
+}
+
+#define BIG	(1 << 20)
+
+static unsigned char pattern(unsigned int n, size_t i)
+{
+	return (n * 2654435761u >> 13) + i * 7 + (i >> 8);
+}
+
+static long check_patterns(long note, long total, long c)
+{
+	ddrecv_desc_t d;
+	unsigned int n;
+	int i;
+
+	for (n = 0; n < total; n++) {
+		if (ddrecv(note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS))
+			return -1;
+		if (d.metad[0] != n || d.metad[1] != (unsigned int)d.msgsize)
+			return -2;
+		for (i = 0; i < d.msgsize; i++)
+			if ((unsigned char)d.msgaddr[i] != pattern(n, i))
+				return -3;
+		/* Taken: the next may overwrite it. */
+		peer_shm->data[0] = n + 1;
+		if (ddsend(d.connid, (address_t)&n, 4, 0, SEND_UNWIRED))
+			return -4;
+	}
+	return 0;
+}
+
+TEST(contents_of_messages_of_all_sizes)
+{
+	unsigned int total = dd_count(100), n, meta[2], seed = 1;
+	struct peer *srv = peer_start();
+	ddrecv_desc_t d;
+	struct slot c;
+	size_t i, len, at;
+
+	ASSERT_OK(p_serve_simple(srv, own_name("flow"), 1, BIG));
+	ASSERT_OK(open_conn(&c, own_name("flow"), TYPE_SPLIT, BIG));
+	peer_begin(srv, check_patterns, peer_slot(srv, 0).note, total, 0);
+	for (n = 0; n < total; n++) {
+		len = rand_r(&seed) % (n % 8 ? 5000 : BIG);
+		at = rand_r(&seed) % (BIG - len + 1);
+		for (i = 0; i < len; i++)
+			c.out[i] = pattern(n, i);
+		meta[0] = n;
+		meta[1] = len;
+		ASSERT_OK(ddsend_with_metadata(c.conn, c.out, len, at,
+					       n % 3 ? SEND_NOOPTS : SEND_UNWIRED,
+					       (address_t)meta, 2));
+		ASSERT_OK(ddrecv(c.note, &d, RECV_SLEEP | RECV_TIMEOUT,
+				 WAIT_UNITS));
+		ASSERT_EQ(n, *(unsigned int *)d.msgaddr);
+	}
+	EXPECT_EQ(0, peer_end(srv));
+}
+
+TEST(nothing_is_left_of_it)
+{
+	EXPECT_CLEAN();
+}
+
+DD_TEST_MAIN

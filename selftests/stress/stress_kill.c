@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Death at any moment frees all that the dead owned and tells the others.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <linux/userfaultfd.h>
+#include "audit.h"
+#include "raw.h"
+
+static unsigned int seed_of(struct __test_metadata *_metadata)
+{
+	const char *s = getenv("DD_SEED");
+	unsigned int seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
+
+	TH_LOG("DD_SEED=%u", seed);
+	return seed;
+}
+
+/* --- the storm -------------------------------------------------------------*/
+
+static void take_all(const struct raw *r, __u32 list_unit)
+{
+	struct dd_note n;
+
+	while (raw_take(r, list_unit, &n))
+		;
+}
+
+/* Everything a server does, for ever. */
+static void storm_server(const char *name, unsigned int seed)
+{
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1 };
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 64 };
+	__u32 conns[4], list;
+	struct dd_conn_list l = { .size = sizeof(l),
+				  .conns = (uintptr_t)conns };
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	int i;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_alloc(&r, 8 * PAGE, &m) == 0);
+	for (;;) {
+		raw_serve_args(&s, name, 4, &m);
+		s.flags = rand_r(&seed) % 4 ? 0 : DD_SERVE_ACCEPT;
+		/* The name of the one before may still be there. */
+		if (raw_serve(&r, &s))
+			continue;
+		for (i = rand_r(&seed) % 200; i; i--) {
+			list = s.list;
+			w.lists = (uintptr_t)&list;
+			w.timeout = rand_r(&seed) % 100000;
+			raw_ioctl(&r, DD_IOC_LIST_WAIT, &w);
+			take_all(&r, s.list_unit);
+			l.service = s.service;
+			l.count = 4;
+			raw_ioctl(&r, DD_IOC_CONN_LIST, &l);
+			if (l.count && rand_r(&seed) % 8)
+				raw_submit(&r, s.cells_unit, conns[0], &sqe);
+			else if (l.count)
+				raw_op(&r, DD_IOC_CLOSE, conns[0]);
+		}
+		raw_op(&r, DD_IOC_UNSERVE, s.service);
+	}
+}
+
+/* Everything a client does, for ever. */
+static void storm_client(const char *name, unsigned int seed)
+{
+	struct dd_conn_wait w = { .size = sizeof(w), .what = DD_WAIT_DONE };
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+	int i, fd;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	for (;;) {
+		CHILD_CHECK(raw_alloc(&r, 4 * PAGE, &m) == 0);
+		raw_connect_args(&c, name, &m);
+		if (!raw_connect(&r, &c)) {
+			fd = raw_op(&r, DD_IOC_LIST_FD, c.list);
+			for (i = rand_r(&seed) % 100; i; i--) {
+				raw_send(&r, c.cell_unit, c.conn, 0, 0,
+					 rand_r(&seed) % 2048);
+				w.conn = c.conn;
+				w.value = raw_cell(&r, c.cell_unit)->submitted;
+				w.timeout = rand_r(&seed) % 100000;
+				raw_ioctl(&r, DD_IOC_CONN_WAIT, &w);
+				take_all(&r, c.list_unit);
+			}
+			close(fd);
+			raw_op(&r, DD_IOC_CLOSE, c.conn);
+		}
+		raw_free(&r, &m);
+	}
+}
+
+static pid_t storm_start(bool server, const char *name, unsigned int seed)
+{
+	pid_t pid = fork_child();
+
+	if (pid)
+		return pid;
+	if (server)
+		storm_server(name, seed);
+	else
+		storm_client(name, seed);
+	_exit(1);
+}
+
+TEST(killed_at_random_moments)
+{
+	enum { PEOPLE = 6 };
+	unsigned int seed = seed_of(_metadata);
+	pid_t pids[PEOPLE];
+	char name[32];
+	int i, k, status;
+
+	snprintf(name, sizeof(name), "storm.%d", getpid());
+	for (i = 0; i < PEOPLE; i++)
+		pids[i] = storm_start(i < 2, name, seed + i);
+	for (k = 0; k < dd_count(500); k++) {
+		usleep(rand_r(&seed) % (5000 * dd_scale()));
+		/* One, or a server and a client at once. */
+		i = rand_r(&seed) % PEOPLE;
+		kill(pids[i], SIGKILL);
+		if (k % 4 == 0)
+			kill(pids[(i + 2) % PEOPLE], SIGKILL);
+		for (i = 0; i < PEOPLE; i++) {
+			pid_t got = waitpid(pids[i], &status, WNOHANG);
+
+			ASSERT_LE(0, got);
+			if (!got)
+				continue;
+			/* Nobody ended by itself. */
+			ASSERT_TRUE(WIFSIGNALED(status));
+			ASSERT_EQ(SIGKILL, WTERMSIG(status));
+			pids[i] = storm_start(i < 2, name, seed + k);
+		}
+	}
+	for (i = 0; i < PEOPLE; i++)
+		kill_child(pids[i]);
+	EXPECT_CLEAN();
+}
+
+/* --- each moment of waiting ------------------------------------------------*/
+
+static void sleep_in_list(struct pair *p)
+{
+	__u32 list = p->s.list;
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
+				  .lists = (uintptr_t)&list, .timeout = ~0ull };
+
+	raw_ioctl(&p->srv, DD_IOC_LIST_WAIT, &w);
+}
+
+static void sleep_in_conn(struct pair *p)
+{
+	struct dd_conn_wait w = { .size = sizeof(w), .conn = p->c.conn,
+				  .what = DD_WAIT_DONE, .value = 99,
+				  .timeout = ~0ull };
+
+	raw_ioctl(&p->cl, DD_IOC_CONN_WAIT, &w);
+}
+
+static void check_killed_asleep(struct __test_metadata *_metadata,
+				void (*fn)(struct pair *))
+{
+	struct pair p;
+	pid_t pid;
+	int i;
+
+	for (i = 0; i < dd_count(20); i++) {
+		pid = fork_child();
+		if (!pid) {
+			CHILD_CHECK(pair_open(&p, 1, PAGE, 1) == 0);
+			fn(&p);
+			_exit(1);
+		}
+		ASSERT_SOON(asleep_in(pid, SYS_ioctl));
+		kill_child(pid);
+	}
+	EXPECT_CLEAN();
+}
+
+TEST(killed_asleep_on_a_list)
+{
+	check_killed_asleep(_metadata, sleep_in_list);
+}
+
+TEST(killed_asleep_on_a_counter)
+{
+	check_killed_asleep(_metadata, sleep_in_conn);
+}
+
+/* --- others who still hold the descriptor ----------------------------------*/
+
+TEST(a_child_of_system_holds_the_descriptor)
+{
+	char name[32], path[64], exe[64];
+	int ready[2], i, held = 0;
+	struct dd_connect c;
+	struct dd_serve s;
+	struct raw r, cr;
+	struct mem m, cm;
+	pid_t pid, sleeper;
+	FILE *f;
+
+	snprintf(name, sizeof(name), "system.%d", getpid());
+	snprintf(path, sizeof(path), "/tmp/%s", name);
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	pid = fork_child();
+	if (!pid) {
+		char cmd[128];
+
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(fcntl(r.fd, F_SETFD, 0) == 0);
+		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		raw_serve_args(&s, name, 1, &m);
+		CHILD_CHECK(raw_serve(&r, &s) == 0);
+		snprintf(cmd, sizeof(cmd), "sleep 1000 & echo $! >%s", path);
+		CHILD_CHECK(system(cmd) == 0);
+		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		pause();
+	}
+	ASSERT_EQ(1, read(ready[0], exe, 1));
+	f = fopen(path, "r");
+	ASSERT_NE(NULL, f);
+	ASSERT_EQ(1, fscanf(f, "%d", &sleeper));
+	fclose(f);
+	unlink(path);
+	ASSERT_EQ(0, raw_open(&cr));
+	ASSERT_EQ(0, raw_alloc(&cr, 2 * PAGE, &cm));
+	raw_connect_args(&c, name, &cm);
+	ASSERT_EQ(0, raw_connect(&cr, &c));
+	kill_child(pid);
+	/* The other side is told although the file is still open there. */
+	EXPECT_TRUE(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error == ECONNRESET));
+	for (i = 0; i < 16; i++) {
+		char link[64] = "";
+
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", sleeper, i);
+		if (readlink(path, link, sizeof(link) - 1) > 0)
+			held += !strcmp(link, "/dev/dd");
+	}
+	EXPECT_EQ(1, held);
+	raw_close(&cr);
+	munmap(cm.at, cm.len);
+	EXPECT_CLEAN();
+	kill(sleeper, SIGKILL);
+}
+
+/* --- a source that never comes ---------------------------------------------*/
+
+/* A page that nobody will ever fill. */
+static void *missing_page(void)
+{
+	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	char *page;
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		return NULL;
+	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)page;
+	reg.range.len = PAGE;
+	return ioctl(fd, UFFDIO_REGISTER, &reg) ? NULL : page;
+}
+
+static void stuck_sender(const char *name)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 64,
+			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED };
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+
+	sqe.src = (uintptr_t)missing_page();
+	if (!sqe.src)
+		_exit(77);
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+	raw_connect_args(&c, name, &m);
+	CHILD_CHECK(raw_connect(&r, &c) == 0);
+	raw_submit(&r, c.cell_unit, c.conn, &sqe);
+	_exit(1);
+}
+
+/* What happens to the server while its client is stuck. */
+enum fate { CLOSES, UNSERVES, DIES, FATES };
+
+static pid_t stuck_server(const char *name, int *go)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+	char c;
+
+	if (pipe2(go, O_CLOEXEC))
+		abort();
+	pid = fork_child();
+	if (pid)
+		return pid;
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_alloc(&r, 4 * PAGE, &m) == 0);
+	raw_serve_args(&s, name, 2, &m);
+	CHILD_CHECK(raw_serve(&r, &s) == 0);
+	CHILD_CHECK(read(go[0], &c, 1) == 1);
+	if (c == CLOSES) {
+		__u32 ids[2] = {};
+		struct dd_conn_list l = { .size = sizeof(l), .count = 2,
+					  .service = s.service,
+					  .conns = (uintptr_t)ids };
+
+		CHILD_CHECK(raw_ioctl(&r, DD_IOC_CONN_LIST, &l) == 0);
+		CHILD_CHECK(l.count == 1);
+		CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, ids[0]) == 0);
+	}
+	CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
+	_exit(0);
+}
+
+TEST(a_sender_stuck_in_a_missing_page)
+{
+	pid_t cl, srv;
+	char name[32], how;
+	int go[2], i, status;
+
+	for (i = 0; i < 3 * FATES; i++) {
+		snprintf(name, sizeof(name), "stuck.%d.%d", getpid(), i);
+		srv = stuck_server(name, go);
+		ASSERT_SOON(audit_count() > 0);
+		cl = fork_child();
+		if (!cl) {
+			/* The service may be about to appear. */
+			usleep(10000);
+			stuck_sender(name);
+		}
+		ASSERT_SOON(asleep_in(cl, SYS_ioctl) ||
+			    waitpid(cl, &status, WNOHANG) == cl);
+		if (kill(cl, 0)) {
+			if (WEXITSTATUS(status) == 77)
+				DD_SKIP("no userfaultfd in this kernel");
+			ASSERT_TRUE(false) { TH_LOG("the sender ended"); }
+		}
+		how = i % FATES;
+		if (how == DIES) {
+			kill_child(srv);
+		} else {
+			ASSERT_EQ(1, write(go[1], &how, 1));
+			ASSERT_CHILD_OK(srv);
+		}
+		/* And the sender still is where it was, until it is killed. */
+		EXPECT_EQ(0, waitpid(cl, &status, WNOHANG));
+		kill(cl, SIGKILL);
+		ASSERT_SOON(waitpid(cl, &status, WNOHANG) == cl);
+		close(go[0]);
+		close(go[1]);
+	}
+	EXPECT_CLEAN();
+}
+
+TEST(a_stuck_sender_holds_up_nobody_else)
+{
+	char name[32], how = UNSERVES;
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+	pid_t srv, cl;
+	int go[2], i, status = 0;
+
+	snprintf(name, sizeof(name), "stuck.%d", getpid());
+	srv = stuck_server(name, go);
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	raw_connect_args(&c, name, &m);
+	ASSERT_SOON(!raw_connect(&r, &c));
+	cl = fork_child();
+	if (!cl)
+		stuck_sender(name);
+	ASSERT_SOON(asleep_in(cl, SYS_ioctl) ||
+		    waitpid(cl, &status, WNOHANG) == cl);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		DD_SKIP("no userfaultfd in this kernel");
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(1, raw_send(&r, c.cell_unit, c.conn, 0, 0, 64));
+	ASSERT_EQ(1, write(go[1], &how, 1));
+	ASSERT_CHILD_OK(srv);
+	kill_child(cl);
+	raw_close(&r);
+	munmap(m.at, m.len);
+	EXPECT_CLEAN();
+}
+
+/* A reader that is stopped is full before long, and harms nobody. */
+TEST(a_stopped_server)
+{
+	struct dd_connect c;
+	char name[32], how = UNSERVES;
+	struct raw r;
+	struct mem m;
+	pid_t srv;
+	int go[2], i;
+
+	snprintf(name, sizeof(name), "stopped.%d", getpid());
+	srv = stuck_server(name, go);
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	raw_connect_args(&c, name, &m);
+	ASSERT_SOON(!raw_connect(&r, &c));
+	kill(srv, SIGSTOP);
+	for (i = 0; raw_send(&r, c.cell_unit, c.conn, 0, 0, 64) == 1; i++)
+		ASSERT_GT(1000, i);
+	EXPECT_EQ(EBUSY, errno);
+	EXPECT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c.conn));
+	kill(srv, SIGCONT);
+	ASSERT_EQ(1, write(go[1], &how, 1));
+	ASSERT_CHILD_OK(srv);
+	raw_close(&r);
+	munmap(m.at, m.len);
+	EXPECT_CLEAN();
+}
+
+DD_TEST_MAIN

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ten thousand connections of one process, and its sudden end.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "audit.h"
+#include "raw.h"
+
+#define MANY	10000
+#define BLOCK	64
+
+/* Seconds within which the end must be complete; a goal on the stock kernel. */
+static double limit(void)
+{
+	return dd_scale() > 1 ? 60 : 2;
+}
+
+static int many(void)
+{
+	return dd_scale() > 1 ? MANY / 10 : MANY;
+}
+
+static int serve_many(struct raw *r, struct dd_serve *s, struct mem *m,
+		      const char *name)
+{
+	if (raw_open(r) || raw_alloc(r, MANY * 2 * BLOCK + 2 * PAGE, m))
+		return -1;
+	raw_serve_args(s, name, many(), m);
+	return raw_serve(r, s);
+}
+
+/* Connects many() times, with a page to receive in for each. */
+static int connect_many(struct raw *r, struct mem *m, const char *name,
+			__u32 *cells)
+{
+	struct dd_connect c;
+	__u32 list = 0;
+	int i;
+
+	if (raw_open(r) || raw_alloc(r, many() * PAGE, m))
+		return -1;
+	for (i = 0; i < many(); i++) {
+		raw_connect_args(&c, name, m);
+		memset(&c.send, 0, sizeof(c.send));
+		c.recv.offset = i * PAGE;
+		c.recv.length = PAGE;
+		c.list = list;
+		if (raw_connect(r, &c))
+			return -1;
+		list = c.list;
+		cells[i] = c.cell_unit;
+	}
+	return 0;
+}
+
+static bool all_reset(const struct raw *r, const __u32 *cells, int n)
+{
+	while (n--)
+		if (raw_cell(r, cells[n])->error != ECONNRESET)
+			return false;
+	return true;
+}
+
+FIXTURE(many) {
+	char name[32];
+	int ready[2], go[2];
+	__u32 *cells;
+	struct raw r;
+	struct mem m;
+	struct dd_serve s;
+};
+
+FIXTURE_SETUP(many)
+{
+	snprintf(self->name, sizeof(self->name), "many.%d", getpid());
+	ASSERT_EQ(0, pipe2(self->ready, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(self->go, O_CLOEXEC));
+	self->cells = calloc(MANY, sizeof(*self->cells));
+}
+
+FIXTURE_TEARDOWN(many)
+{
+}
+
+static void tell(int *pipe)
+{
+	CHILD_CHECK(write(pipe[1], "x", 1) == 1);
+}
+
+static bool hear(int *pipe)
+{
+	char c;
+
+	return read(pipe[0], &c, 1) == 1;
+}
+
+/* Until the killed one is gone, its peer told, and nothing of it left. */
+#define MEASURE_END(pid, who) do {					\
+	double __start = dd_now(), __gone, __told;			\
+	kill_child(pid);						\
+	__gone = dd_now() - __start;					\
+	ASSERT_SOON(all_reset(&self->r, self->cells, many()));		\
+	__told = dd_now() - __start;					\
+	TH_LOG("%d connections, %s killed: gone after %.3f s, others told after %.3f s",\
+	       many(), who, __gone, __told);				\
+	EXPECT_GT(limit(), __gone);					\
+	EXPECT_GT(limit(), __told);					\
+} while (0)
+
+TEST_F(many, connections_of_a_killed_client)
+{
+	__u32 i;
+	pid_t pid = fork_child();
+	double start;
+
+	if (!pid) {
+		CHILD_CHECK(hear(self->go));
+		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
+					 self->cells) == 0);
+		tell(self->ready);
+		pause();
+	}
+	ASSERT_EQ(0, serve_many(&self->r, &self->s, &self->m, self->name)) {
+		TH_LOG("errno %d", errno);
+	}
+	for (i = 0; i < (__u32)many(); i++)
+		self->cells[i] = self->s.cells_unit + i * self->s.cell_units;
+	start = dd_now();
+	ASSERT_EQ(1, write(self->go[1], "x", 1));
+	ASSERT_TRUE(hear(self->ready));
+	TH_LOG("connected in %.3f s", dd_now() - start);
+	MEASURE_END(pid, "client");
+	/* All places can be taken again. */
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	raw_connect_args(&c, self->name, &m);
+	EXPECT_EQ(0, raw_connect(&r, &c));
+}
+
+TEST_F(many, connections_of_a_killed_server)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		CHILD_CHECK(serve_many(&self->r, &self->s, &self->m,
+				       self->name) == 0);
+		tell(self->ready);
+		pause();
+	}
+	ASSERT_TRUE(hear(self->ready));
+	ASSERT_EQ(0, connect_many(&self->r, &self->m, self->name, self->cells)) {
+		TH_LOG("errno %d", errno);
+	}
+	MEASURE_END(pid, "server");
+	/* And each has its note. */
+	struct dd_conn_info info = { .size = sizeof(info) };
+	struct dd_note n;
+	int i = 0;
+
+	info.conn = raw_cell(&self->r, self->cells[0])->id;
+	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_CONN_INFO, &info));
+	while (raw_take(&self->r, info.list_unit, &n)) {
+		EXPECT_EQ(DD_NOTE_CLOSE, n.type);
+		i++;
+	}
+	EXPECT_EQ(many(), i);
+}
+
+TEST_F(many, messages_on_many_connections)
+{
+	static const int rounds = 3;
+	struct dd_conn_list l = { .size = sizeof(l) };
+	struct dd_note n;
+	pid_t pid = fork_child();
+	int i, k, taken = 0;
+
+	if (!pid) {
+		struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 8,
+				      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
+				      .src = (uintptr_t)&sqe };
+		struct dd_cell *cell;
+
+		CHILD_CHECK(hear(self->go));
+		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
+					 self->cells) == 0);
+		for (k = 0; k < rounds; k++) {
+			for (i = 0; i < many(); i++) {
+				cell = raw_cell(&self->r, self->cells[i]);
+				CHILD_CHECK(WAIT_FOR(raw_submit(&self->r,
+						self->cells[i], cell->id,
+						&sqe) == 1));
+			}
+		}
+		pause();
+	}
+	ASSERT_EQ(0, serve_many(&self->r, &self->s, &self->m, self->name));
+	ASSERT_EQ(1, write(self->go[1], "x", 1));
+	while (taken < rounds * many()) {
+		ASSERT_SOON(raw_take(&self->r, self->s.list_unit, &n));
+		ASSERT_GT(many(), n.cookie >> 32);
+		/* Counted by connection. */
+		ASSERT_EQ(++self->cells[n.cookie >> 32], n.msgid);
+		taken++;
+	}
+	l.service = self->s.service;
+	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_CONN_LIST, &l));
+	EXPECT_EQ(many(), l.count);
+	kill_child(pid);
+}
+
+TEST(nothing_is_left_of_it)
+{
+	EXPECT_CLEAN();
+}
+
+DD_TEST_MAIN
