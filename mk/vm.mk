@@ -24,9 +24,10 @@ vm-kernel: deps
 vm-module: vm-kernel
 	@$(if $(filter-out no,$(MODULE)),$(VM)/module.sh $(KERNEL) $(FAULT))
 
-# Standard output belongs to the command.
+# Standard output belongs to the command. Several may want this at once.
 vm-ready:
-	@$(MAKE) -s --no-print-directory user vm-module >&2
+	@mkdir -p $(BUILD)
+	@flock -w 900 $(BUILD)/.lock $(MAKE) -s --no-print-directory user vm-module >&2
 
 # A make whose recipe fails exits with 2, whatever the recipe's status was. To
 # exit with the command's, make becomes the command: exec.c adds that function.

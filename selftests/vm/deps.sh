@@ -7,13 +7,13 @@ set -euo pipefail
 
 packages=(
 	# building
-	gcc make perl pkg-config libc6-dev libnl-3-dev libnl-genl-3-dev
+	gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
+	libnl-genl-3-dev
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
 	bash busybox-static coreutils diffutils findutils grep iproute2 jq
-	libnl-3-200 libnl-genl-3-200 mount ncurses-bin procps psmisc
-	qemu-system-x86 sed strace util-linux
+	mount procps qemu-system-x86 sed strace util-linux
 	# checks
 	codespell git groff-base man-db mandoc python3 python3-yaml shellcheck
 	sparse

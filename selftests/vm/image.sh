@@ -6,7 +6,8 @@
 #
 #   image.sh base            programs of this machine and their libraries
 #   image.sh modules KERNEL  modules out of the kernel's package
-#   image.sh tree FILE       this checkout and what was built in it
+#   image.sh tree FILE       this checkout and what was built in it, libraries
+#                            included
 #
 # The first two are cached and print where they are, the third writes FILE.
 set -euo pipefail
@@ -14,8 +15,6 @@ set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
-LIBRARIES="libnl-3.so.200 libnl-genl-3.so.200 libm.so.6 libgcc_s.so.1
-	libpthread.so.0 librt.so.1 libdl.so.2 libresolv.so.2"
 
 entries() { grep -v '^#' "$VM_DIR/$1"; }
 
@@ -44,15 +43,18 @@ base_key() {
 	} | sha256sum | cut -c1-12
 }
 
-library_paths() {
-	local lib
+# install_libraries ROOT PROGRAM...: what the dynamic loader finds for them;
+# scripts and static programs are none of its business.
+install_libraries() {
+	local root=$1 lib
 
-	for lib in $LIBRARIES; do
-		ldconfig -p | awk -v lib="$lib" \
-			'$1 == lib && /x86-64/ && !n++ { print $NF }'
-	done
-	# ldd complains about scripts.
-	{ ldd "$@" 2>/dev/null || true; } | grep -o '/[^ ]*' | grep -v ':$'
+	shift
+	{ ldd "$@" 2>/dev/null || true; } | awk '$2 == "=>" { print $3 }
+		$1 ~ /^\// && NF == 2 { print $1 }' | sort -u |
+		while read -r lib; do
+			[[ "$lib" == "$TOP"/* ]] ||
+				install -D -m 755 "$lib" "$root/usr${lib#/usr}"
+		done
 }
 
 install_programs() {
@@ -60,9 +62,10 @@ install_programs() {
 
 	mapfile -t programs < <(program_paths)
 	cp -L "${programs[@]}" "$root/usr/bin/"
-	library_paths "${programs[@]}" | sort -u | while read -r lib; do
-		install -D -m 755 "$lib" "$root/usr${lib#/usr}"
-	done
+	install_libraries "$root" "${programs[@]}"
+	# Cancelled threads have it loaded; no program names it.
+	install -D /lib/x86_64-linux-gnu/libgcc_s.so.1 \
+		"$root/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"
 }
 
 install_busybox() {
@@ -154,7 +157,8 @@ make_modules() {
 # What a run may need: sources, and products without the intermediate ones.
 tree_files() {
 	if git -C "$TOP" rev-parse --git-dir >/dev/null 2>&1; then
-		git -C "$TOP" ls-files -z -co --exclude-standard
+		git -C "$TOP" ls-files -z -co --exclude-standard |
+			grep -zv '^build/'
 	else
 		(cd "$TOP" && find . -path ./build -prune -o -type f -print0)
 	fi
@@ -181,9 +185,22 @@ with_parents() {
 	}'
 }
 
+built_programs() {
+	find "$TOP/build/bin" "$TOP/build/lib" "$TOP/build/selftests" \
+		-type f -perm /111 2>/dev/null || true
+}
+
 make_tree() {
+	local root
+
+	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
+	mkdir -m 755 "$root/usr"
+	# shellcheck disable=SC2046 # paths of ours
+	install_libraries "$root" $(built_programs)
+	pack "$root" "$1"
+	rm -rf "$root"
 	tree_files | existing | sed -z 's#^/##' | with_parents |
-		(cd / && cpio --quiet -0 -o -H newc -R 0:0) >"$1"
+		(cd / && cpio --quiet -0 -o -H newc -R 0:0) >>"$1"
 }
 
 cached() {

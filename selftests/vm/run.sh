@@ -12,8 +12,8 @@
 #   selftests/faults/name.patch)
 #
 # Standard output is the command's; anything else is said on standard error,
-# and only when something is wrong. The kernel's log stays in
-# build/vm/KERNEL/console.log. Exit status:
+# and only when something is wrong. The kernel's log stays in build/vm/KERNEL,
+# console.log of the last run, red-*.log of those that went wrong. Exit status:
 #   0..199  the command's own (what is above becomes 199)
 #   200     splat: the kernel warned, oopsed, or reported a bug, hang or race
 #   201     leak: kmemleak found something
@@ -74,19 +74,17 @@ make_initrd() {
 # --- the run -----------------------------------------------------------------
 
 boot() {
-	mkdir -p "$OUT"
-	rm -f "$OUT/console.log" "$OUT/verdict"
 	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
 		"$VM_DIR/qemu.sh" -initrd "$TMP/initrd" \
 		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
-		-serial file:"$OUT/console.log" -serial stdio \
-		-serial file:"$OUT/verdict" </dev/null 2>"$OUT/qemu.log" | cat
+		-serial file:"$TMP/console.log" -serial stdio \
+		-serial file:"$TMP/verdict" </dev/null 2>"$TMP/qemu.log" | cat
 }
 
 # --- the verdict -------------------------------------------------------------
 
 # finding NAME: what the guest reported under that name.
-finding() { sed -n "s/^$1: //p" "$OUT/verdict"; }
+finding() { sed -n "s/^$1: //p" "$TMP/verdict"; }
 
 # red STATUS NAME DETAIL: name the reason; the first one named is the result.
 red() {
@@ -95,36 +93,61 @@ red() {
 }
 
 judge() {
-	local qemu=$1 result='' status splat
+	local qemu=$1 splat
 
-	status=$(finding status)
-	splat=$("$VM_DIR/splats.sh" "$OUT/console.log")
-	[ -z "$splat" ] || red 200 splat "$splat"
+	splat=$("$VM_DIR/splats.sh" "$TMP/console.log")
+	[ -z "$splat" ] || red 200 splat "${splat%%$'\n'*}"
 	[ -z "$(finding load)" ] || red 204 load "$(finding load)"
 	[ -z "$(finding timeout)" ] || red 202 timeout "$(finding timeout)"
 	if [ "$qemu" = 124 ]; then
 		red 202 timeout "the machine was stopped after $((TIMEOUT + BOOT_TIME)) s"
 	elif [ "$qemu" != 0 ]; then
-		red 206 start "qemu: $(tail -n 1 "$OUT/qemu.log")"
-	elif ! grep -qx end "$OUT/verdict"; then
+		red 206 start "status $qemu: $(tail -n 1 "$TMP/qemu.log")"
+	elif ! grep -qx end "$TMP/verdict"; then
 		red 203 stop "the guest stopped unexpectedly"
 	fi
 	[ -z "$(finding unload)" ] || red 205 unload "$(finding unload)"
 	[ -z "$(finding leak)" ] || red 201 leak "$(finding leak)"
-	[ -z "$result" ] || say "vm: the kernel's log is in $OUT/console.log"
-	[ "${status:-0}" -lt 200 ] || status=199
-	return "${result:-${status:-206}}"
+}
+
+# The part of the kernel's log that tells most: the first complaint and what
+# follows it, or else its end.
+excerpt() {
+	local first
+
+	first=$(SPLATS=1 "$VM_DIR/splats.sh" "$TMP/console.log")
+	first=${first:-$(grep -m1 'vm: unreferenced' "$TMP/console.log" || true)}
+	if [ -n "$first" ]; then
+		grep -F -A 40 -m1 -e "${first%$'\r'}" "$TMP/console.log"
+	else
+		tail -n 15 "$TMP/console.log"
+	fi | sed 's/\r$//; s/^/vm| /' >&2
+}
+
+keep_log() {
+	local log
+
+	log=$OUT/red-$(date +%H%M%S)-$$.log
+	cp "$TMP/console.log" "$log"
+	say "vm: the kernel's log is in $log"
 }
 
 main() {
-	local qemu=0
+	local qemu=0 result='' status
 
 	command -v qemu-system-x86_64 >/dev/null || die "no qemu; run: make deps"
+	mkdir -p "$OUT"
 	TMP=$(mktemp -d "$DD_CACHE/run.XXXXXX")
 	trap 'rm -rf "$TMP"' EXIT
 	make_initrd
+	touch "$TMP/console.log" "$TMP/verdict"
 	with_lock vm 7200 boot || qemu=$?
+	cp "$TMP/console.log" "$OUT/"
 	judge $qemu
+	status=$(finding status)
+	[ "${status:-0}" -lt 200 ] || status=199
+	[ -z "$result" ] || { excerpt; keep_log; }
+	return "${result:-${status:-206}}"
 }
 
 main
