@@ -47,3 +47,26 @@ install-ddctl: $(DDCTL)
 uninstall-ddctl:
 	rm -f $(DESTDIR)$(SBINDIR)/ddctl $(DESTDIR)$(COMPLETIONDIR)/ddctl \
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8
+
+# What the scripts of selftests/netlink need in the guest.
+NETLINK_TESTS := $(addprefix $(BUILD)/selftests/,dd_hold dd_ask dd_keys.json)
+
+.PHONY: selftests
+selftests: $(NETLINK_TESTS)
+
+$(BUILD)/selftests/dd_hold: selftests/netlink/hold.c selftests/abi/raw.c \
+		selftests/abi/raw.h include/uapi/linux/dd.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Iselftests/abi -o $@ \
+		$(filter %.c,$^)
+
+$(BUILD)/selftests/dd_ask: selftests/netlink/ask.c \
+		include/uapi/linux/dd_netlink.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(DDCTL_CFLAGS) -o $@ $< \
+		$(DDCTL_LIBS)
+
+$(BUILD)/selftests/dd_keys.json: selftests/netlink/spec.py \
+		Documentation/netlink/specs/dd.yaml
+	@mkdir -p $(@D)
+	selftests/netlink/spec.py --keys >$@

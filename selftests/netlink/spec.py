@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Holds together what describes the generic netlink family of dd: the
 specification, the uapi header, the tables and messages of the kernel, and
-ddctl's tables. Needs no kernel. Prints TAP.
+ddctl's tables. Needs no kernel. Prints TAP; with --keys instead the keys of
+ddctl's JSON and their types.
 
 After comparing the files as they are, it spoils one after the other in memory
 and expects to notice.
 """
+import json
 import re
 import sys
 from pathlib import Path
@@ -340,8 +342,27 @@ def is_noticed(files, fault):
         return True
 
 
+JSON_OF = {'u8': 'boolean', 'u32': 'number', 'u64': 'number',
+           'string': 'string'}
+
+
+def print_keys(files):
+    """For tests in a guest: {object: {key: type}}, as ddctl -j has them."""
+    spec = Spec(files['spec'])
+    keys = {}
+    for _, aset, attr in spec.attrs():
+        if attr['type'] != 'pad' and aset['name'] != 'event':
+            kind = 'string' if 'enum' in attr else JSON_OF[attr['type']]
+            keys.setdefault(aset['name'], {})[
+                attr['name'].replace('-', '_')] = kind
+    print(json.dumps(keys))
+
+
 def main():
     files = {name: (TOP / path).read_text() for name, path in FILES.items()}
+    if sys.argv[1:] == ['--keys']:
+        print_keys(files)
+        return 0
     print('TAP version 13')
     print(f'1..{len(COMPARISONS) + len(FAULTS)}')
     number, failed = 0, 0

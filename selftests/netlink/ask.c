@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sends any request to the family dd, right or wrong, and prints how the
+ * kernel answers: "ERRNO TEXT", TEXT being its extended acknowledgement.
+ *
+ *   dd_ask request|dump COMMAND [ATTRIBUTE:BYTES:VALUE]...
+ *
+ * Command and attributes are numbers; VALUE is BYTES bytes in host order.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <linux/dd_netlink.h>
+#include <netlink/genl/ctrl.h>
+#include <netlink/genl/genl.h>
+#include <netlink/msg.h>
+#include <netlink/netlink.h>
+
+struct answer {
+	int error;
+	int done;
+	char text[256];
+};
+
+static void read_text(struct answer *ans, struct nlattr *head, int len)
+{
+	struct nlattr *text = nla_find(head, len, NLMSGERR_ATTR_MSG);
+
+	if (text)
+		nla_strlcpy(ans->text, text, sizeof(ans->text));
+}
+
+static int on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
+{
+	struct nlmsghdr *nlh = (struct nlmsghdr *)err - 1;
+	struct answer *ans = arg;
+	size_t skip = sizeof(*err);
+
+	ans->error = -err->error;
+	ans->done = 1;
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+		skip += NLMSG_ALIGN(err->msg.nlmsg_len) - sizeof(err->msg);
+	if (nlh->nlmsg_flags & NLM_F_ACK_TLVS)
+		read_text(ans, (void *)((char *)err + skip),
+			  nlh->nlmsg_len - NLMSG_LENGTH(skip));
+	return NL_STOP;
+}
+
+static int on_end(struct nl_msg *msg, void *arg)
+{
+	struct nlmsghdr *nlh = nlmsg_hdr(msg);
+	struct answer *ans = arg;
+
+	ans->done = 1;
+	if (nlh->nlmsg_type == NLMSG_DONE)
+		ans->error = -*(int *)nlmsg_data(nlh);
+	return NL_STOP;
+}
+
+static struct nl_msg *make_request(int family, int argc, char **argv)
+{
+	int i, dump = !strcmp(argv[1], "dump");
+	struct nl_msg *msg = nlmsg_alloc();
+
+	genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, family, 0,
+		    NLM_F_REQUEST | (dump ? NLM_F_DUMP : NLM_F_ACK),
+		    atoi(argv[2]), DD_FAMILY_VERSION);
+	for (i = 3; i < argc; i++) {
+		unsigned long long value;
+		int attr, bytes;
+
+		if (sscanf(argv[i], "%d:%d:%llu", &attr, &bytes, &value) != 3 ||
+		    bytes < 0 || bytes > 8 ||
+		    nla_put(msg, attr, bytes, &value)) {
+			fprintf(stderr, "dd_ask: %s?\n", argv[i]);
+			exit(2);
+		}
+	}
+	return msg;
+}
+
+int main(int argc, char **argv)
+{
+	struct nl_sock *sk = nl_socket_alloc();
+	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
+	struct answer ans = { 0 };
+	int family, err, on = 1;
+
+	if (argc < 3)
+		return 2;
+	err = genl_connect(sk);
+	family = err ? err : genl_ctrl_resolve(sk, DD_FAMILY_NAME);
+	if (family < 0) {
+		fprintf(stderr, "dd_ask: %s\n", nl_geterror(family));
+		return 1;
+	}
+	setsockopt(nl_socket_get_fd(sk), SOL_NETLINK, NETLINK_EXT_ACK, &on,
+		   sizeof(on));
+	nl_cb_err(cb, NL_CB_CUSTOM, on_error, &ans);
+	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_end, &ans);
+	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_end, &ans);
+	err = nl_send_auto(sk, make_request(family, argc, argv));
+	while (err >= 0 && !ans.done)
+		err = nl_recvmsgs(sk, cb);
+	if (!ans.done) {
+		fprintf(stderr, "dd_ask: %s\n", nl_geterror(err));
+		return 1;
+	}
+	printf("%d %s\n", ans.error, ans.text);
+	return 0;
+}

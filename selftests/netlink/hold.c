@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Holds objects for the scripts of this folder: reads requests from standard
+ * input, one in a line, and answers each with one line.
+ *
+ *   region PAGES                        its id
+ *   serve NAME MAXCONN WINDOW FLAGS     its id
+ *   connect NAME NODE TYPE WINDOW       its id
+ *   connects COUNT NAME                 the number of connections made
+ *   churn COUNT NAME                    as often connected and closed
+ *   send CONN BYTES                     "1", or 0 if nothing was accepted
+ *   take                                the number of notes consumed
+ *   close CONN / unserve SERVICE / free REGION   "0"
+ *
+ * or "error ERRNO". It goes on until the end of its input.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "raw.h"
+
+#define BLOCK		4096
+#define LINKS_MAX	20000
+
+static struct raw ctx;
+
+/* What was made here, by id: where its cell and list are. */
+static struct link {
+	__u32 id;
+	__u32 cell_unit;
+	__u32 list_unit;
+} links[LINKS_MAX];
+static unsigned int nlinks;
+static __u32 last_region;	/* of the last connection */
+
+static struct link *link_find(__u32 id)
+{
+	unsigned int i;
+
+	for (i = 0; i < nlinks; i++) {
+		if (links[i].id == id)
+			return &links[i];
+	}
+	return NULL;
+}
+
+static int link_add(__u32 id, __u32 cell_unit, __u32 list_unit)
+{
+	if (nlinks == LINKS_MAX) {
+		errno = ENOSPC;
+		return -1;
+	}
+	links[nlinks++] = (struct link){ id, cell_unit, list_unit };
+	return id;
+}
+
+static int do_region(char **arg)
+{
+	struct mem mem;
+
+	return raw_alloc(&ctx, atol(arg[0]) * PAGE, &mem) ? -1 : (int)mem.id;
+}
+
+static int do_serve(char **arg)
+{
+	unsigned int maxconn = atoi(arg[1]);
+	struct dd_serve s;
+	struct mem mem;
+
+	if (raw_alloc(&ctx, 2ul * maxconn * BLOCK, &mem))
+		return -1;
+	raw_serve_args(&s, arg[0], maxconn, &mem);
+	s.window = atoi(arg[2]);
+	s.flags = atoi(arg[3]);
+	if (raw_serve(&ctx, &s))
+		return -1;
+	return link_add(s.service, 0, s.list_unit);
+}
+
+static int connect_to(const char *name, __u32 node, __u32 type, __u32 window)
+{
+	struct dd_connect c;
+	struct mem mem;
+
+	if (raw_alloc(&ctx, 2 * BLOCK, &mem))
+		return -1;
+	raw_connect_args(&c, name, &mem);
+	c.node = node;
+	c.type = type;
+	c.window = window;
+	if (raw_connect(&ctx, &c)) {
+		int err = errno;
+
+		raw_free(&ctx, &mem);
+		errno = err;
+		return -1;
+	}
+	/* The connection keeps the memory; that is all it is for. */
+	munmap(mem.at, mem.len);
+	last_region = mem.id;
+	return link_add(c.conn, c.cell_unit, c.list_unit);
+}
+
+static int do_connect(char **arg)
+{
+	return connect_to(arg[0], atoi(arg[1]), atoi(arg[2]), atoi(arg[3]));
+}
+
+static int do_connects(char **arg)
+{
+	int i, n = atoi(arg[0]);
+
+	for (i = 0; i < n; i++) {
+		if (connect_to(arg[1], 1, DD_CONN_STREAM, 1) < 0)
+			return -1;
+	}
+	return n;
+}
+
+static int do_churn(char **arg)
+{
+	int i, n = atoi(arg[0]);
+
+	for (i = 0; i < n; i++) {
+		int id = connect_to(arg[1], 1, DD_CONN_STREAM, 1);
+
+		if (id < 0 || raw_op(&ctx, DD_IOC_CLOSE, id) ||
+		    raw_op(&ctx, DD_IOC_REGION_FREE, last_region))
+			return -1;
+		nlinks--;
+	}
+	return n;
+}
+
+static int do_send(char **arg)
+{
+	struct link *link = link_find(atoi(arg[0]));
+
+	if (!link) {
+		errno = ENOENT;
+		return -1;
+	}
+	return raw_send(&ctx, link->cell_unit, link->id, 0, 0, atol(arg[1]));
+}
+
+static int do_take(char **arg)
+{
+	struct dd_note note;
+	unsigned int i;
+	int n = 0;
+
+	for (i = 0; i < nlinks; i++) {
+		while (raw_take(&ctx, links[i].list_unit, &note))
+			n++;
+	}
+	return n;
+}
+
+static int do_close(char **arg)
+{
+	return raw_op(&ctx, DD_IOC_CLOSE, atoi(arg[0]));
+}
+
+static int do_unserve(char **arg)
+{
+	return raw_op(&ctx, DD_IOC_UNSERVE, atoi(arg[0]));
+}
+
+static int do_free(char **arg)
+{
+	return raw_op(&ctx, DD_IOC_REGION_FREE, atoi(arg[0]));
+}
+
+static const struct request {
+	const char *name;
+	int args;
+	int (*run)(char **arg);
+} requests[] = {
+	{ "region", 1, do_region },
+	{ "serve", 4, do_serve },
+	{ "connect", 4, do_connect },
+	{ "connects", 2, do_connects },
+	{ "churn", 2, do_churn },
+	{ "send", 2, do_send },
+	{ "take", 0, do_take },
+	{ "close", 1, do_close },
+	{ "unserve", 1, do_unserve },
+	{ "free", 1, do_free },
+};
+
+static int execute(char *line)
+{
+	char *word[6], *name = strtok(line, " \n");
+	int n = 0;
+	size_t i;
+
+	while (n < 5 && (word[n] = strtok(NULL, " \n")))
+		n++;
+	for (i = 0; name && i < sizeof(requests) / sizeof(*requests); i++) {
+		if (!strcmp(requests[i].name, name) && requests[i].args == n)
+			return requests[i].run(word);
+	}
+	errno = ENOTTY;
+	return -1;
+}
+
+int main(void)
+{
+	char line[256];
+	int ret;
+
+	if (raw_open(&ctx)) {
+		perror("/dev/dd");
+		return 1;
+	}
+	setlinebuf(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		ret = execute(line);
+		if (ret < 0)
+			printf("error %d\n", errno);
+		else
+			printf("%d\n", ret);
+	}
+	return 0;
+}
