@@ -10,7 +10,7 @@ UDEVDIR		?= $(PREFIX)/lib/udev/rules.d
 SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 MODLOADDIR	?= $(PREFIX)/lib/modules-load.d
 DOCDIR		?= $(PREFIX)/share/doc/dd
-DKMS_SRC	?= $(PREFIX)/src/dd-$(VERSION)
+DKMS_SRC	?= /usr/src/dd-$(VERSION)
 
 # kbuild installs below this; packagers set it where they set DESTDIR.
 INSTALL_MOD_PATH ?= $(DESTDIR)

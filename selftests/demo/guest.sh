@@ -1,0 +1,172 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The part of the demonstration that runs in the virtual machine, where dd.ko is
+# loaded. A line "@demo NAME [VALUE...]" tells demo.sh that a step is behind us;
+# all else is for people. The first step that fails ends it.
+set -euo pipefail
+
+MIB=64
+WORK=$(mktemp -d)
+chmod 711 "$WORK"
+
+done_with() { echo "@demo $*"; }
+title() { printf '\n%s\n' "--- $*"; }
+die() {
+	echo "guest: $*" >&2
+	exit 1
+}
+trap 'echo "guest: line $LINENO: $BASH_COMMAND: exit status $?" >&2' ERR
+
+# as USER COMMAND...: shown, and run without privileges. What may open /dev/dd
+# is the group dd.
+as() {
+	local user=$1
+
+	shift
+	echo "$user\$ $*"
+	(user_runs "$user" "$@")
+}
+# Becomes the command, so that a subshell's number is the command's.
+user_runs() {
+	local user=$1
+
+	shift
+	exec setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs \
+		env HOME=/tmp "$@"
+}
+
+# serve USER COMMAND...: in the background, and ready; the last one is $server.
+serve() {
+	local log ready
+
+	log=$WORK/server.$RANDOM
+	echo "$1\$ ${*:2} &"
+	user_runs "$@" >"$log" 2>&1 &
+	server=$!
+	for ((ready = 0; ready < 300; ready++)); do
+		! grep -q '^ready$\|: ready as ' "$log" || break
+		kill -0 $server 2>/dev/null || break
+		sleep 0.1
+	done
+	cat "$log"
+	grep -q '^ready$\|: ready as ' "$log" || die "${*:2} does not get ready"
+}
+
+stop() {
+	kill "$@" 2>/dev/null || true
+	wait "$@" 2>/dev/null || true
+}
+
+# --- the steps ---------------------------------------------------------------
+
+show_module() {
+	title "the module on Linux $(uname -r)"
+	lsmod | grep -E '^(Module|dd) '
+	stat -c '%n: %F, mode %a, owner %U, group %G' /dev/dd
+	[ -c /dev/dd ]
+	ddctl node
+	done_with module "$(uname -r)"
+}
+
+echo_and_rpc() {
+	title "sample 1 and 2: an echo server, and a client that calls it"
+	serve alice dd-echo-server
+	as bob dd-rpc-client --count 1000
+	done_with dd-echo-server
+	done_with dd-rpc-client
+	stop $server
+}
+
+two_and_split() {
+	title "sample 3 and 4: two services in one loop, requests to both at once"
+	serve alice dd-two-services
+	as bob dd-split-client --count 1000
+	done_with dd-two-services
+	done_with dd-split-client
+	stop $server
+}
+
+# table COMMAND PATTERN: shown, and it has such a line.
+table() {
+	echo "# $1"
+	$1 >"$WORK/table"
+	sed 's/^/  /' "$WORK/table"
+	grep -Eq "$2" "$WORK/table" || die "'$1' shows no line with '$2'"
+}
+
+# The tables change: the client is there when its connection is.
+wait_connected() {
+	local i
+
+	for ((i = 0; i < 100; i++)); do
+		[ "$(ddctl -j conn | jq length)" = 0 ] || return 0
+		sleep 0.1
+	done
+	die "the client does not connect"
+}
+
+tables() {
+	local client echo
+
+	title "what ddctl shows while a client calls"
+	serve alice dd-echo-server
+	echo=$server
+	echo "bob\$ dd-rpc-client --count 1000000000 --sleep &"
+	user_runs bob dd-rpc-client --count 1000000000 --sleep >/dev/null 2>&1 &
+	client=$!
+	wait_connected
+	table "ddctl node" '^UP +yes'
+	table "ddctl service" "^echo +$echo "
+	table "ddctl conn" "^echo +client +rpc +$client "
+	table "ddctl region" "^ *$client "
+	table "ddctl stat" '^bytes deposited +[1-9]'
+	kill -0 $client || die "the client has ended"
+	done_with ddctl
+	stop $client $echo
+}
+
+copy_file() {
+	local receiver sent received
+
+	title "a file of $MIB MiB from one process to another"
+	mkdir -m 777 "$WORK/in"
+	dd if=/dev/urandom of="$WORK/sent" bs=1M count=$MIB status=none
+	chmod 644 "$WORK/sent"
+	serve alice ddcp recv --output "$WORK/in/received"
+	receiver=$server
+	as bob ddcp send --wait 10 "$WORK/sent"
+	wait $receiver || die "the receiver failed"
+	[ "$(stat -c %s "$WORK/in/received")" = $((MIB << 20)) ]
+	read -r sent _ < <(sha256sum "$WORK/sent")
+	read -r received _ < <(sha256sum "$WORK/in/received")
+	echo "sha256 of what was sent:     $sent"
+	echo "sha256 of what was received: $received"
+	done_with ddcp "$sent" "$received"
+	rm "$WORK/sent" "$WORK/in/received"
+}
+
+performance() {
+	title "round trips of 64 bytes, beside other ways"
+	as alice ddperf lat --size 64 --rounds 3 --iterations 2000
+	done_with ddperf
+}
+
+nothing_left() {
+	local object
+
+	title "nothing is left of them"
+	for object in service conn region; do
+		ddctl $object
+		[ "$(ddctl -j $object | jq length)" = 0 ] || die "a $object is left"
+	done
+	done_with end
+}
+
+show_module
+echo_and_rpc
+two_and_split
+tables
+copy_file
+performance
+nothing_left
