@@ -18,7 +18,7 @@ static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
 	return (struct dd_cell *)(s->cells + block * s->cell_size);
 }
 
-/* A table that cannot grow costs the system call of conn_load() each time. */
+/* A table that cannot grow costs the system call of ddi_conn_load() each time. */
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
 	ddi_store_release(&c->id, id);
@@ -31,7 +31,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 {
 	struct ddi_conn *c = &s->blocks[block];
 
-	pthread_mutex_lock(&c->lock);
+	ddi_lock(&c->lock);
 	if (c->id != id) {
 		ddi_store(&c->id, 0);
 		c->service = s;
@@ -47,7 +47,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		c->send_size = s->send ? s->send_block : 0;
 		conn_publish(h, c, id);
 	}
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 }
 
 static struct ddi_conn *pool_get(struct dd *h)
@@ -63,7 +63,6 @@ static struct ddi_conn *pool_get(struct dd *h)
 		h->chunks = chunk;
 		for (size_t i = 0; i < DDI_POOL_CHUNK; i++) {
 			c = &chunk->conn[i];
-			pthread_mutex_init(&c->lock, NULL);
 			pthread_mutex_init(&c->call_lock, NULL);
 			c->next = h->pool;
 			h->pool = c;
@@ -88,7 +87,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 	if (!c)
 		return NULL;
 
-	pthread_mutex_lock(&c->lock);
+	ddi_lock(&c->lock);
 	ddi_store(&c->id, 0);
 	c->cell = (struct dd_cell *)(h->area +
 				     (size_t)info->cell_unit * DD_UNIT);
@@ -101,13 +100,13 @@ static struct ddi_conn *client_bind(struct dd *h,
 	c->send_size = info->send.length;
 	memset(&c->spin, 0, sizeof(c->spin));
 	conn_publish(h, c, info->conn);
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 	return c;
 }
 
 static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
 {
-	pthread_mutex_lock(&c->lock);
+	ddi_lock(&c->lock);
 	if (c->id == info->conn) {
 		c->list = info->list;
 		c->node = info->node;
@@ -117,7 +116,7 @@ static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
 		c->send_window = info->send_window;
 		c->described = true;
 	}
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 }
 
 static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
@@ -134,7 +133,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 }
 
 /* What the kernel knows of @id, or NULL if it is no connection of ours. */
-static struct ddi_conn *conn_load(struct dd *h, uint32_t id)
+struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id)
 {
 	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
 	struct ddi_conn *c;
@@ -149,61 +148,28 @@ static struct ddi_conn *conn_load(struct dd *h, uint32_t id)
 	return c;
 }
 
-struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
+/* The first note of a serving end, or one that means nothing any more. */
+struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note)
 {
-	struct ddi_conn *c = ddi_table_get(&h->conns, id);
-
-	if (c && id && ddi_conn_is(c, id))
-		return c;
-	return conn_load(h, id);
-}
-
-/* Found and locked, or NULL. */
-struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
-{
-	struct ddi_conn *c = ddi_conn_find(h, id);
-
-	if (!c)
-		return NULL;
-	pthread_mutex_lock(&c->lock);
-	if (ddi_conn_is(c, id))
-		return c;
-	pthread_mutex_unlock(&c->lock);
-	return NULL;
-}
-
-/*
- * The connection that a note came on, or NULL if it is gone. A serving end
- * that is closed by its client keeps its cell until the block is given away,
- * so the messages of a client that has left are still found.
- */
-struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
-{
-	uint32_t service = note->cookie;
+	struct ddi_service *s = ddi_service_await(h, note->cookie);
 	uint32_t block = note->cookie >> 32;
-	struct ddi_service *s;
 
-	if (!service)
-		return ddi_conn_find(h, note->conn);
-	s = ddi_service_find(h, service);
 	if (!s || block >= s->maxconn ||
-	    ddi_load(&block_cell(s, block)->id) != note->conn ||
+	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn ||
 	    ddi_load(&s->blocks[block].dead) == note->conn)
 		return NULL;
-	if (ddi_load_acquire(&s->blocks[block].id) != note->conn) {
-		pthread_mutex_lock(&h->lock);
-		if (s->id == service)
-			block_bind(h, s, block, note->conn);
-		pthread_mutex_unlock(&h->lock);
-	}
+	pthread_mutex_lock(&h->lock);
+	if (s->id == (uint32_t)note->cookie)
+		block_bind(h, s, block, note->conn);
+	pthread_mutex_unlock(&h->lock);
 	return &s->blocks[block];
 }
 
 void ddi_conn_unbind(struct ddi_conn *c)
 {
-	pthread_mutex_lock(&c->lock);
+	ddi_lock(&c->lock);
 	ddi_store_release(&c->id, 0);
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 }
 
 static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
@@ -235,12 +201,12 @@ DD_API int dd_close(struct dd *h, int conn)
 	/* Its list may go with it: then nobody may be consuming. */
 	l = c->list ? ddi_table_get(&h->lists, c->list) : NULL;
 	if (l)
-		pthread_mutex_lock(&l->lock);
+		ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_CLOSE, conn);
 	} while (ret == -EINTR);
 	if (l)
-		pthread_mutex_unlock(&l->lock);
+		ddi_unlock(&l->lock);
 
 	conn_forget(h, c, conn);
 	return ret < 0 ? ddi_error(ret) : 0;
@@ -290,7 +256,7 @@ static int connect_bind(struct dd *h, const struct dd_connect *cn)
 	l = ddi_list_bind(h, cn->list, cn->list_unit);
 	pthread_mutex_unlock(&h->lock);
 	/* Its reply may have been consumed already, which bound it. */
-	if (!l || !conn_load(h, cn->conn)) {
+	if (!l || !ddi_conn_load(h, cn->conn)) {
 		ddi_ioctl_id(h, DD_IOC_CLOSE, cn->conn);
 		return -ENOMEM;
 	}
@@ -362,13 +328,13 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 		return -EINVAL;
 	c = ddi_conn_lock(h, conn);
 	if (c && !c->described) {
-		pthread_mutex_unlock(&c->lock);
-		c = conn_load(h, conn) ? ddi_conn_lock(h, conn) : NULL;
+		ddi_unlock(&c->lock);
+		c = ddi_conn_load(h, conn) ? ddi_conn_lock(h, conn) : NULL;
 	}
 	if (!c)
 		return -EBADID;
 	conn_desc(c, desc);
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 	return 0;
 }
 

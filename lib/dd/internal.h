@@ -28,8 +28,11 @@
 #include <linux/dd.h>
 
 #include "dd.h"
+#include "lock.h"
 
 #define DD_API		__attribute__((visibility("default")))
+/* For what the compiler thinks is too large, on the path of every message. */
+#define DDI_INLINE	inline __attribute__((always_inline))
 
 #define ddi_load(p)		__atomic_load_n((p), __ATOMIC_RELAXED)
 #define ddi_load_acquire(p)	__atomic_load_n((p), __ATOMIC_ACQUIRE)
@@ -76,7 +79,7 @@ struct ddi_spin {
 struct ddi_list {
 	uint32_t id;
 	struct dd_list_head *head;
-	pthread_mutex_t lock;
+	struct ddi_lock lock;
 	struct ddi_spin spin;
 	struct ddi_list *next;
 };
@@ -110,7 +113,7 @@ struct ddi_list {
  * @next: pool of unbound records of connecting ends
  */
 struct ddi_conn {
-	pthread_mutex_t lock;
+	struct ddi_lock lock;
 	uint32_t id;
 	uint8_t type;
 	uint8_t outstanding;
@@ -241,8 +244,16 @@ static inline bool ddi_alive(const struct dd *h)
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
+/* The caller compares the id in the record: a slot may hold a stale one. */
+static inline void *ddi_table_get(struct ddi_table *t, uint32_t id)
+{
+	uint32_t index = DD_ID_INDEX(id);
+	void **leaf = ddi_load_acquire(&t->leaf[index >> DDI_LEAF_BITS]);
+
+	return leaf ? ddi_load_acquire(&leaf[index % DDI_LEAF]) : NULL;
+}
+
 /* table.c */
-void *ddi_table_get(struct ddi_table *t, uint32_t id);
 int ddi_table_put(struct ddi_table *t, uint32_t id, void *record);
 void ddi_table_release(struct ddi_table *t);
 
@@ -259,27 +270,32 @@ int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		     size_t len, struct dd_buf *buf);
 void ddi_region_release(struct dd *h);
 
-/* ring.c */
-int ddi_ring_look(char *area, struct dd_list_head *lh, struct dd_note *note);
-bool ddi_ring_pop(struct dd_list_head *lh);
-bool ddi_ring_stirred(char *area, struct dd_list_head *lh, uint32_t id);
-
 /* list.c */
-struct ddi_list *ddi_list_find(struct dd *h, uint32_t id);
+struct ddi_list *ddi_list_load(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 void ddi_list_release(struct dd *h);
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg);
 
+/* A list that is there, or NULL. */
+static inline struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
+{
+	struct ddi_list *l = ddi_table_get(&h->lists, id);
+
+	if (l && ddi_load_acquire(&l->id) == id && id &&
+	    ddi_load(&l->head->id) == id)
+		return l;
+	return ddi_list_load(h, id);
+}
+
 /* service.c */
 int ddi_name_copy(unsigned char *to, const char *name);
-struct ddi_service *ddi_service_find(struct dd *h, uint32_t id);
+struct ddi_service *ddi_service_await(struct dd *h, uint32_t id);
 void ddi_service_release(struct dd *h);
 
 /* conn.c */
-struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id);
-struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id);
-struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
+struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id);
+struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note);
 void ddi_conn_unbind(struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
@@ -287,6 +303,54 @@ static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
 	return ddi_load_acquire(&c->id) == id &&
 	       ddi_load_acquire(&c->cell->id) == id;
+}
+
+/* A connection that is there, or NULL. */
+static inline struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = ddi_table_get(&h->conns, id);
+
+	if (c && id && ddi_conn_is(c, id))
+		return c;
+	return ddi_conn_load(h, id);
+}
+
+/*
+ * The connection that a note came on, or NULL if it is gone. A serving end
+ * that is closed by its client keeps its cell until the block is given away,
+ * so the messages of a client that has left are still found.
+ */
+static inline struct ddi_conn *ddi_conn_of_note(struct dd *h,
+						const struct dd_note *note)
+{
+	uint32_t service = note->cookie;
+	uint32_t block = note->cookie >> 32;
+	struct ddi_service *s;
+	struct ddi_conn *c;
+
+	if (!service)
+		return ddi_conn_find(h, note->conn);
+	s = ddi_table_get(&h->services, service);
+	if (s && ddi_load_acquire(&s->id) == service && block < s->maxconn) {
+		c = &s->blocks[block];
+		if (ddi_conn_is(c, note->conn))
+			return c;
+	}
+	return ddi_conn_bind(h, note);
+}
+
+/* A connection that is there, locked, or NULL. */
+static inline struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = ddi_conn_find(h, id);
+
+	if (!c)
+		return NULL;
+	ddi_lock(&c->lock);
+	if (ddi_conn_is(c, id))
+		return c;
+	ddi_unlock(&c->lock);
+	return NULL;
 }
 
 /* send.c */

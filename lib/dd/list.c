@@ -9,13 +9,7 @@
 #include <string.h>
 
 #include "internal.h"
-
-static struct ddi_list *list_lookup(struct dd *h, uint32_t id)
-{
-	struct ddi_list *l = ddi_table_get(&h->lists, id);
-
-	return l && ddi_load_acquire(&l->id) == id ? l : NULL;
-}
+#include "ring.h"
 
 static struct ddi_list *list_new(struct dd *h, uint32_t id)
 {
@@ -23,7 +17,6 @@ static struct ddi_list *list_new(struct dd *h, uint32_t id)
 
 	if (!l)
 		return NULL;
-	pthread_mutex_init(&l->lock, NULL);
 	if (ddi_table_put(&h->lists, id, l)) {
 		free(l);
 		return NULL;
@@ -56,28 +49,17 @@ struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 }
 
 /* A list that only the kernel told of: one of a service that accepts. */
-static struct ddi_list *list_load(struct dd *h, uint32_t id)
+struct ddi_list *ddi_list_load(struct dd *h, uint32_t id)
 {
 	struct dd_list_info info = { .size = sizeof(info), .list = id };
 	struct ddi_list *l;
 
-	if (ddi_ioctl(h, DD_IOC_LIST_INFO, &info) < 0)
+	if ((int32_t)id <= 0 || ddi_ioctl(h, DD_IOC_LIST_INFO, &info) < 0)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	l = ddi_list_bind(h, id, info.list_unit);
 	pthread_mutex_unlock(&h->lock);
 	return l;
-}
-
-struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
-{
-	struct ddi_list *l = list_lookup(h, id);
-
-	if ((int32_t)id <= 0)
-		return NULL;
-	if (l && ddi_load(&l->head->id) == id)
-		return l;
-	return list_load(h, id);
 }
 
 void ddi_list_release(struct dd *h)
@@ -86,13 +68,13 @@ void ddi_list_release(struct dd *h)
 		struct ddi_list *l = h->all_lists;
 
 		h->all_lists = l->next;
-		pthread_mutex_destroy(&l->lock);
 		free(l);
 	}
 }
 
-static void fill_data(const struct ddi_conn *c, const struct dd_note *note,
-		      struct dd_msg *msg)
+static DDI_INLINE void fill_data(const struct ddi_conn *c,
+				 const struct dd_note *note,
+				 struct dd_msg *msg)
 {
 	size_t words = note->meta_count;
 
@@ -130,8 +112,8 @@ static void note_consumed(struct ddi_conn *c, const struct dd_note *note)
 }
 
 /* False if the note means nothing any more: its connection is gone. */
-static bool fill_message(struct dd *h, const struct dd_note *note,
-			 bool consume, struct dd_msg *msg)
+static DDI_INLINE bool fill_message(struct dd *h, const struct dd_note *note,
+				    bool consume, struct dd_msg *msg)
 {
 	struct ddi_conn *c = ddi_conn_of_note(h, note);
 
@@ -160,8 +142,8 @@ static bool fill_message(struct dd *h, const struct dd_note *note,
 }
 
 /* One note, with the list locked: 1 a message, 0 none, -EAGAIN a dud. */
-static int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
-		     bool consume, struct dd_msg *msg, bool *kick)
+static DDI_INLINE int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
+				bool consume, struct dd_msg *msg, bool *kick)
 {
 	struct dd_note note;
 	bool good;
@@ -197,9 +179,9 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 	do {
 		bool kick = false;
 
-		pthread_mutex_lock(&l->lock);
+		ddi_lock(&l->lock);
 		ret = list_take(h, l, id, consume, msg, &kick);
-		pthread_mutex_unlock(&l->lock);
+		ddi_unlock(&l->lock);
 		if (kick)
 			ddi_ioctl_id(h, DD_IOC_LIST_KICK, id);
 	} while (ret == -EAGAIN);

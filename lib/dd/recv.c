@@ -157,7 +157,7 @@ static int call_send(struct dd *h, int conn, struct ddi_request *rq,
 		if (!rq->addr)
 			rq->addr = c->send;
 		ret = ddi_send_locked(h, c, rq);
-		pthread_mutex_unlock(&c->lock);
+		ddi_unlock(&c->lock);
 		if (ret != -ENOTREADY)
 			return ret;
 		ret = ddi_conn_wait(h, conn, DD_WAIT_DONE, n, deadline);

@@ -15,6 +15,8 @@ static int check_request(const struct ddi_request *rq)
 {
 	const unsigned int both = DD_SEND_UNWIRED | DD_SEND_DMA;
 
+	if (!rq->options && !rq->metacount)
+		return 0;
 	if (rq->options & ~SEND_OPTIONS || (rq->options & both) == both)
 		return -EINVAL;
 	if (rq->metacount > DD_META_WORDS || (rq->metacount && !rq->meta))
@@ -27,56 +29,55 @@ static int check_discipline(const struct ddi_conn *c)
 {
 	if (!c->service && c->type == DD_TYPE_RPC)
 		return -EBADTYPE;
-	if (ddi_load(&c->cell->error))
-		return -ECONNCLOSE;
+	/* That the other end has closed is said in any case. */
 	if (!c->service && c->type == DD_TYPE_SPLIT &&
-	    ddi_load_acquire(&c->outstanding))
+	    ddi_load_acquire(&c->outstanding) && !ddi_load(&c->cell->error))
 		return -ESLOTBUSY;
 	return 0;
 }
 
-static int set_source(struct dd *h, const struct ddi_conn *c,
-		      const struct ddi_request *rq, struct dd_sqe *sqe)
+/* Anywhere else than in the connection's own send buffer. */
+static int set_other_source(struct dd *h, const struct ddi_request *rq,
+			    struct dd_sqe *sqe)
 {
-	uintptr_t offset = (uintptr_t)rq->addr - (uintptr_t)c->send;
-	struct dd_buf buf;
+	struct dd_buf buf = { 0 };
 
-	if (rq->options & DD_SEND_UNWIRED) {
-		sqe->flags |= DD_SQE_UNWIRED;
-		sqe->src = (uintptr_t)rq->addr;
-		return 0;
-	}
 	if (rq->options & DD_SEND_DMA) {
 		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
 			return -EBADRANGE;
-		sqe->flags |= DD_SQE_REGION;
-		sqe->region = buf.region;
+		sqe->flags = DD_SQE_NOTIFY | DD_SQE_REGION;
 		sqe->src = buf.offset;
-		return 0;
+	} else {
+		sqe->flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED;
+		sqe->src = (uintptr_t)rq->addr;
 	}
-	if (!c->send || offset > c->send_size ||
-	    rq->len > c->send_size - offset)
-		return -EBADRANGE;
-	sqe->src = offset;
+	sqe->region = buf.region;
 	return 0;
 }
 
-/* The entry after the last accepted one; a refused request is overwritten. */
-static int submit(struct dd *h, struct ddi_conn *c, struct dd_sqe *sqe)
+static DDI_INLINE int set_source(struct dd *h, const struct ddi_conn *c,
+				 const struct ddi_request *rq,
+				 struct dd_sqe *sqe)
 {
-	struct dd_cell *cell = c->cell;
-	uint64_t n = ddi_load(&cell->submitted) + 1;
-	uint32_t depth = ddi_load(&cell->depth);
-	struct dd_sqe *slot = &cell->sq[depth > 1 ? (n - 1) % depth : 0];
+	uintptr_t offset = (uintptr_t)rq->addr - (uintptr_t)c->send;
+
+	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA))
+		return set_other_source(h, rq, sqe);
+	if (!c->send || offset > c->send_size ||
+	    rq->len > c->send_size - offset)
+		return -EBADRANGE;
+	sqe->flags = DD_SQE_NOTIFY;
+	sqe->src = offset;
+	sqe->region = 0;
+	return 0;
+}
+
+static inline int ring_doorbell(struct dd *h, uint32_t id)
+{
 	int ret;
 
-	memcpy((char *)slot + sizeof(slot->seq),
-	       (char *)sqe + sizeof(sqe->seq),
-	       sizeof(*sqe) - sizeof(sqe->seq));
-	ddi_store_release(&slot->seq, n);
-
 	do {
-		ret = ddi_ioctl_id(h, DD_IOC_DOORBELL, c->id);
+		ret = ddi_ioctl_id(h, DD_IOC_DOORBELL, id);
 	} while (ret == -EINTR);
 	if (ret < 0)
 		return ddi_error(ret);
@@ -84,46 +85,60 @@ static int submit(struct dd *h, struct ddi_conn *c, struct dd_sqe *sqe)
 }
 
 /**
- * ddi_send_locked() - one request, on a connection that is locked
+ * send_locked() - one request, on a connection that is locked
  * @h: handle
  * @c: connection
  * @rq: request, checked as far as the connection does not matter
  *
+ * The entry after the last accepted one is filled in place; what is refused
+ * is overwritten by the next request.
+ *
  * Return: as dd_send().
  */
-int ddi_send_locked(struct dd *h, struct ddi_conn *c,
-		    const struct ddi_request *rq)
+static DDI_INLINE int send_locked(struct dd *h, struct ddi_conn *c,
+				const struct ddi_request *rq)
 {
 	struct dd_cell *cell = c->cell;
-	struct dd_sqe sqe = {
-		.opcode = DD_OP_PUT,
-		.flags = DD_SQE_NOTIFY,
-		.meta_count = rq->metacount,
-		.dst = rq->roffset,
-		.len = rq->len,
-		.tag = rq->tag,
-	};
+	uint64_t n = ddi_load(&cell->submitted);
+	uint32_t depth = ddi_load(&cell->depth);
+	struct dd_sqe *sqe = &cell->sq[depth > 1 ? n % depth : 0];
 	int ret;
 
 	if (ddi_load(&cell->error))
 		return -ECONNCLOSE;
 	/* The kernel would refuse it as well: this spares a system call. */
-	if (ddi_load(&cell->done) != ddi_load(&cell->submitted))
+	if (ddi_load(&cell->done) != n)
 		return -ENOTREADY;
-	ret = set_source(h, c, rq, &sqe);
+	/* A refused request may have left this number: no entry until then. */
+	ddi_store(&sqe->seq, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	ret = set_source(h, c, rq, sqe);
 	if (ret)
 		return ret;
+	sqe->opcode = DD_OP_PUT;
+	sqe->meta_count = rq->metacount;
+	sqe->dst = rq->roffset;
+	sqe->len = rq->len;
+	sqe->tag = rq->tag;
 	for (size_t i = 0; i < rq->metacount; i++)
-		sqe.meta[i] = rq->meta[i];
-	return submit(h, c, &sqe);
+		sqe->meta[i] = rq->meta[i];
+	ddi_store_release(&sqe->seq, n + 1);
+	return ring_doorbell(h, c->id);
+}
+
+/* For dd_call(), whose connection has a discipline of its own. */
+int ddi_send_locked(struct dd *h, struct ddi_conn *c,
+		    const struct ddi_request *rq)
+{
+	return send_locked(h, c, rq);
 }
 
 /*
  * A split request counts as outstanding before it is sent, since its reply
  * may be consumed by another thread before the system call returns.
  */
-static int send_disciplined(struct dd *h, struct ddi_conn *c,
-			    const struct ddi_request *rq)
+static DDI_INLINE int send_disciplined(struct dd *h, struct ddi_conn *c,
+				       const struct ddi_request *rq)
 {
 	bool split = !c->service && c->type == DD_TYPE_SPLIT;
 	int ret;
@@ -133,20 +148,25 @@ static int send_disciplined(struct dd *h, struct ddi_conn *c,
 		return ret;
 	if (split)
 		ddi_store(&c->outstanding, 1);
-	ret = ddi_send_locked(h, c, rq);
+	ret = send_locked(h, c, rq);
 	if (ret && split)
 		ddi_store(&c->outstanding, 0);
 	return ret;
 }
 
-/* Sends, and with DD_SEND_BLOCK waits until the source may be reused. */
-static int send_request(struct dd *h, int conn, struct ddi_request *rq,
-			bool tagged)
+/* The connection is locked; the message that was sent last is waited for. */
+static int sent_number(const struct ddi_conn *c, uint64_t *n)
+{
+	*n = ddi_load(&c->cell->submitted);
+	return ddi_load(&c->cell->sent) >= *n;
+}
+
+static inline int send_request(struct dd *h, int conn, struct ddi_request *rq,
+			       bool tagged)
 {
 	struct ddi_conn *c;
-	uint64_t n;
-	bool sent;
-	int ret;
+	uint64_t n = 0;
+	int ret, sent = 1;
 
 	ret = check_request(rq);
 	if (ret)
@@ -157,11 +177,11 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	if (!tagged && c->type == DD_TYPE_RPC)
 		rq->tag = ddi_load(&c->consumed);
 	ret = send_disciplined(h, c, rq);
-	n = ddi_load(&c->cell->submitted);
-	sent = ddi_load(&c->cell->sent) >= n;
-	pthread_mutex_unlock(&c->lock);
+	if (!ret && rq->options & DD_SEND_BLOCK)
+		sent = sent_number(c, &n);
+	ddi_unlock(&c->lock);
 
-	if (!ret && rq->options & DD_SEND_BLOCK && !sent)
+	if (!sent)
 		ret = ddi_conn_wait(h, conn, DD_WAIT_SENT, n, DD_FOREVER);
 	return ret;
 }
@@ -239,7 +259,7 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 	ret = counter_reached(look);
 	if (!ret && ddi_load(&c->cell->error))
 		ret = -ECONNCLOSE;
-	pthread_mutex_unlock(&c->lock);
+	ddi_unlock(&c->lock);
 	*conn_out = c;
 	return ret;
 }

@@ -34,23 +34,21 @@ static struct ddi_service *service_lookup(struct dd *h, uint32_t id)
  * A client may be quicker than dd_serve() is at writing down the service it
  * made: that happens under the lock, so look again with it.
  */
-struct ddi_service *ddi_service_find(struct dd *h, uint32_t id)
+struct ddi_service *ddi_service_await(struct dd *h, uint32_t id)
 {
-	struct ddi_service *s = service_lookup(h, id);
+	struct ddi_service *s;
 
-	if (!s) {
-		pthread_mutex_lock(&h->lock);
-		s = service_lookup(h, id);
-		pthread_mutex_unlock(&h->lock);
-	}
+	pthread_mutex_lock(&h->lock);
+	s = service_lookup(h, id);
+	pthread_mutex_unlock(&h->lock);
 	return s;
 }
 
 /*
  * Capacities are powers of two, so that a program which serves and unserves
  * with ever other numbers does not need ever new records. A record of zeros
- * is a mutex initialised statically; pages of blocks that never see a
- * connection are never touched.
+ * is an unbound one; pages of blocks that never see a connection are never
+ * touched.
  */
 static struct ddi_service *service_new(struct dd *h, uint32_t maxconn)
 {
@@ -200,11 +198,11 @@ DD_API int dd_unserve(struct dd *h, int service)
 
 	/* Nobody may be consuming while the ring goes away. */
 	l = ddi_table_get(&h->lists, s->list);
-	pthread_mutex_lock(&l->lock);
+	ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);
 	} while (ret == -EINTR);
-	pthread_mutex_unlock(&l->lock);
+	ddi_unlock(&l->lock);
 
 	ddi_store_release(&s->id, 0);
 	return ret < 0 ? ddi_error(ret) : 0;

@@ -9,15 +9,6 @@
 
 #include "internal.h"
 
-/* The caller compares the id in the record: a slot may hold a stale one. */
-void *ddi_table_get(struct ddi_table *t, uint32_t id)
-{
-	uint32_t index = DD_ID_INDEX(id);
-	void **leaf = ddi_load_acquire(&t->leaf[index >> DDI_LEAF_BITS]);
-
-	return leaf ? ddi_load_acquire(&leaf[index % DDI_LEAF]) : NULL;
-}
-
 int ddi_table_put(struct ddi_table *t, uint32_t id, void *record)
 {
 	uint32_t index = DD_ID_INDEX(id);

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "ring.h"
 
 #define NSEC_PER_SEC	1000000000ll
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "../dd/internal.h"
+#include "../dd/ring.h"
 #include "tap.h"
 
 #define ID	0x40001
