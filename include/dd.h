@@ -380,6 +380,8 @@ int dd_call(struct dd *h, int conn, const void *addr, size_t len,
  * @sent: of these, messages whose source may be reused
  * @done: of these, messages in place at the other end, with notification
  * @received: messages deposited here
+ * @reserved: 0
+ * @reserved2: 0
  */
 struct dd_conn_desc {
 	int type;

@@ -83,7 +83,7 @@ typedef servid_t serviceid_t;
 #define RECV_TIMEOUT	0x4
 
 /**
- * ddrecv_desc_t - a received message
+ * struct ddrecv_desc - a received message
  * @msgaddr: its first byte; NULL for a connection notification
  * @msgsize: its length in bytes; -1 for a connection notification
  * @connid: connection that it came on
@@ -91,7 +91,7 @@ typedef servid_t serviceid_t;
  * @metad: words of metadata; untouched if there are none
  * @metacount: number of words in @metad, 0 to 4
  */
-typedef struct {
+typedef struct ddrecv_desc {
 	address_t msgaddr;
 	int msgsize;
 	connid_t connid;
@@ -105,7 +105,7 @@ typedef struct {
 	((desc)->msgaddr == NULL && (desc)->msgsize == -1)
 
 /**
- * conninfo_t - what ddconninfo() tells about a connection
+ * struct conninfo - what ddconninfo() tells about a connection
  * @node: node of the other end
  * @noteid: note list that its messages are announced on; 0 at the connecting
  *	end of a TYPE_RPC connection, whose list is anonymous

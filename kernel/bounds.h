@@ -36,7 +36,7 @@ static inline u32 dd_slot_unit(u64 geometry, u64 pos)
 {
 	u32 mask = (1u << (geometry & 31)) - 1;
 
-	return (u32)(geometry >> 32) + ((u32)pos & mask);
+	return upper_32_bits(geometry) + (lower_32_bits(pos) & mask);
 }
 
 static inline u64 dd_geometry(u32 unit, u32 order)

@@ -173,6 +173,7 @@ struct dd_sqe {
  * @peer_size: bytes in the peer's block
  * @node: peer's node number
  * @__reserved: zero
+ * @__reserved0: zero
  * @sq: the send queue; the only part that its owner writes
  *
  * A cell is one line of state and @depth lines of queue: 64 * (1 + @depth)
