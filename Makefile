@@ -41,8 +41,6 @@ nomodules:
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-check: $(CHECKS)
-
 clean:
 	rm -rf $(BUILD)
 	@if [ -e $(KDIR)/Makefile ]; then \

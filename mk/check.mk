@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make check		what needs neither root nor a virtual machine, as one
+#			TAP stream; make check-X is one part of it
+#
+# Parts that are not here come from the other makefiles. Tools that are missing
+# are skipped by name; kernels that are not in the cache too ("make kernels").
+
+CHECKS += check-sources check-kernel check-installed
+
+.PHONY: check check-sources check-kernel check-installed
+check:
+	@MAKE='$(MAKE)' selftests/check/run.sh $(CHECKS)
+
+check-sources:
+	@selftests/check/sources.sh
+
+check-kernel:
+	@selftests/check/kernel.sh
+
+check-installed:
+	@selftests/check/installed.sh

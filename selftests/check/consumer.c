@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program of somebody else's, against what has been installed; C and C++.
+ * Without the module there is nothing to open, and the library says so.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <dd.h>
+#include <fedex.h>
+#include <linux/dd.h>
+
+int main(void)
+{
+	struct dd *h = NULL;
+	int rc = dd_open(&h);
+
+	if (!rc)
+		dd_shutdown(h);
+	if (strlen(dd_strerror(ENOCMP)) == 0)
+		return 1;
+	printf("%s %d\n", rc ? dd_strerror(rc) : "open", ddmynode());
+	return sizeof(struct dd_sqe) != 64;
+}

@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The kernel's own tools look at the module: checkpatch, kernel-doc, its
+# compiler's further warnings, sparse. They come with the kernels in the cache;
+# where those are not there ("make kernels" fetches them), what needs them is
+# skipped.
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/lib/tier.sh
+. "$(dirname "$0")/../lib/tier.sh"
+
+MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
+DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
+
+kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
+
+# silent COMMAND...: it succeeds and says nothing.
+silent() {
+	local out
+
+	out=$("$@" 2>&1) && [ -z "$out" ] && return
+	echo "$out"
+	return 1
+}
+
+# --- checkpatch --------------------------------------------------------------
+
+# What it cannot know: trace.h follows the tracing macros' own layout, and
+# compat.h is the one place that asks for the kernel's version.
+exempt() {
+	case $1 in
+	kernel/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
+	kernel/compat/*) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
+	*) echo FILE_PATH_CHANGES ;;
+	esac
+}
+
+checkpatch() {
+	local file bad=0
+
+	for file in "${MODULE_FILES[@]}"; do
+		silent perl "$SOURCE/scripts/checkpatch.pl" --no-tree --strict \
+			--terse --ignore "$(exempt "$file")" -f "$file" || bad=1
+	done
+	return "$bad"
+}
+
+kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FILES[@]}"; }
+
+# --- compilers ---------------------------------------------------------------
+
+# kbuild leaves its products beside the sources, so each kernel gets a copy.
+copy_module() {
+	rm -rf "$1"
+	mkdir -p "$1"
+	git ls-files Kbuild kernel include/uapi |
+		xargs cp --parents -t "$1"
+}
+
+# kbuild KERNEL ARGUMENT...: its complaints, and whether it succeeds.
+kbuild() {
+	local kernel=$1 dir=$PWD/build/kmod/check-$1 status=0
+
+	shift
+	make -s -C "$(kernel_path "$kernel" build)" M="$dir" \
+		CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules \
+		>"$dir/log" 2>&1 || status=$?
+	grep -E 'warning:|error:|WARNING:|ERROR:|\*\*\*' "$dir/log" && return 1
+	return "$status"
+}
+
+compile() {
+	copy_module "build/kmod/check-$1"
+	kbuild "$1" W=1
+}
+
+# The copy is compiled already; this looks at all sources again.
+sparse_module() { kbuild "$1" C=2 CHECK=sparse; }
+
+if SOURCE=$(kernel_path debug source); then
+	check "checkpatch --strict" checkpatch
+	check "kernel-doc" kernel_doc
+else
+	skip "checkpatch --strict" "no kernel sources; run: make kernels"
+	skip "kernel-doc" "no kernel sources; run: make kernels"
+fi
+for kernel in stock 6.12 debug; do
+	if [ -n "$(kernel_path "$kernel" build)" ]; then
+		check "$kernel: no warning, W=1" compile "$kernel"
+		check "$kernel: sparse" sparse_module "$kernel"
+	else
+		skip "$kernel: no warning, W=1" "not in the cache; run: make kernels"
+		skip "$kernel: sparse" "not in the cache; run: make kernels"
+	fi
+done
+finish

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What programs of either word size share with the kernel has one layout. To be
+ * compiled only, as C and as C++, with -m64 and -m32.
+ */
+#include <linux/dd.h>
+#include <linux/dd_netlink.h>
+
+#ifdef __cplusplus
+#define SIZE(type, size) \
+	static_assert(sizeof(struct type) == (size), #type)
+#define OFFSET(type, field, offset) \
+	static_assert(__builtin_offsetof(struct type, field) == (offset), \
+		      #type "." #field)
+#else
+#define SIZE(type, size) \
+	_Static_assert(sizeof(struct type) == (size), #type)
+#define OFFSET(type, field, offset) \
+	_Static_assert(__builtin_offsetof(struct type, field) == (offset), \
+		       #type "." #field)
+#endif
+
+SIZE(dd_area_head, 128);
+SIZE(dd_sqe, 64);
+SIZE(dd_cell, 64);
+SIZE(dd_note, 128);
+SIZE(dd_list_head, 128);
+SIZE(dd_info, 56);
+SIZE(dd_region_alloc, 32);
+SIZE(dd_buf, 24);
+SIZE(dd_serve, 168);
+SIZE(dd_connect, 168);
+SIZE(dd_conn_info, 136);
+SIZE(dd_conn_list, 24);
+SIZE(dd_list_info, 16);
+SIZE(dd_list_wait, 32);
+SIZE(dd_conn_wait, 32);
+
+/* What is read and written without a system call. */
+OFFSET(dd_sqe, src, 16);
+OFFSET(dd_sqe, meta, 48);
+OFFSET(dd_cell, id, 32);
+OFFSET(dd_cell, sq, 64);
+OFFSET(dd_list_head, head, 64);
