@@ -81,4 +81,3 @@ MODULE_DESCRIPTION("Direct Deposit: messages straight into a process' memory");
 MODULE_AUTHOR("The dd authors");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1.0");
-MODULE_ALIAS("devname:dd");
