@@ -38,7 +38,7 @@ void dd_area_exit(struct dd_area *area)
 	for (i = 0; i < DD_AREA_CHUNKS; i++) {
 		for (j = 0; area->chunks[i] && j < DD_CHUNK_PAGES; j++)
 			if (area->chunks[i][j])
-				put_page(area->chunks[i][j]);
+				free_page((unsigned long)area->chunks[i][j]);
 		kfree(area->chunks[i]);
 	}
 	kvfree(area->map);
@@ -88,12 +88,12 @@ static int dd_area_find(struct dd_area *area, u32 units, u32 *unit)
 
 static int dd_area_populate(struct dd_area *area, u32 index)
 {
-	struct page ***chunk = &area->chunks[index / DD_CHUNK_PAGES];
-	struct page **slot, *page;
+	void ***chunk = &area->chunks[index / DD_CHUNK_PAGES];
+	void **slot, *page;
 
 	if (!*chunk) {
-		struct page **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages),
-					      GFP_KERNEL_ACCOUNT);
+		void **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages),
+				       GFP_KERNEL_ACCOUNT);
 
 		if (!pages)
 			return -ENOMEM;
@@ -103,7 +103,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	slot = &(*chunk)[index % DD_CHUNK_PAGES];
 	if (*slot)
 		return 0;
-	page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	page = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 	if (!page)
 		return -ENOMEM;
 	/* Pairs with dd_area_page(). */
@@ -156,7 +156,7 @@ void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 /* The page at @index, or NULL; for a fault handler, which holds no lock. */
 struct page *dd_area_page(struct dd_area *area, unsigned long index)
 {
-	struct page **chunk;
+	void **chunk, *page;
 
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
@@ -165,5 +165,6 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 	if (!chunk)
 		return NULL;
 	/* As above. */
-	return smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
+	page = smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
+	return page ? virt_to_page(page) : NULL;
 }

@@ -39,7 +39,6 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type)
 		return NULL;
 	dd_obj_init(&conn->obj, ctx, DD_OBJ_CONN);
 	refcount_set(&conn->mem, 1);
-	mutex_init(&conn->imp.sq_lock);
 	conn->type = type;
 	/* Dead until it is paired: release must not look for a peer. */
 	conn->seg.dead = true;
@@ -132,14 +131,16 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 		x->seg.list = x->list;
 		x->seg.dead = false;
 		x->imp.grant = &y->grant;
+		x->imp.lock = &y->seg.lock;
 		x->imp.link = &dd_link_local;
+		x->imp.peer_size = y->seg.length;
 
 		memset(cell, 0, sizeof(*cell) +
 		       DD_CELL_DEPTH * sizeof(struct dd_sqe));
 		cell->type = x->type;
 		cell->depth = DD_CELL_DEPTH;
 		cell->node = y->obj.ctx->node->id;
-		cell->peer_size = y->seg.length;
+		cell->peer_size = x->imp.peer_size;
 		/* A reader that sees the id sees the rest of the cell. */
 		smp_store_release(&cell->id, x->obj.id);
 	}
@@ -165,6 +166,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	int err;
 
 	conn->cookie = arg->cookie;
+	conn->uid = current_euid();
 	err = dd_slice_take(ctx, &arg->send, true, &conn->send);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->recv, false, &conn->recv);
@@ -255,7 +257,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		arg->conn = conn->obj.id;
 		arg->list_unit = conn->list->unit;
 		arg->cell_unit = conn->imp.unit;
-		arg->peer_size = conn->peer->seg.length;
+		arg->peer_size = conn->imp.peer_size;
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
 		trace_dd_connect(conn);
 		dd_netlink_event_conn(conn, true);
@@ -376,7 +378,7 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	info->closed = READ_ONCE(conn->closed);
 	info->node = peer->node->id;
 	info->pid = pid_vnr(peer->pid);
-	info->uid = from_kuid_munged(current_user_ns(), peer->cred->euid);
+	info->uid = from_kuid_munged(current_user_ns(), conn->peer->uid);
 	if (conn->server) {
 		dd_service_blocks(conn, &info->send, &info->recv);
 	} else {
@@ -385,7 +387,7 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 		dd_slice_describe(&conn->recv, conn->recv.offset,
 				  conn->recv.length, &info->recv);
 	}
-	info->peer_size = conn->peer->seg.length;
+	info->peer_size = conn->imp.peer_size;
 	info->submitted = READ_ONCE(conn->imp.submitted);
 	info->received = READ_ONCE(conn->seg.received);
 	info->cookie = conn->cookie;

@@ -101,15 +101,42 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 {
 	u64 word = 0;
 
-	memcpy(&word, src, len);
-	if (len == 8 && IS_ALIGNED((unsigned long)dst, 8)) {
+	if (likely(len == 8 && IS_ALIGNED((unsigned long)dst, 8))) {
+		word = get_unaligned((u64 *)src);
 		/* Pairs with whoever polls this word. */
 		smp_store_release((u64 *)dst, word);
-	} else {
-		/* As above, for what no single store can write. */
-		smp_wmb();
-		dd_copy_tail(dst, src, len);
+		return word;
 	}
+	memcpy(&word, src, len);
+	/* As above, for what no single store can write. */
+	smp_wmb();
+	dd_copy_tail(dst, src, len);
+	return word;
+}
+
+/* Whether dd_copy_small() can do it: whole words, all aligned. */
+static inline bool dd_copy_is_small(const void *dst, const void *src,
+				    size_t len)
+{
+	return !(((unsigned long)dst | (unsigned long)src | len) & 7);
+}
+
+/* A whole message as dd_copy_words() and dd_copy_final() would store it. */
+static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
+{
+	size_t n = len / 8 - 1;
+	u64 word = src[n];
+
+	for (; n >= 4; n -= 4, src += 4, dst += 4) {
+		WRITE_ONCE(dst[0], src[0]);
+		WRITE_ONCE(dst[1], src[1]);
+		WRITE_ONCE(dst[2], src[2]);
+		WRITE_ONCE(dst[3], src[3]);
+	}
+	for (; n; n--)
+		WRITE_ONCE(*dst++, *src++);
+	/* Pairs with whoever polls this word. */
+	smp_store_release(dst, word);
 	return word;
 }
 

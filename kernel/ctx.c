@@ -12,8 +12,21 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/user.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "dd.h"
+
+#define DD_TABLE_MIN	16u
+
+static struct dd_table *dd_table_alloc(u32 size)
+{
+	struct dd_table *table = kvzalloc(struct_size(table, slot, size),
+					  GFP_KERNEL_ACCOUNT);
+
+	if (table)
+		table->size = size;
+	return table;
+}
 
 static void dd_ctx_end_work(struct work_struct *work)
 {
@@ -44,20 +57,21 @@ static void dd_ctx_fill_head(struct dd_ctx *ctx)
 struct dd_ctx *dd_ctx_create(struct net *net)
 {
 	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	int err;
+	struct dd_table *table = dd_table_alloc(DD_TABLE_MIN);
+	int err = -ENOMEM;
 
-	if (!ctx)
-		return ERR_PTR(-ENOMEM);
+	if (!ctx || !table)
+		goto err_free;
 	err = dd_area_init(&ctx->area);
-	if (err) {
-		kfree(ctx);
-		return ERR_PTR(err);
-	}
+	if (err)
+		goto err_free;
+	RCU_INIT_POINTER(ctx->table, table);
 	kref_init(&ctx->ref);
 	mutex_init(&ctx->lock);
-	xa_init_flags(&ctx->objs, XA_FLAGS_ALLOC | XA_FLAGS_ACCOUNT);
+	mutex_init(&ctx->table_lock);
+	ida_init(&ctx->indices);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
-	atomic_set(&ctx->next_tag, get_random_u32() >> 1);
+	ctx->next_tag = get_random_u32();
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
@@ -75,14 +89,21 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	list_add_tail(&ctx->node_entry, &ctx->node->ctxs);
 	mutex_unlock(&ctx->node->lock);
 	return ctx;
+
+err_free:
+	kvfree(table);
+	kfree(ctx);
+	return ERR_PTR(err);
 }
 
 static void dd_ctx_release(struct kref *ref)
 {
 	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
 
-	WARN_ON_ONCE(!xa_empty(&ctx->objs));
-	xa_destroy(&ctx->objs);
+	WARN_ON_ONCE(!ida_is_empty(&ctx->indices));
+	ida_destroy(&ctx->indices);
+	/* Look-ups are made by those who hold a reference. */
+	kvfree(rcu_dereference_protected(ctx->table, true));
 	xa_destroy(&ctx->regions);
 	dd_area_exit(&ctx->area);
 	put_net(ctx->node->net);
@@ -96,12 +117,6 @@ static void dd_ctx_release(struct kref *ref)
 void dd_ctx_put(struct dd_ctx *ctx)
 {
 	kref_put(&ctx->ref, dd_ctx_release);
-}
-
-/* Whether the caller may use @ctx: 0, or -ESTALE. */
-int dd_ctx_check(const struct dd_ctx *ctx)
-{
-	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
 }
 
 /* Drop everything a context owns. Called once, under its lock. */
@@ -164,6 +179,23 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 	refcount_set(&obj->users, 1);
 }
 
+static int dd_table_grow(struct dd_ctx *ctx, u32 index)
+{
+	struct dd_table *old, *new;
+
+	old = rcu_dereference_protected(ctx->table,
+					lockdep_is_held(&ctx->table_lock));
+	if (index < old->size)
+		return 0;
+	new = dd_table_alloc(max(index + 1, old->size * 2));
+	if (!new)
+		return -ENOMEM;
+	memcpy(new->slot, old->slot, old->size * sizeof(*old->slot));
+	rcu_assign_pointer(ctx->table, new);
+	kvfree_rcu(old, rcu);
+	return 0;
+}
+
 /**
  * dd_obj_reserve() - choose an id for an object that is not visible yet
  * @obj: the object
@@ -173,36 +205,57 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 int dd_obj_reserve(struct dd_obj *obj)
 {
 	struct dd_ctx *ctx = obj->ctx;
-	u32 index;
-	int err;
+	int index, err;
 
-	err = xa_alloc_cyclic(&ctx->objs, &index, NULL,
-			      XA_LIMIT(0, DD_ID_INDEX(~0u)), &ctx->next_index,
-			      GFP_KERNEL);
-	if (err < 0)
-		return err == -EBUSY ? -ENOSPC : err;
-	obj->id = dd_make_id(index, atomic_inc_return(&ctx->next_tag));
-	return 0;
-}
-
-/* Make an object with a reserved id visible; its first user is the table. */
-void dd_obj_publish(struct dd_obj *obj)
-{
-	/* Cannot fail: the reservation holds the place. */
-	xa_store(&obj->ctx->objs, DD_ID_INDEX(obj->id), obj, GFP_KERNEL);
-}
-
-/* Give back the id of an object that was not published. */
-void dd_obj_unreserve(struct dd_obj *obj)
-{
-	xa_erase(&obj->ctx->objs, DD_ID_INDEX(obj->id));
+	index = ida_alloc_max(&ctx->indices, DD_ID_INDEX(~0u), GFP_KERNEL);
+	if (index < 0)
+		return index;
+	mutex_lock(&ctx->table_lock);
+	err = dd_table_grow(ctx, index);
+	obj->id = dd_make_id(index, ctx->next_tag++);
+	mutex_unlock(&ctx->table_lock);
+	if (err)
+		ida_free(&ctx->indices, index);
+	return err;
 }
 
 /* Take an object out of the table; true for the caller that did. */
 bool dd_obj_remove(struct dd_obj *obj)
 {
-	return xa_cmpxchg(&obj->ctx->objs, DD_ID_INDEX(obj->id), obj, NULL,
-			  0) == obj;
+	struct dd_ctx *ctx = obj->ctx;
+	struct dd_table *table;
+	bool found;
+
+	mutex_lock(&ctx->table_lock);
+	table = rcu_dereference_protected(ctx->table,
+					  lockdep_is_held(&ctx->table_lock));
+	found = table->slot[DD_ID_INDEX(obj->id)] == obj;
+	if (found)
+		WRITE_ONCE(table->slot[DD_ID_INDEX(obj->id)], NULL);
+	mutex_unlock(&ctx->table_lock);
+	if (found)
+		ida_free(&ctx->indices, DD_ID_INDEX(obj->id));
+	return found;
+}
+
+/* Make an object with a reserved id visible; its first user is the table. */
+void dd_obj_publish(struct dd_obj *obj)
+{
+	struct dd_ctx *ctx = obj->ctx;
+	struct dd_table *table;
+
+	mutex_lock(&ctx->table_lock);
+	table = rcu_dereference_protected(ctx->table,
+					  lockdep_is_held(&ctx->table_lock));
+	/* Who finds the object finds it whole. */
+	smp_store_release(&table->slot[DD_ID_INDEX(obj->id)], obj);
+	mutex_unlock(&ctx->table_lock);
+}
+
+/* Give back the id of an object that was not published. */
+void dd_obj_unreserve(struct dd_obj *obj)
+{
+	ida_free(&obj->ctx->indices, DD_ID_INDEX(obj->id));
 }
 
 /**
@@ -218,9 +271,8 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	obj = xa_load(&ctx->objs, DD_ID_INDEX(id));
-	if (obj && (obj->id != id || obj->type != type ||
-		    !refcount_inc_not_zero(&obj->users)))
+	obj = dd_obj_find(ctx, id, type);
+	if (obj && !refcount_inc_not_zero(&obj->users))
 		obj = NULL;
 	rcu_read_unlock();
 	return obj;
@@ -237,15 +289,19 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
  */
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
 {
+	const struct dd_table *table;
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	for (obj = xa_find(&ctx->objs, index, ULONG_MAX, XA_PRESENT); obj;
-	     obj = xa_find_after(&ctx->objs, index, ULONG_MAX, XA_PRESENT))
-		if (obj->type == type && refcount_inc_not_zero(&obj->users))
-			break;
+	table = rcu_dereference(ctx->table);
+	for (obj = NULL; !obj && *index < table->size; ++*index) {
+		/* Pairs with dd_obj_publish(). */
+		obj = smp_load_acquire(&table->slot[*index]);
+		if (obj && (obj->type != type ||
+			    !refcount_inc_not_zero(&obj->users)))
+			obj = NULL;
+	}
 	rcu_read_unlock();
-	++*index;
 	return obj;
 }
 

@@ -9,11 +9,13 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/idr.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -114,8 +116,8 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
  * @map: a bit for each unit in use
  * @bits: length of @map
  * @hint: where to look first
- * @chunks: pages, by DD_CHUNK_PAGES; published with release, never removed
- *	before the context is freed, and so read without a lock
+ * @chunks: addresses of pages, by DD_CHUNK_PAGES; published with release,
+ *	never removed before the context is freed, and so read without a lock
  * @pages: number of pages, for reports
  */
 struct dd_area {
@@ -123,7 +125,7 @@ struct dd_area {
 	unsigned long *map;
 	unsigned int bits;
 	unsigned int hint;
-	struct page **chunks[DD_AREA_CHUNKS];
+	void **chunks[DD_AREA_CHUNKS];
 	unsigned long pages;
 };
 
@@ -137,10 +139,9 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index);
 static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
 {
 	u32 index = unit / DD_PAGE_UNITS;
-	struct page *page = area->chunks[index / DD_CHUNK_PAGES]
-					[index % DD_CHUNK_PAGES];
 
-	return page_address(page) + unit % DD_PAGE_UNITS * DD_UNIT;
+	return area->chunks[index / DD_CHUNK_PAGES][index % DD_CHUNK_PAGES] +
+	       unit % DD_PAGE_UNITS * DD_UNIT;
 }
 
 /* ---- ctx.c: one open of the device, and ids --------------------------- */
@@ -171,6 +172,18 @@ struct dd_obj {
 };
 
 /**
+ * struct dd_table - objects by the index in their id
+ * @size: number of slots
+ * @rcu: look-ups go on in a table that has been replaced
+ * @slot: objects, or NULL
+ */
+struct dd_table {
+	u32 size;
+	struct rcu_head rcu;
+	struct dd_obj *slot[];
+};
+
+/**
  * struct dd_ctx - one open of /dev/dd
  * @ref: held by the file and by every object; memory only
  * @node: the opener's network namespace, whose reference is held
@@ -181,9 +194,10 @@ struct dd_obj {
  * @lock: creation and destruction of objects; taken before dd_service.lock
  *	and dd_area.lock; no user memory is touched under it
  * @dead: set under @lock when the context ends; nothing is created then
- * @objs: id index to struct dd_obj; look-ups under RCU
- * @next_index: for cyclic allocation
- * @next_tag: tag of the next id
+ * @table: id index to struct dd_obj; look-ups under RCU
+ * @table_lock: protects changes of @table; innermost
+ * @indices: those in use
+ * @next_tag: tag of the next id; 8191 ids later it is used again
  * @area: see there
  * @area_maps: mappings of the area in @mm; the context ends with the last
  * @next_pgoff: next unused mmap() offset of a region, in pages
@@ -202,9 +216,10 @@ struct dd_ctx {
 	struct pid *pid;
 	struct mutex lock;	/* of creation and destruction */
 	bool dead;
-	struct xarray objs;
-	u32 next_index;
-	atomic_t next_tag;
+	struct dd_table __rcu *table;
+	struct mutex table_lock;	/* of changes of @table */
+	struct ida indices;
+	u32 next_tag;
 	struct dd_area area;
 	atomic_t area_maps;
 	unsigned long next_pgoff;
@@ -218,7 +233,6 @@ struct dd_ctx {
 struct dd_ctx *dd_ctx_create(struct net *net);
 void dd_ctx_put(struct dd_ctx *ctx);
 void dd_ctx_end(struct dd_ctx *ctx);
-int dd_ctx_check(const struct dd_ctx *ctx);
 void dd_ctx_wake(struct dd_ctx *ctx);
 
 static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
@@ -227,11 +241,40 @@ static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
 	return ctx;
 }
 
+/* Whether the caller may use @ctx: 0, or -ESTALE. */
+static inline int dd_ctx_check(const struct dd_ctx *ctx)
+{
+	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
+}
+
 void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type);
 int dd_obj_reserve(struct dd_obj *obj);
 void dd_obj_publish(struct dd_obj *obj);
 void dd_obj_unreserve(struct dd_obj *obj);
 bool dd_obj_remove(struct dd_obj *obj);
+/**
+ * dd_obj_find() - look up an object of a context by its id
+ * @ctx: the context
+ * @id: any number
+ * @type: kind of object the caller wants
+ *
+ * Return: the object, or NULL; its memory is there as long as the caller's
+ * RCU read section, and whether it is still alive is for the caller to find
+ * out.
+ */
+static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id, u8 type)
+{
+	const struct dd_table *table = rcu_dereference_check(ctx->table,
+							     rcu_read_lock_sched_held());
+	struct dd_obj *obj;
+
+	if (DD_ID_INDEX(id) >= table->size)
+		return NULL;
+	/* Pairs with dd_obj_publish(). */
+	obj = smp_load_acquire(&table->slot[DD_ID_INDEX(id)]);
+	return obj && obj->id == id && obj->type == type ? obj : NULL;
+}
+
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type);
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
 bool dd_obj_put(struct dd_obj *obj);
@@ -241,7 +284,7 @@ bool dd_obj_put(struct dd_obj *obj);
 /**
  * struct dd_region - wired memory of a context
  * @obj: its id
- * @pages: @npages order-0 pages, there for the life of the region
+ * @pages: addresses of @npages pages, there for the life of the region
  * @npages: charged to dd_ctx.user
  * @pgoff: where it is mapped in the device
  * @lock: protects @uses; innermost
@@ -250,7 +293,7 @@ bool dd_obj_put(struct dd_obj *obj);
  */
 struct dd_region {
 	struct dd_obj obj;
-	struct page **pages;
+	void **pages;
 	unsigned long npages;
 	unsigned long pgoff;
 	spinlock_t lock;	/* of @uses */
@@ -289,8 +332,7 @@ static inline void *dd_region_addr(const struct dd_region *region, u64 off,
 				   size_t *left)
 {
 	*left = PAGE_SIZE - offset_in_page(off);
-	return page_address(region->pages[off >> PAGE_SHIFT]) +
-	       offset_in_page(off);
+	return region->pages[off >> PAGE_SHIFT] + offset_in_page(off);
 }
 
 /* ---- notelist.c: memory that tells ------------------------------------ */
@@ -369,7 +411,22 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
-u64 dd_list_head_pos(const struct dd_list *list);
+/**
+ * dd_list_head_pos() - the reader's position
+ * @list: the list
+ *
+ * The word is the reader's to write: a value that cannot be is as if nothing
+ * had been consumed, which stops those who write to this reader, and nothing
+ * else.
+ */
+static inline u64 dd_list_head_pos(const struct dd_list *list)
+{
+	/* Pairs with the reader's release: it has done with what it consumed. */
+	u64 head = smp_load_acquire(&list->head->head);
+
+	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
+}
+
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
 void dd_list_wake(struct dd_list *list);
 bool dd_list_ready(const struct dd_list *list);
@@ -455,7 +512,28 @@ void dd_segment_init(struct dd_segment *seg, struct dd_region *region,
 		     u64 offset, u64 length);
 void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
 		   u32 rights);
-int dd_grant_check(const struct dd_grant *grant, u32 right);
+
+/**
+ * dd_grant_check() - whether a grant permits something now
+ * @grant: the grant; its segment is locked
+ * @right: DD_RIGHT_*
+ *
+ * Return: 0; %-ECONNRESET if the segment is revoked; %-EACCES if the right
+ * was never granted, or the owner inhibits it.
+ */
+static inline int dd_grant_check(const struct dd_grant *grant, u32 right)
+{
+	const struct dd_segment *seg = grant->seg;
+
+	lockdep_assert_held(&seg->lock);
+	if (unlikely(seg->dead || grant->generation != seg->generation))
+		return -ECONNRESET;
+	if (unlikely(!(grant->rights & right) ||
+		     (seg->inhibit && (right & DD_RIGHT_PUT))))
+		return -EACCES;
+	return 0;
+}
+
 u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
 		     size_t len, bool last);
 size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
@@ -470,23 +548,27 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 
 /**
  * struct dd_import - this end's way to the peer's segment
- * @sq_lock: one submitter at a time; may sleep in a page fault, so nothing
- *	that ends an object ever takes it
- * @cell: counters and queue in the area; written under the peer segment's
- *	lock while that is not dead
+ * @lock: protects the rest; on the local link it is the lock of the peer's
+ *	segment, and nothing here is touched once that is dead
+ * @busy: a submitter is at work without the lock, since it may sleep; others
+ *	are refused
+ * @cell: counters and queue in the area
  * @unit: number of its first unit
  * @link: how bytes travel
  * @grant: what the peer permits
- * @submitted: accepted requests; under the peer segment's lock, as the rest
+ * @peer_size: bytes in the peer's segment
+ * @submitted: accepted requests
  * @sent: requests whose source may be reused
  * @done: requests whose note is in place
  */
 struct dd_import {
-	struct mutex sq_lock;	/* of one submitter at a time */
+	spinlock_t *lock;	/* of the rest, see above */
+	bool busy;
 	struct dd_cell *cell;
 	u32 unit;
 	const struct dd_link_ops *link;
 	const struct dd_grant *grant;
+	u64 peer_size;
 	u64 submitted;
 	u64 sent;
 	u64 done;
@@ -509,6 +591,7 @@ struct dd_import {
  * @svc: the service, counted, at the serving end
  * @block: number of its block there
  * @cookie: in each note
+ * @uid: of the process that has this end, when it connected or served
  * @type: enum dd_conn_type
  * @server: this is the serving end
  * @released: its block was given back; under dd_service.lock
@@ -528,6 +611,7 @@ struct dd_conn {
 	struct dd_service *svc;
 	u32 block;
 	u64 cookie;
+	kuid_t uid;
 	u8 type;
 	bool server;
 	bool released;
@@ -578,6 +662,7 @@ struct dd_block {
  * @lock: protects all below; taken after dd_ctx.lock of whichever context
  * @dead: no longer connectable
  * @flags: DD_SERVE_*
+ * @uid: of the server, when it registered
  * @maxconn: number of blocks
  * @window: unconsumed messages a client may have here
  * @recv: memory for requests
@@ -600,6 +685,7 @@ struct dd_service {
 	struct mutex lock;	/* of blocks and their connections */
 	bool dead;
 	u32 flags;
+	kuid_t uid;
 	u32 maxconn;
 	u32 window;
 	struct dd_slice recv;
@@ -635,35 +721,37 @@ void dd_service_forget(struct dd_conn *conn);
 
 /**
  * struct dd_op - a validated work request
- * @dst: offset in the peer's segment
- * @len: bytes
- * @region: source region, counted, or NULL
- * @wired: source region that the connection counts, if @region is NULL
- * @src: offset in either
- * @user: source address, if both are NULL
- * @rec: the note to be
- * @notify: whether the request asks for it
+ * @sqe: the kernel's copy of it
+ * @raw: the same, as it was read
+ * @region: source region, or NULL
+ * @counted: whether this request counts @region, and not its connection
+ * @src: offset in @region
+ * @user: source address, if @region is NULL
+ * @word: the last word of the message, once that is in place
  */
 struct dd_op {
-	u64 dst;
-	u64 len;
+	union {
+		struct dd_sqe sqe;
+		u64 raw[sizeof(struct dd_sqe) / 8];
+	};
 	struct dd_region *region;
-	const struct dd_region *wired;
+	bool counted;
 	u64 src;
 	const void __user *user;
-	struct dd_rec rec;
-	bool notify;
+	u64 word;
 };
 
 /**
  * struct dd_link_ops - how bytes travel to a peer
  * @name: for reports
- * @put: carry out a PUT on a connection; called with dd_import.sq_lock held,
- *	may sleep; 0 once the request is accepted
+ * @put: carry out a PUT, with dd_import.lock held; 0 once it is accepted, or
+ *	%-EINPROGRESS if that needs to sleep
+ * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
  */
 struct dd_link_ops {
 	const char *name;
 	int (*put)(struct dd_conn *conn, struct dd_op *op);
+	int (*put_slow)(struct dd_conn *conn, struct dd_op *op);
 };
 
 extern const struct dd_link_ops dd_link_local;

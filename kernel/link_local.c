@@ -7,41 +7,120 @@
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 
+#include "copy.h"
 #include "dd.h"
 #include "trace.h"
 
-/* Copy up to @len bytes from wired memory, @done into the message. */
+/* Copy @len bytes from wired memory, from @done into the message. */
 static void dd_local_copy(struct dd_segment *seg, struct dd_op *op, u64 done,
 			  size_t len)
 {
-	const struct dd_region *region = op->region ? op->region : op->wired;
-
 	while (len) {
 		bool last;
 		size_t n;
-		void *src = dd_region_addr(region, op->src + done, &n);
+		void *src = dd_region_addr(op->region, op->src + done, &n);
 
 		n = min(n, len);
-		last = done + n == op->len;
-		op->rec.word = dd_segment_write(seg, op->dst + done, src, n,
-						last);
+		last = done + n == op->sqe.len;
+		op->word = dd_segment_write(seg, op->sqe.dst + done, src, n,
+					    last);
 		done += n;
 		len -= n;
 	}
+}
+
+/* A message of few whole words, within a page at either end, in one go. */
+static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
+{
+	size_t len = op->sqe.len, src_left, dst_left;
+	void *src, *dst;
+
+	if (!len || len > DD_COPY_BULK)
+		return false;
+	src = dd_region_addr(op->region, op->src, &src_left);
+	dst = dd_region_addr(seg->region, seg->offset + op->sqe.dst, &dst_left);
+	if (len > min(src_left, dst_left) || !dd_copy_is_small(dst, src, len))
+		return false;
+	op->word = dd_copy_small(dst, src, len);
+	return true;
 }
 
 /* The same from either kind of memory: the number of bytes copied. */
 static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
 			     u64 done, size_t len)
 {
-	if (!op->user) {
+	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
 		dd_local_copy(seg, op, done, len);
 		return len;
 	}
-	return len - dd_segment_write_user(seg, op->dst + done,
+	return len - dd_segment_write_user(seg, op->sqe.dst + done,
 					   op->user + done, len,
-					   done + len == op->len,
-					   &op->rec.word);
+					   done + len == op->sqe.len,
+					   &op->word);
+}
+
+/* The request is accepted: count it, and tell the receiver. */
+static void dd_local_finish(struct dd_conn *conn, struct dd_segment *seg,
+			    const struct dd_op *op)
+{
+	const struct dd_sqe *sqe = &op->sqe;
+	struct dd_conn *peer = conn->peer;
+	struct dd_import *imp = &conn->imp;
+	struct dd_rec rec;
+	u64 n = imp->submitted + 1;
+
+	rec.offset = sqe->dst;
+	rec.len = sqe->len;
+	rec.word = op->word;
+	rec.cookie = peer->cookie;
+	rec.conn = peer->obj.id;
+	rec.msgid = n;
+	rec.tag = sqe->tag;
+	rec.type = DD_NOTE_DATA;
+	rec.meta_count = sqe->meta_count;
+	memcpy(rec.meta, sqe->meta, sizeof(rec.meta));
+
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->sent, n);
+	WRITE_ONCE(imp->cell->submitted, n);
+	WRITE_ONCE(imp->cell->sent, n);
+	WRITE_ONCE(seg->received, n);
+	WRITE_ONCE(peer->imp.cell->received, n);
+	if (likely(dd_segment_tell(seg, &rec, sqe->flags & DD_SQE_NOTIFY))) {
+		WRITE_ONCE(imp->done, n);
+		WRITE_ONCE(imp->cell->done, n);
+	}
+	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, sqe->len);
+	trace_dd_deposit(conn, op, n);
+	/* Under the lock, since without it the list may go. */
+	dd_list_wake(seg->list);
+}
+
+/* The previous message must be told before the next may come. */
+static int dd_local_admit(struct dd_segment *seg)
+{
+	if (likely(!seg->withheld))
+		return 0;
+	if (!dd_segment_retry(seg))
+		return -EBUSY;
+	dd_list_wake(seg->list);
+	return 0;
+}
+
+static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
+{
+	struct dd_segment *seg = conn->imp.grant->seg;
+	int err = dd_local_admit(seg);
+
+	if (unlikely(err))
+		return err;
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED ||
+		     op->sqe.len > DD_COPY_CHUNK))
+		return -EINPROGRESS;
+	if (!dd_local_copy_small(seg, op))
+		dd_local_copy(seg, op, 0, op->sqe.len);
+	dd_local_finish(conn, seg, op);
+	return 0;
 }
 
 /*
@@ -50,99 +129,60 @@ static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
  */
 static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 {
-	if (op->user && fault_in_readable(op->user + done, want) == want)
+	if (op->sqe.flags & DD_SQE_UNWIRED &&
+	    fault_in_readable(op->user + done, want) == want)
 		return -EFAULT;
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /*
- * Deposit all bytes of @op. Called and returns with @seg locked; may unlock
- * it meanwhile, but then checks the grant again.
+ * Deposit all bytes of @op. Called and returns with @seg locked, unlocks it
+ * meanwhile, and then checks the grant again.
  */
 static int dd_local_deposit(struct dd_segment *seg,
 			    const struct dd_grant *grant, struct dd_op *op)
 {
-	u64 done = 0;
+	u64 len = op->sqe.len, done = 0;
+	int err = 0;
 
-	while (done < op->len) {
-		size_t want = min_t(u64, op->len - done, DD_COPY_CHUNK);
-		int err;
-
-		done += dd_local_piece(seg, op, done, want);
-		if (likely(done == op->len))
+	while (!err) {
+		done += dd_local_piece(seg, op, done,
+				       min_t(u64, len - done, DD_COPY_CHUNK));
+		if (done == len)
 			break;
 		spin_unlock(&seg->lock);
-		want = min_t(u64, op->len - done, DD_COPY_CHUNK);
-		err = dd_local_pause(op, done, want);
+		err = dd_local_pause(op, done,
+				     min_t(u64, len - done, DD_COPY_CHUNK));
 		spin_lock(&seg->lock);
 		if (!err)
 			err = dd_grant_check(grant, DD_RIGHT_PUT);
-		if (err)
-			return err;
 	}
-	return 0;
+	return err;
 }
 
-/* The request is accepted: count it, and tell the receiver. */
-static void dd_local_finish(struct dd_conn *conn, struct dd_segment *seg,
-			    struct dd_op *op)
-{
-	struct dd_import *imp = &conn->imp;
-	struct dd_cell *cell = imp->cell;
-
-	op->rec.conn = conn->peer->obj.id;
-	op->rec.cookie = conn->peer->cookie;
-	op->rec.msgid = ++seg->received;
-	WRITE_ONCE(imp->submitted, imp->submitted + 1);
-	WRITE_ONCE(imp->sent, imp->submitted);
-	WRITE_ONCE(cell->submitted, imp->submitted);
-	WRITE_ONCE(cell->sent, imp->submitted);
-	WRITE_ONCE(conn->peer->imp.cell->received, seg->received);
-	if (likely(dd_segment_tell(seg, &op->rec, op->notify))) {
-		WRITE_ONCE(imp->done, imp->submitted);
-		WRITE_ONCE(cell->done, imp->submitted);
-	}
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, op->len);
-	trace_dd_deposit(conn, op);
-}
-
-/* The previous message must be told before the next may come. */
-static int dd_local_admit(struct dd_segment *seg, const struct dd_grant *grant)
-{
-	int err = dd_grant_check(grant, DD_RIGHT_PUT);
-
-	if (err || likely(!seg->withheld))
-		return err;
-	return dd_segment_retry(seg) ? 0 : -EBUSY;
-}
-
-static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
+static int dd_local_put_slow(struct dd_conn *conn, struct dd_op *op)
 {
 	const struct dd_grant *grant = conn->imp.grant;
 	struct dd_segment *seg = grant->seg;
-	struct dd_list *list = conn->peer->list;
 	int err;
 
 	/* Refuse an unreadable source before anything has changed. */
-	if (op->user && op->len && fault_in_readable(op->user, op->len))
+	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len &&
+	    fault_in_readable(op->user, op->sqe.len))
 		return -EFAULT;
 	spin_lock(&seg->lock);
-	err = dd_local_admit(seg, grant);
-	if (likely(!err))
+	err = dd_grant_check(grant, DD_RIGHT_PUT);
+	if (!err)
 		err = dd_local_deposit(seg, grant, op);
-	if (likely(!err))
+	if (!err)
 		dd_local_finish(conn, seg, op);
-	/* The list may go once the segment is unlocked; its memory not yet. */
-	rcu_read_lock();
 	spin_unlock(&seg->lock);
-	if (likely(!err))
-		dd_list_wake(list);
-	rcu_read_unlock();
 	return err;
 }
 
 const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
+	.put_slow = dd_local_put_slow,
 };

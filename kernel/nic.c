@@ -2,109 +2,137 @@
 /*
  * The virtual NIC: takes work requests from send queues, validates them and
  * hands them to the link of their import.
+ *
+ * A request that needs no sleep is executed in one RCU read section under the
+ * import's lock, and counts nothing: while the lock is held and the import is
+ * alive, nobody can release what it uses.
  */
-#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "dd.h"
 #include "trace.h"
 
-/* Find the source of a request; the region, if any, is used by the caller. */
-static int dd_nic_source(struct dd_conn *conn, const struct dd_sqe *sqe,
-			 struct dd_op *op)
+/* Find the source of a request. */
+static int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 {
+	const struct dd_sqe *sqe = &op->sqe;
+
 	switch (sqe->flags & (DD_SQE_UNWIRED | DD_SQE_REGION)) {
-	case DD_SQE_UNWIRED:
-		if (sqe->region)
-			return -EINVAL;
-		op->user = u64_to_user_ptr(sqe->src);
-		return access_ok(op->user, sqe->len) ? 0 : -EFAULT;
-	case DD_SQE_REGION:
-		op->region = dd_obj_get(conn->obj.ctx, sqe->region,
-					DD_OBJ_REGION);
-		if (!op->region)
-			return -ENOENT;
-		op->src = sqe->src;
-		return dd_in_bounds(sqe->src, sqe->len, (u64)op->region->npages
-				    << PAGE_SHIFT) ? 0 : -ERANGE;
 	case 0:
 		if (sqe->region)
 			return -EINVAL;
 		if (!dd_in_bounds(sqe->src, sqe->len, conn->send.length))
 			return -ERANGE;
-		/* In use by the connection, which is in use by the caller. */
-		op->wired = conn->send.region;
+		op->region = conn->send.region;
 		op->src = conn->send.offset + sqe->src;
 		return 0;
+	case DD_SQE_REGION:
+		op->region = dd_obj_get(conn->obj.ctx, sqe->region,
+					DD_OBJ_REGION);
+		if (!op->region)
+			return -ENOENT;
+		op->counted = true;
+		op->src = sqe->src;
+		return dd_in_bounds(sqe->src, sqe->len, (u64)op->region->npages
+				    << PAGE_SHIFT) ? 0 : -ERANGE;
+	case DD_SQE_UNWIRED:
+		if (sqe->region)
+			return -EINVAL;
+		op->user = u64_to_user_ptr(sqe->src);
+		return access_ok(op->user, sqe->len) ? 0 : -EFAULT;
 	default:
 		return -EINVAL;
 	}
 }
 
-static int dd_nic_check(const struct dd_sqe *sqe)
+/* The reserved bytes, which are the last five of the second word. */
+static u64 dd_sqe_reserved(const struct dd_op *op)
 {
+	BUILD_BUG_ON(offsetof(struct dd_sqe, __reserved) != 11);
+	return le64_to_cpu((__force __le64)op->raw[1]) >> 24;
+}
+
+/* Copy the request, once, and validate the copy. */
+static int dd_nic_fetch(struct dd_conn *conn, const struct dd_sqe *slot,
+			struct dd_op *op)
+{
+	const struct dd_sqe *sqe = &op->sqe;
+	const u64 *raw = (const u64 *)slot;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(op->raw); i += 4) {
+		op->raw[i] = READ_ONCE(raw[i]);
+		op->raw[i + 1] = READ_ONCE(raw[i + 1]);
+		op->raw[i + 2] = READ_ONCE(raw[i + 2]);
+		op->raw[i + 3] = READ_ONCE(raw[i + 3]);
+	}
+	op->region = NULL;
+	op->counted = false;
+	op->user = NULL;
+	op->word = 0;
 	if (sqe->opcode != DD_OP_PUT)
 		return -EOPNOTSUPP;
 	if (sqe->flags & ~DD_SQE_FLAGS || sqe->meta_count > DD_META_WORDS ||
-	    memchr_inv(sqe->__reserved, 0, sizeof(sqe->__reserved)))
+	    dd_sqe_reserved(op))
 		return -EINVAL;
-	return sqe->len > DD_LEN_MAX ? -ERANGE : 0;
-}
-
-/* Carry out one request, of which @sqe is the kernel's own copy. */
-static int dd_nic_execute(struct dd_conn *conn, const struct dd_sqe *sqe)
-{
-	struct dd_op op = {
-		.dst = sqe->dst,
-		.len = sqe->len,
-		.notify = sqe->flags & DD_SQE_NOTIFY,
-	};
-	int err;
-
-	err = dd_nic_check(sqe);
-	if (err)
-		return err;
-	/* Offset and length of the segment never change. */
-	if (!dd_in_bounds(op.dst, op.len, conn->imp.grant->seg->length))
+	if (sqe->len > DD_LEN_MAX ||
+	    !dd_in_bounds(sqe->dst, sqe->len, conn->imp.peer_size))
 		return -ERANGE;
-	err = dd_nic_source(conn, sqe, &op);
-	if (!err) {
-		op.rec.type = DD_NOTE_DATA;
-		op.rec.meta_count = sqe->meta_count;
-		op.rec.offset = op.dst;
-		op.rec.len = op.len;
-		op.rec.tag = sqe->tag;
-		memcpy(op.rec.meta, sqe->meta, sizeof(op.rec.meta));
-		err = conn->imp.link->put(conn, &op);
-	}
-	if (op.region)
-		dd_region_put(op.region);
-	trace_dd_op(conn, sqe, err);
-	return err;
+	return dd_nic_source(conn, op);
 }
 
-/* Requests that the queue holds; the copy is all that is ever looked at. */
-static int dd_nic_drain(struct dd_conn *conn)
+static void dd_nic_finish(struct dd_conn *conn, struct dd_op *op, int err)
+{
+	if (op->counted)
+		dd_region_put(op->region);
+	trace_dd_op(conn, &op->sqe, err);
+}
+
+/*
+ * Execute the next request of a queue. The import is locked and alive.
+ *
+ * Return: 1 if one was accepted, 0 if there is none, or an error;
+ * -EINPROGRESS leaves the request in @op, the import busy and the connection
+ * in use, for dd_nic_slow().
+ */
+static int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 {
 	struct dd_import *imp = &conn->imp;
-	struct dd_sqe sqe;
-	int n, err = 0;
+	const struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
+						   DD_CELL_DEPTH];
+	int err;
 
-	for (n = 0; n < DD_CELL_DEPTH; n++) {
-		struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
-						     DD_CELL_DEPTH];
-
-		/* The submitter writes the number last. */
-		if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
-			break;
-		memcpy(&sqe, slot, sizeof(sqe));
-		/* The compiler must not look at the slot again. */
-		barrier();
-		err = dd_nic_execute(conn, &sqe);
-		if (err)
-			break;
+	if (unlikely(imp->busy))
+		return -EBUSY;
+	/* The submitter writes the number last. */
+	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
+		return 0;
+	err = dd_nic_fetch(conn, slot, op);
+	if (likely(!err))
+		err = imp->link->put(conn, op);
+	if (unlikely(err == -EINPROGRESS)) {
+		imp->busy = true;
+		/* Alive, so the id table still is a user. */
+		refcount_inc(&conn->obj.users);
+		return err;
 	}
-	return n ? n : err;
+	dd_nic_finish(conn, op, err);
+	return err ? err : 1;
+}
+
+static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
+{
+	struct dd_import *imp = &conn->imp;
+	int err = imp->link->put_slow(conn, op);
+
+	spin_lock(imp->lock);
+	imp->busy = false;
+	spin_unlock(imp->lock);
+	dd_nic_finish(conn, op, err);
+	/* Another thread may wait for this to be sent. */
+	dd_ctx_wake(conn->obj.ctx);
+	dd_conn_put(conn);
+	return err ? err : 1;
 }
 
 /**
@@ -117,24 +145,30 @@ static int dd_nic_drain(struct dd_conn *conn)
  */
 int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 {
-	struct dd_conn *conn = dd_obj_get(ctx, id, DD_OBJ_CONN);
+	struct dd_conn *conn;
+	struct dd_op op;
 	int n;
 
-	if (unlikely(!conn))
-		return -ENOENT;
-	n = -ENETDOWN;
 	if (unlikely(!READ_ONCE(ctx->node->up)))
-		goto out;
-	n = -EINTR;
-	if (unlikely(mutex_lock_interruptible(&conn->imp.sq_lock)))
-		goto out;
-	n = dd_nic_drain(conn);
-	mutex_unlock(&conn->imp.sq_lock);
-out:
-	if (n > 0)
+		return -ENETDOWN;
+	/* An RCU read section like any other, and cheaper to enter. */
+	rcu_read_lock_sched();
+	conn = dd_obj_find(ctx, id, DD_OBJ_CONN);
+	if (likely(conn)) {
+		spin_lock(conn->imp.lock);
+		n = dd_grant_check(conn->imp.grant, DD_RIGHT_PUT);
+		if (likely(!n))
+			n = dd_nic_next(conn, &op);
+		spin_unlock(conn->imp.lock);
+	} else {
+		n = -ENOENT;
+	}
+	rcu_read_unlock_sched();
+	if (unlikely(n == -EINPROGRESS))
+		n = dd_nic_slow(conn, &op);
+	if (likely(n > 0))
 		dd_stat_add(ctx->node, DD_STAT_OPS, n);
 	else if (n < 0)
 		dd_stat_inc(ctx->node, DD_STAT_REFUSED);
-	dd_conn_put(conn);
 	return n;
 }

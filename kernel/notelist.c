@@ -32,22 +32,6 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
 	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
 }
 
-/**
- * dd_list_head_pos() - the reader's position
- * @list: the list
- *
- * The word is the reader's to write: a value that cannot be is as if nothing
- * had been consumed, which stops those who write to this reader, and nothing
- * else.
- */
-u64 dd_list_head_pos(const struct dd_list *list)
-{
-	/* Pairs with the reader's release: it has done with what it consumed. */
-	u64 head = smp_load_acquire(&list->head->head);
-
-	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
-}
-
 static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u64 *geometry)
 {
 	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
@@ -256,8 +240,9 @@ static void dd_list_end(struct dd_list *list)
 	WRITE_ONCE(list->gone, true);
 	wake_up_all(&list->wait);
 	dd_ctx_wake(list->obj.ctx);
-	dd_obj_unreserve(&list->obj);
-	if (list->published)
+	if (!list->published)
+		dd_obj_unreserve(&list->obj);
+	else if (dd_obj_remove(&list->obj))
 		dd_list_put(list);
 }
 
@@ -291,7 +276,8 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
  * @rec: what it says
  * @pos: (out) its position
  *
- * The caller has a credit, and does not sleep until the call returns.
+ * The caller has a credit and holds a spinlock, which makes this an RCU read
+ * section for whoever moves the ring.
  *
  * Return: false if the ring is being moved; then nothing is posted.
  */
@@ -300,12 +286,9 @@ bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 	struct dd_note *note;
 	u64 geometry;
 
-	rcu_read_lock();
 	geometry = READ_ONCE(list->geometry);
-	if (unlikely(!geometry)) {
-		rcu_read_unlock();
+	if (unlikely(!geometry))
 		return false;
-	}
 	*pos = atomic64_fetch_inc(&list->tail);
 	note = dd_list_slot(list, geometry, *pos);
 	note->conn = rec->conn;
@@ -317,11 +300,9 @@ bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 	note->word = rec->word;
 	note->msgid = rec->msgid;
 	note->tag = rec->tag;
-	if (rec->meta_count)
-		memcpy(note->meta, rec->meta, sizeof(note->meta));
+	memcpy(note->meta, rec->meta, sizeof(note->meta));
 	/* A reader that sees the number sees the note, and the message. */
 	smp_store_release(&note->seq, *pos + 1);
-	rcu_read_unlock();
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
 	trace_dd_note(list, rec, *pos);
 	return true;

@@ -33,18 +33,18 @@ static void dd_uncharge(struct user_struct *user, unsigned long pages)
 	atomic_long_sub(pages, &user->locked_vm);
 }
 
-static void dd_free_pages(struct page **pages, unsigned long n)
+static void dd_free_pages(void **pages, unsigned long n)
 {
 	while (n)
-		put_page(pages[--n]);
+		free_page((unsigned long)pages[--n]);
 }
 
-static int dd_fill_pages(struct page **pages, unsigned long n)
+static int dd_fill_pages(void **pages, unsigned long n)
 {
 	unsigned long i;
 
 	for (i = 0; i < n; i++) {
-		pages[i] = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+		pages[i] = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
 		if (!pages[i] || fatal_signal_pending(current))
 			break;
 		if (!(i % 1024))
@@ -224,7 +224,7 @@ static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 
 	if (index >= region->npages)
 		return VM_FAULT_SIGBUS;
-	vmf->page = region->pages[index];
+	vmf->page = virt_to_page(region->pages[index]);
 	get_page(vmf->page);
 	return 0;
 }
@@ -294,8 +294,8 @@ static bool dd_slice_insert(struct dd_slice *slice)
  * @empty_ok: whether none is good enough
  * @slice: (out) the slice; where it is now, it must stay
  *
- * Return: 0; %-EINVAL if it is malformed, unaligned or overlaps one in use;
- * %-ENOENT if there is no such region; %-ERANGE beyond its end.
+ * Return: 0; %-EINVAL if it is malformed, unaligned, not inside the region or
+ * overlaps one in use; %-ENOENT if there is no such region.
  */
 int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		  struct dd_slice *slice)
@@ -313,14 +313,13 @@ int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 	region = dd_obj_get(ctx, buf->region, DD_OBJ_REGION);
 	if (!region)
 		return -ENOENT;
-	err = -ERANGE;
+	err = -EINVAL;
 	if (!dd_in_bounds(buf->offset, buf->length,
 			  (u64)region->npages << PAGE_SHIFT))
 		goto err_put;
 	slice->region = region;
 	slice->offset = buf->offset;
 	slice->length = buf->length;
-	err = -EINVAL;
 	if (!dd_slice_insert(slice))
 		goto err_clear;
 	return 0;

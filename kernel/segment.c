@@ -37,27 +37,6 @@ void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
 }
 
 /**
- * dd_grant_check() - whether a grant permits something now
- * @grant: the grant; its segment is locked
- * @right: DD_RIGHT_*
- *
- * Return: 0; %-ECONNRESET if the segment is revoked; %-EACCES if the right
- * was never granted, or the owner inhibits it.
- */
-int dd_grant_check(const struct dd_grant *grant, u32 right)
-{
-	const struct dd_segment *seg = grant->seg;
-
-	lockdep_assert_held(&seg->lock);
-	if (seg->dead || grant->generation != seg->generation)
-		return -ECONNRESET;
-	if (!(grant->rights & right) ||
-	    (seg->inhibit && (right & DD_RIGHT_PUT)))
-		return -EACCES;
-	return 0;
-}
-
-/**
  * dd_segment_write() - deposit bytes
  * @seg: the segment, locked and not dead
  * @off: byte offset in it, in bounds

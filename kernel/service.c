@@ -168,6 +168,7 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 	memcpy(svc->name, arg->name, sizeof(svc->name));
 	svc->dead = true;
 	svc->flags = arg->flags;
+	svc->uid = current_euid();
 	svc->maxconn = arg->maxconn;
 	svc->window = arg->window ? arg->window : 1;
 	return svc;
@@ -331,6 +332,7 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	conn->released = true;
 	conn->svc = svc;
 	refcount_inc(&svc->obj.users);
+	conn->uid = svc->uid;
 	conn->block = nr;
 	conn->cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;

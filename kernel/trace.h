@@ -41,8 +41,8 @@ TRACE_EVENT(dd_op,
 );
 
 TRACE_EVENT(dd_deposit,
-	TP_PROTO(const struct dd_conn *conn, const struct dd_op *op),
-	TP_ARGS(conn, op),
+	TP_PROTO(const struct dd_conn *conn, const struct dd_op *op, u32 msgid),
+	TP_ARGS(conn, op, msgid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -57,9 +57,9 @@ TRACE_EVENT(dd_deposit,
 		__entry->conn = conn->obj.id;
 		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
 		__entry->peer_conn = conn->peer->obj.id;
-		__entry->offset = op->dst;
-		__entry->len = op->len;
-		__entry->msgid = op->rec.msgid;
+		__entry->offset = op->sqe.dst;
+		__entry->len = op->sqe.len;
+		__entry->msgid = msgid;
 	),
 	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u offset=%llu len=%llu msgid=%u",
 		  __entry->pid, __entry->conn, __entry->peer_pid,

@@ -43,7 +43,7 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 
 int dd_obj_reserve(struct dd_obj *obj)
 {
-	obj->id = dd_make_id(1, ++obj->ctx->next_index);
+	obj->id = dd_make_id(1, ++obj->ctx->next_tag);
 	return 0;
 }
 
@@ -53,6 +53,11 @@ void dd_obj_publish(struct dd_obj *obj)
 
 void dd_obj_unreserve(struct dd_obj *obj)
 {
+}
+
+bool dd_obj_remove(struct dd_obj *obj)
+{
+	return true;
 }
 
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
@@ -291,7 +296,7 @@ static struct fake *fake_make(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->node.stats = alloc_percpu(struct dd_stats);
-	KUNIT_ASSERT_NOT_NULL(test, f->node.stats);
+	KUNIT_ASSERT_TRUE(test, f->node.stats);
 	KUNIT_ASSERT_EQ(test, dd_area_init(&f->ctx.area), 0);
 	kref_init(&f->ctx.ref);
 	mutex_init(&f->ctx.lock);
