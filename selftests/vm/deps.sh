@@ -8,14 +8,14 @@ set -euo pipefail
 packages=(
 	# building
 	gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
-	libnl-genl-3-dev
+	libnl-genl-3-dev libxxhash-dev
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
 	bash busybox-static coreutils diffutils findutils grep iproute2 jq
 	mount procps qemu-system-x86 sed strace util-linux
 	# checks
-	codespell git groff-base man-db mandoc python3 python3-yaml shellcheck
+	codespell g++ git groff-base man-db mandoc python3 python3-yaml shellcheck
 	sparse
 )
 
