@@ -73,11 +73,6 @@ static u32 dd_ctx_number(const struct dd_ctx *ctx)
 	return siphash_1u64((unsigned long)ctx, &dd_ctx_key) >> 33;
 }
 
-static u32 dd_uid_for(const struct dd_ctx *ctx, const struct dd_reader *reader)
-{
-	return from_kuid_munged(reader->users, ctx->cred->euid);
-}
-
 /* These four come first, in this order, wherever an object has an owner. */
 static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
 static_assert(DD_A_SERVICE_ID == 2 && DD_A_CONN_ID == 2 && DD_A_REGION_ID == 2);
@@ -85,13 +80,14 @@ static_assert(DD_A_SERVICE_PID == 3 && DD_A_CONN_PID == 3 && DD_A_REGION_PID == 
 static_assert(DD_A_SERVICE_UID == 4 && DD_A_CONN_UID == 4 && DD_A_REGION_UID == 4);
 
 static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj,
-			 const struct dd_reader *reader)
+			 kuid_t uid, const struct dd_reader *reader)
 {
 	const struct dd_ctx *ctx = obj->ctx;
 
 	if (nla_put_u32(skb, DD_A_CONN_CTX, dd_ctx_number(ctx)) ||
 	    nla_put_u32(skb, DD_A_CONN_ID, obj->id) ||
-	    nla_put_u32(skb, DD_A_CONN_UID, dd_uid_for(ctx, reader)))
+	    nla_put_u32(skb, DD_A_CONN_UID,
+			from_kuid_munged(reader->users, uid)))
 		return -EMSGSIZE;
 	if (!reader->pids)
 		return 0;
@@ -150,7 +146,7 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 	u64 received, sent;
 
 	dd_service_sum(svc, &received, &sent);
-	if (dd_fill_owner(skb, obj, reader) ||
+	if (dd_fill_owner(skb, obj, svc->uid, reader) ||
 	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name) ||
 	    nla_put_u32(skb, DD_A_SERVICE_MAXCONN, svc->maxconn) ||
 	    nla_put_u32(skb, DD_A_SERVICE_CONNS, READ_ONCE(svc->nconn)) ||
@@ -219,7 +215,8 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *peer,
 		return 0;
 	return nla_put_u32(skb, DD_A_CONN_PEER_PID,
 			   pid_nr_ns(ctx->pid, reader->pids)) ||
-	       nla_put_u32(skb, DD_A_CONN_PEER_UID, dd_uid_for(ctx, reader)) ?
+	       nla_put_u32(skb, DD_A_CONN_PEER_UID,
+			   from_kuid_munged(reader->users, peer->uid)) ?
 	       -EMSGSIZE : 0;
 }
 
@@ -230,7 +227,7 @@ static int dd_fill_conn_counters(struct sk_buff *skb, const struct dd_conn *conn
 
 	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->send.length, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->peer->seg.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.peer_size, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->sent), pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_DONE, READ_ONCE(imp->done), pad) ||
@@ -245,7 +242,7 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
 
-	if (dd_fill_owner(skb, obj, reader) ||
+	if (dd_fill_owner(skb, obj, conn->uid, reader) ||
 	    dd_fill_conn_service(skb, conn) ||
 	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
 			DD_CONN_ROLE_SERVER : DD_CONN_ROLE_CLIENT) ||
@@ -264,7 +261,7 @@ static int dd_fill_region(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
-	if (dd_fill_owner(skb, obj, reader) ||
+	if (dd_fill_owner(skb, obj, region->obj.ctx->cred->euid, reader) ||
 	    dd_fill_u64(skb, DD_A_REGION_LENGTH,
 			(u64)region->npages << PAGE_SHIFT, DD_A_REGION_PAD) ||
 	    nla_put_u8(skb, DD_A_REGION_BUSY, !RB_EMPTY_ROOT(&region->uses)))

@@ -33,6 +33,8 @@ hold() {
 	exec {fd}<"$TAP_DIR/$name.out"
 	holder_from[$name]=$fd
 	rm "$TAP_DIR/$name.in" "$TAP_DIR/$name.out"
+	# Until then it may not be in its namespaces yet.
+	read -r -t 60 <&"$fd" || echo "# $name did not start" >&2
 }
 
 # tell NAME REQUEST...: leaves the answer in $reply.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Holds objects for the scripts of this folder: reads requests from standard
- * input, one in a line, and answers each with one line.
+ * input, one in a line, and answers each with one line; the first line says
+ * "ready".
  *
  *   region PAGES                        its id
  *   serve NAME MAXCONN WINDOW FLAGS     its id
@@ -216,6 +217,7 @@ int main(void)
 		return 1;
 	}
 	setlinebuf(stdout);
+	puts("ready");
 	while (fgets(line, sizeof(line), stdin)) {
 		ret = execute(line);
 		if (ret < 0)
