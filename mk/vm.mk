@@ -29,24 +29,24 @@ vm-ready:
 	@mkdir -p $(BUILD)
 	@flock -w 900 $(BUILD)/.lock $(MAKE) -s --no-print-directory user vm-module >&2
 
-# A make whose recipe fails exits with 2, whatever the recipe's status was. To
-# exit with the command's, make becomes the command: exec.c adds that function.
-ifneq ($(filter vm,$(MAKECMDGOALS)),)
+# A make whose recipe fails exits with 2, whatever the recipe's status was, and
+# has the last word. To exit with a command's status make becomes the command:
+# exec.c adds that function.
+ifneq ($(filter vm test,$(MAKECMDGOALS)),)
 -load $(BUILD)/exec.so
 $(BUILD)/exec.so: $(VM)/exec.c
 	@mkdir -p $(@D)
-	@$(CC) -shared -fPIC -o $@ $<
+	@$(CC) -shared -fPIC -o $@ $< 2>/dev/null || true
 endif
 
+vm-become = $(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(1)))$(1)
 vm-quote = '$(subst ','\'',$(1))'
 vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT FAULT,$\
 	$(v)=$(call vm-quote,$($(v)))) $(VM)/run.sh $(call vm-quote,$(value RUN))
 
 vm: vm-ready
-	$(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(vm-command)))
-	@$(vm-command)
+	@$(call vm-become,$(vm-command))
 
 # TIERS='10-vm ...' runs only those.
-test: kernels
-	@$(MAKE) -s --no-print-directory user selftests
-	@$(VM)/run-tiers.sh $(TIERS)
+test: deps
+	@$(call vm-become,$(VM)/run-tiers.sh $(TIERS))

@@ -20,6 +20,7 @@ entries() { grep -v '^#' "$VM_DIR/$1"; }
 
 # pack DIRECTORY FILE: archive DIRECTORY, root owning everything.
 pack() {
+	chmod 755 "$1"
 	(cd "$1" && find . -print0 | sort -z |
 		cpio --quiet -0 -o -H newc -R 0:0) >"$2.new"
 	mv "$2.new" "$2"
@@ -103,7 +104,6 @@ make_base() {
 	local file=$1 root
 
 	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
-	chmod 755 "$root"
 	(
 		cd "$root"
 		mkdir -p usr/bin usr/lib usr/lib64 etc/ld.so.conf.d \
@@ -194,7 +194,7 @@ make_tree() {
 	local root
 
 	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
-	mkdir -m 755 "$root/usr"
+	mkdir "$root/usr"
 	# shellcheck disable=SC2046 # paths of ours
 	install_libraries "$root" $(built_programs)
 	pack "$root" "$1"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# run-tiers.sh [TIER]...: runs the tiers of selftests/tiers (all) and sums up;
-# the last line is "N passed, N failed, N skipped".
+# run-tiers.sh [TIER]...: builds all that tests need, runs the tiers of
+# selftests/tiers (all) and sums up; the last line is "N passed, N failed, N skipped".
 #
 # A tier is an executable NN-name.sh that prints TAP: one stream, or several one
 # after the other, each with its plan before or after its results. Results begin
@@ -123,9 +123,19 @@ report() {
 	}' "$SUMS"
 }
 
+# Nothing can be tested that cannot be built.
+prepare() {
+	make -s deps kernels user selftests && return
+	echo "build 0 1 0 0" >>"$SUMS"
+	echo "failed: build: make deps kernels user selftests" >>"$NAMES"
+	report
+	exit 1
+}
+
 mkdir -p "$LOGS"
 : >"$SUMS"
 : >"$NAMES"
+[ -n "${DD_TIERS:-}" ] || prepare
 [ $# -gt 0 ] || {
 	mapfile -t tiers < <(all_tiers)
 	set -- "${tiers[@]}"

@@ -141,7 +141,7 @@ main() {
 	trap 'rm -rf "$TMP"' EXIT
 	make_initrd
 	touch "$TMP/console.log" "$TMP/verdict"
-	with_lock vm 7200 boot || qemu=$?
+	with_lock "${DD_VM_LOCK:-vm}" 7200 boot || qemu=$?
 	cp "$TMP/console.log" "$OUT/"
 	judge $qemu
 	status=$(finding status)
