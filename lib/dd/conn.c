@@ -153,6 +153,7 @@ struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_service *s = ddi_service_await(h, note->cookie);
 	uint32_t block = note->cookie >> 32;
+	struct ddi_conn *c;
 
 	if (!s || block >= s->maxconn ||
 	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn ||
@@ -162,7 +163,9 @@ struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note)
 	if (s->id == (uint32_t)note->cookie)
 		block_bind(h, s, block, note->conn);
 	pthread_mutex_unlock(&h->lock);
-	return &s->blocks[block];
+	/* Not so if the service was withdrawn, or the block given away. */
+	c = &s->blocks[block];
+	return ddi_conn_is(c, note->conn) ? c : NULL;
 }
 
 void ddi_conn_unbind(struct ddi_conn *c)

@@ -244,6 +244,14 @@ static inline bool ddi_alive(const struct dd *h)
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
+/* DD_IOC_DOORBELL, by the door that costs less. */
+static inline int ddi_doorbell(const struct dd *h, uint32_t id)
+{
+	int ret = lseek(h->fd, id, SEEK_SET);
+
+	return ret < 0 ? -errno : ret;
+}
+
 /* The caller compares the id in the record: a slot may hold a stale one. */
 static inline void *ddi_table_get(struct ddi_table *t, uint32_t id)
 {

@@ -77,7 +77,7 @@ static inline int ring_doorbell(struct dd *h, uint32_t id)
 	int ret;
 
 	do {
-		ret = ddi_ioctl_id(h, DD_IOC_DOORBELL, id);
+		ret = ddi_doorbell(h, id);
 	} while (ret == -EINTR);
 	if (ret < 0)
 		return ddi_error(ret);

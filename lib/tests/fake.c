@@ -57,6 +57,8 @@ void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 int __real_close(int fd);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
+off_t __real_lseek(int fd, off_t offset, int whence);
+off_t __wrap_lseek(int fd, off_t offset, int whence);
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_close(int fd);
@@ -569,6 +571,14 @@ static int dispatch(unsigned long request, unsigned long arg)
 		return do_unserve(arg);
 	}
 	return -ENOTTY;
+}
+
+/* The kernel takes a seek for a doorbell. */
+off_t __wrap_lseek(int fd, off_t offset, int whence)
+{
+	if (fd != fake_fd)
+		return __real_lseek(fd, offset, whence);
+	return __wrap_ioctl(fd, DD_IOC_DOORBELL, offset);
 }
 
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg)
