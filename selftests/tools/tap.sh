@@ -38,3 +38,53 @@ finish() {
 	[ "$RAN" = "$PLANNED" ] && [ "$BAD" = 0 ]
 	exit
 }
+
+# --- processes ---------------------------------------------------------------
+
+# Everything below happens in a directory of its own.
+scratch() {
+	HOLD=$(mktemp -d)
+	trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$HOLD"' EXIT
+	cd "$HOLD" || exit 1
+}
+
+# within SECONDS COMMAND...: it becomes true in time. State is what is waited
+# for; the bound is there for what never comes.
+within() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.02
+	done
+}
+
+has_line() { [ -e "$1" ] && grep -q -- "$2" "$1"; }
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# exited PID CODE [LOG]...: the background process ends in time, with CODE.
+exited() {
+	local got=0
+
+	within 10 gone "$1" || diag "process $1 is still there"
+	gone "$1" || kill -9 "$1"
+	wait "$1" || got=$?
+	[ "$got" = "$2" ] && return
+	diag "exit code $got, not $2"
+	shift 2
+	[ $# = 0 ] || diag "$(tail -n 3 "$@" 2>&1)"
+	return 1
+}
+
+# refused CODE PATTERN COMMAND...: it fails with CODE and says PATTERN.
+refused() {
+	local code=$1 pattern=$2 got=0
+
+	shift 2
+	timeout 10 "$@" >refused.out 2>refused.err </dev/null || got=$?
+	[ "$got" = "$code" ] && grep -q -- "$pattern" refused.err && return
+	diag "$*: exit code $got, not $code: $(cat refused.err)"
+	return 1
+}

@@ -48,7 +48,7 @@ struct options {
 	bool json;
 };
 
-#define ERROR_TEXT	256
+#define ERROR_TEXT	1024	/* a name and more */
 
 /**
  * struct outcome - how a copy ended

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,6 +43,18 @@ static const char * const phase_texts[PHASES] = {
 struct order {
 	uint32_t phase;
 	uint32_t count;
+};
+
+/**
+ * struct answer - what a process says when it is done
+ * @time: when it began (a client), or ended (the server)
+ * @refused: sends that found the window full
+ * @switches: context switches, of either kind
+ */
+struct answer {
+	uint64_t time;
+	uint64_t refused;
+	uint64_t switches;
 };
 
 /**
@@ -115,15 +128,23 @@ static bool get(int control, void *p, size_t size)
 	return recv(control, p, size, MSG_WAITALL) == (ssize_t)size;
 }
 
-static void get_answer(const struct worker *w, uint64_t *value)
+static void get_answer(const struct worker *w, struct answer *a)
 {
 	int status;
 
-	if (get(w->control, value, sizeof(*value)))
+	if (get(w->control, a, sizeof(*a)))
 		return;
 	waitpid(w->pid, &status, 0);
 	exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
 							TOOL_PEER);
+}
+
+static uint64_t switches(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return ru.ru_nvcsw + ru.ru_nivcsw;
 }
 
 static void service_name(char *buf, size_t size, pid_t coordinator, bool many)
@@ -169,17 +190,20 @@ static void consume(const struct server *s, const struct perf_options *o,
 static void be_server(const struct perf_options *o, int control)
 {
 	struct server s = { .h = perf_open() };
+	struct answer a = {};
 	struct order order;
-	uint64_t now = 0;
+	uint64_t before;
 
 	pin(o->cpus[1]);
 	serve(&s, o, false);
 	serve(&s, o, true);
-	put(control, &now, sizeof(now));
+	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
+		before = switches();
 		consume(&s, o, &order);
-		now = tool_now();
-		put(control, &now, sizeof(now));
+		a.time = tool_now();
+		a.switches = switches() - before;
+		put(control, &a, sizeof(a));
 	}
 	_exit(TOOL_OK);
 }
@@ -259,7 +283,7 @@ static int pick(struct client *c, enum phase phase)
 }
 
 static void produce(struct client *c, const struct perf_options *o,
-		    const struct order *order)
+		    const struct order *order, struct answer *a)
 {
 	int conn, ret;
 	uint32_t i;
@@ -267,9 +291,11 @@ static void produce(struct client *c, const struct perf_options *o,
 	for (i = 0; i < order->count; i++) {
 		conn = pick(c, order->phase);
 		while ((ret = dd_send(c->h, conn, c->source, o->size, 0,
-				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY)
+				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY) {
+			a->refused++;
 			must(c->h, dd_done(c->h, conn, DD_DONE_PLACED, DD_FOREVER),
 			     "waiting");
+		}
 		must(c->h, ret, "sending");
 	}
 }
@@ -284,17 +310,20 @@ static void be_client(const struct perf_options *o, int control,
 		.random = 0x9e3779b97f4a7c15ull * (index + 1),
 	};
 	unsigned int active = o->active / processes;
+	struct answer a = {};
 	struct order order;
-	uint64_t begin = 0;
+	uint64_t before;
 
 	pin(o->cpus[0]);
 	open_all(&c, o, index == 0);
 	choose_active(&c, active ? active : 1);
-	put(control, &begin, sizeof(begin));
+	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
-		begin = tool_now();
-		produce(&c, o, &order);
-		put(control, &begin, sizeof(begin));
+		before = switches();
+		a = (struct answer) { .time = tool_now() };
+		produce(&c, o, &order, &a);
+		a.switches = switches() - before;
+		put(control, &a, sizeof(a));
 	}
 	_exit(TOOL_OK);
 }
@@ -305,7 +334,7 @@ static void be_client(const struct perf_options *o, int control,
 static void start(struct worker *w, const struct perf_options *o, int index,
 		  unsigned int processes)
 {
-	uint64_t ready;
+	struct answer ready;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
@@ -333,24 +362,44 @@ static void stop(struct worker *w)
 	waitpid(w->pid, NULL, 0);
 }
 
+/**
+ * struct tally - of one phase, all rounds together
+ * @messages: sent
+ * @refused: sends that found the window full
+ * @switches: context switches of the clients
+ * @server_switches: context switches of the server
+ */
+struct tally {
+	uint64_t messages;
+	uint64_t refused;
+	uint64_t switches;
+	uint64_t server_switches;
+};
+
 /* Nanoseconds per message. */
 static double run(const struct worker *server, const struct worker *clients,
-		  unsigned int processes, enum phase phase, uint32_t count)
+		  unsigned int processes, enum phase phase, uint32_t count,
+		  struct tally *tally)
 {
 	unsigned int i, n = phase == PHASE_ONE ? 1 : processes;
 	struct order order = { phase, count / n }, all = { phase, order.count * n };
-	uint64_t begin = UINT64_MAX, end, t;
+	uint64_t begin = UINT64_MAX;
+	struct answer a;
 
 	put(server->control, &all, sizeof(all));
 	for (i = 0; i < n; i++)
 		put(clients[i].control, &order, sizeof(order));
 	for (i = 0; i < n; i++) {
-		get_answer(&clients[i], &t);
-		if (t < begin)
-			begin = t;
+		get_answer(&clients[i], &a);
+		if (a.time < begin)
+			begin = a.time;
+		tally->refused += a.refused;
+		tally->switches += a.switches;
 	}
-	get_answer(server, &end);
-	return (double)(end - begin) / all.count;
+	get_answer(server, &a);
+	tally->server_switches += a.switches;
+	tally->messages += all.count;
+	return (double)(a.time - begin) / all.count;
 }
 
 /**
@@ -358,11 +407,13 @@ static double run(const struct worker *server, const struct worker *clients,
  * @processes: that number
  * @cost: ns per message
  * @ratio: to that of one connection, in the same round
+ * @tally: what happened besides
  */
 struct outcome {
 	unsigned int processes;
 	struct spread cost[PHASES];
 	struct spread ratio[PHASES];
+	struct tally tally[PHASES];
 };
 
 static void evaluate(struct outcome *out, double *v[PHASES], unsigned int rounds)
@@ -394,11 +445,13 @@ static void measure(const struct perf_options *o, unsigned int processes,
 	for (i = 0; i < processes; i++)
 		start(&clients[i], o, i, processes);
 	for (p = 0; p < PHASES; p++)
-		run(&server, clients, processes, p, count);
+		run(&server, clients, processes, p, count, &out->tally[p]);
+	memset(out->tally, 0, sizeof(out->tally));
 	for (r = 0; r < o->rounds; r++)
 		for (i = 0; i < PHASES; i++) {
 			p = (i + r) % PHASES;
-			v[p][r] = run(&server, clients, processes, p, count);
+			v[p][r] = run(&server, clients, processes, p, count,
+				      &out->tally[p]);
 		}
 	for (i = 0; i < processes; i++)
 		stop(&clients[i]);
@@ -409,6 +462,11 @@ static void measure(const struct perf_options *o, unsigned int processes,
 		free(v[p]);
 }
 
+static double per_thousand(const struct tally *t, uint64_t n)
+{
+	return t->messages ? 1e3 * n / t->messages : 0;
+}
+
 static void print_outcome(const struct perf_options *o, const struct outcome *out)
 {
 	int p;
@@ -416,12 +474,14 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 	printf("\n%u connections of %u processes, %u active, %zu bytes, window %u, %u rounds; ns per message\n",
 	       o->connections, out->processes, o->active, o->size, o->window,
 	       o->rounds);
-	printf("%-12s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min", "p25",
-	       "median", "p75", "max");
+	printf("%-12s %9s %9s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
+	       "p25", "median", "p75", "max", "refused/k", "switch/k");
 	for (p = 0; p < PHASES; p++)
-		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f  %.3f (%.3f..%.3f)\n",
+		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f %9.3g %9.3g  %.3f (%.3f..%.3f)\n",
 		       phase_names[p], out->cost[p].min, out->cost[p].p25,
 		       out->cost[p].median, out->cost[p].p75, out->cost[p].max,
+		       per_thousand(&out->tally[p], out->tally[p].refused),
+		       per_thousand(&out->tally[p], out->tally[p].switches),
 		       out->ratio[p].median, out->ratio[p].min, out->ratio[p].max);
 	fflush(stdout);
 }
@@ -439,6 +499,14 @@ static struct json_object *outcome_json(const struct outcome *out)
 		json_object_object_add(one, "what", json_object_new_string(phase_texts[p]));
 		json_object_object_add(one, "cost", spread_json(&out->cost[p]));
 		json_object_object_add(one, "by_one", spread_json(&out->ratio[p]));
+		json_object_object_add(one, "messages",
+				       json_object_new_uint64(out->tally[p].messages));
+		json_object_object_add(one, "refused",
+				       json_object_new_uint64(out->tally[p].refused));
+		json_object_object_add(one, "client_switches",
+				       json_object_new_uint64(out->tally[p].switches));
+		json_object_object_add(one, "server_switches",
+				       json_object_new_uint64(out->tally[p].server_switches));
 		json_object_array_add(a, one);
 	}
 	json_object_object_add(j, "phases", a);

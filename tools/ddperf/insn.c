@@ -101,14 +101,13 @@ static const struct step {
 
 static void open_bench(struct bench *b, size_t size)
 {
-	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1,
-				       .recv_size = size };
+	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1 };
 	struct dd_connect_attr attr = { .size = sizeof(attr),
-					.type = DD_TYPE_STREAM,
-					.send_size = size, .recv_size = size };
+					.type = DD_TYPE_STREAM };
 	char name[32];
 
 	b->size = size;
+	size = (size + 7) / 8 * 8;	/* blocks are rounded down */
 	b->memory = calloc(1, size);
 	b->child = b->memory ? fork() : -1;
 	if (b->child < 0) {
@@ -123,6 +122,7 @@ static void open_bench(struct bench *b, size_t size)
 	b->from = perf_open();
 	b->to = perf_open();
 	snprintf(name, sizeof(name), "ddperf.%d", (int)getpid());
+	serve.recv_size = attr.send_size = attr.recv_size = size;
 	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
 	must(b->to, dd_serve(b->to, name, &serve, &b->list), name);
 	must(b->from, dd_alloc(b->from, size, &attr.send), "memory");

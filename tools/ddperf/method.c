@@ -20,6 +20,13 @@
 #define PACKET_LIMIT	(64u << 10)
 
 /* Spinning for a process that needs this CPU would last its time slice. */
+static void give_way(const struct side *s)
+{
+	if (s->hello.shared_cpu)
+		sched_yield();
+}
+
+/* The same where the loop makes no system call of its own. */
 static void relax(const struct side *s)
 {
 	if (s->hello.shared_cpu)
@@ -144,7 +151,7 @@ static void packet_put_spinning(struct side *s, size_t size)
 
 	while ((n = send(s->packet, s->buffer, size,
 			 MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EAGAIN)
-		relax(s);
+		give_way(s);
 	if (n != (ssize_t)size)
 		failed("send", errno);
 }
@@ -155,7 +162,7 @@ static char *packet_get_spinning(struct side *s, size_t size)
 
 	while ((n = recv(s->packet, s->buffer, size, MSG_DONTWAIT)) < 0 &&
 	       errno == EAGAIN)
-		relax(s);
+		give_way(s);
 	if (n != (ssize_t)size)
 		failed("recv", errno);
 	return s->buffer;

@@ -144,7 +144,8 @@ static void map_shared(struct side *s, int fd)
 
 static void serve_dd(struct side *s, const char *name)
 {
-	size_t size = s->hello.size;
+	/* Blocks are rounded down to 8 bytes. */
+	size_t size = (s->hello.size + 7) / 8 * 8;
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
 		.maxconn = 1,

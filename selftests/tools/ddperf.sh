@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# ddperf: every test runs and reports what it says it does. Its figures are
+# not judged here, except that spinning must not cost time slices.
+#
+# shellcheck disable=SC2317,SC2086 # called through check; words
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+scratch
+QUICK="-r 2 -n 20"
+
+# report FILTER COMMAND...: its JSON satisfies the filter.
+report() {
+	local filter=$1 got=0
+
+	shift
+	timeout 100 "$@" >out.json 2>err || got=$?
+	[ "$got" = 0 ] && jq -e "$filter" out.json >/dev/null && return
+	diag "$*: exit code $got: $(head -c 500 err)"
+	diag "$(head -c 1500 out.json)"
+	return 1
+}
+
+COMMON='.tool == "ddperf" and (.command | startswith("ddperf ")) and
+	(.environment | .kernel != "" and .cpus_online >= 1 and .machine != "") and '
+SPREAD='def spread: .min <= .p25 and .p25 <= .median and .median <= .p75 and
+	.p75 <= .max and .min > 0; '
+
+# shellcheck disable=SC2086 # words
+lat() {
+	report "$SPREAD $COMMON"'.test == "lat" and (.results[0].size == 64) and
+		all(.results[0].methods[]; (.rounds | spread) and
+			(.percentiles | .p50 <= .p90 and .p90 <= .p99 and
+			.p99 <= ."p99.9") and .iterations == 20) and
+		all(.results[0].methods[1:][]; .ours_by_this | spread) and
+		([.results[0].methods[].name] == ["dd", "shm", "vm-writev",
+			"unix-spin", "unix-block"])' ddperf lat -j $QUICK
+}
+
+# shellcheck disable=SC2086 # words
+bw() {
+	report "$SPREAD $COMMON"'.test == "bw" and .results[0].size == 1048576 and
+		.parameters.unit == "MB/s" and .parameters.window == 3 and
+		([.results[0].methods[].name] ==
+			["dd", "shm", "vm-writev", "unix-stream"]) and
+		all(.results[0].methods[]; .rounds | spread)' \
+		ddperf bw -j $QUICK -w 3 --touch
+}
+
+rate() {
+	report "$SPREAD $COMMON"'.test == "rate" and .results[0].size == 8 and
+		all(.results[0].methods[]; .rounds | spread)' \
+		ddperf rate -j -r 2 -n 500 -s 8
+}
+
+all_sizes() {
+	report '[.results[].size] == [range(1; 21) | pow(2; .)]' \
+		ddperf lat -a -j -r 1 -n 3 &&
+		report '.results | length == 20' ddperf bw -a -j -r 1 -n 3
+}
+
+odd_sizes() {
+	local size
+
+	for size in 1 3 63 65 4097 1000003; do
+		report ".results[0].size == $size" \
+			ddperf lat -j -r 1 -n 5 -t -s $size || return 1
+	done
+}
+
+asleep() {
+	report '.parameters.waiting == "sleep" and
+		(.results[0].methods[0].client.voluntary_switches >= 40)' \
+		ddperf lat -j -r 2 -n 20 --sleep
+}
+
+duration() {
+	report '.results[0].methods[0].iterations > 2' ddperf lat -j -r 2 -D 0.5
+}
+
+insn() {
+	report "$SPREAD $COMMON"'[.results[].name] == ["dd-send", "dd-recv",
+		"vm-writev", "getppid", "memcpy"] and .iterations == 200 and
+		(.results[0].cost.median > .results[3].cost.median)' \
+		ddperf insn -j -n 200
+}
+
+conns() {
+	report "$SPREAD $COMMON"'.connections == 100 and
+		[.results[].processes] == [1, 3] and
+		all(.results[].phases[]; (.cost | spread) and (.by_one | spread) and
+			.messages >= 594) and
+		[.results[0].phases[].name] == ["one", "random", "round-robin"]' \
+		ddperf conns -j -N 100 -A 10 -P 1,3 -n 300 -r 2
+}
+
+mem() {
+	report "$COMMON"'.connections == 500 and .kernel > 0 and
+		(.parts | has("Slab")) and (.slab | length > 0)' ddperf mem -j -N 500
+}
+
+for_people() {
+	timeout 60 ddperf lat -r 2 -n 20 >out 2>err &&
+		grep -q "^  kernel   $(uname -r)" out &&
+		grep -q '^  command  ddperf lat -r 2 -n 20$' out &&
+		grep -q '^dd  *[0-9.]' out && grep -q '^unix-spin  *[0-9.]' out &&
+		timeout 60 ddperf insn -n 100 | grep -q '^dd-send  *[0-9]' &&
+		timeout 60 ddperf mem -N 50 | grep -q '^kernel memory  *[0-9]' &&
+		timeout 60 ddperf conns -N 20 -A 5 -P 2 -n 100 -r 2 | grep -q '^round-robin'
+}
+
+two_terminals() {
+	ddperf lat --server here >server.out 2>&1 &
+	local server=$!
+
+	within 10 has_line server.out '^ready$' &&
+		report '.test == "lat"' ddperf lat --client here -j -r 1 -n 10 &&
+		report '.test == "bw"' ddperf bw --client here -j -r 1 -n 10 &&
+		refused 1 'no server of that name' ddperf lat --client there &&
+		refused 1 'in use' ddperf lat --server here
+	local ret=$?
+
+	kill $server
+	wait $server 2>/dev/null
+	return $ret
+}
+
+other_side_dies() {
+	ddperf lat -r 1 -n 100000000 >out 2>err &
+	local me=$!
+
+	within 10 pgrep -P $me >/dev/null || return 1
+	sleep 0.5
+	pkill -9 -P $me
+	exited $me 4 err && grep -q 'the other side went away' err
+}
+
+# Both sides on one CPU: a spinning one that does not give way would be seen
+# as time slices, milliseconds, in each round trip.
+one_cpu() {
+	# shellcheck disable=SC2016 # jq variables
+	report '(.results[0].methods | INDEX(.name)) as $m |
+		$m.dd.rounds.median <= 5 * $m."unix-block".rounds.median + 100' \
+		ddperf lat -j -r 3 -n 100 -c 0,0 &&
+		diag "one CPU: $(jq -c '[.results[0].methods[] |
+			{(.name): .rounds.median}] | add' out.json)"
+}
+
+plan 14
+check "lat" lat
+check "bw, reading the payload" bw
+check "rate" rate
+check "--all sizes" all_sizes
+check "odd sizes" odd_sizes
+check "--sleep sleeps" asleep
+check "--duration" duration
+check "insn" insn
+check "conns" conns
+check "mem" mem
+check "reports for people" for_people
+check "--server and --client" two_terminals
+check "the other side is killed: exit code 4" other_side_dies
+check "one CPU: spinning gives way" one_cpu
+finish
