@@ -378,30 +378,49 @@ struct dd_list {
 };
 
 /**
- * struct dd_rec - a note before it has a slot
+ * struct dd_rec - what a note says, wherever it is
+ * @conn: as in struct dd_note
+ * @type: as in struct dd_note
+ * @meta_count: as in struct dd_note
+ * @__reserved: as in struct dd_note
+ * @cookie: as in struct dd_note
  * @offset: as in struct dd_note
  * @len: as in struct dd_note
  * @word: as in struct dd_note
- * @cookie: as in struct dd_note
- * @conn: as in struct dd_note
  * @msgid: as in struct dd_note
  * @tag: as in struct dd_note
  * @meta: as in struct dd_note
- * @type: as in struct dd_note
- * @meta_count: as in struct dd_note
+ *
+ * The part of struct dd_note behind its number, without the reserve at the
+ * end, so that a note can be made in its slot.
  */
 struct dd_rec {
+	u32 conn;
+	u8 type;
+	u8 meta_count;
+	u16 __reserved;
+	u64 cookie;
 	u64 offset;
 	u64 len;
 	u64 word;
-	u64 cookie;
-	u32 conn;
 	u32 msgid;
 	u32 tag;
 	u32 meta[DD_META_WORDS];
-	u8 type;
-	u8 meta_count;
 };
+
+#define DD_REC_SAME(member)						\
+	static_assert(offsetof(struct dd_note, member) ==		\
+		      offsetof(struct dd_rec, member) + sizeof(u64))
+DD_REC_SAME(conn);
+DD_REC_SAME(type);
+DD_REC_SAME(meta_count);
+DD_REC_SAME(cookie);
+DD_REC_SAME(offset);
+DD_REC_SAME(len);
+DD_REC_SAME(word);
+DD_REC_SAME(msgid);
+DD_REC_SAME(tag);
+DD_REC_SAME(meta);
 
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots);
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
@@ -427,6 +446,33 @@ static inline u64 dd_list_head_pos(const struct dd_list *list)
 	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
 }
 
+/**
+ * dd_list_claim() - take the next position of a list
+ * @list: the list
+ * @pos: (out) the position
+ *
+ * The caller has a credit and holds a spinlock, which makes this an RCU read
+ * section for whoever moves the ring, until dd_list_commit().
+ *
+ * Return: the slot, whose note the caller fills in; or NULL if the ring is
+ * being moved, and nothing can be posted.
+ */
+static inline struct dd_note *dd_list_claim(struct dd_list *list, u64 *pos)
+{
+	u64 geometry = READ_ONCE(list->geometry);
+
+	if (unlikely(!geometry))
+		return NULL;
+	*pos = atomic64_fetch_inc(&list->tail);
+	return dd_area_unit(&list->obj.ctx->area, dd_slot_unit(geometry, *pos));
+}
+
+static inline struct dd_rec *dd_note_rec(struct dd_note *note)
+{
+	return (struct dd_rec *)&note->conn;
+}
+
+void dd_list_commit(struct dd_list *list, struct dd_note *note, u64 pos);
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
 void dd_list_wake(struct dd_list *list);
 bool dd_list_ready(const struct dd_list *list);
@@ -539,9 +585,53 @@ u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
 size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word);
-bool dd_segment_tell(struct dd_segment *seg, const struct dd_rec *rec,
-		     bool asked);
 bool dd_segment_retry(struct dd_segment *seg);
+bool dd_segment_withhold(struct dd_segment *seg);
+
+/**
+ * dd_segment_wants() - whether a message is to be told
+ * @seg: the segment, locked
+ * @asked: whether the request wants that
+ *
+ * The one place where the notify policy is looked at.
+ */
+static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
+{
+	return seg->list && seg->policy != DD_POLICY_NEVER &&
+	       (asked || seg->policy == DD_POLICY_ALWAYS);
+}
+
+/**
+ * dd_segment_tell() - a message is in place: tell the owner, or withhold it
+ * @seg: the segment, locked, not dead, with nothing withheld, and it wants to
+ *	be told
+ * @fill: makes the note
+ * @arg: for @fill
+ *
+ * The one place where credits are taken.
+ *
+ * Return: true if the note is posted; false if it waits for the reader.
+ */
+static __always_inline bool
+dd_segment_tell(struct dd_segment *seg,
+		void (*fill)(struct dd_rec *rec, const void *arg),
+		const void *arg)
+{
+	struct dd_note *note;
+	u64 pos;
+
+	if (likely(dd_credit_ok(seg->credit, dd_list_head_pos(seg->list)))) {
+		note = dd_list_claim(seg->list, &pos);
+		if (likely(note)) {
+			fill(dd_note_rec(note), arg);
+			dd_credit_take(seg->credit, pos);
+			dd_list_commit(seg->list, note, pos);
+			return true;
+		}
+	}
+	fill(&seg->rec, arg);
+	return dd_segment_withhold(seg);
+}
 void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 
 /* ---- conn.c: connections, and their imports --------------------------- */

@@ -59,38 +59,62 @@ static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
 					   &op->word);
 }
 
+/**
+ * struct dd_local_msg - what a note is made of
+ * @conn: the sending end
+ * @op: the request, carried out
+ * @n: its number
+ */
+struct dd_local_msg {
+	struct dd_conn *conn;
+	const struct dd_op *op;
+	u64 n;
+};
+
+static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_local_msg *msg = arg;
+	const struct dd_conn *peer = msg->conn->peer;
+	const struct dd_sqe *sqe = &msg->op->sqe;
+
+	rec->conn = peer->obj.id;
+	rec->type = DD_NOTE_DATA;
+	rec->meta_count = sqe->meta_count;
+	rec->cookie = peer->cookie;
+	rec->offset = sqe->dst;
+	rec->len = sqe->len;
+	rec->word = msg->op->word;
+	rec->msgid = msg->n;
+	rec->tag = sqe->tag;
+	memcpy(rec->meta, sqe->meta, sizeof(rec->meta));
+}
+
 /* The request is accepted: count it, and tell the receiver. */
 static void dd_local_finish(struct dd_conn *conn, struct dd_segment *seg,
 			    const struct dd_op *op)
 {
-	const struct dd_sqe *sqe = &op->sqe;
-	struct dd_conn *peer = conn->peer;
 	struct dd_import *imp = &conn->imp;
-	struct dd_rec rec;
-	u64 n = imp->submitted + 1;
-
-	rec.offset = sqe->dst;
-	rec.len = sqe->len;
-	rec.word = op->word;
-	rec.cookie = peer->cookie;
-	rec.conn = peer->obj.id;
-	rec.msgid = n;
-	rec.tag = sqe->tag;
-	rec.type = DD_NOTE_DATA;
-	rec.meta_count = sqe->meta_count;
-	memcpy(rec.meta, sqe->meta, sizeof(rec.meta));
+	struct dd_cell *cell = imp->cell;
+	struct dd_local_msg msg = {
+		.conn = conn,
+		.op = op,
+		.n = imp->submitted + 1,
+	};
+	u64 n = msg.n;
 
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
-	WRITE_ONCE(imp->cell->submitted, n);
-	WRITE_ONCE(imp->cell->sent, n);
 	WRITE_ONCE(seg->received, n);
-	WRITE_ONCE(peer->imp.cell->received, n);
-	if (likely(dd_segment_tell(seg, &rec, sqe->flags & DD_SQE_NOTIFY))) {
+	WRITE_ONCE(conn->peer->imp.cell->received, n);
+	if (likely(!dd_segment_wants(seg, op->sqe.flags & DD_SQE_NOTIFY) ||
+		   dd_segment_tell(seg, dd_local_fill, &msg))) {
 		WRITE_ONCE(imp->done, n);
-		WRITE_ONCE(imp->cell->done, n);
+		WRITE_ONCE(cell->done, n);
 	}
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, sqe->len);
+	/* The submitter takes the first for the end of the others. */
+	WRITE_ONCE(cell->sent, n);
+	WRITE_ONCE(cell->submitted, n);
+	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 	trace_dd_deposit(conn, op, n);
 	/* Under the lock, since without it the list may go. */
 	dd_list_wake(seg->list);

@@ -270,41 +270,33 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 
 /* ---- posting ------------------------------------------------------------ */
 
+/* Show a note to the reader. */
+void dd_list_commit(struct dd_list *list, struct dd_note *note, u64 pos)
+{
+	/* A reader that sees the number sees the note, and the message. */
+	smp_store_release(&note->seq, pos + 1);
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
+	trace_dd_note(list, note, pos);
+}
+
 /**
  * dd_list_post() - post a note
  * @list: the list
  * @rec: what it says
  * @pos: (out) its position
  *
- * The caller has a credit and holds a spinlock, which makes this an RCU read
- * section for whoever moves the ring.
+ * To be called as dd_list_claim() is.
  *
  * Return: false if the ring is being moved; then nothing is posted.
  */
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 {
-	struct dd_note *note;
-	u64 geometry;
+	struct dd_note *note = dd_list_claim(list, pos);
 
-	geometry = READ_ONCE(list->geometry);
-	if (unlikely(!geometry))
+	if (!note)
 		return false;
-	*pos = atomic64_fetch_inc(&list->tail);
-	note = dd_list_slot(list, geometry, *pos);
-	note->conn = rec->conn;
-	note->type = rec->type;
-	note->meta_count = rec->meta_count;
-	note->cookie = rec->cookie;
-	note->offset = rec->offset;
-	note->len = rec->len;
-	note->word = rec->word;
-	note->msgid = rec->msgid;
-	note->tag = rec->tag;
-	memcpy(note->meta, rec->meta, sizeof(note->meta));
-	/* A reader that sees the number sees the note, and the message. */
-	smp_store_release(&note->seq, *pos + 1);
-	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
-	trace_dd_note(list, rec, *pos);
+	*dd_note_rec(note) = *rec;
+	dd_list_commit(list, note, *pos);
 	return true;
 }
 

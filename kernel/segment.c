@@ -137,31 +137,17 @@ static bool dd_segment_post(struct dd_segment *seg, const struct dd_rec *rec)
 }
 
 /**
- * dd_segment_tell() - a message is in place: tell the owner, or withhold it
- * @seg: the segment, locked, not dead, with nothing withheld
- * @rec: the note
- * @asked: whether the request wants one
+ * dd_segment_withhold() - a message is in place, but its note has no slot
+ * @seg: the segment, locked; the note is in @rec
  *
- * The one place where notify policy and credits are looked at.
- *
- * Return: true if the operation is done: its note is posted, or it needs
- * none; false if the note waits for the reader.
+ * Return: true if it has got one meanwhile, and is posted.
  */
-bool dd_segment_tell(struct dd_segment *seg, const struct dd_rec *rec,
-		     bool asked)
+bool dd_segment_withhold(struct dd_segment *seg)
 {
 	lockdep_assert_held(&seg->lock);
-	if (!seg->list || seg->policy == DD_POLICY_NEVER ||
-	    (seg->policy == DD_POLICY_CONDITIONAL && !asked))
-		return true;
-	if (likely(dd_segment_post(seg, rec)))
-		return true;
-	seg->rec = *rec;
 	seg->withheld = true;
 	dd_stat_inc(seg->list->obj.ctx->node, DD_STAT_WITHHELD);
-	if (!dd_list_pend(seg->list, seg))
-		return false;
-	return dd_segment_retry(seg);
+	return dd_list_pend(seg->list, seg) && dd_segment_retry(seg);
 }
 
 /**

@@ -68,8 +68,8 @@ TRACE_EVENT(dd_deposit,
 );
 
 TRACE_EVENT(dd_note,
-	TP_PROTO(const struct dd_list *list, const struct dd_rec *rec, u64 pos),
-	TP_ARGS(list, rec, pos),
+	TP_PROTO(const struct dd_list *list, const struct dd_note *note, u64 pos),
+	TP_ARGS(list, note, pos),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, list)
@@ -83,10 +83,10 @@ TRACE_EVENT(dd_note,
 		__entry->pid = pid_nr(list->obj.ctx->pid);
 		__entry->list = list->obj.id;
 		__entry->pos = pos;
-		__entry->type = rec->type;
-		__entry->conn = rec->conn;
-		__entry->len = rec->len;
-		__entry->msgid = rec->msgid;
+		__entry->type = note->type;
+		__entry->conn = note->conn;
+		__entry->len = note->len;
+		__entry->msgid = note->msgid;
 	),
 	TP_printk("pid=%d list=%u pos=%llu type=%s conn=%u len=%llu msgid=%u",
 		  __entry->pid, __entry->list, __entry->pos,

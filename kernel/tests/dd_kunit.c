@@ -12,7 +12,7 @@
 
 /* Tracepoints belong to dd.ko. */
 #define _DD_TRACE_H
-#define trace_dd_note(list, rec, pos)	do { } while (0)
+#define trace_dd_note(list, note, pos)	do { } while (0)
 
 #include "../dd.h"
 #include "../copy.h"
@@ -428,6 +428,11 @@ static void channel_open(struct kunit *test, struct channel *ch,
 	ch->attached = true;
 }
 
+static void channel_fill(struct dd_rec *rec, const void *arg)
+{
+	*rec = *(const struct dd_rec *)arg;
+}
+
 /* A message: true if it was accepted. */
 static bool channel_send(struct channel *ch)
 {
@@ -440,7 +445,8 @@ static bool channel_send(struct channel *ch)
 	if (ok) {
 		rec.msgid = ++seg->received;
 		ch->tx.imp.submitted++;
-		if (dd_segment_tell(seg, &rec, true))
+		if (!dd_segment_wants(seg, true) ||
+		    dd_segment_tell(seg, channel_fill, &rec))
 			ch->tx.imp.done = ch->tx.imp.submitted;
 	}
 	spin_unlock(&seg->lock);

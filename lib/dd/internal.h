@@ -21,11 +21,13 @@
 #ifndef _DD_INTERNAL_H
 #define _DD_INTERNAL_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <linux/dd.h>
+#include <unistd.h>
 
 #include "dd.h"
 #include "lock.h"

@@ -577,7 +577,8 @@ enum dd_wait_what {
  * the number. The last four take an id by value:
  * DOORBELL executes what the send queue of a connection holds, in the caller,
  * and returns the number of requests accepted, or the error that refused the
- * first one, which then is neither counted nor consumed.
+ * first one, which then is neither counted nor consumed. lseek(fd, id,
+ * SEEK_SET) does and returns the same, and costs less.
  * LIST_KICK lets senders that wait for a slot of this list proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
  */
