@@ -12,7 +12,9 @@
  *   ... up to 1024 of them) there is no spinning.
  * - a note that arrives soon after the spinning was given up tells that it
  *   was given up too early; one that arrives late, that it was futile. The
- *   time worth spinning, per list, is doubled or halved.
+ *   time worth spinning, per list, is doubled or halved. What is soon must be
+ *   longer than a wake-up takes on a slow or busy machine, or two ends that
+ *   have both gone to sleep once would find each other asleep ever after.
  *
  * With one CPU in the system there is no spinning at all. With one CPU
  * allowed to this thread and others to others, it yields earlier.
@@ -29,7 +31,7 @@
 #define NSEC_PER_SEC	1000000000ll
 
 #define SPIN_MIN	50000		/* ns; also where it starts */
-#define SPIN_MAX	1000000		/* ns; about a time slice */
+#define SPIN_MAX	4000000		/* ns; about a time slice */
 #define SPIN_SLICE	20000		/* ns between yields */
 #define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
 #define SPIN_LOOKS	32		/* looks between looks at the clock */
