@@ -137,14 +137,35 @@ static int dd_do_region_alloc(struct dd_ctx *ctx, void *arg)
 	return dd_region_alloc(ctx, arg);
 }
 
+static void dd_undo_region_alloc(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_region_alloc *region = arg;
+
+	dd_region_free(ctx, region->region);
+}
+
 static int dd_do_serve(struct dd_ctx *ctx, void *arg)
 {
 	return dd_service_serve(ctx, arg);
 }
 
+static void dd_undo_serve(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_serve *serve = arg;
+
+	dd_service_unserve(ctx, serve->service);
+}
+
 static int dd_do_connect(struct dd_ctx *ctx, void *arg)
 {
 	return dd_conn_connect(ctx, arg);
+}
+
+static void dd_undo_connect(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_connect *connect = arg;
+
+	dd_conn_close(ctx, connect->conn);
 }
 
 static int dd_do_conn_info(struct dd_ctx *ctx, void *arg)
@@ -175,21 +196,24 @@ static int dd_do_list_wait(struct dd_ctx *ctx, void *arg)
 /**
  * struct dd_ioctl - an ioctl that takes a structure
  * @fn: what it does, with the kernel's own copy
+ * @undo: undoes it, if its results cannot be stored
  * @size: of that copy
  * @min: of the first version of the structure
  * @no_area: allowed before the area is mapped
  */
 struct dd_ioctl {
 	int (*fn)(struct dd_ctx *ctx, void *arg);
+	void (*undo)(struct dd_ctx *ctx, const void *arg);
 	u32 size;
 	u32 min;
 	bool no_area;
 };
 
 /* @last is the last member of the structure's first version. */
-#define DD_IOCTL(nr, _fn, type, last)					\
+#define DD_IOCTL(nr, _fn, _undo, type, last)				\
 	[_IOC_NR(nr)] = {						\
 		.fn = _fn,						\
+		.undo = _undo,						\
 		.size = sizeof(struct type),				\
 		.min = offsetofend(struct type, last),			\
 	}
@@ -201,15 +225,21 @@ static const struct dd_ioctl dd_ioctls[] = {
 		.min = offsetofend(struct dd_info, memlock_used),
 		.no_area = true,
 	},
-	DD_IOCTL(DD_IOC_REGION_ALLOC, dd_do_region_alloc, dd_region_alloc,
+	DD_IOCTL(DD_IOC_REGION_ALLOC, dd_do_region_alloc, dd_undo_region_alloc,
+		 dd_region_alloc, __reserved),
+	DD_IOCTL(DD_IOC_SERVE, dd_do_serve, dd_undo_serve, dd_serve,
+		 send_block),
+	DD_IOCTL(DD_IOC_CONNECT, dd_do_connect, dd_undo_connect, dd_connect,
+		 peer_size),
+	DD_IOCTL(DD_IOC_CONN_INFO, dd_do_conn_info, NULL, dd_conn_info,
+		 send_window),
+	DD_IOCTL(DD_IOC_CONN_LIST, dd_do_conn_list, NULL, dd_conn_list,
 		 __reserved),
-	DD_IOCTL(DD_IOC_SERVE, dd_do_serve, dd_serve, send_block),
-	DD_IOCTL(DD_IOC_CONNECT, dd_do_connect, dd_connect, peer_size),
-	DD_IOCTL(DD_IOC_CONN_INFO, dd_do_conn_info, dd_conn_info, send_window),
-	DD_IOCTL(DD_IOC_CONN_LIST, dd_do_conn_list, dd_conn_list, __reserved),
-	DD_IOCTL(DD_IOC_CONN_WAIT, dd_do_conn_wait, dd_conn_wait, timeout),
-	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, dd_list_info, users),
-	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, dd_list_wait, timeout),
+	DD_IOCTL(DD_IOC_CONN_WAIT, dd_do_conn_wait, NULL, dd_conn_wait,
+		 timeout),
+	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, NULL, dd_list_info, users),
+	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
+		 timeout),
 };
 
 union dd_ioctl_arg {
@@ -240,18 +270,16 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 	err = copy_struct_from_user(&arg, op->size, uarg, size);
 	if (err)
 		return err;
-	/*
-	 * Find out now, with what is there already, whether the results can be
-	 * stored: creating an object whose id nobody learns would be half a
-	 * success.
-	 */
-	if (copy_to_user(uarg, &arg, min(size, op->size)))
-		return -EFAULT;
 	err = op->fn(ctx, &arg);
 	if (err)
 		return err;
 	*(u32 *)&arg = size;
-	return copy_to_user(uarg, &arg, min(size, op->size)) ? -EFAULT : 0;
+	if (!copy_to_user(uarg, &arg, min(size, op->size)))
+		return 0;
+	/* An object whose id nobody learns would be half a success. */
+	if (op->undo)
+		op->undo(ctx, &arg);
+	return -EFAULT;
 }
 
 /* Those that take an id. */

@@ -24,24 +24,43 @@ static void dd_service_free_blocks(struct dd_service *svc)
 	kvfree(svc->blocks);
 }
 
-static void dd_service_release(struct dd_service *svc)
+/*
+ * Give back all that was set aside, once no connection is alive or will be.
+ * Calls that still use the service, or an end of it, find it dead, and its
+ * segments too; what they may look at is memory.
+ */
+static void dd_service_strip(struct dd_service *svc)
 {
-	struct dd_ctx *ctx = svc->obj.ctx;
 	u64 last = 0;
 	u32 i;
 
-	if (svc->list) {
+	mutex_lock(&svc->lock);
+	if (svc->slots) {
 		for (i = 0; i < svc->maxconn; i++)
 			last = max3(last, svc->blocks[i].conn_note,
 				    dd_credit_last(&svc->blocks[i].credit));
+		/* The list's memory is needed as long as the service's. */
+		refcount_inc(&svc->list->obj.users);
 		dd_list_detach(svc->list, svc->slots, last);
+		svc->slots = 0;
 	}
-	dd_service_free_blocks(svc);
 	if (svc->cells_unit)
-		dd_area_free(&ctx->area, svc->cells_unit,
+		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
 			     svc->maxconn * svc->cell_units);
+	svc->cells_unit = 0;
 	dd_slice_drop(&svc->recv);
 	dd_slice_drop(&svc->send);
+	mutex_unlock(&svc->lock);
+}
+
+static void dd_service_release(struct dd_service *svc)
+{
+	struct dd_ctx *ctx = svc->obj.ctx;
+
+	dd_service_strip(svc);
+	if (svc->list)
+		dd_list_put(svc->list);
+	dd_service_free_blocks(svc);
 	kfree_rcu(svc, obj.rcu);
 	dd_ctx_put(ctx);
 }
@@ -110,15 +129,17 @@ static int dd_service_take_list(struct dd_service *svc,
 				const struct dd_serve *arg)
 {
 	struct dd_list *list;
+	u32 slots;
 
 	/* With a list per connection, this one gets connection notes only. */
-	svc->slots = svc->maxconn * (svc->flags & DD_SERVE_ACCEPT ? 1 :
-				     dd_credit_slots(svc->window));
+	slots = svc->maxconn * (svc->flags & DD_SERVE_ACCEPT ? 1 :
+				dd_credit_slots(svc->window));
 	list = dd_list_attach(svc->obj.ctx, arg->list,
-			      arg->flags & DD_SERVE_LIST, svc->slots);
+			      arg->flags & DD_SERVE_LIST, slots);
 	if (IS_ERR(list))
 		return PTR_ERR(list);
 	svc->list = list;
+	svc->slots = slots;
 	return 0;
 }
 
@@ -245,6 +266,7 @@ void dd_service_end(struct dd_service *svc)
 		dd_conn_put(conn);
 		cond_resched();
 	}
+	dd_service_strip(svc);
 	dd_netlink_event_service(svc, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(&svc->obj)))
 		dd_service_put(svc);
@@ -485,14 +507,17 @@ void dd_service_forget(struct dd_conn *conn)
 
 /* ---- reports ------------------------------------------------------------ */
 
+/* The blocks of a serving end; none once the service has ended. */
 void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 		       struct dd_buf *recv)
 {
-	const struct dd_service *svc = conn->svc;
+	struct dd_service *svc = conn->svc;
 
-	dd_slice_describe(&conn->send, conn->send.offset, conn->send.length,
+	mutex_lock(&svc->lock);
+	dd_slice_describe(&svc->send, conn->send.offset, conn->send.length,
 			  send);
 	dd_slice_describe(&svc->recv, conn->seg.offset, conn->seg.length, recv);
+	mutex_unlock(&svc->lock);
 }
 
 static u32 dd_service_list_ids(struct dd_service *svc, u32 *ids, u32 max)
