@@ -379,13 +379,13 @@ TEST_F(data, without_notify_there_is_no_note)
 	EXPECT_EQ(1, self->cell->done);
 }
 
-TEST_F(data, nop_does_nothing)
+TEST_F(data, zeroed_entry_is_no_request)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_NOP };
+	struct dd_sqe sqe = { .opcode = DD_OP_NONE };
 	struct dd_note n;
 
-	EXPECT_EQ(1, submit(self, &sqe));
-	EXPECT_EQ(1, self->cell->submitted);
+	EXPECT_ERR(EOPNOTSUPP, submit(self, &sqe));
+	EXPECT_EQ(0, self->cell->submitted);
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_ALIVE();
 }

@@ -111,13 +111,13 @@ struct dd_area_head {
 
 /**
  * enum dd_opcode - what a send-queue entry asks for
- * @DD_OP_NOP: nothing
+ * @DD_OP_NONE: no request; refused, so that a zeroed entry is none
  * @DD_OP_PUT: deposit bytes in the peer's block, and tell it
  * @DD_OP_GET: reserved: fetch bytes
  * @DD_OP_CAS: reserved: compare and swap a word
  */
 enum dd_opcode {
-	DD_OP_NOP = 0,
+	DD_OP_NONE = 0,
 	DD_OP_PUT = 1,
 	DD_OP_GET = 2,
 	DD_OP_CAS = 3,
