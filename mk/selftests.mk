@@ -19,7 +19,8 @@ SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 # The harness compares an int with whatever it is given.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
 		  -Iselftests/abi -Wno-sign-compare -Wno-missing-prototypes \
-		  -Wno-stringop-truncation -pthread
+		  -Wno-stringop-truncation \
+		  -Wno-missing-field-initializers -pthread
 
 .PHONY: selftests check-selftests
 selftests: $(SELFTEST_PROGS)
