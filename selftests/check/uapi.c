@@ -36,9 +36,22 @@ SIZE(dd_list_info, 16);
 SIZE(dd_list_wait, 32);
 SIZE(dd_conn_wait, 32);
 
-/* What is read and written without a system call. */
-OFFSET(dd_sqe, src, 16);
+/* The last field of each tells of the word size in any before it. */
+OFFSET(dd_area_head, __reserved, 68);
 OFFSET(dd_sqe, meta, 48);
-OFFSET(dd_cell, id, 32);
 OFFSET(dd_cell, sq, 64);
+OFFSET(dd_note, payload, 56);
+OFFSET(dd_list_head, __reserved, 72);
+OFFSET(dd_info, memlock_used, 48);
+OFFSET(dd_region_alloc, __reserved, 28);
+OFFSET(dd_buf, length, 16);
+OFFSET(dd_serve, send_block, 160);
+OFFSET(dd_connect, peer_size, 160);
+OFFSET(dd_conn_info, send_window, 132);
+OFFSET(dd_conn_list, __reserved, 20);
+OFFSET(dd_list_info, users, 12);
+OFFSET(dd_list_wait, timeout, 24);
+OFFSET(dd_conn_wait, timeout, 24);
+
+/* The line that only the program writes. */
 OFFSET(dd_list_head, head, 64);
