@@ -390,6 +390,47 @@ TEST_F(data, zeroed_entry_is_no_request)
 	EXPECT_ALIVE();
 }
 
+static void queue_one(FIXTURE_DATA(data) *self)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
+			      .len = 8 };
+
+	raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
+}
+
+TEST_F(data, the_doorbell_by_lseek)
+{
+	int fd = self->p.cl.fd;
+	struct dd_note n;
+	pid_t pid;
+
+	queue_one(self);
+	EXPECT_EQ(1, lseek(fd, self->p.c.conn, SEEK_SET));
+	EXPECT_TRUE(take(self, &n));
+	EXPECT_EQ(0, lseek(fd, self->p.c.conn, SEEK_SET));
+	EXPECT_FALSE(take(self, &n));
+	/* Refused as by the ioctl. */
+	queue_one(self);
+	EXPECT_EQ(-1, lseek(fd, self->p.c.conn, SEEK_CUR));
+	EXPECT_EQ(-1, lseek(fd, self->p.c.conn, SEEK_END));
+	EXPECT_EQ(-1, lseek(fd, 0, SEEK_SET));
+	EXPECT_EQ(-1, lseek(fd, -1, SEEK_SET));
+	EXPECT_EQ(-1, lseek(fd, self->p.c.conn | 1ll << 32, SEEK_SET));
+	EXPECT_EQ(-1, lseek(fd, self->p.c.conn | 1ll << 62, SEEK_SET));
+	EXPECT_ERR(ENOENT, lseek(fd, self->p.c.conn ^ 1, SEEK_SET));
+	EXPECT_ERR(ENOENT, lseek(fd, self->p.cmem.id, SEEK_SET));
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(lseek(fd, self->p.c.conn, SEEK_SET) == -1);
+		CHILD_CHECK(errno == ESTALE);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(1, lseek(fd, self->p.c.conn, SEEK_SET));
+	EXPECT_TRUE(take(self, &n));
+}
+
 /* --- credits and order -----------------------------------------------------*/
 
 static void check_window(struct __test_metadata *_metadata, unsigned int w)
