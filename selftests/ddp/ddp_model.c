@@ -398,4 +398,30 @@ TEST(DDP_13_a_forked_child_has_none_of_its_parents_ids)
 	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
 }
 
+TEST(DDP_13_a_forked_child_may_use_the_calls_for_itself)
+{
+	char *name = (char *)own_name("m");
+	struct peer *srv = peer_start();
+	struct slot c, own;
+	pid_t pid;
+
+	ASSERT_OK(p_serve_simple(srv, name, 2, 8192));
+	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(open_conn(&own, name, TYPE_SPLIT, 4096) == 0);
+		strcpy(own.out, "child");
+		CHILD_CHECK(ddsend(own.conn, own.out, 6, 0, SEND_NOOPTS) == 0);
+		/* Still none of its parent's, even with a handle. */
+		CHILD_CHECK(own.conn == c.conn || (ddclose(c.conn) == -1 &&
+						   errno == EBADID));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_STREQ("child", (char *)srv->shm->data);
+	EXPECT_EQ(0, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
+	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
+}
+
 DD_TEST_MAIN

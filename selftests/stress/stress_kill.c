@@ -18,6 +18,28 @@ static unsigned int seed_of(struct __test_metadata *_metadata)
 	return seed;
 }
 
+/* Bytes that this user is charged for, by whatever process. */
+static long long account(void)
+{
+	long long used;
+	struct raw r;
+
+	if (raw_open(&r))
+		return -1;
+	used = memlock_used(&r);
+	raw_close(&r);
+	return used;
+}
+
+/* Nothing is left of a test, and nobody pays for it any more. */
+#define EXPECT_GONE(paid) do {						\
+	EXPECT_CLEAN();							\
+	EXPECT_TRUE(WAIT_FOR(account() == (paid))) {			\
+		TH_LOG("%lld bytes, then %lld", (long long)(paid),	\
+		       account());					\
+	}								\
+} while (0)
+
 /* --- the storm -------------------------------------------------------------*/
 
 static void take_all(const struct raw *r, __u32 list_unit)
@@ -112,10 +134,16 @@ static pid_t storm_start(bool server, const char *name, unsigned int seed)
 	_exit(1);
 }
 
+TEST(nothing_is_left_of_others)
+{
+	EXPECT_CLEAN();
+}
+
 TEST(killed_at_random_moments)
 {
 	enum { PEOPLE = 6 };
 	unsigned int seed = seed_of(_metadata);
+	long long paid = account();
 	pid_t pids[PEOPLE];
 	char name[32];
 	int i, k, status;
@@ -144,7 +172,7 @@ TEST(killed_at_random_moments)
 	}
 	for (i = 0; i < PEOPLE; i++)
 		kill_child(pids[i]);
-	EXPECT_CLEAN();
+	EXPECT_GONE(paid);
 }
 
 /* --- each moment of waiting ------------------------------------------------*/
@@ -170,6 +198,7 @@ static void sleep_in_conn(struct pair *p)
 static void check_killed_asleep(struct __test_metadata *_metadata,
 				void (*fn)(struct pair *))
 {
+	long long paid = account();
 	struct pair p;
 	pid_t pid;
 	int i;
@@ -184,7 +213,7 @@ static void check_killed_asleep(struct __test_metadata *_metadata,
 		ASSERT_SOON(asleep_in(pid, SYS_ioctl));
 		kill_child(pid);
 	}
-	EXPECT_CLEAN();
+	EXPECT_GONE(paid);
 }
 
 TEST(killed_asleep_on_a_list)
@@ -329,6 +358,7 @@ static pid_t stuck_server(const char *name, int *go)
 
 TEST(a_sender_stuck_in_a_missing_page)
 {
+	long long paid = account();
 	pid_t cl, srv;
 	char name[32], how;
 	int go[2], i, status;
@@ -364,7 +394,7 @@ TEST(a_sender_stuck_in_a_missing_page)
 		close(go[0]);
 		close(go[1]);
 	}
-	EXPECT_CLEAN();
+	EXPECT_GONE(paid);
 }
 
 TEST(a_stuck_sender_holds_up_nobody_else)
