@@ -280,24 +280,26 @@ static void interrupted_calls_go_on(void)
 	teardown();
 }
 
-/* The serving end: answers after @delay ms, or @late counts down to it. */
+/* The serving end; its first reply waits until @go, if @late. */
 struct server {
 	int requests;
-	int delay_first;
+	bool late;
+	bool go;
 };
 
 static void *serve_rpc(void *arg)
 {
 	struct server *s = arg;
-	struct timespec ts = { .tv_nsec = s->delay_first * MS };
+	struct timespec ts = { .tv_nsec = 2 * MS };
 
 	for (int i = 0; i < s->requests; i++) {
 		struct dd_msg msg;
 
-		if (dd_recv(h, list, &msg, DD_RECV_SLEEP, 5000 * MS))
+		if (dd_recv(h, list, &msg, DD_RECV_SLEEP, 20000 * MS))
 			break;
 		memcpy(msg.send, msg.addr, msg.len);
-		if (!i)
+		while (!i && s->late && !__atomic_load_n(&s->go,
+							 __ATOMIC_ACQUIRE))
 			nanosleep(&ts, NULL);
 		dd_send(h, msg.conn, msg.send, msg.len, 0, 0, NULL, 0);
 	}
@@ -328,7 +330,7 @@ static void rpc_round_trip(void)
 /* DDP-60: the reply to the first call comes while the second one waits. */
 static void rpc_late_reply(void)
 {
-	struct server s = { .requests = 2, .delay_first = 60 };
+	struct server s = { .requests = 2, .late = true };
 	struct dd_msg reply;
 	pthread_t thread;
 
@@ -336,8 +338,9 @@ static void rpc_late_reply(void)
 	strcpy(csend, "one");
 	pthread_create(&thread, NULL, serve_rpc, &s);
 	check_eq(dd_call(h, conn, csend, 3, &reply, 0, 20 * MS), -ETIMEDOUT);
+	__atomic_store_n(&s.go, true, __ATOMIC_RELEASE);
 	strcpy(csend, "second");
-	check_eq(dd_call(h, conn, csend, 6, &reply, 0, 3000 * MS), 0);
+	check_eq(dd_call(h, conn, csend, 6, &reply, 0, 20000 * MS), 0);
 	check_eq(reply.len, 6);
 	check_eq(reply.tag, 2);
 	check(!memcmp(crecv, "second", 6));
@@ -688,7 +691,7 @@ static void *consumer(void *arg)
 	int *count = arg;
 	struct dd_msg msg;
 
-	while (!dd_recv(h, list, &msg, 0, 500 * MS)) {
+	while (!dd_recv(h, list, &msg, 0, 20000 * MS)) {
 		if (!msg.len)
 			break;
 		++*count;
@@ -706,7 +709,7 @@ static void each_note_to_one_thread(void)
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, consumer, &consumed[i]);
 	for (int i = 0; i < NOTES + THREADS; i++) {
-		check_eq(dd_done(h, conn, DD_DONE_PLACED, 5000 * MS), 1);
+		check_eq(dd_done(h, conn, DD_DONE_PLACED, 20000 * MS), 1);
 		check_eq(dd_send(h, conn, csend, i < NOTES, 0, 0, NULL, 0), 0);
 	}
 	for (int i = 0; i < THREADS; i++) {
