@@ -105,7 +105,7 @@ test_golden() {
 	check 'the same for people' \
 		[ "$(sed -n 's/^[^ ]* \([a-z-]*\): .*/\1/p' "$LINES")" = \
 		"$(jq -r .event "$EVENTS")" ]
-	check 'times do not go back' sort -c -k 1,1 "$LINES"
+	check 'times do not go back' sort -s -c -k 1,1 "$LINES"
 	check 'nothing was said on standard error' \
 		[ ! -s "$EVENTS.err" -a ! -s "$LINES.err" ]
 }
