@@ -2,6 +2,7 @@
 # shellcheck shell=bash disable=SC2034
 # Shared by the scripts of this folder; sourced, never run.
 
+PATH=$PATH:/usr/sbin:/sbin
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 TOP=$(cd "$VM_DIR/../.." && pwd -P)
 DD_CACHE=${DD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dd-linux}
