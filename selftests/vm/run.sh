@@ -9,7 +9,8 @@
 #   KERNEL=stock|debug|6.12   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   ICOUNT=no|yes (guest time counts
 #   instructions, one processor)   FAULT=name (a module built with
-#   selftests/faults/name.patch)
+#   selftests/faults/name.patch)   DD_VM_LOCK=name (the queue to wait in; two
+#   machines at once starve each other, so this is for emergencies)
 #
 # Standard output is the command's; anything else is said on standard error,
 # and only when something is wrong. The kernel's log stays in build/vm/KERNEL,
