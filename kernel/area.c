@@ -38,7 +38,7 @@ void dd_area_exit(struct dd_area *area)
 	for (i = 0; i < DD_AREA_CHUNKS; i++) {
 		for (j = 0; area->chunks[i] && j < DD_CHUNK_PAGES; j++)
 			if (area->chunks[i][j])
-				free_page((unsigned long)area->chunks[i][j]);
+				dd_page_free(area->chunks[i][j]);
 		kfree(area->chunks[i]);
 	}
 	kvfree(area->map);
@@ -103,7 +103,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	slot = &(*chunk)[index % DD_CHUNK_PAGES];
 	if (*slot)
 		return 0;
-	page = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	page = dd_page_alloc();
 	if (!page)
 		return -ENOMEM;
 	/* Pairs with dd_area_page(). */

@@ -108,6 +108,12 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
 	this_cpu_add((node)->stats->v[stat], n)
 #define dd_stat_inc(node, stat)	dd_stat_add(node, stat, 1)
 
+/* ---- page.c ----------------------------------------------------------- */
+
+void *dd_page_alloc(void);
+void dd_page_free(void *page);
+void dd_page_exit(void);
+
 /* ---- area.c: memory shared with the owner of a context ---------------- */
 
 /**

@@ -72,6 +72,7 @@ static void __exit dd_exit(void)
 	dd_node_exit();
 	/* Objects are freed by RCU, by callbacks in this module. */
 	dd_conn_exit();
+	dd_page_exit();
 }
 
 module_init(dd_init);

@@ -36,7 +36,7 @@ static void dd_uncharge(struct user_struct *user, unsigned long pages)
 static void dd_free_pages(void **pages, unsigned long n)
 {
 	while (n)
-		free_page((unsigned long)pages[--n]);
+		dd_page_free(pages[--n]);
 }
 
 static int dd_fill_pages(void **pages, unsigned long n)
@@ -44,7 +44,7 @@ static int dd_fill_pages(void **pages, unsigned long n)
 	unsigned long i;
 
 	for (i = 0; i < n; i++) {
-		pages[i] = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		pages[i] = dd_page_alloc();
 		if (!pages[i] || fatal_signal_pending(current))
 			break;
 		if (!(i % 1024))

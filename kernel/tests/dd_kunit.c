@@ -19,6 +19,7 @@
 
 struct workqueue_struct *dd_wq;
 
+#include "../page.c"
 #include "../area.c"
 #include "../segment.c"
 #include "../notelist.c"
