@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds from the files that git knows, in a directory of its own, installs
+# Builds from what belongs to the sources, in a directory of its own, installs
 # into another one, and looks at what is there with the eyes of somebody who
 # has nothing else. Then uninstalls, and looks for what is left.
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
+# shellcheck source=selftests/check/files.sh
+. selftests/check/files.sh
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK" "$TIER_ERR"' EXIT
@@ -32,7 +34,7 @@ build() {
 
 copy_tree() {
 	mkdir "$SRC"
-	git ls-files -z | grep -zv '^build/' | xargs -0 cp --parents -t "$SRC"
+	files . | xargs cp --parents -t "$SRC"
 }
 
 present() {

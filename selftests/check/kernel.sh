@@ -8,6 +8,8 @@
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
+# shellcheck source=selftests/check/files.sh
+. selftests/check/files.sh
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
 DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
@@ -53,8 +55,7 @@ kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FIL
 copy_module() {
 	rm -rf "$1"
 	mkdir -p "$1"
-	git ls-files Kbuild kernel include/uapi |
-		xargs cp --parents -t "$1"
+	files Kbuild kernel include/uapi | xargs cp --parents -t "$1"
 }
 
 # kbuild KERNEL ARGUMENT...: its complaints, and whether it succeeds.

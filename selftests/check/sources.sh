@@ -5,22 +5,13 @@
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
+# shellcheck source=selftests/check/files.sh
+. selftests/check/files.sh
 
 # Words of mdoc, netlink and mathematics that look like mistakes.
 WORDS=nd,fo,ans
 
-# What git knows and is still there; without git, what is there.
-files() {
-	if git rev-parse --git-dir >/dev/null 2>&1; then
-		git ls-files
-	else
-		find . -path ./build -prune -o -type f -printf '%P\n'
-	fi | grep -v '^LICENSES/' | while read -r file; do
-		[ ! -f "$file" ] || echo "$file"
-	done
-}
-
-mapfile -t FILES < <(files)
+mapfile -t FILES < <(files . | grep -v '^LICENSES/')
 mapfile -t SCRIPTS < <(grep -lE -m 1 '^#!.*\b(ba)?sh$|^# shellcheck shell=' \
 	"${FILES[@]}")
 mapfile -t PAGES < <(grep -L '^\.so ' Documentation/man/*.[1-8])

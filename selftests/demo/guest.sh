@@ -4,7 +4,7 @@
 # The part of the demonstration that runs in the virtual machine, where dd.ko is
 # loaded. A line "@demo NAME [VALUE...]" tells demo.sh that a step is behind us;
 # all else is for people. The first step that fails ends it.
-set -euo pipefail
+set -eEuo pipefail
 
 MIB=64
 WORK=$(mktemp -d)
