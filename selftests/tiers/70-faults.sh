@@ -6,6 +6,8 @@
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
 
+make -s selftests >&2 || exit
+
 # red FAULT STATUS PATTERN PROGRAM [SECONDS]: the run ends with STATUS and
 # names PATTERN.
 red() {
