@@ -91,7 +91,8 @@ conns() {
 		[.results[].processes] == [1, 3] and
 		all(.results[].phases[]; (.cost | spread) and (.by_one | spread) and
 			.messages >= 594) and
-		[.results[0].phases[].name] == ["one", "random", "round-robin"]' \
+		[.results[0].phases[].name] == ["one", "one-each", "random",
+			"round-robin"]' \
 		ddperf conns -j -N 100 -A 10 -P 1,3 -n 300 -r 2
 }
 

@@ -4,9 +4,8 @@
  *
  * A server offers two services: "one", with a single connection, and "many".
  * Client processes, all on one CPU, send to it as fast as it consumes, on its
- * own CPU; a figure is the time from the first send to the last consumption
- * by the number of messages. Nobody replies, so that nobody waits for a
- * process to be scheduled, however many there are.
+ * own CPU; a figure is the time between consumptions. Nobody replies, so that
+ * nobody waits for a process to be scheduled, however many there are.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -23,14 +22,18 @@
 #include "perf.h"
 #include "../common/tool.h"
 
-#define COUNT	20000
+#define COUNT	100000
+#define PARTS	20	/* of a round, of whose figures the median is taken */
 
-enum phase { PHASE_ONE, PHASE_RANDOM, PHASE_ROBIN, PHASES };
+enum phase { PHASE_ONE, PHASE_EACH, PHASE_RANDOM, PHASE_ROBIN, PHASES };
 
-static const char * const phase_names[PHASES] = { "one", "random", "round-robin" };
+static const char * const phase_names[PHASES] = {
+	"one", "one-each", "random", "round-robin",
+};
 
 static const char * const phase_texts[PHASES] = {
 	"one connection of one process",
+	"one connection of each process",
 	"the active ones at random",
 	"all of them in turn",
 };
@@ -47,12 +50,12 @@ struct order {
 
 /**
  * struct answer - what a process says when it is done
- * @time: when it began (a client), or ended (the server)
+ * @cost: nanoseconds per message (the server)
  * @refused: sends that found the window full
  * @switches: context switches, of either kind
  */
 struct answer {
-	uint64_t time;
+	double cost;
 	uint64_t refused;
 	uint64_t switches;
 };
@@ -80,7 +83,7 @@ struct server {
 /**
  * struct client - a sending process
  * @h: handle
- * @one: the connection to "one", 0 in all but the first process
+ * @one: the connection to "one"
  * @conns: connections to "many"
  * @count: their number
  * @active: indices of those that are used at random
@@ -154,13 +157,14 @@ static void service_name(char *buf, size_t size, pid_t coordinator, bool many)
 
 /* --- the server ----------------------------------------------------------- */
 
-static void serve(struct server *s, const struct perf_options *o, bool many)
+static void serve(struct server *s, const struct perf_options *o, bool many,
+		  unsigned int processes)
 {
 	/* As many messages on their way, whichever connections they take. */
 	unsigned int window = many ? o->window : o->window * o->active;
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
-		.maxconn = many ? o->connections : 1,
+		.maxconn = many ? o->connections : processes,
 		.window = window > 256 ? 256 : window,
 	};
 	char name[64];
@@ -171,15 +175,13 @@ static void serve(struct server *s, const struct perf_options *o, bool many)
 	must(s->h, dd_serve(s->h, name, &attr, &s->lists[many]), name);
 }
 
-static void consume(const struct server *s, const struct perf_options *o,
-		    const struct order *order)
+static void consume_some(const struct server *s, const struct perf_options *o,
+			 int list, uint32_t count)
 {
 	static volatile uint64_t sink;
-	int list = s->lists[order->phase != PHASE_ONE];
 	struct dd_msg msg;
-	uint32_t i;
 
-	for (i = 0; i < order->count; i++) {
+	while (count--) {
 		must(s->h, dd_recv(s->h, list, &msg, DD_RECV_SPIN, DD_FOREVER),
 		     "receiving");
 		if (o->touch && msg.len >= 8)
@@ -187,7 +189,34 @@ static void consume(const struct server *s, const struct perf_options *o,
 	}
 }
 
-static void be_server(const struct perf_options *o, int control)
+/* The median of parts: a stall of the whole machine does not count. */
+static double consume(const struct server *s, const struct perf_options *o,
+		      const struct order *order)
+{
+	int list = s->lists[order->phase >= PHASE_RANDOM];
+	uint32_t part = order->count / PARTS, first = order->count % PARTS + 1;
+	uint64_t before, now;
+	double v[PARTS];
+	struct spread spread;
+	int i;
+
+	/* Time begins with a message, not with the order for it. */
+	consume_some(s, o, list, first);
+	before = tool_now();
+	for (i = 0; i < PARTS; i++) {
+		uint32_t n = part - (i == PARTS - 1);
+
+		consume_some(s, o, list, n);
+		now = tool_now();
+		v[i] = (double)(now - before) / n;
+		before = now;
+	}
+	spread_of(&spread, v, PARTS);
+	return spread.median;
+}
+
+static void be_server(const struct perf_options *o, int control,
+		      unsigned int processes)
 {
 	struct server s = { .h = perf_open() };
 	struct answer a = {};
@@ -195,13 +224,12 @@ static void be_server(const struct perf_options *o, int control)
 	uint64_t before;
 
 	pin(o->cpus[1]);
-	serve(&s, o, false);
-	serve(&s, o, true);
+	serve(&s, o, false, processes);
+	serve(&s, o, true, processes);
 	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
 		before = switches();
-		consume(&s, o, &order);
-		a.time = tool_now();
+		a.cost = consume(&s, o, &order);
 		a.switches = switches() - before;
 		put(control, &a, sizeof(a));
 	}
@@ -234,7 +262,7 @@ static int open_one(struct client *c, bool many, void *back, int *list)
 	return must(c->h, dd_connect(c->h, name, dd_node(c->h), &attr, list), name);
 }
 
-static void open_all(struct client *c, const struct perf_options *o, bool first)
+static void open_all(struct client *c, const struct perf_options *o)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *back, *source;
@@ -247,8 +275,7 @@ static void open_all(struct client *c, const struct perf_options *o, bool first)
 	c->conns = allocate(c->count, sizeof(int));
 	for (i = 0; i < c->count; i++)
 		c->conns[i] = open_one(c, true, (char *)back + i * page, &list);
-	if (first)
-		c->one = open_one(c, false, (char *)back + i * page, &list);
+	c->one = open_one(c, false, (char *)back + i * page, &list);
 }
 
 /* A choice without repetition. */
@@ -272,6 +299,7 @@ static int pick(struct client *c, enum phase phase)
 {
 	switch (phase) {
 	case PHASE_ONE:
+	case PHASE_EACH:
 		return c->one;
 	case PHASE_RANDOM:
 		return c->conns[c->active[roll(c) % c->active_count]];
@@ -315,12 +343,12 @@ static void be_client(const struct perf_options *o, int control,
 	uint64_t before;
 
 	pin(o->cpus[0]);
-	open_all(&c, o, index == 0);
+	open_all(&c, o);
 	choose_active(&c, active ? active : 1);
 	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
 		before = switches();
-		a = (struct answer) { .time = tool_now() };
+		a = (struct answer) {};
 		produce(&c, o, &order, &a);
 		a.switches = switches() - before;
 		put(control, &a, sizeof(a));
@@ -346,7 +374,7 @@ static void start(struct worker *w, const struct perf_options *o, int index,
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
 		if (index < 0)
-			be_server(o, pair[1]);
+			be_server(o, pair[1], processes);
 		be_client(o, pair[1], index, processes);
 	}
 	close(pair[1]);
@@ -383,7 +411,6 @@ static double run(const struct worker *server, const struct worker *clients,
 {
 	unsigned int i, n = phase == PHASE_ONE ? 1 : processes;
 	struct order order = { phase, count / n }, all = { phase, order.count * n };
-	uint64_t begin = UINT64_MAX;
 	struct answer a;
 
 	put(server->control, &all, sizeof(all));
@@ -391,15 +418,13 @@ static double run(const struct worker *server, const struct worker *clients,
 		put(clients[i].control, &order, sizeof(order));
 	for (i = 0; i < n; i++) {
 		get_answer(&clients[i], &a);
-		if (a.time < begin)
-			begin = a.time;
 		tally->refused += a.refused;
 		tally->switches += a.switches;
 	}
 	get_answer(server, &a);
 	tally->server_switches += a.switches;
 	tally->messages += all.count;
-	return (double)(a.time - begin) / all.count;
+	return a.cost;
 }
 
 /**
@@ -471,9 +496,9 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 {
 	int p;
 
-	printf("\n%u connections of %u processes, %u active, %zu bytes, window %u, %u rounds; ns per message\n",
-	       o->connections, out->processes, o->active, o->size, o->window,
-	       o->rounds);
+	printf("\n%u connections of %u processes, %u active, %zu bytes, window %u,\n"
+	       "%u rounds; ns per message\n", o->connections, out->processes,
+	       o->active, o->size, o->window, o->rounds);
 	printf("%-12s %9s %9s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
 	       "p25", "median", "p75", "max", "refused/k", "switch/k");
 	for (p = 0; p < PHASES; p++)
@@ -523,6 +548,9 @@ int perf_conns(const struct perf_options *options)
 	choose_cpus(&o);
 	if (!o.window)
 		o.window = 2;
+	for (i = 0; i < o.variants; i++)
+		if (o.iterations && o.iterations < 4 * PARTS * o.processes[i])
+			o.iterations = 4 * PARTS * o.processes[i];
 	if (o.json) {
 		j = report_json("conns", &o);
 		a = json_object_new_array();

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "method.h"
@@ -147,6 +148,17 @@ void flow_answer(struct side *s)
 
 /* --- one run -------------------------------------------------------------- */
 
+static void *allocate(size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (!p) {
+		tool_warn("out of memory");
+		exit(TOOL_FAILED);
+	}
+	return p;
+}
+
 static void add_usage(struct usage *sum, const struct usage *u)
 {
 	sum->cpu += u->cpu;
@@ -154,11 +166,24 @@ static void add_usage(struct usage *sum, const struct usage *u)
 	sum->involuntary += u->involuntary;
 }
 
-static double figure(const struct command *c, uint64_t nanoseconds)
+/* Half of the round trips are shorter: a stall of the machine does not count. */
+static double median_trip(const double *samples, size_t n)
+{
+	double *v = allocate(n, sizeof(double));
+	struct spread s;
+
+	memcpy(v, samples, n * sizeof(double));
+	spread_of(&s, v, n);
+	free(v);
+	return s.median;
+}
+
+static double figure(const struct command *c, uint64_t nanoseconds,
+		     const double *samples)
 {
 	switch (c->test) {
 	case TEST_LAT:
-		return nanoseconds / 1e3 / c->count;
+		return median_trip(samples, c->count);
 	case TEST_BW:
 		return (double)c->size * c->count * 1e3 / nanoseconds;
 	default:
@@ -217,17 +242,6 @@ static uint64_t default_iterations(enum test test, size_t size)
 	return n < 16 ? 16 : n;
 }
 
-static void *allocate(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p) {
-		tool_warn("out of memory");
-		exit(TOOL_FAILED);
-	}
-	return p;
-}
-
 static unsigned int prepare(struct side *s, const struct perf_options *o,
 			    enum test test, size_t size, struct score *scores)
 {
@@ -260,10 +274,10 @@ static unsigned int prepare(struct side *s, const struct perf_options *o,
 static void play_round(struct side *s, struct score *sc, unsigned int round)
 {
 	struct usage own, other;
-	uint64_t ns = run(s, &sc->command,
-			  sc->samples ? sc->samples + sc->count : NULL, &own, &other);
+	double *samples = sc->samples ? sc->samples + sc->count : NULL;
+	uint64_t ns = run(s, &sc->command, samples, &own, &other);
 
-	sc->rounds[round] = figure(&sc->command, ns);
+	sc->rounds[round] = figure(&sc->command, ns, samples);
 	sc->count += sc->samples ? sc->command.count : 0;
 	add_usage(&sc->own, &own);
 	add_usage(&sc->other, &other);

@@ -10,6 +10,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,9 +191,14 @@ static double loop_time(uint64_t n, bool slow)
 static bool clock_counts_instructions(void)
 {
 	const uint64_t n = 1200000;
-	double fast = loop_time(n / 2, false) / n;
-	double slow = loop_time(n / 6, true) / n;
+	double fast = INFINITY, slow = INFINITY;
+	int i;
 
+	/* The shortest of some: ticks take instructions as well. */
+	for (i = 0; i < 5; i++) {
+		fast = fmin(fast, loop_time(n / 2, false) / n);
+		slow = fmin(slow, loop_time(n / 6, true) / n);
+	}
 	return fast > 0.99 && fast < 1.03 && slow > 0.99 && slow < 1.03;
 }
 #else
