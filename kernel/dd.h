@@ -638,6 +638,7 @@ dd_segment_tell(struct dd_segment *seg,
 	fill(&seg->rec, arg);
 	return dd_segment_withhold(seg);
 }
+
 void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 
 /* ---- conn.c: connections, and their imports --------------------------- */

@@ -9,7 +9,8 @@ files() {
 		git ls-files -- "$@"
 	else
 		find "$@" -name build -prune -o -type f ! -name '*.o' \
-			! -name '*.ko' ! -name '*.mod*' ! -name '.*.cmd' -print |
+			! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' \
+			! -name '.*.cmd' -print |
 			sed 's,^\./,,'
 	fi | while read -r file; do
 		[ ! -f "$file" ] || echo "$file"

@@ -86,7 +86,13 @@ spelling() { codespell -L "$WORDS" "${FILES[@]}"; }
 # Not in one piece here, so that this file has none.
 marks() { none grep -nwE "TO""DO|FIX""ME|XX""X" "${FILES[@]}"; }
 
-blanks() { none grep -nIE '[[:blank:]]+$' "${FILES[@]}"; }
+# In a patch an empty line is a blank.
+blanks() {
+	local texts
+
+	mapfile -t texts < <(printf '%s\n' "${FILES[@]}" | grep -v '\.patch$')
+	none grep -nIE '[[:blank:]]+$' "${texts[@]}"
+}
 
 # --- manual pages ------------------------------------------------------------
 
