@@ -116,6 +116,41 @@ TEST(pid_uid_and_node_of_the_peer)
 	ASSERT_CHILD_OK(pid);
 }
 
+TEST(identity_of_a_dead_peer)
+{
+	struct line child, l = line_pair(&child);
+	struct dd_conn_info i;
+	struct dd_connect c;
+	struct dd_serve s;
+	struct raw r, sr;
+	struct mem m, sm;
+	pid_t pid;
+	int k;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(become_user(ALICE) == 0);
+		CHILD_CHECK(serve_one(&sr, &sm, &s, "dies") == 0);
+		tell(child);
+		pause();
+	}
+	ASSERT_TRUE(hear(l));
+	ASSERT_EQ(0, connect_one(&r, &m, &c, "dies"));
+	kill_child(pid);
+	ASSERT_SOON(raw_cell(&r, c.cell_unit)->error == ECONNRESET);
+	/* For as long as this end is there, and what it was, or no longer. */
+	for (k = 0; k < 20; k++) {
+		ASSERT_EQ(0, conn_info(&r, c.conn, &i));
+		EXPECT_EQ(ECONNRESET, i.closed);
+		EXPECT_EQ(1, i.node);
+		EXPECT_EQ(ALICE, i.uid);
+		EXPECT_TRUE(i.pid == 0 || (pid_t)i.pid == pid);
+		usleep(5000);
+	}
+	EXPECT_EQ(0, system("ddctl conn >/dev/null"));
+	EXPECT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c.conn));
+}
+
 TEST(uid_is_that_of_the_time_of_connecting)
 {
 	struct line child, l = line_pair(&child);
