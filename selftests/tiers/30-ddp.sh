@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# DDP as its description and requirements have it, on both kernels; and proof
+# that each requirement is named by a test that passed.
+# shellcheck source=selftests/lib/tier.sh
+. "$(dirname "$0")/../lib/tier.sh"
+
+make -s selftests >&2 || exit
+
+for kernel in stock debug; do
+	vm_list $kernel selftests/ddp/guest.list >"build/ddp-$kernel.tap"
+	cat "build/ddp-$kernel.tap"
+	check "$kernel: each requirement is named by a test that passed" \
+		selftests/ddp/coverage.sh "build/ddp-$kernel.tap"
+done
+finish
