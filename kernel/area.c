@@ -112,36 +112,64 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	return 0;
 }
 
-/**
- * dd_area_alloc() - allocate consecutive units, zeroed
- * @area: the area
- * @units: how many
- * @unit: (out) number of the first
- *
- * Return: 0, %-ENOMEM, or %-ENOSPC when the area is full.
- */
-int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
+/* Take units that are free: with pages, and zeroed. */
+static int dd_area_take(struct dd_area *area, u32 unit, u32 units)
 {
 	u32 index, i;
 	int err;
 
-	mutex_lock(&area->lock);
-	err = dd_area_find(area, units, unit);
-	if (err)
-		goto out;
-	for (index = *unit / DD_PAGE_UNITS;
-	     index <= (*unit + units - 1) / DD_PAGE_UNITS; index++) {
+	for (index = unit / DD_PAGE_UNITS;
+	     index <= (unit + units - 1) / DD_PAGE_UNITS; index++) {
 		err = dd_area_populate(area, index);
 		if (err)
-			goto out;
+			return err;
 	}
 	for (i = 0; i < units; i++)
-		memset(dd_area_unit(area, *unit + i), 0, DD_UNIT);
-	bitmap_set(area->map, *unit, units);
-	area->hint = *unit + units;
-	if (area->hint >= area->bits)
-		area->hint = 0;
-out:
+		memset(dd_area_unit(area, unit + i), 0, DD_UNIT);
+	bitmap_set(area->map, unit, units);
+	return 0;
+}
+
+/**
+ * dd_area_alloc_room() - allocate consecutive units, with room to grow
+ * @area: the area
+ * @units: how many
+ * @room: how many should be free from the first on; others may come to take
+ *	them, but not soon
+ * @unit: (out) number of the first
+ *
+ * Return: 0, %-ENOMEM, or %-ENOSPC when the area is full.
+ */
+int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
+{
+	int err;
+
+	mutex_lock(&area->lock);
+	err = dd_area_find(area, room, unit);
+	if (!err)
+		err = dd_area_take(area, *unit, units);
+	if (!err)
+		area->hint = *unit + room < area->bits ? *unit + room : 0;
+	mutex_unlock(&area->lock);
+	return err;
+}
+
+/* The same without room. */
+int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
+{
+	return dd_area_alloc_room(area, units, units, unit);
+}
+
+/* Allocate the units that follow some: 0, or an error if they are not free. */
+int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
+{
+	u32 next = unit + units;
+	int err = -ENOSPC;
+
+	mutex_lock(&area->lock);
+	if (next + more <= area->bits &&
+	    find_next_bit(area->map, next + more, next) == next + more)
+		err = dd_area_take(area, next, more);
 	mutex_unlock(&area->lock);
 	return err;
 }
@@ -150,6 +178,8 @@ void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 {
 	mutex_lock(&area->lock);
 	bitmap_clear(area->map, unit, units);
+	/* What has pages already is to be used before what has none. */
+	area->hint = min(area->hint, unit);
 	mutex_unlock(&area->lock);
 }
 

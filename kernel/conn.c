@@ -134,6 +134,7 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 		x->imp.lock = &y->seg.lock;
 		x->imp.link = &dd_link_local;
 		x->imp.peer_size = y->seg.length;
+		x->imp.peer_window = y->seg.credit->window;
 
 		memset(cell, 0, sizeof(*cell) +
 		       DD_CELL_DEPTH * sizeof(struct dd_sqe));
@@ -338,7 +339,6 @@ void dd_conn_end(struct dd_conn *conn)
 	if (test_and_set_bit(0, &conn->closing))
 		return;
 	trace_dd_close(conn);
-	dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
 	dd_conn_sever(conn);
 	dd_netlink_event_conn(conn, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(&conn->obj)))
@@ -394,7 +394,7 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	info->list_unit = conn->list->unit;
 	info->cell_unit = conn->imp.unit;
 	info->window = conn->seg.credit->window;
-	info->send_window = conn->peer->seg.credit->window;
+	info->send_window = conn->imp.peer_window;
 }
 
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)

@@ -138,6 +138,8 @@ struct dd_area {
 int dd_area_init(struct dd_area *area);
 void dd_area_exit(struct dd_area *area);
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
+int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit);
+int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
 void dd_area_free(struct dd_area *area, u32 unit, u32 units);
 struct page *dd_area_page(struct dd_area *area, unsigned long index);
 
@@ -654,6 +656,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
  * @link: how bytes travel
  * @grant: what the peer permits
  * @peer_size: bytes in the peer's segment
+ * @peer_window: unconsumed messages allowed there
  * @submitted: accepted requests
  * @sent: requests whose source may be reused
  * @done: requests whose note is in place
@@ -661,6 +664,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 struct dd_import {
 	spinlock_t *lock;	/* of the rest, see above */
 	bool busy;
+	u32 peer_window;
 	struct dd_cell *cell;
 	u32 unit;
 	const struct dd_link_ops *link;

@@ -32,7 +32,9 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
 	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
 }
 
-static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u64 *geometry)
+/* @room: for how many times the slots there should be room to grow. */
+static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
+			      u64 *geometry)
 {
 	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
 	u32 unit;
@@ -40,7 +42,8 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u64 *geometry)
 
 	if (slots > DD_LIST_MAX_SLOTS)
 		return -ENOSPC;
-	err = dd_area_alloc(dd_list_area(list), 1u << order, &unit);
+	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
+				 min(room << order, DD_LIST_MAX_SLOTS), &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
@@ -78,7 +81,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots)
 	err = dd_area_alloc(&ctx->area, 1, &list->unit);
 	if (err)
 		goto err_free;
-	err = dd_list_alloc_ring(list, slots, &list->geometry);
+	err = dd_list_alloc_ring(list, slots, 1, &list->geometry);
 	if (err)
 		goto err_head;
 	err = dd_obj_reserve(&list->obj);
@@ -148,8 +151,26 @@ static void dd_list_move(struct dd_list *list, u64 from, u64 to)
 	if (tail - pos > dd_geometry_slots(from))
 		pos = tail - dd_geometry_slots(from);
 	for (; pos != tail; pos++)
-		memcpy(dd_list_slot(list, to, pos),
-		       dd_list_slot(list, from, pos), sizeof(struct dd_note));
+		if (dd_slot_unit(to, pos) != dd_slot_unit(from, pos))
+			memcpy(dd_list_slot(list, to, pos),
+			       dd_list_slot(list, from, pos),
+			       sizeof(struct dd_note));
+}
+
+/* A larger ring: the old one with what follows it, if that is free. */
+static int dd_list_enlarge(struct dd_list *list, u32 slots, u64 *geometry)
+{
+	u64 old = list->geometry;
+	u32 had = dd_geometry_slots(old);
+	u32 order = order_base_2(max(slots, 2 * had));
+
+	if (slots <= DD_LIST_MAX_SLOTS &&
+	    !dd_area_extend(dd_list_area(list), old >> 32, had,
+			    (1u << order) - had)) {
+		*geometry = dd_geometry(old >> 32, order);
+		return 0;
+	}
+	return dd_list_alloc_ring(list, max(slots, 2 * had), 8, geometry);
 }
 
 static int dd_list_grow(struct dd_list *list, u32 slots)
@@ -157,8 +178,7 @@ static int dd_list_grow(struct dd_list *list, u32 slots)
 	u64 old = list->geometry, new;
 	int err;
 
-	err = dd_list_alloc_ring(list, max(slots, 2 * dd_geometry_slots(old)),
-				 &new);
+	err = dd_list_enlarge(list, slots, &new);
 	if (err)
 		return err;
 	WRITE_ONCE(list->geometry, 0);
@@ -169,7 +189,8 @@ static int dd_list_grow(struct dd_list *list, u32 slots)
 	smp_store_release(&list->head->geometry, new);
 	/* As above. */
 	smp_store_release(&list->geometry, new);
-	dd_list_free_ring(list, old);
+	if (old >> 32 != new >> 32)
+		dd_list_free_ring(list, old);
 	dd_list_kick(list);
 	return 0;
 }

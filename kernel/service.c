@@ -403,7 +403,10 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	block->conn = NULL;
 	if (!old || !refcount_inc_not_zero(&old->obj.users))
 		return NULL;
-	if (!test_and_set_bit(0, &old->closing) && dd_obj_remove(&old->obj))
+	if (test_and_set_bit(0, &old->closing))
+		return old;
+	dd_netlink_event_conn(old, false);
+	if (dd_obj_remove(&old->obj))
 		/* The table's use goes; the one just taken remains. */
 		WARN_ON_ONCE(dd_obj_put(&old->obj));
 	return old;
@@ -477,6 +480,7 @@ void dd_service_released(struct dd_conn *conn)
 	mutex_lock(&svc->lock);
 	if (!conn->released) {
 		conn->released = true;
+		dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
 		svc->nconn--;
 		svc->past.received += conn->seg.received;
 		svc->past.sent += conn->imp.submitted;
