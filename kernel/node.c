@@ -116,7 +116,7 @@ int dd_node_set(struct dd_node *node, const u32 *id, const u32 *max,
 		*reason = "the node's number must be below the number of nodes";
 		err = -ERANGE;
 	} else if (new_max != node->max && node->up && (!up || *up)) {
-		*reason = "the number of nodes can change only while the node is down: ddctl node down";
+		*reason = "max can change only while the node is down: ddctl node down";
 		err = -EBUSY;
 	} else {
 		WRITE_ONCE(node->id, new_id);

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where everything lives: nodes, contexts with their ids and areas, regions.
+ */
+#ifndef _DD_CTX_H
+#define _DD_CTX_H
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+#include <uapi/linux/dd.h>
+
+#include "bounds.h"
+#include "compat/compat.h"
+
+#define DD_CELL_DEPTH		1
+#define DD_COPY_CHUNK		(64u << 10)	/* bytes copied under a lock */
+#define DD_PACKET_SIZE		DD_COPY_CHUNK	/* of the local link */
+#define DD_LEN_MAX		((u64)INT_MAX)	/* a message, as DDP's int */
+#define DD_AREA_CHUNKS		128
+#define DD_CHUNK_PAGES		512
+#define DD_PAGE_UNITS		(PAGE_SIZE / DD_UNIT)
+#define DD_AREA_UNITS		(DD_AREA_SIZE / DD_UNIT)
+
+struct dd_ctx;
+struct dd_service;
+
+/* ---- node.c: one network namespace ------------------------------------ */
+
+/**
+ * enum dd_stat - counters of a node
+ * @DD_STAT_OPS: work requests executed
+ * @DD_STAT_BYTES: bytes deposited
+ * @DD_STAT_NOTES: notes posted
+ * @DD_STAT_WITHHELD: notes that had to wait for their reader
+ * @DD_STAT_WAKEUPS: times a sleeper was woken
+ * @DD_STAT_REFUSED: work requests refused
+ * @DD_STAT_CONNECTS: connections made
+ * @DD_STAT_CLOSES: connections ended
+ * @DD_STAT_MAX: number of counters
+ */
+enum dd_stat {
+	DD_STAT_OPS,
+	DD_STAT_BYTES,
+	DD_STAT_NOTES,
+	DD_STAT_WITHHELD,
+	DD_STAT_WAKEUPS,
+	DD_STAT_REFUSED,
+	DD_STAT_CONNECTS,
+	DD_STAT_CLOSES,
+	DD_STAT_MAX
+};
+
+struct dd_stats {
+	u64 v[DD_STAT_MAX];
+};
+
+/**
+ * struct dd_node - a network namespace as a node of the cluster
+ * @net: the namespace; this lives in it
+ * @lock: protects @ctxs, and changes of @id, @max and @up
+ * @id: node number, below @max
+ * @max: number of nodes
+ * @up: whether this node serves
+ * @services: by name; inserted and removed under the service's lock
+ * @ctxs: every context, through dd_ctx.node_entry
+ * @stats: per CPU, without a lock
+ */
+struct dd_node {
+	struct net *net;
+	struct mutex lock;	/* of @ctxs; for changes of the rest */
+	u32 id;
+	u32 max;
+	bool up;
+	struct rhashtable services;
+	struct list_head ctxs;
+	struct dd_stats __percpu *stats;
+};
+
+int dd_node_init(void);
+void dd_node_exit(void);
+struct dd_node *dd_node_of(const struct net *net);
+int dd_node_set(struct dd_node *node, const u32 *id, const u32 *max,
+		const bool *up, const char **reason);
+void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
+int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
+void dd_node_service_del(struct dd_node *node, struct dd_service *svc);
+struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
+
+#define dd_stat_add(node, stat, n) \
+	this_cpu_add((node)->stats->v[stat], n)
+#define dd_stat_inc(node, stat)	dd_stat_add(node, stat, 1)
+
+/* ---- page.c ----------------------------------------------------------- */
+
+void *dd_page_alloc(void);
+void dd_page_free(void *page);
+void dd_page_exit(void);
+
+/* ---- area.c: memory shared with the owner of a context ---------------- */
+
+/**
+ * struct dd_area - pages in use of a context's area
+ * @lock: protects allocation: @map, @bits, @hint
+ * @map: a bit for each unit in use
+ * @bits: length of @map
+ * @hint: where to look first
+ * @chunks: addresses of pages, by DD_CHUNK_PAGES; published with release,
+ *	never removed before the context is freed, and so read without a lock
+ * @pages: number of pages, for reports
+ */
+struct dd_area {
+	struct mutex lock;	/* of allocation */
+	unsigned long *map;
+	unsigned int bits;
+	unsigned int hint;
+	void **chunks[DD_AREA_CHUNKS];
+	unsigned long pages;
+};
+
+int dd_area_init(struct dd_area *area);
+void dd_area_exit(struct dd_area *area);
+int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
+int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit);
+int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
+void dd_area_free(struct dd_area *area, u32 unit, u32 units);
+struct page *dd_area_page(struct dd_area *area, unsigned long index);
+
+/* The kernel's address of an allocated unit. */
+static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
+{
+	u32 index = unit / DD_PAGE_UNITS;
+
+	return area->chunks[index / DD_CHUNK_PAGES][index % DD_CHUNK_PAGES] +
+	       unit % DD_PAGE_UNITS * DD_UNIT;
+}
+
+/* ---- ctx.c: one open of the device, and ids --------------------------- */
+
+enum dd_obj_type {
+	DD_OBJ_REGION,
+	DD_OBJ_LIST,
+	DD_OBJ_SERVICE,
+	DD_OBJ_CONN,
+};
+
+/**
+ * struct dd_obj - what every object with an id starts with
+ * @ctx: the context that owns it; counted in dd_ctx.ref
+ * @users: held by the id table and by every call that uses the object; the
+ *	type's release function runs, in a context that may sleep, when the
+ *	last is gone
+ * @id: as user space names it
+ * @type: enum dd_obj_type
+ * @rcu: memory outlives look-ups under rcu_read_lock()
+ */
+struct dd_obj {
+	struct dd_ctx *ctx;
+	refcount_t users;
+	u32 id;
+	u8 type;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct dd_table - objects by the index in their id
+ * @size: number of slots
+ * @rcu: look-ups go on in a table that has been replaced
+ * @slot: objects, or NULL
+ */
+struct dd_table {
+	u32 size;
+	struct rcu_head rcu;
+	struct dd_obj *slot[];
+};
+
+/**
+ * struct dd_ctx - one open of /dev/dd
+ * @ref: held by the file and by every object; memory only
+ * @node: the opener's network namespace, whose reference is held
+ * @mm: the opener's address space; compared, never used
+ * @user: whose locked_vm is charged
+ * @cred: the opener's credentials
+ * @pid: the opener's thread group
+ * @lock: creation and destruction of objects; taken before dd_service.lock
+ *	and dd_area.lock; no user memory is touched under it
+ * @dead: set under @lock when the context ends; nothing is created then
+ * @table: id index to struct dd_obj; look-ups under RCU
+ * @table_lock: protects changes of @table; innermost
+ * @indices: those in use
+ * @next_tag: tag of the next id; 8191 ids later it is used again
+ * @area: see there
+ * @area_maps: mappings of the area in @mm; the context ends with the last
+ * @next_pgoff: next unused mmap() offset of a region, in pages
+ * @regions: pgoff to struct dd_region
+ * @wait: woken by any note in any list, and by counters that advance
+ * @fasync: SIGIO receivers
+ * @node_entry: in dd_node.ctxs
+ * @end_work: ends the context when its address space is gone
+ */
+struct dd_ctx {
+	struct kref ref;
+	struct dd_node *node;
+	struct mm_struct *mm;
+	struct user_struct *user;
+	const struct cred *cred;
+	struct pid *pid;
+	struct mutex lock;	/* of creation and destruction */
+	bool dead;
+	struct dd_table __rcu *table;
+	struct mutex table_lock;	/* of changes of @table */
+	struct ida indices;
+	u32 next_tag;
+	struct dd_area area;
+	atomic_t area_maps;
+	unsigned long next_pgoff;
+	struct xarray regions;
+	wait_queue_head_t wait;
+	struct fasync_struct *fasync;
+	struct list_head node_entry;
+	struct work_struct end_work;
+};
+
+struct dd_ctx *dd_ctx_create(struct net *net);
+void dd_ctx_put(struct dd_ctx *ctx);
+void dd_ctx_end(struct dd_ctx *ctx);
+void dd_ctx_wake(struct dd_ctx *ctx);
+
+static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+/* Whether the caller may use @ctx: 0, or -ESTALE. */
+static inline int dd_ctx_check(const struct dd_ctx *ctx)
+{
+	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type);
+int dd_obj_reserve(struct dd_obj *obj);
+void dd_obj_publish(struct dd_obj *obj);
+void dd_obj_unreserve(struct dd_obj *obj);
+bool dd_obj_remove(struct dd_obj *obj);
+/**
+ * dd_obj_find() - look up an object of a context by its id
+ * @ctx: the context
+ * @id: any number
+ * @type: kind of object the caller wants
+ *
+ * Return: the object, or NULL; its memory is there as long as the caller's
+ * RCU read section, and whether it is still alive is for the caller to find
+ * out.
+ */
+static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id, u8 type)
+{
+	const struct dd_table *table = rcu_dereference_check(ctx->table,
+							     rcu_read_lock_sched_held());
+	struct dd_obj *obj;
+
+	if (DD_ID_INDEX(id) >= table->size)
+		return NULL;
+	/* Pairs with dd_obj_publish(). */
+	obj = smp_load_acquire(&table->slot[DD_ID_INDEX(id)]);
+	return obj && obj->id == id && obj->type == type ? obj : NULL;
+}
+
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type);
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
+bool dd_obj_put(struct dd_obj *obj);
+
+/* ---- region.c: wired memory ------------------------------------------- */
+
+/**
+ * struct dd_region - wired memory of a context
+ * @obj: its id
+ * @pages: addresses of @npages pages, there for the life of the region
+ * @npages: charged to dd_ctx.user
+ * @pgoff: where it is mapped in the device
+ * @lock: protects @uses; innermost
+ * @uses: slices given to services and connections, by offset
+ * @free_work: the last put may come from where freeing is not possible
+ */
+struct dd_region {
+	struct dd_obj obj;
+	void **pages;
+	unsigned long npages;
+	unsigned long pgoff;
+	spinlock_t lock;	/* of @uses */
+	struct rb_root uses;
+	struct work_struct free_work;
+};
+
+int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
+int dd_region_free(struct dd_ctx *ctx, u32 id);
+int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
+void dd_region_end(struct dd_region *region);
+void dd_region_put(struct dd_region *region);
+
+/**
+ * struct dd_slice - part of a region that an object uses
+ * @region: counted, or NULL for none
+ * @offset: bytes
+ * @length: bytes
+ * @node: in dd_region.uses; slices do not share pages
+ */
+struct dd_slice {
+	struct dd_region *region;
+	u64 offset;
+	u64 length;
+	struct rb_node node;
+};
+
+int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		  struct dd_slice *slice);
+void dd_slice_drop(struct dd_slice *slice);
+void dd_slice_describe(const struct dd_slice *slice, u64 offset, u64 length,
+		       struct dd_buf *buf);
+
+/* The kernel's address of byte @off of a region, and bytes left in its page. */
+static inline void *dd_region_addr(const struct dd_region *region, u64 off,
+				   size_t *left)
+{
+	*left = PAGE_SIZE - offset_in_page(off);
+	return region->pages[off >> PAGE_SHIFT] + offset_in_page(off);
+}
+
+#endif /* _DD_CTX_H */
