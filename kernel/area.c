@@ -146,6 +146,9 @@ int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 
 	mutex_lock(&area->lock);
 	err = dd_area_find(area, room, unit);
+	/* Better without room than not at all. */
+	if (err == -ENOSPC && room > units)
+		err = dd_area_find(area, units, unit);
 	if (!err)
 		err = dd_area_take(area, *unit, units);
 	if (!err)
