@@ -26,6 +26,7 @@
  * @receiver: whose
  * @conn: connection that it comes on, 0 if this entry is free
  * @surplus: more than --count, only there to be refused
+ * @gone: the sender is; what it said last may still be in the list
  * @reply: wired page where replies are composed
  * @target: where it goes
  * @expected: bytes announced, or PROTO_UNKNOWN
@@ -38,6 +39,7 @@ struct transfer {
 	struct receiver *receiver;
 	int conn;
 	bool surplus;
+	bool gone;
 	char *reply;
 	struct target target;
 	uint64_t expected;
@@ -137,8 +139,28 @@ static void look_for_dead(struct receiver *r)
 
 	for (i = 0; i < r->senders; i++)
 		if (r->transfers[i].conn && gone(&r->transfers[i]))
-			lost(&r->transfers[i]);
+			r->transfers[i].gone = true;
 	r->next_look = tool_now() + LOOK_INTERVAL;
+}
+
+/* Once the list holds nothing more of theirs, an ABORT above all. */
+static void end_dead(struct receiver *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->senders; i++)
+		if (r->transfers[i].conn && r->transfers[i].gone)
+			lost(&r->transfers[i]);
+}
+
+static bool any_dead(const struct receiver *r)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->senders; i++)
+		if (r->transfers[i].conn && r->transfers[i].gone)
+			return true;
+	return false;
 }
 
 /* --- messages ------------------------------------------------------------- */
@@ -193,7 +215,7 @@ static void accept_file(struct transfer *t, const struct hello *h)
 		outcome_fail(&t->out, EPROTO, "the sender offers no slots");
 		finish(t);
 	} else if (reply(t, PROTO_ACCEPT, slots, size, 0) < 0) {
-		lost(t);
+		t->gone = true;
 	}
 }
 
@@ -226,8 +248,9 @@ static void on_hello(struct receiver *r, const struct dd_msg *msg)
 	struct hello hello = {};
 
 	if (!t) {
-		/* Its block was somebody's until now: that one is dead. */
+		/* Its block was somebody's until now, whose notes came before. */
 		look_for_dead(r);
+		end_dead(r);
 		t = begin(r, msg);
 		if (!t)
 			return;
@@ -263,7 +286,7 @@ static void on_data(struct transfer *t, const struct dd_msg *msg)
 	XXH3_128bits_update(t->hash, msg->addr, msg->len);
 	error = target_write(&t->target, msg->addr, msg->len, gone, t);
 	if (error == ECONNCLOSE) {
-		lost(t);
+		t->gone = true;
 		return;
 	}
 	if (error) {
@@ -275,7 +298,7 @@ static void on_data(struct transfer *t, const struct dd_msg *msg)
 	t->out.size += msg->len;
 	progress_show(&t->progress, t->out.size);
 	if (reply(t, PROTO_GRANT, msg->meta[1], 0, 0) < 0)
-		lost(t);
+		t->gone = true;
 }
 
 static int verify(struct transfer *t, const struct dd_msg *msg)
@@ -324,6 +347,9 @@ static void on_message(struct receiver *r, const struct dd_msg *msg)
 	} else if (!t) {
 		/* What a refused sender had on its way; or no ddcp at all. */
 		dd_close(r->h, msg->conn);
+	} else if (t->gone && kind != PROTO_ABORT) {
+		/* Nobody is there who would learn how it ends. */
+		return;
 	} else if (kind == PROTO_DATA && msg->meta_count == 4) {
 		on_data(t, msg);
 	} else if (kind == PROTO_FIN && msg->meta_count == 4) {
@@ -373,9 +399,12 @@ static int receive(struct receiver *r)
 	int ret;
 
 	while (!r->o->count || r->ended < r->o->count) {
-		ret = dd_recv(r->h, r->list, &msg, DD_RECV_SPIN, LOOK_INTERVAL);
+		ret = dd_recv(r->h, r->list, &msg, DD_RECV_SPIN,
+			      any_dead(r) ? 0 : LOOK_INTERVAL);
 		if (!ret && msg.type == DD_MSG_DATA) {
 			on_message(r, &msg);
+		} else if (ret == -EWOULDBLOCK) {
+			end_dead(r);
 		} else if (ret && ret != -ETIMEDOUT) {
 			ddcp_complain(r->h, ret, "receiving");
 			return tool_exit_code(ret);

@@ -401,7 +401,8 @@ int ddcp_send(const struct options *o)
 	if (transfer(&s) && !s.finished && s.out.error != ECONNCLOSE) {
 		const unsigned int meta[4] = { PROTO_ABORT, s.out.error };
 
-		dd_send(s.h, s.conn, s.block, 0, 0, 0, meta, 4);
+		/* The window holds all slots and two more: it has room. */
+		dd_send(s.h, s.conn, s.block, 0, 0, DD_SEND_BLOCK, meta, 4);
 	}
 	s.out.nanoseconds = tool_now() - begin;
 	progress_end(&s.progress, s.out.size, !s.out.error);
