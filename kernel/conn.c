@@ -16,38 +16,62 @@
 #include "netlink.h"
 #include "trace.h"
 
-static struct kmem_cache *dd_conn_cache;
+static struct kmem_cache *dd_server_cache, *dd_client_cache;
 
 int dd_conn_init(void)
 {
-	dd_conn_cache = KMEM_CACHE(dd_conn, SLAB_ACCOUNT);
-	return dd_conn_cache ? 0 : -ENOMEM;
+	dd_server_cache = KMEM_CACHE(dd_conn, SLAB_ACCOUNT);
+	dd_client_cache = KMEM_CACHE(dd_client, SLAB_ACCOUNT);
+	if (dd_server_cache && dd_client_cache)
+		return 0;
+	kmem_cache_destroy(dd_server_cache);
+	kmem_cache_destroy(dd_client_cache);
+	return -ENOMEM;
 }
 
 void dd_conn_exit(void)
 {
 	/* Connections are freed by RCU. */
 	rcu_barrier();
-	kmem_cache_destroy(dd_conn_cache);
+	kmem_cache_destroy(dd_server_cache);
+	kmem_cache_destroy(dd_client_cache);
 }
 
-struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type)
+static void dd_conn_mem_free(struct rcu_head *rcu)
 {
-	struct dd_conn *conn = kmem_cache_zalloc(dd_conn_cache, GFP_KERNEL);
+	struct dd_conn *conn = container_of(rcu, struct dd_conn, rcu);
+
+	if (conn->server)
+		kmem_cache_free(dd_server_cache, conn);
+	else
+		kmem_cache_free(dd_client_cache, dd_client_of(conn));
+}
+
+/**
+ * dd_conn_alloc() - one end of a connection, not paired yet
+ * @ctx: its owner
+ * @type: enum dd_conn_type
+ * @server: whether it is the serving end
+ *
+ * Return: the end, whose only user is the caller, or NULL.
+ */
+struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
+{
+	struct dd_conn *conn;
+
+	/* The end comes first in a struct dd_client. */
+	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache,
+				 GFP_KERNEL);
 
 	if (!conn)
 		return NULL;
 	dd_obj_init(&conn->obj, ctx, DD_OBJ_CONN);
 	refcount_set(&conn->mem, 1);
 	conn->type = type;
+	conn->server = server;
 	/* Dead until it is paired: release must not look for a peer. */
 	conn->seg.dead = true;
 	return conn;
-}
-
-static void dd_conn_mem_free(struct rcu_head *rcu)
-{
-	kmem_cache_free(dd_conn_cache, container_of(rcu, struct dd_conn, obj.rcu));
 }
 
 static void dd_conn_mem_put(struct dd_conn *conn)
@@ -55,25 +79,24 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 	if (!refcount_dec_and_test(&conn->mem))
 		return;
 	dd_ctx_put(conn->obj.ctx);
-	call_rcu(&conn->obj.rcu, dd_conn_mem_free);
+	call_rcu(&conn->rcu, dd_conn_mem_free);
 }
 
 /* What a connecting end holds by itself. */
 static void dd_conn_release_client(struct dd_conn *conn)
 {
-	struct dd_segment *seg = &conn->seg;
+	struct dd_client *client = dd_client_of(conn);
 
-	if (conn->list)
-		dd_list_detach(conn->list,
-			       dd_credit_slots(seg->own_credit.window) + 1,
-			       max(dd_credit_last(&seg->own_credit),
-				   seg->last_note));
+	if (conn->seg.list)
+		dd_list_detach(conn->seg.list,
+			       dd_credit_slots(client->credit.window) + 1,
+			       dd_credit_last(&client->credit));
 	if (conn->imp.unit)
 		dd_area_free(&conn->obj.ctx->area, conn->imp.unit,
 			     dd_cell_units(DD_CELL_DEPTH));
-	dd_credit_exit(&seg->own_credit);
-	dd_slice_drop(&conn->send);
-	dd_slice_drop(&conn->recv);
+	dd_credit_exit(&client->credit);
+	dd_slice_drop(&client->send);
+	dd_slice_drop(&client->recv);
 }
 
 /* The last user is gone. */
@@ -128,12 +151,10 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 		x->peer = y;
 		dd_grant_init(&x->grant, &x->seg, y->obj.ctx->node->id,
 			      DD_RIGHT_PUT);
-		x->seg.list = x->list;
 		x->seg.dead = false;
 		x->imp.grant = &y->grant;
-		x->imp.lock = &y->seg.lock;
 		x->imp.link = &dd_link_local;
-		x->imp.peer_size = y->seg.length;
+		x->imp.peer_size = y->seg.mem.length;
 		x->imp.peer_window = y->seg.credit->window;
 
 		memset(cell, 0, sizeof(*cell) +
@@ -161,6 +182,7 @@ static int dd_conn_check_args(const struct dd_connect *arg)
 /* Everything a connecting end needs of its own. */
 static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
+	struct dd_client *client = dd_client_of(conn);
 	struct dd_ctx *ctx = conn->obj.ctx;
 	u32 window = arg->window ? arg->window : 1;
 	struct dd_list *list;
@@ -168,28 +190,28 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 
 	conn->cookie = arg->cookie;
 	conn->uid = current_euid();
-	err = dd_slice_take(ctx, &arg->send, true, &conn->send);
+	err = dd_credit_init(&client->credit, window, GFP_KERNEL_ACCOUNT);
 	if (!err)
-		err = dd_slice_take(ctx, &arg->recv, false, &conn->recv);
+		err = dd_slice_take(ctx, &arg->send, true, &client->send,
+				    &conn->send);
+	if (!err)
+		err = dd_slice_take(ctx, &arg->recv, false, &client->recv,
+				    &conn->seg.mem);
 	if (!err)
 		err = dd_area_alloc(&ctx->area, dd_cell_units(DD_CELL_DEPTH),
 				    &conn->imp.unit);
 	if (err)
 		return err;
 	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
-	dd_segment_init(&conn->seg, conn->recv.region, conn->recv.offset,
-			conn->recv.length);
-	conn->seg.credit = &conn->seg.own_credit;
-	err = dd_credit_init(conn->seg.credit, window, GFP_KERNEL_ACCOUNT);
-	if (err)
-		return err;
+	dd_segment_init(&conn->seg);
+	conn->seg.credit = &client->credit;
 	/* One slot beside the channel's own, for the close note. */
 	list = dd_list_attach(ctx, arg->flags & DD_CONNECT_ANON ? 0 : arg->list,
 			      arg->flags & DD_CONNECT_LIST,
 			      dd_credit_slots(window) + 1);
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	conn->list = list;
+	conn->seg.list = list;
 	return 0;
 }
 
@@ -226,7 +248,7 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 		dd_obj_unreserve(&conn->obj);
 		return err;
 	}
-	dd_list_publish(conn->list);
+	dd_list_publish(conn->seg.list);
 	refcount_inc(&conn->obj.users);
 	dd_obj_publish(&conn->obj);
 	return 0;
@@ -247,16 +269,16 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	err = dd_conn_check_args(arg);
 	if (err)
 		return err;
-	conn = dd_conn_alloc(ctx, arg->type);
+	conn = dd_conn_alloc(ctx, arg->type, false);
 	if (!conn)
 		return -ENOMEM;
 	mutex_lock(&ctx->lock);
 	err = ctx->dead ? -ESTALE : dd_conn_make(conn, arg);
 	mutex_unlock(&ctx->lock);
 	if (!err) {
-		arg->list = conn->list->obj.id;
+		arg->list = conn->seg.list->obj.id;
 		arg->conn = conn->obj.id;
-		arg->list_unit = conn->list->unit;
+		arg->list_unit = conn->seg.list->unit;
 		arg->cell_unit = conn->imp.unit;
 		arg->peer_size = conn->imp.peer_size;
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
@@ -336,7 +358,7 @@ void dd_conn_sever(struct dd_conn *conn)
  */
 void dd_conn_end(struct dd_conn *conn)
 {
-	if (test_and_set_bit(0, &conn->closing))
+	if (xchg(&conn->closing, 1))
 		return;
 	trace_dd_close(conn);
 	dd_conn_sever(conn);
@@ -371,7 +393,7 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	const struct dd_ctx *peer = conn->peer->obj.ctx;
 
 	info->conn = conn->obj.id;
-	info->list = conn->list->obj.id;
+	info->list = conn->seg.list->obj.id;
 	info->service = conn->server ? conn->svc->obj.id : 0;
 	info->block = conn->block;
 	info->type = conn->type;
@@ -382,16 +404,16 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	if (conn->server) {
 		dd_service_blocks(conn, &info->send, &info->recv);
 	} else {
-		dd_slice_describe(&conn->send, conn->send.offset,
+		dd_bytes_describe(&conn->send, conn->send.offset,
 				  conn->send.length, &info->send);
-		dd_slice_describe(&conn->recv, conn->recv.offset,
-				  conn->recv.length, &info->recv);
+		dd_bytes_describe(&conn->seg.mem, conn->seg.mem.offset,
+				  conn->seg.mem.length, &info->recv);
 	}
 	info->peer_size = conn->imp.peer_size;
 	info->submitted = READ_ONCE(conn->imp.submitted);
 	info->received = READ_ONCE(conn->seg.received);
 	info->cookie = conn->cookie;
-	info->list_unit = conn->list->unit;
+	info->list_unit = conn->seg.list->unit;
 	info->cell_unit = conn->imp.unit;
 	info->window = conn->seg.credit->window;
 	info->send_window = conn->imp.peer_window;

@@ -16,7 +16,9 @@
 
 #include "dd.h"
 
-#define DD_TABLE_MIN	16u
+/* With its head a table takes a power of two of bytes, as kmalloc() does. */
+#define DD_TABLE_HEAD	(sizeof(struct dd_table) / sizeof(void *))
+#define DD_TABLE_MIN	(16u - DD_TABLE_HEAD)
 
 static struct dd_table *dd_table_alloc(u32 size)
 {
@@ -182,12 +184,16 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 static int dd_table_grow(struct dd_ctx *ctx, u32 index)
 {
 	struct dd_table *old, *new;
+	u32 size;
 
 	old = rcu_dereference_protected(ctx->table,
 					lockdep_is_held(&ctx->table_lock));
 	if (index < old->size)
 		return 0;
-	new = dd_table_alloc(max(index + 1, old->size * 2));
+	size = old->size;
+	while (size <= index)
+		size = 2 * (size + DD_TABLE_HEAD) - DD_TABLE_HEAD;
+	new = dd_table_alloc(size);
 	if (!new)
 		return -ENOMEM;
 	memcpy(new->slot, old->slot, old->size * sizeof(*old->slot));

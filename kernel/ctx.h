@@ -164,14 +164,15 @@ enum dd_obj_type {
  *	last is gone
  * @id: as user space names it
  * @type: enum dd_obj_type
- * @rcu: memory outlives look-ups under rcu_read_lock()
+ *
+ * Its memory outlives look-ups under rcu_read_lock(): each type has an
+ * rcu_head for that.
  */
 struct dd_obj {
 	struct dd_ctx *ctx;
 	refcount_t users;
 	u32 id;
 	u8 type;
-	struct rcu_head rcu;
 };
 
 /**
@@ -293,6 +294,7 @@ bool dd_obj_put(struct dd_obj *obj);
  * @lock: protects @uses; innermost
  * @uses: slices given to services and connections, by offset
  * @free_work: the last put may come from where freeing is not possible
+ * @rcu: see struct dd_obj
  */
 struct dd_region {
 	struct dd_obj obj;
@@ -302,6 +304,7 @@ struct dd_region {
 	spinlock_t lock;	/* of @uses */
 	struct rb_root uses;
 	struct work_struct free_work;
+	struct rcu_head rcu;
 };
 
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
@@ -311,23 +314,31 @@ void dd_region_end(struct dd_region *region);
 void dd_region_put(struct dd_region *region);
 
 /**
- * struct dd_slice - part of a region that an object uses
- * @region: counted, or NULL for none
+ * struct dd_bytes - part of a region
+ * @region: the region, or NULL for none
  * @offset: bytes
  * @length: bytes
- * @node: in dd_region.uses; slices do not share pages
  */
-struct dd_slice {
+struct dd_bytes {
 	struct dd_region *region;
 	u64 offset;
 	u64 length;
+};
+
+/**
+ * struct dd_slice - the use of part of a region by an object
+ * @bytes: the part, whose region is counted; NULL for no use
+ * @node: in dd_region.uses; slices do not share pages
+ */
+struct dd_slice {
+	struct dd_bytes *bytes;
 	struct rb_node node;
 };
 
 int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
-		  struct dd_slice *slice);
+		  struct dd_slice *slice, struct dd_bytes *bytes);
 void dd_slice_drop(struct dd_slice *slice);
-void dd_slice_describe(const struct dd_slice *slice, u64 offset, u64 length,
+void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
 		       struct dd_buf *buf);
 
 /* The kernel's address of byte @off of a region, and bytes left in its page. */

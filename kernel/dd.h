@@ -42,6 +42,7 @@ struct dd_segment;
  * @wait: readers asleep
  * @pend_lock: protects @pending, and the flags in @head; innermost
  * @pending: segments with a withheld note, by the position they wait for
+ * @rcu: see struct dd_obj
  */
 struct dd_list {
 	struct dd_obj obj;
@@ -61,6 +62,7 @@ struct dd_list {
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* of @pending */
 	struct rb_root_cached pending;
+	struct rcu_head rcu;
 };
 
 /**
@@ -194,14 +196,12 @@ enum dd_policy {
  * @withheld: a message is in place whose note, @rec, waits for a slot
  * @policy: enum dd_policy
  * @generation: of the segment, never reused within a context
- * @region: counted by the owner of the segment until it is dead
- * @offset: in @region
- * @length: bytes
+ * @mem: the window; its region is counted by the owner of the segment until it
+ *	is dead
  * @received: messages
- * @list: where notes go; valid while not @dead
- * @credit: slots of this channel in @list
- * @own_credit: for segments whose slots are their own
- * @last_note: position after the note that said it was revoked
+ * @list: where notes go; counted by the owner of the segment
+ * @credit: slots of this channel in @list; the note that says it was revoked
+ *	takes the one beside
  * @rec: the withheld note
  * @pend: in dd_list.pending, while @withheld
  */
@@ -212,14 +212,10 @@ struct dd_segment {
 	bool withheld;
 	u8 policy;
 	u32 generation;
-	struct dd_region *region;
-	u64 offset;
-	u64 length;
+	struct dd_bytes mem;
 	u64 received;
 	struct dd_list *list;
 	struct dd_credit *credit;
-	struct dd_credit own_credit;
-	u64 last_note;
 	struct dd_rec rec;
 	struct rb_node pend;
 };
@@ -228,22 +224,21 @@ struct dd_segment {
  * struct dd_grant - one importer's permission on a segment
  * @id: random; names the grant on the wire
  * @seg: what it permits to reach
- * @node: who may use it
  * @generation: must be the segment's
+ * @node: who may use it
  * @rights: DD_RIGHT_*
  */
 struct dd_grant {
 	u64 id;
 	struct dd_segment *seg;
-	u32 node;
 	u32 generation;
-	u32 rights;
+	u16 node;
+	u8 rights;
 };
 
-void dd_segment_init(struct dd_segment *seg, struct dd_region *region,
-		     u64 offset, u64 length);
-void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
-		   u32 rights);
+void dd_segment_init(struct dd_segment *seg);
+void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u16 node,
+		   u8 rights);
 
 /**
  * dd_grant_check() - whether a grant permits something now
@@ -324,27 +319,25 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 /* ---- conn.c: connections, and their imports --------------------------- */
 
 /**
- * struct dd_import - this end's way to the peer's segment
- * @lock: protects the rest; on the local link it is the lock of the peer's
- *	segment, and nothing here is touched once that is dead
+ * struct dd_import - this end's way to the peer's segment, whose lock protects
+ *	it, and when that is dead nothing here is touched any more
  * @busy: a submitter is at work without the lock, since it may sleep; others
  *	are refused
+ * @peer_window: unconsumed messages allowed there
+ * @unit: number of the first unit of @cell
  * @cell: counters and queue in the area
- * @unit: number of its first unit
  * @link: how bytes travel
  * @grant: what the peer permits
  * @peer_size: bytes in the peer's segment
- * @peer_window: unconsumed messages allowed there
  * @submitted: accepted requests
  * @sent: requests whose source may be reused
  * @done: requests whose note is in place
  */
 struct dd_import {
-	spinlock_t *lock;	/* of the rest, see above */
 	bool busy;
-	u32 peer_window;
-	struct dd_cell *cell;
+	u16 peer_window;
 	u32 unit;
+	struct dd_cell *cell;
 	const struct dd_link_ops *link;
 	const struct dd_grant *grant;
 	u64 peer_size;
@@ -357,46 +350,67 @@ struct dd_import {
  * struct dd_conn - one end of a connection: an import of the peer's block and
  *	a segment for the own one
  * @obj: its id
+ * @type: enum dd_conn_type
+ * @server: this is the serving end; the connecting one is a struct dd_client
+ * @released: its block was given back; under dd_service.lock
  * @mem: held by @obj.users as one, and by the other end; memory only
+ * @block: number of its block at the service, for the serving end
  * @peer: the other end
  * @seg: own block; its owner is this end
  * @grant: what the peer holds on @seg
  * @imp: way to the peer's block
- * @send: own send block, part of a slice of the service or of @slices
- * @send_offset: in the region of @send
- * @send_length: bytes
- * @recv: slice that @seg is part of; a client's own
- * @list: counted: where the notes go
+ * @send: own send block
+ * @rcu: see struct dd_obj; who finds a connection that is over does not look
+ *	at @send
  * @svc: the service, counted, at the serving end
- * @block: number of its block there
  * @cookie: in each note
  * @uid: of the process that has this end, when it connected or served
- * @type: enum dd_conn_type
- * @server: this is the serving end
- * @released: its block was given back; under dd_service.lock
  * @closing: close has begun; the first one does it
  * @closed: errno that ended it; set before the peer's segment is dead
+ *
+ * Idle connections are what there may be many of: its size counts.
  */
 struct dd_conn {
 	struct dd_obj obj;
+	u8 type;
+	bool server;
+	bool released;
 	refcount_t mem;
+	u32 block;
 	struct dd_conn *peer;
 	struct dd_segment seg;
 	struct dd_grant grant;
 	struct dd_import imp;
-	struct dd_slice send;
-	struct dd_slice recv;
-	struct dd_list *list;
+	union {
+		struct dd_bytes send;
+		struct rcu_head rcu;
+	};
 	struct dd_service *svc;
-	u32 block;
 	u64 cookie;
 	kuid_t uid;
-	u8 type;
-	bool server;
-	bool released;
-	unsigned long closing;
+	int closing;
 	int closed;
 };
+
+/**
+ * struct dd_client - a connecting end, and what it has that a serving end has
+ *	from its service
+ * @conn: the end
+ * @send: use of @conn.send, where requests are composed
+ * @recv: use of @conn.seg.mem, where replies are deposited
+ * @credit: slots in its list
+ */
+struct dd_client {
+	struct dd_conn conn;
+	struct dd_slice send;
+	struct dd_slice recv;
+	struct dd_credit credit;
+};
+
+static inline struct dd_client *dd_client_of(struct dd_conn *conn)
+{
+	return container_of(conn, struct dd_client, conn);
+}
 
 int dd_conn_init(void);
 void dd_conn_exit(void);
@@ -409,7 +423,7 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 void dd_conn_done(struct dd_conn *conn);
-struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type);
+struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
 
 static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
@@ -446,6 +460,8 @@ struct dd_block {
  * @window: unconsumed messages a client may have here
  * @recv: memory for requests
  * @send: memory for replies
+ * @recv_use: use of @recv
+ * @send_use: use of @send
  * @recv_block: bytes of @recv for each block
  * @send_block: bytes of @send for each block
  * @list: where notes go
@@ -456,6 +472,7 @@ struct dd_block {
  * @free: blocks that may be given away, longest free first
  * @nconn: connections now
  * @past: messages and connections of connections that have ended
+ * @rcu: see struct dd_obj
  */
 struct dd_service {
 	struct dd_obj obj;
@@ -467,8 +484,10 @@ struct dd_service {
 	kuid_t uid;
 	u32 maxconn;
 	u32 window;
-	struct dd_slice recv;
-	struct dd_slice send;
+	struct dd_bytes recv;
+	struct dd_bytes send;
+	struct dd_slice recv_use;
+	struct dd_slice send_use;
 	u64 recv_block;
 	u64 send_block;
 	struct dd_list *list;
@@ -483,6 +502,7 @@ struct dd_service {
 		u64 sent;
 		u64 conns;
 	} past;
+	struct rcu_head rcu;
 };
 
 int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg);
@@ -523,7 +543,7 @@ struct dd_op {
 /**
  * struct dd_link_ops - how bytes travel to a peer
  * @name: for reports
- * @put: carry out a PUT, with dd_import.lock held; 0 once it is accepted, or
+ * @put: carry out a PUT, with the import locked; 0 once it is accepted, or
  *	%-EINPROGRESS if that needs to sleep
  * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
  */

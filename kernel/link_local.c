@@ -38,7 +38,8 @@ static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
 	if (!len || len > DD_COPY_BULK)
 		return false;
 	src = dd_region_addr(op->region, op->src, &src_left);
-	dst = dd_region_addr(seg->region, seg->offset + op->sqe.dst, &dst_left);
+	dst = dd_region_addr(seg->mem.region, seg->mem.offset + op->sqe.dst,
+			     &dst_left);
 	if (len > min(src_left, dst_left) || !dd_copy_is_small(dst, src, len))
 		return false;
 	op->word = dd_copy_small(dst, src, len);

@@ -197,7 +197,7 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	if (conn->server)
 		return nla_put_u32(skb, DD_A_CONN_BLOCK, conn->block) ||
 		       nla_put_u32(skb, DD_A_CONN_SEND_WINDOW,
-				   conn->peer->seg.own_credit.window) ?
+				   dd_client_of(conn->peer)->credit.window) ?
 		       -EMSGSIZE : 0;
 	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, window);
 }
@@ -225,7 +225,7 @@ static int dd_fill_conn_counters(struct sk_buff *skb, const struct dd_conn *conn
 	const struct dd_import *imp = &conn->imp;
 	int pad = DD_A_CONN_PAD;
 
-	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.length, pad) ||
+	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->send.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.peer_size, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
@@ -247,7 +247,7 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
 			DD_CONN_ROLE_SERVER : DD_CONN_ROLE_CLIENT) ||
 	    nla_put_u32(skb, DD_A_CONN_TYPE, conn->type) ||
-	    nla_put_u32(skb, DD_A_CONN_LIST, conn->list->obj.id) ||
+	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->seg.credit->window) ||
 	    dd_fill_conn_peer(skb, conn->peer, reader) ||

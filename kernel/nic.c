@@ -4,7 +4,7 @@
  * hands them to the link of their import.
  *
  * A request that needs no sleep is executed in one RCU read section under the
- * import's lock, and counts nothing: while the lock is held and the import is
+ * lock of the import's segment, and counts nothing: while the lock is held and the import is
  * alive, nobody can release what it uses.
  */
 #include <linux/uaccess.h>
@@ -125,9 +125,9 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
 	struct dd_import *imp = &conn->imp;
 	int err = imp->link->put_slow(conn, op);
 
-	spin_lock(imp->lock);
+	spin_lock(&imp->grant->seg->lock);
 	imp->busy = false;
-	spin_unlock(imp->lock);
+	spin_unlock(&imp->grant->seg->lock);
 	dd_nic_finish(conn, op, err);
 	/* Another thread may wait for this to be sent. */
 	dd_ctx_wake(conn->obj.ctx);
@@ -155,11 +155,11 @@ int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 	rcu_read_lock_sched();
 	conn = dd_obj_find(ctx, id, DD_OBJ_CONN);
 	if (likely(conn)) {
-		spin_lock(conn->imp.lock);
+		spin_lock(&conn->imp.grant->seg->lock);
 		n = dd_grant_check(conn->imp.grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_next(conn, &op);
-		spin_unlock(conn->imp.lock);
+		spin_unlock(&conn->imp.grant->seg->lock);
 	} else {
 		n = -ENOENT;
 	}

@@ -112,7 +112,7 @@ void dd_list_put(struct dd_list *list)
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
 	dd_list_free_ring(list, list->geometry);
 	dd_area_free(&ctx->area, list->unit, 1);
-	kfree_rcu(list, obj.rcu);
+	kfree_rcu(list, rcu);
 	dd_ctx_put(ctx);
 }
 

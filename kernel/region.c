@@ -65,7 +65,7 @@ static void dd_region_free_work(struct work_struct *work)
 	dd_free_pages(region->pages, region->npages);
 	dd_uncharge(ctx->user, region->npages);
 	kvfree(region->pages);
-	kfree_rcu(region, obj.rcu);
+	kfree_rcu(region, rcu);
 	dd_ctx_put(ctx);
 }
 
@@ -268,8 +268,8 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 /* Order of slices by pages; those that share a page compare equal. */
 static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
 {
-	struct dd_slice *a = rb_entry(new, struct dd_slice, node);
-	const struct dd_slice *b = rb_entry(old, struct dd_slice, node);
+	const struct dd_bytes *a = rb_entry(new, struct dd_slice, node)->bytes;
+	const struct dd_bytes *b = rb_entry(old, struct dd_slice, node)->bytes;
 
 	if (PAGE_ALIGN(a->offset + a->length) <= b->offset)
 		return -1;
@@ -278,7 +278,7 @@ static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
 
 static bool dd_slice_insert(struct dd_slice *slice)
 {
-	struct dd_region *region = slice->region;
+	struct dd_region *region = slice->bytes->region;
 	struct rb_node *found;
 
 	spin_lock(&region->lock);
@@ -292,13 +292,14 @@ static bool dd_slice_insert(struct dd_slice *slice)
  * @ctx: the caller's context, locked
  * @buf: as user space passed it
  * @empty_ok: whether none is good enough
- * @slice: (out) the slice; where it is now, it must stay
+ * @slice: (out) the use; where it is now, it must stay
+ * @bytes: (out) the part; it must stay where it is, too
  *
  * Return: 0; %-EINVAL if it is malformed, unaligned, not inside the region or
  * overlaps one in use; %-ENOENT if there is no such region.
  */
 int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
-		  struct dd_slice *slice)
+		  struct dd_slice *slice, struct dd_bytes *bytes)
 {
 	struct dd_region *region;
 	int err;
@@ -317,15 +318,15 @@ int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 	if (!dd_in_bounds(buf->offset, buf->length,
 			  (u64)region->npages << PAGE_SHIFT))
 		goto err_put;
-	slice->region = region;
-	slice->offset = buf->offset;
-	slice->length = buf->length;
+	*bytes = (struct dd_bytes){ region, buf->offset, buf->length };
+	slice->bytes = bytes;
 	if (!dd_slice_insert(slice))
 		goto err_clear;
 	return 0;
 
 err_clear:
-	slice->region = NULL;
+	slice->bytes = NULL;
+	bytes->region = NULL;
 err_put:
 	dd_region_put(region);
 	return err;
@@ -334,24 +335,26 @@ err_put:
 /* End the use of a slice, if dd_slice_take() has succeeded on it. */
 void dd_slice_drop(struct dd_slice *slice)
 {
-	struct dd_region *region = slice->region;
+	struct dd_region *region;
 
-	if (!region)
+	if (!slice->bytes)
 		return;
+	region = slice->bytes->region;
 	spin_lock(&region->lock);
 	rb_erase(&slice->node, &region->uses);
 	spin_unlock(&region->lock);
-	slice->region = NULL;
+	slice->bytes->region = NULL;
+	slice->bytes = NULL;
 	dd_region_put(region);
 }
 
-void dd_slice_describe(const struct dd_slice *slice, u64 offset, u64 length,
+void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
 		       struct dd_buf *buf)
 {
 	*buf = (struct dd_buf){};
-	if (!slice->region)
+	if (!bytes->region)
 		return;
-	buf->region = slice->region->obj.id;
+	buf->region = bytes->region->obj.id;
 	buf->offset = offset;
 	buf->length = length;
 }

@@ -14,20 +14,16 @@
 #include "dd.h"
 #include "trace.h"
 
-void dd_segment_init(struct dd_segment *seg, struct dd_region *region,
-		     u64 offset, u64 length)
+void dd_segment_init(struct dd_segment *seg)
 {
 	spin_lock_init(&seg->lock);
 	RB_CLEAR_NODE(&seg->pend);
 	seg->policy = DD_POLICY_CONDITIONAL;
-	seg->region = region;
-	seg->offset = offset;
-	seg->length = length;
 	seg->generation = get_random_u32();
 }
 
-void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
-		   u32 rights)
+void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u16 node,
+		   u8 rights)
 {
 	grant->id = get_random_u64();
 	grant->seg = seg;
@@ -50,18 +46,18 @@ void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u32 node,
 u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
 		     size_t len, bool last)
 {
-	u64 at = seg->offset + off;
+	u64 at = seg->mem.offset + off;
 	size_t left;
 	void *dst;
 
 	lockdep_assert_held(&seg->lock);
-	dst = dd_region_addr(seg->region, at, &left);
+	dst = dd_region_addr(seg->mem.region, at, &left);
 	while (len > left) {
 		dd_copy_words(dst, src, left);
 		src += left;
 		at += left;
 		len -= left;
-		dst = dd_region_addr(seg->region, at, &left);
+		dst = dd_region_addr(seg->mem.region, at, &left);
 	}
 	left = last ? dd_copy_last(dst, len) : 0;
 	dd_copy_words(dst, src, len - left);
@@ -107,12 +103,12 @@ size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word)
 {
-	u64 at = seg->offset + off;
+	u64 at = seg->mem.offset + off;
 
 	lockdep_assert_held(&seg->lock);
 	while (len) {
 		size_t n, missing;
-		void *dst = dd_region_addr(seg->region, at, &n);
+		void *dst = dd_region_addr(seg->mem.region, at, &n);
 
 		n = min(n, len);
 		missing = dd_copy_user(dst, src, n, last && n == len, word);
@@ -194,6 +190,6 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec)
 		dd_conn_done(dd_conn_of_seg(seg)->peer);
 	}
 	if (rec && !WARN_ON_ONCE(!dd_list_post(seg->list, rec, &pos)))
-		seg->last_note = pos + 1;
+		seg->credit->extra = pos + 1;
 	seg->dead = true;
 }

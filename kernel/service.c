@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
 
 #include "dd.h"
 #include "netlink.h"
@@ -48,8 +49,8 @@ static void dd_service_strip(struct dd_service *svc)
 		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
 			     svc->maxconn * svc->cell_units);
 	svc->cells_unit = 0;
-	dd_slice_drop(&svc->recv);
-	dd_slice_drop(&svc->send);
+	dd_slice_drop(&svc->recv_use);
+	dd_slice_drop(&svc->send_use);
 	mutex_unlock(&svc->lock);
 }
 
@@ -61,7 +62,7 @@ static void dd_service_release(struct dd_service *svc)
 	if (svc->list)
 		dd_list_put(svc->list);
 	dd_service_free_blocks(svc);
-	kfree_rcu(svc, obj.rcu);
+	kfree_rcu(svc, rcu);
 	dd_ctx_put(ctx);
 }
 
@@ -85,10 +86,14 @@ static int dd_service_check_args(const struct dd_serve *arg)
 
 static int dd_service_alloc_blocks(struct dd_service *svc)
 {
+	size_t size = svc->maxconn * sizeof(*svc->blocks);
 	u32 i;
 
-	svc->blocks = kvcalloc(svc->maxconn, sizeof(*svc->blocks),
-			       GFP_KERNEL_ACCOUNT);
+	/* kmalloc() would round up to a power of two. */
+	if (size > PAGE_SIZE)
+		svc->blocks = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	else
+		svc->blocks = kzalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!svc->blocks)
 		return -ENOMEM;
 	for (i = 0; i < svc->maxconn; i++) {
@@ -108,9 +113,11 @@ static int dd_service_take_memory(struct dd_service *svc,
 	struct dd_ctx *ctx = svc->obj.ctx;
 	int err;
 
-	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv);
+	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv_use,
+			    &svc->recv);
 	if (!err)
-		err = dd_slice_take(ctx, &arg->send, true, &svc->send);
+		err = dd_slice_take(ctx, &arg->send, true, &svc->send_use,
+				    &svc->send);
 	if (err)
 		return err;
 	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);
@@ -328,7 +335,10 @@ static int dd_service_own_list(struct dd_conn *conn)
 	struct dd_list *list;
 	int err;
 
-	conn->seg.credit = &conn->seg.own_credit;
+	conn->seg.credit = kzalloc(sizeof(*conn->seg.credit),
+				   GFP_KERNEL_ACCOUNT);
+	if (!conn->seg.credit)
+		return -ENOMEM;
 	err = dd_credit_init(conn->seg.credit, svc->window,
 			     GFP_KERNEL_ACCOUNT);
 	if (err)
@@ -336,7 +346,7 @@ static int dd_service_own_list(struct dd_conn *conn)
 	list = dd_list_create(svc->obj.ctx, dd_credit_slots(svc->window));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
-	conn->list = list;
+	conn->seg.list = list;
 	return 0;
 }
 
@@ -350,7 +360,6 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	u32 nr = block - svc->blocks;
 	int err = 0;
 
-	conn->server = true;
 	conn->released = true;
 	conn->svc = svc;
 	refcount_inc(&svc->obj.users);
@@ -359,19 +368,21 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	conn->cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
 	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
-	dd_segment_init(&conn->seg, svc->recv.region,
-			svc->recv.offset + nr * svc->recv_block,
-			svc->recv_block);
+	dd_segment_init(&conn->seg);
+	conn->seg.mem.region = svc->recv.region;
+	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
+	conn->seg.mem.length = svc->recv_block;
 	if (svc->send.region) {
 		conn->send.region = svc->send.region;
 		conn->send.offset = svc->send.offset + nr * svc->send_block;
 		conn->send.length = svc->send_block;
 	}
-	conn->seg.credit = &block->credit;
-	if (svc->flags & DD_SERVE_ACCEPT)
+	if (svc->flags & DD_SERVE_ACCEPT) {
 		err = dd_service_own_list(conn);
-	else
-		conn->list = svc->list;
+	} else {
+		conn->seg.credit = &block->credit;
+		conn->seg.list = svc->list;
+	}
 	return err ? err : dd_obj_reserve(&conn->obj);
 }
 
@@ -403,7 +414,7 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	block->conn = NULL;
 	if (!old || !refcount_inc_not_zero(&old->obj.users))
 		return NULL;
-	if (test_and_set_bit(0, &old->closing))
+	if (xchg(&old->closing, 1))
 		return old;
 	dd_netlink_event_conn(old, false);
 	if (dd_obj_remove(&old->obj))
@@ -422,7 +433,7 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 	svc->past.conns++;
 	dd_conn_pair(conn, client);
 	if (svc->flags & DD_SERVE_ACCEPT)
-		dd_list_publish(conn->list);
+		dd_list_publish(conn->seg.list);
 	dd_obj_publish(&conn->obj);
 	if (svc->flags & DD_SERVE_ACCEPT)
 		dd_service_announce(svc, block, conn);
@@ -443,7 +454,7 @@ int dd_service_accept(struct dd_service *svc, struct dd_conn *client)
 	struct dd_block *block;
 	int err = -ECONNREFUSED;
 
-	conn = dd_conn_alloc(svc->obj.ctx, client->type);
+	conn = dd_conn_alloc(svc->obj.ctx, client->type, true);
 	if (!conn)
 		return -ENOMEM;
 	mutex_lock(&svc->lock);
@@ -489,6 +500,19 @@ void dd_service_released(struct dd_conn *conn)
 	mutex_unlock(&svc->lock);
 }
 
+static void dd_service_drop_list(struct dd_conn *conn)
+{
+	struct dd_credit *credit = conn->seg.credit;
+
+	if (!credit)
+		return;
+	if (conn->seg.list)
+		dd_list_detach(conn->seg.list, dd_credit_slots(credit->window),
+			       dd_credit_last(credit));
+	dd_credit_exit(credit);
+	kfree(credit);
+}
+
 /* A serving end has no users any more. */
 void dd_service_forget(struct dd_conn *conn)
 {
@@ -502,10 +526,8 @@ void dd_service_forget(struct dd_conn *conn)
 	if (block->conn == conn)
 		block->conn = NULL;
 	mutex_unlock(&svc->lock);
-	if (conn->list && conn->list != svc->list)
-		dd_list_detach(conn->list, dd_credit_slots(svc->window),
-			       dd_credit_last(&conn->seg.own_credit));
-	dd_credit_exit(&conn->seg.own_credit);
+	if (svc->flags & DD_SERVE_ACCEPT)
+		dd_service_drop_list(conn);
 	dd_service_put(svc);
 }
 
@@ -518,9 +540,10 @@ void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 	struct dd_service *svc = conn->svc;
 
 	mutex_lock(&svc->lock);
-	dd_slice_describe(&svc->send, conn->send.offset, conn->send.length,
+	dd_bytes_describe(&svc->send, conn->send.offset, conn->send.length,
 			  send);
-	dd_slice_describe(&svc->recv, conn->seg.offset, conn->seg.length, recv);
+	dd_bytes_describe(&svc->recv, conn->seg.mem.offset,
+			  conn->seg.mem.length, recv);
 	mutex_unlock(&svc->lock);
 }
 

@@ -405,6 +405,7 @@ static struct kunit_suite area_suite = {
 /* One channel: the receiving end, and the sending end it tells. */
 struct channel {
 	struct dd_conn rx, tx;
+	struct dd_credit credit;
 	u64 consumed;
 	bool attached;
 };
@@ -418,10 +419,10 @@ static void channel_open(struct kunit *test, struct channel *ch,
 			 struct dd_list *list, u32 window, u32 id)
 {
 	memset(ch, 0, sizeof(*ch));
-	dd_segment_init(&ch->rx.seg, NULL, 0, 0);
+	dd_segment_init(&ch->rx.seg);
 	ch->rx.seg.policy = DD_POLICY_ALWAYS;
 	ch->rx.seg.list = list;
-	ch->rx.seg.credit = &ch->rx.seg.own_credit;
+	ch->rx.seg.credit = &ch->credit;
 	KUNIT_ASSERT_EQ(test, 0, dd_credit_init(ch->rx.seg.credit, window, GFP_KERNEL));
 	ch->rx.obj.id = id;
 	ch->rx.peer = &ch->tx;
@@ -465,7 +466,7 @@ static void channel_close(struct channel *ch)
 	spin_unlock(&seg->lock);
 	mutex_unlock(&seg->list->lock);
 	dd_list_detach(seg->list, channel_slots(seg->credit->window),
-		       max(dd_credit_last(seg->credit), seg->last_note));
+		       dd_credit_last(seg->credit));
 	dd_credit_exit(seg->credit);
 	ch->attached = false;
 }
@@ -685,7 +686,7 @@ static void list__random_lives(struct kunit *test)
 			u32 window = 1 + get_random_u32() % 5;
 
 			/* Its former life must have been read to the end. */
-			if (c->rx.seg.last_note > list->head->head)
+			if (c->credit.extra > list->head->head)
 				goto drink;
 			KUNIT_ASSERT_EQ(test, 0, dd_list_reserve(list, channel_slots(window)));
 			refcount_inc(&list->obj.users);
