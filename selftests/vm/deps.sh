@@ -12,8 +12,8 @@ packages=(
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
-	bash busybox-static coreutils diffutils findutils grep iproute2 jq
-	mount procps qemu-system-x86 sed strace util-linux
+	bash busybox-static coreutils diffutils ethtool findutils grep iperf3
+	iproute2 jq mount procps qemu-system-x86 sed strace tcpdump util-linux
 	# checks
 	codespell g++ git groff-base man-db mandoc python3 python3-yaml shellcheck
 	sparse

@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A cluster of network namespaces: dd1 ... ddN, each with an interface eth0 on a
+# common bridge, the addresses 10.9.0.I and fd09::I, and dd node number I of
+# N + 1. The bridge has a namespace of its own, ddnet, with a port for each node:
+# port1 ... portN. What a node sends can be disturbed at its eth0, what it
+# receives at its port.
+#
+#   cluster.sh up N [MTU]        make it; MTU is 1500
+#   cluster.sh peers N [4|6]     make everybody everybody's peer, by IPv4 or 6
+#   cluster.sh exec I COMMAND... run COMMAND at node I
+#   cluster.sh offload on|off    segmentation by the (virtual) hardware, as netem
+#                                drops and delays whole bursts otherwise
+#   cluster.sh mtu MTU           of every link
+#   cluster.sh netem ARGUMENTS.. disturb what every node sends; none: no more
+#   cluster.sh down              take it down
+#
+# Tests may source it and call cluster_up and so on.
+
+CLUSTER_BRIDGE=ddnet
+
+cluster_nodes() {
+	ip netns list | sed -nE 's/^dd([0-9]+)( .*)?$/\1/p' | sort -n
+}
+
+# Echo requests: what is delayed at first (a bridge's port, a neighbour that is
+# looked for) is over before a test begins.
+cluster_wait() {
+	local i=$1 tries
+
+	for tries in {1..100}; do
+		if ip netns exec dd1 ping -c 1 -W 1 "10.9.0.$i" &&
+		   ip netns exec dd1 ping -c 1 -W 1 "fd09::$i"; then
+			return 0
+		fi
+		sleep 0.1
+	done >/dev/null 2>&1
+	echo "cluster: node $i does not answer, $tries times" >&2
+	return 1
+}
+
+cluster_add() {
+	local i=$1 mtu=$2
+
+	ip netns add "dd$i" &&
+	ip link add eth0 netns "dd$i" mtu "$mtu" type veth \
+		peer name "port$i" mtu "$mtu" netns $CLUSTER_BRIDGE &&
+	ip -n $CLUSTER_BRIDGE link set "port$i" master br0 up &&
+	ip -n "dd$i" link set lo up &&
+	ip -n "dd$i" addr add "10.9.0.$i/24" dev eth0 &&
+	ip -n "dd$i" addr add "fd09::$i/64" dev eth0 nodad &&
+	ip -n "dd$i" link set eth0 up
+}
+
+# Without the module there is a network, and no node.
+cluster_number() {
+	local i=$1 of=$2
+
+	[ -e /sys/module/dd ] || return 0
+	cluster_exec "$i" ddctl node down &&
+	cluster_exec "$i" ddctl node set id "$i" max "$of" &&
+	cluster_exec "$i" ddctl node up
+}
+
+cluster_up() {
+	local n=$1 mtu=${2:-1500} i
+
+	ip netns add $CLUSTER_BRIDGE &&
+	ip -n $CLUSTER_BRIDGE link add br0 mtu "$mtu" type bridge \
+		forward_delay 0 mcast_snooping 0 &&
+	ip -n $CLUSTER_BRIDGE link set br0 up || return
+	for ((i = 1; i <= n; i++)); do
+		cluster_add "$i" "$mtu" && cluster_number "$i" $((n + 1)) ||
+			return
+	done
+	for ((i = 2; i <= n; i++)); do
+		cluster_wait "$i" || return
+	done
+}
+
+cluster_address() {
+	if [ "${2:-4}" = 6 ]; then echo "fd09::$1"; else echo "10.9.0.$1"; fi
+}
+
+cluster_peers() {
+	local n=$1 family=${2:-4} i j
+
+	for ((i = 1; i <= n; i++)); do
+		for ((j = 1; j <= n; j++)); do
+			[ "$i" = "$j" ] || cluster_exec "$i" ddctl peer add "$j" \
+				"$(cluster_address "$j" "$family")" || return
+		done
+	done
+}
+
+cluster_exec() {
+	local i=$1
+
+	shift
+	ip netns exec "dd$i" "$@"
+}
+
+cluster_offload() {
+	local i
+
+	for i in $(cluster_nodes); do
+		ip netns exec "dd$i" ethtool -K eth0 tso "$1" gso "$1" \
+			tx-udp-segmentation "$1" >/dev/null &&
+		ip netns exec $CLUSTER_BRIDGE ethtool -K "port$i" tso "$1" \
+			gso "$1" tx-udp-segmentation "$1" >/dev/null || return
+	done
+}
+
+cluster_mtu() {
+	local i
+
+	# A bridge has at most its smallest port's.
+	for i in $(cluster_nodes); do
+		ip -n $CLUSTER_BRIDGE link set "port$i" mtu "$1" &&
+		ip -n "dd$i" link set eth0 mtu "$1" || return
+	done
+	ip -n $CLUSTER_BRIDGE link set br0 mtu "$1"
+}
+
+cluster_netem() {
+	local i
+
+	for i in $(cluster_nodes); do
+		if [ $# = 0 ]; then
+			tc -n "dd$i" qdisc del dev eth0 root
+		else
+			tc -n "dd$i" qdisc replace dev eth0 root netem "$@"
+		fi || return
+	done
+}
+
+cluster_down() {
+	local i
+
+	for i in $(cluster_nodes); do
+		ip netns del "dd$i"
+	done
+	ip netns del $CLUSTER_BRIDGE
+}
+
+cluster_main() {
+	local verb=${1:-}
+
+	case $verb in
+	up | peers | exec | offload | mtu | netem | down)
+		shift
+		"cluster_$verb" "$@"
+		;;
+	*)
+		sed -n '3,/^$/s/^# \{0,1\}//p' "$0" >&2
+		return 2
+		;;
+	esac
+}
+
+[ "${BASH_SOURCE[0]}" != "$0" ] || cluster_main "$@"
