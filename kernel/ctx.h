@@ -35,6 +35,7 @@
 #define DD_AREA_UNITS		(DD_AREA_SIZE / DD_UNIT)
 
 struct dd_ctx;
+struct dd_peer_link_ops;
 struct dd_service;
 
 /* ---- node.c: one network namespace ------------------------------------ */
@@ -70,23 +71,34 @@ struct dd_stats {
 /**
  * struct dd_node - a network namespace as a node of the cluster
  * @net: the namespace; this lives in it
- * @lock: protects @ctxs, and changes of @id, @max and @up
+ * @lock: protects @ctxs, and changes of @id, @max, @port and @up
  * @id: node number, below @max
  * @max: number of nodes
+ * @port: UDP port; changes only while there are no peers
  * @up: whether this node serves
  * @services: by name; inserted and removed under the service's lock
  * @ctxs: every context, through dd_ctx.node_entry
  * @stats: per CPU, without a lock
+ * @peer_lock: protects changes of @peers and of peers' configuration; taken
+ *	before @lock
+ * @peers: other nodes by number; looked up under RCU
+ * @peers_open: peers can be added; under @peer_lock
+ * @peer_link: how they are reached, or NULL; set before there is any
  */
 struct dd_node {
 	struct net *net;
 	struct mutex lock;	/* of @ctxs; for changes of the rest */
 	u32 id;
 	u32 max;
+	u16 port;
 	bool up;
 	struct rhashtable services;
 	struct list_head ctxs;
 	struct dd_stats __percpu *stats;
+	struct mutex peer_lock;	/* of changes of @peers */
+	struct xarray peers;
+	bool peers_open;
+	const struct dd_peer_link_ops *peer_link;
 };
 
 int dd_node_init(void);

@@ -16,6 +16,45 @@ enum dd_conn_role {
 	DD_CONN_ROLE_SERVER,
 };
 
+/**
+ * enum dd_peer_state - what there is between this node and a peer
+ * @DD_PEER_STATE_IDLE: nothing, and nothing is tried
+ * @DD_PEER_STATE_CONNECTING: a session is sought, for the first time or again
+ * @DD_PEER_STATE_UP: a session
+ * @DD_PEER_STATE_UNREACHABLE: no answer for the dead time; trying goes on
+ * @DD_PEER_STATE_REFUSED: it answers, but there can be no session; trying
+ *	goes on, in case that one of the two is changed
+ */
+enum dd_peer_state {
+	DD_PEER_STATE_IDLE = 1,
+	DD_PEER_STATE_CONNECTING,
+	DD_PEER_STATE_UP,
+	DD_PEER_STATE_UNREACHABLE,
+	DD_PEER_STATE_REFUSED,
+};
+
+/**
+ * enum dd_peer_reason - why there is no session, or the last one ended
+ * @DD_PEER_REASON_DEAD: the peer was silent for the dead time
+ * @DD_PEER_REASON_REBOOT: it has a new life, and knows nothing of the old one
+ * @DD_PEER_REASON_RESET: it says that it does not know the session
+ * @DD_PEER_REASON_VERSION: no version of the protocol in common
+ * @DD_PEER_REASON_MAXNODES: it is of a cluster of another size
+ * @DD_PEER_REASON_NODE: one of the two is not the node that the other expects
+ * @DD_PEER_REASON_STOPPED: it was removed, here or there
+ * @DD_PEER_REASON_ADDRESS: it was given another address
+ */
+enum dd_peer_reason {
+	DD_PEER_REASON_DEAD = 1,
+	DD_PEER_REASON_REBOOT,
+	DD_PEER_REASON_RESET,
+	DD_PEER_REASON_VERSION,
+	DD_PEER_REASON_MAXNODES,
+	DD_PEER_REASON_NODE,
+	DD_PEER_REASON_STOPPED,
+	DD_PEER_REASON_ADDRESS,
+};
+
 enum {
 	DD_A_NODE_ID = 1,
 	DD_A_NODE_MAXNODES,
