@@ -19,7 +19,7 @@ TOP = Path(__file__).resolve().parents[2]
 FILES = {
     'spec': 'Documentation/netlink/specs/dd.yaml',
     'header': 'include/uapi/linux/dd_netlink.h',
-    'kernel': 'kernel/netlink.c',
+    'kernel': 'kernel/netlink*.c',
     'tool': 'tools/ddctl/object.c',
     'monitor': 'tools/ddctl/monitor.c',
 }
@@ -359,7 +359,8 @@ def print_keys(files):
 
 
 def main():
-    files = {name: (TOP / path).read_text() for name, path in FILES.items()}
+    files = {name: ''.join(p.read_text() for p in sorted(TOP.glob(path)))
+             for name, path in FILES.items()}
     if sys.argv[1:] == ['--keys']:
         print_keys(files)
         return 0

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events, for whoever listens.
+ */
+#include "netlink.h"
+#include "netlink_msg.h"
+
+/* Events are made once for readers who may be in any pid namespace. */
+static struct dd_reader dd_reader_event(const struct dd_node *node)
+{
+	return (struct dd_reader) { .users = node->net->user_ns };
+}
+
+const struct genl_multicast_group dd_groups[DD_GROUPS] = {
+	[DD_GROUP_EVENTS] = { .name = DD_MCGRP_EVENTS },
+};
+
+/* A number for dumps that any event changes, and that is not 0. */
+unsigned int dd_event_seq(struct net *net)
+{
+	return atomic64_read(&dd_netlink_net(net)->events) << 1 | 1;
+}
+
+/**
+ * struct dd_event - an event in the making
+ * @node: where it happened
+ * @skb: the message
+ * @hdr: its header
+ * @nest: the attribute of the object
+ * @seq: its number
+ */
+struct dd_event {
+	struct dd_node *node;
+	struct sk_buff *skb;
+	void *hdr;
+	struct nlattr *nest;
+	u64 seq;
+};
+
+/* False, and nothing to end, if nobody listens or memory is out. */
+static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
+			   int attr)
+{
+	/* Counted in any case: a dump shall notice, and a listener a loss. */
+	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
+	if (!genl_has_listeners(&dd_family, node->net, DD_GROUP_EVENTS))
+		return false;
+	ev->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!ev->skb)
+		return false;
+	ev->node = node;
+	ev->hdr = genlmsg_put(ev->skb, 0, 0, &dd_family, 0, cmd);
+	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, ev->seq,
+				    DD_A_EVENT_PAD)) {
+		ev->nest = nla_nest_start(ev->skb, attr);
+		if (ev->nest)
+			return true;
+	}
+	nlmsg_free(ev->skb);
+	return false;
+}
+
+static void dd_event_end(struct dd_event *ev, int err)
+{
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(ev->skb);
+		return;
+	}
+	nla_nest_end(ev->skb, ev->nest);
+	genlmsg_end(ev->skb, ev->hdr);
+	/* A listener that cannot keep up is told so by its own socket. */
+	genlmsg_multicast_netns(&dd_family, ev->node->net, ev->skb, 0,
+				DD_GROUP_EVENTS, GFP_KERNEL);
+}
+
+void dd_event_node(struct dd_node *node, u8 cmd)
+{
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, cmd, DD_A_EVENT_NODE))
+		dd_event_end(&ev, dd_fill_node(ev.skb, node));
+}
+
+void dd_netlink_event_service(struct dd_service *svc, bool add)
+{
+	struct dd_node *node = svc->obj.ctx->node;
+	struct dd_reader reader = dd_reader_event(node);
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, add ? DD_CMD_SERVICE_ADD :
+			   DD_CMD_SERVICE_DEL, DD_A_EVENT_SERVICE))
+		dd_event_end(&ev, dd_fill_service(ev.skb, &svc->obj, &reader));
+}
+
+static void dd_event_conn(struct dd_conn *conn, u8 cmd)
+{
+	struct dd_node *node = conn->obj.ctx->node;
+	struct dd_reader reader = dd_reader_event(node);
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, cmd, DD_A_EVENT_CONN))
+		dd_event_end(&ev, dd_fill_conn(ev.skb, &conn->obj, &reader));
+}
+
+void dd_netlink_event_conn(struct dd_conn *conn, bool add)
+{
+	struct dd_conn *peer = conn->peer;
+
+	/* The serving end may have been closed since. */
+	if (add && refcount_inc_not_zero(&peer->obj.users)) {
+		dd_event_conn(peer, DD_CMD_CONN_ADD);
+		dd_conn_put(peer);
+	}
+	dd_event_conn(conn, add ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL);
+}

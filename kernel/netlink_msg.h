@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files that make netlink messages share.
+ */
+#ifndef _DD_NETLINK_MSG_H
+#define _DD_NETLINK_MSG_H
+
+#include <linux/pid_namespace.h>
+#include <linux/user_namespace.h>
+#include <net/genetlink.h>
+#include <uapi/linux/dd_netlink.h>
+
+#include "dd.h"
+
+/**
+ * struct dd_netlink_net - of each network namespace
+ * @set_lock: one change of the node at a time, so that events tell them in
+ *	their order
+ * @events: number of the last event, whether anybody was told or not
+ */
+struct dd_netlink_net {
+	struct mutex set_lock; /* dd_node.peer_lock is taken inside */
+	atomic64_t events;
+};
+
+/**
+ * struct dd_reader - whose ids those in a message are to be
+ * @pids: pid namespace, or NULL to have no process ids
+ * @users: user namespace
+ */
+struct dd_reader {
+	struct pid_namespace *pids;
+	struct user_namespace *users;
+};
+
+extern struct genl_family dd_family;
+
+static inline int dd_fill_u64(struct sk_buff *skb, int attr, u64 value, int pad)
+{
+	return nla_put_u64_64bit(skb, attr, value, pad);
+}
+
+/* The node that a request is about. */
+static inline struct dd_node *dd_node_asked(struct genl_info *info)
+{
+	return dd_node_of(genl_info_net(info));
+}
+
+/* netlink.c */
+struct dd_netlink_net *dd_netlink_net(const struct net *net);
+int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
+
+/* netlink_obj.c: the caller is a user of the object */
+void dd_netlink_obj_init(void);
+int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
+		    const struct dd_reader *reader);
+int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
+		 const struct dd_reader *reader);
+int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_event.c */
+enum {
+	DD_GROUP_EVENTS,
+	DD_GROUPS
+};
+
+extern const struct genl_multicast_group dd_groups[DD_GROUPS];
+
+void dd_event_node(struct dd_node *node, u8 cmd);
+unsigned int dd_event_seq(struct net *net);
+
+#endif /* _DD_NETLINK_MSG_H */
