@@ -11,8 +11,6 @@
 #define _DD_LINK_UDP_H
 
 #include <linux/hrtimer.h>
-#include <linux/in.h>
-#include <linux/in6.h>
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
@@ -26,18 +24,6 @@ struct dd_udp_peer;
 struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
-
-/**
- * union dd_udp_addr - a peer's address
- * @sa: its family
- * @in: for AF_INET
- * @in6: for AF_INET6
- */
-union dd_udp_addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-};
 
 /**
  * struct dd_udp_cursor - a place in the data of an skb
@@ -174,7 +160,7 @@ struct dd_udp_peer {
 	void *arena;
 	struct dd_peer *peer;
 	void *priv;
-	union dd_udp_addr addr;
+	union dd_peer_addr addr;
 	struct hlist_node entry;
 	struct sock *sk;
 	struct dst_cache dst;
@@ -242,7 +228,6 @@ void dd_udp_exit(void);
 void dd_udp_node_drops(const struct dd_node *node, struct dd_udp_drops *sum);
 
 extern const struct dd_net_upper *dd_udp_upper;
-extern const struct dd_tp_ops dd_udp_tp_ops;
 
 /**
  * dd_udp_of() - a peer's link
@@ -283,8 +268,8 @@ void dd_udp_told(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid);
 
 void dd_udp_ready(struct sock *sk);
 struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
-				 const union dd_udp_addr *addr);
-bool dd_udp_same(const union dd_udp_addr *a, const union dd_udp_addr *b);
+				 const union dd_peer_addr *addr);
+bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		 u32 off, void *dst, u32 len);
 void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);

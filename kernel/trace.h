@@ -134,6 +134,48 @@ DEFINE_EVENT(dd_conn, dd_close,
 	TP_ARGS(conn)
 );
 
+DECLARE_EVENT_CLASS(dd_packet,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes),
+	TP_STRUCT__entry(
+		__field(u32, peer)
+		__field(u64, pn)
+		__field(u32, bytes)
+	),
+	TP_fast_assign(
+		__entry->peer = peer;
+		__entry->pn = pn;
+		__entry->bytes = bytes;
+	),
+	TP_printk("peer=%u pn=%llu bytes=%u", __entry->peer, __entry->pn,
+		  __entry->bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_sent,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_received,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_acked,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_lost,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_spurious,
+	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
 #endif /* _DD_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The link between nodes: sockets, and how peers come and go.
+ *
+ * A node has a socket for each family of which it has peers. It does not hold
+ * its namespace, and is given up before that goes.
+ */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include <net/sock.h>
+#include <net/udp.h>
+#include <net/udp_tunnel.h>
+
+#include "dd.h"
+#include "link_udp.h"
+#include "trace.h"
+
+#define DD_UDP_RCVBUF		(4 << 20)	/* bytes, of skbs with all overhead */
+#define DD_UDP_SNDBUF		(4 << 20)
+#define DD_UDP_RECORDS		1024
+#define DD_UDP_CTL_SLOTS	32
+#define DD_UDP_PACKET_MAX	65507
+#define DD_UDP_ACK_DELAY_NS	NSEC_PER_MSEC
+#define DD_UDP_RETRY_NS		(100 * NSEC_PER_MSEC)
+#define DD_UDP_REFUSED_NS	(2ull * NSEC_PER_SEC)
+
+const struct dd_net_upper *dd_udp_upper;
+
+static unsigned int dd_udp_net_id;
+
+static struct dd_udp_node *dd_udp_node_of(const struct dd_node *node)
+{
+	return net_generic(node->net, dd_udp_net_id);
+}
+
+/* ---- sockets --------------------------------------------------------------- */
+
+static int dd_udp_family(const union dd_peer_addr *addr)
+{
+	return addr->sa.sa_family == AF_INET6;
+}
+
+static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	int one = 1, err;
+
+	/* Bursts are to come as they were made, not cut up again. */
+	err = sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO,
+				    KERNEL_SOCKPTR(&one), sizeof(one));
+	if (err)
+		return err;
+	lock_sock(sk);
+	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_rcvbuf = DD_UDP_RCVBUF;
+	sk->sk_sndbuf = DD_UDP_SNDBUF;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	/* We drain it in softirq, where nobody may spin. */
+	sk->sk_ll_usec = 0;
+#endif
+	release_sock(sk);
+	rcu_assign_sk_user_data(sk, un);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = dd_udp_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	return 0;
+}
+
+static int dd_udp_sock_create(struct dd_udp_node *un, int family,
+			      struct socket **sock, const char **reason)
+{
+	struct udp_port_cfg cfg = {
+		.family = family ? AF_INET6 : AF_INET,
+		.local_udp_port = htons(un->node->port),
+		.use_udp_checksums = 1,
+		.use_udp6_tx_checksums = 1,
+		.use_udp6_rx_checksums = 1,
+		.ipv6_v6only = 1,
+	};
+	int err;
+
+	err = udp_sock_create(un->node->net, &cfg, sock);
+	if (err == -EADDRINUSE)
+		*reason = "the node's UDP port is in use (see 'ss -ulnp'); keep it free by net.ipv4.ip_local_reserved_ports";
+	else if (err)
+		*reason = "no UDP socket of the address' family";
+	if (err)
+		return err;
+	err = dd_udp_sock_setup(un, *sock);
+	if (err)
+		udp_tunnel_sock_release(*sock);
+	return err;
+}
+
+/* The node's socket for a peer at @addr, which is one more user of it. */
+static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
+				    const union dd_peer_addr *addr,
+				    const char **reason)
+{
+	int family = dd_udp_family(addr), err;
+
+	lockdep_assert_held(&un->lock);
+	if (un->closed)
+		return ERR_PTR(-ESHUTDOWN);
+	if (!un->users[family]) {
+		err = dd_udp_sock_create(un, family, &un->sock[family], reason);
+		if (err)
+			return ERR_PTR(err);
+	}
+	un->users[family]++;
+	return un->sock[family]->sk;
+}
+
+static void dd_udp_sock_put(struct dd_udp_node *un,
+			    const union dd_peer_addr *addr)
+{
+	int family = dd_udp_family(addr);
+
+	lockdep_assert_held(&un->lock);
+	if (--un->users[family] || un->closed)
+		return;
+	udp_tunnel_sock_release(un->sock[family]);
+	un->sock[family] = NULL;
+}
+
+/* ---- what the transport asks -------------------------------------------------- */
+
+static struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
+{
+	return container_of(tp, struct dd_udp_peer, tp);
+}
+
+static u64 dd_udp_random(struct dd_tp *tp)
+{
+	return get_random_u64();
+}
+
+static struct dd_tp_chan *dd_udp_op_find(struct dd_tp *tp, u64 id)
+{
+	return dd_udp_upper->find(dd_udp_of_tp(tp), id);
+}
+
+/* Payloads are struct dd_udp_payload, which reading changes. */
+static int dd_udp_op_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
+			     const void *payload, u32 off, u32 len)
+{
+	return dd_udp_upper->deposit(dd_udp_of_tp(tp), chan, dst,
+				     (struct dd_udp_payload *)payload, off, len);
+}
+
+static void dd_udp_op_peek(struct dd_tp *tp, const void *payload, u32 off,
+			   void *buf, u32 len)
+{
+	dd_udp_peek((struct dd_udp_payload *)payload, off, buf, len);
+}
+
+static u32 dd_udp_op_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc)
+{
+	return dd_udp_payload_crc((struct dd_udp_payload *)payload, len, crc);
+}
+
+static bool dd_udp_op_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
+			       const struct dd_tp_msg *msg, const u8 *tail,
+			       u32 ntail)
+{
+	return dd_udp_upper->complete(dd_udp_of_tp(tp), chan, msg, tail, ntail);
+}
+
+static u32 dd_udp_op_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	return dd_udp_upper->credit ?
+	       dd_udp_upper->credit(dd_udp_of_tp(tp), chan) : 0;
+}
+
+static void dd_udp_op_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
+{
+	dd_udp_upper->sent(dd_udp_of_tp(tp), chan, msgid);
+}
+
+static void dd_udp_op_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
+{
+	dd_udp_upper->done(dd_udp_of_tp(tp), chan, msgid);
+}
+
+static void dd_udp_op_ctl(struct dd_tp *tp, const void *data, u32 len)
+{
+	dd_udp_upper->ctl(dd_udp_of_tp(tp), data, len);
+}
+
+static void dd_udp_op_up(struct dd_tp *tp)
+{
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+
+	link->retry_at = DD_TP_NEVER;
+	dd_udp_upper->up(link);
+	dd_peer_set_state(link->peer, DD_PEER_STATE_UP, 0);
+}
+
+static enum dd_peer_reason dd_udp_reason(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_DEAD:
+		return DD_PEER_REASON_DEAD;
+	case DD_TP_REBOOT:
+		return DD_PEER_REASON_REBOOT;
+	case DD_TP_RESET:
+		return DD_PEER_REASON_RESET;
+	case DD_TP_VERSION:
+		return DD_PEER_REASON_VERSION;
+	case DD_TP_CONFIG:
+		return DD_PEER_REASON_NODE;
+	case DD_TP_STOPPED:
+	case DD_TP_BYE:
+		break;
+	}
+	return DD_PEER_REASON_STOPPED;
+}
+
+static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_DEAD:
+		return DD_PEER_STATE_UNREACHABLE;
+	case DD_TP_VERSION:
+	case DD_TP_CONFIG:
+		return DD_PEER_STATE_REFUSED;
+	case DD_TP_STOPPED:
+		return DD_PEER_STATE_IDLE;
+	default:
+		return DD_PEER_STATE_CONNECTING;
+	}
+}
+
+/* The timer begins anew: not at once, lest two that disagree do nothing else. */
+static void dd_udp_op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	enum dd_peer_state state = dd_udp_state(reason);
+
+	dd_udp_upper->down(link, reason);
+	dd_peer_set_state(link->peer, state, dd_udp_reason(reason));
+	if (state == DD_PEER_STATE_IDLE)
+		link->retry_at = DD_TP_NEVER;
+	else if (state == DD_PEER_STATE_REFUSED)
+		link->retry_at = ktime_get_ns() + DD_UDP_REFUSED_NS;
+	else
+		link->retry_at = ktime_get_ns() + DD_UDP_RETRY_NS;
+}
+
+static void dd_udp_op_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
+			    u32 bytes)
+{
+	u32 peer = dd_udp_of_tp(tp)->peer->number;
+
+	switch (event) {
+	case DD_TP_EV_SENT:
+		trace_dd_packet_sent(peer, pn, bytes);
+		break;
+	case DD_TP_EV_RECEIVED:
+		trace_dd_packet_received(peer, pn, bytes);
+		break;
+	case DD_TP_EV_ACKED:
+		trace_dd_packet_acked(peer, pn, bytes);
+		break;
+	case DD_TP_EV_LOST:
+		trace_dd_packet_lost(peer, pn, bytes);
+		break;
+	case DD_TP_EV_SPURIOUS:
+		trace_dd_packet_spurious(peer, pn, bytes);
+		break;
+	}
+}
+
+static const struct dd_tp_ops dd_udp_tp_ops = {
+	.random = dd_udp_random,
+	.find = dd_udp_op_find,
+	.deposit = dd_udp_op_deposit,
+	.peek = dd_udp_op_peek,
+	.payload_crc = dd_udp_op_crc,
+	.complete = dd_udp_op_complete,
+	.credit = dd_udp_op_credit,
+	.sent = dd_udp_op_sent,
+	.done = dd_udp_op_done,
+	.ctl = dd_udp_op_ctl,
+	.up = dd_udp_op_up,
+	.down = dd_udp_op_down,
+	.trace = dd_udp_op_trace,
+};
+
+/* ---- peers -------------------------------------------------------------------- */
+
+static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
+		       const struct dd_peer_config *config,
+		       struct dd_tp_cfg *cfg)
+{
+	*cfg = (struct dd_tp_cfg){
+		.node = READ_ONCE(un->node->id),
+		.peer = peer->number,
+		.maxnodes = READ_ONCE(un->node->max),
+		.incarnation = un->incarnation,
+		.records = DD_UDP_RECORDS,
+		.ctl_slots = DD_UDP_CTL_SLOTS,
+		.packet_max = DD_UDP_PACKET_MAX,
+		.mtu = DD_WIRE_PACKET_MIN,
+		.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC,
+		.ack_delay_ns = DD_UDP_ACK_DELAY_NS,
+		.payload_crc = config->payload_crc,
+		.version_min = DD_WIRE_VERSION,
+		.version_max = DD_WIRE_VERSION,
+	};
+}
+
+static void dd_udp_free(struct dd_udp_peer *link)
+{
+	dst_cache_destroy(&link->dst);
+	kvfree(link->arena);
+	kfree(link);
+}
+
+static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
+					struct dd_peer *peer)
+{
+	struct dd_udp_peer *link;
+	struct dd_tp_cfg cfg;
+	int err;
+
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	if (!link)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&link->lock);
+	link->peer = peer;
+	link->dead = true;
+	link->armed = DD_TP_NEVER;
+	link->retry_at = DD_TP_NEVER;
+	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	link->timer.function = dd_udp_timer;
+	link->addr = peer->config.addr;
+	dd_udp_cfg(un, peer, &peer->config, &cfg);
+	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
+	if (!link->arena)
+		goto err_free;
+	err = dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
+	if (err)
+		goto err_free;
+	return link;
+
+err_free:
+	dd_udp_free(link);
+	return ERR_PTR(err);
+}
+
+/* Packets from a peer, and to it, from here on. */
+static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
+{
+	lockdep_assert_held(&un->lock);
+	dd_udp_lock(link);
+	link->dead = false;
+	dd_udp_unlock(link);
+	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
+	dd_udp_route(link);
+	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
+	dd_udp_lock(link);
+	dd_tp_start(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+}
+
+/*
+ * No packets any more, nor timers: the peer is told that its session is over,
+ * and whoever was about to send something has done so.
+ */
+static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
+{
+	lockdep_assert_held(&un->lock);
+	if (hlist_unhashed(&link->entry))
+		return;
+	hlist_del_init_rcu(&link->entry);
+	dd_udp_lock(link);
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+	dd_udp_lock(link);
+	link->dead = true;
+	dd_udp_unlock(link);
+	synchronize_net();
+	hrtimer_cancel(&link->timer);
+	link->armed = DD_TP_NEVER;
+}
+
+static int dd_udp_start(struct dd_peer *peer, const char **reason)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link;
+	struct sock *sk;
+	int err;
+
+	link = dd_udp_alloc(un, peer);
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	err = dd_udp_upper->attach(link);
+	if (err)
+		goto err_free;
+	mutex_lock(&un->lock);
+	sk = dd_udp_sock_get(un, &link->addr, reason);
+	if (IS_ERR(sk)) {
+		err = PTR_ERR(sk);
+		goto err_unlock;
+	}
+	link->sk = sk;
+	WRITE_ONCE(peer->link, link);
+	dd_udp_open(un, link);
+	mutex_unlock(&un->lock);
+	return 0;
+
+err_unlock:
+	mutex_unlock(&un->lock);
+	dd_udp_upper->detach(link);
+err_free:
+	dd_udp_free(link);
+	return err;
+}
+
+static void dd_udp_stop(struct dd_peer *peer)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+
+	mutex_lock(&un->lock);
+	dd_udp_kill(un, link);
+	dd_udp_sock_put(un, &link->addr);
+	mutex_unlock(&un->lock);
+	dd_udp_upper->detach(link);
+}
+
+/* Memory: others may have had a reference to the peer, and locked its session. */
+static void dd_udp_release(struct dd_peer *peer)
+{
+	struct dd_udp_peer *link = peer->link;
+
+	dd_tp_exit(&link->tp);
+	dd_udp_free(link);
+}
+
+/* The same peer elsewhere: another machine, with which there is no session. */
+static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
+		       const struct dd_peer_config *config, const char **reason)
+{
+	const union dd_peer_addr old = link->addr;
+	struct dd_tp_cfg cfg;
+	struct sock *sk;
+
+	sk = dd_udp_sock_get(un, &config->addr, reason);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
+	dd_udp_kill(un, link);
+	dd_udp_cfg(un, link->peer, config, &cfg);
+	dd_udp_lock(link);
+	dd_tp_exit(&link->tp);
+	dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
+	link->addr = config->addr;
+	link->sk = sk;
+	link->mtu = 0;
+	dst_cache_reset_now(&link->dst);
+	dd_udp_unlock(link);
+	dd_udp_sock_put(un, &old);
+	dd_peer_set_state(link->peer, DD_PEER_STATE_IDLE,
+			  DD_PEER_REASON_ADDRESS);
+	dd_udp_open(un, link);
+	return 0;
+}
+
+static int dd_udp_update(struct dd_peer *peer,
+			 const struct dd_peer_config *config,
+			 const char **reason)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+	int err = 0;
+
+	mutex_lock(&un->lock);
+	if (!dd_udp_same(&link->addr, &config->addr)) {
+		err = dd_udp_move(un, link, config, reason);
+	} else {
+		dd_udp_lock(link);
+		link->tp.cfg.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC;
+		/* Asked for when the next session begins. */
+		link->tp.cfg.payload_crc = config->payload_crc;
+		dd_udp_unlock(link);
+	}
+	mutex_unlock(&un->lock);
+	return err;
+}
+
+/* ---- what is told about them ---------------------------------------------------- */
+
+#define DD_UDP_OF_LINK(name, member) \
+	{ name, offsetof(struct dd_udp_peer, stats.member) }
+#define DD_UDP_OF_TP(name, member) \
+	{ name, offsetof(struct dd_udp_peer, tp.stats.member) }
+#define DD_UDP_OF_DROP(name, reason) \
+	{ "drop-" name, offsetof(struct dd_udp_peer, \
+				 tp.stats.drops[DD_TP_DROP_##reason]) }
+
+/* Counters, each a u64 in struct dd_udp_peer. */
+static const struct {
+	const char *name;
+	size_t offset;
+} dd_udp_counters[] = {
+	DD_UDP_OF_LINK("tx-skbs", tx_skbs),
+	DD_UDP_OF_LINK("tx-packets", tx_packets),
+	DD_UDP_OF_LINK("tx-copied", tx_copied),
+	DD_UDP_OF_LINK("tx-nomem", tx_nomem),
+	DD_UDP_OF_LINK("tx-noroute", tx_noroute),
+	DD_UDP_OF_LINK("tx-full", tx_full),
+	DD_UDP_OF_LINK("rx-skbs", rx_skbs),
+	DD_UDP_OF_LINK("rx-packets", rx_packets),
+	DD_UDP_OF_LINK("rx-softirq", rx_softirq),
+	DD_UDP_OF_LINK("rx-process", rx_process),
+	DD_UDP_OF_LINK("rx-copied", rx_copied),
+	DD_UDP_OF_LINK("mtu-changes", mtu_changes),
+	DD_UDP_OF_TP("messages", messages),
+	DD_UDP_OF_TP("spurious", spurious),
+	DD_UDP_OF_TP("probes", probes),
+	DD_UDP_OF_TP("acks", acks),
+	DD_UDP_OF_DROP("format", FORMAT),
+	DD_UDP_OF_DROP("version", VERSION),
+	DD_UDP_OF_DROP("crc", CRC),
+	DD_UDP_OF_DROP("token", TOKEN),
+	DD_UDP_OF_DROP("state", STATE),
+	DD_UDP_OF_DROP("cookie", COOKIE),
+	DD_UDP_OF_DROP("config", CONFIG),
+	DD_UDP_OF_DROP("rate", RATE),
+	DD_UDP_OF_DROP("dup", DUP),
+	DD_UDP_OF_DROP("old", OLD),
+	DD_UDP_OF_DROP("ack", ACK),
+	DD_UDP_OF_DROP("ctl", CTL),
+	DD_UDP_OF_DROP("chan", CHAN),
+	DD_UDP_OF_DROP("closed", CLOSED),
+	DD_UDP_OF_DROP("again", AGAIN),
+	DD_UDP_OF_DROP("order", ORDER),
+	DD_UDP_OF_DROP("credit", CREDIT),
+	DD_UDP_OF_DROP("bounds", BOUNDS),
+	DD_UDP_OF_DROP("holes", HOLES),
+	DD_UDP_OF_DROP("bytes", BYTES),
+};
+
+static_assert(ARRAY_SIZE(dd_udp_counters) <= DD_PEER_COUNTERS_MAX);
+
+static const char *dd_udp_counter(struct dd_peer *peer, unsigned int i,
+				  u64 *value)
+{
+	struct dd_udp_peer *link = peer->link;
+
+	if (i >= ARRAY_SIZE(dd_udp_counters))
+		return NULL;
+	*value = READ_ONCE(*(u64 *)((u8 *)link + dd_udp_counters[i].offset));
+	return dd_udp_counters[i].name;
+}
+
+static void dd_udp_describe(struct dd_peer *peer, struct dd_peer_info *info)
+{
+	struct dd_udp_peer *link = peer->link;
+	const struct dd_tp_stats *stats = &link->tp.stats;
+	const struct dd_tp_cc *cc = &link->tp.cc;
+	unsigned int i;
+
+	dd_udp_lock(link);
+	info->packet_size = link->tp.mtu;
+	info->rtt_us = min_t(u64, div_u64(cc->srtt, NSEC_PER_USEC), U32_MAX);
+	info->rttvar_us = min_t(u64, div_u64(cc->rttvar, NSEC_PER_USEC), U32_MAX);
+	info->cwnd = cc->cwnd;
+	info->inflight = cc->flight;
+	info->packets_sent = stats->tx_packets;
+	info->packets_received = stats->rx_packets;
+	info->packets_lost = stats->lost;
+	info->bytes_sent = stats->tx_bytes;
+	info->bytes_received = stats->rx_bytes;
+	for (i = 0; i < DD_TP_DROPS; i++)
+		info->dropped += stats->drops[i];
+	dd_udp_unlock(link);
+}
+
+static const struct dd_peer_link_ops dd_udp_link_ops = {
+	.start = dd_udp_start,
+	.stop = dd_udp_stop,
+	.update = dd_udp_update,
+	.describe = dd_udp_describe,
+	.counter = dd_udp_counter,
+	.release = dd_udp_release,
+};
+
+/**
+ * dd_udp_node_drops() - what was thrown away before it reached a session
+ * @node: the node
+ * @sum: (out) counters of all CPUs
+ */
+void dd_udp_node_drops(const struct dd_node *node, struct dd_udp_drops *sum)
+{
+	const struct dd_udp_node *un = dd_udp_node_of(node);
+	int cpu, i;
+
+	*sum = (struct dd_udp_drops){};
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < DD_UDP_DROPS; i++)
+			sum->v[i] += READ_ONCE(per_cpu_ptr(un->drops,
+							   cpu)->v[i]);
+}
+
+/* ---- namespaces ------------------------------------------------------------------- */
+
+static int __net_init dd_udp_net_init(struct net *net)
+{
+	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
+
+	un->node = dd_node_of(net);
+	mutex_init(&un->lock);
+	un->seed = get_random_u32();
+	un->incarnation = get_random_u64();
+	un->drops = alloc_percpu(struct dd_udp_drops);
+	if (!un->drops)
+		return -ENOMEM;
+	dd_peer_link_register(un->node, &dd_udp_link_ops);
+	return 0;
+}
+
+/* Sockets do not hold the namespace, so they go before it does. */
+static void __net_exit dd_udp_net_pre_exit(struct net *net)
+{
+	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
+	struct dd_udp_peer *link;
+	struct hlist_node *next;
+	unsigned int i;
+
+	mutex_lock(&un->lock);
+	for (i = 0; i < DD_UDP_HASH; i++)
+		hlist_for_each_entry_safe(link, next, &un->peers[i], entry)
+			dd_udp_kill(un, link);
+	un->closed = true;
+	for (i = 0; i < ARRAY_SIZE(un->sock); i++) {
+		if (un->sock[i])
+			udp_tunnel_sock_release(un->sock[i]);
+		un->sock[i] = NULL;
+	}
+	mutex_unlock(&un->lock);
+}
+
+static void __net_exit dd_udp_net_exit(struct net *net)
+{
+	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
+
+	free_percpu(un->drops);
+}
+
+static struct pernet_operations dd_udp_net_ops = {
+	.init = dd_udp_net_init,
+	.pre_exit = dd_udp_net_pre_exit,
+	.exit = dd_udp_net_exit,
+	.id = &dd_udp_net_id,
+	.size = sizeof(struct dd_udp_node),
+};
+
+/**
+ * dd_udp_init() - offer the link to all nodes
+ * @upper: who has the memory; after dd_node_init(), before dd_peer_init()
+ *
+ * Return: 0 or -errno.
+ */
+int dd_udp_init(const struct dd_net_upper *upper)
+{
+	dd_udp_upper = upper;
+	return register_pernet_subsys(&dd_udp_net_ops);
+}
+
+/* When no node has a peer any more: after dd_peer_exit(). */
+void dd_udp_exit(void)
+{
+	unregister_pernet_subsys(&dd_udp_net_ops);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Receiving: the socket is drained in softirq, on whichever CPU the packets
+ * come, and their payload is copied once, to where it belongs.
+ *
+ * An skb is a packet or, where GSO or GRO were at work, many of the same size
+ * one after the other; nothing is known of where their bytes lie but that they
+ * come in order.
+ */
+#include <linux/crc32c.h>
+#include <linux/jhash.h>
+#include <linux/ktime.h>
+#include <linux/udp.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
+#include <net/udp.h>
+
+#include "copy.h"
+#include "dd.h"
+#include "link_udp.h"
+
+/* ---- places in an skb ---------------------------------------------------- */
+
+/* The next piece: false if there is none. */
+static bool dd_udp_step(struct dd_udp_cursor *c)
+{
+	for (;;) {
+		const struct skb_shared_info *shared = skb_shinfo(c->skb);
+
+		if (c->frag < shared->nr_frags) {
+			const skb_frag_t *frag = &shared->frags[c->frag++];
+
+			c->p = skb_frag_address(frag);
+			c->left = skb_frag_size(frag);
+		} else if (c->next) {
+			c->skb = c->next;
+			c->next = c->skb->next;
+			c->frag = 0;
+			c->p = c->skb->data;
+			c->left = skb_headlen(c->skb);
+		} else {
+			return false;
+		}
+		if (c->left)
+			return true;
+	}
+}
+
+static void dd_udp_first(struct dd_udp_cursor *c, struct sk_buff *skb)
+{
+	*c = (struct dd_udp_cursor){
+		.skb = skb,
+		.next = skb_shinfo(skb)->frag_list,
+		.p = skb->data,
+		.left = skb_headlen(skb),
+	};
+}
+
+/*
+ * Call @fn for the next @len bytes, piece by piece. Who asks has compared with
+ * the skb's length: if there are fewer, then the skb lies about that.
+ */
+static __always_inline bool
+dd_udp_walk(struct dd_udp_cursor *c, u32 len,
+	    void (*fn)(void *arg, const u8 *p, u32 n), void *arg)
+{
+	while (len) {
+		u32 n;
+
+		if (unlikely(!c->left) && !dd_udp_step(c))
+			return false;
+		n = min(len, c->left);
+		fn(arg, c->p, n);
+		c->p += n;
+		c->left -= n;
+		len -= n;
+	}
+	return true;
+}
+
+static void dd_udp_pass(void *arg, const u8 *p, u32 n)
+{
+}
+
+static void dd_udp_get(void *arg, const u8 *p, u32 n)
+{
+	u8 **to = arg;
+
+	memcpy(*to, p, n);
+	*to += n;
+}
+
+static void dd_udp_put_words(void *arg, const u8 *p, u32 n)
+{
+	u8 **to = arg;
+
+	dd_copy_words(*to, p, n);
+	*to += n;
+}
+
+static void dd_udp_sum(void *arg, const u8 *p, u32 n)
+{
+	u32 *crc = arg;
+
+	*crc = crc32c(*crc, p, n);
+}
+
+/* ---- payload --------------------------------------------------------------- */
+
+static void dd_udp_seek(struct dd_udp_payload *payload, u32 off)
+{
+	if (off < payload->off) {
+		payload->at = payload->start;
+		payload->off = 0;
+	}
+	dd_udp_walk(&payload->at, off - payload->off, dd_udp_pass, NULL);
+	payload->off = off;
+}
+
+/**
+ * dd_udp_copy() - deposit bytes that have come
+ * @link: the link they came by, locked
+ * @payload: what deposit() was given
+ * @off: where in it; with @len within what deposit() was told
+ * @dst: kernel address of wired memory
+ * @len: bytes
+ *
+ * Aligned words are stored as such, in ascending order.
+ */
+void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+		 u32 off, void *dst, u32 len)
+{
+	u8 *to = dst;
+
+	lockdep_assert_held(&link->lock);
+	dd_udp_seek(payload, off);
+	dd_udp_walk(&payload->at, len, dd_udp_put_words, &to);
+	payload->off += len;
+	link->stats.rx_copied += len;
+	if (likely(in_serving_softirq()))
+		link->stats.rx_softirq++;
+	else
+		link->stats.rx_process++;
+}
+
+/* As struct dd_tp_ops has it. */
+void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
+{
+	u8 *to = buf;
+
+	dd_udp_seek(payload, off);
+	dd_udp_walk(&payload->at, len, dd_udp_get, &to);
+	payload->off += len;
+}
+
+/* As struct dd_tp_ops has it. */
+u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
+{
+	struct dd_udp_cursor c = payload->start;
+
+	dd_udp_walk(&c, len, dd_udp_sum, &crc);
+	return crc;
+}
+
+/* ---- packets --------------------------------------------------------------- */
+
+/* The next @len bytes in one piece, copied to @buf if they are not. */
+static const u8 *dd_udp_straight(struct dd_udp_cursor *c, u8 *buf, u32 len)
+{
+	const u8 *p = c->p;
+	u8 *to = buf;
+
+	if (likely(c->left >= len)) {
+		c->p += len;
+		c->left -= len;
+		return p;
+	}
+	return dd_udp_walk(c, len, dd_udp_get, &to) ? buf : NULL;
+}
+
+/* A datagram of @len bytes at @at, which is not moved. */
+static void dd_udp_packet(struct dd_udp_peer *link, u64 now,
+			  const struct dd_udp_cursor *at, u32 len)
+{
+	u32 avail = min_t(u32, len, sizeof(struct dd_wire_hdr));
+	struct dd_udp_payload payload;
+	struct dd_udp_cursor c = *at;
+	const u8 *hdr;
+	int hlen;
+
+	link->stats.rx_packets++;
+	hdr = dd_udp_straight(&c, link->hdr, avail);
+	hlen = hdr ? dd_wire_hlen(hdr, avail, len) : -EBADMSG;
+	if (hlen < 0) {
+		link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
+		return;
+	}
+	payload.start = *at;
+	hdr = dd_udp_straight(&payload.start, link->hdr, hlen);
+	if (!hdr)
+		return;
+	payload.at = payload.start;
+	payload.off = 0;
+	dd_tp_rx(&link->tp, now, hdr, hlen, &payload, len - hlen);
+}
+
+/* All of an skb, whose sender is known. */
+static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
+{
+	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
+	struct dd_udp_cursor c;
+	u32 left, n;
+	u64 now;
+
+	dd_udp_lock(link);
+	if (likely(!link->dead)) {
+		link->stats.rx_skbs++;
+		now = ktime_get_ns();
+		dd_udp_first(&c, skb);
+		for (left = skb->len; left; left -= n) {
+			n = min(left, seg);
+			dd_udp_packet(link, now, &c, n);
+			if (!dd_udp_walk(&c, n, dd_udp_pass, NULL))
+				break;
+		}
+	}
+	dd_udp_unlock(link);
+}
+
+/* ---- who sent it ----------------------------------------------------------- */
+
+/* Where a peer with this address is. */
+struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
+				 const union dd_peer_addr *addr)
+{
+	u32 hash;
+
+	if (addr->sa.sa_family == AF_INET)
+		hash = jhash_2words((__force u32)addr->in.sin_addr.s_addr,
+				    (__force u32)addr->in.sin_port, un->seed);
+	else
+		hash = jhash2((const u32 *)addr->in6.sin6_addr.s6_addr32, 4,
+			      un->seed ^ (__force u32)addr->in6.sin6_port);
+	return &un->peers[hash % DD_UDP_HASH];
+}
+
+/* Whether two addresses are the same; the scope counts where there is one. */
+bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr &&
+		       a->in.sin_port == b->in.sin_port;
+	return ipv6_addr_equal(&a->in6.sin6_addr, &b->in6.sin6_addr) &&
+	       a->in6.sin6_port == b->in6.sin6_port &&
+	       a->in6.sin6_scope_id == b->in6.sin6_scope_id;
+}
+
+static void dd_udp_sender(const struct sk_buff *skb, union dd_peer_addr *addr)
+{
+	if (skb->protocol == htons(ETH_P_IP)) {
+		addr->in.sin_family = AF_INET;
+		addr->in.sin_addr.s_addr = ip_hdr(skb)->saddr;
+		addr->in.sin_port = udp_hdr(skb)->source;
+		return;
+	}
+	addr->in6.sin6_family = AF_INET6;
+	addr->in6.sin6_addr = ipv6_hdr(skb)->saddr;
+	addr->in6.sin6_port = udp_hdr(skb)->source;
+	addr->in6.sin6_scope_id =
+		ipv6_iface_scope_id(&addr->in6.sin6_addr, inet6_iif(skb));
+}
+
+static struct dd_udp_peer *dd_udp_find(struct dd_udp_node *un,
+				       const struct sk_buff *skb)
+{
+	struct dd_udp_peer *link;
+	union dd_peer_addr addr;
+
+	dd_udp_sender(skb, &addr);
+	hlist_for_each_entry_rcu(link, dd_udp_bucket(un, &addr), entry)
+		if (dd_udp_same(&link->addr, &addr))
+			return link;
+	return NULL;
+}
+
+static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
+{
+	struct dd_udp_peer *link;
+
+	if (unlikely(udp_lib_checksum_complete(skb))) {
+		this_cpu_inc(un->drops->v[DD_UDP_DROP_CSUM]);
+		return;
+	}
+	link = dd_udp_find(un, skb);
+	if (likely(link))
+		dd_udp_take(link, skb);
+	else
+		this_cpu_inc(un->drops->v[DD_UDP_DROP_STRANGER]);
+}
+
+/**
+ * dd_udp_ready() - sk_data_ready() of our sockets: there is something
+ * @sk: the socket
+ *
+ * Everything is taken out: once the queue is full we are not called any more.
+ * What it holds on the way is bounded by sk_rcvbuf. Others may be at work on
+ * other CPUs; the order between theirs and ours is not kept.
+ */
+void dd_udp_ready(struct sock *sk)
+{
+	struct dd_udp_node *un;
+	struct sk_buff *skb;
+	int off, err;
+
+	rcu_read_lock();
+	un = rcu_dereference_sk_user_data(sk);
+	for (;;) {
+		off = 0;
+		skb = __skb_recv_udp(sk, MSG_DONTWAIT, &off, &err);
+		if (skb) {
+			if (likely(un))
+				dd_udp_receive(un, skb);
+			skb_consume_udp(sk, skb, skb->len);
+		} else if (err == -EAGAIN) {
+			break;
+		}
+		/* Else an error that ICMP has told of: the route knows it. */
+	}
+	rcu_read_unlock();
+}

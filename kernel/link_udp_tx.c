@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sending: packets are made under the session's lock and handed to the IP
+ * stack without it.
+ *
+ * Payload is not copied: fragments of an skb are the pages of the source, each
+ * counted. Packets of the same size (the last may be shorter) travel as one skb
+ * as long as possible: the first one's header in its linear part, the others'
+ * in fragments between those of the payload, and more fragments than an skb
+ * can have in further ones in its fragment list, which have no linear part.
+ */
+#include <linux/crc32c.h>
+#include <linux/ktime.h>
+#include <linux/udp.h>
+#include <net/ip.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/ipv6_stubs.h>
+#include <net/route.h>
+#include <net/sock.h>
+#include <net/udp_tunnel.h>
+#include <net/xfrm.h>
+
+#include "dd.h"
+#include "link_udp.h"
+
+#define DD_UDP_SKB_MAX		65000	/* bytes of UDP payload in an skb */
+#define DD_UDP_SKB_SEGS		60	/* packets in one, below what GSO takes */
+#define DD_UDP_BURST		128	/* packets made before any is sent */
+#define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
+#define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
+
+#define DD_UDP_HEADROOM							\
+	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
+
+/**
+ * struct dd_udp_burst - skbs being made
+ * @list: complete ones, and @skb
+ * @skb: the one that packets are added to, or NULL
+ * @member: the part of it that fragments are added to
+ * @seg: bytes in each of its packets
+ * @segs: packets in it
+ * @packets: packets in all
+ */
+struct dd_udp_burst {
+	struct sk_buff_head list;
+	struct sk_buff *skb;
+	struct sk_buff *member;
+	u32 seg;
+	u32 segs;
+	u32 packets;
+};
+
+/* ---- making skbs --------------------------------------------------------- */
+
+/* No more packets for the skb in hand; tell GSO what is in it. */
+static void dd_udp_close(struct dd_udp_burst *b)
+{
+	struct sk_buff *skb = b->skb;
+
+	b->skb = NULL;
+	if (!skb || b->segs == 1)
+		return;
+	skb_shinfo(skb)->gso_size = b->seg;
+	skb_shinfo(skb)->gso_segs = b->segs;
+	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
+	/* udp_tunnel_xmit_skb() leaves this to us, and pushes the UDP header. */
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_headroom(skb) - sizeof(struct udphdr);
+	skb->csum_offset = offsetof(struct udphdr, check);
+}
+
+/* Whether the skb in hand takes a packet of @len bytes. */
+static bool dd_udp_fits(const struct dd_udp_peer *link,
+			const struct dd_udp_burst *b, u32 len)
+{
+	return b->skb && link->gso && len <= b->seg &&
+	       b->segs < DD_UDP_SKB_SEGS &&
+	       b->skb->len == b->segs * b->seg &&
+	       b->skb->len + len <= DD_UDP_SKB_MAX;
+}
+
+static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen,
+			u32 len)
+{
+	struct sk_buff *skb;
+
+	dd_udp_close(b);
+	skb = alloc_skb(DD_UDP_HEADROOM + hlen, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return false;
+	skb_reserve(skb, DD_UDP_HEADROOM);
+	skb_put_data(skb, hdr, hlen);
+	__skb_queue_tail(&b->list, skb);
+	b->skb = skb;
+	b->member = skb;
+	b->seg = len;
+	b->segs = 0;
+	return true;
+}
+
+/* Where the next fragment goes: a new member if the last is full. */
+static bool dd_udp_room(struct dd_udp_burst *b)
+{
+	struct sk_buff *skb;
+
+	if (likely(skb_shinfo(b->member)->nr_frags < MAX_SKB_FRAGS))
+		return true;
+	skb = alloc_skb(0, GFP_ATOMIC | __GFP_NOWARN);
+	if (!skb)
+		return false;
+	if (b->member == b->skb)
+		skb_shinfo(b->skb)->frag_list = skb;
+	else
+		b->member->next = skb;
+	b->member = skb;
+	b->skb->truesize += skb->truesize;
+	return true;
+}
+
+/* A fragment; the page's reference goes to it. */
+static void dd_udp_frag(struct dd_udp_burst *b, struct page *page, u32 off,
+			u32 len)
+{
+	struct sk_buff *m = b->member;
+
+	__skb_fill_page_desc(m, skb_shinfo(m)->nr_frags, page, off, len);
+	skb_shinfo(m)->nr_frags++;
+	m->len += len;
+	m->data_len += len;
+	m->truesize += len;
+	if (m == b->skb)
+		return;
+	b->skb->len += len;
+	b->skb->data_len += len;
+	b->skb->truesize += len;
+}
+
+static bool dd_udp_add_header(struct dd_udp_burst *b, const void *hdr, u32 hlen)
+{
+	void *copy;
+
+	if (!dd_udp_room(b))
+		return false;
+	copy = netdev_alloc_frag(hlen);
+	if (!copy)
+		return false;
+	memcpy(copy, hdr, hlen);
+	dd_udp_frag(b, virt_to_head_page(copy),
+		    copy - page_address(virt_to_head_page(copy)), hlen);
+	return true;
+}
+
+/*
+ * The payload of a packet: the source's pages, up to the end of each. They are
+ * counted, since a copy of the skb may be in a queue when our peer has long
+ * acknowledged another one, and the region is gone.
+ */
+static bool dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_burst *b,
+			       const struct dd_tp_pkt *pkt)
+{
+	u32 off = pkt->off, end = off + pkt->len;
+
+	while (off < end) {
+		const void *p;
+		u32 left, n;
+
+		p = dd_udp_upper->source(link, pkt->chan, pkt->op, off, &left);
+		n = min3(left, end - off, (u32)(PAGE_SIZE - offset_in_page(p)));
+		if (!dd_udp_room(b))
+			return false;
+		get_page(virt_to_page(p));
+		dd_udp_frag(b, virt_to_page(p), offset_in_page(p), n);
+		off += n;
+	}
+	return true;
+}
+
+static void dd_udp_seal(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
+{
+	u32 off = pkt->off, end = off + pkt->len, crc = pkt->crc;
+
+	while (off < end) {
+		const void *p;
+		u32 left;
+
+		p = dd_udp_upper->source(link, pkt->chan, pkt->op, off, &left);
+		left = min(left, end - off);
+		crc = crc32c(crc, p, left);
+		off += left;
+	}
+	dd_wire_seal(pkt->hdr, crc);
+}
+
+/* Put a packet into the burst: false if it is lost for want of memory. */
+static bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
+		       struct dd_tp_pkt *pkt)
+{
+	u32 len = pkt->hlen + pkt->len;
+	bool ok;
+
+	if (pkt->need_crc)
+		dd_udp_seal(link, pkt);
+	if (dd_udp_fits(link, b, len))
+		ok = dd_udp_add_header(b, pkt->hdr, pkt->hlen);
+	else
+		ok = dd_udp_open(b, pkt->hdr, pkt->hlen, len);
+	if (ok)
+		ok = dd_udp_add_payload(link, b, pkt);
+	if (likely(ok)) {
+		b->segs++;
+		b->packets++;
+		return true;
+	}
+	/* What is in the skb in hand ends amid a packet. */
+	if (b->skb) {
+		__skb_unlink(b->skb, &b->list);
+		kfree_skb(b->skb);
+		b->skb = NULL;
+	}
+	link->stats.tx_nomem++;
+	return false;
+}
+
+/*
+ * Make packets, as many as are due and make sense at once. Return when to come
+ * again if there was none.
+ */
+static u64 dd_udp_make(struct dd_udp_peer *link, struct dd_udp_burst *b)
+{
+	struct dd_tp_pkt pkt = { .hdr = (struct dd_wire_hdr *)link->hdr };
+	u64 now = ktime_get_ns();
+	bool ok = true;
+
+	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf)) {
+		link->stats.tx_full++;
+		return now + DD_UDP_WAIT_NS;
+	}
+	while (ok && b->packets < DD_UDP_BURST &&
+	       dd_tp_poll(&link->tp, now, &pkt))
+		ok = dd_udp_add(link, b, &pkt);
+	dd_udp_close(b);
+	link->stats.tx_packets += b->packets;
+	link->stats.tx_skbs += skb_queue_len(&b->list);
+	return ok ? dd_tp_deadline(&link->tp) : now + DD_UDP_WAIT_NS;
+}
+
+/* ---- routes -------------------------------------------------------------- */
+
+/* An IPv4 route, counted; @saddr is our address on it. */
+static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
+				       struct flowi4 *fl)
+{
+	struct sock *sk = link->sk;
+	struct rtable *rt = dst_cache_get_ip4(&link->dst, &fl->saddr);
+
+	if (likely(rt))
+		return &rt->dst;
+	*fl = (struct flowi4){
+		.daddr = link->addr.in.sin_addr.s_addr,
+		.fl4_dport = link->addr.in.sin_port,
+		.fl4_sport = inet_sk(sk)->inet_sport,
+		.flowi4_proto = IPPROTO_UDP,
+	};
+	security_sk_classify_flow(sk, flowi4_to_flowi_common(fl));
+	rt = ip_route_output_flow(sock_net(sk), fl, sk);
+	if (IS_ERR(rt))
+		return NULL;
+	dst_cache_set_ip4(&link->dst, &rt->dst, fl->saddr);
+	return &rt->dst;
+}
+
+static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
+				       struct flowi6 *fl)
+{
+	struct sock *sk = link->sk;
+	struct dst_entry *dst = dst_cache_get_ip6(&link->dst, &fl->saddr);
+
+	if (likely(dst))
+		return dst;
+	*fl = (struct flowi6){
+		.daddr = link->addr.in6.sin6_addr,
+		.fl6_dport = link->addr.in6.sin6_port,
+		.fl6_sport = inet_sk(sk)->inet_sport,
+		.flowi6_oif = link->addr.in6.sin6_scope_id,
+		.flowi6_proto = IPPROTO_UDP,
+	};
+	security_sk_classify_flow(sk, flowi6_to_flowi_common(fl));
+	dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, fl, NULL);
+	if (IS_ERR(dst))
+		return NULL;
+	dst_cache_set_ip6(&link->dst, dst, &fl->saddr);
+	return dst;
+}
+
+/**
+ * union dd_udp_flow - a route's addresses
+ * @ip4: of IPv4; only the source is sure to be set
+ * @ip6: of IPv6; only the source is sure to be set
+ */
+union dd_udp_flow {
+	struct flowi4 ip4;
+	struct flowi6 ip6;
+};
+
+static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link,
+				    union dd_udp_flow *fl)
+{
+	return link->addr.sa.sa_family == AF_INET ?
+	       dd_udp_route4(link, &fl->ip4) : dd_udp_route6(link, &fl->ip6);
+}
+
+static u32 dd_udp_mtu(const struct dd_udp_peer *link, struct dst_entry *dst)
+{
+	u32 head = sizeof(struct udphdr);
+
+	head += link->addr.sa.sa_family == AF_INET ? sizeof(struct iphdr) :
+						     sizeof(struct ipv6hdr);
+	return max(dst_mtu(dst), head) - head;
+}
+
+/* Where TCP would not use GSO, a burst is not to be lost or delayed as one. */
+static bool dd_udp_may_gso(const struct dst_entry *dst)
+{
+	return (dst->dev->features & (NETIF_F_GSO | NETIF_F_SG)) ==
+	       (NETIF_F_GSO | NETIF_F_SG) && !dst_xfrm(dst);
+}
+
+/* What a route is like has changed. */
+static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
+{
+	lockdep_assert_held(&link->lock);
+	link->gso = gso;
+	if (link->mtu == mtu)
+		return;
+	if (link->mtu)
+		link->stats.mtu_changes++;
+	link->mtu = mtu;
+	dd_tp_set_mtu(&link->tp, mtu);
+}
+
+/**
+ * dd_udp_route() - learn what the route to a peer is like
+ * @link: its link; nothing has been sent yet
+ */
+void dd_udp_route(struct dd_udp_peer *link)
+{
+	union dd_udp_flow fl;
+	struct dst_entry *dst;
+
+	local_bh_disable();
+	dst = dd_udp_dst(link, &fl);
+	if (dst) {
+		spin_lock(&link->lock);
+		dd_udp_learn(link, dd_udp_mtu(link, dst), dd_udp_may_gso(dst));
+		spin_unlock(&link->lock);
+		dst_release(dst);
+	}
+	local_bh_enable();
+}
+
+/* ---- sending -------------------------------------------------------------- */
+
+static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
+			 struct dst_entry *dst, const struct flowi4 *fl)
+{
+	const struct sockaddr_in *to = &link->addr.in;
+
+	udp_tunnel_xmit_skb((struct rtable *)dst, link->sk, skb, fl->saddr,
+			    to->sin_addr.s_addr, 0, ip4_dst_hoplimit(dst),
+			    htons(IP_DF), inet_sk(link->sk)->inet_sport,
+			    to->sin_port, false, false);
+}
+
+static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
+			 struct dst_entry *dst, struct flowi6 *fl)
+{
+	struct sockaddr_in6 *to = &link->addr.in6;
+
+	udp_tunnel6_xmit_skb(dst, link->sk, skb, NULL, &fl->saddr,
+			     &to->sin6_addr, 0, ip6_dst_hoplimit(dst), 0,
+			     inet_sk(link->sk)->inet_sport, to->sin6_port,
+			     false);
+}
+
+/*
+ * Hand skbs to the IP stack, in order: false if there was no route. Those for
+ * which the path is too narrow it throws away; they count as lost, and what was
+ * in them goes out again in smaller ones.
+ */
+static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
+			u32 *mtu, bool *gso)
+{
+	union dd_udp_flow fl;
+	struct dst_entry *dst;
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(list))) {
+		dst = dd_udp_dst(link, &fl);
+		if (unlikely(!dst)) {
+			kfree_skb(skb);
+			__skb_queue_purge(list);
+			return false;
+		}
+		*mtu = dd_udp_mtu(link, dst);
+		*gso = dd_udp_may_gso(dst);
+		skb_set_owner_w(skb, link->sk);
+		if (link->addr.sa.sa_family == AF_INET)
+			dd_udp_xmit4(link, skb, dst, &fl.ip4);
+		else
+			dd_udp_xmit6(link, skb, dst, &fl.ip6);
+	}
+	return true;
+}
+
+/* See to it that we are called by @at; early is no harm. */
+static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
+{
+	lockdep_assert_held(&link->lock);
+	at = min(at, link->retry_at);
+	if (at >= link->armed)
+		return;
+	link->armed = at;
+	hrtimer_start(&link->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Send what is due: true if there was something. */
+static bool dd_udp_round(struct dd_udp_peer *link, u64 *again)
+{
+	struct dd_udp_burst b = {};
+	bool gso, ok;
+	u32 mtu;
+
+	__skb_queue_head_init(&b.list);
+	*again = dd_udp_make(link, &b);
+	if (skb_queue_empty(&b.list))
+		return false;
+	link->sending = true;
+	/* Bottom halves stay disabled: dd_udp_kill() waits for us by that. */
+	spin_unlock(&link->lock);
+	ok = dd_udp_send(link, &b.list, &mtu, &gso);
+	spin_lock(&link->lock);
+	link->sending = false;
+	if (likely(ok))
+		dd_udp_learn(link, mtu, gso);
+	else
+		link->stats.tx_noroute++;
+	return true;
+}
+
+/**
+ * dd_udp_unlock() - unlock a session, and send what it has to say
+ * @link: the peer's link
+ *
+ * If somebody else is sending, he sends that too.
+ */
+void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
+{
+	unsigned int rounds = DD_UDP_ROUNDS;
+	u64 again = DD_TP_NEVER;
+
+	while (!link->dead && !link->sending) {
+		if (!rounds--)
+			again = 0;
+		else if (dd_udp_round(link, &again))
+			continue;
+		dd_udp_arm(link, again);
+		break;
+	}
+	spin_unlock_bh(&link->lock);
+}
+
+/* The transport wants to be called, or too much was on its way out. */
+enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
+{
+	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer,
+						timer);
+	u64 now = ktime_get_ns();
+
+	dd_udp_lock(link);
+	link->armed = DD_TP_NEVER;
+	/* May change while there is a session: good for the next one. */
+	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
+	if (now >= link->retry_at) {
+		link->retry_at = DD_TP_NEVER;
+		dd_tp_start(&link->tp, now);
+	}
+	dd_tp_timeout(&link->tp, now);
+	dd_udp_unlock(link);
+	return HRTIMER_NORESTART;
+}
+
+/* ---- for those above -------------------------------------------------------- */
+
+/**
+ * dd_udp_submit() - send a message
+ * @link: the peer's link, not locked
+ * @chan: see dd_tp_submit()
+ * @op: see dd_tp_submit()
+ *
+ * Return: see dd_tp_submit().
+ */
+int dd_udp_submit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+		  struct dd_tp_op *op)
+{
+	int err;
+
+	dd_udp_lock(link);
+	err = dd_tp_submit(&link->tp, chan, op);
+	dd_udp_unlock(link);
+	return err;
+}
+
+/**
+ * dd_udp_ctl() - send a control message
+ * @link: the peer's link, not locked
+ * @data: see dd_tp_ctl()
+ * @len: see dd_tp_ctl()
+ *
+ * Return: see dd_tp_ctl().
+ */
+int dd_udp_ctl(struct dd_udp_peer *link, const void *data, u32 len)
+{
+	int err;
+
+	dd_udp_lock(link);
+	err = dd_tp_ctl(&link->tp, data, len);
+	dd_udp_unlock(link);
+	return err;
+}
+
+/**
+ * dd_udp_told() - a withheld note is in place
+ * @link: the peer's link, not locked
+ * @chan: see dd_tp_told()
+ * @msgid: see dd_tp_told()
+ */
+void dd_udp_told(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid)
+{
+	dd_udp_lock(link);
+	dd_tp_told(&link->tp, chan, msgid);
+	dd_udp_unlock(link);
+}
