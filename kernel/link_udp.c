@@ -84,7 +84,7 @@ static int dd_udp_sock_create(struct dd_udp_node *un, int family,
 
 	err = udp_sock_create(un->node->net, &cfg, sock);
 	if (err == -EADDRINUSE)
-		*reason = "the node's UDP port is in use (see 'ss -ulnp'); keep it free by net.ipv4.ip_local_reserved_ports";
+		*reason = "the UDP port is in use: see 'ss -ulnp', net.ipv4.ip_local_reserved_ports";
 	else if (err)
 		*reason = "no UDP socket of the address' family";
 	if (err)
@@ -372,8 +372,10 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 }
 
 /*
- * No packets any more, nor timers: the peer is told that its session is over,
- * and whoever was about to send something has done so.
+ * No packets any more, and no timers; the peer is told that its session is
+ * over. Who had found the link before comes to its lock, and leaves. Who is
+ * sending has bottom halves disabled, and finds link and socket there until a
+ * grace period has passed.
  */
 static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
@@ -387,7 +389,6 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	dd_udp_lock(link);
 	link->dead = true;
 	dd_udp_unlock(link);
-	synchronize_net();
 	hrtimer_cancel(&link->timer);
 	link->armed = DD_TP_NEVER;
 }
@@ -458,6 +459,8 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
 	dd_udp_kill(un, link);
+	/* Nobody sends to the old address any more, nor looks at it. */
+	synchronize_net();
 	dd_udp_cfg(un, link->peer, config, &cfg);
 	dd_udp_lock(link);
 	dd_tp_exit(&link->tp);

@@ -436,7 +436,7 @@ static bool dd_udp_round(struct dd_udp_peer *link, u64 *again)
 	if (skb_queue_empty(&b.list))
 		return false;
 	link->sending = true;
-	/* Bottom halves stay disabled: dd_udp_kill() waits for us by that. */
+	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
 	ok = dd_udp_send(link, &b.list, &mtu, &gso);
 	spin_lock(&link->lock);
@@ -470,6 +470,17 @@ void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
 	spin_unlock_bh(&link->lock);
 }
 
+static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
+{
+	/* May have changed since the session began: good for the next one. */
+	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
+	if (now >= link->retry_at) {
+		link->retry_at = DD_TP_NEVER;
+		dd_tp_start(&link->tp, now);
+	}
+	dd_tp_timeout(&link->tp, now);
+}
+
 /* The transport wants to be called, or too much was on its way out. */
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
@@ -479,13 +490,8 @@ enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 
 	dd_udp_lock(link);
 	link->armed = DD_TP_NEVER;
-	/* May change while there is a session: good for the next one. */
-	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
-	if (now >= link->retry_at) {
-		link->retry_at = DD_TP_NEVER;
-		dd_tp_start(&link->tp, now);
-	}
-	dd_tp_timeout(&link->tp, now);
+	if (!link->dead)
+		dd_udp_expired(link, now);
 	dd_udp_unlock(link);
 	return HRTIMER_NORESTART;
 }
