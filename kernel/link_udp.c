@@ -84,7 +84,7 @@ static int dd_udp_sock_create(struct dd_udp_node *un, int family,
 
 	err = udp_sock_create(un->node->net, &cfg, sock);
 	if (err == -EADDRINUSE)
-		*reason = "the UDP port is in use: see 'ss -ulnp', net.ipv4.ip_local_reserved_ports";
+		*reason = "the UDP port is in use: 'ss -ulnp'; net.ipv4.ip_local_reserved_ports";
 	else if (err)
 		*reason = "no UDP socket of the address' family";
 	if (err)
