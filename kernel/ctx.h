@@ -72,7 +72,8 @@ struct dd_stats {
  * struct dd_node - a network namespace as a node of the cluster
  * @net: the namespace; this lives in it
  * @lock: protects @ctxs, and changes of @id, @max, @port and @up
- * @id: node number, below @max
+ * @id: node number, below @max; changes of this, @max and @port also take
+ *	@peer_lock
  * @max: number of nodes
  * @port: UDP port; changes only while there are no peers
  * @up: whether this node serves
@@ -101,11 +102,44 @@ struct dd_node {
 	const struct dd_peer_link_ops *peer_link;
 };
 
+/**
+ * struct dd_node_change - what is to change of a node; NULL leaves it
+ * @id: see struct dd_node
+ * @max: see there
+ * @port: see there
+ * @up: see there
+ */
+struct dd_node_change {
+	const u32 *id;
+	const u32 *max;
+	const u16 *port;
+	const bool *up;
+};
+
+/**
+ * struct dd_refusal - why a configuration cannot be
+ * @text: constant: what is wrong, and what to do
+ * @attr: attribute that is to blame, DD_A_*, or 0
+ */
+struct dd_refusal {
+	const char *text;
+	int attr;
+};
+
+/* Refuse with @err; for use in a return statement. */
+static inline int dd_refuse(struct dd_refusal *why, int err, int attr,
+			    const char *text)
+{
+	why->text = text;
+	why->attr = attr;
+	return err;
+}
+
 int dd_node_init(void);
 void dd_node_exit(void);
 struct dd_node *dd_node_of(const struct net *net);
-int dd_node_set(struct dd_node *node, const u32 *id, const u32 *max,
-		const bool *up, const char **reason);
+int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
+		struct dd_refusal *why);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
 int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
 void dd_node_service_del(struct dd_node *node, struct dd_service *svc);

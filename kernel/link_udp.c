@@ -577,7 +577,7 @@ static void dd_udp_describe(struct dd_peer *peer, struct dd_peer_info *info)
 	info->rtt_us = min_t(u64, div_u64(cc->srtt, NSEC_PER_USEC), U32_MAX);
 	info->rttvar_us = min_t(u64, div_u64(cc->rttvar, NSEC_PER_USEC), U32_MAX);
 	info->cwnd = cc->cwnd;
-	info->inflight = cc->flight;
+	info->in_flight = cc->flight;
 	info->packets_sent = stats->tx_packets;
 	info->packets_received = stats->rx_packets;
 	info->packets_lost = stats->lost;

@@ -7,6 +7,7 @@
 
 #include "dd.h"
 #include "netlink.h"
+#include "peer.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -47,11 +48,16 @@ static int __init dd_init(void)
 	err = dd_netlink_init();
 	if (err)
 		goto err_node;
-	err = dd_chardev_init();
+	err = dd_peer_init();
 	if (err)
 		goto err_netlink;
+	err = dd_chardev_init();
+	if (err)
+		goto err_peer;
 	return 0;
 
+err_peer:
+	dd_peer_exit();
 err_netlink:
 	dd_netlink_exit();
 err_node:
@@ -59,6 +65,8 @@ err_node:
 err_conn:
 	dd_conn_exit();
 err_wq:
+	/* Somebody may have added peers in the meantime. */
+	rcu_barrier();
 	destroy_workqueue(dd_wq);
 	return err;
 }
@@ -67,7 +75,11 @@ static void __exit dd_exit(void)
 {
 	/* Doors first: from here on there are no contexts, only late work. */
 	dd_chardev_exit();
+	dd_peer_exit();
 	dd_netlink_exit();
+	/* Contexts that end let go of peers, which are freed by RCU and work. */
+	flush_workqueue(dd_wq);
+	rcu_barrier();
 	destroy_workqueue(dd_wq);
 	dd_node_exit();
 	/* Objects are freed by RCU, by callbacks in this module. */

@@ -9,6 +9,7 @@
 
 #include "netlink.h"
 #include "netlink_msg.h"
+#include "peer.h"
 
 static unsigned int dd_netlink_net_id;
 
@@ -21,19 +22,21 @@ struct dd_netlink_net *dd_netlink_net(const struct net *net)
 
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node)
 {
-	u32 id, max;
+	u32 id, max, port;
 	bool up;
 
 	mutex_lock(&node->lock);
 	id = node->id;
 	max = node->max;
+	port = node->port;
 	up = node->up;
 	mutex_unlock(&node->lock);
 	if (nla_put_u32(skb, DD_A_NODE_ID, id) ||
 	    nla_put_u32(skb, DD_A_NODE_MAXNODES, max) ||
 	    nla_put_u8(skb, DD_A_NODE_UP, up) ||
 	    nla_put_u32(skb, DD_A_NODE_PACKET_SIZE, DD_COPY_CHUNK) ||
-	    nla_put_u32(skb, DD_A_NODE_ABI, DD_ABI_VERSION))
+	    nla_put_u32(skb, DD_A_NODE_ABI, DD_ABI_VERSION) ||
+	    nla_put_u32(skb, DD_A_NODE_PORT, port))
 		return -EMSGSIZE;
 	return nla_put_string(skb, DD_A_NODE_VERSION,
 			      THIS_MODULE->version ? : "unknown");
@@ -98,40 +101,29 @@ static int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return dd_reply(info, dd_fill_stat);
 }
 
-/* The attribute that dd_node_set() complains about. */
-static const struct nlattr *dd_node_culprit(struct nlattr **attrs, int err)
-{
-	if (err != -EBUSY && attrs[DD_A_NODE_ID])
-		return attrs[DD_A_NODE_ID];
-	return attrs[DD_A_NODE_MAXNODES];
-}
-
-static int dd_node_change(struct dd_node *node, struct genl_info *info)
+static int dd_node_apply(struct dd_node *node, struct genl_info *info)
 {
 	struct nlattr *id = info->attrs[DD_A_NODE_ID];
 	struct nlattr *max = info->attrs[DD_A_NODE_MAXNODES];
+	struct nlattr *port = info->attrs[DD_A_NODE_PORT];
 	struct nlattr *up = info->attrs[DD_A_NODE_UP];
-	const char *reason = NULL;
-	bool was_up, new_up;
-	u32 new_id, new_max;
+	bool new_up = up && nla_get_u8(up), was_up = READ_ONCE(node->up);
+	u16 new_port = port ? nla_get_u32(port) : 0;
+	u32 new_id = id ? nla_get_u32(id) : 0;
+	u32 new_max = max ? nla_get_u32(max) : 0;
+	struct dd_node_change change = {
+		.id = id ? &new_id : NULL,
+		.max = max ? &new_max : NULL,
+		.port = port ? &new_port : NULL,
+		.up = up ? &new_up : NULL,
+	};
+	struct dd_refusal why = {};
 	int err;
 
-	if (id)
-		new_id = nla_get_u32(id);
-	if (max)
-		new_max = nla_get_u32(max);
-	if (up)
-		new_up = nla_get_u8(up);
-	was_up = READ_ONCE(node->up);
-	err = dd_node_set(node, id ? &new_id : NULL, max ? &new_max : NULL,
-			  up ? &new_up : NULL, &reason);
-	if (err) {
-		/* A constant, like what NL_SET_ERR_MSG() makes. */
-		info->extack->_msg = reason;
-		NL_SET_BAD_ATTR(info->extack, dd_node_culprit(info->attrs, err));
-		return err;
-	}
-	if (id || max)
+	err = dd_node_set(node, &change, &why);
+	if (err)
+		return dd_nl_refuse(info, err, &why);
+	if (id || max || port)
 		dd_event_node(node, DD_CMD_NODE_SET_NTF);
 	if (up && new_up != was_up)
 		dd_event_node(node, new_up ? DD_CMD_NODE_UP : DD_CMD_NODE_DOWN);
@@ -144,23 +136,57 @@ static int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 	int err;
 
 	if (!info->attrs[DD_A_NODE_ID] && !info->attrs[DD_A_NODE_MAXNODES] &&
-	    !info->attrs[DD_A_NODE_UP]) {
+	    !info->attrs[DD_A_NODE_UP] && !info->attrs[DD_A_NODE_PORT]) {
 		NL_SET_ERR_MSG(info->extack,
-			       "nothing to change; give id, maxnodes or up");
+			       "nothing to change; give id, maxnodes, port or up");
 		return -EINVAL;
 	}
 	mutex_lock(&nn->set_lock);
-	err = dd_node_change(dd_node_asked(info), info);
+	err = dd_node_apply(dd_node_asked(info), info);
 	mutex_unlock(&nn->set_lock);
 	return err;
 }
 
 /* ---- the family --------------------------------------------------------- */
 
-static const struct nla_policy dd_node_set_nl_policy[DD_A_NODE_UP + 1] = {
+/* Limits in a policy itself have 16 bits; 6.1 wants these not to be const. */
+static struct netlink_range_validation dd_port_range = {
+	.min = 1,
+	.max = 65535,
+};
+
+static struct netlink_range_validation dd_dead_time_range = {
+	.min = 100,
+	.max = 3600000,
+};
+
+static const struct nla_policy dd_node_set_nl_policy[DD_A_NODE_PORT + 1] = {
 	[DD_A_NODE_ID] = NLA_POLICY_MAX(NLA_U32, 4095),
 	[DD_A_NODE_MAXNODES] = NLA_POLICY_RANGE(NLA_U32, 1, 4096),
 	[DD_A_NODE_UP] = NLA_POLICY_MAX(NLA_U8, 1),
+	[DD_A_NODE_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_port_range),
+};
+
+static const struct nla_policy dd_peer_get_nl_policy[DD_A_PEER_NUMBER + 1] = {
+	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
+};
+
+static const struct nla_policy dd_peer_add_nl_policy[DD_A_PEER_PAYLOAD_CRC + 1] = {
+	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
+	[DD_A_PEER_ADDRESS] = NLA_POLICY_RANGE(NLA_BINARY, 16, 28),
+	[DD_A_PEER_DEAD_TIME] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_dead_time_range),
+	[DD_A_PEER_PAYLOAD_CRC] = NLA_POLICY_MAX(NLA_U8, 1),
+};
+
+static const struct nla_policy dd_peer_set_nl_policy[DD_A_PEER_PAYLOAD_CRC + 1] = {
+	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
+	[DD_A_PEER_ADDRESS] = NLA_POLICY_RANGE(NLA_BINARY, 16, 28),
+	[DD_A_PEER_DEAD_TIME] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_dead_time_range),
+	[DD_A_PEER_PAYLOAD_CRC] = NLA_POLICY_MAX(NLA_U8, 1),
+};
+
+static const struct nla_policy dd_peer_del_nl_policy[DD_A_PEER_NUMBER + 1] = {
+	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
 };
 
 /* Requests without a policy take no attributes: the core refuses any. */
@@ -173,7 +199,7 @@ static const struct genl_ops dd_nl_ops[] = {
 		.cmd		= DD_CMD_NODE_SET,
 		.doit		= dd_nl_node_set_doit,
 		.policy		= dd_node_set_nl_policy,
-		.maxattr	= DD_A_NODE_UP,
+		.maxattr	= DD_A_NODE_PORT,
 		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 	{
@@ -191,6 +217,35 @@ static const struct genl_ops dd_nl_ops[] = {
 	{
 		.cmd		= DD_CMD_STAT_GET,
 		.doit		= dd_nl_stat_get_doit,
+	},
+	{
+		.cmd		= DD_CMD_PEER_GET,
+		.doit		= dd_nl_peer_get_doit,
+		.start		= dd_nl_peer_get_start,
+		.dumpit		= dd_nl_peer_get_dumpit,
+		.policy		= dd_peer_get_nl_policy,
+		.maxattr	= DD_A_PEER_NUMBER,
+	},
+	{
+		.cmd		= DD_CMD_PEER_ADD,
+		.doit		= dd_nl_peer_add_doit,
+		.policy		= dd_peer_add_nl_policy,
+		.maxattr	= DD_A_PEER_PAYLOAD_CRC,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DD_CMD_PEER_SET,
+		.doit		= dd_nl_peer_set_doit,
+		.policy		= dd_peer_set_nl_policy,
+		.maxattr	= DD_A_PEER_PAYLOAD_CRC,
+		.flags		= GENL_UNS_ADMIN_PERM,
+	},
+	{
+		.cmd		= DD_CMD_PEER_DEL,
+		.doit		= dd_nl_peer_del_doit,
+		.policy		= dd_peer_del_nl_policy,
+		.maxattr	= DD_A_PEER_NUMBER,
+		.flags		= GENL_UNS_ADMIN_PERM,
 	},
 };
 
@@ -233,7 +288,7 @@ int __init dd_netlink_init(void)
 	return err;
 }
 
-/* No context is left, and so nothing that could make an event. */
+/* No context and no peer is left, and so nothing that could make an event. */
 void dd_netlink_exit(void)
 {
 	genl_unregister_family(&dd_family);

@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct dd_conn;
+struct dd_peer;
 struct dd_service;
 
 /* After dd_node_init(), before dd_node_exit(). */
@@ -21,5 +22,8 @@ void dd_netlink_exit(void);
  */
 void dd_netlink_event_service(struct dd_service *svc, bool add);
 void dd_netlink_event_conn(struct dd_conn *conn, bool add);
+
+/* Tell that @cmd, one of DD_CMD_PEER_*, has happened, under dd_node.peer_lock. */
+void dd_netlink_event_peer(struct dd_peer *peer, u8 cmd);
 
 #endif /* _DD_NETLINK_H */

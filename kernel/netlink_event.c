@@ -4,6 +4,7 @@
  */
 #include "netlink.h"
 #include "netlink_msg.h"
+#include "peer.h"
 
 /* Events are made once for readers who may be in any pid namespace. */
 static struct dd_reader dd_reader_event(const struct dd_node *node)
@@ -112,4 +113,12 @@ void dd_netlink_event_conn(struct dd_conn *conn, bool add)
 		dd_conn_put(peer);
 	}
 	dd_event_conn(conn, add ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL);
+}
+
+void dd_netlink_event_peer(struct dd_peer *peer, u8 cmd)
+{
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, peer->node, cmd, DD_A_EVENT_PEER))
+		dd_event_end(&ev, dd_fill_peer(ev.skb, peer));
 }

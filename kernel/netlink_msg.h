@@ -12,6 +12,8 @@
 
 #include "dd.h"
 
+struct dd_peer;
+
 /**
  * struct dd_netlink_net - of each network namespace
  * @set_lock: one change of the node at a time, so that events tell them in
@@ -46,6 +48,17 @@ static inline struct dd_node *dd_node_asked(struct genl_info *info)
 	return dd_node_of(genl_info_net(info));
 }
 
+/* What @why says about a request that is refused with @err. */
+static inline int dd_nl_refuse(struct genl_info *info, int err,
+			       const struct dd_refusal *why)
+{
+	/* A constant, like what NL_SET_ERR_MSG() makes. */
+	info->extack->_msg = why->text;
+	if (why->attr)
+		NL_SET_BAD_ATTR(info->extack, info->attrs[why->attr]);
+	return err;
+}
+
 /* netlink.c */
 struct dd_netlink_net *dd_netlink_net(const struct net *net);
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
@@ -59,6 +72,15 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_peer.c; struct dd_peer with dd_node.peer_lock held */
+int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
+int dd_nl_peer_get_start(struct netlink_callback *cb);
+int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info);
+int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info);
+int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info);
+int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info);
 
 /* netlink_event.c */
 enum {

@@ -7,6 +7,7 @@
 #include <net/netns/generic.h>
 
 #include "dd.h"
+#include "peer.h"
 
 /* An unconfigured node is the one that the papers' programs call. */
 #define DD_NODE_DEFAULT_ID	1
@@ -37,7 +38,9 @@ static int __net_init dd_net_init(struct net *net)
 	INIT_LIST_HEAD(&node->ctxs);
 	node->id = DD_NODE_DEFAULT_ID;
 	node->max = DD_NODE_DEFAULT_MAX;
+	node->port = DD_PEER_PORT;
 	node->up = true;
+	dd_peers_init(node);
 	node->stats = alloc_percpu(struct dd_stats);
 	if (!node->stats)
 		return -ENOMEM;
@@ -53,6 +56,7 @@ static void __net_exit dd_net_exit(struct net *net)
 
 	/* Every context holds its namespace, so there is none left. */
 	WARN_ON_ONCE(!list_empty(&node->ctxs));
+	dd_peers_exit(node);
 	rhashtable_destroy(&node->services);
 	free_percpu(node->stats);
 }
@@ -89,43 +93,89 @@ static void dd_node_show(struct dd_node *node)
 	}
 }
 
+/* What the numbers are, or will be, must fit each other. */
+static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
+				 const struct dd_node_change *change,
+				 struct dd_refusal *why)
+{
+	int blame = change->id ? DD_A_NODE_ID : DD_A_NODE_MAXNODES;
+
+	if (!max || max > DD_NODE_MAX)
+		return dd_refuse(why, -ERANGE, DD_A_NODE_MAXNODES,
+				 "the number of nodes must be 1 to 4096");
+	if (id >= max)
+		return dd_refuse(why, -ERANGE, blame,
+				 "the node's number must be below the number of nodes");
+	if (max != node->max && node->up && (!change->up || *change->up))
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "max can change only while the node is down: ddctl node down");
+	return 0;
+}
+
+/* Peers have been told, or checked by, what the node is. */
+static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
+			       const struct dd_node_change *change,
+			       struct dd_refusal *why)
+{
+	unsigned long number = max;
+
+	if (xa_empty(&node->peers))
+		return 0;
+	if (id != node->id)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
+				 "the node's number can change only while it has no peers: ddctl peer del");
+	if (change->port && *change->port != node->port)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_PORT,
+				 "the port can change only while there are no peers: ddctl peer del");
+	if (xa_find(&node->peers, &number, ULONG_MAX, XA_PRESENT))
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "a peer's number is not below that: ddctl peer del");
+	return 0;
+}
+
+static int dd_node_set_locked(struct dd_node *node,
+			      const struct dd_node_change *change,
+			      struct dd_refusal *why)
+{
+	u32 id = change->id ? *change->id : node->id;
+	u32 max = change->max ? *change->max : node->max;
+	int err;
+
+	err = dd_node_check_numbers(node, id, max, change, why);
+	if (!err)
+		err = dd_node_check_peers(node, id, max, change, why);
+	if (err)
+		return err;
+	WRITE_ONCE(node->id, id);
+	WRITE_ONCE(node->max, max);
+	if (change->port)
+		WRITE_ONCE(node->port, *change->port);
+	if (change->up)
+		WRITE_ONCE(node->up, *change->up);
+	dd_node_show(node);
+	return 0;
+}
+
 /**
  * dd_node_set() - change what a node is
  * @node: the node
- * @id: its number, or NULL to leave it
- * @max: number of nodes, or NULL to leave it
- * @up: whether it serves, or NULL to leave it
- * @reason: (out) on error, what was wrong and what to do
+ * @change: what is to change
+ * @why: (out) on error, what was wrong and what to do
  *
- * Return: 0; %-EBUSY for a new @max while the node is up; %-ERANGE for
- * numbers that do not fit each other. Then nothing has changed.
+ * Return: 0; %-EBUSY for a new number of nodes while the node is up, or for
+ * what its peers do not allow; %-ERANGE for numbers that do not fit each
+ * other. Then nothing has changed.
  */
-int dd_node_set(struct dd_node *node, const u32 *id, const u32 *max,
-		const bool *up, const char **reason)
+int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
+		struct dd_refusal *why)
 {
-	u32 new_id, new_max;
-	int err = 0;
+	int err;
 
+	mutex_lock(&node->peer_lock);
 	mutex_lock(&node->lock);
-	new_id = id ? *id : node->id;
-	new_max = max ? *max : node->max;
-	if (!new_max || new_max > DD_NODE_MAX) {
-		*reason = "the number of nodes must be 1 to 4096";
-		err = -ERANGE;
-	} else if (new_id >= new_max) {
-		*reason = "the node's number must be below the number of nodes";
-		err = -ERANGE;
-	} else if (new_max != node->max && node->up && (!up || *up)) {
-		*reason = "max can change only while the node is down: ddctl node down";
-		err = -EBUSY;
-	} else {
-		WRITE_ONCE(node->id, new_id);
-		WRITE_ONCE(node->max, new_max);
-		if (up)
-			WRITE_ONCE(node->up, *up);
-		dd_node_show(node);
-	}
+	err = dd_node_set_locked(node, change, why);
 	mutex_unlock(&node->lock);
+	mutex_unlock(&node->peer_lock);
 	return err;
 }
 

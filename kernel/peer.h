@@ -18,28 +18,33 @@
 
 struct dd_node;
 struct dd_peer;
+struct dd_refusal;
 
 #define DD_PEER_PORT		56797	/* UDP, unless configured */
-#define DD_PEER_DEAD_MS		5000	/* unless configured */
-#define DD_PEER_DEAD_MS_MIN	100
-#define DD_PEER_DEAD_MS_MAX	3600000
+#define DD_PEER_DEAD_MS		5000	/* unless configured; 100 to 3600000 */
 #define DD_PEER_COUNTERS_MAX	64	/* that a link may have */
 
 /**
+ * union dd_peer_addr - where a peer is
+ * @sa: the family
+ * @in: for AF_INET
+ * @in6: for AF_INET6; no mapped IPv4; with a scope if and only if it is
+ *	link-local, and without a flow label
+ */
+union dd_peer_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/**
  * struct dd_peer_config - what is configured of a peer
- * @addr: where it is: IPv4, or IPv6 that is no mapped IPv4; port not 0
- * @addr.sa: its family
- * @addr.in: for AF_INET
- * @addr.in6: for AF_INET6; with a scope if the address is link-local
+ * @addr: where it is; the port is not 0
  * @dead_ms: silence, in milliseconds, after which it counts as dead
  * @payload_crc: ask it to checksum payloads too
  */
 struct dd_peer_config {
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} addr;
+	union dd_peer_addr addr;
 	u32 dead_ms;
 	bool payload_crc;
 };
@@ -50,7 +55,7 @@ struct dd_peer_config {
  * @rtt_us: smoothed round trip time in microseconds, 0 while not known
  * @rttvar_us: its variation in microseconds
  * @cwnd: congestion window in bytes
- * @inflight: bytes on their way
+ * @in_flight: bytes on their way
  * @packets_sent: packets sent
  * @packets_received: valid packets received
  * @packets_lost: packets taken for lost
@@ -63,7 +68,7 @@ struct dd_peer_info {
 	u32 rtt_us;
 	u32 rttvar_us;
 	u64 cwnd;
-	u64 inflight;
+	u64 in_flight;
 	u64 packets_sent;
 	u64 packets_received;
 	u64 packets_lost;
@@ -115,6 +120,7 @@ struct dd_peer_link_ops {
  *	there is a context
  * @ref: held by the table, and by whoever has got it; memory only
  * @config: under dd_node.peer_lock
+ * @live: the link has started and not been stopped; under dd_node.peer_lock
  * @ops: the link, or NULL for none
  * @link: its state
  * @lock: of the state below; innermost, taken with softirqs disabled
@@ -132,6 +138,7 @@ struct dd_peer {
 	struct dd_node *node;
 	refcount_t ref;
 	struct dd_peer_config config;
+	bool live;
 	const struct dd_peer_link_ops *ops;
 	void *link;
 	spinlock_t lock;	/* of the state */
@@ -161,11 +168,29 @@ void dd_peers_exit(struct dd_node *node);
 void dd_peer_link_register(struct dd_node *node,
 			   const struct dd_peer_link_ops *ops);
 
+/**
+ * struct dd_peer_change - what is to change of a peer; NULL leaves it
+ * @addr: where it is; any bytes
+ * @addr_len: how many of them
+ * @dead_ms: see there
+ * @payload_crc: see there
+ */
+struct dd_peer_change {
+	const union dd_peer_addr *addr;
+	size_t addr_len;
+	const u32 *dead_ms;
+	const bool *payload_crc;
+};
+
 int dd_peer_add(struct dd_node *node, u32 number,
-		const struct dd_peer_config *config, const char **reason);
+		const struct dd_peer_change *change, struct dd_refusal *why);
 int dd_peer_set(struct dd_node *node, u32 number,
-		const struct dd_peer_config *config, const char **reason);
-int dd_peer_del(struct dd_node *node, u32 number, const char **reason);
+		const struct dd_peer_change *change, struct dd_refusal *why);
+int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why);
+int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
+		       const union dd_peer_addr *from, size_t len,
+		       struct dd_refusal *why);
+bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);
 
 struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number);
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number);

@@ -22,4 +22,11 @@ static inline void vm_flags_mod(struct vm_area_struct *vma,
 }
 #endif
 
+/* Attributes of a dump request, within its dumpit function. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define dd_dump_attrs(cb)	(genl_dumpit_info(cb)->attrs)
+#else
+#define dd_dump_attrs(cb)	(genl_info_dump(cb)->attrs)
+#endif
+
 #endif /* _DD_COMPAT_H */

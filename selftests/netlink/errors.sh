@@ -39,7 +39,7 @@ test_kernel() {
 		request $SET $ID:2:1
 	refused 'set: up of four bytes' $EINVAL 'invalid attribute length' \
 		request $SET $UP:4:1
-	refused 'set: an attribute to read' $EINVAL 'Unknown attribute type' \
+	refused 'set: an attribute to read' $EINVAL 'Unsupported attribute' \
 		request $SET $ABI:4:1
 	refused 'set: an attribute of the future' $EINVAL \
 		'Unknown attribute type' request $SET 77:4:1
@@ -57,7 +57,7 @@ test_kernel() {
 		dump $SERVICE $ID:4:1
 	refused 'a dump that is none' $EOPNOTSUPP '' dump $GET
 	refused 'services without a dump' $EOPNOTSUPP '' request $SERVICE
-	refused 'no such request' $EOPNOTSUPP '' request 9
+	refused 'no such request' $EOPNOTSUPP '' request 31
 }
 KERNEL_TESTS=19
 

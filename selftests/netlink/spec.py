@@ -19,7 +19,7 @@ TOP = Path(__file__).resolve().parents[2]
 FILES = {
     'spec': 'Documentation/netlink/specs/dd.yaml',
     'header': 'include/uapi/linux/dd_netlink.h',
-    'kernel': 'kernel/netlink*.c',
+    'kernel': 'kernel/netlink*.c kernel/peer.c',
     'tool': 'tools/ddctl/object.c',
     'monitor': 'tools/ddctl/monitor.c',
 }
@@ -105,12 +105,18 @@ def header_constants(text):
 def kernel_policies(text):
     """Policy tables: {table: {constant: (type, min, max)}}, and their sizes."""
     out = {}
+    ranges = {name: (low, high) for name, low, high in re.findall(
+        r'struct netlink_range_validation (\w+) = {\s*\.min = (\d+),'
+        r'\s*\.max = (\d+),\s*};', text)}
     for name, size, body in re.findall(
             r'struct nla_policy (\w+)\[(.*?)\] = {(.*?)\n};', text, re.S):
         rows = {}
         for attr, macro, args in re.findall(
                 r'\[(DD_A_\w+)\]\s*=\s*(\w+)\(([^)]*)\)', body):
             args = [a.strip() for a in args.split(',')]
+            if macro == 'NLA_POLICY_FULL_RANGE':
+                macro = 'NLA_POLICY_RANGE'
+                args[1:] = ranges[args[1].lstrip('&')]
             low, high = {'NLA_POLICY_MAX': (0, -1),
                          'NLA_POLICY_RANGE': (1, 2),
                          'NLA_POLICY_MIN': (1, 0)}[macro]
@@ -136,8 +142,9 @@ def kernel_puts(text):
     """{constant: types it is put with}"""
     out = {}
     for how, attr in re.findall(
-            r'\b(nla_put_\w+|dd_fill_u64)\(\s*[\w.>-]+,\s*(DD_A_\w+)', text):
-        out.setdefault(attr, set()).add(how)
+            r'\b(nla_put\w*|nla_nest_start|dd_fill_u64)'
+            r'\(\s*[\w.>-]+,\s*(DD_A_\w+)', text):
+        out.setdefault(attr, set()).add(how.replace('nla_nest_start', 'nest'))
     for attr in re.findall(r'\[DD_STAT_\w+\] = (DD_A_\w+)', text):
         out.setdefault(attr, set()).add('dd_fill_u64')
     for attr in re.findall(r'dd_event_start\([^;]*?(DD_A_EVENT_\w+)', text):
@@ -147,7 +154,7 @@ def kernel_puts(text):
 
 PUT_OF = {
     'u8': 'nla_put_u8', 'u32': 'nla_put_u32', 'u64': 'dd_fill_u64',
-    'string': 'nla_put_string', 'nest': 'nest',
+    'string': 'nla_put_string', 'nest': 'nest', 'binary': 'nla_put',
 }
 
 
@@ -168,8 +175,9 @@ def request_rows(spec, op):
         attr = spec.attr(op['attribute-set'], name)
         checks = attr.get('checks', {})
         const = 'DD_A_%s_%s' % (upper(op['attribute-set']), upper(name))
-        rows[const] = ('NLA_' + upper(attr['type']), checks.get('min'),
-                       checks.get('max'))
+        rows[const] = ('NLA_' + upper(attr['type']),
+                       checks.get('min', checks.get('min-len')),
+                       checks.get('max', checks.get('max-len')))
     return rows
 
 
@@ -181,6 +189,8 @@ def compare_op(spec, op, row, policies):
         want['doit'] = base + '_doit'
     if 'dump' in op:
         want['dumpit'] = base + '_dumpit'
+        if 'pre' in op['dump']:
+            want['start'] = op['dump']['pre'].replace('-', '_')
     if 'flags' in op:
         want['flags'] = ' | '.join('GENL_' + upper(f) for f in op['flags'])
     rows = request_rows(spec, op)
@@ -243,17 +253,21 @@ def compare_events(spec, files):
 
 
 KIND_OF = {'u8': 'ATTR_BOOL', 'u32': 'ATTR_U32', 'u64': 'ATTR_U64',
-           'string': 'ATTR_STRING'}
+           'string': 'ATTR_STRING', 'binary': 'ATTR_ADDRESS',
+           'nest': 'ATTR_COUNTERS'}
+
+# Sets that are no object: their attributes are looked at one by one.
+PARTS = ('event', 'counter')
 
 
 def compare_tool(spec, files):
     text = files['tool']
     rows = {c: (key, kind) for c, key, kind in re.findall(
-        r'ROW\((DD_A_\w+), "(\w+)", [^,]+, (ATTR_\w+)\)', text)}
+        r'(?:ROW|MORE)\((DD_A_\w+), "(\w+)",\s+[^,]+, (ATTR_\w+)\)', text)}
     rows.update({c: (key, 'ATTR_ENUM') for c, key in re.findall(
         r'ENUM\((DD_A_\w+), "(\w+)"', text)})
     for const, aset, attr in spec.attrs():
-        if attr['type'] == 'pad' or aset['name'] == 'event':
+        if attr['type'] == 'pad' or aset['name'] in PARTS:
             continue
         kind = 'ATTR_ENUM' if 'enum' in attr else KIND_OF[attr['type']]
         want = (attr['name'].replace('-', '_'), kind)
@@ -301,6 +315,12 @@ FAULTS = [
     ('a row missing in the policy', 'kernel',
      r'\t\[DD_A_NODE_UP\] = NLA[^\n]*\n', '',
      'requests, policies and permissions'),
+    ('a limit in a range of the kernel', 'kernel', r'\.max = 65535',
+     '.max = 65536', 'requests, policies and permissions'),
+    ('a length in the specification', 'spec', r'max-len: 28', 'max-len: 29',
+     'requests, policies and permissions'),
+    ('an action before a dump', 'kernel',
+     r'\t\t\.start\t\t= [^\n]*\n', '', 'requests, policies and permissions'),
     ('a permission that is not asked for', 'kernel',
      r'\t\t\.flags\t\t= GENL_UNS_ADMIN_PERM,\n', '',
      'requests, policies and permissions'),
@@ -323,6 +343,9 @@ FAULTS = [
      r'\[DD_CMD_CONN_ADD\]', '[DD_CMD_CONN_DEL]', 'events'),
     ('an attribute that ddctl does not show', 'tool',
      r'\t\tROW\(DD_A_CONN_ERROR[^\n]*\n', '', 'tables of ddctl'),
+    ('an attribute of a part that the kernel does not put', 'kernel',
+     r'nla_put_string\(skb, DD_A_COUNTER_NAME, name\) \|\|', '',
+     'messages of the kernel'),
     ('a key of ddctl', 'tool', r'"recv_block"', '"recvblock"',
      'tables of ddctl'),
     ('a type of ddctl', 'tool', r'("sent", NULL, )ATTR_U64', r'\1ATTR_U32',
@@ -343,7 +366,7 @@ def is_noticed(files, fault):
 
 
 JSON_OF = {'u8': 'boolean', 'u32': 'number', 'u64': 'number',
-           'string': 'string'}
+           'string': 'string', 'binary': 'string', 'nest': 'object'}
 
 
 def print_keys(files):
@@ -351,7 +374,7 @@ def print_keys(files):
     spec = Spec(files['spec'])
     keys = {}
     for _, aset, attr in spec.attrs():
-        if attr['type'] != 'pad' and aset['name'] != 'event':
+        if attr['type'] != 'pad' and aset['name'] not in PARTS:
             kind = 'string' if 'enum' in attr else JSON_OF[attr['type']]
             keys.setdefault(aset['name'], {})[
                 attr['name'].replace('-', '_')] = kind
@@ -359,8 +382,9 @@ def print_keys(files):
 
 
 def main():
-    files = {name: ''.join(p.read_text() for p in sorted(TOP.glob(path)))
-             for name, path in FILES.items()}
+    files = {name: ''.join(path.read_text() for pattern in patterns.split()
+                           for path in sorted(TOP.glob(pattern)))
+             for name, patterns in FILES.items()}
     if sys.argv[1:] == ['--keys']:
         print_keys(files)
         return 0

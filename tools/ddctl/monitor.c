@@ -34,6 +34,11 @@ static const struct event events[DD_CMD_MAX + 1] = {
 				 &object_service },
 	[DD_CMD_CONN_ADD] = { "conn-add", DD_A_EVENT_CONN, &object_conn },
 	[DD_CMD_CONN_DEL] = { "conn-del", DD_A_EVENT_CONN, &object_conn },
+	[DD_CMD_PEER_ADD_NTF] = { "peer-add", DD_A_EVENT_PEER, &object_peer },
+	[DD_CMD_PEER_SET_NTF] = { "peer-set", DD_A_EVENT_PEER, &object_peer },
+	[DD_CMD_PEER_DEL_NTF] = { "peer-del", DD_A_EVENT_PEER, &object_peer },
+	[DD_CMD_PEER_UP] = { "peer-up", DD_A_EVENT_PEER, &object_peer },
+	[DD_CMD_PEER_DOWN] = { "peer-down", DD_A_EVENT_PEER, &object_peer },
 };
 
 static void timestamp(char *text, size_t size)

@@ -5,13 +5,15 @@
 #include <linux/dd.h>
 #include <linux/dd_netlink.h>
 
+#include "addr.h"
 #include "object.h"
 #include "text.h"
 
 /* A row of an object's table; values of an enumeration have names beside. */
-#define ROW(id, key, head, kind)		{ id, key, head, kind, NULL }
-#define ENUM(id, key, head, names)		{ id, key, head, ATTR_ENUM, names }
-#define END					{ 0, NULL, NULL, 0, NULL }
+#define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL }
+#define MORE(id, key, head, kind)	{ id, key, head, kind, true, NULL }
+#define ENUM(id, key, head, names)	{ id, key, head, ATTR_ENUM, false, names }
+#define END				{ 0, NULL, NULL, 0, false, NULL }
 
 #define ATTRS_MAX	64	/* more than any object has */
 
@@ -28,6 +30,27 @@ static const char *const conn_roles[] = {
 	NULL
 };
 
+static const char *const peer_states[] = {
+	[DD_PEER_STATE_IDLE] = "idle",
+	[DD_PEER_STATE_CONNECTING] = "connecting",
+	[DD_PEER_STATE_UP] = "up",
+	[DD_PEER_STATE_UNREACHABLE] = "unreachable",
+	[DD_PEER_STATE_REFUSED] = "refused",
+	NULL
+};
+
+static const char *const peer_reasons[] = {
+	[DD_PEER_REASON_DEAD] = "dead",
+	[DD_PEER_REASON_REBOOT] = "reboot",
+	[DD_PEER_REASON_RESET] = "reset",
+	[DD_PEER_REASON_VERSION] = "version",
+	[DD_PEER_REASON_MAXNODES] = "maxnodes",
+	[DD_PEER_REASON_NODE] = "node",
+	[DD_PEER_REASON_STOPPED] = "stopped",
+	[DD_PEER_REASON_ADDRESS] = "address",
+	NULL
+};
+
 const struct object object_node = {
 	.name = "node",
 	.get = DD_CMD_NODE_GET,
@@ -35,6 +58,7 @@ const struct object object_node = {
 		ROW(DD_A_NODE_ID, "id", "NODE", ATTR_U32),
 		ROW(DD_A_NODE_MAXNODES, "maxnodes", "OF", ATTR_U32),
 		ROW(DD_A_NODE_UP, "up", "UP", ATTR_BOOL),
+		ROW(DD_A_NODE_PORT, "port", "PORT", ATTR_U32),
 		ROW(DD_A_NODE_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
 		ROW(DD_A_NODE_ABI, "abi", "ABI", ATTR_U32),
 		ROW(DD_A_NODE_VERSION, "version", "VERSION", ATTR_STRING),
@@ -130,6 +154,44 @@ const struct object object_stat = {
 	},
 };
 
+static const struct attr peer_attrs[] = {
+	ROW(DD_A_PEER_NUMBER, "number", "NODE", ATTR_U32),
+	ROW(DD_A_PEER_ADDRESS, "address", "ADDRESS", ATTR_ADDRESS),
+	ENUM(DD_A_PEER_STATE, "state", "STATE", peer_states),
+	ENUM(DD_A_PEER_REASON, "reason", "REASON", peer_reasons),
+	MORE(DD_A_PEER_SESSIONS, "sessions", "SESSIONS", ATTR_U64),
+	MORE(DD_A_PEER_DEAD_TIME, "dead_time", "DEAD TIME ms", ATTR_U32),
+	MORE(DD_A_PEER_PAYLOAD_CRC, "payload_crc", "PAYLOAD CRC", ATTR_BOOL),
+	MORE(DD_A_PEER_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
+	ROW(DD_A_PEER_RTT, "rtt", "RTT us", ATTR_U32),
+	MORE(DD_A_PEER_RTT_VAR, "rtt_var", "RTT VARIATION us", ATTR_U32),
+	ROW(DD_A_PEER_CWND, "cwnd", "WINDOW", ATTR_U64),
+	MORE(DD_A_PEER_IN_FLIGHT, "in_flight", "IN FLIGHT", ATTR_U64),
+	MORE(DD_A_PEER_PACKETS_SENT, "packets_sent", "PACKETS SENT", ATTR_U64),
+	MORE(DD_A_PEER_PACKETS_RECEIVED, "packets_received",
+	     "PACKETS RECEIVED", ATTR_U64),
+	ROW(DD_A_PEER_PACKETS_LOST, "packets_lost", "LOST", ATTR_U64),
+	ROW(DD_A_PEER_BYTES_SENT, "bytes_sent", "SENT", ATTR_U64),
+	ROW(DD_A_PEER_BYTES_RECEIVED, "bytes_received", "RECEIVED", ATTR_U64),
+	ROW(DD_A_PEER_DROPPED, "dropped", "DROPPED", ATTR_U64),
+	MORE(DD_A_PEER_COUNTERS, "counters", "COUNTERS", ATTR_COUNTERS),
+	END,
+};
+
+const struct object object_peers = {
+	.name = "peer",
+	.get = DD_CMD_PEER_GET,
+	.many = true,
+	.attrs = peer_attrs,
+};
+
+/* One of them, asked for by its number. */
+const struct object object_peer = {
+	.name = "peer",
+	.get = DD_CMD_PEER_GET,
+	.attrs = peer_attrs,
+};
+
 const struct attr *object_attr(const struct object *obj, int id)
 {
 	const struct attr *a;
@@ -150,6 +212,10 @@ static uint16_t wire_type(enum attr_kind kind)
 		return NLA_U64;
 	case ATTR_STRING:
 		return NLA_NUL_STRING;
+	case ATTR_ADDRESS:
+		return NLA_UNSPEC;
+	case ATTR_COUNTERS:
+		return NLA_NESTED;
 	default:
 		return NLA_U32;
 	}
@@ -167,6 +233,48 @@ static json_object *parse_enum(const struct attr *a, uint32_t value)
 	return json_object_new_int64(value);
 }
 
+static json_object *parse_address(const struct nlattr *nla)
+{
+	char text[ADDR_TEXT_MAX];
+	union addr addr;
+
+	if (!addr_from(&addr, nla_data(nla), nla_len(nla)))
+		return NULL;
+	addr_text(&addr, text);
+	return json_object_new_string(text);
+}
+
+static void parse_counter(json_object *all, const struct nlattr *nest)
+{
+	struct nlattr *tb[DD_A_COUNTER_MAX + 1];
+	struct nla_policy policy[DD_A_COUNTER_MAX + 1] = {
+		[DD_A_COUNTER_NAME] = { .type = NLA_NUL_STRING },
+		[DD_A_COUNTER_VALUE] = { .type = NLA_U64 },
+	};
+
+	if (nla_parse_nested(tb, DD_A_COUNTER_MAX, (struct nlattr *)nest,
+			     policy) < 0 ||
+	    !tb[DD_A_COUNTER_NAME] || !tb[DD_A_COUNTER_VALUE])
+		return;
+	json_object_object_add(all, nla_get_string(tb[DD_A_COUNTER_NAME]),
+			       json_object_new_uint64(nla_get_u64(tb[DD_A_COUNTER_VALUE])));
+}
+
+/* All attributes with the number of @a, of which nla_parse() finds one. */
+static json_object *parse_counters(const struct attr *a, struct nlattr *head,
+				   int len)
+{
+	json_object *all = json_object_new_object();
+	struct nlattr *nla;
+	int rest;
+
+	nla_for_each_attr(nla, head, len, rest) {
+		if (nla_type(nla) == a->id)
+			parse_counter(all, nla);
+	}
+	return all;
+}
+
 static json_object *parse_attr(const struct attr *a, const struct nlattr *nla)
 {
 	switch (a->kind) {
@@ -180,6 +288,10 @@ static json_object *parse_attr(const struct attr *a, const struct nlattr *nla)
 		return parse_enum(a, nla_get_u32(nla));
 	case ATTR_STRING:
 		return text_to_json(nla_get_string(nla));
+	case ATTR_ADDRESS:
+		return parse_address(nla);
+	case ATTR_COUNTERS:
+		break;
 	}
 	return NULL;
 }
@@ -198,9 +310,11 @@ json_object *object_parse(const struct object *obj, struct nlattr *head,
 		return NULL;
 	row = json_object_new_object();
 	for (a = obj->attrs; a->key; a++) {
-		if (tb[a->id])
-			json_object_object_add(row, a->key,
-					       parse_attr(a, tb[a->id]));
+		if (!tb[a->id])
+			continue;
+		json_object_object_add(row, a->key, a->kind == ATTR_COUNTERS ?
+				       parse_counters(a, head, len) :
+				       parse_attr(a, tb[a->id]));
 	}
 	return row;
 }

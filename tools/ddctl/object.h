@@ -19,6 +19,8 @@
  * @ATTR_U64: u64, and a number
  * @ATTR_STRING: string, and a string
  * @ATTR_ENUM: u32, and a string of attr.names; a number if it has no name
+ * @ATTR_ADDRESS: a sockaddr of IPv4 or IPv6, and a string
+ * @ATTR_COUNTERS: any number of nests of a name and a u64, and an object
  */
 enum attr_kind {
 	ATTR_BOOL,
@@ -26,6 +28,8 @@ enum attr_kind {
 	ATTR_U64,
 	ATTR_STRING,
 	ATTR_ENUM,
+	ATTR_ADDRESS,
+	ATTR_COUNTERS,
 };
 
 /**
@@ -34,6 +38,7 @@ enum attr_kind {
  * @key: name in JSON: the specification's, with '-' as '_'
  * @head: heading in tables, NULL to leave it out of them
  * @kind: enum attr_kind
+ * @alone: tables of many leave it out
  * @names: of the values of an %ATTR_ENUM, by number; ends with a NULL behind
  *	the last one
  */
@@ -42,6 +47,7 @@ struct attr {
 	const char *key;
 	const char *head;
 	enum attr_kind kind;
+	bool alone;
 	const char *const *names;
 };
 
@@ -64,6 +70,8 @@ extern const struct object object_service;
 extern const struct object object_conn;
 extern const struct object object_region;
 extern const struct object object_stat;
+extern const struct object object_peers;
+extern const struct object object_peer;
 
 /* The attribute of this number, or NULL. */
 const struct attr *object_attr(const struct object *obj, int id);

@@ -61,7 +61,7 @@ static void print_columns(const struct object *obj, json_object *rows)
 	size_t r;
 
 	for (a = obj->attrs; a->key; a++) {
-		if (!a->head)
+		if (!a->head || a->alone)
 			continue;
 		column[n] = a;
 		width[n++] = widest(a, rows);
@@ -80,6 +80,19 @@ static void print_columns(const struct object *obj, json_object *rows)
 	}
 }
 
+/* Each in a line of its own, which is named by its key. */
+static void print_counters(json_object *row, const struct attr *a, int width)
+{
+	json_object *all;
+
+	if (!json_object_object_get_ex(row, a->key, &all))
+		return;
+	json_object_object_foreach(all, name, value) {
+		printf("%-*s  %s\n", width, name,
+		       json_object_get_string(value));
+	}
+}
+
 static void print_single(const struct object *obj, json_object *row)
 {
 	const struct attr *a;
@@ -90,7 +103,9 @@ static void print_single(const struct object *obj, json_object *row)
 			width = strlen(a->head);
 	}
 	for (a = obj->attrs; a->key; a++) {
-		if (!a->head)
+		if (a->kind == ATTR_COUNTERS)
+			print_counters(row, a, width);
+		if (!a->head || a->kind == ATTR_COUNTERS)
 			continue;
 		printf("%-*s  ", width, a->head);
 		text_print(stdout, cell_text(a, row));

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses of peers: which make sense.
+ */
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+
+#include "ctx.h"
+#include "peer.h"
+
+#define DD_OWN_ADDRESS							\
+	"that is this node itself: one of its own addresses, with its own port"
+
+static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
+{
+	return dd_refuse(why, err, DD_A_PEER_ADDRESS, text);
+}
+
+static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
+			    u16 own_port, struct dd_refusal *why)
+{
+	__be32 addr = in->sin_addr.s_addr;
+	unsigned int type = inet_addr_type(net, addr);
+
+	if (ipv4_is_zeronet(addr))
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is the unspecified address, which is nowhere");
+	if (type == RTN_MULTICAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is a multicast address; a peer has one of its own");
+	if (type == RTN_BROADCAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is a broadcast address; a peer has one of its own");
+	/* A namespace whose loopback is down has no local addresses yet. */
+	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
+	    ntohs(in->sin_port) == own_port)
+		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
+	return 0;
+}
+
+/* Whether this is an address of this node, on that link if it is of a link. */
+static bool dd_addr_is_own6(struct net *net, const struct sockaddr_in6 *in6)
+{
+	struct net_device *dev = NULL;
+	bool own;
+
+	if (ipv6_addr_loopback(&in6->sin6_addr))
+		return true;
+	rcu_read_lock();
+	if (in6->sin6_scope_id)
+		dev = dev_get_by_index_rcu(net, in6->sin6_scope_id);
+	own = ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
+	rcu_read_unlock();
+	return own;
+}
+
+static bool dd_addr_has_link(struct net *net, u32 scope)
+{
+	bool has;
+
+	rcu_read_lock();
+	has = scope && dev_get_by_index_rcu(net, scope);
+	rcu_read_unlock();
+	return has;
+}
+
+static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
+			     u16 own_port, struct dd_refusal *why)
+{
+	int type = ipv6_addr_type(&in6->sin6_addr);
+
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return dd_addr_refuse(why, -EAFNOSUPPORT,
+				      "this kernel has no IPv6");
+	if (type == IPV6_ADDR_ANY)
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is the unspecified address, which is nowhere");
+	if (type & IPV6_ADDR_MULTICAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is a multicast address; a peer has one of its own");
+	if (type & IPV6_ADDR_MAPPED)
+		return dd_addr_refuse(why, -EINVAL,
+				      "that is an IPv4 address in IPv6 clothes; give it as IPv4");
+	if (type & IPV6_ADDR_LINKLOCAL &&
+	    !dd_addr_has_link(net, in6->sin6_scope_id))
+		return dd_addr_refuse(why, -EINVAL,
+				      "a link-local address needs its interface: fe80::1%eth0");
+	if (ntohs(in6->sin6_port) == own_port && dd_addr_is_own6(net, in6))
+		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
+	return 0;
+}
+
+/* Copy what means something, so that equal addresses have equal bytes. */
+static int dd_addr_copy(union dd_peer_addr *to, const union dd_peer_addr *from,
+			size_t len)
+{
+	memset(to, 0, sizeof(*to));
+	if (len == sizeof(from->in) && from->sa.sa_family == AF_INET) {
+		to->in.sin_family = AF_INET;
+		to->in.sin_port = from->in.sin_port;
+		to->in.sin_addr = from->in.sin_addr;
+		return 0;
+	}
+	if (len == sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
+		to->in6.sin6_family = AF_INET6;
+		to->in6.sin6_port = from->in6.sin6_port;
+		to->in6.sin6_addr = from->in6.sin6_addr;
+		if (ipv6_addr_type(&to->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
+			to->in6.sin6_scope_id = from->in6.sin6_scope_id;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/**
+ * dd_peer_addr_check() - take an address of a peer, if it makes sense
+ * @node: this node; its peer_lock is held
+ * @to: (out) the address
+ * @from: any bytes
+ * @len: how many of them
+ * @why: (out) on error, what is wrong
+ *
+ * Return: 0; %-EINVAL or %-EAFNOSUPPORT.
+ */
+int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
+		       const union dd_peer_addr *from, size_t len,
+		       struct dd_refusal *why)
+{
+	lockdep_assert_held(&node->peer_lock);
+	if (dd_addr_copy(to, from, len))
+		return dd_addr_refuse(why, -EINVAL,
+				      "neither a struct sockaddr_in nor a struct sockaddr_in6");
+	/* Both families have it at one place. */
+	if (!to->in.sin_port)
+		return dd_addr_refuse(why, -EINVAL, "the port must be 1 to 65535");
+	if (to->sa.sa_family == AF_INET)
+		return dd_addr_check_in(node->net, &to->in, node->port, why);
+	return dd_addr_check_in6(node->net, &to->in6, node->port, why);
+}

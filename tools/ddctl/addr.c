@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Addresses of nodes, from text and from names, and back.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "addr.h"
+
+socklen_t addr_len(const union addr *addr)
+{
+	return addr->sa.sa_family == AF_INET ? sizeof(addr->in) :
+					       sizeof(addr->in6);
+}
+
+/* Both families have it at one place. */
+uint16_t addr_port(const union addr *addr)
+{
+	return ntohs(addr->in.sin_port);
+}
+
+void addr_set_port(union addr *addr, uint16_t port)
+{
+	addr->in.sin_port = htons(port);
+}
+
+bool addr_from(union addr *addr, const void *bytes, size_t len)
+{
+	const struct sockaddr *sa = bytes;
+	bool known = (len == sizeof(addr->in) && sa->sa_family == AF_INET) ||
+		     (len == sizeof(addr->in6) && sa->sa_family == AF_INET6);
+
+	if (!known)
+		return false;
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, bytes, len);
+	if (addr->sa.sa_family == AF_INET) {
+		memset(addr->in.sin_zero, 0, sizeof(addr->in.sin_zero));
+	} else {
+		addr->in6.sin6_flowinfo = 0;
+		if (!IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr))
+			addr->in6.sin6_scope_id = 0;
+	}
+	return true;
+}
+
+static bool same_host(const union addr *a, const union addr *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&a->in6.sin6_addr, &b->in6.sin6_addr) &&
+	       a->in6.sin6_scope_id == b->in6.sin6_scope_id;
+}
+
+bool addr_equal(const union addr *a, const union addr *b)
+{
+	return same_host(a, b) && a->in.sin_port == b->in.sin_port;
+}
+
+/* An interface that has gone has a number only. */
+static void scope_text(uint32_t scope, char text[IF_NAMESIZE + 1])
+{
+	char name[IF_NAMESIZE];
+
+	if (!scope)
+		*text = '\0';
+	else if (if_indextoname(scope, name))
+		snprintf(text, IF_NAMESIZE + 1, "%%%s", name);
+	else
+		snprintf(text, IF_NAMESIZE + 1, "%%%u", scope);
+}
+
+void addr_text(const union addr *addr, char text[ADDR_TEXT_MAX])
+{
+	char host[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1];
+
+	if (addr->sa.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &addr->in.sin_addr, host, sizeof(host));
+		snprintf(text, ADDR_TEXT_MAX, "%s:%u", host, addr_port(addr));
+		return;
+	}
+	inet_ntop(AF_INET6, &addr->in6.sin6_addr, host, sizeof(host));
+	scope_text(addr->in6.sin6_scope_id, scope);
+	snprintf(text, ADDR_TEXT_MAX, "[%s%s]:%u", host, scope,
+		 addr_port(addr));
+}
+
+/* ---- from text ---------------------------------------------------------- */
+
+bool addr_parse_port(const char *text, uint16_t *port)
+{
+	unsigned long n;
+
+	/* strtoul() would take blanks and signs as well. */
+	if (strspn(text, "0123456789") != strlen(text) || !*text ||
+	    strlen(text) > 5)
+		return false;
+	n = strtoul(text, NULL, 10);
+	if (!n || n > UINT16_MAX)
+		return false;
+	*port = n;
+	return true;
+}
+
+const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
+		       uint16_t *port)
+{
+	const char *end, *rest;
+	bool bracket = *text == '[';
+
+	if (bracket) {
+		end = strchr(++text, ']');
+		if (!end)
+			return "a ']' is missing";
+		rest = end + 1;
+	} else {
+		end = strchr(text, ':');
+		/* Two colons: an IPv6 address, which has no port so. */
+		if (!end || strchr(end + 1, ':'))
+			end = text + strlen(text);
+		rest = end;
+	}
+	if (end == text)
+		return "the address is missing";
+	if (end - text >= ADDR_HOST_MAX)
+		return "the name is too long";
+	memcpy(host, text, end - text);
+	host[end - text] = '\0';
+	if (!*rest)
+		return NULL;
+	if (*rest != ':')
+		return "only ':PORT' may follow the ']'";
+	return addr_parse_port(rest + 1, port) ? NULL :
+		"the port must be 1 to 65535";
+}
+
+static bool is_listed(const union addr *addr, const union addr *list, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (addr_equal(addr, &list[i]))
+			return true;
+	}
+	return false;
+}
+
+const char *addr_resolve(const char *host, union addr *list, size_t max,
+			 size_t *n)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *found, *ai;
+	int err;
+
+	*n = 0;
+	err = getaddrinfo(host, NULL, &hints, &found);
+	if (err)
+		return gai_strerror(err);
+	for (ai = found; ai && *n < max; ai = ai->ai_next) {
+		union addr *addr = &list[*n];
+
+		if (addr_from(addr, ai->ai_addr, ai->ai_addrlen) &&
+		    !is_listed(addr, list, *n))
+			(*n)++;
+	}
+	freeaddrinfo(found);
+	return *n ? NULL : "it has no address of IPv4 or IPv6";
+}
+
+const char *addr_choose(const union addr *list, size_t n, union addr *addr)
+{
+	sa_family_t family = AF_INET6;
+	size_t i, count = 0;
+
+	for (i = 0; i < n; i++) {
+		if (list[i].sa.sa_family == AF_INET)
+			family = AF_INET;
+	}
+	for (i = 0; i < n; i++) {
+		if (list[i].sa.sa_family == family && !count++)
+			*addr = list[i];
+	}
+	return count == 1 ? NULL : "it has several addresses; give one of them";
+}
+
+/* ---- what makes sense --------------------------------------------------- */
+
+bool addr_is_loopback(const union addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET)
+		return ntohl(addr->in.sin_addr.s_addr) >> 24 == 127;
+	return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+}
+
+static const char *fault_in(uint32_t addr)
+{
+	if (!(addr >> 24))
+		return "that is the unspecified address, which is nowhere";
+	if (IN_MULTICAST(addr))
+		return "that is a multicast address; a node has one of its own";
+	if (addr == INADDR_BROADCAST)
+		return "that is a broadcast address; a node has one of its own";
+	return NULL;
+}
+
+static const char *fault_in6(const struct sockaddr_in6 *in6)
+{
+	const struct in6_addr *addr = &in6->sin6_addr;
+
+	if (IN6_IS_ADDR_UNSPECIFIED(addr))
+		return "that is the unspecified address, which is nowhere";
+	if (IN6_IS_ADDR_MULTICAST(addr))
+		return "that is a multicast address; a node has one of its own";
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		return "that is an IPv4 address in IPv6 clothes; give it as IPv4";
+	if (IN6_IS_ADDR_LINKLOCAL(addr) && !in6->sin6_scope_id)
+		return "a link-local address needs its interface: fe80::1%eth0";
+	return NULL;
+}
+
+const char *addr_fault(const union addr *addr)
+{
+	return addr->sa.sa_family == AF_INET ?
+		fault_in(ntohl(addr->in.sin_addr.s_addr)) :
+		fault_in6(&addr->in6);
+}
+
+bool addr_is_own(const union addr *addr)
+{
+	struct ifaddrs *all, *ifa;
+	bool own = false;
+	union addr have;
+
+	if (addr_is_loopback(addr))
+		return true;
+	if (getifaddrs(&all))
+		return false;
+	for (ifa = all; ifa && !own; ifa = ifa->ifa_next) {
+		const struct sockaddr *sa = ifa->ifa_addr;
+
+		if (!sa || (sa->sa_family != AF_INET &&
+			    sa->sa_family != AF_INET6))
+			continue;
+		addr_from(&have, sa, sa->sa_family == AF_INET ?
+			  sizeof(have.in) : sizeof(have.in6));
+		own = same_host(addr, &have);
+	}
+	freeifaddrs(all);
+	return own;
+}
