@@ -41,9 +41,9 @@ struct dd_tp_slot;
 /**
  * enum dd_tp_reason - why a session ended
  * @DD_TP_DEAD: nothing was heard from the peer for the dead time
- * @DD_TP_REBOOT: the peer has a new incarnation; a new session is up already,
- *	see @up of struct dd_tp_ops
- * @DD_TP_RESET: the peer has lost the session, or has begun another one
+ * @DD_TP_REBOOT: the peer has a new incarnation; up() follows at once
+ * @DD_TP_RESET: the peer has lost the session; or it has begun another one, then
+ *	up() follows at once
  * @DD_TP_VERSION: no version in common
  * @DD_TP_CONFIG: the peer disagrees about node numbers or their maximum
  * @DD_TP_STOPPED: dd_tp_stop()
@@ -162,7 +162,7 @@ struct dd_tp_msg {
  * @node: on its channel (private)
  * @next: bytes that have been sent once (private)
  * @acked: bytes that have arrived (private)
- * @hurt: bytes taken for lost that have not arrived since (private)
+ * @hurt: pieces taken for lost that have not arrived since (private)
  * @head_sent: the empty message has been sent (private)
  * @head_acked: the empty message has arrived (private)
  *
@@ -215,7 +215,7 @@ struct dd_tp_chan_cfg {
  * @submitted: messages taken by dd_tp_submit() (read only)
  * @sent: of these, all bytes have arrived (read only)
  * @done: of these, told (read only)
- * @limit: last message that may be sent (read only)
+ * @limit: last message that may be sent now (read only)
  * @received: messages that have come completely (read only)
  * @told: of these, told (read only)
  * @node: on the session's list of channels (private, as all that follows)
@@ -433,7 +433,8 @@ struct dd_tp_stats {
  * @undo_lost: packets taken for lost in that round that have not turned up
  * @pace_at: no packet before this time, ns
  * @reorder: packets after which a missing one is taken for lost
- * @limited: the window was full since the last acknowledgment
+ * @limited: it was the window that kept packets, not a lack of them
+ * @paced: the next packet waits for @pace_at
  */
 struct dd_tp_cc {
 	u64 srtt;
@@ -455,6 +456,7 @@ struct dd_tp_cc {
 	u64 pace_at;
 	u32 reorder;
 	bool limited;
+	bool paced;
 };
 
 /**
@@ -503,6 +505,7 @@ struct dd_tp_id {
  * @init_at: when the next INIT goes out
  * @init_wait: time from that one to the next
  * @init_since: when opening began
+ * @yielding: while opening: the peer's own INIT goes before ours
  * @cookie_key: keys of the cookies we hand out, the current and the last one
  * @cookie_at: when the current one was made; 0 for never
  * @reply_len: bytes of @reply to be sent; 0 for none
@@ -519,10 +522,13 @@ struct dd_tp_id {
  * @ring_mask: entries in @ring, less 1
  * @next_pn: number of the next packet
  * @low_pn: no packet below is in flight
- * @mark_pn: no packet below is remembered as lost
+ * @mark_pn: no packet below is remembered as lost; U64_MAX for none at all
+ * @mark_last: highest one that was taken for lost
  * @largest_acked: highest one that has arrived, plus 1
  * @loss_at: when the next packet is taken for lost; 0 for never
  * @last_eliciting: when the last packet was sent that wants an answer
+ * @unheard: when the first packet was sent that wants an answer and since which
+ *	nothing has come; 0 for none
  * @pto_count: timeouts since something was last acknowledged
  * @probes: packets that may be sent in spite of the window
  * @rx_range: packet numbers that have come, descending
@@ -534,16 +540,15 @@ struct dd_tp_id {
  * @ack_at: when it is sent at the latest; 0 for none is owed
  * @ping: a PING is to be sent
  * @bye: session to say BYE in, with @bye_reason; 0 for none
- * @bye_pn: number of that packet
  * @bye_reason: enum dd_tp_reason
  * @bye_version: version of that session
  * @tx_ctl: slots of control messages not yet acknowledged
  * @rx_ctl: slots of control messages that came before their turn
  * @ctl_next: number of the next control message
  * @ctl_una: lowest one that has not arrived
- * @ctl_send: lowest one that is to be sent
+ * @ctl_queued: how many of those in @tx_ctl are to be sent
  * @ctl_rx: the next one expected
- * @depth: calls of ours on the stack; what may not happen in one looks here
+ * @busy: channel whose callback is on the stack, unless that has dropped it
  */
 struct dd_tp {
 	struct dd_tp_cfg cfg;
@@ -560,6 +565,7 @@ struct dd_tp {
 	u64 init_at;
 	u64 init_wait;
 	u64 init_since;
+	bool yielding;
 	siphash_key_t cookie_key[2];
 	u64 cookie_at;
 	u32 reply_len;
@@ -579,9 +585,11 @@ struct dd_tp {
 	u64 next_pn;
 	u64 low_pn;
 	u64 mark_pn;
+	u64 mark_last;
 	u64 largest_acked;
 	u64 loss_at;
 	u64 last_eliciting;
+	u64 unheard;
 	u32 pto_count;
 	u32 probes;
 
@@ -595,7 +603,6 @@ struct dd_tp {
 	bool ping;
 
 	u64 bye;
-	u64 bye_pn;
 	u8 bye_reason;
 	u8 bye_version;
 
@@ -603,9 +610,9 @@ struct dd_tp {
 	struct dd_tp_slot *rx_ctl;
 	u32 ctl_next;
 	u32 ctl_una;
-	u32 ctl_send;
+	u32 ctl_queued;
 	u32 ctl_rx;
-	u32 depth;
+	struct dd_tp_chan *busy;
 };
 
 /**

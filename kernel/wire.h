@@ -4,8 +4,9 @@
  * in them. Documentation/protocol.rst has a figure of each. Pure: no state, no
  * allocation; compiled for the kernel, the simulator and the fuzzer alike.
  *
- * All numbers are little endian and lie as they come, without alignment. What
- * is reserved is zero when sent and must be zero when received.
+ * All numbers are little endian. Headers and frames take multiples of 8 bytes,
+ * so that full packets of a message are of one size, whatever else is in them.
+ * What is reserved is zero when sent and must be zero when received.
  */
 #ifndef _DD_WIRE_H
 #define _DD_WIRE_H
@@ -151,6 +152,7 @@ enum dd_wire_refusal {
  * @__reserved: zero
  * @node: sender's node number
  * @maxnodes: number of nodes in the sender's cluster
+ * @__reserved2: zero
  */
 struct dd_wire_refuse {
 	struct dd_wire_hdr h;
@@ -160,6 +162,7 @@ struct dd_wire_refuse {
 	u8 __reserved;
 	__le32 node;
 	__le32 maxnodes;
+	__le32 __reserved2;
 } __packed;
 
 /**
@@ -197,8 +200,8 @@ enum dd_wire_frame_type {
  * @len: packets that have, below those, 1 or more
  */
 struct dd_wire_range {
-	__le16 gap;
-	__le16 len;
+	__le32 gap;
+	__le32 len;
 } __packed;
 
 /**
@@ -226,6 +229,7 @@ struct dd_wire_ack {
  * @type: DD_FRAME_DONE
  * @__reserved: zero
  * @credit: messages after number @count that may be sent
+ * @__reserved2: zero
  * @chan: channel, as the receiver of this frame named it
  * @count: all messages up to this number are in place, and told
  */
@@ -233,6 +237,7 @@ struct dd_wire_done {
 	u8 type;
 	u8 __reserved;
 	__le16 credit;
+	__le32 __reserved2;
 	__le64 chan;
 	__le64 count;
 } __packed;
@@ -243,7 +248,7 @@ struct dd_wire_done {
  * @__reserved: zero
  * @len: bytes in @data, 1..%DD_WIRE_CTL_MAX
  * @seq: low half of its number, counting from 0
- * @data: not interpreted by the transport
+ * @data: not interpreted by the transport; zeros after it fill the frame
  */
 struct dd_wire_ctl {
 	u8 type;
@@ -264,6 +269,7 @@ struct dd_wire_ctl {
  * @flags: DD_PUT_*; the same in all pieces of a message
  * @meta_count: valid words of metadata, 0..%DD_WIRE_META
  * @__reserved: zero
+ * @__reserved2: zero
  * @chan: channel, as the receiver of this frame named it
  * @msgid: number of the message, counting from 1
  * @dst: offset of the message in the receiver's block
@@ -279,6 +285,7 @@ struct dd_wire_put {
 	u8 flags;
 	u8 meta_count;
 	u8 __reserved;
+	__le32 __reserved2;
 	__le64 chan;
 	__le64 msgid;
 	__le64 dst;
@@ -290,10 +297,12 @@ struct dd_wire_put {
  * struct dd_wire_head - what goes with the first piece of a message
  * @tag: delivered in the note
  * @meta: delivered in the note
+ * @__reserved: zero
  */
 struct dd_wire_head {
 	__le32 tag;
 	__le32 meta[DD_WIRE_META];
+	__le32 __reserved;
 } __packed;
 
 /**
@@ -303,7 +312,7 @@ struct dd_wire_head {
  */
 struct dd_wire_ping {
 	u8 type;
-	u8 __reserved[3];
+	u8 __reserved[7];
 } __packed;
 
 /**
@@ -315,7 +324,7 @@ struct dd_wire_ping {
 struct dd_wire_bye {
 	u8 type;
 	u8 reason;
-	u8 __reserved[2];
+	u8 __reserved[6];
 } __packed;
 
 static_assert(sizeof(struct dd_wire_hdr) == 32);
@@ -324,16 +333,16 @@ static_assert(offsetof(struct dd_wire_hdr, crc) == 28);
 static_assert(sizeof(struct dd_wire_init) == 88);
 static_assert(offsetof(struct dd_wire_init, incarnation) == 56);
 static_assert(sizeof(struct dd_wire_cookie) == 40);
-static_assert(sizeof(struct dd_wire_refuse) == 44);
+static_assert(sizeof(struct dd_wire_refuse) == 48);
 static_assert(sizeof(struct dd_wire_reset) == 40);
-static_assert(sizeof(struct dd_wire_range) == 4);
+static_assert(sizeof(struct dd_wire_range) == 8);
 static_assert(sizeof(struct dd_wire_ack) == 16);
-static_assert(sizeof(struct dd_wire_done) == 20);
+static_assert(sizeof(struct dd_wire_done) == 24);
 static_assert(sizeof(struct dd_wire_ctl) == 8);
-static_assert(sizeof(struct dd_wire_put) == 36);
-static_assert(sizeof(struct dd_wire_head) == 20);
-static_assert(sizeof(struct dd_wire_ping) == 4);
-static_assert(sizeof(struct dd_wire_bye) == 4);
+static_assert(sizeof(struct dd_wire_put) == 40);
+static_assert(sizeof(struct dd_wire_head) == 24);
+static_assert(sizeof(struct dd_wire_ping) == 8);
+static_assert(sizeof(struct dd_wire_bye) == 8);
 
 /**
  * struct dd_wire_buf - bytes being read or written, in order

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets that come, and saying that they have. A packet is looked at in this
+ * order: form, checksum, session, number, frames. Acknowledged is what was
+ * accepted with all its frames; each frame means the same if it comes twice.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "transport_int.h"
+
+#define DD_TP_ACK_EVERY	2	/* packets; RFC 9000, 13.2.2 */
+
+void dd_tp_rx_reset(struct dd_tp *tp)
+{
+	tp->nrx = 0;
+	tp->ack_count = 0;
+	tp->ack_at = 0;
+}
+
+/* ---- numbers that have come --------------------------------------------- */
+
+/* The number closest to those expected that has this low half. */
+static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
+{
+	u64 next = tp->nrx ? tp->rx_range[0].last + 1 : 0;
+	s32 diff = low - (u32)next;
+
+	if (diff < 0 && next < (u64)-(s64)diff)
+		return next + (u32)diff;
+	return next + diff;
+}
+
+/* Index of the first range that @pn is in, touches from above, or is above. */
+static u32 dd_tp_rx_find(const struct dd_tp *tp, u64 pn)
+{
+	u32 i = 0;
+
+	while (i < tp->nrx && tp->rx_range[i].first > pn + 1)
+		i++;
+	return i;
+}
+
+/* Whether a packet is news; if not, @reason says why. */
+static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
+			    enum dd_tp_drop *reason)
+{
+	u32 i;
+
+	*reason = DD_TP_DROP_DUP;
+	for (i = 0; i < tp->nrx; i++) {
+		if (pn > tp->rx_range[i].last)
+			return true;
+		if (pn >= tp->rx_range[i].first)
+			return false;
+	}
+	/* Below all: nobody knows any more, if ranges have been forgotten. */
+	*reason = DD_TP_DROP_OLD;
+	return tp->nrx < DD_TP_RX_RANGES;
+}
+
+/* A packet that is new has been accepted. */
+static void dd_tp_pn_add(struct dd_tp *tp, u64 pn)
+{
+	u32 i = dd_tp_rx_find(tp, pn);
+	struct dd_tp_rx_range *r = &tp->rx_range[i];
+
+	if (i < tp->nrx && r->first == pn + 1) {
+		r->first = pn;
+		if (i + 1 < tp->nrx && r[1].last + 1 == pn) {
+			r->first = r[1].first;
+			tp->nrx--;
+			memmove(r + 1, r + 2, (tp->nrx - i - 1) * sizeof(*r));
+		}
+		return;
+	}
+	if (i < tp->nrx && r->last + 1 == pn) {
+		r->last = pn;
+		return;
+	}
+	/* The oldest range makes room; it has been acknowledged many times. */
+	tp->nrx = min(tp->nrx + 1, (u32)DD_TP_RX_RANGES);
+	memmove(r + 1, r, (tp->nrx - i - 1) * sizeof(*r));
+	r->first = pn;
+	r->last = pn;
+}
+
+/* ---- acknowledging ------------------------------------------------------ */
+
+/* Acknowledge, and say what is done, at @at or before. */
+void dd_tp_ack_by(struct dd_tp *tp, u64 at)
+{
+	/* 0 stands for nothing to say. */
+	at = max(at, 1ull);
+	if (!tp->ack_at || at < tp->ack_at)
+		tp->ack_at = at;
+}
+
+/* A packet with all that is owed has been made; but for DONEs left over. */
+void dd_tp_ack_sent(struct dd_tp *tp)
+{
+	tp->ack_count = 0;
+	if (list_empty(&tp->owing))
+		tp->ack_at = 0;
+}
+
+/* A packet has been accepted, or has come once more. */
+static void dd_tp_ack_note(struct dd_tp *tp, u64 now, u64 pn, bool in_order)
+{
+	tp->ack_count++;
+	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order)
+		dd_tp_ack_by(tp, now);
+	else
+		dd_tp_ack_by(tp, now + tp->cfg.ack_delay_ns);
+}
+
+/* Add an ACK with as many ranges as leave @reserve bytes of @buf. */
+bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
+		   u32 reserve)
+{
+	const struct dd_tp_rx_range *r = tp->rx_range;
+	struct dd_wire_ack *ack;
+	size_t room = buf->end - buf->p;
+	u32 i, n;
+
+	if (!tp->nrx || !tp->ack_count || room < reserve + sizeof(*ack))
+		return !tp->ack_count;
+	n = (room - reserve - sizeof(*ack)) / sizeof(*ack->range);
+	n = min3(n, tp->nrx - 1, DD_WIRE_RANGES - 1u);
+	ack = dd_wire_add(buf, struct_size(ack, range, n));
+	ack->type = DD_FRAME_ACK;
+	ack->count = n;
+	ack->delay = cpu_to_le16(min_t(u64, div_u64(now - tp->rx_at, DD_TP_US),
+				       U16_MAX));
+	ack->largest = cpu_to_le32(r->last);
+	ack->first = cpu_to_le32(min_t(u64, r->last - r->first, U32_MAX));
+	ack->ts_echo = cpu_to_le32(tp->rx_ts);
+	for (i = 0; i < n; i++, r++) {
+		ack->range[i].gap = cpu_to_le32(r[0].first - r[1].last - 1);
+		ack->range[i].len = cpu_to_le32(min_t(u64, U32_MAX,
+						      r[1].last - r[1].first + 1));
+	}
+	return true;
+}
+
+/* ---- packets ------------------------------------------------------------ */
+
+static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now,
+			   const struct dd_wire_frame *frame,
+			   const void *payload, u32 plen)
+{
+	switch (frame->type) {
+	case DD_FRAME_ACK:
+		if (dd_tp_acked(tp, now, frame->ack))
+			return true;
+		dd_tp_drop(tp, DD_TP_DROP_ACK);
+		return false;
+	case DD_FRAME_DONE:
+		dd_tp_done_rx(tp, frame->done);
+		return true;
+	case DD_FRAME_CTL:
+		return dd_tp_ctl_rx(tp, frame->ctl);
+	case DD_FRAME_PUT:
+		return dd_tp_put_rx(tp, now, frame, payload, plen);
+	default:
+		return true;
+	}
+}
+
+/* All frames, until one is refused: whether none was. */
+static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
+			    const struct dd_wire_hdr *hdr, size_t hlen,
+			    const void *payload, u32 plen)
+{
+	struct dd_wire_buf buf = {
+		.p = (u8 *)(hdr + 1),
+		.end = (u8 *)hdr + hlen,
+	};
+	struct dd_wire_frame frame;
+
+	while (dd_wire_next(&buf, &frame) > 0) {
+		if (!dd_tp_frame_rx(tp, now, &frame, payload, plen))
+			return false;
+	}
+	return true;
+}
+
+/* What comes without a number may say only what may be said twice or never. */
+static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
+				const struct dd_wire_hdr *hdr, size_t hlen)
+{
+	struct dd_wire_buf buf = {
+		.p = (u8 *)(hdr + 1),
+		.end = (u8 *)hdr + hlen,
+	};
+	struct dd_wire_frame frame;
+
+	while (dd_wire_next(&buf, &frame) > 0) {
+		switch (frame.type) {
+		case DD_FRAME_ACK:
+			if (!dd_tp_acked(tp, now, frame.ack))
+				dd_tp_drop(tp, DD_TP_DROP_ACK);
+			break;
+		case DD_FRAME_BYE:
+			dd_tp_end(tp, DD_TP_BYE);
+			return;
+		default:
+			dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+			return;
+		}
+	}
+}
+
+static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
+			      const struct dd_wire_hdr *hdr, size_t hlen,
+			      const void *payload, u32 plen)
+{
+	u64 pn = dd_tp_pn_decode(tp, le32_to_cpu(hdr->pn));
+	enum dd_tp_drop reason;
+	bool in_order;
+
+	dd_tp_trace(tp, DD_TP_EV_RECEIVED, pn, hlen + plen);
+	if (!dd_tp_pn_is_new(tp, pn, &reason)) {
+		dd_tp_drop(tp, reason);
+		/* Perhaps our acknowledgment was lost. */
+		if (reason == DD_TP_DROP_DUP)
+			dd_tp_ack_note(tp, now, pn, true);
+		return;
+	}
+	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
+		return;
+	in_order = pn == (tp->nrx ? tp->rx_range[0].last + 1 : 0);
+	dd_tp_pn_add(tp, pn);
+	if (tp->rx_range[0].last == pn) {
+		tp->rx_ts = le32_to_cpu(hdr->ts);
+		tp->rx_at = now;
+	}
+	dd_tp_ack_note(tp, now, pn, in_order);
+}
+
+/* The session that a packet is of is up, or comes up with it. */
+static bool dd_tp_rx_session(struct dd_tp *tp, u64 now,
+			     const struct dd_wire_hdr *hdr)
+{
+	u64 token = le64_to_cpu(hdr->token);
+
+	if (tp->state == DD_TP_UP && token == tp->cur.rx_token)
+		return true;
+	if (dd_tp_confirm(tp, now, token))
+		return true;
+	dd_tp_drop(tp, DD_TP_DROP_TOKEN);
+	dd_tp_reply_reset(tp, now, hdr);
+	return false;
+}
+
+static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
+			  const struct dd_wire_hdr *hdr, size_t hlen,
+			  const void *payload, u32 plen)
+{
+	if (hdr->version == DD_WIRE_HANDSHAKE) {
+		dd_tp_drop(tp, DD_TP_DROP_VERSION);
+		return false;
+	}
+	if (!dd_wire_frames_ok(hdr, hlen, plen)) {
+		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+		return false;
+	}
+	if (!dd_tp_rx_session(tp, now, hdr))
+		return false;
+	if (hdr->version != tp->cur.version) {
+		dd_tp_drop(tp, DD_TP_DROP_VERSION);
+		return false;
+	}
+	tp->last_rx = now;
+	tp->unheard = 0;
+	tp->stats.rx_packets++;
+	if (hdr->flags & DD_WIRE_UNNUMBERED)
+		dd_tp_rx_unnumbered(tp, now, hdr, hlen);
+	else
+		dd_tp_rx_numbered(tp, now, hdr, hlen, payload, plen);
+	return true;
+}
+
+static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+			 size_t hlen, const void *payload, u32 plen)
+{
+	u32 crc = dd_wire_crc(hdr, hlen);
+
+	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
+		crc = tp->ops->payload_crc(tp, payload, plen, crc);
+	return le32_to_cpu(hdr->crc) == ~crc;
+}
+
+bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
+	      const void *payload, size_t plen)
+{
+	const struct dd_wire_hdr *hdr = p;
+
+	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen) {
+		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+		return false;
+	}
+	if (!dd_tp_crc_ok(tp, hdr, hlen, payload, plen)) {
+		dd_tp_drop(tp, DD_TP_DROP_CRC);
+		return false;
+	}
+	if (hdr->type == DD_WIRE_DATA)
+		return dd_tp_rx_data(tp, now, hdr, hlen, payload, plen);
+	if (hdr->version != DD_WIRE_HANDSHAKE) {
+		dd_tp_drop(tp, DD_TP_DROP_VERSION);
+		return false;
+	}
+	if (!dd_wire_handshake_ok(hdr, hlen)) {
+		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+		return false;
+	}
+	dd_tp_handshake(tp, now, hdr, hlen);
+	return false;
+}

@@ -1,0 +1,819 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets that go out, and what becomes of them. Each has a number of its own,
+ * never used again; what a lost one carried goes out in another. RFC 9002 says
+ * when a packet is lost.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "transport_int.h"
+
+#define DD_TP_PUT_ROOM	(sizeof(struct dd_wire_put) + \
+			 sizeof(struct dd_wire_head))
+#define DD_TP_COLLAPSE	3	/* timeouts in a row */
+
+/* ---- records ------------------------------------------------------------ */
+
+/* @arena holds the ring, the records and the slots, in this order. */
+void dd_tp_tx_init(struct dd_tp *tp, void *arena)
+{
+	tp->ring_mask = 2 * tp->cfg.records - 1;
+	tp->ring = arena;
+	arena += 2 * tp->cfg.records * sizeof(*tp->ring);
+	tp->recs = arena;
+	arena += tp->cfg.records * sizeof(*tp->recs);
+	tp->tx_ctl = arena;
+	arena += tp->cfg.ctl_slots * sizeof(*tp->tx_ctl);
+	tp->rx_ctl = arena;
+	dd_tp_tx_reset(tp);
+}
+
+/* Forget all packets; no channel is left to care. */
+void dd_tp_tx_reset(struct dd_tp *tp)
+{
+	u32 i;
+
+	INIT_LIST_HEAD(&tp->chans);
+	INIT_LIST_HEAD(&tp->ready);
+	INIT_LIST_HEAD(&tp->owing);
+	INIT_LIST_HEAD(&tp->free);
+	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
+	for (i = 0; i < tp->cfg.records; i++) {
+		INIT_LIST_HEAD(&tp->recs[i].done);
+		list_add_tail(&tp->recs[i].node, &tp->free);
+	}
+	tp->nfree = tp->cfg.records;
+	for (i = 0; i < tp->cfg.ctl_slots; i++) {
+		tp->tx_ctl[i].state = DD_TP_SLOT_FREE;
+		tp->rx_ctl[i].state = DD_TP_SLOT_FREE;
+	}
+	tp->ctl_next = 0;
+	tp->ctl_una = 0;
+	tp->ctl_queued = 0;
+	tp->ctl_rx = 0;
+	tp->next_pn = 0;
+	tp->low_pn = 0;
+	tp->mark_pn = U64_MAX;
+	tp->mark_last = 0;
+	tp->largest_acked = 0;
+	tp->loss_at = 0;
+	tp->last_eliciting = 0;
+	tp->unheard = 0;
+	tp->pto_count = 0;
+	tp->probes = 0;
+	tp->ping = false;
+	dd_tp_cc_reset(tp);
+}
+
+static struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
+{
+	struct dd_tp_rec *rec;
+
+	rec = list_first_entry_or_null(&tp->free, struct dd_tp_rec, node);
+	if (!rec)
+		return NULL;
+	list_del_init(&rec->node);
+	tp->nfree--;
+	rec->chan = NULL;
+	rec->op = NULL;
+	rec->nctl = 0;
+	rec->hurt = false;
+	return rec;
+}
+
+/* @rec is on no list, and carries no DONE. */
+void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
+{
+	list_add(&rec->node, &tp->free);
+	tp->nfree++;
+}
+
+static u16 *dd_tp_ring_at(struct dd_tp *tp, u64 pn)
+{
+	return &tp->ring[pn & tp->ring_mask];
+}
+
+static struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
+{
+	u16 i = *dd_tp_ring_at(tp, pn);
+
+	return i && i <= tp->cfg.records ? &tp->recs[i - 1] : NULL;
+}
+
+static bool dd_tp_in_flight(const struct dd_tp *tp)
+{
+	return tp->low_pn < tp->next_pn;
+}
+
+/* Give a packet the next number. */
+static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
+{
+	rec->pn = tp->next_pn++;
+	rec->sent_at = now;
+	*dd_tp_ring_at(tp, rec->pn) = rec - tp->recs + 1;
+	tp->last_eliciting = now;
+	if (!tp->unheard)
+		tp->unheard = now;
+}
+
+/* Whether there is room for one more, and for @keep after it. */
+static bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
+{
+	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
+}
+
+static void dd_tp_advance(struct dd_tp *tp)
+{
+	while (tp->low_pn < tp->next_pn && !dd_tp_ring_rec(tp, tp->low_pn))
+		tp->low_pn++;
+}
+
+/* ---- control messages --------------------------------------------------- */
+
+static struct dd_tp_slot *dd_tp_slot(struct dd_tp *tp, struct dd_tp_slot *slots,
+				     u32 seq)
+{
+	return &slots[seq & (tp->cfg.ctl_slots - 1)];
+}
+
+u32 dd_tp_ctl_room(const struct dd_tp *tp)
+{
+	u32 most = min(tp->cfg.ctl_slots, tp->cur.ctl_slots);
+
+	if (tp->state != DD_TP_UP)
+		return 0;
+	return most - min(most, tp->ctl_next - tp->ctl_una);
+}
+
+int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len)
+{
+	struct dd_tp_slot *slot;
+
+	if (!len || len > DD_WIRE_CTL_MAX)
+		return -EINVAL;
+	if (tp->state != DD_TP_UP)
+		return -ENOTCONN;
+	if (!dd_tp_ctl_room(tp))
+		return -EAGAIN;
+	slot = dd_tp_slot(tp, tp->tx_ctl, tp->ctl_next++);
+	slot->state = DD_TP_SLOT_QUEUED;
+	slot->len = len;
+	memcpy(slot->data, data, len);
+	tp->ctl_queued++;
+	return 0;
+}
+
+/* Put into a packet what is to be sent and fits; a run of numbers. */
+static void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
+			  struct dd_tp_rec *rec)
+{
+	struct dd_tp_slot *slot;
+	struct dd_wire_ctl *ctl;
+	u32 seq = tp->ctl_una;
+
+	while (seq != tp->ctl_next &&
+	       dd_tp_slot(tp, tp->tx_ctl, seq)->state != DD_TP_SLOT_QUEUED)
+		seq++;
+	rec->ctl = seq;
+	for (; seq != tp->ctl_next; seq++) {
+		slot = dd_tp_slot(tp, tp->tx_ctl, seq);
+		if (slot->state != DD_TP_SLOT_QUEUED)
+			break;
+		ctl = dd_wire_add(buf, sizeof(*ctl) + ALIGN(slot->len, 8));
+		if (!ctl)
+			break;
+		ctl->type = DD_FRAME_CTL;
+		ctl->len = cpu_to_le16(slot->len);
+		ctl->seq = cpu_to_le32(seq);
+		memcpy(ctl->data, slot->data, slot->len);
+		slot->state = DD_TP_SLOT_FLIGHT;
+		tp->ctl_queued--;
+		rec->nctl++;
+	}
+}
+
+static void dd_tp_ctl_lost(struct dd_tp *tp, const struct dd_tp_rec *rec)
+{
+	u32 i;
+
+	for (i = 0; i < rec->nctl; i++) {
+		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state =
+			DD_TP_SLOT_QUEUED;
+		tp->ctl_queued++;
+	}
+}
+
+static void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec)
+{
+	u32 i;
+
+	for (i = 0; i < rec->nctl; i++)
+		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state =
+			DD_TP_SLOT_FREE;
+	while (tp->ctl_una != tp->ctl_next &&
+	       dd_tp_slot(tp, tp->tx_ctl, tp->ctl_una)->state ==
+	       DD_TP_SLOT_FREE)
+		tp->ctl_una++;
+}
+
+/* A control message has come: whether its packet counts as arrived. */
+bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl)
+{
+	u32 seq = le32_to_cpu(ctl->seq), ahead = seq - tp->ctl_rx;
+	struct dd_tp_slot *slot;
+
+	if ((s32)ahead < 0)
+		return true;
+	if (ahead >= tp->cfg.ctl_slots) {
+		dd_tp_drop(tp, DD_TP_DROP_CTL);
+		return false;
+	}
+	slot = dd_tp_slot(tp, tp->rx_ctl, seq);
+	slot->state = DD_TP_SLOT_QUEUED;
+	slot->len = le16_to_cpu(ctl->len);
+	memcpy(slot->data, ctl->data, slot->len);
+	/* The slot is its message's until the number a round later. */
+	while (slot = dd_tp_slot(tp, tp->rx_ctl, tp->ctl_rx),
+	       slot->state == DD_TP_SLOT_QUEUED) {
+		slot->state = DD_TP_SLOT_FREE;
+		tp->ctl_rx++;
+		tp->ops->ctl(tp, slot->data, slot->len);
+	}
+	return true;
+}
+
+/* ---- acknowledged, lost ------------------------------------------------- */
+
+static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec)
+{
+	struct dd_tp_chan *chan, *next;
+
+	*dd_tp_ring_at(tp, rec->pn) = DD_TP_RING_NONE;
+	tp->cc.flight -= rec->bytes;
+	dd_tp_cc_acked(tp, now, rec->sent_at, rec->bytes);
+	dd_tp_trace(tp, DD_TP_EV_ACKED, rec->pn, rec->bytes);
+	list_for_each_entry_safe(chan, next, &rec->done, done_node)
+		list_del_init(&chan->done_node);
+	dd_tp_ctl_acked(tp, rec);
+	if (rec->chan)
+		dd_tp_piece_acked(tp, rec);
+	dd_tp_rec_free(tp, rec);
+}
+
+/* What it carried is to be sent again; @mark remains. */
+static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
+{
+	bool empty = list_empty(&rec->done) && !rec->nctl && !rec->chan;
+
+	tp->stats.lost++;
+	dd_tp_trace(tp, DD_TP_EV_LOST, rec->pn, rec->bytes);
+	tp->mark_pn = min(tp->mark_pn, rec->pn);
+	tp->mark_last = max(tp->mark_last, rec->pn);
+	*dd_tp_ring_at(tp, rec->pn) = mark;
+	tp->cc.flight -= rec->bytes;
+	if (!list_empty(&rec->done)) {
+		list_splice_tail_init(&rec->done, &tp->owing);
+		dd_tp_ack_by(tp, tp->last_rx);
+	}
+	dd_tp_ctl_lost(tp, rec);
+	rec->nctl = 0;
+	if (empty)
+		tp->ping = true;
+	if (rec->chan)
+		dd_tp_piece_lost(tp, rec);
+	else
+		dd_tp_rec_free(tp, rec);
+}
+
+/* A packet that was taken for lost has arrived. */
+static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
+{
+	/* Those that a timeout sent again were not counted against the path. */
+	if (*dd_tp_ring_at(tp, pn) == DD_TP_RING_LOST)
+		dd_tp_cc_spurious(tp, tp->largest_acked - pn);
+	*dd_tp_ring_at(tp, pn) = DD_TP_RING_NONE;
+	tp->stats.spurious++;
+	dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
+}
+
+/* Packets @first to @last have arrived: how many are news. */
+static u32 dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last)
+{
+	u64 oldest = tp->next_pn - min(tp->next_pn, tp->ring_mask + 1ull), pn;
+	struct dd_tp_rec *rec;
+	u32 news = 0;
+
+	first = max3(first, oldest, min(tp->low_pn, tp->mark_pn));
+	for (pn = first; pn <= last; pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (rec) {
+			dd_tp_rec_acked(tp, now, rec);
+			news++;
+		} else if (*dd_tp_ring_at(tp, pn) != DD_TP_RING_NONE) {
+			dd_tp_mark_acked(tp, pn);
+		}
+	}
+	return news;
+}
+
+/* What turns up after so long is not worth a look. */
+static void dd_tp_marks_age(struct dd_tp *tp)
+{
+	u64 old = tp->low_pn - min_t(u64, tp->low_pn, 2 * DD_TP_REORDER_MAX);
+
+	if (tp->mark_last < old)
+		tp->mark_pn = U64_MAX;
+	else if (tp->mark_pn < old)
+		tp->mark_pn = old + DD_TP_REORDER_MAX;
+}
+
+/* Take packets for lost that are too far behind those that have arrived. */
+void dd_tp_detect(struct dd_tp *tp, u64 now)
+{
+	u64 delay = dd_tp_cc_loss_delay(tp), pn;
+	struct dd_tp_rec *rec;
+
+	tp->loss_at = 0;
+	for (pn = tp->low_pn; pn < tp->largest_acked; pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (!rec)
+			continue;
+		if (tp->largest_acked - 1 - pn < tp->cc.reorder &&
+		    rec->sent_at + delay > now) {
+			tp->loss_at = rec->sent_at + delay;
+			break;
+		}
+		dd_tp_cc_lost(tp, now, rec->sent_at);
+		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
+	}
+	dd_tp_advance(tp);
+	dd_tp_marks_age(tp);
+}
+
+/* The full number of a packet of ours, or false if there is none such. */
+static bool dd_tp_ack_largest(const struct dd_tp *tp,
+			      const struct dd_wire_ack *ack, u64 *largest)
+{
+	u64 last = tp->next_pn - 1;
+	u32 behind = (u32)last - le32_to_cpu(ack->largest);
+
+	*largest = last - behind;
+	return tp->next_pn && behind <= last;
+}
+
+/* Walk the ranges of an ACK, downwards; false: it goes below 0. */
+static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first,
+			    u64 *last)
+{
+	u64 gap, len;
+
+	if (!i) {
+		len = le32_to_cpu(ack->first);
+	} else {
+		gap = le32_to_cpu(ack->range[i - 1].gap);
+		len = le32_to_cpu(ack->range[i - 1].len) - 1;
+		if (*first < gap + 1)
+			return false;
+		*last = *first - gap - 1;
+	}
+	if (*last < len)
+		return false;
+	*first = *last - len;
+	return true;
+}
+
+static bool dd_tp_ack_valid(const struct dd_tp *tp,
+			    const struct dd_wire_ack *ack)
+{
+	u64 first = 0, last;
+	u32 i;
+
+	if (!dd_tp_ack_largest(tp, ack, &last))
+		return false;
+	for (i = 0; i <= ack->count; i++) {
+		if (!dd_tp_ack_range(ack, i, &first, &last))
+			return false;
+	}
+	return true;
+}
+
+/* The first time that the highest packet is acknowledged measures the path. */
+static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
+			  const struct dd_wire_ack *ack, u64 largest)
+{
+	u32 rtt = dd_tp_us(now) - le32_to_cpu(ack->ts_echo);
+	u64 delay = le16_to_cpu(ack->delay) * DD_TP_US;
+
+	if (largest < tp->largest_acked || (s32)rtt < 0)
+		return;
+	dd_tp_cc_rtt(tp, rtt * DD_TP_US,
+		     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
+}
+
+/* An ACK has come; false: it is nonsense. */
+bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
+{
+	u64 first = 0, last, largest;
+	u32 i, news = 0;
+
+	if (!dd_tp_ack_valid(tp, ack))
+		return false;
+	dd_tp_ack_largest(tp, ack, &largest);
+	dd_tp_ack_rtt(tp, now, ack, largest);
+	tp->largest_acked = max(tp->largest_acked, largest + 1);
+	last = largest;
+	for (i = 0; i <= ack->count; i++) {
+		dd_tp_ack_range(ack, i, &first, &last);
+		news += dd_tp_range_acked(tp, now, first, last);
+	}
+	if (news) {
+		tp->pto_count = 0;
+		tp->probes = 0;
+	}
+	dd_tp_detect(tp, now);
+	return true;
+}
+
+/* ---- timeouts ----------------------------------------------------------- */
+
+/* When an answer is overdue, or DD_TP_NEVER. */
+u64 dd_tp_pto_at(const struct dd_tp *tp)
+{
+	if (!dd_tp_in_flight(tp))
+		return DD_TP_NEVER;
+	return tp->last_eliciting + dd_tp_cc_pto(tp);
+}
+
+/*
+ * No answer: send something again. The oldest two packets are put among the
+ * lost ones, which takes nothing from the window; if they do turn up, that is
+ * noticed.
+ */
+void dd_tp_probe(struct dd_tp *tp, u64 now)
+{
+	struct dd_tp_rec *rec;
+	u64 pn;
+
+	tp->pto_count++;
+	tp->stats.probes++;
+	tp->probes = 2;
+	for (pn = tp->low_pn; pn < tp->next_pn && tp->probes; pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (!rec)
+			continue;
+		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
+		tp->probes--;
+	}
+	tp->probes = 2;
+	tp->last_eliciting = now;
+	dd_tp_advance(tp);
+	if (tp->pto_count == DD_TP_COLLAPSE)
+		dd_tp_cc_collapse(tp);
+}
+
+/* ---- making packets ----------------------------------------------------- */
+
+/* Whether there is anything to send but acknowledgments. */
+bool dd_tp_wants(const struct dd_tp *tp)
+{
+	return !list_empty(&tp->ready) || tp->ctl_queued || tp->ping;
+}
+
+/**
+ * struct dd_tp_build - a packet being made
+ * @pkt: the packet
+ * @rec: its record; NULL if it gets no number
+ * @buf: what is left of its header
+ * @now: the time
+ * @ack: acknowledges all that has come
+ */
+struct dd_tp_build {
+	struct dd_tp_pkt *pkt;
+	struct dd_tp_rec *rec;
+	struct dd_wire_buf buf;
+	u64 now;
+	bool ack;
+};
+
+static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_wire_hdr *hdr = pkt->hdr;
+
+	b->pkt = pkt;
+	b->rec = NULL;
+	b->now = now;
+	b->ack = false;
+	b->buf.p = (u8 *)hdr;
+	b->buf.end = (u8 *)hdr + DD_WIRE_HLEN_MAX;
+	pkt->chan = NULL;
+	pkt->op = NULL;
+	pkt->off = 0;
+	pkt->len = 0;
+	pkt->need_crc = false;
+	pkt->more = false;
+	hdr = dd_wire_add(&b->buf, sizeof(*hdr));
+	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
+	hdr->version = tp->cur.version;
+	hdr->type = DD_WIRE_DATA;
+	hdr->token = cpu_to_le64(tp->cur.tx_token);
+	hdr->ts = cpu_to_le32(dd_tp_us(now));
+}
+
+static void dd_tp_build_end(struct dd_tp *tp, struct dd_tp_build *b)
+{
+	struct dd_tp_pkt *pkt = b->pkt;
+	struct dd_wire_hdr *hdr = pkt->hdr;
+
+	pkt->hlen = b->buf.p - (u8 *)hdr;
+	hdr->hlen = cpu_to_le16(pkt->hlen);
+	hdr->plen = cpu_to_le16(pkt->len);
+	if (b->rec) {
+		b->rec->bytes = pkt->hlen + pkt->len;
+		dd_tp_rec_number(tp, b->rec, b->now);
+		hdr->pn = cpu_to_le32(b->rec->pn);
+		tp->cc.flight += b->rec->bytes;
+		tp->ping = false;
+		dd_tp_cc_sent(tp, b->now, b->rec->bytes);
+		dd_tp_trace(tp, DD_TP_EV_SENT, b->rec->pn, b->rec->bytes);
+	} else {
+		hdr->flags |= DD_WIRE_UNNUMBERED;
+	}
+	if (b->ack)
+		dd_tp_ack_sent(tp);
+	pkt->need_crc = pkt->len && (tp->cfg.payload_crc || tp->cur.want_crc);
+	if (pkt->need_crc)
+		hdr->flags |= DD_WIRE_PAYLOAD_CRC;
+	pkt->crc = dd_wire_crc(hdr, pkt->hlen);
+	dd_wire_seal(hdr, pkt->crc);
+	tp->stats.tx_packets++;
+	tp->stats.tx_bytes += pkt->len;
+}
+
+static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan,
+			    const struct dd_tp_msg *msg, u32 off)
+{
+	struct dd_wire_put *put = dd_wire_add(&b->buf, sizeof(*put));
+	struct dd_wire_head *head;
+	u32 i;
+
+	put->type = DD_FRAME_PUT;
+	put->flags = msg->flags;
+	put->meta_count = msg->meta_count;
+	put->chan = cpu_to_le64(chan->cfg.peer_id);
+	put->msgid = cpu_to_le64(msg->msgid);
+	put->dst = cpu_to_le64(msg->dst);
+	put->len = cpu_to_le32(msg->len);
+	put->off = cpu_to_le32(off);
+	if (off)
+		return;
+	head = dd_wire_add(&b->buf, sizeof(*head));
+	head->tag = cpu_to_le32(msg->tag);
+	for (i = 0; i < msg->meta_count; i++)
+		head->meta[i] = cpu_to_le32(msg->meta[i]);
+}
+
+/* Bytes of a message from @off on that fit in @room, to a word of the block. */
+static u32 dd_tp_piece_len(const struct dd_tp_msg *msg, u32 off, u32 left,
+			   u32 room)
+{
+	if (left <= room)
+		return left;
+	return room - ((msg->dst + off + room) & 7);
+}
+
+/* What is lost is on its way again, or a part of it. */
+static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_rec *lost, u32 len)
+{
+	b->rec->hurt = true;
+	if (len == lost->len) {
+		list_del_init(&lost->node);
+		dd_tp_rec_free(tp, lost);
+		return;
+	}
+	lost->off += len;
+	lost->len -= len;
+	lost->op->hurt++;
+}
+
+/*
+ * Whether a piece of @len bytes leaves records for those that are lost: each
+ * can be sent again if one is free, and in parts if some more are.
+ */
+static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost,
+				u32 len)
+{
+	if (!lost)
+		return tp->nfree >= DD_TP_RESERVE;
+	return tp->nfree || len == lost->len;
+}
+
+/* Put a piece of @chan in the packet: a lost one, or the next of @op. */
+static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_chan *chan, struct dd_tp_op *op,
+			      struct dd_tp_rec *lost)
+{
+	struct dd_tp_pkt *pkt = b->pkt;
+	u32 off = lost ? lost->off : op->next;
+	u32 left = lost ? lost->len : op->msg.len - op->next;
+	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
+		   sizeof(struct dd_wire_put) -
+		   (off ? 0 : sizeof(struct dd_wire_head));
+	u32 len = dd_tp_piece_len(&op->msg, off, left, room);
+
+	if (!dd_tp_build_affords(tp, lost, len))
+		return false;
+	dd_tp_build_put(b, chan, &op->msg, off);
+	pkt->chan = chan;
+	pkt->op = op;
+	pkt->off = off;
+	pkt->len = len;
+	pkt->more = len < left;
+	b->rec->chan = chan;
+	b->rec->op = op;
+	b->rec->off = off;
+	b->rec->len = len;
+	list_add_tail(&b->rec->node, &chan->flight);
+	if (lost)
+		dd_tp_build_again(tp, b, lost, len);
+	else
+		op->next += len;
+	op->head_sent = true;
+	return true;
+}
+
+/* Channels take turns; a long message sends several packets in each. */
+static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b)
+{
+	struct dd_tp_chan *chan, *next;
+	struct dd_tp_rec *lost;
+	struct dd_tp_op *op;
+
+	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
+		if (!dd_tp_chan_next(tp, chan, &op, &lost)) {
+			list_del_init(&chan->ready);
+			continue;
+		}
+		if (!dd_tp_build_piece(tp, b, chan, op, lost))
+			continue;
+		chan->burst -= b->pkt->len + sizeof(struct dd_wire_put);
+		if (chan->burst <= 0) {
+			chan->burst = DD_TP_BURST;
+			list_move_tail(&chan->ready, &tp->ready);
+		}
+		return;
+	}
+}
+
+static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
+			     u32 reserve)
+{
+	struct dd_tp_chan *chan, *next;
+	struct dd_wire_done *done;
+
+	list_for_each_entry_safe(chan, next, &tp->owing, done_node) {
+		if (b->buf.end - b->buf.p < sizeof(*done) + reserve)
+			return;
+		done = dd_wire_add(&b->buf, sizeof(*done));
+		dd_tp_done_fill(tp, chan, done);
+		list_move_tail(&chan->done_node, &b->rec->done);
+	}
+}
+
+static void dd_tp_build_ping(struct dd_tp_build *b)
+{
+	struct dd_wire_ping *ping = dd_wire_add(&b->buf, sizeof(*ping));
+
+	ping->type = DD_FRAME_PING;
+}
+
+/* What a packet with a number carries; @data: not only what is owed. */
+static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
+			       bool data)
+{
+	bool spare = tp->nfree, put;
+
+	/* Leaves room for the longest control message. */
+	b->ack = dd_tp_ack_add(tp, b->now, &b->buf,
+			       sizeof(struct dd_wire_ctl) + DD_WIRE_CTL_MAX);
+	/* The last record is for what is lost. */
+	if (data && spare)
+		dd_tp_ctl_add(tp, &b->buf, b->rec);
+	put = data && !list_empty(&tp->ready) &&
+	      b->buf.end - b->buf.p >= DD_TP_PUT_ROOM;
+	if (spare)
+		dd_tp_build_done(tp, b, put ? DD_TP_PUT_ROOM : 0);
+	if (put)
+		dd_tp_build_payload(tp, b);
+}
+
+static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
+			     bool data)
+{
+	struct dd_tp_build b;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	b.rec = dd_tp_rec_alloc(tp);
+	dd_tp_build_frames(tp, &b, data);
+	if (!b.rec->nctl && !b.rec->chan && list_empty(&b.rec->done)) {
+		if (!tp->ping || !tp->nfree) {
+			dd_tp_rec_free(tp, b.rec);
+			return false;
+		}
+		dd_tp_build_ping(&b);
+	}
+	dd_tp_build_end(tp, &b);
+	return true;
+}
+
+static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_tp_build b;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	b.ack = dd_tp_ack_add(tp, now, &b.buf, 0);
+	dd_tp_build_end(tp, &b);
+	tp->stats.acks++;
+}
+
+static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
+{
+	if (!dd_tp_wants(tp)) {
+		tp->cc.limited = false;
+		tp->cc.paced = false;
+		return false;
+	}
+	if (tp->probes && dd_tp_rec_room(tp, 0)) {
+		tp->probes--;
+		return true;
+	}
+	return dd_tp_rec_room(tp, 0) &&
+	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
+}
+
+static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
+{
+	bool due = tp->ack_at && tp->ack_at <= now;
+
+	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true))
+		return true;
+	if (!due)
+		return false;
+	if (!list_empty(&tp->owing) && dd_tp_rec_room(tp, 1))
+		return dd_tp_build_full(tp, pkt, now, false);
+	if (!tp->ack_count)
+		return false;
+	dd_tp_build_ack(tp, pkt, now);
+	return true;
+}
+
+static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_tp_build b;
+	struct dd_wire_bye *bye;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	pkt->hdr->token = cpu_to_le64(tp->bye);
+	pkt->hdr->version = tp->bye_version;
+	bye = dd_wire_add(&b.buf, sizeof(*bye));
+	bye->type = DD_FRAME_BYE;
+	bye->reason = tp->bye_reason;
+	dd_tp_build_end(tp, &b);
+	tp->bye = 0;
+}
+
+static bool dd_tp_build_reply(struct dd_tp *tp, struct dd_tp_pkt *pkt)
+{
+	memcpy(pkt->hdr, tp->reply, tp->reply_len);
+	pkt->hlen = tp->reply_len;
+	tp->reply_len = 0;
+	tp->stats.tx_packets++;
+	return true;
+}
+
+bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
+{
+	if (tp->bye) {
+		dd_tp_build_bye(tp, pkt, now);
+		return true;
+	}
+	pkt->chan = NULL;
+	pkt->op = NULL;
+	pkt->off = 0;
+	pkt->len = 0;
+	pkt->need_crc = false;
+	pkt->more = false;
+	if (tp->reply_len)
+		return dd_tp_build_reply(tp, pkt);
+	if (tp->state == DD_TP_UP)
+		return dd_tp_poll_up(tp, now, pkt);
+	if (tp->state != DD_TP_OPENING || tp->init_at > now)
+		return false;
+	pkt->hlen = dd_tp_build_init(tp, now, pkt->hdr);
+	tp->stats.tx_packets++;
+	return true;
+}
