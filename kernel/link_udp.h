@@ -148,7 +148,8 @@ struct dd_udp_stats {
  * @retry_ns: how long after the last one that is
  * @dead: nothing is sent and no timer armed any more
  * @sending: somebody hands packets to the IP stack, in the order in which they
- *	were made, without the lock; he looks for more afterwards
+ *	were made, without the lock
+ * @touched: meanwhile the session was locked: he looks for more afterwards
  * @gso: the device takes many packets as one
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
  * @stats: counters
@@ -170,6 +171,7 @@ struct dd_udp_peer {
 	u64 retry_ns;
 	bool dead;
 	bool sending;
+	bool touched;
 	bool gso;
 	u32 mtu;
 	struct dd_udp_stats stats;
@@ -258,6 +260,8 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 
 void dd_udp_route(struct dd_udp_peer *link);
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock);
+void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
+	__releases(&link->lock);
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer);
 int dd_udp_submit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		  struct dd_tp_op *op);

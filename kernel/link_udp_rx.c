@@ -213,9 +213,9 @@ static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
 	u64 now;
 
 	dd_udp_lock(link);
+	now = ktime_get_ns();
 	if (likely(!link->dead)) {
 		link->stats.rx_skbs++;
-		now = ktime_get_ns();
 		dd_udp_first(&c, skb);
 		for (left = skb->len; left; left -= n) {
 			n = min(left, seg);
@@ -224,7 +224,7 @@ static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
 				break;
 		}
 	}
-	dd_udp_unlock(link);
+	dd_udp_unlock_at(link, now);
 }
 
 /* ---- who sent it ----------------------------------------------------------- */
@@ -300,6 +300,12 @@ static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 		this_cpu_inc(un->drops->v[DD_UDP_DROP_STRANGER]);
 }
 
+static bool dd_udp_drained(const struct sock *sk)
+{
+	return skb_queue_empty_lockless(&sk->sk_receive_queue) &&
+	       skb_queue_empty_lockless(&udp_sk(sk)->reader_queue);
+}
+
 /**
  * dd_udp_ready() - sk_data_ready() of our sockets: there is something
  * @sk: the socket
@@ -316,17 +322,16 @@ void dd_udp_ready(struct sock *sk)
 
 	rcu_read_lock();
 	un = rcu_dereference_sk_user_data(sk);
-	for (;;) {
+	/* Who adds something after this has looked comes here himself. */
+	while (!dd_udp_drained(sk)) {
 		off = 0;
 		skb = __skb_recv_udp(sk, MSG_DONTWAIT, &off, &err);
-		if (skb) {
-			if (likely(un))
-				dd_udp_receive(un, skb);
-			skb_consume_udp(sk, skb, skb->len);
-		} else if (err == -EAGAIN) {
-			break;
-		}
-		/* Else an error that ICMP has told of: the route knows it. */
+		/* None: others have it, or ICMP told of what the route knows. */
+		if (!skb)
+			continue;
+		if (likely(un))
+			dd_udp_receive(un, skb);
+		skb_consume_udp(sk, skb, skb->len);
 	}
 	rcu_read_unlock();
 }

@@ -222,27 +222,45 @@ static bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	return false;
 }
 
-/*
- * Make packets, as many as are due and make sense at once. Return when to come
- * again if there was none.
+/**
+ * enum dd_udp_why - why no more packets were made
+ * @DD_UDP_WHY_IDLE: there is nothing to be sent now
+ * @DD_UDP_WHY_BURST: this is enough at once
+ * @DD_UDP_WHY_WAIT: too much is out, or there is no memory
  */
-static u64 dd_udp_make(struct dd_udp_peer *link, struct dd_udp_burst *b)
+enum dd_udp_why {
+	DD_UDP_WHY_IDLE,
+	DD_UDP_WHY_BURST,
+	DD_UDP_WHY_WAIT,
+};
+
+/* Make packets, as many as are due and make sense at once. */
+static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
+				   struct dd_udp_burst *b, u64 now)
 {
 	struct dd_tp_pkt pkt = { .hdr = (struct dd_wire_hdr *)link->hdr };
-	u64 now = ktime_get_ns();
-	bool ok = true;
+	enum dd_udp_why why = DD_UDP_WHY_BURST;
 
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf)) {
 		link->stats.tx_full++;
-		return now + DD_UDP_WAIT_NS;
+		return DD_UDP_WHY_WAIT;
 	}
-	while (ok && b->packets < DD_UDP_BURST &&
-	       dd_tp_poll(&link->tp, now, &pkt))
-		ok = dd_udp_add(link, b, &pkt);
+	while (b->packets < DD_UDP_BURST) {
+		if (!dd_tp_poll(&link->tp, now, &pkt)) {
+			why = DD_UDP_WHY_IDLE;
+			break;
+		}
+		if (!dd_udp_add(link, b, &pkt)) {
+			why = DD_UDP_WHY_WAIT;
+			break;
+		}
+	}
+	if (!b->packets)
+		return why;
 	dd_udp_close(b);
 	link->stats.tx_packets += b->packets;
 	link->stats.tx_skbs += skb_queue_len(&b->list);
-	return ok ? dd_tp_deadline(&link->tp) : now + DD_UDP_WAIT_NS;
+	return why;
 }
 
 /* ---- routes -------------------------------------------------------------- */
@@ -336,6 +354,7 @@ static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
 	if (link->mtu)
 		link->stats.mtu_changes++;
 	link->mtu = mtu;
+	link->touched = true;
 	dd_tp_set_mtu(&link->tp, mtu);
 }
 
@@ -424,50 +443,74 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 	hrtimer_start(&link->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Send what is due: true if there was something. */
-static bool dd_udp_round(struct dd_udp_peer *link, u64 *again)
+/* Send what was made; others may lock the session meanwhile. */
+static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b)
 {
-	struct dd_udp_burst b = {};
 	bool gso, ok;
 	u32 mtu;
 
-	__skb_queue_head_init(&b.list);
-	*again = dd_udp_make(link, &b);
-	if (skb_queue_empty(&b.list))
-		return false;
 	link->sending = true;
+	link->touched = false;
 	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
-	ok = dd_udp_send(link, &b.list, &mtu, &gso);
+	ok = dd_udp_send(link, &b->list, &mtu, &gso);
 	spin_lock(&link->lock);
 	link->sending = false;
 	if (likely(ok))
 		dd_udp_learn(link, mtu, gso);
 	else
 		link->stats.tx_noroute++;
-	return true;
+}
+
+/* Send what is due, and see to it that somebody comes for the rest. */
+static void dd_udp_work(struct dd_udp_peer *link, u64 now)
+{
+	unsigned int rounds = DD_UDP_ROUNDS;
+	struct dd_udp_burst b;
+	enum dd_udp_why why;
+
+	do {
+		__skb_queue_head_init(&b.list);
+		b.skb = NULL;
+		b.packets = 0;
+		why = dd_udp_make(link, &b, now);
+		if (b.packets)
+			dd_udp_flush(link, &b);
+		if (link->dead)
+			return;
+		if (why == DD_UDP_WHY_IDLE && !(b.packets && link->touched)) {
+			dd_udp_arm(link, dd_tp_deadline(&link->tp));
+			return;
+		}
+		now = ktime_get_ns();
+	} while (why != DD_UDP_WHY_WAIT && --rounds);
+	dd_udp_arm(link, why == DD_UDP_WHY_WAIT ? now + DD_UDP_WAIT_NS : now);
 }
 
 /**
- * dd_udp_unlock() - unlock a session, and send what it has to say
+ * dd_udp_unlock_at() - unlock a session, and send what it has to say
  * @link: the peer's link
+ * @now: the time
  *
  * If somebody else is sending, he sends that too.
  */
+void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
+	__releases(&link->lock)
+{
+	if (link->sending)
+		link->touched = true;
+	else if (!link->dead)
+		dd_udp_work(link, now);
+	spin_unlock_bh(&link->lock);
+}
+
+/**
+ * dd_udp_unlock() - the same, for those who do not know the time
+ * @link: the peer's link
+ */
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
 {
-	unsigned int rounds = DD_UDP_ROUNDS;
-	u64 again = DD_TP_NEVER;
-
-	while (!link->dead && !link->sending) {
-		if (!rounds--)
-			again = 0;
-		else if (dd_udp_round(link, &again))
-			continue;
-		dd_udp_arm(link, again);
-		break;
-	}
-	spin_unlock_bh(&link->lock);
+	dd_udp_unlock_at(link, ktime_get_ns());
 }
 
 static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
@@ -486,13 +529,14 @@ enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
 	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer,
 						timer);
-	u64 now = ktime_get_ns();
+	u64 now;
 
 	dd_udp_lock(link);
+	now = ktime_get_ns();
 	link->armed = DD_TP_NEVER;
 	if (!link->dead)
 		dd_udp_expired(link, now);
-	dd_udp_unlock(link);
+	dd_udp_unlock_at(link, now);
 	return HRTIMER_NORESTART;
 }
 
