@@ -513,7 +513,9 @@ static u64 dd_tp_keepalive_at(const struct dd_tp *tp)
 {
 	if (tp->state != DD_TP_UP || tp->unheard || tp->ping)
 		return DD_TP_NEVER;
-	return tp->last_rx + tp->cfg.dead_ns / 4;
+	/* Not both at once: an answer keeps both alive. */
+	return tp->last_rx + tp->cfg.dead_ns / (tp->cfg.node < tp->cfg.peer ?
+						4 : 3);
 }
 
 void dd_tp_timeout(struct dd_tp *tp, u64 now)
@@ -546,8 +548,7 @@ u64 dd_tp_deadline(const struct dd_tp *tp)
 		at = min(at, tp->init_at);
 	if (tp->state != DD_TP_UP)
 		return at;
-	if (tp->ack_at)
-		at = min(at, tp->ack_at);
+	at = min(at, dd_tp_ack_at(tp));
 	at = min(at, tp->loss_at ? tp->loss_at : dd_tp_pto_at(tp));
 	return min(at, dd_tp_pace_at(tp));
 }

@@ -537,6 +537,7 @@ struct dd_tp_id {
  * @rx_at: when it came
  * @last_rx: when a packet of the session last came
  * @ack_count: packets that want an answer since our last acknowledgment
+ * @ack_bytes: of messages, in them
  * @ack_at: when it is sent at the latest; 0 for none is owed
  * @ping: a PING is to be sent
  * @bye: session to say BYE in, with @bye_reason; 0 for none
@@ -599,6 +600,7 @@ struct dd_tp {
 	u64 rx_at;
 	u64 last_rx;
 	u32 ack_count;
+	u32 ack_bytes;
 	u64 ack_at;
 	bool ping;
 

@@ -132,8 +132,8 @@ void dd_tp_detect(struct dd_tp *tp, u64 now);
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
 void dd_tp_probe(struct dd_tp *tp, u64 now);
 u64 dd_tp_pto_at(const struct dd_tp *tp);
+u64 dd_tp_ack_at(const struct dd_tp *tp);
 bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl);
-bool dd_tp_wants(const struct dd_tp *tp);
 
 /* transport_cc.c */
 void dd_tp_cc_reset(struct dd_tp *tp);

@@ -11,12 +11,13 @@
 
 #include "transport_int.h"
 
-#define DD_TP_ACK_EVERY	2	/* packets; RFC 9000, 13.2.2 */
+#define DD_TP_ACK_EVERY	16	/* packets, or more bytes than one holds */
 
 void dd_tp_rx_reset(struct dd_tp *tp)
 {
 	tp->nrx = 0;
 	tp->ack_count = 0;
+	tp->ack_bytes = 0;
 	tp->ack_at = 0;
 }
 
@@ -102,15 +103,19 @@ void dd_tp_ack_by(struct dd_tp *tp, u64 at)
 void dd_tp_ack_sent(struct dd_tp *tp)
 {
 	tp->ack_count = 0;
+	tp->ack_bytes = 0;
 	if (list_empty(&tp->owing))
 		tp->ack_at = 0;
 }
 
 /* A packet has been accepted, or has come once more. */
-static void dd_tp_ack_note(struct dd_tp *tp, u64 now, u64 pn, bool in_order)
+static void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order)
 {
 	tp->ack_count++;
-	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order)
+	tp->ack_bytes += bytes;
+	/* Every second of full packets, as RFC 9000 has it. */
+	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order ||
+	    tp->ack_bytes > dd_tp_packet_size(tp))
 		dd_tp_ack_by(tp, now);
 	else
 		dd_tp_ack_by(tp, now + tp->cfg.ack_delay_ns);
@@ -226,7 +231,7 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		dd_tp_drop(tp, reason);
 		/* Perhaps our acknowledgment was lost. */
 		if (reason == DD_TP_DROP_DUP)
-			dd_tp_ack_note(tp, now, pn, true);
+			dd_tp_ack_note(tp, now, 0, true);
 		return;
 	}
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
@@ -237,7 +242,7 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		tp->rx_ts = le32_to_cpu(hdr->ts);
 		tp->rx_at = now;
 	}
-	dd_tp_ack_note(tp, now, pn, in_order);
+	dd_tp_ack_note(tp, now, plen, in_order);
 }
 
 /* The session that a packet is of is up, or comes up with it. */

@@ -476,12 +476,6 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 
 /* ---- making packets ----------------------------------------------------- */
 
-/* Whether there is anything to send but acknowledgments. */
-bool dd_tp_wants(const struct dd_tp *tp)
-{
-	return !list_empty(&tp->ready) || tp->ctl_queued || tp->ping;
-}
-
 /**
  * struct dd_tp_build - a packet being made
  * @pkt: the packet
@@ -740,6 +734,21 @@ static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 	tp->stats.acks++;
 }
 
+/* Whether there is anything to send but what is owed. */
+static bool dd_tp_wants(struct dd_tp *tp)
+{
+	struct dd_tp_chan *chan, *next;
+	struct dd_tp_rec *lost;
+	struct dd_tp_op *op;
+
+	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
+		if (dd_tp_chan_next(tp, chan, &op, &lost))
+			return true;
+		list_del_init(&chan->ready);
+	}
+	return tp->ctl_queued || tp->ping;
+}
+
 static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
 {
 	if (!dd_tp_wants(tp)) {
@@ -755,13 +764,20 @@ static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
 	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
 }
 
+/* When what is owed is due, as far as it can be sent. */
+u64 dd_tp_ack_at(const struct dd_tp *tp)
+{
+	bool owing = !list_empty(&tp->owing) && dd_tp_rec_room(tp, 1);
+
+	return tp->ack_at && (tp->ack_count || owing) ? tp->ack_at :
+							DD_TP_NEVER;
+}
+
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
-	bool due = tp->ack_at && tp->ack_at <= now;
-
 	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true))
 		return true;
-	if (!due)
+	if (dd_tp_ack_at(tp) > now)
 		return false;
 	if (!list_empty(&tp->owing) && dd_tp_rec_room(tp, 1))
 		return dd_tp_build_full(tp, pkt, now, false);

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The transport between nodes, in user space.
+#
+#   make check-transport	simulator, planted faults, a little fuzzing, the
+#				dissector; build/selftests/sim --help for more
+#   make fuzz			fuzzing for FUZZ_SECONDS (600)
+
+NET_OBJ		:= $(BUILD)/obj/selftests/net
+NET_KERNEL	:= $(sort $(wildcard kernel/transport*.c) kernel/wire.c)
+NET_SIM		:= $(sort $(wildcard selftests/sim/*.c))
+NET_CPPFLAGS	:= -Iselftests/sim/include -Ikernel
+NET_CFLAGS	= $(filter-out -Iinclude%,$(CFLAGS)) $(NET_CPPFLAGS) \
+		  -Wno-sign-compare
+NET_OBJS	:= $(patsubst kernel/%.c,$(NET_OBJ)/kernel/%.o,$(NET_KERNEL)) \
+		   $(patsubst selftests/sim/%.c,$(NET_OBJ)/sim/%.o,$(NET_SIM))
+SIM		:= $(BUILD)/selftests/sim
+
+$(NET_OBJ)/kernel/%.o: kernel/%.c
+	@mkdir -p $(@D)
+	$(CC) $(NET_CFLAGS) -c -o $@ $<
+
+$(NET_OBJ)/sim/%.o: selftests/sim/%.c
+	@mkdir -p $(@D)
+	$(CC) $(NET_CFLAGS) -c -o $@ $<
+
+$(SIM): $(NET_OBJS)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lm
+
+-include $(NET_OBJS:.o=.d)
+
+selftests: $(SIM)
+
+# Seeds differ from run to run; SEED=N repeats one.
+SEED ?= $(shell date +%s)
+
+.PHONY: check-transport check-transport-sim check-transport-mutations
+CHECKS += check-transport
+check-transport: check-transport-sim check-transport-mutations
+
+check-transport-sim: $(SIM)
+	@$(SIM) --seed $(SEED) --runs 4
+
+check-transport-mutations: $(SIM)
+	@CC='$(CC)' selftests/sim/mutations.sh $(NET_OBJ)

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One end of a session, and what it must never do. */
+#include "sim.h"
+
+#define CANARY		64
+#define DRAIN_MAX	20000	/* packets at once */
+
+struct node_cfg node_cfg;
+int nnodes;
+
+static struct end ***ends;
+static u64 *incarnation;
+static void (*cfg_change)(struct dd_tp_cfg *cfg);
+
+static struct end *to_end(struct dd_tp *tp)
+{
+	return container_of(tp, struct end, tp);
+}
+
+static struct chan *to_chan(struct dd_tp_chan *c)
+{
+	return container_of(c, struct chan, c);
+}
+
+/* ---- calls of the transport --------------------------------------------- */
+
+struct payload {
+	const u8 *p;
+	u32 len;
+};
+
+static u64 op_random(struct dd_tp *tp)
+{
+	return sim_random();
+}
+
+static struct dd_tp_chan *op_find(struct dd_tp *tp, u64 id)
+{
+	struct chan *ch = chan_find(to_end(tp), id);
+
+	return ch ? &ch->c : NULL;
+}
+
+static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+		      const void *payload, u32 off, u32 len)
+{
+	const struct payload *pl = payload;
+
+	if (!len || off > pl->len || len > pl->len - off)
+		sim_fail("deposit: bytes %u..%u of a payload of %u", off,
+			 off + len, pl->len);
+	return chan_deposit(to_chan(c), dst, pl->p + off, len);
+}
+
+static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
+		    u32 len)
+{
+	const struct payload *pl = payload;
+
+	if (!len || len > 8 || off > pl->len || len > pl->len - off)
+		sim_fail("peek: bytes %u..%u of a payload of %u", off,
+			 off + len, pl->len);
+	memcpy(buf, pl->p + off, len);
+}
+
+static u32 op_payload_crc(struct dd_tp *tp, const void *payload, u32 len,
+			  u32 crc)
+{
+	const struct payload *pl = payload;
+
+	if (len != pl->len)
+		sim_fail("payload_crc: %u bytes of %u", len, pl->len);
+	return crc32c(crc, pl->p, len);
+}
+
+static bool op_complete(struct dd_tp *tp, struct dd_tp_chan *c,
+			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
+{
+	return chan_complete(to_chan(c), msg, tail, ntail);
+}
+
+static u32 op_credit(struct dd_tp *tp, struct dd_tp_chan *c)
+{
+	return chan_credit(to_chan(c));
+}
+
+static void op_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
+{
+	chan_sent(to_chan(c), msgid);
+}
+
+static void op_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
+{
+	chan_done(to_chan(c), msgid);
+}
+
+struct ctl_head {
+	u32 seq;
+	u8 type;
+	u64 a;
+	u64 b;
+} __packed;
+
+static void op_ctl(struct dd_tp *tp, const void *data, u32 len)
+{
+	struct end *e = to_end(tp);
+	const struct ctl_head *head = data;
+	const u8 *p = data;
+	u32 i;
+
+	if (len < sizeof(*head) || head->seq != e->ctl_rx)
+		sim_fail("ctl: %u bytes, number %u, expected %u", len,
+			 len < 4 ? 0 : head->seq, e->ctl_rx);
+	for (i = sizeof(*head); i < len; i++) {
+		if (p[i] != (u8)(head->seq + i))
+			sim_fail("ctl: number %u: byte %u is wrong", head->seq,
+				 i);
+	}
+	e->ctl_rx++;
+	conn_ctl(e, head->type, head->a, head->b);
+}
+
+static void op_up(struct dd_tp *tp)
+{
+	struct end *e = to_end(tp);
+
+	if (sim.verbose)
+		sim_say("%.6f: %d-%d up", sim.now / 1e9, e->node, e->peer);
+	e->ups++;
+	e->nctlq = 0;
+	e->ctl_tx = 0;
+	e->ctl_rx = 0;
+	conn_up(e);
+}
+
+static void restart(void *arg, u64 gen)
+{
+	struct end *e = arg;
+
+	if (e->alive && e->wanted)
+		end_start(e);
+}
+
+static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	struct end *e = to_end(tp);
+	u32 i;
+
+	if (sim.verbose)
+		sim_say("%.6f: %d-%d down: %d", sim.now / 1e9, e->node,
+			e->peer, reason);
+	e->downs++;
+	e->reason = reason;
+	e->down_at = sim.now;
+	for (i = 0; i < e->chans_size; i++) {
+		if (e->chans[i]) {
+			if (e->chans[i]->c.up)
+				sim_fail("down: a channel still seems up");
+			chan_close(e->chans[i], sim_chance(0.5));
+			i = -1;
+		}
+	}
+	if (e->wanted)
+		sim_at(sim.now + sim_below(50 * MS), restart, e, 0);
+}
+
+static const struct dd_tp_ops ops = {
+	.random = op_random,
+	.find = op_find,
+	.deposit = op_deposit,
+	.peek = op_peek,
+	.payload_crc = op_payload_crc,
+	.complete = op_complete,
+	.credit = op_credit,
+	.sent = op_sent,
+	.done = op_done,
+	.ctl = op_ctl,
+	.up = op_up,
+	.down = op_down,
+};
+
+/* ---- audit -------------------------------------------------------------- */
+
+/* Every record is free, in flight or lost, and the sums are right. */
+void end_audit(struct end *e)
+{
+	struct dd_tp *tp = &e->tp;
+	u32 nfree = 0, nlost = 0, nout = 0, bytes = 0, i;
+	struct dd_tp_chan *c;
+	struct dd_tp_rec *rec;
+	u64 pn;
+
+	for (i = 0; i < CANARY; i++) {
+		if (e->arena[e->arena_size + i] != 0xca)
+			sim_fail("written behind the arena");
+	}
+	list_for_each_entry(rec, &tp->free, node)
+		nfree++;
+	list_for_each_entry(c, &tp->chans, node) {
+		list_for_each_entry(rec, &c->lost, node)
+			nlost++;
+		if (c->done > c->sent || c->sent > c->submitted ||
+		    c->told > c->received)
+			sim_fail("counters out of order");
+	}
+	if (tp->next_pn - tp->low_pn > tp->ring_mask + 1)
+		sim_fail("more packets in flight than the ring holds");
+	for (pn = tp->low_pn; pn < tp->next_pn; pn++) {
+		u16 slot = tp->ring[pn & tp->ring_mask];
+
+		if (!slot || slot > tp->cfg.records)
+			continue;
+		if (tp->recs[slot - 1].pn != pn)
+			sim_fail("record of another packet");
+		nout++;
+		bytes += tp->recs[slot - 1].bytes;
+	}
+	if (nfree != tp->nfree || nfree + nlost + nout != tp->cfg.records)
+		sim_fail("records: %u free (%u said), %u lost, %u in flight of %u",
+			 nfree, tp->nfree, nlost, nout, tp->cfg.records);
+	if (bytes != tp->cc.flight)
+		sim_fail("%u bytes in flight, but %u are counted", bytes,
+			 tp->cc.flight);
+}
+
+/* ---- the caller's part -------------------------------------------------- */
+
+static void end_arm(struct end *e);
+
+static void timer(void *arg, u64 gen)
+{
+	struct end *e = arg;
+
+	if (gen != e->timer_gen || !e->alive)
+		return;
+	e->timer_at = DD_TP_NEVER;
+	dd_tp_timeout(&e->tp, sim.now);
+	end_drain(e);
+}
+
+static void end_arm(struct end *e)
+{
+	u64 at = dd_tp_deadline(&e->tp);
+
+	/* An earlier timer looks again. */
+	if (at >= e->timer_at)
+		return;
+	e->timer_at = max(at, sim.now);
+	sim_at(e->timer_at, timer, e, ++e->timer_gen);
+}
+
+static void ctl_flush(struct end *e)
+{
+	u32 n = 0;
+
+	if (!e->nctlq)
+		return;
+	while (n < e->nctlq &&
+	       !dd_tp_ctl(&e->tp, e->ctlq[n].data, e->ctlq[n].len))
+		n++;
+	e->nctlq -= n;
+	memmove(e->ctlq, e->ctlq + n, e->nctlq * sizeof(*e->ctlq));
+}
+
+void end_drain(struct end *e)
+{
+	u8 hdr[DD_WIRE_HLEN_MAX];
+	struct dd_tp_pkt pkt = { .hdr = (void *)hdr };
+	u32 n = 0;
+
+	ctl_flush(e);
+	while (dd_tp_poll(&e->tp, sim.now, &pkt)) {
+		if (++n > DRAIN_MAX)
+			sim_fail("poll has no end");
+		if (pkt.hlen + pkt.len > max(e->tp.mtu, DD_WIRE_HLEN_MAX))
+			sim_fail("a packet of %u bytes", pkt.hlen + pkt.len);
+		net_send(e, &pkt);
+	}
+	end_arm(e);
+	if (++e->steps % 64 == 0)
+		end_audit(e);
+}
+
+void end_rx(int src, int dst, const u8 *p, size_t len)
+{
+	struct end *e = end_get(dst, src);
+	struct payload payload;
+	u8 *exact;
+	int hlen;
+
+	if (!e->alive)
+		return;
+	hlen = dd_wire_hlen(p, len, len);
+	if (hlen < 0)
+		return;
+	/* Of the exact size, so that a sanitizer sees the first byte behind. */
+	exact = malloc(hlen);
+	memcpy(exact, p, hlen);
+	payload.p = p + hlen;
+	payload.len = len - hlen;
+	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, len - hlen);
+	free(exact);
+	end_drain(e);
+}
+
+/* A control message of @pad bytes more than it needs. */
+void end_ctl(struct end *e, u8 type, u64 a, u64 b, u32 pad)
+{
+	struct ctl_msg *msg;
+	struct ctl_head *head;
+	u32 i;
+
+	e->ctlq = realloc(e->ctlq, (e->nctlq + 1) * sizeof(*e->ctlq));
+	msg = &e->ctlq[e->nctlq++];
+	msg->len = sizeof(*head) + pad;
+	head = (void *)msg->data;
+	head->seq = e->ctl_tx++;
+	head->type = type;
+	head->a = a;
+	head->b = b;
+	for (i = sizeof(*head); i < msg->len; i++)
+		msg->data[i] = head->seq + i;
+}
+
+void end_start(struct end *e)
+{
+	e->wanted = true;
+	dd_tp_start(&e->tp, sim.now);
+	end_drain(e);
+}
+
+void end_stop(struct end *e)
+{
+	e->wanted = false;
+	dd_tp_stop(&e->tp, sim.now);
+	end_drain(e);
+}
+
+/* ---- nodes -------------------------------------------------------------- */
+
+void nodes_init(int n)
+{
+	int i;
+
+	nnodes = n;
+	net_reset(n);
+	ends = sim_alloc(n * sizeof(*ends));
+	incarnation = sim_alloc(n * sizeof(*incarnation));
+	for (i = 0; i < n; i++) {
+		ends[i] = sim_alloc(n * sizeof(**ends));
+		incarnation[i] = sim_random();
+	}
+}
+
+static void end_init(struct end *e)
+{
+	struct dd_tp_cfg cfg = {
+		.node = e->node + 1,
+		.peer = e->peer + 1,
+		.maxnodes = nnodes + 1,
+		.incarnation = incarnation[e->node],
+		.records = node_cfg.records,
+		.ctl_slots = node_cfg.ctl_slots,
+		.packet_max = 65507,
+		.mtu = node_cfg.mtu,
+		.dead_ns = node_cfg.dead,
+		.ack_delay_ns = MS,
+		.payload_crc = node_cfg.crc,
+		.version_min = DD_WIRE_VERSION,
+		.version_max = DD_WIRE_VERSION,
+	};
+
+	if (cfg_change)
+		cfg_change(&cfg);
+	free(e->arena);
+	e->arena_size = dd_tp_arena_size(&cfg);
+	e->arena = sim_alloc(e->arena_size + CANARY);
+	memset(e->arena + e->arena_size, 0xca, CANARY);
+	if (dd_tp_init(&e->tp, &cfg, &ops, e->arena))
+		sim_fail("dd_tp_init() refuses");
+	e->timer_at = DD_TP_NEVER;
+	e->timer_gen++;
+	e->alive = true;
+}
+
+struct end *end_get(int node, int peer)
+{
+	struct end *e = ends[node][peer];
+
+	if (e)
+		return e;
+	e = sim_alloc(sizeof(*e));
+	e->node = node;
+	e->peer = peer;
+	ends[node][peer] = e;
+	end_init(e);
+	return e;
+}
+
+/* Another life of this end, configured otherwise. */
+void end_reinit(struct end *e, void (*change)(struct dd_tp_cfg *cfg))
+{
+	cfg_change = change;
+	end_init(e);
+	cfg_change = NULL;
+}
+
+void ends_each(void (*fn)(struct end *e))
+{
+	int i, j;
+
+	for (i = 0; i < nnodes; i++) {
+		for (j = 0; j < nnodes; j++) {
+			if (ends[i][j])
+				fn(ends[i][j]);
+		}
+	}
+}
+
+static void reborn(void *arg, u64 gen)
+{
+	int node = gen, j;
+
+	for (j = 0; j < nnodes; j++) {
+		if (!ends[node][j])
+			continue;
+		end_init(ends[node][j]);
+		if (ends[node][j]->wanted)
+			end_start(ends[node][j]);
+	}
+}
+
+/* It is gone without a word, and back after a while. */
+void node_reboot(int node)
+{
+	struct end *e;
+	u32 i;
+	int j;
+
+	incarnation[node] = sim_random();
+	for (j = 0; j < nnodes; j++) {
+		e = ends[node][j];
+		if (!e)
+			continue;
+		for (i = 0; i < e->chans_size; i++) {
+			if (e->chans[i]) {
+				chan_close(e->chans[i], false);
+				i = -1;
+			}
+		}
+		dd_tp_exit(&e->tp);
+		e->alive = false;
+	}
+	sim_at(sim.now + sim_below(200 * MS), reborn, NULL, node);
+}

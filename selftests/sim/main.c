@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The simulator's command line. Every scenario runs in a process of its own,
+ * so that it finds a fresh world, and leaves nothing when it fails.
+ */
+#include <getopt.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim.h"
+
+static const char *pcap;
+
+static void usage(FILE *f)
+{
+	fprintf(f, "usage: sim [--seed N] [--scenario NAME]... [--runs N]\n"
+		"           [--pcap FILE] [--verbose] [--list]\n"
+		"Tries the transport in virtual time. Without a scenario: all.\n");
+}
+
+static void list(void)
+{
+	const struct scenario *s;
+
+	for (s = scenarios; s->name; s++)
+		printf("%-12s %s\n", s->name, s->what);
+}
+
+static const struct scenario *find(const char *name)
+{
+	const struct scenario *s;
+
+	for (s = scenarios; s->name; s++) {
+		if (!strcmp(s->name, name))
+			return s;
+	}
+	fprintf(stderr, "sim: no scenario is called %s\n", name);
+	exit(2);
+}
+
+static bool run(const struct scenario *s, u64 seed)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		exit(2);
+	}
+	if (!pid) {
+		sim.seed = seed;
+		sim.now = SEC;
+		sim.name = s->name;
+		if (pcap)
+			net_pcap(pcap);
+		s->run();
+		exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (WIFSIGNALED(status))
+		printf("# %s: killed by signal %d\n# again: build/selftests/sim --seed %llu --scenario %s\n",
+		       s->name, WTERMSIG(status), (unsigned long long)seed,
+		       s->name);
+	return WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "seed", required_argument, NULL, 's' },
+		{ "scenario", required_argument, NULL, 'S' },
+		{ "runs", required_argument, NULL, 'n' },
+		{ "pcap", required_argument, NULL, 'p' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	const struct scenario *chosen[64], *s;
+	u64 seed = time(NULL), runs = 1, i;
+	int n = 0, j, opt, bad = 0, test = 0;
+	bool all;
+
+	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'S':
+			if (n < 64)
+				chosen[n++] = find(optarg);
+			break;
+		case 'n':
+			runs = strtoull(optarg, NULL, 0);
+			break;
+		case 'p':
+			pcap = optarg;
+			break;
+		case 'v':
+			sim.verbose = true;
+			break;
+		case 'l':
+			list();
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return 2;
+		}
+	}
+	for (s = scenarios, all = !n; all && s->name; s++)
+		chosen[n++] = s;
+	printf("TAP version 13\n1..%llu\n# seed %llu\n",
+	       (unsigned long long)(n * runs), (unsigned long long)seed);
+	for (i = 0; i < runs; i++) {
+		for (j = 0; j < n; j++) {
+			double start = seconds();
+			bool ok = run(chosen[j], seed + i);
+
+			printf("%s %d sim %s: %s (seed %llu, %.1f s)\n",
+			       ok ? "ok" : "not ok", ++test, chosen[j]->name,
+			       chosen[j]->what, (unsigned long long)(seed + i),
+			       seconds() - start);
+			bad += !ok;
+		}
+	}
+	return bad != 0;
+}

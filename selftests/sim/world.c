@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Time, chance, failure. */
+#include <stdarg.h>
+
+#include "sim.h"
+
+#define BURST_MAX	2000000	/* events without time going on */
+
+struct sim sim;
+
+struct event {
+	u64 time;
+	u64 seq;
+	sim_fn fn;
+	void *arg;
+	u64 gen;
+};
+
+static struct event *heap;
+static size_t nheap, heap_size;
+static u64 next_seq;
+static u64 state;
+
+void *sim_alloc(size_t n)
+{
+	void *p = calloc(1, n ? n : 1);
+
+	if (!p)
+		sim_fail("out of memory");
+	return p;
+}
+
+/* ---- chance ------------------------------------------------------------- */
+
+u64 sim_mix(u64 x)
+{
+	x += 0x9e3779b97f4a7c15ull;
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+u64 sim_random(void)
+{
+	if (!state)
+		state = sim.seed * 0x2545f4914f6cdd1dull + 1;
+	state += 0x9e3779b97f4a7c15ull;
+	return sim_mix(state);
+}
+
+u64 sim_below(u64 n)
+{
+	return n ? sim_random() % n : 0;
+}
+
+bool sim_chance(double p)
+{
+	return p > 0 && (double)(sim_random() >> 11) < p * 9007199254740992.0;
+}
+
+/* ---- failure ------------------------------------------------------------ */
+
+void sim_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("# %s: at %.6f s: ", sim.name, sim.now / 1e9);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n# again: build/selftests/sim --seed %llu --scenario %s\n",
+	       (unsigned long long)sim.seed, sim.name);
+	fflush(stdout);
+	exit(1);
+}
+
+void sim_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	printf("# %s: ", sim.name);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+static bool before(const struct event *a, const struct event *b)
+{
+	return a->time != b->time ? a->time < b->time : a->seq < b->seq;
+}
+
+void sim_at(u64 time, sim_fn fn, void *arg, u64 gen)
+{
+	struct event ev = {
+		.time = max(time, sim.now),
+		.seq = next_seq++,
+		.fn = fn,
+		.arg = arg,
+		.gen = gen,
+	};
+	size_t i;
+
+	if (nheap == heap_size) {
+		heap_size = heap_size ? 2 * heap_size : 1024;
+		heap = realloc(heap, heap_size * sizeof(*heap));
+		if (!heap)
+			sim_fail("out of memory");
+	}
+	for (i = nheap++; i && before(&ev, &heap[(i - 1) / 2]);
+	     i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = ev;
+}
+
+static struct event pop(void)
+{
+	struct event first = heap[0], last = heap[--nheap];
+	size_t i = 0, child;
+
+	while ((child = 2 * i + 1) < nheap) {
+		if (child + 1 < nheap &&
+		    before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!before(&heap[child], &last))
+			break;
+		heap[i] = heap[child];
+		i = child;
+	}
+	heap[i] = last;
+	return first;
+}
+
+/* Until @done says so; it is a failure if that takes longer than @duration. */
+void sim_run(u64 duration, bool (*done)(void))
+{
+	u32 burst = 0;
+
+	sim.until = sim.now + duration;
+	while (!done || !done()) {
+		struct event ev;
+
+		if (!nheap || heap[0].time > sim.until) {
+			sim.now = sim.until;
+			if (done)
+				sim_fail("no progress: not over in time");
+			return;
+		}
+		ev = pop();
+		burst = ev.time == sim.now ? burst + 1 : 0;
+		if (burst > BURST_MAX)
+			sim_fail("time does not go on");
+		sim.now = ev.time;
+		ev.fn(ev.arg, ev.gen);
+	}
+}
+
+void sim_run_for(u64 duration)
+{
+	sim_run(duration, NULL);
+}
