@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections. Each end owns its segment and its import; the two ends keep
- * each other's memory, and nothing else, alive.
+ * Connections. Each end owns its segment and its import; two ends on one node
+ * keep each other's memory, and nothing else, alive. An end whose peer is on
+ * another node has a struct dd_remote instead (remote.c).
  *
  * Closing an end revokes both segments: first the peer's, so that the peer
  * reads what has arrived and then learns of the close, then the own one. From
@@ -14,6 +15,7 @@
 
 #include "dd.h"
 #include "netlink.h"
+#include "remote.h"
 #include "trace.h"
 
 static struct kmem_cache *dd_server_cache, *dd_client_cache;
@@ -109,6 +111,8 @@ static void dd_conn_release(struct dd_conn *conn)
 		dd_conn_release_client(conn);
 	if (conn->peer)
 		dd_conn_mem_put(conn->peer);
+	else if (conn->imp.grant)
+		dd_remote_release(dd_remote_of(conn));
 	dd_conn_mem_put(conn);
 }
 
@@ -118,18 +122,51 @@ void dd_conn_put(struct dd_conn *conn)
 		dd_conn_release(conn);
 }
 
-/* An op of @conn that was waiting for its note to be posted is done. */
-void dd_conn_done(struct dd_conn *conn)
+/**
+ * dd_conn_told() - a note that was withheld is posted: what it tells is done
+ * @conn: the receiving end, whose segment is locked
+ */
+void dd_conn_told(struct dd_conn *conn)
 {
-	struct dd_import *imp = &conn->imp;
+	struct dd_import *imp;
 
-	lockdep_assert_held(&conn->peer->seg.lock);
+	lockdep_assert_held(&conn->seg.lock);
+	if (!conn->peer) {
+		dd_remote_told(dd_remote_of(conn));
+		return;
+	}
+	imp = &conn->peer->imp;
 	imp->done = imp->submitted;
 	WRITE_ONCE(imp->cell->done, imp->done);
-	dd_ctx_wake(conn->obj.ctx);
+	dd_ctx_wake(conn->peer->obj.ctx);
+}
+
+/**
+ * dd_conn_flush() - dd_conn_told() may have something to say to another node
+ * @conn: the receiving end, no longer locked; in an RCU read section
+ */
+void dd_conn_flush(struct dd_conn *conn)
+{
+	if (!conn->peer)
+		dd_remote_flush(conn);
 }
 
 /* ---- connecting --------------------------------------------------------- */
+
+/* Show an end that has its import to its owner. */
+void dd_conn_open_cell(struct dd_conn *conn, u32 node)
+{
+	struct dd_cell *cell = conn->imp.cell;
+
+	memset(cell, 0, sizeof(*cell) + DD_CELL_DEPTH * sizeof(struct dd_sqe));
+	cell->type = conn->type;
+	cell->depth = DD_CELL_DEPTH;
+	cell->node = node;
+	cell->peer_size = conn->imp.peer_size;
+	cell->window = conn->imp.peer_window;
+	/* A reader that sees the id sees the rest of the cell. */
+	smp_store_release(&cell->id, conn->obj.id);
+}
 
 /**
  * dd_conn_pair() - make two ends one connection
@@ -145,26 +182,17 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 
 	for (i = 0; i < 2; i++) {
 		struct dd_conn *x = end[i], *y = end[!i];
-		struct dd_cell *cell = x->imp.cell;
+		u32 node = y->obj.ctx->node->id;
 
 		refcount_inc(&y->mem);
 		x->peer = y;
-		dd_grant_init(&x->grant, &x->seg, y->obj.ctx->node->id,
-			      DD_RIGHT_PUT);
+		dd_grant_init(&x->grant, &x->seg, node, DD_RIGHT_PUT);
 		x->seg.dead = false;
 		x->imp.grant = &y->grant;
 		x->imp.link = &dd_link_local;
 		x->imp.peer_size = y->seg.mem.length;
 		x->imp.peer_window = y->seg.credit->window;
-
-		memset(cell, 0, sizeof(*cell) +
-		       DD_CELL_DEPTH * sizeof(struct dd_sqe));
-		cell->type = x->type;
-		cell->depth = DD_CELL_DEPTH;
-		cell->node = y->obj.ctx->node->id;
-		cell->peer_size = x->imp.peer_size;
-		/* A reader that sees the id sees the rest of the cell. */
-		smp_store_release(&cell->id, x->obj.id);
+		dd_conn_open_cell(x, node);
 	}
 }
 
@@ -215,22 +243,42 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	return 0;
 }
 
-static int dd_conn_find(struct dd_ctx *ctx, const struct dd_connect *arg,
-			struct dd_service **svc)
+/* To a service of this node; the caller's context is locked. */
+static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 {
-	struct dd_node *node = ctx->node;
+	struct dd_service *svc;
+	int err;
 
-	if (!READ_ONCE(node->up))
-		return -ENETDOWN;
-	if (arg->node != READ_ONCE(node->id))
+	svc = dd_node_service_get(conn->obj.ctx->node, arg->name);
+	if (!svc)
 		return -ECONNREFUSED;
-	*svc = dd_node_service_get(node, arg->name);
-	return *svc ? 0 : -ECONNREFUSED;
+	err = dd_service_accept(svc, conn->type, conn, NULL);
+	dd_service_put(svc);
+	return err;
+}
+
+/*
+ * To a service of another node, which takes a while: unlocked, so that the
+ * other threads of the caller, and its death, need not wait for it.
+ */
+static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
+{
+	struct dd_ctx *ctx = conn->obj.ctx;
+	int err;
+
+	mutex_unlock(&ctx->lock);
+	err = dd_remote_connect(conn, arg);
+	mutex_lock(&ctx->lock);
+	if (!err && ctx->dead) {
+		dd_conn_sever(conn);
+		err = -ESTALE;
+	}
+	return err;
 }
 
 static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 {
-	struct dd_service *svc;
+	struct dd_node *node = conn->obj.ctx->node;
 	int err;
 
 	err = dd_conn_equip(conn, arg);
@@ -239,11 +287,12 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 	err = dd_obj_reserve(&conn->obj);
 	if (err)
 		return err;
-	err = dd_conn_find(conn->obj.ctx, arg, &svc);
-	if (!err) {
-		err = dd_service_accept(svc, conn);
-		dd_service_put(svc);
-	}
+	if (!READ_ONCE(node->up))
+		err = -ENETDOWN;
+	else if (arg->node == READ_ONCE(node->id))
+		err = dd_conn_local(conn, arg);
+	else
+		err = dd_conn_remote(conn, arg);
 	if (err) {
 		dd_obj_unreserve(&conn->obj);
 		return err;
@@ -251,6 +300,8 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 	dd_list_publish(conn->seg.list);
 	refcount_inc(&conn->obj.users);
 	dd_obj_publish(&conn->obj);
+	if (!conn->peer)
+		dd_remote_go(dd_remote_of(conn));
 	return 0;
 }
 
@@ -289,11 +340,76 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	return err;
 }
 
+/* ---- waiting ------------------------------------------------------------ */
+
+/* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
+static int dd_conn_reached(const struct dd_conn *conn, u32 what, u64 value)
+{
+	const struct dd_import *imp = &conn->imp;
+
+	if (READ_ONCE(conn->obj.ctx->dead))
+		return -ESTALE;
+	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
+				    READ_ONCE(imp->done)) >= value)
+		return 0;
+	if (READ_ONCE(conn->closed) || READ_ONCE(conn->closing))
+		return -ECONNRESET;
+	return -EAGAIN;
+}
+
+/* Wait for a counter of a connection that the caller is a user of. */
+static int dd_conn_await(struct dd_conn *conn, u32 what, u64 value, u64 timeout)
+{
+	ktime_t expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, timeout, KTIME_MAX));
+	struct wait_queue_head *wq = &conn->obj.ctx->wait;
+	DEFINE_WAIT(wait);
+	int err;
+
+	for (;;) {
+		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
+		err = dd_conn_reached(conn, what, value);
+		if (err != -EAGAIN || !timeout)
+			break;
+		err = -EINTR;
+		if (signal_pending(current))
+			break;
+		if (timeout == U64_MAX) {
+			schedule();
+			continue;
+		}
+		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
+			err = dd_conn_reached(conn, what, value);
+			if (err == -EAGAIN)
+				err = -ETIMEDOUT;
+			break;
+		}
+	}
+	finish_wait(wq, &wait);
+	return err;
+}
+
+int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
+{
+	struct dd_conn *conn;
+	int err;
+
+	if (arg->what > DD_WAIT_DONE || arg->__reserved)
+		return -EINVAL;
+	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	if (!conn)
+		return -ENOENT;
+	err = dd_conn_await(conn, arg->what, arg->value, arg->timeout);
+	dd_conn_put(conn);
+	return err;
+}
+
 /* ---- closing ------------------------------------------------------------ */
 
 /*
  * Revoke the segment of one end. Its owner, if it is a connecting end and has
- * not asked for this, gets a close note; the other end's import is broken.
+ * not asked for this, gets a close note; the import of an end on the same node
+ * is broken.
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
@@ -305,25 +421,35 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	struct dd_segment *seg = &conn->seg;
 	struct dd_list *list = NULL;
 
-	spin_lock(&seg->lock);
+	spin_lock_bh(&seg->lock);
 	/* Attached until the segment is dead, so there is a reference. */
 	if (!seg->dead) {
 		list = seg->list;
 		refcount_inc(&list->obj.users);
 	}
-	spin_unlock(&seg->lock);
+	spin_unlock_bh(&seg->lock);
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	spin_lock(&seg->lock);
+	spin_lock_bh(&seg->lock);
 	if (!seg->dead) {
-		WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
+		if (conn->peer)
+			WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
 		dd_segment_revoke(seg, tell && !conn->server ? &rec : NULL);
 	}
-	spin_unlock(&seg->lock);
+	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);
 	dd_list_put(list);
+}
+
+/* A connection with another node is over, perhaps not for the first time. */
+static void dd_conn_over(struct dd_conn *conn)
+{
+	if (conn->server)
+		dd_service_released(conn);
+	else if (!xchg(&conn->released, true))
+		dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
 }
 
 /**
@@ -338,6 +464,14 @@ void dd_conn_sever(struct dd_conn *conn)
 	struct dd_conn *peer = conn->peer;
 	struct dd_conn *server = conn->server ? conn : peer;
 
+	if (!peer) {
+		dd_conn_revoke(conn, false);
+		/* A message whose note was posted only now is done. */
+		dd_remote_flush(conn);
+		dd_remote_break(dd_remote_of(conn), 0);
+		dd_conn_over(conn);
+		return;
+	}
 	cmpxchg(&peer->closed, 0, ECONNRESET);
 	dd_conn_revoke(peer, true);
 	dd_conn_revoke(conn, false);
@@ -350,6 +484,19 @@ void dd_conn_sever(struct dd_conn *conn)
 		dd_service_released(server);
 		dd_conn_put(server);
 	}
+}
+
+/**
+ * dd_conn_lost() - the other end, on another node, has ended the connection
+ * @conn: this end, of which the caller is a user
+ */
+void dd_conn_lost(struct dd_conn *conn)
+{
+	cmpxchg(&conn->closed, 0, ECONNRESET);
+	dd_remote_break(dd_remote_of(conn), ECONNRESET);
+	dd_conn_revoke(conn, true);
+	dd_ctx_wake(conn->obj.ctx);
+	dd_conn_over(conn);
 }
 
 /**
@@ -367,20 +514,60 @@ void dd_conn_end(struct dd_conn *conn)
 		dd_conn_put(conn);
 }
 
+/**
+ * dd_conn_drain() - wait until what was accepted for another node is there
+ * @conn: the connection, of which the caller is a user
+ *
+ * Not longer than the peer's dead time: then the connection is lost.
+ *
+ * Return: 0 also if it never will be; %-EINTR.
+ */
+int dd_conn_drain(struct dd_conn *conn)
+{
+	if (conn->peer)
+		return 0;
+	return dd_conn_await(conn, DD_WAIT_SENT, READ_ONCE(conn->imp.submitted),
+			     U64_MAX) == -EINTR ? -EINTR : 0;
+}
+
 int dd_conn_close(struct dd_ctx *ctx, u32 id)
 {
 	struct dd_conn *conn = dd_obj_get(ctx, id, DD_OBJ_CONN);
+	int err;
 
 	if (!conn)
 		return -ENOENT;
-	mutex_lock(&ctx->lock);
-	dd_conn_end(conn);
-	mutex_unlock(&ctx->lock);
+	err = dd_conn_drain(conn);
+	if (!err) {
+		mutex_lock(&ctx->lock);
+		dd_conn_end(conn);
+		mutex_unlock(&ctx->lock);
+	}
 	dd_conn_put(conn);
-	return 0;
+	return err;
 }
 
-/* ---- reports and waiting ------------------------------------------------ */
+/* ---- reports ------------------------------------------------------------ */
+
+static void dd_conn_describe_peer(const struct dd_conn *conn,
+				  struct dd_conn_info *info)
+{
+	kuid_t uid;
+
+	if (conn->peer) {
+		info->node = conn->peer->obj.ctx->node->id;
+		info->pid = pid_vnr(conn->peer->obj.ctx->pid);
+		uid = conn->peer->uid;
+	} else {
+		const struct dd_remote *r = dd_remote_of(conn);
+
+		/* Of a process elsewhere: as its node numbers it. */
+		info->node = r->peer->number;
+		info->pid = r->pid;
+		uid = make_kuid(&init_user_ns, r->uid);
+	}
+	info->uid = from_kuid_munged(current_user_ns(), uid);
+}
 
 /**
  * dd_conn_describe() - fill in a report
@@ -390,17 +577,13 @@ int dd_conn_close(struct dd_ctx *ctx, u32 id)
  */
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 {
-	const struct dd_ctx *peer = conn->peer->obj.ctx;
-
 	info->conn = conn->obj.id;
 	info->list = conn->seg.list->obj.id;
 	info->service = conn->server ? conn->svc->obj.id : 0;
 	info->block = conn->block;
 	info->type = conn->type;
 	info->closed = READ_ONCE(conn->closed);
-	info->node = peer->node->id;
-	info->pid = pid_vnr(peer->pid);
-	info->uid = from_kuid_munged(current_user_ns(), conn->peer->uid);
+	dd_conn_describe_peer(conn, info);
 	if (conn->server) {
 		dd_service_blocks(conn, &info->send, &info->recv);
 	} else {
@@ -428,56 +611,4 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 	dd_conn_describe(conn, arg);
 	dd_conn_put(conn);
 	return 0;
-}
-
-/* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
-static int dd_conn_reached(const struct dd_conn *conn, u32 what, u64 value)
-{
-	const struct dd_import *imp = &conn->imp;
-
-	if (READ_ONCE(conn->obj.ctx->dead))
-		return -ESTALE;
-	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
-				    READ_ONCE(imp->done)) >= value)
-		return 0;
-	if (READ_ONCE(conn->closed) || READ_ONCE(conn->closing))
-		return -ECONNRESET;
-	return -EAGAIN;
-}
-
-int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
-{
-	ktime_t expires = ktime_add_safe(ktime_get(),
-					 min_t(u64, arg->timeout, KTIME_MAX));
-	struct dd_conn *conn;
-	DEFINE_WAIT(wait);
-	int err;
-
-	if (arg->what > DD_WAIT_DONE || arg->__reserved)
-		return -EINVAL;
-	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
-	if (!conn)
-		return -ENOENT;
-	for (;;) {
-		prepare_to_wait(&ctx->wait, &wait, TASK_INTERRUPTIBLE);
-		err = dd_conn_reached(conn, arg->what, arg->value);
-		if (err != -EAGAIN || !arg->timeout)
-			break;
-		err = -EINTR;
-		if (signal_pending(current))
-			break;
-		if (arg->timeout == U64_MAX) {
-			schedule();
-			continue;
-		}
-		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
-			err = dd_conn_reached(conn, arg->what, arg->value);
-			if (err == -EAGAIN)
-				err = -ETIMEDOUT;
-			break;
-		}
-	}
-	finish_wait(&ctx->wait, &wait);
-	dd_conn_put(conn);
-	return err;
 }

@@ -19,6 +19,7 @@
 
 struct dd_conn;
 struct dd_op;
+struct dd_remote_call;
 struct dd_segment;
 
 /* ---- notelist.c: memory that tells ------------------------------------ */
@@ -352,10 +353,11 @@ struct dd_import {
  * @obj: its id
  * @type: enum dd_conn_type
  * @server: this is the serving end; the connecting one is a struct dd_client
- * @released: its block was given back; under dd_service.lock
+ * @released: its block was given back; under dd_service.lock. Of a connecting
+ *	end whose peer is on another node: it is over
  * @mem: held by @obj.users as one, and by the other end; memory only
  * @block: number of its block at the service, for the serving end
- * @peer: the other end
+ * @peer: the other end; NULL if it is on another node, see dd_remote_of()
  * @seg: own block; its owner is this end
  * @grant: what the peer holds on @seg
  * @imp: way to the peer's block
@@ -418,11 +420,15 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
 int dd_conn_close(struct dd_ctx *ctx, u32 id);
 void dd_conn_end(struct dd_conn *conn);
 void dd_conn_sever(struct dd_conn *conn);
+void dd_conn_lost(struct dd_conn *conn);
+int dd_conn_drain(struct dd_conn *conn);
+void dd_conn_open_cell(struct dd_conn *conn, u32 node);
 void dd_conn_put(struct dd_conn *conn);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
-void dd_conn_done(struct dd_conn *conn);
+void dd_conn_told(struct dd_conn *conn);
+void dd_conn_flush(struct dd_conn *conn);
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
 
@@ -512,7 +518,8 @@ void dd_service_put(struct dd_service *svc);
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
 void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 		       struct dd_buf *recv);
-int dd_service_accept(struct dd_service *svc, struct dd_conn *client);
+int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
+		      struct dd_remote_call *call);
 void dd_service_released(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
@@ -546,11 +553,13 @@ struct dd_op {
  * @put: carry out a PUT, with the import locked; 0 once it is accepted, or
  *	%-EINPROGRESS if that needs to sleep
  * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
+ * @push: see what was put on its way, with nothing locked; NULL if it is there
  */
 struct dd_link_ops {
 	const char *name;
 	int (*put)(struct dd_conn *conn, struct dd_op *op);
 	int (*put_slow)(struct dd_conn *conn, struct dd_op *op);
+	void (*push)(struct dd_conn *conn);
 };
 
 extern const struct dd_link_ops dd_link_local;

@@ -315,6 +315,8 @@ static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
 
 static void dd_udp_free(struct dd_udp_peer *link)
 {
+	if (link->priv)
+		dd_udp_upper->release(link);
 	dst_cache_destroy(&link->dst);
 	kvfree(link->arena);
 	kfree(link);

@@ -73,8 +73,11 @@ struct dd_udp_payload {
  *	kmalloc()); @left (out): bytes there in one piece, at least 1. Asked
  *	while the transport has the op. The pages are counted by the skb, which
  *	may outlive op, channel and region
+ * @progress: something may have been acknowledged: there may be room for control
+ *	messages
+ * @release: nobody knows the peer any more: free @link->priv. May sleep
  *
- * But for the first two, all are called with the session locked, in softirq or
+ * But for the first two and the last, all are called with the session locked, in softirq or
  * process context, and may call what struct dd_tp_ops permits, and nothing
  * that locks a session.
  */
@@ -98,6 +101,8 @@ struct dd_net_upper {
 	void (*down)(struct dd_udp_peer *link, enum dd_tp_reason reason);
 	const void *(*source)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 			      struct dd_tp_op *op, u32 off, u32 *left);
+	void (*progress)(struct dd_udp_peer *link);
+	void (*release)(struct dd_udp_peer *link);
 };
 
 /**

@@ -497,6 +497,7 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock)
 {
+	dd_udp_upper->progress(link);
 	if (link->sending)
 		link->touched = true;
 	else if (!link->dead)

@@ -6,8 +6,10 @@
 #include <linux/workqueue.h>
 
 #include "dd.h"
+#include "link_udp.h"
 #include "netlink.h"
 #include "peer.h"
+#include "remote.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
@@ -48,9 +50,12 @@ static int __init dd_init(void)
 	err = dd_netlink_init();
 	if (err)
 		goto err_node;
-	err = dd_peer_init();
+	err = dd_udp_init(&dd_remote_upper);
 	if (err)
 		goto err_netlink;
+	err = dd_peer_init();
+	if (err)
+		goto err_udp;
 	err = dd_chardev_init();
 	if (err)
 		goto err_peer;
@@ -58,6 +63,8 @@ static int __init dd_init(void)
 
 err_peer:
 	dd_peer_exit();
+err_udp:
+	dd_udp_exit();
 err_netlink:
 	dd_netlink_exit();
 err_node:
@@ -81,6 +88,7 @@ static void __exit dd_exit(void)
 	flush_workqueue(dd_wq);
 	rcu_barrier();
 	destroy_workqueue(dd_wq);
+	dd_udp_exit();
 	dd_node_exit();
 	/* Objects are freed by RCU, by callbacks in this module. */
 	dd_conn_exit();

@@ -108,7 +108,7 @@ void dd_netlink_event_conn(struct dd_conn *conn, bool add)
 	struct dd_conn *peer = conn->peer;
 
 	/* The serving end may have been closed since. */
-	if (add && refcount_inc_not_zero(&peer->obj.users)) {
+	if (add && peer && refcount_inc_not_zero(&peer->obj.users)) {
 		dd_event_conn(peer, DD_CMD_CONN_ADD);
 		dd_conn_put(peer);
 	}

@@ -11,6 +11,7 @@
 #include <net/sock.h>
 
 #include "netlink_msg.h"
+#include "remote.h"
 
 static siphash_key_t dd_ctx_key;
 
@@ -100,16 +101,14 @@ int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
  * What is known of the service as long as the serving end is in use: that
  * counts the service, whose memory outlives this read section. False after.
  */
-static bool dd_conn_service(const struct dd_conn *server, u8 *name, u32 *window)
+static bool dd_conn_service(const struct dd_conn *server, u8 *name)
 {
 	bool alive;
 
 	rcu_read_lock();
 	alive = refcount_read(&server->obj.users);
-	if (alive) {
+	if (alive)
 		memcpy(name, server->svc->name, DD_NAME_MAX + 1);
-		*window = server->svc->window;
-	}
 	rcu_read_unlock();
 	return alive;
 }
@@ -117,25 +116,39 @@ static bool dd_conn_service(const struct dd_conn *server, u8 *name, u32 *window)
 static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 {
 	u8 name[DD_NAME_MAX + 1];
-	u32 window;
 
-	if (!dd_conn_service(conn->server ? conn : conn->peer, name, &window))
+	if (!conn->server && !conn->peer)
+		memcpy(name, dd_remote_of(conn)->name, sizeof(name));
+	else if (!dd_conn_service(conn->server ? conn : conn->peer, name))
 		return 0;
-	if (nla_put_string(skb, DD_A_CONN_SERVICE, name))
+	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||
+	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->block)))
 		return -EMSGSIZE;
-	if (conn->server)
-		return nla_put_u32(skb, DD_A_CONN_BLOCK, conn->block) ||
-		       nla_put_u32(skb, DD_A_CONN_SEND_WINDOW,
-				   dd_client_of(conn->peer)->credit.window) ?
-		       -EMSGSIZE : 0;
-	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, window);
+	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.peer_window);
 }
 
-static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *peer,
+/* A process on another node, in the words of that node. */
+static int dd_fill_conn_remote(struct sk_buff *skb, const struct dd_remote *r,
+			       const struct dd_reader *reader)
+{
+	kuid_t uid = make_kuid(&init_user_ns, r->uid);
+
+	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, r->peer->number) ||
+	    nla_put_u32(skb, DD_A_CONN_PEER_PID, r->pid))
+		return -EMSGSIZE;
+	return nla_put_u32(skb, DD_A_CONN_PEER_UID,
+			   from_kuid_munged(reader->users, uid));
+}
+
+static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 			     const struct dd_reader *reader)
 {
-	const struct dd_ctx *ctx = peer->obj.ctx;
+	const struct dd_conn *peer = conn->peer;
+	const struct dd_ctx *ctx;
 
+	if (!peer)
+		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
+	ctx = peer->obj.ctx;
 	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
 	    nla_put_u32(skb, DD_A_CONN_PEER_CTX, dd_ctx_number(ctx)) ||
 	    nla_put_u32(skb, DD_A_CONN_PEER_ID, peer->obj.id))
@@ -179,7 +192,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->seg.credit->window) ||
-	    dd_fill_conn_peer(skb, conn->peer, reader) ||
+	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_conn_counters(skb, conn))
 		return -EMSGSIZE;
 	return 0;

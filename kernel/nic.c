@@ -145,6 +145,7 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
  */
 int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 {
+	const struct dd_link_ops *link;
 	struct dd_conn *conn;
 	struct dd_op op;
 	int n;
@@ -159,7 +160,10 @@ int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 		n = dd_grant_check(conn->imp.grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_next(conn, &op);
+		link = conn->imp.link;
 		spin_unlock(&conn->imp.grant->seg->lock);
+		if (unlikely(link->push) && n > 0)
+			link->push(conn);
 	} else {
 		n = -ENOENT;
 	}

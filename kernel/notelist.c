@@ -255,9 +255,9 @@ void dd_list_publish(struct dd_list *list)
 static void dd_list_end(struct dd_list *list)
 {
 	list->head->id = 0;
-	spin_lock(&list->pend_lock);
+	spin_lock_bh(&list->pend_lock);
 	list->head->flags |= DD_LIST_GONE;
-	spin_unlock(&list->pend_lock);
+	spin_unlock_bh(&list->pend_lock);
 	WRITE_ONCE(list->gone, true);
 	wake_up_all(&list->wait);
 	dd_ctx_wake(list->obj.ctx);
@@ -378,7 +378,7 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 {
 	bool now;
 
-	spin_lock(&list->pend_lock);
+	spin_lock_bh(&list->pend_lock);
 	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
 	list->head->flags |= DD_LIST_NEED_KICK;
 	/* The reader stores its head, then looks at the flag; here reversed. */
@@ -389,19 +389,19 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 		rb_erase_cached(&seg->pend, &list->pending);
 		RB_CLEAR_NODE(&seg->pend);
 	}
-	spin_unlock(&list->pend_lock);
+	spin_unlock_bh(&list->pend_lock);
 	return now;
 }
 
 /* Take a segment off the queue, if it is there; its lock is held. */
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 {
-	spin_lock(&list->pend_lock);
+	spin_lock_bh(&list->pend_lock);
 	if (!RB_EMPTY_NODE(&seg->pend)) {
 		rb_erase_cached(&seg->pend, &list->pending);
 		RB_CLEAR_NODE(&seg->pend);
 	}
-	spin_unlock(&list->pend_lock);
+	spin_unlock_bh(&list->pend_lock);
 }
 
 static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
@@ -409,7 +409,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 	struct dd_segment *seg = NULL;
 	struct rb_node *first;
 
-	spin_lock(&list->pend_lock);
+	spin_lock_bh(&list->pend_lock);
 	first = rb_first_cached(&list->pending);
 	if (first) {
 		seg = rb_entry(first, struct dd_segment, pend);
@@ -422,7 +422,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 	}
 	if (RB_EMPTY_ROOT(&list->pending.rb_root))
 		list->head->flags &= ~DD_LIST_NEED_KICK;
-	spin_unlock(&list->pend_lock);
+	spin_unlock_bh(&list->pend_lock);
 	return seg;
 }
 
@@ -435,7 +435,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 void dd_list_kick(struct dd_list *list)
 {
 	struct dd_segment *seg;
-	bool posted = false;
+	bool told, posted = false;
 
 	/*
 	 * A segment taken off the tree may be revoked before its lock is
@@ -446,9 +446,12 @@ void dd_list_kick(struct dd_list *list)
 	/* While the ring moves nothing can be posted; who moves it kicks. */
 	while (READ_ONCE(list->geometry) &&
 	       (seg = dd_list_pop(list, dd_list_head_pos(list)))) {
-		spin_lock(&seg->lock);
-		posted |= dd_segment_retry(seg);
-		spin_unlock(&seg->lock);
+		spin_lock_bh(&seg->lock);
+		told = dd_segment_retry(seg);
+		spin_unlock_bh(&seg->lock);
+		if (told)
+			dd_conn_flush(dd_conn_of_seg(seg));
+		posted |= told;
 	}
 	rcu_read_unlock();
 	if (posted)

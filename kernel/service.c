@@ -15,6 +15,8 @@
 
 #include "dd.h"
 #include "netlink.h"
+#include "remote.h"
+#include "trace.h"
 
 static void dd_service_free_blocks(struct dd_service *svc)
 {
@@ -240,6 +242,19 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	return err;
 }
 
+/* The connection that has block @i, of which the caller becomes a user. */
+static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
+{
+	struct dd_conn *conn;
+
+	mutex_lock(&svc->lock);
+	conn = svc->blocks[i].conn;
+	if (conn && !refcount_inc_not_zero(&conn->obj.users))
+		conn = NULL;
+	mutex_unlock(&svc->lock);
+	return conn;
+}
+
 /**
  * dd_service_end() - take away a service's name and id, and its connections
  * @svc: the service, of which the caller is a user; its context is locked
@@ -260,13 +275,8 @@ void dd_service_end(struct dd_service *svc)
 		return;
 	/* Nobody is accepted from here on, so one round finds every end. */
 	for (i = 0; i < svc->maxconn; i++) {
-		struct dd_conn *conn;
+		struct dd_conn *conn = dd_service_conn(svc, i);
 
-		mutex_lock(&svc->lock);
-		conn = svc->blocks[i].conn;
-		if (conn && !refcount_inc_not_zero(&conn->obj.users))
-			conn = NULL;
-		mutex_unlock(&svc->lock);
 		if (!conn)
 			continue;
 		dd_conn_end(conn);
@@ -279,17 +289,39 @@ void dd_service_end(struct dd_service *svc)
 		dd_service_put(svc);
 }
 
+/* What was accepted for other nodes is there first, as with dd_conn_close(). */
+static int dd_service_drain(struct dd_service *svc)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < svc->maxconn && !err; i++) {
+		struct dd_conn *conn = dd_service_conn(svc, i);
+
+		if (conn) {
+			err = dd_conn_drain(conn);
+			dd_conn_put(conn);
+		}
+		cond_resched();
+	}
+	return err;
+}
+
 int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 {
 	struct dd_service *svc = dd_obj_get(ctx, id, DD_OBJ_SERVICE);
+	int err;
 
 	if (!svc)
 		return -ENOENT;
-	mutex_lock(&ctx->lock);
-	dd_service_end(svc);
-	mutex_unlock(&ctx->lock);
+	err = dd_service_drain(svc);
+	if (!err) {
+		mutex_lock(&ctx->lock);
+		dd_service_end(svc);
+		mutex_unlock(&ctx->lock);
+	}
 	dd_service_put(svc);
-	return 0;
+	return err;
 }
 
 /* ---- accepting ---------------------------------------------------------- */
@@ -431,30 +463,36 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 	conn->released = false;
 	svc->nconn++;
 	svc->past.conns++;
-	dd_conn_pair(conn, client);
+	if (client)
+		dd_conn_pair(conn, client);
 	if (svc->flags & DD_SERVE_ACCEPT)
 		dd_list_publish(conn->seg.list);
 	dd_obj_publish(&conn->obj);
 	if (svc->flags & DD_SERVE_ACCEPT)
 		dd_service_announce(svc, block, conn);
+	if (!client)
+		dd_remote_go(dd_remote_of(conn));
 }
 
 /**
  * dd_service_accept() - give a block of a service to a client
  * @svc: the service
- * @client: the connecting end, equipped, its id reserved
+ * @type: enum dd_conn_type
+ * @client: the connecting end, equipped, its id reserved; or NULL
+ * @call: then the client, which is on another node
  *
  * Return: 0; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
- * it has no block to give; %-ENOMEM or %-ENOSPC. Unless 0, nothing has
- * changed.
+ * it has no block to give; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH. Unless 0,
+ * nothing has changed.
  */
-int dd_service_accept(struct dd_service *svc, struct dd_conn *client)
+int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
+		      struct dd_remote_call *call)
 {
 	struct dd_conn *conn, *old = NULL;
 	struct dd_block *block;
 	int err = -ECONNREFUSED;
 
-	conn = dd_conn_alloc(svc->obj.ctx, client->type, true);
+	conn = dd_conn_alloc(svc->obj.ctx, type, true);
 	if (!conn)
 		return -ENOMEM;
 	mutex_lock(&svc->lock);
@@ -465,13 +503,23 @@ int dd_service_accept(struct dd_service *svc, struct dd_conn *client)
 	if (!block)
 		goto err_unlock;
 	err = dd_service_equip(svc, block, conn);
+	if (!err && call)
+		err = dd_remote_accept(call, conn);
 	if (err)
 		goto err_unlock;
 	old = dd_service_evict(block);
+	refcount_inc(&conn->obj.users);
 	dd_service_give(svc, block, conn, client);
 	mutex_unlock(&svc->lock);
 	if (old)
 		dd_conn_put(old);
+	/* For both ends, if the other one is here too, who connects does it. */
+	if (call) {
+		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
+		trace_dd_connect(conn);
+		dd_netlink_event_conn(conn, true);
+	}
+	dd_conn_put(conn);
 	return 0;
 
 err_unlock:

@@ -10,7 +10,7 @@
 
 #include <linux/tracepoint.h>
 
-#include "dd.h"
+#include "remote.h"
 
 TRACE_EVENT(dd_op,
 	TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
@@ -67,6 +67,30 @@ TRACE_EVENT(dd_deposit,
 		  __entry->msgid)
 );
 
+TRACE_EVENT(dd_arrival,
+	TP_PROTO(const struct dd_conn *conn, const struct dd_tp_msg *msg),
+	TP_ARGS(conn, msg),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(u32, node)
+		__field(u64, offset)
+		__field(u32, len)
+		__field(u64, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(conn->obj.ctx->pid);
+		__entry->conn = conn->obj.id;
+		__entry->node = dd_conn_peer_node(conn);
+		__entry->offset = msg->dst;
+		__entry->len = msg->len;
+		__entry->msgid = msg->msgid;
+	),
+	TP_printk("pid=%d conn=%u node=%u offset=%llu len=%u msgid=%llu",
+		  __entry->pid, __entry->conn, __entry->node, __entry->offset,
+		  __entry->len, __entry->msgid)
+);
+
 TRACE_EVENT(dd_note,
 	TP_PROTO(const struct dd_list *list, const struct dd_note *note, u64 pos),
 	TP_ARGS(list, note, pos),
@@ -110,8 +134,8 @@ DECLARE_EVENT_CLASS(dd_conn,
 	TP_fast_assign(
 		__entry->pid = pid_nr(conn->obj.ctx->pid);
 		__entry->conn = conn->obj.id;
-		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
-		__entry->peer_conn = conn->peer->obj.id;
+		__entry->peer_pid = dd_conn_peer_pid(conn);
+		__entry->peer_conn = conn->peer ? conn->peer->obj.id : 0;
 		__entry->type = conn->type;
 		__entry->server = conn->server;
 	),

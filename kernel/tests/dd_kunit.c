@@ -71,9 +71,13 @@ bool dd_obj_put(struct dd_obj *obj)
 	return refcount_dec_and_test(&obj->users);
 }
 
-void dd_conn_done(struct dd_conn *conn)
+void dd_conn_flush(struct dd_conn *conn)
 {
-	conn->imp.done = conn->imp.submitted;
+}
+
+void dd_conn_told(struct dd_conn *conn)
+{
+	conn->peer->imp.done = conn->peer->imp.submitted;
 }
 
 /* ---- bounds.h ----------------------------------------------------------- */
@@ -442,7 +446,7 @@ static bool channel_send(struct channel *ch)
 	struct dd_rec rec = { .type = DD_NOTE_DATA, .conn = ch->rx.obj.id };
 	bool ok;
 
-	spin_lock(&seg->lock);
+	spin_lock_bh(&seg->lock);
 	ok = !seg->withheld || dd_segment_retry(seg);
 	if (ok) {
 		rec.msgid = ++seg->received;
@@ -451,7 +455,7 @@ static bool channel_send(struct channel *ch)
 		    dd_segment_tell(seg, channel_fill, &rec))
 			ch->tx.imp.done = ch->tx.imp.submitted;
 	}
-	spin_unlock(&seg->lock);
+	spin_unlock_bh(&seg->lock);
 	return ok;
 }
 
@@ -461,9 +465,9 @@ static void channel_close(struct channel *ch)
 	struct dd_rec rec = { .type = DD_NOTE_CLOSE, .conn = ch->rx.obj.id };
 
 	mutex_lock(&seg->list->lock);
-	spin_lock(&seg->lock);
+	spin_lock_bh(&seg->lock);
 	dd_segment_revoke(seg, &rec);
-	spin_unlock(&seg->lock);
+	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&seg->list->lock);
 	dd_list_detach(seg->list, channel_slots(seg->credit->window),
 		       dd_credit_last(seg->credit));

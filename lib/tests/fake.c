@@ -273,6 +273,7 @@ static void cell_init(struct object *c)
 	cell->node = 1;
 	cell->type = c->type;
 	cell->peer_size = c->peer->recv_size;
+	cell->window = 1;
 	cell->id = c->id;
 }
 

@@ -46,7 +46,9 @@
  * %ESTALE                 the context is over, or belongs to another process
  * %ENXIO                  the area is not mapped yet
  * %ENETDOWN               this node is administratively down
- * %ECONNREFUSED           no such service on that node
+ * %ECONNREFUSED           no such service on that node, or no such node
+ * %EHOSTUNREACH           the node does not answer
+ * %EPROTO                 the node answers what this one does not understand
  * %ECONNRESET             the connection was closed by its other end
  * %EUSERS                 the service has its maximum of connections
  * %EEXIST                 the service name is in use, or memory is used twice
@@ -172,6 +174,7 @@ struct dd_sqe {
  * @depth: entries in @sq; request n uses entry (n - 1) % @depth
  * @peer_size: bytes in the peer's block
  * @node: peer's node number
+ * @window: unconsumed messages the peer's list has room for
  * @__reserved: zero
  * @__reserved0: zero
  * @sq: the send queue; the only part that its owner writes
@@ -191,7 +194,8 @@ struct dd_cell {
 	__u32 depth;
 	__u32 node;
 	__aligned_u64 peer_size;
-	__aligned_u64 __reserved;
+	__u32 window;
+	__u32 __reserved;
 	struct dd_sqe sq[];
 };
 
@@ -416,8 +420,11 @@ struct dd_serve {
  * @__reserved: zero
  * @peer_size: (out) bytes in the server's block
  *
- * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EUSERS, %ENETDOWN, %ENOMEM,
- * %ENOSPC.
+ * With another node this takes as long as that takes to answer, at most its
+ * dead time, and nothing of the context is locked meanwhile.
+ *
+ * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
+ * %ENOMEM, %ENOSPC, %EINTR, %EPROTO.
  */
 struct dd_connect {
 	__u32 size;
@@ -448,7 +455,7 @@ struct dd_connect {
  * @closed: (out) 0, or the errno that ended it
  * @node: (out) the peer's node
  * @pid: (out) the peer's process id in the caller's pid namespace, 0 if it
- *	has none there
+ *	has none there; of a peer on another node, as that numbers it
  * @uid: (out) the peer's effective user id when it served or connected, in
  *	the caller's user namespace (the overflow id if it has none there)
  * @send: (out) own send block

@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Look-ups, grants and their end, over the control stream of a session, which
+ * delivers each message once and in order.
+ *
+ * Who looks something up names a channel of its own, and gets one in return,
+ * or a reason. A channel ends by a message that names it, from either side,
+ * and all of a peer's end with the session. Whoever stops waiting for an
+ * answer just forgets the question: a grant that comes for it is given up.
+ *
+ * Everything is bounded: questions that wait for an answer here, questions of
+ * the peer's that wait to be answered there, and ends that wait to be told are
+ * connections anyway.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "ctl.h"
+#include "link_udp.h"
+#include "peer.h"
+#include "remote.h"
+
+#define DD_CTL_CLOSES		30	/* ends in a message */
+#define DD_CTL_AGAIN		20	/* ms until a busy peer is asked again */
+
+/* What messages on the control stream are. */
+enum dd_ctl_kind {
+	DD_CTL_QUERY = 1,
+	DD_CTL_ANSWER = 2,
+	DD_CTL_CLOSE = 3,
+};
+
+struct dd_ctl_head {
+	u8 kind;
+	u8 class;	/* of a query; ends in a CLOSE; else zero */
+	__le16 len;	/* bytes in the body of a query, or an answer */
+	__le32 req;	/* number of the query; zero in a CLOSE */
+} __packed;
+
+struct dd_ctl_query_msg {
+	struct dd_ctl_head head;
+	u8 key[DD_CTL_KEY];
+	__le64 chan;
+	u8 body[];
+} __packed;
+
+struct dd_ctl_answer_msg {
+	struct dd_ctl_head head;
+	__le32 status;
+	__le64 chan;
+	u8 body[];
+} __packed;
+
+struct dd_ctl_close_msg {
+	struct dd_ctl_head head;
+	__le64 chan[DD_CTL_CLOSES];
+} __packed;
+
+static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
+static_assert(sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY <= DD_WIRE_CTL_MAX);
+
+/* A query of the peer's. */
+struct dd_ctl_asked {
+	struct list_head entry;
+	u64 session;
+	u32 req;
+	struct dd_ctl_query query;
+};
+
+static const struct dd_ctl_class_ops *const dd_ctl_classes[DD_CTL_CLASSES] = {
+	[DD_CTL_SERVICE] = &dd_remote_class,
+};
+
+static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
+{
+	return class < DD_CTL_CLASSES ? dd_ctl_classes[class] : NULL;
+}
+
+/* ---- asking ------------------------------------------------------------- */
+
+/* Whether a session is there, or will not be; @err is 0, or why not. */
+static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
+{
+	struct dd_tp *tp = dd_ctl_tp(peer);
+	bool settled = true;
+
+	dd_ctl_lock(peer);
+	if (dd_ctl_link(peer)->dead)
+		*err = -ECONNREFUSED;
+	else if (tp->state == DD_TP_UP)
+		*err = 0;
+	else if (dd_ctl_of(peer)->downs != downs)
+		*err = -EHOSTUNREACH;
+	else
+		settled = false;
+	dd_ctl_unlock(peer);
+	return settled;
+}
+
+/**
+ * dd_ctl_session() - wait for a session with a peer
+ * @peer: the peer
+ * @session: (out) number of the session: those that ended before
+ *
+ * Return: 0; %-EHOSTUNREACH if there is none within the peer's dead time;
+ * %-ECONNREFUSED if the peer is not configured any more; %-EINTR.
+ */
+int dd_ctl_session(struct dd_peer *peer, u64 *session)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	int err = 0;
+
+	dd_ctl_lock(peer);
+	*session = ctl->downs;
+	if (!dd_ctl_link(peer)->dead)
+		dd_tp_start(dd_ctl_tp(peer), ktime_get_ns());
+	dd_ctl_unlock(peer);
+	if (wait_event_interruptible(ctl->room,
+				     dd_ctl_settled(peer, *session, &err)))
+		return -EINTR;
+	return err;
+}
+
+/* Whether the question is on its way, or cannot be; @err is 0, or why not. */
+static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
+		       const struct dd_ctl_query *query, struct dd_remote *r,
+		       int *err)
+{
+	u8 buf[sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY] = {};
+	struct dd_ctl_query_msg *msg = (struct dd_ctl_query_msg *)buf;
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+
+	msg->head.kind = DD_CTL_QUERY;
+	msg->head.class = query->class;
+	msg->head.len = cpu_to_le16(query->len);
+	msg->chan = cpu_to_le64(query->chan);
+	memcpy(msg->key, query->key, sizeof(msg->key));
+	memcpy(msg->body, query->body, query->len);
+
+	dd_ctl_lock(peer);
+	r->wait.req = ++ctl->next_req;
+	msg->head.req = cpu_to_le32(r->wait.req);
+	if (ctl->downs != session)
+		*err = -EHOSTUNREACH;
+	else if (ctl->nwaiting >= DD_CTL_WAITING)
+		*err = -EAGAIN;
+	else
+		*err = dd_tp_ctl(dd_ctl_tp(peer), msg,
+				 sizeof(*msg) + query->len);
+	if (!*err) {
+		ctl->nwaiting++;
+		list_add_tail(&r->wait.entry, &ctl->waiting);
+	}
+	dd_ctl_unlock(peer);
+	return *err != -EAGAIN;
+}
+
+/* Nobody waits for the answer any more; a grant must still be given up. */
+static void dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
+{
+	dd_ctl_lock(peer);
+	if (!r->wait.over) {
+		refcount_inc(&r->ref);
+		r->wait.answer = NULL;
+	}
+	dd_ctl_unlock(peer);
+}
+
+/**
+ * dd_ctl_lookup() - ask a peer
+ * @peer: the peer
+ * @session: as dd_ctl_session() said
+ * @query: what
+ * @r: the connection in the making, whose channel is @query's
+ * @answer: (out) what it says
+ *
+ * Return: 0 if there is an answer; %-EHOSTUNREACH if the session has ended;
+ * %-EINTR, then a grant that may still come is given up.
+ */
+int dd_ctl_lookup(struct dd_peer *peer, u64 session,
+		  const struct dd_ctl_query *query, struct dd_remote *r,
+		  struct dd_ctl_answer *answer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	int err = 0;
+
+	r->wait.answer = answer;
+	if (wait_event_interruptible(ctl->room, dd_ctl_ask(peer, session,
+							   query, r, &err)))
+		return -EINTR;
+	if (err)
+		return err == -ENOTCONN ? -EHOSTUNREACH : err;
+	if (wait_event_interruptible(ctl->room, READ_ONCE(r->wait.over)))
+		err = -EINTR;
+	/* Under the lock that an answer comes under. */
+	dd_ctl_forget(peer, r);
+	return r->wait.over ? r->wait.err : err;
+}
+
+/* ---- being asked -------------------------------------------------------- */
+
+/* Say no at once, where that needs nothing; else the peer asks in vain. */
+static void dd_ctl_refuse(struct dd_peer *peer, u32 req,
+			  enum dd_ctl_status status)
+{
+	struct dd_ctl_answer_msg msg = {
+		.head.kind = DD_CTL_ANSWER,
+		.head.req = cpu_to_le32(req),
+		.status = cpu_to_le32(status),
+	};
+
+	dd_tp_ctl(dd_ctl_tp(peer), &msg, sizeof(msg));
+}
+
+static void dd_ctl_queried(struct dd_peer *peer,
+			   const struct dd_ctl_query_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	u32 req = le32_to_cpu(msg->head.req);
+	struct dd_ctl_asked *asked;
+
+	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY ||
+	    le16_to_cpu(msg->head.len) != len - sizeof(*msg) ||
+	    !dd_ctl_class(msg->head.class)) {
+		dd_ctl_refuse(peer, req, DD_CTL_BAD);
+		return;
+	}
+	asked = ctl->ninbox < DD_CTL_INBOX ?
+		kzalloc(sizeof(*asked), GFP_ATOMIC) : NULL;
+	if (!asked) {
+		dd_ctl_refuse(peer, req, DD_CTL_BUSY);
+		return;
+	}
+	asked->session = ctl->downs;
+	asked->req = req;
+	asked->query.class = msg->head.class;
+	asked->query.chan = le64_to_cpu(msg->chan);
+	asked->query.len = len - sizeof(*msg);
+	memcpy(asked->query.key, msg->key, sizeof(msg->key));
+	memcpy(asked->query.body, msg->body, asked->query.len);
+	ctl->ninbox++;
+	list_add_tail(&asked->entry, &ctl->inbox);
+	queue_work(dd_wq, &ctl->work);
+}
+
+/* Whether the answer is on its way, or nobody wants it any more. */
+static bool dd_ctl_reply(struct dd_peer *peer, const struct dd_ctl_asked *asked,
+			 const struct dd_ctl_answer *answer)
+{
+	u8 buf[sizeof(struct dd_ctl_answer_msg) + DD_CTL_BODY] = {};
+	struct dd_ctl_answer_msg *msg = (struct dd_ctl_answer_msg *)buf;
+	int err = -ENOTCONN;
+
+	msg->head.kind = DD_CTL_ANSWER;
+	msg->head.req = cpu_to_le32(asked->req);
+	msg->head.len = cpu_to_le16(answer->len);
+	msg->status = cpu_to_le32(answer->status);
+	msg->chan = cpu_to_le64(answer->chan);
+	memcpy(msg->body, answer->body, answer->len);
+	dd_ctl_lock(peer);
+	if (dd_ctl_of(peer)->downs == asked->session)
+		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
+				sizeof(*msg) + answer->len);
+	dd_ctl_unlock(peer);
+	return err != -EAGAIN;
+}
+
+/*
+ * Answer a query. If the session ends meanwhile the answer goes nowhere, and
+ * what was granted has ended with it.
+ */
+static void dd_ctl_answer_query(struct dd_peer *peer,
+				const struct dd_ctl_asked *asked)
+{
+	const struct dd_ctl_class_ops *class = dd_ctl_class(asked->query.class);
+	struct dd_ctl_answer answer = {};
+
+	answer.status = class->lookup(peer, asked->session, &asked->query,
+				      &answer);
+	wait_event(dd_ctl_of(peer)->room, dd_ctl_reply(peer, asked, &answer));
+}
+
+static struct dd_ctl_asked *dd_ctl_pop(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_ctl_asked *asked;
+
+	dd_ctl_lock(peer);
+	asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked,
+					 entry);
+	if (asked) {
+		list_del(&asked->entry);
+		ctl->ninbox--;
+	}
+	dd_ctl_unlock(peer);
+	return asked;
+}
+
+static void dd_ctl_work(struct work_struct *work)
+{
+	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);
+	struct dd_peer *peer = ctl->peer;
+	struct dd_ctl_asked *asked;
+
+	do {
+		dd_remote_end_lost(peer);
+		asked = dd_ctl_pop(peer);
+		if (asked)
+			dd_ctl_answer_query(peer, asked);
+		kfree(asked);
+		cond_resched();
+	} while (asked);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+/* Tell the peer of ends that it has not been told of, as many as fit. */
+static void dd_ctl_pump(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_tp *tp = dd_ctl_tp(peer);
+
+	while (!list_empty(&ctl->closing) && dd_tp_ctl_room(tp)) {
+		struct dd_ctl_close_msg msg = { .head.kind = DD_CTL_CLOSE };
+		struct dd_remote *r, *next;
+		u32 n = 0;
+
+		list_for_each_entry_safe(r, next, &ctl->closing, entry) {
+			msg.chan[n++] = cpu_to_le64(r->chan.cfg.peer_id);
+			list_del_init(&r->entry);
+			dd_remote_put(r);
+			if (n == DD_CTL_CLOSES)
+				break;
+		}
+		msg.head.class = n;
+		/* There is room, so it is taken. */
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, struct_size(&msg, chan, 0) +
+				       n * sizeof(msg.chan[0])));
+	}
+}
+
+/**
+ * dd_ctl_close() - tell the peer that a channel has ended
+ * @peer: the peer, locked
+ * @r: its connection, on no list
+ */
+void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r)
+{
+	refcount_inc(&r->ref);
+	list_add_tail(&r->entry, &dd_ctl_of(peer)->closing);
+	dd_ctl_pump(peer);
+}
+
+/**
+ * dd_ctl_lose() - a channel has ended: let the worker end its connection
+ * @peer: the peer, locked
+ * @r: the connection
+ */
+void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+
+	if (list_empty(&r->entry))
+		refcount_inc(&r->ref);
+	list_move_tail(&r->entry, &ctl->lost);
+	queue_work(dd_wq, &ctl->work);
+}
+
+/* ---- the control stream ------------------------------------------------- */
+
+/* An answer to a question that was forgotten: end what was granted. */
+static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
+			   const struct dd_ctl_answer_msg *msg)
+{
+	u64 chan = le64_to_cpu(msg->chan);
+
+	if (msg->status || !chan) {
+		;
+	} else if (r->registered) {
+		/* Not yet broken: it is told then. */
+		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1);
+	} else {
+		r->chan.cfg.peer_id = chan;
+		dd_ctl_close(peer, r);
+	}
+	dd_remote_put(r);
+}
+
+static void dd_ctl_answered(struct dd_peer *peer,
+			    const struct dd_ctl_answer_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	u32 req = le32_to_cpu(msg->head.req);
+	struct dd_remote *r;
+
+	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY)
+		return;
+	list_for_each_entry(r, &ctl->waiting, wait.entry) {
+		struct dd_ctl_answer *answer = r->wait.answer;
+
+		if (r->wait.req != req)
+			continue;
+		list_del(&r->wait.entry);
+		ctl->nwaiting--;
+		if (!answer) {
+			dd_ctl_give_up(peer, r, msg);
+			return;
+		}
+		answer->status = le32_to_cpu(msg->status);
+		answer->chan = le64_to_cpu(msg->chan);
+		answer->len = len - sizeof(*msg);
+		memcpy(answer->body, msg->body, answer->len);
+		WRITE_ONCE(r->wait.over, true);
+		wake_up_all(&ctl->room);
+		return;
+	}
+}
+
+static void dd_ctl_closed(struct dd_peer *peer,
+			  const struct dd_ctl_close_msg *msg, u32 len)
+{
+	u32 i, n = msg->head.class;
+
+	if (n > DD_CTL_CLOSES ||
+	    len != sizeof(msg->head) + n * sizeof(msg->chan[0]))
+		return;
+	for (i = 0; i < n; i++)
+		dd_remote_lost(peer, le64_to_cpu(msg->chan[i]));
+}
+
+/**
+ * dd_ctl_receive() - a control message has come
+ * @peer: the peer, locked
+ * @data: the message
+ * @len: its bytes
+ *
+ * What is malformed is ignored: a peer that speaks the protocol sends none.
+ */
+void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
+{
+	const struct dd_ctl_head *head = data;
+
+	if (len < sizeof(*head))
+		return;
+	switch (head->kind) {
+	case DD_CTL_QUERY:
+		dd_ctl_queried(peer, data, len);
+		break;
+	case DD_CTL_ANSWER:
+		dd_ctl_answered(peer, data, len);
+		break;
+	case DD_CTL_CLOSE:
+		dd_ctl_closed(peer, data, len);
+		break;
+	}
+}
+
+void dd_ctl_up(struct dd_peer *peer)
+{
+	wake_up_all(&dd_ctl_of(peer)->room);
+}
+
+/* The session is over: so is everything in it. */
+void dd_ctl_down(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_remote *r, *next;
+
+	ctl->downs++;
+	list_for_each_entry_safe(r, next, &ctl->waiting, wait.entry) {
+		bool forgotten = !r->wait.answer;
+
+		list_del(&r->wait.entry);
+		r->wait.err = -EHOSTUNREACH;
+		WRITE_ONCE(r->wait.over, true);
+		if (forgotten)
+			dd_remote_put(r);
+	}
+	ctl->nwaiting = 0;
+	list_for_each_entry_safe(r, next, &ctl->closing, entry) {
+		list_del_init(&r->entry);
+		dd_remote_put(r);
+	}
+	list_splice_tail_init(&ctl->open, &ctl->lost);
+	queue_work(dd_wq, &ctl->work);
+	wake_up_all(&ctl->room);
+}
+
+/* Something has been acknowledged, perhaps: there may be room again. */
+void dd_ctl_progress(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+
+	dd_ctl_pump(peer);
+	if (wq_has_sleeper(&ctl->room) && dd_tp_ctl_room(dd_ctl_tp(peer)))
+		wake_up_all(&ctl->room);
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+void dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
+{
+	ctl->peer = peer;
+	xa_init_flags(&ctl->chans, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	INIT_LIST_HEAD(&ctl->waiting);
+	INIT_LIST_HEAD(&ctl->inbox);
+	INIT_LIST_HEAD(&ctl->open);
+	INIT_LIST_HEAD(&ctl->lost);
+	INIT_LIST_HEAD(&ctl->closing);
+	init_waitqueue_head(&ctl->room);
+	INIT_WORK(&ctl->work, dd_ctl_work);
+}
+
+/**
+ * dd_ctl_stop() - nothing comes from the link any more; see everything ended
+ * @ctl: the control stream, whose session is over
+ *
+ * May sleep, while connections are being ended, but waits for no peer.
+ */
+void dd_ctl_stop(struct dd_ctl *ctl)
+{
+	flush_work(&ctl->work);
+}
+
+/* Nobody knows the peer any more. */
+void dd_ctl_exit(struct dd_ctl *ctl)
+{
+	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
+		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox));
+	xa_destroy(&ctl->chans);
+}

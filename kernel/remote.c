@@ -1,0 +1,878 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections whose other end is on another node: DDP's use of look-ups and
+ * channels, and what the transport asks of those who have the memory.
+ *
+ * An end and its channel know each other while the channel is registered with
+ * the peer. That ends, under the peer's lock, in dd_remote_break() and nowhere
+ * else, before the end is released; so what the link calls under that lock
+ * finds the end's segment, cell and list in place.
+ *
+ * Locks: the proxy's, the peer's, the own segment's, in this order.
+ */
+#include <linux/pid.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "copy.h"
+#include "ctl.h"
+#include "link_udp.h"
+#include "netlink.h"
+#include "peer.h"
+#include "remote.h"
+#include "trace.h"
+
+/* What a class DD_CTL_SERVICE adds to queries and answers. */
+struct dd_remote_end {
+	__le64 size;		/* bytes in the block at this end */
+	__le32 pid;
+	__le32 uid;
+	__le16 window;		/* notes that may be unconsumed here */
+	u8 type;		/* enum dd_conn_type; 0 in an answer */
+	u8 __reserved[5];
+} __packed;
+
+static_assert(sizeof(struct dd_remote_end) <= DD_CTL_BODY);
+
+/* The far ends are locked in softirq, the near ones are not. */
+static struct lock_class_key dd_remote_proxy_key, dd_remote_seg_key;
+
+/* ---- life --------------------------------------------------------------- */
+
+/*
+ * A connection in the making, to or from @peer. Its end, whose segment must
+ * have its window, is not looked at before it is opened.
+ */
+static struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
+{
+	struct dd_remote *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+
+	if (!r)
+		return NULL;
+	refcount_set(&r->ref, 1);
+	refcount_inc(&peer->ref);
+	r->peer = peer;
+	INIT_LIST_HEAD(&r->entry);
+	dd_segment_init(&r->proxy);
+	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
+	r->proxy.dead = true;
+	dd_grant_init(&r->grant, &r->proxy, peer->number, DD_RIGHT_PUT);
+	return r;
+}
+
+static void dd_remote_free(struct rcu_head *rcu)
+{
+	struct dd_remote *r = container_of(rcu, struct dd_remote, rcu);
+
+	kfree(r->op);
+	kfree(r);
+}
+
+void dd_remote_put(struct dd_remote *r)
+{
+	if (!refcount_dec_and_test(&r->ref))
+		return;
+	dd_peer_put(r->peer);
+	call_rcu(&r->rcu, dd_remote_free);
+}
+
+/* The connection is not used any more, and was broken before. */
+void dd_remote_release(struct dd_remote *r)
+{
+	WARN_ON_ONCE(r->registered);
+	dd_remote_put(r);
+}
+
+/* The transport does not read the bytes of a message any more. */
+static void dd_remote_op_end(struct dd_remote_op *op)
+{
+	u32 i, n = DIV_ROUND_UP(op->tp.msg.len, PAGE_SIZE);
+
+	if (op->region)
+		dd_region_put(op->region);
+	op->region = NULL;
+	for (i = 0; op->copy && i < n; i++)
+		put_page(op->copy[i]);
+	kvfree(op->copy);
+	op->copy = NULL;
+}
+
+/* ---- the channel -------------------------------------------------------- */
+
+/* Choose the name that the peer will know the channel by. */
+static int dd_remote_register(struct dd_remote *r)
+{
+	struct dd_ctl *ctl = dd_ctl_of(r->peer);
+	u32 index;
+	int err;
+
+	err = xa_alloc_bh(&ctl->chans, &index, r, xa_limit_31b, GFP_KERNEL);
+	if (err)
+		return err == -EBUSY ? -ENOSPC : err;
+	r->id = (u64)get_random_u32() << 32 | index;
+	r->registered = true;
+	return 0;
+}
+
+/* Take the channel from the transport and the table; the peer is locked. */
+static void dd_remote_unregister(struct dd_remote *r)
+{
+	if (!r->registered)
+		return;
+	r->registered = false;
+	r->open = false;
+	dd_tp_chan_drop(dd_ctl_tp(r->peer), &r->chan);
+	xa_erase_bh(&dd_ctl_of(r->peer)->chans, (u32)r->id);
+	if (!list_empty(&r->entry)) {
+		list_del_init(&r->entry);
+		/* Of the list; the caller has another. */
+		dd_remote_put(r);
+	}
+}
+
+/* Put the channel into the session, if it is still that one. */
+static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
+			  u64 session, u64 peer_id, u32 tx_window)
+{
+	struct dd_tp_chan_cfg cfg = {
+		.id = r->id,
+		.peer_id = peer_id,
+		.rx_size = conn->seg.mem.length,
+		.rx_window = conn->seg.credit->window,
+		.tx_window = tx_window,
+		.prompt = conn->type != DD_CONN_SPLIT,
+	};
+	struct dd_ctl *ctl = dd_ctl_of(r->peer);
+	int err = -ENOTCONN;
+
+	dd_ctl_lock(r->peer);
+	r->conn = conn;
+	if (ctl->downs == session)
+		err = dd_tp_chan_init(dd_ctl_tp(r->peer), &r->chan, &cfg);
+	if (!err) {
+		refcount_inc(&r->ref);
+		list_add_tail(&r->entry, &ctl->open);
+	}
+	dd_ctl_unlock(r->peer);
+	return err == -ENOTCONN ? -EHOSTUNREACH : err;
+}
+
+/* Complete the end for its owner; nothing comes and goes yet. */
+static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
+{
+	lockdep_set_class(&conn->seg.lock, &dd_remote_seg_key);
+	dd_grant_init(&conn->grant, &conn->seg, r->peer->number, DD_RIGHT_PUT);
+	conn->grant.id = r->id;
+	conn->imp.link = &dd_link_remote;
+	conn->imp.grant = &r->grant;
+	dd_conn_open_cell(conn, r->peer->number);
+}
+
+/**
+ * dd_remote_go() - an end can be found by its owner: it may send and receive
+ * @r: the connection's
+ *
+ * What the peer has sent before comes again, and if it has ended the
+ * connection before, the owner learns it now.
+ */
+void dd_remote_go(struct dd_remote *r)
+{
+	struct dd_conn *conn = r->conn;
+
+	spin_lock_bh(&conn->seg.lock);
+	conn->seg.dead = false;
+	spin_unlock_bh(&conn->seg.lock);
+	spin_lock(&r->proxy.lock);
+	r->proxy.dead = false;
+	spin_unlock(&r->proxy.lock);
+
+	dd_ctl_lock(r->peer);
+	r->open = true;
+	if (r->gone)
+		dd_ctl_lose(r->peer, r);
+	dd_ctl_unlock(r->peer);
+}
+
+/**
+ * dd_remote_break() - neither end reaches the other any more
+ * @r: the connection's
+ * @error: 0 if this end closes, or the errno that it is to see
+ */
+void dd_remote_break(struct dd_remote *r, int error)
+{
+	struct dd_peer *peer = r->peer;
+	u32 i;
+
+	spin_lock(&r->proxy.lock);
+	if (!r->proxy.dead && error)
+		WRITE_ONCE(r->conn->imp.cell->error, error);
+	r->proxy.dead = true;
+	spin_unlock(&r->proxy.lock);
+
+	dd_ctl_lock(peer);
+	if (r->registered) {
+		bool tell = !error && r->chan.up && r->chan.cfg.peer_id;
+
+		dd_remote_unregister(r);
+		if (tell)
+			dd_ctl_close(peer, r);
+	}
+	dd_ctl_unlock(peer);
+	/* Nobody else looks at them: not the transport, no new request. */
+	for (i = 0; i < r->nops; i++)
+		dd_remote_op_end(&r->op[i]);
+}
+
+/**
+ * dd_remote_end_lost() - end the connections that a peer, or its death, ended
+ * @peer: the peer
+ */
+void dd_remote_end_lost(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_remote *r;
+
+	do {
+		struct dd_conn *conn = NULL;
+
+		dd_ctl_lock(peer);
+		r = list_first_entry_or_null(&ctl->lost, struct dd_remote,
+					     entry);
+		if (r) {
+			list_del_init(&r->entry);
+			r->gone = true;
+			/* Registered, or it were on no list: so it is there. */
+			if (r->open &&
+			    refcount_inc_not_zero(&r->conn->obj.users))
+				conn = r->conn;
+		}
+		dd_ctl_unlock(peer);
+		if (conn) {
+			dd_conn_lost(conn);
+			dd_conn_put(conn);
+		}
+		if (r)
+			dd_remote_put(r);
+		cond_resched();
+	} while (r);
+}
+
+/* ---- connecting --------------------------------------------------------- */
+
+static void dd_remote_describe(const struct dd_conn *conn, u8 type,
+			       struct dd_remote_end *end)
+{
+	*end = (struct dd_remote_end) {
+		.size = cpu_to_le64(conn->seg.mem.length),
+		.pid = cpu_to_le32(pid_nr(conn->obj.ctx->pid)),
+		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->uid)),
+		.window = cpu_to_le16(conn->seg.credit->window),
+		.type = type,
+	};
+}
+
+static bool dd_remote_end_ok(const struct dd_remote_end *end, u32 len)
+{
+	u32 window = le16_to_cpu(end->window);
+
+	return len >= sizeof(*end) && end->size && window &&
+	       window <= DD_WINDOW_MAX;
+}
+
+/* What an end must know of the other one. */
+static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
+			   const struct dd_remote_end *end)
+{
+	u32 window = le16_to_cpu(end->window);
+
+	conn->imp.peer_size = le64_to_cpu(end->size);
+	conn->imp.peer_window = window;
+	r->pid = le32_to_cpu(end->pid);
+	r->uid = le32_to_cpu(end->uid);
+	r->nops = window + 1;
+	r->op = kcalloc(r->nops, sizeof(*r->op), GFP_KERNEL_ACCOUNT);
+	if (r->op)
+		return 0;
+	r->nops = 0;
+	return -ENOMEM;
+}
+
+static int dd_remote_error(u32 status)
+{
+	switch (status) {
+	case DD_CTL_FULL:
+		return -EUSERS;
+	case DD_CTL_NOMEM:
+	case DD_CTL_BUSY:
+		return -ENOMEM;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/* With the channel registered: ask, and learn what the other end is. */
+static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
+			 const struct dd_connect *arg)
+{
+	struct dd_ctl_query query = { .class = DD_CTL_SERVICE, .chan = r->id };
+	struct dd_remote_end *end = (struct dd_remote_end *)query.body;
+	struct dd_ctl_answer answer = {};
+	u64 session;
+	int err;
+
+	err = dd_ctl_session(r->peer, &session);
+	if (!err)
+		err = dd_remote_join(r, conn, session, 0, 1);
+	if (err)
+		return err;
+	memcpy(r->name, arg->name, sizeof(r->name));
+	memcpy(query.key, arg->name, sizeof(query.key));
+	query.len = sizeof(*end);
+	dd_remote_describe(conn, conn->type, end);
+	err = dd_ctl_lookup(r->peer, session, &query, r, &answer);
+	if (err)
+		return err;
+	if (answer.status != DD_CTL_OK)
+		return dd_remote_error(answer.status);
+	end = (struct dd_remote_end *)answer.body;
+	if (!dd_remote_end_ok(end, answer.len) || !answer.chan)
+		return -EPROTO;
+	dd_ctl_lock(r->peer);
+	/* From here on a failure tells the peer to close its end. */
+	err = dd_tp_chan_peer(dd_ctl_tp(r->peer), &r->chan, answer.chan,
+			      le16_to_cpu(end->window));
+	dd_ctl_unlock(r->peer);
+	return err ? -EHOSTUNREACH : dd_remote_learn(r, conn, end);
+}
+
+/**
+ * dd_remote_connect() - connect to a service of another node
+ * @conn: the connecting end, equipped, its id reserved; its context is not
+ *	locked
+ * @arg: what user space asked for
+ *
+ * When its id can be found, dd_remote_go() follows.
+ *
+ * Return: 0; %-ECONNREFUSED if there is no such node or service;
+ * %-EHOSTUNREACH if the node does not answer for its dead time; %-EUSERS,
+ * %-ENOMEM, %-EINTR.
+ */
+int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
+{
+	struct dd_peer *peer;
+	struct dd_remote *r;
+	int err;
+
+	peer = dd_peer_get(conn->obj.ctx->node, arg->node);
+	if (!peer)
+		return -ECONNREFUSED;
+	r = dd_remote_alloc(peer);
+	dd_peer_put(peer);
+	if (!r)
+		return -ENOMEM;
+	err = dd_remote_register(r);
+	if (!err)
+		err = dd_remote_ask(r, conn, arg);
+	if (err) {
+		dd_remote_break(r, 0);
+		dd_remote_put(r);
+		return err;
+	}
+	dd_remote_attach(r, conn);
+	return 0;
+}
+
+/**
+ * struct dd_remote_call - a client of another node at the door
+ * @r: its connection in the making; the serving end's, once it is accepted
+ * @session: see struct dd_ctl_class_ops
+ * @chan: its channel
+ * @type: enum dd_conn_type
+ * @far: what it says of its end
+ * @near: (out) what it is to be told of the serving end
+ */
+struct dd_remote_call {
+	struct dd_remote *r;
+	u64 session;
+	u64 chan;
+	u8 type;
+	struct dd_remote_end far;
+	struct dd_remote_end near;
+};
+
+/**
+ * dd_remote_accept() - give a serving end its other end, on another node
+ * @call: the client
+ * @conn: the serving end, equipped
+ *
+ * When its id can be found, dd_remote_go() follows.
+ *
+ * Return: 0; %-EHOSTUNREACH if the client's session is over; %-ENOMEM.
+ */
+int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
+{
+	struct dd_remote *r = call->r;
+	int err;
+
+	err = dd_remote_learn(r, conn, &call->far);
+	if (!err)
+		err = dd_remote_join(r, conn, call->session, call->chan,
+				     conn->imp.peer_window);
+	if (err)
+		return err;
+	dd_remote_describe(conn, 0, &call->near);
+	dd_remote_attach(r, conn);
+	return 0;
+}
+
+static enum dd_ctl_status dd_remote_status(int err)
+{
+	switch (err) {
+	case 0:
+		return DD_CTL_OK;
+	case -EUSERS:
+		return DD_CTL_FULL;
+	case -ENOMEM:
+	case -ENOSPC:
+		return DD_CTL_NOMEM;
+	default:
+		return DD_CTL_NONE;
+	}
+}
+
+/* A service is looked for, by a client that is @call. */
+static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
+			   struct dd_remote_call *call)
+{
+	struct dd_node *node = peer->node;
+	struct dd_service *svc;
+	int err;
+
+	svc = READ_ONCE(node->up) ? dd_node_service_get(node, name) : NULL;
+	if (!svc)
+		return -ECONNREFUSED;
+	err = dd_remote_register(call->r);
+	if (!err)
+		err = dd_service_accept(svc, call->type, NULL, call);
+	dd_service_put(svc);
+	return err;
+}
+
+static enum dd_ctl_status dd_remote_lookup(struct dd_peer *peer, u64 session,
+					   const struct dd_ctl_query *query,
+					   struct dd_ctl_answer *answer)
+{
+	struct dd_remote_call call = { .session = session };
+	int err;
+
+	memcpy(&call.far, query->body, sizeof(call.far));
+	call.chan = query->chan;
+	call.type = call.far.type;
+	if (!dd_remote_end_ok(&call.far, query->len) || !call.chan ||
+	    call.type < DD_CONN_RPC || call.type > DD_CONN_STREAM ||
+	    !dd_name_ok(query->key, sizeof(query->key)))
+		return DD_CTL_BAD;
+	call.r = dd_remote_alloc(peer);
+	if (!call.r)
+		return DD_CTL_NOMEM;
+	/* Accepted, it is the connection's, which may be over at once. */
+	refcount_inc(&call.r->ref);
+	err = dd_remote_serve(peer, query->key, &call);
+	if (err) {
+		dd_remote_break(call.r, ECONNRESET);
+		dd_remote_put(call.r);
+	}
+	answer->chan = call.r->id;
+	answer->len = sizeof(call.near);
+	memcpy(answer->body, &call.near, sizeof(call.near));
+	dd_remote_put(call.r);
+	return dd_remote_status(err);
+}
+
+const struct dd_ctl_class_ops dd_remote_class = {
+	.lookup = dd_remote_lookup,
+};
+
+/* ---- sending ------------------------------------------------------------ */
+
+/* Hand a request to the transport; the import is locked and alive. */
+static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
+			   struct page **copy)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+	struct dd_import *imp = &conn->imp;
+	u64 n = imp->submitted + 1;
+	struct dd_remote_op *rop = &r->op[n % r->nops];
+	const struct dd_sqe *sqe = &op->sqe;
+	int err;
+
+	dd_ctl_lock(r->peer);
+	if (n - imp->done > r->nops) {
+		err = -EBUSY;
+		goto out;
+	}
+	/* Message n - nops is done, so nobody reads its bytes. */
+	rop->tp.msg.dst = sqe->dst;
+	rop->tp.msg.len = sqe->len;
+	rop->tp.msg.flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
+	rop->tp.msg.meta_count = sqe->meta_count;
+	rop->tp.msg.tag = sqe->tag;
+	memcpy(rop->tp.msg.meta, sqe->meta, sizeof(rop->tp.msg.meta));
+	rop->src = op->src;
+	rop->copy = copy;
+	rop->region = copy ? NULL : op->region;
+	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
+	if (err) {
+		rop->region = NULL;
+		rop->copy = NULL;
+		err = err == -ENOTCONN ? -ECONNRESET : err;
+		goto out;
+	}
+	/* The request's count becomes the message's, or there is one more. */
+	if (rop->region && !op->counted)
+		refcount_inc(&rop->region->obj.users);
+	op->counted = false;
+	/* Before the peer can say that it is sent, or done. */
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->cell->submitted, n);
+out:
+	dd_ctl_unlock_quiet(r->peer);
+	return err;
+}
+
+static int dd_remote_put_op(struct dd_conn *conn, struct dd_op *op)
+{
+	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
+		return -EINPROGRESS;
+	return dd_remote_queue(conn, op, NULL);
+}
+
+static void dd_remote_push(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	dd_ctl_unlock(r->peer);
+}
+
+static void dd_remote_free_copy(struct page **copy, u32 n)
+{
+	while (n)
+		put_page(copy[--n]);
+	kvfree(copy);
+}
+
+/* The bytes of a message that lie anywhere, in pages of their own. */
+static struct page **dd_remote_copy(const struct dd_op *op)
+{
+	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
+	struct page **copy = kvcalloc(n, sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	for (i = 0; copy && i < n; i++) {
+		size_t done = (size_t)i << PAGE_SHIFT;
+
+		copy[i] = alloc_page(GFP_KERNEL_ACCOUNT);
+		if (!copy[i])
+			break;
+		err = -EFAULT;
+		if (copy_from_user(page_address(copy[i]), op->user + done,
+				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
+			goto err_copied;
+		err = -EINTR;
+		if (fatal_signal_pending(current))
+			goto err_copied;
+		err = -ENOMEM;
+		cond_resched();
+	}
+	if (copy && i == n)
+		return copy;
+	if (copy)
+		dd_remote_free_copy(copy, i);
+	return ERR_PTR(err);
+
+err_copied:
+	dd_remote_free_copy(copy, i + 1);
+	return ERR_PTR(err);
+}
+
+static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+	struct page **copy = dd_remote_copy(op);
+	int err;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	spin_lock(&r->proxy.lock);
+	err = dd_grant_check(&r->grant, DD_RIGHT_PUT);
+	if (!err)
+		err = dd_remote_queue(conn, op, copy);
+	spin_unlock(&r->proxy.lock);
+	if (err)
+		dd_remote_free_copy(copy, DIV_ROUND_UP(op->sqe.len, PAGE_SIZE));
+	else
+		dd_remote_push(conn);
+	return err;
+}
+
+const struct dd_link_ops dd_link_remote = {
+	.name = "udp",
+	.put = dd_remote_put_op,
+	.put_slow = dd_remote_put_slow,
+	.push = dd_remote_push,
+};
+
+/* ---- what the link asks; the peer is locked, with softirqs disabled ----- */
+
+static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
+{
+	struct dd_ctl *ctl = link->priv;
+	struct dd_remote *r = xa_load(&ctl->chans, (u32)id);
+
+	return r && r->id == id ? &r->chan : NULL;
+}
+
+/*
+ * The peer has ended a connection. If that is not known to its owner yet, it
+ * will be: dd_remote_go().
+ */
+void dd_remote_lost(struct dd_peer *peer, u64 id)
+{
+	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_link(peer), id);
+
+	if (chan)
+		dd_ctl_lose(peer, dd_remote_of_chan(chan));
+}
+
+static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			     u64 dst, struct dd_udp_payload *payload, u32 off,
+			     u32 len)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_segment *seg = &r->conn->seg;
+	u64 at = seg->mem.offset + dst;
+	u32 done = 0;
+
+	if (!r->open)
+		return -EAGAIN;
+	spin_lock(&seg->lock);
+	if (seg->dead) {
+		spin_unlock(&seg->lock);
+		return -ECONNRESET;
+	}
+	while (done < len) {
+		size_t left;
+		void *to = dd_region_addr(seg->mem.region, at + done, &left);
+
+		left = min_t(size_t, left, len - done);
+		dd_udp_copy(link, payload, off + done, to, left);
+		done += left;
+	}
+	spin_unlock(&seg->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, len);
+	return 0;
+}
+
+/**
+ * struct dd_remote_note - what a note is made of
+ * @conn: the receiving end
+ * @msg: the message
+ * @word: its last word
+ */
+struct dd_remote_note {
+	const struct dd_conn *conn;
+	const struct dd_tp_msg *msg;
+	u64 word;
+};
+
+static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_remote_note *note = arg;
+	const struct dd_tp_msg *msg = note->msg;
+
+	*rec = (struct dd_rec) {
+		.conn = note->conn->obj.id,
+		.type = DD_NOTE_DATA,
+		.meta_count = msg->meta_count,
+		.cookie = note->conn->cookie,
+		.offset = msg->dst,
+		.len = msg->len,
+		.word = note->word,
+		.msgid = msg->msgid,
+		.tag = msg->tag,
+	};
+	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+}
+
+static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			       const struct dd_tp_msg *msg, const u8 *tail,
+			       u32 ntail)
+{
+	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
+	struct dd_remote_note note = { .conn = conn, .msg = msg };
+	struct dd_segment *seg = &conn->seg;
+	bool told = true;
+
+	spin_lock(&seg->lock);
+	if (seg->dead)
+		goto out;
+	if (ntail) {
+		size_t left;
+		void *to = dd_region_addr(seg->mem.region, seg->mem.offset +
+					  msg->dst + msg->len - ntail, &left);
+
+		note.word = dd_copy_final(to, tail, ntail);
+		dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
+	}
+	WRITE_ONCE(seg->received, msg->msgid);
+	WRITE_ONCE(conn->imp.cell->received, msg->msgid);
+	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
+		told = dd_segment_tell(seg, dd_remote_fill, &note);
+	trace_dd_arrival(conn, msg);
+	dd_list_wake(seg->list);
+out:
+	spin_unlock(&seg->lock);
+	return told;
+}
+
+/* Slots that are free now: at least none, at most all. */
+static u32 dd_remote_credit(struct dd_udp_peer *link, struct dd_tp_chan *chan)
+{
+	const struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
+	const struct dd_credit *c = seg->credit;
+	u64 head = dd_list_head_pos(seg->list);
+	u32 n, i = c->next;
+
+	for (n = 0; n < c->window && c->ends[i] <= head; n++)
+		if (++i == c->window)
+			i = 0;
+	return n;
+}
+
+static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			   u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = &r->conn->imp;
+	u64 n;
+
+	for (n = imp->sent + 1; n <= msgid; n++)
+		dd_remote_op_end(&r->op[n % r->nops]);
+	WRITE_ONCE(imp->sent, msgid);
+	WRITE_ONCE(imp->cell->sent, msgid);
+	dd_ctx_wake(r->conn->obj.ctx);
+}
+
+static void dd_remote_done(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			   u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = &r->conn->imp;
+
+	WRITE_ONCE(imp->done, msgid);
+	WRITE_ONCE(imp->cell->done, msgid);
+	dd_ctx_wake(r->conn->obj.ctx);
+}
+
+static const void *dd_remote_source(struct dd_udp_peer *link,
+				    struct dd_tp_chan *chan,
+				    struct dd_tp_op *op, u32 off, u32 *left)
+{
+	struct dd_remote_op *rop = container_of(op, struct dd_remote_op, tp);
+	const void *from;
+	size_t n;
+
+	if (rop->copy) {
+		*left = PAGE_SIZE - offset_in_page(off);
+		return page_address(rop->copy[off >> PAGE_SHIFT]) +
+		       offset_in_page(off);
+	}
+	from = dd_region_addr(rop->region, rop->src + off, &n);
+	*left = n;
+	return from;
+}
+
+static void dd_remote_ctl(struct dd_udp_peer *link, const void *data, u32 len)
+{
+	dd_ctl_receive(link->peer, data, len);
+}
+
+static void dd_remote_up(struct dd_udp_peer *link)
+{
+	dd_ctl_up(link->peer);
+}
+
+static void dd_remote_down(struct dd_udp_peer *link, enum dd_tp_reason reason)
+{
+	dd_ctl_down(link->peer);
+}
+
+static void dd_remote_progress(struct dd_udp_peer *link)
+{
+	dd_ctl_progress(link->peer);
+}
+
+/* A peer has been configured. */
+static int dd_remote_peer(struct dd_udp_peer *link)
+{
+	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
+
+	if (!ctl)
+		return -ENOMEM;
+	dd_ctl_init(ctl, link->peer);
+	link->priv = ctl;
+	return 0;
+}
+
+/* It has been removed, and its session is over: end what was in it. */
+static void dd_remote_peer_gone(struct dd_udp_peer *link)
+{
+	dd_ctl_stop(link->priv);
+}
+
+/* Nobody knows it any more. */
+static void dd_remote_peer_free(struct dd_udp_peer *link)
+{
+	dd_ctl_exit(link->priv);
+	kfree(link->priv);
+}
+
+const struct dd_net_upper dd_remote_upper = {
+	.attach = dd_remote_peer,
+	.detach = dd_remote_peer_gone,
+	.release = dd_remote_peer_free,
+	.find = dd_remote_find,
+	.deposit = dd_remote_deposit,
+	.complete = dd_remote_complete,
+	.credit = dd_remote_credit,
+	.sent = dd_remote_sent,
+	.done = dd_remote_done,
+	.ctl = dd_remote_ctl,
+	.up = dd_remote_up,
+	.down = dd_remote_down,
+	.progress = dd_remote_progress,
+	.source = dd_remote_source,
+};
+
+/* ---- withheld notes ----------------------------------------------------- */
+
+/* A withheld note is posted; the own segment is locked. */
+void dd_remote_told(struct dd_remote *r)
+{
+	WRITE_ONCE(r->told, r->conn->seg.received);
+}
+
+/**
+ * dd_remote_flush() - let the peer know of notes that were posted
+ * @conn: the receiving end, not locked; alive, or in an RCU read section
+ */
+void dd_remote_flush(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	if (r->registered && r->chan.up)
+		dd_tp_told(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
+	dd_ctl_unlock(r->peer);
+}
