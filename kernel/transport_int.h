@@ -5,6 +5,7 @@
  *	transport.c		sessions: handshake, death, timers
  *	transport_rx.c		packets that come, and acknowledging them
  *	transport_tx.c		packets that go, and what becomes of them
+ *	transport_ctl.c		control messages
  *	transport_cc.c		how fast
  *	transport_chan.c	messages: in pieces, in order, once
  */
@@ -133,6 +134,12 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
 void dd_tp_probe(struct dd_tp *tp, u64 now);
 u64 dd_tp_pto_at(const struct dd_tp *tp);
 u64 dd_tp_ack_at(const struct dd_tp *tp);
+
+/* transport_ctl.c */
+void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
+		   struct dd_tp_rec *rec);
+void dd_tp_ctl_lost(struct dd_tp *tp, const struct dd_tp_rec *rec);
+void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec);
 bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl);
 
 /* transport_cc.c */

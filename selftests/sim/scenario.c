@@ -680,7 +680,7 @@ static void lossy(void)
 }
 
 const struct scenario scenarios[] = {
-	{ "pingpong", "64 bytes to and fro: packets per message", pingpong },
+	{ "pingpong", "64 bytes back and forth: packets per message", pingpong },
 	{ "stream", "messages that wait for the one before", stream },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",

@@ -84,6 +84,8 @@ u32 crc32c(u32 crc, const void *p, size_t len)
 {
 	const u8 *s = p;
 
+	if (!len)
+		return crc;
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("sse4.2")) {
 		crc = crc_words(crc, s, len / 8);
