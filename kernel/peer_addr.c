@@ -19,11 +19,26 @@ static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
 	return dd_refuse(why, err, DD_A_PEER_ADDRESS, text);
 }
 
+/*
+ * A namespace without a single address has no table of them either, and then
+ * everything is broadcast; loopback never is, if there is a table.
+ */
+static unsigned int dd_addr_type(struct net *net, __be32 addr)
+{
+	if (ipv4_is_lbcast(addr))
+		return RTN_BROADCAST;
+	if (ipv4_is_multicast(addr))
+		return RTN_MULTICAST;
+	if (inet_addr_type(net, htonl(INADDR_LOOPBACK)) == RTN_BROADCAST)
+		return RTN_UNICAST;
+	return inet_addr_type(net, addr);
+}
+
 static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
 			    u16 own_port, struct dd_refusal *why)
 {
 	__be32 addr = in->sin_addr.s_addr;
-	unsigned int type = inet_addr_type(net, addr);
+	unsigned int type = dd_addr_type(net, addr);
 
 	if (ipv4_is_zeronet(addr))
 		return dd_addr_refuse(why, -EINVAL,

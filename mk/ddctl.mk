@@ -2,6 +2,7 @@
 #
 # make build/bin/ddctl	the administration tool
 # make check-ddctl	its command line, without the module
+# make check-cluster	the cluster file
 # make check-netlink	specification, header and kernel agree
 
 DDCTL		:= $(BUILD)/bin/ddctl
@@ -23,10 +24,21 @@ $(BUILD)/obj/tools/ddctl/%.o: tools/ddctl/%.c
 
 -include $(DDCTL_OBJS:.o=.d)
 
-.PHONY: check-ddctl check-netlink install-ddctl uninstall-ddctl
-CHECKS += check-ddctl check-netlink
+CLUSTER_TEST	:= $(BUILD)/selftests/dd_cluster_test
+
+.PHONY: check-ddctl check-cluster check-netlink install-ddctl uninstall-ddctl
+CHECKS += check-ddctl check-cluster check-netlink
 check-ddctl: $(DDCTL)
 	selftests/netlink/cli.sh $(DDCTL)
+
+check-cluster: $(CLUSTER_TEST)
+	$(CLUSTER_TEST)
+
+$(CLUSTER_TEST): selftests/netlink/cluster.c tools/ddctl/cluster.c \
+		tools/ddctl/cluster.h tools/ddctl/addr.c tools/ddctl/addr.h
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=address,undefined \
+		-o $@ $(filter %.c,$^)
 
 check-netlink:
 	selftests/netlink/spec.py
@@ -43,10 +55,13 @@ install-ddctl: $(DDCTL)
 		$(DESTDIR)$(COMPLETIONDIR)/ddctl
 	install -D -m 644 Documentation/man/ddctl.8 \
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8
+	install -D -m 644 Documentation/man/dd-cluster.conf.5 \
+		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 
 uninstall-ddctl:
 	rm -f $(DESTDIR)$(SBINDIR)/ddctl $(DESTDIR)$(COMPLETIONDIR)/ddctl \
-		$(DESTDIR)$(MANDIR)/man8/ddctl.8
+		$(DESTDIR)$(MANDIR)/man8/ddctl.8 \
+		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 
 # What the scripts of selftests/netlink need in the guest.
 NETLINK_TESTS := $(addprefix $(BUILD)/selftests/,dd_hold dd_ask dd_keys.json)

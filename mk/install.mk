@@ -9,6 +9,7 @@ INCLUDEDIR	?= $(PREFIX)/include
 UDEVDIR		?= $(PREFIX)/lib/udev/rules.d
 SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 MODLOADDIR	?= $(PREFIX)/lib/modules-load.d
+UNITDIR		?= $(PREFIX)/lib/systemd/system
 DOCDIR		?= $(PREFIX)/share/doc/dd
 DKMS_SRC	?= /usr/src/dd-$(VERSION)
 
@@ -52,15 +53,17 @@ UNINSTALLS += uninstall-system
 
 install-system:
 	install -d $(addprefix $(DESTDIR),$(INCLUDEDIR)/linux $(UDEVDIR) \
-		$(SYSUSERSDIR) $(MODLOADDIR) $(DOCDIR)/examples)
+		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples)
 	install -m 644 $(UAPI_HEADERS) $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 packaging/60-dd.rules $(DESTDIR)$(UDEVDIR)
 	install -m 644 packaging/dd.sysusers.conf \
 		$(DESTDIR)$(SYSUSERSDIR)/dd.conf
 	install -m 644 packaging/dd.modules-load.conf \
 		$(DESTDIR)$(MODLOADDIR)/dd.conf
-	install -m 644 packaging/90-dd-memlock.conf \
+	install -m 644 packaging/90-dd-memlock.conf packaging/cluster.conf \
 		$(DESTDIR)$(DOCDIR)/examples
+	sed 's,@SBINDIR@,$(SBINDIR),' packaging/dd-cluster.service.in | \
+		install -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/dd-cluster.service
 	$(if $(DESTDIR),,packaging/activate.sh)
 
 uninstall-system:
@@ -69,7 +72,9 @@ uninstall-system:
 		$(DESTDIR)$(UDEVDIR)/60-dd.rules \
 		$(DESTDIR)$(SYSUSERSDIR)/dd.conf \
 		$(DESTDIR)$(MODLOADDIR)/dd.conf \
-		$(DESTDIR)$(DOCDIR)/examples/90-dd-memlock.conf
+		$(DESTDIR)$(UNITDIR)/dd-cluster.service \
+		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,\
+		90-dd-memlock.conf cluster.conf)
 	[ ! -d $(DESTDIR)$(DOCDIR)/examples ] || \
 		rmdir --ignore-fail-on-non-empty \
 			$(addprefix $(DESTDIR)$(DOCDIR),/examples '')

@@ -62,6 +62,8 @@ install_all() {
 		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/dd-echo-server \
 		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf \
 		usr/lib/modules-load.d/dd.conf usr/share/man/man8/ddctl.8 \
+		usr/lib/systemd/system/dd-cluster.service \
+		usr/share/man/man5/dd-cluster.conf.5 \
 		usr/share/man/man3/ddsend.3 usr/share/man/man4/dd.4 \
 		usr/share/bash-completion/completions/ddctl
 }
@@ -91,6 +93,31 @@ rules() {
 	mkdir -p "$ROOT/etc"
 	: >"$ROOT/etc/group"
 	systemd-sysusers --root="$ROOT" dd.conf && grep '^dd:' "$ROOT/etc/group"
+}
+
+# The unit is what systemd understands, and runs what was installed. Of other
+# units, and of what "network-online" means here, nothing is known.
+unit() {
+	local unit=$ROOT/usr/lib/systemd/system/dd-cluster.service
+
+	grep -q "^ExecStart=/usr/sbin/ddctl apply /etc/dd/cluster.conf\$" "$unit" ||
+		return
+	mkdir "$WORK/units"
+	sed "s,=/usr/sbin/ddctl,=$ROOT/usr/sbin/ddctl," "$unit" \
+		>"$WORK/units/dd-cluster.service"
+	silent_verify "$WORK/units/dd-cluster.service"
+}
+silent_verify() {
+	local out
+
+	out=$(systemd-analyze verify --man=no --recursive-errors=no "$1" 2>&1) &&
+		! grep -F dd-cluster <<<"$out"
+}
+
+# What is given as an example is right, for one of its machines.
+example() {
+	"$ROOT/usr/sbin/ddctl" apply --check --node 1 \
+		"$ROOT/usr/share/doc/dd/examples/cluster.conf"
 }
 
 # --- a program of somebody else's --------------------------------------------
@@ -223,6 +250,12 @@ else
 fi
 check "modes" modes
 check "udev rule and group" rules
+if command -v systemd-analyze >/dev/null; then
+	check "systemd unit" unit
+else
+	skip "systemd unit" "systemd-analyze is not installed"
+fi
+check "example of a cluster file" example
 check "pkg-config: version" version_is_ours
 check "a program in C" consumer gcc selftests/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/check/consumer.c

@@ -3,9 +3,10 @@
  * Sends any request to the family dd, right or wrong, and prints how the
  * kernel answers: "ERRNO TEXT", TEXT being its extended acknowledgement.
  *
- *   dd_ask request|dump COMMAND [ATTRIBUTE:BYTES:VALUE]...
+ *   dd_ask request|dump COMMAND [ATTRIBUTE:BYTES:VALUE | ATTRIBUTE:x:HEX]...
  *
- * Command and attributes are numbers; VALUE is BYTES bytes in host order.
+ * Command and attributes are numbers; VALUE is BYTES bytes in host order, HEX
+ * any number of bytes, two digits each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +59,39 @@ static int on_end(struct nl_msg *msg, void *arg)
 	return NL_STOP;
 }
 
+/* -1 if that is no such attribute. */
+static int put_hex(struct nl_msg *msg, int attr, const char *hex)
+{
+	unsigned char bytes[64];
+	size_t n;
+
+	for (n = 0; n < sizeof(bytes) && sscanf(hex, "%2hhx", &bytes[n]) == 1;
+	     n++)
+		hex += 2;
+	return *hex ? -1 : nla_put(msg, attr, n, bytes);
+}
+
+/* The same for a number. */
+static int put_number(struct nl_msg *msg, const char *text)
+{
+	unsigned long long value;
+	int attr, bytes;
+
+	if (sscanf(text, "%d:%d:%llu", &attr, &bytes, &value) != 3 ||
+	    bytes < 0 || bytes > 8)
+		return -1;
+	return nla_put(msg, attr, bytes, &value);
+}
+
+static int put_attribute(struct nl_msg *msg, const char *text)
+{
+	int attr, skip = 0;
+
+	if (sscanf(text, "%d:x:%n", &attr, &skip) == 1 && skip)
+		return put_hex(msg, attr, text + skip);
+	return put_number(msg, text);
+}
+
 static struct nl_msg *make_request(int family, int argc, char **argv)
 {
 	int i, dump = !strcmp(argv[1], "dump");
@@ -67,12 +101,7 @@ static struct nl_msg *make_request(int family, int argc, char **argv)
 		    NLM_F_REQUEST | (dump ? NLM_F_DUMP : NLM_F_ACK),
 		    atoi(argv[2]), DD_FAMILY_VERSION);
 	for (i = 3; i < argc; i++) {
-		unsigned long long value;
-		int attr, bytes;
-
-		if (sscanf(argv[i], "%d:%d:%llu", &attr, &bytes, &value) != 3 ||
-		    bytes < 0 || bytes > 8 ||
-		    nla_put(msg, attr, bytes, &value)) {
+		if (put_attribute(msg, argv[i])) {
 			fprintf(stderr, "dd_ask: %s?\n", argv[i]);
 			exit(2);
 		}

@@ -12,7 +12,9 @@ DDCTL=$(realpath "${1:-$TOP/build/bin/ddctl}")
 # shellcheck source=tools/ddctl/completion.bash
 . "$TOP/tools/ddctl/completion.bash"
 
-COMMANDS='conn doctor help monitor node region service stat version'
+COMMANDS='apply conn doctor help monitor node peer region service stat version'
+COUNT=11
+CONF=$TAP_DIR/cluster.conf
 
 ddctl() { "$DDCTL" "$@"; }
 
@@ -34,6 +36,38 @@ test_usage() {
 	for word in '' x 1x -1 4294967296 99999999999999999999 1.5; do
 		exits "usage: node set: id '$word'" 2 ddctl node set id "$word"
 	done
+	exits "usage: node set: port 'dd'" 2 ddctl node set port dd
+	exits 'usage: peer: no such verb' 2 ddctl peer list
+	exits 'usage: peer show: two arguments' 2 ddctl peer show 1 2
+	for verb in show add set del; do
+		exits "usage: peer $verb: no number" 2 \
+			ddctl peer $verb one 10.0.0.1
+	done
+	exits 'usage: peer add: nothing' 2 ddctl peer add
+	exits 'usage: peer add: no address' 2 ddctl peer add 1
+	exits 'usage: peer set: nothing' 2 ddctl peer set
+	exits 'usage: peer set: nothing to change' 2 ddctl peer set 1
+	exits 'usage: peer del: nothing' 2 ddctl peer del
+	exits 'usage: peer del: two' 2 ddctl peer del 1 2
+	for word in '' : :1 a: a:0 a:65536 a:dd '[::1' '[::1]1' '[]' '[::1]:'; do
+		exits "usage: peer add: address '$word'" 2 \
+			ddctl peer add 1 "$word"
+	done
+	exits 'usage: peer add: no such word' 2 ddctl peer add 1 10.0.0.1 port 1
+	exits 'usage: peer add: no value' 2 ddctl peer add 1 10.0.0.1 dead-time
+	exits 'usage: peer set: neither on nor off' 2 \
+		ddctl peer set 1 payload-crc 1
+	exits 'usage: peer set: twice' 2 \
+		ddctl peer set 1 dead-time 100 dead-time 100
+	exits 'peer add: a name that is not known' 1 \
+		ddctl peer add 1 nowhere.invalid
+	exits 'usage: apply: nothing' 2 ddctl apply
+	exits 'usage: apply: no such option' 2 ddctl apply --test x
+	exits 'usage: apply: two files' 2 ddctl apply x y
+	exits 'usage: apply: --node of nothing' 2 ddctl apply --node
+	exits 'usage: apply: --node of no number' 2 ddctl apply --node me x
+	exits 'apply: no such file' 1 ddctl apply "$TAP_DIR/missing"
+	exits 'apply: a directory' 7 ddctl apply "$TAP_DIR"
 	for command in service conn region stat; do
 		exits "usage: $command: no such verb" 2 ddctl $command list
 		exits "usage: $command show: an argument" 2 \
@@ -45,7 +79,7 @@ test_usage() {
 	exits 'usage: help: no such command' 2 ddctl help nodes
 	exits 'usage: help: two commands' 2 ddctl help node conn
 }
-USAGE_TESTS=32
+USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7))
 
 # --- help ----------------------------------------------------------------------
 
@@ -77,7 +111,7 @@ test_help() {
 	check 'help: JSON has these commands and no other' \
 		[ "$(jq -r '.[].command' "$OUT" | tr '\n' ' ')" = "$COMMANDS " ]
 }
-HELP_TESTS=$((3 + 3 * 9))
+HELP_TESTS=$((3 + 3 * COUNT))
 
 # --- without the module --------------------------------------------------------
 
@@ -99,16 +133,22 @@ without_module() {
 test_without_module() {
 	local object
 
-	for object in node service conn region stat; do
+	for object in node peer service conn region stat; do
 		without_module $object
 		without_module -j $object show
 	done
+	without_module peer show 1
+	without_module peer add 1 10.0.0.1
+	without_module peer set 1 dead-time 100
+	without_module peer del 1
+	echo '0 10.0.0.1' >"$CONF"
+	without_module apply --node 0 "$CONF"
 	without_module node up
 	without_module node down
 	without_module node set id 1 max 2
 	without_module monitor
 }
-WITHOUT_TESTS=14
+WITHOUT_TESTS=21
 
 # Needs something done exactly if it says so.
 doctor_agrees() {
@@ -145,6 +185,39 @@ test_version() {
 	check 'output: -p is JSON too' jq -e .abi "$OUT"
 }
 
+# --- the cluster file --------------------------------------------------------
+
+# told FILE LINES: status 7, and for each error the line where it is.
+told() {
+	[ "$status" = 7 ] && [ ! -s "$OUT" ] &&
+		diff <(sed -n "s,^ddctl: $1:\([0-9]*\): .*,\1,p" "$ERR" | xargs) \
+		<(echo "$2")
+}
+
+test_apply() {
+	printf '%s\n' '# all of it' 'max 3' '0 10.0.0.1 5000' '2 10.0.0.2' >"$CONF"
+	run ddctl apply --check --node 2 "$CONF"
+	check 'apply: a file that is right' [ "$status $(cat "$OUT")" = \
+		"0 $CONF: 2 nodes of 3; this is node 2, 10.0.0.2" ]
+	run ddctl -j apply --node 0 --check "$CONF"
+	check 'apply: the same in JSON' \
+		jq -e '. == {node: 0, maxnodes: 3, nodes: 2}' "$OUT"
+	run ddctl apply --check "$CONF"
+	check 'apply: which node is this?' \
+		[ "$status" = 7 -a "$(cat "$ERR")" = "ddctl: $CONF: no line has an \
+address of this machine; which node is it? --node NUMBER" ]
+	run bash -c "printf '1 localhost' | '$DDCTL' apply --check -"
+	check 'apply: standard input, and a name' [ "$status $(cat "$OUT")" = \
+		'0 standard input: 1 node of 2; this is node 1, localhost' ]
+	printf '%s\n' '0 10.0.0.1' '0 10.0.0.2' 'max 4' '9 x y z' >"$CONF"
+	run ddctl apply --check "$CONF"
+	check 'apply: errors have lines' told "$CONF" '2 4 4'
+	printf '%s\n' '0 10.0.0.1' '1 10.0.0.1' '2 ff02::1' >"$CONF"
+	run ddctl apply --check --node 1 "$CONF"
+	check 'apply: errors of addresses have lines' told "$CONF" '3'
+}
+APPLY_TESTS=6
+
 # --- completion and manual -----------------------------------------------------
 
 # complete_line WORD...: what may stand for the last word.
@@ -174,20 +247,30 @@ test_completion() {
 	for command in $COMMANDS; do
 		want=$(verbs_of "$command" | xargs)
 		[ "$command" != help ] || want=$COMMANDS
+		[ "$command" != apply ] || want=$(compgen -f | xargs)
 		check "completion: verbs of $command" [ \
 			"$(sorted "$(complete_line "$command" '')")" = \
 			"$(sorted "$want")" ]
 	done
 	check 'completion: node set' \
-		[ "$(complete_line node set '')" = 'id max' ]
+		[ "$(complete_line node set '')" = 'id max port' ]
 	check 'completion: node set id 1' \
-		[ "$(complete_line node set id 1 '')" = max ]
+		[ "$(complete_line node set id 1 '')" = 'max port' ]
+	check 'completion: peer add' [ -z "$(complete_line peer add 1 '')" ]
+	check 'completion: peer add 1 a' \
+		[ "$(complete_line peer add 1 a '')" = 'dead-time payload-crc' ]
+	check 'completion: peer set 1 a payload-crc' \
+		[ "$(complete_line peer set 1 a payload-crc '')" = 'on off' ]
+	check 'completion: peer set 1 payload-crc on' \
+		[ "$(complete_line peer set 1 payload-crc on '')" = dead-time ]
+	check 'completion: apply --' \
+		[ "$(complete_line apply --)" = '--check --node' ]
 	check 'completion: node set id' [ -z "$(complete_line node set id '')" ]
 	check 'completion: options are those of help' [ \
 		"$(sorted "$_ddctl_options")" = \
 		"$(sorted "$(ddctl help | grep -o '^  -., --[a-z]*' | tr -d , | xargs)")" ]
 }
-COMPLETION_TESTS=16
+COMPLETION_TESTS=$((7 + 5 + COUNT))
 
 # Each exit status that ddctl.h gives a name, and no other, is in the manual.
 manual_has_statuses() {
@@ -216,12 +299,14 @@ test_manual() {
 	check 'manual: commands and verbs' manual_has_verbs
 }
 
-plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 5 + COMPLETION_TESTS + 2))
+plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 5 + APPLY_TESTS +
+	COMPLETION_TESTS + 2))
 test_usage
 test_help
 test_without_module
 test_doctor
 test_version
+test_apply
 test_completion
 test_manual
 finish

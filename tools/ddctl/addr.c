@@ -202,7 +202,7 @@ bool addr_is_loopback(const union addr *addr)
 
 static const char *fault_in(uint32_t addr)
 {
-	if (!(addr >> 24))
+	if (addr == INADDR_ANY)
 		return "that is the unspecified address, which is nowhere";
 	if (IN_MULTICAST(addr))
 		return "that is a multicast address; a node has one of its own";

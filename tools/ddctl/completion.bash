@@ -4,28 +4,69 @@
 # program's own table of commands.
 
 _ddctl_options='-j --json -p --pretty -t --timestamp -V --version -h --help'
-_ddctl_commands='conn doctor help monitor node region service stat version'
+_ddctl_commands='apply conn doctor help monitor node peer region service stat version'
 
 # The verbs of a command, or what else may follow it.
 _ddctl_verbs() {
 	case $1 in
 	node) echo 'show set up down' ;;
+	peer) echo 'show add set del' ;;
 	conn | region | service | stat) echo show ;;
 	help) echo "$_ddctl_commands" ;;
 	esac
 }
 
-# Words of "node set" that have not been used yet.
-_ddctl_settings() {
+# Those of the words given that have not been used yet.
+_ddctl_unused() {
 	local word
 
-	for word in id max; do
+	for word; do
 		[[ " ${COMP_WORDS[*]} " == *" $word "* ]] || echo "$word"
 	done
 }
 
+# Numbers of peers, where the module can be asked.
+_ddctl_peers() {
+	ddctl -j peer 2>/dev/null | grep -o '"number":[0-9]*' | cut -d : -f 2
+}
+
+# _ddctl_arguments N: what may be argument N of a command and verb.
+_ddctl_arguments() {
+	local settings='dead-time payload-crc'
+
+	case "${COMP_WORDS[*]:COMP_CWORD-$1-1:2} $1" in
+	'node set '*[13579]) _ddctl_unused id max port ;;
+	'peer show 1' | 'peer set 1' | 'peer del 1') _ddctl_peers ;;
+	'peer add 1' | 'peer add 2') ;;
+	'peer add '*) _ddctl_values "$(($1 % 2))" "$settings" ;;
+	'peer set 2') _ddctl_values 1 "$settings" ;;
+	'peer set '*) _ddctl_peer_set "$1" "$settings" ;;
+	esac
+}
+
+# _ddctl_values 1|0 WORDS: at 1 a word is due, else its value.
+_ddctl_values() {
+	if [[ $1 == 1 ]]; then
+		# shellcheck disable=SC2086 # words
+		_ddctl_unused $2
+	elif [[ ${COMP_WORDS[COMP_CWORD-1]} == payload-crc ]]; then
+		echo 'on off'
+	fi
+}
+
+# An address may come before the words.
+_ddctl_peer_set() {
+	local first=${COMP_WORDS[COMP_CWORD-$1+2]}
+
+	if [[ " $2 " == *" $first "* ]]; then
+		_ddctl_values "$((1 - $1 % 2))" "$2"
+	else
+		_ddctl_values "$(($1 % 2))" "$2"
+	fi
+}
+
 _ddctl() {
-	local cur=${COMP_WORDS[COMP_CWORD]} words='' i=1
+	local cur=${COMP_WORDS[COMP_CWORD]} words='' i=1 files=()
 
 	while [[ $i -lt $COMP_CWORD && ${COMP_WORDS[i]} == -* ]]; do
 		((i++))
@@ -39,14 +80,13 @@ _ddctl() {
 		fi
 		;;
 	1) words=$(_ddctl_verbs "${COMP_WORDS[i]}") ;;
-	*)
-		if [[ "${COMP_WORDS[*]:i:2}" == 'node set' &&
-			$(((COMP_CWORD - i) % 2)) == 0 ]]; then
-			words=$(_ddctl_settings)
-		fi
-		;;
+	*) words=$(_ddctl_arguments $((COMP_CWORD - i - 1))) ;;
 	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	if [[ ${COMP_WORDS[i]} == apply && $COMP_CWORD -gt $i ]]; then
+		words=$(_ddctl_unused --check --node)
+		[[ $cur == -* ]] || files=(-f) words=''
+	fi
+	mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$cur")
 }
 
 complete -F _ddctl ddctl

@@ -18,6 +18,7 @@
  * @EXIT_PERMISSION: the caller may not do this
  * @EXIT_REFUSED: the kernel has refused the request, and said why
  * @EXIT_FINDINGS: doctor found something that needs doing
+ * @EXIT_CLUSTER: the cluster file has errors, or is not for this machine
  */
 enum ddctl_exit {
 	EXIT_OK = 0,
@@ -27,6 +28,7 @@ enum ddctl_exit {
 	EXIT_PERMISSION = 4,
 	EXIT_REFUSED = 5,
 	EXIT_FINDINGS = 6,
+	EXIT_CLUSTER = 7,
 };
 
 /**

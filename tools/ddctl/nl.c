@@ -268,6 +268,7 @@ static int transact(struct ddnl *nl, struct nl_msg *msg, struct answer *ans)
 		err = nl_recvmsgs(nl->sk, cb);
 	} while (err >= 0 && !ans->done);
 	nl_cb_put(cb);
+	nl->refused = ans->error;
 	return ans->error ? 0 : err;
 }
 
@@ -289,9 +290,26 @@ static int get_once(struct ddnl *nl, const struct object *obj,
 	return err;
 }
 
+/* What has come in @ans, if @err is no error. */
+static int take_rows(const struct object *obj, struct answer *ans, int err,
+		     json_object **rows)
+{
+	int status = err < 0 ? say_nl(obj->name, err) : judge(ans);
+
+	if (!status && !obj->many && !json_object_array_length(ans->rows)) {
+		say("%s: an empty answer", obj->name);
+		status = EXIT_RUNTIME;
+	}
+	if (status)
+		json_object_put(ans->rows);
+	else
+		*rows = ans->rows;
+	return status;
+}
+
 int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
 {
-	int err, status, tries = DUMP_TRIES;
+	int err, tries = DUMP_TRIES;
 	struct answer ans;
 
 	while ((err = get_once(nl, obj, &ans)) == -NLE_DUMP_INTR && --tries)
@@ -299,17 +317,20 @@ int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
 	/* What lived all the time is there even so. */
 	if (err == -NLE_DUMP_INTR)
 		err = 0;
-	status = err < 0 ? say_nl(obj->name, err) : judge(&ans);
-	if (!status && !obj->many && !json_object_array_length(ans.rows)) {
-		say("%s: an empty answer", obj->name);
-		status = EXIT_RUNTIME;
-	}
-	if (status) {
-		json_object_put(ans.rows);
-		return status;
-	}
-	*rows = ans.rows;
-	return EXIT_OK;
+	return take_rows(obj, &ans, err, rows);
+}
+
+int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
+	     json_object **rows)
+{
+	struct answer ans = {
+		.obj = obj,
+		.rows = json_object_new_array(),
+	};
+	int status = take_rows(obj, &ans, transact(nl, msg, &ans), rows);
+
+	nlmsg_free(msg);
+	return status;
 }
 
 int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg)
@@ -321,6 +342,17 @@ int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg)
 	status = err < 0 ? say_nl(obj->name, err) : judge(&ans);
 	nlmsg_free(msg);
 	return status;
+}
+
+int ddnl_submit(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
+		int err)
+{
+	if (err < 0) {
+		say("out of memory");
+		nlmsg_free(msg);
+		return EXIT_RUNTIME;
+	}
+	return ddnl_set(nl, obj, msg);
 }
 
 int ddnl_show(const struct object *obj)

@@ -14,10 +14,12 @@
  * struct ddnl - a socket that talks to dd
  * @sk: the socket
  * @family: number of the family
+ * @refused: errno of the last answer, 0 if it was no refusal
  */
 struct ddnl {
 	struct nl_sock *sk;
 	int family;
+	int refused;
 };
 
 /**
@@ -43,6 +45,18 @@ int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows);
 struct nl_msg *ddnl_request(struct ddnl *nl, uint8_t cmd, int flags);
 
 /**
+ * ddnl_ask() - ask for one object
+ * @nl: an open socket
+ * @obj: which kind
+ * @msg: the request; freed
+ * @rows: (out) an array of it, to be put
+ *
+ * Return: enum ddctl_exit.
+ */
+int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
+	     json_object **rows);
+
+/**
  * ddnl_set() - ask the kernel to change something
  * @nl: an open socket
  * @obj: what the attributes of @msg belong to
@@ -64,6 +78,13 @@ int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg);
  */
 int ddnl_listen(struct ddnl *nl, int (*ready)(void),
 		void (*event)(uint8_t cmd, struct nlattr *head, int len));
+
+/*
+ * The same for a request whose filling has returned @err, an error of libnl,
+ * which may be because there is no @msg.
+ */
+int ddnl_submit(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
+		int err);
 
 /* Show table or JSON of the objects of a kind; enum ddctl_exit. */
 int ddnl_show(const struct object *obj);

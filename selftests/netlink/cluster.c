@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The cluster file, in a world of its own: every error with its line, and what
+ * right files mean.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../tools/ddctl/cluster.h"
+
+/* ---- the world ---------------------------------------------------------- */
+
+/* Names and their addresses; a '!' before those of this machine. */
+static const struct {
+	const char *name;
+	const char *addrs;
+} hosts[] = {
+	{ "a", "!10.0.0.1" },
+	{ "b", "10.0.0.2" },
+	{ "c", "10.0.0.3" },
+	{ "six", "2001:db8::6" },
+	{ "dual", "2001:db8::5 10.0.0.5" },
+	{ "two", "10.0.0.7 10.0.0.8" },
+	{ "twosix", "2001:db8::7 2001:db8::8" },
+	{ "debian", "!127.0.1.1" },
+	{ "many", "10.0.0.9 !10.0.0.10" },
+	{ }
+};
+
+static char complaints[65536];
+
+static void on_error(const char *file, unsigned int line, const char *text)
+{
+	size_t len = strlen(complaints);
+
+	snprintf(complaints + len, sizeof(complaints) - len, "%s:%u: %s\n",
+		 file, line, text);
+}
+
+static const char *numeric(const char *text, union addr *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	addr->sa.sa_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	return inet_pton(addr->sa.sa_family, text, strchr(text, ':') ?
+			 (void *)&addr->in6.sin6_addr :
+			 (void *)&addr->in.sin_addr) == 1 ?
+		NULL : "not known";
+}
+
+static const char *resolve(const char *host, union addr *list, size_t max,
+			   size_t *n)
+{
+	char copy[256], *word, *save = NULL;
+	int i;
+
+	*n = 0;
+	for (i = 0; hosts[i].name; i++) {
+		if (strcmp(hosts[i].name, host))
+			continue;
+		strcpy(copy, hosts[i].addrs);
+		for (word = strtok_r(copy, " ", &save); word && *n < max;
+		     word = strtok_r(NULL, " ", &save))
+			numeric(word + (*word == '!'), &list[(*n)++]);
+		return NULL;
+	}
+	*n = 1;
+	return numeric(host, list);
+}
+
+static bool is_own(const union addr *addr)
+{
+	char copy[256], *word, *save = NULL;
+	union addr own;
+	int i;
+
+	for (i = 0; hosts[i].name; i++) {
+		strcpy(copy, hosts[i].addrs);
+		for (word = strtok_r(copy, " ", &save); word;
+		     word = strtok_r(NULL, " ", &save)) {
+			if (*word == '!' && !numeric(word + 1, &own) &&
+			    addr_equal(addr, &own))
+				return true;
+		}
+	}
+	return addr_is_loopback(addr);
+}
+
+static const struct cluster_env env = { on_error, resolve, is_own };
+
+/* ---- cases -------------------------------------------------------------- */
+
+/**
+ * struct test - a file, and what is expected of it
+ * @name: of the test
+ * @text: the file
+ * @self: --node, or -1
+ * @want: its complaints, each a line; of a right file what it says
+ */
+struct test {
+	const char *name;
+	const char *text;
+	int self;
+	const char *want;
+};
+
+static const struct test tests[] = {
+	{ "two nodes", "0 a\n1 b\n", -1,
+	  "self 0:56797 of 2 5000 0\n1 10.0.0.2:56797\n" },
+	{ "comments, blanks, tabs, no newline at the end",
+	  "# a cluster\n\n \t \n0\ta # here\n  1   b", -1,
+	  "self 0:56797 of 2 5000 0\n1 10.0.0.2:56797\n" },
+	{ "lines of another system", "0 a\r\n1 b 7\r\n", -1,
+	  "self 0:56797 of 2 5000 0\n1 10.0.0.2:7\n" },
+	{ "ports, in a word of their own or not",
+	  "0 a 5000\n1 b:65535\n2 six 1\n3 [2001:db8::9]:2\n4 2001:db8::a 3\n",
+	  -1, "self 0:5000 of 5 5000 0\n1 10.0.0.2:65535\n"
+	  "2 [2001:db8::6]:1\n3 [2001:db8::9]:2\n4 [2001:db8::a]:3\n" },
+	{ "max is one above the highest number", "7 b\n3 a\n", -1,
+	  "self 3:56797 of 8 5000 0\n7 10.0.0.2:56797\n" },
+	{ "max before and after", "1 b\nmax 4096\n0 a\n", -1,
+	  "self 0:56797 of 4096 5000 0\n1 10.0.0.2:56797\n" },
+	{ "the highest number", "4095 b\n0 a\n", -1,
+	  "self 0:56797 of 4096 5000 0\n4095 10.0.0.2:56797\n" },
+	{ "dead-time and payload-crc",
+	  "dead-time 100\npayload-crc on\n0 a\n1 b\n", -1,
+	  "self 0:56797 of 2 100 1\n1 10.0.0.2:56797\n" },
+	{ "payload-crc off", "payload-crc off\n0 a\n", -1,
+	  "self 0:56797 of 1 5000 0\n" },
+	{ "alone", "0 a", -1, "self 0:56797 of 1 5000 0\n" },
+	{ "a name of both families: IPv4", "0 a\n1 dual\n", -1,
+	  "self 0:56797 of 2 5000 0\n1 10.0.0.5:56797\n" },
+	{ "the own name is one of loopback", "0 b\n1 debian\n", -1,
+	  "self 1:56797 of 2 5000 0\n0 10.0.0.2:56797\n" },
+	{ "the own name has several addresses", "0 b\n1 many\n", -1,
+	  "self 1:56797 of 2 5000 0\n0 10.0.0.2:56797\n" },
+	{ "which node this is can be said", "0 b\n1 c\n", 1,
+	  "self 1:56797 of 2 5000 0\n0 10.0.0.2:56797\n" },
+	{ "two nodes of one machine", "0 a 1\n1 a 2\n", 1,
+	  "self 1:2 of 2 5000 0\n0 10.0.0.1:1\n" },
+	{ "one address, two ports", "0 a\n1 b 1\n2 b 2\n", -1,
+	  "self 0:56797 of 3 5000 0\n1 10.0.0.2:1\n2 10.0.0.2:2\n" },
+
+	{ "an empty file", "", -1, "f:0: there is no node in it\n" },
+	{ "nothing but comments", "# 0 a\n", -1,
+	  "f:0: there is no node in it\n" },
+	{ "no nodes", "max 2\n", -1, "f:0: there is no node in it\n" },
+	{ "an unknown word", "0 a\nnode 1\n", -1,
+	  "f:2: 'node' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'\n" },
+	{ "a negative number", "-1 a\n", -1,
+	  "f:1: '-1' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'\n" },
+	{ "a number out of range", "4096 a\n", -1,
+	  "f:1: a node's number is 0 to 4095, not '4096'\n" },
+	{ "a number beyond all numbers", "99999999999999999999999 a\n", -1,
+	  "f:1: a node's number is 0 to 4095, not '99999999999999999999999'\n" },
+	{ "a number that goes on", "1x a\n", -1,
+	  "f:1: a node's number is 0 to 4095, not '1x'\n" },
+	{ "a number in hexadecimal", "0x1 a\n", -1,
+	  "f:1: a node's number is 0 to 4095, not '0x1'\n" },
+	{ "a number twice", "1 a\n\n1 b\n", -1,
+	  "f:3: node 1 is there already, in line 1\n" },
+	{ "no host", "1\n", -1, "f:1: node 1 needs a host name or an address\n" },
+	{ "no host but a comment", "1 # a\n", -1,
+	  "f:1: node 1 needs a host name or an address\n" },
+	{ "too many words", "1 a 2 b\n", -1,
+	  "f:1: 'b': a line is NUMBER HOST [PORT]\n" },
+	{ "port 0", "1 a 0\n", -1, "f:1: the port must be 1 to 65535, not '0'\n" },
+	{ "port 65536", "1 a 65536\n", -1,
+	  "f:1: the port must be 1 to 65535, not '65536'\n" },
+	{ "a port that is a name", "1 a dd\n", -1,
+	  "f:1: the port must be 1 to 65535, not 'dd'\n" },
+	{ "a port that is empty", "1 a:\n", -1,
+	  "f:1: 'a:': the port must be 1 to 65535\n" },
+	{ "two ports", "1 a:1 1\n", -1, "f:1: 'a:1' has a port, and '1' follows\n" },
+	{ "a bracket that is not closed", "1 [::1\n", -1,
+	  "f:1: '[::1': a ']' is missing\n" },
+	{ "something behind a bracket", "1 [::1]1\n", -1,
+	  "f:1: '[::1]1': only ':PORT' may follow the ']'\n" },
+	{ "a port only", "1 :1\n", -1, "f:1: ':1': the address is missing\n" },
+	{ "max twice", "max 4\nmax 4\n0 a\n", -1,
+	  "f:2: max is there already, in line 1\n" },
+	{ "max 0", "max 0\n0 a\n", -1, "f:1: max must be 1 to 4096, not '0'\n" },
+	{ "max 4097", "max 4097\n0 a\n", -1,
+	  "f:1: max must be 1 to 4096, not '4097'\n" },
+	{ "max of nothing", "max\n0 a\n", -1,
+	  "f:1: max wants one value: 1 to 4096\n" },
+	{ "max of two", "max 1 2\n0 a\n", -1,
+	  "f:1: max wants one value: 1 to 4096\n" },
+	{ "max too low for two", "0 a\n5 b\nmax 5\n7 c\n", -1,
+	  "f:2: node 5 is not below max 5 of line 3\n"
+	  "f:4: node 7 is not below max 5 of line 3\n" },
+	{ "dead-time 99", "dead-time 99\n0 a\n", -1,
+	  "f:1: dead-time must be 100 to 3600000 ms, not '99'\n" },
+	{ "dead-time 3600001", "dead-time 3600001\n0 a\n", -1,
+	  "f:1: dead-time must be 100 to 3600000 ms, not '3600001'\n" },
+	{ "dead-time twice", "dead-time 100\n0 a\ndead-time 100\n", -1,
+	  "f:3: dead-time is there already, in line 1\n" },
+	{ "payload-crc of neither", "payload-crc yes\n0 a\n", -1,
+	  "f:1: payload-crc must be on or off, not 'yes'\n" },
+	{ "all errors, not only the first", "x\n0 a 0\n0 b\n1\n", -1,
+	  "f:1: 'x' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'\n"
+	  "f:2: the port must be 1 to 65535, not '0'\n"
+	  "f:3: node 0 is there already, in line 2\n"
+	  "f:4: node 1 needs a host name or an address\n" },
+
+	{ "a name that is not known", "0 a\n1 nowhere\n", -1,
+	  "f:2: nowhere: not known\n" },
+	{ "this machine is none of them", "0 b\n1 c\n", -1,
+	  "f:0: no line has an address of this machine; which node is it? --node NUMBER\n" },
+	{ "this machine is two of them", "0 a 1\n1 a 2\n", -1,
+	  "f:2: a is this machine, and so is a in line 1; which node is it? --node NUMBER\n" },
+	{ "there is no such node", "0 a\n1 b\n", 2,
+	  "f:0: there is no node 2 in it\n" },
+	{ "two nodes at one place", "0 a\n1 b\n2 c\n3 10.0.0.2\n", -1,
+	  "f:4: node 1 of line 2 is at 10.0.0.2:56797, too\n" },
+	{ "another node at the place of this one", "0 b\n1 a\n", 0,
+	  "f:2: a is this machine, which is node 0; another node needs another port\n" },
+	{ "several addresses", "0 a\n1 two\n", -1,
+	  "f:2: two: it has several addresses; give one of them\n" },
+	{ "several addresses of IPv6", "0 a\n1 twosix\n", -1,
+	  "f:2: twosix: it has several addresses; give one of them\n" },
+	{ "a loopback address of another", "0 a\n1 127.0.0.1 2\n", 0,
+	  "f:2: 127.0.0.1: that is a loopback address, which each machine has\n" },
+	{ "a loopback address of one's own", "0 b\n1 ::1\n", -1,
+	  "f:2: ::1: that is a loopback address, which each machine has\n" },
+	{ "a name of another that is one of loopback", "0 a\n1 debian 2\n", 0,
+	  "f:2: debian: that is a loopback address, which each machine has\n" },
+	{ "0.0.0.0", "0 a\n1 0.0.0.0\n", -1,
+	  "f:2: 0.0.0.0: that is the unspecified address, which is nowhere\n" },
+	{ "multicast", "0 a\n1 224.0.0.1\n", -1,
+	  "f:2: 224.0.0.1: that is a multicast address; a node has one of its own\n" },
+	{ "broadcast", "0 a\n1 255.255.255.255\n", -1,
+	  "f:2: 255.255.255.255: that is a broadcast address; a node has one of its own\n" },
+	{ "::", "0 a\n1 ::\n", -1,
+	  "f:2: ::: that is the unspecified address, which is nowhere\n" },
+	{ "multicast of IPv6", "0 a\n1 ff02::1\n", -1,
+	  "f:2: ff02::1: that is a multicast address; a node has one of its own\n" },
+	{ "mapped IPv4", "0 a\n1 ::ffff:10.0.0.2\n", -1,
+	  "f:2: ::ffff:10.0.0.2: that is an IPv4 address in IPv6 clothes; give it as IPv4\n" },
+	{ "link-local without an interface", "0 a\n1 fe80::1\n", -1,
+	  "f:2: fe80::1: a link-local address needs its interface: fe80::1%eth0\n" },
+};
+
+#define COUNT	(sizeof(tests) / sizeof(tests[0]))
+#define EXTRA	3
+
+/* What a right file says, in words. */
+static void describe(const struct cluster *c)
+{
+	char addr[ADDR_TEXT_MAX];
+	size_t i, len;
+
+	len = snprintf(complaints, sizeof(complaints), "self %u:%u of %u %u %u\n",
+		       c->self->number, c->self->port, c->max, c->dead_time,
+		       c->payload_crc);
+	for (i = 0; i < c->count; i++) {
+		if (&c->nodes[i] == c->self)
+			continue;
+		addr_text(&c->nodes[i].addr, addr);
+		len += snprintf(complaints + len, sizeof(complaints) - len,
+				"%u %s\n", c->nodes[i].number, addr);
+	}
+}
+
+static const char *outcome(const char *text, size_t len, int self)
+{
+	FILE *in = fmemopen((void *)text, len ? len : 1, "r");
+	uint32_t number = self;
+	struct cluster c;
+
+	/* A memory file cannot be empty. */
+	if (!len)
+		fgetc(in);
+	*complaints = '\0';
+	if (cluster_read(&c, &env, in, "f") &&
+	    cluster_resolve(&c, self < 0 ? NULL : &number))
+		describe(&c);
+	cluster_free(&c);
+	fclose(in);
+	return complaints;
+}
+
+static int report(int number, const char *name, const char *have,
+		  const char *want)
+{
+	if (!strcmp(have, want)) {
+		printf("ok %d cluster file: %s\n", number, name);
+		return 0;
+	}
+	printf("not ok %d cluster file: %s\n", number, name);
+	fprintf(stderr, "have:\n%swant:\n%s", have, want);
+	return 1;
+}
+
+/* A file with a line for each number there is, and one line too many. */
+static char *full_file(size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+	unsigned int i;
+
+	fputs("0 a\n", out);
+	for (i = 1; i < 4096; i++)
+		fprintf(out, "%u 10.1.%u.%u\n", i, i / 256, i % 256);
+	fputs("4095 b\n", out);
+	fclose(out);
+	return text;
+}
+
+int main(void)
+{
+	char name[600], *full;
+	int failed = 0;
+	size_t i, len;
+
+	printf("TAP version 13\n1..%zu\n", COUNT + EXTRA);
+	for (i = 0; i < COUNT; i++)
+		failed += report(i + 1, tests[i].name,
+				 outcome(tests[i].text, strlen(tests[i].text),
+					 tests[i].self), tests[i].want);
+	failed += report(COUNT + 1, "a byte that is 0", outcome("0 a\n1\0b\n", 8, -1),
+			 "f:2: a byte that is 0: is this a text?\n");
+	memset(name, 'n', sizeof(name));
+	memcpy(name, "1 ", 2);
+	failed += report(COUNT + 2, "a long name",
+			 strstr(outcome(name, sizeof(name), -1),
+				"': the name is too long\n") ?: "", "': the name is too long\n");
+	full = full_file(&len);
+	failed += report(COUNT + 3, "all numbers, and one more",
+			 outcome(full, len, -1),
+			 "f:4097: node 4095 is there already, in line 4096\n");
+	free(full);
+	return failed ? 1 : 0;
+}

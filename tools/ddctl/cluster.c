@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The cluster file. All its errors are told, not only the first one.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster.h"
+
+#define BLANKS		" \t\r\n\v\f"
+#define WORDS_MAX	4	/* more than any line may have */
+
+static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	c->errors++;
+	c->env->complain(c->file, line, text);
+}
+
+/* ---- lines -------------------------------------------------------------- */
+
+/* Decimal digits and nothing else; false if it does not fit @max either. */
+static bool parse_number(const char *text, uint32_t max, uint32_t *value)
+{
+	unsigned long long n;
+
+	if (!*text || strspn(text, "0123456789") != strlen(text))
+		return false;
+	errno = 0;
+	n = strtoull(text, NULL, 10);
+	if (errno || n > max)
+		return false;
+	*value = n;
+	return true;
+}
+
+static bool parse_max(const char *text, uint32_t *value)
+{
+	return parse_number(text, CLUSTER_MAX, value) && *value;
+}
+
+static bool parse_dead_time(const char *text, uint32_t *value)
+{
+	return parse_number(text, 3600000, value) && *value >= 100;
+}
+
+static bool parse_switch(const char *text, uint32_t *value)
+{
+	*value = !strcmp(text, "on");
+	return *value || !strcmp(text, "off");
+}
+
+/**
+ * struct option_word - a line that is about all nodes
+ * @word: its first word
+ * @range: what may follow
+ * @parse: reads that
+ * @value: offset of the value in struct cluster
+ * @line: offset of the number of the line
+ */
+static const struct option_word {
+	const char *word;
+	const char *range;
+	bool (*parse)(const char *text, uint32_t *value);
+	size_t value;
+	size_t line;
+} option_words[] = {
+	{ "max", "1 to 4096", parse_max, offsetof(struct cluster, max),
+	  offsetof(struct cluster, max_line) },
+	{ "dead-time", "100 to 3600000 ms", parse_dead_time,
+	  offsetof(struct cluster, dead_time),
+	  offsetof(struct cluster, dead_time_line) },
+	{ "payload-crc", "on or off", parse_switch,
+	  offsetof(struct cluster, payload_crc),
+	  offsetof(struct cluster, payload_crc_line) },
+	{ }
+};
+
+static const struct option_word *option_find(const char *word)
+{
+	const struct option_word *opt;
+
+	for (opt = option_words; opt->word; opt++) {
+		if (!strcmp(opt->word, word))
+			return opt;
+	}
+	return NULL;
+}
+
+static void read_option(struct cluster *c, const struct option_word *opt,
+			unsigned int line, char **words, int n)
+{
+	unsigned int *seen = (unsigned int *)((char *)c + opt->line);
+	uint32_t *value = (uint32_t *)((char *)c + opt->value);
+	uint32_t new_value;
+
+	if (*seen) {
+		complain(c, line, "%s is there already, in line %u", opt->word,
+			 *seen);
+		return;
+	}
+	*seen = line;
+	if (n != 2)
+		complain(c, line, "%s wants one value: %s", opt->word,
+			 opt->range);
+	else if (!opt->parse(words[1], &new_value))
+		complain(c, line, "%s must be %s, not '%.100s'", opt->word,
+			 opt->range, words[1]);
+	else
+		*value = new_value;
+}
+
+static const struct cluster_node *node_find(const struct cluster *c,
+					    uint32_t number)
+{
+	size_t i;
+
+	for (i = 0; i < c->count; i++) {
+		if (c->nodes[i].number == number)
+			return &c->nodes[i];
+	}
+	return NULL;
+}
+
+/* Host and port, in one word or in two. */
+static void read_host(struct cluster *c, struct cluster_node *node,
+		      char **words, int n)
+{
+	uint16_t port = 0;
+	const char *wrong;
+
+	wrong = addr_split(words[1], node->host, &port);
+	if (wrong)
+		complain(c, node->line, "'%.100s': %s", words[1], wrong);
+	else if (port && n == 3)
+		complain(c, node->line, "'%.100s' has a port, and '%.100s' follows",
+			 words[1], words[2]);
+	else if (n == 3 && !addr_parse_port(words[2], &port))
+		complain(c, node->line, "the port must be 1 to 65535, not '%.100s'",
+			 words[2]);
+	node->port = port ? port : ADDR_PORT;
+}
+
+static void read_node(struct cluster *c, unsigned int line, char **words, int n)
+{
+	struct cluster_node node = { .line = line };
+	const struct cluster_node *other;
+
+	if (!parse_number(words[0], CLUSTER_MAX - 1, &node.number)) {
+		complain(c, line, "a node's number is 0 to %u, not '%.100s'",
+			 CLUSTER_MAX - 1, words[0]);
+		return;
+	}
+	other = node_find(c, node.number);
+	if (other) {
+		complain(c, line, "node %u is there already, in line %u",
+			 node.number, other->line);
+		return;
+	}
+	if (n < 2)
+		complain(c, line, "node %u needs a host name or an address",
+			 node.number);
+	else if (n > 3)
+		complain(c, line, "'%.100s': a line is NUMBER HOST [PORT]",
+			 words[3]);
+	else
+		read_host(c, &node, words, n);
+	/* With errors too, so that they do not lead to others. */
+	c->nodes[c->count++] = node;
+}
+
+static void read_line(struct cluster *c, unsigned int line, char *text)
+{
+	char *words[WORDS_MAX], *save = NULL, *word;
+	const struct option_word *opt;
+	int n = 0;
+
+	text[strcspn(text, "#")] = '\0';
+	for (word = strtok_r(text, BLANKS, &save); word && n < WORDS_MAX;
+	     word = strtok_r(NULL, BLANKS, &save))
+		words[n++] = word;
+	if (!n)
+		return;
+	opt = option_find(words[0]);
+	if (opt)
+		read_option(c, opt, line, words, n);
+	else if (words[0][0] < '0' || words[0][0] > '9')
+		complain(c, line,
+			 "'%.100s' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'",
+			 words[0]);
+	else
+		read_node(c, line, words, n);
+}
+
+static void read_lines(struct cluster *c, FILE *in)
+{
+	unsigned int line = 0;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	while ((len = getline(&text, &size, in)) >= 0) {
+		line++;
+		if (strlen(text) != (size_t)len)
+			complain(c, line, "a byte that is 0: is this a text?");
+		else
+			read_line(c, line, text);
+	}
+	if (ferror(in))
+		complain(c, 0, "%s", strerror(errno));
+	free(text);
+}
+
+/* ---- the file as a whole ------------------------------------------------ */
+
+static void check_max(struct cluster *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->count; i++) {
+		const struct cluster_node *node = &c->nodes[i];
+
+		if (!c->max_line && node->number >= c->max)
+			c->max = node->number + 1;
+		else if (c->max_line && node->number >= c->max)
+			complain(c, node->line,
+				 "node %u is not below max %u of line %u",
+				 node->number, c->max, c->max_line);
+	}
+}
+
+bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
+		  const char *file)
+{
+	*c = (struct cluster) {
+		.env = env,
+		.file = file,
+		.dead_time = CLUSTER_DEAD_TIME,
+		/* Each number once: there cannot be more. */
+		.nodes = calloc(CLUSTER_MAX, sizeof(*c->nodes)),
+	};
+	if (!c->nodes) {
+		complain(c, 0, "out of memory");
+		return false;
+	}
+	read_lines(c, in);
+	if (!c->count && !c->errors)
+		complain(c, 0, "there is no node in it");
+	/* A max that was refused is not known. */
+	if (c->max || !c->max_line)
+		check_max(c);
+	return !c->errors;
+}
+
+void cluster_free(struct cluster *c)
+{
+	free(c->nodes);
+	c->nodes = NULL;
+}
+
+/* ---- addresses ---------------------------------------------------------- */
+
+static bool is_numeric(const char *host)
+{
+	unsigned char bytes[sizeof(struct in6_addr)];
+
+	return inet_pton(AF_INET, host, bytes) == 1 ||
+	       inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* A name of one's own is often one of loopback: Debian has 127.0.1.1 for it. */
+static const char *loopback_fault(const struct cluster *c,
+				  const struct cluster_node *node,
+				  const union addr *addr)
+{
+	if (addr_is_loopback(addr) && (node != c->self || is_numeric(node->host)))
+		return "that is a loopback address, which each machine has";
+	return NULL;
+}
+
+/**
+ * struct lookup - addresses of a node
+ * @list: of its host
+ * @n: how many
+ * @own: one of them is this machine's
+ */
+struct lookup {
+	union addr list[CLUSTER_ADDRESSES];
+	size_t n;
+	bool own;
+};
+
+static void look_up(struct cluster *c, const struct cluster_node *node,
+		    struct lookup *found)
+{
+	const char *wrong;
+	size_t i;
+
+	*found = (struct lookup) { };
+	wrong = c->env->resolve(node->host, found->list, CLUSTER_ADDRESSES,
+				&found->n);
+	if (wrong)
+		complain(c, node->line, "%s: %s", node->host, wrong);
+	for (i = 0; !wrong && i < found->n; i++)
+		found->own |= c->env->is_own(&found->list[i]);
+}
+
+static void find_self(struct cluster *c, const struct lookup *found)
+{
+	size_t i;
+
+	for (i = 0; i < c->count; i++) {
+		const struct cluster_node *node = &c->nodes[i];
+
+		if (!found[i].own)
+			continue;
+		if (c->self)
+			complain(c, node->line,
+				 "%s is this machine, and so is %s in line %u; which node is it? --node NUMBER",
+				 node->host, c->self->host, c->self->line);
+		else
+			c->self = node;
+	}
+	if (!c->self && !c->errors)
+		complain(c, 0,
+			 "no line has an address of this machine; which node is it? --node NUMBER");
+}
+
+static void choose(struct cluster *c, struct cluster_node *node,
+		   const struct lookup *found)
+{
+	const char *wrong = NULL;
+
+	/* What others use to reach this node is for them to find out. */
+	if (node == c->self)
+		node->addr = found->list[0];
+	else
+		wrong = addr_choose(found->list, found->n, &node->addr);
+	if (!wrong)
+		wrong = addr_fault(&node->addr);
+	if (!wrong)
+		wrong = loopback_fault(c, node, &node->addr);
+	if (wrong)
+		complain(c, node->line, "%s: %s", node->host, wrong);
+	addr_set_port(&node->addr, node->port);
+}
+
+/* Two nodes at one place; @node is the latter. */
+static void check_shared(struct cluster *c, const struct cluster_node *node,
+			 const struct lookup *found)
+{
+	const struct cluster_node *other;
+	char text[ADDR_TEXT_MAX];
+
+	if (node == c->self)
+		return;
+	if (found->own && node->port == c->self->port) {
+		complain(c, node->line,
+			 "%s is this machine, which is node %u; another node needs another port",
+			 node->host, c->self->number);
+		return;
+	}
+	for (other = c->nodes; other < node; other++) {
+		if (other == c->self || !addr_equal(&other->addr, &node->addr))
+			continue;
+		addr_text(&node->addr, text);
+		complain(c, node->line, "node %u of line %u is at %s, too",
+			 other->number, other->line, text);
+		return;
+	}
+}
+
+static void resolve_all(struct cluster *c, struct lookup *found)
+{
+	size_t i;
+
+	for (i = 0; i < c->count; i++)
+		look_up(c, &c->nodes[i], &found[i]);
+	if (!c->self)
+		find_self(c, found);
+	if (c->errors)
+		return;
+	for (i = 0; i < c->count; i++)
+		choose(c, &c->nodes[i], &found[i]);
+	for (i = 0; i < c->count; i++)
+		check_shared(c, &c->nodes[i], &found[i]);
+}
+
+bool cluster_resolve(struct cluster *c, const uint32_t *self)
+{
+	struct lookup *found;
+
+	if (self) {
+		c->self = node_find(c, *self);
+		if (!c->self) {
+			complain(c, 0, "there is no node %u in it", *self);
+			return false;
+		}
+	}
+	found = calloc(c->count, sizeof(*found));
+	if (found)
+		resolve_all(c, found);
+	else
+		complain(c, 0, "out of memory");
+	free(found);
+	return !c->errors;
+}
