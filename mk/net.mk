@@ -44,3 +44,26 @@ check-transport-sim: $(SIM)
 
 check-transport-mutations: $(SIM)
 	@CC='$(CC)' selftests/sim/mutations.sh $(NET_OBJ)
+
+# --- fuzzing -----------------------------------------------------------------
+
+# With Debian's clang and its runtime: make deps.
+FUZZ_CC		?= clang
+FUZZ_SECONDS	?= 600
+FUZZ_DIR	:= $(BUILD)/fuzz
+FUZZ_CFLAGS	:= -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+		   -fno-sanitize-recover=undefined -Wall -Wno-sign-compare \
+		   -Wno-c2x-extensions $(NET_CPPFLAGS)
+FUZZ_SRCS	:= selftests/sim/user.c $(NET_KERNEL)
+
+$(FUZZ_DIR)/fuzz_%: selftests/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/*.h)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) $(FUZZ_CFLAGS) -o $@ $< $(FUZZ_SRCS)
+
+.PHONY: check-transport-fuzz fuzz
+check-transport: check-transport-fuzz
+check-transport-fuzz:
+	@FUZZ_CC='$(FUZZ_CC)' MAKE='$(MAKE)' selftests/fuzz/run.sh 3
+
+fuzz:
+	@FUZZ_CC='$(FUZZ_CC)' MAKE='$(MAKE)' selftests/fuzz/run.sh $(FUZZ_SECONDS)

@@ -15,8 +15,8 @@ packages=(
 	bash busybox-static coreutils diffutils ethtool findutils grep iperf3
 	iproute2 jq mount procps qemu-system-x86 sed strace tcpdump util-linux
 	# checks
-	codespell g++ git groff-base man-db mandoc python3 python3-yaml shellcheck
-	sparse
+	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
+	python3 python3-yaml shellcheck sparse tshark
 )
 
 missing() {

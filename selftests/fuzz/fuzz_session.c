@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A session that is up, and a peer that says anything. The input is a list of
+ * steps: packets, with tokens, lengths and checksums put right so that they
+ * are looked at, time that passes, and what a caller may do meanwhile. Whatever
+ * happens, bytes are stored only where they may be, once, and before they are
+ * told of, and no record is lost.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transport_int.h"
+
+#define CHANS	3
+#define BLOCK	4096
+#define OPS	3
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+/**
+ * struct in - what is left of the input
+ * @p: next byte
+ * @end: behind the last one
+ */
+struct in {
+	const u8 *p;
+	const u8 *end;
+};
+
+/**
+ * struct fchan - a channel
+ * @c: what is tried
+ * @open: find() knows it
+ * @withheld: message whose note is; 0 for none
+ * @unread: notes
+ * @seen: bytes of the block, in the message in progress
+ * @ops: messages being sent
+ */
+struct fchan {
+	struct dd_tp_chan c;
+	bool open;
+	u64 withheld;
+	u32 unread;
+	u8 seen[BLOCK];
+	struct dd_tp_op ops[OPS];
+};
+
+static struct dd_tp tp;
+static struct fchan chans[CHANS];
+static u64 now, random_state;
+static u8 again;
+static void *arena;
+
+static u8 get8(struct in *in)
+{
+	return in->p < in->end ? *in->p++ : 0;
+}
+
+static u64 get(struct in *in, int bytes)
+{
+	u64 x = 0;
+
+	while (bytes--)
+		x = x << 8 | get8(in);
+	return x;
+}
+
+static void need(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* ---- the caller --------------------------------------------------------- */
+
+static struct fchan *to_chan(struct dd_tp_chan *c)
+{
+	return container_of(c, struct fchan, c);
+}
+
+static u64 op_random(struct dd_tp *t)
+{
+	return random_state += 0x9e3779b97f4a7c15ull;
+}
+
+static struct dd_tp_chan *op_find(struct dd_tp *t, u64 id)
+{
+	int i;
+
+	for (i = 0; i < CHANS; i++) {
+		if (chans[i].open && chans[i].c.cfg.id == id)
+			return &chans[i].c;
+	}
+	return NULL;
+}
+
+static int op_deposit(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
+		      const void *payload, u32 off, u32 len)
+{
+	struct fchan *ch = to_chan(c);
+	u32 i;
+
+	need(ch->open && c->up && !ch->withheld);
+	need(len && dst < BLOCK && len <= BLOCK - dst);
+	if (again)
+		return again & 1 ? -EAGAIN : -ECONNRESET;
+	for (i = 0; i < len; i++) {
+		need(!ch->seen[dst + i]);
+		ch->seen[dst + i] = ((const u8 *)payload)[off + i] | 1;
+	}
+	return 0;
+}
+
+static void op_peek(struct dd_tp *t, const void *payload, u32 off, void *buf,
+		    u32 len)
+{
+	need(len >= 1 && len <= 8);
+	memcpy(buf, (const u8 *)payload + off, len);
+}
+
+static u32 op_payload_crc(struct dd_tp *t, const void *payload, u32 len,
+			  u32 crc)
+{
+	return crc32c(crc, payload, len);
+}
+
+static bool op_complete(struct dd_tp *t, struct dd_tp_chan *c,
+			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
+{
+	struct fchan *ch = to_chan(c);
+	u32 i;
+
+	need(ch->open && c->up && !ch->withheld);
+	need(msg->msgid == c->received && msg->len <= BLOCK &&
+	     msg->dst <= BLOCK - msg->len && ntail <= msg->len && ntail <= 8);
+	for (i = 0; i < msg->len; i++)
+		need(!ch->seen[msg->dst + i] == (i >= msg->len - ntail));
+	memset(ch->seen, 0, sizeof(ch->seen));
+	if (!(msg->flags & DD_PUT_NOTIFY))
+		return true;
+	if (ch->unread < c->cfg.rx_window) {
+		ch->unread++;
+		return true;
+	}
+	ch->withheld = msg->msgid;
+	return false;
+}
+
+static u32 op_credit(struct dd_tp *t, struct dd_tp_chan *c)
+{
+	need(!to_chan(c)->withheld);
+	return c->cfg.rx_window - to_chan(c)->unread;
+}
+
+static void op_sent(struct dd_tp *t, struct dd_tp_chan *c, u64 msgid)
+{
+	need(to_chan(c)->open && msgid <= c->submitted);
+}
+
+static void op_done(struct dd_tp *t, struct dd_tp_chan *c, u64 msgid)
+{
+	need(to_chan(c)->open && msgid <= c->sent);
+}
+
+static void op_ctl(struct dd_tp *t, const void *data, u32 len)
+{
+	need(len && len <= DD_WIRE_CTL_MAX);
+	/* As callers do: one thing leads to another. */
+	if (*(const u8 *)data == 'D')
+		dd_tp_chan_drop(t, &chans[0].c);
+	else
+		dd_tp_ctl(t, data, len);
+}
+
+static void op_up(struct dd_tp *t)
+{
+}
+
+static void op_down(struct dd_tp *t, enum dd_tp_reason reason)
+{
+	int i;
+
+	for (i = 0; i < CHANS; i++) {
+		need(!chans[i].c.up);
+		chans[i].open = false;
+	}
+}
+
+static const struct dd_tp_ops ops = {
+	.random = op_random,
+	.find = op_find,
+	.deposit = op_deposit,
+	.peek = op_peek,
+	.payload_crc = op_payload_crc,
+	.complete = op_complete,
+	.credit = op_credit,
+	.sent = op_sent,
+	.done = op_done,
+	.ctl = op_ctl,
+	.up = op_up,
+	.down = op_down,
+};
+
+static void chan_open(int i)
+{
+	struct dd_tp_chan_cfg cfg = {
+		.id = 100 + i, .peer_id = 200 + i, .rx_size = BLOCK,
+		.rx_window = 1 + i, .tx_window = OPS - 1, .prompt = i == 1,
+	};
+	struct fchan *ch = &chans[i];
+
+	if (ch->open || tp.state != DD_TP_UP)
+		return;
+	memset(ch, 0, sizeof(*ch));
+	need(!dd_tp_chan_init(&tp, &ch->c, &cfg));
+	ch->open = true;
+}
+
+static void chan_close(int i)
+{
+	if (!chans[i].open)
+		return;
+	dd_tp_chan_drop(&tp, &chans[i].c);
+	memset(&chans[i], 0xee, sizeof(chans[i]));
+	chans[i].open = false;
+	chans[i].c.up = false;
+}
+
+static void chan_submit(struct in *in, int i)
+{
+	struct fchan *ch = &chans[i];
+	struct dd_tp_op *op;
+
+	if (!ch->open || ch->c.submitted - ch->c.done >= OPS)
+		return;
+	op = &ch->ops[ch->c.submitted % OPS];
+	memset(op, 0, sizeof(*op));
+	op->msg.len = get(in, 2);
+	op->msg.dst = get8(in);
+	op->msg.flags = DD_PUT_NOTIFY;
+	dd_tp_submit(&tp, &ch->c, op);
+}
+
+static void chan_read(int i)
+{
+	struct fchan *ch = &chans[i];
+	u64 msgid = ch->withheld;
+
+	if (!ch->open || !ch->unread)
+		return;
+	ch->unread--;
+	ch->withheld = 0;
+	if (!msgid)
+		return;
+	ch->unread++;
+	dd_tp_told(&tp, &ch->c, msgid);
+}
+
+/* ---- the peer ----------------------------------------------------------- */
+
+static u8 *packet, *payload;
+static size_t hlen, plen;
+
+/* A packet of the input's bytes, put right where it would not be read else. */
+static void rx(u8 type, u64 token)
+{
+	struct dd_wire_hdr *hdr = (void *)packet;
+
+	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
+	hdr->version = type == DD_WIRE_DATA ? DD_WIRE_VERSION : 0;
+	hdr->type = type;
+	hdr->hlen = cpu_to_le16(hlen);
+	hdr->token = cpu_to_le64(token);
+	hdr->plen = cpu_to_le16(plen);
+	dd_wire_seal(hdr, hdr->flags & DD_WIRE_PAYLOAD_CRC ?
+		     crc32c(dd_wire_crc(hdr, hlen), payload, plen) :
+		     dd_wire_crc(hdr, hlen));
+	dd_tp_rx(&tp, now, hdr, hlen, payload, plen);
+}
+
+static void packet_begin(size_t size)
+{
+	packet = calloc(1, DD_WIRE_HLEN_MAX);
+	hlen = size;
+	payload = NULL;
+	plen = 0;
+}
+
+static void packet_end(void)
+{
+	free(packet);
+	free(payload);
+}
+
+/* Frames as they come. */
+static void step_raw(struct in *in)
+{
+	size_t n = get8(in), i;
+	struct dd_wire_hdr *hdr;
+
+	packet_begin(sizeof(*hdr) + n);
+	hdr = (void *)packet;
+	hdr->flags = get8(in);
+	hdr->pn = cpu_to_le32(get8(in));
+	for (i = 0; i < n; i++)
+		packet[sizeof(*hdr) + i] = get8(in);
+	rx(DD_WIRE_DATA, tp.cur.rx_token);
+	packet_end();
+}
+
+static void *frame(size_t size)
+{
+	void *p = packet + hlen;
+
+	hlen += size;
+	return p;
+}
+
+static void add_ack(struct in *in)
+{
+	struct dd_wire_ack *ack;
+	u32 count = get8(in) & 3, i;
+
+	ack = frame(struct_size(ack, range, count));
+	ack->type = DD_FRAME_ACK;
+	ack->count = count;
+	ack->largest = cpu_to_le32(tp.next_pn - get8(in));
+	ack->first = cpu_to_le32(get8(in) >> 3);
+	ack->ts_echo = cpu_to_le32(dd_tp_us(now) - get8(in));
+	for (i = 0; i < count; i++) {
+		ack->range[i].gap = cpu_to_le32(get8(in) >> 4);
+		ack->range[i].len = cpu_to_le32(get8(in) >> 4);
+	}
+}
+
+static void add_done(struct in *in)
+{
+	struct dd_wire_done *done = frame(sizeof(*done));
+
+	done->type = DD_FRAME_DONE;
+	done->chan = cpu_to_le64(100 + (get8(in) & 3));
+	done->count = cpu_to_le64(get8(in) & 31);
+	done->credit = cpu_to_le16(get8(in) & 7);
+}
+
+static void add_ctl(struct in *in)
+{
+	u32 len = 1 + (get8(in) & 63);
+	struct dd_wire_ctl *ctl = frame(sizeof(*ctl) + ALIGN(len, 8));
+
+	ctl->type = DD_FRAME_CTL;
+	ctl->len = cpu_to_le16(len);
+	ctl->seq = cpu_to_le32(tp.ctl_rx - 2 + (get8(in) & 7));
+	ctl->data[0] = get8(in);
+}
+
+static void add_put(struct in *in)
+{
+	struct dd_wire_put *put = frame(sizeof(*put));
+	u32 i = get8(in) % CHANS;
+
+	put->type = DD_FRAME_PUT;
+	put->flags = get8(in) & DD_PUT_FLAGS;
+	put->chan = cpu_to_le64(100 + i);
+	put->msgid = cpu_to_le64((chans[i].open ? chans[i].c.received : 0) +
+				 (get8(in) & 3));
+	put->dst = cpu_to_le64(get8(in) * 4);
+	put->len = cpu_to_le32(get(in, 2) >> 4);
+	put->off = cpu_to_le32(get8(in) * 8);
+	plen = get8(in) * 4;
+	if (!put->off)
+		frame(sizeof(struct dd_wire_head));
+	payload = calloc(1, plen);
+}
+
+/* Frames that make sense each. */
+static void step_frames(struct in *in)
+{
+	u8 which = get8(in);
+	struct dd_wire_hdr *hdr;
+
+	packet_begin(sizeof(*hdr));
+	hdr = (void *)packet;
+	hdr->flags = which & 0x40 ? DD_WIRE_PAYLOAD_CRC : 0;
+	hdr->pn = cpu_to_le32((tp.nrx ? tp.rx_range[0].last + 1 : 0) +
+			      (which & 0x80 ? (s8)get8(in) : 0));
+	hdr->ts = cpu_to_le32(dd_tp_us(now));
+	if (which & 1)
+		add_ack(in);
+	if (which & 2)
+		add_done(in);
+	if (which & 4)
+		add_ctl(in);
+	if (which & 8)
+		add_put(in);
+	again = which & 0x20 ? 1 + (which >> 4 & 1) : 0;
+	rx(DD_WIRE_DATA, tp.cur.rx_token);
+	again = 0;
+	packet_end();
+}
+
+/* Of the handshake, with the right tokens, or nearly. */
+static void step_handshake(struct in *in)
+{
+	static const u8 sizes[] = {
+		[DD_WIRE_INIT] = sizeof(struct dd_wire_init),
+		[DD_WIRE_COOKIE] = sizeof(struct dd_wire_cookie),
+		[DD_WIRE_INIT_ACK] = sizeof(struct dd_wire_init),
+		[DD_WIRE_REFUSE] = sizeof(struct dd_wire_refuse),
+		[DD_WIRE_RESET] = sizeof(struct dd_wire_reset),
+	};
+	u8 type = 1 + get8(in) % 5, how = get8(in);
+	struct dd_wire_init *init;
+
+	packet_begin(sizes[type]);
+	init = (void *)packet;
+	if (type == DD_WIRE_INIT || type == DD_WIRE_INIT_ACK) {
+		init->node = cpu_to_le32(2);
+		init->peer = cpu_to_le32(1);
+		init->maxnodes = cpu_to_le32(16 + (how >> 7));
+		init->packet_max = cpu_to_le32(1200 + get(in, 2));
+		init->ctl_slots = cpu_to_le16(get8(in));
+		init->version_min = get8(in) & 1 ? 1 : get8(in);
+		init->version_max = max(init->version_min, get8(in));
+		init->incarnation = cpu_to_le64(get8(in));
+		init->token = cpu_to_le64(get8(in));
+		if (how & 1)
+			init->cookie = cpu_to_le64(siphash_2u64(
+				le64_to_cpu(init->incarnation),
+				le64_to_cpu(init->token),
+				&tp.cookie_key[how >> 1 & 1]) | 1);
+	}
+	if (type == DD_WIRE_RESET)
+		((struct dd_wire_reset *)init)->token =
+			cpu_to_le64(how & 1 ? tp.cur.tx_token : how);
+	if (type == DD_WIRE_REFUSE)
+		((struct dd_wire_refuse *)init)->reason = how;
+	if (type == DD_WIRE_COOKIE)
+		((struct dd_wire_cookie *)init)->cookie = cpu_to_le64(how);
+	rx(type, type == DD_WIRE_INIT || type == DD_WIRE_RESET ?
+		 0 : tp.init_token);
+	packet_end();
+}
+
+/* The first packet of the session that was asked for. */
+static void step_confirm(struct in *in)
+{
+	packet_begin(sizeof(struct dd_wire_hdr));
+	frame(sizeof(struct dd_wire_ping));
+	packet[sizeof(struct dd_wire_hdr)] = DD_FRAME_PING;
+	rx(DD_WIRE_DATA, get8(in) & 1 ? tp.pend.rx_token : tp.cur.rx_token);
+	packet_end();
+}
+
+/* ---- all of it ---------------------------------------------------------- */
+
+static void drain(void)
+{
+	u8 hdr[DD_WIRE_HLEN_MAX];
+	struct dd_tp_pkt pkt = { .hdr = (void *)hdr };
+	u32 n = 0;
+	u64 at;
+
+	while (dd_tp_poll(&tp, now, &pkt)) {
+		need(++n < 20000);
+		need(pkt.hlen <= DD_WIRE_HLEN_MAX);
+		need(dd_wire_hlen(hdr, pkt.hlen, pkt.hlen + pkt.len) ==
+		     (int)pkt.hlen);
+		if (pkt.hdr->type == DD_WIRE_DATA)
+			need(dd_wire_frames_ok(pkt.hdr, pkt.hlen, pkt.len));
+		else
+			need(dd_wire_handshake_ok(pkt.hdr, pkt.hlen));
+	}
+	/* A deadline that has passed must be of use. */
+	for (n = 0; (at = dd_tp_deadline(&tp)) <= now; n++) {
+		need(n < 100);
+		dd_tp_timeout(&tp, now);
+		while (dd_tp_poll(&tp, now, &pkt))
+			;
+	}
+}
+
+static void audit(void)
+{
+	u32 nfree = 0, nlost = 0, nout = 0, bytes = 0;
+	struct dd_tp_chan *c;
+	struct dd_tp_rec *rec;
+	u64 pn;
+
+	list_for_each_entry(rec, &tp.free, node)
+		nfree++;
+	list_for_each_entry(c, &tp.chans, node) {
+		list_for_each_entry(rec, &c->lost, node)
+			nlost++;
+	}
+	for (pn = tp.low_pn; pn < tp.next_pn; pn++) {
+		u16 slot = tp.ring[pn & tp.ring_mask];
+
+		if (!slot || slot > tp.cfg.records)
+			continue;
+		need(tp.recs[slot - 1].pn == pn);
+		nout++;
+		bytes += tp.recs[slot - 1].bytes;
+	}
+	need(nfree == tp.nfree);
+	need(nfree + nlost + nout == tp.cfg.records);
+	need(bytes == tp.cc.flight);
+}
+
+static void step(struct in *in)
+{
+	u8 what = get8(in), arg = what >> 4;
+
+	switch (what & 15) {
+	case 0:
+		step_raw(in);
+		break;
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+		step_frames(in);
+		break;
+	case 5:
+		now += get8(in) * 20000ull;
+		dd_tp_timeout(&tp, now);
+		break;
+	case 6:
+		now += get8(in) * 20000000ull;
+		dd_tp_timeout(&tp, now);
+		break;
+	case 7:
+	case 8:
+		chan_submit(in, arg % CHANS);
+		break;
+	case 9:
+		chan_read(arg % CHANS);
+		break;
+	case 10:
+		dd_tp_ctl(&tp, "control", 1 + arg % 7);
+		break;
+	case 11:
+		chan_open(arg % CHANS);
+		break;
+	case 12:
+		chan_close(arg % CHANS);
+		break;
+	case 13:
+		dd_tp_set_mtu(&tp, get(in, 2));
+		break;
+	case 14:
+		step_handshake(in);
+		break;
+	case 15:
+		if (arg < 8)
+			step_confirm(in);
+		else if (arg == 8)
+			dd_tp_stop(&tp, now);
+		else
+			dd_tp_start(&tp, now);
+		break;
+	}
+}
+
+/* Into a session that the peer has asked for. */
+static void establish(void)
+{
+	struct dd_tp_id id = {
+		.incarnation = 7, .rx_token = 1111, .tx_token = 2222,
+		.packet_max = 65507, .ctl_slots = 4, .version = DD_WIRE_VERSION,
+	};
+	int i;
+
+	tp.pend = id;
+	need(dd_tp_confirm(&tp, now, id.rx_token));
+	for (i = 0; i < CHANS; i++)
+		chan_open(i);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct in in = { .p = data, .end = data + size };
+	struct dd_tp_cfg cfg = {
+		.node = 1, .peer = 2, .maxnodes = 16, .incarnation = 3,
+		.records = 32, .ctl_slots = 4, .packet_max = 65507,
+		.mtu = 1472, .dead_ns = 1000 * DD_TP_MS,
+		.ack_delay_ns = DD_TP_MS, .version_min = DD_WIRE_VERSION,
+		.version_max = DD_WIRE_VERSION,
+	};
+	int i, steps = 0;
+
+	now = 1000 * DD_TP_MS;
+	random_state = 0;
+	memset(chans, 0, sizeof(chans));
+	arena = malloc(dd_tp_arena_size(&cfg));
+	need(!dd_tp_init(&tp, &cfg, &ops, arena));
+	establish();
+	while (in.p < in.end && ++steps < 500) {
+		step(&in);
+		drain();
+		audit();
+	}
+	for (i = 0; i < CHANS; i++)
+		chan_close(i);
+	dd_tp_exit(&tp);
+	free(arena);
+	return 0;
+}
