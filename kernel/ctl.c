@@ -334,7 +334,7 @@ static void dd_ctl_pump(struct dd_peer *peer)
 		}
 		msg.head.class = n;
 		/* There is room, so it is taken. */
-		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, struct_size(&msg, chan, 0) +
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg.head) +
 				       n * sizeof(msg.chan[0])));
 	}
 }
