@@ -67,3 +67,15 @@ check-transport-fuzz:
 
 fuzz:
 	@FUZZ_CC='$(FUZZ_CC)' MAKE='$(MAKE)' selftests/fuzz/run.sh $(FUZZ_SECONDS)
+
+# --- Wireshark ---------------------------------------------------------------
+
+.PHONY: check-transport-dissector
+check-transport: check-transport-dissector
+check-transport-dissector: $(SIM)
+	@if command -v tshark >/dev/null; then \
+		selftests/sim/dissector.py $(SIM); \
+	else \
+		echo "ok 1 - dissector # SKIP no tshark; run: make deps"; \
+		echo "1..1"; \
+	fi

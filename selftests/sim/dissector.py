@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""dissector.py SIM: tshark, with the dissector, over what the simulator sent.
+
+Every byte of every packet must belong to a named field, all types of packets
+and frames must have been there, and what the fields say must be what a parser
+of a few lines finds.
+"""
+import collections
+import os
+import re
+import struct
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+SCRIPT = "tools/wireshark/dd.lua"
+DIR = "build/selftests"
+SCENARIOS = ("config", "reboot", "trouble")
+PACKETS = 800
+HEADER = 28     # IPv4 and UDP
+
+results = []
+
+
+def check(name, bad):
+    results.append(not bad)
+    print("%s %d - dissector: %s" % ("not ok" if bad else "ok", len(results), name))
+    for line in list(bad)[:5]:
+        print("#", line)
+
+
+def records(data):
+    """Of a capture as the simulator writes it: record headers and packets."""
+    offset = 24
+    while offset < len(data):
+        length = struct.unpack_from("<I", data, offset + 8)[0]
+        yield data[offset:offset + 16], data[offset + 16:offset + 16 + length]
+        offset += 16 + length
+
+
+def rare(packet):
+    """Not DATA, or with the last word of a session."""
+    data = packet[HEADER:]
+    return data[3] != 6 or data[32] == 6
+
+
+def capture(sim, scenario):
+    """The first packets of a scenario, and those of which there are few."""
+    path = "%s/%s.pcap" % (DIR, scenario)
+    subprocess.run([sim, "--seed", "1", "--scenario", scenario, "--pcap", path],
+                   check=True, stdout=subprocess.DEVNULL)
+    with open(path, "rb") as f:
+        data = f.read()
+    some = [r for n, r in enumerate(records(data)) if n < PACKETS or rare(r[1])]
+    with open(path, "wb") as f:
+        f.write(data[:24])
+        for record in some:
+            f.write(b"".join(record))
+    return path, [packet for _, packet in some]
+
+
+def dissect(path, packets):
+    """Packets, as their tree and their bytes."""
+    pdml = subprocess.run(["tshark", "-X", "lua_script:" + SCRIPT, "-r", path, "-T", "pdml"],
+                          check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    trees = xml.fromstring(pdml.stdout).findall("packet")
+    if len(trees) != len(packets):
+        raise SystemExit("# tshark shows %d packets of %d" % (len(trees), len(packets)))
+    return zip(trees, packets)
+
+
+def named(proto):
+    """Bytes that lie in a field without parts, or with flags as parts."""
+    seen = set()
+    for field in proto.iter("field"):
+        name = field.get("name")
+        if name and name.startswith("dd.") and name != "dd.frame":
+            start = int(field.get("pos"))
+            seen.update(range(start, start + int(field.get("size"))))
+    return seen
+
+
+def parse(data):
+    """Type of a packet, and of its frames."""
+    kind, hlen = data[3], struct.unpack_from("<H", data, 6)[0]
+    frames, offset = [], 32
+    while kind == 6 and offset < hlen:
+        frame = data[offset]
+        frames.append(frame)
+        if frame == 1:
+            offset += 16 + 8 * data[offset + 1]
+        elif frame == 3:
+            offset += 8 + (struct.unpack_from("<H", data, offset + 2)[0] + 7) // 8 * 8
+        elif frame == 4:
+            offset += 40 if any(data[offset + 36:offset + 40]) else 64
+        else:
+            offset += 24 if frame == 2 else 8
+    return kind, frames
+
+
+def values(proto, name):
+    return [int(f.get("show"), 0) for f in proto.iter("field") if f.get("name") == name]
+
+
+def main(sim):
+    bad = collections.defaultdict(list)
+    kinds, frames, count = set(), set(), 0
+    os.makedirs(DIR, exist_ok=True)
+    for scenario in SCENARIOS:
+        for packet, data in dissect(*capture(sim, scenario)):
+            count += 1
+            proto = packet.find("proto[@name='dd']")
+            where = "%s, packet %d" % (scenario, count)
+            if proto is None:
+                bad["all"].append(where)
+                continue
+            if set(range(HEADER, len(data))) - named(proto):
+                bad["bytes"].append(where)
+            if re.search(b"malformed|lua error", xml.tostring(packet).lower()):
+                bad["malformed"].append(where)
+            want = parse(data[HEADER:])
+            if (values(proto, "dd.type") != [want[0]] or
+                    values(proto, "dd.frame.type") != want[1]):
+                bad["types"].append(where)
+            kinds.add(want[0])
+            frames.update(want[1])
+    print("# %d packets" % count)
+    check("all packets are known", bad["all"] or ([] if count > PACKETS else ["too few"]))
+    check("none is malformed", bad["malformed"])
+    check("every byte has a name", bad["bytes"])
+    check("types of packets and frames are right", bad["types"])
+    check("all types of packets were there", {1, 2, 3, 4, 5, 6} - kinds)
+    check("all types of frames were there", {1, 2, 3, 4, 5, 6} - frames)
+    print("1..%d" % len(results))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
