@@ -3,11 +3,11 @@
  * Reading and writing packets. Nothing here trusts what it reads; what has
  * passed needs no further look at its form.
  */
-#include <linux/crc32c.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
+#include "crc.h"
 #include "wire.h"
 
 int dd_wire_hlen(const void *p, size_t avail, size_t len)
@@ -27,13 +27,13 @@ int dd_wire_hlen(const void *p, size_t avail, size_t len)
 
 u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	const size_t head = offsetof(struct dd_wire_hdr, crc);
-	const __le32 zero = 0;
+	struct dd_wire_hdr head = *hdr;
 	u32 crc;
 
-	crc = crc32c(~0u, hdr, head);
-	crc = crc32c(crc, &zero, sizeof(zero));
-	return crc32c(crc, (const u8 *)hdr + sizeof(*hdr), hlen - sizeof(*hdr));
+	head.crc = 0;
+	crc = dd_crc_few(~0u, &head, sizeof(head));
+	return dd_crc_few(crc, (const u8 *)hdr + sizeof(head),
+			  hlen - sizeof(head));
 }
 
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)

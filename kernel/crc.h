@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * CRC-32C of few bytes. The kernel's crc32c() goes through the crypto API, and
+ * that costs several times what the sum of a header does.
+ */
+#ifndef _DD_CRC_H
+#define _DD_CRC_H
+
+#include <linux/crc32c.h>
+#include <linux/types.h>
+
+#if defined(__KERNEL__) && defined(CONFIG_X86_64)
+
+#include <asm/cpufeature.h>
+
+#include "compat/compat.h"
+
+/**
+ * dd_crc_few() - continue a running CRC-32C over a header
+ * @crc: so far, not inverted
+ * @p: the bytes
+ * @len: how many; crc32c() is faster for some hundred and more
+ *
+ * Return: as crc32c() would.
+ */
+static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
+{
+	u64 sum = crc;
+
+	if (!static_cpu_has(X86_FEATURE_XMM4_2))
+		return crc32c(crc, p, len);
+	for (; len >= 8; len -= 8, p += 8)
+		asm("crc32q %1, %0" : "+r" (sum) : "rm" (get_unaligned((const u64 *)p)));
+	crc = sum;
+	if (len >= 4) {
+		asm("crc32l %1, %0" : "+r" (crc) : "rm" (get_unaligned((const u32 *)p)));
+		len -= 4;
+		p += 4;
+	}
+	for (; len; len--, p++)
+		asm("crc32b %1, %0" : "+r" (crc) : "rm" (*(const u8 *)p));
+	return crc;
+}
+
+#else
+
+static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
+{
+	return crc32c(crc, p, len);
+}
+
+#endif
+
+#endif /* _DD_CRC_H */
