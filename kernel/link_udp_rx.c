@@ -164,44 +164,61 @@ u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
 
 /* ---- packets --------------------------------------------------------------- */
 
-/* The next @len bytes in one piece, copied to @buf if they are not. */
-static const u8 *dd_udp_straight(struct dd_udp_cursor *c, u8 *buf, u32 len)
-{
-	const u8 *p = c->p;
-	u8 *to = buf;
-
-	if (likely(c->left >= len)) {
-		c->p += len;
-		c->left -= len;
-		return p;
-	}
-	return dd_udp_walk(c, len, dd_udp_get, &to) ? buf : NULL;
-}
-
-/* A datagram of @len bytes at @at, which is not moved. */
-static void dd_udp_packet(struct dd_udp_peer *link, u64 now,
-			  const struct dd_udp_cursor *at, u32 len)
+/*
+ * The header at @c, in one piece: copied to @buf if it is not. NULL if there is
+ * none. @c is behind it then.
+ */
+static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
+			       u32 *hlen)
 {
 	u32 avail = min_t(u32, len, sizeof(struct dd_wire_hdr));
+	struct dd_udp_cursor rest;
+	const u8 *p = c->p;
+	u8 *to = buf;
+	int n;
+
+	if (unlikely(c->left < avail)) {
+		rest = *c;
+		dd_udp_walk(&rest, avail, dd_udp_get, &to);
+		p = buf;
+	}
+	n = dd_wire_hlen(p, avail, len);
+	if (unlikely(n < 0))
+		return NULL;
+	*hlen = n;
+	if (likely(c->left >= n)) {
+		c->p += n;
+		c->left -= n;
+		return p;
+	}
+	to = buf;
+	return dd_udp_walk(c, n, dd_udp_get, &to) ? buf : NULL;
+}
+
+/* A datagram of @len bytes at @c, which moves behind it: false if it cannot. */
+static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
+			  struct dd_udp_cursor *c, u32 len)
+{
 	struct dd_udp_payload payload;
-	struct dd_udp_cursor c = *at;
 	const u8 *hdr;
-	int hlen;
+	u32 hlen;
 
 	link->stats.rx_packets++;
-	hdr = dd_udp_straight(&c, link->hdr, avail);
-	hlen = hdr ? dd_wire_hlen(hdr, avail, len) : -EBADMSG;
-	if (hlen < 0) {
+	if (!c->left && !dd_udp_step(c))
+		return false;
+	payload.start = *c;
+	hdr = dd_udp_header(&payload.start, link->hdr, len, &hlen);
+	if (unlikely(!hdr)) {
 		link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
-		return;
+		return dd_udp_walk(c, len, dd_udp_pass, NULL);
 	}
-	payload.start = *at;
-	hdr = dd_udp_straight(&payload.start, link->hdr, hlen);
-	if (!hdr)
-		return;
 	payload.at = payload.start;
 	payload.off = 0;
-	dd_tp_rx(&link->tp, now, hdr, hlen, &payload, len - hlen);
+	len -= hlen;
+	dd_tp_rx(&link->tp, now, hdr, hlen, &payload, len);
+	/* As a rule all has been read, in order. */
+	*c = payload.at;
+	return dd_udp_walk(c, len - payload.off, dd_udp_pass, NULL);
 }
 
 /* All of an skb, whose sender is known. */
@@ -219,8 +236,7 @@ static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
 		dd_udp_first(&c, skb);
 		for (left = skb->len; left; left -= n) {
 			n = min(left, seg);
-			dd_udp_packet(link, now, &c, n);
-			if (!dd_udp_walk(&c, n, dd_udp_pass, NULL))
+			if (!dd_udp_packet(link, now, &c, n))
 				break;
 		}
 	}
