@@ -522,9 +522,10 @@ void dd_ctl_stop(struct dd_ctl *ctl)
 	flush_work(&ctl->work);
 }
 
-/* Nobody knows the peer any more. */
+/* Nobody knows the peer any more, but the worker may not yet have noticed. */
 void dd_ctl_exit(struct dd_ctl *ctl)
 {
+	cancel_work_sync(&ctl->work);
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
 		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox));
 	xa_destroy(&ctl->chans);
