@@ -29,7 +29,6 @@ struct dd_tp_rec;
 struct dd_tp_slot;
 
 #define DD_TP_NEVER		U64_MAX		/* a deadline that is none */
-
 #define DD_TP_RECORDS_MIN	32
 #define DD_TP_RECORDS_MAX	8192
 #define DD_TP_CTL_MIN		2
@@ -503,7 +502,7 @@ struct dd_tp_id {
  * @init_token: our token while opening
  * @init_cookie: cookie to be put in the next INIT
  * @init_at: when the next INIT goes out
- * @init_wait: time from that one to the next
+ * @init_wait: from that one to the next
  * @init_since: when opening began
  * @yielding: while opening: the peer's own INIT goes before ours
  * @cookie_key: keys of the cookies we hand out, the current and the last one
@@ -531,6 +530,9 @@ struct dd_tp_id {
  *	nothing has come; 0 for none
  * @pto_count: timeouts since something was last acknowledged
  * @probes: packets that may be sent in spite of the window
+ * @stalls: times that large packets found no answer at all
+ * @small: only packets that every path carries, now
+ * @small_until: and until then; 0 for not
  * @rx_range: packet numbers that have come, descending
  * @nrx: entries there
  * @rx_ts: timestamp of the highest of them
@@ -593,6 +595,9 @@ struct dd_tp {
 	u64 unheard;
 	u32 pto_count;
 	u32 probes;
+	u32 stalls;
+	bool small;
+	u64 small_until;
 
 	struct dd_tp_rx_range rx_range[DD_TP_RX_RANGES];
 	u32 nrx;
@@ -650,8 +655,8 @@ void dd_tp_exit(struct dd_tp *tp);
  * @tp: the session
  * @now: the time
  *
- * up() or down() will follow, the latter after the dead time at the latest.
- * Nothing happens if a session is up or wanted already.
+ * up() or down() will follow, the latter after the dead time at the latest;
+ * unless a session is up or wanted already.
  */
 void dd_tp_start(struct dd_tp *tp, u64 now);
 
@@ -711,7 +716,8 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
  * @tp: the session
  * @bytes: largest UDP payload; less than %DD_WIRE_PACKET_MIN counts as that
  *
- * What is lost already, and what comes, goes out in packets of that size.
+ * What is lost already, and what comes, goes out in packets of that size. Where
+ * the path turns out to swallow them without a word, smaller ones are tried.
  */
 void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes);
 

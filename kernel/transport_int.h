@@ -106,7 +106,9 @@ static inline u32 dd_tp_us(u64 now)
 /* Largest datagram that may go to the peer now. */
 static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {
-	return min(tp->mtu, tp->cur.packet_max) & ~7u;
+	u32 size = min(tp->mtu, tp->cur.packet_max) & ~7u;
+
+	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }
 
 /* transport.c */

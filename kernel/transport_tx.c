@@ -14,6 +14,9 @@
 #define DD_TP_PUT_ROOM	(sizeof(struct dd_wire_put) + \
 			 sizeof(struct dd_wire_head))
 #define DD_TP_COLLAPSE	3	/* timeouts in a row */
+#define DD_TP_SMALL_AT	2	/* timeouts until small packets are tried */
+#define DD_TP_STALLS	3	/* such until the path is taken for narrow */
+#define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
 
 /* ---- records ------------------------------------------------------------ */
 
@@ -64,6 +67,9 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	tp->unheard = 0;
 	tp->pto_count = 0;
 	tp->probes = 0;
+	tp->stalls = 0;
+	tp->small = false;
+	tp->small_until = 0;
 	tp->ping = false;
 	dd_tp_cc_reset(tp);
 }
@@ -138,6 +144,8 @@ static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec)
 	struct dd_tp_chan *chan, *next;
 
 	*dd_tp_ring_at(tp, rec->pn) = DD_TP_RING_NONE;
+	if (rec->bytes > DD_WIRE_PACKET_MIN)
+		tp->stalls = 0;
 	tp->cc.flight -= rec->bytes;
 	dd_tp_cc_acked(tp, now, rec->sent_at, rec->bytes);
 	dd_tp_trace(tp, DD_TP_EV_ACKED, rec->pn, rec->bytes);
@@ -318,6 +326,7 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 	if (news) {
 		tp->pto_count = 0;
 		tp->probes = 0;
+		tp->small = tp->small_until;
 	}
 	dd_tp_detect(tp, now);
 	return true;
@@ -331,6 +340,34 @@ u64 dd_tp_pto_at(const struct dd_tp *tp)
 	if (!dd_tp_in_flight(tp))
 		return DD_TP_NEVER;
 	return tp->last_eliciting + dd_tp_cc_pto(tp);
+}
+
+/*
+ * Again no answer: perhaps only to packets of this size, and the news of that
+ * was lost. If small ones get through where large ones do not, again and again,
+ * then it is so, and large ones are tried again after a while.
+ */
+static void dd_tp_doubt(struct dd_tp *tp, u64 now,
+			const struct dd_tp_rec *oldest)
+{
+	if (tp->pto_count < DD_TP_SMALL_AT)
+		return;
+	tp->small = true;
+	if (tp->pto_count == DD_TP_SMALL_AT &&
+	    oldest->bytes > DD_WIRE_PACKET_MIN &&
+	    ++tp->stalls >= DD_TP_STALLS)
+		tp->small_until = now + DD_TP_SMALL_NS;
+}
+
+/* Time to try large packets again. */
+static void dd_tp_small_over(struct dd_tp *tp, u64 now)
+{
+	if (!tp->small_until || now < tp->small_until)
+		return;
+	tp->small_until = 0;
+	tp->small = false;
+	/* One more failure is enough. */
+	tp->stalls = DD_TP_STALLS - 1;
 }
 
 /*
@@ -350,6 +387,8 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec)
 			continue;
+		if (tp->probes == 2)
+			dd_tp_doubt(tp, now, rec);
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
 		tp->probes--;
 	}
@@ -661,6 +700,7 @@ u64 dd_tp_ack_at(const struct dd_tp *tp)
 
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
+	dd_tp_small_over(tp, now);
 	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true))
 		return true;
 	if (dd_tp_ack_at(tp) > now)

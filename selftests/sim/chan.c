@@ -334,7 +334,8 @@ static void chan_pump(struct chan *ch)
 		chan_submit(ch);	/* refused */
 }
 
-static void chan_resume(void *arg, u64 gen)
+/* Go on sending. */
+void chan_resume(void *arg, u64 gen)
 {
 	struct chan *ch = arg;
 

@@ -248,6 +248,35 @@ static void mtu(void)
 	finish(100 * SEC);
 }
 
+/* Large packets vanish, and nobody says so. */
+static void blackhole(void)
+{
+	struct plan plan = {
+		.min_len = 100000, .max_len = 100000, .window = 2, .goal = 200,
+		.read_ns = 100 * US,
+	};
+
+	world(2, 500 * US);
+	node_cfg.mtu = 8972;
+	net.mtu = 1400;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(5 * SEC);
+	if (end_get(0, 1)->downs)
+		sim_fail("the session ended");
+	/* The path is as wide as it should be again. */
+	net.mtu = 0;
+	sim_run_for(70 * SEC);
+	conns[0].plan.goal += 1000;
+	conns[0].ca->goal += 1000;
+	chan_resume(conns[0].ca, 0);
+	net_packets = 0;
+	finish(5 * SEC);
+	if (net_packets > 1000 * 100000 / 5000)
+		sim_fail("packets are still small");
+}
+
 /* Few records, many losses: none may be missing when one is needed. */
 static void records(void)
 {
@@ -689,6 +718,7 @@ const struct scenario scenarios[] = {
 	{ "reuse", "old packets with new bytes in them", reuse },
 	{ "closing", "connections closed under load", closing },
 	{ "mtu", "packet sizes change under load", mtu },
+	{ "blackhole", "large packets vanish silently", blackhole },
 	{ "records", "many losses, and memory for few", records },
 	{ "handshake", "both ends begin, over a bad network", handshake },
 	{ "reboot", "nodes restart under load", rebooting },

@@ -312,6 +312,7 @@ void conn_up(struct end *e);
 void conn_ctl(struct end *e, u8 type, u64 a, u64 b);
 void conn_close(struct conn *conn);
 void chan_close(struct chan *ch, bool drop);
+void chan_resume(void *arg, u64 gen);
 const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op);
 struct chan *chan_find(struct end *e, u64 id);
 
