@@ -107,7 +107,7 @@ TEST(DDP_5_server_learns_of_a_connection_by_its_first_message)
 	ASSERT_OK(ddsend(c.conn, c.out, 16, 0, SEND_NOOPTS));
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_EQ(0, p_info(srv, srv->shm->desc.connid));
-	EXPECT_EQ(1, srv->shm->info.node);
+	EXPECT_EQ(near_node(), srv->shm->info.node);
 	EXPECT_EQ(getpid(), srv->shm->info.pid);
 }
 
@@ -134,7 +134,7 @@ TEST(DDP_6_current_connections_are_listed)
 	EXPECT_EQ(3, p_connlist(srv, s.serv, 1));
 	EXPECT_EQ(12345, srv->shm->conns[1]);
 	ASSERT_OK(ddclose(c[1].conn));
-	EXPECT_EQ(2, p_connlist(srv, s.serv, 64));
+	EXPECT_TRUE(HEARD(p_connlist(srv, s.serv, 64) == 2));
 	EXPECT_ERR(EBADID, p_connlist(srv, s.serv + 1, 64));
 	EXPECT_ERR(EINVAL, p_connlist(srv, s.serv, -1));
 }
@@ -160,7 +160,7 @@ TEST(DDP_7_one_list_for_services_and_connections)
 	for (i = 0; i < 2; i++) {
 		c[i].out = ddalloc(4096);
 		c[i].in = ddalloc(4096);
-		ASSERT_OK(ddconn((char *)own_name("m"), 1, TYPE_SPLIT,
+		ASSERT_OK(ddconn((char *)own_name("m"), far_node(), TYPE_SPLIT,
 				 CONN_NOTELIST, c[i].out, 4096, c[i].in, 4096,
 				 &c[i].conn, &note));
 		EXPECT_EQ(first, note);
@@ -186,7 +186,7 @@ TEST(DDP_7_unreferenced_list_is_freed)
 	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
 	c2.out = ddalloc(4096);
 	c2.in = ddalloc(4096);
-	ASSERT_OK(ddconn((char *)own_name("m"), 1, TYPE_SPLIT, CONN_NOOPTS,
+	ASSERT_OK(ddconn((char *)own_name("m"), far_node(), TYPE_SPLIT, CONN_NOOPTS,
 			 c2.out, 4096, c2.in, 4096, &c2.conn, &c.note));
 	EXPECT_EQ(0, ddready(c.note));
 	ASSERT_OK(ddclose(c.conn));
@@ -245,15 +245,15 @@ TEST(DDP_9_connect_needs_name_node_and_buffers)
 	mem = ddalloc(8192);
 	ASSERT_NE(NULL, mem);
 	EXPECT_ERR(EBADSERVER,
-		   ddconn("nobody serves this", 1, TYPE_SPLIT, CONN_NOOPTS, mem,
+		   ddconn("nobody serves this", far_node(), TYPE_SPLIT, CONN_NOOPTS, mem,
 			  4096, mem + 4096, 4096, &conn, &note));
 	EXPECT_ERR(EBADSERVER,
 		   ddconn(name, 0, TYPE_SPLIT, CONN_NOOPTS, mem, 4096,
 			  mem + 4096, 4096, &conn, &note));
 	EXPECT_ERR(EINVAL,
-		   ddconn(name, 1, TYPE_SPLIT, CONN_NOOPTS, plain, 4096,
+		   ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, plain, 4096,
 			  plain + 4096, 4096, &conn, &note));
-	EXPECT_EQ(0, ddconn(name, 1, TYPE_SPLIT, CONN_NOOPTS, mem, 4096,
+	EXPECT_EQ(0, ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, mem, 4096,
 			    mem + 4096, 4096, &conn, &note));
 }
 
@@ -269,21 +269,21 @@ TEST(DDP_10_rpc_has_an_anonymous_list_split_has_a_noteid)
 	ASSERT_OK(p_serve_simple(srv, name, 4, 16384));
 	mem = ddalloc(8 * 4096);
 	ASSERT_NE(NULL, mem);
-	ASSERT_OK(ddconn(name, 1, TYPE_RPC, CONN_NOOPTS, mem, 4096, mem + 4096,
+	ASSERT_OK(ddconn(name, far_node(), TYPE_RPC, CONN_NOOPTS, mem, 4096, mem + 4096,
 			 4096, &c[0], &untouched));
 	EXPECT_EQ(4711, untouched);
-	ASSERT_OK(ddconn(name, 1, TYPE_RPC, CONN_NOOPTS, mem + 8192, 4096,
+	ASSERT_OK(ddconn(name, far_node(), TYPE_RPC, CONN_NOOPTS, mem + 8192, 4096,
 			 mem + 12288, 4096, &c[1], NULL));
 	/* Anonymous. */
 	ASSERT_OK(ddconninfo(c[0], &a));
 	ASSERT_OK(ddconninfo(c[1], &b));
 	EXPECT_EQ(0, a.noteid);
 	EXPECT_EQ(0, b.noteid);
-	ASSERT_OK(ddconn(name, 1, TYPE_SPLIT, CONN_NOOPTS, mem + 16384, 4096,
+	ASSERT_OK(ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, mem + 16384, 4096,
 			 mem + 20480, 4096, &c[2], &note));
 	EXPECT_NE(0, note);
 	given = note;
-	ASSERT_OK(ddconn(name, 1, TYPE_SPLIT, CONN_NOOPTS, mem + 24576, 4096,
+	ASSERT_OK(ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, mem + 24576, 4096,
 			 mem + 28672, 4096, &c[3], &given));
 	EXPECT_EQ(note, given);
 }
@@ -309,7 +309,7 @@ TEST(DDP_11_info_tells_remote_size_counts_and_who_the_peer_is)
 	EXPECT_EQ(1024, info.remotesize);
 	EXPECT_EQ(4, info.msgid_send);
 	EXPECT_EQ(3, info.msgid_recv);
-	EXPECT_EQ(1, info.node);
+	EXPECT_EQ(far_node(), info.node);
 	EXPECT_EQ(srv->pid, info.pid);
 	EXPECT_EQ(ALICE, info.uid);
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
@@ -318,7 +318,7 @@ TEST(DDP_11_info_tells_remote_size_counts_and_who_the_peer_is)
 	EXPECT_EQ(4096, info.remotesize);
 	EXPECT_EQ(3, info.msgid_send);
 	EXPECT_EQ(4, info.msgid_recv);
-	EXPECT_EQ(1, info.node);
+	EXPECT_EQ(near_node(), info.node);
 	EXPECT_EQ(getpid(), info.pid);
 	EXPECT_EQ(getuid(), info.uid);
 }

@@ -3,7 +3,8 @@
 #
 # The protocol description's programs, compiled as printed, against each other
 # (requirements DDP-75 to DDP-78). TAP on stdout; fig2 to fig5 are on PATH or
-# in build/bin.
+# in build/bin. They want their servers at node 1, which is this one; clients
+# are in the network namespace DDP_PEER_NETNS, if that is set.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 PATH=$PWD/build/bin:$PATH
@@ -67,7 +68,13 @@ stop() {
 	wait_gone
 }
 
-client() { timeout -s KILL 60 "$@"; }
+client() {
+	if [ -n "${DDP_PEER_NETNS:-}" ]; then
+		timeout -s KILL 60 ip netns exec "$DDP_PEER_NETNS" "$@"
+	else
+		timeout -s KILL 60 "$@"
+	fi
+}
 
 # The echo server answers a client, and goes on to the next.
 echo_server() {

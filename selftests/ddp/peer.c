@@ -6,8 +6,10 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +36,7 @@ struct answer {
 
 struct peer_shm *peer_shm;
 static struct slot slots[PEER_SLOTS];
+static bool is_far;		/* this is a peer, on its node */
 
 static int patience_ms(void)
 {
@@ -44,6 +47,53 @@ static void die(const struct peer *p, const char *what)
 {
 	fprintf(stderr, "# peer %d: %s\n", p->pid, what);
 	abort();
+}
+
+/* --- nodes -----------------------------------------------------------------*/
+
+static int env_node(const char *name)
+{
+	const char *number = getenv(name);
+
+	if (number)
+		return atoi(number);
+	fprintf(stderr, "# %s is not set\n", name);
+	abort();
+}
+
+bool across_nodes(void)
+{
+	return getenv("DDP_PEER_NETNS");
+}
+
+int near_node(void)
+{
+	if (!across_nodes())
+		return 1;
+	return env_node(is_far ? "DDP_PEER_NODE" : "DDP_OWN_NODE");
+}
+
+int far_node(void)
+{
+	if (!across_nodes())
+		return 1;
+	return env_node(is_far ? "DDP_OWN_NODE" : "DDP_PEER_NODE");
+}
+
+/* To be called before the first dd call. */
+static int go_far(void)
+{
+	char path[128];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", getenv("DDP_PEER_NETNS"));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	ret = setns(fd, CLONE_NEWNET);
+	close(fd);
+	is_far = !ret;
+	return ret;
 }
 
 /* --- the peer's side -------------------------------------------------------*/
@@ -63,10 +113,15 @@ static void peer_main(int fd)
 	_exit(0);
 }
 
-static void peer_child(int fd, uid_t uid, pid_t parent)
+static void peer_child(int fd, uid_t uid, pid_t parent, bool far)
 {
 	gid_t dd = 900;
 
+	if (far && go_far()) {
+		fprintf(stderr, "# no network namespace %s\n",
+			getenv("DDP_PEER_NETNS"));
+		_exit(1);
+	}
 	if (uid && (setgroups(1, &dd) || setresgid(uid, uid, uid) ||
 		    setresuid(uid, uid, uid)))
 		_exit(1);
@@ -79,7 +134,7 @@ static void peer_child(int fd, uid_t uid, pid_t parent)
 
 /* --- the test's side -------------------------------------------------------*/
 
-struct peer *peer_start_user(uid_t uid)
+static struct peer *start(uid_t uid, bool far)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 	pid_t parent = getpid();
@@ -98,16 +153,26 @@ struct peer *peer_start_user(uid_t uid)
 	if (!p->pid) {
 		close(fds[0]);
 		peer_shm = p->shm;
-		peer_child(fds[1], uid, parent);
+		peer_child(fds[1], uid, parent, far);
 	}
 	close(fds[1]);
 	p->fd = fds[0];
 	return p;
 }
 
+struct peer *peer_start_user(uid_t uid)
+{
+	return start(uid, across_nodes());
+}
+
 struct peer *peer_start(void)
 {
 	return peer_start_user(0);
+}
+
+struct peer *peer_start_near(void)
+{
+	return start(0, false);
 }
 
 void peer_kill(struct peer *p)
@@ -246,7 +311,7 @@ int open_conn(struct slot *s, const char *name, int type, size_t size)
 	s->insize = s->outsize = size;
 	if (!s->in || !s->out)
 		return -2;
-	return ddconn((char *)name, 1, type, CONN_NOOPTS, s->out, size, s->in,
+	return ddconn((char *)name, far_node(), type, CONN_NOOPTS, s->out, size, s->in,
 		      size, &s->conn, &s->note);
 }
 

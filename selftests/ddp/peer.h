@@ -12,6 +12,7 @@
 #ifndef DD_PEER_H
 #define DD_PEER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -37,10 +38,38 @@ struct peer {
 
 typedef long (*peer_fn)(long a, long b, long c);
 
+/*
+ * Test and peers are on one node, unless DDP_PEER_NETNS names the network
+ * namespace that the peers are to be in. Then DDP_OWN_NODE is the test's node
+ * and DDP_PEER_NODE the peers'.
+ */
+bool across_nodes(void);
+/* The caller's node, and that of the other side: a peer's is the test's. */
+int near_node(void);
+int far_node(void);
+
+/*
+ * What one end does has happened to the other when the call returns, if both
+ * are on one node; another node hears of it a little later.
+ */
+#define HEARD(cond)	(across_nodes() ? WAIT_FOR(cond) : !!(cond))
+#define EXPECT_HEARD_ERR(err, call) do {				\
+	EXPECT_TRUE(HEARD((errno = 0, (long)(call) == -1) &&		\
+			  errno == (err))) {				\
+		TH_LOG("%s: errno %d, expected %s", #call, errno, #err);	\
+	}								\
+} while (0)
+/* A message that follows others: they may still be on their way. */
+#define ASSERT_SENT(call) ASSERT_TRUE(HEARD((call) == 0)) {		\
+	TH_LOG("%s: errno %d", #call, errno);				\
+}
+
 /* In the peer: what it shares with the test. */
 extern struct peer_shm *peer_shm;
 
 struct peer *peer_start(void);
+/* On the test's node, whatever node peers are on. */
+struct peer *peer_start_near(void);
 /* Its effective user is @uid, a member of the device's group. */
 struct peer *peer_start_user(uid_t uid);
 void peer_kill(struct peer *p);
@@ -103,7 +132,7 @@ const char *own_name(const char *stem);
 int open_conn(struct slot *s, const char *name, int type, size_t size);
 int open_serve(struct slot *s, const char *name, int maxconn, size_t size);
 
-/* The number of ids of regions, services and connections ddctl knows of. */
+/* The test's own node. */
 int node_down(void);
 int node_up(void);
 

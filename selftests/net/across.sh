@@ -1,0 +1,17 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# across.sh PROGRAM [ARGUMENT...]: a test of selftests/ddp whose other side is
+# on another node: the program runs at node 1, its peers at node 2, see
+# selftests/ddp/peer.h.
+
+# shellcheck source=selftests/net/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+trap 'cluster_down 2>/dev/null' EXIT
+cluster_up 2 && cluster_peers 2 "${DDP_FAMILY:-4}" || {
+	echo "Bail out! no cluster of two nodes"
+	exit 1
+}
+export DDP_OWN_NODE=1 DDP_PEER_NODE=2 DDP_PEER_NETNS=dd2
+cluster_exec 1 "$@"
