@@ -2,7 +2,13 @@
 #
 # make demo		everything at work in a virtual machine; where make is not
 #			installed yet: selftests/demo/demo.sh
+# make demo-cluster	two virtual machines as a cluster
 
 .PHONY: demo
 demo:
 	@selftests/demo/demo.sh
+
+# Two machines over a QEMU socket.
+.PHONY: demo-cluster
+demo-cluster:
+	@selftests/demo/cluster.sh

@@ -11,6 +11,8 @@
 #   instructions, one processor)   FAULT=name (a module built with
 #   selftests/faults/name.patch)   DD_VM_LOCK=name (the queue to wait in; two
 #   machines at once starve each other, so this is for emergencies)
+#   NIC=ARGUMENTS (a network card, eth0, at the other end of what QEMU's
+#   "-netdev socket,ARGUMENTS" connects it with)   NIC_MAC=address of it
 #
 # Standard output is the command's; anything else is said on standard error,
 # and only when something is wrong. The kernel's log stays in build/vm/KERNEL,
@@ -75,8 +77,12 @@ make_initrd() {
 # --- the run -----------------------------------------------------------------
 
 boot() {
+	local nic=()
+
+	[ -z "${NIC:-}" ] || nic=(-netdev "socket,id=n0,$NIC"
+		-device "virtio-net-pci,netdev=n0${NIC_MAC:+,mac=$NIC_MAC}")
 	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
-		"$VM_DIR/qemu.sh" -initrd "$TMP/initrd" \
+		"$VM_DIR/qemu.sh" "${nic[@]}" -initrd "$TMP/initrd" \
 		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
 		-serial file:"$TMP/console.log" -serial stdio \
 		-serial file:"$TMP/verdict" </dev/null 2>"$TMP/qemu.log" | cat
