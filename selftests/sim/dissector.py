@@ -70,6 +70,51 @@ def dissect(path, packets):
     return zip(trees, packets)
 
 
+def ip(datagram):
+    """The datagram from one node to another."""
+    return (struct.pack("!BBHHHBBHII", 0x45, 0, HEADER + len(datagram), 0, 0x4000, 64, 17, 0,
+                        0x0a000001, 0x0a000002) +
+            struct.pack("!HHHH", 56797, 56797, 8 + len(datagram), 0) + datagram)
+
+
+def controls():
+    """A packet with each kind of control message, which the simulator does not know."""
+    end = struct.pack("<QIIHB5x", 4096, 17, 1000, 1, 3)
+    for message in (
+            struct.pack("<BBHI64sQ", 1, 1, len(end), 7, b"echo", 0xaaaa) + end,
+            struct.pack("<BBHIIQ", 2, 0, len(end), 7, 0, 0xbbbb) + end,
+            struct.pack("<BBHIIQ", 2, 0, 0, 8, 1, 0),
+            struct.pack("<BBHIQQQ", 3, 3, 0, 0, 1, 2, 3)):
+        frame = struct.pack("<BBHI", 3, 0, len(message), 5) + message + bytes(-len(message) % 8)
+        yield ip(struct.pack("<HBBBBHQIIHHI", 0x4444, 1, 6, 0, 0, 32 + len(frame), 99, 1, 2, 0,
+                             0, 0) + frame)
+
+
+def capture_controls():
+    path = DIR + "/controls.pcap"
+    packets = list(controls())
+    with open(path, "wb") as f:
+        f.write(struct.pack("<IHHIIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 101))
+        for packet in packets:
+            f.write(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
+    return path, packets
+
+
+def check_controls():
+    """Kinds, and the words that only one of them has."""
+    bad, kinds = [], []
+    for packet, data in dissect(*capture_controls()):
+        proto = packet.find("proto[@name='dd']")
+        if set(range(HEADER, len(data))) - named(proto):
+            bad.append("not every byte has a name")
+        kinds += values(proto, "dd.ctl.kind")
+        if values(proto, "dd.ctl.data"):
+            bad.append("kind %s is not known" % kinds[-1:])
+    if kinds != [1, 2, 2, 3]:
+        bad.append("kinds %s" % kinds)
+    return bad
+
+
 def named(proto):
     """Bytes that lie in a field without parts, or with flags as parts."""
     seen = set()
@@ -132,6 +177,7 @@ def main(sim):
     check("types of packets and frames are right", bad["types"])
     check("all types of packets were there", {1, 2, 3, 4, 5, 6} - kinds)
     check("all types of frames were there", {1, 2, 3, 4, 5, 6} - frames)
+    check("control messages have names", check_controls())
     print("1..%d" % len(results))
     return 0 if all(results) else 1
 

@@ -160,6 +160,42 @@ local ctl = {
 }
 local ctl_data = bytes_of("ctl.data", "Control message")
 local ctl_fill = bytes_of("ctl.fill", "Filling")
+local ctl_kinds = { [1] = "QUERY", [2] = "ANSWER", [3] = "CLOSE" }
+local ctl_classes = { [0] = "none", [1] = "service" }
+local ctl_statuses = {
+	[0] = "granted", [1] = "none", [2] = "full", [3] = "no memory",
+	[4] = "busy", [5] = "bad",
+}
+local ctl_kind = number(8, "ctl.kind", "Kind", ctl_kinds)
+local ctl_class = number(8, "ctl.class", "Class", ctl_classes)
+local ctl_ends = number(8, "ctl.ends", "Channels")
+local ctl_body_len = number(16, "ctl.body_len", "Bytes in the body")
+local ctl_req = number(32, "ctl.req", "Query")
+local ctl_key = field("string", "ctl.key", "Key")
+local ctl_chan = id(64, "ctl.chan", "Channel")
+local ctl_status = number(32, "ctl.status", "Status", ctl_statuses)
+local service = {
+	{ number(64, "service.size", "Bytes in the block"), 8 },
+	{ number(32, "service.pid", "Process"), 4 },
+	{ number(32, "service.uid", "User"), 4 },
+	{ number(16, "service.window", "Window"), 2 },
+	{ number(8, "service.type", "Type of connection"), 1 },
+	{ reserved("service"), 5 },
+}
+local controls = {
+	[1] = {
+		{ ctl_kind, 1 }, { ctl_class, 1 }, { ctl_body_len, 2 },
+		{ ctl_req, 4 }, { ctl_key, 64 }, { ctl_chan, 8 },
+	},
+	[2] = {
+		{ ctl_kind, 1 }, { ctl_class, 1 }, { ctl_body_len, 2 },
+		{ ctl_req, 4 }, { ctl_status, 4 }, { ctl_chan, 8 },
+	},
+	[3] = {
+		{ ctl_kind, 1 }, { ctl_ends, 1 }, { ctl_body_len, 2 },
+		{ ctl_req, 4 },
+	},
+}
 local put = {
 	{ frame_type, 1 },
 	{ flags("put.flags", "Flags", {
@@ -257,13 +293,48 @@ frames[2] = function(tree, tvb, offset)
 	return add(tree, done, tvb, offset)
 end
 
+-- A control message: its structure, if its length agrees with what it says.
+local function control(tvb)
+	local what = controls[tvb(0, 1):uint()]
+	local more
+
+	if not what or tvb:len() < size(what) then
+		return nil
+	end
+	more = tvb:len() - size(what)
+	if what == controls[3] then
+		return more == 8 * tvb(1, 1):uint() and what
+	end
+	return more == tvb(2, 2):le_uint() and what
+end
+
+local function add_control(tree, tvb)
+	local what = control(tvb)
+	local offset
+
+	if not what then
+		tree:add(ctl_data, tvb())
+		return
+	end
+	tree:append_text(" " .. ctl_kinds[tvb(0, 1):uint()])
+	offset = add(tree, what, tvb, 0)
+	while what == controls[3] and offset < tvb:len() do
+		offset = add(tree, { { ctl_chan, 8 } }, tvb, offset)
+	end
+	if tvb:len() - offset == size(service) then
+		add(tree, service, tvb, offset)
+	elseif offset < tvb:len() then
+		tree:add(ctl_data, tvb(offset))
+	end
+end
+
 frames[3] = function(tree, tvb, offset)
 	local len = tvb(offset + 2, 2):le_uint()
 	local fill = -len % 8
 
 	tree:append_text(" number " .. tvb(offset + 4, 4):le_uint())
 	offset = add(tree, ctl, tvb, offset)
-	tree:add(ctl_data, tvb(offset, len))
+	add_control(tree, tvb(offset, len):tvb())
 	offset = offset + len
 	if fill > 0 then
 		tree:add(ctl_fill, tvb(offset, fill))
