@@ -63,13 +63,18 @@ both() {
 	[ "$second" = 0 ] || die "node 2: exit status $second"
 }
 
+build() {
+	"$VM/deps.sh" && make -s user && "$VM/kernels.sh" fetch stock &&
+		"$VM/module.sh" stock
+}
+
 mkdir -p "$LOGS" || exit
 echo "Direct Deposit between two virtual machines."
-"$VM/deps.sh" && make -s user && "$VM/kernels.sh" fetch stock &&
-	"$VM/module.sh" stock || die "cannot build"
+build || die "cannot build"
 # shellcheck source=selftests/vm/common.sh
 . "$VM/common.sh"
 with_lock "${DD_VM_LOCK:-vm}" 7200 both || exit
-[[ $(sum 1) =~ ^[0-9a-f]{64}$ ]] && [ "$(sum 1)" = "$(sum 2)" ] ||
+if [[ ! $(sum 1) =~ ^[0-9a-f]{64}$ ]] || [ "$(sum 1)" != "$(sum 2)" ]; then
 	die "the file that arrived is not the one that was sent"
+fi
 echo "Both nodes have done all of it, sha256 $(sum 1); $SECONDS s."
