@@ -50,6 +50,8 @@ struct dd_service;
  * @DD_STAT_REFUSED: work requests refused
  * @DD_STAT_CONNECTS: connections made
  * @DD_STAT_CLOSES: connections ended
+ * @DD_STAT_STRANGERS: skbs from addresses that are no peer's
+ * @DD_STAT_BAD_SUMS: skbs with a wrong UDP checksum
  * @DD_STAT_MAX: number of counters
  */
 enum dd_stat {
@@ -61,6 +63,8 @@ enum dd_stat {
 	DD_STAT_REFUSED,
 	DD_STAT_CONNECTS,
 	DD_STAT_CLOSES,
+	DD_STAT_STRANGERS,
+	DD_STAT_BAD_SUMS,
 	DD_STAT_MAX
 };
 

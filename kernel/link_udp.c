@@ -599,23 +599,6 @@ static const struct dd_peer_link_ops dd_udp_link_ops = {
 	.release = dd_udp_release,
 };
 
-/**
- * dd_udp_node_drops() - what was thrown away before it reached a session
- * @node: the node
- * @sum: (out) counters of all CPUs
- */
-void dd_udp_node_drops(const struct dd_node *node, struct dd_udp_drops *sum)
-{
-	const struct dd_udp_node *un = dd_udp_node_of(node);
-	int cpu, i;
-
-	*sum = (struct dd_udp_drops){};
-	for_each_possible_cpu(cpu)
-		for (i = 0; i < DD_UDP_DROPS; i++)
-			sum->v[i] += READ_ONCE(per_cpu_ptr(un->drops,
-							   cpu)->v[i]);
-}
-
 /* ---- namespaces ------------------------------------------------------------------- */
 
 static int __net_init dd_udp_net_init(struct net *net)
@@ -626,9 +609,6 @@ static int __net_init dd_udp_net_init(struct net *net)
 	mutex_init(&un->lock);
 	un->seed = get_random_u32();
 	un->incarnation = get_random_u64();
-	un->drops = alloc_percpu(struct dd_udp_drops);
-	if (!un->drops)
-		return -ENOMEM;
 	dd_peer_link_register(un->node, &dd_udp_link_ops);
 	return 0;
 }
@@ -654,17 +634,9 @@ static void __net_exit dd_udp_net_pre_exit(struct net *net)
 	mutex_unlock(&un->lock);
 }
 
-static void __net_exit dd_udp_net_exit(struct net *net)
-{
-	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
-
-	free_percpu(un->drops);
-}
-
 static struct pernet_operations dd_udp_net_ops = {
 	.init = dd_udp_net_init,
 	.pre_exit = dd_udp_net_pre_exit,
-	.exit = dd_udp_net_exit,
 	.id = &dd_udp_net_id,
 	.size = sizeof(struct dd_udp_node),
 };

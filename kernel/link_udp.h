@@ -184,27 +184,6 @@ struct dd_udp_peer {
 };
 
 /**
- * enum dd_udp_drop - why something that came was thrown away before a session
- *	saw it
- * @DD_UDP_DROP_STRANGER: from an address that is no peer's
- * @DD_UDP_DROP_CSUM: wrong UDP checksum
- * @DD_UDP_DROPS: number of reasons
- */
-enum dd_udp_drop {
-	DD_UDP_DROP_STRANGER,
-	DD_UDP_DROP_CSUM,
-	DD_UDP_DROPS
-};
-
-/**
- * struct dd_udp_drops - how often, on one CPU
- * @v: by enum dd_udp_drop
- */
-struct dd_udp_drops {
-	u64 v[DD_UDP_DROPS];
-};
-
-/**
  * struct dd_udp_node - a node's sockets, and its peers by address
  * @node: the node
  * @lock: protects @sock, @users, and changes of @peers
@@ -214,7 +193,6 @@ struct dd_udp_drops {
  * @seed: of the hash
  * @peers: struct dd_udp_peer by address; looked up under RCU
  * @incarnation: random number of this life
- * @drops: per CPU, without a lock
  */
 struct dd_udp_node {
 	struct dd_node *node;
@@ -225,14 +203,12 @@ struct dd_udp_node {
 	u32 seed;
 	struct hlist_head peers[DD_UDP_HASH];
 	u64 incarnation;
-	struct dd_udp_drops __percpu *drops;
 };
 
 /* ---- link_udp.c: sockets, and a peer's life ---------------------------- */
 
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
-void dd_udp_node_drops(const struct dd_node *node, struct dd_udp_drops *sum);
 
 extern const struct dd_net_upper *dd_udp_upper;
 

@@ -306,14 +306,14 @@ static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 	struct dd_udp_peer *link;
 
 	if (unlikely(udp_lib_checksum_complete(skb))) {
-		this_cpu_inc(un->drops->v[DD_UDP_DROP_CSUM]);
+		dd_stat_inc(un->node, DD_STAT_BAD_SUMS);
 		return;
 	}
 	link = dd_udp_find(un, skb);
 	if (likely(link))
 		dd_udp_take(link, skb);
 	else
-		this_cpu_inc(un->drops->v[DD_UDP_DROP_STRANGER]);
+		dd_stat_inc(un->node, DD_STAT_STRANGERS);
 }
 
 static bool dd_udp_drained(const struct sock *sk)

@@ -51,6 +51,8 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 	[DD_STAT_REFUSED] = DD_A_STAT_REFUSED,
 	[DD_STAT_CONNECTS] = DD_A_STAT_CONNECTS,
 	[DD_STAT_CLOSES] = DD_A_STAT_CLOSES,
+	[DD_STAT_STRANGERS] = DD_A_STAT_STRANGERS,
+	[DD_STAT_BAD_SUMS] = DD_A_STAT_BAD_SUMS,
 };
 
 /* A counter that is not told here has no attribute either. */

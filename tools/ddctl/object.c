@@ -150,6 +150,8 @@ const struct object object_stat = {
 		ROW(DD_A_STAT_REFUSED, "refused", "requests refused", ATTR_U64),
 		ROW(DD_A_STAT_CONNECTS, "connects", "connections made", ATTR_U64),
 		ROW(DD_A_STAT_CLOSES, "closes", "connections ended", ATTR_U64),
+		ROW(DD_A_STAT_STRANGERS, "strangers", "from no peer", ATTR_U64),
+		ROW(DD_A_STAT_BAD_SUMS, "bad_sums", "bad UDP sums", ATTR_U64),
 		END,
 	},
 };
