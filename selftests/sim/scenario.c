@@ -61,6 +61,25 @@ static void pingpong(void)
 		sim_fail("too many packets per message");
 }
 
+/* So many pieces apart that not all can be remembered. */
+static void holes(void)
+{
+	struct plan plan = {
+		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1, .goal = 20,
+		.read_ns = 5 * US,
+	};
+
+	world(2, 5 * MS);
+	node_cfg.records = 1024;
+	net.reorder = 0.5;
+	net.reorder_ns = 3 * MS;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(60 * SEC);
+	need(drops(DD_TP_DROP_HOLES), "too many pieces apart");
+}
+
 /* As an SSTREAM: each message waits for the one before. */
 static void stream(void)
 {
@@ -716,6 +735,7 @@ const struct scenario scenarios[] = {
 	  trouble },
 	{ "ackloss", "most acknowledgments are lost", ackloss },
 	{ "reuse", "old packets with new bytes in them", reuse },
+	{ "holes", "too many pieces apart", holes },
 	{ "closing", "connections closed under load", closing },
 	{ "mtu", "packet sizes change under load", mtu },
 	{ "blackhole", "large packets vanish silently", blackhole },
@@ -725,6 +745,8 @@ const struct scenario scenarios[] = {
 	{ "partition", "silence around the dead time", partition },
 	{ "idle", "keepalive, and death", idle },
 	{ "config", "versions and configurations that do not fit", config },
+	{ "fields", "every byte of a packet changed, every length", fields },
+	{ "calls", "what a caller may get wrong", calls },
 	{ "incast", "256 nodes send to one", incast },
 	{ "cluster", "1000 nodes, all to some", cluster },
 	{ "notelist", "one of 100 channels has a full list", notelist },

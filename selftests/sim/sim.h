@@ -8,7 +8,8 @@
  *	end.c		one end of a session, and what it must never do
  *	chan.c		one end of a connection: every byte is looked at
  *	tcp.c		a flow of TCP to compare with
- *	scenario*.c	what is tried
+ *	scenario.c	what is tried
+ *	fields.c	what else is tried: what peers and callers may get wrong
  */
 #ifndef _DD_SIM_H
 #define _DD_SIM_H
@@ -344,5 +345,8 @@ struct scenario {
 };
 
 extern const struct scenario scenarios[];
+
+void fields(void);
+void calls(void);
 
 #endif /* _DD_SIM_H */

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a peer may get wrong: packets cut at every length, every byte changed
+ * under a valid checksum; and what a caller may.
+ */
+#include "sim.h"
+
+#define BLOCK	4096
+#define TOKEN	0x1122334455667788ull
+#define CHAN	0x99aabbccddeeff01ull
+
+/**
+ * struct victim - an end whose peer is ours to play
+ * @tp: what is tried
+ * @c: its channel
+ * @arena: memory of @tp
+ * @stored: bytes deposited
+ * @completed: messages
+ * @ctl: control messages
+ */
+struct victim {
+	struct dd_tp tp;
+	struct dd_tp_chan c;
+	u8 *arena;
+	u32 stored;
+	u32 completed;
+	u32 ctl;
+};
+
+static struct victim *to_victim(struct dd_tp *tp)
+{
+	return container_of(tp, struct victim, tp);
+}
+
+static u64 op_random(struct dd_tp *tp)
+{
+	return sim_random();
+}
+
+static struct dd_tp_chan *op_find(struct dd_tp *tp, u64 id)
+{
+	struct victim *v = to_victim(tp);
+
+	return id == v->c.cfg.id ? &v->c : NULL;
+}
+
+static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+		      const void *payload, u32 off, u32 len)
+{
+	if (dst >= BLOCK || len > BLOCK - dst)
+		sim_fail("deposit: outside of the block");
+	to_victim(tp)->stored += len;
+	return 0;
+}
+
+static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
+		    u32 len)
+{
+	memcpy(buf, (const u8 *)payload + off, len);
+}
+
+static u32 op_payload_crc(struct dd_tp *tp, const void *payload, u32 len,
+			  u32 crc)
+{
+	return crc32c(crc, payload, len);
+}
+
+static bool op_complete(struct dd_tp *tp, struct dd_tp_chan *c,
+			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
+{
+	to_victim(tp)->completed++;
+	return true;
+}
+
+static void op_number(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
+{
+}
+
+static void op_ctl(struct dd_tp *tp, const void *data, u32 len)
+{
+	to_victim(tp)->ctl++;
+}
+
+static void op_up(struct dd_tp *tp)
+{
+}
+
+static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+}
+
+static const struct dd_tp_ops ops = {
+	.random = op_random,
+	.find = op_find,
+	.deposit = op_deposit,
+	.peek = op_peek,
+	.payload_crc = op_payload_crc,
+	.complete = op_complete,
+	.sent = op_number,
+	.done = op_number,
+	.ctl = op_ctl,
+	.up = op_up,
+	.down = op_down,
+};
+
+static const struct dd_tp_cfg cfg = {
+	.node = 1, .peer = 2, .maxnodes = 4, .incarnation = 5, .records = 32,
+	.ctl_slots = 4, .packet_max = 9000, .mtu = 1472, .dead_ns = SEC,
+	.ack_delay_ns = MS, .version_min = 1, .version_max = 1,
+};
+
+static const struct dd_tp_chan_cfg chan_cfg = {
+	.id = CHAN, .peer_id = 7, .rx_size = BLOCK, .rx_window = 2,
+	.tx_window = 2,
+};
+
+static void victim_init(struct victim *v)
+{
+	struct dd_tp_id id = {
+		.incarnation = 6, .rx_token = TOKEN, .tx_token = 8,
+		.packet_max = 9000, .ctl_slots = 4, .version = 1,
+	};
+
+	memset(v, 0, sizeof(*v));
+	v->arena = sim_alloc(dd_tp_arena_size(&cfg));
+	if (dd_tp_init(&v->tp, &cfg, &ops, v->arena))
+		sim_fail("dd_tp_init() refuses");
+	v->tp.pend = id;
+	if (!dd_tp_confirm(&v->tp, sim.now, TOKEN) ||
+	    dd_tp_chan_init(&v->tp, &v->c, &chan_cfg))
+		sim_fail("no session");
+}
+
+static void victim_exit(struct victim *v)
+{
+	dd_tp_exit(&v->tp);
+	free(v->arena);
+}
+
+static u64 victim_drops(const struct victim *v)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < DD_TP_DROPS; i++)
+		sum += v->tp.stats.drops[i];
+	return sum;
+}
+
+/* ---- packets ------------------------------------------------------------ */
+
+/**
+ * struct sample - a packet that is good
+ * @hlen: its header
+ * @plen: its payload
+ * @data: both
+ */
+struct sample {
+	u32 hlen;
+	u32 plen;
+	u8 data[DD_WIRE_HLEN_MAX + 64];
+};
+
+static void seal(struct sample *s)
+{
+	struct dd_wire_hdr *hdr = (void *)s->data;
+	u32 crc = dd_wire_crc(hdr, s->hlen);
+
+	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
+		crc = crc32c(crc, s->data + s->hlen, s->plen);
+	dd_wire_seal(hdr, crc);
+}
+
+/* A control message, and a message of one piece. */
+static void sample_make(struct sample *s)
+{
+	struct dd_wire_hdr *hdr = (void *)s->data;
+	struct dd_wire_ctl *ctl = (void *)(hdr + 1);
+	struct dd_wire_put *put = (void *)(ctl->data + 8);
+	struct dd_wire_head *head = (void *)(put + 1);
+
+	memset(s, 0, sizeof(*s));
+	s->hlen = (u8 *)(head + 1) - s->data;
+	s->plen = 64;
+	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
+	hdr->version = DD_WIRE_VERSION;
+	hdr->type = DD_WIRE_DATA;
+	hdr->flags = DD_WIRE_PAYLOAD_CRC;
+	hdr->hlen = cpu_to_le16(s->hlen);
+	hdr->plen = cpu_to_le16(s->plen);
+	hdr->token = cpu_to_le64(TOKEN);
+	ctl->type = DD_FRAME_CTL;
+	ctl->len = cpu_to_le16(5);
+	put->type = DD_FRAME_PUT;
+	put->flags = DD_PUT_NOTIFY;
+	put->meta_count = 2;
+	put->chan = cpu_to_le64(CHAN);
+	put->msgid = cpu_to_le64(1);
+	put->dst = cpu_to_le64(8);
+	put->len = cpu_to_le32(s->plen);
+	head->tag = cpu_to_le32(12);
+	head->meta[0] = cpu_to_le32(13);
+	head->meta[1] = cpu_to_le32(14);
+	seal(s);
+}
+
+/* From here to there, other values are as good: the message arrives. */
+static bool is_free(u32 at)
+{
+	static const struct {
+		u32 from;
+		u32 to;
+	} ranges[] = {
+		{ 4, 5 },	/* flags: checksum or not */
+		{ 16, 24 },	/* packet number, timestamp */
+		{ 36, 45 },	/* number of the control message, its bytes */
+		{ 34, 36 },	/* their number, if the rest is zero */
+		{ 49, 51 },	/* flags, words of metadata if not fewer */
+		{ 72, 80 },	/* place in the block */
+		{ 88, 100 },	/* tag, metadata */
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
+		if (at >= ranges[i].from && at < ranges[i].to)
+			return true;
+	}
+	return false;
+}
+
+/* Length and offset may say that this is a piece of another message. */
+static bool is_shape(u32 at)
+{
+	return at >= 80 && at < 88;
+}
+
+static void try_byte(const struct sample *good, u32 at, u8 change)
+{
+	struct sample s = *good;
+	struct victim v;
+	bool whole;
+
+	victim_init(&v);
+	s.data[at] ^= change;
+	if (at < 28 || at >= 32)
+		seal(&s);
+	dd_tp_rx(&v.tp, sim.now, s.data, s.hlen, s.data + s.hlen, s.plen);
+	whole = v.completed == 1 && !victim_drops(&v);
+	if (whole && !is_free(at))
+		sim_fail("byte %u changed by %#x: taken", at, change);
+	if (!whole && v.completed)
+		sim_fail("byte %u changed by %#x: taken and dropped", at,
+			 change);
+	if (!whole && victim_drops(&v) != 1 && !is_shape(at))
+		sim_fail("byte %u changed by %#x: %llu drops counted", at,
+			 change, (unsigned long long)victim_drops(&v));
+	if (!whole && v.stored && !is_shape(at))
+		sim_fail("byte %u changed by %#x: bytes deposited", at, change);
+	if (v.tp.state != DD_TP_UP)
+		sim_fail("byte %u changed by %#x: the session is over", at,
+			 change);
+	victim_exit(&v);
+}
+
+static void try_length(const struct sample *good, u32 len)
+{
+	u32 hlen = min(len, good->hlen);
+	u8 *exact = malloc(hlen + !hlen);
+	struct victim v;
+
+	victim_init(&v);
+	memcpy(exact, good->data, hlen);
+	dd_tp_rx(&v.tp, sim.now, exact, hlen, good->data + hlen, len - hlen);
+	if (v.completed || v.ctl || v.stored ||
+	    v.tp.stats.drops[DD_TP_DROP_FORMAT] != 1)
+		sim_fail("taken, of %u bytes", len);
+	victim_exit(&v);
+	free(exact);
+}
+
+void fields(void)
+{
+	struct sample good;
+	u32 at, change, len;
+
+	sample_make(&good);
+	try_byte(&good, 16, 0);
+	for (at = 0; at < good.hlen; at++) {
+		for (change = 1; change < 256; change++)
+			try_byte(&good, at, change);
+	}
+	for (len = 0; len < good.hlen + good.plen; len++)
+		try_length(&good, len);
+}
+
+/* ---- calls -------------------------------------------------------------- */
+
+static void expect(int got, int want, const char *call)
+{
+	if (got != want)
+		sim_fail("%s: %d, not %d", call, got, want);
+}
+
+#define REFUSES(want, call)	expect(call, want, #call)
+
+static void calls_cfg(void)
+{
+	struct dd_tp_cfg bad[] = { cfg, cfg, cfg, cfg, cfg, cfg, cfg, cfg };
+	struct dd_tp tp;
+	u32 i;
+
+	bad[0].records = 33;
+	bad[1].records = 2 * DD_TP_RECORDS_MAX;
+	bad[2].ctl_slots = 1;
+	bad[3].packet_max = DD_WIRE_PACKET_MIN - 1;
+	bad[4].dead_ns = MS;
+	bad[5].version_max = 0;
+	bad[6].peer = bad[6].node;
+	bad[7].ack_delay_ns = SEC;
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		REFUSES(-EINVAL, dd_tp_init(&tp, &bad[i], &ops, NULL));
+		if (dd_tp_arena_size(&bad[i]))
+			sim_fail("a size for configuration %u", i);
+	}
+}
+
+static void calls_chan(struct victim *v)
+{
+	struct dd_tp_chan_cfg bad[] = { chan_cfg, chan_cfg, chan_cfg, chan_cfg };
+	struct dd_tp_chan c;
+	u32 i;
+
+	bad[0].id = 0;
+	bad[1].rx_window = 0;
+	bad[2].tx_window = DD_TP_WINDOW_MAX + 1;
+	bad[3].tx_window = 0;
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		REFUSES(-EINVAL, dd_tp_chan_init(&v->tp, &c, &bad[i]));
+	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 0, 1));
+	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 1, 0));
+}
+
+static void calls_submit(struct victim *v)
+{
+	struct dd_tp_op op[4] = {};
+	u32 i;
+
+	op[0].msg.len = DD_WIRE_MSG_MAX + 1u;
+	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
+	op[0].msg.len = 0;
+	op[0].msg.meta_count = DD_WIRE_META + 1;
+	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
+	op[0].msg.meta_count = 0;
+	op[0].msg.dst = U64_MAX;
+	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
+	op[0].msg.dst = 0;
+	for (i = 0; i < 3; i++)
+		REFUSES(0, dd_tp_submit(&v->tp, &v->c, &op[i]));
+	REFUSES(-EBUSY, dd_tp_submit(&v->tp, &v->c, &op[3]));
+	dd_tp_chan_drop(&v->tp, &v->c);
+	dd_tp_chan_drop(&v->tp, &v->c);
+	REFUSES(-ENOTCONN, dd_tp_submit(&v->tp, &v->c, &op[3]));
+	REFUSES(-ENOTCONN, dd_tp_chan_peer(&v->tp, &v->c, 1, 1));
+}
+
+void calls(void)
+{
+	u8 data[DD_WIRE_CTL_MAX + 1] = {};
+	struct victim v;
+	u32 i;
+
+	calls_cfg();
+	victim_init(&v);
+	calls_chan(&v);
+	calls_submit(&v);
+	REFUSES(-EINVAL, dd_tp_ctl(&v.tp, data, 0));
+	REFUSES(-EINVAL, dd_tp_ctl(&v.tp, data, sizeof(data)));
+	for (i = 0; i < cfg.ctl_slots; i++)
+		REFUSES(0, dd_tp_ctl(&v.tp, data, DD_WIRE_CTL_MAX));
+	REFUSES(-EAGAIN, dd_tp_ctl(&v.tp, data, 1));
+	dd_tp_stop(&v.tp, sim.now);
+	REFUSES(-ENOTCONN, dd_tp_ctl(&v.tp, data, 1));
+	REFUSES(-ENOTCONN, dd_tp_chan_init(&v.tp, &v.c, &chan_cfg));
+	victim_exit(&v);
+}
