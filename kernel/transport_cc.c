@@ -248,7 +248,9 @@ bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
-	bool fits = cc->flight + bytes <= cc->cwnd;
+	/* Packets may have become larger than the window was made for. */
+	u32 window = max(cc->cwnd, DD_CC_MIN * dd_tp_packet_size(tp));
+	bool fits = cc->flight + bytes <= window;
 
 	cc->paced = fits && cc->pace_at > now + DD_CC_PACE_QUANTUM;
 	if (fits && !cc->paced)

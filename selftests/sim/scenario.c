@@ -61,21 +61,31 @@ static void pingpong(void)
 		sim_fail("too many packets per message");
 }
 
+static bool every_other(int src, int dst)
+{
+	static u32 n;
+
+	return !src && n++ & 1;
+}
+
 /* So many pieces apart that not all can be remembered. */
 static void holes(void)
 {
 	struct plan plan = {
-		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1, .goal = 20,
+		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1, .goal = 100,
 		.read_ns = 5 * US,
 	};
 
 	world(2, 5 * MS);
 	node_cfg.records = 1024;
-	net.reorder = 0.5;
-	net.reorder_ns = 3 * MS;
 	conns_init(1);
 	conn_add(0, 1, &plan);
 	start_all();
+	/* Once the window is large, half of it is lost. */
+	sim_run_for(300 * MS);
+	net.cut = every_other;
+	sim_run_for(20 * MS);
+	net.cut = NULL;
 	finish(60 * SEC);
 	need(drops(DD_TP_DROP_HOLES), "too many pieces apart");
 }
