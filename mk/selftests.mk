@@ -11,10 +11,11 @@ selftest_names	= $(basename $(notdir $(wildcard selftests/$(1)/$(1)_*.c)))
 SELFTEST_DDP	:= $(call selftest_names,ddp)
 SELFTEST_ABI	:= $(call selftest_names,abi)
 SELFTEST_STRESS	:= $(call selftest_names,stress)
+SELFTEST_NET	:= $(call selftest_names,net)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
-		   $(SELFTEST_ABI) $(SELFTEST_STRESS))
+		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET))
 
 # The harness compares an int with whatever it is given.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -51,6 +52,13 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/stress/%.o \
 		$(BUILD)/obj/selftests/stress/audit.o \
 		$(BUILD)/obj/selftests/abi/raw.o \
+		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_NET)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/net/%.o \
+		$(BUILD)/obj/selftests/net/traffic.o \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

@@ -9,9 +9,9 @@
 . "$(dirname "$0")/cluster.sh"
 
 trap 'cluster_down 2>/dev/null' EXIT
-cluster_up 2 && cluster_peers 2 "${DDP_FAMILY:-4}" || {
+if ! cluster_up 2 || ! cluster_peers 2 "${DDP_FAMILY:-4}"; then
 	echo "Bail out! no cluster of two nodes"
 	exit 1
-}
+fi
 export DDP_OWN_NODE=1 DDP_PEER_NODE=2 DDP_PEER_NETNS=dd2
 cluster_exec 1 "$@"

@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Between two nodes is a cable that damages packets and has their checksums
+# right. What heads a packet is protected always, so nothing goes where it does
+# not belong; with payload-crc on all of it is. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+ONE_IN=50
+
+# The bridge is left out: frames go through a program.
+cable() {
+	local i
+
+	for i in 1 2; do
+		ip -n "$CLUSTER_BRIDGE" link set "port$i" nomaster promisc on &&
+			ip netns exec "dd$i" ethtool -K eth0 tx off >/dev/null ||
+			return
+	done
+	ip netns exec "$CLUSTER_BRIDGE" net_inject "$RANDOM" "$ONE_IN" port1 port2 \
+		>"$HOLD/cable" &
+	CABLE=$!
+	within "$PATIENCE" has_line "$HOLD/cable" ready
+}
+
+cable_end() {
+	kill -TERM "$CABLE"
+	wait "$CABLE"
+	tail -n 1 "$HOLD/cable"
+}
+
+drops() {
+	peer "$1" "$2" "[.counters[] | select(.name == \"drop-crc\" or
+		.name == \"drop-format\") | .value] | add"
+}
+
+damaged() {
+	local status=0 said least counted
+
+	cable || return
+	new_traffic
+	begin_all "$(count 5 6)" 4 200000 || return
+	end_all whole || status=1
+	counted=$(($(drops 1 2) + $(drops 2 1)))
+	said=$(cable_end)
+	diag "$said; $counted were found damaged"
+	# All headers, and so about one in twenty at least.
+	least=$(($(grep -oE '[0-9]+' <<<"$said" | tail -n 3 | paste -sd+)))
+	[ "$counted" -gt 0 ] && [ $((20 * counted)) -ge "$least" ] || status=1
+	return "$status"
+}
+
+plan 1
+cluster 2
+cluster_offload off
+for i in 1 2; do
+	# It is asked for when a session begins.
+	cluster_exec $i ddctl peer del $((3 - i))
+	cluster_exec $i ddctl peer add $((3 - i)) 10.9.0.$((3 - i)) payload-crc on
+done
+check "with checksums that are right: nothing wrong is taken for right" damaged
+finish

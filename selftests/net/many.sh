@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A thousand connections from one node to another, of which some are used, at
+# random; and 1 % of the packets is lost. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+# What a kernel with all its checks takes 10 times as long for.
+CONNS=$([ "$SLOW" ] && echo 250 || echo 1000)
+
+# many ACTIVE NETEM...
+many() {
+	local there
+
+	cluster_netem "${@:2}" || return
+	new_traffic
+	serve 2 -c "$CONNS" -m 1000 || return
+	load 1 2 -t 4 -c "$CONNS" -m 1000 -a "$1" -k sw
+	within "$PATIENCE" connected || diag "$(connections) connections"
+	there=$(connections)
+	end_all whole && [ "$there" = "$CONNS" ]
+}
+
+connections() { cluster_exec 2 ddctl -j conn | jq length; }
+connected() { [ "$(connections)" = "$CONNS" ]; }
+
+plan 3
+cluster 2
+cluster_offload off
+check "$CONNS connections, all used" many "$CONNS" delay 0
+check "$CONNS connections, 64 used at a time" many 64 delay 0
+check "$CONNS connections, 64 used at a time, loss 1 %" many 64 loss 1%
+finish

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Links get another MTU while there is traffic: all of it arrives, and packets
+# become as large as the path takes them. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+# Largest packet of the session: what IP and UDP leave of the MTU.
+fits() {
+	local size
+
+	size=$(peer 1 2 .packet_size)
+	[ "$size" -le $(($1 - $2)) ] && [ "$size" -ge $(($1 - $2 - 100)) ]
+}
+
+# changes FAMILY HEADERS: back and forth, under load.
+changes() {
+	local mtu status=0
+
+	cluster 2 9000 "$1"
+	cluster_offload off
+	new_traffic
+	begin_all 10 4 300000 || return
+	within "$PATIENCE" fits 9000 "$2" || status=1
+	for mtu in 1280 1500 9000 1500 1280; do
+		cluster_mtu "$mtu" || return
+		sleep 1
+		within "$PATIENCE" fits "$mtu" "$2" || {
+			diag "packets of $(peer 1 2 .packet_size) bytes at $mtu"
+			status=1
+		}
+	done
+	end_all whole || status=1
+	diag "$(peer 1 2 '"\(.packets_lost) packets lost"')"
+	cluster_down
+	return "$status"
+}
+
+# Only in the middle: nobody's own link is small.
+middle() {
+	local status=0
+
+	cluster 2 9000
+	cluster_offload off
+	new_traffic
+	begin_all 6 4 300000 || return
+	sleep 1
+	ip -n "$CLUSTER_BRIDGE" link set port2 mtu 1500
+	end_all whole || status=1
+	diag "packets of $(peer 1 2 .packet_size) bytes, $(peer 1 2 .packets_lost) lost"
+	cluster_down
+	return "$status"
+}
+
+plan 3
+check "IPv4: 9000, 1280, 1500, 9000, 1500, 1280" changes 4 28
+check "IPv6: 9000, 1280, 1500, 9000, 1500, 1280" changes 6 48
+check "a small link in the middle that says nothing" middle
+finish

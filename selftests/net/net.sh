@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# For the scripts of this directory: a cluster, and traffic in it. To be
+# sourced; the working directory becomes one that is removed at the end.
+
+NET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=selftests/tools/tap.sh
+. "$NET_DIR/../tools/tap.sh"
+# shellcheck source=selftests/net/cluster.sh
+. "$NET_DIR/cluster.sh"
+PATH=$NET_DIR/../../build/bin:$NET_DIR/../../build/selftests:$PATH
+
+# How much slower than a stock kernel this one is.
+if [ -e /proc/self/fail-nth ]; then SLOW=yes; else SLOW=; fi
+# count STOCK DEBUG: rounds; DD_SOAK times as many if that is set.
+count() { echo $(($([ "$SLOW" ] && echo "$2" || echo "$1") * ${DD_SOAK:-1})); }
+
+# What a test waits for comes within this, in seconds.
+PATIENCE=60
+
+scratch
+# shellcheck disable=SC2064 # now
+trap "net_end; rm -rf '$HOLD'" EXIT
+
+net_end() {
+	local pids
+
+	mapfile -t pids < <(jobs -p)
+	[ ${#pids[@]} = 0 ] || kill -9 "${pids[@]}" 2>/dev/null
+	wait
+	cluster_down 2>/dev/null
+}
+
+# --- the cluster -------------------------------------------------------------
+
+# cluster N [MTU [FAMILY]]: as cluster.sh has it, and each node knows all.
+cluster() {
+	local file=$HOLD/cluster.conf i
+
+	NODES=$1
+	echo "max $(($1 + 1))" >"$file"
+	for ((i = 1; i <= NODES; i++)); do
+		echo "$i $(cluster_address "$i" "${3:-4}")" >>"$file"
+	done
+	cluster_up "$1" "${2:-1500}" || no_cluster
+	for ((i = 1; i <= NODES; i++)); do
+		cluster_exec "$i" ddctl apply --node "$i" "$file" >"$HOLD/apply" ||
+			no_cluster
+	done
+}
+
+no_cluster() {
+	echo "Bail out! no cluster of $NODES nodes"
+	exit 1
+}
+
+# peer NODE PEER FILTER: of what ddctl says.
+peer() { cluster_exec "$1" ddctl -j peer show "$2" | jq -r "$3"; }
+
+# is_up NODE PEER
+is_up() { [ "$(peer "$1" "$2" .state)" = up ]; }
+
+# Whether all have sessions with all.
+all_up() {
+	local i j
+
+	for ((i = 1; i <= NODES; i++)); do
+		for ((j = 1; j <= NODES; j++)); do
+			[ "$i" = "$j" ] || is_up "$i" "$j" || return
+		done
+	done
+}
+
+# cut and heal the network between a node and all others, both ways. No link goes
+# down: the kernel would take a second or more to see it up again.
+cut() {
+	tc -n "$CLUSTER_BRIDGE" qdisc replace dev "port$1" root netem loss 100% &&
+		tc -n "dd$1" qdisc replace dev eth0 root netem loss 100%
+}
+heal() {
+	tc -n "$CLUSTER_BRIDGE" qdisc del dev "port$1" root &&
+		tc -n "dd$1" qdisc del dev eth0 root
+}
+
+# --- traffic -----------------------------------------------------------------
+
+# Processes of net_traffic by node; with a function in between they would not
+# be the ones that are killed.
+declare -A SERVER LOAD
+
+# With the seed of the environment, to repeat it.
+new_traffic() {
+	SEED=${DD_SEED:-$RANDOM}
+	FILE=$HOLD/traffic
+	net_traffic "$FILE" init "$SEED"
+}
+
+# serve NODE OPTION...: in the background, and ready.
+serve() {
+	local log=$HOLD/server.$1
+
+	rm -f "$log"
+	ip netns exec "dd$1" net_traffic "$FILE" serve "${@:2}" >"$log" &
+	SERVER[$1]=$!
+	within $PATIENCE has_line "$log" ready
+}
+
+# load NODE TO,... OPTION...: in the background.
+load() {
+	ip netns exec "dd$1" net_traffic "$FILE" load "${@:2}" &
+	LOAD[$1]=$!
+}
+
+# Until all that connect have ended; they must, by themselves, with success.
+loads_end() {
+	local i bad=0
+
+	for i in "${!LOAD[@]}"; do
+		within 180 gone "${LOAD[$i]}" || bad=1
+		kill -9 "${LOAD[$i]}" 2>/dev/null
+		wait "${LOAD[$i]}" || bad=1
+		unset "LOAD[$i]"
+	done
+	[ $bad = 0 ] || diag "what connects has failed"
+	return $bad
+}
+
+servers_end() {
+	local i bad=0
+
+	for i in "${!SERVER[@]}"; do
+		kill -TERM "${SERVER[$i]}"
+		within $PATIENCE gone "${SERVER[$i]}" || bad=1
+		kill -9 "${SERVER[$i]}" 2>/dev/null
+		wait "${SERVER[$i]}" || bad=1
+		unset "SERVER[$i]"
+	done
+	[ $bad = 0 ] || diag "a server has failed"
+	return $bad
+}
+
+# others NODE: all but that one.
+others() {
+	local list
+
+	list=$(seq "$NODES" | grep -vx "$1")
+	echo "${list//$'\n'/,}"
+}
+
+# begin_all SECONDS CONNECTIONS BYTES: everybody with everybody.
+begin_all() {
+	local i most=$((2 * (NODES - 1) * $2))
+
+	for ((i = 1; i <= NODES; i++)); do
+		serve "$i" -c "$most" -m "$3" || return
+	done
+	for ((i = 1; i <= NODES; i++)); do
+		load "$i" "$(others "$i")" -t "$1" -c "$2" -m "$3"
+	done
+}
+
+# end_all whole|broken: and what has come is what was sent.
+end_all() {
+	local ends=0 said
+
+	loads_end || ends=1
+	servers_end || ends=1
+	said=$(net_traffic "$FILE" check "$1") || ends=1
+	diag "$said (seed $SEED)"
+	return $ends
+}

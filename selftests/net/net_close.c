@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How connections between nodes end: what was accepted arrives, what has come
+ * is read before the news, and no byte comes afterwards. Run by across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "peer.h"
+
+#define LARGE	(1 << 20)
+
+/* The network between the two nodes, see net.sh. */
+static int cut(void)
+{
+	return system("tc -n ddnet qdisc replace dev port2 root netem loss 100% && "
+		      "tc -n dd2 qdisc replace dev eth0 root netem loss 100%");
+}
+
+static int heal(void)
+{
+	return system("tc -n ddnet qdisc del dev port2 root && "
+		      "tc -n dd2 qdisc del dev eth0 root");
+}
+
+static bool peer_is(const char *state)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "ddctl -j peer show %d | jq -e '.state == \"%s\"' >/dev/null",
+		 far_node(), state);
+	return !system(command);
+}
+
+/* A server with a block of LARGE bytes, and a stream to it. */
+FIXTURE(end) {
+	struct peer *srv;
+	char *name;
+	struct slot c, s;
+};
+
+FIXTURE_SETUP(end)
+{
+	ASSERT_TRUE(across_nodes());
+	self->srv = peer_start();
+	self->name = (char *)own_name("e");
+	ASSERT_OK(p_serve_simple(self->srv, self->name, 1, LARGE));
+	self->s = peer_slot(self->srv, 0);
+	ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+}
+
+FIXTURE_TEARDOWN(end)
+{
+	peer_kill(self->srv);
+}
+
+static void fill(address_t p, int seed)
+{
+	int i;
+
+	for (i = 0; i < LARGE; i++)
+		p[i] = (char)(i * 31 + (i >> 8) + seed);
+}
+
+/* In the peer: whether all of the message is there, and still is. */
+static long is_filled(long at, long seed, long c)
+{
+	address_t p = (address_t)at;
+	int i;
+
+	for (i = 0; i < LARGE; i++)
+		if (p[i] != (char)(i * 31 + (i >> 8) + seed))
+			return i + 1;
+	return 0;
+}
+
+/* In the peer: whether the block stays as it is for @ms. */
+static long stays(long at, long ms, long c)
+{
+	static char before[LARGE];
+
+	memcpy(before, (void *)at, LARGE);
+	usleep(ms * 1000);
+	return memcmp(before, (void *)at, LARGE) ? 1 : 0;
+}
+
+/* In the peer: ends the connection, or all, and then looks. */
+static long close_and_stays(long conn, long at, long c)
+{
+	return ddclose(conn) ? -1 : stays(at, 300, 0);
+}
+
+static long unserve_and_stays(long serv, long at, long c)
+{
+	return ddunserve(serv) ? -1 : stays(at, 300, 0);
+}
+
+TEST_F(end, what_was_accepted_arrives_before_the_close)
+{
+	int i;
+
+	for (i = 0; i < dd_count(20); i++) {
+		fill(self->c.out, i);
+		ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0,
+				 SEND_NOOPTS));
+		ASSERT_OK(ddclose(self->c.conn));
+		/* It is not read any more. */
+		memset(self->c.out, 0xdb, LARGE);
+		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+		EXPECT_EQ(LARGE, self->srv->shm->desc.msgsize);
+		EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)self->s.in,
+				       i, 0));
+		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+	}
+}
+
+TEST_F(end, what_has_come_is_read_before_the_news)
+{
+	struct peer *srv = self->srv;
+	ddrecv_desc_t d;
+	connid_t there;
+
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
+	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	there = srv->shm->desc.connid;
+	/* The second one's note is withheld. */
+	ASSERT_OK(p_send(srv, there, "one", 4, 0, SEND_BLOCK));
+	ASSERT_OK(p_send(srv, there, "two", 4, 8, SEND_BLOCK));
+	ASSERT_OK(p_close(srv, there));
+	ASSERT_SOON(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS) == -1 &&
+		    errno == ECONNCLOSE);
+	ASSERT_OK(ddrecv(self->c.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("one", d.msgaddr);
+	ASSERT_OK(ddrecv(self->c.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("two", d.msgaddr);
+	EXPECT_ERR(ECONNCLOSE, ddrecv(self->c.note, &d, RECV_SLEEP, 0));
+	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
+}
+
+TEST_F(end, no_byte_comes_after_the_receiver_has_closed)
+{
+	int i;
+
+	for (i = 0; i < dd_count(20); i++) {
+		ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
+		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+		fill(self->c.out, i);
+		ASSERT_SENT(ddsend(self->c.conn, self->c.out, LARGE, 0,
+				   SEND_NOOPTS));
+		usleep(random() % 2000);
+		EXPECT_EQ(0, peer_call(self->srv, close_and_stays,
+				       self->srv->shm->desc.connid,
+				       (long)self->s.in, 0));
+		ASSERT_OK(ddclose(self->c.conn));
+		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+	}
+}
+
+TEST_F(end, no_byte_comes_after_the_service_has_ended)
+{
+	struct slot s = self->s;
+
+	fill(self->c.out, 1);
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
+	EXPECT_EQ(0, peer_call(self->srv, unserve_and_stays, s.serv, (long)s.in,
+			       0));
+	EXPECT_HEARD_ERR(ECONNCLOSE, ddsend(self->c.conn, self->c.out, 8, 0, 0));
+}
+
+TEST_F(end, what_was_done_has_come_from_a_sender_that_is_killed)
+{
+	char *name = (char *)own_name("k");
+	struct peer *cl = peer_start();
+	conninfo_t info;
+	ddrecv_desc_t d;
+	struct slot s;
+
+	ASSERT_OK(open_serve(&s, name, 1, 8192));
+	ASSERT_OK(p_conn(cl, name, TYPE_SSTREAM, 4096, 0));
+	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "one", 4, 0, SEND_BLOCK));
+	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "two", 4, 8, SEND_BLOCK));
+	peer_kill(cl);
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("one", d.msgaddr);
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("two", d.msgaddr);
+	ASSERT_OK(ddconninfo(d.connid, &info));
+	EXPECT_HEARD_ERR(ECONNCLOSE, ddsend(d.connid, info.sendbase, 8, 0, 0));
+	EXPECT_EQ(0, ddready(s.note));
+}
+
+TEST_F(end, who_waits_for_a_server_that_is_killed_is_told)
+{
+	ddrecv_desc_t d;
+	pid_t pid;
+
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(WAIT_FOR(asleep_in(getppid(), SYS_ioctl)));
+		kill(self->srv->pid, SIGKILL);
+		_exit(0);
+	}
+	EXPECT_ERR(ECONNCLOSE, ddrecv(self->c.note, &d, RECV_SLEEP, 0));
+	EXPECT_EQ(self->c.conn, d.connid);
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
+{
+	struct peer *srv = peer_start();
+	char *name = (char *)own_name("t");
+	address_t rep;
+	double start;
+	struct slot c;
+	size_t size;
+	int ret, err;
+
+	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
+	ASSERT_OK(open_conn(&c, name, TYPE_RPC, 4096));
+	ASSERT_EQ(0, cut());
+	start = dd_now();
+	errno = 0;
+	ret = ddcall(c.conn, strcpy(c.out, "lost"), 5, &rep, &size,
+		     RECV_TIMEOUT | RECV_SLEEP, SBP_HZ / 2);
+	err = errno;
+	ASSERT_EQ(0, heal());
+	EXPECT_EQ(-1, ret);
+	EXPECT_EQ(ETIMEDOUT, err);
+	EXPECT_LE(0.499, dd_now() - start);
+	/* The request comes all the same, late. */
+	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_STREQ("lost", (char *)srv->shm->data);
+}
+
+TEST_F(end, a_peer_that_is_silent_for_the_dead_time_is_dead)
+{
+	struct slot s = self->s, c2;
+	ddrecv_desc_t d;
+	double start;
+	int dead;
+
+	ASSERT_EQ(0, system("ddctl peer set 2 dead-time 1000"));
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_BLOCK));
+	ASSERT_EQ(0, cut());
+	start = dd_now();
+	fill(self->c.out, 5);
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
+	/* Its close waits for what was accepted, but no longer than that. */
+	ASSERT_OK(ddclose(self->c.conn));
+	TH_LOG("ddclose after %.1f s", dd_now() - start);
+	EXPECT_LE(0.5, dd_now() - start);
+	EXPECT_GE(dd_patience() / 1e3, dd_now() - start);
+	dead = WAIT_FOR(peer_is("unreachable"));
+	/* And who asks now is told. */
+	EXPECT_EQ(-1, open_conn(&c2, self->name, TYPE_SSTREAM, 4096));
+	ASSERT_EQ(0, heal());
+	EXPECT_TRUE(dead);
+	ASSERT_SOON(peer_is("up"));
+	ASSERT_EQ(0, system("ddctl peer set 2 dead-time 5000"));
+	/* The server had one block, and one client. */
+	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+	ASSERT_SOON(!open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
+	fill(self->c.out, 6);
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_BLOCK));
+	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+	EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)s.in, 6, 0));
+	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
+}
+
+DD_TEST_MAIN

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A third party on the network, which sends a node packets in the name of its
+ * peer.
+ *
+ *	net_forge HOW COUNT FROM TO [PCAP]
+ *
+ *	junk		random bytes
+ *	handshake	openings, answers, refusals and resets with random secrets
+ *	replay		packets that were captured between the two, as they were
+ *	token		those with random tokens
+ *	fields		those with any byte of the header another one
+ *	truncate	those cut off at every length
+ *
+ * FROM and TO are IPv4 addresses. Every packet has the right UDP checksum, and
+ * but for "replay" and "truncate" the right checksum of its own. The number of
+ * packets sent is on standard output.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "traffic.h"
+
+#define PORT		56797
+#define PACKETS_MAX	20000
+#define PACKET_MAX	9000
+
+/* Offsets in the header, see Documentation/protocol.rst. */
+enum {
+	AT_TYPE = 3, AT_HLEN = 6, AT_TOKEN = 8, AT_PLEN = 24, AT_CRC = 28,
+	HEADER = 32,
+};
+
+struct packet {
+	size_t len;
+	unsigned char *bytes;
+};
+
+static struct packet captured[PACKETS_MAX];
+static size_t ncaptured;
+static struct in_addr from, to;
+static uint64_t rnd;
+static int sock;
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static uint16_t le16(const unsigned char *p)
+{
+	return p[0] | p[1] << 8;
+}
+
+static void put16(unsigned char *p, unsigned int v)
+{
+	p[0] = v;
+	p[1] = v >> 8;
+}
+
+static void put_random(unsigned char *p, size_t len)
+{
+	uint64_t r;
+
+	for (; len; p += len < 8 ? len : 8, len -= len < 8 ? len : 8) {
+		r = next_random(&rnd);
+		memcpy(p, &r, len < 8 ? len : 8);
+	}
+}
+
+/* CRC-32C of what precedes the payload, the field itself taken for zero. */
+static void seal(unsigned char *p, size_t len)
+{
+	uint32_t crc = ~0u;
+	size_t i, hlen = le16(p + AT_HLEN);
+	int bit;
+
+	if (len < HEADER)
+		return;
+	memset(p + AT_CRC, 0, 4);
+	for (i = 0; i < (hlen < len ? hlen : len); i++) {
+		crc ^= p[i];
+		for (bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	crc = ~crc;
+	for (i = 0; i < 4; i++)
+		p[AT_CRC + i] = crc >> (8 * i);
+}
+
+/* --- the network -----------------------------------------------------------*/
+
+static uint32_t sum16(const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	uint32_t sum = 0;
+
+	for (; len > 1; len -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	return len ? sum + (p[0] << 8) : sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
+{
+	struct {
+		struct iphdr ip;
+		struct udphdr udp;
+		unsigned char bytes[PACKET_MAX];
+	} __attribute__((packed)) p = {};
+	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_addr = to };
+	uint32_t sum;
+	int tries;
+
+	p.ip.version = 4;
+	p.ip.ihl = 5;
+	p.ip.ttl = 64;
+	p.ip.protocol = IPPROTO_UDP;
+	p.ip.saddr = src.s_addr;
+	p.ip.daddr = to.s_addr;
+	p.ip.tot_len = htons(sizeof(p.ip) + sizeof(p.udp) + len);
+	p.udp.source = p.udp.dest = htons(PORT);
+	p.udp.len = htons(sizeof(p.udp) + len);
+	memcpy(p.bytes, bytes, len);
+	sum = sum16(&p.ip.saddr, 8) + IPPROTO_UDP + ntohs(p.udp.len) +
+	      sum16(&p.udp, sizeof(p.udp) + len);
+	p.udp.check = htons(fold(sum));
+	if (!p.udp.check)
+		p.udp.check = 0xffff;
+	/* A full queue is no reason to stop. */
+	for (tries = 0; tries < 1000; tries++) {
+		if (sendto(sock, &p, sizeof(p.ip) + sizeof(p.udp) + len, 0,
+			   (void *)&dst, sizeof(dst)) > 0)
+			return;
+		usleep(1000);
+	}
+	die("sendto");
+}
+
+/* Those of a capture of Ethernet that went FROM there TO there. */
+static void keep(const unsigned char *p, size_t len)
+{
+	const struct iphdr *ip = (const void *)(p + 14);
+	size_t at = 14 + sizeof(*ip) + sizeof(struct udphdr);
+	struct packet *c = &captured[ncaptured];
+
+	if (len < at || len - at > PACKET_MAX || ip->version != 4 ||
+	    ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
+	    ip->saddr != from.s_addr || ip->daddr != to.s_addr ||
+	    ncaptured == PACKETS_MAX)
+		return;
+	c->len = len - at;
+	c->bytes = malloc(c->len + 1);
+	memcpy(c->bytes, p + at, c->len);
+	ncaptured++;
+}
+
+static void read_capture(const char *path)
+{
+	static unsigned char p[1 << 18];
+	struct { uint32_t s, us, len, wire; } head;
+	FILE *f = fopen(path, "r");
+	uint32_t magic[6];
+
+	if (!f || fread(magic, sizeof(magic), 1, f) != 1 ||
+	    magic[0] != 0xa1b2c3d4)
+		die(path);
+	while (fread(&head, sizeof(head), 1, f) == 1 && head.len <= sizeof(p) &&
+	       fread(p, head.len, 1, f) == 1)
+		keep(p, head.len);
+	fclose(f);
+	if (!ncaptured) {
+		fprintf(stderr, "net_forge: no packets in %s\n", path);
+		exit(1);
+	}
+}
+
+/* --- packets ---------------------------------------------------------------*/
+
+static size_t junk(unsigned char *p, uint64_t n)
+{
+	static const unsigned char start[] = { 0x44, 0x44, 1, 6 };
+	size_t len = next_random(&rnd) % 1400;
+
+	put_random(p, len);
+	/* Half of it looks like something. */
+	if (n & 1 && len >= HEADER) {
+		memcpy(p, start, sizeof(start));
+		put16(p + AT_HLEN, HEADER);
+		put16(p + AT_PLEN, len - HEADER);
+		seal(p, len);
+	}
+	return len;
+}
+
+/* Of the right form; cookies, tokens and incarnations are guesses. */
+static size_t handshake(unsigned char *p, uint64_t n)
+{
+	static const struct { int type, len; } forms[] = {
+		{ 1, 88 }, { 2, 40 }, { 3, 88 }, { 4, 48 }, { 5, 40 },
+	};
+	int i = n % 5, len = forms[i].len;
+
+	memset(p, 0, len);
+	p[0] = p[1] = 0x44;
+	p[AT_TYPE] = forms[i].type;
+	put16(p + AT_HLEN, len);
+	put_random(p + AT_TOKEN, forms[i].type == 1 || forms[i].type == 5 ? 0 : 8);
+	put_random(p + 20, 4);
+	if (len == 88) {
+		p[32] = 1;
+		p[36] = 2;
+		p[40] = 4;
+		put16(p + 44, 1400);
+		put16(p + 48, 16);
+		p[50] = p[51] = 1;
+		put_random(p + 56, 24);
+	} else if (len == 48) {
+		p[32] = 1 + n / 5 % 3;
+		p[33] = p[34] = 1;
+		p[36] = 1;
+		p[40] = 4;
+	} else {
+		put_random(p + 32, 8);
+	}
+	seal(p, len);
+	return len;
+}
+
+static size_t changed(unsigned char *p, const char *how, uint64_t n)
+{
+	const struct packet *c = &captured[n % ncaptured];
+	size_t at, hlen;
+
+	memcpy(p, c->bytes, c->len);
+	hlen = c->len < HEADER ? c->len : le16(p + AT_HLEN);
+	if (!strcmp(how, "replay"))
+		return c->len;
+	if (!strcmp(how, "truncate"))
+		return n / ncaptured % (c->len + 1);
+	if (!strcmp(how, "token")) {
+		put_random(p + AT_TOKEN, 8);
+	} else {
+		/* The header and each frame, one after another. */
+		at = n / ncaptured % (hlen ? hlen : 1);
+		p[at] ^= 1 + next_random(&rnd) % 255;
+	}
+	seal(p, c->len);
+	return c->len;
+}
+
+int main(int argc, char **argv)
+{
+	static unsigned char p[1 << 16];
+	uint64_t count, n;
+	const char *how;
+	size_t len;
+	int one = 1;
+
+	if (argc < 5 || !inet_aton(argv[3], &from) || !inet_aton(argv[4], &to)) {
+		fprintf(stderr, "usage: net_forge HOW COUNT FROM TO [PCAP]\n");
+		return 2;
+	}
+	how = argv[1];
+	count = strtoull(argv[2], NULL, 0);
+	if (argc > 5)
+		read_capture(argv[5]);
+	if (getrandom(&rnd, sizeof(rnd), 0) != sizeof(rnd))
+		die("getrandom");
+	sock = socket(AF_INET, SOCK_RAW, IPPROTO_RAW);
+	if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_HDRINCL, &one,
+				   sizeof(one)))
+		die("raw socket");
+	for (n = 0; n < count; n++) {
+		if (!strcmp(how, "junk"))
+			len = junk(p, n);
+		else if (!strcmp(how, "handshake"))
+			len = handshake(p, n);
+		else if (ncaptured)
+			len = changed(p, how, n);
+		else
+			return 2;
+		transmit(p, len, from);
+		/* What nobody has read yet is not to be lost in a queue. */
+		if (n % 64 == 63)
+			usleep(500);
+	}
+	printf("%llu\n", (unsigned long long)count);
+	return 0;
+}

@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Everybody talks to everybody, over networks that lose, repeat, reorder, delay
+# and damage what they carry, and all of it arrives, once, in order and where it
+# belongs. Sizes are in the output. TAP; in a guest, as root.
+#
+#	profiles.sh [PATTERN]	profiles whose names contain it
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+# Name, nodes, MTU, IP, connections to each node of each process, bytes in a
+# message at most, and what netem does to all that a node sends.
+PROFILES='
+2 nodes, MTU 1500        |2 |1500|4|4|1048576|
+2 nodes, MTU 9000        |2 |9000|4|4|1048576|
+2 nodes, MTU 1280, IPv6  |2 |1280|6|4|200000 |
+3 nodes                  |3 |1500|4|3|200000 |
+16 nodes                 |16|1500|4|1|8000   |
+loss 1 %                 |2 |1500|4|4|200000 |loss 1%
+loss 10 %                |2 |1500|4|4|65536  |loss 10%
+loss 1 %, 3 nodes        |3 |1500|6|3|65536  |loss 1%
+loss 1 %, 16 nodes       |16|1500|4|1|8000   |loss 1%
+reordering               |2 |1500|4|4|200000 |delay 2ms reorder 30% 50% limit 10000
+duplication              |2 |1500|4|4|200000 |duplicate 10%
+50 ms delay              |2 |1500|4|4|200000 |delay 50ms limit 10000
+20 Mbit/s                |2 |1500|4|4|65536  |rate 20mbit limit 100
+damage 1 %               |2 |1500|4|4|65536  |corrupt 1%
+all of it                |2 |1500|4|4|65536  |delay 5ms 2ms loss 2% duplicate 2% corrupt 1% reorder 10% limit 10000
+'
+SECONDS_EACH=$(count 3 4)
+
+# profile NODES MTU IP CONNECTIONS BYTES NETEM...
+profile() {
+	local status=0
+
+	cluster "$1" "$2" "$3"
+	cluster_offload off || return
+	[ $# = 5 ] || cluster_netem "${@:6}" || return
+	new_traffic
+	begin_all "$SECONDS_EACH" "$4" "$5" || return
+	end_all whole || status=1
+	diag "node 1 to 2: $(peer 1 2 '"\(.packets_sent) packets sent, " +
+		"\(.packets_lost) lost, \(.dropped) of those received dropped, " +
+		"RTT \(.rtt) us"')"
+	cluster_down
+	return "$status"
+}
+
+# Without blanks around it.
+trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
+
+selected() { grep -F -- "${1:-}" <<<"$PROFILES" | grep .; }
+
+plan "$(selected "$@" | wc -l)"
+while IFS='|' read -r name nodes mtu ip conns bytes netem; do
+	# shellcheck disable=SC2086 # words
+	check "$(trim "$name"): all of it has come, once, where it belongs" \
+		profile $nodes $mtu $ip $conns $bytes $netem </dev/null
+done < <(selected "$@")
+finish

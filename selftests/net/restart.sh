@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Nodes, and processes that send or receive, end under load and begin again,
+# many times; what goes on comes right all the same. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+KILLS=$(count 10 4)
+RESTARTS=$(count 8 3)
+ARGS=(-c 3 -m 65536)
+
+# The survivor's account: of those that were killed it is known what they tried.
+begin() {
+	new_traffic
+	serve 1 -c 64 -m 65536 && serve 2 -c 64 -m 65536 &&
+		within "$PATIENCE" all_up
+}
+
+# In a second or so; not always at the same moment.
+a_while() { sleep "0.$((RANDOM % 7 + 1))$((RANDOM % 10))"; }
+
+# kill_one WHAT: SERVER or LOAD, of node 2.
+kill_one() {
+	declare -n of=$1
+
+	kill -9 "${of[2]}"
+	wait "${of[2]}" 2>/dev/null
+}
+
+# Both connect to each other, and one process of node 2 is killed, again and
+# again.
+senders_killed() {
+	local i
+
+	begin || return
+	load 1 2 -t $((KILLS + 2)) "${ARGS[@]}"
+	for ((i = 0; i < KILLS; i++)); do
+		load 2 1 -t 100 "${ARGS[@]}"
+		a_while
+		kill_one LOAD
+	done
+	load 2 1 -t 1 "${ARGS[@]}"
+	diag "killed $KILLS times"
+	end_all ""
+}
+
+receivers_killed() {
+	local i
+
+	begin || return
+	load 1 2 -t $((KILLS + 2)) "${ARGS[@]}"
+	load 2 1 -t $((KILLS + 2)) "${ARGS[@]}"
+	for ((i = 0; i < KILLS; i++)); do
+		a_while
+		kill_one SERVER
+		serve 2 -c 64 -m 65536 || return
+	done
+	diag "killed $KILLS times"
+	end_all broken
+}
+
+# Node 2 loses its peer and gets it again; it is another session.
+peer_again() {
+	local i before after
+
+	begin || return
+	before=$(peer 1 2 .sessions)
+	load 1 2 -t $((RESTARTS + 2)) "${ARGS[@]}"
+	load 2 1 -t $((RESTARTS + 2)) "${ARGS[@]}"
+	for ((i = 0; i < RESTARTS; i++)); do
+		a_while
+		cluster_exec 2 ddctl peer del 1 || return
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 || return
+		within "$PATIENCE" all_up || return
+	done
+	after=$(peer 1 2 .sessions)
+	diag "removed and added $RESTARTS times; sessions: $before before, $after after"
+	end_all broken && [ $((after - before)) -ge "$RESTARTS" ]
+}
+
+# The node is gone with its namespace, and a new one has its address: as if
+# its machine had been switched off and on.
+reboot() {
+	kill_one SERVER
+	kill_one LOAD
+	ip netns del dd2 &&
+		within "$PATIENCE" port_gone &&
+		cluster_add 2 1500 && cluster_number 2 3 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
+		serve 2 -c 64 -m 65536 && load 2 1 -t "$1" "${ARGS[@]}"
+}
+# With the namespace its end of the cable, and so the other end too.
+port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
+
+node_again() {
+	local i
+
+	begin || return
+	load 1 2 -t $((3 * RESTARTS)) "${ARGS[@]}"
+	load 2 1 -t 100 "${ARGS[@]}"
+	for ((i = 0; i < RESTARTS; i++)); do
+		a_while
+		reboot $((i + 1 < RESTARTS ? 100 : 2)) || return
+		within "$PATIENCE" all_up || return
+	done
+	diag "switched off and on $RESTARTS times"
+	diag "node 1: $(peer 1 2 '"\(.sessions) sessions, last ended by \(.reason)"')"
+	end_all broken
+}
+
+# Down is not off: what is connected goes on.
+node_down_and_up() {
+	local i
+
+	begin || return
+	load 1 2 -t 3 "${ARGS[@]}"
+	for ((i = 0; i < 5; i++)); do
+		a_while
+		cluster_exec 2 ddctl node down || return
+		cluster_exec 2 ddctl node up || return
+	done
+	end_all whole
+}
+
+nothing_left() {
+	local i object
+
+	for i in 1 2; do
+		for object in service conn region; do
+			within "$PATIENCE" none "$i" "$object" || return
+		done
+	done
+}
+none() { [ "$(cluster_exec "$1" ddctl -j "$2" | jq length)" = 0 ]; }
+
+plan 6
+cluster 2
+check "senders are killed" senders_killed
+check "receivers are killed" receivers_killed
+check "a peer is removed and added" peer_again
+check "a node is switched off and on" node_again
+check "a node is down for a moment" node_down_and_up
+check "nothing is left of them" nothing_left
+finish
