@@ -30,8 +30,6 @@ $(SIM): $(NET_OBJS)
 
 -include $(NET_OBJS:.o=.d)
 
-selftests: $(SIM)
-
 # Seeds differ from run to run; SEED=N repeats one.
 SEED ?= $(shell date +%s)
 
