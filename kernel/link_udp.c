@@ -43,6 +43,17 @@ static int dd_udp_family(const union dd_peer_addr *addr)
 	return addr->sa.sa_family == AF_INET6;
 }
 
+/* The socket is there until dd_udp_sock_close() has waited for this. */
+static void dd_udp_drain4(struct work_struct *work)
+{
+	dd_udp_drain(container_of(work, struct dd_udp_node, drain[0]), 0);
+}
+
+static void dd_udp_drain6(struct work_struct *work)
+{
+	dd_udp_drain(container_of(work, struct dd_udp_node, drain[1]), 1);
+}
+
 static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 {
 	struct sock *sk = sock->sk;
@@ -110,8 +121,22 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 		if (err)
 			return ERR_PTR(err);
 	}
-	un->users[family]++;
+	if (!un->users[family]++)
+		/* What came before anybody was called. */
+		queue_work(dd_wq, &un->drain[family]);
 	return un->sock[family]->sk;
+}
+
+/* Nobody sends by it any more, or will have left when a grace period is over. */
+static void dd_udp_sock_close(struct dd_udp_node *un, int family)
+{
+	struct socket *sock = un->sock[family];
+
+	rcu_assign_sk_user_data(sock->sk, NULL);
+	synchronize_net();
+	cancel_work_sync(&un->drain[family]);
+	un->sock[family] = NULL;
+	udp_tunnel_sock_release(sock);
 }
 
 static void dd_udp_sock_put(struct dd_udp_node *un,
@@ -122,8 +147,7 @@ static void dd_udp_sock_put(struct dd_udp_node *un,
 	lockdep_assert_held(&un->lock);
 	if (--un->users[family] || un->closed)
 		return;
-	udp_tunnel_sock_release(un->sock[family]);
-	un->sock[family] = NULL;
+	dd_udp_sock_close(un, family);
 }
 
 /* ---- what the transport asks -------------------------------------------------- */
@@ -607,6 +631,8 @@ static int __net_init dd_udp_net_init(struct net *net)
 
 	un->node = dd_node_of(net);
 	mutex_init(&un->lock);
+	INIT_WORK(&un->drain[0], dd_udp_drain4);
+	INIT_WORK(&un->drain[1], dd_udp_drain6);
 	un->seed = get_random_u32();
 	un->incarnation = get_random_u64();
 	dd_peer_link_register(un->node, &dd_udp_link_ops);
@@ -628,8 +654,7 @@ static void __net_exit dd_udp_net_pre_exit(struct net *net)
 	un->closed = true;
 	for (i = 0; i < ARRAY_SIZE(un->sock); i++) {
 		if (un->sock[i])
-			udp_tunnel_sock_release(un->sock[i]);
-		un->sock[i] = NULL;
+			dd_udp_sock_close(un, i);
 	}
 	mutex_unlock(&un->lock);
 }

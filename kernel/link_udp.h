@@ -14,6 +14,7 @@
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
+#include <linux/workqueue.h>
 #include <net/dst_cache.h>
 
 #include "peer.h"
@@ -154,6 +155,8 @@ struct dd_udp_stats {
  * @dead: nothing is sent and no timer armed any more
  * @sending: somebody hands packets to the IP stack, in the order in which they
  *	were made, without the lock
+ * @cpu: who sent last
+ * @sent_at: when, ns
  * @touched: meanwhile the session was locked: he looks for more afterwards
  * @gso: the device takes many packets as one
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
@@ -178,6 +181,8 @@ struct dd_udp_peer {
 	bool sending;
 	bool touched;
 	bool gso;
+	int cpu;
+	u64 sent_at;
 	u32 mtu;
 	struct dd_udp_stats stats;
 	u8 hdr[DD_WIRE_HLEN_MAX];
@@ -189,6 +194,7 @@ struct dd_udp_peer {
  * @lock: protects @sock, @users, and changes of @peers
  * @closed: the namespace goes; there are no more sockets
  * @sock: for IPv4 and IPv6; there while it has users
+ * @drain: empties them when there is too much for one softirq
  * @users: peers with an address of that family
  * @seed: of the hash
  * @peers: struct dd_udp_peer by address; looked up under RCU
@@ -199,6 +205,7 @@ struct dd_udp_node {
 	struct mutex lock;	/* of sockets */
 	bool closed;
 	struct socket *sock[2];
+	struct work_struct drain[2];
 	unsigned int users[2];
 	u32 seed;
 	struct hlist_head peers[DD_UDP_HASH];
@@ -252,6 +259,7 @@ void dd_udp_told(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid);
 /* ---- link_udp_rx.c ----------------------------------------------------- */
 
 void dd_udp_ready(struct sock *sk);
+void dd_udp_drain(struct dd_udp_node *un, int family);
 struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 				 const union dd_peer_addr *addr);
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);

@@ -19,6 +19,8 @@
 #include "dd.h"
 #include "link_udp.h"
 
+#define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
+
 /* ---- places in an skb ---------------------------------------------------- */
 
 /* The next piece: false if there is none. */
@@ -322,32 +324,63 @@ static bool dd_udp_drained(const struct sock *sk)
 	       skb_queue_empty_lockless(&udp_sk(sk)->reader_queue);
 }
 
-/**
- * dd_udp_ready() - sk_data_ready() of our sockets: there is something
- * @sk: the socket
- *
- * Everything is taken out: once the queue is full we are not called any more.
- * What it holds on the way is bounded by sk_rcvbuf. Others may be at work on
- * other CPUs; the order between theirs and ours is not kept.
- */
-void dd_udp_ready(struct sock *sk)
+/* Take out what is there: false if that is more than enough for now. */
+static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk)
 {
-	struct dd_udp_node *un;
+	unsigned int left = DD_UDP_BUDGET;
 	struct sk_buff *skb;
 	int off, err;
 
-	rcu_read_lock();
-	un = rcu_dereference_sk_user_data(sk);
 	/* Who adds something after this has looked comes here himself. */
 	while (!dd_udp_drained(sk)) {
+		if (!left--)
+			return false;
 		off = 0;
 		skb = __skb_recv_udp(sk, MSG_DONTWAIT, &off, &err);
 		/* None: others have it, or ICMP told of what the route knows. */
 		if (!skb)
 			continue;
-		if (likely(un))
-			dd_udp_receive(un, skb);
+		dd_udp_receive(un, skb);
 		skb_consume_udp(sk, skb, skb->len);
 	}
+	return true;
+}
+
+/**
+ * dd_udp_ready() - sk_data_ready() of our sockets: there is something
+ * @sk: the socket
+ *
+ * Everything is taken out, if need be by a worker: once the queue is full we
+ * are not called any more. What it holds on the way is bounded by sk_rcvbuf.
+ * Others may be at work on other CPUs; the order between theirs and ours is not
+ * kept.
+ */
+void dd_udp_ready(struct sock *sk)
+{
+	struct dd_udp_node *un;
+
+	rcu_read_lock();
+	un = rcu_dereference_sk_user_data(sk);
+	/* None: it is being closed. */
+	if (likely(un) && unlikely(!dd_udp_empty(un, sk)))
+		queue_work(dd_wq, &un->drain[sk->sk_family == AF_INET6]);
 	rcu_read_unlock();
+}
+
+/**
+ * dd_udp_drain() - empty a socket, in process context
+ * @un: the node
+ * @family: which of its sockets
+ */
+void dd_udp_drain(struct dd_udp_node *un, int family)
+{
+	struct sock *sk = un->sock[family]->sk;
+	bool done;
+
+	do {
+		local_bh_disable();
+		done = dd_udp_empty(un, sk);
+		local_bh_enable();
+		cond_resched();
+	} while (!done);
 }

@@ -30,6 +30,9 @@
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
 
+#define DD_UDP_STAY_NS		(100 * NSEC_PER_USEC)
+#define DD_UDP_STAY_PACKETS	16
+
 #define DD_UDP_HEADROOM							\
 	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
 
@@ -444,13 +447,16 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 }
 
 /* Send what was made; others may lock the session meanwhile. */
-static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b)
+static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
+			 u64 now)
 {
 	bool gso, ok;
 	u32 mtu;
 
 	link->sending = true;
 	link->touched = false;
+	link->cpu = smp_processor_id();
+	link->sent_at = now;
 	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
 	ok = dd_udp_send(link, &b->list, &mtu, &gso);
@@ -475,7 +481,7 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 		b.packets = 0;
 		why = dd_udp_make(link, &b, now);
 		if (b.packets)
-			dd_udp_flush(link, &b);
+			dd_udp_flush(link, &b, now);
 		if (link->dead)
 			return;
 		if (why == DD_UDP_WHY_IDLE && !(b.packets && link->touched)) {
@@ -485,6 +491,18 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 		now = ktime_get_ns();
 	} while (why != DD_UDP_WHY_WAIT && --rounds);
 	dd_udp_arm(link, why == DD_UDP_WHY_WAIT ? now + DD_UDP_WAIT_NS : now);
+}
+
+/*
+ * Whether another CPU, which has just sent a lot, is to send the rest: it will
+ * when that is acknowledged. What two CPUs send is overtaken by each other in
+ * queues that each has its own of, and the peer takes it for lost.
+ */
+static bool dd_udp_elsewhere(const struct dd_udp_peer *link, u64 now)
+{
+	return link->cpu != smp_processor_id() &&
+	       now < link->sent_at + DD_UDP_STAY_NS &&
+	       link->tp.cc.flight > DD_UDP_STAY_PACKETS * link->tp.mtu;
 }
 
 /**
@@ -500,7 +518,11 @@ void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	dd_udp_upper->progress(link);
 	if (link->sending)
 		link->touched = true;
-	else if (!link->dead)
+	else if (link->dead)
+		;
+	else if (dd_udp_elsewhere(link, now))
+		dd_udp_arm(link, link->sent_at + DD_UDP_STAY_NS);
+	else
 		dd_udp_work(link, now);
 	spin_unlock_bh(&link->lock);
 }
