@@ -4,6 +4,7 @@
 #
 #   make selftests		build/selftests/*; needs the debug kernel's source
 #   make check-selftests	each requirement is named by a test
+#   make soak			tests between nodes, for hours; KERNELS=stock
 
 KSELFTEST ?= $(shell selftests/vm/kernels.sh path debug source 2>/dev/null)/tools/testing/selftests
 
@@ -23,7 +24,7 @@ SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
 		  -Wno-stringop-truncation \
 		  -Wno-missing-field-initializers -pthread
 
-.PHONY: selftests check-selftests
+.PHONY: selftests check-selftests soak
 selftests: $(SELFTEST_PROGS)
 
 $(BUILD)/obj/selftests/%.o: selftests/%.c
@@ -66,3 +67,6 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_NET)): $(SELFTEST_DIR)/%: \
 CHECKS += check-selftests
 check-selftests:
 	selftests/ddp/coverage.sh
+
+soak: selftests
+	@selftests/net/soak.sh

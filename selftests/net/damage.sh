@@ -33,8 +33,7 @@ cable_end() {
 }
 
 drops() {
-	peer "$1" "$2" "[.counters[] | select(.name == \"drop-crc\" or
-		.name == \"drop-format\") | .value] | add"
+	peer "$1" "$2" '.counters | .["drop-crc"] + .["drop-format"]'
 }
 
 damaged() {

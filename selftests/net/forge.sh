@@ -14,13 +14,19 @@ COUNT=$(count 15000 3000)
 CAPTURE=$HOLD/capture
 ONE=10.9.0.1 TWO=10.9.0.2
 
-# dropped NODE PEER: packets that nothing came of.
-dropped() { peer "$1" "$2" .dropped; }
+# dropped NODE PEER: packets that nothing came of. Some of them would have been
+# answered, if there were not too many of that kind; they are not counted twice.
+dropped() {
+	peer "$1" "$2" '[.counters | to_entries[] |
+		select(.key | startswith("drop-")) |
+		select(.key != "drop-rate") | .value] | add'
+}
 
 # counters NODE PEER: those of drops that are not 0.
 counters() {
-	peer "$1" "$2" '[.counters[] | select(.value > 0) |
-		select(.name | startswith("drop-")) | "\(.name) \(.value)"] | join(", ")'
+	peer "$1" "$2" '[.counters | to_entries[] |
+		select(.key | startswith("drop-")) | select(.value > 0) |
+		"\(.key) \(.value)"] | join(", ")'
 }
 
 # capture: packets of the session, as they are on the wire.
@@ -84,7 +90,7 @@ check "two nodes talk" start "$(count 12 40)"
 check "their packets are captured" capture
 check "replayed: thrown away and counted" counted replay 95
 check "with guessed tokens: thrown away and counted" counted token 95
-check "cut off at every length: thrown away and counted" counted truncate 90
+check "cut off at every length: thrown away and counted" counted truncate 95
 check "junk: thrown away and counted" counted junk 95
 check "guessed handshakes" flood handshake
 check "from a stranger" strangers

@@ -10,17 +10,25 @@
 
 #define LARGE	(1 << 20)
 
-/* The network between the two nodes, see net.sh. */
+/*
+ * The network between the two nodes, see net.sh. The guest's shell has a tc of
+ * its own, which can do nothing.
+ */
+#define CUT							\
+	"tc -n ddnet qdisc replace dev port2 root netem loss 100%"	\
+	" && tc -n dd2 qdisc replace dev eth0 root netem loss 100%"
+#define HEAL							\
+	"tc -n ddnet qdisc del dev port2 root"			\
+	" && tc -n dd2 qdisc del dev eth0 root"
+
 static int cut(void)
 {
-	return system("tc -n ddnet qdisc replace dev port2 root netem loss 100% && "
-		      "tc -n dd2 qdisc replace dev eth0 root netem loss 100%");
+	return system("bash -c '" CUT "'");
 }
 
 static int heal(void)
 {
-	return system("tc -n ddnet qdisc del dev port2 root && "
-		      "tc -n dd2 qdisc del dev eth0 root");
+	return system("bash -c '" HEAL "'");
 }
 
 static bool peer_is(const char *state)

@@ -7,7 +7,8 @@
  *
  *	junk		random bytes
  *	handshake	openings, answers, refusals and resets with random secrets
- *	replay		packets that were captured between the two, as they were
+ *	replay		packets that were captured between the two, as they were;
+ *			those that have a number, and so can be told
  *	token		those with random tokens
  *	fields		those with any byte of the header another one
  *	truncate	those cut off at every length
@@ -40,9 +41,12 @@
 
 /* Offsets in the header, see Documentation/protocol.rst. */
 enum {
-	AT_TYPE = 3, AT_HLEN = 6, AT_TOKEN = 8, AT_PLEN = 24, AT_CRC = 28,
-	HEADER = 32,
+	AT_TYPE = 3, AT_FLAGS = 4, AT_HLEN = 6, AT_TOKEN = 8, AT_PLEN = 24,
+	AT_CRC = 28, HEADER = 32,
 };
+
+/* It says again what others said, and is no matter to who gets it twice. */
+#define UNNUMBERED	2
 
 struct packet {
 	size_t len;
@@ -167,6 +171,7 @@ static void keep(const unsigned char *p, size_t len)
 	if (len < at || len - at > PACKET_MAX || ip->version != 4 ||
 	    ip->ihl != 5 || ip->protocol != IPPROTO_UDP ||
 	    ip->saddr != from.s_addr || ip->daddr != to.s_addr ||
+	    len - at < HEADER || p[at + AT_FLAGS] & UNNUMBERED ||
 	    ncaptured == PACKETS_MAX)
 		return;
 	c->len = len - at;
@@ -257,12 +262,12 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
 	if (!strcmp(how, "replay"))
 		return c->len;
 	if (!strcmp(how, "truncate"))
-		return n / ncaptured % (c->len + 1);
+		return 1 + next_random(&rnd) % (c->len - 1);
 	if (!strcmp(how, "token")) {
 		put_random(p + AT_TOKEN, 8);
 	} else {
-		/* The header and each frame, one after another. */
-		at = n / ncaptured % (hlen ? hlen : 1);
+		/* Of the header or a frame. */
+		at = next_random(&rnd) % (hlen ? hlen : 1);
 		p[at] ^= 1 + next_random(&rnd) % 255;
 	}
 	seal(p, c->len);

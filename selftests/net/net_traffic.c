@@ -289,9 +289,13 @@ static void reply(struct served *c, const struct dd_msg *msg, uint64_t *rnd)
 	meta[2] = len;
 	meta[3] = at;
 	ret = dd_send(dd, msg->conn, msg->send, len, at, 0, meta, 4);
-	if (ret == -ENOTREADY) {
-		/* The last one has been read, but that is not known here. */
+	/* The last one has been read, but that is not known here. */
+	if (ret == -ENOTREADY)
 		__atomic_fetch_add(&shared->late, 1, __ATOMIC_RELAXED);
+	while (ret == -ENOTREADY || ret == -ENOCMP) {
+		/* The node is down for a moment. */
+		if (ret == -ENOCMP)
+			usleep(1000);
 		ret = dd_done(dd, msg->conn, DD_DONE_PLACED, PATIENCE);
 		if (ret >= 0)
 			ret = dd_send(dd, msg->conn, msg->send, len, at, 0,
@@ -532,7 +536,7 @@ static bool client_send(struct client *c)
 		return false;
 	ret = dd_send(dd, c->dd_conn, source(c, c->made), c->meta[2], c->meta[3],
 		      0, c->meta, 4);
-	if (ret == -ENOTREADY)
+	if (ret == -ENOTREADY || ret == -ENOCMP)
 		return false;
 	if (ret) {
 		client_lost(c, ret);
@@ -563,6 +567,8 @@ static void client_call(struct client *c)
 		return;
 	ret = dd_call(dd, c->dd_conn, source(c, c->made), c->meta[2], &msg,
 		      DD_RECV_SLEEP, PATIENCE);
+	if (ret == -ENOCMP)
+		return;
 	if (ret) {
 		client_lost(c, ret);
 		return;
