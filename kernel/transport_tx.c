@@ -603,6 +603,19 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
 	}
 }
 
+/*
+ * Packets may overtake each other, and who answers a message must know by then
+ * that the answer before it is done: DONE goes along until it has arrived.
+ */
+static void dd_tp_done_along(struct dd_tp *tp)
+{
+	struct dd_tp_chan *chan = list_first_entry(&tp->ready,
+						   struct dd_tp_chan, ready);
+
+	if (!list_empty(&chan->done_node))
+		list_move(&chan->done_node, &tp->owing);
+}
+
 static void dd_tp_build_ping(struct dd_tp_build *b)
 {
 	struct dd_wire_ping *ping = dd_wire_add(&b->buf, sizeof(*ping));
@@ -624,6 +637,8 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 		dd_tp_ctl_add(tp, &b->buf, b->rec);
 	put = data && !list_empty(&tp->ready) &&
 	      b->buf.end - b->buf.p >= DD_TP_PUT_ROOM;
+	if (put)
+		dd_tp_done_along(tp);
 	if (spare)
 		dd_tp_build_done(tp, b, put ? DD_TP_PUT_ROOM : 0);
 	if (put)

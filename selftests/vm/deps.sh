@@ -14,6 +14,7 @@ packages=(
 	# virtual machines, and the programs in them
 	bash busybox-static coreutils diffutils ethtool findutils grep iperf3
 	iproute2 jq mount procps qemu-system-x86 sed strace tcpdump util-linux
+	wireguard-tools
 	# checks
 	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-yaml shellcheck sparse tshark

@@ -129,6 +129,12 @@ static inline void list_del_init(struct list_head *n)
 	INIT_LIST_HEAD(n);
 }
 
+static inline void list_move(struct list_head *n, struct list_head *head)
+{
+	list_del(n);
+	list_add(n, head);
+}
+
 static inline void list_move_tail(struct list_head *n, struct list_head *l)
 {
 	list_del(n);
