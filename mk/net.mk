@@ -38,7 +38,7 @@ CHECKS += check-transport
 check-transport: check-transport-sim check-transport-mutations
 
 check-transport-sim: $(SIM)
-	@$(SIM) --seed $(SEED) --runs 8
+	@$(SIM) --seed $(SEED) --runs 6
 
 check-transport-mutations: $(SIM)
 	@CC='$(CC)' selftests/sim/mutations.sh $(NET_OBJ)
