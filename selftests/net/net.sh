@@ -88,11 +88,17 @@ heal() {
 # Processes of net_traffic by node; with a function in between they would not
 # be the ones that are killed.
 declare -A SERVER LOAD
+FILES=0
 
 # With the seed of the environment, to repeat it.
 new_traffic() {
+	local left=("${SERVER[@]}" "${LOAD[@]}")
+
+	# A test that failed leaves some.
+	[ ${#left[@]} = 0 ] || kill -9 "${left[@]}" 2>/dev/null
+	SERVER=() LOAD=()
 	SEED=${DD_SEED:-$RANDOM}
-	FILE=$HOLD/traffic
+	FILE=$HOLD/traffic.$((++FILES))
 	net_traffic "$FILE" init "$SEED"
 }
 
@@ -111,6 +117,9 @@ load() {
 	ip netns exec "dd$1" net_traffic "$FILE" load "${@:2}" &
 	LOAD[$1]=$!
 }
+
+# They end what they are at, and then themselves.
+loads_stop() { kill -TERM "${LOAD[@]}"; }
 
 # Until all that connect have ended; they must, by themselves, with success.
 loads_end() {

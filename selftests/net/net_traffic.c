@@ -9,7 +9,7 @@
  *
  *	-c N	connections to each node (of each process that connects)
  *	-m N	bytes in a message, at most
- *	-t N	seconds
+ *	-t N	seconds; SIGTERM ends it sooner
  *	-a N	connections that are used at a time, at random; 0 all
  *	-k T	kinds of connections: some of r(pc), s(plit), w (streams, window
  *		1) and W (streams, window 8)
@@ -683,7 +683,7 @@ static int load(const int *nodes, int nnodes, const char *kinds)
 	for (i = 0; i < n && opt.active; i++)
 		if (client_connect(&c[i]))
 			wrong("connection number %d is refused", i);
-	while (now() < end) {
+	while (!stopping && now() < end) {
 		any = false;
 		for (i = 0; i < (opt.active ? opt.active : n); i++)
 			any |= step(opt.active ? &c[next_random(&rnd) % n] : &c[i]);
@@ -810,6 +810,7 @@ static int load_apart(const int *nodes, int n)
 
 	select_kinds(others, false);
 	select_kinds(calls, true);
+	signal(SIGTERM, on_term);
 	if (*calls && *others)
 		pid = fork();
 	if (!pid) {
@@ -823,6 +824,8 @@ static int load_apart(const int *nodes, int n)
 	if (ret)
 		die("dd_open", ret);
 	ret = load(nodes, n, kinds);
+	if (pid > 0 && stopping)
+		kill(pid, SIGTERM);
 	if (pid > 0 && (waitpid(pid, &status, 0) != pid || status))
 		ret = 1;
 	return ret;

@@ -22,6 +22,13 @@ begin() {
 # In a second or so; not always at the same moment.
 a_while() { sleep "0.$((RANDOM % 7 + 1))$((RANDOM % 10))"; }
 
+# goes_on MODE: for a second; and then all is as end_all has it.
+goes_on() {
+	sleep 1
+	loads_stop
+	end_all "$1"
+}
+
 # kill_one WHAT: SERVER or LOAD, of node 2.
 kill_one() {
 	declare -n of=$1
@@ -36,30 +43,30 @@ senders_killed() {
 	local i
 
 	begin || return
-	load 1 2 -t $((KILLS / 2 + 2)) "${ARGS[@]}"
+	load 1 2 -t 1000 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
-		load 2 1 -t 100 "${ARGS[@]}"
+		load 2 1 -t 1000 "${ARGS[@]}"
 		a_while
 		kill_one LOAD
 	done
-	load 2 1 -t 1 "${ARGS[@]}"
 	diag "killed $KILLS times"
-	end_all ""
+	load 2 1 -t 1000 "${ARGS[@]}"
+	goes_on ""
 }
 
 receivers_killed() {
 	local i
 
 	begin || return
-	load 1 2 -t $((KILLS / 2 + 2)) "${ARGS[@]}"
-	load 2 1 -t $((KILLS / 2 + 2)) "${ARGS[@]}"
+	load 1 2 -t 1000 "${ARGS[@]}"
+	load 2 1 -t 1000 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
 		a_while
 		kill_one SERVER
 		serve 2 -c 64 -m 65536 || return
 	done
 	diag "killed $KILLS times"
-	end_all broken
+	goes_on broken
 }
 
 # Node 2 loses its peer and gets it again; it is another session.
@@ -68,8 +75,8 @@ peer_again() {
 
 	begin || return
 	before=$(peer 1 2 .sessions)
-	load 1 2 -t $((RESTARTS / 2 + 2)) "${ARGS[@]}"
-	load 2 1 -t $((RESTARTS / 2 + 2)) "${ARGS[@]}"
+	load 1 2 -t 1000 "${ARGS[@]}"
+	load 2 1 -t 1000 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
 		a_while
 		cluster_exec 2 ddctl peer del 1 || return
@@ -78,7 +85,7 @@ peer_again() {
 	done
 	after=$(peer 1 2 .sessions)
 	diag "removed and added $RESTARTS times; sessions: $before before, $after after"
-	end_all broken && [ $((after - before)) -ge "$RESTARTS" ]
+	goes_on broken && [ $((after - before)) -ge "$RESTARTS" ]
 }
 
 # The node is gone with its namespace, and a new one has its address. Every
@@ -91,7 +98,7 @@ reboot() {
 		within "$PATIENCE" port_gone &&
 		cluster_add 2 1500 && cluster_number 2 3 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
-		serve 2 -c 64 -m 65536 && load 2 1 -t "$1" "${ARGS[@]}"
+		serve 2 -c 64 -m 65536 && load 2 1 -t 1000 "${ARGS[@]}"
 }
 # With the namespace its end of the cable, and so the other end too.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
@@ -100,16 +107,16 @@ node_again() {
 	local i
 
 	begin || return
-	load 1 2 -t $((2 * RESTARTS)) "${ARGS[@]}"
-	load 2 1 -t 100 "${ARGS[@]}"
+	load 1 2 -t 1000 "${ARGS[@]}"
+	load 2 1 -t 1000 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
 		a_while
-		reboot $((i + 1 < RESTARTS ? 100 : 2)) || return
+		reboot || return
 		within "$PATIENCE" all_up || return
 	done
 	diag "switched off and on $RESTARTS times"
 	diag "node 1: $(peer 1 2 '"\(.sessions) sessions, last ended by \(.reason)"')"
-	end_all broken
+	goes_on broken
 }
 
 # Down is not off: what is connected waits, and goes on.
@@ -117,14 +124,14 @@ node_down_and_up() {
 	local i
 
 	begin || return
-	load 1 2 -t 3 "${ARGS[@]}"
+	load 1 2 -t 1000 "${ARGS[@]}"
 	for ((i = 0; i < 5; i++)); do
 		a_while
 		cluster_exec 2 ddctl node down || return
 		sleep 0.1
 		cluster_exec 2 ddctl node up || return
 	done
-	end_all whole
+	goes_on whole
 }
 
 nothing_left() {

@@ -1,0 +1,124 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Nodes that are configured wrongly, or otherwise than usual: who cannot talk
+# says why, and talks as soon as he can. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+NODES=2
+
+# says NODE PEER STATE REASON
+says() {
+	[ "$(peer "$1" "$2" '"\(.state) \(.reason)"')" = "$3 $4" ]
+}
+
+# becomes NODE PEER STATE REASON: in time; if not, what it is.
+becomes() {
+	within "$PATIENCE" says "$@" && return
+	diag "node $1 says: $(peer "$1" "$2" '"\(.state) \(.reason)"')"
+	return 1
+}
+
+# A little of everything, all of it right.
+talk() {
+	within "$PATIENCE" all_up || return
+	new_traffic
+	begin_all 1 4 65536 && end_all whole
+}
+
+renumber() {
+	cluster_exec "$1" ddctl node down &&
+		cluster_exec "$1" ddctl node set "${@:2}" &&
+		cluster_exec "$1" ddctl node up
+}
+
+other_maximum() {
+	cluster_down 2>/dev/null
+	cluster_up 2 && renumber 2 max 7 &&
+		cluster_exec 1 ddctl peer add 2 10.9.0.2 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
+		becomes 1 2 refused maxnodes && becomes 2 1 refused maxnodes &&
+		renumber 2 max 3 && talk
+}
+
+other_number() {
+	cluster_down 2>/dev/null
+	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
+		becomes 1 0 refused node &&
+		cluster_exec 1 ddctl peer del 0 &&
+		cluster_exec 1 ddctl peer add 2 10.9.0.2 && talk
+}
+
+# Who is not known is not answered.
+one_sided() {
+	cluster_down 2>/dev/null
+	cluster_up 2 &&
+		cluster_exec 1 ddctl peer add 2 10.9.0.2 dead-time 500 &&
+		becomes 1 2 unreachable dead &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 && talk
+}
+
+another_port() {
+	local i
+
+	cluster_down 2>/dev/null
+	cluster_up 2 || return
+	for i in 1 2; do
+		cluster_exec "$i" ddctl node set port 4444 &&
+			cluster_exec "$i" ddctl peer add "$((3 - i))" \
+				"10.9.0.$((3 - i)):4444" || return
+	done
+	talk
+}
+
+# It says which port, and what to do.
+port_in_use() {
+	local holder status=0
+
+	cluster_down 2>/dev/null
+	cluster_up 2 || return
+	ip netns exec dd1 busybox nc -u -l -p 56797 >"$HOLD/nc" 2>&1 &
+	holder=$!
+	within "$PATIENCE" holds || status=1
+	cluster_exec 1 ddctl peer add 2 10.9.0.2 2>"$HOLD/said" && status=1
+	kill -9 "$holder"
+	diag "$(cat "$HOLD/said")"
+	grep -q 56797 "$HOLD/said" || status=1
+	wait "$holder" 2>/dev/null
+	if ! cluster_exec 1 ddctl peer add 2 10.9.0.2 ||
+	   ! cluster_exec 2 ddctl peer add 1 10.9.0.1 || ! talk; then
+		status=1
+	fi
+	return "$status"
+}
+holds() { cluster_exec 1 ss -Hulnp "sport = :56797" | grep -q 56797; }
+
+# It is another machine for all that is known: connections end, others begin.
+another_address() {
+	cluster_down 2>/dev/null
+	cluster 2
+	within "$PATIENCE" all_up || return
+	new_traffic
+	begin_all 4 3 65536 || return
+	sleep 1
+	ip -n dd2 addr del 10.9.0.2/24 dev eth0 &&
+		ip -n dd2 addr add 10.9.0.22/24 dev eth0 || return
+	cluster_exec 1 ddctl peer set 2 10.9.0.22 || return
+	within "$PATIENCE" all_up || return
+	end_all broken
+}
+
+plan 6
+check "another number of nodes: both say so, and talk when it is the same" \
+	other_maximum
+check "another number of the peer: it says so, and talks when it is right" \
+	other_number
+check "a peer that does not know us does not answer, until it does" one_sided
+check "another port" another_port
+check "a port in use: which one, and it works when it is free" port_in_use
+check "another address: connections end, new ones work" another_address
+finish
