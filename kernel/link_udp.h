@@ -78,8 +78,8 @@ struct dd_udp_payload {
  *	messages
  * @release: nobody knows the peer any more: free @link->priv. May sleep
  *
- * But for the first two and the last, all are called with the session locked, in softirq or
- * process context, and may call what struct dd_tp_ops permits, and nothing
+ * But for the first two and the last, all are called with the session locked,
+ * in softirq or process context, and may call what struct dd_tp_ops permits, and nothing
  * that locks a session.
  */
 struct dd_net_upper {
@@ -110,7 +110,8 @@ struct dd_net_upper {
  * struct dd_udp_stats - what a peer's link has done; under its lock
  * @tx_skbs: skbs handed to the IP stack
  * @tx_packets: packets in them
- * @tx_copied: bytes of payload copied on the way there: none
+ * @tx_copied: bytes of payload copied before they were sent: of messages that
+ *	lie in memory which is not wired
  * @tx_nomem: packets lost for want of memory
  * @tx_noroute: skbs thrown away for want of a route
  * @tx_full: times that nothing was made since too much was on its way out

@@ -109,6 +109,7 @@ void dd_remote_lost(struct dd_peer *peer, u64 id);
 void dd_remote_end_lost(struct dd_peer *peer);
 void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
+void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_told(struct dd_remote *r);
 void dd_remote_flush(struct dd_conn *conn);
 

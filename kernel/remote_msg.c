@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages of connections whose other end is on another node: how requests
+ * become messages of the transport, and what that and the link ask of those
+ * who have the memory.
+ *
+ * Locks: the proxy's, the peer's, the own segment's, in this order.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "copy.h"
+#include "ctl.h"
+#include "link_udp.h"
+#include "peer.h"
+#include "remote.h"
+#include "trace.h"
+
+/* The transport does not read the bytes of a message any more. */
+void dd_remote_op_end(struct dd_remote_op *op)
+{
+	u32 i, n = DIV_ROUND_UP(op->tp.msg.len, PAGE_SIZE);
+
+	if (op->region)
+		dd_region_put(op->region);
+	op->region = NULL;
+	for (i = 0; op->copy && i < n; i++)
+		put_page(op->copy[i]);
+	kvfree(op->copy);
+	op->copy = NULL;
+}
+
+/* ---- sending ------------------------------------------------------------ */
+
+/* Hand a request to the transport; the import is locked and alive. */
+static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
+			   struct page **copy)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+	struct dd_import *imp = &conn->imp;
+	u64 n = imp->submitted + 1;
+	struct dd_remote_op *rop = &r->op[n % r->nops];
+	const struct dd_sqe *sqe = &op->sqe;
+	int err;
+
+	dd_ctl_lock(r->peer);
+	if (n - imp->done > r->nops) {
+		err = -EBUSY;
+		goto out;
+	}
+	/* Message n - nops is done, so nobody reads its bytes. */
+	rop->tp.msg.dst = sqe->dst;
+	rop->tp.msg.len = sqe->len;
+	rop->tp.msg.flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
+	rop->tp.msg.meta_count = sqe->meta_count;
+	rop->tp.msg.tag = sqe->tag;
+	memcpy(rop->tp.msg.meta, sqe->meta, sizeof(rop->tp.msg.meta));
+	rop->src = op->src;
+	rop->copy = copy;
+	rop->region = copy ? NULL : op->region;
+	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
+	if (err) {
+		rop->region = NULL;
+		rop->copy = NULL;
+		err = err == -ENOTCONN ? -ECONNRESET : err;
+		goto out;
+	}
+	/* The request's count becomes the message's, or there is one more. */
+	if (rop->region && !op->counted)
+		refcount_inc(&rop->region->obj.users);
+	op->counted = false;
+	if (copy)
+		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
+	/* Before the peer can say that it is sent, or done. */
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->cell->submitted, n);
+out:
+	dd_ctl_unlock_quiet(r->peer);
+	return err;
+}
+
+static int dd_remote_put_op(struct dd_conn *conn, struct dd_op *op)
+{
+	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
+		return -EINPROGRESS;
+	return dd_remote_queue(conn, op, NULL);
+}
+
+static void dd_remote_push(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	dd_ctl_unlock(r->peer);
+}
+
+static void dd_remote_free_copy(struct page **copy, u32 n)
+{
+	while (n)
+		put_page(copy[--n]);
+	kvfree(copy);
+}
+
+/* The bytes of a message that lie anywhere, in pages of their own. */
+static struct page **dd_remote_copy(const struct dd_op *op)
+{
+	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
+	struct page **copy = kvcalloc(n, sizeof(*copy), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	for (i = 0; copy && i < n; i++) {
+		size_t done = (size_t)i << PAGE_SHIFT;
+
+		copy[i] = alloc_page(GFP_KERNEL_ACCOUNT);
+		if (!copy[i])
+			break;
+		err = -EFAULT;
+		if (copy_from_user(page_address(copy[i]), op->user + done,
+				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
+			goto err_copied;
+		err = -EINTR;
+		if (fatal_signal_pending(current))
+			goto err_copied;
+		err = -ENOMEM;
+		cond_resched();
+	}
+	if (copy && i == n)
+		return copy;
+	if (copy)
+		dd_remote_free_copy(copy, i);
+	return ERR_PTR(err);
+
+err_copied:
+	dd_remote_free_copy(copy, i + 1);
+	return ERR_PTR(err);
+}
+
+static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+	struct page **copy = dd_remote_copy(op);
+	int err;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	spin_lock(&r->proxy.lock);
+	err = dd_grant_check(&r->grant, DD_RIGHT_PUT);
+	if (!err)
+		err = dd_remote_queue(conn, op, copy);
+	spin_unlock(&r->proxy.lock);
+	if (err)
+		dd_remote_free_copy(copy, DIV_ROUND_UP(op->sqe.len, PAGE_SIZE));
+	else
+		dd_remote_push(conn);
+	return err;
+}
+
+const struct dd_link_ops dd_link_remote = {
+	.name = "udp",
+	.put = dd_remote_put_op,
+	.put_slow = dd_remote_put_slow,
+	.push = dd_remote_push,
+};
+
+/* ---- what the link asks; the peer is locked, with softirqs disabled ----- */
+
+static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
+{
+	struct dd_ctl *ctl = link->priv;
+	struct dd_remote *r = xa_load(&ctl->chans, (u32)id);
+
+	return r && r->id == id ? &r->chan : NULL;
+}
+
+/*
+ * The peer has ended a connection. If that is not known to its owner yet, it
+ * will be: dd_remote_go().
+ */
+void dd_remote_lost(struct dd_peer *peer, u64 id)
+{
+	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_link(peer), id);
+
+	if (chan)
+		dd_ctl_lose(peer, dd_remote_of_chan(chan));
+}
+
+static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			     u64 dst, struct dd_udp_payload *payload, u32 off,
+			     u32 len)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_segment *seg = &r->conn->seg;
+	u64 at = seg->mem.offset + dst;
+	u32 done = 0;
+
+	if (!r->open)
+		return -EAGAIN;
+	spin_lock(&seg->lock);
+	if (seg->dead) {
+		spin_unlock(&seg->lock);
+		return -ECONNRESET;
+	}
+	while (done < len) {
+		size_t left;
+		void *to = dd_region_addr(seg->mem.region, at + done, &left);
+
+		left = min_t(size_t, left, len - done);
+		dd_udp_copy(link, payload, off + done, to, left);
+		done += left;
+	}
+	spin_unlock(&seg->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, len);
+	return 0;
+}
+
+/**
+ * struct dd_remote_note - what a note is made of
+ * @conn: the receiving end
+ * @msg: the message
+ * @word: its last word
+ */
+struct dd_remote_note {
+	const struct dd_conn *conn;
+	const struct dd_tp_msg *msg;
+	u64 word;
+};
+
+static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_remote_note *note = arg;
+	const struct dd_tp_msg *msg = note->msg;
+
+	*rec = (struct dd_rec) {
+		.conn = note->conn->obj.id,
+		.type = DD_NOTE_DATA,
+		.meta_count = msg->meta_count,
+		.cookie = note->conn->cookie,
+		.offset = msg->dst,
+		.len = msg->len,
+		.word = note->word,
+		.msgid = msg->msgid,
+		.tag = msg->tag,
+	};
+	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+}
+
+static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			       const struct dd_tp_msg *msg, const u8 *tail,
+			       u32 ntail)
+{
+	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
+	struct dd_remote_note note = { .conn = conn, .msg = msg };
+	struct dd_segment *seg = &conn->seg;
+	bool told = true;
+
+	spin_lock(&seg->lock);
+	if (seg->dead)
+		goto out;
+	if (ntail) {
+		size_t left;
+		void *to = dd_region_addr(seg->mem.region, seg->mem.offset +
+					  msg->dst + msg->len - ntail, &left);
+
+		note.word = dd_copy_final(to, tail, ntail);
+		dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
+	}
+	WRITE_ONCE(seg->received, msg->msgid);
+	WRITE_ONCE(conn->imp.cell->received, msg->msgid);
+	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
+		told = dd_segment_tell(seg, dd_remote_fill, &note);
+	trace_dd_arrival(conn, msg);
+	dd_list_wake(seg->list);
+out:
+	spin_unlock(&seg->lock);
+	return told;
+}
+
+/* Slots that are free now: at least none, at most all. */
+static u32 dd_remote_credit(struct dd_udp_peer *link, struct dd_tp_chan *chan)
+{
+	const struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
+	const struct dd_credit *c = seg->credit;
+	u64 head = dd_list_head_pos(seg->list);
+	u32 n, i = c->next;
+
+	for (n = 0; n < c->window && c->ends[i] <= head; n++)
+		if (++i == c->window)
+			i = 0;
+	return n;
+}
+
+static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			   u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = &r->conn->imp;
+	u64 n;
+
+	for (n = imp->sent + 1; n <= msgid; n++)
+		dd_remote_op_end(&r->op[n % r->nops]);
+	WRITE_ONCE(imp->sent, msgid);
+	WRITE_ONCE(imp->cell->sent, msgid);
+	dd_ctx_wake(r->conn->obj.ctx);
+}
+
+static void dd_remote_done(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			   u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = &r->conn->imp;
+
+	WRITE_ONCE(imp->done, msgid);
+	WRITE_ONCE(imp->cell->done, msgid);
+	dd_ctx_wake(r->conn->obj.ctx);
+}
+
+static const void *dd_remote_source(struct dd_udp_peer *link,
+				    struct dd_tp_chan *chan,
+				    struct dd_tp_op *op, u32 off, u32 *left)
+{
+	struct dd_remote_op *rop = container_of(op, struct dd_remote_op, tp);
+	const void *from;
+	size_t n;
+
+	if (rop->copy) {
+		*left = PAGE_SIZE - offset_in_page(off);
+		return page_address(rop->copy[off >> PAGE_SHIFT]) +
+		       offset_in_page(off);
+	}
+	from = dd_region_addr(rop->region, rop->src + off, &n);
+	*left = n;
+	return from;
+}
+
+static void dd_remote_ctl(struct dd_udp_peer *link, const void *data, u32 len)
+{
+	dd_ctl_receive(link->peer, data, len);
+}
+
+static void dd_remote_up(struct dd_udp_peer *link)
+{
+	dd_ctl_up(link->peer);
+}
+
+static void dd_remote_down(struct dd_udp_peer *link, enum dd_tp_reason reason)
+{
+	dd_ctl_down(link->peer);
+}
+
+static void dd_remote_progress(struct dd_udp_peer *link)
+{
+	dd_ctl_progress(link->peer);
+}
+
+/* A peer has been configured. */
+static int dd_remote_peer(struct dd_udp_peer *link)
+{
+	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
+
+	if (!ctl)
+		return -ENOMEM;
+	dd_ctl_init(ctl, link->peer);
+	link->priv = ctl;
+	return 0;
+}
+
+/* It has been removed, and its session is over: end what was in it. */
+static void dd_remote_peer_gone(struct dd_udp_peer *link)
+{
+	dd_ctl_stop(link->priv);
+}
+
+/* Nobody knows it any more. */
+static void dd_remote_peer_free(struct dd_udp_peer *link)
+{
+	dd_ctl_exit(link->priv);
+	kfree(link->priv);
+}
+
+const struct dd_net_upper dd_remote_upper = {
+	.attach = dd_remote_peer,
+	.detach = dd_remote_peer_gone,
+	.release = dd_remote_peer_free,
+	.find = dd_remote_find,
+	.deposit = dd_remote_deposit,
+	.complete = dd_remote_complete,
+	.credit = dd_remote_credit,
+	.sent = dd_remote_sent,
+	.done = dd_remote_done,
+	.ctl = dd_remote_ctl,
+	.up = dd_remote_up,
+	.down = dd_remote_down,
+	.progress = dd_remote_progress,
+	.source = dd_remote_source,
+};
+
+/* ---- withheld notes ----------------------------------------------------- */
+
+/* A withheld note is posted; the own segment is locked. */
+void dd_remote_told(struct dd_remote *r)
+{
+	WRITE_ONCE(r->told, r->conn->seg.received);
+}
+
+/**
+ * dd_remote_flush() - let the peer know of notes that were posted
+ * @conn: the receiving end, not locked; alive, or in an RCU read section
+ */
+void dd_remote_flush(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	if (r->registered && r->chan.up)
+		dd_tp_told(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
+	dd_ctl_unlock(r->peer);
+}
