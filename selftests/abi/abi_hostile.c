@@ -225,7 +225,7 @@ TEST(an_area_scribbled_over_during_calls)
 	pid_t pid = fork_child();
 
 	if (!pid)
-		racer(seed, dd_count(20000));
+		racer(seed, dd_count(8000));
 	ASSERT_CHILD_OK(pid);
 	EXPECT_UNHARMED(b);
 }
