@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 VM=selftests/vm
 LOGS=build/demo
 STEPS=(module dd-echo-server dd-rpc-client dd-two-services dd-split-client
-	ddctl ddcp ddperf end)
+	ddctl ddcp ddperf nodes end)
 PARTS=6
 RUNNER=${DD_DEMO_RUN:-$VM/run.sh}	# another one when testing this
 part=0
@@ -91,10 +91,11 @@ show_guest() {
 # named STEP: the guest has said so, once.
 named() { [ "$(grep -cE "^@demo $1( |\$)" "$LOGS/guest.log")" = 1 ]; }
 
+# same_sums STEP
 same_sums() {
 	local sent received
 
-	read -r _ _ sent received < <(grep '^@demo ddcp ' "$LOGS/guest.log")
+	read -r _ _ sent received < <(grep "^@demo $1 " "$LOGS/guest.log")
 	[[ $sent =~ ^[0-9a-f]{64}$ ]] && [ "$sent" = "$received" ]
 }
 
@@ -104,7 +105,9 @@ judge() {
 	for step in "${STEPS[@]}"; do
 		named "$step" || die "'$step' has not happened (exit status $status)"
 	done
-	same_sums || die "the file that arrived is not the one that was sent"
+	for step in ddcp nodes; do
+		same_sums $step || die "$step: the file that arrived is not the one that was sent"
+	done
 	[ "$status" = 0 ] || die "the virtual machine's exit status is $status"
 }
 

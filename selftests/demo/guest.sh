@@ -7,8 +7,11 @@
 set -eEuo pipefail
 
 MIB=64
+NODE=	# where commands are run: a node of the cluster, or here
 WORK=$(mktemp -d)
 chmod 711 "$WORK"
+# shellcheck source=selftests/net/cluster.sh
+. selftests/net/cluster.sh
 
 done_with() { echo "@demo $*"; }
 title() { printf '\n%s\n' "--- $*"; }
@@ -24,7 +27,7 @@ as() {
 	local user=$1
 
 	shift
-	echo "$user\$ $*"
+	echo "$user${NODE:+@node$NODE}\$ $*"
 	(user_runs "$user" "$@")
 }
 # Becomes the command, so that a subshell's number is the command's.
@@ -32,7 +35,7 @@ user_runs() {
 	local user=$1
 
 	shift
-	exec setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs \
+	exec ${NODE:+ip netns exec "dd$NODE"} setpriv --reuid "$user" --regid "$user" --init-groups --no-new-privs \
 		env HOME=/tmp "$@"
 }
 
@@ -41,7 +44,7 @@ serve() {
 	local log ready
 
 	log=$WORK/server.$RANDOM
-	echo "$1\$ ${*:2} &"
+	echo "$1${NODE:+@node$NODE}\$ ${*:2} &"
 	user_runs "$@" >"$log" 2>&1 &
 	server=$!
 	for ((ready = 0; ready < 300; ready++)); do
@@ -126,24 +129,66 @@ tables() {
 	stop $client $echo
 }
 
-copy_file() {
-	local receiver sent received
+# copy STEP FROM TO: a file from one process to another, at such nodes.
+copy() {
+	local step=$1 from=${2:-} to=${3:-} receiver sent received
 
-	title "a file of $MIB MiB from one process to another"
 	mkdir -m 777 "$WORK/in"
 	dd if=/dev/urandom of="$WORK/sent" bs=1M count=$MIB status=none
 	chmod 644 "$WORK/sent"
+	NODE=$to
 	serve alice ddcp recv --output "$WORK/in/received"
 	receiver=$server
-	as bob ddcp send --wait 10 "$WORK/sent"
+	NODE=$from
+	as bob ddcp send --wait 60 ${to:+--node "$to"} "$WORK/sent"
+	NODE=
 	wait $receiver || die "the receiver failed"
 	[ "$(stat -c %s "$WORK/in/received")" = $((MIB << 20)) ]
 	read -r sent _ < <(sha256sum "$WORK/sent")
 	read -r received _ < <(sha256sum "$WORK/in/received")
 	echo "sha256 of what was sent:     $sent"
 	echo "sha256 of what was received: $received"
-	done_with ddcp "$sent" "$received"
-	rm "$WORK/sent" "$WORK/in/received"
+	done_with "$step" "$sent" "$received"
+	rm -r "$WORK/sent" "$WORK/in"
+}
+
+copy_file() {
+	title "a file of $MIB MiB from one process to another"
+	copy ddcp
+}
+
+# At node 1, where a line about node 2 says STATE.
+show_peers() {
+	echo "root@node1# ddctl peer show"
+	cluster_exec 1 ddctl peer show >"$WORK/peers"
+	sed 's/^/  /' "$WORK/peers"
+	grep -q "$1" "$WORK/peers" || die "node 2 is not '$1' to node 1"
+}
+
+wait_up() {
+	local i
+
+	for ((i = 0; i < 600; i++)); do
+		! cluster_exec 1 ddctl peer show | grep -qw up || return 0
+		sleep 0.1
+	done
+	die "node 2 does not answer"
+}
+
+# Losses are of packets, so there are no bursts that a card would cut up.
+between_nodes() {
+	title "$MIB MiB from node to node, over a network that loses 1 %"
+	echo "# two network namespaces, each a node"
+	cluster_up 2
+	cluster_offload off
+	cluster_netem loss 1%
+	cluster_peers 2
+	wait_up
+	show_peers up
+	copy nodes 1 2
+	show_peers up
+	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq .packets_lost)" -gt 0 ]
+	cluster_down
 }
 
 performance() {
@@ -169,4 +214,5 @@ two_and_split
 tables
 copy_file
 performance
+between_nodes
 nothing_left

@@ -11,7 +11,7 @@ TMP=$(mktemp -d)
 trap 'rm -rf "$TMP" "$TIER_ERR"' EXIT
 SUM=$(echo | sha256sum | cut -d' ' -f1)
 GOOD=(module dd-echo-server dd-rpc-client dd-two-services dd-split-client
-	ddctl "ddcp $SUM $SUM" ddperf end)
+	ddctl "ddcp $SUM $SUM" ddperf "nodes $SUM $SUM" end)
 
 # machine STATUS STEP...: demo.sh, with a machine that says so and exits so.
 machine() {
@@ -53,12 +53,15 @@ instead() {
 
 check "the demonstration" selftests/demo/demo.sh
 check "a machine that does all" machine 0 "${GOOD[@]}"
-for step in module dd-rpc-client ddctl ddcp ddperf end; do
+for step in module dd-rpc-client ddctl ddcp ddperf nodes end; do
 	check "refused: no $step" instead "'$step' has not happened" "$step"
 done
 check "refused: a complaint of the machine" \
 	refused "the virtual machine's exit status is 205" 205 "${GOOD[@]}"
-check "refused: another file arrives" \
-	instead "the file that arrived" ddcp "ddcp $SUM ${SUM//[0-4]/5}"
-check "refused: no checksum" instead "the file that arrived" ddcp ddcp
+for step in ddcp nodes; do
+	check "refused: $step: another file arrives" \
+		instead "$step: the file that arrived" $step "$step $SUM ${SUM//[0-4]/5}"
+	check "refused: $step: no checksum" \
+		instead "$step: the file that arrived" $step $step
+done
 finish
