@@ -8,6 +8,7 @@
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
+[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
 trap 'cluster_down 2>/dev/null' EXIT
 if ! cluster_up 2 || ! cluster_peers 2 "${DDP_FAMILY:-4}"; then
 	echo "Bail out! no cluster of two nodes"

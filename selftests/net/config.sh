@@ -9,6 +9,7 @@
 . "$(dirname "$0")/net.sh"
 
 NODES=2
+[ "$SLOW" ] || PATIENCE=20
 
 # says NODE PEER STATE REASON
 says() {
@@ -36,7 +37,7 @@ renumber() {
 }
 
 other_maximum() {
-	cluster_down 2>/dev/null
+	fresh
 	cluster_up 2 && renumber 2 max 7 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
@@ -45,7 +46,7 @@ other_maximum() {
 }
 
 other_number() {
-	cluster_down 2>/dev/null
+	fresh
 	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 0 refused node &&
@@ -55,7 +56,7 @@ other_number() {
 
 # Who is not known is not answered.
 one_sided() {
-	cluster_down 2>/dev/null
+	fresh
 	cluster_up 2 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 dead-time 500 &&
 		becomes 1 2 unreachable dead &&
@@ -65,7 +66,7 @@ one_sided() {
 another_port() {
 	local i
 
-	cluster_down 2>/dev/null
+	fresh
 	cluster_up 2 || return
 	for i in 1 2; do
 		cluster_exec "$i" ddctl node set port 4444 &&
@@ -79,7 +80,7 @@ another_port() {
 port_in_use() {
 	local holder status=0
 
-	cluster_down 2>/dev/null
+	fresh
 	cluster_up 2 || return
 	ip netns exec dd1 busybox nc -u -l -p 56797 >"$HOLD/nc" 2>&1 &
 	holder=$!
@@ -99,7 +100,7 @@ holds() { cluster_exec 1 ss -Hulnp "sport = :56797" | grep -q 56797; }
 
 # It is another machine for all that is known: connections end, others begin.
 another_address() {
-	cluster_down 2>/dev/null
+	fresh
 	cluster 2
 	within "$PATIENCE" all_up || return
 	new_traffic

@@ -86,7 +86,7 @@ two_peers || {
 	echo "Bail out! no cluster"
 	exit 1
 }
-check "two nodes talk" start "$(count 12 40)"
+check "two nodes talk" start "$(count 10 40)"
 check "their packets are captured" capture
 check "replayed: thrown away and counted" counted replay 95
 check "with guessed tokens: thrown away and counted" counted token 95
@@ -96,7 +96,7 @@ check "guessed handshakes" flood handshake
 check "from a stranger" strangers
 check "memory shows none of it, and the session goes on" unharmed 1
 check "another session begins" another_session
-start "$(count 8 25)"
+start "$(count 6 25)"
 check "packets of the old session: thrown away and counted" counted replay 95
 check "those with any byte of the header another: likewise" counted fields 95
 check "memory shows none of it, and the session goes on" unharmed 2

@@ -34,6 +34,12 @@ net_end() {
 
 # --- the cluster -------------------------------------------------------------
 
+# What a script left that had no time to end.
+fresh() {
+	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
+}
+fresh
+
 # cluster N [MTU [FAMILY]]: as cluster.sh has it, and each node knows all.
 cluster() {
 	local file=$HOLD/cluster.conf i

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Between nodes, which are network namespaces: DDP as on one node, and networks
+# and nodes that fail, on both kernels; and proof that each requirement is named
+# by a test that passed.
+# shellcheck source=selftests/lib/tier.sh
+. "$(dirname "$0")/../lib/tier.sh"
+
+make -s selftests >&2 || exit
+
+for kernel in stock debug; do
+	vm_list $kernel selftests/net/ddp.list >"build/net-$kernel.tap"
+	cat "build/net-$kernel.tap"
+	check "$kernel: each requirement is named by a test that passed" \
+		selftests/ddp/coverage.sh "build/net-$kernel.tap"
+done
+vm_list stock selftests/net/guest.list
+vm_list debug selftests/net/debug.list
+finish
