@@ -22,7 +22,8 @@ MANDIR		?= $(PREFIX)/share/man
 
 # One object serves both libraries: no interposition within the shared one.
 LIBDD_CFLAGS	= $(CFLAGS) -D_GNU_SOURCE -pthread -fPIC \
-		  -fvisibility=hidden -Wshadow -Wvla
+		  -fvisibility=hidden -fno-plt -fno-tree-slp-vectorize \
+		  -Wshadow -Wvla
 
 ALL_LIBS += $(LIBDD_LINK) $(LIBDD_STATIC) $(LIBDD_PC)
 
@@ -34,6 +35,7 @@ $(LIBDD_SHARED): $(LIBDD_OBJS) lib/dd/libdd.map
 	@mkdir -p $(@D)
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(LIBDD_SONAME) \
 		-Wl,--version-script,lib/dd/libdd.map -Wl,-z,defs \
+		-Wl,-Bsymbolic-functions \
 		-o $@ $(LIBDD_OBJS)
 
 $(LIBDD_LINK): $(LIBDD_SHARED)
@@ -113,7 +115,8 @@ uninstall-lib:
 # Tests of the library without its kernel. The C library's calls that reach
 # for the kernel are replaced by those of fake.c.
 LIBDD_TEST_OBJ	:= $(BUILD)/obj/lib/tests
-LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test call_test ddp_test)
+LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test call_test ddp_test \
+		   cost_test)
 LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
 
 $(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c

@@ -18,11 +18,20 @@ static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
 	return (struct dd_cell *)(s->cells + block * s->cell_size);
 }
 
-/* A table that cannot grow costs the system call of ddi_conn_load() each time. */
+/* What the type of a connection asks of this end of it. */
+static void conn_set_type(struct ddi_conn *c, uint8_t type)
+{
+	c->type = type;
+	c->tracked = type == (c->service ? DD_TYPE_RPC : DD_TYPE_SPLIT);
+	c->guarded = !c->service && type != DD_TYPE_STREAM;
+	c->outstanding = 0;
+	c->consumed = 0;
+}
+
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
 	ddi_store_release(&c->id, id);
-	ddi_table_put(&h->conns, id, c);
+	ddi_table_put(h->board->conns, id, c);
 }
 
 /* dd.lock is held. */
@@ -33,12 +42,11 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 
 	ddi_lock(&c->lock);
 	if (c->id != id) {
-		ddi_store(&c->id, 0);
+		ddi_store(&c->id, DDI_UNBOUND);
 		c->service = s;
 		c->block = block;
 		c->cell = block_cell(s, block);
-		c->type = ddi_load(&c->cell->type);
-		c->consumed = 0;
+		conn_set_type(c, ddi_load(&c->cell->type));
 		c->list = 0;
 		c->described = false;
 		c->recv = s->recv + block * s->recv_block;
@@ -55,15 +63,18 @@ static struct ddi_conn *pool_get(struct dd *h)
 	struct ddi_conn *c;
 
 	if (!h->pool) {
-		struct ddi_conn_chunk *chunk = calloc(1, sizeof(*chunk));
+		struct ddi_conn_chunk *chunk;
 
+		chunk = aligned_alloc(DDI_LINE, sizeof(*chunk));
 		if (!chunk)
 			return NULL;
+		memset(chunk, 0, sizeof(*chunk));
 		chunk->next = h->chunks;
 		h->chunks = chunk;
 		for (size_t i = 0; i < DDI_POOL_CHUNK; i++) {
-			c = &chunk->conn[i];
-			pthread_mutex_init(&c->call_lock, NULL);
+			c = &chunk->client[i].conn;
+			c->id = DDI_UNBOUND;
+			pthread_mutex_init(&chunk->client[i].call_lock, NULL);
 			c->next = h->pool;
 			h->pool = c;
 		}
@@ -77,23 +88,21 @@ static struct ddi_conn *pool_get(struct dd *h)
 static struct ddi_conn *client_bind(struct dd *h,
 				    const struct dd_conn_info *info)
 {
-	struct ddi_conn *c = ddi_table_get(&h->conns, info->conn);
+	struct ddi_conn *c = ddi_table_get(h->board->conns, info->conn);
 
 	if (c && c->id == info->conn)
 		return c;
 	/* Bound to an older id of this index, it is bound to nothing. */
-	if (!c || c->service || !c->id)
+	if (!c || c->service || c->id == DDI_UNBOUND)
 		c = pool_get(h);
 	if (!c)
 		return NULL;
 
 	ddi_lock(&c->lock);
-	ddi_store(&c->id, 0);
+	ddi_store(&c->id, DDI_UNBOUND);
 	c->cell = (struct dd_cell *)(h->area +
 				     (size_t)info->cell_unit * DD_UNIT);
-	c->type = info->type;
-	c->outstanding = 0;
-	c->consumed = 0;
+	conn_set_type(c, info->type);
 	c->recv = ddi_region_addr(h, &info->recv);
 	c->recv_size = info->recv.length;
 	c->send = ddi_region_addr(h, &info->send);
@@ -125,7 +134,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 
 	if (!info->service)
 		return client_bind(h, info);
-	s = ddi_table_get(&h->services, info->service);
+	s = ddi_table_get(h->board->services, info->service);
 	if (!s || s->id != info->service || info->block >= s->maxconn)
 		return NULL;
 	block_bind(h, s, info->block, info->conn);
@@ -148,14 +157,28 @@ struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id)
 	return c;
 }
 
+/* As ddi_conn_lock(), for one that has just come or is gone. */
+struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = ddi_conn_load(h, id);
+
+	if (!c)
+		return NULL;
+	ddi_lock(&c->lock);
+	if (ddi_conn_is(c, id))
+		return c;
+	ddi_unlock(&c->lock);
+	return NULL;
+}
+
 /* The first note of a serving end, or one that means nothing any more. */
-struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note)
+static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_service *s = ddi_service_await(h, note->cookie);
 	uint32_t block = note->cookie >> 32;
 	struct ddi_conn *c;
 
-	if (!s || block >= s->maxconn ||
+	if (!note->conn || !s || block >= s->maxconn ||
 	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn ||
 	    ddi_load(&s->blocks[block].dead) == note->conn)
 		return NULL;
@@ -168,10 +191,25 @@ struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note)
 	return ddi_conn_is(c, note->conn) ? c : NULL;
 }
 
+/*
+ * The connection that a note came on, or NULL if it is gone. A serving end
+ * that is closed by its client keeps its cell until the block is given away,
+ * so the messages of a client that has left are still found.
+ */
+struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
+{
+	struct ddi_conn *c = ddi_table_get(h->board->conns, note->conn);
+
+	if (c && ddi_conn_is(c, note->conn))
+		return c;
+	return (uint32_t)note->cookie ? note_bind(h, note) :
+					ddi_conn_load(h, note->conn);
+}
+
 void ddi_conn_unbind(struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
-	ddi_store_release(&c->id, 0);
+	ddi_store_release(&c->id, DDI_UNBOUND);
 	ddi_unlock(&c->lock);
 }
 
@@ -202,7 +240,7 @@ DD_API int dd_close(struct dd *h, int conn)
 		return -EBADID;
 
 	/* Its list may go with it: then nobody may be consuming. */
-	l = c->list ? ddi_table_get(&h->lists, c->list) : NULL;
+	l = c->list ? ddi_table_get(h->board->lists, c->list) : NULL;
 	if (l)
 		ddi_lock(&l->lock);
 	do {

@@ -14,10 +14,14 @@
 #include "fedex.h"
 #include "internal.h"
 #include "probe.h"
+#include "put.h"
+#include "take.h"
 
 /* The calls themselves, not what makes the document's programs compile. */
 #undef ddrecv
 #undef ddcall
+
+#define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT)
 
 #define NSEC_PER_SEC	1000000000ll
 #define NSEC_PER_TICK	(NSEC_PER_SEC / SBP_HZ)
@@ -29,7 +33,7 @@
  */
 static struct dd *default_handle;
 
-static int fail(int error)
+static __attribute__((noinline, cold)) int fail(int error)
 {
 	errno = -error;
 	return -1;
@@ -38,7 +42,7 @@ static int fail(int error)
 /* Turns the core's result into the protocol's: -1 and errno. */
 static int result(int ret)
 {
-	return ret < 0 ? fail(ret) : ret;
+	return ddi_unlikely(ret < 0) ? fail(ret) : ret;
 }
 
 static int handle_open(struct dd *old, struct dd **handle)
@@ -174,19 +178,25 @@ int DD_API ddunserve(servid_t servid)
 	return result(dd_unserve(handle_have(), servid));
 }
 
-static int send_message(connid_t connid, address_t addr, size_t len,
+static __attribute__((noinline, cold)) int send_too_far(struct dd *h, connid_t connid)
+{
+	struct dd_conn_desc desc;
+	int ret = dd_conn_info(h, connid, &desc);
+
+	return fail(ret < 0 ? ret : -EBADRANGE);
+}
+
+static DDI_INLINE int send_message(connid_t connid, address_t addr, size_t len,
 			offset_t roffset, option_t options,
 			const unsigned int *meta, size_t metacount)
 {
-	/* A message's size is an int for its receiver. */
-	if (len > INT_MAX || roffset < 0) {
-		struct dd_conn_desc desc;
-		int ret = dd_conn_info(handle_have(), connid, &desc);
+	struct dd *h = handle_have();
 
-		return fail(ret < 0 ? ret : -EBADRANGE);
-	}
-	return result(dd_send(handle_have(), connid, addr, len, roffset,
-			      options, meta, metacount));
+	/* A message's size is an int for its receiver. */
+	if (ddi_unlikely(len > INT_MAX) || ddi_unlikely(roffset < 0))
+		return send_too_far(h, connid);
+	return result(ddi_send(h, connid, addr, len, roffset, options, meta,
+			       metacount));
 }
 
 int DD_API ddsend(connid_t connid, address_t addr, size_t len,
@@ -228,20 +238,22 @@ int DD_API ddflush(address_t addr, size_t len)
 	return 0;
 }
 
+static inline bool recv_options_good(option_t options, timeout_t ticks)
+{
+	return ddi_likely(!(options & ~RECV_OPTIONS)) &&
+	       (ddi_likely(ticks >= 0) || !(options & RECV_TIMEOUT));
+}
+
 /* The core's timeout, or -EINVAL, from options and ticks. */
 static int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
 {
-	const int known = RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT;
-
-	if (options & ~known)
+	if (!recv_options_good(options, ticks))
 		return -EINVAL;
 	*timeout = DD_FOREVER;
 	if (options & RECV_NOBLOCK)
 		*timeout = 0;
 	else if (options & RECV_TIMEOUT)
 		*timeout = ticks * NSEC_PER_TICK;
-	if (options & RECV_TIMEOUT && ticks < 0)
-		return -EINVAL;
 	return 0;
 }
 
@@ -256,25 +268,109 @@ static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
 		desc->metad[i] = msg->meta[i];
 }
 
-int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-		  timeout_t timeout)
+/* The same of a data note. */
+static DDI_INLINE void desc_take(void *to, const struct ddi_conn *c,
+				 const struct dd_note *note)
 {
-	int64_t limit;
+	ddrecv_desc_t *desc = to;
+
+	desc->connid = note->conn;
+	desc->servid = (uint32_t)note->cookie;
+	desc->msgaddr = c->recv + note->offset;
+	desc->msgsize = note->len;
+	desc->metacount = 0;
+}
+
+static inline void desc_take_meta(void *to, const struct dd_note *note,
+				  const __u32 *from)
+{
+	ddrecv_desc_t *desc = to;
+
+	desc->metacount = ddi_copy_meta(desc->metad, note, from);
+}
+
+/* As dd_recv(). */
+static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
+		     unsigned int options, int64_t timeout)
+{
+	int64_t deadline = 0;
+	struct ddi_list *l;
 	struct dd_msg msg;
 	int ret;
 
-	ret = timeout_get(options, timeout, &limit);
-	if (ret || !ddi_probe_writable(recvblk, sizeof(*recvblk)))
-		return fail(-EINVAL);
-	ret = dd_recv(handle_have(), noteid, &msg,
-		      options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN,
-		      limit);
-	if (!ret || ret == -ECONNCLOSE)
+	for (;;) {
+		ret = ddi_recv_round(h, noteid, &msg, options, timeout,
+				     &deadline);
+		if (ret)
+			break;
+		switch (ddi_take(h, noteid, false, desc_take, desc_take_meta,
+			 recvblk, &l)) {
+		case DDI_TAKEN:
+			return 0;
+		case DDI_TAKEN_MORE:
+			return ddi_take_more(h, l);
+		case DDI_NOT_SIMPLE_LOCKED:
+			ddi_unlock(&l->lock);
+			break;
+		case DDI_NOT_SIMPLE:
+			break;
+		}
+	}
+	if (ret > 0) {
 		desc_fill(recvblk, &msg);
+		ret = msg.type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+	}
+	return ret;
+}
+
+/* The message is not there yet, or it is no simple one. */
+static __attribute__((noinline)) int
+recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+	  timeout_t timeout, struct ddi_list *locked)
+{
+	struct dd *h = handle_have();
+	int64_t limit;
+	int ret;
+
+	if (locked)
+		ddi_unlock(&locked->lock);
+	ret = timeout_get(options, timeout, &limit);
+	if (ret || !ddi_probe_result(recvblk, sizeof(*recvblk)))
+		return fail(-EINVAL);
+	if (!ddi_alive(h))
+		return fail(-EBADID);
+	ret = recv_wait(h, noteid, recvblk, options & RECV_SLEEP ?
+			DD_RECV_SLEEP : DD_RECV_SPIN, limit);
 	/* A timeout of no ticks is one that has expired. */
 	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
 		ret = -ETIMEDOUT;
 	return result(ret);
+}
+
+int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+		  timeout_t timeout)
+{
+	struct dd *h = handle_have();
+	struct ddi_list *l = NULL;
+
+	/* What to wait for, and how, matters only where there is nothing. */
+	if (!recv_options_good(options, timeout) ||
+	    !ddi_probe_known(recvblk) || !ddi_alive(h))
+		goto slow;
+	switch (ddi_take(h, noteid, false, desc_take, desc_take_meta,
+			 recvblk, &l)) {
+	case DDI_TAKEN:
+		return 0;
+	case DDI_TAKEN_MORE:
+		return ddi_take_more(h, l);
+	case DDI_NOT_SIMPLE:
+		l = NULL;
+		break;
+	case DDI_NOT_SIMPLE_LOCKED:
+		break;
+	}
+slow:
+	return recv_slow(noteid, recvblk, options, timeout, l);
 }
 
 int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,

@@ -27,7 +27,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <linux/dd.h>
-#include <unistd.h>
 
 #include "dd.h"
 #include "lock.h"
@@ -41,20 +40,10 @@
 #define ddi_store(p, v)		__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define ddi_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-#define DDI_LEAF_BITS		9
-#define DDI_LEAF		(1u << DDI_LEAF_BITS)
-#define DDI_ROOT		(1u << (DD_ID_INDEX_BITS - DDI_LEAF_BITS))
+#define ddi_likely(x)		__builtin_expect(!!(x), 1)
+#define ddi_unlikely(x)		__builtin_expect(!!(x), 0)
 
-/**
- * struct ddi_table - records by the index part of an id
- * @leaf: arrays of DDI_LEAF pointers, each made when first needed
- *
- * Readers take no lock and compare the id in the record; writers hold
- * dd.lock.
- */
-struct ddi_table {
-	void **leaf[DDI_ROOT];
-};
+#define DDI_LINE		64	/* bytes, so that neighbours do not meet */
 
 /**
  * struct ddi_spin - what was learned about waiting somewhere
@@ -72,63 +61,83 @@ struct ddi_spin {
 
 /**
  * struct ddi_list - a note list of this handle
- * @id: its id
- * @head: its head in the area
  * @lock: one consumer at a time
+ * @id: its id
+ * @head: its head in the area, never NULL
+ * @geometry: what @ring and @mask were worked out from; they depend on
+ *	nothing else, so they are never wrong, only out of date
+ * @ring: slot 0
+ * @mask: number of slots minus 1
  * @spin: how waiting for it went
  * @next: all records of the handle
  */
 struct ddi_list {
+	struct ddi_lock lock;
 	uint32_t id;
 	struct dd_list_head *head;
-	struct ddi_lock lock;
+	uint64_t geometry;
+	struct dd_note *ring;
+	uint32_t mask;
 	struct ddi_spin spin;
 	struct ddi_list *next;
-};
+} __attribute__((aligned(DDI_LINE)));
+
+/*
+ * In place of an id. No id has this bit, so that no id that a program makes
+ * up finds a record which is bound to nothing.
+ */
+#define DDI_UNBOUND	0x80000000u
 
 /**
  * struct ddi_conn - one end of a connection
  * @lock: send queue of @cell, and all of this while it is bound
- * @id: its id, 0 while bound to none; written last
- * @type: DD_TYPE_*
- * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
- *	been consumed
- * @dead: serving end: id of the connection that was closed here last; what
- *	it left unread is not delivered any more
- * @consumed: number of the last message consumed, for the tag of a reply
- * @list: id of its note list, if @described or at the connecting end
- * @block: block number at the serving end
+ * @id: its id, DDI_UNBOUND or 0 while bound to none; written last
  * @cell: its cell in the area
- * @service: its service, NULL at the connecting end
+ * @recv: own receive buffer
  * @send: own send buffer
  * @send_size: its size in bytes
- * @recv: own receive buffer
- * @recv_size: its size in bytes
- * @described: the fields below are known
+ * @consumed: if @tracked, the number of the last message consumed, for the
+ *	tag of a reply; else 0
+ * @type: DD_TYPE_*
+ * @tracked: consuming a message here has consequences: the serving end of
+ *	DD_TYPE_RPC, the connecting end of DD_TYPE_SPLIT
+ * @guarded: the type restricts what may be sent: connecting ends of both
+ * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
+ *	been consumed
+ * @service: its service, NULL at the connecting end
+ * @dead: serving end: id of the connection that was closed here last; what
+ *	it left unread is not delivered any more
+ * @block: block number at the serving end
+ * @recv_size: size of @recv in bytes
+ * @list: id of its note list, if @described or at the connecting end
+ * @described: this and the fields below are known
  * @node: peer's node
  * @pid: peer's process id
  * @uid: peer's user id
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
  * @spin: how waiting for its counters went
- * @call_lock: one dd_call() at a time
  * @next: pool of unbound records of connecting ends
+ *
+ * The first cache line is what a message needs.
  */
 struct ddi_conn {
 	struct ddi_lock lock;
 	uint32_t id;
-	uint8_t type;
-	uint8_t outstanding;
-	uint32_t dead;
-	uint32_t consumed;
-	uint32_t list;
-	uint32_t block;
 	struct dd_cell *cell;
-	struct ddi_service *service;
+	char *recv;
 	char *send;
 	size_t send_size;
-	char *recv;
+	uint32_t consumed;
+	uint8_t type;
+	bool tracked;
+	bool guarded;
+	uint8_t outstanding;
+	struct ddi_service *service;
+	uint32_t dead;
+	uint32_t block;
 	size_t recv_size;
+	uint32_t list;
 	bool described;
 	uint32_t node;
 	uint32_t pid;
@@ -136,8 +145,17 @@ struct ddi_conn {
 	uint32_t window;
 	uint32_t send_window;
 	struct ddi_spin spin;
-	pthread_mutex_t call_lock;
 	struct ddi_conn *next;
+} __attribute__((aligned(DDI_LINE)));
+
+/**
+ * struct ddi_client - a connecting end
+ * @conn: as above
+ * @call_lock: one dd_call() at a time
+ */
+struct ddi_client {
+	struct ddi_conn conn;
+	pthread_mutex_t call_lock;
 };
 
 /**
@@ -156,6 +174,7 @@ struct ddi_conn {
  * @blocks: one record per block; a record belongs to a block and not to a
  *	connection, so that its lock covers the send queue of the block's cell
  *	also while the block changes hands
+ * @memory: what @blocks was aligned in
  */
 struct ddi_service {
 	uint32_t id;
@@ -170,6 +189,7 @@ struct ddi_service {
 	size_t send_block;
 	struct ddi_service *next;
 	struct ddi_conn *blocks;
+	void *memory;
 };
 
 /**
@@ -187,20 +207,39 @@ struct ddi_region {
 #define DDI_POOL_CHUNK	32
 
 struct ddi_conn_chunk {
+	struct ddi_client client[DDI_POOL_CHUNK];
 	struct ddi_conn_chunk *next;
-	struct ddi_conn conn[DDI_POOL_CHUNK];
+};
+
+#define DDI_IDS		(1u << DD_ID_INDEX_BITS)
+
+/**
+ * struct ddi_board - what a call looks at first
+ * @alive: 1 in the process that opened the handle
+ * @lists: note lists by the index part of their ids
+ * @services: services
+ * @conns: connections
+ *
+ * A child of fork() has all of it wiped, and reads 0 in @alive. Readers of the
+ * tables take no lock and compare the id in the record, or in the area;
+ * writers hold dd.lock. 6 MiB of address space, of which only pages that an id
+ * leads to are ever touched.
+ */
+struct ddi_board {
+	uint32_t alive;
+	struct ddi_list *lists[DDI_IDS] __attribute__((aligned(DDI_LINE)));
+	struct ddi_service *services[DDI_IDS];
+	struct ddi_conn *conns[DDI_IDS];
 };
 
 /**
  * struct dd - a handle
+ * @board: see there
  * @fd: descriptor of /dev/dd
- * @alive: a word that is 1 in the process that opened the handle and reads 0
- *	in its children, whose copy of the page is wiped
+ * @cpus: CPUs that a waiting thread may use, 0 unknown
+ * @cpus_until: time from which @cpus must be found out again
  * @area: the mapping shared with the kernel
  * @lock: see above
- * @lists: note lists
- * @services: services
- * @conns: connections
  * @all_lists: every record
  * @all_services: every record, bound or not
  * @chunks: every record of connecting ends
@@ -209,19 +248,16 @@ struct ddi_conn_chunk {
  * @regions: regions by address
  * @nr_regions: their number
  * @cap_regions: entries in @regions
- * @cpus: CPUs that a waiting thread may use, 0 unknown
- * @cpus_until: time from which @cpus must be found out again
  * @reason_lock: @reason
  * @reason: text for dd_last_error()
  */
 struct dd {
+	struct ddi_board *board;
 	int fd;
-	uint32_t *alive;
+	uint32_t cpus;
+	int64_t cpus_until;
 	char *area;
 	pthread_mutex_t lock;
-	struct ddi_table lists;
-	struct ddi_table services;
-	struct ddi_table conns;
 	struct ddi_list *all_lists;
 	struct ddi_service *all_services;
 	struct ddi_conn_chunk *chunks;
@@ -230,8 +266,6 @@ struct dd {
 	struct ddi_region *regions;
 	size_t nr_regions;
 	size_t cap_regions;
-	uint32_t cpus;
-	int64_t cpus_until;
 	pthread_mutex_t reason_lock;
 	char reason[256];
 };
@@ -239,33 +273,18 @@ struct dd {
 /* In a forked child only this test separates the caller from a fault. */
 static inline bool ddi_alive(const struct dd *h)
 {
-	return h && ddi_load(h->alive);
+	return ddi_likely(h) && ddi_likely(ddi_load(&h->board->alive));
 }
 
 /* open.c */
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
-/* DD_IOC_DOORBELL, by the door that costs less. */
-static inline int ddi_doorbell(const struct dd *h, uint32_t id)
-{
-	int ret = lseek(h->fd, id, SEEK_SET);
-
-	return ret < 0 ? -errno : ret;
-}
-
-/* The caller compares the id in the record: a slot may hold a stale one. */
-static inline void *ddi_table_get(struct ddi_table *t, uint32_t id)
-{
-	uint32_t index = DD_ID_INDEX(id);
-	void **leaf = ddi_load_acquire(&t->leaf[index >> DDI_LEAF_BITS]);
-
-	return leaf ? ddi_load_acquire(&leaf[index % DDI_LEAF]) : NULL;
-}
-
-/* table.c */
-int ddi_table_put(struct ddi_table *t, uint32_t id, void *record);
-void ddi_table_release(struct ddi_table *t);
+/* An entry of a table; what is found may be bound to another id by now. */
+#define ddi_table_get(table, id) \
+	ddi_load_acquire(&(table)[DD_ID_INDEX((uint32_t)(id))])
+#define ddi_table_put(table, id, record) \
+	ddi_store_release(&(table)[DD_ID_INDEX((uint32_t)(id))], record)
 
 /* error.c */
 int ddi_error(int error);
@@ -281,22 +300,11 @@ int ddi_region_check(struct dd *h, const char *what, const void *addr,
 void ddi_region_release(struct dd *h);
 
 /* list.c */
-struct ddi_list *ddi_list_load(struct dd *h, uint32_t id);
+struct ddi_list *ddi_list_find(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 void ddi_list_release(struct dd *h);
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg);
-
-/* A list that is there, or NULL. */
-static inline struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
-{
-	struct ddi_list *l = ddi_table_get(&h->lists, id);
-
-	if (l && ddi_load_acquire(&l->id) == id && id &&
-	    ddi_load(&l->head->id) == id)
-		return l;
-	return ddi_list_load(h, id);
-}
 
 /* service.c */
 int ddi_name_copy(unsigned char *to, const char *name);
@@ -305,62 +313,37 @@ void ddi_service_release(struct dd *h);
 
 /* conn.c */
 struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id);
-struct ddi_conn *ddi_conn_bind(struct dd *h, const struct dd_note *note);
+struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id);
+struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
 void ddi_conn_unbind(struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
 static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
-	return ddi_load_acquire(&c->id) == id &&
-	       ddi_load_acquire(&c->cell->id) == id;
+	return ddi_likely(ddi_load_acquire(&c->id) == id) &&
+	       ddi_likely(ddi_load_acquire(&c->cell->id) == id);
 }
 
 /* A connection that is there, or NULL. */
 static inline struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = ddi_table_get(&h->conns, id);
+	struct ddi_conn *c = ddi_table_get(h->board->conns, id);
 
-	if (c && id && ddi_conn_is(c, id))
-		return c;
-	return ddi_conn_load(h, id);
-}
-
-/*
- * The connection that a note came on, or NULL if it is gone. A serving end
- * that is closed by its client keeps its cell until the block is given away,
- * so the messages of a client that has left are still found.
- */
-static inline struct ddi_conn *ddi_conn_of_note(struct dd *h,
-						const struct dd_note *note)
-{
-	uint32_t service = note->cookie;
-	uint32_t block = note->cookie >> 32;
-	struct ddi_service *s;
-	struct ddi_conn *c;
-
-	if (!service)
-		return ddi_conn_find(h, note->conn);
-	s = ddi_table_get(&h->services, service);
-	if (s && ddi_load_acquire(&s->id) == service && block < s->maxconn) {
-		c = &s->blocks[block];
-		if (ddi_conn_is(c, note->conn))
-			return c;
-	}
-	return ddi_conn_bind(h, note);
+	return c && ddi_conn_is(c, id) ? c : ddi_conn_load(h, id);
 }
 
 /* A connection that is there, locked, or NULL. */
-static inline struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
+static DDI_INLINE struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = ddi_conn_find(h, id);
+	struct ddi_conn *c = ddi_table_get(h->board->conns, id);
 
-	if (!c)
-		return NULL;
-	ddi_lock(&c->lock);
-	if (ddi_conn_is(c, id))
-		return c;
-	ddi_unlock(&c->lock);
-	return NULL;
+	if (ddi_likely(c)) {
+		ddi_lock(&c->lock);
+		if (ddi_conn_is(c, id))
+			return c;
+		ddi_unlock(&c->lock);
+	}
+	return ddi_conn_lock_slow(h, id);
 }
 
 /* send.c */
@@ -378,15 +361,37 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq);
 
 /* wait.c */
+/**
+ * struct ddi_look - what a spinning thread looks at
+ * @word: something that changes
+ * @value: the waiting is over when @word is this
+ * @over: tells of other reasons to stop waiting; called now and then
+ * @area: for @over: the area
+ * @place: likewise: list head or cell
+ * @id: likewise: its id
+ */
+struct ddi_look {
+	const __u64 *word;
+	uint64_t value;
+	bool (*over)(const struct ddi_look *look);
+	char *area;
+	void *place;
+	uint32_t id;
+};
+
 int64_t ddi_now(void);
 int64_t ddi_deadline(int64_t timeout);
 int64_t ddi_remaining(int64_t deadline);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
-	      bool (*ready)(void *arg), void *arg);
+	      const struct ddi_look *look, int64_t *start);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);
 int ddi_conn_wait(struct dd *h, uint32_t id, uint32_t what, uint64_t value,
 		  int64_t deadline);
+
+/* recv.c */
+int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout, int64_t *deadline);
 
 #endif /* _DD_INTERNAL_H */

@@ -10,19 +10,44 @@
 
 #include "internal.h"
 #include "ring.h"
+#include "take.h"
 
-static struct ddi_list *list_new(struct dd *h, uint32_t id)
+bool ddi_ring_locate(char *area, struct ddi_list *l, uint64_t geometry)
 {
-	struct ddi_list *l = calloc(1, sizeof(*l));
+	struct dd_note *ring = ddi_ring_slot(area, geometry, 0);
+
+	/* Slot 0 is in the area if the last one is. */
+	if (!ddi_ring_slot(area, geometry, ~0ull))
+		return false;
+	l->ring = ring;
+	l->mask = (1u << (geometry & 0xffffffff)) - 1;
+	l->geometry = geometry;
+	return true;
+}
+
+static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
+		      uint32_t unit)
+{
+	ddi_store(&l->id, 0);
+	ddi_store_release(&l->head, (struct dd_list_head *)
+			  (h->area + (size_t)unit * DD_UNIT));
+	memset(&l->spin, 0, sizeof(l->spin));
+	ddi_store_release(&l->id, id);
+}
+
+static struct ddi_list *list_new(struct dd *h, uint32_t id, uint32_t unit)
+{
+	struct ddi_list *l = aligned_alloc(DDI_LINE, sizeof(*l));
 
 	if (!l)
 		return NULL;
-	if (ddi_table_put(&h->lists, id, l)) {
-		free(l);
-		return NULL;
-	}
+	memset(l, 0, sizeof(*l));
+	/* What geometry 0 says. */
+	l->ring = ddi_ring_slot(h->area, 0, 0);
 	l->next = h->all_lists;
 	h->all_lists = l;
+	list_bind(h, l, id, unit);
+	ddi_table_put(h->board->lists, id, l);
 	return l;
 }
 
@@ -32,24 +57,17 @@ static struct ddi_list *list_new(struct dd *h, uint32_t id)
  */
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 {
-	struct ddi_list *l = ddi_table_get(&h->lists, id);
+	struct ddi_list *l = ddi_table_get(h->board->lists, id);
 
 	if (!l)
-		l = list_new(h, id);
-	if (!l)
-		return NULL;
-	if (l->id != id) {
-		ddi_store(&l->id, 0);
-		ddi_store_release(&l->head, (struct dd_list_head *)
-				  (h->area + (size_t)unit * DD_UNIT));
-		memset(&l->spin, 0, sizeof(l->spin));
-		ddi_store_release(&l->id, id);
-	}
+		return list_new(h, id, unit);
+	if (l->id != id)
+		list_bind(h, l, id, unit);
 	return l;
 }
 
 /* A list that only the kernel told of: one of a service that accepts. */
-struct ddi_list *ddi_list_load(struct dd *h, uint32_t id)
+static struct ddi_list *list_load(struct dd *h, uint32_t id)
 {
 	struct dd_list_info info = { .size = sizeof(info), .list = id };
 	struct ddi_list *l;
@@ -62,6 +80,17 @@ struct ddi_list *ddi_list_load(struct dd *h, uint32_t id)
 	return l;
 }
 
+/* A list that is there, or NULL. */
+struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
+{
+	struct ddi_list *l = ddi_table_get(h->board->lists, id);
+
+	if (l && id && ddi_load_acquire(&l->id) == id &&
+	    ddi_load(&l->head->id) == id)
+		return l;
+	return list_load(h, id);
+}
+
 void ddi_list_release(struct dd *h)
 {
 	while (h->all_lists) {
@@ -72,89 +101,60 @@ void ddi_list_release(struct dd *h)
 	}
 }
 
-static DDI_INLINE void fill_data(const struct ddi_conn *c,
-				 const struct dd_note *note,
-				 struct dd_msg *msg)
+static void fill_event(struct dd_msg *msg, const struct ddi_conn *c,
+		       const struct dd_note *note)
 {
-	size_t words = note->meta_count;
-
-	if (words > DD_META_WORDS)
-		words = DD_META_WORDS;
-	msg->addr = c->recv + note->offset;
-	msg->len = note->len;
-	msg->word = note->word;
-	msg->meta_count = words;
-	for (size_t i = 0; i < words; i++)
-		msg->meta[i] = note->meta[i];
-}
-
-static void fill_event(struct dd_msg *msg)
-{
+	msg->type = note->type;
+	msg->conn = note->conn;
+	msg->service = (uint32_t)note->cookie;
+	msg->msgid = note->msgid;
 	msg->addr = NULL;
 	msg->len = 0;
+	msg->send = c->send;
+	msg->send_size = c->send_size;
 	msg->word = 0;
+	msg->tag = note->tag;
 	msg->meta_count = 0;
 }
 
-/* Threads consume in an order of their own: keep the newest. */
-static void note_consumed(struct ddi_conn *c, const struct dd_note *note)
-{
-	uint32_t old = ddi_load(&c->consumed);
-
-	while ((int32_t)(note->msgid - old) > 0)
-		if (__atomic_compare_exchange_n(&c->consumed, &old, note->msgid,
-						true, __ATOMIC_RELAXED,
-						__ATOMIC_RELAXED))
-			break;
-	/* A split request's reply is consumed: the next one may be sent. */
-	if (!c->service && c->type == DD_TYPE_SPLIT)
-		ddi_store_release(&c->outstanding, 0);
-}
-
 /* False if the note means nothing any more: its connection is gone. */
-static DDI_INLINE bool fill_message(struct dd *h, const struct dd_note *note,
-				    bool consume, struct dd_msg *msg)
+static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
+			 struct dd_msg *msg)
 {
 	struct ddi_conn *c = ddi_conn_of_note(h, note);
 
 	if (!c)
 		return false;
-	msg->type = note->type;
-	msg->conn = note->conn;
-	msg->service = (uint32_t)note->cookie;
-	msg->msgid = note->msgid;
-	msg->tag = note->tag;
-	msg->send = c->send;
-	msg->send_size = c->send_size;
-
 	switch (note->type) {
 	case DD_NOTE_DATA:
-		fill_data(c, note, msg);
-		if (consume)
-			note_consumed(c, note);
+		ddi_fill_msg(msg, c, note);
+		ddi_fill_msg_meta(msg, note, note->meta);
+		if (consume && c->tracked)
+			ddi_consumed(c, note->msgid);
 		return true;
 	case DD_NOTE_CONN:
 	case DD_NOTE_CLOSE:
-		fill_event(msg);
+		fill_event(msg, c, note);
 		return true;
 	}
 	return false;
 }
 
 /* One note, with the list locked: 1 a message, 0 none, -EAGAIN a dud. */
-static DDI_INLINE int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
-				bool consume, struct dd_msg *msg, bool *kick)
+static int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
+		     bool consume, struct dd_msg *msg)
 {
+	struct dd_list_head *lh = ddi_load(&l->head);
 	struct dd_note note;
 	bool good;
 
-	if (l->id != id || ddi_load(&l->head->id) != id)
+	if (l->id != id || ddi_load(&lh->id) != id)
 		return -EBADID;
-	if (!ddi_ring_look(h->area, l->head, &note))
+	if (!ddi_ring_look(h->area, l, lh, &note))
 		return 0;
 	good = fill_message(h, &note, consume, msg);
 	if (consume || !good)
-		*kick = ddi_ring_pop(l->head);
+		ddi_ring_pop(lh, note.seq - 1);
 	return good ? 1 : -EAGAIN;
 }
 
@@ -174,18 +174,32 @@ static DDI_INLINE int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg)
 {
+	struct dd_list_head *lh;
 	int ret;
 
 	do {
-		bool kick = false;
-
 		ddi_lock(&l->lock);
-		ret = list_take(h, l, id, consume, msg, &kick);
-		ddi_unlock(&l->lock);
-		if (kick)
+		lh = ddi_load(&l->head);
+		ret = list_take(h, l, id, consume, msg);
+		if (ddi_unlock_mb(&l->lock))
+			ddi_lock_wake(&l->lock);
+		if ((ret == -EAGAIN || (ret == 1 && consume)) &&
+		    ddi_ring_wanted(lh))
 			ddi_ioctl_id(h, DD_IOC_LIST_KICK, id);
 	} while (ret == -EAGAIN);
 	return ret;
+}
+
+/*
+ * What ddi_take() found to be due: those are woken who wait for the list, or
+ * for room in it. One call too many does no harm, nor does one for a list that
+ * this record is bound to by now. Returns 0.
+ */
+int ddi_take_more(struct dd *h, struct ddi_list *l)
+{
+	ddi_lock_wake(&l->lock);
+	ddi_ioctl_id(h, DD_IOC_LIST_KICK, ddi_load(&l->id));
+	return 0;
 }
 
 DD_API int dd_list_fd(struct dd *h, int list)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * open.c - a handle: one context of /dev/dd, and the guard against fork()
+ * open.c - a handle: one context of /dev/dd, and the board, which a fork() wipes
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -32,31 +32,32 @@ int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
 
 /*
  * The area is not inherited over fork(), so a child would fault on the first
- * look at it. It finds this page wiped instead. A child of vfork() shares the
- * whole address space, page and area.
+ * look at it. It finds the board wiped instead. A child of vfork() shares the
+ * whole address space, board and area.
  */
-static int guard_init(struct dd *h)
+static int board_init(struct dd *h)
 {
-	size_t size = sysconf(_SC_PAGESIZE);
-	void *page = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *board = mmap(NULL, sizeof(struct ddi_board), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (page == MAP_FAILED)
+	if (board == MAP_FAILED)
 		return -errno;
-	if (madvise(page, size, MADV_WIPEONFORK)) {
+	/* Pages that few entries lead to are no place for large ones. */
+	madvise(board, sizeof(struct ddi_board), MADV_NOHUGEPAGE);
+	if (madvise(board, sizeof(struct ddi_board), MADV_WIPEONFORK)) {
 		int ret = -errno;
 
-		munmap(page, size);
+		munmap(board, sizeof(struct ddi_board));
 		return ret;
 	}
-	h->alive = page;
-	ddi_store(h->alive, 1);
+	h->board = board;
+	ddi_store(&h->board->alive, 1);
 	return 0;
 }
 
-static void guard_exit(struct dd *h)
+static void board_exit(struct dd *h)
 {
-	munmap(h->alive, sysconf(_SC_PAGESIZE));
+	munmap(h->board, sizeof(struct ddi_board));
 }
 
 static int device_open(struct dd *h)
@@ -116,9 +117,6 @@ static void handle_free(struct dd *h)
 	ddi_list_release(h);
 	ddi_service_release(h);
 	ddi_conn_release(h);
-	ddi_table_release(&h->lists);
-	ddi_table_release(&h->services);
-	ddi_table_release(&h->conns);
 	locks_destroy(h);
 	free(h);
 }
@@ -135,14 +133,14 @@ DD_API int dd_open(struct dd **handle)
 		return -ENORESOURCE;
 	locks_init(h);
 
-	ret = guard_init(h);
+	ret = board_init(h);
 	if (ret) {
 		ret = ddi_error(ret);
 		goto err_free;
 	}
 	ret = device_open(h);
 	if (ret)
-		goto err_guard;
+		goto err_board;
 	ret = area_check(h);
 	if (ret)
 		goto err_device;
@@ -152,8 +150,8 @@ DD_API int dd_open(struct dd **handle)
 
 err_device:
 	device_close(h);
-err_guard:
-	guard_exit(h);
+err_board:
+	board_exit(h);
 err_free:
 	handle_free(h);
 	return ret;
@@ -165,7 +163,7 @@ DD_API int dd_shutdown(struct dd *h)
 		return -EBADID;
 
 	device_close(h);
-	guard_exit(h);
+	board_exit(h);
 	handle_free(h);
 	return 0;
 }

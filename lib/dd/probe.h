@@ -9,8 +9,35 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 bool ddi_probe_readable(const void *addr, size_t len);
 bool ddi_probe_writable(void *addr, size_t len);
+
+/*
+ * In what a program has from its start, so that no call finds it. That is
+ * little, and also there for libraries that come later.
+ */
+#define DDI_TLS	__thread __attribute__((tls_model("initial-exec")))
+
+/* The result that this thread received into last; good, from the beginning. */
+extern DDI_TLS void *ddi_probe_last __attribute__((visibility("hidden")));
+
+/* Was this the last one? */
+static inline bool ddi_probe_known(const void *addr)
+{
+	return __builtin_expect(addr == ddi_probe_last, 1);
+}
+
+/* As ddi_probe_writable(), where the same place is asked about each time. */
+static inline bool ddi_probe_result(void *addr, size_t len)
+{
+	if (ddi_probe_known(addr))
+		return true;
+	if (!ddi_probe_writable(addr, len))
+		return false;
+	ddi_probe_last = addr;
+	return true;
+}
 
 #endif /* _DD_PROBE_H */

@@ -9,38 +9,101 @@
 #include <time.h>
 
 #include "internal.h"
+#include "take.h"
 
 #define NSEC_PER_SEC	1000000000ll
 
-DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
-		   unsigned int options, int64_t timeout)
+/**
+ * ddi_recv_round() - receive what ddi_take() does not, or wait once
+ * @h: handle, alive
+ * @list: note list
+ * @msg: filled in if there is a message
+ * @options: of dd_recv()
+ * @timeout: likewise
+ * @deadline: 0 at first, then kept by this function
+ *
+ * Return: 1 a message, 0 none but look again, or what dd_recv() returns when
+ * there is none.
+ */
+int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout, int64_t *deadline)
+{
+	struct ddi_list *l;
+	int ret;
+
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -EBADID;
+	ret = ddi_list_next(h, l, list, true, msg);
+	if (ret)
+		return ret;
+	if (!timeout)
+		return -EWOULDBLOCK;
+	if (!*deadline)
+		*deadline = ddi_deadline(timeout);
+	return ddi_list_wait(h, l, list, options, *deadline);
+}
+
+/* @locked: the list, if it is locked still. */
+static __attribute__((noinline)) int
+recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
+	  int64_t timeout, struct ddi_list *locked)
 {
 	int64_t deadline = 0;
 	struct ddi_list *l;
 	int ret;
 
+	if (locked)
+		ddi_unlock(&locked->lock);
 	if (!ddi_alive(h))
 		return -EBADID;
 	if (!msg || options & ~DD_RECV_SLEEP)
 		return -EINVAL;
-	l = ddi_list_find(h, list);
-	if (!l)
-		return -EBADID;
-
 	for (;;) {
-		ret = ddi_list_next(h, l, list, true, msg);
-		if (ret < 0)
-			return ret;
+		ret = ddi_recv_round(h, list, msg, options, timeout, &deadline);
 		if (ret)
-			return msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
-		if (!timeout)
-			return -EWOULDBLOCK;
-		if (!deadline)
-			deadline = ddi_deadline(timeout);
-		ret = ddi_list_wait(h, l, list, options, deadline);
-		if (ret)
-			return ret;
+			break;
+		/* What was waited for is probably simple. */
+		switch (ddi_take(h, list, true, ddi_fill_msg, ddi_fill_msg_meta,
+			 msg, &l)) {
+		case DDI_TAKEN:
+			return 0;
+		case DDI_TAKEN_MORE:
+			return ddi_take_more(h, l);
+		case DDI_NOT_SIMPLE_LOCKED:
+			ddi_unlock(&l->lock);
+			break;
+		case DDI_NOT_SIMPLE:
+			break;
+		}
 	}
+	if (ret > 0)
+		ret = msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+	return ret;
+}
+
+DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout)
+{
+	struct ddi_list *l = NULL;
+
+	if (!ddi_alive(h) || ddi_unlikely(!msg) ||
+	    ddi_unlikely(options & ~DD_RECV_SLEEP))
+		goto slow;
+	switch (ddi_take(h, list, true, ddi_fill_msg, ddi_fill_msg_meta,
+			 msg, &l)) {
+	case DDI_TAKEN:
+		return 0;
+	case DDI_TAKEN_MORE:
+		return ddi_take_more(h, l);
+	case DDI_NOT_SIMPLE:
+		l = NULL;
+		break;
+	case DDI_NOT_SIMPLE_LOCKED:
+		break;
+	}
+slow:
+	return recv_slow(h, list, msg, options, timeout, l);
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)
@@ -197,17 +260,17 @@ static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list)
 		;
 }
 
-static int call_lock(struct ddi_conn *c, int64_t deadline)
+static int call_lock(pthread_mutex_t *lock, int64_t deadline)
 {
 	struct timespec ts;
 
-	if (!pthread_mutex_trylock(&c->call_lock))
+	if (!pthread_mutex_trylock(lock))
 		return 0;
 	if (deadline < 0)
-		return -pthread_mutex_lock(&c->call_lock);
+		return -pthread_mutex_lock(lock);
 	ts.tv_sec = deadline / NSEC_PER_SEC;
 	ts.tv_nsec = deadline % NSEC_PER_SEC;
-	return -pthread_mutex_clocklock(&c->call_lock, CLOCK_MONOTONIC, &ts);
+	return -pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
 }
 
 static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
@@ -235,6 +298,7 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 		   struct dd_msg *reply, unsigned int options, int64_t timeout)
 {
 	struct ddi_request rq = { .addr = addr, .len = len };
+	pthread_mutex_t *lock;
 	int64_t deadline;
 	struct ddi_conn *c;
 	int ret;
@@ -249,11 +313,13 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	if (c->service || c->type != DD_TYPE_RPC)
 		return -EBADTYPE;
 
+	/* A connecting end is one of these. */
+	lock = &((struct ddi_client *)c)->call_lock;
 	deadline = timeout < 0 ? DD_FOREVER : ddi_deadline(timeout);
-	ret = call_lock(c, deadline);
+	ret = call_lock(lock, deadline);
 	if (ret)
 		return ret;
 	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
-	pthread_mutex_unlock(&c->call_lock);
+	pthread_mutex_unlock(lock);
 	return ret;
 }

@@ -10,15 +10,9 @@
 #ifndef _DD_RING_H
 #define _DD_RING_H
 
-#include <string.h>
-
 #include "internal.h"
 
 #define DDI_AREA_UNITS	(DD_AREA_SIZE / DD_UNIT)
-
-/* The words of a note that carry something; the rest of its slot is spare. */
-#define DDI_NOTE_BYTES	(offsetof(struct dd_note, meta) + \
-				 sizeof(((struct dd_note *)0)->meta))
 
 /*
  * The head is shared with a user program, which may scribble on it: a slot
@@ -38,51 +32,93 @@ static inline struct dd_note *ddi_ring_slot(char *area, uint64_t geometry,
 	return (struct dd_note *)(area + unit * DD_UNIT);
 }
 
+/* The list is locked. False if not all of the ring lies in the area. */
+bool ddi_ring_locate(char *area, struct ddi_list *l, uint64_t geometry);
+
+/* What is where; a fence follows. */
+static DDI_INLINE void ddi_note_copy(struct dd_note *to,
+				     const struct dd_note *slot)
+{
+	to->meta_count = ddi_load(&slot->meta_count);
+	to->cookie = ddi_load(&slot->cookie);
+	to->offset = ddi_load(&slot->offset);
+	to->len = ddi_load(&slot->len);
+}
+
+/* What not everybody asks for; likewise. */
+static DDI_INLINE void ddi_note_copy_rest(struct dd_note *to,
+					  const struct dd_note *slot)
+{
+	to->word = ddi_load(&slot->word);
+	to->msgid = ddi_load(&slot->msgid);
+	to->tag = ddi_load(&slot->tag);
+}
+
+/* Of this only so many words are looked at as there are. */
+static inline void ddi_note_copy_meta(__u32 *to, const __u32 *from)
+{
+	for (int i = 0; i < DD_META_WORDS; i++)
+		to[i] = ddi_load(&from[i]);
+}
+
 /**
  * ddi_ring_look() - copy the first unconsumed note
  * @area: the area
- * @lh: head of the list
+ * @l: list, locked
+ * @lh: its head
  * @note: where to put it
  *
  * While the list grows, a slot may be read in the old ring although the notes
  * have moved: the geometry is looked at again after the slot, whether or not
  * it held a note.
  *
- * Return: 1 copied, 0 there is none.
+ * Return: whether there is one.
  */
-static inline int ddi_ring_look(char *area, struct dd_list_head *lh,
-				struct dd_note *note)
+static inline bool ddi_ring_look(char *area, struct ddi_list *l,
+				     struct dd_list_head *lh,
+				     struct dd_note *note)
 {
 	uint64_t pos = ddi_load(&lh->head);
 
 	for (;;) {
 		uint64_t geometry = ddi_load_acquire(&lh->geometry);
-		struct dd_note *slot = ddi_ring_slot(area, geometry, pos);
-		int found;
+		const struct dd_note *slot;
 
-		if (!slot)
-			return 0;
-		found = ddi_load_acquire(&slot->seq) == pos + 1;
-		if (found)
-			memcpy(note, slot, DDI_NOTE_BYTES);
+		if (ddi_unlikely(geometry != l->geometry) &&
+		    !ddi_ring_locate(area, l, geometry))
+			return false;
+		slot = l->ring + (pos & l->mask);
+		note->seq = pos + 1;
+		if (ddi_unlikely(ddi_load_acquire(&slot->seq) != note->seq)) {
+			if (ddi_load(&lh->geometry) == geometry)
+				return false;
+			continue;
+		}
+		note->conn = ddi_load(&slot->conn);
+		note->type = ddi_load(&slot->type);
+		ddi_note_copy(note, slot);
+		ddi_note_copy_rest(note, slot);
+		ddi_note_copy_meta(note->meta, slot->meta);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (ddi_load(&lh->geometry) == geometry)
-			return found;
+		if (ddi_likely(ddi_load(&lh->geometry) == geometry))
+			return true;
 	}
 }
 
-/**
- * ddi_ring_pop() - consume the note just looked at
- * @lh: head of the list
- *
- * Return: whether a sender waits for the slot.
+/*
+ * Consume the note at @pos, just looked at. What follows is a full barrier, pairing
+ * with the sender's, and then ddi_ring_wanted(): the sender sets the flag,
+ * then looks at the head.
  */
-static inline bool ddi_ring_pop(struct dd_list_head *lh)
+static inline void ddi_ring_pop(struct dd_list_head *lh, uint64_t pos)
 {
-	ddi_store_release(&lh->head, ddi_load(&lh->head) + 1);
-	/* Pairs with the sender's: it sets the flag, then looks at the head. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return ddi_load(&lh->flags) & DD_LIST_NEED_KICK;
+	ddi_store_release(&lh->head, pos + 1);
+}
+
+/* Does a sender wait for the slot? */
+static inline bool ddi_ring_wanted(const struct dd_list_head *lh)
+{
+	return ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK);
 }
 
 /**

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "put.h"
 
 #define SEND_OPTIONS	(DD_SEND_BLOCK | DD_SEND_UNWIRED | DD_SEND_DMA)
 
@@ -27,76 +28,75 @@ static int check_request(const struct ddi_request *rq)
 /* What the type of the connection asks of its connecting end. */
 static int check_discipline(const struct ddi_conn *c)
 {
-	if (!c->service && c->type == DD_TYPE_RPC)
+	if (!c->guarded)
+		return 0;
+	if (c->type == DD_TYPE_RPC)
 		return -EBADTYPE;
 	/* That the other end has closed is said in any case. */
-	if (!c->service && c->type == DD_TYPE_SPLIT &&
-	    ddi_load_acquire(&c->outstanding) && !ddi_load(&c->cell->error))
+	if (ddi_load_acquire(&c->outstanding) && !ddi_load(&c->cell->error))
 		return -ESLOTBUSY;
 	return 0;
 }
 
-/* Anywhere else than in the connection's own send buffer. */
-static int set_other_source(struct dd *h, const struct ddi_request *rq,
-			    struct dd_sqe *sqe)
+/* Anywhere else than in the connection's own send buffer. Returns DD_SQE_*. */
+static int other_source(struct dd *h, const struct ddi_request *rq,
+			struct dd_sqe *sqe)
 {
 	struct dd_buf buf = { 0 };
+	int flags = DD_SQE_UNWIRED;
 
 	if (rq->options & DD_SEND_DMA) {
 		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
 			return -EBADRANGE;
-		sqe->flags = DD_SQE_NOTIFY | DD_SQE_REGION;
+		flags = DD_SQE_REGION;
 		sqe->src = buf.offset;
 	} else {
-		sqe->flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED;
 		sqe->src = (uintptr_t)rq->addr;
 	}
 	sqe->region = buf.region;
-	return 0;
+	return flags;
 }
 
-static DDI_INLINE int set_source(struct dd *h, const struct ddi_conn *c,
-				 const struct ddi_request *rq,
-				 struct dd_sqe *sqe)
+/* What the doorbell's answer means; asked again if a signal came first. */
+static int doorbell_result(struct dd *h, uint32_t id, long ret)
 {
-	uintptr_t offset = (uintptr_t)rq->addr - (uintptr_t)c->send;
-
-	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA))
-		return set_other_source(h, rq, sqe);
-	if (!c->send || offset > c->send_size ||
-	    rq->len > c->send_size - offset)
-		return -EBADRANGE;
-	sqe->flags = DD_SQE_NOTIFY;
-	sqe->src = offset;
-	sqe->region = 0;
-	return 0;
-}
-
-static inline int ring_doorbell(struct dd *h, uint32_t id)
-{
-	int ret;
-
-	do {
-		ret = ddi_doorbell(h, id);
-	} while (ret == -EINTR);
+	/* errno is of the doorbell. */
+	while (ret < 0 && errno == EINTR)
+		ret = ddi_put_ring(h, id);
 	if (ret < 0)
-		return ddi_error(ret);
+		return ddi_error(-errno);
 	return ret ? 0 : -EIO;
 }
 
 /**
- * send_locked() - one request, on a connection that is locked
+ * ddi_put_refused() - why ddi_put() was refused
+ * @h: handle
+ * @c: connection, locked; unlocked by this function
+ *
+ * Call it before anything changes errno.
+ *
+ * Return: as dd_send().
+ */
+int ddi_put_refused(struct dd *h, struct ddi_conn *c)
+{
+	int ret = doorbell_result(h, c->id, -1);
+
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
+/**
+ * ddi_send_locked() - one request, on a connection that is locked
  * @h: handle
  * @c: connection
  * @rq: request, checked as far as the connection does not matter
  *
- * The entry after the last accepted one is filled in place; what is refused
- * is overwritten by the next request.
+ * Whatever the type of the connection: dd_call() has a discipline of its own.
  *
  * Return: as dd_send().
  */
-static DDI_INLINE int send_locked(struct dd *h, struct ddi_conn *c,
-				const struct ddi_request *rq)
+int ddi_send_locked(struct dd *h, struct ddi_conn *c,
+		    const struct ddi_request *rq)
 {
 	struct dd_cell *cell = c->cell;
 	uint64_t n = ddi_load(&cell->submitted);
@@ -104,46 +104,34 @@ static DDI_INLINE int send_locked(struct dd *h, struct ddi_conn *c,
 	struct dd_sqe *sqe = &cell->sq[depth > 1 ? n % depth : 0];
 	int ret;
 
-	if (ddi_load(&cell->error))
-		return -ECONNCLOSE;
-	/*
-	 * As many as fit the other end's list may be on their way, or one: the
-	 * kernel would refuse more as well, this spares a system call.
-	 */
-	if (n - ddi_load(&cell->done) >= ddi_load(&cell->window))
-		return -ENOTREADY;
-	/* A refused request may have left this number: no entry until then. */
-	ddi_store(&sqe->seq, 0);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	ret = set_source(h, c, rq, sqe);
+	ret = ddi_put_check(cell, n);
 	if (ret)
 		return ret;
-	sqe->opcode = DD_OP_PUT;
-	sqe->meta_count = rq->metacount;
+	ddi_put_open(sqe);
+	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA))
+		ret = other_source(h, rq, sqe);
+	else
+		ret = ddi_put_source(c, rq->addr, rq->len, sqe);
+	if (ret < 0)
+		return ret;
+	ddi_put_head(sqe, ret, rq->metacount);
 	sqe->dst = rq->roffset;
 	sqe->len = rq->len;
 	sqe->tag = rq->tag;
 	for (size_t i = 0; i < rq->metacount; i++)
 		sqe->meta[i] = rq->meta[i];
 	ddi_store_release(&sqe->seq, n + 1);
-	return ring_doorbell(h, c->id);
-}
-
-/* For dd_call(), whose connection has a discipline of its own. */
-int ddi_send_locked(struct dd *h, struct ddi_conn *c,
-		    const struct ddi_request *rq)
-{
-	return send_locked(h, c, rq);
+	return doorbell_result(h, c->id, ddi_put_ring(h, c->id));
 }
 
 /*
  * A split request counts as outstanding before it is sent, since its reply
  * may be consumed by another thread before the system call returns.
  */
-static DDI_INLINE int send_disciplined(struct dd *h, struct ddi_conn *c,
-				       const struct ddi_request *rq)
+static int send_disciplined(struct dd *h, struct ddi_conn *c,
+			    const struct ddi_request *rq)
 {
-	bool split = !c->service && c->type == DD_TYPE_SPLIT;
+	bool split = c->guarded;	/* the other type is refused */
 	int ret;
 
 	ret = check_discipline(c);
@@ -151,7 +139,7 @@ static DDI_INLINE int send_disciplined(struct dd *h, struct ddi_conn *c,
 		return ret;
 	if (split)
 		ddi_store(&c->outstanding, 1);
-	ret = send_locked(h, c, rq);
+	ret = ddi_send_locked(h, c, rq);
 	if (ret && split)
 		ddi_store(&c->outstanding, 0);
 	return ret;
@@ -164,8 +152,9 @@ static int sent_number(const struct ddi_conn *c, uint64_t *n)
 	return ddi_load(&c->cell->sent) >= *n;
 }
 
-static inline int send_request(struct dd *h, int conn, struct ddi_request *rq,
-			       bool tagged)
+/* @tagged: @rq says what it replies to. */
+static int send_request(struct dd *h, int conn, struct ddi_request *rq,
+			bool tagged)
 {
 	struct ddi_conn *c;
 	uint64_t n = 0;
@@ -177,7 +166,7 @@ static inline int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	c = ddi_conn_lock(h, conn);
 	if (!c)
 		return -EBADID;
-	if (!tagged && c->type == DD_TYPE_RPC)
+	if (!tagged)
 		rq->tag = ddi_load(&c->consumed);
 	ret = send_disciplined(h, c, rq);
 	if (!ret && rq->options & DD_SEND_BLOCK)
@@ -189,9 +178,24 @@ static inline int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	return ret;
 }
 
-DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
-		   size_t roffset, unsigned int options,
-		   const unsigned int *meta, size_t metacount)
+/**
+ * ddi_send_general() - send whatever it is
+ * @h: as for dd_send(), and so on
+ * @conn: likewise
+ * @addr: likewise
+ * @len: likewise
+ * @roffset: likewise
+ * @options: likewise
+ * @meta: likewise
+ * @metacount: likewise
+ * @locked: the connection, if ddi_put() has left it locked, or NULL
+ *
+ * Return: as dd_send().
+ */
+int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
+		     size_t roffset, unsigned int options,
+		     const unsigned int *meta, size_t metacount,
+		     struct ddi_conn *locked)
 {
 	struct ddi_request rq = {
 		.addr = addr,
@@ -202,9 +206,18 @@ DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 		.metacount = metacount,
 	};
 
+	if (locked)
+		ddi_unlock(&locked->lock);
 	if (!ddi_alive(h))
 		return -EBADID;
 	return send_request(h, conn, &rq, false);
+}
+
+DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
+		   size_t roffset, unsigned int options,
+		   const unsigned int *meta, size_t metacount)
+{
+	return ddi_send(h, conn, addr, len, roffset, options, meta, metacount);
 }
 
 DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
@@ -225,29 +238,23 @@ DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 	return send_request(h, msg->conn, &rq, true);
 }
 
-struct counter_look {
-	const __u64 *counter;
-	uint64_t value;
-	const struct dd_cell *cell;
-	uint32_t id;
-};
-
-static bool counter_reached(const struct counter_look *look)
+static bool counter_reached(const struct ddi_look *look)
 {
-	return ddi_load_acquire(look->counter) >= look->value;
+	return ddi_load_acquire(look->word) >= look->value;
 }
 
-static bool counter_stirred(void *arg)
+static bool counter_stirred(const struct ddi_look *look)
 {
-	const struct counter_look *look = arg;
+	const struct dd_cell *cell = look->place;
 
-	return counter_reached(look) || ddi_load(&look->cell->error) ||
-	       ddi_load(&look->cell->id) != look->id;
+	/* It may have grown beyond what was waited for. */
+	return counter_reached(look) || ddi_load(&cell->error) ||
+	       ddi_load(&cell->id) != look->id;
 }
 
 /* What to look at: 1 it is so already, 0 not yet. */
 static int done_look(struct dd *h, int conn, unsigned int what,
-		     struct counter_look *look, struct ddi_conn **conn_out)
+		     struct ddi_look *look, struct ddi_conn **conn_out)
 {
 	struct ddi_conn *c = ddi_conn_lock(h, conn);
 	int ret;
@@ -255,9 +262,9 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 	if (!c)
 		return -EBADID;
 	look->id = conn;
-	look->cell = c->cell;
-	look->counter = what == DD_DONE_PLACED ? &c->cell->done :
-						 &c->cell->sent;
+	look->place = c->cell;
+	look->over = counter_stirred;
+	look->word = what == DD_DONE_PLACED ? &c->cell->done : &c->cell->sent;
 	look->value = ddi_load(&c->cell->submitted);
 	ret = counter_reached(look);
 	if (!ret && ddi_load(&c->cell->error))
@@ -269,7 +276,7 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 
 DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 {
-	struct counter_look look;
+	struct ddi_look look;
 	struct ddi_conn *c;
 	int64_t start, deadline;
 	int ret;
@@ -282,11 +289,12 @@ DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 	if (ret || !timeout)
 		return ret;
 
-	start = ddi_now();
 	deadline = ddi_deadline(timeout);
-	if (ddi_spin(h, &c->spin, deadline, counter_stirred, &look) &&
-	    counter_reached(&look))
-		return 1;
+	if (ddi_spin(h, &c->spin, deadline, &look, &start)) {
+		if (counter_reached(&look))
+			return 1;
+		start = ddi_now();
+	}
 	ret = ddi_conn_wait(h, conn, what == DD_DONE_PLACED ? DD_WAIT_DONE :
 							      DD_WAIT_SENT,
 			    look.value, deadline);

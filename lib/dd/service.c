@@ -25,7 +25,7 @@ int ddi_name_copy(unsigned char *to, const char *name)
 
 static struct ddi_service *service_lookup(struct dd *h, uint32_t id)
 {
-	struct ddi_service *s = ddi_table_get(&h->services, id);
+	struct ddi_service *s = ddi_table_get(h->board->services, id);
 
 	return s && ddi_load_acquire(&s->id) == id ? s : NULL;
 }
@@ -64,11 +64,14 @@ static struct ddi_service *service_new(struct dd *h, uint32_t maxconn)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
-	s->blocks = calloc(capacity, sizeof(*s->blocks));
-	if (!s->blocks) {
+	/* What calloc() gives is not aligned, what else there is not zeroed. */
+	s->memory = calloc(1, capacity * sizeof(*s->blocks) + DDI_LINE);
+	if (!s->memory) {
 		free(s);
 		return NULL;
 	}
+	s->blocks = (struct ddi_conn *)
+		(((uintptr_t)s->memory + DDI_LINE - 1) & -(uintptr_t)DDI_LINE);
 	s->capacity = capacity;
 	s->next = h->all_services;
 	h->all_services = s;
@@ -79,8 +82,7 @@ static int service_bind(struct dd *h, struct ddi_service *s,
 			const struct dd_serve_attr *attr,
 			const struct dd_serve *sv)
 {
-	if (!ddi_list_bind(h, sv->list, sv->list_unit) ||
-	    ddi_table_put(&h->services, sv->service, s))
+	if (!ddi_list_bind(h, sv->list, sv->list_unit))
 		return -ENOMEM;
 	s->list = sv->list;
 	s->maxconn = attr->maxconn;
@@ -91,6 +93,7 @@ static int service_bind(struct dd *h, struct ddi_service *s,
 	s->send = attr->send;
 	s->send_block = sv->send_block;
 	ddi_store_release(&s->id, sv->service);
+	ddi_table_put(h->board->services, sv->service, s);
 	return 0;
 }
 
@@ -177,7 +180,8 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 	if (s) {
 		ddi_store_release(&s->id, SERVICE_DYING);
 		for (uint32_t i = 0; i < s->maxconn; i++)
-			if (ddi_load(&s->blocks[i].id))
+			if (ddi_load(&s->blocks[i].id) &&
+			    s->blocks[i].id != DDI_UNBOUND)
 				ddi_conn_unbind(&s->blocks[i]);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -197,7 +201,7 @@ DD_API int dd_unserve(struct dd *h, int service)
 		return -EBADID;
 
 	/* Nobody may be consuming while the ring goes away. */
-	l = ddi_table_get(&h->lists, s->list);
+	l = ddi_table_get(h->board->lists, s->list);
 	ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);
@@ -231,7 +235,7 @@ void ddi_service_release(struct dd *h)
 		struct ddi_service *s = h->all_services;
 
 		h->all_services = s->next;
-		free(s->blocks);
+		free(s->memory);
 		free(s);
 	}
 }

@@ -18,6 +18,10 @@
  *
  * With one CPU in the system there is no spinning at all. With one CPU
  * allowed to this thread and others to others, it yields earlier.
+ *
+ * Where there are several CPUs, and the peer was not seen on this one, the
+ * first looks are nothing but looks: no pause, no clock. They take less time
+ * than going to sleep does, and a quick answer is found the moment it comes.
  */
 #include <errno.h>
 #include <sched.h>
@@ -34,6 +38,7 @@
 #define SPIN_MAX	4000000		/* ns; about a time slice */
 #define SPIN_SLICE	20000		/* ns between yields */
 #define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
+#define SPIN_FIRST	512		/* looks before the first at the clock */
 #define SPIN_LOOKS	32		/* looks between looks at the clock */
 #define SHIFT_MAX	10
 #define CPUS_VALID	100000000	/* ns */
@@ -123,18 +128,33 @@ static long switches(void)
 	return getrusage(RUSAGE_THREAD, &ru) ? 0 : ru.ru_nvcsw + ru.ru_nivcsw;
 }
 
+static inline bool seen(const struct ddi_look *look)
+{
+	return ddi_load(look->word) == look->value;
+}
+
 /* Returns whether the waiting is over after it. */
-static bool spin_yield(struct ddi_spin *spin, bool (*ready)(void *arg),
-		       void *arg)
+static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 {
 	long before = switches();
 
 	sched_yield();
-	if (!ready(arg))
+	if (!seen(look) && !look->over(look))
 		return false;
 	if (switches() != before)
 		spin_shared(spin);
 	return true;
+}
+
+static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
+		       const struct ddi_look *look)
+{
+	if (ddi_load(&h->cpus) < 2 || ddi_load(&spin->skip))
+		return false;
+	for (int i = 0; i < SPIN_FIRST; i++)
+		if (seen(look))
+			return true;
+	return false;
 }
 
 /**
@@ -142,20 +162,25 @@ static bool spin_yield(struct ddi_spin *spin, bool (*ready)(void *arg),
  * @h: handle
  * @spin: what is known about the place
  * @deadline: not after this
- * @ready: tells whether the waiting is over; a few loads
- * @arg: its argument
+ * @look: what to look at
+ * @start: set, if this is not over, to when it began
  *
  * Return: whether it was over; else the caller sleeps, and then reports to
  * ddi_spin_slept().
  */
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
-	      bool (*ready)(void *arg), void *arg)
+	      const struct ddi_look *look, int64_t *start)
 {
-	uint32_t budget = ddi_load(&spin->budget);
-	uint16_t skip = ddi_load(&spin->skip);
-	int64_t start = ddi_now(), now = start, yield_at;
-	uint32_t n = cpus(h, now), slice;
+	uint32_t budget, n, slice;
+	int64_t now, yield_at;
+	uint16_t skip;
 
+	if (spin_first(h, spin, look))
+		goto uninterrupted;
+	*start = now = ddi_now();
+	budget = ddi_load(&spin->budget);
+	skip = ddi_load(&spin->skip);
+	n = cpus(h, now);
 	if (n == 1)
 		return false;
 	if (skip) {
@@ -165,28 +190,32 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	if (!budget)
 		budget = SPIN_MIN;
 	slice = n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE;
-	yield_at = start + slice;
+	yield_at = now + slice;
 
 	for (;;) {
 		for (int i = 0; i < SPIN_LOOKS; i++) {
-			if (ready(arg)) {
-				/* Uninterrupted: the peer is elsewhere. */
-				ddi_store(&spin->shift, 0);
-				return true;
-			}
+			if (seen(look))
+				goto uninterrupted;
 			cpu_relax();
 		}
+		if (look->over(look))
+			return true;
 		now = ddi_now();
 		if (now >= yield_at) {
-			if (spin_yield(spin, ready, arg))
+			if (spin_yield(spin, look))
 				return true;
 			now = ddi_now();
 			yield_at = now + slice;
 		}
-		if (now - start >= budget ||
+		if (now - *start >= budget ||
 		    (deadline >= 0 && now >= deadline))
 			return false;
 	}
+
+uninterrupted:
+	/* The peer is elsewhere. */
+	ddi_store(&spin->shift, 0);
+	return true;
 }
 
 /**
@@ -207,17 +236,34 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 	ddi_store(&spin->budget, budget);
 }
 
-struct list_look {
-	char *area;
-	struct dd_list_head *head;
-	uint32_t id;
-};
-
-static bool list_stirred(void *arg)
+static bool list_stirred(const struct ddi_look *look)
 {
-	struct list_look *look = arg;
+	return ddi_ring_stirred(look->area, look->place, look->id);
+}
 
-	return ddi_ring_stirred(look->area, look->head, look->id);
+/*
+ * The number that the next note's slot will have. What becomes of the slot
+ * when the list grows is for list_stirred() to see.
+ */
+static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
+		      struct ddi_look *look)
+{
+	struct dd_list_head *lh = ddi_load_acquire(&l->head);
+	uint64_t pos = ddi_load(&lh->head);
+	struct dd_note *slot = ddi_ring_slot(h->area, ddi_load(&lh->geometry),
+					     pos);
+
+	if (!slot)
+		return false;
+	*look = (struct ddi_look){
+		.word = &slot->seq,
+		.value = pos + 1,
+		.over = list_stirred,
+		.area = h->area,
+		.place = lh,
+		.id = id,
+	};
+	return true;
 }
 
 static int list_sleep(struct dd *h, uint32_t id, int64_t deadline)
@@ -252,14 +298,14 @@ static int list_sleep(struct dd *h, uint32_t id, int64_t deadline)
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
 {
-	struct list_look look = { h->area, ddi_load_acquire(&l->head), id };
+	struct ddi_look look;
 	int64_t start;
 	int ret;
 
-	if (options & DD_RECV_SLEEP)
+	/* Where there is no slot to look at, the kernel says why. */
+	if (options & DD_RECV_SLEEP || !list_look(h, l, id, &look))
 		return list_sleep(h, id, deadline);
-	start = ddi_now();
-	if (ddi_spin(h, &l->spin, deadline, list_stirred, &look))
+	if (ddi_spin(h, &l->spin, deadline, &look, &start))
 		return 0;
 	ret = list_sleep(h, id, deadline);
 	ddi_spin_slept(&l->spin, start);
