@@ -52,7 +52,7 @@ plain_closed() {
 tunnelled_up() {
 	cluster_exec 1 ddctl peer set 2 10.7.0.2 &&
 		cluster_exec 2 ddctl peer set 1 10.7.0.1 &&
-		within $PATIENCE all_up
+		within "$PATIENCE" all_up
 }
 
 # The largest datagram is what fits: 1420 without IPv4's and UDP's headers.
@@ -65,7 +65,7 @@ right_size() {
 copied() {
 	local pid
 
-	yes $MARK | head -c 16777216 >in.bin
+	yes "$MARK" | head -c 16777216 >in.bin
 	cluster_exec 1 tcpdump -Z root -q -i eth0 -w wire.pcap -B 32768 2>tcpdump.err &
 	pid=$!
 	within 20 has_line tcpdump.err 'listening on' || {
@@ -78,8 +78,8 @@ copied() {
 		return 1
 	}
 	within 30 cmp -s in.bin out.bin || return
-	kill -TERM $pid
-	wait $pid
+	kill -TERM "$pid"
+	wait "$pid"
 	[ "$(sha256sum <in.bin)" = "$(sha256sum <out.bin)" ]
 }
 
@@ -89,7 +89,7 @@ sealed() {
 
 	inside=$(tcpdump -Z root -q -nn -r wire.pcap 'udp port 51820' 2>/dev/null | wc -l)
 	diag "$inside packets of WireGuard"
-	[ "$inside" -gt 5000 ] && ! grep -q $MARK wire.pcap &&
+	[ "$inside" -gt 5000 ] && ! grep -q "$MARK" wire.pcap &&
 		[ -z "$(tcpdump -Z root -q -nn -r wire.pcap "udp port $PORT" 2>/dev/null)" ]
 }
 
