@@ -20,8 +20,8 @@
  * allowed to this thread and others to others, it yields earlier.
  *
  * Where there are several CPUs, and the peer was not seen on this one, the
- * first looks are nothing but looks: no pause, no clock. They take less time
- * than going to sleep does, and a quick answer is found the moment it comes.
+ * first looks are without a clock. They take less time than going to sleep
+ * does, and a quick answer is found as it comes.
  */
 #include <errno.h>
 #include <sched.h>
@@ -38,7 +38,7 @@
 #define SPIN_MAX	4000000		/* ns; about a time slice */
 #define SPIN_SLICE	20000		/* ns between yields */
 #define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
-#define SPIN_FIRST	512		/* looks before the first at the clock */
+#define SPIN_FIRST	64		/* looks before the first at the clock */
 #define SPIN_LOOKS	32		/* looks between looks at the clock */
 #define SHIFT_MAX	10
 #define CPUS_VALID	100000000	/* ns */
@@ -151,9 +151,12 @@ static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
 {
 	if (ddi_load(&h->cpus) < 2 || ddi_load(&spin->skip))
 		return false;
-	for (int i = 0; i < SPIN_FIRST; i++)
+	/* Looking all the time would take the line from whom it is wanted of. */
+	for (int i = 0; i < SPIN_FIRST; i++) {
 		if (seen(look))
 			return true;
+		cpu_relax();
+	}
 	return false;
 }
 
