@@ -81,8 +81,9 @@ duration() {
 
 insn() {
 	report "$SPREAD $COMMON"'[.results[].name] == ["dd-send", "dd-recv",
-		"vm-writev", "getppid", "memcpy"] and .iterations == 200 and
-		(.results[0].cost.median > .results[3].cost.median)' \
+		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy"] and
+		.iterations == 200 and
+		(.results[0].cost.median > .results[5].cost.median)' \
 		ddperf insn -j -n 200
 }
 

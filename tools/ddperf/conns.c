@@ -295,17 +295,20 @@ static void choose_active(struct client *c, unsigned int n)
 	c->active = all;
 }
 
+/* One phase makes no more choices than another one: what differs is where. */
 static int pick(struct client *c, enum phase phase)
 {
+	uint32_t chosen = ((roll(c) >> 32) * c->active_count) >> 32;
+
+	if (++c->next >= c->count)
+		c->next = 0;
 	switch (phase) {
 	case PHASE_ONE:
 	case PHASE_EACH:
 		return c->one;
 	case PHASE_RANDOM:
-		return c->conns[c->active[roll(c) % c->active_count]];
+		return c->conns[c->active[chosen]];
 	default:
-		if (++c->next >= c->count)
-			c->next = 0;
 		return c->conns[c->next];
 	}
 }

@@ -21,11 +21,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fedex.h"
 #include "perf.h"
 #include "../common/tool.h"
 
 #define COUNT		2000
 #define CALIBRATION	1000
+
+/**
+ * struct documented - both ends, on the handle of the documented calls
+ * @conn: connection
+ * @list: note list of the service
+ * @source: wired memory
+ */
+struct documented {
+	connid_t conn;
+	noteid_t list;
+	address_t source;
+};
 
 /**
  * struct bench - both ends, and the controls
@@ -35,6 +48,7 @@
  * @conn: connection, of @from
  * @list: note list, of @to
  * @source: wired memory of @from
+ * @ddp: the same by the documented calls
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
  */
@@ -45,6 +59,7 @@ struct bench {
 	int conn;
 	int list;
 	char *source;
+	struct documented ddp;
 	pid_t child;
 	char *memory;
 };
@@ -64,6 +79,27 @@ static void do_recv(struct bench *b)
 	struct dd_msg msg;
 
 	must(b->to, dd_recv(b->to, b->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
+}
+
+static void need(int ret, const char *what)
+{
+	if (ret >= 0)
+		return;
+	tool_warn("%s: %s", what, dd_strerror(errno));
+	exit(tool_exit_code(errno));
+}
+
+static void do_ddsend(struct bench *b)
+{
+	need(ddsend(b->ddp.conn, b->ddp.source, b->size, 0, SEND_NOOPTS),
+	     "ddsend");
+}
+
+static void do_ddrecv(struct bench *b)
+{
+	static ddrecv_desc_t desc;
+
+	need(ddrecv(b->ddp.list, &desc, RECV_SPIN, 0), "ddrecv");
 }
 
 static void do_writev(struct bench *b)
@@ -93,12 +129,33 @@ static const struct step {
 	void (*work[2])(struct bench *b);
 } steps[] = {
 	{ { "dd-send", "dd-recv" }, { do_send, do_recv } },
+	{ { "ddsend", "ddrecv" }, { do_ddsend, do_ddrecv } },
 	{ { "vm-writev" }, { do_writev, do_nothing } },
 	{ { "getppid" }, { do_getppid, do_nothing } },
 	{ { "memcpy" }, { do_memcpy, do_nothing } },
 };
 
 #define STEPS	(sizeof(steps) / sizeof(steps[0]))
+
+static address_t documented_memory(size_t size)
+{
+	address_t p = ddalloc(size);
+
+	need(p ? 0 : -1, "ddalloc");
+	return p;
+}
+
+static void open_documented(struct documented *d, char *name, size_t size)
+{
+	noteid_t list = 0;
+	servid_t service;
+
+	need(ddserve(name, SERVE_NOOPTS, 1, documented_memory(size), size, NULL,
+		     0, &d->list, &service), name);
+	d->source = documented_memory(size);
+	need(ddconn(name, ddmynode(), TYPE_SSTREAM, CONN_NOOPTS, d->source, size,
+		    documented_memory(size), size, &d->conn, &list), name);
+}
 
 static void open_bench(struct bench *b, size_t size)
 {
@@ -131,6 +188,8 @@ static void open_bench(struct bench *b, size_t size)
 	b->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
 					   NULL), name);
 	b->source = attr.send;
+	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
+	open_documented(&b->ddp, name, size);
 }
 
 static void close_bench(struct bench *b)
