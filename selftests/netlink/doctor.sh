@@ -43,7 +43,7 @@ test_device() {
 	content 'root is content'
 	check 'doctor: and everything was looked at' json '
 		map(.check) | unique == ["abi", "cpus", "device", "kernel",
-		"memlock", "module", "node"]'
+		"memlock", "module", "node", "peers", "port"]'
 	content 'a member of the group is content' $as_member
 	finds 'a user outside of the group' device 'usermod -aG dd alice' $as_user
 	chmod 600 /dev/dd
@@ -82,6 +82,66 @@ test_node() {
 	check 'doctor: one processor is noted' noted cpus
 }
 
+# has CHECK STATUS TEXT: one line, whose text matches.
+has() {
+	jq -e --arg what "$1" --arg status "$2" --arg text "$3" 'any(.[];
+		.check == $what and .status == $status and
+		(.text | test($text)))' "$OUT"
+}
+
+says_in_use() {
+	[ "$status" = 5 ] && grep -q '^ddctl: refused by the kernel: .*port is in use' "$ERR" &&
+		grep -q "'ss -lunp sport = :56797' tells who.*ip_local_reserved_ports=56797'" "$ERR"
+}
+
+RESERVED=/proc/sys/net/ipv4/ip_local_reserved_ports
+
+# As long as there are no peers dd does not have the port.
+test_port() {
+	local list
+
+	run ddctl -j doctor
+	check 'doctor: a port that others may take is noted' \
+		has port note 'port 56797 may be given to any program'
+	for list in 56797 1-3,56797 50000-60000 56796,56797-56798,60000; do
+		echo $list >$RESERVED
+		run ddctl -j doctor
+		check "doctor: it is reserved ($list)" has port ok 'port 56797'
+	done
+	echo 5,56798-60000 >$RESERVED
+	run ddctl -j doctor
+	check 'doctor: others are reserved' has port note 'port 56797'
+	echo >$RESERVED
+	ddctl node set port 700
+	run ddctl -j doctor
+	check 'doctor: it is none that others get' has port ok 'port 700'
+	ddctl node set port 56797
+	ip link add other type vxlan id 1 dstport 56797 local 127.0.0.1
+	ip link set other up
+	finds 'the port is in use' port 'ss -lunp sport = :56797'
+	run ddctl peer add 0 10.0.0.2
+	check 'doctor: and so says who needs it' says_in_use
+	check 'doctor: and there is no peer' json '. == []' peer
+	ip link del other
+	exits 'peer: the port is free again' 0 ddctl peer add 0 10.0.0.2
+	ddctl peer del 0
+}
+
+test_peers() {
+	run ddctl -j doctor
+	check 'doctor: no peers' has peers note 'node 1 of 2 has no peers'
+	mkdir -p /etc/dd
+	echo '1 10.0.0.1' >/etc/dd/cluster.conf
+	finds 'a cluster file that was not applied' peers \
+		'ddctl apply /etc/dd/cluster.conf'
+	rm /etc/dd/cluster.conf
+	ddctl peer add 0 10.0.0.2
+	run ddctl -j doctor
+	check 'doctor: a peer that does not answer' \
+		has peers note 'node 0 at 10.0.0.2:56797 is '
+	ddctl peer del 0
+}
+
 test_module() {
 	rmmod dd
 	finds 'no module' module 'modprobe dd'
@@ -92,9 +152,11 @@ test_module() {
 		json '.module == .ddctl' version
 }
 
-plan 21
+plan $((21 + 11 + 3))
 test_device
 test_memlock
 test_node
+test_port
+test_peers
 test_module
 finish

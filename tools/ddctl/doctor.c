@@ -21,8 +21,8 @@
 #include <linux/dd.h>
 
 #include "ddctl.h"
+#include "doctor.h"
 #include "module.h"
-#include "nl.h"
 
 #define DEVICE		"/dev/dd"
 #define GROUP		"dd"
@@ -30,29 +30,13 @@
 #define INIT_USER_NS	"user:[4026531837]"	/* PROC_USER_INIT_INO */
 #define LEAST_MEMLOCK	(4ull << 20)	/* bytes; below, programs soon fail */
 
-/**
- * enum verdict - on one thing that was looked at
- * @GOOD: as it should be
- * @NOTE: good to know, nothing needs doing
- * @BAD: needs doing
- */
-enum verdict {
-	GOOD,
-	NOTE,
-	BAD,
-};
-
 static const char *const verdict_names[] = { "ok", "note", "fix" };
 
 static json_object *report;
 static int bad;
 
-/* Report on @check; @advice, what to do, may be NULL. */
-static void found(enum verdict v, const char *check, const char *advice,
-		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-static void found(enum verdict v, const char *check, const char *advice,
-		  const char *fmt, ...)
+void found(enum verdict v, const char *check, const char *advice,
+	   const char *fmt, ...)
 {
 	json_object *line;
 	char text[256];
@@ -125,7 +109,7 @@ static bool check_module(void)
 	return true;
 }
 
-static uint32_t number(json_object *row, const char *key)
+uint32_t number(json_object *row, const char *key)
 {
 	json_object *value;
 
@@ -170,6 +154,7 @@ static void check_node(void)
 		      "the module does not tell its state");
 	} else {
 		judge_node(json_object_array_get_idx(rows, 0));
+		check_network(&nl, json_object_array_get_idx(rows, 0));
 		json_object_put(rows);
 	}
 	ddnl_close(&nl);
@@ -341,7 +326,7 @@ static const struct command doctor = {
 	.name = "doctor",
 	.brief = "look whether dd can be used here, and say what to do if not",
 	.verbs = (const struct verb[]) {
-		{ "", NULL, "look at kernel, module, device, memory, processors",
+		{ "", NULL, "look at kernel, module, peers, device, memory, processors",
 		  doctor_run },
 		{ }
 	},

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ddctl doctor: other nodes, and what stands between them and this one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "addr.h"
+#include "ddctl.h"
+#include "doctor.h"
+
+#define CLUSTER_FILE	"/etc/dd/cluster.conf"
+
+static const char *string(json_object *row, const char *key)
+{
+	json_object *value;
+
+	return json_object_object_get_ex(row, key, &value) ?
+		json_object_get_string(value) : "";
+}
+
+/* ---- peers -------------------------------------------------------------- */
+
+static void no_peers(json_object *node)
+{
+	if (access(CLUSTER_FILE, R_OK))
+		found(NOTE, "peers",
+		      "To reach other nodes, as root: ddctl apply FILE, see dd-cluster.conf(5), or ddctl peer add",
+		      "node %u of %u has no peers: it reaches itself only",
+		      number(node, "id"), number(node, "maxnodes"));
+	else
+		found(BAD, "peers",
+		      "As root: ddctl apply " CLUSTER_FILE "; 'systemctl enable dd-cluster' does that at each start.",
+		      "node %u of %u has no peers, but there is a "
+		      CLUSTER_FILE, number(node, "id"),
+		      number(node, "maxnodes"));
+}
+
+static const char *advice_refused(const char *reason)
+{
+	if (!strcmp(reason, "version"))
+		return "Install one version of dd on both.";
+	if (!strcmp(reason, "maxnodes"))
+		return "Both need the same number of nodes: as root on both, ddctl apply with one file, or ddctl node set max";
+	return "Numbers and addresses do not agree: as root on both, ddctl apply with one file, or ddctl peer set";
+}
+
+/* Whether there is something to say about a peer, which has been said. */
+static bool judge_peer(json_object *row, uint32_t port)
+{
+	const char *state = string(row, "state");
+	const char *reason = string(row, "reason");
+	char advice[256];
+
+	if (!strcmp(state, "up"))
+		return false;
+	if (!strcmp(state, "refused")) {
+		found(BAD, "peers", advice_refused(reason),
+		      "node %u at %s does not talk to this one (%s)",
+		      number(row, "number"), string(row, "address"), reason);
+		return true;
+	}
+	snprintf(advice, sizeof(advice),
+		 "Is it up, does it know this node by the right address, and may UDP to its port, and to port %u here, pass?",
+		 port);
+	found(NOTE, "peers", advice, "node %u at %s is %s",
+	      number(row, "number"), string(row, "address"), state);
+	return true;
+}
+
+static void judge_peers(json_object *node, json_object *rows)
+{
+	size_t i, n = json_object_array_length(rows), odd = 0;
+
+	for (i = 0; i < n; i++)
+		odd += judge_peer(json_object_array_get_idx(rows, i),
+				  number(node, "port"));
+	if (!n)
+		no_peers(node);
+	else if (!odd)
+		found(GOOD, "peers", NULL, "%zu of %zu peers are up", n, n);
+}
+
+/* ---- the port ----------------------------------------------------------- */
+
+/* Whether @port is in a list like "1,5-7,9". */
+static bool is_listed(const char *list, uint32_t port)
+{
+	unsigned int low, high;
+	int skip;
+
+	while (*list) {
+		if (sscanf(list, "%u-%u%n", &low, &high, &skip) != 2) {
+			if (sscanf(list, "%u%n", &low, &skip) != 1)
+				return false;
+			high = low;
+		}
+		if (port >= low && port <= high)
+			return true;
+		list += skip;
+		list += *list == ',';
+	}
+	return false;
+}
+
+/* The list may be long: each port once is 340 KiB. */
+static bool is_reserved(uint32_t port)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_reserved_ports", "re");
+	char *list = NULL;
+	bool reserved;
+	size_t size = 0;
+
+	if (!f)
+		return false;
+	reserved = getline(&list, &size, f) > 0 && is_listed(list, port);
+	free(list);
+	fclose(f);
+	return reserved;
+}
+
+static bool is_given_away(uint32_t port)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	unsigned int low = 0, high = 0;
+
+	if (!f)
+		return false;
+	if (fscanf(f, "%u %u", &low, &high) != 2)
+		high = 0;
+	fclose(f);
+	return port >= low && port <= high;
+}
+
+/* Whether a socket of @family cannot have the port because another has it. */
+static bool is_taken(int family, uint32_t port)
+{
+	union addr addr = { .sa.sa_family = family };
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
+	bool taken;
+
+	if (fd < 0)
+		return false;
+	if (family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	addr_set_port(&addr, port);
+	taken = bind(fd, &addr.sa, addr_len(&addr)) && errno == EADDRINUSE;
+	close(fd);
+	return taken;
+}
+
+/* With peers the node has the port itself. */
+static void judge_port(uint32_t port, bool peers)
+{
+	char advice[256];
+
+	if (!peers && (is_taken(AF_INET, port) || is_taken(AF_INET6, port))) {
+		snprintf(advice, sizeof(advice),
+			 "As root: ss -lunp sport = :%u tells who has it; end that, or use another port: ddctl node set port",
+			 port);
+		found(BAD, "port", advice, "UDP port %u is in use", port);
+	} else if (is_given_away(port) && !is_reserved(port)) {
+		snprintf(advice, sizeof(advice),
+			 "As root: sysctl -w net.ipv4.ip_local_reserved_ports=%u; a file in /etc/sysctl.d makes it last.",
+			 port);
+		found(NOTE, "port", advice,
+		      "UDP port %u may be given to any program before dd takes it",
+		      port);
+	} else {
+		found(GOOD, "port", NULL, "UDP port %u is kept for dd", port);
+	}
+}
+
+void check_network(struct ddnl *nl, json_object *node)
+{
+	json_object *rows;
+
+	if (ddnl_get(nl, &object_peers, &rows)) {
+		found(BAD, "peers", "See the kernel's log: dmesg | grep dd",
+		      "the module does not tell its peers");
+		return;
+	}
+	judge_peers(node, rows);
+	judge_port(number(node, "port"), json_object_array_length(rows));
+	json_object_put(rows);
+}
