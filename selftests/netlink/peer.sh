@@ -339,20 +339,20 @@ test_many() {
 	ddctl node down
 	ddctl node set max 4096
 	ddctl node up
-	for i in {2..201}; do
+	for i in {2..61}; do
 		echo "peer add $((i * 20)) 10.1.0.$i"
 	done | while read -r words; do ddctl $words; done
 	check 'many: all, in order' json \
-		'map(.number) == [range(2; 202) | . * 20]' peer
-	for i in {1..40}; do
+		'map(.number) == [range(2; 62) | . * 20]' peer
+	for i in {1..10}; do
 		ddctl peer add 4095 10.2.0.1
 		ddctl peer add 3 10.2.0.2
 		ddctl peer del 3
 		ddctl peer del 4095
 	done &
-	for i in {1..40}; do
+	for i in {1..10}; do
 		ddctl -j peer | jq -c 'map(.number) - [3, 4095] ==
-			[range(2; 202) | . * 20]'
+			[range(2; 62) | . * 20]'
 	done >"$TAP_DIR/dumps"
 	wait $!
 	check 'many: all, while others come and go' \
