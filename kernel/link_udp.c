@@ -234,6 +234,8 @@ static enum dd_peer_reason dd_udp_reason(enum dd_tp_reason reason)
 		return DD_PEER_REASON_RESET;
 	case DD_TP_VERSION:
 		return DD_PEER_REASON_VERSION;
+	case DD_TP_MAXNODES:
+		return DD_PEER_REASON_MAXNODES;
 	case DD_TP_CONFIG:
 		return DD_PEER_REASON_NODE;
 	case DD_TP_STOPPED:
@@ -249,6 +251,7 @@ static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
 	case DD_TP_DEAD:
 		return DD_PEER_STATE_UNREACHABLE;
 	case DD_TP_VERSION:
+	case DD_TP_MAXNODES:
 	case DD_TP_CONFIG:
 		return DD_PEER_STATE_REFUSED;
 	case DD_TP_STOPPED:

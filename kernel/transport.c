@@ -436,13 +436,23 @@ static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now,
 	tp->ops->up(tp);
 }
 
+static enum dd_tp_reason dd_tp_refused(const struct dd_wire_refuse *refuse)
+{
+	switch (refuse->reason) {
+	case DD_WIRE_REFUSE_VERSION:
+		return DD_TP_VERSION;
+	case DD_WIRE_REFUSE_MAXNODES:
+		return DD_TP_MAXNODES;
+	default:
+		return DD_TP_CONFIG;
+	}
+}
+
 static void dd_tp_refuse_rx(struct dd_tp *tp,
 			    const struct dd_wire_refuse *refuse)
 {
-	if (!dd_tp_opening(tp, &refuse->h))
-		return;
-	dd_tp_end(tp, refuse->reason == DD_WIRE_REFUSE_VERSION ?
-		      DD_TP_VERSION : DD_TP_CONFIG);
+	if (dd_tp_opening(tp, &refuse->h))
+		dd_tp_end(tp, dd_tp_refused(refuse));
 }
 
 /* Only the peer knows what our packets to it bear. */

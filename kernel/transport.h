@@ -44,9 +44,10 @@ struct dd_tp_slot;
  * @DD_TP_RESET: the peer has lost the session; or it has begun another one, then
  *	up() follows at once
  * @DD_TP_VERSION: no version in common
- * @DD_TP_CONFIG: the peer disagrees about node numbers or their maximum
+ * @DD_TP_CONFIG: the peer disagrees about who is which node
  * @DD_TP_STOPPED: dd_tp_stop()
  * @DD_TP_BYE: the peer's dd_tp_stop()
+ * @DD_TP_MAXNODES: the peer's cluster has another number of nodes
  */
 enum dd_tp_reason {
 	DD_TP_DEAD = 1,
@@ -56,6 +57,7 @@ enum dd_tp_reason {
 	DD_TP_CONFIG,
 	DD_TP_STOPPED,
 	DD_TP_BYE,
+	DD_TP_MAXNODES,
 };
 
 /**

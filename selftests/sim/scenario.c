@@ -543,7 +543,7 @@ static void config(void)
 	net.loss = 0.1;
 	conns_init(1);
 	expect_down(change_version, DD_TP_VERSION);
-	expect_down(change_maxnodes, DD_TP_CONFIG);
+	expect_down(change_maxnodes, DD_TP_MAXNODES);
 	expect_down(change_node, DD_TP_CONFIG);
 	a = end_get(0, 1);
 	b = end_get(1, 0);

@@ -26,7 +26,7 @@ local refusals = {
 }
 local reasons = {
 	[1] = "dead", [2] = "reboot", [3] = "reset", [4] = "version",
-	[5] = "config", [6] = "stopped", [7] = "bye",
+	[5] = "config", [6] = "stopped", [7] = "bye", [8] = "maxnodes",
 }
 
 -- ---- fields ---------------------------------------------------------------
