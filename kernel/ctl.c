@@ -76,6 +76,12 @@ static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
 	return class < DD_CTL_CLASSES ? dd_ctl_classes[class] : NULL;
 }
 
+/* A control message means nothing: the peer, which is locked, is at fault. */
+static void dd_ctl_malformed(struct dd_peer *peer)
+{
+	dd_ctl_tp(peer)->stats.drops[DD_TP_DROP_MESSAGE]++;
+}
+
 /* ---- asking ------------------------------------------------------------- */
 
 /* Whether a session is there, or will not be; @err is 0, or why not. */
@@ -222,6 +228,7 @@ static void dd_ctl_queried(struct dd_peer *peer,
 	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY ||
 	    le16_to_cpu(msg->head.len) != len - sizeof(*msg) ||
 	    !dd_ctl_class(msg->head.class)) {
+		dd_ctl_malformed(peer);
 		dd_ctl_refuse(peer, req, DD_CTL_BAD);
 		return;
 	}
@@ -261,6 +268,8 @@ static bool dd_ctl_reply(struct dd_peer *peer, const struct dd_ctl_asked *asked,
 	if (dd_ctl_of(peer)->downs == asked->session)
 		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
 				sizeof(*msg) + answer->len);
+	if (err != -EAGAIN && answer->status == DD_CTL_BAD)
+		dd_ctl_malformed(peer);
 	dd_ctl_unlock(peer);
 	return err != -EAGAIN;
 }
@@ -393,8 +402,10 @@ static void dd_ctl_answered(struct dd_peer *peer,
 	u32 req = le32_to_cpu(msg->head.req);
 	struct dd_remote *r;
 
-	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY)
+	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY) {
+		dd_ctl_malformed(peer);
 		return;
+	}
 	list_for_each_entry(r, &ctl->waiting, wait.entry) {
 		struct dd_ctl_answer *answer = r->wait.answer;
 
@@ -414,6 +425,8 @@ static void dd_ctl_answered(struct dd_peer *peer,
 		wake_up_all(&ctl->room);
 		return;
 	}
+	/* To no question, for even those forgotten are remembered. */
+	dd_ctl_malformed(peer);
 }
 
 static void dd_ctl_closed(struct dd_peer *peer,
@@ -421,9 +434,11 @@ static void dd_ctl_closed(struct dd_peer *peer,
 {
 	u32 i, n = msg->head.class;
 
-	if (n > DD_CTL_CLOSES ||
-	    len != sizeof(msg->head) + n * sizeof(msg->chan[0]))
+	if (!n || n > DD_CTL_CLOSES ||
+	    len != sizeof(msg->head) + n * sizeof(msg->chan[0])) {
+		dd_ctl_malformed(peer);
 		return;
+	}
 	for (i = 0; i < n; i++)
 		dd_remote_lost(peer, le64_to_cpu(msg->chan[i]));
 }
@@ -434,14 +449,17 @@ static void dd_ctl_closed(struct dd_peer *peer,
  * @data: the message
  * @len: its bytes
  *
- * What is malformed is ignored: a peer that speaks the protocol sends none.
+ * What is malformed is counted, and ignored but for a query, which is refused: a
+ * peer that speaks the protocol sends none.
  */
 void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
 {
 	const struct dd_ctl_head *head = data;
 
-	if (len < sizeof(*head))
+	if (len < sizeof(*head)) {
+		dd_ctl_malformed(peer);
 		return;
+	}
 	switch (head->kind) {
 	case DD_CTL_QUERY:
 		dd_ctl_queried(peer, data, len);
@@ -452,6 +470,8 @@ void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
 	case DD_CTL_CLOSE:
 		dd_ctl_closed(peer, data, len);
 		break;
+	default:
+		dd_ctl_malformed(peer);
 	}
 }
 

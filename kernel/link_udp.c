@@ -579,6 +579,7 @@ static const struct {
 	DD_UDP_OF_DROP("bounds", BOUNDS),
 	DD_UDP_OF_DROP("holes", HOLES),
 	DD_UDP_OF_DROP("bytes", BYTES),
+	DD_UDP_OF_DROP("message", MESSAGE),
 };
 
 static_assert(ARRAY_SIZE(dd_udp_counters) <= DD_PEER_COUNTERS_MAX);

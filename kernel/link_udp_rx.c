@@ -236,6 +236,10 @@ static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
 	if (likely(!link->dead)) {
 		link->stats.rx_skbs++;
 		dd_udp_first(&c, skb);
+		if (unlikely(!skb->len)) {
+			link->stats.rx_packets++;
+			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
+		}
 		for (left = skb->len; left; left -= n) {
 			n = min(left, seg);
 			if (!dd_udp_packet(link, now, &c, n))

@@ -61,7 +61,8 @@ struct dd_peer_config {
  * @packets_lost: packets taken for lost
  * @bytes_sent: payload bytes sent, each transmission counted
  * @bytes_received: payload bytes deposited
- * @dropped: packets received that nothing came of, for whatever reason
+ * @dropped: packets received, or what they carried, that nothing came of, for
+ *	whatever reason; each counted once
  */
 struct dd_peer_info {
 	u32 packet_size;

@@ -153,10 +153,8 @@ static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
 					 DD_TP_REPLIES);
 		tp->reply_at = now;
 	}
-	if (!tp->reply_tokens) {
-		dd_tp_drop(tp, DD_TP_DROP_RATE);
+	if (!tp->reply_tokens)
 		return NULL;
-	}
 	tp->reply_tokens--;
 	memset(tp->reply, 0, sizeof(tp->reply));
 	tp->reply_len = len;
@@ -188,11 +186,29 @@ void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr)
 	dd_tp_reply_seal(tp);
 }
 
-static void dd_tp_reply_cookie(struct dd_tp *tp, u64 now, u64 token, u64 cookie)
+/* Where nothing was wrong with the packet, and so it has not been counted. */
+static void *dd_tp_reply_or_drop(struct dd_tp *tp, u64 now, u8 type, u64 token,
+				 size_t len)
 {
+	void *reply = dd_tp_reply(tp, now, type, token, len);
+
+	if (!reply)
+		dd_tp_drop(tp, DD_TP_DROP_RATE);
+	return reply;
+}
+
+static void dd_tp_reply_cookie(struct dd_tp *tp, u64 now,
+			       const struct dd_wire_init *init, u64 cookie)
+{
+	u64 token = le64_to_cpu(init->token);
 	struct dd_wire_cookie *reply;
 
-	reply = dd_tp_reply(tp, now, DD_WIRE_COOKIE, token, sizeof(*reply));
+	if (init->cookie)
+		reply = dd_tp_reply(tp, now, DD_WIRE_COOKIE, token,
+				    sizeof(*reply));
+	else
+		reply = dd_tp_reply_or_drop(tp, now, DD_WIRE_COOKIE, token,
+					    sizeof(*reply));
 	if (!reply)
 		return;
 	reply->cookie = cpu_to_le64(cookie);
@@ -343,8 +359,8 @@ static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
 {
 	struct dd_wire_init *reply;
 
-	reply = dd_tp_reply(tp, now, DD_WIRE_INIT_ACK, tp->pend.tx_token,
-			    sizeof(*reply));
+	reply = dd_tp_reply_or_drop(tp, now, DD_WIRE_INIT_ACK,
+				    tp->pend.tx_token, sizeof(*reply));
 	if (!reply)
 		return;
 	dd_tp_init_fill(tp, reply);
@@ -367,7 +383,7 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 		return;
 	}
 	if (!dd_tp_cookie_ok(tp, now, init)) {
-		dd_tp_reply_cookie(tp, now, token, dd_tp_cookie(tp, 0, init));
+		dd_tp_reply_cookie(tp, now, init, dd_tp_cookie(tp, 0, init));
 		return;
 	}
 	if (tp->state == DD_TP_UP && token == tp->cur.tx_token) {

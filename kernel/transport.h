@@ -69,19 +69,23 @@ enum dd_tp_reason {
  * @DD_TP_DROP_STATE: not expected now
  * @DD_TP_DROP_COOKIE: an INIT whose cookie is wrong or too old
  * @DD_TP_DROP_CONFIG: an INIT that disagrees with our configuration
- * @DD_TP_DROP_RATE: deserved an answer, but there were too many of that kind
+ * @DD_TP_DROP_RATE: deserved an answer, but there were too many of that kind;
+ *	what is counted for another reason is not counted here, too
  * @DD_TP_DROP_DUP: a packet number that has been here before
  * @DD_TP_DROP_OLD: too old to know whether it has; not acknowledged
  * @DD_TP_DROP_ACK: acknowledges what was never sent
  * @DD_TP_DROP_CTL: a control message beyond those allowed
  * @DD_TP_DROP_CHAN: for a channel that is not, or no longer, there
  * @DD_TP_DROP_CLOSED: deposit() said -%ECONNRESET
- * @DD_TP_DROP_AGAIN: deposit() said -%EAGAIN; not acknowledged
+ * @DD_TP_DROP_AGAIN: deposit() said -%EAGAIN, or nothing is taken now; not
+ *	acknowledged
  * @DD_TP_DROP_ORDER: before the end of the preceding message; not acknowledged
  * @DD_TP_DROP_CREDIT: a message that was not allowed to be sent yet
  * @DD_TP_DROP_BOUNDS: outside the block, or at odds with the same message
  * @DD_TP_DROP_HOLES: one piece apart too many; not acknowledged
  * @DD_TP_DROP_BYTES: bytes that are in place already
+ * @DD_TP_DROP_MESSAGE: a control message that means nothing; counted by the
+ *	caller
  * @DD_TP_DROPS: number of reasons
  */
 enum dd_tp_drop {
@@ -105,6 +109,7 @@ enum dd_tp_drop {
 	DD_TP_DROP_BOUNDS,
 	DD_TP_DROP_HOLES,
 	DD_TP_DROP_BYTES,
+	DD_TP_DROP_MESSAGE,
 	DD_TP_DROPS,
 };
 
