@@ -224,7 +224,8 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 }
 
 /* All of an skb, whose sender is known. */
-static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
+static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
+			struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
 	struct dd_udp_cursor c;
@@ -235,6 +236,8 @@ static void dd_udp_take(struct dd_udp_peer *link, struct sk_buff *skb)
 	now = ktime_get_ns();
 	if (likely(!link->dead)) {
 		link->stats.rx_skbs++;
+		/* Who is down takes no deposits, and keeps his sessions. */
+		link->tp.hold = !READ_ONCE(un->node->up);
 		dd_udp_first(&c, skb);
 		if (unlikely(!skb->len)) {
 			link->stats.rx_packets++;
@@ -317,7 +320,7 @@ static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 	}
 	link = dd_udp_find(un, skb);
 	if (likely(link))
-		dd_udp_take(link, skb);
+		dd_udp_take(un, link, skb);
 	else
 		dd_stat_inc(un->node, DD_STAT_STRANGERS);
 }

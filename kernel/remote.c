@@ -132,6 +132,8 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 	if (ctl->downs == session)
 		err = dd_tp_chan_init(dd_ctl_tp(r->peer), &r->chan, &cfg);
 	if (!err) {
+		/* Its owner does not have it yet: dd_remote_go(). */
+		r->chan.hold = true;
 		refcount_inc(&r->ref);
 		list_add_tail(&r->entry, &ctl->open);
 	}
@@ -170,6 +172,7 @@ void dd_remote_go(struct dd_remote *r)
 
 	dd_ctl_lock(r->peer);
 	r->open = true;
+	r->chan.hold = false;
 	if (r->gone)
 		dd_ctl_lose(r->peer, r);
 	dd_ctl_unlock(r->peer);

@@ -193,8 +193,6 @@ static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 	u64 at = seg->mem.offset + dst;
 	u32 done = 0;
 
-	if (!r->open)
-		return -EAGAIN;
 	spin_lock(&seg->lock);
 	if (seg->dead) {
 		spin_unlock(&seg->lock);

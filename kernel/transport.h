@@ -218,6 +218,7 @@ struct dd_tp_chan_cfg {
  * struct dd_tp_chan - one end of a connection; embedded by the caller
  * @cfg: as given
  * @up: belongs to the session that is up; false once that is over (read only)
+ * @hold: as dd_tp.hold, for this channel; the caller's, false at first
  * @submitted: messages taken by dd_tp_submit() (read only)
  * @sent: of these, all bytes have arrived (read only)
  * @done: of these, told (read only)
@@ -245,6 +246,7 @@ struct dd_tp_chan_cfg {
 struct dd_tp_chan {
 	struct dd_tp_chan_cfg cfg;
 	bool up;
+	bool hold;
 	u64 submitted;
 	u64 sent;
 	u64 done;
@@ -503,6 +505,8 @@ struct dd_tp_id {
  * @stats: counters (read only)
  * @mtu: largest datagram to send (read only)
  * @cc: congestion control (read only)
+ * @hold: the caller's: no message is taken now; what comes is not acknowledged,
+ *	comes again and again, and the session stays up
  * @cur: the session that is up (private, as all that follows)
  * @pend: one that a peer has asked for, and has not been heard in yet;
  *	@pend.rx_token is 0 for none
@@ -567,6 +571,7 @@ struct dd_tp {
 	struct dd_tp_stats stats;
 	u32 mtu;
 	struct dd_tp_cc cc;
+	bool hold;
 
 	struct dd_tp_id cur;
 	struct dd_tp_id pend;

@@ -582,6 +582,12 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
 		dd_tp_drop(tp, DD_TP_DROP_BYTES);
 		return true;
 	}
+	if (tp->hold || chan->hold) {
+		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
+		/* The sender, which hears no more of it, is not to give us up. */
+		tp->ping = true;
+		return false;
+	}
 	if (!dd_tp_msg_is_due(tp, chan, msg.msgid))
 		return false;
 	if (!dd_tp_piece_aligned(&msg, piece.off, piece.end) ||

@@ -401,6 +401,8 @@ void chan_done(struct chan *ch, u64 msgid)
 
 static void chan_check_open(const struct chan *ch, const char *what)
 {
+	if (ch->end->tp.hold || ch->c.hold)
+		sim_fail("%s: nothing is to be taken now", what);
 	if (!ch->open || !ch->c.up)
 		sim_fail("%s: the channel is closed", what);
 }

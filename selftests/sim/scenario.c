@@ -499,6 +499,45 @@ static void idle(void)
 	sim_run_for(10 * SEC);
 }
 
+/* A node takes nothing for much longer than the dead time. */
+static void holding(void)
+{
+	struct plan plan = { .window = 2, .goal = 400, .read_ns = 100 * US,
+			     .idle_ns = 2 * MS };
+	static const u32 lens[] = { 0, 8, 100, 60000 };
+	struct end *a, *b;
+	u32 i;
+
+	world(2, MS);
+	node_cfg.dead = SEC;
+	net.loss = 0.01;
+	conns_init(2 * ARRAY_SIZE(lens));
+	for (i = 0; i < 2 * ARRAY_SIZE(lens); i++) {
+		plan.max_len = lens[i / 2];
+		conn_add(i & 1, !(i & 1), &plan);
+	}
+	start_all();
+	a = end_get(0, 1);
+	b = end_get(1, 0);
+	for (i = 0; i < 6; i++) {
+		struct end *down = i & 1 ? b : a;
+		u64 pending;
+
+		sim_run_for(100 * MS);
+		down->tp.hold = true;
+		sim_run_for(5 * SEC);
+		pending = down->tp.stats.messages;
+		sim_run_for(5 * SEC);
+		if (down->tp.stats.messages != pending)
+			sim_fail("messages are taken");
+		down->tp.hold = false;
+	}
+	finish(60 * SEC);
+	need(drops(DD_TP_DROP_AGAIN), "a deposit is not possible");
+	if (a->downs || b->downs)
+		sim_fail("who takes nothing counts as dead");
+}
+
 static void change_version(struct dd_tp_cfg *cfg)
 {
 	cfg->version_min = 2;
@@ -755,6 +794,7 @@ const struct scenario scenarios[] = {
 	{ "reboot", "nodes restart under load", rebooting },
 	{ "partition", "silence around the dead time", partition },
 	{ "idle", "keepalive, and death", idle },
+	{ "holding", "a node takes nothing for a while", holding },
 	{ "config", "versions and configurations that do not fit", config },
 	{ "fields", "every byte of a packet changed, every length", fields },
 	{ "calls", "what a caller may get wrong", calls },
