@@ -8,6 +8,8 @@
 # receives at its port.
 #
 #   cluster.sh up N [MTU]        make it; MTU is 1500
+#   cluster.sh pair [MTU]        two nodes with nothing but a cable between
+#                                them: their interfaces are ends of one veth pair
 #   cluster.sh peers N [4|6]     make everybody everybody's peer, by IPv4 or 6
 #   cluster.sh exec I COMMAND... run COMMAND at node I
 #   cluster.sh offload on|off    segmentation by the (virtual) hardware, as netem
@@ -47,6 +49,12 @@ cluster_add() {
 	ip link add eth0 netns "dd$i" mtu "$mtu" type veth \
 		peer name "port$i" mtu "$mtu" netns $CLUSTER_BRIDGE &&
 	ip -n $CLUSTER_BRIDGE link set "port$i" master br0 up &&
+	cluster_interface_up "$i"
+}
+
+cluster_interface_up() {
+	local i=$1
+
 	ip -n "dd$i" link set lo up &&
 	ip -n "dd$i" addr add "10.9.0.$i/24" dev eth0 &&
 	ip -n "dd$i" addr add "fd09::$i/64" dev eth0 nodad &&
@@ -79,6 +87,18 @@ cluster_up() {
 	done
 }
 
+cluster_pair() {
+	local mtu=${1:-1500} i
+
+	ip netns add dd1 && ip netns add dd2 &&
+	ip link add eth0 netns dd1 mtu "$mtu" type veth \
+		peer name eth0 netns dd2 mtu "$mtu" || return
+	for i in 1 2; do
+		cluster_interface_up "$i" && cluster_number "$i" 3 || return
+	done
+	cluster_wait 2
+}
+
 cluster_address() {
 	if [ "${2:-4}" = 6 ]; then echo "fd09::$1"; else echo "10.9.0.$1"; fi
 }
@@ -101,12 +121,15 @@ cluster_exec() {
 	ip netns exec "dd$i" "$@"
 }
 
+cluster_bridged() { [ -e "/run/netns/$CLUSTER_BRIDGE" ]; }
+
 cluster_offload() {
 	local i
 
 	for i in $(cluster_nodes); do
 		ip netns exec "dd$i" ethtool -K eth0 tso "$1" gso "$1" \
-			tx-udp-segmentation "$1" >/dev/null &&
+			tx-udp-segmentation "$1" >/dev/null || return
+		cluster_bridged || continue
 		ip netns exec $CLUSTER_BRIDGE ethtool -K "port$i" tso "$1" \
 			gso "$1" tx-udp-segmentation "$1" >/dev/null || return
 	done
@@ -117,9 +140,11 @@ cluster_mtu() {
 
 	# A bridge has at most its smallest port's.
 	for i in $(cluster_nodes); do
-		ip -n $CLUSTER_BRIDGE link set "port$i" mtu "$1" &&
 		ip -n "dd$i" link set eth0 mtu "$1" || return
+		cluster_bridged || continue
+		ip -n $CLUSTER_BRIDGE link set "port$i" mtu "$1" || return
 	done
+	cluster_bridged || return 0
 	ip -n $CLUSTER_BRIDGE link set br0 mtu "$1"
 }
 
@@ -141,6 +166,7 @@ cluster_down() {
 	for i in $(cluster_nodes); do
 		ip netns del "dd$i"
 	done
+	cluster_bridged || return 0
 	ip netns del $CLUSTER_BRIDGE
 }
 
@@ -148,7 +174,7 @@ cluster_main() {
 	local verb=${1:-}
 
 	case $verb in
-	up | peers | exec | offload | mtu | netem | down)
+	up | pair | peers | exec | offload | mtu | netem | down)
 		shift
 		"cluster_$verb" "$@"
 		;;

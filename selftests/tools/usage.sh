@@ -107,6 +107,17 @@ wrong_ddperf() {
 	ddperf lat --window 2
 	ddperf bw --server x --client y
 	ddperf conns --processes 0
+	ddperf net
+	ddperf net speed --node 2
+	ddperf net lat
+	ddperf net lat --node 2 --client x
+	ddperf net lat --node 4096
+	ddperf net trip --node 2 --window 2
+	ddperf net share --node 2 --rounds 2
+	ddperf net serve --port 0
+	ddperf net serve --node 2
+	ddperf lat --node 2
+	ddperf lat -S
 	EOT
 }
 
@@ -129,7 +140,8 @@ without_module() {
 	without ddcp recv && without ddcp send "$0" &&
 		without ddperf lat -n 1 --rounds 1 &&
 		without ddperf insn -n 1 && without ddperf mem -N 1 &&
-		without ddperf conns -N 1
+		without ddperf conns -N 1 &&
+		without ddperf net lat --node 2 && without ddperf net serve
 }
 
 plan 11

@@ -14,12 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "net.h"
 #include "../common/tool.h"
 
 #define COUNT	100000
@@ -37,6 +38,31 @@ static const char * const phase_texts[PHASES] = {
 	"the active ones at random",
 	"all of them in turn",
 };
+
+/**
+ * struct setup - what a server on another node has to know
+ * @group: of the coordinator's
+ * @size: as in struct perf_options, like those that follow
+ * @connections: likewise
+ * @active: likewise
+ * @window: likewise
+ * @touch: likewise
+ * @cpu: CPU for the server
+ * @processes: of clients
+ */
+struct setup {
+	uint64_t group;
+	uint64_t size;
+	uint32_t connections;
+	uint32_t active;
+	uint32_t window;
+	uint32_t touch;
+	int32_t cpu;
+	uint32_t processes;
+};
+
+/* Tells the services of one coordinator from those of others. */
+static uint64_t group;
 
 /**
  * struct order - what the coordinator tells a process to do
@@ -62,7 +88,7 @@ struct answer {
 
 /**
  * struct worker - a server or a client, as the coordinator sees it
- * @pid: its process
+ * @pid: its process, 0 if it is on another node
  * @control: socket
  */
 struct worker {
@@ -137,6 +163,10 @@ static void get_answer(const struct worker *w, struct answer *a)
 
 	if (get(w->control, a, sizeof(*a)))
 		return;
+	if (!w->pid) {
+		tool_warn("the other side went away");
+		exit(TOOL_PEER);
+	}
 	waitpid(w->pid, &status, 0);
 	exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
 							TOOL_PEER);
@@ -150,9 +180,10 @@ static uint64_t switches(void)
 	return ru.ru_nvcsw + ru.ru_nivcsw;
 }
 
-static void service_name(char *buf, size_t size, pid_t coordinator, bool many)
+static void service_name(char *buf, size_t size, bool many)
 {
-	snprintf(buf, size, "ddperf.%d.%s", (int)coordinator, many ? "many" : "one");
+	snprintf(buf, size, "ddperf.%llx.%s", (unsigned long long)group,
+		 many ? "many" : "one");
 }
 
 /* --- the server ----------------------------------------------------------- */
@@ -170,7 +201,7 @@ static void serve(struct server *s, const struct perf_options *o, bool many,
 	char name[64];
 
 	attr.recv_size = attr.maxconn * ((o->size + 7) / 8 * 8);
-	service_name(name, sizeof(name), getppid(), many);
+	service_name(name, sizeof(name), many);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_serve(s->h, name, &attr, &s->lists[many]), name);
 }
@@ -236,6 +267,26 @@ static void be_server(const struct perf_options *o, int control,
 	_exit(TOOL_OK);
 }
 
+void conns_answer(int control)
+{
+	struct perf_options o = {};
+	struct setup setup;
+
+	if (!get(control, &setup, sizeof(setup)) ||
+	    !setup.size || setup.size > SIZE_MAX_BYTES ||
+	    !setup.connections || setup.connections > CONNECTIONS_MAX ||
+	    !setup.processes || setup.processes > PROCESSES_MAX)
+		_exit(TOOL_FAILED);
+	group = setup.group;
+	o.size = setup.size;
+	o.connections = setup.connections;
+	o.active = setup.active;
+	o.window = setup.window;
+	o.touch = setup.touch;
+	o.cpus[1] = setup.cpu;
+	be_server(&o, control, setup.processes);
+}
+
 /* --- a client ------------------------------------------------------------- */
 
 static uint64_t roll(struct client *c)
@@ -246,7 +297,7 @@ static uint64_t roll(struct client *c)
 	return c->random;
 }
 
-static int open_one(struct client *c, bool many, void *back, int *list)
+static int open_one(struct client *c, int node, bool many, void *back, int *list)
 {
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
@@ -258,8 +309,8 @@ static int open_one(struct client *c, bool many, void *back, int *list)
 	};
 	char name[64];
 
-	service_name(name, sizeof(name), getppid(), many);
-	return must(c->h, dd_connect(c->h, name, dd_node(c->h), &attr, list), name);
+	service_name(name, sizeof(name), many);
+	return must(c->h, dd_connect(c->h, name, node, &attr, list), name);
 }
 
 static void open_all(struct client *c, const struct perf_options *o)
@@ -267,15 +318,15 @@ static void open_all(struct client *c, const struct perf_options *o)
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *back, *source;
 	unsigned int i;
-	int list = 0;
+	int list = 0, node = o->node < 0 ? dd_node(c->h) : o->node;
 
 	must(c->h, dd_alloc(c->h, (c->count + 1) * page, &back), "memory");
 	must(c->h, dd_alloc(c->h, o->size, &source), "memory");
 	c->source = memset(source, 1, o->size);
 	c->conns = allocate(c->count, sizeof(int));
 	for (i = 0; i < c->count; i++)
-		c->conns[i] = open_one(c, true, (char *)back + i * page, &list);
-	c->one = open_one(c, false, (char *)back + i * page, &list);
+		c->conns[i] = open_one(c, node, true, (char *)back + i * page, &list);
+	c->one = open_one(c, node, false, (char *)back + i * page, &list);
 }
 
 /* A choice without repetition. */
@@ -361,6 +412,27 @@ static void be_client(const struct perf_options *o, int control,
 
 /* --- the coordinator ------------------------------------------------------ */
 
+static void start_far(struct worker *w, const struct perf_options *o,
+		      unsigned int processes)
+{
+	struct setup setup = {
+		.group = group,
+		.size = o->size,
+		.connections = o->connections,
+		.active = o->active,
+		.window = o->window,
+		.touch = o->touch,
+		.cpu = o->cpus[1],
+		.processes = processes,
+	};
+	struct answer ready;
+
+	w->pid = 0;
+	w->control = net_connect(o, NET_CONNS);
+	put(w->control, &setup, sizeof(setup));
+	get_answer(w, &ready);
+}
+
 /* @index -1 is the server. */
 static void start(struct worker *w, const struct perf_options *o, int index,
 		  unsigned int processes)
@@ -390,7 +462,8 @@ static void stop(struct worker *w)
 	/* Later workers hold a copy of the socket: closing it is not enough. */
 	shutdown(w->control, SHUT_RDWR);
 	close(w->control);
-	waitpid(w->pid, NULL, 0);
+	if (w->pid)
+		waitpid(w->pid, NULL, 0);
 }
 
 /**
@@ -469,7 +542,10 @@ static void measure(const struct perf_options *o, unsigned int processes,
 
 	for (p = 0; p < PHASES; p++)
 		v[p] = allocate(o->rounds, sizeof(double));
-	start(&server, o, -1, processes);
+	if (o->node < 0)
+		start(&server, o, -1, processes);
+	else
+		start_far(&server, o, processes);
 	for (i = 0; i < processes; i++)
 		start(&clients[i], o, i, processes);
 	for (p = 0; p < PHASES; p++)
@@ -549,13 +625,15 @@ int perf_conns(const struct perf_options *options)
 	unsigned int i;
 
 	choose_cpus(&o);
+	if (getrandom(&group, sizeof(group), 0) != sizeof(group))
+		die("random number");
 	if (!o.window)
 		o.window = 2;
 	for (i = 0; i < o.variants; i++)
 		if (o.iterations && o.iterations < 4 * PARTS * o.processes[i])
 			o.iterations = 4 * PARTS * o.processes[i];
 	if (o.json) {
-		j = report_json("conns", &o);
+		j = report_json(o.node < 0 ? "conns" : "net conns", &o);
 		a = json_object_new_array();
 		json_object_object_add(j, "unit", json_object_new_string("ns per message"));
 		json_object_object_add(j, "connections", json_object_new_uint64(o.connections));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "method.h"
+#include "net.h"
 #include "../common/tool.h"
 
 #define ACK_SIZE	8	/* bytes in the message that ends a one-way run */
@@ -28,6 +29,9 @@ static const char * const percent_names[] = { "p50", "p90", "p99", "p99.9" };
  * @count: their number
  * @own: cost of this side, all rounds together
  * @other: cost of the other side
+ * @packets: sent and received meanwhile, "net" only
+ * @lost: of those sent
+ * @messages: that these carried
  * @spread: of @rounds
  * @percentiles: of @samples
  * @ratio: ours by this one, spread over the rounds
@@ -40,6 +44,9 @@ struct score {
 	size_t count;
 	struct usage own;
 	struct usage other;
+	uint64_t packets;
+	uint64_t lost;
+	uint64_t messages;
 	struct spread spread;
 	double percentiles[PERCENTS];
 	struct spread ratio;
@@ -56,6 +63,8 @@ static const struct {
 	[TEST_LAT] = { "lat", "round trip", "us", true, 1, 1000 },
 	[TEST_BW] = { "bw", "one-way bandwidth", "MB/s", false, 8, 1000 },
 	[TEST_RATE] = { "rate", "one-way message rate", "kmsg/s", false, 64, 10000 },
+	[TEST_INSN] = { "insn", "cost of a message one way, both sides", "", true, 8, 1000 },
+	[TEST_TRIP] = { "trip", "cost of a message of a round trip, both sides", "", true, 1, 1000 },
 };
 
 /* --- the loops ------------------------------------------------------------ */
@@ -74,6 +83,11 @@ static void touch(const struct side *s, const char *p, size_t size)
 	for (; i < size; i++)
 		sum += p[i];
 	sink += sum;
+}
+
+static bool round_trips(enum test test)
+{
+	return test == TEST_LAT || test == TEST_TRIP;
 }
 
 /* @samples is NULL while warming up. */
@@ -134,8 +148,12 @@ void flow_answer(struct side *s)
 		pair_get(s, &c, sizeof(c));
 		if (c.method >= method_count || c.size > s->hello.size)
 			_exit(TOOL_FAILED);
+		if (c.test == TEST_SHARE) {
+			share_answer(s, &c);
+			continue;
+		}
 		usage_now(&before);
-		if (c.test == TEST_LAT) {
+		if (round_trips(c.test)) {
 			pong(s, &methods[c.method], c.size, c.warm + c.count);
 		} else {
 			drain(s, &methods[c.method], c.size, c.warm);
@@ -186,9 +204,38 @@ static double figure(const struct command *c, uint64_t nanoseconds,
 		return median_trip(samples, c->count);
 	case TEST_BW:
 		return (double)c->size * c->count * 1e3 / nanoseconds;
+	case TEST_INSN:
+		return (double)nanoseconds / c->count;
+	case TEST_TRIP:
+		return (double)nanoseconds / c->count / 2;
 	default:
 		return c->count * 1e6 / nanoseconds;
 	}
+}
+
+static bool costs(enum test test)
+{
+	return test == TEST_INSN || test == TEST_TRIP;
+}
+
+/*
+ * Nanoseconds that the processors of this machine had something to do, or, where
+ * that is not the question, nanoseconds. The clock is read within the readings
+ * of the idle time, so that these do not count.
+ */
+static uint64_t begin_time(enum test test, uint64_t *idle)
+{
+	*idle = costs(test) ? idle_now() : 0;
+	return tool_now();
+}
+
+static uint64_t end_time(enum test test, uint64_t begin, uint64_t idle)
+{
+	uint64_t elapsed = tool_now() - begin;
+
+	if (!costs(test))
+		return elapsed;
+	return elapsed * sysconf(_SC_NPROCESSORS_ONLN) - (idle_now() - idle);
 }
 
 /* Returns nanoseconds; @samples may be NULL. */
@@ -197,23 +244,23 @@ static uint64_t run(struct side *s, const struct command *c, double *samples,
 {
 	const struct method *m = &methods[c->method];
 	struct usage before;
-	uint64_t begin, end;
+	uint64_t begin, idle, time;
 
 	usage_now(&before);
 	pair_put(s, c, sizeof(*c));
-	if (c->test == TEST_LAT) {
+	if (round_trips(c->test)) {
 		ping(s, m, c->size, c->warm, NULL);
-		begin = tool_now();
+		begin = begin_time(c->test, &idle);
 		ping(s, m, c->size, c->count, samples);
 	} else {
 		pour(s, m, c->size, c->warm);
-		begin = tool_now();
+		begin = begin_time(c->test, &idle);
 		pour(s, m, c->size, c->count);
 	}
-	end = tool_now();
+	time = end_time(c->test, begin, idle);
 	usage_since(own, &before);
 	pair_get(s, other, sizeof(*other));
-	return end - begin;
+	return time;
 }
 
 /* As many iterations as take @seconds. */
@@ -245,13 +292,14 @@ static uint64_t default_iterations(enum test test, size_t size)
 static unsigned int prepare(struct side *s, const struct perf_options *o,
 			    enum test test, size_t size, struct score *scores)
 {
-	unsigned int i, n = 0;
+	unsigned int i, n = 0, place = s->hello.net ? PLACE_NET : PLACE_HERE;
 	struct score *sc;
 
 	for (i = 0; i < method_count; i++) {
 		const struct method *m = &methods[i];
 
-		if (m->tests & 1u << test && (!m->limit || size <= m->limit))
+		if (m->tests & 1u << test && m->places & place &&
+		    (!m->limit || size <= m->limit))
 			scores[n++] = (struct score) {
 				.method = m,
 				.command = { .test = test, .method = i, .size = size },
@@ -271,12 +319,37 @@ static unsigned int prepare(struct side *s, const struct perf_options *o,
 	return n;
 }
 
+/* Whether ddctl knows the packets of it. */
+static bool counted(const struct side *s, const struct score *sc)
+{
+	return s->hello.net && sc->method == &methods[0];
+}
+
+/* With the messages that end a run: what is reported is no less than it was. */
+static void count_packets(const struct side *s, struct score *sc,
+			  const struct peer *before)
+{
+	const struct command *c = &sc->command;
+	struct peer now;
+
+	peer_look(&now, s->node);
+	sc->packets += now.sent - before->sent + now.received - before->received;
+	sc->lost += now.lost - before->lost;
+	sc->messages += (c->warm + c->count) * (round_trips(c->test) ? 2 : 1);
+}
+
 static void play_round(struct side *s, struct score *sc, unsigned int round)
 {
 	struct usage own, other;
 	double *samples = sc->samples ? sc->samples + sc->count : NULL;
-	uint64_t ns = run(s, &sc->command, samples, &own, &other);
+	struct peer before;
+	uint64_t ns;
 
+	if (counted(s, sc))
+		peer_look(&before, s->node);
+	ns = run(s, &sc->command, samples, &own, &other);
+	if (counted(s, sc))
+		count_packets(s, sc, &before);
 	sc->rounds[round] = figure(&sc->command, ns, samples);
 	sc->count += sc->samples ? sc->command.count : 0;
 	add_usage(&sc->own, &own);
@@ -316,6 +389,18 @@ static void evaluate(struct score *scores, unsigned int n, unsigned int rounds)
 
 /* --- reports -------------------------------------------------------------- */
 
+static const char *unit_of(enum test test)
+{
+	static const char *cost;
+
+	if (!costs(test))
+		return tests[test].unit;
+	if (!cost)
+		cost = clock_counts_instructions() ? "instructions" :
+						     "ns of all processors";
+	return cost;
+}
+
 static void print_header(const struct perf_options *o, const struct command *c)
 {
 	unsigned int i;
@@ -324,7 +409,7 @@ static void print_header(const struct perf_options *o, const struct command *c)
 	       tests[c->test].title, (unsigned long long)c->size, o->rounds,
 	       (unsigned long long)c->count, o->sleep ? "sleeping" : "spinning",
 	       o->touch ? "payload read" : "payload not read", o->window,
-	       tests[c->test].unit);
+	       unit_of(c->test));
 	printf("%-12s %9s %9s %9s %9s %9s", "", "min", "p25", "median", "p75", "max");
 	if (c->test == TEST_LAT)
 		for (i = 0; i < PERCENTS; i++)
@@ -342,6 +427,10 @@ static void print_score(const struct score *sc, bool ours)
 	if (sc->count)
 		for (i = 0; i < PERCENTS; i++)
 			printf(" %9.5g", sc->percentiles[i]);
+	if (sc->messages)
+		printf("  %.4g packets a message, %llu lost",
+		       (double)sc->packets / sc->messages,
+		       (unsigned long long)sc->lost);
 	if (!ours)
 		printf("  %.4g (%.4g..%.4g)", sc->ratio.median, sc->ratio.min,
 		       sc->ratio.max);
@@ -381,6 +470,12 @@ static struct json_object *score_json(const struct score *sc, bool ours)
 	}
 	json_object_object_add(j, "client", usage_json(&sc->own));
 	json_object_object_add(j, "server", usage_json(&sc->other));
+	if (sc->messages) {
+		json_object_object_add(j, "packets_per_message",
+			json_object_new_double((double)sc->packets / sc->messages));
+		json_object_object_add(j, "packets_lost",
+				       json_object_new_uint64(sc->lost));
+	}
 	if (!ours)
 		json_object_object_add(j, "ours_by_this", spread_json(&sc->ratio));
 	return j;
@@ -405,7 +500,7 @@ static struct json_object *parameters_json(const struct perf_options *o,
 {
 	struct json_object *j = json_object_new_object();
 
-	json_object_object_add(j, "unit", json_object_new_string(tests[test].unit));
+	json_object_object_add(j, "unit", json_object_new_string(unit_of(test)));
 	json_object_object_add(j, "less_is_better",
 			       json_object_new_boolean(tests[test].less_is_better));
 	json_object_object_add(j, "rounds", json_object_new_uint64(o->rounds));
@@ -454,21 +549,28 @@ int perf_flow(enum test test, const struct perf_options *options)
 	struct json_object *j = NULL, *sizes = NULL;
 	size_t size, last = o.all ? 1 << 20 : o.size;
 	struct side s;
+	char name[16];
 
 	if (o.server)
 		return pair_serve(&o);
 	choose_cpus(&o);
+	/* Spinning is no work. */
+	o.sleep |= costs(test);
 	if (!o.window)
 		o.window = tests[test].window;
 	/* Before this process is bound to its CPU. */
 	if (o.json) {
-		j = report_json(tests[test].name, &o);
+		snprintf(name, sizeof(name), "%s%s", o.node >= 0 ? "net " : "",
+			 tests[test].name);
+		j = report_json(name, &o);
 		json_object_object_add(j, "parameters", parameters_json(&o, test));
 		sizes = json_object_new_array();
 	} else {
 		report_head(tests[test].title, &o);
 	}
 	pair_open(&s, &o, last < ACK_SIZE ? ACK_SIZE : last, o.window);
+	if (s.hello.net)
+		path_report(&s, j);
 	for (size = o.all ? 2 : last; size <= last; size *= 2) {
 		struct json_object *one = measure(&s, &o, test, size);
 

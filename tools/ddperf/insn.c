@@ -247,7 +247,7 @@ static double loop_time(uint64_t n, bool slow)
  * Two loops of as many instructions, and of very different cost to a real
  * processor: only a clock that counts instructions finds them equally long.
  */
-static bool clock_counts_instructions(void)
+bool clock_counts_instructions(void)
 {
 	const uint64_t n = 1200000;
 	double fast = INFINITY, slow = INFINITY;
@@ -261,7 +261,7 @@ static bool clock_counts_instructions(void)
 	return fast > 0.99 && fast < 1.03 && slow > 0.99 && slow < 1.03;
 }
 #else
-static bool clock_counts_instructions(void)
+bool clock_counts_instructions(void)
 {
 	return false;
 }

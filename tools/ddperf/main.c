@@ -16,6 +16,8 @@
 
 static const char usage[] =
 "Usage: ddperf lat|bw|rate|insn|conns|mem [OPTION]...\n"
+"       ddperf net lat|bw|rate|insn|trip|conns|share --node N [OPTION]...\n"
+"       ddperf net serve [--port PORT]\n"
 "Measures direct deposit, and other ways to do the same in the same run.\n"
 "\n"
 "  lat    round trip between two processes\n"
@@ -25,8 +27,15 @@ static const char usage[] =
 "         clock counts them (QEMU -icount)\n"
 "  conns  cost of a message while many connections are open\n"
 "  mem    kernel memory of an idle connection\n"
+"net: between this node and another one, beside UDP and TCP\n"
+"  lat, bw, rate, conns   as above\n"
+"  insn   cost of a message in one direction, both nodes together; they have to\n"
+"         be network namespaces of one machine; instructions, as above\n"
+"  trip   the same of a message of a round trip\n"
+"  share  what flows at the same time get of the link\n"
+"  serve  the other side of all these\n"
 "\n"
-"  -s, --size BYTES      message size [64; bw: 1M]\n"
+"  -s, --size BYTES      message size [64; bw: 1M; share: 64K]\n"
 "  -n, --iterations N    messages per round [by test and size]\n"
 "  -c, --cpus A,B        CPU of either side [the first two allowed]\n"
 "  -r, --rounds N        interleaved rounds of all methods [11]\n"
@@ -36,24 +45,33 @@ static const char usage[] =
 "  -V, --version         version\n"
 "lat, bw, rate:\n"
 "  -a, --all             sizes from 2 bytes to 1 MiB\n"
-"  -D, --duration SEC    seconds per size in all, instead of -n\n"
+"  -D, --duration SEC    seconds per size in all, instead of -n [share: 60]\n"
 "      --spin            wait spinning (this is the default)\n"
 "      --sleep           wait asleep\n"
-"      --server NAME     answer clients by this name\n"
+"      --server NAME     answer clients of this node by this name\n"
 "      --client NAME     use that server instead of starting one\n"
-"bw, rate, conns:\n"
+"bw, rate, conns, share:\n"
 "  -w, --window N        messages that may be unconsumed, per connection\n"
-"                        [bw: 8, rate: 64, conns: 2]\n"
+"                        [bw, share: 8, rate: 64, conns: 2]\n"
 "conns, mem:\n"
 "  -N, --connections N   connections to open [10000]\n"
 "conns:\n"
 "  -A, --active N        connections in use at random [64]\n"
 "  -P, --processes LIST  numbers of client processes [1,16]\n"
+"share:\n"
+"      --flows LIST      of dd and tcp-block [dd,tcp-block]\n"
+"net:\n"
+"      --node N          the other node, where \"ddperf net serve\" runs\n"
+"      --port PORT       TCP port of its server [56798]\n"
 "\n"
 "Exit status: 0 measured, 1 failed, 2 wrong command line,\n"
 "3 dd is not available, 4 the other side went away.\n";
 
-enum { OPT_SPIN = 256, OPT_SLEEP, OPT_SERVER, OPT_CLIENT };
+/* Letters that are no short options. */
+enum {
+	OPT_SPIN = 'S', OPT_SLEEP = 'Z', OPT_SERVER = 'v', OPT_CLIENT = 'l',
+	OPT_NODE = 'm', OPT_PORT = 'p', OPT_FLOWS = 'f',
+};
 
 static const struct option long_options[] = {
 	{ "size", required_argument, NULL, 's' },
@@ -70,6 +88,9 @@ static const struct option long_options[] = {
 	{ "sleep", no_argument, NULL, OPT_SLEEP },
 	{ "server", required_argument, NULL, OPT_SERVER },
 	{ "client", required_argument, NULL, OPT_CLIENT },
+	{ "node", required_argument, NULL, OPT_NODE },
+	{ "port", required_argument, NULL, OPT_PORT },
+	{ "flows", required_argument, NULL, OPT_FLOWS },
 	{ "window", required_argument, NULL, 'w' },
 	{ "connections", required_argument, NULL, 'N' },
 	{ "active", required_argument, NULL, 'A' },
@@ -77,24 +98,68 @@ static const struct option long_options[] = {
 	{ }
 };
 
-#define COMMON	"hVj"
-#define FLOW	COMMON "sncrtaD"
+static int run_lat(const struct perf_options *o)
+{
+	return perf_flow(TEST_LAT, o);
+}
 
-/* Options that make sense; those above 255 belong to the first three. */
-static const struct {
+static int run_bw(const struct perf_options *o)
+{
+	return perf_flow(TEST_BW, o);
+}
+
+static int run_rate(const struct perf_options *o)
+{
+	return perf_flow(TEST_RATE, o);
+}
+
+static int run_net_insn(const struct perf_options *o)
+{
+	return perf_flow(TEST_INSN, o);
+}
+
+static int run_net_trip(const struct perf_options *o)
+{
+	return perf_flow(TEST_TRIP, o);
+}
+
+#define COMMON	"hVj"
+#define FLOW	COMMON "sncrtaDSZ"
+#define HERE	"vl"
+#define NET	"mp"
+
+/**
+ * struct test_command - a test
+ * @name: as it is called
+ * @net: between nodes
+ * @options: those that make sense, by their letters
+ * @size: of a message, unless said otherwise
+ * @run: returns the exit code
+ */
+static const struct test_command {
 	const char *name;
+	bool net;
 	const char *options;
-	bool flow;
+	size_t size;
+	int (*run)(const struct perf_options *o);
 } commands[] = {
-	{ "lat", FLOW, true },
-	{ "bw", FLOW "w", true },
-	{ "rate", FLOW "w", true },
-	{ "insn", COMMON "snc", false },
-	{ "conns", COMMON "sncrtwNAP", false },
-	{ "mem", COMMON "N", false },
+	{ "lat", false, FLOW HERE, 64, run_lat },
+	{ "bw", false, FLOW HERE "w", 1 << 20, run_bw },
+	{ "rate", false, FLOW HERE "w", 64, run_rate },
+	{ "insn", false, COMMON "snc", 64, perf_insn },
+	{ "conns", false, COMMON "sncrtwNAP", 64, perf_conns },
+	{ "mem", false, COMMON "N", 64, perf_mem },
+	{ "lat", true, FLOW NET, 64, run_lat },
+	{ "bw", true, FLOW NET "w", 1 << 20, run_bw },
+	{ "rate", true, FLOW NET "w", 64, run_rate },
+	{ "insn", true, COMMON NET "sncrtw", 64, run_net_insn },
+	{ "trip", true, COMMON NET "sncrt", 64, run_net_trip },
+	{ "conns", true, COMMON NET "sncrtwNAP", 64, perf_conns },
+	{ "share", true, COMMON NET "scDwf", 64 << 10, perf_share },
+	{ "serve", true, "hVp", 64, net_serve },
 };
 
-enum { CMD_LAT, CMD_BW, CMD_RATE, CMD_INSN, CMD_CONNS, CMD_MEM, CMDS };
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 /* Which exclude each other; as they were given. */
 struct given {
@@ -144,10 +209,10 @@ static void parse_more(struct perf_options *o, int c)
 		o->window = tool_number("--window", optarg, 1, 256);
 		break;
 	case 'N':
-		o->connections = tool_number("--connections", optarg, 1, 65536);
+		o->connections = tool_number("--connections", optarg, 1, CONNECTIONS_MAX);
 		break;
 	case 'A':
-		o->active = tool_number("--active", optarg, 1, 65536);
+		o->active = tool_number("--active", optarg, 1, CONNECTIONS_MAX);
 		break;
 	case 'P':
 		parse_processes(o, optarg);
@@ -157,6 +222,15 @@ static void parse_more(struct perf_options *o, int c)
 		break;
 	case OPT_CLIENT:
 		o->client = optarg;
+		break;
+	case OPT_NODE:
+		o->node = tool_number("--node", optarg, 0, 4095);
+		break;
+	case OPT_PORT:
+		o->port = tool_number("--port", optarg, 1, 65535);
+		break;
+	case OPT_FLOWS:
+		o->flows = optarg;
 		break;
 	}
 }
@@ -192,7 +266,8 @@ static void parse_one(struct perf_options *o, struct given *g, int c)
 	}
 }
 
-static void parse(struct perf_options *o, int cmd, int argc, char **argv)
+static void parse(struct perf_options *o, const struct test_command *cmd,
+		  int argc, char **argv)
 {
 	struct given g = {};
 	int c;
@@ -209,9 +284,9 @@ static void parse(struct perf_options *o, int cmd, int argc, char **argv)
 			printf("ddperf %s\n", DD_VERSION);
 			exit(TOOL_OK);
 		}
-		if (c > 255 ? !commands[cmd].flow : !strchr(commands[cmd].options, c))
-			tool_usage("'%s' is no option of '%s'", argv[optind - 1],
-				   commands[cmd].name);
+		if (!strchr(cmd->options, c))
+			tool_usage("'%s' is no option of '%s%s'", argv[optind - 1],
+				   cmd->net ? "net " : "", cmd->name);
 		parse_one(o, &g, c);
 	}
 	if (optind < argc)
@@ -224,18 +299,23 @@ static void parse(struct perf_options *o, int cmd, int argc, char **argv)
 		tool_usage("--server or --client");
 	if (o->iterations && o->duration > 0)
 		tool_usage("--iterations or --duration");
+	if (cmd->net && o->node < 0 && cmd->run != net_serve)
+		tool_usage("--node: which is the other one?");
 	if (!o->size)
-		o->size = cmd == CMD_BW ? 1 << 20 : 64;
+		o->size = cmd->size;
 }
 
-static int find_command(const char *name)
+static const struct test_command *find_command(bool net, const char *name)
 {
-	int i;
+	const struct test_command *c;
 
-	for (i = 0; i < CMDS; i++)
-		if (!strcmp(name, commands[i].name))
-			return i;
-	tool_usage("'%s': lat, bw, rate, insn, conns or mem?", name);
+	for (c = commands; c < commands + COMMANDS; c++)
+		if (c->net == net && !strcmp(name, c->name))
+			return c;
+	if (net)
+		tool_usage("'net %s': lat, bw, rate, insn, trip, conns, share or serve?",
+			   name);
+	tool_usage("'%s': lat, bw, rate, insn, conns, mem or net?", name);
 }
 
 int main(int argc, char **argv)
@@ -249,27 +329,25 @@ int main(int argc, char **argv)
 		.active = 64,
 		.processes = { 1, 16 },
 		.variants = 2,
+		.node = -1,
+		.port = 56798,
 	};
-	int cmd;
+	const struct test_command *cmd;
+	bool net;
 
 	tool_name = "ddperf";
 	if (argc < 2)
 		tool_usage("measure what?");
 	if (argv[1][0] == '-')
-		parse(&o, CMD_LAT, argc, argv);	/* --help, --version */
-	cmd = find_command(argv[1]);
-	parse(&o, cmd, argc - 1, argv + 1);
+		parse(&o, commands, argc, argv);	/* --help, --version */
+	net = !strcmp(argv[1], "net");
+	if (argc < 2 + net)
+		tool_usage("net: measure what?");
+	if (net && argv[2][0] == '-')
+		parse(&o, commands, argc - 1, argv + 1);
+	cmd = find_command(net, argv[1 + net]);
+	parse(&o, cmd, argc - 1 - net, argv + 1 + net);
 	if (!o.server)
 		dd_shutdown(perf_open());	/* once, in plain words */
-
-	switch (cmd) {
-	case CMD_INSN:
-		return perf_insn(&o);
-	case CMD_CONNS:
-		return perf_conns(&o);
-	case CMD_MEM:
-		return perf_mem(&o);
-	default:
-		return perf_flow((enum test)cmd, &o);
-	}
+	return cmd->run(&o);
 }

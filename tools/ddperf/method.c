@@ -10,14 +10,19 @@
 #include <unistd.h>
 
 #include "method.h"
+#include "net.h"
 #include "../common/tool.h"
 
 #define BIT(n)		(1u << (n))
 #define EVERY		(BIT(TEST_LAT) | BIT(TEST_BW) | BIT(TEST_RATE))
 #define SMALL		(BIT(TEST_LAT) | BIT(TEST_RATE))
+#define COST		(BIT(TEST_INSN) | BIT(TEST_TRIP))
 
 /* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */
 #define PACKET_LIMIT	(64u << 10)
+
+/* Largest payload of a datagram by IPv4. */
+#define DATAGRAM_LIMIT	65507
 
 /* Spinning for a process that needs this CPU would last its time slice. */
 static void give_way(const struct side *s)
@@ -197,25 +202,29 @@ const struct method methods[] = {
 	{
 		.name = "dd",
 		.what = "direct deposit",
-		.tests = EVERY,
+		.tests = EVERY | COST | BIT(TEST_SHARE),
+		.places = PLACE_HERE | PLACE_NET,
 		.send = dd_put,
 		.recv = dd_get,
 	}, {
 		.name = "shm",
 		.what = "memcpy() to shared memory, and a flag there",
 		.tests = EVERY,
+		.places = PLACE_HERE,
 		.send = shm_put,
 		.recv = shm_get,
 	}, {
 		.name = "vm-writev",
 		.what = "process_vm_writev(), and a flag in shared memory",
 		.tests = EVERY,
+		.places = PLACE_HERE,
 		.send = vm_put,
 		.recv = vm_get,
 	}, {
 		.name = "unix-spin",
 		.what = "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
 		.tests = SMALL,
+		.places = PLACE_HERE,
 		.limit = PACKET_LIMIT,
 		.send = packet_put_spinning,
 		.recv = packet_get_spinning,
@@ -223,6 +232,7 @@ const struct method methods[] = {
 		.name = "unix-block",
 		.what = "UNIX SOCK_SEQPACKET, blocking",
 		.tests = SMALL,
+		.places = PLACE_HERE,
 		.limit = PACKET_LIMIT,
 		.send = packet_put,
 		.recv = packet_get,
@@ -230,8 +240,39 @@ const struct method methods[] = {
 		.name = "unix-stream",
 		.what = "UNIX SOCK_STREAM, blocking",
 		.tests = BIT(TEST_BW),
+		.places = PLACE_HERE,
 		.send = stream_put,
 		.recv = stream_get,
+	}, {
+		.name = "udp-spin",
+		.what = "UDP, spinning with MSG_DONTWAIT",
+		.tests = BIT(TEST_LAT),
+		.places = PLACE_NET,
+		.limit = DATAGRAM_LIMIT,
+		.send = udp_put_spinning,
+		.recv = udp_get_spinning,
+	}, {
+		.name = "tcp-spin",
+		.what = "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
+		.tests = EVERY,
+		.places = PLACE_NET,
+		.send = tcp_put_spinning,
+		.recv = tcp_get_spinning,
+	}, {
+		.name = "udp-block",
+		.what = "UDP, blocking",
+		.tests = BIT(TEST_LAT) | BIT(TEST_TRIP),
+		.places = PLACE_NET,
+		.limit = DATAGRAM_LIMIT,
+		.send = udp_put,
+		.recv = udp_get,
+	}, {
+		.name = "tcp-block",
+		.what = "TCP with TCP_NODELAY, blocking",
+		.tests = EVERY | COST | BIT(TEST_SHARE),
+		.places = PLACE_NET,
+		.send = tcp_put,
+		.recv = tcp_get,
 	},
 };
 

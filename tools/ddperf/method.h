@@ -9,11 +9,16 @@
 
 #include "pair.h"
 
+/* On this node, or on another one. */
+#define PLACE_HERE	1u
+#define PLACE_NET	2u
+
 /**
  * struct method - one way
  * @name: for reports
  * @what: in words
  * @tests: bit per enum test that it takes part in
+ * @places: PLACE_HERE, PLACE_NET or both: where the other side may be
  * @limit: largest message, 0 for any
  * @send: give a message to the other side; waits while a window of them is
  *	unconsumed
@@ -25,6 +30,7 @@ struct method {
 	const char *name;
 	const char *what;
 	unsigned int tests;
+	unsigned int places;
 	size_t limit;
 	void (*send)(struct side *s, size_t size);
 	char *(*recv)(struct side *s, size_t size);
@@ -34,6 +40,6 @@ struct method {
 extern const struct method methods[];
 extern const unsigned int method_count;
 
-#define METHODS_MAX	8
+#define METHODS_MAX	8	/* at one place */
 
 #endif /* DDPERF_METHOD_H */

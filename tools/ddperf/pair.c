@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "pair.h"
+#include "net.h"
 #include "../common/tool.h"
 
 enum { FD_SHARED, FD_PACKET, FD_STREAM, FDS };
@@ -135,6 +135,10 @@ static void map_shared(struct side *s, int fd)
 			 MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (s->shared == MAP_FAILED)
 		die("shared memory");
+}
+
+static void map_buffer(struct side *s)
+{
 	s->buffer = mmap(NULL, s->hello.size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (s->buffer == MAP_FAILED)
@@ -173,8 +177,10 @@ static void connect_dd(struct side *s, const char *name)
 
 	must(s->h, dd_alloc(s->h, size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
-	s->conn = must(s->h, dd_connect(s->h, name, dd_node(s->h), &attr,
-					&s->list), name);
+	if (!s->hello.net)
+		s->node = dd_node(s->h);
+	s->conn = must(s->h, dd_connect(s->h, name, s->node, &attr, &s->list),
+		       name);
 	s->send = attr.send;
 	memset(s->send, 1, size);
 	/* Tells the server which connection it is. */
@@ -198,32 +204,57 @@ static void allow_tracing(void)
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 }
 
-/* The server's life with one client. */
+/* The server's life with one client, from @s->hello on. */
+static void serve_client(struct side *s)
+{
+	struct welcome w = { .pid = getpid(), .buffer = (uintptr_t)s->buffer };
+
+	snprintf(w.service, sizeof(w.service), "ddperf.%d", (int)getpid());
+	serve_dd(s, w.service);
+	if (s->hello.net)
+		sock_listen(s, &w);
+	start_watch(s);
+	pair_put(s, &w, sizeof(w));
+	expect_dd(s);
+	if (s->hello.net)
+		sock_accept(s);
+	flow_answer(s);
+	_exit(TOOL_OK);
+}
+
+static void check_hello(const struct hello *hello)
+{
+	if (!hello->size || hello->size > SIZE_MAX_BYTES)
+		_exit(TOOL_FAILED);
+	pin(hello->cpu);
+}
+
 static void answer(int control)
 {
 	struct side s = { .me = 1, .control = control };
-	struct welcome w = { .pid = getpid() };
 	int fds[FDS];
 
 	recv_fds(control, &s.hello, fds);
-	if (!s.hello.size || s.hello.size > SIZE_MAX_BYTES)
-		_exit(TOOL_FAILED);
-	pin(s.hello.cpu);
+	check_hello(&s.hello);
 	map_shared(&s, fds[FD_SHARED]);
+	map_buffer(&s);
 	s.packet = fds[FD_PACKET];
 	s.stream = fds[FD_STREAM];
 	s.other = s.hello.pid;
 	s.other_buffer = (char *)(uintptr_t)s.hello.buffer;
 	allow_tracing();
+	serve_client(&s);
+}
 
-	snprintf(w.service, sizeof(w.service), "ddperf.%d", (int)getpid());
-	w.buffer = (uintptr_t)s.buffer;
-	serve_dd(&s, w.service);
-	start_watch(&s);
-	pair_put(&s, &w, sizeof(w));
-	expect_dd(&s);
-	flow_answer(&s);
-	_exit(TOOL_OK);
+void pair_answer_net(int control)
+{
+	struct side s = { .me = 1, .control = control };
+
+	pair_get(&s, &s.hello, sizeof(s.hello));
+	check_hello(&s.hello);
+	s.hello.net = true;
+	map_buffer(&s);
+	serve_client(&s);
 }
 
 static int start_server(void)
@@ -303,33 +334,49 @@ static void make_fds(struct side *s, int *fds)
 	fds[FD_STREAM] = stream[1];
 }
 
+/* What only processes of one machine have in common. */
+static void open_here(struct side *s)
+{
+	int fds[FDS], i;
+
+	make_fds(s, fds);
+	map_shared(s, fds[FD_SHARED]);
+	allow_tracing();
+	send_fds(s->control, &s->hello, fds);
+	for (i = 0; i < FDS; i++)
+		close(fds[i]);
+}
+
 void pair_open(struct side *s, const struct perf_options *o, size_t size,
 	       unsigned int window)
 {
 	struct welcome w;
-	int fds[FDS], i;
 
 	*s = (struct side) {
+		.node = o->node,
 		.hello = {
 			.size = size,
 			.window = window,
 			.sleep = o->sleep,
 			.touch = o->touch,
 			.shared_cpu = share_cpu(o),
+			.net = o->node >= 0,
 			.cpu = o->cpus[1],
 		},
 	};
 	tool_raise_memlock();
 	/* The server first, since a handle is not inherited. */
-	s->control = o->client ? named_socket(o->client, connect) : start_server();
-	make_fds(s, fds);
-	map_shared(s, fds[FD_SHARED]);
+	map_buffer(s);
 	s->hello.pid = getpid();
 	s->hello.buffer = (uintptr_t)s->buffer;
-	allow_tracing();
-	send_fds(s->control, &s->hello, fds);
-	for (i = 0; i < FDS; i++)
-		close(fds[i]);
+	if (s->hello.net) {
+		s->control = net_connect(o, NET_PAIR);
+		pair_put(s, &s->hello, sizeof(s->hello));
+	} else {
+		s->control = o->client ? named_socket(o->client, connect) :
+					 start_server();
+		open_here(s);
+	}
 
 	pin(o->cpus[0]);
 	s->h = perf_open();
@@ -337,6 +384,8 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size,
 	s->other = w.pid;
 	s->other_buffer = (char *)(uintptr_t)w.buffer;
 	connect_dd(s, w.service);
+	if (s->hello.net)
+		sock_connect(s, &w);
 	start_watch(s);
 }
 

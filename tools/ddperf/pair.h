@@ -8,6 +8,7 @@
 #ifndef DDPERF_PAIR_H
 #define DDPERF_PAIR_H
 
+#include <netinet/in.h>
 #include <sys/types.h>
 
 #include "perf.h"
@@ -41,6 +42,7 @@ struct shared {
  * @sleep: as in struct perf_options
  * @touch: likewise
  * @shared_cpu: both sides run on one CPU
+ * @net: they are on different nodes; no descriptors come along
  * @cpu: CPU for the server
  * @pid: the client's process
  * @buffer: address of @size bytes in it, for process_vm_writev()
@@ -53,6 +55,7 @@ struct hello {
 	uint32_t sleep;
 	uint32_t touch;
 	uint32_t shared_cpu;
+	uint32_t net;
 	int32_t cpu;
 };
 
@@ -61,11 +64,15 @@ struct hello {
  * @pid: its process
  * @buffer: address of @size bytes in it, for process_vm_writev()
  * @service: name of its service
+ * @tcp: port where its stream socket listens, on another node
+ * @udp: port of its datagram socket, likewise
  */
 struct welcome {
 	int64_t pid;
 	uint64_t buffer;
 	char service[64];
+	in_port_t tcp;
+	in_port_t udp;
 };
 
 /**
@@ -76,11 +83,14 @@ struct welcome {
  * @shared: common memory
  * @packet: end of a SOCK_SEQPACKET pair
  * @stream: end of a SOCK_STREAM pair
+ * @tcp: stream socket to another node
+ * @udp: datagram socket to another node
  * @buffer: private memory, source and target of what is copied
  * @posted: messages sent to the other side, by way of @shared
  * @seen: messages taken from it
  * @other: its process
  * @other_buffer: its @buffer
+ * @node: number of the server's node
  * @h: handle
  * @conn: connection
  * @list: its note list
@@ -93,11 +103,14 @@ struct side {
 	struct shared *shared;
 	int packet;
 	int stream;
+	int tcp;
+	int udp;
 	char *buffer;
 	uint64_t posted;
 	uint64_t seen;
 	pid_t other;
 	char *other_buffer;
+	int node;
 	struct dd *h;
 	int conn;
 	int list;

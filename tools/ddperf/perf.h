@@ -16,9 +16,11 @@
 
 #define SIZE_MAX_BYTES	(64u << 20)
 #define PROCESSES_MAX	64
+#define CONNECTIONS_MAX	65536
 #define VARIANTS_MAX	8	/* of --processes */
 
-enum test { TEST_LAT, TEST_BW, TEST_RATE };
+/* The last three are of "net" only. */
+enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
 
 /**
  * struct perf_options - command line
@@ -40,6 +42,9 @@ enum test { TEST_LAT, TEST_BW, TEST_RATE };
  * @active: of these, in use where it says so
  * @processes: numbers of client processes to try
  * @variants: how many of them
+ * @node: number of the server's node; -1 for this one, without "net"
+ * @port: TCP port where that server listens
+ * @flows: names of the methods that run at the same time
  */
 struct perf_options {
 	int argc;
@@ -60,6 +65,9 @@ struct perf_options {
 	unsigned int active;
 	unsigned int processes[VARIANTS_MAX];
 	unsigned int variants;
+	int node;
+	unsigned int port;
+	char *flows;
 };
 
 /* Each returns the exit code. */
@@ -67,6 +75,11 @@ int perf_flow(enum test test, const struct perf_options *o);
 int perf_insn(const struct perf_options *o);
 int perf_conns(const struct perf_options *o);
 int perf_mem(const struct perf_options *o);
+int perf_share(const struct perf_options *o);
+int net_serve(const struct perf_options *o);
+
+/* Whether the clock counts instructions, as under QEMU's -icount. */
+bool clock_counts_instructions(void);
 
 /* --- numbers -------------------------------------------------------------- */
 

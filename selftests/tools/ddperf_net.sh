@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# "ddperf net": every test runs between two nodes and reports what it says it
+# does. Its figures are not judged here, but for what does not depend on time.
+#
+# shellcheck disable=SC2317,SC2086 # called through check; words
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/net/cluster.sh
+. "$(dirname "$0")/../net/cluster.sh"
+scratch
+trap 'end; rm -rf "$HOLD"' EXIT
+NET="ip netns exec dd1 timeout 100 ddperf net"
+QUICK="--node 2 -j -r 2 -n 20"
+
+end() {
+	local pids
+
+	mapfile -t pids < <(jobs -p)
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
+	wait
+	cluster_down 2>/dev/null
+}
+
+# report FILTER COMMAND...: its JSON satisfies the filter.
+report() {
+	local filter=$1 got=0
+
+	shift
+	"$@" >out.json 2>err || got=$?
+	[ "$got" = 0 ] && jq -e "$filter" out.json >/dev/null && return
+	diag "$*: exit code $got: $(head -c 500 err)"
+	diag "$(head -c 1500 out.json)"
+	return 1
+}
+
+SPREAD='def spread: .min <= .p25 and .p25 <= .median and .median <= .p75 and
+	.p75 <= .max and .min > 0; '
+PATHS='(.path | .device == "eth0" and .address == "10.9.0.2" and
+	.mtu == 1500 and (.tcp_mss | . > 1400 and . < 1500) and
+	(.dd_packet_size | . > 1400 and . <= 1500) and
+	(.offloads | test("^tso on, gso on, tx-udp-segmentation on, gro o"))) and '
+
+up() { [ "$(cluster_exec "$1" ddctl -j peer show "$2" | jq -r .state)" = up ]; }
+
+serve() {
+	ip netns exec dd2 ddperf net serve >serve.out 2>serve.err &
+	SERVER=$!
+	within 10 has_line serve.out '^ready$'
+}
+
+set_up() {
+	cluster_down 2>/dev/null
+	cluster_pair 1500 && cluster_peers 2 && serve && within 30 up 1 2
+}
+
+# A message takes a packet, and now and then another one.
+lat() {
+	report "$SPREAD $PATHS"'.test == "net lat" and
+		([.results[0].methods[].name] == ["dd", "udp-spin", "tcp-spin",
+			"udp-block", "tcp-block"]) and
+		all(.results[0].methods[]; (.rounds | spread) and .iterations == 200) and
+		all(.results[0].methods[1:][]; .ours_by_this | spread) and
+		(.results[0].methods[0].packets_per_message | . >= 1 and . < 4)' \
+		$NET lat --node 2 -j -r 2 -n 200
+}
+
+# 1 MiB are some 700 packets, and acknowledgements.
+bw() {
+	report "$SPREAD $PATHS"'.test == "net bw" and .results[0].size == 1048576 and
+		([.results[0].methods[].name] == ["dd", "tcp-spin", "tcp-block"]) and
+		all(.results[0].methods[]; .rounds | spread) and
+		(.results[0].methods[0].packets_per_message | . > 690 and . < 2200)' \
+		$NET bw $QUICK --touch
+}
+
+sizes() {
+	report '[.results[].size] == [range(1; 21) | pow(2; .)] and
+		([.results[15].methods[].name] == ["dd", "tcp-spin", "tcp-block"])' \
+		$NET lat --node 2 -j -a -r 1 -n 3 &&
+		report '.test == "net rate" and .results[0].size == 1' \
+			$NET rate $QUICK -s 1
+}
+
+cost() {
+	report "$SPREAD"'.test == "net insn" and .parameters.waiting == "sleep" and
+		.parameters.unit == "ns of all processors" and
+		([.results[0].methods[].name] == ["dd", "tcp-block"]) and
+		all(.results[0].methods[]; .rounds | spread)' $NET insn $QUICK &&
+		report "$SPREAD"'.test == "net trip" and
+		([.results[0].methods[].name] == ["dd", "udp-block", "tcp-block"]) and
+		all(.results[0].methods[]; .rounds | spread)' $NET trip $QUICK
+}
+
+conns() {
+	report "$SPREAD"'.test == "net conns" and .connections == 100 and
+		all(.results[].phases[]; (.cost | spread) and (.by_one | spread))' \
+		$NET conns $QUICK -N 100 -A 10 -P 1,3
+}
+
+share() {
+	report '.test == "net share" and ([.flows[].name] == ["dd", "tcp-block"]) and
+		all(.flows[]; .rate > 0) and
+		([.flows[].share] | add | . > 0.999 and . < 1.001)' \
+		$NET share --node 2 -j -D 2 &&
+		report '[.flows[].name] == ["dd", "dd", "tcp-block"]' \
+			$NET share --node 2 -j -D 1 --flows dd,dd,tcp-block &&
+		refused 2 "dd or tcp-block" $NET share \
+			--node 2 --flows dd,udp-spin
+}
+
+for_people() {
+	$NET lat --node 2 -r 2 -n 20 >out 2>err &&
+		grep -q '^  path     eth0 to 10.9.0.2, MTU 1500; tso on' out &&
+		grep -q '^dd .* packets a message, [0-9]* lost$' out &&
+		grep -q '^tcp-spin  *[0-9.]' out &&
+		$NET share --node 2 -D 1 >out 2>err &&
+		grep -q '^tcp-block  *[0-9.]* *0\.' out
+}
+
+six() {
+	cluster_exec 1 ddctl peer set 2 fd09::2 &&
+		cluster_exec 2 ddctl peer set 1 fd09::1 && within 60 up 1 2 &&
+		report '.path.address == "fd09::2"' $NET lat $QUICK
+}
+
+nobody_there() {
+	refused 1 "no 'ddperf net serve'" $NET lat --node 2 --port 1 &&
+		refused 1 'knows no address' $NET lat --node 0
+}
+
+# What is no client of this version gets no answer, and harms nobody.
+strangers() {
+	head -c 1000 /dev/urandom |
+		cluster_exec 1 timeout 10 bash -c 'cat >/dev/tcp/10.9.0.2/56798' &&
+		cluster_exec 1 timeout 10 bash -c ': >/dev/tcp/10.9.0.2/56798' &&
+		within 10 has_line serve.err 'another version' &&
+		! gone $SERVER && report '.test == "net lat"' $NET lat $QUICK
+}
+
+server_dies() {
+	$NET lat --node 2 -r 1 -n 100000000 >out 2>err &
+	local me=$!
+
+	within 20 pgrep -P $SERVER >/dev/null || return 1
+	sleep 0.5
+	kill -9 $SERVER
+	wait $SERVER 2>/dev/null
+	exited $me 4 err && grep -q 'the other side went away' err
+}
+
+plan 12
+check "two nodes, and a server" set_up
+check "net lat" lat
+check "net bw, reading the payload" bw
+check "net lat --all, net rate" sizes
+check "net insn, net trip" cost
+check "net conns" conns
+check "net share" share
+check "reports for people" for_people
+check "nobody there" nobody_there
+check "strangers" strangers
+check "IPv6" six
+check "the server is killed: exit code 4" server_dies
+finish
