@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Figures between nodes: two network namespaces that are the ends of one veth
+# pair, "ddperf net serve" at one of them, "ddperf net" at the other.
+#
+#   perf.sh [-m MTU] [-l LINK] TEST [OPTION...]
+#
+# TEST and OPTIONs are ddperf's (lat, bw, conns, insn, trip, share). MTU is 1500
+# unless it is said. LINK disturbs what is between them:
+#   loss       1 % of the packets in each direction are lost
+#   slow       20 Mbit/s, 20 ms there and back, one bandwidth-delay product of
+#              buffer (50,000 bytes) where it is slow
+#   slow-loss  the same, and 1 % of the packets towards the server are lost
+# With a LINK nothing is segmented by the (virtual) hardware, since netem drops
+# and delays whole bursts otherwise.
+#
+# For example: make vm RUN='selftests/net/perf.sh -m 9000 bw --rounds 21'
+
+# shellcheck source=selftests/net/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+
+RATE=20mbit
+DELAY=20ms
+BUFFER=50000	# bytes: RATE times DELAY
+BURST=3200	# two packets, less than which tbf does not pass on in time
+
+usage() {
+	sed -n '3,/^$/s/^# \{0,1\}//p' "$0" >&2
+	exit 2
+}
+
+die() {
+	echo "perf: $*" >&2
+	exit 1
+}
+
+# What the client's node sends is slow, what comes back is late.
+slow() {
+	tc -n dd1 qdisc add "$@" tbf rate $RATE burst $BURST limit $BUFFER &&
+	tc -n dd2 qdisc add dev eth0 root netem delay $DELAY limit 10000
+}
+
+disturb() {
+	[ "$1" = none ] || cluster_offload off || return
+	case $1 in
+	none) ;;
+	loss) cluster_netem loss 1% limit 10000 ;;
+	slow) slow dev eth0 root ;;
+	slow-loss)
+		tc -n dd1 qdisc add dev eth0 root handle 1: netem loss 1% limit 10000 &&
+		slow dev eth0 parent 1:1
+		;;
+	*) usage ;;
+	esac
+}
+
+is_up() {
+	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]
+}
+
+# wait_for WHAT COMMAND...
+wait_for() {
+	local what=$1 tries
+
+	shift
+	for tries in {1..300}; do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	die "$what: not within $tries tries"
+}
+
+finish() {
+	[ -z "$SERVER" ] || kill "$SERVER" 2>/dev/null
+	wait 2>/dev/null
+	cluster_down 2>/dev/null
+}
+
+MTU=1500 LINK=none SERVER=
+while getopts m:l: option; do
+	case $option in
+	m) MTU=$OPTARG ;;
+	l) LINK=$OPTARG ;;
+	*) usage ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# != 0 ] || usage
+
+cluster_down 2>/dev/null
+READY=$(mktemp)
+trap 'finish; rm -f "$READY"' EXIT
+if ! cluster_pair "$MTU" || ! cluster_peers 2 || ! disturb "$LINK"; then
+	die "no cluster"
+fi
+ip netns exec dd2 ddperf net serve >"$READY" &
+SERVER=$!
+wait_for "no server" grep -q ready "$READY"
+wait_for "no session" is_up
+[ "$LINK" = none ] || tc -n dd1 qdisc show dev eth0
+cluster_exec 1 ddperf net "$@" --node 2
