@@ -13,8 +13,8 @@ packages=(
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
 	bash busybox-static coreutils diffutils ethtool findutils grep iperf3
-	iproute2 jq mount procps qemu-system-x86 sed strace tcpdump util-linux
-	wireguard-tools
+	iproute2 jq mount perftest procps qemu-system-x86 sed strace tcpdump
+	util-linux wireguard-tools
 	# checks
 	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-yaml shellcheck sparse tshark

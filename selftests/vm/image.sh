@@ -67,6 +67,10 @@ install_programs() {
 	# Cancelled threads have it loaded; no program names it.
 	install -D /lib/x86_64-linux-gnu/libgcc_s.so.1 \
 		"$root/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"
+	# Verbs find the driver of soft-RoCE by its name.
+	install -D -m 644 -t "$root/etc/libibverbs.d" /etc/libibverbs.d/rxe.driver
+	install -D -t "$root/usr/lib/x86_64-linux-gnu/libibverbs" \
+		/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so
 }
 
 install_busybox() {

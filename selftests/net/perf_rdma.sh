@@ -1,0 +1,166 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Soft-RoCE (rdma_rxe, measured by perftest) beside direct deposit and TCP.
+#
+#   perf_rdma.sh [MTU [ROUNDS]]
+#
+# In Linux 6.1 rdma_rxe works in the initial network namespace only, and there
+# both its devices have to be: one at each end of a veth pair. A node of ours is
+# a network namespace, so of our veth pair one end is in the initial namespace
+# and one in another. Rounds are interleaved, processes pinned to the same two
+# CPUs. Every figure of perftest is its own:
+#   ib_send_lat -s 64      t_typical, half a round trip, polling; doubled here
+#   ib_write_bw -s 1M      average bandwidth
+#
+# For example: make vm RUN='selftests/net/perf_rdma.sh 9000'
+
+# shellcheck source=selftests/net/cluster.sh
+. "$(dirname "$0")/cluster.sh"
+set -uo pipefail
+
+MTU=${1:-1500} ROUNDS=${2:-11}
+HOLD=$(mktemp -d)
+
+die() {
+	echo "perf_rdma: $*" >&2
+	tail -n 5 "$HOLD"/*.err >&2
+	exit 1
+}
+
+finish() {
+	local pids
+
+	mapfile -t pids < <(jobs -p)
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
+	wait
+	ip netns del dd2 2>/dev/null
+	rdma link delete rxe0 2>/dev/null
+	rdma link delete rxe1 2>/dev/null
+	ip link del roce0 2>/dev/null
+	rm -rf "$HOLD"
+}
+trap finish EXIT
+
+# wait_for COMMAND...
+wait_for() {
+	local tries
+
+	for tries in {1..300}; do
+		! "$@" >/dev/null || return 0
+		sleep 0.1
+	done
+	die "'$*': not within $tries tries"
+}
+
+# --- soft-RoCE ---------------------------------------------------------------
+
+# What is sent from one end to the other would be delivered without a wire, if
+# rdma_rxe did not choose the interface; the far end must not mind the source.
+roce_up() {
+	local i
+
+	modprobe -a rdma_rxe rdma_ucm &&
+	ip link add roce0 mtu "$MTU" type veth peer name roce1 mtu "$MTU" || return
+	for i in 0 1; do
+		sysctl -qw "net.ipv4.conf.roce$i.accept_local=1" \
+			"net.ipv4.conf.roce$i.rp_filter=0" &&
+		ip addr add "10.10.0.$((i + 1))/24" dev roce$i &&
+		ip link set roce$i up || return
+	done
+	for i in 0 1; do
+		ip neigh replace "10.10.0.$((2 - i))" dev roce$i nud permanent \
+			lladdr "$(cat /sys/class/net/roce$((1 - i))/address)" &&
+		rdma link add rxe$i type rxe netdev roce$i || return
+	done
+	wait_for gid 0 && wait_for gid 1
+}
+
+# gid I: the index of the address among those of device I.
+gid() {
+	grep -l "ffff:0a0a:000$(($1 + 1))$" \
+		/sys/class/infiniband/rxe"$1"/ports/1/gids/* 2>/dev/null |
+		sed 's,.*/,,' | grep .
+}
+
+listens() { [ -n "$(ss -Hltn 'sport = :18515')" ]; }
+
+# perftest PROGRAM OPTION...: at both ends; the client's last line of figures.
+perftest() {
+	local program=$1 server
+
+	shift
+	taskset -c 1 "$program" -d rxe1 -x "$(gid 1)" -F "$@" \
+		>"$HOLD/server.out" 2>"$HOLD/server.err" &
+	server=$!
+	wait_for listens
+	timeout 60 taskset -c 0 "$program" -d rxe0 -x "$(gid 0)" -F "$@" \
+		127.0.0.1 >"$HOLD/client.out" 2>"$HOLD/client.err" ||
+		die "$program: $(tail -n 3 "$HOLD/client.out")"
+	wait $server
+	grep -E '^ *[0-9]+ +[0-9]' "$HOLD/client.out" | tail -n 1
+}
+
+roce_lat() { perftest ib_send_lat -s 64 -n 1000 | awk '{ print 2 * $5 }'; }
+roce_bw() {
+	perftest ib_write_bw -s 1048576 -n 100 --report_gbits |
+		awk '{ print 125 * $4 }'
+}
+
+# --- ours, and TCP -----------------------------------------------------------
+
+nodes_up() {
+	ip netns add dd2 &&
+	ip link add dd0 mtu "$MTU" type veth \
+		peer name eth0 mtu "$MTU" netns dd2 &&
+	ip addr add 10.9.0.1/24 dev dd0 && ip link set dd0 up &&
+	ip -n dd2 link set lo up &&
+	ip -n dd2 addr add 10.9.0.2/24 dev eth0 && ip -n dd2 link set eth0 up &&
+	ddctl node down && ddctl node set id 1 max 3 && ddctl node up &&
+	cluster_number 2 3 && ddctl peer add 2 10.9.0.2 &&
+	cluster_exec 2 ddctl peer add 1 10.9.0.1 || return
+	ip netns exec dd2 ddperf net serve >"$HOLD/ready" 2>"$HOLD/serve.err" &
+	wait_for grep -q ready "$HOLD/ready"
+	wait_for is_up
+}
+
+is_up() { [ "$(ddctl -j peer show 2 | jq -r .state)" = up ]; }
+
+# ours TEST SIZE COUNT: "DD TCP"
+ours() {
+	ddperf net "$1" --node 2 -j -r 1 -s "$2" -n "$3" >"$HOLD/ours" || die ddperf
+	jq -r '[.results[0].methods[] | {(.name): .rounds.median}] | add |
+		"\(.dd) \(."tcp-spin")"' "$HOLD/ours"
+}
+
+# --- the table ---------------------------------------------------------------
+
+median() { sort -g | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+
+# spread COLUMN FILE: median (min..max)
+spread() {
+	printf '%.5g (%.5g..%.5g)' "$(cut -d' ' -f"$1" "$2" | median)" \
+		"$(cut -d' ' -f"$1" "$2" | sort -g | head -n 1)" \
+		"$(cut -d' ' -f"$1" "$2" | sort -g | tail -n 1)"
+}
+
+# rows FILE NAME UNIT: columns are soft-RoCE, dd and TCP, lines are rounds.
+rows() {
+	awk '{ print $2 / $1, $2 / $3 }' "$1" >"$1.ratio"
+	printf '%s; %s\n' "$2" "$3"
+	printf '  %-10s %s\n' dd "$(spread 2 "$1")" soft-RoCE "$(spread 1 "$1")" \
+		tcp-spin "$(spread 3 "$1")" "dd/RoCE" "$(spread 1 "$1.ratio")" \
+		"dd/TCP" "$(spread 2 "$1.ratio")"
+}
+
+roce_up 2>"$HOLD/roce.err" || die "no soft-RoCE"
+nodes_up 2>"$HOLD/nodes.err" || die "no nodes"
+for ((r = 0; r < ROUNDS; r++)); do
+	roce=$(roce_lat) && own=$(ours lat 64 1000) || exit
+	echo "$roce $own" >>"$HOLD/lat"
+	roce=$(roce_bw) && own=$(ours bw 1048576 64) || exit
+	echo "$roce $own" >>"$HOLD/bw"
+done
+echo "MTU $MTU (RoCE: $(sed -n 's/.*Mtu *: *//p' "$HOLD/client.out")), $ROUNDS rounds, median (min..max)"
+rows "$HOLD/lat" "64 B round trip" us
+rows "$HOLD/bw" "1 MiB one way" MB/s
