@@ -46,6 +46,11 @@ static void relax(const struct side *s)
 
 static void failed(const char *what, int error)
 {
+	/* It may be seen here before it is seen on the socket for commands. */
+	if (error == -ECONNCLOSE) {
+		tool_warn("the other side went away");
+		_exit(TOOL_PEER);
+	}
 	tool_warn("%s: %s", what, dd_strerror(error));
 	_exit(TOOL_FAILED);
 }
