@@ -172,6 +172,14 @@ void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
 #ifndef _DD_NO_EXTENSIONS
 #define _DD_EXTENSIONS	1
 
+/*
+ * Flags of ddserve() and ddconn(): so many messages, 1 to 256, may be sent on a
+ * connection before the first of them is acknowledged, if both ends say so; of
+ * two numbers the lower one counts. Without it, one: DDP-40.
+ */
+#define SERVE_WINDOW(n)	((int)((unsigned)(n) << 16))
+#define CONN_WINDOW(n)	((int)((unsigned)(n) << 16))
+
 int ddconnlist(servid_t servid, int count, connid_t *list);
 int ddfree(address_t addr);
 int ddfd(noteid_t noteid);

@@ -46,6 +46,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		c->service = s;
 		c->block = block;
 		c->cell = block_cell(s, block);
+		c->most = h->mutual ? s->window : DD_WINDOW_MAX;
 		conn_set_type(c, ddi_load(&c->cell->type));
 		c->list = 0;
 		c->described = false;
@@ -102,6 +103,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 	ddi_store(&c->id, DDI_UNBOUND);
 	c->cell = (struct dd_cell *)(h->area +
 				     (size_t)info->cell_unit * DD_UNIT);
+	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
 	conn_set_type(c, info->type);
 	c->recv = ddi_region_addr(h, &info->recv);
 	c->recv_size = info->recv.length;

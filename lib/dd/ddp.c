@@ -21,6 +21,10 @@
 #undef ddrecv
 #undef ddcall
 
+/* SERVE_WINDOW() and CONN_WINDOW() in flags. */
+#define WINDOW_FLAGS	(0xfff << 16)
+#define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
+
 #define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT)
 
 #define NSEC_PER_SEC	1000000000ll
@@ -52,6 +56,7 @@ static int handle_open(struct dd *old, struct dd **handle)
 
 	if (ret)
 		return ret;
+	h->mutual = true;
 	if (!__atomic_compare_exchange_n(&default_handle, &old, h, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		/* Another thread was first. */
@@ -103,6 +108,7 @@ int DD_API ddserve(char *name, int flags, int maxconn,
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
 		.maxconn = maxconn,
+		.window = WINDOW_GET(flags),
 		.recv = recvbase,
 		.recv_size = recvsize,
 		.send = replybase,
@@ -111,8 +117,8 @@ int DD_API ddserve(char *name, int flags, int maxconn,
 	struct dd *h;
 	int list, ret;
 
-	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT) || maxconn <= 0 ||
-	    !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
+	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | WINDOW_FLAGS) ||
+	    maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
 	    !ddi_probe_writable(servid, sizeof(*servid)))
 		return fail(-EINVAL);
 	attr.list = *noteid;
@@ -140,6 +146,7 @@ int DD_API ddconn(char *name, int node, int type, int flags,
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
 		.type = type,
+		.window = WINDOW_GET(flags),
 		.send = sendbase,
 		.send_size = sendsize,
 		.recv = replybase,
@@ -148,8 +155,8 @@ int DD_API ddconn(char *name, int node, int type, int flags,
 	struct dd *h;
 	int list, ret;
 
-	if (flags & ~CONN_NOTELIST || type < TYPE_RPC || type > TYPE_SSTREAM ||
-	    !name_good(name) || !ddi_probe_writable(connid, sizeof(*connid)) ||
+	if (flags & ~(CONN_NOTELIST | WINDOW_FLAGS) || type < TYPE_RPC ||
+	    type > TYPE_SSTREAM || !name_good(name) || !ddi_probe_writable(connid, sizeof(*connid)) ||
 	    (listed && !ddi_probe_writable(noteid, sizeof(*noteid))))
 		return fail(-EINVAL);
 	if (listed)

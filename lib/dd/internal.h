@@ -108,6 +108,7 @@ struct ddi_list {
  * @dead: serving end: id of the connection that was closed here last; what
  *	it left unread is not delivered any more
  * @block: block number at the serving end
+ * @most: messages that may be on their way, however large the window is there
  * @recv_size: size of @recv in bytes
  * @list: id of its note list, if @described or at the connecting end
  * @described: this and the fields below are known
@@ -136,6 +137,7 @@ struct ddi_conn {
 	struct ddi_service *service;
 	uint32_t dead;
 	uint32_t block;
+	uint32_t most;
 	size_t recv_size;
 	uint32_t list;
 	bool described;
@@ -164,6 +166,7 @@ struct ddi_client {
  * @list: id of its note list
  * @maxconn: number of blocks
  * @capacity: entries in @blocks, a power of two
+ * @window: unconsumed messages that a client may have here
  * @cells: cell of block 0
  * @cell_size: bytes from one cell to the next
  * @recv: receive area
@@ -181,6 +184,7 @@ struct ddi_service {
 	uint32_t list;
 	uint32_t maxconn;
 	uint32_t capacity;
+	uint32_t window;
 	char *cells;
 	size_t cell_size;
 	char *recv;
@@ -236,6 +240,7 @@ struct ddi_board {
  * struct dd - a handle
  * @board: see there
  * @fd: descriptor of /dev/dd
+ * @mutual: of the windows of both ends the smaller one counts for each
  * @cpus: CPUs that a waiting thread may use, 0 unknown
  * @cpus_until: time from which @cpus must be found out again
  * @area: the mapping shared with the kernel
@@ -254,6 +259,7 @@ struct ddi_board {
 struct dd {
 	struct ddi_board *board;
 	int fd;
+	bool mutual;
 	uint32_t cpus;
 	int64_t cpus_until;
 	char *area;

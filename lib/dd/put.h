@@ -17,20 +17,26 @@
 
 /**
  * ddi_put_check() - may there be another request?
- * @cell: cell of a connection that is locked
+ * @c: connection, locked
+ * @cell: its cell
  * @n: number of requests accepted so far
  *
  * Return: 0; -ECONNCLOSE, -ENOTREADY.
  */
-static DDI_INLINE int ddi_put_check(const struct dd_cell *cell, uint64_t n)
+static DDI_INLINE int ddi_put_check(const struct ddi_conn *c,
+				    const struct dd_cell *cell, uint64_t n)
 {
+	uint64_t pending = n - ddi_load(&cell->done);
+
 	if (ddi_unlikely(ddi_load(&cell->error)))
 		return -ECONNCLOSE;
 	/*
-	 * As many as fit the other end's list may be on their way, or one: the
-	 * kernel would refuse more as well, this spares a system call.
+	 * As many as fit the other end's list may be on their way, but one in
+	 * any case: the kernel would refuse more as well, this spares a system
+	 * call.
 	 */
-	if (ddi_unlikely(n - ddi_load(&cell->done) >= ddi_load(&cell->window)))
+	if (ddi_unlikely(pending) &&
+	    (pending >= ddi_load(&cell->window) || pending >= c->most))
 		return -ENOTREADY;
 	return 0;
 }
@@ -119,7 +125,7 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	if (ddi_unlikely(ddi_load_acquire(&cell->id) != id) ||
 	    ddi_unlikely(c->guarded) ||
 	    ddi_unlikely(ddi_load(&cell->depth) != 1) ||
-	    ddi_unlikely(ddi_put_check(cell, n)))
+	    ddi_unlikely(ddi_put_check(c, cell, n)))
 		return DDI_NOT_PLAIN_LOCKED;
 	ddi_put_open(cell->sq);
 	if (ddi_unlikely(ddi_put_source(c, addr, len, cell->sq)))

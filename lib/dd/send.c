@@ -104,7 +104,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	struct dd_sqe *sqe = &cell->sq[depth > 1 ? n % depth : 0];
 	int ret;
 
-	ret = ddi_put_check(cell, n);
+	ret = ddi_put_check(c, cell, n);
 	if (ret)
 		return ret;
 	ddi_put_open(sqe);

@@ -242,6 +242,63 @@ static void rpc_with_five_arguments(void)
 	fails(ddcall(rpc, 0, 4, &a, &size), EBADID);
 }
 
+/* Messages sent on @conn before the first of them is acknowledged. */
+static int unacknowledged(connid_t conn, address_t from)
+{
+	int n = 0;
+
+	fake.far = true;
+	while (n < 100 && !ddsend(conn, from, 1, 0, SEND_NOOPTS))
+		n++;
+	check_eq(errno, ENOTREADY);
+	fake.far = false;
+	fake_told(conn);
+	return n;
+}
+
+/* Of a service and a client that ask for windows: at either end. */
+static void window_of_two(int serves, int asks, int want)
+{
+	address_t mem = ddalloc(PAGE), to = ddalloc(PAGE), from = ddalloc(PAGE),
+		  answer = ddalloc(PAGE);
+	noteid_t list = 0, clist = 0;
+	ddrecv_desc_t desc;
+	servid_t service;
+	connid_t c;
+
+	check_eq(ddserve("w", serves, 1, mem, PAGE, answer, PAGE, &list,
+			 &service), 0);
+	check_eq(ddconn("w", 1, TYPE_SSTREAM, asks, from, PAGE, to, PAGE, &c,
+			&clist), 0);
+	check_eq(unacknowledged(c, from), want);
+	check_eq(ddrecv(list, &desc, RECV_NOBLOCK, 0), 0);
+	check_eq(unacknowledged(desc.connid, answer), want);
+	check_eq(ddunserve(service), 0);
+	check_eq(ddclose(c), 0);
+}
+
+static void windows(void)
+{
+	noteid_t id = 0;
+	servid_t s;
+	connid_t c;
+
+	window_of_two(SERVE_NOOPTS, CONN_NOOPTS, 1);
+	window_of_two(SERVE_WINDOW(4), CONN_NOOPTS, 1);
+	window_of_two(SERVE_NOOPTS, CONN_WINDOW(4), 1);
+	window_of_two(SERVE_WINDOW(4), CONN_WINDOW(3), 3);
+	window_of_two(SERVE_WINDOW(2), CONN_WINDOW(5), 2);
+	window_of_two(SERVE_WINDOW(0), CONN_WINDOW(0), 1);
+	fails(ddserve("w", SERVE_WINDOW(257), 1, in, PAGE, NULL, 0, &id, &s),
+	      EINVAL);
+	fails(ddserve("w", SERVE_WINDOW(-1), 1, in, PAGE, NULL, 0, &id, &s),
+	      EINVAL);
+	fails(ddconn("echo", 1, TYPE_SSTREAM, CONN_WINDOW(257), req, PAGE, rep,
+		     PAGE, &c, &id), EINVAL);
+	fails(ddconn("echo", 1, TYPE_SSTREAM, CONN_WINDOW(4096), req, PAGE, rep,
+		     PAGE, &c, &id), EINVAL);
+}
+
 /* Runs dderror() with standard error in a file: what it wrote. */
 static const char *said(int error, const char *prefix)
 {
@@ -327,6 +384,7 @@ int main(void)
 		TEST(name_at_the_edge),
 		TEST(argument_values),
 		TEST(rpc_with_five_arguments),
+		TEST(windows),
 		TEST(error_messages),
 		TEST(forked_child),
 		TEST(ends),

@@ -17,6 +17,7 @@
  * @interrupts: the next so many calls give EINTR
  * @refuse: request whose next call fails
  * @refusal: with this errno
+ * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
 	int absent;
@@ -24,11 +25,13 @@ struct fake {
 	int interrupts;
 	unsigned long refuse;
 	int refusal;
+	bool far;
 };
 
 extern struct fake fake;
 
 void fake_reset(void);
 void fake_list_grow(uint32_t list);
+void fake_told(uint32_t conn);
 
 #endif /* _DD_TESTS_FAKE_H */

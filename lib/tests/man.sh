@@ -34,9 +34,22 @@ lint() {
 	groff -ww -z -mandoc -Tutf8 "$1" 2>&1
 }
 
-example() {
-	awk '/^\.Sh/ { on = /EXAMPLES/ } on' "$1" |
-		sed -n '/^\.Bd/,/^\.Ed/p' | sed '/^\.[BE]d/d; s/\\e/\\/g; s/\\&//g'
+# The examples of a page, each in a file of its own: $work/example.1.c ...
+examples() {
+	rm -f "$work"/example.*
+	awk -v to="$work/example." '
+		/^\.Sh/ { on = /EXAMPLES/ }
+		/^\.Bd/ { out = to (++n) ".c"; next }
+		/^\.Ed/ { out = ""; next }
+		on && out { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print >out }' "$1"
+}
+
+# They are programs.
+compile() {
+	for source in "$work"/example.*.c; do
+		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude \
+			-o "$work/example" "$source" -L"$lib" -ldd 2>&1 || return
+	done
 }
 
 echo "TAP version 13"
@@ -48,9 +61,8 @@ for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
 	result "$name: source" 0 "$out"
 	case $name in
 	*.3 | *.7)
-		example "$page" >"$work/example.c"
-		out=$("${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude \
-			-o "$work/example" "$work/example.c" -L"$lib" -ldd 2>&1)
+		examples "$page"
+		out=$(compile)
 		result "$name: example" $? "$out"
 		;;
 	esac

@@ -194,6 +194,61 @@ TEST_F(send, DDP_40_enotready_binds_the_server_end_too)
 	EXPECT_LT(sent, 1000);
 }
 
+#define WINDOW	8
+
+static void number(address_t out, int i)
+{
+	snprintf(out + 64 * i, 64, "message %d", i);
+}
+
+TEST_F(send, DDP_40_a_window_lets_more_be_unacknowledged_at_both_ends)
+{
+	struct peer *srv = peer_start();
+	struct peer_serve serve = {
+		.name = own_name("w"), .flags = SERVE_WINDOW(2 * WINDOW),
+		.maxconn = 2, .recvsize = 2 * BLOCK, .sendsize = 2 * BLOCK,
+		.share = -1,
+	};
+	address_t out = ddalloc(BLOCK), in = ddalloc(BLOCK);
+	connid_t conn, there = 0;
+	char want[64];
+	noteid_t note = 0;
+	ddrecv_desc_t d;
+	int i, sent;
+
+	ASSERT_OK(p_serve(srv, &serve));
+	ASSERT_OK(ddconn((char *)serve.name, far_node(), TYPE_SSTREAM,
+			 CONN_WINDOW(WINDOW), out, BLOCK, in, BLOCK, &conn,
+			 &note));
+	/* So many need not wait for anything. */
+	for (i = 0; i < WINDOW; i++) {
+		number(out, i);
+		ASSERT_OK(ddsend(conn, out + 64 * i, 64, 64 * i, SEND_NOOPTS));
+	}
+	/* More wait for the reader, and those for which there is no room fail. */
+	for (sent = WINDOW; sent < 1000; sent++)
+		if (ddsend(conn, out, 8, BLOCK - 8, SEND_NOOPTS))
+			break;
+	EXPECT_EQ(ENOTREADY, errno);
+	EXPECT_GT(1000, sent);
+	for (i = 0; i < sent; i++) {
+		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+		there = srv->shm->desc.connid;
+		if (i >= WINDOW)
+			continue;
+		snprintf(want, sizeof(want), "message %d", i);
+		EXPECT_STREQ(want, (char *)srv->shm->data);
+	}
+	EXPECT_ERR(EWOULDBLOCK, p_recv(srv, 0, RECV_NOBLOCK, 0));
+	for (i = 0; i < WINDOW; i++)
+		ASSERT_OK(p_send(srv, there, &i, sizeof(i), 8 * i, SEND_NOOPTS));
+	for (i = 0; i < WINDOW; i++) {
+		ASSERT_OK(ddrecv(note, &d, RECV_SLEEP, 0));
+		EXPECT_EQ(i, *(int *)d.msgaddr);
+	}
+	peer_kill(srv);
+}
+
 TEST_F(send, DDP_41_block_returns_when_the_buffer_is_reusable)
 {
 	ASSERT_OK(ddsend(self->stream.conn, strcpy(self->stream.out, "one"), 4,
