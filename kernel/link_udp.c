@@ -497,6 +497,7 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	link->addr = config->addr;
 	link->sk = sk;
 	link->mtu = 0;
+	link->home = (union dd_udp_home){};
 	dst_cache_reset_now(&link->dst);
 	dd_udp_unlock(link);
 	dd_udp_sock_put(un, &old);

@@ -138,6 +138,16 @@ struct dd_udp_stats {
 };
 
 /**
+ * union dd_udp_home - an address of this node; all zero for none
+ * @ip4: of IPv4
+ * @ip6: of IPv6
+ */
+union dd_udp_home {
+	__be32 ip4;
+	struct in6_addr ip6;
+};
+
+/**
  * struct dd_udp_peer - a peer as the link has it: dd_peer.link
  * @lock: protects the session, all of its channels, and what is below; taken
  *	before a segment's lock
@@ -148,7 +158,10 @@ struct dd_udp_stats {
  * @addr: the peer's address and port
  * @entry: in dd_udp_node.peers
  * @sk: our socket of that family; there until @dead, and for a grace period
- * @dst: route to the peer
+ * @dst: route to the peer; used by who is sending
+ * @home: our address by which the peer knows us: packets from elsewhere are a
+ *	stranger's to it
+ * @moved: @dst is not from @home
  * @timer: calls dd_tp_timeout()
  * @armed: when it does, ns
  * @retry_at: when a new session is sought, ns
@@ -174,6 +187,7 @@ struct dd_udp_peer {
 	struct hlist_node entry;
 	struct sock *sk;
 	struct dst_cache dst;
+	union dd_udp_home home;
 	struct hrtimer timer;
 	u64 armed;
 	u64 retry_at;
@@ -181,6 +195,7 @@ struct dd_udp_peer {
 	bool dead;
 	bool sending;
 	bool touched;
+	bool moved;
 	bool gso;
 	int cpu;
 	u64 sent_at;

@@ -223,17 +223,44 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	return dd_udp_walk(c, len - payload.off, dd_udp_pass, NULL);
 }
 
+/*
+ * The peer knows us by the address that it sends to. In a session only who has
+ * its secret can say so; before, only the answer to this very packet goes there.
+ */
+static void dd_udp_heard(struct dd_udp_peer *link, const struct sk_buff *skb)
+{
+	union dd_udp_home *home = &link->home;
+
+	if (skb->protocol == htons(ETH_P_IP)) {
+		__be32 to = ip_hdr(skb)->daddr;
+
+		if (likely(home->ip4 == to) || ipv4_is_multicast(to) ||
+		    ipv4_is_lbcast(to))
+			return;
+		home->ip4 = to;
+	} else {
+		const struct in6_addr *to = &ipv6_hdr(skb)->daddr;
+
+		if (likely(ipv6_addr_equal(&home->ip6, to)) ||
+		    ipv6_addr_is_multicast(to))
+			return;
+		home->ip6 = *to;
+	}
+	link->moved = true;
+}
+
 /* All of an skb, whose sender is known. */
 static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
 	struct dd_udp_cursor c;
+	u64 now, packets;
 	u32 left, n;
-	u64 now;
 
 	dd_udp_lock(link);
 	now = ktime_get_ns();
+	packets = link->tp.stats.rx_packets;
 	if (likely(!link->dead)) {
 		link->stats.rx_skbs++;
 		/* Who is down takes no deposits, and keeps his sessions. */
@@ -248,6 +275,9 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			if (!dd_udp_packet(link, now, &c, n))
 				break;
 		}
+		if (likely(link->tp.stats.rx_packets != packets) ||
+		    link->tp.state != DD_TP_UP)
+			dd_udp_heard(link, skb);
 	}
 	dd_udp_unlock_at(link, now);
 }

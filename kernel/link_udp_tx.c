@@ -268,23 +268,47 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 /* ---- routes -------------------------------------------------------------- */
 
-/* An IPv4 route, counted; @saddr is our address on it. */
-static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
-				       struct flowi4 *fl)
+/* The address to send from, as it is now: others may be receiving. */
+static union dd_udp_home dd_udp_home(struct dd_udp_peer *link)
+{
+	union dd_udp_home home;
+
+	spin_lock(&link->lock);
+	home = link->home;
+	spin_unlock(&link->lock);
+	return home;
+}
+
+static struct rtable *dd_udp_find4(struct dd_udp_peer *link, struct flowi4 *fl,
+				   __be32 saddr)
 {
 	struct sock *sk = link->sk;
-	struct rtable *rt = dst_cache_get_ip4(&link->dst, &fl->saddr);
 
-	if (likely(rt))
-		return &rt->dst;
 	*fl = (struct flowi4){
+		.saddr = saddr,
 		.daddr = link->addr.in.sin_addr.s_addr,
 		.fl4_dport = link->addr.in.sin_port,
 		.fl4_sport = inet_sk(sk)->inet_sport,
 		.flowi4_proto = IPPROTO_UDP,
 	};
 	security_sk_classify_flow(sk, flowi4_to_flowi_common(fl));
-	rt = ip_route_output_flow(sock_net(sk), fl, sk);
+	return ip_route_output_flow(sock_net(sk), fl, sk);
+}
+
+/* An IPv4 route, counted; @saddr is our address on it. */
+static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
+				       struct flowi4 *fl)
+{
+	struct rtable *rt = dst_cache_get_ip4(&link->dst, &fl->saddr);
+	__be32 saddr;
+
+	if (likely(rt))
+		return &rt->dst;
+	saddr = dd_udp_home(link).ip4;
+	rt = dd_udp_find4(link, fl, saddr);
+	/* It may be ours no more. */
+	if (IS_ERR(rt) && saddr)
+		rt = dd_udp_find4(link, fl, 0);
 	if (IS_ERR(rt))
 		return NULL;
 	dst_cache_set_ip4(&link->dst, &rt->dst, fl->saddr);
@@ -300,6 +324,7 @@ static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
 	if (likely(dst))
 		return dst;
 	*fl = (struct flowi6){
+		.saddr = dd_udp_home(link).ip6,
 		.daddr = link->addr.in6.sin6_addr,
 		.fl6_dport = link->addr.in6.sin6_port,
 		.fl6_sport = inet_sk(sk)->inet_sport,
@@ -455,6 +480,10 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 
 	link->sending = true;
 	link->touched = false;
+	if (unlikely(link->moved)) {
+		link->moved = false;
+		dst_cache_reset(&link->dst);
+	}
 	link->cpu = smp_processor_id();
 	link->sent_at = now;
 	/* Bottom halves stay disabled: link and socket outlive that. */
@@ -542,6 +571,9 @@ static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
 	if (now >= link->retry_at) {
 		link->retry_at = DD_TP_NEVER;
+		/* Nobody may have answered since it is ours no more. */
+		link->home = (union dd_udp_home){};
+		link->moved = true;
 		dd_tp_start(&link->tp, now);
 	}
 	dd_tp_timeout(&link->tp, now);

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A node with several addresses: it talks to a peer from the one that the peer
+# knows it by, whichever it would choose itself. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+NODES=2
+[ "$SLOW" ] || PATIENCE=20
+
+# know FIRST SECOND: what the nodes know each other by.
+know() {
+	cluster_exec 1 ddctl peer add 2 "$2" dead-time 1000 &&
+		cluster_exec 2 ddctl peer add 1 "$1" dead-time 1000
+}
+
+# A little of everything, by whoever connects.
+talk() {
+	within "$PATIENCE" all_up || return
+	new_traffic
+	begin_all 1 4 65536 && end_all whole
+}
+
+# two FAMILY: node 2 gets a second address. KNOWN is the one that it would not
+# take by itself to send to node 1, which is at TO; OTHER the one it would.
+two() {
+	local first second
+
+	fresh
+	cluster_up 2 || return
+	if [ "$1" = 4 ]; then
+		TO=10.9.0.1 first=10.9.0.2 second=10.9.0.202 LENGTH=24
+		ip -n dd2 addr add "$second/$LENGTH" dev eth0 || return
+	else
+		TO=fd09::1 first=fd09::2 second=fd09::202 LENGTH=64
+		ip -n dd2 addr add "$second/$LENGTH" dev eth0 nodad || return
+	fi
+	OTHER=$(ip -n dd2 -j route get "$TO" | jq -r '.[0].prefsrc')
+	case $OTHER in
+	"$first") KNOWN=$second ;;
+	"$second") KNOWN=$first ;;
+	*) return 1 ;;
+	esac
+	diag "it would be $OTHER, and is to be $KNOWN"
+	know "$TO" "$KNOWN"
+}
+
+two_talk() { two "$1" && talk; }
+
+# An address of another network, which is reached by the same way.
+another_network() {
+	fresh
+	cluster_up 2 && ip -n dd2 addr add 10.77.0.1/32 dev lo &&
+		ip -n dd1 route add 10.77.0.1 via 10.9.0.2 &&
+		know 10.9.0.1 10.77.0.1 && talk
+}
+
+# The end of one session, and the beginning of another.
+told_another() { two 4 && talk && cluster_exec 1 ddctl peer set 2 "$OTHER" && talk; }
+
+removed() {
+	two "$1" && talk && ip -n dd2 addr del "$KNOWN/$LENGTH" dev eth0 &&
+		within "$PATIENCE" not_up &&
+		cluster_exec 1 ddctl peer set 2 "$OTHER" && talk
+}
+not_up() { ! is_up 1 2; }
+
+plan 6
+check "two addresses of IPv4" two_talk 4
+check "two addresses of IPv6" two_talk 6
+check "one of another network, at lo" another_network
+check "the peer learns another one" told_another
+check "the address goes: another one is used" removed 4
+check "the same of IPv6" removed 6
+finish
