@@ -3,14 +3,14 @@
 #
 # across.sh PROGRAM [ARGUMENT...]: a test of selftests/ddp whose other side is
 # on another node: the program runs at node 1, its peers at node 2, see
-# selftests/ddp/peer.h.
+# selftests/ddp/peer.h. DDP_FAMILY is 4 or 6, DDP_MTU that of the network.
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
 [ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
 trap 'cluster_down 2>/dev/null' EXIT
-if ! cluster_up 2 || ! cluster_peers 2 "${DDP_FAMILY:-4}"; then
+if ! cluster_up 2 "${DDP_MTU:-1500}" || ! cluster_peers 2 "${DDP_FAMILY:-4}"; then
 	echo "Bail out! no cluster of two nodes"
 	exit 1
 fi

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the way between nodes looks like, by its counters: nothing is copied at
+ * the sender, everything once at the receiver, in softirq, and packets travel
+ * in large skbs. Run by across.sh, with nothing else going on.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include "peer.h"
+
+#define LARGE	(1 << 20)
+
+/* Skbs for a MiB: 17 is what fits; 117 packets of 9,000 bytes would be alone. */
+#define SKBS_MAX	50
+
+/* A counter of a node about the other one. */
+static long long counter(int node, const char *filter)
+{
+	long long value = -1;
+	char command[256];
+	FILE *f;
+
+	/* The guest's shell has an ip of its own, which knows no namespaces. */
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip netns exec dd%d ddctl -j peer show %d' | jq '%s'",
+		 node, 3 - node, filter);
+	f = popen(command, "r");
+	if (f && fscanf(f, "%lld", &value) != 1)
+		value = -1;
+	if (f)
+		pclose(f);
+	return value;
+}
+
+#define SENT(name)	counter(1, ".counters.\"" name "\"")
+#define RECEIVED(name)	counter(2, ".counters.\"" name "\"")
+
+FIXTURE(shape) {
+	struct peer *srv;
+	struct slot c;
+};
+
+FIXTURE_SETUP(shape)
+{
+	char *name = (char *)own_name("s");
+
+	ASSERT_TRUE(across_nodes());
+	self->srv = peer_start();
+	ASSERT_OK(p_serve_simple(self->srv, name, 1, LARGE));
+	ASSERT_OK(open_conn(&self->c, name, TYPE_SSTREAM, LARGE));
+}
+
+FIXTURE_TEARDOWN(shape)
+{
+	peer_kill(self->srv);
+}
+
+/* One message, which has been read when this returns. */
+#define MESSAGE(from, len, options) do {				\
+	ASSERT_SENT(ddsend(self->c.conn, from, len, 0, options));	\
+	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));			\
+	ASSERT_EQ(len, self->srv->shm->desc.msgsize);			\
+	ASSERT_EQ(1, dddone(self->c.conn, SDONE_SLEEP));		\
+} while (0)
+
+TEST_F(shape, wired_bytes_are_not_copied_at_the_sender)
+{
+	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
+	address_t elsewhere = ddalloc(LARGE);
+	long long before = SENT("tx-copied");
+	size_t i;
+
+	ASSERT_LE(0, before);
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		MESSAGE(self->c.out, lens[i], SEND_NOOPTS);
+		MESSAGE(self->c.out, lens[i], SEND_BLOCK);
+		MESSAGE(elsewhere, lens[i], SEND_DMA);
+	}
+	EXPECT_EQ(before, SENT("tx-copied"));
+}
+
+TEST_F(shape, unwired_bytes_are_copied_once)
+{
+	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
+	static char memory[LARGE];
+	long long before = SENT("tx-copied"), sum = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		MESSAGE(memory, lens[i], SEND_UNWIRED);
+		sum += lens[i];
+	}
+	EXPECT_EQ(before + sum, SENT("tx-copied"));
+}
+
+/*
+ * The last word of a message is stored at its end, and not by that copy. What
+ * was sent again is not copied again.
+ */
+TEST_F(shape, every_byte_is_copied_once_at_the_receiver_in_softirq)
+{
+	long long copied = RECEIVED("rx-copied"), softirq, process;
+	int i, n = dd_count(50);
+
+	softirq = RECEIVED("rx-softirq");
+	process = RECEIVED("rx-process");
+	for (i = 0; i < n; i++)
+		MESSAGE(self->c.out, 100000 + 8 * i, SEND_NOOPTS);
+	copied = RECEIVED("rx-copied") - copied;
+	EXPECT_EQ(100000ll * n + 4ll * n * (n - 1) - 8 * n, copied);
+	EXPECT_LE(n, RECEIVED("rx-softirq") - softirq);
+	EXPECT_EQ(process, RECEIVED("rx-process"));
+}
+
+TEST_F(shape, packets_travel_in_large_skbs)
+{
+	long long tx, rx, packets;
+	int i, n = dd_count(32);
+
+	/* The congestion window is open. */
+	for (i = 0; i < n; i++)
+		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
+	tx = SENT("tx-skbs");
+	rx = RECEIVED("rx-skbs");
+	packets = SENT("tx-packets");
+	for (i = 0; i < n; i++)
+		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
+	tx = SENT("tx-skbs") - tx;
+	rx = RECEIVED("rx-skbs") - rx;
+	packets = SENT("tx-packets") - packets;
+	TH_LOG("for a MiB: %.1f packets, %.1f skbs sent, %.1f received",
+	       1.0 * packets / n, 1.0 * tx / n, 1.0 * rx / n);
+	EXPECT_LE(LARGE / 9000 * n, packets);
+	EXPECT_GE(SKBS_MAX * n, tx);
+	EXPECT_GE(SKBS_MAX * n, rx);
+}
+
+DD_TEST_MAIN
