@@ -49,6 +49,7 @@ static struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
 	refcount_inc(&peer->ref);
 	r->peer = peer;
 	INIT_LIST_HEAD(&r->entry);
+	mutex_init(&r->op_lock);
 	dd_segment_init(&r->proxy);
 	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
 	r->proxy.dead = true;
@@ -60,6 +61,7 @@ static void dd_remote_free(struct rcu_head *rcu)
 {
 	struct dd_remote *r = container_of(rcu, struct dd_remote, rcu);
 
+	mutex_destroy(&r->op_lock);
 	kfree(r->op);
 	kfree(r);
 }
@@ -203,9 +205,14 @@ void dd_remote_break(struct dd_remote *r, int error)
 			dd_ctl_close(peer, r);
 	}
 	dd_ctl_unlock(peer);
-	/* Nobody else looks at them: not the transport, no new request. */
+	/*
+	 * Not the transport and no new request look at them, but whoever breaks
+	 * it from the other side: when this returns, no source is in use.
+	 */
+	mutex_lock(&r->op_lock);
 	for (i = 0; i < r->nops; i++)
 		dd_remote_op_end(&r->op[i]);
+	mutex_unlock(&r->op_lock);
 }
 
 /**

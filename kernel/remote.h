@@ -51,6 +51,7 @@ struct dd_remote_op {
  * @rcu: look-ups go on
  * @nops: entries in @op, the window of the other end and one more
  * @op: message n is in entry n % @nops
+ * @op_lock: for those who end what @op still holds, once it is not registered
  */
 struct dd_remote {
 	refcount_t ref;
@@ -72,6 +73,7 @@ struct dd_remote {
 	struct rcu_head rcu;
 	u32 nops;
 	struct dd_remote_op *op;
+	struct mutex op_lock;	/* what is left in @op */
 };
 
 /* Of a connection without a peer on this node, that has been opened. */
