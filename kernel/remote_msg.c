@@ -249,11 +249,13 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
 	struct dd_remote_note note = { .conn = conn, .msg = msg };
 	struct dd_segment *seg = &conn->seg;
-	bool told = true;
+	bool told = false;
 
 	spin_lock(&seg->lock);
+	/* Its end is closing: not in place, so not done, and never will be. */
 	if (seg->dead)
 		goto out;
+	told = true;
 	if (ntail) {
 		size_t left;
 		void *to = dd_region_addr(seg->mem.region, seg->mem.offset +
