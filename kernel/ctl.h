@@ -23,7 +23,11 @@ struct dd_remote;
 #define DD_CTL_KEY		64	/* bytes in a key */
 #define DD_CTL_BODY		64	/* bytes that a class adds, at most */
 #define DD_CTL_INBOX		256	/* look-ups waiting to be answered */
-#define DD_CTL_WAITING		1024	/* look-ups waiting for an answer */
+/*
+ * Look-ups waiting for an answer: no more than the peer has room for, since one
+ * that it could not even refuse would wait as long as the session.
+ */
+#define DD_CTL_WAITING		DD_CTL_INBOX
 
 /**
  * enum dd_ctl_class - what a key means
