@@ -13,8 +13,10 @@ PATH=$NET_DIR/../../build/bin:$NET_DIR/../../build/selftests:$PATH
 
 # How much slower than a stock kernel this one is.
 if [ -e /proc/self/fail-nth ]; then SLOW=yes; else SLOW=; fi
+# pick STOCK DEBUG: what suits this kernel.
+pick() { if [ "$SLOW" ]; then echo "$2"; else echo "$1"; fi; }
 # count STOCK DEBUG: rounds; DD_SOAK times as many if that is set.
-count() { echo $(($([ "$SLOW" ] && echo "$2" || echo "$1") * ${DD_SOAK:-1})); }
+count() { echo $(($(pick "$@") * ${DD_SOAK:-1})); }
 
 # What a test waits for comes within this, in seconds.
 PATIENCE=60
@@ -69,31 +71,27 @@ is_up() { [ "$(peer "$1" "$2" .state)" = up ]; }
 
 # Whether all have sessions with all.
 all_up() {
-	local i j
+	local i
 
 	for ((i = 1; i <= NODES; i++)); do
-		for ((j = 1; j <= NODES; j++)); do
-			[ "$i" = "$j" ] || is_up "$i" "$j" || return
-		done
+		cluster_exec "$i" ddctl -j peer show |
+			jq -e "map(select(.state == \"up\")) | length == $NODES - 1" \
+			>/dev/null || return
 	done
 }
 
-# cut and heal the network between a node and all others, both ways. No link goes
-# down: the kernel would take a second or more to see it up again.
-cut() {
-	tc -n "$CLUSTER_BRIDGE" qdisc replace dev "port$1" root netem loss 100% &&
-		tc -n "dd$1" qdisc replace dev eth0 root netem loss 100%
-}
-heal() {
-	tc -n "$CLUSTER_BRIDGE" qdisc del dev "port$1" root &&
-		tc -n "dd$1" qdisc del dev eth0 root
-}
+# cut and heal the network between a node and all others, both ways and at once,
+# whoever else wants a processor. No link goes down: the kernel would take a
+# second or more to see it up again.
+port_is() { chrt -f 1 ip -n "$CLUSTER_BRIDGE" link set "port$1" "${@:2}"; }
+cut() { port_is "$1" nomaster; }
+heal() { port_is "$1" master br0; }
 
 # --- traffic -----------------------------------------------------------------
 
 # Processes of net_traffic by node; with a function in between they would not
 # be the ones that are killed.
-declare -A SERVER LOAD
+declare -A SERVER LOAD TIMED
 FILES=0
 
 # With the seed of the environment, to repeat it.
@@ -118,14 +116,22 @@ serve() {
 	within $PATIENCE has_line "$log" ready
 }
 
-# load NODE TO,... OPTION...: in the background.
+# load NODE TO,... OPTION...: in the background, until loads_stop or for -t
+# seconds.
 load() {
 	ip netns exec "dd$1" net_traffic "$FILE" load "${@:2}" &
 	LOAD[$1]=$!
+	TIMED[$1]=$([[ " $* " != *" -t "* ]] || echo yes)
 }
 
-# They end what they are at, and then themselves.
-loads_stop() { kill -TERM "${LOAD[@]}"; }
+# They end what they are at, and then themselves; those with a time are left it.
+loads_stop() {
+	local i
+
+	for i in "${!LOAD[@]}"; do
+		[ "${TIMED[$i]}" ] || kill -TERM "${LOAD[$i]}" 2>/dev/null
+	done
+}
 
 # Until all that connect have ended; they must, by themselves, with success.
 loads_end() {
@@ -163,7 +169,21 @@ others() {
 	echo "${list//$'\n'/,}"
 }
 
-# begin_all SECONDS CONNECTIONS BYTES: everybody with everybody.
+# flows N [NODE...]: until N more messages of each of these nodes have come; of
+# all together if none is named.
+flows() {
+	local n=$1 nodes
+
+	shift
+	nodes=$*
+	# shellcheck disable=SC2086 # none, or one
+	net_traffic "$FILE" wait "$n" ${nodes// /,} >"$HOLD/flows" && return
+	diag "$(<"$HOLD/flows")"
+	return 1
+}
+
+# begin_all SECONDS CONNECTIONS BYTES: everybody with everybody; 0 seconds are
+# until end_all.
 begin_all() {
 	local i most=$((2 * (NODES - 1) * $2))
 
@@ -171,7 +191,9 @@ begin_all() {
 		serve "$i" -c "$most" -m "$3" || return
 	done
 	for ((i = 1; i <= NODES; i++)); do
-		load "$i" "$(others "$i")" -t "$1" -c "$2" -m "$3"
+		# shellcheck disable=SC2046 # none, or two words
+		load "$i" "$(others "$i")" -c "$2" -m "$3" \
+			$([ "$1" = 0 ] || echo "-t $1")
 	done
 }
 
@@ -179,6 +201,7 @@ begin_all() {
 end_all() {
 	local ends=0 said
 
+	loads_stop
 	loads_end || ends=1
 	servers_end || ends=1
 	said=$(net_traffic "$FILE" check "$1") || ends=1

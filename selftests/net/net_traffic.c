@@ -5,11 +5,12 @@
  *	net_traffic FILE init SEED
  *	net_traffic FILE serve [OPTION...]		until SIGTERM
  *	net_traffic FILE load NODE[,NODE...] [OPTION...]
+ *	net_traffic FILE wait N [NODE,...]	until N more messages have come
  *	net_traffic FILE check [whole|broken]
  *
  *	-c N	connections to each node (of each process that connects)
  *	-m N	bytes in a message, at most
- *	-t N	seconds; SIGTERM ends it sooner
+ *	-t N	seconds; without it, and sooner, SIGTERM ends it
  *	-a N	connections that are used at a time, at random; 0 all
  *	-k T	kinds of connections: some of r(pc), s(plit), w (streams, window
  *		1) and W (streams, window 8)
@@ -19,6 +20,9 @@
  * block that is chosen at random. The receiver compares not only the message,
  * but all around it with what was there before; the sender writes over the
  * source as soon as it may, so that a late repetition shows.
+ *
+ * wait counts the messages that the named nodes have sent and somebody has read,
+ * N of each of them; those of all nodes together if none is named.
  *
  * check compares what was sent with what came: all that was done has come, no
  * more has than was tried, and in between everything if nothing broke. "whole"
@@ -56,7 +60,7 @@ static struct {
 	int seconds;
 	int active;
 	const char *kinds;
-} opt = { .conns = 4, .max = 65536, .seconds = 5, .kinds = "rswW" };
+} opt = { .conns = 4, .max = 65536, .kinds = "rswW" };
 
 /* A message's place: one of the block's slots, so that those on their way do
  * not meet those that are being looked at.
@@ -683,7 +687,7 @@ static int load(const int *nodes, int nnodes, const char *kinds)
 	for (i = 0; i < n && opt.active; i++)
 		if (client_connect(&c[i]))
 			wrong("connection number %d is refused", i);
-	while (!stopping && now() < end) {
+	while (!stopping && (!opt.seconds || now() < end)) {
 		any = false;
 		for (i = 0; i < (opt.active ? opt.active : n); i++)
 			any |= step(opt.active ? &c[next_random(&rnd) % n] : &c[i]);
@@ -692,6 +696,45 @@ static int load(const int *nodes, int nnodes, const char *kinds)
 	}
 	for (i = 0; i < n; i++)
 		client_finish(c, n, &c[i]);
+	return 0;
+}
+
+/* --- progress --------------------------------------------------------------*/
+
+/* Messages read of those that a node has sent; 0 is any node. */
+static uint64_t came_from(uint32_t node)
+{
+	uint32_t i, n = __atomic_load_n(&shared->conns, __ATOMIC_RELAXED);
+	uint64_t sum = 0;
+
+	/* Number 0 stands for none. */
+	for (i = 1; i <= n && i < TRAFFIC_CONNS; i++)
+		if (!node || shared->conn[i].node == node)
+			sum += __atomic_load_n(&shared->conn[i].received,
+					       __ATOMIC_RELAXED);
+	return sum;
+}
+
+static int wait_for(uint64_t count, const int *nodes, int n)
+{
+	double end = now() + PATIENCE / 1e9;
+	uint64_t goal[NODES_MAX];
+	int i;
+
+	for (i = 0; i < n; i++)
+		goal[i] = came_from(nodes[i]) + count;
+	for (i = 0; i < n; i++)
+		while (came_from(nodes[i]) < goal[i]) {
+			if (now() > end) {
+				printf("node %d: %llu messages came of %llu\n",
+				       nodes[i],
+				       (unsigned long long)(count - goal[i] +
+							    came_from(nodes[i])),
+				       (unsigned long long)count);
+				return 1;
+			}
+			usleep(2000);
+		}
 	return 0;
 }
 
@@ -756,7 +799,7 @@ static int check(const char *mode)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: net_traffic FILE init SEED | serve | load NODE,... | check [whole|broken]\n"
+	fprintf(stderr, "usage: net_traffic FILE init SEED | serve | load NODE,... | wait N [NODE,...] | check [whole|broken]\n"
 		"\t[-c connections] [-m bytes] [-t seconds] [-a active] [-k kinds]\n");
 	return 2;
 }
@@ -831,10 +874,21 @@ static int load_apart(const int *nodes, int n)
 	return ret;
 }
 
+/* The numbers of a list, which it changes. */
+static int node_list(char *list, int *nodes)
+{
+	char *arg;
+	int n = 0;
+
+	for (arg = strtok(list, ","); arg && n < NODES_MAX; arg = strtok(NULL, ","))
+		nodes[n++] = atoi(arg);
+	return n;
+}
+
 int main(int argc, char **argv)
 {
-	int nodes[NODES_MAX], n = 0, ret;
-	char *verb, *arg;
+	int nodes[NODES_MAX] = {}, n = 1, ret;
+	char *verb;
 
 	if (argc < 3)
 		return usage();
@@ -847,6 +901,11 @@ int main(int argc, char **argv)
 		return 0;
 	if (!strcmp(verb, "check"))
 		return check(argc > 3 ? argv[3] : "");
+	if (!strcmp(verb, "wait") && argc > 3) {
+		if (argc > 4)
+			n = node_list(argv[4], nodes);
+		return wait_for(strtoull(argv[3], NULL, 0), nodes, n);
+	}
 	optind = 3;
 	if (options(argc, argv))
 		return usage();
@@ -858,8 +917,6 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(verb, "load") || optind >= argc)
 		return usage();
-	for (arg = strtok(argv[optind], ","); arg && n < NODES_MAX;
-	     arg = strtok(NULL, ","))
-		nodes[n++] = atoi(arg);
+	n = node_list(argv[optind], nodes);
 	return load_apart(nodes, n);
 }

@@ -43,14 +43,14 @@ senders_killed() {
 	local i
 
 	begin || return
-	load 1 2 -t 1000 "${ARGS[@]}"
+	load 1 2 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
-		load 2 1 -t 1000 "${ARGS[@]}"
+		load 2 1 "${ARGS[@]}"
 		a_while
 		kill_one LOAD
 	done
 	diag "killed $KILLS times"
-	load 2 1 -t 1000 "${ARGS[@]}"
+	load 2 1 "${ARGS[@]}"
 	goes_on ""
 }
 
@@ -58,8 +58,8 @@ receivers_killed() {
 	local i
 
 	begin || return
-	load 1 2 -t 1000 "${ARGS[@]}"
-	load 2 1 -t 1000 "${ARGS[@]}"
+	load 1 2 "${ARGS[@]}"
+	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
 		a_while
 		kill_one SERVER
@@ -75,8 +75,8 @@ peer_again() {
 
 	begin || return
 	before=$(peer 1 2 .sessions)
-	load 1 2 -t 1000 "${ARGS[@]}"
-	load 2 1 -t 1000 "${ARGS[@]}"
+	load 1 2 "${ARGS[@]}"
+	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
 		a_while
 		cluster_exec 2 ddctl peer del 1 || return
@@ -98,7 +98,7 @@ reboot() {
 		within "$PATIENCE" port_gone &&
 		cluster_add 2 1500 && cluster_number 2 3 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
-		serve 2 -c 64 -m 65536 && load 2 1 -t 1000 "${ARGS[@]}"
+		serve 2 -c 64 -m 65536 && load 2 1 "${ARGS[@]}"
 }
 # With the namespace its end of the cable, and so the other end too.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
@@ -107,8 +107,8 @@ node_again() {
 	local i
 
 	begin || return
-	load 1 2 -t 1000 "${ARGS[@]}"
-	load 2 1 -t 1000 "${ARGS[@]}"
+	load 1 2 "${ARGS[@]}"
+	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
 		a_while
 		reboot || return
@@ -124,7 +124,7 @@ node_down_and_up() {
 	local i
 
 	begin || return
-	load 1 2 -t 1000 "${ARGS[@]}"
+	load 1 2 "${ARGS[@]}"
 	for ((i = 0; i < 5; i++)); do
 		a_while
 		cluster_exec 2 ddctl node down || return
