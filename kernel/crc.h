@@ -15,6 +15,32 @@
 
 #include "compat/compat.h"
 
+static inline u64 dd_crc_word(u64 sum, u64 word)
+{
+	asm("crc32q %1, %0" : "+r" (sum) : "rm" (word));
+	return sum;
+}
+
+/**
+ * dd_crc_words() - continue a running CRC-32C over four words
+ * @crc: so far, not inverted
+ * @a: the first, as it is in memory
+ * @b: the second
+ * @c: the third
+ * @d: the fourth
+ *
+ * Return: as crc32c() would.
+ */
+static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
+{
+	u64 word[4] = { a, b, c, d };
+
+	if (!static_cpu_has(X86_FEATURE_XMM4_2))
+		return crc32c(crc, word, sizeof(word));
+	return dd_crc_word(dd_crc_word(dd_crc_word(dd_crc_word(crc, a), b), c),
+			   d);
+}
+
 /**
  * dd_crc_few() - continue a running CRC-32C over a header
  * @crc: so far, not inverted
@@ -30,7 +56,7 @@ static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 	if (!static_cpu_has(X86_FEATURE_XMM4_2))
 		return crc32c(crc, p, len);
 	for (; len >= 8; len -= 8, p += 8)
-		asm("crc32q %1, %0" : "+r" (sum) : "rm" (get_unaligned((const u64 *)p)));
+		sum = dd_crc_word(sum, get_unaligned((const u64 *)p));
 	crc = sum;
 	if (len >= 4) {
 		asm("crc32l %1, %0" : "+r" (crc) : "rm" (get_unaligned((const u32 *)p)));
@@ -43,6 +69,13 @@ static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 }
 
 #else
+
+static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
+{
+	u64 word[4] = { a, b, c, d };
+
+	return crc32c(crc, word, sizeof(word));
+}
 
 static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 {

@@ -277,6 +277,16 @@ static void dd_udp_op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 		link->retry_at = ktime_get_ns() + DD_UDP_RETRY_NS;
 }
 
+/* Whether somebody listens; those who do get all from the next burst on. */
+bool dd_udp_tracing(void)
+{
+	return trace_dd_packet_sent_enabled() ||
+	       trace_dd_packet_received_enabled() ||
+	       trace_dd_packet_acked_enabled() ||
+	       trace_dd_packet_lost_enabled() ||
+	       trace_dd_packet_spurious_enabled();
+}
+
 static void dd_udp_op_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 			    u32 bytes)
 {

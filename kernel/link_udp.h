@@ -25,6 +25,7 @@ struct dd_udp_peer;
 struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
+#define DD_UDP_RUN	44	/* packets made at once: about an skb full */
 
 /**
  * struct dd_udp_cursor - a place in the data of an skb
@@ -175,7 +176,8 @@ union dd_udp_home {
  * @gso: the device takes many packets as one
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
  * @stats: counters
- * @hdr: a header being made or read
+ * @rx_hdr: a header being read that was not in one piece
+ * @tx_hdr: headers being made
  */
 struct dd_udp_peer {
 	spinlock_t lock;	/* of the session */
@@ -201,7 +203,8 @@ struct dd_udp_peer {
 	u64 sent_at;
 	u32 mtu;
 	struct dd_udp_stats stats;
-	u8 hdr[DD_WIRE_HLEN_MAX];
+	u8 rx_hdr[DD_WIRE_HLEN_MAX];
+	u8 tx_hdr[DD_UDP_RUN * sizeof(struct dd_wire_piece)];
 };
 
 /**
@@ -234,6 +237,8 @@ int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
 
 extern const struct dd_net_upper *dd_udp_upper;
+
+bool dd_udp_tracing(void);
 
 /**
  * dd_udp_of() - a peer's link

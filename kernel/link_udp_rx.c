@@ -167,8 +167,8 @@ u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
 /* ---- packets --------------------------------------------------------------- */
 
 /*
- * The header at @c, in one piece: copied to @buf if it is not. NULL if there is
- * none. @c is behind it then.
+ * The header of a datagram of @len bytes at @c, in one piece: copied to @buf if
+ * it is not. NULL if there is none. @c is behind it then.
  */
 static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
 			       u32 *hlen)
@@ -181,7 +181,8 @@ static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
 
 	if (unlikely(c->left < avail)) {
 		rest = *c;
-		dd_udp_walk(&rest, avail, dd_udp_get, &to);
+		if (!dd_udp_walk(&rest, avail, dd_udp_get, &to))
+			return NULL;
 		p = buf;
 	}
 	n = dd_wire_hlen(p, avail, len);
@@ -197,30 +198,31 @@ static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
 	return dd_udp_walk(c, n, dd_udp_get, &to) ? buf : NULL;
 }
 
-/* A datagram of @len bytes at @c, which moves behind it: false if it cannot. */
+/*
+ * A datagram of @len bytes at @payload->at, which moves behind it: false if it
+ * cannot.
+ */
 static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
-			  struct dd_udp_cursor *c, u32 len)
+			  struct dd_udp_payload *payload, u32 len)
 {
-	struct dd_udp_payload payload;
+	struct dd_udp_cursor *c = &payload->at;
 	const u8 *hdr;
 	u32 hlen;
 
-	link->stats.rx_packets++;
 	if (!c->left && !dd_udp_step(c))
 		return false;
-	payload.start = *c;
-	hdr = dd_udp_header(&payload.start, link->hdr, len, &hlen);
+	hdr = dd_udp_header(c, link->rx_hdr, len, &hlen);
 	if (unlikely(!hdr)) {
 		link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
 		return dd_udp_walk(c, len, dd_udp_pass, NULL);
 	}
-	payload.at = payload.start;
-	payload.off = 0;
+	payload->start = *c;
+	payload->off = 0;
 	len -= hlen;
-	dd_tp_rx(&link->tp, now, hdr, hlen, &payload, len);
+	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
 	/* As a rule all has been read, in order. */
-	*c = payload.at;
-	return dd_udp_walk(c, len - payload.off, dd_udp_pass, NULL);
+	return likely(payload->off == len) ||
+	       dd_udp_walk(c, len - payload->off, dd_udp_pass, NULL);
 }
 
 /*
@@ -254,7 +256,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
-	struct dd_udp_cursor c;
+	struct dd_udp_payload payload;
 	u64 now, packets;
 	u32 left, n;
 
@@ -262,17 +264,19 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 	now = ktime_get_ns();
 	packets = link->tp.stats.rx_packets;
 	if (likely(!link->dead)) {
+		link->tp.tracing = dd_udp_tracing();
 		link->stats.rx_skbs++;
 		/* Who is down takes no deposits, and keeps his sessions. */
 		link->tp.hold = !READ_ONCE(un->node->up);
-		dd_udp_first(&c, skb);
+		dd_udp_first(&payload.at, skb);
 		if (unlikely(!skb->len)) {
 			link->stats.rx_packets++;
 			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
 		}
 		for (left = skb->len; left; left -= n) {
 			n = min(left, seg);
-			if (!dd_udp_packet(link, now, &c, n))
+			link->stats.rx_packets++;
+			if (!dd_udp_packet(link, now, &payload, n))
 				break;
 		}
 		if (likely(link->tp.stats.rx_packets != packets) ||

@@ -139,20 +139,27 @@ static void dd_udp_frag(struct dd_udp_burst *b, struct page *page, u32 off,
 	b->skb->truesize += len;
 }
 
+/* A header in memory that is shared by many; the fragment counts too. */
 static bool dd_udp_add_header(struct dd_udp_burst *b, const void *hdr, u32 hlen)
 {
-	void *copy;
+	struct page *page = virt_to_head_page(hdr);
 
 	if (!dd_udp_room(b))
 		return false;
-	copy = netdev_alloc_frag(hlen);
-	if (!copy)
-		return false;
-	memcpy(copy, hdr, hlen);
-	dd_udp_frag(b, virt_to_head_page(copy),
-		    copy - page_address(virt_to_head_page(copy)), hlen);
+	get_page(page);
+	dd_udp_frag(b, page, hdr - page_address(page), hlen);
 	return true;
 }
+
+/**
+ * struct dd_udp_source - where the bytes of a message are that is being sent
+ * @p: the next byte
+ * @left: bytes there in one piece
+ */
+struct dd_udp_source {
+	const void *p;
+	u32 left;
+};
 
 /*
  * The payload of a packet: the source's pages, up to the end of each. They are
@@ -160,20 +167,25 @@ static bool dd_udp_add_header(struct dd_udp_burst *b, const void *hdr, u32 hlen)
  * acknowledged another one, and the region is gone.
  */
 static bool dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			       const struct dd_tp_pkt *pkt)
+			       const struct dd_tp_pkt *pkt, u32 off,
+			       struct dd_udp_source *src)
 {
-	u32 off = pkt->off, end = off + pkt->len;
+	u32 end = off + pkt->len;
 
 	while (off < end) {
-		const void *p;
-		u32 left, n;
+		u32 n;
 
-		p = dd_udp_upper->source(link, pkt->chan, pkt->op, off, &left);
-		n = min3(left, end - off, (u32)(PAGE_SIZE - offset_in_page(p)));
+		if (!src->left)
+			src->p = dd_udp_upper->source(link, pkt->chan, pkt->op,
+						      off, &src->left);
+		n = min3(src->left, end - off,
+			 (u32)(PAGE_SIZE - offset_in_page(src->p)));
 		if (!dd_udp_room(b))
 			return false;
-		get_page(virt_to_page(p));
-		dd_udp_frag(b, virt_to_page(p), offset_in_page(p), n);
+		get_page(virt_to_page(src->p));
+		dd_udp_frag(b, virt_to_page(src->p), offset_in_page(src->p), n);
+		src->p += n;
+		src->left -= n;
 		off += n;
 	}
 	return true;
@@ -195,26 +207,51 @@ static void dd_udp_seal(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
 	dd_wire_seal(pkt->hdr, crc);
 }
 
-/* Put a packet into the burst: false if it is lost for want of memory. */
+/* Put packets into the burst, their headers at @hdrs. */
+static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
+			   const struct dd_tp_pkt *pkt, const void *hdrs)
+{
+	u32 i, off = pkt->off, len = pkt->hlen + pkt->len;
+	struct dd_udp_source src = { .left = 0 };
+	bool ok;
+
+	for (i = 0; i < pkt->count; i++) {
+		if (dd_udp_fits(link, b, len))
+			ok = dd_udp_add_header(b, hdrs, pkt->hlen);
+		else
+			ok = dd_udp_open(b, hdrs, pkt->hlen, len);
+		if (!ok || !dd_udp_add_payload(link, b, pkt, off, &src))
+			return false;
+		b->segs++;
+		hdrs += pkt->hlen;
+		off += pkt->len;
+	}
+	return true;
+}
+
+/* The same: false if some, or all, are lost for want of memory. */
 static bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 		       struct dd_tp_pkt *pkt)
 {
-	u32 len = pkt->hlen + pkt->len;
-	bool ok;
+	u32 size = pkt->count * pkt->hlen;
+	void *hdrs = pkt->hdr;
+	bool ok = true;
 
 	if (pkt->need_crc)
 		dd_udp_seal(link, pkt);
-	if (dd_udp_fits(link, b, len))
-		ok = dd_udp_add_header(b, pkt->hdr, pkt->hlen);
-	else
-		ok = dd_udp_open(b, pkt->hdr, pkt->hlen, len);
-	if (ok)
-		ok = dd_udp_add_payload(link, b, pkt);
-	if (likely(ok)) {
-		b->segs++;
-		b->packets++;
-		return true;
+	b->packets += pkt->count;
+	/* But for one that opens an skb, headers are fragments. */
+	if (pkt->count > 1 || dd_udp_fits(link, b, size + pkt->len)) {
+		hdrs = netdev_alloc_frag(size);
+		ok = hdrs;
+		if (ok)
+			memcpy(hdrs, pkt->hdr, size);
 	}
+	ok = ok && dd_udp_add_all(link, b, pkt, hdrs);
+	if (hdrs && hdrs != pkt->hdr)
+		put_page(virt_to_head_page(hdrs));
+	if (likely(ok))
+		return true;
 	/* What is in the skb in hand ends amid a packet. */
 	if (b->skb) {
 		__skb_unlink(b->skb, &b->list);
@@ -241,7 +278,7 @@ enum dd_udp_why {
 static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 				   struct dd_udp_burst *b, u64 now)
 {
-	struct dd_tp_pkt pkt = { .hdr = (struct dd_wire_hdr *)link->hdr };
+	struct dd_tp_pkt pkt = { .hdr = (struct dd_wire_hdr *)link->tx_hdr };
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
 
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf)) {
@@ -249,6 +286,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		return DD_UDP_WHY_WAIT;
 	}
 	while (b->packets < DD_UDP_BURST) {
+		pkt.room = min(DD_UDP_RUN, DD_UDP_BURST - b->packets);
 		if (!dd_tp_poll(&link->tp, now, &pkt)) {
 			why = DD_UDP_WHY_IDLE;
 			break;
@@ -258,7 +296,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 			break;
 		}
 	}
-	if (!b->packets)
+	if (skb_queue_empty(&b->list))
 		return why;
 	dd_udp_close(b);
 	link->stats.tx_packets += b->packets;
@@ -504,12 +542,13 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 	struct dd_udp_burst b;
 	enum dd_udp_why why;
 
+	link->tp.tracing = dd_udp_tracing();
 	do {
 		__skb_queue_head_init(&b.list);
 		b.skb = NULL;
 		b.packets = 0;
 		why = dd_udp_make(link, &b, now);
-		if (b.packets)
+		if (!skb_queue_empty(&b.list))
 			dd_udp_flush(link, &b, now);
 		if (link->dead)
 			return;

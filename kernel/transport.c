@@ -62,6 +62,7 @@ int dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
 	memset(tp, 0, sizeof(*tp));
 	tp->cfg = *cfg;
 	tp->ops = ops;
+	tp->tracing = ops->trace;
 	tp->cur.packet_max = cfg->packet_max;
 	dd_tp_set_mtu(tp, cfg->mtu);
 	dd_tp_tx_init(tp, arena);

@@ -275,7 +275,12 @@ struct dd_tp_chan {
 /**
  * struct dd_tp_pkt - a packet to be transmitted
  * @hdr: (in) room for %DD_WIRE_HLEN_MAX bytes
- * @hlen: (out) bytes written there
+ * @room: (in) headers of struct dd_wire_piece that @hdr has room for; with 0 or
+ *	1 all packets come one by one
+ * @count: (out) packets: 1, or more pieces of one message. Then at @hdr their
+ *	headers follow one another, and what is said below is said of the first,
+ *	and in the message its payload is followed by those of the others
+ * @hlen: (out) bytes written there, for each
  * @chan: (out) channel of the payload, NULL if there is none
  * @op: (out) its message
  * @off: (out) the payload's offset in the message
@@ -290,6 +295,8 @@ struct dd_tp_chan {
  */
 struct dd_tp_pkt {
 	struct dd_wire_hdr *hdr;
+	u32 room;
+	u32 count;
 	u32 hlen;
 	struct dd_tp_chan *chan;
 	struct dd_tp_op *op;
@@ -498,10 +505,28 @@ struct dd_tp_id {
 };
 
 /**
+ * struct dd_tp_train - packets that follow one another (private)
+ * @chan: channel of the message whose pieces they carry; NULL for no train
+ * @op: when sending: the message
+ * @len: bytes in a piece
+ * @size: dd_tp_packet_size() when the train began
+ * @piece: the last one that went the long way
+ */
+struct dd_tp_train {
+	struct dd_tp_chan *chan;
+	struct dd_tp_op *op;
+	u32 len;
+	u32 size;
+	struct dd_wire_piece piece;
+};
+
+/**
  * struct dd_tp - a session with one peer, and what outlives it
  * @cfg: as given
  * @ops: as given
  * @state: enum dd_tp_state (read only)
+ * @tracing: trace() is called; on after dd_tp_init() if there is one, and the
+ *	caller's to change at any time
  * @stats: counters (read only)
  * @mtu: largest datagram to send (read only)
  * @cc: congestion control (read only)
@@ -563,11 +588,14 @@ struct dd_tp_id {
  * @ctl_queued: how many of those in @tx_ctl are to be sent
  * @ctl_rx: the next one expected
  * @busy: channel whose callback is on the stack, unless that has dropped it
+ * @rx_train: what may come next
+ * @tx_train: what may go next
  */
 struct dd_tp {
 	struct dd_tp_cfg cfg;
 	const struct dd_tp_ops *ops;
 	enum dd_tp_state state;
+	bool tracing;
 	struct dd_tp_stats stats;
 	u32 mtu;
 	struct dd_tp_cc cc;
@@ -632,6 +660,9 @@ struct dd_tp {
 	u32 ctl_queued;
 	u32 ctl_rx;
 	struct dd_tp_chan *busy;
+
+	struct dd_tp_train rx_train;
+	struct dd_tp_train tx_train;
 };
 
 /**
@@ -714,7 +745,7 @@ void dd_tp_timeout(struct dd_tp *tp, u64 now);
 u64 dd_tp_deadline(const struct dd_tp *tp);
 
 /**
- * dd_tp_poll() - make the next packet
+ * dd_tp_poll() - make the next packet, or the next few
  * @tp: the session
  * @now: the time
  * @pkt: (in, out) the packet

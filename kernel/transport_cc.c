@@ -258,3 +258,15 @@ bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 	cc->limited = true;
 	return false;
 }
+
+/*
+ * How many packets of @bytes may go out at once, given that one may: 1 where
+ * time is between them.
+ */
+u32 dd_tp_cc_rooms(const struct dd_tp *tp, u32 bytes)
+{
+	const struct dd_tp_cc *cc = &tp->cc;
+	u32 left = cc->cwnd > cc->flight ? cc->cwnd - cc->flight : 0;
+
+	return cc->pace_at ? 1 : max(left / bytes, 1u);
+}

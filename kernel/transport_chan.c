@@ -69,6 +69,13 @@ int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
 	return 0;
 }
 
+/* What comes next of a channel is not the next piece of the same message. */
+static void dd_tp_train_ends(struct dd_tp *tp, const struct dd_tp_chan *chan)
+{
+	if (tp->tx_train.chan == chan)
+		tp->tx_train.chan = NULL;
+}
+
 /* The packet stays in flight, but nobody cares for its piece any more. */
 static void dd_tp_piece_forget(struct dd_tp_rec *rec)
 {
@@ -101,6 +108,9 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 
 	if (tp->busy == chan)
 		tp->busy = NULL;
+	if (tp->rx_train.chan == chan)
+		tp->rx_train.chan = NULL;
+	dd_tp_train_ends(tp, chan);
 	if (!chan->up)
 		return;
 	chan->up = false;
@@ -157,6 +167,16 @@ void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan)
 		return;
 	chan->burst = DD_TP_BURST;
 	list_add_tail(&chan->ready, &tp->ready);
+}
+
+/* A piece of @len bytes was a channel's: it has a burst of them in a row. */
+void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len)
+{
+	chan->burst -= len + sizeof(struct dd_wire_put);
+	if (chan->burst > 0)
+		return;
+	chan->burst = DD_TP_BURST;
+	list_move_tail(&chan->ready, &tp->ready);
 }
 
 static bool dd_tp_op_sent(const struct dd_tp_op *op)
@@ -233,7 +253,8 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 			dd_tp_chan_kick(tp, chan);
 	}
 	dd_tp_piece_forget(rec);
-	dd_tp_chan_sent(tp, chan);
+	if (dd_tp_op_acked(op))
+		dd_tp_chan_sent(tp, chan);
 }
 
 /* The other way round: it goes to its place among those to be sent again. */
@@ -246,6 +267,7 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 		rec->hurt = true;
 		rec->op->hurt++;
 	}
+	dd_tp_train_ends(tp, chan);
 	list_del(&rec->node);
 	list_for_each_entry_reverse(pos, &chan->lost, node) {
 		if (pos->op->msg.msgid < rec->op->msg.msgid ||
@@ -264,6 +286,7 @@ static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
 {
 	struct dd_tp_op *op;
 
+	dd_tp_train_ends(tp, chan);
 	list_for_each_entry(op, &chan->ops, node) {
 		if (op->msg.msgid > count)
 			break;
@@ -550,8 +573,7 @@ static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
 }
 
 /* While a long message comes, its reader may have made room for the next. */
-static void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan,
-			       u64 now)
+void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 {
 	if (!list_empty(&chan->done_node) ||
 	    chan->told_limit > chan->told + chan->cfg.rx_window ||
@@ -610,5 +632,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
 		dd_tp_msg_complete(tp, now, chan, plen == msg.len);
 	else
 		dd_tp_chan_refresh(tp, chan, now);
+	if (chan->in_progress)
+		tp->rx_train.chan = chan;
 	return true;
 }

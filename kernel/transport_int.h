@@ -8,6 +8,7 @@
  *	transport_ctl.c		control messages
  *	transport_cc.c		how fast
  *	transport_chan.c	messages: in pieces, in order, once
+ *	transport_train.c	many pieces of one message, faster
  */
 #ifndef _DD_TRANSPORT_INT_H
 #define _DD_TRANSPORT_INT_H
@@ -26,16 +27,19 @@
 #define DD_TP_RESERVE		8	/* records that new bytes leave alone */
 
 /**
- * struct dd_tp_rec - a packet that is not acknowledged, or a piece that is lost
+ * struct dd_tp_rec - a packet that is not acknowledged, or a piece that is lost;
+ *	or several packets sent one after the other with equal pieces of one
+ *	message, and nothing else
  * @node: on the session's @free, or on the channel's @flight or @lost, or none
  * @done: channels whose DONE it carries
- * @pn: number of the packet
+ * @pn: number of the packet, or of the first one
  * @sent_at: when it was sent
  * @chan: channel of its piece; NULL if it has none, or is not wanted any more
  * @op: message of its piece
  * @off: start of the piece
- * @len: bytes in the piece
+ * @len: bytes in the piece, or in all
  * @bytes: what it adds to the bytes in flight
+ * @count: packets; while there are several, so many others less one stay free
  * @ctl: number of its first control message
  * @nctl: control messages it carries
  * @hurt: its piece has been lost before
@@ -50,6 +54,7 @@ struct dd_tp_rec {
 	u32 off;
 	u32 len;
 	u32 bytes;
+	u32 count;
 	u32 ctl;
 	u16 nctl;
 	bool hurt;
@@ -94,7 +99,7 @@ static inline void dd_tp_drop(struct dd_tp *tp, enum dd_tp_drop reason)
 static inline void dd_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 			       u32 bytes)
 {
-	if (tp->ops->trace)
+	if (tp->tracing)
 		tp->ops->trace(tp, event, pn, bytes);
 }
 
@@ -124,13 +129,17 @@ u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
 void dd_tp_rx_reset(struct dd_tp *tp);
 void dd_tp_ack_by(struct dd_tp *tp, u64 at);
 void dd_tp_ack_sent(struct dd_tp *tp);
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order);
 bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		   u32 reserve);
 
 /* transport_tx.c */
 void dd_tp_tx_init(struct dd_tp *tp, void *arena);
 void dd_tp_tx_reset(struct dd_tp *tp);
+struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp);
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec);
+void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now);
+bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep);
 void dd_tp_detect(struct dd_tp *tp, u64 now);
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
 void dd_tp_probe(struct dd_tp *tp, u64 now);
@@ -153,6 +162,7 @@ void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at);
 void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance);
 void dd_tp_cc_collapse(struct dd_tp *tp);
 bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes);
+u32 dd_tp_cc_rooms(const struct dd_tp *tp, u32 bytes);
 u64 dd_tp_cc_pto(const struct dd_tp *tp);
 u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
 
@@ -161,6 +171,8 @@ void dd_tp_chans_end(struct dd_tp *tp);
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost);
+void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len);
+void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now);
 void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done);
@@ -168,5 +180,13 @@ void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_wire_done *done);
 bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
 		  const void *payload, u32 plen);
+
+/* transport_train.c */
+void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+		      size_t hlen);
+bool dd_tp_train_rx(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		    size_t hlen, const void *payload, u32 plen);
+void dd_tp_train_made(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
+bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 
 #endif /* _DD_TRANSPORT_INT_H */

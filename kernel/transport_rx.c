@@ -15,6 +15,7 @@
 
 void dd_tp_rx_reset(struct dd_tp *tp)
 {
+	tp->rx_train.chan = NULL;
 	tp->nrx = 0;
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
@@ -109,7 +110,7 @@ void dd_tp_ack_sent(struct dd_tp *tp)
 }
 
 /* A packet has been accepted, or has come once more. */
-static void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order)
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order)
 {
 	tp->ack_count++;
 	tp->ack_bytes += bytes;
@@ -234,8 +235,10 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 			dd_tp_ack_note(tp, now, 0, true);
 		return;
 	}
+	tp->rx_train.chan = NULL;
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
 		return;
+	dd_tp_train_seen(tp, hdr, hlen);
 	in_order = pn == (tp->nrx ? tp->rx_range[0].last + 1 : 0);
 	dd_tp_pn_add(tp, pn);
 	if (tp->rx_range[0].last == pn) {
@@ -303,6 +306,8 @@ bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
 {
 	const struct dd_wire_hdr *hdr = p;
 
+	if (dd_tp_train_rx(tp, now, hdr, hlen, payload, plen))
+		return true;
 	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen) {
 		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
 		return false;

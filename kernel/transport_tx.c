@@ -39,6 +39,7 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 {
 	u32 i;
 
+	tp->tx_train.chan = NULL;
 	INIT_LIST_HEAD(&tp->chans);
 	INIT_LIST_HEAD(&tp->ready);
 	INIT_LIST_HEAD(&tp->owing);
@@ -74,7 +75,7 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	dd_tp_cc_reset(tp);
 }
 
-static struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
+struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 {
 	struct dd_tp_rec *rec;
 
@@ -85,6 +86,7 @@ static struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 	tp->nfree--;
 	rec->chan = NULL;
 	rec->op = NULL;
+	rec->count = 1;
 	rec->nctl = 0;
 	rec->hurt = false;
 	return rec;
@@ -94,7 +96,7 @@ static struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
 	list_add(&rec->node, &tp->free);
-	tp->nfree++;
+	tp->nfree += rec->count;
 }
 
 static u16 *dd_tp_ring_at(struct dd_tp *tp, u64 pn)
@@ -114,19 +116,79 @@ static bool dd_tp_in_flight(const struct dd_tp *tp)
 	return tp->low_pn < tp->next_pn;
 }
 
-/* Give a packet the next number. */
+static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
+			   u16 entry)
+{
+	u32 i;
+
+	for (i = 0; i < rec->count; i++)
+		*dd_tp_ring_at(tp, rec->pn + i) = entry;
+}
+
+/*
+ * Of several packets of one record leave the first @n there; the others get
+ * another one, which is free as long as they are in one.
+ */
+static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
+				       u32 n)
+{
+	struct dd_tp_rec *rest = list_first_entry(&tp->free, struct dd_tp_rec,
+						  node);
+	u32 len = rec->len / rec->count, bytes = rec->bytes / rec->count;
+
+	list_del_init(&rest->node);
+	rest->pn = rec->pn + n;
+	rest->sent_at = rec->sent_at;
+	rest->chan = rec->chan;
+	rest->op = rec->op;
+	rest->count = rec->count - n;
+	rest->off = rec->off + n * len;
+	rest->len = rest->count * len;
+	rest->bytes = rest->count * bytes;
+	rest->nctl = 0;
+	rest->hurt = false;
+	if (rest->chan)
+		list_add(&rest->node, &rec->node);
+	rec->count = n;
+	rec->len = n * len;
+	rec->bytes = n * bytes;
+	dd_tp_rec_ring(tp, rest, rest - tp->recs + 1);
+	return rest;
+}
+
+/* Give packets the next numbers. */
 static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 {
-	rec->pn = tp->next_pn++;
+	rec->pn = tp->next_pn;
 	rec->sent_at = now;
-	*dd_tp_ring_at(tp, rec->pn) = rec - tp->recs + 1;
+	tp->next_pn += rec->count;
+	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
 	tp->last_eliciting = now;
 	if (!tp->unheard)
 		tp->unheard = now;
 }
 
+static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
+			    const struct dd_tp_rec *rec)
+{
+	u32 i;
+
+	for (i = 0; tp->tracing && i < rec->count; i++)
+		tp->ops->trace(tp, event, rec->pn + i, rec->bytes / rec->count);
+}
+
+/* Packets whose record has all but that are made. */
+void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
+{
+	dd_tp_rec_number(tp, rec, now);
+	tp->cc.flight += rec->bytes;
+	tp->ping = false;
+	dd_tp_cc_sent(tp, now, rec->bytes);
+	dd_tp_rec_trace(tp, DD_TP_EV_SENT, rec);
+}
+
 /* Whether there is room for one more, and for @keep after it. */
-static bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
+bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
 {
 	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
 }
@@ -139,19 +201,43 @@ static void dd_tp_advance(struct dd_tp *tp)
 
 /* ---- acknowledged, lost ------------------------------------------------- */
 
-static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec)
+/**
+ * struct dd_tp_news - packets that were sent at one time and have arrived
+ * @sent_at: when
+ * @bytes: in them
+ * @count: packets since the beginning of the ACK
+ */
+struct dd_tp_news {
+	u64 sent_at;
+	u32 bytes;
+	u32 count;
+};
+
+static void dd_tp_news_tell(struct dd_tp *tp, u64 now, struct dd_tp_news *news)
+{
+	tp->cc.flight -= news->bytes;
+	if (news->bytes)
+		dd_tp_cc_acked(tp, now, news->sent_at, news->bytes);
+	news->bytes = 0;
+}
+
+static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec,
+			    struct dd_tp_news *news)
 {
 	struct dd_tp_chan *chan, *next;
 
-	*dd_tp_ring_at(tp, rec->pn) = DD_TP_RING_NONE;
-	if (rec->bytes > DD_WIRE_PACKET_MIN)
+	if (rec->bytes > rec->count * DD_WIRE_PACKET_MIN)
 		tp->stalls = 0;
-	tp->cc.flight -= rec->bytes;
-	dd_tp_cc_acked(tp, now, rec->sent_at, rec->bytes);
-	dd_tp_trace(tp, DD_TP_EV_ACKED, rec->pn, rec->bytes);
+	if (rec->sent_at != news->sent_at)
+		dd_tp_news_tell(tp, now, news);
+	news->sent_at = rec->sent_at;
+	news->bytes += rec->bytes;
+	news->count += rec->count;
+	dd_tp_rec_trace(tp, DD_TP_EV_ACKED, rec);
 	list_for_each_entry_safe(chan, next, &rec->done, done_node)
 		list_del_init(&chan->done_node);
-	dd_tp_ctl_acked(tp, rec);
+	if (rec->nctl)
+		dd_tp_ctl_acked(tp, rec);
 	if (rec->chan)
 		dd_tp_piece_acked(tp, rec);
 	dd_tp_rec_free(tp, rec);
@@ -193,24 +279,29 @@ static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
 	dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
 }
 
-/* Packets @first to @last have arrived: how many are news. */
-static u32 dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last)
+/* Packets @first to @last have arrived. */
+static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
+			      struct dd_tp_news *news)
 {
 	u64 oldest = tp->next_pn - min(tp->next_pn, tp->ring_mask + 1ull), pn;
 	struct dd_tp_rec *rec;
-	u32 news = 0;
 
 	first = max3(first, oldest, min(tp->low_pn, tp->mark_pn));
 	for (pn = first; pn <= last; pn++) {
 		rec = dd_tp_ring_rec(tp, pn);
-		if (rec) {
-			dd_tp_rec_acked(tp, now, rec);
-			news++;
-		} else if (*dd_tp_ring_at(tp, pn) != DD_TP_RING_NONE) {
-			dd_tp_mark_acked(tp, pn);
+		if (!rec) {
+			if (*dd_tp_ring_at(tp, pn) != DD_TP_RING_NONE)
+				dd_tp_mark_acked(tp, pn);
+			continue;
 		}
+		if (rec->pn < pn)
+			rec = dd_tp_rec_cut(tp, rec, pn - rec->pn);
+		if (rec->count > last - pn + 1)
+			dd_tp_rec_cut(tp, rec, last - pn + 1);
+		dd_tp_rec_ring(tp, rec, DD_TP_RING_NONE);
+		pn += rec->count - 1;
+		dd_tp_rec_acked(tp, now, rec, news);
 	}
-	return news;
 }
 
 /* What turns up after so long is not worth a look. */
@@ -240,6 +331,8 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 			tp->loss_at = rec->sent_at + delay;
 			break;
 		}
+		if (rec->count > 1)
+			dd_tp_rec_cut(tp, rec, 1);
 		dd_tp_cc_lost(tp, now, rec->sent_at);
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
 	}
@@ -311,7 +404,8 @@ static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 {
 	u64 first = 0, last, largest;
-	u32 i, news = 0;
+	struct dd_tp_news news = { 0 };
+	u32 i;
 
 	if (!dd_tp_ack_valid(tp, ack))
 		return false;
@@ -321,9 +415,10 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 	last = largest;
 	for (i = 0; i <= ack->count; i++) {
 		dd_tp_ack_range(ack, i, &first, &last);
-		news += dd_tp_range_acked(tp, now, first, last);
+		dd_tp_range_acked(tp, now, first, last, &news);
 	}
-	if (news) {
+	dd_tp_news_tell(tp, now, &news);
+	if (news.count) {
 		tp->pto_count = 0;
 		tp->probes = 0;
 		tp->small = tp->small_until;
@@ -387,6 +482,8 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec)
 			continue;
+		if (rec->count > 1)
+			dd_tp_rec_cut(tp, rec, 1);
 		if (tp->probes == 2)
 			dd_tp_doubt(tp, now, rec);
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
@@ -428,6 +525,7 @@ static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
 	b->ack = false;
 	b->buf.p = (u8 *)hdr;
 	b->buf.end = (u8 *)hdr + DD_WIRE_HLEN_MAX;
+	pkt->count = 1;
 	pkt->chan = NULL;
 	pkt->op = NULL;
 	pkt->off = 0;
@@ -452,12 +550,8 @@ static void dd_tp_build_end(struct dd_tp *tp, struct dd_tp_build *b)
 	hdr->plen = cpu_to_le16(pkt->len);
 	if (b->rec) {
 		b->rec->bytes = pkt->hlen + pkt->len;
-		dd_tp_rec_number(tp, b->rec, b->now);
+		dd_tp_rec_sent(tp, b->rec, b->now);
 		hdr->pn = cpu_to_le32(b->rec->pn);
-		tp->cc.flight += b->rec->bytes;
-		tp->ping = false;
-		dd_tp_cc_sent(tp, b->now, b->rec->bytes);
-		dd_tp_trace(tp, DD_TP_EV_SENT, b->rec->pn, b->rec->bytes);
 	} else {
 		hdr->flags |= DD_WIRE_UNNUMBERED;
 	}
@@ -579,11 +673,7 @@ static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b)
 		}
 		if (!dd_tp_build_piece(tp, b, chan, op, lost))
 			continue;
-		chan->burst -= b->pkt->len + sizeof(struct dd_wire_put);
-		if (chan->burst <= 0) {
-			chan->burst = DD_TP_BURST;
-			list_move_tail(&chan->ready, &tp->ready);
-		}
+		dd_tp_chan_turn(tp, chan, b->pkt->len);
 		return;
 	}
 }
@@ -716,8 +806,12 @@ u64 dd_tp_ack_at(const struct dd_tp *tp)
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	dd_tp_small_over(tp, now);
-	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true))
+	if (dd_tp_train_poll(tp, now, pkt))
 		return true;
+	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true)) {
+		dd_tp_train_made(tp, pkt);
+		return true;
+	}
 	if (dd_tp_ack_at(tp) > now)
 		return false;
 	if (!list_empty(&tp->owing) && dd_tp_rec_room(tp, 1))
@@ -758,6 +852,9 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 		dd_tp_build_bye(tp, pkt, now);
 		return true;
 	}
+	if (tp->state == DD_TP_UP && !tp->reply_len)
+		return dd_tp_poll_up(tp, now, pkt);
+	pkt->count = 1;
 	pkt->chan = NULL;
 	pkt->op = NULL;
 	pkt->off = 0;
@@ -766,8 +863,6 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->more = false;
 	if (tp->reply_len)
 		return dd_tp_build_reply(tp, pkt);
-	if (tp->state == DD_TP_UP)
-		return dd_tp_poll_up(tp, now, pkt);
 	if (tp->state != DD_TP_OPENING || tp->init_at > now)
 		return false;
 	pkt->hlen = dd_tp_build_init(tp, now, pkt->hdr);

@@ -27,13 +27,12 @@ int dd_wire_hlen(const void *p, size_t avail, size_t len)
 
 u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	struct dd_wire_hdr head = *hdr;
 	u32 crc;
 
-	head.crc = 0;
-	crc = dd_crc_few(~0u, &head, sizeof(head));
-	return dd_crc_few(crc, (const u8 *)hdr + sizeof(head),
-			  hlen - sizeof(head));
+	/* The checksum itself counts as 0. */
+	crc = dd_crc_words(~0u, dd_wire_word(hdr, 0), dd_wire_word(hdr, 8),
+			   dd_wire_word(hdr, 16), dd_wire_half(hdr, 24));
+	return dd_crc_few(crc, hdr + 1, hlen - sizeof(*hdr));
 }
 
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)

@@ -14,6 +14,7 @@
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/stddef.h>
+#include <linux/string.h>
 #include <linux/types.h>
 
 #define DD_WIRE_PORT		56797	/* UDP, unless configured */
@@ -327,8 +328,20 @@ struct dd_wire_bye {
 	u8 __reserved[6];
 } __packed;
 
+/**
+ * struct dd_wire_piece - a packet that carries a piece of a message, not the
+ *	first, and nothing else: what long messages are made of
+ * @h: header
+ * @put: the only frame
+ */
+struct dd_wire_piece {
+	struct dd_wire_hdr h;
+	struct dd_wire_put put;
+} __packed;
+
 static_assert(sizeof(struct dd_wire_hdr) == 32);
 static_assert(offsetof(struct dd_wire_hdr, token) == 8);
+static_assert(offsetof(struct dd_wire_hdr, plen) == 24);
 static_assert(offsetof(struct dd_wire_hdr, crc) == 28);
 static_assert(sizeof(struct dd_wire_init) == 88);
 static_assert(offsetof(struct dd_wire_init, incarnation) == 56);
@@ -343,6 +356,7 @@ static_assert(sizeof(struct dd_wire_put) == 40);
 static_assert(sizeof(struct dd_wire_head) == 24);
 static_assert(sizeof(struct dd_wire_ping) == 8);
 static_assert(sizeof(struct dd_wire_bye) == 8);
+static_assert(sizeof(struct dd_wire_piece) == 72);
 
 /**
  * struct dd_wire_buf - bytes being read or written, in order
@@ -409,6 +423,48 @@ u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen);
  *	has DD_WIRE_PAYLOAD_CRC
  */
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc);
+
+/* The 8 bytes from @at on, of no meaning but to be compared. */
+static inline u64 dd_wire_word(const void *p, size_t at)
+{
+	u64 word;
+
+	memcpy(&word, p + at, sizeof(word));
+	return word;
+}
+
+/* The 4 bytes from @at on, and zeros after them. */
+static inline u64 dd_wire_half(const void *p, size_t at)
+{
+	u64 word = 0;
+
+	memcpy(&word, p + at, 4);
+	return word;
+}
+
+/**
+ * dd_wire_piece_same() - whether two packets are pieces of the same size of one
+ *	message
+ * @a: one packet
+ * @b: the other
+ *
+ * Return: whether they differ in number, time, offset and checksum at most.
+ */
+static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
+				      const struct dd_wire_piece *b)
+{
+	u64 diff = 0;
+
+	diff |= dd_wire_word(a, 0) ^ dd_wire_word(b, 0);
+	diff |= dd_wire_word(a, 8) ^ dd_wire_word(b, 8);
+	diff |= dd_wire_word(a, 32) ^ dd_wire_word(b, 32);
+	diff |= dd_wire_word(a, 40) ^ dd_wire_word(b, 40);
+	diff |= dd_wire_word(a, 48) ^ dd_wire_word(b, 48);
+	diff |= dd_wire_word(a, 56) ^ dd_wire_word(b, 56);
+	return !diff && a->h.plen == b->h.plen &&
+	       a->h.__reserved2 == b->h.__reserved2 &&
+	       a->put.len == b->put.len;
+}
 
 /**
  * dd_wire_handshake_ok() - check the form of a packet that is not DATA

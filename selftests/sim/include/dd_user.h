@@ -95,6 +95,11 @@ static inline bool list_empty(const struct list_head *l)
 	return l->next == l;
 }
 
+static inline bool list_is_singular(const struct list_head *head)
+{
+	return !list_empty(head) && head->next == head->prev;
+}
+
 static inline void list_between(struct list_head *n, struct list_head *prev,
 				struct list_head *next)
 {
