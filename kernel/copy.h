@@ -43,6 +43,11 @@ static inline size_t dd_copy_lead(const void *p, size_t len)
 	return min_t(size_t, -(unsigned long)p & 7, len);
 }
 
+static inline void dd_copy_word(u64 *dst, const u64 *src)
+{
+	WRITE_ONCE(*dst, get_unaligned(src));
+}
+
 /**
  * dd_copy_words() - copy bytes, ascending, by aligned words
  * @dst: kernel address of wired memory
@@ -64,10 +69,16 @@ static inline void dd_copy_words(void *dst, const void *src, size_t len)
 	if (bulk >= DD_COPY_BULK) {
 		memcpy(dst, src, bulk);
 	} else {
-		size_t i;
+		size_t i = 0;
 
-		for (i = 0; i < bulk; i += 8)
-			WRITE_ONCE(*(u64 *)(dst + i), get_unaligned((u64 *)(src + i)));
+		for (; i + 32 <= bulk; i += 32) {
+			dd_copy_word(dst + i, src + i);
+			dd_copy_word(dst + i + 8, src + i + 8);
+			dd_copy_word(dst + i + 16, src + i + 16);
+			dd_copy_word(dst + i + 24, src + i + 24);
+		}
+		for (; i < bulk; i += 8)
+			dd_copy_word(dst + i, src + i);
 	}
 	if (len != bulk)
 		dd_copy_tail(dst + bulk, src + bulk, len - bulk);

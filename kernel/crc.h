@@ -9,6 +9,14 @@
 #include <linux/crc32c.h>
 #include <linux/types.h>
 
+static noinline u32 __maybe_unused dd_crc_slow(u32 crc, u64 a, u64 b, u64 c,
+					       u64 d)
+{
+	u64 word[4] = { a, b, c, d };
+
+	return crc32c(crc, word, sizeof(word));
+}
+
 #if defined(__KERNEL__) && defined(CONFIG_X86_64)
 
 #include <asm/cpufeature.h>
@@ -33,10 +41,8 @@ static inline u64 dd_crc_word(u64 sum, u64 word)
  */
 static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
 {
-	u64 word[4] = { a, b, c, d };
-
 	if (!static_cpu_has(X86_FEATURE_XMM4_2))
-		return crc32c(crc, word, sizeof(word));
+		return dd_crc_slow(crc, a, b, c, d);
 	return dd_crc_word(dd_crc_word(dd_crc_word(dd_crc_word(crc, a), b), c),
 			   d);
 }
@@ -72,9 +78,7 @@ static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 
 static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
 {
-	u64 word[4] = { a, b, c, d };
-
-	return crc32c(crc, word, sizeof(word));
+	return dd_crc_slow(crc, a, b, c, d);
 }
 
 static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)

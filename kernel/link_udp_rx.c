@@ -135,7 +135,8 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 	u8 *to = dst;
 
 	lockdep_assert_held(&link->lock);
-	dd_udp_seek(payload, off);
+	if (unlikely(off != payload->off))
+		dd_udp_seek(payload, off);
 	dd_udp_walk(&payload->at, len, dd_udp_put_words, &to);
 	payload->off += len;
 	link->stats.rx_copied += len;

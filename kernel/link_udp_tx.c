@@ -121,22 +121,30 @@ static bool dd_udp_room(struct dd_udp_burst *b)
 	return true;
 }
 
-/* A fragment; the page's reference goes to it. */
+/*
+ * A fragment; the page's reference goes to it. The first of an skb counts those
+ * of all, and does so once for a packet: dd_udp_count().
+ */
 static void dd_udp_frag(struct dd_udp_burst *b, struct page *page, u32 off,
 			u32 len)
 {
 	struct sk_buff *m = b->member;
 
-	__skb_fill_page_desc(m, skb_shinfo(m)->nr_frags, page, off, len);
-	skb_shinfo(m)->nr_frags++;
+	__skb_fill_page_desc_noacc(skb_shinfo(m), skb_shinfo(m)->nr_frags++,
+				   page, off, len);
+	if (m == b->skb)
+		return;
 	m->len += len;
 	m->data_len += len;
 	m->truesize += len;
-	if (m == b->skb)
-		return;
+}
+
+static void dd_udp_count(struct dd_udp_burst *b, u32 len)
+{
 	b->skb->len += len;
 	b->skb->data_len += len;
 	b->skb->truesize += len;
+	b->segs++;
 }
 
 /* A header in memory that is shared by many; the fragment counts too. */
@@ -173,17 +181,19 @@ static bool dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	u32 end = off + pkt->len;
 
 	while (off < end) {
-		u32 n;
+		struct page *page;
+		u32 at, n;
 
 		if (!src->left)
 			src->p = dd_udp_upper->source(link, pkt->chan, pkt->op,
 						      off, &src->left);
-		n = min3(src->left, end - off,
-			 (u32)(PAGE_SIZE - offset_in_page(src->p)));
+		page = virt_to_page(src->p);
+		at = offset_in_page(src->p);
+		n = min3(src->left, end - off, (u32)PAGE_SIZE - at);
 		if (!dd_udp_room(b))
 			return false;
-		get_page(virt_to_page(src->p));
-		dd_udp_frag(b, virt_to_page(src->p), offset_in_page(src->p), n);
+		get_page(page);
+		dd_udp_frag(b, page, at, n);
 		src->p += n;
 		src->left -= n;
 		off += n;
@@ -216,13 +226,15 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	bool ok;
 
 	for (i = 0; i < pkt->count; i++) {
-		if (dd_udp_fits(link, b, len))
+		bool fits = dd_udp_fits(link, b, len);
+
+		if (fits)
 			ok = dd_udp_add_header(b, hdrs, pkt->hlen);
 		else
 			ok = dd_udp_open(b, hdrs, pkt->hlen, len);
 		if (!ok || !dd_udp_add_payload(link, b, pkt, off, &src))
 			return false;
-		b->segs++;
+		dd_udp_count(b, fits ? len : pkt->len);
 		hdrs += pkt->hlen;
 		off += pkt->len;
 	}

@@ -228,19 +228,24 @@ static u64 dd_cc_interval(const struct dd_tp *tp, u32 bytes)
 	return div64_u64(cc->srtt * bytes, (u64)cc->cwnd * gain / 4);
 }
 
+/* Time that was not used is good for a few packets only. */
+static u64 dd_cc_pace_from(const struct dd_tp *tp, u64 now)
+{
+	u64 burst = dd_cc_interval(tp, DD_CC_INITIAL * dd_tp_packet_size(tp));
+
+	return max(tp->cc.pace_at, now > burst ? now - burst : 0);
+}
+
 void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
-	u64 burst;
 
-	if (cc->srtt < DD_CC_PACE_RTT) {
+	/* The path's own, not that of queues which we fill. */
+	if (cc->min_rtt < DD_CC_PACE_RTT)
 		cc->pace_at = 0;
-		return;
-	}
-	burst = dd_cc_interval(tp, DD_CC_INITIAL * dd_tp_packet_size(tp));
-	if (now > burst)
-		cc->pace_at = max(cc->pace_at, now - burst);
-	cc->pace_at += dd_cc_interval(tp, bytes);
+	else
+		cc->pace_at = dd_cc_pace_from(tp, now) +
+			      dd_cc_interval(tp, bytes);
 }
 
 /* Whether a packet that adds @bytes to those in flight may go out now. */
@@ -259,14 +264,16 @@ bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 	return false;
 }
 
-/*
- * How many packets of @bytes may go out at once, given that one may: 1 where
- * time is between them.
- */
-u32 dd_tp_cc_rooms(const struct dd_tp *tp, u32 bytes)
+/* How many packets of @bytes may go out now, given that one may. */
+u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes)
 {
 	const struct dd_tp_cc *cc = &tp->cc;
 	u32 left = cc->cwnd > cc->flight ? cc->cwnd - cc->flight : 0;
+	u64 n = left / bytes;
 
-	return cc->pace_at ? 1 : max(left / bytes, 1u);
+	if (cc->pace_at)
+		n = min(n, div64_u64(now + DD_CC_PACE_QUANTUM -
+				     dd_cc_pace_from(tp, now),
+				     dd_cc_interval(tp, bytes) + 1) + 1);
+	return clamp_t(u64, n, 1, U16_MAX);
 }

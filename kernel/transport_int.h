@@ -162,7 +162,7 @@ void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at);
 void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance);
 void dd_tp_cc_collapse(struct dd_tp *tp);
 bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes);
-u32 dd_tp_cc_rooms(const struct dd_tp *tp, u32 bytes);
+u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes);
 u64 dd_tp_cc_pto(const struct dd_tp *tp);
 u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
 

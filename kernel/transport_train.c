@@ -142,7 +142,7 @@ static bool dd_tp_train_goes_on(struct dd_tp *tp, u64 now)
 }
 
 /* How many packets at once, given that one may go. */
-static u32 dd_tp_train_count(const struct dd_tp *tp, u32 room)
+static u32 dd_tp_train_count(const struct dd_tp *tp, u64 now, u32 room)
 {
 	const struct dd_tp_train *train = &tp->tx_train;
 	const struct dd_tp_op *op = train->op;
@@ -151,7 +151,7 @@ static u32 dd_tp_train_count(const struct dd_tp *tp, u32 room)
 
 	n = min(n, tp->nfree - DD_TP_RESERVE);
 	n = min_t(u64, n, tp->ring_mask + 1 - (tp->next_pn - tp->low_pn));
-	n = min(n, dd_tp_cc_rooms(tp, train->size));
+	n = min(n, dd_tp_cc_rooms(tp, now, train->size));
 	if (!list_is_singular(&tp->ready))
 		n = min_t(u32, n, train->chan->burst / train->len);
 	return max(n, 1u);
@@ -194,7 +194,7 @@ bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 
 	if (!dd_tp_train_goes_on(tp, now))
 		return false;
-	n = dd_tp_train_count(tp, pkt->room);
+	n = dd_tp_train_count(tp, now, pkt->room);
 	rec = dd_tp_train_record(tp, now, n);
 	train->piece.h.ts = cpu_to_le32(dd_tp_us(now));
 	for (i = 0; i < n; i++, piece++) {

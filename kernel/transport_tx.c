@@ -195,8 +195,11 @@ bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
 
 static void dd_tp_advance(struct dd_tp *tp)
 {
-	while (tp->low_pn < tp->next_pn && !dd_tp_ring_rec(tp, tp->low_pn))
-		tp->low_pn++;
+	u64 pn = tp->low_pn;
+
+	while (pn < tp->next_pn && !dd_tp_ring_rec(tp, pn))
+		pn++;
+	tp->low_pn = pn;
 }
 
 /* ---- acknowledged, lost ------------------------------------------------- */
@@ -322,6 +325,7 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 	struct dd_tp_rec *rec;
 
 	tp->loss_at = 0;
+	dd_tp_advance(tp);
 	for (pn = tp->low_pn; pn < tp->largest_acked; pn++) {
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec)

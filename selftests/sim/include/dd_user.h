@@ -23,6 +23,8 @@ typedef int16_t s16;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#define noinline		__attribute__((__noinline__))
+#define __maybe_unused		__attribute__((__unused__))
 #ifndef __packed
 #define __packed		__attribute__((__packed__))
 #endif
