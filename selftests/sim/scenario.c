@@ -10,7 +10,7 @@ static void world(int nodes, u64 delay)
 	node_cfg.ctl_slots = 8;
 	node_cfg.mtu = 1472;
 	node_cfg.dead = 5 * SEC;
-	node_cfg.crc = true;
+	node_cfg.crc = false;
 	nodes_init(nodes);
 }
 
@@ -148,6 +148,7 @@ static void trouble(void)
 	net.dup = 0.05;
 	net.dup_ns = 5 * MS;
 	net.corrupt = 0.03;
+	node_cfg.crc = true;
 	net.truncate = 0.02;
 	net.forge = 0.05;
 	conns_init(8);
@@ -188,7 +189,6 @@ static void reuse(void)
 	int i;
 
 	world(2, MS);
-	node_cfg.crc = false;
 	net.late = true;
 	net.reorder = 0.2;
 	net.reorder_ns = 60 * MS;
@@ -354,6 +354,7 @@ static void handshake(void)
 	net.reorder = 0.3;
 	net.reorder_ns = 50 * MS;
 	net.corrupt = 0.05;
+	node_cfg.crc = true;
 	conns_init(n);
 	for (i = 0; i < n; i++)
 		conn_add(2 * i, 2 * i + 1, &plan);
