@@ -37,6 +37,19 @@ static int dead_time(int ms)
 	return system(command);
 }
 
+/* At the other node; the guest's shell has an ip of its own, too. */
+#define FAR(command)	system("bash -c 'ip netns exec dd2 " command "' >/dev/null")
+
+static int dead_time_there(int ms)
+{
+	char command[120];
+
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip netns exec dd2 ddctl peer set %d dead-time %d'",
+		 near_node(), ms);
+	return system(command);
+}
+
 static bool peer_is(const char *state)
 {
 	char command[128];
@@ -77,13 +90,13 @@ static void fill(address_t p, int seed)
 		p[i] = (char)(i * 31 + (i >> 8) + seed);
 }
 
-/* In the peer: whether all of the message is there, and still is. */
-static long is_filled(long at, long seed, long c)
+/* In the peer: whether the first @len bytes, or all, are there, and still are. */
+static long is_filled(long at, long seed, long len)
 {
 	address_t p = (address_t)at;
 	int i;
 
-	for (i = 0; i < LARGE; i++)
+	for (i = 0; i < (len ? len : LARGE); i++)
 		if (p[i] != (char)(i * 31 + (i >> 8) + seed))
 			return i + 1;
 	return 0;
@@ -279,6 +292,105 @@ TEST_F(end, a_peer_that_is_silent_for_the_dead_time_is_dead)
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)s.in, 6, 0));
 	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
+}
+
+/* In the peer: whether it may send on a connection of its own; or errno. */
+static long send_error(long conn, long at, long c)
+{
+	return ddsend(conn, (address_t)at, 8, 0, SEND_NOOPTS) ? errno : 0;
+}
+
+/* Messages of a word or less are not deposited in pieces as others are. */
+TEST_F(end, a_node_that_is_down_takes_nothing_and_loses_nothing)
+{
+	static const int lens[] = { 8, 4, 100, LARGE };
+	int dead = dd_scale() > 1 ? 3000 : 1000;
+	struct slot s = self->s;
+	connid_t there;
+	size_t i;
+
+	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_BLOCK));
+	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+	there = self->srv->shm->desc.connid;
+	/* It is to last for longer than the dead time. */
+	ASSERT_EQ(0, dead_time(dead));
+	ASSERT_EQ(0, dead_time_there(dead));
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		fill(self->c.out, 11 + i);
+		ASSERT_EQ(0, FAR("ddctl node down"));
+		ASSERT_OK(ddsend(self->c.conn, self->c.out, lens[i], 0,
+				 SEND_NOOPTS));
+		EXPECT_EQ(0, peer_call(self->srv, stays, (long)s.in,
+				       5 * dead / 2, 0));
+		EXPECT_EQ(0, dddone(self->c.conn, SDONE_NOOPTS));
+		EXPECT_EQ(0, p_ready(self->srv, 0));
+		EXPECT_EQ(ENOCMP, peer_call(self->srv, send_error, there,
+					    (long)s.out, 0));
+		EXPECT_TRUE(peer_is("up"));
+		ASSERT_EQ(0, FAR("ddctl node up"));
+		EXPECT_EQ(1, dddone(self->c.conn, SDONE_SLEEP));
+		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
+		EXPECT_EQ(lens[i], self->srv->shm->desc.msgsize);
+		EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)s.in, 11 + i,
+				       lens[i]));
+	}
+	EXPECT_EQ(0, peer_call(self->srv, send_error, there, (long)s.out, 0));
+	ASSERT_EQ(0, dead_time(USUAL));
+	ASSERT_EQ(0, dead_time_there(USUAL));
+}
+
+/* Accepted of @most messages, while none is acknowledged. */
+static int accepted(connid_t conn, address_t out, int most)
+{
+	int i;
+
+	for (i = 0; i < most; i++) {
+		snprintf(out + 64 * i, 64, "message %d", i);
+		if (ddsend(conn, out + 64 * i, 64, 64 * i, SEND_NOOPTS))
+			break;
+	}
+	return i;
+}
+
+TEST(a_window_is_what_may_be_unacknowledged)
+{
+	struct peer *srv = peer_start();
+	struct peer_serve serve = {
+		.name = own_name("w"), .flags = SERVE_WINDOW(16), .maxconn = 2,
+		.recvsize = 8192, .sendsize = 8192, .share = -1,
+	};
+	connid_t conn[2];
+	address_t out[2], in[2];
+	static const int flags[2] = { CONN_NOOPTS, CONN_WINDOW(9) };
+	int i, at, got[2] = { 0, 0 };
+	noteid_t note = 0;
+	struct slot there;
+	char want[64];
+
+	ASSERT_OK(p_serve(srv, &serve));
+	there = peer_slot(srv, 0);
+	for (i = 0; i < 2; i++) {
+		out[i] = ddalloc(4096);
+		in[i] = ddalloc(4096);
+		ASSERT_OK(ddconn((char *)serve.name, far_node(), TYPE_SSTREAM,
+				 flags[i], out[i], 4096, in[i], 4096, &conn[i],
+				 &note));
+	}
+	ASSERT_EQ(0, FAR("ddctl node down"));
+	EXPECT_EQ(1, accepted(conn[0], out[0], 20));
+	EXPECT_EQ(ENOTREADY, errno);
+	EXPECT_EQ(9, accepted(conn[1], out[1], 20));
+	EXPECT_EQ(ENOTREADY, errno);
+	ASSERT_EQ(0, FAR("ddctl node up"));
+	EXPECT_EQ(1, dddone(conn[0], SDONE_SLEEP));
+	EXPECT_EQ(1, dddone(conn[1], SDONE_SLEEP));
+	for (i = 0; i < 10; i++) {
+		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+		at = srv->shm->desc.msgaddr - there.in;
+		snprintf(want, sizeof(want), "message %d", got[at / 4096]++);
+		EXPECT_STREQ(want, (char *)srv->shm->data);
+	}
+	peer_kill(srv);
 }
 
 DD_TEST_MAIN

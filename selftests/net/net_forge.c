@@ -6,12 +6,15 @@
  *	net_forge HOW COUNT FROM TO [PCAP]
  *
  *	junk		random bytes
+ *	flood		the same, without a pause
  *	handshake	openings, answers, refusals and resets with random secrets
  *	replay		packets that were captured between the two, as they were;
  *			those that have a number, and so can be told
  *	token		those with random tokens
  *	fields		those with any byte of the header another one
- *	truncate	those cut off at every length
+ *	truncate	those cut off at every length, 0 as well
+ *	control		control messages that mean nothing, in the session of
+ *			the last of them, which cannot go on after that
  *
  * FROM and TO are IPv4 addresses. Every packet has the right UDP checksum, and
  * but for "replay" and "truncate" the right checksum of its own. The number of
@@ -41,7 +44,8 @@
 
 /* Offsets in the header, see Documentation/protocol.rst. */
 enum {
-	AT_TYPE = 3, AT_FLAGS = 4, AT_HLEN = 6, AT_TOKEN = 8, AT_PLEN = 24,
+	AT_TYPE = 3, AT_FLAGS = 4, AT_HLEN = 6, AT_TOKEN = 8, AT_PN = 16,
+	AT_PLEN = 24,
 	AT_CRC = 28, HEADER = 32,
 };
 
@@ -262,7 +266,7 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
 	if (!strcmp(how, "replay"))
 		return c->len;
 	if (!strcmp(how, "truncate"))
-		return 1 + next_random(&rnd) % (c->len - 1);
+		return next_random(&rnd) % c->len;
 	if (!strcmp(how, "token")) {
 		put_random(p + AT_TOKEN, 8);
 	} else {
@@ -272,6 +276,53 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
 	}
 	seal(p, c->len);
 	return c->len;
+}
+
+/*
+ * The session's name is that of the packet captured last. All further ones have
+ * a higher number than it, and a control message's has to be the next one: so
+ * COUNT of them, from the first on, and those that are old mean nothing.
+ */
+static size_t control(unsigned char *p, uint64_t n)
+{
+	static const struct { int kind, class, len; } forms[] = {
+		{ 0, 0, 8 },	/* no kind */
+		{ 4, 0, 8 },
+		{ 255, 1, 64 },
+		{ 1, 1, 8 },	/* a query too short */
+		{ 1, 9, 80 },	/* of no class */
+		{ 1, 1, 200 },	/* too long, and not as long as it says */
+		{ 1, 1, 80 },	/* about nothing */
+		{ 2, 0, 8 },	/* an answer too short */
+		{ 2, 0, 20 },	/* to no question */
+		{ 2, 0, 200 },	/* too long */
+		{ 3, 0, 8 },	/* an end of none */
+		{ 3, 31, 256 },	/* of too many */
+		{ 3, 2, 16 },	/* of fewer than it says */
+		{ 1, 1, 5 },	/* not even a head */
+	};
+	const struct packet *c = &captured[ncaptured - 1];
+	int i = n % (sizeof(forms) / sizeof(forms[0])), len = forms[i].len;
+	unsigned char *ctl = p + HEADER, *body = ctl + 8;
+	uint32_t pn;
+
+	memcpy(p, c->bytes, HEADER);
+	memcpy(&pn, p + AT_PN, 4);
+	pn += (1 << 28) + n;
+	memcpy(p + AT_PN, &pn, 4);
+	memset(ctl, 0, 8 + 512);
+	p[AT_FLAGS] = 0;
+	ctl[0] = 3;
+	put16(ctl + 2, len);
+	put16(ctl + 4, n);
+	body[0] = forms[i].kind;
+	body[1] = forms[i].class;
+	put_random(body + 4, len < 8 ? 1 : 4);
+	len = (len + 7) & ~7;
+	put16(p + AT_HLEN, HEADER + 8 + len);
+	put16(p + AT_PLEN, 0);
+	seal(p, HEADER + 8 + len);
+	return HEADER + 8 + len;
 }
 
 int main(int argc, char **argv)
@@ -297,17 +348,19 @@ int main(int argc, char **argv)
 				   sizeof(one)))
 		die("raw socket");
 	for (n = 0; n < count; n++) {
-		if (!strcmp(how, "junk"))
+		if (!strcmp(how, "junk") || !strcmp(how, "flood"))
 			len = junk(p, n);
 		else if (!strcmp(how, "handshake"))
 			len = handshake(p, n);
+		else if (!strcmp(how, "control") && ncaptured)
+			len = control(p, n);
 		else if (ncaptured)
 			len = changed(p, how, n);
 		else
 			return 2;
 		transmit(p, len, from);
 		/* What nobody has read yet is not to be lost in a queue. */
-		if (n % 64 == 63)
+		if (n % 64 == 63 && strcmp(how, "flood"))
 			usleep(500);
 	}
 	printf("%llu\n", (unsigned long long)count);
