@@ -63,17 +63,18 @@ static int dd_area_grow(struct dd_area *area)
 	return 0;
 }
 
-static int dd_area_find(struct dd_area *area, u32 units, u32 *unit)
+/* @align: mask of the bits that must be zero in the first one's number. */
+static int dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 {
 	for (;;) {
 		unsigned long at;
 		int err;
 
 		at = bitmap_find_next_zero_area(area->map, area->bits,
-						area->hint, units, 0);
+						area->hint, units, align);
 		if (at >= area->bits)
 			at = bitmap_find_next_zero_area(area->map, area->bits,
-							0, units, 0);
+							0, units, align);
 		if (at < area->bits) {
 			*unit = at;
 			return 0;
@@ -145,10 +146,10 @@ int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 	int err;
 
 	mutex_lock(&area->lock);
-	err = dd_area_find(area, room, unit);
+	err = dd_area_find(area, room, 0, unit);
 	/* Better without room than not at all. */
 	if (err == -ENOSPC && room > units)
-		err = dd_area_find(area, units, unit);
+		err = dd_area_find(area, units, 0, unit);
 	if (!err)
 		err = dd_area_take(area, *unit, units);
 	if (!err)
@@ -161,6 +162,27 @@ int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 {
 	return dd_area_alloc_room(area, units, units, unit);
+}
+
+/**
+ * dd_area_alloc_pages() - allocate whole pages, which hold nothing else
+ * @area: the area
+ * @pages: how many
+ * @unit: (out) number of their first unit
+ *
+ * Return: as dd_area_alloc_room().
+ */
+int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
+{
+	u32 units = pages * DD_PAGE_UNITS;
+	int err;
+
+	mutex_lock(&area->lock);
+	err = dd_area_find(area, units, DD_PAGE_UNITS - 1, unit);
+	if (!err)
+		err = dd_area_take(area, *unit, units);
+	mutex_unlock(&area->lock);
+	return err;
 }
 
 /* Allocate the units that follow some: 0, or an error if they are not free. */

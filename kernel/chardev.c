@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "dd.h"
+#include "direct.h"
 
 static int dd_open(struct inode *inode, struct file *file)
 {
@@ -24,6 +25,8 @@ static int dd_open(struct inode *inode, struct file *file)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	file->private_data = ctx;
+	/* So that what is mapped can be unmapped without asking who did it. */
+	file->f_mapping = ctx->inode->i_mapping;
 	return 0;
 }
 
@@ -110,6 +113,8 @@ static int dd_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EINVAL;
 	if (vma->vm_pgoff == DD_AREA_OFFSET >> PAGE_SHIFT)
 		return dd_area_mmap(ctx, vma);
+	if (xa_load(&ctx->windows, vma->vm_pgoff))
+		return dd_window_mmap(ctx, vma);
 	return dd_region_mmap(ctx, vma);
 }
 
@@ -120,7 +125,7 @@ static int dd_do_info(struct dd_ctx *ctx, void *arg)
 	struct dd_info *info = arg;
 
 	info->abi = DD_ABI_VERSION;
-	info->features = 0;
+	info->features = DD_FEATURE_DIRECT;
 	info->area_size = DD_AREA_SIZE;
 	info->node = READ_ONCE(ctx->node->id);
 	info->maxnodes = READ_ONCE(ctx->node->max);
@@ -193,6 +198,11 @@ static int dd_do_list_wait(struct dd_ctx *ctx, void *arg)
 	return dd_list_wait(ctx, arg);
 }
 
+static int dd_do_direct(struct dd_ctx *ctx, void *arg)
+{
+	return dd_direct_grant(ctx, arg);
+}
+
 /**
  * struct dd_ioctl - an ioctl that takes a structure
  * @fn: what it does, with the kernel's own copy
@@ -240,6 +250,8 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, NULL, dd_list_info, users),
 	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
 		 timeout),
+	/* Nothing to undo: asked again, it answers the same. */
+	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, peer_block),
 };
 
 union dd_ioctl_arg {
@@ -252,6 +264,7 @@ union dd_ioctl_arg {
 	struct dd_conn_wait conn_wait;
 	struct dd_list_info list_info;
 	struct dd_list_wait list_wait;
+	struct dd_direct direct;
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
@@ -303,6 +316,8 @@ static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 		return dd_conn_close(ctx, id);
 	case DD_IOC_UNSERVE:
 		return dd_service_unserve(ctx, id);
+	case DD_IOC_WAKE:
+		return dd_direct_wake(ctx, id);
 	default:
 		return -ENOTTY;
 	}
@@ -327,9 +342,9 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /*
- * The doorbell once more. An ioctl passes the security modules, which in
- * Debian's kernel is a sixth of what a small send costs; what can be reached
- * from here was made by ioctls that did pass them.
+ * The doorbell once more, and the waking of a receiver. An ioctl passes the
+ * security modules, which in Debian's kernel is a sixth of what a small send
+ * costs; what can be reached from here was made by ioctls that did pass them.
  */
 static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 {
@@ -338,9 +353,11 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 
 	if (unlikely(err))
 		return err;
-	if (whence != SEEK_SET || id < 0 || id > U32_MAX)
+	if (id < 0 || id > U32_MAX)
 		return -EINVAL;
-	return dd_nic_doorbell(ctx, id);
+	if (likely(whence == SEEK_SET))
+		return dd_nic_doorbell(ctx, id);
+	return whence == SEEK_CUR ? dd_direct_wake(ctx, id) : -EINVAL;
 }
 
 /* ---- poll, SIGIO -------------------------------------------------------- */
@@ -356,6 +373,7 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 	if (dd_ctx_check(ctx))
 		return EPOLLERR | EPOLLHUP;
 	while (!mask && (list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+		dd_rings_arm(list);
 		if (dd_list_ready(list))
 			mask = EPOLLIN | EPOLLRDNORM;
 		dd_list_put(list);
@@ -366,8 +384,17 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 static int dd_fasync(int fd, struct file *file, int on)
 {
 	struct dd_ctx *ctx = file->private_data;
+	int ret = fasync_helper(fd, file, on, &ctx->fasync);
+	unsigned long index = 0;
+	struct dd_list *list;
 
-	return fasync_helper(fd, file, on, &ctx->fasync);
+	/* Every note is to be told of, also one that no kernel has seen. */
+	while (on && ret >= 0 &&
+	       (list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+		dd_rings_arm(list);
+		dd_list_put(list);
+	}
+	return ret;
 }
 
 static const struct file_operations dd_fops = {

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "dd.h"
+#include "direct.h"
 #include "netlink.h"
 #include "remote.h"
 #include "trace.h"
@@ -105,6 +106,7 @@ static void dd_conn_release_client(struct dd_conn *conn)
 static void dd_conn_release(struct dd_conn *conn)
 {
 	WARN_ON_ONCE(!conn->seg.dead);
+	dd_direct_release(conn);
 	if (conn->server)
 		dd_service_forget(conn);
 	else
@@ -198,8 +200,10 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 
 static int dd_conn_check_args(const struct dd_connect *arg)
 {
+	const u32 list = DD_CONNECT_LIST | DD_CONNECT_ANON;
+
 	if (arg->flags & ~DD_CONNECT_FLAGS || arg->__reserved ||
-	    arg->flags == DD_CONNECT_FLAGS ||
+	    (arg->flags & list) == list ||
 	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
 	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
 	    arg->window > DD_WINDOW_MAX)
@@ -218,6 +222,8 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 
 	conn->cookie = arg->cookie;
 	conn->uid = current_euid();
+	conn->nodirect = arg->flags & DD_CONNECT_NODIRECT;
+	conn->direct_any = arg->flags & DD_CONNECT_DIRECT_ANY;
 	err = dd_credit_init(&client->credit, window, GFP_KERNEL_ACCOUNT);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->send, true, &client->send,
@@ -343,12 +349,14 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 /* ---- waiting ------------------------------------------------------------ */
 
 /* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
-static int dd_conn_reached(const struct dd_conn *conn, u32 what, u64 value)
+static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value)
 {
 	const struct dd_import *imp = &conn->imp;
 
 	if (READ_ONCE(conn->obj.ctx->dead))
 		return -ESTALE;
+	if (what == DD_WAIT_RING)
+		return dd_direct_reached(conn, value);
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
 				    READ_ONCE(imp->done)) >= value)
 		return 0;
@@ -358,11 +366,11 @@ static int dd_conn_reached(const struct dd_conn *conn, u32 what, u64 value)
 }
 
 /* Wait for a counter of a connection that the caller is a user of. */
-static int dd_conn_await(struct dd_conn *conn, u32 what, u64 value, u64 timeout)
+static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
+			 u32 what, u64 value, u64 timeout)
 {
 	ktime_t expires = ktime_add_safe(ktime_get(),
 					 min_t(u64, timeout, KTIME_MAX));
-	struct wait_queue_head *wq = &conn->obj.ctx->wait;
 	DEFINE_WAIT(wait);
 	int err;
 
@@ -389,22 +397,67 @@ static int dd_conn_await(struct dd_conn *conn, u32 what, u64 value, u64 timeout)
 	return err;
 }
 
+/* Until the reader has consumed what was posted to a direct ring. */
+static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
+{
+	struct dd_list *list;
+	int err;
+
+	if (!READ_ONCE(conn->imp.direct))
+		return READ_ONCE(conn->closed) || READ_ONCE(conn->closing) ?
+			-ECONNRESET : -EINVAL;
+	list = dd_conn_hold_list(conn->peer);
+	if (!list)
+		return -ECONNRESET;
+	dd_list_watch(list);
+	err = dd_conn_await(conn, &list->room, DD_WAIT_RING, value, timeout);
+	dd_list_unwatch(list);
+	dd_list_put(list);
+	return err;
+}
+
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 {
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->what > DD_WAIT_DONE || arg->__reserved)
+	if (arg->what > DD_WAIT_RING || arg->__reserved)
 		return -EINVAL;
 	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
 		return -ENOENT;
-	err = dd_conn_await(conn, arg->what, arg->value, arg->timeout);
+	if (arg->what == DD_WAIT_RING)
+		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
+	else
+		err = dd_conn_await(conn, &ctx->wait, arg->what, arg->value,
+				    arg->timeout);
 	dd_conn_put(conn);
 	return err;
 }
 
 /* ---- closing ------------------------------------------------------------ */
+
+/**
+ * dd_conn_hold_list() - use the list of an end
+ * @conn: the end, whose memory is there
+ *
+ * Return: the list, of which the caller becomes a user, or NULL if nothing
+ * reaches the end any more.
+ */
+struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
+{
+	struct dd_segment *seg = &conn->seg;
+	struct dd_list *list = NULL;
+
+	spin_lock_bh(&seg->lock);
+	/* Attached until the segment is dead, so there is a reference. */
+	if (!seg->dead) {
+		list = seg->list;
+		refcount_inc(&list->obj.users);
+	}
+	spin_unlock_bh(&seg->lock);
+	return list;
+}
 
 /*
  * Revoke the segment of one end. Its owner, if it is a connecting end and has
@@ -419,18 +472,14 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 		.cookie = conn->cookie,
 	};
 	struct dd_segment *seg = &conn->seg;
-	struct dd_list *list = NULL;
+	struct dd_list *list = dd_conn_hold_list(conn);
 
-	spin_lock_bh(&seg->lock);
-	/* Attached until the segment is dead, so there is a reference. */
-	if (!seg->dead) {
-		list = seg->list;
-		refcount_inc(&list->obj.users);
-	}
-	spin_unlock_bh(&seg->lock);
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
+	/* It becomes dead under this lock only. */
+	if (!seg->dead)
+		dd_direct_revoke(conn);
 	spin_lock_bh(&seg->lock);
 	if (!seg->dead) {
 		if (conn->peer)
@@ -440,6 +489,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);
+	wake_up_interruptible_all(&list->room);
 	dd_list_put(list);
 }
 
@@ -526,7 +576,8 @@ int dd_conn_drain(struct dd_conn *conn)
 {
 	if (conn->peer)
 		return 0;
-	return dd_conn_await(conn, DD_WAIT_SENT, READ_ONCE(conn->imp.submitted),
+	return dd_conn_await(conn, &conn->obj.ctx->wait, DD_WAIT_SENT,
+			     READ_ONCE(conn->imp.submitted),
 			     U64_MAX) == -EINTR ? -EINTR : 0;
 }
 
@@ -593,8 +644,8 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 				  conn->seg.mem.length, &info->recv);
 	}
 	info->peer_size = conn->imp.peer_size;
-	info->submitted = READ_ONCE(conn->imp.submitted);
-	info->received = READ_ONCE(conn->seg.received);
+	info->submitted = dd_direct_sent(conn);
+	info->received = dd_direct_received(conn);
 	info->cookie = conn->cookie;
 	info->list_unit = conn->seg.list->unit;
 	info->cell_unit = conn->imp.unit;

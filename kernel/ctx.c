@@ -15,6 +15,7 @@
 #include <linux/vmalloc.h>
 
 #include "dd.h"
+#include "direct.h"
 
 /* With its head a table takes a power of two of bytes, as kmalloc() does. */
 #define DD_TABLE_HEAD	(sizeof(struct dd_table) / sizeof(void *))
@@ -64,9 +65,12 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 
 	if (!ctx || !table)
 		goto err_free;
-	err = dd_area_init(&ctx->area);
+	err = dd_window_ctx_init(ctx);
 	if (err)
 		goto err_free;
+	err = dd_area_init(&ctx->area);
+	if (err)
+		goto err_windows;
 	RCU_INIT_POINTER(ctx->table, table);
 	kref_init(&ctx->ref);
 	mutex_init(&ctx->lock);
@@ -92,6 +96,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	mutex_unlock(&ctx->node->lock);
 	return ctx;
 
+err_windows:
+	dd_window_ctx_exit(ctx);
 err_free:
 	kvfree(table);
 	kfree(ctx);
@@ -107,6 +113,7 @@ static void dd_ctx_release(struct kref *ref)
 	/* Look-ups are made by those who hold a reference. */
 	kvfree(rcu_dereference_protected(ctx->table, true));
 	xa_destroy(&ctx->regions);
+	dd_window_ctx_exit(ctx);
 	dd_area_exit(&ctx->area);
 	put_net(ctx->node->net);
 	put_pid(ctx->pid);

@@ -13,6 +13,7 @@
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
+#include <linux/rwsem.h>
 #include <linux/rhashtable-types.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -183,6 +184,7 @@ struct dd_area {
 int dd_area_init(struct dd_area *area);
 void dd_area_exit(struct dd_area *area);
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
+int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit);
 int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit);
 int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
 void dd_area_free(struct dd_area *area, u32 unit, u32 units);
@@ -254,8 +256,14 @@ struct dd_table {
  * @next_tag: tag of the next id; 8191 ids later it is used again
  * @area: see there
  * @area_maps: mappings of the area in @mm; the context ends with the last
- * @next_pgoff: next unused mmap() offset of a region, in pages
+ * @next_pgoff: next unused mmap() offset, in pages; under @lock
  * @regions: pgoff to struct dd_region
+ * @inode: whose mapping holds all of this context's; windows are unmapped by
+ *	offset in it
+ * @windows: pgoff to struct dd_window
+ * @window_lock: whether a window is dead; held for reading while its pages are
+ *	being mapped, under mmap_lock
+ * @scratch: page that dead windows show; there from the first window on
  * @wait: woken by any note in any list, and by counters that advance
  * @fasync: SIGIO receivers
  * @node_entry: in dd_node.ctxs
@@ -278,6 +286,10 @@ struct dd_ctx {
 	atomic_t area_maps;
 	unsigned long next_pgoff;
 	struct xarray regions;
+	struct inode *inode;
+	struct xarray windows;
+	struct rw_semaphore window_lock;	/* of dd_window.dead */
+	void *scratch;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
 	struct list_head node_entry;

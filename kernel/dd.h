@@ -18,8 +18,11 @@
 #include "ctx.h"
 
 struct dd_conn;
+struct dd_feed;
 struct dd_op;
 struct dd_remote_call;
+struct dd_ring;
+struct dd_rings;
 struct dd_segment;
 
 /* ---- notelist.c: memory that tells ------------------------------------ */
@@ -43,6 +46,9 @@ struct dd_segment;
  * @wait: readers asleep
  * @pend_lock: protects @pending, and the flags in @head; innermost
  * @pending: segments with a withheld note, by the position they wait for
+ * @watchers: senders that wait for a direct ring to be read; under @pend_lock
+ * @room: where they sleep
+ * @rings: direct rings, or NULL; set, and changed, under @lock
  * @rcu: see struct dd_obj
  */
 struct dd_list {
@@ -63,6 +69,9 @@ struct dd_list {
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* of @pending */
 	struct rb_root_cached pending;
+	u32 watchers;
+	wait_queue_head_t room;
+	struct dd_rings *rings;
 	struct rcu_head rcu;
 };
 
@@ -116,6 +125,8 @@ struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots);
 void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
+void dd_list_watch(struct dd_list *list);
+void dd_list_unwatch(struct dd_list *list);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
@@ -324,6 +335,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
  *	it, and when that is dead nothing here is touched any more
  * @busy: a submitter is at work without the lock, since it may sleep; others
  *	are refused
+ * @direct: this end posts its notes itself
  * @peer_window: unconsumed messages allowed there
  * @unit: number of the first unit of @cell
  * @cell: counters and queue in the area
@@ -336,6 +348,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
  */
 struct dd_import {
 	bool busy;
+	bool direct;
 	u16 peer_window;
 	u32 unit;
 	struct dd_cell *cell;
@@ -355,6 +368,8 @@ struct dd_import {
  * @server: this is the serving end; the connecting one is a struct dd_client
  * @released: its block was given back; under dd_service.lock. Of a connecting
  *	end whose peer is on another node: it is over
+ * @nodirect: neither end sends directly
+ * @direct_any: the other end may, whosever it is
  * @mem: held by @obj.users as one, and by the other end; memory only
  * @block: number of its block at the service, for the serving end
  * @peer: the other end; NULL if it is on another node, see dd_remote_of()
@@ -367,6 +382,8 @@ struct dd_import {
  * @svc: the service, counted, at the serving end
  * @cookie: in each note
  * @uid: of the process that has this end, when it connected or served
+ * @feed: how the other end sends to it directly, or NULL; set under the locks of
+ *	list and segment
  * @closing: close has begun; the first one does it
  * @closed: errno that ended it; set before the peer's segment is dead
  *
@@ -377,6 +394,8 @@ struct dd_conn {
 	u8 type;
 	bool server;
 	bool released;
+	bool nodirect;
+	bool direct_any;
 	refcount_t mem;
 	u32 block;
 	struct dd_conn *peer;
@@ -389,6 +408,7 @@ struct dd_conn {
 	};
 	struct dd_service *svc;
 	u64 cookie;
+	struct dd_feed *feed;
 	kuid_t uid;
 	int closing;
 	int closed;
@@ -424,6 +444,7 @@ void dd_conn_lost(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn);
 void dd_conn_open_cell(struct dd_conn *conn, u32 node);
 void dd_conn_put(struct dd_conn *conn);
+struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
@@ -444,12 +465,16 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
  * @conn: the end that has it now, or had it last; NULL if none has
  * @credit: slots in the service's list, or in the connection's own
  * @conn_note: position after the last connection note of this block
+ * @ring: what the notes of the last connection came by, if that is over
+ * @ring_end: then, position after the last of them
  * @free: in dd_service.free, if it may be given away
  */
 struct dd_block {
 	struct dd_conn *conn;
 	struct dd_credit credit;
 	u64 conn_note;
+	struct dd_ring *ring;
+	u64 ring_end;
 	struct list_head free;
 };
 

@@ -6,6 +6,7 @@
 #include <linux/workqueue.h>
 
 #include "dd.h"
+#include "direct.h"
 #include "link_udp.h"
 #include "netlink.h"
 #include "peer.h"
@@ -33,6 +34,10 @@ static_assert(sizeof(struct dd_conn_list) == 24);
 static_assert(sizeof(struct dd_list_info) == 16);
 static_assert(sizeof(struct dd_list_wait) == 32);
 static_assert(sizeof(struct dd_conn_wait) == 32);
+static_assert(sizeof(struct dd_direct) == 64);
+static_assert(sizeof(struct dd_ring_state) == DD_UNIT);
+static_assert(offsetof(struct dd_ring_state, need_wake) == 64);
+static_assert(sizeof(struct dd_ring_note) == 64);
 
 static int __init dd_init(void)
 {
@@ -41,9 +46,12 @@ static int __init dd_init(void)
 	dd_wq = alloc_workqueue("dd", WQ_UNBOUND, 0);
 	if (!dd_wq)
 		return -ENOMEM;
-	err = dd_conn_init();
+	err = dd_window_init();
 	if (err)
 		goto err_wq;
+	err = dd_conn_init();
+	if (err)
+		goto err_window;
 	err = dd_node_init();
 	if (err)
 		goto err_conn;
@@ -71,6 +79,8 @@ err_node:
 	dd_node_exit();
 err_conn:
 	dd_conn_exit();
+err_window:
+	dd_window_exit();
 err_wq:
 	/* Somebody may have added peers in the meantime. */
 	rcu_barrier();
@@ -92,6 +102,7 @@ static void __exit dd_exit(void)
 	dd_node_exit();
 	/* Objects are freed by RCU, by callbacks in this module. */
 	dd_conn_exit();
+	dd_window_exit();
 	dd_page_exit();
 }
 

@@ -10,6 +10,7 @@
 #include <linux/siphash.h>
 #include <net/sock.h>
 
+#include "direct.h"
 #include "netlink_msg.h"
 #include "remote.h"
 
@@ -63,8 +64,8 @@ static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
 
 		if (!conn || conn->released)
 			continue;
-		*received += READ_ONCE(conn->seg.received);
-		*sent += READ_ONCE(conn->imp.submitted);
+		*received += dd_direct_received(conn);
+		*sent += dd_direct_sent(conn);
 	}
 	mutex_unlock(&svc->lock);
 }
@@ -162,18 +163,20 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 	       -EMSGSIZE : 0;
 }
 
-static int dd_fill_conn_counters(struct sk_buff *skb, const struct dd_conn *conn)
+static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 {
 	const struct dd_import *imp = &conn->imp;
+	u64 n = dd_direct_sent(conn);
 	int pad = DD_A_CONN_PAD;
 
 	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->send.length, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.peer_size, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->sent), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_DONE, READ_ONCE(imp->done), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, READ_ONCE(conn->seg.received), pad))
+	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
+			READ_ONCE(imp->sent), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(conn), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(conn), pad))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "dd.h"
+#include "direct.h"
 #include "trace.h"
 
 #define DD_LIST_MIN_SLOTS	4u
@@ -73,6 +74,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots)
 	dd_obj_init(&list->obj, ctx, DD_OBJ_LIST);
 	mutex_init(&list->lock);
 	init_waitqueue_head(&list->wait);
+	init_waitqueue_head(&list->room);
 	spin_lock_init(&list->pend_lock);
 	list->pending = RB_ROOT_CACHED;
 	list->users = 1;
@@ -108,6 +110,7 @@ void dd_list_put(struct dd_list *list)
 
 	if (!dd_obj_put(&list->obj))
 		return;
+	dd_rings_free(list);
 	/* No channel is attached, so nobody posts, and nobody is on @wait. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
 	dd_list_free_ring(list, list->geometry);
@@ -355,7 +358,7 @@ bool dd_list_ready(const struct dd_list *list)
 			READ_ONCE(dd_list_slot(list, geometry, head)->seq) ==
 			head + 1;
 	rcu_read_unlock();
-	return ready;
+	return ready || dd_rings_ready(list);
 }
 
 /* ---- withheld notes ----------------------------------------------------- */
@@ -404,6 +407,26 @@ void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 	spin_unlock_bh(&list->pend_lock);
 }
 
+/**
+ * dd_list_watch() - ask to be woken when the reader has consumed
+ * @list: the list; the caller goes on to its wait queue @room
+ */
+void dd_list_watch(struct dd_list *list)
+{
+	spin_lock_bh(&list->pend_lock);
+	WRITE_ONCE(list->watchers, list->watchers + 1);
+	list->head->flags |= DD_LIST_NEED_KICK;
+	spin_unlock_bh(&list->pend_lock);
+}
+
+void dd_list_unwatch(struct dd_list *list)
+{
+	spin_lock_bh(&list->pend_lock);
+	/* The flag goes with the next kick, which may find others. */
+	WRITE_ONCE(list->watchers, list->watchers - 1);
+	spin_unlock_bh(&list->pend_lock);
+}
+
 static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 {
 	struct dd_segment *seg = NULL;
@@ -420,7 +443,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 			seg = NULL;
 		}
 	}
-	if (RB_EMPTY_ROOT(&list->pending.rb_root))
+	if (RB_EMPTY_ROOT(&list->pending.rb_root) && !list->watchers)
 		list->head->flags &= ~DD_LIST_NEED_KICK;
 	spin_unlock_bh(&list->pend_lock);
 	return seg;
@@ -456,6 +479,8 @@ void dd_list_kick(struct dd_list *list)
 	rcu_read_unlock();
 	if (posted)
 		dd_list_wake(list);
+	if (READ_ONCE(list->watchers))
+		wake_up_interruptible_all(&list->room);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
@@ -484,6 +509,8 @@ static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
 	for (i = 0; i < count; i++)
 		if (READ_ONCE(lists[i]->gone))
 			return -ENOENT;
+	for (i = 0; i < count; i++)
+		dd_rings_arm(lists[i]);
 	for (i = 0; i < count; i++)
 		if (dd_list_ready(lists[i])) {
 			/* Every id before i is at most as far to the front. */
@@ -596,6 +623,7 @@ static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
 	if (READ_ONCE(list->gone))
 		return EPOLLHUP | EPOLLERR;
 	dd_list_kick(list);
+	dd_rings_arm(list);
 	return dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 

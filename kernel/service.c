@@ -14,6 +14,7 @@
 #include <linux/vmalloc.h>
 
 #include "dd.h"
+#include "direct.h"
 #include "netlink.h"
 #include "remote.h"
 #include "trace.h"
@@ -332,6 +333,8 @@ static bool dd_block_clean(const struct dd_service *svc,
 {
 	u64 head = dd_list_head_pos(svc->list);
 
+	if (block->ring && dd_ring_head(block->ring) < block->ring_end)
+		return false;
 	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
 }
 
@@ -396,6 +399,8 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	conn->svc = svc;
 	refcount_inc(&svc->obj.users);
 	conn->uid = svc->uid;
+	conn->nodirect = svc->flags & DD_SERVE_NODIRECT;
+	conn->direct_any = svc->flags & DD_SERVE_DIRECT_ANY;
 	conn->block = nr;
 	conn->cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
@@ -535,6 +540,7 @@ err_unlock:
 void dd_service_released(struct dd_conn *conn)
 {
 	struct dd_service *svc = conn->svc;
+	struct dd_block *block;
 
 	mutex_lock(&svc->lock);
 	if (!conn->released) {
@@ -543,7 +549,14 @@ void dd_service_released(struct dd_conn *conn)
 		svc->nconn--;
 		svc->past.received += conn->seg.received;
 		svc->past.sent += conn->imp.submitted;
-		list_add_tail(&svc->blocks[conn->block].free, &svc->free);
+		block = &svc->blocks[conn->block];
+		list_add_tail(&block->free, &svc->free);
+		/* With a list per connection the ring goes with that. */
+		block->ring = NULL;
+		if (conn->feed && !(svc->flags & DD_SERVE_ACCEPT)) {
+			block->ring = conn->feed->ring;
+			block->ring_end = conn->feed->end;
+		}
 	}
 	mutex_unlock(&svc->lock);
 }

@@ -35,6 +35,19 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 {
 }
 
+bool dd_rings_ready(const struct dd_list *list)
+{
+	return false;
+}
+
+void dd_rings_arm(const struct dd_list *list)
+{
+}
+
+void dd_rings_free(struct dd_list *list)
+{
+}
+
 void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 {
 	obj->ctx = dd_ctx_get(ctx);

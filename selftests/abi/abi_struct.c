@@ -19,6 +19,7 @@ union arg {
 	struct dd_conn_wait cwait;
 	struct dd_list_info list;
 	struct dd_list_wait lwait;
+	struct dd_direct direct;
 };
 
 FIXTURE(arg) {
@@ -76,6 +77,11 @@ FIXTURE_VARIANT_ADD(arg, list_wait) {
 	{ Z(dd_list_wait, flags) }
 };
 
+FIXTURE_VARIANT_ADD(arg, direct) {
+	DD_IOC_DIRECT, sizeof(struct dd_direct),
+	{ Z(dd_direct, flags), Z(dd_direct, peer_block) }
+};
+
 /* Arguments that succeed, into self->a, for the server's context. */
 static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 {
@@ -108,6 +114,9 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 	case DD_IOC_LIST_WAIT:
 		a->lwait.lists = (uintptr_t)self->lists;
 		a->lwait.count = 1;
+		break;
+	case DD_IOC_DIRECT:
+		a->direct.conn = pair_server_conn(&self->p);
 		break;
 	}
 	a->size = variant->size;
@@ -261,7 +270,7 @@ TEST_F(arg, flags_and_reserved_fields)
 
 	for (i = 0; i < 6 && variant->zero[i]; i++)
 		for (bit = 0; bit < 32; bit++) {
-			if (bit < 2 && variant->zero[i] == 4 &&
+			if (bit < 4 && variant->zero[i] == 4 &&
 			    (variant->nr == DD_IOC_SERVE ||
 			     variant->nr == DD_IOC_CONNECT))
 				continue;

@@ -9,7 +9,7 @@
 . selftests/check/files.sh
 
 # Words of mdoc, netlink and mathematics that look like mistakes.
-WORDS=nd,fo,ans
+WORDS=nd,fo,ans,iput
 
 mapfile -t FILES < <(files . | grep -v '^LICENSES/')
 mapfile -t SCRIPTS < <(grep -lE -m 1 '^#!.*\b(ba)?sh$|^# shellcheck shell=' \

@@ -35,6 +35,9 @@ SIZE(dd_conn_list, 24);
 SIZE(dd_list_info, 16);
 SIZE(dd_list_wait, 32);
 SIZE(dd_conn_wait, 32);
+SIZE(dd_direct, 64);
+SIZE(dd_ring_state, 128);
+SIZE(dd_ring_note, 64);
 
 /* The last field of each tells of the word size in any before it. */
 OFFSET(dd_area_head, __reserved, 68);
@@ -52,6 +55,10 @@ OFFSET(dd_conn_list, __reserved, 20);
 OFFSET(dd_list_info, users, 12);
 OFFSET(dd_list_wait, timeout, 24);
 OFFSET(dd_conn_wait, timeout, 24);
+OFFSET(dd_direct, peer_block, 60);
+OFFSET(dd_ring_state, need_wake, 64);
+OFFSET(dd_ring_note, meta, 48);
+OFFSET(dd_cell, ring, 60);
 
 /* The line that only the program writes. */
 OFFSET(dd_list_head, head, 64);

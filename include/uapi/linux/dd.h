@@ -175,12 +175,18 @@ struct dd_sqe {
  * @peer_size: bytes in the peer's block
  * @node: peer's node number
  * @window: unconsumed messages the peer's list has room for
- * @__reserved: zero
+ * @ring: unit number of the struct dd_ring_state that the peer's messages
+ *	come by; 0 while they come by the list's own ring
  * @__reserved0: zero
  * @sq: the send queue; the only part that its owner writes
  *
  * A cell is one line of state and @depth lines of queue: 64 * (1 + @depth)
  * bytes, rounded up to whole units.
+ *
+ * The owner of an end that sends directly (%DD_IOC_DIRECT) keeps its own
+ * counts: @submitted, @sent and @done are of what it asks the kernel to
+ * deposit. For reports it stores the number of messages in the first 8 bytes
+ * of @meta of @sq[0].
  */
 struct dd_cell {
 	__aligned_u64 submitted;
@@ -195,7 +201,7 @@ struct dd_cell {
 	__u32 node;
 	__aligned_u64 peer_size;
 	__u32 window;
-	__u32 __reserved;
+	__u32 ring;
 	struct dd_sqe sq[];
 };
 
@@ -253,6 +259,9 @@ struct dd_note {
  *	changes when the list grows
  * @flags: DD_LIST_*; written by the kernel
  * @id: id of the list, 0 once it is gone
+ * @rings: number of direct rings, 0..%DD_RINGS_MAX; grows only
+ * @rings_unit: unit number of their table, an array of __u32 with the unit
+ *	number of each one's struct dd_ring_state
  * @__reserved0: zero
  * @head: position of the first unconsumed note; the only word that its
  *	reader writes
@@ -269,13 +278,89 @@ struct dd_list_head {
 	__aligned_u64 geometry;
 	__u32 flags;
 	__u32 id;
-	__u32 __reserved0[12];
+	__u32 rings;
+	__u32 rings_unit;
+	__u32 __reserved0[10];
 	__aligned_u64 head;
 	__u32 __reserved[14];
 };
 
 #define DD_LIST_NEED_KICK	0x1
 #define DD_LIST_GONE		0x2
+
+/**
+ * DOC: the direct path
+ *
+ * Between two processes of one node the kernel maps the receiver's block, and
+ * a ring of notes, into the sender (%DD_IOC_DIRECT), which then deposits by
+ * plain stores. A direct ring belongs to one note list of the receiver and to
+ * one sending context at a time, and carries the notes of their connections.
+ *
+ * The receiver has the ring in its area: a page with struct dd_ring_state, of
+ * which the sender sees a read-only mapping, and behind it whole pages of
+ * struct dd_ring_note, which the sender writes. So to the receiver every word
+ * of a note is hostile: it reads each once, and takes the note for one of
+ * connection @conn only if the @ring of that connection's cell is this ring.
+ *
+ * A note at position p lies in slot p modulo the number of slots and is there
+ * once its @seq is p + 1. Each connection has window + 1 slots reserved: the
+ * sender may post message n once message n - window - 1 has been consumed,
+ * that is, once @head is beyond its position. The message is done when
+ * message n - window has been.
+ *
+ * The sender stores the message, then the note, then @seq with release
+ * semantics, executes a full barrier, and then loads two words: @error of its
+ * cell, which if not zero says that the message may have gone nowhere; and
+ * @need_wake, for which it calls %DD_IOC_WAKE. A mapping that was revoked shows
+ * a page of the sender's own instead, so that late stores do no harm.
+ */
+
+/**
+ * struct dd_ring_state - what the receiver says about a direct ring
+ * @head: position of the first unconsumed note; written by the receiver, as
+ *	is @head of struct dd_list_head
+ * @slots: number of slots, a power of two; they begin at the next page
+ * @__reserved0: zero
+ * @need_wake: the receiver sleeps, or may: %DD_IOC_WAKE after a note; written by
+ *	the kernel
+ * @__reserved: zero
+ */
+struct dd_ring_state {
+	__aligned_u64 head;
+	__u32 slots;
+	__u32 __reserved0[13];
+	__u32 need_wake;
+	__u32 __reserved[15];
+};
+
+/**
+ * struct dd_ring_note - one slot of a direct ring, for one message
+ * @seq: position of the note plus 1; written last, with release semantics
+ * @conn: id of the connection at the receiver; 0 for a note that is void
+ * @meta_count: valid words of @meta
+ * @block: @peer_block of struct dd_direct, low byte first: where a receiver
+ *	that does not know @conn yet finds its cell
+ * @offset: as in struct dd_note
+ * @len: as in struct dd_note
+ * @word: as in struct dd_note
+ * @msgid: as in struct dd_note
+ * @tag: as in struct dd_note
+ * @meta: as in struct dd_note
+ */
+struct dd_ring_note {
+	__aligned_u64 seq;
+	__u32 conn;
+	__u8 meta_count;
+	__u8 block[3];
+	__aligned_u64 offset;
+	__aligned_u64 len;
+	__aligned_u64 word;
+	__u32 msgid;
+	__u32 tag;
+	__u32 meta[DD_META_WORDS];
+};
+
+#define DD_RINGS_MAX		32	/* direct rings of a list */
 
 /**
  * enum dd_conn_type - connection types of DDP, for both ends to see
@@ -293,7 +378,7 @@ enum dd_conn_type {
  * struct dd_info - what this kernel and this node are (%DD_IOC_INFO)
  * @size: sizeof(struct dd_info)
  * @abi: (out) %DD_ABI_VERSION
- * @features: (out) zero
+ * @features: (out) DD_FEATURE_*
  * @area_size: (out) %DD_AREA_SIZE
  * @node: (out) this node's number
  * @maxnodes: (out) number of nodes
@@ -314,6 +399,8 @@ struct dd_info {
 	__aligned_u64 memlock_limit;
 	__aligned_u64 memlock_used;
 };
+
+#define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, if it is not turned off */
 
 /**
  * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)
@@ -354,7 +441,9 @@ struct dd_buf {
 
 #define DD_SERVE_LIST		0x1	/* attach to the list in @list */
 #define DD_SERVE_ACCEPT		0x2	/* a list and a note per connection */
-#define DD_SERVE_FLAGS		0x3
+#define DD_SERVE_NODIRECT	0x4	/* no client sends directly */
+#define DD_SERVE_DIRECT_ANY	0x8	/* clients of other users may, too */
+#define DD_SERVE_FLAGS		0xf
 
 /**
  * struct dd_serve - register a service (%DD_IOC_SERVE)
@@ -399,7 +488,9 @@ struct dd_serve {
 
 #define DD_CONNECT_LIST		0x1	/* attach to the list in @list */
 #define DD_CONNECT_ANON		0x2	/* a fresh list, whatever @list says */
-#define DD_CONNECT_FLAGS	0x3
+#define DD_CONNECT_NODIRECT	0x4	/* neither end sends directly */
+#define DD_CONNECT_DIRECT_ANY	0x8	/* a server of another user may, too */
+#define DD_CONNECT_FLAGS	0xf
 
 /**
  * struct dd_connect - connect to a service (%DD_IOC_CONNECT)
@@ -571,23 +662,71 @@ struct dd_conn_wait {
  * enum dd_wait_what - counters that can be waited for
  * @DD_WAIT_SENT: @sent of struct dd_cell
  * @DD_WAIT_DONE: @done of struct dd_cell
+ * @DD_WAIT_RING: @head of struct dd_ring_state, of an end that sends directly
  */
 enum dd_wait_what {
 	DD_WAIT_SENT = 0,
 	DD_WAIT_DONE = 1,
+	DD_WAIT_RING = 2,
+};
+
+/**
+ * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
+ * @size: sizeof(struct dd_direct)
+ * @flags: zero
+ * @conn: (in) its id
+ * @peer_conn: (out) id of the connection at the receiver, for the notes
+ * @block: (out) offset to mmap() the receiver's block at
+ * @block_size: (out) bytes in it, whole pages
+ * @notes: (out) offset to mmap() the slots of the ring at; connections with
+ *	the same receiver may have the same
+ * @state: (out) offset to mmap() struct dd_ring_state at, a page, to be read
+ *	only
+ * @start: (out) position of the first note this context posts to that ring
+ * @slots: (out) number of slots of the ring
+ * @peer_block: (in) zero; (out) block number at the serving end, else 0
+ *
+ * All are mapped whole and shared; nothing can pin them, and a child does not
+ * inherit them. Asked again, the answer is the same. The messages of this end
+ * go directly from the first one on, or never: a connection that has sent by
+ * the doorbell is refused. What goes directly may still be deposited by the
+ * kernel, by a request without %DD_SQE_NOTIFY, before its note is posted.
+ *
+ * If the two processes have different users, the block is zeroed first: its
+ * sender can read it.
+ *
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EBUSY (a message has been sent),
+ * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
+ * another node, its block is not whole pages, or the direct path is turned
+ * off), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings in use).
+ */
+struct dd_direct {
+	__u32 size;
+	__u32 flags;
+	__u32 conn;
+	__u32 peer_conn;
+	__aligned_u64 block;
+	__aligned_u64 block_size;
+	__aligned_u64 notes;
+	__aligned_u64 state;
+	__aligned_u64 start;
+	__u32 slots;
+	__u32 peer_block;
 };
 
 #define DD_IOC_TYPE		0xDA
 
 /*
  * Numbered like struct-carrying ioctls whose size is in the struct, and not in
- * the number. The last four take an id by value:
+ * the number. Those from DOORBELL on take an id by value:
  * DOORBELL executes what the send queue of a connection holds, in the caller,
  * and returns the number of requests accepted, or the error that refused the
  * first one, which then is neither counted nor consumed. lseek(fd, id,
  * SEEK_SET) does and returns the same, and costs less.
  * LIST_KICK lets senders that wait for a slot of this list proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
+ * WAKE wakes who waits for the messages of a connection that sends directly.
+ * lseek(fd, id, SEEK_CUR) does the same, and costs less.
  */
 #define DD_IOC_INFO		_IO(DD_IOC_TYPE, 0x00)
 #define DD_IOC_REGION_ALLOC	_IO(DD_IOC_TYPE, 0x01)
@@ -598,6 +737,7 @@ enum dd_wait_what {
 #define DD_IOC_CONN_WAIT	_IO(DD_IOC_TYPE, 0x06)
 #define DD_IOC_LIST_INFO	_IO(DD_IOC_TYPE, 0x07)
 #define DD_IOC_LIST_WAIT	_IO(DD_IOC_TYPE, 0x08)
+#define DD_IOC_DIRECT		_IO(DD_IOC_TYPE, 0x09)
 
 #define DD_IOC_DOORBELL		_IO(DD_IOC_TYPE, 0x20)
 #define DD_IOC_LIST_KICK	_IO(DD_IOC_TYPE, 0x21)
@@ -605,5 +745,6 @@ enum dd_wait_what {
 #define DD_IOC_REGION_FREE	_IO(DD_IOC_TYPE, 0x23)
 #define DD_IOC_CLOSE		_IO(DD_IOC_TYPE, 0x24)
 #define DD_IOC_UNSERVE		_IO(DD_IOC_TYPE, 0x25)
+#define DD_IOC_WAKE		_IO(DD_IOC_TYPE, 0x26)
 
 #endif /* _UAPI_LINUX_DD_H */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The direct path: windows, by which a process sees memory that another one's
+ * objects use, and rings of notes that it writes itself.
+ */
+#ifndef _DD_DIRECT_H
+#define _DD_DIRECT_H
+
+#include <linux/kref.h>
+#include <uapi/linux/dd.h>
+
+struct dd_conn;
+struct dd_ctx;
+struct dd_list;
+
+/* ---- window.c ----------------------------------------------------------- */
+
+/**
+ * struct dd_window - pages that a context may map
+ * @ref: held by whoever made it, and by mappings
+ * @ctx: the context, whose memory is held
+ * @pgoff: where they are mapped in the device
+ * @npages: how many
+ * @readonly: not to be written
+ * @dead: revoked: a page of the context's own is mapped instead; under
+ *	dd_ctx.window_lock
+ * @pages: their addresses, valid until it is dead
+ * @rcu: look-ups go on
+ * @own: room for them, if nobody else keeps an array
+ */
+struct dd_window {
+	struct kref ref;
+	struct dd_ctx *ctx;
+	unsigned long pgoff;
+	unsigned long npages;
+	bool readonly;
+	bool dead;
+	void **pages;
+	struct rcu_head rcu;
+	void *own[];
+};
+
+int dd_window_init(void);
+void dd_window_exit(void);
+int dd_window_ctx_init(struct dd_ctx *ctx);
+void dd_window_ctx_exit(struct dd_ctx *ctx);
+struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
+				   unsigned long npages, bool copy,
+				   bool readonly);
+void dd_window_revoke(struct dd_window *win);
+int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
+
+/* ---- direct.c ----------------------------------------------------------- */
+
+/**
+ * struct dd_ring - a direct ring of a note list; it stays as long as that
+ * @from: who may write to it now, whose memory is held; NULL if nobody
+ * @users: connections of those two; with the last the windows are revoked
+ * @reserved: slots promised to them
+ * @start: position of the first note of @from
+ * @slots: number of slots
+ * @unit: of @state, in the area of the list's owner
+ * @state: the page the receiver writes
+ * @notes: what shows @from the slots
+ * @view: what shows it @state
+ * @page: addresses of the pages of slots
+ *
+ * All protected by dd_list.lock, except that @slots, @unit, @state and @page
+ * never change.
+ */
+struct dd_ring {
+	struct dd_ctx *from;
+	u32 users;
+	u32 reserved;
+	u64 start;
+	u32 slots;
+	u32 unit;
+	struct dd_ring_state *state;
+	struct dd_window *notes;
+	struct dd_window *view;
+	void *page[];
+};
+
+/**
+ * struct dd_rings - the direct rings of a note list
+ * @n: how many; published with release, grows only
+ * @unit: of @table
+ * @table: numbers of their units, for the receiver
+ * @ring: the rings
+ */
+struct dd_rings {
+	u32 n;
+	u32 unit;
+	u32 *table;
+	struct dd_ring *ring[DD_RINGS_MAX];
+};
+
+/**
+ * struct dd_feed - the direct way to one end of a connection
+ * @ring: what its notes come by
+ * @slots: reserved there
+ * @block: what shows the sender the end's block; NULL once that is revoked
+ * @end: then, the position after its last note
+ */
+struct dd_feed {
+	struct dd_ring *ring;
+	u32 slots;
+	struct dd_window *block;
+	u64 end;
+};
+
+int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
+void dd_direct_revoke(struct dd_conn *conn);
+void dd_direct_release(struct dd_conn *conn);
+int dd_direct_wake(struct dd_ctx *ctx, u32 id);
+int dd_direct_reached(struct dd_conn *conn, u64 pos);
+u64 dd_direct_sent(const struct dd_conn *conn);
+u64 dd_direct_received(const struct dd_conn *conn);
+u64 dd_direct_done(struct dd_conn *conn);
+u64 dd_ring_head(const struct dd_ring *ring);
+bool dd_rings_ready(const struct dd_list *list);
+void dd_rings_arm(const struct dd_list *list);
+void dd_rings_free(struct dd_list *list);
+
+#endif /* _DD_DIRECT_H */

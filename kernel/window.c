@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Windows: pages of one context mapped into the process of another.
+ *
+ * They are mapped by page frame number, so that nothing can pin them, and only
+ * by the fault handler, which looks whether the window is alive under a lock
+ * that revoking takes for writing. So once dd_window_revoke() has unmapped what
+ * there was, nothing of it comes back: later faults find a page that belongs
+ * to the process itself. Unmapping goes by offset in an inode of the context's
+ * own; nobody needs the mmap_lock of another process for it.
+ */
+#include <linux/compat.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+#include <linux/slab.h>
+
+#include "direct.h"
+#include "dd.h"
+
+#define DD_FS_MAGIC	0x44446673
+
+static struct vfsmount *dd_mnt;
+
+static int dd_fs_init_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, DD_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/* Without an owner: its only mount is this module's, which goes with that. */
+static struct file_system_type dd_fs = {
+	.name = "dd",
+	.init_fs_context = dd_fs_init_context,
+	.kill_sb = kill_anon_super,
+};
+
+int dd_window_init(void)
+{
+	dd_mnt = kern_mount(&dd_fs);
+	return PTR_ERR_OR_ZERO(dd_mnt);
+}
+
+void dd_window_exit(void)
+{
+	kern_unmount(dd_mnt);
+}
+
+int dd_window_ctx_init(struct dd_ctx *ctx)
+{
+	init_rwsem(&ctx->window_lock);
+	xa_init_flags(&ctx->windows, XA_FLAGS_ACCOUNT);
+	ctx->inode = alloc_anon_inode(dd_mnt->mnt_sb);
+	return PTR_ERR_OR_ZERO(ctx->inode);
+}
+
+void dd_window_ctx_exit(struct dd_ctx *ctx)
+{
+	if (ctx->scratch)
+		dd_page_free(ctx->scratch);
+	xa_destroy(&ctx->windows);
+	iput(ctx->inode);
+}
+
+static void dd_window_free(struct kref *ref)
+{
+	struct dd_window *win = container_of(ref, struct dd_window, ref);
+
+	dd_ctx_put(win->ctx);
+	kfree_rcu(win, rcu);
+}
+
+static void dd_window_put(struct dd_window *win)
+{
+	kref_put(&win->ref, dd_window_free);
+}
+
+/**
+ * dd_window_create() - let a context map pages
+ * @ctx: the context, locked and not dead
+ * @pages: their addresses
+ * @npages: how many
+ * @copy: whether to keep a copy of @pages; else it stays until the window is
+ *	revoked, as the pages do
+ * @readonly: they must not be written
+ *
+ * Return: the window, which ends with dd_window_revoke(), or an error pointer.
+ */
+struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
+				   unsigned long npages, bool copy,
+				   bool readonly)
+{
+	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
+	struct dd_window *win;
+	int err = -ENOSPC;
+
+	lockdep_assert_held(&ctx->lock);
+	if (npages > max - ctx->next_pgoff)
+		return ERR_PTR(-ENOSPC);
+	win = kzalloc(struct_size(win, own, copy ? npages : 0),
+		      GFP_KERNEL_ACCOUNT);
+	if (!win)
+		return ERR_PTR(-ENOMEM);
+	/* Before there is a window: what its mappings show when it is dead. */
+	if (!ctx->scratch)
+		ctx->scratch = dd_page_alloc();
+	err = -ENOMEM;
+	if (!ctx->scratch)
+		goto err_free;
+	kref_init(&win->ref);
+	win->pgoff = ctx->next_pgoff;
+	win->npages = npages;
+	win->readonly = readonly;
+	win->pages = pages;
+	if (copy)
+		win->pages = memcpy(win->own, pages, npages * sizeof(*pages));
+	win->ctx = dd_ctx_get(ctx);
+	err = xa_insert(&ctx->windows, win->pgoff, win, GFP_KERNEL);
+	if (err)
+		goto err_put;
+	ctx->next_pgoff += npages + 1;
+	return win;
+
+err_put:
+	dd_ctx_put(ctx);
+err_free:
+	kfree(win);
+	return ERR_PTR(err);
+}
+
+/**
+ * dd_window_revoke() - end a window
+ * @win: the window, which the caller gives up
+ *
+ * When this returns, its pages are mapped nowhere, and no CPU has a
+ * translation to them; they may be used for something else.
+ */
+void dd_window_revoke(struct dd_window *win)
+{
+	struct dd_ctx *ctx = win->ctx;
+
+	/* Faults hold this while they look, and map what they have found. */
+	down_write(&ctx->window_lock);
+	win->dead = true;
+	up_write(&ctx->window_lock);
+	unmap_mapping_range(ctx->inode->i_mapping,
+			    (loff_t)win->pgoff << PAGE_SHIFT,
+			    (loff_t)win->npages << PAGE_SHIFT, 1);
+	xa_erase(&ctx->windows, win->pgoff);
+	dd_window_put(win);
+}
+
+static void dd_window_vm_open(struct vm_area_struct *vma)
+{
+	struct dd_window *win = vma->vm_private_data;
+
+	kref_get(&win->ref);
+}
+
+static void dd_window_vm_close(struct vm_area_struct *vma)
+{
+	dd_window_put(vma->vm_private_data);
+}
+
+static int dd_window_vm_may_split(struct vm_area_struct *vma,
+				  unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
+{
+	struct dd_window *win = vmf->vma->vm_private_data;
+	unsigned long index = vmf->pgoff - win->pgoff;
+	struct dd_ctx *ctx = win->ctx;
+	vm_fault_t ret;
+	void *page;
+
+	if (index >= win->npages)
+		return VM_FAULT_SIGBUS;
+	down_read(&ctx->window_lock);
+	page = win->dead ? ctx->scratch : win->pages[index];
+	ret = vmf_insert_pfn(vmf->vma, vmf->address,
+			     page_to_pfn(virt_to_page(page)));
+	up_read(&ctx->window_lock);
+	return ret;
+}
+
+static const struct vm_operations_struct dd_window_vm_ops = {
+	.open = dd_window_vm_open,
+	.close = dd_window_vm_close,
+	.may_split = dd_window_vm_may_split,
+	.fault = dd_window_vm_fault,
+};
+
+static struct dd_window *dd_window_get(struct dd_ctx *ctx, unsigned long pgoff)
+{
+	struct dd_window *win;
+
+	rcu_read_lock();
+	win = xa_load(&ctx->windows, pgoff);
+	if (win && !kref_get_unless_zero(&win->ref))
+		win = NULL;
+	rcu_read_unlock();
+	return win;
+}
+
+/**
+ * dd_window_mmap() - map a window, whole
+ * @ctx: who may see it
+ * @vma: the mapping, shared; its offset names the window
+ *
+ * Return: 0; %-EINVAL if that is not exactly a window; %-EACCES if it is to be
+ * written and must not.
+ */
+int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
+{
+	struct dd_window *win = dd_window_get(ctx, vma->vm_pgoff);
+	int err = -EINVAL;
+
+	if (!win)
+		return -EINVAL;
+	if (vma_pages(vma) != win->npages)
+		goto err_put;
+	err = -EACCES;
+	if (win->readonly && vma->vm_flags & VM_WRITE)
+		goto err_put;
+	/* PFNMAP and IO keep out GUP, and with it whatever pins; and fork(). */
+	vm_flags_mod(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY | VM_DONTEXPAND |
+		     VM_DONTDUMP,
+		     VM_MAYEXEC | (win->readonly ? VM_MAYWRITE : 0));
+	vma->vm_private_data = win;
+	vma->vm_ops = &dd_window_vm_ops;
+	return 0;
+
+err_put:
+	dd_window_put(win);
+	return err;
+}

@@ -1,0 +1,817 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The direct path by hand: who gets windows, what they show, what cannot be
+ * done with them, and that nothing is left of them when they have gone.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <poll.h>
+#include <pthread.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include "raw.h"
+
+#define FOREVER		(~0ull)
+#define MS		1000000ull
+
+/* What a sender maps. */
+struct way {
+	struct dd_direct d;
+	char *block;
+	struct dd_ring_note *notes;
+	const struct dd_ring_state *state;
+	__u64 pos;
+};
+
+static void *map(const struct raw *r, __u64 off, size_t len, int prot)
+{
+	return mmap(NULL, len, prot, MAP_SHARED, r->fd, off);
+}
+
+static size_t notes_size(const struct way *w)
+{
+	return w->d.slots * sizeof(struct dd_ring_note);
+}
+
+static int grant(const struct raw *r, __u32 conn, struct way *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->d.size = sizeof(w->d);
+	w->d.conn = conn;
+	return raw_ioctl(r, DD_IOC_DIRECT, &w->d);
+}
+
+static int way_open(const struct raw *r, __u32 conn, struct way *w)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+
+	if (grant(r, conn, w))
+		return -1;
+	w->pos = w->d.start;
+	w->block = map(r, w->d.block, w->d.block_size, rw);
+	w->notes = map(r, w->d.notes, notes_size(w), rw);
+	w->state = map(r, w->d.state, PAGE, PROT_READ);
+	return w->block == MAP_FAILED || w->notes == MAP_FAILED ||
+	       w->state == MAP_FAILED ? -1 : 0;
+}
+
+static struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
+{
+	return &w->notes[pos & (w->d.slots - 1)];
+}
+
+/* Stores a note, and says whether the receiver wants to be woken. */
+static bool way_note(struct way *w, __u64 offset, __u64 len)
+{
+	struct dd_ring_note *n = way_slot(w, w->pos);
+
+	n->conn = w->d.peer_conn;
+	n->offset = offset;
+	n->len = len;
+	n->msgid = w->pos + 1;
+	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&w->state->need_wake, __ATOMIC_RELAXED);
+}
+
+/* The receiver's first direct ring of a list, or NULL. */
+static struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
+				     unsigned int i)
+{
+	struct dd_list_head *h = raw_list(r, list_unit);
+	__u32 *table = raw_unit(r, h->rings_unit);
+
+	return h->rings > i ? raw_unit(r, table[i]) : NULL;
+}
+
+static bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to)
+{
+	struct dd_ring_note *notes = (void *)((char *)s + PAGE);
+	struct dd_ring_note *n = &notes[s->head & (s->slots - 1)];
+
+	if (__atomic_load_n(&n->seq, __ATOMIC_ACQUIRE) != s->head + 1)
+		return false;
+	*to = *n;
+	__atomic_store_n(&s->head, s->head + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static int list_wait(const struct raw *r, __u32 list, __u64 timeout)
+{
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
+				  .lists = (uintptr_t)&list,
+				  .timeout = timeout };
+
+	return raw_ioctl(r, DD_IOC_LIST_WAIT, &w);
+}
+
+static int ring_wait(const struct raw *r, __u32 conn, __u64 pos, __u64 timeout)
+{
+	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
+				  .what = DD_WAIT_RING, .value = pos,
+				  .timeout = timeout };
+
+	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+}
+
+FIXTURE(direct) {
+	struct pair p;
+	struct way w;
+};
+
+FIXTURE_SETUP(direct)
+{
+	ASSERT_EQ(0, pair_open(&self->p, 4, PAGE, 1));
+}
+
+FIXTURE_TEARDOWN(direct)
+{
+	pair_close(&self->p);
+}
+
+/* --- what is granted -------------------------------------------------------*/
+
+TEST_F(direct, a_message)
+{
+	struct pair *p = &self->p;
+	struct dd_ring_state *s;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+
+	EXPECT_EQ(NULL, ring_of(&p->srv, p->s.list_unit, 0));
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	EXPECT_EQ(PAGE, w->d.block_size);
+	EXPECT_EQ(pair_server_conn(p), w->d.peer_conn);
+	s = ring_of(&p->srv, p->s.list_unit, 0);
+	ASSERT_NE(NULL, s);
+	EXPECT_EQ(w->d.slots, s->slots);
+	EXPECT_EQ(w->d.slots, w->state->slots);
+
+	/* The cell of the serving end names the ring. */
+	EXPECT_EQ((char *)s - (char *)p->srv.area,
+		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
+	strcpy(w->block + 100, "straight");
+	/* Nobody sleeps, but who did before the ring came does not know it. */
+	EXPECT_TRUE(way_note(w, 100, 9));
+	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+	EXPECT_STREQ("straight", p->smem.at + 100);
+	EXPECT_EQ(0, list_wait(&p->srv, p->s.list, 0));
+	ASSERT_TRUE(ring_take(s, &n));
+	EXPECT_EQ(w->d.peer_conn, n.conn);
+	EXPECT_EQ(100, n.offset);
+	EXPECT_EQ(1, w->state->head);
+	EXPECT_ERR(EAGAIN, list_wait(&p->srv, p->s.list, 0));
+	/* That look armed it. */
+	EXPECT_TRUE(way_note(w, 0, 0));
+}
+
+TEST_F(direct, both_ways)
+{
+	__u32 srv = pair_server_conn(&self->p);
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+
+	ASSERT_EQ(0, way_open(&p->srv, srv, w));
+	EXPECT_EQ(p->c.conn, w->d.peer_conn);
+	strcpy(w->block, "reply");
+	way_note(w, 0, 6);
+	EXPECT_STREQ("reply", p->cmem.at + p->c.recv.offset);
+	EXPECT_EQ(0, list_wait(&p->cl, p->c.list, 0));
+	EXPECT_NE(0, raw_cell(&p->cl, p->c.cell_unit)->ring);
+}
+
+TEST_F(direct, asked_again)
+{
+	struct dd_direct first;
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	first = self->w.d;
+	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	EXPECT_EQ(0, memcmp(&first, &self->w.d, sizeof(first)));
+}
+
+TEST_F(direct, connections_share_a_ring)
+{
+	struct dd_connect c2;
+	struct pair *p = &self->p;
+	struct mem m;
+	struct way w2;
+
+	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
+	raw_connect_args(&c2, p->name, &m);
+	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
+	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, grant(&p->cl, c2.conn, &w2));
+	EXPECT_EQ(self->w.d.notes, w2.d.notes);
+	EXPECT_EQ(self->w.d.state, w2.d.state);
+	EXPECT_NE(self->w.d.block, w2.d.block);
+	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
+}
+
+TEST_F(direct, the_kernel_may_deposit)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = 8, .len = 5 };
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	memcpy(p->cmem.at + p->c.send.offset, "slow", 5);
+	EXPECT_EQ(1, raw_submit(&p->cl, p->c.cell_unit, p->c.conn, &sqe));
+	EXPECT_STREQ("slow", self->w.block + 8);
+	/* That was no note; the sender posts it. */
+	EXPECT_ERR(EAGAIN, list_wait(&p->srv, p->s.list, 0));
+	way_note(&self->w, 8, 5);
+	EXPECT_EQ(0, list_wait(&p->srv, p->s.list, 0));
+}
+
+/* As their sender says. */
+TEST_F(direct, counts_for_reports)
+{
+	struct dd_conn_info i = { .size = sizeof(i) };
+	struct pair *p = &self->p;
+	struct dd_cell *cell = raw_cell(&p->cl, p->c.cell_unit);
+	const __u64 count = (1ull << 32) + 7;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	memcpy(cell->sq[0].meta, &count, sizeof(count));
+	i.conn = p->c.conn;
+	ASSERT_EQ(0, raw_ioctl(&p->cl, DD_IOC_CONN_INFO, &i));
+	EXPECT_EQ((1ull << 32) + 7, i.submitted);
+	i.conn = pair_server_conn(p);
+	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
+	EXPECT_EQ((1ull << 32) + 7, i.received);
+	EXPECT_EQ(0, system("ddctl conn >/dev/null"));
+	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
+	EXPECT_EQ((1ull << 32) + 7, i.received);
+}
+
+/* --- what is refused -------------------------------------------------------*/
+
+TEST_F(direct, refusals)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+
+	EXPECT_ERR(ENOENT, grant(&p->cl, 0, w));
+	EXPECT_ERR(ENOENT, grant(&p->cl, p->c.list, w));
+	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+	EXPECT_ERR(EINVAL, ring_wait(&p->cl, p->c.conn, 0, 0));
+	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
+	EXPECT_ERR(EBUSY, grant(&p->cl, p->c.conn, w));
+	EXPECT_EQ(0, raw_cell(&p->srv, p->s.cells_unit)->ring);
+	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	EXPECT_ERR(ENOENT, grant(&p->cl, p->c.conn, w));
+	EXPECT_ERR(ENOENT, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+}
+
+TEST_F(direct, of_a_closed_one)
+{
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
+	EXPECT_EQ(ECONNRESET, raw_cell(&p->cl, p->c.cell_unit)->error);
+	EXPECT_ERR(ECONNRESET, grant(&p->cl, p->c.conn, &self->w));
+	EXPECT_ERR(ECONNRESET, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+	EXPECT_ERR(ECONNRESET, ring_wait(&p->cl, p->c.conn, 0, FOREVER));
+	/* What is not mapped by now never will be. */
+	EXPECT_EQ(MAP_FAILED, map(&p->cl, self->w.d.block, PAGE, PROT_READ));
+}
+
+TEST(blocks_that_are_not_whole_pages)
+{
+	struct pair p;
+	struct way w;
+
+	ASSERT_EQ(0, pair_open(&p, 2, PAGE / 2, 1));
+	EXPECT_ERR(EOPNOTSUPP, grant(&p.cl, p.c.conn, &w));
+	/* The other way they are. */
+	EXPECT_EQ(0, grant(&p.srv, pair_server_conn(&p), &w));
+	pair_close(&p);
+}
+
+/* A pair of contexts with these flags: whether client, server may. */
+static int flags_allow(int serve, int connect, uid_t client)
+{
+	struct raw srv, cl;
+	struct dd_connect c;
+	struct dd_serve s;
+	struct mem m, cm;
+	struct way w;
+	__u32 id = 0;
+	int ret = 0;
+	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
+				  .conns = (uintptr_t)&id };
+
+	if (raw_open(&srv) || raw_alloc(&srv, 2 * PAGE, &m))
+		return -1;
+	memset(m.at, 'x', 2 * PAGE);
+	raw_serve_args(&s, "flags", 1, &m);
+	s.flags = serve;
+	if (raw_serve(&srv, &s) || raw_open(&cl) ||
+	    raw_alloc(&cl, 2 * PAGE, &cm))
+		return -1;
+	raw_connect_args(&c, "flags", &cm);
+	c.flags = connect;
+	if (seteuid(client) || raw_connect(&cl, &c) || seteuid(0))
+		return -1;
+	l.service = s.service;
+	if (raw_ioctl(&srv, DD_IOC_CONN_LIST, &l))
+		return -1;
+	if (!way_open(&cl, c.conn, &w))
+		/* What was in it is for the same user only. */
+		ret |= w.block[PAGE - 1] == (client ? 0 : 'x') ? 1 : 4;
+	else if (errno != EACCES)
+		return -1;
+	if (!grant(&srv, id, &w))
+		ret |= 2;
+	else if (errno != EACCES)
+		return -1;
+	raw_close(&cl);
+	raw_close(&srv);
+	return ret;
+}
+
+TEST(who_may)
+{
+	EXPECT_EQ(3, flags_allow(0, 0, 0));
+	EXPECT_EQ(0, flags_allow(DD_SERVE_NODIRECT, 0, 0));
+	EXPECT_EQ(0, flags_allow(0, DD_CONNECT_NODIRECT, 0));
+	EXPECT_EQ(0, flags_allow(0, 0, ALICE));
+	EXPECT_EQ(1, flags_allow(DD_SERVE_DIRECT_ANY, 0, ALICE));
+	EXPECT_EQ(2, flags_allow(0, DD_CONNECT_DIRECT_ANY, ALICE));
+	EXPECT_EQ(0, flags_allow(DD_SERVE_DIRECT_ANY | DD_SERVE_NODIRECT,
+				 DD_CONNECT_DIRECT_ANY, ALICE));
+}
+
+TEST(turned_off_by_the_administrator)
+{
+	const char *param = "/sys/module/dd/parameters/direct";
+	int fd = open(param, O_WRONLY);
+	struct pair p;
+	struct way w;
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	ASSERT_EQ(1, write(fd, "N", 1));
+	EXPECT_ERR(EOPNOTSUPP, grant(&p.cl, p.c.conn, &w));
+	ASSERT_EQ(1, write(fd, "Y", 1));
+	EXPECT_EQ(0, grant(&p.cl, p.c.conn, &w));
+	close(fd);
+	pair_close(&p);
+}
+
+/* --- windows ---------------------------------------------------------------*/
+
+TEST_F(direct, mappings_that_are_not_given)
+{
+	struct raw *r = &self->p.cl;
+	const int rw = PROT_READ | PROT_WRITE;
+	struct dd_direct *d = &self->w.d;
+
+	ASSERT_EQ(0, way_open(r, self->p.c.conn, &self->w));
+	EXPECT_EQ(MAP_FAILED, map(r, d->block, 2 * PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, map(r, d->block + PAGE, PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, map(r, d->state, PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, map(r, d->block, PAGE, rw | PROT_EXEC));
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, rw, MAP_PRIVATE, r->fd,
+				   d->block));
+	/* Not the other context of this process either. */
+	EXPECT_EQ(MAP_FAILED, map(&self->p.srv, d->block, PAGE, rw));
+	EXPECT_ERR(EACCES, mprotect((void *)self->w.state, PAGE, rw));
+	EXPECT_ERR(EFAULT, mremap(self->w.block, PAGE, 2 * PAGE,
+				  MREMAP_MAYMOVE));
+	EXPECT_ERR(EINVAL, madvise(self->w.block, PAGE, MADV_DOFORK));
+}
+
+/* Whatever pins memory, and writes to it when its owner is long gone. */
+TEST_F(direct, nothing_can_be_pinned)
+{
+	struct iovec iov[2];
+	int pipes[2], fd;
+	char bytes[8];
+
+	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
+	memset(self->w.block, 1, PAGE);
+	iov[0] = (struct iovec){ bytes, sizeof(bytes) };
+	iov[1] = (struct iovec){ self->w.block, sizeof(bytes) };
+	EXPECT_ERR(EFAULT, process_vm_writev(getpid(), iov, 1, iov + 1, 1, 0));
+	EXPECT_ERR(EFAULT, process_vm_readv(getpid(), iov, 1, iov + 1, 1, 0));
+	ASSERT_EQ(0, pipe(pipes));
+	EXPECT_ERR(EFAULT, vmsplice(pipes[1], iov + 1, 1, 0));
+	fd = syscall(__NR_io_uring_setup, 1, (char [128]){});
+	if (fd >= 0) {
+		EXPECT_EQ(-1, syscall(__NR_io_uring_register, fd, 0, iov + 1,
+				      1));
+		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP) {
+			TH_LOG("errno %d", errno);
+		}
+		close(fd);
+	}
+	/* What copies and does not keep it is another matter. */
+	EXPECT_EQ(8, write(pipes[1], self->w.block, 8));
+}
+
+TEST_F(direct, a_child_has_none)
+{
+	pid_t pid;
+	int status;
+
+	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
+	self->w.block[0] = 1;
+	pid = fork_child();
+	if (!pid) {
+		signal(SIGSEGV, SIG_DFL);
+		self->w.block[0] = 2;
+		_exit(0);
+	}
+	status = wait_child(pid);
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	EXPECT_EQ(1, self->p.smem.at[0]);
+}
+
+/* --- waiting ---------------------------------------------------------------*/
+
+static void *sleeper(void *arg)
+{
+	struct pair *p = arg;
+
+	return (void *)(long)list_wait(&p->srv, p->s.list, FOREVER);
+}
+
+static bool is_armed(const struct way *w)
+{
+	return __atomic_load_n(&w->state->need_wake, __ATOMIC_ACQUIRE);
+}
+
+static void disarm(struct pair *p, const struct way *w)
+{
+	if (is_armed(w))
+		raw_op(&p->cl, DD_IOC_WAKE, p->c.conn);
+}
+
+TEST_F(direct, a_sleeping_receiver)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+	pthread_t thread;
+	void *ret;
+	int i;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	for (i = 0; i < dd_count(2000); i++) {
+		disarm(p, w);
+		ASSERT_FALSE(is_armed(w));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, sleeper, p));
+		if (i % 2)
+			sched_yield();
+		if (way_note(w, 0, 8))
+			ASSERT_EQ(0, lseek(p->cl.fd, p->c.conn, SEEK_CUR));
+		ASSERT_EQ(0, pthread_join(thread, &ret));
+		EXPECT_EQ(NULL, ret);
+		ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	}
+}
+
+TEST_F(direct, descriptors_and_signals)
+{
+	struct pair *p = &self->p;
+	struct pollfd fds[2] = { { .fd = p->srv.fd, .events = POLLIN } };
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+	sigset_t set;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	fds[1].fd = raw_op(&p->srv, DD_IOC_LIST_FD, p->s.list);
+	fds[1].events = POLLIN;
+	disarm(p, w);
+	EXPECT_EQ(0, poll(fds, 1, 0));
+	EXPECT_TRUE(is_armed(w));
+	disarm(p, w);
+	EXPECT_EQ(0, poll(fds + 1, 1, 0));
+	EXPECT_TRUE(is_armed(w));
+	way_note(w, 0, 8);
+	EXPECT_EQ(2, poll(fds, 2, 0));
+	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	disarm(p, w);
+	ASSERT_EQ(0, fcntl(p->srv.fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, fcntl(p->srv.fd, F_SETFL, O_RDWR | O_ASYNC));
+	/* Every note is told of, and not only the first. */
+	for (int i = 0; i < 3; i++) {
+		struct timespec soon = { .tv_sec = dd_patience() / 1000 };
+
+		EXPECT_TRUE(way_note(w, 0, 8));
+		EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+		EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
+	}
+	close(fds[1].fd);
+}
+
+static void *waiter(void *arg)
+{
+	struct pair *p = arg;
+
+	return (void *)(long)ring_wait(&p->cl, p->c.conn, 1, FOREVER);
+}
+
+TEST_F(direct, a_sender_waits_for_its_reader)
+{
+	struct pair *p = &self->p;
+	struct dd_list_head *h = raw_list(&p->srv, p->s.list_unit);
+	struct dd_ring_note n;
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	EXPECT_EQ(0, ring_wait(&p->cl, p->c.conn, 0, 0));
+	EXPECT_ERR(EAGAIN, ring_wait(&p->cl, p->c.conn, 1, 0));
+	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
+	way_note(&self->w, 0, 8);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
+	ASSERT_SOON(h->flags & DD_LIST_NEED_KICK);
+	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(NULL, ret);
+	/* Nobody waits any more: the next kick says so. */
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list));
+	EXPECT_FALSE(h->flags & DD_LIST_NEED_KICK);
+}
+
+TEST_F(direct, a_close_wakes_everybody)
+{
+	struct pair *p = &self->p;
+	pthread_t thread;
+	void *ret;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
+	ASSERT_SOON(raw_list(&p->srv, p->s.list_unit)->flags &
+		    DD_LIST_NEED_KICK);
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
+	ASSERT_EQ(0, pthread_join(thread, &ret));
+	EXPECT_EQ(-1, (long)ret);
+}
+
+/* --- ends ------------------------------------------------------------------*/
+
+/* Notes that were posted are there after the close, and the close behind. */
+TEST_F(direct, a_close_loses_no_note)
+{
+	__u32 srv = pair_server_conn(&self->p);
+	struct pair *p = &self->p;
+	struct dd_ring_note n;
+	struct dd_note close;
+
+	ASSERT_EQ(0, way_open(&p->srv, srv, &self->w));
+	strcpy(self->w.block, "last words");
+	way_note(&self->w, 0, 11);
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, srv));
+	/* Too late: this goes nowhere, and does no harm. */
+	strcpy(self->w.block, "more words");
+	way_note(&self->w, 0, 11);
+	EXPECT_EQ(ECONNRESET, raw_cell(&p->srv, p->s.cells_unit)->error);
+
+	ASSERT_TRUE(ring_take(ring_of(&p->cl, p->c.list_unit, 0), &n));
+	EXPECT_FALSE(ring_take(ring_of(&p->cl, p->c.list_unit, 0), &n));
+	EXPECT_STREQ("last words", p->cmem.at + p->c.recv.offset);
+	ASSERT_TRUE(raw_take(&p->cl, p->c.list_unit, &close));
+	EXPECT_EQ(DD_NOTE_CLOSE, close.type);
+}
+
+/* A thread that is killed between taking a position and filling it. */
+TEST_F(direct, holes_are_filled)
+{
+	struct pair *p = &self->p;
+	struct dd_ring_state *s;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	w->pos += 2;
+	way_note(w, 0, 1);
+	w->pos++;
+	way_note(w, 0, 2);
+	s = ring_of(&p->srv, p->s.list_unit, 0);
+	EXPECT_FALSE(ring_take(s, &n));
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	for (int i = 0; i < 5; i++) {
+		ASSERT_TRUE(ring_take(s, &n));
+		EXPECT_EQ(i == 2 || i == 4 ? w->d.peer_conn : 0, n.conn);
+	}
+	EXPECT_FALSE(ring_take(s, &n));
+}
+
+/* A ring has one sender after another, who find it empty. */
+TEST_F(direct, rings_are_used_again)
+{
+	struct pair *p = &self->p;
+	struct dd_list_head *h = raw_list(&p->srv, p->s.list_unit);
+	struct dd_ring_state *s;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+		EXPECT_EQ(1, h->rings);
+		s = ring_of(&p->srv, p->s.list_unit, 0);
+		EXPECT_EQ(s->head, w->d.start);
+		/* Numbers that are yet to come must not outlive the sender. */
+		for (unsigned int k = 1; k < w->d.slots; k++)
+			*way_slot(w, w->pos + k) = (struct dd_ring_note){
+				.seq = w->pos + k + 1, .conn = 12345 };
+		way_note(w, 0, 8);
+		ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+		while (ring_take(s, &n))
+			;
+		ASSERT_EQ(0, raw_connect(&p->cl, &p->c));
+	}
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	EXPECT_FALSE(ring_take(s, &n));
+	way_note(w, 0, 8);
+	EXPECT_TRUE(ring_take(s, &n));
+	EXPECT_FALSE(ring_take(s, &n));
+	/* One that has not been read is left alone. */
+	way_note(w, 0, 8);
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	ASSERT_EQ(0, raw_connect(&p->cl, &p->c));
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	EXPECT_EQ(2, h->rings);
+	EXPECT_TRUE(ring_take(s, &n));
+}
+
+/* A process that stores all the time, wherever it can. */
+static void storer(const char *name, int ready, bool closes)
+{
+	struct dd_connect c;
+	struct raw r;
+	struct mem m;
+	struct way w;
+	__u64 k = 0;
+
+	CHILD_CHECK(raw_open(&r) == 0 && raw_alloc(&r, 2 * PAGE, &m) == 0);
+	raw_connect_args(&c, name, &m);
+	CHILD_CHECK(raw_connect(&r, &c) == 0);
+	CHILD_CHECK(way_open(&r, c.conn, &w) == 0);
+	w.block[0] = 1;
+	CHILD_CHECK(write(ready, "x", 1) == 1);
+	while (!closes || k < 20000) {
+		memset(w.block, 0xee, PAGE);
+		memset(w.notes, 0xee, notes_size(&w));
+		*way_slot(&w, k) = (struct dd_ring_note){
+			.seq = k + 1, .conn = w.d.peer_conn, .offset = ~k,
+			.len = k << 32 };
+		k++;
+	}
+	CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, c.conn) == 0);
+	for (k = 0; k < 1000; k++) {
+		memset(w.block, 0xdd, PAGE);
+		memset(w.notes, 0xdd, notes_size(&w));
+	}
+	_exit(0);
+}
+
+static bool all_zero(const char *at, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (at[i])
+			return false;
+	return true;
+}
+
+/* The server's end of one round: the storer's block is used for others. */
+static bool nothing_arrives(struct raw *r, struct mem *m)
+{
+	for (int i = 0; i < 200; i++) {
+		memset(m->at, 0, PAGE);
+		if (!all_zero(m->at, PAGE))
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static pid_t start_storer(const char *name, bool closes)
+{
+	int pipes[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(pipes))
+		return -1;
+	pid = fork_child();
+	if (!pid)
+		storer(name, pipes[1], closes);
+	close(pipes[1]);
+	if (read(pipes[0], &c, 1) != 1)
+		pid = -1;
+	close(pipes[0]);
+	return pid;
+}
+
+static int serve_page(struct raw *r, struct mem *m, struct dd_serve *s)
+{
+	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
+		return -1;
+	raw_serve_args(s, "stored", 1, m);
+	return raw_serve(r, s);
+}
+
+TEST(stores_after_the_server_closed)
+{
+	struct dd_conn_list l = { .size = sizeof(l), .count = 1 };
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	__u32 id;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < dd_count(30); i++) {
+		pid = start_storer("stored", false);
+		ASSERT_LT(0, pid);
+		l.service = s.service;
+		l.conns = (uintptr_t)&id;
+		ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
+		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
+		EXPECT_TRUE(nothing_arrives(&r, &m));
+		/* Still storing: it has not noticed anything. */
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		kill_child(pid);
+	}
+	raw_close(&r);
+}
+
+TEST(stores_while_the_server_dies)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	for (int i = 0; i < dd_count(30); i++) {
+		ASSERT_EQ(0, serve_page(&r, &m, &s));
+		pid = start_storer("stored", false);
+		ASSERT_LT(0, pid);
+		if (i % 2)
+			raw_op(&r, DD_IOC_UNSERVE, s.service);
+		raw_close(&r);
+		munmap(m.at, m.len);
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		kill_child(pid);
+	}
+}
+
+TEST(stores_of_a_process_that_is_killed)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < dd_count(30); i++) {
+		pid = start_storer("stored", false);
+		ASSERT_LT(0, pid);
+		if (i % 3 == 0)
+			memset(raw_unit(&r, raw_cell(&r, s.cells_unit)->ring),
+			       i, PAGE);
+		EXPECT_GE(0, list_wait(&r, s.list, 0));
+		EXPECT_EQ(0, system("ddctl conn >/dev/null"));
+		kill_child(pid);
+		/* The one block there is, for the next one. */
+		ASSERT_SOON(!raw_ioctl(&r, DD_IOC_CONN_LIST,
+			&(struct dd_conn_list){
+				.size = sizeof(struct dd_conn_list),
+				.service = s.service }));
+		EXPECT_TRUE(nothing_arrives(&r, &m));
+	}
+	raw_close(&r);
+}
+
+TEST(stores_through_an_own_close)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < 4; i++) {
+		pid = start_storer("stored", true);
+		ASSERT_LT(0, pid);
+		ASSERT_CHILD_OK(pid);
+		EXPECT_NE(0xdd, (unsigned char)m.at[0]);
+	}
+	raw_close(&r);
+}
+
+DD_TEST_MAIN
