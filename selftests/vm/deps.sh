@@ -17,7 +17,7 @@ packages=(
 	util-linux wireguard-tools
 	# checks
 	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
-	python3 python3-yaml shellcheck sparse tshark
+	python3 python3-yaml shellcheck sparse spin tshark
 )
 
 missing() {
