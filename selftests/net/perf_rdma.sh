@@ -34,7 +34,9 @@ finish() {
 	mapfile -t pids < <(jobs -p)
 	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
 	wait
+	ddctl peer del 2 2>/dev/null
 	ip netns del dd2 2>/dev/null
+	ip link del dd0 2>/dev/null
 	rdma link delete rxe0 2>/dev/null
 	rdma link delete rxe1 2>/dev/null
 	ip link del roce0 2>/dev/null
