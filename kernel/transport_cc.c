@@ -77,7 +77,8 @@ u64 dd_tp_cc_loss_delay(const struct dd_tp *tp)
 	const struct dd_tp_cc *cc = &tp->cc;
 	u64 rtt = max(cc->srtt, cc->latest);
 
-	return max(rtt + rtt / 8, DD_CC_GRANULARITY);
+	/* Where times vary much, so do those of packets sent together. */
+	return max(rtt + max(rtt / 8, 2 * cc->rttvar), DD_CC_GRANULARITY);
 }
 
 /* ---- the window --------------------------------------------------------- */
@@ -192,8 +193,8 @@ void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
-	cc->reorder = clamp_t(u64, distance + 1, cc->reorder,
-			      DD_TP_REORDER_MAX);
+	cc->reorder = clamp_t(u64, max(distance + 1, 2ull * cc->reorder),
+			      cc->reorder, DD_TP_REORDER_MAX);
 	if (!cc->undo_lost || --cc->undo_lost)
 		return;
 	cc->cwnd = max(cc->cwnd, cc->undo_cwnd);

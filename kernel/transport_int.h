@@ -22,7 +22,7 @@
 #define DD_TP_US		1000ull
 
 #define DD_TP_REORDER		3	/* at first; RFC 9002, 6.1.1 */
-#define DD_TP_REORDER_MAX	128
+#define DD_TP_REORDER_MAX	1024
 #define DD_TP_BURST		16384	/* bytes of one channel in a row */
 #define DD_TP_RESERVE		8	/* records that new bytes leave alone */
 
