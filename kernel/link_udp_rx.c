@@ -10,6 +10,7 @@
 #include <linux/crc32c.h>
 #include <linux/jhash.h>
 #include <linux/ktime.h>
+#include <linux/moduleparam.h>
 #include <linux/udp.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
@@ -20,6 +21,11 @@
 #include "link_udp.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
+
+static unsigned int rx_budget = DD_UDP_BUDGET;
+module_param(rx_budget, uint, 0644);
+MODULE_PARM_DESC(rx_budget,
+		 "skbs that a softirq takes from a socket before a worker does");
 
 /* ---- places in an skb ---------------------------------------------------- */
 
@@ -366,10 +372,10 @@ static bool dd_udp_drained(const struct sock *sk)
 	       skb_queue_empty_lockless(&udp_sk(sk)->reader_queue);
 }
 
-/* Take out what is there: false if that is more than enough for now. */
-static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk)
+/* Take out what is there: false if that is more than @left skbs. */
+static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
+			 unsigned int left)
 {
-	unsigned int left = DD_UDP_BUDGET;
 	struct sk_buff *skb;
 	int off, err;
 
@@ -404,7 +410,8 @@ void dd_udp_ready(struct sock *sk)
 	rcu_read_lock();
 	un = rcu_dereference_sk_user_data(sk);
 	/* None: it is being closed. */
-	if (likely(un) && unlikely(!dd_udp_empty(un, sk)))
+	if (likely(un) &&
+	    unlikely(!dd_udp_empty(un, sk, READ_ONCE(rx_budget))))
 		queue_work(dd_wq, &un->drain[sk->sk_family == AF_INET6]);
 	rcu_read_unlock();
 }
@@ -421,7 +428,7 @@ void dd_udp_drain(struct dd_udp_node *un, int family)
 
 	do {
 		local_bh_disable();
-		done = dd_udp_empty(un, sk);
+		done = dd_udp_empty(un, sk, DD_UDP_BUDGET);
 		local_bh_enable();
 		cond_resched();
 	} while (!done);

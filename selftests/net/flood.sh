@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# More than a softirq takes from a socket at a time: two nodes talk, and a third
+# one floods one of them in the other's name. What the socket holds meanwhile is
+# bounded, and the two go on talking. TAP; in a guest, as root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+BUDGET=/sys/module/dd/parameters/rx_budget
+WAS=$(cat $BUDGET)
+COUNT=$(count 30000 5000)
+MAY=$((4 << 20))
+declare -a FLOOD
+
+budget() { echo "$1" >"$BUDGET"; }
+
+# counter NAME: of node 2, about node 1.
+counter() { peer 2 1 ".counters.\"$1\""; }
+
+# held: bytes that node 2's socket holds, in hexadecimal, and packets for which
+# it had no room.
+held() {
+	awk '$2 ~ /:DDDD$/ { split($5, queue, ":"); print queue[2], $NF }' \
+		"/proc/$WITNESS/net/udp"
+}
+
+begin() {
+	NODES=2
+	fresh
+	cluster_up 3 && cluster_exec 1 ddctl peer add 2 10.9.0.2 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
+		within "$PATIENCE" all_up && new_traffic &&
+		begin_all 0 4 65536
+}
+
+# flood HOW: by a process for each CPU, so that some come while others are taken
+# out.
+flood() {
+	local i
+
+	FLOOD=()
+	for ((i = 0; i < $(nproc); i++)); do
+		ip netns exec dd3 net_forge "$1" "$COUNT" 10.9.0.1 10.9.0.2 \
+			>/dev/null &
+		FLOOD[i]=$!
+	done
+}
+flooding() { kill -0 "${FLOOD[@]}" 2>/dev/null; }
+
+# watched: while it lasts, the socket never holds more than it may, but for the
+# last skb that was let in.
+watched() {
+	local now lost most=0 looks=0
+
+	while flooding; do
+		read -r now lost < <(held) || break
+		[ $((16#$now)) -le "$most" ] || most=$((16#$now))
+		looks=$((looks + 1))
+	done
+	wait "${FLOOD[@]}"
+	diag "the socket held $most bytes at most, and had no room for $lost packets"
+	diag "looked at $looks times"
+	[ "$looks" -gt 3 ] && [ "$most" -le $((MAY + 131072)) ]
+}
+
+# under BUDGET HOW: bounded, and everything arrives.
+under() {
+	local softirq process packets dropped bounded=0
+
+	budget "$1" && begin || return
+	softirq=$(counter rx-softirq) process=$(counter rx-process)
+	packets=$(counter rx-packets) dropped=$(counter drop-format)
+	WITNESS=${SERVER[2]}
+	flood "$2"
+	watched || bounded=1
+	softirq=$(($(counter rx-softirq) - softirq))
+	process=$(($(counter rx-process) - process))
+	packets=$(($(counter rx-packets) - packets))
+	dropped=$(($(counter drop-format) - dropped))
+	budget "$WAS"
+	diag "$packets packets came, $dropped were junk; deposits: $softirq in softirq, $process by the worker"
+	SOFTIRQ=$softirq PROCESS=$process DROPPED=$dropped
+	end_all whole && [ "$bounded" = 0 ] && [ "$DROPPED" -gt 1000 ]
+}
+
+# The two have got on meanwhile, by whom it was to be.
+by_softirq() { [ "$SOFTIRQ" -gt 100 ]; }
+by_worker() { [ "$PROCESS" -gt 100 ] && [ "$SOFTIRQ" -lt "$PROCESS" ]; }
+
+plan 4
+check "a flood: bounded, and everything arrives" under "$WAS" junk
+check "deposits went on in softirq" by_softirq
+check "a softirq takes nothing: the same" under 0 junk
+check "the worker made the deposits" by_worker
+finish
