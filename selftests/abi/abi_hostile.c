@@ -10,6 +10,9 @@
 #include <sys/resource.h>
 #include "raw.h"
 
+/* s; on a busy machine fewer rounds fit in. */
+#define BUDGET	5
+
 static unsigned int seed_of(struct __test_metadata *_metadata)
 {
 	const char *s = getenv("DD_SEED");
@@ -38,9 +41,9 @@ static __u64 rnd(unsigned int *seed)
 
 /*
  * Honest traffic in a child until the pipe is closed: numbered messages whose
- * contents are checked. Exits 0 if all was right.
+ * contents are checked. Says when it has begun; exits 0 if all was right.
  */
-static void honest(int stop_fd)
+static void honest(int stop_fd, int begun_fd)
 {
 	struct dd_note n;
 	struct pair p;
@@ -60,8 +63,8 @@ static void honest(int stop_fd)
 		CHILD_CHECK((__u32)i == n.msgid && n.word == ~i);
 		CHILD_CHECK(to[0] == i && to[31] == ~i);
 		CHILD_CHECK(!raw_take(&p.srv, p.s.list_unit, &n));
+		CHILD_CHECK(i > 1 || write(begun_fd, "", 1) == 1);
 	}
-	CHILD_CHECK(i > 1);
 	_exit(0);
 }
 
@@ -70,20 +73,28 @@ struct bystander {
 	int stop;
 };
 
+/* It is at work when this returns. */
 static struct bystander bystander(void)
 {
+	int stop[2], begun[2];
 	struct bystander b;
-	int fds[2];
+	char c;
 
-	if (pipe2(fds, O_CLOEXEC))
+	if (pipe2(stop, O_CLOEXEC) || pipe2(begun, O_CLOEXEC))
 		abort();
 	b.pid = fork_child();
 	if (!b.pid) {
-		close(fds[1]);
-		honest(fds[0]);
+		close(stop[1]);
+		close(begun[0]);
+		honest(stop[0], begun[1]);
 	}
-	close(fds[0]);
-	b.stop = fds[1];
+	close(stop[0]);
+	close(begun[1]);
+	b.stop = stop[1];
+	/* If it has died instead, its exit status will say so. */
+	if (read(begun[0], &c, 1) != 1)
+		fprintf(stderr, "# the bystander has died\n");
+	close(begun[0]);
 	return b;
 }
 
@@ -129,6 +140,7 @@ static size_t used_bytes(const struct pair *p, bool server)
 
 static void scribbler(unsigned int seed, int rounds)
 {
+	double end = dd_now() + BUDGET;
 	struct dd_note n;
 	struct pair p;
 	size_t sb, cb;
@@ -139,7 +151,7 @@ static void scribbler(unsigned int seed, int rounds)
 	there = pair_server_conn(&p);
 	sb = used_bytes(&p, true);
 	cb = used_bytes(&p, false);
-	for (i = 0; i < rounds; i++) {
+	for (i = 0; i < rounds && dd_now() < end; i++) {
 		scribble(&p.srv, &seed, sb);
 		scribble(&p.cl, &seed, cb);
 		/* Some requests that may even be meant. */
@@ -195,12 +207,14 @@ static void racer(unsigned int seed, int rounds)
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 64 };
 	struct dd_list_wait w = { .size = sizeof(w), .count = 1, .timeout = 1 };
+	double end = dd_now() + BUDGET;
 	pthread_t t;
 	int i;
 
 	CHILD_CHECK(pair_open(&shared, 2, 256, 2) == 0);
 	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &seed));
-	for (i = 0; i < rounds; i++) {
+	/* A round sleeps: on a busy machine for as long as others like. */
+	for (i = 0; i < rounds && dd_now() < end; i++) {
 		struct dd_cell *cell = raw_cell(&shared.cl, shared.c.cell_unit);
 		__u32 list = shared.s.list;
 
