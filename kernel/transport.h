@@ -203,7 +203,8 @@ struct dd_tp_range {
  * @rx_size: bytes in the block that the peer writes to
  * @rx_window: notes that the peer may have unconsumed here, 1..DD_TP_WINDOW_MAX
  * @tx_window: notes that we may have unconsumed there
- * @prompt: its sender waits for each message to be done: no delay of that
+ * @prompt: its sender waits for each message to be done: no delay of that,
+ *	unless each is answered by a message
  */
 struct dd_tp_chan_cfg {
 	u64 id;
@@ -234,6 +235,8 @@ struct dd_tp_chan_cfg {
  * @lost: pieces to be sent again, as records
  * @told_limit: last message that the peer was told it may send
  * @burst: bytes it may still send before another channel's turn
+ * @unanswered: no message has been sent since one came
+ * @answers: there was one between the last two that came
  * @in_progress: @msg and @range are of the message number @received + 1
  * @has_head: its first piece has come
  * @has_tail: its last piece has come
@@ -262,6 +265,8 @@ struct dd_tp_chan {
 	struct list_head lost;
 	u64 told_limit;
 	s32 burst;
+	bool unanswered;
+	bool answers;
 	bool in_progress;
 	bool has_head;
 	bool has_tail;

@@ -156,6 +156,8 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	op->head_sent = false;
 	op->head_acked = false;
 	list_add_tail(&op->node, &chan->ops);
+	chan->answers |= chan->unanswered;
+	chan->unanswered = false;
 	dd_tp_chan_kick(tp, chan);
 	return 0;
 }
@@ -545,8 +547,10 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	chan->in_progress = false;
 	chan->received++;
 	tp->stats.messages++;
-	/* A reply may follow soon, and take DONE along. */
-	if (alone && !(chan->msg.flags & DD_PUT_PROMPT))
+	/* A reply may follow soon, and take DONE along; or is likely to. */
+	chan->answers &= !chan->unanswered;
+	chan->unanswered = true;
+	if (alone && (chan->answers || !(chan->msg.flags & DD_PUT_PROMPT)))
 		at += tp->cfg.ack_delay_ns;
 	tp->busy = chan;
 	told = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);

@@ -42,11 +42,11 @@ static void need(bool what, const char *text)
 
 /* ---- without trouble ---------------------------------------------------- */
 
-static void pingpong(void)
+static void back_and_forth(bool prompt)
 {
 	struct plan plan = {
 		.min_len = 64, .max_len = 64, .window = 1, .goal = 2000,
-		.reply = true, .read_ns = 2 * US,
+		.reply = true, .prompt = prompt, .read_ns = 2 * US,
 	};
 	double per_message;
 
@@ -59,6 +59,16 @@ static void pingpong(void)
 	sim_say("%.3f packets per message", per_message);
 	if (per_message > 1.05)
 		sim_fail("too many packets per message");
+}
+
+static void pingpong(void)
+{
+	back_and_forth(false);
+}
+
+static void rpc(void)
+{
+	back_and_forth(true);
 }
 
 static bool every_other(int src, int dst)
@@ -780,6 +790,7 @@ static void lossy(void)
 
 const struct scenario scenarios[] = {
 	{ "pingpong", "64 bytes back and forth: packets per message", pingpong },
+	{ "rpc", "the same, where each message is to be done at once", rpc },
 	{ "stream", "messages that wait for the one before", stream },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
