@@ -302,18 +302,22 @@ static int flags_allow(int serve, int connect, uid_t client)
 	struct way w;
 	__u32 id = 0;
 	int ret = 0;
+	static int calls;
+	char name[16];
 	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
 				  .conns = (uintptr_t)&id };
 
 	if (raw_open(&srv) || raw_alloc(&srv, 2 * PAGE, &m))
 		return -1;
 	memset(m.at, 'x', 2 * PAGE);
-	raw_serve_args(&s, "flags", 1, &m);
+	/* A context that was closed keeps its names until a worker ends it. */
+	snprintf(name, sizeof(name), "flags%d", calls++);
+	raw_serve_args(&s, name, 1, &m);
 	s.flags = serve;
 	if (raw_serve(&srv, &s) || raw_open(&cl) ||
 	    raw_alloc(&cl, 2 * PAGE, &cm))
 		return -1;
-	raw_connect_args(&c, "flags", &cm);
+	raw_connect_args(&c, name, &cm);
 	c.flags = connect;
 	if (seteuid(client) || raw_connect(&cl, &c) || seteuid(0))
 		return -1;
