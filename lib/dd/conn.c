@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct.h"
 #include "internal.h"
 
 static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
@@ -43,6 +44,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 	ddi_lock(&c->lock);
 	if (c->id != id) {
 		ddi_store(&c->id, DDI_UNBOUND);
+		ddi_out_close(h, c);
 		c->service = s;
 		c->block = block;
 		c->cell = block_cell(s, block);
@@ -208,10 +210,11 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 					ddi_conn_load(h, note->conn);
 }
 
-void ddi_conn_unbind(struct ddi_conn *c)
+void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
 	ddi_store_release(&c->id, DDI_UNBOUND);
+	ddi_out_close(h, c);
 	ddi_unlock(&c->lock);
 }
 
@@ -220,7 +223,7 @@ static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
 	pthread_mutex_lock(&h->lock);
 	if (c->id == id) {
 		ddi_store(&c->dead, id);
-		ddi_conn_unbind(c);
+		ddi_conn_unbind(h, c);
 		if (!c->service) {
 			c->next = h->pool;
 			h->pool = c;
@@ -334,6 +337,22 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 	return cn.conn;
 }
 
+/* What the kernel does not count: it is asked what the other end says. */
+static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
+			     struct dd_conn_desc *desc)
+{
+	struct dd_conn_info info = { .size = sizeof(info), .conn = c->id };
+
+	if (!ddi_ioctl(h, DD_IOC_CONN_INFO, &info))
+		desc->received = info.received;
+	if (!ddi_is_direct(c))
+		return;
+	desc->submitted = c->out->submitted;
+	desc->sent = desc->submitted;
+	desc->done = desc->submitted -
+		     (!desc->closed && ddi_out_full(c->out));
+}
+
 static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
 {
 	const struct dd_cell *cell = c->cell;
@@ -377,6 +396,8 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 	if (!c)
 		return -EBADID;
 	conn_desc(c, desc);
+	if (h->direct)
+		conn_desc_direct(h, c, desc);
 	ddi_unlock(&c->lock);
 	return 0;
 }

@@ -9,7 +9,7 @@
  *	ddi_list.lock		one consumer at a time in a ring
  *	dd.lock			creation and binding: the tables and the pools
  *	ddi_conn.lock		one submitter at a time in a send queue
- * dd.region_lock and dd.reason_lock are leaves. No lock is held while a
+ * dd.region_lock, dd.lane_lock and dd.reason_lock are leaves. No lock is held while a
  * thread waits for a message, except call_lock.
  *
  * Records of lists, services and connections are never freed before the
@@ -43,6 +43,10 @@
 #define ddi_likely(x)		__builtin_expect(!!(x), 1)
 #define ddi_unlikely(x)		__builtin_expect(!!(x), 0)
 
+struct ddi_in;
+struct ddi_lane;
+struct ddi_out;
+
 #define DDI_LINE		64	/* bytes, so that neighbours do not meet */
 
 /**
@@ -68,6 +72,11 @@ struct ddi_spin {
  *	nothing else, so they are never wrong, only out of date
  * @ring: slot 0
  * @mask: number of slots minus 1
+ * @rings: direct rings that are known, of @in
+ * @cur: the one to look at first, NULL for the list's own
+ * @streak: messages taken without looking at all of them
+ * @turn: where to look first then: 0 the list's own, else one of @in, from 1
+ * @in: direct rings; NULL before there is any, then it stays
  * @spin: how waiting for it went
  * @next: all records of the handle
  */
@@ -78,6 +87,11 @@ struct ddi_list {
 	uint64_t geometry;
 	struct dd_note *ring;
 	uint32_t mask;
+	uint32_t rings;
+	struct ddi_in *cur;
+	uint32_t streak;
+	uint32_t turn;
+	struct ddi_in *in;
 	struct ddi_spin spin;
 	struct ddi_list *next;
 } __attribute__((aligned(DDI_LINE)));
@@ -105,6 +119,8 @@ struct ddi_list {
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
  * @service: its service, NULL at the connecting end
+ * @out: how it sends directly, or NULL; @lock
+ * @out_known: it is known whether it does; @lock
  * @dead: serving end: id of the connection that was closed here last; what
  *	it left unread is not delivered any more
  * @block: block number at the serving end
@@ -135,12 +151,14 @@ struct ddi_conn {
 	bool guarded;
 	uint8_t outstanding;
 	struct ddi_service *service;
+	struct ddi_out *out;
+	size_t recv_size;
 	uint32_t dead;
 	uint32_t block;
 	uint32_t most;
-	size_t recv_size;
 	uint32_t list;
 	bool described;
+	bool out_known;
 	uint32_t node;
 	uint32_t pid;
 	uint32_t uid;
@@ -253,6 +271,9 @@ struct ddi_board {
  * @regions: regions by address
  * @nr_regions: their number
  * @cap_regions: entries in @regions
+ * @direct: processes of this node are sent to directly
+ * @lane_lock: @lanes
+ * @lanes: rings of other processes that this one writes to
  * @reason_lock: @reason
  * @reason: text for dd_last_error()
  */
@@ -272,6 +293,9 @@ struct dd {
 	struct ddi_region *regions;
 	size_t nr_regions;
 	size_t cap_regions;
+	bool direct;
+	pthread_mutex_t lane_lock;
+	struct ddi_lane *lanes;
 	pthread_mutex_t reason_lock;
 	char reason[256];
 };
@@ -321,7 +345,7 @@ void ddi_service_release(struct dd *h);
 struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
-void ddi_conn_unbind(struct ddi_conn *c);
+void ddi_conn_unbind(struct dd *h, struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
 static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
@@ -374,6 +398,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
  * @over: tells of other reasons to stop waiting; called now and then
  * @area: for @over: the area
  * @place: likewise: list head or cell
+ * @list: likewise: the list
  * @id: likewise: its id
  */
 struct ddi_look {
@@ -382,6 +407,7 @@ struct ddi_look {
 	bool (*over)(const struct ddi_look *look);
 	char *area;
 	void *place;
+	struct ddi_list *list;
 	uint32_t id;
 };
 

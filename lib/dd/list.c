@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "ring.h"
 #include "take.h"
@@ -32,6 +33,9 @@ static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
 	ddi_store_release(&l->head, (struct dd_list_head *)
 			  (h->area + (size_t)unit * DD_UNIT));
 	memset(&l->spin, 0, sizeof(l->spin));
+	l->cur = NULL;
+	l->turn = 0;
+	ddi_store(&l->rings, 0);
 	ddi_store_release(&l->id, id);
 }
 
@@ -97,6 +101,7 @@ void ddi_list_release(struct dd *h)
 		struct ddi_list *l = h->all_lists;
 
 		h->all_lists = l->next;
+		free(l->in);
 		free(l);
 	}
 }
@@ -140,22 +145,166 @@ static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
 	return false;
 }
 
-/* One note, with the list locked: 1 a message, 0 none, -EAGAIN a dud. */
+/* Whether the direct ring of a connection has a note; it need have none. */
+static bool conn_in_ready(const struct ddi_list *l, const struct ddi_conn *c,
+			  uint32_t *in)
+{
+	uint32_t unit = ddi_load(&c->cell->ring);
+
+	for (*in = 0; unit && *in < l->rings; ++*in)
+		if (l->in[*in].unit == unit)
+			return ddi_in_ready(&l->in[*in]);
+	return false;
+}
+
+/*
+ * The cookie of a serving end that nobody knew yet, as the kernel would have put
+ * it in its first note; 0 if no service of this list has such an end.
+ */
+static uint64_t cookie_of(struct dd *h, const struct ddi_list *l,
+			  const struct dd_note *note, uint32_t block)
+{
+	uint64_t cookie = 0;
+	struct ddi_service *s;
+
+	pthread_mutex_lock(&h->lock);
+	for (s = h->all_services; s && !cookie; s = s->next) {
+		const struct dd_cell *cell = (const struct dd_cell *)
+					     (s->cells + block * s->cell_size);
+
+		if (s->id && s->list == l->id && block < s->maxconn &&
+		    ddi_load(&cell->id) == note->conn)
+			cookie = s->id | (uint64_t)block << 32;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return cookie;
+}
+
+/* The note, or a void one, at the head of a direct ring: read once. */
+static bool in_look(const struct ddi_in *in, struct dd_note *note,
+		    uint32_t *block)
+{
+	uint64_t pos = ddi_load(&in->state->head);
+	const struct dd_ring_note *slot = ddi_in_slot(in, pos);
+
+	note->seq = pos + 1;
+	if (ddi_load_acquire(&slot->seq) != note->seq)
+		return false;
+	note->type = DD_NOTE_DATA;
+	note->conn = ddi_load(&slot->conn);
+	note->meta_count = ddi_load(&slot->meta_count);
+	*block = ddi_load(&slot->block[0]) | ddi_load(&slot->block[1]) << 8 |
+		 ddi_load(&slot->block[2]) << 16;
+	note->offset = ddi_load(&slot->offset);
+	note->len = ddi_load(&slot->len);
+	note->word = ddi_load(&slot->word);
+	note->msgid = ddi_load(&slot->msgid);
+	note->tag = ddi_load(&slot->tag);
+	ddi_note_copy_meta(note->meta, slot->meta);
+	return true;
+}
+
+/* As fill_message(), of what a stranger says. */
+static bool fill_direct(struct dd *h, const struct ddi_list *l,
+			const struct ddi_in *in, struct dd_note *note,
+			uint32_t block, bool consume, struct dd_msg *msg)
+{
+	struct ddi_conn *c = ddi_table_get(h->board->conns, note->conn);
+
+	if (!c || !ddi_conn_is(c, note->conn)) {
+		note->cookie = cookie_of(h, l, note, block);
+		c = ddi_conn_of_note(h, note);
+	}
+	if (!c || ddi_load(&c->dead) == note->conn ||
+	    !ddi_in_valid(in, c, note->offset, note->len))
+		return false;
+	note->cookie = ddi_in_cookie(c);
+	ddi_fill_msg(msg, c, note);
+	ddi_fill_msg_meta(msg, note, note->meta);
+	if (consume && c->tracked)
+		ddi_consumed(c, note->msgid);
+	return true;
+}
+
+/* From here on messages of its other end, if any come, are void. */
+static void close_consumed(struct dd *h, const struct dd_note *note)
+{
+	struct ddi_conn *c = ddi_conn_of_note(h, note);
+
+	if (c)
+		ddi_store(&c->cell->ring, 0);
+}
+
+/* From direct ring @i, as list_take(). */
+static int take_in(struct dd *h, struct ddi_list *l, uint32_t i, bool consume,
+		   struct dd_msg *msg)
+{
+	struct ddi_in *in = &l->in[i];
+	struct dd_note note;
+	uint32_t block;
+	bool good;
+
+	if (!in_look(in, &note, &block))
+		return 0;
+	good = fill_direct(h, l, in, &note, block, consume, msg);
+	if (consume || !good)
+		ddi_store_release(&in->state->head, note.seq);
+	l->cur = in;
+	l->turn = i + 1 + consume;
+	return good ? 1 : -EAGAIN;
+}
+
+/*
+ * From the list's own ring. That the other end has closed is to be read after
+ * all that came by its direct ring.
+ */
+static int take_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
+		    bool consume, struct dd_msg *msg)
+{
+	struct ddi_conn *c = NULL;
+	struct dd_note note;
+	bool good;
+	uint32_t i;
+
+	if (!ddi_ring_look(h->area, l, lh, &note))
+		return 0;
+	if (note.type == DD_NOTE_CLOSE && ddi_in_refresh(h, l, lh))
+		c = ddi_conn_of_note(h, &note);
+	if (c && conn_in_ready(l, c, &i))
+		return take_in(h, l, i, consume, msg);
+	good = fill_message(h, &note, consume, msg);
+	if (consume && note.type == DD_NOTE_CLOSE)
+		close_consumed(h, &note);
+	if (consume || !good)
+		ddi_ring_pop(lh, note.seq - 1);
+	l->cur = NULL;
+	l->turn = consume;
+	return good ? 1 : -EAGAIN;
+}
+
+/*
+ * One note, with the list locked: 1 a message, 0 none, -EAGAIN a dud. All rings
+ * have their turn; what was only looked at is the first to be taken.
+ */
 static int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
 		     bool consume, struct dd_msg *msg)
 {
 	struct dd_list_head *lh = ddi_load(&l->head);
-	struct dd_note note;
-	bool good;
+	uint32_t turn, n;
+	int ret = 0;
 
 	if (l->id != id || ddi_load(&lh->id) != id)
 		return -EBADID;
-	if (!ddi_ring_look(h->area, l, lh, &note))
-		return 0;
-	good = fill_message(h, &note, consume, msg);
-	if (consume || !good)
-		ddi_ring_pop(lh, note.seq - 1);
-	return good ? 1 : -EAGAIN;
+	if (!ddi_in_refresh(h, l, lh))
+		return take_own(h, l, lh, consume, msg);
+	n = l->rings + 1;
+	turn = l->turn;
+	for (uint32_t i = 0; i < n && !ret; i++, turn++) {
+		turn = turn < n ? turn : 0;
+		ret = turn ? take_in(h, l, turn - 1, consume, msg) :
+			     take_own(h, l, lh, consume, msg);
+	}
+	return ret;
 }
 
 /**

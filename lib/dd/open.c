@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "direct.h"
 #include "internal.h"
 
 #define DD_DEVICE	"/dev/dd"
@@ -84,6 +86,7 @@ static int device_open(struct dd *h)
 
 static void device_close(struct dd *h)
 {
+	ddi_out_release(h);
 	munmap(h->area, DD_AREA_SIZE);
 	ddi_region_release(h);
 	close(h->fd);
@@ -101,6 +104,7 @@ static int area_check(struct dd *h)
 static void locks_init(struct dd *h)
 {
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->lane_lock, NULL);
 	pthread_mutex_init(&h->reason_lock, NULL);
 	pthread_rwlock_init(&h->region_lock, NULL);
 }
@@ -109,6 +113,7 @@ static void locks_destroy(struct dd *h)
 {
 	pthread_rwlock_destroy(&h->region_lock);
 	pthread_mutex_destroy(&h->reason_lock);
+	pthread_mutex_destroy(&h->lane_lock);
 	pthread_mutex_destroy(&h->lock);
 }
 
@@ -119,6 +124,14 @@ static void handle_free(struct dd *h)
 	ddi_conn_release(h);
 	locks_destroy(h);
 	free(h);
+}
+
+/* Off unless the environment says otherwise. */
+static bool direct_wanted(void)
+{
+	const char *value = getenv("DD_DIRECT");
+
+	return value && !strcmp(value, "1");
 }
 
 DD_API int dd_open(struct dd **handle)
@@ -132,6 +145,7 @@ DD_API int dd_open(struct dd **handle)
 	if (!h)
 		return -ENORESOURCE;
 	locks_init(h);
+	h->direct = direct_wanted();
 
 	ret = board_init(h);
 	if (ret) {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "direct.h"
 #include "internal.h"
 
 /**
@@ -80,6 +81,8 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
  * enum ddi_sent - how ddi_put() went
  * @DDI_SENT: the message was accepted
  * @DDI_SENT_WAKE: the same, and ddi_lock_wake() is due
+ * @DDI_SENT_AFTER: it was sent directly, and ddi_put_after() is due; the
+ *	connection is locked
  * @DDI_REFUSED: it was not; ddi_put_refused() is due
  * @DDI_NOT_PLAIN: nothing was done, and no lock is held
  * @DDI_NOT_PLAIN_LOCKED: nothing was done, the connection is locked
@@ -90,10 +93,41 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
 enum ddi_sent {
 	DDI_SENT,
 	DDI_SENT_WAKE,
+	DDI_SENT_AFTER,
 	DDI_REFUSED,
 	DDI_NOT_PLAIN,
 	DDI_NOT_PLAIN_LOCKED,
 };
+
+/* ddi_put() of a connection, locked, that sends directly. */
+static DDI_INLINE enum ddi_sent
+ddi_put_direct(struct dd *h, struct ddi_conn *c, uint32_t id, const void *addr,
+	       size_t len, size_t roffset)
+{
+	const struct dd_area_head *head = (void *)h->area;
+	struct dd_cell *cell = c->cell;
+	struct ddi_out *out = c->out;
+	uintptr_t offset = (uintptr_t)addr - out->source;
+	const struct ddi_request rq = {
+		.len = len,
+		.roffset = roffset,
+		.tag = ddi_load(&c->consumed),
+	};
+	uint64_t word;
+
+	/* Anything unusual is for ddi_out_send() to name; a close, for later. */
+	if (ddi_unlikely(ddi_out_full(out)) ||
+	    ddi_unlikely(!ddi_load(&head->node_up)) ||
+	    ddi_unlikely(offset > out->source_size) ||
+	    ddi_unlikely(len > out->source_size - offset) ||
+	    ddi_unlikely(roffset > out->size) ||
+	    ddi_unlikely(len > out->size - roffset))
+		return DDI_NOT_PLAIN_LOCKED;
+	word = ddi_deposit(out->block + roffset, addr, len);
+	if (ddi_unlikely(ddi_out_post(out, cell, id, &rq, word)))
+		return DDI_SENT_AFTER;
+	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
+}
 
 /**
  * ddi_put() - send a plain message
@@ -123,7 +157,11 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	cell = c->cell;
 	n = ddi_load(&cell->submitted);
 	if (ddi_unlikely(ddi_load_acquire(&cell->id) != id) ||
-	    ddi_unlikely(c->guarded) ||
+	    ddi_unlikely(c->guarded))
+		return DDI_NOT_PLAIN_LOCKED;
+	if (c->out)
+		return ddi_put_direct(h, c, id, addr, len, roffset);
+	if (ddi_unlikely(!c->out_known) ||
 	    ddi_unlikely(ddi_load(&cell->depth) != 1) ||
 	    ddi_unlikely(ddi_put_check(c, cell, n)))
 		return DDI_NOT_PLAIN_LOCKED;
@@ -145,6 +183,7 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 }
 
 int ddi_put_refused(struct dd *h, struct ddi_conn *c);
+int ddi_put_after(struct dd *h, struct ddi_conn *c);
 int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
 		     const unsigned int *meta, size_t metacount,
@@ -165,6 +204,8 @@ static DDI_INLINE int ddi_send(struct dd *h, int conn, const void *addr,
 		return 0;
 	case DDI_SENT:
 		return 0;
+	case DDI_SENT_AFTER:
+		return ddi_put_after(h, c);
 	case DDI_REFUSED:
 		return ddi_put_refused(h, c);
 	case DDI_NOT_PLAIN:

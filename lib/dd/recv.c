@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "take.h"
 
@@ -201,6 +202,19 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 	}
 }
 
+/* Until the first @n messages are done. */
+static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
+{
+	struct ddi_conn *c = ddi_conn_lock(h, conn);
+
+	if (!c)
+		return -EBADID;
+	if (ddi_is_direct(c))
+		return ddi_out_wait(h, c, conn, n, deadline);
+	ddi_unlock(&c->lock);
+	return ddi_conn_wait(h, conn, DD_WAIT_DONE, n, deadline);
+}
+
 /*
  * The request, tagged with its number. Waits while an old one, whose call has
  * timed out, is in the way.
@@ -215,7 +229,7 @@ static int call_send(struct dd *h, int conn, struct ddi_request *rq,
 
 		if (!c)
 			return -EBADID;
-		n = ddi_load(&c->cell->submitted);
+		n = ddi_submitted(c);
 		rq->tag = n + 1;
 		if (!rq->addr)
 			rq->addr = c->send;
@@ -223,7 +237,7 @@ static int call_send(struct dd *h, int conn, struct ddi_request *rq,
 		ddi_unlock(&c->lock);
 		if (ret != -ENOTREADY)
 			return ret;
-		ret = ddi_conn_wait(h, conn, DD_WAIT_DONE, n, deadline);
+		ret = call_await(h, conn, n, deadline);
 		if (ret)
 			return ret;
 	}

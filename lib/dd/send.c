@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "put.h"
 
@@ -85,6 +86,15 @@ int ddi_put_refused(struct dd *h, struct ddi_conn *c)
 	return ret;
 }
 
+/* Likewise when it says that more is due: as dd_send(). */
+int ddi_put_after(struct dd *h, struct ddi_conn *c)
+{
+	int ret = ddi_out_after(h, c, c->id);
+
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
 /**
  * ddi_send_locked() - one request, on a connection that is locked
  * @h: handle
@@ -104,6 +114,10 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	struct dd_sqe *sqe = &cell->sq[depth > 1 ? n % depth : 0];
 	int ret;
 
+	if (!c->out_known)
+		ddi_out_open(h, c);
+	if (ddi_is_direct(c))
+		return ddi_out_send(h, c, rq);
 	ret = ddi_put_check(c, cell, n);
 	if (ret)
 		return ret;
@@ -149,7 +163,7 @@ static int send_disciplined(struct dd *h, struct ddi_conn *c,
 static int sent_number(const struct ddi_conn *c, uint64_t *n)
 {
 	*n = ddi_load(&c->cell->submitted);
-	return ddi_load(&c->cell->sent) >= *n;
+	return ddi_is_direct(c) || ddi_load(&c->cell->sent) >= *n;
 }
 
 /* @tagged: @rq says what it replies to. */
@@ -252,6 +266,23 @@ static bool counter_stirred(const struct ddi_look *look)
 	       ddi_load(&cell->id) != look->id;
 }
 
+/* As dd_done(), of a connection that is locked and sends directly. */
+static int done_direct(struct dd *h, struct ddi_conn *c, uint32_t id,
+		       unsigned int what, int64_t timeout)
+{
+	int ret = what == DD_DONE_SENT || !ddi_out_full(c->out) ||
+		  ddi_load(&c->cell->error);
+
+	if (ret || !timeout) {
+		ddi_unlock(&c->lock);
+		return ret;
+	}
+	ret = ddi_out_wait(h, c, id, c->out->submitted, ddi_deadline(timeout));
+	return ret ? ret : 1;
+}
+
+#define DONE_DIRECT	2
+
 /* What to look at: 1 it is so already, 0 not yet. */
 static int done_look(struct dd *h, int conn, unsigned int what,
 		     struct ddi_look *look, struct ddi_conn **conn_out)
@@ -261,6 +292,9 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 
 	if (!c)
 		return -EBADID;
+	*conn_out = c;
+	if (ddi_is_direct(c))
+		return DONE_DIRECT;
 	look->id = conn;
 	look->place = c->cell;
 	look->over = counter_stirred;
@@ -270,7 +304,6 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 	if (!ret && ddi_load(&c->cell->error))
 		ret = -ECONNCLOSE;
 	ddi_unlock(&c->lock);
-	*conn_out = c;
 	return ret;
 }
 
@@ -286,6 +319,8 @@ DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 	if (what > DD_DONE_PLACED)
 		return -EINVAL;
 	ret = done_look(h, conn, what, &look, &c);
+	if (ret == DONE_DIRECT)
+		return done_direct(h, c, conn, what, timeout);
 	if (ret || !timeout)
 		return ret;
 

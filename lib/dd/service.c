@@ -183,7 +183,7 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 		for (uint32_t i = 0; i < s->maxconn; i++)
 			if (ddi_load(&s->blocks[i].id) &&
 			    s->blocks[i].id != DDI_UNBOUND)
-				ddi_conn_unbind(&s->blocks[i]);
+				ddi_conn_unbind(h, &s->blocks[i]);
 	}
 	pthread_mutex_unlock(&h->lock);
 	return s;

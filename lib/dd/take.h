@@ -10,6 +10,7 @@
 #ifndef _DD_TAKE_H
 #define _DD_TAKE_H
 
+#include "direct.h"
 #include "internal.h"
 #include "ring.h"
 
@@ -90,6 +91,66 @@ static DDI_INLINE void ddi_consumed(struct ddi_conn *c, uint32_t msgid)
 		ddi_store_release(&c->outstanding, 0);
 }
 
+/* A message was consumed: leave the list, and see what is due. */
+static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
+					   const struct dd_list_head *lh)
+{
+	bool waited = ddi_unlock_mb(&l->lock);
+
+	return ddi_unlikely(waited) || ddi_ring_wanted(lh) ? DDI_TAKEN_MORE :
+							     DDI_TAKEN;
+}
+
+#define DDI_STREAK	32	/* messages before all rings have a look */
+
+/*
+ * ddi_take() from the direct ring that the last message came by. Every word is
+ * loaded once, since a stranger writes them. DDI_NOT_SIMPLE: there is none, and
+ * the list is still locked.
+ */
+static DDI_INLINE enum ddi_taken
+ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
+	    bool whole, ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to)
+{
+	struct ddi_in *in = l->cur;
+	const struct dd_ring_note *slot;
+	struct dd_note note;
+	struct ddi_conn *c;
+	uint64_t pos;
+
+	if (ddi_unlikely(!(++l->streak % DDI_STREAK)))
+		return DDI_NOT_SIMPLE_LOCKED;
+	if (ddi_unlikely(!in))
+		return DDI_NOT_SIMPLE;
+	pos = ddi_load(&in->state->head);
+	slot = ddi_in_slot(in, pos);
+	if (ddi_load_acquire(&slot->seq) != pos + 1)
+		return DDI_NOT_SIMPLE;
+	note.conn = ddi_load(&slot->conn);
+	c = ddi_table_get(h->board->conns, note.conn);
+	if (ddi_unlikely(!c) || !ddi_conn_is(c, note.conn))
+		return DDI_NOT_SIMPLE_LOCKED;
+	note.offset = ddi_load(&slot->offset);
+	note.len = ddi_load(&slot->len);
+	if (ddi_unlikely(!ddi_in_valid(in, c, note.offset, note.len)))
+		return DDI_NOT_SIMPLE_LOCKED;
+	note.meta_count = ddi_load(&slot->meta_count);
+	note.cookie = ddi_in_cookie(c);
+	if (whole) {
+		note.word = ddi_load(&slot->word);
+		note.msgid = ddi_load(&slot->msgid);
+		note.tag = ddi_load(&slot->tag);
+	}
+	fill(to, c, &note);
+	if (ddi_unlikely(note.meta_count | c->tracked)) {
+		fill_meta(to, &note, slot->meta);
+		if (c->tracked)
+			ddi_consumed(c, ddi_load(&slot->msgid));
+	}
+	ddi_store_release(&in->state->head, pos + 1);
+	return ddi_taken(l, lh);
+}
+
 /**
  * ddi_take() - consume the next message of a list, if that is simple
  * @h: handle
@@ -114,20 +175,26 @@ ddi_take(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
 	struct ddi_list *l = ddi_table_get(h->board->lists, id);
 	const struct dd_note *slot;
 	struct dd_list_head *lh;
+	enum ddi_taken taken;
 	struct dd_note note;
 	struct ddi_conn *c;
 	uint64_t pos;
-	bool waited;
 
 	*list = l;
 	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
 		return DDI_NOT_SIMPLE;
 	lh = ddi_load(&l->head);
+	/* A list that is gone has the id 0. */
+	if (ddi_unlikely(ddi_load(&lh->id) != id) || ddi_unlikely(!id))
+		return DDI_NOT_SIMPLE_LOCKED;
+	if (l->rings) {
+		taken = ddi_take_in(h, l, lh, whole, fill, fill_meta, to);
+		if (taken != DDI_NOT_SIMPLE)
+			return taken;
+	}
 	pos = ddi_load(&lh->head);
 	slot = l->ring + (pos & l->mask);
-	/* A list that is gone has the id 0. */
-	if (ddi_unlikely(ddi_load(&lh->id) != id) || ddi_unlikely(!id) ||
-	    ddi_unlikely(ddi_load_acquire(&lh->geometry) != l->geometry) ||
+	if (ddi_unlikely(ddi_load_acquire(&lh->geometry) != l->geometry) ||
 	    ddi_unlikely(ddi_load_acquire(&slot->seq) != pos + 1) ||
 	    ddi_unlikely(ddi_load(&slot->type) != DD_NOTE_DATA))
 		return DDI_NOT_SIMPLE_LOCKED;
@@ -153,9 +220,7 @@ ddi_take(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
 			ddi_consumed(c, msgid);
 	}
 	ddi_ring_pop(lh, pos);
-	waited = ddi_unlock_mb(&l->lock);
-	return ddi_unlikely(waited) || ddi_ring_wanted(lh) ? DDI_TAKEN_MORE :
-							     DDI_TAKEN;
+	return ddi_taken(l, lh);
 }
 
 int ddi_take_more(struct dd *h, struct ddi_list *l);

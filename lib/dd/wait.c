@@ -29,6 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "direct.h"
 #include "internal.h"
 #include "ring.h"
 
@@ -241,6 +242,15 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 
 static bool list_stirred(const struct ddi_look *look)
 {
+	const struct dd_list_head *lh = look->place;
+	const struct ddi_list *l = look->list;
+	uint32_t n = ddi_load_acquire(&l->rings);
+
+	if (ddi_load(&lh->rings) != n && n < DD_RINGS_MAX)
+		return true;
+	while (n)
+		if (ddi_in_ready(&l->in[--n]))
+			return true;
 	return ddi_ring_stirred(look->area, look->place, look->id);
 }
 
@@ -255,6 +265,7 @@ static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
 	uint64_t pos = ddi_load(&lh->head);
 	struct dd_note *slot = ddi_ring_slot(h->area, ddi_load(&lh->geometry),
 					     pos);
+	const struct ddi_in *in = ddi_load(&l->cur);
 
 	if (!slot)
 		return false;
@@ -264,8 +275,15 @@ static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
 		.over = list_stirred,
 		.area = h->area,
 		.place = lh,
+		.list = l,
 		.id = id,
 	};
+	/* More probably there than in the list's own; both are looked at. */
+	if (in) {
+		pos = ddi_load(&in->state->head);
+		look->word = &ddi_in_slot(in, pos)->seq;
+		look->value = pos + 1;
+	}
 	return true;
 }
 

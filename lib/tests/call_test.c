@@ -38,7 +38,7 @@ static int serve(const char *name, unsigned int flags, int *l)
 {
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr), .flags = flags, .maxconn = 2,
-		.recv = srecv = alloc(PAGE), .recv_size = PAGE,
+		.recv = srecv = alloc(2 * PAGE), .recv_size = 2 * PAGE,
 		.send = ssend = alloc(PAGE), .send_size = PAGE,
 		.list = *l,
 	};
@@ -67,6 +67,17 @@ static void setup(unsigned int type)
 	conn = client("echo", type, &clist);
 	check(conn > 0);
 	check_eq(clist > 0, type != DD_TYPE_RPC);
+}
+
+/* The same, with a doorbell to refuse, whatever the environment says. */
+static void setup_doorbell(unsigned int type)
+{
+	const char *direct = getenv("DD_DIRECT");
+
+	unsetenv("DD_DIRECT");
+	setup(type);
+	if (direct)
+		setenv("DD_DIRECT", direct, 1);
 }
 
 static void teardown(void)
@@ -117,7 +128,7 @@ static void error_numbers(void)
 		{ EBUSY, ENOTREADY }, { EFAULT, EFAULT }, { EINVAL, EINVAL },
 	};
 
-	setup(DD_TYPE_STREAM);
+	setup_doorbell(DD_TYPE_STREAM);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		fake.refuse = DD_IOC_DOORBELL;
 		fake.refusal = cases[i].kernel;
@@ -195,8 +206,8 @@ static void send_options(void)
 		 -EBADRANGE);
 	check_eq(dd_send(h, conn, other + 1, PAGE, 0, DD_SEND_DMA, NULL, 0),
 		 -EBADRANGE);
-	check_eq(dd_send(h, conn, other, PAGE / 2 + 1, 0, DD_SEND_DMA, NULL,
-			 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, other, PAGE / 2 + 1, PAGE / 2, DD_SEND_DMA,
+			 NULL, 0), -EBADRANGE);
 
 	strcpy(other, "wired");
 	check_eq(dd_send(h, conn, other, 5, 0, DD_SEND_DMA | DD_SEND_BLOCK,
@@ -257,7 +268,7 @@ static void split_one_outstanding(void)
 
 static void split_refused_is_not_outstanding(void)
 {
-	setup(DD_TYPE_SPLIT);
+	setup_doorbell(DD_TYPE_SPLIT);
 	fake.refuse = DD_IOC_DOORBELL;
 	fake.refusal = ENETDOWN;
 	check_eq(request("1"), -ENOCMP);
@@ -461,6 +472,50 @@ static void stale_notes_are_dropped(void)
 	teardown();
 }
 
+/* A direct ring is written by a stranger, who may write anything. */
+static void what_a_stranger_writes(void)
+{
+	struct dd_ring_note bad[] = {
+		{ .conn = 0 }, { .conn = 0x7fffffff }, { .conn = 0x80000000 },
+		{ .conn = 1 }, { .conn = ~0u, .meta_count = 255 },
+		{ .offset = PAGE, .len = 1 }, { .offset = ~0ull, .len = 1 },
+		{ .len = PAGE + 1 }, { .offset = 8, .len = ~0ull },
+		{ .offset = 1, .len = PAGE }, { .offset = ~7ull, .len = 8 },
+	};
+	struct dd_ring_note good = { .len = 5, .meta_count = 255, .msgid = 9 };
+	const char *direct = getenv("DD_DIRECT");
+	struct dd_msg msg;
+
+	setenv("DD_DIRECT", "1", 1);
+	setup(DD_TYPE_STREAM);
+	check_eq(request("first"), 0);
+	check_eq(take(&msg), 0);
+	good.conn = msg.conn;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		/* Its own connection, but not that; or somebody else's. */
+		if (i >= 5)
+			bad[i].conn = msg.conn;
+		if (i == 3)
+			bad[i].conn = conn;
+		fake_ring_post(list, &bad[i]);
+		if (i % 2)
+			check_eq(dd_ready(h, list), 0);
+		check_eq(dd_recv(h, list, &msg, 0, 0), -EWOULDBLOCK);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		fake_ring_post(list, &bad[i]);
+	fake_ring_post(list, &good);
+	check_eq(take(&msg), 0);
+	check_eq(msg.conn, good.conn);
+	check(msg.addr == srecv);
+	check_eq(msg.len, 5);
+	check_eq(msg.meta_count, DD_META_WORDS);
+	check_eq(dd_recv(h, list, &msg, 0, 0), -EWOULDBLOCK);
+	teardown();
+	if (!direct)
+		unsetenv("DD_DIRECT");
+}
+
 /* Nor is what a connection left that was closed at this end. */
 static void own_close_leaves_nothing(void)
 {
@@ -517,7 +572,7 @@ static void accept_gives_lists(void)
 	check(!msg.addr && !msg.len);
 	check_eq(dd_conn_info(h, msg.conn, &desc), 0);
 	check(desc.list > 0 && desc.list != l);
-	check_eq(desc.recv_size, PAGE / 2);
+	check_eq(desc.recv_size, PAGE);
 	check(desc.recv == srecv);
 	check_eq(request("hi"), 0);
 	check_eq(dd_ready(h, l), 0);
@@ -670,7 +725,7 @@ static void counters_tell(void)
 	check_eq(dd_conn_info(h, conn, &desc), 0);
 	check_eq(desc.submitted, 3);
 	check_eq(desc.done, 3);
-	check_eq(desc.peer_size, PAGE / 2);
+	check_eq(desc.peer_size, PAGE);
 	check_eq(desc.pid, getpid());
 	check_eq(dd_conn_info(h, msg.conn, &desc), 0);
 	check_eq(desc.received, 3);
@@ -800,6 +855,7 @@ int main(void)
 		TEST(close_is_told),
 		TEST(server_learns_on_send),
 		TEST(stale_notes_are_dropped),
+		TEST(what_a_stranger_writes),
 		TEST(own_close_leaves_nothing),
 		TEST(unserve_voids_ids),
 		TEST(accept_gives_lists),

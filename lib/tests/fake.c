@@ -4,7 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * One context, memory never reused. The linker's --wrap option puts
+ * One context, memory never reused; one direct ring for a list, whose windows
+ * are mappings of the same memory once more. The linker's --wrap option puts
  * these functions in the place of the C library's.
  */
 #include <errno.h>
@@ -32,6 +33,7 @@ struct object {
 	size_t size;
 	uint32_t unit;			/* list, connection's cell */
 	uint64_t tail;
+	uint32_t ring;			/* list: unit of its direct ring */
 	int users;
 	struct dd_serve serve;		/* service */
 	struct object *peer, *list, *service;
@@ -39,7 +41,7 @@ struct object {
 	size_t recv_size, send_size;
 	uint64_t cookie, taken_at[WINDOW_MAX], posts;
 	uint32_t block, type, window;
-	bool withheld;
+	bool withheld, direct;
 	struct dd_note note;
 };
 
@@ -183,9 +185,74 @@ void fake_list_grow(uint32_t id)
 	__atomic_store_n(&lh->geometry, new, __ATOMIC_RELEASE);
 }
 
+/* ---- the direct path ---------------------------------------------------- */
+
+#define PAGE		4096u
+#define PAGE_UNITS	(PAGE / DD_UNIT)
+#define RING_SLOTS	(PAGE / sizeof(struct dd_ring_note))
+/* In an offset: a window; on the area if there is no region's id above. */
+#define WINDOW		(1ull << 31)
+
+static struct dd_ring_note *ring_slot(uint32_t ring, uint64_t pos)
+{
+	return (struct dd_ring_note *)unit_addr(ring + PAGE_UNITS) +
+	       pos % RING_SLOTS;
+}
+
+static bool ring_ready(uint32_t ring)
+{
+	struct dd_ring_state *state = unit_addr(ring);
+
+	return ring && __atomic_load_n(&ring_slot(ring, state->head)->seq,
+				       __ATOMIC_ACQUIRE) == state->head + 1;
+}
+
+static void ring_new(struct object *l)
+{
+	struct dd_list_head *lh = list_head(l);
+
+	next_unit = (next_unit + PAGE_UNITS - 1) / PAGE_UNITS * PAGE_UNITS;
+	l->ring = units(2 * PAGE_UNITS);
+	((struct dd_ring_state *)unit_addr(l->ring))->slots = RING_SLOTS;
+	lh->rings_unit = units(1);
+	*(uint32_t *)unit_addr(lh->rings_unit) = l->ring;
+	__atomic_store_n(&lh->rings, 1, __ATOMIC_RELEASE);
+}
+
+void fake_ring_post(uint32_t id, const struct dd_ring_note *note)
+{
+	uint32_t ring = object_get(id, LIST)->ring;
+	struct dd_ring_note *slot;
+	uint64_t pos = ((struct dd_ring_state *)unit_addr(ring))->head;
+
+	while (ring_slot(ring, pos)->seq == pos + 1)
+		pos++;
+	slot = ring_slot(ring, pos);
+	memcpy((char *)slot + 8, (const char *)note + 8, sizeof(*note) - 8);
+	__atomic_store_n(&slot->seq, pos + 1, __ATOMIC_RELEASE);
+}
+
+/* Another mapping of shared memory, for the library to unmap. */
+static void *alias(void *addr, size_t len)
+{
+	return mremap(addr, 0, len, MREMAP_MAYMOVE);
+}
+
+static void *window_map(uint64_t offset, size_t len)
+{
+	struct object *r;
+
+	uint32_t at = offset & (WINDOW - 1);
+
+	if (!(offset >> 32))
+		return alias(area + at, len);
+	r = object_get(offset >> 32, REGION);
+	return r ? alias(r->addr + at, len) : MAP_FAILED;
+}
+
 static bool list_ready(struct object *l)
 {
-	return list_head(l)->head != l->tail;
+	return list_head(l)->head != l->tail || ring_ready(l->ring);
 }
 
 /* ---- connections -------------------------------------------------------- */
@@ -264,6 +331,10 @@ static int doorbell(uint32_t id)
 		return -EBUSY;
 	memcpy(to->recv + sqe->dst, sqe_source(c, sqe), sqe->len);
 	cell->sent = ++cell->submitted;
+	if (!(sqe->flags & DD_SQE_NOTIFY)) {
+		cell->done = cell->submitted;
+		return 1;
+	}
 	to->note = (struct dd_note){
 		.conn = to->id, .type = DD_NOTE_DATA, .cookie = to->cookie,
 		.offset = sqe->dst, .len = sqe->len, .tag = sqe->tag,
@@ -422,6 +493,8 @@ static int do_serve(struct dd_serve *sv)
 	return 0;
 }
 
+static uint64_t conn_sent(struct object *c);
+
 static int do_conn_info(struct dd_conn_info *info)
 {
 	struct object *c = object_get(info->conn, CONN);
@@ -439,6 +512,7 @@ static int do_conn_info(struct dd_conn_info *info)
 	info->cell_unit = c->unit;
 	info->window = c->window;
 	info->send_window = c->peer ? c->peer->window : 1;
+	info->received = c->peer ? conn_sent(c->peer) : conn_cell(c)->received;
 	for (int i = 1; i < OBJECTS; i++) {
 		struct object *r = &objects[i];
 
@@ -454,6 +528,52 @@ static int do_conn_info(struct dd_conn_info *info)
 				.length = c->recv_size };
 	}
 	return 0;
+}
+
+static int do_direct(struct dd_direct *d)
+{
+	struct object *c = object_get(d->conn, CONN), *to, *r = NULL;
+	struct dd_ring_state *state;
+
+	if (!c)
+		return -ENOENT;
+	to = c->peer;
+	if (!to)
+		return -ECONNRESET;
+	if (conn_cell(c)->submitted)
+		return -EBUSY;
+	for (int i = 1; i < OBJECTS && !r; i++)
+		if (objects[i].kind == REGION && to->recv >= objects[i].addr &&
+		    to->recv < objects[i].addr + objects[i].size)
+			r = &objects[i];
+	if (fake.far || !r || (to->recv - r->addr) % PAGE || to->recv_size % PAGE)
+		return -EOPNOTSUPP;
+	if (!to->list->ring)
+		ring_new(to->list);
+	c->direct = true;
+	conn_cell(to)->ring = to->list->ring;
+	d->peer_conn = to->id;
+	d->block = (uint64_t)r->id << 32 | WINDOW | (to->recv - r->addr);
+	d->block_size = to->recv_size;
+	d->state = WINDOW | to->list->ring * DD_UNIT;
+	d->notes = d->state + PAGE;
+	d->slots = RING_SLOTS;
+	d->peer_block = to->block;
+	/* Whoever sent before has sent from here as well. */
+	state = unit_addr(to->list->ring);
+	for (d->start = state->head;
+	     ring_slot(to->list->ring, d->start)->seq == d->start + 1;)
+		d->start++;
+	return 0;
+}
+
+/* What the owner says it has sent. */
+static uint64_t conn_sent(struct object *c)
+{
+	uint64_t n;
+
+	memcpy(&n, conn_cell(c)->sq[0].meta, sizeof(n));
+	return c->direct ? n : conn_cell(c)->submitted;
 }
 
 static int do_conn_list(struct dd_conn_list *cl)
@@ -510,6 +630,15 @@ static int conn_reached(struct dd_conn_wait *w)
 
 	if (!c)
 		return -ENOENT;
+	if (w->what == DD_WAIT_RING) {
+		struct dd_ring_state *state;
+
+		if (!c->peer)
+			return -ECONNRESET;
+		state = unit_addr(c->peer->list->ring);
+		return __atomic_load_n(&state->head, __ATOMIC_ACQUIRE) >=
+		       w->value;
+	}
 	if ((w->what == DD_WAIT_SENT ? conn_cell(c)->sent :
 				       conn_cell(c)->done) >= w->value)
 		return 1;
@@ -559,6 +688,10 @@ static int dispatch(unsigned long request, unsigned long arg)
 		return do_conn_info((void *)arg);
 	case DD_IOC_CONN_LIST:
 		return do_conn_list((void *)arg);
+	case DD_IOC_DIRECT:
+		return do_direct((void *)arg);
+	case DD_IOC_WAKE:
+		return 0;
 	case DD_IOC_LIST_INFO: {
 		struct dd_list_info *info = (void *)arg;
 
@@ -587,12 +720,13 @@ static int dispatch(unsigned long request, unsigned long arg)
 	return -ENOTTY;
 }
 
-/* The kernel takes a seek for a doorbell. */
+/* The kernel takes a seek for a doorbell, or for a wake-up. */
 off_t __wrap_lseek(int fd, off_t offset, int whence)
 {
 	if (fd != fake_fd)
 		return __real_lseek(fd, offset, whence);
-	return __wrap_ioctl(fd, DD_IOC_DOORBELL, offset);
+	return __wrap_ioctl(fd, whence == SEEK_SET ? DD_IOC_DOORBELL :
+						     DD_IOC_WAKE, offset);
 }
 
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg)
@@ -658,6 +792,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		return __real_mmap(addr, len, prot, flags, fd, offset);
 	if (offset == DD_AREA_OFFSET)
 		return area;
+	if (offset & WINDOW)
+		return window_map(offset, len);
 	r = object_get((uint64_t)offset >> 32, REGION);
 	return r ? r->addr : MAP_FAILED;
 }

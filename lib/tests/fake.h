@@ -33,5 +33,8 @@ extern struct fake fake;
 void fake_reset(void);
 void fake_list_grow(uint32_t list);
 void fake_told(uint32_t conn);
+/* Posts to the direct ring of a list, as its sender might. */
+struct dd_ring_note;
+void fake_ring_post(uint32_t list, const struct dd_ring_note *note);
 
 #endif /* _DD_TESTS_FAKE_H */

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DDP as its description and requirements have it, on both kernels; and proof
-# that each requirement is named by a test that passed.
+# DDP as its description and requirements have it, on both kernels, and by both
+# ways to send; and proof that each requirement is named by a test that passed.
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
 
@@ -13,5 +13,6 @@ for kernel in stock debug; do
 	cat "build/ddp-$kernel.tap"
 	check "$kernel: each requirement is named by a test that passed" \
 		selftests/ddp/coverage.sh "build/ddp-$kernel.tap"
+	vm_list $kernel selftests/ddp/direct.list
 done
 finish

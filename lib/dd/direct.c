@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * direct.c - sending by plain stores: setting it up, and what is not short
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "direct.h"
+#include "internal.h"
+#include "put.h"
+
+#define STATE_SIZE	4096	/* the kernel shows it by pages */
+
+static void *window_map(struct dd *h, uint64_t offset, size_t size, int prot)
+{
+	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* ---- lanes --------------------------------------------------------------- */
+
+static size_t lane_size(const struct ddi_lane *lane)
+{
+	return (lane->mask + 1ul) * sizeof(struct dd_ring_note);
+}
+
+static struct ddi_lane *lane_new(struct dd *h, const struct dd_direct *d)
+{
+	struct ddi_lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	lane->offset = d->notes;
+	lane->mask = d->slots - 1;
+	lane->tail = d->start;
+	lane->notes = window_map(h, d->notes, lane_size(lane),
+				 PROT_READ | PROT_WRITE);
+	lane->state = window_map(h, d->state, STATE_SIZE, PROT_READ);
+	if (lane->notes && lane->state)
+		return lane;
+	if (lane->notes)
+		munmap(lane->notes, lane_size(lane));
+	if (lane->state)
+		munmap((void *)lane->state, STATE_SIZE);
+	free(lane);
+	return NULL;
+}
+
+static struct ddi_lane *lane_get(struct dd *h, const struct dd_direct *d)
+{
+	struct ddi_lane *lane;
+
+	pthread_mutex_lock(&h->lane_lock);
+	for (lane = h->lanes; lane; lane = lane->next)
+		if (lane->offset == d->notes)
+			break;
+	if (!lane) {
+		lane = lane_new(h, d);
+		if (lane) {
+			lane->next = h->lanes;
+			h->lanes = lane;
+		}
+	}
+	if (lane)
+		lane->users++;
+	pthread_mutex_unlock(&h->lane_lock);
+	return lane;
+}
+
+static void lane_free(struct ddi_lane *lane)
+{
+	munmap(lane->notes, lane_size(lane));
+	munmap((void *)lane->state, STATE_SIZE);
+	free(lane);
+}
+
+static void lane_put(struct dd *h, struct ddi_lane *lane)
+{
+	struct ddi_lane **link = &h->lanes;
+	bool last;
+
+	pthread_mutex_lock(&h->lane_lock);
+	last = !--lane->users;
+	if (last) {
+		while (*link != lane)
+			link = &(*link)->next;
+		*link = lane->next;
+	}
+	pthread_mutex_unlock(&h->lane_lock);
+	if (last)
+		lane_free(lane);
+}
+
+/* ---- ways out ------------------------------------------------------------ */
+
+static struct ddi_out *out_new(const struct dd_cell *cell)
+{
+	uint32_t window = ddi_load(&cell->window);
+	struct ddi_out *out;
+
+	if (!window || window > DD_WINDOW_MAX)
+		return NULL;
+	out = calloc(1, sizeof(*out) + (window + 1) * sizeof(*out->ends));
+	if (out)
+		out->window = window;
+	return out;
+}
+
+/*
+ * The kernel counts a connection that it has let into a ring among those that
+ * may write to it, and as long as there are any the ring has one sender, who
+ * goes on where he stopped. So the lane is kept if the block cannot be mapped.
+ */
+static bool out_map(struct dd *h, struct ddi_out *out,
+		    const struct dd_direct *d)
+{
+	out->lane = lane_get(h, d);
+	if (!out->lane || d->block_size > INT32_MAX)
+		return false;
+	out->size = d->block_size;
+	out->peer = d->peer_conn;
+	out->peer_block = d->peer_block << 8;
+	out->block = window_map(h, d->block, d->block_size,
+				PROT_READ | PROT_WRITE);
+	return out->block;
+}
+
+/**
+ * ddi_out_open() - send directly from now on, if that is possible
+ * @h: handle
+ * @c: connection, locked, of which it is not known yet
+ */
+void ddi_out_open(struct dd *h, struct ddi_conn *c)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = c->id };
+	struct ddi_out *out;
+
+	c->out_known = true;
+	if (!h->direct || ddi_load(&c->cell->submitted))
+		return;
+	out = out_new(c->cell);
+	if (!out)
+		return;
+	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) < 0 || !out_map(h, out, &d)) {
+		free(out);
+		return;
+	}
+	out->source = c->send ? (uintptr_t)c->send : UINTPTR_MAX;
+	out->source_size = c->send ? c->send_size : 0;
+	c->out = out;
+}
+
+/* The connection is locked, and bound to nothing any more. */
+void ddi_out_close(struct dd *h, struct ddi_conn *c)
+{
+	struct ddi_out *out = c->out;
+
+	c->out = NULL;
+	c->out_known = false;
+	if (!out)
+		return;
+	munmap(out->block, out->size);
+	lane_put(h, out->lane);
+	free(out);
+}
+
+void ddi_out_release(struct dd *h)
+{
+	struct ddi_conn_chunk *chunk;
+	struct ddi_service *s;
+
+	for (chunk = h->chunks; chunk; chunk = chunk->next)
+		for (int i = 0; i < DDI_POOL_CHUNK; i++)
+			ddi_out_close(h, &chunk->client[i].conn);
+	for (s = h->all_services; s; s = s->next)
+		for (uint32_t i = 0; i < s->capacity; i++)
+			if (s->blocks[i].out)
+				ddi_out_close(h, &s->blocks[i]);
+	/* Those of blocks that could not be mapped. */
+	while (h->lanes) {
+		struct ddi_lane *lane = h->lanes;
+
+		h->lanes = lane->next;
+		lane_free(lane);
+	}
+}
+
+/* ---- sending ------------------------------------------------------------- */
+
+/* Bytes that no word holds; kernel/copy.h has the same. */
+static void deposit_tail(char *dst, const char *src, size_t len)
+{
+	while (len) {
+		size_t n = 1;
+
+		if (len >= 4 && !((uintptr_t)dst & 3)) {
+			uint32_t v;
+
+			memcpy(&v, src, 4);
+			__atomic_store_n((uint32_t *)dst, v, __ATOMIC_RELAXED);
+			n = 4;
+		} else if (len >= 2 && !((uintptr_t)dst & 1)) {
+			uint16_t v;
+
+			memcpy(&v, src, 2);
+			__atomic_store_n((uint16_t *)dst, v, __ATOMIC_RELAXED);
+			n = 2;
+		} else {
+			__atomic_store_n(dst, *src, __ATOMIC_RELAXED);
+		}
+		dst += n;
+		src += n;
+		len -= n;
+	}
+}
+
+static void deposit_words(char *dst, const char *src, size_t len)
+{
+	size_t lead = -(uintptr_t)dst & 7, bulk, i;
+
+	if (lead > len)
+		lead = len;
+	deposit_tail(dst, src, lead);
+	dst += lead;
+	src += lead;
+	len -= lead;
+	bulk = len & ~7ul;
+	if (bulk >= DDI_COPY_BULK) {
+		memcpy(dst, src, bulk);
+	} else {
+		for (i = 0; i < bulk; i += 8) {
+			uint64_t v;
+
+			memcpy(&v, src + i, 8);
+			ddi_store((ddi_word *)(dst + i), v);
+		}
+	}
+	deposit_tail(dst + bulk, src + bulk, len - bulk);
+}
+
+/* The length of a message's last aligned word, or of its unaligned tail. */
+static size_t last_len(const char *dst, size_t len)
+{
+	size_t tail = (uintptr_t)(dst + len) & 7;
+
+	if (!tail)
+		tail = 8;
+	return tail < len ? tail : len;
+}
+
+uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)
+{
+	size_t tail = last_len(dst, len);
+	uint64_t word = 0;
+
+	if (!len)
+		return 0;
+	deposit_words(dst, src, len - tail);
+	dst += len - tail;
+	memcpy(&word, src + len - tail, tail);
+	if (tail == 8 && !((uintptr_t)dst & 7)) {
+		ddi_store_release((ddi_word *)dst, word);
+		return word;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	deposit_tail(dst, (const char *)&word, tail);
+	return word;
+}
+
+/**
+ * ddi_out_after() - what ddi_out_post() found to be due
+ * @h: handle
+ * @c: connection, locked
+ * @id: its id
+ *
+ * Return: 0; -ECONNCLOSE if the message may have gone nowhere, and does not
+ * count.
+ */
+int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id)
+{
+	if (ddi_load(&c->cell->id) != id || ddi_load(&c->cell->error)) {
+		c->out->submitted--;
+		return -ECONNCLOSE;
+	}
+	/* If it is closed meanwhile, that has woken the receiver. */
+	lseek(h->fd, id, SEEK_CUR);
+	return 0;
+}
+
+/* The kernel copies what this process might fault on. */
+static int kernel_deposits(struct dd *h, struct ddi_conn *c,
+			   const struct ddi_request *rq, uint64_t *word)
+{
+	struct ddi_out *out = c->out;
+	struct dd_sqe *sqe = &c->cell->sq[0];
+	const __u8 head[8] = { DD_OP_PUT, DD_SQE_UNWIRED };
+	size_t tail;
+	long ret;
+
+	ddi_put_open(sqe);
+	memcpy(&sqe->opcode, head, sizeof(head));
+	sqe->src = (uintptr_t)rq->addr;
+	sqe->region = 0;
+	sqe->dst = rq->roffset;
+	sqe->len = rq->len;
+	sqe->tag = 0;
+	ddi_store_release(&sqe->seq, out->deposits + 1);
+	do {
+		ret = ddi_put_ring(h, c->id);
+	} while (ret < 0 && errno == EINTR);
+	if (ret <= 0)
+		return ret ? ddi_error(-errno) : -EIO;
+	out->deposits++;
+	*word = 0;
+	if (rq->len) {
+		tail = last_len(out->block + rq->roffset, rq->len);
+		memcpy(word, out->block + rq->roffset + rq->len - tail, tail);
+	}
+	return 0;
+}
+
+/* What the kernel would have found wrong, in its order. */
+static int out_check(struct dd *h, struct ddi_out *out,
+		     const struct ddi_request *rq)
+{
+	const struct dd_area_head *head = (void *)h->area;
+
+	if (!ddi_load(&head->node_up))
+		return -ENOCMP;
+	if (rq->len > INT32_MAX || rq->roffset > out->size ||
+	    rq->len > out->size - rq->roffset)
+		return -EBADRANGE;
+	return 0;
+}
+
+/**
+ * ddi_out_send() - send directly, whatever it is
+ * @h: handle
+ * @c: connection, locked, that sends directly
+ * @rq: request, as for ddi_send_locked()
+ *
+ * Return: as dd_send(), with the same errors in the same order as if the
+ * kernel had sent it.
+ */
+int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
+{
+	struct ddi_out *out = c->out;
+	bool full = ddi_out_full(out);
+	struct dd_sqe unused;
+	struct dd_buf buf;
+	uint64_t word;
+	int ret;
+
+	if (ddi_load(&c->cell->error))
+		return -ECONNCLOSE;
+	if (full && (out->window == 1 || c->most == 1))
+		return -ENOTREADY;
+	if (rq->options & DD_SEND_DMA) {
+		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
+			return -EBADRANGE;
+	} else if (!(rq->options & DD_SEND_UNWIRED)) {
+		ret = ddi_put_source(c, rq->addr, rq->len, &unused);
+		if (ret)
+			return ret;
+	}
+	ret = out_check(h, out, rq);
+	if (ret || full)
+		return ret ? ret : -ENOTREADY;
+	if (rq->options & DD_SEND_UNWIRED) {
+		ret = kernel_deposits(h, c, rq, &word);
+		if (ret)
+			return ret;
+	} else {
+		word = ddi_deposit_any(out->block + rq->roffset, rq->addr,
+				       rq->len);
+	}
+	if (ddi_out_post(out, c->cell, c->id, rq, word))
+		return ddi_out_after(h, c, c->id);
+	return 0;
+}
+
+/**
+ * ddi_out_wait() - wait until messages are done
+ * @h: handle
+ * @c: connection, locked, that sends directly; unlocked by this function
+ * @id: its id
+ * @n: number of the last of them, at most that of the last one sent
+ * @deadline: when to give up
+ *
+ * Return: 0; -ETIMEDOUT, -ECONNCLOSE, -EBADID.
+ */
+int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
+		 int64_t deadline)
+{
+	struct ddi_out *out = c->out;
+	uint64_t end = 0;
+	int ret = 0;
+
+	/* All but the last one are within the window. */
+	if (n == out->submitted && ddi_out_full(out))
+		end = out->ends[out->next];
+	/* A close puts in place what was waiting. */
+	if (ddi_load(&c->cell->error))
+		end = 0;
+	ddi_unlock(&c->lock);
+	if (end)
+		ret = ddi_conn_wait(h, id, DD_WAIT_RING, end, deadline);
+	return ret == -ECONNCLOSE ? 0 : ret;
+}
+
+/* ---- receiving ----------------------------------------------------------- */
+
+static void in_set(struct dd *h, struct ddi_in *in, uint32_t unit)
+{
+	in->unit = unit;
+	in->state = (void *)(h->area + (size_t)unit * DD_UNIT);
+	in->notes = (void *)((char *)in->state + STATE_SIZE);
+	in->mask = in->state->slots - 1;
+}
+
+/**
+ * ddi_in_refresh() - learn of new rings
+ * @h: handle
+ * @l: list, locked
+ * @lh: its head
+ *
+ * Return: whether there are any rings.
+ */
+bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh)
+{
+	uint32_t n = ddi_load_acquire(&lh->rings);
+	const __u32 *table;
+
+	if (n > DD_RINGS_MAX)
+		n = DD_RINGS_MAX;
+	if (n <= l->rings)
+		return l->rings;
+	if (!l->in)
+		l->in = calloc(DD_RINGS_MAX, sizeof(*l->in));
+	if (!l->in)
+		return false;
+	table = (void *)(h->area + (size_t)ddi_load(&lh->rings_unit) * DD_UNIT);
+	while (l->rings < n) {
+		in_set(h, &l->in[l->rings], ddi_load(&table[l->rings]));
+		ddi_store_release(&l->rings, l->rings + 1);
+	}
+	return true;
+}
