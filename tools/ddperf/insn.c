@@ -165,7 +165,7 @@ static void open_bench(struct bench *b, size_t size)
 	char name[32];
 
 	b->size = size;
-	size = (size + 7) / 8 * 8;	/* blocks are rounded down */
+	size = perf_pages(size);
 	b->memory = calloc(1, size);
 	b->child = b->memory ? fork() : -1;
 	if (b->child < 0) {

@@ -154,12 +154,12 @@ static void serve_dd(struct side *s, const char *name)
 		.size = sizeof(attr),
 		.maxconn = 1,
 		.window = s->hello.window,
-		.recv_size = size,
+		.recv_size = perf_pages(size),
 		.send_size = size,
 	};
 
 	s->h = perf_open();
-	must(s->h, dd_alloc(s->h, size, &attr.recv), "memory");
+	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
 	must(s->h, dd_serve(s->h, name, &attr, &s->list), name);
 }
@@ -172,10 +172,10 @@ static void connect_dd(struct side *s, const char *name)
 		.type = DD_TYPE_STREAM,
 		.window = s->hello.window,
 		.send_size = size,
-		.recv_size = size,
+		.recv_size = perf_pages(size),
 	};
 
-	must(s->h, dd_alloc(s->h, size, &attr.recv), "memory");
+	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
 	if (!s->hello.net)
 		s->node = dd_node(s->h);

@@ -130,6 +130,12 @@ bool share_cpu(const struct perf_options *o);
 /* Open /dev/dd or say why not and exit. */
 struct dd *perf_open(void);
 
+/* Whole pages for @size bytes: another process may be sent to directly then. */
+static inline size_t perf_pages(size_t size)
+{
+	return (size + 4095) & ~(size_t)4095;
+}
+
 /* @ret, unless it is an error: then say so, with all that is known, and exit. */
 int must(struct dd *h, int ret, const char *what);
 
