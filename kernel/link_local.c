@@ -87,7 +87,9 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 	rec->word = msg->op->word;
 	rec->msgid = msg->n;
 	rec->tag = sqe->tag;
-	memcpy(rec->meta, sqe->meta, sizeof(rec->meta));
+	/* They reach into a second cache line; only valid words are read. */
+	if (sqe->meta_count)
+		memcpy(rec->meta, sqe->meta, sizeof(rec->meta));
 }
 
 /* The request is accepted: count it, and tell the receiver. */
