@@ -203,8 +203,8 @@ struct dd_tp_range {
  * @rx_size: bytes in the block that the peer writes to
  * @rx_window: notes that the peer may have unconsumed here, 1..DD_TP_WINDOW_MAX
  * @tx_window: notes that we may have unconsumed there
- * @prompt: its sender waits for each message to be done: no delay of that,
- *	unless each is answered by a message
+ * @prompt: with @tx_window 1: its sender waits for each message to be done: no
+ *	delay of that, unless each is answered by a message
  */
 struct dd_tp_chan_cfg {
 	u64 id;

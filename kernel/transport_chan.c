@@ -147,7 +147,7 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		return -EBUSY;
 	msg->msgid = ++chan->submitted;
 	/* Without further credit the sender will wait for DONE. */
-	if (chan->cfg.prompt ||
+	if ((chan->cfg.prompt && chan->cfg.tx_window == 1) ||
 	    chan->submitted - chan->done > chan->cfg.tx_window)
 		msg->flags |= DD_PUT_PROMPT;
 	op->next = 0;
