@@ -9,7 +9,7 @@
 . "$(dirname "$0")/net.sh"
 
 # What a kernel with all its checks takes 10 times as long for.
-CONNS=$([ "$SLOW" ] && echo 250 || echo 1000)
+CONNS=$(pick 1000 100)
 
 # many ACTIVE NETEM...
 many() {
@@ -18,9 +18,10 @@ many() {
 	cluster_netem "${@:2}" || return
 	new_traffic
 	serve 2 -c "$CONNS" -m 1000 || return
-	load 1 2 -t 4 -c "$CONNS" -m 1000 -a "$1" -k sw
+	load 1 2 -c "$CONNS" -m 1000 -a "$1" -k sw
 	within "$PATIENCE" connected || diag "$(connections) connections"
 	there=$(connections)
+	flows $((3 * CONNS)) || return
 	end_all whole && [ "$there" = "$CONNS" ]
 }
 

@@ -30,7 +30,9 @@ all of it                |2 |1500|4|4|65536  |delay 5ms 2ms loss 2% duplicate 2%
 16 nodes                 |16|1500|4|1|8000   |
 16 nodes, loss 1 %       |16|1500|4|1|8000   |loss 1%
 '
-SECONDS_EACH=$(count 2 3)
+# A second of traffic at least, and messages of each node.
+SECONDS_EACH=$(count 1 1)
+MESSAGES=$(pick 40 20)
 NOW=	# the cluster that is there
 
 # as NODES MTU IP: such a cluster, new only if it has to be.
@@ -42,6 +44,14 @@ as() {
 	cluster_offload off && within "$PATIENCE" all_up
 }
 
+enough() {
+	local all
+
+	mapfile -t all < <(seq "$NODES")
+	sleep "$SECONDS_EACH"
+	flows "$MESSAGES" "${all[@]}"
+}
+
 # profile NODES MTU IP CONNECTIONS BYTES NETEM...
 profile() {
 	local status=0 conns=$4
@@ -51,7 +61,7 @@ profile() {
 	as "$1" "$2" "$3" || return
 	[ $# = 5 ] || cluster_netem "${@:6}" || return
 	new_traffic
-	begin_all "$SECONDS_EACH" "$conns" "$5" || return
+	begin_all 0 "$conns" "$5" && enough || return
 	end_all whole || status=1
 	diag "node 1 to 2: $(peer 1 2 '"\(.packets_sent) packets sent, " +
 		"\(.packets_lost) lost, \(.dropped) of those received dropped, " +

@@ -8,26 +8,24 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-KILLS=$(count 6 3)
+KILLS=$(count 4 2)
 RESTARTS=$(count 4 2)
+SOME=$(pick 40 10)	# messages of each node that show that it goes on
+SLOTS=$(pick 64 16)	# connections to a server, dead ones included
 ARGS=(-c 3 -m 65536)
 
 # The survivor's account: of those that were killed it is known what they tried.
 begin() {
 	new_traffic
-	serve 1 -c 64 -m 65536 && serve 2 -c 64 -m 65536 &&
+	serve 1 -c "$SLOTS" -m 65536 && serve 2 -c "$SLOTS" -m 65536 &&
 		within "$PATIENCE" all_up
 }
 
-# In a second or so; not always at the same moment.
-a_while() { sleep "0.$((RANDOM % 7 + 1))$((RANDOM % 10))"; }
+# When messages of all that connect have come; not always at the same moment.
+a_while() { flows $((RANDOM % (2 * SOME) + 1)) "${!LOAD[@]}"; }
 
-# goes_on MODE: for a second; and then all is as end_all has it.
-goes_on() {
-	sleep 1
-	loads_stop
-	end_all "$1"
-}
+# goes_on MODE: and then all is as end_all has it.
+goes_on() { flows "$SOME" "${!LOAD[@]}" && end_all "$1"; }
 
 # kill_one WHAT: SERVER or LOAD, of node 2.
 kill_one() {
@@ -46,7 +44,7 @@ senders_killed() {
 	load 1 2 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
 		load 2 1 "${ARGS[@]}"
-		a_while
+		a_while || return
 		kill_one LOAD
 	done
 	diag "killed $KILLS times"
@@ -61,9 +59,9 @@ receivers_killed() {
 	load 1 2 "${ARGS[@]}"
 	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < KILLS; i++)); do
-		a_while
+		a_while || return
 		kill_one SERVER
-		serve 2 -c 64 -m 65536 || return
+		serve 2 -c "$SLOTS" -m 65536 || return
 	done
 	diag "killed $KILLS times"
 	goes_on broken
@@ -78,7 +76,7 @@ peer_again() {
 	load 1 2 "${ARGS[@]}"
 	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
-		a_while
+		a_while || return
 		cluster_exec 2 ddctl peer del 1 || return
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 || return
 		within "$PATIENCE" all_up || return
@@ -98,7 +96,7 @@ reboot() {
 		within "$PATIENCE" port_gone &&
 		cluster_add 2 1500 && cluster_number 2 3 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
-		serve 2 -c 64 -m 65536 && load 2 1 "${ARGS[@]}"
+		serve 2 -c "$SLOTS" -m 65536 && load 2 1 "${ARGS[@]}"
 }
 # With the namespace its end of the cable, and so the other end too.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
@@ -110,7 +108,7 @@ node_again() {
 	load 1 2 "${ARGS[@]}"
 	load 2 1 "${ARGS[@]}"
 	for ((i = 0; i < RESTARTS; i++)); do
-		a_while
+		a_while || return
 		reboot || return
 		within "$PATIENCE" all_up || return
 	done
@@ -126,9 +124,8 @@ node_down_and_up() {
 	begin || return
 	load 1 2 "${ARGS[@]}"
 	for ((i = 0; i < 5; i++)); do
-		a_while
+		a_while || return
 		cluster_exec 2 ddctl node down || return
-		sleep 0.1
 		cluster_exec 2 ddctl node up || return
 	done
 	goes_on whole

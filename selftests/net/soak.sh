@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "make soak": the tests between nodes, for longer.
+# "make soak": the tests between nodes, for longer; KERNELS are the stock one
+# unless they are named.
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
 
 echo "TAP version 13"
-for kernel in ${KERNELS:-stock debug}; do
-	vm_list "$kernel" selftests/net/soak.list TIMEOUT=21600
+for kernel in ${KERNELS:-stock}; do
+	vm_list "$kernel" selftests/net/soak.list TIMEOUT=3600
 done
 finish
