@@ -41,7 +41,7 @@ endif
 
 vm-become = $(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(1)))$(1)
 vm-quote = '$(subst ','\'',$(1))'
-vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT FAULT,$\
+vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT FAULT START_TIME,$\
 	$(v)=$(call vm-quote,$($(v)))) $(VM)/run.sh $(call vm-quote,$(value RUN))
 
 vm: vm-ready

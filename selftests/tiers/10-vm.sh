@@ -22,5 +22,7 @@ vm_run "a kernel warning is a splat" debug 200 \
 	'echo WARNING >/sys/kernel/debug/provoke-crash/DIRECT' MODULE=no
 vm_run "a command without end is a timeout" stock 202 'sleep 1000' \
 	MODULE=no TIMEOUT=3
+vm_run "a guest that hangs while it starts is noticed" stock 206 true \
+	MODULE=no START_TIME=0
 vm_run "a guest that stops is noticed" stock 203 'reboot -f' MODULE=no
 finish
