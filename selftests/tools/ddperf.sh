@@ -34,8 +34,9 @@ lat() {
 			(.percentiles | .p50 <= .p90 and .p90 <= .p99 and
 			.p99 <= ."p99.9") and .iterations == 20) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
-		([.results[0].methods[].name] == ["dd", "shm", "vm-writev",
-			"unix-spin", "unix-block"])' ddperf lat -j $QUICK
+		([.results[0].methods[].name] == ["dd", "shm", "futex",
+			"vm-writev", "unix-spin", "unix-block", "unix-stream",
+			"pipe"])' ddperf lat -j $QUICK
 }
 
 # shellcheck disable=SC2086 # words
@@ -43,7 +44,8 @@ bw() {
 	report "$SPREAD $COMMON"'.test == "bw" and .results[0].size == 1048576 and
 		.parameters.unit == "MB/s" and .parameters.window == 3 and
 		([.results[0].methods[].name] ==
-			["dd", "shm", "vm-writev", "unix-stream"]) and
+			["dd", "shm", "memcpy", "futex", "vm-writev",
+			"unix-stream", "pipe"]) and
 		all(.results[0].methods[]; .rounds | spread)' \
 		ddperf bw -j $QUICK -w 3 --touch
 }
@@ -69,6 +71,11 @@ odd_sizes() {
 	done
 }
 
+choice() {
+	report '[.results[] | [.size] + [.methods[].name]] ==
+		[[8, "dd", "unix-spin", "pipe"], [70000, "dd", "pipe"]]' ddperf lat -j -r 1 -n 3 -s 8,70000 -m pipe,unix-spin
+}
+
 asleep() {
 	report '.parameters.waiting == "sleep" and
 		(.results[0].methods[0].client.voluntary_switches >= 40)' \
@@ -76,7 +83,7 @@ asleep() {
 }
 
 duration() {
-	report '.results[0].methods[0].iterations > 2' ddperf lat -j -r 2 -D 0.5
+	report '.results[0].methods[0].iterations > 2' ddperf lat -j -r 2 -D 0.5 -m shm
 }
 
 insn() {
@@ -162,12 +169,13 @@ one_cpu() {
 			{(.name): .rounds.median}] | add' out.json)"
 }
 
-plan 14
+plan 15
 check "lat" lat
 check "bw, reading the payload" bw
 check "rate" rate
 check "--all sizes" all_sizes
 check "odd sizes" odd_sizes
+check "--size and --methods choose" choice
 check "--sleep sleeps" asleep
 check "--duration" duration
 check "insn" insn

@@ -103,6 +103,10 @@ wrong_ddperf() {
 	ddperf lat --cpus 0,x
 	ddperf lat --cpus 99999
 	ddperf lat --rounds 0
+	ddperf lat --size 1,x
+	ddperf insn --size 64,128
+	ddperf lat --methods shm,sham
+	ddperf insn --methods shm
 	ddperf rate --window 257
 	ddperf lat --window 2
 	ddperf bw --server x --client y

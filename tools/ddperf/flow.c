@@ -289,17 +289,27 @@ static uint64_t default_iterations(enum test test, size_t size)
 	return n < 16 ? 16 : n;
 }
 
+static bool takes_part(const struct method *m, const struct side *s,
+		       const struct perf_options *o, enum test test, size_t size)
+{
+	unsigned int place = s->hello.net ? PLACE_NET : PLACE_HERE;
+
+	if (!(m->tests & 1u << test) || !(m->places & place) ||
+	    (m->limit && size > m->limit))
+		return false;
+	return m == &methods[0] || method_chosen(m, o->methods);
+}
+
 static unsigned int prepare(struct side *s, const struct perf_options *o,
 			    enum test test, size_t size, struct score *scores)
 {
-	unsigned int i, n = 0, place = s->hello.net ? PLACE_NET : PLACE_HERE;
+	unsigned int i, n = 0;
 	struct score *sc;
 
 	for (i = 0; i < method_count; i++) {
 		const struct method *m = &methods[i];
 
-		if (m->tests & 1u << test && m->places & place &&
-		    (!m->limit || size <= m->limit))
+		if (takes_part(m, s, o, test, size))
 			scores[n++] = (struct score) {
 				.method = m,
 				.command = { .test = test, .method = i, .size = size },
@@ -450,7 +460,14 @@ static struct json_object *usage_json(const struct usage *u)
 	return j;
 }
 
-static struct json_object *score_json(const struct score *sc, bool ours)
+static bool sleeps(const struct method *m, const struct perf_options *o)
+{
+	return m->waiting == WAITS_ASLEEP ||
+	       (m->waiting == WAITS_AS_TOLD && o->sleep);
+}
+
+static struct json_object *score_json(const struct score *sc,
+				      const struct perf_options *o, bool ours)
 {
 	struct json_object *j = json_object_new_object();
 	struct json_object *p;
@@ -458,6 +475,8 @@ static struct json_object *score_json(const struct score *sc, bool ours)
 
 	json_object_object_add(j, "name", json_object_new_string(sc->method->name));
 	json_object_object_add(j, "what", json_object_new_string(sc->method->what));
+	json_object_object_add(j, "waiting", json_object_new_string(
+			       sleeps(sc->method, o) ? "sleep" : "spin"));
 	json_object_object_add(j, "iterations",
 			       json_object_new_uint64(sc->command.count));
 	json_object_object_add(j, "rounds", spread_json(&sc->spread));
@@ -482,7 +501,7 @@ static struct json_object *score_json(const struct score *sc, bool ours)
 }
 
 static struct json_object *size_json(const struct score *scores, unsigned int n,
-				     size_t size)
+				     const struct perf_options *o, size_t size)
 {
 	struct json_object *j = json_object_new_object();
 	struct json_object *a = json_object_new_array();
@@ -490,7 +509,7 @@ static struct json_object *size_json(const struct score *scores, unsigned int n,
 
 	json_object_object_add(j, "size", json_object_new_uint64(size));
 	for (i = 0; i < n; i++)
-		json_object_array_add(a, score_json(&scores[i], i == 0));
+		json_object_array_add(a, score_json(&scores[i], o, i == 0));
 	json_object_object_add(j, "methods", a);
 	return j;
 }
@@ -530,7 +549,7 @@ static struct json_object *measure(struct side *s, const struct perf_options *o,
 	evaluate(scores, n, o->rounds);
 
 	if (o->json) {
-		j = size_json(scores, n, size);
+		j = size_json(scores, n, o, size);
 	} else {
 		print_header(o, &scores[0].command);
 		for (i = 0; i < n; i++)
@@ -543,11 +562,22 @@ static struct json_object *measure(struct side *s, const struct perf_options *o,
 	return j;
 }
 
+static size_t largest(const struct perf_options *o)
+{
+	size_t max = ACK_SIZE;
+	unsigned int i;
+
+	for (i = 0; i < o->size_count; i++)
+		if (o->sizes[i] > max)
+			max = o->sizes[i];
+	return max;
+}
+
 int perf_flow(enum test test, const struct perf_options *options)
 {
 	struct perf_options o = *options;
 	struct json_object *j = NULL, *sizes = NULL;
-	size_t size, last = o.all ? 1 << 20 : o.size;
+	unsigned int i;
 	struct side s;
 	char name[16];
 
@@ -568,11 +598,11 @@ int perf_flow(enum test test, const struct perf_options *options)
 	} else {
 		report_head(tests[test].title, &o);
 	}
-	pair_open(&s, &o, last < ACK_SIZE ? ACK_SIZE : last, o.window);
+	pair_open(&s, &o, largest(&o), o.window);
 	if (s.hello.net)
 		path_report(&s, j);
-	for (size = o.all ? 2 : last; size <= last; size *= 2) {
-		struct json_object *one = measure(&s, &o, test, size);
+	for (i = 0; i < o.size_count; i++) {
+		struct json_object *one = measure(&s, &o, test, o.sizes[i]);
 
 		if (o.json)
 			json_object_array_add(sizes, one);

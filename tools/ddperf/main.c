@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "perf.h"
+#include "method.h"
 #include "../common/tool.h"
 
 static const char usage[] =
@@ -35,7 +35,8 @@ static const char usage[] =
 "  share  what flows at the same time get of the link\n"
 "  serve  the other side of all these\n"
 "\n"
-"  -s, --size BYTES      message size [64; bw: 1M; share: 64K]\n"
+"  -s, --size BYTES      message size [64; bw: 1M; share: 64K]; lat, bw, rate:\n"
+"                        or several, separated by commas\n"
 "  -n, --iterations N    messages per round [by test and size]\n"
 "  -c, --cpus A,B        CPU of either side [the first two allowed]\n"
 "  -r, --rounds N        interleaved rounds of all methods [11]\n"
@@ -48,6 +49,7 @@ static const char usage[] =
 "  -D, --duration SEC    seconds per size in all, instead of -n [share: 60]\n"
 "      --spin            wait spinning (this is the default)\n"
 "      --sleep           wait asleep\n"
+"  -m, --methods LIST    beside direct deposit only these [all]\n"
 "      --server NAME     answer clients of this node by this name\n"
 "      --client NAME     use that server instead of starting one\n"
 "bw, rate, conns, share:\n"
@@ -70,7 +72,7 @@ static const char usage[] =
 /* Letters that are no short options. */
 enum {
 	OPT_SPIN = 'S', OPT_SLEEP = 'Z', OPT_SERVER = 'v', OPT_CLIENT = 'l',
-	OPT_NODE = 'm', OPT_PORT = 'p', OPT_FLOWS = 'f',
+	OPT_NODE = 'o', OPT_PORT = 'p', OPT_FLOWS = 'f',
 };
 
 static const struct option long_options[] = {
@@ -91,6 +93,7 @@ static const struct option long_options[] = {
 	{ "node", required_argument, NULL, OPT_NODE },
 	{ "port", required_argument, NULL, OPT_PORT },
 	{ "flows", required_argument, NULL, OPT_FLOWS },
+	{ "methods", required_argument, NULL, 'm' },
 	{ "window", required_argument, NULL, 'w' },
 	{ "connections", required_argument, NULL, 'N' },
 	{ "active", required_argument, NULL, 'A' },
@@ -124,9 +127,9 @@ static int run_net_trip(const struct perf_options *o)
 }
 
 #define COMMON	"hVj"
-#define FLOW	COMMON "sncrtaDSZ"
+#define FLOW	COMMON "sncrtaDSZm"
 #define HERE	"vl"
-#define NET	"mp"
+#define NET	"op"
 
 /**
  * struct test_command - a test
@@ -192,6 +195,35 @@ static void parse_processes(struct perf_options *o, char *text)
 		tool_usage("--processes: numbers");
 }
 
+static void parse_sizes(struct perf_options *o, const char *text)
+{
+	char copy[256], *word, *rest;
+
+	snprintf(copy, sizeof(copy), "%s", text);
+	o->size_count = 0;
+	for (word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+		if (o->size_count == SIZES_MAX)
+			tool_usage("--size: at most %d", SIZES_MAX);
+		o->sizes[o->size_count++] =
+			tool_number("--size", word, 1, SIZE_MAX_BYTES);
+	}
+	if (!o->size_count)
+		tool_usage("--size: bytes");
+	o->size = o->sizes[0];
+}
+
+/* Powers of two from 2 bytes to 1 MiB, or what is usual. */
+static void default_sizes(struct perf_options *o, size_t usual)
+{
+	size_t size;
+
+	for (size = 2; o->all && size <= 1 << 20; size *= 2)
+		o->sizes[o->size_count++] = size;
+	if (!o->size_count)
+		o->sizes[o->size_count++] = usual;
+	o->size = o->sizes[0];
+}
+
 static double parse_seconds(const char *text)
 {
 	char *end;
@@ -205,6 +237,10 @@ static double parse_seconds(const char *text)
 static void parse_more(struct perf_options *o, int c)
 {
 	switch (c) {
+	case 'm':
+		methods_check(optarg);
+		o->methods = optarg;
+		break;
 	case 'w':
 		o->window = tool_number("--window", optarg, 1, 256);
 		break;
@@ -239,7 +275,7 @@ static void parse_one(struct perf_options *o, struct given *g, int c)
 {
 	switch (c) {
 	case 's':
-		o->size = tool_number("--size", optarg, 1, SIZE_MAX_BYTES);
+		parse_sizes(o, optarg);
 		g->size = true;
 		break;
 	case 'n':
@@ -272,7 +308,7 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 	struct given g = {};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:",
+	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:m:",
 				long_options, NULL)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
@@ -301,8 +337,10 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 		tool_usage("--iterations or --duration");
 	if (cmd->net && o->node < 0 && cmd->run != net_serve)
 		tool_usage("--node: which is the other one?");
-	if (!o->size)
-		o->size = cmd->size;
+	if (o->size_count > 1 && !strchr(cmd->options, 'a'))
+		tool_usage("--size: only one");
+	if (!o->size_count)
+		default_sizes(o, cmd->size);
 }
 
 static const struct test_command *find_command(bool net, const char *name)

@@ -15,7 +15,6 @@
 
 #define BIT(n)		(1u << (n))
 #define EVERY		(BIT(TEST_LAT) | BIT(TEST_BW) | BIT(TEST_RATE))
-#define SMALL		(BIT(TEST_LAT) | BIT(TEST_RATE))
 #define COST		(BIT(TEST_INSN) | BIT(TEST_TRIP))
 
 /* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */
@@ -122,6 +121,19 @@ static char *shm_get(struct side *s, size_t size)
 	return s->shared->payload + !s->me * s->hello.size;
 }
 
+/* Nothing is carried: what a processor needs for one copy of its own. */
+static void copy_put(struct side *s, size_t size)
+{
+	memcpy(s->buffer + s->hello.size, s->buffer, size);
+	post(s);
+}
+
+static char *copy_get(struct side *s, size_t size)
+{
+	wait_for_post(s);
+	return s->buffer;
+}
+
 /* --- process_vm_writev() -------------------------------------------------- */
 
 static void vm_put(struct side *s, size_t size)
@@ -216,43 +228,73 @@ const struct method methods[] = {
 		.what = "memcpy() to shared memory, and a flag there",
 		.tests = EVERY,
 		.places = PLACE_HERE,
+		.waiting = WAITS_SPINNING,
 		.send = shm_put,
 		.recv = shm_get,
+	}, {
+		.name = "memcpy",
+		.what = "memcpy() within the sender, and a flag: carries nothing",
+		.tests = BIT(TEST_BW),
+		.places = PLACE_HERE,
+		.waiting = WAITS_SPINNING,
+		.send = copy_put,
+		.recv = copy_get,
+	}, {
+		.name = "futex",
+		.what = "memcpy() to shared memory, a flag and a futex there, blocking",
+		.tests = EVERY,
+		.places = PLACE_HERE,
+		.waiting = WAITS_ASLEEP,
+		.send = futex_put,
+		.recv = futex_get,
 	}, {
 		.name = "vm-writev",
 		.what = "process_vm_writev(), and a flag in shared memory",
 		.tests = EVERY,
 		.places = PLACE_HERE,
+		.waiting = WAITS_SPINNING,
 		.send = vm_put,
 		.recv = vm_get,
 	}, {
 		.name = "unix-spin",
 		.what = "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
-		.tests = SMALL,
+		.tests = EVERY,
 		.places = PLACE_HERE,
+		.waiting = WAITS_SPINNING,
 		.limit = PACKET_LIMIT,
 		.send = packet_put_spinning,
 		.recv = packet_get_spinning,
 	}, {
 		.name = "unix-block",
 		.what = "UNIX SOCK_SEQPACKET, blocking",
-		.tests = SMALL,
+		.tests = EVERY,
 		.places = PLACE_HERE,
+		.waiting = WAITS_ASLEEP,
 		.limit = PACKET_LIMIT,
 		.send = packet_put,
 		.recv = packet_get,
 	}, {
 		.name = "unix-stream",
 		.what = "UNIX SOCK_STREAM, blocking",
-		.tests = BIT(TEST_BW),
+		.tests = EVERY,
 		.places = PLACE_HERE,
+		.waiting = WAITS_ASLEEP,
 		.send = stream_put,
 		.recv = stream_get,
+	}, {
+		.name = "pipe",
+		.what = "a pipe for each direction, blocking",
+		.tests = EVERY,
+		.places = PLACE_HERE,
+		.waiting = WAITS_ASLEEP,
+		.send = pipe_put,
+		.recv = pipe_get,
 	}, {
 		.name = "udp-spin",
 		.what = "UDP, spinning with MSG_DONTWAIT",
 		.tests = BIT(TEST_LAT),
 		.places = PLACE_NET,
+		.waiting = WAITS_SPINNING,
 		.limit = DATAGRAM_LIMIT,
 		.send = udp_put_spinning,
 		.recv = udp_get_spinning,
@@ -261,6 +303,7 @@ const struct method methods[] = {
 		.what = "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
 		.tests = EVERY,
 		.places = PLACE_NET,
+		.waiting = WAITS_SPINNING,
 		.send = tcp_put_spinning,
 		.recv = tcp_get_spinning,
 	}, {
@@ -268,6 +311,7 @@ const struct method methods[] = {
 		.what = "UDP, blocking",
 		.tests = BIT(TEST_LAT) | BIT(TEST_TRIP),
 		.places = PLACE_NET,
+		.waiting = WAITS_ASLEEP,
 		.limit = DATAGRAM_LIMIT,
 		.send = udp_put,
 		.recv = udp_get,
@@ -276,9 +320,52 @@ const struct method methods[] = {
 		.what = "TCP with TCP_NODELAY, blocking",
 		.tests = EVERY | COST | BIT(TEST_SHARE),
 		.places = PLACE_NET,
+		.waiting = WAITS_ASLEEP,
 		.send = tcp_put,
 		.recv = tcp_get,
 	},
 };
 
 const unsigned int method_count = sizeof(methods) / sizeof(methods[0]);
+
+/* --- a choice of them ----------------------------------------------------- */
+
+static bool is_called(const struct method *m, const char *word, size_t len)
+{
+	return strlen(m->name) == len && !strncmp(m->name, word, len);
+}
+
+bool method_chosen(const struct method *m, const char *list)
+{
+	size_t len;
+
+	if (!list)
+		return true;
+	for (; *list; list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		if (is_called(m, list, len))
+			return true;
+	}
+	return false;
+}
+
+static bool is_there(const char *word, size_t len)
+{
+	unsigned int i;
+
+	for (i = 0; i < method_count; i++)
+		if (is_called(&methods[i], word, len))
+			return true;
+	return false;
+}
+
+void methods_check(const char *list)
+{
+	size_t len;
+
+	for (; list && *list; list += len + (list[len] == ',')) {
+		len = strcspn(list, ",");
+		if (!is_there(list, len))
+			tool_usage("--methods: there is no '%.*s'", (int)len, list);
+	}
+}

@@ -2,6 +2,7 @@
 /*
  * Copyright (C) 2026 The dd authors
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,9 @@
 #include "net.h"
 #include "../common/tool.h"
 
-enum { FD_SHARED, FD_PACKET, FD_STREAM, FDS };
+enum { FD_SHARED, FD_PACKET, FD_STREAM, FD_PIPE_IN, FD_PIPE_OUT, FDS };
+
+#define PIPE_SIZE	(1 << 20)	/* as much as a user may have */
 
 /* Where the mapping of both payloads ends. */
 static size_t shared_size(size_t size)
@@ -139,11 +142,11 @@ static void map_shared(struct side *s, int fd)
 
 static void map_buffer(struct side *s)
 {
-	s->buffer = mmap(NULL, s->hello.size, PROT_READ | PROT_WRITE,
+	s->buffer = mmap(NULL, 2 * s->hello.size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (s->buffer == MAP_FAILED)
 		die("memory");
-	memset(s->buffer, s->me + 1, s->hello.size);
+	memset(s->buffer, s->me + 1, 2 * s->hello.size);
 }
 
 static void serve_dd(struct side *s, const char *name)
@@ -240,6 +243,8 @@ static void answer(int control)
 	map_buffer(&s);
 	s.packet = fds[FD_PACKET];
 	s.stream = fds[FD_STREAM];
+	s.pipe_in = fds[FD_PIPE_IN];
+	s.pipe_out = fds[FD_PIPE_OUT];
 	s.other = s.hello.pid;
 	s.other_buffer = (char *)(uintptr_t)s.hello.buffer;
 	allow_tracing();
@@ -318,6 +323,17 @@ int pair_serve(const struct perf_options *o)
 	}
 }
 
+static void make_pipe(int *in, int *out)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		die("pipe");
+	fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
+	*in = ends[0];
+	*out = ends[1];
+}
+
 static void make_fds(struct side *s, int *fds)
 {
 	int packet[2], stream[2];
@@ -332,6 +348,8 @@ static void make_fds(struct side *s, int *fds)
 	s->stream = stream[0];
 	fds[FD_PACKET] = packet[1];
 	fds[FD_STREAM] = stream[1];
+	make_pipe(&fds[FD_PIPE_IN], &s->pipe_out);
+	make_pipe(&s->pipe_in, &fds[FD_PIPE_OUT]);
 }
 
 /* What only processes of one machine have in common. */

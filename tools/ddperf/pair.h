@@ -18,9 +18,11 @@
 /**
  * struct counter - a word with its cache line to itself
  * @value: messages so far
+ * @asleep: somebody waits asleep for @value to change
  */
 struct counter {
 	uint64_t value;
+	uint32_t asleep;
 } __attribute__((aligned(CACHE_LINE)));
 
 /**
@@ -83,9 +85,12 @@ struct welcome {
  * @shared: common memory
  * @packet: end of a SOCK_SEQPACKET pair
  * @stream: end of a SOCK_STREAM pair
+ * @pipe_in: end of a pipe, to read
+ * @pipe_out: end of another one, to write
  * @tcp: stream socket to another node
  * @udp: datagram socket to another node
- * @buffer: private memory, source and target of what is copied
+ * @buffer: private memory, source and target of what is copied; behind it there
+ *	is as much again
  * @posted: messages sent to the other side, by way of @shared
  * @seen: messages taken from it
  * @other: its process
@@ -103,6 +108,8 @@ struct side {
 	struct shared *shared;
 	int packet;
 	int stream;
+	int pipe_in;
+	int pipe_out;
 	int tcp;
 	int udp;
 	char *buffer;

@@ -18,6 +18,7 @@
 #define PROCESSES_MAX	64
 #define CONNECTIONS_MAX	65536
 #define VARIANTS_MAX	8	/* of --processes */
+#define SIZES_MAX	32	/* of --size */
 
 /* The last three are of "net" only. */
 enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
@@ -26,12 +27,15 @@ enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
  * struct perf_options - command line
  * @argc: as main() got it, for the report
  * @argv: likewise
- * @size: bytes in a message
+ * @sizes: bytes in a message, one after the other
+ * @size_count: how many of them
+ * @size: the first one, or the only one where there may be no more
  * @all: sizes from 2 bytes to 1 MiB instead, powers of two
  * @iterations: per round; 0 for a default by test and size
  * @duration: seconds per size in all, instead of @iterations
  * @sleep: wait asleep rather than spinning
  * @touch: the receiver reads every byte
+ * @methods: names of those beside ours; NULL for all
  * @cpus: CPUs of this and of the other side; -1 for any
  * @rounds: interleaved rounds of all methods
  * @window: messages that may be unconsumed; 0 for a default by test
@@ -49,12 +53,15 @@ enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
 struct perf_options {
 	int argc;
 	char **argv;
+	size_t sizes[SIZES_MAX];
+	unsigned int size_count;
 	size_t size;
 	bool all;
 	uint64_t iterations;
 	double duration;
 	bool sleep;
 	bool touch;
+	char *methods;
 	int cpus[2];
 	unsigned int rounds;
 	unsigned int window;
