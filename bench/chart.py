@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Charts of a report, drawn by gnuplot."""
+import subprocess
+
+import table
+
+HEAD = """\
+set terminal svg size 900,560 dynamic background rgb "white" font "sans,13"
+set key outside right center
+set grid
+set title {title}
+set label 1 {foot} at screen 0.01,0.02 left font "sans,9"
+set bmargin 5
+set xlabel {x}
+set ylabel {y}
+"""
+
+# Of bytes, connections or senders.
+SIZES = """\
+set logscale x 2
+set logscale y
+set xtics ({tics})
+set xrange [{low}:{high}]
+set format y "%g"
+"""
+
+COLOURS = ["#e41a1c", "#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
+           "#f781bf", "#666666", "#17becf", "#bcbd22", "#1b9e77", "#d95f02",
+           "#7570b3", "#66a61e", "#e6ab02", "#000000"]
+
+
+def quote(text):
+    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\\\_")
+
+
+def workload(j, where, load, touch=False):
+    for w in j["workloads"]:
+        if (w["where"], w["load"], w["touch"]) == (where, load, touch):
+            return w
+    return None
+
+
+def label(row):
+    return row["method"] + (", asleep" if row["waiting"] == "sleep" and
+                            row["method"].startswith("dd") else "")
+
+
+def data(rows):
+    """gnuplot's blocks, with error bars from smallest to largest."""
+    for i, row in enumerate(rows):
+        yield "$d%d << E\n" % i
+        for p in row["points"]:
+            yield "%g %g %g %g\n" % (p["x"], p["median"], p["min"], p["max"])
+        yield "E\n"
+
+
+def curves(rows):
+    parts = []
+    for i, row in enumerate(rows):
+        ours = row["method"].startswith("dd")
+        parts.append("$d%d using 1:2 with linespoints lw %d pt %d lc rgb '%s' %s title %s"
+                     % (i, 4 if ours else 1.5, 7 if ours else 6, COLOURS[i % len(COLOURS)],
+                        "dt 2" if row["waiting"] == "sleep" else "dt 1",
+                        quote(label(row))))
+    return "plot " + ", \\\n ".join(parts) + "\n"
+
+
+def lines(j, w, x):
+    """A curve for each method."""
+    head = HEAD.format(title=quote("%s (%s)" % (
+        table.LOADS[w["load"]] + " " + table.PLACES[w["where"]], w["unit"])),
+        foot=quote("Median of %d rounds; dashed: receivers sleep. %s"
+                   % (j["rounds"], table.machine(j))),
+        x=quote(x), y=quote(w["unit"]))
+    xs = sorted({p["x"] for row in w["rows"] for p in row["points"]})
+    tics = ", ".join("'%s' %d" % (table.size(v) if x == "message" else v, v) for v in xs)
+    return head + SIZES.format(
+        tics=tics, low=xs[0] / 1.5, high=xs[-1] * 1.5) + "".join(data(w["rows"])) + curves(w["rows"])
+
+
+def bars(j):
+    """Instructions for an operation."""
+    figures = [(n, v) for n, v in j["instructions"]["instructions"].items()
+               if int(n.split()[2]) <= 64]
+    head = HEAD.format(title=quote("Guest instructions, 64 B"),
+                       foot=quote("insn: an operation; trip: a message of a round trip, both "
+                                  "ends, receivers asleep. Linux %s, QEMU -icount"
+                                  % j["instructions"]["kernel"]),
+                       x=quote("instructions"), y=quote(""))
+    rows = "".join("%d %d %s\n" % (len(figures) - i, v, quote(n.replace(" 64 ", " ")))
+                   for i, (n, v) in enumerate(figures))
+    return (head + "unset key\nset lmargin 32\nset logscale x\n"
+            "set yrange [0.3:%g]\nset format x '%%g'\n$d << E\n%sE\n"
+            "plot $d using 2:1:(1):2:($1-0.4):($1+0.4):ytic(3) with boxxyerror "
+            "fs solid 0.7 lc rgb '#377eb8', \\\n $d using 2:1:2 with labels left offset 0.5,0\n"
+            % (len(figures) + 0.7, rows))
+
+
+def scripts(j):
+    """Name of a chart -> what gnuplot is told."""
+    wanted = {
+        "latency": ("here", "lat", "message"),
+        "latency-net": ("net", "lat", "message"),
+        "bandwidth": ("here", "bw", "message"),
+        "bandwidth-net": ("net", "bw", "message"),
+        "connections": ("here", "conns", "connections"),
+        "senders": ("here", "senders", "senders"),
+    }
+    found = {name: (workload(j, where, load), x) for name, (where, load, x) in wanted.items()}
+    out = {name: lines(j, w, x) for name, (w, x) in found.items() if w}
+    out["instructions"] = bars(j)
+    return out
+
+
+def draw(script, path):
+    run = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError("gnuplot: %s" % run.stderr)
+    path.write_text(run.stdout)

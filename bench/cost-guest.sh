@@ -1,0 +1,18 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# In a guest whose clock counts instructions, with one processor: what operations
+# cost, as reports of ddperf, one a line. Receivers sleep.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+report() { "$@" -j | jq -c .; }
+nodes() { report selftests/net/perf.sh -m "$@"; }
+
+for size in 64 4K; do
+	report ddperf insn -s $size
+done
+report ddperf lat --sleep -r 5 -n 500
+nodes 1500 trip -r 5 -n 500
+nodes 1500 insn -r 5 -n 500
+nodes 9000 insn -r 3 -n 200 -s 64K

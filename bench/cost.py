@@ -1,0 +1,153 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an operation costs, in guest instructions.
+
+cost.py take REPORTS      figures out of ddperf's reports, one a line
+cost.py check OLD TAKEN   TAP: no figure of ours is more than 5 % above the old
+                          one, and if one were it would be noticed
+
+A figure's name is NODES TEST SIZE METHOD, for example "here insn 64 dd-send".
+Tests are ddperf's: "insn" is one operation, or one message of a stream where
+there are two nodes; "trip" one message of a round trip. All receivers sleep.
+"""
+import json
+import sys
+
+LIMIT = 1.05
+
+
+def ours(name):
+    """Whether a figure is of direct deposit, and not of what is beside it."""
+    return name.split()[-1].startswith("dd")
+
+
+# ---- reports -------------------------------------------------------------
+
+
+def of_calls(report):
+    """ddperf insn: calls of one process."""
+    for row in report["results"]:
+        yield "here insn %d %s" % (report["size"], row["name"]), row["cost"]["median"]
+
+
+def of_flows(report):
+    """ddperf lat, net trip, net insn: two processes."""
+    where, test, scale = "here", "trip", 500    # us of both ways
+    if report["test"].startswith("net "):
+        where = "net-%d" % report["path"]["mtu"]
+        test, scale = report["test"][4:], 1
+    for size in report["results"]:
+        for row in size["methods"]:
+            name = "%s %s %d %s" % (where, test, size["size"], row["name"])
+            yield name, row["rounds"]["median"] * scale
+
+
+def unit(report):
+    return report.get("unit") or report["parameters"]["unit"]
+
+
+def take(reports):
+    """The file of figures, or ValueError if the clock counted time."""
+    figures = {}
+    for report in reports:
+        if report["test"] == "lat":
+            figures.update(of_flows(report))
+            continue
+        if unit(report) != "instructions":
+            raise ValueError("%s: unit is '%s'" % (report["command"], unit(report)))
+        figures.update((of_calls if report["test"] == "insn" else of_flows)(report))
+    return {
+        "kernel": reports[0]["environment"]["kernel"],
+        "commands": [r["command"] for r in reports],
+        "instructions": {name: round(value) for name, value in figures.items()},
+    }
+
+
+# ---- comparison ----------------------------------------------------------
+
+
+def compare(old, new):
+    """(name, old, new, verdict) of each figure; there is a verdict on ours only, and
+    none on one that is new: it cannot have risen."""
+    for name in list(old) + [n for n in new if n not in old]:
+        a, b = old.get(name), new.get(name)
+        if b is None:
+            verdict = "not measured any more"
+        elif a and ours(name):
+            verdict = "rose by more than 5 %" if b > a * LIMIT else "good"
+        else:
+            verdict = None
+        yield name, a, b, verdict
+
+
+def dearer(figures, factor):
+    """The same figures with ours multiplied by @factor."""
+    return {n: v * factor if ours(n) else v for n, v in figures.items()}
+
+
+def reds(old, new):
+    return [r for r in compare(old, new) if r[3] not in (None, "good")]
+
+
+class Tap:
+    def __init__(self):
+        self.ran = self.bad = 0
+
+    def result(self, good, text):
+        self.ran += 1
+        self.bad += not good
+        print("%s %d - %s" % ("ok" if good else "not ok", self.ran, text))
+
+    def finish(self):
+        print("1..%d" % self.ran)
+        return 1 if self.bad else 0
+
+
+def check(old, new):
+    tap = Tap()
+    if old["kernel"] != new["kernel"]:
+        print("# the old figures are of Linux %s, the new ones of %s" %
+              (old["kernel"], new["kernel"]))
+    old, new = old["instructions"], new["instructions"]
+    for name, a, b, verdict in compare(old, new):
+        ratio = "%.3f" % (b / a) if a and b else "-"
+        line = "%s: %s by %s, %s" % (name, b, a, ratio)
+        if verdict is None:
+            print("# " + line + ("" if a else "; to keep it: make cost"))
+            continue
+        tap.result(verdict == "good", line if verdict == "good" else
+                   "%s: %s" % (line, verdict))
+    mine = sum(map(ours, old))
+    tap.result(mine and len(reds(dearer(old, 1 / 1.06), old)) == mine,
+               "6 % more would have been noticed in each of ours")
+    return tap.finish()
+
+
+def reports(path):
+    """Guests mix complaints with what they report."""
+    with open(path) as f:
+        for line in f:
+            if line.startswith("{"):
+                yield json.loads(line)
+            else:
+                print(line, end="", file=sys.stderr)
+
+
+def load(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+def main(argv):
+    if len(argv) == 3 and argv[1] == "take":
+        json.dump(take(list(reports(argv[2]))), sys.stdout, indent=1)
+        print()
+        return 0
+    if len(argv) == 4 and argv[1] == "check":
+        return check(load(argv[2]), load(argv[3]))
+    print(__doc__, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

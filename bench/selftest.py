@@ -1,0 +1,184 @@
+#!/usr/bin/env -S python3 -B
+# SPDX-License-Identifier: GPL-2.0-only
+"""What makes figures, tables and charts of ddperf's reports; prints TAP."""
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import chart
+import report as maker
+import table
+
+BENCH = Path(__file__).resolve().parent
+results = []
+
+
+def check(name, good, more=""):
+    results.append(good)
+    print("%s %d - %s" % ("ok" if good else "not ok", len(results), name))
+    for line in [] if good else str(more).splitlines():
+        print("# " + line)
+
+
+# ---- instructions --------------------------------------------------------
+
+
+def spread(median):
+    return {"min": median, "median": median, "max": median}
+
+
+def report(test, **more):
+    return dict({"test": test, "command": "ddperf " + test,
+                 "environment": {"kernel": "1.2"}}, **more)
+
+
+def flow(test, name, median, **more):
+    return report(test, parameters={"unit": "instructions"}, results=[
+        {"size": 64, "methods": [{"name": name, "rounds": spread(median)}]}], **more)
+
+
+REPORTS = [
+    report("insn", size=64, unit="instructions", results=[
+        {"name": "dd-send", "cost": spread(900)},
+        {"name": "getppid", "cost": spread(339)}]),
+    flow("lat", "dd", 12.5),
+    flow("net trip", "dd", 18000.4, path={"mtu": 1500}),
+]
+
+FIGURES = {
+    "here insn 64 dd-send": 900,
+    "here insn 64 getppid": 339,
+    "here trip 64 dd": 6250,
+    "net-1500 trip 64 dd": 18000,
+}
+
+
+def cost(*args):
+    return subprocess.run([BENCH / "cost.py", *args], capture_output=True, text=True)
+
+
+def write(path, value):
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def taken(tmp, reports):
+    lines = "guest: hello\n" + "".join(json.dumps(r) + "\n" for r in reports)
+    return cost("take", write(tmp / "raw", lines))
+
+
+def take(tmp):
+    run = taken(tmp, REPORTS)
+    check("instructions: figures out of reports",
+          run.returncode == 0 and json.loads(run.stdout)["instructions"] == FIGURES,
+          run.stdout + run.stderr)
+    timed = [dict(REPORTS[0], unit="ns")]
+    check("instructions: a clock that counts time is refused",
+          taken(tmp, timed).returncode != 0)
+
+
+# Figures that are put in place of committed ones, and what shall be said.
+DOCTORED = [
+    ("the same", {}, 0, "dd-send: 900 by 900, 1.000"),
+    ("4.7 % more", {"here insn 64 dd-send": 860}, 0, "dd-send: 900 by 860, 1.047"),
+    ("5.3 % more", {"here insn 64 dd-send": 855}, 1, "1.053: rose by more than 5 %"),
+    ("a third of it", {"here trip 64 dd": 18750}, 0, "0.333"),
+    ("a control that rose", {"here insn 64 getppid": 100}, 0, "# here insn 64 getppid"),
+    ("a figure that is not taken any more", {"here insn 64 memcpy": 20}, 1,
+     "not measured any more"),
+    ("a figure that was not there", {"net-1500 trip 64 dd": None}, 0,
+     "to keep it: make cost"),
+]
+
+
+def compare(tmp):
+    new = write(tmp / "new", {"kernel": "1.2", "instructions": FIGURES})
+    for name, changes, status, text in DOCTORED:
+        old = {n: v for n, v in dict(FIGURES, **changes).items() if v is not None}
+        run = cost("check", write(tmp / "old", {"kernel": "1.2", "instructions": old}),
+                   new)
+        check("instructions: " + name,
+              run.returncode == status and text in run.stdout, run.stdout + run.stderr)
+
+
+# ---- the scoreboard ------------------------------------------------------
+
+
+def record(number, load, figures, **more):
+    return dict({"round": number, "where": "here", "load": load, "touch": False,
+                 "unit": "us", "less_is_better": True, "tool": "ddperf",
+                 "command": "ddperf " + load, "figures": figures}, **more)
+
+
+ENVIRONMENT = {"kernel": "1.2", "architecture": "x86_64", "machine": "emulated",
+               "cpu": "a CPU", "cpus_online": 2, "mitigations_off": True}
+
+# Ours was disturbed in the second round, and so was the other one.
+RECORDS = [
+    record(0, "lat", [["dd", "spin", 64, 2], ["pipe", "sleep", 64, 100],
+                      ["shm", "spin", 64, 1], ["shm", "spin", 4096, 5]],
+           environment=ENVIRONMENT, what={"dd": "ours", "shm": "a limit"}),
+    record(1, "lat", [["dd", "spin", 64, 20], ["shm", "spin", 64, 10]]),
+    record(2, "lat", [["dd", "spin", 64, 3], ["shm", "spin", 64, 1]]),
+    record(0, "conns", [["dd from 1", "spin", 10000, 1234.5]], unit="kmsg/s",
+           less_is_better=False),
+    {"round": 2, "failed": "somebody", "why": "no such file"},
+]
+
+ROW = "| shm | spinning | ddperf | 1 (1..10) **2** | 5 (5..5) |"
+
+
+def scoreboard(tmp):
+    j = maker.report(RECORDS, {"kernel": "1.2", "instructions": FIGURES})
+    lat = j["workloads"][0]
+    shm = [r for r in lat["rows"] if r["method"] == "shm"][0]["points"][0]
+    check("report: medians and spreads",
+          (shm["median"], shm["min"], shm["max"], shm["rounds"]) == (1, 1, 10, 3), shm)
+    check("report: ratios round by round",
+          shm["ours_by_this"] == {"median": 2, "min": 2, "max": 3}, shm)
+    check("report: who sleeps is not compared with who spins",
+          all("ours_by_this" not in p for r in lat["rows"] if r["method"] == "pipe"
+              for p in r["points"]))
+    check("report: read back, it is the same", json.loads(maker.dump(j)) == j)
+    page = table.page(j)
+    check("table: a line", ROW in page, page)
+    check("table: failures are told", "round 3: somebody: no such file" in page, page)
+    check("table: machine and commands",
+          "Linux 1.2 x86_64; emulated; a CPU; 2 processors; mitigations=off" in page and
+          "    ddperf lat\n" in page, page)
+    check("table: instructions", "| net-1500 | trip | 64 | dd | 18,000 |" in page, page)
+    charts(chart.scripts(j), tmp)
+
+
+def charts(scripts, tmp):
+    check("charts: those there are figures for",
+          sorted(scripts) == ["connections", "instructions", "latency"], scripts.keys())
+    if not shutil.which("gnuplot"):
+        check("charts: drawn # SKIP no gnuplot; run: make bench", True)
+        return
+    bad = ""
+    for name, script in scripts.items():
+        chart.draw(script, tmp / name)
+        text = (tmp / name).read_text()
+        if xml.fromstring(text).tag != "{http://www.w3.org/2000/svg}svg":
+            bad += name + ": no SVG\n"
+        if name == "latency" and not all(m in text for m in ("shm", "Linux 1.2", "4 KiB")):
+            bad += text
+    check("charts: drawn", not bad, bad)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as tmp:
+        take(Path(tmp))
+        compare(Path(tmp))
+        scoreboard(Path(tmp))
+    print("1..%d" % len(results))
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
