@@ -12,6 +12,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 VM=selftests/vm
 LOGS=build/demo
+QUEUE=${DD_VM_LOCK:-vm}	# of which the two are one machine
 export KERNEL=stock SMP=1 MEM=1024 ICOUNT=no MODULE=yes TIMEOUT=600
 
 die() {
@@ -35,7 +36,7 @@ free_port() {
 node() {
 	local i=$1
 
-	NIC=$2 NIC_MAC=52:54:00:dd:00:0$i DD_VM_LOCK=vm$i \
+	NIC=$2 NIC_MAC=52:54:00:dd:00:0$i DD_VM_LOCK=$QUEUE-$i \
 		"$VM/run.sh" "selftests/demo/cluster-node.sh $i" \
 		2> >(sed -u "s/^/node $i! /" >&2) | tr -d '\r' |
 		tee "$LOGS/node$i.log" | sed -u "s/^/node $i: /"
@@ -73,7 +74,7 @@ echo "Direct Deposit between two virtual machines."
 build || die "cannot build"
 # shellcheck source=selftests/vm/common.sh
 . "$VM/common.sh"
-with_lock "${DD_VM_LOCK:-vm}" 7200 both || exit
+with_lock "$QUEUE" 7200 both || exit
 if [[ ! $(sum 1) =~ ^[0-9a-f]{64}$ ]] || [ "$(sum 1)" != "$(sum 2)" ]; then
 	die "the file that arrived is not the one that was sent"
 fi

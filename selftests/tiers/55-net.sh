@@ -3,7 +3,7 @@
 #
 # Between nodes, which are network namespaces: DDP as on one node, and networks
 # and nodes that fail, on both kernels; and proof that each requirement is named
-# by a test that passed.
+# by a test that passed. Then between two machines.
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
 
@@ -17,4 +17,5 @@ for kernel in stock debug; do
 done
 vm_list stock selftests/net/guest.list
 vm_list debug selftests/net/debug.list
+selftests/net/machines.sh
 finish

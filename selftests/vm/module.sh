@@ -3,7 +3,8 @@
 #
 # module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
 # build/kmod/KERNEL. With FAULT, from sources that selftests/faults/FAULT.patch
-# has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those.
+# has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those, or it is
+# another version of the protocol.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"

@@ -14,6 +14,7 @@
 #   machines at once starve each other, so this is for emergencies)
 #   NIC=ARGUMENTS (a network card, eth0, at the other end of what QEMU's
 #   "-netdev socket,ARGUMENTS" connects it with)   NIC_MAC=address of it
+#   PIDFILE=file that gets the process id of QEMU
 #
 # Standard output is the command's; anything else is said on standard error,
 # and only when something is wrong. The kernel's log stays in build/vm/KERNEL,
@@ -86,7 +87,7 @@ machine() {
 		-device "virtio-net-pci,netdev=n0${NIC_MAC:+,mac=$NIC_MAC}")
 	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
 		"$VM_DIR/qemu.sh" "${nic[@]}" -initrd "$TMP/initrd" \
-		-pidfile "$TMP/pid" \
+		-pidfile "$PIDFILE" \
 		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
 		-serial file:"$TMP/console.log" -serial stdio \
 		-serial file:"$TMP/verdict" </dev/null 2>"$TMP/qemu.log" | cat
@@ -99,7 +100,7 @@ watch() {
 	while [ ! -s "$TMP/verdict" ]; do
 		if ((left-- <= 0)); then
 			touch "$TMP/hung"
-			until kill "$(cat "$TMP/pid" 2>/dev/null)" 2>/dev/null; do
+			until kill "$(cat "$PIDFILE" 2>/dev/null)" 2>/dev/null; do
 				sleep 1
 			done
 			return
@@ -114,7 +115,7 @@ boot() {
 	local try watcher status
 
 	for ((try = 1; try <= STARTS; try++)); do
-		rm -f "$TMP/hung"
+		rm -f "$TMP/hung" "$PIDFILE"
 		: >"$TMP/console.log"
 		: >"$TMP/verdict"
 		watch &
@@ -189,6 +190,7 @@ main() {
 	mkdir -p "$OUT"
 	TMP=$(mktemp -d "$DD_CACHE/run.XXXXXX")
 	trap 'rm -rf "$TMP"' EXIT
+	PIDFILE=${PIDFILE:-$TMP/pid}
 	make_initrd
 	touch "$TMP/console.log" "$TMP/verdict"
 	with_lock "${DD_VM_LOCK:-vm}" 7200 boot || qemu=$?

@@ -1,0 +1,206 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What a machine of machines.sh does: machine.sh ROLE, where ROLE is
+#
+#   stays	node 1: sees what becomes of the other one, and says so in TAP
+#   comes	node 2: has its module removed and loaded again, then runs until
+#		it is killed
+#   differs	node 2, whose module speaks another version of the protocol
+#   returns	node 2, whose module speaks that one and node 1's
+#
+# Lines of node 1 that begin with "@" ask the host for something. What node 2 is
+# to do node 1 tells it by addresses that it takes: they answer pings, whatever
+# becomes of dd.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/../tools/tap.sh"
+
+PATIENCE=120
+LONG=600000	# ms; a dead time that none of them lives to see
+CALLS=500	# messages that show that there is traffic
+scratch
+
+# --- the network -------------------------------------------------------------
+
+case $1 in stays) I=1 ;; *) I=2 ;; esac
+FAR=$((3 - I))
+
+network() {
+	[ -e /sys/class/net/eth0 ] || modprobe -a virtio_pci virtio_net
+	within 20 test -e /sys/class/net/eth0 &&
+		ip addr add "10.8.0.$I/24" dev eth0 && ip link set eth0 up
+}
+
+configure() {
+	printf 'max 3\n1 10.8.0.1\n2 10.8.0.2\n' >cluster.conf
+	ddctl apply cluster.conf >/dev/null && ddctl peer set "$FAR" dead-time "$1"
+}
+
+# order N, and whether it was given.
+order() { ip addr add "10.8.0.10$1/24" dev eth0; }
+ordered() { ping -c 1 -W 1 "10.8.0.10$1" >/dev/null 2>&1; }
+obey() {
+	within 300 ordered "$1" && return
+	echo "# node $I waits in vain for order $1"
+	exit 1
+}
+
+# --- what dd says ------------------------------------------------------------
+
+peer() { ddctl -j peer show "$FAR" | jq -r "$1"; }
+is() { [ "$(peer "$1")" = "$2" ]; }
+becomes() {
+	within "$PATIENCE" is "$@" && return
+	diag "$1 is $(peer "$1"), not $2"
+	return 1
+}
+
+# Traffic in both directions: more messages have come than are counted now.
+more() { [ "$(peer .counters.messages)" -ge "$1" ]; }
+traffic() {
+	within "$PATIENCE" more $(($(peer .counters.messages) + CALLS)) && return
+	diag "no traffic: $(peer .state)"
+	return 1
+}
+
+# --- users -------------------------------------------------------------------
+
+serve() {
+	dd-echo-server >server.log 2>&1 &
+	SERVER=$!
+}
+
+# As soon as there is somebody to call, for ever.
+client() {
+	(
+		until dd-rpc-client --node "$FAR" --count 1 --sleep; do
+			sleep 0.1
+		done >/dev/null 2>&1
+		exec dd-rpc-client --node "$FAR" --count 1000000000 --sleep
+	) >client.log 2>&1 &
+	CLIENT=$!
+}
+
+# Those that are open: who serves keeps what is closed until he has noticed.
+connections() { ddctl -j conn | jq 'map(select(.error == 0)) | length'; }
+no_connections() { [ "$(connections)" = 0 ]; }
+
+# The client is told, and no connection of the server's is open either.
+both_ended() {
+	within "$PATIENCE" gone "$CLIENT" || {
+		diag "the client has not ended"
+		return 1
+	}
+	wait "$CLIENT"
+	diag "$(<client.log)"
+	grep -q 'closed by the other end' client.log || return
+	within "$PATIENCE" no_connections && return
+	diag "$(connections) connections are open"
+	return 1
+}
+
+users() { serve && client; }
+# A client may have ended: its server was quicker to die.
+users_die() {
+	kill -9 "$SERVER" "$CLIENT" 2>/dev/null
+	wait "$SERVER" "$CLIENT" 2>/dev/null
+	return 0
+}
+
+# --- node 1 ------------------------------------------------------------------
+
+talk() { becomes .state up && traffic; }
+
+# The dead time has nothing to do with it: it is minutes.
+removed() {
+	order 1 && both_ended && becomes .reason stopped &&
+		is .sessions 1
+}
+
+inserted() {
+	client
+	order 2 && becomes .sessions 2 && talk
+}
+
+killed() {
+	ddctl peer set 2 dead-time 2000 || return
+	echo "@kill"
+	becomes .state unreachable && becomes .reason dead && both_ended &&
+		is .sessions 2
+}
+
+counted() { [ "$(peer '.counters["drop-config"]')" -gt "$1" ]; }
+
+refused() {
+	local before
+
+	before=$(peer '.counters["drop-config"]')
+	echo "@boot differs version-2"
+	becomes .state refused && becomes .reason version || return
+	# Both ask, and who is asked counts it.
+	within "$PATIENCE" counted "$before" || return
+	diag "$(peer '"\(.counters["drop-config"]) refused"')"
+	timeout "$PATIENCE" dd-rpc-client --node 2 --count 1 >refused.log 2>&1
+	[ $? = 1 ] || return
+	diag "$(<refused.log)"
+	is .sessions 2 && no_connections
+}
+
+# Data of any other version would be thrown away here.
+returned() {
+	order 3 || return
+	echo "@boot returns version-1-2"
+	client
+	becomes .sessions 3 && talk && is '.counters["drop-version"]' 0
+}
+
+node_stays() {
+	plan 6
+	network && configure $LONG || return
+	echo "@boot comes"
+	users
+	check "two machines talk" talk
+	check "the module is removed there: connections end, the session by BYE" removed
+	check "and loaded again: another incarnation, and traffic" inserted
+	check "killed: dead after the dead time, connections end" killed
+	check "another version of the protocol: refused as such, and counted" refused
+	check "that one and this one: this one is spoken" returned
+	users_die
+	order 4
+	finish
+}
+
+# --- node 2 ------------------------------------------------------------------
+
+module_gone() { rmmod dd 2>/dev/null; }
+
+node_comes() {
+	network && configure $LONG && users || return
+	obey 1
+	traffic || return
+	users_die
+	# Its last user may be just about to go.
+	within 20 module_gone || return
+	echo "# the module is removed"
+	obey 2
+	modprobe dd && configure $LONG && users || return
+	sleep infinity
+}
+
+node_differs() {
+	network && configure 5000 || return
+	becomes .state refused && becomes .reason version && is .sessions 0 ||
+		return
+	echo "# refused here, too: $(peer '"\(.state), \(.reason)"')"
+	obey 3
+}
+
+node_returns() {
+	network && configure 5000 && users || return
+	obey 4
+	users_die
+}
+
+"node_$1"

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Two virtual machines, their network cards the ends of a QEMU socket: one stays,
+# and sees the other one's module be removed and loaded again; the other one be
+# killed, and start again, with a module that speaks another version of the
+# protocol, and then with one that speaks both. TAP. What the second one prints
+# is in build/net/machine2.*.log.
+#
+# They count as one machine in the queue that DD_VM_LOCK names, see run.sh.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=selftests/vm/common.sh
+. selftests/vm/common.sh
+
+LOGS=$TOP/build/net
+QUEUE=${DD_VM_LOCK:-vm}
+export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=400
+RESULTS=10 RAN=0 BAD=0 BOOTS=0
+
+# A port that nobody listens at, as far as can be known.
+free_port() {
+	local port
+
+	for port in {29201..29249}; do
+		[ -n "$(ss -Hltn "sport = :$port")" ] || {
+			echo "$port"
+			return
+		}
+	done
+}
+
+# result STATUS NAME
+result() {
+	local verdict=ok
+
+	RAN=$((RAN + 1))
+	[ "$1" = 0 ] || verdict="not ok" BAD=$((BAD + 1))
+	echo "$verdict $RAN - $2"
+}
+
+# machine NODE NIC ROLE: its output.
+machine() {
+	NIC=$2 NIC_MAC=52:54:00:dd:00:0$1 DD_VM_LOCK=$QUEUE-$1 \
+		PIDFILE=$LOGS/pid$1 selftests/vm/run.sh \
+		"selftests/net/machine.sh $3" 2>&1 | sed -u 's|\r||'
+	return "${PIPESTATUS[0]}"
+}
+
+# --- node 2 ------------------------------------------------------------------
+
+# boot ROLE [MODULE]: in the background.
+boot() {
+	ROLE=$1
+	LOG=$LOGS/machine2.$((++BOOTS)).log
+	FAULT=${2:-} machine 2 "connect=127.0.0.1:$PORT" "$1" >"$LOG" &
+	NODE2=$!
+}
+
+# By itself, and nothing was wrong with it.
+boot_ends() {
+	local status=0
+
+	wait "$NODE2" || status=$?
+	sed 's/^/# node 2: /' "$LOG"
+	result $status "node 2, which $ROLE: clean kernel log, module unloaded"
+}
+
+# As if its power had failed: run.sh sees QEMU end, and the log is clean so far.
+boot_killed() {
+	local status=0
+
+	kill -9 "$(<"$LOGS/pid2")"
+	wait "$NODE2" || status=$?
+	sed -n '/^vm|/!s/^/# node 2: /p' "$LOG"
+	[ $status = 206 ]
+	result $? "node 2, which $ROLE: clean kernel log until it is killed"
+}
+
+# --- node 1 ------------------------------------------------------------------
+
+# What it says and wants, line by line.
+follow() {
+	local line role module
+
+	while IFS= read -r line; do
+		case $line in
+		"@boot "*)
+			read -r _ role module <<<"$line"
+			[ "$role" != returns ] || boot_ends
+			boot "$role" "$module"
+			;;
+		@kill) boot_killed ;;
+		"ok "*) result 0 "${line#ok * }" ;;
+		"not ok "*) result 1 "${line#not ok * }" ;;
+		"TAP version"* | 1..*) ;;
+		"# "*) echo "$line" ;;
+		*) echo "# $line" ;;
+		esac
+	done
+}
+
+run() {
+	local out stays
+
+	PORT=$(free_port)
+	exec {out}< <(machine 1 "listen=127.0.0.1:$PORT" stays)
+	stays=$!
+	follow <&"$out"
+	[ "$BOOTS" = 0 ] || boot_ends
+	wait "$stays"
+	result $? "node 1, which stays: clean kernel log, module unloaded"
+	echo "# $SECONDS s"
+	[ "$RAN" = $RESULTS ] || result 1 "there are $RESULTS results"
+	echo "1..$RAN"
+	[ "$BAD" = 0 ]
+}
+
+build() {
+	selftests/vm/kernels.sh fetch "$KERNEL" && make -s user selftests &&
+		selftests/vm/module.sh "$KERNEL" &&
+		selftests/vm/module.sh "$KERNEL" version-2 &&
+		selftests/vm/module.sh "$KERNEL" version-1-2
+}
+
+mkdir -p "$LOGS" || exit
+build >&2 || exit
+echo "TAP version 13"
+with_lock "$QUEUE" 7200 run
