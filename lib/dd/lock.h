@@ -5,15 +5,19 @@
  * Copyright (C) 2026 The dd authors
  *
  * Taking and leaving it uncontended is one atomic instruction each, inline;
- * a pthread_mutex_t is some forty more. The states are those of "Futexes Are
- * Tricky" (Drepper): 0 free, 1 held, 2 held and perhaps waited for. All zeros
- * is a free lock.
+ * a pthread_mutex_t is some forty more. Bit 0 says that it is held, bit 1 that
+ * somebody may be waiting; all zeros is a free lock. What "Futexes Are Tricky"
+ * (Drepper) does with the values 0, 1 and 2, in bits, so that x86 has an
+ * instruction for each end that leaves its answer in a flag.
  */
 #ifndef _DD_LOCK_H
 #define _DD_LOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define DDI_LOCK_HELD	1u
+#define DDI_LOCK_WAITED	2u
 
 struct ddi_lock {
 	uint32_t state;
@@ -24,23 +28,14 @@ void ddi_lock_wake(struct ddi_lock *lock);
 
 static inline bool ddi_trylock(struct ddi_lock *lock)
 {
-	uint32_t expected = 0;
-
-	return __atomic_compare_exchange_n(&lock->state, &expected, 1, false,
-					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return !(__atomic_fetch_or(&lock->state, DDI_LOCK_HELD,
+				   __ATOMIC_ACQUIRE) & DDI_LOCK_HELD);
 }
 
 static inline void ddi_lock(struct ddi_lock *lock)
 {
 	if (__builtin_expect(!ddi_trylock(lock), 0))
 		ddi_lock_wait(lock);
-}
-
-static inline void ddi_unlock(struct ddi_lock *lock)
-{
-	if (__builtin_expect(__atomic_exchange_n(&lock->state, 0,
-						 __ATOMIC_RELEASE) == 2, 0))
-		ddi_lock_wake(lock);
 }
 
 /*
@@ -50,13 +45,21 @@ static inline void ddi_unlock(struct ddi_lock *lock)
  */
 static inline bool ddi_unlock_mb(struct ddi_lock *lock)
 {
-	uint32_t old = __atomic_exchange_n(&lock->state, 0, __ATOMIC_SEQ_CST);
+	bool waited = __atomic_sub_fetch(&lock->state, DDI_LOCK_HELD,
+					 __ATOMIC_SEQ_CST);
 
 	/* There the instruction is that barrier. */
 #if !defined(__x86_64__) && !defined(__i386__)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
-	return old == 2;
+	return waited;
+}
+
+static inline void ddi_unlock(struct ddi_lock *lock)
+{
+	if (__builtin_expect(__atomic_sub_fetch(&lock->state, DDI_LOCK_HELD,
+						__ATOMIC_RELEASE) != 0, 0))
+		ddi_lock_wake(lock);
 }
 
 #endif /* _DD_LOCK_H */
