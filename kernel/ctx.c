@@ -220,7 +220,7 @@ int dd_obj_reserve(struct dd_obj *obj)
 	struct dd_ctx *ctx = obj->ctx;
 	int index, err;
 
-	index = ida_alloc_max(&ctx->indices, DD_ID_INDEX(~0u), GFP_KERNEL);
+	index = ida_alloc_range(&ctx->indices, 1, DD_ID_INDEX(~0u), GFP_KERNEL);
 	if (index < 0)
 		return index;
 	mutex_lock(&ctx->table_lock);

@@ -18,8 +18,8 @@
  * ends, when its shared area is unmapped, or at the last close, whichever is
  * first. Everything below is named by 32-bit ids that mean something in that
  * context only. An id carries a tag, so that an id used after its object is
- * gone is refused rather than taken for another object. No id is ever 0, and
- * every id fits a positive int.
+ * gone is refused rather than taken for another object. No id and no index is
+ * ever 0, and every id fits a positive int.
  *
  * A context shares one mapping with the kernel, the *area*: mmap() of
  * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
@@ -321,8 +321,8 @@ struct dd_list_head {
  *	is @head of struct dd_list_head
  * @slots: number of slots, a power of two; they begin at the next page
  * @__reserved0: zero
- * @need_wake: the receiver sleeps, or may: %DD_IOC_WAKE after a note; written by
- *	the kernel
+ * @need_wake: 1 if the receiver sleeps, or may: %DD_IOC_WAKE after a note, else
+ *	0; written by the kernel
  * @__reserved: zero
  */
 struct dd_ring_state {
