@@ -32,7 +32,7 @@ static void conn_set_type(struct ddi_conn *c, uint8_t type)
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
 	ddi_store_release(&c->id, id);
-	ddi_table_put(h->board->conns, id, c);
+	ddi_table_put(h->board.conns, id, c);
 }
 
 /* dd.lock is held. */
@@ -46,6 +46,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		ddi_store(&c->id, DDI_UNBOUND);
 		ddi_out_close(h, c);
 		c->service = s;
+		c->service_id = s->id;
 		c->block = block;
 		c->cell = block_cell(s, block);
 		c->most = h->mutual ? s->window : DD_WINDOW_MAX;
@@ -91,7 +92,7 @@ static struct ddi_conn *pool_get(struct dd *h)
 static struct ddi_conn *client_bind(struct dd *h,
 				    const struct dd_conn_info *info)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, info->conn);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, info->conn);
 
 	if (c && c->id == info->conn)
 		return c;
@@ -138,7 +139,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 
 	if (!info->service)
 		return client_bind(h, info);
-	s = ddi_table_get(h->board->services, info->service);
+	s = ddi_table_get(h->board.services, info->service);
 	if (!s || s->id != info->service || info->block >= s->maxconn)
 		return NULL;
 	block_bind(h, s, info->block, info->conn);
@@ -202,7 +203,7 @@ static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
  */
 struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, note->conn);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
 	if (c && ddi_conn_is(c, note->conn))
 		return c;
@@ -245,7 +246,7 @@ DD_API int dd_close(struct dd *h, int conn)
 		return -EBADID;
 
 	/* Its list may go with it: then nobody may be consuming. */
-	l = c->list ? ddi_table_get(h->board->lists, c->list) : NULL;
+	l = c->list ? ddi_table_get(h->board.lists, c->list) : NULL;
 	if (l)
 		ddi_lock(&l->lock);
 	do {

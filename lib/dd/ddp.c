@@ -185,6 +185,12 @@ int DD_API ddunserve(servid_t servid)
 	return result(dd_unserve(handle_have(), servid));
 }
 
+/* A message's size is an int for its receiver. */
+static inline bool send_reaches(size_t len, offset_t roffset)
+{
+	return ddi_likely(len <= INT_MAX) && ddi_likely(roffset >= 0);
+}
+
 static __attribute__((noinline, cold)) int send_too_far(struct dd *h, connid_t connid)
 {
 	struct dd_conn_desc desc;
@@ -193,23 +199,74 @@ static __attribute__((noinline, cold)) int send_too_far(struct dd *h, connid_t c
 	return fail(ret < 0 ? ret : -EBADRANGE);
 }
 
-static DDI_INLINE int send_message(connid_t connid, address_t addr, size_t len,
+static int send_general(connid_t connid, address_t addr, size_t len,
 			offset_t roffset, option_t options,
 			const unsigned int *meta, size_t metacount)
 {
 	struct dd *h = handle_have();
 
-	/* A message's size is an int for its receiver. */
-	if (ddi_unlikely(len > INT_MAX) || ddi_unlikely(roffset < 0))
+	if (!send_reaches(len, roffset))
 		return send_too_far(h, connid);
-	return result(ddi_send(h, connid, addr, len, roffset, options, meta,
-			       metacount));
+	return result(ddi_send_general(h, connid, addr, len, roffset, options,
+				       meta, metacount));
+}
+
+static __attribute__((noinline)) int
+send_slow(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	  option_t options)
+{
+	return send_general(connid, addr, len, roffset, options, NULL, 0);
+}
+
+/* As ddi_put_end(). */
+static __attribute__((noinline)) int send_due(enum ddi_sent sent,
+					      struct ddi_conn *c)
+{
+	return result(ddi_put_end(sent, handle_have(), 0, NULL, 0, 0, c));
+}
+
+static __attribute__((noinline)) int
+send_not(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	 struct ddi_conn *c)
+{
+	if (c)
+		ddi_unlock(&c->lock);
+	return send_slow(connid, addr, len, roffset, SEND_NOOPTS);
+}
+
+/* The arguments in an order in which most need not move. */
+static __attribute__((noinline)) int
+send_more(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	  struct ddi_conn *c, struct dd *h)
+{
+	enum ddi_sent sent = DDI_NOT_PLAIN;
+
+	if (send_reaches(len, roffset))
+		sent = ddi_put_more(h, c, addr, len, roffset);
+	if (sent == DDI_SENT)
+		return 0;
+	if (sent == DDI_NOT_PLAIN)
+		return send_not(connid, addr, len, roffset, c);
+	return send_due(sent, c);
 }
 
 int DD_API ddsend(connid_t connid, address_t addr, size_t len,
 		  offset_t roffset, option_t options)
 {
-	return send_message(connid, addr, len, roffset, options, NULL, 0);
+	struct dd *h = handle_have();
+	struct ddi_conn *c;
+	enum ddi_sent sent;
+
+	if (ddi_unlikely(!h) || ddi_unlikely(options))
+		return send_slow(connid, addr, len, roffset, options);
+	sent = ddi_put(h, connid, addr, len, roffset, &c);
+	if (sent == DDI_SENT)
+		return 0;
+	if (sent == DDI_SENT_MORE)
+		return send_more(connid, addr, len, roffset, c, h);
+	if (sent == DDI_NOT_PLAIN)
+		return send_not(connid, addr, len, roffset, c);
+	return send_due(sent, c);
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
@@ -218,14 +275,14 @@ int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
 {
 	unsigned int meta[DD_META_WORDS];
 
+	if (!metacount)
+		return ddsend(connid, addr, size, roffset, options);
 	if (metacount > DD_META_WORDS ||
-	    (metacount &&
-	     !ddi_probe_readable(metap, metacount * sizeof(*meta))))
+	    !ddi_probe_readable(metap, metacount * sizeof(*meta)))
 		return fail(-EINVAL);
 	/* The caller's words need not be aligned. */
-	if (metacount)
-		memcpy(meta, metap, metacount * sizeof(*meta));
-	return send_message(connid, addr, size, roffset, options, meta,
+	memcpy(meta, metap, metacount * sizeof(*meta));
+	return send_general(connid, addr, size, roffset, options, meta,
 			    metacount);
 }
 
@@ -247,8 +304,8 @@ int DD_API ddflush(address_t addr, size_t len)
 
 static inline bool recv_options_good(option_t options, timeout_t ticks)
 {
-	return ddi_likely(!(options & ~RECV_OPTIONS)) &&
-	       (ddi_likely(ticks >= 0) || !(options & RECV_TIMEOUT));
+	return ddi_likely(!(options & ~(RECV_OPTIONS & ~RECV_TIMEOUT))) ||
+	       (!(options & ~RECV_OPTIONS) && ticks >= 0);
 }
 
 /* The core's timeout, or -EINVAL, from options and ticks. */
@@ -296,33 +353,38 @@ static inline void desc_take_meta(void *to, const struct dd_note *note,
 	desc->metacount = ddi_copy_meta(desc->metad, note, from);
 }
 
+/* What was waited for is probably simple: whether there was a message. */
+static bool take_any(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk)
+{
+	struct ddi_list *l;
+	enum ddi_taken ret;
+
+	ret = ddi_take(h, noteid, 0, 0, false, desc_take, desc_take_meta,
+		       recvblk, &l);
+	if (ret == DDI_NOT_DIRECT)
+		ret = ddi_take_own(h, l, false, desc_take, desc_take_meta,
+				   recvblk);
+	if (ret == DDI_TAKEN_MORE)
+		ddi_take_more(h, l);
+	if (ret == DDI_NOT_SIMPLE)
+		ddi_unlock(&l->lock);
+	return ret == DDI_TAKEN || ret == DDI_TAKEN_MORE;
+}
+
 /* As dd_recv(). */
 static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
 		     unsigned int options, int64_t timeout)
 {
 	int64_t deadline = 0;
-	struct ddi_list *l;
 	struct dd_msg msg;
 	int ret;
 
-	for (;;) {
+	do {
 		ret = ddi_recv_round(h, noteid, &msg, options, timeout,
 				     &deadline);
-		if (ret)
-			break;
-		switch (ddi_take(h, noteid, false, desc_take, desc_take_meta,
-			 recvblk, &l)) {
-		case DDI_TAKEN:
+		if (!ret && take_any(h, noteid, recvblk))
 			return 0;
-		case DDI_TAKEN_MORE:
-			return ddi_take_more(h, l);
-		case DDI_NOT_SIMPLE_LOCKED:
-			ddi_unlock(&l->lock);
-			break;
-		case DDI_NOT_SIMPLE:
-			break;
-		}
-	}
+	} while (!ret);
 	if (ret > 0) {
 		desc_fill(recvblk, &msg);
 		ret = msg.type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
@@ -333,19 +395,19 @@ static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
 /* The message is not there yet, or it is no simple one. */
 static __attribute__((noinline)) int
 recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-	  timeout_t timeout, struct ddi_list *locked)
+	  timeout_t timeout)
 {
 	struct dd *h = handle_have();
 	int64_t limit;
 	int ret;
 
-	if (locked)
-		ddi_unlock(&locked->lock);
 	ret = timeout_get(options, timeout, &limit);
-	if (ret || !ddi_probe_result(recvblk, sizeof(*recvblk)))
+	if (ret || !ddi_probe_writable(recvblk, sizeof(*recvblk)))
 		return fail(-EINVAL);
 	if (!ddi_alive(h))
 		return fail(-EBADID);
+	/* Known from now on, and that there is a handle: it stays. */
+	ddi_probe_remember(recvblk);
 	ret = recv_wait(h, noteid, recvblk, options & RECV_SLEEP ?
 			DD_RECV_SLEEP : DD_RECV_SPIN, limit);
 	/* A timeout of no ticks is one that has expired. */
@@ -354,30 +416,57 @@ recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 	return result(ret);
 }
 
+/* The same, of a list that is locked still. */
+static __attribute__((noinline)) int
+recv_not_simple(struct ddi_list *l, ddrecv_desc_t *recvblk)
+{
+	const struct ddi_wish wish = l->wish;
+
+	ddi_unlock(&l->lock);
+	return recv_slow(wish.id, recvblk, wish.options, wish.ticks);
+}
+
+static __attribute__((noinline)) int recv_more(struct ddi_list *l)
+{
+	return ddi_take_more(handle_have(), l);
+}
+
+/* The same again, if it did not come directly. */
+static __attribute__((noinline)) int
+recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
+{
+	switch (ddi_take_own(h, l, false, desc_take, desc_take_meta, recvblk)) {
+	case DDI_TAKEN:
+		return 0;
+	case DDI_TAKEN_MORE:
+		return recv_more(l);
+	default:
+		return recv_not_simple(l, recvblk);
+	}
+}
+
 int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 		  timeout_t timeout)
 {
 	struct dd *h = handle_have();
-	struct ddi_list *l = NULL;
+	struct ddi_list *l;
 
 	/* What to wait for, and how, matters only where there is nothing. */
-	if (!recv_options_good(options, timeout) ||
-	    !ddi_probe_known(recvblk) || !ddi_alive(h))
-		goto slow;
-	switch (ddi_take(h, noteid, false, desc_take, desc_take_meta,
-			 recvblk, &l)) {
+	if (!recv_options_good(options, timeout) || !ddi_probe_known(recvblk))
+		return recv_slow(noteid, recvblk, options, timeout);
+	switch (ddi_take(h, noteid, options, timeout, false, desc_take,
+			 desc_take_meta, recvblk, &l)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
-		return ddi_take_more(h, l);
+		return recv_more(l);
+	case DDI_NOT_DIRECT:
+		return recv_own(l, recvblk, h);
 	case DDI_NOT_SIMPLE:
-		l = NULL;
-		break;
-	case DDI_NOT_SIMPLE_LOCKED:
-		break;
+		return recv_not_simple(l, recvblk);
+	default:
+		return recv_slow(noteid, recvblk, options, timeout);
 	}
-slow:
-	return recv_slow(noteid, recvblk, options, timeout, l);
 }
 
 int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,

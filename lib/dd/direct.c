@@ -99,14 +99,18 @@ static void lane_put(struct dd *h, struct ddi_lane *lane)
 
 static struct ddi_out *out_new(const struct dd_cell *cell)
 {
-	uint32_t window = ddi_load(&cell->window);
+	uint32_t i, window = ddi_load(&cell->window);
 	struct ddi_out *out;
 
 	if (!window || window > DD_WINDOW_MAX)
 		return NULL;
 	out = calloc(1, sizeof(*out) + (window + 1) * sizeof(*out->ends));
-	if (out)
-		out->window = window;
+	if (!out)
+		return NULL;
+	out->window = window;
+	for (i = 0; i <= window; i++)
+		out->ends[i].next = &out->ends[(i + 1) % (window + 1)];
+	out->end = out->ends;
 	return out;
 }
 
@@ -121,12 +125,31 @@ static bool out_map(struct dd *h, struct ddi_out *out,
 	out->lane = lane_get(h, d);
 	if (!out->lane || d->block_size > INT32_MAX)
 		return false;
+	out->state = out->lane->state;
 	out->size = d->block_size;
-	out->peer = d->peer_conn;
-	out->peer_block = d->peer_block << 8;
+	out->to[0] = d->peer_conn;
+	out->to[1] = d->peer_block << 8;
 	out->block = window_map(h, d->block, d->block_size,
 				PROT_READ | PROT_WRITE);
 	return out->block;
+}
+
+/* What is looked at for each message. */
+static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
+{
+	const struct {
+		uint32_t id;
+		uint16_t error;
+		uint8_t type;
+		uint8_t reserved;
+	} open = { .id = c->id, .type = c->type };
+
+	memcpy(&out->open, &open, sizeof(out->open));
+	if (c->guarded)
+		out->open = ~0ull;
+	out->cell = c->cell;
+	out->source = c->send ? (uintptr_t)c->send : UINTPTR_MAX;
+	out->source_end = c->send ? out->source + c->send_size : UINTPTR_MAX;
 }
 
 /**
@@ -149,8 +172,7 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 		free(out);
 		return;
 	}
-	out->source = c->send ? (uintptr_t)c->send : UINTPTR_MAX;
-	out->source_size = c->send ? c->send_size : 0;
+	out_fill(out, c);
 	c->out = out;
 }
 
@@ -232,12 +254,13 @@ static void deposit_words(char *dst, const char *src, size_t len)
 	if (bulk >= DDI_COPY_BULK) {
 		memcpy(dst, src, bulk);
 	} else {
-		for (i = 0; i < bulk; i += 8) {
-			uint64_t v;
-
-			memcpy(&v, src + i, 8);
-			ddi_store((ddi_word *)(dst + i), v);
+		for (i = 0; i + 32 <= bulk; i += 32) {
+			ddi_move_pair(dst + i, src + i);
+			ddi_move_pair(dst + i + 16, src + i + 16);
 		}
+		for (; i < bulk; i += 8)
+			ddi_store((ddi_word *)(dst + i),
+				  *(const ddi_any_word *)(src + i));
 	}
 	deposit_tail(dst + bulk, src + bulk, len - bulk);
 }
@@ -252,7 +275,18 @@ static size_t last_len(const char *dst, size_t len)
 	return tail < len ? tail : len;
 }
 
-uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)
+/**
+ * ddi_deposit() - put the bytes of a message in place
+ * @dst: where to, in the peer's block
+ * @src: where from
+ * @len: bytes
+ *
+ * Aligned words by single stores, and what ends the message last, as
+ * ddi_deposit_short() does it.
+ *
+ * Return: the last aligned word of the message, or its tail.
+ */
+uint64_t ddi_deposit(char *dst, const char *src, size_t len)
 {
 	size_t tail = last_len(dst, len);
 	uint64_t word = 0;
@@ -272,7 +306,7 @@ uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)
 }
 
 /**
- * ddi_out_after() - what ddi_out_post() found to be due
+ * ddi_out_after() - what is due after ddi_out_post()
  * @h: handle
  * @c: connection, locked
  * @id: its id
@@ -287,7 +321,8 @@ int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id)
 		return -ECONNCLOSE;
 	}
 	/* If it is closed meanwhile, that has woken the receiver. */
-	lseek(h->fd, id, SEEK_CUR);
+	if (ddi_out_awaited(c->out))
+		lseek(h->fd, id, SEEK_CUR);
 	return 0;
 }
 
@@ -375,12 +410,10 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 		if (ret)
 			return ret;
 	} else {
-		word = ddi_deposit_any(out->block + rq->roffset, rq->addr,
-				       rq->len);
+		word = ddi_deposit(out->block + rq->roffset, rq->addr, rq->len);
 	}
-	if (ddi_out_post(out, c->cell, c->id, rq, word))
-		return ddi_out_after(h, c, c->id);
-	return 0;
+	ddi_out_post(out, rq, &rq->tag, word);
+	return ddi_out_after(h, c, c->id);
 }
 
 /**
@@ -402,7 +435,7 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
 
 	/* All but the last one are within the window. */
 	if (n == out->submitted && ddi_out_full(out))
-		end = out->ends[out->next];
+		end = out->end->pos;
 	/* A close puts in place what was waiting. */
 	if (ddi_load(&c->cell->error))
 		end = 0;

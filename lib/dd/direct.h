@@ -36,35 +36,52 @@ struct ddi_lane {
 };
 
 /**
+ * struct ddi_end - position after the note of one of the last messages
+ * @pos: that
+ * @next: of the message after it; in a circle of window + 1
+ */
+struct ddi_end {
+	uint64_t pos;
+	struct ddi_end *next;
+};
+
+/**
  * struct ddi_out - the direct way out of a connection; protected by its lock
- * @block: the peer's block
- * @size: its size in bytes, less than 2 GiB
- * @source: the own send block; where no block can be if there is none
- * @source_size: its size in bytes
- * @lane: ring for the notes
- * @peer: id of the connection there
- * @peer_block: its block number << 8, if it is a serving end
- * @window: unconsumed messages allowed there
- * @submitted: messages sent
- * @deposits: requests that the kernel has carried out
+ * @open: what the word of @cell that holds @id, @error and @type is while the
+ *	connection is open; what it never is if its type restricts what may be
+ *	sent, for ddi_put() then has to leave that to others
+ * @cell: the connection's cell
+ * @end: of the message window + 1 before the next one, which has the same slot
  * @head: the receiver's position, as it was seen last
- * @next: entry of @ends for the next message
- * @ends: position after the note of each of the last @window + 1 messages
+ * @source: the own send block; where no block can be if there is none
+ * @source_end: its end
+ * @size: bytes in @block, less than 2 GiB
+ * @block: the peer's block
+ * @lane: ring for the notes
+ * @state: of @lane
+ * @to: the connection's id there and its block number << 8, if it is a
+ *	serving end: 8 bytes of a note
+ * @submitted: messages sent
+ * @window: unconsumed messages allowed there
+ * @deposits: requests that the kernel has carried out
+ * @ends: what @end points to one of
  */
 struct ddi_out {
-	char *block;
-	size_t size;
-	uintptr_t source;
-	size_t source_size;
-	struct ddi_lane *lane;
-	uint32_t peer;
-	uint32_t peer_block;
-	uint32_t window;
-	uint64_t submitted;
-	uint64_t deposits;
+	uint64_t open;
+	struct dd_cell *cell;
+	struct ddi_end *end;
 	uint64_t head;
-	uint32_t next;
-	uint64_t ends[];
+	uintptr_t source;
+	uintptr_t source_end;
+	size_t size;
+	char *block;
+	struct ddi_lane *lane;
+	const struct dd_ring_state *state;
+	uint32_t to[2];
+	uint64_t submitted;
+	uint32_t window;
+	uint64_t deposits;
+	struct ddi_end ends[];
 };
 
 /* Whether a connection, which is locked, sends directly. */
@@ -90,115 +107,110 @@ static inline uint64_t ddi_submitted(const struct ddi_conn *c)
  */
 static DDI_INLINE bool ddi_out_full(struct ddi_out *out)
 {
-	if (ddi_likely(out->ends[out->next] <= out->head))
+	if (ddi_likely(out->end->pos <= out->head))
 		return false;
 	/* Pairs with the reader's release: it has done with the slot. */
-	out->head = ddi_load_acquire(&out->lane->state->head);
-	return out->ends[out->next] > out->head;
+	out->head = ddi_load_acquire(&out->state->head);
+	return out->end->pos > out->head;
+}
+
+/* A word of several fields of the cell: see @open of struct ddi_out. */
+typedef uint64_t __attribute__((may_alias)) ddi_word;
+
+static DDI_INLINE bool ddi_out_is_open(const struct ddi_out *out)
+{
+	return ddi_equals((const ddi_word *)&out->cell->id, out->open);
 }
 
 #define DDI_COPY_BULK	512	/* from here on memcpy() is faster */
+#define DDI_COPY_SHORT	72	/* up to here without a loop */
 
-uint64_t ddi_deposit_any(char *dst, const char *src, size_t len);
+/* Two words, for processors that move them at once. */
+typedef uint64_t ddi_pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t ddi_any_word __attribute__((aligned(1), may_alias));
+typedef uint64_t ddi_any_pair __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Not aliased with anything, so that words of any type can be copied. */
-typedef uint64_t __attribute__((may_alias)) ddi_word;
+static DDI_INLINE void ddi_move_pair(char *dst, const char *src)
+{
+	*(ddi_pair *)dst = *(const ddi_any_pair *)src;
+}
 
 /**
- * ddi_deposit() - put the bytes of a message in place
- * @dst: where to, in the peer's block
+ * ddi_deposit_short() - put the bytes of a message in place
+ * @dst: where to, in the peer's block; a multiple of 8, as is @len
  * @src: where from
- * @len: bytes
+ * @len: bytes, 8..DDI_COPY_SHORT
  *
- * Aligned words by single stores, and what ends the message last, as the
- * kernel does it (kernel/copy.h): somebody may poll it.
+ * Some words are stored twice. What ends the message is stored last, by a
+ * single store, as the kernel does it (kernel/copy.h): somebody may poll it.
  *
- * Return: the last aligned word of the message, or its tail.
+ * Return: the last word of the message.
  */
-static DDI_INLINE uint64_t ddi_deposit(char *dst, const char *src, size_t len)
+static DDI_INLINE uint64_t ddi_deposit_short(char *dst, const char *src,
+					     size_t len)
 {
-	ddi_word *to = (ddi_word *)dst;
-	const ddi_word *from = (const ddi_word *)src;
-	size_t n = len / 8 - 1;
-	uint64_t word;
+	uint64_t word = *(const ddi_any_word *)(src + len - 8);
 
-	if (ddi_unlikely(((uintptr_t)dst | (uintptr_t)src | len) & 7) ||
-	    ddi_unlikely(len - 8 >= DDI_COPY_BULK))
-		return ddi_deposit_any(dst, src, len);
-	word = from[n];
-	for (; n > 7; n -= 4, to += 4, from += 4) {
-		ddi_store(&to[0], from[0]);
-		ddi_store(&to[1], from[1]);
-		ddi_store(&to[2], from[2]);
-		ddi_store(&to[3], from[3]);
+	if (ddi_likely(len >= 8 + 32)) {
+		ddi_move_pair(dst, src);
+		ddi_move_pair(dst + 16, src + 16);
+		ddi_move_pair(dst + len - 40, src + len - 40);
+		ddi_move_pair(dst + len - 24, src + len - 24);
+	} else if (len >= 8 + 16) {
+		ddi_move_pair(dst, src);
+		ddi_move_pair(dst + len - 24, src + len - 24);
+	} else if (len > 8) {
+		ddi_store((ddi_word *)dst, *(const ddi_any_word *)src);
 	}
-	to += n;
-	from += n;
-	switch (n) {
-	case 7:
-		ddi_store(to - 7, from[-7]);
-		/* fallthrough */
-	case 6:
-		ddi_store(to - 6, from[-6]);
-		/* fallthrough */
-	case 5:
-		ddi_store(to - 5, from[-5]);
-		/* fallthrough */
-	case 4:
-		ddi_store(to - 4, from[-4]);
-		/* fallthrough */
-	case 3:
-		ddi_store(to - 3, from[-3]);
-		/* fallthrough */
-	case 2:
-		ddi_store(to - 2, from[-2]);
-		/* fallthrough */
-	case 1:
-		ddi_store(to - 1, from[-1]);
-	}
-	ddi_store_release(to, word);
+	ddi_store_release((ddi_word *)(dst + len - 8), word);
 	return word;
 }
+
+uint64_t ddi_deposit(char *dst, const char *src, size_t len);
 
 /**
  * ddi_out_post() - a message is in place: tell of it
  * @out: the way out, not full
- * @cell: the connection's cell
- * @id: its id
- * @rq: the message; constant, and inlined
+ * @rq: the message, but its tag; constant, and inlined
+ * @tag: that
  * @word: what ddi_deposit() returned
  *
- * Return: whether ddi_out_after() is due.
+ * A full barrier: then ddi_out_is_open() and ddi_out_awaited() say whether
+ * ddi_out_after() is due.
  */
-static DDI_INLINE bool ddi_out_post(struct ddi_out *out, struct dd_cell *cell,
-				    uint32_t id, const struct ddi_request *rq,
-				    uint64_t word)
+static DDI_INLINE void ddi_out_post(struct ddi_out *out,
+				    const struct ddi_request *rq,
+				    const uint32_t *tag, uint64_t word)
 {
 	struct ddi_lane *lane = out->lane;
 	uint64_t pos = __atomic_fetch_add(&lane->tail, 1, __ATOMIC_RELAXED);
 	struct dd_ring_note *note = &lane->notes[pos & lane->mask];
-	ddi_word *count = (ddi_word *)cell->sq[0].meta;
-	const __u32 head[2] = { out->peer, out->peer_block | rq->metacount };
+	const __u32 head[2] = { out->to[0], out->to[1] | rq->metacount };
+	uint64_t n;
 
 	memcpy(&note->conn, head, sizeof(head));
 	note->offset = rq->roffset;
 	note->len = rq->len;
 	note->word = word;
-	note->msgid = ++out->submitted;
-	note->tag = rq->tag;
+	n = ++out->submitted;
+	note->msgid = n;
+	note->tag = ddi_load(tag);
 	for (size_t i = 0; i < rq->metacount; i++)
 		note->meta[i] = rq->meta[i];
-	out->ends[out->next] = pos + 1;
-	out->next = out->next == out->window ? 0 : out->next + 1;
+	out->end->pos = pos + 1;
+	out->end = out->end->next;
 	/* For reports; nobody relies on it. */
-	ddi_store(count, out->submitted);
+	ddi_store((ddi_word *)out->cell->sq[0].meta, n);
 	/* All of it is seen before anything is loaded below. */
 	__atomic_exchange_n(&note->seq, pos + 1, __ATOMIC_SEQ_CST);
 #if !defined(__x86_64__) && !defined(__i386__)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
-	return ddi_load(&lane->state->need_wake) | ddi_load(&cell->error) ||
-	       ddi_load(&cell->id) != id;
+}
+
+static DDI_INLINE bool ddi_out_awaited(const struct ddi_out *out)
+{
+	return ddi_test(&out->state->need_wake, 1);
 }
 
 /* direct.c */
@@ -240,20 +252,22 @@ static inline bool ddi_in_ready(const struct ddi_in *in)
 	return ddi_load_acquire(&ddi_in_slot(in, pos)->seq) == pos + 1;
 }
 
-/* Whether a note of that ring, for that connection, can be what it says. */
-static DDI_INLINE bool ddi_in_valid(const struct ddi_in *in,
-				    const struct ddi_conn *c, uint64_t offset,
-				    uint64_t len)
+/* Whether a note of a ring can be for a connection. */
+static DDI_INLINE bool ddi_in_of(const struct ddi_in *in,
+				 const struct dd_cell *cell)
 {
-	return ddi_likely(ddi_load(&c->cell->ring) == in->unit) &&
-	       ddi_likely(offset <= c->recv_size) &&
-	       ddi_likely(len <= c->recv_size - offset);
+	return ddi_likely(ddi_equals(&cell->ring, in->unit));
 }
 
-/* The cookie that the kernel would have put in a note. */
-static DDI_INLINE uint64_t ddi_in_cookie(const struct ddi_conn *c)
+/* Whether there can be a message where a note says. */
+static DDI_INLINE bool ddi_in_valid(const struct ddi_conn *c, uint64_t offset,
+				    uint64_t len)
 {
-	return c->service ? ddi_load(&c->service->id) : 0;
+	uint64_t end = offset + len;
+
+	/* Compare, rather than make a number of the carry. */
+	__asm__("" : "+r" (end));
+	return ddi_likely(end >= offset) && ddi_likely(end <= c->recv_size);
 }
 
 bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh);

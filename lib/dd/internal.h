@@ -40,6 +40,30 @@
 #define ddi_store(p, v)		__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define ddi_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/*
+ * ddi_equals() - compare a word that others write, once
+ * ddi_test() - the same of a bit
+ *
+ * ddi_equals() has acquire semantics if it is equal. What compares in memory
+ * saves an instruction; compilers do not make that of an atomic load.
+ */
+#if defined(__x86_64__) || defined(__i386__)
+#define ddi_fence_compiler()	__asm__ volatile("" : : : "memory")
+#define ddi_test(p, bits)	({ ddi_fence_compiler(); *(p) & (bits); })
+#define ddi_equals(p, v)					\
+({								\
+	bool equal_;						\
+	ddi_fence_compiler();					\
+	equal_ = *(p) == (v);					\
+	if (equal_)						\
+		ddi_fence_compiler();				\
+	equal_;							\
+})
+#else
+#define ddi_test(p, bits)	(ddi_load(p) & (bits))
+#define ddi_equals(p, v)	(ddi_load_acquire(p) == (v))
+#endif
+
 #define ddi_likely(x)		__builtin_expect(!!(x), 1)
 #define ddi_unlikely(x)		__builtin_expect(!!(x), 0)
 
@@ -64,6 +88,24 @@ struct ddi_spin {
 };
 
 /**
+ * struct ddi_wish - what is asked for when a message is received
+ * @timeout: as to dd_recv()
+ * @ticks: as to ddrecv()
+ * @options: as to either
+ * @id: the list
+ *
+ * Kept here by who has no register left for it on the short way.
+ */
+struct ddi_wish {
+	union {
+		int64_t timeout;
+		int32_t ticks;
+	};
+	uint32_t options;
+	uint32_t id;
+};
+
+/**
  * struct ddi_list - a note list of this handle
  * @lock: one consumer at a time
  * @id: its id
@@ -74,7 +116,8 @@ struct ddi_spin {
  * @mask: number of slots minus 1
  * @rings: direct rings that are known, of @in
  * @cur: the one to look at first, NULL for the list's own
- * @streak: messages taken without looking at all of them
+ * @stop: position in the list's own ring before which all have a look
+ * @wish: of who holds @lock
  * @turn: where to look first then: 0 the list's own, else one of @in, from 1
  * @in: direct rings; NULL before there is any, then it stays
  * @spin: how waiting for it went
@@ -89,7 +132,8 @@ struct ddi_list {
 	uint32_t mask;
 	uint32_t rings;
 	struct ddi_in *cur;
-	uint32_t streak;
+	uint64_t stop;
+	struct ddi_wish wish;
 	uint32_t turn;
 	struct ddi_in *in;
 	struct ddi_spin spin;
@@ -108,6 +152,7 @@ struct ddi_list {
  * @id: its id, DDI_UNBOUND or 0 while bound to none; written last
  * @cell: its cell in the area
  * @recv: own receive buffer
+ * @recv_size: its size in bytes
  * @send: own send buffer
  * @send_size: its size in bytes
  * @consumed: if @tracked, the number of the last message consumed, for the
@@ -118,14 +163,14 @@ struct ddi_list {
  * @guarded: the type restricts what may be sent: connecting ends of both
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
- * @service: its service, NULL at the connecting end
  * @out: how it sends directly, or NULL; @lock
+ * @service_id: id of @service, 0 at the connecting end
+ * @service: its service, NULL at the connecting end
  * @out_known: it is known whether it does; @lock
  * @dead: serving end: id of the connection that was closed here last; what
  *	it left unread is not delivered any more
  * @block: block number at the serving end
  * @most: messages that may be on their way, however large the window is there
- * @recv_size: size of @recv in bytes
  * @list: id of its note list, if @described or at the connecting end
  * @described: this and the fields below are known
  * @node: peer's node
@@ -143,22 +188,23 @@ struct ddi_conn {
 	uint32_t id;
 	struct dd_cell *cell;
 	char *recv;
+	size_t recv_size;
 	char *send;
-	size_t send_size;
+	struct ddi_out *out;
 	uint32_t consumed;
+	uint32_t service_id;
 	uint8_t type;
 	bool tracked;
 	bool guarded;
 	uint8_t outstanding;
+	bool out_known;
+	bool described;
+	size_t send_size;
+	uint32_t most;
 	struct ddi_service *service;
-	struct ddi_out *out;
-	size_t recv_size;
 	uint32_t dead;
 	uint32_t block;
-	uint32_t most;
 	uint32_t list;
-	bool described;
-	bool out_known;
 	uint32_t node;
 	uint32_t pid;
 	uint32_t uid;
@@ -254,9 +300,10 @@ struct ddi_board {
 	struct ddi_conn *conns[DDI_IDS];
 };
 
+#define DDI_PAGE_MAX	65536	/* a page is not larger anywhere */
+
 /**
- * struct dd - a handle
- * @board: see there
+ * struct dd - a handle, a mapping of its own
  * @fd: descriptor of /dev/dd
  * @mutual: of the windows of both ends the smaller one counts for each
  * @cpus: CPUs that a waiting thread may use, 0 unknown
@@ -276,34 +323,40 @@ struct ddi_board {
  * @lanes: rings of other processes that this one writes to
  * @reason_lock: @reason
  * @reason: text for dd_last_error()
+ * @board: whole pages, so that a fork() wipes nothing else
  */
 struct dd {
-	struct ddi_board *board;
-	int fd;
-	bool mutual;
-	uint32_t cpus;
-	int64_t cpus_until;
-	char *area;
-	pthread_mutex_t lock;
-	struct ddi_list *all_lists;
-	struct ddi_service *all_services;
-	struct ddi_conn_chunk *chunks;
-	struct ddi_conn *pool;
-	pthread_rwlock_t region_lock;
-	struct ddi_region *regions;
-	size_t nr_regions;
-	size_t cap_regions;
-	bool direct;
-	pthread_mutex_t lane_lock;
-	struct ddi_lane *lanes;
-	pthread_mutex_t reason_lock;
-	char reason[256];
+	union {
+		struct {
+			int fd;
+			bool mutual;
+			uint32_t cpus;
+			int64_t cpus_until;
+			char *area;
+			pthread_mutex_t lock;
+			struct ddi_list *all_lists;
+			struct ddi_service *all_services;
+			struct ddi_conn_chunk *chunks;
+			struct ddi_conn *pool;
+			pthread_rwlock_t region_lock;
+			struct ddi_region *regions;
+			size_t nr_regions;
+			size_t cap_regions;
+			bool direct;
+			pthread_mutex_t lane_lock;
+			struct ddi_lane *lanes;
+			pthread_mutex_t reason_lock;
+			char reason[256];
+		};
+		char page[DDI_PAGE_MAX];
+	};
+	struct ddi_board board;
 };
 
 /* In a forked child only this test separates the caller from a fault. */
 static inline bool ddi_alive(const struct dd *h)
 {
-	return ddi_likely(h) && ddi_likely(ddi_load(&h->board->alive));
+	return ddi_likely(h) && ddi_likely(ddi_load(&h->board.alive));
 }
 
 /* open.c */
@@ -311,8 +364,19 @@ int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
 /* An entry of a table; what is found may be bound to another id by now. */
+#if defined(__x86_64__) || defined(__i386__)
+/* Every load is one with acquire semantics there; this one is one instruction. */
+#define ddi_table_get(table, id)						\
+({										\
+	ddi_fence_compiler();							\
+	typeof(*(table)) entry_ = (table)[DD_ID_INDEX((uint32_t)(id))];		\
+	ddi_fence_compiler();							\
+	entry_;									\
+})
+#else
 #define ddi_table_get(table, id) \
 	ddi_load_acquire(&(table)[DD_ID_INDEX((uint32_t)(id))])
+#endif
 #define ddi_table_put(table, id, record) \
 	ddi_store_release(&(table)[DD_ID_INDEX((uint32_t)(id))], record)
 
@@ -350,14 +414,14 @@ void ddi_conn_release(struct dd *h);
 
 static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
-	return ddi_likely(ddi_load_acquire(&c->id) == id) &&
-	       ddi_likely(ddi_load_acquire(&c->cell->id) == id);
+	return ddi_likely(ddi_equals(&c->id, id)) &&
+	       ddi_likely(ddi_equals(&c->cell->id, id));
 }
 
 /* A connection that is there, or NULL. */
 static inline struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, id);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 
 	return c && ddi_conn_is(c, id) ? c : ddi_conn_load(h, id);
 }
@@ -365,7 +429,7 @@ static inline struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
 /* A connection that is there, locked, or NULL. */
 static DDI_INLINE struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, id);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 
 	if (ddi_likely(c)) {
 		ddi_lock(&c->lock);

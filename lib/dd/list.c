@@ -51,7 +51,7 @@ static struct ddi_list *list_new(struct dd *h, uint32_t id, uint32_t unit)
 	l->next = h->all_lists;
 	h->all_lists = l;
 	list_bind(h, l, id, unit);
-	ddi_table_put(h->board->lists, id, l);
+	ddi_table_put(h->board.lists, id, l);
 	return l;
 }
 
@@ -61,7 +61,7 @@ static struct ddi_list *list_new(struct dd *h, uint32_t id, uint32_t unit)
  */
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 {
-	struct ddi_list *l = ddi_table_get(h->board->lists, id);
+	struct ddi_list *l = ddi_table_get(h->board.lists, id);
 
 	if (!l)
 		return list_new(h, id, unit);
@@ -87,7 +87,7 @@ static struct ddi_list *list_load(struct dd *h, uint32_t id)
 /* A list that is there, or NULL. */
 struct ddi_list *ddi_list_find(struct dd *h, uint32_t id)
 {
-	struct ddi_list *l = ddi_table_get(h->board->lists, id);
+	struct ddi_list *l = ddi_table_get(h->board.lists, id);
 
 	if (l && id && ddi_load_acquire(&l->id) == id &&
 	    ddi_load(&l->head->id) == id)
@@ -209,16 +209,17 @@ static bool fill_direct(struct dd *h, const struct ddi_list *l,
 			const struct ddi_in *in, struct dd_note *note,
 			uint32_t block, bool consume, struct dd_msg *msg)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, note->conn);
+	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
 	if (!c || !ddi_conn_is(c, note->conn)) {
 		note->cookie = cookie_of(h, l, note, block);
 		c = ddi_conn_of_note(h, note);
 	}
 	if (!c || ddi_load(&c->dead) == note->conn ||
-	    !ddi_in_valid(in, c, note->offset, note->len))
+	    !ddi_in_of(in, c->cell) ||
+	    !ddi_in_valid(c, note->offset, note->len))
 		return false;
-	note->cookie = ddi_in_cookie(c);
+	note->cookie = c->service_id;
 	ddi_fill_msg(msg, c, note);
 	ddi_fill_msg_meta(msg, note, note->meta);
 	if (consume && c->tracked)
@@ -275,8 +276,11 @@ static int take_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
 	good = fill_message(h, &note, consume, msg);
 	if (consume && note.type == DD_NOTE_CLOSE)
 		close_consumed(h, &note);
-	if (consume || !good)
+	if (consume || !good) {
 		ddi_ring_pop(lh, note.seq - 1);
+		/* There may be new rings, too. */
+		l->stop = note.seq + (l->rings ? DDI_STREAK : DDI_STREAK_ALONE);
+	}
 	l->cur = NULL;
 	l->turn = consume;
 	return good ? 1 : -EAGAIN;

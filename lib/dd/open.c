@@ -37,29 +37,24 @@ int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
  * look at it. It finds the board wiped instead. A child of vfork() shares the
  * whole address space, board and area.
  */
-static int board_init(struct dd *h)
+static struct dd *handle_map(void)
 {
-	void *board = mmap(NULL, sizeof(struct ddi_board), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct dd *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (board == MAP_FAILED)
-		return -errno;
+	if (h == MAP_FAILED)
+		return NULL;
 	/* Pages that few entries lead to are no place for large ones. */
-	madvise(board, sizeof(struct ddi_board), MADV_NOHUGEPAGE);
-	if (madvise(board, sizeof(struct ddi_board), MADV_WIPEONFORK)) {
-		int ret = -errno;
+	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
+	if (madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK)) {
+		int saved = errno;
 
-		munmap(board, sizeof(struct ddi_board));
-		return ret;
+		munmap(h, sizeof(*h));
+		errno = saved;
+		return NULL;
 	}
-	h->board = board;
-	ddi_store(&h->board->alive, 1);
-	return 0;
-}
-
-static void board_exit(struct dd *h)
-{
-	munmap(h->board, sizeof(struct ddi_board));
+	ddi_store(&h->board.alive, 1);
+	return h;
 }
 
 static int device_open(struct dd *h)
@@ -123,7 +118,7 @@ static void handle_free(struct dd *h)
 	ddi_service_release(h);
 	ddi_conn_release(h);
 	locks_destroy(h);
-	free(h);
+	munmap(h, sizeof(*h));
 }
 
 /* Off unless the environment says otherwise. */
@@ -141,20 +136,15 @@ DD_API int dd_open(struct dd **handle)
 
 	if (!handle)
 		return -EINVAL;
-	h = calloc(1, sizeof(*h));
+	h = handle_map();
 	if (!h)
-		return -ENORESOURCE;
+		return ddi_error(-errno);
 	locks_init(h);
 	h->direct = direct_wanted();
 
-	ret = board_init(h);
-	if (ret) {
-		ret = ddi_error(ret);
-		goto err_free;
-	}
 	ret = device_open(h);
 	if (ret)
-		goto err_board;
+		goto err_free;
 	ret = area_check(h);
 	if (ret)
 		goto err_device;
@@ -164,8 +154,6 @@ DD_API int dd_open(struct dd **handle)
 
 err_device:
 	device_close(h);
-err_board:
-	board_exit(h);
 err_free:
 	handle_free(h);
 	return ret;
@@ -177,7 +165,6 @@ DD_API int dd_shutdown(struct dd *h)
 		return -EBADID;
 
 	device_close(h);
-	board_exit(h);
 	handle_free(h);
 	return 0;
 }

@@ -29,15 +29,9 @@ static inline bool ddi_probe_known(const void *addr)
 	return __builtin_expect(addr == ddi_probe_last, 1);
 }
 
-/* As ddi_probe_writable(), where the same place is asked about each time. */
-static inline bool ddi_probe_result(void *addr, size_t len)
+static inline void ddi_probe_remember(void *addr)
 {
-	if (ddi_probe_known(addr))
-		return true;
-	if (!ddi_probe_writable(addr, len))
-		return false;
 	ddi_probe_last = addr;
-	return true;
 }
 
 #endif /* _DD_PROBE_H */

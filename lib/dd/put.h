@@ -6,6 +6,10 @@
  *
  * For a message without options or metadata, on a connection whose type does
  * not restrict what may be sent. All others are for ddi_send_general().
+ *
+ * The shortest way, ddi_put(), is for few words that go directly, and calls
+ * nothing. ddi_put_more() goes on with what is longer, or is for the kernel to
+ * send. What else is due, the caller calls last: so no registers are saved.
  */
 #ifndef _DD_PUT_H
 #define _DD_PUT_H
@@ -83,60 +87,63 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
  * @DDI_SENT_WAKE: the same, and ddi_lock_wake() is due
  * @DDI_SENT_AFTER: it was sent directly, and ddi_put_after() is due; the
  *	connection is locked
- * @DDI_REFUSED: it was not; ddi_put_refused() is due
- * @DDI_NOT_PLAIN: nothing was done, and no lock is held
- * @DDI_NOT_PLAIN_LOCKED: nothing was done, the connection is locked
- *
- * What is due is for the caller to call last, so that the short way saves few
- * registers.
+ * @DDI_SENT_MORE: nothing was done; ddi_put_more() is due, the connection is
+ *	locked
+ * @DDI_REFUSED: it was refused; ddi_put_refused() is due
+ * @DDI_NOT_PLAIN: nothing was done; the connection is locked, if there is one
  */
 enum ddi_sent {
 	DDI_SENT,
 	DDI_SENT_WAKE,
 	DDI_SENT_AFTER,
+	DDI_SENT_MORE,
 	DDI_REFUSED,
 	DDI_NOT_PLAIN,
-	DDI_NOT_PLAIN_LOCKED,
 };
 
-/* ddi_put() of a connection, locked, that sends directly. */
-static DDI_INLINE enum ddi_sent
-ddi_put_direct(struct dd *h, struct ddi_conn *c, uint32_t id, const void *addr,
-	       size_t len, size_t roffset)
+/*
+ * Whether a message can go directly. Anything unusual is for ddi_out_send() to
+ * name. No sum can overflow: no block is as short as what @len may be here, and
+ * no address as low; @source_end is an address or the highest.
+ */
+static DDI_INLINE bool ddi_put_fits(const struct dd *h, struct ddi_out *out,
+				    const void *addr, size_t len, size_t roffset)
 {
 	const struct dd_area_head *head = (void *)h->area;
-	struct dd_cell *cell = c->cell;
-	struct ddi_out *out = c->out;
-	uintptr_t offset = (uintptr_t)addr - out->source;
+
+	return ddi_likely(ddi_out_is_open(out)) &&
+	       ddi_likely(!ddi_out_full(out)) &&
+	       ddi_likely(ddi_test(&head->node_up, 1)) &&
+	       ddi_likely((uintptr_t)addr >= out->source) &&
+	       ddi_likely((uintptr_t)addr <= out->source_end - len) &&
+	       ddi_likely(roffset <= out->size - len);
+}
+
+/* A message that fits is in place: tell of it. */
+static DDI_INLINE enum ddi_sent ddi_put_post(struct ddi_conn *c,
+					     struct ddi_out *out, size_t len,
+					     size_t roffset, uint64_t word)
+{
 	const struct ddi_request rq = {
 		.len = len,
 		.roffset = roffset,
-		.tag = ddi_load(&c->consumed),
 	};
-	uint64_t word;
 
-	/* Anything unusual is for ddi_out_send() to name; a close, for later. */
-	if (ddi_unlikely(ddi_out_full(out)) ||
-	    ddi_unlikely(!ddi_load(&head->node_up)) ||
-	    ddi_unlikely(offset > out->source_size) ||
-	    ddi_unlikely(len > out->source_size - offset) ||
-	    ddi_unlikely(roffset > out->size) ||
-	    ddi_unlikely(len > out->size - roffset))
-		return DDI_NOT_PLAIN_LOCKED;
-	word = ddi_deposit(out->block + roffset, addr, len);
-	if (ddi_unlikely(ddi_out_post(out, cell, id, &rq, word)))
+	ddi_out_post(out, &rq, &c->consumed, word);
+	if (ddi_unlikely(ddi_out_awaited(out)) ||
+	    ddi_unlikely(!ddi_out_is_open(out)))
 		return DDI_SENT_AFTER;
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
 /**
  * ddi_put() - send a plain message
- * @h: handle
+ * @h: handle; without @ddi_alive(), for a child of fork() finds no connection
  * @id: connection
  * @addr: source
  * @len: bytes
  * @roffset: where to
- * @conn: the connection, if it is locked or something is due
+ * @conn: the connection, if it is locked or something is due, or NULL
  *
  * Return: how it went.
  */
@@ -144,30 +151,56 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 					const void *addr, size_t len,
 					size_t roffset, struct ddi_conn **conn)
 {
-	struct ddi_conn *c = ddi_table_get(h->board->conns, id);
-	struct dd_cell *cell;
-	uint64_t n;
-	long ret;
+	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
+	struct ddi_out *out;
 
-	*conn = c;
+	*conn = NULL;
 	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_trylock(&c->lock)))
 		return DDI_NOT_PLAIN;
-	if (ddi_unlikely(ddi_load_acquire(&c->id) != id))
-		return DDI_NOT_PLAIN_LOCKED;
-	cell = c->cell;
-	n = ddi_load(&cell->submitted);
-	if (ddi_unlikely(ddi_load_acquire(&cell->id) != id) ||
-	    ddi_unlikely(c->guarded))
-		return DDI_NOT_PLAIN_LOCKED;
-	if (c->out)
-		return ddi_put_direct(h, c, id, addr, len, roffset);
-	if (ddi_unlikely(!c->out_known) ||
-	    ddi_unlikely(ddi_load(&cell->depth) != 1) ||
+	*conn = c;
+	out = c->out;
+	if (ddi_unlikely(c->id != id))
+		return DDI_NOT_PLAIN;
+	if (!out || ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
+	    ddi_unlikely((len | roffset) & 7))
+		return DDI_SENT_MORE;
+	if (!ddi_put_fits(h, out, addr, len, roffset))
+		return DDI_NOT_PLAIN;
+	return ddi_put_post(c, out, len, roffset,
+			    ddi_deposit_short(out->block + roffset, addr, len));
+}
+
+static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
+					     const void *addr, size_t len,
+					     size_t roffset)
+{
+	struct ddi_out *out = c->out;
+
+	if (ddi_unlikely(len > out->size) ||
+	    ddi_unlikely(len > out->source_end - out->source) ||
+	    !ddi_put_fits(h, out, addr, len, roffset))
+		return DDI_NOT_PLAIN;
+	return ddi_put_post(c, out, len, roffset,
+			    ddi_deposit(out->block + roffset, addr, len));
+}
+
+static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
+					       const void *addr, size_t len,
+					       size_t roffset)
+{
+	struct dd_cell *cell = c->cell;
+	uint64_t n = ddi_load(&cell->submitted);
+	uint32_t id = c->id;
+	long ret;
+
+	if (ddi_unlikely(!ddi_equals(&cell->id, id)) ||
+	    ddi_unlikely(c->guarded) || ddi_unlikely(!c->out_known) ||
+	    ddi_unlikely(!ddi_equals(&cell->depth, 1)) ||
 	    ddi_unlikely(ddi_put_check(c, cell, n)))
-		return DDI_NOT_PLAIN_LOCKED;
+		return DDI_NOT_PLAIN;
 	ddi_put_open(cell->sq);
 	if (ddi_unlikely(ddi_put_source(c, addr, len, cell->sq)))
-		return DDI_NOT_PLAIN_LOCKED;
+		return DDI_NOT_PLAIN;
 	ddi_put_head(cell->sq, 0, 0);
 	cell->sq->dst = roffset;
 	cell->sq->len = len;
@@ -182,41 +215,41 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
+/* ddi_put() has found that it is not for it: as ddi_put(). */
+static DDI_INLINE enum ddi_sent ddi_put_more(struct dd *h, struct ddi_conn *c,
+					     const void *addr, size_t len,
+					     size_t roffset)
+{
+	return c->out ? ddi_put_long(h, c, addr, len, roffset) :
+			ddi_put_kernel(h, c, addr, len, roffset);
+}
+
 int ddi_put_refused(struct dd *h, struct ddi_conn *c);
 int ddi_put_after(struct dd *h, struct ddi_conn *c);
+int ddi_put_wake(struct ddi_conn *c);
+int ddi_put_not(struct dd *h, int conn, const void *addr, size_t len,
+		size_t roffset, struct ddi_conn *c);
 int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
-		     const unsigned int *meta, size_t metacount,
-		     struct ddi_conn *locked);
+		     const unsigned int *meta, size_t metacount);
 
-/* dd_send(), inline. */
-static DDI_INLINE int ddi_send(struct dd *h, int conn, const void *addr,
-			       size_t len, size_t roffset, unsigned int options,
-			       const unsigned int *meta, size_t metacount)
+/* What is due after ddi_put(), or ddi_put_more(); as dd_send(). */
+static DDI_INLINE int ddi_put_end(enum ddi_sent sent, struct dd *h, int conn,
+				  const void *addr, size_t len, size_t roffset,
+				  struct ddi_conn *c)
 {
-	struct ddi_conn *c = NULL;
-
-	if (ddi_unlikely(options | metacount) || !ddi_alive(h))
-		goto general;
-	switch (ddi_put(h, conn, addr, len, roffset, &c)) {
-	case DDI_SENT_WAKE:
-		ddi_lock_wake(&c->lock);
-		return 0;
+	switch (sent) {
 	case DDI_SENT:
 		return 0;
+	case DDI_SENT_WAKE:
+		return ddi_put_wake(c);
 	case DDI_SENT_AFTER:
 		return ddi_put_after(h, c);
 	case DDI_REFUSED:
 		return ddi_put_refused(h, c);
-	case DDI_NOT_PLAIN:
-		c = NULL;
-		break;
-	case DDI_NOT_PLAIN_LOCKED:
-		break;
+	default:
+		return ddi_put_not(h, conn, addr, len, roffset, c);
 	}
-general:
-	return ddi_send_general(h, conn, addr, len, roffset, options, meta,
-				metacount, c);
 }
 
 #endif /* _DD_PUT_H */

@@ -45,66 +45,90 @@ int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
 	return ddi_list_wait(h, l, list, options, *deadline);
 }
 
-/* @locked: the list, if it is locked still. */
+/* What was waited for is probably simple: whether there was a message. */
+static bool take_any(struct dd *h, int list, struct dd_msg *msg)
+{
+	struct ddi_list *l;
+	enum ddi_taken ret;
+
+	ret = ddi_take(h, list, 0, 0, true, ddi_fill_msg, ddi_fill_msg_meta, msg,
+		       &l);
+	if (ret == DDI_NOT_DIRECT)
+		ret = ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta,
+				   msg);
+	if (ret == DDI_TAKEN_MORE)
+		ddi_take_more(h, l);
+	if (ret == DDI_NOT_SIMPLE)
+		ddi_unlock(&l->lock);
+	return ret == DDI_TAKEN || ret == DDI_TAKEN_MORE;
+}
+
 static __attribute__((noinline)) int
 recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
-	  int64_t timeout, struct ddi_list *locked)
+	  int64_t timeout)
 {
 	int64_t deadline = 0;
-	struct ddi_list *l;
 	int ret;
 
-	if (locked)
-		ddi_unlock(&locked->lock);
 	if (!ddi_alive(h))
 		return -EBADID;
 	if (!msg || options & ~DD_RECV_SLEEP)
 		return -EINVAL;
-	for (;;) {
+	do {
 		ret = ddi_recv_round(h, list, msg, options, timeout, &deadline);
-		if (ret)
-			break;
-		/* What was waited for is probably simple. */
-		switch (ddi_take(h, list, true, ddi_fill_msg, ddi_fill_msg_meta,
-			 msg, &l)) {
-		case DDI_TAKEN:
+		if (!ret && take_any(h, list, msg))
 			return 0;
-		case DDI_TAKEN_MORE:
-			return ddi_take_more(h, l);
-		case DDI_NOT_SIMPLE_LOCKED:
-			ddi_unlock(&l->lock);
-			break;
-		case DDI_NOT_SIMPLE:
-			break;
-		}
-	}
+	} while (!ret);
 	if (ret > 0)
 		ret = msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
 	return ret;
 }
 
-DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
-		   unsigned int options, int64_t timeout)
+/* The same, of a list that is locked still. */
+static __attribute__((noinline)) int
+recv_not_simple(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
 {
-	struct ddi_list *l = NULL;
+	const struct ddi_wish wish = l->wish;
 
-	if (!ddi_alive(h) || ddi_unlikely(!msg) ||
-	    ddi_unlikely(options & ~DD_RECV_SLEEP))
-		goto slow;
-	switch (ddi_take(h, list, true, ddi_fill_msg, ddi_fill_msg_meta,
-			 msg, &l)) {
+	ddi_unlock(&l->lock);
+	return recv_slow(h, wish.id, msg, wish.options, wish.timeout);
+}
+
+/* The same again, if it did not come directly. */
+static __attribute__((noinline)) int
+recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
+{
+	switch (ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta, msg)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
 		return ddi_take_more(h, l);
-	case DDI_NOT_SIMPLE:
-		l = NULL;
-		break;
-	case DDI_NOT_SIMPLE_LOCKED:
-		break;
+	default:
+		return recv_not_simple(h, l, msg);
 	}
-slow:
-	return recv_slow(h, list, msg, options, timeout, l);
+}
+
+DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout)
+{
+	struct ddi_list *l;
+
+	if (ddi_unlikely(!h) || ddi_unlikely(!msg) ||
+	    ddi_unlikely(options & ~DD_RECV_SLEEP))
+		return recv_slow(h, list, msg, options, timeout);
+	switch (ddi_take(h, list, options, timeout, true, ddi_fill_msg,
+			 ddi_fill_msg_meta, msg, &l)) {
+	case DDI_TAKEN:
+		return 0;
+	case DDI_TAKEN_MORE:
+		return ddi_take_more(h, l);
+	case DDI_NOT_DIRECT:
+		return recv_own(h, l, msg);
+	case DDI_NOT_SIMPLE:
+		return recv_not_simple(h, l, msg);
+	default:
+		return recv_slow(h, list, msg, options, timeout);
+	}
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)

@@ -39,7 +39,6 @@ bool ddi_ring_locate(char *area, struct ddi_list *l, uint64_t geometry);
 static DDI_INLINE void ddi_note_copy(struct dd_note *to,
 				     const struct dd_note *slot)
 {
-	to->meta_count = ddi_load(&slot->meta_count);
 	to->cookie = ddi_load(&slot->cookie);
 	to->offset = ddi_load(&slot->offset);
 	to->len = ddi_load(&slot->len);
@@ -96,6 +95,7 @@ static inline bool ddi_ring_look(char *area, struct ddi_list *l,
 		}
 		note->conn = ddi_load(&slot->conn);
 		note->type = ddi_load(&slot->type);
+		note->meta_count = ddi_load(&slot->meta_count);
 		ddi_note_copy(note, slot);
 		ddi_note_copy_rest(note, slot);
 		ddi_note_copy_meta(note->meta, slot->meta);
@@ -118,7 +118,7 @@ static inline void ddi_ring_pop(struct dd_list_head *lh, uint64_t pos)
 /* Does a sender wait for the slot? */
 static inline bool ddi_ring_wanted(const struct dd_list_head *lh)
 {
-	return ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK);
+	return ddi_unlikely(ddi_test(&lh->flags, DD_LIST_NEED_KICK));
 }
 
 /**

@@ -95,6 +95,13 @@ int ddi_put_after(struct dd *h, struct ddi_conn *c)
 	return ret;
 }
 
+/* Likewise when somebody waits for the connection. */
+int ddi_put_wake(struct ddi_conn *c)
+{
+	ddi_lock_wake(&c->lock);
+	return 0;
+}
+
 /**
  * ddi_send_locked() - one request, on a connection that is locked
  * @h: handle
@@ -202,14 +209,12 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
  * @options: likewise
  * @meta: likewise
  * @metacount: likewise
- * @locked: the connection, if ddi_put() has left it locked, or NULL
  *
  * Return: as dd_send().
  */
 int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
-		     const unsigned int *meta, size_t metacount,
-		     struct ddi_conn *locked)
+		     const unsigned int *meta, size_t metacount)
 {
 	struct ddi_request rq = {
 		.addr = addr,
@@ -220,18 +225,42 @@ int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		.metacount = metacount,
 	};
 
-	if (locked)
-		ddi_unlock(&locked->lock);
 	if (!ddi_alive(h))
 		return -EBADID;
 	return send_request(h, conn, &rq, false);
+}
+
+/* A plain message was not for ddi_put(); @c is locked, or NULL. */
+int ddi_put_not(struct dd *h, int conn, const void *addr, size_t len,
+		size_t roffset, struct ddi_conn *c)
+{
+	if (c)
+		ddi_unlock(&c->lock);
+	return ddi_send_general(h, conn, addr, len, roffset, 0, NULL, 0);
+}
+
+static __attribute__((noinline)) int
+send_more(struct dd *h, int conn, const void *addr, size_t len, size_t roffset,
+	  struct ddi_conn *c)
+{
+	return ddi_put_end(ddi_put_more(h, c, addr, len, roffset), h, conn,
+			   addr, len, roffset, c);
 }
 
 DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 		   size_t roffset, unsigned int options,
 		   const unsigned int *meta, size_t metacount)
 {
-	return ddi_send(h, conn, addr, len, roffset, options, meta, metacount);
+	struct ddi_conn *c;
+	enum ddi_sent sent;
+
+	if (ddi_unlikely(!h) || ddi_unlikely(options | metacount))
+		return ddi_send_general(h, conn, addr, len, roffset, options,
+					meta, metacount);
+	sent = ddi_put(h, conn, addr, len, roffset, &c);
+	if (sent == DDI_SENT_MORE)
+		return send_more(h, conn, addr, len, roffset, c);
+	return ddi_put_end(sent, h, conn, addr, len, roffset, c);
 }
 
 DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,

@@ -25,7 +25,7 @@ int ddi_name_copy(unsigned char *to, const char *name)
 
 static struct ddi_service *service_lookup(struct dd *h, uint32_t id)
 {
-	struct ddi_service *s = ddi_table_get(h->board->services, id);
+	struct ddi_service *s = ddi_table_get(h->board.services, id);
 
 	return s && ddi_load_acquire(&s->id) == id ? s : NULL;
 }
@@ -94,7 +94,7 @@ static int service_bind(struct dd *h, struct ddi_service *s,
 	s->send = attr->send;
 	s->send_block = sv->send_block;
 	ddi_store_release(&s->id, sv->service);
-	ddi_table_put(h->board->services, sv->service, s);
+	ddi_table_put(h->board.services, sv->service, s);
 	return 0;
 }
 
@@ -202,7 +202,7 @@ DD_API int dd_unserve(struct dd *h, int service)
 		return -EBADID;
 
 	/* Nobody may be consuming while the ring goes away. */
-	l = ddi_table_get(h->board->lists, s->list);
+	l = ddi_table_get(h->board.lists, s->list);
 	ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);

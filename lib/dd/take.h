@@ -62,20 +62,23 @@ static inline void ddi_fill_msg_meta(void *to, const struct dd_note *note,
 }
 
 /**
- * enum ddi_taken - how ddi_take() went
+ * enum ddi_taken - how ddi_take(), or ddi_take_own(), went
  * @DDI_TAKEN: a message was consumed
- * @DDI_NOT_SIMPLE: nothing was done, and no lock is held
- * @DDI_NOT_SIMPLE_LOCKED: nothing was done, the list is locked
- * @DDI_TAKEN_MORE: a message was consumed, and ddi_take_more() is due
+ * @DDI_TAKEN_MORE: the same, and ddi_take_more() is due
+ * @DDI_NOT_DIRECT: nothing was done, and the list is locked; ddi_take_own() is
+ *	due
+ * @DDI_NOT_LOCKED: nothing was done, and no lock is held
+ * @DDI_NOT_SIMPLE: nothing was done, the list is locked
  *
  * What is due is for the caller to call last, so that the short way need keep
  * nothing over a call, and saves no registers.
  */
 enum ddi_taken {
 	DDI_TAKEN,
-	DDI_NOT_SIMPLE,
-	DDI_NOT_SIMPLE_LOCKED,
 	DDI_TAKEN_MORE,
+	DDI_NOT_DIRECT,
+	DDI_NOT_LOCKED,
+	DDI_NOT_SIMPLE,
 };
 
 /*
@@ -84,7 +87,7 @@ enum ddi_taken {
  */
 static DDI_INLINE void ddi_consumed(struct ddi_conn *c, uint32_t msgid)
 {
-	if (c->service)
+	if (c->service_id)
 		ddi_store(&c->consumed, msgid);
 	else
 		/* The reply is consumed: the next request may be sent. */
@@ -101,121 +104,152 @@ static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
 							     DDI_TAKEN;
 }
 
-#define DDI_STREAK	32	/* messages before all rings have a look */
+/* Messages before all rings have a look; if only the list's own is known. */
+#define DDI_STREAK		32
+#define DDI_STREAK_ALONE	256
 
 /*
  * ddi_take() from the direct ring that the last message came by. Every word is
- * loaded once, since a stranger writes them. DDI_NOT_SIMPLE: there is none, and
- * the list is still locked.
+ * loaded once, since a stranger writes them.
  */
 static DDI_INLINE enum ddi_taken
-ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
-	    bool whole, ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to)
+ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
+	    ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to)
 {
-	struct ddi_in *in = l->cur;
-	const struct dd_ring_note *slot;
+	uint64_t pos = ddi_load(&in->state->head);
+	const struct dd_ring_note *slot = ddi_in_slot(in, pos);
+	const struct dd_cell *cell;
 	struct dd_note note;
 	struct ddi_conn *c;
-	uint64_t pos;
+	uint32_t words;
 
-	if (ddi_unlikely(!(++l->streak % DDI_STREAK)))
-		return DDI_NOT_SIMPLE_LOCKED;
-	if (ddi_unlikely(!in))
-		return DDI_NOT_SIMPLE;
-	pos = ddi_load(&in->state->head);
-	slot = ddi_in_slot(in, pos);
-	if (ddi_load_acquire(&slot->seq) != pos + 1)
+	if (!ddi_equals(&slot->seq, pos + 1))
+		return DDI_NOT_DIRECT;
+	if (ddi_unlikely(!(pos % DDI_STREAK)))
 		return DDI_NOT_SIMPLE;
 	note.conn = ddi_load(&slot->conn);
-	c = ddi_table_get(h->board->conns, note.conn);
-	if (ddi_unlikely(!c) || !ddi_conn_is(c, note.conn))
-		return DDI_NOT_SIMPLE_LOCKED;
+	c = ddi_table_get(h->board.conns, note.conn);
+	if (ddi_unlikely(!c) || !ddi_equals(&c->id, note.conn))
+		return DDI_NOT_SIMPLE;
+	cell = c->cell;
+	if (ddi_unlikely(!ddi_equals(&cell->id, note.conn)) ||
+	    !ddi_in_of(in, cell))
+		return DDI_NOT_SIMPLE;
 	note.offset = ddi_load(&slot->offset);
 	note.len = ddi_load(&slot->len);
-	if (ddi_unlikely(!ddi_in_valid(in, c, note.offset, note.len)))
-		return DDI_NOT_SIMPLE_LOCKED;
-	note.meta_count = ddi_load(&slot->meta_count);
-	note.cookie = ddi_in_cookie(c);
+	if (!ddi_in_valid(c, note.offset, note.len))
+		return DDI_NOT_SIMPLE;
+	words = ddi_load(&slot->meta_count);
+	note.meta_count = words;
+	note.cookie = c->service_id;
 	if (whole) {
 		note.word = ddi_load(&slot->word);
 		note.msgid = ddi_load(&slot->msgid);
 		note.tag = ddi_load(&slot->tag);
 	}
 	fill(to, c, &note);
-	if (ddi_unlikely(note.meta_count | c->tracked)) {
+	if (ddi_unlikely(words | c->tracked)) {
 		fill_meta(to, &note, slot->meta);
-		if (c->tracked)
+		if (ddi_load(&c->tracked))
 			ddi_consumed(c, ddi_load(&slot->msgid));
 	}
-	ddi_store_release(&in->state->head, pos + 1);
-	return ddi_taken(l, lh);
+	/* There are more of these than registers; the lock keeps them. */
+	ddi_store_release(&l->cur->state->head, pos + 1);
+	return ddi_taken(l, ddi_load(&l->head));
 }
 
 /**
  * ddi_take() - consume the next message of a list, if that is simple
- * @h: handle
+ * @h: handle; without ddi_alive(), for a child of fork() finds no list
  * @id: the list's id, of whatever value
- * @whole: @fill wants ddi_note_copy_rest() as well; constant
+ * @options: kept in the list's @wish when it is locked
+ * @timeout: likewise
+ * @whole: @fill wants all of a note, and @timeout is no number of ticks;
+ *	constant
  * @fill: makes a result of the message; inlined
  * @fill_meta: the rest of it; inlined
  * @to: where to put it
  * @list: the list, if it is locked or more is due
  *
  * @fill runs with the list locked, so that the connection cannot be closed,
- * and its record reused, before the result is complete. Nothing is written
- * before it is certain that the slot was read in the ring that is in use;
- * except metadata, of which there are so many words in the new ring as well.
+ * and its record reused, before the result is complete.
  *
  * Return: how it went.
  */
 static DDI_INLINE enum ddi_taken
-ddi_take(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
-	 ddi_meta_fn *fill_meta, void *to, struct ddi_list **list)
+ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
+	 bool whole, ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to,
+	 struct ddi_list **list)
 {
-	struct ddi_list *l = ddi_table_get(h->board->lists, id);
-	const struct dd_note *slot;
-	struct dd_list_head *lh;
-	enum ddi_taken taken;
-	struct dd_note note;
-	struct ddi_conn *c;
-	uint64_t pos;
+	struct ddi_list *l = ddi_table_get(h->board.lists, id);
 
 	*list = l;
 	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
+		return DDI_NOT_LOCKED;
+	if (whole)
+		l->wish.timeout = timeout;
+	else
+		l->wish.ticks = timeout;
+	l->wish.options = options;
+	l->wish.id = id;
+	/* A list that is gone has the id 0, of which there is no record. */
+	if (ddi_unlikely(!ddi_equals(&ddi_load(&l->head)->id, id)))
 		return DDI_NOT_SIMPLE;
-	lh = ddi_load(&l->head);
-	/* A list that is gone has the id 0. */
-	if (ddi_unlikely(ddi_load(&lh->id) != id) || ddi_unlikely(!id))
-		return DDI_NOT_SIMPLE_LOCKED;
-	if (l->rings) {
-		taken = ddi_take_in(h, l, lh, whole, fill, fill_meta, to);
-		if (taken != DDI_NOT_SIMPLE)
-			return taken;
-	}
-	pos = ddi_load(&lh->head);
-	slot = l->ring + (pos & l->mask);
-	if (ddi_unlikely(ddi_load_acquire(&lh->geometry) != l->geometry) ||
-	    ddi_unlikely(ddi_load_acquire(&slot->seq) != pos + 1) ||
-	    ddi_unlikely(ddi_load(&slot->type) != DD_NOTE_DATA))
-		return DDI_NOT_SIMPLE_LOCKED;
+	return l->cur ? ddi_take_in(h, l, l->cur, whole, fill, fill_meta, to) :
+			DDI_NOT_DIRECT;
+}
+
+/**
+ * ddi_take_own() - the same from the list's own ring
+ * @h: handle
+ * @l: list, that ddi_take() has left locked with DDI_NOT_DIRECT
+ * @whole: as there, and so on
+ * @fill: likewise
+ * @fill_meta: likewise
+ * @to: likewise
+ *
+ * Nothing is written before it is certain that the slot was read in the ring
+ * that is in use; except metadata, of which there are so many words in the new
+ * ring as well.
+ *
+ * Return: how it went.
+ */
+static DDI_INLINE enum ddi_taken
+ddi_take_own(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
+	     ddi_meta_fn *fill_meta, void *to)
+{
+	struct dd_list_head *lh = ddi_load(&l->head);
+	uint64_t pos = ddi_load(&lh->head);
+	const struct dd_note *slot = l->ring + (pos & l->mask);
+	struct dd_note note;
+	struct ddi_conn *c;
+	uint32_t words;
+
+	if (ddi_unlikely(!ddi_equals(&lh->geometry, l->geometry)) ||
+	    ddi_unlikely(!ddi_equals(&slot->seq, pos + 1)) ||
+	    ddi_unlikely(!ddi_equals(&slot->type, DD_NOTE_DATA)) ||
+	    ddi_unlikely(l->stop == pos))
+		return DDI_NOT_SIMPLE;
 	note.conn = ddi_load(&slot->conn);
-	c = ddi_table_get(h->board->conns, note.conn);
+	c = ddi_table_get(h->board.conns, note.conn);
 	if (ddi_unlikely(!c) || !ddi_conn_is(c, note.conn))
-		return DDI_NOT_SIMPLE_LOCKED;
+		return DDI_NOT_SIMPLE;
+	words = ddi_load(&slot->meta_count);
 	ddi_note_copy(&note, slot);
 	if (whole)
 		ddi_note_copy_rest(&note, slot);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (ddi_unlikely(ddi_load(&lh->geometry) != l->geometry))
-		return DDI_NOT_SIMPLE_LOCKED;
+	if (ddi_unlikely(!ddi_equals(&lh->geometry, l->geometry)))
+		return DDI_NOT_SIMPLE;
+	note.meta_count = words;
 	fill(to, c, &note);
-	if (ddi_unlikely(note.meta_count | c->tracked)) {
+	if (ddi_unlikely(words | c->tracked)) {
 		uint32_t msgid = ddi_load(&slot->msgid);
 
 		fill_meta(to, &note, slot->meta);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		if (ddi_load(&lh->geometry) != l->geometry)
-			return DDI_NOT_SIMPLE_LOCKED;
+			return DDI_NOT_SIMPLE;
 		if (c->tracked)
 			ddi_consumed(c, msgid);
 	}

@@ -35,8 +35,8 @@ off_t __wrap_lseek(int fd, off_t offset, int whence);
 enum { DD_SEND, DD_RECV, DDSEND, DDRECV, COSTS };
 
 static const int limits[2][COSTS] = {
-	{ [DD_SEND] = 115, [DD_RECV] = 140, [DDSEND] = 115, [DDRECV] = 125 },
-	{ [DD_SEND] = 190, [DD_RECV] = 150, [DDSEND] = 190, [DDRECV] = 140 },
+	{ [DD_SEND] = 115, [DD_RECV] = 115, [DDSEND] = 110, [DDRECV] = 95 },
+	{ [DD_SEND] = 125, [DD_RECV] = 115, [DDSEND] = 120, [DDRECV] = 95 },
 };
 
 static int costs[COSTS];
