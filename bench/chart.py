@@ -9,7 +9,7 @@ set terminal svg size 900,560 dynamic background rgb "white" font "sans,13"
 set key outside right center
 set grid
 set title {title}
-set label 1 {foot} at screen 0.01,0.02 left font "sans,9"
+set label 1 {foot} at screen 0.01,0.04 left font "sans,9"
 set bmargin 5
 set xlabel {x}
 set ylabel {y}
@@ -24,13 +24,19 @@ set xrange [{low}:{high}]
 set format y "%g"
 """
 
-COLOURS = ["#e41a1c", "#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
+# Ours stands out: one colour for all of it, which nothing else has.
+OURS, OTHER = "e41a1c", "377eb8"
+COLOURS = ["#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
            "#f781bf", "#666666", "#17becf", "#bcbd22", "#1b9e77", "#d95f02",
            "#7570b3", "#66a61e", "#e6ab02", "#000000"]
 
 
+def is_ours(method):
+    return method.startswith("dd")
+
+
 def quote(text):
-    return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"').replace("_", "\\\\_")
+    return '"%s"' % text.replace('"', '\\"').replace("_", "\\\\_")
 
 
 def workload(j, where, load, touch=False):
@@ -42,7 +48,7 @@ def workload(j, where, load, touch=False):
 
 def label(row):
     return row["method"] + (", asleep" if row["waiting"] == "sleep" and
-                            row["method"].startswith("dd") else "")
+                            is_ours(row["method"]) else "")
 
 
 def data(rows):
@@ -57,9 +63,9 @@ def data(rows):
 def curves(rows):
     parts = []
     for i, row in enumerate(rows):
-        ours = row["method"].startswith("dd")
+        ours = is_ours(row["method"])
         parts.append("$d%d using 1:2 with linespoints lw %d pt %d lc rgb '%s' %s title %s"
-                     % (i, 4 if ours else 1.5, 7 if ours else 6, COLOURS[i % len(COLOURS)],
+                     % (i, 4 if ours else 1.5, 7 if ours else 6, "#" + OURS if ours else COLOURS[i % len(COLOURS)],
                         "dt 2" if row["waiting"] == "sleep" else "dt 1",
                         quote(label(row))))
     return "plot " + ", \\\n ".join(parts) + "\n"
@@ -69,7 +75,7 @@ def lines(j, w, x):
     """A curve for each method."""
     head = HEAD.format(title=quote("%s (%s)" % (
         table.LOADS[w["load"]] + " " + table.PLACES[w["where"]], w["unit"])),
-        foot=quote("Median of %d rounds; dashed: receivers sleep. %s"
+        foot=quote("Median of %d rounds; dashed: receivers sleep\\n%s"
                    % (j["rounds"], table.machine(j))),
         x=quote(x), y=quote(w["unit"]))
     xs = sorted({p["x"] for row in w["rows"] for p in row["points"]})
@@ -87,12 +93,13 @@ def bars(j):
                                   "ends, receivers asleep. Linux %s, QEMU -icount"
                                   % j["instructions"]["kernel"]),
                        x=quote("instructions"), y=quote(""))
-    rows = "".join("%d %d %s\n" % (len(figures) - i, v, quote(n.replace(" 64 ", " ")))
+    rows = "".join("%d %d %s %d\n" % (len(figures) - i, v, quote(n.replace(" 64 ", " ")),
+                                      int(OURS if is_ours(n.split()[-1]) else OTHER, 16))
                    for i, (n, v) in enumerate(figures))
     return (head + "unset key\nset lmargin 32\nset logscale x\n"
             "set yrange [0.3:%g]\nset format x '%%g'\n$d << E\n%sE\n"
-            "plot $d using 2:1:(1):2:($1-0.4):($1+0.4):ytic(3) with boxxyerror "
-            "fs solid 0.7 lc rgb '#377eb8', \\\n $d using 2:1:2 with labels left offset 0.5,0\n"
+            "plot $d using 2:1:(1):2:($1-0.4):($1+0.4):(int($4)):ytic(3) with boxxyerror "
+            "fs solid 0.7 lc rgb variable, \\\n $d using 2:1:2 with labels left offset 0.5,0\n"
             % (len(figures) + 0.7, rows))
 
 

@@ -5,7 +5,7 @@ LOADS = {
     "lat": "Round trip",
     "bw": "One-way bandwidth",
     "rate": "One-way message rate",
-    "conns": "Message rate while connections are open, 64 of them in use at random",
+    "conns": "Message rate with many connections, 64 of them in use",
     "senders": "Message rate of several senders to one receiver",
 }
 AXES = {"conns": "connections", "senders": "senders"}

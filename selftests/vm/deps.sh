@@ -3,6 +3,8 @@
 #
 # Installs the packages of Debian that building and testing need; where we may
 # not, says how to. Quick when nothing is missing.
+#
+#   deps.sh [bench]     "bench": and what "make bench" needs besides
 set -euo pipefail
 
 packages=(
@@ -19,6 +21,7 @@ packages=(
 	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-yaml shellcheck sparse spin tshark
 )
+[ "${1:-}" != bench ] || packages+=(gnuplot-nox)
 
 missing() {
 	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \

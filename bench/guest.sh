@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The scoreboard's measurements, where dd.ko is loaded; as root. Prints lines
+# that begin with "#", of progress, and records in JSON, one a line; report.py
+# says what is in them.
+#
+# Each round measures everything once, and begins with another job: what drifts
+# hits all alike. Settings come from the environment:
+#   ROUNDS=11   SIZES=8,64,...   COUNT=N (messages of a figure; by test and size)
+#   CONNS="1 10 ..."   MESSAGES=20000 (of a figure with many connections)
+#   MTU=1500
+#
+# shellcheck source=selftests/net/cluster.sh
+. "$(dirname "$0")/../selftests/net/cluster.sh"
+set -uo pipefail
+
+ROUNDS=${ROUNDS:-11}
+SIZES=${SIZES:-8,64,512,4K,64K,1M,4M}
+COUNT=${COUNT:-}
+CONNS=${CONNS:-1 10 100 1000 10000}
+MESSAGES=${MESSAGES:-20000}
+MTU=${MTU:-1500}
+HOLD=$(mktemp -d)
+FAILED=0
+
+SLEEPING=futex,unix-block,unix-stream,pipe
+SPINNING=shm,memcpy,vm-writev,unix-spin
+
+finish() {
+	local pids
+
+	mapfile -t pids < <(jobs -p)
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
+	wait
+	cluster_down
+	rm -rf "$HOLD"
+}
+
+# --- ddperf ------------------------------------------------------------------
+
+# What a report says, in short; what the methods are is told once.
+# shellcheck disable=SC2016 # variables of jq
+FLOWS='{
+	round: $round, where: $where, load: (.test | sub("net "; "")),
+	touch: .parameters.touch, unit: .parameters.unit,
+	less_is_better: .parameters.less_is_better,
+	tool: .tool, command: .command,
+	figures: [.results[] | .size as $size | .methods[] |
+		[.name, .waiting, $size, .rounds.median]]
+} + if $round == 0 then {
+	environment: .environment, path: .path,
+	what: ([.results[].methods[] | {(.name): .what}] | add)
+} else {} end'
+
+# flow WHERE COMMAND...: a report of lat, bw or rate.
+flow() {
+	local where=$1
+
+	shift
+	"$@" -j -r 1 ${COUNT:+-n "$COUNT"} >"$HOLD/report" 2>"$HOLD/err" &&
+		jq -c --argjson round "$ROUND" --arg where "$where" "$FLOWS" \
+			"$HOLD/report"
+}
+
+here() { flow here ddperf "$@"; }
+net() {
+	local test=$1
+
+	shift
+	flow net ip netns exec dd1 ddperf net "$test" --node 2 "$@"
+}
+
+# Messages a second, of the active ones of N connections.
+# shellcheck disable=SC2016 # variables of jq
+CONNS_FIGURES='{
+	round: $round, where: $where, load: $load, touch: false, unit: "kmsg/s",
+	less_is_better: false, tool: .tool, command: .command,
+	figures: [.connections as $n | .results[] | .processes as $p |
+		.phases[] | select(.name == $phase) |
+		if $load == "senders" then ["dd", "spin", $p, 1e6 / .cost.median]
+		else ["dd from \($p)", "spin", $n, 1e6 / .cost.median] end]
+} + if $round == 0 then { what: {
+	"dd": "direct deposit", "dd from 1": "direct deposit, one sending process",
+	"dd from 16": "direct deposit, 16 sending processes" } } else {} end'
+
+# many WHERE LOAD PHASE OPTION...
+many() {
+	local where=$1 load=$2 phase=$3 command=(ddperf conns)
+
+	shift 3
+	[ "$where" = here ] ||
+		command=(ip netns exec dd1 ddperf net conns --node 2)
+	"${command[@]}" -j -r 1 -n "$MESSAGES" "$@" \
+		>"$HOLD/report" 2>"$HOLD/err" &&
+		jq -c --argjson round "$ROUND" --arg where "$where" \
+			--arg load "$load" --arg phase "$phase" \
+			"$CONNS_FIGURES" "$HOLD/report"
+}
+
+# Not every number of connections has 16 processes to use it.
+connections() {
+	local n=$1
+
+	many here conns random -N "$n" -P "$([ "$n" -lt 16 ] && echo 1 || echo 1,16)"
+}
+
+# --- jobs --------------------------------------------------------------------
+
+JOBS=(
+	"here lat -s $SIZES -m $SPINNING"
+	"here lat -s $SIZES -m $SLEEPING --sleep"
+	"here lat -s $SIZES -m $SPINNING --touch"
+	"here bw -s $SIZES -m $SPINNING"
+	"here bw -s $SIZES -m $SLEEPING --sleep"
+	"here bw -s $SIZES -m $SPINNING --touch"
+	"here rate -s 8,64 -m $SPINNING"
+	"here rate -s 8,64 -m $SLEEPING --sleep"
+	"many here senders one-each -N 4 -A 4 -P 1,2,4"
+	"net lat -s $SIZES -m udp-spin,tcp-spin"
+	"net lat -s $SIZES -m udp-block,tcp-block --sleep"
+	"net bw -s $SIZES -m tcp-spin"
+	"net bw -s $SIZES -m tcp-block --sleep"
+	"net rate -s 8,64 -m tcp-spin"
+)
+for n in $CONNS; do
+	JOBS+=("connections $n")
+done
+
+# One that fails is told, and does not stop the others.
+work() {
+	: >"$HOLD/err"
+	$1 && return
+	FAILED=$((FAILED + 1))
+	echo "# failed: $1: $(tail -n 3 "$HOLD/err" | tr '\n' ' ')"
+	jq -nc --argjson round "$ROUND" --arg job "$1" \
+		--arg why "$(tail -n 1 "$HOLD/err")" \
+		'{ round: $round, failed: $job, why: $why }'
+}
+
+two_nodes() {
+	cluster_down
+	cluster_pair "$MTU" && cluster_peers 2 || return
+	ip netns exec dd2 ddperf net serve >"$HOLD/ready" &
+	wait_for grep -q ready "$HOLD/ready" && wait_for is_up
+}
+
+is_up() { [ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]; }
+
+wait_for() {
+	local tries
+
+	for tries in {1..300}; do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	echo "'$*': not within $tries tries" >&2
+	return 1
+}
+
+trap finish EXIT
+two_nodes 2>"$HOLD/err" || {
+	echo "# no two nodes: $(tail -n 3 "$HOLD/err")"
+	exit 1
+}
+for ((ROUND = 0; ROUND < ROUNDS; ROUND++)); do
+	for ((i = 0; i < ${#JOBS[@]}; i++)); do
+		job=${JOBS[(i + ROUND) % ${#JOBS[@]}]}
+		echo "# round $((ROUND + 1))/$ROUNDS, $((i + 1))/${#JOBS[@]}: $job"
+		work "$job"
+	done
+done
+[ "$FAILED" = 0 ]

@@ -1,0 +1,59 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The scoreboard; "make bench" says what may be set.
+#
+#   run.sh DIRECTORY     measures, and writes report, tables and charts there
+#
+# With HOST=1 it measures on this machine, which has dd.ko loaded and is root's,
+# else in a virtual machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+DIR=$1
+RAW=build/bench/records.jsonl
+
+if [ -n "${QUICK:-}" ]; then
+	ROUNDS=${ROUNDS:-2} SIZES=${SIZES:-8,64,4K,1M} CONNS=${CONNS:-1 100}
+	COUNT=${COUNT:-20} MESSAGES=${MESSAGES:-2000}
+fi
+
+settings() {
+	local name
+
+	for name in ROUNDS SIZES CONNS COUNT MESSAGES MTU; do
+		[ -z "${!name:-}" ] || printf '%s=%q ' $name "${!name}"
+	done
+}
+
+on_host() {
+	if [ "$(id -u)" != 0 ] || [ ! -c /dev/dd ]; then
+		echo "HOST=1: as root, with dd.ko loaded: make install; modprobe dd" >&2
+		exit 3
+	fi
+	env PATH="$PWD/build/bin:$PATH" bash -c "$(settings) bench/guest.sh"
+}
+
+in_vm() {
+	KERNEL=stock TIMEOUT=3000 selftests/vm/run.sh "$(settings) bench/guest.sh"
+}
+
+# Records to the file, progress to people.
+split() {
+	local line begin=$SECONDS
+
+	while IFS= read -r line; do
+		case $line in
+		'{'*) echo "$line" ;;
+		*) printf '%4d s %s\n' $((SECONDS - begin)) "$line" >&2 ;;
+		esac
+	done
+}
+
+mkdir -p "${RAW%/*}"
+status=0
+if [ -n "${HOST:-}" ]; then on_host; else in_vm; fi | split >"$RAW" || status=$?
+[ -s "$RAW" ] || exit "$status"
+bench/report.py "$RAW" bench/instructions.json "$DIR"
+echo "$DIR/report.md" >&2
+exit "$status"
