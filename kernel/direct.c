@@ -148,6 +148,7 @@ static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 		kfree(ring);
 		return ERR_PTR(err);
 	}
+	INIT_LIST_HEAD(&ring->feeds);
 	ring->slots = slots;
 	ring->state = dd_area_unit(area, ring->unit);
 	ring->state->slots = slots;
@@ -193,6 +194,23 @@ static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
 
 /* ---- whose a ring is ---------------------------------------------------- */
 
+/*
+ * The next sender must not pass for those before it, whose ends may be known to
+ * the receiver still. What they sent has been read, or the ring would not be
+ * given away; so nothing is lost if their cells do not name it any more.
+ */
+static void dd_ring_disown(struct dd_ring *ring)
+{
+	struct dd_feed *feed, *next;
+
+	list_for_each_entry_safe(feed, next, &ring->feeds, on_ring) {
+		WRITE_ONCE(feed->cell->ring, 0);
+		list_del_init(&feed->on_ring);
+	}
+	/* Before anything of the next sender's. */
+	smp_wmb();
+}
+
 /* Let a context write to a ring that is nobody's. */
 static int dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx)
 {
@@ -200,6 +218,7 @@ static int dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx)
 	struct dd_window *win;
 	u32 i;
 
+	dd_ring_disown(ring);
 	/* The last one may have written numbers that are yet to come. */
 	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
 		memset(ring->page[i], 0, PAGE_SIZE);
@@ -404,6 +423,8 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	feed = kzalloc(sizeof(*feed), GFP_KERNEL_ACCOUNT);
 	if (!feed)
 		return -ENOMEM;
+	INIT_LIST_HEAD(&feed->on_ring);
+	feed->cell = conn->peer->imp.cell;
 	feed->slots = dd_credit_slots(conn->imp.peer_window);
 	feed->ring = dd_ring_get(list, conn->obj.ctx, feed->slots);
 	err = PTR_ERR_OR_ZERO(feed->ring);
@@ -417,6 +438,7 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	err = dd_direct_switch(conn, feed);
 	if (err)
 		goto err_window;
+	list_add(&feed->on_ring, &feed->ring->feeds);
 	return 0;
 
 err_window:
@@ -550,11 +572,37 @@ void dd_direct_revoke(struct dd_conn *conn)
 	dd_direct_settle(conn);
 }
 
-/* The last user of an end is gone. */
+/**
+ * dd_direct_forget() - an end's cell is to be another one's
+ * @conn: the end, whose segment is dead, and whose list is there
+ */
+void dd_direct_forget(struct dd_conn *conn)
+{
+	struct dd_list *list = conn->seg.list;
+
+	if (!list)
+		return;
+	mutex_lock(&list->lock);
+	if (conn->feed)
+		list_del_init(&conn->feed->on_ring);
+	mutex_unlock(&list->lock);
+}
+
+/* The last user of an end is gone, but not yet what it holds. */
 void dd_direct_release(struct dd_conn *conn)
 {
-	kfree(conn->feed);
+	struct dd_list *list = conn->seg.list;
+	struct dd_feed *feed;
+
+	if (!list)
+		return;
+	mutex_lock(&list->lock);
+	feed = conn->feed;
 	conn->feed = NULL;
+	if (feed)
+		list_del_init(&feed->on_ring);
+	mutex_unlock(&list->lock);
+	kfree(feed);
 }
 
 /* ---- waking ------------------------------------------------------------- */

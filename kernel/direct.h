@@ -7,6 +7,7 @@
 #define _DD_DIRECT_H
 
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <uapi/linux/dd.h>
 
 struct dd_conn;
@@ -63,6 +64,7 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
  * @state: the page the receiver writes
  * @notes: what shows @from the slots
  * @view: what shows it @state
+ * @feeds: of what came by it: ends whose cells still name it
  * @page: addresses of the pages of slots
  *
  * All protected by dd_list.lock, except that @slots, @unit, @state and @page
@@ -78,6 +80,7 @@ struct dd_ring {
 	struct dd_ring_state *state;
 	struct dd_window *notes;
 	struct dd_window *view;
+	struct list_head feeds;
 	void *page[];
 };
 
@@ -101,16 +104,21 @@ struct dd_rings {
  * @slots: reserved there
  * @block: what shows the sender the end's block; NULL once that is revoked
  * @end: then, the position after its last note
+ * @cell: of the end, which names the ring
+ * @on_ring: while that is so; under dd_list.lock
  */
 struct dd_feed {
 	struct dd_ring *ring;
 	u32 slots;
 	struct dd_window *block;
 	u64 end;
+	struct dd_cell *cell;
+	struct list_head on_ring;
 };
 
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
 void dd_direct_revoke(struct dd_conn *conn);
+void dd_direct_forget(struct dd_conn *conn);
 void dd_direct_release(struct dd_conn *conn);
 int dd_direct_wake(struct dd_ctx *ctx, u32 id);
 int dd_direct_reached(struct dd_conn *conn, u64 pos);

@@ -449,7 +449,11 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	struct dd_conn *old = block->conn;
 
 	block->conn = NULL;
-	if (!old || !refcount_inc_not_zero(&old->obj.users))
+	if (!old)
+		return NULL;
+	/* It has not finished with its release: that would have cleared this. */
+	dd_direct_forget(old);
+	if (!refcount_inc_not_zero(&old->obj.users))
 		return NULL;
 	if (xchg(&old->closing, 1))
 		return old;

@@ -15,97 +15,6 @@
 #define FOREVER		(~0ull)
 #define MS		1000000ull
 
-/* What a sender maps. */
-struct way {
-	struct dd_direct d;
-	char *block;
-	struct dd_ring_note *notes;
-	const struct dd_ring_state *state;
-	__u64 pos;
-};
-
-static void *map(const struct raw *r, __u64 off, size_t len, int prot)
-{
-	return mmap(NULL, len, prot, MAP_SHARED, r->fd, off);
-}
-
-static size_t notes_size(const struct way *w)
-{
-	return w->d.slots * sizeof(struct dd_ring_note);
-}
-
-static int grant(const struct raw *r, __u32 conn, struct way *w)
-{
-	memset(w, 0, sizeof(*w));
-	w->d.size = sizeof(w->d);
-	w->d.conn = conn;
-	return raw_ioctl(r, DD_IOC_DIRECT, &w->d);
-}
-
-static int way_open(const struct raw *r, __u32 conn, struct way *w)
-{
-	const int rw = PROT_READ | PROT_WRITE;
-
-	if (grant(r, conn, w))
-		return -1;
-	w->pos = w->d.start;
-	w->block = map(r, w->d.block, w->d.block_size, rw);
-	w->notes = map(r, w->d.notes, notes_size(w), rw);
-	w->state = map(r, w->d.state, PAGE, PROT_READ);
-	return w->block == MAP_FAILED || w->notes == MAP_FAILED ||
-	       w->state == MAP_FAILED ? -1 : 0;
-}
-
-static struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
-{
-	return &w->notes[pos & (w->d.slots - 1)];
-}
-
-/* Stores a note, and says whether the receiver wants to be woken. */
-static bool way_note(struct way *w, __u64 offset, __u64 len)
-{
-	struct dd_ring_note *n = way_slot(w, w->pos);
-
-	n->conn = w->d.peer_conn;
-	n->offset = offset;
-	n->len = len;
-	n->msgid = w->pos + 1;
-	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return __atomic_load_n(&w->state->need_wake, __ATOMIC_RELAXED);
-}
-
-/* The receiver's first direct ring of a list, or NULL. */
-static struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
-				     unsigned int i)
-{
-	struct dd_list_head *h = raw_list(r, list_unit);
-	__u32 *table = raw_unit(r, h->rings_unit);
-
-	return h->rings > i ? raw_unit(r, table[i]) : NULL;
-}
-
-static bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to)
-{
-	struct dd_ring_note *notes = (void *)((char *)s + PAGE);
-	struct dd_ring_note *n = &notes[s->head & (s->slots - 1)];
-
-	if (__atomic_load_n(&n->seq, __ATOMIC_ACQUIRE) != s->head + 1)
-		return false;
-	*to = *n;
-	__atomic_store_n(&s->head, s->head + 1, __ATOMIC_RELEASE);
-	return true;
-}
-
-static int list_wait(const struct raw *r, __u32 list, __u64 timeout)
-{
-	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
-				  .lists = (uintptr_t)&list,
-				  .timeout = timeout };
-
-	return raw_ioctl(r, DD_IOC_LIST_WAIT, &w);
-}
-
 static int ring_wait(const struct raw *r, __u32 conn, __u64 pos, __u64 timeout)
 {
 	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
@@ -156,12 +65,12 @@ TEST_F(direct, a_message)
 	EXPECT_TRUE(way_note(w, 100, 9));
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_STREQ("straight", p->smem.at + 100);
-	EXPECT_EQ(0, list_wait(&p->srv, p->s.list, 0));
+	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 	ASSERT_TRUE(ring_take(s, &n));
 	EXPECT_EQ(w->d.peer_conn, n.conn);
 	EXPECT_EQ(100, n.offset);
 	EXPECT_EQ(1, w->state->head);
-	EXPECT_ERR(EAGAIN, list_wait(&p->srv, p->s.list, 0));
+	EXPECT_ERR(EAGAIN, raw_list_wait(&p->srv, p->s.list, 0));
 	/* That look armed it. */
 	EXPECT_TRUE(way_note(w, 0, 0));
 }
@@ -177,7 +86,7 @@ TEST_F(direct, both_ways)
 	strcpy(w->block, "reply");
 	way_note(w, 0, 6);
 	EXPECT_STREQ("reply", p->cmem.at + p->c.recv.offset);
-	EXPECT_EQ(0, list_wait(&p->cl, p->c.list, 0));
+	EXPECT_EQ(0, raw_list_wait(&p->cl, p->c.list, 0));
 	EXPECT_NE(0, raw_cell(&p->cl, p->c.cell_unit)->ring);
 }
 
@@ -186,9 +95,9 @@ TEST_F(direct, asked_again)
 	struct dd_direct first;
 	struct pair *p = &self->p;
 
-	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 	first = self->w.d;
-	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_EQ(0, memcmp(&first, &self->w.d, sizeof(first)));
 }
 
@@ -202,8 +111,8 @@ TEST_F(direct, connections_share_a_ring)
 	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
 	raw_connect_args(&c2, p->name, &m);
 	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
-	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
-	ASSERT_EQ(0, grant(&p->cl, c2.conn, &w2));
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, way_grant(&p->cl, c2.conn, &w2));
 	EXPECT_EQ(self->w.d.notes, w2.d.notes);
 	EXPECT_EQ(self->w.d.state, w2.d.state);
 	EXPECT_NE(self->w.d.block, w2.d.block);
@@ -220,9 +129,9 @@ TEST_F(direct, the_kernel_may_deposit)
 	EXPECT_EQ(1, raw_submit(&p->cl, p->c.cell_unit, p->c.conn, &sqe));
 	EXPECT_STREQ("slow", self->w.block + 8);
 	/* That was no note; the sender posts it. */
-	EXPECT_ERR(EAGAIN, list_wait(&p->srv, p->s.list, 0));
+	EXPECT_ERR(EAGAIN, raw_list_wait(&p->srv, p->s.list, 0));
 	way_note(&self->w, 8, 5);
-	EXPECT_EQ(0, list_wait(&p->srv, p->s.list, 0));
+	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 }
 
 /* As their sender says. */
@@ -254,15 +163,15 @@ TEST_F(direct, refusals)
 	struct pair *p = &self->p;
 	struct way *w = &self->w;
 
-	EXPECT_ERR(ENOENT, grant(&p->cl, 0, w));
-	EXPECT_ERR(ENOENT, grant(&p->cl, p->c.list, w));
+	EXPECT_ERR(ENOENT, way_grant(&p->cl, 0, w));
+	EXPECT_ERR(ENOENT, way_grant(&p->cl, p->c.list, w));
 	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_ERR(EINVAL, ring_wait(&p->cl, p->c.conn, 0, 0));
 	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
-	EXPECT_ERR(EBUSY, grant(&p->cl, p->c.conn, w));
+	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
 	EXPECT_EQ(0, raw_cell(&p->srv, p->s.cells_unit)->ring);
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	EXPECT_ERR(ENOENT, grant(&p->cl, p->c.conn, w));
+	EXPECT_ERR(ENOENT, way_grant(&p->cl, p->c.conn, w));
 	EXPECT_ERR(ENOENT, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 }
 
@@ -270,14 +179,14 @@ TEST_F(direct, of_a_closed_one)
 {
 	struct pair *p = &self->p;
 
-	ASSERT_EQ(0, grant(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
 	EXPECT_EQ(ECONNRESET, raw_cell(&p->cl, p->c.cell_unit)->error);
-	EXPECT_ERR(ECONNRESET, grant(&p->cl, p->c.conn, &self->w));
+	EXPECT_ERR(ECONNRESET, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ECONNRESET, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_ERR(ECONNRESET, ring_wait(&p->cl, p->c.conn, 0, FOREVER));
 	/* What is not mapped by now never will be. */
-	EXPECT_EQ(MAP_FAILED, map(&p->cl, self->w.d.block, PAGE, PROT_READ));
+	EXPECT_EQ(MAP_FAILED, raw_map(&p->cl, self->w.d.block, PAGE, PROT_READ));
 }
 
 TEST(blocks_that_are_not_whole_pages)
@@ -286,9 +195,9 @@ TEST(blocks_that_are_not_whole_pages)
 	struct way w;
 
 	ASSERT_EQ(0, pair_open(&p, 2, PAGE / 2, 1));
-	EXPECT_ERR(EOPNOTSUPP, grant(&p.cl, p.c.conn, &w));
+	EXPECT_ERR(EOPNOTSUPP, way_grant(&p.cl, p.c.conn, &w));
 	/* The other way they are. */
-	EXPECT_EQ(0, grant(&p.srv, pair_server_conn(&p), &w));
+	EXPECT_EQ(0, way_grant(&p.srv, pair_server_conn(&p), &w));
 	pair_close(&p);
 }
 
@@ -329,7 +238,7 @@ static int flags_allow(int serve, int connect, uid_t client)
 		ret |= w.block[PAGE - 1] == (client ? 0 : 'x') ? 1 : 4;
 	else if (errno != EACCES)
 		return -1;
-	if (!grant(&srv, id, &w))
+	if (!way_grant(&srv, id, &w))
 		ret |= 2;
 	else if (errno != EACCES)
 		return -1;
@@ -360,9 +269,9 @@ TEST(turned_off_by_the_administrator)
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
 	ASSERT_EQ(1, write(fd, "N", 1));
-	EXPECT_ERR(EOPNOTSUPP, grant(&p.cl, p.c.conn, &w));
+	EXPECT_ERR(EOPNOTSUPP, way_grant(&p.cl, p.c.conn, &w));
 	ASSERT_EQ(1, write(fd, "Y", 1));
-	EXPECT_EQ(0, grant(&p.cl, p.c.conn, &w));
+	EXPECT_EQ(0, way_grant(&p.cl, p.c.conn, &w));
 	close(fd);
 	pair_close(&p);
 }
@@ -376,14 +285,14 @@ TEST_F(direct, mappings_that_are_not_given)
 	struct dd_direct *d = &self->w.d;
 
 	ASSERT_EQ(0, way_open(r, self->p.c.conn, &self->w));
-	EXPECT_EQ(MAP_FAILED, map(r, d->block, 2 * PAGE, rw));
-	EXPECT_EQ(MAP_FAILED, map(r, d->block + PAGE, PAGE, rw));
-	EXPECT_EQ(MAP_FAILED, map(r, d->state, PAGE, rw));
-	EXPECT_EQ(MAP_FAILED, map(r, d->block, PAGE, rw | PROT_EXEC));
+	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block, 2 * PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block + PAGE, PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, raw_map(r, d->state, PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block, PAGE, rw | PROT_EXEC));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, rw, MAP_PRIVATE, r->fd,
 				   d->block));
 	/* Not the other context of this process either. */
-	EXPECT_EQ(MAP_FAILED, map(&self->p.srv, d->block, PAGE, rw));
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->p.srv, d->block, PAGE, rw));
 	EXPECT_ERR(EACCES, mprotect((void *)self->w.state, PAGE, rw));
 	EXPECT_ERR(EFAULT, mremap(self->w.block, PAGE, 2 * PAGE,
 				  MREMAP_MAYMOVE));
@@ -442,7 +351,7 @@ static void *sleeper(void *arg)
 {
 	struct pair *p = arg;
 
-	return (void *)(long)list_wait(&p->srv, p->s.list, FOREVER);
+	return (void *)(long)raw_list_wait(&p->srv, p->s.list, FOREVER);
 }
 
 static bool is_armed(const struct way *w)
@@ -652,169 +561,46 @@ TEST_F(direct, rings_are_used_again)
 	EXPECT_TRUE(ring_take(s, &n));
 }
 
-/* A process that stores all the time, wherever it can. */
-static void storer(const char *name, int ready, bool closes)
+/*
+ * Nor can they pass for the one before, whose end the server may know still:
+ * its cell stops to name the ring.
+ */
+TEST_F(direct, a_ring_speaks_for_its_sender_only)
 {
-	struct dd_connect c;
+	struct pair *p = &self->p;
+	struct dd_cell *first = raw_cell(&p->srv, p->s.cells_unit);
+	struct dd_cell *second = raw_cell(&p->srv, p->s.cells_unit +
+					  p->s.cell_units);
+	struct dd_connect c2;
+	struct way w2;
 	struct raw r;
 	struct mem m;
-	struct way w;
-	__u64 k = 0;
+	__u32 ring;
 
-	CHILD_CHECK(raw_open(&r) == 0 && raw_alloc(&r, 2 * PAGE, &m) == 0);
-	raw_connect_args(&c, name, &m);
-	CHILD_CHECK(raw_connect(&r, &c) == 0);
-	CHILD_CHECK(way_open(&r, c.conn, &w) == 0);
-	w.block[0] = 1;
-	CHILD_CHECK(write(ready, "x", 1) == 1);
-	while (!closes || k < 20000) {
-		memset(w.block, 0xee, PAGE);
-		memset(w.notes, 0xee, notes_size(&w));
-		*way_slot(&w, k) = (struct dd_ring_note){
-			.seq = k + 1, .conn = w.d.peer_conn, .offset = ~k,
-			.len = k << 32 };
-		k++;
-	}
-	CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, c.conn) == 0);
-	for (k = 0; k < 1000; k++) {
-		memset(w.block, 0xdd, PAGE);
-		memset(w.notes, 0xdd, notes_size(&w));
-	}
-	_exit(0);
-}
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ring = first->ring;
+	ASSERT_NE(0, ring);
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	/* Until then what it has posted is to be read. */
+	EXPECT_EQ(ring, first->ring);
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	raw_connect_args(&c2, p->name, &m);
+	ASSERT_EQ(0, raw_connect(&r, &c2));
+	ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
+	ASSERT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
+	EXPECT_EQ(ring, second->ring);
+	EXPECT_EQ(self->w.d.peer_conn, first->id);
+	EXPECT_EQ(0, first->ring);
 
-static bool all_zero(const char *at, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (at[i])
-			return false;
-	return true;
-}
-
-/* The server's end of one round: the storer's block is used for others. */
-static bool nothing_arrives(struct raw *r, struct mem *m)
-{
-	for (int i = 0; i < 200; i++) {
-		memset(m->at, 0, PAGE);
-		if (!all_zero(m->at, PAGE))
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
-static pid_t start_storer(const char *name, bool closes)
-{
-	int pipes[2];
-	pid_t pid;
-	char c;
-
-	if (pipe(pipes))
-		return -1;
-	pid = fork_child();
-	if (!pid)
-		storer(name, pipes[1], closes);
-	close(pipes[1]);
-	if (read(pipes[0], &c, 1) != 1)
-		pid = -1;
-	close(pipes[0]);
-	return pid;
-}
-
-static int serve_page(struct raw *r, struct mem *m, struct dd_serve *s)
-{
-	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
-		return -1;
-	raw_serve_args(s, "stored", 1, m);
-	return raw_serve(r, s);
-}
-
-TEST(stores_after_the_server_closed)
-{
-	struct dd_conn_list l = { .size = sizeof(l), .count = 1 };
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
-	__u32 id;
-	pid_t pid;
-
-	ASSERT_EQ(0, serve_page(&r, &m, &s));
-	for (int i = 0; i < dd_count(30); i++) {
-		pid = start_storer("stored", false);
-		ASSERT_LT(0, pid);
-		l.service = s.service;
-		l.conns = (uintptr_t)&id;
-		ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
-		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
-		EXPECT_TRUE(nothing_arrives(&r, &m));
-		/* Still storing: it has not noticed anything. */
-		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
-		kill_child(pid);
-	}
-	raw_close(&r);
-}
-
-TEST(stores_while_the_server_dies)
-{
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
-	pid_t pid;
-
-	for (int i = 0; i < dd_count(30); i++) {
-		ASSERT_EQ(0, serve_page(&r, &m, &s));
-		pid = start_storer("stored", false);
-		ASSERT_LT(0, pid);
-		if (i % 2)
-			raw_op(&r, DD_IOC_UNSERVE, s.service);
-		raw_close(&r);
-		munmap(m.at, m.len);
-		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
-		kill_child(pid);
-	}
-}
-
-TEST(stores_of_a_process_that_is_killed)
-{
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
-	pid_t pid;
-
-	ASSERT_EQ(0, serve_page(&r, &m, &s));
-	for (int i = 0; i < dd_count(30); i++) {
-		pid = start_storer("stored", false);
-		ASSERT_LT(0, pid);
-		if (i % 3 == 0)
-			memset(raw_unit(&r, raw_cell(&r, s.cells_unit)->ring),
-			       i, PAGE);
-		EXPECT_GE(0, list_wait(&r, s.list, 0));
-		EXPECT_EQ(0, system("ddctl conn >/dev/null"));
-		kill_child(pid);
-		/* The one block there is, for the next one. */
-		ASSERT_SOON(!raw_ioctl(&r, DD_IOC_CONN_LIST,
-			&(struct dd_conn_list){
-				.size = sizeof(struct dd_conn_list),
-				.service = s.service }));
-		EXPECT_TRUE(nothing_arrives(&r, &m));
-	}
-	raw_close(&r);
-}
-
-TEST(stores_through_an_own_close)
-{
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
-	pid_t pid;
-
-	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	/* The other way round: a block that is another's by now. */
 	for (int i = 0; i < 4; i++) {
-		pid = start_storer("stored", true);
-		ASSERT_LT(0, pid);
-		ASSERT_CHILD_OK(pid);
-		EXPECT_NE(0xdd, (unsigned char)m.at[0]);
+		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c2.conn));
+		ASSERT_EQ(0, raw_connect(&r, &c2));
+		ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
 	}
+	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
+	EXPECT_EQ(ring, second->ring);
 	raw_close(&r);
 }
 

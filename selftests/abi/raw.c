@@ -166,6 +166,15 @@ bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n)
 	return true;
 }
 
+int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout)
+{
+	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
+				  .lists = (uintptr_t)&list,
+				  .timeout = timeout };
+
+	return raw_ioctl(r, DD_IOC_LIST_WAIT, &w);
+}
+
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window)
 {
@@ -208,6 +217,74 @@ __u32 pair_server_conn(const struct pair *p)
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len)
 {
 	return raw_send(&p->cl, p->c.cell_unit, p->c.conn, src, dst, len);
+}
+
+void *raw_map(const struct raw *r, __u64 off, size_t len, int prot)
+{
+	return mmap(NULL, len, prot, MAP_SHARED, r->fd, off);
+}
+
+int way_grant(const struct raw *r, __u32 conn, struct way *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->d.size = sizeof(w->d);
+	w->d.conn = conn;
+	return raw_ioctl(r, DD_IOC_DIRECT, &w->d);
+}
+
+int way_open(const struct raw *r, __u32 conn, struct way *w)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+
+	if (way_grant(r, conn, w))
+		return -1;
+	w->pos = w->d.start;
+	w->block = raw_map(r, w->d.block, w->d.block_size, rw);
+	w->notes = raw_map(r, w->d.notes, way_notes_size(w), rw);
+	w->state = raw_map(r, w->d.state, PAGE, PROT_READ);
+	return w->block == MAP_FAILED || w->notes == MAP_FAILED ||
+	       w->state == MAP_FAILED ? -1 : 0;
+}
+
+void way_unmap(const struct way *w)
+{
+	munmap(w->block, w->d.block_size);
+	munmap(w->notes, way_notes_size(w));
+	munmap((void *)w->state, PAGE);
+}
+
+bool way_note(struct way *w, __u64 offset, __u64 len)
+{
+	struct dd_ring_note *n = way_slot(w, w->pos);
+
+	n->conn = w->d.peer_conn;
+	n->offset = offset;
+	n->len = len;
+	n->msgid = w->pos + 1;
+	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&w->state->need_wake, __ATOMIC_RELAXED);
+}
+
+struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
+			      unsigned int i)
+{
+	struct dd_list_head *h = raw_list(r, list_unit);
+	__u32 *table = raw_unit(r, h->rings_unit);
+
+	return h->rings > i ? raw_unit(r, table[i]) : NULL;
+}
+
+bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to)
+{
+	struct dd_ring_note *notes = (void *)((char *)s + PAGE);
+	struct dd_ring_note *n = &notes[s->head & (s->slots - 1)];
+
+	if (__atomic_load_n(&n->seq, __ATOMIC_ACQUIRE) != s->head + 1)
+		return false;
+	*to = *n;
+	__atomic_store_n(&s->head, s->head + 1, __ATOMIC_RELEASE);
+	return true;
 }
 
 long long memlock_used(const struct raw *r)

@@ -85,6 +85,9 @@ bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n);
 /* The same, consumed, with the kick that it may need. */
 bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n);
 
+/* Until a list has something, for @timeout nanoseconds. */
+int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout);
+
 /* @maxconn blocks of @block bytes each way; one connection, to block 0. */
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window);
@@ -92,6 +95,38 @@ void pair_close(struct pair *p);
 /* The serving end of the pair's connection. */
 __u32 pair_server_conn(const struct pair *p);
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len);
+
+/* The direct path of one end of a connection, as its sender sees it. */
+struct way {
+	struct dd_direct d;
+	char *block;
+	struct dd_ring_note *notes;
+	const struct dd_ring_state *state;
+	__u64 pos;
+};
+
+/* mmap() of the device. */
+void *raw_map(const struct raw *r, __u64 off, size_t len, int prot);
+int way_grant(const struct raw *r, __u32 conn, struct way *w);
+/* The same, and maps all of it. */
+int way_open(const struct raw *r, __u32 conn, struct way *w);
+void way_unmap(const struct way *w);
+/* Stores a note, and says whether the receiver wants to be woken. */
+bool way_note(struct way *w, __u64 offset, __u64 len);
+/* A direct ring of a list, or NULL; and its first note, consumed. */
+struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
+			      unsigned int i);
+bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to);
+
+static inline size_t way_notes_size(const struct way *w)
+{
+	return w->d.slots * sizeof(struct dd_ring_note);
+}
+
+static inline struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
+{
+	return &w->notes[pos & (w->d.slots - 1)];
+}
 
 /* Bytes charged to the caller's user. */
 long long memlock_used(const struct raw *r);

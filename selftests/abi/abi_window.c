@@ -1,0 +1,752 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a window of the direct path shows is nobody else's: nothing can pin it,
+ * and stores that go on through a close, an exec or a death, of either end,
+ * reach nothing that belongs to others.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <linux/io_uring.h>
+#include <linux/loop.h>
+#include <pthread.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include "raw.h"
+
+#define SELF		"/proc/self/exe"
+#define HOLD		"--hold"	/* FD: say so there, and stay */
+#define WATCH		"--watch"	/* PID: watch new memory while it stores */
+
+/* exec(), in a program that says on @fd that it is there and then stays. */
+static void hold(int fd)
+{
+	char arg[16];
+
+	snprintf(arg, sizeof(arg), "%d", fd);
+	execl(SELF, SELF, HOLD, arg, NULL);
+	_exit(1);
+}
+
+/* A process that has a way to a service of one page. */
+struct sender {
+	struct raw r;
+	struct mem m;
+	struct dd_connect c;
+	struct way w;
+};
+
+static void sender_open(struct sender *s, const char *name)
+{
+	CHILD_CHECK(raw_open(&s->r) == 0);
+	CHILD_CHECK(raw_alloc(&s->r, 2 * PAGE, &s->m) == 0);
+	raw_connect_args(&s->c, name, &s->m);
+	CHILD_CHECK(raw_connect(&s->r, &s->c) == 0);
+	CHILD_CHECK(way_open(&s->r, s->c.conn, &s->w) == 0);
+}
+
+static void store(struct way *w, __u64 k, int byte)
+{
+	memset(w->block, byte, PAGE);
+	memset(w->notes, byte, way_notes_size(w));
+	*way_slot(w, k) = (struct dd_ring_note){
+		.seq = k + 1, .conn = w->d.peer_conn, .offset = ~k,
+		.len = k << 32 };
+}
+
+static void *store_for_ever(void *arg)
+{
+	for (__u64 k = 0;; k++)
+		store(arg, k, 0xee);
+	return NULL;
+}
+
+/* What becomes of a process that stores all the time, wherever it can. */
+enum fate {
+	KILLED,
+	CLOSES,
+	EXECS,
+};
+
+static void storer(const char *name, int ready, enum fate fate)
+{
+	struct sender s;
+	pthread_t thread;
+	__u64 k;
+
+	sender_open(&s, name);
+	s.w.block[0] = 1;
+	if (fate == EXECS) {
+		CHILD_CHECK(!pthread_create(&thread, NULL, store_for_ever,
+					    &s.w));
+		usleep(500);
+		hold(ready);
+	}
+	CHILD_CHECK(write(ready, "x", 1) == 1);
+	if (fate == KILLED)
+		store_for_ever(&s.w);
+	for (k = 0; k < 20000; k++)
+		store(&s.w, k, 0xee);
+	CHILD_CHECK(raw_op(&s.r, DD_IOC_CLOSE, s.c.conn) == 0);
+	for (k = 0; k < 1000; k++) {
+		memset(s.w.block, 0xdd, PAGE);
+		memset(s.w.notes, 0xdd, way_notes_size(&s.w));
+	}
+	_exit(0);
+}
+
+static bool all_zero(const char *at, size_t len)
+{
+	return !at[0] && !memcmp(at, at + 1, len - 1);
+}
+
+/* Memory is its owner's, and others', who do not find what was not theirs. */
+static bool nothing_arrives(char *at, size_t len)
+{
+	for (int i = 0; i < 200; i++) {
+		memset(at, 0, len);
+		if (!all_zero(at, len))
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static unsigned int connections(const struct raw *r, const struct dd_serve *s)
+{
+	struct dd_conn_list l = { .size = sizeof(l), .service = s->service };
+
+	return raw_ioctl(r, DD_IOC_CONN_LIST, &l) ? ~0u : l.count;
+}
+
+static pid_t start_storer(const char *name, enum fate fate)
+{
+	int pipes[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(pipes))
+		return -1;
+	pid = fork_child();
+	if (!pid)
+		storer(name, pipes[1], fate);
+	close(pipes[1]);
+	if (read(pipes[0], &c, 1) != 1)
+		pid = -1;
+	close(pipes[0]);
+	return pid;
+}
+
+static int serve_page(struct raw *r, struct mem *m, struct dd_serve *s)
+{
+	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
+		return -1;
+	raw_serve_args(s, "stored", 1, m);
+	return raw_serve(r, s);
+}
+
+TEST(stores_after_the_server_closed)
+{
+	struct dd_conn_list l = { .size = sizeof(l), .count = 1 };
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	__u32 id;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < dd_count(30); i++) {
+		pid = start_storer("stored", KILLED);
+		ASSERT_LT(0, pid);
+		l.service = s.service;
+		l.conns = (uintptr_t)&id;
+		ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
+		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
+		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+		/* Still storing: it has not noticed anything. */
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		kill_child(pid);
+	}
+	raw_close(&r);
+}
+
+TEST(stores_while_the_server_dies)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	for (int i = 0; i < dd_count(30); i++) {
+		ASSERT_EQ(0, serve_page(&r, &m, &s));
+		pid = start_storer("stored", KILLED);
+		ASSERT_LT(0, pid);
+		if (i % 2)
+			raw_op(&r, DD_IOC_UNSERVE, s.service);
+		raw_close(&r);
+		munmap(m.at, m.len);
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		kill_child(pid);
+	}
+}
+
+TEST(stores_of_a_process_that_is_killed)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < dd_count(30); i++) {
+		pid = start_storer("stored", KILLED);
+		ASSERT_LT(0, pid);
+		if (i % 3 == 0)
+			memset(raw_unit(&r, raw_cell(&r, s.cells_unit)->ring),
+			       i, PAGE);
+		EXPECT_GE(0, raw_list_wait(&r, s.list, 0));
+		EXPECT_EQ(0, system("ddctl conn >/dev/null"));
+		kill_child(pid);
+		/* The one block there is, for the next one. */
+		ASSERT_SOON(!connections(&r, &s));
+		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+	}
+	raw_close(&r);
+}
+
+TEST(stores_through_an_own_close)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < 4; i++) {
+		pid = start_storer("stored", CLOSES);
+		ASSERT_LT(0, pid);
+		ASSERT_CHILD_OK(pid);
+		EXPECT_NE(0xdd, (unsigned char)m.at[0]);
+	}
+	raw_close(&r);
+}
+
+/* --- exec ------------------------------------------------------------------*/
+
+/* The block's next owner is told what he was sent, and nothing else. */
+static bool next_owner(const struct raw *r, struct mem *m,
+		       const struct dd_serve *s)
+{
+	struct dd_connect c;
+	struct dd_note n;
+	struct raw cl;
+	struct mem cm;
+	bool good;
+
+	if (raw_open(&cl) || raw_alloc(&cl, 2 * PAGE, &cm))
+		return false;
+	raw_connect_args(&c, "stored", &cm);
+	memset(m->at, 0, PAGE);
+	if (raw_connect(&cl, &c))
+		return false;
+	memset(cm.at + c.send.offset, 0x11, 64);
+	good = raw_send(&cl, c.cell_unit, c.conn, 0, 128, 64) == 1;
+	while (good && raw_take(r, s->list_unit, &n) && n.type != DD_NOTE_DATA)
+		;
+	good = good && n.offset == 128 && n.len == 64 &&
+	       all_zero(m->at, 128) && m->at[128] == 0x11 &&
+	       all_zero(m->at + 192, PAGE - 192);
+	raw_close(&cl);
+	return good;
+}
+
+TEST(stores_through_an_exec_of_the_sender)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &s));
+	for (int i = 0; i < dd_count(20); i++) {
+		pid = start_storer("stored", EXECS);
+		ASSERT_LT(0, pid);
+		ASSERT_SOON(!connections(&r, &s));
+		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+		EXPECT_TRUE(next_owner(&r, &m, &s));
+		ASSERT_SOON(!connections(&r, &s));
+		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
+		kill_child(pid);
+	}
+	raw_close(&r);
+}
+
+/* After exec: memory that was the block goes to regions that are new. */
+static int watch(pid_t storing)
+{
+	const size_t len = 16 * PAGE;
+	bool good = true;
+	struct raw r;
+	struct mem m;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	for (int i = 0; good && i < 4; i++) {
+		CHILD_CHECK(raw_alloc(&r, len, &m) == 0);
+		good = all_zero(m.at, len) && nothing_arrives(m.at, len);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+	}
+	CHILD_CHECK(waitpid(storing, NULL, WNOHANG) == 0);
+	kill_child(storing);
+	return !good;
+}
+
+TEST(stores_through_an_exec_of_the_receiver)
+{
+	char arg[16];
+
+	for (int i = 0; i < dd_count(20); i++) {
+		pid_t pid = fork_child();
+
+		if (!pid) {
+			struct dd_serve s;
+			struct raw r;
+			struct mem m;
+
+			CHILD_CHECK(serve_page(&r, &m, &s) == 0);
+			snprintf(arg, sizeof(arg), "%d",
+				 start_storer("stored", KILLED));
+			execl(SELF, SELF, WATCH, arg, NULL);
+			_exit(1);
+		}
+		ASSERT_CHILD_OK(pid);
+	}
+}
+
+/* --- pins ------------------------------------------------------------------*/
+
+/* A ring of io_uring, as far as one request at a time needs it. */
+struct uring {
+	int fd;
+	unsigned int *tail, *mask, *array, *cq_head, *cq_tail, *cq_mask;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+};
+
+static int uring_open(struct uring *u)
+{
+	const int rw = PROT_READ | PROT_WRITE;
+	struct io_uring_params p = { };
+	char *sq, *cq;
+
+	u->fd = syscall(__NR_io_uring_setup, 4, &p);
+	if (u->fd < 0)
+		return -1;
+	fcntl(u->fd, F_SETFD, FD_CLOEXEC);
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, rw, MAP_SHARED,
+		  u->fd, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(*u->cqes), rw,
+		  MAP_SHARED, u->fd, IORING_OFF_CQ_RING);
+	u->sqes = mmap(NULL, p.sq_entries * sizeof(*u->sqes), rw, MAP_SHARED,
+		       u->fd, IORING_OFF_SQES);
+	if (sq == MAP_FAILED || cq == MAP_FAILED || u->sqes == MAP_FAILED)
+		return -1;
+	u->tail = (void *)(sq + p.sq_off.tail);
+	u->mask = (void *)(sq + p.sq_off.ring_mask);
+	u->array = (void *)(sq + p.sq_off.array);
+	u->cq_head = (void *)(cq + p.cq_off.head);
+	u->cq_tail = (void *)(cq + p.cq_off.tail);
+	u->cq_mask = (void *)(cq + p.cq_off.ring_mask);
+	u->cqes = (void *)(cq + p.cq_off.cqes);
+	return 0;
+}
+
+static int uring_enter(const struct uring *u, unsigned int submit,
+		       unsigned int wait)
+{
+	return syscall(__NR_io_uring_enter, u->fd, submit, wait,
+		       wait ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
+}
+
+/* Queues a read, which is on its way when this returns. */
+static int uring_read(struct uring *u, int fd, void *to, unsigned int len)
+{
+	unsigned int tail = *u->tail, i = tail & *u->mask;
+
+	u->sqes[i] = (struct io_uring_sqe){
+		.opcode = IORING_OP_READ, .fd = fd,
+		.addr = (uintptr_t)to, .len = len,
+	};
+	u->array[i] = i;
+	__atomic_store_n(u->tail, tail + 1, __ATOMIC_RELEASE);
+	return uring_enter(u, 1, 0);
+}
+
+/* Its result. */
+static int uring_result(struct uring *u)
+{
+	unsigned int head = *u->cq_head;
+	int res;
+
+	if (__atomic_load_n(u->cq_tail, __ATOMIC_ACQUIRE) == head)
+		uring_enter(u, 0, 1);
+	if (__atomic_load_n(u->cq_tail, __ATOMIC_ACQUIRE) == head)
+		return -EAGAIN;
+	res = u->cqes[head & *u->cq_mask].res;
+	__atomic_store_n(u->cq_head, head + 1, __ATOMIC_RELEASE);
+	return res;
+}
+
+/* -1 with the reason in errno, as for all that tries to pin. */
+static int pin_buffer(const struct uring *u, void *at)
+{
+	struct iovec iov = { at, PAGE };
+
+	return syscall(__NR_io_uring_register, u->fd, IORING_REGISTER_BUFFERS,
+		       &iov, 1);
+}
+
+static int pin_splice(const int pipes[2], void *at)
+{
+	struct iovec iov = { at, PAGE };
+
+	return vmsplice(pipes[1], &iov, 1, SPLICE_F_GIFT | SPLICE_F_NONBLOCK);
+}
+
+/* What another process may do to one that it may trace. */
+static int other_writes(pid_t pid, void *at)
+{
+	char bytes[8] = "pinned!";
+	struct iovec from = { bytes, 8 }, to = { at, 8 };
+
+	return process_vm_writev(pid, &from, 1, &to, 1, 0);
+}
+
+static int other_reads(pid_t pid, void *at)
+{
+	char bytes[8];
+	struct iovec to = { bytes, 8 }, from = { at, 8 };
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0);
+}
+
+static int other_opens(pid_t pid)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* A block device that reads straight into memory, or -1. */
+static int direct_file(int *loop)
+{
+	char path[] = "/tmp/direct.XXXXXX", dev[32];
+	int control, file, n, fd;
+
+	*loop = -1;
+	if (system("modprobe -q loop 2>/dev/null"))
+		fprintf(stderr, "# no module loop\n");
+	control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	file = mkostemp(path, O_CLOEXEC);
+	if (control < 0 || file < 0 || unlink(path) ||
+	    ftruncate(file, 16 * PAGE))
+		return -1;
+	n = ioctl(control, LOOP_CTL_GET_FREE);
+	snprintf(dev, sizeof(dev), "/dev/loop%d", n);
+	*loop = open(dev, O_RDWR | O_CLOEXEC);
+	if (*loop < 0 || ioctl(*loop, LOOP_SET_FD, file))
+		return -1;
+	fd = open(dev, O_RDONLY | O_DIRECT | O_CLOEXEC);
+	close(control);
+	close(file);
+	return fd;
+}
+
+static void direct_file_end(int fd, int loop)
+{
+	close(fd);
+	ioctl(loop, LOOP_CLR_FD);
+	close(loop);
+}
+
+FIXTURE(window) {
+	struct pair p;
+	struct way w;
+};
+
+FIXTURE_SETUP(window)
+{
+	ASSERT_EQ(0, pair_open(&self->p, 4, PAGE, 1));
+	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
+	/* Mapped, and not only about to be. */
+	self->w.block[0] = 1;
+	self->w.notes[0].len = 1;
+}
+
+FIXTURE_TEARDOWN(window)
+{
+	pair_close(&self->p);
+}
+
+/* Each of them, on the block, the notes and the state; alive and revoked. */
+static void nothing_pins(struct __test_metadata *_metadata,
+			 const struct way *w)
+{
+	void *at[3] = { w->block, w->notes, (void *)w->state };
+	int pipes[2];
+
+	ASSERT_EQ(0, pipe(pipes));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_ERR(EFAULT, pin_splice(pipes, at[i]));
+		EXPECT_ERR(EFAULT, other_writes(getpid(), at[i]));
+		EXPECT_ERR(EFAULT, other_reads(getpid(), at[i]));
+	}
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+TEST_F(window, not_spliced_nor_written_by_process_vm)
+{
+	nothing_pins(_metadata, &self->w);
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	nothing_pins(_metadata, &self->w);
+	EXPECT_EQ(1, self->p.smem.at[0]);
+}
+
+TEST_F(window, not_a_buffer_of_io_uring)
+{
+	struct way *w = &self->w;
+	struct uring u;
+
+	if (uring_open(&u))
+		DD_SKIP("no io_uring, errno %d", errno);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_EQ(-1, pin_buffer(&u, w->block));
+		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
+		EXPECT_EQ(-1, pin_buffer(&u, w->notes));
+		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
+		EXPECT_EQ(-1, pin_buffer(&u, (void *)w->state));
+		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP);
+		raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn);
+	}
+	/* It is not that nothing can be one. */
+	EXPECT_EQ(0, pin_buffer(&u, aligned_alloc(PAGE, PAGE)));
+	close(u.fd);
+}
+
+TEST_F(window, not_read_into_by_a_device)
+{
+	struct way *w = &self->w;
+	int loop, fd = direct_file(&loop);
+	void *own = aligned_alloc(PAGE, PAGE);
+
+	if (fd < 0)
+		DD_SKIP("no loop device, errno %d", errno);
+	EXPECT_EQ(PAGE, pread(fd, own, PAGE, 0));
+	EXPECT_ERR(EFAULT, pread(fd, w->block, PAGE, 0));
+	EXPECT_ERR(EFAULT, pread(fd, w->notes, PAGE, 0));
+	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
+	EXPECT_ERR(EFAULT, pread(fd, w->block, PAGE, 0));
+	EXPECT_EQ(1, self->p.smem.at[0]);
+	direct_file_end(fd, loop);
+}
+
+/* A debugger's ways to a process that has windows. */
+TEST(not_touched_by_a_debugger)
+{
+	struct sender *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct dd_serve serve;
+	struct raw r;
+	struct mem m;
+	pid_t pid;
+	int fd;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &serve));
+	pid = fork_child();
+	if (!pid) {
+		sender_open(s, "stored");
+		s->w.block[0] = 1;
+		ptrace(PTRACE_TRACEME);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	ASSERT_EQ(pid, waitpid(pid, NULL, WUNTRACED));
+	fd = other_opens(pid);
+	ASSERT_LE(0, fd);
+	for (int i = 0; i < 2; i++) {
+		EXPECT_ERR(EIO, ptrace(PTRACE_POKEDATA, pid, s->w.block, 2));
+		EXPECT_ERR(EIO, ptrace(PTRACE_PEEKDATA, pid, s->w.block, 0));
+		EXPECT_ERR(EIO, pwrite(fd, "x", 1, (uintptr_t)s->w.block));
+		EXPECT_ERR(EFAULT, other_writes(pid, s->w.block));
+		EXPECT_EQ(1, m.at[0]);
+		raw_op(&r, DD_IOC_UNSERVE, serve.service);
+	}
+	/* Other memory of it is. */
+	EXPECT_EQ(8, other_writes(pid, &s->m));
+	close(fd);
+	kill_child(pid);
+	raw_close(&r);
+	munmap(s, PAGE);
+}
+
+/*
+ * A read that waits for its bytes while the window is revoked copies them to
+ * where the window was, which is nobody's.
+ */
+TEST_F(window, a_pending_read_of_io_uring)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+	char bytes[64];
+	struct uring u;
+	int pipes[2];
+
+	if (uring_open(&u))
+		DD_SKIP("no io_uring, errno %d", errno);
+	memset(bytes, 0x77, sizeof(bytes));
+	ASSERT_EQ(0, pipe(pipes));
+	/* It does copy, as long as the window is alive. */
+	ASSERT_EQ(1, uring_read(&u, pipes[0], w->block, 64));
+	ASSERT_EQ(64, write(pipes[1], bytes, 64));
+	EXPECT_EQ(64, uring_result(&u));
+	EXPECT_EQ(0x77, p->smem.at[0]);
+
+	ASSERT_EQ(1, uring_read(&u, pipes[0], w->block, 64));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
+	memset(p->smem.at, 0, PAGE);
+	ASSERT_EQ(64, write(pipes[1], bytes, 64));
+	EXPECT_EQ(64, uring_result(&u));
+	EXPECT_EQ(0x77, w->block[0]);
+	EXPECT_TRUE(all_zero(p->smem.at, PAGE));
+	close(u.fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+/* --- all of it at once -----------------------------------------------------*/
+
+struct pinner {
+	struct way *w;
+	struct uring u;
+	bool has_uring;
+	int pipes[2];
+	int waiting[2];
+};
+
+/* Nothing of this succeeds, ever; the process dies if it does. */
+static void *pin_for_ever(void *arg)
+{
+	struct pinner *p = arg;
+
+	for (;;) {
+		CHILD_CHECK(pin_splice(p->pipes, p->w->block) == -1);
+		CHILD_CHECK(pin_splice(p->pipes, p->w->notes) == -1);
+		if (!p->has_uring)
+			continue;
+		CHILD_CHECK(pin_buffer(&p->u, p->w->block) == -1);
+		CHILD_CHECK(pin_buffer(&p->u, p->w->notes) == -1);
+	}
+	return NULL;
+}
+
+/* Stores, tries to pin, has a read pending; and execs, if it is to. */
+static void pinning_storer(struct sender *s, int ready, bool execs)
+{
+	struct pinner p = { .w = &s->w };
+	pthread_t threads[2];
+
+	sender_open(s, "stored");
+	s->w.block[0] = 1;
+	p.has_uring = !uring_open(&p.u);
+	CHILD_CHECK(pipe2(p.pipes, O_CLOEXEC) == 0);
+	CHILD_CHECK(pipe2(p.waiting, O_CLOEXEC) == 0);
+	if (p.has_uring)
+		CHILD_CHECK(uring_read(&p.u, p.waiting[0], s->w.block, 64) == 1);
+	CHILD_CHECK(!pthread_create(&threads[0], NULL, pin_for_ever, &p));
+	CHILD_CHECK(!pthread_create(&threads[1], NULL, store_for_ever, &s->w));
+	CHILD_CHECK(write(ready, "x", 1) == 1);
+	/* Until the parent lets go of the other end. */
+	if (!execs)
+		pause();
+	usleep(2000);
+	CHILD_CHECK(write(p.waiting[1], p.waiting, 8) == 8);
+	hold(ready);
+}
+
+/* A third process, at the same memory. */
+static void meddler(pid_t pid, const struct sender *s)
+{
+	void *at = s->w.block;
+
+	for (;;) {
+		CHILD_CHECK(other_writes(pid, at) == -1);
+		CHILD_CHECK(other_reads(pid, at) == -1);
+	}
+}
+
+TEST(stores_and_pins_through_every_end)
+{
+	struct sender *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct dd_serve serve;
+	pid_t pid, third;
+	int pipes[2];
+	struct raw r;
+	struct mem m;
+	__u32 id;
+	char c;
+
+	ASSERT_EQ(0, serve_page(&r, &m, &serve));
+	for (int i = 0; i < dd_count(24); i++) {
+		struct dd_conn_list l = { .size = sizeof(l), .count = 1,
+					  .service = serve.service,
+					  .conns = (uintptr_t)&id };
+		enum { EXECS_NOW, SERVER_CLOSES, DIES } how = i % 3;
+
+		ASSERT_EQ(0, pipe2(pipes, 0));
+		pid = fork_child();
+		if (!pid)
+			pinning_storer(s, pipes[1], how == EXECS_NOW);
+		close(pipes[1]);
+		ASSERT_EQ(1, read(pipes[0], &c, 1));
+		third = fork_child();
+		if (!third)
+			meddler(pid, s);
+		if (how == SERVER_CLOSES) {
+			ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
+			ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
+		} else if (how == DIES) {
+			kill(pid, SIGKILL);
+		}
+		ASSERT_SOON(!connections(&r, &serve));
+		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+		EXPECT_TRUE(next_owner(&r, &m, &serve));
+		ASSERT_SOON(!connections(&r, &serve));
+		EXPECT_EQ(0, waitpid(third, NULL, WNOHANG));
+		/* It noticed nothing, and nothing of what it tried succeeded. */
+		EXPECT_TRUE(how == DIES || !waitpid(pid, NULL, WNOHANG));
+		kill_child(third);
+		kill_child(pid);
+		close(pipes[0]);
+	}
+	raw_close(&r);
+	munmap(s, PAGE);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], HOLD)) {
+		if (write(atoi(argv[2]), "x", 1) != 1)
+			return 1;
+		pause();
+		return 0;
+	}
+	if (argc == 3 && !strcmp(argv[1], WATCH))
+		return watch(atoi(argv[2]));
+	if (argc > 1)
+		dd_filter(argv[1]);
+	dd_set_timeouts();
+	return test_harness_run(argc, argv);
+}
