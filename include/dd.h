@@ -230,8 +230,10 @@ int dd_close(struct dd *h, int conn);
  * @meta: metadata words delivered with the notification, or NULL
  * @metacount: their number, 0 to 4
  *
- * One system call, no allocation; it does not wait for the receiver. A
- * message that is refused is not counted and changes nothing. DDP-36 to
+ * It does not wait for the receiver. To a process of the same node and user
+ * whose buffer is whole pages it makes a system call only if the receiver
+ * sleeps; else one. The first message of an end may make more, to set this up.
+ * A message that is refused is not counted and changes nothing. DDP-36 to
  * DDP-46.
  *
  * Return: 0; -EBADID, -ECONNCLOSE, -EBADTYPE (connecting end of
@@ -412,7 +414,8 @@ struct dd_conn_desc {
  * @conn: connection
  * @desc: filled in
  *
- * A system call the first time for each connection only. DDP-62, DDP-11.
+ * A system call the first time for each connection only, and while messages have
+ * come directly to a list that nobody has looked at yet. DDP-62, DDP-11.
  *
  * Return: 0; -EBADID, -EINVAL.
  */

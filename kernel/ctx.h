@@ -264,6 +264,7 @@ struct dd_table {
  * @window_lock: whether a window is dead; held for reading while its pages are
  *	being mapped, under mmap_lock
  * @scratch: page that dead windows show; there from the first window on
+ * @ring_pages: pages of @area that direct rings have
  * @wait: woken by any note in any list, and by counters that advance
  * @fasync: SIGIO receivers
  * @node_entry: in dd_node.ctxs
@@ -290,6 +291,7 @@ struct dd_ctx {
 	struct xarray windows;
 	struct rw_semaphore window_lock;	/* of dd_window.dead */
 	void *scratch;
+	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
 	struct list_head node_entry;

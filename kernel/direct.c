@@ -21,6 +21,8 @@
 #define DD_RING_MIN_SLOTS	64u
 #define DD_RING_MAX_SLOTS	4096u
 #define DD_PAGE_NOTES		(PAGE_SIZE / sizeof(struct dd_ring_note))
+/* Of a context: others decide how many lists of it have rings. */
+#define DD_RING_PAGES		1024
 
 static bool dd_direct_on = true;
 module_param_named(direct, dd_direct_on, bool, 0644);
@@ -110,12 +112,19 @@ static void dd_rings_disarm(const struct dd_list *list)
 		dd_rings_arm(list);
 }
 
+/* The slots of a ring, and its state. */
+static u32 dd_ring_pages(u32 slots)
+{
+	return 1 + slots / DD_PAGE_NOTES;
+}
+
 static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 {
-	u32 pages = 1 + ring->slots / DD_PAGE_NOTES;
+	u32 pages = dd_ring_pages(ring->slots);
 
 	WARN_ON_ONCE(ring->from);
 	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
+	atomic_sub(pages, &ctx->ring_pages);
 	kfree(ring);
 }
 
@@ -133,6 +142,18 @@ void dd_rings_free(struct dd_list *list)
 	kfree(rings);
 }
 
+/* Their memory is charged to the memory cgroup of the caller, who sends. */
+static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
+{
+	int err = -ENOSPC;
+
+	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
+		err = dd_area_alloc_pages(&ctx->area, pages, &ring->unit);
+	if (err)
+		atomic_sub(pages, &ctx->ring_pages);
+	return err;
+}
+
 static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 {
 	struct dd_area *area = &list->obj.ctx->area;
@@ -143,7 +164,7 @@ static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 	ring = kzalloc(struct_size(ring, page, n), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
-	err = dd_area_alloc_pages(area, 1 + n, &ring->unit);
+	err = dd_ring_alloc(list->obj.ctx, ring, dd_ring_pages(slots));
 	if (err) {
 		kfree(ring);
 		return ERR_PTR(err);
@@ -450,6 +471,37 @@ err_free:
 	return err;
 }
 
+/* What the sending end says it has sent. */
+static u64 dd_direct_count(const struct dd_conn *conn)
+{
+	return READ_ONCE(*(const u64 *)conn->imp.cell->sq[0].meta);
+}
+
+/* As dd_direct_make() never was; the peer's list is locked. */
+static int dd_direct_unmake(struct dd_conn *conn)
+{
+	struct dd_conn *peer = conn->peer;
+	struct dd_feed *feed = peer->feed;
+
+	if (!feed)
+		return 0;
+	if (READ_ONCE(conn->imp.submitted) || dd_direct_count(conn))
+		return -EBUSY;
+	spin_lock(&peer->seg.lock);
+	peer->feed = NULL;
+	WRITE_ONCE(conn->imp.direct, false);
+	spin_unlock(&peer->seg.lock);
+	spin_lock(&conn->seg.lock);
+	if (!conn->seg.dead)
+		WRITE_ONCE(peer->imp.cell->ring, 0);
+	spin_unlock(&conn->seg.lock);
+	list_del_init(&feed->on_ring);
+	dd_ring_leave(feed->ring, feed->slots);
+	dd_window_revoke(feed->block);
+	kfree(feed);
+	return 0;
+}
+
 static void dd_direct_tell(const struct dd_conn *peer, struct dd_direct *arg)
 {
 	const struct dd_feed *feed = peer->feed;
@@ -468,11 +520,12 @@ static void dd_direct_tell(const struct dd_conn *peer, struct dd_direct *arg)
 /* The caller's context is locked, so its end of the connection stays. */
 static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 {
+	bool drop = arg->flags & DD_DIRECT_DROP;
 	struct dd_list *list;
 	int err;
 
 	err = dd_direct_allowed(conn);
-	if (err)
+	if (err && !(drop && conn->peer))
 		return err;
 	list = dd_conn_hold_list(conn->peer);
 	if (!list)
@@ -481,9 +534,11 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 	/* Not revoked while the list is locked; before, perhaps. */
 	if (conn->peer->seg.dead)
 		err = -ECONNRESET;
+	else if (drop)
+		err = dd_direct_unmake(conn);
 	else if (!conn->peer->feed)
 		err = dd_direct_make(conn, list);
-	if (!err)
+	if (!err && !drop)
 		dd_direct_tell(conn->peer, arg);
 	mutex_unlock(&list->lock);
 	dd_list_put(list);
@@ -502,7 +557,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->flags || arg->peer_block)
+	if (arg->flags & ~DD_DIRECT_DROP || arg->peer_block)
 		return -EINVAL;
 	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
@@ -515,12 +570,6 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 }
 
 /* ---- taking away -------------------------------------------------------- */
-
-/* What the sending end says it has sent. */
-static u64 dd_direct_count(const struct dd_conn *conn)
-{
-	return READ_ONCE(*(const u64 *)conn->imp.cell->sq[0].meta);
-}
 
 /* Its last word: what it has stored since reaches nobody. */
 static void dd_direct_settle(struct dd_conn *conn)

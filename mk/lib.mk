@@ -137,7 +137,7 @@ CHECKS += check-lib
 check-lib: check-lib-units check-lib-headers check-lib-exports check-lib-man
 
 check-lib-units: $(LIBDD_TESTS)
-	@set -e; for t in $(LIBDD_TESTS); do $$t; DD_DIRECT=1 $$t; done
+	@set -e; for t in $(LIBDD_TESTS); do $$t; DD_DIRECT=0 $$t; done
 
 check-lib-headers:
 	@lib/tests/headers.sh include selftests/figures

@@ -23,10 +23,12 @@ static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
 static void conn_set_type(struct ddi_conn *c, uint8_t type)
 {
 	c->type = type;
-	c->tracked = type == (c->service ? DD_TYPE_RPC : DD_TYPE_SPLIT);
+	c->tracked = type == (c->service ? DD_TYPE_RPC : DD_TYPE_SPLIT) ?
+		     DDI_TRACKED : 0;
 	c->guarded = !c->service && type != DD_TYPE_STREAM;
 	c->outstanding = 0;
 	c->consumed = 0;
+	c->got = 0;
 }
 
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
@@ -282,6 +284,8 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 			cn->flags = DD_CONNECT_LIST;
 		}
 	}
+	if (!h->direct)
+		cn->flags |= DD_CONNECT_NODIRECT;
 	ret = ddi_name_copy(cn->name, name);
 	if (!ret)
 		ret = ddi_region_check(h, "send", attr->send, attr->send_size,
@@ -338,14 +342,18 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 	return cn.conn;
 }
 
-/* What the kernel does not count: it is asked what the other end says. */
+/* What the kernel does not count. */
 static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
 			     struct dd_conn_desc *desc)
 {
 	struct dd_conn_info info = { .size = sizeof(info), .conn = c->id };
 
-	if (!ddi_ioctl(h, DD_IOC_CONN_INFO, &info))
-		desc->received = info.received;
+	/* What comes from here on is counted, what has come the kernel knows. */
+	if (!ddi_in_count(h, c, &desc->received)) {
+		ddi_store(&c->tracked, c->tracked | DDI_COUNTED);
+		if (!ddi_ioctl(h, DD_IOC_CONN_INFO, &info))
+			c->base = desc->received = info.received;
+	}
 	if (!ddi_is_direct(c))
 		return;
 	desc->submitted = c->out->submitted;
@@ -397,8 +405,7 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 	if (!c)
 		return -EBADID;
 	conn_desc(c, desc);
-	if (h->direct)
-		conn_desc_direct(h, c, desc);
+	conn_desc_direct(h, c, desc);
 	ddi_unlock(&c->lock);
 	return 0;
 }

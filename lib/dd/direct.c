@@ -14,6 +14,12 @@
 
 #define STATE_SIZE	4096	/* the kernel shows it by pages */
 
+/*
+ * Of a handle. Each takes a mapping, of which a process has 65,530 unless the
+ * administrator says otherwise; most of them are for others to use.
+ */
+#define OUTS_MAX	16384
+
 static void *window_map(struct dd *h, uint64_t offset, size_t size, int prot)
 {
 	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
@@ -114,11 +120,6 @@ static struct ddi_out *out_new(const struct dd_cell *cell)
 	return out;
 }
 
-/*
- * The kernel counts a connection that it has let into a ring among those that
- * may write to it, and as long as there are any the ring has one sender, who
- * goes on where he stopped. So the lane is kept if the block cannot be mapped.
- */
 static bool out_map(struct dd *h, struct ddi_out *out,
 		    const struct dd_direct *d)
 {
@@ -152,6 +153,50 @@ static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
 	out->source_end = c->send ? out->source + c->send_size : UINTPTR_MAX;
 }
 
+/* Counts it, unless there are as many as there may be. */
+static bool out_admit(struct dd *h)
+{
+	bool room;
+
+	pthread_mutex_lock(&h->lane_lock);
+	room = h->outs < OUTS_MAX;
+	h->outs += room;
+	pthread_mutex_unlock(&h->lane_lock);
+	return room;
+}
+
+static void out_dismiss(struct dd *h)
+{
+	pthread_mutex_lock(&h->lane_lock);
+	h->outs--;
+	pthread_mutex_unlock(&h->lane_lock);
+}
+
+static void out_unmap(struct dd *h, struct ddi_out *out)
+{
+	if (out->block)
+		munmap(out->block, out->size);
+	if (out->lane)
+		lane_put(h, out->lane);
+}
+
+/* What the kernel has granted is of use only if it can be mapped. */
+static bool out_get(struct dd *h, uint32_t id, struct ddi_out *out)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = id };
+
+	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) < 0)
+		return false;
+	if (out_map(h, out, &d))
+		return true;
+	/* First: whoever comes to that ring later goes on from another lane. */
+	d = (struct dd_direct){ .size = sizeof(d), .conn = id,
+				.flags = DD_DIRECT_DROP };
+	ddi_ioctl(h, DD_IOC_DIRECT, &d);
+	out_unmap(h, out);
+	return false;
+}
+
 /**
  * ddi_out_open() - send directly from now on, if that is possible
  * @h: handle
@@ -159,16 +204,16 @@ static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
  */
 void ddi_out_open(struct dd *h, struct ddi_conn *c)
 {
-	struct dd_direct d = { .size = sizeof(d), .conn = c->id };
+	const struct dd_area_head *head = (void *)h->area;
 	struct ddi_out *out;
 
 	c->out_known = true;
-	if (!h->direct || ddi_load(&c->cell->submitted))
+	if (!h->direct || ddi_load(&c->cell->submitted) ||
+	    ddi_load(&c->cell->node) != ddi_load(&head->node) || !out_admit(h))
 		return;
 	out = out_new(c->cell);
-	if (!out)
-		return;
-	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) < 0 || !out_map(h, out, &d)) {
+	if (!out || !out_get(h, c->id, out)) {
+		out_dismiss(h);
 		free(out);
 		return;
 	}
@@ -185,8 +230,8 @@ void ddi_out_close(struct dd *h, struct ddi_conn *c)
 	c->out_known = false;
 	if (!out)
 		return;
-	munmap(out->block, out->size);
-	lane_put(h, out->lane);
+	out_unmap(h, out);
+	out_dismiss(h);
 	free(out);
 }
 
@@ -202,13 +247,6 @@ void ddi_out_release(struct dd *h)
 		for (uint32_t i = 0; i < s->capacity; i++)
 			if (s->blocks[i].out)
 				ddi_out_close(h, &s->blocks[i]);
-	/* Those of blocks that could not be mapped. */
-	while (h->lanes) {
-		struct ddi_lane *lane = h->lanes;
-
-		h->lanes = lane->next;
-		lane_free(lane);
-	}
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -482,4 +520,87 @@ bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh)
 		ddi_store_release(&l->rings, l->rings + 1);
 	}
 	return true;
+}
+
+/*
+ * Number of the last message of a connection that lies unread in a ring, 0 if
+ * there is none. What is unread is not written again; false if some of it has
+ * been read meanwhile.
+ */
+static bool in_last(const struct ddi_in *in, uint64_t head, uint32_t id,
+		    uint32_t *msgid)
+{
+	uint64_t pos;
+
+	*msgid = 0;
+	for (pos = head; pos - head <= in->mask; pos++) {
+		const struct dd_ring_note *slot = ddi_in_slot(in, pos);
+
+		if (ddi_load_acquire(&slot->seq) != pos + 1)
+			break;
+		if (ddi_load(&slot->conn) == id)
+			*msgid = ddi_load(&slot->msgid);
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ddi_load(&in->state->head) == head;
+}
+
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static struct ddi_in *in_find(struct dd *h, const struct ddi_conn *c)
+{
+	struct ddi_list *l = ddi_table_get(h->board.lists, c->list);
+	uint32_t unit = ddi_load(&c->cell->ring), n;
+
+	if (!l || ddi_load_acquire(&l->id) != c->list)
+		return NULL;
+	n = ddi_load_acquire(&l->rings);
+	for (uint32_t i = 0; i < n; i++)
+		if (l->in[i].unit == unit)
+			return &l->in[i];
+	return NULL;
+}
+
+/**
+ * ddi_in_count() - messages that have come to an end
+ * @h: handle
+ * @c: the end, locked and described
+ * @n: what the kernel has counted; changed if they come directly
+ *
+ * A message's number has 32 bits: as long as the ring has had fewer notes, that
+ * is all of it.
+ *
+ * Return: whether @n is right; if not, the kernel has to be asked.
+ */
+bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n)
+{
+	uint32_t last = 0, got;
+	struct ddi_in *in;
+	uint64_t head;
+
+	if (!ddi_load(&c->cell->ring) && !ddi_load(&c->cell->error))
+		return true;
+	if (!(c->tracked & DDI_COUNTED))
+		return false;
+	/* Over, and all has been read. */
+	if (!ddi_load(&c->cell->ring)) {
+		*n = max_of(c->base, ddi_load(&c->got));
+		return true;
+	}
+	in = in_find(h, c);
+	for (int i = 0; in && i < 8; i++) {
+		/* Pairs with the reader, who has noted what it has read. */
+		head = ddi_load_acquire(&in->state->head);
+		got = ddi_load(&c->got);
+		if (head + in->mask >= UINT32_MAX)
+			return false;
+		if (!in_last(in, head, c->id, &last))
+			continue;
+		*n = max_of(c->base, max_of(got, last));
+		return true;
+	}
+	return false;
 }

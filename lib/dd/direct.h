@@ -271,5 +271,6 @@ static DDI_INLINE bool ddi_in_valid(const struct ddi_conn *c, uint64_t offset,
 }
 
 bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh);
+bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n);
 
 #endif /* _DD_DIRECT_H */

@@ -146,6 +146,14 @@ struct ddi_list {
  */
 #define DDI_UNBOUND	0x80000000u
 
+/*
+ * In ddi_conn.tracked: the serving end of DD_TYPE_RPC, the connecting end of
+ * DD_TYPE_SPLIT; any end of which somebody has asked how many messages have come
+ * directly.
+ */
+#define DDI_TRACKED	1
+#define DDI_COUNTED	2
+
 /**
  * struct ddi_conn - one end of a connection
  * @lock: send queue of @cell, and all of this while it is bound
@@ -155,11 +163,10 @@ struct ddi_list {
  * @recv_size: its size in bytes
  * @send: own send buffer
  * @send_size: its size in bytes
- * @consumed: if @tracked, the number of the last message consumed, for the
+ * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
  *	tag of a reply; else 0
  * @type: DD_TYPE_*
- * @tracked: consuming a message here has consequences: the serving end of
- *	DD_TYPE_RPC, the connecting end of DD_TYPE_SPLIT
+ * @tracked: consuming a message here has consequences: DDI_TRACKED, DDI_COUNTED
  * @guarded: the type restricts what may be sent: connecting ends of both
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
@@ -170,14 +177,16 @@ struct ddi_list {
  * @dead: serving end: id of the connection that was closed here last; what
  *	it left unread is not delivered any more
  * @block: block number at the serving end
- * @most: messages that may be on their way, however large the window is there
+ * @got: with DDI_COUNTED, number of the last message consumed from a direct ring
  * @list: id of its note list, if @described or at the connecting end
+ * @most: messages that may be on their way, however large the window is there
  * @described: this and the fields below are known
  * @node: peer's node
  * @pid: peer's process id
  * @uid: peer's user id
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
+ * @base: with DDI_COUNTED, messages that had come when it became that
  * @spin: how waiting for its counters went
  * @next: pool of unbound records of connecting ends
  *
@@ -194,7 +203,7 @@ struct ddi_conn {
 	uint32_t consumed;
 	uint32_t service_id;
 	uint8_t type;
-	bool tracked;
+	uint8_t tracked;
 	bool guarded;
 	uint8_t outstanding;
 	bool out_known;
@@ -204,12 +213,14 @@ struct ddi_conn {
 	struct ddi_service *service;
 	uint32_t dead;
 	uint32_t block;
+	uint32_t got;
 	uint32_t list;
 	uint32_t node;
 	uint32_t pid;
 	uint32_t uid;
-	uint32_t window;
-	uint32_t send_window;
+	uint16_t window;
+	uint16_t send_window;
+	uint64_t base;
 	struct ddi_spin spin;
 	struct ddi_conn *next;
 } __attribute__((aligned(DDI_LINE)));
@@ -319,8 +330,9 @@ struct ddi_board {
  * @nr_regions: their number
  * @cap_regions: entries in @regions
  * @direct: processes of this node are sent to directly
- * @lane_lock: @lanes
+ * @lane_lock: @lanes, @outs
  * @lanes: rings of other processes that this one writes to
+ * @outs: connections that send directly
  * @reason_lock: @reason
  * @reason: text for dd_last_error()
  * @board: whole pages, so that a fork() wipes nothing else
@@ -345,6 +357,7 @@ struct dd {
 			bool direct;
 			pthread_mutex_t lane_lock;
 			struct ddi_lane *lanes;
+			uint32_t outs;
 			pthread_mutex_t reason_lock;
 			char reason[256];
 		};

@@ -134,7 +134,7 @@ static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
 	case DD_NOTE_DATA:
 		ddi_fill_msg(msg, c, note);
 		ddi_fill_msg_meta(msg, note, note->meta);
-		if (consume && c->tracked)
+		if (consume)
 			ddi_consumed(c, note->msgid);
 		return true;
 	case DD_NOTE_CONN:
@@ -222,8 +222,8 @@ static bool fill_direct(struct dd *h, const struct ddi_list *l,
 	note->cookie = c->service_id;
 	ddi_fill_msg(msg, c, note);
 	ddi_fill_msg_meta(msg, note, note->meta);
-	if (consume && c->tracked)
-		ddi_consumed(c, note->msgid);
+	if (consume)
+		ddi_consumed_in(c, note->msgid);
 	return true;
 }
 

@@ -121,12 +121,12 @@ static void handle_free(struct dd *h)
 	munmap(h, sizeof(*h));
 }
 
-/* Off unless the environment says otherwise. */
+/* On unless the environment says otherwise. */
 static bool direct_wanted(void)
 {
 	const char *value = getenv("DD_DIRECT");
 
-	return value && !strcmp(value, "1");
+	return !value || strcmp(value, "0");
 }
 
 DD_API int dd_open(struct dd **handle)

@@ -115,6 +115,8 @@ static int serve_prepare(struct dd *h, const char *name,
 	}
 	if (attr->flags & DD_ATTR_ACCEPT)
 		sv->flags |= DD_SERVE_ACCEPT;
+	if (!h->direct)
+		sv->flags |= DD_SERVE_NODIRECT;
 	sv->maxconn = attr->maxconn;
 	sv->window = attr->window;
 	sv->list = attr->list;

@@ -87,11 +87,21 @@ enum ddi_taken {
  */
 static DDI_INLINE void ddi_consumed(struct ddi_conn *c, uint32_t msgid)
 {
+	if (!(ddi_load(&c->tracked) & DDI_TRACKED))
+		return;
 	if (c->service_id)
 		ddi_store(&c->consumed, msgid);
 	else
 		/* The reply is consumed: the next request may be sent. */
 		ddi_store_release(&c->outstanding, 0);
+}
+
+/* Likewise, one that came directly. */
+static DDI_INLINE void ddi_consumed_in(struct ddi_conn *c, uint32_t msgid)
+{
+	if (ddi_load(&c->tracked) & DDI_COUNTED)
+		ddi_store(&c->got, msgid);
+	ddi_consumed(c, msgid);
 }
 
 /* A message was consumed: leave the list, and see what is due. */
@@ -151,7 +161,7 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 	if (ddi_unlikely(words | c->tracked)) {
 		fill_meta(to, &note, slot->meta);
 		if (ddi_load(&c->tracked))
-			ddi_consumed(c, ddi_load(&slot->msgid));
+			ddi_consumed_in(c, ddi_load(&slot->msgid));
 	}
 	/* There are more of these than registers; the lock keeps them. */
 	ddi_store_release(&l->cur->state->head, pos + 1);

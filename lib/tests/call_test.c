@@ -69,15 +69,25 @@ static void setup(unsigned int type)
 	check_eq(clist > 0, type != DD_TYPE_RPC);
 }
 
-/* The same, with a doorbell to refuse, whatever the environment says. */
+/* The same, whatever the environment says. */
+static void setup_direct(unsigned int type, bool direct)
+{
+	const char *value = getenv("DD_DIRECT");
+	char *before = value ? strdup(value) : NULL;
+
+	setenv("DD_DIRECT", direct ? "1" : "0", 1);
+	setup(type);
+	if (before)
+		setenv("DD_DIRECT", before, 1);
+	else
+		unsetenv("DD_DIRECT");
+	free(before);
+}
+
+/* With a doorbell to refuse. */
 static void setup_doorbell(unsigned int type)
 {
-	const char *direct = getenv("DD_DIRECT");
-
-	unsetenv("DD_DIRECT");
-	setup(type);
-	if (direct)
-		setenv("DD_DIRECT", direct, 1);
+	setup_direct(type, false);
 }
 
 static void teardown(void)
@@ -483,11 +493,9 @@ static void what_a_stranger_writes(void)
 		{ .offset = 1, .len = PAGE }, { .offset = ~7ull, .len = 8 },
 	};
 	struct dd_ring_note good = { .len = 5, .meta_count = 255, .msgid = 9 };
-	const char *direct = getenv("DD_DIRECT");
 	struct dd_msg msg;
 
-	setenv("DD_DIRECT", "1", 1);
-	setup(DD_TYPE_STREAM);
+	setup_direct(DD_TYPE_STREAM, true);
 	check_eq(request("first"), 0);
 	check_eq(take(&msg), 0);
 	good.conn = msg.conn;
@@ -512,8 +520,82 @@ static void what_a_stranger_writes(void)
 	check_eq(msg.meta_count, DD_META_WORDS);
 	check_eq(dd_recv(h, list, &msg, 0, 0), -EWOULDBLOCK);
 	teardown();
-	if (!direct)
-		unsetenv("DD_DIRECT");
+}
+
+static uint64_t received_by(int end)
+{
+	struct dd_conn_desc desc = { .type = 0 };
+
+	check_eq(dd_conn_info(h, end, &desc), 0);
+	return desc.received;
+}
+
+/* What was granted cannot be mapped: the messages go by the doorbell. */
+static void windows_that_cannot_be_mapped(void)
+{
+	struct dd_msg msg;
+	int calls;
+
+	/* The slots of the ring, its state, the block; then all of them. */
+	for (int nr = 1; nr <= 4; nr++) {
+		setup_direct(DD_TYPE_STREAM, true);
+		fake.unmapped = nr;
+		check_eq(request("first"), 0);
+		check_eq(take(&msg), 0);
+		check(!memcmp(msg.addr, "first", 5));
+		calls = fake.calls;
+		check_eq(request("second"), 0);
+		check_eq(fake.calls > calls, nr < 4);
+		check_eq(received_by(msg.conn), 2);
+		check_eq(take(&msg), 0);
+		check_eq(msg.msgid, 2);
+		check_eq(received_by(msg.conn), 2);
+		teardown();
+	}
+}
+
+/* Nor is the kernel asked what has come, but for what only it knows. */
+static void counts_without_the_kernel(void)
+{
+	struct dd_msg msg;
+	int calls;
+
+	setup_direct(DD_TYPE_STREAM, true);
+	for (int i = 1; i < 200; i++) {
+		check_eq(request("x"), 0);
+		check_eq(take(&msg), 0);
+		if (i == 1)
+			check_eq(received_by(msg.conn), 1);
+		calls = fake.calls;
+		check_eq(received_by(msg.conn), i);
+		check_eq(fake.calls, calls);
+	}
+	/* Unread, and of two connections by turns. */
+	check_eq(request("x"), 0);
+	check_eq(received_by(msg.conn), 200);
+	check_eq(dd_close(h, conn), 0);
+	check_eq(received_by(msg.conn), 200);
+	check_eq(take(&msg), 0);
+	check_eq(received_by(msg.conn), 200);
+	teardown();
+}
+
+/* DD_DIRECT=0 is for both ways, whoever the other end is. */
+static void neither_end_sends_directly(void)
+{
+	struct dd_msg msg;
+	int calls;
+
+	setup_doorbell(DD_TYPE_SPLIT);
+	for (int i = 0; i < 2; i++) {
+		check_eq(request("x"), 0);
+		check_eq(take(&msg), 0);
+		calls = fake.calls;
+		check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0), 0);
+		check_eq(fake.calls, calls + 1);
+		check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
+	}
+	teardown();
 }
 
 /* Nor is what a connection left that was closed at this end. */
@@ -856,6 +938,9 @@ int main(void)
 		TEST(server_learns_on_send),
 		TEST(stale_notes_are_dropped),
 		TEST(what_a_stranger_writes),
+		TEST(windows_that_cannot_be_mapped),
+		TEST(counts_without_the_kernel),
+		TEST(neither_end_sends_directly),
 		TEST(own_close_leaves_nothing),
 		TEST(unserve_voids_ids),
 		TEST(accept_gives_lists),

@@ -41,7 +41,7 @@ struct object {
 	size_t recv_size, send_size;
 	uint64_t cookie, taken_at[WINDOW_MAX], posts;
 	uint32_t block, type, window;
-	bool withheld, direct;
+	bool withheld, direct, nodirect;
 	struct dd_note note;
 };
 
@@ -376,6 +376,7 @@ static struct object *accept_conn(struct object *s, uint32_t type)
 
 	/* The block after the last one: memory is never reused, blocks are. */
 	c->block = s->users++ % sv->maxconn;
+	c->nodirect = sv->flags & DD_SERVE_NODIRECT;
 	c->service = s;
 	c->type = type;
 	c->window = sv->window ? sv->window : 1;
@@ -420,6 +421,7 @@ static int do_connect(struct dd_connect *cn)
 	c->type = cn->type;
 	c->window = cn->window ? cn->window : 1;
 	c->cookie = cn->cookie;
+	c->nodirect = cn->flags & DD_CONNECT_NODIRECT;
 	c->unit = units(2);
 	c->send = buf_addr(&cn->send);
 	c->send_size = cn->send.length;
@@ -542,12 +544,19 @@ static int do_direct(struct dd_direct *d)
 		return -ECONNRESET;
 	if (conn_cell(c)->submitted)
 		return -EBUSY;
+	if (d->flags & DD_DIRECT_DROP) {
+		c->direct = false;
+		conn_cell(to)->ring = 0;
+		return 0;
+	}
 	for (int i = 1; i < OBJECTS && !r; i++)
 		if (objects[i].kind == REGION && to->recv >= objects[i].addr &&
 		    to->recv < objects[i].addr + objects[i].size)
 			r = &objects[i];
 	if (fake.far || !r || (to->recv - r->addr) % PAGE || to->recv_size % PAGE)
 		return -EOPNOTSUPP;
+	if (c->nodirect || to->nodirect)
+		return -EACCES;
 	if (!to->list->ring)
 		ring_new(to->list);
 	c->direct = true;
@@ -792,6 +801,10 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		return __real_mmap(addr, len, prot, flags, fd, offset);
 	if (offset == DD_AREA_OFFSET)
 		return area;
+	if (offset & WINDOW && fake.unmapped && !--fake.unmapped) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
 	if (offset & WINDOW)
 		return window_map(offset, len);
 	r = object_get((uint64_t)offset >> 32, REGION);

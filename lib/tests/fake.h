@@ -17,6 +17,7 @@
  * @interrupts: the next so many calls give EINTR
  * @refuse: request whose next call fails
  * @refusal: with this errno
+ * @unmapped: which of the next windows cannot be mapped, from 1; 0 for none
  * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
@@ -25,6 +26,7 @@ struct fake {
 	int interrupts;
 	unsigned long refuse;
 	int refusal;
+	int unmapped;
 	bool far;
 };
 

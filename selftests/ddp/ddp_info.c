@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include "peer.h"
 
-#define BLOCK	1024
+#define BLOCK	4096	/* a page: sent to directly */
 
 FIXTURE(info) {
 	struct peer *srv;

@@ -66,6 +66,13 @@ bool across_nodes(void)
 	return getenv("DDP_PEER_NETNS");
 }
 
+bool sends_directly(void)
+{
+	const char *direct = getenv("DD_DIRECT");
+
+	return !across_nodes() && (!direct || strcmp(direct, "0"));
+}
+
 int near_node(void)
 {
 	if (!across_nodes())

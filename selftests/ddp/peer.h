@@ -44,6 +44,8 @@ typedef long (*peer_fn)(long a, long b, long c);
  * and DDP_PEER_NODE the peers'.
  */
 bool across_nodes(void);
+/* Whether messages to whole pages go without the kernel. */
+bool sends_directly(void);
 /* The caller's node, and that of the other side: a peer's is the test's. */
 int near_node(void);
 int far_node(void);

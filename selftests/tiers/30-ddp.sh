@@ -13,6 +13,6 @@ for kernel in stock debug; do
 	cat "build/ddp-$kernel.tap"
 	check "$kernel: each requirement is named by a test that passed" \
 		selftests/ddp/coverage.sh "build/ddp-$kernel.tap"
-	vm_list $kernel selftests/ddp/direct.list
+	vm_list $kernel selftests/ddp/kernel.list
 done
 finish

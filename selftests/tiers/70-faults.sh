@@ -9,12 +9,12 @@
 make -s selftests >&2 || exit
 
 # red FAULT STATUS PATTERN PROGRAM: the run ends with STATUS and
-# names PATTERN.
+# names PATTERN. Messages are the kernel's to send, since the faults are there.
 red() {
 	local fault=$1 want=$2 pattern=$3 program=$4 status=0 out
 
 	out=$(make -s vm KERNEL=debug FAULT="$fault" TIMEOUT=120 \
-		RUN="build/selftests/$program" 2>&1) || status=$?
+		RUN="DD_DIRECT=0 build/selftests/$program" 2>&1) || status=$?
 	printf '%s\n' "$out" | tail -n 5 | sed 's/^/# /'
 	if [ "$status" != "$want" ]; then
 		fail "$fault" "status $status, not $want"

@@ -673,7 +673,7 @@ enum dd_wait_what {
 /**
  * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
  * @size: sizeof(struct dd_direct)
- * @flags: zero
+ * @flags: zero, or %DD_DIRECT_DROP to take it back, nothing having been sent
  * @conn: (in) its id
  * @peer_conn: (out) id of the connection at the receiver, for the notes
  * @block: (out) offset to mmap() the receiver's block at
@@ -692,13 +692,17 @@ enum dd_wait_what {
  * the doorbell is refused. What goes directly may still be deposited by the
  * kernel, by a request without %DD_SQE_NOTIFY, before its note is posted.
  *
+ * A caller that cannot map what it was granted drops it: then the mappings are
+ * revoked, the other members mean nothing, and messages go by the doorbell.
+ *
  * If the two processes have different users, the block is zeroed first: its
  * sender can read it.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EBUSY (a message has been sent),
  * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
  * another node, its block is not whole pages, or the direct path is turned
- * off), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings in use).
+ * off), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver
+ * 4 MiB of them).
  */
 struct dd_direct {
 	__u32 size;
@@ -713,6 +717,8 @@ struct dd_direct {
 	__u32 slots;
 	__u32 peer_block;
 };
+
+#define DD_DIRECT_DROP		0x1	/* send by the doorbell after all */
 
 #define DD_IOC_TYPE		0xDA
 
