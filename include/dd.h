@@ -99,11 +99,13 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_LIST	0x1	/* @list must be valid: attach to it */
 #define DD_ATTR_ACCEPT	0x2	/* dd_serve(): a list and a note per connection */
 #define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
+#define DD_ATTR_NODIRECT	0x8	/* neither end sends without the kernel */
+#define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here without it */
 
 /**
  * struct dd_serve_attr - how to serve
  * @size: sizeof(struct dd_serve_attr)
- * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT
+ * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
  * @maxconn: connections at a time, 1 to 65536
  * @window: unconsumed messages that one client may have here, up to 256; 0
  *	means 1
@@ -162,7 +164,8 @@ int dd_unserve(struct dd *h, int service);
 /**
  * struct dd_connect_attr - how to connect
  * @size: sizeof(struct dd_connect_attr)
- * @flags: DD_ATTR_LIST, DD_ATTR_ANON; DD_TYPE_RPC implies the latter
+ * @flags: DD_ATTR_LIST, DD_ATTR_ANON, which DD_TYPE_RPC implies,
+ *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
  * @type: DD_TYPE_*
  * @window: unconsumed messages that the server may have here, up to 256; 0
  *	means 1

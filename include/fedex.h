@@ -180,6 +180,15 @@ void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
 #define SERVE_WINDOW(n)	((int)((unsigned)(n) << 16))
 #define CONN_WINDOW(n)	((int)((unsigned)(n) << 16))
 
+/*
+ * Likewise: within a node messages are deposited by their sender, who for that
+ * can read and write the other end's block, if both processes have one user.
+ */
+#define SERVE_NODIRECT		0x4	/* neither end does: the kernel deposits */
+#define SERVE_DIRECT_ANY	0x8	/* clients of other users do, too */
+#define CONN_NODIRECT		0x4	/* neither end does */
+#define CONN_DIRECT_ANY		0x8	/* a server of another user does, too */
+
 int ddconnlist(servid_t servid, int count, connid_t *list);
 int ddfree(address_t addr);
 int ddfd(noteid_t noteid);

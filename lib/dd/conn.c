@@ -261,6 +261,17 @@ DD_API int dd_close(struct dd *h, int conn)
 	return ret < 0 ? ddi_error(ret) : 0;
 }
 
+static uint32_t connect_flags(const struct dd *h, unsigned int flags)
+{
+	uint32_t ret = 0;
+
+	if (!h->direct || flags & DD_ATTR_NODIRECT)
+		ret |= DD_CONNECT_NODIRECT;
+	if (flags & DD_ATTR_DIRECT_ANY)
+		ret |= DD_CONNECT_DIRECT_ANY;
+	return ret;
+}
+
 static int connect_prepare(struct dd *h, const char *name, int node,
 			   const struct dd_connect_attr *attr,
 			   struct dd_connect *cn)
@@ -268,24 +279,23 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	int ret;
 
 	if (!attr || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON | DDI_ATTR_DIRECT) ||
 	    attr->type < DD_TYPE_RPC || attr->type > DD_TYPE_STREAM ||
 	    attr->window > DD_WINDOW_MAX)
 		return -EINVAL;
 	cn->type = attr->type;
 	cn->window = attr->window;
+	cn->flags = connect_flags(h, attr->flags);
 	if (attr->type == DD_TYPE_RPC || attr->flags & DD_ATTR_ANON) {
-		cn->flags = DD_CONNECT_ANON;
+		cn->flags |= DD_CONNECT_ANON;
 	} else {
 		cn->list = attr->list;
 		if (attr->flags & DD_ATTR_LIST) {
 			if (attr->list <= 0)
 				return -EBADID;
-			cn->flags = DD_CONNECT_LIST;
+			cn->flags |= DD_CONNECT_LIST;
 		}
 	}
-	if (!h->direct)
-		cn->flags |= DD_CONNECT_NODIRECT;
 	ret = ddi_name_copy(cn->name, name);
 	if (!ret)
 		ret = ddi_region_check(h, "send", attr->send, attr->send_size,

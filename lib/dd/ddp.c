@@ -25,6 +25,9 @@
 #define WINDOW_FLAGS	(0xfff << 16)
 #define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
 
+/* They have the same values for both calls. */
+#define DIRECT_FLAGS	(SERVE_NODIRECT | SERVE_DIRECT_ANY)
+
 #define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT)
 
 #define NSEC_PER_SEC	1000000000ll
@@ -87,6 +90,18 @@ static struct dd *handle_have(void)
 	return ddi_load_acquire(&default_handle);
 }
 
+/* Of the core's attributes, those of DIRECT_FLAGS. */
+static unsigned int direct_attr(int flags)
+{
+	unsigned int attr = 0;
+
+	if (flags & SERVE_NODIRECT)
+		attr |= DD_ATTR_NODIRECT;
+	if (flags & SERVE_DIRECT_ANY)
+		attr |= DD_ATTR_DIRECT_ANY;
+	return attr;
+}
+
 static bool name_good(const char *name)
 {
 	/* Page by page: the string may end before the next one begins. */
@@ -107,6 +122,7 @@ int DD_API ddserve(char *name, int flags, int maxconn,
 {
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
+		.flags = direct_attr(flags),
 		.maxconn = maxconn,
 		.window = WINDOW_GET(flags),
 		.recv = recvbase,
@@ -117,8 +133,8 @@ int DD_API ddserve(char *name, int flags, int maxconn,
 	struct dd *h;
 	int list, ret;
 
-	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | WINDOW_FLAGS) ||
-	    maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
+	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | DIRECT_FLAGS |
+		      WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
 	    !ddi_probe_writable(servid, sizeof(*servid)))
 		return fail(-EINVAL);
 	attr.list = *noteid;
@@ -145,6 +161,7 @@ int DD_API ddconn(char *name, int node, int type, int flags,
 	bool listed = type != TYPE_RPC;
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
+		.flags = direct_attr(flags),
 		.type = type,
 		.window = WINDOW_GET(flags),
 		.send = sendbase,
@@ -155,7 +172,8 @@ int DD_API ddconn(char *name, int node, int type, int flags,
 	struct dd *h;
 	int list, ret;
 
-	if (flags & ~(CONN_NOTELIST | WINDOW_FLAGS) || type < TYPE_RPC ||
+	if (flags & ~(CONN_NOTELIST | DIRECT_FLAGS | WINDOW_FLAGS) ||
+	    type < TYPE_RPC ||
 	    type > TYPE_SSTREAM || !name_good(name) || !ddi_probe_writable(connid, sizeof(*connid)) ||
 	    (listed && !ddi_probe_writable(noteid, sizeof(*noteid))))
 		return fail(-EINVAL);

@@ -372,6 +372,8 @@ static inline bool ddi_alive(const struct dd *h)
 	return ddi_likely(h) && ddi_likely(ddi_load(&h->board.alive));
 }
 
+#define DDI_ATTR_DIRECT	(DD_ATTR_NODIRECT | DD_ATTR_DIRECT_ANY)
+
 /* open.c */
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);

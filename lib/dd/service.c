@@ -104,7 +104,7 @@ static int serve_prepare(struct dd *h, const char *name,
 	int ret;
 
 	if (!attr || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DDI_ATTR_DIRECT) ||
 	    !attr->maxconn || attr->maxconn > DD_MAXCONN_MAX ||
 	    attr->window > DD_WINDOW_MAX || !attr->recv_size)
 		return -EINVAL;
@@ -115,8 +115,10 @@ static int serve_prepare(struct dd *h, const char *name,
 	}
 	if (attr->flags & DD_ATTR_ACCEPT)
 		sv->flags |= DD_SERVE_ACCEPT;
-	if (!h->direct)
+	if (!h->direct || attr->flags & DD_ATTR_NODIRECT)
 		sv->flags |= DD_SERVE_NODIRECT;
+	if (attr->flags & DD_ATTR_DIRECT_ANY)
+		sv->flags |= DD_SERVE_DIRECT_ANY;
 	sv->maxconn = attr->maxconn;
 	sv->window = attr->window;
 	sv->list = attr->list;

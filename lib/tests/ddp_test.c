@@ -197,7 +197,7 @@ static void argument_values(void)
 	size_t size;
 	address_t a;
 
-	fails(ddserve("y", 4, 1, in, 8, NULL, 0, &id, &s), EINVAL);
+	fails(ddserve("y", 16, 1, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("y", 0, 0, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("y", 0, -1, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("", 0, 1, in, 8, NULL, 0, &id, &s), EINVAL);
@@ -299,6 +299,61 @@ static void windows(void)
 		     PAGE, &c, &id), EINVAL);
 }
 
+enum { CLIENT = 1, SERVER = 2 };
+
+/* Which ends of a connection with these flags send directly. */
+static int who_sends_directly(int serves, int asks)
+{
+	address_t mem = ddalloc(PAGE), to = ddalloc(PAGE), from = ddalloc(PAGE),
+		  answer = ddalloc(PAGE);
+	noteid_t list = 0, clist = 0;
+	ddrecv_desc_t desc;
+	servid_t service;
+	int calls, ret = 0;
+	connid_t c;
+
+	check_eq(ddserve("d", serves, 1, mem, PAGE, answer, PAGE, &list,
+			 &service), 0);
+	check_eq(ddconn("d", 1, TYPE_SSTREAM, asks, from, PAGE, to, PAGE, &c,
+			&clist), 0);
+	/* The first of each end sets things up. */
+	for (int i = 0; i < 2; i++) {
+		calls = fake.calls;
+		check_eq(ddsend(c, from, 8, 0, SEND_NOOPTS), 0);
+		ret |= i && fake.calls == calls ? CLIENT : 0;
+		check_eq(ddrecv(list, &desc, RECV_NOBLOCK, 0), 0);
+		calls = fake.calls;
+		check_eq(ddsend(desc.connid, answer, 8, 0, SEND_NOOPTS), 0);
+		ret |= i && fake.calls == calls ? SERVER : 0;
+		check_eq(ddrecv(clist, &desc, RECV_NOBLOCK, 0), 0);
+	}
+	check_eq(ddclose(c), 0);
+	check_eq(ddunserve(service), 0);
+	check(!ddfree(mem) && !ddfree(to) && !ddfree(from) && !ddfree(answer));
+	return ret;
+}
+
+static void direct_flags(void)
+{
+	const char *direct = getenv("DD_DIRECT");
+	bool on = !direct || strcmp(direct, "0");
+	int both = on ? CLIENT | SERVER : 0;
+
+	check_eq(who_sends_directly(SERVE_NOOPTS, CONN_NOOPTS), both);
+	check_eq(who_sends_directly(SERVE_NODIRECT, CONN_NOOPTS), 0);
+	check_eq(who_sends_directly(SERVE_NOOPTS, CONN_NODIRECT), 0);
+	fake.strangers = true;
+	check_eq(who_sends_directly(SERVE_NOOPTS, CONN_NOOPTS), 0);
+	check_eq(who_sends_directly(SERVE_DIRECT_ANY, CONN_NOOPTS),
+		 both & CLIENT);
+	check_eq(who_sends_directly(SERVE_NOOPTS, CONN_DIRECT_ANY),
+		 both & SERVER);
+	check_eq(who_sends_directly(SERVE_DIRECT_ANY, CONN_DIRECT_ANY), both);
+	check_eq(who_sends_directly(SERVE_DIRECT_ANY, CONN_DIRECT_ANY |
+				    CONN_NODIRECT), 0);
+	fake.strangers = false;
+}
+
 /* Runs dderror() with standard error in a file: what it wrote. */
 static const char *said(int error, const char *prefix)
 {
@@ -385,6 +440,7 @@ int main(void)
 		TEST(argument_values),
 		TEST(rpc_with_five_arguments),
 		TEST(windows),
+		TEST(direct_flags),
 		TEST(error_messages),
 		TEST(forked_child),
 		TEST(ends),

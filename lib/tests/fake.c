@@ -41,7 +41,7 @@ struct object {
 	size_t recv_size, send_size;
 	uint64_t cookie, taken_at[WINDOW_MAX], posts;
 	uint32_t block, type, window;
-	bool withheld, direct, nodirect;
+	bool withheld, direct, nodirect, any;
 	struct dd_note note;
 };
 
@@ -377,6 +377,7 @@ static struct object *accept_conn(struct object *s, uint32_t type)
 	/* The block after the last one: memory is never reused, blocks are. */
 	c->block = s->users++ % sv->maxconn;
 	c->nodirect = sv->flags & DD_SERVE_NODIRECT;
+	c->any = sv->flags & DD_SERVE_DIRECT_ANY;
 	c->service = s;
 	c->type = type;
 	c->window = sv->window ? sv->window : 1;
@@ -422,6 +423,7 @@ static int do_connect(struct dd_connect *cn)
 	c->window = cn->window ? cn->window : 1;
 	c->cookie = cn->cookie;
 	c->nodirect = cn->flags & DD_CONNECT_NODIRECT;
+	c->any = cn->flags & DD_CONNECT_DIRECT_ANY;
 	c->unit = units(2);
 	c->send = buf_addr(&cn->send);
 	c->send_size = cn->send.length;
@@ -555,7 +557,7 @@ static int do_direct(struct dd_direct *d)
 			r = &objects[i];
 	if (fake.far || !r || (to->recv - r->addr) % PAGE || to->recv_size % PAGE)
 		return -EOPNOTSUPP;
-	if (c->nodirect || to->nodirect)
+	if (c->nodirect || to->nodirect || (fake.strangers && !to->any))
 		return -EACCES;
 	if (!to->list->ring)
 		ring_new(to->list);

@@ -18,6 +18,7 @@
  * @refuse: request whose next call fails
  * @refusal: with this errno
  * @unmapped: which of the next windows cannot be mapped, from 1; 0 for none
+ * @strangers: the two ends of a connection are different users'
  * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
@@ -27,6 +28,7 @@ struct fake {
 	unsigned long refuse;
 	int refusal;
 	int unmapped;
+	bool strangers;
 	bool far;
 };
 

@@ -60,7 +60,7 @@ int f(connid_t c, noteid_t n)
 
 compile "hidden extensions" '#define _DD_NO_EXTENSIONS
 #include "fedex.h"
-#if defined(_DD_EXTENSIONS) || defined(CONN_WINDOW)
+#if defined(_DD_EXTENSIONS) || defined(CONN_WINDOW) || defined(CONN_NODIRECT)
 #error not hidden
 #endif
 int ddfd, ddfree;' "$CC" -xc -std=gnu11 -Wall -Wextra -I"$include"
