@@ -34,7 +34,7 @@ lat() {
 			(.percentiles | .p50 <= .p90 and .p90 <= .p99 and
 			.p99 <= ."p99.9") and .iterations == 20) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
-		([.results[0].methods[].name] == ["dd", "shm", "futex",
+		([.results[0].methods[].name] == ["dd", "dd-kernel", "shm", "futex",
 			"vm-writev", "unix-spin", "unix-block", "unix-stream",
 			"pipe"])' ddperf lat -j $QUICK
 }
@@ -44,8 +44,8 @@ bw() {
 	report "$SPREAD $COMMON"'.test == "bw" and .results[0].size == 1048576 and
 		.parameters.unit == "MB/s" and .parameters.window == 3 and
 		([.results[0].methods[].name] ==
-			["dd", "shm", "memcpy", "futex", "vm-writev",
-			"unix-stream", "pipe"]) and
+			["dd", "dd-kernel", "shm", "memcpy", "futex",
+			"vm-writev", "unix-stream", "pipe"]) and
 		all(.results[0].methods[]; .rounds | spread)' \
 		ddperf bw -j $QUICK -w 3 --touch
 }
@@ -88,9 +88,11 @@ duration() {
 
 insn() {
 	report "$SPREAD $COMMON"'[.results[].name] == ["dd-send", "dd-recv",
-		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy"] and
+		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy",
+		"dd-send-kernel", "dd-recv-kernel"] and
 		.iterations == 200 and
-		(.results[0].cost.median > .results[5].cost.median)' \
+		(.results[7].cost.median > .results[5].cost.median) and
+		(.results[7].cost.median > .results[0].cost.median)' \
 		ddperf insn -j -n 200
 }
 

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #include "fedex.h"
-#include "perf.h"
+#include "pair.h"
 #include "../common/tool.h"
 
 #define COUNT		2000
@@ -45,9 +45,7 @@ struct documented {
  * @size: bytes in a message
  * @from: handle of the sending end
  * @to: handle of the receiving end
- * @conn: connection, of @from
- * @list: note list, of @to
- * @source: wired memory of @from
+ * @ways: connections of @from, with note lists of @to
  * @ddp: the same by the documented calls
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
@@ -56,9 +54,7 @@ struct bench {
 	size_t size;
 	struct dd *from;
 	struct dd *to;
-	int conn;
-	int list;
-	char *source;
+	struct way ways[WAYS];
 	struct documented ddp;
 	pid_t child;
 	char *memory;
@@ -68,17 +64,37 @@ static void do_nothing(struct bench *b)
 {
 }
 
+static inline void way_send(struct bench *b, const struct way *w)
+{
+	must(b->from, dd_send(b->from, w->conn, w->send, b->size, 0, 0, NULL, 0),
+	     "dd_send");
+}
+
+static inline void way_recv(struct bench *b, const struct way *w)
+{
+	struct dd_msg msg;
+
+	must(b->to, dd_recv(b->to, w->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
+}
+
 static void do_send(struct bench *b)
 {
-	must(b->from, dd_send(b->from, b->conn, b->source, b->size, 0, 0, NULL, 0),
-	     "dd_send");
+	way_send(b, &b->ways[WAY_DD]);
 }
 
 static void do_recv(struct bench *b)
 {
-	struct dd_msg msg;
+	way_recv(b, &b->ways[WAY_DD]);
+}
 
-	must(b->to, dd_recv(b->to, b->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
+static void do_kernel_send(struct bench *b)
+{
+	way_send(b, &b->ways[WAY_KERNEL]);
+}
+
+static void do_kernel_recv(struct bench *b)
+{
+	way_recv(b, &b->ways[WAY_KERNEL]);
 }
 
 static void need(int ret, const char *what)
@@ -119,7 +135,7 @@ static void do_getppid(struct bench *b)
 
 static void do_memcpy(struct bench *b)
 {
-	memcpy(b->source, b->memory, b->size);
+	memcpy(b->ways[0].send, b->memory, b->size);
 	__asm__ volatile("" ::: "memory");
 }
 
@@ -133,6 +149,7 @@ static const struct step {
 	{ { "vm-writev" }, { do_writev, do_nothing } },
 	{ { "getppid" }, { do_getppid, do_nothing } },
 	{ { "memcpy" }, { do_memcpy, do_nothing } },
+	{ { "dd-send-kernel", "dd-recv-kernel" }, { do_kernel_send, do_kernel_recv } },
 };
 
 #define STEPS	(sizeof(steps) / sizeof(steps[0]))
@@ -157,11 +174,28 @@ static void open_documented(struct documented *d, char *name, size_t size)
 		    documented_memory(size), size, &d->conn, &list), name);
 }
 
-static void open_bench(struct bench *b, size_t size)
+static void open_way(struct bench *b, int way, size_t size)
 {
 	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1 };
 	struct dd_connect_attr attr = { .size = sizeof(attr),
 					.type = DD_TYPE_STREAM };
+	struct way *w = &b->ways[way];
+	char name[32];
+
+	snprintf(name, sizeof(name), "ddperf.%d.%d", (int)getpid(), way);
+	attr.flags = way == WAY_KERNEL ? DD_ATTR_NODIRECT : 0;
+	serve.recv_size = attr.send_size = attr.recv_size = size;
+	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
+	must(b->to, dd_serve(b->to, name, &serve, &w->list), name);
+	must(b->from, dd_alloc(b->from, size, &attr.send), "memory");
+	must(b->from, dd_alloc(b->from, size, &attr.recv), "memory");
+	w->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
+					   NULL), name);
+	w->send = attr.send;
+}
+
+static void open_bench(struct bench *b, size_t size)
+{
 	char name[32];
 
 	b->size = size;
@@ -179,15 +213,8 @@ static void open_bench(struct bench *b, size_t size)
 	}
 	b->from = perf_open();
 	b->to = perf_open();
-	snprintf(name, sizeof(name), "ddperf.%d", (int)getpid());
-	serve.recv_size = attr.send_size = attr.recv_size = size;
-	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
-	must(b->to, dd_serve(b->to, name, &serve, &b->list), name);
-	must(b->from, dd_alloc(b->from, size, &attr.send), "memory");
-	must(b->from, dd_alloc(b->from, size, &attr.recv), "memory");
-	b->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
-					   NULL), name);
-	b->source = attr.send;
+	open_way(b, WAY_DD, size);
+	open_way(b, WAY_KERNEL, size);
 	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
 	open_documented(&b->ddp, name, size);
 }
@@ -331,9 +358,9 @@ static void print_table(size_t size, uint64_t count, const char *unit,
 	printf("\none message of %zu bytes within one process, %llu times; %s,\n"
 	       "reading the clock (%.0f) taken off\n", size,
 	       (unsigned long long)count, unit, overhead);
-	printf("%-12s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
+	printf("%-14s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
 	for (i = 0; i < n; i++)
-		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
+		printf("%-14s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
 		       costs[i].spread.min, costs[i].spread.p25,
 		       costs[i].spread.median, costs[i].spread.p75,
 		       costs[i].spread.max);

@@ -56,27 +56,47 @@ static void failed(const char *what, int error)
 
 /* --- ours ----------------------------------------------------------------- */
 
-static void dd_put(struct side *s, size_t size)
+static void way_put(struct side *s, const struct way *w, size_t size)
 {
 	int ret;
 
-	while ((ret = dd_send(s->h, s->conn, s->send, size, 0, 0, NULL, 0)) ==
+	while ((ret = dd_send(s->h, w->conn, w->send, size, 0, 0, NULL, 0)) ==
 	       -ENOTREADY)
-		ret = dd_done(s->h, s->conn, DD_DONE_PLACED, DD_FOREVER);
+		ret = dd_done(s->h, w->conn, DD_DONE_PLACED, DD_FOREVER);
 	if (ret < 0)
 		failed("dd_send", ret);
 }
 
-static char *dd_get(struct side *s, size_t size)
+static char *way_get(struct side *s, const struct way *w, size_t size)
 {
 	struct dd_msg msg;
 	int ret;
 
-	ret = dd_recv(s->h, s->list, &msg,
+	ret = dd_recv(s->h, w->list, &msg,
 		      s->hello.sleep ? DD_RECV_SLEEP : DD_RECV_SPIN, DD_FOREVER);
 	if (ret || msg.len != size)
 		failed("dd_recv", ret ? ret : -EPROTO);
 	return msg.addr;
+}
+
+static void dd_put(struct side *s, size_t size)
+{
+	way_put(s, &s->ways[WAY_DD], size);
+}
+
+static char *dd_get(struct side *s, size_t size)
+{
+	return way_get(s, &s->ways[WAY_DD], size);
+}
+
+static void kernel_put(struct side *s, size_t size)
+{
+	way_put(s, &s->ways[WAY_KERNEL], size);
+}
+
+static char *kernel_get(struct side *s, size_t size)
+{
+	return way_get(s, &s->ways[WAY_KERNEL], size);
 }
 
 /* --- memory that both sides map ------------------------------------------- */
@@ -223,6 +243,13 @@ const struct method methods[] = {
 		.places = PLACE_HERE | PLACE_NET,
 		.send = dd_put,
 		.recv = dd_get,
+	}, {
+		.name = "dd-kernel",
+		.what = "direct deposit, each message sent by the kernel",
+		.tests = EVERY,
+		.places = PLACE_HERE,
+		.send = kernel_put,
+		.recv = kernel_get,
 	}, {
 		.name = "shm",
 		.what = "memcpy() to shared memory, and a flag there",

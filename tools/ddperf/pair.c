@@ -149,25 +149,38 @@ static void map_buffer(struct side *s)
 	memset(s->buffer, s->me + 1, 2 * s->hello.size);
 }
 
-static void serve_dd(struct side *s, const char *name)
+/* Both sides have as many. */
+static int way_count(const struct side *s)
+{
+	return s->hello.net ? 1 : WAYS;
+}
+
+static void way_name(char *buf, size_t size, const char *service, int way)
+{
+	snprintf(buf, size, "%s%s", service, way == WAY_KERNEL ? ".k" : "");
+}
+
+static void serve_dd(struct side *s, const char *service, int way)
 {
 	/* Blocks are rounded down to 8 bytes. */
 	size_t size = (s->hello.size + 7) / 8 * 8;
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
+		.flags = way == WAY_KERNEL ? DD_ATTR_NODIRECT : 0,
 		.maxconn = 1,
 		.window = s->hello.window,
 		.recv_size = perf_pages(size),
 		.send_size = size,
 	};
+	char name[80];
 
-	s->h = perf_open();
+	way_name(name, sizeof(name), service, way);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
-	must(s->h, dd_serve(s->h, name, &attr, &s->list), name);
+	must(s->h, dd_serve(s->h, name, &attr, &s->ways[way].list), name);
 }
 
-static void connect_dd(struct side *s, const char *name)
+static void connect_dd(struct side *s, const char *service, int way)
 {
 	size_t size = s->hello.size;
 	struct dd_connect_attr attr = {
@@ -177,28 +190,32 @@ static void connect_dd(struct side *s, const char *name)
 		.send_size = size,
 		.recv_size = perf_pages(size),
 	};
+	struct way *w = &s->ways[way];
+	char name[80];
 
+	way_name(name, sizeof(name), service, way);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
 	if (!s->hello.net)
 		s->node = dd_node(s->h);
-	s->conn = must(s->h, dd_connect(s->h, name, s->node, &attr, &s->list),
+	w->conn = must(s->h, dd_connect(s->h, name, s->node, &attr, &w->list),
 		       name);
-	s->send = attr.send;
-	memset(s->send, 1, size);
+	w->send = attr.send;
+	memset(w->send, 1, size);
 	/* Tells the server which connection it is. */
-	must(s->h, dd_send(s->h, s->conn, s->send, 1, 0, 0, NULL, 0), "sending");
+	must(s->h, dd_send(s->h, w->conn, w->send, 1, 0, 0, NULL, 0), "sending");
 }
 
-static void expect_dd(struct side *s)
+static void expect_dd(struct side *s, int way)
 {
+	struct way *w = &s->ways[way];
 	struct dd_msg msg;
 
-	must(s->h, dd_recv(s->h, s->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
+	must(s->h, dd_recv(s->h, w->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
 	     "receiving");
-	s->conn = msg.conn;
-	s->send = msg.send;
-	memset(s->send, 2, s->hello.size);
+	w->conn = msg.conn;
+	w->send = msg.send;
+	memset(w->send, 2, s->hello.size);
 }
 
 /* process_vm_writev() asks for the right to trace the target. */
@@ -211,14 +228,18 @@ static void allow_tracing(void)
 static void serve_client(struct side *s)
 {
 	struct welcome w = { .pid = getpid(), .buffer = (uintptr_t)s->buffer };
+	int i;
 
 	snprintf(w.service, sizeof(w.service), "ddperf.%d", (int)getpid());
-	serve_dd(s, w.service);
+	s->h = perf_open();
+	for (i = 0; i < way_count(s); i++)
+		serve_dd(s, w.service, i);
 	if (s->hello.net)
 		sock_listen(s, &w);
 	start_watch(s);
 	pair_put(s, &w, sizeof(w));
-	expect_dd(s);
+	for (i = 0; i < way_count(s); i++)
+		expect_dd(s, i);
 	if (s->hello.net)
 		sock_accept(s);
 	flow_answer(s);
@@ -369,6 +390,7 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size,
 	       unsigned int window)
 {
 	struct welcome w;
+	int i;
 
 	*s = (struct side) {
 		.node = o->node,
@@ -401,7 +423,8 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size,
 	pair_get(s, &w, sizeof(w));
 	s->other = w.pid;
 	s->other_buffer = (char *)(uintptr_t)w.buffer;
-	connect_dd(s, w.service);
+	for (i = 0; i < way_count(s); i++)
+		connect_dd(s, w.service, i);
 	if (s->hello.net)
 		sock_connect(s, &w);
 	start_watch(s);

@@ -77,6 +77,21 @@ struct welcome {
 	in_port_t udp;
 };
 
+/* Of ours: as the library does it, and by the kernel in any case. */
+enum { WAY_DD, WAY_KERNEL, WAYS };
+
+/**
+ * struct way - a connection
+ * @conn: its id
+ * @list: its note list
+ * @send: its send buffer
+ */
+struct way {
+	int conn;
+	int list;
+	char *send;
+};
+
 /**
  * struct side - one of the two
  * @me: 0 the client, which measures; 1 the server
@@ -97,9 +112,7 @@ struct welcome {
  * @other_buffer: its @buffer
  * @node: number of the server's node
  * @h: handle
- * @conn: connection
- * @list: its note list
- * @send: its send buffer
+ * @ways: connections; the first one only if @other is on another node
  */
 struct side {
 	int me;
@@ -119,9 +132,7 @@ struct side {
 	char *other_buffer;
 	int node;
 	struct dd *h;
-	int conn;
-	int list;
-	char *send;
+	struct way ways[WAYS];
 };
 
 /**

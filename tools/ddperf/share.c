@@ -44,7 +44,7 @@ static size_t take_dd(struct side *s)
 {
 	struct dd_msg msg;
 
-	must(s->h, dd_recv(s->h, s->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
+	must(s->h, dd_recv(s->h, s->ways[WAY_DD].list, &msg, DD_RECV_SLEEP, DD_FOREVER),
 	     "receiving");
 	return msg.len == END_SIZE ? 0 : msg.len;
 }
