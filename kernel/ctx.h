@@ -53,6 +53,8 @@ struct dd_service;
  * @DD_STAT_CLOSES: connections ended
  * @DD_STAT_STRANGERS: skbs from addresses that are no peer's
  * @DD_STAT_BAD_SUMS: skbs with a wrong UDP checksum
+ * @DD_STAT_DIRECT: messages sent without the kernel, by their senders' account,
+ *	on connections that are over
  * @DD_STAT_MAX: number of counters
  */
 enum dd_stat {
@@ -66,6 +68,7 @@ enum dd_stat {
 	DD_STAT_CLOSES,
 	DD_STAT_STRANGERS,
 	DD_STAT_BAD_SUMS,
+	DD_STAT_DIRECT,
 	DD_STAT_MAX
 };
 

@@ -582,7 +582,9 @@ static void dd_direct_settle(struct dd_conn *conn)
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
+	/* At once, to who looks at both: dd_direct_open(). */
 	WRITE_ONCE(imp->direct, false);
+	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT, n);
 	spin_unlock(&conn->seg.lock);
 }
 
@@ -725,6 +727,20 @@ u64 dd_direct_sent(const struct dd_conn *conn)
 	if (READ_ONCE(conn->imp.direct))
 		return dd_direct_count(conn);
 	return READ_ONCE(conn->imp.submitted);
+}
+
+/* Likewise, if it is one that sends directly and is not over; else 0. */
+u64 dd_direct_open(const struct dd_conn *conn)
+{
+	u64 n = 0;
+
+	if (!conn->peer)
+		return 0;
+	spin_lock(&conn->peer->seg.lock);
+	if (conn->imp.direct)
+		n = dd_direct_count(conn);
+	spin_unlock(&conn->peer->seg.lock);
+	return n;
 }
 
 /* Likewise of messages that have come to it. */

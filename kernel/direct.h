@@ -123,6 +123,7 @@ void dd_direct_release(struct dd_conn *conn);
 int dd_direct_wake(struct dd_ctx *ctx, u32 id);
 int dd_direct_reached(struct dd_conn *conn, u64 pos);
 u64 dd_direct_sent(const struct dd_conn *conn);
+u64 dd_direct_open(const struct dd_conn *conn);
 u64 dd_direct_received(const struct dd_conn *conn);
 u64 dd_direct_done(struct dd_conn *conn);
 u64 dd_ring_head(const struct dd_ring *ring);

@@ -53,17 +53,36 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 	[DD_STAT_CLOSES] = DD_A_STAT_CLOSES,
 	[DD_STAT_STRANGERS] = DD_A_STAT_STRANGERS,
 	[DD_STAT_BAD_SUMS] = DD_A_STAT_BAD_SUMS,
+	[DD_STAT_DIRECT] = DD_A_STAT_DIRECT,
 };
 
 /* A counter that is not told here has no attribute either. */
 static_assert(DD_STAT_MAX + 1 == DD_A_STAT_MAX);
+
+/*
+ * What is sent directly is added when a connection ends; before, it is its
+ * sender who counts. If some end while this looks, it looks again.
+ */
+static void dd_stat_sum(struct dd_node *node, struct dd_stats *sum)
+{
+	u64 *direct = &sum->v[DD_STAT_DIRECT], before, alive;
+	int tries = 8;
+
+	dd_node_stats(node, sum);
+	do {
+		before = *direct;
+		alive = dd_direct_alive(node);
+		dd_node_stats(node, sum);
+	} while (*direct != before && --tries);
+	*direct = before + alive;
+}
 
 static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
 {
 	struct dd_stats sum;
 	int i, err = 0;
 
-	dd_node_stats(node, &sum);
+	dd_stat_sum(node, &sum);
 	for (i = 0; i < DD_STAT_MAX && !err; i++)
 		err = dd_fill_u64(skb, dd_stat_attrs[i], sum.v[i],
 				  DD_A_STAT_PAD);

@@ -67,6 +67,7 @@ int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 void dd_netlink_obj_init(void);
 int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 		    const struct dd_reader *reader);
+u64 dd_direct_alive(struct dd_node *node);
 int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 		 const struct dd_reader *reader);
 int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);

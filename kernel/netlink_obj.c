@@ -195,6 +195,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->seg.credit->window) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(conn->imp.direct)) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_conn_counters(skb, conn))
 		return -EMSGSIZE;
@@ -271,6 +272,34 @@ static struct dd_ctx *dd_ctx_from(struct dd_node *node, unsigned long from)
 		dd_ctx_get(best);
 	mutex_unlock(&node->lock);
 	return best;
+}
+
+/**
+ * dd_direct_alive() - messages sent directly on connections that are open
+ * @node: whose connections
+ *
+ * Return: their number, as their senders say.
+ */
+u64 dd_direct_alive(struct dd_node *node)
+{
+	unsigned long from = 0, index;
+	struct dd_ctx *ctx;
+	struct dd_obj *obj;
+	u64 sum = 0;
+
+	while ((ctx = dd_ctx_from(node, from))) {
+		index = 0;
+		while ((obj = dd_obj_next(ctx, &index, DD_OBJ_CONN))) {
+			struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+
+			sum += dd_direct_open(conn);
+			dd_conn_put(conn);
+		}
+		from = (unsigned long)ctx + 1;
+		dd_ctx_put(ctx);
+		cond_resched();
+	}
+	return sum;
 }
 
 static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,

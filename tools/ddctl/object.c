@@ -118,6 +118,7 @@ const struct object object_conn = {
 		ROW(DD_A_CONN_SENT, "sent", NULL, ATTR_U64),
 		ROW(DD_A_CONN_DONE, "done", "DONE", ATTR_U64),
 		ROW(DD_A_CONN_RECEIVED, "received", "RECEIVED", ATTR_U64),
+		ROW(DD_A_CONN_DIRECT, "direct", "DIRECT", ATTR_BOOL),
 		ROW(DD_A_CONN_ERROR, "error", "ERROR", ATTR_U32),
 		END,
 	},
@@ -143,6 +144,7 @@ const struct object object_stat = {
 	.get = DD_CMD_STAT_GET,
 	.attrs = (const struct attr[]) {
 		ROW(DD_A_STAT_OPS, "ops", "requests executed", ATTR_U64),
+		ROW(DD_A_STAT_DIRECT, "direct", "sent directly", ATTR_U64),
 		ROW(DD_A_STAT_BYTES, "bytes", "bytes deposited", ATTR_U64),
 		ROW(DD_A_STAT_NOTES, "notes", "notes posted", ATTR_U64),
 		ROW(DD_A_STAT_WITHHELD, "withheld", "notes withheld", ATTR_U64),
