@@ -134,9 +134,25 @@ TEST_F(direct, the_kernel_may_deposit)
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 }
 
+/* The number at @key of what ddctl tells of the node. */
+static long long node_count(const char *key)
+{
+	char line[80], out[32] = "";
+	FILE *f;
+
+	snprintf(line, sizeof(line), "ddctl -j stat | jq .%s", key);
+	f = popen(line, "r");
+	if (!f)
+		return -1;
+	if (!fgets(out, sizeof(out), f))
+		out[0] = 0;
+	return pclose(f) || !out[0] ? -1 : atoll(out);
+}
+
 /* As their sender says. */
 TEST_F(direct, counts_for_reports)
 {
+	long long before = node_count("direct"), ops = node_count("ops");
 	struct dd_conn_info i = { .size = sizeof(i) };
 	struct pair *p = &self->p;
 	struct dd_cell *cell = raw_cell(&p->cl, p->c.cell_unit);
@@ -150,10 +166,114 @@ TEST_F(direct, counts_for_reports)
 	i.conn = pair_server_conn(p);
 	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.received);
-	EXPECT_EQ(0, system("ddctl conn >/dev/null"));
+	EXPECT_EQ(0, system("ddctl -j conn | jq -e 'any(.[]; .direct and "
+			    ".submitted == 4294967303 and .role == \"client\") and "
+			    "any(.[]; (.direct | not) and .submitted == 0 and "
+			    ".received == 4294967303)' >/dev/null"));
+	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
+			    ".received == 4294967303)' >/dev/null"));
+	EXPECT_EQ(before + (1ll << 32) + 7, node_count("direct"));
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.received);
+	EXPECT_EQ(before + (1ll << 32) + 7, node_count("direct"));
+	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
+			    ".received == 4294967303)' >/dev/null"));
+	EXPECT_LE(0, before);
+	EXPECT_EQ(ops, node_count("ops"));
+}
+
+static int drop(const struct raw *r, __u32 conn)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = conn,
+			       .flags = DD_DIRECT_DROP };
+
+	return raw_ioctl(r, DD_IOC_DIRECT, &d);
+}
+
+/* By somebody who cannot map it: the doorbell is there still. */
+TEST_F(direct, given_back)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+	struct dd_note n;
+
+	EXPECT_EQ(0, drop(&p->cl, p->c.conn));
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	strcpy(p->smem.at, "before");
+	ASSERT_EQ(0, drop(&p->cl, p->c.conn));
+	EXPECT_EQ(0, raw_cell(&p->srv, p->s.cells_unit)->ring);
+	strcpy(w->block, "nowhere");
+	way_note(w, 0, 8);
+	EXPECT_STREQ("before", p->smem.at);
+	EXPECT_EQ(MAP_FAILED, raw_map(&p->cl, w->d.block, PAGE, PROT_READ));
+	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
+	/* It may be asked for again, as long as nothing was sent. */
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, w));
+	ASSERT_EQ(0, drop(&p->cl, p->c.conn));
+	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
+	ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));
+	EXPECT_EQ(1, n.msgid);
+	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
+}
+
+TEST_F(direct, not_given_back_once_it_is_used)
+{
+	struct pair *p = &self->p;
+	const __u64 one = 1;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	way_note(&self->w, 0, 8);
+	memcpy(raw_cell(&p->cl, p->c.cell_unit)->sq[0].meta, &one, sizeof(one));
+	EXPECT_ERR(EBUSY, drop(&p->cl, p->c.conn));
+	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
+	EXPECT_ERR(ENOENT, drop(&p->cl, p->s.service));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
+	EXPECT_ERR(ECONNRESET, drop(&p->cl, p->c.conn));
+}
+
+#define RINGS	512	/* of the least size: 4 MiB */
+
+/*
+ * A server that answers on as many lists: their owner's memory is not the
+ * server's to take. None of it is wired memory, which has a limit of its own.
+ */
+TEST(rings_of_many_lists)
+{
+	static __u32 ids[RINGS + 2];
+	struct dd_connect c[RINGS + 1];
+	struct dd_conn_list l = { .size = sizeof(l), .count = RINGS + 2,
+				  .conns = (uintptr_t)ids };
+	long long used;
+	struct pair p;
+	struct mem m;
+	struct way w;
+	int i, n;
+
+	ASSERT_EQ(0, pair_open(&p, RINGS + 2, PAGE, 1));
+	ASSERT_EQ(0, raw_alloc(&p.cl, (RINGS + 1) * PAGE, &m));
+	for (i = 0; i < RINGS + 1; i++) {
+		raw_connect_args(&c[i], p.name, &m);
+		memset(&c[i].send, 0, sizeof(c[i].send));
+		c[i].recv.offset = i * PAGE;
+		c[i].recv.length = PAGE;
+		c[i].flags = DD_CONNECT_ANON;
+		ASSERT_EQ(0, raw_connect(&p.cl, &c[i]));
+	}
+	l.service = p.s.service;
+	ASSERT_EQ(0, raw_ioctl(&p.srv, DD_IOC_CONN_LIST, &l));
+	ASSERT_EQ(RINGS + 2, l.count);
+	used = memlock_used(&p.srv);
+	/* The first one is the pair's own, with a larger block. */
+	for (n = 0; n < RINGS + 1 && !way_grant(&p.srv, ids[n + 1], &w); n++)
+		;
+	EXPECT_EQ(RINGS, n);
+	EXPECT_ERR(ENOSPC, way_grant(&p.srv, ids[n + 1], &w));
+	EXPECT_EQ(used, memlock_used(&p.srv));
+	/* The rings of a list that is gone leave room for others. */
+	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c[0].conn));
+	EXPECT_EQ(0, way_grant(&p.srv, ids[n + 1], &w));
+	pair_close(&p);
 }
 
 /* --- what is refused -------------------------------------------------------*/

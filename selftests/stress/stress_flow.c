@@ -12,6 +12,7 @@
 
 #define SENDERS		8
 #define CONNS		16
+#define PAGE		4096	/* blocks of that are sent to directly */
 #define WAIT_UNITS	(dd_patience() / 1000 * SBP_HZ)
 
 /* Sends until the link takes it; false on any other error. */
@@ -63,7 +64,7 @@ TEST(many_senders_on_one_list)
 		if (!pids[i])
 			sender(name, i, messages);
 	}
-	ASSERT_OK(open_serve(&s, name, SENDERS * CONNS, SENDERS * CONNS * 64));
+	ASSERT_OK(open_serve(&s, name, SENDERS * CONNS, SENDERS * CONNS * PAGE));
 	while (done < SENDERS * CONNS * messages ||
 	       late < SENDERS * CONNS) {
 		ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP | RECV_TIMEOUT,
@@ -132,7 +133,7 @@ TEST(two_threads_send_on_one_connection)
 	struct slot c;
 	int i;
 
-	ASSERT_OK(p_serve_simple(srv, own_name("flow"), 1, 64));
+	ASSERT_OK(p_serve_simple(srv, own_name("flow"), 1, PAGE));
 	ASSERT_OK(open_conn(&c, own_name("flow"), TYPE_SSTREAM, 64));
 	peer_begin(srv, count_all, peer_slot(srv, 0).note, 2 * dd_count(2000),
 		   0);
@@ -190,7 +191,7 @@ TEST(two_threads_receive_from_one_list)
 	pthread_t t[2];
 	struct slot s;
 
-	ASSERT_OK(open_serve(&s, own_name("flow"), 1, 64));
+	ASSERT_OK(open_serve(&s, own_name("flow"), 1, PAGE));
 	strcpy(cl->shm->name, own_name("flow"));
 	for (i = 0; i < 2; i++) {
 		seen_by[i] = calloc(1, total);
