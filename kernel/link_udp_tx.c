@@ -18,6 +18,7 @@
 #include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <net/sock.h>
+#include <net/udp.h>
 #include <net/udp_tunnel.h>
 #include <net/xfrm.h>
 
@@ -67,7 +68,7 @@ static void dd_udp_close(struct dd_udp_burst *b)
 	skb_shinfo(skb)->gso_size = b->seg;
 	skb_shinfo(skb)->gso_segs = b->segs;
 	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
-	/* udp_tunnel_xmit_skb() leaves this to us, and pushes the UDP header. */
+	/* udp_tunnel6_xmit_skb() leaves this to us, and pushes the UDP header. */
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_headroom(skb) - sizeof(struct udphdr);
 	skb->csum_offset = offsetof(struct udphdr, check);
@@ -83,13 +84,32 @@ static bool dd_udp_fits(const struct dd_udp_peer *link,
 	       b->skb->len + len <= DD_UDP_SKB_MAX;
 }
 
+/*
+ * An skb with room for @len bytes, from caches of this CPU that need no lock:
+ * bottom halves are disabled. Who receives it on this CPU puts it back there.
+ */
+static struct sk_buff *dd_udp_skb(u32 len)
+{
+	u32 size = SKB_DATA_ALIGN(len) +
+		   SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
+	void *data = napi_alloc_frag(size);
+	struct sk_buff *skb;
+
+	if (!data)
+		return NULL;
+	skb = napi_build_skb(data, size);
+	if (!skb)
+		skb_free_frag(data);
+	return skb;
+}
+
 static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen,
 			u32 len)
 {
 	struct sk_buff *skb;
 
 	dd_udp_close(b);
-	skb = alloc_skb(DD_UDP_HEADROOM + hlen, GFP_ATOMIC | __GFP_NOWARN);
+	skb = dd_udp_skb(DD_UDP_HEADROOM + hlen);
 	if (!skb)
 		return false;
 	skb_reserve(skb, DD_UDP_HEADROOM);
@@ -109,7 +129,7 @@ static bool dd_udp_room(struct dd_udp_burst *b)
 
 	if (likely(skb_shinfo(b->member)->nr_frags < MAX_SKB_FRAGS))
 		return true;
-	skb = alloc_skb(0, GFP_ATOMIC | __GFP_NOWARN);
+	skb = dd_udp_skb(0);
 	if (!skb)
 		return false;
 	if (b->member == b->skb)
@@ -458,15 +478,53 @@ void dd_udp_route(struct dd_udp_peer *link)
 
 /* ---- sending -------------------------------------------------------------- */
 
+/* The UDP header, whose checksum the device completes. */
+static struct udphdr *dd_udp_push(struct dd_udp_peer *link, struct sk_buff *skb,
+				  __be16 port)
+{
+	struct udphdr *uh = __skb_push(skb, sizeof(*uh));
+
+	skb_reset_transport_header(skb);
+	uh->source = inet_sk(link->sk)->inet_sport;
+	uh->dest = port;
+	uh->len = htons(skb->len);
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = offsetof(struct udphdr, check);
+	return uh;
+}
+
+/*
+ * As udp_tunnel_xmit_skb() does, for an skb that has never been elsewhere. What
+ * may not be fragmented needs no number either (RFC 6864).
+ */
 static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
 			 struct dst_entry *dst, const struct flowi4 *fl)
 {
 	const struct sockaddr_in *to = &link->addr.in;
+	struct net *net = sock_net(link->sk);
+	struct iphdr *iph;
+	struct udphdr *uh;
 
-	udp_tunnel_xmit_skb((struct rtable *)dst, link->sk, skb, fl->saddr,
-			    to->sin_addr.s_addr, 0, ip4_dst_hoplimit(dst),
-			    htons(IP_DF), inet_sk(link->sk)->inet_sport,
-			    to->sin_port, false, false);
+	uh = dd_udp_push(link, skb, to->sin_port);
+	uh->check = ~udp_v4_check(skb->len, fl->saddr, to->sin_addr.s_addr, 0);
+	iph = __skb_push(skb, sizeof(*iph));
+	skb_reset_network_header(skb);
+	*iph = (struct iphdr) {
+		.version = 4,
+		.ihl = sizeof(*iph) >> 2,
+		.frag_off = htons(IP_DF),
+		.ttl = ip4_dst_hoplimit(dst),
+		.protocol = IPPROTO_UDP,
+		.saddr = fl->saddr,
+		.daddr = to->sin_addr.s_addr,
+	};
+	if (unlikely(ip_mtu_locked(dst))) {
+		iph->frag_off = 0;
+		__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
+	}
+	skb_dst_set(skb, dst);
+	ip_local_out(net, link->sk, skb);
 }
 
 static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
