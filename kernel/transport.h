@@ -261,7 +261,7 @@ struct dd_tp_chan {
 	struct list_head ready;
 	struct list_head done_node;
 	struct list_head ops;
-	struct list_head flight;
+	struct hlist_head flight;
 	struct list_head lost;
 	u64 told_limit;
 	s32 burst;
@@ -556,7 +556,7 @@ struct dd_tp_train {
  * @ready: of these, with something to send
  * @owing: of these, that owe a DONE
  * @recs: records, cfg.records of them
- * @free: those that are not in use
+ * @free: those that are not in use, the first of them
  * @nfree: how many
  * @ring: records by packet number
  * @ring_mask: entries in @ring, less 1
@@ -593,6 +593,7 @@ struct dd_tp_train {
  * @ctl_queued: how many of those in @tx_ctl are to be sent
  * @ctl_rx: the next one expected
  * @busy: channel whose callback is on the stack, unless that has dropped it
+ * @named: channel that the peer named last
  * @rx_train: what may come next
  * @tx_train: what may go next
  */
@@ -626,7 +627,7 @@ struct dd_tp {
 	struct list_head owing;
 
 	struct dd_tp_rec *recs;
-	struct list_head free;
+	struct dd_tp_rec *free;
 	u32 nfree;
 	u16 *ring;
 	u32 ring_mask;
@@ -665,6 +666,7 @@ struct dd_tp {
 	u32 ctl_queued;
 	u32 ctl_rx;
 	struct dd_tp_chan *busy;
+	struct dd_tp_chan *named;
 
 	struct dd_tp_train rx_train;
 	struct dd_tp_train tx_train;

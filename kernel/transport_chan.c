@@ -25,7 +25,9 @@ static void dd_tp_chan_owe(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
 	if (!chan->cfg.peer_id)
 		return;
 	/* It may be in flight with an older count: then that one is void. */
-	list_move_tail(&chan->done_node, &tp->owing);
+	if (!list_empty(&chan->done_node))
+		list_del(&chan->done_node);
+	list_add_tail(&chan->done_node, &tp->owing);
 	dd_tp_ack_by(tp, at);
 }
 
@@ -48,7 +50,7 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 	INIT_LIST_HEAD(&chan->ready);
 	INIT_LIST_HEAD(&chan->done_node);
 	INIT_LIST_HEAD(&chan->ops);
-	INIT_LIST_HEAD(&chan->flight);
+	INIT_HLIST_HEAD(&chan->flight);
 	INIT_LIST_HEAD(&chan->lost);
 	list_add_tail(&chan->node, &tp->chans);
 	return 0;
@@ -76,10 +78,24 @@ static void dd_tp_train_ends(struct dd_tp *tp, const struct dd_tp_chan *chan)
 		tp->tx_train.chan = NULL;
 }
 
+/* The channel that the peer names so; most often the one named before. */
+struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id)
+{
+	struct dd_tp_chan *chan = tp->named;
+
+	if (chan && chan->cfg.id == id)
+		return chan;
+	chan = tp->ops->find(tp, id);
+	if (!chan || !chan->up)
+		return NULL;
+	tp->named = chan;
+	return chan;
+}
+
 /* The packet stays in flight, but nobody cares for its piece any more. */
 static void dd_tp_piece_forget(struct dd_tp_rec *rec)
 {
-	list_del_init(&rec->node);
+	hlist_del_init(&rec->flight);
 	rec->chan = NULL;
 	rec->op = NULL;
 }
@@ -89,14 +105,15 @@ static void dd_tp_pieces_forget(struct dd_tp *tp, struct dd_tp_chan *chan,
 				const struct dd_tp_op *op)
 {
 	struct dd_tp_rec *rec, *next;
+	struct hlist_node *node;
 
-	list_for_each_entry_safe(rec, next, &chan->flight, node) {
+	hlist_for_each_entry_safe(rec, node, &chan->flight, flight) {
 		if (!op || rec->op == op)
 			dd_tp_piece_forget(rec);
 	}
 	list_for_each_entry_safe(rec, next, &chan->lost, node) {
 		if (!op || rec->op == op) {
-			dd_tp_piece_forget(rec);
+			list_del(&rec->node);
 			dd_tp_rec_free(tp, rec);
 		}
 	}
@@ -108,6 +125,8 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 
 	if (tp->busy == chan)
 		tp->busy = NULL;
+	if (tp->named == chan)
+		tp->named = NULL;
 	if (tp->rx_train.chan == chan)
 		tp->rx_train.chan = NULL;
 	dd_tp_train_ends(tp, chan);
@@ -270,7 +289,7 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 		rec->op->hurt++;
 	}
 	dd_tp_train_ends(tp, chan);
-	list_del(&rec->node);
+	hlist_del(&rec->flight);
 	list_for_each_entry_reverse(pos, &chan->lost, node) {
 		if (pos->op->msg.msgid < rec->op->msg.msgid ||
 		    (pos->op == rec->op && pos->off < rec->off))
@@ -303,10 +322,10 @@ static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
 
 void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 {
-	struct dd_tp_chan *chan = tp->ops->find(tp, le64_to_cpu(done->chan));
+	struct dd_tp_chan *chan = dd_tp_chan_find(tp, le64_to_cpu(done->chan));
 	u64 count = le64_to_cpu(done->count);
 
-	if (!chan || !chan->up) {
+	if (!chan) {
 		dd_tp_drop(tp, DD_TP_DROP_CHAN);
 		return;
 	}
@@ -402,7 +421,7 @@ static void dd_tp_head_read(struct dd_tp_chan *chan,
 {
 	u32 i;
 
-	if (!head || chan->has_head)
+	if (chan->has_head)
 		return;
 	chan->has_head = true;
 	chan->msg.tag = le32_to_cpu(head->tag);
@@ -587,7 +606,7 @@ void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 }
 
 /* A piece has come: whether its packet counts as arrived. */
-bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
+bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen)
 {
 	struct dd_tp_chan *chan;
@@ -595,11 +614,11 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
 	struct dd_tp_msg msg;
 	int err;
 
-	dd_tp_msg_read(&msg, frame->put);
-	piece.off = le32_to_cpu(frame->put->off);
+	dd_tp_msg_read(&msg, put);
+	piece.off = le32_to_cpu(put->off);
 	piece.end = piece.off + plen;
-	chan = tp->ops->find(tp, le64_to_cpu(frame->put->chan));
-	if (!chan || !chan->up) {
+	chan = dd_tp_chan_find(tp, le64_to_cpu(put->chan));
+	if (!chan) {
 		dd_tp_drop(tp, DD_TP_DROP_CHAN);
 		return true;
 	}
@@ -631,7 +650,8 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
 						DD_TP_DROP_CLOSED);
 		return err != -EAGAIN;
 	}
-	dd_tp_head_read(chan, frame->head);
+	if (!piece.off)
+		dd_tp_head_read(chan, (const void *)(put + 1));
 	if (dd_tp_msg_is_whole(chan))
 		dd_tp_msg_complete(tp, now, chan, plen == msg.len);
 	else

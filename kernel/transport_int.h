@@ -30,7 +30,9 @@
  * struct dd_tp_rec - a packet that is not acknowledged, or a piece that is lost;
  *	or several packets sent one after the other with equal pieces of one
  *	message, and nothing else
- * @node: on the session's @free, or on the channel's @flight or @lost, or none
+ * @node: if it is lost: on the channel's @lost
+ * @flight: if it is in flight: on the channel's @flight, or on none
+ * @next: if it is free: on the session's @free
  * @done: channels whose DONE it carries
  * @pn: number of the packet, or of the first one
  * @sent_at: when it was sent
@@ -45,7 +47,11 @@
  * @hurt: its piece has been lost before
  */
 struct dd_tp_rec {
-	struct list_head node;
+	union {
+		struct list_head node;
+		struct hlist_node flight;
+		struct dd_tp_rec *next;
+	};
 	struct list_head done;
 	u64 pn;
 	u64 sent_at;
@@ -178,8 +184,9 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done);
 void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_wire_done *done);
-bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_frame *frame,
+bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen);
+struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 
 /* transport_train.c */
 void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,

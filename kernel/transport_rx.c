@@ -135,7 +135,9 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		return !tp->ack_count;
 	n = (room - reserve - sizeof(*ack)) / sizeof(*ack->range);
 	n = min3(n, tp->nrx - 1, DD_WIRE_RANGES - 1u);
-	ack = dd_wire_add(buf, struct_size(ack, range, n));
+	/* All of it is written. */
+	ack = (void *)buf->p;
+	buf->p += struct_size(ack, range, n);
 	ack->type = DD_FRAME_ACK;
 	ack->count = n;
 	ack->delay = cpu_to_le16(min_t(u64, div_u64(now - tp->rx_at, DD_TP_US),
@@ -153,21 +155,20 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 
 /* ---- packets ------------------------------------------------------------ */
 
-static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now,
-			   const struct dd_wire_frame *frame,
+static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now, const void *frame,
 			   const void *payload, u32 plen)
 {
-	switch (frame->type) {
+	switch (*(const u8 *)frame) {
 	case DD_FRAME_ACK:
-		if (dd_tp_acked(tp, now, frame->ack))
+		if (dd_tp_acked(tp, now, frame))
 			return true;
 		dd_tp_drop(tp, DD_TP_DROP_ACK);
 		return false;
 	case DD_FRAME_DONE:
-		dd_tp_done_rx(tp, frame->done);
+		dd_tp_done_rx(tp, frame);
 		return true;
 	case DD_FRAME_CTL:
-		return dd_tp_ctl_rx(tp, frame->ctl);
+		return dd_tp_ctl_rx(tp, frame);
 	case DD_FRAME_PUT:
 		return dd_tp_put_rx(tp, now, frame, payload, plen);
 	default:
@@ -180,14 +181,11 @@ static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 			    const struct dd_wire_hdr *hdr, size_t hlen,
 			    const void *payload, u32 plen)
 {
-	struct dd_wire_buf buf = {
-		.p = (u8 *)(hdr + 1),
-		.end = (u8 *)hdr + hlen,
-	};
-	struct dd_wire_frame frame;
+	const void *p = hdr + 1, *end = (const u8 *)hdr + hlen;
 
-	while (dd_wire_next(&buf, &frame) > 0) {
-		if (!dd_tp_frame_rx(tp, now, &frame, payload, plen))
+	/* All have passed dd_wire_frames_ok(). */
+	for (; p != end; p += dd_wire_len(p, end)) {
+		if (!dd_tp_frame_rx(tp, now, p, payload, plen))
 			return false;
 	}
 	return true;
@@ -197,16 +195,12 @@ static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
 				const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	struct dd_wire_buf buf = {
-		.p = (u8 *)(hdr + 1),
-		.end = (u8 *)hdr + hlen,
-	};
-	struct dd_wire_frame frame;
+	const void *p = hdr + 1, *end = (const u8 *)hdr + hlen;
 
-	while (dd_wire_next(&buf, &frame) > 0) {
-		switch (frame.type) {
+	for (; p != end; p += dd_wire_len(p, end)) {
+		switch (*(const u8 *)p) {
 		case DD_FRAME_ACK:
-			if (!dd_tp_acked(tp, now, frame.ack))
+			if (!dd_tp_acked(tp, now, p))
 				dd_tp_drop(tp, DD_TP_DROP_ACK);
 			break;
 		case DD_FRAME_BYE:

@@ -172,7 +172,7 @@ static const struct dd_tp_rec *dd_tp_train_record(struct dd_tp *tp, u64 now,
 	rec->len = n * train->len;
 	rec->bytes = n * (sizeof(train->piece) + train->len);
 	rec->count = n;
-	list_add_tail(&rec->node, &train->chan->flight);
+	hlist_add_head(&rec->flight, &train->chan->flight);
 	dd_tp_rec_sent(tp, rec, now);
 	return rec;
 }

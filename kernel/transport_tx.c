@@ -43,11 +43,12 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	INIT_LIST_HEAD(&tp->chans);
 	INIT_LIST_HEAD(&tp->ready);
 	INIT_LIST_HEAD(&tp->owing);
-	INIT_LIST_HEAD(&tp->free);
+	tp->free = NULL;
 	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
 	for (i = 0; i < tp->cfg.records; i++) {
 		INIT_LIST_HEAD(&tp->recs[i].done);
-		list_add_tail(&tp->recs[i].node, &tp->free);
+		tp->recs[i].next = tp->free;
+		tp->free = &tp->recs[i];
 	}
 	tp->nfree = tp->cfg.records;
 	for (i = 0; i < tp->cfg.ctl_slots; i++) {
@@ -77,12 +78,12 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 
 struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 {
-	struct dd_tp_rec *rec;
+	struct dd_tp_rec *rec = tp->free;
 
-	rec = list_first_entry_or_null(&tp->free, struct dd_tp_rec, node);
 	if (!rec)
 		return NULL;
-	list_del_init(&rec->node);
+	tp->free = rec->next;
+	INIT_HLIST_NODE(&rec->flight);
 	tp->nfree--;
 	rec->chan = NULL;
 	rec->op = NULL;
@@ -95,7 +96,8 @@ struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 /* @rec is on no list, and carries no DONE. */
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
-	list_add(&rec->node, &tp->free);
+	rec->next = tp->free;
+	tp->free = rec;
 	tp->nfree += rec->count;
 }
 
@@ -132,11 +134,11 @@ static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
 static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 				       u32 n)
 {
-	struct dd_tp_rec *rest = list_first_entry(&tp->free, struct dd_tp_rec,
-						  node);
+	struct dd_tp_rec *rest = tp->free;
 	u32 len = rec->len / rec->count, bytes = rec->bytes / rec->count;
 
-	list_del_init(&rest->node);
+	tp->free = rest->next;
+	INIT_HLIST_NODE(&rest->flight);
 	rest->pn = rec->pn + n;
 	rest->sent_at = rec->sent_at;
 	rest->chan = rec->chan;
@@ -148,7 +150,7 @@ static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 	rest->nctl = 0;
 	rest->hurt = false;
 	if (rest->chan)
-		list_add(&rest->node, &rec->node);
+		hlist_add_head(&rest->flight, &rest->chan->flight);
 	rec->count = n;
 	rec->len = n * len;
 	rec->bytes = n * bytes;
@@ -608,7 +610,7 @@ static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
 {
 	b->rec->hurt = true;
 	if (len == lost->len) {
-		list_del_init(&lost->node);
+		list_del(&lost->node);
 		dd_tp_rec_free(tp, lost);
 		return;
 	}
@@ -654,7 +656,7 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	b->rec->op = op;
 	b->rec->off = off;
 	b->rec->len = len;
-	list_add_tail(&b->rec->node, &chan->flight);
+	hlist_add_head(&b->rec->flight, &chan->flight);
 	if (lost)
 		dd_tp_build_again(tp, b, lost, len);
 	else
@@ -677,7 +679,12 @@ static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b)
 		}
 		if (!dd_tp_build_piece(tp, b, chan, op, lost))
 			continue;
-		dd_tp_chan_turn(tp, chan, b->pkt->len);
+		/* Often that was all: nobody need look at it again. */
+		if (!lost && !b->pkt->more && list_empty(&chan->lost) &&
+		    list_is_last(&op->node, &chan->ops))
+			list_del_init(&chan->ready);
+		else
+			dd_tp_chan_turn(tp, chan, b->pkt->len);
 		return;
 	}
 }
@@ -706,7 +713,8 @@ static void dd_tp_done_along(struct dd_tp *tp)
 	struct dd_tp_chan *chan = list_first_entry(&tp->ready,
 						   struct dd_tp_chan, ready);
 
-	if (!list_empty(&chan->done_node))
+	if (!list_empty(&chan->done_node) &&
+	    tp->owing.next != &chan->done_node)
 		list_move(&chan->done_node, &tp->owing);
 }
 
@@ -807,8 +815,20 @@ u64 dd_tp_ack_at(const struct dd_tp *tp)
 							DD_TP_NEVER;
 }
 
+/* Whether it is plain that nothing is to be sent now. */
+static bool dd_tp_idle(const struct dd_tp *tp, u64 now)
+{
+	return list_empty(&tp->ready) && !tp->ctl_queued && !tp->ping &&
+	       dd_tp_ack_at(tp) > now;
+}
+
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
+	if (dd_tp_idle(tp, now)) {
+		tp->cc.limited = false;
+		tp->cc.paced = false;
+		return false;
+	}
 	dd_tp_small_over(tp, now);
 	if (dd_tp_train_poll(tp, now, pkt))
 		return true;

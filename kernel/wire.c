@@ -232,13 +232,3 @@ bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
 	}
 	return !ret && dd_wire_payload_ok(put, plen);
 }
-
-void *dd_wire_add(struct dd_wire_buf *buf, size_t len)
-{
-	void *p = buf->p;
-
-	if (buf->end - buf->p < len)
-		return NULL;
-	buf->p += len;
-	return memset(p, 0, len);
-}

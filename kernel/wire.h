@@ -13,6 +13,8 @@
 
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/overflow.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -499,12 +501,47 @@ int dd_wire_next(struct dd_wire_buf *buf, struct dd_wire_frame *frame);
 bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen);
 
 /**
+ * dd_wire_len() - bytes of a frame that has passed dd_wire_frames_ok()
+ * @p: the frame
+ * @end: the end of all frames
+ *
+ * Return: where the next one is, from @p.
+ */
+static inline size_t dd_wire_len(const void *p, const void *end)
+{
+	const struct dd_wire_ack *ack = p;
+	const struct dd_wire_ctl *ctl = p;
+
+	switch (*(const u8 *)p) {
+	case DD_FRAME_ACK:
+		return struct_size(ack, range, ack->count);
+	case DD_FRAME_DONE:
+		return sizeof(struct dd_wire_done);
+	case DD_FRAME_CTL:
+		return sizeof(*ctl) + ALIGN(le16_to_cpu(ctl->len), 8);
+	case DD_FRAME_PUT:
+		return end - p;
+	default:
+		return sizeof(struct dd_wire_ping);
+	}
+}
+
+/**
  * dd_wire_add() - make room for a frame in a packet being made
  * @buf: what is left of the packet; advanced
  * @len: bytes of the frame
  *
  * Return: where the frame goes, zeroed, or NULL if there is no room.
  */
-void *dd_wire_add(struct dd_wire_buf *buf, size_t len);
+static __always_inline void *dd_wire_add(struct dd_wire_buf *buf, size_t len)
+{
+	void *p = buf->p;
+
+	if (buf->end - buf->p < len)
+		return NULL;
+	buf->p += len;
+	/* Inline, so that a length that is constant is a few stores. */
+	return memset(p, 0, len);
+}
 
 #endif /* _DD_WIRE_H */

@@ -497,7 +497,7 @@ static void audit(void)
 	struct dd_tp_rec *rec;
 	u64 pn;
 
-	list_for_each_entry(rec, &tp.free, node)
+	for (rec = tp.free; rec; rec = rec->next)
 		nfree++;
 	list_for_each_entry(c, &tp.chans, node) {
 		list_for_each_entry(rec, &c->lost, node)

@@ -194,7 +194,7 @@ void end_audit(struct end *e)
 		if (e->arena[e->arena_size + i] != 0xca)
 			sim_fail("written behind the arena");
 	}
-	list_for_each_entry(rec, &tp->free, node)
+	for (rec = tp->free; rec; rec = rec->next)
 		nfree++;
 	list_for_each_entry(c, &tp->chans, node) {
 		list_for_each_entry(rec, &c->lost, node)

@@ -97,6 +97,12 @@ static inline bool list_empty(const struct list_head *l)
 	return l->next == l;
 }
 
+static inline bool list_is_last(const struct list_head *l,
+				const struct list_head *head)
+{
+	return l->next == head;
+}
+
 static inline bool list_is_singular(const struct list_head *head)
 {
 	return !list_empty(head) && head->next == head->prev;
@@ -169,6 +175,59 @@ static inline void list_splice_tail_init(struct list_head *from,
 	for (p = list_entry((l)->next, __typeof__(*p), m), \
 	     n = list_entry(p->m.next, __typeof__(*p), m); &p->m != (l); \
 	     p = n, n = list_entry(n->m.next, __typeof__(*n), m))
+
+struct hlist_node {
+	struct hlist_node *next, **pprev;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+static inline void INIT_HLIST_HEAD(struct hlist_head *h)
+{
+	h->first = NULL;
+}
+
+static inline void INIT_HLIST_NODE(struct hlist_node *n)
+{
+	n->next = NULL;
+	n->pprev = NULL;
+}
+
+static inline void hlist_add_head(struct hlist_node *n, struct hlist_head *h)
+{
+	n->next = h->first;
+	n->pprev = &h->first;
+	if (n->next)
+		n->next->pprev = &n->next;
+	h->first = n;
+}
+
+/* As list_del(), of what is on a list. */
+static inline void hlist_del(struct hlist_node *n)
+{
+	*n->pprev = n->next;
+	if (n->next)
+		n->next->pprev = n->pprev;
+	INIT_HLIST_NODE(n);
+}
+
+static inline void hlist_del_init(struct hlist_node *n)
+{
+	if (n->pprev)
+		hlist_del(n);
+}
+
+#define hlist_entry_safe(p, type, m) \
+	((p) ? container_of(p, type, m) : NULL)
+#define hlist_for_each_entry(p, h, m) \
+	for (p = hlist_entry_safe((h)->first, __typeof__(*p), m); p; \
+	     p = hlist_entry_safe(p->m.next, __typeof__(*p), m))
+#define hlist_for_each_entry_safe(p, n, h, m) \
+	for (p = hlist_entry_safe((h)->first, __typeof__(*p), m); \
+	     p && (n = p->m.next, true); \
+	     p = hlist_entry_safe(n, __typeof__(*p), m))
 
 /* ---- hashes ------------------------------------------------------------- */
 
