@@ -342,9 +342,10 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /*
- * The doorbell once more, and the waking of a receiver. An ioctl passes the
- * security modules, which in Debian's kernel is a sixth of what a small send
- * costs; what can be reached from here was made by ioctls that did pass them.
+ * The doorbell once more, the waking of a receiver, and its sleep. An ioctl
+ * passes the security modules, which in Debian's kernel is a sixth of what a
+ * small send costs; what can be reached from here was made by ioctls that did
+ * pass them.
  */
 static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 {
@@ -355,9 +356,16 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 		return err;
 	if (id < 0 || id > U32_MAX)
 		return -EINVAL;
-	if (likely(whence == SEEK_SET))
+	switch (whence) {
+	case SEEK_SET:
 		return dd_nic_doorbell(ctx, id);
-	return whence == SEEK_CUR ? dd_direct_wake(ctx, id) : -EINVAL;
+	case SEEK_CUR:
+		return dd_direct_wake(ctx, id);
+	case SEEK_END:
+		return dd_list_await(ctx, id);
+	default:
+		return -EINVAL;
+	}
 }
 
 /* ---- poll, SIGIO -------------------------------------------------------- */

@@ -521,22 +521,32 @@ static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
 	return ready;
 }
 
+/* The same, or why nobody need wait for them. */
+static int dd_list_look(const struct dd_ctx *ctx, u32 *ids, u32 count,
+			struct dd_list **lists)
+{
+	return READ_ONCE(ctx->dead) ? -ESTALE :
+	       dd_list_scan(ids, count, lists);
+}
+
 static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 			 struct dd_list **lists, u64 timeout)
 {
 	wait_queue_head_t *wq = count == 1 ? &lists[0]->wait : &ctx->wait;
-	ktime_t expires = ktime_add_safe(ktime_get(),
-					 min_t(u64, timeout, KTIME_MAX));
+	bool forever = timeout == U64_MAX, over = false;
+	ktime_t expires = 0;
 	DEFINE_WAIT(wait);
 	u32 i;
 	int n;
 
+	if (!forever)
+		expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, timeout, KTIME_MAX));
 	for (i = 0; i < count; i++)
 		dd_list_kick(lists[i]);
-	for (;;) {
+	do {
 		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
-		n = READ_ONCE(ctx->dead) ? -ESTALE :
-			dd_list_scan(ids, count, lists);
+		n = dd_list_look(ctx, ids, count, lists);
 		if (n)
 			break;
 		n = -EAGAIN;
@@ -545,20 +555,36 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 		n = -EINTR;
 		if (signal_pending(current))
 			break;
-		if (timeout == U64_MAX) {
+		if (forever)
 			schedule();
-			continue;
-		}
-		n = -ETIMEDOUT;
-		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
-			int last = dd_list_scan(ids, count, lists);
-
-			n = last ? last : n;
-			break;
-		}
-	}
+		else
+			over = !schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+		/* Most often this is what it was woken for. */
+		n = dd_list_look(ctx, ids, count, lists);
+		if (!n && over)
+			n = -ETIMEDOUT;
+	} while (!n);
 	finish_wait(wq, &wait);
 	return n;
+}
+
+/**
+ * dd_list_await() - wait until a list has a note, for ever
+ * @ctx: its owner
+ * @id: the list
+ *
+ * Return: 0, or what dd_list_wait() returns.
+ */
+int dd_list_await(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+	int n;
+
+	if (!list)
+		return -ENOENT;
+	n = dd_list_sleep(ctx, &id, 1, &list, U64_MAX);
+	dd_list_put(list);
+	return min(n, 0);
 }
 
 /**

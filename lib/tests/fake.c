@@ -731,11 +731,21 @@ static int dispatch(unsigned long request, unsigned long arg)
 	return -ENOTTY;
 }
 
-/* The kernel takes a seek for a doorbell, or for a wake-up. */
+/* The kernel takes a seek for a doorbell, a wake-up, or a wait. */
 off_t __wrap_lseek(int fd, off_t offset, int whence)
 {
+	uint32_t id = offset;
+	struct dd_list_wait w = {
+		.size = sizeof(w),
+		.lists = (uintptr_t)&id,
+		.count = 1,
+		.timeout = UINT64_MAX,
+	};
+
 	if (fd != fake_fd)
 		return __real_lseek(fd, offset, whence);
+	if (whence == SEEK_END)
+		return __wrap_ioctl(fd, DD_IOC_LIST_WAIT, (uintptr_t)&w);
 	return __wrap_ioctl(fd, whence == SEEK_SET ? DD_IOC_DOORBELL :
 						     DD_IOC_WAKE, offset);
 }

@@ -185,6 +185,12 @@ static inline bool asleep_in(pid_t pid, long nr)
 	return in == nr;
 }
 
+/* Whether @pid sleeps in a system call that waits for a list. */
+static inline bool asleep_in_wait(pid_t pid)
+{
+	return asleep_in(pid, SYS_lseek) || asleep_in(pid, SYS_ioctl);
+}
+
 /* An ordinary user who may open /dev/dd; 0 or -1. */
 static inline int become_user(uid_t uid)
 {

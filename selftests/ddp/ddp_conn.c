@@ -123,7 +123,7 @@ TEST_F(conn, DDP_24_rpc_blocks_until_the_reply_and_needs_no_noteid)
 	p_recv_begin(cl, 0, RECV_SLEEP, 0);
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(WAIT_FOR(asleep_in(getppid(), SYS_ioctl)));
+		CHILD_CHECK(WAIT_FOR(asleep_in_wait(getppid())));
 		CHILD_CHECK(peer_end(cl) == 0);
 		CHILD_CHECK(p_send(cl, cl->shm->desc.connid, "answer", 7, 0,
 				   SEND_BLOCK) == 0);

@@ -226,7 +226,7 @@ long peer_call(struct peer *p, peer_fn fn, long a, long b, long c)
 	return peer_end(p);
 }
 
-static bool in_ioctl(pid_t pid)
+static bool in_call(pid_t pid)
 {
 	char path[64], buf[64] = "";
 	FILE *f;
@@ -239,7 +239,8 @@ static bool in_ioctl(pid_t pid)
 		buf[0] = 0;
 	fclose(f);
 	/* "running" unless it sleeps. */
-	return buf[0] >= '0' && buf[0] <= '9' && atoi(buf) == SYS_ioctl;
+	return buf[0] >= '0' && buf[0] <= '9' &&
+	       (atoi(buf) == SYS_ioctl || atoi(buf) == SYS_lseek);
 }
 
 bool peer_sleeps(struct peer *p)
@@ -247,7 +248,7 @@ bool peer_sleeps(struct peer *p)
 	int left;
 
 	for (left = patience_ms(); left > 0; left--) {
-		if (in_ioctl(p->pid))
+		if (in_call(p->pid))
 			return true;
 		usleep(1000);
 	}

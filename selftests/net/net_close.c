@@ -224,7 +224,7 @@ TEST_F(end, who_waits_for_a_server_that_is_killed_is_told)
 
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(WAIT_FOR(asleep_in(getppid(), SYS_ioctl)));
+		CHILD_CHECK(WAIT_FOR(asleep_in_wait(getppid())));
 		kill(self->srv->pid, SIGKILL);
 		_exit(0);
 	}

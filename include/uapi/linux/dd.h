@@ -729,6 +729,8 @@ struct dd_direct {
  * and returns the number of requests accepted, or the error that refused the
  * first one, which then is neither counted nor consumed. lseek(fd, id,
  * SEEK_SET) does and returns the same, and costs less.
+ * lseek(fd, list, SEEK_END) does what LIST_WAIT does for one list for ever,
+ * returns 0 or the same errors, and costs less.
  * LIST_KICK lets senders that wait for a slot of this list proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
  * WAKE wakes who waits for the messages of a connection that sends directly.
