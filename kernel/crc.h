@@ -61,6 +61,12 @@ static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 
 	if (!static_cpu_has(X86_FEATURE_XMM4_2))
 		return crc32c(crc, p, len);
+	for (; len >= 32; len -= 32, p += 32) {
+		sum = dd_crc_word(sum, get_unaligned((const u64 *)p));
+		sum = dd_crc_word(sum, get_unaligned((const u64 *)p + 1));
+		sum = dd_crc_word(sum, get_unaligned((const u64 *)p + 2));
+		sum = dd_crc_word(sum, get_unaligned((const u64 *)p + 3));
+	}
 	for (; len >= 8; len -= 8, p += 8)
 		sum = dd_crc_word(sum, get_unaligned((const u64 *)p));
 	crc = sum;

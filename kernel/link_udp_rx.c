@@ -213,7 +213,7 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 			  struct dd_udp_payload *payload, u32 len)
 {
 	struct dd_udp_cursor *c = &payload->at;
-	const u8 *hdr;
+	const void *hdr;
 	u32 hlen;
 
 	if (!c->left && !dd_udp_step(c))
@@ -226,7 +226,12 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	payload->start = *c;
 	payload->off = 0;
 	len -= hlen;
-	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
+	if (!dd_tp_rx_next(&link->tp, now, hdr, hlen, payload, len)) {
+		/* Who sent it may still write to pages of fragments. */
+		if (c->frag && hdr != link->rx_hdr)
+			hdr = memcpy(link->rx_hdr, hdr, hlen);
+		dd_tp_rx_any(&link->tp, now, hdr, hlen, payload, len);
+	}
 	/* As a rule all has been read, in order. */
 	return likely(payload->off == len) ||
 	       dd_udp_walk(c, len - payload->off, dd_udp_pass, NULL);

@@ -721,6 +721,36 @@ void dd_tp_start(struct dd_tp *tp, u64 now);
 void dd_tp_stop(struct dd_tp *tp, u64 now);
 
 /**
+ * dd_tp_rx_next() - take a packet that follows the last one
+ * @tp: see dd_tp_rx()
+ * @now: see dd_tp_rx()
+ * @hdr: see dd_tp_rx(); may change meanwhile: what of it counts is looked at
+ *	once, and nothing of it is used thereafter
+ * @hlen: see dd_tp_rx()
+ * @payload: see dd_tp_rx()
+ * @plen: see dd_tp_rx()
+ *
+ * Return: false if it does not follow, or is not to be accepted: then nothing
+ * has changed, and dd_tp_rx_any() is to be called.
+ */
+bool dd_tp_rx_next(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		   size_t hlen, const void *payload, u32 plen);
+
+/**
+ * dd_tp_rx_any() - take any other packet
+ * @tp: see dd_tp_rx()
+ * @now: see dd_tp_rx()
+ * @hdr: see dd_tp_rx(); in memory that nobody else can write
+ * @hlen: see dd_tp_rx()
+ * @payload: see dd_tp_rx()
+ * @plen: see dd_tp_rx()
+ *
+ * Return: see dd_tp_rx().
+ */
+bool dd_tp_rx_any(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		  size_t hlen, const void *payload, size_t plen);
+
+/**
  * dd_tp_rx() - a datagram has come from the peer's address
  * @tp: the session
  * @now: the time
@@ -731,8 +761,12 @@ void dd_tp_stop(struct dd_tp *tp, u64 now);
  *
  * Return: whether it was of a session, and in order.
  */
-bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr, size_t hlen,
-	      const void *payload, size_t plen);
+static inline bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr,
+			    size_t hlen, const void *payload, size_t plen)
+{
+	return dd_tp_rx_next(tp, now, hdr, hlen, payload, plen) ||
+	       dd_tp_rx_any(tp, now, hdr, hlen, payload, plen);
+}
 
 /**
  * dd_tp_timeout() - time has passed

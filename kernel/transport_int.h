@@ -191,8 +191,6 @@ struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 /* transport_train.c */
 void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 		      size_t hlen);
-bool dd_tp_train_rx(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		    size_t hlen, const void *payload, u32 plen);
 void dd_tp_train_made(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
 bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 

@@ -295,9 +295,8 @@ static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 	return le32_to_cpu(hdr->crc) == ~crc;
 }
 
-static noinline bool dd_tp_rx_any(struct dd_tp *tp, u64 now,
-				  const struct dd_wire_hdr *hdr, size_t hlen,
-				  const void *payload, size_t plen)
+bool dd_tp_rx_any(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		  size_t hlen, const void *payload, size_t plen)
 {
 	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen) {
 		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
@@ -319,11 +318,4 @@ static noinline bool dd_tp_rx_any(struct dd_tp *tp, u64 now,
 	}
 	dd_tp_handshake(tp, now, hdr, hlen);
 	return false;
-}
-
-bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr, size_t hlen,
-	      const void *payload, size_t plen)
-{
-	return dd_tp_train_rx(tp, now, hdr, hlen, payload, plen) ||
-	       dd_tp_rx_any(tp, now, hdr, hlen, payload, plen);
 }

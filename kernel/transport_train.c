@@ -47,20 +47,8 @@ void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 		train->chan = NULL;
 }
 
-/**
- * dd_tp_train_rx() - take a packet that follows the last one
- * @tp: the session
- * @now: the time
- * @hdr: the packet
- * @hlen: bytes before its payload
- * @payload: see dd_tp_rx()
- * @plen: bytes there; what @hdr says
- *
- * Return: false if it does not follow, or is not to be accepted: then nothing
- * has changed.
- */
-bool dd_tp_train_rx(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		    size_t hlen, const void *payload, u32 plen)
+bool dd_tp_rx_next(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		   size_t hlen, const void *payload, u32 plen)
 {
 	const struct dd_wire_piece *piece = (const void *)hdr;
 	struct dd_tp_chan *chan = tp->rx_train.chan;
