@@ -114,6 +114,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 	c->recv_size = info->recv.length;
 	c->send = ddi_region_addr(h, &info->send);
 	c->send_size = info->send.length;
+	c->open = DDI_NEVER_OPEN;
 	memset(&c->spin, 0, sizeof(c->spin));
 	conn_publish(h, c, info->conn);
 	ddi_unlock(&c->lock);

@@ -254,13 +254,28 @@ send_not(connid_t connid, address_t addr, size_t len, offset_t roffset,
 
 /* The arguments in an order in which most need not move. */
 static __attribute__((noinline)) int
-send_more(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	  struct ddi_conn *c, struct dd *h)
 {
 	enum ddi_sent sent = DDI_NOT_PLAIN;
 
 	if (send_reaches(len, roffset))
-		sent = ddi_put_more(h, c, addr, len, roffset);
+		sent = ddi_put_long(h, c, addr, len, roffset);
+	if (sent == DDI_SENT)
+		return 0;
+	if (sent == DDI_NOT_PLAIN)
+		return send_not(connid, addr, len, roffset, c);
+	return send_due(sent, c);
+}
+
+static __attribute__((noinline)) int
+send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	    struct ddi_conn *c, struct dd *h)
+{
+	enum ddi_sent sent = DDI_NOT_PLAIN;
+
+	if (send_reaches(len, roffset))
+		sent = ddi_put_kernel(h, c, addr, len, roffset);
 	if (sent == DDI_SENT)
 		return 0;
 	if (sent == DDI_NOT_PLAIN)
@@ -280,8 +295,10 @@ int DD_API ddsend(connid_t connid, address_t addr, size_t len,
 	sent = ddi_put(h, connid, addr, len, roffset, &c);
 	if (sent == DDI_SENT)
 		return 0;
-	if (sent == DDI_SENT_MORE)
-		return send_more(connid, addr, len, roffset, c, h);
+	if (sent == DDI_SENT_KERNEL)
+		return send_kernel(connid, addr, len, roffset, c, h);
+	if (sent == DDI_SENT_LONG)
+		return send_long(connid, addr, len, roffset, c, h);
 	if (sent == DDI_NOT_PLAIN)
 		return send_not(connid, addr, len, roffset, c);
 	return send_due(sent, c);

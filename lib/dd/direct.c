@@ -135,8 +135,8 @@ static bool out_map(struct dd *h, struct ddi_out *out,
 	return out->block;
 }
 
-/* What is looked at for each message. */
-static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
+/* What is compared for each message; not more than one request can wait. */
+static uint64_t open_word(const struct ddi_conn *c)
 {
 	const struct {
 		uint32_t id;
@@ -144,10 +144,17 @@ static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
 		uint8_t type;
 		uint8_t reserved;
 	} open = { .id = c->id, .type = c->type };
+	uint64_t word;
 
-	memcpy(&out->open, &open, sizeof(out->open));
-	if (c->guarded)
-		out->open = ~0ull;
+	if (c->guarded || ddi_load(&c->cell->depth) != 1)
+		return DDI_NEVER_OPEN;
+	memcpy(&word, &open, sizeof(word));
+	return word;
+}
+
+static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
+{
+	out->open = c->open;
 	out->cell = c->cell;
 	out->source = c->send ? (uintptr_t)c->send : UINTPTR_MAX;
 	out->source_end = c->send ? out->source + c->send_size : UINTPTR_MAX;
@@ -208,6 +215,7 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 	struct ddi_out *out;
 
 	c->out_known = true;
+	c->open = open_word(c);
 	if (!h->direct || ddi_load(&c->cell->submitted) ||
 	    ddi_load(&c->cell->node) != ddi_load(&head->node) || !out_admit(h))
 		return;
@@ -228,6 +236,7 @@ void ddi_out_close(struct dd *h, struct ddi_conn *c)
 
 	c->out = NULL;
 	c->out_known = false;
+	c->open = DDI_NEVER_OPEN;
 	if (!out)
 		return;
 	out_unmap(h, out);

@@ -47,9 +47,7 @@ struct ddi_end {
 
 /**
  * struct ddi_out - the direct way out of a connection; protected by its lock
- * @open: what the word of @cell that holds @id, @error and @type is while the
- *	connection is open; what it never is if its type restricts what may be
- *	sent, for ddi_put() then has to leave that to others
+ * @open: of the connection
  * @cell: the connection's cell
  * @end: of the message window + 1 before the next one, which has the same slot
  * @head: the receiver's position, as it was seen last
@@ -114,12 +112,18 @@ static DDI_INLINE bool ddi_out_full(struct ddi_out *out)
 	return out->end->pos > out->head;
 }
 
-/* A word of several fields of the cell: see @open of struct ddi_out. */
+/* May be used for words of any type. */
 typedef uint64_t __attribute__((may_alias)) ddi_word;
+
+/* Whether a cell is still that of an open connection: one word tells. */
+static DDI_INLINE bool ddi_cell_is_open(const struct dd_cell *cell, uint64_t open)
+{
+	return ddi_likely(ddi_equals((const ddi_word *)&cell->id, open));
+}
 
 static DDI_INLINE bool ddi_out_is_open(const struct ddi_out *out)
 {
-	return ddi_equals((const ddi_word *)&out->cell->id, out->open);
+	return ddi_cell_is_open(out->cell, out->open);
 }
 
 #define DDI_COPY_BULK	512	/* from here on memcpy() is faster */

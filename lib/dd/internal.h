@@ -140,6 +140,8 @@ struct ddi_list {
 	struct ddi_list *next;
 } __attribute__((aligned(DDI_LINE)));
 
+#define DDI_NEVER_OPEN	(~0ull)
+
 /*
  * In place of an id. No id has this bit, so that no id that a program makes
  * up finds a record which is bound to nothing.
@@ -163,6 +165,9 @@ struct ddi_list {
  * @recv_size: its size in bytes
  * @send: own send buffer
  * @send_size: its size in bytes
+ * @open: what the word of @cell that holds @id, @error and @type is while the
+ *	connection is open; DDI_NEVER_OPEN, which it never is, if its type
+ *	restricts what may be sent, or @out_known is not set
  * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
  *	tag of a reply; else 0
  * @type: DD_TYPE_*
@@ -209,6 +214,7 @@ struct ddi_conn {
 	bool out_known;
 	bool described;
 	size_t send_size;
+	uint64_t open;
 	uint32_t most;
 	struct ddi_service *service;
 	uint32_t dead;

@@ -8,8 +8,9 @@
  * not restrict what may be sent. All others are for ddi_send_general().
  *
  * The shortest way, ddi_put(), is for few words that go directly, and calls
- * nothing. ddi_put_more() goes on with what is longer, or is for the kernel to
- * send. What else is due, the caller calls last: so no registers are saved.
+ * nothing. ddi_put_long() goes on with what is longer, ddi_put_kernel() with what
+ * is for the kernel to send. What is due, the caller calls last: so no registers
+ * are saved.
  */
 #ifndef _DD_PUT_H
 #define _DD_PUT_H
@@ -19,6 +20,21 @@
 
 #include "direct.h"
 #include "internal.h"
+
+/*
+ * As many as fit the other end's list may be on their way, but one in any case:
+ * the kernel would refuse more as well, this spares a system call.
+ */
+static DDI_INLINE int ddi_put_room(const struct ddi_conn *c,
+				   const struct dd_cell *cell, uint64_t n)
+{
+	uint64_t pending = n - ddi_load(&cell->done);
+
+	if (ddi_unlikely(pending) &&
+	    (pending >= ddi_load(&cell->window) || pending >= c->most))
+		return -ENOTREADY;
+	return 0;
+}
 
 /**
  * ddi_put_check() - may there be another request?
@@ -31,19 +47,9 @@
 static DDI_INLINE int ddi_put_check(const struct ddi_conn *c,
 				    const struct dd_cell *cell, uint64_t n)
 {
-	uint64_t pending = n - ddi_load(&cell->done);
-
 	if (ddi_unlikely(ddi_load(&cell->error)))
 		return -ECONNCLOSE;
-	/*
-	 * As many as fit the other end's list may be on their way, but one in
-	 * any case: the kernel would refuse more as well, this spares a system
-	 * call.
-	 */
-	if (ddi_unlikely(pending) &&
-	    (pending >= ddi_load(&cell->window) || pending >= c->most))
-		return -ENOTREADY;
-	return 0;
+	return ddi_put_room(c, cell, n);
 }
 
 /* A refused request may have left its number, which is the next one's. */
@@ -67,6 +73,8 @@ static DDI_INLINE int ddi_put_source(const struct ddi_conn *c, const void *addr,
 {
 	uintptr_t offset = (uintptr_t)addr - (uintptr_t)c->send;
 
+	/* It is there already, and need not be worked out again. */
+	__asm__("" : "+r" (offset));
 	if (ddi_unlikely(!c->send) || ddi_unlikely(offset > c->send_size) ||
 	    ddi_unlikely(len > c->send_size - offset))
 		return -EBADRANGE;
@@ -87,8 +95,9 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
  * @DDI_SENT_WAKE: the same, and ddi_lock_wake() is due
  * @DDI_SENT_AFTER: it was sent directly, and ddi_put_after() is due; the
  *	connection is locked
- * @DDI_SENT_MORE: nothing was done; ddi_put_more() is due, the connection is
+ * @DDI_SENT_LONG: nothing was done; ddi_put_long() is due, the connection is
  *	locked
+ * @DDI_SENT_KERNEL: the same, and ddi_put_kernel()
  * @DDI_REFUSED: it was refused; ddi_put_refused() is due
  * @DDI_NOT_PLAIN: nothing was done; the connection is locked, if there is one
  */
@@ -96,7 +105,8 @@ enum ddi_sent {
 	DDI_SENT,
 	DDI_SENT_WAKE,
 	DDI_SENT_AFTER,
-	DDI_SENT_MORE,
+	DDI_SENT_LONG,
+	DDI_SENT_KERNEL,
 	DDI_REFUSED,
 	DDI_NOT_PLAIN,
 };
@@ -161,15 +171,18 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	out = c->out;
 	if (ddi_unlikely(c->id != id))
 		return DDI_NOT_PLAIN;
-	if (!out || ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
+	if (!out)
+		return DDI_SENT_KERNEL;
+	if (ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
 	    ddi_unlikely((len | roffset) & 7))
-		return DDI_SENT_MORE;
+		return DDI_SENT_LONG;
 	if (!ddi_put_fits(h, out, addr, len, roffset))
 		return DDI_NOT_PLAIN;
 	return ddi_put_post(c, out, len, roffset,
 			    ddi_deposit_short(out->block + roffset, addr, len));
 }
 
+/* ddi_put() has found that it is too long for it: as ddi_put(). */
 static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
 					     const void *addr, size_t len,
 					     size_t roffset)
@@ -184,6 +197,7 @@ static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
 			    ddi_deposit(out->block + roffset, addr, len));
 }
 
+/* Likewise that it does not go directly. */
 static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 					       const void *addr, size_t len,
 					       size_t roffset)
@@ -193,10 +207,8 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	uint32_t id = c->id;
 	long ret;
 
-	if (ddi_unlikely(!ddi_equals(&cell->id, id)) ||
-	    ddi_unlikely(c->guarded) || ddi_unlikely(!c->out_known) ||
-	    ddi_unlikely(!ddi_equals(&cell->depth, 1)) ||
-	    ddi_unlikely(ddi_put_check(c, cell, n)))
+	if (!ddi_cell_is_open(cell, c->open) ||
+	    ddi_unlikely(ddi_put_room(c, cell, n)))
 		return DDI_NOT_PLAIN;
 	ddi_put_open(cell->sq);
 	if (ddi_unlikely(ddi_put_source(c, addr, len, cell->sq)))
@@ -215,15 +227,6 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
-/* ddi_put() has found that it is not for it: as ddi_put(). */
-static DDI_INLINE enum ddi_sent ddi_put_more(struct dd *h, struct ddi_conn *c,
-					     const void *addr, size_t len,
-					     size_t roffset)
-{
-	return c->out ? ddi_put_long(h, c, addr, len, roffset) :
-			ddi_put_kernel(h, c, addr, len, roffset);
-}
-
 int ddi_put_refused(struct dd *h, struct ddi_conn *c);
 int ddi_put_after(struct dd *h, struct ddi_conn *c);
 int ddi_put_wake(struct ddi_conn *c);
@@ -233,7 +236,7 @@ int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
 		     const unsigned int *meta, size_t metacount);
 
-/* What is due after ddi_put(), or ddi_put_more(); as dd_send(). */
+/* What is due after any of them; as dd_send(). */
 static DDI_INLINE int ddi_put_end(enum ddi_sent sent, struct dd *h, int conn,
 				  const void *addr, size_t len, size_t roffset,
 				  struct ddi_conn *c)

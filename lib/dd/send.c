@@ -240,10 +240,18 @@ int ddi_put_not(struct dd *h, int conn, const void *addr, size_t len,
 }
 
 static __attribute__((noinline)) int
-send_more(struct dd *h, int conn, const void *addr, size_t len, size_t roffset,
+send_long(struct dd *h, int conn, const void *addr, size_t len, size_t roffset,
 	  struct ddi_conn *c)
 {
-	return ddi_put_end(ddi_put_more(h, c, addr, len, roffset), h, conn,
+	return ddi_put_end(ddi_put_long(h, c, addr, len, roffset), h, conn,
+			   addr, len, roffset, c);
+}
+
+static __attribute__((noinline)) int
+send_kernel(struct dd *h, int conn, const void *addr, size_t len,
+	    size_t roffset, struct ddi_conn *c)
+{
+	return ddi_put_end(ddi_put_kernel(h, c, addr, len, roffset), h, conn,
 			   addr, len, roffset, c);
 }
 
@@ -258,8 +266,10 @@ DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 		return ddi_send_general(h, conn, addr, len, roffset, options,
 					meta, metacount);
 	sent = ddi_put(h, conn, addr, len, roffset, &c);
-	if (sent == DDI_SENT_MORE)
-		return send_more(h, conn, addr, len, roffset, c);
+	if (sent == DDI_SENT_KERNEL)
+		return send_kernel(h, conn, addr, len, roffset, c);
+	if (sent == DDI_SENT_LONG)
+		return send_long(h, conn, addr, len, roffset, c);
 	return ddi_put_end(sent, h, conn, addr, len, roffset, c);
 }
 
