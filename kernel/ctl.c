@@ -511,7 +511,8 @@ void dd_ctl_progress(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 
-	dd_ctl_pump(peer);
+	if (!list_empty(&ctl->closing))
+		dd_ctl_pump(peer);
 	if (wq_has_sleeper(&ctl->room) && dd_tp_ctl_room(dd_ctl_tp(peer)))
 		wake_up_all(&ctl->room);
 }

@@ -399,21 +399,12 @@ static u32 dd_tp_tail_start(const struct dd_tp_msg *msg)
 }
 
 /* Pieces are made of whole words of the block, so each word is in one. */
-static bool dd_tp_piece_aligned(const struct dd_tp_msg *msg, u32 off, u32 end)
+static bool dd_tp_piece_aligned(const struct dd_wire_put *put, u32 off, u32 end)
 {
-	return (!off || !((msg->dst + off) & 7)) &&
-	       (end == msg->len || !((msg->dst + end) & 7));
-}
+	u64 dst = le64_to_cpu(put->dst);
 
-static void dd_tp_msg_read(struct dd_tp_msg *msg,
-			   const struct dd_wire_put *put)
-{
-	memset(msg, 0, sizeof(*msg));
-	msg->msgid = le64_to_cpu(put->msgid);
-	msg->dst = le64_to_cpu(put->dst);
-	msg->len = le32_to_cpu(put->len);
-	msg->flags = put->flags;
-	msg->meta_count = put->meta_count;
+	return (!off || !((dst + off) & 7)) &&
+	       (end == le32_to_cpu(put->len) || !((dst + end) & 7));
 }
 
 static void dd_tp_head_read(struct dd_tp_chan *chan,
@@ -431,16 +422,23 @@ static void dd_tp_head_read(struct dd_tp_chan *chan,
 
 /* The first piece that comes says what the message is; the others agree. */
 static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
-			     const struct dd_tp_msg *msg)
+			     const struct dd_wire_put *put)
 {
+	u64 dst = le64_to_cpu(put->dst);
+	u32 len = le32_to_cpu(put->len);
+	struct dd_tp_msg *msg = &chan->msg;
+
 	if (chan->in_progress)
-		return msg->dst == chan->msg.dst && msg->len == chan->msg.len &&
-		       msg->flags == chan->msg.flags &&
-		       msg->meta_count == chan->msg.meta_count;
-	if (msg->len > chan->cfg.rx_size ||
-	    msg->dst > chan->cfg.rx_size - msg->len)
+		return dst == msg->dst && len == msg->len &&
+		       put->flags == msg->flags &&
+		       put->meta_count == msg->meta_count;
+	if (len > chan->cfg.rx_size || dst > chan->cfg.rx_size - len)
 		return false;
-	chan->msg = *msg;
+	msg->msgid = chan->received + 1;
+	msg->dst = dst;
+	msg->len = len;
+	msg->flags = put->flags;
+	msg->meta_count = put->meta_count;
 	chan->in_progress = true;
 	chan->has_head = false;
 	chan->has_tail = false;
@@ -490,7 +488,8 @@ static void dd_tp_range_add(struct dd_tp_chan *chan, u32 off, u32 end)
 		r->start = off;
 		return;
 	}
-	memmove(r + 1, r, (chan->nranges - i) * sizeof(*r));
+	if (i < chan->nranges)
+		memmove(r + 1, r, (chan->nranges - i) * sizeof(*r));
 	chan->nranges++;
 	r->start = off;
 	r->end = end;
@@ -611,10 +610,9 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 {
 	struct dd_tp_chan *chan;
 	struct dd_tp_piece piece = { .payload = payload };
-	struct dd_tp_msg msg;
+	u64 msgid = le64_to_cpu(put->msgid);
 	int err;
 
-	dd_tp_msg_read(&msg, put);
 	piece.off = le32_to_cpu(put->off);
 	piece.end = piece.off + plen;
 	chan = dd_tp_chan_find(tp, le64_to_cpu(put->chan));
@@ -623,7 +621,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		return true;
 	}
 	piece.chan = chan;
-	if (msg.msgid <= chan->received) {
+	if (msgid <= chan->received) {
 		dd_tp_drop(tp, DD_TP_DROP_BYTES);
 		return true;
 	}
@@ -633,10 +631,10 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		tp->ping = true;
 		return false;
 	}
-	if (!dd_tp_msg_is_due(tp, chan, msg.msgid))
+	if (!dd_tp_msg_is_due(tp, chan, msgid))
 		return false;
-	if (!dd_tp_piece_aligned(&msg, piece.off, piece.end) ||
-	    !dd_tp_msg_agrees(chan, &msg)) {
+	if (!dd_tp_piece_aligned(put, piece.off, piece.end) ||
+	    !dd_tp_msg_agrees(chan, put)) {
 		dd_tp_drop(tp, DD_TP_DROP_BOUNDS);
 		return false;
 	}
@@ -653,7 +651,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	if (!piece.off)
 		dd_tp_head_read(chan, (const void *)(put + 1));
 	if (dd_tp_msg_is_whole(chan))
-		dd_tp_msg_complete(tp, now, chan, plen == msg.len);
+		dd_tp_msg_complete(tp, now, chan, plen == chan->msg.len);
 	else
 		dd_tp_chan_refresh(tp, chan, now);
 	if (chan->in_progress)

@@ -323,11 +323,15 @@ static void dd_tp_marks_age(struct dd_tp *tp)
 /* Take packets for lost that are too far behind those that have arrived. */
 void dd_tp_detect(struct dd_tp *tp, u64 now)
 {
-	u64 delay = dd_tp_cc_loss_delay(tp), pn;
 	struct dd_tp_rec *rec;
+	u64 delay, pn;
 
 	tp->loss_at = 0;
 	dd_tp_advance(tp);
+	/* As a rule nothing is missing. */
+	if (tp->low_pn >= tp->largest_acked && tp->mark_pn == U64_MAX)
+		return;
+	delay = dd_tp_cc_loss_delay(tp);
 	for (pn = tp->low_pn; pn < tp->largest_acked; pn++) {
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec)
