@@ -460,6 +460,11 @@ void dd_list_kick(struct dd_list *list)
 	struct dd_segment *seg;
 	bool told, posted = false;
 
+	/* The reader has stored its head before; pairs with dd_list_pend(). */
+	smp_mb();
+	if (!(READ_ONCE(list->head->flags) & DD_LIST_NEED_KICK) &&
+	    RB_EMPTY_ROOT(&list->pending.rb_root) && !READ_ONCE(list->watchers))
+		return;
 	/*
 	 * A segment taken off the tree may be revoked before its lock is
 	 * taken, but its memory outlives the read section, and a revoked one
