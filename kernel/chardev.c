@@ -356,16 +356,11 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 		return err;
 	if (id < 0 || id > U32_MAX)
 		return -EINVAL;
-	switch (whence) {
-	case SEEK_SET:
+	if (likely(whence == SEEK_SET))
 		return dd_nic_doorbell(ctx, id);
-	case SEEK_CUR:
-		return dd_direct_wake(ctx, id);
-	case SEEK_END:
+	if (whence == SEEK_END)
 		return dd_list_await(ctx, id);
-	default:
-		return -EINVAL;
-	}
+	return whence == SEEK_CUR ? dd_direct_wake(ctx, id) : -EINVAL;
 }
 
 /* ---- poll, SIGIO -------------------------------------------------------- */
