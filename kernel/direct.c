@@ -20,7 +20,6 @@
 
 #define DD_RING_MIN_SLOTS	64u
 #define DD_RING_MAX_SLOTS	4096u
-#define DD_PAGE_NOTES		(PAGE_SIZE / sizeof(struct dd_ring_note))
 /* Of a context: others decide how many lists of it have rings. */
 #define DD_RING_PAGES		1024
 
@@ -30,34 +29,10 @@ MODULE_PARM_DESC(direct, "allow processes of this node to send directly");
 
 /* ---- rings -------------------------------------------------------------- */
 
-u64 dd_ring_head(const struct dd_ring *ring)
+static struct dd_rings *dd_rings_of(const struct dd_list *list)
 {
-	/* Pairs with the reader's release: it has done with what it consumed. */
-	return smp_load_acquire(&ring->state->head);
-}
-
-static struct dd_ring_note *dd_ring_slot(const struct dd_ring *ring, u64 pos)
-{
-	u32 i = pos & (ring->slots - 1);
-
-	return (struct dd_ring_note *)ring->page[i / DD_PAGE_NOTES] +
-	       i % DD_PAGE_NOTES;
-}
-
-/* Whether the note at a position is there. */
-static bool dd_ring_has(const struct dd_ring *ring, u64 pos)
-{
-	return READ_ONCE(dd_ring_slot(ring, pos)->seq) == pos + 1;
-}
-
-static struct dd_rings *dd_rings_of(const struct dd_list *list, u32 *n)
-{
-	/* Both pair with dd_rings_add(). */
-	struct dd_rings *rings = smp_load_acquire(&list->rings);
-
-	/* As above. */
-	*n = rings ? smp_load_acquire(&rings->n) : 0;
-	return rings;
+	/* Pairs with dd_rings_create(). */
+	return smp_load_acquire(&list->rings);
 }
 
 /**
@@ -70,14 +45,7 @@ static struct dd_rings *dd_rings_of(const struct dd_list *list, u32 *n)
  */
 bool dd_rings_ready(const struct dd_list *list)
 {
-	struct dd_rings *rings;
-	u32 i, n;
-
-	rings = dd_rings_of(list, &n);
-	for (i = 0; i < n; i++)
-		if (dd_ring_has(rings->ring[i], dd_ring_head(rings->ring[i])))
-			return true;
-	return false;
+	return dd_rings_have(dd_rings_of(list));
 }
 
 /**
@@ -88,26 +56,13 @@ bool dd_rings_ready(const struct dd_list *list)
  */
 void dd_rings_arm(const struct dd_list *list)
 {
-	struct dd_rings *rings;
-	u32 i, n;
-
-	rings = dd_rings_of(list, &n);
-	for (i = 0; i < n; i++)
-		WRITE_ONCE(rings->ring[i]->state->need_wake, 1);
-	/* The sender stores its note, then looks at the word; here reversed. */
-	smp_mb();
+	dd_rings_need_wake(dd_rings_of(list), 1);
 }
 
 static void dd_rings_disarm(const struct dd_list *list)
 {
-	struct dd_rings *rings;
-	u32 i, n;
-
-	rings = dd_rings_of(list, &n);
-	for (i = 0; i < n; i++)
-		WRITE_ONCE(rings->ring[i]->state->need_wake, 0);
+	dd_rings_need_wake(dd_rings_of(list), 0);
 	/* Who turns SIGIO on does that first, and arms then. */
-	smp_mb();
 	if (unlikely(READ_ONCE(list->obj.ctx->fasync)))
 		dd_rings_arm(list);
 }
@@ -207,7 +162,7 @@ static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
 
 	rings->ring[n] = ring;
 	WRITE_ONCE(rings->table[n], ring->unit);
-	/* Pairs with dd_rings_of(). */
+	/* Pairs with dd_rings_count(). */
 	smp_store_release(&rings->n, n + 1);
 	/* Pairs with the receiver, which then reads the table. */
 	smp_store_release(&list->head->rings, n + 1);

@@ -10,6 +10,8 @@
 #include <linux/list.h>
 #include <uapi/linux/dd.h>
 
+#include "rings.h"
+
 struct dd_conn;
 struct dd_ctx;
 struct dd_list;
@@ -54,51 +56,6 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 /* ---- direct.c ----------------------------------------------------------- */
 
 /**
- * struct dd_ring - a direct ring of a note list; it stays as long as that
- * @from: who may write to it now, whose memory is held; NULL if nobody
- * @users: connections of those two; with the last the windows are revoked
- * @reserved: slots promised to them
- * @start: position of the first note of @from
- * @slots: number of slots
- * @unit: of @state, in the area of the list's owner
- * @state: the page the receiver writes
- * @notes: what shows @from the slots
- * @view: what shows it @state
- * @feeds: of what came by it: ends whose cells still name it
- * @page: addresses of the pages of slots
- *
- * All protected by dd_list.lock, except that @slots, @unit, @state and @page
- * never change.
- */
-struct dd_ring {
-	struct dd_ctx *from;
-	u32 users;
-	u32 reserved;
-	u64 start;
-	u32 slots;
-	u32 unit;
-	struct dd_ring_state *state;
-	struct dd_window *notes;
-	struct dd_window *view;
-	struct list_head feeds;
-	void *page[];
-};
-
-/**
- * struct dd_rings - the direct rings of a note list
- * @n: how many; published with release, grows only
- * @unit: of @table
- * @table: numbers of their units, for the receiver
- * @ring: the rings
- */
-struct dd_rings {
-	u32 n;
-	u32 unit;
-	u32 *table;
-	struct dd_ring *ring[DD_RINGS_MAX];
-};
-
-/**
  * struct dd_feed - the direct way to one end of a connection
  * @ring: what its notes come by
  * @slots: reserved there
@@ -126,7 +83,6 @@ u64 dd_direct_sent(const struct dd_conn *conn);
 u64 dd_direct_open(const struct dd_conn *conn);
 u64 dd_direct_received(const struct dd_conn *conn);
 u64 dd_direct_done(struct dd_conn *conn);
-u64 dd_ring_head(const struct dd_ring *ring);
 bool dd_rings_ready(const struct dd_list *list);
 void dd_rings_arm(const struct dd_list *list);
 void dd_rings_free(struct dd_list *list);

@@ -45,9 +45,10 @@
  * ddi_test() - the same of a bit
  *
  * ddi_equals() has acquire semantics if it is equal. What compares in memory
- * saves an instruction; compilers do not make that of an atomic load.
+ * saves an instruction; compilers do not make that of an atomic load. Nor does
+ * ThreadSanitizer take it for one.
  */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define ddi_fence_compiler()	__asm__ volatile("" : : : "memory")
 #define ddi_test(p, bits)	({ ddi_fence_compiler(); *(p) & (bits); })
 #define ddi_equals(p, v)					\
@@ -385,7 +386,7 @@ int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
 /* An entry of a table; what is found may be bound to another id by now. */
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 /* Every load is one with acquire semantics there; this one is one instruction. */
 #define ddi_table_get(table, id)						\
 ({										\

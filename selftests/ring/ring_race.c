@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The library's ring code and the kernel's, against each other on two
+ * processors, with their real store buffers.
+ *
+ *   ring_race wake [SECONDS]     does a sender and a receiver that goes to
+ *                                sleep ever miss each other?
+ *   ring_race traffic            messages with contents, for ThreadSanitizer
+ *
+ * The kernel of lib/tests/fake.c; but what arms the ring is kernel/rings.h.
+ * Sending and receiving is the whole library, and not a part of it, so that
+ * other locked instructions of its are there too.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "dd.h"
+#include "fake.h"
+#include "kernel/rings.h"
+#include "internal.h"
+
+#define PAGE		4096
+#define ROUNDS		100000	/* of wake, if it is not told for how long */
+#define MESSAGES	20000	/* of traffic */
+#define WINDOW		4
+#define SLOT		1024	/* bytes of the block for one message */
+
+static struct dd *h;
+static int list, conn;
+static char *from, *to;
+
+/* What the kernel would know of the list. */
+static struct {
+	struct dd_rings rings;
+	struct dd_ring ring;
+	void *page[1];
+} k;
+
+static void must(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("# %s\n", what);
+	exit(2);
+}
+
+static void setup(void)
+{
+	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1,
+				       .window = WINDOW, .recv_size = 2 * PAGE };
+	struct dd_connect_attr connect = { .size = sizeof(connect),
+					   .type = DD_TYPE_STREAM,
+					   .send_size = PAGE };
+
+	setenv("DD_DIRECT", "1", 1);
+	must(!dd_open(&h), "open");
+	must(!dd_alloc(h, 2 * PAGE, &serve.recv), "alloc");
+	must(!dd_alloc(h, PAGE, &connect.send), "alloc");
+	must(dd_serve(h, "race", &serve, &list) > 0, "serve");
+	conn = dd_connect(h, "race", 1, &connect, NULL);
+	must(conn > 0, "connect");
+	from = connect.send;
+	to = serve.recv;
+}
+
+/* The ring is there with the first message, which is taken away. */
+static void setup_ring(void)
+{
+	struct ddi_list *l = ddi_list_find(h, list);
+	struct dd_list_head *lh = l->head;
+	struct dd_msg msg;
+	__u32 unit;
+
+	must(!dd_send(h, conn, from, 8, 0, 0, NULL, 0), "first send");
+	must(!dd_recv(h, list, &msg, 0, 0), "first receive");
+	must(lh->rings == 1, "it was not sent directly");
+	unit = *(__u32 *)(h->area + (size_t)lh->rings_unit * DD_UNIT);
+	k.ring.state = (void *)(h->area + (size_t)unit * DD_UNIT);
+	k.ring.slots = k.ring.state->slots;
+	k.page[0] = (char *)k.ring.state + PAGE;
+	must(k.ring.page == k.page && k.ring.slots == DD_PAGE_NOTES, "layout");
+	k.rings.ring[0] = &k.ring;
+	k.rings.n = 1;
+}
+
+/* --- wake ------------------------------------------------------------------*/
+
+static unsigned long at[2];	/* rounds that each of the two has come to */
+static bool stop, woken;
+
+/* Both leave as nearly at once as can be; on a busy machine they wait long. */
+static void meet(int me, unsigned long round)
+{
+	__atomic_store_n(&at[me], round, __ATOMIC_SEQ_CST);
+	for (int i = 0; __atomic_load_n(&at[!me], __ATOMIC_ACQUIRE) < round;)
+		if (++i > 2000)
+			sched_yield();
+}
+
+static void delay(unsigned int *seed, int least)
+{
+	for (int i = least + rand_r(seed) % 64; i > 0; i--)
+		__asm__ volatile("" ::: "memory");
+}
+
+#define LINES		7
+
+/*
+ * Stores wait longer behind others which the other processor's cache has the
+ * lines of: of the message, and of this.
+ */
+static volatile char cold[LINES][64] __attribute__((aligned(64)));
+
+static void touch(volatile char (*line)[64])
+{
+	for (int i = 0; i < LINES; i++)
+		line[i][0]++;
+}
+
+static void *wake_sender(void *arg)
+{
+	unsigned int seed = 1;
+	unsigned long m = 0;
+
+	for (;;) {
+		int calls = fake.calls;
+
+		touch(cold);
+		meet(0, ++m);
+		if (stop)
+			return arg;
+		delay(&seed, 0);
+		must(!dd_send(h, conn, from, sizeof(cold), 0, 0, NULL, 0),
+		     "send");
+		woken = fake.calls != calls;
+		meet(0, ++m);
+	}
+}
+
+static int wake(int seconds)
+{
+	time_t end = time(NULL) + seconds;
+	unsigned long round, m = 0, lost = 0, told = 0;
+	unsigned int seed = 2;
+	struct dd_msg msg;
+	pthread_t thread;
+	int skew = 0;
+	bool found;
+
+	must(!pthread_create(&thread, NULL, wake_sender, NULL), "thread");
+	for (round = 0; seconds ? !lost && time(NULL) < end : round < ROUNDS;
+	     round++) {
+		k.ring.state->need_wake = 0;
+		touch((void *)to);
+		meet(1, ++m);
+		delay(&seed, skew);
+		touch(cold);
+		dd_rings_need_wake(&k.rings, 1);
+		found = dd_rings_have(&k.rings);
+		meet(1, ++m);
+		/* It would sleep, and nobody wakes it. */
+		lost += !found && !woken;
+		told += woken;
+		/* So that either is as often the first. */
+		skew += woken ? 1 : -1;
+		must(!dd_recv(h, list, &msg, 0, 0), "receive");
+	}
+	stop = true;
+	meet(1, ++m);
+	pthread_join(thread, NULL);
+	printf("# %lu rounds, in %lu the sender woke the receiver, in %lu neither noticed\n",
+	       round, told, lost);
+	/* All one way: they did not run at the same time, and it means nothing. */
+	must(told && told < round, "there was no race");
+	return lost != 0;
+}
+
+/* --- traffic ---------------------------------------------------------------*/
+
+static size_t length(unsigned long i)
+{
+	return i * 8 % SLOT;
+}
+
+static void *traffic_sender(void *arg)
+{
+	unsigned int meta[4] = { };
+
+	for (unsigned long i = 1; i <= MESSAGES; i++) {
+		int ret;
+
+		memset(from, i, length(i));
+		meta[0] = i;
+		do {
+			ret = dd_send(h, conn, from, length(i), i % 8 * SLOT, 0,
+				      meta, i % 5);
+			if (ret == -ENOTREADY)
+				must(dd_done(h, conn, DD_DONE_PLACED,
+					     DD_FOREVER) == 1, "done");
+		} while (ret == -ENOTREADY);
+		must(!ret, "send");
+	}
+	return arg;
+}
+
+static int traffic(void)
+{
+	pthread_t thread;
+
+	must(!pthread_create(&thread, NULL, traffic_sender, NULL), "thread");
+	for (unsigned long i = 1; i <= MESSAGES; i++) {
+		struct dd_msg msg;
+		char *at;
+
+		must(!dd_recv(h, list, &msg, i % 8 ? 0 : DD_RECV_SLEEP,
+			      DD_FOREVER), "receive");
+		at = msg.addr;
+		must(at == to + i % 8 * SLOT && msg.len == length(i), "place");
+		for (size_t b = 0; b < msg.len; b++)
+			must(at[b] == (char)i, "contents");
+		must(msg.meta_count == i % 5, "metadata");
+		must(!msg.meta_count || msg.meta[0] == i, "metadata");
+	}
+	pthread_join(thread, NULL);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	setup();
+	if (argc > 1 && !strcmp(argv[1], "traffic"))
+		return traffic();
+	setup_ring();
+	return wake(argc > 2 ? atoi(argv[2]) : 0);
+}
