@@ -251,7 +251,7 @@ static int take_in(struct dd *h, struct ddi_list *l, uint32_t i, bool consume,
 	if (consume || !good)
 		ddi_store_release(&in->state->head, note.seq);
 	l->cur = in;
-	l->turn = i + 1 + consume;
+	l->turn = i + 1 + (consume || !good);
 	return good ? 1 : -EAGAIN;
 }
 
@@ -311,6 +311,8 @@ static int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
 	return ret;
 }
 
+#define DUDS_MAX	4096	/* as many as a direct ring can hold */
+
 /**
  * ddi_list_next() - the next message of a list, without waiting
  * @h: handle
@@ -320,27 +322,30 @@ static int list_take(struct dd *h, struct ddi_list *l, uint32_t id,
  * @msg: filled in if there is one
  *
  * Notes whose connection is gone are dropped on the way, so that what is
- * looked at can also be received.
+ * looked at can also be received. Of those in direct rings, not more than so
+ * many at a time: strangers may write them as fast as they are dropped, and the
+ * caller has a deadline to keep.
  *
  * Return: 1 there was one, 0 there is none; -EBADID.
  */
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg)
 {
+	int ret, duds = DUDS_MAX;
 	struct dd_list_head *lh;
-	int ret;
 
 	do {
 		ddi_lock(&l->lock);
 		lh = ddi_load(&l->head);
 		ret = list_take(h, l, id, consume, msg);
+		duds -= ret == -EAGAIN && l->cur;
 		if (ddi_unlock_mb(&l->lock))
 			ddi_lock_wake(&l->lock);
 		if ((ret == -EAGAIN || (ret == 1 && consume)) &&
 		    ddi_ring_wanted(lh))
 			ddi_ioctl_id(h, DD_IOC_LIST_KICK, id);
-	} while (ret == -EAGAIN);
-	return ret;
+	} while (ret == -EAGAIN && duds);
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 /*

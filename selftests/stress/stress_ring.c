@@ -1,0 +1,660 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct rings as an enemy writes them, from either side: whatever stands in
+ * them, traffic on other connections comes out right, and no call hangs.
+ *
+ * What an enemy does follows from DD_SEED, which is printed; when, does not.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <sys/mman.h>
+#include "audit.h"
+#include "dd.h"
+#include "raw.h"
+
+#define BLOCKS		8
+#define SLOT		512	/* bytes of a block for one message */
+#define WINDOW		4
+#define MS		1000000ll
+
+/* What the processes of a test share beside what is tested. */
+static struct shared {
+	char name[2][DD_NAME_MAX + 1];
+	unsigned int seed;
+	pid_t honest;
+	__u32 honest_conn;	/* for who wants to forge its messages */
+	long attacks;
+} *shared;
+
+static void setup(struct __test_metadata *_metadata)
+{
+	const char *s = getenv("DD_SEED");
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared->seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
+	for (int i = 0; i < 2; i++)
+		snprintf(shared->name[i], sizeof(shared->name[i]),
+			 "ring.%d.%d", getpid(), i);
+	setenv("DD_DIRECT", "1", 1);
+	TH_LOG("DD_SEED=%u", shared->seed);
+}
+
+static __u64 rnd(unsigned int *seed)
+{
+	__u64 r = (__u64)rand_r(seed) << 32 ^ (__u64)rand_r(seed) << 16 ^
+		  rand_r(seed);
+
+	/* Now and then a small number, or one near an edge. */
+	switch (rand_r(seed) % 4) {
+	case 0:
+		return r & 0xff;
+	case 1:
+		return -(r & 0xfff);
+	case 2:
+		return 1ull << (r % 64);
+	}
+	return r;
+}
+
+/* --- honest people ---------------------------------------------------------*/
+
+static size_t length_of(__u64 i)
+{
+	return 8 + i * 24 % (SLOT - 8);
+}
+
+static void fill(__u64 *w, __u64 i)
+{
+	for (size_t k = 0; k < length_of(i) / 8; k++)
+		w[k] = i << 16 ^ ~k;
+}
+
+static bool filled(const __u64 *w, __u64 i)
+{
+	for (size_t k = 0; k < length_of(i) / 8; k++)
+		if (w[k] != (i << 16 ^ ~k))
+			return false;
+	return true;
+}
+
+static void own_memory(struct dd *h, void **at, size_t size)
+{
+	CHILD_CHECK(dd_alloc(h, size, at) == 0);
+}
+
+/* Numbered messages, for ever; the block has room for all that may be unread. */
+static void honest_sender(void)
+{
+	struct dd_connect_attr attr = { .size = sizeof(attr),
+					.type = DD_TYPE_STREAM,
+					.send_size = PAGE, .recv_size = PAGE };
+	unsigned int meta[4];
+	struct dd *h;
+	int conn, ret;
+
+	CHILD_CHECK(dd_open(&h) == 0);
+	own_memory(h, &attr.send, PAGE);
+	own_memory(h, &attr.recv, PAGE);
+	conn = dd_connect(h, shared->name[0], dd_node(h), &attr, NULL);
+	CHILD_CHECK(conn > 0);
+	for (__u64 i = 1;; i++) {
+		fill(attr.send, i);
+		for (int k = 0; k < 4; k++)
+			meta[k] = i + k;
+		while ((ret = dd_send(h, conn, attr.send, length_of(i),
+				      i % BLOCKS * SLOT, 0, meta, i % 5)) ==
+		       -ENOTREADY)
+			CHILD_CHECK(dd_done(h, conn, DD_DONE_PLACED,
+					    DD_FOREVER) == 1);
+		CHILD_CHECK(ret == 0);
+	}
+}
+
+/* Replies to each request with its complement. */
+static void honest_server(int ready)
+{
+	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = BLOCKS,
+				      .recv_size = BLOCKS * PAGE,
+				      .send_size = BLOCKS * PAGE };
+	struct dd_msg msg;
+	struct dd *h;
+	int list;
+
+	CHILD_CHECK(dd_open(&h) == 0);
+	own_memory(h, &attr.send, attr.send_size);
+	own_memory(h, &attr.recv, attr.recv_size);
+	CHILD_CHECK(dd_serve(h, shared->name[1], &attr, &list) > 0);
+	CHILD_CHECK(write(ready, "", 1) == 1);
+	for (;;) {
+		CHILD_CHECK(dd_recv(h, list, &msg, 0, DD_FOREVER) == 0);
+		for (size_t k = 0; k < msg.len / 8; k++)
+			((__u64 *)msg.send)[k] = ~((__u64 *)msg.addr)[k];
+		CHILD_CHECK(dd_reply(h, &msg, msg.send, msg.len, 0, 0) == 0);
+	}
+}
+
+/* --- enemies ---------------------------------------------------------------*/
+
+static void attack_note(struct way *w, unsigned int *seed)
+{
+	const __u32 conns[] = { w->d.peer_conn, w->d.peer_conn, 0,
+				shared->honest_conn, rnd(seed) };
+	struct dd_ring_note *n, note = {
+		.conn = conns[rand_r(seed) % 5],
+		.meta_count = rnd(seed),
+		.offset = rand_r(seed) % 2 ? rnd(seed) : rand_r(seed) % PAGE,
+		.len = rand_r(seed) % 2 ? rnd(seed) : rand_r(seed) % PAGE,
+		.word = rnd(seed),
+		.msgid = rnd(seed),
+		.tag = rnd(seed),
+	};
+
+	for (int i = 0; i < 3; i++)
+		note.block[i] = rand_r(seed) % 2 ? rnd(seed) : 0;
+	/* Where the reader is, and as if other threads were slow. */
+	if (rand_r(seed) % 4 == 0)
+		w->pos = w->state->head;
+	if (rand_r(seed) % 32 == 0)
+		w->pos += rand_r(seed) % w->d.slots;
+	n = way_slot(w, w->pos);
+	memcpy((char *)n + 8, (char *)&note + 8, sizeof(note) - 8);
+	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
+}
+
+static void attack(const struct raw *r, __u32 conn, __u32 cell_unit,
+		   struct way *w, unsigned int *seed)
+{
+	__u64 *notes = (__u64 *)w->notes;
+	size_t words = way_notes_size(w) / 8;
+
+	__atomic_fetch_add(&shared->attacks, 1, __ATOMIC_RELAXED);
+	switch (rand_r(seed) % 16) {
+	default:
+		attack_note(w, seed);
+		break;
+	case 0:
+		notes[rnd(seed) % words] = rnd(seed);
+		break;
+	case 1:
+		notes[rnd(seed) % words] += rand_r(seed) % 5 - 2;
+		break;
+	case 2:
+		memset(w->notes, rnd(seed), way_notes_size(w));
+		break;
+	case 3:
+		memset(w->block, rnd(seed), w->d.block_size);
+		break;
+	case 4:
+		raw_op(r, DD_IOC_WAKE, conn);
+		break;
+	case 5:
+		((__u64 *)raw_cell(r, cell_unit))[rnd(seed) % 16] = rnd(seed);
+		raw_op(r, DD_IOC_DOORBELL, conn);
+		break;
+	}
+}
+
+/* Connects, writes rubbish, closes or goes without a word; for ever. */
+static void hostile_sender(unsigned int seed)
+{
+	struct dd_connect c;
+	struct way w;
+	struct raw r;
+	struct mem m;
+
+	for (;;) {
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		raw_connect_args(&c, shared->name[0], &m);
+		if (raw_connect(&r, &c)) {
+			CHILD_CHECK(errno == EUSERS);
+		} else if (!way_open(&r, c.conn, &w)) {
+			for (int n = rand_r(&seed) % 4000; n; n--)
+				attack(&r, c.conn, c.cell_unit, &w, &seed);
+			if (rand_r(&seed) % 2)
+				raw_op(&r, DD_IOC_CLOSE, c.conn);
+			way_unmap(&w);
+		}
+		munmap(m.at, m.len);
+		raw_close(&r);
+	}
+}
+
+/* What a reader says, and its copy of what it was told. */
+static void lie(const struct raw *r, const struct dd_serve *s,
+		unsigned int *seed)
+{
+	struct dd_list_head *lh = raw_list(r, s->list_unit);
+	struct dd_ring_state *state;
+	unsigned int i = rand_r(seed) % DD_RINGS_MAX;
+
+	state = i < lh->rings ? ring_of(r, s->list_unit, i) : NULL;
+	__atomic_fetch_add(&shared->attacks, 1, __ATOMIC_RELAXED);
+	switch (state ? rand_r(seed) % 8 : 8) {
+	case 0:
+		state->head = rnd(seed);
+		break;
+	case 1:
+	case 2:
+		state->head += rand_r(seed) % 9 - 4;
+		break;
+	case 3:
+		state->need_wake = rnd(seed);
+		break;
+	case 4:
+		state->slots = rnd(seed);
+		break;
+	case 5:
+		memset((char *)state + PAGE, rnd(seed), PAGE);
+		break;
+	case 6:
+		raw_op(r, DD_IOC_LIST_KICK, s->list);
+		break;
+	default:
+		raw_list_wait(r, s->list, 1000);
+	}
+}
+
+/* One connection at a time, to which it writes as well, while it likes. */
+static void lie_to(const struct raw *r, const struct dd_serve *s, __u32 conn,
+		   unsigned int *seed)
+{
+	bool writes = rand_r(seed) % 2;
+	struct way w;
+
+	writes = writes && !way_open(r, conn, &w);
+	for (int n = rand_r(seed) % 2000; n; n--) {
+		lie(r, s, seed);
+		if (writes)
+			attack(r, conn, s->cells_unit, &w, seed);
+	}
+	raw_op(r, DD_IOC_CLOSE, conn);
+	if (writes)
+		way_unmap(&w);
+}
+
+/* A receiver that lies about what it has read, for ever. */
+static void hostile_server(unsigned int seed, int ready)
+{
+	__u32 conn;
+	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
+				  .conns = (uintptr_t)&conn };
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+
+	for (;;) {
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		raw_serve_args(&s, shared->name[0], 1, &m);
+		s.window = WINDOW;
+		/* The one before may not have ended yet. */
+		if (!raw_serve(&r, &s)) {
+			if (ready >= 0)
+				CHILD_CHECK(write(ready, "", 1) == 1);
+			ready = -1;
+			for (int n = 0; n < 500; n++) {
+				l.service = s.service;
+				l.count = 1;
+				if (!raw_ioctl(&r, DD_IOC_CONN_LIST, &l) &&
+				    l.count)
+					lie_to(&r, &s, conn, &seed);
+				else
+					sched_yield();
+			}
+		}
+		munmap(m.at, m.len);
+		raw_close(&r);
+	}
+}
+
+/* --- a reader among enemies ------------------------------------------------*/
+
+struct reader {
+	struct dd *h;
+	int list;
+	char *recv;
+	__u64 seen;
+};
+
+static int reader_open(struct reader *r, unsigned int maxconn)
+{
+	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = maxconn,
+				      .window = WINDOW,
+				      .recv_size = maxconn * PAGE };
+	int ret = dd_open(&r->h);
+
+	if (!ret)
+		ret = dd_alloc(r->h, attr.recv_size, &attr.recv);
+	if (!ret)
+		ret = dd_serve(r->h, shared->name[0], &attr, &r->list);
+	r->recv = attr.recv;
+	r->seen = 0;
+	return ret < 0 ? ret : 0;
+}
+
+static bool is_honest(struct reader *r, int conn)
+{
+	struct dd_conn_desc desc;
+
+	if (!shared->honest_conn && !dd_conn_info(r->h, conn, &desc) &&
+	    desc.pid == shared->honest)
+		shared->honest_conn = conn;
+	return shared->honest_conn && (__u32)conn == shared->honest_conn;
+}
+
+static void check_honest(struct __test_metadata *_metadata, struct reader *r,
+			 const struct dd_msg *msg)
+{
+	__u64 i = ++r->seen;
+
+	ASSERT_EQ((__u32)i, msg->msgid);
+	ASSERT_EQ(length_of(i), msg->len);
+	ASSERT_EQ(i % BLOCKS * SLOT,
+		  (size_t)((char *)msg->addr - r->recv) % PAGE);
+	ASSERT_TRUE(filled(msg->addr, i));
+	ASSERT_EQ(i % 5, msg->meta_count);
+	for (unsigned int k = 0; k < msg->meta_count; k++)
+		ASSERT_EQ((__u32)i + k, msg->meta[k]);
+}
+
+/* Of an enemy: it lies in one block. */
+static void check_bounds(struct __test_metadata *_metadata,
+			 const struct reader *r, const struct dd_msg *msg)
+{
+	size_t at = (char *)msg->addr - r->recv;
+
+	ASSERT_EQ(DD_MSG_DATA, msg->type);
+	ASSERT_GE(BLOCKS * PAGE, at);
+	ASSERT_GE(4, msg->meta_count);
+	/* Behind the last byte of a block is the next one's first. */
+	if (msg->len)
+		ASSERT_EQ(at / PAGE, (at + msg->len - 1) / PAGE);
+}
+
+static int any_recv(struct reader *r, struct dd_msg *msg, unsigned int how)
+{
+	int ret;
+
+	switch (how % 8) {
+	case 0:
+		return dd_recv(r->h, r->list, msg, DD_RECV_SLEEP, MS);
+	case 1:
+		return dd_recv(r->h, r->list, msg, 0, 0);
+	case 2:
+		ret = dd_poll(r->h, &r->list, 1, MS);
+		break;
+	case 3:
+		ret = dd_peek(r->h, r->list, msg);
+		break;
+	default:
+		return dd_recv(r->h, r->list, msg, 0, MS);
+	}
+	return ret < 0 ? ret : -EWOULDBLOCK;
+}
+
+static pid_t enemy(void (*fn)(unsigned int), unsigned int seed)
+{
+	pid_t pid = fork_child();
+
+	if (!pid)
+		fn(seed);
+	return pid;
+}
+
+static pid_t server(void (*fn)(int))
+{
+	int pipes[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(pipes))
+		return -1;
+	pid = fork_child();
+	if (!pid)
+		fn(pipes[1]);
+	close(pipes[1]);
+	if (read(pipes[0], &c, 1) != 1)
+		pid = -1;
+	close(pipes[0]);
+	return pid;
+}
+
+TEST(senders_that_write_anything)
+{
+	/* Enemies that send all the time get most of the reader's. */
+	const __u64 want = dd_count(1000);
+	struct reader r;
+	struct dd_msg msg;
+	pid_t honest, pids[2];
+	long others = 0;
+	int ret;
+
+	setup(_metadata);
+	ASSERT_EQ(0, reader_open(&r, BLOCKS));
+	honest = fork_child();
+	if (!honest)
+		honest_sender();
+	shared->honest = honest;
+	for (int i = 0; i < 2; i++)
+		pids[i] = enemy(hostile_sender, shared->seed + i);
+	for (unsigned int k = 0; r.seen < want; k++) {
+		ret = any_recv(&r, &msg, k);
+		if (ret) {
+			ASSERT_TRUE(ret == -EWOULDBLOCK || ret == -ETIMEDOUT) {
+				TH_LOG("%d", ret);
+			}
+			ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
+			continue;
+		}
+		if (is_honest(&r, msg.conn)) {
+			check_honest(_metadata, &r, &msg);
+		} else {
+			check_bounds(_metadata, &r, &msg);
+			others++;
+		}
+	}
+	TH_LOG("%ld attacks, %ld messages of enemies", shared->attacks, others);
+	EXPECT_LT(0, shared->attacks);
+	ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
+	for (int i = 0; i < 2; i++)
+		kill_child(pids[i]);
+	kill_child(honest);
+	EXPECT_EQ(0, dd_shutdown(r.h));
+	EXPECT_CLEAN();
+}
+
+/* Notes that mean nothing, as fast as they can be written. */
+static void dud_sender(unsigned int seed)
+{
+	struct dd_connect c;
+	struct way w;
+	struct raw r;
+	struct mem m;
+
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+	raw_connect_args(&c, shared->name[0], &m);
+	CHILD_CHECK(raw_connect(&r, &c) == 0);
+	CHILD_CHECK(way_open(&r, c.conn, &w) == 0);
+	for (;;) {
+		__u64 head = __atomic_load_n(&w.state->head, __ATOMIC_RELAXED);
+
+		if (w.pos < head)
+			w.pos = head;
+		for (; w.pos < head + w.d.slots; w.pos++)
+			__atomic_store_n(&way_slot(&w, w.pos)->seq, w.pos + 1,
+					 __ATOMIC_RELEASE);
+		shared->attacks++;
+	}
+}
+
+TEST(duds_hold_no_call)
+{
+	struct reader r;
+	struct dd_msg msg;
+	pid_t pid;
+
+	setup(_metadata);
+	ASSERT_EQ(0, reader_open(&r, BLOCKS));
+	pid = enemy(dud_sender, 0);
+	for (int i = 0; i < dd_count(200); i++) {
+		long before = shared->attacks;
+
+		ASSERT_SOON(shared->attacks != before);
+		ASSERT_EQ(-EWOULDBLOCK, dd_recv(r.h, r.list, &msg, 0, 0));
+		ASSERT_EQ(-ETIMEDOUT, dd_recv(r.h, r.list, &msg,
+					      i % 2 ? 0 : DD_RECV_SLEEP, MS));
+		ASSERT_EQ(0, dd_peek(r.h, r.list, &msg));
+		ASSERT_EQ(0, waitpid(pid, NULL, WNOHANG));
+	}
+	kill_child(pid);
+	EXPECT_EQ(0, dd_shutdown(r.h));
+	EXPECT_CLEAN();
+}
+
+/* --- more senders than a list has rings -------------------------------------*/
+
+#define SENDERS		(DD_RINGS_MAX + 4)
+#define EACH		50
+
+/* Each by its own way, and in order by that. */
+TEST(more_senders_than_rings)
+{
+	struct { int conn; __u32 seen; } from[SENDERS] = { };
+	int n = 0, i, got = 0, ret;
+	pid_t pids[SENDERS];
+	struct dd_msg msg;
+	struct reader r;
+
+	setup(_metadata);
+	ASSERT_EQ(0, reader_open(&r, SENDERS));
+	for (i = 0; i < SENDERS; i++) {
+		pids[i] = fork_child();
+		if (!pids[i])
+			honest_sender();
+	}
+	while (got < SENDERS * EACH) {
+		ret = dd_recv(r.h, r.list, &msg, got % 2, DD_FOREVER);
+		ASSERT_EQ(0, ret);
+		for (i = 0; i < n && from[i].conn != msg.conn;)
+			i++;
+		ASSERT_GT(SENDERS, i);
+		n += i == n;
+		from[i].conn = msg.conn;
+		ASSERT_EQ(++from[i].seen, msg.msgid);
+		ASSERT_EQ(length_of(msg.msgid), msg.len);
+		ASSERT_TRUE(filled(msg.addr, msg.msgid));
+		/* Of those that are faster than others, no more is counted. */
+		got += from[i].seen <= EACH;
+		ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
+	}
+	EXPECT_EQ(SENDERS, n);
+	for (i = 0; i < SENDERS; i++)
+		kill_child(pids[i]);
+	EXPECT_EQ(0, dd_shutdown(r.h));
+	EXPECT_CLEAN();
+}
+
+/* --- a sender among enemies ------------------------------------------------*/
+
+struct sender {
+	struct dd *h;
+	int good, bad;		/* connections */
+	int list;		/* of the bad one */
+	struct dd_connect_attr to_good, to_bad;
+};
+
+static int connect_to(struct sender *s, int which, struct dd_connect_attr *attr,
+		      int type, int *list)
+{
+	attr->size = sizeof(*attr);
+	attr->type = type;
+	attr->send_size = PAGE;
+	attr->recv_size = PAGE;
+	if (!attr->send && (dd_alloc(s->h, PAGE, &attr->send) ||
+			    dd_alloc(s->h, PAGE, &attr->recv)))
+		return -ENOMEM;
+	return dd_connect(s->h, shared->name[which], dd_node(s->h), attr, list);
+}
+
+/* Whatever a liar does to it, a call says something that may be said. */
+static void send_to_liar(struct __test_metadata *_metadata, struct sender *s,
+			 unsigned int *seed)
+{
+	struct dd_msg msg;
+	int ret;
+
+	if (s->bad <= 0) {
+		s->bad = connect_to(s, 0, &s->to_bad, DD_TYPE_STREAM, &s->list);
+		ASSERT_TRUE(s->bad > 0 || s->bad == -EBADSERVER ||
+			    s->bad == -ENORESOURCE) {
+			TH_LOG("connect: %d", s->bad);
+		}
+		return;
+	}
+	ret = dd_send(s->h, s->bad, s->to_bad.send, rand_r(seed) % SLOT,
+		      rand_r(seed) % SLOT, 0, NULL, 0);
+	ASSERT_TRUE(!ret || ret == -ENOTREADY || ret == -ECONNCLOSE) {
+		TH_LOG("send: %d", ret);
+	}
+	if (ret == -ENOTREADY)
+		dd_done(s->h, s->bad, DD_DONE_PLACED, MS / 10);
+	if (!dd_recv(s->h, s->list, &msg, 0, 0)) {
+		size_t at = (char *)msg.addr - (char *)s->to_bad.recv;
+
+		ASSERT_EQ(s->bad, msg.conn);
+		ASSERT_GE(PAGE, at);
+		ASSERT_GE(PAGE - at, msg.len);
+	}
+	if (ret == -ECONNCLOSE) {
+		ASSERT_EQ(0, dd_close(s->h, s->bad));
+		s->bad = 0;
+	}
+}
+
+static void hostile_server_ready(int ready)
+{
+	hostile_server(shared->seed, ready);
+}
+
+TEST(receivers_that_write_anything)
+{
+	unsigned int seed;
+	struct sender s = { };
+	struct dd_msg reply;
+	pid_t good, bad;
+	__u64 *request;
+
+	setup(_metadata);
+	seed = shared->seed;
+	good = server(honest_server);
+	bad = server(hostile_server_ready);
+	ASSERT_LT(0, good);
+	ASSERT_LT(0, bad);
+	ASSERT_EQ(0, dd_open(&s.h));
+	s.good = connect_to(&s, 1, &s.to_good, DD_TYPE_RPC, NULL);
+	ASSERT_LT(0, s.good);
+	request = s.to_good.send;
+	for (__u64 i = 1; i <= dd_count(5000); i++) {
+		fill(request, i);
+		ASSERT_EQ(0, dd_call(s.h, s.good, request, length_of(i), &reply,
+				     i % 16 ? 0 : DD_RECV_SLEEP, DD_FOREVER));
+		ASSERT_EQ(length_of(i), reply.len);
+		for (size_t k = 0; k < reply.len / 8; k++)
+			request[k] = ~((__u64 *)reply.addr)[k];
+		ASSERT_TRUE(filled(request, i));
+		send_to_liar(_metadata, &s, &seed);
+		ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
+	}
+	TH_LOG("%ld lies", shared->attacks);
+	EXPECT_LT(0, shared->attacks);
+	kill_child(good);
+	kill_child(bad);
+	EXPECT_EQ(0, dd_shutdown(s.h));
+	EXPECT_CLEAN();
+}
+
+DD_TEST_MAIN
