@@ -379,6 +379,63 @@ TEST(who_may)
 				 DD_CONNECT_DIRECT_ANY, ALICE));
 }
 
+/* Who comes first has a ring until he leaves; the others have the kernel. */
+TEST(more_senders_than_rings)
+{
+	enum { N = DD_RINGS_MAX + 3, LAST = N - 1, LEAVER = 5 };
+	static struct raw r[N];
+	static struct dd_connect c[N];
+	static struct way w[N];
+	struct dd_ring_note n;
+	struct dd_note note;
+	struct pair p;
+	struct mem m;
+	int i;
+
+	ASSERT_EQ(0, pair_open(&p, N + 1, PAGE, 1));
+	for (i = 0; i < N; i++) {
+		ASSERT_EQ(0, raw_open(&r[i]));
+		ASSERT_EQ(0, raw_alloc(&r[i], 2 * PAGE, &m));
+		raw_connect_args(&c[i], p.name, &m);
+		ASSERT_EQ(0, raw_connect(&r[i], &c[i]));
+		if (i >= DD_RINGS_MAX) {
+			EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
+			continue;
+		}
+		ASSERT_EQ(0, way_open(&r[i], c[i].conn, &w[i]));
+	}
+	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
+	for (i = 0; i < LAST; i++) {
+		if (i < DD_RINGS_MAX) {
+			way_note(&w[i], 0, i);
+			ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, i),
+					      &n));
+			EXPECT_EQ(w[i].d.peer_conn, n.conn);
+			EXPECT_EQ(i, n.len);
+			continue;
+		}
+		EXPECT_EQ(1, raw_send(&r[i], c[i].cell_unit, c[i].conn, 0, 0,
+				      i));
+		ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
+		EXPECT_EQ(i, note.len);
+		/* And for good: its messages come one way. */
+		EXPECT_ERR(EBUSY, way_grant(&r[i], c[i].conn, &w[i]));
+	}
+	/* The ring of one that left is another's when it has been read. */
+	way_note(&w[LEAVER], 0, 1);
+	ASSERT_EQ(0, raw_op(&r[LEAVER], DD_IOC_CLOSE, c[LEAVER].conn));
+	EXPECT_ERR(ENOSPC, way_grant(&r[LAST], c[LAST].conn, &w[LAST]));
+	ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, LEAVER), &n));
+	ASSERT_EQ(0, way_open(&r[LAST], c[LAST].conn, &w[LAST]));
+	way_note(&w[LAST], 0, 77);
+	ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, LEAVER), &n));
+	EXPECT_EQ(w[LAST].d.peer_conn, n.conn);
+	EXPECT_EQ(77, n.len);
+	for (i = 0; i < N; i++)
+		raw_close(&r[i]);
+	pair_close(&p);
+}
+
 TEST(turned_off_by_the_administrator)
 {
 	const char *param = "/sys/module/dd/parameters/direct";
