@@ -6,10 +6,12 @@
 #
 #   image.sh base            programs of this machine and their libraries
 #   image.sh modules KERNEL  modules out of the kernel's package
+#   image.sh more LIST       more programs, by a list of their names, and files,
+#                            by paths that may be patterns
 #   image.sh tree FILE       this checkout and what was built in it, libraries
 #                            included
 #
-# The first two are cached and print where they are, the third writes FILE.
+# The first three are cached and print where they are, the last one writes FILE.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -126,6 +128,41 @@ make_base() {
 	rm -rf "$root"
 }
 
+# --- more of them ------------------------------------------------------------
+
+# What a list names, as paths.
+more_paths() {
+	local entry
+
+	grep -v '^#' "$1" | while read -r entry; do
+		case $entry in
+		/*) compgen -G "$entry" ;;
+		*) type -P "$entry" ;;
+		esac || die "guests need $entry; run: $VM_DIR/deps.sh bench"
+	done
+}
+
+more_key() {
+	{
+		cat "$VM_DIR/image.sh" "$1"
+		stat -c %Y /var/lib/dpkg/status
+	} | sha256sum | cut -c1-12
+}
+
+# make_more FILE LIST
+make_more() {
+	local root path paths
+
+	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
+	mapfile -t paths < <(more_paths "$2")
+	for path in "${paths[@]}"; do
+		install -D -m "$(stat -L -c %a "$path")" "$path" "$root$path"
+	done
+	install_libraries "$root" "${paths[@]}"
+	pack "$root" "$1"
+	rm -rf "$root"
+}
+
 # --- modules -----------------------------------------------------------------
 
 modules_key() {
@@ -231,6 +268,11 @@ modules)
 	file=$DD_CACHE/modules-$rel-$(modules_key "$2").cpio
 	cached "$file" make_modules "$file" "$2" "$rel"
 	;;
+more)
+	file=$DD_CACHE/more-$(more_key "${2:?list}").cpio
+	more_paths "$2" >/dev/null
+	cached "$file" make_more "$file" "$2"
+	;;
 tree) make_tree "${2:?file}" ;;
-*) die "usage: image.sh base | modules KERNEL | tree FILE" ;;
+*) die "usage: image.sh base | modules KERNEL | more LIST | tree FILE" ;;
 esac

@@ -12,6 +12,7 @@
 #   instructions, one processor)   FAULT=name (a module built with
 #   selftests/faults/name.patch)   DD_VM_LOCK=name (the queue to wait in; two
 #   machines at once starve each other, so this is for emergencies)
+#   MORE=LIST (of programs and files that the guest gets besides: image.sh)
 #   NIC=ARGUMENTS (a network card, eth0, at the other end of what QEMU's
 #   "-netdev socket,ARGUMENTS" connects it with)   NIC_MAC=address of it
 #   PIDFILE=file that gets the process id of QEMU
@@ -69,13 +70,15 @@ make_extra() {
 }
 
 make_initrd() {
-	local base modules
+	local base modules more
 
 	base=$("$VM_DIR/image.sh" base)
 	modules=$("$VM_DIR/image.sh" modules "$KERNEL")
 	"$VM_DIR/image.sh" tree "$TMP/tree"
 	make_extra "$TMP/extra" >"$TMP/extra.cpio"
-	cat "$base" "$modules" "$TMP/tree" "$TMP/extra.cpio" >"$TMP/initrd"
+	[ -z "${MORE:-}" ] || more=$("$VM_DIR/image.sh" more "$MORE")
+	cat "$base" "$modules" ${more:+"$more"} "$TMP/tree" "$TMP/extra.cpio" \
+		>"$TMP/initrd"
 }
 
 # --- the run -----------------------------------------------------------------
