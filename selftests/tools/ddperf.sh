@@ -103,7 +103,10 @@ conns() {
 			.messages >= 594) and
 		[.results[0].phases[].name] == ["one", "one-each", "random",
 			"round-robin"]' \
-		ddperf conns -j -N 100 -A 10 -P 1,3 -n 300 -r 2
+		ddperf conns -j -N 100 -A 10 -P 1,3 -n 300 -r 2 &&
+		report "$SPREAD $COMMON"'.carrier == "unix" and
+			all(.results[].phases[]; .cost | spread)' \
+			ddperf conns -j --unix -N 3000 -A 10 -P 1,3 -n 300 -r 2
 }
 
 # Whole pages of the machine are counted, others' too: with few connections the

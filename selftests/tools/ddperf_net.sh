@@ -69,7 +69,8 @@ lat() {
 # 1 MiB are some 700 packets, and acknowledgements.
 bw() {
 	report "$SPREAD $PATHS"'.test == "net bw" and .results[0].size == 1048576 and
-		([.results[0].methods[].name] == ["dd", "tcp-spin", "tcp-block"]) and
+		([.results[0].methods[].name] == ["dd", "udp-spin", "tcp-spin",
+			"udp-block", "tcp-block"]) and
 		all(.results[0].methods[]; .rounds | spread) and
 		(.results[0].methods[0].packets_per_message | . > 690 and . < 2200)' \
 		$NET bw $QUICK --touch
@@ -80,7 +81,7 @@ sizes() {
 		([.results[15].methods[].name] == ["dd", "tcp-spin", "tcp-block"])' \
 		$NET lat --node 2 -j -a -r 1 -n 3 &&
 		report '.test == "net rate" and .results[0].size == 1' \
-			$NET rate $QUICK -s 1
+			$NET rate --node 2 -j -r 2 -n 20000 -s 1
 }
 
 cost() {

@@ -111,6 +111,7 @@ wrong_ddperf() {
 	ddperf lat --window 2
 	ddperf bw --server x --client y
 	ddperf conns --processes 0
+	ddperf net conns --node 2 --unix
 	ddperf net
 	ddperf net speed --node 2
 	ddperf net lat

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "many.h"
 #include "net.h"
 #include "../common/tool.h"
 
@@ -98,19 +99,21 @@ struct worker {
 
 /**
  * struct server - the serving process
- * @h: handle
- * @lists: note list of each service
+ * @h: handle, NULL with sockets
+ * @lists: note list of each service, or set of sockets
+ * @buffer: where sockets deliver
  */
 struct server {
 	struct dd *h;
 	int lists[2];
+	char *buffer;
 };
 
 /**
  * struct client - a sending process
- * @h: handle
- * @one: the connection to "one"
- * @conns: connections to "many"
+ * @h: handle, NULL with sockets
+ * @one: the connection to "one", or a socket
+ * @conns: connections to "many", or sockets
  * @count: their number
  * @active: indices of those that are used at random
  * @active_count: their number
@@ -212,6 +215,10 @@ static void consume_some(const struct server *s, const struct perf_options *o,
 	static volatile uint64_t sink;
 	struct dd_msg msg;
 
+	if (o->sockets) {
+		many_consume(list, s->buffer, o->size, count);
+		return;
+	}
 	while (count--) {
 		must(s->h, dd_recv(s->h, list, &msg, DD_RECV_SPIN, DD_FOREVER),
 		     "receiving");
@@ -246,17 +253,33 @@ static double consume(const struct server *s, const struct perf_options *o,
 	return spread.median;
 }
 
+static void open_server(struct server *s, const struct perf_options *o,
+			unsigned int processes)
+{
+	int many;
+
+	if (!o->sockets)
+		s->h = perf_open();
+	else
+		s->buffer = allocate(o->size, 1);
+	for (many = 0; many < 2; many++) {
+		if (o->sockets)
+			s->lists[many] = many_serve(many);
+		else
+			serve(s, o, many, processes);
+	}
+}
+
 static void be_server(const struct perf_options *o, int control,
 		      unsigned int processes)
 {
-	struct server s = { .h = perf_open() };
+	struct server s = {};
 	struct answer a = {};
 	struct order order;
 	uint64_t before;
 
 	pin(o->cpus[1]);
-	serve(&s, o, false, processes);
-	serve(&s, o, true, processes);
+	open_server(&s, o, processes);
 	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
 		before = switches();
@@ -329,6 +352,19 @@ static void open_all(struct client *c, const struct perf_options *o)
 	c->one = open_one(c, node, false, (char *)back + i * page, &list);
 }
 
+/* Of all sockets, every one in turn is another process'. */
+static void take_sockets(struct client *c, const struct perf_options *o,
+			 unsigned int index, unsigned int processes)
+{
+	unsigned int i;
+
+	c->source = memset(allocate(o->size, 1), 1, o->size);
+	c->conns = allocate(c->count, sizeof(int));
+	for (i = 0; i < c->count; i++)
+		c->conns[i] = many_sending(true, i * processes + index);
+	c->one = many_sending(false, index);
+}
+
 /* A choice without repetition. */
 static void choose_active(struct client *c, unsigned int n)
 {
@@ -372,6 +408,10 @@ static void produce(struct client *c, const struct perf_options *o,
 
 	for (i = 0; i < order->count; i++) {
 		conn = pick(c, order->phase);
+		if (o->sockets) {
+			many_send(conn, c->source, o->size);
+			continue;
+		}
 		while ((ret = dd_send(c->h, conn, c->source, o->size, 0,
 				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY) {
 			a->refused++;
@@ -386,7 +426,7 @@ static void be_client(const struct perf_options *o, int control,
 		      unsigned int index, unsigned int processes)
 {
 	struct client c = {
-		.h = perf_open(),
+		.h = o->sockets ? NULL : perf_open(),
 		.count = o->connections / processes +
 			(index < o->connections % processes),
 		.random = 0x9e3779b97f4a7c15ull * (index + 1),
@@ -397,7 +437,10 @@ static void be_client(const struct perf_options *o, int control,
 	uint64_t before;
 
 	pin(o->cpus[0]);
-	open_all(&c, o);
+	if (o->sockets)
+		take_sockets(&c, o, index, processes);
+	else
+		open_all(&c, o);
 	choose_active(&c, active ? active : 1);
 	put(control, &a, sizeof(a));
 	while (get(control, &order, sizeof(order))) {
@@ -542,6 +585,8 @@ static void measure(const struct perf_options *o, unsigned int processes,
 
 	for (p = 0; p < PHASES; p++)
 		v[p] = allocate(o->rounds, sizeof(double));
+	if (o->sockets)
+		many_open(processes, o->connections);
 	if (o->node < 0)
 		start(&server, o, -1, processes);
 	else
@@ -560,6 +605,8 @@ static void measure(const struct perf_options *o, unsigned int processes,
 	for (i = 0; i < processes; i++)
 		stop(&clients[i]);
 	stop(&server);
+	if (o->sockets)
+		many_close();
 	out->processes = processes;
 	evaluate(out, v, o->rounds);
 	for (p = 0; p < PHASES; p++)
@@ -636,6 +683,8 @@ int perf_conns(const struct perf_options *options)
 		j = report_json(o.node < 0 ? "conns" : "net conns", &o);
 		a = json_object_new_array();
 		json_object_object_add(j, "unit", json_object_new_string("ns per message"));
+		json_object_object_add(j, "carrier",
+			json_object_new_string(o.sockets ? "unix" : "dd"));
 		json_object_object_add(j, "connections", json_object_new_uint64(o.connections));
 		json_object_object_add(j, "active", json_object_new_uint64(o.active));
 		json_object_object_add(j, "size", json_object_new_uint64(o.size));

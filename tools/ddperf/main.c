@@ -60,6 +60,7 @@ static const char usage[] =
 "conns:\n"
 "  -A, --active N        connections in use at random [64]\n"
 "  -P, --processes LIST  numbers of client processes [1,16]\n"
+"      --unix            pairs of UNIX sockets and epoll, not connections\n"
 "share:\n"
 "      --flows LIST      of dd and tcp-block [dd,tcp-block]\n"
 "net:\n"
@@ -73,6 +74,7 @@ static const char usage[] =
 enum {
 	OPT_SPIN = 'S', OPT_SLEEP = 'Z', OPT_SERVER = 'v', OPT_CLIENT = 'l',
 	OPT_NODE = 'o', OPT_PORT = 'p', OPT_FLOWS = 'f',
+	OPT_UNIX = 'u',
 };
 
 static const struct option long_options[] = {
@@ -98,6 +100,7 @@ static const struct option long_options[] = {
 	{ "connections", required_argument, NULL, 'N' },
 	{ "active", required_argument, NULL, 'A' },
 	{ "processes", required_argument, NULL, 'P' },
+	{ "unix", no_argument, NULL, OPT_UNIX },
 	{ }
 };
 
@@ -150,7 +153,7 @@ static const struct test_command {
 	{ "bw", false, FLOW HERE "w", 1 << 20, run_bw },
 	{ "rate", false, FLOW HERE "w", 64, run_rate },
 	{ "insn", false, COMMON "snc", 64, perf_insn },
-	{ "conns", false, COMMON "sncrtwNAP", 64, perf_conns },
+	{ "conns", false, COMMON "sncrtwNAPu", 64, perf_conns },
 	{ "mem", false, COMMON "N", 64, perf_mem },
 	{ "lat", true, FLOW NET, 64, run_lat },
 	{ "bw", true, FLOW NET "w", 1 << 20, run_bw },
@@ -298,6 +301,7 @@ static void parse_one(struct perf_options *o, struct given *g, int c)
 		o->json |= c == 'j';
 		o->all |= c == 'a';
 		o->sleep |= c == OPT_SLEEP;
+		o->sockets |= c == OPT_UNIX;
 		parse_more(o, c);
 	}
 }

@@ -326,6 +326,14 @@ const struct method methods[] = {
 		.send = udp_put_spinning,
 		.recv = udp_get_spinning,
 	}, {
+		.name = "udp-spin",
+		.what = "UDP, acknowledged for its receiver's buffer, spinning",
+		.tests = BIT(TEST_BW) | BIT(TEST_RATE),
+		.places = PLACE_NET,
+		.waiting = WAITS_SPINNING,
+		.send = udp_flow_spinning,
+		.recv = udp_take_spinning,
+	}, {
 		.name = "tcp-spin",
 		.what = "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
 		.tests = EVERY,
@@ -342,6 +350,14 @@ const struct method methods[] = {
 		.limit = DATAGRAM_LIMIT,
 		.send = udp_put,
 		.recv = udp_get,
+	}, {
+		.name = "udp-block",
+		.what = "UDP, acknowledged for its receiver's buffer, blocking",
+		.tests = BIT(TEST_BW) | BIT(TEST_RATE),
+		.places = PLACE_NET,
+		.waiting = WAITS_ASLEEP,
+		.send = udp_flow,
+		.recv = udp_take,
 	}, {
 		.name = "tcp-block",
 		.what = "TCP with TCP_NODELAY, blocking",

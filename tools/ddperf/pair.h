@@ -93,6 +93,18 @@ struct way {
 };
 
 /**
+ * struct udp_flow - what keeps datagrams from overflowing the server's socket
+ * @ahead: room that may be taken by what is not acknowledged, bytes
+ * @sent: room taken by all that was sent
+ * @acked: of that, what the server has acknowledged
+ * @taken: room of what the server received
+ * @told: of that, what was acknowledged
+ */
+struct udp_flow {
+	uint64_t ahead, sent, acked, taken, told;
+};
+
+/**
  * struct side - one of the two
  * @me: 0 the client, which measures; 1 the server
  * @control: socket for commands
@@ -104,6 +116,7 @@ struct way {
  * @pipe_out: end of another one, to write
  * @tcp: stream socket to another node
  * @udp: datagram socket to another node
+ * @udp_flow: of one-way datagrams
  * @buffer: private memory, source and target of what is copied; behind it there
  *	is as much again
  * @posted: messages sent to the other side, by way of @shared
@@ -125,6 +138,7 @@ struct side {
 	int pipe_out;
 	int tcp;
 	int udp;
+	struct udp_flow udp_flow;
 	char *buffer;
 	uint64_t posted;
 	uint64_t seen;

@@ -16,6 +16,7 @@
 #include "../common/tool.h"
 
 #define PATIENCE	10000000000ull	/* ns; a datagram that is lost stays so */
+#define ROOM		(4 << 20)	/* of a receiving UDP socket */
 #define LOOKS		(1u << 20)	/* between looks at the clock */
 
 /* Where a socket is, or shall be. */
@@ -113,6 +114,18 @@ static void no_delay(int fd)
 		failed("TCP_NODELAY");
 }
 
+static void make_room(struct side *s)
+{
+	int room = ROOM;
+	socklen_t len = sizeof(room);
+
+	if (setsockopt(s->udp, SOL_SOCKET, SO_RCVBUFFORCE, &room, len) < 0)
+		setsockopt(s->udp, SOL_SOCKET, SO_RCVBUF, &room, len);
+	if (getsockopt(s->udp, SOL_SOCKET, SO_RCVBUF, &room, &len) < 0)
+		failed("SO_RCVBUF");
+	s->udp_flow.ahead = room / 4;
+}
+
 void sock_listen(struct side *s, struct welcome *w)
 {
 	struct place own = place_of(s->control, true);
@@ -140,6 +153,7 @@ void sock_accept(struct side *s)
 	set_port(&client, port);
 	if (connect(s->udp, &client.any, client.len) < 0)
 		failed("connect");
+	make_room(s);
 	/* The client may send now. */
 	pair_put(s, &port, sizeof(port));
 }
@@ -152,6 +166,7 @@ void sock_connect(struct side *s, const struct welcome *w)
 	s->tcp = connected(&server, SOCK_STREAM, w->tcp);
 	s->udp = connected(&server, SOCK_DGRAM, w->udp);
 	no_delay(s->tcp);
+	make_room(s);
 	port = own_port(s->udp);
 	pair_put(s, &port, sizeof(port));
 	pair_get(s, &port, sizeof(port));
@@ -210,6 +225,98 @@ char *udp_get_spinning(struct side *s, size_t size)
 	if (n != (ssize_t)size)
 		failed("UDP recv");
 	return s->buffer;
+}
+
+/* --- UDP, one way --------------------------------------------------------- */
+
+/*
+ * The client sends, and nothing may be lost: the server acknowledges what takes
+ * ACK_STEP of room by a datagram of a length that its answers do not have.
+ */
+#define PIECE		(60u << 10)	/* bytes in a datagram */
+#define OVERHEAD	1024		/* room that one takes besides its bytes */
+#define ACK_STEP	(64u << 10)
+#define ACK_BYTES	5
+
+static ssize_t recv_datagram(struct side *s, char *p, size_t size, int flags)
+{
+	ssize_t n;
+
+	while ((n = recv(s->udp, p, size, flags)) < 0 && errno == EAGAIN)
+		give_way(s);
+	if (n < 0)
+		failed("UDP recv");
+	return n;
+}
+
+static void send_datagram(struct side *s, const char *p, size_t size, int flags)
+{
+	ssize_t n;
+
+	while ((n = send(s->udp, p, size, flags)) < 0 && errno == EAGAIN)
+		give_way(s);
+	if (n != (ssize_t)size)
+		failed("UDP send");
+}
+
+static void flow_put(struct side *s, size_t size, int flags)
+{
+	struct udp_flow *f = &s->udp_flow;
+	const char *p = s->buffer;
+	char ack[ACK_BYTES + 1];
+	size_t n;
+
+	for (; size; p += n, size -= n) {
+		n = size < PIECE ? size : PIECE;
+		while (!s->me && f->sent - f->acked > f->ahead) {
+			if (recv_datagram(s, ack, sizeof(ack), flags) != ACK_BYTES)
+				failed("UDP acknowledgement");
+			f->acked += ACK_STEP;
+		}
+		send_datagram(s, p, n, flags);
+		f->sent += n + OVERHEAD;
+	}
+}
+
+static char *flow_get(struct side *s, size_t size, int flags)
+{
+	struct udp_flow *f = &s->udp_flow;
+	char *p = s->buffer;
+	ssize_t n;
+
+	while (size) {
+		n = recv_datagram(s, p, size < ACK_BYTES ? ACK_BYTES : size, flags);
+		if (!s->me && n == ACK_BYTES) {
+			f->acked += ACK_STEP;
+			continue;
+		}
+		p += n;
+		size -= n;
+		f->taken += n + OVERHEAD;
+		for (; s->me && f->taken - f->told >= ACK_STEP; f->told += ACK_STEP)
+			send_datagram(s, s->buffer, ACK_BYTES, flags);
+	}
+	return s->buffer;
+}
+
+void udp_flow_spinning(struct side *s, size_t size)
+{
+	flow_put(s, size, MSG_DONTWAIT);
+}
+
+char *udp_take_spinning(struct side *s, size_t size)
+{
+	return flow_get(s, size, MSG_DONTWAIT);
+}
+
+void udp_flow(struct side *s, size_t size)
+{
+	flow_put(s, size, 0);
+}
+
+char *udp_take(struct side *s, size_t size)
+{
+	return flow_get(s, size, 0);
 }
 
 /* --- TCP ------------------------------------------------------------------ */
