@@ -24,8 +24,9 @@ set xrange [{low}:{high}]
 set format y "%g"
 """
 
-# Ours stands out: one colour for all of it, which nothing else has.
-OURS, OTHER = "e41a1c", "377eb8"
+# Ours stands out: colours which nothing else has, the darker one for what is not
+# our best.
+OURS, DARKER, OTHER = "e41a1c", "8b0000", "377eb8"
 COLOURS = ["#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
            "#f781bf", "#666666", "#17becf", "#bcbd22", "#1b9e77", "#d95f02",
            "#7570b3", "#66a61e", "#e6ab02", "#000000"]
@@ -60,12 +61,25 @@ def data(rows):
         yield "E\n"
 
 
-def curves(rows):
+def colours(j):
+    """The same for a method on every chart."""
+    peers = [m for m in j["methods"] if not is_ours(m)]
+    return {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(sorted(peers))}
+
+
+def colour_of(method, colour):
+    if is_ours(method):
+        return "#" + (OURS if method in ("dd", "dd from 1") else DARKER)
+    return colour.get(method, "#000000")
+
+
+def curves(rows, colour):
     parts = []
     for i, row in enumerate(rows):
         ours = is_ours(row["method"])
         parts.append("$d%d using 1:2 with linespoints lw %d pt %d lc rgb '%s' %s title %s"
-                     % (i, 4 if ours else 1.5, 7 if ours else 6, "#" + OURS if ours else COLOURS[i % len(COLOURS)],
+                     % (i, 4 if ours else 1.5, 7 if ours else 6,
+                        colour_of(row["method"], colour),
                         "dt 2" if row["waiting"] == "sleep" else "dt 1",
                         quote(label(row))))
     return "plot " + ", \\\n ".join(parts) + "\n"
@@ -81,7 +95,8 @@ def lines(j, w, x):
     xs = sorted({p["x"] for row in w["rows"] for p in row["points"]})
     tics = ", ".join("'%s' %d" % (table.size(v) if x == "message" else v, v) for v in xs)
     return head + SIZES.format(
-        tics=tics, low=xs[0] / 1.5, high=xs[-1] * 1.5) + "".join(data(w["rows"])) + curves(w["rows"])
+        tics=tics, low=xs[0] / 1.5, high=xs[-1] * 1.5) + "".join(data(w["rows"])) + curves(
+        w["rows"], colours(j))
 
 
 def bars(j):

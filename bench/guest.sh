@@ -8,6 +8,7 @@
 # Each round measures everything once, and begins with another job: what drifts
 # hits all alike. Settings come from the environment:
 #   ROUNDS=11   SIZES=8,64,...   COUNT=N (messages of a figure; by test and size)
+#   READ_SIZES=4K,64K,1M (where every byte is read)
 #   CONNS="1 10 ..."   MESSAGES=20000 (of a figure with many connections)
 #   MTU=1500
 #
@@ -16,16 +17,19 @@
 set -uo pipefail
 
 ROUNDS=${ROUNDS:-11}
-SIZES=${SIZES:-8,64,512,4K,64K,1M,4M}
+SIZES=${SIZES:-8,64,4K,64K,1M,4M}
+READ_SIZES=${READ_SIZES:-4K,64K,1M}
 COUNT=${COUNT:-}
 CONNS=${CONNS:-1 10 100 1000 10000}
 MESSAGES=${MESSAGES:-20000}
 MTU=${MTU:-1500}
 HOLD=$(mktemp -d)
 FAILED=0
+# shellcheck source=bench/peers.sh
+. "$(dirname "$0")/peers.sh"
 
-SLEEPING=futex,unix-block,unix-stream,pipe
-SPINNING=shm,memcpy,vm-writev,unix-spin
+SLEEPING=dd-kernel,futex,unix-block,unix-stream,pipe
+SPINNING=dd-kernel,shm,memcpy,vm-writev,unix-spin
 
 finish() {
 	local pids
@@ -33,6 +37,7 @@ finish() {
 	mapfile -t pids < <(jobs -p)
 	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
 	wait
+	roce_down
 	cluster_down
 	rm -rf "$HOLD"
 }
@@ -76,13 +81,16 @@ net() {
 CONNS_FIGURES='{
 	round: $round, where: $where, load: $load, touch: false, unit: "kmsg/s",
 	less_is_better: false, tool: .tool, command: .command,
-	figures: [.connections as $n | .results[] | .processes as $p |
-		.phases[] | select(.name == $phase) |
-		if $load == "senders" then ["dd", "spin", $p, 1e6 / .cost.median]
-		else ["dd from \($p)", "spin", $n, 1e6 / .cost.median] end]
+	figures: [.connections as $n | .carrier as $carrier | .results[] |
+		.processes as $p | .phases[] | select(.name == $phase) |
+		if $load == "senders" then [$carrier, "spin", $p, 1e6 / .cost.median]
+		else ["\($carrier) from \($p)", "spin", $n, 1e6 / .cost.median] end]
 } + if $round == 0 then { what: {
-	"dd": "direct deposit", "dd from 1": "direct deposit, one sending process",
-	"dd from 16": "direct deposit, 16 sending processes" } } else {} end'
+	"dd from 1": "direct deposit, one sending process",
+	"dd from 16": "direct deposit, 16 sending processes",
+	"unix": "UNIX SOCK_SEQPACKET, the receiver spinning with epoll",
+	"unix from 1": "the same, one sending process",
+	"unix from 16": "the same, 16 sending processes" } } else {} end'
 
 # many WHERE LOAD PHASE OPTION...
 many() {
@@ -102,7 +110,9 @@ many() {
 connections() {
 	local n=$1
 
-	many here conns random -N "$n" -P "$([ "$n" -lt 16 ] && echo 1 || echo 1,16)"
+	shift
+	many here conns random -N "$n" "$@" \
+		-P "$([ "$n" -lt 16 ] && echo 1 || echo 1,16)"
 }
 
 # --- jobs --------------------------------------------------------------------
@@ -110,22 +120,25 @@ connections() {
 JOBS=(
 	"here lat -s $SIZES -m $SPINNING"
 	"here lat -s $SIZES -m $SLEEPING --sleep"
-	"here lat -s $SIZES -m $SPINNING --touch"
+	"here lat -s $READ_SIZES -m $SPINNING --touch"
 	"here bw -s $SIZES -m $SPINNING"
 	"here bw -s $SIZES -m $SLEEPING --sleep"
-	"here bw -s $SIZES -m $SPINNING --touch"
+	"here bw -s $READ_SIZES -m $SPINNING --touch"
 	"here rate -s 8,64 -m $SPINNING"
 	"here rate -s 8,64 -m $SLEEPING --sleep"
 	"many here senders one-each -N 4 -A 4 -P 1,2,4"
+	"many here senders one-each -N 4 -A 4 -P 1,2,4 --unix"
 	"net lat -s $SIZES -m udp-spin,tcp-spin"
 	"net lat -s $SIZES -m udp-block,tcp-block --sleep"
-	"net bw -s $SIZES -m tcp-spin"
-	"net bw -s $SIZES -m tcp-block --sleep"
-	"net rate -s 8,64 -m tcp-spin"
+	"net bw -s $SIZES -m udp-spin,tcp-spin"
+	"net bw -s $SIZES -m udp-block,tcp-block --sleep"
+	"net rate -s 8,64 -m udp-spin,tcp-spin"
+	"net rate -s 8,64 -m udp-block,tcp-block --sleep"
 )
 for n in $CONNS; do
-	JOBS+=("connections $n")
+	JOBS+=("connections $n" "connections $n --unix")
 done
+JOBS+=("${PEER_JOBS[@]}")
 
 # One that fails is told, and does not stop the others.
 work() {
@@ -163,6 +176,8 @@ two_nodes 2>"$HOLD/err" || {
 	echo "# no two nodes: $(tail -n 3 "$HOLD/err")"
 	exit 1
 }
+# Where there is none, its jobs fail, and say so.
+roce_up "$MTU" 2>"$HOLD/err" || echo "# no soft-RoCE: $(tail -n 1 "$HOLD/err")"
 for ((ROUND = 0; ROUND < ROUNDS; ROUND++)); do
 	for ((i = 0; i < ${#JOBS[@]}; i++)); do
 		job=${JOBS[(i + ROUND) % ${#JOBS[@]}]}

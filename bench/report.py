@@ -33,7 +33,7 @@ def records(path):
 
 
 def is_ours(method):
-    return method.split()[0] in ("dd", "dd-kernel")
+    return method.split()[0] == "dd"
 
 
 # ---- workloads -----------------------------------------------------------
@@ -71,9 +71,10 @@ def points(row, ours):
 
 
 def rows(load):
-    """Each is compared with ours that waits in the same way."""
+    """Each is compared with ours that waits in the same way, from as many."""
     for (method, waiting), row in load["rows"].items():
-        ours = None if is_ours(method) else load["rows"].get(("dd", waiting))
+        name = " ".join(["dd"] + method.split()[1:])
+        ours = None if is_ours(method) else load["rows"].get((name, waiting))
         yield {"method": method, "waiting": waiting, "tool": row["tool"],
                "points": list(points(row, ours))}
 

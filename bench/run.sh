@@ -15,13 +15,14 @@ RAW=build/bench/records.jsonl
 
 if [ -n "${QUICK:-}" ]; then
 	ROUNDS=${ROUNDS:-2} SIZES=${SIZES:-8,64,4K,1M} CONNS=${CONNS:-1 100}
+	READ_SIZES=${READ_SIZES:-4K,1M}
 	COUNT=${COUNT:-20} MESSAGES=${MESSAGES:-2000}
 fi
 
 settings() {
 	local name
 
-	for name in ROUNDS SIZES CONNS COUNT MESSAGES MTU; do
+	for name in ROUNDS SIZES READ_SIZES CONNS COUNT MESSAGES MTU; do
 		[ -z "${!name:-}" ] || printf '%s=%q ' $name "${!name}"
 	done
 }
@@ -35,14 +36,15 @@ on_host() {
 }
 
 in_vm() {
-	KERNEL=stock TIMEOUT=3000 selftests/vm/run.sh "$(settings) bench/guest.sh"
+	KERNEL=stock TIMEOUT=3000 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
 }
 
 # Records to the file, progress to people.
 split() {
-	local line begin=$SECONDS
+	local line begin=
 
 	while IFS= read -r line; do
+		begin=${begin:-$SECONDS}
 		case $line in
 		'{'*) echo "$line" ;;
 		*) printf '%4d s %s\n' $((SECONDS - begin)) "$line" >&2 ;;

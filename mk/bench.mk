@@ -19,6 +19,17 @@ bench: bench-ready
 
 bench-ready: $(if $(HOST),user,vm-ready)
 	@$(VM)/deps.sh bench
+	@$(MAKE) -s --no-print-directory $(BENCH_PROGS)
+
+# With what deps.sh has installed: not part of "make".
+BENCH_PROGS := $(addprefix $(BUILD)/bench/dd-,mpi fabric)
+BENCH_FLAGS := $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE
+
+$(BUILD)/bench/dd-mpi: CC = mpicc
+$(BUILD)/bench/dd-fabric: LDLIBS = -lfabric
+$(BENCH_PROGS): $(BUILD)/bench/dd-%: bench/%.c bench/loop.c bench/loop.h
+	@mkdir -p $(@D)
+	$(CC) $(BENCH_FLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
 
 cost: vm-ready
 	@bench/cost.sh $(COST)

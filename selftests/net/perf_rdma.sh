@@ -17,6 +17,8 @@
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"
+# shellcheck source=selftests/net/roce.sh
+. "$(dirname "$0")/roce.sh"
 set -uo pipefail
 
 MTU=${1:-1500} ROUNDS=${2:-11}
@@ -37,9 +39,7 @@ finish() {
 	ddctl peer del 2 2>/dev/null
 	ip netns del dd2 2>/dev/null
 	ip link del dd0 2>/dev/null
-	rdma link delete rxe0 2>/dev/null
-	rdma link delete rxe1 2>/dev/null
-	ip link del roce0 2>/dev/null
+	roce_down
 	rm -rf "$HOLD"
 }
 trap finish EXIT
@@ -57,55 +57,9 @@ wait_for() {
 
 # --- soft-RoCE ---------------------------------------------------------------
 
-# What is sent from one end to the other would be delivered without a wire, if
-# rdma_rxe did not choose the interface; the far end must not mind the source.
-roce_up() {
-	local i
-
-	modprobe -a rdma_rxe rdma_ucm &&
-	ip link add roce0 mtu "$MTU" type veth peer name roce1 mtu "$MTU" || return
-	for i in 0 1; do
-		sysctl -qw "net.ipv4.conf.roce$i.accept_local=1" \
-			"net.ipv4.conf.roce$i.rp_filter=0" &&
-		ip addr add "10.10.0.$((i + 1))/24" dev roce$i &&
-		ip link set roce$i up || return
-	done
-	for i in 0 1; do
-		ip neigh replace "10.10.0.$((2 - i))" dev roce$i nud permanent \
-			lladdr "$(cat /sys/class/net/roce$((1 - i))/address)" &&
-		rdma link add rxe$i type rxe netdev roce$i || return
-	done
-	wait_for gid 0 && wait_for gid 1
-}
-
-# gid I: the index of the address among those of device I.
-gid() {
-	grep -l "ffff:0a0a:000$(($1 + 1))$" \
-		/sys/class/infiniband/rxe"$1"/ports/1/gids/* 2>/dev/null |
-		sed 's,.*/,,' | grep .
-}
-
-listens() { [ -n "$(ss -Hltn 'sport = :18515')" ]; }
-
-# perftest PROGRAM OPTION...: at both ends; the client's last line of figures.
-perftest() {
-	local program=$1 server
-
-	shift
-	taskset -c 1 "$program" -d rxe1 -x "$(gid 1)" -F "$@" \
-		>"$HOLD/server.out" 2>"$HOLD/server.err" &
-	server=$!
-	wait_for listens
-	timeout 60 taskset -c 0 "$program" -d rxe0 -x "$(gid 0)" -F "$@" \
-		127.0.0.1 >"$HOLD/client.out" 2>"$HOLD/client.err" ||
-		die "$program: $(tail -n 3 "$HOLD/client.out")"
-	wait $server
-	grep -E '^ *[0-9]+ +[0-9]' "$HOLD/client.out" | tail -n 1
-}
-
-roce_lat() { perftest ib_send_lat -s 64 -n 1000 | awk '{ print 2 * $5 }'; }
+roce_lat() { roce_test ib_send_lat -s 64 -n 1000 | awk '{ print 2 * $5 }'; }
 roce_bw() {
-	perftest ib_write_bw -s 1048576 -n 100 --report_gbits |
+	roce_test ib_write_bw -s 1048576 -n 100 --report_gbits |
 		awk '{ print 125 * $4 }'
 }
 
@@ -155,7 +109,7 @@ rows() {
 		"dd/TCP" "$(spread 2 "$1.ratio")"
 }
 
-roce_up 2>"$HOLD/roce.err" || die "no soft-RoCE"
+roce_up "$MTU" 2>"$HOLD/roce.err" || die "no soft-RoCE"
 nodes_up 2>"$HOLD/nodes.err" || die "no nodes"
 for ((r = 0; r < ROUNDS; r++)); do
 	roce=$(roce_lat) && own=$(ours lat 64 1000) || exit

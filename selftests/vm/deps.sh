@@ -21,7 +21,8 @@ packages=(
 	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-yaml shellcheck sparse spin tshark
 )
-[ "${1:-}" != bench ] || packages+=(gnuplot-nox)
+[ "${1:-}" != bench ] || packages+=(gnuplot-nox libfabric-bin
+	libopenmpi-dev openmpi-bin ucx-utils)
 
 missing() {
 	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \

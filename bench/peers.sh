@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Peers that ddperf does not have, and what times them; sourced by guest.sh. Each
+# job prints a record. What these tools call one way is doubled to a round trip.
+#
+#   ucx_perftest  UCX's own: half a round trip, the median; bandwidth in MiB/s
+#   fi_pingpong   libfabric's own: half a round trip, the mean
+#   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"
+#   dd-mpi, dd-fabric   ddperf's loops, by MPI and by libfabric (loop.c)
+#
+# Their receivers spin, and do not read the payload.
+
+# shellcheck source=selftests/net/roce.sh
+. "$(dirname "$0")/../selftests/net/roce.sh"
+
+PORT=20000
+SIZES_BYTES=$(tr , '\n' <<<"$SIZES" | numfmt --from=iec)
+
+# Of a tool that is started anew for each of them, those from $1 to 1 MiB.
+sizes_from() { awk -v min="$1" '$1 >= min && $1 <= 1048576' <<<"$SIZES_BYTES"; }
+
+# As many messages as ddperf sends of that size.
+count_of() {
+	local n=$((67108864 / $1))
+
+	n=${COUNT:-$n}
+	echo $((n > 1000 ? 1000 : n < 16 ? 16 : n))
+}
+
+# peer_record WHERE LOAD TOOL METHOD WHAT COMMAND <lines of SIZE and VALUE
+peer_record() {
+	local unit=us less=true
+
+	[ "$2" = lat ] || unit=MB/s less=false
+	# shellcheck disable=SC2016 # variables of jq
+	jq -Rnc --argjson round "$ROUND" --arg where "$1" --arg load "$2" \
+		--arg tool "$3" --arg method "$4" --arg what "$5" --arg command "$6" \
+		--arg unit $unit --argjson less $less '{
+		round: $round, where: $where, load: $load, touch: false,
+		unit: $unit, less_is_better: $less, tool: $tool, command: $command,
+		figures: [inputs | split(" ") | map(tonumber) |
+			[$method, "spin", .[0], .[1]]], what: { ($method): $what }
+	} | if .figures == [] then error("no figures") else . end'
+}
+
+# At the client's and the server's node, on their CPUs.
+client() {
+	if [ "$WHERE" = here ]; then taskset -c 0 timeout 60 "$@"
+	else taskset -c 0 timeout 60 ip netns exec dd1 "$@"; fi
+}
+server() {
+	if [ "$WHERE" = here ]; then exec taskset -c 1 timeout 60 "$@"
+	else exec taskset -c 1 timeout 60 ip netns exec dd2 "$@"; fi
+}
+listens() {
+	if [ "$WHERE" = here ]; then ss -Hltn "sport = :$PORT" | grep -q .
+	else ip netns exec dd2 ss -Hltn "sport = :$PORT" | grep -q .; fi
+}
+
+listens_or_gone() { listens || ! kill -0 "$1"; }
+
+# both SERVER... -- CLIENT...: output of the client.
+both() {
+	local other=() pid status=0
+
+	while [ "$1" != -- ]; do
+		other+=("$1")
+		shift
+	done
+	shift
+	server "${other[@]}" >"$HOLD/server.out" 2>&1 &
+	pid=$!
+	wait_for listens_or_gone $pid
+	client "$@" 2>>"$HOLD/err" || status=1
+	[ "$status" = 0 ] || kill $pid 2>/dev/null
+	wait $pid || status=1
+	[ "$status" = 0 ] || tail -n 1 "$HOLD/server.out" >>"$HOLD/err"
+	return $status
+}
+
+address() { if [ "$WHERE" = here ]; then echo 127.0.0.1; else echo 10.9.0.2; fi; }
+
+# --- UCX ---------------------------------------------------------------------
+
+# ucx_figures LOAD: a line for each size. Columns 3 and 7 of the last line are
+# the median, and the bandwidth of the whole run.
+ucx_figures() {
+	local load=$1 size n line
+
+	for size in $(sizes_from 8); do
+		n=$(count_of "$size")
+		PORT=$((PORT + 1))
+		line=$(both ucx_perftest -p $PORT -- ucx_perftest "$(address)" \
+			-p $PORT -t "tag_$load" -s "$size" -n "$n" -w $((n / 10 + 1)) |
+			grep '^Final:') || return
+		# shellcheck disable=SC2086 # words
+		set -- $line
+		if [ "$load" = lat ]; then echo "$size $(awk "BEGIN { print 2 * $3 }")"
+		else echo "$size $(awk "BEGIN { print 1.048576 * $7 }")"; fi
+	done
+}
+
+# ucx WHERE LOAD TLS METHOD WHAT
+ucx() {
+	local WHERE=$1
+
+	local -x UCX_TLS=$3 UCX_WARN_UNUSED_ENV_VARS=n
+
+	[ "$1" = here ] || local -x UCX_NET_DEVICES=eth0
+	ucx_figures "$2" >"$HOLD/figures" && peer_record "$1" "$2" ucx_perftest "$4" \
+		"$5" "UCX_TLS=$3 ucx_perftest -t tag_$2" <"$HOLD/figures"
+}
+
+# --- libfabric ---------------------------------------------------------------
+
+fabric_figures() {
+	local provider=$1 type=$2 size n line
+
+	for size in $(sizes_from 64); do
+		n=$(count_of "$size")
+		PORT=$((PORT + 1))
+		line=$(both fi_pingpong -p "$provider" -e "$type" -I "$n" -S "$size" -B $PORT -- \
+			fi_pingpong -p "$provider" -e "$type" -I "$n" -S "$size" \
+			-P $PORT "$(address)" | tail -n 1) || return
+		awk -v s="$size" '$7 > 0 { print s, 2 * $7; good = 1 } END { exit !good }' \
+			<<<"$line" || return
+	done
+}
+
+# The same library by ddperf's loops, which take the bandwidth too.
+fabric_loop() {
+	# shellcheck disable=SC2086 # words
+	COUNT=$COUNT timeout 120 build/bench/dd-fabric shm "$1" $SIZES_BYTES \
+		>"$HOLD/figures" 2>>"$HOLD/err" &&
+		peer_record here "$1" dd-fabric fabric-shm-loop \
+			"libfabric, shm, reliable datagrams" "dd-fabric shm $1" \
+			<"$HOLD/figures"
+}
+
+# fabric WHERE PROVIDER TYPE METHOD WHAT
+fabric() {
+	local WHERE=$1
+
+	fabric_figures "$2" "$3" >"$HOLD/figures" && peer_record "$1" lat fi_pingpong \
+		"$4" "$5" "fi_pingpong -p $2 -e $3" <"$HOLD/figures"
+}
+
+# --- soft-RoCE ---------------------------------------------------------------
+
+roce_figures() {
+	local load=$1 size n line
+
+	for size in $(sizes_from 64); do
+		n=$(count_of "$size")
+		# A megabyte takes tens of milliseconds.
+		n=$((n > 32 && size > 65536 ? 32 : n))
+		if [ "$load" = lat ]; then
+			line=$(roce_test ib_send_lat -s "$size" -n "$n") || return
+			echo "$size $(awk '{ print 2 * $5 }' <<<"$line")"
+		else
+			line=$(roce_test ib_write_bw -s "$size" -n "$n" --report_gbits) ||
+				return
+			echo "$size $(awk '{ print 125 * $4 }' <<<"$line")"
+		fi
+	done
+}
+
+roce() {
+	local command=ib_send_lat
+
+	[ "$1" = lat ] || command="ib_write_bw --report_gbits"
+	roce_figures "$1" >"$HOLD/figures" && peer_record net "$1" perftest soft-RoCE \
+		"soft-RoCE (rdma_rxe) between the ends of a veth pair" "$command" \
+		<"$HOLD/figures"
+}
+
+# --- Open MPI ----------------------------------------------------------------
+
+# mpi LOAD METHOD WHAT OPTION...
+mpi() {
+	local load=$1 method=$2 what=$3
+	local run=(mpirun --allow-run-as-root -np 2 --bind-to none
+		--mca plm isolated --mca oob_tcp_if_include lo)
+
+	shift 3
+	# shellcheck disable=SC2086 # words
+	COUNT=$COUNT timeout 120 "${run[@]}" "$@" build/bench/dd-mpi "$load" $SIZES_BYTES \
+		>"$HOLD/figures" 2>>"$HOLD/err" </dev/null &&
+		peer_record here "$load" dd-mpi "$method" "$what" \
+			"mpirun -np 2 $* dd-mpi $load" <"$HOLD/figures"
+}
+
+# What a job's words say at more length.
+peer() {
+	case $1 in
+	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching" ;;
+	ucx-tcp) ucx net "$2" tcp,self ucx-tcp "UCX over TCP, tag matching" ;;
+	fabric-loop) fabric_loop "$2" ;;
+	fabric-shm) fabric here shm rdm fabric-shm "libfabric, shm, reliable datagrams" ;;
+	fabric-tcp) fabric net tcp msg fabric-tcp "libfabric, tcp, connected" ;;
+	fabric-udp) fabric net 'udp;ofi_rxd' rdm fabric-udp "libfabric, udp and rxd" ;;
+	roce) roce "$2" ;;
+	mpi-shm) mpi "$2" mpi-shm "Open MPI, its own shared memory (vader)" \
+		--mca pml ob1 --mca btl self,vader ;;
+	mpi-ucx) UCX_TLS=posix,sysv,cma,self mpi "$2" mpi-ucx "Open MPI over UCX, shared memory" \
+		--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
+	# It does not take the provider shm.
+	mpi-fabric) FI_TCP_IFACE=lo mpi "$2" mpi-fabric "Open MPI over libfabric, tcp and rxm, loopback" \
+		--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'tcp;ofi_rxm' ;;
+	mpi-tcp) mpi "$2" mpi-tcp "Open MPI over TCP, loopback" \
+		--mca pml ob1 --mca btl self,tcp --mca btl_tcp_if_include lo ;;
+	esac
+}
+
+PEER_JOBS=("peer fabric-shm lat" "peer fabric-tcp lat" "peer fabric-udp lat")
+for name in fabric-loop ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
+	PEER_JOBS+=("peer $name lat" "peer $name bw")
+done
