@@ -9,8 +9,8 @@
  * answer just forgets the question: a grant that comes for it is given up.
  *
  * Everything is bounded: questions that wait for an answer here, questions of
- * the peer's that wait to be answered there, and ends that wait to be told are
- * connections anyway.
+ * the peer's that wait to be answered or refused there, and ends that wait to be
+ * told are connections anyway.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -21,7 +21,6 @@
 #include "remote.h"
 
 #define DD_CTL_CLOSES		30	/* ends in a message */
-#define DD_CTL_AGAIN		20	/* ms until a busy peer is asked again */
 
 /* What messages on the control stream are. */
 enum dd_ctl_kind {
@@ -205,17 +204,42 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 
 /* ---- being asked -------------------------------------------------------- */
 
-/* Say no at once, where that needs nothing; else the peer asks in vain. */
-static void dd_ctl_refuse(struct dd_peer *peer, u32 req,
+/* Those that are to be refused are, as many as there is room for. */
+static void dd_ctl_pump_refusals(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_tp *tp = dd_ctl_tp(peer);
+
+	while (ctl->nrefusals && dd_tp_ctl_room(tp)) {
+		const struct dd_ctl_refusal *refusal =
+			&ctl->refusals[ctl->refusal++ % DD_CTL_INBOX];
+		struct dd_ctl_answer_msg msg = {
+			.head.kind = DD_CTL_ANSWER,
+			.head.req = cpu_to_le32(refusal->req),
+			.status = cpu_to_le32(refusal->status),
+		};
+
+		ctl->nrefusals--;
+		/* There is room, so it is taken. */
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
+	}
+}
+
+/*
+ * Say no: that needs nothing but room on the control stream, and waits for it.
+ * False if the peer asks more than it may, and so in vain.
+ */
+static bool dd_ctl_refuse(struct dd_peer *peer, u32 req,
 			  enum dd_ctl_status status)
 {
-	struct dd_ctl_answer_msg msg = {
-		.head.kind = DD_CTL_ANSWER,
-		.head.req = cpu_to_le32(req),
-		.status = cpu_to_le32(status),
-	};
+	struct dd_ctl *ctl = dd_ctl_of(peer);
 
-	dd_tp_ctl(dd_ctl_tp(peer), &msg, sizeof(msg));
+	if (ctl->nrefusals == DD_CTL_INBOX)
+		return false;
+	ctl->refusals[(ctl->refusal + ctl->nrefusals++) % DD_CTL_INBOX] =
+		(struct dd_ctl_refusal){ .req = req, .status = status };
+	dd_ctl_pump_refusals(peer);
+	return true;
 }
 
 static void dd_ctl_queried(struct dd_peer *peer,
@@ -235,7 +259,8 @@ static void dd_ctl_queried(struct dd_peer *peer,
 	asked = ctl->ninbox < DD_CTL_INBOX ?
 		kzalloc(sizeof(*asked), GFP_ATOMIC) : NULL;
 	if (!asked) {
-		dd_ctl_refuse(peer, req, DD_CTL_BUSY);
+		if (!dd_ctl_refuse(peer, req, DD_CTL_BUSY))
+			dd_ctl_malformed(peer);
 		return;
 	}
 	asked->session = ctl->downs;
@@ -497,6 +522,7 @@ void dd_ctl_down(struct dd_peer *peer)
 			dd_remote_put(r);
 	}
 	ctl->nwaiting = 0;
+	ctl->nrefusals = 0;
 	list_for_each_entry_safe(r, next, &ctl->closing, entry) {
 		list_del_init(&r->entry);
 		dd_remote_put(r);
@@ -511,6 +537,8 @@ void dd_ctl_progress(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 
+	if (unlikely(ctl->nrefusals))
+		dd_ctl_pump_refusals(peer);
 	if (!list_empty(&ctl->closing))
 		dd_ctl_pump(peer);
 	if (wq_has_sleeper(&ctl->room) && dd_tp_ctl_room(dd_ctl_tp(peer)))

@@ -24,8 +24,9 @@ struct dd_remote;
 #define DD_CTL_BODY		64	/* bytes that a class adds, at most */
 #define DD_CTL_INBOX		256	/* look-ups waiting to be answered */
 /*
- * Look-ups waiting for an answer: no more than the peer has room for, since one
- * that it could not even refuse would wait as long as the session.
+ * Look-ups waiting for an answer: no more than the peer has room for, in its
+ * inbox or among its refusals, since one that it could not even refuse would
+ * wait as long as the session.
  */
 #define DD_CTL_WAITING		DD_CTL_INBOX
 
@@ -58,6 +59,16 @@ enum dd_ctl_status {
 };
 
 /**
+ * struct dd_ctl_refusal - an answer that needs no memory
+ * @req: number of the look-up
+ * @status: enum dd_ctl_status
+ */
+struct dd_ctl_refusal {
+	u32 req;
+	u32 status;
+};
+
+/**
  * struct dd_ctl - a peer's control stream; all of it under the peer's lock
  * @peer: whose
  * @downs: sessions that have ended
@@ -67,6 +78,10 @@ enum dd_ctl_status {
  * @next_req: number of the next one
  * @inbox: look-ups of the peer's without an answer
  * @ninbox: their number
+ * @refusals: look-ups of the peer's that are refused, and for whose answers there
+ *	was no room yet; a ring
+ * @refusal: number of the first one
+ * @nrefusals: their number
  * @open: struct dd_remote of connections that are open
  * @lost: those that the peer has ended
  * @closing: those that we have ended, and have not yet told the peer of
@@ -82,6 +97,9 @@ struct dd_ctl {
 	u32 next_req;
 	struct list_head inbox;
 	u32 ninbox;
+	struct dd_ctl_refusal refusals[DD_CTL_INBOX];
+	u32 refusal;
+	u32 nrefusals;
 	struct list_head open;
 	struct list_head lost;
 	struct list_head closing;

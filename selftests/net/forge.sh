@@ -112,6 +112,29 @@ meaningless() {
 	[ $((after - before)) -ge 850 ] && [ $((after - before)) -le 1000 ]
 }
 
+# Queries that are refused in a hurry, while the news that refusals have come is
+# late: there is no room for all of them at once, and each comes all the same.
+each_refused() {
+	local queries answers
+
+	queries=$(messages) answers=$(peer 1 2 '.counters."drop-message"')
+	tc -n dd1 qdisc replace dev eth0 root netem delay 100ms &&
+		cluster_exec 3 net_forge query 200 "$ONE" "$TWO" "$CAPTURE" \
+			>/dev/null || return
+	within "$PATIENCE" all_refused "$queries" "$answers"
+	tc -n dd1 qdisc del dev eth0 root
+	queries=$(($(messages) - queries))
+	answers=$(($(peer 1 2 '.counters."drop-message"') - answers))
+	diag "$queries queries, $answers answers"
+	[ "$queries" -ge 150 ] && [ "$answers" = "$queries" ]
+}
+# Who has asked nothing counts the answers.
+all_refused() {
+	[ $(($(messages) - $1)) -ge 150 ] &&
+		[ $(($(peer 1 2 '.counters."drop-message"') - $2)) = \
+			$(($(messages) - $1)) ]
+}
+
 # Connections come and go, so control messages do; then it is quiet.
 short() { start 1 && within "$PATIENCE" is_up 2 1 && capture 300 && end_all whole; }
 
@@ -120,7 +143,7 @@ afterwards() { another_session && start 1 && end_all whole; }
 # What a node that is no peer says in its own name.
 strangers() { cluster_exec 3 net_forge handshake "$COUNT" 10.9.0.3 "$TWO" >/dev/null; }
 
-plan 17
+plan 21
 two_peers || {
 	echo "Bail out! no cluster"
 	exit 1
@@ -142,5 +165,10 @@ check "memory shows none of it, and the session goes on" unharmed 2
 check "a third session begins" another_session
 check "a short one, captured" short
 check "in it, control messages that mean nothing: counted" meaningless
+check "then there is another one, and memory shows none of it" afterwards
+check "a fifth session begins" another_session
+check "a short one, captured" short
+check "in it, more queries than there is room for answers: each is refused" \
+	each_refused
 check "then there is another one, and memory shows none of it" afterwards
 finish

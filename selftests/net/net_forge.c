@@ -15,6 +15,7 @@
  *	truncate	those cut off at every length, 0 as well
  *	control		control messages that mean nothing, in the session of
  *			the last of them, which cannot go on after that
+ *	query		likewise, all of them queries
  *
  * FROM and TO are IPv4 addresses. Every packet has the right UDP checksum, and
  * but for "replay" and "truncate" the right checksum of its own. The number of
@@ -283,16 +284,16 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
  * a higher number than it, and a control message's has to be the next one: so
  * COUNT of them, from the first on, and those that are old mean nothing.
  */
-static size_t control(unsigned char *p, uint64_t n)
+static size_t control(unsigned char *p, uint64_t n, bool queries)
 {
 	static const struct { int kind, class, len; } forms[] = {
-		{ 0, 0, 8 },	/* no kind */
-		{ 4, 0, 8 },
-		{ 255, 1, 64 },
 		{ 1, 1, 8 },	/* a query too short */
 		{ 1, 9, 80 },	/* of no class */
 		{ 1, 1, 200 },	/* too long, and not as long as it says */
 		{ 1, 1, 80 },	/* about nothing */
+		{ 0, 0, 8 },	/* no kind */
+		{ 4, 0, 8 },
+		{ 255, 1, 64 },
 		{ 2, 0, 8 },	/* an answer too short */
 		{ 2, 0, 20 },	/* to no question */
 		{ 2, 0, 200 },	/* too long */
@@ -302,7 +303,8 @@ static size_t control(unsigned char *p, uint64_t n)
 		{ 1, 1, 5 },	/* not even a head */
 	};
 	const struct packet *c = &captured[ncaptured - 1];
-	int i = n % (sizeof(forms) / sizeof(forms[0])), len = forms[i].len;
+	int i = n % (queries ? 3 : sizeof(forms) / sizeof(forms[0]));
+	int len = forms[i].len;
 	unsigned char *ctl = p + HEADER, *body = ctl + 8;
 	uint32_t pn;
 
@@ -353,7 +355,9 @@ int main(int argc, char **argv)
 		else if (!strcmp(how, "handshake"))
 			len = handshake(p, n);
 		else if (!strcmp(how, "control") && ncaptured)
-			len = control(p, n);
+			len = control(p, n, false);
+		else if (!strcmp(how, "query") && ncaptured)
+			len = control(p, n, true);
 		else if (ncaptured)
 			len = changed(p, how, n);
 		else
