@@ -7,6 +7,7 @@
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <net/netns/generic.h>
@@ -18,7 +19,7 @@
 #include "link_udp.h"
 #include "trace.h"
 
-#define DD_UDP_RCVBUF		(4 << 20)	/* bytes, of skbs with all overhead */
+#define DD_UDP_RCVBUF		(4 << 20)
 #define DD_UDP_SNDBUF		(4 << 20)
 #define DD_UDP_RECORDS		1024
 #define DD_UDP_CTL_SLOTS	32
@@ -28,6 +29,11 @@
 #define DD_UDP_REFUSED_NS	(2ull * NSEC_PER_SEC)
 
 const struct dd_net_upper *dd_udp_upper;
+
+static unsigned int rx_buffer = DD_UDP_RCVBUF;
+module_param(rx_buffer, uint, 0644);
+MODULE_PARM_DESC(rx_buffer,
+		 "bytes that a socket may hold, of packets with all overhead");
 
 static unsigned int dd_udp_net_id;
 
@@ -66,13 +72,15 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 		return err;
 	lock_sock(sk);
 	sk->sk_allocation = GFP_ATOMIC;
-	sk->sk_rcvbuf = DD_UDP_RCVBUF;
+	sk->sk_rcvbuf = clamp_t(unsigned int, READ_ONCE(rx_buffer),
+				SOCK_MIN_RCVBUF, INT_MAX / 2);
 	sk->sk_sndbuf = DD_UDP_SNDBUF;
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	/* We drain it in softirq, where nobody may spin. */
 	sk->sk_ll_usec = 0;
 #endif
 	release_sock(sk);
+	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
 	rcu_assign_sk_user_data(sk, un);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = dd_udp_ready;

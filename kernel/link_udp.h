@@ -214,6 +214,7 @@ struct dd_udp_peer {
  * @closed: the namespace goes; there are no more sockets
  * @sock: for IPv4 and IPv6; there while it has users
  * @drain: empties them when there is too much for one softirq
+ * @drops: skbs that they had no room for, as far as they are counted
  * @users: peers with an address of that family
  * @seed: of the hash
  * @peers: struct dd_udp_peer by address; looked up under RCU
@@ -225,6 +226,7 @@ struct dd_udp_node {
 	bool closed;
 	struct socket *sock[2];
 	struct work_struct drain[2];
+	atomic_t drops[2];
 	unsigned int users[2];
 	u32 seed;
 	struct hlist_head peers[DD_UDP_HASH];

@@ -386,6 +386,21 @@ static bool dd_udp_drained(const struct sock *sk)
 	       skb_queue_empty_lockless(&udp_sk(sk)->reader_queue);
 }
 
+/*
+ * Count what the socket had no room for. That was when it was full, so somebody
+ * takes something out after it, and ends here.
+ */
+static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk)
+{
+	atomic_t *counted = &un->drops[sk->sk_family == AF_INET6];
+	int drops = atomic_read(&sk->sk_drops), was = atomic_read(counted);
+
+	/* Of several who see it, one counts; who has looked earlier does not. */
+	if (unlikely(drops - was > 0) &&
+	    atomic_cmpxchg(counted, was, drops) == was)
+		dd_stat_add(un->node, DD_STAT_NO_ROOM, drops - was);
+}
+
 /* Take out what is there: false if that is more than @left skbs. */
 static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 			 unsigned int left)
@@ -406,6 +421,7 @@ static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 		/* Bottom halves are disabled: to where senders take theirs. */
 		napi_consume_skb(skb, 1);
 	}
+	dd_udp_count_drops(un, sk);
 	return true;
 }
 

@@ -54,6 +54,7 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 	[DD_STAT_STRANGERS] = DD_A_STAT_STRANGERS,
 	[DD_STAT_BAD_SUMS] = DD_A_STAT_BAD_SUMS,
 	[DD_STAT_DIRECT] = DD_A_STAT_DIRECT,
+	[DD_STAT_NO_ROOM] = DD_A_STAT_NO_ROOM,
 };
 
 /* A counter that is not told here has no attribute either. */

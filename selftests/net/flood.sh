@@ -3,14 +3,17 @@
 #
 # More than a softirq takes from a socket at a time: two nodes talk, and a third
 # one floods one of them in the other's name. What the socket holds meanwhile is
-# bounded, and the two go on talking. TAP; in a guest, as root.
+# bounded, and the two go on talking. Then with sockets that hold next to nothing:
+# what there is no room for is counted, and comes again. TAP; in a guest, as root.
 
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
 BUDGET=/sys/module/dd/parameters/rx_budget
+BUFFER=/sys/module/dd/parameters/rx_buffer
 WAS=$(cat $BUDGET)
+WHOLE=$(cat $BUFFER)
 COUNT=$(count 30000 5000)
 MAY=$((4 << 20))
 declare -a FLOOD
@@ -90,9 +93,29 @@ under() {
 by_softirq() { [ "$SOFTIRQ" -gt 100 ]; }
 by_worker() { [ "$PROCESS" -gt 100 ] && [ "$SOFTIRQ" -lt "$PROCESS" ]; }
 
-plan 4
+no_room() { cluster_exec "$1" ddctl -j stat | jq .no_room; }
+
+# What comes is taken out by a worker, later, so that there is no room for all.
+small() {
+	local status=0 lost
+
+	budget 0 && echo 65536 >"$BUFFER" || return
+	begin && flows "$(pick 400 100)" 1 2 || status=1
+	end_all whole || status=1
+	lost=$(cluster_exec 2 cat /proc/net/udp |
+		awk '$2 ~ /:DDDD$/ { print $NF }')
+	diag "no room for $lost bursts at node 2, $(no_room 2) counted; $(no_room 1) at node 1"
+	diag "$(peer 1 2 '"\(.packets_lost) packets of \(.packets_sent) lost"')"
+	[ "$lost" -gt 0 ] && [ "$(no_room 2)" = "$lost" ] || status=1
+	echo "$WHOLE" >"$BUFFER"
+	budget "$WAS"
+	return "$status"
+}
+
+plan 5
 check "a flood: bounded, and everything arrives" under "$WAS" junk
 check "deposits went on in softirq" by_softirq
 check "a softirq takes nothing: the same" under 0 junk
 check "the worker made the deposits" by_worker
+check "next to no room: what is lost is counted, and comes again" small
 finish
