@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A node that has no memory for questions: each is refused at once, for that
+# needs none, and nobody waits in vain. TAP; in a guest with fault injection, as
+# root.
+
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+FAIL=/sys/kernel/debug/failslab
+# Where struct dd_ctl_asked comes from; qemu.sh has it marked.
+CACHE=/sys/kernel/slab/kmalloc-192
+CLIENTS=40
+declare -a CLIENT
+
+# faults PERCENT: of what is allocated where nobody may sleep, in that cache.
+faults() {
+	[ "$(<"$CACHE/failslab")" = 1 ] && echo Y >"$FAIL/cache-filter" &&
+		echo Y >"$FAIL/ignore-gfp-wait" && echo 0 >"$FAIL/verbose" &&
+		echo -1 >"$FAIL/times" && echo "$1" >"$FAIL/probability"
+}
+
+ask() { cluster_exec 1 dd-rpc-client --node 2 --count 1 --sleep; }
+
+# They ask all at once, more of them than there is room for messages.
+ask_all() {
+	local i
+
+	for ((i = 0; i < CLIENTS; i++)); do
+		ip netns exec dd1 dd-rpc-client --node 2 --count 1 --sleep \
+			>"$HOLD/client.$i" 2>&1 &
+		CLIENT[i]=$!
+	done
+}
+
+refused_each() {
+	local i bad=0 said
+
+	faults 100 || return
+	ask_all
+	for i in "${!CLIENT[@]}"; do
+		within "$PATIENCE" gone "${CLIENT[$i]}" || bad=1
+		kill -9 "${CLIENT[$i]}" 2>/dev/null
+		wait "${CLIENT[$i]}" && bad=1
+	done
+	faults 0
+	said=$(grep -l 'out of kernel resources' "$HOLD"/client.* | wc -l)
+	diag "$said of $CLIENTS are told so: $(<"$HOLD/client.0")"
+	[ "$bad" = 0 ] && [ "$said" = "$CLIENTS" ]
+}
+
+serving() {
+	cluster 2
+	within "$PATIENCE" all_up || return
+	ip netns exec dd2 dd-echo-server >"$HOLD/server" 2>&1 &
+	within "$PATIENCE" ask 2>/dev/null
+}
+
+same_session() { [ "$(peer 1 2 .sessions)" = 1 ] && [ "$(peer 2 1 .sessions)" = 1 ]; }
+
+plan 4
+check "a node serves" serving
+check "without memory: each look-up is refused" refused_each
+check "it is the same session" same_session
+check "with memory again: served" ask
+finish
