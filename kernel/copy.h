@@ -132,22 +132,35 @@ static inline bool dd_copy_is_small(const void *dst, const void *src,
 	return !(((unsigned long)dst | (unsigned long)src | len) & 7);
 }
 
-/* A whole message as dd_copy_words() and dd_copy_final() would store it. */
+static inline void dd_copy_four(u64 *dst, const u64 *src)
+{
+	WRITE_ONCE(dst[0], src[0]);
+	WRITE_ONCE(dst[1], src[1]);
+	WRITE_ONCE(dst[2], src[2]);
+	WRITE_ONCE(dst[3], src[3]);
+}
+
+/*
+ * A whole message as dd_copy_words() and dd_copy_final() would store it; but
+ * some words twice, which is less to decide, and not the last one.
+ */
 static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 {
 	size_t n = len / 8 - 1;
 	u64 word = src[n];
 
-	for (; n >= 4; n -= 4, src += 4, dst += 4) {
+	for (; n > 8; n -= 4, src += 4, dst += 4)
+		dd_copy_four(dst, src);
+	if (n >= 4) {
+		dd_copy_four(dst, src);
+		dd_copy_four(dst + n - 4, src + n - 4);
+	} else if (n) {
 		WRITE_ONCE(dst[0], src[0]);
-		WRITE_ONCE(dst[1], src[1]);
-		WRITE_ONCE(dst[2], src[2]);
-		WRITE_ONCE(dst[3], src[3]);
+		WRITE_ONCE(dst[n / 2], src[n / 2]);
+		WRITE_ONCE(dst[n - 1], src[n - 1]);
 	}
-	for (; n; n--)
-		WRITE_ONCE(*dst++, *src++);
 	/* Pairs with whoever polls this word. */
-	smp_store_release(dst, word);
+	smp_store_release(&dst[n], word);
 	return word;
 }
 

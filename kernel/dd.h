@@ -174,7 +174,26 @@ static inline struct dd_rec *dd_note_rec(struct dd_note *note)
 
 void dd_list_commit(struct dd_list *list, struct dd_note *note, u64 pos);
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
-void dd_list_wake(struct dd_list *list);
+void dd_list_wake_all(struct dd_list *list);
+
+/**
+ * dd_list_wake() - wake readers
+ * @list: the list; after dd_list_post(), outside of spinlocks where possible
+ */
+static inline void dd_list_wake(struct dd_list *list)
+{
+	const struct dd_ctx *ctx = list->obj.ctx;
+
+	/* One barrier for both queues: the note before, the sleepers after. */
+	smp_mb();
+	/* Ordered by the barrier above. */
+	if (unlikely(waitqueue_active(&list->wait)) ||
+	    /* As above. */
+	    unlikely(waitqueue_active((wait_queue_head_t *)&ctx->wait)) ||
+	    unlikely(ctx->fasync))
+		dd_list_wake_all(list);
+}
+
 bool dd_list_ready(const struct dd_list *list);
 void dd_list_kick(struct dd_list *list);
 int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
@@ -590,7 +609,7 @@ struct dd_link_ops {
 
 extern const struct dd_link_ops dd_link_local;
 
-int dd_nic_doorbell(struct dd_ctx *ctx, u32 id);
+long dd_nic_doorbell(struct dd_ctx *ctx, u32 id);
 
 /* ---- chardev.c, netlink.c, main.c ------------------------------------- */
 

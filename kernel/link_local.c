@@ -93,8 +93,9 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 }
 
 /* The request is accepted: count it, and tell the receiver. */
-static void dd_local_finish(struct dd_conn *conn, struct dd_segment *seg,
-			    const struct dd_op *op)
+static __always_inline void dd_local_finish(struct dd_conn *conn,
+					    struct dd_segment *seg,
+					    const struct dd_op *op)
 {
 	struct dd_import *imp = &conn->imp;
 	struct dd_cell *cell = imp->cell;
@@ -141,11 +142,13 @@ static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
 
 	if (unlikely(err))
 		return err;
-	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED ||
-		     op->sqe.len > DD_COPY_CHUNK))
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
 		return -EINPROGRESS;
-	if (!dd_local_copy_small(seg, op))
+	if (!dd_local_copy_small(seg, op)) {
+		if (op->sqe.len > DD_COPY_CHUNK)
+			return -EINPROGRESS;
 		dd_local_copy(seg, op, 0, op->sqe.len);
+	}
 	dd_local_finish(conn, seg, op);
 	return 0;
 }

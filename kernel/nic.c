@@ -36,6 +36,8 @@ static int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 		return dd_in_bounds(sqe->src, sqe->len, (u64)op->region->npages
 				    << PAGE_SHIFT) ? 0 : -ERANGE;
 	case DD_SQE_UNWIRED:
+		op->region = NULL;
+		op->src = 0;
 		if (sqe->region)
 			return -EINVAL;
 		op->user = u64_to_user_ptr(sqe->src);
@@ -66,9 +68,7 @@ static int dd_nic_fetch(struct dd_conn *conn, const struct dd_sqe *slot,
 		op->raw[i + 2] = READ_ONCE(raw[i + 2]);
 		op->raw[i + 3] = READ_ONCE(raw[i + 3]);
 	}
-	op->region = NULL;
 	op->counted = false;
-	op->user = NULL;
 	op->word = 0;
 	if (sqe->opcode != DD_OP_PUT)
 		return -EOPNOTSUPP;
@@ -143,12 +143,15 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
  * Return: the number of requests accepted, or the error that refused the
  * first.
  */
-int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
+long dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 {
+	/* Which dd_nic_fetch() does, and dd_nic_source() as far as it matters. */
+	struct dd_op op __uninitialized;
 	const struct dd_link_ops *link;
+	const struct dd_grant *grant;
+	struct dd_segment *seg;
 	struct dd_conn *conn;
-	struct dd_op op;
-	int n;
+	long n;
 
 	if (unlikely(!READ_ONCE(ctx->node->up)))
 		return -ENETDOWN;
@@ -156,21 +159,27 @@ int dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 	rcu_read_lock_sched();
 	conn = dd_obj_find(ctx, id, DD_OBJ_CONN);
 	if (likely(conn)) {
-		spin_lock(&conn->imp.grant->seg->lock);
-		n = dd_grant_check(conn->imp.grant, DD_RIGHT_PUT);
+		grant = conn->imp.grant;
+		seg = grant->seg;
+		spin_lock(&seg->lock);
+		n = dd_grant_check(grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_next(conn, &op);
 		link = conn->imp.link;
-		spin_unlock(&conn->imp.grant->seg->lock);
+		spin_unlock(&seg->lock);
 		if (unlikely(link->push) && n > 0)
 			link->push(conn);
 	} else {
 		n = -ENOENT;
 	}
 	rcu_read_unlock_sched();
-	if (unlikely(n == -EINPROGRESS))
+	if (likely(n > 0)) {
+		dd_stat_add(ctx->node, DD_STAT_OPS, n);
+		return n;
+	}
+	if (n == -EINPROGRESS)
 		n = dd_nic_slow(conn, &op);
-	if (likely(n > 0))
+	if (n > 0)
 		dd_stat_add(ctx->node, DD_STAT_OPS, n);
 	else if (n < 0)
 		dd_stat_inc(ctx->node, DD_STAT_REFUSED);

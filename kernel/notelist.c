@@ -324,22 +324,20 @@ bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 	return true;
 }
 
-/* Wake readers; after dd_list_post(), outside of spinlocks where possible. */
-void dd_list_wake(struct dd_list *list)
+/* After the barrier of dd_list_wake(). */
+void dd_list_wake_all(struct dd_list *list)
 {
 	struct dd_ctx *ctx = list->obj.ctx;
 
-	/* One barrier for both queues: the note before, the sleepers after. */
-	smp_mb();
-	/* Ordered by the barrier above. */
+	/* Ordered by that barrier. */
 	if (waitqueue_active(&list->wait)) {
 		dd_stat_inc(ctx->node, DD_STAT_WAKEUPS);
 		wake_up_interruptible_poll(&list->wait, EPOLLIN | EPOLLRDNORM);
 	}
-	/* Ordered by the barrier above. */
+	/* Ordered by that barrier. */
 	if (waitqueue_active(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
-	if (unlikely(ctx->fasync))
+	if (ctx->fasync)
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
 }
 

@@ -22,6 +22,11 @@ static inline void vm_flags_mod(struct vm_area_struct *vma,
 }
 #endif
 
+/* Came with stable updates of old ones; what it spares is only time. */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* Attributes of a dump request, within its dumpit function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #define dd_dump_attrs(cb)	(genl_dumpit_info(cb)->attrs)
