@@ -288,6 +288,21 @@ static void clear_fasync(struct stage *t)
 	fcntl(t->p.srv.fd, F_SETFL, O_RDWR);
 }
 
+/* From the serving end, to a list that has no ring yet. */
+static int grant_direct(struct stage *t)
+{
+	__u32 ids[2];
+	struct dd_conn_list l = { .size = sizeof(l), .count = 2,
+				  .service = t->p.s.service,
+				  .conns = (uintptr_t)ids };
+	struct dd_direct d = { .size = sizeof(d) };
+
+	if (raw_ioctl(&t->p.srv, DD_IOC_CONN_LIST, &l))
+		return -1;
+	d.conn = ids[1];
+	return raw_ioctl(&t->p.srv, DD_IOC_DIRECT, &d);
+}
+
 /* What ends things must not need memory: it cannot be refused. */
 static int close_once(struct stage *t)
 {
@@ -456,6 +471,7 @@ PATH(list_fd, NULL, list_fd, close_fd, 1)
 PATH(poll, NULL, poll_device, NULL, 0)
 PATH(conn_list, NULL, list_conns, NULL, 1)
 PATH(fasync, NULL, set_fasync, clear_fasync, 1)
+PATH(direct, prepare_connection, grant_direct, close_it, 6)
 PATH(close, prepare_connection, close_once, NULL, 0, true)
 PATH(unserve, prepare_service, unserve_once, NULL, 0, true)
 PATH(region_free, prepare_region, free_once, NULL, 0, true)
