@@ -143,6 +143,62 @@ TEST_F(many, connections_of_a_killed_client)
 	EXPECT_EQ(0, raw_connect(&r, &c));
 }
 
+/* With pages to send to, of which as many are mapped as rings have room for. */
+static int serve_pages(struct raw *r, struct dd_serve *s, struct mem *m,
+		       const char *name)
+{
+	if (raw_open(r) || raw_alloc(r, many() * PAGE, m))
+		return -1;
+	raw_serve_args(s, name, many(), m);
+	memset(&s->send, 0, sizeof(s->send));
+	s->recv.length = many() * PAGE;
+	return raw_serve(r, s);
+}
+
+static int map_many(const struct raw *r, const __u32 *cells)
+{
+	struct way w;
+	int i, n = 0;
+
+	for (i = 0; i < many(); i++) {
+		if (way_open(r, raw_cell(r, cells[i])->id, &w)) {
+			CHILD_CHECK(errno == ENOSPC);
+			continue;
+		}
+		w.block[PAGE - 1] = 1;
+		way_note(&w, 0, 8);
+		n++;
+	}
+	return n;
+}
+
+TEST_F(many, connections_of_a_killed_client_that_sends_directly)
+{
+	pid_t pid = fork_child();
+	int i, n = 0;
+
+	if (!pid) {
+		CHILD_CHECK(hear(self->go));
+		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
+					 self->cells) == 0);
+		CHILD_CHECK(map_many(&self->r, self->cells) > 0);
+		tell(self->ready);
+		pause();
+	}
+	ASSERT_EQ(0, serve_pages(&self->r, &self->s, &self->m, self->name)) {
+		TH_LOG("errno %d", errno);
+	}
+	for (i = 0; i < many(); i++)
+		self->cells[i] = self->s.cells_unit + i * self->s.cell_units;
+	ASSERT_EQ(1, write(self->go[1], "x", 1));
+	ASSERT_TRUE(hear(self->ready));
+	for (i = 0; i < many(); i++)
+		n += self->m.at[(i + 1) * PAGE - 1];
+	TH_LOG("%d of them sent to directly", n);
+	EXPECT_LE(many() / 10, n);
+	MEASURE_END(pid, "client");
+}
+
 TEST_F(many, connections_of_a_killed_server)
 {
 	pid_t pid = fork_child();
