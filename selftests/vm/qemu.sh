@@ -38,7 +38,7 @@ kvm_works() {
 machine=(-machine pc -nodefaults -no-user-config -no-reboot -display none
 	-nic none -m "$MEM")
 append="console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic"
-append+=" tsc=reliable random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=60"
+append+=" tsc=reliable no_timer_check random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=60"
 
 case $KERNEL in
 debug)
