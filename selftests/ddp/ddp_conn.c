@@ -40,7 +40,7 @@ static int simple(FIXTURE_DATA(conn) *self, int type, int flags)
 TEST_F(conn, DDP_22_returns_0_and_stores_the_connid)
 {
 	self->c = -1;
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 	EXPECT_LT(0, self->c);
 	EXPECT_EQ(0, ddclose(self->c));
 }
@@ -77,22 +77,22 @@ TEST_F(conn, DDP_22_bad_arguments_return_minus_1_and_change_nothing)
 	EXPECT_EQ(77, c);
 	EXPECT_EQ(0, note);
 	EXPECT_EQ(0, p_connlist(self->srv, peer_slot(self->srv, 0).serv, 8));
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_23_1_type_rpc)
 {
-	EXPECT_EQ(0, simple(self, TYPE_RPC, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_RPC, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_23_2_type_split)
 {
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_23_3_type_sstream)
 {
-	EXPECT_EQ(0, simple(self, TYPE_SSTREAM, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SSTREAM, CONN_NOOPTS));
 	EXPECT_EQ(TYPE_SSTREAM, TYPE_STREAM);
 }
 
@@ -227,7 +227,7 @@ TEST_F(conn, DDP_27_without_it_a_live_list_is_shared_else_one_allocated)
 TEST_F(conn, DDP_28_noopts_exists_and_is_0)
 {
 	EXPECT_EQ(0, CONN_NOOPTS);
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_29_buffers_must_come_from_ddalloc)
@@ -246,7 +246,7 @@ TEST_F(conn, DDP_29_buffers_must_come_from_ddalloc)
 	EXPECT_ERR(EINVAL, ddconn(self->name, far_node(), TYPE_SPLIT, 0,
 				  self->mem + 12288, (size_t)-4096, self->mem,
 				  4096, &self->c, &self->note));
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_29_memory_in_use_is_not_used_twice)
@@ -258,7 +258,7 @@ TEST_F(conn, DDP_29_memory_in_use_is_not_used_twice)
 				  self->mem + 8192, 4096, self->mem + 4096,
 				  4096, &c2, &self->note));
 	ASSERT_OK(ddclose(self->c));
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_30_1_bad_noteid_is_ebadid)
@@ -299,7 +299,7 @@ TEST_F(conn, DDP_30_3_node_down_is_enocmp)
 	ASSERT_EQ(0, node_up());
 	EXPECT_EQ(-1, ret);
 	EXPECT_EQ(ENOCMP, err);
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_30_4_service_full_is_enoresource)
@@ -328,7 +328,7 @@ TEST_F(conn, DDP_31_client_closes)
 	EXPECT_EQ(0, p_close(self->srv, there));
 	EXPECT_ERR(EBADID, p_close(self->srv, there));
 	/* Its buffers are free again. */
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST_F(conn, DDP_31_server_closes)
@@ -353,7 +353,7 @@ TEST_F(conn, DDP_31_server_closes)
 	EXPECT_ERR(ECONNCLOSE, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, ddclose(self->c));
 	/* The service goes on. */
-	EXPECT_EQ(0, simple(self, TYPE_SPLIT, CONN_NOOPTS));
+	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
 TEST(DDP_31_death_of_the_server_closes)
