@@ -235,7 +235,8 @@ int dd_close(struct dd *h, int conn);
  *
  * It does not wait for the receiver. To a process of the same node and user
  * whose buffer is whole pages it makes a system call only if the receiver
- * sleeps; else one. The first message of an end may make more, to set this up.
+ * sleeps, and another one if the source is not wired; else one. The first
+ * message of an end may make more, to set this up.
  * A message that is refused is not counted and changes nothing. DDP-36 to
  * DDP-46.
  *
