@@ -252,15 +252,11 @@ send_not(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	return send_slow(connid, addr, len, roffset, SEND_NOOPTS);
 }
 
-/* The arguments in an order in which most need not move. */
-static __attribute__((noinline)) int
-send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
-	  struct ddi_conn *c, struct dd *h)
+/* What ddi_put() has left to others has gone so. */
+static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
+				address_t addr, size_t len, offset_t roffset,
+				struct ddi_conn *c)
 {
-	enum ddi_sent sent = DDI_NOT_PLAIN;
-
-	if (send_reaches(len, roffset))
-		sent = ddi_put_long(h, c, addr, len, roffset);
 	if (sent == DDI_SENT)
 		return 0;
 	if (sent == DDI_NOT_PLAIN)
@@ -268,19 +264,23 @@ send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	return send_due(sent, c);
 }
 
+/* The arguments in an order in which most need not move. */
+static __attribute__((noinline)) int
+send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	  struct ddi_conn *c, struct dd *h)
+{
+	return send_rest(send_reaches(len, roffset) ?
+			 ddi_put_long(h, c, addr, len, roffset) : DDI_NOT_PLAIN,
+			 connid, addr, len, roffset, c);
+}
+
 static __attribute__((noinline)) int
 send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	    struct ddi_conn *c, struct dd *h)
 {
-	enum ddi_sent sent = DDI_NOT_PLAIN;
-
-	if (send_reaches(len, roffset))
-		sent = ddi_put_kernel(h, c, addr, len, roffset);
-	if (sent == DDI_SENT)
-		return 0;
-	if (sent == DDI_NOT_PLAIN)
-		return send_not(connid, addr, len, roffset, c);
-	return send_due(sent, c);
+	return send_rest(send_reaches(len, roffset) ?
+			 ddi_put_kernel(h, c, addr, len, roffset) :
+			 DDI_NOT_PLAIN, connid, addr, len, roffset, c);
 }
 
 int DD_API ddsend(connid_t connid, address_t addr, size_t len,
@@ -293,15 +293,11 @@ int DD_API ddsend(connid_t connid, address_t addr, size_t len,
 	if (ddi_unlikely(!h) || ddi_unlikely(options))
 		return send_slow(connid, addr, len, roffset, options);
 	sent = ddi_put(h, connid, addr, len, roffset, &c);
-	if (sent == DDI_SENT)
-		return 0;
 	if (sent == DDI_SENT_KERNEL)
 		return send_kernel(connid, addr, len, roffset, c, h);
 	if (sent == DDI_SENT_LONG)
 		return send_long(connid, addr, len, roffset, c, h);
-	if (sent == DDI_NOT_PLAIN)
-		return send_not(connid, addr, len, roffset, c);
-	return send_due(sent, c);
+	return send_rest(sent, connid, addr, len, roffset, c);
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
@@ -388,24 +384,6 @@ static inline void desc_take_meta(void *to, const struct dd_note *note,
 	desc->metacount = ddi_copy_meta(desc->metad, note, from);
 }
 
-/* What was waited for is probably simple: whether there was a message. */
-static bool take_any(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk)
-{
-	struct ddi_list *l;
-	enum ddi_taken ret;
-
-	ret = ddi_take(h, noteid, 0, 0, false, desc_take, desc_take_meta,
-		       recvblk, &l);
-	if (ret == DDI_NOT_DIRECT)
-		ret = ddi_take_own(h, l, false, desc_take, desc_take_meta,
-				   recvblk);
-	if (ret == DDI_TAKEN_MORE)
-		ddi_take_more(h, l);
-	if (ret == DDI_NOT_SIMPLE)
-		ddi_unlock(&l->lock);
-	return ret == DDI_TAKEN || ret == DDI_TAKEN_MORE;
-}
-
 /* As dd_recv(). */
 static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
 		     unsigned int options, int64_t timeout)
@@ -417,7 +395,9 @@ static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
 	do {
 		ret = ddi_recv_round(h, noteid, &msg, options, timeout,
 				     &deadline);
-		if (!ret && take_any(h, noteid, recvblk))
+		/* What was waited for is probably simple. */
+		if (!ret && ddi_take_any(h, noteid, false, desc_take,
+					 desc_take_meta, recvblk))
 			return 0;
 	} while (!ret);
 	if (ret > 0) {

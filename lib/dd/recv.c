@@ -45,24 +45,6 @@ int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
 	return ddi_list_wait(h, l, list, options, *deadline);
 }
 
-/* What was waited for is probably simple: whether there was a message. */
-static bool take_any(struct dd *h, int list, struct dd_msg *msg)
-{
-	struct ddi_list *l;
-	enum ddi_taken ret;
-
-	ret = ddi_take(h, list, 0, 0, true, ddi_fill_msg, ddi_fill_msg_meta, msg,
-		       &l);
-	if (ret == DDI_NOT_DIRECT)
-		ret = ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta,
-				   msg);
-	if (ret == DDI_TAKEN_MORE)
-		ddi_take_more(h, l);
-	if (ret == DDI_NOT_SIMPLE)
-		ddi_unlock(&l->lock);
-	return ret == DDI_TAKEN || ret == DDI_TAKEN_MORE;
-}
-
 static __attribute__((noinline)) int
 recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 	  int64_t timeout)
@@ -76,7 +58,9 @@ recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 		return -EINVAL;
 	do {
 		ret = ddi_recv_round(h, list, msg, options, timeout, &deadline);
-		if (!ret && take_any(h, list, msg))
+		/* What was waited for is probably simple. */
+		if (!ret && ddi_take_any(h, list, true, ddi_fill_msg,
+					 ddi_fill_msg_meta, msg))
 			return 0;
 	} while (!ret);
 	if (ret > 0)

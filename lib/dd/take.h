@@ -269,4 +269,34 @@ ddi_take_own(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 
 int ddi_take_more(struct dd *h, struct ddi_list *l);
 
+/**
+ * ddi_take_any() - consume the next message of a list, whatever it came by
+ * @h: handle
+ * @id: as in ddi_take()
+ * @whole: likewise, and so on
+ * @fill: likewise
+ * @fill_meta: likewise
+ * @to: likewise
+ *
+ * For those who have waited, and come back if it is not simple.
+ *
+ * Return: whether there was one, and it was simple; no lock is held.
+ */
+static DDI_INLINE bool
+ddi_take_any(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
+	     ddi_meta_fn *fill_meta, void *to)
+{
+	struct ddi_list *l;
+	enum ddi_taken ret;
+
+	ret = ddi_take(h, id, 0, 0, whole, fill, fill_meta, to, &l);
+	if (ret == DDI_NOT_DIRECT)
+		ret = ddi_take_own(h, l, whole, fill, fill_meta, to);
+	if (ret == DDI_TAKEN_MORE)
+		ddi_take_more(h, l);
+	if (ret == DDI_NOT_SIMPLE)
+		ddi_unlock(&l->lock);
+	return ret == DDI_TAKEN || ret == DDI_TAKEN_MORE;
+}
+
 #endif /* _DD_TAKE_H */

@@ -13,32 +13,6 @@
 /* s; on a busy machine fewer rounds fit in. */
 #define BUDGET	5
 
-static unsigned int seed_of(struct __test_metadata *_metadata)
-{
-	const char *s = getenv("DD_SEED");
-	unsigned int seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
-
-	TH_LOG("DD_SEED=%u", seed);
-	return seed;
-}
-
-static __u64 rnd(unsigned int *seed)
-{
-	__u64 r = (__u64)rand_r(seed) << 32 ^ (__u64)rand_r(seed) << 16 ^
-		  rand_r(seed);
-
-	/* Now and then a small number, or one near an edge. */
-	switch (rand_r(seed) % 4) {
-	case 0:
-		return r & 0xff;
-	case 1:
-		return -(r & 0xfff);
-	case 2:
-		return 1ull << (r % 64);
-	}
-	return r;
-}
-
 /*
  * Honest traffic in a child until the pipe is closed: numbered messages whose
  * contents are checked. Says when it has begun; exits 0 if all was right.
@@ -109,17 +83,17 @@ static struct bystander bystander(void)
 static void scribble(struct raw *r, unsigned int *seed, size_t bytes)
 {
 	__u64 *w = r->area;
-	size_t at = rnd(seed) % (bytes / 8);
+	size_t at = raw_random(seed) % (bytes / 8);
 
 	switch (rand_r(seed) % 3) {
 	case 0:
-		w[at] = rnd(seed);
+		w[at] = raw_random(seed);
 		break;
 	case 1:
 		w[at] += (int)(rand_r(seed) % 5) - 2;
 		break;
 	default:
-		((__u32 *)w)[2 * at + rand_r(seed) % 2] = rnd(seed);
+		((__u32 *)w)[2 * at + rand_r(seed) % 2] = raw_random(seed);
 	}
 }
 
@@ -156,8 +130,8 @@ static void scribbler(unsigned int seed, int rounds)
 		scribble(&p.cl, &seed, cb);
 		/* Some requests that may even be meant. */
 		if (rand_r(&seed) % 2 && raw_cell(&p.cl, p.c.cell_unit)->depth == 1)
-			pair_request(&p, rnd(&seed) % 300, rnd(&seed) % 300,
-				     rnd(&seed) % 300);
+			pair_request(&p, raw_random(&seed) % 300, raw_random(&seed) % 300,
+				     raw_random(&seed) % 300);
 		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
 		raw_op(&p.srv, DD_IOC_DOORBELL, there);
 		raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
@@ -172,7 +146,7 @@ static void scribbler(unsigned int seed, int rounds)
 
 TEST(an_area_scribbled_over_by_its_owner)
 {
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	struct bystander b = bystander();
 	int i;
 
@@ -234,7 +208,7 @@ static void racer(unsigned int seed, int rounds)
 
 TEST(an_area_scribbled_over_during_calls)
 {
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	struct bystander b = bystander();
 	pid_t pid = fork_child();
 
@@ -247,7 +221,7 @@ TEST(an_area_scribbled_over_during_calls)
 /* The sender's words must not move what the kernel believes about the peer. */
 TEST(a_scribbling_client_harms_only_its_own_connection)
 {
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	struct dd_connect good;
 	struct dd_note n;
 	struct pair p;
@@ -319,14 +293,14 @@ TEST(a_reader_that_lies_about_its_head)
 
 TEST(doorbells_rung_at_random)
 {
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	struct bystander b = bystander();
 	struct pair p;
 	int i, n = 0;
 
 	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
 	for (i = 0; i < dd_count(100000); i++) {
-		__u32 id = i % 8 ? rnd(&seed) : p.c.conn ^ 1u << (i / 8 % 32);
+		__u32 id = i % 8 ? raw_random(&seed) : p.c.conn ^ 1u << (i / 8 % 32);
 
 		n += raw_op(&p.cl, DD_IOC_DOORBELL, id) >= 0;
 		n += raw_op(&p.cl, DD_IOC_LIST_KICK, id) >= 0 &&
@@ -369,7 +343,7 @@ static void fuzz(unsigned int seed, int rounds)
 		for (k = 0; k < 64; k++)
 			buf[k] = rand_r(&seed) % 3 ? 0 :
 				 rand_r(&seed) % 2 ? ids[rand_r(&seed) % 8] :
-				 (__u32)rnd(&seed);
+				 (__u32)raw_random(&seed);
 		if (nr >= 0x20) {
 			fd = raw_op(r, _IO(DD_IOC_TYPE, nr), buf[0]);
 			if (nr == 0x22 && fd >= 0)
@@ -379,7 +353,7 @@ static void fuzz(unsigned int seed, int rounds)
 		buf[0] = sizes[nr] + rand_r(&seed) % 4 / 3 * 8;
 		/* Do not wait for long. */
 		if (nr == 6 || nr == 8)
-			buf[6] = rnd(&seed) & 0xffff, buf[7] = 0;
+			buf[6] = raw_random(&seed) & 0xffff, buf[7] = 0;
 		/* Nor wire half of the machine. */
 		if (nr == 1)
 			buf[2] &= 0xfffff, buf[3] = 0;
@@ -396,7 +370,7 @@ static void fuzz(unsigned int seed, int rounds)
 
 TEST(random_calls_with_random_arguments)
 {
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	struct bystander b = bystander();
 	struct rlimit l = { 64 << 20, 64 << 20 };
 	int i;
@@ -416,7 +390,7 @@ TEST(random_calls_with_random_arguments)
 
 TEST(random_requests_in_the_queue)
 {
-	unsigned int seed = seed_of(_metadata), i, k;
+	unsigned int seed = dd_seed(_metadata), i, k;
 	struct bystander b = bystander();
 	struct dd_note n;
 	struct pair p;
@@ -425,7 +399,7 @@ TEST(random_requests_in_the_queue)
 	ASSERT_EQ(0, pair_open(&p, 1, 4096, 4));
 	for (i = 0; i < dd_count(50000); i++) {
 		for (k = 0; k < 8; k++)
-			sqe[k] = rand_r(&seed) % 3 ? 0 : rnd(&seed);
+			sqe[k] = rand_r(&seed) % 3 ? 0 : raw_random(&seed);
 		if (i % 2)
 			sqe[1] = DD_OP_PUT | (rand_r(&seed) & 7) << 8;
 		raw_submit(&p.cl, p.c.cell_unit, p.c.conn, (void *)sqe);

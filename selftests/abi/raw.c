@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -292,4 +293,20 @@ long long memlock_used(const struct raw *r)
 	struct dd_info i = { .size = sizeof(i) };
 
 	return raw_ioctl(r, DD_IOC_INFO, &i) ? -1 : (long long)i.memlock_used;
+}
+
+__u64 raw_random(unsigned int *seed)
+{
+	__u64 r = (__u64)rand_r(seed) << 32 ^ (__u64)rand_r(seed) << 16 ^
+		  rand_r(seed);
+
+	switch (rand_r(seed) % 4) {
+	case 0:
+		return r & 0xff;
+	case 1:
+		return -(r & 0xfff);
+	case 2:
+		return 1ull << (r % 64);
+	}
+	return r;
 }

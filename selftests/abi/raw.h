@@ -128,6 +128,8 @@ static inline struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
 	return &w->notes[pos & (w->d.slots - 1)];
 }
 
+/* Any number; now and then a small one, or one near an edge. */
+__u64 raw_random(unsigned int *seed);
 /* Bytes charged to the caller's user. */
 long long memlock_used(const struct raw *r);
 

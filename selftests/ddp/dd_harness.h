@@ -47,6 +47,16 @@ static inline int dd_scale(void)
 	return access("/proc/self/fail-nth", F_OK) ? 1 : 10;
 }
 
+/* What a test's choices follow from: DD_SEED, or the time. */
+static inline unsigned int dd_seed(struct __test_metadata *_metadata)
+{
+	const char *s = getenv("DD_SEED");
+	unsigned int seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
+
+	TH_LOG("DD_SEED=%u", seed);
+	return seed;
+}
+
 /* n repetitions on a stock kernel, fewer on a slow one, never none. */
 static inline int dd_count(int n)
 {

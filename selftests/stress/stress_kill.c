@@ -9,15 +9,6 @@
 #include "audit.h"
 #include "raw.h"
 
-static unsigned int seed_of(struct __test_metadata *_metadata)
-{
-	const char *s = getenv("DD_SEED");
-	unsigned int seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
-
-	TH_LOG("DD_SEED=%u", seed);
-	return seed;
-}
-
 /* Bytes that this user is charged for, by whatever process. */
 static long long account(void)
 {
@@ -142,7 +133,7 @@ TEST(nothing_is_left_of_others)
 TEST(killed_at_random_moments)
 {
 	enum { PEOPLE = 6 };
-	unsigned int seed = seed_of(_metadata);
+	unsigned int seed = dd_seed(_metadata);
 	long long paid = account();
 	pid_t pids[PEOPLE];
 	char name[32];

@@ -29,33 +29,13 @@ static struct shared {
 
 static void setup(struct __test_metadata *_metadata)
 {
-	const char *s = getenv("DD_SEED");
-
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	shared->seed = s ? strtoul(s, NULL, 0) : (unsigned int)time(NULL);
+	shared->seed = dd_seed(_metadata);
 	for (int i = 0; i < 2; i++)
 		snprintf(shared->name[i], sizeof(shared->name[i]),
 			 "ring.%d.%d", getpid(), i);
 	setenv("DD_DIRECT", "1", 1);
-	TH_LOG("DD_SEED=%u", shared->seed);
-}
-
-static __u64 rnd(unsigned int *seed)
-{
-	__u64 r = (__u64)rand_r(seed) << 32 ^ (__u64)rand_r(seed) << 16 ^
-		  rand_r(seed);
-
-	/* Now and then a small number, or one near an edge. */
-	switch (rand_r(seed) % 4) {
-	case 0:
-		return r & 0xff;
-	case 1:
-		return -(r & 0xfff);
-	case 2:
-		return 1ull << (r % 64);
-	}
-	return r;
 }
 
 /* --- honest people ---------------------------------------------------------*/
@@ -140,19 +120,19 @@ static void honest_server(int ready)
 static void attack_note(struct way *w, unsigned int *seed)
 {
 	const __u32 conns[] = { w->d.peer_conn, w->d.peer_conn, 0,
-				shared->honest_conn, rnd(seed) };
+				shared->honest_conn, raw_random(seed) };
 	struct dd_ring_note *n, note = {
 		.conn = conns[rand_r(seed) % 5],
-		.meta_count = rnd(seed),
-		.offset = rand_r(seed) % 2 ? rnd(seed) : rand_r(seed) % PAGE,
-		.len = rand_r(seed) % 2 ? rnd(seed) : rand_r(seed) % PAGE,
-		.word = rnd(seed),
-		.msgid = rnd(seed),
-		.tag = rnd(seed),
+		.meta_count = raw_random(seed),
+		.offset = rand_r(seed) % 2 ? raw_random(seed) : rand_r(seed) % PAGE,
+		.len = rand_r(seed) % 2 ? raw_random(seed) : rand_r(seed) % PAGE,
+		.word = raw_random(seed),
+		.msgid = raw_random(seed),
+		.tag = raw_random(seed),
 	};
 
 	for (int i = 0; i < 3; i++)
-		note.block[i] = rand_r(seed) % 2 ? rnd(seed) : 0;
+		note.block[i] = rand_r(seed) % 2 ? raw_random(seed) : 0;
 	/* Where the reader is, and as if other threads were slow. */
 	if (rand_r(seed) % 4 == 0)
 		w->pos = w->state->head;
@@ -175,22 +155,22 @@ static void attack(const struct raw *r, __u32 conn, __u32 cell_unit,
 		attack_note(w, seed);
 		break;
 	case 0:
-		notes[rnd(seed) % words] = rnd(seed);
+		notes[raw_random(seed) % words] = raw_random(seed);
 		break;
 	case 1:
-		notes[rnd(seed) % words] += rand_r(seed) % 5 - 2;
+		notes[raw_random(seed) % words] += rand_r(seed) % 5 - 2;
 		break;
 	case 2:
-		memset(w->notes, rnd(seed), way_notes_size(w));
+		memset(w->notes, raw_random(seed), way_notes_size(w));
 		break;
 	case 3:
-		memset(w->block, rnd(seed), w->d.block_size);
+		memset(w->block, raw_random(seed), w->d.block_size);
 		break;
 	case 4:
 		raw_op(r, DD_IOC_WAKE, conn);
 		break;
 	case 5:
-		((__u64 *)raw_cell(r, cell_unit))[rnd(seed) % 16] = rnd(seed);
+		((__u64 *)raw_cell(r, cell_unit))[raw_random(seed) % 16] = raw_random(seed);
 		raw_op(r, DD_IOC_DOORBELL, conn);
 		break;
 	}
@@ -234,20 +214,20 @@ static void lie(const struct raw *r, const struct dd_serve *s,
 	__atomic_fetch_add(&shared->attacks, 1, __ATOMIC_RELAXED);
 	switch (state ? rand_r(seed) % 8 : 8) {
 	case 0:
-		state->head = rnd(seed);
+		state->head = raw_random(seed);
 		break;
 	case 1:
 	case 2:
 		state->head += rand_r(seed) % 9 - 4;
 		break;
 	case 3:
-		state->need_wake = rnd(seed);
+		state->need_wake = raw_random(seed);
 		break;
 	case 4:
-		state->slots = rnd(seed);
+		state->slots = raw_random(seed);
 		break;
 	case 5:
-		memset((char *)state + PAGE, rnd(seed), PAGE);
+		memset((char *)state + PAGE, raw_random(seed), PAGE);
 		break;
 	case 6:
 		raw_op(r, DD_IOC_LIST_KICK, s->list);
