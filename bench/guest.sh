@@ -81,13 +81,17 @@ net() {
 CONNS_FIGURES='{
 	round: $round, where: $where, load: $load, touch: false, unit: "kmsg/s",
 	less_is_better: false, tool: .tool, command: .command,
-	figures: [.connections as $n | .carrier as $carrier | .results[] |
+	figures: [.connections as $n |
+		(if .carrier == "dd" and .block < 4096 then "dd-kernel"
+		 else .carrier end) as $carrier | .results[] |
 		.processes as $p | .phases[] | select(.name == $phase) |
 		if $load == "senders" then [$carrier, "spin", $p, 1e6 / .cost.median]
 		else ["\($carrier) from \($p)", "spin", $n, 1e6 / .cost.median] end]
 } + if $round == 0 then { what: {
 	"dd from 1": "direct deposit, one sending process",
 	"dd from 16": "direct deposit, 16 sending processes",
+	"dd-kernel from 1": "the same by the kernel, blocks of 64 bytes",
+	"dd-kernel from 16": "likewise",
 	"unix": "UNIX SOCK_SEQPACKET, the receiver spinning with epoll",
 	"unix from 1": "the same, one sending process",
 	"unix from 16": "the same, 16 sending processes" } } else {} end'
@@ -126,6 +130,7 @@ JOBS=(
 	"here bw -s $READ_SIZES -m $SPINNING --touch"
 	"here rate -s 8,64 -m $SPINNING"
 	"here rate -s 8,64 -m $SLEEPING --sleep"
+	"many here senders one-each -N 4 -A 4 -P 1,2,4 -B 4K"
 	"many here senders one-each -N 4 -A 4 -P 1,2,4"
 	"many here senders one-each -N 4 -A 4 -P 1,2,4 --unix"
 	"net lat -s $SIZES -m udp-spin,tcp-spin"
@@ -136,7 +141,7 @@ JOBS=(
 	"net rate -s 8,64 -m udp-block,tcp-block --sleep"
 )
 for n in $CONNS; do
-	JOBS+=("connections $n" "connections $n --unix")
+	JOBS+=("connections $n -B 4K" "connections $n" "connections $n --unix")
 done
 JOBS+=("${PEER_JOBS[@]}")
 

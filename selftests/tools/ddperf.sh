@@ -96,8 +96,23 @@ insn() {
 		ddperf insn -j -n 200
 }
 
+# Messages that the kernel had no part in, on connections that are over.
+sent_directly() { ddctl -j stat | jq .direct; }
+
+conns_direct() {
+	local before
+
+	before=$(sent_directly)
+	report '.block == 8192 and .size == 64' \
+		ddperf conns -j -B 8K -N 100 -A 10 -P 1,3 -n 300 -r 2 || return
+	# Two rounds and one before them, of four phases, by 1 and by 3.
+	[ $(($(sent_directly) - before)) -ge $((2 * 3 * 4 * 290)) ] &&
+		refused 2 'not below --size' ddperf conns -s 64 -B 56 &&
+		refused 2 'multiple of 8' ddperf conns -s 64 -B 65
+}
+
 conns() {
-	report "$SPREAD $COMMON"'.connections == 100 and
+	report "$SPREAD $COMMON"'.connections == 100 and .block == 64 and
 		[.results[].processes] == [1, 3] and
 		all(.results[].phases[]; (.cost | spread) and (.by_one | spread) and
 			.messages >= 594) and
@@ -174,7 +189,7 @@ one_cpu() {
 			{(.name): .rounds.median}] | add' out.json)"
 }
 
-plan 15
+plan 16
 check "lat" lat
 check "bw, reading the payload" bw
 check "rate" rate
@@ -185,6 +200,7 @@ check "--sleep sleeps" asleep
 check "--duration" duration
 check "insn" insn
 check "conns" conns
+check "conns --block, directly" conns_direct
 check "mem" mem
 check "reports for people" for_people
 check "--server and --client" two_terminals

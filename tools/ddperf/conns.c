@@ -44,6 +44,7 @@ static const char * const phase_texts[PHASES] = {
  * struct setup - what a server on another node has to know
  * @group: of the coordinator's
  * @size: as in struct perf_options, like those that follow
+ * @block: likewise
  * @connections: likewise
  * @active: likewise
  * @window: likewise
@@ -54,6 +55,7 @@ static const char * const phase_texts[PHASES] = {
 struct setup {
 	uint64_t group;
 	uint64_t size;
+	uint64_t block;
 	uint32_t connections;
 	uint32_t active;
 	uint32_t window;
@@ -203,7 +205,7 @@ static void serve(struct server *s, const struct perf_options *o, bool many,
 	};
 	char name[64];
 
-	attr.recv_size = attr.maxconn * ((o->size + 7) / 8 * 8);
+	attr.recv_size = attr.maxconn * o->block;
 	service_name(name, sizeof(name), many);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_serve(s->h, name, &attr, &s->lists[many]), name);
@@ -296,12 +298,14 @@ void conns_answer(int control)
 	struct setup setup;
 
 	if (!get(control, &setup, sizeof(setup)) ||
-	    !setup.size || setup.size > SIZE_MAX_BYTES ||
+	    !setup.size || setup.block > SIZE_MAX_BYTES ||
+	    setup.block < setup.size || setup.block % 8 ||
 	    !setup.connections || setup.connections > CONNECTIONS_MAX ||
 	    !setup.processes || setup.processes > PROCESSES_MAX)
 		_exit(TOOL_FAILED);
 	group = setup.group;
 	o.size = setup.size;
+	o.block = setup.block;
 	o.connections = setup.connections;
 	o.active = setup.active;
 	o.window = setup.window;
@@ -461,6 +465,7 @@ static void start_far(struct worker *w, const struct perf_options *o,
 	struct setup setup = {
 		.group = group,
 		.size = o->size,
+		.block = o->block,
 		.connections = o->connections,
 		.active = o->active,
 		.window = o->window,
@@ -622,9 +627,9 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 {
 	int p;
 
-	printf("\n%u connections of %u processes, %u active, %zu bytes, window %u,\n"
-	       "%u rounds; ns per message\n", o->connections, out->processes,
-	       o->active, o->size, o->window, o->rounds);
+	printf("\n%u connections of %u processes, %u active, %zu bytes in blocks of %zu,\n"
+	       "window %u, %u rounds; ns per message\n", o->connections, out->processes,
+	       o->active, o->size, o->block, o->window, o->rounds);
 	printf("%-12s %9s %9s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
 	       "p25", "median", "p75", "max", "refused/k", "switch/k");
 	for (p = 0; p < PHASES; p++)
@@ -676,6 +681,10 @@ int perf_conns(const struct perf_options *options)
 		die("random number");
 	if (!o.window)
 		o.window = 2;
+	if (!o.block)
+		o.block = (o.size + 7) / 8 * 8;
+	if (o.block < o.size || o.block % 8)
+		tool_usage("--block: a multiple of 8, and not below --size");
 	for (i = 0; i < o.variants; i++)
 		if (o.iterations && o.iterations < 4 * PARTS * o.processes[i])
 			o.iterations = 4 * PARTS * o.processes[i];
@@ -688,6 +697,7 @@ int perf_conns(const struct perf_options *options)
 		json_object_object_add(j, "connections", json_object_new_uint64(o.connections));
 		json_object_object_add(j, "active", json_object_new_uint64(o.active));
 		json_object_object_add(j, "size", json_object_new_uint64(o.size));
+		json_object_object_add(j, "block", json_object_new_uint64(o.block));
 		json_object_object_add(j, "window", json_object_new_uint64(o.window));
 		json_object_object_add(j, "rounds", json_object_new_uint64(o.rounds));
 	} else {

@@ -60,6 +60,8 @@ static const char usage[] =
 "conns:\n"
 "  -A, --active N        connections in use at random [64]\n"
 "  -P, --processes LIST  numbers of client processes [1,16]\n"
+"  -B, --block BYTES     of a connection: with whole pages they send directly\n"
+"                        [the size, in whole words]\n"
 "      --unix            pairs of UNIX sockets and epoll, not connections\n"
 "share:\n"
 "      --flows LIST      of dd and tcp-block [dd,tcp-block]\n"
@@ -100,6 +102,7 @@ static const struct option long_options[] = {
 	{ "connections", required_argument, NULL, 'N' },
 	{ "active", required_argument, NULL, 'A' },
 	{ "processes", required_argument, NULL, 'P' },
+	{ "block", required_argument, NULL, 'B' },
 	{ "unix", no_argument, NULL, OPT_UNIX },
 	{ }
 };
@@ -153,14 +156,14 @@ static const struct test_command {
 	{ "bw", false, FLOW HERE "w", 1 << 20, run_bw },
 	{ "rate", false, FLOW HERE "w", 64, run_rate },
 	{ "insn", false, COMMON "snc", 64, perf_insn },
-	{ "conns", false, COMMON "sncrtwNAPu", 64, perf_conns },
+	{ "conns", false, COMMON "sncrtwNAPBu", 64, perf_conns },
 	{ "mem", false, COMMON "N", 64, perf_mem },
 	{ "lat", true, FLOW NET, 64, run_lat },
 	{ "bw", true, FLOW NET "w", 1 << 20, run_bw },
 	{ "rate", true, FLOW NET "w", 64, run_rate },
 	{ "insn", true, COMMON NET "sncrtw", 64, run_net_insn },
 	{ "trip", true, COMMON NET "sncrt", 64, run_net_trip },
-	{ "conns", true, COMMON NET "sncrtwNAP", 64, perf_conns },
+	{ "conns", true, COMMON NET "sncrtwNAPB", 64, perf_conns },
 	{ "share", true, COMMON NET "scDwf", 64 << 10, perf_share },
 	{ "serve", true, "hVp", 64, net_serve },
 };
@@ -256,6 +259,9 @@ static void parse_more(struct perf_options *o, int c)
 	case 'P':
 		parse_processes(o, optarg);
 		break;
+	case 'B':
+		o->block = tool_number("--block", optarg, 8, SIZE_MAX_BYTES);
+		break;
 	case OPT_SERVER:
 		o->server = optarg;
 		break;
@@ -312,7 +318,7 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 	struct given g = {};
 	int c;
 
-	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:m:",
+	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:B:m:",
 				long_options, NULL)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");

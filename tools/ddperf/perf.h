@@ -46,6 +46,7 @@ enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
  * @active: of these, in use where it says so
  * @processes: numbers of client processes to try
  * @variants: how many of them
+ * @block: bytes of a connection's block; 0 for what the size needs
  * @sockets: conns: UNIX sockets, not connections
  * @node: number of the server's node; -1 for this one, without "net"
  * @port: TCP port where that server listens
@@ -73,6 +74,7 @@ struct perf_options {
 	unsigned int active;
 	unsigned int processes[VARIANTS_MAX];
 	unsigned int variants;
+	size_t block;
 	bool sockets;
 	int node;
 	unsigned int port;
