@@ -9,11 +9,14 @@
 # make cost		guest instructions by operation, into bench/instructions.json
 # make check-cost	counts them again: none of ours may have risen by more
 #			than 5 %, unless that file says so in the same commit
+# make layout		where members of the hot structures lie, into bench/layout.txt
+# make check-layout	looks again: not otherwise than that file says
 # make check-bench	what makes figures, tables and charts of reports
 
 COST	:= bench/instructions.json
+LAYOUT	:= bench/layout.txt
 
-.PHONY: bench bench-ready cost check-cost check-bench
+.PHONY: bench bench-ready cost check-cost layout check-layout check-bench
 bench: bench-ready
 	@bench/run.sh $(if $(QUICK),$(BUILD)/bench,bench)
 
@@ -36,6 +39,13 @@ cost: vm-ready
 
 check-cost: vm-ready
 	@bench/cost.sh $(BUILD)/bench/instructions.json $(COST)
+
+layout: vm-ready
+	@bench/layout.sh $(LAYOUT)
+
+check-layout: vm-ready
+	@mkdir -p $(BUILD)/bench
+	@bench/layout.sh $(BUILD)/bench/layout.txt $(LAYOUT)
 
 CHECKS += check-bench
 check-bench:
