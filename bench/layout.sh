@@ -27,7 +27,7 @@ structures() {
 	shift
 	for name; do
 		echo
-		pahole -C "$name" "$file" 2>/dev/null | grep . || {
+		pahole -C "$name" "$file" 2>/dev/null | sed 's/X[X]* //' | grep . || {
 			echo "layout.sh: no struct $name in $file" >&2
 			return 1
 		}

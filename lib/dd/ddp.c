@@ -283,21 +283,37 @@ send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
 			 DDI_NOT_PLAIN, connid, addr, len, roffset, c);
 }
 
-int DD_API ddsend(connid_t connid, address_t addr, size_t len,
-		  offset_t roffset, option_t options)
+static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
+			      offset_t roffset, struct dd *h, bool alone)
 {
-	struct dd *h = handle_have();
 	struct ddi_conn *c;
-	enum ddi_sent sent;
+	enum ddi_sent sent = ddi_put(h, connid, addr, len, roffset, &c, alone);
 
-	if (ddi_unlikely(!h) || ddi_unlikely(options))
-		return send_slow(connid, addr, len, roffset, options);
-	sent = ddi_put(h, connid, addr, len, roffset, &c);
 	if (sent == DDI_SENT_KERNEL)
 		return send_kernel(connid, addr, len, roffset, c, h);
 	if (sent == DDI_SENT_LONG)
 		return send_long(connid, addr, len, roffset, c, h);
 	return send_rest(sent, connid, addr, len, roffset, c);
+}
+
+/* By one of several threads. */
+static __attribute__((noinline)) int
+send_shared(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	    struct dd *h)
+{
+	return send_as(connid, addr, len, roffset, h, false);
+}
+
+int DD_API ddsend(connid_t connid, address_t addr, size_t len,
+		  offset_t roffset, option_t options)
+{
+	struct dd *h = handle_have();
+
+	if (ddi_unlikely(!h) || ddi_unlikely(options))
+		return send_slow(connid, addr, len, roffset, options);
+	if (!ddi_alone())
+		return send_shared(connid, addr, len, roffset, h);
+	return send_as(connid, addr, len, roffset, h, true);
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
@@ -460,17 +476,14 @@ recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
 	}
 }
 
-int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-		  timeout_t timeout)
+static DDI_INLINE int recv_as(noteid_t noteid, ddrecv_desc_t *recvblk,
+			      option_t options, timeout_t timeout, struct dd *h,
+			      bool alone)
 {
-	struct dd *h = handle_have();
 	struct ddi_list *l;
 
-	/* What to wait for, and how, matters only where there is nothing. */
-	if (!recv_options_good(options, timeout) || !ddi_probe_known(recvblk))
-		return recv_slow(noteid, recvblk, options, timeout);
 	switch (ddi_take(h, noteid, options, timeout, false, desc_take,
-			 desc_take_meta, recvblk, &l)) {
+			 desc_take_meta, recvblk, &l, alone)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
@@ -482,6 +495,27 @@ int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 	default:
 		return recv_slow(noteid, recvblk, options, timeout);
 	}
+}
+
+/* One of several threads. */
+static __attribute__((noinline)) int
+recv_shared(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+	    timeout_t timeout, struct dd *h)
+{
+	return recv_as(noteid, recvblk, options, timeout, h, false);
+}
+
+int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+		  timeout_t timeout)
+{
+	struct dd *h = handle_have();
+
+	/* What to wait for, and how, matters only where there is nothing. */
+	if (!recv_options_good(options, timeout) || !ddi_probe_known(recvblk))
+		return recv_slow(noteid, recvblk, options, timeout);
+	if (!ddi_alone())
+		return recv_shared(noteid, recvblk, options, timeout, h);
+	return recv_as(noteid, recvblk, options, timeout, h, true);
 }
 
 int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,

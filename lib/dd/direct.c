@@ -459,7 +459,7 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 	} else {
 		word = ddi_deposit(out->block + rq->roffset, rq->addr, rq->len);
 	}
-	ddi_out_post(out, rq, &rq->tag, word);
+	ddi_out_post(out, rq, &rq->tag, word, false);
 	return ddi_out_after(h, c, c->id);
 }
 

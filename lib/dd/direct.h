@@ -178,16 +178,20 @@ uint64_t ddi_deposit(char *dst, const char *src, size_t len);
  * @rq: the message, but its tag; constant, and inlined
  * @tag: that
  * @word: what ddi_deposit() returned
+ * @alone: as ddi_alone(); constant
  *
  * A full barrier: then ddi_out_is_open() and ddi_out_awaited() say whether
  * ddi_out_after() is due.
  */
 static DDI_INLINE void ddi_out_post(struct ddi_out *out,
 				    const struct ddi_request *rq,
-				    const uint32_t *tag, uint64_t word)
+				    const uint32_t *tag, uint64_t word,
+				    bool alone)
 {
 	struct ddi_lane *lane = out->lane;
-	uint64_t pos = __atomic_fetch_add(&lane->tail, 1, __ATOMIC_RELAXED);
+	/* Several connections share it, each with a lock of its own. */
+	uint64_t pos = alone ? lane->tail++ :
+		       __atomic_fetch_add(&lane->tail, 1, __ATOMIC_RELAXED);
 	struct dd_ring_note *note = &lane->notes[pos & lane->mask];
 	const __u32 head[2] = { out->to[0], out->to[1] | rq->metacount };
 	uint64_t n;
@@ -206,10 +210,7 @@ static DDI_INLINE void ddi_out_post(struct ddi_out *out,
 	/* For reports; nobody relies on it. */
 	ddi_store((ddi_word *)out->cell->sq[0].meta, n);
 	/* All of it is seen before anything is loaded below. */
-	__atomic_exchange_n(&note->seq, pos + 1, __ATOMIC_SEQ_CST);
-#if !defined(__x86_64__) && !defined(__i386__)
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
+	ddi_store_mb(&note->seq, pos + 1);
 }
 
 static DDI_INLINE bool ddi_out_awaited(const struct ddi_out *out)

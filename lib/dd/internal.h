@@ -40,6 +40,17 @@
 #define ddi_store(p, v)		__atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define ddi_store_release(p, v)	__atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/* And a full barrier, after which all that was stored is seen before any load. */
+#if defined(__x86_64__) || defined(__i386__)
+#define ddi_store_mb(p, v)	((void)__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
+#else
+#define ddi_store_mb(p, v)						\
+	({								\
+		ddi_store_release(p, v);				\
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);		\
+	})
+#endif
+
 /*
  * ddi_equals() - compare a word that others write, once
  * ddi_test() - the same of a bit

@@ -15,6 +15,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 #define DDI_LOCK_HELD	1u
 #define DDI_LOCK_WAITED	2u
@@ -23,6 +26,22 @@ struct ddi_lock {
 	uint32_t state;
 };
 
+/*
+ * Whether this process has no thread but this one, as the C library knows. Then
+ * nobody else can take a lock before this thread has left the library, since who
+ * should begin another thread? So the shortest paths need not take any, as
+ * malloc() does not either; on the way to a longer one they do, for which there
+ * is ddi_lock_alone().
+ */
+static inline bool ddi_alone(void)
+{
+#if __has_include(<sys/single_threaded.h>)
+	return __libc_single_threaded;
+#else
+	return false;
+#endif
+}
+
 void ddi_lock_wait(struct ddi_lock *lock);
 void ddi_lock_wake(struct ddi_lock *lock);
 
@@ -30,6 +49,12 @@ static inline bool ddi_trylock(struct ddi_lock *lock)
 {
 	return !(__atomic_fetch_or(&lock->state, DDI_LOCK_HELD,
 				   __ATOMIC_ACQUIRE) & DDI_LOCK_HELD);
+}
+
+/* Take a lock that is free, where ddi_alone() and not in a longer path. */
+static inline void ddi_lock_alone(struct ddi_lock *lock)
+{
+	lock->state |= DDI_LOCK_HELD;
 }
 
 static inline void ddi_lock(struct ddi_lock *lock)

@@ -129,20 +129,32 @@ static DDI_INLINE bool ddi_put_fits(const struct dd *h, struct ddi_out *out,
 	       ddi_likely(roffset <= out->size - len);
 }
 
+/* On to what wants the connection locked. */
+static DDI_INLINE enum ddi_sent ddi_put_on(struct ddi_conn *c, bool alone,
+					   enum ddi_sent sent)
+{
+	if (alone)
+		ddi_lock_alone(&c->lock);
+	return sent;
+}
+
 /* A message that fits is in place: tell of it. */
 static DDI_INLINE enum ddi_sent ddi_put_post(struct ddi_conn *c,
 					     struct ddi_out *out, size_t len,
-					     size_t roffset, uint64_t word)
+					     size_t roffset, uint64_t word,
+					     bool alone)
 {
 	const struct ddi_request rq = {
 		.len = len,
 		.roffset = roffset,
 	};
 
-	ddi_out_post(out, &rq, &c->consumed, word);
+	ddi_out_post(out, &rq, &c->consumed, word, alone);
 	if (ddi_unlikely(ddi_out_awaited(out)) ||
 	    ddi_unlikely(!ddi_out_is_open(out)))
-		return DDI_SENT_AFTER;
+		return ddi_put_on(c, alone, DDI_SENT_AFTER);
+	if (alone)
+		return DDI_SENT;
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
@@ -154,32 +166,36 @@ static DDI_INLINE enum ddi_sent ddi_put_post(struct ddi_conn *c,
  * @len: bytes
  * @roffset: where to
  * @conn: the connection, if it is locked or something is due, or NULL
+ * @alone: as ddi_alone(); constant
  *
  * Return: how it went.
  */
 static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 					const void *addr, size_t len,
-					size_t roffset, struct ddi_conn **conn)
+					size_t roffset, struct ddi_conn **conn,
+					bool alone)
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 	struct ddi_out *out;
 
 	*conn = NULL;
-	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_trylock(&c->lock)))
+	if (ddi_unlikely(!c) ||
+	    (!alone && ddi_unlikely(!ddi_trylock(&c->lock))))
 		return DDI_NOT_PLAIN;
 	*conn = c;
 	out = c->out;
 	if (ddi_unlikely(c->id != id))
-		return DDI_NOT_PLAIN;
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	if (!out)
-		return DDI_SENT_KERNEL;
+		return ddi_put_on(c, alone, DDI_SENT_KERNEL);
 	if (ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
 	    ddi_unlikely((len | roffset) & 7))
-		return DDI_SENT_LONG;
+		return ddi_put_on(c, alone, DDI_SENT_LONG);
 	if (!ddi_put_fits(h, out, addr, len, roffset))
-		return DDI_NOT_PLAIN;
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	return ddi_put_post(c, out, len, roffset,
-			    ddi_deposit_short(out->block + roffset, addr, len));
+			    ddi_deposit_short(out->block + roffset, addr, len),
+			    alone);
 }
 
 /* ddi_put() has found that it is too long for it: as ddi_put(). */
@@ -194,7 +210,7 @@ static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
 	    !ddi_put_fits(h, out, addr, len, roffset))
 		return DDI_NOT_PLAIN;
 	return ddi_put_post(c, out, len, roffset,
-			    ddi_deposit(out->block + roffset, addr, len));
+			    ddi_deposit(out->block + roffset, addr, len), false);
 }
 
 /* Likewise that it does not go directly. */

@@ -92,16 +92,13 @@ recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
 	}
 }
 
-DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
-		   unsigned int options, int64_t timeout)
+static DDI_INLINE int recv_as(struct dd *h, int list, struct dd_msg *msg,
+			      unsigned int options, int64_t timeout, bool alone)
 {
 	struct ddi_list *l;
 
-	if (ddi_unlikely(!h) || ddi_unlikely(!msg) ||
-	    ddi_unlikely(options & ~DD_RECV_SLEEP))
-		return recv_slow(h, list, msg, options, timeout);
 	switch (ddi_take(h, list, options, timeout, true, ddi_fill_msg,
-			 ddi_fill_msg_meta, msg, &l)) {
+			 ddi_fill_msg_meta, msg, &l, alone)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
@@ -113,6 +110,25 @@ DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 	default:
 		return recv_slow(h, list, msg, options, timeout);
 	}
+}
+
+/* One of several threads. */
+static __attribute__((noinline)) int
+recv_shared(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
+	    int64_t timeout)
+{
+	return recv_as(h, list, msg, options, timeout, false);
+}
+
+DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
+		   unsigned int options, int64_t timeout)
+{
+	if (ddi_unlikely(!h) || ddi_unlikely(!msg) ||
+	    ddi_unlikely(options & ~DD_RECV_SLEEP))
+		return recv_slow(h, list, msg, options, timeout);
+	if (!ddi_alone())
+		return recv_shared(h, list, msg, options, timeout);
+	return recv_as(h, list, msg, options, timeout, true);
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)

@@ -255,22 +255,37 @@ send_kernel(struct dd *h, int conn, const void *addr, size_t len,
 			   addr, len, roffset, c);
 }
 
-DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
-		   size_t roffset, unsigned int options,
-		   const unsigned int *meta, size_t metacount)
+static DDI_INLINE int send_as(struct dd *h, int conn, const void *addr,
+			      size_t len, size_t roffset, bool alone)
 {
 	struct ddi_conn *c;
-	enum ddi_sent sent;
+	enum ddi_sent sent = ddi_put(h, conn, addr, len, roffset, &c, alone);
 
-	if (ddi_unlikely(!h) || ddi_unlikely(options | metacount))
-		return ddi_send_general(h, conn, addr, len, roffset, options,
-					meta, metacount);
-	sent = ddi_put(h, conn, addr, len, roffset, &c);
 	if (sent == DDI_SENT_KERNEL)
 		return send_kernel(h, conn, addr, len, roffset, c);
 	if (sent == DDI_SENT_LONG)
 		return send_long(h, conn, addr, len, roffset, c);
 	return ddi_put_end(sent, h, conn, addr, len, roffset, c);
+}
+
+/* By one of several threads. */
+static __attribute__((noinline)) int
+send_shared(struct dd *h, int conn, const void *addr, size_t len,
+	    size_t roffset)
+{
+	return send_as(h, conn, addr, len, roffset, false);
+}
+
+DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
+		   size_t roffset, unsigned int options,
+		   const unsigned int *meta, size_t metacount)
+{
+	if (ddi_unlikely(!h) || ddi_unlikely(options | metacount))
+		return ddi_send_general(h, conn, addr, len, roffset, options,
+					meta, metacount);
+	if (!ddi_alone())
+		return send_shared(h, conn, addr, len, roffset);
+	return send_as(h, conn, addr, len, roffset, true);
 }
 
 DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,

@@ -104,6 +104,15 @@ static DDI_INLINE void ddi_consumed_in(struct ddi_conn *c, uint32_t msgid)
 	ddi_consumed(c, msgid);
 }
 
+/* On to what wants the list locked. */
+static DDI_INLINE enum ddi_taken ddi_take_on(struct ddi_list *l, bool alone,
+					     enum ddi_taken taken)
+{
+	if (alone)
+		ddi_lock_alone(&l->lock);
+	return taken;
+}
+
 /* A message was consumed: leave the list, and see what is due. */
 static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
 					   const struct dd_list_head *lh)
@@ -124,7 +133,7 @@ static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
  */
 static DDI_INLINE enum ddi_taken
 ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
-	    ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to)
+	    ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to, bool alone)
 {
 	uint64_t pos = ddi_load(&in->state->head);
 	const struct dd_ring_note *slot = ddi_in_slot(in, pos);
@@ -134,21 +143,21 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 	uint32_t words;
 
 	if (!ddi_equals(&slot->seq, pos + 1))
-		return DDI_NOT_DIRECT;
+		return ddi_take_on(l, alone, DDI_NOT_DIRECT);
 	if (ddi_unlikely(!(pos % DDI_STREAK)))
-		return DDI_NOT_SIMPLE;
+		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
 	note.conn = ddi_load(&slot->conn);
 	c = ddi_table_get(h->board.conns, note.conn);
 	if (ddi_unlikely(!c) || !ddi_equals(&c->id, note.conn))
-		return DDI_NOT_SIMPLE;
+		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
 	cell = c->cell;
 	if (ddi_unlikely(!ddi_equals(&cell->id, note.conn)) ||
 	    !ddi_in_of(in, cell))
-		return DDI_NOT_SIMPLE;
+		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
 	note.offset = ddi_load(&slot->offset);
 	note.len = ddi_load(&slot->len);
 	if (!ddi_in_valid(c, note.offset, note.len))
-		return DDI_NOT_SIMPLE;
+		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
 	words = ddi_load(&slot->meta_count);
 	note.meta_count = words;
 	note.cookie = c->service_id;
@@ -164,8 +173,13 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 			ddi_consumed_in(c, ddi_load(&slot->msgid));
 	}
 	/* There are more of these than registers; the lock keeps them. */
-	ddi_store_release(&l->cur->state->head, pos + 1);
-	return ddi_taken(l, ddi_load(&l->head));
+	if (!alone) {
+		ddi_store_release(&l->cur->state->head, pos + 1);
+		return ddi_taken(l, ddi_load(&l->head));
+	}
+	/* The barrier that leaving the lock would have been. */
+	ddi_store_mb(&l->cur->state->head, pos + 1);
+	return ddi_ring_wanted(ddi_load(&l->head)) ? DDI_TAKEN_MORE : DDI_TAKEN;
 }
 
 /**
@@ -180,6 +194,7 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
  * @fill_meta: the rest of it; inlined
  * @to: where to put it
  * @list: the list, if it is locked or more is due
+ * @alone: as ddi_alone(); constant
  *
  * @fill runs with the list locked, so that the connection cannot be closed,
  * and its record reused, before the result is complete.
@@ -189,12 +204,13 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 static DDI_INLINE enum ddi_taken
 ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
 	 bool whole, ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to,
-	 struct ddi_list **list)
+	 struct ddi_list **list, bool alone)
 {
 	struct ddi_list *l = ddi_table_get(h->board.lists, id);
 
 	*list = l;
-	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
+	if (ddi_unlikely(!l) ||
+	    (!alone && ddi_unlikely(!ddi_trylock(&l->lock))))
 		return DDI_NOT_LOCKED;
 	if (whole)
 		l->wish.timeout = timeout;
@@ -204,9 +220,10 @@ ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
 	l->wish.id = id;
 	/* A list that is gone has the id 0, of which there is no record. */
 	if (ddi_unlikely(!ddi_equals(&ddi_load(&l->head)->id, id)))
-		return DDI_NOT_SIMPLE;
-	return l->cur ? ddi_take_in(h, l, l->cur, whole, fill, fill_meta, to) :
-			DDI_NOT_DIRECT;
+		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
+	if (!l->cur)
+		return ddi_take_on(l, alone, DDI_NOT_DIRECT);
+	return ddi_take_in(h, l, l->cur, whole, fill, fill_meta, to, alone);
 }
 
 /**
@@ -289,7 +306,7 @@ ddi_take_any(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
 	struct ddi_list *l;
 	enum ddi_taken ret;
 
-	ret = ddi_take(h, id, 0, 0, whole, fill, fill_meta, to, &l);
+	ret = ddi_take(h, id, 0, 0, whole, fill, fill_meta, to, &l, false);
 	if (ret == DDI_NOT_DIRECT)
 		ret = ddi_take_own(h, l, whole, fill, fill_meta, to);
 	if (ret == DDI_TAKEN_MORE)

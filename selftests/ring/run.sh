@@ -76,7 +76,7 @@ races() {
 	return 1
 }
 
-POST='__atomic_exchange_n(.note->seq, pos + 1, __ATOMIC_SEQ_CST)'
+POST='ddi_store_mb(.note->seq, pos + 1)'
 
 if [ "$(nproc)" = 1 ]; then
 	skip "wake-ups" "there is one processor only"
@@ -89,7 +89,7 @@ else
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a note that is shown too early is one" races note-early \
-	lib/dd/direct.h "/$POST/s/SEQ_CST/RELAXED/"
+	lib/dd/direct.h "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
 check "a note that is read too early is one" races read-early \
 	lib/dd/internal.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
 check "a slot that is given back too early is one" races slot-early \
