@@ -138,4 +138,5 @@ def draw(script, path):
     run = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True)
     if run.returncode:
         raise RuntimeError("gnuplot: %s" % run.stderr)
-    path.write_text(run.stdout)
+    # gnuplot leaves blanks at the ends of lines.
+    path.write_text("".join(line.rstrip() + "\n" for line in run.stdout.splitlines()))

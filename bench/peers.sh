@@ -194,7 +194,7 @@ mpi() {
 # What a job's words say at more length.
 peer() {
 	case $1 in
-	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching" ;;
+	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching; it tells whole microseconds of a round trip" ;;
 	ucx-tcp) ucx net "$2" tcp,self ucx-tcp "UCX over TCP, tag matching" ;;
 	fabric-loop) fabric_loop "$2" ;;
 	fabric-shm) fabric here shm rdm fabric-shm "libfabric, shm, reliable datagrams" ;;
