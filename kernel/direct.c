@@ -17,6 +17,7 @@
 
 #include "direct.h"
 #include "dd.h"
+#include "trace.h"
 
 #define DD_RING_MIN_SLOTS	64u
 #define DD_RING_MAX_SLOTS	4096u
@@ -415,6 +416,7 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	if (err)
 		goto err_window;
 	list_add(&feed->on_ring, &feed->ring->feeds);
+	trace_dd_direct_grant(conn, feed->ring->unit, 0);
 	return 0;
 
 err_window:
@@ -453,6 +455,7 @@ static int dd_direct_unmake(struct dd_conn *conn)
 	list_del_init(&feed->on_ring);
 	dd_ring_leave(feed->ring, feed->slots);
 	dd_window_revoke(feed->block);
+	trace_dd_direct_revoke(conn, feed->ring->unit, 0);
 	kfree(feed);
 	return 0;
 }
@@ -541,6 +544,7 @@ static void dd_direct_settle(struct dd_conn *conn)
 	WRITE_ONCE(imp->direct, false);
 	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT, n);
 	spin_unlock(&conn->seg.lock);
+	trace_dd_direct_revoke(conn->peer, conn->feed->ring->unit, n);
 }
 
 /**

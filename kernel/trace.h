@@ -158,6 +158,41 @@ DEFINE_EVENT(dd_conn, dd_close,
 	TP_ARGS(conn)
 );
 
+/* Of the end that sends; the ring is named as its receiver's cells name it. */
+DECLARE_EVENT_CLASS(dd_direct,
+	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+	TP_ARGS(conn, ring, sent),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u32, ring)
+		__field(u64, sent)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(conn->obj.ctx->pid);
+		__entry->conn = conn->obj.id;
+		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
+		__entry->peer_conn = conn->peer->obj.id;
+		__entry->ring = ring;
+		__entry->sent = sent;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u ring=%u sent=%llu",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn, __entry->ring, __entry->sent)
+);
+
+DEFINE_EVENT(dd_direct, dd_direct_grant,
+	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+	TP_ARGS(conn, ring, sent)
+);
+
+DEFINE_EVENT(dd_direct, dd_direct_revoke,
+	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+	TP_ARGS(conn, ring, sent)
+);
+
 DECLARE_EVENT_CLASS(dd_packet,
 	TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes),
