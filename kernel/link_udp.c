@@ -17,6 +17,7 @@
 
 #include "dd.h"
 #include "link_udp.h"
+#include "link_udp_skb.h"
 #include "trace.h"
 
 #define DD_UDP_RCVBUF		(4 << 20)
@@ -183,6 +184,14 @@ static int dd_udp_op_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 				     (struct dd_udp_payload *)payload, off, len);
 }
 
+static void dd_udp_op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *chan,
+				  u64 dst, const void *payload,
+				  struct dd_tp_run *run)
+{
+	dd_udp_upper->deposit_run(dd_udp_of_tp(tp), chan, dst,
+				  (struct dd_udp_payload *)payload, run);
+}
+
 static void dd_udp_op_peek(struct dd_tp *tp, const void *payload, u32 off,
 			   void *buf, u32 len)
 {
@@ -323,6 +332,7 @@ static const struct dd_tp_ops dd_udp_tp_ops = {
 	.random = dd_udp_random,
 	.find = dd_udp_op_find,
 	.deposit = dd_udp_op_deposit,
+	.deposit_run = dd_udp_op_deposit_run,
 	.peek = dd_udp_op_peek,
 	.payload_crc = dd_udp_op_crc,
 	.complete = dd_udp_op_complete,
@@ -363,6 +373,7 @@ static void dd_udp_free(struct dd_udp_peer *link)
 	if (link->priv)
 		dd_udp_upper->release(link);
 	dst_cache_destroy(&link->dst);
+	dd_udp_hdrs_free(link);
 	kvfree(link->arena);
 	kfree(link);
 }

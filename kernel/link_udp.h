@@ -25,7 +25,6 @@ struct dd_udp_peer;
 struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
-#define DD_UDP_RUN	44	/* packets made at once: about an skb full */
 
 /**
  * struct dd_udp_cursor - a place in the data of an skb
@@ -49,11 +48,14 @@ struct dd_udp_cursor {
  * @start: where it starts
  * @at: where the last reader stopped
  * @off: bytes from @start to @at
+ * @left: of a run: bytes of the packet at hand that are left; @start and @off
+ *	mean nothing then
  */
 struct dd_udp_payload {
 	struct dd_udp_cursor start;
 	struct dd_udp_cursor at;
 	u32 off;
+	u32 left;
 };
 
 /**
@@ -63,6 +65,7 @@ struct dd_udp_payload {
  *	still have a reference to the peer, and lock its session
  * @find: see struct dd_tp_ops
  * @deposit: see struct dd_tp_ops; the bytes are had by dd_udp_copy()
+ * @deposit_run: see struct dd_tp_ops; by dd_udp_copy_run()
  * @complete: see struct dd_tp_ops
  * @credit: see struct dd_tp_ops; may be NULL
  * @sent: see struct dd_tp_ops
@@ -90,6 +93,9 @@ struct dd_net_upper {
 	int (*deposit)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		       u64 dst, struct dd_udp_payload *payload, u32 off,
 		       u32 len);
+	void (*deposit_run)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			    u64 dst, struct dd_udp_payload *payload,
+			    struct dd_tp_run *run);
 	bool (*complete)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 			 const struct dd_tp_msg *msg, const u8 *tail,
 			 u32 ntail);
@@ -177,7 +183,8 @@ union dd_udp_home {
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
  * @stats: counters
  * @rx_hdr: a header being read that was not in one piece
- * @tx_hdr: headers being made
+ * @tx_hdrs: where headers are made, in a page; NULL for not yet
+ * @tx_used: bytes there that have been sent, or are in an skb
  */
 struct dd_udp_peer {
 	spinlock_t lock;	/* of the session */
@@ -204,7 +211,8 @@ struct dd_udp_peer {
 	u32 mtu;
 	struct dd_udp_stats stats;
 	u8 rx_hdr[DD_WIRE_HLEN_MAX];
-	u8 tx_hdr[DD_UDP_RUN * sizeof(struct dd_wire_piece)];
+	void *tx_hdrs;
+	u32 tx_used;
 };
 
 /**
@@ -288,6 +296,8 @@ struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		 u32 off, void *dst, u32 len);
+u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+		    struct dd_tp_run *run, void *dst, u32 len);
 void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);
 u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc);
 

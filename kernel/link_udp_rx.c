@@ -19,6 +19,7 @@
 #include "copy.h"
 #include "dd.h"
 #include "link_udp.h"
+#include "transport_run.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
 
@@ -125,6 +126,15 @@ static void dd_udp_seek(struct dd_udp_payload *payload, u32 off)
 	payload->off = off;
 }
 
+static void dd_udp_copied(struct dd_udp_peer *link, u32 len)
+{
+	link->stats.rx_copied += len;
+	if (likely(in_serving_softirq()))
+		link->stats.rx_softirq++;
+	else
+		link->stats.rx_process++;
+}
+
 /**
  * dd_udp_copy() - deposit bytes that have come
  * @link: the link they came by, locked
@@ -145,11 +155,62 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		dd_udp_seek(payload, off);
 	dd_udp_walk(&payload->at, len, dd_udp_put_words, &to);
 	payload->off += len;
-	link->stats.rx_copied += len;
-	if (likely(in_serving_softirq()))
-		link->stats.rx_softirq++;
-	else
-		link->stats.rx_process++;
+	dd_udp_copied(link, len);
+}
+
+/* Whether the next packet belongs to the run; then its payload is next. */
+static __always_inline bool dd_udp_run_takes(struct dd_udp_payload *payload,
+					     struct dd_tp_run *run)
+{
+	struct dd_udp_cursor *c = &payload->at;
+
+	if (!c->left && !dd_udp_step(c))
+		return false;
+	if (c->left < sizeof(run->next) ||
+	    !dd_tp_run_takes(run, (const void *)c->p))
+		return false;
+	c->p += sizeof(run->next);
+	c->left -= sizeof(run->next);
+	payload->left = run->plen;
+	return true;
+}
+
+/**
+ * dd_udp_copy_run() - deposit bytes of packets that have come one after the other
+ * @link: the link they came by, locked
+ * @payload: what deposit_run() was given
+ * @run: what deposit_run() was given
+ * @dst: kernel address of wired memory
+ * @len: bytes there in one piece, at least 1
+ *
+ * Goes on where it has stopped, as often as it has stored all of @len; stored as
+ * by dd_udp_copy().
+ *
+ * Return: bytes stored; less than @len if no other packet belongs to the run.
+ */
+u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+		    struct dd_tp_run *run, void *dst, u32 len)
+{
+	struct dd_udp_cursor *c = &payload->at;
+	u8 *to = dst, *end = to + len;
+
+	lockdep_assert_held(&link->lock);
+	while (to < end) {
+		u32 n;
+
+		if (!payload->left && !dd_udp_run_takes(payload, run))
+			break;
+		if (!c->left && unlikely(!dd_udp_step(c)))
+			break;
+		n = min3((u32)(end - to), payload->left, c->left);
+		dd_copy_words(to, c->p, n);
+		to += n;
+		c->p += n;
+		c->left -= n;
+		payload->left -= n;
+	}
+	dd_udp_copied(link, to - (u8 *)dst);
+	return to - (u8 *)dst;
 }
 
 /* As struct dd_tp_ops has it. */
@@ -235,12 +296,10 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	payload->start = *c;
 	payload->off = 0;
 	len -= hlen;
-	if (!dd_tp_rx_next(&link->tp, now, hdr, hlen, payload, len)) {
-		/* Who sent it may still write to pages of fragments. */
-		if (c->frag && hdr != link->rx_hdr)
-			hdr = memcpy(link->rx_hdr, hdr, hlen);
-		dd_tp_rx_any(&link->tp, now, hdr, hlen, payload, len);
-	}
+	/* Who sent it may still write to pages of fragments. */
+	if (c->frag && hdr != link->rx_hdr)
+		hdr = memcpy(link->rx_hdr, hdr, hlen);
+	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
 	/* As a rule all has been read, in order. */
 	return likely(payload->off == len) ||
 	       dd_udp_walk(c, len - payload->off, dd_udp_pass, NULL);
@@ -272,6 +331,25 @@ static void dd_udp_heard(struct dd_udp_peer *link, const struct sk_buff *skb)
 	link->moved = true;
 }
 
+/*
+ * Packets at the beginning of the @left bytes at @payload->at, each of @seg
+ * bytes but perhaps the last one: how many bytes were taken, 0 if that is over.
+ */
+static u32 dd_udp_packets(struct dd_udp_peer *link, u64 now,
+			  struct dd_udp_payload *payload, u32 left, u32 seg)
+{
+	u32 n = min(left, seg), taken;
+
+	payload->left = 0;
+	taken = dd_tp_rx_run(&link->tp, now, n, left / n, payload);
+	if (taken) {
+		link->stats.rx_packets += taken;
+		return taken * n;
+	}
+	link->stats.rx_packets++;
+	return dd_udp_packet(link, now, payload, n) ? n : 0;
+}
+
 /* All of an skb, whose sender is known. */
 static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
@@ -295,9 +373,8 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
 		}
 		for (left = skb->len; left; left -= n) {
-			n = min(left, seg);
-			link->stats.rx_packets++;
-			if (!dd_udp_packet(link, now, &payload, n))
+			n = dd_udp_packets(link, now, &payload, left, seg);
+			if (!n)
 				break;
 		}
 		if (likely(link->tp.stats.rx_packets != packets) ||

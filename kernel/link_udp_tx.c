@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Sending: packets are made under the session's lock and handed to the IP
- * stack without it.
- *
- * Payload is not copied: fragments of an skb are the pages of the source, each
- * counted. Packets of the same size (the last may be shorter) travel as one skb
- * as long as possible: the first one's header in its linear part, the others'
- * in fragments between those of the payload, and more fragments than an skb
- * can have in further ones in its fragment list, which have no linear part.
+ * stack without it. What skbs are made of: link_udp_skb.c.
  */
-#include <linux/crc32c.h>
 #include <linux/ktime.h>
 #include <linux/udp.h>
 #include <net/ip.h>
@@ -24,9 +17,8 @@
 
 #include "dd.h"
 #include "link_udp.h"
+#include "link_udp_skb.h"
 
-#define DD_UDP_SKB_MAX		65000	/* bytes of UDP payload in an skb */
-#define DD_UDP_SKB_SEGS		60	/* packets in one, below what GSO takes */
 #define DD_UDP_BURST		128	/* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
@@ -34,265 +26,7 @@
 #define DD_UDP_STAY_NS		(100 * NSEC_PER_USEC)
 #define DD_UDP_STAY_PACKETS	16
 
-#define DD_UDP_HEADROOM							\
-	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
-
-/**
- * struct dd_udp_burst - skbs being made
- * @list: complete ones, and @skb
- * @skb: the one that packets are added to, or NULL
- * @member: the part of it that fragments are added to
- * @seg: bytes in each of its packets
- * @segs: packets in it
- * @packets: packets in all
- */
-struct dd_udp_burst {
-	struct sk_buff_head list;
-	struct sk_buff *skb;
-	struct sk_buff *member;
-	u32 seg;
-	u32 segs;
-	u32 packets;
-};
-
-/* ---- making skbs --------------------------------------------------------- */
-
-/* No more packets for the skb in hand; tell GSO what is in it. */
-static void dd_udp_close(struct dd_udp_burst *b)
-{
-	struct sk_buff *skb = b->skb;
-
-	b->skb = NULL;
-	if (!skb || b->segs == 1)
-		return;
-	skb_shinfo(skb)->gso_size = b->seg;
-	skb_shinfo(skb)->gso_segs = b->segs;
-	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
-	/* udp_tunnel6_xmit_skb() leaves this to us, and pushes the UDP header. */
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	skb->csum_start = skb_headroom(skb) - sizeof(struct udphdr);
-	skb->csum_offset = offsetof(struct udphdr, check);
-}
-
-/* Whether the skb in hand takes a packet of @len bytes. */
-static bool dd_udp_fits(const struct dd_udp_peer *link,
-			const struct dd_udp_burst *b, u32 len)
-{
-	return b->skb && link->gso && len <= b->seg &&
-	       b->segs < DD_UDP_SKB_SEGS &&
-	       b->skb->len == b->segs * b->seg &&
-	       b->skb->len + len <= DD_UDP_SKB_MAX;
-}
-
-/*
- * An skb with room for @len bytes, from caches of this CPU that need no lock:
- * bottom halves are disabled. Who receives it on this CPU puts it back there.
- */
-static struct sk_buff *dd_udp_skb(u32 len)
-{
-	u32 size = SKB_DATA_ALIGN(len) +
-		   SKB_DATA_ALIGN(sizeof(struct skb_shared_info));
-	void *data = napi_alloc_frag(size);
-	struct sk_buff *skb;
-
-	if (!data)
-		return NULL;
-	skb = napi_build_skb(data, size);
-	if (!skb)
-		skb_free_frag(data);
-	return skb;
-}
-
-static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen,
-			u32 len)
-{
-	struct sk_buff *skb;
-
-	dd_udp_close(b);
-	skb = dd_udp_skb(DD_UDP_HEADROOM + hlen);
-	if (!skb)
-		return false;
-	skb_reserve(skb, DD_UDP_HEADROOM);
-	skb_put_data(skb, hdr, hlen);
-	__skb_queue_tail(&b->list, skb);
-	b->skb = skb;
-	b->member = skb;
-	b->seg = len;
-	b->segs = 0;
-	return true;
-}
-
-/* Where the next fragment goes: a new member if the last is full. */
-static bool dd_udp_room(struct dd_udp_burst *b)
-{
-	struct sk_buff *skb;
-
-	if (likely(skb_shinfo(b->member)->nr_frags < MAX_SKB_FRAGS))
-		return true;
-	skb = dd_udp_skb(0);
-	if (!skb)
-		return false;
-	if (b->member == b->skb)
-		skb_shinfo(b->skb)->frag_list = skb;
-	else
-		b->member->next = skb;
-	b->member = skb;
-	b->skb->truesize += skb->truesize;
-	return true;
-}
-
-/*
- * A fragment; the page's reference goes to it. The first of an skb counts those
- * of all, and does so once for a packet: dd_udp_count().
- */
-static void dd_udp_frag(struct dd_udp_burst *b, struct page *page, u32 off,
-			u32 len)
-{
-	struct sk_buff *m = b->member;
-
-	__skb_fill_page_desc_noacc(skb_shinfo(m), skb_shinfo(m)->nr_frags++,
-				   page, off, len);
-	if (m == b->skb)
-		return;
-	m->len += len;
-	m->data_len += len;
-	m->truesize += len;
-}
-
-static void dd_udp_count(struct dd_udp_burst *b, u32 len)
-{
-	b->skb->len += len;
-	b->skb->data_len += len;
-	b->skb->truesize += len;
-	b->segs++;
-}
-
-/* A header in memory that is shared by many; the fragment counts too. */
-static bool dd_udp_add_header(struct dd_udp_burst *b, const void *hdr, u32 hlen)
-{
-	struct page *page = virt_to_head_page(hdr);
-
-	if (!dd_udp_room(b))
-		return false;
-	get_page(page);
-	dd_udp_frag(b, page, hdr - page_address(page), hlen);
-	return true;
-}
-
-/**
- * struct dd_udp_source - where the bytes of a message are that is being sent
- * @p: the next byte
- * @left: bytes there in one piece
- */
-struct dd_udp_source {
-	const void *p;
-	u32 left;
-};
-
-/*
- * The payload of a packet: the source's pages, up to the end of each. They are
- * counted, since a copy of the skb may be in a queue when our peer has long
- * acknowledged another one, and the region is gone.
- */
-static bool dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			       const struct dd_tp_pkt *pkt, u32 off,
-			       struct dd_udp_source *src)
-{
-	u32 end = off + pkt->len;
-
-	while (off < end) {
-		struct page *page;
-		u32 at, n;
-
-		if (!src->left)
-			src->p = dd_udp_upper->source(link, pkt->chan, pkt->op,
-						      off, &src->left);
-		page = virt_to_page(src->p);
-		at = offset_in_page(src->p);
-		n = min3(src->left, end - off, (u32)PAGE_SIZE - at);
-		if (!dd_udp_room(b))
-			return false;
-		get_page(page);
-		dd_udp_frag(b, page, at, n);
-		src->p += n;
-		src->left -= n;
-		off += n;
-	}
-	return true;
-}
-
-static void dd_udp_seal(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
-{
-	u32 off = pkt->off, end = off + pkt->len, crc = pkt->crc;
-
-	while (off < end) {
-		const void *p;
-		u32 left;
-
-		p = dd_udp_upper->source(link, pkt->chan, pkt->op, off, &left);
-		left = min(left, end - off);
-		crc = crc32c(crc, p, left);
-		off += left;
-	}
-	dd_wire_seal(pkt->hdr, crc);
-}
-
-/* Put packets into the burst, their headers at @hdrs. */
-static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			   const struct dd_tp_pkt *pkt, const void *hdrs)
-{
-	u32 i, off = pkt->off, len = pkt->hlen + pkt->len;
-	struct dd_udp_source src = { .left = 0 };
-	bool ok;
-
-	for (i = 0; i < pkt->count; i++) {
-		bool fits = dd_udp_fits(link, b, len);
-
-		if (fits)
-			ok = dd_udp_add_header(b, hdrs, pkt->hlen);
-		else
-			ok = dd_udp_open(b, hdrs, pkt->hlen, len);
-		if (!ok || !dd_udp_add_payload(link, b, pkt, off, &src))
-			return false;
-		dd_udp_count(b, fits ? len : pkt->len);
-		hdrs += pkt->hlen;
-		off += pkt->len;
-	}
-	return true;
-}
-
-/* The same: false if some, or all, are lost for want of memory. */
-static bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
-		       struct dd_tp_pkt *pkt)
-{
-	u32 size = pkt->count * pkt->hlen;
-	void *hdrs = pkt->hdr;
-	bool ok = true;
-
-	if (pkt->need_crc)
-		dd_udp_seal(link, pkt);
-	b->packets += pkt->count;
-	/* But for one that opens an skb, headers are fragments. */
-	if (pkt->count > 1 || dd_udp_fits(link, b, size + pkt->len)) {
-		hdrs = netdev_alloc_frag(size);
-		ok = hdrs;
-		if (ok)
-			memcpy(hdrs, pkt->hdr, size);
-	}
-	ok = ok && dd_udp_add_all(link, b, pkt, hdrs);
-	if (hdrs && hdrs != pkt->hdr)
-		put_page(virt_to_head_page(hdrs));
-	if (likely(ok))
-		return true;
-	/* What is in the skb in hand ends amid a packet. */
-	if (b->skb) {
-		__skb_unlink(b->skb, &b->list);
-		kfree_skb(b->skb);
-		b->skb = NULL;
-	}
-	link->stats.tx_nomem++;
-	return false;
-}
+/* ---- making packets ------------------------------------------------------- */
 
 /**
  * enum dd_udp_why - why no more packets were made
@@ -310,7 +44,7 @@ enum dd_udp_why {
 static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 				   struct dd_udp_burst *b, u64 now)
 {
-	struct dd_tp_pkt pkt = { .hdr = (struct dd_wire_hdr *)link->tx_hdr };
+	struct dd_tp_pkt pkt;
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
 
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf)) {
@@ -318,6 +52,11 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		return DD_UDP_WHY_WAIT;
 	}
 	while (b->packets < DD_UDP_BURST) {
+		if (unlikely(!dd_udp_hdrs_ready(link))) {
+			why = DD_UDP_WHY_WAIT;
+			break;
+		}
+		pkt.hdr = link->tx_hdrs + link->tx_used;
 		pkt.room = min(DD_UDP_RUN, DD_UDP_BURST - b->packets);
 		if (!dd_tp_poll(&link->tp, now, &pkt)) {
 			why = DD_UDP_WHY_IDLE;

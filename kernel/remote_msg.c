@@ -211,6 +211,32 @@ static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 	return 0;
 }
 
+static void dd_remote_deposit_run(struct dd_udp_peer *link,
+				  struct dd_tp_chan *chan, u64 dst,
+				  struct dd_udp_payload *payload,
+				  struct dd_tp_run *run)
+{
+	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
+	u64 start = seg->mem.offset + dst, at = start;
+	u64 end = start + (u64)run->most * run->plen;
+	size_t left;
+	void *to;
+	u32 n;
+
+	spin_lock(&seg->lock);
+	/* Dead: that is said of packets one by one. */
+	while (!seg->dead && at < end) {
+		to = dd_region_addr(seg->mem.region, at, &left);
+		left = min_t(u64, left, end - at);
+		n = dd_udp_copy_run(link, payload, run, to, left);
+		at += n;
+		if (n < left)
+			break;
+	}
+	spin_unlock(&seg->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, at - start);
+}
+
 /**
  * struct dd_remote_note - what a note is made of
  * @conn: the receiving end
@@ -383,6 +409,7 @@ const struct dd_net_upper dd_remote_upper = {
 	.release = dd_remote_peer_free,
 	.find = dd_remote_find,
 	.deposit = dd_remote_deposit,
+	.deposit_run = dd_remote_deposit_run,
 	.complete = dd_remote_complete,
 	.credit = dd_remote_credit,
 	.sent = dd_remote_sent,

@@ -26,6 +26,7 @@ struct dd_tp;
 struct dd_tp_chan;
 struct dd_tp_op;
 struct dd_tp_rec;
+struct dd_tp_run;
 struct dd_tp_slot;
 
 #define DD_TP_NEVER		U64_MAX		/* a deadline that is none */
@@ -321,6 +322,11 @@ struct dd_tp_pkt {
  *	those of one message before those of the next. 0; -%ECONNRESET: the
  *	channel is closing, drop them, but let the packet count as arrived;
  *	-%EAGAIN: not now, let the peer send it again
+ * @deposit_run: the same for packets that have come one after the other, whose
+ *	payloads follow each other in the block: as long as dd_tp_run_takes()
+ *	says of the header of the next one that it belongs to @run, store its
+ *	payload, @run->plen bytes, from @dst on behind that of the last. May end
+ *	anywhere; what is not taken goes to dd_tp_rx()
  * @peek: copy @len bytes of @payload, from its byte @off on, to @buf
  * @payload_crc: continue the running CRC-32C @crc over @len bytes of @payload
  * @complete: all bytes of a message but the last @ntail (0..8) have been
@@ -350,6 +356,8 @@ struct dd_tp_ops {
 	struct dd_tp_chan *(*find)(struct dd_tp *tp, u64 id);
 	int (*deposit)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 		       const void *payload, u32 off, u32 len);
+	void (*deposit_run)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
+			    const void *payload, struct dd_tp_run *run);
 	void (*peek)(struct dd_tp *tp, const void *payload, u32 off, void *buf,
 		     u32 len);
 	u32 (*payload_crc)(struct dd_tp *tp, const void *payload, u32 len,
@@ -510,9 +518,26 @@ struct dd_tp_id {
 };
 
 /**
- * struct dd_tp_train - packets that follow one another (private)
+ * struct dd_tp_run - packets with pieces of one message that come one after the
+ *	other (private, but for those of transport_run.h)
+ * @chan: channel of the message; NULL if none are expected
+ * @next: the header expected next, but for its time and checksum
+ * @plen: bytes of payload in each
+ * @most: how many may come now
+ * @count: of these, have come
+ */
+struct dd_tp_run {
+	struct dd_tp_chan *chan;
+	struct dd_wire_piece next;
+	u32 plen;
+	u32 most;
+	u32 count;
+};
+
+/**
+ * struct dd_tp_train - packets that go one after the other (private)
  * @chan: channel of the message whose pieces they carry; NULL for no train
- * @op: when sending: the message
+ * @op: the message
  * @len: bytes in a piece
  * @size: dd_tp_packet_size() when the train began
  * @piece: the last one that went the long way
@@ -594,7 +619,7 @@ struct dd_tp_train {
  * @ctl_rx: the next one expected
  * @busy: channel whose callback is on the stack, unless that has dropped it
  * @named: channel that the peer named last
- * @rx_train: what may come next
+ * @rx_run: what may come next
  * @tx_train: what may go next
  */
 struct dd_tp {
@@ -668,7 +693,7 @@ struct dd_tp {
 	struct dd_tp_chan *busy;
 	struct dd_tp_chan *named;
 
-	struct dd_tp_train rx_train;
+	struct dd_tp_run rx_run;
 	struct dd_tp_train tx_train;
 };
 
@@ -720,53 +745,44 @@ void dd_tp_start(struct dd_tp *tp, u64 now);
  */
 void dd_tp_stop(struct dd_tp *tp, u64 now);
 
-/**
- * dd_tp_rx_next() - take a packet that follows the last one
- * @tp: see dd_tp_rx()
- * @now: see dd_tp_rx()
- * @hdr: see dd_tp_rx(); may change meanwhile: what of it counts is looked at
- *	once, and nothing of it is used thereafter
- * @hlen: see dd_tp_rx()
- * @payload: see dd_tp_rx()
- * @plen: see dd_tp_rx()
- *
- * Return: false if it does not follow, or is not to be accepted: then nothing
- * has changed, and dd_tp_rx_any() is to be called.
- */
-bool dd_tp_rx_next(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		   size_t hlen, const void *payload, u32 plen);
+u32 dd_tp_run_rx(struct dd_tp *tp, u64 now, u32 size, u32 most,
+		 const void *payload);
 
 /**
- * dd_tp_rx_any() - take any other packet
- * @tp: see dd_tp_rx()
- * @now: see dd_tp_rx()
- * @hdr: see dd_tp_rx(); in memory that nobody else can write
- * @hlen: see dd_tp_rx()
- * @payload: see dd_tp_rx()
- * @plen: see dd_tp_rx()
+ * dd_tp_rx_run() - packets have come one after the other
+ * @tp: the session
+ * @now: the time
+ * @size: bytes in each of them
+ * @most: how many there are, at least 1
+ * @payload: for deposit_run(); their bytes, headers and all, are not looked at
+ *	elsewhere
  *
- * Return: see dd_tp_rx().
+ * Of those that are pieces of a message in progress, and follow the last one
+ * that has come, as many are taken as can be at once: with less effort than
+ * dd_tp_rx() takes for each, and to the same effect.
+ *
+ * Return: how many were taken. The next one is dd_tp_rx()'s, which is all that
+ * there is to be done if it is 0: then nothing has changed.
  */
-bool dd_tp_rx_any(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		  size_t hlen, const void *payload, size_t plen);
+static inline u32 dd_tp_rx_run(struct dd_tp *tp, u64 now, u32 size, u32 most,
+			       const void *payload)
+{
+	return tp->rx_run.chan ? dd_tp_run_rx(tp, now, size, most, payload) : 0;
+}
 
 /**
  * dd_tp_rx() - a datagram has come from the peer's address
  * @tp: the session
  * @now: the time
- * @hdr: its first bytes
+ * @hdr: its first bytes, in memory that nobody else can write
  * @hlen: how many: what dd_wire_hlen() said
  * @payload: the rest, for deposit() and its like; not looked at
  * @plen: bytes in there
  *
  * Return: whether it was of a session, and in order.
  */
-static inline bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr,
-			    size_t hlen, const void *payload, size_t plen)
-{
-	return dd_tp_rx_next(tp, now, hdr, hlen, payload, plen) ||
-	       dd_tp_rx_any(tp, now, hdr, hlen, payload, plen);
-}
+bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr, size_t hlen,
+	      const void *payload, size_t plen);
 
 /**
  * dd_tp_timeout() - time has passed

@@ -127,8 +127,8 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 		tp->busy = NULL;
 	if (tp->named == chan)
 		tp->named = NULL;
-	if (tp->rx_train.chan == chan)
-		tp->rx_train.chan = NULL;
+	if (tp->rx_run.chan == chan)
+		tp->rx_run.chan = NULL;
 	dd_tp_train_ends(tp, chan);
 	if (!chan->up)
 		return;
@@ -655,6 +655,6 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	else
 		dd_tp_chan_refresh(tp, chan, now);
 	if (chan->in_progress)
-		tp->rx_train.chan = chan;
+		tp->rx_run.chan = chan;
 	return true;
 }

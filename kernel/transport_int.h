@@ -135,7 +135,8 @@ u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
 void dd_tp_rx_reset(struct dd_tp *tp);
 void dd_tp_ack_by(struct dd_tp *tp, u64 at);
 void dd_tp_ack_sent(struct dd_tp *tp);
-void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order);
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
+		    bool in_order);
 bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		   u32 reserve);
 
@@ -189,7 +190,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 
 /* transport_train.c */
-void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+void dd_tp_run_begins(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 		      size_t hlen);
 void dd_tp_train_made(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
 bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);

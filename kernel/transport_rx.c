@@ -15,7 +15,7 @@
 
 void dd_tp_rx_reset(struct dd_tp *tp)
 {
-	tp->rx_train.chan = NULL;
+	tp->rx_run.chan = NULL;
 	tp->nrx = 0;
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
@@ -109,10 +109,11 @@ void dd_tp_ack_sent(struct dd_tp *tp)
 		tp->ack_at = 0;
 }
 
-/* A packet has been accepted, or has come once more. */
-void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 bytes, bool in_order)
+/* Packets have been accepted, or one has come once more. */
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
+		    bool in_order)
 {
-	tp->ack_count++;
+	tp->ack_count += packets;
 	tp->ack_bytes += bytes;
 	/* Every second of full packets, as RFC 9000 has it. */
 	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order ||
@@ -226,20 +227,20 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		dd_tp_drop(tp, reason);
 		/* Perhaps our acknowledgment was lost. */
 		if (reason == DD_TP_DROP_DUP)
-			dd_tp_ack_note(tp, now, 0, true);
+			dd_tp_ack_note(tp, now, 1, 0, true);
 		return;
 	}
-	tp->rx_train.chan = NULL;
+	tp->rx_run.chan = NULL;
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
 		return;
-	dd_tp_train_seen(tp, hdr, hlen);
+	dd_tp_run_begins(tp, hdr, hlen);
 	in_order = pn == (tp->nrx ? tp->rx_range[0].last + 1 : 0);
 	dd_tp_pn_add(tp, pn);
 	if (tp->rx_range[0].last == pn) {
 		tp->rx_ts = le32_to_cpu(hdr->ts);
 		tp->rx_at = now;
 	}
-	dd_tp_ack_note(tp, now, plen, in_order);
+	dd_tp_ack_note(tp, now, 1, plen, in_order);
 }
 
 /* The session that a packet is of is up, or comes up with it. */
@@ -295,9 +296,11 @@ static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 	return le32_to_cpu(hdr->crc) == ~crc;
 }
 
-bool dd_tp_rx_any(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		  size_t hlen, const void *payload, size_t plen)
+bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
+	      const void *payload, size_t plen)
 {
+	const struct dd_wire_hdr *hdr = p;
+
 	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen) {
 		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
 		return false;

@@ -1,33 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Long messages: packets that differ in number, time and offset only. Once one
- * has gone the long way, those that follow it need a look at what differs. What
- * is not exactly so goes the long way, which knows all cases.
+ * has gone the long way, those that follow it are made and taken many at once.
+ * What is not exactly so goes the long way, which knows all cases.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "crc.h"
 #include "transport_int.h"
-
-/* dd_wire_crc() of a packet of this form. */
-static u32 dd_wire_piece_crc(const struct dd_wire_piece *piece)
-{
-	u32 crc;
-
-	crc = dd_crc_words(~0u, dd_wire_word(piece, 0), dd_wire_word(piece, 8),
-			   dd_wire_word(piece, 16), dd_wire_half(piece, 24));
-	crc = dd_crc_words(crc, dd_wire_word(piece, 32),
-			   dd_wire_word(piece, 40), dd_wire_word(piece, 48),
-			   dd_wire_word(piece, 56));
-	return dd_crc_few(crc, (const u8 *)piece + 64, 8);
-}
+#include "transport_run.h"
 
 /* ---- coming ------------------------------------------------------------- */
 
 /**
- * dd_tp_train_seen() - a packet has been accepted
+ * dd_tp_run_begins() - a packet has been accepted
  * @tp: the session
  * @hdr: the packet
  * @hlen: bytes before its payload
@@ -35,61 +22,90 @@ static u32 dd_wire_piece_crc(const struct dd_wire_piece *piece)
  * If it carried a piece of a message that is still in progress, dd_tp_put_rx()
  * has left the channel.
  */
-void dd_tp_train_seen(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+void dd_tp_run_begins(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 		      size_t hlen)
 {
-	struct dd_tp_train *train = &tp->rx_train;
+	struct dd_tp_run *run = &tp->rx_run;
 
+	if (!run->chan)
+		return;
 	/* A PUT that has so little before it has no head, and is alone. */
-	if (hlen == sizeof(train->piece) && !hdr->flags)
-		memcpy(&train->piece, hdr, sizeof(train->piece));
-	else
-		train->chan = NULL;
+	if (hlen != sizeof(run->next) || hdr->flags) {
+		run->chan = NULL;
+		return;
+	}
+	memcpy(&run->next, hdr, sizeof(run->next));
+	run->plen = le16_to_cpu(hdr->plen);
+	dd_wire_piece_next(&run->next, run->plen);
 }
 
-bool dd_tp_rx_next(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
-		   size_t hlen, const void *payload, u32 plen)
+/* How many packets may follow: none if the next one is not what was expected. */
+static u32 dd_tp_run_most(const struct dd_tp *tp, u32 size, u32 most)
 {
-	const struct dd_wire_piece *piece = (const void *)hdr;
-	struct dd_tp_chan *chan = tp->rx_train.chan;
-	struct dd_tp_range *range;
+	const struct dd_tp_run *run = &tp->rx_run;
+	const struct dd_tp_chan *chan = run->chan;
 	u32 end;
 
 	/* Of a channel that is there, in the session that is up. */
-	if (!chan || tp->hold || chan->hold || hlen != sizeof(*piece) ||
-	    !chan->nranges ||
-	    !dd_wire_piece_same(piece, &tp->rx_train.piece))
-		return false;
+	if (tp->hold || chan->hold || size != sizeof(run->next) + run->plen)
+		return 0;
 	/* Of the message in progress, since that was; not its last piece. */
-	range = &chan->range[chan->nranges - 1];
-	end = range->end + plen;
-	if (!chan->in_progress ||
-	    le64_to_cpu(piece->put.msgid) != chan->msg.msgid ||
-	    le32_to_cpu(piece->put.off) != range->end ||
-	    end >= chan->msg.len || (chan->msg.dst + end) & 7 ||
-	    le32_to_cpu(hdr->pn) != (u32)(tp->rx_range[0].last + 1) ||
-	    le32_to_cpu(hdr->crc) != ~dd_wire_piece_crc(piece) ||
-	    tp->ops->deposit(tp, chan, chan->msg.dst + range->end, payload, 0,
-			     plen))
-		return false;
-	range->end = end;
+	if (!chan->in_progress || !chan->nranges ||
+	    le64_to_cpu(run->next.put.msgid) != chan->msg.msgid)
+		return 0;
+	end = chan->range[chan->nranges - 1].end;
+	if (le32_to_cpu(run->next.put.off) != end || end >= chan->msg.len ||
+	    le32_to_cpu(run->next.h.pn) != (u32)(tp->rx_range[0].last + 1) ||
+	    ((chan->msg.dst + end) | run->plen) & 7)
+		return 0;
+	return min(most, (chan->msg.len - end - 1) / run->plen);
+}
+
+static void dd_tp_run_trace(struct dd_tp *tp, u32 size)
+{
+	u64 last = tp->rx_range[0].last;
+	u32 i;
+
+	for (i = tp->rx_run.count; tp->tracing && i; i--)
+		tp->ops->trace(tp, DD_TP_EV_RECEIVED, last + 1 - i, size);
+}
+
+/* As many packets as the run has counted have been accepted. */
+static void dd_tp_run_came(struct dd_tp *tp, u64 now, u32 size)
+{
+	const struct dd_tp_run *run = &tp->rx_run;
+	struct dd_tp_chan *chan = run->chan;
+	u32 bytes = run->count * run->plen;
+
+	chan->range[chan->nranges - 1].end += bytes;
 	tp->last_rx = now;
 	tp->unheard = 0;
-	tp->stats.rx_packets++;
-	tp->stats.rx_bytes += plen;
-	tp->rx_range[0].last++;
-	tp->rx_ts = le32_to_cpu(hdr->ts);
+	tp->stats.rx_packets += run->count;
+	tp->stats.rx_bytes += bytes;
+	tp->rx_range[0].last += run->count;
+	tp->rx_ts = le32_to_cpu(run->next.h.ts);
 	tp->rx_at = now;
-	dd_tp_trace(tp, DD_TP_EV_RECEIVED, tp->rx_range[0].last, hlen + plen);
-	/* The first one of those that come at once has seen to the rest. */
-	if (tp->ack_at == now) {
-		tp->ack_count++;
-		tp->ack_bytes += plen;
-		return true;
-	}
+	dd_tp_run_trace(tp, size);
 	dd_tp_chan_refresh(tp, chan, now);
-	dd_tp_ack_note(tp, now, plen, true);
-	return true;
+	dd_tp_ack_note(tp, now, run->count, bytes, true);
+}
+
+/* As dd_tp_rx_run(), where a run is on. */
+u32 dd_tp_run_rx(struct dd_tp *tp, u64 now, u32 size, u32 most,
+		 const void *payload)
+{
+	struct dd_tp_run *run = &tp->rx_run;
+	struct dd_tp_chan *chan = run->chan;
+
+	run->count = 0;
+	run->most = dd_tp_run_most(tp, size, most);
+	if (!run->most)
+		return 0;
+	tp->ops->deposit_run(tp, chan, chan->msg.dst +
+			     chan->range[chan->nranges - 1].end, payload, run);
+	if (run->count)
+		dd_tp_run_came(tp, now, size);
+	return run->count;
 }
 
 /* ---- going -------------------------------------------------------------- */

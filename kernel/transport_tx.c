@@ -121,10 +121,11 @@ static bool dd_tp_in_flight(const struct dd_tp *tp)
 static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
 			   u16 entry)
 {
-	u32 i;
+	u32 i = rec->pn & tp->ring_mask;
+	u32 n = min(rec->count, tp->ring_mask + 1 - i);
 
-	for (i = 0; i < rec->count; i++)
-		*dd_tp_ring_at(tp, rec->pn + i) = entry;
+	memset16(tp->ring + i, entry, n);
+	memset16(tp->ring, entry, rec->count - n);
 }
 
 /*
@@ -305,6 +306,8 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			dd_tp_rec_cut(tp, rec, last - pn + 1);
 		dd_tp_rec_ring(tp, rec, DD_TP_RING_NONE);
 		pn += rec->count - 1;
+		if (rec->pn == tp->low_pn)
+			tp->low_pn = pn + 1;
 		dd_tp_rec_acked(tp, now, rec, news);
 	}
 }

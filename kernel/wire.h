@@ -445,12 +445,11 @@ static inline u64 dd_wire_half(const void *p, size_t at)
 }
 
 /**
- * dd_wire_piece_same() - whether two packets are pieces of the same size of one
- *	message
+ * dd_wire_piece_same() - whether two pieces of messages have the same header
  * @a: one packet
  * @b: the other
  *
- * Return: whether they differ in number, time, offset and checksum at most.
+ * Return: whether they differ in their checksum at most.
  */
 static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
 				      const struct dd_wire_piece *b)
@@ -459,13 +458,14 @@ static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
 
 	diff |= dd_wire_word(a, 0) ^ dd_wire_word(b, 0);
 	diff |= dd_wire_word(a, 8) ^ dd_wire_word(b, 8);
+	diff |= dd_wire_word(a, 16) ^ dd_wire_word(b, 16);
+	diff |= dd_wire_half(a, 24) ^ dd_wire_half(b, 24);
 	diff |= dd_wire_word(a, 32) ^ dd_wire_word(b, 32);
 	diff |= dd_wire_word(a, 40) ^ dd_wire_word(b, 40);
 	diff |= dd_wire_word(a, 48) ^ dd_wire_word(b, 48);
 	diff |= dd_wire_word(a, 56) ^ dd_wire_word(b, 56);
-	return !diff && a->h.plen == b->h.plen &&
-	       a->h.__reserved2 == b->h.__reserved2 &&
-	       a->put.len == b->put.len;
+	diff |= dd_wire_word(a, 64) ^ dd_wire_word(b, 64);
+	return !diff;
 }
 
 /**

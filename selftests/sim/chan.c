@@ -409,13 +409,21 @@ static void chan_check_open(const struct chan *ch, const char *what)
 
 int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len)
 {
+	if (sim_chance(ch->conn->plan.again)) {
+		chan_check_open(ch, "deposit");
+		return -EAGAIN;
+	}
+	chan_deposit_run(ch, dst, p, len);
+	return 0;
+}
+
+void chan_deposit_run(struct chan *ch, u64 dst, const u8 *p, u32 len)
+{
 	struct dd_tp_msg msg;
 	u64 msgid = ch->c.received + 1, key;
 	u32 off, i;
 
 	chan_check_open(ch, "deposit");
-	if (sim_chance(ch->conn->plan.again))
-		return -EAGAIN;
 	msg_make(&msg, &ch->conn->plan, ch->key, !DIR(ch), msgid);
 	if (ch->withheld)
 		sim_fail("deposit: message %llu while a note is withheld",
@@ -439,7 +447,6 @@ int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len)
 	memset(ch->seen + off, 1, len);
 	memcpy(ch->block + dst, p, len);
 	deposits++;
-	return 0;
 }
 
 static void chan_read(void *arg, u64 gen);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One end of a session, and what it must never do. */
 #include "sim.h"
+#include "transport_run.h"
 
 #define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */
@@ -24,9 +25,18 @@ static struct chan *to_chan(struct dd_tp_chan *c)
 
 /* ---- calls of the transport --------------------------------------------- */
 
+/**
+ * struct payload - bytes that have come
+ * @p: of one packet
+ * @len: how many
+ * @at: of packets that came at once: the next one
+ * @n: how many are left
+ */
 struct payload {
 	const u8 *p;
 	u32 len;
+	struct datagram *at;
+	u32 n;
 };
 
 static u64 op_random(struct dd_tp *tp)
@@ -50,6 +60,30 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 		sim_fail("deposit: bytes %u..%u of a payload of %u", off,
 			 off + len, pl->len);
 	return chan_deposit(to_chan(c), dst, pl->p + off, len);
+}
+
+static void op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			   const void *payload, struct dd_tp_run *run)
+{
+	const struct payload *pl = payload;
+	struct dd_wire_piece *head = malloc(sizeof(*head));
+	u32 n, hlen = sizeof(*head);
+
+	/* Now and then the rest is not to be had. */
+	for (n = 0; n < pl->n && !sim_chance(0.02); n++) {
+		const struct datagram *d = &pl->at[n];
+
+		if (d->len != hlen + run->plen)
+			sim_fail("run: %zu bytes in a packet", d->len);
+		memcpy(head, d->p, hlen);
+		if (!dd_tp_run_takes(run, head))
+			break;
+		/* As if its sender could still write there. */
+		memset(head, 0xee, hlen);
+		chan_deposit_run(to_chan(c), dst, d->p + hlen, run->plen);
+		dst += run->plen;
+	}
+	free(head);
 }
 
 static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
@@ -168,6 +202,7 @@ static const struct dd_tp_ops ops = {
 	.random = op_random,
 	.find = op_find,
 	.deposit = op_deposit,
+	.deposit_run = op_deposit_run,
 	.peek = op_peek,
 	.payload_crc = op_payload_crc,
 	.complete = op_complete,
@@ -292,25 +327,51 @@ void end_drain(struct end *e)
 		end_audit(e);
 }
 
-void end_rx(int src, int dst, const u8 *p, size_t len)
+static void rx_one(struct end *e, const struct datagram *d)
 {
-	struct end *e = end_get(dst, src);
 	struct payload payload;
 	u8 *exact;
 	int hlen;
 
-	if (!e->alive)
-		return;
-	hlen = dd_wire_hlen(p, len, len);
+	hlen = dd_wire_hlen(d->p, d->len, d->len);
 	if (hlen < 0)
 		return;
 	/* Of the exact size, so that a sanitizer sees the first byte behind. */
 	exact = malloc(hlen);
-	memcpy(exact, p, hlen);
-	payload.p = p + hlen;
-	payload.len = len - hlen;
-	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, len - hlen);
+	memcpy(exact, d->p, hlen);
+	payload.p = d->p + hlen;
+	payload.len = d->len - hlen;
+	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen);
 	free(exact);
+}
+
+/* As many as are of one size, which is what an skb has. */
+static u32 rx_some(struct end *e, struct datagram *d, u32 n)
+{
+	struct payload payload = { .at = d };
+	u32 taken;
+
+	while (payload.n < n && d[payload.n].len == d->len)
+		payload.n++;
+	taken = dd_tp_rx_run(&e->tp, sim.now, d->len, payload.n, &payload);
+	if (taken > payload.n)
+		sim_fail("run: %u packets of %u", taken, payload.n);
+	e->runs += taken > 1;
+	if (!taken)
+		rx_one(e, d);
+	return taken ?: 1;
+}
+
+/* Datagrams that come at once, in this order. */
+void end_rx(int src, int dst, struct datagram *d, u32 n)
+{
+	struct end *e = end_get(dst, src);
+	u32 taken;
+
+	if (!e->alive)
+		return;
+	for (; n; d += taken, n -= taken)
+		taken = rx_some(e, d, n);
 	end_drain(e);
 }
 

@@ -4,6 +4,7 @@
  * under a valid checksum; and what a caller may.
  */
 #include "sim.h"
+#include "transport_run.h"
 
 #define BLOCK	4096
 #define TOKEN	0x1122334455667788ull
@@ -53,6 +54,16 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	return 0;
 }
 
+/* What is deposited here are the headers' own bytes, of any contents. */
+static void op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			   const void *payload, struct dd_tp_run *run)
+{
+	const struct dd_wire_piece *piece = payload;
+
+	for (; dd_tp_run_takes(run, piece); piece++, dst += run->plen)
+		op_deposit(tp, c, dst, piece, 0, run->plen);
+}
+
 static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
 		    u32 len)
 {
@@ -93,6 +104,7 @@ static const struct dd_tp_ops ops = {
 	.random = op_random,
 	.find = op_find,
 	.deposit = op_deposit,
+	.deposit_run = op_deposit_run,
 	.peek = op_peek,
 	.payload_crc = op_payload_crc,
 	.complete = op_complete,
@@ -278,6 +290,96 @@ static void try_length(const struct sample *good, u32 len)
 	free(exact);
 }
 
+/* ---- packets that come at once -------------------------------------------- */
+
+#define PIECE	64	/* bytes in one */
+#define PIECES	6
+
+/* A message of so many, the first of which is longer by a head. */
+static void pieces_make(struct dd_wire_piece *piece)
+{
+	u32 i;
+
+	memset(piece, 0, PIECES * sizeof(*piece));
+	for (i = 0; i < PIECES; i++, piece++) {
+		piece->h.magic = cpu_to_le16(DD_WIRE_MAGIC);
+		piece->h.version = DD_WIRE_VERSION;
+		piece->h.type = DD_WIRE_DATA;
+		piece->h.hlen = cpu_to_le16(sizeof(*piece));
+		piece->h.plen = cpu_to_le16(PIECE);
+		piece->h.token = cpu_to_le64(TOKEN);
+		piece->h.pn = cpu_to_le32(i);
+		piece->put.type = DD_FRAME_PUT;
+		piece->put.flags = DD_PUT_NOTIFY;
+		piece->put.chan = cpu_to_le64(CHAN);
+		piece->put.msgid = cpu_to_le64(1);
+		piece->put.len = cpu_to_le32(PIECES * PIECE);
+		piece->put.off = cpu_to_le32(i * PIECE);
+		dd_wire_seal(&piece->h, dd_wire_crc(&piece->h, sizeof(*piece)));
+	}
+}
+
+/* So many packets of a run are taken, where the first two have come before. */
+static u32 pieces_taken(struct victim *v, struct dd_wire_piece *piece)
+{
+	struct {
+		struct dd_wire_piece piece;
+		struct dd_wire_head head;
+	} first = { .piece = piece[0] };
+	u8 bytes[PIECE] = {};
+
+	first.piece.h.hlen = cpu_to_le16(sizeof(first));
+	dd_wire_seal(&first.piece.h,
+		     dd_wire_crc(&first.piece.h, sizeof(first)));
+	dd_tp_rx(&v->tp, sim.now, &first, sizeof(first), bytes, PIECE);
+	if (dd_tp_rx_run(&v->tp, sim.now, sizeof(*piece) + PIECE, PIECES - 1,
+			 piece + 1))
+		sim_fail("a run begins with a head");
+	dd_tp_rx(&v->tp, sim.now, piece + 1, sizeof(*piece), bytes, PIECE);
+	return dd_tp_rx_run(&v->tp, sim.now, sizeof(*piece) + PIECE,
+			    PIECES - 2, piece + 2);
+}
+
+static void try_run(const struct dd_wire_piece *good, u32 at, u8 change)
+{
+	struct dd_wire_piece piece[PIECES];
+	struct victim v;
+	u32 taken;
+
+	victim_init(&v);
+	memcpy(piece, good, sizeof(piece));
+	((u8 *)&piece[3])[at] ^= change;
+	if (at < 28 || at >= 32)
+		dd_wire_seal(&piece[3].h,
+			     dd_wire_crc(&piece[3].h, sizeof(*piece)));
+	taken = pieces_taken(&v, piece);
+	/* All but the last, which completes the message. */
+	if (taken != (change ? 1 : PIECES - 3))
+		sim_fail("byte %u of a run changed by %#x: %u taken", at,
+			 change, taken);
+	if (v.stored != (2 + taken) * PIECE || v.completed || victim_drops(&v))
+		sim_fail("byte %u of a run changed by %#x: %u stored", at,
+			 change, v.stored);
+	v.c.hold = true;
+	if (dd_tp_rx_run(&v.tp, sim.now, sizeof(*piece) + PIECE, 1,
+			 piece + 2 + taken))
+		sim_fail("a run while nothing is to be taken");
+	victim_exit(&v);
+}
+
+static void runs(void)
+{
+	struct dd_wire_piece good[PIECES];
+	u32 at, change;
+
+	pieces_make(good);
+	try_run(good, 0, 0);
+	for (at = 0; at < sizeof(*good); at++) {
+		for (change = 1; change < 256; change++)
+			try_run(good, at, change);
+	}
+}
+
 void fields(void)
 {
 	struct sample good;
@@ -291,6 +393,7 @@ void fields(void)
 	}
 	for (len = 0; len < good.hlen + good.plen; len++)
 		try_length(&good, len);
+	runs();
 }
 
 /* ---- calls -------------------------------------------------------------- */

@@ -97,15 +97,52 @@ u64 net_queue(int dst, u32 bytes)
 	return busy[dst];
 }
 
+/* Datagrams come; while they are looked at others may be on their way. */
+static void deliver(struct packet **list, u32 n)
+{
+	struct datagram d[SIM_MERGE];
+	int src = list[0]->src, dst = list[0]->dst;
+	struct packet *p[SIM_MERGE];
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		p[i] = list[i];
+		/* As when a driver reads the page long after we gave it away. */
+		if (p[i]->source && p[i]->len > p[i]->hlen)
+			memcpy(p[i]->data + p[i]->hlen, p[i]->source,
+			       p[i]->len - p[i]->hlen);
+		d[i].p = p[i]->data;
+		d[i].len = p[i]->len;
+	}
+	end_rx(src, dst, d, n);
+	for (i = 0; i < n; i++)
+		free(p[i]);
+}
+
+static void merged(void *arg, u64 gen)
+{
+	struct end *e = arg;
+	u32 n = e->nmerged;
+
+	e->nmerged = 0;
+	if (n)
+		deliver(e->merged, n);
+}
+
 static void arrive(void *arg, u64 gen)
 {
 	struct packet *p = arg;
+	struct end *e = end_get(p->dst, p->src);
 
-	/* As when a driver reads the page long after we gave it away. */
-	if (p->source && p->len > p->hlen)
-		memcpy(p->data + p->hlen, p->source, p->len - p->hlen);
-	end_rx(p->src, p->dst, p->data, p->len);
-	free(p);
+	if (!net.merge) {
+		deliver(&p, 1);
+		return;
+	}
+	e->merged[e->nmerged++] = p;
+	if (e->nmerged == 1)
+		sim_at(sim.now + net.merge, merged, e, 0);
+	else if (e->nmerged == SIM_MERGE)
+		merged(e, 0);
 }
 
 static struct packet *copy(const struct packet *p)

@@ -6,6 +6,8 @@ static void world(int nodes, u64 delay)
 {
 	memset(&net, 0, sizeof(net));
 	net.delay = delay;
+	/* Packets come one by one, or many at once. */
+	net.merge = sim_chance(0.5) ? 1 + sim_below(20 * US) : 0;
 	node_cfg.records = 256;
 	node_cfg.ctl_slots = 8;
 	node_cfg.mtu = 1472;
@@ -212,6 +214,34 @@ static void reuse(void)
 	finish(200 * SEC);
 	need(end_get(0, 1)->tp.stats.spurious, "a packet only seemed lost");
 	need(drops(DD_TP_DROP_BYTES), "bytes come twice");
+}
+
+/* Long messages whose packets come many at once, not all of them as they went. */
+static void bursts(void)
+{
+	struct plan plan = {
+		.max_len = 300000, .window = 2, .goal = 150, .read_ns = 100 * US,
+		.again = 0.01,
+	};
+	u32 runs;
+	int i;
+
+	world(2, MS);
+	net.merge = 1 + sim_below(100 * US);
+	net.loss = 0.003;
+	net.reorder = 0.003;
+	net.reorder_ns = 3 * MS;
+	net.dup = 0.003;
+	net.dup_ns = 3 * MS;
+	net.forge = 0.003;
+	conns_init(3);
+	for (i = 0; i < 3; i++)
+		conn_add(i & 1, !(i & 1), &plan);
+	start_all();
+	finish(100 * SEC);
+	runs = end_get(0, 1)->runs + end_get(1, 0)->runs;
+	sim_say("%u runs", runs);
+	need(runs > 1000, "many packets are taken at once");
 }
 
 static void churn(void *arg, u64 gen)
@@ -692,6 +722,8 @@ static u64 notelist_run(bool stuck, double loss)
 	int i;
 
 	world(2, 100 * US);
+	/* Two worlds that differ in one thing. */
+	net.merge = 0;
 	net.rate = SEC;
 	net.queue = 256 << 10;
 	net.loss = loss;
@@ -796,6 +828,7 @@ const struct scenario scenarios[] = {
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
 	  trouble },
 	{ "ackloss", "most acknowledgments are lost", ackloss },
+	{ "bursts", "packets that come many at once", bursts },
 	{ "reuse", "old packets with new bytes in them", reuse },
 	{ "holes", "too many pieces apart", holes },
 	{ "closing", "connections closed under load", closing },

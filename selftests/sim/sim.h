@@ -24,6 +24,8 @@
 #define MS	1000000ull
 #define SEC	1000000000ull
 
+#define SIM_MERGE	64	/* most datagrams that come at once */
+
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* ---- world.c ------------------------------------------------------------ */
@@ -82,6 +84,8 @@ void *sim_alloc(size_t n);
  * @mtu: largest datagram that gets through, 0 for any
  * @cut: whether nothing passes from @src to @dst now
  * @late: payloads are read from their source at arrival
+ * @merge: what comes to a node from another within so much time comes at once,
+ *	at its end, ns; 0 for one by one
  */
 struct net {
 	u64 delay;
@@ -100,12 +104,24 @@ struct net {
 	u32 mtu;
 	bool (*cut)(int src, int dst);
 	bool late;
+	u64 merge;
 };
 
 extern struct net net;
 extern u64 net_packets, net_dropped;
 
+/**
+ * struct datagram - as it comes
+ * @p: its bytes
+ * @len: how many
+ */
+struct datagram {
+	const u8 *p;
+	size_t len;
+};
+
 struct end;
+struct packet;
 void net_send(struct end *from, const struct dd_tp_pkt *pkt);
 /* Bytes through the queue in front of @dst: when they are out, 0 if dropped. */
 u64 net_queue(int dst, u32 bytes);
@@ -139,6 +155,9 @@ struct conn;
  * @reason: why, the last time
  * @down_at: when
  * @steps: events since the last audit
+ * @runs: times that several packets were taken at once
+ * @nmerged: datagrams that are to come at once
+ * @merged: these
  */
 struct end {
 	struct dd_tp tp;
@@ -162,6 +181,9 @@ struct end {
 	enum dd_tp_reason reason;
 	u64 down_at;
 	u32 steps;
+	u32 runs;
+	u32 nmerged;
+	struct packet *merged[SIM_MERGE];
 };
 
 struct ctl_msg {
@@ -194,7 +216,7 @@ void end_reinit(struct end *e, void (*change)(struct dd_tp_cfg *cfg));
 void end_start(struct end *e);
 void end_drain(struct end *e);
 void end_audit(struct end *e);
-void end_rx(int src, int dst, const u8 *p, size_t len);
+void end_rx(int src, int dst, struct datagram *d, u32 n);
 void end_ctl(struct end *e, u8 type, u64 a, u64 b, u32 pad);
 void end_stop(struct end *e);
 void node_reboot(int node);
@@ -318,6 +340,7 @@ const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op);
 struct chan *chan_find(struct end *e, u64 id);
 
 int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len);
+void chan_deposit_run(struct chan *ch, u64 dst, const u8 *p, u32 len);
 bool chan_complete(struct chan *ch, const struct dd_tp_msg *msg,
 		   const u8 *tail, u32 ntail);
 u32 chan_credit(struct chan *ch);

@@ -43,6 +43,12 @@ typedef int64_t s64;
 #define le32_to_cpu(x)		le32toh(x)
 #define le64_to_cpu(x)		le64toh(x)
 
+static inline void memset16(u16 *p, u16 v, size_t n)
+{
+	while (n--)
+		*p++ = v;
+}
+
 #define min(a, b) ({ __auto_type _a = (a); __auto_type _b = (b); \
 	_a < _b ? _a : _b; })
 #define max(a, b) ({ __auto_type _a = (a); __auto_type _b = (b); \
