@@ -243,6 +243,7 @@ struct dd_tp_chan_cfg {
  * @has_tail: its last piece has come
  * @ntail: bytes in @tail
  * @tail: the last bytes of the message, to be stored after all others
+ * @unasked: messages submitted and not done since the last that asked for DONE
  * @nranges: entries in @range
  * @msg: the message
  * @range: bytes that have come, ascending, none touching another
@@ -273,6 +274,7 @@ struct dd_tp_chan {
 	bool has_tail;
 	u8 ntail;
 	u8 tail[8];
+	u16 unasked;
 	u32 nranges;
 	struct dd_tp_msg msg;
 	struct dd_tp_range range[DD_TP_HOLES];

@@ -152,6 +152,23 @@ void dd_tp_chans_end(struct dd_tp *tp)
 
 /* ---- sending ------------------------------------------------------------ */
 
+/*
+ * Whether the sender of the message that was just counted will wait for DONE
+ * before long: half of the window is taken by messages of which none has asked.
+ */
+static bool dd_tp_submit_asks(struct dd_tp_chan *chan)
+{
+	u64 open = chan->submitted - chan->done;
+
+	if (chan->cfg.tx_window == 1)
+		return chan->cfg.prompt || open > 1;
+	chan->unasked = min_t(u64, chan->unasked + 1, open);
+	if (chan->unasked < (chan->cfg.tx_window + 1) / 2)
+		return false;
+	chan->unasked = 0;
+	return true;
+}
+
 int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		 struct dd_tp_op *op)
 {
@@ -165,9 +182,7 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	if (chan->submitted - chan->done > chan->cfg.tx_window)
 		return -EBUSY;
 	msg->msgid = ++chan->submitted;
-	/* Without further credit the sender will wait for DONE. */
-	if ((chan->cfg.prompt && chan->cfg.tx_window == 1) ||
-	    chan->submitted - chan->done > chan->cfg.tx_window)
+	if (dd_tp_submit_asks(chan))
 		msg->flags |= DD_PUT_PROMPT;
 	op->next = 0;
 	op->acked = 0;

@@ -320,14 +320,17 @@ static void chan_submit(struct chan *ch)
 /* As much as is allowed. */
 static void chan_pump(struct chan *ch)
 {
-	if (!ch->c.cfg.peer_id || (ch->server && ch->conn->plan.reply))
+	const struct plan *plan = &ch->conn->plan;
+	u32 ahead = plan->ahead ? plan->ahead : plan->window + 1;
+
+	if (!ch->c.cfg.peer_id || (ch->server && plan->reply))
 		return;
-	if (ch->conn->plan.reply && ch->c.submitted != ch->read)
+	if (plan->reply && ch->c.submitted != ch->read)
 		return;
 	while (ch->c.submitted < ch->goal &&
-	       ch->c.submitted - ch->c.done <= ch->conn->plan.window) {
+	       ch->c.submitted - ch->c.done < ahead) {
 		chan_submit(ch);
-		if (ch->conn->plan.idle_ns || ch->conn->plan.reply)
+		if (plan->idle_ns || plan->reply)
 			return;
 	}
 	if (ch->c.submitted < ch->goal && sim_chance(0.01))

@@ -118,6 +118,31 @@ static void stream(void)
 	finish(500 * MS);
 }
 
+/* Its sender stops at the window, as the library does, and not behind it. */
+static void window(void)
+{
+	struct plan plan = {
+		.min_len = 8, .max_len = 64, .window = 8, .ahead = 8,
+		.goal = 20000, .prompt = true, .read_ns = 500,
+	};
+	double per_message;
+
+	world(2, 10 * US);
+	/* One by one: the reader keeps up. */
+	net.merge = 0;
+	net.rate = SEC;
+	net.queue = 1 << 20;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	/* A delayed answer to each eight would take five times as long. */
+	finish(500 * MS);
+	per_message = (double)net_packets / plan.goal;
+	sim_say("%.3f packets per message", per_message);
+	if (per_message > 1.3)
+		sim_fail("too many packets per message");
+}
+
 static void bulk(void)
 {
 	struct plan plan = {
@@ -824,6 +849,7 @@ const struct scenario scenarios[] = {
 	{ "pingpong", "64 bytes back and forth: packets per message", pingpong },
 	{ "rpc", "the same, where each message is to be done at once", rpc },
 	{ "stream", "messages that wait for the one before", stream },
+	{ "window", "messages that wait for the eighth before", window },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
 	  trouble },

@@ -229,6 +229,7 @@ void ends_each(void (*fn)(struct end *e));
  * @min_len: bytes in a message
  * @max_len: bytes in a message
  * @window: of both ends
+ * @ahead: messages not done that a sender goes on with; 0: as many as it may
  * @goal: messages to be done from the client; 0: any number
  * @back: and from the server
  * @reply: the server answers each with one, and only then comes the next
@@ -242,6 +243,7 @@ struct plan {
 	u32 min_len;
 	u32 max_len;
 	u32 window;
+	u32 ahead;
 	u64 goal;
 	u64 back;
 	bool reply;
