@@ -609,6 +609,8 @@ struct dd_tp_train {
  * @ack_count: packets that want an answer since our last acknowledgment
  * @ack_bytes: of messages, in them
  * @ack_at: when it is sent at the latest; 0 for none is owed
+ * @ack_hurry: something is missing: no waiting for company
+ * @answering: the packet in hand has completed a message that will be answered
  * @ping: a PING is to be sent
  * @bye: session to say BYE in, with @bye_reason; 0 for none
  * @bye_reason: enum dd_tp_reason
@@ -680,6 +682,8 @@ struct dd_tp {
 	u32 ack_count;
 	u32 ack_bytes;
 	u64 ack_at;
+	bool ack_hurry;
+	bool answering;
 	bool ping;
 
 	u64 bye;

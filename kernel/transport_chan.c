@@ -583,13 +583,14 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	/* A reply may follow soon, and take DONE along; or is likely to. */
 	chan->answers &= !chan->unanswered;
 	chan->unanswered = true;
-	if (alone && (chan->answers || !(chan->msg.flags & DD_PUT_PROMPT)))
+	if (chan->answers || (alone && !(chan->msg.flags & DD_PUT_PROMPT)))
 		at += tp->cfg.ack_delay_ns;
 	tp->busy = chan;
 	told = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
 	if (tp->busy && told) {
 		chan->told = chan->received;
 		dd_tp_chan_owe(tp, chan, at);
+		tp->answering = chan->answers;
 	}
 	tp->busy = NULL;
 }

@@ -20,6 +20,7 @@ void dd_tp_rx_reset(struct dd_tp *tp)
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
 	tp->ack_at = 0;
+	tp->ack_hurry = false;
 }
 
 /* ---- numbers that have come --------------------------------------------- */
@@ -105,6 +106,7 @@ void dd_tp_ack_sent(struct dd_tp *tp)
 {
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
+	tp->ack_hurry = false;
 	if (list_empty(&tp->owing))
 		tp->ack_at = 0;
 }
@@ -115,12 +117,24 @@ void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
 {
 	tp->ack_count += packets;
 	tp->ack_bytes += bytes;
+	tp->ack_hurry |= !in_order;
 	/* Every second of full packets, as RFC 9000 has it. */
 	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order ||
 	    tp->ack_bytes > dd_tp_packet_size(tp))
 		dd_tp_ack_by(tp, now);
 	else
 		dd_tp_ack_by(tp, now + tp->cfg.ack_delay_ns);
+}
+
+/*
+ * What has come completes a message whose sender waits for the answer, and so has
+ * nothing else to send by this channel: the answer says that it has come.
+ */
+static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
+{
+	if (tp->ack_at <= now && !tp->ack_hurry &&
+	    list_is_singular(&tp->owing))
+		tp->ack_at = now + tp->cfg.ack_delay_ns;
 }
 
 /* Add an ACK with as many ranges as leave @reserve bytes of @buf. */
@@ -231,6 +245,7 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		return;
 	}
 	tp->rx_run.chan = NULL;
+	tp->answering = false;
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
 		return;
 	dd_tp_run_begins(tp, hdr, hlen);
@@ -241,6 +256,8 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		tp->rx_at = now;
 	}
 	dd_tp_ack_note(tp, now, 1, plen, in_order);
+	if (tp->answering)
+		dd_tp_ack_wait(tp, now);
 }
 
 /* The session that a packet is of is up, or comes up with it. */
