@@ -175,7 +175,7 @@ union dd_udp_home {
  * @retry_ns: how long after the last one that is
  * @dead: nothing is sent and no timer armed any more
  * @sending: somebody hands packets to the IP stack, in the order in which they
- *	were made, without the lock
+ *	were made, without the lock; others may hand it mere acknowledgments
  * @cpu: who sent last
  * @sent_at: when, ns
  * @touched: meanwhile the session was locked: he looks for more afterwards

@@ -17,6 +17,7 @@
  * @seg: bytes in each of its packets
  * @segs: packets in it
  * @packets: packets in all
+ * @ordered: there are some whose order matters: those with a number
  */
 struct dd_udp_burst {
 	struct sk_buff_head list;
@@ -25,6 +26,7 @@ struct dd_udp_burst {
 	u32 seg;
 	u32 segs;
 	u32 packets;
+	bool ordered;
 };
 
 bool dd_udp_hdrs_ready(struct dd_udp_peer *link);

@@ -62,6 +62,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 			why = DD_UDP_WHY_IDLE;
 			break;
 		}
+		b->ordered |= !(pkt.hdr->flags & DD_WIRE_UNNUMBERED);
 		if (!dd_udp_add(link, b, &pkt)) {
 			why = DD_UDP_WHY_WAIT;
 			break;
@@ -318,26 +319,33 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 	hrtimer_start(&link->timer, ns_to_ktime(at), HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Send what was made; others may lock the session meanwhile. */
+/*
+ * Send what was made; others may lock the session meanwhile. They do not send
+ * what is to come after it, unless this is an acknowledgment, which may come at any
+ * time.
+ */
 static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			 u64 now)
 {
 	bool gso, ok;
 	u32 mtu;
 
-	link->sending = true;
 	link->touched = false;
 	if (unlikely(link->moved)) {
 		link->moved = false;
 		dst_cache_reset(&link->dst);
 	}
-	link->cpu = smp_processor_id();
-	link->sent_at = now;
+	if (b->ordered) {
+		link->sending = true;
+		link->cpu = smp_processor_id();
+		link->sent_at = now;
+	}
 	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
 	ok = dd_udp_send(link, &b->list, &mtu, &gso);
 	spin_lock(&link->lock);
-	link->sending = false;
+	if (b->ordered)
+		link->sending = false;
 	if (likely(ok))
 		dd_udp_learn(link, mtu, gso);
 	else
@@ -356,11 +364,17 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 		__skb_queue_head_init(&b.list);
 		b.skb = NULL;
 		b.packets = 0;
+		b.ordered = false;
 		why = dd_udp_make(link, &b, now);
 		if (!skb_queue_empty(&b.list))
 			dd_udp_flush(link, &b, now);
 		if (link->dead)
 			return;
+		/* Somebody else began to, and goes on with what is due. */
+		if (unlikely(link->sending)) {
+			link->touched = true;
+			return;
+		}
 		if (why == DD_UDP_WHY_IDLE && !(b.packets && link->touched)) {
 			dd_udp_arm(link, dd_tp_deadline(&link->tp));
 			return;
