@@ -596,9 +596,11 @@ struct dd_op {
  * struct dd_link_ops - how bytes travel to a peer
  * @name: for reports
  * @put: carry out a PUT, with the import locked; 0 once it is accepted, or
- *	%-EINPROGRESS if that needs to sleep
+ *	%-EINPROGRESS if that needs to sleep. Where there is @push, and a PUT is
+ *	accepted, it leaves a lock held, and bottom halves disabled
  * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
- * @push: see what was put on its way, with nothing locked; NULL if it is there
+ * @push: after such a @put, the import being unlocked: see what was put on its
+ *	way, and release that lock; NULL if it is there
  */
 struct dd_link_ops {
 	const char *name;

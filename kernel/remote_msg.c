@@ -32,7 +32,10 @@ void dd_remote_op_end(struct dd_remote_op *op)
 
 /* ---- sending ------------------------------------------------------------ */
 
-/* Hand a request to the transport; the import is locked and alive. */
+/*
+ * Hand a request to the transport; the import is locked and alive. With 0 the
+ * peer stays locked: dd_remote_push().
+ */
 static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 			   struct page **copy)
 {
@@ -74,6 +77,8 @@ static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 	/* Before the peer can say that it is sent, or done. */
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->cell->submitted, n);
+	__release(&dd_ctl_link(r->peer)->lock);
+	return 0;
 out:
 	dd_ctl_unlock_quiet(r->peer);
 	return err;
@@ -90,7 +95,7 @@ static void dd_remote_push(struct dd_conn *conn)
 {
 	struct dd_remote *r = dd_remote_of(conn);
 
-	dd_ctl_lock(r->peer);
+	__acquire(&dd_ctl_link(r->peer)->lock);
 	dd_ctl_unlock(r->peer);
 }
 
