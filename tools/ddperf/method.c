@@ -56,13 +56,26 @@ static void failed(const char *what, int error)
 
 /* --- ours ----------------------------------------------------------------- */
 
+/*
+ * The library spins for a while, and then sleeps. Between nodes it is compared
+ * with sockets that are asked again and again, and so it is too.
+ */
+static bool asks_again(const struct side *s)
+{
+	return s->hello.net && !s->hello.sleep;
+}
+
 static void way_put(struct side *s, const struct way *w, size_t size)
 {
 	int ret;
 
 	while ((ret = dd_send(s->h, w->conn, w->send, size, 0, 0, NULL, 0)) ==
-	       -ENOTREADY)
-		ret = dd_done(s->h, w->conn, DD_DONE_PLACED, DD_FOREVER);
+	       -ENOTREADY) {
+		if (asks_again(s))
+			give_way(s);
+		else
+			ret = dd_done(s->h, w->conn, DD_DONE_PLACED, DD_FOREVER);
+	}
 	if (ret < 0)
 		failed("dd_send", ret);
 }
@@ -72,8 +85,10 @@ static char *way_get(struct side *s, const struct way *w, size_t size)
 	struct dd_msg msg;
 	int ret;
 
-	ret = dd_recv(s->h, w->list, &msg,
-		      s->hello.sleep ? DD_RECV_SLEEP : DD_RECV_SPIN, DD_FOREVER);
+	while ((ret = dd_recv(s->h, w->list, &msg,
+			      s->hello.sleep ? DD_RECV_SLEEP : DD_RECV_SPIN,
+			      asks_again(s) ? 0 : DD_FOREVER)) == -EWOULDBLOCK)
+		give_way(s);
 	if (ret || msg.len != size)
 		failed("dd_recv", ret ? ret : -EPROTO);
 	return msg.addr;
