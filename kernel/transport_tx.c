@@ -713,15 +713,21 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
 
 /*
  * Packets may overtake each other, and who answers a message must know by then
- * that the answer before it is done: DONE goes along until it has arrived.
+ * that the answer before it is done: until it has arrived, DONE goes along with the
+ * first piece of each message. Who has all of that has the DONE.
  */
 static void dd_tp_done_along(struct dd_tp *tp)
 {
 	struct dd_tp_chan *chan = list_first_entry(&tp->ready,
 						   struct dd_tp_chan, ready);
+	struct dd_tp_rec *lost;
+	struct dd_tp_op *op;
 
-	if (!list_empty(&chan->done_node) &&
-	    tp->owing.next != &chan->done_node)
+	if (list_empty(&chan->done_node) ||
+	    tp->owing.next == &chan->done_node ||
+	    !dd_tp_chan_next(tp, chan, &op, &lost))
+		return;
+	if (lost ? !lost->off : !op->head_sent)
 		list_move(&chan->done_node, &tp->owing);
 }
 
