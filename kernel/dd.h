@@ -390,6 +390,7 @@ struct dd_import {
  *	end whose peer is on another node: it is over
  * @nodirect: neither end sends directly
  * @direct_any: the other end may, whosever it is
+ * @shown: its block was mapped in the other end; under dd_list.lock
  * @mem: held by @obj.users as one, and by the other end; memory only
  * @block: number of its block at the service, for the serving end
  * @peer: the other end; NULL if it is on another node, see dd_remote_of()
@@ -416,6 +417,7 @@ struct dd_conn {
 	bool released;
 	bool nodirect;
 	bool direct_any;
+	bool shown;
 	refcount_t mem;
 	u32 block;
 	struct dd_conn *peer;

@@ -51,7 +51,20 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
 				   unsigned long npages, bool copy,
 				   bool readonly);
 void dd_window_revoke(struct dd_window *win);
+void dd_window_hold(struct dd_window *win);
+void dd_window_release(struct dd_window *win, bool dead);
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
+
+/* ---- ring.c ------------------------------------------------------------- */
+
+struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
+			    u32 slots);
+void dd_ring_join(struct dd_ring *ring, u32 slots);
+void dd_ring_leave(struct dd_ring *ring, u32 slots);
+bool dd_rings_ready(const struct dd_list *list);
+void dd_rings_arm(const struct dd_list *list);
+void dd_rings_disarm(const struct dd_list *list);
+void dd_rings_free(struct dd_list *list);
 
 /* ---- direct.c ----------------------------------------------------------- */
 
@@ -59,16 +72,23 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
  * struct dd_feed - the direct way to one end of a connection
  * @ring: what its notes come by
  * @slots: reserved there
+ * @left: the ring was taken back, and is not the end's any more; under
+ *	dd_list.lock and that of the segment
  * @block: what shows the sender the end's block; NULL once that is revoked
- * @end: then, the position after its last note
- * @cell: of the end, which names the ring
+ * @end: then, or when it was left, the position after its last note
+ * @base: messages that the sender had sent before
+ * @conn: the end
+ * @cell: its cell, which names the ring
  * @on_ring: while that is so; under dd_list.lock
  */
 struct dd_feed {
 	struct dd_ring *ring;
 	u32 slots;
+	bool left;
 	struct dd_window *block;
 	u64 end;
+	u64 base;
+	struct dd_conn *conn;
 	struct dd_cell *cell;
 	struct list_head on_ring;
 };
@@ -83,8 +103,7 @@ u64 dd_direct_sent(const struct dd_conn *conn);
 u64 dd_direct_open(const struct dd_conn *conn);
 u64 dd_direct_received(const struct dd_conn *conn);
 u64 dd_direct_done(struct dd_conn *conn);
-bool dd_rings_ready(const struct dd_list *list);
-void dd_rings_arm(const struct dd_list *list);
-void dd_rings_free(struct dd_list *list);
+bool dd_direct_is(const struct dd_conn *conn);
+void dd_feed_leave(struct dd_feed *feed, u64 end);
 
 #endif /* _DD_DIRECT_H */

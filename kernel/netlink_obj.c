@@ -195,7 +195,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->seg.credit->window) ||
-	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(conn->imp.direct)) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, dd_direct_is(conn)) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_conn_counters(skb, conn))
 		return -EMSGSIZE;

@@ -25,6 +25,9 @@ struct dd_window;
  * @users: connections of those two; with the last the windows are revoked
  * @reserved: slots promised to them
  * @start: position of the first note of @from
+ * @seen: position of the reader when it was looked at last
+ * @since: when that was, in jiffies
+ * @rate: notes in a second before that, U64_MAX if it was not long enough
  * @slots: number of slots
  * @unit: of @state, in the area of the list's owner
  * @state: the page the receiver writes
@@ -41,6 +44,9 @@ struct dd_ring {
 	u32 users;
 	u32 reserved;
 	u64 start;
+	u64 seen;
+	unsigned long since;
+	u64 rate;
 	u32 slots;
 	u32 unit;
 	struct dd_ring_state *state;
@@ -51,17 +57,35 @@ struct dd_ring {
 };
 
 /**
+ * struct dd_asker - who was refused a ring
+ * @conn: the connection; an address and no more, there may be another by now
+ * @sent: messages it had sent by the kernel
+ * @since: when that was, in jiffies
+ * @rate: messages in a second before that, 0 if that is not known
+ */
+struct dd_asker {
+	const void *conn;
+	u64 sent;
+	unsigned long since;
+	u64 rate;
+};
+
+/**
  * struct dd_rings - the direct rings of a note list
  * @n: how many; published with release, grows only
  * @unit: of @table
  * @table: numbers of their units, for the receiver
+ * @pause: jiffies before which none is taken back; under dd_list.lock
  * @ring: the rings
+ * @refused: who would have had one, by a hash; under dd_list.lock
  */
 struct dd_rings {
 	u32 n;
 	u32 unit;
 	u32 *table;
+	unsigned long pause;
 	struct dd_ring *ring[DD_RINGS_MAX];
+	struct dd_asker refused[DD_RINGS_MAX];
 };
 
 /* Position of the first note that its receiver has not consumed, as it says. */

@@ -236,7 +236,14 @@ send_slow(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	return send_general(connid, addr, len, roffset, options, NULL, 0);
 }
 
-/* As ddi_put_end(). */
+/* The arguments where they are, so that the short way need not move them. */
+static __attribute__((noinline)) int
+send_after(address_t addr, struct ddi_conn *c, size_t len, offset_t roffset)
+{
+	return result(ddi_put_after(handle_have(), c, addr, len, roffset));
+}
+
+/* As ddi_put_end(), of what needs no more than this. */
 static __attribute__((noinline)) int send_due(enum ddi_sent sent,
 					      struct ddi_conn *c)
 {
@@ -259,6 +266,8 @@ static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
 {
 	if (sent == DDI_SENT)
 		return 0;
+	if (sent == DDI_SENT_AFTER)
+		return send_after(addr, c, len, roffset);
 	if (sent == DDI_NOT_PLAIN)
 		return send_not(connid, addr, len, roffset, c);
 	return send_due(sent, c);

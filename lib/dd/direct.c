@@ -103,7 +103,7 @@ static void lane_put(struct dd *h, struct ddi_lane *lane)
 
 /* ---- ways out ------------------------------------------------------------ */
 
-static struct ddi_out *out_new(const struct dd_cell *cell)
+static struct ddi_out *out_new(struct dd_cell *cell)
 {
 	uint32_t i, window = ddi_load(&cell->window);
 	struct ddi_out *out;
@@ -114,6 +114,10 @@ static struct ddi_out *out_new(const struct dd_cell *cell)
 	if (!out)
 		return NULL;
 	out->window = window;
+	out->submitted = ddi_load(&cell->submitted);
+	out->deposits = out->submitted;
+	/* The kernel goes on from there, too. */
+	ddi_store((ddi_word *)cell->sq[0].meta, out->submitted);
 	for (i = 0; i <= window; i++)
 		out->ends[i].next = &out->ends[(i + 1) % (window + 1)];
 	out->end = out->ends;
@@ -188,39 +192,48 @@ static void out_unmap(struct dd *h, struct ddi_out *out)
 }
 
 /* What the kernel has granted is of use only if it can be mapped. */
-static bool out_get(struct dd *h, uint32_t id, struct ddi_out *out)
+static int out_get(struct dd *h, uint32_t id, struct ddi_out *out)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = id };
+	int ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
 
-	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) < 0)
-		return false;
+	if (ret < 0)
+		return ret;
 	if (out_map(h, out, &d))
-		return true;
+		return 0;
 	/* First: whoever comes to that ring later goes on from another lane. */
 	d = (struct dd_direct){ .size = sizeof(d), .conn = id,
 				.flags = DD_DIRECT_DROP };
 	ddi_ioctl(h, DD_IOC_DIRECT, &d);
 	out_unmap(h, out);
-	return false;
+	return -ENOMEM;
 }
 
 /**
  * ddi_out_open() - send directly from now on, if that is possible
  * @h: handle
- * @c: connection, locked, of which it is not known yet
+ * @c: connection, locked, of which it is not known yet, or may have changed
  */
 void ddi_out_open(struct dd *h, struct ddi_conn *c)
 {
 	const struct dd_area_head *head = (void *)h->area;
 	struct ddi_out *out;
+	int ret = -ENOMEM;
 
 	c->out_known = true;
+	c->out_again = false;
 	c->open = open_word(c);
-	if (!h->direct || ddi_load(&c->cell->submitted) ||
+	c->asked = ddi_load(&c->cell->submitted);
+	if (!h->direct ||
 	    ddi_load(&c->cell->node) != ddi_load(&head->node) || !out_admit(h))
 		return;
 	out = out_new(c->cell);
-	if (!out || !out_get(h, c->id, out)) {
+	if (out)
+		ret = out_get(h, c->id, out);
+	if (ret) {
+		c->out_again = ret == -EBUSY || ret == -ENOSPC;
+		if (ret == -ENOSPC)
+			c->asked |= DDI_ASK_EVERY - 1;
 		out_dismiss(h);
 		free(out);
 		return;
@@ -229,19 +242,24 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 	c->out = out;
 }
 
-/* The connection is locked, and bound to nothing any more. */
-void ddi_out_close(struct dd *h, struct ddi_conn *c)
+static void out_drop(struct dd *h, struct ddi_conn *c)
 {
 	struct ddi_out *out = c->out;
 
 	c->out = NULL;
-	c->out_known = false;
-	c->open = DDI_NEVER_OPEN;
 	if (!out)
 		return;
 	out_unmap(h, out);
 	out_dismiss(h);
 	free(out);
+}
+
+/* The connection is locked, and bound to nothing any more. */
+void ddi_out_close(struct dd *h, struct ddi_conn *c)
+{
+	c->out_known = false;
+	c->open = DDI_NEVER_OPEN;
+	out_drop(h, c);
 }
 
 void ddi_out_release(struct dd *h)
@@ -352,20 +370,60 @@ uint64_t ddi_deposit(char *dst, const char *src, size_t len)
 	return word;
 }
 
+/* Position after the note that was posted last. */
+static uint64_t out_last(const struct ddi_out *out)
+{
+	const struct ddi_end *end = out->end;
+
+	while (end->next != out->end)
+		end = end->next;
+	return end->pos;
+}
+
+/*
+ * The ring was taken back: give back the rest. Returns whether the message whose
+ * note is the last before @end was read; with @end 0 there is no doubt of any.
+ */
+static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = c->id,
+			       .flags = DD_DIRECT_DROP, .start = end };
+	int ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
+
+	if (ret < 0)
+		return ddi_error(ret);
+	out_drop(h, c);
+	c->out_again = true;
+	c->asked = ddi_load(&c->cell->submitted) | (DDI_ASK_EVERY - 1);
+	return end <= d.start;
+}
+
 /**
  * ddi_out_after() - what is due after ddi_out_post()
  * @h: handle
  * @c: connection, locked
  * @id: its id
+ * @rq: the message, should it have to be sent again
  *
  * Return: 0; -ECONNCLOSE if the message may have gone nowhere, and does not
- * count.
+ * count; as dd_send() if it had to be sent by the kernel.
  */
-int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id)
+int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
+		  const struct ddi_request *rq)
 {
+	int ret;
+
 	if (ddi_load(&c->cell->id) != id || ddi_load(&c->cell->error)) {
 		c->out->submitted--;
 		return -ECONNCLOSE;
+	}
+	if (ddi_load(&c->cell->left)) {
+		ret = out_leave(h, c, out_last(c->out));
+		if (!ret)
+			return ddi_send_locked(h, c, rq);
+		if (ret < 0)
+			c->out->submitted--;
+		return ret < 0 ? ret : 0;
 	}
 	/* If it is closed meanwhile, that has woken the receiver. */
 	if (ddi_out_awaited(c->out))
@@ -431,7 +489,7 @@ static int out_check(struct dd *h, struct ddi_out *out,
 int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	struct ddi_out *out = c->out;
-	bool full = ddi_out_full(out);
+	bool full = ddi_out_waits(c);
 	struct dd_sqe unused;
 	struct dd_buf buf;
 	uint64_t word;
@@ -439,6 +497,10 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 
 	if (ddi_load(&c->cell->error))
 		return -ECONNCLOSE;
+	if (ddi_load(&c->cell->left)) {
+		ret = out_leave(h, c, 0);
+		return ret < 0 ? ret : ddi_send_locked(h, c, rq);
+	}
 	if (full && (out->window == 1 || c->most == 1))
 		return -ENOTREADY;
 	if (rq->options & DD_SEND_DMA) {
@@ -460,7 +522,7 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 		word = ddi_deposit(out->block + rq->roffset, rq->addr, rq->len);
 	}
 	ddi_out_post(out, rq, &rq->tag, word, false);
-	return ddi_out_after(h, c, c->id);
+	return ddi_out_after(h, c, c->id, rq);
 }
 
 /**
@@ -481,15 +543,21 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
 	int ret = 0;
 
 	/* All but the last one are within the window. */
-	if (n == out->submitted && ddi_out_full(out))
+	if (n == out->submitted && ddi_out_waits(c))
 		end = out->end->pos;
 	/* A close puts in place what was waiting. */
 	if (ddi_load(&c->cell->error))
 		end = 0;
-	ddi_unlock(&c->lock);
+	/* The position means nothing in another ring. */
 	if (end)
-		ret = ddi_conn_wait(h, id, DD_WAIT_RING, end, deadline);
-	return ret == -ECONNCLOSE ? 0 : ret;
+		__atomic_fetch_add(&c->waiting, 1, __ATOMIC_RELAXED);
+	ddi_unlock(&c->lock);
+	if (!end)
+		return 0;
+	ret = ddi_conn_wait(h, id, DD_WAIT_RING, end, deadline);
+	__atomic_fetch_sub(&c->waiting, 1, __ATOMIC_RELAXED);
+	/* Nor is it waited for when that was taken back: it had been reached. */
+	return ret == -ECONNCLOSE || ret == -EINVAL ? 0 : ret;
 }
 
 /* ---- receiving ----------------------------------------------------------- */
@@ -579,26 +647,28 @@ static struct ddi_in *in_find(struct dd *h, const struct ddi_conn *c)
  * @c: the end, locked and described
  * @n: what the kernel has counted; changed if they come directly
  *
- * A message's number has 32 bits: as long as the ring has had fewer notes, that
- * is all of it.
+ * A message's number has 32 bits: as long as the ring has had fewer notes, and
+ * the kernel has brought fewer, that is all of it.
  *
  * Return: whether @n is right; if not, the kernel has to be asked.
  */
 bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n)
 {
-	uint32_t last = 0, got;
+	uint32_t last = 0, got, in_use;
 	struct ddi_in *in;
 	uint64_t head;
 
-	if (!ddi_load(&c->cell->ring) && !ddi_load(&c->cell->error))
+	/* What came by a ring that was given back was counted before. */
+	in_use = ddi_load_acquire(&c->cell->ring);
+	*n = ddi_load(&c->cell->received);
+	if (!in_use && !ddi_load(&c->cell->error))
 		return true;
-	if (!(c->tracked & DDI_COUNTED))
+	if (!(c->tracked & DDI_COUNTED) || *n >= UINT32_MAX)
 		return false;
+	*n = max_of(*n, max_of(c->base, ddi_load(&c->got)));
 	/* Over, and all has been read. */
-	if (!ddi_load(&c->cell->ring)) {
-		*n = max_of(c->base, ddi_load(&c->got));
+	if (!in_use)
 		return true;
-	}
 	in = in_find(h, c);
 	for (int i = 0; in && i < 8; i++) {
 		/* Pairs with the reader, who has noted what it has read. */
@@ -608,7 +678,7 @@ bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n)
 			return false;
 		if (!in_last(in, head, c->id, &last))
 			continue;
-		*n = max_of(c->base, max_of(got, last));
+		*n = max_of(*n, max_of(got, last));
 		return true;
 	}
 	return false;

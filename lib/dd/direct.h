@@ -4,9 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * A connection sends directly from its first message on, or never, so that its
- * messages come by one ring and need no sorting. What the kernel says of the
- * direct path in its header is not repeated here.
+ * A connection sends directly, or by the kernel, and begins with either when all
+ * that it has sent by the other has been read: so its messages need no sorting.
+ * What the kernel says of the direct path in its header is not repeated here.
  */
 #ifndef _DD_DIRECT_H
 #define _DD_DIRECT_H
@@ -110,6 +110,36 @@ static DDI_INLINE bool ddi_out_full(struct ddi_out *out)
 	/* Pairs with the reader's release: it has done with the slot. */
 	out->head = ddi_load_acquire(&out->state->head);
 	return out->end->pos > out->head;
+}
+
+/**
+ * ddi_out_waits() - the same, where the ring may have been taken back
+ * @c: connection, locked, that sends directly
+ *
+ * All that it has carried had been read then. Of a ring that is not there any
+ * more, ddi_out_full() says anything; but who has seen that sees @left.
+ *
+ * Return: whether the last message is beyond the window.
+ */
+static inline bool ddi_out_waits(const struct ddi_conn *c)
+{
+	bool full = ddi_out_full(c->out);
+
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return full && !ddi_load(&c->cell->left);
+}
+
+/*
+ * What goes by the kernel may go directly later: that is asked at the last few of
+ * so many messages, a power of two, since it cannot be while one is unread.
+ */
+#define DDI_ASK_EVERY	512
+#define DDI_ASK_TIMES	16
+
+/* Whether a connection that has sent so many messages may ask. */
+static DDI_INLINE bool ddi_out_asks(uint64_t n)
+{
+	return ddi_unlikely(n % DDI_ASK_EVERY >= DDI_ASK_EVERY - DDI_ASK_TIMES);
 }
 
 /* May be used for words of any type. */
@@ -221,7 +251,8 @@ static DDI_INLINE bool ddi_out_awaited(const struct ddi_out *out)
 /* direct.c */
 void ddi_out_open(struct dd *h, struct ddi_conn *c);
 void ddi_out_close(struct dd *h, struct ddi_conn *c);
-int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id);
+int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
+		  const struct ddi_request *rq);
 int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq);
 int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
 		 int64_t deadline);

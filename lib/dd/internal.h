@@ -177,9 +177,10 @@ struct ddi_list {
  * @recv_size: its size in bytes
  * @send: own send buffer
  * @send_size: its size in bytes
- * @open: what the word of @cell that holds @id, @error and @type is while the
- *	connection is open; DDI_NEVER_OPEN, which it never is, if its type
- *	restricts what may be sent, or @out_known is not set
+ * @open: what the word of @cell that holds @id, @error, @type and @left is while
+ *	the connection is open and has the ring it had; DDI_NEVER_OPEN, which it
+ *	never is, if its type restricts what may be sent, or @out_known is not
+ *	set
  * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
  *	tag of a reply; else 0
  * @type: DD_TYPE_*
@@ -191,6 +192,7 @@ struct ddi_list {
  * @service_id: id of @service, 0 at the connecting end
  * @service: its service, NULL at the connecting end
  * @out_known: it is known whether it does; @lock
+ * @out_again: if it does not, it may be asked for again; @lock
  * @dead: serving end: id of the connection that was closed here last; what
  *	it left unread is not delivered any more
  * @block: block number at the serving end
@@ -203,6 +205,9 @@ struct ddi_list {
  * @uid: peer's user id
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
+ * @waiting: threads that wait for a position of @out's ring; outlives @id
+ * @asked: it is not asked whether it may send directly before it has sent more
+ *	messages than these
  * @base: with DDI_COUNTED, messages that had come when it became that
  * @spin: how waiting for its counters went
  * @next: pool of unbound records of connecting ends
@@ -224,6 +229,7 @@ struct ddi_conn {
 	bool guarded;
 	uint8_t outstanding;
 	bool out_known;
+	bool out_again;
 	bool described;
 	size_t send_size;
 	uint64_t open;
@@ -238,6 +244,8 @@ struct ddi_conn {
 	uint32_t uid;
 	uint16_t window;
 	uint16_t send_window;
+	uint32_t waiting;
+	uint64_t asked;
 	uint64_t base;
 	struct ddi_spin spin;
 	struct ddi_conn *next;

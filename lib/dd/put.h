@@ -224,7 +224,8 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	long ret;
 
 	if (!ddi_cell_is_open(cell, c->open) ||
-	    ddi_unlikely(ddi_put_room(c, cell, n)))
+	    ddi_unlikely(ddi_put_room(c, cell, n)) ||
+	    ddi_out_asks(n))
 		return DDI_NOT_PLAIN;
 	ddi_put_open(cell->sq);
 	if (ddi_unlikely(ddi_put_source(c, addr, len, cell->sq)))
@@ -244,7 +245,8 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 }
 
 int ddi_put_refused(struct dd *h, struct ddi_conn *c);
-int ddi_put_after(struct dd *h, struct ddi_conn *c);
+int ddi_put_after(struct dd *h, struct ddi_conn *c, const void *addr,
+		  size_t len, size_t roffset);
 int ddi_put_wake(struct ddi_conn *c);
 int ddi_put_not(struct dd *h, int conn, const void *addr, size_t len,
 		size_t roffset, struct ddi_conn *c);
@@ -263,7 +265,7 @@ static DDI_INLINE int ddi_put_end(enum ddi_sent sent, struct dd *h, int conn,
 	case DDI_SENT_WAKE:
 		return ddi_put_wake(c);
 	case DDI_SENT_AFTER:
-		return ddi_put_after(h, c);
+		return ddi_put_after(h, c, addr, len, roffset);
 	case DDI_REFUSED:
 		return ddi_put_refused(h, c);
 	default:

@@ -87,9 +87,16 @@ int ddi_put_refused(struct dd *h, struct ddi_conn *c)
 }
 
 /* Likewise when it says that more is due: as dd_send(). */
-int ddi_put_after(struct dd *h, struct ddi_conn *c)
+int ddi_put_after(struct dd *h, struct ddi_conn *c, const void *addr,
+		  size_t len, size_t roffset)
 {
-	int ret = ddi_out_after(h, c, c->id);
+	const struct ddi_request rq = {
+		.addr = addr,
+		.len = len,
+		.roffset = roffset,
+		.tag = ddi_load(&c->consumed),
+	};
+	int ret = ddi_out_after(h, c, c->id, &rq);
 
 	ddi_unlock(&c->lock);
 	return ret;
@@ -100,6 +107,17 @@ int ddi_put_wake(struct ddi_conn *c)
 {
 	ddi_lock_wake(&c->lock);
 	return 0;
+}
+
+/* Whether it is time to ask whether it may send directly. */
+static bool out_due(const struct ddi_conn *c)
+{
+	uint64_t n;
+
+	if (!c->out_again)
+		return !c->out_known;
+	n = ddi_load(&c->cell->submitted);
+	return ddi_out_asks(n) && n > c->asked && !ddi_load(&c->waiting);
 }
 
 /**
@@ -116,15 +134,17 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq)
 {
 	struct dd_cell *cell = c->cell;
-	uint64_t n = ddi_load(&cell->submitted);
 	uint32_t depth = ddi_load(&cell->depth);
-	struct dd_sqe *sqe = &cell->sq[depth > 1 ? n % depth : 0];
+	struct dd_sqe *sqe;
+	uint64_t n;
 	int ret;
 
-	if (!c->out_known)
+	if (out_due(c))
 		ddi_out_open(h, c);
 	if (ddi_is_direct(c))
 		return ddi_out_send(h, c, rq);
+	n = ddi_load(&cell->submitted);
+	sqe = &cell->sq[depth > 1 ? n % depth : 0];
 	ret = ddi_put_check(c, cell, n);
 	if (ret)
 		return ret;
@@ -324,7 +344,7 @@ static bool counter_stirred(const struct ddi_look *look)
 static int done_direct(struct dd *h, struct ddi_conn *c, uint32_t id,
 		       unsigned int what, int64_t timeout)
 {
-	int ret = what == DD_DONE_SENT || !ddi_out_full(c->out) ||
+	int ret = what == DD_DONE_SENT || !ddi_out_waits(c) ||
 		  ddi_load(&c->cell->error);
 
 	if (ret || !timeout) {

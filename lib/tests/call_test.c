@@ -580,6 +580,61 @@ static void counts_without_the_kernel(void)
 	teardown();
 }
 
+/* One more message, and what is received of it. */
+static void next_message(struct dd_msg *msg, unsigned int *n, int options)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "number %u", ++*n);
+	strcpy(csend, text);
+	check_eq(dd_send(h, conn, csend, 16, 0, options, NULL, 0), 0);
+	check_eq(take(msg), 0);
+	check(!strcmp(msg->addr, text));
+	check_eq(msg->msgid, *n);
+	check_eq(dd_ready(h, list), 0);
+	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
+	check_eq(received_by(msg->conn), *n);
+}
+
+/* The kernel goes on where the ring has been taken back, and the other way. */
+static void rings_that_are_taken_back(void)
+{
+	struct dd_conn_desc desc;
+	struct dd_msg msg;
+	unsigned int n = 0;
+	int calls;
+
+	setup_direct(DD_TYPE_STREAM, true);
+	for (int turn = 0; turn < 4; turn++) {
+		next_message(&msg, &n, 0);
+		calls = fake.calls;
+		next_message(&msg, &n, 0);
+		check_eq(fake.calls, calls);
+		/* Before a message, or while it is sent. */
+		if (turn % 2)
+			fake.take_back = conn;
+		else
+			fake_take_back(conn);
+		check_eq(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER), 1);
+		next_message(&msg, &n, turn % 2 ? DD_SEND_UNWIRED : 0);
+		check_eq(fake.take_back, 0);
+		check_eq(dd_conn_info(h, conn, &desc), 0);
+		check_eq(desc.submitted, n);
+		calls = fake.calls;
+		next_message(&msg, &n, 0);
+		check_eq(fake.calls, calls + 1);
+		/* It is asked for again, and given when there is one. */
+		fake.no_ring = true;
+		for (int i = 0; i < 1024; i++)
+			next_message(&msg, &n, 0);
+		fake.no_ring = false;
+		check_eq(fake.calls, calls + 1 + 1024 + 1);
+		for (int i = 0; i < 512; i++)
+			next_message(&msg, &n, 0);
+	}
+	teardown();
+}
+
 /* DD_DIRECT=0 is for both ways, whoever the other end is. */
 static void neither_end_sends_directly(void)
 {
@@ -940,6 +995,7 @@ int main(void)
 		TEST(what_a_stranger_writes),
 		TEST(windows_that_cannot_be_mapped),
 		TEST(counts_without_the_kernel),
+		TEST(rings_that_are_taken_back),
 		TEST(neither_end_sends_directly),
 		TEST(own_close_leaves_nothing),
 		TEST(unserve_voids_ids),

@@ -42,6 +42,7 @@ struct object {
 	uint64_t cookie, taken_at[WINDOW_MAX], posts;
 	uint32_t block, type, window;
 	bool withheld, direct, nodirect, any;
+	uint64_t end;			/* of its notes, when the ring was taken */
 	struct dd_note note;
 };
 
@@ -317,6 +318,16 @@ static const char *sqe_source(struct object *c, const struct dd_sqe *sqe)
 	return c->send + sqe->src;
 }
 
+void fake_take_back(uint32_t id)
+{
+	struct object *c = object_get(id, CONN);
+	struct dd_ring_state *state = unit_addr(c->peer->list->ring);
+
+	fake.take_back = 0;
+	c->end = state->head;
+	conn_cell(c)->left = 1;
+}
+
 static int doorbell(uint32_t id)
 {
 	struct object *c = object_get(id, CONN), *to;
@@ -340,6 +351,8 @@ static int doorbell(uint32_t id)
 	cell->sent = ++cell->submitted;
 	if (!(sqe->flags & DD_SQE_NOTIFY)) {
 		cell->done = cell->submitted;
+		if (fake.take_back == id)
+			fake_take_back(id);
 		return 1;
 	}
 	to->note = (struct dd_note){
@@ -541,6 +554,24 @@ static int do_conn_info(struct dd_conn_info *info)
 	return 0;
 }
 
+/* What was stored since then is in no ring. */
+static int depart(struct object *c, struct dd_direct *d)
+{
+	struct dd_cell *cell = conn_cell(c);
+
+	for (uint64_t pos = c->end; pos != c->end + RING_SLOTS; pos++)
+		ring_slot(c->peer->list->ring, pos)->seq = 0;
+	memcpy(&cell->submitted, cell->sq[0].meta, sizeof(cell->submitted));
+	cell->submitted -= d->start > c->end;
+	cell->sent = cell->done = cell->submitted;
+	cell->left = 0;
+	conn_cell(c->peer)->received = cell->submitted;
+	conn_cell(c->peer)->ring = 0;
+	c->direct = false;
+	d->start = c->end;
+	return 0;
+}
+
 static int do_direct(struct dd_direct *d)
 {
 	struct object *c = object_get(d->conn, CONN), *to, *r = NULL;
@@ -551,13 +582,17 @@ static int do_direct(struct dd_direct *d)
 	to = c->peer;
 	if (!to)
 		return -ECONNRESET;
-	if (conn_cell(c)->submitted)
-		return -EBUSY;
+	if (conn_cell(c)->left)
+		return d->flags & DD_DIRECT_DROP ? depart(c, d) : -EBUSY;
 	if (d->flags & DD_DIRECT_DROP) {
 		c->direct = false;
 		conn_cell(to)->ring = 0;
 		return 0;
 	}
+	if (to->withheld || list_head(to->list)->head != to->list->tail)
+		return -EBUSY;
+	if (fake.no_ring)
+		return -ENOSPC;
 	for (int i = 1; i < OBJECTS && !r; i++)
 		if (objects[i].kind == REGION && to->recv >= objects[i].addr &&
 		    to->recv < objects[i].addr + objects[i].size)

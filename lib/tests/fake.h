@@ -19,6 +19,8 @@
  * @refusal: with this errno
  * @unmapped: which of the next windows cannot be mapped, from 1; 0 for none
  * @strangers: the two ends of a connection are different users'
+ * @no_ring: none is granted
+ * @take_back: connection whose ring is taken back at the next doorbell, or 0
  * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
@@ -29,6 +31,8 @@ struct fake {
 	int refusal;
 	int unmapped;
 	bool strangers;
+	bool no_ring;
+	uint32_t take_back;
 	bool far;
 };
 
@@ -37,6 +41,8 @@ extern struct fake fake;
 void fake_reset(void);
 void fake_list_grow(uint32_t list);
 void fake_told(uint32_t conn);
+/* Takes back the ring of a connection that has sent directly; all was read. */
+void fake_take_back(uint32_t conn);
 /* Posts to the direct ring of a list, as its sender might. */
 struct dd_ring_note;
 void fake_ring_post(uint32_t list, const struct dd_ring_note *note);

@@ -177,7 +177,8 @@ struct dd_sqe {
  * @window: unconsumed messages the peer's list has room for
  * @ring: unit number of the struct dd_ring_state that the peer's messages
  *	come by; 0 while they come by the list's own ring
- * @__reserved0: zero
+ * @left: 1 if the ring that this end has posted notes to was taken back, until
+ *	it gives back what it was granted (%DD_DIRECT_DROP)
  * @sq: the send queue; the only part that its owner writes
  *
  * A cell is one line of state and @depth lines of queue: 64 * (1 + @depth)
@@ -196,7 +197,7 @@ struct dd_cell {
 	__u32 id;
 	__u16 error;
 	__u8 type;
-	__u8 __reserved0;
+	__u8 left;
 	__u32 depth;
 	__u32 node;
 	__aligned_u64 peer_size;
@@ -309,10 +310,17 @@ struct dd_list_head {
  * message n - window has been.
  *
  * The sender stores the message, then the note, then @seq with release
- * semantics, executes a full barrier, and then loads two words: @error of its
- * cell, which if not zero says that the message may have gone nowhere; and
- * @need_wake, for which it calls %DD_IOC_WAKE. A mapping that was revoked shows
- * a page of the sender's own instead, so that late stores do no harm.
+ * semantics, executes a full barrier, and then loads three words: @error of its
+ * cell, which if not zero says that the message may have gone nowhere; @left of
+ * its cell; and @need_wake, for which it calls %DD_IOC_WAKE. A mapping that was
+ * revoked shows a page of the sender's own instead, so that late stores do no
+ * harm.
+ *
+ * A list has %DD_RINGS_MAX rings at most. When all are taken, one that little
+ * comes by is taken back for somebody who sends more, at a moment when all that
+ * it has carried was consumed. The sender finds @left set: then it calls
+ * %DD_DIRECT_DROP, learns whether the last note is one of those, and goes on by
+ * the doorbell. If what it sends is much, it may ask for a ring again.
  */
 
 /**
@@ -673,7 +681,7 @@ enum dd_wait_what {
 /**
  * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
  * @size: sizeof(struct dd_direct)
- * @flags: zero, or %DD_DIRECT_DROP to take it back, nothing having been sent
+ * @flags: zero, or %DD_DIRECT_DROP to give it back
  * @conn: (in) its id
  * @peer_conn: (out) id of the connection at the receiver, for the notes
  * @block: (out) offset to mmap() the receiver's block at
@@ -682,27 +690,36 @@ enum dd_wait_what {
  *	the same receiver may have the same
  * @state: (out) offset to mmap() struct dd_ring_state at, a page, to be read
  *	only
- * @start: (out) position of the first note this context posts to that ring
+ * @start: (out) position of the first note this context posts to that ring;
+ *	with %DD_DIRECT_DROP, see below
  * @slots: (out) number of slots of the ring
  * @peer_block: (in) zero; (out) block number at the serving end, else 0
  *
  * All are mapped whole and shared; nothing can pin them, and a child does not
- * inherit them. Asked again, the answer is the same. The messages of this end
- * go directly from the first one on, or never: a connection that has sent by
- * the doorbell is refused. What goes directly may still be deposited by the
- * kernel, by a request without %DD_SQE_NOTIFY, before its note is posted.
+ * inherit them. Asked again, the answer is the same. While an end sends directly,
+ * what it sends may still be deposited by the kernel, by a request without
+ * %DD_SQE_NOTIFY, before its note is posted.
+ *
+ * Who asks has sent nothing, or all that it has sent by the doorbell has been
+ * consumed; its count in @meta of the cell is then that of these messages.
  *
  * A caller that cannot map what it was granted drops it: then the mappings are
- * revoked, the other members mean nothing, and messages go by the doorbell.
+ * revoked, the other members mean nothing, and messages go by the doorbell. So
+ * does one that has sent directly, if @left of its cell is set: @start is (in)
+ * the position after the note of the last message that the count includes, if it
+ * found @left set after that, else 0; and (out) the position before which all
+ * notes were consumed. If that is the less of the two, the last message went
+ * nowhere, and does not count. The next one by the doorbell has the number after
+ * those that do, and so have @submitted, @sent and @done of the cell.
  *
  * If the two processes have different users, the block is zeroed first: its
- * sender can read it.
+ * sender can read it. So it is not granted later than that.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EBUSY (a message has been sent),
- * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
- * another node, its block is not whole pages, or the direct path is turned
- * off), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver
- * 4 MiB of them).
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EBUSY (what was sent has not been
+ * consumed, or the ring was taken back), %EACCES (an end does not allow it to
+ * this user), %EOPNOTSUPP (the peer is on another node, its block is not whole
+ * pages, or the direct path is turned off), %ENOMEM, %ENOSPC (the list has
+ * %DD_RINGS_MAX rings, or the receiver 4 MiB of them, and all are in use).
  */
 struct dd_direct {
 	__u32 size;

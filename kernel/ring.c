@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct rings: what a receiver finds the notes of another process in.
+ *
+ * A ring belongs to the note list it feeds, and stays as long as that: only
+ * who may write to it changes, once it is empty and the old sender's windows
+ * are revoked. So a receiver never looks at a ring that is gone. What a sender
+ * writes is looked at here for reports only, except @seq, of which any value
+ * is a value that a stranger to the ring could be told as well.
+ *
+ * A list has few of them, since its reader looks at all. When there is none
+ * left for somebody who sends, the one is taken back that the least has come
+ * by, if that is little beside what he sends: at a moment when all that it has
+ * carried was read, and nobody can store to it. So what its sender sends from
+ * then on may come by any other way.
+ */
+#include <linux/hash.h>
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "direct.h"
+#include "dd.h"
+
+#define DD_RING_MIN_SLOTS	64u
+#define DD_RING_MAX_SLOTS	4096u
+/* Of a context: others decide how many lists of it have rings. */
+#define DD_RING_PAGES		1024
+/* Jiffies: what has come by a ring is counted for so long, at least. */
+#define DD_RING_TERM		(HZ / 2)
+/* Likewise: of a list, after one was to be taken back, none is. */
+#define DD_RING_PAUSE		(HZ / 100 + 1)
+/* Who is to get a ring of somebody else sends so many times as much. */
+#define DD_RING_MORE		4
+
+/* ---- rings -------------------------------------------------------------- */
+
+static struct dd_rings *dd_rings_of(const struct dd_list *list)
+{
+	/* Pairs with dd_rings_create(). */
+	return smp_load_acquire(&list->rings);
+}
+
+/**
+ * dd_rings_ready() - whether a direct ring of a list has a note
+ * @list: the list
+ *
+ * To find none means something only after dd_rings_arm().
+ *
+ * Return: whether the receiver would find one, or what looks like one.
+ */
+bool dd_rings_ready(const struct dd_list *list)
+{
+	return dd_rings_have(dd_rings_of(list));
+}
+
+/**
+ * dd_rings_arm() - have senders say when they have posted
+ * @list: the list, on whose wait queue, or on whose context's, the caller is
+ *
+ * A full barrier: then the caller looks for notes.
+ */
+void dd_rings_arm(const struct dd_list *list)
+{
+	dd_rings_need_wake(dd_rings_of(list), 1);
+}
+
+/**
+ * dd_rings_disarm() - somebody has posted, and its receivers are about to look
+ * @list: the list, whose wait queue is woken after this
+ */
+void dd_rings_disarm(const struct dd_list *list)
+{
+	dd_rings_need_wake(dd_rings_of(list), 0);
+	/* Who turns SIGIO on does that first, and arms then. */
+	if (unlikely(READ_ONCE(list->obj.ctx->fasync)))
+		dd_rings_arm(list);
+}
+
+/* The slots of a ring, and its state. */
+static u32 dd_ring_pages(u32 slots)
+{
+	return 1 + slots / DD_PAGE_NOTES;
+}
+
+static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
+{
+	u32 pages = dd_ring_pages(ring->slots);
+
+	WARN_ON_ONCE(ring->from);
+	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
+	atomic_sub(pages, &ctx->ring_pages);
+	kfree(ring);
+}
+
+/* A list is gone, and with it all who might look at its rings. */
+void dd_rings_free(struct dd_list *list)
+{
+	struct dd_rings *rings = list->rings;
+	struct dd_ctx *ctx = list->obj.ctx;
+
+	if (!rings)
+		return;
+	while (rings->n)
+		dd_ring_free(ctx, rings->ring[--rings->n]);
+	dd_area_free(&ctx->area, rings->unit, 1);
+	kfree(rings);
+}
+
+/* Their memory is charged to the memory cgroup of the caller, who sends. */
+static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
+{
+	int err = -ENOSPC;
+
+	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
+		err = dd_area_alloc_pages(&ctx->area, pages, &ring->unit);
+	if (err)
+		atomic_sub(pages, &ctx->ring_pages);
+	return err;
+}
+
+static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
+{
+	struct dd_area *area = &list->obj.ctx->area;
+	u32 i, n = slots / DD_PAGE_NOTES;
+	struct dd_ring *ring;
+	int err;
+
+	ring = kzalloc(struct_size(ring, page, n), GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	err = dd_ring_alloc(list->obj.ctx, ring, dd_ring_pages(slots));
+	if (err) {
+		kfree(ring);
+		return ERR_PTR(err);
+	}
+	INIT_LIST_HEAD(&ring->feeds);
+	ring->slots = slots;
+	ring->state = dd_area_unit(area, ring->unit);
+	ring->state->slots = slots;
+	for (i = 0; i < n; i++)
+		ring->page[i] = dd_area_unit(area, ring->unit +
+					     (1 + i) * DD_PAGE_UNITS);
+	return ring;
+}
+
+static int dd_rings_create(struct dd_list *list)
+{
+	struct dd_area *area = &list->obj.ctx->area;
+	struct dd_rings *rings = kzalloc(sizeof(*rings), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!rings)
+		return -ENOMEM;
+	err = dd_area_alloc(area, 1, &rings->unit);
+	if (err) {
+		kfree(rings);
+		return err;
+	}
+	rings->table = dd_area_unit(area, rings->unit);
+	WRITE_ONCE(list->head->rings_unit, rings->unit);
+	rings->pause = jiffies;
+	/* Pairs with dd_rings_of(). */
+	smp_store_release(&list->rings, rings);
+	return 0;
+}
+
+/* Show a ring to the receiver, and to those who look for it. */
+static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
+{
+	struct dd_rings *rings = list->rings;
+	u32 n = rings->n;
+
+	rings->ring[n] = ring;
+	WRITE_ONCE(rings->table[n], ring->unit);
+	/* Pairs with dd_rings_count(). */
+	smp_store_release(&rings->n, n + 1);
+	/* Pairs with the receiver, which then reads the table. */
+	smp_store_release(&list->head->rings, n + 1);
+}
+
+/* ---- whose a ring is ---------------------------------------------------- */
+
+/*
+ * The next sender must not pass for those before it, whose ends may be known to
+ * the receiver still. What they sent has been read, or the ring would not be
+ * given away; so nothing is lost if their cells do not name it any more.
+ */
+static void dd_ring_disown(struct dd_ring *ring)
+{
+	struct dd_feed *feed, *next;
+
+	list_for_each_entry_safe(feed, next, &ring->feeds, on_ring) {
+		WRITE_ONCE(feed->cell->ring, 0);
+		list_del_init(&feed->on_ring);
+	}
+	/* Before anything of the next sender's. */
+	smp_wmb();
+}
+
+/* Let a context write to a ring that is nobody's. */
+static int dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx)
+{
+	void *state = ring->state;
+	struct dd_window *win;
+	u32 i;
+
+	dd_ring_disown(ring);
+	/* The last one may have written numbers that are yet to come. */
+	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
+		memset(ring->page[i], 0, PAGE_SIZE);
+	win = dd_window_create(ctx, ring->page, ring->slots / DD_PAGE_NOTES,
+			       false, false);
+	if (IS_ERR(win))
+		return PTR_ERR(win);
+	ring->view = dd_window_create(ctx, &state, 1, true, true);
+	if (IS_ERR(ring->view)) {
+		dd_window_revoke(win);
+		return PTR_ERR(ring->view);
+	}
+	ring->notes = win;
+	ring->start = dd_ring_head(ring);
+	ring->seen = ring->start;
+	ring->since = jiffies;
+	ring->rate = U64_MAX;
+	/* Who sleeps now has not seen this one. */
+	WRITE_ONCE(ring->state->need_wake, 1);
+	ring->from = dd_ctx_get(ctx);
+	return 0;
+}
+
+/*
+ * Of several threads of a process that is gone, one may have taken a position
+ * and not filled it. What others posted behind it is to be read: nobody can
+ * write to the ring any more, so the holes can be filled.
+ */
+static void dd_ring_mend(struct dd_ring *ring)
+{
+	u64 head = dd_ring_head(ring), pos = head + ring->slots;
+
+	while (pos != head && !dd_ring_has(ring, pos - 1))
+		pos--;
+	while (pos-- != head) {
+		struct dd_ring_note *note = dd_ring_slot(ring, pos);
+
+		if (dd_ring_has(ring, pos))
+			continue;
+		WRITE_ONCE(note->conn, 0);
+		/* The reader loads the number first. */
+		smp_store_release(&note->seq, pos + 1);
+	}
+}
+
+static void dd_ring_revoke(struct dd_ring *ring)
+{
+	dd_window_revoke(ring->notes);
+	dd_window_revoke(ring->view);
+	ring->notes = NULL;
+	ring->view = NULL;
+	dd_ring_mend(ring);
+	dd_ctx_put(ring->from);
+	ring->from = NULL;
+}
+
+/* Slots for a ring that is new: more than all that the context has here. */
+static u32 dd_ring_size(const struct dd_rings *rings, const struct dd_ctx *ctx,
+			u32 slots)
+{
+	u32 i;
+
+	slots = max_t(u32, DD_RING_MIN_SLOTS, roundup_pow_of_two(slots));
+	slots = max_t(u32, slots, DD_PAGE_NOTES);
+	for (i = 0; i < rings->n; i++)
+		if (rings->ring[i]->from == ctx)
+			slots = max(slots, 2 * rings->ring[i]->slots);
+	return slots;
+}
+
+static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
+				   u32 slots)
+{
+	struct dd_ring *ring;
+	int err;
+
+	slots = dd_ring_size(list->rings, ctx, slots);
+	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX)
+		return ERR_PTR(-ENOSPC);
+	ring = dd_ring_create(list, slots);
+	if (IS_ERR(ring))
+		return ring;
+	err = dd_ring_claim(ring, ctx);
+	if (err) {
+		dd_ring_free(list->obj.ctx, ring);
+		return ERR_PTR(err);
+	}
+	dd_rings_add(list, ring);
+	return ring;
+}
+
+/* ---- taking a ring back -------------------------------------------------- */
+
+/* Whether there is no note in a ring, not even behind a position left out. */
+static bool dd_ring_drained(const struct dd_ring *ring, u64 head)
+{
+	u64 pos;
+
+	for (pos = head; pos != head + ring->slots; pos++)
+		if (dd_ring_has(ring, pos))
+			return false;
+	return true;
+}
+
+/*
+ * Take a ring from its sender, if it is drained while nobody can store to it.
+ * The fault handler waits meanwhile, so that this shows to nobody if it is not.
+ * If it is, every note of a position before its head has been read, and no note
+ * of another one is there or will be: so the sender can ask which of the two is
+ * true of the one that it was storing.
+ */
+static bool dd_ring_evict(struct dd_ring *ring)
+{
+	struct dd_feed *feed;
+	bool drained;
+	u64 head;
+
+	dd_window_hold(ring->notes);
+	head = dd_ring_head(ring);
+	drained = dd_ring_drained(ring, head);
+	if (drained)
+		list_for_each_entry(feed, &ring->feeds, on_ring)
+			dd_feed_leave(feed, head);
+	/* Who finds it dead finds that he was told. */
+	dd_window_release(ring->notes, drained);
+	if (!drained)
+		return false;
+	ring->users = 0;
+	ring->reserved = 0;
+	dd_ring_revoke(ring);
+	return true;
+}
+
+/* Notes that come by a ring in a second; it is too early to tell of a new one. */
+static u64 dd_ring_rate(struct dd_ring *ring)
+{
+	unsigned long took = jiffies - ring->since;
+	u64 head = dd_ring_head(ring);
+
+	if (took >= DD_RING_TERM) {
+		ring->rate = div64_ul(min_t(u64, head - ring->seen, U32_MAX) *
+				      HZ, took);
+		ring->seen = head;
+		ring->since += took;
+	}
+	return ring->rate;
+}
+
+/*
+ * Messages that a connection has sent by the kernel in a second, since it was
+ * refused a ring before; 0 until that can be told. Who was is known by a pointer
+ * that nobody follows; others may take its place, and then it is as if new.
+ */
+static u64 dd_rings_refused(struct dd_rings *rings, const struct dd_conn *conn)
+{
+	struct dd_asker *who = &rings->refused[hash_ptr(conn,
+							ilog2(DD_RINGS_MAX))];
+	u64 sent = READ_ONCE(conn->imp.submitted);
+	unsigned long took = jiffies - who->since;
+
+	if (who->conn != conn || sent < who->sent) {
+		*who = (struct dd_asker){ .conn = conn, .sent = sent,
+					  .since = jiffies };
+	} else if (took >= DD_RING_TERM) {
+		who->rate = div64_ul(min_t(u64, sent - who->sent, U32_MAX) * HZ,
+				     took);
+		who->sent = sent;
+		who->since += took;
+	}
+	return who->rate;
+}
+
+/*
+ * The ring that the fewest notes come by, if those are not more than @most; none
+ * for who has one. What does not look drained now is passed over.
+ */
+static struct dd_ring *dd_ring_choose(const struct dd_rings *rings,
+				      const struct dd_ctx *ctx, u32 slots,
+				      u64 most)
+{
+	struct dd_ring *ring, *best = NULL;
+	u32 i;
+
+	for (i = 0; i < rings->n; i++)
+		if (rings->ring[i]->from == ctx)
+			return NULL;
+	for (i = 0; i < rings->n; i++) {
+		ring = rings->ring[i];
+		if (!ring->from || slots > ring->slots ||
+		    dd_ring_rate(ring) > most ||
+		    (best && ring->rate >= best->rate) ||
+		    !dd_ring_drained(ring, dd_ring_head(ring)))
+			continue;
+		best = ring;
+	}
+	return best;
+}
+
+/* A ring that was somebody else's, or -ENOSPC. */
+static struct dd_ring *dd_ring_take(struct dd_list *list,
+				    const struct dd_conn *conn, u32 slots)
+{
+	struct dd_rings *rings = list->rings;
+	u64 rate = dd_rings_refused(rings, conn);
+	struct dd_ring *ring;
+	int err;
+
+	if (time_before(jiffies, rings->pause))
+		return ERR_PTR(-ENOSPC);
+	ring = dd_ring_choose(rings, conn->obj.ctx, slots, rate / DD_RING_MORE);
+	if (!ring)
+		return ERR_PTR(-ENOSPC);
+	rings->pause = jiffies + DD_RING_PAUSE;
+	if (!dd_ring_evict(ring))
+		return ERR_PTR(-ENOSPC);
+	err = dd_ring_claim(ring, conn->obj.ctx);
+	return err ? ERR_PTR(err) : ring;
+}
+
+/* ---- giving one ---------------------------------------------------------- */
+
+/**
+ * dd_ring_get() - a ring for an end
+ * @list: what the end's messages come to, locked
+ * @conn: the end, whose context is locked
+ * @slots: slots that it needs
+ *
+ * Return: a ring that its context has, or one that nobody has any more and that
+ * has been read, or a new one, or somebody's who makes little use of it; with
+ * room for @slots. Or an error pointer.
+ */
+struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
+			    u32 slots)
+{
+	struct dd_ring *ring, *idle = NULL;
+	struct dd_ctx *ctx = conn->obj.ctx;
+	u32 i;
+	int err = 0;
+
+	if (!list->rings)
+		err = dd_rings_create(list);
+	if (err)
+		return ERR_PTR(err);
+	for (i = 0; i < list->rings->n; i++) {
+		ring = list->rings->ring[i];
+		if (ring->from == ctx && ring->reserved + slots <= ring->slots)
+			return ring;
+		if (!ring->from && slots <= ring->slots &&
+		    !dd_ring_has(ring, dd_ring_head(ring)))
+			idle = ring;
+	}
+	if (idle) {
+		err = dd_ring_claim(idle, ctx);
+		return err ? ERR_PTR(err) : idle;
+	}
+	ring = dd_ring_new(list, ctx, slots);
+	return ring == ERR_PTR(-ENOSPC) ? dd_ring_take(list, conn, slots) : ring;
+}
+
+/**
+ * dd_ring_join() - a connection is to send by a ring
+ * @ring: the ring, whose list is locked
+ * @slots: slots reserved for it
+ */
+void dd_ring_join(struct dd_ring *ring, u32 slots)
+{
+	ring->users++;
+	ring->reserved += slots;
+}
+
+/* Undo dd_ring_join(): with the last connection the windows are revoked. */
+void dd_ring_leave(struct dd_ring *ring, u32 slots)
+{
+	ring->users--;
+	ring->reserved -= slots;
+	if (!ring->users)
+		dd_ring_revoke(ring);
+}
