@@ -58,4 +58,9 @@ for wrong in NO_SENDER_BARRIER NO_SECOND_LOOK CLOSE_FIRST; do
 	check "close.pml: with $wrong it need not be" \
 		breaks close "$wrong" "assertion violated"
 done
+check "evict.pml: what is sent is read once and in order" holds evict
+for wrong in NO_FLUSH DEAD_FIRST NO_QUESTION HEAD_ONLY; do
+	check "evict.pml: with $wrong it need not be" \
+		breaks evict "$wrong" "assertion violated"
+done
 finish
