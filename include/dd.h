@@ -198,9 +198,11 @@ struct dd_connect_attr {
  *
  * DDP-9, DDP-10, DDP-23 to DDP-28.
  *
- * Return: id of the connection, > 0; -EBADSERVER (no such service there),
+ * Return: id of the connection, > 0; -EBADSERVER (no such service there, or the
+ * node does not answer), -EPROTO (there can be no session with that node: it
+ * speaks no version of the protocol that this one does, or is of another cluster),
  * -ENORESOURCE (also: it has its maximum of connections), -EINVAL, -EBADID
- * (list or handle), -ENOCMP.
+ * (list or handle), -ENOCMP. dd_last_error() says more.
  */
 int dd_connect(struct dd *h, const char *name, int node,
 	       const struct dd_connect_attr *attr, int *list);

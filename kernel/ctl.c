@@ -95,7 +95,7 @@ static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
 	else if (tp->state == DD_TP_UP)
 		*err = 0;
 	else if (dd_ctl_of(peer)->downs != downs)
-		*err = -EHOSTUNREACH;
+		*err = dd_ctl_of(peer)->why;
 	else
 		settled = false;
 	dd_ctl_unlock(peer);
@@ -108,7 +108,8 @@ static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
  * @session: (out) number of the session: those that ended before
  *
  * Return: 0; %-EHOSTUNREACH if there is none within the peer's dead time;
- * %-ECONNREFUSED if the peer is not configured any more; %-EINTR.
+ * %-EPROTONOSUPPORT or %-EPROTO if there can be none; %-ECONNREFUSED if the peer
+ * is not configured any more; %-EINTR.
  */
 int dd_ctl_session(struct dd_peer *peer, u64 *session)
 {
@@ -146,7 +147,7 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 	r->wait.req = ++ctl->next_req;
 	msg->head.req = cpu_to_le32(r->wait.req);
 	if (ctl->downs != session)
-		*err = -EHOSTUNREACH;
+		*err = ctl->why;
 	else if (ctl->nwaiting >= DD_CTL_WAITING)
 		*err = -EAGAIN;
 	else
@@ -179,8 +180,8 @@ static void dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
  * @r: the connection in the making, whose channel is @query's
  * @answer: (out) what it says
  *
- * Return: 0 if there is an answer; %-EHOSTUNREACH if the session has ended;
- * %-EINTR, then a grant that may still come is given up.
+ * Return: 0 if there is an answer; an error as of dd_ctl_session() if the session
+ * has ended; %-EINTR, then a grant that may still come is given up.
  */
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
@@ -505,18 +506,23 @@ void dd_ctl_up(struct dd_peer *peer)
 	wake_up_all(&dd_ctl_of(peer)->room);
 }
 
-/* The session is over: so is everything in it. */
-void dd_ctl_down(struct dd_peer *peer)
+/**
+ * dd_ctl_down() - the session is over, or refused: so is everything in it
+ * @peer: the peer, locked
+ * @why: what whoever waits for it is told
+ */
+void dd_ctl_down(struct dd_peer *peer, int why)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_remote *r, *next;
 
 	ctl->downs++;
+	ctl->why = why;
 	list_for_each_entry_safe(r, next, &ctl->waiting, wait.entry) {
 		bool forgotten = !r->wait.answer;
 
 		list_del(&r->wait.entry);
-		r->wait.err = -EHOSTUNREACH;
+		r->wait.err = why;
 		WRITE_ONCE(r->wait.over, true);
 		if (forgotten)
 			dd_remote_put(r);

@@ -71,7 +71,8 @@ struct dd_ctl_refusal {
 /**
  * struct dd_ctl - a peer's control stream; all of it under the peer's lock
  * @peer: whose
- * @downs: sessions that have ended
+ * @downs: sessions that have ended, or that there could not be
+ * @why: what that means to those who want one, an error
  * @chans: what was granted, by the low half of its id
  * @waiting: look-ups of ours without an answer, by dd_remote.wait
  * @nwaiting: their number
@@ -91,6 +92,7 @@ struct dd_ctl_refusal {
 struct dd_ctl {
 	struct dd_peer *peer;
 	u64 downs;
+	int why;
 	struct xarray chans;
 	struct list_head waiting;
 	u32 nwaiting;
@@ -211,7 +213,7 @@ void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
 /* By the link, with the peer locked. */
 void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len);
 void dd_ctl_up(struct dd_peer *peer);
-void dd_ctl_down(struct dd_peer *peer);
+void dd_ctl_down(struct dd_peer *peer, int why);
 void dd_ctl_progress(struct dd_peer *peer);
 
 #endif /* _DD_CTL_H */

@@ -346,8 +346,9 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
  * When its id can be found, dd_remote_go() follows.
  *
  * Return: 0; %-ECONNREFUSED if there is no such node or service;
- * %-EHOSTUNREACH if the node does not answer for its dead time; %-EUSERS,
- * %-ENOMEM, %-EINTR.
+ * %-EHOSTUNREACH if the node does not answer for its dead time;
+ * %-EPROTONOSUPPORT if it speaks no version of the protocol that this one does;
+ * %-EPROTO if it is of another cluster; %-EUSERS, %-ENOMEM, %-EINTR.
  */
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 {

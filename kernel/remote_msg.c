@@ -373,9 +373,23 @@ static void dd_remote_up(struct dd_udp_peer *link)
 	dd_ctl_up(link->peer);
 }
 
+/* For those who wait for a session. */
+static int dd_remote_why(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_VERSION:
+		return -EPROTONOSUPPORT;
+	case DD_TP_MAXNODES:
+	case DD_TP_CONFIG:
+		return -EPROTO;
+	default:
+		return -EHOSTUNREACH;
+	}
+}
+
 static void dd_remote_down(struct dd_udp_peer *link, enum dd_tp_reason reason)
 {
-	dd_ctl_down(link->peer);
+	dd_ctl_down(link->peer, dd_remote_why(reason));
 }
 
 static void dd_remote_progress(struct dd_udp_peer *link)

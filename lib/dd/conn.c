@@ -325,6 +325,28 @@ static int connect_bind(struct dd *h, const struct dd_connect *cn)
 	return 0;
 }
 
+/* What the error number does not say. */
+static void connect_reason(struct dd *h, int ret, const char *name, int node)
+{
+	switch (-ret) {
+	case EUSERS:
+		ddi_reason(h, "service '%.63s' has its maximum of connections",
+			   name);
+		break;
+	case EHOSTUNREACH:
+		ddi_reason(h, "node %d does not answer", node);
+		break;
+	case EPROTONOSUPPORT:
+		ddi_reason(h, "node %d speaks no version of the protocol that this one speaks",
+			   node);
+		break;
+	case EPROTO:
+		ddi_reason(h, "node %d and this one do not understand each other: 'ddctl peer show %d' may say why",
+			   node, node);
+		break;
+	}
+}
+
 DD_API int dd_connect(struct dd *h, const char *name, int node,
 		      const struct dd_connect_attr *attr, int *list)
 {
@@ -341,9 +363,7 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 	do {
 		ret = ddi_ioctl(h, DD_IOC_CONNECT, &cn);
 	} while (ret == -EINTR);
-	if (ret == -EUSERS)
-		ddi_reason(h, "service '%.63s' has its maximum of connections",
-			   name);
+	connect_reason(h, ret, name, node);
 	if (ret >= 0)
 		ret = connect_bind(h, &cn);
 	if (ret < 0)

@@ -185,8 +185,9 @@ int DD_API ddconn(char *name, int node, int type, int flags,
 	ret = handle_get(&h);
 	if (!ret)
 		ret = dd_connect(h, name, node, &attr, &list);
+	/* DDP-30 has one error for all that a node may lack. */
 	if (ret < 0)
-		return fail(ret);
+		return fail(ret == -EPROTO ? -EBADSERVER : ret);
 	if (listed)
 		*noteid = list;
 	*connid = ret;
@@ -681,14 +682,25 @@ static void memlock_text(char *buf, size_t size)
 		 (unsigned long long)limit.rlim_cur / 1024);
 }
 
+/* Why, if it is not just that the node has no such service. */
+static void badserver_text(char *buf, size_t size)
+{
+	char reason[256];
+
+	if (!dd_last_error(handle_have(), reason, sizeof(reason)) && reason[0])
+		snprintf(buf, size, " (%.150s)", reason);
+}
+
 void DD_API dderror(char *string, ...)
 {
 	int error = errno;
-	char detail[64] = "";
+	char detail[160] = "";
 	va_list args;
 
 	if (error == EMEMLOCK)
 		memlock_text(detail, sizeof(detail));
+	else if (error == EBADSERVER)
+		badserver_text(detail, sizeof(detail));
 	flockfile(stderr);
 	if (string && *string) {
 		va_start(args, string);

@@ -817,6 +817,33 @@ static void bad_attributes(void)
 	teardown();
 }
 
+/* What connecting to @name says, and in words. */
+static int told(const char *name, const char *words)
+{
+	struct dd_connect_attr ca = { .size = sizeof(ca), .type = 1 };
+	char text[256];
+	int ret;
+
+	ca.send = ca.recv = alloc(PAGE);
+	ca.send_size = ca.recv_size = 8;
+	ret = dd_connect(h, name, 1, &ca, NULL);
+	dd_last_error(h, text, sizeof(text));
+	check(!strcmp(text, words));
+	return ret;
+}
+
+static void nodes_that_cannot_be_talked_to(void)
+{
+	setup(DD_TYPE_STREAM);
+	check_eq(told("none", ""), -EBADSERVER);
+	check_eq(told("errno 113", "node 1 does not answer"), -EBADSERVER);
+	check_eq(told("errno 93", "node 1 speaks no version of the protocol that this one speaks"),
+		 -EPROTO);
+	check_eq(told("errno 71", "node 1 and this one do not understand each other: 'ddctl peer show 1' may say why"),
+		 -EPROTO);
+	teardown();
+}
+
 static void regions_by_address(void)
 {
 	char *r[20];
@@ -1003,6 +1030,7 @@ int main(void)
 		TEST(lists_are_shared),
 		TEST(poll_keeps_the_ready),
 		TEST(bad_attributes),
+		TEST(nodes_that_cannot_be_talked_to),
 		TEST(regions_by_address),
 		TEST(list_grows),
 		TEST(counters_tell),

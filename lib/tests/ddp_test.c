@@ -375,9 +375,18 @@ static const char *said(int error, const char *prefix)
 
 static void error_messages(void)
 {
+	noteid_t id = 0;
+	connid_t c;
+
+	fails(ddconn("nobody", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	      EBADSERVER);
 	check(!strcmp(said(EINVAL, "call"), "call 7: Invalid argument\n"));
 	check(!strcmp(said(EBADSERVER, "call"),
 		      "call 7: no such service on that node\n"));
+	fails(ddconn("errno 93", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	      EBADSERVER);
+	check(!strcmp(said(EBADSERVER, "call"),
+		      "call 7: no such service on that node (node 1 speaks no version of the protocol that this one speaks)\n"));
 	check(strstr(said(EMEMLOCK, "call"), "the limit is") != NULL);
 	check(!strcmp(said(9999, "call"), "call 7: unknown error\n"));
 }

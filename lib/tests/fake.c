@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -430,9 +431,12 @@ static char *buf_addr(const struct dd_buf *buf)
 static int do_connect(struct dd_connect *cn)
 {
 	struct object *s = service_by_name(cn->name), *c, *l;
+	int err = ECONNREFUSED;
 
+	/* The error of a service that is not there may be in its name. */
+	sscanf((char *)cn->name, "errno %d", &err);
 	if (!s)
-		return -ECONNREFUSED;
+		return -err;
 	l = list_attach(cn->flags & DD_CONNECT_ANON ? 0 : cn->list,
 			cn->flags & DD_CONNECT_LIST);
 	if (!l)

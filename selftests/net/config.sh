@@ -23,6 +23,15 @@ becomes() {
 	return 1
 }
 
+# told NODE PEER WORDS: so who connects is told why he cannot.
+told() {
+	cluster_exec "$1" timeout "$PATIENCE" dd-rpc-client --node "$2" \
+		--count 1 >client.out 2>&1
+	grep -q -- "$3" client.out && return
+	diag "$(cat client.out)"
+	return 1
+}
+
 # A little of everything, all of it right.
 talk() {
 	within "$PATIENCE" all_up || return
@@ -43,6 +52,7 @@ other_maximum() {
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 2 refused maxnodes &&
 		becomes 2 1 refused maxnodes &&
+		told 1 2 'do not understand each other' &&
 		renumber 2 max 3 && talk
 }
 
@@ -51,6 +61,7 @@ other_number() {
 	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 0 refused node &&
+		told 1 0 'do not understand each other' &&
 		cluster_exec 1 ddctl peer del 0 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 && talk
 }
@@ -61,6 +72,7 @@ one_sided() {
 	cluster_up 2 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 dead-time 500 &&
 		becomes 1 2 unreachable dead &&
+		told 1 2 'node 2 does not answer' &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 && talk
 }
 

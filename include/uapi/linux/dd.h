@@ -48,7 +48,10 @@
  * %ENETDOWN               this node is administratively down
  * %ECONNREFUSED           no such service on that node, or no such node
  * %EHOSTUNREACH           the node does not answer
- * %EPROTO                 the node answers what this one does not understand
+ * %EPROTO                 the node answers what this one does not understand, or
+ *                         that it is of another cluster
+ * %EPROTONOSUPPORT        the node speaks no version of the protocol between
+ *                         nodes that this one speaks
  * %ECONNRESET             the connection was closed by its other end
  * %EUSERS                 the service has its maximum of connections
  * %EEXIST                 the service name is in use, or memory is used twice
@@ -523,7 +526,7 @@ struct dd_serve {
  * dead time, and nothing of the context is locked meanwhile.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
- * %ENOMEM, %ENOSPC, %EINTR, %EPROTO.
+ * %ENOMEM, %ENOSPC, %EINTR, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
 	__u32 size;
