@@ -606,7 +606,7 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 	kuid_t uid;
 
 	if (conn->peer) {
-		info->node = conn->peer->obj.ctx->node->id;
+		info->node = READ_ONCE(conn->peer->obj.ctx->node->id);
 		info->pid = pid_vnr(conn->peer->obj.ctx->pid);
 		uid = conn->peer->uid;
 	} else {

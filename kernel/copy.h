@@ -3,18 +3,24 @@
  * Copying into memory that somebody polls.
  *
  * Aligned 8-byte words are written by single stores, except in the bulk of
- * long pieces, and what ends a message is written after everything else.
+ * long pieces, and what ends a message is written after everything else. Who
+ * changes a message while it is copied, in its process or by a deposit, has it
+ * arrive half changed.
  */
 #ifndef _DD_COPY_H
 #define _DD_COPY_H
 
 #include <asm/barrier.h>
+#include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "compat/compat.h"
 
 #define DD_COPY_BULK	512	/* from here on memcpy() is faster */
+
+/* Whoever changes it meanwhile gets the one or the other. */
+#define dd_copy_from(src)	data_race(get_unaligned(src))
 
 /* Store the @len < 8 bytes at @src to @dst, which is aligned for none. */
 static inline void dd_copy_tail(u8 *dst, const u8 *src, size_t len)
@@ -23,13 +29,13 @@ static inline void dd_copy_tail(u8 *dst, const u8 *src, size_t len)
 		size_t n = 1;
 
 		if (len >= 4 && IS_ALIGNED((unsigned long)dst, 4)) {
-			WRITE_ONCE(*(u32 *)dst, get_unaligned((u32 *)src));
+			WRITE_ONCE(*(u32 *)dst, dd_copy_from((u32 *)src));
 			n = 4;
 		} else if (len >= 2 && IS_ALIGNED((unsigned long)dst, 2)) {
-			WRITE_ONCE(*(u16 *)dst, get_unaligned((u16 *)src));
+			WRITE_ONCE(*(u16 *)dst, dd_copy_from((u16 *)src));
 			n = 2;
 		} else {
-			WRITE_ONCE(*dst, *src);
+			WRITE_ONCE(*dst, dd_copy_from(src));
 		}
 		dst += n;
 		src += n;
@@ -45,7 +51,7 @@ static inline size_t dd_copy_lead(const void *p, size_t len)
 
 static inline void dd_copy_word(u64 *dst, const u64 *src)
 {
-	WRITE_ONCE(*dst, get_unaligned(src));
+	WRITE_ONCE(*dst, dd_copy_from(src));
 }
 
 /**
@@ -113,7 +119,7 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 	u64 word = 0;
 
 	if (likely(len == 8 && IS_ALIGNED((unsigned long)dst, 8))) {
-		word = get_unaligned((u64 *)src);
+		word = dd_copy_from((u64 *)src);
 		/* Pairs with whoever polls this word. */
 		smp_store_release((u64 *)dst, word);
 		return word;
@@ -134,10 +140,10 @@ static inline bool dd_copy_is_small(const void *dst, const void *src,
 
 static inline void dd_copy_four(u64 *dst, const u64 *src)
 {
-	WRITE_ONCE(dst[0], src[0]);
-	WRITE_ONCE(dst[1], src[1]);
-	WRITE_ONCE(dst[2], src[2]);
-	WRITE_ONCE(dst[3], src[3]);
+	WRITE_ONCE(dst[0], dd_copy_from(src));
+	WRITE_ONCE(dst[1], dd_copy_from(src + 1));
+	WRITE_ONCE(dst[2], dd_copy_from(src + 2));
+	WRITE_ONCE(dst[3], dd_copy_from(src + 3));
 }
 
 /*
@@ -147,7 +153,7 @@ static inline void dd_copy_four(u64 *dst, const u64 *src)
 static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 {
 	size_t n = len / 8 - 1;
-	u64 word = src[n];
+	u64 word = READ_ONCE(src[n]);
 
 	for (; n > 8; n -= 4, src += 4, dst += 4)
 		dd_copy_four(dst, src);
@@ -155,9 +161,9 @@ static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 		dd_copy_four(dst, src);
 		dd_copy_four(dst + n - 4, src + n - 4);
 	} else if (n) {
-		WRITE_ONCE(dst[0], src[0]);
-		WRITE_ONCE(dst[n / 2], src[n / 2]);
-		WRITE_ONCE(dst[n - 1], src[n - 1]);
+		WRITE_ONCE(dst[0], dd_copy_from(src));
+		WRITE_ONCE(dst[n / 2], dd_copy_from(src + n / 2));
+		WRITE_ONCE(dst[n - 1], dd_copy_from(src + n - 1));
 	}
 	/* Pairs with whoever polls this word. */
 	smp_store_release(&dst[n], word);

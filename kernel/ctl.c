@@ -161,15 +161,22 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 	return *err != -EAGAIN;
 }
 
-/* Nobody waits for the answer any more; a grant must still be given up. */
-static void dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
+/*
+ * Nobody waits for the answer any more; a grant must still be given up. Whether
+ * there was one.
+ */
+static bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
 {
+	bool over;
+
 	dd_ctl_lock(peer);
-	if (!r->wait.over) {
+	over = r->wait.over;
+	if (!over) {
 		refcount_inc(&r->ref);
 		r->wait.answer = NULL;
 	}
 	dd_ctl_unlock(peer);
+	return over;
 }
 
 /**
@@ -199,8 +206,7 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 	if (wait_event_interruptible(ctl->room, READ_ONCE(r->wait.over)))
 		err = -EINTR;
 	/* Under the lock that an answer comes under. */
-	dd_ctl_forget(peer, r);
-	return r->wait.over ? r->wait.err : err;
+	return dd_ctl_forget(peer, r) ? r->wait.err : err;
 }
 
 /* ---- being asked -------------------------------------------------------- */

@@ -177,7 +177,7 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 {
 	if (wq_has_sleeper(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
-	if (ctx->fasync)
+	if (READ_ONCE(ctx->fasync))
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
 }
 

@@ -190,7 +190,7 @@ static inline void dd_list_wake(struct dd_list *list)
 	if (unlikely(waitqueue_active(&list->wait)) ||
 	    /* As above. */
 	    unlikely(waitqueue_active((wait_queue_head_t *)&ctx->wait)) ||
-	    unlikely(ctx->fasync))
+	    unlikely(READ_ONCE(ctx->fasync)))
 		dd_list_wake_all(list);
 }
 

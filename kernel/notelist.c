@@ -209,7 +209,7 @@ static int dd_list_reserve(struct dd_list *list, u32 slots)
 	else if (list->reserved + slots > dd_geometry_slots(list->geometry))
 		err = dd_list_grow(list, list->reserved + slots);
 	if (!err) {
-		list->users++;
+		WRITE_ONCE(list->users, list->users + 1);
 		list->reserved += slots;
 	}
 	mutex_unlock(&list->lock);
@@ -254,12 +254,20 @@ void dd_list_publish(struct dd_list *list)
 	dd_obj_publish(&list->obj);
 }
 
+/* Under @pend_lock; the reader looks whenever it likes, and may write as well. */
+static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
+{
+	u32 flags = READ_ONCE(list->head->flags);
+
+	WRITE_ONCE(list->head->flags, (flags | set) & ~clear);
+}
+
 /* The last user has gone: the id is void, and sleepers learn it. */
 static void dd_list_end(struct dd_list *list)
 {
-	list->head->id = 0;
+	WRITE_ONCE(list->head->id, 0);
 	spin_lock_bh(&list->pend_lock);
-	list->head->flags |= DD_LIST_GONE;
+	dd_list_flag(list, DD_LIST_GONE, 0);
 	spin_unlock_bh(&list->pend_lock);
 	WRITE_ONCE(list->gone, true);
 	wake_up_all(&list->wait);
@@ -285,7 +293,8 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 		dd_list_linger(list, slots, last);
 	else
 		list->reserved -= slots;
-	end = !--list->users;
+	WRITE_ONCE(list->users, list->users - 1);
+	end = !list->users;
 	mutex_unlock(&list->lock);
 	if (end)
 		dd_list_end(list);
@@ -337,7 +346,7 @@ void dd_list_wake_all(struct dd_list *list)
 	/* Ordered by that barrier. */
 	if (waitqueue_active(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
-	if (ctx->fasync)
+	if (READ_ONCE(ctx->fasync))
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
 }
 
@@ -381,7 +390,7 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 
 	spin_lock_bh(&list->pend_lock);
 	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
-	list->head->flags |= DD_LIST_NEED_KICK;
+	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	/* The reader stores its head, then looks at the flag; here reversed. */
 	smp_mb();
 	now = READ_ONCE(list->geometry) &&
@@ -413,7 +422,7 @@ void dd_list_watch(struct dd_list *list)
 {
 	spin_lock_bh(&list->pend_lock);
 	WRITE_ONCE(list->watchers, list->watchers + 1);
-	list->head->flags |= DD_LIST_NEED_KICK;
+	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	spin_unlock_bh(&list->pend_lock);
 }
 
@@ -442,7 +451,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 		}
 	}
 	if (RB_EMPTY_ROOT(&list->pending.rb_root) && !list->watchers)
-		list->head->flags &= ~DD_LIST_NEED_KICK;
+		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
 	spin_unlock_bh(&list->pend_lock);
 	return seg;
 }

@@ -470,8 +470,9 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 	list_del_init(&block->free);
 	block->conn = conn;
 	conn->released = false;
-	svc->nconn++;
-	svc->past.conns++;
+	/* Reports look without the lock. */
+	WRITE_ONCE(svc->nconn, svc->nconn + 1);
+	WRITE_ONCE(svc->past.conns, svc->past.conns + 1);
 	if (client)
 		dd_conn_pair(conn, client);
 	if (svc->flags & DD_SERVE_ACCEPT)
@@ -550,7 +551,7 @@ void dd_service_released(struct dd_conn *conn)
 	if (!conn->released) {
 		conn->released = true;
 		dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
-		svc->nconn--;
+		WRITE_ONCE(svc->nconn, svc->nconn - 1);
 		svc->past.received += conn->seg.received;
 		svc->past.sent += conn->imp.submitted;
 		block = &svc->blocks[conn->block];
