@@ -62,6 +62,24 @@ vm_list() {
 	esac
 }
 
+# red FAULT STATUS PATTERN COMMAND [SETTING=VALUE]...: a run with a module that has
+# a fault planted ends with STATUS, and says what PATTERN matches.
+red() {
+	local fault=$1 want=$2 pattern=$3 command=$4 status=0 out
+
+	shift 4
+	out=$(make -s vm KERNEL=debug FAULT="$fault" TIMEOUT=120 \
+		RUN="${command//$/$$}" "$@" 2>&1) || status=$?
+	printf '%s\n' "$out" | tail -n 5 | sed 's/^/# /'
+	if [ "$status" != "$want" ]; then
+		fail "$fault" "status $status, not $want"
+	elif ! grep -qE "$pattern" <<<"$out"; then
+		fail "$fault" "the reason is not named"
+	else
+		pass "$fault"
+	fi
+}
+
 finish() {
 	echo "1..$TIER_RAN"
 	[ "$TIER_BAD" = 0 ]
