@@ -69,7 +69,7 @@ static int dd_direct_ready(const struct dd_conn *conn)
 	const struct dd_conn *peer = conn->peer;
 	int err;
 
-	if (conn->imp.submitted && !peer->shown &&
+	if (READ_ONCE(conn->imp.submitted) && !peer->shown &&
 	    !uid_eq(conn->uid, peer->uid))
 		return -EACCES;
 	spin_lock(&conn->peer->seg.lock);
