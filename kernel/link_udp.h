@@ -48,14 +48,13 @@ struct dd_udp_cursor {
  * @start: where it starts
  * @at: where the last reader stopped
  * @off: bytes from @start to @at
- * @left: of a run: bytes of the packet at hand that are left; @start and @off
- *	mean nothing then
+ *
+ * Of a run, only @at counts.
  */
 struct dd_udp_payload {
 	struct dd_udp_cursor start;
 	struct dd_udp_cursor at;
 	u32 off;
-	u32 left;
 };
 
 /**
@@ -297,7 +296,7 @@ bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		 u32 off, void *dst, u32 len);
 u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		    struct dd_tp_run *run, void *dst, u32 len);
+		    struct dd_tp_run *run, void **pages, u32 at);
 void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);
 u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc);
 

@@ -158,21 +158,44 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 	dd_udp_copied(link, len);
 }
 
+/* The same as dd_udp_step(), where the next fragment is not the last one. */
+static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
+{
+	const struct skb_shared_info *shared = skb_shinfo(c->skb);
+
+	if (likely(c->frag < shared->nr_frags)) {
+		const skb_frag_t *frag = &shared->frags[c->frag];
+
+		c->p = skb_frag_address(frag);
+		c->left = skb_frag_size(frag);
+		c->frag++;
+		if (likely(c->left))
+			return true;
+	}
+	return dd_udp_step(c);
+}
+
 /* Whether the next packet belongs to the run; then its payload is next. */
-static __always_inline bool dd_udp_run_takes(struct dd_udp_payload *payload,
+static __always_inline bool dd_udp_run_takes(struct dd_udp_cursor *c,
 					     struct dd_tp_run *run)
 {
-	struct dd_udp_cursor *c = &payload->at;
-
-	if (!c->left && !dd_udp_step(c))
+	if (!c->left && !dd_udp_step_fast(c))
 		return false;
 	if (c->left < sizeof(run->next) ||
 	    !dd_tp_run_takes(run, (const void *)c->p))
 		return false;
 	c->p += sizeof(run->next);
 	c->left -= sizeof(run->next);
-	payload->left = run->plen;
 	return true;
+}
+
+/* As dd_copy_words() does it. */
+static __always_inline void dd_udp_store(void *to, const void *from, u32 n)
+{
+	if (likely(n >= DD_COPY_BULK && !(((unsigned long)to | n) & 7)))
+		memcpy(to, from, n);
+	else
+		dd_copy_words(to, from, n);
 }
 
 /**
@@ -180,37 +203,39 @@ static __always_inline bool dd_udp_run_takes(struct dd_udp_payload *payload,
  * @link: the link they came by, locked
  * @payload: what deposit_run() was given
  * @run: what deposit_run() was given
- * @dst: kernel address of wired memory
- * @len: bytes there in one piece, at least 1
+ * @pages: kernel addresses of wired pages, enough for all of the run
+ * @at: offset in the first of them
  *
- * Goes on where it has stopped, as often as it has stored all of @len; stored as
- * by dd_udp_copy().
+ * Stored as by dd_udp_copy().
  *
- * Return: bytes stored; less than @len if no other packet belongs to the run.
+ * Return: bytes stored.
  */
 u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		    struct dd_tp_run *run, void *dst, u32 len)
+		    struct dd_tp_run *run, void **pages, u32 at)
 {
 	struct dd_udp_cursor *c = &payload->at;
-	u8 *to = dst, *end = to + len;
+	u32 n, left;
 
 	lockdep_assert_held(&link->lock);
-	while (to < end) {
-		u32 n;
-
-		if (!payload->left && !dd_udp_run_takes(payload, run))
-			break;
-		if (!c->left && unlikely(!dd_udp_step(c)))
-			break;
-		n = min3((u32)(end - to), payload->left, c->left);
-		dd_copy_words(to, c->p, n);
-		to += n;
-		c->p += n;
-		c->left -= n;
-		payload->left -= n;
+	while (dd_udp_run_takes(c, run)) {
+		for (left = run->plen; left; left -= n) {
+			/* If there is none, the skb lies about its length. */
+			if (!c->left && !dd_udp_step_fast(c))
+				break;
+			n = min3(left, c->left, (u32)PAGE_SIZE - at);
+			dd_udp_store(*pages + at, c->p, n);
+			c->p += n;
+			c->left -= n;
+			at += n;
+			if (at == PAGE_SIZE) {
+				at = 0;
+				pages++;
+			}
+		}
 	}
-	dd_udp_copied(link, to - (u8 *)dst);
-	return to - (u8 *)dst;
+	n = run->count * run->plen;
+	dd_udp_copied(link, n);
+	return n;
 }
 
 /* As struct dd_tp_ops has it. */
@@ -340,7 +365,6 @@ static u32 dd_udp_packets(struct dd_udp_peer *link, u64 now,
 {
 	u32 n = min(left, seg), taken;
 
-	payload->left = 0;
 	taken = dd_tp_rx_run(&link->tp, now, n, left / n, payload);
 	if (taken) {
 		link->stats.rx_packets += taken;

@@ -222,24 +222,17 @@ static void dd_remote_deposit_run(struct dd_udp_peer *link,
 				  struct dd_tp_run *run)
 {
 	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
-	u64 start = seg->mem.offset + dst, at = start;
-	u64 end = start + (u64)run->most * run->plen;
-	size_t left;
-	void *to;
-	u32 n;
+	u64 at = seg->mem.offset + dst;
+	u32 n = 0;
 
 	spin_lock(&seg->lock);
 	/* Dead: that is said of packets one by one. */
-	while (!seg->dead && at < end) {
-		to = dd_region_addr(seg->mem.region, at, &left);
-		left = min_t(u64, left, end - at);
-		n = dd_udp_copy_run(link, payload, run, to, left);
-		at += n;
-		if (n < left)
-			break;
-	}
+	if (!seg->dead)
+		n = dd_udp_copy_run(link, payload, run,
+				    seg->mem.region->pages + (at >> PAGE_SHIFT),
+				    offset_in_page(at));
 	spin_unlock(&seg->lock);
-	dd_stat_add(link->peer->node, DD_STAT_BYTES, at - start);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);
 }
 
 /**
