@@ -395,6 +395,7 @@ static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
 	link->retry_at = DD_TP_NEVER;
 	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	link->timer.function = dd_udp_timer;
+	tasklet_setup(&link->rest, dd_udp_rest);
 	link->addr = peer->config.addr;
 	dd_udp_cfg(un, peer, &peer->config, &cfg);
 	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
@@ -448,6 +449,7 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	link->dead = true;
 	dd_udp_unlock(link);
 	hrtimer_cancel(&link->timer);
+	tasklet_kill(&link->rest);
 	link->armed = DD_TP_NEVER;
 }
 

@@ -11,6 +11,7 @@
 #define _DD_LINK_UDP_H
 
 #include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
@@ -169,6 +170,7 @@ union dd_udp_home {
  *	stranger's to it
  * @moved: @dst is not from @home
  * @timer: calls dd_tp_timeout()
+ * @rest: sends what dd_udp_unlock_later() has left
  * @armed: when it does, ns
  * @retry_at: when a new session is sought, ns
  * @retry_ns: how long after the last one that is
@@ -197,6 +199,7 @@ struct dd_udp_peer {
 	struct dst_cache dst;
 	union dd_udp_home home;
 	struct hrtimer timer;
+	struct tasklet_struct rest;
 	u64 armed;
 	u64 retry_at;
 	u64 retry_ns;
@@ -280,6 +283,8 @@ void dd_udp_route(struct dd_udp_peer *link);
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock);
 void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock);
+void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock);
+void dd_udp_rest(struct tasklet_struct *rest);
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer);
 int dd_udp_submit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		  struct dd_tp_op *op);

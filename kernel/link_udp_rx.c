@@ -22,6 +22,8 @@
 #include "transport_run.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
+#define DD_UDP_BULK	16384	/* bytes at once: more are likely to follow */
+#define DD_UDP_UNACKED	262144	/* bytes after which an acknowledgment is sent */
 
 static unsigned int rx_budget = DD_UDP_BUDGET;
 module_param(rx_budget, uint, 0644);
@@ -381,7 +383,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
 	struct dd_udp_payload payload;
 	u64 now, packets;
-	u32 left, n;
+	u32 left, n = 0;
 
 	dd_udp_lock(link);
 	now = ktime_get_ns();
@@ -405,7 +407,12 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 		    link->tp.state != DD_TP_UP)
 			dd_udp_heard(link, skb);
 	}
-	dd_udp_unlock_at(link, now);
+	/* It ended with a run: there is a message in progress. */
+	if (n > seg && n >= DD_UDP_BULK &&
+	    link->tp.ack_bytes < DD_UDP_UNACKED)
+		dd_udp_unlock_later(link);
+	else
+		dd_udp_unlock_at(link, now);
 }
 
 /* ---- who sent it ----------------------------------------------------------- */

@@ -427,6 +427,33 @@ void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
 	dd_udp_unlock_at(link, ktime_get_ns());
 }
 
+/**
+ * dd_udp_unlock_later() - unlock a session, and send a little later
+ * @link: the peer's link
+ *
+ * When all that has come to this CPU has been taken, in which there may be more
+ * of the same: one acknowledgment then does for all of it.
+ */
+void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock)
+{
+	if (likely(!link->dead))
+		tasklet_schedule(&link->rest);
+	spin_unlock_bh(&link->lock);
+}
+
+/* Softirqs of this kind run after those that receive. */
+void dd_udp_rest(struct tasklet_struct *rest)
+{
+	struct dd_udp_peer *link = from_tasklet(link, rest, rest);
+
+	dd_udp_lock(link);
+	/* Or somebody was here before. */
+	if (likely(link->tp.ack_count))
+		dd_udp_unlock(link);
+	else
+		spin_unlock_bh(&link->lock);
+}
+
 static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 {
 	/* May have changed since the session began: good for the next one. */
