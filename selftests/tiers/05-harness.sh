@@ -77,6 +77,32 @@ SECONDS_ALLOWED=1
 in_tier "no end" 'echo 1..2; echo ok 1; sleep 100' \
 	'^failed: 1-x: 1 results are missing, ran out of time' \
 	"1 passed, 1 failed, 0 skipped"
+
+# race WHERE CALLER: as KCSAN reports one.
+race() {
+	printf '%s\n' ================== "BUG: KCSAN: data-race in $1 / $1" \
+		"write to 0xffff8880 of 8 bytes by task 1 on cpu 0:" \
+		" $1+0x10/0x20" " $2+0x10/0x20" =================
+}
+
+# log_has N, or "log_has N races": so many lines of $TMP/log mean something.
+log_has() {
+	local n=$1
+
+	shift
+	[ "$(selftests/vm/splats.sh "$@" <"$TMP/log" | wc -l)" = "$n" ] && return
+	cat "$TMP/log"
+	return 1
+}
+
+race "dd_op [dd]" ksys_write >"$TMP/log"
+check "log: a race of dd's" log_has 1
+race rb_erase "dd_list_pop [dd]" >"$TMP/log"
+check "log: a race in what dd has called" log_has 1
+race rb_erase hrtimer_run >"$TMP/log"
+check "log: a race of the kernel's own does not count" log_has 0
+check "log: but can be told of" log_has 1 races
+
 rm "$TMP/1-x.sh"
 check "tier: planned but absent" tier_says '^failed: 1-x: needs' \
 	"0 passed, 1 failed, 0 skipped"

@@ -6,7 +6,7 @@
 #
 #   [@SECONDS] COMMAND LINE
 #
-# Each has its own time limit (120 s; thrice of it on the slow debug kernel),
+# Each has its own time limit (120 s; thrice of it on slow kernels),
 # and the kernel's log is looked at after each, so that a complaint is laid at
 # somebody's door. A program fails also when results of its plan are missing,
 # when it prints no plan, or when its exit status tells of a failure that its
@@ -78,7 +78,7 @@ run_one() {
 
 	name=${line##*/}
 	token=$total-$RANDOM
-	[ "${DD_VM:-}" != debug ] || limit=$((3 * limit))
+	case ${DD_VM:-} in debug | kcsan) limit=$((3 * limit)) ;; esac
 	mark "$token"
 	echo "# $line"
 	{

@@ -4,13 +4,15 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|source|debug]...   make them available (all)
+#   kernels.sh fetch [stock|6.12|source|debug|kcsan]...   make them available (all
+#                                                         but kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
 #   source  Debian 12's linux-source-6.1, unpacked
 #   debug   built from that source with debug.config
+#   kcsan   likewise with kcsan.config
 #
 # DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
 # own package sources name none.
@@ -116,7 +118,7 @@ fetch_6.12() {
 	packaged_kernel 6.12
 }
 
-# --- the debug kernel --------------------------------------------------------
+# --- kernels that are built --------------------------------------------------
 
 fetch_source() {
 	local dir=$DD_CACHE/source tmp
@@ -133,57 +135,76 @@ fetch_source() {
 	rm -rf "$tmp"
 }
 
-# What the debug kernel is made of; comments do not count.
-debug_key() {
+# What else "make" is told, an argument a line. KCSAN is to look at dd.ko, and at
+# what keeps dd's objects in order; the races of the rest of the kernel are not ours,
+# and without checks it is fast. Barriers of its locks and grace periods count.
+build_args() {
+	[ "$1" = kcsan ] || return 0
+	echo KCSAN_SANITIZE=n
+	printf 'KCSAN_SANITIZE_%s.o=y\n' rbtree xarray
+	printf 'KCSAN_INSTRUMENT_BARRIERS_%s.o=y\n' spinlock mutex rwsem \
+		tree srcutree update workqueue refcount sock
+}
+
+# What a kernel is made of; comments do not count.
+built_key() {
 	{
 		cat "$DD_CACHE/source/release"
-		grep '^CONFIG_' "$VM_DIR/debug.config"
+		grep '^CONFIG_' "$VM_DIR/$1.config"
+		build_args "$1"
 		gcc --version | head -n 1
 	} | sha256sum | cut -c1-12
 }
 
+# missing_options NAME DIRECTORY
 missing_options() {
-	grep '^CONFIG_' "$VM_DIR/debug.config" | sort -u |
-		comm -23 - <(sort "$1/.config")
+	grep '^CONFIG_' "$VM_DIR/$1.config" | sort -u |
+		comm -23 - <(sort "$2/.config")
 }
 
-configure_debug() {
-	local dir=$1 src=$DD_CACHE/source missing
+configure() {
+	local name=$1 dir=$2 src=$DD_CACHE/source missing
 
 	make -s -C "$src" O="$dir" allnoconfig >/dev/null
 	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config \
-		"$VM_DIR/debug.config") >/dev/null
+		"$VM_DIR/$name.config") >/dev/null
 	make -s -C "$src" O="$dir" olddefconfig 2>/dev/null
-	missing=$(missing_options "$dir")
+	missing=$(missing_options "$name" "$dir")
 	[ -z "$missing" ] ||
-		die "debug.config asks for what this kernel does not set: ${missing//$'\n'/ }"
+		die "$name.config asks for what this kernel does not set: ${missing//$'\n'/ }"
 }
 
-# The stamp "release" comes last, so an interrupted build is taken up again.
-fetch_debug() {
-	local dir
+# build NAME CPU-MINUTES. The stamp "release" comes last, so an interrupted build
+# is taken up again.
+build() {
+	local name=$1 dir args
 
 	fetch source
-	dir=$DD_CACHE/debug-$(debug_key)
-	say "building the debug kernel in $dir (some 20 CPU minutes)"
+	dir=$DD_CACHE/$name-$(built_key "$name")
+	say "building the $name kernel in $dir (some $2 CPU minutes)"
 	mkdir -p "$dir"
-	configure_debug "$dir"
-	nice make -s -C "$dir" -j"$(nproc)" bzImage modules >"$dir/build.log" 2>&1 ||
+	configure "$name" "$dir"
+	mapfile -t args < <(build_args "$name")
+	nice make -s -C "$dir" -j"$(nproc)" "${args[@]}" bzImage modules \
+		>"$dir/build.log" 2>&1 ||
 		{ tail -n 30 "$dir/build.log" >&2; die "see $dir/build.log"; }
 	make -s -C "$dir" kernelrelease >"$dir/release.new"
 	mv "$dir/release.new" "$dir/release"
 }
+
+fetch_debug() { build debug 20; }
+fetch_kcsan() { build kcsan 10; }
 
 # --- the cache ---------------------------------------------------------------
 
 dir_of() {
 	case $1 in
 	stock | 6.12 | source) echo "$DD_CACHE/$1" ;;
-	debug)
+	debug | kcsan)
 		[ -s "$DD_CACHE/source/release" ] || return 0
-		echo "$DD_CACHE/debug-$(debug_key)"
+		echo "$DD_CACHE/$1-$(built_key "$1")"
 		;;
-	*) die "no kernel $1; there are: ${KERNELS[*]}" ;;
+	*) die "no kernel $1; there are: ${KERNELS[*]} kcsan" ;;
 	esac
 }
 
@@ -211,8 +232,8 @@ path() {
 	case $1:$2 in
 	*:release) echo "$rel" ;;
 	source:*) echo "$dir" ;;
-	debug:image) echo "$dir/arch/x86/boot/bzImage" ;;
-	debug:build | debug:modules) echo "$dir" ;;
+	debug:image | kcsan:image) echo "$dir/arch/x86/boot/bzImage" ;;
+	debug:build | debug:modules | kcsan:build | kcsan:modules) echo "$dir" ;;
 	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
 	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;
 	*:modules) echo "$dir/lib/modules/$rel" ;;

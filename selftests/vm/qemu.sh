@@ -40,13 +40,16 @@ machine=(-machine pc -nodefaults -no-user-config -no-reboot -display none
 append="console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic"
 append+=" tsc=reliable no_timer_check random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=60"
 
+# Without ACPI a table tells of the processors: one in each socket.
 case $KERNEL in
 debug)
-	# Without ACPI a table tells of the processors: one in each socket.
 	machine+=(-smp "$SMP,sockets=$SMP")
 	append+=" page_owner=on kasan_multi_shot"
 	# What selftests/net/busy.sh lets fail, where it says so.
 	append+=" slub_debug=A,kmalloc-192"
+	;;
+kcsan)
+	machine+=(-smp "$SMP,sockets=$SMP")
 	;;
 *)
 	machine+=(-smp "$SMP")

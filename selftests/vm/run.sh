@@ -6,7 +6,7 @@
 #   run.sh COMMAND
 #
 # Settings come from the environment:
-#   KERNEL=stock|debug|6.12   SMP=2   MEM=MiB   MODULE=yes|no
+#   KERNEL=stock|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   START_TIME=150 (s, until init runs; a
 #   machine that takes longer is started again, twice at most)   ICOUNT=no|yes (guest time counts
 #   instructions, one processor)   FAULT=name (a module built with
@@ -144,9 +144,19 @@ red() {
 	result=${result:-$1}
 }
 
+# Data races that are no fault of dd's are told of.
+tell_races() {
+	local races
+
+	races=$(SPLATS=1000 "$VM_DIR/splats.sh" races "$TMP/console.log" |
+		sed 's/.*BUG: KCSAN: /vm|   /' | sort | uniq -c)
+	[ -z "$races" ] || say "vm: data races of the kernel's own:"$'\n'"$races"
+}
+
 judge() {
 	local qemu=$1 splat
 
+	tell_races
 	splat=$("$VM_DIR/splats.sh" "$TMP/console.log")
 	[ -z "$splat" ] || red 200 splat "${splat%%$'\n'*}"
 	[ -z "$(finding load)" ] || red 204 load "$(finding load)"
