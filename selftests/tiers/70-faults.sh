@@ -25,4 +25,6 @@ by_kernel lose-note 1 '^not ok .*many_senders' 'stress_flow many_senders'
 by_kernel hang-in-release 200 'blocked for more than' ddp_info
 by_kernel warn-on-good-path 200 'WARNING.*dd_conn_connect' ddp_info
 direct window-stays stores_after_the_server_closed abi_window
+direct ring-keeps-names a_ring_speaks_for_its_sender_only abi_direct
+direct lose-wake a_sleeping_receiver abi_direct
 finish
