@@ -191,16 +191,21 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 							   cpu)->v[i]);
 }
 
-/* Register a name: 0, or -EEXIST; the caller holds the service's lock. */
+/*
+ * Register a name: 0, or -EEXIST; the caller holds the service's lock. What the
+ * table does without its own locks is not for us to judge.
+ */
 int dd_node_service_add(struct dd_node *node, struct dd_service *svc)
 {
-	return rhashtable_lookup_insert_fast(&node->services, &svc->entry,
-					     dd_service_params);
+	return data_race(rhashtable_lookup_insert_fast(&node->services,
+						       &svc->entry,
+						       dd_service_params));
 }
 
 void dd_node_service_del(struct dd_node *node, struct dd_service *svc)
 {
-	rhashtable_remove_fast(&node->services, &svc->entry, dd_service_params);
+	data_race(rhashtable_remove_fast(&node->services, &svc->entry,
+					 dd_service_params));
 }
 
 /* Find a service by its padded name; the caller becomes a user of it. */

@@ -137,16 +137,19 @@ TEST_F(direct, the_kernel_may_deposit)
 /* The number at @key of what ddctl tells of the node. */
 static long long node_count(const char *key)
 {
-	char line[80], out[32] = "";
+	char line[120], out[32] = "";
 	FILE *f;
 
-	snprintf(line, sizeof(line), "ddctl -j stat | jq .%s", key);
+	/* jq makes a double of it. */
+	snprintf(line, sizeof(line),
+		 "ddctl -j stat | sed -n 's/.*\"%s\":\\([0-9]*\\).*/\\1/p'", key);
 	f = popen(line, "r");
 	if (!f)
 		return -1;
 	if (!fgets(out, sizeof(out), f))
 		out[0] = 0;
-	return pclose(f) || !out[0] ? -1 : atoll(out);
+	return pclose(f) || !out[0] ? -1 :
+	       (long long)strtoull(out, NULL, 10);
 }
 
 /* As their sender says. */
@@ -179,7 +182,7 @@ TEST_F(direct, counts_for_reports)
 	EXPECT_EQ(before + (1ll << 32) + 7, node_count("direct"));
 	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
 			    ".received == 4294967303)' >/dev/null"));
-	EXPECT_LE(0, before);
+	EXPECT_NE(-1, before);
 	EXPECT_EQ(ops, node_count("ops"));
 }
 
