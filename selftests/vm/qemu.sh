@@ -50,6 +50,8 @@ debug)
 	;;
 kcsan)
 	machine+=(-smp "$SMP,sockets=$SMP")
+	# A watchpoint for every 100 accesses, not 4,000: little code is looked at.
+	append+=" kcsan.skip_watch=100 kcsan.udelay_task=200"
 	;;
 *)
 	machine+=(-smp "$SMP")
