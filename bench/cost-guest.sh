@@ -16,3 +16,4 @@ report ddperf lat --sleep -r 5 -n 500
 nodes 1500 trip -r 5 -n 500
 nodes 1500 insn -r 5 -n 500
 nodes 9000 insn -r 3 -n 200 -s 64K
+nodes 1500 insn -r 3 -n 16 -s 1M
