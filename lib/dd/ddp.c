@@ -284,13 +284,29 @@ send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
 			 connid, addr, len, roffset, c);
 }
 
+static DDI_INLINE int send_kernel_as(connid_t connid, address_t addr, size_t len,
+				     offset_t roffset, struct ddi_conn *c,
+				     struct dd *h, bool alone)
+{
+	return send_rest(send_reaches(len, roffset) ?
+			 ddi_put_kernel(h, c, addr, len, roffset, alone) :
+			 ddi_put_on(c, alone, DDI_NOT_PLAIN),
+			 connid, addr, len, roffset, c);
+}
+
 static __attribute__((noinline)) int
 send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	    struct ddi_conn *c, struct dd *h)
 {
-	return send_rest(send_reaches(len, roffset) ?
-			 ddi_put_kernel(h, c, addr, len, roffset) :
-			 DDI_NOT_PLAIN, connid, addr, len, roffset, c);
+	return send_kernel_as(connid, addr, len, roffset, c, h, true);
+}
+
+/* By one of several threads. */
+static __attribute__((noinline)) int
+send_kernel_shared(connid_t connid, address_t addr, size_t len,
+		   offset_t roffset, struct ddi_conn *c, struct dd *h)
+{
+	return send_kernel_as(connid, addr, len, roffset, c, h, false);
 }
 
 static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
@@ -300,7 +316,9 @@ static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
 	enum ddi_sent sent = ddi_put(h, connid, addr, len, roffset, &c, alone);
 
 	if (sent == DDI_SENT_KERNEL)
-		return send_kernel(connid, addr, len, roffset, c, h);
+		return alone ?
+		       send_kernel(connid, addr, len, roffset, c, h) :
+		       send_kernel_shared(connid, addr, len, roffset, c, h);
 	if (sent == DDI_SENT_LONG)
 		return send_long(connid, addr, len, roffset, c, h);
 	return send_rest(sent, connid, addr, len, roffset, c);

@@ -134,12 +134,14 @@ static inline bool ddi_out_waits(const struct ddi_conn *c)
  * so many messages, a power of two, since it cannot be while one is unread.
  */
 #define DDI_ASK_EVERY	512
-#define DDI_ASK_TIMES	16
+#define DDI_ASK_TIMES	16	/* of which this is one, too */
 
 /* Whether a connection that has sent so many messages may ask. */
 static DDI_INLINE bool ddi_out_asks(uint64_t n)
 {
-	return ddi_unlikely(n % DDI_ASK_EVERY >= DDI_ASK_EVERY - DDI_ASK_TIMES);
+	/* What is n % DDI_ASK_EVERY >= DDI_ASK_EVERY - DDI_ASK_TIMES, in less. */
+	return ddi_unlikely(!((n + DDI_ASK_TIMES) &
+			      (DDI_ASK_EVERY - DDI_ASK_TIMES)));
 }
 
 /* May be used for words of any type. */

@@ -28,10 +28,12 @@
 static DDI_INLINE int ddi_put_room(const struct ddi_conn *c,
 				   const struct dd_cell *cell, uint64_t n)
 {
-	uint64_t pending = n - ddi_load(&cell->done);
+	uint64_t pending;
 
-	if (ddi_unlikely(pending) &&
-	    (pending >= ddi_load(&cell->window) || pending >= c->most))
+	if (ddi_likely(ddi_equals(&cell->done, n)))
+		return 0;
+	pending = n - ddi_load(&cell->done);
+	if (pending >= ddi_load(&cell->window) || pending >= c->most)
 		return -ENOTREADY;
 	return 0;
 }
@@ -97,7 +99,8 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
  *	connection is locked
  * @DDI_SENT_LONG: nothing was done; ddi_put_long() is due, the connection is
  *	locked
- * @DDI_SENT_KERNEL: the same, and ddi_put_kernel()
+ * @DDI_SENT_KERNEL: nothing was done; ddi_put_kernel() is due, the connection is
+ *	locked but where ddi_alone()
  * @DDI_REFUSED: it was refused; ddi_put_refused() is due
  * @DDI_NOT_PLAIN: nothing was done; the connection is locked, if there is one
  */
@@ -187,7 +190,7 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	if (ddi_unlikely(c->id != id))
 		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	if (!out)
-		return ddi_put_on(c, alone, DDI_SENT_KERNEL);
+		return DDI_SENT_KERNEL;
 	if (ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
 	    ddi_unlikely((len | roffset) & 7))
 		return ddi_put_on(c, alone, DDI_SENT_LONG);
@@ -213,10 +216,10 @@ static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
 			    ddi_deposit(out->block + roffset, addr, len), false);
 }
 
-/* Likewise that it does not go directly. */
+/* Likewise that it does not go directly; @alone is as there. */
 static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 					       const void *addr, size_t len,
-					       size_t roffset)
+					       size_t roffset, bool alone)
 {
 	struct dd_cell *cell = c->cell;
 	uint64_t n = ddi_load(&cell->submitted);
@@ -226,10 +229,10 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	if (!ddi_cell_is_open(cell, c->open) ||
 	    ddi_unlikely(ddi_put_room(c, cell, n)) ||
 	    ddi_out_asks(n))
-		return DDI_NOT_PLAIN;
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	ddi_put_open(cell->sq);
 	if (ddi_unlikely(ddi_put_source(c, addr, len, cell->sq)))
-		return DDI_NOT_PLAIN;
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	ddi_put_head(cell->sq, 0, 0);
 	cell->sq->dst = roffset;
 	cell->sq->len = len;
@@ -239,8 +242,10 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	if (ddi_unlikely(ret <= 0)) {
 		if (!ret)
 			errno = EIO;
-		return DDI_REFUSED;
+		return ddi_put_on(c, alone, DDI_REFUSED);
 	}
+	if (alone)
+		return DDI_SENT;
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 

@@ -271,8 +271,17 @@ static __attribute__((noinline)) int
 send_kernel(struct dd *h, int conn, const void *addr, size_t len,
 	    size_t roffset, struct ddi_conn *c)
 {
-	return ddi_put_end(ddi_put_kernel(h, c, addr, len, roffset), h, conn,
-			   addr, len, roffset, c);
+	return ddi_put_end(ddi_put_kernel(h, c, addr, len, roffset, true), h,
+			   conn, addr, len, roffset, c);
+}
+
+/* By one of several threads. */
+static __attribute__((noinline)) int
+send_kernel_shared(struct dd *h, int conn, const void *addr, size_t len,
+		   size_t roffset, struct ddi_conn *c)
+{
+	return ddi_put_end(ddi_put_kernel(h, c, addr, len, roffset, false), h,
+			   conn, addr, len, roffset, c);
 }
 
 static DDI_INLINE int send_as(struct dd *h, int conn, const void *addr,
@@ -282,7 +291,8 @@ static DDI_INLINE int send_as(struct dd *h, int conn, const void *addr,
 	enum ddi_sent sent = ddi_put(h, conn, addr, len, roffset, &c, alone);
 
 	if (sent == DDI_SENT_KERNEL)
-		return send_kernel(h, conn, addr, len, roffset, c);
+		return alone ? send_kernel(h, conn, addr, len, roffset, c) :
+			       send_kernel_shared(h, conn, addr, len, roffset, c);
 	if (sent == DDI_SENT_LONG)
 		return send_long(h, conn, addr, len, roffset, c);
 	return ddi_put_end(sent, h, conn, addr, len, roffset, c);
