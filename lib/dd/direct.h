@@ -134,7 +134,7 @@ static inline bool ddi_out_waits(const struct ddi_conn *c)
  * so many messages, a power of two, since it cannot be while one is unread.
  */
 #define DDI_ASK_EVERY	512
-#define DDI_ASK_TIMES	16	/* of which this is one, too */
+#define DDI_ASK_TIMES	16	/* a power of two, too */
 
 /* Whether a connection that has sent so many messages may ask. */
 static DDI_INLINE bool ddi_out_asks(uint64_t n)

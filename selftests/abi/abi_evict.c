@@ -128,6 +128,16 @@ static bool granted(struct sender *s)
 	       !way_open(&s->r, s->c.conn, &s->w);
 }
 
+/* Each sends @n messages, all are read, and the newcomer gets the ring of one. */
+static int oust_one(struct pair *p, struct sender *s, int n)
+{
+	for (int i = 0; i < N; i++)
+		for (int k = 0; k < n; k++)
+			if (!direct(p, &s[i], i))
+				return -1;
+	return granted(&s[NEW]) ? victim(s) : -1;
+}
+
 TEST_F(evict, one_gives_way)
 {
 	struct sender *s = self->s, *new = &s[NEW];
@@ -155,11 +165,7 @@ TEST_F(evict, the_last_note)
 	__u64 end, start;
 	int i;
 
-	for (i = 0; i < N; i++)
-		for (int k = 0; k < 3; k++)
-			ASSERT_TRUE(direct(p, &s[i], i));
-	ASSERT_TRUE(granted(&s[NEW]));
-	i = victim(s);
+	i = oust_one(p, s, 3);
 	ASSERT_LE(0, i);
 	s = &s[i];
 	EXPECT_EQ(3, served(p, i)->received);
@@ -190,10 +196,7 @@ TEST_F(evict, the_last_note_was_read)
 	__u64 end;
 	int i;
 
-	for (i = 0; i < N; i++)
-		ASSERT_TRUE(direct(p, &s[i], i));
-	ASSERT_TRUE(granted(&s[NEW]));
-	i = victim(s);
+	i = oust_one(p, s, 1);
 	ASSERT_LE(0, i);
 	EXPECT_EQ(0, drop(&s[i], s[i].w.pos, &end));
 	EXPECT_EQ(s[i].w.pos, end);
@@ -264,10 +267,7 @@ TEST_F(evict, and_back)
 	__u64 end;
 	int i;
 
-	for (i = 0; i < N; i++)
-		ASSERT_TRUE(direct(p, &s[i], i));
-	ASSERT_TRUE(granted(&s[NEW]));
-	i = victim(s);
+	i = oust_one(p, s, 1);
 	ASSERT_LE(0, i);
 	old = &s[i];
 	ASSERT_EQ(0, drop(old, 0, &end));
@@ -333,10 +333,7 @@ TEST_F(evict, closed_as_it_is)
 	__u64 end;
 	int i;
 
-	for (i = 0; i < N; i++)
-		ASSERT_TRUE(direct(p, &s[i], i));
-	ASSERT_TRUE(granted(&s[NEW]));
-	i = victim(s);
+	i = oust_one(p, s, 1);
 	ASSERT_LE(0, i);
 	EXPECT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, s[i].w.d.peer_conn));
 	EXPECT_EQ(ECONNRESET, cell_of(&s[i])->error);
