@@ -191,19 +191,19 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 							   cpu)->v[i]);
 }
 
-/*
- * Register a name: 0, or -EEXIST; the caller holds the service's lock. What the
- * table does without its own locks is not for us to judge.
- */
+/* Register a name: 0, or -EEXIST; the caller holds the service's lock. */
 int dd_node_service_add(struct dd_node *node, struct dd_service *svc)
 {
+	/* What the table does without its own locks is not for us to judge. */
 	return data_race(rhashtable_lookup_insert_fast(&node->services,
 						       &svc->entry,
 						       dd_service_params));
 }
 
+/* Take a name out of the table; the caller holds the service's lock. */
 void dd_node_service_del(struct dd_node *node, struct dd_service *svc)
 {
+	/* As above: the table's own races are the kernel's. */
 	data_race(rhashtable_remove_fast(&node->services, &svc->entry,
 					 dd_service_params));
 }
