@@ -43,7 +43,7 @@ found() {
 	for scenario in "${scenarios[@]}"; do
 		args+=(--scenario "$scenario")
 	done
-	timeout 60 "$DIR/sim" --seed 1 --runs "$SEEDS" "${args[@]}" \
+	timeout 600 "$DIR/sim" --seed 1 --runs "$SEEDS" "${args[@]}" \
 		>"$DIR/log" || status=$?
 	grep -m 1 -E '^# .*(at [0-9.]+ s:|signal)' "$DIR/log"
 	[ "$status" = 1 ]

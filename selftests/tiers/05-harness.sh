@@ -37,7 +37,7 @@ tier_says() {
 in_tier() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$TMP/1-x.sh"
 	chmod +x "$TMP/1-x.sh"
-	echo "1-x 2 ${SECONDS_ALLOWED:-30}" >"$TMP/PLAN"
+	echo "1-x 2 ${SECONDS_ALLOWED:-30} ${BESIDE:-}" >"$TMP/PLAN"
 	check "tier: $1" tier_says "$3" "$4"
 }
 
@@ -73,10 +73,44 @@ in_tier "a bad exit status" 'echo 1..2; echo ok 1; echo ok 2; exit 3' \
 	'^failed: 1-x: exit status 3' "2 passed, 1 failed, 0 skipped"
 in_tier "two streams" 'echo 1..2; echo ok 1; echo ok 2; echo ok 1 b; echo 1..1' \
 	'^1-x +3 +0 +0' "3 passed, 0 failed, 0 skipped"
+BESIDE=aside in_tier "one that runs aside" \
+	'echo 1..2; echo ok 1; nice | sed "s/^/ok 2 - nice /"' \
+	'^ok 2 - nice 10' "2 passed, 0 failed, 0 skipped"
+BESIDE=aside in_tier "a bad result aside" 'echo 1..2; echo ok 1 a; echo not ok 2 b' \
+	'^failed: 1-x: not ok 2 b' "1 passed, 1 failed, 0 skipped"
 SECONDS_ALLOWED=1
 in_tier "no end" 'echo 1..2; echo ok 1; sleep 100' \
 	'^failed: 1-x: 1 results are missing, ran out of time' \
 	"1 passed, 1 failed, 0 skipped"
+
+# gone PID: within ten seconds.
+gone() {
+	for _ in {1..100}; do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	kill "$1"
+	return 1
+}
+
+# ended_by_signal [aside]: a tier that runs has ended soon after run-tiers.sh.
+ended_by_signal() {
+	local runner tier
+
+	printf '#!/bin/sh\necho $$ >%s\nexec sleep 1000\n' "$TMP/pid" >"$TMP/1-x.sh"
+	echo "1-x 2 1000 ${1:-}" >"$TMP/PLAN"
+	rm -f "$TMP/pid"
+	mkfifo "$TMP/pid"
+	DD_TIERS=$TMP selftests/vm/run-tiers.sh >"$TMP/out" 2>&1 &
+	runner=$!
+	read -r tier <"$TMP/pid"
+	kill "$runner"
+	rm "$TMP/pid"
+	gone "$runner" && gone "$tier"
+}
+
+check "tier: a signal ends one that runs" ended_by_signal
+check "tier: and one that runs aside" ended_by_signal aside
 
 # race WHERE CALLER: as KCSAN reports one.
 race() {

@@ -7,8 +7,10 @@
 # A tier is an executable NN-name.sh that prints TAP: one stream, or several one
 # after the other, each with its plan before or after its results. Results begin
 # a line; what is indented or begins with "#" is detail. selftests/tiers/PLAN
-# has for each tier the least number of results other than skips, and the
-# seconds that it may take.
+# has for each tier the least number of results other than skips, the seconds
+# that it may take, and "aside" if it runs beside the others: one such tier after
+# the other, with what time of the processors these leave, their virtual machines
+# in a queue of their own. What they print comes last.
 #
 # Besides what a tier says itself, these are failures: results that are missing
 # from the plan or the least number, or beyond the plan; no plan; an exit status
@@ -24,6 +26,8 @@ PLAN=$TIERS/PLAN
 LOGS=$TOP/build/test${DD_TIERS:+/harness}
 SUMS=$LOGS/sums
 NAMES=$LOGS/names
+ASIDE=$LOGS/aside
+ASIDE_NICE=10
 
 all_tiers() {
 	{
@@ -88,16 +92,19 @@ run_tier() {
 	local tier=$1 start=$SECONDS status
 
 	echo "# tier $tier"
-	timeout -k 10 "$3" "$TIERS/$tier.sh" </dev/null 2>&1 |
-		tee "$LOGS/$tier.log"
+	setpriv --pdeathsig TERM timeout -k 10 "$3" "$TIERS/$tier.sh" \
+		</dev/null 2>&1 | tee "$LOGS/$tier.log"
 	status=${PIPESTATUS[0]}
 	sum_up "$tier" "$2" $((SECONDS - start)) "$status" <"$LOGS/$tier.log"
 }
 
-planned_or_fail() {
-	local least seconds
+# in_plan TIER: its line's other words.
+in_plan() { awk -v t="$1" '$1 == t { print $2, $3, $4 }' "$PLAN"; }
 
-	read -r least seconds < <(awk -v t="$1" '$1 == t { print $2, $3 }' "$PLAN")
+planned_or_fail() {
+	local least seconds _
+
+	read -r least seconds _ < <(in_plan "$1")
 	if [ -n "${seconds:-}" ] && [ -x "$TIERS/$1.sh" ]; then
 		run_tier "$1" "$least" "$seconds"
 	else
@@ -106,7 +113,33 @@ planned_or_fail() {
 	fi
 }
 
+is_aside() { [[ $(in_plan "$1") == *" aside" ]]; }
+
+# run_lane TIER...: one after the other. A signal does not wait for the end of one,
+# and ends it: setpriv.
+run_lane() {
+	local tier
+
+	for tier; do
+		planned_or_fail "$tier" &
+		RUNNING=$!
+		wait $RUNNING
+	done
+	RUNNING=
+}
+
+run_aside() {
+	renice -n $ASIDE_NICE -p "$BASHPID" >/dev/null
+	BESIDE=
+	export DD_VM_LOCK=aside START_TIME=900
+	trap stop EXIT
+	run_lane "$@" >"$ASIDE"
+}
+
+stop() { kill ${RUNNING:+"$RUNNING"} ${BESIDE:+"$BESIDE"} 2>/dev/null; }
+
 report() {
+	sort -o "$SUMS" "$SUMS"
 	echo
 	awk '
 	BEGIN { row = "%-24s %7s %7s %7s %7s\n"
@@ -140,7 +173,20 @@ mkdir -p "$LOGS"
 	mapfile -t tiers < <(all_tiers)
 	set -- "${tiers[@]}"
 }
+here=() aside=() RUNNING='' BESIDE=''
 for tier; do
-	planned_or_fail "$tier"
+	if is_aside "$tier"; then aside+=("$tier"); else here+=("$tier"); fi
 done
+trap stop EXIT
+trap exit INT TERM
+if [ ${#aside[@]} != 0 ]; then
+	run_aside "${aside[@]}" &
+	BESIDE=$!
+fi
+run_lane "${here[@]}"
+if [ "$BESIDE" ]; then
+	wait "$BESIDE"
+	BESIDE=
+	cat "$ASIDE"
+fi
 report
