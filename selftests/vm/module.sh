@@ -11,12 +11,17 @@ set -euo pipefail
 
 kernel=$1
 fault=${2:-}
-dir=$TOP/build/kmod/$kernel${fault:+-$fault}
+name=$kernel${fault:+-$fault}
+# Modules with faults are built in one place, where only what is spoiled, and what
+# was the last time, has to be compiled again.
+dir=$TOP/build/kmod/$kernel${fault:+-faults}
 
-# kbuild leaves its products beside the sources, so each kernel gets a copy.
+# kbuild leaves its products beside the sources, so each kernel gets a copy. A file
+# that was another is new, whatever its age is.
 copy_sources() {
-	rsync -a --delete --exclude='*.o' --exclude='*.ko' --exclude='*.mod*' \
-		--exclude='.*' --exclude='*.symvers' --exclude=modules.order \
+	rsync -rlp --checksum --delete --exclude='*.o' --exclude='*.ko' \
+		--exclude='*.mod*' --exclude='.*' --exclude='*.symvers' \
+		--exclude=modules.order \
 		"$TOP/Kbuild" "$TOP/kernel" "$TOP/include" "$dir/"
 }
 
@@ -30,6 +35,7 @@ build() {
 	[ -z "$fault" ] || spoil_sources
 	make -s -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
 		W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules >&2
+	[ -z "$fault" ] || install -D -t "$TOP/build/kmod/$name" "$dir"/*.ko
 }
 
 with_lock "module-$(echo "$dir" | sha256sum | cut -c1-12)" 600 build
