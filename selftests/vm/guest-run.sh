@@ -74,7 +74,7 @@ complaints() {
 }
 
 run_one() {
-	local limit=$1 line=$2 name token bad splat
+	local limit=$1 line=$2 start=$SECONDS name token bad splat
 
 	name=${line##*/}
 	token=$total-$RANDOM
@@ -85,6 +85,7 @@ run_one() {
 		timeout -k 5 "$limit" bash -c "$line" </dev/null 2>&1
 		echo "@status $?"
 	} | reflow "$name"
+	echo "# $((SECONDS - start)) s, of $limit"
 	read -r total bad <"$tmp/counts"
 	failed=$((failed + bad))
 	splat=$(complaints "$token")
