@@ -64,6 +64,9 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_NET)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
+$(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,\
+		end.o serve.o load.o)
+
 CHECKS += check-selftests
 check-selftests:
 	selftests/ddp/coverage.sh
