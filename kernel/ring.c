@@ -422,6 +422,7 @@ static struct dd_ring *dd_ring_take(struct dd_list *list,
 	rings->pause = jiffies + DD_RING_PAUSE;
 	if (!dd_ring_evict(ring))
 		return ERR_PTR(-ENOSPC);
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_RINGS_TAKEN);
 	err = dd_ring_claim(ring, conn->obj.ctx);
 	return err ? ERR_PTR(err) : ring;
 }

@@ -134,28 +134,10 @@ TEST_F(direct, the_kernel_may_deposit)
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 }
 
-/* The number at @key of what ddctl tells of the node. */
-static long long node_count(const char *key)
-{
-	char line[120], out[32] = "";
-	FILE *f;
-
-	/* jq makes a double of it. */
-	snprintf(line, sizeof(line),
-		 "ddctl -j stat | sed -n 's/.*\"%s\":\\([0-9]*\\).*/\\1/p'", key);
-	f = popen(line, "r");
-	if (!f)
-		return -1;
-	if (!fgets(out, sizeof(out), f))
-		out[0] = 0;
-	return pclose(f) || !out[0] ? -1 :
-	       (long long)strtoull(out, NULL, 10);
-}
-
 /* As their sender says. */
 TEST_F(direct, counts_for_reports)
 {
-	long long before = node_count("direct"), ops = node_count("ops");
+	long long before = raw_node_count("direct"), ops = raw_node_count("ops");
 	struct dd_conn_info i = { .size = sizeof(i) };
 	struct pair *p = &self->p;
 	struct dd_cell *cell = raw_cell(&p->cl, p->c.cell_unit);
@@ -175,15 +157,15 @@ TEST_F(direct, counts_for_reports)
 			    ".received == 4294967303)' >/dev/null"));
 	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
 			    ".received == 4294967303)' >/dev/null"));
-	EXPECT_EQ(before + (1ll << 32) + 7, node_count("direct"));
+	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.received);
-	EXPECT_EQ(before + (1ll << 32) + 7, node_count("direct"));
+	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
 	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
 			    ".received == 4294967303)' >/dev/null"));
 	EXPECT_NE(-1, before);
-	EXPECT_EQ(ops, node_count("ops"));
+	EXPECT_EQ(ops, raw_node_count("ops"));
 }
 
 static int drop(const struct raw *r, __u32 conn)

@@ -141,10 +141,12 @@ static int oust_one(struct pair *p, struct sender *s, int n)
 TEST_F(evict, one_gives_way)
 {
 	struct sender *s = self->s, *new = &s[NEW];
+	long long before = raw_node_count("rings_taken");
 	struct pair *p = &self->p;
 	int i;
 
 	ASSERT_TRUE(granted(new));
+	EXPECT_EQ(before + 1, raw_node_count("rings_taken"));
 	EXPECT_EQ(N, raw_list(&p->srv, p->s.list_unit)->rings);
 	ASSERT_EQ(1, victims(s));
 	i = victim(s);

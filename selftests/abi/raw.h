@@ -132,5 +132,7 @@ static inline struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
 __u64 raw_random(unsigned int *seed);
 /* Bytes charged to the caller's user. */
 long long memlock_used(const struct raw *r);
+/* The number at @key of what "ddctl stat" tells of the node, or -1. */
+long long raw_node_count(const char *key);
 
 #endif /* DD_RAW_H */
