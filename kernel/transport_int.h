@@ -4,7 +4,8 @@
  *
  *	transport.c		sessions: handshake, death, timers
  *	transport_rx.c		packets that come, and acknowledging them
- *	transport_tx.c		packets that go, and what becomes of them
+ *	transport_build.c	packets that go
+ *	transport_tx.c		what becomes of them
  *	transport_ctl.c		control messages
  *	transport_cc.c		how fast
  *	transport_chan.c	messages: in pieces, in order, once
@@ -151,6 +152,9 @@ void dd_tp_detect(struct dd_tp *tp, u64 now);
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
 void dd_tp_probe(struct dd_tp *tp, u64 now);
 u64 dd_tp_pto_at(const struct dd_tp *tp);
+void dd_tp_small_over(struct dd_tp *tp, u64 now);
+
+/* transport_build.c */
 u64 dd_tp_ack_at(const struct dd_tp *tp);
 
 /* transport_ctl.c */
