@@ -164,8 +164,17 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
 /* ---- page.c ----------------------------------------------------------- */
 
 void *dd_page_alloc(void);
-void dd_page_free(void *page);
+void *dd_pages_alloc(unsigned long n, unsigned long *got);
+unsigned long dd_page_free(void *page);
 void dd_page_exit(void);
+
+/* Bytes from @p on in the pages that dd_pages_alloc() has given as one. */
+static inline size_t dd_page_left(const void *p)
+{
+	struct page *page = virt_to_head_page(p);
+
+	return page_address(page) + page_size(page) - p;
+}
 
 /* ---- area.c: memory shared with the owner of a context ---------------- */
 

@@ -35,25 +35,29 @@ static void dd_uncharge(struct user_struct *user, unsigned long pages)
 
 static void dd_free_pages(void **pages, unsigned long n)
 {
-	while (n)
-		dd_page_free(pages[--n]);
+	unsigned long i;
+
+	for (i = 0; i < n; i += dd_page_free(pages[i]))
+		;
 }
 
 static int dd_fill_pages(void **pages, unsigned long n)
 {
-	unsigned long i;
+	unsigned long i, end, got;
+	void *page;
 
-	for (i = 0; i < n; i++) {
-		pages[i] = dd_page_alloc();
-		if (!pages[i] || fatal_signal_pending(current))
-			break;
-		if (!(i % 1024))
-			cond_resched();
+	for (i = 0; i < n;) {
+		page = fatal_signal_pending(current) ? NULL :
+						       dd_pages_alloc(n - i, &got);
+		if (!page) {
+			dd_free_pages(pages, i);
+			return -ENOMEM;
+		}
+		for (end = i + got; i < end; i++, page += PAGE_SIZE)
+			pages[i] = page;
+		cond_resched();
 	}
-	if (i == n)
-		return 0;
-	dd_free_pages(pages, pages[i] ? i + 1 : i);
-	return -ENOMEM;
+	return 0;
 }
 
 static void dd_region_free_work(struct work_struct *work)

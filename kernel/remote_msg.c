@@ -352,7 +352,7 @@ static const void *dd_remote_source(struct dd_udp_peer *link,
 		       offset_in_page(off);
 	}
 	from = dd_region_addr(rop->region, rop->src + off, &n);
-	*left = n;
+	*left = dd_page_left(from);
 	return from;
 }
 
