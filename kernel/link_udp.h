@@ -29,16 +29,18 @@ struct sock;
 
 /**
  * struct dd_udp_cursor - a place in the data of an skb
- * @skb: the skb, or a member of its fragment list
- * @next: the member after it
- * @frag: the next fragment of @skb
+ * @next: the next member of the skb's fragment list
+ * @frag: the next fragment before that
+ * @end: behind the last of these
+ * @linear: it is in the linear part of the skb
  * @p: where the place is
  * @left: bytes there, in one piece
  */
 struct dd_udp_cursor {
-	struct sk_buff *skb;
 	struct sk_buff *next;
-	unsigned int frag;
+	const skb_frag_t *frag;
+	const skb_frag_t *end;
+	bool linear;
 	const u8 *p;
 	u32 left;
 };

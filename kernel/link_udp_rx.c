@@ -32,39 +32,44 @@ MODULE_PARM_DESC(rx_budget,
 
 /* ---- places in an skb ---------------------------------------------------- */
 
-/* The next piece: false if there is none. */
-static bool dd_udp_step(struct dd_udp_cursor *c)
+/* The beginning of an skb, or of a member of its fragment list. */
+static void dd_udp_enter(struct dd_udp_cursor *c, struct sk_buff *skb)
 {
-	for (;;) {
-		const struct skb_shared_info *shared = skb_shinfo(c->skb);
+	const struct skb_shared_info *shared = skb_shinfo(skb);
 
-		if (c->frag < shared->nr_frags) {
-			const skb_frag_t *frag = &shared->frags[c->frag++];
-
-			c->p = skb_frag_address(frag);
-			c->left = skb_frag_size(frag);
-		} else if (c->next) {
-			c->skb = c->next;
-			c->next = c->skb->next;
-			c->frag = 0;
-			c->p = c->skb->data;
-			c->left = skb_headlen(c->skb);
-		} else {
-			return false;
-		}
-		if (c->left)
-			return true;
-	}
+	c->frag = shared->frags;
+	c->end = shared->frags + shared->nr_frags;
+	c->p = skb->data;
+	c->left = skb_headlen(skb);
 }
 
 static void dd_udp_first(struct dd_udp_cursor *c, struct sk_buff *skb)
 {
-	*c = (struct dd_udp_cursor){
-		.skb = skb,
-		.next = skb_shinfo(skb)->frag_list,
-		.p = skb->data,
-		.left = skb_headlen(skb),
-	};
+	dd_udp_enter(c, skb);
+	c->next = skb_shinfo(skb)->frag_list;
+	c->linear = true;
+}
+
+/* The next piece: false if there is none. */
+static bool dd_udp_step(struct dd_udp_cursor *c)
+{
+	struct sk_buff *skb;
+
+	do {
+		c->linear = false;
+		if (c->frag != c->end) {
+			c->p = skb_frag_address(c->frag);
+			c->left = skb_frag_size(c->frag);
+			c->frag++;
+		} else if (c->next) {
+			skb = c->next;
+			dd_udp_enter(c, skb);
+			c->next = skb->next;
+		} else {
+			return false;
+		}
+	} while (!c->left);
+	return true;
 }
 
 /*
@@ -160,21 +165,26 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 	dd_udp_copied(link, len);
 }
 
-/* The same as dd_udp_step(), where the next fragment is not the last one. */
+/*
+ * The same as dd_udp_step(), where the next fragment is not the last one; what is
+ * at @c may be in registers.
+ */
 static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
 {
-	const struct skb_shared_info *shared = skb_shinfo(c->skb);
+	struct dd_udp_cursor slow __uninitialized;
+	bool ok;
 
-	if (likely(c->frag < shared->nr_frags)) {
-		const skb_frag_t *frag = &shared->frags[c->frag];
-
-		c->p = skb_frag_address(frag);
-		c->left = skb_frag_size(frag);
+	if (likely(c->frag != c->end && skb_frag_size(c->frag))) {
+		c->p = skb_frag_address(c->frag);
+		c->left = skb_frag_size(c->frag);
 		c->frag++;
-		if (likely(c->left))
-			return true;
+		c->linear = false;
+		return true;
 	}
-	return dd_udp_step(c);
+	slow = *c;
+	ok = dd_udp_step(&slow);
+	*c = slow;
+	return ok;
 }
 
 /* Whether the next packet belongs to the run; then its payload is next. */
@@ -191,13 +201,68 @@ static __always_inline bool dd_udp_run_takes(struct dd_udp_cursor *c,
 	return true;
 }
 
-/* As dd_copy_words() does it. */
-static __always_inline void dd_udp_store(void *to, const void *from, u32 n)
+/**
+ * struct dd_udp_sink - where the payloads of a run go
+ * @to: where the next byte goes
+ * @room: bytes there, in one piece
+ * @pages: addresses of the pages after that
+ */
+struct dd_udp_sink {
+	u8 *to;
+	u32 room;
+	void **pages;
+};
+
+/* Go to byte @at of the next page. */
+static void dd_udp_sink_at(struct dd_udp_sink *s, u32 at)
 {
-	if (likely(n >= DD_COPY_BULK && !(((unsigned long)to | n) & 7)))
-		memcpy(to, from, n);
-	else
-		dd_copy_words(to, from, n);
+	s->to = *s->pages + at;
+	s->room = dd_page_left(s->to);
+	s->pages += (at + s->room) >> PAGE_SHIFT;
+}
+
+/* A payload that is not in one piece there or here; @c is at no header. */
+static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s,
+			       u32 len)
+{
+	u32 n;
+
+	for (; len; len -= n) {
+		/* If there is none, the skb lies about its length. */
+		if (!c->left && !dd_udp_step(c))
+			return;
+		if (!s->room)
+			dd_udp_sink_at(s, 0);
+		n = min3(len, c->left, s->room);
+		dd_copy_words(s->to, c->p, n);
+		c->p += n;
+		c->left -= n;
+		s->to += n;
+		s->room -= n;
+	}
+}
+
+/* As dd_copy_words() does it, since both are whole words. */
+static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
+					 struct dd_udp_sink *s, u32 len)
+{
+	struct dd_udp_cursor slow __uninitialized;
+	struct dd_udp_sink to __uninitialized;
+
+	if (likely((c->left || dd_udp_step_fast(c)) && c->left >= len &&
+		   s->room >= len && len >= DD_COPY_BULK)) {
+		memcpy(s->to, c->p, len);
+		c->p += len;
+		c->left -= len;
+		s->to += len;
+		s->room -= len;
+		return;
+	}
+	slow = *c;
+	to = *s;
+	dd_udp_store_parts(&slow, &to, len);
+	*c = slow;
+	*s = to;
 }
 
 /**
@@ -215,26 +280,15 @@ static __always_inline void dd_udp_store(void *to, const void *from, u32 n)
 u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		    struct dd_tp_run *run, void **pages, u32 at)
 {
-	struct dd_udp_cursor *c = &payload->at;
-	u32 n, left;
+	struct dd_udp_cursor c = payload->at;
+	struct dd_udp_sink s = { .pages = pages };
+	u32 n;
 
 	lockdep_assert_held(&link->lock);
-	while (dd_udp_run_takes(c, run)) {
-		for (left = run->plen; left; left -= n) {
-			/* If there is none, the skb lies about its length. */
-			if (!c->left && !dd_udp_step_fast(c))
-				break;
-			n = min3(left, c->left, (u32)PAGE_SIZE - at);
-			dd_udp_store(*pages + at, c->p, n);
-			c->p += n;
-			c->left -= n;
-			at += n;
-			if (at == PAGE_SIZE) {
-				at = 0;
-				pages++;
-			}
-		}
-	}
+	dd_udp_sink_at(&s, at);
+	while (dd_udp_run_takes(&c, run))
+		dd_udp_store(&c, &s, run->plen);
+	payload->at = c;
 	n = run->count * run->plen;
 	dd_udp_copied(link, n);
 	return n;
@@ -324,7 +378,7 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	payload->off = 0;
 	len -= hlen;
 	/* Who sent it may still write to pages of fragments. */
-	if (c->frag && hdr != link->rx_hdr)
+	if (!c->linear && hdr != link->rx_hdr)
 		hdr = memcpy(link->rx_hdr, hdr, hlen);
 	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
 	/* As a rule all has been read, in order. */
