@@ -252,26 +252,68 @@ static void dd_udp_seal(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
 	dd_wire_seal(pkt->hdr, crc);
 }
 
+/*
+ * Of @n packets with headers from byte @at of @page on, those next ones whose
+ * payload is in one piece, and which the part of the skb in hand has room for:
+ * how many.
+ */
+static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
+			    struct page *page, u32 at, u32 n,
+			    struct dd_udp_source *src)
+{
+	struct skb_shared_info *shared = skb_shinfo(f->m);
+	u32 hlen = pkt->hlen, len = pkt->len, from = src->at, i = f->n, end;
+
+	if (src->left < len)
+		return 0;
+	n = min3(n, (u32)(MAX_SKB_FRAGS - i) / 2, src->left / len);
+	for (end = i + 2 * n; i < end; i += 2) {
+		__skb_fill_page_desc_noacc(shared, i, page, at, hlen);
+		__skb_fill_page_desc_noacc(shared, i + 1, src->page, from, len);
+		at += hlen;
+		from += len;
+	}
+	f->n = end;
+	f->bytes += n * (hlen + len);
+	src->refs += n;
+	src->at = from;
+	src->left -= n * len;
+	return n;
+}
+
+/* One packet, whose header is at byte @at of @page. */
+static bool dd_udp_add_one(struct dd_udp_peer *link, struct dd_udp_frags *f,
+			   const struct dd_tp_pkt *pkt, struct page *page,
+			   u32 at, u32 off, struct dd_udp_source *src)
+{
+	if (!dd_udp_frag(f, page, at, pkt->hlen))
+		return false;
+	if (dd_udp_add_payload(link, f, pkt, off, src))
+		return true;
+	/* What is in the skb has its reference, whatever happens. */
+	page_ref_inc(page);
+	return false;
+}
+
 /* Put @n packets, from byte @off of their message on, into the skb in hand. */
 static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			    const struct dd_tp_pkt *pkt, const void *hdrs,
 			    u32 off, u32 n, struct dd_udp_source *src)
 {
 	struct page *page = virt_to_head_page(hdrs);
-	u32 at = hdrs - page_address(page), i;
+	u32 at = hdrs - page_address(page), i, k;
 	struct dd_udp_frags f;
 
 	dd_udp_frags_begin(&f, b);
-	for (i = 0; i < n; i++) {
-		if (!dd_udp_frag(&f, page, at, pkt->hlen))
+	for (i = 0; i < n; i += k) {
+		k = dd_udp_add_whole(&f, pkt, page, at + i * pkt->hlen, n - i,
+				     src);
+		if (k)
+			continue;
+		if (!dd_udp_add_one(link, &f, pkt, page, at + i * pkt->hlen,
+				    off + i * pkt->len, src))
 			break;
-		at += pkt->hlen;
-		/* What is in the skb has its reference, whatever happens. */
-		if (!dd_udp_add_payload(link, &f, pkt, off, src)) {
-			page_ref_inc(page);
-			break;
-		}
-		off += pkt->len;
+		k = 1;
 	}
 	dd_udp_frags_end(&f);
 	page_ref_add(page, i);
