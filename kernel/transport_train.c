@@ -125,6 +125,7 @@ void dd_tp_train_made(struct dd_tp *tp, const struct dd_tp_pkt *pkt)
 	    pkt->off + pkt->len != pkt->op->next)
 		return;
 	memcpy(&train->piece, pkt->hdr, sizeof(train->piece));
+	train->piece.h.crc = 0;
 	train->chan = pkt->chan;
 	train->op = pkt->op;
 	train->len = pkt->len;
@@ -181,6 +182,23 @@ static const struct dd_tp_rec *dd_tp_train_record(struct dd_tp *tp, u64 now,
 	return rec;
 }
 
+/* Headers of @rec's packets. */
+static void dd_tp_train_headers(struct dd_tp_train *train, u64 now,
+				const struct dd_tp_rec *rec,
+				struct dd_wire_piece *to)
+{
+	struct dd_wire_piece *piece = &train->piece;
+	u32 i;
+
+	piece->h.ts = cpu_to_le32(dd_tp_us(now));
+	piece->h.pn = cpu_to_le32(rec->pn);
+	piece->put.off = cpu_to_le32(rec->off);
+	for (i = 0; i < rec->count; i++, to++) {
+		dd_wire_piece_sealed(to, piece);
+		dd_wire_piece_next(piece, train->len);
+	}
+}
+
 /**
  * dd_tp_train_poll() - make packets that follow the last one
  * @tp: the session, up
@@ -192,23 +210,16 @@ static const struct dd_tp_rec *dd_tp_train_record(struct dd_tp *tp, u64 now,
 bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	struct dd_tp_train *train = &tp->tx_train;
-	struct dd_wire_piece *piece = (void *)pkt->hdr;
 	const struct dd_tp_rec *rec;
-	u32 i, n;
+	u32 n;
 
 	if (!dd_tp_train_goes_on(tp, now))
 		return false;
 	n = dd_tp_train_count(tp, now, pkt->room);
 	rec = dd_tp_train_record(tp, now, n);
-	train->piece.h.ts = cpu_to_le32(dd_tp_us(now));
-	for (i = 0; i < n; i++, piece++) {
-		memcpy(piece, &train->piece, sizeof(*piece));
-		piece->h.pn = cpu_to_le32(rec->pn + i);
-		piece->put.off = cpu_to_le32(rec->off + i * train->len);
-		dd_wire_seal(&piece->h, dd_wire_piece_crc(piece));
-	}
+	dd_tp_train_headers(train, now, rec, (void *)pkt->hdr);
 	pkt->count = n;
-	pkt->hlen = sizeof(*piece);
+	pkt->hlen = sizeof(train->piece);
 	pkt->chan = train->chan;
 	pkt->op = train->op;
 	pkt->off = rec->off;
