@@ -252,6 +252,46 @@ int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 	    size_t roffset, unsigned int options, const unsigned int *meta,
 	    size_t metacount);
 
+/**
+ * struct dd_send_msg - one message of several
+ * @conn: connection
+ * @options: as for dd_send(), but not DD_SEND_BLOCK
+ * @addr: as for dd_send(), like those that follow
+ * @len: likewise
+ * @roffset: likewise
+ * @meta: likewise
+ * @metacount: likewise
+ */
+struct dd_send_msg {
+	int conn;
+	unsigned int options;
+	const void *addr;
+	size_t len;
+	size_t roffset;
+	const unsigned int *meta;
+	size_t metacount;
+};
+
+/**
+ * dd_sendv() - send several messages, on one connection or on several
+ * @h: handle
+ * @msgs: the messages
+ * @count: their number
+ * @error: set to 0 if all were accepted, else to the error by which dd_send()
+ *	would have refused the first that was not; or NULL
+ *
+ * As dd_send() for one after the other, up to the first that is refused; but
+ * those that go by the kernel take one system call for as many as follow each
+ * other, up to 64, and those for another node leave together. So do not count on
+ * the first being there while the last is being accepted, nor on the contrary.
+ * DDP-36 to DDP-46.
+ *
+ * Return: number of messages that were accepted, which are the first ones; -EBADID
+ * (the handle), -EINVAL (@msgs or @count).
+ */
+int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
+	     int *error);
+
 #define DD_DONE_SENT	0	/* the source may be reused */
 #define DD_DONE_PLACED	1	/* bytes and notification are at the other end */
 

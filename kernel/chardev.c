@@ -125,7 +125,7 @@ static int dd_do_info(struct dd_ctx *ctx, void *arg)
 	struct dd_info *info = arg;
 
 	info->abi = DD_ABI_VERSION;
-	info->features = DD_FEATURE_DIRECT;
+	info->features = DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT;
 	info->area_size = DD_AREA_SIZE;
 	info->node = READ_ONCE(ctx->node->id);
 	info->maxnodes = READ_ONCE(ctx->node->max);
@@ -203,6 +203,11 @@ static int dd_do_direct(struct dd_ctx *ctx, void *arg)
 	return dd_direct_grant(ctx, arg);
 }
 
+static int dd_do_submit(struct dd_ctx *ctx, void *arg)
+{
+	return dd_nic_submit(ctx, arg);
+}
+
 /**
  * struct dd_ioctl - an ioctl that takes a structure
  * @fn: what it does, with the kernel's own copy
@@ -252,6 +257,8 @@ static const struct dd_ioctl dd_ioctls[] = {
 		 timeout),
 	/* Nothing to undo: asked again, it answers the same. */
 	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, peer_block),
+	/* What was accepted is: the cells say so, too. */
+	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
 };
 
 union dd_ioctl_arg {
@@ -265,6 +272,7 @@ union dd_ioctl_arg {
 	struct dd_list_info list_info;
 	struct dd_list_wait list_wait;
 	struct dd_direct direct;
+	struct dd_submit submit;
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
@@ -341,8 +349,27 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
 }
 
+/* Only as long as this kernel knows it, and the number taken is returned. */
+static noinline loff_t dd_seek_submit(struct dd_ctx *ctx,
+				      struct dd_submit __user *uarg)
+{
+	struct dd_submit arg;
+	int err;
+
+	if (copy_from_user(&arg, uarg, sizeof(arg)))
+		return -EFAULT;
+	if (arg.size != sizeof(arg))
+		return -EINVAL;
+	err = dd_nic_submit(ctx, &arg);
+	if (unlikely(err))
+		return err;
+	if (unlikely(arg.error) && put_user(arg.error, &uarg->error))
+		return -EFAULT;
+	return arg.taken;
+}
+
 /*
- * The doorbell once more, the waking of a receiver, and its sleep. An ioctl
+ * The doorbell once more, many requests, the waking of a receiver, and its sleep. An ioctl
  * passes the security modules, which in Debian's kernel is a sixth of what a
  * small send costs; what can be reached from here was made by ioctls that did
  * pass them.
@@ -354,6 +381,8 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 
 	if (unlikely(err))
 		return err;
+	if (unlikely(whence == SEEK_DATA))
+		return dd_seek_submit(ctx, u64_to_user_ptr((u64)id));
 	if (id < 0 || id > U32_MAX)
 		return -EINVAL;
 	if (likely(whence == SEEK_SET))

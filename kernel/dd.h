@@ -603,17 +603,25 @@ struct dd_op {
  * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
  * @push: after such a @put, the import being unlocked: see what was put on its
  *	way, and release that lock; NULL if it is there
+ * @leave: instead of @push, the import still being locked, where more is to come:
+ *	release that lock only. Returns whether a connection that was left before,
+ *	if there is one, is to the same peer; else @flush is due for this one, too
+ * @flush: see what has been put on its way to the peer of a connection that was
+ *	left
  */
 struct dd_link_ops {
 	const char *name;
 	int (*put)(struct dd_conn *conn, struct dd_op *op);
 	int (*put_slow)(struct dd_conn *conn, struct dd_op *op);
 	void (*push)(struct dd_conn *conn);
+	bool (*leave)(struct dd_conn *conn, struct dd_conn *before);
+	void (*flush)(struct dd_conn *conn);
 };
 
 extern const struct dd_link_ops dd_link_local;
 
 long dd_nic_doorbell(struct dd_ctx *ctx, u32 id);
+int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg);
 
 /* ---- chardev.c, netlink.c, main.c ------------------------------------- */
 

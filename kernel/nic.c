@@ -13,7 +13,7 @@
 #include "trace.h"
 
 /* Find the source of a request. */
-static int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
+static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
@@ -54,20 +54,11 @@ static u64 dd_sqe_reserved(const struct dd_op *op)
 	return le64_to_cpu((__force __le64)op->raw[1]) >> 24;
 }
 
-/* Copy the request, once, and validate the copy. */
-static int dd_nic_fetch(struct dd_conn *conn, const struct dd_sqe *slot,
-			struct dd_op *op)
+/* Validate the kernel's copy of a request. */
+static __always_inline int dd_nic_check(struct dd_conn *conn, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
-	const u64 *raw = (const u64 *)slot;
-	int i;
 
-	for (i = 0; i < ARRAY_SIZE(op->raw); i += 4) {
-		op->raw[i] = READ_ONCE(raw[i]);
-		op->raw[i + 1] = READ_ONCE(raw[i + 1]);
-		op->raw[i + 2] = READ_ONCE(raw[i + 2]);
-		op->raw[i + 3] = READ_ONCE(raw[i + 3]);
-	}
 	op->counted = false;
 	op->word = 0;
 	if (sqe->opcode != DD_OP_PUT)
@@ -81,7 +72,24 @@ static int dd_nic_fetch(struct dd_conn *conn, const struct dd_sqe *slot,
 	return dd_nic_source(conn, op);
 }
 
-static void dd_nic_finish(struct dd_conn *conn, struct dd_op *op, int err)
+/* Copy the request, once, and validate the copy. */
+static __always_inline int dd_nic_fetch(struct dd_conn *conn,
+					const struct dd_sqe *slot,
+					struct dd_op *op)
+{
+	const u64 *raw = (const u64 *)slot;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(op->raw); i += 4) {
+		op->raw[i] = READ_ONCE(raw[i]);
+		op->raw[i + 1] = READ_ONCE(raw[i + 1]);
+		op->raw[i + 2] = READ_ONCE(raw[i + 2]);
+		op->raw[i + 3] = READ_ONCE(raw[i + 3]);
+	}
+	return dd_nic_check(conn, op);
+}
+
+static __always_inline void dd_nic_finish(struct dd_conn *conn, struct dd_op *op, int err)
 {
 	if (op->counted)
 		dd_region_put(op->region);
@@ -89,25 +97,17 @@ static void dd_nic_finish(struct dd_conn *conn, struct dd_op *op, int err)
 }
 
 /*
- * Execute the next request of a queue. The import is locked and alive.
+ * Execute a request, if @err does not say what is wrong with it. The import is
+ * locked, alive and not busy.
  *
- * Return: 1 if one was accepted, 0 if there is none, or an error;
- * -EINPROGRESS leaves the request in @op, the import busy and the connection
- * in use, for dd_nic_slow().
+ * Return: 1 if it was accepted, or an error; -EINPROGRESS leaves the request in
+ * @op, the import busy and the connection in use, for dd_nic_slow().
  */
-static int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
+static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
+				      int err)
 {
 	struct dd_import *imp = &conn->imp;
-	const struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
-						   DD_CELL_DEPTH];
-	int err;
 
-	if (unlikely(imp->busy))
-		return -EBUSY;
-	/* The submitter writes the number last. */
-	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
-		return 0;
-	err = dd_nic_fetch(conn, slot, op);
 	if (likely(!err))
 		err = imp->link->put(conn, op);
 	if (unlikely(err == -EINPROGRESS)) {
@@ -118,6 +118,24 @@ static int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 	}
 	dd_nic_finish(conn, op, err);
 	return err ? err : 1;
+}
+
+/*
+ * The same with the next request of a queue. The import is locked and alive.
+ * Returns 0 if there is none.
+ */
+static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
+{
+	struct dd_import *imp = &conn->imp;
+	const struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
+						   DD_CELL_DEPTH];
+
+	if (unlikely(imp->busy))
+		return -EBUSY;
+	/* The submitter writes the number last. */
+	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
+		return 0;
+	return dd_nic_put(conn, op, dd_nic_fetch(conn, slot, op));
 }
 
 static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
@@ -184,4 +202,141 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 	else if (n < 0)
 		dd_stat_inc(ctx->node, DD_STAT_REFUSED);
 	return n;
+}
+
+/* ---- many requests ------------------------------------------------------ */
+
+#define DD_NIC_CHUNK	8	/* requests that are copied at a time */
+
+/*
+ * One of many; the import is locked and alive. A connection whose link has
+ * something to see to when all are done is left in use, in @left.
+ */
+static __always_inline int dd_nic_one(struct dd_conn *conn, struct dd_op *op,
+				      struct dd_conn *before,
+				      struct dd_conn **left)
+{
+	struct dd_import *imp = &conn->imp;
+	int n;
+
+	if (unlikely(imp->busy))
+		return -EBUSY;
+	op->sqe.seq = imp->submitted + 1;
+	n = dd_nic_put(conn, op, dd_nic_check(conn, op));
+	if (unlikely(imp->link->leave) && n > 0 &&
+	    !imp->link->leave(conn, before)) {
+		/* Alive, as above. */
+		refcount_inc(&conn->obj.users);
+		*left = conn;
+	}
+	return n;
+}
+
+static void dd_nic_flush(struct dd_conn *conn)
+{
+	if (likely(!conn))
+		return;
+	conn->imp.link->flush(conn);
+	dd_conn_put(conn);
+}
+
+/* @before is of the requests before: to be flushed after the last one. */
+static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
+			  struct dd_conn **before)
+{
+	struct dd_op op __uninitialized;
+	struct dd_conn *conn, *left = NULL;
+	const struct dd_grant *grant;
+	int n = -ENOENT;
+
+	if (unlikely(req->__reserved || req->sqe.seq))
+		return -EINVAL;
+	if (unlikely(!READ_ONCE(ctx->node->up)))
+		return -ENETDOWN;
+	op.sqe = req->sqe;
+	rcu_read_lock_sched();
+	conn = dd_obj_find(ctx, req->conn, DD_OBJ_CONN);
+	if (likely(conn)) {
+		grant = conn->imp.grant;
+		spin_lock(&grant->seg->lock);
+		n = dd_grant_check(grant, DD_RIGHT_PUT);
+		if (likely(!n))
+			n = dd_nic_one(conn, &op, *before, &left);
+		spin_unlock(&grant->seg->lock);
+	}
+	rcu_read_unlock_sched();
+	if (unlikely(left)) {
+		dd_nic_flush(*before);
+		*before = left;
+	}
+	if (unlikely(n == -EINPROGRESS)) {
+		/* Which may take as long as the caller likes. */
+		dd_nic_flush(*before);
+		*before = NULL;
+		n = dd_nic_slow(conn, &op);
+	}
+	return min(n, 0);
+}
+
+/* Returns the error that refused request @done, after as many were accepted. */
+static int dd_nic_requests(struct dd_ctx *ctx,
+			   const struct dd_request __user *from, u32 count,
+			   u32 *done, struct dd_conn **left)
+{
+	struct dd_request req[DD_NIC_CHUNK] __uninitialized;
+	u32 i, n;
+	int err;
+
+	for (; *done < count; *done += n) {
+		n = min_t(u32, count - *done, DD_NIC_CHUNK);
+		/* Some of them may lie where others do not. */
+		while (copy_from_user(req, from + *done, n * sizeof(*req)))
+			if (!--n)
+				return -EFAULT;
+		for (i = 0; i < n; i++) {
+			err = dd_nic_request(ctx, &req[i], left);
+			if (unlikely(err)) {
+				*done += i;
+				return err;
+			}
+			/* Whoever asks gets on by one request at least. */
+			if (unlikely(signal_pending(current)) &&
+			    *done + i + 1 < count) {
+				*done += i + 1;
+				return -EINTR;
+			}
+			cond_resched();
+		}
+	}
+	return 0;
+}
+
+/**
+ * dd_nic_submit() - execute many requests
+ * @ctx: the caller
+ * @arg: as user space passed it; the results are filled in
+ *
+ * Return: 0 or an error as the uapi header says.
+ */
+int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg)
+{
+	struct dd_conn *left = NULL;
+	u32 done = 0;
+	int err;
+
+	if (arg->flags || arg->taken || arg->error || !arg->count ||
+	    arg->count > DD_SUBMIT_MAX ||
+	    arg->stride != sizeof(struct dd_request))
+		return -EINVAL;
+	err = dd_nic_requests(ctx, u64_to_user_ptr(arg->requests), arg->count,
+			      &done, &left);
+	dd_nic_flush(left);
+	dd_stat_add(ctx->node, DD_STAT_OPS, done);
+	if (err && err != -EINTR)
+		dd_stat_inc(ctx->node, DD_STAT_REFUSED);
+	if (!done)
+		return err;
+	arg->taken = done;
+	arg->error = -err;
+	return 0;
 }

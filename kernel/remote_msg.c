@@ -99,6 +99,24 @@ static void dd_remote_push(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
+/* The import is locked; whoever has bottom halves enabled may transmit before. */
+static bool dd_remote_leave(struct dd_conn *conn, struct dd_conn *before)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	__acquire(&dd_ctl_link(r->peer)->lock);
+	dd_ctl_unlock_quiet(r->peer);
+	return before && dd_remote_of(before)->peer == r->peer;
+}
+
+static void dd_remote_flush_peer(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	dd_ctl_unlock(r->peer);
+}
+
 static void dd_remote_free_copy(struct page **copy, u32 n)
 {
 	while (n)
@@ -165,6 +183,8 @@ const struct dd_link_ops dd_link_remote = {
 	.put = dd_remote_put_op,
 	.put_slow = dd_remote_put_slow,
 	.push = dd_remote_push,
+	.leave = dd_remote_leave,
+	.flush = dd_remote_flush_peer,
 };
 
 /* ---- what the link asks; the peer is locked, with softirqs disabled ----- */

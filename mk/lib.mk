@@ -116,7 +116,7 @@ uninstall-lib:
 # for the kernel are replaced by those of fake.c.
 LIBDD_TEST_OBJ	:= $(BUILD)/obj/lib/tests
 LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test call_test ddp_test \
-		   cost_test)
+		   batch_test cost_test)
 LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
 
 $(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c

@@ -79,6 +79,7 @@
 #define ddi_likely(x)		__builtin_expect(!!(x), 1)
 #define ddi_unlikely(x)		__builtin_expect(!!(x), 0)
 
+struct ddi_batch;
 struct ddi_in;
 struct ddi_lane;
 struct ddi_out;
@@ -206,9 +207,11 @@ struct ddi_list {
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
  * @waiting: threads that wait for a position of @out's ring; outlives @id
+ * @batched: messages of it that are in @batch
  * @asked: it is not asked whether it may send directly before it has sent more
  *	messages than these
  * @base: with DDI_COUNTED, messages that had come when it became that
+ * @batch: the batch that has it locked
  * @spin: how waiting for its counters went
  * @next: pool of unbound records of connecting ends
  *
@@ -245,8 +248,10 @@ struct ddi_conn {
 	uint16_t window;
 	uint16_t send_window;
 	uint32_t waiting;
+	uint32_t batched;
 	uint64_t asked;
 	uint64_t base;
+	struct ddi_batch *batch;
 	struct ddi_spin spin;
 	struct ddi_conn *next;
 } __attribute__((aligned(DDI_LINE)));
@@ -492,6 +497,10 @@ struct ddi_request {
 	uint32_t tag;
 };
 
+int ddi_send_check(const struct ddi_request *rq);
+bool ddi_send_fills(const struct ddi_conn *c);
+int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
+		  const struct ddi_request *rq, struct dd_sqe *sqe);
 int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq);
 

@@ -13,7 +13,8 @@
 
 #define SEND_OPTIONS	(DD_SEND_BLOCK | DD_SEND_UNWIRED | DD_SEND_DMA)
 
-static int check_request(const struct ddi_request *rq)
+/* What is wrong with a request, whatever its connection. */
+int ddi_send_check(const struct ddi_request *rq)
 {
 	const unsigned int both = DD_SEND_UNWIRED | DD_SEND_DMA;
 
@@ -120,6 +121,41 @@ static bool out_due(const struct ddi_conn *c)
 	return ddi_out_asks(n) && n > c->asked && !ddi_load(&c->waiting);
 }
 
+/* Whether a connection, which is locked, sends by the kernel, and just so. */
+bool ddi_send_fills(const struct ddi_conn *c)
+{
+	return !c->guarded && !ddi_is_direct(c) && !out_due(c);
+}
+
+/**
+ * ddi_send_fill() - make a request for the kernel, but its number
+ * @h: handle
+ * @c: connection, locked
+ * @rq: request, checked as far as the connection does not matter
+ * @sqe: where to put it
+ *
+ * Return: 0; -EBADRANGE if the source is not where it should be.
+ */
+int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
+		  const struct ddi_request *rq, struct dd_sqe *sqe)
+{
+	int ret;
+
+	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA))
+		ret = other_source(h, rq, sqe);
+	else
+		ret = ddi_put_source(c, rq->addr, rq->len, sqe);
+	if (ret < 0)
+		return ret;
+	ddi_put_head(sqe, ret, rq->metacount);
+	sqe->dst = rq->roffset;
+	sqe->len = rq->len;
+	sqe->tag = rq->tag;
+	for (size_t i = 0; i < rq->metacount; i++)
+		sqe->meta[i] = rq->meta[i];
+	return 0;
+}
+
 /**
  * ddi_send_locked() - one request, on a connection that is locked
  * @h: handle
@@ -149,18 +185,9 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	if (ret)
 		return ret;
 	ddi_put_open(sqe);
-	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA))
-		ret = other_source(h, rq, sqe);
-	else
-		ret = ddi_put_source(c, rq->addr, rq->len, sqe);
-	if (ret < 0)
+	ret = ddi_send_fill(h, c, rq, sqe);
+	if (ret)
 		return ret;
-	ddi_put_head(sqe, ret, rq->metacount);
-	sqe->dst = rq->roffset;
-	sqe->len = rq->len;
-	sqe->tag = rq->tag;
-	for (size_t i = 0; i < rq->metacount; i++)
-		sqe->meta[i] = rq->meta[i];
 	ddi_store_release(&sqe->seq, n + 1);
 	return doorbell_result(h, c->id, ddi_put_ring(h, c->id));
 }
@@ -201,7 +228,7 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	uint64_t n = 0;
 	int ret, sent = 1;
 
-	ret = check_request(rq);
+	ret = ddi_send_check(rq);
 	if (ret)
 		return ret;
 	c = ddi_conn_lock(h, conn);

@@ -158,8 +158,6 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 	note.len = ddi_load(&slot->len);
 	if (!ddi_in_valid(c, note.offset, note.len))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	words = ddi_load(&slot->meta_count);
-	note.meta_count = words;
 	note.cookie = c->service_id;
 	if (whole) {
 		note.word = ddi_load(&slot->word);
@@ -167,6 +165,8 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
 		note.tag = ddi_load(&slot->tag);
 	}
 	fill(to, c, &note);
+	words = ddi_load(&slot->meta_count);
+	note.meta_count = words;
 	if (ddi_unlikely(words | c->tracked)) {
 		fill_meta(to, &note, slot->meta);
 		if (ddi_load(&c->tracked))

@@ -329,21 +329,12 @@ void fake_take_back(uint32_t id)
 	conn_cell(c)->left = 1;
 }
 
-static int doorbell(uint32_t id)
+static int execute(struct object *c, const struct dd_sqe *sqe)
 {
-	struct object *c = object_get(id, CONN), *to;
-	struct dd_cell *cell;
-	struct dd_sqe *sqe;
+	struct dd_cell *cell = conn_cell(c);
+	struct object *to = c->peer;
+	uint32_t id = c->id;
 
-	if (!c)
-		return -ENOENT;
-	cell = conn_cell(c);
-	if (cell->error)
-		return -cell->error;
-	to = c->peer;
-	sqe = &cell->sq[0];
-	if (sqe->seq != cell->submitted + 1)
-		return 0;
 	if (sqe->dst > to->recv_size || sqe->len > to->recv_size - sqe->dst)
 		return -ERANGE;
 	if (to->withheld)
@@ -365,6 +356,47 @@ static int doorbell(uint32_t id)
 	memcpy(to->note.meta, sqe->meta, sizeof(sqe->meta));
 	deliver(to, c);
 	return 1;
+}
+
+static int doorbell(uint32_t id)
+{
+	struct object *c = object_get(id, CONN);
+	const struct dd_sqe *sqe;
+
+	if (!c)
+		return -ENOENT;
+	if (conn_cell(c)->error)
+		return -conn_cell(c)->error;
+	sqe = &conn_cell(c)->sq[0];
+	return sqe->seq == conn_cell(c)->submitted + 1 ? execute(c, sqe) : 0;
+}
+
+static int do_submit(struct dd_submit *s)
+{
+	const struct dd_request *rq = (const void *)s->requests;
+	int ret = 1;
+
+	if (s->stride != sizeof(*rq) || !s->count || s->taken || s->error)
+		return -EINVAL;
+	for (; s->taken < s->count; s->taken++, rq++) {
+		struct object *c = object_get(rq->conn, CONN);
+
+		ret = !c ? -ENOENT : rq->__reserved || rq->sqe.seq ? -EINVAL :
+		      -conn_cell(c)->error;
+		if (!ret)
+			ret = execute(c, &rq->sqe);
+		if (ret < 0)
+			break;
+		/* A signal comes after so many. */
+		ret = -EINTR;
+		if (fake.cut && s->taken + 1 == fake.cut) {
+			fake.cut = 0;
+			s->taken++;
+			break;
+		}
+	}
+	s->error = s->taken < s->count ? -ret : 0;
+	return s->taken ? 0 : ret;
 }
 
 static void cell_init(struct object *c)
@@ -747,6 +779,8 @@ static int dispatch(unsigned long request, unsigned long arg)
 		return do_conn_list((void *)arg);
 	case DD_IOC_DIRECT:
 		return do_direct((void *)arg);
+	case DD_IOC_SUBMIT:
+		return do_submit((void *)arg);
 	case DD_IOC_WAKE:
 		return 0;
 	case DD_IOC_LIST_INFO: {
@@ -792,6 +826,9 @@ off_t __wrap_lseek(int fd, off_t offset, int whence)
 		return __real_lseek(fd, offset, whence);
 	if (whence == SEEK_END)
 		return __wrap_ioctl(fd, DD_IOC_LIST_WAIT, (uintptr_t)&w);
+	if (whence == SEEK_DATA)
+		return __wrap_ioctl(fd, DD_IOC_SUBMIT, offset) ? -1 :
+		       (off_t)((struct dd_submit *)offset)->taken;
 	return __wrap_ioctl(fd, whence == SEEK_SET ? DD_IOC_DOORBELL :
 						     DD_IOC_WAKE, offset);
 }

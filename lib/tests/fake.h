@@ -21,6 +21,7 @@
  * @strangers: the two ends of a connection are different users'
  * @no_ring: none is granted
  * @take_back: connection whose ring is taken back at the next doorbell, or 0
+ * @cut: the next DD_IOC_SUBMIT is ended by a signal after so many, 0 for none
  * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
@@ -33,6 +34,7 @@ struct fake {
 	bool strangers;
 	bool no_ring;
 	uint32_t take_back;
+	uint32_t cut;
 	bool far;
 };
 

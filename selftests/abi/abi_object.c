@@ -27,7 +27,7 @@ FIXTURE_TEARDOWN(object)
 
 static bool known(unsigned int nr)
 {
-	return nr <= 0x09 || (nr >= 0x20 && nr <= 0x26);
+	return nr <= 0x0a || (nr >= 0x20 && nr <= 0x26);
 }
 
 TEST_F(object, unknown_ioctls_are_enotty)
@@ -561,7 +561,7 @@ TEST(info_tells_what_the_header_says)
 	i.size = sizeof(i);
 	ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_INFO, &i));
 	EXPECT_EQ(DD_ABI_VERSION, i.abi);
-	EXPECT_EQ(DD_FEATURE_DIRECT, i.features);
+	EXPECT_EQ(DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT, i.features);
 	EXPECT_EQ(DD_AREA_SIZE, i.area_size);
 	EXPECT_EQ(1, i.node);
 	EXPECT_EQ(2, i.maxnodes);

@@ -20,6 +20,7 @@ union arg {
 	struct dd_list_info list;
 	struct dd_list_wait lwait;
 	struct dd_direct direct;
+	struct dd_submit submit;
 };
 
 FIXTURE(arg) {
@@ -28,6 +29,7 @@ FIXTURE(arg) {
 	struct raw idle;
 	char *page;		/* followed by an unmapped one */
 	__u32 lists[2];
+	struct dd_request request;
 	union arg a;
 	long long used;
 };
@@ -82,6 +84,11 @@ FIXTURE_VARIANT_ADD(arg, direct) {
 	{ Z(dd_direct, flags), Z(dd_direct, peer_block) }
 };
 
+FIXTURE_VARIANT_ADD(arg, submit) {
+	DD_IOC_SUBMIT, sizeof(struct dd_submit),
+	{ Z(dd_submit, flags), Z(dd_submit, taken), Z(dd_submit, error) }
+};
+
 /* Arguments that succeed, into self->a, for the server's context. */
 static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 {
@@ -117,6 +124,16 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		break;
 	case DD_IOC_DIRECT:
 		a->direct.conn = pair_server_conn(&self->p);
+		break;
+	case DD_IOC_SUBMIT:
+		/* Without a note, as often as one likes. */
+		self->request = (struct dd_request){
+			.conn = pair_server_conn(&self->p),
+			.sqe = { .opcode = DD_OP_PUT },
+		};
+		a->submit.requests = (uintptr_t)&self->request;
+		a->submit.count = 1;
+		a->submit.stride = sizeof(self->request);
 		break;
 	}
 	a->size = variant->size;

@@ -22,6 +22,7 @@
 
 SIZE(dd_area_head, 128);
 SIZE(dd_sqe, 64);
+SIZE(dd_request, 72);
 SIZE(dd_cell, 64);
 SIZE(dd_note, 128);
 SIZE(dd_list_head, 128);
@@ -36,12 +37,14 @@ SIZE(dd_list_info, 16);
 SIZE(dd_list_wait, 32);
 SIZE(dd_conn_wait, 32);
 SIZE(dd_direct, 64);
+SIZE(dd_submit, 32);
 SIZE(dd_ring_state, 128);
 SIZE(dd_ring_note, 64);
 
 /* The last field of each tells of the word size in any before it. */
 OFFSET(dd_area_head, __reserved, 68);
 OFFSET(dd_sqe, meta, 48);
+OFFSET(dd_request, sqe, 8);
 OFFSET(dd_cell, sq, 64);
 OFFSET(dd_note, payload, 56);
 OFFSET(dd_list_head, __reserved, 72);
@@ -56,6 +59,7 @@ OFFSET(dd_list_info, users, 12);
 OFFSET(dd_list_wait, timeout, 24);
 OFFSET(dd_conn_wait, timeout, 24);
 OFFSET(dd_direct, peer_block, 60);
+OFFSET(dd_submit, error, 28);
 OFFSET(dd_ring_state, need_wake, 64);
 OFFSET(dd_ring_note, meta, 48);
 OFFSET(dd_cell, ring, 60);

@@ -7,6 +7,7 @@
  */
 #include "dd_harness.h"
 #include <sys/mman.h>
+#include "dd.h"
 #include "peer.h"
 
 #define BLOCK	4096
@@ -246,6 +247,111 @@ TEST_F(send, DDP_40_a_window_lets_more_be_unacknowledged_at_both_ends)
 		ASSERT_OK(ddrecv(note, &d, RECV_SLEEP, 0));
 		EXPECT_EQ(i, *(int *)d.msgaddr);
 	}
+	peer_kill(srv);
+}
+
+#define CONNS	3
+
+/* What dd_sendv() is to send: in turn on each connection, to a place of its own. */
+static void compose(struct dd_send_msg *msgs, const int *conns, char *out)
+{
+	static unsigned int meta[CONNS * WINDOW];
+	int i;
+
+	for (i = 0; i < CONNS * WINDOW; i++) {
+		snprintf(out + 64 * i, 64, "message %d", i);
+		meta[i] = i;
+		msgs[i] = (struct dd_send_msg){
+			.conn = conns[i % CONNS], .options = DD_SEND_DMA,
+			.addr = out + 64 * i, .len = 64,
+			.roffset = 64 * (i / CONNS), .meta = &meta[i],
+			.metacount = i % 4 == 0,
+		};
+	}
+}
+
+static int connect_core(struct dd *h, const char *name, int *list)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = DD_TYPE_STREAM, .list = *list,
+		.recv_size = BLOCK,
+	};
+
+	if (dd_alloc(h, BLOCK, &attr.recv))
+		return -1;
+	return dd_connect(h, name, far_node(), &attr, list);
+}
+
+TEST_F(send, DDP_36_several_at_once_on_several_connections)
+{
+	struct peer *srv = peer_start();
+	struct peer_serve serve = {
+		.name = own_name("v"), .flags = SERVE_WINDOW(2 * WINDOW),
+		.maxconn = CONNS, .recvsize = CONNS * BLOCK, .share = -1,
+	};
+	struct dd_send_msg msgs[CONNS * WINDOW];
+	int i, k, error = 1, list = 0, conns[CONNS], last[CONNS] = {};
+	char want[64], *out;
+	struct dd *h;
+	void *mem;
+
+	ASSERT_OK(p_serve(srv, &serve));
+	ASSERT_EQ(0, dd_open(&h));
+	ASSERT_EQ(0, dd_alloc(h, BLOCK, &mem));
+	out = mem;
+	for (i = 0; i < CONNS; i++) {
+		conns[i] = connect_core(h, serve.name, &list);
+		ASSERT_LT(0, conns[i]);
+	}
+	compose(msgs, conns, out);
+	ASSERT_EQ(CONNS * WINDOW, dd_sendv(h, msgs, CONNS * WINDOW, &error));
+	EXPECT_EQ(0, error);
+	for (i = 0; i < CONNS * WINDOW; i++) {
+		const ddrecv_desc_t *d = &srv->shm->desc;
+
+		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+		ASSERT_EQ(1, sscanf((char *)srv->shm->data, "message %d", &k));
+		snprintf(want, sizeof(want), "message %d", k);
+		EXPECT_STREQ(want, (char *)srv->shm->data);
+		EXPECT_EQ(k % 4 == 0, d->metacount);
+		EXPECT_EQ(last[k % CONNS]++, k / CONNS);
+	}
+	/* None comes that is behind one that was refused. */
+	msgs[4].roffset = BLOCK;
+	EXPECT_EQ(4, dd_sendv(h, msgs, CONNS * WINDOW, &error));
+	EXPECT_EQ(-EBADRANGE, error);
+	for (i = 0; i < 4; i++)
+		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_ERR(EWOULDBLOCK, p_recv(srv, 0, RECV_NOBLOCK, 0));
+	dd_shutdown(h);
+	peer_kill(srv);
+}
+
+TEST_F(send, DDP_40_several_at_once_stop_at_the_window)
+{
+	struct dd_send_msg msgs[8];
+	int i, n, error, list = 0, conn;
+	char *name = (char *)own_name("n");
+	struct peer *srv = peer_start();
+	struct dd *h;
+
+	ASSERT_OK(p_serve_simple(srv, name, 1, BLOCK));
+	ASSERT_EQ(0, dd_open(&h));
+	conn = connect_core(h, name, &list);
+	ASSERT_LT(0, conn);
+	for (i = 0; i < 8; i++)
+		msgs[i] = (struct dd_send_msg){
+			.conn = conn, .options = DD_SEND_UNWIRED,
+			.addr = &msgs[i], .len = 8,
+		};
+	n = dd_sendv(h, msgs, 8, &error);
+	EXPECT_LT(0, n);
+	EXPECT_GT(8, n);
+	EXPECT_EQ(-ENOTREADY, error);
+	for (i = 0; i < n; i++)
+		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_ERR(EWOULDBLOCK, p_recv(srv, 0, RECV_NOBLOCK, 0));
+	dd_shutdown(h);
 	peer_kill(srv);
 }
 

@@ -7,6 +7,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include "dd.h"
 #include "peer.h"
 
 #define LARGE	(1 << 20)
@@ -134,6 +135,66 @@ TEST_F(shape, packets_travel_in_large_skbs)
 	EXPECT_LE(LARGE / 9000 * n, packets);
 	EXPECT_GE(SKBS_MAX * n, tx);
 	EXPECT_GE(SKBS_MAX * n, rx);
+}
+
+#define SOME	8
+
+/* A connection of its own handle's, to where so many may be unread. */
+static int connect_wide(struct peer *srv, struct dd *h)
+{
+	struct peer_serve serve = {
+		.name = own_name("w"), .flags = SERVE_WINDOW(2 * SOME),
+		.maxconn = 1, .recvsize = 4096, .slot = 1, .share = -1,
+	};
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = DD_TYPE_STREAM,
+		.recv_size = 4096,
+	};
+	int list = 0;
+
+	if (p_serve(srv, &serve) || dd_alloc(h, 4096, &attr.recv))
+		return -1;
+	return dd_connect(h, serve.name, far_node(), &attr, &list);
+}
+
+/* One by one each would leave before the next is there. */
+TEST_F(shape, several_at_once_leave_together)
+{
+	struct dd_send_msg msgs[SOME];
+	int i, k, n = dd_count(20), conn, error;
+	long long skbs, alone;
+	struct dd *h;
+	char c = 'c';
+
+	ASSERT_EQ(0, dd_open(&h));
+	conn = connect_wide(self->srv, h);
+	ASSERT_LT(0, conn);
+	for (i = 0; i < SOME; i++)
+		msgs[i] = (struct dd_send_msg){
+			.conn = conn, .addr = &c,
+			.options = DD_SEND_UNWIRED,
+		};
+	alone = SENT("tx-skbs");
+	for (k = 0; k < n; k++)
+		for (i = 0; i < SOME; i++) {
+			ASSERT_SENT(dd_send(h, conn, &c, 0, 0, DD_SEND_UNWIRED,
+					    NULL, 0));
+			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
+		}
+	skbs = SENT("tx-skbs");
+	alone = skbs - alone;
+	for (k = 0; k < n; k++) {
+		for (i = 0; i < SOME; i += dd_sendv(h, msgs + i, SOME - i, &error))
+			ASSERT_TRUE(!i || error == -ENOTREADY);
+		for (i = 0; i < SOME; i++)
+			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
+	}
+	skbs = SENT("tx-skbs") - skbs;
+	TH_LOG("for %d messages: %.1f skbs, one by one %.1f", SOME,
+	       1.0 * skbs / n, 1.0 * alone / n);
+	EXPECT_LE(SOME * n, alone);
+	EXPECT_GE(SOME * n / 2, skbs);
+	dd_shutdown(h);
 }
 
 DD_TEST_MAIN

@@ -89,8 +89,10 @@ duration() {
 insn() {
 	report "$SPREAD $COMMON"'[.results[].name] == ["dd-send", "dd-recv",
 		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy",
-		"dd-send-kernel", "dd-recv-kernel"] and
+		"dd-send-kernel", "dd-recv-kernel", "dd-sendv-4-kernel",
+		"dd-sendv-16-kernel", "dd-sendv-16"] and
 		.iterations == 200 and
+		(.results[9].cost.median < .results[7].cost.median) and
 		(.results[7].cost.median > .results[5].cost.median) and
 		(.results[7].cost.median > .results[0].cost.median)' \
 		ddperf insn -j -n 200

@@ -27,6 +27,7 @@
 
 #define COUNT		2000
 #define CALIBRATION	1000
+#define BATCH		16	/* messages at once, at most */
 
 /**
  * struct documented - both ends, on the handle of the documented calls
@@ -46,6 +47,8 @@ struct documented {
  * @from: handle of the sending end
  * @to: handle of the receiving end
  * @ways: connections of @from, with note lists of @to
+ * @batch: likewise, with a window of BATCH
+ * @msgs: what is sent on each of these
  * @ddp: the same by the documented calls
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
@@ -55,6 +58,8 @@ struct bench {
 	struct dd *from;
 	struct dd *to;
 	struct way ways[WAYS];
+	struct way batch[WAYS];
+	struct dd_send_msg msgs[WAYS][BATCH];
 	struct documented ddp;
 	pid_t child;
 	char *memory;
@@ -95,6 +100,50 @@ static void do_kernel_send(struct bench *b)
 static void do_kernel_recv(struct bench *b)
 {
 	way_recv(b, &b->ways[WAY_KERNEL]);
+}
+
+static inline void way_sendv(struct bench *b, int way, int count)
+{
+	int error;
+
+	if (dd_sendv(b->from, b->msgs[way], count, &error) != count)
+		must(b->from, error, "dd_sendv");
+}
+
+static inline void way_recvs(struct bench *b, int way, int count)
+{
+	while (count--)
+		way_recv(b, &b->batch[way]);
+}
+
+static void do_sendv_4(struct bench *b)
+{
+	way_sendv(b, WAY_KERNEL, 4);
+}
+
+static void do_recv_4(struct bench *b)
+{
+	way_recvs(b, WAY_KERNEL, 4);
+}
+
+static void do_sendv_16(struct bench *b)
+{
+	way_sendv(b, WAY_KERNEL, 16);
+}
+
+static void do_recv_16(struct bench *b)
+{
+	way_recvs(b, WAY_KERNEL, 16);
+}
+
+static void do_direct_sendv(struct bench *b)
+{
+	way_sendv(b, WAY_DD, 16);
+}
+
+static void do_direct_recv(struct bench *b)
+{
+	way_recvs(b, WAY_DD, 16);
 }
 
 static void need(int ret, const char *what)
@@ -143,13 +192,18 @@ static void do_memcpy(struct bench *b)
 static const struct step {
 	const char *name[2];
 	void (*work[2])(struct bench *b);
+	unsigned int messages;	/* of an operation; the cost is that of one */
 } steps[] = {
-	{ { "dd-send", "dd-recv" }, { do_send, do_recv } },
-	{ { "ddsend", "ddrecv" }, { do_ddsend, do_ddrecv } },
-	{ { "vm-writev" }, { do_writev, do_nothing } },
-	{ { "getppid" }, { do_getppid, do_nothing } },
-	{ { "memcpy" }, { do_memcpy, do_nothing } },
-	{ { "dd-send-kernel", "dd-recv-kernel" }, { do_kernel_send, do_kernel_recv } },
+	{ { "dd-send", "dd-recv" }, { do_send, do_recv }, 1 },
+	{ { "ddsend", "ddrecv" }, { do_ddsend, do_ddrecv }, 1 },
+	{ { "vm-writev" }, { do_writev, do_nothing }, 1 },
+	{ { "getppid" }, { do_getppid, do_nothing }, 1 },
+	{ { "memcpy" }, { do_memcpy, do_nothing }, 1 },
+	{ { "dd-send-kernel", "dd-recv-kernel" }, { do_kernel_send, do_kernel_recv },
+	  1 },
+	{ { "dd-sendv-4-kernel" }, { do_sendv_4, do_recv_4 }, 4 },
+	{ { "dd-sendv-16-kernel" }, { do_sendv_16, do_recv_16 }, 16 },
+	{ { "dd-sendv-16" }, { do_direct_sendv, do_direct_recv }, 16 },
 };
 
 #define STEPS	(sizeof(steps) / sizeof(steps[0]))
@@ -174,15 +228,16 @@ static void open_documented(struct documented *d, char *name, size_t size)
 		    documented_memory(size), size, &d->conn, &list), name);
 }
 
-static void open_way(struct bench *b, int way, size_t size)
+static void open_way(struct bench *b, struct way *w, int way, size_t size,
+		     unsigned int window)
 {
-	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1 };
+	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1,
+				       .window = window };
 	struct dd_connect_attr attr = { .size = sizeof(attr),
 					.type = DD_TYPE_STREAM };
-	struct way *w = &b->ways[way];
-	char name[32];
+	char name[48];
 
-	snprintf(name, sizeof(name), "ddperf.%d.%d", (int)getpid(), way);
+	snprintf(name, sizeof(name), "ddperf.%d.%d.%u", (int)getpid(), way, window);
 	attr.flags = way == WAY_KERNEL ? DD_ATTR_NODIRECT : 0;
 	serve.recv_size = attr.send_size = attr.recv_size = size;
 	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
@@ -192,6 +247,20 @@ static void open_way(struct bench *b, int way, size_t size)
 	w->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
 					   NULL), name);
 	w->send = attr.send;
+}
+
+static void open_ways(struct bench *b, int way, size_t size)
+{
+	int i;
+
+	open_way(b, &b->ways[way], way, size, 1);
+	open_way(b, &b->batch[way], way, size, BATCH);
+	for (i = 0; i < BATCH; i++)
+		b->msgs[way][i] = (struct dd_send_msg){
+			.conn = b->batch[way].conn,
+			.addr = b->batch[way].send,
+			.len = b->size,
+		};
 }
 
 static void open_bench(struct bench *b, size_t size)
@@ -213,8 +282,8 @@ static void open_bench(struct bench *b, size_t size)
 	}
 	b->from = perf_open();
 	b->to = perf_open();
-	open_way(b, WAY_DD, size);
-	open_way(b, WAY_KERNEL, size);
+	open_ways(b, WAY_DD, size);
+	open_ways(b, WAY_KERNEL, size);
 	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
 	open_documented(&b->ddp, name, size);
 }
@@ -318,7 +387,8 @@ static unsigned int measure(struct bench *b, uint64_t count, double overhead,
 		time_step(b, &steps[i], count, v[0], v[1]);
 		for (k = 0; k < 2 && steps[i].name[k]; k++) {
 			for (m = 0; m < count; m++)
-				v[k][m] -= overhead;
+				v[k][m] = (v[k][m] - overhead) /
+					  steps[i].messages;
 			costs[n].name = steps[i].name[k];
 			spread_of(&costs[n++].spread, v[k], count);
 		}
@@ -358,9 +428,9 @@ static void print_table(size_t size, uint64_t count, const char *unit,
 	printf("\none message of %zu bytes within one process, %llu times; %s,\n"
 	       "reading the clock (%.0f) taken off\n", size,
 	       (unsigned long long)count, unit, overhead);
-	printf("%-14s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
+	printf("%-18s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
 	for (i = 0; i < n; i++)
-		printf("%-14s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
+		printf("%-18s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
 		       costs[i].spread.min, costs[i].spread.p25,
 		       costs[i].spread.median, costs[i].spread.p75,
 		       costs[i].spread.max);

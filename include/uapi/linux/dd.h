@@ -165,6 +165,19 @@ struct dd_sqe {
 };
 
 /**
+ * struct dd_request - one of many work requests (%DD_IOC_SUBMIT)
+ * @conn: id of the connection
+ * @__reserved: zero
+ * @sqe: what is asked for; its @seq is zero, since it is the next request of its
+ *	connection, whichever number that has
+ */
+struct dd_request {
+	__u32 conn;
+	__u32 __reserved;
+	struct dd_sqe sqe;
+};
+
+/**
  * struct dd_cell - a connection's import, as its owner sees it in the area
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
@@ -412,6 +425,7 @@ struct dd_info {
 };
 
 #define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, if it is not turned off */
+#define DD_FEATURE_SUBMIT	0x2	/* %DD_IOC_SUBMIT */
 
 /**
  * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)
@@ -740,6 +754,39 @@ struct dd_direct {
 
 #define DD_DIRECT_DROP		0x1	/* send by the doorbell after all */
 
+/**
+ * struct dd_submit - execute many requests (%DD_IOC_SUBMIT)
+ * @size: sizeof(struct dd_submit)
+ * @flags: zero
+ * @requests: address of an array of struct dd_request
+ * @count: entries in that array, 1..%DD_SUBMIT_MAX
+ * @stride: bytes from one entry to the next: sizeof(struct dd_request)
+ * @taken: (in) zero; (out) requests accepted, which are the first ones
+ * @error: (in) zero; (out) 0 if these are all, or the errno that refused the
+ *	next one, which changed nothing, as did those after it
+ *
+ * The requests are executed in their order, in the caller, each as if it were in
+ * the send queue of its connection and that had its doorbell rung; the queues are
+ * not looked at. They may be of any connections of the context, and several of
+ * one. What is between is seen: each is counted, and told of, when it is accepted.
+ * A signal ends it after the request that is being executed: then @error is %EINTR.
+ *
+ * Errors: %EINVAL; what refused the first request, so that @taken would be 0;
+ * %EFAULT also if the results cannot be stored: then the counters of the cells say
+ * what was accepted.
+ */
+struct dd_submit {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 requests;
+	__u32 count;
+	__u32 stride;
+	__u32 taken;
+	__u32 error;
+};
+
+#define DD_SUBMIT_MAX		1024
+
 #define DD_IOC_TYPE		0xDA
 
 /*
@@ -755,6 +802,9 @@ struct dd_direct {
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
  * WAKE wakes who waits for the messages of a connection that sends directly.
  * lseek(fd, id, SEEK_CUR) does the same, and costs less.
+ * lseek(fd, address, SEEK_DATA) does what SUBMIT does with a struct dd_submit that
+ * lies there and is of the kernel's size; it returns what would be @taken, stores
+ * nothing but @error, if that is not 0, and costs less.
  */
 #define DD_IOC_INFO		_IO(DD_IOC_TYPE, 0x00)
 #define DD_IOC_REGION_ALLOC	_IO(DD_IOC_TYPE, 0x01)
@@ -766,6 +816,7 @@ struct dd_direct {
 #define DD_IOC_LIST_INFO	_IO(DD_IOC_TYPE, 0x07)
 #define DD_IOC_LIST_WAIT	_IO(DD_IOC_TYPE, 0x08)
 #define DD_IOC_DIRECT		_IO(DD_IOC_TYPE, 0x09)
+#define DD_IOC_SUBMIT		_IO(DD_IOC_TYPE, 0x0a)
 
 #define DD_IOC_DOORBELL		_IO(DD_IOC_TYPE, 0x20)
 #define DD_IOC_LIST_KICK	_IO(DD_IOC_TYPE, 0x21)

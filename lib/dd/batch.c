@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * batch.c - many messages for one system call
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Messages that go by the kernel are collected, and handed to it when one comes
+ * that does not, or may not come behind those that are refused: what was accepted
+ * are always the first ones. Their connections stay locked meanwhile. A thread
+ * waits for a lock only while it holds none, so that several may do this with the
+ * same connections, in any order.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "direct.h"
+#include "internal.h"
+#include "put.h"
+
+#define BATCH_MAX	64	/* include/dd.h says so, too */
+
+/**
+ * struct ddi_batch - messages that were collected
+ * @h: handle
+ * @accepted: messages that were, of all
+ * @count: collected since
+ * @held: connections that are locked
+ * @conns: these
+ * @requests: the messages
+ */
+struct ddi_batch {
+	struct dd *h;
+	size_t accepted;
+	uint32_t count;
+	uint32_t held;
+	struct ddi_conn *conns[BATCH_MAX];
+	struct dd_request requests[BATCH_MAX];
+};
+
+static void batch_release(struct ddi_batch *b)
+{
+	while (b->held) {
+		struct ddi_conn *c = b->conns[--b->held];
+
+		c->batched = 0;
+		ddi_store(&c->batch, NULL);
+		ddi_unlock(&c->lock);
+	}
+}
+
+/* As many as are accepted before one is refused: 0, or why it was. */
+static int batch_submit(struct ddi_batch *b)
+{
+	uint32_t done = 0;
+	long taken;
+	int ret = 0;
+
+	while (done < b->count && !ret) {
+		struct dd_submit s = {
+			.size = sizeof(s),
+			.requests = (uintptr_t)&b->requests[done],
+			.count = b->count - done,
+			.stride = sizeof(b->requests[0]),
+		};
+
+		/* DD_IOC_SUBMIT by the door that costs less. */
+		taken = lseek(b->h->fd, (uintptr_t)&s, SEEK_DATA);
+		ret = taken < 0 ? -errno : -(int)s.error;
+		if (taken > 0)
+			done += taken;
+		/* A signal came first, and there are others to be sent. */
+		if (ret == -EINTR)
+			ret = 0;
+	}
+	b->accepted += done;
+	b->count = 0;
+	return ret ? ddi_error(ret) : 0;
+}
+
+/* Hand over what was collected, and lock nothing any more. */
+static int batch_flush(struct ddi_batch *b)
+{
+	int ret = b->count ? batch_submit(b) : 0;
+
+	batch_release(b);
+	return ret;
+}
+
+/*
+ * Lock a connection with those that are locked already. Returns 0 with *@conn
+ * NULL if it is not for the batch, but for dd_send().
+ */
+static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
+{
+	struct ddi_conn *c = *conn;
+	int ret;
+
+	if (ddi_load(&c->batch) == b && c->id == id)
+		return 0;
+	*conn = NULL;
+	if (!ddi_trylock(&c->lock)) {
+		ret = batch_flush(b);
+		if (ret)
+			return ret;
+		ddi_lock(&c->lock);
+	}
+	if (!ddi_conn_is(c, id) || !ddi_send_fills(c)) {
+		ddi_unlock(&c->lock);
+		return 0;
+	}
+	ddi_store(&c->batch, b);
+	b->conns[b->held++] = c;
+	*conn = c;
+	return 0;
+}
+
+/*
+ * As ddi_put_check(). What is collected for a peer on this node is told of, or
+ * not, when the kernel executes it, which then refuses what comes behind.
+ */
+static int batch_check(const struct ddi_batch *b, const struct ddi_conn *c)
+{
+	const struct dd_area_head *head = (void *)b->h->area;
+	const struct dd_cell *cell = c->cell;
+
+	if (c->batched && ddi_load(&cell->node) == ddi_load(&head->node))
+		return 0;
+	return ddi_put_check(c, cell, ddi_load(&cell->submitted) + c->batched);
+}
+
+static int batch_add(struct ddi_batch *b, struct ddi_conn *c,
+		     const struct ddi_request *rq)
+{
+	struct dd_request *r = &b->requests[b->count];
+	int ret = batch_check(b, c);
+
+	if (ret)
+		return ret;
+	r->conn = c->id;
+	r->__reserved = 0;
+	r->sqe.seq = 0;
+	ret = ddi_send_fill(b->h, c, rq, &r->sqe);
+	if (ret)
+		return ret;
+	c->batched++;
+	b->count++;
+	return b->count == BATCH_MAX ? batch_flush(b) : 0;
+}
+
+/* One that the others must not be behind. */
+static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
+{
+	int ret = b->held ? batch_flush(b) : 0;
+
+	if (!ret)
+		ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
+			      m->options, m->meta, m->metacount);
+	b->accepted += !ret;
+	return ret;
+}
+
+static int batch_collect(struct ddi_batch *b, struct ddi_conn *c,
+			 const struct dd_send_msg *m)
+{
+	struct ddi_request rq = {
+		.addr = m->addr,
+		.len = m->len,
+		.roffset = m->roffset,
+		.options = m->options,
+		.meta = m->meta,
+		.metacount = m->metacount,
+	};
+	int ret;
+
+	ret = ddi_send_check(&rq);
+	if (ret)
+		return ret;
+	ret = batch_lock(b, m->conn, &c);
+	if (ret)
+		return ret;
+	if (!c)
+		return batch_single(b, m);
+	rq.tag = ddi_load(&c->consumed);
+	return batch_add(b, c, &rq);
+}
+
+/* Returns what refused it, or one of those before it. */
+static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
+{
+	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
+
+	if (m->options & DD_SEND_BLOCK)
+		return -EINVAL;
+	/* It goes directly: a guess, and dd_send() is right in any case. */
+	if (!c || ddi_load(&c->out))
+		return batch_single(b, m);
+	return batch_collect(b, c, m);
+}
+
+DD_API int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
+		    int *error)
+{
+	struct ddi_batch b;
+	int ret = 0, first;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (count > INT_MAX || (count && !msgs))
+		return -EINVAL;
+	/* The rest of it is written before it is read. */
+	b.h = h;
+	b.accepted = b.count = b.held = 0;
+	for (size_t i = 0; i < count && !ret; i++)
+		ret = batch_send(&b, &msgs[i]);
+	/* One of those before it may have been refused as well. */
+	first = batch_flush(&b);
+	if (error)
+		*error = first ? first : ret;
+	return b.accepted;
+}

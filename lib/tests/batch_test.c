@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * batch_test.c - several messages at once, over a kernel made of user code
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/dd.h>
+
+#include "dd.h"
+#include "fake.h"
+#include "tap.h"
+
+#define PAGE	0x1000
+
+static struct dd *h;
+static int list, conn, clist;
+static char *srecv, *csend;
+
+static void *alloc(size_t size)
+{
+	void *addr = NULL;
+
+	check_eq(dd_alloc(h, size, &addr), 0);
+	return addr;
+}
+
+static int client(unsigned int type)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = type, .list = clist,
+		.recv = alloc(PAGE), .recv_size = PAGE,
+		.send_size = PAGE,
+	};
+
+	attr.send = csend = alloc(PAGE);
+	return dd_connect(h, "echo", 1, &attr, &clist);
+}
+
+static void setup(bool direct)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .maxconn = 2, .recv_size = 2 * PAGE,
+	};
+
+	fake_reset();
+	list = clist = 0;
+	setenv("DD_DIRECT", direct ? "1" : "0", 1);
+	check_eq(dd_open(&h), 0);
+	attr.recv = srecv = alloc(2 * PAGE);
+	check(dd_serve(h, "echo", &attr, &list) > 0);
+	conn = client(DD_TYPE_STREAM);
+	check(conn > 0);
+}
+
+static void teardown(void)
+{
+	check_eq(dd_shutdown(h), 0);
+}
+
+static int take(struct dd_msg *msg)
+{
+	return dd_recv(h, list, msg, 0, 0);
+}
+
+static int send_some(int count, int *error)
+{
+	struct dd_send_msg msgs[4];
+
+	for (int i = 0; i < count; i++) {
+		csend[8 * i] = '0' + i;
+		msgs[i] = (struct dd_send_msg){
+			.conn = conn, .addr = csend + 8 * i, .len = 8,
+			.roffset = 8 * i,
+		};
+	}
+	return dd_sendv(h, msgs, count, error);
+}
+
+/* With a window of 1 two are accepted, by either way. */
+static void several_at_once(bool direct)
+{
+	struct dd_msg msg;
+	int error = 1, calls;
+
+	setup(direct);
+	/* What the first message of an end takes. */
+	check_eq(send_some(1, NULL), 1);
+	check_eq(take(&msg), 0);
+	calls = fake.calls;
+	check_eq(send_some(2, &error), 2);
+	check_eq(error, 0);
+	check_eq(fake.calls, calls + !direct);
+	for (int i = 0; i < 2; i++) {
+		check_eq(take(&msg), 0);
+		check_eq(msg.msgid, i + 2);
+		check_eq(*(char *)msg.addr, '0' + i);
+	}
+	check_eq(send_some(4, &error), 2);
+	check_eq(error, -ENOTREADY);
+	check_eq(send_some(4, &error), 0);
+	check_eq(error, -ENOTREADY);
+	check_eq(take(&msg), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 5);
+	check_eq(send_some(0, &error), 0);
+	check_eq(error, 0);
+	check_eq(dd_sendv(h, NULL, 1, &error), -EINVAL);
+	check_eq(dd_sendv(NULL, NULL, 0, &error), -EBADID);
+	teardown();
+}
+
+static void several_directly(void)
+{
+	several_at_once(true);
+}
+
+static void several_by_the_kernel(void)
+{
+	several_at_once(false);
+}
+
+/* The error is that of the first that was refused, whoever has noticed it. */
+static void several_and_a_bad_one(void)
+{
+	struct dd_send_msg msgs[3];
+	struct dd_msg msg;
+	int error;
+
+	setup(false);
+	for (int bad = 0; bad < 3; bad++)
+		for (int how = 0; how < 6; how++) {
+			static const int errors[] = { -EBADID, -EBADRANGE,
+				-EBADRANGE, -EINVAL, -EINVAL, -EINVAL };
+
+			for (int i = 0; i < 3; i++)
+				msgs[i] = (struct dd_send_msg){
+					.conn = conn, .addr = csend, .len = 8,
+				};
+			switch (how) {
+			case 0:
+				msgs[bad].conn = 0x12345;
+				break;
+			case 1:
+				msgs[bad].addr = srecv;
+				break;
+			case 2:
+				/* The kernel's to refuse. */
+				msgs[bad].roffset = 2 * PAGE;
+				break;
+			case 3:
+				msgs[bad].options = DD_SEND_BLOCK;
+				break;
+			case 4:
+				msgs[bad].options = 0x100;
+				break;
+			case 5:
+				msgs[bad].metacount = 1;
+				break;
+			}
+			/* The third is one too many, if it is not bad. */
+			check_eq(dd_sendv(h, msgs, 3, &error), bad);
+			check_eq(error, errors[how]);
+			for (int i = 0; i < bad; i++)
+				check_eq(take(&msg), 0);
+			check_eq(take(&msg), -EWOULDBLOCK);
+		}
+	teardown();
+}
+
+/* Signals are not the caller's concern. */
+static void several_are_interrupted(void)
+{
+	struct dd_msg msg;
+	int error;
+
+	setup(false);
+	check_eq(send_some(1, &error), 1);
+	check_eq(take(&msg), 0);
+	fake.interrupts = 2;
+	fake.cut = 1;
+	check_eq(send_some(2, &error), 2);
+	check_eq(error, 0);
+	check_eq(fake.cut, 0);
+	check_eq(take(&msg), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 3);
+	fake.refuse = DD_IOC_SUBMIT;
+	fake.refusal = ENETDOWN;
+	check_eq(send_some(2, &error), 0);
+	check_eq(error, -ENOCMP);
+	check_eq(send_some(2, &error), 2);
+	teardown();
+}
+
+/* Those that the kernel is not asked for, or only one by one, keep their place. */
+static void several_of_all_kinds(void)
+{
+	struct dd_send_msg msgs[4] = { 0 };
+	struct dd_msg msg;
+	int error;
+
+	setup(false);
+	msgs[0].conn = msgs[2].conn = conn;
+	msgs[0].addr = msgs[2].addr = csend;
+	msgs[1].conn = msgs[3].conn = client(DD_TYPE_SPLIT);
+	/* In the send buffer of the one that was made last. */
+	msgs[1].addr = msgs[3].addr = csend;
+	for (int i = 0; i < 4; i++)
+		msgs[i].len = i;
+	check_eq(dd_sendv(h, msgs, 4, &error), 3);
+	check_eq(error, -ESLOTBUSY);
+	for (size_t i = 0; i < 3; i++) {
+		check_eq(take(&msg), 0);
+		check_eq(msg.len, i);
+	}
+	check_eq(take(&msg), -EWOULDBLOCK);
+	teardown();
+}
+
+/* Two threads with the same connections, in either order. */
+static void *send_both_ways(void *arg)
+{
+	struct dd_send_msg msgs[2] = { { 0 } };
+	int *conns = arg;
+
+	for (int i = 0; i < 2000; i++) {
+		int error, n = 0;
+
+		for (int k = 0; k < 2; k++)
+			msgs[k] = (struct dd_send_msg){
+				.conn = conns[k], .addr = "",
+				.options = DD_SEND_UNWIRED,
+			};
+		while (n < 2)
+			n += dd_sendv(h, msgs + n, 2 - n, &error);
+	}
+	return NULL;
+}
+
+static void several_by_two_threads(void)
+{
+	int conns[3], seen[2] = { 0, 0 };
+	struct dd_msg msg;
+	pthread_t a, b;
+
+	setup(false);
+	conns[0] = conns[2] = conn;
+	conns[1] = client(DD_TYPE_STREAM);
+	check_eq(pthread_create(&a, NULL, send_both_ways, conns), 0);
+	check_eq(pthread_create(&b, NULL, send_both_ways, conns + 1), 0);
+	for (int i = 0; i < 8000; i++) {
+		check_eq(dd_recv(h, list, &msg, 0, DD_FOREVER), 0);
+		seen[msg.msgid > 4000]++;
+	}
+	check_eq(seen[0], 8000);
+	check_eq(take(&msg), -EWOULDBLOCK);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	teardown();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(several_directly),
+		TEST(several_by_the_kernel),
+		TEST(several_and_a_bad_one),
+		TEST(several_are_interrupted),
+		TEST(several_of_all_kinds),
+		TEST(several_by_two_threads),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
