@@ -26,13 +26,14 @@ struct dd_udp_peer;
 struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
+#define DD_UDP_HDR_PAGES	4	/* for headers: of what is on its way */
 
 /**
  * struct dd_udp_cursor - a place in the data of an skb
  * @next: the next member of the skb's fragment list
  * @frag: the next fragment before that
  * @end: behind the last of these
- * @linear: it is in the linear part of the skb
+ * @first: the first fragment of the skb: before it is the linear part
  * @p: where the place is
  * @left: bytes there, in one piece
  */
@@ -40,7 +41,7 @@ struct dd_udp_cursor {
 	struct sk_buff *next;
 	const skb_frag_t *frag;
 	const skb_frag_t *end;
-	bool linear;
+	const skb_frag_t *first;
 	const u8 *p;
 	u32 left;
 };
@@ -186,8 +187,11 @@ union dd_udp_home {
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
  * @stats: counters
  * @rx_hdr: a header being read that was not in one piece
- * @tx_hdrs: where headers are made, in a page; NULL for not yet
+ * @tx_pages: pages for headers, in turn; NULL for not yet
+ * @tx_turn: whose turn is next
+ * @tx_hdrs: where headers are made, in one of them; NULL for not yet
  * @tx_used: bytes there that have been sent, or are in an skb
+ * @tx_last: if that is more, there is no room for another run
  */
 struct dd_udp_peer {
 	spinlock_t lock;	/* of the session */
@@ -215,8 +219,11 @@ struct dd_udp_peer {
 	u32 mtu;
 	struct dd_udp_stats stats;
 	u8 rx_hdr[DD_WIRE_HLEN_MAX];
+	struct page *tx_pages[DD_UDP_HDR_PAGES];
+	u32 tx_turn;
 	void *tx_hdrs;
 	u32 tx_used;
+	u32 tx_last;
 };
 
 /**

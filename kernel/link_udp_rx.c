@@ -47,7 +47,7 @@ static void dd_udp_first(struct dd_udp_cursor *c, struct sk_buff *skb)
 {
 	dd_udp_enter(c, skb);
 	c->next = skb_shinfo(skb)->frag_list;
-	c->linear = true;
+	c->first = c->frag;
 }
 
 /* The next piece: false if there is none. */
@@ -56,7 +56,6 @@ static bool dd_udp_step(struct dd_udp_cursor *c)
 	struct sk_buff *skb;
 
 	do {
-		c->linear = false;
 		if (c->frag != c->end) {
 			c->p = skb_frag_address(c->frag);
 			c->left = skb_frag_size(c->frag);
@@ -166,19 +165,18 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 }
 
 /*
- * The same as dd_udp_step(), where the next fragment is not the last one; what is
- * at @c may be in registers.
+ * The same as dd_udp_step(), where the next fragment is not the last one; but that
+ * may be empty. What is at @c may be in registers.
  */
 static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
 {
 	struct dd_udp_cursor slow __uninitialized;
 	bool ok;
 
-	if (likely(c->frag != c->end && skb_frag_size(c->frag))) {
+	if (likely(c->frag != c->end)) {
 		c->p = skb_frag_address(c->frag);
 		c->left = skb_frag_size(c->frag);
 		c->frag++;
-		c->linear = false;
 		return true;
 	}
 	slow = *c;
@@ -378,7 +376,7 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	payload->off = 0;
 	len -= hlen;
 	/* Who sent it may still write to pages of fragments. */
-	if (!c->linear && hdr != link->rx_hdr)
+	if (c->frag != c->first && hdr != link->rx_hdr)
 		hdr = memcpy(link->rx_hdr, hdr, hlen);
 	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
 	/* As a rule all has been read, in order. */
@@ -563,6 +561,27 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk)
 		dd_stat_add(un->node, DD_STAT_NO_ROOM, drops - was);
 }
 
+/*
+ * Give back an skb to where senders take theirs from, which is to be had by its
+ * processor only: bottom halves are disabled.
+ */
+static void dd_udp_consume(struct sk_buff *skb)
+{
+	struct sk_buff *member = NULL, *next;
+
+	/* Of a clone the data, of which the list is a part, are another's, too. */
+	if (!skb_shared(skb) && !skb_cloned(skb)) {
+		member = skb_shinfo(skb)->frag_list;
+		skb_frag_list_init(skb);
+	}
+	napi_consume_skb(skb, 1);
+	for (; member; member = next) {
+		next = member->next;
+		skb_mark_not_on_list(member);
+		napi_consume_skb(member, 1);
+	}
+}
+
 /* Take out what is there: false if that is more than @left skbs. */
 static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 			 unsigned int left)
@@ -580,8 +599,7 @@ static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 		if (!skb)
 			continue;
 		dd_udp_receive(un, skb);
-		/* Bottom halves are disabled: to where senders take theirs. */
-		napi_consume_skb(skb, 1);
+		dd_udp_consume(skb);
 	}
 	dd_udp_count_drops(un, sk);
 	return true;

@@ -20,9 +20,9 @@
 
 #define DD_UDP_SKB_MAX	65000	/* bytes of UDP payload in an skb */
 #define DD_UDP_SKB_SEGS	60	/* packets in one, below what GSO takes */
-#define DD_UDP_HDRS	4096	/* bytes of headers in one piece */
-#define DD_UDP_HDRS_LAST						\
-	(DD_UDP_HDRS - DD_UDP_RUN * sizeof(struct dd_wire_piece))
+#define DD_UDP_HDRS_ORDER	1	/* of pages for headers, if there are such */
+#define DD_UDP_HDRS_GFP							\
+	(GFP_ATOMIC | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
 #define DD_UDP_HEADROOM							\
 	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
@@ -262,9 +262,10 @@ static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 			    struct dd_udp_source *src)
 {
 	struct skb_shared_info *shared = skb_shinfo(f->m);
-	u32 hlen = pkt->hlen, len = pkt->len, from = src->at, i = f->n, end;
+	u32 hlen = pkt->hlen, len = pkt->len, from = src->at;
+	int i = f->n, end;
 
-	if (src->left < len)
+	if (src->left < len || i + 2 > MAX_SKB_FRAGS)
 		return 0;
 	n = min3(n, (u32)(MAX_SKB_FRAGS - i) / 2, src->left / len);
 	for (end = i + 2 * n; i < end; i += 2) {
@@ -397,9 +398,30 @@ bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
  */
 void dd_udp_hdrs_free(struct dd_udp_peer *link)
 {
-	if (link->tx_hdrs)
-		page_frag_free(link->tx_hdrs);
+	int i;
+
+	for (i = 0; i < DD_UDP_HDR_PAGES; i++) {
+		if (link->tx_pages[i])
+			put_page(link->tx_pages[i]);
+		link->tx_pages[i] = NULL;
+	}
 	link->tx_hdrs = NULL;
+}
+
+/* Pages that are no part of any skb any more, or new ones. */
+static struct page *dd_udp_hdrs_page(struct dd_udp_peer *link)
+{
+	struct page **page = &link->tx_pages[link->tx_turn];
+
+	link->tx_turn = (link->tx_turn + 1) % DD_UDP_HDR_PAGES;
+	if (*page && page_ref_count(*page) == 1)
+		return *page;
+	if (*page)
+		put_page(*page);
+	*page = alloc_pages(DD_UDP_HDRS_GFP, DD_UDP_HDRS_ORDER);
+	if (!*page)
+		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	return *page;
 }
 
 /**
@@ -413,10 +435,16 @@ void dd_udp_hdrs_free(struct dd_udp_peer *link)
  */
 bool dd_udp_hdrs_ready(struct dd_udp_peer *link)
 {
-	if (likely(link->tx_hdrs && link->tx_used <= DD_UDP_HDRS_LAST))
+	struct page *page;
+
+	if (likely(link->tx_hdrs && link->tx_used <= link->tx_last))
 		return true;
-	dd_udp_hdrs_free(link);
-	link->tx_hdrs = napi_alloc_frag(DD_UDP_HDRS);
+	page = dd_udp_hdrs_page(link);
+	link->tx_hdrs = page ? page_address(page) : NULL;
+	if (!page)
+		return false;
 	link->tx_used = 0;
-	return link->tx_hdrs;
+	link->tx_last = page_size(page) -
+			DD_UDP_RUN * sizeof(struct dd_wire_piece);
+	return true;
 }

@@ -19,7 +19,7 @@
 #include "link_udp.h"
 #include "link_udp_skb.h"
 
-#define DD_UDP_BURST		128	/* packets made before any is sent */
+#define DD_UDP_BURST		(3 * DD_UDP_RUN) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
 
