@@ -23,7 +23,7 @@
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
 #define DD_UDP_BULK	16384	/* bytes at once: more are likely to follow */
-#define DD_UDP_UNACKED	262144	/* bytes after which an acknowledgment is sent */
+#define DD_UDP_UNACKED	524288	/* bytes after which an acknowledgment is sent */
 
 static unsigned int rx_budget = DD_UDP_BUDGET;
 module_param(rx_budget, uint, 0644);
