@@ -12,11 +12,11 @@
 
 #include "dd.h"
 
-#define DD_PAGES_ORDER	4	/* of pages in a row; more would spare nothing */
+#define DD_PAGES_ORDER	6	/* of pages in a row; more would spare nothing */
 
-/* Nobody waits for more than a single one. */
+/* For more than a single one nobody waits, and nothing is moved. */
 #define DD_PAGES_GFP							\
-	((GFP_KERNEL_ACCOUNT & ~__GFP_DIRECT_RECLAIM) |			\
+	((GFP_KERNEL_ACCOUNT & ~__GFP_RECLAIM) |			\
 	 __GFP_ZERO | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
 static atomic_long_t dd_pages;
