@@ -553,6 +553,21 @@ struct dd_tp_train {
 };
 
 /**
+ * enum dd_tp_wait - how long a DONE may wait for company (private)
+ * @DD_TP_WAIT_NOT: it goes at once
+ * @DD_TP_WAIT_DELAY: as an acknowledgment does
+ * @DD_TP_WAIT_REST: the same, and so may the acknowledgment of its packets, as
+ *	long as these are few
+ * @DD_TP_WAIT_ANSWER: both for the answer, which is likely to follow
+ */
+enum dd_tp_wait {
+	DD_TP_WAIT_NOT,
+	DD_TP_WAIT_DELAY,
+	DD_TP_WAIT_REST,
+	DD_TP_WAIT_ANSWER,
+};
+
+/**
  * struct dd_tp - a session with one peer, and what outlives it
  * @cfg: as given
  * @ops: as given
@@ -609,8 +624,9 @@ struct dd_tp_train {
  * @ack_count: packets that want an answer since our last acknowledgment
  * @ack_bytes: of messages, in them
  * @ack_at: when it is sent at the latest; 0 for none is owed
- * @ack_hurry: something is missing: no waiting for company
- * @answering: the packet in hand has completed a message that will be answered
+ * @ack_hurry: something is missing, or the peer waits for a DONE: no waiting for
+ *	company
+ * @wait: for the DONE of a message that the packet in hand has completed
  * @ping: a PING is to be sent
  * @bye: session to say BYE in, with @bye_reason; 0 for none
  * @bye_reason: enum dd_tp_reason
@@ -683,7 +699,7 @@ struct dd_tp {
 	u32 ack_bytes;
 	u64 ack_at;
 	bool ack_hurry;
-	bool answering;
+	enum dd_tp_wait wait;
 	bool ping;
 
 	u64 bye;

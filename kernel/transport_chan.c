@@ -28,6 +28,7 @@ static void dd_tp_chan_owe(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
 	if (!list_empty(&chan->done_node))
 		list_del(&chan->done_node);
 	list_add_tail(&chan->done_node, &tp->owing);
+	tp->ack_hurry |= at <= tp->last_rx;
 	dd_tp_ack_by(tp, at);
 }
 
@@ -570,27 +571,54 @@ static bool dd_tp_msg_is_whole(const struct dd_tp_chan *chan)
 	       chan->range[0].end == chan->msg.len;
 }
 
+/*
+ * Whether the sender, which does not know yet that its last message is told, may
+ * have to stop for that: all that it was allowed has come; or half of a window
+ * is left of it, and as much again may follow.
+ */
+static bool dd_tp_chan_starves(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	u32 half = chan->cfg.rx_window / 2;
+	u64 left = chan->told_limit - chan->received;
+
+	return !left || (left <= half && dd_tp_chan_allow(tp, chan) >
+					 chan->told_limit + half);
+}
+
+/* How long the sender of the message that is told now can do without DONE. */
+static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
+				       struct dd_tp_chan *chan, bool alone)
+{
+	/* A reply may follow soon, and take DONE along; or is likely to. */
+	if (chan->answers)
+		return DD_TP_WAIT_ANSWER;
+	if (chan->msg.flags & DD_PUT_PROMPT || dd_tp_chan_starves(tp, chan))
+		return DD_TP_WAIT_NOT;
+	/* It will have asked before all of its window is used up. */
+	if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
+	    chan->msg.len <= DD_TP_REST_BYTES)
+		return DD_TP_WAIT_REST;
+	return alone ? DD_TP_WAIT_DELAY : DD_TP_WAIT_NOT;
+}
+
 /* The last piece has come; @alone if it was the only one. */
 static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 			       struct dd_tp_chan *chan, bool alone)
 {
-	u64 at = now;
 	bool told;
 
 	chan->in_progress = false;
 	chan->received++;
 	tp->stats.messages++;
-	/* A reply may follow soon, and take DONE along; or is likely to. */
 	chan->answers &= !chan->unanswered;
 	chan->unanswered = true;
-	if (chan->answers || (alone && !(chan->msg.flags & DD_PUT_PROMPT)))
-		at += tp->cfg.ack_delay_ns;
 	tp->busy = chan;
 	told = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
 	if (tp->busy && told) {
 		chan->told = chan->received;
-		dd_tp_chan_owe(tp, chan, at);
-		tp->answering = chan->answers;
+		tp->wait = dd_tp_msg_waits(tp, chan, alone);
+		dd_tp_chan_owe(tp, chan, now + (tp->wait == DD_TP_WAIT_NOT ?
+						0 : tp->cfg.ack_delay_ns));
 	}
 	tp->busy = NULL;
 }

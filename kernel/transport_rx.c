@@ -12,6 +12,7 @@
 #include "transport_int.h"
 
 #define DD_TP_ACK_EVERY	16	/* packets, or more bytes than one holds */
+#define DD_TP_ACK_BYTES	16384	/* of messages that may wait */
 
 void dd_tp_rx_reset(struct dd_tp *tp)
 {
@@ -128,10 +129,15 @@ void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
 
 /*
  * What has come completes a message whose sender waits for the answer, and so has
- * nothing else to send by this channel: the answer says that it has come.
+ * nothing else to send by this channel: the answer says that it has come. Or a
+ * short one, whose sender goes on with the next.
  */
 static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 {
+	if (tp->wait == DD_TP_WAIT_REST &&
+	    (tp->ack_count >= DD_TP_ACK_EVERY ||
+	     tp->ack_bytes >= DD_TP_ACK_BYTES))
+		return;
 	if (tp->ack_at <= now && !tp->ack_hurry &&
 	    list_is_singular(&tp->owing))
 		tp->ack_at = now + tp->cfg.ack_delay_ns;
@@ -245,7 +251,7 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		return;
 	}
 	tp->rx_run.chan = NULL;
-	tp->answering = false;
+	tp->wait = DD_TP_WAIT_NOT;
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
 		return;
 	dd_tp_run_begins(tp, hdr, hlen);
@@ -256,7 +262,7 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		tp->rx_at = now;
 	}
 	dd_tp_ack_note(tp, now, 1, plen, in_order);
-	if (tp->answering)
+	if (tp->wait >= DD_TP_WAIT_REST)
 		dd_tp_ack_wait(tp, now);
 }
 

@@ -118,29 +118,52 @@ static void stream(void)
 	finish(500 * MS);
 }
 
-/* Its sender stops at the window, as the library does, and not behind it. */
-static void window(void)
+/*
+ * Messages whose sender stops at the window, as the library does, and not behind
+ * it, in @duration and with @most packets for each. Packets come one by one, unless
+ * @merge.
+ */
+static void windows(u32 len, u64 read_ns, u64 merge, u64 duration, double most)
 {
 	struct plan plan = {
-		.min_len = 8, .max_len = 64, .window = 8, .ahead = 8,
-		.goal = 20000, .prompt = true, .read_ns = 500,
+		.min_len = len, .max_len = len, .window = 8, .ahead = 8,
+		.goal = 20000, .prompt = true, .read_ns = read_ns,
 	};
 	double per_message;
+	u64 start;
 
 	world(2, 10 * US);
-	/* One by one: the reader keeps up. */
-	net.merge = 0;
-	net.rate = SEC;
+	net.merge = merge;
+	net.rate = merge ? 10 * SEC : SEC;
 	net.queue = 1 << 20;
 	conns_init(1);
 	conn_add(0, 1, &plan);
+	start = sim.now;
 	start_all();
-	/* A delayed answer to each eight would take five times as long. */
-	finish(500 * MS);
+	finish(duration);
 	per_message = (double)net_packets / plan.goal;
-	sim_say("%.3f packets per message", per_message);
-	if (per_message > 1.3)
+	sim_say("%.3f packets per message, %.1f us", per_message,
+		(sim.now - start) / 1e3 / plan.goal);
+	if (per_message > most)
 		sim_fail("too many packets per message");
+}
+
+/* The reader keeps up: a delayed answer to each eight would take five times as long. */
+static void window(void)
+{
+	windows(64, 500, 0, 500 * MS, 1.3);
+}
+
+/* Three packets each, which come together. */
+static void shorts(void)
+{
+	windows(4096, 500, 5 * US, 500 * MS, 3.7);
+}
+
+/* It is the reader who stops the sender. */
+static void credit(void)
+{
+	windows(64, 4 * US, 0, 125 * MS, 1.5);
 }
 
 static void bulk(void)
@@ -850,6 +873,8 @@ const struct scenario scenarios[] = {
 	{ "rpc", "the same, where each message is to be done at once", rpc },
 	{ "stream", "messages that wait for the one before", stream },
 	{ "window", "messages that wait for the eighth before", window },
+	{ "shorts", "the same, of 4 KiB", shorts },
+	{ "credit", "the same, and a slow reader", credit },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
 	  trouble },
