@@ -397,6 +397,17 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 	return err;
 }
 
+/* Until messages have arrived, or are in place. */
+static int dd_conn_await_count(struct dd_conn *conn,
+			       const struct dd_conn_wait *arg)
+{
+	if (!conn->peer && arg->timeout &&
+	    dd_conn_reached(conn, arg->what, arg->value) == -EAGAIN)
+		dd_remote_await(conn);
+	return dd_conn_await(conn, &conn->obj.ctx->wait, arg->what, arg->value,
+			     arg->timeout);
+}
+
 /* Until the reader has consumed what was posted to a direct ring. */
 static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 {
@@ -429,8 +440,7 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	if (arg->what == DD_WAIT_RING)
 		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
 	else
-		err = dd_conn_await(conn, &ctx->wait, arg->what, arg->value,
-				    arg->timeout);
+		err = dd_conn_await_count(conn, arg);
 	dd_conn_put(conn);
 	return err;
 }

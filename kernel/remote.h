@@ -114,6 +114,7 @@ void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_told(struct dd_remote *r);
 void dd_remote_flush(struct dd_conn *conn);
+void dd_remote_await(struct dd_conn *conn);
 
 extern const struct dd_link_ops dd_link_remote;
 extern const struct dd_net_upper dd_remote_upper;

@@ -453,6 +453,22 @@ const struct dd_net_upper dd_remote_upper = {
 	.source = dd_remote_source,
 };
 
+/* ---- waiting ------------------------------------------------------------ */
+
+/**
+ * dd_remote_await() - somebody is about to wait for a counter of the cell
+ * @conn: the sending end, not locked; the caller is a user of it
+ */
+void dd_remote_await(struct dd_conn *conn)
+{
+	struct dd_remote *r = dd_remote_of(conn);
+
+	dd_ctl_lock(r->peer);
+	if (r->registered)
+		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);
+	dd_ctl_unlock(r->peer);
+}
+
 /* ---- withheld notes ----------------------------------------------------- */
 
 /* A withheld note is posted; the own segment is locked. */

@@ -238,6 +238,8 @@ struct dd_tp_chan_cfg {
  * @burst: bytes it may still send before another channel's turn
  * @unanswered: no message has been sent since one came
  * @answers: there was one between the last two that came
+ * @awaited: somebody waits for messages that have not asked for DONE, or did
+ *	so lately
  * @in_progress: @msg and @range are of the message number @received + 1
  * @has_head: its first piece has come
  * @has_tail: its last piece has come
@@ -269,6 +271,7 @@ struct dd_tp_chan {
 	s32 burst;
 	bool unanswered;
 	bool answers;
+	bool awaited;
 	bool in_progress;
 	bool has_head;
 	bool has_tail;
@@ -349,9 +352,10 @@ struct dd_tp_pkt {
  * @trace: may be NULL
  *
  * complete(), sent(), done(), ctl(), up() and down() may call dd_tp_submit(),
- * dd_tp_ctl(), dd_tp_told(), dd_tp_chan_init(), dd_tp_chan_peer() and
- * dd_tp_chan_drop() of any channel, and down() dd_tp_start(). The others may
- * call nothing. None may call dd_tp_stop(), dd_tp_exit() or dd_tp_poll().
+ * dd_tp_ctl(), dd_tp_told(), dd_tp_chan_init(), dd_tp_chan_peer(),
+ * dd_tp_chan_await() and dd_tp_chan_drop() of any channel, and down()
+ * dd_tp_start(). The others may call nothing. None may call dd_tp_stop(),
+ * dd_tp_exit() or dd_tp_poll().
  */
 struct dd_tp_ops {
 	u64 (*random)(struct dd_tp *tp);
@@ -890,6 +894,16 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan);
  */
 int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		 struct dd_tp_op *op);
+
+/**
+ * dd_tp_chan_await() - somebody is about to wait until messages are sent, or done
+ * @tp: the session
+ * @chan: the channel
+ *
+ * If nothing on its way asks the peer to say so without delay, something will;
+ * and so will the next message, if it is the only one then.
+ */
+void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan);
 
 /**
  * dd_tp_told() - a withheld note is in place now

@@ -155,16 +155,18 @@ void dd_tp_chans_end(struct dd_tp *tp)
 
 /*
  * Whether the sender of the message that was just counted will wait for DONE
- * before long: half of the window is taken by messages of which none has asked.
+ * before long: half of the window is taken by messages of which none has asked; or
+ * he has waited for the last one, and this is the only one.
  */
 static bool dd_tp_submit_asks(struct dd_tp_chan *chan)
 {
 	u64 open = chan->submitted - chan->done;
 
-	if (chan->cfg.tx_window == 1)
-		return chan->cfg.prompt || open > 1;
+	chan->awaited &= open == 1;
 	chan->unasked = min_t(u64, chan->unasked + 1, open);
-	if (chan->unasked < (chan->cfg.tx_window + 1) / 2)
+	if (chan->cfg.tx_window == 1 ?
+	    !chan->cfg.prompt && open == 1 && !chan->awaited :
+	    chan->unasked < (chan->cfg.tx_window + 1) / 2 && !chan->awaited)
 		return false;
 	chan->unasked = 0;
 	return true;
@@ -195,6 +197,24 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	chan->unanswered = false;
 	dd_tp_chan_kick(tp, chan);
 	return 0;
+}
+
+void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	struct dd_tp_op *op;
+
+	/* On a channel whose messages are answered, answers bring DONE. */
+	if (!chan->up || chan->done == chan->submitted || !chan->unasked ||
+	    chan->answers)
+		return;
+	chan->unasked = 0;
+	chan->awaited = true;
+	op = list_empty(&chan->ops) ? NULL :
+	     list_last_entry(&chan->ops, struct dd_tp_op, node);
+	if (op && !op->head_sent)
+		op->msg.flags |= DD_PUT_PROMPT;
+	else
+		tp->ping = true;
 }
 
 /* There may be something to send. */

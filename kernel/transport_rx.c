@@ -192,6 +192,10 @@ static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now, const void *frame,
 		return dd_tp_ctl_rx(tp, frame);
 	case DD_FRAME_PUT:
 		return dd_tp_put_rx(tp, now, frame, payload, plen);
+	case DD_FRAME_PING:
+		tp->ack_hurry = true;
+		dd_tp_ack_by(tp, now);
+		return true;
 	default:
 		return true;
 	}

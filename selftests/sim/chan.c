@@ -333,6 +333,8 @@ static void chan_pump(struct chan *ch)
 		if (plan->idle_ns || plan->reply)
 			return;
 	}
+	if (plan->await)
+		dd_tp_chan_await(&ch->end->tp, &ch->c);
 	if (ch->c.submitted < ch->goal && sim_chance(0.01))
 		chan_submit(ch);	/* refused */
 }

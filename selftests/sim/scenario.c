@@ -166,6 +166,22 @@ static void credit(void)
 	windows(64, 4 * US, 0, 125 * MS, 1.5);
 }
 
+/* One message at a time, and somebody waits for it. */
+static void await(void)
+{
+	struct plan plan = {
+		.min_len = 8, .max_len = 8000, .window = 8, .ahead = 1,
+		.goal = 3000, .await = true, .read_ns = 2 * US,
+	};
+
+	world(2, 10 * US);
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	/* A delayed answer to each would take three seconds. */
+	finish(500 * MS);
+}
+
 static void bulk(void)
 {
 	struct plan plan = {
@@ -875,6 +891,7 @@ const struct scenario scenarios[] = {
 	{ "window", "messages that wait for the eighth before", window },
 	{ "shorts", "the same, of 4 KiB", shorts },
 	{ "credit", "the same, and a slow reader", credit },
+	{ "await", "a window, and somebody who waits for each message", await },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
 	  trouble },

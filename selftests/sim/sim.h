@@ -234,6 +234,7 @@ void ends_each(void (*fn)(struct end *e));
  * @back: and from the server
  * @reply: the server answers each with one, and only then comes the next
  * @prompt: see struct dd_tp_chan_cfg
+ * @await: somebody waits for each to be done
  * @stuck: the server never reads its notes
  * @read_ns: until a note is read, on average
  * @again: chance that a deposit is not possible now
@@ -248,6 +249,7 @@ struct plan {
 	u64 back;
 	bool reply;
 	bool prompt;
+	bool await;
 	bool stuck;
 	u64 read_ns;
 	double again;

@@ -169,6 +169,7 @@ static inline void list_splice_tail_init(struct list_head *from,
 
 #define list_entry(p, type, m)		container_of(p, type, m)
 #define list_first_entry(l, type, m)	list_entry((l)->next, type, m)
+#define list_last_entry(l, type, m)	list_entry((l)->prev, type, m)
 #define list_first_entry_or_null(l, type, m) \
 	(list_empty(l) ? NULL : list_first_entry(l, type, m))
 #define list_for_each_entry(p, l, m) \
