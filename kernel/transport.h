@@ -559,6 +559,7 @@ struct dd_tp_train {
 /**
  * enum dd_tp_wait - how long a DONE may wait for company (private)
  * @DD_TP_WAIT_NOT: it goes at once
+ * @DD_TP_WAIT_ROOM: the same, or when there is a little more room
  * @DD_TP_WAIT_DELAY: as an acknowledgment does
  * @DD_TP_WAIT_REST: the same, and so may the acknowledgment of its packets, as
  *	long as these are few
@@ -566,6 +567,7 @@ struct dd_tp_train {
  */
 enum dd_tp_wait {
 	DD_TP_WAIT_NOT,
+	DD_TP_WAIT_ROOM,
 	DD_TP_WAIT_DELAY,
 	DD_TP_WAIT_REST,
 	DD_TP_WAIT_ANSWER,

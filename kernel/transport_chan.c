@@ -402,12 +402,28 @@ void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
 	done->count = cpu_to_le64(chan->told);
 }
 
+/*
+ * When to say that a sender may go on which had to stop. A reader with half of a
+ * window to read will not miss what could be sent for the one message that he
+ * has read; told of each, the sender would send each alone, and he be stopped
+ * himself to let it in, ever after. In a moment there is room for several.
+ */
+static u64 dd_tp_go_at(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	u32 window = chan->cfg.rx_window;
+
+	if (window < DD_TP_REST_WINDOW ||
+	    dd_tp_chan_allow(tp, chan) > chan->told + window / 2)
+		return tp->last_rx;
+	return tp->last_rx + DD_TP_MOMENT;
+}
+
 void dd_tp_told(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	if (!chan->up || msgid <= chan->told || msgid > chan->received)
 		return;
 	chan->told = msgid;
-	dd_tp_chan_owe(tp, chan, tp->last_rx);
+	dd_tp_chan_owe(tp, chan, dd_tp_go_at(tp, chan));
 }
 
 /* ---- receiving ---------------------------------------------------------- */
@@ -612,8 +628,10 @@ static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
 	/* A reply may follow soon, and take DONE along; or is likely to. */
 	if (chan->answers)
 		return DD_TP_WAIT_ANSWER;
-	if (chan->msg.flags & DD_PUT_PROMPT || dd_tp_chan_starves(tp, chan))
+	if (chan->msg.flags & DD_PUT_PROMPT)
 		return DD_TP_WAIT_NOT;
+	if (dd_tp_chan_starves(tp, chan))
+		return DD_TP_WAIT_ROOM;
 	/* It will have asked before all of its window is used up. */
 	if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
 	    chan->msg.len <= DD_TP_REST_BYTES)
@@ -637,8 +655,11 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	if (tp->busy && told) {
 		chan->told = chan->received;
 		tp->wait = dd_tp_msg_waits(tp, chan, alone);
-		dd_tp_chan_owe(tp, chan, now + (tp->wait == DD_TP_WAIT_NOT ?
-						0 : tp->cfg.ack_delay_ns));
+		if (tp->wait <= DD_TP_WAIT_ROOM)
+			dd_tp_chan_owe(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
+				       now : dd_tp_go_at(tp, chan));
+		else
+			dd_tp_chan_owe(tp, chan, now + tp->cfg.ack_delay_ns);
 	}
 	tp->busy = NULL;
 }

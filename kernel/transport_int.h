@@ -26,6 +26,7 @@
 #define DD_TP_REORDER_MAX	1024
 #define DD_TP_BURST		16384	/* bytes of one channel in a row */
 #define DD_TP_RESERVE		8	/* records that new bytes leave alone */
+#define DD_TP_MOMENT	(25 * DD_TP_US)	/* in which readers read some messages */
 #define DD_TP_REST_WINDOW	3	/* windows whose half is not one message */
 #define DD_TP_REST_BYTES	8192	/* of a message that need not be told at once */
 
