@@ -88,6 +88,10 @@ struct dd_ctl_refusal {
  * @closing: those that we have ended, and have not yet told the peer of
  * @room: for control messages to be sent, or an end of the session
  * @work: answers look-ups and ends lost connections
+ * @told: segment whose note is made, and to be shown before the peer is unlocked;
+ *	locked until then. NULL for none
+ * @note: the note
+ * @pos: its position
  */
 struct dd_ctl {
 	struct dd_peer *peer;
@@ -107,6 +111,9 @@ struct dd_ctl {
 	struct list_head closing;
 	wait_queue_head_t room;
 	struct work_struct work;
+	struct dd_segment *told;
+	struct dd_note *note;
+	u64 pos;
 };
 
 /**

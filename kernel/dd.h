@@ -315,13 +315,40 @@ static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 }
 
 /**
- * dd_segment_tell() - a message is in place: tell the owner, or withhold it
+ * dd_segment_note() - make the note of a message that is in place
  * @seg: the segment, locked, not dead, with nothing withheld, and it wants to
  *	be told
  * @fill: makes the note
  * @arg: for @fill
+ * @pos: (out) its position
  *
  * The one place where credits are taken.
+ *
+ * Return: the note, to be shown by dd_list_commit() before the segment is
+ * unlocked; or NULL if it must wait for the reader.
+ */
+static __always_inline struct dd_note *
+dd_segment_note(struct dd_segment *seg,
+		void (*fill)(struct dd_rec *rec, const void *arg),
+		const void *arg, u64 *pos)
+{
+	struct dd_note *note;
+
+	if (unlikely(!dd_credit_ok(seg->credit, dd_list_head_pos(seg->list))))
+		return NULL;
+	note = dd_list_claim(seg->list, pos);
+	if (likely(note)) {
+		fill(dd_note_rec(note), arg);
+		dd_credit_take(seg->credit, *pos);
+	}
+	return note;
+}
+
+/**
+ * dd_segment_tell() - a message is in place: tell the owner, or withhold it
+ * @seg: as for dd_segment_note()
+ * @fill: makes the note
+ * @arg: for @fill
  *
  * Return: true if the note is posted; false if it waits for the reader.
  */
@@ -333,14 +360,10 @@ dd_segment_tell(struct dd_segment *seg,
 	struct dd_note *note;
 	u64 pos;
 
-	if (likely(dd_credit_ok(seg->credit, dd_list_head_pos(seg->list)))) {
-		note = dd_list_claim(seg->list, &pos);
-		if (likely(note)) {
-			fill(dd_note_rec(note), arg);
-			dd_credit_take(seg->credit, pos);
-			dd_list_commit(seg->list, note, pos);
-			return true;
-		}
+	note = dd_segment_note(seg, fill, arg, &pos);
+	if (likely(note)) {
+		dd_list_commit(seg->list, note, pos);
+		return true;
 	}
 	fill(&seg->rec, arg);
 	return dd_segment_withhold(seg);

@@ -69,7 +69,11 @@ struct dd_udp_payload {
  * @find: see struct dd_tp_ops
  * @deposit: see struct dd_tp_ops; the bytes are had by dd_udp_copy()
  * @deposit_run: see struct dd_tp_ops; by dd_udp_copy_run()
- * @complete: see struct dd_tp_ops
+ * @complete: see struct dd_tp_ops. May leave the note to be shown by @show: then
+ *	it sets @link->untold, and holds what nothing else but @credit is called
+ *	with meanwhile
+ * @show: before the session is unlocked, or another packet taken: if
+ *	@link->untold is set
  * @credit: see struct dd_tp_ops; may be NULL
  * @sent: see struct dd_tp_ops
  * @done: see struct dd_tp_ops
@@ -102,6 +106,7 @@ struct dd_net_upper {
 	bool (*complete)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 			 const struct dd_tp_msg *msg, const u8 *tail,
 			 u32 ntail);
+	void (*show)(struct dd_udp_peer *link);
 	u32 (*credit)(struct dd_udp_peer *link, struct dd_tp_chan *chan);
 	void (*sent)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		     u64 msgid);
@@ -183,6 +188,7 @@ union dd_udp_home {
  * @cpu: who sent last
  * @sent_at: when, ns
  * @touched: meanwhile the session was locked: he looks for more afterwards
+ * @untold: a message has come whose receiver cannot see its note yet
  * @gso: the device takes many packets as one
  * @mtu: bytes in the largest datagram that the route carries, 0 for not known
  * @stats: counters
@@ -212,6 +218,7 @@ struct dd_udp_peer {
 	bool dead;
 	bool sending;
 	bool touched;
+	bool untold;
 	bool moved;
 	bool gso;
 	int cpu;
@@ -284,6 +291,13 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 	__acquires(&link->lock)
 {
 	spin_lock_bh(&link->lock);
+}
+
+/* Show the note of a message that has come, if that has been left for last. */
+static inline void dd_udp_show(struct dd_udp_peer *link)
+{
+	if (link->untold)
+		dd_udp_upper->show(link);
 }
 
 /* ---- link_udp_tx.c ----------------------------------------------------- */

@@ -451,6 +451,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
 		}
 		for (left = skb->len; left; left -= n) {
+			dd_udp_show(link);
 			n = dd_udp_packets(link, now, &payload, left, seg);
 			if (!n)
 				break;

@@ -286,6 +286,48 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
 }
 
+/*
+ * Tell the owner of a message that is in place; the segment is locked. Who sees
+ * the note may answer at once, on another CPU, and will need the peer's lock: so it is
+ * shown last of all, and the segment is unlocked then. What was told of before
+ * is shown by then, since the peer's lock is held from one to the other.
+ */
+static bool dd_remote_tell(struct dd_udp_peer *link, struct dd_segment *seg,
+			   const struct dd_remote_note *note)
+	__releases(&seg->lock)
+{
+	struct dd_ctl *ctl = link->priv;
+	bool told;
+
+	ctl->note = dd_segment_note(seg, dd_remote_fill, note, &ctl->pos);
+	if (likely(ctl->note)) {
+		ctl->told = seg;
+		link->untold = true;
+		__release(&seg->lock);
+		return true;
+	}
+	dd_remote_fill(&seg->rec, note);
+	told = dd_segment_withhold(seg);
+	dd_list_wake(seg->list);
+	spin_unlock(&seg->lock);
+	return told;
+}
+
+/* Show the note that dd_remote_complete() has made. */
+static void dd_remote_show(struct dd_udp_peer *link)
+{
+	struct dd_ctl *ctl = link->priv;
+	struct dd_segment *seg = ctl->told;
+
+	__acquire(&seg->lock);
+	lockdep_assert_held(&link->lock);
+	lockdep_assert_held(&seg->lock);
+	link->untold = false;
+	dd_list_commit(seg->list, ctl->note, ctl->pos);
+	dd_list_wake(seg->list);
+	spin_unlock(&seg->lock);
+}
+
 static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 			       const struct dd_tp_msg *msg, const u8 *tail,
 			       u32 ntail)
@@ -293,13 +335,13 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
 	struct dd_remote_note note = { .conn = conn, .msg = msg };
 	struct dd_segment *seg = &conn->seg;
-	bool told = false;
 
 	spin_lock(&seg->lock);
 	/* Its end is closing: not in place, so not done, and never will be. */
-	if (seg->dead)
-		goto out;
-	told = true;
+	if (seg->dead) {
+		spin_unlock(&seg->lock);
+		return false;
+	}
 	if (ntail) {
 		size_t left;
 		void *to = dd_region_addr(seg->mem.region, seg->mem.offset +
@@ -310,13 +352,12 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	}
 	WRITE_ONCE(seg->received, msg->msgid);
 	WRITE_ONCE(conn->imp.cell->received, msg->msgid);
-	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
-		told = dd_segment_tell(seg, dd_remote_fill, &note);
 	trace_dd_arrival(conn, msg);
+	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
+		return dd_remote_tell(link, seg, &note);
 	dd_list_wake(seg->list);
-out:
 	spin_unlock(&seg->lock);
-	return told;
+	return true;
 }
 
 /* Slots that are free now: at least none, at most all. */
@@ -443,6 +484,7 @@ const struct dd_net_upper dd_remote_upper = {
 	.deposit = dd_remote_deposit,
 	.deposit_run = dd_remote_deposit_run,
 	.complete = dd_remote_complete,
+	.show = dd_remote_show,
 	.credit = dd_remote_credit,
 	.sent = dd_remote_sent,
 	.done = dd_remote_done,
