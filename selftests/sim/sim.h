@@ -357,6 +357,16 @@ struct tcp;
 struct tcp *tcp_start(int dst);
 u64 tcp_bytes(const struct tcp *t);
 
+/* ---- scenario.c ---------------------------------------------------------- */
+
+void world(int nodes, u64 delay);
+void start_all(void);
+void finish(u64 duration);
+/* Packets dropped for @reason, of the first two nodes. */
+u64 drops(enum dd_tp_drop reason);
+/* What a scenario is about has happened. */
+void need(bool what, const char *text);
+
 /* ---- scenarios ---------------------------------------------------------- */
 
 /**
@@ -373,7 +383,26 @@ struct scenario {
 
 extern const struct scenario scenarios[];
 
+void trouble(void);
+void ackloss(void);
+void bursts(void);
+void reuse(void);
+void closing(void);
+void mtu(void);
+void blackhole(void);
+void records(void);
+void handshake(void);
+void rebooting(void);
+void partition(void);
+void idle(void);
+void holding(void);
+void config(void);
 void fields(void);
 void calls(void);
+void incast(void);
+void cluster(void);
+void notelist(void);
+void share(void);
+void lossy(void);
 
 #endif /* _DD_SIM_H */

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is tried between two nodes whose network makes trouble. */
+#include "sim.h"
+
+void trouble(void)
+{
+	struct plan plan = {
+		.max_len = 20000, .goal = 120, .back = 60, .read_ns = 300 * US,
+		.again = 0.01,
+	};
+	int i;
+
+	world(2, 200 * US);
+	net.jitter = 100 * US;
+	net.loss = 0.05;
+	net.ack_loss = 0.1;
+	net.reorder = 0.1;
+	net.reorder_ns = 2 * MS;
+	net.dup = 0.05;
+	net.dup_ns = 5 * MS;
+	net.corrupt = 0.03;
+	node_cfg.crc = true;
+	net.truncate = 0.02;
+	net.forge = 0.05;
+	conns_init(8);
+	for (i = 0; i < 8; i++) {
+		plan.window = 1 + i;
+		conn_add(i & 1, !(i & 1), &plan);
+	}
+	start_all();
+	finish(100 * SEC);
+	need(drops(DD_TP_DROP_CRC), "a checksum is wrong");
+	need(drops(DD_TP_DROP_TOKEN), "a session is unknown");
+	need(drops(DD_TP_DROP_AGAIN), "a deposit is not possible");
+	need(drops(DD_TP_DROP_DUP), "a packet comes twice");
+	need(drops(DD_TP_DROP_BYTES), "bytes come twice");
+}
+
+void ackloss(void)
+{
+	struct plan plan = {
+		.max_len = 50000, .window = 2, .goal = 100, .read_ns = 50 * US,
+	};
+
+	world(2, MS);
+	net.ack_loss = 0.6;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(60 * SEC);
+}
+
+/* Without checksums, and with sources that change before they are read. */
+void reuse(void)
+{
+	struct plan plan = {
+		.min_len = 1, .max_len = 6000, .window = 2, .goal = 400,
+		.back = 400, .read_ns = 100 * US,
+	};
+	int i;
+
+	world(2, MS);
+	net.late = true;
+	net.reorder = 0.2;
+	net.reorder_ns = 60 * MS;
+	net.dup = 0.2;
+	net.dup_ns = 100 * MS;
+	net.loss = 0.02;
+	conns_init(4);
+	for (i = 0; i < 4; i++)
+		conn_add(0, 1, &plan);
+	start_all();
+	finish(200 * SEC);
+	need(end_get(0, 1)->tp.stats.spurious, "a packet only seemed lost");
+	need(drops(DD_TP_DROP_BYTES), "bytes come twice");
+}
+
+/* Long messages whose packets come many at once, not all of them as they went. */
+void bursts(void)
+{
+	struct plan plan = {
+		.max_len = 300000, .window = 2, .goal = 150, .read_ns = 100 * US,
+		.again = 0.01,
+	};
+	u32 runs;
+	int i;
+
+	world(2, MS);
+	net.merge = 1 + sim_below(100 * US);
+	net.loss = 0.003;
+	net.reorder = 0.003;
+	net.reorder_ns = 3 * MS;
+	net.dup = 0.003;
+	net.dup_ns = 3 * MS;
+	net.forge = 0.003;
+	conns_init(3);
+	for (i = 0; i < 3; i++)
+		conn_add(i & 1, !(i & 1), &plan);
+	start_all();
+	finish(100 * SEC);
+	runs = end_get(0, 1)->runs + end_get(1, 0)->runs;
+	sim_say("%u runs", runs);
+	need(runs > 1000, "many packets are taken at once");
+}
+
+static void churn(void *arg, u64 gen)
+{
+	struct conn *conn = &conns[sim_below(nconns)];
+
+	conn_close(conn);
+	if (gen)
+		sim_at(sim.now + sim_below(10 * MS), churn, NULL, gen - 1);
+}
+
+/* Connections are closed in the middle of everything. */
+void closing(void)
+{
+	struct plan plan = {
+		.max_len = 30000, .window = 2, .goal = 100, .back = 50,
+		.read_ns = 200 * US,
+	};
+	int i;
+
+	world(2, 300 * US);
+	net.loss = 0.03;
+	net.dup = 0.1;
+	net.dup_ns = 20 * MS;
+	net.reorder = 0.1;
+	net.reorder_ns = 3 * MS;
+	conns_init(6);
+	for (i = 0; i < 6; i++)
+		conn_add(0, 1, &plan);
+	start_all();
+	sim_at(sim.now + 10 * MS, churn, NULL, 150);
+	finish(100 * SEC);
+	need(drops(DD_TP_DROP_CHAN), "a packet for a closed channel");
+}
+
+static u32 mtu_now;
+
+static void mtu_tell(void *arg, u64 gen)
+{
+	dd_tp_set_mtu(&end_get(0, 1)->tp, gen);
+	dd_tp_set_mtu(&end_get(1, 0)->tp, gen);
+	end_drain(end_get(0, 1));
+	end_drain(end_get(1, 0));
+}
+
+static void mtu_change(void *arg, u64 gen)
+{
+	mtu_now = gen & 1 ? 1232 : 8972;
+	net.mtu = mtu_now;
+	/* The news takes a while. */
+	sim_at(sim.now + sim_below(20 * MS), mtu_tell, NULL, mtu_now);
+	if (gen)
+		sim_at(sim.now + 100 * MS, mtu_change, NULL, gen - 1);
+}
+
+void mtu(void)
+{
+	struct plan plan = {
+		.max_len = 200000, .window = 2, .goal = 300, .back = 100,
+		.read_ns = 100 * US,
+	};
+	int i;
+
+	world(2, 500 * US);
+	node_cfg.records = 64;
+	node_cfg.mtu = 8972;
+	net.loss = 0.01;
+	conns_init(4);
+	for (i = 0; i < 4; i++)
+		conn_add(0, 1, &plan);
+	start_all();
+	sim_at(sim.now, mtu_change, NULL, 30);
+	finish(100 * SEC);
+}
+
+/* Large packets vanish, and nobody says so. */
+void blackhole(void)
+{
+	struct plan plan = {
+		.min_len = 100000, .max_len = 100000, .window = 2, .goal = 200,
+		.read_ns = 100 * US,
+	};
+
+	world(2, 500 * US);
+	node_cfg.mtu = 8972;
+	net.mtu = 1400;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(5 * SEC);
+	if (end_get(0, 1)->downs)
+		sim_fail("the session ended");
+	/* The path is as wide as it should be again. */
+	net.mtu = 0;
+	sim_run_for(70 * SEC);
+	conns[0].plan.goal += 1000;
+	conns[0].ca->goal += 1000;
+	chan_resume(conns[0].ca, 0);
+	net_packets = 0;
+	finish(5 * SEC);
+	if (net_packets > 1000 * 100000 / 5000)
+		sim_fail("packets are still small");
+}
+
+/* Few records, many losses: none may be missing when one is needed. */
+void records(void)
+{
+	struct plan plan = {
+		.max_len = 100000, .window = 4, .goal = 40, .back = 40,
+		.read_ns = 50 * US,
+	};
+	int i;
+
+	world(2, 2 * MS);
+	node_cfg.records = DD_TP_RECORDS_MIN;
+	node_cfg.ctl_slots = DD_TP_CTL_MIN;
+	net.loss = 0.2;
+	conns_init(3);
+	for (i = 0; i < 3; i++)
+		conn_add(0, 1, &plan);
+	start_all();
+	finish(400 * SEC);
+}

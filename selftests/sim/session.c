@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What is tried with sessions: beginning, silence, ends. */
+#include "sim.h"
+
+static bool all_up(void)
+{
+	u32 i;
+
+	for (i = 0; i < nconns; i++) {
+		if (end_get(conns[i].a, conns[i].b)->tp.state != DD_TP_UP ||
+		    end_get(conns[i].b, conns[i].a)->tp.state != DD_TP_UP)
+			return false;
+	}
+	return true;
+}
+
+/* Both ends begin, at about the same time, over a bad network. */
+void handshake(void)
+{
+	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
+	u64 start;
+	int i, n = 40;
+
+	world(2 * n, 2 * MS);
+	net.loss = 0.3;
+	net.dup = 0.3;
+	net.dup_ns = 300 * MS;
+	net.reorder = 0.3;
+	net.reorder_ns = 50 * MS;
+	net.corrupt = 0.05;
+	node_cfg.crc = true;
+	conns_init(n);
+	for (i = 0; i < n; i++)
+		conn_add(2 * i, 2 * i + 1, &plan);
+	for (i = 0; i < n; i++) {
+		end_start(end_get(2 * i, 2 * i + 1));
+		if (i & 1)
+			sim_run_for(sim_below(4 * MS));
+		end_start(end_get(2 * i + 1, 2 * i));
+	}
+	start = sim.now;
+	sim_run(20 * SEC, all_up);
+	sim_say("all up after %.3f s", (sim.now - start) / 1e9);
+	finish(60 * SEC);
+}
+
+static int reboots;
+
+static void reboot(void *arg, u64 gen)
+{
+	node_reboot(gen & 1);
+	if (gen)
+		sim_at(sim.now + 300 * MS + sim_below(700 * MS), reboot, NULL,
+		       gen - 1);
+	else
+		reboots = 1;
+}
+
+static bool reboots_done(void)
+{
+	return reboots && conns_done();
+}
+
+/* Packets of earlier lives turn up in later ones. */
+void rebooting(void)
+{
+	struct plan plan = {
+		.max_len = 20000, .window = 2, .goal = 4000, .back = 1000,
+		.read_ns = 100 * US,
+	};
+	int i;
+
+	world(2, MS);
+	net.loss = 0.01;
+	net.dup = 0.05;
+	net.dup_ns = 2 * SEC;
+	conns_init(4);
+	for (i = 0; i < 4; i++)
+		conn_add(i & 1, !(i & 1), &plan);
+	start_all();
+	sim_at(sim.now + 500 * MS, reboot, NULL, 20);
+	sim_run(200 * SEC, reboots_done);
+	ends_each(end_audit);
+	need(drops(DD_TP_DROP_TOKEN), "a packet of an old session");
+}
+
+static u64 cut_from, cut_to;
+static int cut_one_way;
+
+static bool cut(int src, int dst)
+{
+	return sim.now >= cut_from && sim.now < cut_to &&
+	       (!cut_one_way || src == 0);
+}
+
+static bool cut_over(void)
+{
+	return sim.now > cut_to && all_up() && conns_done();
+}
+
+/* Nothing passes, for times around the dead time. */
+void partition(void)
+{
+	static const u32 tenths[] = { 2, 5, 8, 9, 10, 11, 12, 15, 20, 30 };
+	struct plan plan = {
+		.max_len = 4000, .window = 2, .read_ns = 100 * US,
+		.idle_ns = 2 * MS,
+	};
+	struct end *a, *b;
+	u32 i, downs;
+
+	world(2, MS);
+	node_cfg.dead = SEC;
+	net.cut = cut;
+	conns_init(2);
+	conn_add(0, 1, &plan);
+	conn_add(1, 0, &plan);
+	start_all();
+	a = end_get(0, 1);
+	b = end_get(1, 0);
+	for (i = 0; i < 2 * ARRAY_SIZE(tenths); i++) {
+		u64 length = tenths[i / 2] * 100 * MS;
+
+		sim_run_for(SEC + sim_below(500 * MS));
+		need(all_up(), "up before a partition");
+		downs = a->downs + b->downs;
+		cut_one_way = i & 1;
+		cut_from = sim.now;
+		cut_to = sim.now + length;
+		/* A little more than the dead time after the last packet. */
+		sim_run_for(node_cfg.dead + 10 * MS);
+		if (length > node_cfg.dead + 10 * MS && a->downs + b->downs <
+		    downs + 1 + !cut_one_way)
+			sim_fail("%.1f s of silence, and nobody noticed",
+				 length / 1e9);
+		if (length < node_cfg.dead * 9 / 10 && a->downs + b->downs !=
+		    downs)
+			sim_fail("%.1f s of silence count as death",
+				 length / 1e9);
+		sim_run(20 * SEC, cut_over);
+	}
+}
+
+/* Nothing to say: sessions stay up, and say little. */
+void idle(void)
+{
+	struct plan plan = { .max_len = 8, .window = 1, .goal = 1 };
+	u64 packets;
+
+	world(2, MS);
+	node_cfg.dead = SEC;
+	net.loss = 0.1;
+	net.cut = cut;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(10 * SEC);
+	packets = net_packets;
+	sim_run_for(60 * SEC);
+	packets = net_packets - packets;
+	sim_say("%.1f packets per second", packets / 60.0);
+	if (!all_up() || end_get(0, 1)->downs)
+		sim_fail("an idle session ended");
+	if (packets > 60 * 20)
+		sim_fail("an idle session talks too much");
+	cut_from = sim.now;
+	cut_to = DD_TP_NEVER;
+	end_get(0, 1)->wanted = false;
+	end_get(1, 0)->wanted = false;
+	sim_run_for(node_cfg.dead * 3 / 2);
+	if (end_get(0, 1)->reason != DD_TP_DEAD ||
+	    end_get(1, 0)->reason != DD_TP_DEAD)
+		sim_fail("death is not noticed");
+	sim_run_for(10 * SEC);
+}
+
+/* A node takes nothing for much longer than the dead time. */
+void holding(void)
+{
+	struct plan plan = { .window = 2, .goal = 400, .read_ns = 100 * US,
+			     .idle_ns = 2 * MS };
+	static const u32 lens[] = { 0, 8, 100, 60000 };
+	struct end *a, *b;
+	u32 i;
+
+	world(2, MS);
+	node_cfg.dead = SEC;
+	net.loss = 0.01;
+	conns_init(2 * ARRAY_SIZE(lens));
+	for (i = 0; i < 2 * ARRAY_SIZE(lens); i++) {
+		plan.max_len = lens[i / 2];
+		conn_add(i & 1, !(i & 1), &plan);
+	}
+	start_all();
+	a = end_get(0, 1);
+	b = end_get(1, 0);
+	for (i = 0; i < 6; i++) {
+		struct end *down = i & 1 ? b : a;
+		u64 pending;
+
+		sim_run_for(100 * MS);
+		down->tp.hold = true;
+		sim_run_for(5 * SEC);
+		pending = down->tp.stats.messages;
+		sim_run_for(5 * SEC);
+		if (down->tp.stats.messages != pending)
+			sim_fail("messages are taken");
+		down->tp.hold = false;
+	}
+	finish(60 * SEC);
+	need(drops(DD_TP_DROP_AGAIN), "a deposit is not possible");
+	if (a->downs || b->downs)
+		sim_fail("who takes nothing counts as dead");
+}
+
+static void change_version(struct dd_tp_cfg *cfg)
+{
+	cfg->version_min = 2;
+	cfg->version_max = 3;
+}
+
+static void change_maxnodes(struct dd_tp_cfg *cfg)
+{
+	cfg->maxnodes++;
+}
+
+static void change_node(struct dd_tp_cfg *cfg)
+{
+	cfg->node = 17;
+}
+
+static void change_both(struct dd_tp_cfg *cfg)
+{
+	cfg->version_max = 9;
+}
+
+static void expect_down(void (*change)(struct dd_tp_cfg *cfg),
+			enum dd_tp_reason reason)
+{
+	struct end *a = end_get(0, 1);
+
+	end_reinit(a, NULL);
+	end_reinit(end_get(1, 0), change);
+	a->reason = 0;
+	end_start(a);
+	a->wanted = false;
+	sim_run_for(10 * SEC);
+	if (a->reason != reason)
+		sim_fail("down with %d, not %d", a->reason, reason);
+}
+
+void config(void)
+{
+	struct end *a, *b;
+
+	world(2, MS);
+	net.loss = 0.1;
+	conns_init(1);
+	expect_down(change_version, DD_TP_VERSION);
+	expect_down(change_maxnodes, DD_TP_MAXNODES);
+	expect_down(change_node, DD_TP_CONFIG);
+	a = end_get(0, 1);
+	b = end_get(1, 0);
+	end_reinit(a, NULL);
+	end_reinit(b, change_both);
+	end_start(a);
+	sim_run_for(10 * SEC);
+	if (a->tp.state != DD_TP_UP || a->tp.cur.version != 1 ||
+	    b->tp.cur.version != 1)
+		sim_fail("no version agreed upon");
+	/* A polite end is noticed at once. */
+	net.loss = 0;
+	end_stop(b);
+	a->wanted = false;
+	sim_run_for(5 * MS);
+	if (a->reason != DD_TP_BYE)
+		sim_fail("down with %d, not BYE", a->reason);
+}
