@@ -265,7 +265,8 @@ static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 	u32 hlen = pkt->hlen, len = pkt->len, from = src->at;
 	int i = f->n, end;
 
-	if (src->left < len || i + 2 > MAX_SKB_FRAGS)
+	/* One without payload has no fragment for it either. */
+	if (!len || src->left < len || i + 2 > MAX_SKB_FRAGS)
 		return 0;
 	n = min3(n, (u32)(MAX_SKB_FRAGS - i) / 2, src->left / len);
 	for (end = i + 2 * n; i < end; i += 2) {
