@@ -369,10 +369,10 @@ static noinline loff_t dd_seek_submit(struct dd_ctx *ctx,
 }
 
 /*
- * The doorbell once more, many requests, the waking of a receiver, and its sleep. An ioctl
- * passes the security modules, which in Debian's kernel is a sixth of what a
- * small send costs; what can be reached from here was made by ioctls that did
- * pass them.
+ * The doorbell once more, many requests, the waking of a receiver, and its
+ * sleep. An ioctl passes the security modules, which in Debian's kernel is a
+ * sixth of what a small send costs; what can be reached from here was made by
+ * ioctls that did pass them.
  */
 static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 {
