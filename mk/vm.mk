@@ -24,8 +24,12 @@ vm-kernel: deps
 vm-module: vm-kernel
 	@$(if $(filter-out no,$(MODULE)),$(VM)/module.sh $(KERNEL) $(FAULT))
 
+$(BUILD)/tsc-khz: $(VM)/tsc-khz.c | deps
+	@mkdir -p $(@D)
+	@$(CC) -O2 -Wall -o $@ $<
+
 # Standard output belongs to the command. Several may want this at once.
-vm-ready:
+vm-ready: $(BUILD)/tsc-khz
 	@mkdir -p $(BUILD)
 	@flock -w 900 $(BUILD)/.lock $(MAKE) -s --no-print-directory user vm-module >&2
 
@@ -41,7 +45,8 @@ endif
 
 vm-become = $(if $(filter $(BUILD)/exec.so,$(.LOADED)),$(exec $(1)))$(1)
 vm-quote = '$(subst ','\'',$(1))'
-vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT FAULT START_TIME,$\
+vm-command = $(foreach v,KERNEL SMP MEM MODULE TIMEOUT ICOUNT LEAKS FAULT \
+		START_TIME APPEND,$\
 	$(v)=$(call vm-quote,$($(v)))) $(VM)/run.sh $(call vm-quote,$(value RUN))
 
 vm: vm-ready

@@ -65,7 +65,7 @@ both() {
 }
 
 build() {
-	"$VM/deps.sh" && make -s user && "$VM/kernels.sh" fetch stock &&
+	"$VM/deps.sh" && make -s user build/tsc-khz && "$VM/kernels.sh" fetch stock &&
 		"$VM/module.sh" stock
 }
 

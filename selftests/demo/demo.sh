@@ -127,7 +127,7 @@ main() {
 	echo "Direct Deposit for Linux: a demonstration in a virtual machine."
 	echo "This machine gets packages of Debian where they are missing, nothing else."
 	work "packages of Debian" "$VM/deps.sh"
-	work "the library and the tools" make -s user
+	work "the library and the tools" make -s user build/tsc-khz
 	work "Debian's kernel, for the guest only" "$VM/kernels.sh" fetch stock
 	work "dd.ko for Linux $("$VM/kernels.sh" path stock release)" \
 		"$VM/module.sh" stock

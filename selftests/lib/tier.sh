@@ -11,6 +11,7 @@ TIER_BAD=0
 TIER_ERR=$(mktemp)
 trap 'rm -f "$TIER_ERR"' EXIT
 
+comment() { sed 's/^/# /'; }
 pass() { echo "ok $((++TIER_RAN)) - $1"; }
 fail() {
 	echo "not ok $((++TIER_RAN)) - $1${2:+ ($2)}"
@@ -23,7 +24,7 @@ check() {
 	local name=$1 status=0
 
 	shift
-	"$@" 2>&1 | sed 's/^/# /'
+	"$@" 2>&1 | comment
 	status=${PIPESTATUS[0]}
 	if [ "$status" = 0 ]; then pass "$name"; else fail "$name" "status $status"; fi
 }
@@ -35,9 +36,9 @@ vm_run() {
 
 	shift 4
 	make -s vm KERNEL="$kernel" RUN="${command//$/$$}" "$@" 2>"$TIER_ERR" |
-		sed 's/^/# /'
+		comment
 	status=${PIPESTATUS[0]}
-	sed 's/^/# /' "$TIER_ERR"
+	comment <"$TIER_ERR"
 	if [ "$status" = "$want" ]; then
 		pass "$name"
 	else
@@ -54,8 +55,8 @@ vm_list() {
 	shift 2
 	name="$kernel ${list##*/}: clean kernel log, no leak, module unloaded"
 	make -s vm KERNEL="$kernel" RUN="selftests/vm/guest-run.sh $list" \
-		TIMEOUT=1800 "$@" 2>"$TIER_ERR" || status=$?
-	sed 's/^/# /' "$TIER_ERR"
+		TIMEOUT=3600 "$@" 2>"$TIER_ERR" || status=$?
+	comment <"$TIER_ERR"
 	case $status in
 	0 | 1) pass "$name" ;;
 	*) fail "$name" "$(sed -n 's/^vm: //p' "$TIER_ERR" | tr '\n' ' ')" ;;
@@ -68,14 +69,16 @@ red() {
 	local fault=$1 want=$2 pattern=$3 command=$4 status=0 out
 
 	shift 4
-	out=$(make -s vm KERNEL=debug FAULT="$fault" TIMEOUT=120 \
+	out=$(make -s vm KERNEL=debug FAULT="$fault" TIMEOUT=300 LEAKS=no \
 		RUN="${command//$/$$}" "$@" 2>&1) || status=$?
-	printf '%s\n' "$out" | tail -n 5 | sed 's/^/# /'
 	if [ "$status" != "$want" ]; then
+		comment <<<"$out"
 		fail "$fault" "status $status, not $want"
 	elif ! grep -qE "$pattern" <<<"$out"; then
+		comment <<<"$out"
 		fail "$fault" "the reason is not named"
 	else
+		grep -E "^vm: |$pattern" <<<"$out" | comment
 		pass "$fault"
 	fi
 }

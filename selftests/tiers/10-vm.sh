@@ -24,5 +24,8 @@ vm_run "a command without end is a timeout" stock 202 'sleep 1000' \
 	MODULE=no TIMEOUT=3
 vm_run "a guest that hangs while it starts is noticed" stock 206 true \
 	MODULE=no START_TIME=0
+# A module that is part of that kernel does it, before there is an init.
+vm_run "a guest whose kernel complains while it starts is not trusted" debug 206 \
+	true MODULE=no APPEND="lkdtm.cpoint_name=DIRECT lkdtm.cpoint_type=WARNING"
 vm_run "a guest that stops is noticed" stock 203 'reboot -f' MODULE=no
 finish

@@ -14,15 +14,15 @@ packages=(
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them
-	bash busybox-static coreutils diffutils ethtool findutils grep iperf3
+	bash busybox-static coreutils diffutils ethtool findutils gojq grep iperf3
 	iproute2 jq mount perftest procps qemu-system-x86 sed strace tcpdump
 	util-linux wireguard-tools
 	# checks
-	clang codespell g++ git groff-base libclang-rt-14-dev man-db mandoc
+	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-yaml shellcheck sparse spin tshark
 )
-[ "${1:-}" != bench ] || packages+=(gnuplot-nox libfabric-bin
-	libopenmpi-dev openmpi-bin ucx-utils)
+[ "${1:-}" != bench ] || packages+=(libfabric-bin libfabric-dev libopenmpi-dev
+	libucx-dev openmpi-bin ucx-utils)
 
 missing() {
 	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \

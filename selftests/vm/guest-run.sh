@@ -6,9 +6,10 @@
 #
 #   [@SECONDS] COMMAND LINE
 #
-# Each has its own time limit (120 s; thrice of it on slow kernels),
-# and the kernel's log is looked at after each, so that a complaint is laid at
-# somebody's door. A program fails also when results of its plan are missing,
+# Each has its own time limit (120 s; twice of it in a virtual machine, which may be
+# slow and have others beside it, and thrice of that on slow kernels), and the
+# kernel's log is looked at after each, so that a complaint is laid at somebody's
+# door. A program fails also when results of its plan are missing,
 # when it prints no plan, or when its exit status tells of a failure that its
 # results do not. Exit status: 1 when something failed.
 set -uo pipefail
@@ -78,7 +79,11 @@ run_one() {
 
 	name=${line##*/}
 	token=$total-$RANDOM
-	case ${DD_VM:-} in debug | kcsan) limit=$((3 * limit)) ;; esac
+	case ${DD_VM:-} in
+	'') ;;
+	debug | kcsan) limit=$((6 * limit)) ;;
+	*) limit=$((2 * limit)) ;;
+	esac
 	mark "$token"
 	echo "# $line"
 	{

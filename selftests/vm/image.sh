@@ -66,6 +66,9 @@ install_programs() {
 	mapfile -t programs < <(program_paths)
 	cp -L "${programs[@]}" "$root/usr/bin/"
 	install_libraries "$root" "${programs[@]}"
+	# Debian's jq compiles a library of its own each time: 175 million instructions,
+	# some seconds of an emulated processor.
+	mv "$root/usr/bin/gojq" "$root/usr/bin/jq"
 	# Cancelled threads have it loaded; no program names it.
 	install -D /lib/x86_64-linux-gnu/libgcc_s.so.1 \
 		"$root/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"
@@ -104,6 +107,27 @@ write_accounts() {
 	echo "127.0.0.1 localhost" >"$etc/hosts"
 	echo "root:*:1::::::" >"$etc/shadow"
 	echo dd >"$etc/hostname"
+	cat >"$etc/fstab" <<-EOT
+	proc /proc proc defaults
+	sysfs /sys sysfs defaults
+	devtmpfs /dev devtmpfs defaults
+	devpts /dev/pts devpts gid=5,mode=620,ptmxmode=666,X-mount.mkdir
+	shm /dev/shm tmpfs mode=1777,X-mount.mkdir
+	hugetlbfs /dev/hugepages hugetlbfs mode=1777,X-mount.mkdir
+	debugfs /sys/kernel/debug debugfs defaults
+	tracefs /sys/kernel/tracing tracefs defaults
+	cgroup2 /sys/fs/cgroup cgroup2 defaults
+	EOT
+}
+
+# What init needs besides: links for /dev, and its pipes.
+make_nodes() {
+	mkdir -p "$1/usr/share/dev"
+	ln -s /proc/self/fd "$1/usr/share/dev/fd"
+	ln -s /proc/self/fd/0 "$1/usr/share/dev/stdin"
+	ln -s /proc/self/fd/1 "$1/usr/share/dev/stdout"
+	ln -s /proc/self/fd/2 "$1/usr/share/dev/stderr"
+	mkfifo "$1/run/never" "$1/run/output"
 }
 
 make_base() {
@@ -122,8 +146,10 @@ make_base() {
 	install_programs "$root"
 	install_busybox "$root"
 	write_accounts "$root"
+	make_nodes "$root"
 	cp /etc/services /etc/protocols "$root/etc/" 2>/dev/null || true
 	echo "/usr/lib/x86_64-linux-gnu" >"$root/etc/ld.so.conf"
+	ldconfig -r "$root"
 	pack "$root" "$file"
 	rm -rf "$root"
 }
@@ -205,7 +231,8 @@ tree_files() {
 		(cd "$TOP" && find . -path ./build -prune -o -type f -print0)
 	fi
 	[ ! -d "$TOP/build" ] || (cd "$TOP" && find build \
-		\( -path build/kmod -o -path build/vm \) -prune -o \
+		\( -path build/kmod -o -path build/vm -o -path build/obj \
+		-o -path build/lib-tests \) -prune -o \
 		! -type d ! -name '*.[oad]' ! -name '*.cmd' -print0)
 }
 

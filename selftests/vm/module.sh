@@ -4,17 +4,23 @@
 # module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
 # build/kmod/KERNEL. With FAULT, from sources that selftests/faults/FAULT.patch
 # has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those, or it is
-# another version of the protocol.
+# another version of the protocol. With --sparse in its place, sparse looks at all
+# sources as well.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
-fault=${2:-}
+fault=${2:-} sparse=()
+if [ "$fault" = --sparse ]; then
+	fault='' sparse=(C=2 CHECK=sparse)
+fi
 name=$kernel${fault:+-$fault}
 # Modules with faults are built in one place, where only what is spoiled, and what
-# was the last time, has to be compiled again.
-dir=$TOP/build/kmod/$kernel${fault:+-faults}
+# was the last time, has to be compiled again; it begins as a copy.
+good=$TOP/build/kmod/$kernel
+dir=$good${fault:+-faults}
+out=$TOP/build/kmod/$name
 
 # kbuild leaves its products beside the sources, so each kernel gets a copy. A file
 # that was another is new, whatever its age is.
@@ -29,13 +35,65 @@ spoil_sources() {
 	patch -s -d "$dir" -p1 <"$TOP/selftests/faults/$fault.patch"
 }
 
+# kbuild knows by their commands what it has compiled, and by a list what is linked;
+# both name the place.
+copy_products() {
+	[ -e "$good/dd.ko" ] || return 0
+	cp -a "$good" "$dir"
+	find "$dir" \( -name '.*.cmd' -o -name '*.mod' -o -name modules.order \) \
+		-exec sed -i "s#$good/#$dir/#g" {} +
+}
+
+# The module is another one than that without a fault.
+is_spoiled() {
+	! cmp -s "$dir/dd.ko" "$good/dd.ko" ||
+		die "$fault is not in the module that was built"
+}
+
+# A warning fails, and does so the next time as well. modpost cannot be told.
+compile() {
+	local log=$dir/build.log status=0
+
+	make -s -j"$(nproc)" -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
+		W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= "${sparse[@]}" modules \
+		>"$log" 2>&1 || status=$?
+	cat "$log" >&2
+	grep -qE 'warning:|WARNING:' "$log" || return $status
+	[ ${#sparse[@]} != 0 ] || rm -f "$dir"/*.ko "$dir"/*.o
+	return 1
+}
+
+# What was built is known by what it was built from; kbuild takes seconds to find
+# that there is nothing to do.
+key() {
+	{
+		"$VM_DIR/kernels.sh" path "$kernel" build
+		"$VM_DIR/kernels.sh" path "$kernel" release
+		[ -z "$fault" ] || cat "$TOP/selftests/faults/$fault.patch"
+		cat "$VM_DIR/module.sh"
+		cd "$TOP"
+		find Kbuild kernel include -type f -print0 | sort -z |
+			xargs -0 sha256sum
+	} | sha256sum
+}
+
 build() {
+	local key
+
+	key=$(key)
+	if [ ${#sparse[@]} = 0 ] && [ -e "$out/dd.ko" ] &&
+		[ "$(cat "$out/.key" 2>/dev/null)" = "$key" ]; then
+		return
+	fi
+	rm -f "$out/.key"
+	[ -e "$dir" ] || [ -z "$fault" ] || copy_products
 	mkdir -p "$dir"
 	copy_sources
 	[ -z "$fault" ] || spoil_sources
-	make -s -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
-		W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules >&2
-	[ -z "$fault" ] || install -D -t "$TOP/build/kmod/$name" "$dir"/*.ko
+	compile
+	[ -z "$fault" ] || is_spoiled
+	[ -z "$fault" ] || install -D -t "$out" "$dir"/*.ko
+	echo "$key" >"$out/.key"
 }
 
 with_lock "module-$(echo "$dir" | sha256sum | cut -c1-12)" 600 build

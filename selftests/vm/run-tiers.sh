@@ -9,8 +9,8 @@
 # a line; what is indented or begins with "#" is detail. selftests/tiers/PLAN
 # has for each tier the least number of results other than skips, the seconds
 # that it may take, and "aside" if it runs beside the others: one such tier after
-# the other, with what time of the processors these leave, their virtual machines
-# in a queue of their own. What they print comes last.
+# the other, nice to these, their virtual machines in a queue of their own. What
+# they print comes last.
 #
 # Besides what a tier says itself, these are failures: results that are missing
 # from the plan or the least number, or beyond the plan; no plan; an exit status
@@ -27,7 +27,7 @@ LOGS=$TOP/build/test${DD_TIERS:+/harness}
 SUMS=$LOGS/sums
 NAMES=$LOGS/names
 ASIDE=$LOGS/aside
-ASIDE_NICE=10
+ASIDE_NICE=1
 
 all_tiers() {
 	{
@@ -122,21 +122,20 @@ run_lane() {
 
 	for tier; do
 		planned_or_fail "$tier" &
-		RUNNING=$!
-		wait $RUNNING
+		wait $!
 	done
-	RUNNING=
 }
 
 run_aside() {
 	renice -n $ASIDE_NICE -p "$BASHPID" >/dev/null
-	BESIDE=
-	export DD_VM_LOCK=aside START_TIME=900
+	export DD_VM_LOCK=aside START_TIME=300
 	trap stop EXIT
 	run_lane "$@" >"$ASIDE"
 }
 
-stop() { kill ${RUNNING:+"$RUNNING"} ${BESIDE:+"$BESIDE"} 2>/dev/null; }
+# By the table of processes: a variable would be set after the child began, and
+# a signal may come between.
+stop() { pkill -TERM -P "$BASHPID"; }
 
 report() {
 	sort -o "$SUMS" "$SUMS"
@@ -173,7 +172,7 @@ mkdir -p "$LOGS"
 	mapfile -t tiers < <(all_tiers)
 	set -- "${tiers[@]}"
 }
-here=() aside=() RUNNING='' BESIDE=''
+here=() aside=() beside=''
 for tier; do
 	if is_aside "$tier"; then aside+=("$tier"); else here+=("$tier"); fi
 done
@@ -181,12 +180,11 @@ trap stop EXIT
 trap exit INT TERM
 if [ ${#aside[@]} != 0 ]; then
 	run_aside "${aside[@]}" &
-	BESIDE=$!
+	beside=$!
 fi
 run_lane "${here[@]}"
-if [ "$BESIDE" ]; then
-	wait "$BESIDE"
-	BESIDE=
+if [ "$beside" ]; then
+	wait "$beside"
 	cat "$ASIDE"
 fi
 report
