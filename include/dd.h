@@ -65,8 +65,8 @@ int dd_shutdown(struct dd *h);
  * @h: handle
  *
  * It polls readable while any note list of the handle has an unconsumed note,
- * and can be told by fcntl() to send SIGIO. The library keeps it: not to be
- * closed.
+ * and can be told by fcntl() to send SIGIO, whose handler may not use the handle:
+ * no call is async-signal-safe. The library keeps it: not to be closed.
  *
  * Return: descriptor; -EBADID.
  */
@@ -235,10 +235,11 @@ int dd_close(struct dd *h, int conn);
  * @meta: metadata words delivered with the notification, or NULL
  * @metacount: their number, 0 to 4
  *
- * It does not wait for the receiver. To a process of the same node and user
- * whose buffer is whole pages it makes a system call only if the receiver
- * sleeps, and another one if the source is not wired; else one. The first
- * message of an end may make more, to set this up.
+ * It does not wait for the receiver. A message that is sent directly (dd(7)), as
+ * to a process of the same node and user whose buffer is whole pages, makes a
+ * system call only if the receiver sleeps, and another one if the source is not
+ * wired; others make one. The first message of an end may make more, to set this
+ * up, and now and then another one.
  * A message that is refused is not counted and changes nothing. DDP-36 to
  * DDP-46.
  *
@@ -359,9 +360,9 @@ struct dd_msg {
  * @options: DD_RECV_SPIN or DD_RECV_SLEEP
  * @timeout: nanoseconds to wait
  *
- * No system call if there is a message already. Spinning is bounded, gives
- * way to whom the CPU is shared with, and is not done at all where only one
- * CPU is allowed. DDP-51 to DDP-57.
+ * No system call if there is a message already, unless a sender waits for room.
+ * Spinning is bounded, gives way to whom the CPU is shared with, and is not done
+ * at all where there is only one. DDP-51 to DDP-57.
  *
  * Return: 0; -ECONNCLOSE (@msg->conn was closed by its other end, all its
  * messages have been consumed), -EWOULDBLOCK (timeout 0), -ETIMEDOUT,
@@ -415,8 +416,10 @@ int dd_call(struct dd *h, int conn, const void *addr, size_t len,
  * @list: note list; 0 at the connecting end of DD_TYPE_RPC
  * @closed: 1 if the other end has closed
  * @node: node of the other end
- * @pid: its process id, 0 if this process cannot see it
- * @uid: its effective user id when it served or connected
+ * @pid: its process id, 0 if this process cannot see it; of another node, what
+ *	that says, a number there
+ * @uid: its effective user id when it served or connected; of another node,
+ *	what that says
  * @window: unconsumed messages it may have here
  * @send_window: unconsumed messages allowed there
  * @send: own send buffer
@@ -501,7 +504,7 @@ int dd_poll(struct dd *h, int *lists, int count, int64_t timeout);
  * @list: note list
  * @msg: filled in if there is one
  *
- * No system call. DDP-68.
+ * No system call, but for what is seen for the first time. DDP-68.
  *
  * Return: 1 there is one, 0 there is none; -EBADID, -EINVAL.
  */
@@ -512,7 +515,7 @@ int dd_peek(struct dd *h, int list, struct dd_msg *msg);
  * @h: handle
  * @list: note list
  *
- * No system call. DDP-70.
+ * No system call, but for what is seen for the first time. DDP-70.
  *
  * Return: 1 yes, 0 no; -EBADID.
  */
@@ -546,7 +549,7 @@ int dd_node(struct dd *h);
 int dd_max_nodes(struct dd *h);
 
 /**
- * dd_packet_size() - largest packet of interface and fabric
+ * dd_packet_size() - largest packet within the node
  * @h: handle
  *
  * Return: bytes; -EBADID. DDP-73.

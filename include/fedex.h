@@ -11,7 +11,8 @@
  * called from several threads. The ids mean something in the process that got
  * them, and not in its children. See dd(7) and one page per call in section 3.
  *
- * A result pointer that is NULL or not writable gives EINVAL, never a fault.
+ * A result pointer that is NULL or not writable gives EINVAL, not a fault, unless it
+ * was good before and has been unmapped since.
  */
 #ifndef _FEDEX_H
 #define _FEDEX_H
@@ -116,8 +117,10 @@ typedef struct ddrecv_desc {
  * @msgid_send: number of messages sent
  * @msgid_recv: number of messages received
  * @remotesize: size of the other end's buffer for incoming messages
- * @pid: process id of the other end, 0 if this process cannot see it
- * @uid: effective user id of the other end when it served or connected
+ * @pid: process id of the other end, 0 if this process cannot see it; of another
+ *	node, what that says, a number there
+ * @uid: effective user id of the other end when it served or connected; of
+ *	another node, what that says
  */
 typedef struct conninfo {
 	int node;

@@ -49,12 +49,12 @@ static inline u32 dd_geometry_slots(u64 geometry)
 	return geometry ? 1u << (geometry & 31) : 0;
 }
 
+#define DD_ID_TAGS	((1u << (31 - DD_ID_INDEX_BITS)) - 1)
+
 /* Build an id that is never 0 and never negative as an int. */
 static inline u32 dd_make_id(u32 index, u32 tag)
 {
-	u32 tags = (1u << (31 - DD_ID_INDEX_BITS)) - 1;
-
-	return (1 + tag % tags) << DD_ID_INDEX_BITS | DD_ID_INDEX(index);
+	return (1 + tag % DD_ID_TAGS) << DD_ID_INDEX_BITS | DD_ID_INDEX(index);
 }
 
 /* Whether @name holds a NUL, is not empty, and is padded with zeros. */

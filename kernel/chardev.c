@@ -368,6 +368,12 @@ static noinline loff_t dd_seek_submit(struct dd_ctx *ctx,
 	return arg.taken;
 }
 
+/* An address: that of a 32-bit caller has been extended as if it had a sign. */
+static void __user *dd_seek_ptr(loff_t at)
+{
+	return in_compat_syscall() ? compat_ptr(at) : u64_to_user_ptr((u64)at);
+}
+
 /*
  * The doorbell once more, many requests, the waking of a receiver, and its
  * sleep. An ioctl passes the security modules, which in Debian's kernel is a
@@ -382,7 +388,7 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 	if (unlikely(err))
 		return err;
 	if (unlikely(whence == SEEK_DATA))
-		return dd_seek_submit(ctx, u64_to_user_ptr((u64)id));
+		return dd_seek_submit(ctx, dd_seek_ptr(id));
 	if (id < 0 || id > U32_MAX)
 		return -EINVAL;
 	if (likely(whence == SEEK_SET))
@@ -404,7 +410,8 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 	poll_wait(file, &ctx->wait, pt);
 	if (dd_ctx_check(ctx))
 		return EPOLLERR | EPOLLHUP;
-	while (!mask && (list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+	/* All of them: who waits for an edge is told of one by none else. */
+	while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
 		dd_rings_arm(list);
 		if (dd_list_ready(list))
 			mask = EPOLLIN | EPOLLRDNORM;

@@ -349,14 +349,15 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 /* ---- waiting ------------------------------------------------------------ */
 
 /* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
-static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value)
+static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
+			   const struct dd_waiter *w)
 {
 	const struct dd_import *imp = &conn->imp;
 
 	if (READ_ONCE(conn->obj.ctx->dead))
 		return -ESTALE;
-	if (what == DD_WAIT_RING)
-		return dd_direct_reached(conn, value);
+	if (w)
+		return dd_direct_reached(conn, w);
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
 				    READ_ONCE(imp->done)) >= value)
 		return 0;
@@ -365,9 +366,12 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value)
 	return -EAGAIN;
 }
 
-/* Wait for a counter of a connection that the caller is a user of. */
+/*
+ * Wait for a counter of a connection that the caller is a user of, or, as @w, for
+ * a direct ring.
+ */
 static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
-			 u32 what, u64 value, u64 timeout)
+			 u32 what, u64 value, struct dd_waiter *w, u64 timeout)
 {
 	ktime_t expires = ktime_add_safe(ktime_get(),
 					 min_t(u64, timeout, KTIME_MAX));
@@ -376,7 +380,9 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 
 	for (;;) {
 		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
-		err = dd_conn_reached(conn, what, value);
+		if (w)
+			dd_room_enter(w);
+		err = dd_conn_reached(conn, what, value, w);
 		if (err != -EAGAIN || !timeout)
 			break;
 		err = -EINTR;
@@ -387,7 +393,7 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 			continue;
 		}
 		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
-			err = dd_conn_reached(conn, what, value);
+			err = dd_conn_reached(conn, what, value, w);
 			if (err == -EAGAIN)
 				err = -ETIMEDOUT;
 			break;
@@ -402,15 +408,16 @@ static int dd_conn_await_count(struct dd_conn *conn,
 			       const struct dd_conn_wait *arg)
 {
 	if (!conn->peer && arg->timeout &&
-	    dd_conn_reached(conn, arg->what, arg->value) == -EAGAIN)
+	    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
 		dd_remote_await(conn);
 	return dd_conn_await(conn, &conn->obj.ctx->wait, arg->what, arg->value,
-			     arg->timeout);
+			     NULL, arg->timeout);
 }
 
 /* Until the reader has consumed what was posted to a direct ring. */
 static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 {
+	struct dd_waiter w = { .pos = value, .task = current };
 	struct dd_list *list;
 	int err;
 
@@ -420,9 +427,15 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	list = dd_conn_hold_list(conn->peer);
 	if (!list)
 		return -ECONNRESET;
-	dd_list_watch(list);
-	err = dd_conn_await(conn, &list->room, DD_WAIT_RING, value, timeout);
-	dd_list_unwatch(list);
+	RB_CLEAR_NODE(&w.node);
+	w.list = list;
+	w.ring = dd_direct_ring(conn);
+	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
+	if (err == -EAGAIN && timeout) {
+		err = dd_conn_await(conn, &list->room, DD_WAIT_RING, value, &w,
+				    timeout);
+		dd_room_leave(&w);
+	}
 	dd_list_put(list);
 	return err;
 }
@@ -432,13 +445,16 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->what > DD_WAIT_RING || arg->__reserved)
+	if (arg->what > DD_WAIT_CLOSE || arg->__reserved ||
+	    (arg->what == DD_WAIT_CLOSE && arg->value))
 		return -EINVAL;
 	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
 		return -ENOENT;
 	if (arg->what == DD_WAIT_RING)
 		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
+	else if (arg->what == DD_WAIT_CLOSE)
+		err = dd_conn_drain(conn, arg->timeout);
 	else
 		err = dd_conn_await_count(conn, arg);
 	dd_conn_put(conn);
@@ -489,7 +505,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	mutex_lock(&list->lock);
 	/* It becomes dead under this lock only. */
 	if (!seg->dead)
-		dd_direct_revoke(conn);
+		rec.word = dd_direct_revoke(conn);
 	spin_lock_bh(&seg->lock);
 	if (!seg->dead) {
 		if (conn->peer)
@@ -574,21 +590,60 @@ void dd_conn_end(struct dd_conn *conn)
 		dd_conn_put(conn);
 }
 
-/**
- * dd_conn_drain() - wait until what was accepted for another node is there
- * @conn: the connection, of which the caller is a user
- *
- * Not longer than the peer's dead time: then the connection is lost.
- *
- * Return: 0 also if it never will be; %-EINTR.
+/*
+ * Nanoseconds for which a close still waits for one more message to be sent: twice
+ * the peer's dead time, from when the last one was, or a wait to close has begun.
+ * So a peer that is dead is known to be before. What there is room for is on its
+ * way, however long that takes.
  */
-int dd_conn_drain(struct dd_conn *conn)
+static u64 dd_conn_patience(struct dd_conn *conn)
 {
+	struct dd_remote *r = dd_remote_of(conn);
+	u64 now = ktime_get_ns(), n, end;
+
+	dd_ctl_lock(r->peer);
+	n = conn->imp.submitted;
+	if (r->drain.submitted != n || conn->imp.sent < min(n, r->chan.limit)) {
+		r->drain.submitted = n;
+		r->drain.since = now;
+	}
+	end = max(r->drain.since, r->drain.sent_at) +
+	      2ull * READ_ONCE(r->peer->config.dead_ms) * NSEC_PER_MSEC;
+	dd_ctl_unlock(r->peer);
+	return end - min(end, now);
+}
+
+/**
+ * dd_conn_drain() - wait until what was accepted for another node is sent
+ * @conn: the connection, of which the caller is a user
+ * @timeout: nanoseconds to wait at most, %U64_MAX for as long as a close waits
+ *
+ * More may have been accepted than the receiver has room for; whether its process
+ * reads again is not known, and it may be waiting to close as well.
+ *
+ * Return: 0 also if it never will be; %-EINTR, %-EAGAIN, %-ETIMEDOUT.
+ */
+int dd_conn_drain(struct dd_conn *conn, u64 timeout)
+{
+	u64 n = READ_ONCE(conn->imp.submitted), begun = ktime_get_ns();
+	u64 left, spent = 0;
+	int err;
+
 	if (conn->peer)
 		return 0;
-	return dd_conn_await(conn, &conn->obj.ctx->wait, DD_WAIT_SENT,
-			     READ_ONCE(conn->imp.submitted),
-			     U64_MAX) == -EINTR ? -EINTR : 0;
+	do {
+		left = timeout - min(timeout, spent);
+		if (timeout == U64_MAX)
+			left = U64_MAX;
+		err = dd_conn_await(conn, &conn->obj.ctx->wait, DD_WAIT_SENT, n,
+				    NULL, min(left, dd_conn_patience(conn)));
+		if (err != -EAGAIN && err != -ETIMEDOUT)
+			return err == -EINTR ? err : 0;
+		if (!dd_conn_patience(conn))
+			return 0;
+		spent = ktime_get_ns() - begun;
+	} while (spent < timeout);
+	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
 int dd_conn_close(struct dd_ctx *ctx, u32 id)
@@ -598,7 +653,7 @@ int dd_conn_close(struct dd_ctx *ctx, u32 id)
 
 	if (!conn)
 		return -ENOENT;
-	err = dd_conn_drain(conn);
+	err = dd_conn_drain(conn, U64_MAX);
 	if (!err) {
 		mutex_lock(&ctx->lock);
 		dd_conn_end(conn);

@@ -19,6 +19,8 @@
  * @ends: ring of @window positions, the oldest at @next; &@one if @window is 1
  * @one: storage for the common case
  * @extra: position after the note in the slot beside
+ * @seen: the reader's position that another node was given credit for; a reader
+ *	who goes back behind it does so at the expense of his own notes
  * @window: unconsumed notes allowed
  * @next: entry of @ends to use next
  */
@@ -26,6 +28,7 @@ struct dd_credit {
 	u64 *ends;
 	u64 one;
 	u64 extra;
+	u64 seen;
 	u32 window;
 	u32 next;
 };
@@ -35,6 +38,7 @@ static inline int dd_credit_init(struct dd_credit *c, u32 window, gfp_t gfp)
 	c->ends = &c->one;
 	c->one = 0;
 	c->extra = 0;
+	c->seen = 0;
 	c->window = window;
 	c->next = 0;
 	if (window == 1)

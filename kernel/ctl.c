@@ -20,7 +20,7 @@
 #include "peer.h"
 #include "remote.h"
 
-#define DD_CTL_CLOSES		30	/* ends in a message */
+#define DD_CTL_CLOSES		15	/* ends in a message */
 
 /* What messages on the control stream are. */
 enum dd_ctl_kind {
@@ -50,9 +50,15 @@ struct dd_ctl_answer_msg {
 	u8 body[];
 } __packed;
 
+/* What was owed on a channel may be lost with it, so its end says it again. */
+struct dd_ctl_end {
+	__le64 chan;
+	__le64 told;
+} __packed;
+
 struct dd_ctl_close_msg {
 	struct dd_ctl_head head;
-	__le64 chan[DD_CTL_CLOSES];
+	struct dd_ctl_end end[DD_CTL_CLOSES];
 } __packed;
 
 static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
@@ -156,6 +162,8 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 	if (!*err) {
 		ctl->nwaiting++;
 		list_add_tail(&r->wait.entry, &ctl->waiting);
+	} else if (*err == -EAGAIN && ctl->nwaiting < DD_CTL_WAITING) {
+		ctl->crowded = true;
 	}
 	dd_ctl_unlock(peer);
 	return *err != -EAGAIN;
@@ -282,10 +290,13 @@ static void dd_ctl_queried(struct dd_peer *peer,
 	queue_work(dd_wq, &ctl->work);
 }
 
-/* Whether the answer is on its way, or nobody wants it any more. */
-static bool dd_ctl_reply(struct dd_peer *peer, const struct dd_ctl_asked *asked,
-			 const struct dd_ctl_answer *answer)
+/*
+ * Whether the answer is on its way, or nobody wants it any more; else it is kept
+ * until there is room. The worker is everybody's: it waits for no peer.
+ */
+static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 {
+	const struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
 	u8 buf[sizeof(struct dd_ctl_answer_msg) + DD_CTL_BODY] = {};
 	struct dd_ctl_answer_msg *msg = (struct dd_ctl_answer_msg *)buf;
 	int err = -ENOTCONN;
@@ -300,40 +311,59 @@ static bool dd_ctl_reply(struct dd_peer *peer, const struct dd_ctl_asked *asked,
 	if (dd_ctl_of(peer)->downs == asked->session)
 		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
 				sizeof(*msg) + answer->len);
-	if (err != -EAGAIN && answer->status == DD_CTL_BAD)
+	if (err == -EAGAIN)
+		dd_ctl_of(peer)->unsent = asked;
+	else if (answer->status == DD_CTL_BAD)
 		dd_ctl_malformed(peer);
 	dd_ctl_unlock(peer);
 	return err != -EAGAIN;
 }
 
 /*
- * Answer a query. If the session ends meanwhile the answer goes nowhere, and
- * what was granted has ended with it.
+ * Look up what a query asks for. If the session ends meanwhile the answer goes
+ * nowhere, and what was granted has ended with it.
  */
 static void dd_ctl_answer_query(struct dd_peer *peer,
 				const struct dd_ctl_asked *asked)
 {
 	const struct dd_ctl_class_ops *class = dd_ctl_class(asked->query.class);
-	struct dd_ctl_answer answer = {};
+	struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
 
-	answer.status = class->lookup(peer, asked->session, &asked->query,
-				      &answer);
-	wait_event(dd_ctl_of(peer)->room, dd_ctl_reply(peer, asked, &answer));
+	memset(answer, 0, sizeof(*answer));
+	answer->status = class->lookup(peer, asked->session, &asked->query,
+				       answer);
 }
 
-static struct dd_ctl_asked *dd_ctl_pop(struct dd_peer *peer)
+/*
+ * The next query, which is looked up when this returns; NULL for none. Ends that
+ * came before it come first: who closes and asks again is to find the block free.
+ */
+static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_ctl_asked *asked;
+	bool fresh;
 
 	dd_ctl_lock(peer);
-	asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked,
-					 entry);
-	if (asked) {
-		list_del(&asked->entry);
-		ctl->ninbox--;
+	while (!list_empty(&ctl->lost)) {
+		dd_ctl_unlock(peer);
+		dd_remote_end_lost(peer);
+		dd_ctl_lock(peer);
+	}
+	asked = ctl->unsent;
+	ctl->unsent = NULL;
+	fresh = !asked;
+	if (fresh) {
+		asked = list_first_entry_or_null(&ctl->inbox,
+						 struct dd_ctl_asked, entry);
+		if (asked) {
+			list_del(&asked->entry);
+			ctl->ninbox--;
+		}
 	}
 	dd_ctl_unlock(peer);
+	if (asked && fresh)
+		dd_ctl_answer_query(peer, asked);
 	return asked;
 }
 
@@ -344,10 +374,9 @@ static void dd_ctl_work(struct work_struct *work)
 	struct dd_ctl_asked *asked;
 
 	do {
-		dd_remote_end_lost(peer);
-		asked = dd_ctl_pop(peer);
-		if (asked)
-			dd_ctl_answer_query(peer, asked);
+		asked = dd_ctl_next(peer);
+		if (asked && !dd_ctl_reply(peer, asked))
+			return;
 		kfree(asked);
 		cond_resched();
 	} while (asked);
@@ -367,7 +396,8 @@ static void dd_ctl_pump(struct dd_peer *peer)
 		u32 n = 0;
 
 		list_for_each_entry_safe(r, next, &ctl->closing, entry) {
-			msg.chan[n++] = cpu_to_le64(r->chan.cfg.peer_id);
+			msg.end[n].chan = cpu_to_le64(r->chan.cfg.peer_id);
+			msg.end[n++].told = cpu_to_le64(r->chan.told);
 			list_del_init(&r->entry);
 			dd_remote_put(r);
 			if (n == DD_CTL_CLOSES)
@@ -376,7 +406,7 @@ static void dd_ctl_pump(struct dd_peer *peer)
 		msg.head.class = n;
 		/* There is room, so it is taken. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg.head) +
-				       n * sizeof(msg.chan[0])));
+				       n * sizeof(msg.end[0])));
 	}
 }
 
@@ -419,7 +449,7 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 		;
 	} else if (r->registered) {
 		/* Not yet broken: it is told then. */
-		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1);
+		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1, 0);
 	} else {
 		r->chan.cfg.peer_id = chan;
 		dd_ctl_close(peer, r);
@@ -447,6 +477,7 @@ static void dd_ctl_answered(struct dd_peer *peer,
 		ctl->nwaiting--;
 		if (!answer) {
 			dd_ctl_give_up(peer, r, msg);
+			wake_up_all(&ctl->room);
 			return;
 		}
 		answer->status = le32_to_cpu(msg->status);
@@ -467,12 +498,13 @@ static void dd_ctl_closed(struct dd_peer *peer,
 	u32 i, n = msg->head.class;
 
 	if (!n || n > DD_CTL_CLOSES ||
-	    len != sizeof(msg->head) + n * sizeof(msg->chan[0])) {
+	    len != sizeof(msg->head) + n * sizeof(msg->end[0])) {
 		dd_ctl_malformed(peer);
 		return;
 	}
 	for (i = 0; i < n; i++)
-		dd_remote_lost(peer, le64_to_cpu(msg->chan[i]));
+		dd_remote_lost(peer, le64_to_cpu(msg->end[i].chan),
+			       le64_to_cpu(msg->end[i].told));
 }
 
 /**
@@ -553,8 +585,13 @@ void dd_ctl_progress(struct dd_peer *peer)
 		dd_ctl_pump_refusals(peer);
 	if (!list_empty(&ctl->closing))
 		dd_ctl_pump(peer);
-	if (wq_has_sleeper(&ctl->room) && dd_tp_ctl_room(dd_ctl_tp(peer)))
+	if (unlikely(ctl->unsent) && dd_tp_ctl_room(dd_ctl_tp(peer)))
+		queue_work(dd_wq, &ctl->work);
+	/* Not those who wait for answers: they would not let them in. */
+	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
+		ctl->crowded = false;
 		wake_up_all(&ctl->room);
+	}
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -588,6 +625,7 @@ void dd_ctl_exit(struct dd_ctl *ctl)
 {
 	cancel_work_sync(&ctl->work);
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
-		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox));
+		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox) ||
+		     ctl->unsent);
 	xa_destroy(&ctl->chans);
 }

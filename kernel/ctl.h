@@ -69,6 +69,22 @@ struct dd_ctl_refusal {
 };
 
 /**
+ * struct dd_ctl_answer - what a look-up has brought
+ * @status: enum dd_ctl_status
+ * @chan: channel granted, as we name it to the peer
+ * @len: bytes in @body
+ * @body: what the class adds
+ */
+struct dd_ctl_answer {
+	u32 status;
+	u64 chan;
+	u32 len;
+	u8 body[DD_CTL_BODY];
+};
+
+struct dd_ctl_asked;
+
+/**
  * struct dd_ctl - a peer's control stream; all of it under the peer's lock
  * @peer: whose
  * @downs: sessions that have ended, or that there could not be
@@ -76,9 +92,12 @@ struct dd_ctl_refusal {
  * @chans: what was granted, by the low half of its id
  * @waiting: look-ups of ours without an answer, by dd_remote.wait
  * @nwaiting: their number
+ * @crowded: somebody waits to ask until there is room in the stream
  * @next_req: number of the next one
  * @inbox: look-ups of the peer's without an answer
  * @ninbox: their number
+ * @unsent: a look-up whose answer had no room; or NULL
+ * @answer: that answer; the worker's
  * @refusals: look-ups of the peer's that are refused, and for whose answers there
  *	was no room yet; a ring
  * @refusal: number of the first one
@@ -100,9 +119,12 @@ struct dd_ctl {
 	struct xarray chans;
 	struct list_head waiting;
 	u32 nwaiting;
+	bool crowded;
 	u32 next_req;
 	struct list_head inbox;
 	u32 ninbox;
+	struct dd_ctl_asked *unsent;
+	struct dd_ctl_answer answer;
 	struct dd_ctl_refusal refusals[DD_CTL_INBOX];
 	u32 refusal;
 	u32 nrefusals;
@@ -114,20 +136,6 @@ struct dd_ctl {
 	struct dd_segment *told;
 	struct dd_note *note;
 	u64 pos;
-};
-
-/**
- * struct dd_ctl_answer - what a look-up has brought
- * @status: enum dd_ctl_status
- * @chan: channel granted, as we name it to the peer
- * @len: bytes in @body
- * @body: what the class adds
- */
-struct dd_ctl_answer {
-	u32 status;
-	u64 chan;
-	u32 len;
-	u8 body[DD_CTL_BODY];
 };
 
 /**

@@ -6,6 +6,7 @@
  * closed), or with the last close of its file: a child that inherited the
  * descriptor keeps nothing alive. It ends once; after that it is memory.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/random.h>
@@ -77,7 +78,7 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	mutex_init(&ctx->table_lock);
 	ida_init(&ctx->indices);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
-	ctx->next_tag = get_random_u32();
+	ctx->ids = get_random_u32();
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
@@ -219,13 +220,16 @@ int dd_obj_reserve(struct dd_obj *obj)
 {
 	struct dd_ctx *ctx = obj->ctx;
 	int index, err;
+	u32 tag;
 
 	index = ida_alloc_range(&ctx->indices, 1, DD_ID_INDEX(~0u), GFP_KERNEL);
 	if (index < 0)
 		return index;
 	mutex_lock(&ctx->table_lock);
 	err = dd_table_grow(ctx, index);
-	obj->id = dd_make_id(index, ctx->next_tag++);
+	div_u64_rem(ctx->ids, DD_ID_TAGS, &tag);
+	obj->id = dd_make_id(index, tag);
+	WRITE_ONCE(ctx->ids, ctx->ids + 1);
 	mutex_unlock(&ctx->table_lock);
 	if (err)
 		ida_free(&ctx->indices, index);

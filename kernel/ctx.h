@@ -269,7 +269,8 @@ struct dd_table {
  * @table: id index to struct dd_obj; look-ups under RCU
  * @table_lock: protects changes of @table; innermost
  * @indices: those in use
- * @next_tag: tag of the next id; 8191 ids later it is used again
+ * @ids: how many there have been, from any number on: so each has a tag that comes
+ *	again %DD_ID_TAGS ids later; under @table_lock
  * @area: see there
  * @area_maps: mappings of the area in @mm; the context ends with the last
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
@@ -298,7 +299,7 @@ struct dd_ctx {
 	struct dd_table __rcu *table;
 	struct mutex table_lock;	/* of changes of @table */
 	struct ida indices;
-	u32 next_tag;
+	u64 ids;
 	struct dd_area area;
 	atomic_t area_maps;
 	unsigned long next_pgoff;

@@ -16,6 +16,7 @@
 #include "compat/compat.h"
 #include "credit.h"
 #include "ctx.h"
+#include "linger.h"
 
 struct dd_conn;
 struct dd_feed;
@@ -38,16 +39,15 @@ struct dd_segment;
  * @lock: protects @users, @reserved, @linger; taken after dd_service.lock
  * @users: services and connections attached; the list goes with the last
  * @reserved: slots promised to them
- * @linger: slots of channels that have gone, whose notes may still be unread:
- *	@linger.slots are free when the reader has reached @linger.pos; the
- *	second collects while the first waits
+ * @linger: slots of channels that have gone, whose notes may still be unread
  * @published: its id is in the table, which is a user of @obj
  * @gone: set before sleepers are woken for the last time
  * @wait: readers asleep
- * @pend_lock: protects @pending, and the flags in @head; innermost
+ * @pend_lock: protects @pending, dd_ring.room, and the flags in @head; innermost
  * @pending: segments with a withheld note, by the position they wait for
- * @watchers: senders that wait for a direct ring to be read; under @pend_lock
- * @room: where they sleep
+ * @watchers: senders to be woken when a direct ring has been read; under
+ *	@pend_lock
+ * @room: where they sleep, those that have been woken as well
  * @rings: direct rings, or NULL; set, and changed, under @lock
  * @rcu: see struct dd_obj
  */
@@ -60,10 +60,7 @@ struct dd_list {
 	struct mutex lock;	/* of who is attached */
 	u32 users;
 	u32 reserved;
-	struct {
-		u64 pos;
-		u32 slots;
-	} linger[2];
+	struct dd_linger linger;
 	bool published;
 	bool gone;
 	wait_queue_head_t wait;
@@ -125,8 +122,8 @@ struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots);
 void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
-void dd_list_watch(struct dd_list *list);
-void dd_list_unwatch(struct dd_list *list);
+void dd_list_flag(struct dd_list *list, u32 set, u32 clear);
+void dd_list_settle(struct dd_list *list);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
@@ -334,7 +331,8 @@ dd_segment_note(struct dd_segment *seg,
 {
 	struct dd_note *note;
 
-	if (unlikely(!dd_credit_ok(seg->credit, dd_list_head_pos(seg->list))))
+	if (unlikely(!dd_credit_ok(seg->credit, dd_list_head_pos(seg->list))) &&
+	    !dd_credit_ok(seg->credit, READ_ONCE(seg->credit->seen)))
 		return NULL;
 	note = dd_list_claim(seg->list, pos);
 	if (likely(note)) {
@@ -486,7 +484,7 @@ int dd_conn_close(struct dd_ctx *ctx, u32 id);
 void dd_conn_end(struct dd_conn *conn);
 void dd_conn_sever(struct dd_conn *conn);
 void dd_conn_lost(struct dd_conn *conn);
-int dd_conn_drain(struct dd_conn *conn);
+int dd_conn_drain(struct dd_conn *conn, u64 timeout);
 void dd_conn_open_cell(struct dd_conn *conn, u32 node);
 void dd_conn_put(struct dd_conn *conn);
 struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
@@ -512,6 +510,10 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
  * @conn_note: position after the last connection note of this block
  * @ring: what the notes of the last connection came by, if that is over
  * @ring_end: then, position after the last of them
+ * @last: id of the last connection that had it
+ * @spared: id that unread notes in the list's own ring may say, if @since is set
+ * @since: what dd_ctx.ids was before all others that these may say; 0 if all of them
+ *	were read when it was given away
  * @free: in dd_service.free, if it may be given away
  */
 struct dd_block {
@@ -520,6 +522,9 @@ struct dd_block {
 	u64 conn_note;
 	struct dd_ring *ring;
 	u64 ring_end;
+	u32 last;
+	u32 spared;
+	u64 since;
 	struct list_head free;
 };
 

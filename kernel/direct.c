@@ -23,7 +23,9 @@ static int dd_direct_allowed(const struct dd_conn *conn)
 {
 	const struct dd_conn *peer = conn->peer;
 
+	/* No message is longer than INT_MAX: a note that says so lies. */
 	if (!READ_ONCE(dd_direct_on) || !peer || !peer->seg.mem.length ||
+	    peer->seg.mem.length > INT_MAX ||
 	    !PAGE_ALIGNED(peer->seg.mem.offset) ||
 	    !PAGE_ALIGNED(peer->seg.mem.length))
 		return -EOPNOTSUPP;
@@ -149,7 +151,7 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 err_window:
 	dd_window_revoke(feed->block);
 err_leave:
-	dd_ring_leave(feed->ring, feed->slots);
+	dd_ring_leave(feed->ring, feed->slots, 0);
 err_free:
 	kfree(feed);
 	return err;
@@ -184,9 +186,11 @@ static void dd_direct_unfeed(struct dd_conn *conn)
 	spin_unlock(&conn->seg.lock);
 	list_del_init(&feed->on_ring);
 	if (!feed->left)
-		dd_ring_leave(feed->ring, feed->slots);
+		dd_ring_leave(feed->ring, feed->slots, 0);
 	dd_window_revoke(feed->block);
 	kfree(feed);
+	/* Who waits for that ring waits for nothing. */
+	wake_up_interruptible_all(&peer->seg.list->room);
 }
 
 /* As dd_direct_make() never was; the peer's list is locked. */
@@ -362,18 +366,18 @@ static void dd_direct_settle(struct dd_conn *conn)
 		trace_dd_direct_revoke(conn->peer, conn->feed->ring->unit, n);
 }
 
-/* It posts nothing any more; what it has posted may be unread. */
+/*
+ * It posts nothing any more; what it has posted may be unread, and behind
+ * positions that other threads of its process have taken and not filled yet.
+ */
 static void dd_direct_end(struct dd_feed *feed)
 {
-	u64 head, pos;
+	u64 head = dd_ring_head(feed->ring), pos;
 
-	dd_ring_leave(feed->ring, feed->slots);
-	head = dd_ring_head(feed->ring);
-	for (pos = head; pos != head + feed->ring->slots; pos++) {
-		if (!dd_ring_has(feed->ring, pos))
-			break;
-		feed->end = pos + 1;
-	}
+	for (pos = head; pos != head + feed->ring->slots; pos++)
+		if (dd_ring_has(feed->ring, pos))
+			feed->end = pos + 1;
+	dd_ring_leave(feed->ring, feed->slots, feed->end);
 }
 
 /**
@@ -385,14 +389,17 @@ static void dd_direct_end(struct dd_feed *feed)
  * stores has made them before anything that follows here, and what follows is
  * that the receiver is told of the close. Whoever finds it set says that
  * nothing was sent.
+ *
+ * Return: position in its ring after all that was posted; 0 if all was read.
  */
-void dd_direct_revoke(struct dd_conn *conn)
+u64 dd_direct_revoke(struct dd_conn *conn)
 {
 	struct dd_feed *feed = conn->feed;
+	u64 end;
 
 	lockdep_assert_held(&conn->seg.list->lock);
 	if (!feed)
-		return;
+		return 0;
 	spin_lock(&conn->seg.lock);
 	WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
 	spin_unlock(&conn->seg.lock);
@@ -400,9 +407,11 @@ void dd_direct_revoke(struct dd_conn *conn)
 	smp_mb();
 	if (!feed->left)
 		dd_direct_end(feed);
+	end = feed->left ? 0 : feed->end;
 	dd_window_revoke(feed->block);
 	feed->block = NULL;
 	dd_direct_settle(conn);
+	return end;
 }
 
 /**
@@ -473,26 +482,42 @@ out:
 }
 
 /**
+ * dd_direct_ring() - what an end sends by
+ * @conn: the end, of which the caller is a user
+ *
+ * Return: a ring, which stays as long as the list it belongs to; or NULL.
+ */
+struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
+{
+	struct dd_conn *peer = conn->peer;
+	struct dd_ring *ring = NULL;
+
+	spin_lock(&peer->seg.lock);
+	if (!peer->seg.dead && peer->feed)
+		ring = peer->feed->ring;
+	spin_unlock(&peer->seg.lock);
+	return ring;
+}
+
+/**
  * dd_direct_reached() - whether a receiver has consumed up to a position
  * @conn: the sending end, of which the caller is a user
- * @pos: the position
+ * @w: who waits for that; of another ring than it sends by now, all was read
  *
  * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if it does not send
  * directly.
  */
-int dd_direct_reached(struct dd_conn *conn, u64 pos)
+int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w)
 {
 	struct dd_conn *peer = conn->peer;
 	int err = -EINVAL;
 
-	if (!peer)
-		return -EINVAL;
 	spin_lock(&peer->seg.lock);
 	if (peer->seg.dead)
 		err = -ECONNRESET;
 	else if (peer->feed)
-		err = peer->feed->left ||
-		      dd_ring_head(peer->feed->ring) >= pos ? 0 : -EAGAIN;
+		err = peer->feed->left || peer->feed->ring != w->ring ||
+		      dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
 	spin_unlock(&peer->seg.lock);
 	return err;
 }
@@ -537,7 +562,7 @@ u64 dd_direct_received(const struct dd_conn *conn)
 /* Likewise of messages whose notes are within the window. */
 u64 dd_direct_done(struct dd_conn *conn)
 {
-	u64 n = dd_direct_sent(conn), pos;
+	u64 n = dd_direct_sent(conn), pos, end;
 	struct dd_conn *peer = conn->peer;
 	u32 unread = 0;
 
@@ -547,8 +572,10 @@ u64 dd_direct_done(struct dd_conn *conn)
 	if (!peer->seg.dead && peer->feed && !peer->feed->left) {
 		const struct dd_ring *ring = peer->feed->ring;
 
+		/* Once around: notes may be stored as fast as they are read. */
 		pos = dd_ring_head(ring);
-		for (; unread < ring->slots && dd_ring_has(ring, pos); pos++)
+		end = pos + ring->slots;
+		for (; pos != end && dd_ring_has(ring, pos); pos++)
 			if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
 			    peer->obj.id)
 				unread++;

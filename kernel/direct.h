@@ -15,6 +15,7 @@
 struct dd_conn;
 struct dd_ctx;
 struct dd_list;
+struct task_struct;
 
 /* ---- window.c ----------------------------------------------------------- */
 
@@ -60,11 +61,34 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
 			    u32 slots);
 void dd_ring_join(struct dd_ring *ring, u32 slots);
-void dd_ring_leave(struct dd_ring *ring, u32 slots);
+void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end);
+struct dd_rings *dd_rings_of(const struct dd_list *list);
 bool dd_rings_ready(const struct dd_list *list);
 void dd_rings_arm(const struct dd_list *list);
 void dd_rings_disarm(const struct dd_list *list);
 void dd_rings_free(struct dd_list *list);
+
+/* ---- room.c ------------------------------------------------------------- */
+
+/**
+ * struct dd_waiter - a sender that waits for its direct ring to be read
+ * @node: in dd_ring.room while it is to be woken; under dd_list.pend_lock
+ * @pos: until its reader has come to that position
+ * @list: the list that it belongs to, of which he is a user
+ * @ring: the ring; NULL if there is none any more
+ * @task: who waits
+ */
+struct dd_waiter {
+	struct rb_node node;
+	u64 pos;
+	struct dd_list *list;
+	struct dd_ring *ring;
+	struct task_struct *task;
+};
+
+void dd_room_enter(struct dd_waiter *w);
+void dd_room_leave(struct dd_waiter *w);
+void dd_room_kick(struct dd_list *list);
 
 /* ---- direct.c ----------------------------------------------------------- */
 
@@ -94,11 +118,12 @@ struct dd_feed {
 };
 
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
-void dd_direct_revoke(struct dd_conn *conn);
+u64 dd_direct_revoke(struct dd_conn *conn);
 void dd_direct_forget(struct dd_conn *conn);
 void dd_direct_release(struct dd_conn *conn);
 int dd_direct_wake(struct dd_ctx *ctx, u32 id);
-int dd_direct_reached(struct dd_conn *conn, u64 pos);
+struct dd_ring *dd_direct_ring(const struct dd_conn *conn);
+int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w);
 u64 dd_direct_sent(const struct dd_conn *conn);
 u64 dd_direct_open(const struct dd_conn *conn);
 u64 dd_direct_received(const struct dd_conn *conn);

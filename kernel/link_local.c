@@ -155,12 +155,15 @@ static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
 
 /*
  * What may sleep, between two pieces, with nothing locked: make the next
- * bytes of the source present, let others run, notice that we are killed.
+ * bytes of the source present, let others run, notice that we are killed. The
+ * last word of a message is copied whole or not at all: there is no progress
+ * without one word.
  */
 static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 {
 	if (op->sqe.flags & DD_SQE_UNWIRED &&
-	    fault_in_readable(op->user + done, want) == want)
+	    (fault_in_readable(op->user + done, want) == want ||
+	     fault_in_readable(op->user + done, min_t(size_t, want, 8))))
 		return -EFAULT;
 	cond_resched();
 	return fatal_signal_pending(current) ? -EINTR : 0;

@@ -63,6 +63,10 @@ static void dd_udp_drain6(struct work_struct *work)
 
 static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 {
+	struct udp_tunnel_sock_cfg tunnel = {
+		.sk_user_data = un,
+		.encap_type = 1,
+	};
 	struct sock *sk = sock->sk;
 	int one = 1, err;
 
@@ -82,7 +86,8 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 #endif
 	release_sock(sk);
 	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
-	rcu_assign_sk_user_data(sk, un);
+	/* What comes is queued, until dd_udp_tell() finds that it need not be. */
+	setup_udp_tunnel_sock(un->node->net, sock, &tunnel);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = dd_udp_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
@@ -422,9 +427,10 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 	dd_udp_lock(link);
 	link->dead = false;
 	dd_udp_unlock(link);
+	/* First: it may be up as soon as it is found. */
+	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
 	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
 	dd_udp_route(link);
-	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
 	dd_udp_lock(link);
 	dd_tp_start(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
@@ -447,6 +453,8 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	dd_udp_unlock(link);
 	dd_udp_lock(link);
 	link->dead = true;
+	/* Somebody may have begun another session meanwhile, and wait for it. */
+	dd_tp_stop(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
 	hrtimer_cancel(&link->timer);
 	tasklet_kill(&link->rest);

@@ -126,7 +126,8 @@ struct dd_net_upper {
  * @tx_skbs: skbs handed to the IP stack
  * @tx_packets: packets in them
  * @tx_copied: bytes of payload copied before they were sent: of messages that
- *	lie in memory which is not wired
+ *	lie in memory which is not wired, and of packets with a checksum of it;
+ *	what is sent again does not count
  * @tx_nomem: packets lost for want of memory
  * @tx_noroute: skbs thrown away for want of a route
  * @tx_full: times that nothing was made since too much was on its way out
@@ -241,6 +242,7 @@ struct dd_udp_peer {
  * @sock: for IPv4 and IPv6; there while it has users
  * @drain: empties them when there is too much for one softirq
  * @drops: skbs that they had no room for, as far as they are counted
+ * @burst: when the last skb came that had more than one packet, in jiffies
  * @users: peers with an address of that family
  * @seed: of the hash
  * @peers: struct dd_udp_peer by address; looked up under RCU
@@ -253,6 +255,7 @@ struct dd_udp_node {
 	struct socket *sock[2];
 	struct work_struct drain[2];
 	atomic_t drops[2];
+	unsigned long burst[2];
 	unsigned int users[2];
 	u32 seed;
 	struct hlist_head peers[DD_UDP_HASH];

@@ -8,6 +8,7 @@
  * come in order.
  */
 #include <linux/crc32c.h>
+#include <linux/hash.h>
 #include <linux/jhash.h>
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
@@ -24,6 +25,7 @@
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
 #define DD_UDP_BULK	16384	/* bytes at once: more are likely to follow */
 #define DD_UDP_UNACKED	524288	/* bytes after which an acknowledgment is sent */
+#define DD_UDP_BURSTS	(HZ / 50)	/* while after a burst others may come */
 
 static unsigned int rx_budget = DD_UDP_BUDGET;
 module_param(rx_budget, uint, 0644);
@@ -477,8 +479,8 @@ struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 	u32 hash;
 
 	if (addr->sa.sa_family == AF_INET)
-		hash = jhash_2words((__force u32)addr->in.sin_addr.s_addr,
-				    (__force u32)addr->in.sin_port, un->seed);
+		hash = hash_64((u64)(__force u32)addr->in.sin_addr.s_addr << 16 ^
+			       (__force u16)addr->in.sin_port ^ un->seed, 32);
 	else
 		hash = jhash2((const u32 *)addr->in6.sin6_addr.s6_addr32, 4,
 			      un->seed ^ (__force u32)addr->in6.sin6_port);
@@ -528,13 +530,8 @@ static struct dd_udp_peer *dd_udp_find(struct dd_udp_node *un,
 
 static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 {
-	struct dd_udp_peer *link;
+	struct dd_udp_peer *link = dd_udp_find(un, skb);
 
-	if (unlikely(udp_lib_checksum_complete(skb))) {
-		dd_stat_inc(un->node, DD_STAT_BAD_SUMS);
-		return;
-	}
-	link = dd_udp_find(un, skb);
 	if (likely(link))
 		dd_udp_take(un, link, skb);
 	else
@@ -548,10 +545,12 @@ static bool dd_udp_drained(const struct sock *sk)
 }
 
 /*
- * Count what the socket had no room for. That was when it was full, so somebody
- * takes something out after it, and ends here.
+ * Count what the socket has dropped, as @stat: what it had no room for, or, where it
+ * does not queue, what was damaged. The former was when it was full, so somebody takes
+ * something out after it, and ends here.
  */
-static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk)
+static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
+			       enum dd_stat stat)
 {
 	atomic_t *counted = &un->drops[sk->sk_family == AF_INET6];
 	int drops = atomic_read(&sk->sk_drops), was = atomic_read(counted);
@@ -559,7 +558,17 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk)
 	/* Of several who see it, one counts; who has looked earlier does not. */
 	if (unlikely(drops - was > 0) &&
 	    atomic_cmpxchg(counted, was, drops) == was)
-		dd_stat_add(un->node, DD_STAT_NO_ROOM, drops - was);
+		dd_stat_add(un->node, stat, drops - was);
+}
+
+/* Copies of an skb that are no clones of it have its list's members in common. */
+static bool dd_udp_list_is_ours(const struct sk_buff *skb)
+{
+	const struct sk_buff *member = skb_shinfo(skb)->frag_list;
+
+	while (member && !skb_shared(member))
+		member = member->next;
+	return !member;
 }
 
 /*
@@ -571,7 +580,7 @@ static void dd_udp_consume(struct sk_buff *skb)
 	struct sk_buff *member = NULL, *next;
 
 	/* Of a clone the data, of which the list is a part, are another's, too. */
-	if (!skb_shared(skb) && !skb_cloned(skb)) {
+	if (!skb_shared(skb) && !skb_cloned(skb) && dd_udp_list_is_ours(skb)) {
 		member = skb_shinfo(skb)->frag_list;
 		skb_frag_list_init(skb);
 	}
@@ -581,6 +590,42 @@ static void dd_udp_consume(struct sk_buff *skb)
 		skb_mark_not_on_list(member);
 		napi_consume_skb(member, 1);
 	}
+}
+
+/*
+ * While packets come one by one, the socket is a tunnel's: they are handed to it
+ * without being queued and charged for. But bursts would be cut up before: the first
+ * part of one ends that, and nothing else follows another skb.
+ */
+static int dd_udp_tunnel(struct sock *sk, struct sk_buff *skb)
+{
+	struct dd_udp_node *un = rcu_dereference_sk_user_data(sk);
+
+	if (unlikely(!un))
+		return 1;
+	dd_udp_count_drops(un, sk, DD_STAT_BAD_SUMS);
+	if (unlikely(skb->next || !READ_ONCE(rx_budget))) {
+		WRITE_ONCE(un->burst[sk->sk_family == AF_INET6], jiffies);
+		WRITE_ONCE(udp_sk(sk)->encap_rcv, NULL);
+		return 1;
+	}
+	__skb_pull(skb, sizeof(struct udphdr));
+	dd_udp_receive(un, skb);
+	dd_udp_consume(skb);
+	return 0;
+}
+
+/* @skb was queued: whether those after it need to be. */
+static void dd_udp_tell(struct dd_udp_node *un, struct sock *sk,
+			const struct sk_buff *skb)
+{
+	unsigned long *burst = &un->burst[sk->sk_family == AF_INET6];
+
+	if (skb_is_gso(skb))
+		WRITE_ONCE(*burst, jiffies);
+	else if (time_after(jiffies, READ_ONCE(*burst) + DD_UDP_BURSTS) &&
+		 READ_ONCE(rx_budget))
+		WRITE_ONCE(udp_sk(sk)->encap_rcv, dd_udp_tunnel);
 }
 
 /* Take out what is there: false if that is more than @left skbs. */
@@ -599,10 +644,14 @@ static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 		/* None: others have it, or ICMP told of what the route knows. */
 		if (!skb)
 			continue;
-		dd_udp_receive(un, skb);
+		dd_udp_tell(un, sk, skb);
+		if (likely(!udp_lib_checksum_complete(skb)))
+			dd_udp_receive(un, skb);
+		else
+			dd_stat_inc(un->node, DD_STAT_BAD_SUMS);
 		dd_udp_consume(skb);
 	}
-	dd_udp_count_drops(un, sk);
+	dd_udp_count_drops(un, sk, DD_STAT_NO_ROOM);
 	return true;
 }
 

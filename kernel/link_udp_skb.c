@@ -2,11 +2,12 @@
 /*
  * What packets that go out are made of.
  *
- * Payload is not copied: fragments of an skb are the pages of the source, each
- * counted. Packets of the same size (the last may be shorter) travel as one skb
- * as long as possible: the first one's header in its linear part, the others'
- * in fragments between those of the payload, and more fragments than an skb
- * can have in further ones in its fragment list, which have no linear part.
+ * Payload is not copied, unless it bears a checksum of ours or is sent again:
+ * fragments of an skb are the pages of the source, each counted. Packets of the
+ * same size (the last may be shorter) travel as one skb as long as possible: the
+ * first one's header in its linear part, the others' in fragments between those
+ * of the payload, and more fragments than an skb can have in further ones in its
+ * fragment list, which have no linear part.
  *
  * References to pages are taken for many fragments at once. Nobody else knows of
  * an skb until all of its burst are made.
@@ -23,6 +24,8 @@
 #define DD_UDP_HDRS_ORDER	1	/* of pages for headers, if there are such */
 #define DD_UDP_HDRS_GFP							\
 	(GFP_ATOMIC | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
+
+#define DD_UDP_COPY_GFP	(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN)
 
 #define DD_UDP_HEADROOM							\
 	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
@@ -78,8 +81,12 @@ static struct sk_buff *dd_udp_skb(u32 len)
 	if (!data)
 		return NULL;
 	skb = napi_build_skb(data, size);
-	if (!skb)
+	if (!skb) {
 		skb_free_frag(data);
+		return NULL;
+	}
+	/* A process may write to them: who sums in software copies them first. */
+	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	return skb;
 }
 
@@ -236,20 +243,41 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 	return true;
 }
 
-static void dd_udp_seal(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
+/*
+ * Whether a packet's payload is to be copied. Whoever writes to the source meanwhile
+ * would have it thrown away for a wrong checksum: ours, or that of UDP where neither
+ * the stack (SKBFL_SHARED_FRAG) nor the network card sees to that; and each time that
+ * it is sent again, so that all connections to that node would stop.
+ */
+static bool dd_udp_unsteady(const struct dd_tp_pkt *pkt)
 {
-	u32 off = pkt->off, end = off + pkt->len, crc = pkt->crc;
+	return pkt->need_crc || (pkt->again && pkt->len);
+}
 
-	while (off < end) {
-		const void *p;
-		u32 left;
+/*
+ * Copy the payload of a packet, and make its checksum if it bears one. Returns the
+ * copy; or NULL for want of memory, then it goes from its source after all.
+ */
+static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
+{
+	struct page *page = alloc_pages(DD_UDP_COPY_GFP, get_order(pkt->len));
+	u32 at, n, left, crc = pkt->crc;
 
-		p = dd_udp_upper->source(link, pkt->chan, pkt->op, off, &left);
-		left = min(left, end - off);
-		crc = crc32c(crc, p, left);
-		off += left;
+	for (at = 0; at < pkt->len; at += n) {
+		const void *p = dd_udp_upper->source(link, pkt->chan, pkt->op,
+						     pkt->off + at, &left);
+
+		n = min(left, pkt->len - at);
+		if (page)
+			p = memcpy(page_address(page) + at, p, n);
+		if (pkt->need_crc)
+			crc = crc32c(crc, p, n);
 	}
-	dd_wire_seal(pkt->hdr, crc);
+	if (pkt->need_crc)
+		dd_wire_seal(pkt->hdr, crc);
+	if (page && !pkt->again)
+		link->stats.tx_copied += pkt->len;
+	return page;
 }
 
 /*
@@ -340,11 +368,11 @@ static bool dd_udp_add_first(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	return ok;
 }
 
-/* Put packets into the burst. */
+/* Put packets into the burst, with payload from @src on. */
 static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			   const struct dd_tp_pkt *pkt)
+			   const struct dd_tp_pkt *pkt,
+			   struct dd_udp_source *src)
 {
-	struct dd_udp_source src = { .left = 0 };
 	u32 off = pkt->off, left, n;
 	bool ok = true, used = false;
 	const void *hdrs = pkt->hdr;
@@ -352,16 +380,16 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	for (left = pkt->count; ok && left; left -= n) {
 		n = dd_udp_fit(link, b, pkt->hlen + pkt->len, left);
 		if (n) {
-			ok = dd_udp_add_some(link, b, pkt, hdrs, off, n, &src);
+			ok = dd_udp_add_some(link, b, pkt, hdrs, off, n, src);
 			used = true;
 		} else {
 			n = 1;
-			ok = dd_udp_add_first(link, b, pkt, hdrs, off, &src);
+			ok = dd_udp_add_first(link, b, pkt, hdrs, off, src);
 		}
 		hdrs += n * pkt->hlen;
 		off += n * pkt->len;
 	}
-	dd_udp_source_end(&src);
+	dd_udp_source_end(src);
 	if (used)
 		link->tx_used += pkt->count * pkt->hlen;
 	return ok;
@@ -378,10 +406,22 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 		struct dd_tp_pkt *pkt)
 {
-	if (pkt->need_crc)
-		dd_udp_seal(link, pkt);
+	struct dd_udp_source src = { .left = 0 };
+	struct page *copy = NULL;
+	bool ok;
+
+	if (unlikely(dd_udp_unsteady(pkt)))
+		copy = dd_udp_snapshot(link, pkt);
+	if (copy)
+		src = (struct dd_udp_source){ .page = copy, .left = pkt->len };
 	b->packets += pkt->count;
-	if (likely(dd_udp_add_all(link, b, pkt)))
+	ok = dd_udp_add_all(link, b, pkt, &src);
+	if (copy && ok)
+		b->skb->truesize += page_size(copy) - pkt->len;
+	/* Its fragments have references of their own. */
+	if (copy)
+		put_page(copy);
+	if (likely(ok))
 		return true;
 	/* What is in the skb in hand ends amid a packet. */
 	if (b->skb) {

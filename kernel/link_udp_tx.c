@@ -21,6 +21,7 @@
 
 #define DD_UDP_BURST		(3 * DD_UDP_RUN) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
+#define DD_UDP_LITTLE		(2 * 65536)	/* bytes that do not have to wait */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
 
 #define DD_UDP_STAY_NS		(100 * NSEC_PER_USEC)
@@ -47,7 +48,11 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 	struct dd_tp_pkt pkt;
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
 
-	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf)) {
+	if (dd_tp_still(&link->tp, now))
+		return DD_UDP_WHY_IDLE;
+	/* The socket is all peers': who has little on its way need not wait. */
+	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf) &&
+	    link->tp.cc.flight > DD_UDP_LITTLE) {
 		link->stats.tx_full++;
 		return DD_UDP_WHY_WAIT;
 	}
@@ -65,6 +70,11 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		b->ordered |= !(pkt.hdr->flags & DD_WIRE_UNNUMBERED);
 		if (!dd_udp_add(link, b, &pkt)) {
 			why = DD_UDP_WHY_WAIT;
+			break;
+		}
+		/* Most often that was all. */
+		if (dd_tp_still(&link->tp, now)) {
+			why = DD_UDP_WHY_IDLE;
 			break;
 		}
 	}
@@ -236,10 +246,12 @@ static struct udphdr *dd_udp_push(struct dd_udp_peer *link, struct sk_buff *skb,
 
 /*
  * As udp_tunnel_xmit_skb() does, for an skb that has never been elsewhere. What
- * may not be fragmented needs no number either (RFC 6864).
+ * may not be fragmented needs no number either (RFC 6864). Where the path is, or
+ * is said to be, too narrow for our smallest packet, it may.
  */
 static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
-			 struct dst_entry *dst, const struct flowi4 *fl)
+			 struct dst_entry *dst, const struct flowi4 *fl,
+			 bool narrow)
 {
 	const struct sockaddr_in *to = &link->addr.in;
 	struct net *net = sock_net(link->sk);
@@ -259,7 +271,7 @@ static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
 		.saddr = fl->saddr,
 		.daddr = to->sin_addr.s_addr,
 	};
-	if (unlikely(ip_mtu_locked(dst))) {
+	if (unlikely(narrow || ip_mtu_locked(dst))) {
 		iph->frag_off = 0;
 		__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
 	}
@@ -301,7 +313,8 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 		*gso = dd_udp_may_gso(dst);
 		skb_set_owner_w(skb, link->sk);
 		if (link->addr.sa.sa_family == AF_INET)
-			dd_udp_xmit4(link, skb, dst, &fl.ip4);
+			dd_udp_xmit4(link, skb, dst, &fl.ip4,
+				     *mtu < DD_WIRE_PACKET_MIN);
 		else
 			dd_udp_xmit6(link, skb, dst, &fl.ip6);
 	}
@@ -377,7 +390,8 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 			return;
 		}
 		if (why == DD_UDP_WHY_IDLE && !(b.packets && link->touched)) {
-			dd_udp_arm(link, dd_tp_deadline(&link->tp));
+			if (!dd_tp_rests(&link->tp, link->armed))
+				dd_udp_arm(link, dd_tp_deadline(&link->tp));
 			return;
 		}
 		now = ktime_get_ns();

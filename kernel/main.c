@@ -15,6 +15,10 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+#ifdef CONFIG_PREEMPT_RT
+#error "dd does not support PREEMPT_RT: it takes spinlocks with preemption off"
+#endif
+
 struct workqueue_struct *dd_wq;
 
 /* The layout that user space maps. */
@@ -36,6 +40,7 @@ static_assert(sizeof(struct dd_list_wait) == 32);
 static_assert(sizeof(struct dd_conn_wait) == 32);
 static_assert(sizeof(struct dd_direct) == 64);
 static_assert(sizeof(struct dd_ring_state) == DD_UNIT);
+static_assert(offsetof(struct dd_ring_state, want) == 16);
 static_assert(offsetof(struct dd_ring_state, need_wake) == 64);
 static_assert(sizeof(struct dd_ring_note) == 64);
 

@@ -121,30 +121,6 @@ void dd_list_put(struct dd_list *list)
 
 /* ---- reservation and growth -------------------------------------------- */
 
-/* Slots of departed channels whose notes have been read are free again. */
-static void dd_list_reap(struct dd_list *list)
-{
-	u64 head = dd_list_head_pos(list);
-	int i;
-
-	for (i = 0; i < 2 && list->linger[0].slots; i++) {
-		if (list->linger[0].pos > head)
-			return;
-		list->reserved -= list->linger[0].slots;
-		list->linger[0] = list->linger[1];
-		list->linger[1].slots = 0;
-		list->linger[1].pos = 0;
-	}
-}
-
-static void dd_list_linger(struct dd_list *list, u32 slots, u64 last)
-{
-	int i = list->linger[0].slots && last > list->linger[0].pos;
-
-	list->linger[i].slots += slots;
-	list->linger[i].pos = max(list->linger[i].pos, last);
-}
-
 /* Copy unread notes to where the same positions are in the new ring. */
 static void dd_list_move(struct dd_list *list, u64 from, u64 to)
 {
@@ -203,7 +179,7 @@ static int dd_list_reserve(struct dd_list *list, u32 slots)
 	int err = 0;
 
 	mutex_lock(&list->lock);
-	dd_list_reap(list);
+	list->reserved -= dd_linger_reap(&list->linger, dd_list_head_pos(list));
 	if (!list->users)
 		err = -ENOENT;
 	else if (list->reserved + slots > dd_geometry_slots(list->geometry))
@@ -255,10 +231,11 @@ void dd_list_publish(struct dd_list *list)
 }
 
 /* Under @pend_lock; the reader looks whenever it likes, and may write as well. */
-static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
+void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 {
 	u32 flags = READ_ONCE(list->head->flags);
 
+	lockdep_assert_held(&list->pend_lock);
 	WRITE_ONCE(list->head->flags, (flags | set) & ~clear);
 }
 
@@ -290,7 +267,7 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 
 	mutex_lock(&list->lock);
 	if (last > dd_list_head_pos(list))
-		dd_list_linger(list, slots, last);
+		dd_linger_add(&list->linger, slots, last);
 	else
 		list->reserved -= slots;
 	WRITE_ONCE(list->users, list->users - 1);
@@ -389,6 +366,11 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 	bool now;
 
 	spin_lock_bh(&list->pend_lock);
+	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&seg->pend))) {
+		/* A second note of a segment: the first one is lost, no more. */
+		spin_unlock_bh(&list->pend_lock);
+		return false;
+	}
 	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
 	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	/* The reader stores its head, then looks at the flag; here reversed. */
@@ -414,24 +396,11 @@ void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 	spin_unlock_bh(&list->pend_lock);
 }
 
-/**
- * dd_list_watch() - ask to be woken when the reader has consumed
- * @list: the list; the caller goes on to its wait queue @room
- */
-void dd_list_watch(struct dd_list *list)
+/* Whoever waited for the reader does not any more; under @pend_lock. */
+void dd_list_settle(struct dd_list *list)
 {
-	spin_lock_bh(&list->pend_lock);
-	WRITE_ONCE(list->watchers, list->watchers + 1);
-	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
-	spin_unlock_bh(&list->pend_lock);
-}
-
-void dd_list_unwatch(struct dd_list *list)
-{
-	spin_lock_bh(&list->pend_lock);
-	/* The flag goes with the next kick, which may find others. */
-	WRITE_ONCE(list->watchers, list->watchers - 1);
-	spin_unlock_bh(&list->pend_lock);
+	if (RB_EMPTY_ROOT(&list->pending.rb_root) && !list->watchers)
+		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
 }
 
 static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
@@ -450,14 +419,14 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 			seg = NULL;
 		}
 	}
-	if (RB_EMPTY_ROOT(&list->pending.rb_root) && !list->watchers)
-		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
+	dd_list_settle(list);
 	spin_unlock_bh(&list->pend_lock);
 	return seg;
 }
 
 /**
- * dd_list_kick() - post withheld notes whose slots have become free
+ * dd_list_kick() - post withheld notes whose slots have become free, and wake
+ *	senders whose direct ring has been read so far as they wait for
  * @list: the list
  *
  * Called by the reader after it has consumed, and by whoever wants to know.
@@ -467,7 +436,10 @@ void dd_list_kick(struct dd_list *list)
 	struct dd_segment *seg;
 	bool told, posted = false;
 
-	/* The reader has stored its head before; pairs with dd_list_pend(). */
+	/*
+	 * The reader has stored its head before; pairs with dd_list_pend(),
+	 * dd_room_enter().
+	 */
 	smp_mb();
 	if (!(READ_ONCE(list->head->flags) & DD_LIST_NEED_KICK) &&
 	    RB_EMPTY_ROOT(&list->pending.rb_root) && !READ_ONCE(list->watchers))
@@ -491,8 +463,7 @@ void dd_list_kick(struct dd_list *list)
 	rcu_read_unlock();
 	if (posted)
 		dd_list_wake(list);
-	if (READ_ONCE(list->watchers))
-		wake_up_interruptible_all(&list->room);
+	dd_room_kick(list);
 }
 
 /* ---- waiting ------------------------------------------------------------ */

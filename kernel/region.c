@@ -3,8 +3,10 @@
  * Regions: wired memory that the driver allocates and its owner maps.
  *
  * Pages are charged to the owner's locked_vm when they are allocated, and the
- * charge goes when they do: after the id, the mappings and every service,
- * connection and request that uses them.
+ * charge goes when we give them back: after the id, the mappings and every
+ * service, connection and request that uses them. What a process has pinned by
+ * then, in a pipe for example, lives on with all pages of its row, and is charged
+ * to the memory cgroup only.
  */
 #include <linux/capability.h>
 #include <linux/compat.h>
@@ -38,7 +40,7 @@ static void dd_free_pages(void **pages, unsigned long n)
 	unsigned long i;
 
 	for (i = 0; i < n; i += dd_page_free(pages[i]))
-		;
+		cond_resched();
 }
 
 static int dd_fill_pages(void **pages, unsigned long n)
@@ -87,15 +89,18 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
-	region->pages = kvcalloc(n, sizeof(*region->pages), GFP_KERNEL_ACCOUNT);
-	if (!region->pages)
-		goto err_free;
 	err = dd_charge(ctx->user, n);
 	if (err)
-		goto err_pages;
+		goto err_free;
+	err = -ENOMEM;
+	/* A terabyte has more pages than kvcalloc() takes without a warning. */
+	region->pages = kvcalloc(n, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!region->pages)
+		goto err_uncharge;
 	err = dd_fill_pages(region->pages, n);
 	if (err)
-		goto err_uncharge;
+		goto err_pages;
 	region->npages = n;
 	spin_lock_init(&region->lock);
 	region->uses = RB_ROOT;
@@ -103,10 +108,10 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	dd_obj_init(&region->obj, ctx, DD_OBJ_REGION);
 	return region;
 
-err_uncharge:
-	dd_uncharge(ctx->user, n);
 err_pages:
 	kvfree(region->pages);
+err_uncharge:
+	dd_uncharge(ctx->user, n);
 err_free:
 	kfree(region);
 	return ERR_PTR(err);
@@ -156,9 +161,11 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	unsigned long n;
 	int err;
 
-	if (arg->flags || arg->__reserved || !arg->length ||
-	    arg->length > (u64)totalram_pages() << PAGE_SHIFT)
+	if (arg->flags || arg->__reserved || !arg->length)
 		return -EINVAL;
+	/* Nor could it be counted in pages, perhaps. */
+	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
+		return -ENOMEM;
 	n = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
 	region = dd_region_create(ctx, n);
 	if (IS_ERR(region))

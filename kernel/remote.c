@@ -10,7 +10,9 @@
  *
  * Locks: the proxy's, the peer's, the own segment's, in this order.
  */
+#include <linux/memcontrol.h>
 #include <linux/pid.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ctl.h"
@@ -25,7 +27,9 @@ struct dd_remote_end {
 	__le32 uid;
 	__le16 window;		/* notes that may be unconsumed here */
 	u8 type;		/* enum dd_conn_type; 0 in an answer */
-	u8 __reserved[5];
+	u8 __reserved;
+	__le16 taken;		/* of the window, by an earlier connection */
+	u8 __reserved2[2];
 } __packed;
 
 static_assert(sizeof(struct dd_remote_end) <= DD_CTL_BODY);
@@ -116,14 +120,17 @@ static void dd_remote_unregister(struct dd_remote *r)
 
 /* Put the channel into the session, if it is still that one. */
 static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
-			  u64 session, u64 peer_id, u32 tx_window)
+			  u64 session, u64 peer_id, u32 tx_window, u32 tx_taken,
+			  u32 rx_taken)
 {
 	struct dd_tp_chan_cfg cfg = {
 		.id = r->id,
 		.peer_id = peer_id,
 		.rx_size = conn->seg.mem.length,
 		.rx_window = conn->seg.credit->window,
+		.rx_taken = rx_taken,
 		.tx_window = tx_window,
+		.tx_taken = tx_taken,
 		.prompt = conn->type != DD_CONN_SPLIT,
 	};
 	struct dd_ctl *ctl = dd_ctl_of(r->peer);
@@ -143,7 +150,10 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 	return err == -ENOTCONN ? -EHOSTUNREACH : err;
 }
 
-/* Complete the end for its owner; nothing comes and goes yet. */
+/*
+ * Complete the end for its owner, alive: he may use it, and close it, as soon as
+ * he finds it, whatever dd_remote_go() waits for. Nothing comes and goes yet.
+ */
 static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
 {
 	lockdep_set_class(&conn->seg.lock, &dd_remote_seg_key);
@@ -152,6 +162,12 @@ static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
 	conn->imp.link = &dd_link_remote;
 	conn->imp.grant = &r->grant;
 	dd_conn_open_cell(conn, r->peer->number);
+	spin_lock_bh(&conn->seg.lock);
+	conn->seg.dead = false;
+	spin_unlock_bh(&conn->seg.lock);
+	spin_lock(&r->proxy.lock);
+	r->proxy.dead = false;
+	spin_unlock(&r->proxy.lock);
 }
 
 /**
@@ -163,20 +179,14 @@ static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
  */
 void dd_remote_go(struct dd_remote *r)
 {
-	struct dd_conn *conn = r->conn;
-
-	spin_lock_bh(&conn->seg.lock);
-	conn->seg.dead = false;
-	spin_unlock_bh(&conn->seg.lock);
-	spin_lock(&r->proxy.lock);
-	r->proxy.dead = false;
-	spin_unlock(&r->proxy.lock);
-
 	dd_ctl_lock(r->peer);
-	r->open = true;
-	r->chan.hold = false;
-	if (r->gone)
-		dd_ctl_lose(r->peer, r);
+	/* Its owner may have closed it already. */
+	if (r->registered) {
+		r->open = true;
+		r->chan.hold = false;
+		if (r->gone)
+			dd_ctl_lose(r->peer, r);
+	}
 	dd_ctl_unlock(r->peer);
 }
 
@@ -251,7 +261,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 
 /* ---- connecting --------------------------------------------------------- */
 
-static void dd_remote_describe(const struct dd_conn *conn, u8 type,
+static void dd_remote_describe(const struct dd_conn *conn, u8 type, u32 taken,
 			       struct dd_remote_end *end)
 {
 	*end = (struct dd_remote_end) {
@@ -260,6 +270,7 @@ static void dd_remote_describe(const struct dd_conn *conn, u8 type,
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->uid)),
 		.window = cpu_to_le16(conn->seg.credit->window),
 		.type = type,
+		.taken = cpu_to_le16(taken),
 	};
 }
 
@@ -268,7 +279,7 @@ static bool dd_remote_end_ok(const struct dd_remote_end *end, u32 len)
 	u32 window = le16_to_cpu(end->window);
 
 	return len >= sizeof(*end) && end->size && window &&
-	       window <= DD_WINDOW_MAX;
+	       window <= DD_WINDOW_MAX && le16_to_cpu(end->taken) <= window;
 }
 
 /* What an end must know of the other one. */
@@ -314,13 +325,13 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 
 	err = dd_ctl_session(r->peer, &session);
 	if (!err)
-		err = dd_remote_join(r, conn, session, 0, 1);
+		err = dd_remote_join(r, conn, session, 0, 1, 0, 0);
 	if (err)
 		return err;
 	memcpy(r->name, arg->name, sizeof(r->name));
 	memcpy(query.key, arg->name, sizeof(query.key));
 	query.len = sizeof(*end);
-	dd_remote_describe(conn, conn->type, end);
+	dd_remote_describe(conn, conn->type, 0, end);
 	err = dd_ctl_lookup(r->peer, session, &query, r, &answer);
 	if (err)
 		return err;
@@ -332,7 +343,7 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 	dd_ctl_lock(r->peer);
 	/* From here on a failure tells the peer to close its end. */
 	err = dd_tp_chan_peer(dd_ctl_tp(r->peer), &r->chan, answer.chan,
-			      le16_to_cpu(end->window));
+			      le16_to_cpu(end->window), le16_to_cpu(end->taken));
 	dd_ctl_unlock(r->peer);
 	return err ? -EHOSTUNREACH : dd_remote_learn(r, conn, end);
 }
@@ -404,16 +415,19 @@ struct dd_remote_call {
  */
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
 {
+	/* Notes of who had the block before, which are unread. */
+	u32 taken = conn->seg.credit->window - dd_remote_free_slots(&conn->seg);
 	struct dd_remote *r = call->r;
 	int err;
 
 	err = dd_remote_learn(r, conn, &call->far);
 	if (!err)
 		err = dd_remote_join(r, conn, call->session, call->chan,
-				     conn->imp.peer_window);
+				     conn->imp.peer_window,
+				     le16_to_cpu(call->far.taken), taken);
 	if (err)
 		return err;
-	dd_remote_describe(conn, 0, &call->near);
+	dd_remote_describe(conn, 0, taken, &call->near);
 	dd_remote_attach(r, conn);
 	return 0;
 }
@@ -421,8 +435,6 @@ int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
 static enum dd_ctl_status dd_remote_status(int err)
 {
 	switch (err) {
-	case 0:
-		return DD_CTL_OK;
 	case -EUSERS:
 		return DD_CTL_FULL;
 	case -ENOMEM:
@@ -433,20 +445,47 @@ static enum dd_ctl_status dd_remote_status(int err)
 	}
 }
 
+/* Unless 0, there is nothing. */
+static int dd_remote_admit(struct dd_peer *peer, struct dd_service *svc,
+			   struct dd_remote_call *call)
+{
+	int err;
+
+	call->r = dd_remote_alloc(peer);
+	if (!call->r)
+		return -ENOMEM;
+	/* Accepted, it is the connection's, which may be over at once. */
+	refcount_inc(&call->r->ref);
+	err = dd_remote_register(call->r);
+	if (!err)
+		err = dd_service_accept(svc, call->type, NULL, call);
+	if (!err)
+		return 0;
+	dd_remote_break(call->r, ECONNRESET);
+	dd_remote_put(call->r);
+	dd_remote_put(call->r);
+	call->r = NULL;
+	return err;
+}
+
 /* A service is looked for, by a client that is @call. */
 static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
 			   struct dd_remote_call *call)
 {
 	struct dd_node *node = peer->node;
+	struct mem_cgroup *memcg, *old;
 	struct dd_service *svc;
 	int err;
 
 	svc = READ_ONCE(node->up) ? dd_node_service_get(node, name) : NULL;
 	if (!svc)
 		return -ECONNREFUSED;
-	err = dd_remote_register(call->r);
-	if (!err)
-		err = dd_service_accept(svc, call->type, NULL, call);
+	/* The client cannot pay for the serving end, so its server does. */
+	memcg = get_mem_cgroup_from_mm(svc->obj.ctx->mm);
+	old = set_active_memcg(memcg);
+	err = dd_remote_admit(peer, svc, call);
+	set_active_memcg(old);
+	mem_cgroup_put(memcg);
 	dd_service_put(svc);
 	return err;
 }
@@ -465,21 +504,14 @@ static enum dd_ctl_status dd_remote_lookup(struct dd_peer *peer, u64 session,
 	    call.type < DD_CONN_RPC || call.type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
 		return DD_CTL_BAD;
-	call.r = dd_remote_alloc(peer);
-	if (!call.r)
-		return DD_CTL_NOMEM;
-	/* Accepted, it is the connection's, which may be over at once. */
-	refcount_inc(&call.r->ref);
 	err = dd_remote_serve(peer, query->key, &call);
-	if (err) {
-		dd_remote_break(call.r, ECONNRESET);
-		dd_remote_put(call.r);
-	}
+	if (err)
+		return dd_remote_status(err);
 	answer->chan = call.r->id;
 	answer->len = sizeof(call.near);
 	memcpy(answer->body, &call.near, sizeof(call.near));
 	dd_remote_put(call.r);
-	return dd_remote_status(err);
+	return DD_CTL_OK;
 }
 
 const struct dd_ctl_class_ops dd_remote_class = {

@@ -18,13 +18,26 @@ struct dd_peer;
  * @tp: the transport's part of it
  * @region: where its bytes are, counted; or NULL
  * @src: offset there
- * @copy: pages of its bytes, where those were copied; or NULL
+ * @copy: its bytes, where those were copied; or NULL
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
 	struct dd_region *region;
 	u64 src;
-	struct page **copy;
+	struct dd_bounce *copy;
+};
+
+/**
+ * struct dd_drain - how long a wait to close has gone on, see dd_conn_drain()
+ * @submitted: messages that had been accepted
+ * @since: when it was first seen so, or last that there was room for some that were
+ *	not sent yet; in nanoseconds
+ * @sent_at: when the last one was sent, likewise
+ */
+struct dd_drain {
+	u64 submitted;
+	u64 since;
+	u64 sent_at;
 };
 
 /**
@@ -43,6 +56,7 @@ struct dd_remote_op {
  * @open: messages may be deposited; under the peer's lock
  * @gone: the peer has ended it; under the peer's lock
  * @told: message whose note was withheld and is posted now
+ * @drain: under the peer's lock
  * @wait: for an answer to the client's question
  * @entry: in one of the lists of struct dd_ctl; under the peer's lock
  * @name: of the service, at the connecting end
@@ -65,6 +79,7 @@ struct dd_remote {
 	bool open;
 	bool gone;
 	u64 told;
+	struct dd_drain drain;
 	struct dd_ctl_wait wait;
 	struct list_head entry;
 	u8 name[DD_NAME_MAX + 1];
@@ -107,7 +122,8 @@ int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg);
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error);
-void dd_remote_lost(struct dd_peer *peer, u64 id);
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 told);
+u32 dd_remote_free_slots(struct dd_segment *seg);
 void dd_remote_end_lost(struct dd_peer *peer);
 void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);

@@ -16,17 +16,55 @@
 #include "remote.h"
 #include "trace.h"
 
-/* The transport does not read the bytes of a message any more. */
+/**
+ * struct dd_bounce - bytes of a message that lay anywhere, in pages of their own
+ * @node: in dd_bounces
+ * @n: number of pages
+ * @page: the pages
+ */
+struct dd_bounce {
+	struct llist_node node;
+	u32 n;
+	struct page *page[];
+};
+
+#define DD_BOUNCE_FEW	64	/* pages that may be freed by whoever it is */
+
+static void dd_bounce_free(struct dd_bounce *copy)
+{
+	while (copy->n) {
+		put_page(copy->page[--copy->n]);
+		if (copy->n && !(copy->n % DD_BOUNCE_FEW))
+			cond_resched();
+	}
+	kvfree(copy);
+}
+
+static LLIST_HEAD(dd_bounces);
+
+static void dd_bounces_free(struct work_struct *work)
+{
+	struct dd_bounce *copy, *next;
+
+	llist_for_each_entry_safe(copy, next, llist_del_all(&dd_bounces), node)
+		dd_bounce_free(copy);
+}
+
+static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
+
+/*
+ * The transport does not read the bytes of a message any more. There may be half a
+ * million pages of them, and the peer is locked: they are freed elsewhere.
+ */
 void dd_remote_op_end(struct dd_remote_op *op)
 {
-	u32 i, n = DIV_ROUND_UP(op->tp.msg.len, PAGE_SIZE);
-
 	if (op->region)
 		dd_region_put(op->region);
 	op->region = NULL;
-	for (i = 0; op->copy && i < n; i++)
-		put_page(op->copy[i]);
-	kvfree(op->copy);
+	if (op->copy && op->copy->n <= DD_BOUNCE_FEW)
+		dd_bounce_free(op->copy);
+	else if (op->copy && llist_add(&op->copy->node, &dd_bounces))
+		queue_work(dd_wq, &dd_bounces_work);
 	op->copy = NULL;
 }
 
@@ -37,7 +75,7 @@ void dd_remote_op_end(struct dd_remote_op *op)
  * peer stays locked: dd_remote_push().
  */
 static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
-			   struct page **copy)
+			   struct dd_bounce *copy)
 {
 	struct dd_remote *r = dd_remote_of(conn);
 	struct dd_import *imp = &conn->imp;
@@ -117,51 +155,43 @@ static void dd_remote_flush_peer(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
-static void dd_remote_free_copy(struct page **copy, u32 n)
-{
-	while (n)
-		put_page(copy[--n]);
-	kvfree(copy);
-}
-
 /* The bytes of a message that lie anywhere, in pages of their own. */
-static struct page **dd_remote_copy(const struct dd_op *op)
+static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 {
 	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
-	struct page **copy = kvcalloc(n, sizeof(*copy), GFP_KERNEL_ACCOUNT);
-	int err = -ENOMEM;
+	struct dd_bounce *copy = kvzalloc(struct_size(copy, page, n),
+					GFP_KERNEL_ACCOUNT);
+	struct page *page;
+	int err = 0;
 
-	for (i = 0; copy && i < n; i++) {
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < n && !err; i++) {
 		size_t done = (size_t)i << PAGE_SHIFT;
 
-		copy[i] = alloc_page(GFP_KERNEL_ACCOUNT);
-		if (!copy[i])
+		page = alloc_page(GFP_KERNEL_ACCOUNT);
+		if (!page) {
+			err = -ENOMEM;
 			break;
-		err = -EFAULT;
-		if (copy_from_user(page_address(copy[i]), op->user + done,
+		}
+		copy->page[copy->n++] = page;
+		if (copy_from_user(page_address(page), op->user + done,
 				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
-			goto err_copied;
-		err = -EINTR;
-		if (fatal_signal_pending(current))
-			goto err_copied;
-		err = -ENOMEM;
+			err = -EFAULT;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
 		cond_resched();
 	}
-	if (copy && i == n)
+	if (!err)
 		return copy;
-	if (copy)
-		dd_remote_free_copy(copy, i);
-	return ERR_PTR(err);
-
-err_copied:
-	dd_remote_free_copy(copy, i + 1);
+	dd_bounce_free(copy);
 	return ERR_PTR(err);
 }
 
 static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
 {
 	struct dd_remote *r = dd_remote_of(conn);
-	struct page **copy = dd_remote_copy(op);
+	struct dd_bounce *copy = dd_bounce_get(op);
 	int err;
 
 	if (IS_ERR(copy))
@@ -172,7 +202,7 @@ static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
 		err = dd_remote_queue(conn, op, copy);
 	spin_unlock(&r->proxy.lock);
 	if (err)
-		dd_remote_free_copy(copy, DIV_ROUND_UP(op->sqe.len, PAGE_SIZE));
+		dd_bounce_free(copy);
 	else
 		dd_remote_push(conn);
 	return err;
@@ -198,15 +228,17 @@ static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
 }
 
 /*
- * The peer has ended a connection. If that is not known to its owner yet, it
- * will be: dd_remote_go().
+ * The peer has ended a connection, on which @told messages were told. If that is
+ * not known to its owner yet, it will be: dd_remote_go().
  */
-void dd_remote_lost(struct dd_peer *peer, u64 id)
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 told)
 {
 	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_link(peer), id);
 
-	if (chan)
-		dd_ctl_lose(peer, dd_remote_of_chan(chan));
+	if (!chan)
+		return;
+	dd_tp_chan_over(dd_ctl_tp(peer), chan, told);
+	dd_ctl_lose(peer, dd_remote_of_chan(chan));
 }
 
 static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
@@ -360,18 +392,26 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	return true;
 }
 
-/* Slots that are free now: at least none, at most all. */
-static u32 dd_remote_credit(struct dd_udp_peer *link, struct dd_tp_chan *chan)
+/*
+ * Slots that are free now: at least none, at most all. What the peer has been told,
+ * or will be, is not taken back: messages that come for it have their place.
+ */
+u32 dd_remote_free_slots(struct dd_segment *seg)
 {
-	const struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
-	const struct dd_credit *c = seg->credit;
-	u64 head = dd_list_head_pos(seg->list);
+	struct dd_credit *c = seg->credit;
+	u64 head = max(dd_list_head_pos(seg->list), READ_ONCE(c->seen));
 	u32 n, i = c->next;
 
+	WRITE_ONCE(c->seen, head);
 	for (n = 0; n < c->window && c->ends[i] <= head; n++)
 		if (++i == c->window)
 			i = 0;
 	return n;
+}
+
+static u32 dd_remote_credit(struct dd_udp_peer *link, struct dd_tp_chan *chan)
+{
+	return dd_remote_free_slots(&dd_remote_of_chan(chan)->conn->seg);
 }
 
 static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
@@ -385,6 +425,7 @@ static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		dd_remote_op_end(&r->op[n % r->nops]);
 	WRITE_ONCE(imp->sent, msgid);
 	WRITE_ONCE(imp->cell->sent, msgid);
+	r->drain.sent_at = dd_ctl_tp(r->peer)->last_rx;
 	dd_ctx_wake(r->conn->obj.ctx);
 }
 
@@ -409,7 +450,7 @@ static const void *dd_remote_source(struct dd_udp_peer *link,
 
 	if (rop->copy) {
 		*left = PAGE_SIZE - offset_in_page(off);
-		return page_address(rop->copy[off >> PAGE_SHIFT]) +
+		return page_address(rop->copy->page[off >> PAGE_SHIFT]) +
 		       offset_in_page(off);
 	}
 	from = dd_region_addr(rop->region, rop->src + off, &n);
@@ -528,7 +569,9 @@ void dd_remote_flush(struct dd_conn *conn)
 	struct dd_remote *r = dd_remote_of(conn);
 
 	dd_ctl_lock(r->peer);
-	if (r->registered && r->chan.up)
+	if (r->registered && r->chan.up) {
 		dd_tp_told(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
+		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
+	}
 	dd_ctl_unlock(r->peer);
 }

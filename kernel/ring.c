@@ -36,7 +36,8 @@
 
 /* ---- rings -------------------------------------------------------------- */
 
-static struct dd_rings *dd_rings_of(const struct dd_list *list)
+/* A list's rings, or NULL. */
+struct dd_rings *dd_rings_of(const struct dd_list *list)
 {
 	/* Pairs with dd_rings_create(). */
 	return smp_load_acquire(&list->rings);
@@ -139,6 +140,8 @@ static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 	ring->slots = slots;
 	ring->state = dd_area_unit(area, ring->unit);
 	ring->state->slots = slots;
+	ring->state->want = U64_MAX;
+	ring->room = RB_ROOT_CACHED;
 	for (i = 0; i < n; i++)
 		ring->page[i] = dd_area_unit(area, ring->unit +
 					     (1 + i) * DD_PAGE_UNITS);
@@ -336,6 +339,7 @@ static bool dd_ring_evict(struct dd_ring *ring)
 		return false;
 	ring->users = 0;
 	ring->reserved = 0;
+	ring->linger = (struct dd_linger){};
 	dd_ring_revoke(ring);
 	return true;
 }
@@ -422,6 +426,8 @@ static struct dd_ring *dd_ring_take(struct dd_list *list,
 	rings->pause = jiffies + DD_RING_PAUSE;
 	if (!dd_ring_evict(ring))
 		return ERR_PTR(-ENOSPC);
+	/* Nothing that its sender may wait for will come by it. */
+	wake_up_interruptible_all(&list->room);
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_RINGS_TAKEN);
 	err = dd_ring_claim(ring, conn->obj.ctx);
 	return err ? ERR_PTR(err) : ring;
@@ -453,6 +459,8 @@ struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
 		return ERR_PTR(err);
 	for (i = 0; i < list->rings->n; i++) {
 		ring = list->rings->ring[i];
+		ring->reserved -= dd_linger_reap(&ring->linger,
+						 dd_ring_head(ring));
 		if (ring->from == ctx && ring->reserved + slots <= ring->slots)
 			return ring;
 		if (!ring->from && slots <= ring->slots &&
@@ -478,11 +486,25 @@ void dd_ring_join(struct dd_ring *ring, u32 slots)
 	ring->reserved += slots;
 }
 
-/* Undo dd_ring_join(): with the last connection the windows are revoked. */
-void dd_ring_leave(struct dd_ring *ring, u32 slots)
+/**
+ * dd_ring_leave() - undo dd_ring_join()
+ * @ring: the ring
+ * @slots: as reserved then
+ * @end: position after the last note that may be in those slots, 0 for none
+ *
+ * With the last connection the windows are revoked.
+ */
+void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end)
 {
-	ring->users--;
-	ring->reserved -= slots;
-	if (!ring->users)
-		dd_ring_revoke(ring);
+	if (--ring->users) {
+		if (end > dd_ring_head(ring))
+			dd_linger_add(&ring->linger, slots, end);
+		else
+			ring->reserved -= slots;
+		return;
+	}
+	/* It is not given to anybody before all of it has been read. */
+	ring->reserved = 0;
+	ring->linger = (struct dd_linger){};
+	dd_ring_revoke(ring);
 }

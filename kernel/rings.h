@@ -10,9 +10,12 @@
 #include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
 #include <uapi/linux/dd.h>
+
+#include "linger.h"
 
 #define DD_PAGE_NOTES		(PAGE_SIZE / sizeof(struct dd_ring_note))
 
@@ -23,7 +26,8 @@ struct dd_window;
  * struct dd_ring - a direct ring of a note list; it stays as long as that
  * @from: who may write to it now, whose memory is held; NULL if nobody
  * @users: connections of those two; with the last the windows are revoked
- * @reserved: slots promised to them
+ * @reserved: slots promised to them, and those of @linger
+ * @linger: slots of connections that are over, whose notes may still be unread
  * @start: position of the first note of @from
  * @seen: position of the reader when it was looked at last
  * @since: when that was, in jiffies
@@ -34,15 +38,18 @@ struct dd_window;
  * @notes: what shows @from the slots
  * @view: what shows it @state
  * @feeds: of what came by it: ends whose cells still name it
+ * @room: senders to be woken, by the position they wait for; under
+ *	dd_list.pend_lock
  * @page: addresses of the pages of slots
  *
- * All protected by dd_list.lock, except that @slots, @unit, @state and @page
- * never change.
+ * All others protected by dd_list.lock, except that @slots, @unit, @state and
+ * @page never change.
  */
 struct dd_ring {
 	struct dd_ctx *from;
 	u32 users;
 	u32 reserved;
+	struct dd_linger linger;
 	u64 start;
 	u64 seen;
 	unsigned long since;
@@ -53,6 +60,7 @@ struct dd_ring {
 	struct dd_window *notes;
 	struct dd_window *view;
 	struct list_head feeds;
+	struct rb_root_cached room;
 	void *page[];
 };
 

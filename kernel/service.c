@@ -39,6 +39,10 @@ static void dd_service_strip(struct dd_service *svc)
 	u32 i;
 
 	mutex_lock(&svc->lock);
+	/* Ends that have users are on rings still, by their cells. */
+	for (i = 0; svc->blocks && i < svc->maxconn; i++)
+		if (svc->blocks[i].conn)
+			dd_direct_forget(svc->blocks[i].conn);
 	if (svc->slots) {
 		for (i = 0; i < svc->maxconn; i++)
 			last = max3(last, svc->blocks[i].conn_note,
@@ -290,22 +294,25 @@ void dd_service_end(struct dd_service *svc)
 		dd_service_put(svc);
 }
 
-/* What was accepted for other nodes is there first, as with dd_conn_close(). */
-static int dd_service_drain(struct dd_service *svc)
+/*
+ * What was accepted for other nodes is sent first, as with dd_conn_close(). All
+ * connections begin to wait at once: with a @timeout of 0, then until they have.
+ */
+static int dd_service_drain(struct dd_service *svc, u64 timeout)
 {
 	int err = 0;
 	u32 i;
 
-	for (i = 0; i < svc->maxconn && !err; i++) {
+	for (i = 0; i < svc->maxconn && err != -EINTR; i++) {
 		struct dd_conn *conn = dd_service_conn(svc, i);
 
 		if (conn) {
-			err = dd_conn_drain(conn);
+			err = dd_conn_drain(conn, timeout);
 			dd_conn_put(conn);
 		}
 		cond_resched();
 	}
-	return err;
+	return err == -EINTR ? err : 0;
 }
 
 int dd_service_unserve(struct dd_ctx *ctx, u32 id)
@@ -315,7 +322,9 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 
 	if (!svc)
 		return -ENOENT;
-	err = dd_service_drain(svc);
+	err = dd_service_drain(svc, 0);
+	if (!err)
+		err = dd_service_drain(svc, U64_MAX);
 	if (!err) {
 		mutex_lock(&ctx->lock);
 		dd_service_end(svc);
@@ -327,38 +336,64 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 
 /* ---- accepting ---------------------------------------------------------- */
 
+/* Whether all of its notes have been read that the kernel has posted. */
+static bool dd_block_told(const struct dd_block *block, u64 head)
+{
+	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
+}
+
 /* Whether all notes of a block's past have been read. */
 static bool dd_block_clean(const struct dd_service *svc,
 			   const struct dd_block *block)
 {
+	const struct dd_conn *conn = block->conn;
 	u64 head = dd_list_head_pos(svc->list);
 
+	/* A list of its own goes with its connection. */
+	if (svc->flags & DD_SERVE_ACCEPT && conn &&
+	    (dd_credit_last(conn->seg.credit) > dd_list_head_pos(conn->seg.list) ||
+	     dd_rings_ready(conn->seg.list)))
+		return false;
 	if (block->ring && dd_ring_head(block->ring) < block->ring_end)
 		return false;
-	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
+	return dd_block_told(block, head);
 }
 
 /*
- * Whether a block can be given away although notes of its past are unread:
- * the slots beside the channel's window must be free again.
+ * Whether a block can be given away although notes of its past are unread: the
+ * slots beside the channel's window must be free again, and no id that is in
+ * those notes may come again soon. Not if they are in a list that goes with them:
+ * somebody may be reading it.
  */
 static bool dd_block_usable(const struct dd_service *svc,
-			    const struct dd_block *block)
+			    const struct dd_block *block, u64 ids)
 {
 	u64 head = dd_list_head_pos(svc->list);
 
+	if (svc->flags & DD_SERVE_ACCEPT ||
+	    (block->since && ids - block->since >= DD_ID_TAGS / 2))
+		return false;
 	return max(block->conn_note, block->credit.extra) <= head;
 }
 
 static struct dd_block *dd_service_choose(struct dd_service *svc)
 {
 	struct dd_block *block, *second = NULL;
+	u64 ids = READ_ONCE(svc->obj.ctx->ids);
+	u64 head = dd_list_head_pos(svc->list);
 
 	list_for_each_entry(block, &svc->free, free) {
+		/* A direct ring speaks for its sender only, whatever ids it has. */
+		if (dd_block_told(block, head))
+			block->since = 0;
 		if (dd_block_clean(svc, block))
 			return block;
-		if (!second && dd_block_usable(svc, block))
+		if (!second && dd_block_usable(svc, block, ids))
 			second = block;
+	}
+	if (second && !second->since) {
+		second->since = max(ids, 1ull);
+		second->spared = second->last;
 	}
 	return second;
 }
@@ -418,9 +453,17 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 		err = dd_service_own_list(conn);
 	} else {
 		conn->seg.credit = &block->credit;
+		block->credit.seen = 0;
 		conn->seg.list = svc->list;
 	}
-	return err ? err : dd_obj_reserve(&conn->obj);
+	if (!err)
+		err = dd_obj_reserve(&conn->obj);
+	if (!err && block->since && conn->obj.id == block->spared) {
+		/* The next one is another, even if it has the same index. */
+		dd_obj_unreserve(&conn->obj);
+		err = dd_obj_reserve(&conn->obj);
+	}
+	return err;
 }
 
 /* Tell the server, in the slot that is kept for this. */
@@ -469,6 +512,7 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 {
 	list_del_init(&block->free);
 	block->conn = conn;
+	block->last = conn->obj.id;
 	conn->released = false;
 	/* Reports look without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);
@@ -513,10 +557,13 @@ int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 	if (!block)
 		goto err_unlock;
 	err = dd_service_equip(svc, block, conn);
-	if (!err && call)
-		err = dd_remote_accept(call, conn);
 	if (err)
 		goto err_unlock;
+	err = call ? dd_remote_accept(call, conn) : 0;
+	if (err) {
+		dd_obj_unreserve(&conn->obj);
+		goto err_unlock;
+	}
 	old = dd_service_evict(block);
 	refcount_inc(&conn->obj.users);
 	dd_service_give(svc, block, conn, client);

@@ -117,6 +117,7 @@ static void dd_tp_up(struct dd_tp *tp, u64 now, const struct dd_tp_id *id)
 	dd_tp_rx_reset(tp);
 	tp->state = DD_TP_UP;
 	tp->last_rx = now;
+	tp->heard = false;
 	tp->stats.sessions++;
 }
 
@@ -265,11 +266,8 @@ u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr)
 	dd_wire_seal(hdr, dd_wire_crc(hdr, sizeof(*init)));
 	tp->init_at = now + tp->init_wait;
 	tp->init_wait = min(2 * tp->init_wait, DD_TP_INIT_LAST);
-	if (tp->yielding) {
-		/* The other one has had its time. */
-		tp->yielding = false;
-		tp->pend.rx_token = 0;
-	}
+	/* The other one has had its time; what it asked for may still come up. */
+	tp->yielding = false;
 	return sizeof(*init);
 }
 
@@ -373,6 +371,18 @@ static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
 	dd_tp_reply_seal(tp);
 }
 
+/*
+ * Whether the peer, when it sent an INIT, did not know yet that our session is up,
+ * which goes first. It will, by our first packet; or it answers that by RESET.
+ */
+static bool dd_tp_init_crossed(const struct dd_tp *tp,
+			       const struct dd_wire_init *init)
+{
+	return tp->state == DD_TP_UP && !tp->heard &&
+	       tp->cfg.node < tp->cfg.peer &&
+	       le64_to_cpu(init->incarnation) == tp->cur.incarnation;
+}
+
 static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 			  const struct dd_wire_init *init)
 {
@@ -390,6 +400,11 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 	if (tp->state == DD_TP_UP && token == tp->cur.tx_token) {
 		/* Late: this session is up. */
 		dd_tp_drop(tp, DD_TP_DROP_STATE);
+		return;
+	}
+	if (dd_tp_init_crossed(tp, init)) {
+		dd_tp_drop(tp, DD_TP_DROP_STATE);
+		tp->ping = true;
 		return;
 	}
 	if (tp->state == DD_TP_OPENING) {

@@ -44,6 +44,7 @@ static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
 	pkt->off = 0;
 	pkt->len = 0;
 	pkt->need_crc = false;
+	pkt->again = false;
 	pkt->more = false;
 	hdr = dd_wire_add(&b->buf, sizeof(*hdr));
 	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
@@ -133,8 +134,11 @@ static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
 static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost,
 				u32 len)
 {
-	if (!lost)
+	if (!lost) {
+		/* Then it is not the window that keeps it. */
+		tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
 		return tp->nfree >= DD_TP_RESERVE;
+	}
 	return tp->nfree || len == lost->len;
 }
 
@@ -146,18 +150,24 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	struct dd_tp_pkt *pkt = b->pkt;
 	u32 off = lost ? lost->off : op->next;
 	u32 left = lost ? lost->len : op->msg.len - op->next;
-	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
+	/* Without a record for the rest, as large as it went before. */
+	u32 size = lost && !tp->nfree ? dd_tp_packet_full(tp) :
+					dd_tp_packet_size(tp);
+	u32 room = size - (b->buf.p - (u8 *)pkt->hdr) -
 		   sizeof(struct dd_wire_put) -
 		   (off ? 0 : sizeof(struct dd_wire_head));
 	u32 len = dd_tp_piece_len(&op->msg, off, left, room);
 
 	if (!dd_tp_build_affords(tp, lost, len))
 		return false;
+	if (!op->head_sent)
+		dd_tp_chan_ask(chan, &op->msg, b->now);
 	dd_tp_build_put(b, chan, &op->msg, off);
 	pkt->chan = chan;
 	pkt->op = op;
 	pkt->off = off;
 	pkt->len = len;
+	pkt->again = lost;
 	pkt->more = len < left;
 	b->rec->chan = chan;
 	b->rec->op = op;
@@ -227,8 +237,11 @@ static void dd_tp_done_along(struct dd_tp *tp)
 	    tp->owing.next == &chan->done_node ||
 	    !dd_tp_chan_next(tp, chan, &op, &lost))
 		return;
-	if (lost ? !lost->off : !op->head_sent)
+	if (lost ? !lost->off : !op->head_sent) {
 		list_move(&chan->done_node, &tp->owing);
+		/* If there is no place in this packet, in the next one. */
+		dd_tp_ack_by(tp, tp->last_rx);
+	}
 }
 
 static void dd_tp_build_ping(struct dd_tp_build *b)
@@ -250,7 +263,12 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 	/* The last record is for what is lost. */
 	if (data && spare)
 		dd_tp_ctl_add(tp, &b->buf, b->rec);
-	put = data && !list_empty(&tp->ready) &&
+	/*
+	 * While nothing is answered, a control message goes alone: a peer that is
+	 * down takes it, and no message.
+	 */
+	put = data && !(tp->pto_count && b->rec->nctl) &&
+	      !list_empty(&tp->ready) &&
 	      b->buf.end - b->buf.p >= DD_TP_PUT_ROOM;
 	if (put)
 		dd_tp_done_along(tp);
@@ -397,6 +415,7 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->off = 0;
 	pkt->len = 0;
 	pkt->need_crc = false;
+	pkt->again = false;
 	pkt->more = false;
 	if (tp->reply_len)
 		return dd_tp_build_reply(tp, pkt);

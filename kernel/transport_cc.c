@@ -139,6 +139,10 @@ static void dd_cc_avoid(struct dd_tp *tp, u64 now, u32 bytes)
 
 	if (!cc->epoch)
 		dd_cc_epoch_start(tp, now);
+	else if (now - cc->avoid_at > max(4 * cc->srtt, DD_CC_GRANULARITY))
+		/* The window was not used meanwhile: RFC 9438, 5.8. */
+		cc->epoch += now - cc->avoid_at;
+	cc->avoid_at = now;
 	target = dd_cc_cubic(tp, div_u64(now - cc->epoch + cc->srtt, DD_TP_MS));
 	target = clamp_t(u64, target, cc->cwnd, cc->cwnd + cc->cwnd / 2);
 	/* What Reno would do: 3 * (1 - 0.7) / (1 + 0.7) until it is back. */
@@ -163,6 +167,15 @@ void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes)
 		dd_cc_avoid(tp, now, bytes);
 }
 
+/* Before a reduction; what was sent by now and is lost later is part of it. */
+static void dd_cc_remember(struct dd_tp_cc *cc, u64 now)
+{
+	cc->undo_cwnd = cc->cwnd;
+	cc->undo_ssthresh = cc->ssthresh;
+	cc->undo_w_max = cc->w_max;
+	cc->recovery = now;
+}
+
 /* A packet sent at @sent_at has not: smaller, once for each round trip. */
 void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at)
 {
@@ -173,16 +186,13 @@ void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at)
 		cc->undo_lost++;
 		return;
 	}
-	cc->undo_cwnd = cc->cwnd;
-	cc->undo_ssthresh = cc->ssthresh;
-	cc->undo_w_max = cc->w_max;
+	dd_cc_remember(cc, now);
 	cc->undo_lost = 1;
 	/* Fast convergence: leave room for those who came later. */
 	cc->w_max = cc->cwnd < cc->w_max ? cc->cwnd / 20 * 17 : cc->cwnd;
 	cc->ssthresh = max(cc->cwnd / 10 * 7, least);
 	cc->cwnd = cc->ssthresh;
 	cc->epoch = 0;
-	cc->recovery = now;
 }
 
 /*
@@ -204,12 +214,13 @@ void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance)
 }
 
 /* Several timeouts in a row: whatever was known of the path is void. */
-void dd_tp_cc_collapse(struct dd_tp *tp)
+void dd_tp_cc_collapse(struct dd_tp *tp, u64 now)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 	u32 least = DD_CC_MIN * dd_tp_packet_size(tp);
 
 	if (cc->cwnd > least) {
+		dd_cc_remember(cc, now);
 		cc->ssthresh = max(cc->cwnd / 10 * 7, least);
 		cc->w_max = cc->cwnd;
 	}

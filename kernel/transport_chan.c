@@ -39,6 +39,7 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 {
 	if (!cfg->id || !cfg->rx_window || cfg->rx_window > DD_TP_WINDOW_MAX ||
 	    cfg->tx_window > DD_TP_WINDOW_MAX ||
+	    cfg->rx_taken > cfg->rx_window || cfg->tx_taken > cfg->tx_window ||
 	    (cfg->peer_id && !cfg->tx_window))
 		return -EINVAL;
 	if (tp->state != DD_TP_UP)
@@ -46,8 +47,9 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 	memset(chan, 0, offsetof(struct dd_tp_chan, msg));
 	chan->cfg = *cfg;
 	chan->up = true;
-	chan->limit = cfg->tx_window + 1;
-	chan->told_limit = cfg->rx_window + 1;
+	chan->limit = cfg->tx_window - cfg->tx_taken + 1;
+	chan->lead = cfg->tx_window / 2;
+	chan->told_limit = cfg->rx_window - cfg->rx_taken + 1;
 	INIT_LIST_HEAD(&chan->ready);
 	INIT_LIST_HEAD(&chan->done_node);
 	INIT_LIST_HEAD(&chan->ops);
@@ -58,15 +60,17 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 }
 
 int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
-		    u32 tx_window)
+		    u32 tx_window, u32 tx_taken)
 {
-	if (!peer_id || !tx_window || tx_window > DD_TP_WINDOW_MAX)
+	if (!peer_id || !tx_window || tx_window > DD_TP_WINDOW_MAX ||
+	    tx_taken > tx_window)
 		return -EINVAL;
 	if (!chan->up)
 		return -ENOTCONN;
 	chan->cfg.peer_id = peer_id;
 	chan->cfg.tx_window = tx_window;
-	chan->limit = tx_window + 1;
+	chan->limit = tx_window - tx_taken + 1;
+	chan->lead = tx_window / 2;
 	if (chan->told)
 		dd_tp_chan_owe(tp, chan, tp->last_rx);
 	return 0;
@@ -153,25 +157,6 @@ void dd_tp_chans_end(struct dd_tp *tp)
 
 /* ---- sending ------------------------------------------------------------ */
 
-/*
- * Whether the sender of the message that was just counted will wait for DONE
- * before long: half of the window is taken by messages of which none has asked; or
- * he has waited for the last one, and this is the only one.
- */
-static bool dd_tp_submit_asks(struct dd_tp_chan *chan)
-{
-	u64 open = chan->submitted - chan->done;
-
-	chan->awaited &= open == 1;
-	chan->unasked = min_t(u64, chan->unasked + 1, open);
-	if (chan->cfg.tx_window == 1 ?
-	    !chan->cfg.prompt && open == 1 && !chan->awaited :
-	    chan->unasked < (chan->cfg.tx_window + 1) / 2 && !chan->awaited)
-		return false;
-	chan->unasked = 0;
-	return true;
-}
-
 int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		 struct dd_tp_op *op)
 {
@@ -185,8 +170,7 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	if (chan->submitted - chan->done > chan->cfg.tx_window)
 		return -EBUSY;
 	msg->msgid = ++chan->submitted;
-	if (dd_tp_submit_asks(chan))
-		msg->flags |= DD_PUT_PROMPT;
+	chan->awaited &= msg->msgid == chan->done + 1;
 	op->next = 0;
 	op->acked = 0;
 	op->hurt = 0;
@@ -204,17 +188,69 @@ void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan)
 	struct dd_tp_op *op;
 
 	/* On a channel whose messages are answered, answers bring DONE. */
-	if (!chan->up || chan->done == chan->submitted || !chan->unasked ||
-	    chan->answers)
+	if (!chan->up || chan->done == chan->submitted ||
+	    chan->asked == chan->submitted || chan->answers)
 		return;
-	chan->unasked = 0;
 	chan->awaited = true;
 	op = list_empty(&chan->ops) ? NULL :
 	     list_last_entry(&chan->ops, struct dd_tp_op, node);
-	if (op && !op->head_sent)
+	if (op && !op->head_sent) {
 		op->msg.flags |= DD_PUT_PROMPT;
-	else
-		tp->ping = true;
+		return;
+	}
+	tp->ping = true;
+	chan->asked = chan->submitted;
+	chan->asked_at = 0;
+}
+
+/*
+ * Whether the sender of a message, of which the first piece is about to go, will
+ * wait for DONE before long: it is the last one that he may send, or so near to it
+ * that he would be there before the DONE of this one; or he has waited for the
+ * one before, and there is no other. One that has asked will do, unless half of a window
+ * has been sent since.
+ */
+static bool dd_tp_chan_asks(const struct dd_tp_chan *chan, u64 msgid)
+{
+	u32 window = chan->cfg.tx_window;
+	u64 last = min(chan->limit, chan->done + window);
+
+	if (chan->awaited)
+		return true;
+	if (window == 1)
+		return chan->cfg.prompt || msgid > last;
+	if (chan->asked <= chan->done)
+		return msgid + chan->lead >= last;
+	return msgid >= last && msgid - chan->asked >= (window + 1) / 2;
+}
+
+/* The first piece of a message is about to go, at @now. */
+void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
+{
+	u64 n = msg->msgid - chan->asked;
+
+	if (!(msg->flags & DD_PUT_PROMPT) &&
+	    !dd_tp_chan_asks(chan, msg->msgid))
+		return;
+	msg->flags |= DD_PUT_PROMPT;
+	/* Grows slowly, since a sender may have had nothing to send. */
+	if (n && chan->cfg.tx_window > 1)
+		chan->gap = min(div64_u64(now - chan->asked_at, n),
+				2 * chan->gap + DD_TP_US);
+	chan->asked = msg->msgid;
+	chan->asked_at = now;
+}
+
+/* The last message that asked is done: how early the next one has to ask. */
+static void dd_tp_chan_answered(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	u64 took = tp->last_rx - chan->asked_at;
+
+	/* Of a PING that is not known. */
+	if (!chan->asked_at || chan->cfg.tx_window == 1)
+		return;
+	chan->lead = min(div64_u64(took, max(chan->gap, 1ull)),
+			 chan->cfg.tx_window / 2 + 0ull);
 }
 
 /* There may be something to send. */
@@ -314,6 +350,18 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 		dd_tp_chan_sent(tp, chan);
 }
 
+/* A lost piece and the one that follows it become one, if they are neighbours. */
+static void dd_tp_piece_join(struct dd_tp *tp, struct dd_tp_rec *rec,
+			     struct dd_tp_rec *next)
+{
+	if (rec->op != next->op || rec->off + rec->len != next->off)
+		return;
+	rec->len += next->len;
+	rec->op->hurt--;
+	list_del(&next->node);
+	dd_tp_rec_free(tp, next);
+}
+
 /* The other way round: it goes to its place among those to be sent again. */
 void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
@@ -332,6 +380,11 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 			break;
 	}
 	list_add(&rec->node, &pos->node);
+	/* Cut for a narrow path, they would need ever more records. */
+	if (rec->node.next != &chan->lost)
+		dd_tp_piece_join(tp, rec, list_next_entry(rec, node));
+	if (rec->node.prev != &chan->lost)
+		dd_tp_piece_join(tp, pos, rec);
 	dd_tp_chan_kick(tp, chan);
 }
 
@@ -356,6 +409,27 @@ static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
 	}
 }
 
+static void dd_tp_chan_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count)
+{
+	if (count <= chan->done)
+		return;
+	if (chan->done < chan->asked && chan->asked <= count)
+		dd_tp_chan_answered(tp, chan);
+	chan->done = count;
+	dd_tp_done_implies(tp, chan, count);
+	tp->busy = chan;
+	dd_tp_chan_sent(tp, chan);
+	if (tp->busy)
+		tp->ops->done(tp, chan, count);
+	tp->busy = NULL;
+}
+
+void dd_tp_chan_over(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count)
+{
+	if (chan->up && count <= chan->submitted)
+		dd_tp_chan_done(tp, chan, count);
+}
+
 void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 {
 	struct dd_tp_chan *chan = dd_tp_chan_find(tp, le64_to_cpu(done->chan));
@@ -371,15 +445,7 @@ void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 	}
 	chan->limit = max(chan->limit, count + le16_to_cpu(done->credit));
 	dd_tp_chan_kick(tp, chan);
-	if (count <= chan->done)
-		return;
-	chan->done = count;
-	dd_tp_done_implies(tp, chan, count);
-	tp->busy = chan;
-	dd_tp_chan_sent(tp, chan);
-	if (tp->busy)
-		tp->ops->done(tp, chan, count);
-	tp->busy = NULL;
+	dd_tp_chan_done(tp, chan, count);
 }
 
 /* How far the peer may go: what is told, what can be, and one that waits. */
@@ -424,6 +490,12 @@ void dd_tp_told(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 		return;
 	chan->told = msgid;
 	dd_tp_chan_owe(tp, chan, dd_tp_go_at(tp, chan));
+}
+
+void dd_tp_chan_hurry(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	if (!list_empty(&chan->done_node))
+		dd_tp_chan_owe(tp, chan, tp->last_rx);
 }
 
 /* ---- receiving ---------------------------------------------------------- */
@@ -578,6 +650,9 @@ static int dd_tp_piece_deposit(struct dd_tp *tp,
 	struct dd_tp_chan *chan = piece->chan;
 	u32 off = piece->off;
 
+	/* Nothing has come yet: most often it is all of a short one. */
+	if (!chan->nranges && off < piece->end)
+		return dd_tp_piece_store(tp, piece, off, piece->end);
 	while (off < piece->end) {
 		u32 i = dd_tp_range_find(chan, off + 1);
 		u32 end = piece->end;
@@ -607,20 +682,6 @@ static bool dd_tp_msg_is_whole(const struct dd_tp_chan *chan)
 	       chan->range[0].end == chan->msg.len;
 }
 
-/*
- * Whether the sender, which does not know yet that its last message is told, may
- * have to stop for that: all that it was allowed has come; or half of a window
- * is left of it, and as much again may follow.
- */
-static bool dd_tp_chan_starves(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	u32 half = chan->cfg.rx_window / 2;
-	u64 left = chan->told_limit - chan->received;
-
-	return !left || (left <= half && dd_tp_chan_allow(tp, chan) >
-					 chan->told_limit + half);
-}
-
 /* How long the sender of the message that is told now can do without DONE. */
 static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
 				       struct dd_tp_chan *chan, bool alone)
@@ -628,9 +689,9 @@ static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
 	/* A reply may follow soon, and take DONE along; or is likely to. */
 	if (chan->answers)
 		return DD_TP_WAIT_ANSWER;
-	if (chan->msg.flags & DD_PUT_PROMPT)
-		return DD_TP_WAIT_NOT;
-	if (dd_tp_chan_starves(tp, chan))
+	/* He has said so, or all has come that he was allowed. */
+	if (chan->msg.flags & DD_PUT_PROMPT ||
+	    chan->received == chan->told_limit)
 		return DD_TP_WAIT_ROOM;
 	/* It will have asked before all of its window is used up. */
 	if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
@@ -674,6 +735,16 @@ static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
 	}
 	if (msgid != chan->received + 1) {
 		dd_tp_drop(tp, DD_TP_DROP_ORDER);
+		return false;
+	}
+	/*
+	 * A note waits for its reader, and there is no place for another one. The
+	 * limit says so too, unless the list grows just now, or the peer does not
+	 * heed it.
+	 */
+	if (chan->told != chan->received) {
+		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
+		tp->ping = true;
 		return false;
 	}
 	return true;

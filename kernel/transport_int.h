@@ -118,10 +118,16 @@ static inline u32 dd_tp_us(u64 now)
 	return (u32)div_u64(now, DD_TP_US);
 }
 
+/* Largest datagram that path and peer are said to take. */
+static inline u32 dd_tp_packet_full(const struct dd_tp *tp)
+{
+	return min(tp->mtu, tp->cur.packet_max) & ~7u;
+}
+
 /* Largest datagram that may go to the peer now. */
 static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {
-	u32 size = min(tp->mtu, tp->cur.packet_max) & ~7u;
+	u32 size = dd_tp_packet_full(tp);
 
 	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }
@@ -174,7 +180,7 @@ void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes);
 void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes);
 void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at);
 void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance);
-void dd_tp_cc_collapse(struct dd_tp *tp);
+void dd_tp_cc_collapse(struct dd_tp *tp, u64 now);
 bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes);
 u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes);
 u64 dd_tp_cc_pto(const struct dd_tp *tp);
@@ -185,6 +191,7 @@ void dd_tp_chans_end(struct dd_tp *tp);
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost);
+void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);
 void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len);
 void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now);
 void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec);

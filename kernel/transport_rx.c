@@ -143,6 +143,8 @@ static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 		tp->ack_at = now + tp->cfg.ack_delay_ns;
 }
 
+#define DD_TP_ACK_FAR	(4 * DD_TP_RECORDS_MAX)	/* beyond what a ring remembers */
+
 /* Add an ACK with as many ranges as leave @reserve bytes of @buf. */
 bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		   u32 reserve)
@@ -156,6 +158,9 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		return !tp->ack_count;
 	n = (room - reserve - sizeof(*ack)) / sizeof(*ack->range);
 	n = min3(n, tp->nrx - 1, DD_WIRE_RANGES - 1u);
+	/* Of what was sent so long ago the sender knows nothing any more. */
+	while (n && r[n].last + DD_TP_ACK_FAR < r->last)
+		n--;
 	/* All of it is written. */
 	ack = (void *)buf->p;
 	buf->p += struct_size(ack, range, n);
@@ -304,6 +309,7 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 		return false;
 	}
 	tp->last_rx = now;
+	tp->heard = true;
 	tp->unheard = 0;
 	tp->stats.rx_packets++;
 	if (hdr->flags & DD_WIRE_UNNUMBERED)

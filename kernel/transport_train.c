@@ -226,6 +226,7 @@ bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->len = train->len;
 	pkt->more = true;
 	pkt->need_crc = false;
+	pkt->again = false;
 	train->op->next += rec->len;
 	tp->stats.tx_packets += n;
 	tp->stats.tx_bytes += rec->len;

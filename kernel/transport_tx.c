@@ -14,6 +14,7 @@
 #define DD_TP_COLLAPSE	3	/* timeouts in a row */
 #define DD_TP_SMALL_AT	2	/* timeouts until small packets are tried */
 #define DD_TP_STALLS	3	/* such until the path is taken for narrow */
+#define DD_TP_ROUNDS	8	/* and lost ones, where small ones get through */
 #define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
 
 /* ---- records ------------------------------------------------------------ */
@@ -68,6 +69,8 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	tp->pto_count = 0;
 	tp->probes = 0;
 	tp->stalls = 0;
+	tp->rounds = 0;
+	tp->round_at = 0;
 	tp->small = false;
 	tp->small_until = 0;
 	tp->ping = false;
@@ -230,8 +233,10 @@ static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec,
 {
 	struct dd_tp_chan *chan, *next;
 
-	if (rec->bytes > rec->count * DD_WIRE_PACKET_MIN)
+	if (rec->bytes > rec->count * DD_WIRE_PACKET_MIN) {
 		tp->stalls = 0;
+		tp->rounds = 0;
+	}
 	if (rec->sent_at != news->sent_at)
 		dd_tp_news_tell(tp, now, news);
 	news->sent_at = rec->sent_at;
@@ -321,6 +326,23 @@ static void dd_tp_marks_age(struct dd_tp *tp)
 		tp->mark_pn = old + DD_TP_REORDER_MAX;
 }
 
+/*
+ * A packet was lost, and later ones were not. If that is so of all large ones, for
+ * many round trips, the path is narrow, and what gets through are small ones.
+ */
+static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
+			    const struct dd_tp_rec *rec)
+{
+	if (rec->bytes <= DD_WIRE_PACKET_MIN || rec->sent_at <= tp->round_at)
+		return;
+	tp->round_at = now;
+	if (++tp->rounds < DD_TP_ROUNDS)
+		return;
+	tp->rounds = 0;
+	tp->small = true;
+	tp->small_until = now + DD_TP_SMALL_NS;
+}
+
 /* Take packets for lost that are too far behind those that have arrived. */
 void dd_tp_detect(struct dd_tp *tp, u64 now)
 {
@@ -344,6 +366,7 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 		}
 		if (rec->count > 1)
 			dd_tp_rec_cut(tp, rec, 1);
+		dd_tp_overtaken(tp, now, rec);
 		dd_tp_cc_lost(tp, now, rec->sent_at);
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
 	}
@@ -504,5 +527,5 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 	tp->last_eliciting = now;
 	dd_tp_advance(tp);
 	if (tp->pto_count == DD_TP_COLLAPSE)
-		dd_tp_cc_collapse(tp);
+		dd_tp_cc_collapse(tp, now);
 }

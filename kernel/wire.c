@@ -185,22 +185,6 @@ static size_t dd_wire_frame_len(const void *p, size_t avail)
 	}
 }
 
-int dd_wire_next(struct dd_wire_buf *buf, struct dd_wire_frame *frame)
-{
-	if (buf->p == buf->end)
-		return 0;
-	frame->len = dd_wire_frame_len(buf->p, buf->end - buf->p);
-	if (!frame->len)
-		return -EBADMSG;
-	frame->type = *buf->p;
-	frame->ack = (const void *)buf->p;
-	frame->head = NULL;
-	if (frame->type == DD_FRAME_PUT && !frame->put->off)
-		frame->head = (const void *)(frame->put + 1);
-	buf->p += frame->len;
-	return 1;
-}
-
 /* A payload is the piece of a message that the PUT before it names. */
 static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
 {
@@ -216,19 +200,18 @@ static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
 
 bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
 {
-	struct dd_wire_buf buf = {
-		.p = (u8 *)(hdr + 1),
-		.end = (u8 *)hdr + hlen,
-	};
+	const u8 *p = (const u8 *)(hdr + 1), *end = (const u8 *)hdr + hlen;
 	const struct dd_wire_put *put = NULL;
-	struct dd_wire_frame frame;
-	int ret;
+	size_t len;
 
 	if (hdr->flags & ~DD_WIRE_FLAGS || hdr->__reserved || hdr->__reserved2)
 		return false;
-	while ((ret = dd_wire_next(&buf, &frame)) > 0) {
-		if (frame.type == DD_FRAME_PUT)
-			put = frame.put;
+	for (; p != end; p += len) {
+		len = dd_wire_frame_len(p, end - p);
+		if (!len)
+			return false;
+		if (*p == DD_FRAME_PUT)
+			put = (const void *)p;
 	}
-	return !ret && dd_wire_payload_ok(put, plen);
+	return dd_wire_payload_ok(put, plen);
 }

@@ -371,30 +371,6 @@ struct dd_wire_buf {
 };
 
 /**
- * struct dd_wire_frame - a frame, as found in a packet and checked
- * @type: enum dd_wire_frame_type
- * @len: bytes it takes
- * @ack: DD_FRAME_ACK; @ack->count ranges follow
- * @done: DD_FRAME_DONE
- * @ctl: DD_FRAME_CTL; @ctl->len bytes follow
- * @put: DD_FRAME_PUT
- * @bye: DD_FRAME_BYE
- * @head: what follows @put if its @off is 0, else NULL
- */
-struct dd_wire_frame {
-	u8 type;
-	size_t len;
-	union {
-		const struct dd_wire_ack *ack;
-		const struct dd_wire_done *done;
-		const struct dd_wire_ctl *ctl;
-		const struct dd_wire_put *put;
-		const struct dd_wire_bye *bye;
-	};
-	const struct dd_wire_head *head;
-};
-
-/**
  * dd_wire_hlen() - where the payload of a datagram starts
  * @p: its first bytes
  * @avail: how many of them are at @p, at least the lesser of @len and
@@ -479,21 +455,12 @@ static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
 bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen);
 
 /**
- * dd_wire_next() - take the next frame of a DATA packet
- * @buf: the rest of its frames; advanced
- * @frame: (out) the frame; it points into the packet
- *
- * Checks all that can be known from the frame alone. A PUT must be the last.
- *
- * Return: 1, 0 at the end, or -%EBADMSG.
- */
-int dd_wire_next(struct dd_wire_buf *buf, struct dd_wire_frame *frame);
-
-/**
  * dd_wire_frames_ok() - check the form of all frames of a DATA packet
  * @hdr: the packet
  * @hlen: bytes before the payload
  * @plen: bytes of payload
+ *
+ * Checks all that can be known from a frame alone. A PUT must be the last.
  *
  * Return: whether each is in order, and whether there is a payload only with
  * a PUT, within the message that this names.

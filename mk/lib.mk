@@ -35,7 +35,7 @@ $(LIBDD_SHARED): $(LIBDD_OBJS) lib/dd/libdd.map
 	@mkdir -p $(@D)
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(LIBDD_SONAME) \
 		-Wl,--version-script,lib/dd/libdd.map -Wl,-z,defs \
-		-Wl,-Bsymbolic-functions \
+		-Wl,-Bsymbolic-functions -Wl,-z,nodelete \
 		-o $@ $(LIBDD_OBJS)
 
 $(LIBDD_LINK): $(LIBDD_SHARED)
@@ -113,20 +113,28 @@ uninstall-lib:
 		$(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(LIBDD_MAN7)))
 
 # Tests of the library without its kernel. The C library's calls that reach
-# for the kernel are replaced by those of fake.c.
+# for the kernel are replaced by those of fake*.c.
 LIBDD_TEST_OBJ	:= $(BUILD)/obj/lib/tests
-LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test call_test ddp_test \
-		   batch_test cost_test)
+LIBDD_FAKE	:= $(patsubst lib/tests/%.c,$(LIBDD_TEST_OBJ)/%.o,\
+		   $(wildcard lib/tests/fake*.c))
+LIBDD_ECHO	:= $(addprefix $(BUILD)/lib-tests/,handle_test send_test \
+		   call_test close_test direct_test list_test batch_test \
+		   room_test)
+LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test) $(LIBDD_ECHO) \
+		   $(addprefix $(BUILD)/lib-tests/,ddp_test short_test \
+		   cost_test)
 LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
 
 $(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
 
+$(LIBDD_ECHO): $(LIBDD_TEST_OBJ)/echo.o
 $(BUILD)/lib-tests/%: $(LIBDD_TEST_OBJ)/%.o $(LIBDD_TEST_OBJ)/tap.o \
-		$(LIBDD_TEST_OBJ)/fake.o $(LIBDD_STATIC)
+		$(LIBDD_FAKE) $(LIBDD_STATIC)
 	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) $(LIBDD_WRAP) -o $@ $^
+	$(CC) -pthread $(LDFLAGS) $(LIBDD_WRAP) -o $@ $(filter %.o,$^) \
+		$(LIBDD_STATIC)
 
 .PRECIOUS: $(LIBDD_TEST_OBJ)/%.o
 -include $(wildcard $(LIBDD_TEST_OBJ)/*.d)

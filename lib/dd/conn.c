@@ -31,10 +31,34 @@ static void conn_set_type(struct ddi_conn *c, uint8_t type)
 	c->got = 0;
 }
 
+/* The connection is locked; nothing can have been read before it has an id. */
+static uint64_t plain_note(const struct ddi_conn *c, uint32_t id)
+{
+	uint32_t block = ddi_conn_block(c);
+	const struct dd_ring_note note = {
+		.conn = id,
+		.block = { block, block >> 8, block >> 16 },
+	};
+	uint64_t word;
+
+	memcpy(&word, &note.conn, sizeof(word));
+	return c->tracked ? 0 : word;
+}
+
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
+	ddi_store(&c->dead, 0);
+	ddi_store(&c->closing, false);
 	ddi_store_release(&c->id, id);
+	ddi_store_release(&c->plain, plain_note(c, id));
 	ddi_table_put(h->board.conns, id, c);
+}
+
+/* The connection is locked, and from here on that of no id. */
+static void conn_hide(struct ddi_conn *c)
+{
+	ddi_store(&c->plain, 0);
+	ddi_store_release(&c->id, DDI_UNBOUND);
 }
 
 /* dd.lock is held. */
@@ -45,15 +69,15 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 
 	ddi_lock(&c->lock);
 	if (c->id != id) {
-		ddi_store(&c->id, DDI_UNBOUND);
+		conn_hide(c);
 		ddi_out_close(h, c);
 		c->service = s;
 		c->service_id = s->id;
-		c->block = block;
+		c->cookie = s->id | (uint64_t)block << 32;
 		c->cell = block_cell(s, block);
 		c->most = h->mutual ? s->window : DD_WINDOW_MAX;
 		conn_set_type(c, ddi_load(&c->cell->type));
-		c->list = 0;
+		ddi_store(&c->list, 0);
 		c->described = false;
 		c->recv = s->recv + block * s->recv_block;
 		c->recv_size = s->recv_block;
@@ -90,6 +114,12 @@ static struct ddi_conn *pool_get(struct dd *h)
 	return c;
 }
 
+/* Somebody closes it: the kernel knows it for a moment yet. dd.lock is held. */
+static bool conn_closes(const struct ddi_conn *c, uint32_t id)
+{
+	return c->closing && c->dead == id;
+}
+
 /* dd.lock is held. */
 static struct ddi_conn *client_bind(struct dd *h,
 				    const struct dd_conn_info *info)
@@ -98,14 +128,21 @@ static struct ddi_conn *client_bind(struct dd *h,
 
 	if (c && c->id == info->conn)
 		return c;
-	/* Bound to an older id of this index, it is bound to nothing. */
-	if (!c || c->service || c->id == DDI_UNBOUND)
+	if (c && conn_closes(c, info->conn))
+		return NULL;
+	/*
+	 * Bound to an older id of this index, it is bound to nothing. But it may
+	 * have come by the pool to an id of another index.
+	 */
+	if (!c || c->service || c->id == DDI_UNBOUND ||
+	    DD_ID_INDEX(c->id) != DD_ID_INDEX(info->conn))
 		c = pool_get(h);
 	if (!c)
 		return NULL;
 
 	ddi_lock(&c->lock);
-	ddi_store(&c->id, DDI_UNBOUND);
+	conn_hide(c);
+	ddi_out_close(h, c);
 	c->cell = (struct dd_cell *)(h->area +
 				     (size_t)info->cell_unit * DD_UNIT);
 	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
@@ -114,7 +151,6 @@ static struct ddi_conn *client_bind(struct dd *h,
 	c->recv_size = info->recv.length;
 	c->send = ddi_region_addr(h, &info->send);
 	c->send_size = info->send.length;
-	c->open = DDI_NEVER_OPEN;
 	memset(&c->spin, 0, sizeof(c->spin));
 	conn_publish(h, c, info->conn);
 	ddi_unlock(&c->lock);
@@ -125,7 +161,7 @@ static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
 {
 	ddi_lock(&c->lock);
 	if (c->id == info->conn) {
-		c->list = info->list;
+		ddi_store(&c->list, info->list);
 		c->node = info->node;
 		c->pid = info->pid;
 		c->uid = info->uid;
@@ -143,22 +179,27 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 	if (!info->service)
 		return client_bind(h, info);
 	s = ddi_table_get(h->board.services, info->service);
-	if (!s || s->id != info->service || info->block >= s->maxconn)
+	if (!s || s->id != info->service || info->block >= s->maxconn ||
+	    conn_closes(&s->blocks[info->block], info->conn))
 		return NULL;
 	block_bind(h, s, info->block, info->conn);
 	return &s->blocks[info->block];
 }
 
-/* What the kernel knows of @id, or NULL if it is no connection of ours. */
+/*
+ * What the kernel knows of @id, or NULL if it is no connection of ours. It is asked
+ * under the lock: who has the block, or the index, afterwards is bound afterwards.
+ */
 struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id)
 {
 	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
-	struct ddi_conn *c;
+	struct ddi_conn *c = NULL;
 
-	if ((int32_t)id <= 0 || ddi_ioctl(h, DD_IOC_CONN_INFO, &info) < 0)
+	if ((int32_t)id <= 0)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
-	c = conn_bind(h, &info);
+	if (ddi_ioctl(h, DD_IOC_CONN_INFO, &info) >= 0)
+		c = conn_bind(h, &info);
 	if (c)
 		conn_describe(c, &info);
 	pthread_mutex_unlock(&h->lock);
@@ -179,6 +220,13 @@ struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 	return NULL;
 }
 
+/* Whether a block is that connection's, which has not been closed here. */
+static bool block_has(struct ddi_service *s, uint32_t block, uint32_t id)
+{
+	return ddi_load_acquire(&block_cell(s, block)->id) == id &&
+	       ddi_load(&s->blocks[block].dead) != id;
+}
+
 /* The first note of a serving end, or one that means nothing any more. */
 static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 {
@@ -187,15 +235,18 @@ static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 	struct ddi_conn *c;
 
 	if (!note->conn || !s || block >= s->maxconn ||
-	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn ||
-	    ddi_load(&s->blocks[block].dead) == note->conn)
+	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn)
 		return NULL;
+	c = &s->blocks[block];
+	/* It was closed here; or ids have come round, which the kernel knows. */
+	if (ddi_load(&c->dead) == note->conn)
+		return ddi_conn_load(h, note->conn) == c ? c : NULL;
 	pthread_mutex_lock(&h->lock);
-	if (s->id == (uint32_t)note->cookie)
+	/* Under the lock again: somebody newer may have been bound meanwhile. */
+	if (s->id == (uint32_t)note->cookie && block_has(s, block, note->conn))
 		block_bind(h, s, block, note->conn);
 	pthread_mutex_unlock(&h->lock);
 	/* Not so if the service was withdrawn, or the block given away. */
-	c = &s->blocks[block];
 	return ddi_conn_is(c, note->conn) ? c : NULL;
 }
 
@@ -208,25 +259,52 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
-	if (c && ddi_conn_is(c, note->conn))
+	if (c && ddi_conn_is(c, note->conn) &&
+	    ddi_conn_has_note(c, note->cookie))
 		return c;
 	return (uint32_t)note->cookie ? note_bind(h, note) :
 					ddi_conn_load(h, note->conn);
 }
 
+/**
+ * ddi_conn_end() - keep everybody from a connection that is to be closed
+ * @c: connection; dd.lock is held
+ *
+ * Its cell and its list are the next one's as soon as the kernel has closed it, so
+ * nobody may be at either then. Who comes from here on does not find it.
+ *
+ * Return: whether it was there.
+ */
+bool ddi_conn_end(struct ddi_conn *c)
+{
+	bool bound;
+
+	ddi_lock(&c->lock);
+	bound = c->id && c->id != DDI_UNBOUND;
+	if (bound) {
+		ddi_store(&c->dead, c->id);
+		ddi_store(&c->closing, true);
+		conn_hide(c);
+	}
+	ddi_unlock(&c->lock);
+	return bound;
+}
+
+/* The kernel has closed it: it sends no more, see out_grant(). dd.lock is held. */
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
-	ddi_store_release(&c->id, DDI_UNBOUND);
+	ddi_store(&c->closing, false);
+	conn_hide(c);
 	ddi_out_close(h, c);
 	ddi_unlock(&c->lock);
 }
 
+/* Unless its block is another one's already, or its service was withdrawn. */
 static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
 {
 	pthread_mutex_lock(&h->lock);
-	if (c->id == id) {
-		ddi_store(&c->dead, id);
+	if (conn_closes(c, id)) {
 		ddi_conn_unbind(h, c);
 		if (!c->service) {
 			c->next = h->pool;
@@ -236,10 +314,58 @@ static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
 	pthread_mutex_unlock(&h->lock);
 }
 
+/**
+ * ddi_conn_drain() - wait for what was accepted for another node to be on its way
+ * @h: handle
+ * @c: connection, which ddi_conn_end() has ended
+ * @id: its id
+ * @deadline: not after this
+ *
+ * The kernel would when it closes, but here no lock is held: it may take as long as
+ * such a node is waited for. The kernel knows since when that is.
+ */
+void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint32_t id,
+		    int64_t deadline)
+{
+	const struct dd_area_head *head = (void *)h->area;
+	const struct dd_cell *cell = c->cell;
+
+	if (ddi_load(&cell->sent) < ddi_load(&cell->submitted) &&
+	    ddi_load(&cell->node) != ddi_load(&head->node))
+		ddi_conn_wait(h, id, DD_WAIT_CLOSE, 0, deadline);
+}
+
+/**
+ * ddi_conn_close() - have the kernel close a connection
+ * @h: handle
+ * @c: connection, which ddi_conn_end() has ended
+ * @id: its id
+ *
+ * Its list may go with it: then nobody may be consuming.
+ *
+ * Return: 0, or a negative errno.
+ */
+int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint32_t id)
+{
+	/* Its block may be somebody else's already; then the id is nobody's. */
+	uint32_t list = ddi_load(&c->list);
+	struct ddi_list *l = list ? ddi_table_get(h->board.lists, list) : NULL;
+	int ret;
+
+	if (l)
+		ddi_lock(&l->lock);
+	do {
+		ret = ddi_ioctl_id(h, DD_IOC_CLOSE, id);
+	} while (ret == -EINTR);
+	if (l)
+		ddi_unlock(&l->lock);
+	return ret;
+}
+
 DD_API int dd_close(struct dd *h, int conn)
 {
-	struct ddi_list *l;
 	struct ddi_conn *c;
+	bool ours;
 	int ret;
 
 	if (!ddi_alive(h))
@@ -247,17 +373,15 @@ DD_API int dd_close(struct dd *h, int conn)
 	c = ddi_conn_find(h, conn);
 	if (!c)
 		return -EBADID;
+	pthread_mutex_lock(&h->lock);
+	/* Another thread may have been quicker. */
+	ours = c->id == (uint32_t)conn && ddi_conn_end(c);
+	pthread_mutex_unlock(&h->lock);
+	if (!ours)
+		return -EBADID;
 
-	/* Its list may go with it: then nobody may be consuming. */
-	l = c->list ? ddi_table_get(h->board.lists, c->list) : NULL;
-	if (l)
-		ddi_lock(&l->lock);
-	do {
-		ret = ddi_ioctl_id(h, DD_IOC_CLOSE, conn);
-	} while (ret == -EINTR);
-	if (l)
-		ddi_unlock(&l->lock);
-
+	ddi_conn_drain(h, c, conn, DD_FOREVER);
+	ret = ddi_conn_close(h, c, conn);
 	conn_forget(h, c, conn);
 	return ret < 0 ? ddi_error(ret) : 0;
 }
@@ -304,8 +428,11 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	if (!ret)
 		ret = ddi_region_check(h, "receive", attr->recv,
 				       attr->recv_size, &cn->recv);
-	if (!ret && (node < 0 || node >= dd_max_nodes(h)))
+	if (!ret && (node < 0 || node >= dd_max_nodes(h))) {
 		ret = -EBADSERVER;
+		ddi_reason(h, ret, "there is no node %d, only 0 to %d", node,
+			   dd_max_nodes(h) - 1);
+	}
 	cn->node = node;
 	return ret;
 }
@@ -330,18 +457,23 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 {
 	switch (-ret) {
 	case EUSERS:
-		ddi_reason(h, "service '%.63s' has its maximum of connections",
+		ddi_reason(h, ret, "service '%.63s' has its maximum of connections",
 			   name);
 		break;
+	case ECONNREFUSED:
+		if (node != dd_node(h))
+			ddi_reason(h, ret, "node %d has no service '%.63s', or is no peer of this one: see 'ddctl peer show %d'",
+				   node, name, node);
+		break;
 	case EHOSTUNREACH:
-		ddi_reason(h, "node %d does not answer", node);
+		ddi_reason(h, ret, "node %d does not answer", node);
 		break;
 	case EPROTONOSUPPORT:
-		ddi_reason(h, "node %d speaks no version of the protocol that this one speaks",
+		ddi_reason(h, ret, "node %d speaks no version of the protocol that this one speaks",
 			   node);
 		break;
 	case EPROTO:
-		ddi_reason(h, "node %d and this one do not understand each other: 'ddctl peer show %d' may say why",
+		ddi_reason(h, ret, "node %d and this one do not understand each other: 'ddctl peer show %d' may say why",
 			   node, node);
 		break;
 	}
@@ -355,7 +487,7 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	ddi_reason(h, "%s", "");
+	ddi_reason_clear(h);
 	ret = connect_prepare(h, name, node, attr, &cn);
 	if (ret)
 		return ret;
@@ -382,6 +514,7 @@ static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
 	/* What comes from here on is counted, what has come the kernel knows. */
 	if (!ddi_in_count(h, c, &desc->received)) {
 		ddi_store(&c->tracked, c->tracked | DDI_COUNTED);
+		ddi_store(&c->plain, 0);
 		if (!ddi_ioctl(h, DD_IOC_CONN_INFO, &info))
 			c->base = desc->received = info.received;
 	}

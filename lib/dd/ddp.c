@@ -40,6 +40,10 @@
  */
 static struct dd *default_handle;
 
+/* What says whether this is the only thread; false as long as there is no handle. */
+static const char handle_none;
+static const char *handle_alone = &handle_none;
+
 static __attribute__((noinline, cold)) int fail(int error)
 {
 	errno = -error;
@@ -66,6 +70,7 @@ static int handle_open(struct dd *old, struct dd **handle)
 		dd_shutdown(h);
 		h = old;
 	}
+	ddi_store(&handle_alone, ddi_alone_at() ? : &handle_none);
 	*handle = h;
 	return 0;
 }
@@ -239,7 +244,7 @@ send_slow(connid_t connid, address_t addr, size_t len, offset_t roffset,
 
 /* The arguments where they are, so that the short way need not move them. */
 static __attribute__((noinline)) int
-send_after(address_t addr, struct ddi_conn *c, size_t len, offset_t roffset)
+send_after(struct ddi_conn *c, address_t addr, size_t len, offset_t roffset)
 {
 	return result(ddi_put_after(handle_have(), c, addr, len, roffset));
 }
@@ -268,7 +273,7 @@ static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
 	if (sent == DDI_SENT)
 		return 0;
 	if (sent == DDI_SENT_AFTER)
-		return send_after(addr, c, len, roffset);
+		return send_after(c, addr, len, roffset);
 	if (sent == DDI_NOT_PLAIN)
 		return send_not(connid, addr, len, roffset, c);
 	return send_due(sent, c);
@@ -280,7 +285,7 @@ send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	  struct ddi_conn *c, struct dd *h)
 {
 	return send_rest(send_reaches(len, roffset) ?
-			 ddi_put_long(h, c, addr, len, roffset) : DDI_NOT_PLAIN,
+			 ddi_put_long(c, addr, len, roffset) : DDI_NOT_PLAIN,
 			 connid, addr, len, roffset, c);
 }
 
@@ -324,24 +329,25 @@ static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
 	return send_rest(sent, connid, addr, len, roffset, c);
 }
 
-/* By one of several threads. */
+/* By one of several threads, or of nothing that ddi_put() sends. */
 static __attribute__((noinline)) int
-send_shared(connid_t connid, address_t addr, size_t len, offset_t roffset,
-	    struct dd *h)
+send_other(connid_t connid, address_t addr, size_t len, offset_t roffset,
+	   option_t options)
 {
+	struct dd *h = handle_have();
+
+	if (ddi_unlikely(!h) || ddi_unlikely(options))
+		return send_slow(connid, addr, len, roffset, options);
 	return send_as(connid, addr, len, roffset, h, false);
 }
 
 int DD_API ddsend(connid_t connid, address_t addr, size_t len,
 		  offset_t roffset, option_t options)
 {
-	struct dd *h = handle_have();
-
-	if (ddi_unlikely(!h) || ddi_unlikely(options))
-		return send_slow(connid, addr, len, roffset, options);
-	if (!ddi_alone())
-		return send_shared(connid, addr, len, roffset, h);
-	return send_as(connid, addr, len, roffset, h, true);
+	/* Both at once: the one is 0 or 1, the other must be 0. */
+	if ((unsigned int)options >= (unsigned char)*ddi_load(&handle_alone))
+		return send_other(connid, addr, len, roffset, options);
+	return send_as(connid, addr, len, roffset, handle_have(), true);
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
@@ -490,11 +496,11 @@ static __attribute__((noinline)) int recv_more(struct ddi_list *l)
 	return ddi_take_more(handle_have(), l);
 }
 
-/* The same again, if it did not come directly. */
-static __attribute__((noinline)) int
-recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
+/* What is due after the last attempt. */
+static DDI_INLINE int recv_end(enum ddi_taken taken, struct ddi_list *l,
+			       ddrecv_desc_t *recvblk)
 {
-	switch (ddi_take_own(h, l, false, desc_take, desc_take_meta, recvblk)) {
+	switch (taken) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
@@ -504,20 +510,38 @@ recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
 	}
 }
 
+/* The same again, if it did not come directly. */
+static __attribute__((noinline)) int
+recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
+{
+	return recv_end(ddi_take_own(h, l, false, desc_take, desc_take_meta,
+				     recvblk), l, recvblk);
+}
+
+/* Likewise if there is more to it than a message. */
+static __attribute__((noinline)) int
+recv_rest(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
+{
+	return recv_end(ddi_take_rest(h, l, false, desc_take, desc_take_meta,
+				      recvblk), l, recvblk);
+}
+
 static DDI_INLINE int recv_as(noteid_t noteid, ddrecv_desc_t *recvblk,
 			      option_t options, timeout_t timeout, struct dd *h,
 			      bool alone)
 {
 	struct ddi_list *l;
 
-	switch (ddi_take(h, noteid, options, timeout, false, desc_take,
-			 desc_take_meta, recvblk, &l, alone)) {
+	switch (ddi_take(h, noteid, options, timeout, false, desc_take, recvblk,
+			 &l, alone)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
 		return recv_more(l);
 	case DDI_NOT_DIRECT:
 		return recv_own(l, recvblk, h);
+	case DDI_NOT_BARE:
+		return recv_rest(l, recvblk, h);
 	case DDI_NOT_SIMPLE:
 		return recv_not_simple(l, recvblk);
 	default:
@@ -528,22 +552,24 @@ static DDI_INLINE int recv_as(noteid_t noteid, ddrecv_desc_t *recvblk,
 /* One of several threads. */
 static __attribute__((noinline)) int
 recv_shared(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-	    timeout_t timeout, struct dd *h)
+	    timeout_t timeout)
 {
-	return recv_as(noteid, recvblk, options, timeout, h, false);
+	if (!ddi_probe_known(recvblk))
+		return recv_slow(noteid, recvblk, options, timeout);
+	return recv_as(noteid, recvblk, options, timeout, handle_have(), false);
 }
 
 int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 		  timeout_t timeout)
 {
-	struct dd *h = handle_have();
-
 	/* What to wait for, and how, matters only where there is nothing. */
-	if (!recv_options_good(options, timeout) || !ddi_probe_known(recvblk))
+	if (!recv_options_good(options, timeout))
 		return recv_slow(noteid, recvblk, options, timeout);
 	if (!ddi_alone())
-		return recv_shared(noteid, recvblk, options, timeout, h);
-	return recv_as(noteid, recvblk, options, timeout, h, true);
+		return recv_shared(noteid, recvblk, options, timeout);
+	if (!ddi_probe_known_alone(recvblk))
+		return recv_slow(noteid, recvblk, options, timeout);
+	return recv_as(noteid, recvblk, options, timeout, handle_have(), true);
 }
 
 int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,
@@ -700,25 +726,34 @@ static void memlock_text(char *buf, size_t size)
 		 (unsigned long long)limit.rlim_cur / 1024);
 }
 
-/* Why, if it is not just that the node has no such service. */
-static void badserver_text(char *buf, size_t size)
+/*
+ * What ddconn(), ddserve() or ddalloc() found out besides. Others that fail with
+ * these numbers have it forgotten, so it is not of one long ago.
+ */
+static void reason_text(int error, char *buf, size_t size)
 {
 	char reason[256];
+	struct dd *h = handle_have();
 
-	if (!dd_last_error(handle_have(), reason, sizeof(reason)) && reason[0])
+	if (ddi_alive(h) &&
+	    (ddi_reason_of(h, -error, reason, sizeof(reason)) ||
+	     (error == EBADSERVER &&
+	      ddi_reason_of(h, -EPROTO, reason, sizeof(reason)))))
 		snprintf(buf, size, " (%.150s)", reason);
 }
 
 void DD_API dderror(char *string, ...)
 {
-	int error = errno;
+	int error = errno, cancel;
 	char detail[160] = "";
 	va_list args;
 
 	if (error == EMEMLOCK)
 		memlock_text(detail, sizeof(detail));
-	else if (error == EBADSERVER)
-		badserver_text(detail, sizeof(detail));
+	else if (error == EBADSERVER || error == ENORESOURCE || error == EEXIST)
+		reason_text(error, detail, sizeof(detail));
+	/* Nobody unlocks for who is cancelled while he writes. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	flockfile(stderr);
 	if (string && *string) {
 		va_start(args, string);
@@ -728,6 +763,7 @@ void DD_API dderror(char *string, ...)
 	}
 	fprintf(stderr, "%s%s\n", dd_strerror(error), detail);
 	funlockfile(stderr);
+	pthread_setcancelstate(cancel, NULL);
 	errno = error;
 }
 

@@ -12,8 +12,6 @@
 #include "internal.h"
 #include "put.h"
 
-#define STATE_SIZE	4096	/* the kernel shows it by pages */
-
 /*
  * Of a handle. Each takes a mapping, of which a process has 65,530 unless the
  * administrator says otherwise; most of them are for others to use.
@@ -45,22 +43,22 @@ static struct ddi_lane *lane_new(struct dd *h, const struct dd_direct *d)
 	lane->tail = d->start;
 	lane->notes = window_map(h, d->notes, lane_size(lane),
 				 PROT_READ | PROT_WRITE);
-	lane->state = window_map(h, d->state, STATE_SIZE, PROT_READ);
+	lane->state = window_map(h, d->state, DDI_STATE_SIZE, PROT_READ);
 	if (lane->notes && lane->state)
 		return lane;
 	if (lane->notes)
 		munmap(lane->notes, lane_size(lane));
 	if (lane->state)
-		munmap((void *)lane->state, STATE_SIZE);
+		munmap((void *)lane->state, DDI_STATE_SIZE);
 	free(lane);
 	return NULL;
 }
 
+/* With lane_lock held since before the kernel gave the ring: see out_grant(). */
 static struct ddi_lane *lane_get(struct dd *h, const struct dd_direct *d)
 {
 	struct ddi_lane *lane;
 
-	pthread_mutex_lock(&h->lane_lock);
 	for (lane = h->lanes; lane; lane = lane->next)
 		if (lane->offset == d->notes)
 			break;
@@ -73,14 +71,13 @@ static struct ddi_lane *lane_get(struct dd *h, const struct dd_direct *d)
 	}
 	if (lane)
 		lane->users++;
-	pthread_mutex_unlock(&h->lane_lock);
 	return lane;
 }
 
 static void lane_free(struct ddi_lane *lane)
 {
 	munmap(lane->notes, lane_size(lane));
-	munmap((void *)lane->state, STATE_SIZE);
+	munmap((void *)lane->state, DDI_STATE_SIZE);
 	free(lane);
 }
 
@@ -103,31 +100,38 @@ static void lane_put(struct dd *h, struct ddi_lane *lane)
 
 /* ---- ways out ------------------------------------------------------------ */
 
+/* Its cell does not show any id. */
+static struct dd_cell none_cell;
+const struct ddi_out ddi_out_none = {
+	.open = DDI_NEVER_OPEN,
+	.cell = &none_cell,
+};
+
 static struct ddi_out *out_new(struct dd_cell *cell)
 {
-	uint32_t i, window = ddi_load(&cell->window);
+	uint32_t ends = 1, window = ddi_load(&cell->window);
 	struct ddi_out *out;
 
 	if (!window || window > DD_WINDOW_MAX)
 		return NULL;
-	out = calloc(1, sizeof(*out) + (window + 1) * sizeof(*out->ends));
+	while (ends < window + 1)
+		ends *= 2;
+	out = calloc(1, sizeof(*out) + ends * sizeof(*out->ends));
 	if (!out)
 		return NULL;
+	out->mask = ends - 1;
 	out->window = window;
 	out->submitted = ddi_load(&cell->submitted);
+	out->limit = out->submitted;
 	out->deposits = out->submitted;
 	/* The kernel goes on from there, too. */
 	ddi_store((ddi_word *)cell->sq[0].meta, out->submitted);
-	for (i = 0; i <= window; i++)
-		out->ends[i].next = &out->ends[(i + 1) % (window + 1)];
-	out->end = out->ends;
 	return out;
 }
 
 static bool out_map(struct dd *h, struct ddi_out *out,
 		    const struct dd_direct *d)
 {
-	out->lane = lane_get(h, d);
 	if (!out->lane || d->block_size > INT32_MAX)
 		return false;
 	out->state = out->lane->state;
@@ -156,12 +160,23 @@ static uint64_t open_word(const struct ddi_conn *c)
 	return word;
 }
 
-static void out_fill(struct ddi_out *out, const struct ddi_conn *c)
+/* The offset in @size bytes that is too high for the first time. */
+static uint64_t room_of(uint64_t size, uint64_t len)
+{
+	return len <= size ? size - len + 1 : 0;
+}
+
+static void out_fill(struct dd *h, struct ddi_out *out, const struct ddi_conn *c)
 {
 	out->open = c->open;
 	out->cell = c->cell;
-	out->source = c->send ? (uintptr_t)c->send : UINTPTR_MAX;
-	out->source_end = c->send ? out->source + c->send_size : UINTPTR_MAX;
+	out->head = (void *)h->area;
+	out->source = c->send;
+	for (size_t i = 0; i < DDI_COPY_SHORT / 8; i++) {
+		out->source_room[i] = room_of(c->send ? c->send_size : 0,
+					      i * 8 + 8);
+		out->room[i] = room_of(out->size, i * 8 + 8);
+	}
 }
 
 /* Counts it, unless there are as many as there may be. */
@@ -191,11 +206,28 @@ static void out_unmap(struct dd *h, struct ddi_out *out)
 		lane_put(h, out->lane);
 }
 
+/*
+ * The kernel has this connection on a ring as long as the ring's lane has a user
+ * for it, or longer: so who is given a ring that others use finds their lane, and
+ * goes on where they are.
+ */
+static int out_grant(struct dd *h, struct dd_direct *d, struct ddi_out *out)
+{
+	int ret;
+
+	pthread_mutex_lock(&h->lane_lock);
+	ret = ddi_ioctl(h, DD_IOC_DIRECT, d);
+	if (ret >= 0)
+		out->lane = lane_get(h, d);
+	pthread_mutex_unlock(&h->lane_lock);
+	return ret;
+}
+
 /* What the kernel has granted is of use only if it can be mapped. */
 static int out_get(struct dd *h, uint32_t id, struct ddi_out *out)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = id };
-	int ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
+	int ret = out_grant(h, &d, out);
 
 	if (ret < 0)
 		return ret;
@@ -238,8 +270,9 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 		free(out);
 		return;
 	}
-	out_fill(out, c);
+	out_fill(h, out, c);
 	c->out = out;
+	c->way = out;
 }
 
 static void out_drop(struct dd *h, struct ddi_conn *c)
@@ -247,6 +280,7 @@ static void out_drop(struct dd *h, struct ddi_conn *c)
 	struct ddi_out *out = c->out;
 
 	c->out = NULL;
+	c->way = &ddi_out_none;
 	if (!out)
 		return;
 	out_unmap(h, out);
@@ -277,6 +311,33 @@ void ddi_out_release(struct dd *h)
 }
 
 /* ---- sending ------------------------------------------------------------- */
+
+/**
+ * ddi_out_look() - look at the reader's position again
+ * @out: the way out, of which the next message may have to wait
+ *
+ * At most as many messages are unread as there are notes before the end of the
+ * last one: all of these, if no other connection uses the ring.
+ *
+ * Return: whether it must.
+ */
+bool ddi_out_look(struct ddi_out *out)
+{
+	uint64_t n = out->submitted, window = out->window, head, end;
+
+	if (ddi_out_drained(out, n))
+		return false;
+	head = ddi_load_acquire(&out->state->head);
+	end = out->ends[(n - 1) & out->mask];
+	if (end > head && end - head <= window) {
+		out->limit = n + 1 + window - (end - head);
+		return false;
+	}
+	while (out->limit <= n + window &&
+	       out->ends[(out->limit - window - 1) & out->mask] <= head)
+		out->limit++;
+	return n == out->limit;
+}
 
 /* Bytes that no word holds; kernel/copy.h has the same. */
 static void deposit_tail(char *dst, const char *src, size_t len)
@@ -373,11 +434,7 @@ uint64_t ddi_deposit(char *dst, const char *src, size_t len)
 /* Position after the note that was posted last. */
 static uint64_t out_last(const struct ddi_out *out)
 {
-	const struct ddi_end *end = out->end;
-
-	while (end->next != out->end)
-		end = end->next;
-	return end->pos;
+	return out->ends[(out->submitted - 1) & out->mask];
 }
 
 /*
@@ -544,9 +601,12 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
 
 	/* All but the last one are within the window. */
 	if (n == out->submitted && ddi_out_waits(c))
-		end = out->end->pos;
+		end = ddi_out_awaits(out);
 	/* A close puts in place what was waiting. */
 	if (ddi_load(&c->cell->error))
+		end = 0;
+	/* The reader is at it: that takes him less than going to sleep takes. */
+	if (end && ddi_glance(h, &c->spin, &out->state->head, end))
 		end = 0;
 	/* The position means nothing in another ring. */
 	if (end)
@@ -566,7 +626,6 @@ static void in_set(struct dd *h, struct ddi_in *in, uint32_t unit)
 {
 	in->unit = unit;
 	in->state = (void *)(h->area + (size_t)unit * DD_UNIT);
-	in->notes = (void *)((char *)in->state + STATE_SIZE);
 	in->mask = in->state->slots - 1;
 }
 
@@ -599,6 +658,37 @@ bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh)
 	return true;
 }
 
+static uint64_t max_of(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/**
+ * ddi_in_first() - the first unread message of a connection in a ring
+ * @in: the ring, whose list is locked
+ * @id: of the connection
+ * @start: no position before this
+ * @end: position after its last one
+ * @pos: (out) position of the first one
+ *
+ * Return: whether there is one.
+ */
+bool ddi_in_first(const struct ddi_in *in, uint32_t id, uint64_t start,
+		  uint64_t end, uint64_t *pos)
+{
+	uint64_t head = ddi_load(&in->state->head);
+
+	for (*pos = max_of(head, start);
+	     *pos < end && *pos - head <= in->mask; ++*pos) {
+		const struct dd_ring_note *slot = ddi_in_slot(in, *pos);
+
+		if (ddi_load_acquire(&slot->seq) == *pos + 1 &&
+		    ddi_load(&slot->conn) == id)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Number of the last message of a connection that lies unread in a ring, 0 if
  * there is none. What is unread is not written again; false if some of it has
@@ -613,18 +703,12 @@ static bool in_last(const struct ddi_in *in, uint64_t head, uint32_t id,
 	for (pos = head; pos - head <= in->mask; pos++) {
 		const struct dd_ring_note *slot = ddi_in_slot(in, pos);
 
-		if (ddi_load_acquire(&slot->seq) != pos + 1)
-			break;
-		if (ddi_load(&slot->conn) == id)
+		if (ddi_load_acquire(&slot->seq) == pos + 1 &&
+		    ddi_load(&slot->conn) == id)
 			*msgid = ddi_load(&slot->msgid);
 	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return ddi_load(&in->state->head) == head;
-}
-
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 static struct ddi_in *in_find(struct dd *h, const struct ddi_conn *c)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "ring.h"
 
 /**
  * struct ddi_lane - a ring of another process that this one writes to
@@ -35,52 +36,54 @@ struct ddi_lane {
 	struct ddi_lane *next;
 };
 
-/**
- * struct ddi_end - position after the note of one of the last messages
- * @pos: that
- * @next: of the message after it; in a circle of window + 1
- */
-struct ddi_end {
-	uint64_t pos;
-	struct ddi_end *next;
-};
+#define DDI_COPY_SHORT	64	/* bytes, up to which there is no loop */
 
 /**
  * struct ddi_out - the direct way out of a connection; protected by its lock
  * @open: of the connection
  * @cell: the connection's cell
- * @end: of the message window + 1 before the next one, which has the same slot
- * @head: the receiver's position, as it was seen last
- * @source: the own send block; where no block can be if there is none
- * @source_end: its end
- * @size: bytes in @block, less than 2 GiB
+ * @head: head of the area
+ * @source: the own send block, NULL if there is none
+ * @submitted: messages sent
+ * @limit: how many may be sent before the reader's position is looked at again;
+ *	at most @submitted + @window + 1
  * @block: the peer's block
  * @lane: ring for the notes
  * @state: of @lane
  * @to: the connection's id there and its block number << 8, if it is a
  *	serving end: 8 bytes of a note
- * @submitted: messages sent
+ * @mask: entries in @ends minus 1
  * @window: unconsumed messages allowed there
+ * @size: bytes in @block, less than 2 GiB
  * @deposits: requests that the kernel has carried out
- * @ends: what @end points to one of
+ * @source_room: of a message of 8, 16, ... DDI_COPY_SHORT bytes, the offset in the
+ *	own send block must be less than this; 0 if there is none such
+ * @room: likewise in the peer's block
+ * @ends: position after the note of message n, counting from 0, is in entry
+ *	n & @mask, for the last window + 1 of them at least
  */
 struct ddi_out {
 	uint64_t open;
 	struct dd_cell *cell;
-	struct ddi_end *end;
-	uint64_t head;
-	uintptr_t source;
-	uintptr_t source_end;
-	size_t size;
+	const struct dd_area_head *head;
+	const char *source;
+	uint64_t submitted;
+	uint64_t limit;
 	char *block;
 	struct ddi_lane *lane;
 	const struct dd_ring_state *state;
 	uint32_t to[2];
-	uint64_t submitted;
+	uint32_t mask;
 	uint32_t window;
+	size_t size;
 	uint64_t deposits;
-	struct ddi_end ends[];
+	uint64_t source_room[DDI_COPY_SHORT / 8];
+	uint64_t room[DDI_COPY_SHORT / 8];
+	uint64_t ends[];
 };
+
+/* In place of one: a way that is never open. */
+extern const struct ddi_out ddi_out_none;
 
 /* Whether a connection, which is locked, sends directly. */
 static inline bool ddi_is_direct(const struct ddi_conn *c)
@@ -96,6 +99,29 @@ static inline uint64_t ddi_submitted(const struct ddi_conn *c)
 }
 
 /**
+ * ddi_out_drained() - has all been consumed that was sent?
+ * @out: the way out, of which @limit was reached
+ * @n: messages sent
+ *
+ * Message n may be sent when message n - window - 1, whose slot it gets, has been
+ * consumed.
+ *
+ * Return: whether it has; then @limit is beyond message n.
+ */
+static DDI_INLINE bool ddi_out_drained(struct ddi_out *out, uint64_t n)
+{
+	/* Pairs with the reader's release: it has done with the slots. */
+	uint64_t head = ddi_load_acquire(&out->state->head);
+
+	if (ddi_unlikely(out->ends[(n - 1) & out->mask] > head))
+		return false;
+	out->limit = n + 1 + out->window;
+	return true;
+}
+
+bool ddi_out_look(struct ddi_out *out);
+
+/**
  * ddi_out_full() - must the next message wait for the reader?
  * @out: the way out
  *
@@ -103,13 +129,15 @@ static inline uint64_t ddi_submitted(const struct ddi_conn *c)
  *
  * Return: whether it must.
  */
-static DDI_INLINE bool ddi_out_full(struct ddi_out *out)
+static inline bool ddi_out_full(struct ddi_out *out)
 {
-	if (ddi_likely(out->end->pos <= out->head))
-		return false;
-	/* Pairs with the reader's release: it has done with the slot. */
-	out->head = ddi_load_acquire(&out->state->head);
-	return out->end->pos > out->head;
+	return out->submitted == out->limit && ddi_out_look(out);
+}
+
+/* Position after the note that the next message waits for, if it does. */
+static inline uint64_t ddi_out_awaits(const struct ddi_out *out)
+{
+	return out->ends[(out->submitted - out->window - 1) & out->mask];
 }
 
 /**
@@ -159,7 +187,6 @@ static DDI_INLINE bool ddi_out_is_open(const struct ddi_out *out)
 }
 
 #define DDI_COPY_BULK	512	/* from here on memcpy() is faster */
-#define DDI_COPY_SHORT	72	/* up to here without a loop */
 
 /* Two words, for processors that move them at once. */
 typedef uint64_t ddi_pair __attribute__((vector_size(16), aligned(8), may_alias));
@@ -225,20 +252,21 @@ static DDI_INLINE void ddi_out_post(struct ddi_out *out,
 	uint64_t pos = alone ? lane->tail++ :
 		       __atomic_fetch_add(&lane->tail, 1, __ATOMIC_RELAXED);
 	struct dd_ring_note *note = &lane->notes[pos & lane->mask];
-	const __u32 head[2] = { out->to[0], out->to[1] | rq->metacount };
-	uint64_t n;
+	uint64_t n = out->submitted;
+	__u32 head[2];
 
-	memcpy(&note->conn, head, sizeof(head));
+	note->word = word;
 	note->offset = rq->roffset;
 	note->len = rq->len;
-	note->word = word;
-	n = ++out->submitted;
+	head[0] = out->to[0];
+	head[1] = out->to[1] | rq->metacount;
+	memcpy(&note->conn, head, sizeof(head));
+	out->ends[n & out->mask] = pos + 1;
+	out->submitted = ++n;
 	note->msgid = n;
 	note->tag = ddi_load(tag);
 	for (size_t i = 0; i < rq->metacount; i++)
 		note->meta[i] = rq->meta[i];
-	out->end->pos = pos + 1;
-	out->end = out->end->next;
 	/* For reports; nobody relies on it. */
 	ddi_store((ddi_word *)out->cell->sq[0].meta, n);
 	/* All of it is seen before anything is loaded below. */
@@ -262,25 +290,33 @@ void ddi_out_release(struct dd *h);
 
 /* ---- receiving ----------------------------------------------------------- */
 
+#define DDI_STATE_SIZE	4096	/* the kernel shows it by pages */
+
 /**
  * struct ddi_in - a direct ring that another process writes to
- * @state: what this end says, in the area
- * @notes: slots, written by a stranger
+ * @state: what this end says, in the area; the slots are behind it
  * @mask: their number minus 1
  * @unit: unit number of @state, by which cells name the ring
  */
 struct ddi_in {
 	struct dd_ring_state *state;
-	const struct dd_ring_note *notes;
 	uint32_t mask;
 	uint32_t unit;
 };
 
-/* The slot of the first unconsumed note. */
+/* A slot, which a stranger writes. */
 static DDI_INLINE const struct dd_ring_note *
-ddi_in_slot(const struct ddi_in *in, uint64_t pos)
+ddi_in_slot_of(const struct dd_ring_state *state, uint32_t mask, uint64_t pos)
 {
-	return &in->notes[pos & in->mask];
+	const void *notes = (const char *)state + DDI_STATE_SIZE;
+
+	return (const struct dd_ring_note *)notes + (pos & mask);
+}
+
+static inline const struct dd_ring_note *ddi_in_slot(const struct ddi_in *in,
+						     uint64_t pos)
+{
+	return ddi_in_slot_of(in->state, in->mask, pos);
 }
 
 static inline bool ddi_in_ready(const struct ddi_in *in)
@@ -290,11 +326,22 @@ static inline bool ddi_in_ready(const struct ddi_in *in)
 	return ddi_load_acquire(&ddi_in_slot(in, pos)->seq) == pos + 1;
 }
 
-/* Whether a note of a ring can be for a connection. */
-static DDI_INLINE bool ddi_in_of(const struct ddi_in *in,
-				 const struct dd_cell *cell)
+/*
+ * A note was consumed, then came a full barrier: does a sender sleep that can be
+ * woken by that? He says what he wants, and so do those of other rings, and of none,
+ * by the flag; then looks at the head.
+ */
+static inline bool ddi_in_wanted(const struct dd_list_head *lh,
+				 const struct dd_ring_state *state)
 {
-	return ddi_likely(ddi_equals(&cell->ring, in->unit));
+	return ddi_ring_wanted(lh) &&
+	       ddi_load(&state->want) <= ddi_load(&state->head);
+}
+
+/* Whether a note of a ring can be for a connection. */
+static DDI_INLINE bool ddi_in_of(uint32_t unit, const struct dd_cell *cell)
+{
+	return ddi_likely(ddi_equals(&cell->ring, unit));
 }
 
 /* Whether there can be a message where a note says. */
@@ -308,7 +355,27 @@ static DDI_INLINE bool ddi_in_valid(const struct ddi_conn *c, uint64_t offset,
 	return ddi_likely(end >= offset) && ddi_likely(end <= c->recv_size);
 }
 
+/* Consume a note that need not be the first one: there is none for anybody then. */
+static inline void ddi_in_drop(struct ddi_in *in, uint64_t pos)
+{
+	if (pos == ddi_load(&in->state->head))
+		ddi_store_release(&in->state->head, pos + 1);
+	else
+		ddi_store((__u32 *)&ddi_in_slot(in, pos)->conn, 0);
+}
+
+/* The ring that cells name like this, or NULL. */
+static inline struct ddi_in *ddi_in_named(const struct ddi_list *l, uint32_t unit)
+{
+	for (uint32_t i = 0; unit && i < l->rings; i++)
+		if (l->in[i].unit == unit)
+			return &l->in[i];
+	return NULL;
+}
+
 bool ddi_in_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh);
+bool ddi_in_first(const struct ddi_in *in, uint32_t id, uint64_t start,
+		  uint64_t end, uint64_t *pos);
 bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n);
 
 #endif /* _DD_DIRECT_H */

@@ -70,15 +70,38 @@ DD_API const char *dd_strerror(int error)
 	return text ? text : "unknown error";
 }
 
-void ddi_reason(struct dd *h, const char *format, ...)
+/* What @error, of the kernel or of the library, cannot say. */
+void ddi_reason(struct dd *h, int error, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	pthread_mutex_lock(&h->reason_lock);
 	vsnprintf(h->reason, sizeof(h->reason), format, args);
+	h->reason_error = ddi_error(error);
 	pthread_mutex_unlock(&h->reason_lock);
 	va_end(args);
+}
+
+void ddi_reason_clear(struct dd *h)
+{
+	pthread_mutex_lock(&h->reason_lock);
+	h->reason[0] = 0;
+	h->reason_error = 0;
+	pthread_mutex_unlock(&h->reason_lock);
+}
+
+/* Whether there is one for @error, which is the library's; it is in @buf then. */
+bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size)
+{
+	bool has;
+
+	pthread_mutex_lock(&h->reason_lock);
+	has = h->reason_error == error;
+	if (has)
+		snprintf(buf, size, "%s", h->reason);
+	pthread_mutex_unlock(&h->reason_lock);
+	return has;
 }
 
 DD_API int dd_last_error(struct dd *h, char *buf, size_t size)

@@ -9,8 +9,9 @@
  *	ddi_list.lock		one consumer at a time in a ring
  *	dd.lock			creation and binding: the tables and the pools
  *	ddi_conn.lock		one submitter at a time in a send queue
- * dd.region_lock, dd.lane_lock and dd.reason_lock are leaves. No lock is held while a
- * thread waits for a message, except call_lock.
+ * dd.region_lock, dd.lane_lock and dd.reason_lock are leaves; the kernel is asked for a
+ * ring with lane_lock held. No lock is held while a thread waits for a message, except
+ * call_lock.
  *
  * Records of lists, services and connections are never freed before the
  * handle is: they are bound to an id, unbound, and bound to another one. So a
@@ -123,16 +124,21 @@ struct ddi_wish {
  * @lock: one consumer at a time
  * @id: its id
  * @head: its head in the area, never NULL
+ * @state: of the direct ring to look at first, NULL for the list's own ring
+ * @in_mask: of that, number of slots minus 1
+ * @in_unit: of that, unit number of @state
+ * @wish: of who holds @lock
  * @geometry: what @ring and @mask were worked out from; they depend on
  *	nothing else, so they are never wrong, only out of date
  * @ring: slot 0
  * @mask: number of slots minus 1
  * @rings: direct rings that are known, of @in
- * @cur: the one to look at first, NULL for the list's own
+ * @cur: the direct ring of @state, for who has not locked the list; NULL for none
  * @stop: position in the list's own ring before which all have a look
- * @wish: of who holds @lock
  * @turn: where to look first then: 0 the list's own, else one of @in, from 1
  * @in: direct rings; NULL before there is any, then it stays
+ * @rest_of: number of the close note that @rest is about
+ * @rest: position in the closed connection's ring before which all was taken
  * @spin: how waiting for it went
  * @next: all records of the handle
  */
@@ -140,15 +146,20 @@ struct ddi_list {
 	struct ddi_lock lock;
 	uint32_t id;
 	struct dd_list_head *head;
+	struct dd_ring_state *state;
+	uint32_t in_mask;
+	uint32_t in_unit;
+	struct ddi_wish wish;
 	uint64_t geometry;
 	struct dd_note *ring;
 	uint32_t mask;
 	uint32_t rings;
 	struct ddi_in *cur;
 	uint64_t stop;
-	struct ddi_wish wish;
 	uint32_t turn;
 	struct ddi_in *in;
+	uint64_t rest_of;
+	uint64_t rest;
 	struct ddi_spin spin;
 	struct ddi_list *next;
 } __attribute__((aligned(DDI_LINE)));
@@ -172,8 +183,12 @@ struct ddi_list {
 /**
  * struct ddi_conn - one end of a connection
  * @lock: send queue of @cell, and all of this while it is bound
- * @id: its id, DDI_UNBOUND or 0 while bound to none; written last
+ * @id: its id, DDI_UNBOUND or 0 while bound to none; written last but @plain
+ * @service_id: id of @service, 0 at the connecting end
  * @cell: its cell in the area
+ * @plain: the word of a direct note for it that holds its id, block and number of
+ *	metadata, if there are none of these; 0 while it is @tracked or bound to no id, which
+ *	is in no note that leads here: no id has the index 0
  * @recv: own receive buffer
  * @recv_size: its size in bytes
  * @send: own send buffer
@@ -182,6 +197,8 @@ struct ddi_list {
  *	the connection is open and has the ring it had; DDI_NEVER_OPEN, which it
  *	never is, if its type restricts what may be sent, or @out_known is not
  *	set
+ * @cookie: what the kernel's notes for it say: @service_id | the block number of a
+ *	serving end << 32
  * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
  *	tag of a reply; else 0
  * @type: DD_TYPE_*
@@ -190,13 +207,13 @@ struct ddi_list {
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
  * @out: how it sends directly, or NULL; @lock
- * @service_id: id of @service, 0 at the connecting end
+ * @way: the same, or &ddi_out_none; @lock
  * @service: its service, NULL at the connecting end
  * @out_known: it is known whether it does; @lock
  * @out_again: if it does not, it may be asked for again; @lock
- * @dead: serving end: id of the connection that was closed here last; what
- *	it left unread is not delivered any more
- * @block: block number at the serving end
+ * @dead: id of the connection that was closed here last, or is being closed; what
+ *	a serving end left unread is not delivered any more
+ * @closing: @dead is being closed; dd.lock
  * @got: with DDI_COUNTED, number of the last message consumed from a direct ring
  * @list: id of its note list, if @described or at the connecting end
  * @most: messages that may be on their way, however large the window is there
@@ -215,18 +232,18 @@ struct ddi_list {
  * @spin: how waiting for its counters went
  * @next: pool of unbound records of connecting ends
  *
- * The first cache line is what a message needs.
+ * The first cache line is what a message needs that goes directly.
  */
 struct ddi_conn {
 	struct ddi_lock lock;
 	uint32_t id;
+	uint32_t service_id;
+	uint32_t consumed;
 	struct dd_cell *cell;
+	uint64_t plain;
 	char *recv;
 	size_t recv_size;
-	char *send;
-	struct ddi_out *out;
-	uint32_t consumed;
-	uint32_t service_id;
+	const struct ddi_out *way;
 	uint8_t type;
 	uint8_t tracked;
 	bool guarded;
@@ -234,12 +251,15 @@ struct ddi_conn {
 	bool out_known;
 	bool out_again;
 	bool described;
+	bool closing;
+	struct ddi_out *out;
+	char *send;
 	size_t send_size;
 	uint64_t open;
+	uint64_t cookie;
 	uint32_t most;
-	struct ddi_service *service;
 	uint32_t dead;
-	uint32_t block;
+	struct ddi_service *service;
 	uint32_t got;
 	uint32_t list;
 	uint32_t node;
@@ -364,8 +384,9 @@ struct ddi_board {
  * @lane_lock: @lanes, @outs
  * @lanes: rings of other processes that this one writes to
  * @outs: connections that send directly
- * @reason_lock: @reason
+ * @reason_lock: @reason and @reason_error
  * @reason: text for dd_last_error()
+ * @reason_error: what it is the reason of, negative
  * @board: whole pages, so that a fork() wipes nothing else
  */
 struct dd {
@@ -391,6 +412,7 @@ struct dd {
 			uint32_t outs;
 			pthread_mutex_t reason_lock;
 			char reason[256];
+			int reason_error;
 		};
 		char page[DDI_PAGE_MAX];
 	};
@@ -428,8 +450,10 @@ int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 
 /* error.c */
 int ddi_error(int error);
-void ddi_reason(struct dd *h, const char *format, ...)
-	__attribute__((__format__(__printf__, 2, 3)));
+void ddi_reason(struct dd *h, int error, const char *format, ...)
+	__attribute__((__format__(__printf__, 3, 4)));
+void ddi_reason_clear(struct dd *h);
+bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size);
 
 /* region.c */
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
@@ -455,6 +479,10 @@ void ddi_service_release(struct dd *h);
 struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
+bool ddi_conn_end(struct ddi_conn *c);
+void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint32_t id,
+		    int64_t deadline);
+int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint32_t id);
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
@@ -462,6 +490,18 @@ static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
 	return ddi_likely(ddi_equals(&c->id, id)) &&
 	       ddi_likely(ddi_equals(&c->cell->id, id));
+}
+
+/* Its block number, if it is a serving end; else 0. */
+static inline uint32_t ddi_conn_block(const struct ddi_conn *c)
+{
+	return c->cookie >> 32;
+}
+
+/* Whether a note is for it, and not for one that had the same id long before. */
+static inline bool ddi_conn_has_note(const struct ddi_conn *c, uint64_t cookie)
+{
+	return ddi_likely(ddi_equals(&c->cookie, cookie));
 }
 
 /* A connection that is there, or NULL. */
@@ -527,9 +567,12 @@ struct ddi_look {
 
 int64_t ddi_now(void);
 int64_t ddi_deadline(int64_t timeout);
+bool ddi_passed(int64_t deadline);
 int64_t ddi_remaining(int64_t deadline);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start);
+bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
+		uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);

@@ -26,16 +26,28 @@ bool ddi_ring_locate(char *area, struct ddi_list *l, uint64_t geometry)
 	return true;
 }
 
+/* Where to look first the next time: a direct ring, or NULL for the list's own. */
+static void list_prefer(struct ddi_list *l, struct ddi_in *in)
+{
+	ddi_store(&l->cur, in);
+	l->state = in ? in->state : NULL;
+	l->in_mask = in ? in->mask : 0;
+	l->in_unit = in ? in->unit : 0;
+}
+
 static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
 		      uint32_t unit)
 {
 	ddi_store(&l->id, 0);
+	memset(&l->spin, 0, sizeof(l->spin));
+	list_prefer(l, NULL);
+	l->turn = 0;
+	l->stop = 0;
+	l->rest_of = 0;
+	ddi_store(&l->rings, 0);
+	/* Who finds the new one finds nothing of the old one's rings. */
 	ddi_store_release(&l->head, (struct dd_list_head *)
 			  (h->area + (size_t)unit * DD_UNIT));
-	memset(&l->spin, 0, sizeof(l->spin));
-	l->cur = NULL;
-	l->turn = 0;
-	ddi_store(&l->rings, 0);
 	ddi_store_release(&l->id, id);
 }
 
@@ -74,12 +86,14 @@ struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 static struct ddi_list *list_load(struct dd *h, uint32_t id)
 {
 	struct dd_list_info info = { .size = sizeof(info), .list = id };
-	struct ddi_list *l;
+	struct ddi_list *l = NULL;
 
-	if ((int32_t)id <= 0 || ddi_ioctl(h, DD_IOC_LIST_INFO, &info) < 0)
+	if ((int32_t)id <= 0)
 		return NULL;
+	/* Under the lock, as in ddi_conn_load(). */
 	pthread_mutex_lock(&h->lock);
-	l = ddi_list_bind(h, id, info.list_unit);
+	if (ddi_ioctl(h, DD_IOC_LIST_INFO, &info) >= 0)
+		l = ddi_list_bind(h, id, info.list_unit);
 	pthread_mutex_unlock(&h->lock);
 	return l;
 }
@@ -145,18 +159,6 @@ static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
 	return false;
 }
 
-/* Whether the direct ring of a connection has a note; it need have none. */
-static bool conn_in_ready(const struct ddi_list *l, const struct ddi_conn *c,
-			  uint32_t *in)
-{
-	uint32_t unit = ddi_load(&c->cell->ring);
-
-	for (*in = 0; unit && *in < l->rings; ++*in)
-		if (l->in[*in].unit == unit)
-			return ddi_in_ready(&l->in[*in]);
-	return false;
-}
-
 /*
  * The cookie of a serving end that nobody knew yet, as the kernel would have put
  * it in its first note; 0 if no service of this list has such an end.
@@ -180,11 +182,10 @@ static uint64_t cookie_of(struct dd *h, const struct ddi_list *l,
 	return cookie;
 }
 
-/* The note, or a void one, at the head of a direct ring: read once. */
-static bool in_look(const struct ddi_in *in, struct dd_note *note,
+/* The note, or a void one, at a position of a direct ring: read once. */
+static bool in_look(const struct ddi_in *in, uint64_t pos, struct dd_note *note,
 		    uint32_t *block)
 {
-	uint64_t pos = ddi_load(&in->state->head);
 	const struct dd_ring_note *slot = ddi_in_slot(in, pos);
 
 	note->seq = pos + 1;
@@ -193,8 +194,7 @@ static bool in_look(const struct ddi_in *in, struct dd_note *note,
 	note->type = DD_NOTE_DATA;
 	note->conn = ddi_load(&slot->conn);
 	note->meta_count = ddi_load(&slot->meta_count);
-	*block = ddi_load(&slot->block[0]) | ddi_load(&slot->block[1]) << 8 |
-		 ddi_load(&slot->block[2]) << 16;
+	*block = ddi_note_block(slot);
 	note->offset = ddi_load(&slot->offset);
 	note->len = ddi_load(&slot->len);
 	note->word = ddi_load(&slot->word);
@@ -211,12 +211,13 @@ static bool fill_direct(struct dd *h, const struct ddi_list *l,
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
-	if (!c || !ddi_conn_is(c, note->conn)) {
+	if (!c || !ddi_conn_is(c, note->conn) || ddi_conn_block(c) != block) {
 		note->cookie = cookie_of(h, l, note, block);
 		c = ddi_conn_of_note(h, note);
 	}
-	if (!c || ddi_load(&c->dead) == note->conn ||
-	    !ddi_in_of(in, c->cell) ||
+	if (!c || ddi_conn_block(c) != block ||
+	    ddi_load(&c->dead) == note->conn ||
+	    !ddi_in_of(in->unit, c->cell) ||
 	    !ddi_in_valid(c, note->offset, note->len))
 		return false;
 	note->cookie = c->service_id;
@@ -245,13 +246,48 @@ static int take_in(struct dd *h, struct ddi_list *l, uint32_t i, bool consume,
 	uint32_t block;
 	bool good;
 
-	if (!in_look(in, &note, &block))
+	if (!in_look(in, ddi_load(&in->state->head), &note, &block))
 		return 0;
 	good = fill_direct(h, l, in, &note, block, consume, msg);
 	if (consume || !good)
 		ddi_store_release(&in->state->head, note.seq);
-	l->cur = in;
+	list_prefer(l, in);
 	l->turn = i + 1 + (consume || !good);
+	return good ? 1 : -EAGAIN;
+}
+
+/*
+ * Of a connection that is over, the first message that lies unread in its direct
+ * ring, perhaps behind positions that others have taken and not filled yet. It is
+ * the first one whenever it is looked for, so it can be looked at, then taken.
+ */
+static int take_rest(struct dd *h, struct ddi_list *l,
+		     const struct dd_note *close, bool consume,
+		     struct dd_msg *msg)
+{
+	const struct ddi_conn *c = ddi_conn_of_note(h, close);
+	struct ddi_in *in = c ? ddi_in_named(l, ddi_load(&c->cell->ring)) : NULL;
+	struct dd_note note;
+	uint32_t block;
+	uint64_t pos;
+	bool good;
+
+	if (l->rest_of != close->seq) {
+		l->rest_of = close->seq;
+		l->rest = 0;
+	}
+	/* None twice: their sender may write them again. */
+	if (!in || !ddi_in_first(in, close->conn, l->rest, close->word, &pos) ||
+	    !in_look(in, pos, &note, &block))
+		return 0;
+	good = fill_direct(h, l, in, &note, block, consume, msg);
+	if (consume || !good) {
+		ddi_in_drop(in, pos);
+		l->rest = pos + 1;
+	}
+	/* Duds count as those of a ring: ddi_list_next(). */
+	list_prefer(l, consume || !good ? in : NULL);
+	l->turn = consume || !good;
 	return good ? 1 : -EAGAIN;
 }
 
@@ -262,17 +298,17 @@ static int take_in(struct dd *h, struct ddi_list *l, uint32_t i, bool consume,
 static int take_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
 		    bool consume, struct dd_msg *msg)
 {
-	struct ddi_conn *c = NULL;
 	struct dd_note note;
 	bool good;
-	uint32_t i;
+	int ret;
 
 	if (!ddi_ring_look(h->area, l, lh, &note))
 		return 0;
-	if (note.type == DD_NOTE_CLOSE && ddi_in_refresh(h, l, lh))
-		c = ddi_conn_of_note(h, &note);
-	if (c && conn_in_ready(l, c, &i))
-		return take_in(h, l, i, consume, msg);
+	if (note.type == DD_NOTE_CLOSE && ddi_in_refresh(h, l, lh)) {
+		ret = take_rest(h, l, &note, consume, msg);
+		if (ret)
+			return ret;
+	}
 	good = fill_message(h, &note, consume, msg);
 	if (consume && note.type == DD_NOTE_CLOSE)
 		close_consumed(h, &note);
@@ -281,7 +317,7 @@ static int take_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
 		/* There may be new rings, too. */
 		l->stop = note.seq + (l->rings ? DDI_STREAK : DDI_STREAK_ALONE);
 	}
-	l->cur = NULL;
+	list_prefer(l, NULL);
 	l->turn = consume;
 	return good ? 1 : -EAGAIN;
 }
@@ -332,17 +368,19 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg)
 {
 	int ret, duds = DUDS_MAX;
+	struct dd_ring_state *state;
 	struct dd_list_head *lh;
 
 	do {
 		ddi_lock(&l->lock);
 		lh = ddi_load(&l->head);
 		ret = list_take(h, l, id, consume, msg);
-		duds -= ret == -EAGAIN && l->cur;
+		state = l->state;
+		duds -= ret == -EAGAIN && state;
 		if (ddi_unlock_mb(&l->lock))
 			ddi_lock_wake(&l->lock);
 		if ((ret == -EAGAIN || (ret == 1 && consume)) &&
-		    ddi_ring_wanted(lh))
+		    (state ? ddi_in_wanted(lh, state) : ddi_ring_wanted(lh)))
 			ddi_ioctl_id(h, DD_IOC_LIST_KICK, id);
 	} while (ret == -EAGAIN && duds);
 	return ret == -EAGAIN ? 0 : ret;
@@ -366,6 +404,7 @@ DD_API int dd_list_fd(struct dd *h, int list)
 
 	if (!ddi_alive(h))
 		return -EBADID;
+	ddi_reason_clear(h);
 	ret = ddi_ioctl_id(h, DD_IOC_LIST_FD, list);
 	return ret < 0 ? ddi_error(ret) : ret;
 }

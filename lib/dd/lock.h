@@ -42,6 +42,16 @@ static inline bool ddi_alone(void)
 #endif
 }
 
+/* Where the C library says so, a bool; or NULL. */
+static inline const char *ddi_alone_at(void)
+{
+#if __has_include(<sys/single_threaded.h>)
+	return &__libc_single_threaded;
+#else
+	return NULL;
+#endif
+}
+
 void ddi_lock_wait(struct ddi_lock *lock);
 void ddi_lock_wake(struct ddi_lock *lock);
 

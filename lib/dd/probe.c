@@ -26,6 +26,7 @@ static DDI_TLS uintptr_t good_write[REMEMBERED];
 /* An address that is good, and that nobody asks about. */
 static char good_at_first;
 DDI_TLS void *ddi_probe_last = &good_at_first;
+void *ddi_probe_last_alone = &good_at_first;
 
 /*
  * The signal set is copied in before the nonsense in the first argument is

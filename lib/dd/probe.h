@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock.h"
+
 bool ddi_probe_readable(const void *addr, size_t len);
 bool ddi_probe_writable(void *addr, size_t len);
 
@@ -29,9 +31,19 @@ static inline bool ddi_probe_known(const void *addr)
 	return __builtin_expect(addr == ddi_probe_last, 1);
 }
 
+/* The same where ddi_alone(), in less; nothing is known before. */
+extern void *ddi_probe_last_alone __attribute__((visibility("hidden")));
+
+static inline bool ddi_probe_known_alone(const void *addr)
+{
+	return __builtin_expect(addr == ddi_probe_last_alone, 1);
+}
+
 static inline void ddi_probe_remember(void *addr)
 {
 	ddi_probe_last = addr;
+	if (ddi_alone())
+		ddi_probe_last_alone = addr;
 }
 
 #endif /* _DD_PROBE_H */

@@ -98,7 +98,7 @@ static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
  * @DDI_SENT_AFTER: it was sent directly, and ddi_put_after() is due; the
  *	connection is locked
  * @DDI_SENT_LONG: nothing was done; ddi_put_long() is due, the connection is
- *	locked
+ *	locked, and sends directly
  * @DDI_SENT_KERNEL: nothing was done; ddi_put_kernel() is due, the connection is
  *	locked but where ddi_alone()
  * @DDI_REFUSED: it was refused; ddi_put_refused() is due
@@ -114,22 +114,9 @@ enum ddi_sent {
 	DDI_NOT_PLAIN,
 };
 
-/*
- * Whether a message can go directly. Anything unusual is for ddi_out_send() to
- * name. No sum can overflow: no block is as short as what @len may be here, and
- * no address as low; @source_end is an address or the highest.
- */
-static DDI_INLINE bool ddi_put_fits(const struct dd *h, struct ddi_out *out,
-				    const void *addr, size_t len, size_t roffset)
+static DDI_INLINE bool ddi_put_up(const struct ddi_out *out)
 {
-	const struct dd_area_head *head = (void *)h->area;
-
-	return ddi_likely(ddi_out_is_open(out)) &&
-	       ddi_likely(!ddi_out_full(out)) &&
-	       ddi_likely(ddi_test(&head->node_up, 1)) &&
-	       ddi_likely((uintptr_t)addr >= out->source) &&
-	       ddi_likely((uintptr_t)addr <= out->source_end - len) &&
-	       ddi_likely(roffset <= out->size - len);
+	return ddi_likely(ddi_test(&out->head->node_up, 1));
 }
 
 /* On to what wants the connection locked. */
@@ -161,6 +148,37 @@ static DDI_INLINE enum ddi_sent ddi_put_post(struct ddi_conn *c,
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
+/* Of a table with an entry for each 8 bytes. */
+static DDI_INLINE const uint64_t *ddi_put_entry(const uint64_t *table, size_t len)
+{
+	return (const uint64_t *)((const char *)table + len);
+}
+
+/* The same, of a length that is one of those of &ddi_out.room; nothing is sure. */
+static DDI_INLINE enum ddi_sent ddi_put_out(struct ddi_conn *c,
+					    struct ddi_out *out,
+					    const char *addr, size_t len,
+					    size_t roffset, bool alone)
+{
+	uintptr_t offset = (uintptr_t)addr - (uintptr_t)out->source;
+	uint64_t n;
+
+	if (ddi_unlikely(offset >= *ddi_put_entry(out->source_room, len - 8)))
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
+	if (ddi_unlikely(roffset >= *ddi_put_entry(out->room - 1, len)) ||
+	    !ddi_put_up(out))
+		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
+	n = out->submitted;
+	/* With a window of 1 that is each second time, so it is not unlikely. */
+	if (ddi_unlikely(roffset & 7) ||
+	    (ddi_likely(n == out->limit) &&
+	     ddi_unlikely(!ddi_out_drained(out, n))))
+		return ddi_put_on(c, alone, DDI_SENT_LONG);
+	return ddi_put_post(c, out, len, roffset,
+			    ddi_deposit_short(out->block + roffset, addr, len),
+			    alone);
+}
+
 /**
  * ddi_put() - send a plain message
  * @h: handle; without @ddi_alive(), for a child of fork() finds no connection
@@ -186,31 +204,30 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	    (!alone && ddi_unlikely(!ddi_trylock(&c->lock))))
 		return DDI_NOT_PLAIN;
 	*conn = c;
-	out = c->out;
 	if (ddi_unlikely(c->id != id))
 		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
-	if (!out)
-		return DDI_SENT_KERNEL;
-	if (ddi_unlikely(len - 8 > DDI_COPY_SHORT - 8) ||
-	    ddi_unlikely((len | roffset) & 7))
+	/* Only a real one is ever open, and written to. */
+	out = (struct ddi_out *)c->way;
+	if (!ddi_out_is_open(out))
+		return c->out ? ddi_put_on(c, alone, DDI_NOT_PLAIN) :
+				DDI_SENT_KERNEL;
+	/* A multiple of 8 that is neither 0 nor too long. */
+	if (ddi_unlikely((len - 8) & ~(DDI_COPY_SHORT - 8ul)))
 		return ddi_put_on(c, alone, DDI_SENT_LONG);
-	if (!ddi_put_fits(h, out, addr, len, roffset))
-		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
-	return ddi_put_post(c, out, len, roffset,
-			    ddi_deposit_short(out->block + roffset, addr, len),
-			    alone);
+	return ddi_put_out(c, out, addr, len, roffset, alone);
 }
 
-/* ddi_put() has found that it is too long for it: as ddi_put(). */
-static DDI_INLINE enum ddi_sent ddi_put_long(struct dd *h, struct ddi_conn *c,
-					     const void *addr, size_t len,
-					     size_t roffset)
+/* ddi_put() has found that it is not short: as ddi_put(). */
+static DDI_INLINE enum ddi_sent ddi_put_long(struct ddi_conn *c, const void *addr,
+					     size_t len, size_t roffset)
 {
 	struct ddi_out *out = c->out;
+	struct dd_sqe unused;
 
-	if (ddi_unlikely(len > out->size) ||
-	    ddi_unlikely(len > out->source_end - out->source) ||
-	    !ddi_put_fits(h, out, addr, len, roffset))
+	if (ddi_unlikely(ddi_put_source(c, addr, len, &unused)) ||
+	    ddi_unlikely(roffset > out->size) ||
+	    ddi_unlikely(len > out->size - roffset) || !ddi_put_up(out) ||
+	    ddi_unlikely(ddi_out_full(out)))
 		return DDI_NOT_PLAIN;
 	return ddi_put_post(c, out, len, roffset,
 			    ddi_deposit(out->block + roffset, addr, len), false);
@@ -249,15 +266,19 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	return ddi_unlikely(ddi_unlock_mb(&c->lock)) ? DDI_SENT_WAKE : DDI_SENT;
 }
 
-int ddi_put_refused(struct dd *h, struct ddi_conn *c);
-int ddi_put_after(struct dd *h, struct ddi_conn *c, const void *addr,
-		  size_t len, size_t roffset);
-int ddi_put_wake(struct ddi_conn *c);
-int ddi_put_not(struct dd *h, int conn, const void *addr, size_t len,
-		size_t roffset, struct ddi_conn *c);
-int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
-		     size_t roffset, unsigned int options,
-		     const unsigned int *meta, size_t metacount);
+/* Inline, they would have the short way save registers. */
+#define DDI_NOINLINE	__attribute__((noinline))
+
+DDI_NOINLINE int ddi_put_refused(struct dd *h, struct ddi_conn *c);
+DDI_NOINLINE int ddi_put_after(struct dd *h, struct ddi_conn *c,
+			       const void *addr, size_t len, size_t roffset);
+DDI_NOINLINE int ddi_put_wake(struct ddi_conn *c);
+DDI_NOINLINE int ddi_put_not(struct dd *h, int conn, const void *addr,
+			     size_t len, size_t roffset, struct ddi_conn *c);
+DDI_NOINLINE int ddi_send_general(struct dd *h, int conn, const void *addr,
+				  size_t len, size_t roffset,
+				  unsigned int options,
+				  const unsigned int *meta, size_t metacount);
 
 /* What is due after any of them; as dd_send(). */
 static DDI_INLINE int ddi_put_end(enum ddi_sent sent, struct dd *h, int conn,

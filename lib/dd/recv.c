@@ -42,6 +42,9 @@ int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
 		return -EWOULDBLOCK;
 	if (!*deadline)
 		*deadline = ddi_deadline(timeout);
+	else if (ddi_passed(*deadline))
+		/* Who writes void notes may have ended each wait before. */
+		return -ETIMEDOUT;
 	return ddi_list_wait(h, l, list, options, *deadline);
 }
 
@@ -78,11 +81,11 @@ recv_not_simple(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
 	return recv_slow(h, wish.id, msg, wish.options, wish.timeout);
 }
 
-/* The same again, if it did not come directly. */
-static __attribute__((noinline)) int
-recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
+/* What is due after the last attempt. */
+static DDI_INLINE int recv_end(enum ddi_taken taken, struct dd *h,
+			       struct ddi_list *l, struct dd_msg *msg)
 {
-	switch (ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta, msg)) {
+	switch (taken) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
@@ -92,19 +95,37 @@ recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
 	}
 }
 
+/* The same again, if it did not come directly. */
+static __attribute__((noinline)) int
+recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
+{
+	return recv_end(ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta,
+				     msg), h, l, msg);
+}
+
+/* Likewise if there is more to it than a message. */
+static __attribute__((noinline)) int
+recv_rest(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
+{
+	return recv_end(ddi_take_rest(h, l, true, ddi_fill_msg,
+				      ddi_fill_msg_meta, msg), h, l, msg);
+}
+
 static DDI_INLINE int recv_as(struct dd *h, int list, struct dd_msg *msg,
 			      unsigned int options, int64_t timeout, bool alone)
 {
 	struct ddi_list *l;
 
-	switch (ddi_take(h, list, options, timeout, true, ddi_fill_msg,
-			 ddi_fill_msg_meta, msg, &l, alone)) {
+	switch (ddi_take(h, list, options, timeout, true, ddi_fill_msg, msg, &l,
+			 alone)) {
 	case DDI_TAKEN:
 		return 0;
 	case DDI_TAKEN_MORE:
 		return ddi_take_more(h, l);
 	case DDI_NOT_DIRECT:
 		return recv_own(h, l, msg);
+	case DDI_NOT_BARE:
+		return recv_rest(h, l, msg);
 	case DDI_NOT_SIMPLE:
 		return recv_not_simple(h, l, msg);
 	default:
@@ -216,11 +237,16 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 		pause_until(deadline);
 		return 0;
 	}
-	for (;;) {
+	for (bool again = false;; again = true) {
 		ret = poll_once(h, lists, count);
 		if (ret || !timeout)
 			return ret;
+		if (again && ddi_passed(deadline))
+			return 0;
 		ret = poll_sleep(h, lists, count, deadline);
+		/* What was found out about one long ago is not about this one. */
+		if (ret == -ENORESOURCE)
+			ddi_reason_clear(h);
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
@@ -272,7 +298,7 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 		     uint32_t tag, struct dd_msg *reply, unsigned int options,
 		     int64_t deadline)
 {
-	for (;;) {
+	for (bool again = false;; again = true) {
 		int ret = ddi_list_next(h, l, list, true, reply);
 
 		if (ret < 0)
@@ -281,6 +307,9 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 			return -ECONNCLOSE;
 		if (ret && reply->tag == tag)
 			return 0;
+		/* There may be ever more that are none. */
+		if (again && ddi_passed(deadline))
+			return -ETIMEDOUT;
 		if (ret)
 			continue;
 		ret = ddi_list_wait(h, l, list, options, deadline);
@@ -290,11 +319,13 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 }
 
 /* Replies that nobody waits for any more; a close shows in the cell too. */
-static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list)
+static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list,
+		       int64_t deadline)
 {
 	struct dd_msg msg;
 
-	while (ddi_list_next(h, l, list, true, &msg) > 0)
+	while (ddi_list_next(h, l, list, true, &msg) > 0 &&
+	       !ddi_passed(deadline))
 		;
 }
 
@@ -325,7 +356,7 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 	l = ddi_list_find(h, list);
 	if (!l)
 		return -EBADID;
-	call_drain(h, l, list);
+	call_drain(h, l, list, deadline);
 	ret = call_send(h, conn, rq, deadline);
 	if (!ret)
 		ret = call_wait(h, l, list, rq->tag, reply, options, deadline);

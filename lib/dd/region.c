@@ -101,13 +101,13 @@ int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		return 0;
 	}
 	if (!addr || !ddi_region_find(h, addr, len, buf)) {
-		ddi_reason(h, "%s buffer %p, %zu bytes: not in memory of ddalloc",
+		ddi_reason(h, -EINVAL, "%s buffer %p, %zu bytes: not in memory of ddalloc",
 			   what, addr, len);
 		return -EINVAL;
 	}
 	if (buf->offset % sysconf(_SC_PAGESIZE)) {
-		ddi_reason(h, "%s buffer %p: does not start at a page", what,
-			   addr);
+		ddi_reason(h, -EINVAL, "%s buffer %p: does not start at a page",
+			   what, addr);
 		return -EINVAL;
 	}
 	return 0;
@@ -120,7 +120,7 @@ static void memlock_reason(struct dd *h, size_t size)
 
 	if (ddi_ioctl(h, DD_IOC_INFO, &info) < 0)
 		return;
-	ddi_reason(h, "%zu KiB more would exceed RLIMIT_MEMLOCK: limit %llu KiB, in use by this user %llu KiB; raise it with 'ulimit -l' or in /etc/security/limits.conf",
+	ddi_reason(h, -EDQUOT, "%zu KiB more would exceed RLIMIT_MEMLOCK: limit %llu KiB, in use by this user %llu KiB; raise it with 'ulimit -l' or in /etc/security/limits.conf",
 		   (size + 1023) / 1024,
 		   (unsigned long long)info.memlock_limit / 1024,
 		   (unsigned long long)info.memlock_used / 1024);
@@ -152,9 +152,9 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 
 	if (!ddi_alive(h))
 		return -EBADID;
+	ddi_reason_clear(h);
 	if (!size || !addr)
 		return -EINVAL;
-	ddi_reason(h, "%s", "");
 
 	ret = ddi_ioctl(h, DD_IOC_REGION_ALLOC, &ra);
 	if (ret < 0) {

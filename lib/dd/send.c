@@ -290,8 +290,8 @@ static __attribute__((noinline)) int
 send_long(struct dd *h, int conn, const void *addr, size_t len, size_t roffset,
 	  struct ddi_conn *c)
 {
-	return ddi_put_end(ddi_put_long(h, c, addr, len, roffset), h, conn,
-			   addr, len, roffset, c);
+	return ddi_put_end(ddi_put_long(c, addr, len, roffset), h, conn, addr,
+			   len, roffset, c);
 }
 
 static __attribute__((noinline)) int

@@ -157,7 +157,7 @@ DD_API int dd_serve(struct dd *h, const char *name,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	ddi_reason(h, "%s", "");
+	ddi_reason_clear(h);
 	ret = serve_prepare(h, name, attr, &sv);
 	if (ret)
 		return ret;
@@ -166,7 +166,7 @@ DD_API int dd_serve(struct dd *h, const char *name,
 	ret = serve_locked(h, attr, &sv);
 	pthread_mutex_unlock(&h->lock);
 	if (ret == -EEXIST)
-		ddi_reason(h, "service name '%.63s' is in use on this node",
+		ddi_reason(h, ret, "service name '%.63s' is in use on this node",
 			   name);
 	if (ret < 0)
 		return ddi_error(ret);
@@ -175,7 +175,10 @@ DD_API int dd_serve(struct dd *h, const char *name,
 	return sv.service;
 }
 
-/* From here on its messages are skipped and its connections unknown. */
+/*
+ * From here on its messages are skipped and its connections unknown; nor is anybody
+ * told of those that clients make until the kernel withdraws it.
+ */
 static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 {
 	struct ddi_service *s;
@@ -185,12 +188,43 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 	if (s) {
 		ddi_store_release(&s->id, SERVICE_DYING);
 		for (uint32_t i = 0; i < s->maxconn; i++)
-			if (ddi_load(&s->blocks[i].id) &&
-			    s->blocks[i].id != DDI_UNBOUND)
-				ddi_conn_unbind(h, &s->blocks[i]);
+			if (ddi_load(&s->blocks[i].id))
+				ddi_conn_end(&s->blocks[i]);
 	}
 	pthread_mutex_unlock(&h->lock);
 	return s;
+}
+
+/* With no lock held: see ddi_conn_drain(). */
+static void service_drain(struct dd *h, struct ddi_service *s, int64_t deadline)
+{
+	for (uint32_t i = 0; i < s->maxconn; i++)
+		if (ddi_load(&s->blocks[i].closing))
+			ddi_conn_drain(h, &s->blocks[i],
+				       ddi_load(&s->blocks[i].dead), deadline);
+}
+
+/* Those that have a list of their own: each goes with its list locked. */
+static void service_close_lists(struct dd *h, struct ddi_service *s)
+{
+	for (uint32_t i = 0; i < s->maxconn; i++) {
+		const struct ddi_conn *c = &s->blocks[i];
+		uint32_t list = ddi_load(&c->list);
+
+		if (ddi_load(&c->closing) && list && list != s->list)
+			ddi_conn_close(h, c, ddi_load(&c->dead));
+	}
+}
+
+/* The kernel has ended its connections. */
+static void service_bury(struct dd *h, struct ddi_service *s)
+{
+	pthread_mutex_lock(&h->lock);
+	for (uint32_t i = 0; i < s->maxconn; i++)
+		if (ddi_load(&s->blocks[i].id))
+			ddi_conn_unbind(h, &s->blocks[i]);
+	ddi_store_release(&s->id, 0);
+	pthread_mutex_unlock(&h->lock);
 }
 
 DD_API int dd_unserve(struct dd *h, int service)
@@ -204,6 +238,10 @@ DD_API int dd_unserve(struct dd *h, int service)
 	s = service > 0 ? service_kill(h, service) : NULL;
 	if (!s)
 		return -EBADID;
+	/* All begin to wait at once. */
+	service_drain(h, s, 0);
+	service_drain(h, s, DD_FOREVER);
+	service_close_lists(h, s);
 
 	/* Nobody may be consuming while the ring goes away. */
 	l = ddi_table_get(h->board.lists, s->list);
@@ -213,7 +251,7 @@ DD_API int dd_unserve(struct dd *h, int service)
 	} while (ret == -EINTR);
 	ddi_unlock(&l->lock);
 
-	ddi_store_release(&s->id, 0);
+	service_bury(h, s);
 	return ret < 0 ? ddi_error(ret) : 0;
 }
 

@@ -67,6 +67,7 @@ static inline void ddi_fill_msg_meta(void *to, const struct dd_note *note,
  * @DDI_TAKEN_MORE: the same, and ddi_take_more() is due
  * @DDI_NOT_DIRECT: nothing was done, and the list is locked; ddi_take_own() is
  *	due
+ * @DDI_NOT_BARE: nothing was done, the list is locked, and ddi_take_rest() is due
  * @DDI_NOT_LOCKED: nothing was done, and no lock is held
  * @DDI_NOT_SIMPLE: nothing was done, the list is locked
  *
@@ -77,9 +78,17 @@ enum ddi_taken {
 	DDI_TAKEN,
 	DDI_TAKEN_MORE,
 	DDI_NOT_DIRECT,
+	DDI_NOT_BARE,
 	DDI_NOT_LOCKED,
 	DDI_NOT_SIMPLE,
 };
+
+/* The block that a note of a direct ring is for, as a stranger says. */
+static inline uint32_t ddi_note_block(const struct dd_ring_note *slot)
+{
+	return ddi_load(&slot->block[0]) | ddi_load(&slot->block[1]) << 8 |
+	       ddi_load(&slot->block[2]) << 16;
+}
 
 /*
  * A message of a connection that keeps count. Each has one list, whose lock
@@ -123,63 +132,96 @@ static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
 							     DDI_TAKEN;
 }
 
+/* Likewise from a direct ring. */
+static DDI_INLINE enum ddi_taken ddi_taken_in(struct ddi_list *l,
+					      const struct dd_list_head *lh,
+					      const struct dd_ring_state *state)
+{
+	bool waited = ddi_unlock_mb(&l->lock);
+
+	return ddi_unlikely(waited) || ddi_in_wanted(lh, state) ?
+	       DDI_TAKEN_MORE : DDI_TAKEN;
+}
+
 /* Messages before all rings have a look; if only the list's own is known. */
 #define DDI_STREAK		32
 #define DDI_STREAK_ALONE	256
 
+/* The connection that a word of a note names, as its bytes are ordered here. */
+static DDI_INLINE uint32_t ddi_note_conn(uint64_t word)
+{
+	uint32_t conn;
+
+	memcpy(&conn, &word, sizeof(conn));
+	return conn;
+}
+
+/* Whether a note of this ring can be for a connection that is found by its id. */
+static DDI_INLINE bool ddi_take_is(const struct ddi_list *l,
+				   const struct ddi_conn *c, uint32_t conn)
+{
+	const struct dd_cell *cell = c->cell;
+
+	return ddi_likely(ddi_equals(&cell->id, conn)) &&
+	       ddi_in_of(l->in_unit, cell);
+}
+
+/* What is needed of a note; where it says can be a message, or it is not good. */
+static DDI_INLINE bool ddi_take_note(const struct dd_ring_note *slot,
+				     const struct ddi_conn *c, bool whole,
+				     struct dd_note *note)
+{
+	note->offset = ddi_load(&slot->offset);
+	note->len = ddi_load(&slot->len);
+	if (!ddi_in_valid(c, note->offset, note->len))
+		return false;
+	note->cookie = c->service_id;
+	if (whole) {
+		note->word = ddi_load(&slot->word);
+		note->msgid = ddi_load(&slot->msgid);
+		note->tag = ddi_load(&slot->tag);
+	}
+	return true;
+}
+
 /*
- * ddi_take() from the direct ring that the last message came by. Every word is
- * loaded once, since a stranger writes them.
+ * ddi_take() from the direct ring that the last message came by, if there are no
+ * metadata and the connection does not keep count. Every word is loaded once,
+ * since a stranger writes them.
  */
 static DDI_INLINE enum ddi_taken
-ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
-	    ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to, bool alone)
+ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh, bool whole,
+	    ddi_fill_fn *fill, void *to, bool alone)
 {
-	uint64_t pos = ddi_load(&in->state->head);
-	const struct dd_ring_note *slot = ddi_in_slot(in, pos);
-	const struct dd_cell *cell;
+	struct dd_ring_state *state = l->state;
+	uint64_t pos = ddi_load(&state->head), word;
+	const struct dd_ring_note *slot = ddi_in_slot_of(state, l->in_mask, pos);
 	struct dd_note note;
 	struct ddi_conn *c;
-	uint32_t words;
 
 	if (!ddi_equals(&slot->seq, pos + 1))
 		return ddi_take_on(l, alone, DDI_NOT_DIRECT);
 	if (ddi_unlikely(!(pos % DDI_STREAK)))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	note.conn = ddi_load(&slot->conn);
+	word = ddi_load((const ddi_word *)&slot->conn);
+	note.conn = ddi_note_conn(word);
 	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || !ddi_equals(&c->id, note.conn))
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_equals(&c->plain, word)))
+		return ddi_take_on(l, alone, DDI_NOT_BARE);
+	if (!ddi_take_is(l, c, note.conn) ||
+	    !ddi_take_note(slot, c, whole, &note))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	cell = c->cell;
-	if (ddi_unlikely(!ddi_equals(&cell->id, note.conn)) ||
-	    !ddi_in_of(in, cell))
-		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	note.offset = ddi_load(&slot->offset);
-	note.len = ddi_load(&slot->len);
-	if (!ddi_in_valid(c, note.offset, note.len))
-		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	note.cookie = c->service_id;
-	if (whole) {
-		note.word = ddi_load(&slot->word);
-		note.msgid = ddi_load(&slot->msgid);
-		note.tag = ddi_load(&slot->tag);
-	}
+	/* Where nobody can unbind it; with what is next to it a single load. */
+	if (alone)
+		note.conn = c->id;
 	fill(to, c, &note);
-	words = ddi_load(&slot->meta_count);
-	note.meta_count = words;
-	if (ddi_unlikely(words | c->tracked)) {
-		fill_meta(to, &note, slot->meta);
-		if (ddi_load(&c->tracked))
-			ddi_consumed_in(c, ddi_load(&slot->msgid));
-	}
-	/* There are more of these than registers; the lock keeps them. */
 	if (!alone) {
-		ddi_store_release(&l->cur->state->head, pos + 1);
-		return ddi_taken(l, ddi_load(&l->head));
+		ddi_store_release(&state->head, pos + 1);
+		return ddi_taken_in(l, lh, state);
 	}
 	/* The barrier that leaving the lock would have been. */
-	ddi_store_mb(&l->cur->state->head, pos + 1);
-	return ddi_ring_wanted(ddi_load(&l->head)) ? DDI_TAKEN_MORE : DDI_TAKEN;
+	ddi_store_mb(&state->head, pos + 1);
+	return ddi_in_wanted(lh, state) ? DDI_TAKEN_MORE : DDI_TAKEN;
 }
 
 /**
@@ -191,7 +233,6 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
  * @whole: @fill wants all of a note, and @timeout is no number of ticks;
  *	constant
  * @fill: makes a result of the message; inlined
- * @fill_meta: the rest of it; inlined
  * @to: where to put it
  * @list: the list, if it is locked or more is due
  * @alone: as ddi_alone(); constant
@@ -203,10 +244,11 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct ddi_in *in, bool whole,
  */
 static DDI_INLINE enum ddi_taken
 ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
-	 bool whole, ddi_fill_fn *fill, ddi_meta_fn *fill_meta, void *to,
-	 struct ddi_list **list, bool alone)
+	 bool whole, ddi_fill_fn *fill, void *to, struct ddi_list **list,
+	 bool alone)
 {
 	struct ddi_list *l = ddi_table_get(h->board.lists, id);
+	struct dd_list_head *lh;
 
 	*list = l;
 	if (ddi_unlikely(!l) ||
@@ -219,11 +261,51 @@ ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
 	l->wish.options = options;
 	l->wish.id = id;
 	/* A list that is gone has the id 0, of which there is no record. */
-	if (ddi_unlikely(!ddi_equals(&ddi_load(&l->head)->id, id)))
+	lh = ddi_load_acquire(&l->head);
+	if (ddi_unlikely(!ddi_equals(&lh->id, id)))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	if (!l->cur)
+	if (!l->state)
 		return ddi_take_on(l, alone, DDI_NOT_DIRECT);
-	return ddi_take_in(h, l, l->cur, whole, fill, fill_meta, to, alone);
+	return ddi_take_in(h, l, lh, whole, fill, to, alone);
+}
+
+/**
+ * ddi_take_rest() - the same from the direct ring, with all that there may be
+ * @h: handle
+ * @l: list, that ddi_take() has left locked with DDI_NOT_BARE
+ * @whole: as there, and so on
+ * @fill: likewise
+ * @fill_meta: the metadata; inlined
+ * @to: as there
+ *
+ * Return: how it went.
+ */
+static DDI_INLINE enum ddi_taken
+ddi_take_rest(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
+	      ddi_meta_fn *fill_meta, void *to)
+{
+	uint64_t pos = ddi_load(&l->state->head);
+	const struct dd_ring_note *slot = ddi_in_slot_of(l->state, l->in_mask,
+							 pos);
+	struct dd_note note;
+	struct ddi_conn *c;
+
+	if (!ddi_equals(&slot->seq, pos + 1))
+		return DDI_NOT_SIMPLE;
+	note.conn = ddi_load(&slot->conn);
+	c = ddi_table_get(h->board.conns, note.conn);
+	if (ddi_unlikely(!c) || !ddi_equals(&c->id, note.conn) ||
+	    ddi_conn_block(c) != ddi_note_block(slot) ||
+	    !ddi_take_is(l, c, note.conn) ||
+	    !ddi_take_note(slot, c, whole, &note))
+		return DDI_NOT_SIMPLE;
+	note.meta_count = ddi_load(&slot->meta_count);
+	fill(to, c, &note);
+	fill_meta(to, &note, slot->meta);
+	if (ddi_load(&c->tracked))
+		ddi_consumed_in(c, ddi_load(&slot->msgid));
+	ddi_store_release(&l->state->head, pos + 1);
+	return ddi_taken_in(l, ddi_load(&l->head), l->state);
 }
 
 /**
@@ -232,7 +314,7 @@ ddi_take(struct dd *h, uint32_t id, uint32_t options, int64_t timeout,
  * @l: list, that ddi_take() has left locked with DDI_NOT_DIRECT
  * @whole: as there, and so on
  * @fill: likewise
- * @fill_meta: likewise
+ * @fill_meta: as in ddi_take_rest()
  * @to: likewise
  *
  * Nothing is written before it is certain that the slot was read in the ring
@@ -263,6 +345,8 @@ ddi_take_own(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 		return DDI_NOT_SIMPLE;
 	words = ddi_load(&slot->meta_count);
 	ddi_note_copy(&note, slot);
+	if (ddi_unlikely(!ddi_conn_has_note(c, note.cookie)))
+		return DDI_NOT_SIMPLE;
 	if (whole)
 		ddi_note_copy_rest(&note, slot);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -292,7 +376,7 @@ int ddi_take_more(struct dd *h, struct ddi_list *l);
  * @id: as in ddi_take()
  * @whole: likewise, and so on
  * @fill: likewise
- * @fill_meta: likewise
+ * @fill_meta: as in ddi_take_rest()
  * @to: likewise
  *
  * For those who have waited, and come back if it is not simple.
@@ -306,7 +390,9 @@ ddi_take_any(struct dd *h, uint32_t id, bool whole, ddi_fill_fn *fill,
 	struct ddi_list *l;
 	enum ddi_taken ret;
 
-	ret = ddi_take(h, id, 0, 0, whole, fill, fill_meta, to, &l, false);
+	ret = ddi_take(h, id, 0, 0, whole, fill, to, &l, false);
+	if (ret == DDI_NOT_BARE)
+		ret = ddi_take_rest(h, l, whole, fill, fill_meta, to);
 	if (ret == DDI_NOT_DIRECT)
 		ret = ddi_take_own(h, l, whole, fill, fill_meta, to);
 	if (ret == DDI_TAKEN_MORE)

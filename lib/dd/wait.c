@@ -63,6 +63,12 @@ int64_t ddi_deadline(int64_t timeout)
 	return deadline;
 }
 
+/* Not of one that never comes. */
+bool ddi_passed(int64_t deadline)
+{
+	return deadline >= 0 && ddi_now() >= deadline;
+}
+
 /* Nanoseconds left, or DD_FOREVER. */
 int64_t ddi_remaining(int64_t deadline)
 {
@@ -147,18 +153,57 @@ static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 	return true;
 }
 
-static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
-		       const struct ddi_look *look)
+/* Looks without a clock: is it @value, or, of a @count, is that passed? */
+static inline bool first_looks(const __u64 *word, uint64_t value, bool count)
 {
-	if (ddi_load(&h->cpus) < 2 || ddi_load(&spin->skip))
-		return false;
 	/* Looking all the time would take the line from whom it is wanted of. */
 	for (int i = 0; i < SPIN_FIRST; i++) {
-		if (seen(look))
+		uint64_t is = ddi_load_acquire(word);
+
+		if (is == value || (count && is > value))
 			return true;
 		cpu_relax();
 	}
 	return false;
+}
+
+static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
+		       const struct ddi_look *look)
+{
+	return ddi_load(&h->cpus) >= 2 && !ddi_load(&spin->skip) &&
+	       first_looks(look->word, look->value, false);
+}
+
+/**
+ * ddi_glance() - look at a count for a moment, without a clock
+ * @h: handle
+ * @spin: what is known about the place
+ * @count: what to look at; others may have part in it
+ * @value: what it grows to, and beyond
+ *
+ * Shorter than a way into the kernel, and so with a lock held, too. Where it was
+ * futile, the next waits go without: 1, 2, 4, ... of them.
+ *
+ * Return: whether it has.
+ */
+bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
+		uint64_t value)
+{
+	uint16_t skip = ddi_load(&spin->skip);
+
+	if (skip) {
+		ddi_store(&spin->skip, skip - 1);
+		return false;
+	}
+	if (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2)
+		return false;
+	/* Pairs with the reader's release: it has done with the slots. */
+	if (!first_looks(count, value, true)) {
+		spin_shared(spin);
+		return false;
+	}
+	ddi_store(&spin->shift, 0);
+	return true;
 }
 
 /**

@@ -6,65 +6,13 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <linux/dd.h>
 
 #include "dd.h"
+#include "echo.h"
 #include "fake.h"
 #include "tap.h"
-
-#define PAGE	0x1000
-
-static struct dd *h;
-static int list, conn, clist;
-static char *srecv, *csend;
-
-static void *alloc(size_t size)
-{
-	void *addr = NULL;
-
-	check_eq(dd_alloc(h, size, &addr), 0);
-	return addr;
-}
-
-static int client(unsigned int type)
-{
-	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .type = type, .list = clist,
-		.recv = alloc(PAGE), .recv_size = PAGE,
-		.send_size = PAGE,
-	};
-
-	attr.send = csend = alloc(PAGE);
-	return dd_connect(h, "echo", 1, &attr, &clist);
-}
-
-static void setup(bool direct)
-{
-	struct dd_serve_attr attr = {
-		.size = sizeof(attr), .maxconn = 2, .recv_size = 2 * PAGE,
-	};
-
-	fake_reset();
-	list = clist = 0;
-	setenv("DD_DIRECT", direct ? "1" : "0", 1);
-	check_eq(dd_open(&h), 0);
-	attr.recv = srecv = alloc(2 * PAGE);
-	check(dd_serve(h, "echo", &attr, &list) > 0);
-	conn = client(DD_TYPE_STREAM);
-	check(conn > 0);
-}
-
-static void teardown(void)
-{
-	check_eq(dd_shutdown(h), 0);
-}
-
-static int take(struct dd_msg *msg)
-{
-	return dd_recv(h, list, msg, 0, 0);
-}
 
 static int send_some(int count, int *error)
 {
@@ -86,7 +34,7 @@ static void several_at_once(bool direct)
 	struct dd_msg msg;
 	int error = 1, calls;
 
-	setup(direct);
+	setup_direct(DD_TYPE_STREAM, direct);
 	/* What the first message of an end takes. */
 	check_eq(send_some(1, NULL), 1);
 	check_eq(take(&msg), 0);
@@ -130,7 +78,7 @@ static void several_and_a_bad_one(void)
 	struct dd_msg msg;
 	int error;
 
-	setup(false);
+	setup_direct(DD_TYPE_STREAM, false);
 	for (int bad = 0; bad < 3; bad++)
 		for (int how = 0; how < 6; how++) {
 			static const int errors[] = { -EBADID, -EBADRANGE,
@@ -177,7 +125,7 @@ static void several_are_interrupted(void)
 	struct dd_msg msg;
 	int error;
 
-	setup(false);
+	setup_direct(DD_TYPE_STREAM, false);
 	check_eq(send_some(1, &error), 1);
 	check_eq(take(&msg), 0);
 	fake.interrupts = 2;
@@ -203,10 +151,10 @@ static void several_of_all_kinds(void)
 	struct dd_msg msg;
 	int error;
 
-	setup(false);
+	setup_direct(DD_TYPE_STREAM, false);
 	msgs[0].conn = msgs[2].conn = conn;
 	msgs[0].addr = msgs[2].addr = csend;
-	msgs[1].conn = msgs[3].conn = client(DD_TYPE_SPLIT);
+	msgs[1].conn = msgs[3].conn = client("echo", DD_TYPE_SPLIT, &clist);
 	/* In the send buffer of the one that was made last. */
 	msgs[1].addr = msgs[3].addr = csend;
 	for (int i = 0; i < 4; i++)
@@ -247,9 +195,9 @@ static void several_by_two_threads(void)
 	struct dd_msg msg;
 	pthread_t a, b;
 
-	setup(false);
+	setup_direct(DD_TYPE_STREAM, false);
 	conns[0] = conns[2] = conn;
-	conns[1] = client(DD_TYPE_STREAM);
+	conns[1] = client("echo", DD_TYPE_STREAM, &clist);
 	check_eq(pthread_create(&a, NULL, send_both_ways, conns), 0);
 	check_eq(pthread_create(&b, NULL, send_both_ways, conns + 1), 0);
 	for (int i = 0; i < 8000; i++) {

@@ -22,6 +22,9 @@
  * @no_ring: none is granted
  * @take_back: connection whose ring is taken back at the next doorbell, or 0
  * @cut: the next DD_IOC_SUBMIT is ended by a signal after so many, 0 for none
+ * @id_again: the next serving end's id, which another one has had; or 0
+ * @other: what another thread does at the next call of @other_at
+ * @other_at: request
  * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
@@ -35,6 +38,9 @@ struct fake {
 	bool no_ring;
 	uint32_t take_back;
 	uint32_t cut;
+	uint32_t id_again;
+	void (*other)(void);
+	unsigned long other_at;
 	bool far;
 };
 
@@ -45,8 +51,13 @@ void fake_list_grow(uint32_t list);
 void fake_told(uint32_t conn);
 /* Takes back the ring of a connection that has sent directly; all was read. */
 void fake_take_back(uint32_t conn);
+/* Somebody sleeps until the reader of a list's direct ring is there. */
+void fake_ring_want(uint32_t list, uint64_t pos);
 /* Posts to the direct ring of a list, as its sender might. */
 struct dd_ring_note;
 void fake_ring_post(uint32_t list, const struct dd_ring_note *note);
+/* As if a thread had taken a position and not filled it; then it does. */
+void fake_ring_hole(uint32_t list, uint64_t pos);
+void fake_ring_fill(uint32_t list, uint64_t pos, const struct dd_ring_note *note);
 
 #endif /* _DD_TESTS_FAKE_H */

@@ -634,6 +634,32 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
 }
 
+/* An id comes again after 8191 others: not while a note may still say it. */
+TEST(a_block_waits_until_its_old_notes_are_read)
+{
+	struct dd_connect c;
+	struct dd_note n;
+	struct pair p;
+	int i;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
+	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+	for (i = 0; i < 8191; i++) {
+		c = p.c;
+		c.list = 0;
+		if (raw_connect(&p.cl, &c))
+			break;
+		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
+	}
+	EXPECT_EQ(EUSERS, errno);
+	EXPECT_GT(i, 4000);
+	EXPECT_LT(i, 8190);
+	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
+	EXPECT_EQ(0, raw_connect(&p.cl, &c));
+	pair_close(&p);
+}
+
 TEST_F(data, accepted_connections_have_a_note_and_a_list)
 {
 	struct dd_conn_info i = { .size = sizeof(i) };

@@ -515,11 +515,6 @@ static void *sleeper(void *arg)
 	return (void *)(long)raw_list_wait(&p->srv, p->s.list, FOREVER);
 }
 
-static bool is_armed(const struct way *w)
-{
-	return __atomic_load_n(&w->state->need_wake, __ATOMIC_ACQUIRE);
-}
-
 static void disarm(struct pair *p, const struct way *w)
 {
 	if (is_armed(w))
@@ -658,6 +653,35 @@ TEST_F(direct, a_close_loses_no_note)
 	EXPECT_STREQ("last words", p->cmem.at + p->c.recv.offset);
 	ASSERT_TRUE(raw_take(&p->cl, p->c.list_unit, &close));
 	EXPECT_EQ(DD_NOTE_CLOSE, close.type);
+	EXPECT_EQ(self->w.pos - 1, close.word);
+}
+
+/* Others who use the ring may have left positions out: the close tells of that. */
+TEST_F(direct, a_close_after_a_hole)
+{
+	struct pair *p = &self->p;
+	struct dd_connect c2;
+	struct dd_note close;
+	struct way w2;
+	struct mem m;
+	__u32 srv2;
+
+	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
+	raw_connect_args(&c2, p->name, &m);
+	c2.list = p->c.list;
+	c2.flags |= DD_CONNECT_LIST;
+	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
+	srv2 = raw_cell(&p->srv, p->s.cells_unit + p->s.cell_units)->id;
+	ASSERT_EQ(0, way_open(&p->srv, pair_server_conn(p), &self->w));
+	ASSERT_EQ(0, way_open(&p->srv, srv2, &w2));
+	ASSERT_EQ(self->w.d.notes, w2.d.notes);
+	w2.pos += 5;
+	way_note(&w2, 0, 8);
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, srv2));
+	ASSERT_TRUE(raw_take(&p->cl, p->c.list_unit, &close));
+	EXPECT_EQ(DD_NOTE_CLOSE, close.type);
+	EXPECT_EQ(c2.conn, close.conn);
+	EXPECT_EQ(w2.pos, close.word);
 }
 
 /* A thread that is killed between taking a position and filling it. */

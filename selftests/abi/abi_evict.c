@@ -348,4 +348,49 @@ TEST_F(evict, closed_as_it_is)
 	EXPECT_EQ(1, doorbell(p, &s[i]));
 }
 
+/* Slots of those who have closed are not promised to others before they are read. */
+TEST(slots_of_the_closed_are_theirs_until_they_are_read)
+{
+	struct dd_ring_state *state;
+	struct dd_ring_note note;
+	struct dd_connect c;
+	struct way first, w;
+	struct pair p;
+	struct mem m;
+	bool other;
+	int i, k;
+
+	ASSERT_EQ(0, pair_open(&p, 4, PAGE, 1));
+	ASSERT_EQ(0, raw_alloc(&p.cl, 2 * PAGE, &m));
+	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &first));
+	way_note(&first, 0, 8);
+	for (i = 1;; i++) {
+		raw_connect_args(&c, p.name, &m);
+		ASSERT_EQ(0, raw_connect(&p.cl, &c));
+		ASSERT_EQ(0, way_grant(&p.cl, c.conn, &w));
+		other = w.d.notes != first.d.notes;
+		if (!other) {
+			ASSERT_GT(first.d.slots, i);
+			first.d.peer_conn = w.d.peer_conn;
+			way_note(&first, 0, 8);
+		}
+		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
+		if (other)
+			break;
+	}
+	EXPECT_LT(8, i);
+	state = ring_of(&p.srv, p.s.list_unit, 0);
+	for (k = 0; k < i; k++) {
+		ASSERT_TRUE(ring_take(state, &note));
+		EXPECT_EQ(k + 1, note.msgid);
+	}
+	EXPECT_FALSE(ring_take(state, &note));
+	/* Now they are. */
+	raw_connect_args(&c, p.name, &m);
+	ASSERT_EQ(0, raw_connect(&p.cl, &c));
+	ASSERT_EQ(0, way_grant(&p.cl, c.conn, &w));
+	EXPECT_EQ(first.d.notes, w.d.notes);
+	pair_close(&p);
+}
+
 DD_TEST_MAIN

@@ -499,6 +499,16 @@ static int ioctl32(int fd, unsigned int nr, unsigned long arg)
 	return ret;
 }
 
+static int lseek32(int fd, unsigned long offset, int whence)
+{
+	int ret;
+
+	__asm__ volatile("int $0x80" : "=a"(ret)
+			 : "0"(19), "b"(fd), "c"((__u32)offset), "d"(whence)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
 /* Whether this kernel has that way in: getpid() by it. */
 static bool has_compat(void)
 {
@@ -558,6 +568,40 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, 0));
 	EXPECT_EQ(-ENOTTY, ioctl32(p.cl.fd, _IO(DD_IOC_TYPE, 0x77), 0));
 	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, p.c.conn));
+	pair_close(&p);
+}
+
+/* As its stack does, which lies at the end of what 32 bits can name. */
+TEST(a_32_bit_caller_submits_from_above_2_GiB)
+{
+	const size_t high = 0xc0000000;
+	struct dd_request *rq;
+	struct dd_submit *s;
+	struct pair p;
+
+	if (!has_compat())
+		DD_SKIP("this kernel has no 32-bit system calls");
+	s = mmap((void *)high, PAGE, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	ASSERT_EQ((void *)high, s);
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	rq = (void *)(s + 1);
+	*rq = (struct dd_request){
+		.conn = p.c.conn,
+		.sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY, .len = 8 },
+	};
+	*s = (struct dd_submit){
+		.size = sizeof(*s), .requests = high + sizeof(*s), .count = 1,
+		.stride = sizeof(*rq),
+	};
+	EXPECT_EQ(1, lseek32(p.cl.fd, high, SEEK_DATA));
+	EXPECT_EQ(0, s->error);
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_SUBMIT, high));
+	EXPECT_EQ(1, s->taken);
+	EXPECT_EQ(-EFAULT, lseek32(p.cl.fd, high + 2 * PAGE, SEEK_DATA));
+	/* Here the same number is no address at all. */
+	EXPECT_EQ(-1, lseek(p.cl.fd, (off_t)(int)high, SEEK_DATA));
+	EXPECT_EQ(EFAULT, errno);
 	pair_close(&p);
 }
 

@@ -423,6 +423,43 @@ static void on_sigio(int sig)
 	sigio_count++;
 }
 
+/*
+ * Who is told of edges only is told of each: also of a note that comes to a list
+ * which lay behind a ready one when he last asked.
+ */
+TEST_F(wait, an_edge_of_any_list)
+{
+	struct pair *p = &self->p;
+	struct pollfd fd = { .fd = p->srv.fd, .events = POLLIN };
+	__u32 list[2] = { p->s.list_unit }, conn[2] = { p->c.conn };
+	struct mem m[2];
+	struct dd_connect c;
+	struct dd_ring_note n;
+	struct dd_serve s;
+	struct way w[2];
+	int i, k;
+
+	ASSERT_EQ(0, raw_alloc(&p->srv, 2 * PAGE, &m[0]));
+	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m[1]));
+	raw_serve_args(&s, "direct.second", 1, &m[0]);
+	raw_connect_args(&c, "direct.second", &m[1]);
+	ASSERT_EQ(0, raw_serve(&p->srv, &s));
+	ASSERT_EQ(0, raw_connect(&p->cl, &c));
+	list[1] = s.list_unit;
+	conn[1] = c.conn;
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, way_open(&p->cl, conn[i], &w[i]));
+	for (i = 0; i < 2; i++) {
+		for (k = 0; k < 2; k++)
+			if (is_armed(&w[k]))
+				raw_op(&p->cl, DD_IOC_WAKE, conn[k]);
+		way_note(&w[i], 0, 8);
+		EXPECT_EQ(1, poll(&fd, 1, 0));
+		EXPECT_TRUE(is_armed(&w[!i]));
+		ASSERT_TRUE(ring_take(ring_of(&p->srv, list[i], 0), &n));
+	}
+}
+
 TEST_F(wait, sigio_when_asked_for)
 {
 	struct sigaction sa = { .sa_handler = on_sigio };

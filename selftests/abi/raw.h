@@ -118,6 +118,12 @@ struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
 			      unsigned int i);
 bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to);
 
+/* Whether the receiver wants to be woken. */
+static inline bool is_armed(const struct way *w)
+{
+	return __atomic_load_n(&w->state->need_wake, __ATOMIC_ACQUIRE);
+}
+
 static inline size_t way_notes_size(const struct way *w)
 {
 	return w->d.slots * sizeof(struct dd_ring_note);

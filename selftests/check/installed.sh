@@ -64,6 +64,7 @@ install_all() {
 		usr/lib/modules-load.d/dd.conf usr/share/man/man8/ddctl.8 \
 		usr/lib/systemd/system/dd-cluster.service \
 		usr/share/man/man5/dd-cluster.conf.5 \
+		usr/share/man/man1/dd-echo-server.1 \
 		usr/share/man/man3/ddsend.3 usr/share/man/man4/dd.4 \
 		usr/share/bash-completion/completions/ddctl
 }

@@ -8,8 +8,6 @@
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/lib/tier.sh
 . "$(dirname "$0")/../lib/tier.sh"
-# shellcheck source=selftests/check/files.sh
-. selftests/check/files.sh
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
 DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
@@ -53,32 +51,18 @@ kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FIL
 
 # --- compilers ---------------------------------------------------------------
 
-# kbuild leaves its products beside the sources, so each kernel gets a copy.
-copy_module() {
-	rm -rf "$1"
-	mkdir -p "$1"
-	files Kbuild kernel include/uapi | xargs cp --parents -t "$1"
+# Somebody else may be at it.
+module() {
+	local status=0
+
+	selftests/vm/module.sh "$@" >"$TIER_ERR" 2>&1 || status=$?
+	! grep -v '^waiting for module-' "$TIER_ERR" && [ "$status" = 0 ]
 }
 
-# kbuild KERNEL ARGUMENT...: its complaints, and whether it succeeds.
-kbuild() {
-	local kernel=$1 dir=$PWD/build/kmod/check-$1 status=0
+# What the virtual machines get is built so that a warning is an error.
+compile() { module "$1"; }
 
-	shift
-	make -s -C "$(kernel_path "$kernel" build)" M="$dir" \
-		CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules \
-		>"$dir/log" 2>&1 || status=$?
-	grep -E 'warning:|error:|WARNING:|ERROR:|\*\*\*' "$dir/log" && return 1
-	return "$status"
-}
-
-compile() {
-	copy_module "build/kmod/check-$1"
-	kbuild "$1" W=1
-}
-
-# The copy is compiled already; this looks at all sources again.
-sparse_module() { kbuild "$1" C=2 CHECK=sparse; }
+sparse_module() { module "$1" --sparse; }
 
 if SOURCE=$(kernel_path debug source); then
 	check "checkpatch --strict" checkpatch

@@ -127,6 +127,19 @@ versions() {
 			grep -rH "define DD_VERSION.*\"$want\"" kernel; }
 }
 
+# Each in a whole tree, so that it is not found out by the machines that run them.
+faults_apply() {
+	local fault bad=0
+
+	for fault in selftests/faults/*.patch; do
+		patch -p1 -s -f --dry-run <"$fault" || {
+			echo "$fault does not apply"
+			bad=1
+		}
+	done
+	return "$bad"
+}
+
 # --- the contract ------------------------------------------------------------
 
 # uapi COMPILER LANGUAGE -m64|-m32: its asserts hold. Debian keeps the headers
@@ -178,6 +191,7 @@ check "no blanks at the end of a line" blanks
 need mandoc "manual pages: mandoc" mandoc_lint
 need man "manual pages: groff" groff_lint
 check "one version" versions
+check "planted faults apply" faults_apply
 headers gcc c
 headers g++ c++
 headers clang c

@@ -29,6 +29,13 @@
 
 #include "kselftest_harness.h"
 
+/*
+ * Seconds for a test that does not say how many. Its own 30 depend on who else
+ * uses the machine; this is a little less than a program of a list may take.
+ */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT 100
+
 /* The guest's group of users of /dev/dd, and two of them. */
 #define DD_GID		900
 #define ALICE		1000

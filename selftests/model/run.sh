@@ -53,6 +53,11 @@ for barrier in NO_SENDER_BARRIER NO_RECEIVER_BARRIER CLEAR_AFTER_WAKE; do
 	check "wake.pml: with $barrier somebody does" \
 		breaks wake "$barrier" "invalid end state"
 done
+check "room.pml: nobody sleeps for ever" holds room
+for wrong in NO_READER_BARRIER NO_WAITER_BARRIER LAST_WISH FORGET LOOK_BEFORE; do
+	check "room.pml: with $wrong somebody does" \
+		breaks room "$wrong" "invalid end state"
+done
 check "close.pml: what was accepted is read" holds close
 for wrong in NO_SENDER_BARRIER NO_SECOND_LOOK CLOSE_FIRST; do
 	check "close.pml: with $wrong it need not be" \

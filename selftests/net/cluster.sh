@@ -45,20 +45,23 @@ cluster_wait() {
 cluster_add() {
 	local i=$1 mtu=$2
 
-	ip netns add "dd$i" &&
-	ip link add eth0 netns "dd$i" mtu "$mtu" type veth \
-		peer name "port$i" mtu "$mtu" netns $CLUSTER_BRIDGE &&
+	ip -batch - <<-END || return
+		netns add dd$i
+		link add eth0 netns dd$i mtu $mtu type veth peer name port$i mtu $mtu netns $CLUSTER_BRIDGE
+	END
 	ip -n $CLUSTER_BRIDGE link set "port$i" master br0 up &&
-	cluster_interface_up "$i"
+		cluster_interface_up "$i"
 }
 
 cluster_interface_up() {
 	local i=$1
 
-	ip -n "dd$i" link set lo up &&
-	ip -n "dd$i" addr add "10.9.0.$i/24" dev eth0 &&
-	ip -n "dd$i" addr add "fd09::$i/64" dev eth0 nodad &&
-	ip -n "dd$i" link set eth0 up
+	ip -n "dd$i" -batch - <<-END
+		link set lo up
+		addr add 10.9.0.$i/24 dev eth0
+		addr add fd09::$i/64 dev eth0 nodad
+		link set eth0 up
+	END
 }
 
 # Without the module there is a network, and no node.
@@ -66,9 +69,8 @@ cluster_number() {
 	local i=$1 of=$2
 
 	[ -e /sys/module/dd ] || return 0
-	cluster_exec "$i" ddctl node down &&
-	cluster_exec "$i" ddctl node set id "$i" max "$of" &&
-	cluster_exec "$i" ddctl node up
+	cluster_exec "$i" sh -c "ddctl node down &&
+		ddctl node set id $i max $of && ddctl node up"
 }
 
 cluster_up() {
@@ -90,9 +92,11 @@ cluster_up() {
 cluster_pair() {
 	local mtu=${1:-1500} i
 
-	ip netns add dd1 && ip netns add dd2 &&
-	ip link add eth0 netns dd1 mtu "$mtu" type veth \
-		peer name eth0 netns dd2 mtu "$mtu" || return
+	ip -batch - <<-END || return
+		netns add dd1
+		netns add dd2
+		link add eth0 netns dd1 mtu $mtu type veth peer name eth0 netns dd2 mtu $mtu
+	END
 	for i in 1 2; do
 		cluster_interface_up "$i" && cluster_number "$i" 3 || return
 	done

@@ -24,12 +24,13 @@ counters() {
 		"\(.key) \(.value)"] | join(", ")'
 }
 
-# capture: packets of the session, as they are on the wire.
+# capture: packets of the session, as they are on the wire. What heads the file takes
+# 24 bytes, and a slow machine a while until there is more.
 capture() {
 	rm -f "$CAPTURE"
-	ip netns exec "$CLUSTER_BRIDGE" timeout 20 tcpdump -Z root -i br0 \
+	ip netns exec "$CLUSTER_BRIDGE" timeout 60 tcpdump -Z root -i br0 \
 		--immediate-mode -w "$CAPTURE" -c "${1:-3000}" udp port 56797 2>"$HOLD/tcpdump.err"
-	[ -s "$CAPTURE" ] && return
+	[ "$(stat -c %s "$CAPTURE")" -gt 1000 ] && return
 	diag "no capture: $(cat "$HOLD/tcpdump.err")"
 	return 1
 }

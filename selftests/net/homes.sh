@@ -9,17 +9,16 @@
 . "$(dirname "$0")/net.sh"
 
 NODES=2
-[ "$SLOW" ] || PATIENCE=20
 
 # know FIRST SECOND: what the nodes know each other by.
 know() {
-	cluster_exec 1 ddctl peer add 2 "$2" dead-time 1000 &&
-		cluster_exec 2 ddctl peer add 1 "$1" dead-time 1000
+	cluster_exec 1 ddctl peer add 2 "$2" dead-time 3000 &&
+		cluster_exec 2 ddctl peer add 1 "$1" dead-time 3000
 }
 
 # A little of everything, by whoever connects.
 talk() {
-	within "$PATIENCE" all_up || return
+	within "$PATIENCE" all_up || { diag "they do not meet"; return 1; }
 	new_traffic
 	begin_all 1 4 65536 && end_all whole
 }
@@ -62,9 +61,9 @@ another_network() {
 told_another() { two 4 && talk && cluster_exec 1 ddctl peer set 2 "$OTHER" && talk; }
 
 removed() {
-	two "$1" && talk && ip -n dd2 addr del "$KNOWN/$LENGTH" dev eth0 &&
-		within "$PATIENCE" not_up &&
-		cluster_exec 1 ddctl peer set 2 "$OTHER" && talk
+	two "$1" && talk && ip -n dd2 addr del "$KNOWN/$LENGTH" dev eth0 || return
+	within "$PATIENCE" not_up || { diag "it is up yet"; return 1; }
+	cluster_exec 1 ddctl peer set 2 "$OTHER" && talk
 }
 not_up() { ! is_up 1 2; }
 

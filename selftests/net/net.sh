@@ -42,12 +42,14 @@ fresh() {
 }
 fresh
 
-# cluster N [MTU [FAMILY]]: as cluster.sh has it, and each node knows all.
+# cluster N [MTU [FAMILY]]: as cluster.sh has it, and each node knows all. DEAD is
+# the dead time in ms, if it is to be another one.
 cluster() {
 	local file=$HOLD/cluster.conf i
 
 	NODES=$1
 	echo "max $(($1 + 1))" >"$file"
+	[ -z "${DEAD:-}" ] || echo "dead-time $DEAD" >>"$file"
 	for ((i = 1; i <= NODES; i++)); do
 		echo "$i $(cluster_address "$i" "${3:-4}")" >>"$file"
 	done

@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Both ends of a connection between nodes end it at the same moment, while
- * many messages are on their way. Run by across.sh.
+ * Connections between nodes that end, and begin, at the worst moments. Run by
+ * across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include "dd.h"
+#include "dead_time.h"
 #include "peer.h"
 
 #define WINDOW	256
 #define SIZE	4096
 
-/* In the peer: a service that closes each connection at its first message. */
+/* In the peer: a service, with a page for each client. */
 static struct dd *served;
 static int serve_list;
 
-static long serve(long unused, long b, long c)
+static long serve(long maxconn, long window, long flags)
 {
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
-		.maxconn = 8,
-		.window = WINDOW,
-		.recv_size = 8 * SIZE,
+		.maxconn = maxconn,
+		.window = window,
+		.flags = flags,
+		.recv_size = maxconn * SIZE,
 	};
 	int ret = dd_open(&served);
 
@@ -33,6 +35,33 @@ static long serve(long unused, long b, long c)
 	return ret < 0 ? -1 : 0;
 }
 
+FIXTURE(both) {
+	struct peer *srv;
+	struct dd *h;
+	struct dd_connect_attr attr;
+};
+
+FIXTURE_SETUP(both)
+{
+	ASSERT_TRUE(across_nodes());
+	self->srv = peer_start();
+	strcpy(self->srv->shm->name, own_name("both"));
+	ASSERT_EQ(0, dd_open(&self->h));
+	self->attr = (struct dd_connect_attr){
+		.size = sizeof(self->attr),
+		.type = DD_TYPE_STREAM,
+		.recv_size = SIZE,
+	};
+	ASSERT_EQ(0, dd_alloc(self->h, SIZE, &self->attr.recv));
+}
+
+FIXTURE_TEARDOWN(both)
+{
+	EXPECT_EQ(0, dd_shutdown(self->h));
+	peer_kill(self->srv);
+}
+
+/* In the peer: closes each connection at its first message. */
 static long close_first(long rounds, long b, long c)
 {
 	struct dd_msg msg;
@@ -86,49 +115,181 @@ static unsigned long long came(void)
 	return n;
 }
 
-TEST(both_ends_close_at_once)
+/* A block of the last ones may not be free yet. */
+#define CONNECT(list) \
+	({ int __conn; \
+	   ASSERT_SOON((__conn = dd_connect(self->h, self->srv->shm->name, \
+					    far_node(), &self->attr, list)) > 0); \
+	   __conn; })
+
+TEST_F(both, both_ends_close_at_once)
 {
-	struct dd_connect_attr attr = {
-		.size = sizeof(attr),
-		.type = DD_TYPE_STREAM,
-		.recv_size = SIZE,
-	};
 	int i, conn, rounds = dd_count(100);
 	static char anywhere[SIZE];
 	unsigned long long done = 0;
-	struct peer *srv;
-	struct dd *h;
+	struct dd *h = self->h;
 	void *wired;
 
-	ASSERT_TRUE(across_nodes());
-	srv = peer_start();
-	strcpy(srv->shm->name, own_name("both"));
-	ASSERT_EQ(0, peer_call(srv, serve, 0, 0, 0));
-	ASSERT_EQ(0, dd_open(&h));
-	ASSERT_EQ(0, dd_alloc(h, SIZE, &attr.recv));
+	ASSERT_EQ(0, peer_call(self->srv, serve, 8, WINDOW, 0));
 	ASSERT_EQ(0, dd_alloc(h, SIZE, &wired));
 	ASSERT_EQ(0, slow());
-	peer_begin(srv, close_first, rounds, 0, 0);
+	peer_begin(self->srv, close_first, rounds, 0, 0);
 	for (i = 0; i < rounds; i++) {
 		bool any = i % 3;
 
-		/* A block of the last ones may not be free yet. */
-		ASSERT_SOON((conn = dd_connect(h, srv->shm->name, far_node(),
-					       &attr, NULL)) > 0);
+		conn = CONNECT(NULL);
 		/* Short messages have no bytes that come before their last. */
 		EXPECT_EQ(-ECONNCLOSE,
 			  send_all(h, conn, any ? anywhere : wired,
 				   i % 3 == 1 ? 8 : SIZE,
 				   any ? DD_SEND_UNWIRED : DD_SEND_DMA));
+		/* The first one was read, or he would not have closed. */
+		EXPECT_LE(1, done_of(h, conn));
 		done += done_of(h, conn);
 		EXPECT_EQ(0, dd_close(h, conn));
 	}
-	EXPECT_EQ(0, peer_end(srv));
+	EXPECT_EQ(0, peer_end(self->srv));
 	TH_LOG("%llu messages came, %llu were done", came(), done);
 	EXPECT_LE(done, came());
 	EXPECT_EQ(0, dd_free(h, wired));
-	EXPECT_EQ(0, dd_shutdown(h));
-	peer_kill(srv);
+}
+
+/* Every second one is closed without a word. The list is watched all the time. */
+static long greet(long rounds, long b, long c)
+{
+	struct dd_msg msg;
+	long i;
+
+	for (i = 0; i < rounds; i++) {
+		if (dd_recv(served, serve_list, &msg, DD_RECV_SPIN, DD_FOREVER) ||
+		    msg.type != DD_MSG_CONN)
+			return -1;
+		if (!(i & 1) && dd_send(served, msg.conn, "hello", 6, 0,
+					DD_SEND_UNWIRED, NULL, 0))
+			return -2;
+		if (dd_close(served, msg.conn))
+			return -3;
+	}
+	return 0;
+}
+
+/* A connection is there for the server as soon as it learns of it. */
+TEST_F(both, who_comes_is_greeted_and_sent_away)
+{
+	int i, conn, list, ret, rounds = dd_count(300);
+	struct dd_msg msg;
+
+	ASSERT_EQ(0, peer_call(self->srv, serve, 8, 1, DD_ATTR_ACCEPT));
+	peer_begin(self->srv, greet, rounds, 0, 0);
+	for (i = 0; i < rounds; i++) {
+		conn = CONNECT(&list);
+		ret = dd_recv(self->h, list, &msg, DD_RECV_SLEEP, DD_FOREVER);
+		if (i & 1) {
+			EXPECT_EQ(-ECONNCLOSE, ret);
+		} else {
+			ASSERT_EQ(0, ret);
+			EXPECT_EQ(0, strcmp(msg.addr, "hello"));
+		}
+		EXPECT_EQ(0, dd_close(self->h, conn));
+	}
+	EXPECT_EQ(0, peer_end(self->srv));
+}
+
+#define TWO	2
+
+/* In the peer: reads @n messages, which are numbered, and finds no other one. */
+static long read_numbers(long n, long b, long c)
+{
+	struct dd_msg msg;
+	long i;
+
+	for (i = 0; i < n; i++)
+		if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, DD_FOREVER) ||
+		    *(long *)msg.addr != i)
+			return i + 1;
+	return dd_recv(served, serve_list, &msg, DD_RECV_SPIN, 0) ? 0 : -1;
+}
+
+/* Messages that were accepted: @least, and others in a moment, of @most. */
+static long send_numbers(struct dd *h, int conn, long least, long most)
+{
+	long n;
+
+	for (n = 0; n < most; n++)
+		if (!WAIT_FOR_MS(!dd_send(h, conn, &n, sizeof(n), n * sizeof(n),
+					  DD_SEND_UNWIRED, NULL, 0),
+				 n < least ? dd_patience() : 50))
+			break;
+	return n;
+}
+
+/*
+ * Who comes after somebody whose messages nobody has read, which are lost with
+ * their block, has so much less room for his own, and knows it: none of his is.
+ */
+TEST_F(both, a_block_is_given_on_before_its_notes_are_read)
+{
+	int i, conn, rounds = dd_count(20);
+	long n;
+
+	ASSERT_EQ(0, peer_call(self->srv, serve, 1, TWO, 0));
+	for (i = 0; i < rounds; i++) {
+		conn = CONNECT(NULL);
+		ASSERT_EQ(TWO, send_numbers(self->h, conn, TWO, TWO));
+		ASSERT_EQ(0, dd_close(self->h, conn));
+		conn = CONNECT(NULL);
+		n = send_numbers(self->h, conn, TWO, TWO + 1);
+		EXPECT_EQ(TWO, n);
+		EXPECT_EQ(0, peer_call(self->srv, read_numbers, n, 0, 0));
+		ASSERT_EQ(0, dd_close(self->h, conn));
+	}
+}
+
+#define FEW	4
+
+/* More is accepted than the other end has room for: that is read in time. */
+TEST_F(both, what_was_accepted_beyond_the_window_arrives)
+{
+	int conn;
+	long n;
+
+	ASSERT_EQ(0, peer_call(self->srv, serve, 1, FEW, 0));
+	conn = CONNECT(NULL);
+	n = send_numbers(self->h, conn, FEW + 2, 3 * FEW);
+	ASSERT_LT(FEW + 1, n);
+	peer_begin(self->srv, read_numbers, n, 0, 0);
+	EXPECT_EQ(0, dd_close(self->h, conn));
+	EXPECT_EQ(0, peer_end(self->srv));
+}
+
+/* In the peer: sends all that is accepted to who has said something, and closes. */
+static long answer_and_close(long least, long b, long c)
+{
+	struct dd_msg msg;
+
+	if (dd_recv(served, serve_list, &msg, DD_RECV_SLEEP, DD_FOREVER))
+		return -1;
+	if (send_numbers(served, msg.conn, least, 3 * FEW) < least)
+		return -2;
+	return dd_close(served, msg.conn) ? -3 : 0;
+}
+
+/* Each waits for the other one to read, and nobody does. */
+TEST_F(both, both_close_with_more_than_the_window)
+{
+	int conn;
+
+	ASSERT_EQ(0, peer_call(self->srv, serve, 1, FEW, 0));
+	EXPECT_EQ(0, dead_time(dd_patience() / 8));
+	EXPECT_EQ(0, dead_time_there(dd_patience() / 8));
+	self->attr.window = FEW;
+	conn = CONNECT(NULL);
+	peer_begin(self->srv, answer_and_close, FEW + 2, 0, 0);
+	EXPECT_LT(FEW + 1, send_numbers(self->h, conn, FEW + 2, 3 * FEW));
+	EXPECT_EQ(0, dd_close(self->h, conn));
+	EXPECT_EQ(0, peer_end(self->srv));
+	ASSERT_EQ(0, dead_time_there(USUAL));
+	ASSERT_EQ(0, dead_time(USUAL));
 }
 
 DD_TEST_MAIN

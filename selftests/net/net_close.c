@@ -6,6 +6,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include "dead_time.h"
 #include "peer.h"
 
 #define LARGE	(1 << 20)
@@ -25,30 +26,8 @@ static int heal(void)
 	return PORT_IS("master br0");
 }
 
-/* The dead time of the session with the other node, and the usual one, in ms. */
-#define USUAL	5000
-
-static int dead_time(int ms)
-{
-	char command[80];
-
-	snprintf(command, sizeof(command), "ddctl peer set %d dead-time %d",
-		 far_node(), ms);
-	return system(command);
-}
-
 /* At the other node; the guest's shell has an ip of its own, too. */
 #define FAR(command)	system("bash -c 'ip netns exec dd2 " command "' >/dev/null")
-
-static int dead_time_there(int ms)
-{
-	char command[120];
-
-	snprintf(command, sizeof(command),
-		 "bash -c 'ip netns exec dd2 ddctl peer set %d dead-time %d'",
-		 near_node(), ms);
-	return system(command);
-}
 
 static bool peer_is(const char *state)
 {
@@ -140,6 +119,23 @@ TEST_F(end, what_was_accepted_arrives_before_the_close)
 				       i, 0));
 		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
 	}
+}
+
+/* A close gives up what there is no room for, not what takes its time. */
+TEST_F(end, what_is_long_on_its_way_arrives_before_the_close)
+{
+	int there;
+
+	ASSERT_EQ(0, system("bash -c 'tc -n dd1 qdisc replace dev eth0 root netem rate 2mbit'"));
+	EXPECT_EQ(0, dead_time(dd_patience() / 8));
+	fill(self->c.out, 3);
+	EXPECT_EQ(0, ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
+	EXPECT_EQ(0, ddclose(self->c.conn));
+	there = p_recv(self->srv, 0, RECV_TIMEOUT, SBP_HZ);
+	EXPECT_EQ(0, dead_time(USUAL));
+	EXPECT_EQ(0, system("bash -c 'tc -n dd1 qdisc del dev eth0 root'"));
+	ASSERT_EQ(0, there);
+	EXPECT_EQ(0, peer_call(self->srv, is_filled, (long)self->s.in, 3, 0));
 }
 
 TEST_F(end, what_has_come_is_read_before_the_news)
@@ -245,8 +241,9 @@ TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
 
 	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
 	ASSERT_OK(open_conn(&c, name, TYPE_RPC, 4096));
-	/* However long the cut takes, nobody is dead. */
+	/* However long the cut takes, nobody is dead for anybody. */
 	ASSERT_EQ(0, dead_time(12 * USUAL));
+	ASSERT_EQ(0, dead_time_there(12 * USUAL));
 	ASSERT_EQ(0, cut());
 	start = dd_now();
 	errno = 0;
@@ -260,6 +257,7 @@ TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
 	/* The request comes all the same, late. */
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_STREQ("lost", (char *)srv->shm->data);
+	ASSERT_EQ(0, dead_time_there(USUAL));
 	ASSERT_EQ(0, dead_time(USUAL));
 }
 

@@ -7,6 +7,8 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include <pthread.h>
+
 #include "dd.h"
 #include "peer.h"
 
@@ -135,6 +137,63 @@ TEST_F(shape, packets_travel_in_large_skbs)
 	EXPECT_LE(LARGE / 9000 * n, packets);
 	EXPECT_GE(SKBS_MAX * n, tx);
 	EXPECT_GE(SKBS_MAX * n, rx);
+}
+
+static void *change(void *arg)
+{
+	volatile char *p = arg;
+	long i;
+
+	for (i = 0; *p != 's'; i = (i + 64) % LARGE)
+		if (i)
+			p[i]++;
+	return NULL;
+}
+
+#define NODE1(command)	system("bash -c 'ip netns exec dd1 " command "' >/dev/null")
+
+/* What is sent again bears a new checksum, which may be wrong again. */
+static int send_changing(struct peer *srv, const struct slot *c)
+{
+	int i, n = dd_count(8), err = 0;
+	char *source = c->out;
+	pthread_t writer;
+
+	source[0] = 0;
+	if (pthread_create(&writer, NULL, change, source))
+		return -1;
+	for (i = 0; !err && i < n; i++) {
+		err = ddsend(c->conn, c->out, LARGE, 0, SEND_NOOPTS);
+		err = err ? err : p_recv(srv, 0, RECV_SLEEP, 0);
+		err = err ? err : dddone(c->conn, SDONE_SLEEP) != 1;
+	}
+	source[0] = 's';
+	pthread_join(writer, NULL);
+	return err;
+}
+
+TEST_F(shape, a_checksum_is_of_what_is_sent_whatever_becomes_of_the_source)
+{
+	long long copied = SENT("tx-copied"), damaged = RECEIVED("drop-crc");
+
+	ASSERT_EQ(0, NODE1("ddctl peer set 2 payload-crc on"));
+	EXPECT_EQ(0, send_changing(self->srv, &self->c));
+	EXPECT_EQ(0, NODE1("ddctl peer set 2 payload-crc off"));
+	EXPECT_LE(1ll * dd_count(8) * LARGE, SENT("tx-copied") - copied);
+	EXPECT_EQ(damaged, RECEIVED("drop-crc"));
+}
+
+TEST_F(shape, a_source_that_changes_stops_nobody_where_udp_sums_it)
+{
+	long long copied = SENT("tx-copied"), lost = counter(1, ".packets_lost");
+	/* Rather are they copied when they are summed. */
+	int most = dd_count(8) * (LARGE / 9000) / 20 + 1;
+
+	ASSERT_EQ(0, NODE1("ethtool -K eth0 tx off"));
+	EXPECT_EQ(0, send_changing(self->srv, &self->c));
+	EXPECT_EQ(0, NODE1("ethtool -K eth0 tx on"));
+	EXPECT_EQ(copied, SENT("tx-copied"));
+	EXPECT_GE(most, counter(1, ".packets_lost") - lost);
 }
 
 #define SOME	8

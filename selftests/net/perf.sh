@@ -4,7 +4,7 @@
 # Figures between nodes: two network namespaces that are the ends of one veth
 # pair, "ddperf net serve" at one of them, "ddperf net" at the other.
 #
-#   perf.sh [-m MTU] [-l LINK] TEST [OPTION...]
+#   perf.sh [-m MTU] [-l LINK] [-r CPUS:CPUS] TEST [OPTION...]
 #
 # TEST and OPTIONs are ddperf's (lat, bw, conns, insn, trip, share). MTU is 1500
 # unless it is said. LINK disturbs what is between them:
@@ -12,6 +12,9 @@
 #   slow       20 Mbit/s, 20 ms there and back, one bandwidth-delay product of
 #              buffer (50,000 bytes) where it is slow
 #   slow-loss  the same, and 1 % of the packets towards the server are lost
+# CPUS is a mask of processors, in hexadecimal, which receive what comes to the
+# client's node, and to the server's (rps_cpus): 1:2 that each side is pinned to.
+# Without it what is sent is received by the sender's processor.
 # With a LINK nothing is segmented by the (virtual) hardware, since netem drops
 # and delays whole bursts otherwise.
 #
@@ -55,6 +58,13 @@ disturb() {
 	esac
 }
 
+# steer NODE CPUS
+steer() {
+	# shellcheck disable=SC2016 # by the shell that it is for
+	cluster_exec "$1" sh -c 'for q in /sys/class/net/eth0/queues/rx-*/rps_cpus; do
+		echo "$1" >"$q" && echo "steered  $q: $(cat "$q")" || exit; done' sh "$2"
+}
+
 is_up() {
 	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]
 }
@@ -77,11 +87,12 @@ finish() {
 	cluster_down 2>/dev/null
 }
 
-MTU=1500 LINK=none SERVER=
-while getopts m:l: option; do
+MTU=1500 LINK=none STEER='' SERVER=
+while getopts m:l:r: option; do
 	case $option in
 	m) MTU=$OPTARG ;;
 	l) LINK=$OPTARG ;;
+	r) STEER=$OPTARG ;;
 	*) usage ;;
 	esac
 done
@@ -93,6 +104,9 @@ READY=$(mktemp)
 trap 'finish; rm -f "$READY"' EXIT
 if ! cluster_pair "$MTU" || ! cluster_peers 2 || ! disturb "$LINK"; then
 	die "no cluster"
+fi
+if [ -n "$STEER" ] && { ! steer 1 "${STEER%%:*}" || ! steer 2 "${STEER##*:}"; }; then
+	die "no such processors: $STEER"
 fi
 ip netns exec dd2 ddperf net serve >"$READY" &
 SERVER=$!

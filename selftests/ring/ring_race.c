@@ -7,7 +7,7 @@
  *                                sleep ever miss each other?
  *   ring_race traffic            messages with contents, for ThreadSanitizer
  *
- * The kernel of lib/tests/fake.c; but what arms the ring is kernel/rings.h.
+ * The kernel of lib/tests/fake*.c; but what arms the ring is kernel/rings.h.
  * Sending and receiving is the whole library, and not a part of it, so that
  * other locked instructions of its are there too.
  *

@@ -20,7 +20,7 @@ build() {
 
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
-	cp --parents -t "$dir" kernel/rings.h lib/dd/*.[ch] || return
+	cp --parents -t "$dir" kernel/rings.h kernel/linger.h lib/dd/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"
@@ -33,7 +33,7 @@ build() {
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE -pthread -Iinclude -Iinclude/uapi
 		-I"$dir/lib/dd" -Ilib/tests "$@")
-	for file in "$dir"/lib/dd/*.c lib/tests/fake.c; do
+	for file in "$dir"/lib/dd/*.c lib/tests/fake*.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done

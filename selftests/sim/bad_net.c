@@ -176,20 +176,36 @@ void mtu(void)
 	finish(100 * SEC);
 }
 
-/* Large packets vanish, and nobody says so. */
+/* A path that takes small packets only, and does not say so. */
+static void narrow_path(const struct plan *large, const struct plan *small)
+{
+	world(2, 500 * US);
+	node_cfg.mtu = 8972;
+	net.mtu = 1400;
+	conns_init(2);
+	conn_add(0, 1, large);
+	if (small)
+		conn_add(0, 1, small);
+	start_all();
+}
+
 void blackhole(void)
 {
 	struct plan plan = {
 		.min_len = 100000, .max_len = 100000, .window = 2, .goal = 200,
 		.read_ns = 100 * US,
 	};
+	struct plan small = {
+		.min_len = 64, .max_len = 64, .window = 1, .goal = 20000,
+		.reply = true, .prompt = true, .read_ns = 10 * US,
+	};
 
-	world(2, 500 * US);
-	node_cfg.mtu = 8972;
-	net.mtu = 1400;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	/* Something is heard all the time. */
+	narrow_path(&plan, &small);
+	sim_run_for(5 * SEC);
+	if (conns[0].ca->c.done < plan.goal)
+		sim_fail("small packets hide that large ones vanish");
+	narrow_path(&plan, NULL);
 	finish(5 * SEC);
 	if (end_get(0, 1)->downs)
 		sim_fail("the session ended");
@@ -203,6 +219,70 @@ void blackhole(void)
 	finish(5 * SEC);
 	if (net_packets > 1000 * 100000 / 5000)
 		sim_fail("packets are still small");
+}
+
+/* All records in flight, and then nothing is heard for many timeouts. */
+static void outage(u32 len, u32 window, u32 goal, u32 records)
+{
+	struct plan plan = {
+		.min_len = len, .max_len = len, .window = window, .goal = goal,
+		.read_ns = 50 * US,
+	};
+
+	int i;
+
+	world(2, 2 * MS);
+	node_cfg.records = records;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	for (i = 0; i < 1000 && end_get(0, 1)->tp.nfree > 8; i++)
+		sim_run_for(MS);
+	need(end_get(0, 1)->tp.nfree <= 8, "no record left");
+	net.loss = 1;
+	sim_run_for(SEC + sim_below(3 * SEC));
+	net.loss = 0;
+	finish(60 * SEC);
+	if (end_get(0, 1)->downs)
+		sim_fail("the session ended");
+}
+
+/*
+ * All records in flight and lost, most of them; the path is narrower then, and what
+ * was cut is lost again, and the path narrower still.
+ */
+static void narrower(void)
+{
+	static const int mtus[] = { 8972, 5000, 1400 };
+	struct plan plan = {
+		.min_len = 1 << 20, .max_len = 1 << 20, .window = 4, .goal = 50,
+		.read_ns = 50 * US,
+	};
+	int i;
+
+	world(2, 2 * MS);
+	node_cfg.records = DD_TP_RECORDS_MIN;
+	node_cfg.mtu = mtus[0];
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	sim_run_for(100 * MS);
+	for (i = 1; i < 3; i++) {
+		net.mtu = mtus[i];
+		sim_run_for(5 * MS + sim_below(5 * MS));
+		mtu_now = mtus[i];
+		mtu_tell(NULL, mtus[i]);
+		sim_run_for(sim_below(10 * MS));
+	}
+	/* Fragments that are no neighbours; then packets are smaller still. */
+	net.loss = 0.5;
+	sim_run_for(sim_below(100 * MS));
+	net.loss = 1;
+	sim_run_for(SEC);
+	net.loss = 0;
+	finish(60 * SEC);
+	if (end_get(0, 1)->downs)
+		sim_fail("the session ended");
 }
 
 /* Few records, many losses: none may be missing when one is needed. */
@@ -223,4 +303,8 @@ void records(void)
 		conn_add(0, 1, &plan);
 	start_all();
 	finish(400 * SEC);
+	/* Neighbours, which become one piece; and such as have none. */
+	outage(1 << 20, 4, 100, 256);
+	outage(1300, 256, 4000, DD_TP_RECORDS_MIN);
+	narrower();
 }

@@ -150,6 +150,10 @@ static struct chan *chan_new(struct conn *conn, struct end *e, bool server,
 	ch->server = server;
 	ch->open = true;
 	ch->block_size = ALIGN((u64)plan->max_len, 8) + 64;
+	if (server) {
+		ch->unread = plan->taken;
+		cfg.rx_taken = plan->unsaid ? 0 : plan->taken;
+	}
 	cfg.rx_size = ch->block_size;
 	ch->block = sim_alloc(ch->block_size);
 	ch->seen = sim_alloc(plan->max_len);
@@ -317,6 +321,18 @@ static void chan_submit(struct chan *ch)
 			 (unsigned long long)op->msg.msgid);
 }
 
+/* The next message is not there yet: a timer will send it. */
+static bool chan_rests(struct chan *ch)
+{
+	if (ch->next_at <= sim.now)
+		return false;
+	if (!ch->resumes) {
+		ch->resumes = true;
+		sim_at(ch->next_at, chan_resume, ch, 0);
+	}
+	return true;
+}
+
 /* As much as is allowed. */
 static void chan_pump(struct chan *ch)
 {
@@ -329,7 +345,10 @@ static void chan_pump(struct chan *ch)
 		return;
 	while (ch->c.submitted < ch->goal &&
 	       ch->c.submitted - ch->c.done < ahead) {
+		if (chan_rests(ch))
+			return;
 		chan_submit(ch);
+		ch->next_at = plan->gap_ns ? sim.now + plan->gap_ns : 0;
 		if (plan->idle_ns || plan->reply)
 			return;
 	}
@@ -591,11 +610,14 @@ static void conn_asked(struct end *e, u64 peer_id, u64 what)
 static void conn_answered(struct end *e, u64 id, u64 peer_id)
 {
 	struct chan *ch = chan_find(e, id);
+	const struct plan *plan;
 
 	/* It may have been closed meanwhile. */
 	if (!ch)
 		return;
-	if (dd_tp_chan_peer(&e->tp, &ch->c, peer_id, ch->conn->plan.window))
+	plan = &ch->conn->plan;
+	if (dd_tp_chan_peer(&e->tp, &ch->c, peer_id, plan->window,
+			    plan->unsaid ? 0 : plan->taken))
 		sim_fail("dd_tp_chan_peer() refuses");
 	chan_pump(ch);
 }

@@ -84,7 +84,7 @@ def controls():
             struct.pack("<BBHI64sQ", 1, 1, len(end), 7, b"echo", 0xaaaa) + end,
             struct.pack("<BBHIIQ", 2, 0, len(end), 7, 0, 0xbbbb) + end,
             struct.pack("<BBHIIQ", 2, 0, 0, 8, 1, 0),
-            struct.pack("<BBHIQQQ", 3, 3, 0, 0, 1, 2, 3)):
+            struct.pack("<BBHIQQQQ", 3, 2, 0, 0, 1, 7, 2, 9)):
         frame = struct.pack("<BBHI", 3, 0, len(message), 5) + message + bytes(-len(message) % 8)
         yield ip(struct.pack("<HBBBBHQIIHHI", 0x4444, 1, 6, 0, 0, 32 + len(frame), 99, 1, 2, 0,
                              0, 0) + frame)
@@ -102,7 +102,7 @@ def capture_controls():
 
 def check_controls():
     """Kinds, and the words that only one of them has."""
-    bad, kinds = [], []
+    bad, kinds, told = [], [], []
     for packet, data in dissect(*capture_controls()):
         proto = packet.find("proto[@name='dd']")
         if set(range(HEADER, len(data))) - named(proto):
@@ -110,6 +110,9 @@ def check_controls():
         kinds += values(proto, "dd.ctl.kind")
         if values(proto, "dd.ctl.data"):
             bad.append("kind %s is not known" % kinds[-1:])
+        told += values(proto, "dd.ctl.told")
+    if told != [7, 9]:
+        bad.append("told %s" % told)
     if kinds != [1, 2, 2, 3]:
         bad.append("kinds %s" % kinds)
     return bad

@@ -281,6 +281,8 @@ static void end_arm(struct end *e)
 {
 	u64 at = dd_tp_deadline(&e->tp);
 
+	if (at < e->timer_at && dd_tp_rests(&e->tp, e->timer_at))
+		sim_fail("it rests, and has something to do before");
 	/* An earlier timer looks again. */
 	if (at >= e->timer_at)
 		return;
@@ -305,11 +307,15 @@ void end_drain(struct end *e)
 {
 	struct dd_wire_piece hdr[DD_WIRE_HLEN_MAX / sizeof(struct dd_wire_piece) + 1];
 	struct dd_tp_pkt pkt;
+	bool still;
 	u32 n = 0;
 
 	ctl_flush(e);
 	while (pkt.hdr = &hdr[0].h, pkt.room = 1 + n % ARRAY_SIZE(hdr),
+	       still = dd_tp_still(&e->tp, sim.now),
 	       dd_tp_poll(&e->tp, sim.now, &pkt)) {
+		if (still)
+			sim_fail("it was still, and sends");
 		if (++n > DRAIN_MAX)
 			sim_fail("poll has no end");
 		if (pkt.hlen + pkt.len > max(e->tp.mtu, DD_WIRE_HLEN_MAX))

@@ -440,7 +440,8 @@ static void calls_cfg(void)
 
 static void calls_chan(struct victim *v)
 {
-	struct dd_tp_chan_cfg bad[] = { chan_cfg, chan_cfg, chan_cfg, chan_cfg };
+	struct dd_tp_chan_cfg bad[] = { chan_cfg, chan_cfg, chan_cfg, chan_cfg,
+					chan_cfg, chan_cfg };
 	struct dd_tp_chan c;
 	u32 i;
 
@@ -448,10 +449,13 @@ static void calls_chan(struct victim *v)
 	bad[1].rx_window = 0;
 	bad[2].tx_window = DD_TP_WINDOW_MAX + 1;
 	bad[3].tx_window = 0;
+	bad[4].rx_taken = bad[4].rx_window + 1;
+	bad[5].tx_taken = bad[5].tx_window + 1;
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		REFUSES(-EINVAL, dd_tp_chan_init(&v->tp, &c, &bad[i]));
-	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 0, 1));
-	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 1, 0));
+	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 0, 1, 0));
+	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 1, 0, 0));
+	REFUSES(-EINVAL, dd_tp_chan_peer(&v->tp, &v->c, 1, 1, 2));
 }
 
 static void calls_submit(struct victim *v)
@@ -474,7 +478,7 @@ static void calls_submit(struct victim *v)
 	dd_tp_chan_drop(&v->tp, &v->c);
 	dd_tp_chan_drop(&v->tp, &v->c);
 	REFUSES(-ENOTCONN, dd_tp_submit(&v->tp, &v->c, &op[3]));
-	REFUSES(-ENOTCONN, dd_tp_chan_peer(&v->tp, &v->c, 1, 1));
+	REFUSES(-ENOTCONN, dd_tp_chan_peer(&v->tp, &v->c, 1, 1, 0));
 }
 
 void calls(void)

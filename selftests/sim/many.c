@@ -97,6 +97,8 @@ static u64 notelist_run(bool stuck, double loss)
 	if (stuck && (!conns[0].cb->withheld ||
 		      conns[0].cb->unread != plan.window))
 		sim_fail("the list is not full");
+	if (drops(DD_TP_DROP_AGAIN))
+		sim_fail("messages came that there was no place for");
 	return bytes;
 }
 

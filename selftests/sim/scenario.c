@@ -166,6 +166,65 @@ static void credit(void)
 	windows(64, 4 * US, 0, 125 * MS, 1.5);
 }
 
+static void taken_run(bool unsaid)
+{
+	struct plan plan = {
+		.min_len = 64, .max_len = 64, .window = 8, .taken = 8,
+		.unsaid = unsaid, .goal = 100, .read_ns = 2 * MS,
+	};
+
+	world(2, 10 * US);
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(5 * SEC);
+}
+
+/*
+ * The list is full of what others sent before. Who knows sends what there is room
+ * for; who does not sends in vain, and no note takes the place of another.
+ */
+static void taken(void)
+{
+	taken_run(false);
+	if (drops(DD_TP_DROP_AGAIN))
+		sim_fail("messages came that there was no place for");
+	taken_run(true);
+	need(drops(DD_TP_DROP_AGAIN), "a message without a place");
+}
+
+/*
+ * A sender that makes a message every @gap: he never has to wait for credit, and
+ * with @most packets for each has not asked for more than he needs.
+ */
+static void asks(u64 gap, double most)
+{
+	struct plan plan = {
+		.min_len = 64, .max_len = 64, .window = 8, .ahead = 8,
+		.goal = 20000, .prompt = true, .read_ns = 500, .gap_ns = gap,
+	};
+	u64 before = net_packets;
+	double per_message;
+
+	world(2, 10 * US);
+	net.merge = 0;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	finish(gap * plan.goal / 100 * 102 + 10 * MS);
+	per_message = (double)(net_packets - before) / plan.goal;
+	sim_say("%.3f packets per message", per_message);
+	if (per_message > most)
+		sim_fail("too many packets per message");
+}
+
+/* The answer takes more than 20 us. */
+static void asking(void)
+{
+	asks(100 * US, 1.15);
+	asks(6 * US, 1.3);
+}
+
 /* One message at a time, and somebody waits for it. */
 static void await(void)
 {
@@ -214,6 +273,8 @@ const struct scenario scenarios[] = {
 	{ "window", "messages that wait for the eighth before", window },
 	{ "shorts", "the same, of 4 KiB", shorts },
 	{ "credit", "the same, and a slow reader", credit },
+	{ "taken", "the same, and unread notes of others at first", taken },
+	{ "asking", "messages at intervals: DONE when it is needed", asking },
 	{ "await", "a window, and somebody who waits for each message", await },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
@@ -227,6 +288,7 @@ const struct scenario scenarios[] = {
 	{ "blackhole", "large packets vanish silently", blackhole },
 	{ "records", "many losses, and memory for few", records },
 	{ "handshake", "both ends begin, over a bad network", handshake },
+	{ "opening", "both ends begin, over a long way", opening },
 	{ "reboot", "nodes restart under load", rebooting },
 	{ "partition", "silence around the dead time", partition },
 	{ "idle", "keepalive, and death", idle },

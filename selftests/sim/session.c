@@ -44,6 +44,33 @@ void handshake(void)
 	finish(60 * SEC);
 }
 
+/*
+ * Both ends begin before they hear of each other, however long that takes, and what
+ * the first one to be up says may be lost.
+ */
+void opening(void)
+{
+	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
+	u64 delay = (1 + sim_below(600)) * MS;
+	int i, n = 40;
+
+	world(2 * n, delay);
+	net.loss = sim_chance(0.5) ? 0.2 : 0;
+	node_cfg.dead = 60 * SEC;
+	conns_init(n);
+	for (i = 0; i < n; i++)
+		conn_add(2 * i, 2 * i + 1, &plan);
+	for (i = 0; i < n; i++) {
+		end_start(end_get(2 * i + (i & 1), 2 * i + !(i & 1)));
+		sim_run_for(sim_below(delay));
+		end_start(end_get(2 * i + !(i & 1), 2 * i + (i & 1)));
+	}
+	finish(200 * SEC);
+	for (i = 0; i < n; i++)
+		need(end_get(2 * i, 2 * i + 1)->ups == 1 &&
+		     end_get(2 * i + 1, 2 * i)->ups == 1, "one session");
+}
+
 static int reboots;
 
 static void reboot(void *arg, u64 gen)

@@ -236,9 +236,12 @@ void ends_each(void (*fn)(struct end *e));
  * @prompt: see struct dd_tp_chan_cfg
  * @await: somebody waits for each to be done
  * @stuck: the server never reads its notes
+ * @taken: notes of somebody before that are unread in the server's list at first
+ * @unsaid: neither end is told of those
  * @read_ns: until a note is read, on average
  * @again: chance that a deposit is not possible now
  * @idle_ns: until a done message is followed, on average; 0 for at once
+ * @gap_ns: between two messages, at least
  */
 struct plan {
 	u32 min_len;
@@ -251,9 +254,12 @@ struct plan {
 	bool prompt;
 	bool await;
 	bool stuck;
+	u32 taken;
+	bool unsaid;
 	u64 read_ns;
 	double again;
 	u64 idle_ns;
+	u64 gap_ns;
 };
 
 /**
@@ -277,6 +283,7 @@ struct plan {
  * @reading: a reader is on its way
  * @bytes: bytes received in messages
  * @resumes: a timer will send the next message
+ * @next_at: when it may be sent
  */
 struct chan {
 	struct dd_tp_chan c;
@@ -298,6 +305,7 @@ struct chan {
 	bool reading;
 	u64 bytes;
 	bool resumes;
+	u64 next_at;
 };
 
 /**
@@ -392,6 +400,7 @@ void mtu(void);
 void blackhole(void);
 void records(void);
 void handshake(void);
+void opening(void);
 void rebooting(void);
 void partition(void);
 void idle(void);

@@ -109,6 +109,27 @@ static void *send_thread(void *arg)
 	return NULL;
 }
 
+/* Connects, sends and closes, and so on: nothing that was accepted is lost. */
+static void *come_and_go(void *arg)
+{
+	struct work *w = arg;
+	unsigned int meta[2] = { w->who }, i;
+	struct slot *c = w->c;
+
+	w->ok = true;
+	while (w->ok && meta[1] < w->messages) {
+		w->ok = WAIT_FOR(ddconn((char *)own_name("flow"), far_node(),
+					TYPE_SSTREAM, CONN_NOOPTS, c->out, 64,
+					c->in, 64, &c->conn, &c->note) == 0);
+		for (i = 0; w->ok && i < 3; i++, meta[1]++)
+			w->ok = send_meta(c, meta, 2);
+		w->ok = w->ok && !ddclose(c->conn);
+	}
+	if (!w->ok)
+		dderror("thread %u, message %u", w->who, meta[1]);
+	return NULL;
+}
+
 static long count_all(long note, long total, long c)
 {
 	unsigned int next[4] = {};
@@ -143,6 +164,56 @@ TEST(two_threads_send_on_one_connection)
 		ASSERT_EQ(0, pthread_create(&t[i], NULL, send_thread, &w[i]));
 	}
 	for (i = 0; i < 2; i++) {
+		pthread_join(t[i], NULL);
+		EXPECT_TRUE(w[i].ok);
+	}
+	EXPECT_EQ(0, peer_end(srv));
+}
+
+/*
+ * Their connections share a ring, and a lane of it in the library, whenever there
+ * are two of them; it comes and goes with them.
+ */
+#define COMERS		2
+#define COMING		(3 * dd_count(500))
+
+/* Each once; in order on its connection only. */
+static long count_each(long note, long total, long c)
+{
+	char *seen[COMERS];
+	ddrecv_desc_t d;
+	long n;
+
+	for (n = 0; n < COMERS; n++)
+		seen[n] = calloc(1, total);
+	for (n = 0; n < total; n++) {
+		if (ddrecv(note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS))
+			return -1;
+		if (d.metacount != 2 || d.metad[0] >= COMERS ||
+		    d.metad[1] >= total || seen[d.metad[0]][d.metad[1]]++)
+			return -2;
+	}
+	return ddready(note);
+}
+
+TEST(two_threads_connect_and_close)
+{
+	struct peer *srv = peer_start();
+	struct work w[COMERS];
+	struct slot c[COMERS];
+	pthread_t t[COMERS];
+	int i;
+
+	/* A block that is given on takes with it what has not been read. */
+	ASSERT_OK(p_serve_simple(srv, own_name("flow"), COMERS * COMING / 3,
+				 COMERS * COMING / 3 * PAGE));
+	peer_begin(srv, count_each, peer_slot(srv, 0).note, COMERS * COMING, 0);
+	for (i = 0; i < COMERS; i++) {
+		c[i] = (struct slot){ .in = ddalloc(64), .out = ddalloc(64) };
+		w[i] = (struct work){ .c = &c[i], .who = i, .messages = COMING };
+		ASSERT_EQ(0, pthread_create(&t[i], NULL, come_and_go, &w[i]));
+	}
+	for (i = 0; i < COMERS; i++) {
 		pthread_join(t[i], NULL);
 		EXPECT_TRUE(w[i].ok);
 	}

@@ -7,6 +7,9 @@
 
 make -s selftests >&2 || exit
 
+# These start programs for the most part, which kmemleak makes slow.
 vm_list stock selftests/netlink/guest.list
-vm_list debug selftests/netlink/guest.list
+vm_list stock selftests/netlink/leaks.list
+vm_list debug selftests/netlink/guest.list LEAKS=no
+vm_list debug selftests/netlink/leaks.list
 finish

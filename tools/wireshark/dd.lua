@@ -173,6 +173,7 @@ local ctl_body_len = number(16, "ctl.body_len", "Bytes in the body")
 local ctl_req = number(32, "ctl.req", "Query")
 local ctl_key = field("string", "ctl.key", "Key")
 local ctl_chan = id(64, "ctl.chan", "Channel")
+local ctl_told = number(64, "ctl.told", "Messages told")
 local ctl_status = number(32, "ctl.status", "Status", ctl_statuses)
 local service = {
 	{ number(64, "service.size", "Bytes in the block"), 8 },
@@ -180,7 +181,9 @@ local service = {
 	{ number(32, "service.uid", "User"), 4 },
 	{ number(16, "service.window", "Window"), 2 },
 	{ number(8, "service.type", "Type of connection"), 1 },
-	{ reserved("service"), 5 },
+	{ reserved("service"), 1 },
+	{ number(16, "service.taken", "Taken at first"), 2 },
+	{ reserved("service.end"), 2 },
 }
 local controls = {
 	[1] = {
@@ -303,7 +306,7 @@ local function control(tvb)
 	end
 	more = tvb:len() - size(what)
 	if what == controls[3] then
-		return more == 8 * tvb(1, 1):uint() and what
+		return more == 16 * tvb(1, 1):uint() and what
 	end
 	return more == tvb(2, 2):le_uint() and what
 end
@@ -319,7 +322,7 @@ local function add_control(tree, tvb)
 	tree:append_text(" " .. ctl_kinds[tvb(0, 1):uint()])
 	offset = add(tree, what, tvb, 0)
 	while what == controls[3] and offset < tvb:len() do
-		offset = add(tree, { { ctl_chan, 8 } }, tvb, offset)
+		offset = add(tree, { { ctl_chan, 8 }, { ctl_told, 8 } }, tvb, offset)
 	end
 	if tvb:len() - offset == size(service) then
 		add(tree, service, tvb, offset)

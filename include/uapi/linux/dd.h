@@ -54,7 +54,9 @@
  *                         nodes that this one speaks
  * %ECONNRESET             the connection was closed by its other end
  * %EUSERS                 the service has its maximum of connections
- * %EEXIST                 the service name is in use, or memory is used twice
+ * %EEXIST                 the service name is in use
+ * %EACCES                 the other end does not let this one send directly, or a
+ *                         mapping is for reading only
  * %ERANGE                 bytes outside of the source or the target block
  * %EBUSY                  the previous message has not been taken yet; or the
  *                         region is in use
@@ -246,7 +248,8 @@ enum dd_note_type {
  * @offset: byte offset of the message in the receiver's block
  * @len: bytes in the message
  * @word: the last aligned 8-byte word that the message wrote, or its tail;
- *	0 for an empty message
+ *	0 for an empty message; of a close, the position in its direct ring
+ *	after all messages of the connection, 0 if none came by one unread
  * @msgid: number of this message on its connection, counting from 1
  * @tag: as in struct dd_sqe
  * @meta: metadata words
@@ -323,7 +326,10 @@ struct dd_list_head {
  * once its @seq is p + 1. Each connection has window + 1 slots reserved: the
  * sender may post message n once message n - window - 1 has been consumed,
  * that is, once @head is beyond its position. The message is done when
- * message n - window has been.
+ * message n - window has been. A sender can sleep until then (%DD_WAIT_RING): so
+ * the receiver, having stored @head, executes a full barrier, and calls
+ * %DD_IOC_LIST_KICK if %DD_LIST_NEED_KICK of the list is set and @want of the ring
+ * is not beyond @head.
  *
  * The sender stores the message, then the note, then @seq with release
  * semantics, executes a full barrier, and then loads three words: @error of its
@@ -345,6 +351,9 @@ struct dd_list_head {
  *	is @head of struct dd_list_head
  * @slots: number of slots, a power of two; they begin at the next page
  * @__reserved0: zero
+ * @want: the lowest @head that a sender sleeps for, ~0 if none does; written by
+ *	the kernel, 0 by one that does not say
+ * @__reserved1: zero
  * @need_wake: 1 if the receiver sleeps, or may: %DD_IOC_WAKE after a note, else
  *	0; written by the kernel
  * @__reserved: zero
@@ -352,7 +361,9 @@ struct dd_list_head {
 struct dd_ring_state {
 	__aligned_u64 head;
 	__u32 slots;
-	__u32 __reserved0[13];
+	__u32 __reserved0;
+	__aligned_u64 want;
+	__u32 __reserved1[10];
 	__u32 need_wake;
 	__u32 __reserved[15];
 };
@@ -407,7 +418,7 @@ enum dd_conn_type {
  * @node: (out) this node's number
  * @maxnodes: (out) number of nodes
  * @up: (out) 1 while the node serves
- * @packet_size: (out) largest packet of the interface, in bytes
+ * @packet_size: (out) largest packet within the node, in bytes
  * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
  * @memlock_used: (out) bytes charged to the caller's user
  */
@@ -439,7 +450,8 @@ struct dd_info {
  * The memory is zeroed, charged to RLIMIT_MEMLOCK of the user and to the
  * memory cgroup of the caller, and not inherited over fork.
  *
- * Errors: %EINVAL (length 0 or absurd), %EDQUOT, %ENOMEM, %ENOSPC.
+ * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also: more than there is in the
+ * machine), %ENOSPC.
  */
 struct dd_region_alloc {
 	__u32 size;
@@ -536,8 +548,9 @@ struct dd_serve {
  * @__reserved: zero
  * @peer_size: (out) bytes in the server's block
  *
- * With another node this takes as long as that takes to answer, at most its
- * dead time, and nothing of the context is locked meanwhile.
+ * With another node this takes as long as that takes to answer: a silent one is
+ * given up after twice its dead time at most. Nothing of the context is locked
+ * meanwhile.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
  * %ENOMEM, %ENOSPC, %EINTR, %EPROTO, %EPROTONOSUPPORT.
@@ -672,7 +685,7 @@ struct dd_list_wait {
  * @value: until the counter is at least this
  * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EAGAIN, %ETIMEDOUT, %EINTR.
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET (not for %DD_WAIT_CLOSE), %EAGAIN, %ETIMEDOUT, %EINTR.
  */
 struct dd_conn_wait {
 	__u32 size;
@@ -688,11 +701,16 @@ struct dd_conn_wait {
  * @DD_WAIT_SENT: @sent of struct dd_cell
  * @DD_WAIT_DONE: @done of struct dd_cell
  * @DD_WAIT_RING: @head of struct dd_ring_state, of an end that sends directly
+ * @DD_WAIT_CLOSE: none, @value is zero: until %DD_IOC_CLOSE would not wait. That
+ *	waits until all messages that were accepted for another node are sent, but
+ *	gives up those that its reader leaves no room for when no more was sent for
+ *	twice the peer's dead time, from when a wait to close began
  */
 enum dd_wait_what {
 	DD_WAIT_SENT = 0,
 	DD_WAIT_DONE = 1,
 	DD_WAIT_RING = 2,
+	DD_WAIT_CLOSE = 3,
 };
 
 /**
@@ -718,7 +736,9 @@ enum dd_wait_what {
  * %DD_SQE_NOTIFY, before its note is posted.
  *
  * Who asks has sent nothing, or all that it has sent by the doorbell has been
- * consumed; its count in @meta of the cell is then that of these messages.
+ * consumed; its count in @meta of the cell is then that of these messages. Nor does
+ * another of its threads ring the doorbell meanwhile: the bytes of that message may
+ * be zeroed, see below.
  *
  * A caller that cannot map what it was granted drops it: then the mappings are
  * revoked, the other members mean nothing, and messages go by the doorbell. So
@@ -798,7 +818,8 @@ struct dd_submit {
  * SEEK_SET) does and returns the same, and costs less.
  * lseek(fd, list, SEEK_END) does what LIST_WAIT does for one list for ever,
  * returns 0 or the same errors, and costs less.
- * LIST_KICK lets senders that wait for a slot of this list proceed.
+ * LIST_KICK lets senders that wait for a slot of this list, or of a direct ring of
+ * it, proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
  * WAKE wakes who waits for the messages of a connection that sends directly.
  * lseek(fd, id, SEEK_CUR) does the same, and costs less.

@@ -172,6 +172,7 @@ static inline void list_splice_tail_init(struct list_head *from,
 #define list_last_entry(l, type, m)	list_entry((l)->prev, type, m)
 #define list_first_entry_or_null(l, type, m) \
 	(list_empty(l) ? NULL : list_first_entry(l, type, m))
+#define list_next_entry(pos, m)	list_entry((pos)->m.next, typeof(*(pos)), m)
 #define list_for_each_entry(p, l, m) \
 	for (p = list_entry((l)->next, __typeof__(*p), m); &p->m != (l); \
 	     p = list_entry(p->m.next, __typeof__(*p), m))

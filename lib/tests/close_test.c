@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * close_test.c - what a connection leaves that is closed
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <linux/dd.h>
+
+#include "dd.h"
+#include "echo.h"
+#include "fake.h"
+#include "tap.h"
+
+static void close_is_told(void)
+{
+	struct dd_conn_desc desc;
+	struct dd_msg msg;
+	int sconn;
+
+	setup(DD_TYPE_SPLIT);
+	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
+	check_eq(dd_send(h, sconn, ssend, 4, 0, 0, NULL, 0), 0);
+	check_eq(dd_close(h, sconn), 0);
+	check_eq(dd_close(h, sconn), -EBADID);
+	check_eq(dd_send(h, sconn, ssend, 4, 0, 0, NULL, 0), -EBADID);
+	/* First what had arrived, then the close. */
+	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
+	check_eq(msg.len, 4);
+	check_eq(dd_ready(h, clist), 1);
+	check_eq(dd_peek(h, clist, &msg), 1);
+	check_eq(msg.type, DD_MSG_CLOSE);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), -ECONNCLOSE);
+	check_eq(msg.conn, conn);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), -EWOULDBLOCK);
+	check_eq(request("x"), -ECONNCLOSE);
+	check_eq(dd_conn_info(h, conn, &desc), 0);
+	check_eq(desc.closed, 1);
+	check_eq(dd_close(h, conn), 0);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), -EBADID);
+	teardown();
+}
+
+static void server_learns_on_send(void)
+{
+	struct dd_msg msg;
+
+	setup(DD_TYPE_SPLIT);
+	check_eq(request("bye"), 0);
+	check_eq(dd_close(h, conn), 0);
+	/* What a client left behind is still delivered. */
+	check_eq(take(&msg), 0);
+	check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0),
+		 -ECONNCLOSE);
+	check_eq(dd_close(h, msg.conn), 0);
+	check_eq(dd_close(h, msg.conn), -EBADID);
+	teardown();
+}
+
+/* Notes of a connection whose block went to another client are dropped. */
+static void stale_notes_are_dropped(void)
+{
+	struct dd_msg msg;
+	int other;
+
+	setup(DD_TYPE_STREAM);
+	check_eq(request("stale"), 0);
+	check_eq(dd_close(h, conn), 0);
+	other = client("echo", DD_TYPE_STREAM, &clist);
+	conn = client("echo", DD_TYPE_STREAM, &clist);
+	check(other > 0 && conn > 0);
+	check_eq(dd_ready(h, list), 0);
+	check_eq(request("fresh"), 0);
+	check_eq(take(&msg), 0);
+	check(!memcmp(msg.addr, "fresh", 5));
+	check_eq(msg.msgid, 1);
+	teardown();
+}
+
+/* Nor is what a connection left that was closed at this end. */
+static void own_close_leaves_nothing(void)
+{
+	struct dd_msg msg;
+	int sconn;
+
+	setup(DD_TYPE_STREAM);
+	check_eq(request("unread"), 0);
+	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
+	check_eq(dd_close(h, sconn), 0);
+	check_eq(dd_ready(h, list), 0);
+	check_eq(take(&msg), -EWOULDBLOCK);
+	teardown();
+}
+
+/* A service has blocks 0 and 1, by turns; serving ends have had all ids. */
+static void an_id_comes_again(void)
+{
+	struct dd_conn_desc desc;
+	struct dd_msg msg;
+	int first;
+
+	/* On another block, with a note of the first one unread. */
+	setup(DD_TYPE_STREAM);
+	check_eq(request("stale"), 0);
+	check_eq(dd_conn_list(h, service, &first, 1), 1);
+	check_eq(dd_close(h, first), 0);
+	fake.id_again = first;
+	conn = client("echo", DD_TYPE_STREAM, &clist);
+	check_eq(dd_conn_info(h, first, &desc), 0);
+	check_eq(dd_ready(h, list), 0);
+	check_eq(request("fresh"), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.conn, first);
+	check(msg.addr == srecv + PAGE);
+	check(!memcmp(msg.addr, "fresh", 5));
+	check_eq(dd_close(h, first), 0);
+
+	/* On the block of one that was closed here. */
+	fake.id_again = first;
+	conn = client("echo", DD_TYPE_STREAM, &clist);
+	check_eq(request("again"), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.conn, first);
+	check(msg.addr == srecv);
+	check(!memcmp(msg.addr, "again", 5));
+	teardown();
+}
+
+static int ended, newcomer;
+
+/* What was there when the kernel was about to close it is not there any more. */
+static void find_nothing(void)
+{
+	struct dd_conn_desc desc;
+	int far[4], n;
+
+	check_eq(dd_send(h, ended, csend, 1, 0, 0, NULL, 0), -EBADID);
+	check_eq(dd_conn_info(h, ended, &desc), -EBADID);
+	check_eq(dd_close(h, ended), -EBADID);
+	if (!newcomer)
+		return;
+	newcomer = client("echo", DD_TYPE_STREAM, &clist);
+	check(newcomer > 0);
+	n = dd_conn_list(h, service, far, 4);
+	check(n > 1 && n <= 4);
+	while (n-- > 0)
+		check_eq(dd_conn_info(h, far[n], &desc), -EBADID);
+}
+
+/* A connection is made, and its serving end is the next to be closed. */
+static void next_one(void)
+{
+	struct dd_msg msg;
+
+	conn = client("echo", DD_TYPE_STREAM, &clist);
+	check_eq(request("x"), 0);
+	check_eq(take(&msg), 0);
+	ended = msg.conn;
+	fake.other = find_nothing;
+}
+
+static void nobody_is_at_what_is_closed(void)
+{
+	setup(DD_TYPE_STREAM);
+	ended = conn;
+	fake.other_at = DD_IOC_CLOSE;
+	fake.other = find_nothing;
+	check_eq(dd_close(h, conn), 0);
+	check(!fake.other);
+
+	next_one();
+	check_eq(dd_close(h, ended), 0);
+	check(!fake.other);
+
+	next_one();
+	newcomer = 1;
+	fake.other_at = DD_IOC_UNSERVE;
+	check_eq(dd_unserve(h, service), 0);
+	check(!fake.other);
+	check_eq(dd_send(h, newcomer, csend, 1, 0, 0, NULL, 0), -ECONNCLOSE);
+	teardown();
+}
+
+static void unserve_voids_ids(void)
+{
+	struct dd_msg msg;
+	int sconn;
+
+	setup(DD_TYPE_SPLIT);
+	check_eq(request("x"), 0);
+	check_eq(dd_conn_list(h, service, NULL, 0), 1);
+	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
+	check_eq(dd_send(h, sconn, ssend, 1, 0, 0, NULL, 0), 0);
+	check_eq(dd_unserve(h, service), 0);
+	check_eq(dd_unserve(h, service), -EBADID);
+	check_eq(dd_send(h, sconn, ssend, 1, 0, 0, NULL, 0), -EBADID);
+	check_eq(dd_conn_list(h, service, &sconn, 1), -EBADID);
+	check_eq(take(&msg), -EBADID);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
+	check_eq(dd_recv(h, clist, &msg, 0, 0), -ECONNCLOSE);
+	/* The record is used again. */
+	service = serve("echo", 0, &list);
+	check(service > 0);
+	conn = client("echo", DD_TYPE_SPLIT, &clist);
+	check_eq(request("again"), 0);
+	check_eq(take(&msg), 0);
+	check(!memcmp(msg.addr, "again", 5));
+	teardown();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(close_is_told),
+		TEST(server_learns_on_send),
+		TEST(stale_notes_are_dropped),
+		TEST(own_close_leaves_nothing),
+		TEST(an_id_comes_again),
+		TEST(nobody_is_at_what_is_closed),
+		TEST(unserve_voids_ids),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * echo.c - a service, and a client of it in the same process
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dd.h"
+#include "echo.h"
+#include "fake.h"
+#include "tap.h"
+
+struct dd *h;
+int service, list, conn, clist;
+char *srecv, *ssend, *crecv, *csend;
+
+void *alloc(size_t size)
+{
+	void *addr = NULL;
+
+	check_eq(dd_alloc(h, size, &addr), 0);
+	return addr;
+}
+
+int serve(const char *name, unsigned int flags, int *l)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .flags = flags, .maxconn = 2,
+		.recv = srecv = alloc(2 * PAGE), .recv_size = 2 * PAGE,
+		.send = ssend = alloc(PAGE), .send_size = PAGE,
+		.list = *l,
+	};
+
+	return dd_serve(h, name, &attr, l);
+}
+
+int client(const char *name, unsigned int type, int *l)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = type, .list = *l,
+		.recv = crecv = alloc(PAGE), .recv_size = PAGE,
+		.send = csend = alloc(PAGE), .send_size = PAGE,
+	};
+
+	return dd_connect(h, name, 1, &attr, l);
+}
+
+void setup(unsigned int type)
+{
+	fake_reset();
+	list = clist = 0;
+	check_eq(dd_open(&h), 0);
+	service = serve("echo", 0, &list);
+	check(service > 0 && list > 0);
+	conn = client("echo", type, &clist);
+	check(conn > 0);
+	check_eq(clist > 0, type != DD_TYPE_RPC);
+}
+
+void setup_direct(unsigned int type, bool direct)
+{
+	const char *value = getenv("DD_DIRECT");
+	char *before = value ? strdup(value) : NULL;
+
+	setenv("DD_DIRECT", direct ? "1" : "0", 1);
+	setup(type);
+	if (before)
+		setenv("DD_DIRECT", before, 1);
+	else
+		unsetenv("DD_DIRECT");
+	free(before);
+}
+
+void setup_doorbell(unsigned int type)
+{
+	setup_direct(type, false);
+}
+
+void teardown(void)
+{
+	fake.interrupts = 0;
+	check_eq(dd_shutdown(h), 0);
+}
+
+int request(const char *text)
+{
+	strcpy(csend, text);
+	return dd_send(h, conn, csend, strlen(text), 0, 0, NULL, 0);
+}
+
+int take(struct dd_msg *msg)
+{
+	return dd_recv(h, list, msg, 0, 0);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * fake_send.c - what the kernel made of user code does with a request
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <linux/dd.h>
+
+#include "fake_int.h"
+
+void deliver(struct object *to, struct object *from)
+{
+	struct object *l = to->list;
+	struct dd_list_head *lh = list_head(l);
+	uint64_t *taken_at = &to->taken_at[to->posts % to->window];
+
+	to->withheld = true;
+	if (__atomic_load_n(&lh->head, __ATOMIC_ACQUIRE) < *taken_at) {
+		__atomic_or_fetch(&lh->flags, DD_LIST_NEED_KICK,
+				  __ATOMIC_SEQ_CST);
+		/* The reader stores its head, then looks at the flag. */
+		if (__atomic_load_n(&lh->head, __ATOMIC_SEQ_CST) < *taken_at)
+			return;
+	}
+	*taken_at = list_post(l, &to->note);
+	to->posts++;
+	to->withheld = false;
+	if (!fake.far)
+		conn_cell(from)->done = conn_cell(from)->submitted;
+}
+
+void fake_told(uint32_t conn)
+{
+	struct dd_cell *cell = conn_cell(object_get(conn, CONN));
+
+	cell->done = cell->submitted;
+}
+
+static const char *sqe_source(struct object *c, const struct dd_sqe *sqe)
+{
+	if (sqe->flags & DD_SQE_UNWIRED)
+		return (const char *)sqe->src;
+	if (sqe->flags & DD_SQE_REGION)
+		return object_get(sqe->region, REGION)->addr + sqe->src;
+	return c->send + sqe->src;
+}
+
+static int execute(struct object *c, const struct dd_sqe *sqe)
+{
+	struct dd_cell *cell = conn_cell(c);
+	struct object *to = c->peer;
+	uint32_t id = c->id;
+
+	if (sqe->dst > to->recv_size || sqe->len > to->recv_size - sqe->dst)
+		return -ERANGE;
+	if (to->withheld)
+		return -EBUSY;
+	memcpy(to->recv + sqe->dst, sqe_source(c, sqe), sqe->len);
+	cell->sent = ++cell->submitted;
+	if (!(sqe->flags & DD_SQE_NOTIFY)) {
+		cell->done = cell->submitted;
+		if (fake.take_back == id)
+			fake_take_back(id);
+		return 1;
+	}
+	to->note = (struct dd_note){
+		.conn = to->id, .type = DD_NOTE_DATA, .cookie = to->cookie,
+		.offset = sqe->dst, .len = sqe->len, .tag = sqe->tag,
+		.msgid = ++conn_cell(to)->received,
+		.meta_count = sqe->meta_count,
+	};
+	memcpy(to->note.meta, sqe->meta, sizeof(sqe->meta));
+	deliver(to, c);
+	return 1;
+}
+
+int doorbell(uint32_t id)
+{
+	struct object *c = object_get(id, CONN);
+	const struct dd_sqe *sqe;
+
+	if (!c)
+		return -ENOENT;
+	if (conn_cell(c)->error)
+		return -conn_cell(c)->error;
+	sqe = &conn_cell(c)->sq[0];
+	return sqe->seq == conn_cell(c)->submitted + 1 ? execute(c, sqe) : 0;
+}
+
+int do_submit(struct dd_submit *s)
+{
+	const struct dd_request *rq = (const void *)s->requests;
+	int ret = 1;
+
+	if (s->stride != sizeof(*rq) || !s->count || s->taken || s->error)
+		return -EINVAL;
+	for (; s->taken < s->count; s->taken++, rq++) {
+		struct object *c = object_get(rq->conn, CONN);
+
+		ret = !c ? -ENOENT : rq->__reserved || rq->sqe.seq ? -EINVAL :
+		      -conn_cell(c)->error;
+		if (!ret)
+			ret = execute(c, &rq->sqe);
+		if (ret < 0)
+			break;
+		/* A signal comes after so many. */
+		ret = -EINTR;
+		if (fake.cut && s->taken + 1 == fake.cut) {
+			fake.cut = 0;
+			s->taken++;
+			break;
+		}
+	}
+	s->error = s->taken < s->count ? -ret : 0;
+	return s->taken ? 0 : ret;
+}

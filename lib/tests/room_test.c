@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * room_test.c - when a reader calls for senders that sleep until there is room,
+ * over a kernel made of user code
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <linux/dd.h>
+
+#include "../dd/internal.h"
+#include "dd.h"
+#include "echo.h"
+#include "fake.h"
+#include "tap.h"
+
+#define WINDOW	8
+
+/* The reader's position is 2 after it: it has had one the long way, one not. */
+static void windowed(void)
+{
+	struct dd_serve_attr serve = {
+		.size = sizeof(serve), .maxconn = 1, .recv_size = PAGE,
+		.window = WINDOW,
+	};
+	struct dd_msg msg;
+
+	fake_reset();
+	list = clist = 0;
+	setenv("DD_DIRECT", "1", 1);
+	check_eq(dd_open(&h), 0);
+	serve.recv = alloc(PAGE);
+	check(dd_serve(h, "room", &serve, &list) > 0);
+	conn = client("room", DD_TYPE_STREAM, &clist);
+	check(conn > 0);
+	for (int i = 0; i < 2; i++) {
+		check_eq(dd_send(h, conn, csend, 8, 0, 0, NULL, 0), 0);
+		check_eq(dd_recv(h, list, &msg, 0, 0), 0);
+	}
+}
+
+/* System calls that it takes to receive the next one. */
+static int calls_to_take(void)
+{
+	int calls = fake.calls;
+	struct dd_msg msg;
+
+	check_eq(take(&msg), 0);
+	return fake.calls - calls;
+}
+
+static void who_can_be_woken(void)
+{
+	windowed();
+	for (int i = 0; i < WINDOW; i++)
+		check_eq(dd_send(h, conn, csend, 8, 0, 0, NULL, 0), 0);
+	check_eq(calls_to_take(), 0);
+	fake_ring_want(list, UINT64_MAX);
+	check_eq(calls_to_take(), 0);
+	fake_ring_want(list, 6);
+	check_eq(calls_to_take(), 0);
+	check_eq(calls_to_take(), 1);
+	/* The kernel has said so: there is nobody else. */
+	check_eq(calls_to_take(), 0);
+	/* It is further than he has waited for. */
+	fake_ring_want(list, 6);
+	check_eq(calls_to_take(), 1);
+	/* A kernel that does not say who. */
+	fake_ring_want(list, 0);
+	check_eq(calls_to_take(), 1);
+	check_eq(calls_to_take(), 0);
+	teardown();
+}
+
+/* What is dropped on the way to it is read as well. */
+static void by_what_is_dropped(void)
+{
+	static const struct dd_ring_note dud;
+	int calls;
+
+	windowed();
+	/* It comes to 4, and then to 6. */
+	for (int i = 0; i < 2; i++) {
+		fake_ring_post(list, &dud);
+		fake_ring_post(list, &dud);
+		fake_ring_want(list, 5);
+		calls = fake.calls;
+		check_eq(dd_ready(h, list), 0);
+		check_eq(fake.calls - calls, i);
+	}
+	teardown();
+}
+
+static void *nothing(void *arg)
+{
+	return arg;
+}
+
+/* A sender looks before he sleeps; not where it was futile the last time. */
+static void looks_first(void)
+{
+	struct ddi_spin spin = { 0 };
+	__u64 count = 5;
+
+	check_eq(dd_open(&h), 0);
+	h->cpus = 2;
+	h->cpus_until = INT64_MAX;
+	check(ddi_glance(h, &spin, &count, 5));
+	check(ddi_glance(h, &spin, &count, 4));
+	for (int futile = 0; futile < 3; futile++) {
+		check(!ddi_glance(h, &spin, &count, 6));
+		check_eq(spin.skip, 1 << futile);
+		for (int i = 0; i < 1 << futile; i++)
+			check(!ddi_glance(h, &spin, &count, 5));
+	}
+	check(ddi_glance(h, &spin, &count, 5));
+	check(!ddi_glance(h, &spin, &count, 6));
+	check_eq(spin.skip, 1);
+	/* A single processor is the receiver's, too. */
+	spin = (struct ddi_spin){ 0 };
+	h->cpus = 1;
+	check(!ddi_glance(h, &spin, &count, 5));
+	check_eq(spin.skip, 0);
+	check_eq(spin.shift, 0);
+	teardown();
+}
+
+/* From now on the lock is taken. */
+static void with_threads(void)
+{
+	pthread_t thread;
+
+	check_eq(pthread_create(&thread, NULL, nothing, NULL), 0);
+	pthread_join(thread, NULL);
+	who_can_be_woken();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(who_can_be_woken),
+		TEST(by_what_is_dropped),
+		TEST(looks_first),
+		TEST(with_threads),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * send_test.c - sending, and what is known of it afterwards
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/dd.h>
+
+#include "dd.h"
+#include "echo.h"
+#include "fake.h"
+#include "tap.h"
+
+static void error_numbers(void)
+{
+	static const struct {
+		int kernel, library;
+	} cases[] = {
+		{ ENOENT, EBADID }, { ESTALE, EBADID }, { ENXIO, EBADID },
+		{ ECONNRESET, ECONNCLOSE }, { ENETDOWN, ENOCMP },
+		{ ENOMEM, ENORESOURCE }, { ENOSPC, ENORESOURCE },
+		{ EDQUOT, EMEMLOCK }, { ERANGE, EBADRANGE },
+		{ EBUSY, ENOTREADY }, { EFAULT, EFAULT }, { EINVAL, EINVAL },
+	};
+
+	setup_doorbell(DD_TYPE_STREAM);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		fake.refuse = DD_IOC_DOORBELL;
+		fake.refusal = cases[i].kernel;
+		check_eq(request("x"), -cases[i].library);
+	}
+	/* A refused request is not counted: the next one is the first. */
+	check_eq(request("x"), 0);
+	teardown();
+}
+
+static void message_arrives(void)
+{
+	static const unsigned int meta[4] = { 1, 2, 3, 4 };
+	struct dd_msg msg = { .meta = { 9, 9, 9, 9 } };
+	int calls;
+
+	setup(DD_TYPE_STREAM);
+	strcpy(csend, "hello");
+	check_eq(dd_send(h, conn, csend, 5, 24, 0, meta, 3), 0);
+	calls = fake.calls;
+	check_eq(dd_ready(h, list), 1);
+	check_eq(dd_peek(h, list, &msg), 1);
+	check_eq(msg.len, 5);
+	check_eq(dd_recv(h, list, &msg, 0, DD_FOREVER), 0);
+	/* DDP-52: no system call in a receive that finds its note. */
+	check_eq(fake.calls, calls);
+	check_eq(msg.type, DD_MSG_DATA);
+	check_eq(msg.service, service);
+	check(msg.addr == srecv + 24);
+	check(!memcmp(msg.addr, "hello", 5));
+	check(msg.send == ssend);
+	check_eq(msg.send_size, PAGE / 2);
+	check_eq(msg.meta_count, 3);
+	check_eq(msg.meta[2], 3);
+	check_eq(msg.meta[3], 9);
+	check_eq(dd_ready(h, list), 0);
+	check_eq(take(&msg), -EWOULDBLOCK);
+	teardown();
+}
+
+static void send_options(void)
+{
+	static char plain[] = "anywhere";
+	struct dd_msg msg;
+	char *other;
+
+	setup(DD_TYPE_STREAM);
+	other = alloc(PAGE);
+	check_eq(dd_send(h, conn, csend, 1, 0, 8, NULL, 0), -EINVAL);
+	check_eq(dd_send(h, conn, csend, 1, 0,
+			 DD_SEND_UNWIRED | DD_SEND_DMA, NULL, 0), -EINVAL);
+	check_eq(dd_send(h, conn, csend, 1, 0, 0, NULL, 1), -EINVAL);
+	check_eq(dd_send(h, conn, csend, 1, 0, 0, (unsigned int *)csend, 5),
+		 -EINVAL);
+	/* Outside of its own block, however wired. */
+	check_eq(dd_send(h, conn, plain, 1, 0, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, other, 1, 0, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, csend, PAGE + 1, 0, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, csend + 1, PAGE, 0, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, csend + 8, -1, 0, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, csend, 1, -1, 0, NULL, 0), -EBADRANGE);
+	check_eq(dd_send(h, conn, plain, 1, 0, DD_SEND_DMA, NULL, 0),
+		 -EBADRANGE);
+	check_eq(dd_send(h, conn, other + 1, PAGE, 0, DD_SEND_DMA, NULL, 0),
+		 -EBADRANGE);
+	check_eq(dd_send(h, conn, other, PAGE / 2 + 1, PAGE / 2, DD_SEND_DMA,
+			 NULL, 0), -EBADRANGE);
+
+	strcpy(other, "wired");
+	check_eq(dd_send(h, conn, other, 5, 0, DD_SEND_DMA | DD_SEND_BLOCK,
+			 NULL, 0), 0);
+	check_eq(take(&msg), 0);
+	check(!memcmp(msg.addr, "wired", 5));
+	check_eq(dd_send(h, conn, plain, 8, 0, DD_SEND_UNWIRED, NULL, 0), 0);
+	check_eq(take(&msg), 0);
+	check(!memcmp(msg.addr, "anywhere", 8));
+	check_eq(msg.msgid, 2);
+	teardown();
+}
+
+static void stream_waits_for_ack(void)
+{
+	struct dd_msg msg;
+
+	setup(DD_TYPE_STREAM);
+	check_eq(request("1"), 0);
+	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
+	/* Deposited, its note withheld: sent, not placed. */
+	check_eq(request("2"), 0);
+	check_eq(dd_done(h, conn, DD_DONE_SENT, 0), 1);
+	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 0);
+	check_eq(dd_done(h, conn, DD_DONE_PLACED, 2 * MS), -ETIMEDOUT);
+	check_eq(request("3"), -ENOTREADY);
+	/* Consuming the first kicks the second into the list. */
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 1);
+	check_eq(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER), 1);
+	check_eq(request("3"), 0);
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 2);
+	check_eq(take(&msg), 0);
+	check_eq(msg.msgid, 3);
+	check_eq(dd_done(h, conn, 2, 0), -EINVAL);
+	teardown();
+}
+
+static void split_one_outstanding(void)
+{
+	struct dd_msg msg, reply;
+
+	setup(DD_TYPE_SPLIT);
+	check_eq(request("1"), 0);
+	check_eq(request("2"), -ESLOTBUSY);
+	check_eq(take(&msg), 0);
+	/* A serving end may send as it likes. */
+	check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0), 0);
+	check_eq(request("2"), -ESLOTBUSY);
+	check_eq(dd_recv(h, clist, &reply, 0, 0), 0);
+	check_eq(reply.conn, conn);
+	check_eq(reply.service, 0);
+	check(reply.addr == crecv);
+	check_eq(request("2"), 0);
+	teardown();
+}
+
+static void split_refused_is_not_outstanding(void)
+{
+	setup_doorbell(DD_TYPE_SPLIT);
+	fake.refuse = DD_IOC_DOORBELL;
+	fake.refusal = ENETDOWN;
+	check_eq(request("1"), -ENOCMP);
+	check_eq(request("1"), 0);
+	teardown();
+}
+
+static void interrupted_calls_go_on(void)
+{
+	struct dd_msg msg;
+
+	setup(DD_TYPE_STREAM);
+	fake.interrupts = 3;
+	check_eq(request("1"), 0);
+	check_eq(take(&msg), 0);
+	fake.interrupts = 3;
+	check_eq(dd_recv(h, list, &msg, DD_RECV_SLEEP, 5 * MS), -ETIMEDOUT);
+	fake.interrupts = 3;
+	check_eq(dd_poll(h, &list, 1, 5 * MS), 0);
+	teardown();
+}
+
+static void counters_tell(void)
+{
+	struct dd_conn_desc desc;
+	struct dd_msg msg;
+
+	setup(DD_TYPE_STREAM);
+	for (int i = 0; i < 3; i++) {
+		check_eq(request("x"), 0);
+		check_eq(take(&msg), 0);
+	}
+	check_eq(dd_conn_info(h, conn, &desc), 0);
+	check_eq(desc.submitted, 3);
+	check_eq(desc.done, 3);
+	check_eq(desc.peer_size, PAGE);
+	check_eq(desc.pid, getpid());
+	check_eq(dd_conn_info(h, msg.conn, &desc), 0);
+	check_eq(desc.received, 3);
+	check_eq(desc.service, service);
+	check_eq(dd_node(h), 1);
+	check_eq(dd_max_nodes(h), 2);
+	check_eq(dd_packet_size(h), 65536);
+	teardown();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(error_numbers),
+		TEST(message_arrives),
+		TEST(send_options),
+		TEST(stream_waits_for_ack),
+		TEST(split_one_outstanding),
+		TEST(split_refused_is_not_outstanding),
+		TEST(interrupted_calls_go_on),
+		TEST(counters_tell),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Senders that sleep until their direct ring has been read so far, by hand: each
+ * is woken when that is so and not before, and the reader is told when to call.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include <sys/resource.h>
+#include "raw.h"
+
+#define FOREVER		(~0ull)
+#define NOBODY		(~0ull)
+#define MS		1000000ull
+#define N		4
+
+struct waiter {
+	const struct raw *r;
+	__u32 conn;
+	__u64 pos;
+	pthread_t thread;
+	pid_t tid;
+	int err;
+	long switches;		/* that it made itself */
+};
+
+FIXTURE(room) {
+	struct pair p;
+	struct raw other;	/* another sender, with a ring of its own */
+	struct mem m;
+	struct dd_connect c;
+	struct way w[2];
+	struct dd_ring_state *s[2];
+	struct dd_list_head *h;
+	struct waiter waiters[2 * N];
+};
+
+FIXTURE_SETUP(room)
+{
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, pair_open(p, 4, PAGE, N));
+	ASSERT_EQ(0, raw_open(&self->other));
+	ASSERT_EQ(0, raw_alloc(&self->other, 2 * PAGE, &self->m));
+	raw_connect_args(&self->c, p->name, &self->m);
+	ASSERT_EQ(0, raw_connect(&self->other, &self->c));
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w[0]));
+	ASSERT_EQ(0, way_open(&self->other, self->c.conn, &self->w[1]));
+	self->h = raw_list(&p->srv, p->s.list_unit);
+	for (int i = 0; i < 2; i++) {
+		self->s[i] = ring_of(&p->srv, p->s.list_unit, i);
+		ASSERT_NE(NULL, self->s[i]);
+		for (int k = 0; k < N; k++)
+			way_note(&self->w[i], 0, 8);
+	}
+}
+
+FIXTURE_TEARDOWN(room)
+{
+	raw_close(&self->other);
+	pair_close(&self->p);
+}
+
+static long switches(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_THREAD, &ru);
+	return ru.ru_nvcsw;
+}
+
+static int ring_wait(const struct raw *r, __u32 conn, __u64 pos, __u64 timeout)
+{
+	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
+				  .what = DD_WAIT_RING, .value = pos,
+				  .timeout = timeout };
+
+	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+}
+
+static void *wait_there(void *arg)
+{
+	struct waiter *w = arg;
+	long before;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	before = switches();
+	w->err = ring_wait(w->r, w->conn, w->pos, FOREVER) ? errno : 0;
+	w->switches = switches() - before;
+	return NULL;
+}
+
+/* Asleep, when this returns. */
+static bool begin(struct waiter *w, const struct raw *r, __u32 conn, __u64 pos)
+{
+	*w = (struct waiter){ .r = r, .conn = conn, .pos = pos };
+	return !pthread_create(&w->thread, NULL, wait_there, w) &&
+	       WAIT_FOR(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE) &&
+			asleep_in(w->tid, SYS_ioctl));
+}
+
+static bool take(struct dd_ring_state *s)
+{
+	struct dd_ring_note n;
+	bool taken = ring_take(s, &n);
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return taken;
+}
+
+static __u64 want(const struct dd_ring_state *s)
+{
+	return __atomic_load_n(&s->want, __ATOMIC_RELAXED);
+}
+
+static bool flagged(const struct dd_list_head *h)
+{
+	return __atomic_load_n(&h->flags, __ATOMIC_RELAXED) & DD_LIST_NEED_KICK;
+}
+
+/* What there is to say of it, to the kernel. */
+static int kick(const struct pair *p)
+{
+	return raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list);
+}
+
+TEST_F(room, nobody_is_asked_for)
+{
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(NOBODY, want(self->s[i]));
+	EXPECT_FALSE(flagged(self->h));
+	/* Nor is he who does not wait, or need not. */
+	EXPECT_ERR(EAGAIN, ring_wait(&self->p.cl, self->p.c.conn, 1, 0));
+	EXPECT_EQ(0, ring_wait(&self->p.cl, self->p.c.conn, 0, FOREVER));
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(flagged(self->h));
+}
+
+/* Of two rings: they sleep once each, however often the reader calls. */
+TEST_F(room, each_when_it_is_read_so_far)
+{
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+
+	/* Not in the order in which they are woken. */
+	for (int k = 0; k < N; k++) {
+		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, N - k));
+		EXPECT_EQ(N - k, want(self->s[0]));
+		ASSERT_TRUE(begin(&w[N + k], &self->other, self->c.conn, k + 1));
+		EXPECT_EQ(1, want(self->s[1]));
+	}
+	for (int k = 1; k <= N; k++) {
+		EXPECT_TRUE(flagged(self->h));
+		/* Nobody is there yet. */
+		ASSERT_EQ(0, kick(p));
+		EXPECT_EQ(k, want(self->s[0]));
+		EXPECT_EQ(1, want(self->s[1]));
+		ASSERT_TRUE(take(self->s[0]));
+		ASSERT_EQ(0, kick(p));
+		ASSERT_EQ(0, pthread_join(w[N - k].thread, NULL));
+		EXPECT_EQ(k < N ? k + 1 : NOBODY, want(self->s[0]));
+	}
+	/* The reader need not call for each. */
+	for (int k = 0; k < N; k++)
+		ASSERT_TRUE(take(self->s[1]));
+	ASSERT_EQ(0, kick(p));
+	EXPECT_EQ(NOBODY, want(self->s[1]));
+	EXPECT_FALSE(flagged(self->h));
+	for (int k = 0; k < N; k++)
+		ASSERT_EQ(0, pthread_join(w[N + k].thread, NULL));
+	for (int k = 0; k < 2 * N; k++) {
+		EXPECT_EQ(0, w[k].err);
+		EXPECT_EQ(1, w[k].switches);
+	}
+}
+
+TEST_F(room, who_gives_up_is_not_asked_for)
+{
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+
+	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(flagged(self->h));
+	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
+	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
+	EXPECT_EQ(2, want(self->s[0]));
+	EXPECT_TRUE(flagged(self->h));
+	for (int i = 0; i < 2; i++)
+		ASSERT_TRUE(take(self->s[0]));
+	ASSERT_EQ(0, kick(p));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(0, w->err);
+	EXPECT_EQ(1, w->switches);
+}
+
+/* A note that the kernel withholds is asked for by the flag, whoever is woken. */
+TEST_F(room, beside_a_withheld_note)
+{
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+	struct dd_connect c;
+	struct dd_note n;
+	struct mem m;
+
+	ASSERT_EQ(0, raw_alloc(&self->other, 2 * PAGE, &m));
+	raw_connect_args(&c, p->name, &m);
+	ASSERT_EQ(0, raw_connect(&self->other, &c));
+	for (int i = 0; i <= N; i++)
+		ASSERT_EQ(1, raw_send(&self->other, c.cell_unit, c.conn, 0, 0, 8));
+	EXPECT_TRUE(flagged(self->h));
+	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
+	ASSERT_TRUE(take(self->s[0]));
+	ASSERT_EQ(0, kick(p));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_TRUE(flagged(self->h));
+	/* The other way round. */
+	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
+	for (int i = 0; i <= N; i++)
+		ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));
+	EXPECT_EQ(2, want(self->s[0]));
+	EXPECT_TRUE(flagged(self->h));
+	ASSERT_TRUE(take(self->s[0]));
+	ASSERT_EQ(0, kick(p));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_FALSE(flagged(self->h));
+}
+
+/* What is in the receiver's area is for others to believe. */
+TEST_F(room, a_reader_scribbles)
+{
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+
+	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
+	self->s[0]->want = NOBODY;
+	self->h->flags = 0;
+	ASSERT_TRUE(take(self->s[0]));
+	ASSERT_EQ(0, kick(p));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(0, w->err);
+	/* Back, and on again: it is as if others had come meanwhile. */
+	self->s[0]->head = 0;
+	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
+	self->s[0]->head = NOBODY;
+	ASSERT_EQ(0, kick(p));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(0, w->err);
+}
+
+/* A ring that was never used is given back, and waited for by nobody. */
+TEST_F(room, what_is_given_back)
+{
+	struct dd_direct drop = { .size = sizeof(drop), .flags = DD_DIRECT_DROP };
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+	struct dd_connect c;
+	struct mem m;
+	struct way way;
+
+	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
+	raw_connect_args(&c, p->name, &m);
+	ASSERT_EQ(0, raw_connect(&p->cl, &c));
+	ASSERT_EQ(0, way_grant(&p->cl, c.conn, &way));
+	ASSERT_TRUE(begin(w, &p->cl, c.conn, 100));
+	EXPECT_EQ(100, want(self->s[0]));
+	drop.conn = c.conn;
+	ASSERT_EQ(0, raw_ioctl(&p->cl, DD_IOC_DIRECT, &drop));
+	ASSERT_EQ(0, pthread_join(w->thread, NULL));
+	EXPECT_EQ(EINVAL, w->err);
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+}
+
+/* Whoever ends it, those who wait hear of it, and no others. */
+TEST_F(room, a_close)
+{
+	struct waiter *w = self->waiters;
+	struct pair *p = &self->p;
+
+	ASSERT_TRUE(begin(&w[0], &p->cl, p->c.conn, 1));
+	ASSERT_TRUE(begin(&w[1], &self->other, self->c.conn, 1));
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	ASSERT_EQ(0, pthread_join(w[0].thread, NULL));
+	EXPECT_EQ(ECONNRESET, w[0].err);
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_EQ(1, want(self->s[1]));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
+	ASSERT_EQ(0, pthread_join(w[1].thread, NULL));
+	EXPECT_EQ(ECONNRESET, w[1].err);
+}
+
+DD_TEST_MAIN
