@@ -54,7 +54,7 @@ check-tools: $(TOOL_PROGS)
 	PATH="$(abspath $(BUILD)/bin):$$PATH" selftests/tools/usage.sh
 
 BINDIR	?= $(PREFIX)/bin
-TOOL_MAN := $(wildcard Documentation/man/ddcp.1 Documentation/man/ddperf.1)
+TOOL_MAN := $(wildcard Documentation/man/*.1)
 
 INSTALLS += install-tools
 UNINSTALLS += uninstall-tools

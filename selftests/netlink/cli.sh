@@ -110,8 +110,11 @@ test_help() {
 	run ddctl -j help
 	check 'help: JSON has these commands and no other' \
 		[ "$(jq -r '.[].command' "$OUT" | tr '\n' ' ')" = "$COMMANDS " ]
+	run ddctl -j help conn
+	check 'help: JSON of one command' \
+		[ "$(jq -r '.[].command' "$OUT")" = conn ]
 }
-HELP_TESTS=$((3 + 3 * COUNT))
+HELP_TESTS=$((4 + 3 * COUNT))
 
 # --- without the module --------------------------------------------------------
 
@@ -180,6 +183,8 @@ test_version() {
 	run ddctl -j version
 	check 'version: JSON' jq -e '(.ddctl | type) == "string" and
 		.abi == 1 and has("module")' "$OUT"
+	run ddctl -V -j
+	check 'version: -V, in JSON' jq -e .abi "$OUT"
 	exits 'output: a full disk is noticed' 1 bash -c "'$DDCTL' help >/dev/full"
 	run ddctl -p version
 	check 'output: -p is JSON too' jq -e .abi "$OUT"
@@ -199,6 +204,9 @@ test_apply() {
 	run ddctl apply --check --node 2 "$CONF"
 	check 'apply: a file that is right' [ "$status $(cat "$OUT")" = \
 		"0 $CONF: 2 nodes of 3; this is node 2, 10.0.0.2" ]
+	run bash -c "printf '10 10.0.0.1' | '$DDCTL' apply --check --node 010 -"
+	check 'apply: no number is octal' [ "$status $(cat "$OUT")" = \
+		'0 standard input: 1 node of 11; this is node 10, 10.0.0.1' ]
 	run ddctl -j apply --node 0 --check "$CONF"
 	check 'apply: the same in JSON' \
 		jq -e '. == {node: 0, maxnodes: 3, nodes: 2}' "$OUT"
@@ -216,7 +224,7 @@ address of this machine; which node is it? --node NUMBER" ]
 	run ddctl apply --check --node 1 "$CONF"
 	check 'apply: errors of addresses have lines' told "$CONF" '3'
 }
-APPLY_TESTS=6
+APPLY_TESTS=7
 
 # --- completion and manual -----------------------------------------------------
 
@@ -299,7 +307,7 @@ test_manual() {
 	check 'manual: commands and verbs' manual_has_verbs
 }
 
-plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 5 + APPLY_TESTS +
+plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 6 + APPLY_TESTS +
 	COMPLETION_TESTS + 2))
 test_usage
 test_help

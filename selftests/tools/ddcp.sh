@@ -114,7 +114,30 @@ json() {
 		send.out recv.out >/dev/null || return 1
 	[ "$(jq -r .xxh128 send.out)" = "$(jq -r .xxh128 recv.out)" ] &&
 		[ "$(jq -r .role send.out recv.out | xargs)" = "send recv" ] || return 1
-	refused 1 '.' ddcp send -j in/f && jq -e '.' refused.out >/dev/null
+	refused 1 '.' ddcp send -j in/f &&
+		jq -e '.status == "error" and (.error | startswith("no receiver")) and
+			.name == "f"' refused.out >/dev/null
+}
+
+# says ROLE CODE COMMAND...: what never began is told of in JSON too.
+says() {
+	local role=$1 code=$2
+
+	shift 2
+	refused "$code" . "$@" && jq -e --arg role "$role" '.status == "error" and
+		.role == $role and (.error | length) > 0' refused.out >/dev/null
+}
+
+json_before() {
+	local nobody="setpriv --reuid=nobody --clear-groups"
+
+	says send 3 $nobody ddcp send -j /proc/version &&
+		says recv 3 $nobody ddcp recv -j || return 1
+	receive -n taken -d out
+	says recv 1 ddcp recv -j -n taken || return 1
+	kill $RECV
+	wait $RECV
+	return 0
 }
 
 several() {
@@ -193,9 +216,12 @@ stall() {
 	start_send tap.fifo -a f -
 	exec 7>tap.fifo
 	random "$1" >&7
+	within 10 has_partial || diag "the receiver has not heard of it"
 	# Until all of it has been taken.
 	sleep 0.3
 }
+
+has_partial() { compgen -G 'out/.f.ddcp.*' >/dev/null; }
 
 MOMENTS="0 1 $((SLOT - 1)) $SLOT $((2 * SLOT + 5)) $((20 * SLOT))"
 
@@ -227,6 +253,9 @@ kill_receiver() {
 	done
 }
 
+# The receiver has heard of it; all of it may be there.
+has_begun() { [ -e out/big ] || compgen -G 'out/.big.ddcp.*' >/dev/null; }
+
 # Killed while data flows, at whatever moment it is.
 kill_in_flight() {
 	local i
@@ -235,6 +264,7 @@ kill_in_flight() {
 	for i in 1 2 3 4 5 6; do
 		receive -d out
 		start_send /dev/null in/big
+		within 10 has_begun || return 1
 		sleep 0.0$((i * 15))
 		if ((i % 2)); then
 			kill -9 "$SEND" 2>/dev/null
@@ -286,8 +316,6 @@ interrupt() {
 	exec 7>&-
 	return $ret
 }
-
-has_partial() { ls out/.f.ddcp.* >/dev/null 2>&1; }
 
 full_disk() {
 	local ret=0
@@ -420,7 +448,7 @@ node_down() {
 	return $ret
 }
 
-plan 27
+plan 28
 check "sizes 0, 1, and around a slot" sizes
 check "64 MiB: sha256 equal" large
 check "any two geometries" geometry
@@ -428,6 +456,7 @@ check "permission bits, within the umask" mode_kept
 check "standard input to standard output" pipes
 check "a file that says that it is empty" made_up
 check "--json on both sides" json
+check "--json where nothing begins" json_before
 check "six senders, one receiver" several
 check "receivers by name" two_receivers
 check "--wait finds a receiver that comes later" patience

@@ -42,7 +42,7 @@ lat() {
 # shellcheck disable=SC2086 # words
 bw() {
 	report "$SPREAD $COMMON"'.test == "bw" and .results[0].size == 1048576 and
-		.parameters.unit == "MB/s" and .parameters.window == 3 and
+		.parameters.unit == "MB/s" and .results[0].window == 3 and
 		([.results[0].methods[].name] ==
 			["dd", "dd-kernel", "shm", "memcpy", "futex",
 			"vm-writev", "unix-stream", "pipe"]) and

@@ -81,7 +81,9 @@ sizes() {
 		([.results[15].methods[].name] == ["dd", "tcp-spin", "tcp-block"])' \
 		$NET lat --node 2 -j -a -r 1 -n 3 &&
 		report '.test == "net rate" and .results[0].size == 1' \
-			$NET rate --node 2 -j -r 2 -n 20000 -s 1
+			$NET rate --node 2 -j -r 2 -n 20000 -s 1 &&
+		report '[.results[] | .size, .window] == [64, 256, 65536, 8]' \
+			$NET bw --node 2 -j -r 1 -n 3 -s 64,64K
 }
 
 cost() {

@@ -80,6 +80,10 @@ wrong_reply() {
 	return $ret
 }
 
+# connected PID: it has an end of a connection.
+connected() { ddctl conn | awk -v p="$1" '$4 == p { n++ } END { exit !n }'; }
+
+# Who would ask the server whether it is full takes a place as long as he asks.
 crowded() {
 	serve dd-echo-server --connections 2
 	dd-rpc-client --count 1000000 --quiet &
@@ -87,9 +91,8 @@ crowded() {
 	dd-rpc-client --count 1000000 --quiet &
 	local b=$! ret
 
-	# Until both are in.
-	within 10 refused 1 '.' dd-rpc-client >/dev/null
-	refused 1 'dd-rpc-client: ddconn: ' dd-rpc-client
+	within 10 connected $a && within 10 connected $b &&
+		refused 1 'dd-rpc-client: ddconn: ' dd-rpc-client
 	ret=$?
 	kill -9 $a $b
 	wait $a $b 2>/dev/null
@@ -114,6 +117,7 @@ server_dies() {
 	dd-rpc-client --count 100000000 2>client.err &
 	local c=$!
 
+	within 10 connected "$c" || return 1
 	sleep 0.3
 	kill -9 "$SERVER"
 	wait "$SERVER" 2>/dev/null

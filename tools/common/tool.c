@@ -123,7 +123,9 @@ const char *tool_print_name(char *buf, unsigned int size, const char *name)
 		len = utf8_length(s);
 		if (n + len + 1 >= size)
 			break;
-		if (len == 0 || (len == 1 && iscntrl(*s))) {
+		/* Terminals take U+0080 to U+009F for control characters as well. */
+		if (len == 0 || (len == 1 && iscntrl(*s)) ||
+		    (len == 2 && *s == 0xc2 && s[1] < 0xa0)) {
 			buf[n++] = '?';
 		} else {
 			memcpy(buf + n, s, len);

@@ -87,9 +87,12 @@ int outcome_code(const struct outcome *r);
 void outcome_report(const struct outcome *r, const struct options *o);
 
 /* Open /dev/dd or say why not and exit. */
-struct dd *ddcp_open(void);
+struct dd *ddcp_open(const struct options *o);
 
-/* Complain about a call of the library, with all that it knows. */
-void ddcp_complain(struct dd *h, int error, const char *what);
+/* A call of the library failed: an outcome, with all that is known; -1. */
+int ddcp_fail(struct outcome *r, struct dd *h, int error, const char *what);
+/* The same, where nothing has begun: tell the user; returns @error. */
+int ddcp_refused(const struct options *o, struct dd *h, int error,
+		 const char *what);
 
 #endif /* DDCP_H */

@@ -64,14 +64,17 @@ static const struct option options[] = {
 
 int outcome_fail(struct outcome *r, int error, const char *format, ...)
 {
+	char text[ERROR_TEXT];
 	va_list args;
 
 	if (r->error)
 		return -1;
 	r->error = error < 0 ? -error : error;
 	va_start(args, format);
-	vsnprintf(r->text, sizeof(r->text), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* There may be names in it, and words, that the other side chose. */
+	tool_print_name(r->text, sizeof(r->text), text);
 	return -1;
 }
 
@@ -134,25 +137,33 @@ void outcome_report(const struct outcome *r, const struct options *o)
 		report_json(r, o);
 }
 
-struct dd *ddcp_open(void)
+int ddcp_fail(struct outcome *r, struct dd *h, int error, const char *what)
+{
+	char more[512];
+
+	if (!h || dd_last_error(h, more, sizeof(more)) || !more[0])
+		return outcome_fail(r, error, "%s: %s", what, dd_strerror(error));
+	return outcome_fail(r, error, "%s: %s (%s)", what, dd_strerror(error), more);
+}
+
+int ddcp_refused(const struct options *o, struct dd *h, int error,
+		 const char *what)
+{
+	struct outcome r = { 0 };
+
+	ddcp_fail(&r, h, error, what);
+	outcome_report(&r, o);
+	return error;
+}
+
+struct dd *ddcp_open(const struct options *o)
 {
 	struct dd *h;
 	int ret = dd_open(&h);
 
 	if (!ret)
 		return h;
-	tool_warn("/dev/dd: %s", dd_strerror(ret));
-	exit(tool_exit_code(ret));
-}
-
-void ddcp_complain(struct dd *h, int error, const char *what)
-{
-	char more[512];
-
-	if (dd_last_error(h, more, sizeof(more)) || !more[0])
-		tool_warn("%s: %s", what, dd_strerror(error));
-	else
-		tool_warn("%s: %s (%s)", what, dd_strerror(error), more);
+	exit(tool_exit_code(ddcp_refused(o, NULL, ret, "/dev/dd")));
 }
 
 static void parse_one(struct options *o, int c)

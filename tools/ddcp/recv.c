@@ -381,16 +381,18 @@ static int serve(struct receiver *r)
 
 	if (!ret)
 		ret = dd_alloc(r->h, out, &attr.send);
-	if (ret < 0) {
-		ddcp_complain(r->h, ret, "memory for the slots");
+	if (ret < 0)
+		return ddcp_refused(o, r->h, ret, "memory for the slots");
+	ret = dd_serve(r->h, o->name, &attr, &r->list);
+	if (ret == -EEXIST) {
+		struct outcome taken = { 0 };
+
+		outcome_fail(&taken, ret,
+			     "there is a receiver '%s' on this node already", o->name);
+		outcome_report(&taken, o);
 		return ret;
 	}
-	ret = dd_serve(r->h, o->name, &attr, &r->list);
-	if (ret == -EEXIST)
-		tool_warn("there is a receiver '%s' on this node already", o->name);
-	else if (ret < 0)
-		ddcp_complain(r->h, ret, o->name);
-	return ret < 0 ? ret : 0;
+	return ret < 0 ? ddcp_refused(o, r->h, ret, o->name) : 0;
 }
 
 static int receive(struct receiver *r)
@@ -406,8 +408,8 @@ static int receive(struct receiver *r)
 		} else if (ret == -EWOULDBLOCK) {
 			end_dead(r);
 		} else if (ret && ret != -ETIMEDOUT) {
-			ddcp_complain(r->h, ret, "receiving");
-			return tool_exit_code(ret);
+			return tool_exit_code(ddcp_refused(r->o, r->h, ret,
+							   "receiving"));
 		}
 		if (tool_now() >= r->next_look)
 			look_for_dead(r);
@@ -417,7 +419,7 @@ static int receive(struct receiver *r)
 
 int ddcp_recv(const struct options *o)
 {
-	struct receiver r = { .o = o, .h = ddcp_open() };
+	struct receiver r = { .o = o, .h = ddcp_open(o) };
 	int ret;
 
 	r.senders = o->count && o->count < SENDERS_MAX ? o->count : SENDERS_MAX;

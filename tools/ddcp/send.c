@@ -330,7 +330,7 @@ static int allocate(struct sender *s, struct dd_connect_attr *attr)
 	if (!ret)
 		ret = dd_alloc(s->h, attr->recv_size, &attr->recv);
 	if (ret < 0)
-		ddcp_complain(s->h, ret, "memory for the slots");
+		ddcp_fail(&s->out, s->h, ret, "memory for the slots");
 	s->block = attr->send;
 	return ret;
 }
@@ -341,6 +341,7 @@ static int connect_patiently(struct sender *s, const struct dd_connect_attr *att
 	const struct timespec pause = { 0, RETRY_INTERVAL * 1000000l };
 	uint64_t end = tool_now() + s->o->wait * 1000000000ull;
 	int ret, node = s->o->node >= 0 ? s->o->node : dd_node(s->h);
+	char why[256];
 
 	for (;;) {
 		ret = dd_connect(s->h, s->o->name, node, attr, &s->list);
@@ -349,10 +350,12 @@ static int connect_patiently(struct sender *s, const struct dd_connect_attr *att
 			break;
 		nanosleep(&pause, NULL);
 	}
-	if (ret == -EBADSERVER)
-		tool_warn("no receiver '%s' on node %d", s->o->name, node);
+	if (ret == -EBADSERVER && !dd_last_error(s->h, why, sizeof(why)))
+		outcome_fail(&s->out, ret, "no receiver '%s' on node %d%s%s%s",
+			     s->o->name, node, *why ? " (" : "", why,
+			     *why ? ")" : "");
 	else if (ret < 0)
-		ddcp_complain(s->h, ret, s->o->name);
+		ddcp_fail(&s->out, s->h, ret, s->o->name);
 	return ret;
 }
 
@@ -374,7 +377,7 @@ static int start(struct sender *s)
 		return s->conn;
 	s->list_fd = dd_list_fd(s->h, s->list);
 	if (s->list_fd < 0)
-		ddcp_complain(s->h, s->list_fd, "note list");
+		ddcp_fail(&s->out, s->h, s->list_fd, "note list");
 	return s->list_fd < 0 ? s->list_fd : 0;
 }
 
@@ -391,10 +394,12 @@ int ddcp_send(const struct options *o)
 		return TOOL_FAILED;
 	}
 	XXH3_128bits_reset(s.hash);
-	s.h = ddcp_open();
+	s.h = ddcp_open(o);
 	ret = start(&s);
-	if (ret < 0)
+	if (ret < 0) {
+		outcome_report(&s.out, o);
 		return tool_exit_code(ret);
+	}
 
 	begin = tool_now();
 	progress_begin(&s.progress, o->quiet, s.out.name, s.size);

@@ -291,7 +291,7 @@ static void check_cpus(void)
 	n = CPU_COUNT(&set);
 	if (n == 1)
 		found(NOTE, "cpus",
-		      "Receivers that spin (RECV_SPIN) then sleep instead; with two they answer faster.",
+		      "Receivers that spin (RECV_SPIN) give way sooner then; with two they answer faster.",
 		      "one processor may be used here");
 	else
 		found(GOOD, "cpus", NULL, "%d processors may be used here", n);

@@ -23,14 +23,13 @@ static void print_verb(const struct command *cmd, const struct verb *v)
 	       v == cmd->verbs && *v->name ? " (if no verb is given)" : "");
 }
 
-int command_help(const struct command *cmd)
+static void print_command(const struct command *cmd)
 {
 	const struct verb *v;
 
 	printf("ddctl %s - %s\n\n", cmd->name, cmd->brief);
 	for (v = cmd->verbs; v->name; v++)
 		print_verb(cmd, v);
-	return EXIT_OK;
 }
 
 static json_object *verbs_json(const struct command *cmd)
@@ -68,6 +67,14 @@ static int print_table(const struct command **list, size_t n)
 		json_object_array_add(all, cmd);
 	}
 	print_json(all);
+	return EXIT_OK;
+}
+
+int command_help(const struct command *cmd)
+{
+	if (options.json)
+		return print_table(&cmd, 1);
+	print_command(cmd);
 	return EXIT_OK;
 }
 

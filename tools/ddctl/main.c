@@ -109,6 +109,7 @@ static const struct option long_options[] = {
  */
 static const char *parse_options(int argc, char **argv)
 {
+	const char *word = NULL;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "+jptVh", long_options, NULL)) != -1) {
@@ -124,14 +125,16 @@ static const char *parse_options(int argc, char **argv)
 			options.timestamp = true;
 			break;
 		case 'V':
-			return "version";
+			word = "version";
+			break;
 		case 'h':
-			return "help";
+			word = "help";
+			break;
 		default:
 			return "";
 		}
 	}
-	return NULL;
+	return word;
 }
 
 int main(int argc, char **argv)

@@ -12,12 +12,15 @@
 
 int parse_u32(const char *text, uint32_t *value)
 {
+	bool hex = !strncmp(text, "0x", 2);
+	const char *digits = hex ? text + 2 : text;
 	unsigned long long n;
-	char *end;
 
+	/* Never octal: in the cluster file "010" is ten. */
 	errno = 0;
-	n = strtoull(text, &end, 0);
-	if (errno || end == text || *end || *text == '-' || n > UINT32_MAX) {
+	n = strtoull(digits, NULL, hex ? 16 : 10);
+	if (errno || !*digits || n > UINT32_MAX ||
+	    digits[strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789")]) {
 		say("'%s' is not a number", text);
 		return EXIT_USAGE;
 	}

@@ -9,12 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/dd.h>
+
 #include "method.h"
 #include "net.h"
 #include "../common/tool.h"
 
 #define ACK_SIZE	8	/* bytes in the message that ends a one-way run */
 #define BYTES_PER_RUN	(64u << 20)
+#define NET_WINDOW_BYTES	(256u << 10)
 
 static const double percents[] = { 0.5, 0.9, 0.99, 0.999 };
 static const char * const percent_names[] = { "p50", "p90", "p99", "p99.9" };
@@ -508,6 +511,7 @@ static struct json_object *size_json(const struct score *scores, unsigned int n,
 	unsigned int i;
 
 	json_object_object_add(j, "size", json_object_new_uint64(size));
+	json_object_object_add(j, "window", json_object_new_uint64(o->window));
 	for (i = 0; i < n; i++)
 		json_object_array_add(a, score_json(&scores[i], o, i == 0));
 	json_object_object_add(j, "methods", a);
@@ -523,7 +527,6 @@ static struct json_object *parameters_json(const struct perf_options *o,
 	json_object_object_add(j, "less_is_better",
 			       json_object_new_boolean(tests[test].less_is_better));
 	json_object_object_add(j, "rounds", json_object_new_uint64(o->rounds));
-	json_object_object_add(j, "window", json_object_new_uint64(o->window));
 	json_object_object_add(j, "waiting",
 			       json_object_new_string(o->sleep ? "sleep" : "spin"));
 	json_object_object_add(j, "touch", json_object_new_boolean(o->touch));
@@ -573,12 +576,43 @@ static size_t largest(const struct perf_options *o)
 	return max;
 }
 
+/*
+ * Beside sockets, which hold hundreds of kilobytes that nobody has read, a few short
+ * messages would measure how fast the two sides take turns.
+ */
+static unsigned int window_of(const struct perf_options *o, enum test test,
+			      size_t size)
+{
+	unsigned int least = tests[test].window, n;
+
+	if (o->window)
+		return o->window;
+	if (o->node < 0 || round_trips(test) || costs(test))
+		return least;
+	n = NET_WINDOW_BYTES / (size ? size : 1);
+	if (n > DD_WINDOW_MAX)
+		n = DD_WINDOW_MAX;
+	return n > least ? n : least;
+}
+
+/* Those opened before stay, and have nothing to do. */
+static struct side *open_side(const struct perf_options *o, struct json_object *j,
+			      bool first)
+{
+	struct side *s = allocate(1, sizeof(*s));
+
+	pair_open(s, o, largest(o), o->window);
+	if (first && s->hello.net)
+		path_report(s, j);
+	return s;
+}
+
 int perf_flow(enum test test, const struct perf_options *options)
 {
 	struct perf_options o = *options;
 	struct json_object *j = NULL, *sizes = NULL;
-	unsigned int i;
-	struct side s;
+	struct side *s = NULL;
+	unsigned int i, window;
 	char name[16];
 
 	if (o.server)
@@ -586,8 +620,6 @@ int perf_flow(enum test test, const struct perf_options *options)
 	choose_cpus(&o);
 	/* Spinning is no work. */
 	o.sleep |= costs(test);
-	if (!o.window)
-		o.window = tests[test].window;
 	/* Before this process is bound to its CPU. */
 	if (o.json) {
 		snprintf(name, sizeof(name), "%s%s", o.node >= 0 ? "net " : "",
@@ -598,12 +630,15 @@ int perf_flow(enum test test, const struct perf_options *options)
 	} else {
 		report_head(tests[test].title, &o);
 	}
-	pair_open(&s, &o, largest(&o), o.window);
-	if (s.hello.net)
-		path_report(&s, j);
 	for (i = 0; i < o.size_count; i++) {
-		struct json_object *one = measure(&s, &o, test, o.sizes[i]);
+		struct json_object *one;
 
+		window = window_of(options, test, o.sizes[i]);
+		if (!s || window != o.window) {
+			o.window = window;
+			s = open_side(&o, j, !s);
+		}
+		one = measure(s, &o, test, o.sizes[i]);
 		if (o.json)
 			json_object_array_add(sizes, one);
 	}
@@ -611,6 +646,7 @@ int perf_flow(enum test test, const struct perf_options *options)
 		json_object_object_add(j, "results", sizes);
 		report_print_json(j);
 	}
-	dd_shutdown(s.h);
+	if (s)
+		dd_shutdown(s->h);
 	return TOOL_OK;
 }

@@ -260,6 +260,11 @@ int perf_share(const struct perf_options *options)
 			die("flow");
 	for (i = 0; i < n; i++)
 		get(&flows[i], &flows[i].rate, sizeof(flows[i].rate));
+	if (!(all_rates(flows, n) > 0)) {
+		tool_warn("no message got through in %g s; a longer --duration, or a smaller --size?",
+			  o.duration);
+		return TOOL_FAILED;
+	}
 	if (o.json)
 		print_json(&o, flows, n);
 	else

@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The scripts that measure between nodes do what they say, and leave nothing
+# behind. Their figures are not judged here.
+#
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/tools/tap.sh
+. "$(dirname "$0")/tap.sh"
+NET=$(cd "$(dirname "$0")/../net" && pwd)
+scratch
+QUICK="lat -s 64 -n 20 -r 1 -m udp-spin"
+
+no_nodes() { ! ip netns list | grep -q '^dd[12]\b'; }
+
+# measures OPTION...: a report, and no cluster afterwards.
+measures() {
+	# shellcheck disable=SC2086 # words
+	timeout 100 "$NET/perf.sh" "$@" $QUICK >out 2>err &&
+		grep -q '^dd .* packets a message' out && no_nodes && return
+	diag "$(tail -n 5 out err)"
+	return 1
+}
+
+# Who receives, it says first.
+steered() {
+	measures -r 1:2 && [ "$(grep -o '^steered .*: [12]$' out | grep -o '.$' |
+		tr -d '\n')" = 12 ]
+}
+
+# And what a slow link is made of.
+slow_link() { measures -l slow && grep -q '^qdisc tbf .* rate 20Mbit' out; }
+
+# shellcheck disable=SC2086 # words
+wrong() {
+	refused 2 'perf.sh \[-m MTU\]' "$NET/perf.sh" &&
+		refused 2 'perf.sh \[-m MTU\]' "$NET/perf.sh" -l none-such $QUICK &&
+		refused 1 'no such processors: x:2' "$NET/perf.sh" -r x:2 $QUICK &&
+		no_nodes
+}
+
+# contends STATUS COMMAND...: its exit status, and the table, whatever is in it.
+contends() {
+	local status=$1 got=0
+
+	shift
+	timeout 100 "$NET/contended.sh" "$@" >out 2>err || got=$?
+	[ "$got" = "$status" ] && tail -n 1 out | grep -qE '^ +[0-9]+  elsewhere$' &&
+		! grep -q dd_contended /sys/kernel/tracing/kprobe_events && return
+	diag "exit code $got: $(tail -n 5 out err)"
+	return 1
+}
+
+contended() {
+	# shellcheck disable=SC2086 # words
+	contends 0 "$NET/perf.sh" $QUICK && grep -q '^udp-spin' out &&
+		contends 7 sh -c 'exit 7' && refused 2 COMMAND "$NET/contended.sh"
+}
+
+plan 5
+check "perf.sh" measures
+check "perf.sh: either side's own processor receives" steered
+check "perf.sh: a slow link" slow_link
+check "perf.sh: wrong command lines" wrong
+check "contended.sh" contended
+finish
