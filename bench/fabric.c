@@ -9,14 +9,10 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "loop.h"
 
@@ -159,25 +155,15 @@ static void finish(int control)
 
 int main(int argc, char **argv)
 {
-	int pair[2], status = 0;
-	pid_t child;
+	int control;
 
 	if (argc < 4) {
 		fprintf(stderr, "Usage: dd-fabric PROVIDER lat|bw SIZE...\n");
 		return 2;
 	}
-	must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) ? -FI_EIO : 0, "socketpair");
-	child = fork();
-	must(child, "fork");
-	rank = !child;
-	if (rank)
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-	loop_pin();
-	set_up(argv[1], pair[rank]);
+	control = loop_fork();
+	set_up(argv[1], control);
 	loop_run(argv[2], argv + 3);
-	finish(pair[rank]);
-	if (rank)
-		_exit(0);
-	waitpid(child, &status, 0);
-	return status ? 1 : 0;
+	finish(control);
+	return loop_join();
 }

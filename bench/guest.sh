@@ -11,6 +11,7 @@
 #   READ_SIZES=4K,64K,1M (where every byte is read)
 #   CONNS="1 10 ..."   MESSAGES=20000 (of a figure with many connections)
 #   MTU=1500
+#   ONLY=REGEX (of the jobs, as they are told of, those that match: all)
 #
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../selftests/net/cluster.sh"
@@ -144,6 +145,11 @@ for n in $CONNS; do
 	JOBS+=("connections $n -B 4K" "connections $n" "connections $n --unix")
 done
 JOBS+=("${PEER_JOBS[@]}")
+mapfile -t JOBS < <(printf '%s\n' "${JOBS[@]}" | grep -E -- "${ONLY:-}")
+[ ${#JOBS[@]} != 0 ] || {
+	echo "# ONLY=$ONLY: no such job"
+	exit 2
+}
 
 # One that fails is told, and does not stop the others.
 work() {

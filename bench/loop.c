@@ -3,10 +3,15 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "loop.h"
 
@@ -29,6 +34,34 @@ void loop_pin(void)
 		if (CPU_ISSET(cpu, &all) && n++ == rank)
 			CPU_SET(cpu, &one);
 	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static pid_t child;
+
+int loop_fork(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || (child = fork()) < 0) {
+		perror("two processes");
+		exit(1);
+	}
+	rank = !child;
+	if (rank)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(pair[!rank]);
+	loop_pin();
+	return pair[rank];
+}
+
+int loop_join(void)
+{
+	int status = 0;
+
+	if (rank)
+		_exit(0);
+	waitpid(child, &status, 0);
+	return status ? 1 : 0;
 }
 
 static double now(void)

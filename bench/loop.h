@@ -22,6 +22,12 @@ void settle(void);
 /* Before the peer's library starts threads. */
 void loop_pin(void);
 
+/* Become two, pinned, that a socket joins: the end of this one. */
+int loop_fork(void);
+
+/* End them: 0, or 1 if the other one has failed. */
+int loop_join(void);
+
 /**
  * loop_run() - measure, and print a line for each size
  * @test: "lat" or "bw"

@@ -7,7 +7,7 @@
 #   ucx_perftest  UCX's own: half a round trip, the median; bandwidth in MiB/s
 #   fi_pingpong   libfabric's own: half a round trip, the mean
 #   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"
-#   dd-mpi, dd-fabric   ddperf's loops, by MPI and by libfabric (loop.c)
+#   dd-mpi, dd-fabric, dd-ucx   ddperf's loops, by MPI, libfabric and UCX (loop.c)
 #
 # Their receivers spin, and do not read the payload.
 
@@ -112,6 +112,16 @@ ucx() {
 		"$5" "UCX_TLS=$3 ucx_perftest -t tag_$2" <"$HOLD/figures"
 }
 
+# The same library by ddperf's loops, which tell parts of microseconds too.
+ucx_loop() {
+	# shellcheck disable=SC2086 # words
+	UCX_TLS=posix,sysv,cma,self UCX_WARN_UNUSED_ENV_VARS=n COUNT=$COUNT timeout 120 \
+		build/bench/dd-ucx "$1" $SIZES_BYTES >"$HOLD/figures" 2>>"$HOLD/err" &&
+		peer_record here "$1" dd-ucx ucx-shm-loop \
+			"UCX, shared memory, tag matching" \
+			"UCX_TLS=posix,sysv,cma,self dd-ucx $1" <"$HOLD/figures"
+}
+
 # --- libfabric ---------------------------------------------------------------
 
 fabric_figures() {
@@ -195,6 +205,7 @@ mpi() {
 peer() {
 	case $1 in
 	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching; it tells whole microseconds of a round trip" ;;
+	ucx-loop) ucx_loop "$2" ;;
 	ucx-tcp) ucx net "$2" tcp,self ucx-tcp "UCX over TCP, tag matching" ;;
 	fabric-loop) fabric_loop "$2" ;;
 	fabric-shm) fabric here shm rdm fabric-shm "libfabric, shm, reliable datagrams" ;;
@@ -214,6 +225,6 @@ peer() {
 }
 
 PEER_JOBS=("peer fabric-shm lat" "peer fabric-tcp lat" "peer fabric-udp lat")
-for name in fabric-loop ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
+for name in fabric-loop ucx-loop ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
 	PEER_JOBS+=("peer $name lat" "peer $name bw")
 done

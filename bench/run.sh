@@ -22,7 +22,7 @@ fi
 settings() {
 	local name
 
-	for name in ROUNDS SIZES READ_SIZES CONNS COUNT MESSAGES MTU; do
+	for name in ROUNDS SIZES READ_SIZES CONNS COUNT MESSAGES MTU ONLY; do
 		[ -z "${!name:-}" ] || printf '%s=%q ' $name "${!name}"
 	done
 }
@@ -36,7 +36,7 @@ on_host() {
 }
 
 in_vm() {
-	KERNEL=stock TIMEOUT=3000 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
+	KERNEL=stock TIMEOUT=7200 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
 }
 
 # Records to the file, progress to people.

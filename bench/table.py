@@ -73,6 +73,8 @@ def instructions(j):
 
 def machine(j):
     env = j["environment"]
+    if not env:
+        return "No job of ddperf's has told of the machine"
     parts = ["Linux %s %s" % (env["kernel"], env["architecture"]),
              env["machine"], env["cpu"], "%d processors" % env["cpus_online"]]
     if env["mitigations_off"]:
