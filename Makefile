@@ -6,6 +6,8 @@
 # make demo            everything shown in a virtual machine
 # make test            everything tested; make check: without VM or root
 # make vm RUN='...'    one command in a virtual machine with dd.ko loaded
+# make clean           what was built is gone, but for the guests' kernels
+# make help            all that is for use by hand
 
 VERSION	:= 0.1.0
 BUILD	:= build
@@ -15,7 +17,7 @@ KDIR	?= /lib/modules/$(KVER)/build
 
 CC	?= gcc
 CFLAGS	?= -O2 -g
-override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+override CFLAGS += $(CPPFLAGS) -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
 	-Wmissing-prototypes -Wstrict-prototypes -Werror=implicit \
 	-DDD_VERSION='"$(VERSION)"' -Iinclude -Iinclude/uapi -MMD -MP
 
@@ -40,6 +42,16 @@ nomodules:
 
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+# What the comments that head these files say.
+.PHONY: help
+help:
+	@awk 'FNR == 1 { head = 1; on = 0 } !/^#/ { head = 0 } /^#$$/ { on = 0 } !head { next } \
+	{ sub(/^#[ \t]*/, "") } \
+	/^make/ { at = match($$0, /\t|  /); what = substr($$0, 1, at - 1); \
+		  on = at && !seen[what]++; $$0 = substr($$0, at) } \
+	on { sub(/^[ \t]+/, ""); printf "%-24s %s\n", what, $$0; what = "" }' \
+		mk/*.mk Makefile
 
 clean:
 	rm -rf $(BUILD)

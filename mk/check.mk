@@ -2,6 +2,9 @@
 #
 # make check		what needs neither root nor a virtual machine, as one
 #			TAP stream; make check-X is one part of it
+# make check-sources	licences, shell, spelling, manual pages, headers
+# make check-kernel	checkpatch, kernel-doc, warnings, sparse; with all kernels
+# make check-installed	what "make install" puts in a directory can be used
 #
 # Parts that are not here come from the other makefiles. Tools that are missing
 # are skipped by name; kernels that are not in the cache too ("make kernels").

@@ -2,8 +2,10 @@
 #
 # make install		what was built, below $(DESTDIR); with DESTDIR empty
 #			also what makes it usable at once (depmod, group dd, udev)
-# make uninstall	removes what "make install" put there; the group dd stays
-# make dkms-install	dd.ko for each kernel, by DKMS, now and when one is added
+# make uninstall	removes what "make install" put there, with DESTDIR empty
+#			also dd-cluster and the loaded module; the group dd stays
+# make dkms-install	dd.ko for each kernel, by DKMS, now and when one is added;
+#			make dkms-uninstall: no more
 
 INCLUDEDIR	?= $(PREFIX)/include
 UDEVDIR		?= $(PREFIX)/lib/udev/rules.d
@@ -37,7 +39,7 @@ install-module: modules
 
 # Kernels may want their modules compressed.
 uninstall-module:
-	rm -f $(foreach m,dd dd_kunit,$(addprefix $(MOD_DIR)/extra/$(m).ko,\
+	rm -f $(foreach m,dd dd_kunit kmemleak_shadow,$(addprefix $(MOD_DIR)/extra/$(m).ko,\
 		'' .gz .xz .zst))
 	[ ! -d $(MOD_DIR)/extra ] || \
 		rmdir --ignore-fail-on-non-empty $(MOD_DIR)/extra
@@ -67,6 +69,7 @@ install-system:
 	$(if $(DESTDIR),,packaging/activate.sh)
 
 uninstall-system:
+	$(if $(DESTDIR),,packaging/deactivate.sh)
 	rm -f $(addprefix $(DESTDIR)$(INCLUDEDIR)/linux/,\
 		$(notdir $(UAPI_HEADERS))) \
 		$(DESTDIR)$(UDEVDIR)/60-dd.rules \
