@@ -18,7 +18,8 @@ cable() {
 	local i
 
 	for i in 1 2; do
-		ip -n "$CLUSTER_BRIDGE" link set "port$i" nomaster promisc on &&
+		cut "$i" &&
+			ip -n "$CLUSTER_BRIDGE" link set "port$i" nomaster promisc on &&
 			ip netns exec "dd$i" ethtool -K eth0 tx off >/dev/null ||
 			return
 	done

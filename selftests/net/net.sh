@@ -85,9 +85,15 @@ all_up() {
 # cut and heal the network between a node and all others, both ways and at once,
 # whoever else wants a processor. No link goes down: the kernel would take a
 # second or more to see it up again.
-port_is() { chrt -f 1 ip -n "$CLUSTER_BRIDGE" link set "port$1" "${@:2}"; }
-cut() { port_is "$1" nomaster; }
-heal() { port_is "$1" master br0; }
+# Nor does a port leave its bridge: what comes in at that moment may have it
+# learnt again, and used after it is gone (Linux 6.1). It listens, and forwards
+# nothing; one that is disabled the kernel enables again.
+port_is() {
+	chrt -f 1 ip -n "$CLUSTER_BRIDGE" link set "port$1" type bridge_slave \
+		state "$2"
+}
+cut() { port_is "$1" 1; }	# listening
+heal() { port_is "$1" 3; }	# forwarding
 
 # --- traffic -----------------------------------------------------------------
 

@@ -13,6 +13,7 @@
 
 SOME=$(pick 40 10)	# messages of each node that show that there is traffic
 CONNS=$(pick 4 2)
+LEAST=$(pick 1000 5000)	# ms; who is silent for that is not just slow
 
 # Tenths of the dead time that are left to those who have the time.
 MORE=${DD_SOAK:+2 3 4 6 7 8 10 12 13 14 15 20 25}
@@ -27,12 +28,23 @@ choose_dead_time() {
 	start=$(now_ms)
 	cut 2 && heal 2
 	DEAD=$((5 * ($(now_ms) - start)))
-	[ "$DEAD" -ge 1000 ] || DEAD=1000
+	[ "$DEAD" -ge "$LEAST" ] || DEAD=$LEAST
 	for i in 1 2; do
 		cluster_exec "$i" ddctl peer set $((3 - i)) dead-time "$DEAD"
 	done
 	diag "the dead time is $DEAD ms"
-	end_all ""
+	end_all "" && nothing_comes
+}
+
+# Through a cut.
+nothing_comes() {
+	local status=1
+
+	cut 2
+	cluster_exec 1 ping -c 1 -W 1 10.9.0.2 >/dev/null || status=0
+	heal 2
+	within "$PATIENCE" all_up || return
+	return "$status"
 }
 
 # silence TENTHS: of the dead time. LASTED is how long it was in truth, at most.
