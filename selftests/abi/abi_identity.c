@@ -467,7 +467,10 @@ TEST(exec_ends_the_context)
 	}
 	ASSERT_TRUE(hear(l));
 	/* The program that was executed still runs, and holds the file. */
-	EXPECT_EQ(0, serve_one(&own, &om, &s, "execs"));
+	ASSERT_EQ(0, raw_open(&own));
+	ASSERT_EQ(0, raw_alloc(&own, 2 * PAGE, &om));
+	raw_serve_args(&s, "execs", 1, &om);
+	EXPECT_TRUE(WAIT_FOR(raw_serve(&own, &s) == 0));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }

@@ -149,7 +149,7 @@ TEST_F(conn, DDP_25_split_returns_at_once_and_has_one_outstanding_request)
 	ASSERT_OK(p_send(self->srv, self->srv->shm->desc.connid, "yes", 4, 0, 0));
 	ASSERT_OK(ddrecv(self->note, &d, RECV_SLEEP, 0));
 	EXPECT_STREQ("yes", d.msgaddr);
-	EXPECT_EQ(0, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+	ASSERT_SENT(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 }
 
 /* Sends until the link says no; the number accepted, at most @max. */

@@ -299,12 +299,12 @@ TEST(DDP_11_info_tells_remote_size_counts_and_who_the_peer_is)
 	ASSERT_OK(p_serve_simple(srv, own_name("m"), 3, 3 * 1024));
 	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
 	for (i = 0; i < 3; i++) {
-		ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
+		ASSERT_SENT(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
 		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
-		ASSERT_OK(p_send(srv, srv->shm->desc.connid, "x", 2, 0, 0));
+		ASSERT_SENT(p_send(srv, srv->shm->desc.connid, "x", 2, 0, 0));
 		ASSERT_OK(ddrecv(c.note, &d, RECV_SLEEP, 0));
 	}
-	ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
+	ASSERT_SENT(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
 	ASSERT_OK(ddconninfo(c.conn, &info));
 	EXPECT_EQ(1024, info.remotesize);
 	EXPECT_EQ(4, info.msgid_send);

@@ -137,8 +137,8 @@ TEST_F(send, DDP_39_split_second_send_is_eslotbusy)
 	EXPECT_ERR(ESLOTBUSY, ddsend(self->split.conn, self->split.out, 8, 0,
 				     SEND_NOOPTS));
 	ASSERT_OK(ddrecv(self->split.note, &d, RECV_NOBLOCK, 0));
-	EXPECT_EQ(0, ddsend(self->split.conn, self->split.out, 8, 0,
-			    SEND_NOOPTS));
+	ASSERT_SENT(ddsend(self->split.conn, self->split.out, 8, 0,
+			   SEND_NOOPTS));
 }
 
 TEST_F(send, DDP_39_a_refused_send_takes_no_slot)

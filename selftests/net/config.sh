@@ -73,6 +73,7 @@ one_sided() {
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 dead-time 500 &&
 		becomes 1 2 unreachable dead &&
 		told 1 2 'node 2 does not answer' &&
+		cluster_exec 1 ddctl peer set 2 dead-time 5000 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 && talk
 }
 
@@ -113,8 +114,7 @@ another_address() {
 	cluster 2
 	within "$PATIENCE" all_up || return
 	new_traffic
-	begin_all 4 3 65536 || return
-	sleep 1
+	begin_all 0 3 65536 && flows 10 1 2 || return
 	ip -n dd2 addr del 10.9.0.2/24 dev eth0 &&
 		ip -n dd2 addr add 10.9.0.22/24 dev eth0 || return
 	cluster_exec 1 ddctl peer set 2 10.9.0.22 || return

@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 LOGS=$TOP/build/net
 QUEUE=${DD_VM_LOCK:-vm}
-export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=400
+export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=1800
 RESULTS=10 RAN=0 BAD=0 BOOTS=0
 
 # A port that nobody listens at, as far as can be known.

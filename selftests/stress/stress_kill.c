@@ -307,7 +307,8 @@ static void stuck_sender(const char *name)
 	CHILD_CHECK(raw_open(&r) == 0);
 	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
 	raw_connect_args(&c, name, &m);
-	CHILD_CHECK(raw_connect(&r, &c) == 0);
+	/* The service may be about to appear. */
+	CHILD_CHECK(WAIT_FOR(raw_connect(&r, &c) == 0));
 	raw_submit(&r, c.cell_unit, c.conn, &sqe);
 	_exit(1);
 }
@@ -359,11 +360,8 @@ TEST(a_sender_stuck_in_a_missing_page)
 		srv = stuck_server(name, go);
 		ASSERT_SOON(audit_count() > 0);
 		cl = fork_child();
-		if (!cl) {
-			/* The service may be about to appear. */
-			usleep(10000);
+		if (!cl)
 			stuck_sender(name);
-		}
 		ASSERT_SOON(asleep_in(cl, SYS_ioctl) ||
 			    waitpid(cl, &status, WNOHANG) == cl);
 		if (kill(cl, 0)) {
