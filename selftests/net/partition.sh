@@ -18,21 +18,11 @@ LEAST=$(pick 1000 5000)	# ms; who is silent for that is not just slow
 # Tenths of the dead time that are left to those who have the time.
 MORE=${DD_SOAK:+2 3 4 6 7 8 10 12 13 14 15 20 25}
 
-now_ms() { date +%s%3N; }
-
 # The dead time, in ms: long beside what a cut takes here while there is traffic.
 choose_dead_time() {
-	local start i
-
 	begin || return
-	start=$(now_ms)
-	cut 2 && heal 2
-	DEAD=$((5 * ($(now_ms) - start)))
-	[ "$DEAD" -ge "$LEAST" ] || DEAD=$LEAST
-	for i in 1 2; do
-		cluster_exec "$i" ddctl peer set $((3 - i)) dead-time "$DEAD"
-	done
-	diag "the dead time is $DEAD ms"
+	silence 0
+	dead_time $((5 * LASTED > LEAST ? 5 * LASTED : LEAST))
 	end_all "" && nothing_comes
 }
 
@@ -47,14 +37,27 @@ nothing_comes() {
 	return "$status"
 }
 
-# silence TENTHS: of the dead time. LASTED is how long it was in truth, at most.
-silence() {
-	local start ms=$(($1 * DEAD / 10))
+dead_time() {
+	local i
 
-	start=$(now_ms)
-	cut 2 && sleep "$((ms / 1000)).$(printf %03d $((ms % 1000)))"
-	heal 2
-	LASTED=$(($(now_ms) - start))
+	DEAD=$1
+	PATIENCE=$((60 + DEAD / 500))
+	for i in 1 2; do
+		cluster_exec "$i" ddctl peer set $((3 - i)) dead-time "$DEAD" || return
+	done
+	diag "the dead time is $DEAD ms"
+}
+
+# silence MS. LASTED is how long it was in truth, at most: traffic does not keep
+# who ends it from running.
+silence() {
+	LASTED=$(
+		chrt -f -p 1 "$BASHPID"
+		start=${EPOCHREALTIME//[.,]/}
+		cut 2 && sleep "$(printf '%d.%03d' $(($1 / 1000)) $(($1 % 1000)))"
+		heal 2
+		echo $(((${EPOCHREALTIME//[.,]/} - start) / 1000))
+	)
 }
 
 begin() {
@@ -68,7 +71,7 @@ cuts() {
 	local i short=0
 
 	for ((i = 0; i < $2; i++)); do
-		silence "$1"
+		silence $(($1 * DEAD / 10))
 		[ "$LASTED" -lt $((8 * DEAD / 10)) ] || short=1
 		flows "$SOME" 1 2 || return 2
 	done
@@ -76,11 +79,11 @@ cuts() {
 }
 
 # survives TENTHS TIMES: a machine that is busy may make a cut longer than it was
-# to be; then that one says nothing, and there is another.
+# to be; then that one says nothing, and there is another, of a longer dead time.
 survives() {
 	local tries status
 
-	for tries in {1..5}; do
+	for tries in {1..4}; do
 		begin || return
 		status=0
 		cuts "$@" || status=$?
@@ -93,6 +96,7 @@ survives() {
 		*) return 1 ;;
 		esac
 		within "$PATIENCE" all_up && end_all "" || return
+		dead_time $((2 * DEAD)) || return
 	done
 	return 1
 }
@@ -116,7 +120,7 @@ ends() {
 # either TENTHS: near the dead time it may end or not.
 either() {
 	begin || return
-	silence "$1"
+	silence $(($1 * DEAD / 10))
 	diag "cut for $LASTED ms"
 	within "$PATIENCE" all_up && flows "$SOME" 1 2 || return
 	end_all ""
