@@ -380,9 +380,12 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 
 	for (;;) {
 		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
-		if (w)
-			dd_room_enter(w);
 		err = dd_conn_reached(conn, what, value, w);
+		/* Who was woken because of that does not ask again. */
+		if (w && err == -EAGAIN) {
+			dd_room_enter(w);
+			err = dd_conn_reached(conn, what, value, w);
+		}
 		if (err != -EAGAIN || !timeout)
 			break;
 		err = -EINTR;
