@@ -55,11 +55,24 @@ static void store(struct way *w, __u64 k, int byte)
 		.len = k << 32 };
 }
 
+/* How often everything was stored, in memory of all processes. */
+static unsigned long *rounds;
+
 static void *store_for_ever(void *arg)
 {
-	for (__u64 k = 0;; k++)
+	for (__u64 k = 0;; k++) {
 		store(arg, k, 0xee);
+		__atomic_add_fetch(rounds, 1, __ATOMIC_RELEASE);
+	}
 	return NULL;
+}
+
+/* Whoever stores has done so, from first to last, since this was called. */
+static bool stores_go_on(void)
+{
+	unsigned long from = __atomic_load_n(rounds, __ATOMIC_ACQUIRE);
+
+	return WAIT_FOR(__atomic_load_n(rounds, __ATOMIC_ACQUIRE) >= from + 2);
 }
 
 /* What becomes of a process that stores all the time, wherever it can. */
@@ -104,11 +117,12 @@ static bool all_zero(const char *at, size_t len)
 /* Memory is its owner's, and others', who do not find what was not theirs. */
 static bool nothing_arrives(char *at, size_t len)
 {
+	memset(at, 0, len);
+	/* Not between one look and the next either. */
 	for (int i = 0; i < 200; i++) {
-		memset(at, 0, len);
+		sched_yield();
 		if (!all_zero(at, len))
 			return false;
-		sched_yield();
 	}
 	return true;
 }
@@ -163,8 +177,11 @@ TEST(stores_after_the_server_closed)
 		l.conns = (uintptr_t)&id;
 		ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
 		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
-		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+		memset(m.at, 0, PAGE);
 		/* Still storing: it has not noticed anything. */
+		ASSERT_TRUE(stores_go_on());
+		EXPECT_TRUE(all_zero(m.at, PAGE));
+		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
 		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 		kill_child(pid);
 	}
@@ -186,6 +203,7 @@ TEST(stores_while_the_server_dies)
 			raw_op(&r, DD_IOC_UNSERVE, s.service);
 		raw_close(&r);
 		munmap(m.at, m.len);
+		EXPECT_TRUE(stores_go_on());
 		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 		kill_child(pid);
 	}
@@ -721,6 +739,9 @@ TEST(stores_and_pins_through_every_end)
 			kill(pid, SIGKILL);
 		}
 		ASSERT_SOON(!connections(&r, &serve));
+		memset(m.at, 0, PAGE);
+		EXPECT_TRUE(how != SERVER_CLOSES || stores_go_on());
+		EXPECT_TRUE(all_zero(m.at, PAGE));
 		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
 		EXPECT_TRUE(next_owner(&r, &m, &serve));
 		ASSERT_SOON(!connections(&r, &serve));
@@ -745,6 +766,12 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], WATCH))
 		return watch(atoi(argv[2]));
+	rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (rounds == MAP_FAILED) {
+		perror("mmap");
+		return 1;
+	}
 	if (argc > 1)
 		dd_filter(argv[1]);
 	dd_set_timeouts();
