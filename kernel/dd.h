@@ -428,6 +428,8 @@ struct dd_import {
  *	list and segment
  * @closing: close has begun; the first one does it
  * @closed: errno that ended it; set before the peer's segment is dead
+ * @arrived: position after the last note that it had posted directly when that
+ *	ended, its lower half; valid once the peer's segment is dead
  *
  * Idle connections are what there may be many of: its size counts.
  */
@@ -455,6 +457,7 @@ struct dd_conn {
 	kuid_t uid;
 	int closing;
 	int closed;
+	u32 arrived;
 };
 
 /**

@@ -262,6 +262,18 @@ static void dd_direct_tell(const struct dd_conn *peer, struct dd_direct *arg)
 	arg->peer_block = peer->block;
 }
 
+/*
+ * It is dropped already; what is left is to say what has come, which is less than
+ * a ring away from what the sender has posted last.
+ */
+static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
+{
+	if (!(arg->flags & DD_DIRECT_DROP))
+		return -ECONNRESET;
+	arg->start += (s32)(conn->arrived - (u32)arg->start);
+	return 0;
+}
+
 /* The caller's context is locked, so its end of the connection stays. */
 static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 {
@@ -274,11 +286,11 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 		return err;
 	list = dd_conn_hold_list(conn->peer);
 	if (!list)
-		return -ECONNRESET;
+		return dd_direct_over(conn, arg);
 	mutex_lock(&list->lock);
 	/* Not revoked while the list is locked; before, perhaps. */
 	if (conn->peer->seg.dead)
-		err = -ECONNRESET;
+		err = dd_direct_over(conn, arg);
 	else if (drop)
 		err = dd_direct_drop(conn, arg);
 	else if (!conn->peer->feed)
@@ -347,7 +359,7 @@ void dd_feed_leave(struct dd_feed *feed, u64 end)
 }
 
 /* Its last word: what it has stored since reaches nobody. */
-static void dd_direct_settle(struct dd_conn *conn)
+static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 {
 	struct dd_import *imp = &conn->peer->imp;
 	u64 n = dd_direct_count(conn->peer);
@@ -357,6 +369,7 @@ static void dd_direct_settle(struct dd_conn *conn)
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
+	conn->peer->arrived = arrived;
 	/* At once, to who looks at both: dd_direct_open(). */
 	WRITE_ONCE(imp->direct, false);
 	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT,
@@ -369,15 +382,24 @@ static void dd_direct_settle(struct dd_conn *conn)
 /*
  * It posts nothing any more; what it has posted may be unread, and behind
  * positions that other threads of its process have taken and not filled yet.
+ * Returns the position after the last note of this connection that is there: one
+ * posts after the other, so all before that are.
  */
-static void dd_direct_end(struct dd_feed *feed)
+static u64 dd_direct_end(struct dd_feed *feed)
 {
-	u64 head = dd_ring_head(feed->ring), pos;
+	const struct dd_ring *ring = feed->ring;
+	u64 head = dd_ring_head(ring), arrived = head, pos;
 
-	for (pos = head; pos != head + feed->ring->slots; pos++)
-		if (dd_ring_has(feed->ring, pos))
-			feed->end = pos + 1;
+	for (pos = head; pos != head + ring->slots; pos++) {
+		if (!dd_ring_has(ring, pos))
+			continue;
+		feed->end = pos + 1;
+		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
+		    feed->conn->obj.id)
+			arrived = pos + 1;
+	}
 	dd_ring_leave(feed->ring, feed->slots, feed->end);
+	return arrived;
 }
 
 /**
@@ -387,15 +409,15 @@ static void dd_direct_end(struct dd_feed *feed)
  *
  * First the dead word, then a barrier: a sender that finds it zero after its
  * stores has made them before anything that follows here, and what follows is
- * that the receiver is told of the close. Whoever finds it set says that
- * nothing was sent.
+ * that the receiver is told of the close. Whoever finds it set asks what has come,
+ * dd_direct_over().
  *
  * Return: position in its ring after all that was posted; 0 if all was read.
  */
 u64 dd_direct_revoke(struct dd_conn *conn)
 {
 	struct dd_feed *feed = conn->feed;
-	u64 end;
+	u64 end, arrived;
 
 	lockdep_assert_held(&conn->seg.list->lock);
 	if (!feed)
@@ -405,12 +427,11 @@ u64 dd_direct_revoke(struct dd_conn *conn)
 	spin_unlock(&conn->seg.lock);
 	/* As said above. */
 	smp_mb();
-	if (!feed->left)
-		dd_direct_end(feed);
+	arrived = feed->left ? feed->end : dd_direct_end(feed);
 	end = feed->left ? 0 : feed->end;
 	dd_window_revoke(feed->block);
 	feed->block = NULL;
-	dd_direct_settle(conn);
+	dd_direct_settle(conn, arrived);
 	return end;
 }
 

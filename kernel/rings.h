@@ -115,7 +115,8 @@ static inline struct dd_ring_note *dd_ring_slot(const struct dd_ring *ring,
 /* Whether the note at a position is there. */
 static inline bool dd_ring_has(const struct dd_ring *ring, u64 pos)
 {
-	return READ_ONCE(dd_ring_slot(ring, pos)->seq) == pos + 1;
+	/* Pairs with the sender's exchange: then the rest is the note's. */
+	return smp_load_acquire(&dd_ring_slot(ring, pos)->seq) == pos + 1;
 }
 
 static inline u32 dd_rings_count(const struct dd_rings *rings)

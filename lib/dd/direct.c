@@ -455,6 +455,22 @@ static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
 	return end <= d.start;
 }
 
+/*
+ * The other end has closed, and may have read the last message before. Whatever the
+ * kernel found of it then has come; the rest has gone nowhere, and does not count.
+ */
+static int out_over(struct dd *h, struct ddi_out *out, uint32_t id)
+{
+	uint64_t end = out_last(out);
+	struct dd_direct d = { .size = sizeof(d), .conn = id,
+			       .flags = DD_DIRECT_DROP, .start = end };
+
+	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) >= 0 && end <= d.start)
+		return 0;
+	out->submitted--;
+	return -ECONNCLOSE;
+}
+
 /**
  * ddi_out_after() - what is due after ddi_out_post()
  * @h: handle
@@ -462,18 +478,17 @@ static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
  * @id: its id
  * @rq: the message, should it have to be sent again
  *
- * Return: 0; -ECONNCLOSE if the message may have gone nowhere, and does not
- * count; as dd_send() if it had to be sent by the kernel.
+ * Return: 0; -ECONNCLOSE if the message has gone nowhere, or the connection's
+ * place is another one's already and nobody knows, and does not count; as dd_send()
+ * if it had to be sent by the kernel.
  */
 int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
 		  const struct ddi_request *rq)
 {
 	int ret;
 
-	if (ddi_load(&c->cell->id) != id || ddi_load(&c->cell->error)) {
-		c->out->submitted--;
-		return -ECONNCLOSE;
-	}
+	if (ddi_load(&c->cell->id) != id || ddi_load(&c->cell->error))
+		return out_over(h, c->out, id);
 	if (ddi_load(&c->cell->left)) {
 		ret = out_leave(h, c, out_last(c->out));
 		if (!ret)

@@ -215,6 +215,30 @@ static void a_close_behind_a_hole(void)
 	teardown();
 }
 
+/* The other end closes before the sender looks: has the message come? */
+static void a_close_before_the_look(void)
+{
+	struct dd_conn_desc desc;
+	struct dd_msg msg;
+
+	for (int noted = 0; noted < 2; noted++) {
+		unsigned int n = 0;
+
+		setup_direct(DD_TYPE_STREAM, true);
+		next_message(&msg, &n, 0);
+		fake.noted = noted;
+		fake.hang_up = conn;
+		check_eq(dd_send(h, conn, csend, 4, 0, DD_SEND_UNWIRED, NULL,
+				 0), noted ? 0 : -ECONNCLOSE);
+		check_eq(fake.hang_up, 0);
+		check_eq(dd_conn_info(h, conn, &desc), 0);
+		check_eq(desc.submitted, 1 + noted);
+		check_eq(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER), 1);
+		check_eq(request("x"), -ECONNCLOSE);
+		teardown();
+	}
+}
+
 /* DD_DIRECT=0 is for both ways, whoever the other end is. */
 static void neither_end_sends_directly(void)
 {
@@ -241,6 +265,7 @@ int main(void)
 		TEST(counts_without_the_kernel),
 		TEST(rings_that_are_taken_back),
 		TEST(a_close_behind_a_hole),
+		TEST(a_close_before_the_look),
 		TEST(neither_end_sends_directly),
 	};
 

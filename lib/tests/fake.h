@@ -21,6 +21,9 @@
  * @strangers: the two ends of a connection are different users'
  * @no_ring: none is granted
  * @take_back: connection whose ring is taken back at the next doorbell, or 0
+ * @hang_up: connection whose other end closes when the kernel has put the next
+ *	message's bytes in place, or 0
+ * @noted: it closes when the message's note is there as well
  * @cut: the next DD_IOC_SUBMIT is ended by a signal after so many, 0 for none
  * @id_again: the next serving end's id, which another one has had; or 0
  * @other: what another thread does at the next call of @other_at
@@ -37,6 +40,8 @@ struct fake {
 	bool strangers;
 	bool no_ring;
 	uint32_t take_back;
+	uint32_t hang_up;
+	bool noted;
 	uint32_t cut;
 	uint32_t id_again;
 	void (*other)(void);

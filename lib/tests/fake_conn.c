@@ -123,6 +123,8 @@ int do_close(uint32_t id)
 		note.cookie = c->peer->cookie;
 		if (conn_cell(c->peer)->ring)
 			note.word = ring_end(conn_cell(c->peer)->ring);
+		if (conn_cell(c)->ring)
+			c->peer->arrived = ring_arrived(conn_cell(c)->ring);
 		if (!c->peer->service)
 			list_post(c->peer->list, &note);
 	}

@@ -41,6 +41,15 @@ uint64_t ring_end(uint32_t ring)
 	return end;
 }
 
+/* Position before which all has come; connections share no ring and close. */
+uint64_t ring_arrived(uint32_t ring)
+{
+	const struct dd_ring_state *state = unit_addr(ring);
+	uint64_t end = ring_end(ring);
+
+	return end ? end : state->head;
+}
+
 static void ring_new(struct object *l)
 {
 	struct dd_list_head *lh = list_head(l);
@@ -124,6 +133,17 @@ void fake_take_back(uint32_t id)
 	conn_cell(c)->left = 1;
 }
 
+/* The other end closes while a message is being sent. */
+void hang_up(struct object *c)
+{
+	struct dd_ring_note note = { .conn = c->peer->id };
+
+	fake.hang_up = 0;
+	if (fake.noted)
+		fake_ring_post(c->peer->list->id, &note);
+	do_close(c->peer->id);
+}
+
 /* What was stored since then is in no ring. */
 static int depart(struct object *c, struct dd_direct *d)
 {
@@ -150,6 +170,10 @@ int do_direct(struct dd_direct *d)
 	if (!c)
 		return -ENOENT;
 	to = c->peer;
+	if (!to && d->flags & DD_DIRECT_DROP) {
+		d->start = c->arrived;
+		return 0;
+	}
 	if (!to)
 		return -ECONNRESET;
 	if (conn_cell(c)->left)

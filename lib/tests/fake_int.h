@@ -40,6 +40,7 @@ struct object {
 	uint32_t block, type, window;
 	bool withheld, direct, nodirect, any;
 	uint64_t end;			/* of its notes, when the ring was taken */
+	uint64_t arrived;		/* likewise, when it was closed */
 	struct dd_note note;
 };
 
@@ -78,6 +79,8 @@ int lists_ready(struct dd_list_wait *w);
 /* fake_direct.c */
 bool ring_ready(uint32_t ring);
 uint64_t ring_end(uint32_t ring);
+uint64_t ring_arrived(uint32_t ring);
+void hang_up(struct object *c);
 void *window_map(uint64_t offset, size_t len);
 int do_direct(struct dd_direct *d);
 uint64_t conn_sent(struct object *c);

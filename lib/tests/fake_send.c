@@ -63,6 +63,8 @@ static int execute(struct object *c, const struct dd_sqe *sqe)
 		cell->done = cell->submitted;
 		if (fake.take_back == id)
 			fake_take_back(id);
+		if (fake.hang_up == id)
+			hang_up(c);
 		return 1;
 	}
 	to->note = (struct dd_note){

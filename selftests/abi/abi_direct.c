@@ -215,7 +215,69 @@ TEST_F(direct, not_given_back_once_it_is_used)
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 	EXPECT_ERR(ENOENT, drop(&p->cl, p->s.service));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
-	EXPECT_ERR(ECONNRESET, drop(&p->cl, p->c.conn));
+	EXPECT_ERR(ECONNRESET, way_grant(&p->cl, p->c.conn, &self->w));
+	EXPECT_EQ(0, drop(&p->cl, p->c.conn));
+}
+
+/* Position before which what was posted had come when it was closed. */
+static long arrived(const struct raw *r, const struct way *w, __u32 conn)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = conn,
+			       .flags = DD_DIRECT_DROP, .start = w->pos };
+
+	return raw_ioctl(r, DD_IOC_DIRECT, &d) ? -errno :
+	       (long)(d.start - w->d.start);
+}
+
+TEST_F(direct, what_has_come_of_what_was_closed)
+{
+	struct way *w = &self->w, other;
+	struct pair *p = &self->p;
+	__u32 there = pair_server_conn(p);
+	struct dd_ring_note n;
+	struct dd_connect c2;
+	struct mem m;
+
+	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
+	raw_connect_args(&c2, p->name, &m);
+	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
+	ASSERT_EQ(0, way_open(&p->cl, c2.conn, &other));
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	/* One that is read, a hole, one that is not, and another one's. */
+	way_note(w, 0, 8);
+	w->pos++;
+	way_note(w, 0, 8);
+	other.pos = w->pos;
+	way_note(&other, 0, 8);
+	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, there));
+	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
+	/* What is stored now goes into the ring, which lives on, and too late. */
+	w->pos = other.pos;
+	way_note(w, 0, 8);
+	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
+	/* The other one, where all was read; the ring goes with it. */
+	w->pos = 1;
+	way_note(w, 0, 8);
+	for (int i = 0; i < 4; i++)
+		ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
+	EXPECT_EQ(5, arrived(&p->cl, &other, c2.conn));
+	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
+	/* What was closed here is nobody's. */
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	EXPECT_EQ(-ENOENT, arrived(&p->cl, w, p->c.conn));
+}
+
+/* Nothing was posted, or nothing could be. */
+TEST_F(direct, nothing_has_come_of_what_was_closed)
+{
+	struct pair *p = &self->p;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
+	way_note(&self->w, 0, 8);
+	EXPECT_EQ(0, arrived(&p->cl, &self->w, p->c.conn));
 }
 
 #define RINGS	512	/* of the least size: 4 MiB */

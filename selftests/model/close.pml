@@ -5,10 +5,13 @@
  * lib/dd/list.c, which on the close note looks at the ring once more.
  *
  * Stores wait in a buffer of their CPU, as in wake.pml, and leave it in their
- * order. What is checked: a message that was accepted is read before the close.
- * NO_SENDER_BARRIER, NO_SECOND_LOOK and CLOSE_FIRST get something wrong.
+ * order. A sender that finds the dead word asks the kernel, which has looked at the
+ * ring meanwhile. What is checked: a message that was accepted is read before the
+ * close, and one that was read while the connection was alive is not refused.
+ * NO_SENDER_BARRIER, NO_SECOND_LOOK, CLOSE_FIRST, NO_QUESTION and LOOK_FIRST get
+ * something wrong.
  */
-bool note, dead, closed;		/* in memory */
+bool note, dead, found, closed;		/* in memory */
 bool b_note;				/* in the sender's buffer */
 bool b_dead;				/* in the kernel's */
 bool accepted, decided;			/* what the sender tells its caller */
@@ -28,7 +31,15 @@ active proctype sender()
 #ifndef NO_SENDER_BARRIER
 	!b_note;
 #endif
-	atomic { accepted = !dead; decided = true }
+	if
+	:: atomic { !dead -> accepted = true }
+	:: dead ->
+#ifndef NO_QUESTION
+		closed;
+		accepted = found
+#endif
+	fi;
+	decided = true
 }
 
 active proctype kernel()
@@ -37,19 +48,25 @@ active proctype kernel()
 	closed = true;
 	b_dead = true
 #else
+#ifdef LOOK_FIRST
+	found = note;
+#endif
 	b_dead = true;
 	!b_dead;
+#ifndef LOOK_FIRST
+	found = note;
+#endif
 	closed = true
 #endif
 }
 
 active proctype reader()
 {
-	bool seen;
+	bool seen, alive;
 
 	/* The ring first, then the list's own. */
 	do
-	:: note && !seen -> seen = true
+	:: atomic { note && !seen -> seen = true; alive = !dead }
 	:: !note || seen ->
 		if
 		:: closed -> break
@@ -61,5 +78,6 @@ active proctype reader()
 #endif
 	/* From here on what comes is void. */
 	decided;
-	assert(!accepted || seen)
+	assert(!accepted || seen);
+	assert(accepted || !alive)
 }

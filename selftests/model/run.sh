@@ -58,8 +58,8 @@ for wrong in NO_READER_BARRIER NO_WAITER_BARRIER LAST_WISH FORGET LOOK_BEFORE; d
 	check "room.pml: with $wrong somebody does" \
 		breaks room "$wrong" "invalid end state"
 done
-check "close.pml: what was accepted is read" holds close
-for wrong in NO_SENDER_BARRIER NO_SECOND_LOOK CLOSE_FIRST; do
+check "close.pml: what was accepted is read, and what was read accepted" holds close
+for wrong in NO_SENDER_BARRIER NO_SECOND_LOOK CLOSE_FIRST NO_QUESTION LOOK_FIRST; do
 	check "close.pml: with $wrong it need not be" \
 		breaks close "$wrong" "assertion violated"
 done

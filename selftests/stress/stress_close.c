@@ -6,7 +6,9 @@
  */
 #include "dd_harness.h"
 #include <pthread.h>
+#include <sys/ptrace.h>
 #include "audit.h"
+#include "dd.h"
 #include "peer.h"
 #include "raw.h"
 
@@ -78,6 +80,106 @@ TEST(close_while_sending)
 		pthread_join(t, NULL);
 		pair_close(&p);
 	}
+}
+
+#define LAST	64		/* bytes of a connection's last message */
+
+/* Closes a connection as soon as its last message is there. */
+static void close_what_is_read(const char *name, int ready)
+{
+	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = 2,
+				      .recv_size = 2 * PAGE,
+				      .send_size = 2 * PAGE };
+	struct dd_msg msg;
+	struct dd *h;
+	int list, ret;
+
+	CHILD_CHECK(dd_open(&h) == 0);
+	CHILD_CHECK(dd_alloc(h, attr.recv_size, &attr.recv) == 0);
+	CHILD_CHECK(dd_alloc(h, attr.send_size, &attr.send) == 0);
+	CHILD_CHECK(dd_serve(h, name, &attr, &list) > 0);
+	CHILD_CHECK(write(ready, "", 1) == 1);
+	for (;;) {
+		ret = dd_recv(h, list, &msg, 0, 0);
+		if (ret)
+			CHILD_CHECK(ret == -EWOULDBLOCK || ret == -ECONNCLOSE);
+		else if (msg.len == LAST)
+			CHILD_CHECK(dd_close(h, msg.conn) == 0);
+	}
+}
+
+/* What is between two SIGSTOPs is traced one by one. */
+static void send_to_be_closed(const char *name)
+{
+	struct dd_connect_attr attr = { .size = sizeof(attr),
+					.type = DD_TYPE_STREAM,
+					.send_size = PAGE, .recv_size = PAGE };
+	int list, conn, ret;
+	struct dd_msg msg;
+	struct dd *h;
+
+	CHILD_CHECK(dd_open(&h) == 0);
+	CHILD_CHECK(dd_alloc(h, PAGE, &attr.send) == 0);
+	CHILD_CHECK(dd_alloc(h, PAGE, &attr.recv) == 0);
+	CHILD_CHECK(ptrace(PTRACE_TRACEME) == 0);
+	for (int i = 0; i < 100; i++) {
+		conn = dd_connect(h, name, dd_node(h), &attr, &list);
+		CHILD_CHECK(conn > 0);
+		/* The first one finds the way. */
+		CHILD_CHECK(dd_send(h, conn, attr.send, 8, 0, 0, NULL, 0) == 0);
+		CHILD_CHECK(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER) > 0);
+		raise(SIGSTOP);
+		ret = dd_send(h, conn, attr.send, LAST, 0, 0, NULL, 0);
+		raise(SIGSTOP);
+		CHILD_CHECK(ret == 0);
+		ret = dd_recv(h, list, &msg, 0, DD_FOREVER);
+		CHILD_CHECK(ret == -ECONNCLOSE);
+		CHILD_CHECK(dd_close(h, conn) == 0);
+	}
+	_exit(0);
+}
+
+/* Lets @pid run, and between its SIGSTOPs one instruction at a time. */
+static int step_through(pid_t pid)
+{
+	bool stepping = false;
+	int status, sig;
+
+	while (waitpid(pid, &status, 0) == pid && WIFSTOPPED(status)) {
+		sig = WSTOPSIG(status);
+		if (sig == SIGSTOP)
+			stepping = !stepping;
+		if (sig == SIGSTOP || sig == SIGTRAP)
+			sig = 0;
+		ptrace(stepping ? PTRACE_SINGLESTEP : PTRACE_CONT, pid, 0, sig);
+	}
+	return status;
+}
+
+/*
+ * However soon the other end reads a message and closes, who sent it was not refused.
+ * Between any two of the sender's instructions there is time for both.
+ */
+TEST(closed_by_whoever_has_read_it)
+{
+	pid_t server, client;
+	char name[16], c;
+	int pipes[2];
+
+	snprintf(name, sizeof(name), "once.%d", getpid());
+	ASSERT_EQ(0, pipe(pipes));
+	server = fork_child();
+	if (!server)
+		close_what_is_read(name, pipes[1]);
+	close(pipes[1]);
+	ASSERT_EQ(1, read(pipes[0], &c, 1));
+	close(pipes[0]);
+	client = fork_child();
+	if (!client)
+		send_to_be_closed(name);
+	EXPECT_EQ(0, step_through(client));
+	ASSERT_EQ(0, waitpid(server, NULL, WNOHANG));
+	kill_child(server);
 }
 
 /* The list goes with the service, under the one who waits for it. */

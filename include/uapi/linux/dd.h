@@ -333,7 +333,8 @@ struct dd_list_head {
  *
  * The sender stores the message, then the note, then @seq with release
  * semantics, executes a full barrier, and then loads three words: @error of its
- * cell, which if not zero says that the message may have gone nowhere; @left of
+ * cell, which if not zero says that the connection is over, and the message may
+ * have gone nowhere: %DD_DIRECT_DROP tells; @left of
  * its cell; and @need_wake, for which it calls %DD_IOC_WAKE. A mapping that was
  * revoked shows a page of the sender's own instead, so that late stores do no
  * harm.
@@ -749,14 +750,20 @@ enum dd_wait_what {
  * nowhere, and does not count. The next one by the doorbell has the number after
  * those that do, and so have @submitted, @sent and @done of the cell.
  *
+ * Of a connection that the other end has closed, nothing is left to be dropped;
+ * @start is (in) the position after the last note, and (out) the one before which
+ * the notes of this end had come: all of them if that is not less, else all but the
+ * last. If the connection itself is gone (%ENOENT), nobody knows.
+ *
  * If the two processes have different users, the block is zeroed first: its
  * sender can read it. So it is not granted later than that.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET, %EBUSY (what was sent has not been
- * consumed, or the ring was taken back), %EACCES (an end does not allow it to
- * this user), %EOPNOTSUPP (the peer is on another node, its block is not whole
- * pages, or the direct path is turned off), %ENOMEM, %ENOSPC (the list has
- * %DD_RINGS_MAX rings, or the receiver 4 MiB of them, and all are in use).
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET (it is over, and this is not to drop
+ * it), %EBUSY (what was sent has not been consumed, or the ring was taken back),
+ * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
+ * another node, its block is not whole pages, or the direct path is turned off),
+ * %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver 4 MiB of
+ * them, and all are in use).
  */
 struct dd_direct {
 	__u32 size;
