@@ -78,7 +78,7 @@ int dd_fd(struct dd *h);
  * @size: bytes, rounded up to whole pages
  * @addr: where to put its address
  *
- * The memory is zeroed, page aligned (DDP-67), counted against RLIMIT_MEMLOCK
+ * The memory is zeroed, page aligned, counted against RLIMIT_MEMLOCK
  * of the user, and not inherited over fork().
  *
  * Return: 0; -EINVAL, -EMEMLOCK (see dd_last_error()), -ENORESOURCE, -EBADID.
@@ -136,8 +136,6 @@ struct dd_serve_attr {
  * @attr: how
  * @list: where to put the id of its note list, or NULL
  *
- * DDP-3, DDP-4, DDP-8, DDP-15 to DDP-20.
- *
  * Return: id of the service, > 0; -EINVAL (name, attributes, memory that is
  * not of dd_alloc() or in use), -EEXIST (name in use), -EBADID (list or
  * handle), -ENOCMP, -ENORESOURCE.
@@ -150,7 +148,7 @@ int dd_serve(struct dd *h, const char *name, const struct dd_serve_attr *attr,
  * @h: handle
  * @service: its id
  *
- * DDP-33, DDP-34. Its memory stays.
+ * Its memory stays.
  *
  * Return: 0; -EBADID.
  */
@@ -196,8 +194,6 @@ struct dd_connect_attr {
  * @attr: how
  * @list: where to put the id of the note list, or NULL; 0 for DD_TYPE_RPC
  *
- * DDP-9, DDP-10, DDP-23 to DDP-28.
- *
  * Return: id of the connection, > 0; -EBADSERVER (no such service there, or the
  * node does not answer), -EPROTO (there can be no session with that node: it
  * speaks no version of the protocol that this one does, or is of another cluster),
@@ -211,8 +207,6 @@ int dd_connect(struct dd *h, const char *name, int node,
  * dd_close() - end a connection, from either end
  * @h: handle
  * @conn: its id
- *
- * DDP-31.
  *
  * Return: 0; -EBADID.
  */
@@ -240,8 +234,7 @@ int dd_close(struct dd *h, int conn);
  * system call only if the receiver sleeps, and another one if the source is not
  * wired; others make one. The first message of an end may make more, to set this
  * up, and now and then another one.
- * A message that is refused is not counted and changes nothing. DDP-36 to
- * DDP-46.
+ * A message that is refused is not counted and changes nothing.
  *
  * Return: 0; -EBADID, -ECONNCLOSE, -EBADTYPE (connecting end of
  * DD_TYPE_RPC), -ESLOTBUSY (DD_TYPE_SPLIT, reply not consumed yet),
@@ -285,7 +278,6 @@ struct dd_send_msg {
  * those that go by the kernel take one system call for as many as follow each
  * other, up to 64, and those for another node leave together. So do not count on
  * the first being there while the last is being accepted, nor on the contrary.
- * DDP-36 to DDP-46.
  *
  * Return: number of messages that were accepted, which are the first ones; -EBADID
  * (the handle), -EINVAL (@msgs or @count).
@@ -304,7 +296,7 @@ int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
  *	message will not be refused with -ENOTREADY
  * @timeout: nanoseconds to wait for it
  *
- * No system call unless it waits. DDP-47, DDP-48.
+ * No system call unless it waits.
  *
  * Return: 1 yes, 0 not yet (timeout 0); -ETIMEDOUT, -EBADID, -EINVAL,
  * -ECONNCLOSE.
@@ -362,7 +354,7 @@ struct dd_msg {
  *
  * No system call if there is a message already, unless a sender waits for room.
  * Spinning is bounded, gives way to whom the CPU is shared with, and is not done
- * at all where there is only one. DDP-51 to DDP-57.
+ * at all where there is only one.
  *
  * Return: 0; -ECONNCLOSE (@msg->conn was closed by its other end, all its
  * messages have been consumed), -EWOULDBLOCK (timeout 0), -ETIMEDOUT,
@@ -401,7 +393,7 @@ int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
  *
  * The request lands at the start of the server's buffer. A reply that comes
  * after its call has timed out is dropped. Calls of several threads on one
- * connection take turns. DDP-58 to DDP-61.
+ * connection take turns.
  *
  * Return: 0; -EBADID, -EINVAL, -ECONNCLOSE, -EBADTYPE, -EBADRANGE,
  * -ETIMEDOUT, -ENOCMP.
@@ -464,7 +456,7 @@ struct dd_conn_desc {
  * @desc: filled in
  *
  * A system call the first time for each connection only, and while messages have
- * come directly to a list that nobody has looked at yet. DDP-62, DDP-11.
+ * come directly to a list that nobody has looked at yet.
  *
  * Return: 0; -EBADID, -EINVAL.
  */
@@ -476,8 +468,6 @@ int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc);
  * @service: service
  * @conns: filled with the ids of up to @count connections
  * @count: entries in @conns
- *
- * DDP-6.
  *
  * Return: number of connections, which may be more than @count; -EBADID,
  * -EINVAL.
@@ -491,8 +481,6 @@ int dd_conn_list(struct dd *h, int service, int *conns, int count);
  * @count: number of lists, 0 to 1024; 0 makes the call a pause
  * @timeout: nanoseconds to wait
  *
- * DDP-64, DDP-65.
- *
  * Return: number of lists that have something, 0 after the timeout; -EBADID
  * (any of them, even if another one has something), -EINVAL.
  */
@@ -504,7 +492,7 @@ int dd_poll(struct dd *h, int *lists, int count, int64_t timeout);
  * @list: note list
  * @msg: filled in if there is one
  *
- * No system call, but for what is seen for the first time. DDP-68.
+ * No system call, but for what is seen for the first time.
  *
  * Return: 1 there is one, 0 there is none; -EBADID, -EINVAL.
  */
@@ -515,7 +503,7 @@ int dd_peek(struct dd *h, int list, struct dd_msg *msg);
  * @h: handle
  * @list: note list
  *
- * No system call, but for what is seen for the first time. DDP-70.
+ * No system call, but for what is seen for the first time.
  *
  * Return: 1 yes, 0 no; -EBADID.
  */
@@ -536,7 +524,7 @@ int dd_list_fd(struct dd *h, int list);
  * dd_node() - number of this node
  * @h: handle
  *
- * Return: 0 to dd_max_nodes() - 1; -EBADID. DDP-71.
+ * Return: 0 to dd_max_nodes() - 1; -EBADID.
  */
 int dd_node(struct dd *h);
 
@@ -544,7 +532,7 @@ int dd_node(struct dd *h);
  * dd_max_nodes() - number of nodes
  * @h: handle
  *
- * Return: number, > 0; -EBADID. DDP-72.
+ * Return: number, > 0; -EBADID.
  */
 int dd_max_nodes(struct dd *h);
 
@@ -552,7 +540,7 @@ int dd_max_nodes(struct dd *h);
  * dd_packet_size() - largest packet within the node
  * @h: handle
  *
- * Return: bytes; -EBADID. DDP-73.
+ * Return: bytes; -EBADID.
  */
 int dd_packet_size(struct dd *h);
 
@@ -561,7 +549,7 @@ int dd_packet_size(struct dd *h);
  * @error: number, of either sign
  *
  * Return: a constant string, never NULL; knows the protocol's numbers and the
- * system's. DDP-74.
+ * system's.
  */
 const char *dd_strerror(int error);
 

@@ -178,7 +178,7 @@ void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
 /*
  * Flags of ddserve() and ddconn(): so many messages, 1 to 256, may be sent on a
  * connection before the first of them is acknowledged, if both ends say so; of
- * two numbers the lower one counts. Without it, one: DDP-40.
+ * two numbers the lower one counts. Without it, one.
  */
 #define SERVE_WINDOW(n)	((int)((unsigned)(n) << 16))
 #define CONN_WINDOW(n)	((int)((unsigned)(n) << 16))

@@ -13,6 +13,9 @@ SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 MODLOADDIR	?= $(PREFIX)/lib/modules-load.d
 UNITDIR		?= $(PREFIX)/lib/systemd/system
 DOCDIR		?= $(PREFIX)/share/doc/dd
+# Where "ynl --family dd" and Wireshark look.
+YNLDIR		?= $(PREFIX)/share/ynl/specs
+WIRESHARKDIR	?= $(PREFIX)/lib/$(shell $(CC) -print-multiarch)/wireshark/plugins
 DKMS_SRC	?= /usr/src/dd-$(VERSION)
 
 # kbuild installs below this; packagers set it where they set DESTDIR.
@@ -48,6 +51,7 @@ uninstall-module:
 # --- what goes with it -------------------------------------------------------
 
 UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_netlink.h
+DOCS		:= Documentation/protocol.rst
 
 .PHONY: install-system uninstall-system
 INSTALLS   += install-system
@@ -55,7 +59,8 @@ UNINSTALLS += uninstall-system
 
 install-system:
 	install -d $(addprefix $(DESTDIR),$(INCLUDEDIR)/linux $(UDEVDIR) \
-		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples)
+		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples \
+		$(YNLDIR) $(WIRESHARKDIR))
 	install -m 644 $(UAPI_HEADERS) $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 packaging/60-dd.rules $(DESTDIR)$(UDEVDIR)
 	install -m 644 packaging/dd.sysusers.conf \
@@ -64,6 +69,9 @@ install-system:
 		$(DESTDIR)$(MODLOADDIR)/dd.conf
 	install -m 644 packaging/90-dd-memlock.conf packaging/cluster.conf \
 		$(DESTDIR)$(DOCDIR)/examples
+	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
+	install -m 644 Documentation/netlink/specs/dd.yaml $(DESTDIR)$(YNLDIR)
+	install -m 644 tools/wireshark/dd.lua $(DESTDIR)$(WIRESHARKDIR)
 	sed 's,@SBINDIR@,$(SBINDIR),' packaging/dd-cluster.service.in | \
 		install -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/dd-cluster.service
 	$(if $(DESTDIR),,packaging/activate.sh)
@@ -76,6 +84,8 @@ uninstall-system:
 		$(DESTDIR)$(SYSUSERSDIR)/dd.conf \
 		$(DESTDIR)$(MODLOADDIR)/dd.conf \
 		$(DESTDIR)$(UNITDIR)/dd-cluster.service \
+		$(DESTDIR)$(YNLDIR)/dd.yaml $(DESTDIR)$(WIRESHARKDIR)/dd.lua \
+		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
 		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,\
 		90-dd-memlock.conf cluster.conf)
 	[ ! -d $(DESTDIR)$(DOCDIR)/examples ] || \

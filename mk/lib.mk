@@ -46,11 +46,13 @@ $(LIBDD_STATIC): $(LIBDD_OBJS)
 	rm -f $@
 	$(AR) rcs $@ $(LIBDD_OBJS)
 
-# Places may be other ones at "make install" than they were at "make".
+# Places may be other ones at "make install" than they were at "make". Those
+# below the prefix move with it, for pkg-config --define-prefix.
 $(LIBDD_PC): lib/dd/libdd.pc.in FORCE
 	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' \
-	    -e 's|@INCLUDEDIR@|$(INCLUDEDIR)|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|' \
+	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
+	    -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))|' \
 	    -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 .PHONY: FORCE

@@ -7,6 +7,7 @@
 SAMPLES	:= dd-echo-server dd-two-services dd-rpc-client dd-split-client
 TOOLS	:= $(SAMPLES) ddcp ddperf
 TOOL_PROGS := $(addprefix $(BUILD)/bin/,$(TOOLS))
+TOOL_INSTALLED := $(addprefix $(BUILD)/installed/,$(TOOLS))
 TOOL_OBJ := $(BUILD)/obj/tools
 
 ALL_PROGS += $(TOOL_PROGS)
@@ -23,18 +24,23 @@ $(TOOL_OBJS): $(TOOL_OBJ)/%.o: tools/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
 
-$(addprefix $(BUILD)/bin/,$(SAMPLES)): $(BUILD)/bin/%: \
-		$(TOOL_OBJ)/samples/%.o $(SAMPLE_OBJS)
-$(BUILD)/bin/ddcp: $(DDCP_OBJS)
-$(BUILD)/bin/ddperf: $(DDPERF_OBJS)
-$(BUILD)/bin/ddcp $(BUILD)/bin/ddperf: TOOL_LIBS = -ljson-c -lm
+# both PROGRAM: as it runs in the build directory, and as it is installed
+both = $(BUILD)/bin/$(1) $(BUILD)/installed/$(1)
 
-# The library is found beside the program; what is installed finds it where
-# libraries are, since $ORIGIN/../lib is that as well.
-$(TOOL_PROGS): $(COMMON_OBJS) $(LIBDD_LINK)
+$(foreach s,$(SAMPLES),$(eval $(call both,$(s)): $(TOOL_OBJ)/samples/$(s).o))
+$(foreach s,$(SAMPLES),$(call both,$(s))): $(SAMPLE_OBJS)
+$(call both,ddcp): $(DDCP_OBJS)
+$(call both,ddperf): $(DDPERF_OBJS)
+$(call both,ddcp) $(call both,ddperf): TOOL_LIBS = -ljson-c -lm
+
+# Programs in the build directory find the library beside them. Installed ones
+# have no RUNPATH: the dynamic linker finds the library where it looks for all.
+# With a LIBDIR where it does not look: make install LDFLAGS=-Wl,-rpath,LIBDIR
+$(TOOL_PROGS): TOOL_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
+$(TOOL_PROGS) $(TOOL_INSTALLED): $(COMMON_OBJS) $(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
-		-Wl,-rpath,'$$ORIGIN/../lib' $(TOOL_LIBS)
+		$(TOOL_RPATH) $(TOOL_LIBS)
 
 -include $(TOOL_OBJS:.o=.d)
 
@@ -58,9 +64,9 @@ TOOL_MAN := $(wildcard Documentation/man/*.1)
 
 INSTALLS += install-tools
 UNINSTALLS += uninstall-tools
-install-tools: $(TOOL_PROGS)
+install-tools: $(TOOL_INSTALLED)
 	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(MANDIR)/man1
-	install -m 755 $(TOOL_PROGS) $(DESTDIR)$(BINDIR)
+	install -m 755 $(TOOL_INSTALLED) $(DESTDIR)$(BINDIR)
 	install -m 644 $(TOOL_MAN) $(DESTDIR)$(MANDIR)/man1
 
 uninstall-tools:

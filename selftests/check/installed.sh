@@ -18,6 +18,11 @@ KDIR=$(selftests/vm/kernels.sh path stock build 2>/dev/null) ||
 	KDIR=/nonexistent
 REL=$(selftests/vm/kernels.sh path stock release 2>/dev/null)
 
+# Where Wireshark looks for plugins, by its own account if it is installed.
+WIRESHARK=$(tshark -G folders 2>/dev/null |
+	sed -n 's/^Global Lua Plugins:[ \t]*//p')
+: "${WIRESHARK:=/usr/lib/$(gcc -print-multiarch)/wireshark/plugins}"
+
 # quiet COMMAND...: its output only if it fails.
 quiet() {
 	local status=0
@@ -66,7 +71,9 @@ install_all() {
 		usr/share/man/man5/dd-cluster.conf.5 \
 		usr/share/man/man1/dd-echo-server.1 \
 		usr/share/man/man3/ddsend.3 usr/share/man/man4/dd.4 \
-		usr/share/bash-completion/completions/ddctl
+		usr/share/bash-completion/completions/ddctl \
+		usr/share/ynl/specs/dd.yaml usr/share/doc/dd/protocol.rst \
+		"${WIRESHARK#/}/dd.lua"
 }
 
 # modprobe finds it, and it is of that kernel. depmod has no kernel here to
@@ -121,6 +128,42 @@ example() {
 		"$ROOT/usr/share/doc/dd/examples/cluster.conf"
 }
 
+# --- what people read --------------------------------------------------------
+
+# Each page that a page refers to is there, and each file below /usr.
+cited() {
+	local page name section file bad=0
+
+	for page in "$ROOT"/usr/share/man/man*/*; do
+		while read -r name section; do
+			[ -e "$ROOT/usr/share/man/man$section/$name.$section" ] &&
+				continue
+			echo "$page: $name($section) is not installed"
+			bad=1
+		done < <(sed -n 's/^\.Xr \(dd[^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+			sed -n 's/^\.BR \(dd[^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
+		while read -r file; do
+			[ -e "$ROOT$file" ] && continue
+			echo "$page: $file is not installed"
+			bad=1
+		done < <(sed -n 's/^\.\(Pa\|I\) \(\/usr\/\|\)\([^ ]*\/[^ ]*\).*/\2\3/p' \
+			"$page" | grep -v -e '^/etc/' -e '^/proc/' -e '^/dev/' -e '^/sys/')
+	done
+	return "$bad"
+}
+
+# What only the sources explain, readers of installed pages cannot look up.
+no_ids() { ! grep -rE 'DDP-[0-9]' "$ROOT/usr/share/man" "$ROOT/usr/include"; }
+
+# .Os without an argument is the system that formats the page, which need not
+# be the one that it is about.
+os_is_linux() {
+	local pages
+
+	mapfile -t pages < <(grep -lr '^\.Dd ' "$ROOT/usr/share/man")
+	! grep -Lx '\.Os Linux' "${pages[@]}" | grep .
+}
+
 # --- a program of somebody else's --------------------------------------------
 
 pc() {
@@ -134,9 +177,9 @@ flags() {
 	echo "-isystem $ROOT/usr/include"
 }
 
-# runs PROGRAM: with the installed library, to its end.
+# runs COMMAND...: with the installed library, to its end.
 runs() {
-	LD_LIBRARY_PATH=$ROOT/usr/lib "$1" </dev/null
+	LD_LIBRARY_PATH=$ROOT/usr/lib "$@" </dev/null
 }
 
 # consumer COMPILER ARGUMENT...: compiles, links and runs.
@@ -155,6 +198,17 @@ consumer_static() {
 	# shellcheck disable=SC2046 # flags
 	"$@" -Wall -Wextra -Werror -static -o "$out" $(flags --static) &&
 		! readelf -d "$out" | grep NEEDED && "$out"
+}
+
+# Moved as a whole, for pkg-config too.
+relocatable() {
+	local moved=$WORK/moved
+
+	cp -r "$ROOT/usr" "$moved"
+	PKG_CONFIG_LIBDIR=$moved/lib/pkgconfig pkg-config --define-prefix \
+		--cflags --libs libdd | tee "$WORK/log"
+	grep -q -e "-I$moved/include " "$WORK/log" &&
+		grep -q -e "-L$moved/lib " "$WORK/log"
 }
 
 version_is_ours() {
@@ -187,18 +241,25 @@ defined() {
 		"$ROOT/usr/lib/libdd.a" -Wl,--no-whole-archive -o "$WORK/all.so"
 }
 
-# Programs that were installed find the library that was installed.
+# The dynamic linker's own directories are right for what is installed.
+no_runpath() {
+	local file bad=0
+
+	for file in "$ROOT"/usr/bin/* "$ROOT"/usr/sbin/* "$lib"; do
+		! readelf -d "$file" | grep -E 'RUNPATH|RPATH' && continue
+		echo "$file has it"
+		bad=1
+	done
+	return "$bad"
+}
+
+# Programs that were installed run with the library that was installed.
 tools_run() {
 	local tool
 
 	for tool in dd-echo-server dd-rpc-client dd-split-client dd-two-services \
 		ddcp ddperf; do
-		env -u LD_LIBRARY_PATH ldd "$ROOT/usr/bin/$tool" |
-			grep -q "libdd.so.0 => $ROOT/" || {
-			echo "$tool does not find libdd"
-			return 1
-		}
-		"$ROOT/usr/bin/$tool" --version || return
+		runs "$ROOT/usr/bin/$tool" --version || return
 	done
 	"$ROOT/usr/sbin/ddctl" version
 }
@@ -241,6 +302,29 @@ dkms_sources() {
 	quiet bash -c "$make" && [ -e "$WORK/tree/dd/$1/build/dd.ko" ]
 }
 
+# DKMS builds for the supported kernels, and does not try it for others.
+dkms_kernels() {
+	local release want bad=0
+
+	while read -r want release; do
+		# shellcheck source=dkms.conf
+		(kernel_source_dir='' dkms_tree='' && . ./dkms.conf &&
+			[[ $release =~ ${BUILD_EXCLUSIVE_KERNEL:-.} ]])
+		[ $? = "$want" ] && continue
+		echo "$release"
+		bad=1
+	done <<-EOT
+	0 6.1.0-37-amd64
+	0 6.12.30+deb12-amd64
+	0 6.12.9
+	1 5.10.0-35-amd64
+	1 6.10.0
+	1 6.16.3-amd64
+	1 16.1.0
+	EOT
+	return "$bad"
+}
+
 copy_tree || exit
 check "without kernel headers the rest is built" without_headers
 check "make install" install_all
@@ -257,7 +341,11 @@ else
 	skip "systemd unit" "systemd-analyze is not installed"
 fi
 check "example of a cluster file" example
+check "manual pages: what they cite is installed" cited
+check "manual pages and headers: no requirement ids" no_ids
+check "manual pages: about Linux, wherever formatted" os_is_linux
 check "pkg-config: version" version_is_ours
+check "pkg-config: moves with its prefix" relocatable
 check "a program in C" consumer gcc selftests/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/check/consumer.c
 check "a program in C++" consumer g++ -x c++ selftests/check/consumer.c -x none
@@ -267,9 +355,11 @@ check "library: soname" soname
 check "library: exports what libdd.map says" symbols
 check "library: no text relocation, no executable stack" relocations
 check "library: nothing undefined" defined
-check "tools find their library" tools_run
+check "programs and library: no RUNPATH" no_runpath
+check "tools run with their library" tools_run
 check "make uninstall leaves nothing" uninstall_all
 check "another PREFIX, there and back" other_prefix
+check "DKMS: which kernels" dkms_kernels
 if [ -n "$REL" ]; then
 	check "DKMS: its sources are enough" dkms_sources \
 		"$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)"

@@ -5,9 +5,15 @@
 --
 --	tshark -X lua_script:tools/wireshark/dd.lua -i eth0 -f 'udp port 56797'
 --
--- Copied to ~/.local/lib/wireshark/plugins/ it is always there.
+-- "make install" puts it where Wireshark looks for plugins.
 
-local dd = Proto("dd", "Direct Deposit")
+local first, dd = pcall(Proto, "dd", "Direct Deposit")
+
+-- Loaded before: an installed copy, and this one.
+if not first then
+	return
+end
+
 local PORT = 56797
 local MAGIC = 0x4444
 local HEADER = 32
