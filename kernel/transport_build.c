@@ -128,18 +128,17 @@ static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
 }
 
 /*
- * Whether a piece of @len bytes leaves records for those that are lost: each
- * can be sent again if one is free, and in parts if some more are.
+ * New bytes leave records for lost pieces. A lost piece may take the last one: the
+ * part that is sent and the rest are neighbours, so that they share one record
+ * again if the part is lost, too.
  */
-static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost,
-				u32 len)
+static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost)
 {
-	if (!lost) {
-		/* Then it is not the window that keeps it. */
-		tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
-		return tp->nfree >= DD_TP_RESERVE;
-	}
-	return tp->nfree || len == lost->len;
+	if (lost)
+		return true;
+	/* Then it is not the window that keeps it. */
+	tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
+	return tp->nfree >= DD_TP_RESERVE;
 }
 
 /* Put a piece of @chan in the packet: a lost one, or the next of @op. */
@@ -150,15 +149,12 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	struct dd_tp_pkt *pkt = b->pkt;
 	u32 off = lost ? lost->off : op->next;
 	u32 left = lost ? lost->len : op->msg.len - op->next;
-	/* Without a record for the rest, as large as it went before. */
-	u32 size = lost && !tp->nfree ? dd_tp_packet_full(tp) :
-					dd_tp_packet_size(tp);
-	u32 room = size - (b->buf.p - (u8 *)pkt->hdr) -
+	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
 		   sizeof(struct dd_wire_put) -
 		   (off ? 0 : sizeof(struct dd_wire_head));
 	u32 len = dd_tp_piece_len(&op->msg, off, left, room);
 
-	if (!dd_tp_build_affords(tp, lost, len))
+	if (!dd_tp_build_affords(tp, lost))
 		return false;
 	if (!op->head_sent)
 		dd_tp_chan_ask(chan, &op->msg, b->now);

@@ -283,7 +283,7 @@ static bool dd_tp_op_acked(const struct dd_tp_op *op)
 }
 
 /* The first message that is not all sent, or that all others wait for. */
-static struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan)
+struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan)
 {
 	struct dd_tp_op *op;
 

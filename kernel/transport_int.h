@@ -189,6 +189,7 @@ u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
 /* transport_chan.c */
 void dd_tp_chans_end(struct dd_tp *tp);
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
+struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan);
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost);
 void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);

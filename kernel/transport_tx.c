@@ -500,28 +500,45 @@ void dd_tp_small_over(struct dd_tp *tp, u64 now)
 }
 
 /*
- * No answer: send something again. The oldest two packets are put among the
- * lost ones, which takes nothing from the window; if they do turn up, that is
- * noticed.
+ * Whether what a packet carries, now taken for lost, can be sent again: a channel
+ * sends nothing of later messages while an earlier one lacks pieces, and the last
+ * free record is for pieces.
+ */
+static bool dd_tp_probe_helps(const struct dd_tp *tp, struct dd_tp_chan *chan,
+			      const struct dd_tp_op *op)
+{
+	return chan ? tp->nfree && dd_tp_chan_op(chan) == op : tp->nfree > 1;
+}
+
+/*
+ * A probe timeout sends two packets (RFC 9002, 6.2.4). What the oldest two carry
+ * goes among the lost pieces, which takes nothing from the window; if they do turn
+ * up, that is noticed. If none of that can be sent, more of them do, until
+ * something can: a retransmission that is in flight, for which later messages wait.
  */
 void dd_tp_probe(struct dd_tp *tp, u64 now)
 {
+	struct dd_tp_chan *chan;
 	struct dd_tp_rec *rec;
+	struct dd_tp_op *op;
+	bool helps = false;
+	u32 n = 0;
 	u64 pn;
 
 	tp->pto_count++;
 	tp->stats.probes++;
-	tp->probes = 2;
-	for (pn = tp->low_pn; pn < tp->next_pn && tp->probes; pn++) {
+	for (pn = tp->low_pn; pn < tp->next_pn && (n < 2 || !helps); pn++) {
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec)
 			continue;
 		if (rec->count > 1)
 			dd_tp_rec_cut(tp, rec, 1);
-		if (tp->probes == 2)
+		if (!n++)
 			dd_tp_doubt(tp, now, rec);
+		chan = rec->chan;
+		op = rec->op;
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
-		tp->probes--;
+		helps |= dd_tp_probe_helps(tp, chan, op);
 	}
 	tp->probes = 2;
 	tp->last_eliciting = now;

@@ -269,12 +269,16 @@ static void end_arm(struct end *e);
 static void timer(void *arg, u64 gen)
 {
 	struct end *e = arg;
+	u64 probes = e->tp.stats.probes, pn = e->tp.next_pn;
 
 	if (gen != e->timer_gen || !e->alive)
 		return;
 	e->timer_at = DD_TP_NEVER;
 	dd_tp_timeout(&e->tp, sim.now);
 	end_drain(e);
+	/* What has a number is acknowledged: RFC 9002, 6.2.4. */
+	if (e->tp.stats.probes != probes && e->tp.next_pn == pn)
+		sim_fail("a probe timeout sends nothing");
 }
 
 static void end_arm(struct end *e)

@@ -153,30 +153,108 @@ void share(void)
 		sim_fail("the link is not used");
 }
 
-void lossy(void)
+/**
+ * struct beside - our flow and TCP's over one path, one after the other
+ * @rate: bits per second
+ * @loss: chance
+ * @delay: one way, ns
+ * @plan: what ours carries
+ * @duration: of each, ns
+ * @stall: (out) longest time in which nothing of ours arrived, ns
+ */
+struct beside {
+	u64 rate;
+	double loss;
+	u64 delay;
+	const struct plan *plan;
+	u64 duration;
+	u64 stall;
+};
+
+#define STALL_STEPS	500	/* @duration is looked at in so many parts */
+
+static double ours_alone(struct beside *b)
+{
+	u64 step = b->duration / STALL_STEPS, sum = 0, idle = 0, n;
+	u32 i;
+
+	for (i = 0; i < STALL_STEPS; i++) {
+		n = goodput(0, step);
+		idle = n ? 0 : idle + step;
+		b->stall = max(b->stall, idle);
+		sum += n;
+	}
+	return sum;
+}
+
+/* Our goodput in parts of TCP's. */
+static double beside_tcp(struct beside *b)
 {
 	double ours, theirs;
 	struct tcp *tcp;
 
-	world(2, 10 * MS);
-	net.rate = SEC;
+	world(2, b->delay);
+	net.rate = b->rate;
 	net.queue = 4 << 20;
-	net.loss = 0.01;
+	net.loss = b->loss;
 	conns_init(1);
-	conn_add(0, 1, &stream_plan);
+	conn_add(0, 1, b->plan);
 	start_all();
-	sim_run_for(2 * SEC);
-	/* So long that chance matters little. */
-	ours = goodput(0, 240 * SEC);
-	/* Alone. */
+	sim_run_for(b->duration / 100);
+	ours = ours_alone(b);
 	ends_each(end_stop);
 	tcp = tcp_start(1);
-	sim_run_for(2 * SEC);
+	sim_run_for(b->duration / 100);
 	theirs = tcp_bytes(tcp);
-	sim_run_for(240 * SEC);
+	sim_run_for(b->duration);
 	theirs = tcp_bytes(tcp) - theirs;
-	sim_say("1 %% loss, 20 ms: ours %.2f, TCP %.2f Mbit/s: %.3f",
-		ours * 8 / 240e6, theirs * 8 / 240e6, ours / theirs);
-	if (ours < 0.8 * theirs)
+	tcp_stop(tcp);
+	sim_run_for(SEC);
+	sim_say("%.1f %% loss, %.1f ms, messages of %u: ours %.2f, TCP %.2f Mbit/s: %.3f; %.0f ms without any",
+		b->loss * 100, b->delay * 2 / 1e6, b->plan->max_len,
+		ours * 8000 / b->duration, theirs * 8000 / b->duration,
+		ours / theirs, b->stall / 1e6);
+	return ours / theirs;
+}
+
+void lossy(void)
+{
+	struct beside b = {
+		.rate = SEC, .loss = 0.01, .delay = 10 * MS,
+		/* So long that chance matters little. */
+		.plan = &stream_plan, .duration = 240 * SEC,
+	};
+
+	if (beside_tcp(&b) < 0.8)
 		sim_fail("too slow beside TCP");
+}
+
+/*
+ * A retransmission is lost, too, while later messages are in flight: none of
+ * these can be sent again before it.
+ */
+static void overdue_run(u32 len, u32 window, double loss)
+{
+	struct plan plan = {
+		.min_len = len, .max_len = len, .window = window,
+		.read_ns = 2 * US,
+	};
+	struct beside b = {
+		.rate = 10 * SEC, .loss = loss, .delay = 50 * US,
+		.plan = &plan, .duration = SEC,
+	};
+
+	beside_tcp(&b);
+	/* Four probe timeouts in a row, each twice as long, take 60 ms. */
+	if (b.stall > 120 * MS)
+		sim_fail("a timeout sends nothing: nothing arrives for %.0f ms",
+			 b.stall / 1e6);
+}
+
+void overdue(void)
+{
+	overdue_run(8192, 16, 0.001);
+	overdue_run(8192, 16, 0.01);
+	overdue_run(65536, 4, 0.001);
+	overdue_run(65536, 4, 0.01);
 }

@@ -301,5 +301,6 @@ const struct scenario scenarios[] = {
 	{ "notelist", "one of 100 channels has a full list", notelist },
 	{ "share", "a bottleneck shared with TCP", share },
 	{ "lossy", "1 % loss, compared with TCP", lossy },
+	{ "overdue", "a lost retransmission on a short path; share of TCP's", overdue },
 	{ }
 };

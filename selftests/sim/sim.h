@@ -364,6 +364,7 @@ void chan_done(struct chan *ch, u64 msgid);
 struct tcp;
 struct tcp *tcp_start(int dst);
 u64 tcp_bytes(const struct tcp *t);
+void tcp_stop(struct tcp *t);
 
 /* ---- scenario.c ---------------------------------------------------------- */
 
@@ -413,5 +414,6 @@ void cluster(void);
 void notelist(void);
 void share(void);
 void lossy(void);
+void overdue(void);
 
 #endif /* _DD_SIM_H */

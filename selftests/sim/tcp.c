@@ -50,6 +50,7 @@ struct tx {
  * @prr_acked: acknowledged in that round
  * @prr_flight: in flight when it began
  * @unacked: segments received since the last acknowledgment
+ * @stopped: sends nothing any more
  * @timer: number of the timer that counts
  * @rto: its timeout
  */
@@ -65,6 +66,7 @@ struct tcp {
 	u64 recover;
 	double prr_out, prr_acked, prr_flight;
 	u32 unacked;
+	bool stopped;
 	u64 timer;
 	double rto;
 };
@@ -177,7 +179,7 @@ static double allowed(struct tcp *t)
 
 static void tcp_push(struct tcp *t)
 {
-	while (allowed(t) >= 1 && t->next - t->low < RING) {
+	while (!t->stopped && allowed(t) >= 1 && t->next - t->low < RING) {
 		if (recovering(t))
 			t->prr_out++;
 		transmit(t);
@@ -296,4 +298,11 @@ struct tcp *tcp_start(int dst)
 u64 tcp_bytes(const struct tcp *t)
 {
 	return t->delivered * SEG;
+}
+
+/* What is in flight may still arrive. */
+void tcp_stop(struct tcp *t)
+{
+	t->stopped = true;
+	t->timer++;
 }
