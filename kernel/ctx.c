@@ -40,6 +40,7 @@ static void dd_ctx_end_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
+/* Under the lock of its node, so that the head follows what the node is. */
 static void dd_ctx_fill_head(struct dd_ctx *ctx)
 {
 	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
@@ -50,6 +51,29 @@ static void dd_ctx_fill_head(struct dd_ctx *ctx)
 	head->node = ctx->node->id;
 	head->maxnodes = ctx->node->max;
 	head->node_up = ctx->node->up;
+}
+
+static int dd_ctx_insert(struct dd_ctx *ctx)
+{
+	struct dd_node *node = ctx->node;
+	int err;
+
+	mutex_lock(&node->lock);
+	ctx->serial = ++node->opened;
+	err = xa_insert(&node->ctxs, ctx->serial, ctx, GFP_KERNEL);
+	if (!err)
+		dd_ctx_fill_head(ctx);
+	mutex_unlock(&node->lock);
+	return err;
+}
+
+static void dd_ctx_remove(struct dd_ctx *ctx)
+{
+	struct dd_node *node = ctx->node;
+
+	mutex_lock(&node->lock);
+	xa_erase(&node->ctxs, ctx->serial);
+	mutex_unlock(&node->lock);
 }
 
 /**
@@ -91,11 +115,11 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	ctx->pid = get_pid(task_tgid(current));
 	ctx->node = dd_node_of(get_net(net));
 
-	mutex_lock(&ctx->node->lock);
-	dd_ctx_fill_head(ctx);
-	list_add_tail(&ctx->node_entry, &ctx->node->ctxs);
-	mutex_unlock(&ctx->node->lock);
-	return ctx;
+	err = dd_ctx_insert(ctx);
+	if (!err)
+		return ctx;
+	dd_ctx_put(ctx);
+	return ERR_PTR(err);
 
 err_windows:
 	dd_window_ctx_exit(ctx);
@@ -165,9 +189,7 @@ void dd_ctx_end(struct dd_ctx *ctx)
 	if (!ctx->dead) {
 		WRITE_ONCE(ctx->dead, true);
 		dd_ctx_drop_all(ctx);
-		mutex_lock(&ctx->node->lock);
-		list_del(&ctx->node_entry);
-		mutex_unlock(&ctx->node->lock);
+		dd_ctx_remove(ctx);
 		dd_ctx_wake(ctx);
 	}
 	mutex_unlock(&ctx->lock);

@@ -83,14 +83,15 @@ struct dd_stats {
 /**
  * struct dd_node - a network namespace as a node of the cluster
  * @net: the namespace; this lives in it
- * @lock: protects @ctxs, and changes of @id, @max, @port and @up
+ * @lock: protects @ctxs, @opened, and changes of @id, @max, @port and @up
  * @id: node number, below @max; changes of this, @max and @port also take
  *	@peer_lock
  * @max: number of nodes
  * @port: UDP port; changes only while there are no peers
  * @up: whether this node serves
  * @services: by name; inserted and removed under the service's lock
- * @ctxs: every context, through dd_ctx.node_entry
+ * @ctxs: every context by dd_ctx.serial
+ * @opened: serial of the last context
  * @stats: per CPU, without a lock
  * @peer_lock: protects changes of @peers and of peers' configuration; taken
  *	before @lock
@@ -106,7 +107,8 @@ struct dd_node {
 	u16 port;
 	bool up;
 	struct rhashtable services;
-	struct list_head ctxs;
+	struct xarray ctxs;
+	unsigned long opened;
 	struct dd_stats __percpu *stats;
 	struct mutex peer_lock;	/* of changes of @peers */
 	struct xarray peers;
@@ -284,7 +286,7 @@ struct dd_table {
  * @ring_pages: pages of @area that direct rings have
  * @wait: woken by any note in any list, and by counters that advance
  * @fasync: SIGIO receivers
- * @node_entry: in dd_node.ctxs
+ * @serial: its index in dd_node.ctxs; counts up, and is never used again
  * @end_work: ends the context when its address space is gone
  */
 struct dd_ctx {
@@ -311,7 +313,7 @@ struct dd_ctx {
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;
-	struct list_head node_entry;
+	unsigned long serial;
 	struct work_struct end_work;
 };
 

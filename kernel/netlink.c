@@ -227,14 +227,17 @@ static const struct genl_ops dd_nl_ops[] = {
 	},
 	{
 		.cmd		= DD_CMD_SERVICE_GET,
+		.start		= dd_nl_obj_start,
 		.dumpit		= dd_nl_service_get_dumpit,
 	},
 	{
 		.cmd		= DD_CMD_CONN_GET,
+		.start		= dd_nl_obj_start,
 		.dumpit		= dd_nl_conn_get_dumpit,
 	},
 	{
 		.cmd		= DD_CMD_REGION_GET,
+		.start		= dd_nl_obj_start,
 		.dumpit		= dd_nl_region_get_dumpit,
 	},
 	{
@@ -301,7 +304,6 @@ int __init dd_netlink_init(void)
 {
 	int err;
 
-	dd_netlink_obj_init();
 	err = register_pernet_subsys(&dd_netlink_net_ops);
 	if (err)
 		return err;

@@ -12,8 +12,12 @@ static struct dd_reader dd_reader_event(const struct dd_node *node)
 	return (struct dd_reader) { .users = node->net->user_ns };
 }
 
+/* Events are about the objects of all users: listeners need CAP_NET_ADMIN. */
 const struct genl_multicast_group dd_groups[DD_GROUPS] = {
-	[DD_GROUP_EVENTS] = { .name = DD_MCGRP_EVENTS },
+	[DD_GROUP_EVENTS] = {
+		.name = DD_MCGRP_EVENTS,
+		.flags = GENL_MCAST_CAP_NET_ADMIN,
+	},
 };
 
 /* A number for dumps that any event changes, and that is not 0. */

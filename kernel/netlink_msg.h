@@ -12,6 +12,11 @@
 
 #include "dd.h"
 
+/* Before these flags, a group had the flag of a request. */
+#ifndef GENL_MCAST_CAP_NET_ADMIN
+#define GENL_MCAST_CAP_NET_ADMIN	GENL_UNS_ADMIN_PERM
+#endif
+
 struct dd_peer;
 
 /**
@@ -64,12 +69,12 @@ struct dd_netlink_net *dd_netlink_net(const struct net *net);
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 
 /* netlink_obj.c: the caller is a user of the object */
-void dd_netlink_obj_init(void);
 int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 		    const struct dd_reader *reader);
 u64 dd_direct_alive(struct dd_node *node);
 int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 		 const struct dd_reader *reader);
+int dd_nl_obj_start(struct netlink_callback *cb);
 int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);

@@ -2,32 +2,18 @@
 /*
  * Services, connections and regions in netlink messages, and dumps of them.
  *
- * A dump visits contexts by ascending address, which no context changes, and
+ * A dump visits contexts by ascending serial, which no context changes, and
  * the objects of each by index: whatever lives all the time while a dump goes
  * on is reported exactly once, whatever else comes and goes.
  */
-#include <linux/random.h>
-#include <linux/siphash.h>
+#include <linux/sched/signal.h>
 #include <net/sock.h>
 
 #include "direct.h"
 #include "netlink_msg.h"
 #include "remote.h"
 
-static siphash_key_t dd_ctx_key;
-
-void __init dd_netlink_obj_init(void)
-{
-	get_random_bytes(&dd_ctx_key, sizeof(dd_ctx_key));
-}
-
 /* ---- what messages say ------------------------------------------------- */
-
-/* A number that tells contexts apart and does not tell where they are. */
-static u32 dd_ctx_number(const struct dd_ctx *ctx)
-{
-	return siphash_1u64((unsigned long)ctx, &dd_ctx_key) >> 33;
-}
 
 /* These four come first, in this order, wherever an object has an owner. */
 static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
@@ -40,7 +26,7 @@ static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj,
 {
 	const struct dd_ctx *ctx = obj->ctx;
 
-	if (nla_put_u32(skb, DD_A_CONN_CTX, dd_ctx_number(ctx)) ||
+	if (nla_put_u32(skb, DD_A_CONN_CTX, ctx->serial) ||
 	    nla_put_u32(skb, DD_A_CONN_ID, obj->id) ||
 	    nla_put_u32(skb, DD_A_CONN_UID,
 			from_kuid_munged(reader->users, uid)))
@@ -151,7 +137,7 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
 	ctx = peer->obj.ctx;
 	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
-	    nla_put_u32(skb, DD_A_CONN_PEER_CTX, dd_ctx_number(ctx)) ||
+	    nla_put_u32(skb, DD_A_CONN_PEER_CTX, ctx->serial) ||
 	    nla_put_u32(skb, DD_A_CONN_PEER_ID, peer->obj.id))
 		return -EMSGSIZE;
 	if (!reader->pids)
@@ -226,16 +212,25 @@ static struct dd_reader dd_reader_current(void)
 	};
 }
 
+/* Killed: the caller of a loop over all contexts gives up. */
+static bool dd_dump_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
 /**
  * struct dd_dump - how objects of a kind are reported
  * @cmd: DD_CMD_*
  * @type: enum dd_obj_type
+ * @uid: of its owner
  * @fill: puts one into a message
  * @put: ends its use
  */
 struct dd_dump {
 	u8 cmd;
 	u8 type;
+	kuid_t (*uid)(const struct dd_obj *obj);
 	int (*fill)(struct sk_buff *skb, struct dd_obj *obj,
 		    const struct dd_reader *reader);
 	void (*put)(struct dd_obj *obj);
@@ -243,12 +238,15 @@ struct dd_dump {
 
 /**
  * struct dd_cursor - where a dump goes on; lives in the callback's memory
- * @ctx: address of the context, or one above that of the last
+ * @ctx: serial of the context, or one above that of the last
  * @index: index of the object in it
+ * @all: report all objects, not only those of the requesting user; decided
+ *	when the dump starts
  */
 struct dd_cursor {
 	unsigned long ctx;
 	unsigned long index;
+	bool all;
 };
 
 static struct dd_cursor *dd_cursor(struct netlink_callback *cb)
@@ -257,28 +255,25 @@ static struct dd_cursor *dd_cursor(struct netlink_callback *cb)
 	return (struct dd_cursor *)cb->ctx;
 }
 
-/* The context with the least address from @from on, counted; or NULL. */
+/* The context with the least serial from @from on, counted; or NULL. */
 static struct dd_ctx *dd_ctx_from(struct dd_node *node, unsigned long from)
 {
-	struct dd_ctx *ctx, *best = NULL;
+	struct dd_ctx *ctx;
 
 	mutex_lock(&node->lock);
-	list_for_each_entry(ctx, &node->ctxs, node_entry) {
-		if ((unsigned long)ctx >= from && (!best || ctx < best))
-			best = ctx;
-	}
-	/* In the list, it has not been let go of by its file. */
-	if (best)
-		dd_ctx_get(best);
+	ctx = xa_find(&node->ctxs, &from, ULONG_MAX, XA_PRESENT);
+	/* While it is in the table, its file holds a reference. */
+	if (ctx)
+		dd_ctx_get(ctx);
 	mutex_unlock(&node->lock);
-	return best;
+	return ctx;
 }
 
 /**
  * dd_direct_alive() - messages sent directly on connections that are open
  * @node: whose connections
  *
- * Return: their number, as their senders say.
+ * Return: their number, as their senders say; less if the caller is killed.
  */
 u64 dd_direct_alive(struct dd_node *node)
 {
@@ -287,17 +282,17 @@ u64 dd_direct_alive(struct dd_node *node)
 	struct dd_obj *obj;
 	u64 sum = 0;
 
-	while ((ctx = dd_ctx_from(node, from))) {
+	while (!dd_dump_killed() && (ctx = dd_ctx_from(node, from))) {
 		index = 0;
 		while ((obj = dd_obj_next(ctx, &index, DD_OBJ_CONN))) {
 			struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
 
 			sum += dd_direct_open(conn);
 			dd_conn_put(conn);
+			cond_resched();
 		}
-		from = (unsigned long)ctx + 1;
+		from = ctx->serial + 1;
 		dd_ctx_put(ctx);
-		cond_resched();
 	}
 	return sum;
 }
@@ -321,6 +316,14 @@ static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
+/* Whether the requesting user owns an object, or may see everything. */
+static bool dd_dump_may(const struct netlink_callback *cb,
+			const struct dd_obj *obj, const struct dd_dump *dump)
+{
+	return dd_cursor((struct netlink_callback *)cb)->all ||
+	       uid_eq(dump->uid(obj), NETLINK_CB(cb->skb).creds.uid);
+}
+
 static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct dd_ctx *ctx, const struct dd_dump *dump)
 {
@@ -330,10 +333,12 @@ static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 	int err = 0;
 
 	while (!err && (obj = dd_obj_next(ctx, &index, dump->type))) {
-		err = dd_dump_obj(skb, cb, obj, dump);
+		if (dd_dump_may(cb, obj, dump))
+			err = dd_dump_obj(skb, cb, obj, dump);
 		dump->put(obj);
 		if (!err)
 			cur->index = index;
+		cond_resched();
 	}
 	return err;
 }
@@ -348,8 +353,8 @@ static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
 
 	cb->seq = dd_event_seq(net);
 	while (!err && (ctx = dd_ctx_from(dd_node_of(net), cur->ctx))) {
-		if (cur->ctx != (unsigned long)ctx) {
-			cur->ctx = (unsigned long)ctx;
+		if (cur->ctx != ctx->serial) {
+			cur->ctx = ctx->serial;
 			cur->index = 0;
 		}
 		err = dd_dump_ctx(skb, cb, ctx, dump);
@@ -357,10 +362,37 @@ static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
 		if (!err) {
 			cur->ctx++;
 			cur->index = 0;
+			if (dd_dump_killed())
+				err = -EINTR;
 		}
 	}
 	/* A message that is full goes out, and this is called again. */
 	return skb->len ? skb->len : err;
+}
+
+/* At the start of each dump of objects. */
+int dd_nl_obj_start(struct netlink_callback *cb)
+{
+	const struct net *net = sock_net(cb->skb->sk);
+
+	dd_cursor(cb)->all = netlink_ns_capable(cb->skb, net->user_ns,
+						CAP_NET_ADMIN);
+	return 0;
+}
+
+static kuid_t dd_dump_service_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_service, obj)->uid;
+}
+
+static kuid_t dd_dump_conn_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_conn, obj)->uid;
+}
+
+static kuid_t dd_dump_region_uid(const struct dd_obj *obj)
+{
+	return obj->ctx->cred->euid;
 }
 
 static void dd_dump_service_put(struct dd_obj *obj)
@@ -383,6 +415,7 @@ int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_SERVICE_GET,
 		.type = DD_OBJ_SERVICE,
+		.uid = dd_dump_service_uid,
 		.fill = dd_fill_service,
 		.put = dd_dump_service_put,
 	};
@@ -395,6 +428,7 @@ int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_CONN_GET,
 		.type = DD_OBJ_CONN,
+		.uid = dd_dump_conn_uid,
 		.fill = dd_fill_conn,
 		.put = dd_dump_conn_put,
 	};
@@ -407,6 +441,7 @@ int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_REGION_GET,
 		.type = DD_OBJ_REGION,
+		.uid = dd_dump_region_uid,
 		.fill = dd_fill_region,
 		.put = dd_dump_region_put,
 	};

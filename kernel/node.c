@@ -35,7 +35,7 @@ static int __net_init dd_net_init(struct net *net)
 
 	node->net = net;
 	mutex_init(&node->lock);
-	INIT_LIST_HEAD(&node->ctxs);
+	xa_init_flags(&node->ctxs, XA_FLAGS_ACCOUNT);
 	node->id = DD_NODE_DEFAULT_ID;
 	node->max = DD_NODE_DEFAULT_MAX;
 	node->port = DD_PEER_PORT;
@@ -55,7 +55,7 @@ static void __net_exit dd_net_exit(struct net *net)
 	struct dd_node *node = dd_node_of(net);
 
 	/* Every context holds its namespace, so there is none left. */
-	WARN_ON_ONCE(!list_empty(&node->ctxs));
+	WARN_ON_ONCE(!xa_empty(&node->ctxs));
 	dd_peers_exit(node);
 	rhashtable_destroy(&node->services);
 	free_percpu(node->stats);
@@ -81,10 +81,11 @@ void dd_node_exit(void)
 /* Show the node's state to those who map it; under its lock. */
 static void dd_node_show(struct dd_node *node)
 {
+	unsigned long serial;
 	struct dd_ctx *ctx;
 
 	lockdep_assert_held(&node->lock);
-	list_for_each_entry(ctx, &node->ctxs, node_entry) {
+	xa_for_each(&node->ctxs, serial, ctx) {
 		struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
 
 		WRITE_ONCE(head->node, node->id);

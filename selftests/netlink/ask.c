@@ -5,9 +5,12 @@
  *
  *   dd_ask request|dump COMMAND [ATTRIBUTE:BYTES:VALUE | ATTRIBUTE:x:HEX]...
  *
+ *   dd_ask join		errno of joining the group of events, or 0
+ *
  * Command and attributes are numbers; VALUE is BYTES bytes in host order, HEX
  * any number of bytes, two digits each.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +112,22 @@ static struct nl_msg *make_request(int family, int argc, char **argv)
 	return msg;
 }
 
+static int join(struct nl_sock *sk)
+{
+	int group = genl_ctrl_resolve_grp(sk, DD_FAMILY_NAME, DD_MCGRP_EVENTS);
+
+	if (group < 0) {
+		fprintf(stderr, "dd_ask: %s\n", nl_geterror(group));
+		return 1;
+	}
+	if (setsockopt(nl_socket_get_fd(sk), SOL_NETLINK,
+		       NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+		printf("%d\n", errno);
+	else
+		puts("0");
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct nl_sock *sk = nl_socket_alloc();
@@ -116,7 +135,7 @@ int main(int argc, char **argv)
 	struct answer ans = { 0 };
 	int family, err, on = 1;
 
-	if (argc < 3)
+	if (argc < 3 && (argc != 2 || strcmp(argv[1], "join")))
 		return 2;
 	err = genl_connect(sk);
 	family = err ? err : genl_ctrl_resolve(sk, DD_FAMILY_NAME);
@@ -126,6 +145,8 @@ int main(int argc, char **argv)
 	}
 	setsockopt(nl_socket_get_fd(sk), SOL_NETLINK, NETLINK_EXT_ACK, &on,
 		   sizeof(on));
+	if (argc == 2)
+		return join(sk);
 	nl_cb_err(cb, NL_CB_CUSTOM, on_error, &ans);
 	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_end, &ans);
 	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_end, &ans);

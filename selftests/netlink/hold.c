@@ -11,11 +11,13 @@
  *   churn COUNT NAME                    as often connected and closed
  *   send CONN BYTES                     "1", or 0 if nothing was accepted
  *   take                                the number of notes consumed
+ *   contexts COUNT                      the number of contexts opened
  *   close CONN / unserve SERVICE / free REGION   "0"
  *
  * or "error ERRNO". It goes on until the end of its input.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +161,18 @@ static int do_take(char **arg)
 	return n;
 }
 
+/* Empty ones, open until this process ends. */
+static int do_contexts(char **arg)
+{
+	int i, n = atoi(arg[0]);
+
+	for (i = 0; i < n; i++) {
+		if (open("/dev/dd", O_RDWR | O_CLOEXEC) < 0)
+			return -1;
+	}
+	return n;
+}
+
 static int do_close(char **arg)
 {
 	return raw_op(&ctx, DD_IOC_CLOSE, atoi(arg[0]));
@@ -186,6 +200,7 @@ static const struct request {
 	{ "churn", 2, do_churn },
 	{ "send", 2, do_send },
 	{ "take", 0, do_take },
+	{ "contexts", 1, do_contexts },
 	{ "close", 1, do_close },
 	{ "unserve", 1, do_unserve },
 	{ "free", 1, do_free },

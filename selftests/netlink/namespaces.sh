@@ -97,7 +97,7 @@ test_user() {
 	tell member serve echo 1 1 0
 	check 'user: here by the number it has here' json '.[0].uid == 1000' \
 		service
-	run unshare -U ddctl -j service
+	run $as_user unshare -U ddctl -j service
 	check 'user: the overflow id where it has none' json '.[0].uid == 65534'
 	run $as_user unshare -Ur ddctl -j service
 	check 'user: there by the number it has there' json '.[0].uid == 0'

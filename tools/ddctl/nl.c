@@ -108,6 +108,12 @@ static void say_refused(const struct answer *ans)
 	    *ans->text ? ans->text : strerror(ans->error), range);
 }
 
+static int say_denied(void)
+{
+	say("not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root");
+	return EXIT_PERMISSION;
+}
+
 static int judge(const struct answer *ans)
 {
 	switch (ans->error) {
@@ -118,8 +124,7 @@ static int judge(const struct answer *ans)
 		return EXIT_RUNTIME;
 	case EPERM:
 	case EACCES:
-		say("not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root");
-		return EXIT_PERMISSION;
+		return say_denied();
 	default:
 		say_refused(ans);
 		return EXIT_REFUSED;
@@ -438,6 +443,8 @@ int ddnl_listen(struct ddnl *nl, int (*ready)(void),
 	int err, status;
 
 	err = join(nl);
+	if (err == -NLE_PERM)
+		return say_denied();
 	if (err < 0)
 		return say_nl("events", err);
 	status = ready();
