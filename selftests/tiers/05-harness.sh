@@ -27,7 +27,7 @@ in_list() {
 
 # tier_says LINE LAST: the tier in $TMP, run, has that among its last lines.
 tier_says() {
-	DD_TIERS=$TMP selftests/vm/run-tiers.sh >"$TMP/out" 2>&1
+	DD_TIERS=$TMP DD_FLAKY=$TMP/flaky selftests/vm/run-tiers.sh >"$TMP/out" 2>&1
 	grep -qE "$1" "$TMP/out" && [ "$(tail -n 1 "$TMP/out")" = "$2" ] && return
 	cat "$TMP/out"
 	return 1
@@ -50,6 +50,15 @@ in_list "no plan" 'echo hello' '^not ok 1 .*printed no plan' 1
 in_list "a bad exit status" 'echo 1..1; echo ok 1 a; exit 1' \
 	'^not ok 2 .*exit status 1' 1
 in_list "no end" '@1 echo 1..1; sleep 100' '^not ok 1 .*ran out of time' 1
+# A program that fails until its file is there; it makes that file.
+once() { echo "echo 1..1; if [ -e $TMP/$1 ]; then echo ok 1 a; else touch $TMP/$1; echo not ok 1 a ${2:-}; fi"; }
+
+in_list "a program that passes when repeated" "$(once x1)" \
+	'^# FLAKY: .*passed at try 2, after: not ok 1' 0
+in_list "one that always fails is not flaky" 'echo 1..1; echo not ok 1 a' \
+	'^# try 2: not ok 1' 1
+in_list "lost data is not tried again" "$(once x2 'a message was lost')" \
+	'^not ok 1 .*lost' 1
 in_list "a program skipped" 'echo "1..0 # SKIP why"' '^ok 1 .* # SKIP why' 0
 in_list "a skip without a name" \
 	'echo 1..1; echo "#  RUN           x.y ..."; echo "ok 1 # SKIP why"' \
@@ -73,6 +82,16 @@ in_tier "a bad exit status" 'echo 1..2; echo ok 1; echo ok 2; exit 3' \
 	'^failed: 1-x: exit status 3' "2 passed, 1 failed, 0 skipped"
 in_tier "two streams" 'echo 1..2; echo ok 1; echo ok 2; echo ok 1 b; echo 1..1' \
 	'^1-x +3 +0 +0' "3 passed, 0 failed, 0 skipped"
+FLAKY='echo 1..2; echo ok 1; echo ok 2; echo "# FLAKY: x: passed at try 2"'
+in_tier "a flaky program" "$FLAKY" '^flaky: 1-x: x: passed' \
+	"2 passed, 0 failed, 0 skipped"
+in_tier "the same one again" "$FLAKY" '^failed: flaky again within 20 runs: 1-x: x' \
+	"2 passed, 1 failed, 0 skipped"
+rm "$TMP/flaky"
+in_tier "four flaky ones" "$FLAKY; for i in a b c; do echo \"# FLAKY: \$i: p\"; done" \
+	'^failed: 4 programs passed only when repeated' \
+	"2 passed, 1 failed, 0 skipped"
+rm "$TMP/flaky"
 BESIDE=aside in_tier "one that runs aside" \
 	'echo 1..2; echo ok 1; nice | sed "s/^/ok 2 - nice /"' \
 	'^ok 2 - nice 1' "2 passed, 0 failed, 0 skipped"
@@ -101,7 +120,7 @@ ended_by_signal() {
 	echo "1-x 2 1000 ${1:-}" >"$TMP/PLAN"
 	rm -f "$TMP/pid"
 	mkfifo "$TMP/pid"
-	DD_TIERS=$TMP selftests/vm/run-tiers.sh >"$TMP/out" 2>&1 &
+	DD_TIERS=$TMP DD_FLAKY=$TMP/flaky selftests/vm/run-tiers.sh >"$TMP/out" 2>&1 &
 	runner=$!
 	read -r tier <"$TMP/pid"
 	kill "$runner"

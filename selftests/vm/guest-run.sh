@@ -11,7 +11,13 @@
 # kernel's log is looked at after each, so that a complaint is laid at somebody's
 # door. A program fails also when results of its plan are missing,
 # when it prints no plan, or when its exit status tells of a failure that its
-# results do not. Exit status: 1 when something failed.
+# results do not.
+#
+# A program that fails is run again, at most twice, unless the kernel complained or
+# the failure speaks of data: those are never accidents of a slow machine. One that
+# passes then counts as passed, and a line "# FLAKY: ..." names it with what had
+# failed; run-tiers.sh counts these. DD_TRIES=1 runs everything once.
+# Exit status: 1 when something failed.
 set -uo pipefail
 
 dir=$(cd "$(dirname "$0")" && pwd)
@@ -19,15 +25,21 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 total=0
 failed=0
+TRIES=${DD_TRIES:-3}
+
+# Failures that a second run must not hide.
+DATA='lost|twice|doubled|duplicate|corrupt|differ|wrong (byte|data|content|message)|KASAN|leak'
 
 # reflow NAME: TAP to TAP, numbered on from $total. The last line of the input
-# is "@status N". Subtests, which are indented, are details.
+# is "@status N". Subtests, which are indented, are details. Details are printed at
+# once; results go to a file, since a run that fails may be repeated.
 reflow() {
-	awk -v prog="$1" -v n="$total" -v counts="$tmp/counts" '
+	: >"$tmp/results"
+	awk -v prog="$1" -v n="$total" -v counts="$tmp/counts" \
+		-v results="$tmp/results" '
 	function result(verdict, name) {
-		print verdict " " ++n " " prog ": " name
+		print verdict " " ++n " " prog ": " name >results
 		bad += verdict != "ok"
-		fflush()
 	}
 	{ sub(/\r$/, "") }
 	/^@status / { status = $2; next }
@@ -44,7 +56,10 @@ reflow() {
 		verdict = $1 == "ok" ? "ok" : "not ok"
 		sub(/^(not )?ok *[0-9]* *(- )?/, "")
 		seen++
-		result(verdict, (/^#/ ? running " " : "") $0)
+		name = (/^#/ ? running " " : "") $0
+		result(verdict, name)
+		print "# " verdict ": " name
+		fflush()
 		next
 	}
 	/^[# ]/ { print; fflush(); next }
@@ -74,26 +89,49 @@ complaints() {
 		dmesg | sed "1,/guest-run: $1\$/d" | "$dir/splats.sh"
 }
 
+# try_one NAME SECONDS LINE: sets $bad, the number of failures, and $splat.
+try_one() {
+	local token=$total-$RANDOM
+
+	mark "$token"
+	{
+		timeout -k 5 "$2" bash -c "$3" </dev/null 2>&1
+		echo "@status $?"
+	} | tee "$tmp/output" | reflow "$1"
+	read -r last bad <"$tmp/counts"
+	splat=$(complaints "$token")
+}
+
+# Whether what failed may be an accident of a slow machine.
+retriable() {
+	[ -z "$splat" ] && [ "$try" -lt "$TRIES" ] &&
+		! grep -E '^not ok|^# [^ ]+\.c:[0-9]+:' "$tmp/results" "$tmp/output" |
+		grep -qE "$DATA"
+}
+
 run_one() {
-	local limit=$1 line=$2 start=$SECONDS name token bad splat
+	local limit=$1 line=$2 start=$SECONDS name try=1 why='' last bad splat
 
 	name=${line##*/}
-	token=$total-$RANDOM
 	case ${DD_VM:-} in
 	'') ;;
 	debug | kcsan) limit=$((6 * limit)) ;;
 	*) limit=$((2 * limit)) ;;
 	esac
-	mark "$token"
 	echo "# $line"
-	{
-		timeout -k 5 "$limit" bash -c "$line" </dev/null 2>&1
-		echo "@status $?"
-	} | reflow "$name"
+	try_one "$name" "$limit" "$line"
+	while [ "$bad" -gt 0 ] && retriable; do
+		why=$(grep -m1 '^not ok' "$tmp/results")
+		sed 's/^/# try '"$try"': /' "$tmp/results"
+		try=$((try + 1))
+		try_one "$name" "$limit" "$line"
+	done
+	cat "$tmp/results"
 	echo "# $((SECONDS - start)) s, of $limit"
-	read -r total bad <"$tmp/counts"
+	total=$last
 	failed=$((failed + bad))
-	splat=$(complaints "$token")
+	[ "$try" = 1 ] || [ "$bad" != 0 ] || [ -n "$splat" ] ||
+		echo "# FLAKY: $line: passed at try $try, after: $why"
 	if [ -n "$splat" ]; then
 		echo "not ok $((++total)) $name: kernel: ${splat%%$'\n'*}"
 		failed=$((failed + 1))

@@ -16,6 +16,10 @@
 # from the plan or the least number, or beyond the plan; no plan; an exit status
 # that tells of a failure when no result does; a tier that PLAN does not have,
 # and the other way round.
+#
+# A program that passed only when it was repeated (guest-run.sh) is listed as flaky.
+# More than FLAKY_MAX of them, or one that was flaky in one of the last FLAKY_RUNS
+# runs on this machine as well, are a failure.
 set -uo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -28,6 +32,9 @@ SUMS=$LOGS/sums
 NAMES=$LOGS/names
 ASIDE=$LOGS/aside
 ASIDE_NICE=1
+FLAKY_MAX=3
+FLAKY_RUNS=20
+HISTORY=${DD_FLAKY:-$DD_CACHE/flaky}
 
 all_tiers() {
 	{
@@ -69,6 +76,7 @@ sum_up() {
 		}
 	}
 	/^Bail out!/ { fail($0, 1) }
+	/^# FLAKY: / { sub(/^# FLAKY: /, ""); name("flaky", $0) }
 	END {
 		how = status == 124 ? "ran out of time" : "exit status " status
 		seen = passed + failed + skipped
@@ -137,7 +145,30 @@ run_aside() {
 # a signal may come between.
 stop() { pkill -TERM -P "$BASHPID"; }
 
+# The history has a line "run" for each run, and before it one for each program
+# that was flaky in it: its tier and command line.
+judge_flaky() {
+	local count program
+
+	sed -n 's/^flaky: \([^ ]*: [^:]*\):.*/\1/p' "$NAMES" | sort >"$LOGS/flaky"
+	count=$(wc -l <"$LOGS/flaky")
+	touch "$HISTORY"
+	if [ "$count" -gt "$FLAKY_MAX" ]; then
+		echo "flaky 0 1 0 0" >>"$SUMS"
+		echo "failed: $count programs passed only when repeated" >>"$NAMES"
+	fi
+	while read -r program; do
+		tac "$HISTORY" | awk -v max="$FLAKY_RUNS" \
+			'$0 == "run" && n++ == max - 1 { exit } { print }' |
+			grep -qxF "$program" || continue
+		echo "flaky 0 1 0 0" >>"$SUMS"
+		echo "failed: flaky again within $FLAKY_RUNS runs: $program" >>"$NAMES"
+	done <"$LOGS/flaky"
+	{ cat "$LOGS/flaky"; echo run; } >>"$HISTORY"
+}
+
 report() {
+	judge_flaky
 	sort -o "$SUMS" "$SUMS"
 	echo
 	awk '
