@@ -108,7 +108,7 @@ int dd_free(struct dd *h, void *addr);
  * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
  * @maxconn: connections at a time, 1 to 65536
  * @window: unconsumed messages that one client may have here, up to 256; 0
- *	means 1
+ *	means 16 for a client of DD_TYPE_STREAM, and 1 for others
  * @list: note list to attach to. Without DD_ATTR_LIST it may be anything: a
  *	value that is not a list of this handle makes a new one
  * @recv: page-aligned memory of dd_alloc() where messages are deposited,
@@ -166,7 +166,7 @@ int dd_unserve(struct dd *h, int service);
  *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
  * @type: DD_TYPE_*
  * @window: unconsumed messages that the server may have here, up to 256; 0
- *	means 1
+ *	means 16 for DD_TYPE_STREAM, and 1 for other types
  * @list: as in struct dd_serve_attr
  * @send: page-aligned memory of dd_alloc() where messages are composed; may
  *	be NULL

@@ -176,9 +176,9 @@ void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
 #define _DD_EXTENSIONS	1
 
 /*
- * Flags of ddserve() and ddconn(): so many messages, 1 to 256, may be sent on a
- * connection before the first of them is acknowledged, if both ends say so; of
- * two numbers the lower one counts. Without it, one.
+ * Flags of ddserve() and ddconn(): so many messages, 1 to 256, may be unread on a
+ * connection, in each direction. Without them, 16 on a TYPE_SSTREAM connection, and
+ * one on others. Of the numbers of both ends the lower one counts.
  */
 #define SERVE_WINDOW(n)	((int)((unsigned)(n) << 16))
 #define CONN_WINDOW(n)	((int)((unsigned)(n) << 16))

@@ -216,7 +216,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
 	struct dd_ctx *ctx = conn->obj.ctx;
-	u32 window = arg->window ? arg->window : 1;
+	u32 window = dd_credit_window(arg->window, arg->type);
 	struct dd_list *list;
 	int err;
 

@@ -118,6 +118,7 @@ DD_REC_SAME(tag);
 DD_REC_SAME(meta);
 
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots);
+int dd_list_join(struct dd_list *list, u32 slots);
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots);
 void dd_list_publish(struct dd_list *list);
@@ -509,8 +510,9 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
 /**
  * struct dd_block - a possible connection of a service
  * @conn: the end that has it now, or had it last; NULL if none has
- * @credit: slots in the service's list, or in the connection's own
- * @conn_note: position after the last connection note of this block
+ * @credit: slots in the service's list, of a connection without its own credit
+ * @conn_note: position after the last note of this block, in the service's list,
+ *	that @credit does not know of: of a connection, or of its own credit
  * @ring: what the notes of the last connection came by, if that is over
  * @ring_end: then, position after the last of them
  * @last: id of the last connection that had it
@@ -542,6 +544,8 @@ struct dd_block {
  * @uid: of the server, when it registered
  * @maxconn: number of blocks
  * @window: unconsumed messages a client may have here
+ * @stream_window: the same for a client of type DD_CONN_STREAM; if it is not
+ *	@window, such a connection has a credit and slots of its own
  * @recv: memory for requests
  * @send: memory for replies
  * @recv_use: use of @recv
@@ -568,6 +572,7 @@ struct dd_service {
 	kuid_t uid;
 	u32 maxconn;
 	u32 window;
+	u32 stream_window;
 	struct dd_bytes recv;
 	struct dd_bytes send;
 	struct dd_slice recv_use;

@@ -193,6 +193,22 @@ static int dd_list_reserve(struct dd_list *list, u32 slots)
 }
 
 /**
+ * dd_list_join() - attach a connection to a list that its service is attached to
+ * @list: the list
+ * @slots: slots to reserve
+ *
+ * Return: 0, then dd_list_detach() is due; or an error.
+ */
+int dd_list_join(struct dd_list *list, u32 slots)
+{
+	int err = dd_list_reserve(list, slots);
+
+	if (!err)
+		refcount_inc(&list->obj.users);
+	return err;
+}
+
+/**
  * dd_list_attach() - attach a service or connection to a list
  * @ctx: its context, locked
  * @id: the list that user space asked for

@@ -4,7 +4,8 @@
  *
  * Everything that a serving end will ever need of its context is set aside
  * when the service is registered, so that a connecting process never makes
- * its server pay, or wait. A block belongs to the connection that has it, or
+ * its server pay, or wait; but for the window of a stream, which is reserved when
+ * its client connects, since other types do without. A block belongs to the connection that has it, or
  * had it last: after a client is gone its serving end stays addressable until
  * the server closes it, or the block goes to another client.
  */
@@ -205,7 +206,8 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 	svc->flags = arg->flags;
 	svc->uid = current_euid();
 	svc->maxconn = arg->maxconn;
-	svc->window = arg->window ? arg->window : 1;
+	svc->window = dd_credit_window(arg->window, DD_CONN_RPC);
+	svc->stream_window = dd_credit_window(arg->window, DD_CONN_STREAM);
 	return svc;
 }
 
@@ -373,7 +375,7 @@ static bool dd_block_usable(const struct dd_service *svc,
 	if (svc->flags & DD_SERVE_ACCEPT ||
 	    (block->since && ids - block->since >= DD_ID_TAGS / 2))
 		return false;
-	return max(block->conn_note, block->credit.extra) <= head;
+	return block->credit.extra <= head;
 }
 
 static struct dd_block *dd_service_choose(struct dd_service *svc)
@@ -398,24 +400,33 @@ static struct dd_block *dd_service_choose(struct dd_service *svc)
 	return second;
 }
 
-/* With DD_SERVE_ACCEPT: a list for this connection alone. */
-static int dd_service_own_list(struct dd_conn *conn)
+/*
+ * A credit for this connection alone: with DD_SERVE_ACCEPT, where it comes with a
+ * list, or with a window larger than the blocks have, for which slots of the
+ * service's list are reserved.
+ */
+static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 {
 	struct dd_service *svc = conn->svc;
-	struct dd_list *list;
+	struct dd_list *list = svc->list;
 	int err;
 
 	conn->seg.credit = kzalloc(sizeof(*conn->seg.credit),
 				   GFP_KERNEL_ACCOUNT);
 	if (!conn->seg.credit)
 		return -ENOMEM;
-	err = dd_credit_init(conn->seg.credit, svc->window,
-			     GFP_KERNEL_ACCOUNT);
+	err = dd_credit_init(conn->seg.credit, window, GFP_KERNEL_ACCOUNT);
 	if (err)
 		return err;
-	list = dd_list_create(svc->obj.ctx, dd_credit_slots(svc->window));
-	if (IS_ERR(list))
-		return PTR_ERR(list);
+	if (svc->flags & DD_SERVE_ACCEPT) {
+		list = dd_list_create(svc->obj.ctx, dd_credit_slots(window));
+		if (IS_ERR(list))
+			return PTR_ERR(list);
+	} else {
+		err = dd_list_join(list, dd_credit_slots(window));
+		if (err)
+			return err;
+	}
 	conn->seg.list = list;
 	return 0;
 }
@@ -427,6 +438,8 @@ static int dd_service_own_list(struct dd_conn *conn)
 static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 			    struct dd_conn *conn)
 {
+	u32 window = conn->type == DD_CONN_STREAM ? svc->stream_window :
+						    svc->window;
 	u32 nr = block - svc->blocks;
 	int err = 0;
 
@@ -449,8 +462,8 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 		conn->send.offset = svc->send.offset + nr * svc->send_block;
 		conn->send.length = svc->send_block;
 	}
-	if (svc->flags & DD_SERVE_ACCEPT) {
-		err = dd_service_own_list(conn);
+	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window) {
+		err = dd_service_own_credit(conn, window);
 	} else {
 		conn->seg.credit = &block->credit;
 		block->credit.seen = 0;
@@ -603,6 +616,10 @@ void dd_service_released(struct dd_conn *conn)
 		svc->past.sent += conn->imp.submitted;
 		block = &svc->blocks[conn->block];
 		list_add_tail(&block->free, &svc->free);
+		/* Its notes are in the service's list, its credit goes with it. */
+		if (conn->seg.list == svc->list &&
+		    conn->seg.credit != &block->credit)
+			block->conn_note = dd_credit_last(conn->seg.credit);
 		/* With a list per connection the ring goes with that. */
 		block->ring = NULL;
 		if (conn->feed && !(svc->flags & DD_SERVE_ACCEPT)) {
@@ -613,7 +630,7 @@ void dd_service_released(struct dd_conn *conn)
 	mutex_unlock(&svc->lock);
 }
 
-static void dd_service_drop_list(struct dd_conn *conn)
+static void dd_service_drop_credit(struct dd_conn *conn)
 {
 	struct dd_credit *credit = conn->seg.credit;
 
@@ -639,8 +656,8 @@ void dd_service_forget(struct dd_conn *conn)
 	if (block->conn == conn)
 		block->conn = NULL;
 	mutex_unlock(&svc->lock);
-	if (svc->flags & DD_SERVE_ACCEPT)
-		dd_service_drop_list(conn);
+	if (conn->seg.credit != &block->credit)
+		dd_service_drop_credit(conn);
 	dd_service_put(svc);
 }
 

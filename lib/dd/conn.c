@@ -19,6 +19,14 @@ static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
 	return (struct dd_cell *)(s->cells + block * s->cell_size);
 }
 
+/* Unconsumed messages that a client of this type may have here, as in the kernel. */
+static uint32_t own_window(const struct ddi_service *s, uint8_t type)
+{
+	if (s->window)
+		return s->window;
+	return type == DD_TYPE_STREAM ? DD_WINDOW_STREAM : 1;
+}
+
 /* What the type of a connection asks of this end of it. */
 static void conn_set_type(struct ddi_conn *c, uint8_t type)
 {
@@ -75,8 +83,8 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		c->service_id = s->id;
 		c->cookie = s->id | (uint64_t)block << 32;
 		c->cell = block_cell(s, block);
-		c->most = h->mutual ? s->window : DD_WINDOW_MAX;
 		conn_set_type(c, ddi_load(&c->cell->type));
+		c->most = h->mutual ? own_window(s, c->type) : DD_WINDOW_MAX;
 		ddi_store(&c->list, 0);
 		c->described = false;
 		c->recv = s->recv + block * s->recv_block;

@@ -292,7 +292,8 @@ struct ddi_client {
  * @list: id of its note list
  * @maxconn: number of blocks
  * @capacity: entries in @blocks, a power of two
- * @window: unconsumed messages that a client may have here
+ * @window: unconsumed messages that a client may have here, as it was asked for: 0
+ *	leaves it to the type of the connection
  * @cells: cell of block 0
  * @cell_size: bytes from one cell to the next
  * @recv: receive area

@@ -86,7 +86,7 @@ static int service_bind(struct dd *h, struct ddi_service *s,
 		return -ENOMEM;
 	s->list = sv->list;
 	s->maxconn = attr->maxconn;
-	s->window = attr->window ? attr->window : 1;
+	s->window = attr->window;
 	s->cells = h->area + (size_t)sv->cells_unit * DD_UNIT;
 	s->cell_size = (size_t)sv->cell_units * DD_UNIT;
 	s->recv = attr->recv;

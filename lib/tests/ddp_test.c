@@ -283,12 +283,14 @@ static void windows(void)
 	servid_t s;
 	connid_t c;
 
-	window_of_two(SERVE_NOOPTS, CONN_NOOPTS, 1);
-	window_of_two(SERVE_WINDOW(4), CONN_NOOPTS, 1);
-	window_of_two(SERVE_NOOPTS, CONN_WINDOW(4), 1);
+	window_of_two(SERVE_NOOPTS, CONN_NOOPTS, 16);
+	window_of_two(SERVE_WINDOW(4), CONN_NOOPTS, 4);
+	window_of_two(SERVE_NOOPTS, CONN_WINDOW(4), 4);
+	window_of_two(SERVE_WINDOW(1), CONN_NOOPTS, 1);
+	window_of_two(SERVE_WINDOW(20), CONN_NOOPTS, 16);
 	window_of_two(SERVE_WINDOW(4), CONN_WINDOW(3), 3);
 	window_of_two(SERVE_WINDOW(2), CONN_WINDOW(5), 2);
-	window_of_two(SERVE_WINDOW(0), CONN_WINDOW(0), 1);
+	window_of_two(SERVE_WINDOW(0), CONN_WINDOW(0), 16);
 	fails(ddserve("w", SERVE_WINDOW(257), 1, in, PAGE, NULL, 0, &id, &s),
 	      EINVAL);
 	fails(ddserve("w", SERVE_WINDOW(-1), 1, in, PAGE, NULL, 0, &id, &s),

@@ -28,6 +28,7 @@ int serve(const char *name, unsigned int flags, int *l)
 {
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr), .flags = flags, .maxconn = 2,
+		.window = 1,
 		.recv = srecv = alloc(2 * PAGE), .recv_size = 2 * PAGE,
 		.send = ssend = alloc(PAGE), .send_size = PAGE,
 		.list = *l,
@@ -39,7 +40,7 @@ int serve(const char *name, unsigned int flags, int *l)
 int client(const char *name, unsigned int type, int *l)
 {
 	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .type = type, .list = *l,
+		.size = sizeof(attr), .type = type, .window = 1, .list = *l,
 		.recv = crecv = alloc(PAGE), .recv_size = PAGE,
 		.send = csend = alloc(PAGE), .send_size = PAGE,
 	};

@@ -34,6 +34,13 @@ static struct object *service_by_name(const unsigned char *name)
 	return NULL;
 }
 
+static uint32_t window(uint32_t asked, uint32_t type)
+{
+	if (asked)
+		return asked;
+	return type == DD_CONN_STREAM ? DD_WINDOW_STREAM : 1;
+}
+
 static struct object *accept_conn(struct object *s, uint32_t type)
 {
 	const struct dd_serve *sv = &s->serve;
@@ -46,7 +53,7 @@ static struct object *accept_conn(struct object *s, uint32_t type)
 	c->any = sv->flags & DD_SERVE_DIRECT_ANY;
 	c->service = s;
 	c->type = type;
-	c->window = sv->window ? sv->window : 1;
+	c->window = window(sv->window, type);
 	c->unit = sv->cells_unit + c->block * sv->cell_units;
 	c->cookie = s->id | (uint64_t)c->block << 32;
 	c->recv = object_get(sv->recv.region, REGION)->addr + sv->recv.offset +
@@ -89,7 +96,7 @@ int do_connect(struct dd_connect *cn)
 	c = object_new(CONN);
 	c->list = l;
 	c->type = cn->type;
-	c->window = cn->window ? cn->window : 1;
+	c->window = window(cn->window, cn->type);
 	c->cookie = cn->cookie;
 	c->nodirect = cn->flags & DD_CONNECT_NODIRECT;
 	c->any = cn->flags & DD_CONNECT_DIRECT_ANY;

@@ -17,8 +17,8 @@
 
 #include "fake.h"
 
-#define OBJECTS		64
-#define WINDOW_MAX	16
+#define OBJECTS		128
+#define WINDOW_MAX	32
 /* In an offset: a window; on the area if there is no region's id above. */
 #define WINDOW		(1ull << 31)
 

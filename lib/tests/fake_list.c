@@ -10,7 +10,7 @@
 
 #include "fake_int.h"
 
-#define RING_ORDER	3
+#define RING_ORDER	5
 
 static struct object *list_new(void)
 {

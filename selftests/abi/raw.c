@@ -81,6 +81,7 @@ void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
 	memset(s, 0, sizeof(*s));
 	s->size = sizeof(*s);
 	s->maxconn = maxconn;
+	s->window = 1;
 	strncpy((char *)s->name, name, DD_NAME_MAX);
 	halves(m, &s->recv, &s->send);
 }
@@ -92,6 +93,7 @@ void raw_connect_args(struct dd_connect *c, const char *name,
 	c->size = sizeof(*c);
 	c->node = 1;
 	c->type = DD_CONN_STREAM;
+	c->window = 1;
 	strncpy((char *)c->name, name, DD_NAME_MAX);
 	halves(m, &c->recv, &c->send);
 }

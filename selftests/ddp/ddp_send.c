@@ -12,6 +12,9 @@
 
 #define BLOCK	4096
 
+/* Messages that a stream accepts without any being read, at least. */
+#define UNREAD	16
+
 /* Connections of every type to a service with blocks of BLOCK bytes. */
 FIXTURE(send) {
 	struct peer *srv;
@@ -95,6 +98,9 @@ TEST_F(send, DDP_37_noopts_never_blocks_and_dddone_tells)
 			   SEND_NOOPTS);
 	EXPECT_EQ(-1, r);
 	EXPECT_EQ(ENOTREADY, errno);
+	/* Between nodes the last of them leave when the first ones are read. */
+	for (i--; i > UNREAD; i--)
+		TAKE();
 	EXPECT_EQ(1, dddone(self->stream.conn, SDONE_SLEEP));
 }
 
@@ -193,6 +199,88 @@ TEST_F(send, DDP_40_enotready_binds_the_server_end_too)
 	EXPECT_EQ(ENOTREADY, errno);
 	EXPECT_LT(0, sent);
 	EXPECT_LT(sent, 1000);
+}
+
+TEST_F(send, DDP_26_a_stream_accepts_16_unread_messages_at_both_ends)
+{
+	address_t out = self->stream.out;
+	connid_t c = self->stream.conn, there = 0;
+	ddrecv_desc_t d;
+	int i, sent;
+
+	/* The receiver calls nothing. */
+	for (i = 0; i < UNREAD; i++) {
+		*(int *)(out + 8 * i) = i;
+		ASSERT_OK(ddsend(c, out + 8 * i, 8, 8 * i, SEND_NOOPTS));
+	}
+	for (sent = UNREAD; sent < 1000; sent++)
+		if (ddsend(c, out, 8, 0, SEND_NOOPTS))
+			break;
+	EXPECT_EQ(ENOTREADY, errno);
+	EXPECT_LT(sent, 1000);
+	/* One more for each that is read. */
+	for (i = 0; i < UNREAD; i++) {
+		TAKE();
+		there = self->there->connid;
+		if (i)
+			EXPECT_EQ(i, *(int *)self->srv->shm->data);
+		ASSERT_SENT(ddsend(c, out, 8, 0, SEND_NOOPTS));
+	}
+	for (i = 0; i < UNREAD; i++)
+		ASSERT_OK(p_send(self->srv, there, &i, sizeof(i), 8 * i,
+				 SEND_NOOPTS));
+	for (i = 0; i < UNREAD; i++) {
+		ASSERT_OK(ddrecv(self->stream.note, &d, RECV_SLEEP, 0));
+		EXPECT_EQ(i, *(int *)d.msgaddr);
+	}
+}
+
+TEST_F(send, DDP_26_a_list_of_their_own_has_room_for_16_unread_messages)
+{
+	struct peer *srv = peer_start();
+	struct peer_serve serve = {
+		.name = own_name("a"), .flags = SERVE_DOACCEPT, .maxconn = 1,
+		.recvsize = BLOCK, .sendsize = BLOCK, .share = -1,
+	};
+	struct slot c;
+	int i;
+
+	ASSERT_OK(p_serve(srv, &serve));
+	ASSERT_OK(open_conn(&c, serve.name, TYPE_SSTREAM, BLOCK));
+	for (i = 0; i < UNREAD; i++)
+		ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
+	peer_kill(srv);
+}
+
+/* A block whose connections have different windows, one after the other. */
+TEST_F(send, DDP_26_the_type_of_a_connection_says_how_many)
+{
+	static const int types[] = { TYPE_SSTREAM, TYPE_SPLIT, TYPE_SSTREAM,
+				     TYPE_RPC, TYPE_SSTREAM };
+	struct peer *srv = peer_start();
+	address_t rep;
+	struct slot c;
+	size_t size;
+	int i, k;
+
+	ASSERT_OK(p_serve_simple(srv, (char *)own_name("t"), 1, BLOCK));
+	for (i = 0; i < 5; i++) {
+		ASSERT_TRUE(HEARD(!open_conn(&c, own_name("t"), types[i],
+					     BLOCK)));
+		if (types[i] == TYPE_RPC)
+			EXPECT_ERR(ETIMEDOUT,
+				   ddcall(c.conn, c.out, 8, &rep, &size,
+					  RECV_TIMEOUT, 1));
+		for (k = 0; k < UNREAD && types[i] == TYPE_SSTREAM; k++)
+			ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_BLOCK));
+		if (types[i] == TYPE_SPLIT)
+			ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_BLOCK));
+		k = types[i] == TYPE_SSTREAM ? UNREAD : 1;
+		while (k--)
+			ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+		ASSERT_OK(ddclose(c.conn));
+	}
+	peer_kill(srv);
 }
 
 #define WINDOW	8
@@ -329,7 +417,7 @@ TEST_F(send, DDP_36_several_at_once_on_several_connections)
 
 TEST_F(send, DDP_40_several_at_once_stop_at_the_window)
 {
-	struct dd_send_msg msgs[8];
+	struct dd_send_msg msgs[64];
 	int i, n, error, list = 0, conn;
 	char *name = (char *)own_name("n");
 	struct peer *srv = peer_start();
@@ -339,14 +427,14 @@ TEST_F(send, DDP_40_several_at_once_stop_at_the_window)
 	ASSERT_EQ(0, dd_open(&h));
 	conn = connect_core(h, name, &list);
 	ASSERT_LT(0, conn);
-	for (i = 0; i < 8; i++)
+	for (i = 0; i < 64; i++)
 		msgs[i] = (struct dd_send_msg){
 			.conn = conn, .options = DD_SEND_UNWIRED,
 			.addr = &msgs[i], .len = 8,
 		};
-	n = dd_sendv(h, msgs, 8, &error);
+	n = dd_sendv(h, msgs, 64, &error);
 	EXPECT_LT(0, n);
-	EXPECT_GT(8, n);
+	EXPECT_GT(64, n);
 	EXPECT_EQ(-ENOTREADY, error);
 	for (i = 0; i < n; i++)
 		ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));

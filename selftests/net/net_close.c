@@ -362,7 +362,7 @@ TEST(a_window_is_what_may_be_unacknowledged)
 	};
 	connid_t conn[2];
 	address_t out[2], in[2];
-	static const int flags[2] = { CONN_NOOPTS, CONN_WINDOW(9) };
+	static const int flags[2] = { CONN_WINDOW(1), CONN_WINDOW(9) };
 	int i, at, got[2] = { 0, 0 };
 	noteid_t note = 0;
 	struct slot there;

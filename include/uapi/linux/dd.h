@@ -75,6 +75,7 @@
 #define DD_META_WORDS		4
 #define DD_PAYLOAD_MAX		72
 #define DD_WINDOW_MAX		256
+#define DD_WINDOW_STREAM	16	/* of a %DD_CONN_STREAM end that names none */
 #define DD_MAXCONN_MAX		65536
 
 #define DD_UNIT			128	/* bytes in a unit of the area */
@@ -489,8 +490,9 @@ struct dd_buf {
  * @flags: DD_SERVE_*
  * @name: its name, 1..%DD_NAME_MAX bytes and a NUL
  * @maxconn: connections at a time, 1..%DD_MAXCONN_MAX
- * @window: unconsumed messages a client may have here, 0 (= 1) to
- *	%DD_WINDOW_MAX
+ * @window: unconsumed messages a client may have here, up to %DD_WINDOW_MAX;
+ *	0 means %DD_WINDOW_STREAM for a client of type %DD_CONN_STREAM, for
+ *	which the kernel reserves the slots when it connects, and 1 for others
  * @recv: where requests are deposited, divided into @maxconn blocks
  * @send: where replies are composed, likewise; may be none
  * @list: (in) with %DD_SERVE_LIST the list to attach to; without, a list that
@@ -537,8 +539,8 @@ struct dd_serve {
  * @name: name of the service
  * @node: node it is on
  * @type: enum dd_conn_type
- * @window: unconsumed messages the server may have here, 0 (= 1) to
- *	%DD_WINDOW_MAX
+ * @window: unconsumed messages the server may have here, up to %DD_WINDOW_MAX;
+ *	0 means %DD_WINDOW_STREAM for %DD_CONN_STREAM, and 1 for other types
  * @list: as in struct dd_serve
  * @send: where requests are composed; may be none
  * @recv: where replies are deposited
