@@ -30,7 +30,7 @@ FAILED=0
 . "$(dirname "$0")/peers.sh"
 
 SLEEPING=dd-kernel,futex,unix-block,unix-stream,pipe
-SPINNING=dd-kernel,shm,memcpy,vm-writev,unix-spin
+SPINNING=dd-kernel,flag,shm,memcpy,vm-writev,unix-spin
 
 finish() {
 	local pids

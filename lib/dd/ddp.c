@@ -744,25 +744,26 @@ static void reason_text(int error, char *buf, size_t size)
 
 void DD_API dderror(char *string, ...)
 {
+	char detail[160] = "", *what = NULL;
 	int error = errno, cancel;
-	char detail[160] = "";
 	va_list args;
 
 	if (error == EMEMLOCK)
 		memlock_text(detail, sizeof(detail));
 	else if (error == EBADSERVER || error == ENORESOURCE || error == EEXIST)
 		reason_text(error, detail, sizeof(detail));
-	/* Nobody unlocks for who is cancelled while he writes. */
+	/* Disable cancellation: a cancelled thread would leave stderr locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	flockfile(stderr);
 	if (string && *string) {
 		va_start(args, string);
-		vfprintf(stderr, string, args);
+		if (vasprintf(&what, string, args) < 0)
+			what = NULL;
 		va_end(args);
-		fputs(": ", stderr);
 	}
-	fprintf(stderr, "%s%s\n", dd_strerror(error), detail);
-	funlockfile(stderr);
+	/* stderr has no buffer: one call is one write(), so lines do not mix. */
+	fprintf(stderr, "%s%s%s%s\n", what ? what : "", what ? ": " : "",
+		dd_strerror(error), detail);
+	free(what);
 	pthread_setcancelstate(cancel, NULL);
 	errno = error;
 }

@@ -132,7 +132,7 @@ json_before() {
 	local nobody="setpriv --reuid=nobody --clear-groups"
 
 	says send 3 $nobody ddcp send -j /proc/version &&
-		says recv 3 $nobody ddcp recv -j || return 1
+		says recv 3 $nobody ddcp recv -j -d /tmp || return 1
 	receive -n taken -d out
 	says recv 1 ddcp recv -j -n taken || return 1
 	kill $RECV
@@ -380,11 +380,20 @@ stuck_output() {
 
 unwritable() {
 	random 10 >in/f
+	mkdir absent
 	receive -d absent
+	rmdir absent
 	refused 1 'receiver: absent/f: No such file' ddcp send in/f &&
 		exited "$RECV" 1 recv.err || return 1
-	receive -o in
-	refused 1 'receiver: in: Is a directory' ddcp send in/f && exited "$RECV" 1 recv.err
+	receive -o absent
+	mkdir absent
+	refused 1 'receiver: absent: Is a directory' ddcp send in/f &&
+		exited "$RECV" 1 recv.err || return 1
+	rmdir absent
+	refused 1 '^ddcp: absent: No such file' ddcp recv -d absent &&
+		! has_line refused.err ready &&
+		refused 1 '^ddcp: in: Is a directory' ddcp recv -o in &&
+		! has_line refused.err ready
 }
 
 # The sender has gone before the receiver, whose output is stuck, hears of it.
@@ -471,7 +480,7 @@ check "^C on a terminal leaves nothing behind" interrupt
 check "a full disk: said on both sides" full_disk
 check "output that nobody reads any more" no_reader
 check "sender killed while the output is stuck" stuck_output
-check "a directory that is not there; an output that is one" unwritable
+check "a directory that is not there, at first or later; an output that is one" unwritable
 check "a file that shrinks meanwhile" shrinking
 check "progress on a terminal only" terminal
 check "a stranger on the service" stranger

@@ -34,7 +34,7 @@ lat() {
 			(.percentiles | .p50 <= .p90 and .p90 <= .p99 and
 			.p99 <= ."p99.9") and .iterations == 20) and
 		all(.results[0].methods[1:][]; .ours_by_this | spread) and
-		([.results[0].methods[].name] == ["dd", "dd-kernel", "shm", "futex",
+		([.results[0].methods[].name] == ["dd", "dd-kernel", "flag", "shm", "futex",
 			"vm-writev", "unix-spin", "unix-block", "unix-stream",
 			"pipe"])' ddperf lat -j $QUICK
 }
@@ -101,6 +101,51 @@ insn() {
 		ddperf insn -j -n 200
 }
 
+# Before messages are timed to choose the iterations, others are sent. Four of
+# 16 MiB take longer than what it wants to see: it goes on with no more.
+warmed_up() {
+	local before counted
+
+	before=$(sent_directly)
+	report '.results[0].methods | length == 2' \
+		ddperf lat -j -r 1 -D 0.1 -s 16M -m memcpy,shm || return
+	# Each message of a round trip, at either end, and one to begin with.
+	counted=$(jq '.results[0].methods[0].iterations |
+		. + (. / 10 | floor) + 1' out.json)
+	counted=$(($(sent_directly) - before - 2 * counted))
+	[ "$counted" -ge 40 ] && return
+	diag "$counted messages to choose the iterations"
+	return 1
+}
+
+# What stops the server is what the client says, with the exit code for that.
+local_faults() {
+	local alice="setpriv --reuid=alice --regid=alice --init-groups"
+
+	refused 1 'serving process: memory: .*locked memory' \
+		$alice prlimit --memlock=1048576:1048576 \
+		ddperf lat -n 1 -r 1 -s 2M || return 1
+	[ "$(wc -l <refused.err)" = 1 ] || {
+		diag "$(cat refused.err)"
+		return 1
+	}
+	ddctl node down
+	refused 3 'not running' ddperf lat -n 1 -r 1
+	local ret=$?
+
+	ddctl node up
+	return $ret
+}
+
+full_disk() {
+	local got=0
+
+	ddperf lat -r 1 -n 5 -m flag >/dev/full 2>err || got=$?
+	[ "$got" = 1 ] && grep -q '^ddperf: standard output: No space' err && return
+	diag "exit code $got: $(cat err)"
+	return 1
+}
+
 # Messages that the kernel had no part in, on connections that are over.
 sent_directly() { ddctl -j stat | jq .direct; }
 
@@ -117,7 +162,7 @@ conns_direct() {
 }
 
 conns() {
-	report "$SPREAD $COMMON"'.connections == 100 and .block == 64 and
+	report "$SPREAD $COMMON"'(.command | contains(" -P 1,3 ")) and .connections == 100 and .block == 64 and
 		[.results[].processes] == [1, 3] and
 		all(.results[].phases[]; (.cost | spread) and (.by_one | spread) and
 			.messages >= 594) and
@@ -151,7 +196,10 @@ says() {
 for_people() {
 	says "^  kernel   $(uname -r)" ddperf lat -r 2 -n 20 &&
 		grep -q '^  command  ddperf lat -r 2 -n 20$' out &&
+		grep -q '^round trip, 64 bytes, 2 rounds of 20,' out &&
 		grep -q '^dd  *[0-9.]' out && grep -q '^unix-spin  *[0-9.]' out &&
+		says '^round trip, 1 byte, 1 round of 5,' \
+			ddperf lat -r 1 -n 5 -s 1 -m flag &&
 		says '^dd-send  *[0-9]' ddperf insn -n 100 &&
 		says '^kernel memory  *-\{0,1\}[0-9]' ddperf mem -N 50 &&
 		says '^round-robin' ddperf conns -N 20 -A 5 -P 2 -n 100 -r 2
@@ -194,7 +242,7 @@ one_cpu() {
 			{(.name): .rounds.median}] | add' out.json)"
 }
 
-plan 16
+plan 19
 check "lat" lat
 check "bw, reading the payload" bw
 check "rate" rate
@@ -203,6 +251,9 @@ check "odd sizes" odd_sizes
 check "--size and --methods choose" choice
 check "--sleep sleeps" asleep
 check "--duration" duration
+check "--duration: warmed up before it is timed" warmed_up
+check "local faults: said by the client, with their exit code" local_faults
+check "a full disk" full_disk
 check "insn" insn
 check "conns" conns
 check "conns --block, directly" conns_direct

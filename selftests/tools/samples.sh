@@ -41,8 +41,9 @@ echo_sizes() {
 }
 
 ends_by_itself() {
-	serve dd-echo-server --requests 3
-	client dd-rpc-client --count 3 && exited "$SERVER" 0 server.log || return 1
+	serve dd-echo-server --requests 4
+	client dd-rpc-client --size 1 && grep -q '^1 call of 1 byte, ' client.out &&
+		client dd-rpc-client --count 3 && exited "$SERVER" 0 server.log || return 1
 	serve dd-echo-server --once
 	client dd-rpc-client && exited "$SERVER" 0 server.log
 }

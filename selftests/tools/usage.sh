@@ -86,6 +86,7 @@ wrong_ddcp() {
 	ddcp recv --name $(printf '%064d' 0)
 	ddcp recv --output x --count 2
 	ddcp recv --output - --json
+	ddcp recv --output x --dir y
 	ddcp send --wait forever file
 	EOT
 }
@@ -123,7 +124,71 @@ wrong_ddperf() {
 	ddperf net serve --node 2
 	ddperf lat --node 2
 	ddperf lat -S
+	ddperf conns --processes 1,,2
+	ddperf lat --size 8,
 	EOT
+}
+
+# names OPTION COMMAND...: refused as no option, as it was given.
+names() {
+	local option=$1
+
+	shift
+	status 2 "$@" && grep -q -- "^$1: '$option' is no option of " "$ERR" && return
+	diag "$*: $(cat "$ERR")"
+	return 1
+}
+
+wrong_option_named() {
+	names -P ddperf lat -P 1 && names -w ddperf lat -w2 &&
+		names --node ddperf lat --node 3 && names --node ddperf lat --node=3 &&
+		names -a ddperf insn -s 8 -a
+}
+
+# Where files cannot be created is said at once, with or without the module.
+no_directory() {
+	status 1 ddcp recv -d "$HOLD/absent" &&
+		grep -q "absent: No such file" "$ERR" && ! grep -q ready "$ERR" &&
+		status 1 ddcp recv -o "$HOLD/absent/file" &&
+		grep -q "absent: No such file" "$ERR" &&
+		status 1 ddcp recv -o "$HOLD" && grep -q "Is a directory" "$ERR" &&
+		status 1 ddcp recv -d "$0" && grep -q "Not a directory" "$ERR"
+}
+
+# What was printed and could not be written is a failure.
+full_disk() {
+	local s option got
+
+	for s in $SAMPLES ddcp ddperf; do
+		for option in --help --version; do
+			got=0
+			"$s" "$option" >/dev/full 2>"$ERR" || got=$?
+			[ "$got" = 1 ] && grep -q "^$s: standard output: No space" \
+				"$ERR" && continue
+			diag "$s $option: exit code $got: $(cat "$ERR")"
+			return 1
+		done
+	done
+}
+
+# one_write COMMAND...: each thing that it says on standard error is one
+# write(), and nothing but whole lines. A socket keeps them apart.
+one_write() {
+	python3 - "$@" <<-'EOT'
+	import socket, subprocess, sys
+	ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL,
+	               stdout=subprocess.DEVNULL, stderr=its)
+	its.close()
+	writes = list(iter(lambda: ours.recv(65536), b""))
+	sys.exit(not writes or not all(w.endswith(b"\n") for w in writes))
+	EOT
+}
+
+whole_lines() {
+	one_write ddcp && one_write ddcp send -o x y && one_write ddperf speed &&
+		one_write ddcp send "$HOLD/absent" &&
+		one_write dd-rpc-client --count 1 --name absent
 }
 
 unreadable_file() {
@@ -149,7 +214,7 @@ without_module() {
 		without ddperf net lat --node 2 && without ddperf net serve
 }
 
-plan 11
+plan 15
 for s in $SAMPLES ddcp ddperf; do
 	check "$s: --help and --version" help_is_there "$s"
 done
@@ -157,6 +222,10 @@ check "samples: wrong command lines" wrong_samples
 check "ddcp: wrong command lines" wrong_ddcp
 check "ddperf: wrong command lines" wrong_ddperf
 check "ddcp: a file that cannot be read" unreadable_file
+check "ddcp: a directory that cannot be written to" no_directory
+check "ddperf: an option of another test, as it was given" wrong_option_named
+check "a full disk" full_disk
+check "what is said is said in one write" whole_lines
 if [ -e /dev/dd ]; then
 	skip "without the module: exit code 3, said in words" "the module is loaded"
 else

@@ -9,19 +9,43 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "dd_errno.h"
 #include "tool.h"
 
 const char *tool_name = "dd";
 
-static void say(const char *format, va_list args)
+static void end_output(void)
 {
-	flockfile(stderr);
-	fprintf(stderr, "%s: ", tool_name);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	/* All that was printed, and what an earlier attempt could not write. */
+	if (!fflush(stdout) && !ferror(stdout))
+		return;
+	tool_warn("standard output: %s", strerror(errno));
+	_exit(TOOL_FAILED);
+}
+
+void tool_begin(const char *name)
+{
+	tool_name = name;
+	atexit(end_output);
+}
+
+/*
+ * Standard error has no buffer: what is printed in pieces is written in pieces,
+ * and lines of several processes would mix.
+ */
+static void say(const char *format, va_list args, const char *more)
+{
+	char *text, *line;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	if (asprintf(&line, "%s: %s\n%s", tool_name, text, more) >= 0) {
+		fputs(line, stderr);
+		free(line);
+	}
+	free(text);
 }
 
 void tool_warn(const char *format, ...)
@@ -29,18 +53,19 @@ void tool_warn(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say(format, args);
+	say(format, args, "");
 	va_end(args);
 }
 
 void tool_usage(const char *format, ...)
 {
+	char hint[64];
 	va_list args;
 
+	snprintf(hint, sizeof(hint), "Try '%s --help'.\n", tool_name);
 	va_start(args, format);
-	say(format, args);
+	say(format, args, hint);
 	va_end(args);
-	fprintf(stderr, "Try '%s --help'.\n", tool_name);
 	exit(TOOL_USAGE);
 }
 

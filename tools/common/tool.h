@@ -26,11 +26,23 @@ enum tool_exit {
 	TOOL_PEER = 4,
 };
 
-/* Name that messages begin with; set it before anything else. */
+/* Name that messages begin with. */
 extern const char *tool_name;
 
 /**
- * tool_warn() - a line on standard error, after the tool's name
+ * tool_begin() - to be called before anything else
+ * @name: becomes tool_name
+ *
+ * From then on exit() ends with %TOOL_FAILED if standard output could not be
+ * written.
+ */
+void tool_begin(const char *name);
+
+/* "1 round", "2 rounds". */
+#define tool_s(n)	((n) == 1 ? "" : "s")
+
+/**
+ * tool_warn() - a line on standard error, after the tool's name, by one write()
  * @format: as for printf(), without the newline
  */
 void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

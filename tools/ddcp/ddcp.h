@@ -23,7 +23,7 @@
  * @file: file to send, "-" for standard input; or to write, NULL to take the
  *	sender's name
  * @as: name to give to the receiver; NULL for that of @file
- * @dir: directory for files named by senders
+ * @dir: directory for files named by senders; NULL for the current one
  * @force: a sender's name may replace an existing file
  * @count: files to receive, 0 for no end
  * @wait: seconds that a sender waits for a receiver to appear

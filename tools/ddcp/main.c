@@ -243,6 +243,8 @@ static void check(const struct options *o)
 		tool_usage("--name: 1 to 63 bytes");
 	if (o->send)
 		return;
+	if (o->file && o->dir)
+		tool_usage("--output names the file, --dir lets the sender name it: only one of them");
 	if (o->file && o->count != 1)
 		tool_usage("--output takes one file, --count says %llu",
 			   (unsigned long long)o->count);
@@ -255,13 +257,12 @@ int main(int argc, char **argv)
 	struct options o = {
 		.name = "ddcp",
 		.node = -1,
-		.dir = ".",
 		.count = 1,
 		.slots = 2,
 		.slot_size = 256 << 10,
 	};
 
-	tool_name = "ddcp";
+	tool_begin("ddcp");
 	if (argc < 2)
 		tool_usage("send or recv?");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||

@@ -419,9 +419,15 @@ static int receive(struct receiver *r)
 
 int ddcp_recv(const struct options *o)
 {
-	struct receiver r = { .o = o, .h = ddcp_open(o) };
+	struct receiver r = { .o = o };
+	struct outcome out = { 0 };
 	int ret;
 
+	if (target_check(o, &out)) {
+		outcome_report(&out, o);
+		return outcome_code(&out);
+	}
+	r.h = ddcp_open(o);
 	r.senders = o->count && o->count < SENDERS_MAX ? o->count : SENDERS_MAX;
 	target_catch_signals();
 	tool_raise_memlock();

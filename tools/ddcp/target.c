@@ -144,6 +144,45 @@ static bool no_room(int fd, uint64_t size)
 		(errno == ENOSPC || errno == EFBIG || errno == EDQUOT);
 }
 
+static const char *directory(const struct options *o)
+{
+	return o->dir ? o->dir : ".";
+}
+
+/* Files are created in it under a temporary name. */
+static int check_directory(const char *path, struct outcome *r)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && !S_ISDIR(st.st_mode))
+		return outcome_fail(r, ENOTDIR, "%s: %s", path, strerror(ENOTDIR));
+	if (access(path, W_OK | X_OK))
+		return outcome_fail(r, errno, "%s: %s", path, strerror(errno));
+	return 0;
+}
+
+int target_check(const struct options *o, struct outcome *r)
+{
+	struct stat st;
+	bool exists;
+	char *copy;
+	int ret;
+
+	if (!o->file)
+		return check_directory(directory(o), r);
+	exists = !stat(o->file, &st);
+	if (exists && S_ISDIR(st.st_mode))
+		return outcome_fail(r, EISDIR, "%s: %s", o->file, strerror(EISDIR));
+	if (!strcmp(o->file, "-") || (exists && !S_ISREG(st.st_mode)))
+		return 0;
+	copy = strdup(o->file);
+	if (!copy)
+		return outcome_fail(r, ENOMEM, "%s", strerror(ENOMEM));
+	ret = check_directory(dirname(copy), r);
+	free(copy);
+	return ret;
+}
+
 int target_open(struct target *t, const struct options *o, const char *name,
 		uint64_t size, mode_t mode, struct outcome *r)
 {
@@ -160,7 +199,7 @@ int target_open(struct target *t, const struct options *o, const char *name,
 			    (!stat(path, &st) && !S_ISREG(st.st_mode)));
 	if (!in_place) {
 		ret = path ? asprintf(&t->path, "%s", path) :
-			     asprintf(&t->path, "%s/%s", o->dir, name);
+			     asprintf(&t->path, "%s/%s", directory(o), name);
 		if (ret < 0) {
 			t->path = NULL;
 			return outcome_fail(r, ENOMEM, "%s", strerror(ENOMEM));

@@ -32,6 +32,17 @@ struct target {
 void target_catch_signals(void);
 
 /**
+ * target_check() - whether files can be created where they are to go
+ * @o: command line
+ * @r: told why not
+ *
+ * Before a sender comes; target_open() finds what is wrong by then.
+ *
+ * Return: 0 or -1.
+ */
+int target_check(const struct options *o, struct outcome *r);
+
+/**
  * target_open() - prepare to write
  * @t: filled in
  * @o: command line

@@ -137,8 +137,7 @@ struct client {
 
 static void die(const char *what)
 {
-	tool_warn("%s: %s", what, strerror(errno));
-	exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 static void *allocate(size_t n, size_t size)
@@ -159,6 +158,11 @@ static void put(int control, const void *p, size_t size)
 /* False at the end; a worker that failed has said why. */
 static bool get(int control, void *p, size_t size)
 {
+	ssize_t n = recv(control, p, size, MSG_PEEK | MSG_WAITALL);
+
+	/* The words of a server that failed stay where perf_lost() finds them. */
+	if (n == (ssize_t)size && perf_is_failure(p, size))
+		return false;
 	return recv(control, p, size, MSG_WAITALL) == (ssize_t)size;
 }
 
@@ -168,10 +172,8 @@ static void get_answer(const struct worker *w, struct answer *a)
 
 	if (get(w->control, a, sizeof(*a)))
 		return;
-	if (!w->pid) {
-		tool_warn("the other side went away");
-		exit(TOOL_PEER);
-	}
+	if (!w->pid)
+		perf_lost(w->control);
 	waitpid(w->pid, &status, 0);
 	exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
 							TOOL_PEER);
@@ -297,6 +299,7 @@ void conns_answer(int control)
 	struct perf_options o = {};
 	struct setup setup;
 
+	perf_serves(control, false);
 	if (!get(control, &setup, sizeof(setup)) ||
 	    !setup.size || setup.block > SIZE_MAX_BYTES ||
 	    setup.block < setup.size || setup.block % 8 ||
@@ -627,9 +630,12 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 {
 	int p;
 
-	printf("\n%u connections of %u processes, %u active, %zu bytes in blocks of %zu,\n"
-	       "window %u, %u rounds; ns per message\n", o->connections, out->processes,
-	       o->active, o->size, o->block, o->window, o->rounds);
+	printf("\n%u connection%s of %u process%s, %u active, %zu byte%s in blocks of %zu,\n"
+	       "window %u, %u round%s; ns per message\n", o->connections,
+	       tool_s(o->connections), out->processes,
+	       out->processes == 1 ? "" : "es", o->active, o->size,
+	       tool_s(o->size), o->block, o->window, o->rounds,
+	       tool_s(o->rounds));
 	printf("%-12s %9s %9s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
 	       "p25", "median", "p75", "max", "refused/k", "switch/k");
 	for (p = 0; p < PHASES; p++)

@@ -41,8 +41,7 @@ void pin(int cpu)
 	CPU_SET(cpu, &set);
 	if (!sched_setaffinity(0, sizeof(set), &set))
 		return;
-	tool_warn("CPU %d: %s", cpu, strerror(errno));
-	exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "CPU %d: %s", cpu, strerror(errno));
 }
 
 struct dd *perf_open(void)
@@ -52,8 +51,7 @@ struct dd *perf_open(void)
 
 	if (!ret)
 		return h;
-	tool_warn("/dev/dd: %s", dd_strerror(ret));
-	exit(tool_exit_code(ret));
+	perf_fail(tool_exit_code(ret), "/dev/dd: %s", dd_strerror(ret));
 }
 
 int must(struct dd *h, int ret, const char *what)
@@ -63,8 +61,6 @@ int must(struct dd *h, int ret, const char *what)
 	if (ret >= 0)
 		return ret;
 	if (dd_last_error(h, more, sizeof(more)) || !more[0])
-		tool_warn("%s: %s", what, dd_strerror(ret));
-	else
-		tool_warn("%s: %s (%s)", what, dd_strerror(ret), more);
-	exit(tool_exit_code(ret));
+		perf_fail(tool_exit_code(ret), "%s: %s", what, dd_strerror(ret));
+	perf_fail(tool_exit_code(ret), "%s: %s (%s)", what, dd_strerror(ret), more);
 }

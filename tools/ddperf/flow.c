@@ -16,6 +16,7 @@
 #include "../common/tool.h"
 
 #define ACK_SIZE	8	/* bytes in the message that ends a one-way run */
+#define CALIBRATION_WARM	16
 #define BYTES_PER_RUN	(64u << 20)
 #define NET_WINDOW_BYTES	(256u << 10)
 
@@ -150,7 +151,7 @@ void flow_answer(struct side *s)
 	for (;;) {
 		pair_get(s, &c, sizeof(c));
 		if (c.method >= method_count || c.size > s->hello.size)
-			_exit(TOOL_FAILED);
+			perf_fail(TOOL_FAILED, "a command that makes no sense");
 		if (c.test == TEST_SHARE) {
 			share_answer(s, &c);
 			continue;
@@ -174,8 +175,7 @@ static void *allocate(size_t n, size_t size)
 	void *p = calloc(n ? n : 1, size);
 
 	if (!p) {
-		tool_warn("out of memory");
-		exit(TOOL_FAILED);
+		perf_fail(TOOL_FAILED, "out of memory");
 	}
 	return p;
 }
@@ -272,10 +272,14 @@ static void calibrate(struct side *s, struct command *c, double seconds)
 	struct usage own, other;
 	uint64_t ns;
 
+	/*
+	 * The first messages are slow: pages are touched and caches filled. So
+	 * as many as are timed, and CALIBRATION_WARM at least, go before.
+	 */
 	c->count = 1;
 	do {
 		c->count *= 4;
-		c->warm = 1;
+		c->warm = c->count < CALIBRATION_WARM ? CALIBRATION_WARM : c->count;
 		ns = run(s, c, NULL, &own, &other);
 	} while (ns < 5000000 && c->count < 1u << 20);
 	c->count = seconds * 1e9 * c->count / (ns ? ns : 1) / 1.1;
@@ -418,8 +422,9 @@ static void print_header(const struct perf_options *o, const struct command *c)
 {
 	unsigned int i;
 
-	printf("\n%s, %llu bytes, %u rounds of %llu, %s, %s, window %u; %s\n",
-	       tests[c->test].title, (unsigned long long)c->size, o->rounds,
+	printf("\n%s, %llu byte%s, %u round%s of %llu, %s, %s, window %u; %s\n",
+	       tests[c->test].title, (unsigned long long)c->size,
+	       tool_s(c->size), o->rounds, tool_s(o->rounds),
 	       (unsigned long long)c->count, o->sleep ? "sleeping" : "spinning",
 	       o->touch ? "payload read" : "payload not read", o->window,
 	       unit_of(c->test));

@@ -411,9 +411,9 @@ static void print_table(size_t size, uint64_t count, const char *unit,
 {
 	unsigned int i;
 
-	printf("\none message of %zu bytes within one process, %llu times; %s,\n"
-	       "reading the clock (%.0f) taken off\n", size,
-	       (unsigned long long)count, unit, overhead);
+	printf("\none message of %zu byte%s within one process, %llu time%s; %s,\n"
+	       "reading the clock (%.0f) taken off\n", size, tool_s(size),
+	       (unsigned long long)count, tool_s(count), unit, overhead);
 	printf("%-18s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
 	for (i = 0; i < n; i++)
 		printf("%-18s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,

@@ -16,8 +16,7 @@
 
 static void failed(const char *what)
 {
-	tool_warn("%s: %s", what, strerror(errno));
-	_exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 /* --- futex ---------------------------------------------------------------- */

@@ -186,35 +186,47 @@ static void parse_cpus(struct perf_options *o, const char *text)
 			    o->cpus[0];
 }
 
-static void parse_processes(struct perf_options *o, char *text)
+/*
+ * The next of the words that commas separate, in a buffer of its own, since
+ * reports show the command line as it was given; NULL at the end.
+ */
+static const char *next_word(const char **text)
 {
-	char *word;
+	static char word[64];
+	size_t len;
+
+	if (!*text)
+		return NULL;
+	len = strcspn(*text, ",");
+	snprintf(word, sizeof(word), "%.*s", (int)len, *text);
+	*text = (*text)[len] ? *text + len + 1 : NULL;
+	return word;
+}
+
+static void parse_processes(struct perf_options *o, const char *text)
+{
+	const char *word;
 
 	o->variants = 0;
-	for (word = strtok(text, ","); word; word = strtok(NULL, ",")) {
+	while ((word = next_word(&text))) {
 		if (o->variants == VARIANTS_MAX)
 			tool_usage("--processes: at most %d numbers", VARIANTS_MAX);
 		o->processes[o->variants++] =
 			tool_number("--processes", word, 1, PROCESSES_MAX);
 	}
-	if (!o->variants)
-		tool_usage("--processes: numbers");
 }
 
 static void parse_sizes(struct perf_options *o, const char *text)
 {
-	char copy[256], *word, *rest;
+	const char *word;
 
-	snprintf(copy, sizeof(copy), "%s", text);
 	o->size_count = 0;
-	for (word = strtok_r(copy, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+	while ((word = next_word(&text))) {
 		if (o->size_count == SIZES_MAX)
 			tool_usage("--size: at most %d", SIZES_MAX);
 		o->sizes[o->size_count++] =
 			tool_number("--size", word, 1, SIZE_MAX_BYTES);
 	}
-	if (!o->size_count)
-		tool_usage("--size: bytes");
 	o->size = o->sizes[0];
 }
 
@@ -312,14 +324,26 @@ static void parse_one(struct perf_options *o, struct given *g, int c)
 	}
 }
 
+/* An option as the user gave it: by its letter, or by its name. */
+static const char *option_name(int c, int index)
+{
+	static char name[32];
+
+	if (index < 0)
+		snprintf(name, sizeof(name), "-%c", c);
+	else
+		snprintf(name, sizeof(name), "--%s", long_options[index].name);
+	return name;
+}
+
 static void parse(struct perf_options *o, const struct test_command *cmd,
 		  int argc, char **argv)
 {
 	struct given g = {};
-	int c;
+	int c, index;
 
-	while ((c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:B:m:",
-				long_options, NULL)) != -1) {
+	while (index = -1, (c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:B:m:",
+					    long_options, &index)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
 		if (c == 'h') {
@@ -331,7 +355,7 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 			exit(TOOL_OK);
 		}
 		if (!strchr(cmd->options, c))
-			tool_usage("'%s' is no option of '%s%s'", argv[optind - 1],
+			tool_usage("'%s' is no option of '%s%s'", option_name(c, index),
 				   cmd->net ? "net " : "", cmd->name);
 		parse_one(o, &g, c);
 	}
@@ -383,7 +407,7 @@ int main(int argc, char **argv)
 	const struct test_command *cmd;
 	bool net;
 
-	tool_name = "ddperf";
+	tool_begin("ddperf");
 	if (argc < 2)
 		tool_usage("measure what?");
 	if (argv[1][0] == '-')

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "many.h"
+#include "perf.h"
 #include "../common/tool.h"
 
 #define EVENTS	64	/* asked for at a time */
@@ -27,8 +28,7 @@ static struct sockets {
 
 static void die(const char *what)
 {
-	tool_warn("%s: %s", what, strerror(errno));
-	exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 /* Two for each pair, and some that are open anyhow. */

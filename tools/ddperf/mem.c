@@ -283,8 +283,8 @@ static void print_table(const struct result *r)
 {
 	unsigned int i;
 
-	printf("\n%u idle connections, both ends, beside their blocks; bytes per connection\n",
-	       r->n);
+	printf("\n%u idle connection%s, both ends, beside their blocks; bytes per connection\n",
+	       r->n, tool_s(r->n));
 	printf("%-28s %9.0f\n", "kernel memory", r->total / r->n);
 	for (i = 0; i < r->part_count; i++)
 		printf("  %-26s %9.0f\n", r->parts[i].name, r->parts[i].bytes / r->n);

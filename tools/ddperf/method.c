@@ -43,15 +43,15 @@ static void relax(const struct side *s)
 #endif
 }
 
-static void failed(const char *what, int error)
+static void failed(const struct side *s, const char *what, int error)
 {
 	/* It may be seen here before it is seen on the socket for commands. */
-	if (error == -ECONNCLOSE) {
-		tool_warn("the other side went away");
-		_exit(TOOL_PEER);
-	}
-	tool_warn("%s: %s", what, dd_strerror(error));
-	_exit(TOOL_FAILED);
+	if (error == -ECONNCLOSE && !s->me)
+		perf_lost(s->control);
+	if (error == -ECONNCLOSE)
+		_exit(TOOL_OK);
+	perf_fail(error < 0 ? tool_exit_code(error) : TOOL_FAILED, "%s: %s",
+		  what, dd_strerror(error));
 }
 
 /* --- ours ----------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void way_put(struct side *s, const struct way *w, size_t size)
 			ret = dd_done(s->h, w->conn, DD_DONE_PLACED, DD_FOREVER);
 	}
 	if (ret < 0)
-		failed("dd_send", ret);
+		failed(s, "dd_send", ret);
 }
 
 static char *way_get(struct side *s, const struct way *w, size_t size)
@@ -90,7 +90,7 @@ static char *way_get(struct side *s, const struct way *w, size_t size)
 			      asks_again(s) ? 0 : DD_FOREVER)) == -EWOULDBLOCK)
 		give_way(s);
 	if (ret || msg.len != size)
-		failed("dd_recv", ret ? ret : -EPROTO);
+		failed(s, "dd_recv", ret ? ret : -EPROTO);
 	return msg.addr;
 }
 
@@ -143,17 +143,49 @@ static void wait_for_post(struct side *s)
 			 __ATOMIC_RELEASE);
 }
 
+static char *payload_of(const struct side *s, int side)
+{
+	return s->shared->payload + side * payload_room(s->hello.size);
+}
+
 static void shm_put(struct side *s, size_t size)
 {
 	wait_for_window(s);
-	memcpy(s->shared->payload + s->me * s->hello.size, s->buffer, size);
+	memcpy(payload_of(s, s->me), s->buffer, size);
 	post(s);
 }
 
 static char *shm_get(struct side *s, size_t size)
 {
 	wait_for_post(s);
-	return s->shared->payload + !s->me * s->hello.size;
+	return payload_of(s, !s->me);
+}
+
+/*
+ * As little as there can be: no window, since the sides take turns, and no
+ * pause, which an emulated processor leaves its loop for. The flag is the
+ * message's number, behind its payload: neither payloads, whose bytes are 1 and
+ * 2, nor earlier flags are taken for it.
+ */
+static uint64_t *flag_of(const struct side *s, int side, size_t size)
+{
+	return (uint64_t *)(payload_of(s, side) + (size + 7) / 8 * 8);
+}
+
+static void flag_put(struct side *s, size_t size)
+{
+	memcpy(payload_of(s, s->me), s->buffer, size);
+	__atomic_store_n(flag_of(s, s->me, size), ++s->flags_set, __ATOMIC_RELEASE);
+}
+
+static char *flag_get(struct side *s, size_t size)
+{
+	const uint64_t *flag = flag_of(s, !s->me, size);
+	uint64_t number = ++s->flags_seen;
+
+	while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != number)
+		give_way(s);
+	return payload_of(s, !s->me);
 }
 
 /* Nothing is carried: what a processor needs for one copy of its own. */
@@ -177,7 +209,7 @@ static void vm_put(struct side *s, size_t size)
 
 	wait_for_window(s);
 	if (process_vm_writev(s->other, &from, 1, &to, 1, 0) != (ssize_t)size)
-		failed("process_vm_writev", errno);
+		failed(s, "process_vm_writev", errno);
 	post(s);
 }
 
@@ -192,13 +224,13 @@ static char *vm_get(struct side *s, size_t size)
 static void packet_put(struct side *s, size_t size)
 {
 	if (send(s->packet, s->buffer, size, MSG_NOSIGNAL) != (ssize_t)size)
-		failed("send", errno);
+		failed(s, "send", errno);
 }
 
 static char *packet_get(struct side *s, size_t size)
 {
 	if (recv(s->packet, s->buffer, size, 0) != (ssize_t)size)
-		failed("recv", errno);
+		failed(s, "recv", errno);
 	return s->buffer;
 }
 
@@ -210,7 +242,7 @@ static void packet_put_spinning(struct side *s, size_t size)
 			 MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EAGAIN)
 		give_way(s);
 	if (n != (ssize_t)size)
-		failed("send", errno);
+		failed(s, "send", errno);
 }
 
 static char *packet_get_spinning(struct side *s, size_t size)
@@ -221,7 +253,7 @@ static char *packet_get_spinning(struct side *s, size_t size)
 	       errno == EAGAIN)
 		give_way(s);
 	if (n != (ssize_t)size)
-		failed("recv", errno);
+		failed(s, "recv", errno);
 	return s->buffer;
 }
 
@@ -233,7 +265,7 @@ static void stream_put(struct side *s, size_t size)
 	for (; size; p += n, size -= n) {
 		n = send(s->stream, p, size, MSG_NOSIGNAL);
 		if (n < 0)
-			failed("send", errno);
+			failed(s, "send", errno);
 	}
 }
 
@@ -245,7 +277,7 @@ static char *stream_get(struct side *s, size_t size)
 	for (; size; p += n, size -= n) {
 		n = recv(s->stream, p, size, 0);
 		if (n <= 0)
-			failed("recv", errno);
+			failed(s, "recv", errno);
 	}
 	return s->buffer;
 }
@@ -265,6 +297,14 @@ const struct method methods[] = {
 		.places = PLACE_HERE,
 		.send = kernel_put,
 		.recv = kernel_get,
+	}, {
+		.name = "flag",
+		.what = "memcpy() to shared memory and a flag behind it, no pause, no window: the limit",
+		.tests = BIT(TEST_LAT),
+		.places = PLACE_HERE,
+		.waiting = WAITS_SPINNING,
+		.send = flag_put,
+		.recv = flag_get,
 	}, {
 		.name = "shm",
 		.what = "memcpy() to shared memory, and a flag there",

@@ -33,7 +33,7 @@ struct greeting {
 };
 
 /* Both sides are of one version, as their records have no other. */
-#define GREETING	"ddperf " DD_VERSION
+#define GREETING	"ddperf2 " DD_VERSION
 
 static void no_delay(int fd)
 {
@@ -89,11 +89,10 @@ static void answer(int control)
 	struct greeting g;
 
 	no_delay(control);
+	perf_serves(control, false);
 	pair_get(&s, &g, sizeof(g));
-	if (memcmp(g.magic, GREETING, sizeof(GREETING))) {
-		tool_warn("a client of another version");
-		_exit(TOOL_FAILED);
-	}
+	if (memcmp(g.magic, GREETING, sizeof(GREETING)))
+		perf_fail(TOOL_FAILED, "a client of another version");
 	if (g.kind == NET_CONNS)
 		conns_answer(control);
 	pair_answer_net(control);

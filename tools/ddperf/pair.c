@@ -28,27 +28,23 @@ enum { FD_SHARED, FD_PACKET, FD_STREAM, FD_PIPE_IN, FD_PIPE_OUT, FDS };
 /* Where the mapping of both payloads ends. */
 static size_t shared_size(size_t size)
 {
-	return sizeof(struct shared) + 2 * size;
+	return sizeof(struct shared) + 2 * payload_room(size);
 }
 
 static void die(const char *what)
 {
-	tool_warn("%s: %s", what, strerror(errno));
-	exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 /* --- the control socket --------------------------------------------------- */
 
-static void hung_up(void)
-{
-	tool_warn("the other side went away");
-	_exit(TOOL_PEER);
-}
-
 void pair_put(const struct side *s, const void *p, size_t size)
 {
-	if (send(s->control, p, size, MSG_NOSIGNAL) != (ssize_t)size)
-		hung_up();
+	if (send(s->control, p, size, MSG_NOSIGNAL) == (ssize_t)size)
+		return;
+	if (s->me)
+		_exit(TOOL_OK);	/* a client ends like this */
+	perf_lost(s->control);
 }
 
 void pair_get(const struct side *s, void *p, size_t size)
@@ -56,12 +52,17 @@ void pair_get(const struct side *s, void *p, size_t size)
 	ssize_t n;
 
 	do {
+		n = recv(s->control, p, size, MSG_PEEK);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0 && perf_is_failure(p, n))
+		perf_lost(s->control);
+	do {
 		n = recv(s->control, p, size, MSG_WAITALL);
 	} while (n < 0 && errno == EINTR);
 	if (n != (ssize_t)size) {
 		if (s->me)
 			_exit(TOOL_OK);	/* a client ends like this */
-		hung_up();
+		perf_lost(s->control);
 	}
 }
 
@@ -78,7 +79,7 @@ static void *watch(void *arg)
 		;
 	if (s->me)
 		_exit(TOOL_OK);
-	hung_up();
+	perf_lost(s->control);
 	return NULL;
 }
 
@@ -126,7 +127,7 @@ static void recv_fds(int control, struct hello *hello, int *fds)
 
 	if (n != sizeof(*hello) || !c || c->cmsg_type != SCM_RIGHTS ||
 	    c->cmsg_len != CMSG_LEN(FDS * sizeof(int)))
-		_exit(TOOL_FAILED);
+		perf_fail(TOOL_FAILED, "the client sends no descriptors");
 	memcpy(fds, CMSG_DATA(c), FDS * sizeof(int));
 }
 
@@ -249,14 +250,16 @@ static void serve_client(struct side *s)
 static void check_hello(const struct hello *hello)
 {
 	if (!hello->size || hello->size > SIZE_MAX_BYTES)
-		_exit(TOOL_FAILED);
+		perf_fail(TOOL_FAILED, "a message size that makes no sense");
 	pin(hello->cpu);
 }
 
-static void answer(int control)
+static void answer(int control, bool shared_terminal)
 {
 	struct side s = { .me = 1, .control = control };
 	int fds[FDS];
+
+	perf_serves(control, shared_terminal);
 
 	recv_fds(control, &s.hello, fds);
 	check_hello(&s.hello);
@@ -276,6 +279,7 @@ void pair_answer_net(int control)
 {
 	struct side s = { .me = 1, .control = control };
 
+	perf_serves(control, false);
 	pair_get(&s, &s.hello, sizeof(s.hello));
 	check_hello(&s.hello);
 	s.hello.net = true;
@@ -296,7 +300,7 @@ static int start_server(void)
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
-		answer(pair[1]);
+		answer(pair[1], true);
 	}
 	close(pair[1]);
 	return pair[0];
@@ -338,7 +342,7 @@ int pair_serve(const struct perf_options *o)
 		if (!fork()) {
 			close(fd);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			answer(client);
+			answer(client, false);
 		}
 		close(client);
 	}

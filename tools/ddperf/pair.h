@@ -29,13 +29,19 @@ struct counter {
  * struct shared - memory of both sides
  * @posted: messages sent by each side
  * @taken: messages consumed by each side
- * @payload: follows: @size bytes from each side
+ * @payload: follows: payload_room() bytes from each side
  */
 struct shared {
 	struct counter posted[2];
 	struct counter taken[2];
 	char payload[];
 };
+
+/* A message and the flag behind it, in cache lines of their own. */
+static inline size_t payload_room(size_t size)
+{
+	return (size + 2 * sizeof(uint64_t) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
 
 /**
  * struct hello - first thing said by the client, with the descriptors
@@ -121,6 +127,8 @@ struct udp_flow {
  *	is as much again
  * @posted: messages sent to the other side, by way of @shared
  * @seen: messages taken from it
+ * @flags_set: messages sent by way of the bare flag
+ * @flags_seen: messages taken from there
  * @other: its process
  * @other_buffer: its @buffer
  * @node: number of the server's node
@@ -142,6 +150,8 @@ struct side {
 	char *buffer;
 	uint64_t posted;
 	uint64_t seen;
+	uint64_t flags_set;
+	uint64_t flags_seen;
 	pid_t other;
 	char *other_buffer;
 	int node;

@@ -63,7 +63,7 @@ struct perf_options {
 	double duration;
 	bool sleep;
 	bool touch;
-	char *methods;
+	const char *methods;
 	int cpus[2];
 	unsigned int rounds;
 	unsigned int window;
@@ -78,7 +78,7 @@ struct perf_options {
 	bool sockets;
 	int node;
 	unsigned int port;
-	char *flows;
+	const char *flows;
 };
 
 /* Each returns the exit code. */
@@ -140,6 +140,32 @@ bool share_cpu(const struct perf_options *o);
 
 /* Open /dev/dd or say why not and exit. */
 struct dd *perf_open(void);
+
+/* --- fail.c: failures ----------------------------------------------------- */
+
+/**
+ * perf_fail() - say what has failed, and exit
+ * @code: exit code
+ * @format: as for printf(), without the newline
+ *
+ * A server tells its client, which says it and exits with @code as well.
+ */
+void perf_fail(int code, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+/**
+ * perf_serves() - this process is a server from now on
+ * @control: socket to its client
+ * @shared_terminal: the client's standard error is this process's: one message
+ *	is enough
+ */
+void perf_serves(int control, bool shared_terminal);
+
+/* Whether the @size bytes at @record are the server's last words. */
+bool perf_is_failure(const void *record, size_t size);
+
+/* The server has ended: say why, if it has told, and exit. */
+void perf_lost(int control) __attribute__((noreturn));
 
 /* Whole pages for @size bytes: another process may be sent to directly then. */
 static inline size_t perf_pages(size_t size)

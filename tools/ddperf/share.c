@@ -55,8 +55,7 @@ static size_t take_tcp(struct side *s)
 
 	if (n >= 0)
 		return n;
-	tool_warn("recv: %s", strerror(errno));
-	_exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "recv: %s", strerror(errno));
 }
 
 static bool is_dd(const struct method *m)
@@ -207,8 +206,9 @@ static void print_table(const struct perf_options *o, const struct flow *flows,
 	double sum = all_rates(flows, n);
 	unsigned int i;
 
-	printf("\n%u flows at the same time for %g s, messages of %zu bytes\n"
-	       "%-12s %9s %9s\n", n, o->duration, o->size, "", "MB/s", "share");
+	printf("\n%u flow%s at the same time for %g s, messages of %zu byte%s\n"
+	       "%-12s %9s %9s\n", n, tool_s(n), o->duration, o->size,
+	       tool_s(o->size), "", "MB/s", "share");
 	for (i = 0; i < n; i++)
 		printf("%-12s %9.4g %9.3f\n", flows[i].method->name,
 		       flows[i].rate, flows[i].rate / sum);

@@ -31,8 +31,7 @@ struct place {
 
 static void failed(const char *what)
 {
-	tool_warn("%s: %s", what, strerror(errno));
-	_exit(TOOL_FAILED);
+	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 /* --- set-up --------------------------------------------------------------- */
@@ -219,8 +218,7 @@ char *udp_get_spinning(struct side *s, size_t size)
 			begin = tool_now();
 		if (tool_now() - begin < PATIENCE)
 			continue;
-		tool_warn("UDP: a datagram was lost");
-		_exit(TOOL_FAILED);
+		perf_fail(TOOL_FAILED, "UDP: a datagram was lost");
 	}
 	if (n != (ssize_t)size)
 		failed("UDP recv");

@@ -53,8 +53,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < o.count; i++)
 		call(&o, connid, request, i);
 	if (!o.quiet)
-		printf("%llu calls of %zu bytes, %.1f us each, all replies correct\n",
-		       (unsigned long long)o.count, o.size,
+		printf("%llu call%s of %zu byte%s, %.1f us each, all replies correct\n",
+		       (unsigned long long)o.count, tool_s(o.count), o.size,
+		       tool_s(o.size),
 		       (tool_now() - begin) / 1e3 / (o.count ? o.count : 1));
 	if (ddclose(connid) < 0)
 		sample_die("ddclose");

@@ -106,8 +106,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < o.count; i++)
 		exchange(&o, c, noteid, i);
 	if (!o.quiet)
-		printf("%llu requests of %zu bytes to each of '%s' and '%s', all replies correct\n",
-		       (unsigned long long)o.count, o.size, o.name, o.name2);
+		printf("%llu request%s of %zu byte%s to each of '%s' and '%s', all replies correct\n",
+		       (unsigned long long)o.count, tool_s(o.count), o.size,
+		       tool_s(o.size), o.name, o.name2);
 	if (ddclose(c[0].connid) < 0 || ddclose(c[1].connid) < 0)
 		sample_die("ddclose");
 	return 0;

@@ -116,7 +116,7 @@ void sample_parse(struct sample_options *o, enum sample_kind kind,
 	const struct sample_options defaults = *o;
 	int c;
 
-	tool_name = program_invocation_short_name;
+	tool_begin(program_invocation_short_name);
 	while ((c = getopt_long(argc, argv, "h", kind == SAMPLE_SERVER ?
 				server_options : client_options, NULL)) != -1) {
 		if (c == '?')
