@@ -28,7 +28,7 @@ CLUSTER_TEST	:= $(BUILD)/selftests/dd_cluster_test
 
 .PHONY: check-ddctl check-cluster check-netlink install-ddctl uninstall-ddctl
 CHECKS += check-ddctl check-cluster check-netlink
-check-ddctl: $(DDCTL)
+check-ddctl: $(DDCTL) $(BUILD)/selftests/dd_uname.so
 	selftests/netlink/cli.sh $(DDCTL)
 
 check-cluster: $(CLUSTER_TEST)
@@ -80,6 +80,10 @@ $(BUILD)/selftests/dd_ask: selftests/netlink/ask.c \
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(DDCTL_CFLAGS) -o $@ $< \
 		$(DDCTL_LIBS)
+
+$(BUILD)/selftests/dd_uname.so: selftests/netlink/uname.c
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fPIC -shared -o $@ $<
 
 $(BUILD)/selftests/dd_keys.json: selftests/netlink/spec.py \
 		Documentation/netlink/specs/dd.yaml

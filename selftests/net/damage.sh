@@ -36,7 +36,7 @@ cable_end() {
 }
 
 drops() {
-	peer "$1" "$2" '.counters | .["drop-crc"] + .["drop-format"]'
+	peer "$1" "$2" '.counters | .["drop_crc"] + .["drop_format"]'
 }
 
 damaged() {

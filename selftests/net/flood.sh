@@ -74,15 +74,15 @@ under() {
 	local softirq process packets dropped bounded=0
 
 	budget "$1" && begin || return
-	softirq=$(counter rx-softirq) process=$(counter rx-process)
-	packets=$(counter rx-packets) dropped=$(counter drop-format)
+	softirq=$(counter rx_softirq) process=$(counter rx_process)
+	packets=$(counter rx_packets) dropped=$(counter drop_format)
 	WITNESS=${SERVER[2]}
 	flood "$2"
 	watched || bounded=1
-	softirq=$(($(counter rx-softirq) - softirq))
-	process=$(($(counter rx-process) - process))
-	packets=$(($(counter rx-packets) - packets))
-	dropped=$(($(counter drop-format) - dropped))
+	softirq=$(($(counter rx_softirq) - softirq))
+	process=$(($(counter rx_process) - process))
+	packets=$(($(counter rx_packets) - packets))
+	dropped=$(($(counter drop_format) - dropped))
 	budget "$WAS"
 	diag "$packets packets came, $dropped were junk; deposits: $softirq in softirq, $process by the worker"
 	SOFTIRQ=$softirq PROCESS=$process DROPPED=$dropped

@@ -20,7 +20,7 @@ dropped() { peer "$1" "$2" .dropped; }
 # counters NODE PEER: those of drops that are not 0.
 counters() {
 	peer "$1" "$2" '[.counters | to_entries[] |
-		select(.key | startswith("drop-")) | select(.value > 0) |
+		select(.key | startswith("drop_")) | select(.value > 0) |
 		"\(.key) \(.value)"] | join(", ")'
 }
 
@@ -43,7 +43,7 @@ reasons() {
 	local reason sum=0
 
 	for reason in rate "$@"; do
-		sum=$((sum + $(peer 2 1 ".counters.\"drop-$reason\"")))
+		sum=$((sum + $(peer 2 1 ".counters.\"drop_$reason\"")))
 	done
 	echo "$sum"
 }
@@ -98,7 +98,7 @@ another_session() {
 		within "$PATIENCE" is_up 1 2 && within "$PATIENCE" is_up 2 1
 }
 
-messages() { peer 2 1 '.counters."drop-message"'; }
+messages() { peer 2 1 '.counters."drop_message"'; }
 reached() { [ "$(messages)" -ge "$1" ]; }
 
 # packets_of HOW COUNT: with the session's secret, in one order; on two
@@ -126,20 +126,20 @@ meaningless() {
 each_refused() {
 	local queries answers
 
-	queries=$(messages) answers=$(peer 1 2 '.counters."drop-message"')
+	queries=$(messages) answers=$(peer 1 2 '.counters."drop_message"')
 	tc -n dd1 qdisc replace dev eth0 root netem delay 100ms &&
 		packets_of query 200 || return
 	within "$PATIENCE" all_refused "$queries" "$answers"
 	tc -n dd1 qdisc del dev eth0 root
 	queries=$(($(messages) - queries))
-	answers=$(($(peer 1 2 '.counters."drop-message"') - answers))
+	answers=$(($(peer 1 2 '.counters."drop_message"') - answers))
 	diag "$queries queries, $answers answers"
 	[ "$queries" -ge 150 ] && [ "$answers" = "$queries" ]
 }
 # Who has asked nothing counts the answers.
 all_refused() {
 	[ $(($(messages) - $1)) -ge 150 ] &&
-		[ $(($(peer 1 2 '.counters."drop-message"') - $2)) = \
+		[ $(($(peer 1 2 '.counters."drop_message"') - $2)) = \
 			$(($(messages) - $1)) ]
 }
 

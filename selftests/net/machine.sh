@@ -137,17 +137,17 @@ killed() {
 		is .sessions 2 && ddctl peer set 2 dead-time $LONG
 }
 
-counted() { [ "$(peer '.counters["drop-config"]')" -gt "$1" ]; }
+counted() { [ "$(peer '.counters["drop_config"]')" -gt "$1" ]; }
 
 refused() {
 	local before
 
-	before=$(peer '.counters["drop-config"]')
+	before=$(peer '.counters["drop_config"]')
 	echo "@boot differs version-2"
 	becomes .state refused && becomes .reason version || return
 	# Both ask, and who is asked counts it.
 	within "$PATIENCE" counted "$before" || return
-	diag "$(peer '"\(.counters["drop-config"]) refused"')"
+	diag "$(peer '"\(.counters["drop_config"]) refused"')"
 	timeout "$PATIENCE" dd-rpc-client --node 2 --count 1 >refused.log 2>&1
 	[ $? = 1 ] || return
 	diag "$(<refused.log)"
@@ -161,7 +161,7 @@ returned() {
 	order 3 || return
 	echo "@boot returns version-1-2"
 	client
-	becomes .sessions 3 && talk && is '.counters["drop-version"]' 0
+	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
 }
 
 node_stays() {

@@ -73,7 +73,7 @@ TEST_F(shape, wired_bytes_are_not_copied_at_the_sender)
 {
 	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
 	address_t elsewhere = ddalloc(LARGE);
-	long long before = SENT("tx-copied");
+	long long before = SENT("tx_copied");
 	size_t i;
 
 	ASSERT_LE(0, before);
@@ -82,21 +82,21 @@ TEST_F(shape, wired_bytes_are_not_copied_at_the_sender)
 		MESSAGE(self->c.out, lens[i], SEND_BLOCK);
 		MESSAGE(elsewhere, lens[i], SEND_DMA);
 	}
-	EXPECT_EQ(before, SENT("tx-copied"));
+	EXPECT_EQ(before, SENT("tx_copied"));
 }
 
 TEST_F(shape, unwired_bytes_are_copied_once)
 {
 	static const int lens[] = { 1, 8, 1000, 5000, 100000, LARGE };
 	static char memory[LARGE];
-	long long before = SENT("tx-copied"), sum = 0;
+	long long before = SENT("tx_copied"), sum = 0;
 	size_t i;
 
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		MESSAGE(memory, lens[i], SEND_UNWIRED);
 		sum += lens[i];
 	}
-	EXPECT_EQ(before + sum, SENT("tx-copied"));
+	EXPECT_EQ(before + sum, SENT("tx_copied"));
 }
 
 /*
@@ -105,17 +105,17 @@ TEST_F(shape, unwired_bytes_are_copied_once)
  */
 TEST_F(shape, every_byte_is_copied_once_at_the_receiver_in_softirq)
 {
-	long long copied = RECEIVED("rx-copied"), softirq, process;
+	long long copied = RECEIVED("rx_copied"), softirq, process;
 	int i, n = dd_count(50);
 
-	softirq = RECEIVED("rx-softirq");
-	process = RECEIVED("rx-process");
+	softirq = RECEIVED("rx_softirq");
+	process = RECEIVED("rx_process");
 	for (i = 0; i < n; i++)
 		MESSAGE(self->c.out, 100000 + 8 * i, SEND_NOOPTS);
-	copied = RECEIVED("rx-copied") - copied;
+	copied = RECEIVED("rx_copied") - copied;
 	EXPECT_EQ(100000ll * n + 4ll * n * (n - 1) - 8 * n, copied);
-	EXPECT_LE(n, RECEIVED("rx-softirq") - softirq);
-	EXPECT_EQ(process, RECEIVED("rx-process"));
+	EXPECT_LE(n, RECEIVED("rx_softirq") - softirq);
+	EXPECT_EQ(process, RECEIVED("rx_process"));
 }
 
 TEST_F(shape, packets_travel_in_large_skbs)
@@ -126,14 +126,14 @@ TEST_F(shape, packets_travel_in_large_skbs)
 	/* The congestion window is open. */
 	for (i = 0; i < n; i++)
 		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
-	tx = SENT("tx-skbs");
-	rx = RECEIVED("rx-skbs");
-	packets = SENT("tx-packets");
+	tx = SENT("tx_skbs");
+	rx = RECEIVED("rx_skbs");
+	packets = SENT("tx_packets");
 	for (i = 0; i < n; i++)
 		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
-	tx = SENT("tx-skbs") - tx;
-	rx = RECEIVED("rx-skbs") - rx;
-	packets = SENT("tx-packets") - packets;
+	tx = SENT("tx_skbs") - tx;
+	rx = RECEIVED("rx_skbs") - rx;
+	packets = SENT("tx_packets") - packets;
 	TH_LOG("for a MiB: %.1f packets, %.1f skbs sent, %.1f received",
 	       1.0 * packets / n, 1.0 * tx / n, 1.0 * rx / n);
 	EXPECT_LE(LARGE / 9000 * n, packets);
@@ -176,25 +176,25 @@ static int send_changing(struct peer *srv, const struct slot *c)
 
 TEST_F(shape, a_checksum_is_of_what_is_sent_whatever_becomes_of_the_source)
 {
-	long long copied = SENT("tx-copied"), damaged = RECEIVED("drop-crc");
+	long long copied = SENT("tx_copied"), damaged = RECEIVED("drop_crc");
 
 	ASSERT_EQ(0, NODE1("ddctl peer set 2 payload-crc on"));
 	EXPECT_EQ(0, send_changing(self->srv, &self->c));
 	EXPECT_EQ(0, NODE1("ddctl peer set 2 payload-crc off"));
-	EXPECT_LE(1ll * dd_count(8) * LARGE, SENT("tx-copied") - copied);
-	EXPECT_EQ(damaged, RECEIVED("drop-crc"));
+	EXPECT_LE(1ll * dd_count(8) * LARGE, SENT("tx_copied") - copied);
+	EXPECT_EQ(damaged, RECEIVED("drop_crc"));
 }
 
 TEST_F(shape, a_source_that_changes_stops_nobody_where_udp_sums_it)
 {
-	long long copied = SENT("tx-copied"), lost = LOST;
+	long long copied = SENT("tx_copied"), lost = LOST;
 	/* Rather are they copied when they are summed. */
 	int most = dd_count(8) * (LARGE / 9000) / 20 + 1;
 
 	ASSERT_EQ(0, NODE1("ethtool -K eth0 tx off"));
 	EXPECT_EQ(0, send_changing(self->srv, &self->c));
 	EXPECT_EQ(0, NODE1("ethtool -K eth0 tx on"));
-	EXPECT_EQ(copied, SENT("tx-copied"));
+	EXPECT_EQ(copied, SENT("tx_copied"));
 	EXPECT_GE(most, LOST - lost);
 }
 
@@ -235,14 +235,14 @@ TEST_F(shape, several_at_once_leave_together)
 			.conn = conn, .addr = &c,
 			.options = DD_SEND_UNWIRED,
 		};
-	alone = SENT("tx-skbs");
+	alone = SENT("tx_skbs");
 	for (k = 0; k < n; k++)
 		for (i = 0; i < SOME; i++) {
 			ASSERT_SENT(dd_send(h, conn, &c, 0, 0, DD_SEND_UNWIRED,
 					    NULL, 0));
 			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
 		}
-	skbs = SENT("tx-skbs");
+	skbs = SENT("tx_skbs");
 	alone = skbs - alone;
 	for (k = 0; k < n; k++) {
 		for (i = 0; i < SOME; i += dd_sendv(h, msgs + i, SOME - i, &error))
@@ -250,7 +250,7 @@ TEST_F(shape, several_at_once_leave_together)
 		for (i = 0; i < SOME; i++)
 			ASSERT_OK(p_recv(self->srv, 1, RECV_SLEEP, 0));
 	}
-	skbs = SENT("tx-skbs") - skbs;
+	skbs = SENT("tx_skbs") - skbs;
 	TH_LOG("for %d messages: %.1f skbs, one by one %.1f", SOME,
 	       1.0 * skbs / n, 1.0 * alone / n);
 	EXPECT_LE(SOME * n, alone);

@@ -36,6 +36,30 @@ test_usage() {
 	for word in '' x 1x -1 4294967296 99999999999999999999 1.5; do
 		exits "usage: node set: id '$word'" 2 ddctl node set id "$word"
 	done
+	out_of_range 'id must be 0 to 4095, not 4096' node set id 4096
+	out_of_range 'max must be 1 to 4096, not 0' node set max 0
+	out_of_range 'max must be 1 to 4096, not 4097' node set id 1 max 4097
+	out_of_range 'port must be 1 to 65535, not 0' node set port 0
+	out_of_range 'port must be 1 to 65535, not 65536' node set port 65536
+	out_of_range "number must be 0 to 4095, not 4096" peer add 4096 10.0.0.1
+	out_of_range "number must be 0 to 4095, not 4096" peer show 4096
+	out_of_range 'dead-time must be 100 to 3600000, not 99' \
+		peer add 1 10.0.0.1 dead-time 99
+	out_of_range 'dead-time must be 100 to 3600000, not 3600001' \
+		peer set 1 dead-time 3600001
+	out_of_range 'apply: --node must be 0 to 4095, not 4096' \
+		apply --node 4096 x
+	for word in 1.2.3 10.1 0x7f.0.0.1 0x7f000001 010.0.0.1 10.0.0.01 1 \
+		256.1.1.1 1.2.3.4.5 1.2.3:5; do
+		run ddctl peer add 1 "$word"
+		check "usage: peer add: address '$word'" \
+			says 2 "^ddctl: '$word': .* four decimal numbers"
+	done
+	for word in 0.0.0.0 224.0.0.1 255.255.255.255 '[::]:1' '[ff02::1]' \
+		'[::ffff:10.0.0.1]' '[fe80::1]' '[10.0.0.1]:5'; do
+		exits "usage: peer add: address '$word'" 2 \
+			ddctl peer add 1 "$word"
+	done
 	exits "usage: node set: port 'dd'" 2 ddctl node set port dd
 	exits 'usage: peer: no such verb' 2 ddctl peer list
 	exits 'usage: peer show: two arguments' 2 ddctl peer show 1 2
@@ -79,7 +103,78 @@ test_usage() {
 	exits 'usage: help: no such command' 2 ddctl help nodes
 	exits 'usage: help: two commands' 2 ddctl help node conn
 }
-USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7))
+USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7 + 10 + 10 + 8))
+
+# says STATUS PATTERN: it has ended so, and said that.
+says() { [ "$status" = "$1" ] && grep -q -- "$2" "$ERR"; }
+
+# out_of_range PATTERN ARGUMENT...
+out_of_range() {
+	local pattern=$1
+
+	shift
+	run ddctl "$@"
+	check "usage: $*" says 2 "^ddctl: .*$pattern\$"
+}
+
+# --- options -------------------------------------------------------------------
+
+# one_write COMMAND...: each thing that it says on standard error is one
+# write() of whole lines. A socket keeps them apart.
+one_write() {
+	python3 - "$@" <<-'EOT'
+	import socket, subprocess, sys
+	ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL,
+	               stdout=subprocess.DEVNULL, stderr=its)
+	its.close()
+	writes = list(iter(lambda: ours.recv(65536), b""))
+	sys.exit(not writes or not all(w.endswith(b"\n") for w in writes))
+	EOT
+}
+
+# same WORDS...: the same as "-j version".
+same() { cmp <(ddctl -j version) <(ddctl "$@"); }
+
+# error_in_json STATUS ARGUMENT...: told in JSON, and on standard error as well.
+error_in_json() {
+	local want=$1
+
+	shift
+	run ddctl "$@"
+	check "JSON: an error of '$*'" is_json_error "$want"
+}
+is_json_error() {
+	[ "$status" = "$1" ] && [ -s "$OUT" ] && jq -e --argjson want "$1" --rawfile err "$ERR" '
+		.status == "error" and .exit_status == $want and
+		(.error | split("\n") | map("ddctl: " + . + "\n") | add) == $err' "$OUT"
+}
+
+test_options() {
+	check 'options: behind a command' same version -j
+	check 'options: a long one behind it' same version --json
+	check 'options: shortened' same version --js
+	check 'options: before and behind' same -j version -t
+	echo '0 10.0.0.1' >"$CONF"
+	run ddctl apply --check -j --node 0 "$CONF" -p
+	check 'options: among those of apply' [ "$(jq -c . "$OUT")" = \
+		'{"node":0,"maxnodes":1,"nodes":1}' ]
+	run ddctl -j node --help
+	check 'options: help of a command, in JSON' \
+		[ "$(jq -r '.[].command' "$OUT")" = node ]
+	run ddctl -- node -j
+	check 'options: none behind --' says 2 "node cannot '-j'"
+	error_in_json 2 nodes -j
+	error_in_json 2 -x -j
+	error_in_json 2 node set id 5000 -j
+	error_in_json 2 peer add 1 1.2.3 --pretty
+	error_in_json 1 -j apply "$TAP_DIR/missing"
+	printf '%s\n' '0 10.0.0.1' '0 10.0.0.2' 'max 0' >"$CONF"
+	error_in_json 7 -j apply --check "$CONF"
+	check 'one write: an error' one_write "$DDCTL" nodes
+	check 'one write: several' one_write "$DDCTL" apply --check "$CONF"
+}
+OPTION_TESTS=15
 
 # --- help ----------------------------------------------------------------------
 
@@ -119,7 +214,12 @@ HELP_TESTS=$((4 + 3 * COUNT))
 # --- without the module --------------------------------------------------------
 
 says_no_module() {
-	[ "$status" = 3 ] && [ ! -s "$OUT" ] && grep -q 'modprobe dd' "$ERR"
+	[ "$status" = 3 ] && grep -q 'modprobe dd' "$ERR" || return
+	if [ "$1" = -j ]; then
+		is_json_error 3
+	else
+		[ ! -s "$OUT" ]
+	fi
 }
 
 without_module() {
@@ -130,7 +230,7 @@ without_module() {
 		return
 	fi
 	run ddctl "$@"
-	check "$name" says_no_module
+	check "$name" says_no_module "$1"
 }
 
 test_without_module() {
@@ -176,6 +276,32 @@ test_doctor() {
 	check 'doctor: the same for people' \
 		[ "$(ddctl doctor | grep -c '^[a-z]')" = "$(jq length "$OUT")" ]
 }
+
+# kernel RELEASE VERSION STATUS TEXT: what the doctor says of that one.
+kernel() {
+	run env LD_PRELOAD="$TOP/build/selftests/dd_uname.so" \
+		UNAME_RELEASE="$1" UNAME_VERSION="$2" "$DDCTL" -j doctor
+	check "doctor: Linux $1 $2" has_kernel "$3" "$4"
+}
+has_kernel() {
+	jq -e --arg status "$1" --arg text "$2" 'any(.[]; .check == "kernel" and
+		.status == $status and (.text | test($text)) and
+		(.advice == null) == ($status == "ok"))' "$OUT"
+}
+
+test_kernels() {
+	kernel 6.1.0-37-amd64 '#1 SMP PREEMPT_DYNAMIC' ok '^Linux 6.1.0-37-amd64$'
+	kernel 6.12.30-cloud '#1 SMP' ok '^Linux 6.12.30-cloud$'
+	kernel 6.1.0-37-rt-amd64 '#1 SMP PREEMPT_RT' fix 'PREEMPT_RT'
+	kernel 5.10.0 '#1 SMP' fix 'not supported'
+	kernel 6.6.1 '#1 SMP' note 'not supported: dd is for 6.1 and 6.12'
+	kernel 6.10.0 '#1 SMP' note 'not supported'
+	kernel 7.1.0 '#1 SMP' note 'not supported'
+	check 'doctor: no advice to look for "dd" in all words' \
+		lacks 'grep dd' "$DDCTL"
+}
+KERNEL_TESTS=8
+lacks() { ! grep -qa -- "$1" "$2"; }
 
 test_version() {
 	exits 'version: for people' 0 ddctl version
@@ -250,6 +376,10 @@ test_completion() {
 		[ "$(sorted "$(complete_line '')")" = "$(sorted "$COMMANDS")" ]
 	check 'completion: after options' \
 		[ "$(complete_line -j --pretty mo)" = monitor ]
+	check 'completion: behind options in between' \
+		[ "$(complete_line node -j se)" = set ]
+	check 'completion: options behind a command' \
+		[ "$(complete_line node --pr)" = --pretty ]
 	check 'completion: options' \
 		[ "$(complete_line --j)" = --json ]
 	for command in $COMMANDS; do
@@ -278,7 +408,7 @@ test_completion() {
 		"$(sorted "$_ddctl_options")" = \
 		"$(sorted "$(ddctl help | grep -o '^  -., --[a-z]*' | tr -d , | xargs)")" ]
 }
-COMPLETION_TESTS=$((7 + 5 + COUNT))
+COMPLETION_TESTS=$((9 + 5 + COUNT))
 
 # Each exit status that ddctl.h gives a name, and no other, is in the manual.
 manual_has_statuses() {
@@ -302,17 +432,29 @@ manual_has_verbs() {
 	done
 }
 
+# Each counter that the module has for a peer, and no other.
+manual_has_counters() {
+	diff <(sed -n -e 's/^\tDD_UDP_OF_\(LINK\|TP\)("\([a-z-]*\)".*/\2/p' \
+		-e 's/^\tDD_UDP_OF_DROP("\([a-z-]*\)".*/drop-\1/p' \
+		"$TOP/kernel/link_udp.c" | tr - _ | sort) \
+		<(sed -n '/^\.Sh PEER COUNTERS/,/^\.Sh FILES/s/^\.It Li \(.*\)$/\1/p' \
+		"$TOP/Documentation/man/ddctl.8" | sort)
+}
+
 test_manual() {
+	check 'manual: counters of a peer' manual_has_counters
 	check 'manual: exit statuses' manual_has_statuses
 	check 'manual: commands and verbs' manual_has_verbs
 }
 
 plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 6 + APPLY_TESTS +
-	COMPLETION_TESTS + 2))
+	COMPLETION_TESTS + 3 + OPTION_TESTS + KERNEL_TESTS))
 test_usage
+test_options
 test_help
 test_without_module
 test_doctor
+test_kernels
 test_version
 test_apply
 test_completion

@@ -140,7 +140,20 @@ test_peers() {
 	check 'doctor: a peer that does not answer' \
 		has peers note 'node 0 at 10.0.0.2:56797 is '
 	ddctl peer del 0
+	# A route that says so, whatever others there are.
+	ip route add unreachable 10.99.0.0/16
+	ddctl peer add 0 10.99.0.2
+	until_true without_route
+	run ddctl -j doctor
+	check 'doctor: a peer without a route' has peers note \
+		'node 0 at 10.99.0.2:56797 is .*: no route to it for [0-9]* packets?$'
+	check 'doctor: and what to do' jq -e 'any(.[]; .check == "peers" and
+		(.advice | startswith("ip route get 10.99.0.2 ")))' "$OUT"
+	ddctl peer del 0
+	ip route del unreachable 10.99.0.0/16
 }
+
+without_route() { ddctl -j peer show 0 | jq -e '.counters.tx_noroute > 0'; }
 
 test_module() {
 	rmmod dd
@@ -152,7 +165,7 @@ test_module() {
 		json '.module == .ddctl' version
 }
 
-plan $((21 + 11 + 3))
+plan $((23 + 11 + 3))
 test_device
 test_memlock
 test_node

@@ -75,13 +75,22 @@ passes_on() {
 }
 
 test_ddctl() {
-	told 'set id 4096' 5 'id: integer out of range (0 to 4095)' \
+	told 'set id 4096' 2 'id must be 0 to 4095, not 4096' \
 		node set id 4096
-	told 'set max 0' 5 'maxnodes: integer out of range (1 to 4096)' \
+	told 'set max 0' 2 'max must be 1 to 4096, not 0' \
 		node set max 0
-	told 'set id 2' 5 'id: .*below the number' node set id 2
-	told 'set max 8 while up' 5 'maxnodes: .*while the node is down' \
+	told 'set id 2' 5 'refused by the kernel: id 2: .*below the number' \
+		node set id 2
+	told 'set max 8 while up' 5 \
+		'refused by the kernel: max 8: .*while the node is down' \
 		node set max 8
+	run ddctl node set max 8 -j
+	check 'ddctl: a refusal in JSON' refused_in_json
+}
+
+refused_in_json() {
+	[ "$status" = 5 ] && [ -s "$OUT" ] && jq -e '.status == "error" and .exit_status == 5 and
+		(.error | startswith("refused by the kernel: max 8: "))' "$OUT"
 }
 
 test_user() {
@@ -118,7 +127,7 @@ test_set() {
 	exits 'set: up' 0 ddctl node up
 }
 
-plan $((KERNEL_TESTS + 4 + 9 + 13))
+plan $((KERNEL_TESTS + 5 + 9 + 13))
 test_kernel
 test_ddctl
 test_user

@@ -218,19 +218,19 @@ test_node() {
 	ddctl node up
 	exits 'del' 0 ddctl peer del 0
 	told 'del: it is gone' 5 \
-		'refused by the kernel: number: there is no such peer' \
+		'refused by the kernel: peer 0: there is no such peer' \
 		peer del 0
 	told 'show: it is gone' 5 \
-		'refused by the kernel: number: there is no such peer' \
+		'refused by the kernel: peer 0: there is no such peer' \
 		peer show 0
-	told 'add: an address' 5 \
-		'refused by the kernel: address: that is a broadcast address; a peer has one of its own' \
+	told 'add: an address' 2 \
+		'255.255.255.255: that is a broadcast address; a node has one of its own' \
 		peer add 0 255.255.255.255
-	told 'add: a limit' 5 \
-		'refused by the kernel: dead_time: integer out of range (100 to 3600000)' \
+	told 'add: a limit' 2 \
+		'peer add: dead-time must be 100 to 3600000, not 0' \
 		peer add 0 10.0.0.2 dead-time 0
-	told 'set: a limit of the node' 5 \
-		'refused by the kernel: port: integer out of range (1 to 65535)' \
+	told 'set: a limit of the node' 2 \
+		'node set: port must be 1 to 65535, not 0' \
 		node set port 0
 	ddctl peer del 2
 	ddctl peer del 3
@@ -257,9 +257,9 @@ test_user() {
 	check 'user: nothing has changed' json 'map(.number) == [0]' peer
 	exits 'user: may in a namespace of their own' 0 \
 		$as_user unshare -Urn ddctl peer add 0 10.0.0.2
-	run $as_user unshare -Urn ddctl peer add 0 255.255.255.255
-	check 'user: in which broadcast is broadcast' passes_on 5 \
-		'refused by the kernel: address: that is a broadcast address; a peer has one of its own'
+	run $as_user unshare -Urn ddctl peer add 1 10.0.0.2
+	check "user: in which the node's number is no peer's" passes_on 5 \
+		"refused by the kernel: peer 1: that is this node's own number"
 	check 'user: which is another one' json 'map(.number) == [0]' peer
 	ddctl peer del 0
 }
@@ -290,7 +290,7 @@ test_namespaces() {
 	check 'net: none here' json '. == []' peer
 	run in_net left ddctl peer set 0 10.8.0.1
 	check 'net: own addresses are those of there' passes_on 5 \
-		'refused by the kernel: address: that is this node itself: one of its own addresses, with its own port'
+		'refused by the kernel: address 10.8.0.1:56797: that is this node itself: one of its own addresses, with its own port'
 	exits 'net: which are not own here' 0 ddctl peer add 0 10.8.0.1
 	ddctl peer del 0
 	ip netns del left

@@ -263,7 +263,7 @@ PARTS = ('event', 'counter')
 def compare_tool(spec, files):
     text = files['tool']
     rows = {c: (key, kind) for c, key, kind in re.findall(
-        r'(?:ROW|MORE)\((DD_A_\w+), "(\w+)",\s+[^,]+, (ATTR_\w+)\)', text)}
+        r'(?:ROW|GIVEN|MORE)\((DD_A_\w+), "(\w+)",\s+[^,]+, (ATTR_\w+)[,)]', text)}
     rows.update({c: (key, 'ATTR_ENUM') for c, key in re.findall(
         r'ENUM\((DD_A_\w+), "(\w+)"', text)})
     for const, aset, attr in spec.attrs():

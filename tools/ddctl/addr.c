@@ -111,6 +111,23 @@ bool addr_parse_port(const char *text, uint16_t *port)
 	return true;
 }
 
+/*
+ * "10.1", "0x7f.1", "127.0.0.01" and "167772161" are addresses to inet_aton(),
+ * and so to getaddrinfo(): a slip of the finger would become a peer. No name of
+ * a host ends with a label of digits.
+ */
+static bool is_odd_number(const char *host)
+{
+	const char *last = strrchr(host, '.');
+	struct in_addr in;
+
+	if (inet_pton(AF_INET, host, &in) == 1)
+		return false;
+	last = last ? last + 1 : host;
+	return inet_aton(host, &in) ||
+	       (*last && strspn(last, "0123456789") == strlen(last));
+}
+
 const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
 		       uint16_t *port)
 {
@@ -135,6 +152,10 @@ const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
 		return "the name is too long";
 	memcpy(host, text, end - text);
 	host[end - text] = '\0';
+	if (bracket && !strchr(host, ':'))
+		return "brackets are for addresses of IPv6";
+	if (is_odd_number(host))
+		return "an address of IPv4 is four decimal numbers, 0 to 255";
 	if (!*rest)
 		return NULL;
 	if (*rest != ':')

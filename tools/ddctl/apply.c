@@ -47,7 +47,8 @@ static int parse_request(struct request *req, int argc, char **argv)
 		if (!strcmp(argv[i], "--check")) {
 			req->check = true;
 		} else if (!strcmp(argv[i], "--node") && i + 1 < argc) {
-			if (parse_u32(argv[++i], &req->self))
+			if (parse_u32("apply: --node", argv[++i], 0,
+				      CLUSTER_MAX - 1, &req->self))
 				return EXIT_USAGE;
 			req->has_self = true;
 		} else if ((*argv[i] == '-' && argv[i][1]) || req->file) {

@@ -66,24 +66,23 @@ _ddctl_peer_set() {
 }
 
 _ddctl() {
-	local cur=${COMP_WORDS[COMP_CWORD]} words='' i=1 files=()
+	local cur=${COMP_WORDS[COMP_CWORD]} words='' i line=() files=()
 
-	while [[ $i -lt $COMP_CWORD && ${COMP_WORDS[i]} == -* ]]; do
-		((i++))
+	# The line without options, which may stand anywhere.
+	for ((i = 0; i < COMP_CWORD; i++)); do
+		[[ " $_ddctl_options " == *" ${COMP_WORDS[i]} "* ]] ||
+			line+=("${COMP_WORDS[i]}")
 	done
-	case $((COMP_CWORD - i)) in
-	0)
-		if [[ $cur == -* ]]; then
-			words=$_ddctl_options
-		else
-			words=$_ddctl_commands
-		fi
-		;;
-	1) words=$(_ddctl_verbs "${COMP_WORDS[i]}") ;;
-	*) words=$(_ddctl_arguments $((COMP_CWORD - i - 1))) ;;
+	local COMP_WORDS=("${line[@]}" "$cur") COMP_CWORD=${#line[@]}
+
+	case $COMP_CWORD in
+	1) words=$_ddctl_commands ;;
+	2) words=$(_ddctl_verbs "${COMP_WORDS[1]}") ;;
+	*) words=$(_ddctl_arguments $((COMP_CWORD - 2))) ;;
 	esac
-	if [[ ${COMP_WORDS[i]} == apply && $COMP_CWORD -gt $i ]]; then
-		words=$(_ddctl_unused --check --node)
+	[[ $cur != -* ]] || words=$_ddctl_options
+	if [[ ${COMP_WORDS[1]} == apply && $COMP_CWORD -gt 1 ]]; then
+		words="$(_ddctl_unused --check --node)"
 		[[ $cur == -* ]] || files=(-f) words=''
 	fi
 	mapfile -t COMPREPLY < <(compgen "${files[@]}" -W "$words" -- "$cur")

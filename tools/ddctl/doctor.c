@@ -26,7 +26,6 @@
 
 #define DEVICE		"/dev/dd"
 #define GROUP		"dd"
-#define LEAST_KERNEL	"6.1"
 #define INIT_USER_NS	"user:[4026531837]"	/* PROC_USER_INIT_INO */
 #define LEAST_MEMLOCK	(4ull << 20)	/* bytes; below, programs soon fail */
 
@@ -64,17 +63,30 @@ void found(enum verdict v, const char *check, const char *advice,
 
 /* ---- the kernel and the module ----------------------------------------- */
 
+/* As README.md and dkms.conf have it. */
+static bool is_supported(unsigned int major, unsigned int minor)
+{
+	return major == 6 && (minor == 1 || minor == 12);
+}
+
 static void check_kernel(void)
 {
 	unsigned int major = 0, minor = 0;
 	struct utsname uts;
 
 	uname(&uts);
+	/* A release without numbers is 0.0, and not supported either. */
 	if (sscanf(uts.release, "%u.%u", &major, &minor) != 2)
-		found(NOTE, "kernel", NULL, "Linux %s", uts.release);
-	else if (major < 6 || (major == 6 && minor < 1))
-		found(BAD, "kernel", "Boot Linux " LEAST_KERNEL " or later.",
-		      "Linux %s is too old", uts.release);
+		major = minor = 0;
+	if (strstr(uts.version, "PREEMPT_RT"))
+		found(BAD, "kernel", "Boot a kernel without PREEMPT_RT.",
+		      "Linux %s has PREEMPT_RT, which dd does not support",
+		      uts.release);
+	else if (!is_supported(major, minor))
+		found(major < 6 || (major == 6 && minor < 1) ? BAD : NOTE, "kernel",
+		      "Boot Linux 6.1 or 6.12.",
+		      "Linux %s is not supported: dd is for 6.1 and 6.12",
+		      uts.release);
 	else
 		found(GOOD, "kernel", NULL, "Linux %s", uts.release);
 }
@@ -145,12 +157,12 @@ static void check_node(void)
 	struct ddnl nl;
 
 	if (ddnl_open(&nl)) {
-		found(BAD, "node", "See the kernel's log: dmesg | grep dd",
+		found(BAD, "node", SEE_LOG,
 		      "the module does not answer");
 		return;
 	}
 	if (ddnl_get(&nl, &object_node, &rows)) {
-		found(BAD, "node", "See the kernel's log: dmesg | grep dd",
+		found(BAD, "node", SEE_LOG,
 		      "the module does not tell its state");
 	} else {
 		judge_node(json_object_array_get_idx(rows, 0));

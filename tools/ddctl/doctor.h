@@ -21,6 +21,9 @@ enum verdict {
 	BAD,
 };
 
+/* The module's lines begin with "dd: "; many others have "dd" in them. */
+#define SEE_LOG	"As root, what the module has said: dmesg | grep -w 'dd:'"
+
 /* Report on @check; @advice, what to do, may be NULL. */
 void found(enum verdict v, const char *check, const char *advice,
 	   const char *fmt, ...) __attribute__((format(printf, 4, 5)));

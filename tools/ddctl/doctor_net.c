@@ -3,6 +3,7 @@
  * ddctl doctor: other nodes, and what stands between them and this one.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,24 @@ static const char *string(json_object *row, const char *key)
 
 	return json_object_object_get_ex(row, key, &value) ?
 		json_object_get_string(value) : "";
+}
+
+static uint64_t counter(json_object *row, const char *key)
+{
+	json_object *all, *value;
+
+	return json_object_object_get_ex(row, "counters", &all) &&
+	       json_object_object_get_ex(all, key, &value) ?
+		json_object_get_uint64(value) : 0;
+}
+
+/* Its address without the port, or all of it. */
+static const char *bare_host(json_object *row, char host[ADDR_HOST_MAX])
+{
+	uint16_t port;
+
+	return addr_split(string(row, "address"), host, &port) ?
+		string(row, "address") : host;
 }
 
 /* ---- peers -------------------------------------------------------------- */
@@ -54,7 +73,8 @@ static bool judge_peer(json_object *row, uint32_t port)
 {
 	const char *state = string(row, "state");
 	const char *reason = string(row, "reason");
-	char advice[256];
+	char advice[ADDR_HOST_MAX + 128], host[ADDR_HOST_MAX];
+	uint64_t lost;
 
 	if (!strcmp(state, "up"))
 		return false;
@@ -62,6 +82,17 @@ static bool judge_peer(json_object *row, uint32_t port)
 		found(BAD, "peers", advice_refused(reason),
 		      "node %u at %s does not talk to this one (%s)",
 		      number(row, "number"), string(row, "address"), reason);
+		return true;
+	}
+	lost = counter(row, "tx_noroute");
+	if (lost) {
+		snprintf(advice, sizeof(advice),
+			 "ip route get %s says whether there is a route now; else give this machine one.",
+			 bare_host(row, host));
+		found(NOTE, "peers", advice,
+		      "node %u at %s is %s: no route to it for %" PRIu64 " packet%s",
+		      number(row, "number"), string(row, "address"), state,
+		      lost, lost == 1 ? "" : "s");
 		return true;
 	}
 	snprintf(advice, sizeof(advice),
@@ -180,7 +211,7 @@ void check_network(struct ddnl *nl, json_object *node)
 	json_object *rows;
 
 	if (ddnl_get(nl, &object_peers, &rows)) {
-		found(BAD, "peers", "See the kernel's log: dmesg | grep dd",
+		found(BAD, "peers", SEE_LOG,
 		      "the module does not tell its peers");
 		return;
 	}

@@ -82,11 +82,12 @@ static int print_overview(const struct command **list, size_t n)
 {
 	size_t i;
 
-	printf("usage: ddctl [OPTION]... COMMAND [VERB] [ARGUMENT]...\n\n");
+	printf("usage: ddctl [OPTION]... COMMAND [VERB] [ARGUMENT]...\n"
+	       "Options may stand anywhere.\n\n");
 	for (i = 0; i < n; i++)
 		printf("  %-9s %s\n", list[i]->name, list[i]->brief);
 	printf("\n"
-	       "  -j, --json       print JSON\n"
+	       "  -j, --json       print JSON, errors too\n"
 	       "  -p, --pretty     the same, indented\n"
 	       "  -t, --timestamp  monitor tells when\n"
 	       "  -V, --version    as the command version\n"

@@ -2,25 +2,50 @@
 /*
  * ddctl - the command line: options, a command, a verb.
  */
+#define _GNU_SOURCE
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ddctl.h"
+#include "text.h"
 
 struct options options;
 
+/* All that say() has said, for print_error(); a line each. */
+static char *said;
+
+/* Standard error has no buffer: one call is one write(), so lines do not mix. */
 void say(const char *fmt, ...)
 {
+	char *text, *all;
 	va_list ap;
+	int len;
 
-	fputs("ddctl: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	len = vasprintf(&text, fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	if (len < 0)
+		return;
+	fprintf(stderr, "ddctl: %s\n", text);
+	if (asprintf(&all, "%s%s%s", said ? said : "", said ? "\n" : "", text) >= 0) {
+		free(said);
+		said = all;
+	}
+	free(text);
+}
+
+/* The same for programs: with -j whatever ends badly ends with this object. */
+static void print_error(int status)
+{
+	json_object *obj = json_object_new_object();
+
+	json_object_object_add(obj, "status", json_object_new_string("error"));
+	json_object_object_add(obj, "exit_status", json_object_new_int(status));
+	json_object_object_add(obj, "error", text_to_json(said ? said : ""));
+	print_json(obj);
 }
 
 void print_json(json_object *value)
@@ -79,8 +104,6 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
 	const struct verb *verb = cmd->verbs;
 
-	if (argc && (!strcmp(argv[0], "--help") || !strcmp(argv[0], "-h")))
-		return command_help(cmd);
 	if (*verb->name && argc) {
 		verb = verb_find(cmd, argv[0]);
 		if (!verb) {
@@ -94,68 +117,104 @@ static int run(const struct command *cmd, int argc, char **argv)
 	return verb->run(argc, argv);
 }
 
-static const struct option long_options[] = {
-	{ "json", no_argument, NULL, 'j' },
-	{ "pretty", no_argument, NULL, 'p' },
-	{ "timestamp", no_argument, NULL, 't' },
-	{ "version", no_argument, NULL, 'V' },
-	{ "help", no_argument, NULL, 'h' },
+/* ---- options, which may stand anywhere ---------------------------------- */
+
+static const struct option {
+	const char *name;
+	char letter;
+} all_options[] = {
+	{ "json", 'j' },
+	{ "pretty", 'p' },
+	{ "timestamp", 't' },
+	{ "version", 'V' },
+	{ "help", 'h' },
 	{ }
 };
 
-/*
- * Returns the word that an option stands for, NULL for none of them; "" says
- * that the options make no sense.
+/**
+ * struct line - a command line without its options
+ * @words: the words that are left
+ * @count: how many
+ * @bad: first word in front of the command that should be an option
+ * @version: asked for
+ * @help: asked for in front of the command
+ * @command_help: asked for behind it
  */
-static const char *parse_options(int argc, char **argv)
-{
-	const char *word = NULL;
-	int opt;
+struct line {
+	char **words;
+	int count;
+	const char *bad;
+	bool version;
+	bool help;
+	bool command_help;
+};
 
-	while ((opt = getopt_long(argc, argv, "+jptVh", long_options, NULL)) != -1) {
-		switch (opt) {
-		case 'j':
-			options.json = true;
-			break;
-		case 'p':
-			options.json = true;
-			options.pretty = true;
-			break;
-		case 't':
-			options.timestamp = true;
-			break;
-		case 'V':
-			word = "version";
-			break;
-		case 'h':
-			word = "help";
-			break;
-		default:
-			return "";
-		}
-	}
-	return word;
+static void take_option(struct line *l, char letter)
+{
+	options.json |= letter == 'j' || letter == 'p';
+	options.pretty |= letter == 'p';
+	options.timestamp |= letter == 't';
+	l->version |= letter == 'V';
+	l->help |= letter == 'h' && !l->count;
+	l->command_help |= letter == 'h' && l->count;
 }
 
-int main(int argc, char **argv)
+/* The letters that a word stands for; NULL if it is no option of these. */
+static const char *option_letters(const char *word)
 {
-	const struct command *cmd;
-	const char *word;
+	static char one[2];
+	const struct option *o;
+	size_t len;
 
-	word = parse_options(argc, argv);
-	if (word && !*word) {
-		say("see: ddctl help");
+	if (word[0] != '-' || !word[1])
+		return NULL;
+	if (word[1] != '-')
+		return strspn(word + 1, "jptVh") == strlen(word + 1) ? word + 1 : NULL;
+	word += 2;
+	len = strlen(word);
+	for (o = all_options; len && o->name; o++) {
+		/* As long as one can tell which it is: no two begin alike. */
+		if (!strncmp(o->name, word, len)) {
+			one[0] = o->letter;
+			return one;
+		}
+	}
+	return NULL;
+}
+
+/* Other words that begin with a '-' are arguments, for the command to judge. */
+static void split(struct line *l, int argc, char **argv)
+{
+	const char *letters;
+	bool end = false;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		letters = end ? NULL : option_letters(argv[i]);
+		if (letters) {
+			while (*letters)
+				take_option(l, *letters++);
+		} else if (!end && !strcmp(argv[i], "--")) {
+			end = true;
+		} else {
+			if (!end && !l->count && *argv[i] == '-' && !l->bad)
+				l->bad = argv[i];
+			else
+				l->words[l->count++] = argv[i];
+		}
+	}
+}
+
+static int obey(const struct line *l)
+{
+	const char *word = l->version ? "version" : l->help ? "help" : l->words[0];
+	const struct command *cmd;
+
+	if (l->bad) {
+		say("'%s' is no option; see: ddctl help", l->bad);
 		return EXIT_USAGE;
 	}
-	argc -= optind;
-	argv += optind;
-	if (word) {
-		argc = 0;
-	} else if (argc) {
-		word = argv[0];
-		argc--;
-		argv++;
-	} else {
+	if (!word) {
 		say("what shall be done? see: ddctl help");
 		return EXIT_USAGE;
 	}
@@ -164,5 +223,27 @@ int main(int argc, char **argv)
 		say("no command '%s'; see: ddctl help", word);
 		return EXIT_USAGE;
 	}
-	return finish_output(run(cmd, argc, argv));
+	if (l->version || l->help)
+		return run(cmd, 0, NULL);
+	if (l->command_help)
+		return command_help(cmd);
+	return run(cmd, l->count - 1, l->words + 1);
+}
+
+int main(int argc, char **argv)
+{
+	struct line line = { .words = calloc(argc + 1, sizeof(char *)) };
+	int status;
+
+	if (!line.words) {
+		say("out of memory");
+		return EXIT_RUNTIME;
+	}
+	split(&line, argc, argv);
+	status = obey(&line);
+	/* What a doctor finds is in the report. */
+	if (options.json && status != EXIT_OK && status != EXIT_FINDINGS)
+		print_error(status);
+	free(line.words);
+	return finish_output(status);
 }

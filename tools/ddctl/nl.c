@@ -12,6 +12,7 @@
 #include <netlink/genl/genl.h>
 #include <netlink/msg.h>
 
+#include "addr.h"
 #include "ddctl.h"
 #include "nl.h"
 #include "table.h"
@@ -28,7 +29,7 @@
  * @error: errno of the refusal, 0 for none
  * @bad: rows that make no sense
  * @text: the kernel's words, if any
- * @attr: key of the attribute that they are about, if any
+ * @attr: what they are about, in the words of the command line; may be empty
  * @min: least value that the attribute may have, if @ranged
  * @max: greatest value that the attribute may have, if @ranged
  * @ranged: @min and @max are known
@@ -41,7 +42,7 @@ struct answer {
 	int error;
 	int bad;
 	char text[256];
-	const char *attr;
+	char attr[ADDR_TEXT_MAX + 16];
 	uint64_t min;
 	uint64_t max;
 	bool ranged;
@@ -67,17 +68,37 @@ static void read_range(struct answer *ans, struct nlattr *policy)
 	ans->ranged = true;
 }
 
-static const char *attr_at(const struct answer *ans, uint32_t offset)
+/* "max 8", "peer 3", "address 10.0.0.2:56797": as the user would say it. */
+static void describe(char *text, size_t size, const struct attr *a,
+		     const struct nlattr *nla)
+{
+	char address[ADDR_TEXT_MAX];
+	union addr addr;
+
+	if (a->kind == ATTR_U32)
+		snprintf(text, size, "%s %u: ", a->word, nla_get_u32(nla));
+	else if (a->kind == ATTR_BOOL)
+		snprintf(text, size, "%s %s: ", a->word,
+			 nla_get_u8(nla) ? "on" : "off");
+	else if (a->kind == ATTR_ADDRESS &&
+		 addr_from(&addr, nla_data(nla), nla_len(nla))) {
+		addr_text(&addr, address);
+		snprintf(text, size, "%s %s: ", a->word, address);
+	}
+}
+
+static void read_attr(struct answer *ans, uint32_t offset)
 {
 	const struct nlmsghdr *nlh = ans->request;
 	const struct nlattr *nla;
 	const struct attr *a;
 
 	if (offset < NLMSG_HDRLEN || offset + NLA_HDRLEN > nlh->nlmsg_len)
-		return NULL;
+		return;
 	nla = (const void *)((const char *)nlh + offset);
 	a = object_attr(ans->obj, nla_type(nla));
-	return a ? a->key : NULL;
+	if (a && a->word)
+		describe(ans->attr, sizeof(ans->attr), a, nla);
 }
 
 static void read_extack(struct answer *ans, struct nlattr *head, int len)
@@ -90,21 +111,19 @@ static void read_extack(struct answer *ans, struct nlattr *head, int len)
 		nla_strlcpy(ans->text, tb[NLMSGERR_ATTR_MSG],
 			    sizeof(ans->text));
 	if (tb[NLMSGERR_ATTR_OFFS])
-		ans->attr = attr_at(ans, nla_get_u32(tb[NLMSGERR_ATTR_OFFS]));
+		read_attr(ans, nla_get_u32(tb[NLMSGERR_ATTR_OFFS]));
 	if (tb[NLMSGERR_ATTR_POLICY])
 		read_range(ans, tb[NLMSGERR_ATTR_POLICY]);
 }
 
 static void say_refused(const struct answer *ans)
 {
-	char where[64] = "", range[64] = "";
+	char range[64] = "";
 
-	if (ans->attr)
-		snprintf(where, sizeof(where), "%s: ", ans->attr);
 	if (ans->ranged)
 		snprintf(range, sizeof(range), " (%" PRIu64 " to %" PRIu64 ")",
 			 ans->min, ans->max);
-	say("refused by the kernel: %s%s%s", where,
+	say("refused by the kernel: %s%s%s", ans->attr,
 	    *ans->text ? ans->text : strerror(ans->error), range);
 }
 

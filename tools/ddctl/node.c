@@ -48,9 +48,11 @@ static int down(int argc, char **argv)
 static int set(int argc, char **argv)
 {
 	struct setting list[] = {
-		{ .word = "id", .attr = DD_A_NODE_ID },
-		{ .word = "max", .attr = DD_A_NODE_MAXNODES },
-		{ .word = "port", .attr = DD_A_NODE_PORT },
+		{ .word = "id", .attr = DD_A_NODE_ID, .max = NODES_TOTAL - 1 },
+		{ .word = "max", .attr = DD_A_NODE_MAXNODES,
+		  .min = 1, .max = NODES_TOTAL },
+		{ .word = "port", .attr = DD_A_NODE_PORT,
+		  .min = 1, .max = UINT16_MAX },
 		{ }
 	};
 	struct nl_msg *msg;

@@ -2,6 +2,8 @@
 /*
  * What the kernel's objects are made of, and how a message becomes one.
  */
+#include <stdio.h>
+#include <string.h>
 #include <linux/dd.h>
 #include <linux/dd_netlink.h>
 
@@ -10,10 +12,11 @@
 #include "text.h"
 
 /* A row of an object's table; values of an enumeration have names beside. */
-#define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL }
-#define MORE(id, key, head, kind)	{ id, key, head, kind, true, NULL }
-#define ENUM(id, key, head, names)	{ id, key, head, ATTR_ENUM, false, names }
-#define END				{ 0, NULL, NULL, 0, false, NULL }
+#define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL, NULL }
+#define GIVEN(id, key, head, kind, word) { id, key, head, kind, false, word, NULL }
+#define MORE(id, key, head, kind, word)	{ id, key, head, kind, true, word, NULL }
+#define ENUM(id, key, head, names)	{ id, key, head, ATTR_ENUM, false, NULL, names }
+#define END				{ 0, NULL, NULL, 0, false, NULL, NULL }
 
 #define ATTRS_MAX	64	/* more than any object has */
 
@@ -55,10 +58,10 @@ const struct object object_node = {
 	.name = "node",
 	.get = DD_CMD_NODE_GET,
 	.attrs = (const struct attr[]) {
-		ROW(DD_A_NODE_ID, "id", "NODE", ATTR_U32),
-		ROW(DD_A_NODE_MAXNODES, "maxnodes", "OF", ATTR_U32),
+		GIVEN(DD_A_NODE_ID, "id", "NODE", ATTR_U32, "id"),
+		GIVEN(DD_A_NODE_MAXNODES, "maxnodes", "OF", ATTR_U32, "max"),
 		ROW(DD_A_NODE_UP, "up", "UP", ATTR_BOOL),
-		ROW(DD_A_NODE_PORT, "port", "PORT", ATTR_U32),
+		GIVEN(DD_A_NODE_PORT, "port", "PORT", ATTR_U32, "port"),
 		ROW(DD_A_NODE_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
 		ROW(DD_A_NODE_ABI, "abi", "ABI", ATTR_U32),
 		ROW(DD_A_NODE_VERSION, "version", "VERSION", ATTR_STRING),
@@ -161,26 +164,26 @@ const struct object object_stat = {
 };
 
 static const struct attr peer_attrs[] = {
-	ROW(DD_A_PEER_NUMBER, "number", "NODE", ATTR_U32),
-	ROW(DD_A_PEER_ADDRESS, "address", "ADDRESS", ATTR_ADDRESS),
+	GIVEN(DD_A_PEER_NUMBER, "number", "NODE", ATTR_U32, "peer"),
+	GIVEN(DD_A_PEER_ADDRESS, "address", "ADDRESS", ATTR_ADDRESS, "address"),
 	ENUM(DD_A_PEER_STATE, "state", "STATE", peer_states),
 	ENUM(DD_A_PEER_REASON, "reason", "REASON", peer_reasons),
-	MORE(DD_A_PEER_SESSIONS, "sessions", "SESSIONS", ATTR_U64),
-	MORE(DD_A_PEER_DEAD_TIME, "dead_time", "DEAD TIME ms", ATTR_U32),
-	MORE(DD_A_PEER_PAYLOAD_CRC, "payload_crc", "PAYLOAD CRC", ATTR_BOOL),
-	MORE(DD_A_PEER_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
+	MORE(DD_A_PEER_SESSIONS, "sessions", "SESSIONS", ATTR_U64, NULL),
+	MORE(DD_A_PEER_DEAD_TIME, "dead_time", "DEAD TIME ms", ATTR_U32, "dead-time"),
+	MORE(DD_A_PEER_PAYLOAD_CRC, "payload_crc", "PAYLOAD CRC", ATTR_BOOL, "payload-crc"),
+	MORE(DD_A_PEER_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32, NULL),
 	ROW(DD_A_PEER_RTT, "rtt", "RTT us", ATTR_U32),
-	MORE(DD_A_PEER_RTT_VAR, "rtt_var", "RTT VARIATION us", ATTR_U32),
+	MORE(DD_A_PEER_RTT_VAR, "rtt_var", "RTT VARIATION us", ATTR_U32, NULL),
 	ROW(DD_A_PEER_CWND, "cwnd", "WINDOW", ATTR_U64),
-	MORE(DD_A_PEER_IN_FLIGHT, "in_flight", "IN FLIGHT", ATTR_U64),
-	MORE(DD_A_PEER_PACKETS_SENT, "packets_sent", "PACKETS SENT", ATTR_U64),
+	MORE(DD_A_PEER_IN_FLIGHT, "in_flight", "IN FLIGHT", ATTR_U64, NULL),
+	MORE(DD_A_PEER_PACKETS_SENT, "packets_sent", "PACKETS SENT", ATTR_U64, NULL),
 	MORE(DD_A_PEER_PACKETS_RECEIVED, "packets_received",
-	     "PACKETS RECEIVED", ATTR_U64),
+	     "PACKETS RECEIVED", ATTR_U64, NULL),
 	ROW(DD_A_PEER_PACKETS_LOST, "packets_lost", "LOST", ATTR_U64),
 	ROW(DD_A_PEER_BYTES_SENT, "bytes_sent", "SENT", ATTR_U64),
 	ROW(DD_A_PEER_BYTES_RECEIVED, "bytes_received", "RECEIVED", ATTR_U64),
 	ROW(DD_A_PEER_DROPPED, "dropped", "DROPPED", ATTR_U64),
-	MORE(DD_A_PEER_COUNTERS, "counters", "COUNTERS", ATTR_COUNTERS),
+	MORE(DD_A_PEER_COUNTERS, "counters", "COUNTERS", ATTR_COUNTERS, NULL),
 	END,
 };
 
@@ -257,12 +260,17 @@ static void parse_counter(json_object *all, const struct nlattr *nest)
 		[DD_A_COUNTER_NAME] = { .type = NLA_NUL_STRING },
 		[DD_A_COUNTER_VALUE] = { .type = NLA_U64 },
 	};
+	char key[64], *at;
 
 	if (nla_parse_nested(tb, DD_A_COUNTER_MAX, (struct nlattr *)nest,
 			     policy) < 0 ||
 	    !tb[DD_A_COUNTER_NAME] || !tb[DD_A_COUNTER_VALUE])
 		return;
-	json_object_object_add(all, nla_get_string(tb[DD_A_COUNTER_NAME]),
+	/* As all keys are: with '_' for '-'. */
+	snprintf(key, sizeof(key), "%s", nla_get_string(tb[DD_A_COUNTER_NAME]));
+	for (at = key; (at = strchr(at, '-')); )
+		*at = '_';
+	json_object_object_add(all, key,
 			       json_object_new_uint64(nla_get_u64(tb[DD_A_COUNTER_VALUE])));
 }
 

@@ -39,6 +39,7 @@ enum attr_kind {
  * @head: heading in tables, NULL to leave it out of them
  * @kind: enum attr_kind
  * @alone: tables of many leave it out
+ * @word: what the command line calls it, NULL where it cannot be given
  * @names: of the values of an %ATTR_ENUM, by number; ends with a NULL behind
  *	the last one
  */
@@ -48,6 +49,7 @@ struct attr {
 	const char *head;
 	enum attr_kind kind;
 	bool alone;
+	const char *word;
 	const char *const *names;
 };
 

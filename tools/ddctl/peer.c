@@ -2,6 +2,7 @@
 /*
  * ddctl peer - the other nodes that this one knows.
  */
+#include <stdio.h>
 #include <linux/dd_netlink.h>
 
 #include "ddctl.h"
@@ -11,11 +12,14 @@
 #define ADDRESSES_MAX	16	/* of a name */
 
 /* What may follow number and address. */
-#define SETTINGS {							\
-	{ .word = "dead-time", .attr = DD_A_PEER_DEAD_TIME },		\
-	{ .word = "payload-crc", .attr = DD_A_PEER_PAYLOAD_CRC,		\
-	  .kind = SETTING_SWITCH },					\
-	{ }								\
+#define SETTINGS { SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC, { } }
+
+static int parse_number(const char *command, const char *text, uint32_t *number)
+{
+	char what[64];
+
+	snprintf(what, sizeof(what), "%s: the peer's number", command);
+	return parse_u32(what, text, 0, NODES_TOTAL - 1, number);
 }
 
 static int show_one(const char *text)
@@ -26,7 +30,7 @@ static int show_one(const char *text)
 	struct ddnl nl;
 	int status;
 
-	status = parse_u32(text, &number);
+	status = parse_number("peer show", text, &number);
 	if (!status)
 		status = ddnl_open(&nl);
 	if (status)
@@ -73,6 +77,11 @@ static int parse_address(const char *text, union addr *addr)
 		say("%s: %s", host, wrong);
 		return EXIT_RUNTIME;
 	}
+	wrong = addr_fault(addr);
+	if (wrong) {
+		say("%s: %s", host, wrong);
+		return EXIT_USAGE;
+	}
 	addr_set_port(addr, port);
 	return EXIT_OK;
 }
@@ -102,7 +111,7 @@ static int add(int argc, char **argv)
 		say("peer add wants a number and an address");
 		return EXIT_USAGE;
 	}
-	status = parse_u32(argv[0], &number);
+	status = parse_number("peer add", argv[0], &number);
 	if (!status)
 		status = parse_settings("peer add", list, argc - 2, argv + 2);
 	if (!status)
@@ -121,7 +130,7 @@ static int set(int argc, char **argv)
 		say("peer set wants a number and what to change");
 		return EXIT_USAGE;
 	}
-	status = parse_u32(argv[0], &number);
+	status = parse_number("peer set", argv[0], &number);
 	if (!setting_find(list, argv[1]))
 		words = 2;
 	if (!status)
@@ -144,7 +153,7 @@ static int del(int argc, char **argv)
 		say("peer del wants one number");
 		return EXIT_USAGE;
 	}
-	status = parse_u32(argv[0], &number);
+	status = parse_number("peer del", argv[0], &number);
 	return status ? status : send_one(DD_CMD_PEER_DEL, number, NULL, NULL);
 }
 

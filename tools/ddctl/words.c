@@ -10,7 +10,8 @@
 #include "ddctl.h"
 #include "words.h"
 
-int parse_u32(const char *text, uint32_t *value)
+int parse_u32(const char *what, const char *text, uint32_t min, uint32_t max,
+	      uint32_t *value)
 {
 	bool hex = !strncmp(text, "0x", 2);
 	const char *digits = hex ? text + 2 : text;
@@ -19,21 +20,25 @@ int parse_u32(const char *text, uint32_t *value)
 	/* Never octal: in the cluster file "010" is ten. */
 	errno = 0;
 	n = strtoull(digits, NULL, hex ? 16 : 10);
-	if (errno || !*digits || n > UINT32_MAX ||
+	if (!*digits ||
 	    digits[strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789")]) {
-		say("'%s' is not a number", text);
+		say("%s must be a number, %u to %u, not '%s'", what, min, max, text);
+		return EXIT_USAGE;
+	}
+	if (errno || n < min || n > max) {
+		say("%s must be %u to %u, not %s", what, min, max, text);
 		return EXIT_USAGE;
 	}
 	*value = n;
 	return EXIT_OK;
 }
 
-static int parse_switch(const char *text, uint32_t *value)
+static int parse_switch(const char *what, const char *text, uint32_t *value)
 {
 	bool on = !strcmp(text, "on");
 
 	if (!on && strcmp(text, "off")) {
-		say("'%s' is neither 'on' nor 'off'", text);
+		say("%s must be 'on' or 'off', not '%s'", what, text);
 		return EXIT_USAGE;
 	}
 	*value = on;
@@ -66,19 +71,25 @@ int parse_settings(const char *command, struct setting *list, int argc,
 		   char **argv)
 {
 	struct setting *s;
+	char what[64];
 	int status;
 
 	for (; argc > 0; argc -= 2, argv += 2) {
 		s = setting_find(list, argv[0]);
 		if (!s)
 			return say_unknown(command, list, argv[0]);
-		if (argc == 1 || s->given) {
-			say("%s: '%s' wants one value", command, argv[0]);
+		if (argc == 1) {
+			say("%s: '%s' wants a value", command, argv[0]);
 			return EXIT_USAGE;
 		}
+		if (s->given) {
+			say("%s: '%s' is there twice", command, argv[0]);
+			return EXIT_USAGE;
+		}
+		snprintf(what, sizeof(what), "%s: %s", command, s->word);
 		status = s->kind == SETTING_U32 ?
-			parse_u32(argv[1], &s->value) :
-			parse_switch(argv[1], &s->value);
+			parse_u32(what, argv[1], s->min, s->max, &s->value) :
+			parse_switch(what, argv[1], &s->value);
 		if (status)
 			return status;
 		s->given = true;

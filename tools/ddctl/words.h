@@ -25,6 +25,8 @@ enum setting_kind {
  * @attr: DD_A_*
  * @kind: enum setting_kind
  * @given: whether it was
+ * @min: least value of a %SETTING_U32
+ * @max: greatest value of it
  * @value: what followed
  */
 struct setting {
@@ -32,14 +34,26 @@ struct setting {
 	int attr;
 	enum setting_kind kind;
 	bool given;
+	uint32_t min;
+	uint32_t max;
 	uint32_t value;
 };
 
+/* Settings of a node and of a peer, with the kernel's own limits. */
+#define NODES_TOTAL	4096
+#define SETTING_DEAD_TIME						\
+	{ .word = "dead-time", .attr = DD_A_PEER_DEAD_TIME,		\
+	  .min = 100, .max = 3600000 }
+#define SETTING_PAYLOAD_CRC						\
+	{ .word = "payload-crc", .attr = DD_A_PEER_PAYLOAD_CRC,		\
+	  .kind = SETTING_SWITCH }
+
 /*
- * A number that fits 32 bits; whether it makes sense is for the kernel to say.
- * Returns enum ddctl_exit.
+ * A number of @min to @max; @what stands for it in messages. Returns enum
+ * ddctl_exit.
  */
-int parse_u32(const char *text, uint32_t *value);
+int parse_u32(const char *what, const char *text, uint32_t min, uint32_t max,
+	      uint32_t *value);
 
 struct setting *setting_find(struct setting *list, const char *word);
 
