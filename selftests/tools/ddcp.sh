@@ -234,7 +234,7 @@ kill_sender() {
 		wait "$SEND" 2>/dev/null
 		exec 7>&-
 		exited "$RECV" 4 recv.err && has_line recv.err 'f: the sender went away' &&
-			empty out || return 1
+			! has_line recv.err '\<1 bytes' && empty out || return 1
 	done
 }
 

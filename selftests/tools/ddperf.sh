@@ -140,7 +140,7 @@ local_faults() {
 full_disk() {
 	local got=0
 
-	ddperf lat -r 1 -n 5 -m flag >/dev/full 2>err || got=$?
+	ddperf lat -r 1 -n 5 -m shm >/dev/full 2>err || got=$?
 	[ "$got" = 1 ] && grep -q '^ddperf: standard output: No space' err && return
 	diag "exit code $got: $(cat err)"
 	return 1

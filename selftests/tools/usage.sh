@@ -142,7 +142,8 @@ names() {
 wrong_option_named() {
 	names -P ddperf lat -P 1 && names -w ddperf lat -w2 &&
 		names --node ddperf lat --node 3 && names --node ddperf lat --node=3 &&
-		names -a ddperf insn -s 8 -a
+		names -a ddperf insn -s 8 -a &&
+		names -o ddcp send -o x y && names --output ddcp send --output x y
 }
 
 # Where files cannot be created is said at once, with or without the module.
@@ -223,7 +224,7 @@ check "ddcp: wrong command lines" wrong_ddcp
 check "ddperf: wrong command lines" wrong_ddperf
 check "ddcp: a file that cannot be read" unreadable_file
 check "ddcp: a directory that cannot be written to" no_directory
-check "ddperf: an option of another test, as it was given" wrong_option_named
+check "ddperf, ddcp: an option of another test, as it was given" wrong_option_named
 check "a full disk" full_disk
 check "what is said is said in one write" whole_lines
 if [ -e /dev/dd ]; then

@@ -69,6 +69,17 @@ void tool_usage(const char *format, ...)
 	exit(TOOL_USAGE);
 }
 
+const char *tool_option(int c, const struct option *all, int index)
+{
+	static char name[32];
+
+	if (index < 0)
+		snprintf(name, sizeof(name), "-%c", c);
+	else
+		snprintf(name, sizeof(name), "--%s", all[index].name);
+	return name;
+}
+
 int tool_exit_code(int error)
 {
 	switch (abs(error)) {

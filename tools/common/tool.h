@@ -7,6 +7,7 @@
 #ifndef DD_TOOL_H
 #define DD_TOOL_H
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,6 +54,16 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void tool_usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
+
+/**
+ * tool_option() - an option as the user gave it, by its letter or by its name
+ * @c: what getopt_long() returned
+ * @all: its long options
+ * @index: what it stored, -1 before
+ *
+ * Return: text that the next call replaces.
+ */
+const char *tool_option(int c, const struct option *all, int index);
 
 /**
  * tool_exit_code() - exit code that suits an error

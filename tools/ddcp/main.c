@@ -210,10 +210,10 @@ static void parse(struct options *o, int argc, char **argv)
 {
 	static const char common[] = "n:b:S:qjhV";
 	const char *others = o->send ? "odfc" : "Naw";
-	int c;
+	int c, index;
 
-	while ((c = getopt_long(argc, argv, "n:b:S:qjhVN:a:w:o:d:fc:", options,
-				NULL)) != -1) {
+	while (index = -1, (c = getopt_long(argc, argv, "n:b:S:qjhVN:a:w:o:d:fc:",
+					    options, &index)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
 		if (c == 'h') {
@@ -225,7 +225,8 @@ static void parse(struct options *o, int argc, char **argv)
 			exit(TOOL_OK);
 		}
 		if (!strchr(common, c) && strchr(others, c))
-			tool_usage("-%c is no option of '%s'", c,
+			tool_usage("'%s' is no option of '%s'",
+				   tool_option(c, options, index),
 				   o->send ? "send" : "recv");
 		parse_one(o, c);
 	}

@@ -127,9 +127,9 @@ static void lost(struct transfer *t)
 {
 	char name[NAME_MAX + 1];
 
-	outcome_fail(&t->out, ECONNCLOSE, "%s: the sender went away after %llu bytes",
+	outcome_fail(&t->out, ECONNCLOSE, "%s: the sender went away after %llu byte%s",
 		     tool_print_name(name, sizeof(name), t->out.name),
-		     (unsigned long long)t->out.size);
+		     (unsigned long long)t->out.size, tool_s(t->out.size));
 	end(t);
 }
 
@@ -314,8 +314,9 @@ static int verify(struct transfer *t, const struct dd_msg *msg)
 	if (msg->len != PROTO_HASH || size != t->out.size ||
 	    (t->expected != PROTO_UNKNOWN && t->expected != size))
 		return outcome_fail(&t->out, EPROTO,
-				    "%llu bytes arrived, the sender says %llu",
+				    "%llu byte%s arrived, the sender says %llu",
 				    (unsigned long long)t->out.size,
+				    tool_s(t->out.size),
 				    (unsigned long long)size);
 	if (memcmp(own.digest, msg->addr, PROTO_HASH))
 		return outcome_fail(&t->out, EBADMSG,

@@ -97,8 +97,8 @@ static int open_file(struct sender *s)
 static int lost(struct sender *s)
 {
 	return outcome_fail(&s->out, ECONNCLOSE,
-			    "the receiver went away after %llu bytes",
-			    (unsigned long long)s->out.size);
+			    "the receiver went away after %llu byte%s",
+			    (unsigned long long)s->out.size, tool_s(s->out.size));
 }
 
 static void on_result(struct sender *s, const struct dd_msg *msg)

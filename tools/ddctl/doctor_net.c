@@ -113,7 +113,8 @@ static void judge_peers(json_object *node, json_object *rows)
 	if (!n)
 		no_peers(node);
 	else if (!odd)
-		found(GOOD, "peers", NULL, "%zu of %zu peers are up", n, n);
+		found(GOOD, "peers", NULL, "%zu of %zu peer%s up", n, n,
+		      n == 1 ? " is" : "s are");
 }
 
 /* ---- the port ----------------------------------------------------------- */

@@ -324,18 +324,6 @@ static void parse_one(struct perf_options *o, struct given *g, int c)
 	}
 }
 
-/* An option as the user gave it: by its letter, or by its name. */
-static const char *option_name(int c, int index)
-{
-	static char name[32];
-
-	if (index < 0)
-		snprintf(name, sizeof(name), "-%c", c);
-	else
-		snprintf(name, sizeof(name), "--%s", long_options[index].name);
-	return name;
-}
-
 static void parse(struct perf_options *o, const struct test_command *cmd,
 		  int argc, char **argv)
 {
@@ -355,7 +343,8 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 			exit(TOOL_OK);
 		}
 		if (!strchr(cmd->options, c))
-			tool_usage("'%s' is no option of '%s%s'", option_name(c, index),
+			tool_usage("'%s' is no option of '%s%s'",
+				   tool_option(c, long_options, index),
 				   cmd->net ? "net " : "", cmd->name);
 		parse_one(o, &g, c);
 	}

@@ -14,6 +14,7 @@
 #endif
 
 #include "perf.h"
+#include "../common/tool.h"
 
 struct environment {
 	struct utsname uts;
@@ -134,8 +135,8 @@ void report_head(const char *test, const struct perf_options *o)
 	printf("ddperf %s, %s\n", DD_VERSION, test);
 	printf("  kernel   %s %s%s\n", e.uts.release, e.uts.machine,
 	       e.mitigations_off ? ", mitigations=off" : "");
-	printf("  machine  %s; %s; %ld CPUs online, %d allowed\n", e.machine,
-	       e.cpu, e.online, e.allowed);
+	printf("  machine  %s; %s; %ld CPU%s online, %d allowed\n", e.machine,
+	       e.cpu, e.online, tool_s(e.online), e.allowed);
 	printf("  command  %s\n", command_line(o));
 	fflush(stdout);
 }

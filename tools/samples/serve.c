@@ -32,8 +32,9 @@ static void start(const struct sample_options *o, struct sample_service *s,
 		    o->connections, in, size, out, size, noteid, &s->id) < 0)
 		sample_die("ddserve");
 	if (!o->quiet)
-		fprintf(stderr, "%s: serving '%s' on node %d, %d connections of %zu bytes\n",
-			tool_name, s->name, ddmynode(), o->connections, o->size);
+		fprintf(stderr, "%s: serving '%s' on node %d, %d connection%s of %zu byte%s\n",
+			tool_name, s->name, ddmynode(), o->connections,
+			tool_s(o->connections), o->size, tool_s(o->size));
 }
 
 static void answer(const struct sample_service *s, const ddrecv_desc_t *d)
