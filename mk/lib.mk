@@ -84,6 +84,18 @@ $(FIGURES): $(BUILD)/bin/%: $(FIGURE_OBJ)/%.o $(FIGURE_OBJ)/support.o \
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
+# The other end of a figure, which looks at the bytes.
+FIGURE_CHECK	:= $(BUILD)/selftests/figcheck
+ALL_PROGS += $(FIGURE_CHECK)
+
+$(FIGURE_OBJ)/check.o: selftests/figures/check.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -c -o $@ $<
+
+$(FIGURE_CHECK): $(FIGURE_OBJ)/check.o $(FIGURE_OBJ)/support.o $(LIBDD_STATIC)
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
 -include $(wildcard $(FIGURE_OBJ)/*.d)
 
 LIBDD_MAN3 := $(wildcard Documentation/man/*.3)

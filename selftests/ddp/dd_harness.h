@@ -24,6 +24,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -94,6 +95,48 @@ static inline double dd_now(void)
 	__ok; })
 #define WAIT_FOR(cond)		WAIT_FOR_MS(cond, dd_patience())
 #define ASSERT_SOON(cond)	ASSERT_TRUE(WAIT_FOR(cond))
+
+/* A timer that expires @ms from now; -1 if there is none. */
+static inline int timer_start(long ms)
+{
+	struct itimerspec in = {
+		.it_value = { ms / 1000, ms % 1000 * 1000000 },
+	};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (fd >= 0 && timerfd_settime(fd, 0, &in, NULL)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* Whether it has expired; it is closed. */
+static inline bool timer_expired(int fd)
+{
+	__u64 times;
+	bool expired = read(fd, &times, sizeof(times)) == sizeof(times);
+
+	close(fd);
+	return expired;
+}
+
+/*
+ * @call, which waits until its timeout of @ms, never returns earlier, and returns
+ * before a timer that was set to half as much again. On a busy machine attempts
+ * may be late: one in time is enough.
+ */
+#define ASSERT_WAITS(ms, call) do {					\
+	bool __in_time = WAIT_FOR(dd_waits(ms, call));			\
+	ASSERT_TRUE(__in_time);						\
+} while (0)
+#define dd_waits(ms, call) ({						\
+	int __timer = timer_start((ms) * 3 / 2);			\
+	double __start = dd_now();					\
+	ASSERT_LE(0, __timer);						\
+	call;								\
+	EXPECT_LE(((ms) - 1) / 1e3, dd_now() - __start);		\
+	!timer_expired(__timer); })
 
 #define EXPECT_ERR(err, call) do {					\
 	errno = 0;							\
@@ -200,6 +243,12 @@ static inline bool asleep_in(pid_t pid, long nr)
 		in = -1;
 	fclose(f);
 	return in == nr;
+}
+
+/* The thread's id, as /proc has it. */
+static inline pid_t thread_id(void)
+{
+	return syscall(SYS_gettid);
 }
 
 /* Whether @pid sleeps in a system call that waits for a list. */

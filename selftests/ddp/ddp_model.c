@@ -7,6 +7,7 @@
  */
 #include "dd_harness.h"
 #include "peer.h"
+#include "reclaim.h"
 
 TEST(DDP_1_bytes_are_in_the_receivers_memory_before_it_makes_a_call)
 {
@@ -213,23 +214,50 @@ TEST(DDP_8_buffers_must_be_big_enough_for_all_connections)
 			     &note, &serv));
 }
 
+#define PLAIN	(1 << 20)
+
+static long present_there(long at, long len, long c)
+{
+	return pages_present((void *)at, len);
+}
+
+/* All memory of both sides is reclaimed, and swapped out if it can be. */
 TEST(DDP_8_memory_is_wired)
 {
-	struct peer *srv = peer_start();
-	char got[8] = "";
+	char got[8] = "", *plain;
+	struct reclaim reclaim;
+	struct peer *srv;
 	struct slot c, s;
 
-	ASSERT_OK(p_serve_simple(srv, own_name("m"), 1, 65536));
+	ASSERT_EQ(0, reclaim_begin(&reclaim)) {
+		TH_LOG("errno %d", errno);
+	}
+	srv = peer_start();
+	plain = mmap(NULL, PLAIN, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, plain);
+	memset(plain, 1, PLAIN);
+	EXPECT_EQ(0, p_serve_simple(srv, own_name("m"), 1, 65536));
 	s = peer_slot(srv, 0);
-	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 65536));
+	EXPECT_EQ(0, open_conn(&c, own_name("m"), TYPE_SPLIT, 65536));
+	memset(c.out, 1, 65536);
+	memset(c.in, 1, 65536);
 	strcpy(c.out + 40000, "kept");
-	/* What takes pages away from other memory does not from this. */
-	madvise(c.out, 65536, MADV_DONTNEED);
-	madvise(c.out, 65536, MADV_PAGEOUT);
+	EXPECT_EQ(0, ddsend(c.conn, c.out, 65536, 0, SEND_BLOCK));
+	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_EQ(16, peer_call(srv, present_there, (long)s.in, 65536, 0));
+	/* As long as there is something of the other kind. */
+	EXPECT_EQ(PLAIN / 4096, pages_present(plain, PLAIN));
+	EXPECT_TRUE(WAIT_FOR((reclaim_now(&reclaim),
+			      pages_present(plain, PLAIN) == 0)));
+	EXPECT_EQ(16, pages_present(c.out, 65536));
+	EXPECT_EQ(16, pages_present(c.in, 65536));
+	EXPECT_EQ(16, peer_call(srv, present_there, (long)s.in, 65536, 0));
 	EXPECT_STREQ("kept", c.out + 40000);
-	ASSERT_OK(ddsend(c.conn, c.out + 40000, 5, 50000, SEND_BLOCK));
-	ASSERT_OK(p_read(srv, s.in + 50000, got, 5));
+	EXPECT_EQ(0, p_read(srv, s.in + 40000, got, 5));
 	EXPECT_STREQ("kept", got);
+	peer_kill(srv);
+	reclaim_end(&reclaim);
 }
 
 TEST(DDP_9_connect_needs_name_node_and_buffers)

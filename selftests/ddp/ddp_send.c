@@ -6,6 +6,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include <pthread.h>
 #include <sys/mman.h>
 #include "dd.h"
 #include "peer.h"
@@ -669,19 +670,55 @@ TEST_F(send, DDP_46_metacount_counts_words_up_to_4)
 
 TEST_F(send, DDP_47_dddone_is_1_when_the_last_message_is_sent)
 {
+	connid_t c = self->stream.conn;
+
 	/* Nothing sent yet: nothing is on its way. */
-	EXPECT_EQ(1, dddone(self->stream.conn, 0));
-	ASSERT_OK(ddsend(self->stream.conn, self->stream.out, BLOCK, 0, 0));
-	EXPECT_TRUE(WAIT_FOR(dddone(self->stream.conn, 0) == 1));
+	EXPECT_EQ(1, dddone(c, 0));
+	/* What one node sends to itself is sent when ddsend() returns. */
+	if (across_nodes())
+		ASSERT_EQ(0, far_node_down());
+	ASSERT_OK(ddsend(c, self->stream.out, BLOCK, 0, 0));
+	EXPECT_EQ(!across_nodes(), dddone(c, 0));
+	if (across_nodes())
+		ASSERT_EQ(0, far_node_up());
+	EXPECT_TRUE(HEARD(dddone(c, 0) == 1));
 	EXPECT_ERR(EBADID, dddone(0, 0));
+}
+
+struct done {
+	connid_t conn;
+	pid_t tid;
+	int ret;
+};
+
+static void *wait_until_done(void *arg)
+{
+	struct done *d = arg;
+
+	__atomic_store_n(&d->tid, thread_id(), __ATOMIC_RELEASE);
+	d->ret = dddone(d->conn, SDONE_SLEEP);
+	return NULL;
 }
 
 TEST_F(send, DDP_48_sdone_sleep_blocks_until_sent)
 {
-	EXPECT_EQ(1, dddone(self->stream.conn, SDONE_SLEEP));
-	ASSERT_OK(ddsend(self->stream.conn, self->stream.out, BLOCK, 0, 0));
-	EXPECT_EQ(1, dddone(self->stream.conn, SDONE_SLEEP));
-	EXPECT_EQ(1, dddone(self->stream.conn, 0));
+	struct done d = { .conn = self->stream.conn };
+	pthread_t thread;
+
+	EXPECT_EQ(1, dddone(d.conn, SDONE_SLEEP));
+	if (across_nodes())
+		ASSERT_EQ(0, far_node_down());
+	ASSERT_OK(ddsend(d.conn, self->stream.out, BLOCK, 0, 0));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_until_done, &d));
+	if (across_nodes()) {
+		EXPECT_TRUE(WAIT_FOR(__atomic_load_n(&d.tid, __ATOMIC_ACQUIRE) &&
+				     asleep_in(d.tid, SYS_ioctl)));
+		EXPECT_EQ(0, dddone(d.conn, 0));
+		ASSERT_EQ(0, far_node_up());
+	}
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(1, d.ret);
+	EXPECT_EQ(1, dddone(d.conn, 0));
 }
 
 TEST_F(send, DDP_49_1_dddone_of_no_connection_is_ebadid)

@@ -130,8 +130,41 @@ TEST(DDP_16_both_areas_must_come_from_ddalloc)
 				   &serv));
 	EXPECT_ERR(EINVAL, ddserve(name, 0, 1, mem, 4096, plain, 4096, &note,
 				   &serv));
-	EXPECT_ERR(EINVAL, ddserve(name, 0, 1, mem, 8192, mem, 4096, &note,
-				   &serv));
+}
+
+static int serve_in(address_t recv, size_t recvsize, address_t reply,
+		    size_t replysize)
+{
+	noteid_t note = 0;
+	servid_t serv;
+
+	return ddserve((char *)own_name("s"), SERVE_NOOPTS, 1, recv, recvsize,
+		       reply, replysize, &note, &serv);
+}
+
+TEST(DDP_16_areas_must_be_inside_of_what_ddalloc_gave)
+{
+	address_t mem = ddalloc(4096), other = ddalloc(4096);
+
+	ASSERT_NE(NULL, mem);
+	ASSERT_NE(NULL, other);
+	EXPECT_ERR(EINVAL, serve_in(mem, 8192, other, 4096));
+	EXPECT_ERR(EINVAL, serve_in(other, 4096, mem, 8192));
+	EXPECT_ERR(EINVAL, serve_in(mem, (size_t)-4096, other, 4096));
+	EXPECT_EQ(0, serve_in(mem, 4096, other, 4096));
+}
+
+TEST(DDP_16_areas_must_not_overlap)
+{
+	address_t mem = ddalloc(4 * 4096);
+
+	ASSERT_NE(NULL, mem);
+	EXPECT_ERR(EINVAL, serve_in(mem, 4096, mem, 4096));
+	EXPECT_ERR(EINVAL, serve_in(mem, 8192, mem + 4096, 4096));
+	EXPECT_ERR(EINVAL, serve_in(mem + 4096, 4096, mem, 8192));
+	ASSERT_OK(serve_in(mem, 8192, mem + 8192, 4096));
+	/* Nor what is in use already. */
+	EXPECT_ERR(EINVAL, serve_in(mem + 4096, 4096, mem + 12288, 4096));
 }
 
 TEST(DDP_17_a_name_in_use_is_refused)

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The protocol description's programs, compiled as printed, against each other
-# (requirements DDP-75 to DDP-78). TAP on stdout; fig2 to fig5 are on PATH or
-# in build/bin. They want their servers at node 1, which is this one; clients
+# (requirements DDP-75 to DDP-78), and against figcheck, which looks at the bytes.
+# TAP on stdout; the programs are on PATH or in build. They want their servers at node 1, which is this one; clients
 # are in the network namespace DDP_PEER_NETNS, if that is set.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-PATH=$PWD/build/bin:$PATH
+PATH=$PWD/build/bin:$PWD/build/selftests:$PATH
 LD_LIBRARY_PATH=$PWD/build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PATH LD_LIBRARY_PATH
 
@@ -52,11 +52,12 @@ wait_gone() {
 	return 1
 }
 
-# start PROGRAM SERVICE...
+# start PROGRAM SERVICE...: the program may have arguments, in the same word.
 start() {
 	local name
 
-	"$1" &
+	# shellcheck disable=SC2086 # words
+	$1 &
 	server=$!
 	shift
 	for name; do
@@ -83,6 +84,28 @@ echo_server() {
 	start fig2 echo && client fig3 && client fig3 && kill -0 "$server"
 	local ok=$?
 
+	stop
+	return $ok
+}
+
+# The servers of figures 2 and 4 return the bytes, the latter in both orders.
+bytes_return() {
+	start "$1" "${@:2}" && client figcheck client 1 "${@:2}" &&
+		kill -0 "$server"
+	local ok=$?
+
+	stop
+	return $ok
+}
+
+# bytes_are_sent PROGRAM SERVICE...: one message to each service.
+bytes_are_sent() {
+	local ok=1
+
+	if start "figcheck server $(($# - 1))" "${@:2}" && client "$1"; then
+		wait "$server"
+		ok=$?
+	fi
 	stop
 	return $ok
 }
@@ -122,7 +145,7 @@ no_server() {
 	! out=$(client fig3 2>&1) && [[ $out == ddconnect* ]]
 }
 
-for program in fig2 fig3 fig4 fig5 ddctl jq; do
+for program in fig2 fig3 fig4 fig5 figcheck ddctl jq; do
 	type -P $program >/dev/null || {
 		echo "Bail out! no $program"
 		exit 1
@@ -130,16 +153,22 @@ for program in fig2 fig3 fig4 fig5 ddctl jq; do
 done
 
 echo "TAP version 13"
-echo "1..6"
+echo "1..10"
 echo_server
 result DDP_75_echo_server $? "fig2 does not serve"
 echo_blocks
 result DDP_75_echo_server_has_two_connections $? "$(ddctl -j service)"
+bytes_return fig2 echo
+result DDP_75_echo_server_returns_the_bytes $? "fig2 does not return them"
 no_server
 result DDP_76_rpc_client_without_server_fails $? "fig3 does not fail"
 start fig2 echo && client fig3
 result DDP_76_rpc_client $? "fig3 failed"
 stop
+bytes_are_sent fig3 echo
+result DDP_76_rpc_client_sends_what_it_has_filled_in $? "fig3 sends something else"
+bytes_return fig4 echo reverse
+result DDP_77_two_service_server_returns_the_bytes $? "fig4 does not return them"
 two_services
 result DDP_77_two_service_server $? "fig4 does not serve fig3 and fig5: $(<"$said")"
 split_phase() {
@@ -155,4 +184,6 @@ split_phase() {
 }
 split_phase
 result DDP_78_split_phase_client $? "fig5 failed: $(<"$said")"
+bytes_are_sent fig5 echo reverse
+result DDP_78_split_phase_client_sends_to_both $? "fig5 sends something else"
 exit $((failed != 0))

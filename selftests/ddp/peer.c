@@ -499,3 +499,24 @@ int node_up(void)
 {
 	return system("ddctl node up");
 }
+
+/* The guest's sh has an ip of its own, which knows no netns. */
+static int far_ddctl(const char *words)
+{
+	char command[160];
+
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip netns exec %s ddctl %s'", getenv("DDP_PEER_NETNS"),
+		 words);
+	return system(command);
+}
+
+int far_node_down(void)
+{
+	return far_ddctl("node down");
+}
+
+int far_node_up(void)
+{
+	return far_ddctl("node up");
+}

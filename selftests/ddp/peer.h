@@ -138,4 +138,8 @@ int open_serve(struct slot *s, const char *name, int maxconn, size_t size);
 int node_down(void);
 int node_up(void);
 
+/* The peers' node, if it is another: while it is down, messages to it wait. */
+int far_node_down(void);
+int far_node_up(void);
+
 #endif /* DD_PEER_H */

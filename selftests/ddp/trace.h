@@ -70,4 +70,26 @@ static inline int trace_next(pid_t pid, long *nr)
 	}
 }
 
+/* Lets the child run until it enters a system call: its number, -1 at the end. */
+static inline long trace_enter(pid_t pid)
+{
+	struct __ptrace_syscall_info info;
+	int status, sig = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_SYSCALL, pid, 0, sig) ||
+		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+			return -1;
+		sig = WSTOPSIG(status);
+		if (sig != (SIGTRAP | 0x80))
+			continue;
+		sig = 0;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info),
+			   &info) <= 0)
+			return -1;
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			return info.entry.nr;
+	}
+}
+
 #endif /* DD_TRACE_H */
