@@ -168,15 +168,19 @@ TEST_F(conn, DDP_26_sstream_acks_what_is_placed_not_what_is_processed)
 	int n;
 
 	ASSERT_OK(simple(self, TYPE_SSTREAM, CONN_NOOPTS));
-	/* Accepted although the receiver has not run. */
-	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	EXPECT_EQ(1, dddone(self->c, SDONE_SLEEP));
-	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+	/* Acknowledged although the receiver has not run. */
+	for (n = 0; n < 16; n++) {
+		ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+		EXPECT_EQ(1, dddone(self->c, SDONE_SLEEP));
+	}
 	/* Until one cannot be announced: then the next is refused. */
 	n = fill(self->c, self->mem, 1000);
 	ASSERT_LT(n, 1000);
 	EXPECT_EQ(ENOTREADY, errno);
-	EXPECT_ERR(ENOTREADY, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
+	/* Between nodes the last acknowledgement may have been on its way. */
+	if (!across_nodes())
+		EXPECT_ERR(ENOTREADY, ddsend(self->c, self->mem, 8, 0,
+					     SEND_NOOPTS));
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	EXPECT_TRUE(WAIT_FOR(!ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS)));
 }
