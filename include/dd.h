@@ -537,8 +537,11 @@ int dd_node(struct dd *h);
 int dd_max_nodes(struct dd *h);
 
 /**
- * dd_packet_size() - largest packet within the node
+ * dd_packet_size() - largest packet
  * @h: handle
+ *
+ * Of those to the configured peers the smallest; without peers, the largest within
+ * the node.
  *
  * Return: bytes; -EBADID.
  */

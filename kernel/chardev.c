@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 
 #include "dd.h"
+#include "peer.h"
 #include "direct.h"
 
 static int dd_open(struct inode *inode, struct file *file)
@@ -130,7 +131,7 @@ static int dd_do_info(struct dd_ctx *ctx, void *arg)
 	info->node = READ_ONCE(ctx->node->id);
 	info->maxnodes = READ_ONCE(ctx->node->max);
 	info->up = READ_ONCE(ctx->node->up);
-	info->packet_size = DD_PACKET_SIZE;
+	info->packet_size = dd_peers_packet_size(ctx->node, DD_PACKET_SIZE);
 	info->memlock_limit = rlimit(RLIMIT_MEMLOCK);
 	info->memlock_used = (u64)atomic_long_read(&ctx->user->locked_vm) <<
 			     PAGE_SHIFT;

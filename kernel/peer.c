@@ -141,6 +141,29 @@ bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
 	return true;
 }
 
+/**
+ * dd_peers_packet_size() - bytes of the largest packet that every peer can be sent
+ * @node: this node
+ * @most: what it is without peers, and at most
+ *
+ * Return: bytes.
+ */
+u32 dd_peers_packet_size(struct dd_node *node, u32 most)
+{
+	struct dd_peer_info info;
+	struct dd_peer *peer;
+	unsigned long i;
+
+	mutex_lock(&node->peer_lock);
+	xa_for_each(&node->peers, i, peer) {
+		if (dd_peer_describe(peer, &info))
+			most = min(most, info.packet_size);
+		cond_resched();
+	}
+	mutex_unlock(&node->peer_lock);
+	return most;
+}
+
 /* ---- changes ------------------------------------------------------------ */
 
 static int dd_peer_check_number(const struct dd_node *node, u32 number,

@@ -192,6 +192,7 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       const union dd_peer_addr *from, size_t len,
 		       struct dd_refusal *why);
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);
+u32 dd_peers_packet_size(struct dd_node *node, u32 most);
 
 struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number);
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number);

@@ -420,7 +420,8 @@ enum dd_conn_type {
  * @node: (out) this node's number
  * @maxnodes: (out) number of nodes
  * @up: (out) 1 while the node serves
- * @packet_size: (out) largest packet within the node, in bytes
+ * @packet_size: (out) largest packet in bytes: the smallest of those to the
+ *	configured peers, or without peers that within the node
  * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
  * @memlock_used: (out) bytes charged to the caller's user
  */
