@@ -315,6 +315,9 @@ enum dd_msg_type {
  * @conn: connection that it came on
  * @service: service of that connection, 0 at the connecting end
  * @msgid: number of the message on its connection, from 1
+ * @serial: serial of that connection, which no other one of this handle ever has:
+ *	@conn, its lower half, is that of another one some 2 billion connections
+ *	later
  * @addr: first byte of the message; NULL unless DD_MSG_DATA
  * @len: its length in bytes
  * @send: the connection's own send buffer, where a reply can be composed
@@ -330,6 +333,7 @@ struct dd_msg {
 	int conn;
 	int service;
 	uint32_t msgid;
+	uint64_t serial;
 	void *addr;
 	size_t len;
 	void *send;
@@ -374,7 +378,8 @@ int dd_recv(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
  *
  * dd_send() replies to the last message consumed on a connection. Where
  * several threads consume the requests of one DD_TYPE_RPC client, this call
- * says which one is replied to, so that a late reply is recognised.
+ * says which one is replied to, so that a late reply is recognised. A reply whose
+ * connection is over is refused, also if another one has its id by now.
  *
  * Return: as dd_send().
  */
@@ -423,6 +428,7 @@ int dd_call(struct dd *h, int conn, const void *addr, size_t len,
  * @sent: of these, messages whose source may be reused
  * @done: of these, messages in place at the other end, with notification
  * @received: messages deposited here
+ * @serial: as in struct dd_msg
  * @reserved: 0
  * @reserved2: 0
  */
@@ -446,7 +452,8 @@ struct dd_conn_desc {
 	uint64_t sent;
 	uint64_t done;
 	uint64_t received;
-	uint64_t reserved2[4];
+	uint64_t serial;
+	uint64_t reserved2[3];
 };
 
 /**

@@ -24,12 +24,8 @@ static inline u64 dd_block_size(u64 len, u32 n)
 	return n ? (len / n) & ~7ull : 0;
 }
 
-/* Units of the area that a cell with @depth queue entries takes. */
-static inline u32 dd_cell_units(u32 depth)
-{
-	return DIV_ROUND_UP(sizeof(struct dd_cell) +
-			    depth * sizeof(struct dd_sqe), DD_UNIT);
-}
+/* Units of the area that a cell takes. */
+#define DD_CELL_UNITS	DIV_ROUND_UP(sizeof(struct dd_cell), DD_UNIT)
 
 /* A position's slot, as the unit of the area it lies in. */
 static inline u32 dd_slot_unit(u64 geometry, u64 pos)
@@ -47,14 +43,6 @@ static inline u64 dd_geometry(u32 unit, u32 order)
 static inline u32 dd_geometry_slots(u64 geometry)
 {
 	return geometry ? 1u << (geometry & 31) : 0;
-}
-
-#define DD_ID_TAGS	((1u << (31 - DD_ID_INDEX_BITS)) - 1)
-
-/* Build an id that is never 0 and never negative as an int. */
-static inline u32 dd_make_id(u32 index, u32 tag)
-{
-	return (1 + tag % DD_ID_TAGS) << DD_ID_INDEX_BITS | DD_ID_INDEX(index);
 }
 
 /* Whether @name holds a NUL, is not empty, and is padded with zeros. */

@@ -257,7 +257,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
 		 timeout),
 	/* Nothing to undo: asked again, it answers the same. */
-	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, peer_block),
+	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, __reserved),
 	/* What was accepted is: the cells say so, too. */
 	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
 };
@@ -321,12 +321,8 @@ static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 		return dd_list_fd(ctx, id);
 	case DD_IOC_REGION_FREE:
 		return dd_region_free(ctx, id);
-	case DD_IOC_CLOSE:
-		return dd_conn_close(ctx, id);
 	case DD_IOC_UNSERVE:
 		return dd_service_unserve(ctx, id);
-	case DD_IOC_WAKE:
-		return dd_direct_wake(ctx, id);
 	default:
 		return -ENOTTY;
 	}
@@ -343,11 +339,31 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return err;
 	if (likely(cmd == DD_IOC_DOORBELL))
 		return dd_nic_doorbell(ctx, arg);
+	if (cmd == DD_IOC_CLOSE)
+		return dd_conn_close(ctx, arg);
+	if (cmd == DD_IOC_WAKE)
+		return dd_direct_wake(ctx, arg);
 	if (cmd != _IO(DD_IOC_TYPE, nr))
 		return -ENOTTY;
 	if (nr >= ARRAY_SIZE(dd_ioctls) || !dd_ioctls[nr].fn)
 		return dd_ioctl_id(ctx, cmd, arg);
 	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
+}
+
+/* A serial does not fit a long there: its address is passed. */
+static long dd_compat_ioctl(struct file *file, unsigned int cmd,
+			    unsigned long arg)
+{
+	u64 serial;
+
+	arg = (unsigned long)compat_ptr(arg);
+	if (cmd == DD_IOC_DOORBELL || cmd == DD_IOC_CLOSE ||
+	    cmd == DD_IOC_WAKE) {
+		if (get_user(serial, (u64 __user *)arg))
+			return -EFAULT;
+		arg = serial;
+	}
+	return dd_ioctl(file, cmd, arg);
 }
 
 /* Only as long as this kernel knows it, and the number taken is returned. */
@@ -381,7 +397,7 @@ static void __user *dd_seek_ptr(loff_t at)
  * sixth of what a small send costs; what can be reached from here was made by
  * ioctls that did pass them.
  */
-static loff_t dd_llseek(struct file *file, loff_t id, int whence)
+static loff_t dd_llseek(struct file *file, loff_t name, int whence)
 {
 	struct dd_ctx *ctx = file->private_data;
 	int err = dd_ctx_check(ctx);
@@ -389,14 +405,13 @@ static loff_t dd_llseek(struct file *file, loff_t id, int whence)
 	if (unlikely(err))
 		return err;
 	if (unlikely(whence == SEEK_DATA))
-		return dd_seek_submit(ctx, dd_seek_ptr(id));
-	if (id < 0 || id > U32_MAX)
-		return -EINVAL;
+		return dd_seek_submit(ctx, dd_seek_ptr(name));
 	if (likely(whence == SEEK_SET))
-		return dd_nic_doorbell(ctx, id);
+		return dd_nic_doorbell(ctx, name);
 	if (whence == SEEK_END)
-		return dd_list_await(ctx, id);
-	return whence == SEEK_CUR ? dd_direct_wake(ctx, id) : -EINVAL;
+		return name >= 0 && name <= U32_MAX ?
+			dd_list_await(ctx, name) : -EINVAL;
+	return whence == SEEK_CUR ? dd_direct_wake(ctx, name) : -EINVAL;
 }
 
 /* ---- poll, SIGIO -------------------------------------------------------- */
@@ -442,7 +457,7 @@ static const struct file_operations dd_fops = {
 	.open = dd_open,
 	.release = dd_release,
 	.unlocked_ioctl = dd_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
+	.compat_ioctl = dd_compat_ioctl,
 	.llseek = dd_llseek,
 	.mmap = dd_mmap,
 	.poll = dd_poll,

@@ -96,7 +96,7 @@ static void dd_conn_release_client(struct dd_conn *conn)
 			       dd_credit_last(&client->credit));
 	if (conn->imp.unit)
 		dd_area_free(&conn->obj.ctx->area, conn->imp.unit,
-			     dd_cell_units(DD_CELL_DEPTH));
+			     DD_CELL_UNITS);
 	dd_credit_exit(&client->credit);
 	dd_slice_drop(&client->send);
 	dd_slice_drop(&client->recv);
@@ -160,14 +160,13 @@ void dd_conn_open_cell(struct dd_conn *conn, u32 node)
 {
 	struct dd_cell *cell = conn->imp.cell;
 
-	memset(cell, 0, sizeof(*cell) + DD_CELL_DEPTH * sizeof(struct dd_sqe));
+	memset(cell, 0, sizeof(*cell));
 	cell->type = conn->type;
-	cell->depth = DD_CELL_DEPTH;
 	cell->node = node;
 	cell->peer_size = conn->imp.peer_size;
 	cell->window = conn->imp.peer_window;
-	/* A reader that sees the id sees the rest of the cell. */
-	smp_store_release(&cell->id, conn->obj.id);
+	/* A reader that sees the serial sees the rest of the cell. */
+	smp_store_release(&cell->conn, dd_obj_serial(&conn->obj));
 }
 
 /**
@@ -202,7 +201,7 @@ static int dd_conn_check_args(const struct dd_connect *arg)
 {
 	const u32 list = DD_CONNECT_LIST | DD_CONNECT_ANON;
 
-	if (arg->flags & ~DD_CONNECT_FLAGS || arg->__reserved ||
+	if (arg->flags & ~DD_CONNECT_FLAGS ||
 	    (arg->flags & list) == list ||
 	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
 	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
@@ -232,7 +231,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 		err = dd_slice_take(ctx, &arg->recv, false, &client->recv,
 				    &conn->seg.mem);
 	if (!err)
-		err = dd_area_alloc(&ctx->area, dd_cell_units(DD_CELL_DEPTH),
+		err = dd_area_alloc(&ctx->area, DD_CELL_UNITS,
 				    &conn->imp.unit);
 	if (err)
 		return err;
@@ -334,7 +333,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	mutex_unlock(&ctx->lock);
 	if (!err) {
 		arg->list = conn->seg.list->obj.id;
-		arg->conn = conn->obj.id;
+		arg->conn = dd_obj_serial(&conn->obj);
 		arg->list_unit = conn->seg.list->unit;
 		arg->cell_unit = conn->imp.unit;
 		arg->peer_size = conn->imp.peer_size;
@@ -448,10 +447,10 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->what > DD_WAIT_CLOSE || arg->__reserved ||
+	if (arg->what > DD_WAIT_CLOSE ||
 	    (arg->what == DD_WAIT_CLOSE && arg->value))
 		return -EINVAL;
-	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
 		return -ENOENT;
 	if (arg->what == DD_WAIT_RING)
@@ -497,7 +496,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
 	struct dd_rec rec = {
 		.type = DD_NOTE_CLOSE,
-		.conn = conn->obj.id,
+		.conn = dd_obj_serial(&conn->obj),
 		.cookie = conn->cookie,
 	};
 	struct dd_segment *seg = &conn->seg;
@@ -649,9 +648,9 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 	return timeout ? -ETIMEDOUT : -EAGAIN;
 }
 
-int dd_conn_close(struct dd_ctx *ctx, u32 id)
+int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 {
-	struct dd_conn *conn = dd_obj_get(ctx, id, DD_OBJ_CONN);
+	struct dd_conn *conn = dd_obj_get_serial(ctx, serial, DD_OBJ_CONN);
 	int err;
 
 	if (!conn)
@@ -696,7 +695,7 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
  */
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 {
-	info->conn = conn->obj.id;
+	info->conn = dd_obj_serial(&conn->obj);
 	info->list = conn->seg.list->obj.id;
 	info->service = conn->server ? conn->svc->obj.id : 0;
 	info->block = conn->block;
@@ -723,8 +722,15 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 {
-	struct dd_conn *conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	struct dd_conn *conn;
 
+	if (arg->__reserved)
+		return -EINVAL;
+	/* The one call that takes an id alone. */
+	if (arg->conn <= U32_MAX)
+		conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	else
+		conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
 		return -ENOENT;
 	dd_conn_describe(conn, arg);

@@ -6,31 +6,14 @@
  * closed), or with the last close of its file: a child that inherited the
  * descriptor keeps nothing alive. It ends once; after that it is memory.
  */
-#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
-#include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/user.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 
 #include "dd.h"
 #include "direct.h"
-
-/* With its head a table takes a power of two of bytes, as kmalloc() does. */
-#define DD_TABLE_HEAD	(sizeof(struct dd_table) / sizeof(void *))
-#define DD_TABLE_MIN	(16u - DD_TABLE_HEAD)
-
-static struct dd_table *dd_table_alloc(u32 size)
-{
-	struct dd_table *table = kvzalloc(struct_size(table, slot, size),
-					  GFP_KERNEL_ACCOUNT);
-
-	if (table)
-		table->size = size;
-	return table;
-}
 
 static void dd_ctx_end_work(struct work_struct *work)
 {
@@ -85,10 +68,9 @@ static void dd_ctx_remove(struct dd_ctx *ctx)
 struct dd_ctx *dd_ctx_create(struct net *net)
 {
 	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	struct dd_table *table = dd_table_alloc(DD_TABLE_MIN);
 	int err = -ENOMEM;
 
-	if (!ctx || !table)
+	if (!ctx)
 		goto err_free;
 	err = dd_window_ctx_init(ctx);
 	if (err)
@@ -96,13 +78,10 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	err = dd_area_init(&ctx->area);
 	if (err)
 		goto err_windows;
-	RCU_INIT_POINTER(ctx->table, table);
 	kref_init(&ctx->ref);
 	mutex_init(&ctx->lock);
-	mutex_init(&ctx->table_lock);
-	ida_init(&ctx->indices);
+	dd_ids_init(&ctx->ids);
 	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
-	ctx->ids = get_random_u32();
 	atomic_set(&ctx->area_maps, 0);
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
@@ -124,7 +103,6 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 err_windows:
 	dd_window_ctx_exit(ctx);
 err_free:
-	kvfree(table);
 	kfree(ctx);
 	return ERR_PTR(err);
 }
@@ -133,10 +111,8 @@ static void dd_ctx_release(struct kref *ref)
 {
 	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
 
-	WARN_ON_ONCE(!ida_is_empty(&ctx->indices));
-	ida_destroy(&ctx->indices);
-	/* Look-ups are made by those who hold a reference. */
-	kvfree(rcu_dereference_protected(ctx->table, true));
+	WARN_ON_ONCE(!xa_empty(&ctx->ids.xa));
+	xa_destroy(&ctx->ids.xa);
 	xa_destroy(&ctx->regions);
 	dd_window_ctx_exit(ctx);
 	dd_area_exit(&ctx->area);
@@ -211,27 +187,6 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 	refcount_set(&obj->users, 1);
 }
 
-static int dd_table_grow(struct dd_ctx *ctx, u32 index)
-{
-	struct dd_table *old, *new;
-	u32 size;
-
-	old = rcu_dereference_protected(ctx->table,
-					lockdep_is_held(&ctx->table_lock));
-	if (index < old->size)
-		return 0;
-	size = old->size;
-	while (size <= index)
-		size = 2 * (size + DD_TABLE_HEAD) - DD_TABLE_HEAD;
-	new = dd_table_alloc(size);
-	if (!new)
-		return -ENOMEM;
-	memcpy(new->slot, old->slot, old->size * sizeof(*old->slot));
-	rcu_assign_pointer(ctx->table, new);
-	kvfree_rcu(old, rcu);
-	return 0;
-}
-
 /**
  * dd_obj_reserve() - choose an id for an object that is not visible yet
  * @obj: the object
@@ -240,61 +195,26 @@ static int dd_table_grow(struct dd_ctx *ctx, u32 index)
  */
 int dd_obj_reserve(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = obj->ctx;
-	int index, err;
-	u32 tag;
-
-	index = ida_alloc_range(&ctx->indices, 1, DD_ID_INDEX(~0u), GFP_KERNEL);
-	if (index < 0)
-		return index;
-	mutex_lock(&ctx->table_lock);
-	err = dd_table_grow(ctx, index);
-	div_u64_rem(ctx->ids, DD_ID_TAGS, &tag);
-	obj->id = dd_make_id(index, tag);
-	WRITE_ONCE(ctx->ids, ctx->ids + 1);
-	mutex_unlock(&ctx->table_lock);
-	if (err)
-		ida_free(&ctx->indices, index);
-	return err;
+	return dd_ids_reserve(&obj->ctx->ids, &obj->id, &obj->epoch);
 }
 
-/* Take an object out of the table; true for the caller that did. */
+/* Take an object's id away; true for the caller that did. */
 bool dd_obj_remove(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = obj->ctx;
-	struct dd_table *table;
-	bool found;
-
-	mutex_lock(&ctx->table_lock);
-	table = rcu_dereference_protected(ctx->table,
-					  lockdep_is_held(&ctx->table_lock));
-	found = table->slot[DD_ID_INDEX(obj->id)] == obj;
-	if (found)
-		WRITE_ONCE(table->slot[DD_ID_INDEX(obj->id)], NULL);
-	mutex_unlock(&ctx->table_lock);
-	if (found)
-		ida_free(&ctx->indices, DD_ID_INDEX(obj->id));
-	return found;
+	return xa_cmpxchg(&obj->ctx->ids.xa, obj->id, obj, NULL, 0) == obj;
 }
 
 /* Make an object with a reserved id visible; its first user is the table. */
 void dd_obj_publish(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = obj->ctx;
-	struct dd_table *table;
-
-	mutex_lock(&ctx->table_lock);
-	table = rcu_dereference_protected(ctx->table,
-					  lockdep_is_held(&ctx->table_lock));
-	/* Who finds the object finds it whole. */
-	smp_store_release(&table->slot[DD_ID_INDEX(obj->id)], obj);
-	mutex_unlock(&ctx->table_lock);
+	/* The reserved entry is there, so that this takes no memory. */
+	WARN_ON_ONCE(xa_err(xa_store(&obj->ctx->ids.xa, obj->id, obj, 0)));
 }
 
 /* Give back the id of an object that was not published. */
 void dd_obj_unreserve(struct dd_obj *obj)
 {
-	ida_free(&obj->ctx->indices, DD_ID_INDEX(obj->id));
+	xa_release(&obj->ctx->ids.xa, obj->id);
 }
 
 /**
@@ -317,6 +237,19 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
 	return obj;
 }
 
+/* As dd_obj_get(), by the serial of the object. */
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type)
+{
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	obj = dd_obj_find_serial(ctx, serial, type);
+	if (obj && !refcount_inc_not_zero(&obj->users))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
 /**
  * dd_obj_next() - walk the objects of a context
  * @ctx: the context
@@ -328,19 +261,17 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
  */
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
 {
-	const struct dd_table *table;
+	XA_STATE(xas, &ctx->ids.xa, *index);
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	table = rcu_dereference(ctx->table);
-	for (obj = NULL; !obj && *index < table->size; ++*index) {
-		/* Pairs with dd_obj_publish(). */
-		obj = smp_load_acquire(&table->slot[*index]);
-		if (obj && (obj->type != type ||
-			    !refcount_inc_not_zero(&obj->users)))
-			obj = NULL;
+	xas_for_each(&xas, obj, S32_MAX) {
+		if (!xas_retry(&xas, obj) && obj->type == type &&
+		    refcount_inc_not_zero(&obj->users))
+			break;
 	}
 	rcu_read_unlock();
+	*index = xas.xa_index + 1;
 	return obj;
 }
 

@@ -8,7 +8,6 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
-#include <linux/idr.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
@@ -26,7 +25,6 @@
 #include "bounds.h"
 #include "compat/compat.h"
 
-#define DD_CELL_DEPTH		1
 #define DD_COPY_CHUNK		(64u << 10)	/* bytes copied under a lock */
 #define DD_PACKET_SIZE		DD_COPY_CHUNK	/* of the local link */
 #define DD_LEN_MAX		((u64)INT_MAX)	/* a message, as DDP's int */
@@ -219,6 +217,57 @@ static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
 
 /* ---- ctx.c: one open of the device, and ids --------------------------- */
 
+/**
+ * struct dd_ids - objects of a context by their ids
+ * @xa: id to object, from 1 to %S32_MAX; look-ups under RCU
+ * @lock: one allocation at a time: __xa_alloc_cyclic() drops the lock of @xa
+ *	to allocate memory, and @next must not go back meanwhile
+ * @next: next id to be tried
+ * @epoch: from 1 on, incremented each time the ids begin again
+ */
+struct dd_ids {
+	struct xarray xa;
+	struct mutex lock;	/* of allocation */
+	u32 next;
+	u32 epoch;
+};
+
+void dd_ids_init(struct dd_ids *ids);
+int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch);
+
+/**
+ * dd_ids_find() - look up an id
+ * @ids: the ids
+ * @id: any number
+ *
+ * As xa_load(), which is called for every message, but inline and for a caller
+ * that is in an RCU read section of any kind. An entry that is neither a node
+ * nor an object is left to xa_load(): it is that of a reserved id, or the mark
+ * of a node that another CPU has just freed.
+ *
+ * Return: what is stored there, or NULL.
+ */
+static inline void *dd_ids_find(const struct dd_ids *ids, u32 id)
+{
+	const struct xa_node *node;
+	void *entry = rcu_dereference_check(ids->xa.xa_head,
+					    rcu_read_lock_sched_held());
+
+	/* No id is 0: the head is a node, or there is none. */
+	if (unlikely(!xa_is_node(entry)) ||
+	    unlikely(id >> xa_to_node(entry)->shift > XA_CHUNK_MASK))
+		return NULL;
+	do {
+		node = xa_to_node(entry);
+		entry = rcu_dereference_check(node->slots[id >> node->shift &
+							  XA_CHUNK_MASK],
+					      rcu_read_lock_sched_held());
+	} while (xa_is_node(entry));
+	if (unlikely(xa_is_internal(entry)))
+		return xa_load((struct xarray *)&ids->xa, id);
+	return entry;
+}
+
 enum dd_obj_type {
 	DD_OBJ_REGION,
 	DD_OBJ_LIST,
@@ -229,10 +278,12 @@ enum dd_obj_type {
 /**
  * struct dd_obj - what every object with an id starts with
  * @ctx: the context that owns it; counted in dd_ctx.ref
+ * @id: as user space names it; another object of the context may have it later
+ * @epoch: with @id the object's serial, which no other object of the context
+ *	ever has
  * @users: held by the id table and by every call that uses the object; the
  *	type's release function runs, in a context that may sleep, when the
  *	last is gone
- * @id: as user space names it
  * @type: enum dd_obj_type
  *
  * Its memory outlives look-ups under rcu_read_lock(): each type has an
@@ -240,21 +291,10 @@ enum dd_obj_type {
  */
 struct dd_obj {
 	struct dd_ctx *ctx;
-	refcount_t users;
 	u32 id;
+	u32 epoch;
+	refcount_t users;
 	u8 type;
-};
-
-/**
- * struct dd_table - objects by the index in their id
- * @size: number of slots
- * @rcu: look-ups go on in a table that has been replaced
- * @slot: objects, or NULL
- */
-struct dd_table {
-	u32 size;
-	struct rcu_head rcu;
-	struct dd_obj *slot[];
 };
 
 /**
@@ -268,11 +308,7 @@ struct dd_table {
  * @lock: creation and destruction of objects; taken before dd_service.lock
  *	and dd_area.lock; no user memory is touched under it
  * @dead: set under @lock when the context ends; nothing is created then
- * @table: id index to struct dd_obj; look-ups under RCU
- * @table_lock: protects changes of @table; innermost
- * @indices: those in use
- * @ids: how many there have been, from any number on: so each has a tag that comes
- *	again %DD_ID_TAGS ids later; under @table_lock
+ * @ids: its objects
  * @area: see there
  * @area_maps: mappings of the area in @mm; the context ends with the last
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
@@ -298,10 +334,7 @@ struct dd_ctx {
 	struct pid *pid;
 	struct mutex lock;	/* of creation and destruction */
 	bool dead;
-	struct dd_table __rcu *table;
-	struct mutex table_lock;	/* of changes of @table */
-	struct ida indices;
-	u64 ids;
+	struct dd_ids ids;
 	struct dd_area area;
 	atomic_t area_maps;
 	unsigned long next_pgoff;
@@ -351,18 +384,30 @@ bool dd_obj_remove(struct dd_obj *obj);
  */
 static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id, u8 type)
 {
-	const struct dd_table *table = rcu_dereference_check(ctx->table,
-							     rcu_read_lock_sched_held());
-	struct dd_obj *obj;
+	/* Published by xa_store(), so that it is found complete. */
+	struct dd_obj *obj = dd_ids_find(&ctx->ids, id);
 
-	if (DD_ID_INDEX(id) >= table->size)
-		return NULL;
-	/* Pairs with dd_obj_publish(). */
-	obj = smp_load_acquire(&table->slot[DD_ID_INDEX(id)]);
-	return obj && obj->id == id && obj->type == type ? obj : NULL;
+	return obj && obj->type == type ? obj : NULL;
+}
+
+/* What identifies an object in its context, for all time. */
+static inline u64 dd_obj_serial(const struct dd_obj *obj)
+{
+	return (u64)obj->epoch << 32 | obj->id;
+}
+
+/* As dd_obj_find(), by the serial of the object. */
+static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
+				       u8 type)
+{
+	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
+
+	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
+	       likely(obj->type == type) ? obj : NULL;
 }
 
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type);
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type);
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
 bool dd_obj_put(struct dd_obj *obj);
 

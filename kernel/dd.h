@@ -75,31 +75,31 @@ struct dd_list {
 /**
  * struct dd_rec - what a note says, wherever it is
  * @conn: as in struct dd_note
- * @type: as in struct dd_note
- * @meta_count: as in struct dd_note
- * @__reserved: as in struct dd_note
  * @cookie: as in struct dd_note
  * @offset: as in struct dd_note
  * @len: as in struct dd_note
  * @word: as in struct dd_note
  * @msgid: as in struct dd_note
  * @tag: as in struct dd_note
+ * @type: as in struct dd_note
+ * @meta_count: as in struct dd_note
+ * @__reserved: as in struct dd_note
  * @meta: as in struct dd_note
  *
  * The part of struct dd_note behind its number, without the reserve at the
  * end, so that a note can be made in its slot.
  */
 struct dd_rec {
-	u32 conn;
-	u8 type;
-	u8 meta_count;
-	u16 __reserved;
+	u64 conn;
 	u64 cookie;
 	u64 offset;
 	u64 len;
 	u64 word;
 	u32 msgid;
 	u32 tag;
+	u8 type;
+	u8 meta_count;
+	u8 __reserved[6];
 	u32 meta[DD_META_WORDS];
 };
 
@@ -484,7 +484,7 @@ static inline struct dd_client *dd_client_of(struct dd_conn *conn)
 int dd_conn_init(void);
 void dd_conn_exit(void);
 int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
-int dd_conn_close(struct dd_ctx *ctx, u32 id);
+int dd_conn_close(struct dd_ctx *ctx, u64 serial);
 void dd_conn_end(struct dd_conn *conn);
 void dd_conn_sever(struct dd_conn *conn);
 void dd_conn_lost(struct dd_conn *conn);
@@ -515,10 +515,6 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
  *	that @credit does not know of: of a connection, or of its own credit
  * @ring: what the notes of the last connection came by, if that is over
  * @ring_end: then, position after the last of them
- * @last: id of the last connection that had it
- * @spared: id that unread notes in the list's own ring may say, if @since is set
- * @since: what dd_ctx.ids was before all others that these may say; 0 if all of them
- *	were read when it was given away
  * @free: in dd_service.free, if it may be given away
  */
 struct dd_block {
@@ -527,9 +523,6 @@ struct dd_block {
 	u64 conn_note;
 	struct dd_ring *ring;
 	u64 ring_end;
-	u32 last;
-	u32 spared;
-	u64 since;
 	struct list_head free;
 };
 
@@ -656,7 +649,7 @@ struct dd_link_ops {
 
 extern const struct dd_link_ops dd_link_local;
 
-long dd_nic_doorbell(struct dd_ctx *ctx, u32 id);
+long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial);
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg);
 
 /* ---- chardev.c, netlink.c, main.c ------------------------------------- */

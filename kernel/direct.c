@@ -316,9 +316,9 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->flags & ~DD_DIRECT_DROP || arg->peer_block)
+	if (arg->flags & ~DD_DIRECT_DROP || arg->peer_block || arg->__reserved)
 		return -EINVAL;
-	conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+	conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
 	if (!conn)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
@@ -473,19 +473,19 @@ void dd_direct_release(struct dd_conn *conn)
 /**
  * dd_direct_wake() - a sender has found its receiver asleep
  * @ctx: the sender
- * @id: the connection it has sent on
+ * @serial: the connection it has sent on
  *
  * Return: 0; %-ENOENT; %-ECONNRESET, then the receiver is awake; %-EINVAL if
  * the connection does not send directly.
  */
-int dd_direct_wake(struct dd_ctx *ctx, u32 id)
+int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 {
 	struct dd_conn *conn;
 	struct dd_segment *seg;
 	int err = -ENOENT;
 
 	rcu_read_lock();
-	conn = dd_obj_find(ctx, id, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, serial, DD_OBJ_CONN);
 	if (!conn || !conn->peer)
 		goto out;
 	seg = &conn->peer->seg;

@@ -121,7 +121,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
 u64 dd_direct_revoke(struct dd_conn *conn);
 void dd_direct_forget(struct dd_conn *conn);
 void dd_direct_release(struct dd_conn *conn);
-int dd_direct_wake(struct dd_ctx *ctx, u32 id);
+int dd_direct_wake(struct dd_ctx *ctx, u64 serial);
 struct dd_ring *dd_direct_ring(const struct dd_conn *conn);
 int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w);
 u64 dd_direct_sent(const struct dd_conn *conn);

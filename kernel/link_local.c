@@ -78,7 +78,7 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 	const struct dd_conn *peer = msg->conn->peer;
 	const struct dd_sqe *sqe = &msg->op->sqe;
 
-	rec->conn = peer->obj.id;
+	rec->conn = dd_obj_serial(&peer->obj);
 	rec->type = DD_NOTE_DATA;
 	rec->meta_count = sqe->meta_count;
 	rec->cookie = peer->cookie;

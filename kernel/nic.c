@@ -127,8 +127,7 @@ static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
 static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 {
 	struct dd_import *imp = &conn->imp;
-	const struct dd_sqe *slot = &imp->cell->sq[imp->submitted %
-						   DD_CELL_DEPTH];
+	const struct dd_sqe *slot = imp->cell->sq;
 
 	if (unlikely(imp->busy))
 		return -EBUSY;
@@ -156,12 +155,12 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
 /**
  * dd_nic_doorbell() - execute what the send queue of a connection holds
  * @ctx: the caller
- * @id: the connection
+ * @serial: the connection
  *
  * Return: the number of requests accepted, or the error that refused the
  * first.
  */
-long dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
+long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 {
 	/* Which dd_nic_fetch() does, and dd_nic_source() as far as it matters. */
 	struct dd_op op __uninitialized;
@@ -175,7 +174,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u32 id)
 		return -ENETDOWN;
 	/* An RCU read section like any other, and cheaper to enter. */
 	rcu_read_lock_sched();
-	conn = dd_obj_find(ctx, id, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, serial, DD_OBJ_CONN);
 	if (likely(conn)) {
 		grant = conn->imp.grant;
 		seg = grant->seg;
@@ -249,13 +248,13 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 	const struct dd_grant *grant;
 	int n = -ENOENT;
 
-	if (unlikely(req->__reserved || req->sqe.seq))
+	if (unlikely(req->sqe.seq))
 		return -EINVAL;
 	if (unlikely(!READ_ONCE(ctx->node->up)))
 		return -ENETDOWN;
 	op.sqe = req->sqe;
 	rcu_read_lock_sched();
-	conn = dd_obj_find(ctx, req->conn, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, req->conn, DD_OBJ_CONN);
 	if (likely(conn)) {
 		grant = conn->imp.grant;
 		spin_lock(&grant->seg->lock);

@@ -305,7 +305,7 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 	const struct dd_tp_msg *msg = note->msg;
 
 	*rec = (struct dd_rec) {
-		.conn = note->conn->obj.id,
+		.conn = dd_obj_serial(&note->conn->obj),
 		.type = DD_NOTE_DATA,
 		.meta_count = msg->meta_count,
 		.cookie = note->conn->cookie,

@@ -135,7 +135,7 @@ static int dd_service_take_memory(struct dd_service *svc,
 	err = dd_service_alloc_blocks(svc);
 	if (err)
 		return err;
-	svc->cell_units = dd_cell_units(DD_CELL_DEPTH);
+	svc->cell_units = DD_CELL_UNITS;
 	return dd_area_alloc(&ctx->area, svc->maxconn * svc->cell_units,
 			     &svc->cells_unit);
 }
@@ -363,17 +363,15 @@ static bool dd_block_clean(const struct dd_service *svc,
 
 /*
  * Whether a block can be given away although notes of its past are unread: the
- * slots beside the channel's window must be free again, and no id that is in
- * those notes may come again soon. Not if they are in a list that goes with them:
- * somebody may be reading it.
+ * slots beside the channel's window must be free again. Not if the notes are in
+ * a list that goes with them: another thread may be reading it.
  */
 static bool dd_block_usable(const struct dd_service *svc,
-			    const struct dd_block *block, u64 ids)
+			    const struct dd_block *block)
 {
 	u64 head = dd_list_head_pos(svc->list);
 
-	if (svc->flags & DD_SERVE_ACCEPT ||
-	    (block->since && ids - block->since >= DD_ID_TAGS / 2))
+	if (svc->flags & DD_SERVE_ACCEPT)
 		return false;
 	return block->credit.extra <= head;
 }
@@ -381,21 +379,12 @@ static bool dd_block_usable(const struct dd_service *svc,
 static struct dd_block *dd_service_choose(struct dd_service *svc)
 {
 	struct dd_block *block, *second = NULL;
-	u64 ids = READ_ONCE(svc->obj.ctx->ids);
-	u64 head = dd_list_head_pos(svc->list);
 
 	list_for_each_entry(block, &svc->free, free) {
-		/* A direct ring speaks for its sender only, whatever ids it has. */
-		if (dd_block_told(block, head))
-			block->since = 0;
 		if (dd_block_clean(svc, block))
 			return block;
-		if (!second && dd_block_usable(svc, block, ids))
+		if (!second && dd_block_usable(svc, block))
 			second = block;
-	}
-	if (second && !second->since) {
-		second->since = max(ids, 1ull);
-		second->spared = second->last;
 	}
 	return second;
 }
@@ -471,11 +460,6 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	}
 	if (!err)
 		err = dd_obj_reserve(&conn->obj);
-	if (!err && block->since && conn->obj.id == block->spared) {
-		/* The next one is another, even if it has the same index. */
-		dd_obj_unreserve(&conn->obj);
-		err = dd_obj_reserve(&conn->obj);
-	}
 	return err;
 }
 
@@ -485,7 +469,7 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 {
 	struct dd_rec rec = {
 		.type = DD_NOTE_CONN,
-		.conn = conn->obj.id,
+		.conn = dd_obj_serial(&conn->obj),
 		.cookie = conn->cookie,
 	};
 	u64 pos;
@@ -525,7 +509,6 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 {
 	list_del_init(&block->free);
 	block->conn = conn;
-	block->last = conn->obj.id;
 	conn->released = false;
 	/* Reports look without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);
@@ -677,7 +660,7 @@ void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 	mutex_unlock(&svc->lock);
 }
 
-static u32 dd_service_list_ids(struct dd_service *svc, u32 *ids, u32 max)
+static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)
 {
 	u32 i, n = 0;
 
@@ -688,19 +671,20 @@ static u32 dd_service_list_ids(struct dd_service *svc, u32 *ids, u32 max)
 		if (!conn || conn->released)
 			continue;
 		if (n < max)
-			ids[n] = conn->obj.id;
+			conns[n] = dd_obj_serial(&conn->obj);
 		n++;
 	}
 	mutex_unlock(&svc->lock);
 	return n;
 }
 
-/* The ids of a service's connections, as many as fit, and their number. */
+/* The serials of a service's connections, as many as fit, and their number. */
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 {
 	struct dd_service *svc;
-	u32 max, *ids;
+	u64 *conns;
 	int err = 0;
+	u32 max;
 
 	if (arg->__reserved)
 		return -EINVAL;
@@ -708,16 +692,16 @@ int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 	if (!svc)
 		return -ENOENT;
 	max = min(arg->count, svc->maxconn);
-	ids = kvcalloc(max + 1, sizeof(*ids), GFP_KERNEL);
-	if (!ids) {
+	conns = kvcalloc(max + 1, sizeof(*conns), GFP_KERNEL);
+	if (!conns) {
 		err = -ENOMEM;
 		goto out;
 	}
-	arg->count = dd_service_list_ids(svc, ids, max);
-	if (copy_to_user(u64_to_user_ptr(arg->conns), ids,
-			 min(max, arg->count) * sizeof(*ids)))
+	arg->count = dd_service_list_conns(svc, conns, max);
+	if (copy_to_user(u64_to_user_ptr(arg->conns), conns,
+			 min(max, arg->count) * sizeof(*conns)))
 		err = -EFAULT;
-	kvfree(ids);
+	kvfree(conns);
 out:
 	dd_service_put(svc);
 	return err;

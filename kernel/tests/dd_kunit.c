@@ -20,6 +20,7 @@
 struct workqueue_struct *dd_wq;
 
 #include "../page.c"
+#include "../ids.c"
 #include "../area.c"
 #include "../segment.c"
 #include "../notelist.c"
@@ -61,7 +62,8 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 
 int dd_obj_reserve(struct dd_obj *obj)
 {
-	obj->id = dd_make_id(1, ++obj->ctx->ids);
+	obj->id = 1;
+	obj->epoch = ++obj->ctx->ids.epoch;
 	return 0;
 }
 
@@ -139,20 +141,77 @@ static void block_size__divides(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dd_block_size(U64_MAX, 1), U64_MAX - 7);
 }
 
-static void make_id__positive_and_tagged(struct kunit *test)
+/* ---- ids.c -------------------------------------------------------------- */
+
+static void *ids_find(const struct dd_ids *ids, u32 id)
 {
-	u32 tag, seen = 0;
+	void *found;
 
-	for (tag = 0; tag < 1u << 14; tag++) {
-		u32 id = dd_make_id(DD_ID_INDEX(~0u), tag);
+	rcu_read_lock();
+	found = dd_ids_find(ids, id);
+	rcu_read_unlock();
+	return found;
+}
 
-		KUNIT_ASSERT_GT(test, (int)id, 0);
-		KUNIT_ASSERT_EQ(test, DD_ID_INDEX(id), DD_ID_INDEX(~0u));
-		KUNIT_ASSERT_GT(test, (int)dd_make_id(0, tag), 0);
-		seen += id == dd_make_id(DD_ID_INDEX(~0u), tag + 1);
+/* Use an id, for good if @keep: its serial. */
+static u64 ids_take(struct kunit *test, struct dd_ids *ids, bool keep)
+{
+	u32 id, epoch;
+
+	KUNIT_EXPECT_EQ(test, dd_ids_reserve(ids, &id, &epoch), 0);
+	KUNIT_EXPECT_GT(test, (int)id, 0);
+	KUNIT_EXPECT_NULL(test, ids_find(ids, id));
+	xa_store(&ids->xa, id, test, GFP_KERNEL);
+	KUNIT_EXPECT_PTR_EQ(test, ids_find(ids, id), (void *)test);
+	if (!keep)
+		xa_erase(&ids->xa, id);
+	return (u64)epoch << 32 | id;
+}
+
+static void ids__no_serial_comes_twice(struct kunit *test)
+{
+	struct dd_ids ids;
+	u64 serial, last = 0;
+	int i;
+
+	dd_ids_init(&ids);
+	KUNIT_EXPECT_NULL(test, ids_find(&ids, 0));
+	KUNIT_EXPECT_NULL(test, ids_find(&ids, ~0u));
+	/* No id alone is a serial. */
+	KUNIT_EXPECT_GT(test, ids_take(test, &ids, true), (u64)U32_MAX);
+	/* Free again at once, and not given again before all others. */
+	for (i = 0; i < 100; i++) {
+		serial = ids_take(test, &ids, false);
+		KUNIT_ASSERT_GT(test, serial, last);
+		last = serial;
 	}
-	KUNIT_EXPECT_EQ(test, seen, 0u);
-	KUNIT_EXPECT_GT(test, (int)dd_make_id(~0u, ~0u), 0);
+	xa_destroy(&ids.xa);
+}
+
+static void ids__begin_again_in_another_epoch(struct kunit *test)
+{
+	u64 serial, last, first;
+	struct dd_ids ids;
+	int i, round;
+
+	dd_ids_init(&ids);
+	/* One that is there in all epochs. */
+	first = ids_take(test, &ids, true);
+	last = first;
+	for (round = 0; round < 3; round++) {
+		ids.next = S32_MAX - 50;
+		for (i = 0; i < 100; i++) {
+			/* Some are in use still when the ids begin again. */
+			serial = ids_take(test, &ids, i % 16 == 5);
+			KUNIT_ASSERT_GT(test, serial, last);
+			KUNIT_ASSERT_NE(test, (u32)serial, (u32)first);
+			last = serial;
+		}
+		KUNIT_EXPECT_EQ(test, last >> 32, (first >> 32) + round + 1);
+		KUNIT_EXPECT_LT(test, (u32)last, 200u);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, ids_find(&ids, (u32)first), (void *)test);
+	xa_destroy(&ids.xa);
 }
 
 static void name_ok__cases(struct kunit *test)
@@ -184,21 +243,13 @@ static void slot_unit__wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dd_slot_unit(g, U64_MAX), 107u);
 }
 
-static void cell_units__round_up(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, dd_cell_units(1), 1u);
-	KUNIT_EXPECT_EQ(test, dd_cell_units(2), 2u);
-	KUNIT_EXPECT_EQ(test, dd_cell_units(3), 2u);
-	KUNIT_EXPECT_EQ(test, dd_cell_units(256), 129u);
-}
-
 static struct kunit_case bounds_cases[] = {
 	KUNIT_CASE(in_bounds__edges),
 	KUNIT_CASE(block_size__divides),
-	KUNIT_CASE(make_id__positive_and_tagged),
+	KUNIT_CASE(ids__no_serial_comes_twice),
+	KUNIT_CASE(ids__begin_again_in_another_epoch),
 	KUNIT_CASE(name_ok__cases),
 	KUNIT_CASE(slot_unit__wraps),
-	KUNIT_CASE(cell_units__round_up),
 	{}
 };
 

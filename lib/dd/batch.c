@@ -97,7 +97,7 @@ static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 	struct ddi_conn *c = *conn;
 	int ret;
 
-	if (ddi_load(&c->batch) == b && c->id == id)
+	if (ddi_load(&c->batch) == b && DD_SERIAL_ID(c->serial) == id)
 		return 0;
 	*conn = NULL;
 	if (!ddi_trylock(&c->lock)) {
@@ -138,8 +138,7 @@ static int batch_add(struct ddi_batch *b, struct ddi_conn *c,
 
 	if (ret)
 		return ret;
-	r->conn = c->id;
-	r->__reserved = 0;
+	r->conn = c->serial;
 	r->sqe.seq = 0;
 	ret = ddi_send_fill(b->h, c, rq, &r->sqe);
 	if (ret)

@@ -40,11 +40,11 @@ static void conn_set_type(struct ddi_conn *c, uint8_t type)
 }
 
 /* The connection is locked; nothing can have been read before it has an id. */
-static uint64_t plain_note(const struct ddi_conn *c, uint32_t id)
+static uint64_t plain_note(const struct ddi_conn *c, uint64_t serial)
 {
 	uint32_t block = ddi_conn_block(c);
 	const struct dd_ring_note note = {
-		.conn = id,
+		.conn = DD_SERIAL_ID(serial),
 		.block = { block, block >> 8, block >> 16 },
 	};
 	uint64_t word;
@@ -53,30 +53,35 @@ static uint64_t plain_note(const struct ddi_conn *c, uint32_t id)
 	return c->tracked ? 0 : word;
 }
 
-static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t id)
+static void conn_publish(struct dd *h, struct ddi_conn *c, uint64_t serial)
 {
 	ddi_store(&c->dead, 0);
 	ddi_store(&c->closing, false);
-	ddi_store_release(&c->id, id);
-	ddi_store_release(&c->plain, plain_note(c, id));
-	ddi_table_put(h->board.conns, id, c);
+	ddi_store_release(&c->serial, serial);
+	ddi_store_release(&c->plain, plain_note(c, serial));
+	ddi_table_put(h->board.conns, serial, c);
 }
 
-/* The connection is locked, and from here on that of no id. */
+/* The connection is locked, and from here on that of no serial. */
 static void conn_hide(struct ddi_conn *c)
 {
 	ddi_store(&c->plain, 0);
-	ddi_store_release(&c->id, DDI_UNBOUND);
+	ddi_store_release(&c->serial, DDI_UNBOUND);
+}
+
+static bool conn_bound(const struct ddi_conn *c)
+{
+	return c->serial && c->serial != DDI_UNBOUND;
 }
 
 /* dd.lock is held. */
 static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
-		       uint32_t id)
+		       uint64_t serial)
 {
 	struct ddi_conn *c = &s->blocks[block];
 
 	ddi_lock(&c->lock);
-	if (c->id != id) {
+	if (c->serial != serial) {
 		conn_hide(c);
 		ddi_out_close(h, c);
 		c->service = s;
@@ -91,7 +96,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		c->recv_size = s->recv_block;
 		c->send = s->send ? s->send + block * s->send_block : NULL;
 		c->send_size = s->send ? s->send_block : 0;
-		conn_publish(h, c, id);
+		conn_publish(h, c, serial);
 	}
 	ddi_unlock(&c->lock);
 }
@@ -111,7 +116,7 @@ static struct ddi_conn *pool_get(struct dd *h)
 		h->chunks = chunk;
 		for (size_t i = 0; i < DDI_POOL_CHUNK; i++) {
 			c = &chunk->client[i].conn;
-			c->id = DDI_UNBOUND;
+			c->serial = DDI_UNBOUND;
 			pthread_mutex_init(&chunk->client[i].call_lock, NULL);
 			c->next = h->pool;
 			h->pool = c;
@@ -122,10 +127,10 @@ static struct ddi_conn *pool_get(struct dd *h)
 	return c;
 }
 
-/* Somebody closes it: the kernel knows it for a moment yet. dd.lock is held. */
-static bool conn_closes(const struct ddi_conn *c, uint32_t id)
+/* Another thread closes it: the kernel knows it for a moment yet. dd.lock is held. */
+static bool conn_closes(const struct ddi_conn *c, uint64_t serial)
 {
-	return c->closing && c->dead == id;
+	return c->closing && c->dead == serial;
 }
 
 /* dd.lock is held. */
@@ -134,17 +139,13 @@ static struct ddi_conn *client_bind(struct dd *h,
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, info->conn);
 
-	if (c && c->id == info->conn)
-		return c;
-	if (c && conn_closes(c, info->conn))
-		return NULL;
-	/*
-	 * Bound to an older id of this index, it is bound to nothing. But it may
-	 * have come by the pool to an id of another index.
-	 */
-	if (!c || c->service || c->id == DDI_UNBOUND ||
-	    DD_ID_INDEX(c->id) != DD_ID_INDEX(info->conn))
-		c = pool_get(h);
+	for (; c; c = c->chain) {
+		if (c->serial == info->conn)
+			return c;
+		if (conn_closes(c, info->conn))
+			return NULL;
+	}
+	c = pool_get(h);
 	if (!c)
 		return NULL;
 
@@ -168,7 +169,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
 {
 	ddi_lock(&c->lock);
-	if (c->id == info->conn) {
+	if (c->serial == info->conn) {
 		ddi_store(&c->list, info->list);
 		c->node = info->node;
 		c->pid = info->pid;
@@ -195,15 +196,16 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 }
 
 /*
- * What the kernel knows of @id, or NULL if it is no connection of ours. It is asked
- * under the lock: who has the block, or the index, afterwards is bound afterwards.
+ * What the kernel knows of a serial, or of an id; NULL if it is no connection of
+ * ours. It is asked under the lock: a connection that has the block afterwards is
+ * bound afterwards.
  */
-struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id)
+struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name)
 {
-	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
+	struct dd_conn_info info = { .size = sizeof(info), .conn = name };
 	struct ddi_conn *c = NULL;
 
-	if ((int32_t)id <= 0)
+	if (!DD_SERIAL_ID(name) || DD_SERIAL_ID(name) > DD_ID_MAX)
 		return NULL;
 	pthread_mutex_lock(&h->lock);
 	if (ddi_ioctl(h, DD_IOC_CONN_INFO, &info) >= 0)
@@ -214,10 +216,33 @@ struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id)
 	return c;
 }
 
-/* As ddi_conn_lock(), for one that has just come or is gone. */
+/* A connection that is not the first one of its bucket, which it becomes. */
+static struct ddi_conn *conn_behind(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c;
+
+	pthread_mutex_lock(&h->lock);
+	for (c = ddi_table_get(h->board.conns, id); c; c = c->chain)
+		if (DD_SERIAL_ID(c->serial) == id && ddi_conn_is(c, id))
+			break;
+	if (c)
+		ddi_table_put(h->board.conns, id, c);
+	pthread_mutex_unlock(&h->lock);
+	return c;
+}
+
+/* As ddi_conn_find(), for one that has just come, is gone, or not the first. */
+struct ddi_conn *ddi_conn_find_slow(struct dd *h, uint32_t id)
+{
+	struct ddi_conn *c = conn_behind(h, id);
+
+	return c ? c : ddi_conn_load(h, id);
+}
+
+/* Likewise, as ddi_conn_lock(). */
 struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = ddi_conn_load(h, id);
+	struct ddi_conn *c = ddi_conn_find_slow(h, id);
 
 	if (!c)
 		return NULL;
@@ -229,10 +254,10 @@ struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 }
 
 /* Whether a block is that connection's, which has not been closed here. */
-static bool block_has(struct ddi_service *s, uint32_t block, uint32_t id)
+static bool block_has(struct ddi_service *s, uint32_t block, uint64_t serial)
 {
-	return ddi_load_acquire(&block_cell(s, block)->id) == id &&
-	       ddi_load(&s->blocks[block].dead) != id;
+	return ddi_load_acquire(&block_cell(s, block)->conn) == serial &&
+	       ddi_load(&s->blocks[block].dead) != serial;
 }
 
 /* The first note of a serving end, or one that means nothing any more. */
@@ -243,19 +268,16 @@ static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 	struct ddi_conn *c;
 
 	if (!note->conn || !s || block >= s->maxconn ||
-	    ddi_load_acquire(&block_cell(s, block)->id) != note->conn)
+	    !block_has(s, block, note->conn))
 		return NULL;
 	c = &s->blocks[block];
-	/* It was closed here; or ids have come round, which the kernel knows. */
-	if (ddi_load(&c->dead) == note->conn)
-		return ddi_conn_load(h, note->conn) == c ? c : NULL;
 	pthread_mutex_lock(&h->lock);
-	/* Under the lock again: somebody newer may have been bound meanwhile. */
+	/* Under the lock again: a newer one may have been bound meanwhile. */
 	if (s->id == (uint32_t)note->cookie && block_has(s, block, note->conn))
 		block_bind(h, s, block, note->conn);
 	pthread_mutex_unlock(&h->lock);
 	/* Not so if the service was withdrawn, or the block given away. */
-	return ddi_conn_is(c, note->conn) ? c : NULL;
+	return ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
 /*
@@ -267,8 +289,10 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
-	if (c && ddi_conn_is(c, note->conn) &&
-	    ddi_conn_has_note(c, note->cookie))
+	if (c && ddi_conn_has(c, note->conn))
+		return c;
+	c = conn_behind(h, DD_SERIAL_ID(note->conn));
+	if (c && ddi_conn_has(c, note->conn))
 		return c;
 	return (uint32_t)note->cookie ? note_bind(h, note) :
 					ddi_conn_load(h, note->conn);
@@ -288,9 +312,9 @@ bool ddi_conn_end(struct ddi_conn *c)
 	bool bound;
 
 	ddi_lock(&c->lock);
-	bound = c->id && c->id != DDI_UNBOUND;
+	bound = conn_bound(c);
 	if (bound) {
-		ddi_store(&c->dead, c->id);
+		ddi_store(&c->dead, c->serial);
 		ddi_store(&c->closing, true);
 		conn_hide(c);
 	}
@@ -309,10 +333,10 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 }
 
 /* Unless its block is another one's already, or its service was withdrawn. */
-static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
+static void conn_forget(struct dd *h, struct ddi_conn *c, uint64_t serial)
 {
 	pthread_mutex_lock(&h->lock);
-	if (conn_closes(c, id)) {
+	if (conn_closes(c, serial)) {
 		ddi_conn_unbind(h, c);
 		if (!c->service) {
 			c->next = h->pool;
@@ -326,13 +350,13 @@ static void conn_forget(struct dd *h, struct ddi_conn *c, uint32_t id)
  * ddi_conn_drain() - wait for what was accepted for another node to be on its way
  * @h: handle
  * @c: connection, which ddi_conn_end() has ended
- * @id: its id
+ * @serial: its serial
  * @deadline: not after this
  *
  * The kernel would when it closes, but here no lock is held: it may take as long as
  * such a node is waited for. The kernel knows since when that is.
  */
-void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint32_t id,
+void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline)
 {
 	const struct dd_area_head *head = (void *)h->area;
@@ -340,30 +364,30 @@ void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint32_t id,
 
 	if (ddi_load(&cell->sent) < ddi_load(&cell->submitted) &&
 	    ddi_load(&cell->node) != ddi_load(&head->node))
-		ddi_conn_wait(h, id, DD_WAIT_CLOSE, 0, deadline);
+		ddi_conn_wait(h, serial, DD_WAIT_CLOSE, 0, deadline);
 }
 
 /**
  * ddi_conn_close() - have the kernel close a connection
  * @h: handle
  * @c: connection, which ddi_conn_end() has ended
- * @id: its id
+ * @serial: its serial
  *
  * Its list may go with it: then nobody may be consuming.
  *
  * Return: 0, or a negative errno.
  */
-int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint32_t id)
+int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint64_t serial)
 {
-	/* Its block may be somebody else's already; then the id is nobody's. */
+	/* Its block may be another client's already, which has another serial. */
 	uint32_t list = ddi_load(&c->list);
-	struct ddi_list *l = list ? ddi_table_get(h->board.lists, list) : NULL;
+	struct ddi_list *l = ddi_list_bound(h, list);
 	int ret;
 
 	if (l)
 		ddi_lock(&l->lock);
 	do {
-		ret = ddi_ioctl_id(h, DD_IOC_CLOSE, id);
+		ret = ddi_ioctl_conn(h, DD_IOC_CLOSE, serial);
 	} while (ret == -EINTR);
 	if (l)
 		ddi_unlock(&l->lock);
@@ -373,6 +397,7 @@ int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint32_t id)
 DD_API int dd_close(struct dd *h, int conn)
 {
 	struct ddi_conn *c;
+	uint64_t serial;
 	bool ours;
 	int ret;
 
@@ -383,14 +408,15 @@ DD_API int dd_close(struct dd *h, int conn)
 		return -EBADID;
 	pthread_mutex_lock(&h->lock);
 	/* Another thread may have been quicker. */
-	ours = c->id == (uint32_t)conn && ddi_conn_end(c);
+	serial = c->serial;
+	ours = DD_SERIAL_ID(serial) == (uint32_t)conn && ddi_conn_end(c);
 	pthread_mutex_unlock(&h->lock);
 	if (!ours)
 		return -EBADID;
 
-	ddi_conn_drain(h, c, conn, DD_FOREVER);
-	ret = ddi_conn_close(h, c, conn);
-	conn_forget(h, c, conn);
+	ddi_conn_drain(h, c, serial, DD_FOREVER);
+	ret = ddi_conn_close(h, c, serial);
+	conn_forget(h, c, serial);
 	return ret < 0 ? ddi_error(ret) : 0;
 }
 
@@ -454,7 +480,7 @@ static int connect_bind(struct dd *h, const struct dd_connect *cn)
 	pthread_mutex_unlock(&h->lock);
 	/* Its reply may have been consumed already, which bound it. */
 	if (!l || !ddi_conn_load(h, cn->conn)) {
-		ddi_ioctl_id(h, DD_IOC_CLOSE, cn->conn);
+		ddi_ioctl_conn(h, DD_IOC_CLOSE, cn->conn);
 		return -ENOMEM;
 	}
 	return 0;
@@ -510,14 +536,14 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 		return ddi_error(ret);
 	if (list)
 		*list = attr->type == DD_TYPE_RPC ? 0 : cn.list;
-	return cn.conn;
+	return DD_SERIAL_ID(cn.conn);
 }
 
 /* What the kernel does not count. */
 static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
 			     struct dd_conn_desc *desc)
 {
-	struct dd_conn_info info = { .size = sizeof(info), .conn = c->id };
+	struct dd_conn_info info = { .size = sizeof(info), .conn = c->serial };
 
 	/* What comes from here on is counted, what has come the kernel knows. */
 	if (!ddi_in_count(h, c, &desc->received)) {
@@ -558,6 +584,7 @@ static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
 		.sent = ddi_load(&cell->sent),
 		.done = ddi_load(&cell->done),
 		.received = ddi_load(&cell->received),
+		.serial = c->serial,
 	};
 }
 

@@ -143,23 +143,6 @@ static bool out_map(struct dd *h, struct ddi_out *out,
 	return out->block;
 }
 
-/* What is compared for each message; not more than one request can wait. */
-static uint64_t open_word(const struct ddi_conn *c)
-{
-	const struct {
-		uint32_t id;
-		uint16_t error;
-		uint8_t type;
-		uint8_t reserved;
-	} open = { .id = c->id, .type = c->type };
-	uint64_t word;
-
-	if (c->guarded || ddi_load(&c->cell->depth) != 1)
-		return DDI_NEVER_OPEN;
-	memcpy(&word, &open, sizeof(word));
-	return word;
-}
-
 /* The offset in @size bytes that is too high for the first time. */
 static uint64_t room_of(uint64_t size, uint64_t len)
 {
@@ -224,9 +207,9 @@ static int out_grant(struct dd *h, struct dd_direct *d, struct ddi_out *out)
 }
 
 /* What the kernel has granted is of use only if it can be mapped. */
-static int out_get(struct dd *h, uint32_t id, struct ddi_out *out)
+static int out_get(struct dd *h, uint64_t serial, struct ddi_out *out)
 {
-	struct dd_direct d = { .size = sizeof(d), .conn = id };
+	struct dd_direct d = { .size = sizeof(d), .conn = serial };
 	int ret = out_grant(h, &d, out);
 
 	if (ret < 0)
@@ -234,7 +217,7 @@ static int out_get(struct dd *h, uint32_t id, struct ddi_out *out)
 	if (out_map(h, out, &d))
 		return 0;
 	/* First: whoever comes to that ring later goes on from another lane. */
-	d = (struct dd_direct){ .size = sizeof(d), .conn = id,
+	d = (struct dd_direct){ .size = sizeof(d), .conn = serial,
 				.flags = DD_DIRECT_DROP };
 	ddi_ioctl(h, DD_IOC_DIRECT, &d);
 	out_unmap(h, out);
@@ -254,14 +237,14 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 
 	c->out_known = true;
 	c->out_again = false;
-	c->open = open_word(c);
+	c->open = c->guarded ? DDI_NEVER_OPEN : c->serial;
 	c->asked = ddi_load(&c->cell->submitted);
 	if (!h->direct ||
 	    ddi_load(&c->cell->node) != ddi_load(&head->node) || !out_admit(h))
 		return;
 	out = out_new(c->cell);
 	if (out)
-		ret = out_get(h, c->id, out);
+		ret = out_get(h, c->serial, out);
 	if (ret) {
 		c->out_again = ret == -EBUSY || ret == -ENOSPC;
 		if (ret == -ENOSPC)
@@ -443,7 +426,7 @@ static uint64_t out_last(const struct ddi_out *out)
  */
 static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
 {
-	struct dd_direct d = { .size = sizeof(d), .conn = c->id,
+	struct dd_direct d = { .size = sizeof(d), .conn = c->serial,
 			       .flags = DD_DIRECT_DROP, .start = end };
 	int ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
 
@@ -459,10 +442,10 @@ static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
  * The other end has closed, and may have read the last message before. Whatever the
  * kernel found of it then has come; the rest has gone nowhere, and does not count.
  */
-static int out_over(struct dd *h, struct ddi_out *out, uint32_t id)
+static int out_over(struct dd *h, struct ddi_out *out, uint64_t serial)
 {
 	uint64_t end = out_last(out);
-	struct dd_direct d = { .size = sizeof(d), .conn = id,
+	struct dd_direct d = { .size = sizeof(d), .conn = serial,
 			       .flags = DD_DIRECT_DROP, .start = end };
 
 	if (ddi_ioctl(h, DD_IOC_DIRECT, &d) >= 0 && end <= d.start)
@@ -475,20 +458,19 @@ static int out_over(struct dd *h, struct ddi_out *out, uint32_t id)
  * ddi_out_after() - what is due after ddi_out_post()
  * @h: handle
  * @c: connection, locked
- * @id: its id
  * @rq: the message, should it have to be sent again
  *
  * Return: 0; -ECONNCLOSE if the message has gone nowhere, or the connection's
  * place is another one's already and nobody knows, and does not count; as dd_send()
  * if it had to be sent by the kernel.
  */
-int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
+int ddi_out_after(struct dd *h, struct ddi_conn *c,
 		  const struct ddi_request *rq)
 {
 	int ret;
 
-	if (ddi_load(&c->cell->id) != id || ddi_load(&c->cell->error))
-		return out_over(h, c->out, id);
+	if (ddi_load(&c->cell->conn) != c->serial || ddi_load(&c->cell->error))
+		return out_over(h, c->out, c->serial);
 	if (ddi_load(&c->cell->left)) {
 		ret = out_leave(h, c, out_last(c->out));
 		if (!ret)
@@ -499,7 +481,7 @@ int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
 	}
 	/* If it is closed meanwhile, that has woken the receiver. */
 	if (ddi_out_awaited(c->out))
-		lseek(h->fd, id, SEEK_CUR);
+		lseek(h->fd, c->serial, SEEK_CUR);
 	return 0;
 }
 
@@ -522,7 +504,7 @@ static int kernel_deposits(struct dd *h, struct ddi_conn *c,
 	sqe->tag = 0;
 	ddi_store_release(&sqe->seq, out->deposits + 1);
 	do {
-		ret = ddi_put_ring(h, c->id);
+		ret = ddi_put_ring(h, c->serial);
 	} while (ret < 0 && errno == EINTR);
 	if (ret <= 0)
 		return ret ? ddi_error(-errno) : -EIO;
@@ -594,20 +576,20 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 		word = ddi_deposit(out->block + rq->roffset, rq->addr, rq->len);
 	}
 	ddi_out_post(out, rq, &rq->tag, word, false);
-	return ddi_out_after(h, c, c->id, rq);
+	return ddi_out_after(h, c, rq);
 }
 
 /**
  * ddi_out_wait() - wait until messages are done
  * @h: handle
  * @c: connection, locked, that sends directly; unlocked by this function
- * @id: its id
+ * @serial: its serial
  * @n: number of the last of them, at most that of the last one sent
  * @deadline: when to give up
  *
  * Return: 0; -ETIMEDOUT, -ECONNCLOSE, -EBADID.
  */
-int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
+int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint64_t serial, uint64_t n,
 		 int64_t deadline)
 {
 	struct ddi_out *out = c->out;
@@ -629,7 +611,7 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
 	ddi_unlock(&c->lock);
 	if (!end)
 		return 0;
-	ret = ddi_conn_wait(h, id, DD_WAIT_RING, end, deadline);
+	ret = ddi_conn_wait(h, serial, DD_WAIT_RING, end, deadline);
 	__atomic_fetch_sub(&c->waiting, 1, __ATOMIC_RELAXED);
 	/* Nor is it waited for when that was taken back: it had been reached. */
 	return ret == -ECONNCLOSE || ret == -EINVAL ? 0 : ret;
@@ -731,7 +713,10 @@ static struct ddi_in *in_find(struct dd *h, const struct ddi_conn *c)
 	struct ddi_list *l = ddi_table_get(h->board.lists, c->list);
 	uint32_t unit = ddi_load(&c->cell->ring), n;
 
-	if (!l || ddi_load_acquire(&l->id) != c->list)
+	/* If it is put elsewhere meanwhile, the kernel is asked. */
+	while (l && ddi_load_acquire(&l->id) != c->list)
+		l = ddi_load_acquire(&l->chain);
+	if (!l)
 		return NULL;
 	n = ddi_load_acquire(&l->rings);
 	for (uint32_t i = 0; i < n; i++)
@@ -775,7 +760,7 @@ bool ddi_in_count(struct dd *h, const struct ddi_conn *c, uint64_t *n)
 		got = ddi_load(&c->got);
 		if (head + in->mask >= UINT32_MAX)
 			return false;
-		if (!in_last(in, head, c->id, &last))
+		if (!in_last(in, head, DD_SERIAL_ID(c->serial), &last))
 			continue;
 		*n = max_of(*n, max_of(got, last));
 		return true;

@@ -174,11 +174,16 @@ static DDI_INLINE bool ddi_out_asks(uint64_t n)
 
 /* May be used for words of any type. */
 typedef uint64_t __attribute__((may_alias)) ddi_word;
+typedef uint32_t __attribute__((may_alias)) ddi_half;
 
-/* Whether a cell is still that of an open connection: one word tells. */
+/*
+ * Whether a cell is still that of an open connection, which has the ring it had:
+ * @error and @left are 0. One word tells of both.
+ */
 static DDI_INLINE bool ddi_cell_is_open(const struct dd_cell *cell, uint64_t open)
 {
-	return ddi_likely(ddi_equals((const ddi_word *)&cell->id, open));
+	return ddi_likely(ddi_equals(&cell->conn, open)) &&
+	       ddi_likely(ddi_equals((const ddi_half *)&cell->error, 0));
 }
 
 static DDI_INLINE bool ddi_out_is_open(const struct ddi_out *out)
@@ -281,10 +286,10 @@ static DDI_INLINE bool ddi_out_awaited(const struct ddi_out *out)
 /* direct.c */
 void ddi_out_open(struct dd *h, struct ddi_conn *c);
 void ddi_out_close(struct dd *h, struct ddi_conn *c);
-int ddi_out_after(struct dd *h, struct ddi_conn *c, uint32_t id,
+int ddi_out_after(struct dd *h, struct ddi_conn *c,
 		  const struct ddi_request *rq);
 int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq);
-int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint32_t id, uint64_t n,
+int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint64_t serial, uint64_t n,
 		 int64_t deadline);
 void ddi_out_release(struct dd *h);
 

@@ -9,6 +9,8 @@
  *	ddi_list.lock		one consumer at a time in a ring
  *	dd.lock			creation and binding: the tables and the pools
  *	ddi_conn.lock		one submitter at a time in a send queue
+ * ddi_list.lock of a record that is bound to nothing is taken with dd.lock held: its
+ * holder finds that out, and takes no other lock.
  * dd.region_lock, dd.lane_lock and dd.reason_lock are leaves; the kernel is asked for a
  * ring with lane_lock held. No lock is held while a thread waits for a message, except
  * call_lock.
@@ -17,7 +19,9 @@
  * handle is: they are bound to an id, unbound, and bound to another one. So a
  * thread may follow a pointer that another one is about to make stale; it
  * then finds an id in the record, or in the area, that is not the one it
- * looks for, and gives up.
+ * looks for, and gives up. Records of connections are bound to a serial, which
+ * no other connection of the handle ever has; programs use its lower half, the
+ * id.
  */
 #ifndef _DD_INTERNAL_H
 #define _DD_INTERNAL_H
@@ -140,7 +144,10 @@ struct ddi_wish {
  * @rest_of: number of the close note that @rest is about
  * @rest: position in the closed connection's ring before which all was taken
  * @spin: how waiting for it went
+ * @bucket: where it is in ddi_board.lists
+ * @chain: next record of that bucket
  * @next: all records of the handle
+ * @free: unbound records
  */
 struct ddi_list {
 	struct ddi_lock lock;
@@ -161,13 +168,16 @@ struct ddi_list {
 	uint64_t rest_of;
 	uint64_t rest;
 	struct ddi_spin spin;
+	uint32_t bucket;
+	struct ddi_list *chain;
 	struct ddi_list *next;
+	struct ddi_list *free;
 } __attribute__((aligned(DDI_LINE)));
 
 #define DDI_NEVER_OPEN	(~0ull)
 
 /*
- * In place of an id. No id has this bit, so that no id that a program makes
+ * In place of a serial. No id has this bit, so that no id that a program makes
  * up finds a record which is bound to nothing.
  */
 #define DDI_UNBOUND	0x80000000u
@@ -183,35 +193,34 @@ struct ddi_list {
 /**
  * struct ddi_conn - one end of a connection
  * @lock: send queue of @cell, and all of this while it is bound
- * @id: its id, DDI_UNBOUND or 0 while bound to none; written last but @plain
- * @service_id: id of @service, 0 at the connecting end
+ * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
+ *	tag of a reply; else 0
+ * @serial: its serial, DDI_UNBOUND or 0 while bound to none; written last but
+ *	@plain
  * @cell: its cell in the area
  * @plain: the word of a direct note for it that holds its id, block and number of
  *	metadata, if there are none of these; 0 while it is @tracked or bound to no id, which
  *	is in no note that leads here: no id has the index 0
  * @recv: own receive buffer
  * @recv_size: its size in bytes
+ * @way: @out, or &ddi_out_none; @lock
+ * @service_id: id of @service, 0 at the connecting end
  * @send: own send buffer
  * @send_size: its size in bytes
- * @open: what the word of @cell that holds @id, @error, @type and @left is while
- *	the connection is open and has the ring it had; DDI_NEVER_OPEN, which it
- *	never is, if its type restricts what may be sent, or @out_known is not
- *	set
+ * @open: @serial; DDI_NEVER_OPEN, which no serial is, if its type restricts what
+ *	may be sent, or @out_known is not set
  * @cookie: what the kernel's notes for it say: @service_id | the block number of a
  *	serving end << 32
- * @consumed: with DDI_TRACKED, the number of the last message consumed, for the
- *	tag of a reply; else 0
  * @type: DD_TYPE_*
  * @tracked: consuming a message here has consequences: DDI_TRACKED, DDI_COUNTED
  * @guarded: the type restricts what may be sent: connecting ends of both
  * @outstanding: DD_TYPE_SPLIT, connecting end: a request whose reply has not
  *	been consumed
  * @out: how it sends directly, or NULL; @lock
- * @way: the same, or &ddi_out_none; @lock
  * @service: its service, NULL at the connecting end
  * @out_known: it is known whether it does; @lock
  * @out_again: if it does not, it may be asked for again; @lock
- * @dead: id of the connection that was closed here last, or is being closed; what
+ * @dead: serial of the connection that was closed here last, or is being closed; what
  *	a serving end left unread is not delivered any more
  * @closing: @dead is being closed; dd.lock
  * @got: with DDI_COUNTED, number of the last message consumed from a direct ring
@@ -223,27 +232,29 @@ struct ddi_list {
  * @uid: peer's user id
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
- * @waiting: threads that wait for a position of @out's ring; outlives @id
+ * @waiting: threads that wait for a position of @out's ring; outlives @serial
  * @batched: messages of it that are in @batch
  * @asked: it is not asked whether it may send directly before it has sent more
  *	messages than these
  * @base: with DDI_COUNTED, messages that had come when it became that
  * @batch: the batch that has it locked
  * @spin: how waiting for its counters went
+ * @bucket: where it is in ddi_board.conns
+ * @chain: next record of that bucket
  * @next: pool of unbound records of connecting ends
  *
  * The first cache line is what a message needs that goes directly.
  */
 struct ddi_conn {
 	struct ddi_lock lock;
-	uint32_t id;
-	uint32_t service_id;
 	uint32_t consumed;
+	uint64_t serial;
 	struct dd_cell *cell;
 	uint64_t plain;
 	char *recv;
 	size_t recv_size;
 	const struct ddi_out *way;
+	uint32_t service_id;
 	uint8_t type;
 	uint8_t tracked;
 	bool guarded;
@@ -257,8 +268,10 @@ struct ddi_conn {
 	size_t send_size;
 	uint64_t open;
 	uint64_t cookie;
+	uint64_t dead;
 	uint32_t most;
-	uint32_t dead;
+	uint32_t bucket;
+	struct ddi_conn *chain;
 	struct ddi_service *service;
 	uint32_t got;
 	uint32_t list;
@@ -300,6 +313,8 @@ struct ddi_client {
  * @recv_block: bytes in a block of it
  * @send: send area, NULL if none
  * @send_block: bytes in a block of it
+ * @bucket: where it is in ddi_board.services
+ * @chain: next record of that bucket
  * @next: all records of the handle
  * @blocks: one record per block; a record belongs to a block and not to a
  *	connection, so that its lock covers the send queue of the block's cell
@@ -318,6 +333,8 @@ struct ddi_service {
 	size_t recv_block;
 	char *send;
 	size_t send_block;
+	uint32_t bucket;
+	struct ddi_service *chain;
 	struct ddi_service *next;
 	struct ddi_conn *blocks;
 	void *memory;
@@ -342,25 +359,29 @@ struct ddi_conn_chunk {
 	struct ddi_conn_chunk *next;
 };
 
-#define DDI_IDS		(1u << DD_ID_INDEX_BITS)
+#define DDI_BUCKETS	(1u << 18)
+#define DDI_BUCKET(id)	((uint32_t)(id) % DDI_BUCKETS)
 
 /**
  * struct ddi_board - what a call looks at first
  * @alive: 1 in the process that opened the handle
- * @lists: note lists by the index part of their ids
+ * @lists: note lists, in buckets by the lower part of their ids
  * @services: services
  * @conns: connections
  *
  * A child of fork() has all of it wiped, and reads 0 in @alive. Readers of the
- * tables take no lock and compare the id in the record, or in the area;
- * writers hold dd.lock. 6 MiB of address space, of which only pages that an id
+ * tables take no lock and compare the id in the record, or in the area; on the
+ * short paths in the first record of a bucket only. Ids are given in ascending
+ * order, so a bucket has a second one when something is there for as long as
+ * DDI_BUCKETS further ids: the one that was last looked for is first. Writers
+ * hold dd.lock. 6 MiB of address space, of which only pages that an id
  * leads to are ever touched.
  */
 struct ddi_board {
 	uint32_t alive;
-	struct ddi_list *lists[DDI_IDS] __attribute__((aligned(DDI_LINE)));
-	struct ddi_service *services[DDI_IDS];
-	struct ddi_conn *conns[DDI_IDS];
+	struct ddi_list *lists[DDI_BUCKETS] __attribute__((aligned(DDI_LINE)));
+	struct ddi_service *services[DDI_BUCKETS];
+	struct ddi_conn *conns[DDI_BUCKETS];
 };
 
 #define DDI_PAGE_MAX	65536	/* a page is not larger anywhere */
@@ -374,6 +395,9 @@ struct ddi_board {
  * @area: the mapping shared with the kernel
  * @lock: see above
  * @all_lists: every record
+ * @free_lists: the unbound ones
+ * @nr_lists: number of the others
+ * @sweep_lists: when they are as many, those are looked for that are gone
  * @all_services: every record, bound or not
  * @chunks: every record of connecting ends
  * @pool: the unbound ones
@@ -400,6 +424,9 @@ struct dd {
 			char *area;
 			pthread_mutex_t lock;
 			struct ddi_list *all_lists;
+			struct ddi_list *free_lists;
+			uint32_t nr_lists;
+			uint32_t sweep_lists;
 			struct ddi_service *all_services;
 			struct ddi_conn_chunk *chunks;
 			struct ddi_conn *pool;
@@ -431,23 +458,50 @@ static inline bool ddi_alive(const struct dd *h)
 /* open.c */
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
+int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial);
 
-/* An entry of a table; what is found may be bound to another id by now. */
+/* First of a bucket; what is found may be bound to another id by now. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 /* Every load is one with acquire semantics there; this one is one instruction. */
 #define ddi_table_get(table, id)						\
 ({										\
 	ddi_fence_compiler();							\
-	typeof(*(table)) entry_ = (table)[DD_ID_INDEX((uint32_t)(id))];		\
+	typeof(*(table)) entry_ = (table)[DDI_BUCKET(id)];			\
 	ddi_fence_compiler();							\
 	entry_;									\
 })
 #else
 #define ddi_table_get(table, id) \
-	ddi_load_acquire(&(table)[DD_ID_INDEX((uint32_t)(id))])
+	ddi_load_acquire(&(table)[DDI_BUCKET(id)])
 #endif
-#define ddi_table_put(table, id, record) \
-	ddi_store_release(&(table)[DD_ID_INDEX((uint32_t)(id))], record)
+
+/*
+ * Take a record out of its bucket. A reader that is at it goes on behind it, in
+ * this bucket or in the one that it is put in next: what it misses, it looks for
+ * with the lock. dd.lock is held.
+ */
+#define ddi_table_del(table, record)					\
+do {									\
+	typeof(*(table)) *at_ = &(table)[(record)->bucket];		\
+									\
+	while (*at_ && *at_ != (record))				\
+		at_ = &(*at_)->chain;					\
+	if (*at_)							\
+		ddi_store_release(at_, (record)->chain);		\
+} while (0)
+
+/* Make a record the first one of the bucket of an id, wherever it was. */
+#define ddi_table_put(table, id, record)				\
+do {									\
+	typeof(*(table)) *to_ = &(table)[DDI_BUCKET(id)];		\
+									\
+	if (*to_ != (record)) {						\
+		ddi_table_del(table, record);				\
+		(record)->bucket = DDI_BUCKET(id);			\
+		ddi_store(&(record)->chain, *to_);			\
+		ddi_store_release(to_, record);				\
+	}								\
+} while (0)
 
 /* error.c */
 int ddi_error(int error);
@@ -466,6 +520,7 @@ void ddi_region_release(struct dd *h);
 
 /* list.c */
 struct ddi_list *ddi_list_find(struct dd *h, uint32_t id);
+struct ddi_list *ddi_list_bound(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 void ddi_list_release(struct dd *h);
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
@@ -477,20 +532,31 @@ struct ddi_service *ddi_service_await(struct dd *h, uint32_t id);
 void ddi_service_release(struct dd *h);
 
 /* conn.c */
-struct ddi_conn *ddi_conn_load(struct dd *h, uint32_t id);
+struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name);
+struct ddi_conn *ddi_conn_find_slow(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id);
 struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note);
 bool ddi_conn_end(struct ddi_conn *c);
-void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint32_t id,
+void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline);
-int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint32_t id);
+int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint64_t serial);
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
+/* Whether it is bound to the connection of that id, which is there. */
 static inline bool ddi_conn_is(const struct ddi_conn *c, uint32_t id)
 {
-	return ddi_likely(ddi_equals(&c->id, id)) &&
-	       ddi_likely(ddi_equals(&c->cell->id, id));
+	uint64_t serial = ddi_load_acquire(&c->serial);
+
+	return ddi_likely(DD_SERIAL_ID(serial) == id) &&
+	       ddi_likely(ddi_equals(&c->cell->conn, serial));
+}
+
+/* Likewise, of that serial. */
+static inline bool ddi_conn_has(const struct ddi_conn *c, uint64_t serial)
+{
+	return ddi_likely(ddi_equals(&c->serial, serial)) &&
+	       ddi_likely(ddi_equals(&c->cell->conn, serial));
 }
 
 /* Its block number, if it is a serving end; else 0. */
@@ -499,18 +565,12 @@ static inline uint32_t ddi_conn_block(const struct ddi_conn *c)
 	return c->cookie >> 32;
 }
 
-/* Whether a note is for it, and not for one that had the same id long before. */
-static inline bool ddi_conn_has_note(const struct ddi_conn *c, uint64_t cookie)
-{
-	return ddi_likely(ddi_equals(&c->cookie, cookie));
-}
-
 /* A connection that is there, or NULL. */
 static inline struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 
-	return c && ddi_conn_is(c, id) ? c : ddi_conn_load(h, id);
+	return c && ddi_conn_is(c, id) ? c : ddi_conn_find_slow(h, id);
 }
 
 /* A connection that is there, locked, or NULL. */
@@ -554,7 +614,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
  * @area: for @over: the area
  * @place: likewise: list head or cell
  * @list: likewise: the list
- * @id: likewise: its id
+ * @id: likewise: its id, or the serial of the connection
  */
 struct ddi_look {
 	const __u64 *word;
@@ -563,7 +623,7 @@ struct ddi_look {
 	char *area;
 	void *place;
 	struct ddi_list *list;
-	uint32_t id;
+	uint64_t id;
 };
 
 int64_t ddi_now(void);
@@ -577,7 +637,7 @@ bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);
-int ddi_conn_wait(struct dd *h, uint32_t id, uint32_t what, uint64_t value,
+int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 
 /* recv.c */

@@ -51,10 +51,42 @@ static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
 	ddi_store_release(&l->id, id);
 }
 
-static struct ddi_list *list_new(struct dd *h, uint32_t id, uint32_t unit)
-{
-	struct ddi_list *l = aligned_alloc(DDI_LINE, sizeof(*l));
+#define LISTS_MIN	64
 
+/*
+ * Unbind the records of lists that are gone, many of which went without a call.
+ * It is done once for as many new ones, so that each costs the same. A record
+ * that a thread has locked stays: the next time will do.
+ */
+static void lists_sweep(struct dd *h)
+{
+	for (struct ddi_list *l = h->all_lists; l; l = l->next) {
+		if (!l->id || ddi_load(&l->head->id) == l->id ||
+		    !ddi_trylock(&l->lock))
+			continue;
+		ddi_table_del(h->board.lists, l);
+		ddi_store(&l->id, 0);
+		l->free = h->free_lists;
+		h->free_lists = l;
+		h->nr_lists--;
+		ddi_unlock(&l->lock);
+	}
+	h->sweep_lists = 2 * h->nr_lists + LISTS_MIN;
+}
+
+/* A record that is bound to nothing, and in no bucket. */
+static struct ddi_list *list_get(struct dd *h)
+{
+	struct ddi_list *l;
+
+	if (h->nr_lists >= h->sweep_lists)
+		lists_sweep(h);
+	l = h->free_lists;
+	if (l) {
+		h->free_lists = l->free;
+		return l;
+	}
+	l = aligned_alloc(DDI_LINE, sizeof(*l));
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));
@@ -62,23 +94,47 @@ static struct ddi_list *list_new(struct dd *h, uint32_t id, uint32_t unit)
 	l->ring = ddi_ring_slot(h->area, 0, 0);
 	l->next = h->all_lists;
 	h->all_lists = l;
-	list_bind(h, l, id, unit);
-	ddi_table_put(h->board.lists, id, l);
 	return l;
 }
 
-/*
- * dd.lock is held. A record stays in its slot of the table: if it is bound to
- * another id of the same index, then that list is gone.
- */
-struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
+static struct ddi_list *list_chained(struct dd *h, uint32_t id)
 {
 	struct ddi_list *l = ddi_table_get(h->board.lists, id);
 
-	if (!l)
-		return list_new(h, id, unit);
-	if (l->id != id)
+	while (l && l->id != id)
+		l = l->chain;
+	return l;
+}
+
+/* The record of a list, or NULL; the list may be gone. */
+struct ddi_list *ddi_list_bound(struct dd *h, uint32_t id)
+{
+	struct ddi_list *l = ddi_table_get(h->board.lists, id);
+
+	if (!id || (l && ddi_load_acquire(&l->id) == id))
+		return id ? l : NULL;
+	pthread_mutex_lock(&h->lock);
+	l = list_chained(h, id);
+	pthread_mutex_unlock(&h->lock);
+	return l;
+}
+
+/* dd.lock is held. The record becomes the first one of its bucket. */
+struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
+{
+	struct ddi_list *l = list_chained(h, id);
+
+	if (!l) {
+		l = list_get(h);
+		if (!l)
+			return NULL;
+		/* A thread may have come to it by its old id, and look. */
+		ddi_lock(&l->lock);
 		list_bind(h, l, id, unit);
+		ddi_unlock(&l->lock);
+		h->nr_lists++;
+	}
+	ddi_table_put(h->board.lists, id, l);
 	return l;
 }
 
@@ -124,9 +180,10 @@ static void fill_event(struct dd_msg *msg, const struct ddi_conn *c,
 		       const struct dd_note *note)
 {
 	msg->type = note->type;
-	msg->conn = note->conn;
+	msg->conn = DD_SERIAL_ID(note->conn);
 	msg->service = (uint32_t)note->cookie;
 	msg->msgid = note->msgid;
+	msg->serial = note->conn;
 	msg->addr = NULL;
 	msg->len = 0;
 	msg->send = c->send;
@@ -160,26 +217,31 @@ static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
 }
 
 /*
- * The cookie of a serving end that nobody knew yet, as the kernel would have put
- * it in its first note; 0 if no service of this list has such an end.
+ * The cookie and the serial of a serving end that was not known yet, as the
+ * kernel would have put them in its first note; a cookie of 0 if no service of
+ * this list has such an end.
  */
-static uint64_t cookie_of(struct dd *h, const struct ddi_list *l,
-			  const struct dd_note *note, uint32_t block)
+static void identify(struct dd *h, const struct ddi_list *l,
+		     struct dd_note *note, uint32_t block)
 {
-	uint64_t cookie = 0;
 	struct ddi_service *s;
 
+	note->cookie = 0;
 	pthread_mutex_lock(&h->lock);
-	for (s = h->all_services; s && !cookie; s = s->next) {
+	for (s = h->all_services; s && !note->cookie; s = s->next) {
 		const struct dd_cell *cell = (const struct dd_cell *)
 					     (s->cells + block * s->cell_size);
+		uint64_t serial;
 
-		if (s->id && s->list == l->id && block < s->maxconn &&
-		    ddi_load(&cell->id) == note->conn)
-			cookie = s->id | (uint64_t)block << 32;
+		if (!s->id || s->list != l->id || block >= s->maxconn)
+			continue;
+		serial = ddi_load_acquire(&cell->conn);
+		if (DD_SERIAL_ID(serial) == note->conn) {
+			note->conn = serial;
+			note->cookie = s->id | (uint64_t)block << 32;
+		}
 	}
 	pthread_mutex_unlock(&h->lock);
-	return cookie;
 }
 
 /* The note, or a void one, at a position of a direct ring: read once. */
@@ -204,19 +266,23 @@ static bool in_look(const struct ddi_in *in, uint64_t pos, struct dd_note *note,
 	return true;
 }
 
-/* As fill_message(), of what a stranger says. */
+/* As fill_message(), of what another process says; @note names an id. */
 static bool fill_direct(struct dd *h, const struct ddi_list *l,
 			const struct ddi_in *in, struct dd_note *note,
 			uint32_t block, bool consume, struct dd_msg *msg)
 {
-	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
+	uint32_t id = note->conn;
+	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 
-	if (!c || !ddi_conn_is(c, note->conn) || ddi_conn_block(c) != block) {
-		note->cookie = cookie_of(h, l, note, block);
+	if (!c || !ddi_conn_is(c, id) || ddi_conn_block(c) != block) {
+		identify(h, l, note, block);
 		c = ddi_conn_of_note(h, note);
 	}
-	if (!c || ddi_conn_block(c) != block ||
-	    ddi_load(&c->dead) == note->conn ||
+	if (!c)
+		return false;
+	note->conn = ddi_load(&c->serial);
+	if (DD_SERIAL_ID(note->conn) != id || !ddi_conn_has(c, note->conn) ||
+	    ddi_conn_block(c) != block ||
 	    !ddi_in_of(in->unit, c->cell) ||
 	    !ddi_in_valid(c, note->offset, note->len))
 		return false;
@@ -277,7 +343,7 @@ static int take_rest(struct dd *h, struct ddi_list *l,
 		l->rest = 0;
 	}
 	/* None twice: their sender may write them again. */
-	if (!in || !ddi_in_first(in, close->conn, l->rest, close->word, &pos) ||
+	if (!in || !ddi_in_first(in, DD_SERIAL_ID(close->conn), l->rest, close->word, &pos) ||
 	    !in_look(in, pos, &note, &block))
 		return 0;
 	good = fill_direct(h, l, in, &note, block, consume, msg);

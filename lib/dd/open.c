@@ -32,6 +32,18 @@ int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
 	return ret < 0 ? -errno : ret;
 }
 
+/* Likewise, of those that name a connection. */
+int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
+{
+	int ret;
+
+	/* It does not fit a long everywhere. */
+	if (sizeof(long) < sizeof(serial))
+		return ddi_ioctl(h, request, &serial);
+	ret = ioctl(h->fd, request, (unsigned long)serial);
+	return ret < 0 ? -errno : ret;
+}
+
 /*
  * The area is not inherited over fork(), so a child would fault on the first
  * look at it. It finds the board wiped instead. A child of vfork() shares the

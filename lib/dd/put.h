@@ -86,9 +86,9 @@ static DDI_INLINE int ddi_put_source(const struct ddi_conn *c, const void *addr,
 }
 
 /* DD_IOC_DOORBELL by the door that costs less: > 0 if it was accepted. */
-static DDI_INLINE long ddi_put_ring(const struct dd *h, uint32_t id)
+static DDI_INLINE long ddi_put_ring(const struct dd *h, uint64_t serial)
 {
-	return lseek(h->fd, id, SEEK_SET);
+	return lseek(h->fd, serial, SEEK_SET);
 }
 
 /**
@@ -204,7 +204,7 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	    (!alone && ddi_unlikely(!ddi_trylock(&c->lock))))
 		return DDI_NOT_PLAIN;
 	*conn = c;
-	if (ddi_unlikely(c->id != id))
+	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != id))
 		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
 	/* Only a real one is ever open, and written to. */
 	out = (struct ddi_out *)c->way;
@@ -240,7 +240,7 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 {
 	struct dd_cell *cell = c->cell;
 	uint64_t n = ddi_load(&cell->submitted);
-	uint32_t id = c->id;
+	uint64_t serial = c->serial;
 	long ret;
 
 	if (!ddi_cell_is_open(cell, c->open) ||
@@ -255,7 +255,7 @@ static DDI_INLINE enum ddi_sent ddi_put_kernel(struct dd *h, struct ddi_conn *c,
 	cell->sq->len = len;
 	cell->sq->tag = ddi_load(&c->consumed);
 	ddi_store_release(&cell->sq->seq, n + 1);
-	ret = ddi_put_ring(h, id);
+	ret = ddi_put_ring(h, serial);
 	if (ddi_unlikely(ret <= 0)) {
 		if (!ret)
 			errno = EIO;

@@ -256,13 +256,15 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
 {
 	struct ddi_conn *c = ddi_conn_lock(h, conn);
+	uint64_t serial;
 
 	if (!c)
 		return -EBADID;
+	serial = c->serial;
 	if (ddi_is_direct(c))
-		return ddi_out_wait(h, c, conn, n, deadline);
+		return ddi_out_wait(h, c, serial, n, deadline);
 	ddi_unlock(&c->lock);
-	return ddi_conn_wait(h, conn, DD_WAIT_DONE, n, deadline);
+	return ddi_conn_wait(h, serial, DD_WAIT_DONE, n, deadline);
 }
 
 /*

@@ -60,11 +60,11 @@ static int other_source(struct dd *h, const struct ddi_request *rq,
 }
 
 /* What the doorbell's answer means; asked again if a signal came first. */
-static int doorbell_result(struct dd *h, uint32_t id, long ret)
+static int doorbell_result(struct dd *h, uint64_t serial, long ret)
 {
 	/* errno is of the doorbell. */
 	while (ret < 0 && errno == EINTR)
-		ret = ddi_put_ring(h, id);
+		ret = ddi_put_ring(h, serial);
 	if (ret < 0)
 		return ddi_error(-errno);
 	return ret ? 0 : -EIO;
@@ -81,7 +81,7 @@ static int doorbell_result(struct dd *h, uint32_t id, long ret)
  */
 int ddi_put_refused(struct dd *h, struct ddi_conn *c)
 {
-	int ret = doorbell_result(h, c->id, -1);
+	int ret = doorbell_result(h, c->serial, -1);
 
 	ddi_unlock(&c->lock);
 	return ret;
@@ -97,7 +97,7 @@ int ddi_put_after(struct dd *h, struct ddi_conn *c, const void *addr,
 		.roffset = roffset,
 		.tag = ddi_load(&c->consumed),
 	};
-	int ret = ddi_out_after(h, c, c->id, &rq);
+	int ret = ddi_out_after(h, c, &rq);
 
 	ddi_unlock(&c->lock);
 	return ret;
@@ -170,7 +170,6 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq)
 {
 	struct dd_cell *cell = c->cell;
-	uint32_t depth = ddi_load(&cell->depth);
 	struct dd_sqe *sqe;
 	uint64_t n;
 	int ret;
@@ -180,7 +179,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	if (ddi_is_direct(c))
 		return ddi_out_send(h, c, rq);
 	n = ddi_load(&cell->submitted);
-	sqe = &cell->sq[depth > 1 ? n % depth : 0];
+	sqe = cell->sq;
 	ret = ddi_put_check(c, cell, n);
 	if (ret)
 		return ret;
@@ -189,7 +188,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	if (ret)
 		return ret;
 	ddi_store_release(&sqe->seq, n + 1);
-	return doorbell_result(h, c->id, ddi_put_ring(h, c->id));
+	return doorbell_result(h, c->serial, ddi_put_ring(h, c->serial));
 }
 
 /*
@@ -220,9 +219,12 @@ static int sent_number(const struct ddi_conn *c, uint64_t *n)
 	return ddi_is_direct(c) || ddi_load(&c->cell->sent) >= *n;
 }
 
-/* @tagged: @rq says what it replies to. */
+/*
+ * @serial: of the connection of the message that is replied to, whose number @rq
+ * has; or 0.
+ */
 static int send_request(struct dd *h, int conn, struct ddi_request *rq,
-			bool tagged)
+			uint64_t serial)
 {
 	struct ddi_conn *c;
 	uint64_t n = 0;
@@ -234,15 +236,18 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	c = ddi_conn_lock(h, conn);
 	if (!c)
 		return -EBADID;
-	if (!tagged)
+	if (!serial) {
 		rq->tag = ddi_load(&c->consumed);
-	ret = send_disciplined(h, c, rq);
+		serial = c->serial;
+	}
+	/* Else the id is another connection's by now. */
+	ret = c->serial == serial ? send_disciplined(h, c, rq) : -EBADID;
 	if (!ret && rq->options & DD_SEND_BLOCK)
 		sent = sent_number(c, &n);
 	ddi_unlock(&c->lock);
 
 	if (!sent)
-		ret = ddi_conn_wait(h, conn, DD_WAIT_SENT, n, DD_FOREVER);
+		ret = ddi_conn_wait(h, serial, DD_WAIT_SENT, n, DD_FOREVER);
 	return ret;
 }
 
@@ -274,7 +279,7 @@ int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	return send_request(h, conn, &rq, false);
+	return send_request(h, conn, &rq, 0);
 }
 
 /* A plain message was not for ddi_put(); @c is locked, or NULL. */
@@ -359,8 +364,10 @@ DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 		return -EBADID;
 	if (!msg || msg->type != DD_MSG_DATA)
 		return -EINVAL;
+	if (DD_SERIAL_ID(msg->serial) != (uint32_t)msg->conn)
+		return -EBADID;
 	rq.tag = msg->msgid;
-	return send_request(h, msg->conn, &rq, true);
+	return send_request(h, msg->conn, &rq, msg->serial);
 }
 
 static bool counter_reached(const struct ddi_look *look)
@@ -374,12 +381,12 @@ static bool counter_stirred(const struct ddi_look *look)
 
 	/* It may have grown beyond what was waited for. */
 	return counter_reached(look) || ddi_load(&cell->error) ||
-	       ddi_load(&cell->id) != look->id;
+	       ddi_load(&cell->conn) != look->id;
 }
 
 /* As dd_done(), of a connection that is locked and sends directly. */
-static int done_direct(struct dd *h, struct ddi_conn *c, uint32_t id,
-		       unsigned int what, int64_t timeout)
+static int done_direct(struct dd *h, struct ddi_conn *c, unsigned int what,
+		       int64_t timeout)
 {
 	int ret = what == DD_DONE_SENT || !ddi_out_waits(c) ||
 		  ddi_load(&c->cell->error);
@@ -388,7 +395,8 @@ static int done_direct(struct dd *h, struct ddi_conn *c, uint32_t id,
 		ddi_unlock(&c->lock);
 		return ret;
 	}
-	ret = ddi_out_wait(h, c, id, c->out->submitted, ddi_deadline(timeout));
+	ret = ddi_out_wait(h, c, c->serial, c->out->submitted,
+			   ddi_deadline(timeout));
 	return ret ? ret : 1;
 }
 
@@ -406,7 +414,7 @@ static int done_look(struct dd *h, int conn, unsigned int what,
 	*conn_out = c;
 	if (ddi_is_direct(c))
 		return DONE_DIRECT;
-	look->id = conn;
+	look->id = c->serial;
 	look->place = c->cell;
 	look->over = counter_stirred;
 	look->word = what == DD_DONE_PLACED ? &c->cell->done : &c->cell->sent;
@@ -431,7 +439,7 @@ DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 		return -EINVAL;
 	ret = done_look(h, conn, what, &look, &c);
 	if (ret == DONE_DIRECT)
-		return done_direct(h, c, conn, what, timeout);
+		return done_direct(h, c, what, timeout);
 	if (ret || !timeout)
 		return ret;
 
@@ -441,8 +449,8 @@ DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 			return 1;
 		start = ddi_now();
 	}
-	ret = ddi_conn_wait(h, conn, what == DD_DONE_PLACED ? DD_WAIT_DONE :
-							      DD_WAIT_SENT,
+	ret = ddi_conn_wait(h, look.id, what == DD_DONE_PLACED ? DD_WAIT_DONE :
+								 DD_WAIT_SENT,
 			    look.value, deadline);
 	ddi_spin_slept(&c->spin, start);
 	return ret ? ret : 1;

@@ -23,11 +23,14 @@ int ddi_name_copy(unsigned char *to, const char *name)
 	return 0;
 }
 
+/* dd.lock is held. */
 static struct ddi_service *service_lookup(struct dd *h, uint32_t id)
 {
 	struct ddi_service *s = ddi_table_get(h->board.services, id);
 
-	return s && ddi_load_acquire(&s->id) == id ? s : NULL;
+	while (s && s->id != id)
+		s = s->chain;
+	return s;
 }
 
 /*
@@ -188,7 +191,7 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 	if (s) {
 		ddi_store_release(&s->id, SERVICE_DYING);
 		for (uint32_t i = 0; i < s->maxconn; i++)
-			if (ddi_load(&s->blocks[i].id))
+			if (ddi_load(&s->blocks[i].serial))
 				ddi_conn_end(&s->blocks[i]);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -221,7 +224,7 @@ static void service_bury(struct dd *h, struct ddi_service *s)
 {
 	pthread_mutex_lock(&h->lock);
 	for (uint32_t i = 0; i < s->maxconn; i++)
-		if (ddi_load(&s->blocks[i].id))
+		if (ddi_load(&s->blocks[i].serial))
 			ddi_conn_unbind(h, &s->blocks[i]);
 	ddi_store_release(&s->id, 0);
 	pthread_mutex_unlock(&h->lock);
@@ -244,12 +247,14 @@ DD_API int dd_unserve(struct dd *h, int service)
 	service_close_lists(h, s);
 
 	/* Nobody may be consuming while the ring goes away. */
-	l = ddi_table_get(h->board.lists, s->list);
-	ddi_lock(&l->lock);
+	l = ddi_list_bound(h, s->list);
+	if (l)
+		ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);
 	} while (ret == -EINTR);
-	ddi_unlock(&l->lock);
+	if (l)
+		ddi_unlock(&l->lock);
 
 	service_bury(h, s);
 	return ret < 0 ? ddi_error(ret) : 0;
@@ -258,6 +263,7 @@ DD_API int dd_unserve(struct dd *h, int service)
 DD_API int dd_conn_list(struct dd *h, int service, int *conns, int count)
 {
 	struct dd_conn_list cl = { .size = sizeof(cl), .service = service };
+	uint64_t *serials;
 	int ret;
 
 	if (!ddi_alive(h))
@@ -266,9 +272,17 @@ DD_API int dd_conn_list(struct dd *h, int service, int *conns, int count)
 		return -EINVAL;
 	if (service <= 0)
 		return -EBADID;
-	cl.conns = (uintptr_t)conns;
+	if (count > DD_MAXCONN_MAX)
+		count = DD_MAXCONN_MAX;
+	serials = calloc(count + 1, sizeof(*serials));
+	if (!serials)
+		return -ENORESOURCE;
+	cl.conns = (uintptr_t)serials;
 	cl.count = count;
 	ret = ddi_ioctl(h, DD_IOC_CONN_LIST, &cl);
+	for (int i = 0; ret >= 0 && i < count && i < (int)cl.count; i++)
+		conns[i] = DD_SERIAL_ID(serials[i]);
+	free(serials);
 	return ret < 0 ? ddi_error(ret) : (int)cl.count;
 }
 

@@ -41,9 +41,10 @@ static DDI_INLINE void ddi_fill_msg(void *to, const struct ddi_conn *c,
 	struct dd_msg *msg = to;
 
 	msg->type = DD_MSG_DATA;
-	msg->conn = note->conn;
+	msg->conn = DD_SERIAL_ID(note->conn);
 	msg->service = (uint32_t)note->cookie;
 	msg->msgid = note->msgid;
+	msg->serial = note->conn;
 	msg->addr = c->recv + note->offset;
 	msg->len = note->len;
 	msg->send = c->send;
@@ -156,21 +157,21 @@ static DDI_INLINE uint32_t ddi_note_conn(uint64_t word)
 	return conn;
 }
 
-/* Whether a note of this ring can be for a connection that is found by its id. */
-static DDI_INLINE bool ddi_take_is(const struct ddi_list *l,
-				   const struct ddi_conn *c, uint32_t conn)
+/*
+ * What is needed of a note. It is good if this ring is that of the connection
+ * that was found by the id, @conn, and where it says can be a message. Where
+ * nobody can bind the record to another one, the id need not be compared again.
+ */
+static DDI_INLINE bool ddi_take_note(const struct ddi_list *l,
+				     const struct dd_ring_note *slot,
+				     const struct ddi_conn *c, uint32_t conn,
+				     bool whole, struct dd_note *note, bool alone)
 {
-	const struct dd_cell *cell = c->cell;
-
-	return ddi_likely(ddi_equals(&cell->id, conn)) &&
-	       ddi_in_of(l->in_unit, cell);
-}
-
-/* What is needed of a note; where it says can be a message, or it is not good. */
-static DDI_INLINE bool ddi_take_note(const struct dd_ring_note *slot,
-				     const struct ddi_conn *c, bool whole,
-				     struct dd_note *note)
-{
+	note->conn = ddi_load(&c->serial);
+	if ((!alone && ddi_unlikely(DD_SERIAL_ID(note->conn) != conn)) ||
+	    ddi_unlikely(!ddi_equals(&c->cell->conn, note->conn)) ||
+	    !ddi_in_of(l->in_unit, c->cell))
+		return false;
 	note->offset = ddi_load(&slot->offset);
 	note->len = ddi_load(&slot->len);
 	if (!ddi_in_valid(c, note->offset, note->len))
@@ -198,22 +199,19 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh, bool whol
 	const struct dd_ring_note *slot = ddi_in_slot_of(state, l->in_mask, pos);
 	struct dd_note note;
 	struct ddi_conn *c;
+	uint32_t conn;
 
 	if (!ddi_equals(&slot->seq, pos + 1))
 		return ddi_take_on(l, alone, DDI_NOT_DIRECT);
 	if (ddi_unlikely(!(pos % DDI_STREAK)))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
 	word = ddi_load((const ddi_word *)&slot->conn);
-	note.conn = ddi_note_conn(word);
-	c = ddi_table_get(h->board.conns, note.conn);
+	conn = ddi_note_conn(word);
+	c = ddi_table_get(h->board.conns, conn);
 	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_equals(&c->plain, word)))
 		return ddi_take_on(l, alone, DDI_NOT_BARE);
-	if (!ddi_take_is(l, c, note.conn) ||
-	    !ddi_take_note(slot, c, whole, &note))
+	if (!ddi_take_note(l, slot, c, conn, whole, &note, alone))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	/* Where nobody can unbind it; with what is next to it a single load. */
-	if (alone)
-		note.conn = c->id;
 	fill(to, c, &note);
 	if (!alone) {
 		ddi_store_release(&state->head, pos + 1);
@@ -289,15 +287,14 @@ ddi_take_rest(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 							 pos);
 	struct dd_note note;
 	struct ddi_conn *c;
+	uint32_t conn;
 
 	if (!ddi_equals(&slot->seq, pos + 1))
 		return DDI_NOT_SIMPLE;
-	note.conn = ddi_load(&slot->conn);
-	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || !ddi_equals(&c->id, note.conn) ||
-	    ddi_conn_block(c) != ddi_note_block(slot) ||
-	    !ddi_take_is(l, c, note.conn) ||
-	    !ddi_take_note(slot, c, whole, &note))
+	conn = ddi_load(&slot->conn);
+	c = ddi_table_get(h->board.conns, conn);
+	if (ddi_unlikely(!c) || ddi_conn_block(c) != ddi_note_block(slot) ||
+	    !ddi_take_note(l, slot, c, conn, whole, &note, false))
 		return DDI_NOT_SIMPLE;
 	note.meta_count = ddi_load(&slot->meta_count);
 	fill(to, c, &note);
@@ -341,12 +338,10 @@ ddi_take_own(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 		return DDI_NOT_SIMPLE;
 	note.conn = ddi_load(&slot->conn);
 	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || !ddi_conn_is(c, note.conn))
+	if (ddi_unlikely(!c) || !ddi_conn_has(c, note.conn))
 		return DDI_NOT_SIMPLE;
 	words = ddi_load(&slot->meta_count);
 	ddi_note_copy(&note, slot);
-	if (ddi_unlikely(!ddi_conn_has_note(c, note.cookie)))
-		return DDI_NOT_SIMPLE;
 	if (whole)
 		ddi_note_copy_rest(&note, slot);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);

@@ -387,12 +387,12 @@ int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 }
 
 /* Waits for a counter of a connection's cell: 0, -ETIMEDOUT or why not. */
-int ddi_conn_wait(struct dd *h, uint32_t id, uint32_t what, uint64_t value,
+int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
 {
 	struct dd_conn_wait w = {
 		.size = sizeof(w),
-		.conn = id,
+		.conn = serial,
 		.what = what,
 		.value = value,
 	};

@@ -93,11 +93,17 @@ static void own_close_leaves_nothing(void)
 	teardown();
 }
 
+/* Not the one whose message is replied to, whatever has its id. */
+static void refuses_a_reply_to(const struct dd_msg *old)
+{
+	check_eq(dd_reply(h, old, csend, 1, 0, DD_SEND_UNWIRED), -EBADID);
+}
+
 /* A service has blocks 0 and 1, by turns; serving ends have had all ids. */
 static void an_id_comes_again(void)
 {
+	struct dd_msg msg, old;
 	struct dd_conn_desc desc;
-	struct dd_msg msg;
 	int first;
 
 	/* On another block, with a note of the first one unread. */
@@ -114,7 +120,10 @@ static void an_id_comes_again(void)
 	check_eq(msg.conn, first);
 	check(msg.addr == srecv + PAGE);
 	check(!memcmp(msg.addr, "fresh", 5));
+	check(msg.serial == desc.serial);
+	old = msg;
 	check_eq(dd_close(h, first), 0);
+	refuses_a_reply_to(&old);
 
 	/* On the block of one that was closed here. */
 	fake.id_again = first;
@@ -124,6 +133,13 @@ static void an_id_comes_again(void)
 	check_eq(msg.conn, first);
 	check(msg.addr == srecv);
 	check(!memcmp(msg.addr, "again", 5));
+	check(msg.serial != old.serial);
+	refuses_a_reply_to(&old);
+	check_eq(dd_conn_info(h, conn, &desc), 0);
+	check_eq(desc.received, 0);
+	check_eq(dd_reply(h, &msg, csend, 1, 0, DD_SEND_UNWIRED), 0);
+	check_eq(dd_conn_info(h, conn, &desc), 0);
+	check_eq(desc.received, 1);
 	teardown();
 }
 

@@ -25,7 +25,11 @@ struct fake fake;
 struct object objects[OBJECTS];
 char *area;
 
-static uint32_t next_unit, next_tag;
+/* An id is an index here, and a number above it. */
+#define INDEX_BITS	18
+#define INDEX(id)	((id) % (1u << INDEX_BITS))
+
+static uint32_t next_unit, next_tag, epoch = 1;
 static int fake_fd = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -64,10 +68,11 @@ struct object *object_new(int kind)
 	for (uint32_t i = 1; i < OBJECTS; i++) {
 		struct object *o = &objects[i];
 
-		if (o->kind == FREE && i != DD_ID_INDEX(fake.id_again)) {
+		if (o->kind == FREE && i != INDEX(fake.id_again)) {
 			memset(o, 0, sizeof(*o));
 			o->kind = kind;
-			o->id = ++next_tag % 4096 << DD_ID_INDEX_BITS | i;
+			o->id = ++next_tag % 4096 << INDEX_BITS | i;
+			o->epoch = epoch;
 			return o;
 		}
 	}
@@ -77,20 +82,28 @@ struct object *object_new(int kind)
 /* As if so many ids had been given out that they begin again. */
 struct object *object_again(int kind)
 {
-	struct object *o = &objects[DD_ID_INDEX(fake.id_again) % OBJECTS];
+	struct object *o = &objects[INDEX(fake.id_again) % OBJECTS];
 
 	memset(o, 0, sizeof(*o));
 	o->kind = kind;
 	o->id = fake.id_again;
+	o->epoch = ++epoch;
 	fake.id_again = 0;
 	return o;
 }
 
 struct object *object_get(uint32_t id, int kind)
 {
-	struct object *o = &objects[DD_ID_INDEX(id) % OBJECTS];
+	struct object *o = &objects[INDEX(id) % OBJECTS];
 
 	return id && o->id == id && o->kind == (unsigned int)kind ? o : NULL;
+}
+
+struct object *conn_get(uint64_t serial)
+{
+	struct object *o = object_get(serial, CONN);
+
+	return o && serial_of(o) == serial ? o : NULL;
 }
 
 static void *wired(size_t size)

@@ -17,12 +17,11 @@ static void cell_init(struct object *c)
 	struct dd_cell *cell = conn_cell(c);
 
 	memset(cell, 0, sizeof(*cell));
-	cell->depth = 1;
 	cell->node = 1;
 	cell->type = c->type;
 	cell->peer_size = c->peer->recv_size;
 	cell->window = c->peer->window;
-	cell->id = c->id;
+	cell->conn = serial_of(c);
 }
 
 static struct object *service_by_name(const unsigned char *name)
@@ -66,7 +65,7 @@ static struct object *accept_conn(struct object *s, uint32_t type)
 	c->list = s->list;
 	if (sv->flags & DD_SERVE_ACCEPT) {
 		c->list = list_attach(0, false);
-		note.conn = c->id;
+		note.conn = serial_of(c);
 		note.cookie = c->cookie;
 		list_post(s->list, &note);
 	}
@@ -109,16 +108,16 @@ int do_connect(struct dd_connect *cn)
 	c->peer->peer = c;
 	cell_init(c);
 	cell_init(c->peer);
-	cn->conn = c->id;
+	cn->conn = serial_of(c);
 	cn->cell_unit = c->unit;
 	cn->list = l->id;
 	cn->list_unit = l->unit;
 	return 0;
 }
 
-int do_close(uint32_t id)
+int do_close(uint64_t serial)
 {
-	struct object *c = object_get(id, CONN);
+	struct object *c = conn_get(serial);
 	struct dd_note note = { .type = DD_NOTE_CLOSE };
 
 	if (!c)
@@ -126,7 +125,7 @@ int do_close(uint32_t id)
 	if (c->peer && c->peer->peer == c) {
 		conn_cell(c->peer)->error = ECONNRESET;
 		c->peer->peer = NULL;
-		note.conn = c->peer->id;
+		note.conn = serial_of(c->peer);
 		note.cookie = c->peer->cookie;
 		if (conn_cell(c->peer)->ring)
 			note.word = ring_end(conn_cell(c->peer)->ring);
@@ -149,7 +148,7 @@ int do_unserve(uint32_t id)
 		return -ENOENT;
 	for (int i = 1; i < OBJECTS; i++)
 		if (objects[i].kind == CONN && objects[i].service == s)
-			do_close(objects[i].id);
+			do_close(serial_of(&objects[i]));
 	list_detach(s->list);
 	s->kind = FREE;
 	return 0;
@@ -179,10 +178,12 @@ int do_serve(struct dd_serve *sv)
 
 int do_conn_info(struct dd_conn_info *info)
 {
-	struct object *c = object_get(info->conn, CONN);
+	struct object *c = info->conn >> 32 ? conn_get(info->conn) :
+					      object_get(info->conn, CONN);
 
 	if (!c)
 		return -ENOENT;
+	info->conn = serial_of(c);
 	info->list = c->list->id;
 	info->list_unit = c->list->unit;
 	info->service = c->service ? c->service->id : 0;
@@ -214,7 +215,8 @@ int do_conn_info(struct dd_conn_info *info)
 
 int do_conn_list(struct dd_conn_list *cl)
 {
-	uint32_t *ids = (uint32_t *)cl->conns, n = 0;
+	uint64_t *conns = (uint64_t *)cl->conns;
+	uint32_t n = 0;
 
 	if (!object_get(cl->service, SERVICE))
 		return -ENOENT;
@@ -222,7 +224,7 @@ int do_conn_list(struct dd_conn_list *cl)
 		if (objects[i].kind == CONN && objects[i].service &&
 		    objects[i].service->id == cl->service) {
 			if (n < cl->count)
-				ids[n] = objects[i].id;
+				conns[n] = serial_of(&objects[i]);
 			n++;
 		}
 	cl->count = n;
@@ -231,7 +233,7 @@ int do_conn_list(struct dd_conn_list *cl)
 
 int conn_reached(struct dd_conn_wait *w)
 {
-	struct object *c = object_get(w->conn, CONN);
+	struct object *c = conn_get(w->conn);
 
 	if (!c)
 		return -ENOENT;

@@ -141,7 +141,7 @@ void hang_up(struct object *c)
 	fake.hang_up = 0;
 	if (fake.noted)
 		fake_ring_post(c->peer->list->id, &note);
-	do_close(c->peer->id);
+	do_close(serial_of(c->peer));
 }
 
 /* What was stored since then is in no ring. */
@@ -164,7 +164,7 @@ static int depart(struct object *c, struct dd_direct *d)
 
 int do_direct(struct dd_direct *d)
 {
-	struct object *c = object_get(d->conn, CONN), *to, *r = NULL;
+	struct object *c = conn_get(d->conn), *to, *r = NULL;
 	struct dd_ring_state *state;
 
 	if (!c)

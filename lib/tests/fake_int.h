@@ -22,10 +22,11 @@
 /* In an offset: a window; on the area if there is no region's id above. */
 #define WINDOW		(1ull << 31)
 
-/* What an id names: at most one of these; indexes are shared, as in dd.ko. */
+/* What an id names: at most one of these; ids are shared, as in dd.ko. */
 struct object {
 	enum { FREE, REGION, LIST, SERVICE, CONN } kind;
 	uint32_t id;
+	uint32_t epoch;			/* the upper half of its serial */
 	char *addr;			/* region */
 	size_t size;
 	uint32_t unit;			/* list, connection's cell */
@@ -68,6 +69,12 @@ void units_align(uint32_t count);
 struct object *object_new(int kind);
 struct object *object_again(int kind);
 struct object *object_get(uint32_t id, int kind);
+struct object *conn_get(uint64_t serial);
+
+static inline uint64_t serial_of(const struct object *o)
+{
+	return (uint64_t)o->epoch << 32 | o->id;
+}
 
 /* fake_list.c */
 struct object *list_attach(uint32_t id, bool must);
@@ -87,12 +94,12 @@ uint64_t conn_sent(struct object *c);
 
 /* fake_send.c */
 void deliver(struct object *to, struct object *from);
-int doorbell(uint32_t id);
+int doorbell(uint64_t serial);
 int do_submit(struct dd_submit *s);
 
 /* fake_conn.c */
 int do_connect(struct dd_connect *cn);
-int do_close(uint32_t id);
+int do_close(uint64_t serial);
 int do_unserve(uint32_t id);
 int do_serve(struct dd_serve *sv);
 int do_conn_info(struct dd_conn_info *info);

@@ -68,7 +68,7 @@ static int execute(struct object *c, const struct dd_sqe *sqe)
 		return 1;
 	}
 	to->note = (struct dd_note){
-		.conn = to->id, .type = DD_NOTE_DATA, .cookie = to->cookie,
+		.conn = serial_of(to), .type = DD_NOTE_DATA, .cookie = to->cookie,
 		.offset = sqe->dst, .len = sqe->len, .tag = sqe->tag,
 		.msgid = ++conn_cell(to)->received,
 		.meta_count = sqe->meta_count,
@@ -78,9 +78,9 @@ static int execute(struct object *c, const struct dd_sqe *sqe)
 	return 1;
 }
 
-int doorbell(uint32_t id)
+int doorbell(uint64_t serial)
 {
-	struct object *c = object_get(id, CONN);
+	struct object *c = conn_get(serial);
 	const struct dd_sqe *sqe;
 
 	if (!c)
@@ -99,9 +99,9 @@ int do_submit(struct dd_submit *s)
 	if (s->stride != sizeof(*rq) || !s->count || s->taken || s->error)
 		return -EINVAL;
 	for (; s->taken < s->count; s->taken++, rq++) {
-		struct object *c = object_get(rq->conn, CONN);
+		struct object *c = conn_get(rq->conn);
 
-		ret = !c ? -ENOENT : rq->__reserved || rq->sqe.seq ? -EINVAL :
+		ret = !c ? -ENOENT : rq->sqe.seq ? -EINVAL :
 		      -conn_cell(c)->error;
 		if (!ret)
 			ret = execute(c, &rq->sqe);

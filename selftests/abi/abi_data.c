@@ -60,10 +60,9 @@ TEST_F(data, cell_describes_the_connection)
 	EXPECT_EQ(0, c->sent);
 	EXPECT_EQ(0, c->done);
 	EXPECT_EQ(0, c->received);
-	EXPECT_EQ(self->p.c.conn, c->id);
+	EXPECT_EQ(self->p.c.conn, c->conn);
 	EXPECT_EQ(0, c->error);
 	EXPECT_EQ(DD_CONN_STREAM, c->type);
-	EXPECT_LE(1, c->depth);
 	EXPECT_EQ(BLOCK, c->peer_size);
 	EXPECT_EQ(BLOCK, self->p.c.peer_size);
 	EXPECT_EQ(1, c->node);
@@ -415,7 +414,7 @@ TEST_F(data, the_doorbell_by_lseek)
 	EXPECT_EQ(-1, lseek(fd, self->p.c.conn, SEEK_END));
 	EXPECT_EQ(-1, lseek(fd, 0, SEEK_SET));
 	EXPECT_EQ(-1, lseek(fd, -1, SEEK_SET));
-	EXPECT_EQ(-1, lseek(fd, self->p.c.conn | 1ll << 32, SEEK_SET));
+	EXPECT_EQ(-1, lseek(fd, self->p.c.conn + (1ll << 32), SEEK_SET));
 	EXPECT_EQ(-1, lseek(fd, self->p.c.conn | 1ll << 62, SEEK_SET));
 	EXPECT_ERR(ENOENT, lseek(fd, self->p.c.conn ^ 1, SEEK_SET));
 	EXPECT_ERR(ENOENT, lseek(fd, self->p.cmem.id, SEEK_SET));
@@ -547,7 +546,7 @@ TEST(a_list_grows_and_loses_nothing)
 
 TEST_F(data, closed_by_the_server)
 {
-	__u32 there = pair_server_conn(&self->p);
+	__u64 there = pair_server_conn(&self->p);
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 8 };
 	struct dd_note n;
@@ -570,7 +569,7 @@ TEST_F(data, closed_by_the_server)
 
 TEST_F(data, a_close_note_follows_withheld_messages)
 {
-	__u32 there = pair_server_conn(&self->p);
+	__u64 there = pair_server_conn(&self->p);
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 8 };
 	struct dd_note n;
@@ -592,13 +591,13 @@ TEST_F(data, closed_by_the_client)
 	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 8 };
-	__u32 id = pair_server_conn(&self->p);
+	__u64 id = pair_server_conn(&self->p);
 	struct dd_note n;
 
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
 	EXPECT_EQ(ECONNRESET, there->error);
-	EXPECT_EQ(id, there->id);
+	EXPECT_EQ(id, there->conn);
 	EXPECT_ERR(ECONNRESET, raw_submit(&self->p.srv, self->p.s.cells_unit, id,
 					  &sqe));
 	ASSERT_TRUE(take(self, &n));
@@ -613,7 +612,7 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 {
 	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
 	struct dd_connect c[2];
-	__u32 id = there->id;
+	__u64 id = there->conn;
 	struct dd_note n;
 	struct mem m;
 
@@ -627,37 +626,11 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m));
 	raw_connect_args(&c[1], self->p.name, &m);
 	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[1]));
-	EXPECT_NE(id, there->id);
+	EXPECT_NE(id, there->conn);
 	EXPECT_EQ(0, there->error);
 	EXPECT_EQ(0, there->received);
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_DOORBELL, id));
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
-}
-
-/* An id comes again after 8191 others: not while a note may still say it. */
-TEST(a_block_waits_until_its_old_notes_are_read)
-{
-	struct dd_connect c;
-	struct dd_note n;
-	struct pair p;
-	int i;
-
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
-	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
-	for (i = 0; i < 8191; i++) {
-		c = p.c;
-		c.list = 0;
-		if (raw_connect(&p.cl, &c))
-			break;
-		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
-	}
-	EXPECT_EQ(EUSERS, errno);
-	EXPECT_GT(i, 4000);
-	EXPECT_LT(i, 8190);
-	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
-	EXPECT_EQ(0, raw_connect(&p.cl, &c));
-	pair_close(&p);
 }
 
 TEST_F(data, accepted_connections_have_a_note_and_a_list)

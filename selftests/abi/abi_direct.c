@@ -15,7 +15,7 @@
 #define FOREVER		(~0ull)
 #define MS		1000000ull
 
-static int ring_wait(const struct raw *r, __u32 conn, __u64 pos, __u64 timeout)
+static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
 {
 	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
 				  .what = DD_WAIT_RING, .value = pos,
@@ -51,7 +51,7 @@ TEST_F(direct, a_message)
 	EXPECT_EQ(NULL, ring_of(&p->srv, p->s.list_unit, 0));
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
 	EXPECT_EQ(PAGE, w->d.block_size);
-	EXPECT_EQ(pair_server_conn(p), w->d.peer_conn);
+	EXPECT_EQ(DD_SERIAL_ID(pair_server_conn(p)), w->d.peer_conn);
 	s = ring_of(&p->srv, p->s.list_unit, 0);
 	ASSERT_NE(NULL, s);
 	EXPECT_EQ(w->d.slots, s->slots);
@@ -77,12 +77,12 @@ TEST_F(direct, a_message)
 
 TEST_F(direct, both_ways)
 {
-	__u32 srv = pair_server_conn(&self->p);
+	__u64 srv = pair_server_conn(&self->p);
 	struct pair *p = &self->p;
 	struct way *w = &self->w;
 
 	ASSERT_EQ(0, way_open(&p->srv, srv, w));
-	EXPECT_EQ(p->c.conn, w->d.peer_conn);
+	EXPECT_EQ(DD_SERIAL_ID(p->c.conn), w->d.peer_conn);
 	strcpy(w->block, "reply");
 	way_note(w, 0, 6);
 	EXPECT_STREQ("reply", p->cmem.at + p->c.recv.offset);
@@ -168,7 +168,7 @@ TEST_F(direct, counts_for_reports)
 	EXPECT_EQ(ops, raw_node_count("ops"));
 }
 
-static int drop(const struct raw *r, __u32 conn)
+static int drop(const struct raw *r, __u64 conn)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = conn,
 			       .flags = DD_DIRECT_DROP };
@@ -220,7 +220,7 @@ TEST_F(direct, not_given_back_once_it_is_used)
 }
 
 /* Position before which what was posted had come when it was closed. */
-static long arrived(const struct raw *r, const struct way *w, __u32 conn)
+static long arrived(const struct raw *r, const struct way *w, __u64 conn)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = conn,
 			       .flags = DD_DIRECT_DROP, .start = w->pos };
@@ -233,7 +233,7 @@ TEST_F(direct, what_has_come_of_what_was_closed)
 {
 	struct way *w = &self->w, other;
 	struct pair *p = &self->p;
-	__u32 there = pair_server_conn(p);
+	__u64 there = pair_server_conn(p);
 	struct dd_ring_note n;
 	struct dd_connect c2;
 	struct mem m;
@@ -288,7 +288,7 @@ TEST_F(direct, nothing_has_come_of_what_was_closed)
  */
 TEST(rings_of_many_lists)
 {
-	static __u32 ids[RINGS + 2];
+	static __u64 ids[RINGS + 2];
 	struct dd_connect c[RINGS + 1];
 	struct dd_conn_list l = { .size = sizeof(l), .count = RINGS + 2,
 				  .conns = (uintptr_t)ids };
@@ -377,7 +377,7 @@ static int flags_allow(int serve, int connect, uid_t client)
 	struct dd_serve s;
 	struct mem m, cm;
 	struct way w;
-	__u32 id = 0;
+	__u64 id = 0;
 	int ret = 0;
 	static int calls;
 	char name[16];
@@ -696,7 +696,7 @@ TEST_F(direct, a_close_wakes_everybody)
 /* Notes that were posted are there after the close, and the close behind. */
 TEST_F(direct, a_close_loses_no_note)
 {
-	__u32 srv = pair_server_conn(&self->p);
+	__u64 srv = pair_server_conn(&self->p);
 	struct pair *p = &self->p;
 	struct dd_ring_note n;
 	struct dd_note close;
@@ -726,14 +726,14 @@ TEST_F(direct, a_close_after_a_hole)
 	struct dd_note close;
 	struct way w2;
 	struct mem m;
-	__u32 srv2;
+	__u64 srv2;
 
 	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
 	raw_connect_args(&c2, p->name, &m);
 	c2.list = p->c.list;
 	c2.flags |= DD_CONNECT_LIST;
 	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
-	srv2 = raw_cell(&p->srv, p->s.cells_unit + p->s.cell_units)->id;
+	srv2 = raw_cell(&p->srv, p->s.cells_unit + p->s.cell_units)->conn;
 	ASSERT_EQ(0, way_open(&p->srv, pair_server_conn(p), &self->w));
 	ASSERT_EQ(0, way_open(&p->srv, srv2, &w2));
 	ASSERT_EQ(self->w.d.notes, w2.d.notes);
@@ -837,7 +837,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
 	ASSERT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	EXPECT_EQ(ring, second->ring);
-	EXPECT_EQ(self->w.d.peer_conn, first->id);
+	EXPECT_EQ(self->w.d.peer_conn, DD_SERIAL_ID(first->conn));
 	EXPECT_EQ(0, first->ring);
 
 	/* The other way round: a block that is another's by now. */

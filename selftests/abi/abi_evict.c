@@ -337,7 +337,8 @@ TEST_F(evict, closed_as_it_is)
 
 	i = oust_one(p, s, 1);
 	ASSERT_LE(0, i);
-	EXPECT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, s[i].w.d.peer_conn));
+	EXPECT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE,
+			    raw_serial(&p->srv, s[i].w.d.peer_conn)));
 	EXPECT_EQ(ECONNRESET, cell_of(&s[i])->error);
 	/* What is stored now, nobody reads. */
 	way_note(&s[i].w, 0, 8);

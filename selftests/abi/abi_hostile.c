@@ -118,7 +118,7 @@ static void scribbler(unsigned int seed, int rounds)
 	struct dd_note n;
 	struct pair p;
 	size_t sb, cb;
-	__u32 there;
+	__u64 there;
 	int i;
 
 	CHILD_CHECK(pair_open(&p, 2, 256, 2) == 0);
@@ -129,7 +129,7 @@ static void scribbler(unsigned int seed, int rounds)
 		scribble(&p.srv, &seed, sb);
 		scribble(&p.cl, &seed, cb);
 		/* Some requests that may even be meant. */
-		if (rand_r(&seed) % 2 && raw_cell(&p.cl, p.c.cell_unit)->depth == 1)
+		if (rand_r(&seed) % 2)
 			pair_request(&p, raw_random(&seed) % 300, raw_random(&seed) % 300,
 				     raw_random(&seed) % 300);
 		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
@@ -300,11 +300,12 @@ TEST(doorbells_rung_at_random)
 
 	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
 	for (i = 0; i < dd_count(100000); i++) {
-		__u32 id = i % 8 ? raw_random(&seed) : p.c.conn ^ 1u << (i / 8 % 32);
+		__u64 name = i % 8 ? raw_random(&seed) :
+				     p.c.conn ^ 1ull << (i / 8 % 64);
 
-		n += raw_op(&p.cl, DD_IOC_DOORBELL, id) >= 0;
-		n += raw_op(&p.cl, DD_IOC_LIST_KICK, id) >= 0 &&
-		     id != p.c.list;
+		n += raw_op(&p.cl, DD_IOC_DOORBELL, name) >= 0;
+		n += raw_op(&p.cl, DD_IOC_LIST_KICK, name) >= 0 &&
+		     (__u32)name != p.c.list;
 	}
 	EXPECT_EQ(0, n);
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));

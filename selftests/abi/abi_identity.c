@@ -38,7 +38,7 @@ static bool hear(struct line l)
 	return read(l.fd, &c, 1) == 1;
 }
 
-static int conn_info(const struct raw *r, __u32 conn, struct dd_conn_info *i)
+static int conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i)
 {
 	memset(i, 0, sizeof(*i));
 	i->size = sizeof(*i);
@@ -66,9 +66,9 @@ static int connect_one(struct raw *r, struct mem *m, struct dd_connect *c,
 }
 
 /* The one connection of service @id. */
-static __u32 only_conn(const struct raw *r, __u32 id)
+static __u64 only_conn(const struct raw *r, __u32 id)
 {
-	__u32 conn = 0;
+	__u64 conn = 0;
 	struct dd_conn_list l = { .size = sizeof(l), .service = id,
 				  .conns = (uintptr_t)&conn, .count = 1 };
 
@@ -302,6 +302,96 @@ TEST(another_network_namespace_is_another_node)
 	EXPECT_EQ(0, only_conn(&r, s.service));
 }
 
+/* --- serials ---------------------------------------------------------------*/
+
+#define RECONNECTS	20000	/* more than ids that came round once */
+
+/* Everything that names a connection refuses @conn, and says that it is none. */
+static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
+{
+	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = 8,
+				    .flags = DD_SQE_NOTIFY };
+	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = conn };
+	struct dd_direct direct = { .size = sizeof(direct), .conn = conn };
+	struct dd_conn_info info = { .size = sizeof(info), .conn = conn };
+	struct dd_request rq = { .conn = conn, .sqe = put };
+	struct dd_submit submit = { .size = sizeof(submit), .count = 1,
+				    .stride = sizeof(rq),
+				    .requests = (uintptr_t)&rq };
+
+	raw_queue(r, cell_unit, &put);
+	return raw_op(r, DD_IOC_DOORBELL, conn) < 0 && errno == ENOENT &&
+	       lseek(r->fd, conn, SEEK_SET) < 0 && errno == ENOENT &&
+	       raw_ioctl(r, DD_IOC_SUBMIT, &submit) < 0 && errno == ENOENT &&
+	       raw_ioctl(r, DD_IOC_CONN_WAIT, &wait) < 0 && errno == ENOENT &&
+	       raw_ioctl(r, DD_IOC_DIRECT, &direct) < 0 && errno == ENOENT &&
+	       raw_op(r, DD_IOC_WAKE, conn) < 0 && errno == ENOENT &&
+	       raw_op(r, DD_IOC_CLOSE, conn) < 0 && errno == ENOENT &&
+	       (conn <= DD_ID_MAX ||
+		(raw_ioctl(r, DD_IOC_CONN_INFO, &info) < 0 && errno == ENOENT));
+}
+
+/*
+ * A server knows a client by what the first message said. That client has gone,
+ * and its note, unread, still says so, while another one connects for ever.
+ */
+TEST(no_serial_comes_twice)
+{
+	struct dd_note known, stale, n;
+	struct dd_cell *cells[2];
+	struct dd_connect c;
+	struct pair p;
+	__u64 last, conn;
+	int i, k = 0;
+
+	ASSERT_EQ(0, pair_open(&p, 2, PAGE, 1));
+	for (i = 0; i < 2; i++)
+		cells[i] = raw_cell(&p.srv, p.s.cells_unit + i * p.s.cell_units);
+	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
+	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &known));
+	ASSERT_EQ(cells[0]->conn, known.conn);
+	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
+	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+	ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE, known.conn));
+
+	c = p.c;
+	last = known.conn;
+	for (i = 0; i < RECONNECTS; i++) {
+		if (i)
+			ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
+		c.list = 0;
+		ASSERT_EQ(0, raw_connect(&p.cl, &c));
+		k = cells[1]->conn > cells[0]->conn;
+		conn = cells[k]->conn;
+		/* Nor an id before all others have been used. */
+		ASSERT_LT(last, conn);
+		ASSERT_NE(DD_SERIAL_ID(known.conn), DD_SERIAL_ID(conn));
+		last = conn;
+	}
+
+	/* What is meant for the first client reaches nobody. */
+	conn = known.conn;
+	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units, conn));
+	/* Nor is one of another epoch, or an id alone, the one that is there. */
+	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
+			       last ^ 1ull << 32));
+	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
+			       DD_SERIAL_ID(last)));
+	EXPECT_FALSE(raw_take(&p.cl, c.list_unit, &n));
+	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->received);
+	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->error);
+
+	/* The note that was left says whose it was. */
+	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &stale));
+	EXPECT_EQ(known.conn, stale.conn);
+	EXPECT_EQ(1, raw_send(&p.srv, p.s.cells_unit + k * p.s.cell_units, last,
+			      0, 0, 8));
+	EXPECT_TRUE(raw_take(&p.cl, c.list_unit, &n));
+	EXPECT_EQ(c.conn, n.conn);
+	EXPECT_EQ(last, raw_serial(&p.srv, DD_SERIAL_ID(last)));
+	pair_close(&p);
+}
+
 /* --- users -----------------------------------------------------------------*/
 
 TEST(a_user_outside_of_the_group_cannot_open_it)
@@ -532,6 +622,7 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	struct dd_conn_info *ci;
 	struct dd_serve *s;
 	struct dd_info *i;
+	__u64 *conn;
 	struct mem spare;
 	struct pair p;
 	char *low;
@@ -567,10 +658,14 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	raw_queue(&p.cl, p.c.cell_unit,
 		  &(struct dd_sqe){ .opcode = DD_OP_PUT, .len = 8,
 				    .flags = DD_SQE_NOTIFY });
-	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, p.c.conn));
-	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, 0));
+	/* A serial by its address, since no long holds it. */
+	conn = (void *)low;
+	*conn = p.c.conn;
+	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, (unsigned long)low));
+	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_CLOSE, 0));
 	EXPECT_EQ(-ENOTTY, ioctl32(p.cl.fd, _IO(DD_IOC_TYPE, 0x77), 0));
-	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, p.c.conn));
+	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
+	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
 	pair_close(&p);
 }
 

@@ -183,7 +183,7 @@ TEST(unmapping_the_area_ends_the_context)
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
 	struct dd_conn_info i = { .size = sizeof(i) };
 	struct pair p;
-	__u32 there;
+	__u64 there;
 
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
 	there = pair_server_conn(&p);

@@ -58,11 +58,15 @@ TEST_F(object, read_and_write_are_refused)
 
 enum kind { REGION, SERVICE, CONN, LIST, KINDS };
 
-/* Operation number @op of those on @kind, on @id; false when there is none. */
-static bool op_on(struct raw *r, enum kind kind, int op, __u32 id, int *ret)
+/*
+ * Operation number @op of those on @kind, on @name, which is the serial of a
+ * connection or an id; false when there is none.
+ */
+static bool op_on(struct raw *r, enum kind kind, int op, __u64 name, int *ret)
 {
-	struct dd_conn_info info = { .size = sizeof(info), .conn = id };
-	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = id };
+	__u32 id = name;
+	struct dd_conn_info info = { .size = sizeof(info), .conn = name };
+	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = name };
 	struct dd_conn_list conns = { .size = sizeof(conns), .service = id };
 	struct dd_list_info list = { .size = sizeof(list), .list = id };
 	struct dd_list_wait lw = { .size = sizeof(lw), .count = 1,
@@ -79,10 +83,10 @@ static bool op_on(struct raw *r, enum kind kind, int op, __u32 id, int *ret)
 		*ret = raw_ioctl(r, DD_IOC_CONN_LIST, &conns);
 		return true;
 	case CONN * 8:
-		*ret = raw_op(r, DD_IOC_CLOSE, id);
+		*ret = raw_op(r, DD_IOC_CLOSE, name);
 		return true;
 	case CONN * 8 + 1:
-		*ret = raw_op(r, DD_IOC_DOORBELL, id);
+		*ret = raw_op(r, DD_IOC_DOORBELL, name);
 		return true;
 	case CONN * 8 + 2:
 		*ret = raw_ioctl(r, DD_IOC_CONN_INFO, &info);
@@ -111,18 +115,21 @@ static bool op_on(struct raw *r, enum kind kind, int op, __u32 id, int *ret)
 	for (__op = 0; op_on(r, kind, __op, id, ((void)(errno = 0), &__ret)); \
 	     __op++) {							\
 		EXPECT_EQ(-1, __ret) {					\
-			TH_LOG("kind %d op %d id %#x", kind, __op, id);	\
+			TH_LOG("kind %d op %d name %#llx", kind, __op,	\
+			       (long long)(id));			\
 		}							\
 		EXPECT_EQ(ENOENT, errno) {				\
-			TH_LOG("kind %d op %d id %#x", kind, __op, id);	\
+			TH_LOG("kind %d op %d name %#llx", kind, __op,	\
+			       (long long)(id));			\
 		}							\
 	}								\
 } while (0)
 
 TEST_F(object, ids_that_name_nothing)
 {
-	static const __u32 ids[] = { 0, 1, 2, 0x40000, 0x3ffff, 0x7fffffff,
-				     0x80000000, 0xffffffff, 0x12345678 };
+	static const __u64 ids[] = { 0, 0x40000, 0x3ffff, 0x7fffffff,
+				     0x80000000, 0xffffffff, 0x12345678,
+				     1ull << 32, ~0ull };
 	unsigned int seed = getpid(), i;
 	enum kind k;
 
@@ -135,7 +142,7 @@ TEST_F(object, ids_that_name_nothing)
 }
 
 /* All that exist in @r, by kind. */
-static void ids_of(struct pair *p, bool server, __u32 *ids)
+static void ids_of(struct pair *p, bool server, __u64 *ids)
 {
 	ids[REGION] = server ? p->smem.id : p->cmem.id;
 	ids[SERVICE] = p->s.service;
@@ -146,12 +153,13 @@ static void ids_of(struct pair *p, bool server, __u32 *ids)
 TEST_F(object, ids_of_other_kinds)
 {
 	enum kind is, as;
-	__u32 ids[KINDS];
+	__u64 ids[KINDS];
 
 	ids_of(&self->p, true, ids);
 	for (is = 0; is < KINDS; is++) {
 		EXPECT_NE(0, ids[is]);
-		EXPECT_GT(0x80000000u, ids[is]);
+		EXPECT_NE(0, DD_SERIAL_ID(ids[is]));
+		EXPECT_LE(DD_SERIAL_ID(ids[is]), DD_ID_MAX);
 		for (as = 0; as < KINDS; as++)
 			if (is != as)
 				EXPECT_NO_ID(&self->p.srv, as, ids[is]);
@@ -160,7 +168,7 @@ TEST_F(object, ids_of_other_kinds)
 
 TEST_F(object, ids_of_another_context)
 {
-	__u32 theirs[KINDS], own[KINDS];
+	__u64 theirs[KINDS], own[KINDS];
 	enum kind k;
 
 	ids_of(&self->p, true, theirs);
@@ -180,7 +188,7 @@ TEST_F(object, ids_of_another_context)
 
 TEST_F(object, ids_after_their_object)
 {
-	__u32 ids[KINDS];
+	__u64 ids[KINDS];
 	enum kind k;
 
 	ids_of(&self->p, true, ids);
@@ -194,7 +202,7 @@ TEST_F(object, ids_after_their_object)
 
 TEST_F(object, an_id_is_not_used_again_soon)
 {
-	__u32 first, last;
+	__u64 first, last;
 	int i;
 
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));

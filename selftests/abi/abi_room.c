@@ -17,7 +17,7 @@
 
 struct waiter {
 	const struct raw *r;
-	__u32 conn;
+	__u64 conn;
 	__u64 pos;
 	pthread_t thread;
 	pid_t tid;
@@ -70,7 +70,7 @@ static long switches(void)
 	return ru.ru_nvcsw;
 }
 
-static int ring_wait(const struct raw *r, __u32 conn, __u64 pos, __u64 timeout)
+static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
 {
 	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
 				  .what = DD_WAIT_RING, .value = pos,
@@ -92,7 +92,7 @@ static void *wait_there(void *arg)
 }
 
 /* Asleep, when this returns. */
-static bool begin(struct waiter *w, const struct raw *r, __u32 conn, __u64 pos)
+static bool begin(struct waiter *w, const struct raw *r, __u64 conn, __u64 pos)
 {
 	*w = (struct waiter){ .r = r, .conn = conn, .pos = pos };
 	return !pthread_create(&w->thread, NULL, wait_there, w) &&

@@ -57,19 +57,19 @@ FIXTURE_VARIANT_ADD(arg, serve) {
 };
 FIXTURE_VARIANT_ADD(arg, connect) {
 	DD_IOC_CONNECT, sizeof(struct dd_connect),
-	{ Z(dd_connect, flags), Z(dd_connect, __reserved),
+	{ Z(dd_connect, flags),
 	  Z(dd_connect, recv.__reserved), Z(dd_connect, send.__reserved) }
 };
 FIXTURE_VARIANT_ADD(arg, conn_info) {
-	DD_IOC_CONN_INFO, sizeof(struct dd_conn_info), {}
+	DD_IOC_CONN_INFO, sizeof(struct dd_conn_info),
+	{ Z(dd_conn_info, __reserved) }
 };
 FIXTURE_VARIANT_ADD(arg, conn_list) {
 	DD_IOC_CONN_LIST, sizeof(struct dd_conn_list),
 	{ Z(dd_conn_list, __reserved) }
 };
 FIXTURE_VARIANT_ADD(arg, conn_wait) {
-	DD_IOC_CONN_WAIT, sizeof(struct dd_conn_wait),
-	{ Z(dd_conn_wait, __reserved) }
+	DD_IOC_CONN_WAIT, sizeof(struct dd_conn_wait), {}
 };
 FIXTURE_VARIANT_ADD(arg, list_info) {
 	DD_IOC_LIST_INFO, sizeof(struct dd_list_info), {}
@@ -81,7 +81,8 @@ FIXTURE_VARIANT_ADD(arg, list_wait) {
 
 FIXTURE_VARIANT_ADD(arg, direct) {
 	DD_IOC_DIRECT, sizeof(struct dd_direct),
-	{ Z(dd_direct, flags), Z(dd_direct, peer_block) }
+	{ Z(dd_direct, flags), Z(dd_direct, peer_block),
+	  Z(dd_direct, __reserved) }
 };
 
 FIXTURE_VARIANT_ADD(arg, submit) {

@@ -18,7 +18,7 @@ FIXTURE(many) {
 	struct pair p;
 	struct mem mem;
 	struct dd_connect other;
-	__u32 conns[2];
+	__u64 conns[2];
 	struct dd_cell *cells[2];
 	struct dd_request *rq;
 	struct dd_submit s;
@@ -204,11 +204,12 @@ static void spoil(FIXTURE_DATA(many) *self, struct dd_request *r, int how)
 		r->conn = 0;
 		break;
 	case 2:
-		/* Of a connection that had this index before. */
-		r->conn ^= 1 << DD_ID_INDEX_BITS;
+		/* Of a connection that had this id before. */
+		r->conn ^= 1ull << 32;
 		break;
 	case 3:
-		r->__reserved = 1;
+		/* An id alone. */
+		r->conn = DD_SERIAL_ID(r->conn);
 		break;
 	case 4:
 		r->sqe.seq = 1;
@@ -246,7 +247,7 @@ static void spoil(FIXTURE_DATA(many) *self, struct dd_request *r, int how)
 }
 
 static const int spoilt[] = {
-	ENOENT, ENOENT, ENOENT, EINVAL, EINVAL, EOPNOTSUPP, EOPNOTSUPP, EINVAL,
+	ENOENT, ENOENT, ENOENT, ENOENT, EINVAL, EOPNOTSUPP, EOPNOTSUPP, EINVAL,
 	EINVAL, EINVAL, ERANGE, ERANGE, EFAULT, ENOENT,
 };
 

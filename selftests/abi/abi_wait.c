@@ -431,7 +431,8 @@ TEST_F(wait, an_edge_of_any_list)
 {
 	struct pair *p = &self->p;
 	struct pollfd fd = { .fd = p->srv.fd, .events = POLLIN };
-	__u32 list[2] = { p->s.list_unit }, conn[2] = { p->c.conn };
+	__u32 list[2] = { p->s.list_unit };
+	__u64 conn[2] = { p->c.conn };
 	struct mem m[2];
 	struct dd_connect c;
 	struct dd_ring_note n;

@@ -166,7 +166,7 @@ TEST(stores_after_the_server_closed)
 	struct dd_serve s;
 	struct raw r;
 	struct mem m;
-	__u32 id;
+	__u64 id;
 	pid_t pid;
 
 	ASSERT_EQ(0, serve_page(&r, &m, &s));
@@ -713,7 +713,7 @@ TEST(stores_and_pins_through_every_end)
 	int pipes[2];
 	struct raw r;
 	struct mem m;
-	__u32 id;
+	__u64 id;
 	char c;
 
 	ASSERT_EQ(0, serve_page(&r, &m, &serve));

@@ -19,9 +19,9 @@ int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg)
 	return ioctl(r->fd, nr, arg);
 }
 
-int raw_op(const struct raw *r, unsigned int nr, __u32 id)
+int raw_op(const struct raw *r, unsigned int nr, __u64 name)
 {
-	return ioctl(r->fd, nr, (unsigned long)id);
+	return ioctl(r->fd, nr, (unsigned long)name);
 }
 
 int raw_open(struct raw *r)
@@ -108,24 +108,31 @@ int raw_connect(const struct raw *r, struct dd_connect *c)
 	return raw_ioctl(r, DD_IOC_CONNECT, c);
 }
 
+__u64 raw_serial(const struct raw *r, __u32 id)
+{
+	struct dd_conn_info i = { .size = sizeof(i), .conn = id };
+
+	return raw_ioctl(r, DD_IOC_CONN_INFO, &i) ? 0 : i.conn;
+}
+
 void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe)
 {
 	struct dd_cell *cell = raw_cell(r, cell_unit);
 	__u64 n = __atomic_load_n(&cell->submitted, __ATOMIC_ACQUIRE) + 1;
-	struct dd_sqe *slot = &cell->sq[(n - 1) % cell->depth];
+	struct dd_sqe *slot = cell->sq;
 
 	memcpy((char *)slot + 8, (const char *)sqe + 8, sizeof(*slot) - 8);
 	__atomic_store_n(&slot->seq, n, __ATOMIC_RELEASE);
 }
 
-int raw_submit(const struct raw *r, __u32 cell_unit, __u32 conn,
+int raw_submit(const struct raw *r, __u32 cell_unit, __u64 conn,
 	       const struct dd_sqe *sqe)
 {
 	raw_queue(r, cell_unit, sqe);
 	return raw_op(r, DD_IOC_DOORBELL, conn);
 }
 
-int raw_send(const struct raw *r, __u32 cell_unit, __u32 conn, __u64 src,
+int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
 	     __u64 dst, __u64 len)
 {
 	struct dd_sqe sqe = {
@@ -205,16 +212,16 @@ void pair_close(struct pair *p)
 	raw_close(&p->srv);
 }
 
-__u32 pair_server_conn(const struct pair *p)
+__u64 pair_server_conn(const struct pair *p)
 {
-	__u32 id = 0;
+	__u64 conn = 0;
 	struct dd_conn_list l = {
 		.size = sizeof(l), .service = p->s.service,
-		.conns = (uintptr_t)&id, .count = 1,
+		.conns = (uintptr_t)&conn, .count = 1,
 	};
 
 	raw_ioctl(&p->srv, DD_IOC_CONN_LIST, &l);
-	return id;
+	return conn;
 }
 
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len)
@@ -227,7 +234,7 @@ void *raw_map(const struct raw *r, __u64 off, size_t len, int prot)
 	return mmap(NULL, len, prot, MAP_SHARED, r->fd, off);
 }
 
-int way_grant(const struct raw *r, __u32 conn, struct way *w)
+int way_grant(const struct raw *r, __u64 conn, struct way *w)
 {
 	memset(w, 0, sizeof(*w));
 	w->d.size = sizeof(w->d);
@@ -235,7 +242,7 @@ int way_grant(const struct raw *r, __u32 conn, struct way *w)
 	return raw_ioctl(r, DD_IOC_DIRECT, &w->d);
 }
 
-int way_open(const struct raw *r, __u32 conn, struct way *w)
+int way_open(const struct raw *r, __u64 conn, struct way *w)
 {
 	const int rw = PROT_READ | PROT_WRITE;
 

@@ -44,8 +44,8 @@ struct pair {
 int raw_open(struct raw *r);
 void raw_close(struct raw *r);
 int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg);
-/* An ioctl that takes an id by value. */
-int raw_op(const struct raw *r, unsigned int nr, __u32 id);
+/* An ioctl that takes an id, or a connection's serial, by value. */
+int raw_op(const struct raw *r, unsigned int nr, __u64 name);
 int raw_alloc(const struct raw *r, size_t len, struct mem *m);
 int raw_free(const struct raw *r, struct mem *m);
 
@@ -56,6 +56,8 @@ void raw_connect_args(struct dd_connect *c, const char *name,
 		      const struct mem *m);
 int raw_serve(const struct raw *r, struct dd_serve *s);
 int raw_connect(const struct raw *r, struct dd_connect *c);
+/* The serial of the connection that has this id now, or 0. */
+__u64 raw_serial(const struct raw *r, __u32 id);
 
 static inline void *raw_unit(const struct raw *r, __u32 unit)
 {
@@ -75,10 +77,10 @@ static inline struct dd_list_head *raw_list(const struct raw *r, __u32 unit)
 /* Puts a request in the queue, completed with its number; rings no bell. */
 void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe);
 /* The same, and executes it. */
-int raw_submit(const struct raw *r, __u32 cell_unit, __u32 conn,
+int raw_submit(const struct raw *r, __u32 cell_unit, __u64 conn,
 	       const struct dd_sqe *sqe);
 /* A message out of the connection's own send block, with a note. */
-int raw_send(const struct raw *r, __u32 cell_unit, __u32 conn, __u64 src,
+int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
 	     __u64 dst, __u64 len);
 /* Whether there is a note, which is copied out but not consumed. */
 bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n);
@@ -93,7 +95,7 @@ int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window);
 void pair_close(struct pair *p);
 /* The serving end of the pair's connection. */
-__u32 pair_server_conn(const struct pair *p);
+__u64 pair_server_conn(const struct pair *p);
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len);
 
 /* The direct path of one end of a connection, as its sender sees it. */
@@ -107,9 +109,9 @@ struct way {
 
 /* mmap() of the device. */
 void *raw_map(const struct raw *r, __u64 off, size_t len, int prot);
-int way_grant(const struct raw *r, __u32 conn, struct way *w);
+int way_grant(const struct raw *r, __u64 conn, struct way *w);
 /* The same, and maps all of it. */
-int way_open(const struct raw *r, __u32 conn, struct way *w);
+int way_open(const struct raw *r, __u64 conn, struct way *w);
 void way_unmap(const struct way *w);
 /* Stores a note, and says whether the receiver wants to be woken. */
 bool way_note(struct way *w, __u64 offset, __u64 len);

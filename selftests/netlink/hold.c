@@ -29,9 +29,9 @@
 
 static struct raw ctx;
 
-/* What was made here, by id: where its cell and list are. */
+/* What was made here: its id or serial, where its cell and list are. */
 static struct link {
-	__u32 id;
+	__u64 name;
 	__u32 cell_unit;
 	__u32 list_unit;
 } links[LINKS_MAX];
@@ -43,20 +43,20 @@ static struct link *link_find(__u32 id)
 	unsigned int i;
 
 	for (i = 0; i < nlinks; i++) {
-		if (links[i].id == id)
+		if ((__u32)links[i].name == id)
 			return &links[i];
 	}
 	return NULL;
 }
 
-static int link_add(__u32 id, __u32 cell_unit, __u32 list_unit)
+static int link_add(__u64 name, __u32 cell_unit, __u32 list_unit)
 {
 	if (nlinks == LINKS_MAX) {
 		errno = ENOSPC;
 		return -1;
 	}
-	links[nlinks++] = (struct link){ id, cell_unit, list_unit };
-	return id;
+	links[nlinks++] = (struct link){ name, cell_unit, list_unit };
+	return (__u32)name;
 }
 
 static int do_region(char **arg)
@@ -129,7 +129,8 @@ static int do_churn(char **arg)
 	for (i = 0; i < n; i++) {
 		int id = connect_to(arg[1], 1, DD_CONN_STREAM, 1);
 
-		if (id < 0 || raw_op(&ctx, DD_IOC_CLOSE, id) ||
+		if (id < 0 ||
+		    raw_op(&ctx, DD_IOC_CLOSE, links[nlinks - 1].name) ||
 		    raw_op(&ctx, DD_IOC_REGION_FREE, last_region))
 			return -1;
 		nlinks--;
@@ -145,7 +146,7 @@ static int do_send(char **arg)
 		errno = ENOENT;
 		return -1;
 	}
-	return raw_send(&ctx, link->cell_unit, link->id, 0, 0, atol(arg[1]));
+	return raw_send(&ctx, link->cell_unit, link->name, 0, 0, atol(arg[1]));
 }
 
 static int do_take(char **arg)
@@ -175,7 +176,7 @@ static int do_contexts(char **arg)
 
 static int do_close(char **arg)
 {
-	return raw_op(&ctx, DD_IOC_CLOSE, atoi(arg[0]));
+	return raw_op(&ctx, DD_IOC_CLOSE, raw_serial(&ctx, atoi(arg[0])));
 }
 
 static int do_unserve(char **arg)

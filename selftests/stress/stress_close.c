@@ -46,7 +46,7 @@ enum end { SERVER_CLOSES, CLIENT_CLOSES, SERVICE_ENDS, BOTH_CLOSE, ENDS };
 
 static void end_it(struct pair *p, enum end how)
 {
-	__u32 there = pair_server_conn(p);
+	__u64 there = pair_server_conn(p);
 
 	if (how == SERVER_CLOSES || how == BOTH_CLOSE)
 		raw_op(&p->srv, DD_IOC_CLOSE, there);

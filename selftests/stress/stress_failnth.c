@@ -270,7 +270,7 @@ static int poll_device(struct stage *t)
 
 static int list_conns(struct stage *t)
 {
-	__u32 ids[64];
+	__u64 ids[64];
 	struct dd_conn_list l = { .size = sizeof(l), .count = 64,
 				  .service = t->p.s.service,
 				  .conns = (uintptr_t)ids };
@@ -291,7 +291,7 @@ static void clear_fasync(struct stage *t)
 /* From the serving end, to a list that has no ring yet. */
 static int grant_direct(struct stage *t)
 {
-	__u32 ids[2];
+	__u64 ids[2];
 	struct dd_conn_list l = { .size = sizeof(l), .count = 2,
 				  .service = t->p.s.service,
 				  .conns = (uintptr_t)ids };

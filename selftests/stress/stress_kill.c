@@ -47,7 +47,8 @@ static void storm_server(const char *name, unsigned int seed)
 	struct dd_list_wait w = { .size = sizeof(w), .count = 1 };
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 64 };
-	__u32 conns[4], list;
+	__u64 conns[4];
+	__u32 list;
 	struct dd_conn_list l = { .size = sizeof(l),
 				  .conns = (uintptr_t)conns };
 	struct dd_serve s;
@@ -335,7 +336,7 @@ static pid_t stuck_server(const char *name, int *go)
 	CHILD_CHECK(raw_serve(&r, &s) == 0);
 	CHILD_CHECK(read(go[0], &c, 1) == 1);
 	if (c == CLOSES) {
-		__u32 ids[2] = {};
+		__u64 ids[2] = {};
 		struct dd_conn_list l = { .size = sizeof(l), .count = 2,
 					  .service = s.service,
 					  .conns = (uintptr_t)ids };

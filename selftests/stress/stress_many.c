@@ -161,7 +161,7 @@ static int map_many(const struct raw *r, const __u32 *cells)
 	int i, n = 0;
 
 	for (i = 0; i < many(); i++) {
-		if (way_open(r, raw_cell(r, cells[i])->id, &w)) {
+		if (way_open(r, raw_cell(r, cells[i])->conn, &w)) {
 			CHILD_CHECK(errno == ENOSPC);
 			continue;
 		}
@@ -219,7 +219,7 @@ TEST_F(many, connections_of_a_killed_server)
 	struct dd_note n;
 	int i = 0;
 
-	info.conn = raw_cell(&self->r, self->cells[0])->id;
+	info.conn = raw_cell(&self->r, self->cells[0])->conn;
 	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_CONN_INFO, &info));
 	while (raw_take(&self->r, info.list_unit, &n)) {
 		EXPECT_EQ(DD_NOTE_CLOSE, n.type);
@@ -249,7 +249,7 @@ TEST_F(many, messages_on_many_connections)
 			for (i = 0; i < many(); i++) {
 				cell = raw_cell(&self->r, self->cells[i]);
 				CHILD_CHECK(WAIT_FOR(raw_submit(&self->r,
-						self->cells[i], cell->id,
+						self->cells[i], cell->conn,
 						&sqe) == 1));
 			}
 		}

@@ -23,7 +23,7 @@ static struct shared {
 	char name[2][DD_NAME_MAX + 1];
 	unsigned int seed;
 	pid_t honest;
-	__u32 honest_conn;	/* for who wants to forge its messages */
+	__u64 honest_conn;	/* for who wants to forge its messages */
 	long attacks;
 } *shared;
 
@@ -119,7 +119,7 @@ static void honest_server(int ready)
 
 static void attack_note(struct way *w, unsigned int *seed)
 {
-	const __u32 conns[] = { w->d.peer_conn, w->d.peer_conn, 0,
+	const __u64 conns[] = { w->d.peer_conn, w->d.peer_conn, 0,
 				shared->honest_conn, raw_random(seed) };
 	struct dd_ring_note *n, note = {
 		.conn = conns[rand_r(seed) % 5],
@@ -143,7 +143,7 @@ static void attack_note(struct way *w, unsigned int *seed)
 	__atomic_store_n(&n->seq, ++w->pos, __ATOMIC_RELEASE);
 }
 
-static void attack(const struct raw *r, __u32 conn, __u32 cell_unit,
+static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
 		   struct way *w, unsigned int *seed)
 {
 	__u64 *notes = (__u64 *)w->notes;
@@ -238,7 +238,7 @@ static void lie(const struct raw *r, const struct dd_serve *s,
 }
 
 /* One connection at a time, to which it writes as well, while it likes. */
-static void lie_to(const struct raw *r, const struct dd_serve *s, __u32 conn,
+static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 		   unsigned int *seed)
 {
 	bool writes = rand_r(seed) % 2;
@@ -258,7 +258,7 @@ static void lie_to(const struct raw *r, const struct dd_serve *s, __u32 conn,
 /* A receiver that lies about what it has read, for ever. */
 static void hostile_server(unsigned int seed, int ready)
 {
-	__u32 conn;
+	__u64 conn;
 	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
 				  .conns = (uintptr_t)&conn };
 	struct dd_serve s;

@@ -16,10 +16,14 @@
  * One open of ``/dev/dd`` is a *context*. It belongs to the address space and
  * the network namespace of its opener, and it ends when that address space
  * ends, when its shared area is unmapped, or at the last close, whichever is
- * first. Everything below is named by 32-bit ids that mean something in that
- * context only. An id carries a tag, so that an id used after its object is
- * gone is refused rather than taken for another object. No id and no index is
- * ever 0, and every id fits a positive int.
+ * first. Everything below is named by ids that mean something in that context
+ * only. An id is a positive int, never 0. Ids are given in ascending order, and
+ * begin again after %DD_ID_MAX: one that was used comes again after all others.
+ *
+ * A connection is named by its *serial*, 64 bits that no other connection of
+ * the context ever has: its lower half is the id, the upper one is at least 1.
+ * Calls that name a connection refuse another serial with %ENOENT, and so an id
+ * alone; only %DD_IOC_CONN_INFO takes an id as well, and says the serial.
  *
  * A context shares one mapping with the kernel, the *area*: mmap() of
  * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
@@ -42,7 +46,8 @@
  * %E2BIG                  a structure with nonzero bytes this kernel ignores
  * %EFAULT                 an address that cannot be read or written
  * %ENOTTY                 an unknown ioctl
- * %ENOENT                 an id that names nothing of the asked kind here
+ * %ENOENT                 an id, or a serial, that names nothing of the asked
+ *                         kind here
  * %ESTALE                 the context is over, or belongs to another process
  * %ENXIO                  the area is not mapped yet
  * %ENETDOWN               this node is administratively down
@@ -70,10 +75,10 @@
  * ======================  ===================================================
  */
 
-#define DD_ABI_VERSION		1
+#define DD_ABI_VERSION		2
 #define DD_NAME_MAX		63	/* longest service name, without the NUL */
 #define DD_META_WORDS		4
-#define DD_PAYLOAD_MAX		72
+#define DD_PAYLOAD_MAX		64
 #define DD_WINDOW_MAX		256
 #define DD_WINDOW_STREAM	16	/* of a %DD_CONN_STREAM end that names none */
 #define DD_MAXCONN_MAX		65536
@@ -82,9 +87,10 @@
 #define DD_AREA_OFFSET		0
 #define DD_AREA_SIZE		(256ul << 20)
 
-/* An id is an index below this many bits and a tag above them. */
-#define DD_ID_INDEX_BITS	18
-#define DD_ID_INDEX(id)		((id) & ((1u << DD_ID_INDEX_BITS) - 1))
+#define DD_ID_MAX		0x7fffffff	/* highest id */
+
+/* The id of the connection that has this serial. */
+#define DD_SERIAL_ID(serial)	((__u32)(serial))
 
 /**
  * struct dd_area_head - unit 0 of the area
@@ -169,14 +175,12 @@ struct dd_sqe {
 
 /**
  * struct dd_request - one of many work requests (%DD_IOC_SUBMIT)
- * @conn: id of the connection
- * @__reserved: zero
+ * @conn: serial of the connection
  * @sqe: what is asked for; its @seq is zero, since it is the next request of its
  *	connection, whichever number that has
  */
 struct dd_request {
-	__u32 conn;
-	__u32 __reserved;
+	__aligned_u64 conn;
 	struct dd_sqe sqe;
 };
 
@@ -186,22 +190,21 @@ struct dd_request {
  * @sent: requests whose source may be reused
  * @done: requests whose bytes and note are in place at the peer
  * @received: messages deposited here by the peer
- * @id: connection this cell belongs to now; changes when a serving
- *	connection's block is given to another client
+ * @conn: serial of the connection this cell belongs to now; changes when a
+ *	serving connection's block is given to another client
  * @error: 0, or the errno that ended the connection (%ECONNRESET)
- * @type: enum dd_conn_type
- * @depth: entries in @sq; request n uses entry (n - 1) % @depth
+ * @left: 1 if the ring that this end has posted notes to was taken back, until
+ *	it gives back what it was granted (%DD_DIRECT_DROP)
+ * @ring: unit number of the struct dd_ring_state that the peer's messages
+ *	come by; 0 while they come by the list's own ring
  * @peer_size: bytes in the peer's block
  * @node: peer's node number
  * @window: unconsumed messages the peer's list has room for
- * @ring: unit number of the struct dd_ring_state that the peer's messages
- *	come by; 0 while they come by the list's own ring
- * @left: 1 if the ring that this end has posted notes to was taken back, until
- *	it gives back what it was granted (%DD_DIRECT_DROP)
- * @sq: the send queue; the only part that its owner writes
+ * @type: enum dd_conn_type
+ * @__reserved: zero
+ * @sq: the send queue, of one entry; the only part that its owner writes
  *
- * A cell is one line of state and @depth lines of queue: 64 * (1 + @depth)
- * bytes, rounded up to whole units.
+ * A cell is one line of state and one of queue.
  *
  * The owner of an end that sends directly (%DD_IOC_DIRECT) keeps its own
  * counts: @submitted, @sent and @done are of what it asks the kernel to
@@ -213,16 +216,16 @@ struct dd_cell {
 	__aligned_u64 sent;
 	__aligned_u64 done;
 	__aligned_u64 received;
-	__u32 id;
+	__aligned_u64 conn;
 	__u16 error;
-	__u8 type;
-	__u8 left;
-	__u32 depth;
-	__u32 node;
-	__aligned_u64 peer_size;
-	__u32 window;
+	__u16 left;
 	__u32 ring;
-	struct dd_sqe sq[];
+	__aligned_u64 peer_size;
+	__u32 node;
+	__u16 window;
+	__u8 type;
+	__u8 __reserved;
+	struct dd_sqe sq[1];
 };
 
 /**
@@ -240,10 +243,7 @@ enum dd_note_type {
 /**
  * struct dd_note - one slot of a note list
  * @seq: position of the note plus 1; written last, with release semantics
- * @conn: id of the connection it came on
- * @type: enum dd_note_type
- * @meta_count: valid words of payload
- * @__reserved: zero
+ * @conn: serial of the connection it came on
  * @cookie: the receiver's own: @cookie of struct dd_connect, or for a serving
  *	connection the id of the service | block number << 32
  * @offset: byte offset of the message in the receiver's block
@@ -253,21 +253,24 @@ enum dd_note_type {
  *	after all messages of the connection, 0 if none came by one unread
  * @msgid: number of this message on its connection, counting from 1
  * @tag: as in struct dd_sqe
+ * @type: enum dd_note_type
+ * @meta_count: valid words of payload
+ * @__reserved: zero
  * @meta: metadata words
  * @payload: reserved for larger records
  */
 struct dd_note {
 	__aligned_u64 seq;
-	__u32 conn;
-	__u8 type;
-	__u8 meta_count;
-	__u16 __reserved;
+	__aligned_u64 conn;
 	__aligned_u64 cookie;
 	__aligned_u64 offset;
 	__aligned_u64 len;
 	__aligned_u64 word;
 	__u32 msgid;
 	__u32 tag;
+	__u8 type;
+	__u8 meta_count;
+	__u8 __reserved[6];
 	union {
 		__u32 meta[DD_META_WORDS];
 		__u8 payload[DD_PAYLOAD_MAX];
@@ -373,7 +376,10 @@ struct dd_ring_state {
 /**
  * struct dd_ring_note - one slot of a direct ring, for one message
  * @seq: position of the note plus 1; written last, with release semantics
- * @conn: id of the connection at the receiver; 0 for a note that is void
+ * @conn: id of the connection at the receiver; 0 for a note that is void. Not
+ *	the serial: the receiver takes it for a connection only if the cell of
+ *	that, which the kernel writes, has the serial it knows, and names this
+ *	ring, so for one of this sender
  * @meta_count: valid words of @meta
  * @block: @peer_block of struct dd_direct, low byte first: where a receiver
  *	that does not know @conn yet finds its cell
@@ -546,10 +552,9 @@ struct dd_serve {
  * @send: where requests are composed; may be none
  * @recv: where replies are deposited
  * @cookie: delivered in each note of this connection
- * @conn: (out) id of the connection
+ * @conn: (out) serial of the connection
  * @list_unit: (out) unit number of struct dd_list_head
  * @cell_unit: (out) unit number of struct dd_cell
- * @__reserved: zero
  * @peer_size: (out) bytes in the server's block
  *
  * With another node this takes as long as that takes to answer: a silent one is
@@ -570,18 +575,17 @@ struct dd_connect {
 	struct dd_buf send;
 	struct dd_buf recv;
 	__aligned_u64 cookie;
-	__u32 conn;
+	__aligned_u64 conn;
 	__u32 list_unit;
 	__u32 cell_unit;
-	__u32 __reserved;
 	__aligned_u64 peer_size;
 };
 
 /**
  * struct dd_conn_info - describe a connection (%DD_IOC_CONN_INFO)
  * @size: sizeof(struct dd_conn_info)
- * @conn: (in) its id
  * @list: (out) id of its note list
+ * @conn: (in) its serial, or its id alone; (out) its serial
  * @service: (out) id of the service for the serving end, else 0
  * @block: (out) block number at the serving end, else 0
  * @type: (out) enum dd_conn_type
@@ -591,6 +595,7 @@ struct dd_connect {
  *	has none there; of a peer on another node, as that numbers it
  * @uid: (out) the peer's effective user id when it served or connected, in
  *	the caller's user namespace (the overflow id if it has none there)
+ * @__reserved: zero
  * @send: (out) own send block
  * @recv: (out) own receive block
  * @peer_size: (out) bytes in the peer's receive block
@@ -604,8 +609,8 @@ struct dd_connect {
  */
 struct dd_conn_info {
 	__u32 size;
-	__u32 conn;
 	__u32 list;
+	__aligned_u64 conn;
 	__u32 service;
 	__u32 block;
 	__u32 type;
@@ -613,6 +618,7 @@ struct dd_conn_info {
 	__u32 node;
 	__u32 pid;
 	__u32 uid;
+	__u32 __reserved;
 	struct dd_buf send;
 	struct dd_buf recv;
 	__aligned_u64 peer_size;
@@ -629,7 +635,7 @@ struct dd_conn_info {
  * struct dd_conn_list - connections of a service (%DD_IOC_CONN_LIST)
  * @size: sizeof(struct dd_conn_list)
  * @service: (in) id of the service
- * @conns: (in) address of an array of __u32 for the ids
+ * @conns: (in) address of an array of __u64 for the serials
  * @count: (in) entries in that array; (out) connections there are, which may
  *	be more
  * @__reserved: zero
@@ -683,9 +689,8 @@ struct dd_list_wait {
 /**
  * struct dd_conn_wait - wait for an import's counters (%DD_IOC_CONN_WAIT)
  * @size: sizeof(struct dd_conn_wait)
- * @conn: id of the connection
  * @what: enum dd_wait_what
- * @__reserved: zero
+ * @conn: serial of the connection
  * @value: until the counter is at least this
  * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
  *
@@ -693,9 +698,8 @@ struct dd_list_wait {
  */
 struct dd_conn_wait {
 	__u32 size;
-	__u32 conn;
 	__u32 what;
-	__u32 __reserved;
+	__aligned_u64 conn;
 	__aligned_u64 value;
 	__aligned_u64 timeout;
 };
@@ -721,8 +725,7 @@ enum dd_wait_what {
  * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
  * @size: sizeof(struct dd_direct)
  * @flags: zero, or %DD_DIRECT_DROP to give it back
- * @conn: (in) its id
- * @peer_conn: (out) id of the connection at the receiver, for the notes
+ * @conn: (in) its serial
  * @block: (out) offset to mmap() the receiver's block at
  * @block_size: (out) bytes in it, whole pages
  * @notes: (out) offset to mmap() the slots of the ring at; connections with
@@ -732,7 +735,9 @@ enum dd_wait_what {
  * @start: (out) position of the first note this context posts to that ring;
  *	with %DD_DIRECT_DROP, see below
  * @slots: (out) number of slots of the ring
+ * @peer_conn: (out) id of the connection at the receiver, for the notes
  * @peer_block: (in) zero; (out) block number at the serving end, else 0
+ * @__reserved: zero
  *
  * All are mapped whole and shared; nothing can pin them, and a child does not
  * inherit them. Asked again, the answer is the same. While an end sends directly,
@@ -771,15 +776,16 @@ enum dd_wait_what {
 struct dd_direct {
 	__u32 size;
 	__u32 flags;
-	__u32 conn;
-	__u32 peer_conn;
+	__aligned_u64 conn;
 	__aligned_u64 block;
 	__aligned_u64 block_size;
 	__aligned_u64 notes;
 	__aligned_u64 state;
 	__aligned_u64 start;
 	__u32 slots;
+	__u32 peer_conn;
 	__u32 peer_block;
+	__u32 __reserved;
 };
 
 #define DD_DIRECT_DROP		0x1	/* send by the doorbell after all */
@@ -821,10 +827,12 @@ struct dd_submit {
 
 /*
  * Numbered like struct-carrying ioctls whose size is in the struct, and not in
- * the number. Those from DOORBELL on take an id by value:
+ * the number. Those from DOORBELL on take an id by value; DOORBELL, CLOSE and
+ * WAKE the serial of a connection, whose address a caller passes that has longs
+ * of 32 bits:
  * DOORBELL executes what the send queue of a connection holds, in the caller,
  * and returns the number of requests accepted, or the error that refused the
- * first one, which then is neither counted nor consumed. lseek(fd, id,
+ * first one, which then is neither counted nor consumed. lseek(fd, serial,
  * SEEK_SET) does and returns the same, and costs less.
  * lseek(fd, list, SEEK_END) does what LIST_WAIT does for one list for ever,
  * returns 0 or the same errors, and costs less.
@@ -832,7 +840,7 @@ struct dd_submit {
  * it, proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
  * WAKE wakes who waits for the messages of a connection that sends directly.
- * lseek(fd, id, SEEK_CUR) does the same, and costs less.
+ * lseek(fd, serial, SEEK_CUR) does the same, and costs less.
  * lseek(fd, address, SEEK_DATA) does what SUBMIT does with a struct dd_submit that
  * lies there and is of the kernel's size; it returns what would be @taken, stores
  * nothing but @error, if that is not 0, and costs less.
