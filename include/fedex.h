@@ -114,8 +114,8 @@ typedef struct ddrecv_desc {
  * @sendsize: its size in bytes
  * @recvbase: buffer for incoming messages
  * @recvsize: its size in bytes
- * @msgid_send: number of messages sent
- * @msgid_recv: number of messages received
+ * @msgid_send: number of messages sent, modulo 2^31
+ * @msgid_recv: number of messages received, modulo 2^31
  * @remotesize: size of the other end's buffer for incoming messages
  * @pid: process id of the other end, 0 if this process cannot see it; of another
  *	node, what that says, a number there

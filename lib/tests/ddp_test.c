@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -301,6 +302,35 @@ static void windows(void)
 		     PAGE, &c, &id), EINVAL);
 }
 
+/* An int holds 31 bits of a count that is not negative. */
+static void counts_modulo_2_31(void)
+{
+	address_t mem = ddalloc(PAGE), to = ddalloc(PAGE), from = ddalloc(PAGE);
+	noteid_t list = 0, clist = 0;
+	ddrecv_desc_t desc;
+	conninfo_t info;
+	servid_t service;
+	connid_t c;
+
+	check_eq(ddserve("m", SERVE_NODIRECT, 1, mem, PAGE, NULL, 0, &list,
+			 &service), 0);
+	check_eq(ddconn("m", 1, TYPE_SSTREAM, CONN_NOOPTS, from, PAGE, to, PAGE,
+			&c, &clist), 0);
+	for (int i = 0; i < 2; i++) {
+		fake_counted(c, (1ull << (31 + i)) - 2);
+		for (int k = 0; k < 4; k++) {
+			check_eq(ddsend(c, from, 8, 0, SEND_NOOPTS), 0);
+			check_eq(ddrecv(list, &desc, RECV_NOBLOCK, 0), 0);
+			check_eq(ddconninfo(c, &info), 0);
+			check_eq(info.msgid_send, k ? k - 1 : INT_MAX);
+			check_eq(ddconninfo(desc.connid, &info), 0);
+			check_eq(info.msgid_recv, k ? k - 1 : INT_MAX);
+		}
+	}
+	check_eq(ddunserve(service), 0);
+	check_eq(ddclose(c), 0);
+}
+
 enum { CLIENT = 1, SERVER = 2 };
 
 /* Which ends of a connection with these flags send directly. */
@@ -451,6 +481,7 @@ int main(void)
 		TEST(argument_values),
 		TEST(rpc_with_five_arguments),
 		TEST(windows),
+		TEST(counts_modulo_2_31),
 		TEST(direct_flags),
 		TEST(error_messages),
 		TEST(forked_child),

@@ -54,6 +54,8 @@ extern struct fake fake;
 void fake_reset(void);
 void fake_list_grow(uint32_t list);
 void fake_told(uint32_t conn);
+/* As if an end had sent so many messages, which the other one has read. */
+void fake_counted(uint32_t conn, uint64_t n);
 /* Takes back the ring of a connection that has sent directly; all was read. */
 void fake_take_back(uint32_t conn);
 /* Somebody sleeps until the reader of a list's direct ring is there. */
