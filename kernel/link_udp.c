@@ -437,6 +437,19 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 }
 
 /*
+ * End the session, and wait until the peer has said that it knows, or has been
+ * told often enough: 35 ms at most, since the timer sends the next BYE.
+ */
+static void dd_udp_goodbye(struct dd_udp_peer *link)
+{
+	dd_udp_lock(link);
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+	while (data_race(READ_ONCE(link->tp.bye)))
+		usleep_range(100, 200);
+}
+
+/*
  * No packets any more, and no timers; the peer is told that its session is
  * over. Who had found the link before comes to its lock, and leaves. Who is
  * sending has bottom halves disabled, and finds link and socket there until a
@@ -447,10 +460,8 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	lockdep_assert_held(&un->lock);
 	if (hlist_unhashed(&link->entry))
 		return;
+	dd_udp_goodbye(link);
 	hlist_del_init_rcu(&link->entry);
-	dd_udp_lock(link);
-	dd_tp_stop(&link->tp, ktime_get_ns());
-	dd_udp_unlock(link);
 	dd_udp_lock(link);
 	link->dead = true;
 	/* Somebody may have begun another session meanwhile, and wait for it. */
@@ -606,7 +617,6 @@ static const struct {
 	DD_UDP_OF_DROP("state", STATE),
 	DD_UDP_OF_DROP("cookie", COOKIE),
 	DD_UDP_OF_DROP("config", CONFIG),
-	DD_UDP_OF_DROP("rate", RATE),
 	DD_UDP_OF_DROP("dup", DUP),
 	DD_UDP_OF_DROP("old", OLD),
 	DD_UDP_OF_DROP("ack", ACK),
@@ -694,6 +704,13 @@ static void __net_exit dd_udp_net_pre_exit(struct net *net)
 	unsigned int i;
 
 	mutex_lock(&un->lock);
+	/* All first, so that their BYEs are repeated at the same time. */
+	for (i = 0; i < DD_UDP_HASH; i++)
+		hlist_for_each_entry(link, &un->peers[i], entry) {
+			dd_udp_lock(link);
+			dd_tp_stop(&link->tp, ktime_get_ns());
+			dd_udp_unlock(link);
+		}
 	for (i = 0; i < DD_UDP_HASH; i++)
 		hlist_for_each_entry_safe(link, next, &un->peers[i], entry)
 			dd_udp_kill(un, link);

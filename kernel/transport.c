@@ -24,9 +24,11 @@
 #define DD_TP_INIT_LAST		(500 * DD_TP_MS)	/* from then on */
 #define DD_TP_YIELD		(300 * DD_TP_MS)	/* to the other's INIT */
 #define DD_TP_COOKIE_LIFE	(60000 * DD_TP_MS)	/* of a key */
-#define DD_TP_REPLIES		16	/* outside a session, at once */
+#define DD_TP_REPLIES		16	/* REFUSE and RESET, at once */
 #define DD_TP_REPLY_EVERY	(10 * DD_TP_MS)
 #define DD_TP_PACKET_LIMIT	65507	/* of UDP over IPv4 */
+#define DD_TP_BYE_FIRST		(5 * DD_TP_MS)	/* until the second BYE */
+#define DD_TP_BYE_LAST		(20 * DD_TP_MS)	/* until the last one */
 
 /* ---- life --------------------------------------------------------------- */
 
@@ -99,6 +101,8 @@ void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason)
 	if (tp->state == DD_TP_UP && (reason == DD_TP_STOPPED ||
 				      reason == DD_TP_DEAD)) {
 		tp->bye = tp->cur.tx_token;
+		tp->bye_at = 0;
+		tp->bye_wait = DD_TP_BYE_FIRST;
 		tp->bye_reason = reason;
 		tp->bye_version = tp->cur.version;
 	}
@@ -143,21 +147,12 @@ void dd_tp_stop(struct dd_tp *tp, u64 now)
 
 /* ---- answers outside a session ------------------------------------------ */
 
-/* Room for an answer of @len bytes; the latest one counts. NULL: too many. */
+/* Start an answer of @len bytes; the latest one counts. */
 static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
 			 size_t len)
 {
 	struct dd_wire_hdr *hdr = (void *)tp->reply;
-	u64 n = div64_u64(now - tp->reply_at, DD_TP_REPLY_EVERY);
 
-	if (n) {
-		tp->reply_tokens = min_t(u64, tp->reply_tokens + n,
-					 DD_TP_REPLIES);
-		tp->reply_at = now;
-	}
-	if (!tp->reply_tokens)
-		return NULL;
-	tp->reply_tokens--;
 	memset(tp->reply, 0, sizeof(tp->reply));
 	tp->reply_len = len;
 	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
@@ -167,6 +162,26 @@ static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
 	hdr->token = cpu_to_le64(token);
 	hdr->ts = cpu_to_le32(dd_tp_us(now));
 	return hdr;
+}
+
+/*
+ * Whether one more REFUSE or RESET may be sent. Forged packets use these up, so
+ * that nothing a session needs to come up is among them: COOKIE and INIT_ACK are
+ * not limited. Neither is longer than the INIT that it answers.
+ */
+static bool dd_tp_reply_may(struct dd_tp *tp, u64 now)
+{
+	u64 n = div64_u64(now - tp->reply_at, DD_TP_REPLY_EVERY);
+
+	if (n) {
+		tp->reply_tokens = min_t(u64, tp->reply_tokens + n,
+					 DD_TP_REPLIES);
+		tp->reply_at = now;
+	}
+	if (!tp->reply_tokens)
+		return false;
+	tp->reply_tokens--;
+	return true;
 }
 
 static void dd_tp_reply_seal(struct dd_tp *tp)
@@ -181,38 +196,20 @@ void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr)
 {
 	struct dd_wire_reset *reset;
 
-	reset = dd_tp_reply(tp, now, DD_WIRE_RESET, 0, sizeof(*reset));
-	if (!reset)
+	if (!dd_tp_reply_may(tp, now))
 		return;
+	reset = dd_tp_reply(tp, now, DD_WIRE_RESET, 0, sizeof(*reset));
 	reset->token = hdr->token;
 	dd_tp_reply_seal(tp);
-}
-
-/* Where nothing was wrong with the packet, and so it has not been counted. */
-static void *dd_tp_reply_or_drop(struct dd_tp *tp, u64 now, u8 type, u64 token,
-				 size_t len)
-{
-	void *reply = dd_tp_reply(tp, now, type, token, len);
-
-	if (!reply)
-		dd_tp_drop(tp, DD_TP_DROP_RATE);
-	return reply;
 }
 
 static void dd_tp_reply_cookie(struct dd_tp *tp, u64 now,
 			       const struct dd_wire_init *init, u64 cookie)
 {
-	u64 token = le64_to_cpu(init->token);
 	struct dd_wire_cookie *reply;
 
-	if (init->cookie)
-		reply = dd_tp_reply(tp, now, DD_WIRE_COOKIE, token,
-				    sizeof(*reply));
-	else
-		reply = dd_tp_reply_or_drop(tp, now, DD_WIRE_COOKIE, token,
-					    sizeof(*reply));
-	if (!reply)
-		return;
+	reply = dd_tp_reply(tp, now, DD_WIRE_COOKIE, le64_to_cpu(init->token),
+			    sizeof(*reply));
 	reply->cookie = cpu_to_le64(cookie);
 	dd_tp_reply_seal(tp);
 }
@@ -223,9 +220,9 @@ static void dd_tp_reply_refuse(struct dd_tp *tp, u64 now, u64 token,
 	struct dd_wire_refuse *refuse;
 
 	dd_tp_drop(tp, DD_TP_DROP_CONFIG);
-	refuse = dd_tp_reply(tp, now, DD_WIRE_REFUSE, token, sizeof(*refuse));
-	if (!refuse)
+	if (!dd_tp_reply_may(tp, now))
 		return;
+	refuse = dd_tp_reply(tp, now, DD_WIRE_REFUSE, token, sizeof(*refuse));
 	refuse->reason = reason;
 	refuse->version_min = tp->cfg.version_min;
 	refuse->version_max = tp->cfg.version_max;
@@ -358,10 +355,8 @@ static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
 {
 	struct dd_wire_init *reply;
 
-	reply = dd_tp_reply_or_drop(tp, now, DD_WIRE_INIT_ACK,
-				    tp->pend.tx_token, sizeof(*reply));
-	if (!reply)
-		return;
+	reply = dd_tp_reply(tp, now, DD_WIRE_INIT_ACK, tp->pend.tx_token,
+			    sizeof(*reply));
 	dd_tp_init_fill(tp, reply);
 	reply->version_min = tp->pend.version;
 	reply->version_max = tp->pend.version;
@@ -490,6 +485,11 @@ static void dd_tp_refuse_rx(struct dd_tp *tp,
 /* Only the peer knows what our packets to it bear. */
 static void dd_tp_reset_rx(struct dd_tp *tp, const struct dd_wire_reset *reset)
 {
+	if (tp->bye && le64_to_cpu(reset->token) == tp->bye) {
+		/* The answer to our BYE. */
+		tp->bye = 0;
+		return;
+	}
 	if (tp->state != DD_TP_UP ||
 	    le64_to_cpu(reset->token) != tp->cur.tx_token) {
 		dd_tp_drop(tp, DD_TP_DROP_TOKEN);
@@ -511,6 +511,13 @@ bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token)
 	dd_tp_up(tp, now, &id);
 	tp->ops->up(tp);
 	return true;
+}
+
+/* Whether a packet is of the session that is up, or of the pending one. */
+bool dd_tp_knows(const struct dd_tp *tp, u64 token)
+{
+	return (tp->state == DD_TP_UP && token == tp->cur.rx_token) ||
+	       (tp->pend.rx_token && token == tp->pend.rx_token);
 }
 
 /* A packet that is not DATA, of correct form. */
@@ -560,6 +567,15 @@ static u64 dd_tp_keepalive_at(const struct dd_tp *tp)
 						4 : 3);
 }
 
+/* When a BYE has gone: the next one, or none. */
+void dd_tp_bye_sent(struct dd_tp *tp, u64 now)
+{
+	tp->bye_at = now + tp->bye_wait;
+	if (tp->bye_wait > DD_TP_BYE_LAST)
+		tp->bye = 0;
+	tp->bye_wait *= 2;
+}
+
 void dd_tp_timeout(struct dd_tp *tp, u64 now)
 {
 	if (dd_tp_dead_at(tp) <= now) {
@@ -586,6 +602,8 @@ u64 dd_tp_deadline(const struct dd_tp *tp)
 {
 	u64 at = min(dd_tp_dead_at(tp), dd_tp_keepalive_at(tp));
 
+	if (tp->bye)
+		at = min(at, tp->bye_at);
 	if (tp->state == DD_TP_OPENING)
 		at = min(at, tp->init_at);
 	if (tp->state != DD_TP_UP)

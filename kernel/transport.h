@@ -181,10 +181,11 @@ enum dd_tp_wait {
  * @cookie_at: when the current one was made; 0 for never
  * @reply_len: bytes of @reply to be sent; 0 for none
  * @reply: an answer outside a session
- * @reply_tokens: answers that may be given at once
+ * @reply_tokens: REFUSE and RESET that may be sent at once
  * @reply_at: when the last one was added
  * @chans: channels of the session
- * @ready: of these, with something to send
+ * @retransmit: of these, with lost pieces to send again
+ * @ready: of these, with new bytes to send
  * @owing: of these, that owe a DONE
  * @recs: records, cfg.records of them
  * @free: those that are not in use, the first of them
@@ -213,6 +214,7 @@ enum dd_tp_wait {
  * @rx_at: when it came
  * @last_rx: when a packet of the session last came
  * @heard: one has come
+ * @fresh_turn: the last piece that was sent was a lost one: new bytes are next
  * @ack_count: packets that want an answer since our last acknowledgment
  * @ack_bytes: of messages, in them
  * @ack_at: when it is sent at the latest; 0 for none is owed
@@ -221,6 +223,8 @@ enum dd_tp_wait {
  * @wait: for the DONE of a message that the packet in hand has completed
  * @ping: a PING is to be sent
  * @bye: session to say BYE in, with @bye_reason; 0 for none
+ * @bye_at: when the next BYE is sent
+ * @bye_wait: time until the one after that
  * @bye_reason: enum dd_tp_reason
  * @bye_version: version of that session
  * @tx_ctl: slots of control messages not yet acknowledged
@@ -260,6 +264,7 @@ struct dd_tp {
 	u64 reply_at;
 
 	struct list_head chans;
+	struct list_head retransmit;
 	struct list_head ready;
 	struct list_head owing;
 
@@ -293,11 +298,14 @@ struct dd_tp {
 	u32 ack_bytes;
 	u64 ack_at;
 	bool heard;
+	bool fresh_turn;
 	bool ack_hurry;
 	enum dd_tp_wait wait;
 	bool ping;
 
 	u64 bye;
+	u64 bye_at;
+	u64 bye_wait;
 	u8 bye_reason;
 	u8 bye_version;
 
@@ -357,8 +365,9 @@ void dd_tp_start(struct dd_tp *tp, u64 now);
  * @tp: the session
  * @now: the time
  *
- * down() is called with %DD_TP_STOPPED. The next packet from dd_tp_poll() tells
- * the peer, which learns it by its own means if that is lost.
+ * down() is called with %DD_TP_STOPPED. dd_tp_poll() makes a BYE at once, and some
+ * more at growing intervals, until the peer answers: for 35 ms at most. @bye is 0
+ * after that.
  */
 void dd_tp_stop(struct dd_tp *tp, u64 now);
 
@@ -430,7 +439,7 @@ u64 dd_tp_deadline(const struct dd_tp *tp);
 static inline bool dd_tp_still(struct dd_tp *tp, u64 now)
 {
 	if (tp->state != DD_TP_UP || tp->bye || tp->reply_len ||
-	    !list_empty(&tp->ready) || tp->ctl_queued || tp->ping ||
+	    !list_empty(&tp->ready) || !list_empty(&tp->retransmit) || tp->ctl_queued || tp->ping ||
 	    (tp->ack_at && tp->ack_at <= now))
 		return false;
 	tp->cc.limited = false;
@@ -450,7 +459,7 @@ static inline bool dd_tp_still(struct dd_tp *tp, u64 now)
 static inline bool dd_tp_rests(const struct dd_tp *tp, u64 at)
 {
 	return tp->state == DD_TP_UP && (!tp->ack_at || tp->ack_at >= at) &&
-	       !tp->loss_at && !tp->cc.paced &&
+	       !tp->loss_at && !tp->bye && !tp->cc.paced &&
 	       at <= min(tp->last_rx, tp->last_eliciting ?: tp->last_rx) +
 		     DD_TP_SURE;
 }

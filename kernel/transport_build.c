@@ -179,27 +179,18 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 }
 
 /* Channels take turns; a long message sends several packets in each. */
-static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b)
+static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b,
+				struct dd_tp_chan *chan, struct dd_tp_op *op,
+				struct dd_tp_rec *lost)
 {
-	struct dd_tp_chan *chan, *next;
-	struct dd_tp_rec *lost;
-	struct dd_tp_op *op;
-
-	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
-		if (!dd_tp_chan_next(tp, chan, &op, &lost)) {
-			list_del_init(&chan->ready);
-			continue;
-		}
-		if (!dd_tp_build_piece(tp, b, chan, op, lost))
-			continue;
-		/* Often that was all: nobody need look at it again. */
-		if (!lost && !b->pkt->more && list_empty(&chan->lost) &&
-		    list_is_last(&op->node, &chan->ops))
-			list_del_init(&chan->ready);
-		else
-			dd_tp_chan_turn(tp, chan, b->pkt->len);
+	if (!dd_tp_build_piece(tp, b, chan, op, lost))
 		return;
-	}
+	tp->fresh_turn = lost;
+	/* Often that was all: nobody need look at it again. */
+	if (!lost && !b->pkt->more && list_is_last(&op->node, &chan->ops))
+		list_del_init(&chan->ready);
+	else
+		dd_tp_chan_turn(tp, chan, b->pkt->len);
 }
 
 static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
@@ -222,16 +213,12 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
  * that the answer before it is done: until it has arrived, DONE goes along with the
  * first piece of each message. Who has all of that has the DONE.
  */
-static void dd_tp_done_along(struct dd_tp *tp)
+static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
+			     const struct dd_tp_op *op,
+			     const struct dd_tp_rec *lost)
 {
-	struct dd_tp_chan *chan = list_first_entry(&tp->ready,
-						   struct dd_tp_chan, ready);
-	struct dd_tp_rec *lost;
-	struct dd_tp_op *op;
-
 	if (list_empty(&chan->done_node) ||
-	    tp->owing.next == &chan->done_node ||
-	    !dd_tp_chan_next(tp, chan, &op, &lost))
+	    tp->owing.next == &chan->done_node)
 		return;
 	if (lost ? !lost->off : !op->head_sent) {
 		list_move(&chan->done_node, &tp->owing);
@@ -251,7 +238,10 @@ static void dd_tp_build_ping(struct dd_tp_build *b)
 static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 			       bool data)
 {
-	bool spare = tp->nfree, put;
+	struct dd_tp_chan *chan = NULL;
+	struct dd_tp_rec *lost;
+	bool spare = tp->nfree;
+	struct dd_tp_op *op;
 
 	/* Leaves room for the longest control message. */
 	b->ack = dd_tp_ack_add(tp, b->now, &b->buf,
@@ -263,15 +253,15 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 	 * While nothing is answered, a control message goes alone: a peer that is
 	 * down takes it, and no message.
 	 */
-	put = data && !(tp->pto_count && b->rec->nctl) &&
-	      !list_empty(&tp->ready) &&
-	      b->buf.end - b->buf.p >= DD_TP_PUT_ROOM;
-	if (put)
-		dd_tp_done_along(tp);
+	if (data && !(tp->pto_count && b->rec->nctl) &&
+	    b->buf.end - b->buf.p >= DD_TP_PUT_ROOM)
+		chan = dd_tp_chan_first(tp, &op, &lost);
+	if (chan)
+		dd_tp_done_along(tp, chan, op, lost);
 	if (spare)
-		dd_tp_build_done(tp, b, put ? DD_TP_PUT_ROOM : 0);
-	if (put)
-		dd_tp_build_payload(tp, b);
+		dd_tp_build_done(tp, b, chan ? DD_TP_PUT_ROOM : 0);
+	if (chan)
+		dd_tp_build_payload(tp, b, chan, op, lost);
 }
 
 static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
@@ -306,16 +296,10 @@ static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 /* Whether there is anything to send but what is owed. */
 static bool dd_tp_wants(struct dd_tp *tp)
 {
-	struct dd_tp_chan *chan, *next;
 	struct dd_tp_rec *lost;
 	struct dd_tp_op *op;
 
-	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
-		if (dd_tp_chan_next(tp, chan, &op, &lost))
-			return true;
-		list_del_init(&chan->ready);
-	}
-	return tp->ctl_queued || tp->ping;
+	return dd_tp_chan_first(tp, &op, &lost) || tp->ctl_queued || tp->ping;
 }
 
 static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
@@ -345,8 +329,8 @@ u64 dd_tp_ack_at(const struct dd_tp *tp)
 /* Whether it is plain that nothing is to be sent now. */
 static bool dd_tp_idle(const struct dd_tp *tp, u64 now)
 {
-	return list_empty(&tp->ready) && !tp->ctl_queued && !tp->ping &&
-	       dd_tp_ack_at(tp) > now;
+	return list_empty(&tp->ready) && list_empty(&tp->retransmit) &&
+	       !tp->ctl_queued && !tp->ping && dd_tp_ack_at(tp) > now;
 }
 
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
@@ -385,7 +369,7 @@ static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 	bye->type = DD_FRAME_BYE;
 	bye->reason = tp->bye_reason;
 	dd_tp_build_end(tp, &b);
-	tp->bye = 0;
+	dd_tp_bye_sent(tp, now);
 }
 
 static bool dd_tp_build_reply(struct dd_tp *tp, struct dd_tp_pkt *pkt)
@@ -399,7 +383,7 @@ static bool dd_tp_build_reply(struct dd_tp *tp, struct dd_tp_pkt *pkt)
 
 bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
-	if (tp->bye) {
+	if (tp->bye && tp->bye_at <= now) {
 		dd_tp_build_bye(tp, pkt, now);
 		return true;
 	}

@@ -253,13 +253,20 @@ static void dd_tp_chan_answered(struct dd_tp *tp, struct dd_tp_chan *chan)
 			 chan->cfg.tx_window / 2 + 0ull);
 }
 
+/* Where a channel waits for its turn: lost pieces go before new bytes. */
+static struct list_head *dd_tp_chan_queue(struct dd_tp *tp,
+					  const struct dd_tp_chan *chan)
+{
+	return list_empty(&chan->lost) ? &tp->ready : &tp->retransmit;
+}
+
 /* There may be something to send. */
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	if (!list_empty(&chan->ready))
 		return;
 	chan->burst = DD_TP_BURST;
-	list_add_tail(&chan->ready, &tp->ready);
+	list_add_tail(&chan->ready, dd_tp_chan_queue(tp, chan));
 }
 
 /* A piece of @len bytes was a channel's: it has a burst of them in a row. */
@@ -269,7 +276,7 @@ void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len)
 	if (chan->burst > 0)
 		return;
 	chan->burst = DD_TP_BURST;
-	list_move_tail(&chan->ready, &tp->ready);
+	list_move_tail(&chan->ready, dd_tp_chan_queue(tp, chan));
 }
 
 static bool dd_tp_op_sent(const struct dd_tp_op *op)
@@ -313,6 +320,58 @@ bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		return true;
 	}
 	return !dd_tp_op_sent(*op) && (*op)->msg.msgid <= chan->limit;
+}
+
+/* The first channel that has a lost piece to send, and that piece. */
+static struct dd_tp_chan *dd_tp_chan_lossy(struct dd_tp *tp,
+					   struct dd_tp_op **op,
+					   struct dd_tp_rec **lost)
+{
+	struct dd_tp_chan *chan, *next;
+
+	list_for_each_entry_safe(chan, next, &tp->retransmit, ready) {
+		if (dd_tp_chan_next(tp, chan, op, lost) && *lost)
+			return chan;
+		list_del_init(&chan->ready);
+		/* Else another message's retransmission is in flight. */
+		if (list_empty(&chan->lost))
+			dd_tp_chan_kick(tp, chan);
+	}
+	return NULL;
+}
+
+/*
+ * The first channel that has new bytes to send. If there is no record for these,
+ * there is none for any other channel's.
+ */
+static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
+					   struct dd_tp_op **op,
+					   struct dd_tp_rec **lost)
+{
+	struct dd_tp_chan *chan, *next;
+
+	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
+		if (dd_tp_chan_next(tp, chan, op, lost))
+			return chan;
+		list_del_init(&chan->ready);
+	}
+	return NULL;
+}
+
+/*
+ * The channel whose turn it is, and what it has to send. Lost pieces and new bytes
+ * alternate; where there are no records for the latter, lost pieces go.
+ */
+struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
+				    struct dd_tp_rec **lost)
+{
+	struct dd_tp_chan *chan = NULL;
+
+	if (tp->fresh_turn && tp->nfree >= DD_TP_RESERVE)
+		chan = dd_tp_chan_fresh(tp, op, lost);
+	if (!chan && !list_empty(&tp->retransmit))
+		chan = dd_tp_chan_lossy(tp, op, lost);
+	return chan ?: dd_tp_chan_fresh(tp, op, lost);
 }
 
 /* All that has arrived completely, in order. */
@@ -373,6 +432,8 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 		rec->op->hurt++;
 	}
 	dd_tp_train_ends(tp, chan);
+	if (list_empty(&chan->lost))
+		list_del_init(&chan->ready);
 	hlist_del(&rec->flight);
 	list_for_each_entry_reverse(pos, &chan->lost, node) {
 		if (pos->op->msg.msgid < rec->op->msg.msgid ||

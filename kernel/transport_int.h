@@ -135,6 +135,8 @@ static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 /* transport.c */
 void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason);
 bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token);
+bool dd_tp_knows(const struct dd_tp *tp, u64 token);
+void dd_tp_bye_sent(struct dd_tp *tp, u64 now);
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen);
 void dd_tp_reply_reset(struct dd_tp *tp, u64 now,
@@ -190,6 +192,8 @@ u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
 void dd_tp_chans_end(struct dd_tp *tp);
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
 struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan);
+struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
+				    struct dd_tp_rec **lost);
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost);
 void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Packets that come, and saying that they have. A packet is looked at in this
- * order: form, checksum, session, number, frames. Acknowledged is what was
- * accepted with all its frames; each frame means the same if it comes twice.
+ * order: length, session, checksum, frames, number. A checksum over a payload is
+ * computed only for a packet that knows the session's secret. Acknowledged is what
+ * was accepted with all its frames; each frame means the same if it comes twice.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -235,6 +236,8 @@ static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
 			break;
 		case DD_FRAME_BYE:
 			dd_tp_end(tp, DD_TP_BYE);
+			/* So that the peer does not repeat it. */
+			dd_tp_reply_reset(tp, now, hdr);
 			return;
 		default:
 			dd_tp_drop(tp, DD_TP_DROP_FORMAT);
@@ -275,25 +278,30 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		dd_tp_ack_wait(tp, now);
 }
 
-/* The session that a packet is of is up, or comes up with it. */
-static bool dd_tp_rx_session(struct dd_tp *tp, u64 now,
-			     const struct dd_wire_hdr *hdr)
+static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+			 size_t hlen, const void *payload, u32 plen)
 {
-	u64 token = le64_to_cpu(hdr->token);
+	u32 crc = dd_wire_crc(hdr, hlen);
 
-	if (tp->state == DD_TP_UP && token == tp->cur.rx_token)
-		return true;
-	if (dd_tp_confirm(tp, now, token))
-		return true;
-	dd_tp_drop(tp, DD_TP_DROP_TOKEN);
-	dd_tp_reply_reset(tp, now, hdr);
-	return false;
+	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
+		crc = tp->ops->payload_crc(tp, payload, plen, crc);
+	return le32_to_cpu(hdr->crc) == ~crc;
 }
 
-static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
+/* Whether a DATA packet is of a session of ours, undamaged, and well-formed. */
+static bool dd_tp_data_ok(struct dd_tp *tp, u64 now,
 			  const struct dd_wire_hdr *hdr, size_t hlen,
 			  const void *payload, u32 plen)
 {
+	if (!dd_tp_knows(tp, le64_to_cpu(hdr->token))) {
+		dd_tp_drop(tp, DD_TP_DROP_TOKEN);
+		dd_tp_reply_reset(tp, now, hdr);
+		return false;
+	}
+	if (!dd_tp_crc_ok(tp, hdr, hlen, payload, plen)) {
+		dd_tp_drop(tp, DD_TP_DROP_CRC);
+		return false;
+	}
 	if (hdr->version == DD_WIRE_HANDSHAKE) {
 		dd_tp_drop(tp, DD_TP_DROP_VERSION);
 		return false;
@@ -302,8 +310,17 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
 		return false;
 	}
-	if (!dd_tp_rx_session(tp, now, hdr))
+	return true;
+}
+
+static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
+			  const struct dd_wire_hdr *hdr, size_t hlen,
+			  const void *payload, u32 plen)
+{
+	if (!dd_tp_data_ok(tp, now, hdr, hlen, payload, plen))
 		return false;
+	if (tp->pend.rx_token)
+		dd_tp_confirm(tp, now, le64_to_cpu(hdr->token));
 	if (hdr->version != tp->cur.version) {
 		dd_tp_drop(tp, DD_TP_DROP_VERSION);
 		return false;
@@ -319,14 +336,18 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 	return true;
 }
 
-static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
-			 size_t hlen, const void *payload, u32 plen)
+static void dd_tp_rx_handshake(struct dd_tp *tp, u64 now,
+			       const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	u32 crc = dd_wire_crc(hdr, hlen);
-
-	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
-		crc = tp->ops->payload_crc(tp, payload, plen, crc);
-	return le32_to_cpu(hdr->crc) == ~crc;
+	/* Of the header: with a payload it is none of ours. */
+	if (le32_to_cpu(hdr->crc) != ~dd_wire_crc(hdr, hlen))
+		dd_tp_drop(tp, DD_TP_DROP_CRC);
+	else if (hdr->version != DD_WIRE_HANDSHAKE)
+		dd_tp_drop(tp, DD_TP_DROP_VERSION);
+	else if (!dd_wire_handshake_ok(hdr, hlen))
+		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+	else
+		dd_tp_handshake(tp, now, hdr, hlen);
 }
 
 bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
@@ -338,20 +359,8 @@ bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
 		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
 		return false;
 	}
-	if (!dd_tp_crc_ok(tp, hdr, hlen, payload, plen)) {
-		dd_tp_drop(tp, DD_TP_DROP_CRC);
-		return false;
-	}
 	if (hdr->type == DD_WIRE_DATA)
 		return dd_tp_rx_data(tp, now, hdr, hlen, payload, plen);
-	if (hdr->version != DD_WIRE_HANDSHAKE) {
-		dd_tp_drop(tp, DD_TP_DROP_VERSION);
-		return false;
-	}
-	if (!dd_wire_handshake_ok(hdr, hlen)) {
-		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
-		return false;
-	}
-	dd_tp_handshake(tp, now, hdr, hlen);
+	dd_tp_rx_handshake(tp, now, hdr, hlen);
 	return false;
 }

@@ -139,6 +139,7 @@ static bool dd_tp_train_goes_on(struct dd_tp *tp, u64 now)
 
 	/* A piece that is lost, or another turn, ends a train. */
 	return train->chan && tp->ready.next == &train->chan->ready &&
+	       list_empty(&tp->retransmit) &&
 	       train->op->msg.len - train->op->next > train->len &&
 	       train->size == dd_tp_packet_size(tp) && !tp->ack_count &&
 	       !tp->ctl_queued && !tp->probes && list_empty(&tp->owing) &&

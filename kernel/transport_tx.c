@@ -40,7 +40,9 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 
 	tp->tx_train.chan = NULL;
 	INIT_LIST_HEAD(&tp->chans);
+	INIT_LIST_HEAD(&tp->retransmit);
 	INIT_LIST_HEAD(&tp->ready);
+	tp->fresh_turn = false;
 	INIT_LIST_HEAD(&tp->owing);
 	tp->free = NULL;
 	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));

@@ -54,8 +54,6 @@ enum dd_tp_reason {
  * @DD_TP_DROP_STATE: not expected now
  * @DD_TP_DROP_COOKIE: an INIT whose cookie is wrong or too old
  * @DD_TP_DROP_CONFIG: an INIT that disagrees with our configuration
- * @DD_TP_DROP_RATE: deserved an answer, but there were too many of that kind;
- *	what is counted for another reason is not counted here, too
  * @DD_TP_DROP_DUP: a packet number that has been here before
  * @DD_TP_DROP_OLD: too old to know whether it has; not acknowledged
  * @DD_TP_DROP_ACK: acknowledges what was never sent
@@ -81,7 +79,6 @@ enum dd_tp_drop {
 	DD_TP_DROP_STATE,
 	DD_TP_DROP_COOKIE,
 	DD_TP_DROP_CONFIG,
-	DD_TP_DROP_RATE,
 	DD_TP_DROP_DUP,
 	DD_TP_DROP_OLD,
 	DD_TP_DROP_ACK,
@@ -217,7 +214,8 @@ struct dd_tp_chan_cfg {
  * @received: messages that have come completely (read only)
  * @told: of these, told (read only)
  * @node: on the session's list of channels (private, as all that follows)
- * @ready: on the session's list of those that have something to send
+ * @ready: on the session's list of those that have lost pieces to send, or on
+ *	that of those that have new bytes
  * @done_node: on the session's list of those that owe a DONE, or on that of
  *	the packet that carries it
  * @ops: messages not yet sent, by number

@@ -29,12 +29,14 @@ static struct chan *to_chan(struct dd_tp_chan *c)
  * struct payload - bytes that have come
  * @p: of one packet
  * @len: how many
+ * @hdr: its header
  * @at: of packets that came at once: the next one
  * @n: how many are left
  */
 struct payload {
 	const u8 *p;
 	u32 len;
+	const struct dd_wire_hdr *hdr;
 	struct datagram *at;
 	u32 n;
 };
@@ -104,6 +106,8 @@ static u32 op_payload_crc(struct dd_tp *tp, const void *payload, u32 len,
 
 	if (len != pl->len)
 		sim_fail("payload_crc: %u bytes of %u", len, pl->len);
+	if (!dd_tp_knows(tp, le64_to_cpu(pl->hdr->token)))
+		sim_fail("payload_crc: of a packet of no session");
 	return crc32c(crc, pl->p, len);
 }
 
@@ -351,6 +355,7 @@ static void rx_one(struct end *e, const struct datagram *d)
 	memcpy(exact, d->p, hlen);
 	payload.p = d->p + hlen;
 	payload.len = d->len - hlen;
+	payload.hdr = (void *)exact;
 	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen);
 	free(exact);
 }

@@ -3,6 +3,9 @@
  * What a peer may get wrong: packets cut at every length, every byte changed
  * under a valid checksum; and what a caller may.
  */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "sim.h"
 #include "transport_run.h"
 
@@ -500,4 +503,85 @@ void calls(void)
 	REFUSES(-ENOTCONN, dd_tp_ctl(&v.tp, data, 1));
 	REFUSES(-ENOTCONN, dd_tp_chan_init(&v.tp, &v.c, &chan_cfg));
 	victim_exit(&v);
+}
+
+/* ---- many channels, few records ------------------------------------------ */
+
+#define MANY	1000
+
+/**
+ * struct lone - a channel in pages of its own
+ * @c: the channel
+ * @op: its only message
+ */
+struct lone {
+	struct dd_tp_chan c;
+	struct dd_tp_op op;
+};
+
+static struct lone *lones[MANY];
+
+static void lones_init(struct victim *v, size_t size)
+{
+	struct dd_tp_chan_cfg c = chan_cfg;
+	u32 i;
+
+	for (i = 0; i < MANY; i++) {
+		lones[i] = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (lones[i] == MAP_FAILED)
+			sim_fail("no memory");
+		c.id = CHAN + 1 + i;
+		lones[i]->op.msg.len = 64;
+		if (dd_tp_chan_init(&v->tp, &lones[i]->c, &c) ||
+		    dd_tp_submit(&v->tp, &lones[i]->c, &lones[i]->op))
+			sim_fail("no channel");
+	}
+}
+
+/* Whoever looks at a channel but the first and the last few of them dies. */
+static void lones_may(size_t size, int may)
+{
+	u32 i;
+
+	for (i = 2 * DD_TP_RECORDS_MIN; i < MANY - 2; i++) {
+		if (mprotect(lones[i], size, may))
+			sim_fail("mprotect");
+	}
+}
+
+static u32 poll_all(struct victim *v, u64 now)
+{
+	struct dd_wire_piece hdr[DD_WIRE_HLEN_MAX / sizeof(struct dd_wire_piece) + 1];
+	struct dd_tp_pkt pkt = { .hdr = &hdr[0].h };
+	u32 n = 0;
+
+	while (dd_tp_poll(&v->tp, now, &pkt))
+		n++;
+	return n;
+}
+
+/* Once records have run out nothing looks at all the channels that wait for one. */
+void scarce(void)
+{
+	size_t size = ALIGN(sizeof(struct lone), sysconf(_SC_PAGESIZE));
+	struct victim v;
+	u32 i, sent;
+
+	victim_init(&v);
+	lones_init(&v, size);
+	lones_may(size, PROT_NONE);
+	sent = poll_all(&v, sim.now);
+	need(sent == cfg.records - DD_TP_RESERVE, "records run out");
+	/* A timeout sends lost pieces, and whatever else happens polls, too. */
+	for (i = 0; i < 4; i++) {
+		sim.now = dd_tp_deadline(&v.tp);
+		dd_tp_timeout(&v.tp, sim.now);
+		if (v.tp.state == DD_TP_UP)
+			need(poll_all(&v, sim.now), "a timeout sends something");
+	}
+	lones_may(size, PROT_READ | PROT_WRITE);
+	victim_exit(&v);
+	for (i = 0; i < MANY; i++)
+		munmap(lones[i], size);
 }

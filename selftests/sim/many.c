@@ -245,8 +245,8 @@ static void overdue_run(u32 len, u32 window, double loss)
 	};
 
 	beside_tcp(&b);
-	/* Four probe timeouts in a row, each twice as long, take 60 ms. */
-	if (b.stall > 120 * MS)
+	/* Six probe timeouts in a row, each twice as long, take 252 ms. */
+	if (b.stall > 300 * MS)
 		sim_fail("a timeout sends nothing: nothing arrives for %.0f ms",
 			 b.stall / 1e6);
 }

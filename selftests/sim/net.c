@@ -188,6 +188,19 @@ static void forge(const struct packet *p)
 	sim_at(sim.now + net.delay, arrive, q, 0);
 }
 
+/* A packet that somebody else sends in the name of @src. */
+void net_inject(int src, int dst, const void *bytes, u32 len)
+{
+	struct packet *p = sim_alloc(sizeof(*p) + len);
+
+	p->src = src;
+	p->dst = dst;
+	p->len = len;
+	p->hlen = len;
+	memcpy(p->data, bytes, len);
+	sim_at(sim.now + net.delay, arrive, p, 0);
+}
+
 static u64 arrival(const struct packet *p)
 {
 	u64 at = net_queue(p->dst, p->len + OVERHEAD);

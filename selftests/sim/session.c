@@ -71,6 +71,134 @@ void opening(void)
 		     end_get(2 * i + 1, 2 * i)->ups == 1, "one session");
 }
 
+/* Packets that anybody can make, each of which deserves an answer. */
+enum forged { FORGED_INIT, FORGED_COOKIE, FORGED_NODE, FORGED_DATA, FORGED };
+
+static bool flooding;
+
+static u32 forge(u8 *p, enum forged what, int src, int dst)
+{
+	struct dd_wire_init *init = (void *)p;
+	u32 len = what == FORGED_DATA ? sizeof(init->h) + 8 : sizeof(*init);
+
+	memset(p, 0, len);
+	init->h.magic = cpu_to_le16(DD_WIRE_MAGIC);
+	init->h.hlen = cpu_to_le16(len);
+	init->h.type = DD_WIRE_INIT;
+	if (what == FORGED_DATA) {
+		init->h.type = DD_WIRE_DATA;
+		init->h.version = DD_WIRE_VERSION;
+		init->h.token = cpu_to_le64(sim_random());
+		p[sizeof(init->h)] = DD_FRAME_PING;
+	} else {
+		init->node = cpu_to_le32(src + 1 + (what == FORGED_NODE));
+		init->peer = cpu_to_le32(dst + 1);
+		init->maxnodes = cpu_to_le32(nnodes + 1);
+		init->packet_max = cpu_to_le32(1472);
+		init->ctl_slots = cpu_to_le16(8);
+		init->version_min = DD_WIRE_VERSION;
+		init->version_max = DD_WIRE_VERSION;
+		init->incarnation = cpu_to_le64(sim_random());
+		init->token = cpu_to_le64(sim_random() | 1);
+		if (what == FORGED_COOKIE)
+			init->cookie = cpu_to_le64(sim_random() | 1);
+	}
+	dd_wire_seal(&init->h, dd_wire_crc(&init->h, len));
+	return len;
+}
+
+/* 10,000 a second to either. */
+static void forging(void *arg, u64 what)
+{
+	u8 p[sizeof(struct dd_wire_init)];
+	int src;
+
+	for (src = 0; src < 2; src++)
+		net_inject(src, !src, p, forge(p, what, src, !src));
+	if (flooding)
+		sim_at(sim.now + sim_below(200 * US), forging, NULL,
+		       what);
+}
+
+/* However many packets others send in the name of either, the session comes up. */
+void flood(void)
+{
+	struct plan plan = { .max_len = 100, .window = 1, .goal = 100 };
+	struct end *a, *b;
+	int what;
+
+	for (what = 0; what < FORGED; what++) {
+		world(2, 200 * US);
+		conns_init(1);
+		conn_add(0, 1, &plan);
+		a = end_get(0, 1);
+		b = end_get(1, 0);
+		flooding = true;
+		forging(NULL, what);
+		sim_run_for(SEC + sim_below(10 * MS));
+		end_start(a);
+		if (sim_chance(0.5))
+			end_start(b);
+		sim_run(SEC, all_up);
+		finish(SEC);
+		sim_run_for(10 * SEC);
+		flooding = false;
+		sim_run_for(SEC);
+		if (a->ups != 1 || b->ups != 1 || !all_up())
+			sim_fail("forged packets end a session");
+	}
+}
+
+static u32 byes_lost;
+
+/* The first packets of node 0 are lost, and some of what node 1 says. */
+static bool cut_byes(int src, int dst)
+{
+	return src ? sim_chance(0.5) : byes_lost && byes_lost--;
+}
+
+/* The peer hears that a session is over, though most of what says so is lost. */
+void goodbye(void)
+{
+	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
+	struct end *a, *b;
+	u64 packets;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		world(2, MS);
+		conns_init(1);
+		conn_add(0, 1, &plan);
+		start_all();
+		finish(SEC);
+		a = end_get(0, 1);
+		b = end_get(1, 0);
+		b->wanted = false;
+		/* What it has to say otherwise would be answered, too. */
+		sim_run_for(10 * MS);
+		byes_lost = i;
+		net.cut = cut_byes;
+		end_stop(a);
+		sim_run_for(50 * MS);
+		if (b->reason != DD_TP_BYE)
+			sim_fail("a BYE that is lost leaves the peer waiting");
+		packets = net_packets;
+		sim_run_for(SEC);
+		if (net_packets != packets)
+			sim_fail("BYE has no end");
+		/* One that arrives is answered, and not repeated. */
+		net.cut = NULL;
+		end_start(a);
+		sim_run_for(10 * MS);
+		packets = net_packets;
+		end_stop(a);
+		sim_run_for(SEC);
+		if (net_packets - packets != 2)
+			sim_fail("%llu packets for a BYE that arrives",
+				 (unsigned long long)(net_packets - packets));
+	}
+}
+
 static int reboots;
 
 static void reboot(void *arg, u64 gen)

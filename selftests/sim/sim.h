@@ -123,6 +123,7 @@ struct datagram {
 struct end;
 struct packet;
 void net_send(struct end *from, const struct dd_tp_pkt *pkt);
+void net_inject(int src, int dst, const void *bytes, u32 len);
 /* Bytes through the queue in front of @dst: when they are out, 0 if dropped. */
 u64 net_queue(int dst, u32 bytes);
 void net_pcap(const char *path);
@@ -402,6 +403,8 @@ void blackhole(void);
 void records(void);
 void handshake(void);
 void opening(void);
+void flood(void);
+void goodbye(void);
 void rebooting(void);
 void partition(void);
 void idle(void);
@@ -409,6 +412,7 @@ void holding(void);
 void config(void);
 void fields(void);
 void calls(void);
+void scarce(void);
 void incast(void);
 void cluster(void);
 void notelist(void);
