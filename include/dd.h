@@ -36,6 +36,13 @@ extern "C" {
 
 struct dd;
 
+/**
+ * dd_version() - version of the library
+ *
+ * Return: that of the package, "MAJOR.MINOR.PATCH"; a constant string.
+ */
+const char *dd_version(void);
+
 #define DD_FOREVER	(-1)
 
 /**

@@ -31,6 +31,9 @@ $(LIBDD_OBJ)/%.o: lib/dd/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
 
+# dd_version()
+$(LIBDD_OBJ)/open.o: Makefile
+
 $(LIBDD_SHARED): $(LIBDD_OBJS) lib/dd/libdd.map
 	@mkdir -p $(@D)
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(LIBDD_SONAME) \

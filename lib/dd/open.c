@@ -186,6 +186,11 @@ DD_API int dd_fd(struct dd *h)
 	return ddi_alive(h) ? h->fd : -EBADID;
 }
 
+DD_API const char *dd_version(void)
+{
+	return DD_VERSION;
+}
+
 DD_API int dd_node(struct dd *h)
 {
 	if (!ddi_alive(h))

@@ -48,6 +48,11 @@ static void error_texts(void)
 	check(dd_strerror(-2147483647 - 1) != NULL);
 }
 
+static void version(void)
+{
+	check(!strcmp(dd_version(), DD_VERSION));
+}
+
 static void bad_attributes(void)
 {
 	struct dd_connect_attr ca = { .size = sizeof(ca), .type = 1 };
@@ -211,6 +216,7 @@ int main(void)
 	static const struct test tests[] = {
 		TEST(open_errors),
 		TEST(error_texts),
+		TEST(version),
 		TEST(bad_attributes),
 		TEST(nodes_that_cannot_be_talked_to),
 		TEST(regions_by_address),

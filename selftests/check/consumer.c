@@ -11,11 +11,14 @@
 #include <fedex.h>
 #include <linux/dd.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct dd *h = NULL;
 	int rc = dd_open(&h);
 
+	/* Asked whether the library is of this version. */
+	if (argc > 1)
+		return strcmp(argv[1], dd_version()) != 0;
 	if (!rc)
 		dd_shutdown(h);
 	if (strlen(dd_strerror(ENOCMP)) == 0)

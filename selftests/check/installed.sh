@@ -191,6 +191,13 @@ consumer() {
 	"$@" -Wall -Wextra -Werror -o "$out" $(flags) && runs "$out"
 }
 
+# The library says the version that pkg-config does.
+library_version() {
+	consumer gcc selftests/check/consumer.c &&
+		runs "$WORK/consumer" "$(pc --modversion libdd)" &&
+		! runs "$WORK/consumer" 0.0.0
+}
+
 consumer_static() {
 	local out=$WORK/consumer
 
@@ -346,6 +353,7 @@ check "manual pages and headers: no requirement ids" no_ids
 check "manual pages: about Linux, wherever formatted" os_is_linux
 check "pkg-config: version" version_is_ours
 check "pkg-config: moves with its prefix" relocatable
+check "library: version" library_version
 check "a program in C" consumer gcc selftests/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/check/consumer.c
 check "a program in C++" consumer g++ -x c++ selftests/check/consumer.c -x none
