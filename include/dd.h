@@ -21,7 +21,7 @@
  * close-on-exec.
  *
  * Timeouts are nanoseconds: 0 does not wait, a negative value waits for ever.
- * Signals do not end a wait.
+ * Signals do not end a wait, but for DD_RECV_INTR.
  */
 #ifndef _DD_H
 #define _DD_H
@@ -354,13 +354,14 @@ struct dd_msg {
 /* Options of dd_recv() and dd_call() */
 #define DD_RECV_SPIN	0x0	/* spin first, where that makes sense */
 #define DD_RECV_SLEEP	0x1	/* sleep at once */
+#define DD_RECV_INTR	0x2	/* sleep at once; a caught signal ends the wait */
 
 /**
  * dd_recv() - consume the next message of a note list
  * @h: handle
  * @list: note list
  * @msg: filled in
- * @options: DD_RECV_SPIN or DD_RECV_SLEEP
+ * @options: DD_RECV_*
  * @timeout: nanoseconds to wait
  *
  * No system call if there is a message already, unless a sender waits for room.
@@ -369,7 +370,7 @@ struct dd_msg {
  *
  * Return: 0; -ECONNCLOSE (@msg->conn was closed by its other end, all its
  * messages have been consumed), -EWOULDBLOCK (timeout 0), -ETIMEDOUT,
- * -EBADID, -EINVAL.
+ * -EINTR (DD_RECV_INTR), -EBADID, -EINVAL.
  */
 int dd_recv(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 	    int64_t timeout);
@@ -400,7 +401,7 @@ int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
  * @addr: request, in the connection's send buffer; NULL for the start of it
  * @len: its length in bytes
  * @reply: filled in
- * @options: DD_RECV_SPIN or DD_RECV_SLEEP
+ * @options: DD_RECV_*
  * @timeout: nanoseconds to wait at most
  *
  * The request lands at the start of the server's buffer. A reply that comes
@@ -408,7 +409,8 @@ int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
  * connection take turns.
  *
  * Return: 0; -EBADID, -EINVAL, -ECONNCLOSE, -EBADTYPE, -EBADRANGE,
- * -ETIMEDOUT, -ENOCMP.
+ * -ETIMEDOUT, -EINTR (DD_RECV_INTR; as after a timeout, the reply may still come,
+ * and is dropped), -ENOCMP.
  */
 int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	    struct dd_msg *reply, unsigned int options, int64_t timeout);

@@ -26,10 +26,6 @@
 
 #ifdef __cplusplus
 extern "C" {
-/* A string literal is not a char * there; the calls write to no string. */
-#define _DD_STRING	const char *
-#else
-#define _DD_STRING	char *
 #endif
 
 #ifdef __GNUC__
@@ -38,16 +34,24 @@ extern "C" {
 #define _DD_PRINTF(fmt, args)
 #endif
 
+typedef int noteid_t;		/* never 0 */
+typedef int servid_t;		/* never 0 */
+typedef int connid_t;		/* never 0 */
+
+/*
+ * Names of the description that a program may want for itself, or that another
+ * header has. Define DD_STRICT before including this one to be without them, without
+ * the misprints at its end, and without the macros ddrecv and ddcall.
+ */
+#ifndef DD_STRICT
 typedef char *address_t;
 typedef address_t addr_t;
 typedef long offset_t;
 typedef int option_t;
 typedef int timeout_t;		/* in units of 1 / SBP_HZ seconds */
 typedef struct timeval timeval_t;
-typedef int noteid_t;		/* never 0 */
-typedef int servid_t;		/* never 0 */
-typedef int connid_t;		/* never 0 */
 typedef servid_t serviceid_t;
+#endif
 
 /* Clock rate of the protocol's timeouts: n seconds are n * SBP_HZ. */
 #define SBP_HZ		100
@@ -93,7 +97,7 @@ typedef servid_t serviceid_t;
  * @metacount: number of words in @metad, 0 to 4
  */
 typedef struct ddrecv_desc {
-	address_t msgaddr;
+	char *msgaddr;
 	int msgsize;
 	connid_t connid;
 	servid_t servid;
@@ -125,9 +129,9 @@ typedef struct ddrecv_desc {
 typedef struct conninfo {
 	int node;
 	noteid_t noteid;
-	address_t sendbase;
+	char *sendbase;
 	size_t sendsize;
-	address_t recvbase;
+	char *recvbase;
 	size_t recvsize;
 	int msgid_send;
 	int msgid_recv;
@@ -136,37 +140,37 @@ typedef struct conninfo {
 	int uid;
 } conninfo_t;
 
-int ddserve(_DD_STRING name, int flags, int maxconn,
-	    address_t recvbase, size_t recvsize,
-	    address_t replybase, size_t replysize,
+/*
+ * Sources, which are only read, are const; what the description calls address_t,
+ * offset_t, option_t and timeout_t is spelled out, so that this works without them.
+ */
+int ddserve(const char *name, int flags, int maxconn,
+	    char *recvbase, size_t recvsize, char *replybase, size_t replysize,
 	    noteid_t *noteid, servid_t *servid);
-int ddconn(_DD_STRING name, int node, int type, int flags,
-	   address_t sendbase, size_t sendsize,
-	   address_t replybase, size_t replysize,
+int ddconn(const char *name, int node, int type, int flags,
+	   char *sendbase, size_t sendsize, char *replybase, size_t replysize,
 	   connid_t *connid, noteid_t *noteid);
 int ddclose(connid_t connid);
 int ddunserve(servid_t servid);
-int ddsend(connid_t connid, address_t addr, size_t len, offset_t roffset,
-	   option_t options);
-int ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
-			 offset_t roffset, option_t options,
-			 address_t metap, size_t metacount);
+int ddsend(connid_t connid, const char *addr, size_t len, long roffset,
+	   int options);
+int ddsend_with_metadata(connid_t connid, const char *addr, size_t size,
+			 long roffset, int options, const char *metap,
+			 size_t metacount);
 int dddone(connid_t connid, int flags);
-int ddflush(address_t addr, size_t len);
-int ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-	   timeout_t timeout);
-int ddcall(connid_t connid, address_t saddr, size_t ssize,
-	   address_t *repaddr, size_t *repsize,
-	   option_t options, timeout_t timeout);
+int ddflush(const char *addr, size_t len);
+int ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, int options, int timeout);
+int ddcall(connid_t connid, const char *saddr, size_t ssize,
+	   char **repaddr, size_t *repsize, int options, int timeout);
 int ddconninfo(connid_t connid, conninfo_t *conninfo);
-int ddpoll(int count, noteid_t *notelist, timeval_t *timeout);
-address_t ddalloc(size_t size);
+int ddpoll(int count, noteid_t *notelist, struct timeval *timeout);
+char *ddalloc(size_t size);
 int ddpeek(noteid_t noteid, size_t *length, connid_t *connid);
 int ddready(noteid_t noteid);
 int ddmynode(void);
 int ddmaxnodes(void);
 int ddpacketssize(void);
-void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
+void dderror(const char *string, ...) _DD_PRINTF(1, 2);
 
 /*
  * Extensions: not in the protocol's description, which promises the first in
@@ -192,11 +196,18 @@ void dderror(_DD_STRING string, ...) _DD_PRINTF(1, 2);
 #define CONN_NODIRECT		0x4	/* neither end does */
 #define CONN_DIRECT_ANY		0x8	/* a server of another user does, too */
 
+/*
+ * Option of ddrecv() and ddcall(): a signal that the process catches ends the wait
+ * with EINTR, even if its handler was installed with SA_RESTART.
+ */
+#define RECV_INTR	0x8
+
 int ddconnlist(servid_t servid, int count, connid_t *list);
-int ddfree(address_t addr);
+int ddfree(char *addr);
 int ddfd(noteid_t noteid);
 #endif
 
+#ifndef DD_STRICT
 /*
  * The description's programs pass NULL as the timeout, and call ddcall() with
  * five arguments. Strict C89 has no variadic macros: seven arguments there.
@@ -230,6 +241,7 @@ int ddfd(noteid_t noteid);
 #define ddererror			dderror
 #define ddserv				ddserve
 #define ddrrecv_desc_t			ddrecv_desc_t
+#endif /* !DD_STRICT */
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@
 /* They have the same values for both calls. */
 #define DIRECT_FLAGS	(SERVE_NODIRECT | SERVE_DIRECT_ANY)
 
-#define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT)
+#define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT | RECV_INTR)
 
 #define NSEC_PER_SEC	1000000000ll
 #define NSEC_PER_TICK	(NSEC_PER_SEC / SBP_HZ)
@@ -120,7 +120,7 @@ static bool name_good(const char *name)
 	return false;
 }
 
-int DD_API ddserve(char *name, int flags, int maxconn,
+int DD_API ddserve(const char *name, int flags, int maxconn,
 		   address_t recvbase, size_t recvsize,
 		   address_t replybase, size_t replysize,
 		   noteid_t *noteid, servid_t *servid)
@@ -158,7 +158,7 @@ int DD_API ddserve(char *name, int flags, int maxconn,
 	return 0;
 }
 
-int DD_API ddconn(char *name, int node, int type, int flags,
+int DD_API ddconn(const char *name, int node, int type, int flags,
 		  address_t sendbase, size_t sendsize,
 		  address_t replybase, size_t replysize,
 		  connid_t *connid, noteid_t *noteid)
@@ -223,7 +223,7 @@ static __attribute__((noinline, cold)) int send_too_far(struct dd *h, connid_t c
 	return fail(ret < 0 ? ret : -EBADRANGE);
 }
 
-static int send_general(connid_t connid, address_t addr, size_t len,
+static int send_general(connid_t connid, const char *addr, size_t len,
 			offset_t roffset, option_t options,
 			const unsigned int *meta, size_t metacount)
 {
@@ -236,7 +236,7 @@ static int send_general(connid_t connid, address_t addr, size_t len,
 }
 
 static __attribute__((noinline)) int
-send_slow(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_slow(connid_t connid, const char *addr, size_t len, offset_t roffset,
 	  option_t options)
 {
 	return send_general(connid, addr, len, roffset, options, NULL, 0);
@@ -244,7 +244,7 @@ send_slow(connid_t connid, address_t addr, size_t len, offset_t roffset,
 
 /* The arguments where they are, so that the short way need not move them. */
 static __attribute__((noinline)) int
-send_after(struct ddi_conn *c, address_t addr, size_t len, offset_t roffset)
+send_after(struct ddi_conn *c, const char *addr, size_t len, offset_t roffset)
 {
 	return result(ddi_put_after(handle_have(), c, addr, len, roffset));
 }
@@ -257,7 +257,7 @@ static __attribute__((noinline)) int send_due(enum ddi_sent sent,
 }
 
 static __attribute__((noinline)) int
-send_not(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_not(connid_t connid, const char *addr, size_t len, offset_t roffset,
 	 struct ddi_conn *c)
 {
 	if (c)
@@ -267,7 +267,7 @@ send_not(connid_t connid, address_t addr, size_t len, offset_t roffset,
 
 /* What ddi_put() has left to others has gone so. */
 static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
-				address_t addr, size_t len, offset_t roffset,
+				const char *addr, size_t len, offset_t roffset,
 				struct ddi_conn *c)
 {
 	if (sent == DDI_SENT)
@@ -281,7 +281,7 @@ static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
 
 /* The arguments in an order in which most need not move. */
 static __attribute__((noinline)) int
-send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_long(connid_t connid, const char *addr, size_t len, offset_t roffset,
 	  struct ddi_conn *c, struct dd *h)
 {
 	return send_rest(send_reaches(len, roffset) ?
@@ -289,7 +289,7 @@ send_long(connid_t connid, address_t addr, size_t len, offset_t roffset,
 			 connid, addr, len, roffset, c);
 }
 
-static DDI_INLINE int send_kernel_as(connid_t connid, address_t addr, size_t len,
+static DDI_INLINE int send_kernel_as(connid_t connid, const char *addr, size_t len,
 				     offset_t roffset, struct ddi_conn *c,
 				     struct dd *h, bool alone)
 {
@@ -300,7 +300,7 @@ static DDI_INLINE int send_kernel_as(connid_t connid, address_t addr, size_t len
 }
 
 static __attribute__((noinline)) int
-send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_kernel(connid_t connid, const char *addr, size_t len, offset_t roffset,
 	    struct ddi_conn *c, struct dd *h)
 {
 	return send_kernel_as(connid, addr, len, roffset, c, h, true);
@@ -308,13 +308,13 @@ send_kernel(connid_t connid, address_t addr, size_t len, offset_t roffset,
 
 /* By one of several threads. */
 static __attribute__((noinline)) int
-send_kernel_shared(connid_t connid, address_t addr, size_t len,
+send_kernel_shared(connid_t connid, const char *addr, size_t len,
 		   offset_t roffset, struct ddi_conn *c, struct dd *h)
 {
 	return send_kernel_as(connid, addr, len, roffset, c, h, false);
 }
 
-static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
+static DDI_INLINE int send_as(connid_t connid, const char *addr, size_t len,
 			      offset_t roffset, struct dd *h, bool alone)
 {
 	struct ddi_conn *c;
@@ -331,7 +331,7 @@ static DDI_INLINE int send_as(connid_t connid, address_t addr, size_t len,
 
 /* By one of several threads, or of nothing that ddi_put() sends. */
 static __attribute__((noinline)) int
-send_other(connid_t connid, address_t addr, size_t len, offset_t roffset,
+send_other(connid_t connid, const char *addr, size_t len, offset_t roffset,
 	   option_t options)
 {
 	struct dd *h = handle_have();
@@ -341,7 +341,7 @@ send_other(connid_t connid, address_t addr, size_t len, offset_t roffset,
 	return send_as(connid, addr, len, roffset, h, false);
 }
 
-int DD_API ddsend(connid_t connid, address_t addr, size_t len,
+int DD_API ddsend(connid_t connid, const char *addr, size_t len,
 		  offset_t roffset, option_t options)
 {
 	/* Both at once: the one is 0 or 1, the other must be 0. */
@@ -350,9 +350,9 @@ int DD_API ddsend(connid_t connid, address_t addr, size_t len,
 	return send_as(connid, addr, len, roffset, handle_have(), true);
 }
 
-int DD_API ddsend_with_metadata(connid_t connid, address_t addr, size_t size,
+int DD_API ddsend_with_metadata(connid_t connid, const char *addr, size_t size,
 				offset_t roffset, option_t options,
-				address_t metap, size_t metacount)
+				const char *metap, size_t metacount)
 {
 	unsigned int meta[DD_META_WORDS];
 
@@ -376,7 +376,7 @@ int DD_API dddone(connid_t connid, int flags)
 }
 
 /* Caches are coherent with deposits here: the CPU makes them. */
-int DD_API ddflush(address_t addr, size_t len)
+int DD_API ddflush(const char *addr, size_t len)
 {
 	(void)addr;
 	(void)len;
@@ -400,6 +400,13 @@ static int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
 	else if (options & RECV_TIMEOUT)
 		*timeout = ticks * NSEC_PER_TICK;
 	return 0;
+}
+
+/* Of the core's options, those that say how to wait. */
+static unsigned int wait_options(option_t options)
+{
+	return (options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN) |
+	       (options & RECV_INTR ? DD_RECV_INTR : 0);
 }
 
 static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
@@ -473,8 +480,7 @@ recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 		return fail(-EBADID);
 	/* Known from now on, and that there is a handle: it stays. */
 	ddi_probe_remember(recvblk);
-	ret = recv_wait(h, noteid, recvblk, options & RECV_SLEEP ?
-			DD_RECV_SLEEP : DD_RECV_SPIN, limit);
+	ret = recv_wait(h, noteid, recvblk, wait_options(options), limit);
 	/* A timeout of no ticks is one that has expired. */
 	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
 		ret = -ETIMEDOUT;
@@ -572,7 +578,7 @@ int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 	return recv_as(noteid, recvblk, options, timeout, handle_have(), true);
 }
 
-int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,
+int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 		  address_t *repaddr, size_t *repsize,
 		  option_t options, timeout_t timeout)
 {
@@ -586,8 +592,7 @@ int DD_API ddcall(connid_t connid, address_t saddr, size_t ssize,
 	    !ddi_probe_writable(repsize, sizeof(*repsize)))
 		return fail(-EINVAL);
 	ret = dd_call(handle_have(), connid, saddr, ssize, &msg,
-		      options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN,
-		      limit);
+		      wait_options(options), limit);
 	if (ret)
 		return fail(ret);
 	*repaddr = msg.addr;
@@ -742,7 +747,7 @@ static void reason_text(int error, char *buf, size_t size)
 		snprintf(buf, size, " (%.150s)", reason);
 }
 
-void DD_API dderror(char *string, ...)
+void DD_API dderror(const char *string, ...)
 {
 	char detail[160] = "", *what = NULL;
 	int error = errno, cancel;

@@ -14,6 +14,8 @@
 
 #define NSEC_PER_SEC	1000000000ll
 
+#define RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
+
 /**
  * ddi_recv_round() - receive what ddi_take() does not, or wait once
  * @h: handle, alive
@@ -57,7 +59,7 @@ recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	if (!msg || options & ~DD_RECV_SLEEP)
+	if (!msg || options & ~RECV_OPTIONS)
 		return -EINVAL;
 	do {
 		ret = ddi_recv_round(h, list, msg, options, timeout, &deadline);
@@ -145,7 +147,7 @@ DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 		   unsigned int options, int64_t timeout)
 {
 	if (ddi_unlikely(!h) || ddi_unlikely(!msg) ||
-	    ddi_unlikely(options & ~DD_RECV_SLEEP))
+	    ddi_unlikely(options & ~RECV_OPTIONS))
 		return recv_slow(h, list, msg, options, timeout);
 	if (!ddi_alone())
 		return recv_shared(h, list, msg, options, timeout);
@@ -376,7 +378,7 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	if (!reply || options & ~DD_RECV_SLEEP)
+	if (!reply || options & ~RECV_OPTIONS)
 		return -EINVAL;
 	c = ddi_conn_find(h, conn);
 	if (!c)

@@ -347,13 +347,14 @@ static int list_wait(struct dd *h, uint32_t id, int64_t deadline)
 	return ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
 }
 
-static int list_sleep(struct dd *h, uint32_t id, int64_t deadline)
+static int list_sleep(struct dd *h, uint32_t id, unsigned int options,
+		      int64_t deadline)
 {
 	int ret;
 
 	do {
 		ret = list_wait(h, id, deadline);
-	} while (ret == -EINTR);
+	} while (ret == -EINTR && !(options & DD_RECV_INTR));
 	if (ret == -EAGAIN)
 		return -ETIMEDOUT;
 	return ret < 0 ? ddi_error(ret) : 0;
@@ -364,10 +365,12 @@ static int list_sleep(struct dd *h, uint32_t id, int64_t deadline)
  * @h: handle
  * @l: list
  * @id: its id
- * @options: DD_RECV_SPIN or DD_RECV_SLEEP
+ * @options: DD_RECV_*
  * @deadline: when to give up
  *
- * Return: 0 look again; -ETIMEDOUT, -EBADID.
+ * With DD_RECV_INTR without spinning: a signal that comes meanwhile would be missed.
+ *
+ * Return: 0 look again; -ETIMEDOUT, -EINTR (DD_RECV_INTR), -EBADID.
  */
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
@@ -377,11 +380,12 @@ int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 	int ret;
 
 	/* Where there is no slot to look at, the kernel says why. */
-	if (options & DD_RECV_SLEEP || !list_look(h, l, id, &look))
-		return list_sleep(h, id, deadline);
+	if (options & (DD_RECV_SLEEP | DD_RECV_INTR) ||
+	    !list_look(h, l, id, &look))
+		return list_sleep(h, id, options, deadline);
 	if (ddi_spin(h, &l->spin, deadline, &look, &start))
 		return 0;
-	ret = list_sleep(h, id, deadline);
+	ret = list_sleep(h, id, options, deadline);
 	ddi_spin_slept(&l->spin, start);
 	return ret;
 }

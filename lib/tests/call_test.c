@@ -125,7 +125,7 @@ static void call_wants_rpc(void)
 	check_eq(dd_call(h, conn, NULL, 8, &reply, 0, 0), -EBADTYPE);
 	check_eq(dd_call(h, 12345, NULL, 8, &reply, 0, 0), -EBADID);
 	check_eq(dd_call(h, conn, NULL, 8, NULL, 0, 0), -EINVAL);
-	check_eq(dd_call(h, conn, NULL, 8, &reply, 2, 0), -EINVAL);
+	check_eq(dd_call(h, conn, NULL, 8, &reply, 4, 0), -EINVAL);
 	teardown();
 }
 

@@ -130,7 +130,12 @@ static void receive_options(void)
 {
 	ddrecv_desc_t desc;
 
-	fails(ddrecv(noteid, &desc, 8, 0), EINVAL);
+	fails(ddrecv(noteid, &desc, 16, 0), EINVAL);
+	/* A signal ends the wait if that is asked for, and not else. */
+	fake.interrupts = 1;
+	fails(ddrecv(noteid, &desc, RECV_TIMEOUT, 1), ETIMEDOUT);
+	fake.interrupts = 1;
+	fails(ddrecv(noteid, &desc, RECV_TIMEOUT | RECV_INTR, 1), EINTR);
 	fails(ddrecv(noteid, NULL, 0, 0), EINVAL);
 	fails(ddrecv(noteid, nowhere, 0, 0), EINVAL);
 	fails(ddrecv(noteid, readonly, 0, 0), EINVAL);

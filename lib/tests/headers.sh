@@ -58,6 +58,50 @@ int f(connid_t c, noteid_t n)
 		ddrecv(n, &d, RECV_SLEEP, NULL) + DD_ISCONN(&d);
 }' "$CXX" -xc++ -std=c++17 -Wall -Wextra -pedantic -I"$include"
 
+# The protocol without names that others may want, and without its misprints.
+strict='#define DD_STRICT
+#include "fedex.h"
+#if defined(ddsnd) || defined(ddcall) || defined(ddrecv) || defined(ddpacketsize)
+#error not strict
+#endif
+typedef struct { int other; } offset_t, option_t, timeout_t, timeval_t;
+typedef struct { int other; } address_t, addr_t, serviceid_t;
+int ddsnd;
+int f(connid_t c, noteid_t n, servid_t s)
+{
+	static const char text[] = "const";
+	ddrecv_desc_t d;
+	conninfo_t i;
+	char *a;
+	size_t size;
+
+	return ddsend(c, text, 6, 0, SEND_UNWIRED) + ddflush(text, 6) +
+		ddsend_with_metadata(c, text, 6, 0, SEND_UNWIRED, text, 1) +
+		ddcall(c, text, 6, &a, &size, RECV_TIMEOUT, SBP_HZ) +
+		ddrecv(n, &d, RECV_SLEEP, 0) + ddconninfo(c, &i) + ddunserve(s) +
+		DD_ISCONN(&d);
+}'
+for std in c89 c99 gnu11 c11 gnu17; do
+	compile "strict in $std" "$strict" "$CC" \
+		-xc -std=$std -Wall -Wextra -pedantic -I"$include"
+done
+for std in c++11 c++17; do
+	compile "strict in $std" "$strict" "$CXX" \
+		-xc++ -std=$std -Wall -Wextra -pedantic -I"$include"
+done
+
+compile "const sources" '#include "fedex.h"
+int f(connid_t c, const char *text, const unsigned int *meta)
+{
+	address_t a;
+	size_t s;
+
+	return ddsend(c, text, 1, 0, SEND_UNWIRED) + ddflush(text, 1) +
+		ddsend_with_metadata(c, text, 1, 0, SEND_UNWIRED,
+				     (const char *)meta, 1) +
+		ddcall(c, text, 1, &a, &s);
+}' "$CC" -xc -std=gnu11 -Wall -Wextra -I"$include"
+
 compile "hidden extensions" '#define _DD_NO_EXTENSIONS
 #include "fedex.h"
 #if defined(_DD_EXTENSIONS) || defined(CONN_WINDOW) || defined(CONN_NODIRECT)

@@ -172,6 +172,9 @@ static void interrupted_calls_go_on(void)
 	check_eq(take(&msg), 0);
 	fake.interrupts = 3;
 	check_eq(dd_recv(h, list, &msg, DD_RECV_SLEEP, 5 * MS), -ETIMEDOUT);
+	fake.interrupts = 1;
+	check_eq(dd_recv(h, list, &msg, DD_RECV_INTR, -1), -EINTR);
+	check_eq(dd_recv(h, list, &msg, 4, 0), -EINVAL);
 	fake.interrupts = 3;
 	check_eq(dd_poll(h, &list, 1, 5 * MS), 0);
 	teardown();

@@ -314,6 +314,44 @@ TEST_F(recv, DDP_56_metadata_or_none)
 	EXPECT_EQ(0x22222222, self->there->metad[1]);
 }
 
+static void noted(int signal)
+{
+}
+
+/* In the peer. */
+static long catch_usr1(long flags, long b, long c)
+{
+	struct sigaction act = { .sa_handler = noted, .sa_flags = flags };
+
+	return sigaction(SIGUSR1, &act, NULL);
+}
+
+static void interrupt(struct __test_metadata *_metadata, struct peer *srv)
+{
+	ASSERT_TRUE(peer_sleeps(srv));
+	ASSERT_EQ(0, kill(srv->pid, SIGUSR1));
+}
+
+TEST_F(recv, a_caught_signal_ends_a_wait_if_asked_to)
+{
+	struct slot c;
+
+	ASSERT_OK(open_conn(&c, self->name, TYPE_SSTREAM, BLOCK));
+	ASSERT_EQ(0, peer_call(self->srv, catch_usr1, SA_RESTART, 0, 0));
+	p_recv_begin(self->srv, 0, RECV_INTR, 0);
+	interrupt(_metadata, self->srv);
+	EXPECT_ERR(EINTR, peer_end(self->srv));
+	p_recv_begin(self->srv, 0, RECV_INTR | RECV_SLEEP | RECV_TIMEOUT,
+		     100000 * SBP_HZ);
+	interrupt(_metadata, self->srv);
+	EXPECT_ERR(EINTR, peer_end(self->srv));
+	/* Nothing was lost, and without the option it goes on waiting. */
+	p_recv_begin(self->srv, 0, RECV_SLEEP, 0);
+	interrupt(_metadata, self->srv);
+	ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_BLOCK));
+	EXPECT_EQ(0, peer_end(self->srv));
+}
+
 TEST_F(recv, DDP_57_1_bad_noteid_is_ebadid)
 {
 	ddrecv_desc_t d;
@@ -337,7 +375,8 @@ TEST_F(recv, DDP_57_2_unknown_options_and_bad_pointers_are_einval)
 	ASSERT_OK(open_conn(&c, self->name, TYPE_SPLIT, BLOCK));
 	REPLY(c, "stays", 0);
 	for (bit = 0; bit < 31; bit++) {
-		if ((1 << bit) & (RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT))
+		if ((1 << bit) & (RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT |
+				  RECV_INTR))
 			continue;
 		EXPECT_ERR(EINVAL, ddrecv(c.note, &d, 1 << bit, 0));
 	}
