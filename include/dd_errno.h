@@ -13,7 +13,7 @@
 #include <errno.h>
 
 #define EBADID		1001	/* no such service, connection or note list */
-#define EBADSERVER	1002	/* no such service on that node */
+#define EBADSERVER	1002	/* no such service, or no way to its node */
 #define ENOCMP		1003	/* the kernel side of dd is not running */
 #define ENORESOURCE	1004	/* the kernel is out of something it needs */
 #define ECONNCLOSE	1005	/* closed by the other end */

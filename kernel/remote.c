@@ -356,7 +356,8 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
  *
  * When its id can be found, dd_remote_go() follows.
  *
- * Return: 0; %-ECONNREFUSED if there is no such node or service;
+ * Return: 0; %-ENONET if there is no such peer; %-ECONNREFUSED if it has no such
+ * service;
  * %-EHOSTUNREACH if the node does not answer for its dead time;
  * %-EPROTONOSUPPORT if it speaks no version of the protocol that this one does;
  * %-EPROTO if it is of another cluster; %-EUSERS, %-ENOMEM, %-EINTR.
@@ -369,7 +370,7 @@ int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 
 	peer = dd_peer_get(conn->obj.ctx->node, arg->node);
 	if (!peer)
-		return -ECONNREFUSED;
+		return -ENONET;
 	r = dd_remote_alloc(peer);
 	dd_peer_put(peer);
 	if (!r)

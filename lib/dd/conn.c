@@ -489,18 +489,23 @@ static int connect_bind(struct dd *h, const struct dd_connect *cn)
 /* What the error number does not say. */
 static void connect_reason(struct dd *h, int ret, const char *name, int node)
 {
+	ddi_reason_kernel(h, ret);
 	switch (-ret) {
 	case EUSERS:
-		ddi_reason(h, ret, "service '%.63s' has its maximum of connections",
-			   name);
+		ddi_reason(h, ret, "service '%.63s' on node %d has its maximum of connections: one has to close first",
+			   name, node);
 		break;
 	case ECONNREFUSED:
-		if (node != dd_node(h))
-			ddi_reason(h, ret, "node %d has no service '%.63s', or is no peer of this one: see 'ddctl peer show %d'",
-				   node, name, node);
+		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
+			   node, name);
+		break;
+	case ENONET:
+		ddi_reason(h, ret, "node %d is no peer of this one, node %d: see 'ddctl peer'",
+			   node, dd_node(h));
 		break;
 	case EHOSTUNREACH:
-		ddi_reason(h, ret, "node %d does not answer", node);
+		ddi_reason(h, ret, "node %d does not answer: 'ddctl peer show %d' may say why",
+			   node, node);
 		break;
 	case EPROTONOSUPPORT:
 		ddi_reason(h, ret, "node %d speaks no version of the protocol that this one speaks",

@@ -732,30 +732,39 @@ static void memlock_text(char *buf, size_t size)
 }
 
 /*
- * What ddconn(), ddserve() or ddalloc() found out besides. Others that fail with
- * these numbers have it forgotten, so it is not of one long ago.
+ * What ddconn(), ddserve(), ddalloc() or ddfd() found out besides. Others that fail
+ * with these numbers have it forgotten, so it is not of one long ago.
  */
 static void reason_text(int error, char *buf, size_t size)
 {
-	char reason[256];
+	char reason[256] = "";
 	struct dd *h = handle_have();
 
-	if (ddi_alive(h) &&
-	    (ddi_reason_of(h, -error, reason, sizeof(reason)) ||
-	     (error == EBADSERVER &&
-	      ddi_reason_of(h, -EPROTO, reason, sizeof(reason)))))
-		snprintf(buf, size, " (%.150s)", reason);
+	if (!ddi_alive(h)) {
+		if (error == ENOCMP)
+			snprintf(reason, sizeof(reason), "there is no /dev/dd: 'modprobe dd' loads the module");
+	} else if (error == ENOCMP) {
+		/* The device is open, so it is the node. */
+		snprintf(reason, sizeof(reason), "node %d, this one, is down: 'ddctl node up' starts it",
+			 dd_node(h));
+	} else if (!ddi_reason_of(h, -error, reason, sizeof(reason)) &&
+		   error == EBADSERVER) {
+		ddi_reason_of(h, -EPROTO, reason, sizeof(reason));
+	}
+	if (*reason)
+		snprintf(buf, size, " (%s)", reason);
 }
 
 void DD_API dderror(const char *string, ...)
 {
-	char detail[160] = "", *what = NULL;
+	char detail[260] = "", *what = NULL;
 	int error = errno, cancel;
 	va_list args;
 
 	if (error == EMEMLOCK)
 		memlock_text(detail, sizeof(detail));
-	else if (error == EBADSERVER || error == ENORESOURCE || error == EEXIST)
+	else if (error == EBADSERVER || error == ENORESOURCE ||
+		 error == ENOCMP || error == EEXIST)
 		reason_text(error, detail, sizeof(detail));
 	/* Disable cancellation: a cancelled thread would leave stderr locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

@@ -20,6 +20,7 @@ static const struct {
 	{ ENXIO,	EBADID },
 	{ ECONNRESET,	ECONNCLOSE },
 	{ ECONNREFUSED,	EBADSERVER },
+	{ ENONET,	EBADSERVER },
 	{ EHOSTUNREACH,	EBADSERVER },
 	{ EPROTONOSUPPORT, EPROTO },
 	{ ENETDOWN,	ENOCMP },
@@ -44,7 +45,7 @@ int ddi_error(int error)
 
 static const char *const texts[] = {
 	[EBADID - EBADID] = "no such identifier in this process",
-	[EBADSERVER - EBADID] = "no such service on that node",
+	[EBADSERVER - EBADID] = "no such service, or no way to its node",
 	[ENOCMP - EBADID] =
 		"direct deposit is not running (module dd not loaded, or node down)",
 	[ENORESOURCE - EBADID] = "out of kernel resources",
@@ -54,7 +55,7 @@ static const char *const texts[] = {
 	[EBADTYPE - EBADID] = "not allowed on a connection of this type",
 	[EBADRANGE - EBADID] = "message not inside the buffer",
 	[ENOTREADY - EBADID] =
-		"the previous message has not been acknowledged",
+		"the receiver is a full window of messages behind",
 	[EMEMLOCK - EBADID] =
 		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l",
 };
@@ -81,6 +82,27 @@ void ddi_reason(struct dd *h, int error, const char *format, ...)
 	h->reason_error = ddi_error(error);
 	pthread_mutex_unlock(&h->reason_lock);
 	va_end(args);
+}
+
+/* The same of errors that mean one thing whatever was asked for. */
+void ddi_reason_kernel(struct dd *h, int error)
+{
+	switch (-error) {
+	case ENETDOWN:
+		ddi_reason(h, error, "node %d, this one, is down: 'ddctl node up' starts it",
+			   dd_node(h));
+		break;
+	case ENOMEM:
+		ddi_reason(h, error, "the kernel is out of memory, or this process' memory cgroup is at its limit");
+		break;
+	case ENOSPC:
+		ddi_reason(h, error, "a process has used up its area of 256 MiB, its ids, or the slots of a note list: close connections, or use more note lists");
+		break;
+	case EMFILE:
+	case ENFILE:
+		ddi_reason(h, error, "too many open files: raise RLIMIT_NOFILE ('ulimit -n'), or fs.file-max");
+		break;
+	}
 }
 
 void ddi_reason_clear(struct dd *h)

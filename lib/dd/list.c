@@ -472,5 +472,6 @@ DD_API int dd_list_fd(struct dd *h, int list)
 		return -EBADID;
 	ddi_reason_clear(h);
 	ret = ddi_ioctl_id(h, DD_IOC_LIST_FD, list);
+	ddi_reason_kernel(h, ret);
 	return ret < 0 ? ddi_error(ret) : ret;
 }

@@ -158,6 +158,7 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 
 	ret = ddi_ioctl(h, DD_IOC_REGION_ALLOC, &ra);
 	if (ret < 0) {
+		ddi_reason_kernel(h, ret);
 		if (ret == -EDQUOT)
 			memlock_reason(h, size);
 		return ddi_error(ret);

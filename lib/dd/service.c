@@ -168,6 +168,7 @@ DD_API int dd_serve(struct dd *h, const char *name,
 	pthread_mutex_lock(&h->lock);
 	ret = serve_locked(h, attr, &sv);
 	pthread_mutex_unlock(&h->lock);
+	ddi_reason_kernel(h, ret);
 	if (ret == -EEXIST)
 		ddi_reason(h, ret, "service name '%.63s' is in use on this node",
 			   name);

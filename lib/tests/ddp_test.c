@@ -29,6 +29,25 @@ static void *nowhere;			/* mapped, not accessible */
 static void *readonly;
 
 /* Before anything else has been called. */
+/* Runs dderror() with standard error in a file: what it wrote. */
+static const char *said(int error, const char *prefix)
+{
+	static char text[256];
+	int saved = dup(2), fd = memfd_create("stderr", 0);
+	ssize_t n;
+
+	dup2(fd, 2);
+	errno = error;
+	dderror("%s %d", prefix, 7);
+	check_eq(errno, error);
+	dup2(saved, 2);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	close(fd);
+	close(saved);
+	return text;
+}
+
 static void without_a_handle(void)
 {
 	ddrecv_desc_t desc;
@@ -40,6 +59,7 @@ static void without_a_handle(void)
 
 	fake_reset();
 	fake.absent = ENOENT;
+	check(strstr(said(ENOCMP, "call"), "modprobe dd") != NULL);
 	fails(ddclose(5), EBADID);
 	fails(ddunserve(5), EBADID);
 	fails(ddsend(5, NULL, 0, 0, 0), EBADID);
@@ -391,25 +411,6 @@ static void direct_flags(void)
 	fake.strangers = false;
 }
 
-/* Runs dderror() with standard error in a file: what it wrote. */
-static const char *said(int error, const char *prefix)
-{
-	static char text[256];
-	int saved = dup(2), fd = memfd_create("stderr", 0);
-	ssize_t n;
-
-	dup2(fd, 2);
-	errno = error;
-	dderror("%s %d", prefix, 7);
-	check_eq(errno, error);
-	dup2(saved, 2);
-	n = pread(fd, text, sizeof(text) - 1, 0);
-	text[n > 0 ? n : 0] = 0;
-	close(fd);
-	close(saved);
-	return text;
-}
-
 static void error_messages(void)
 {
 	noteid_t id = 0;
@@ -419,11 +420,20 @@ static void error_messages(void)
 	      EBADSERVER);
 	check(!strcmp(said(EINVAL, "call"), "call 7: Invalid argument\n"));
 	check(!strcmp(said(EBADSERVER, "call"),
-		      "call 7: no such service on that node\n"));
+		      "call 7: no such service, or no way to its node (node 1 has no service 'nobody': 'ddctl service' there lists those it has)\n"));
 	fails(ddconn("errno 93", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
 	      EBADSERVER);
 	check(!strcmp(said(EBADSERVER, "call"),
-		      "call 7: no such service on that node (node 1 speaks no version of the protocol that this one speaks)\n"));
+		      "call 7: no such service, or no way to its node (node 1 speaks no version of the protocol that this one speaks)\n"));
+	fails(ddconn("errno 24", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	      ENORESOURCE);
+	check(strstr(said(ENORESOURCE, "call"), "ulimit -n") != NULL);
+	fails(ddconn("errno 87", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	      ENORESOURCE);
+	check(strstr(said(ENORESOURCE, "call"), "maximum of") != NULL);
+	fails(ddconn("errno 100", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	      ENOCMP);
+	check(strstr(said(ENOCMP, "call"), "ddctl node up") != NULL);
 	check(strstr(said(EMEMLOCK, "call"), "the limit is") != NULL);
 	check(!strcmp(said(9999, "call"), "call 7: unknown error\n"));
 }

@@ -124,12 +124,33 @@ static int told(const char *name, const char *words)
 static void nodes_that_cannot_be_talked_to(void)
 {
 	setup(DD_TYPE_STREAM);
-	check_eq(told("none", ""), -EBADSERVER);
-	check_eq(told("errno 113", "node 1 does not answer"), -EBADSERVER);
+	check_eq(told("none", "node 1 has no service 'none': 'ddctl service' there lists those it has"),
+		 -EBADSERVER);
+	check_eq(told("errno 64", "node 1 is no peer of this one, node 1: see 'ddctl peer'"),
+		 -EBADSERVER);
+	check_eq(told("errno 113", "node 1 does not answer: 'ddctl peer show 1' may say why"),
+		 -EBADSERVER);
 	check_eq(told("errno 93", "node 1 speaks no version of the protocol that this one speaks"),
 		 -EPROTO);
 	check_eq(told("errno 71", "node 1 and this one do not understand each other: 'ddctl peer show 1' may say why"),
 		 -EPROTO);
+	teardown();
+}
+
+/* ENORESOURCE and ENOCMP have several causes. */
+static void causes(void)
+{
+	setup(DD_TYPE_STREAM);
+	check_eq(told("errno 87", "service 'errno 87' on node 1 has its maximum of connections: one has to close first"),
+		 -ENORESOURCE);
+	check_eq(told("errno 12", "the kernel is out of memory, or this process' memory cgroup is at its limit"),
+		 -ENORESOURCE);
+	check_eq(told("errno 28", "a process has used up its area of 256 MiB, its ids, or the slots of a note list: close connections, or use more note lists"),
+		 -ENORESOURCE);
+	check_eq(told("errno 24", "too many open files: raise RLIMIT_NOFILE ('ulimit -n'), or fs.file-max"),
+		 -ENORESOURCE);
+	check_eq(told("errno 100", "node 1, this one, is down: 'ddctl node up' starts it"),
+		 -ENOCMP);
 	teardown();
 }
 
@@ -219,6 +240,7 @@ int main(void)
 		TEST(version),
 		TEST(bad_attributes),
 		TEST(nodes_that_cannot_be_talked_to),
+		TEST(causes),
 		TEST(regions_by_address),
 		TEST(forked_child),
 	};

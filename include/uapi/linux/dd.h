@@ -51,7 +51,8 @@
  * %ESTALE                 the context is over, or belongs to another process
  * %ENXIO                  the area is not mapped yet
  * %ENETDOWN               this node is administratively down
- * %ECONNREFUSED           no such service on that node, or no such node
+ * %ECONNREFUSED           no such service on that node
+ * %ENONET                 no such node: it is neither this one nor a peer
  * %EHOSTUNREACH           the node does not answer
  * %EPROTO                 the node answers what this one does not understand, or
  *                         that it is of another cluster
@@ -561,7 +562,7 @@ struct dd_serve {
  * given up after twice its dead time at most. Nothing of the context is locked
  * meanwhile.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
+ * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %ENONET, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
  * %ENOMEM, %ENOSPC, %EINTR, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
