@@ -424,7 +424,11 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 	__poll_t mask = 0;
 
 	poll_wait(file, &ctx->wait, pt);
-	if (dd_ctx_check(ctx))
+	/*
+	 * The caller may be a kernel worker, or another process that has epoll
+	 * or io_uring look at the file: only the end of the context counts.
+	 */
+	if (READ_ONCE(ctx->dead))
 		return EPOLLERR | EPOLLHUP;
 	/* All of them: who waits for an edge is told of one by none else. */
 	while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {

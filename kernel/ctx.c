@@ -167,6 +167,8 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		dd_ctx_drop_all(ctx);
 		dd_ctx_remove(ctx);
 		dd_ctx_wake(ctx);
+		/* For pollers that wait for nothing but the end. */
+		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
 	}
 	mutex_unlock(&ctx->lock);
 }

@@ -416,6 +416,45 @@ TEST_F(wait, device_poll_is_woken)
 	EXPECT_EQ(1, (long)ret);
 }
 
+/* What poll() says in a process that has inherited the descriptor. */
+static int poll_elsewhere(int fd)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(poll_now(fd));
+	return WEXITSTATUS(wait_child(pid));
+}
+
+/* As io_uring, aio and epoll do it, in a worker or for another process. */
+TEST_F(wait, device_polls_for_another_process)
+{
+	struct dd_note n;
+
+	EXPECT_EQ(0, poll_elsewhere(self->p.srv.fd));
+	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
+	EXPECT_EQ(POLLIN, poll_elsewhere(self->p.srv.fd));
+	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
+	EXPECT_EQ(0, poll_elsewhere(self->p.srv.fd));
+}
+
+/* The end of a context wakes pollers that ask for nothing else. */
+TEST_F(wait, device_poll_hears_of_the_end)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct pollfd p = { .fd = self->p.cl.fd };
+
+		_exit(poll(&p, 1, dd_patience()) == 1 ? p.revents : 0);
+	}
+	EXPECT_TRUE(WAIT_FOR(asleep_in(pid, SYS_poll)));
+	ASSERT_EQ(0, munmap(self->p.cl.area, DD_AREA_SIZE));
+	EXPECT_EQ(POLLHUP | POLLERR, WEXITSTATUS(wait_child(pid)));
+	close(self->p.cl.fd);
+	ASSERT_EQ(0, raw_open(&self->p.cl));
+}
+
 static volatile sig_atomic_t sigio_count;
 
 static void on_sigio(int sig)
