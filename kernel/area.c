@@ -215,6 +215,7 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
+	index = array_index_nospec(index, DD_AREA_CHUNKS * DD_CHUNK_PAGES);
 	/* Both pair with dd_area_populate(): what is found is whole. */
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)

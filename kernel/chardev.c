@@ -345,7 +345,10 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return dd_direct_wake(ctx, arg);
 	if (cmd != _IO(DD_IOC_TYPE, nr))
 		return -ENOTTY;
-	if (nr >= ARRAY_SIZE(dd_ioctls) || !dd_ioctls[nr].fn)
+	if (nr >= ARRAY_SIZE(dd_ioctls))
+		return dd_ioctl_id(ctx, cmd, arg);
+	nr = array_index_nospec(nr, ARRAY_SIZE(dd_ioctls));
+	if (!dd_ioctls[nr].fn)
 		return dd_ioctl_id(ctx, cmd, arg);
 	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
 }

@@ -12,6 +12,7 @@
  * the peer's that wait to be answered or refused there, and ends that wait to be
  * told are connections anyway.
  */
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -78,7 +79,9 @@ static const struct dd_ctl_class_ops *const dd_ctl_classes[DD_CTL_CLASSES] = {
 
 static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
 {
-	return class < DD_CTL_CLASSES ? dd_ctl_classes[class] : NULL;
+	if (class >= DD_CTL_CLASSES)
+		return NULL;
+	return dd_ctl_classes[array_index_nospec(class, DD_CTL_CLASSES)];
 }
 
 /* A control message means nothing: the peer, which is locked, is at fault. */

@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
+#include <linux/nospec.h>
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/rwsem.h>
@@ -469,12 +470,24 @@ void dd_slice_drop(struct dd_slice *slice);
 void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
 		       struct dd_buf *buf);
 
+/*
+ * Index of the page of a region that byte @off lies in, which is in bounds; also
+ * for a CPU that guesses that it is. Offsets are chosen by user space.
+ */
+static inline unsigned long dd_region_index(const struct dd_region *region,
+					    u64 off)
+{
+	unsigned long index = off >> PAGE_SHIFT;
+
+	return array_index_nospec(index, region->npages);
+}
+
 /* The kernel's address of byte @off of a region, and bytes left in its page. */
 static inline void *dd_region_addr(const struct dd_region *region, u64 off,
 				   size_t *left)
 {
 	*left = PAGE_SIZE - offset_in_page(off);
-	return region->pages[off >> PAGE_SHIFT] + offset_in_page(off);
+	return region->pages[dd_region_index(region, off)] + offset_in_page(off);
 }
 
 #endif /* _DD_CTX_H */

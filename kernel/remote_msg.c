@@ -281,7 +281,8 @@ static void dd_remote_deposit_run(struct dd_udp_peer *link,
 	/* Dead: that is said of packets one by one. */
 	if (!seg->dead)
 		n = dd_udp_copy_run(link, payload, run,
-				    seg->mem.region->pages + (at >> PAGE_SHIFT),
+				    seg->mem.region->pages +
+				    dd_region_index(seg->mem.region, at),
 				    offset_in_page(at));
 	spin_unlock(&seg->lock);
 	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);

@@ -207,6 +207,7 @@ static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
 
 	if (index >= win->npages)
 		return VM_FAULT_SIGBUS;
+	index = array_index_nospec(index, win->npages);
 	down_read(&ctx->window_lock);
 	page = win->dead ? ctx->scratch : win->pages[index];
 	ret = vmf_insert_pfn(vmf->vma, vmf->address,
