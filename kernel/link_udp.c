@@ -579,6 +579,25 @@ static int dd_udp_update(struct dd_peer *peer,
 	return err;
 }
 
+/* A peer with the same number of nodes accepts the next INIT, others refuse it. */
+static void dd_udp_renumber(struct dd_peer *peer)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+	u64 now;
+
+	mutex_lock(&un->lock);
+	dd_udp_lock(link);
+	now = ktime_get_ns();
+	dd_tp_stop(&link->tp, now);
+	link->tp.cfg.maxnodes = READ_ONCE(peer->node->max);
+	link->retry_at = DD_TP_NEVER;
+	dd_peer_set_state(peer, DD_PEER_STATE_CONNECTING, 0);
+	dd_tp_start(&link->tp, now);
+	dd_udp_unlock_at(link, now);
+	mutex_unlock(&un->lock);
+}
+
 /* ---- what is told about them ---------------------------------------------------- */
 
 #define DD_UDP_OF_LINK(name, member) \
@@ -674,6 +693,7 @@ static const struct dd_peer_link_ops dd_udp_link_ops = {
 	.start = dd_udp_start,
 	.stop = dd_udp_stop,
 	.update = dd_udp_update,
+	.renumber = dd_udp_renumber,
 	.describe = dd_udp_describe,
 	.counter = dd_udp_counter,
 	.release = dd_udp_release,

@@ -113,6 +113,21 @@ static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
 	return 0;
 }
 
+/* Programs that run have asked for both numbers, and count on them. */
+static int dd_node_check_ctxs(struct dd_node *node, u32 id, u32 max,
+			      struct dd_refusal *why)
+{
+	if (xa_empty(&node->ctxs))
+		return 0;
+	if (id != node->id)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
+				 "the node's number can change only while no process has /dev/dd open");
+	if (max != node->max)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "max can change only while no process has /dev/dd open");
+	return 0;
+}
+
 /* Peers have been told, or checked by, what the node is. */
 static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
 			       const struct dd_node_change *change,
@@ -144,6 +159,8 @@ static int dd_node_set_locked(struct dd_node *node,
 
 	err = dd_node_check_numbers(node, id, max, change, why);
 	if (!err)
+		err = dd_node_check_ctxs(node, id, max, why);
+	if (!err)
 		err = dd_node_check_peers(node, id, max, change, why);
 	if (err)
 		return err;
@@ -163,19 +180,25 @@ static int dd_node_set_locked(struct dd_node *node,
  * @change: what is to change
  * @why: (out) on error, what was wrong and what to do
  *
- * Return: 0; %-EBUSY for a new number of nodes while the node is up, or for
- * what its peers do not allow; %-ERANGE for numbers that do not fit each
- * other. Then nothing has changed.
+ * Return: 0; %-EBUSY for a new number of nodes while the node is up, for
+ * new numbers while there are contexts, or for what its peers do not allow;
+ * %-ERANGE for numbers that do not fit each other. Then nothing has changed.
  */
 int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why)
 {
+	bool max_changed;
+	u32 max;
 	int err;
 
 	mutex_lock(&node->peer_lock);
 	mutex_lock(&node->lock);
+	max = node->max;
 	err = dd_node_set_locked(node, change, why);
+	max_changed = node->max != max;
 	mutex_unlock(&node->lock);
+	if (max_changed)
+		dd_peers_renumber(node);
 	mutex_unlock(&node->peer_lock);
 	return err;
 }

@@ -373,6 +373,18 @@ int dd_peer_set(struct dd_node *node, u32 number,
 	return err;
 }
 
+/* The number of nodes has changed; under dd_node.peer_lock. */
+void dd_peers_renumber(struct dd_node *node)
+{
+	struct dd_peer *peer;
+	unsigned long index;
+
+	lockdep_assert_held(&node->peer_lock);
+	xa_for_each(&node->peers, index, peer)
+		if (peer->live)
+			peer->ops->renumber(peer);
+}
+
 /* Phase one: not found any more, and nothing is told about it any more. */
 static void dd_peer_unlink(struct dd_peer *peer)
 {

@@ -92,6 +92,8 @@ struct dd_peer_info {
  * @update: it is to have another configuration; dd_peer.config is still the
  *	old one and becomes @config if this returns 0. A peer whose address
  *	changes is another machine for all one knows: its session ends
+ * @renumber: the number of nodes has changed: a session was agreed upon with
+ *	another one, so it ends, and a new one is sought at once
  * @describe: fill in @info, which is zero
  * @counter: name and value of the counter with index @i, from 0; NULL behind
  *	the last, at most %DD_PEER_COUNTERS_MAX. Names are constant, in lower
@@ -108,6 +110,7 @@ struct dd_peer_link_ops {
 	void (*stop)(struct dd_peer *peer);
 	int (*update)(struct dd_peer *peer, const struct dd_peer_config *config,
 		      const char **reason);
+	void (*renumber)(struct dd_peer *peer);
 	void (*describe)(struct dd_peer *peer, struct dd_peer_info *info);
 	const char *(*counter)(struct dd_peer *peer, unsigned int i,
 			       u64 *value);
@@ -191,6 +194,7 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why);
 int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       const union dd_peer_addr *from, size_t len,
 		       struct dd_refusal *why);
+void dd_peers_renumber(struct dd_node *node);
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);
 u32 dd_peers_packet_size(struct dd_node *node, u32 most);
 

@@ -56,6 +56,17 @@ other_maximum() {
 		renumber 2 max 3 && talk
 }
 
+# The session that is up was agreed upon with another number.
+maximum_changes() {
+	fresh
+	cluster 2
+	within "$PATIENCE" all_up || return
+	renumber 2 max 7 && becomes 2 1 refused maxnodes &&
+		becomes 1 2 refused maxnodes &&
+		told 1 2 'do not understand each other' &&
+		renumber 2 max 3 && talk
+}
+
 other_number() {
 	fresh
 	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
@@ -122,9 +133,11 @@ another_address() {
 	end_all broken
 }
 
-plan 6
+plan 7
 check "another number of nodes: both say so, and talk when it is the same" \
 	other_maximum
+check "the number of nodes changes: the session ends, and both say why" \
+	maximum_changes
 check "another number of the peer: it says so, and talks when it is right" \
 	other_number
 check "a peer that does not know us does not answer, until it does" one_sided

@@ -108,6 +108,24 @@ test_user() {
 	done
 }
 
+# Programs that run have asked for both numbers.
+test_in_use() {
+	exits 'in use: down' 0 ddctl node down
+	hold user
+	refused 'in use: id' $EBUSY 'while no process has /dev/dd open' \
+		request $SET $ID:4:0
+	refused 'in use: maxnodes' $EBUSY 'while no process has /dev/dd open' \
+		request $SET $MAX:4:8
+	told 'in use: id' 5 'id 0: .*while no process has /dev/dd open' \
+		node set id 0
+	exits 'in use: what is as it was' 0 ddctl node set id 1 max 2
+	let_go user
+	until_true ddctl node set id 0
+	check 'not in use: id' json '.id == 0' node
+	exits 'not in use: and back' 0 ddctl node set id 1
+	exits 'not in use: up' 0 ddctl node up
+}
+
 # What is right is done, all of it.
 test_set() {
 	exits 'set: down' 0 ddctl node down
@@ -127,9 +145,10 @@ test_set() {
 	exits 'set: up' 0 ddctl node up
 }
 
-plan $((KERNEL_TESTS + 5 + 9 + 13))
+plan $((KERNEL_TESTS + 5 + 9 + 8 + 13))
 test_kernel
 test_ddctl
 test_user
+test_in_use
 test_set
 finish

@@ -57,6 +57,11 @@ normalise() {
 # --- what happens ------------------------------------------------------------------
 
 act() {
+	ddctl node down
+	ddctl node set max 4
+	ddctl node set id 3
+	ddctl node up
+	ddctl node set id 1
 	hold server
 	tell server serve echo 2 1 0
 	service=$reply
@@ -67,11 +72,6 @@ act() {
 	second=$reply
 	tell client send "$second" 64
 	tell server take
-	ddctl node down
-	ddctl node set max 4
-	ddctl node set id 3
-	ddctl node up
-	ddctl node set id 1
 	tell client close "$first"
 	until_true count_is conn-del 1
 	tell server unserve "$service"

@@ -37,8 +37,9 @@ test_net() {
 		.[0].pid == ${holder_pid[other]}" service
 	check 'net: memory is where its owner is' there other \
 		"length == 1 and .[0].pid == ${holder_pid[other]}" region
+	let_go here
 	ddctl node down
-	ddctl node set id 5 max 7
+	until_true ddctl node set id 5 max 7
 	check 'net: the other node is as it was' there other \
 		'.id == 1 and .maxnodes == 2 and .up' node
 	tell other connect echo 1 1 1
@@ -47,6 +48,7 @@ test_net() {
 	check 'net: nor counted here' there other '.connects == 1' stat
 	ddctl node up
 	ddctl node set id 0
+	hold here
 	ddctl monitor >"$TAP_DIR/events" &
 	monitor=$!
 	until_true test -s "$TAP_DIR/events"
@@ -67,7 +69,7 @@ test_net() {
 	let_go other
 	let_go here
 	ddctl node down
-	ddctl node set id 1 max 2
+	until_true ddctl node set id 1 max 2
 	ddctl node up
 }
 
