@@ -209,9 +209,14 @@ static inline void dd_ctl_unlock(const struct dd_peer *peer)
 	dd_udp_unlock(dd_udp_of(peer));
 }
 
-/* For those who have something else locked: somebody transmits later. */
+/*
+ * For a caller that has an import locked; it, or a softirq, transmits later. It
+ * has softirqs disabled twice: none may run before the import is unlocked.
+ */
 static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 {
+	lockdep_assert(in_serving_softirq() ||
+		       softirq_count() > SOFTIRQ_DISABLE_OFFSET);
 	spin_unlock_bh(&dd_udp_of(peer)->lock);
 }
 

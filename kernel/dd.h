@@ -28,14 +28,20 @@ struct dd_segment;
 
 /* ---- notelist.c: memory that tells ------------------------------------ */
 
+/*
+ * Withheld notes that one kick posts, and senders that it wakes, at most. The
+ * caller does the work of its senders in it, and is to get on with its own.
+ */
+#define DD_KICK_MAX	64
+
 /**
  * struct dd_list - a note list
  * @obj: its id
  * @head: its first unit, in the area
  * @unit: number of that unit
- * @geometry: where its slots are; 0 while they move. Read under RCU by
- *	those who post, changed under @lock after a grace period
- * @tail: positions handed out
+ * @geometry: where its slots are; changed under @lock while they move, when
+ *	no sender has a position whose note is not posted
+ * @tail: positions handed out, and %DD_LIST_MOVING while the slots move
  * @lock: protects @users, @reserved, @linger; taken after dd_service.lock
  * @users: services and connections attached; the list goes with the last
  * @reserved: slots promised to them
@@ -43,7 +49,10 @@ struct dd_segment;
  * @published: its id is in the table, which is a user of @obj
  * @gone: set before sleepers are woken for the last time
  * @wait: readers asleep
- * @pend_lock: protects @pending, dd_ring.room, and the flags in @head; innermost
+ * @pend_lock: protects @pending, dd_ring.room, and the flags in @head;
+ *	innermost. Taken with interrupts disabled: a segment of this node is
+ *	locked with softirqs enabled, and they would run when spin_unlock_bh()
+ *	enables them again
  * @pending: segments with a withheld note, by the position they wait for
  * @watchers: senders to be woken when a direct ring has been read; under
  *	@pend_lock
@@ -128,6 +137,20 @@ void dd_list_settle(struct dd_list *list);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
+/* In dd_list.tail: what is handed out now is no position. */
+#define DD_LIST_MOVING	(1ull << 63)
+
+/* Positions handed out; while the slots move perhaps some too many. */
+static inline u64 dd_list_tail(const struct dd_list *list)
+{
+	return atomic64_read(&list->tail) & ~DD_LIST_MOVING;
+}
+
+static inline bool dd_list_moving(const struct dd_list *list)
+{
+	return atomic64_read(&list->tail) & DD_LIST_MOVING;
+}
+
 /**
  * dd_list_head_pos() - the reader's position
  * @list: the list
@@ -141,7 +164,7 @@ static inline u64 dd_list_head_pos(const struct dd_list *list)
 	/* Pairs with the reader's release: it has done with what it consumed. */
 	u64 head = smp_load_acquire(&list->head->head);
 
-	return head <= (u64)atomic64_read(&list->tail) ? head : 0;
+	return head <= dd_list_tail(list) ? head : 0;
 }
 
 /**
@@ -149,20 +172,20 @@ static inline u64 dd_list_head_pos(const struct dd_list *list)
  * @list: the list
  * @pos: (out) the position
  *
- * The caller has a credit and holds a spinlock, which makes this an RCU read
- * section for whoever moves the ring, until dd_list_commit().
+ * The caller has a credit and holds a spinlock until dd_list_commit(): moving
+ * the ring waits for that.
  *
  * Return: the slot, whose note the caller fills in; or NULL if the ring is
  * being moved, and nothing can be posted.
  */
 static inline struct dd_note *dd_list_claim(struct dd_list *list, u64 *pos)
 {
-	u64 geometry = READ_ONCE(list->geometry);
-
-	if (unlikely(!geometry))
-		return NULL;
 	*pos = atomic64_fetch_inc(&list->tail);
-	return dd_area_unit(&list->obj.ctx->area, dd_slot_unit(geometry, *pos));
+	if (unlikely(*pos & DD_LIST_MOVING))
+		return NULL;
+	/* Not changed before the note at this position is posted. */
+	return dd_area_unit(&list->obj.ctx->area,
+			    dd_slot_unit(READ_ONCE(list->geometry), *pos));
 }
 
 static inline struct dd_rec *dd_note_rec(struct dd_note *note)

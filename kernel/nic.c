@@ -12,6 +12,24 @@
 #include "dd.h"
 #include "trace.h"
 
+/*
+ * The link to another node takes the lock of a session inside, with softirqs
+ * disabled. They are disabled here already, so that none runs while the import
+ * is locked, and enabled in dd_nic_unlocked() with no lock held.
+ */
+static __always_inline void dd_nic_lock(const struct dd_import *imp)
+{
+	if (unlikely(imp->link->push))
+		local_bh_disable();
+	spin_lock(&imp->grant->seg->lock);
+}
+
+static __always_inline void dd_nic_unlocked(const struct dd_link_ops *link)
+{
+	if (unlikely(link->push))
+		local_bh_enable();
+}
+
 /* Find the source of a request. */
 static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 {
@@ -178,14 +196,17 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 	if (likely(conn)) {
 		grant = conn->imp.grant;
 		seg = grant->seg;
-		spin_lock(&seg->lock);
+		link = conn->imp.link;
+		dd_nic_lock(&conn->imp);
 		n = dd_grant_check(grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_next(conn, &op);
-		link = conn->imp.link;
 		spin_unlock(&seg->lock);
-		if (unlikely(link->push) && n > 0)
-			link->push(conn);
+		if (unlikely(link->push)) {
+			if (n > 0)
+				link->push(conn);
+			dd_nic_unlocked(link);
+		}
 	} else {
 		n = -ENOENT;
 	}
@@ -257,11 +278,12 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 	conn = dd_obj_find_serial(ctx, req->conn, DD_OBJ_CONN);
 	if (likely(conn)) {
 		grant = conn->imp.grant;
-		spin_lock(&grant->seg->lock);
+		dd_nic_lock(&conn->imp);
 		n = dd_grant_check(grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_one(conn, &op, *before, &left);
 		spin_unlock(&grant->seg->lock);
+		dd_nic_unlocked(conn->imp.link);
 	}
 	rcu_read_unlock_sched();
 	if (unlikely(left)) {

@@ -5,8 +5,9 @@
  * Posting takes no lock that two channels share: a position is handed out by
  * an atomic increment, and the slot at that position is free, since every
  * channel has reserved the slots it may fill (credit.h). The ring grows when a
- * channel is attached: posts are held off by a zero geometry, a grace period
- * passes, unread notes move, and the held-off notes follow as withheld ones.
+ * channel is attached: from then on no positions are handed out, the notes of
+ * those that were are waited for, unread notes move, and the notes that found no
+ * position follow as withheld ones.
  */
 #include <linux/anon_inodes.h>
 #include <linux/log2.h>
@@ -21,6 +22,8 @@
 
 #define DD_LIST_MIN_SLOTS	4u
 #define DD_LIST_MAX_SLOTS	262144u
+/* Looks for a note that is being posted, before waiting another way. */
+#define DD_LIST_LOOKS		20000u
 
 static struct dd_area *dd_list_area(const struct dd_list *list)
 {
@@ -121,15 +124,48 @@ void dd_list_put(struct dd_list *list)
 
 /* ---- reservation and growth -------------------------------------------- */
 
-/* Copy unread notes to where the same positions are in the new ring. */
-static void dd_list_move(struct dd_list *list, u64 from, u64 to)
+/* Position of the first unread note that can be in a ring. */
+static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
 {
-	u64 tail = atomic64_read(&list->tail);
-	u64 pos = dd_list_head_pos(list);
+	u64 head = dd_list_head_pos(list);
 
-	if (tail - pos > dd_geometry_slots(from))
-		pos = tail - dd_geometry_slots(from);
-	for (; pos != tail; pos++)
+	return max(head, tail - min_t(u64, tail, dd_geometry_slots(geometry)));
+}
+
+/*
+ * Hand out no more positions; then wait until the notes at those before are
+ * posted. Their senders hold spinlocks, so that is soon. The numbers that tell
+ * are the reader's to overwrite: then a grace period passes for them.
+ *
+ * Return: the first position that was not handed out.
+ */
+static u64 dd_list_hold(struct dd_list *list)
+{
+	u64 tail = atomic64_fetch_or(DD_LIST_MOVING, &list->tail), pos;
+	u32 looks = DD_LIST_LOOKS;
+
+	for (pos = dd_list_first(list, list->geometry, tail); pos < tail; pos++) {
+		const struct dd_note *note = dd_list_slot(list, list->geometry,
+							  pos);
+
+		/* Pairs with dd_list_commit(): the note is there as well. */
+		while (smp_load_acquire(&note->seq) != pos + 1) {
+			if (!--looks) {
+				synchronize_rcu();
+				return tail;
+			}
+			cpu_relax();
+		}
+	}
+	return tail;
+}
+
+/* Copy unread notes to where the same positions are in the new ring. */
+static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
+{
+	u64 pos = dd_list_first(list, from, tail);
+
+	for (; pos < tail; pos++)
 		if (dd_slot_unit(to, pos) != dd_slot_unit(from, pos))
 			memcpy(dd_list_slot(list, to, pos),
 			       dd_list_slot(list, from, pos),
@@ -154,20 +190,20 @@ static int dd_list_enlarge(struct dd_list *list, u32 slots, u64 *geometry)
 
 static int dd_list_grow(struct dd_list *list, u32 slots)
 {
-	u64 old = list->geometry, new;
+	u64 old = list->geometry, new, tail;
 	int err;
 
 	err = dd_list_enlarge(list, slots, &new);
 	if (err)
 		return err;
-	WRITE_ONCE(list->geometry, 0);
-	/* Whoever still posts to the old ring does so under RCU. */
-	synchronize_rcu_expedited();
-	dd_list_move(list, old, new);
+	tail = dd_list_hold(list);
+	dd_list_move(list, old, new, tail);
 	/* Whoever sees the new geometry sees the notes that were moved. */
 	smp_store_release(&list->head->geometry, new);
 	/* As above. */
 	smp_store_release(&list->geometry, new);
+	/* A sender that gets a position from here on sees the new geometry. */
+	atomic64_set_release(&list->tail, tail);
 	if (old >> 32 != new >> 32)
 		dd_list_free_ring(list, old);
 	dd_list_kick(list);
@@ -258,10 +294,12 @@ void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 /* The last user has gone: the id is void, and sleepers learn it. */
 static void dd_list_end(struct dd_list *list)
 {
+	unsigned long flags;
+
 	WRITE_ONCE(list->head->id, 0);
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	dd_list_flag(list, DD_LIST_GONE, 0);
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 	WRITE_ONCE(list->gone, true);
 	wake_up_all(&list->wait);
 	dd_ctx_wake(list->obj.ctx);
@@ -346,19 +384,17 @@ void dd_list_wake_all(struct dd_list *list)
 /* Whether the reader would find a note. */
 bool dd_list_ready(const struct dd_list *list)
 {
-	u64 head = dd_list_head_pos(list);
-	bool ready = false;
-	u64 geometry;
+	u64 head = dd_list_head_pos(list), geometry;
 
-	rcu_read_lock();
+	if (head == (u64)atomic64_read(&list->tail))
+		return dd_rings_ready(list);
 	geometry = READ_ONCE(list->geometry);
-	/* While the ring moves, its owner finds out by itself. */
-	if (head != (u64)atomic64_read(&list->tail))
-		ready = !geometry ||
-			READ_ONCE(dd_list_slot(list, geometry, head)->seq) ==
-			head + 1;
-	rcu_read_unlock();
-	return ready || dd_rings_ready(list);
+	/* Pairs with dd_list_commit(). */
+	if (smp_load_acquire(&dd_list_slot(list, geometry, head)->seq) == head + 1)
+		return true;
+	/* If the ring moves, or has meanwhile, its owner finds out by itself. */
+	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry ||
+	       dd_rings_ready(list);
 }
 
 /* ---- withheld notes ----------------------------------------------------- */
@@ -379,37 +415,40 @@ static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
  */
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 {
+	unsigned long flags;
 	bool now;
 
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&seg->pend))) {
 		/* A second note of a segment: the first one is lost, no more. */
-		spin_unlock_bh(&list->pend_lock);
+		spin_unlock_irqrestore(&list->pend_lock, flags);
 		return false;
 	}
 	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
 	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	/* The reader stores its head, then looks at the flag; here reversed. */
 	smp_mb();
-	now = READ_ONCE(list->geometry) &&
+	now = !dd_list_moving(list) &&
 	      dd_credit_ok(seg->credit, dd_list_head_pos(list));
 	if (now) {
 		rb_erase_cached(&seg->pend, &list->pending);
 		RB_CLEAR_NODE(&seg->pend);
 	}
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return now;
 }
 
 /* Take a segment off the queue, if it is there; its lock is held. */
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 {
-	spin_lock_bh(&list->pend_lock);
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->pend_lock, flags);
 	if (!RB_EMPTY_NODE(&seg->pend)) {
 		rb_erase_cached(&seg->pend, &list->pending);
 		RB_CLEAR_NODE(&seg->pend);
 	}
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 }
 
 /* Whoever waited for the reader does not any more; under @pend_lock. */
@@ -423,8 +462,9 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 {
 	struct dd_segment *seg = NULL;
 	struct rb_node *first;
+	unsigned long flags;
 
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	first = rb_first_cached(&list->pending);
 	if (first) {
 		seg = rb_entry(first, struct dd_segment, pend);
@@ -436,7 +476,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 		}
 	}
 	dd_list_settle(list);
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return seg;
 }
 
@@ -445,12 +485,14 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
  *	senders whose direct ring has been read so far as they wait for
  * @list: the list
  *
- * Called by the reader after it has consumed, and by whoever wants to know.
+ * Called by the reader after it has consumed, and before it sleeps. Does at
+ * most %DD_KICK_MAX of each.
  */
 void dd_list_kick(struct dd_list *list)
 {
 	struct dd_segment *seg;
 	bool told, posted = false;
+	u32 n = 0;
 
 	/*
 	 * The reader has stored its head before; pairs with dd_list_pend(),
@@ -466,8 +508,13 @@ void dd_list_kick(struct dd_list *list)
 	 * has nothing withheld.
 	 */
 	rcu_read_lock();
-	/* While the ring moves nothing can be posted; who moves it kicks. */
-	while (READ_ONCE(list->geometry) &&
+	/*
+	 * While the ring moves nothing can be posted; growing it ends with a
+	 * kick. If DD_KICK_MAX notes are not all, the flag stays set: a segment
+	 * leaves the tree only when its note is posted, here or elsewhere, so
+	 * the reader has notes to consume, and kicks after that.
+	 */
+	while (n++ < DD_KICK_MAX && !dd_list_moving(list) &&
 	       (seg = dd_list_pop(list, dd_list_head_pos(list)))) {
 		spin_lock_bh(&seg->lock);
 		told = dd_segment_retry(seg);

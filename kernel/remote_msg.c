@@ -137,7 +137,7 @@ static void dd_remote_push(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
-/* The import is locked; whoever has bottom halves enabled may transmit before. */
+/* The import is locked; a softirq that runs after that may transmit before. */
 static bool dd_remote_leave(struct dd_conn *conn, struct dd_conn *before)
 {
 	struct dd_remote *r = dd_remote_of(conn);
@@ -196,15 +196,17 @@ static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
 
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
+	local_bh_disable();
 	spin_lock(&r->proxy.lock);
 	err = dd_grant_check(&r->grant, DD_RIGHT_PUT);
 	if (!err)
 		err = dd_remote_queue(conn, op, copy);
 	spin_unlock(&r->proxy.lock);
+	if (!err)
+		dd_remote_push(conn);
+	local_bh_enable();
 	if (err)
 		dd_bounce_free(copy);
-	else
-		dd_remote_push(conn);
 	return err;
 }
 

@@ -54,28 +54,43 @@ static void dd_room_erase(struct dd_waiter *w)
 void dd_room_enter(struct dd_waiter *w)
 {
 	struct dd_list *list = w->list;
+	unsigned long flags;
 
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	if (RB_EMPTY_NODE(&w->node)) {
 		rb_add_cached(&w->node, &w->ring->room, dd_room_less);
 		WRITE_ONCE(list->watchers, list->watchers + 1);
 		dd_room_ask(w->ring);
 		dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	}
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 	/* The reader stores its head, then looks at both; here reversed. */
 	smp_mb();
 }
 
-/* Whoever has woken him, or was about to, has done with @w after this. */
+/**
+ * dd_room_leave() - end a wait
+ * @w: the waiter; no other CPU uses it after this
+ *
+ * A kick wakes DD_KICK_MAX waiters at most: each of them wakes as many of the
+ * rest, of the same sending process, when it leaves.
+ */
 void dd_room_leave(struct dd_waiter *w)
 {
 	struct dd_list *list = w->list;
+	const struct dd_waiter *next = NULL;
+	unsigned long flags;
+	bool more;
 
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	if (!RB_EMPTY_NODE(&w->node))
 		dd_room_erase(w);
-	spin_unlock_bh(&list->pend_lock);
+	if (w->ring)
+		next = dd_room_first(w->ring);
+	more = next && next->pos <= dd_ring_head(w->ring);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+	if (more)
+		dd_room_kick(list);
 }
 
 /* Wake one who waits for a ring from @i on: which, or @n if there is none. */
@@ -83,8 +98,9 @@ static u32 dd_room_wake(struct dd_list *list, const struct dd_rings *rings,
 			u32 i, u32 n)
 {
 	struct dd_waiter *w;
+	unsigned long flags;
 
-	spin_lock_bh(&list->pend_lock);
+	spin_lock_irqsave(&list->pend_lock, flags);
 	for (; i < n; i++) {
 		w = dd_room_first(rings->ring[i]);
 		if (!w || w->pos > dd_ring_head(rings->ring[i]))
@@ -93,7 +109,7 @@ static u32 dd_room_wake(struct dd_list *list, const struct dd_rings *rings,
 		wake_up_process(w->task);
 		break;
 	}
-	spin_unlock_bh(&list->pend_lock);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return i;
 }
 
@@ -102,17 +118,18 @@ static u32 dd_room_wake(struct dd_list *list, const struct dd_rings *rings,
  * @list: the list
  *
  * After a full barrier that follows the reader's store: who enters after it was
- * looked for here sees that store. The lock is not held for more than one.
+ * looked for here sees that store. The lock is not held for more than one, and
+ * no more than %DD_KICK_MAX are woken: dd_room_leave() goes on.
  */
 void dd_room_kick(struct dd_list *list)
 {
 	const struct dd_rings *rings;
-	u32 i = 0, n;
+	u32 i = 0, n, woken = 0;
 
 	if (!READ_ONCE(list->watchers))
 		return;
 	rings = dd_rings_of(list);
 	n = dd_rings_count(rings);
-	while (i < n)
+	while (i < n && woken++ < DD_KICK_MAX)
 		i = dd_room_wake(list, rings, i, n);
 }

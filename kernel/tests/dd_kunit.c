@@ -7,6 +7,7 @@
  * replaced below by the least that behaves the same.
  */
 #include <kunit/test.h>
+#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/random.h>
 
@@ -736,19 +737,168 @@ static void list__posts_wait_while_the_ring_moves(struct kunit *test)
 	struct fake *f = fake_make(test);
 	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
 	struct dd_list *list = list_make(test, f, channel_slots(4));
-	u64 geometry = list->geometry;
+	u64 tail;
 
 	channel_open(test, ch, list, 4, 3);
-	list->geometry = 0;
+	tail = atomic64_fetch_or(DD_LIST_MOVING, &list->tail);
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
 	KUNIT_EXPECT_FALSE(test, channel_send(ch));
 	dd_list_kick(list);	/* must neither post nor loop */
 	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
-	list->geometry = geometry;
+	atomic64_set(&list->tail, tail);
 	dd_list_kick(list);
 	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
 	channel_close(ch);
+	fake_break(test, f);
+}
+
+/* A ring that grows on another CPU. */
+struct growth {
+	struct work_struct work;
+	struct dd_list *list;
+	u32 slots;
+	int err;
+};
+
+static void growth_work(struct work_struct *work)
+{
+	struct growth *g = container_of(work, struct growth, work);
+
+	g->err = dd_list_reserve(g->list, g->slots);
+}
+
+/* A note is being posted when the ring begins to grow: it is not left behind. */
+static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(4));
+	u64 before = list->geometry, pos;
+	const struct dd_note *read;
+	struct dd_note *note;
+	struct growth g = { .list = list, .slots = 100 };
+
+	if (num_online_cpus() < 2) {
+		dd_list_detach(list, channel_slots(4), 0);
+		fake_break(test, f);
+		kunit_skip(test, "one CPU");
+	}
+	channel_open(test, ch, list, 4, 3);
+	INIT_WORK_ONSTACK(&g.work, growth_work);
+	spin_lock(&ch->rx.seg.lock);
+	note = dd_list_claim(list, &pos);
+	schedule_work_on(cpumask_any_but(cpu_online_mask, smp_processor_id()),
+			 &g.work);
+	while (!dd_list_moving(list) && READ_ONCE(list->geometry) == before)
+		cpu_relax();
+	if (note) {
+		dd_note_rec(note)->conn = 3;
+		dd_note_rec(note)->msgid = 77;
+		dd_list_commit(list, note, pos);
+	}
+	spin_unlock(&ch->rx.seg.lock);
+	flush_work(&g.work);
+	destroy_work_on_stack(&g.work);
+	KUNIT_ASSERT_NOT_NULL(test, note);
+	KUNIT_ASSERT_EQ(test, g.err, 0);
+	refcount_inc(&list->obj.users);
+	KUNIT_EXPECT_NE(test, list->geometry, before);
+	read = list_read(list);
+	KUNIT_ASSERT_NOT_NULL(test, read);
+	KUNIT_EXPECT_EQ(test, read->msgid, 77u);
+	dd_list_detach(list, 100, 0);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+/* The reader has overwritten the number that tells that a note is posted. */
+static void list__growth_ends_whatever_the_reader_writes(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(4));
+
+	channel_open(test, ch, list, 4, 3);
+	KUNIT_ASSERT_TRUE(test, channel_send(ch));
+	dd_list_slot(list, list->geometry, 0)->seq = 0;
+	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100), 0);
+	refcount_inc(&list->obj.users);
+	KUNIT_EXPECT_GE(test, dd_geometry_slots(list->geometry), 105u);
+	KUNIT_EXPECT_FALSE(test, dd_list_moving(list));
+	dd_list_detach(list, 100, 0);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+static bool softirq_ran;
+
+static void softirq_probe(struct tasklet_struct *t)
+{
+	WRITE_ONCE(softirq_ran, true);
+}
+
+/* With interrupts disabled nothing but the code under test can run one. */
+static void list__no_softirq_while_a_segment_is_locked(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(1));
+	struct dd_segment *seg = &ch->rx.seg;
+	struct tasklet_struct probe;
+	unsigned long flags;
+	bool ran;
+
+	tasklet_setup(&probe, softirq_probe);
+	channel_open(test, ch, list, 1, 3);
+	softirq_ran = false;
+	spin_lock_irqsave(&seg->lock, flags);
+	tasklet_schedule(&probe);
+	/* There is credit, so that this takes it off again. */
+	dd_list_pend(list, seg);
+	dd_list_unpend(list, seg);
+	ran = READ_ONCE(softirq_ran);
+	spin_unlock_irqrestore(&seg->lock, flags);
+	tasklet_kill(&probe);
+	KUNIT_EXPECT_FALSE(test, ran);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+/* One call of a reader's does not post for all who have sent meanwhile. */
+static void list__a_kick_is_bounded(struct kunit *test)
+{
+	enum { N = 3 * DD_KICK_MAX };
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kcalloc(test, N, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, N * channel_slots(1));
+	u32 i, n, posted = 0, kicks = 0;
+
+	for (i = 0; i < N; i++) {
+		channel_open(test, &ch[i], list, 1, i + 1);
+		KUNIT_ASSERT_TRUE(test, channel_send(&ch[i]));
+		KUNIT_ASSERT_TRUE(test, channel_send(&ch[i]));
+		KUNIT_ASSERT_EQ(test, ch[i].tx.imp.done, 1ull);
+	}
+	list->head->head = N;
+	while (posted < N) {
+		dd_list_kick(list);
+		for (i = 0, n = 0; i < N; i++)
+			n += ch[i].tx.imp.done == 2;
+		KUNIT_ASSERT_GT(test, n, posted);
+		KUNIT_EXPECT_LE(test, n - posted, (u32)DD_KICK_MAX);
+		if (n < N)
+			KUNIT_EXPECT_TRUE(test, list->head->flags & DD_LIST_NEED_KICK);
+		posted = n;
+		kicks++;
+	}
+	KUNIT_EXPECT_GE(test, kicks, (u32)(N / DD_KICK_MAX));
+	KUNIT_EXPECT_FALSE(test, list->head->flags & DD_LIST_NEED_KICK);
+	list->head->head = 2 * N;
+	refcount_add(N - 1, &list->obj.users);
+	list->users = N;
+	for (i = 0; i < N; i++)
+		channel_close(&ch[i]);
 	fake_break(test, f);
 }
 
@@ -844,6 +994,10 @@ static struct kunit_case list_cases[] = {
 	KUNIT_CASE(list__bad_heads_give_no_credit),
 	KUNIT_CASE(list__growth_keeps_unread_notes),
 	KUNIT_CASE(list__posts_wait_while_the_ring_moves),
+	KUNIT_CASE(list__growth_waits_for_a_note_in_the_making),
+	KUNIT_CASE(list__growth_ends_whatever_the_reader_writes),
+	KUNIT_CASE(list__no_softirq_while_a_segment_is_locked),
+	KUNIT_CASE(list__a_kick_is_bounded),
 	KUNIT_CASE(list__room_of_the_departed_comes_back),
 	KUNIT_CASE(list__random_lives),
 	{}

@@ -54,6 +54,67 @@ TEST_F(object, read_and_write_are_refused)
 	EXPECT_EQ(-1, pread(self->p.srv.fd, &c, 1, 1 << 20));
 }
 
+/* --- lists grow ------------------------------------------------------------*/
+
+#define TRACING		"/sys/kernel/tracing/"
+
+static int trace_put(const char *file, const char *text, int flags)
+{
+	char path[128];
+	int fd, ok;
+
+	snprintf(path, sizeof(path), TRACING "%s", file);
+	fd = open(path, O_WRONLY | flags);
+	ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+static int trace_hits(const char *word)
+{
+	FILE *f = fopen(TRACING "trace", "r");
+	char line[512];
+	int n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		n += line[0] != '#' && strstr(line, word);
+	if (!f)
+		return -1;
+	fclose(f);
+	return n;
+}
+
+/* Every user can make a list grow: it must not interrupt all CPUs for that. */
+TEST_F(object, growth_interrupts_no_other_cpu)
+{
+	struct pair *p = &self->p;
+	struct dd_connect c;
+	char filter[64];
+	__u64 geometry;
+	struct mem m;
+	int i;
+
+	if (trace_put("kprobe_events", "p:dd_expedited synchronize_rcu_expedited",
+		      O_APPEND))
+		SKIP(return, "this kernel has no kprobes to trace with");
+	snprintf(filter, sizeof(filter), "common_pid == %d", gettid());
+	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/filter", filter, 0));
+	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/enable", "1", 0));
+	geometry = raw_list(&p->cl, p->c.list_unit)->geometry;
+	for (i = 0; i < 3; i++) {
+		ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
+		raw_connect_args(&c, p->name, &m);
+		c.flags = DD_CONNECT_LIST;
+		c.list = p->c.list;
+		c.window = 16;
+		ASSERT_EQ(0, raw_connect(&p->cl, &c));
+	}
+	EXPECT_NE(geometry, raw_list(&p->cl, p->c.list_unit)->geometry);
+	EXPECT_EQ(0, trace_hits("dd_expedited"));
+	EXPECT_EQ(0, trace_put("events/kprobes/dd_expedited/enable", "0", 0));
+	EXPECT_EQ(0, trace_put("kprobe_events", "-:dd_expedited", O_APPEND));
+}
+
 /* --- ids -------------------------------------------------------------------*/
 
 enum kind { REGION, SERVICE, CONN, LIST, KINDS };

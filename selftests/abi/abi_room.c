@@ -228,6 +228,25 @@ TEST_F(room, beside_a_withheld_note)
 	EXPECT_FALSE(flagged(self->h));
 }
 
+/* More than one kick wakes: they wake each other. */
+TEST_F(room, many_who_wait_for_the_same)
+{
+	enum { MANY = 300 };
+	static struct waiter w[MANY];
+	struct pair *p = &self->p;
+
+	for (int k = 0; k < MANY; k++)
+		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, 1));
+	ASSERT_TRUE(take(self->s[0]));
+	ASSERT_EQ(0, kick(p));
+	for (int k = 0; k < MANY; k++) {
+		ASSERT_EQ(0, pthread_join(w[k].thread, NULL));
+		EXPECT_EQ(0, w[k].err);
+	}
+	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(flagged(self->h));
+}
+
 /* What is in the receiver's area is for others to believe. */
 TEST_F(room, a_reader_scribbles)
 {

@@ -12,6 +12,8 @@
  * is invalid. NO_READER_BARRIER and NO_WAITER_BARRIER leave one out; LAST_WISH
  * tells the reader what the last one wants, and not the lowest; FORGET does not
  * tell it what is wanted next; LOOK_BEFORE looks at the head before asking.
+ * A kick wakes a bounded number, here one: with NO_BATON a waiter that leaves does
+ * not wake the next.
  */
 #define WAITERS		2
 #define READERS		2
@@ -85,9 +87,17 @@ end:
 	od
 }
 
+#define reached(i)	(queued[i] && head >= pos[i])
+
+#ifdef FORGET
+#define wake(i)		running[i] = true; queued[i] = false; want = NOBODY
+#else
+#define wake(i)		running[i] = true; unasked(i)
+#endif
+
 proctype waiter(byte i)
 {
-	bool there;
+	bool there, more;
 
 	if
 	:: pos[i] = 1
@@ -124,21 +134,27 @@ again:
 		if
 		:: queued[i] -> unasked(i)
 		:: else
-		fi
+		fi;
+		more = reached(1 - i)
 	}
+#ifndef NO_BATON
+	if
+	:: more ->
+		atomic {
+			lock();
+			if
+			:: reached(1 - i) -> wake(1 - i)
+			:: else
+			fi
+		}
+	:: else
+	fi;
+#endif
 	if
 	:: i == 0 -> posted = MESSAGES
 	:: else
 	fi
 }
-
-#define reached(i)	(queued[i] && head >= pos[i])
-
-#ifdef FORGET
-#define wake(i)		running[i] = true; queued[i] = false; want = NOBODY
-#else
-#define wake(i)		running[i] = true; unasked(i)
-#endif
 
 proctype reader(byte r)
 {
@@ -152,11 +168,11 @@ proctype reader(byte r)
 		:: flag && want <= head ->
 			/* The system call, which is a barrier. */
 			atomic { drain_head(r) }
-			do
+			if
 			:: atomic { reached(0) -> lock(); wake(0) }
 			:: atomic { reached(1) -> lock(); wake(1) }
-			:: atomic { !reached(0) && !reached(1) -> break }
-			od
+			:: atomic { !reached(0) && !reached(1) -> skip }
+			fi
 		:: else
 		fi
 #ifdef NO_READER_BARRIER

@@ -54,7 +54,8 @@ for barrier in NO_SENDER_BARRIER NO_RECEIVER_BARRIER CLEAR_AFTER_WAKE; do
 		breaks wake "$barrier" "invalid end state"
 done
 check "room.pml: nobody sleeps for ever" holds room
-for wrong in NO_READER_BARRIER NO_WAITER_BARRIER LAST_WISH FORGET LOOK_BEFORE; do
+for wrong in NO_READER_BARRIER NO_WAITER_BARRIER LAST_WISH FORGET LOOK_BEFORE \
+	NO_BATON; do
 	check "room.pml: with $wrong somebody does" \
 		breaks room "$wrong" "invalid end state"
 done
