@@ -153,6 +153,7 @@ void dd_node_exit(void);
 struct dd_node *dd_node_of(const struct net *net);
 int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why);
+struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
 int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
 void dd_node_service_del(struct dd_node *node, struct dd_service *svc);

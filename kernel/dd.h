@@ -247,6 +247,8 @@ enum dd_policy {
  * @dead: revoked
  * @inhibit: refuses writes
  * @withheld: a message is in place whose note, @rec, waits for a slot
+ * @behind: notes in a direct ring that was taken back come before the next
+ *	message
  * @policy: enum dd_policy
  * @generation: of the segment, never reused within a context
  * @mem: the window; its region is counted by the owner of the segment until it
@@ -263,6 +265,7 @@ struct dd_segment {
 	bool dead;
 	bool inhibit;
 	bool withheld;
+	bool behind;
 	u8 policy;
 	u32 generation;
 	struct dd_bytes mem;

@@ -8,13 +8,39 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
+#include <net/net_namespace.h>
 
 #include "direct.h"
 #include "dd.h"
 #include "trace.h"
 
 static bool dd_direct_on = true;
-module_param_named(direct, dd_direct_on, bool, 0644);
+
+/* Turned off, what was granted is revoked in all network namespaces. */
+static int dd_direct_on_set(const char *val, const struct kernel_param *kp)
+{
+	int err = param_set_bool(val, kp);
+	struct net *net;
+
+	/* At load there is nothing yet, nor are there namespaces to look at. */
+	if (err || READ_ONCE(dd_direct_on) ||
+	    THIS_MODULE->state != MODULE_STATE_LIVE)
+		return err;
+	down_read(&net_rwsem);
+	for_each_net(net)
+		dd_direct_stop(dd_node_of(net));
+	up_read(&net_rwsem);
+	return 0;
+}
+
+static const struct kernel_param_ops dd_direct_on_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = dd_direct_on_set,
+	.get = param_get_bool,
+};
+
+module_param_cb(direct, &dd_direct_on_ops, &dd_direct_on, 0644);
+__MODULE_PARM_TYPE(direct, "bool");
 MODULE_PARM_DESC(direct, "allow processes of this node to send directly");
 
 /* ---- granting ----------------------------------------------------------- */
@@ -121,6 +147,11 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	struct dd_feed *feed;
 	int err;
 
+	/* Under the list's lock: dd_rings_stop() finds what comes before it. */
+	if (!READ_ONCE(dd_direct_on))
+		return -EOPNOTSUPP;
+	if (!READ_ONCE(conn->obj.ctx->node->up))
+		return -ENETDOWN;
 	/* Asked for once more below; here it spares the rest, and others. */
 	err = dd_direct_ready(conn);
 	if (err)
@@ -187,7 +218,7 @@ static void dd_direct_unfeed(struct dd_conn *conn)
 	list_del_init(&feed->on_ring);
 	if (!feed->left)
 		dd_ring_leave(feed->ring, feed->slots, 0);
-	dd_window_revoke(feed->block);
+	dd_feed_hide(feed);
 	kfree(feed);
 	/* Who waits for that ring waits for nothing. */
 	wake_up_interruptible_all(&peer->seg.list->room);
@@ -209,13 +240,18 @@ static int dd_direct_unmake(struct dd_conn *conn)
 /* The ring was taken back: the kernel goes on where the sender has stopped. */
 static int dd_direct_depart(struct dd_conn *conn, struct dd_direct *arg)
 {
+	u64 asked = arg->start;
 	struct dd_conn *peer = conn->peer;
 	struct dd_import *imp = &conn->imp;
 	struct dd_feed *feed = peer->feed;
 	u64 n = dd_direct_count(conn), end = feed->end;
+	bool read = dd_feed_read(feed);
 
+	arg->start = end;
+	if (feed->gone)
+		return 0;
 	/* The last one did not get there in time. */
-	if (n && arg->start > end)
+	if (n && asked > end)
 		n--;
 	spin_lock(&peer->seg.lock);
 	if (imp->busy) {
@@ -232,9 +268,15 @@ static int dd_direct_depart(struct dd_conn *conn, struct dd_direct *arg)
 	WRITE_ONCE(imp->cell->left, 0);
 	WRITE_ONCE(peer->seg.received, n);
 	WRITE_ONCE(peer->imp.cell->received, n);
+	if (!read) {
+		/* The reader needs its cell to name the ring; and order. */
+		feed->gone = true;
+		peer->seg.behind = true;
+		WRITE_ONCE(imp->direct, false);
+	}
 	spin_unlock(&peer->seg.lock);
-	dd_direct_unfeed(conn);
-	arg->start = end;
+	if (read)
+		dd_direct_unfeed(conn);
 	return 0;
 }
 
@@ -274,6 +316,21 @@ static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
 	return 0;
 }
 
+/* A way to send directly, unless there is one. */
+static int dd_direct_again(struct dd_conn *conn, struct dd_list *list)
+{
+	const struct dd_feed *feed = conn->peer->feed;
+
+	if (feed && !feed->left)
+		return 0;
+	if (feed) {
+		if (!feed->gone || !dd_feed_read(feed))
+			return -EBUSY;
+		dd_direct_unfeed(conn);
+	}
+	return dd_direct_make(conn, list);
+}
+
 /* The caller's context is locked, so its end of the connection stays. */
 static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 {
@@ -293,10 +350,8 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 		err = dd_direct_over(conn, arg);
 	else if (drop)
 		err = dd_direct_drop(conn, arg);
-	else if (!conn->peer->feed)
-		err = dd_direct_make(conn, list);
-	else if (conn->peer->feed->left)
-		err = -EBUSY;
+	else
+		err = dd_direct_again(conn, list);
 	if (!err && !drop)
 		dd_direct_tell(conn->peer, arg);
 	mutex_unlock(&list->lock);
@@ -345,7 +400,7 @@ void dd_feed_leave(struct dd_feed *feed, u64 end)
 
 	lockdep_assert_held(&conn->seg.list->lock);
 	/* Its end may be over, and known to the receiver still. */
-	if (!feed->block)
+	if (!feed->block || feed->left)
 		return;
 	spin_lock(&conn->seg.lock);
 	n = dd_direct_count(conn->peer);
@@ -379,13 +434,18 @@ static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 		trace_dd_direct_revoke(conn->peer, conn->feed->ring->unit, n);
 }
 
-/*
- * It posts nothing any more; what it has posted may be unread, and behind
- * positions that other threads of its process have taken and not filled yet.
- * Returns the position after the last note of this connection that is there: one
- * posts after the other, so all before that are.
+/**
+ * dd_feed_arrived() - what has come of an end that posts nothing any more
+ * @feed: its way
+ * @end: (out) position after the last note of all, if one is unread
+ *
+ * Notes may be behind positions that other threads of its process have taken and
+ * not filled yet.
+ *
+ * Return: the position after the last note of this connection that is there, or
+ * the reader's: one posts after the other, so all before that are.
  */
-static u64 dd_direct_end(struct dd_feed *feed)
+u64 dd_feed_arrived(const struct dd_feed *feed, u64 *end)
 {
 	const struct dd_ring *ring = feed->ring;
 	u64 head = dd_ring_head(ring), arrived = head, pos;
@@ -393,13 +453,26 @@ static u64 dd_direct_end(struct dd_feed *feed)
 	for (pos = head; pos != head + ring->slots; pos++) {
 		if (!dd_ring_has(ring, pos))
 			continue;
-		feed->end = pos + 1;
+		*end = pos + 1;
 		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
 		    feed->conn->obj.id)
 			arrived = pos + 1;
 	}
-	dd_ring_leave(feed->ring, feed->slots, feed->end);
 	return arrived;
+}
+
+/* Whether all has been read that came by a ring that was taken back. */
+bool dd_feed_read(const struct dd_feed *feed)
+{
+	return dd_ring_head(feed->ring) >= feed->end;
+}
+
+/* The sender no longer sees the end's block. */
+void dd_feed_hide(struct dd_feed *feed)
+{
+	if (feed->block)
+		dd_window_revoke(feed->block);
+	feed->block = NULL;
 }
 
 /**
@@ -427,11 +500,18 @@ u64 dd_direct_revoke(struct dd_conn *conn)
 	spin_unlock(&conn->seg.lock);
 	/* As said above. */
 	smp_mb();
-	arrived = feed->left ? feed->end : dd_direct_end(feed);
-	end = feed->left ? 0 : feed->end;
-	dd_window_revoke(feed->block);
-	feed->block = NULL;
-	dd_direct_settle(conn, arrived);
+	if (feed->left) {
+		arrived = feed->end;
+		end = dd_feed_read(feed) ? 0 : feed->end;
+	} else {
+		arrived = dd_feed_arrived(feed, &feed->end);
+		dd_ring_leave(feed->ring, feed->slots, feed->end);
+		end = feed->end;
+	}
+	dd_feed_hide(feed);
+	/* Else the kernel counts already. */
+	if (!feed->gone)
+		dd_direct_settle(conn, arrived);
 	return end;
 }
 
@@ -541,6 +621,33 @@ int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w)
 		      dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
 	spin_unlock(&peer->seg.lock);
 	return err;
+}
+
+/* ---- turned off ---------------------------------------------------------- */
+
+/**
+ * dd_direct_stop() - revoke every way to send directly on a node
+ * @node: the node, which is down; or direct sending is turned off
+ *
+ * Senders find that their ring was taken back, and go on by the doorbell. What
+ * was posted before is read. Waits for no process.
+ */
+void dd_direct_stop(struct dd_node *node)
+{
+	unsigned long from = 0, index;
+	struct dd_list *list;
+	struct dd_ctx *ctx;
+
+	while ((ctx = dd_node_ctx(node, from))) {
+		index = 0;
+		while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+			dd_rings_stop(list);
+			dd_list_put(list);
+			cond_resched();
+		}
+		from = ctx->serial + 1;
+		dd_ctx_put(ctx);
+	}
 }
 
 /* ---- reports ------------------------------------------------------------ */

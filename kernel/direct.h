@@ -15,6 +15,7 @@
 struct dd_conn;
 struct dd_ctx;
 struct dd_list;
+struct dd_node;
 struct task_struct;
 
 /* ---- window.c ----------------------------------------------------------- */
@@ -67,6 +68,7 @@ bool dd_rings_ready(const struct dd_list *list);
 void dd_rings_arm(const struct dd_list *list);
 void dd_rings_disarm(const struct dd_list *list);
 void dd_rings_free(struct dd_list *list);
+void dd_rings_stop(struct dd_list *list);
 
 /* ---- room.c ------------------------------------------------------------- */
 
@@ -98,6 +100,8 @@ void dd_room_kick(struct dd_list *list);
  * @slots: reserved there
  * @left: the ring was taken back, and is not the end's any more; under
  *	dd_list.lock and that of the segment
+ * @gone: the sender knows that, and sends by the doorbell; not all of its notes
+ *	in the ring have been read. Under the same locks
  * @block: what shows the sender the end's block; NULL once that is revoked
  * @end: then, or when it was left, the position after its last note
  * @base: messages that the sender had sent before
@@ -109,6 +113,7 @@ struct dd_feed {
 	struct dd_ring *ring;
 	u32 slots;
 	bool left;
+	bool gone;
 	struct dd_window *block;
 	u64 end;
 	u64 base;
@@ -130,5 +135,9 @@ u64 dd_direct_received(const struct dd_conn *conn);
 u64 dd_direct_done(struct dd_conn *conn);
 bool dd_direct_is(const struct dd_conn *conn);
 void dd_feed_leave(struct dd_feed *feed, u64 end);
+void dd_feed_hide(struct dd_feed *feed);
+u64 dd_feed_arrived(const struct dd_feed *feed, u64 *end);
+bool dd_feed_read(const struct dd_feed *feed);
+void dd_direct_stop(struct dd_node *node);
 
 #endif /* _DD_DIRECT_H */

@@ -255,20 +255,6 @@ static struct dd_cursor *dd_cursor(struct netlink_callback *cb)
 	return (struct dd_cursor *)cb->ctx;
 }
 
-/* The context with the least serial from @from on, counted; or NULL. */
-static struct dd_ctx *dd_ctx_from(struct dd_node *node, unsigned long from)
-{
-	struct dd_ctx *ctx;
-
-	mutex_lock(&node->lock);
-	ctx = xa_find(&node->ctxs, &from, ULONG_MAX, XA_PRESENT);
-	/* While it is in the table, its file holds a reference. */
-	if (ctx)
-		dd_ctx_get(ctx);
-	mutex_unlock(&node->lock);
-	return ctx;
-}
-
 /**
  * dd_direct_alive() - messages sent directly on connections that are open
  * @node: whose connections
@@ -282,7 +268,7 @@ u64 dd_direct_alive(struct dd_node *node)
 	struct dd_obj *obj;
 	u64 sum = 0;
 
-	while (!dd_dump_killed() && (ctx = dd_ctx_from(node, from))) {
+	while (!dd_dump_killed() && (ctx = dd_node_ctx(node, from))) {
 		index = 0;
 		while ((obj = dd_obj_next(ctx, &index, DD_OBJ_CONN))) {
 			struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
@@ -352,7 +338,7 @@ static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
 	int err = 0;
 
 	cb->seq = dd_event_seq(net);
-	while (!err && (ctx = dd_ctx_from(dd_node_of(net), cur->ctx))) {
+	while (!err && (ctx = dd_node_ctx(dd_node_of(net), cur->ctx))) {
 		if (cur->ctx != ctx->serial) {
 			cur->ctx = ctx->serial;
 			cur->index = 0;

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 
+#include "direct.h"
 #include "dd.h"
 #include "peer.h"
 
@@ -200,7 +201,31 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 	if (max_changed)
 		dd_peers_renumber(node);
 	mutex_unlock(&node->peer_lock);
+	/* What processes may do without the kernel ends, too. */
+	if (!err && change->up && !*change->up)
+		dd_direct_stop(node);
 	return err;
+}
+
+/**
+ * dd_node_ctx() - walk the contexts of a node
+ * @node: the node
+ * @from: serial to begin at
+ *
+ * Return: the context with the least serial from @from on, which the caller
+ * puts; or NULL.
+ */
+struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from)
+{
+	struct dd_ctx *ctx;
+
+	mutex_lock(&node->lock);
+	ctx = xa_find(&node->ctxs, &from, ULONG_MAX, XA_PRESENT);
+	/* While it is in the table, its file holds a reference. */
+	if (ctx)
+		dd_ctx_get(ctx);
+	mutex_unlock(&node->lock);
+	return ctx;
 }
 
 /* Add up the counters of all CPUs. */

@@ -344,6 +344,48 @@ static bool dd_ring_evict(struct dd_ring *ring)
 	return true;
 }
 
+/*
+ * Take a ring from its sender at once, with whatever is in it, which stays there
+ * for the reader. Nobody can store to it when the last notes are looked for; and
+ * since an end posts one note after the other, what it has posted up to its last
+ * note is there.
+ */
+static void dd_ring_stop(struct dd_ring *ring)
+{
+	struct dd_feed *feed;
+	u64 end;
+
+	dd_window_hold(ring->notes);
+	list_for_each_entry(feed, &ring->feeds, on_ring)
+		dd_feed_leave(feed, dd_feed_arrived(feed, &end));
+	/* A sender that finds it dead finds @left. */
+	dd_window_release(ring->notes, true);
+	list_for_each_entry(feed, &ring->feeds, on_ring)
+		dd_feed_hide(feed);
+	ring->users = 0;
+	ring->reserved = 0;
+	ring->linger = (struct dd_linger){};
+	dd_ring_revoke(ring);
+}
+
+/**
+ * dd_rings_stop() - take all direct rings of a list from their senders
+ * @list: the list
+ */
+void dd_rings_stop(struct dd_list *list)
+{
+	u32 i, n;
+
+	mutex_lock(&list->lock);
+	n = dd_rings_count(list->rings);
+	for (i = 0; i < n; i++)
+		if (list->rings->ring[i]->from)
+			dd_ring_stop(list->rings->ring[i]);
+	mutex_unlock(&list->lock);
+	/* A sender that waits for its ring is to learn that it has none. */
+	wake_up_interruptible_all(&list->room);
+}
+
 /* Notes that come by a ring in a second; it is too early to tell of a new one. */
 static u64 dd_ring_rate(struct dd_ring *ring)
 {

@@ -499,6 +499,160 @@ TEST(turned_off_by_the_administrator)
 	pair_close(&p);
 }
 
+static bool parameter(const char *value)
+{
+	int fd = open("/sys/module/dd/parameters/direct", O_WRONLY);
+	bool ok = fd >= 0 && write(fd, value, 1) == 1;
+
+	close(fd);
+	return ok;
+}
+
+static bool node(const char *to)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "ddctl node %s", to);
+	return !system(command);
+}
+
+static int drop_at(const struct pair *p, __u64 last, __u64 *end)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = p->c.conn,
+			       .flags = DD_DIRECT_DROP, .start = last };
+	int ret = raw_ioctl(&p->cl, DD_IOC_DIRECT, &d);
+
+	*end = d.start;
+	return ret;
+}
+
+static void said_sent(const struct pair *p, __u64 n)
+{
+	memcpy(raw_cell(&p->cl, p->c.cell_unit)->sq[0].meta, &n, sizeof(n));
+}
+
+/*
+ * One message is unread when windows are revoked, and another one is stored after
+ * that: the first has come, the second has gone nowhere, and neither bytes nor notes
+ * reach the receiver any more.
+ */
+#define STOPPED(p, w) do {						\
+	struct dd_cell *__cell = raw_cell(&(p)->cl, (p)->c.cell_unit);	\
+	__u64 __end;							\
+									\
+	EXPECT_EQ(1, __cell->left);					\
+	strcpy((w)->block + 100, "late");				\
+	said_sent(p, 2);						\
+	way_note(w, 100, 5);						\
+	EXPECT_STREQ("early", (p)->smem.at);				\
+	EXPECT_STREQ("", (p)->smem.at + 100);				\
+	ASSERT_EQ(0, drop_at(p, 2, &__end));				\
+	EXPECT_EQ(1, __end);						\
+	EXPECT_EQ(1, __cell->submitted);				\
+	EXPECT_EQ(0, __cell->left);					\
+	/* Asked again, it has come as well. */				\
+	ASSERT_EQ(0, drop_at(p, 2, &__end));				\
+	EXPECT_EQ(1, __end);						\
+} while (0)
+
+static bool begun(struct pair *p, struct way *w)
+{
+	if (pair_open(p, 1, PAGE, 2) || way_open(&p->cl, p->c.conn, w))
+		return false;
+	strcpy(w->block, "early");
+	said_sent(p, 1);
+	way_note(w, 0, 6);
+	return true;
+}
+
+FIXTURE(stopped) {
+	struct pair p;
+	struct way w;
+	struct dd_ring_state *s;
+};
+
+FIXTURE_SETUP(stopped)
+{
+	ASSERT_TRUE(begun(&self->p, &self->w));
+	self->s = ring_of(&self->p.srv, self->p.s.list_unit, 0);
+}
+
+/* For the tests after one that has failed, too. */
+FIXTURE_TEARDOWN(stopped)
+{
+	parameter("Y");
+	node("up");
+	pair_close(&self->p);
+}
+
+TEST_F(stopped, turned_off_while_somebody_sends)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+	struct dd_note note;
+
+	ASSERT_TRUE(parameter("N"));
+	STOPPED(p, w);
+	/* What the doorbell brings comes after what is unread. */
+	EXPECT_ERR(EBUSY, pair_request(p, 0, 0, 8));
+	EXPECT_ERR(EOPNOTSUPP, way_grant(&p->cl, p->c.conn, w));
+	EXPECT_EQ((char *)self->s - (char *)p->srv.area,
+		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
+	ASSERT_TRUE(ring_take(self->s, &n));
+	EXPECT_EQ(6, n.len);
+	EXPECT_FALSE(ring_take(self->s, &n));
+	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
+	ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &note));
+	EXPECT_EQ(2, note.msgid);
+	/* And on again. */
+	ASSERT_TRUE(parameter("Y"));
+	way_unmap(w);
+	said_sent(p, 2);
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
+	strcpy(w->block, "again");
+	said_sent(p, 3);
+	way_note(w, 0, 6);
+	EXPECT_STREQ("again", p->smem.at);
+	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	EXPECT_EQ(w->d.peer_conn, n.conn);
+}
+
+TEST_F(stopped, the_node_goes_down_while_somebody_sends)
+{
+	struct pair *p = &self->p;
+	struct way *w = &self->w;
+	struct dd_ring_note n;
+
+	ASSERT_TRUE(node("down"));
+	STOPPED(p, w);
+	EXPECT_ERR(ENETDOWN, pair_request(p, 0, 0, 8));
+	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
+	ASSERT_TRUE(ring_take(self->s, &n));
+	EXPECT_ERR(ENETDOWN, way_grant(&p->cl, p->c.conn, w));
+	ASSERT_TRUE(node("up"));
+	said_sent(p, 1);
+	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, w));
+}
+
+/* The receiver reads what had come, and then learns of the close. */
+TEST_F(stopped, closed_after_it_was_turned_off)
+{
+	struct pair *p = &self->p;
+	struct dd_ring_note n;
+	__u64 end;
+
+	ASSERT_TRUE(parameter("N"));
+	ASSERT_EQ(0, drop_at(p, 1, &end));
+	EXPECT_EQ(1, end);
+	ASSERT_TRUE(parameter("Y"));
+	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
+	EXPECT_EQ((char *)self->s - (char *)p->srv.area,
+		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
+	ASSERT_TRUE(ring_take(self->s, &n));
+	EXPECT_EQ(6, n.len);
+}
+
 /* --- windows ---------------------------------------------------------------*/
 
 TEST_F(direct, mappings_that_are_not_given)

@@ -346,9 +346,11 @@ struct dd_list_head {
  *
  * A list has %DD_RINGS_MAX rings at most. When all are taken, one that little
  * comes by is taken back for somebody who sends more, at a moment when all that
- * it has carried was consumed. The sender finds @left set: then it calls
- * %DD_DIRECT_DROP, learns whether the last note is one of those, and goes on by
- * the doorbell. If what it sends is much, it may ask for a ring again.
+ * it has carried was consumed. All are taken back at once when the node goes down,
+ * or the direct path is turned off; unconsumed notes stay in them. The sender finds
+ * @left set: then it calls %DD_DIRECT_DROP, learns whether the last note has come,
+ * and goes on by the doorbell. If what it sends is much, it may ask for a ring
+ * again.
  */
 
 /**
@@ -755,9 +757,10 @@ enum dd_wait_what {
  * does one that has sent directly, if @left of its cell is set: @start is (in)
  * the position after the note of the last message that the count includes, if it
  * found @left set after that, else 0; and (out) the position before which all
- * notes were consumed. If that is the less of the two, the last message went
- * nowhere, and does not count. The next one by the doorbell has the number after
- * those that do, and so have @submitted, @sent and @done of the cell.
+ * notes of this end have come. If that is the less of the two, the last message
+ * went nowhere, and does not count. The next one by the doorbell has the number
+ * after those that do, and so have @submitted, @sent and @done of the cell; the
+ * doorbell says %EBUSY until the notes that have come are consumed.
  *
  * Of a connection that the other end has closed, nothing is left to be dropped;
  * @start is (in) the position after the last note, and (out) the one before which
@@ -771,7 +774,7 @@ enum dd_wait_what {
  * it), %EBUSY (what was sent has not been consumed, or the ring was taken back),
  * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
  * another node, its block is not whole pages, or the direct path is turned off),
- * %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver 4 MiB of
+ * %ENETDOWN (this node is down), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver 4 MiB of
  * them, and all are in use).
  */
 struct dd_direct {
