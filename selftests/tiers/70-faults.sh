@@ -28,4 +28,11 @@ by_kernel warn-on-good-path 200 'WARNING.*dd_conn_connect' ddp_info
 direct window-stays stores_after_the_server_closed abi_window
 direct ring-keeps-names a_ring_speaks_for_its_sender_only abi_direct
 direct lose-wake a_sleeping_receiver abi_direct
+direct kick-forgets many_who_wait_for_the_same abi_room
+red growth-leaves-notes 1 '^not ok .*growth_waits_for_a_note_in_the_making' \
+	selftests/kunit/run.sh
+red softirq-under-lock 1 '^not ok .*no_softirq_while_a_segment_is_locked' \
+	selftests/kunit/run.sh
+red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
+	'selftests/net/across.sh build/selftests/net_shape'
 finish
