@@ -12,6 +12,7 @@
 #include "echo.h"
 #include "fake.h"
 #include "tap.h"
+#include "../dd/internal.h"
 
 static void close_is_told(void)
 {
@@ -143,6 +144,91 @@ static void an_id_comes_again(void)
 	teardown();
 }
 
+/*
+ * Two serving ends whose ids lead to the same place of the library's tables: each
+ * is found, and the one that was used last without a question to the kernel.
+ */
+static void ids_that_lead_to_one_place(void)
+{
+	struct dd_conn_desc desc;
+	int first, calls, other;
+	char *send = csend;
+	struct dd_msg msg;
+
+	setup(DD_TYPE_STREAM);
+	other = conn;
+	send = csend;
+	check_eq(dd_conn_list(h, service, &first, 1), 1);
+	fake.id_again = first + DDI_BUCKETS;
+	conn = client("echo", DD_TYPE_STREAM, &clist);
+	for (int i = 0; i < 4; i++) {
+		check_eq(request("one"), 0);
+		check_eq(take(&msg), 0);
+		check_eq(msg.conn, first + (int)DDI_BUCKETS);
+		check(msg.addr == srecv + PAGE);
+		check_eq(dd_reply(h, &msg, msg.send, 1, 0, 0), 0);
+		memcpy(send, "two", 4);
+		check_eq(dd_send(h, other, send, 4, 0, 0, NULL, 0), 0);
+		check_eq(take(&msg), 0);
+		check_eq(msg.conn, first);
+		check(msg.addr == srecv);
+		check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
+		check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
+	}
+	calls = fake.calls;
+	for (int i = 0; i < 2; i++) {
+		check_eq(dd_conn_info(h, first, &desc), 0);
+		check_eq(DD_SERIAL_ID(desc.serial), first);
+		check_eq(dd_conn_info(h, first + DDI_BUCKETS, &desc), 0);
+		check_eq(DD_SERIAL_ID(desc.serial), first + (int)DDI_BUCKETS);
+	}
+	/* What is asked is described once, and how many messages have come. */
+	check(fake.calls - calls <= 4);
+	check_eq(dd_close(h, first), 0);
+	check_eq(dd_conn_info(h, first, &desc), -EBADID);
+	check_eq(dd_conn_info(h, first + DDI_BUCKETS, &desc), 0);
+	check_eq(dd_close(h, first + DDI_BUCKETS), 0);
+	check_eq(dd_conn_info(h, first + DDI_BUCKETS, &desc), -EBADID);
+	teardown();
+}
+
+static unsigned int list_records(void)
+{
+	unsigned int n = 0;
+
+	for (const struct ddi_list *l = h->all_lists; l; l = l->next)
+		n++;
+	return n;
+}
+
+/* Each has an id, and a list, that none had before. */
+static void lists_that_are_gone_leave_nothing(void)
+{
+	struct dd_connect_attr attr = { .size = sizeof(attr),
+					.type = DD_TYPE_STREAM };
+	int ends[2];
+	unsigned int n;
+
+	setup(DD_TYPE_STREAM);
+	attr.recv = alloc(PAGE);
+	attr.recv_size = PAGE;
+	n = list_records();
+	for (int i = 0; i < 2000; i++) {
+		int l = 0, c = dd_connect(h, "echo", 1, &attr, &l);
+
+		check(c > 0);
+		check_eq(dd_ready(h, l), 0);
+		check_eq(dd_close(h, c), 0);
+		check_eq(dd_ready(h, l), -EBADID);
+		/* The serving end of it, too. */
+		check_eq(dd_conn_list(h, service, ends, 2), 2);
+		check_eq(dd_close(h, ends[1]), 0);
+	}
+	check(list_records() < n + 200);
+	check_eq(dd_ready(h, list), 0);
+	teardown();
+}
+
 static int ended, newcomer;
 
 /* What was there when the kernel was about to close it is not there any more. */
@@ -233,6 +319,8 @@ int main(void)
 		TEST(stale_notes_are_dropped),
 		TEST(own_close_leaves_nothing),
 		TEST(an_id_comes_again),
+		TEST(ids_that_lead_to_one_place),
+		TEST(lists_that_are_gone_leave_nothing),
 		TEST(nobody_is_at_what_is_closed),
 		TEST(unserve_voids_ids),
 	};

@@ -25,11 +25,7 @@ struct fake fake;
 struct object objects[OBJECTS];
 char *area;
 
-/* An id is an index here, and a number above it. */
-#define INDEX_BITS	18
-#define INDEX(id)	((id) % (1u << INDEX_BITS))
-
-static uint32_t next_unit, next_tag, epoch = 1;
+static uint32_t next_unit, next_id, epoch = 1;
 static int fake_fd = -1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -62,30 +58,39 @@ void units_align(uint32_t count)
 	next_unit = (next_unit + count - 1) / count * count;
 }
 
-struct object *object_new(int kind)
+static struct object *object_free(int kind)
 {
-	/* Index 0 stays free. */
+	/* The first one stays free. */
 	for (uint32_t i = 1; i < OBJECTS; i++) {
 		struct object *o = &objects[i];
 
-		if (o->kind == FREE && i != INDEX(fake.id_again)) {
-			memset(o, 0, sizeof(*o));
-			o->kind = kind;
-			o->id = ++next_tag % 4096 << INDEX_BITS | i;
-			o->epoch = epoch;
-			return o;
-		}
+		if (o->kind != FREE)
+			continue;
+		memset(o, 0, sizeof(*o));
+		o->kind = kind;
+		return o;
 	}
 	return NULL;
+}
+
+struct object *object_new(int kind)
+{
+	struct object *o = object_free(kind);
+
+	if (!o)
+		return NULL;
+	o->id = ++next_id;
+	o->epoch = epoch;
+	return o;
 }
 
 /* As if so many ids had been given out that they begin again. */
 struct object *object_again(int kind)
 {
-	struct object *o = &objects[INDEX(fake.id_again) % OBJECTS];
+	struct object *o = object_free(kind);
 
-	memset(o, 0, sizeof(*o));
-	o->kind = kind;
+	if (!o)
+		return NULL;
 	o->id = fake.id_again;
 	o->epoch = ++epoch;
 	fake.id_again = 0;
@@ -94,9 +99,11 @@ struct object *object_again(int kind)
 
 struct object *object_get(uint32_t id, int kind)
 {
-	struct object *o = &objects[INDEX(id) % OBJECTS];
-
-	return id && o->id == id && o->kind == (unsigned int)kind ? o : NULL;
+	for (uint32_t i = 1; id && i < OBJECTS; i++)
+		if (objects[i].id == id &&
+		    objects[i].kind == (unsigned int)kind)
+			return &objects[i];
+	return NULL;
 }
 
 struct object *conn_get(uint64_t serial)

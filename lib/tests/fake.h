@@ -25,7 +25,7 @@
  *	message's bytes in place, or 0
  * @noted: it closes when the message's note is there as well
  * @cut: the next DD_IOC_SUBMIT is ended by a signal after so many, 0 for none
- * @id_again: the next serving end's id, which another one has had; or 0
+ * @id_again: the next serving end's id, as if all others had been used; or 0
  * @other: what another thread does at the next call of @other_at
  * @other_at: request
  * @far: messages arrive, and their sender hears of it by fake_told() only
