@@ -132,6 +132,14 @@ test_pairs() {
 		. == [range(.[0]; .[0] + length)]' "$EVENTS"
 }
 
+# An event that cannot be written ends it: otherwise it would listen for ever.
+test_full_disk() {
+	run timeout 60 bash -c 'ddctl monitor >/dev/full'
+	check 'a full disk ends it with status 1' \
+		[ "$status" = 1 -a "$(cat "$ERR")" = \
+		'ddctl: standard output: No space left on device' ]
+}
+
 test_end() {
 	kill "$line_monitor"
 	wait "$line_monitor"
@@ -147,8 +155,9 @@ test_end() {
 
 update=no
 [ "${1:-}" != --update ] || update=yes
-plan 10
+plan 11
 test_golden
 test_pairs
+test_full_disk
 test_end
 finish

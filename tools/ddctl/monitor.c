@@ -4,6 +4,7 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <linux/dd_netlink.h>
@@ -79,7 +80,8 @@ static void print_event(const char *name, uint64_t seq,
 		json_object_put(object);
 		json_object_put(line);
 	}
-	fflush(stdout);
+	if (fflush(stdout) || ferror(stdout))
+		exit(finish_output(EXIT_RUNTIME));
 }
 
 static void on_event(uint8_t cmd, struct nlattr *head, int len)
