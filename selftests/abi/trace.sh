@@ -19,14 +19,14 @@ talk() {
 	echo >"$TRACING/trace"
 	dd-echo-server --size 4096 --requests 3 >ready &
 	server=$!
-	within 20 has_line ready '^ready$' || return
+	within "$PATIENCE" has_line ready '^ready$' || return
 	if ! timeout 60 dd-rpc-client --size 4096 --count 3 >client.out 2>&1; then
 		diag "$(cat client.out)"
 		return 1
 	fi
 	exited "$server" 0 || return
 	# What a process leaves is ended behind it.
-	within 20 both_closed
+	within "$PATIENCE" both_closed
 }
 
 both_closed() {

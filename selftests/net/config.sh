@@ -9,7 +9,6 @@
 . "$(dirname "$0")/net.sh"
 
 NODES=2
-[ "$SLOW" ] || PATIENCE=20
 
 # says NODE PEER STATE REASON
 says() {

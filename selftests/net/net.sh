@@ -18,9 +18,6 @@ pick() { if [ "$SLOW" ]; then echo "$2"; else echo "$1"; fi; }
 # count STOCK DEBUG: rounds; DD_SOAK times as many if that is set.
 count() { echo $(($(pick "$@") * ${DD_SOAK:-1})); }
 
-# What a test waits for comes within this, in seconds.
-PATIENCE=60
-
 scratch
 # shellcheck disable=SC2064 # now
 trap "net_end; rm -rf '$HOLD'" EXIT

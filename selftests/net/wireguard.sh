@@ -70,7 +70,7 @@ copied() {
 	ip netns exec dd1 tcpdump -Z root -q -i eth0 -U -w wire.pcap -B 32768 \
 		2>tcpdump.err &
 	pid=$!
-	within 20 has_line tcpdump.err 'listening on' || {
+	within "$PATIENCE" has_line tcpdump.err 'listening on' || {
 		diag "$(<tcpdump.err)"
 		return 1
 	}
@@ -79,7 +79,7 @@ copied() {
 		diag "$(<recv.err)"
 		return 1
 	}
-	within 30 cmp -s in.bin out.bin || return
+	within "$PATIENCE" cmp -s in.bin out.bin || return
 	# It may be behind.
 	within "$PATIENCE" on_the_wire
 	kill -TERM "$pid"

@@ -11,7 +11,7 @@
 DIR=build/ring
 WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
 TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS)
-FIND=240	# s to look for a wake-up that is lost; on an idle machine it takes one
+FIND=900	# s to look for a wake-up that is lost; on an idle machine it takes one
 
 # build NAME [FILE SED-SCRIPT] [-- OPTION...]: $DIR/NAME/race, of sources of which
 # one is changed.
@@ -42,12 +42,14 @@ build() {
 		selftests/ring/ring_race.c "$dir"/o/*.o
 }
 
-# The sanitizer wants addresses where it looks for them.
+# The sanitizer wants addresses where it looks for them. The two threads have to run
+# at the same time: where that is allowed, other programs of the machine wait.
 race() {
 	local prefix=()
 
 	setarch -R true 2>/dev/null && prefix=(setarch -R)
-	"${prefix[@]}" timeout 300 "$DIR/$1/race" "${@:2}" 2>&1
+	! chrt -r 1 true 2>/dev/null || prefix+=(chrt -r 1)
+	"${prefix[@]}" timeout $((FIND + 60)) "$DIR/$1/race" "${@:2}" 2>&1
 }
 
 holds() {

@@ -19,7 +19,7 @@ receive() {
 	rm -f recv.err
 	ddcp recv "$@" >recv.out 2>recv.err &
 	RECV=$!
-	within 10 has_line recv.err '^ddcp: ready' || diag "$(cat recv.err)"
+	within "$PATIENCE" has_line recv.err '^ddcp: ready' || diag "$(cat recv.err)"
 }
 
 # start_send INPUT-FD-FILE OPTION...: a sender in the background.
@@ -216,9 +216,16 @@ stall() {
 	start_send tap.fifo -a f -
 	exec 7>tap.fifo
 	random "$1" >&7
-	within 10 has_partial || diag "the receiver has not heard of it"
-	# Until all of it has been taken.
-	sleep 0.3
+	within "$PATIENCE" has_partial || diag "the receiver has not heard of it"
+	within "$PATIENCE" all_taken "$1" || diag "the sender has not read all of it"
+}
+
+# all_taken BYTES: of what the sender has read, whole slots are in the file.
+all_taken() {
+	local file
+
+	file=$(compgen -G 'out/.f.ddcp.*') &&
+		[ "$(stat -c %s "$file")" -ge $(($1 / SLOT * SLOT)) ]
 }
 
 has_partial() { compgen -G 'out/.f.ddcp.*' >/dev/null; }
@@ -264,16 +271,16 @@ kill_in_flight() {
 	for i in 1 2 3 4 5 6; do
 		receive -d out
 		start_send /dev/null in/big
-		within 10 has_begun || return 1
+		within "$PATIENCE" has_begun || return 1
 		sleep 0.0$((i * 15))
 		if ((i % 2)); then
 			kill -9 "$SEND" 2>/dev/null
 			wait "$SEND" 2>/dev/null
-			within 10 gone "$RECV" || return 1
+			within "$PATIENCE" gone "$RECV" || return 1
 		else
 			kill -9 "$RECV" 2>/dev/null
 			wait "$RECV" 2>/dev/null
-			within 10 gone "$SEND" || return 1
+			within "$PATIENCE" gone "$SEND" || return 1
 		fi
 		wait
 		# Whole, or not there.
@@ -304,11 +311,11 @@ interrupt() {
 	mkfifo tap.fifo
 	dd_pty ddcp recv -d out >recv.err &
 	RECV=$!
-	within 10 has_line recv.err '^ddcp: ready' || return 1
+	within "$PATIENCE" has_line recv.err '^ddcp: ready' || return 1
 	start_send tap.fifo -a f -
 	exec 7>tap.fifo
 	random $((SLOT + 5)) >&7
-	within 10 has_partial || return 1
+	within "$PATIENCE" has_partial || return 1
 	kill -USR1 "$RECV"
 	exited "$RECV" 130 recv.err && empty out && exited "$SEND" 4 send.err
 	local ret=$?
@@ -341,7 +348,7 @@ refused_stdin() {
 	local pattern=$1 got=0
 
 	shift
-	timeout 20 "$@" 2>refused.err || got=$?
+	timeout "$PATIENCE" "$@" 2>refused.err || got=$?
 	[ "$got" = 1 ] && grep -q -- "$pattern" refused.err && return
 	diag "$*: exit code $got: $(cat refused.err)"
 	return 1
@@ -353,7 +360,7 @@ no_reader() {
 		ddcp recv -o - 2>recv.err
 		echo $? >recv.code
 	} | head -c 10 >/dev/null &
-	within 10 has_line recv.err ready &&
+	within "$PATIENCE" has_line recv.err ready &&
 		refused 1 'receiver: output: Broken pipe' ddcp send in/f &&
 		wait $! && [ "$(cat recv.code)" = 1 ]
 }
@@ -365,7 +372,7 @@ stuck_output() {
 	random 3000000 >in/f
 	ddcp recv -o out.fifo 2>recv.err &
 	RECV=$!
-	within 10 has_line recv.err ready || return 1
+	within "$PATIENCE" has_line recv.err ready || return 1
 	start_send /dev/null in/f
 	exec 8<out.fifo
 	sleep 0.3
@@ -403,7 +410,7 @@ shrinking() {
 	random 3000000 >in/f
 	ddcp recv -o out.fifo 2>recv.err &
 	RECV=$!
-	within 10 has_line recv.err ready || return 1
+	within "$PATIENCE" has_line recv.err ready || return 1
 	start_send /dev/null in/f
 	exec 8<out.fifo
 	sleep 0.3

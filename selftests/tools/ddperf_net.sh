@@ -47,12 +47,12 @@ up() { [ "$(cluster_exec "$1" ddctl -j peer show "$2" | jq -r .state)" = up ]; }
 serve() {
 	ip netns exec dd2 ddperf net serve >serve.out 2>serve.err &
 	SERVER=$!
-	within 10 has_line serve.out '^ready$'
+	within "$PATIENCE" has_line serve.out '^ready$'
 }
 
 set_up() {
 	cluster_down 2>/dev/null
-	cluster_pair 1500 && cluster_peers 2 && serve && within 30 up 1 2
+	cluster_pair 1500 && cluster_peers 2 && serve && within "$PATIENCE" up 1 2
 }
 
 # A message takes a packet, and now and then another one.
@@ -124,7 +124,7 @@ for_people() {
 
 six() {
 	cluster_exec 1 ddctl peer set 2 fd09::2 &&
-		cluster_exec 2 ddctl peer set 1 fd09::1 && within 60 up 1 2 &&
+		cluster_exec 2 ddctl peer set 1 fd09::1 && within "$PATIENCE" up 1 2 &&
 		report '.path.address == "fd09::2"' $NET lat $QUICK
 }
 
@@ -136,9 +136,9 @@ nobody_there() {
 # What is no client of this version gets no answer, and harms nobody.
 strangers() {
 	head -c 1000 /dev/urandom |
-		cluster_exec 1 timeout 10 bash -c 'cat >/dev/tcp/10.9.0.2/56798' &&
-		cluster_exec 1 timeout 10 bash -c ': >/dev/tcp/10.9.0.2/56798' &&
-		within 10 has_line serve.err 'another version' &&
+		cluster_exec 1 timeout "$PATIENCE" bash -c 'cat >/dev/tcp/10.9.0.2/56798' &&
+		cluster_exec 1 timeout "$PATIENCE" bash -c ': >/dev/tcp/10.9.0.2/56798' &&
+		within "$PATIENCE" has_line serve.err 'another version' &&
 		! gone $SERVER && report '.test == "net lat"' $NET lat $QUICK
 }
 
@@ -146,7 +146,7 @@ server_dies() {
 	$NET lat --node 2 -r 1 -n 100000000 >out 2>err &
 	local me=$!
 
-	within 20 pgrep -P $SERVER >/dev/null || return 1
+	within "$PATIENCE" pgrep -P $SERVER >/dev/null || return 1
 	sleep 0.5
 	kill -9 $SERVER
 	wait $SERVER 2>/dev/null

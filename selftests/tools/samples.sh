@@ -13,7 +13,7 @@ serve() {
 	rm -f ready
 	"$@" >ready 2>server.log &
 	SERVER=$!
-	within 10 has_line ready '^ready$' || diag "$(cat server.log)"
+	within "$PATIENCE" has_line ready '^ready$' || diag "$(cat server.log)"
 }
 
 stop() {
@@ -92,7 +92,7 @@ crowded() {
 	dd-rpc-client --count 1000000 --quiet &
 	local b=$! ret
 
-	within 10 connected $a && within 10 connected $b &&
+	within "$PATIENCE" connected $a && within $PATIENCE connected $b &&
 		refused 1 'dd-rpc-client: ddconn: ' dd-rpc-client
 	ret=$?
 	kill -9 $a $b
@@ -118,7 +118,7 @@ server_dies() {
 	dd-rpc-client --count 100000000 2>client.err &
 	local c=$!
 
-	within 10 connected "$c" || return 1
+	within "$PATIENCE" connected "$c" || return 1
 	sleep 0.3
 	kill -9 "$SERVER"
 	wait "$SERVER" 2>/dev/null
@@ -137,7 +137,7 @@ name_in_use() {
 ready_fd() {
 	dd-echo-server --once --ready-fd 5 5>fd5 >/dev/null 2>server.log &
 	SERVER=$!
-	within 10 has_line fd5 '^ready$' && client dd-rpc-client &&
+	within "$PATIENCE" has_line fd5 '^ready$' && client dd-rpc-client &&
 		exited "$SERVER" 0 server.log
 }
 
@@ -180,6 +180,6 @@ check "a request larger than the server's buffer" too_large
 check "the server is killed: its client says so, exit code 4" server_dies
 check "a name in use" name_in_use
 check "--ready-fd" ready_fd
-check "one CPU: spinning is no slower than sleeping, by far" one_cpu
+check "one CPU: spinning is no slower than sleeping, by far" within "$PATIENCE" one_cpu
 check "the printed client against the echo server" figures
 finish

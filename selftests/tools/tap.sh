@@ -6,6 +6,9 @@
 set -u
 PLANNED=0 RAN=0 BAD=0
 
+# What a test waits for comes within this, in seconds, on a busy machine too.
+PATIENCE=60
+
 plan() {
 	PLANNED=$1
 	echo "TAP version 13"
@@ -68,7 +71,7 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 exited() {
 	local got=0
 
-	within 10 gone "$1" || diag "process $1 is still there"
+	within "$PATIENCE" gone "$1" || diag "process $1 is still there"
 	gone "$1" || kill -9 "$1"
 	wait "$1" || got=$?
 	[ "$got" = "$2" ] && return
@@ -83,7 +86,7 @@ refused() {
 	local code=$1 pattern=$2 got=0
 
 	shift 2
-	timeout 10 "$@" >refused.out 2>refused.err </dev/null || got=$?
+	timeout "$PATIENCE" "$@" >refused.out 2>refused.err </dev/null || got=$?
 	[ "$got" = "$code" ] && grep -q -- "$pattern" refused.err && return
 	diag "$*: exit code $got, not $code: $(cat refused.err)"
 	return 1
