@@ -2,7 +2,8 @@
 /*
  * The area: memory shared between the kernel and the owner of a context, in
  * units of 128 bytes. Pages come as they are needed and stay as long as the
- * context, so that no pointer into the area is ever stale.
+ * context, so that no pointer into the area is ever stale. They are allocated
+ * with no lock of the area held, and charged to the context.
  */
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
@@ -14,15 +15,50 @@
 
 #define DD_AREA_MIN_BITS	4096u
 
+static struct dd_ctx *dd_area_ctx(struct dd_area *area)
+{
+	return container_of(area, struct dd_ctx, area);
+}
+
+static size_t dd_area_map_size(unsigned int bits)
+{
+	return BITS_TO_LONGS(bits) * sizeof(long);
+}
+
+/* A map of @bits, charged; or an error pointer. */
+static unsigned long *dd_area_map_alloc(struct dd_ctx *ctx, unsigned int bits)
+{
+	unsigned long *map;
+
+	if (bits > DD_AREA_UNITS)
+		return ERR_PTR(-ENOSPC);
+	if (dd_charge(ctx, dd_area_map_size(bits)))
+		return ERR_PTR(-EDQUOT);
+	map = kvcalloc(BITS_TO_LONGS(bits), sizeof(long), dd_gfp(ctx));
+	if (map)
+		return map;
+	dd_uncharge(ctx, dd_area_map_size(bits));
+	return ERR_PTR(-ENOMEM);
+}
+
+static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map,
+			     unsigned int bits)
+{
+	if (!map)
+		return;
+	kvfree(map);
+	dd_uncharge(ctx, dd_area_map_size(bits));
+}
+
 int dd_area_init(struct dd_area *area)
 {
 	u32 unit;
 	int err;
 
 	mutex_init(&area->lock);
-	area->map = bitmap_zalloc(DD_AREA_MIN_BITS, GFP_KERNEL_ACCOUNT);
-	if (!area->map)
-		return -ENOMEM;
+	area->map = dd_area_map_alloc(dd_area_ctx(area), DD_AREA_MIN_BITS);
+	if (IS_ERR(area->map))
+		return PTR_ERR(area->map);
 	area->bits = DD_AREA_MIN_BITS;
 	/* Unit 0 is the head, so that no object is ever named 0. */
 	err = dd_area_alloc(area, 1, &unit);
@@ -33,101 +69,129 @@ int dd_area_init(struct dd_area *area)
 
 void dd_area_exit(struct dd_area *area)
 {
+	struct dd_ctx *ctx = dd_area_ctx(area);
 	unsigned int i, j;
 
 	for (i = 0; i < DD_AREA_CHUNKS; i++) {
 		for (j = 0; area->chunks[i] && j < DD_CHUNK_PAGES; j++)
-			if (area->chunks[i][j])
+			if (area->chunks[i][j]) {
 				dd_page_free(area->chunks[i][j]);
+				dd_uncharge(ctx, PAGE_SIZE);
+			}
 		kfree(area->chunks[i]);
 	}
-	kvfree(area->map);
-}
-
-/* Double the map, up to the size of the area. */
-static int dd_area_grow(struct dd_area *area)
-{
-	unsigned int bits = area->bits * 2;
-	unsigned long *map;
-
-	if (bits > DD_AREA_UNITS)
-		return -ENOSPC;
-	map = kvcalloc(BITS_TO_LONGS(bits), sizeof(long), GFP_KERNEL_ACCOUNT);
-	if (!map)
-		return -ENOMEM;
-	bitmap_copy(map, area->map, area->bits);
-	kvfree(area->map);
-	area->map = map;
-	area->hint = area->bits;
-	area->bits = bits;
-	return 0;
+	dd_area_map_free(ctx, area->map, area->bits);
 }
 
 /* @align: mask of the bits that must be zero in the first one's number. */
-static int dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
+static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 {
-	for (;;) {
-		unsigned long at;
-		int err;
+	unsigned long at;
 
-		at = bitmap_find_next_zero_area(area->map, area->bits,
-						area->hint, units, align);
-		if (at >= area->bits)
-			at = bitmap_find_next_zero_area(area->map, area->bits,
-							0, units, align);
-		if (at < area->bits) {
-			*unit = at;
+	lockdep_assert_held(&area->lock);
+	at = bitmap_find_next_zero_area(area->map, area->bits, area->hint,
+					units, align);
+	if (at >= area->bits)
+		at = bitmap_find_next_zero_area(area->map, area->bits, 0,
+						units, align);
+	*unit = at;
+	return at < area->bits;
+}
+
+/*
+ * Reserve units; that they have no pages yet shows to no other object. A larger
+ * map is allocated with the lock released: it is taken when objects are freed.
+ */
+static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
+			   u32 *unit)
+{
+	struct dd_ctx *ctx = dd_area_ctx(area);
+	unsigned long *map = NULL;
+	unsigned int bits = 0;
+	bool found;
+
+	for (;;) {
+		mutex_lock(&area->lock);
+		if (bits > area->bits) {
+			bitmap_copy(map, area->map, area->bits);
+			area->hint = area->bits;
+			swap(map, area->map);
+			swap(bits, area->bits);
+		}
+		found = dd_area_find(area, room, align, unit);
+		/* Better without room than not at all. */
+		if (!found && area->bits == DD_AREA_UNITS && room > units)
+			found = dd_area_find(area, units, align, unit);
+		if (found) {
+			bitmap_set(area->map, *unit, units);
+			/* What is aligned leaves gaps for what is not. */
+			if (!align)
+				area->hint = *unit + room < area->bits ?
+					     *unit + room : 0;
+		}
+		/* The old one, or one that another thread made unnecessary. */
+		dd_area_map_free(ctx, map, bits);
+		bits = area->bits * 2;
+		mutex_unlock(&area->lock);
+		if (found)
 			return 0;
-		}
-		err = dd_area_grow(area);
-		if (err) {
-			area->hint = 0;
-			return err;
-		}
+		map = dd_area_map_alloc(ctx, bits);
+		if (IS_ERR(map))
+			return PTR_ERR(map);
 	}
 }
 
 static int dd_area_populate(struct dd_area *area, u32 index)
 {
 	void ***chunk = &area->chunks[index / DD_CHUNK_PAGES];
+	struct dd_ctx *ctx = dd_area_ctx(area);
 	void **slot, *page;
+	int err;
 
-	if (!*chunk) {
+	if (!READ_ONCE(*chunk)) {
 		void **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages),
-				       GFP_KERNEL_ACCOUNT);
+				       dd_gfp(ctx));
 
 		if (!pages)
 			return -ENOMEM;
-		/* Pairs with dd_area_page(), which holds no lock. */
-		smp_store_release(chunk, pages);
+		/* Pairs with dd_area_page(). Another thread may be first. */
+		if (cmpxchg(chunk, NULL, pages))
+			kfree(pages);
 	}
-	slot = &(*chunk)[index % DD_CHUNK_PAGES];
-	if (*slot)
+	slot = &READ_ONCE(*chunk)[index % DD_CHUNK_PAGES];
+	if (READ_ONCE(*slot))
 		return 0;
-	page = dd_page_alloc();
+	err = dd_charge(ctx, PAGE_SIZE);
+	if (err)
+		return err;
+	page = dd_page_alloc(dd_gfp(ctx));
+	/* Pairs with dd_area_page(). As above. */
+	if (page && !cmpxchg(slot, NULL, page))
+		return 0;
+	dd_uncharge(ctx, PAGE_SIZE);
 	if (!page)
 		return -ENOMEM;
-	/* Pairs with dd_area_page(). */
-	smp_store_release(slot, page);
-	area->pages++;
+	dd_page_free(page);
 	return 0;
 }
 
-/* Take units that are free: with pages, and zeroed. */
-static int dd_area_take(struct dd_area *area, u32 unit, u32 units)
+/* Give reserved units their pages, and zero them. If that fails they are free. */
+static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 {
 	u32 index, i;
-	int err;
+	int err = 0;
 
 	for (index = unit / DD_PAGE_UNITS;
-	     index <= (unit + units - 1) / DD_PAGE_UNITS; index++) {
+	     !err && index <= (unit + units - 1) / DD_PAGE_UNITS; index++) {
 		err = dd_area_populate(area, index);
-		if (err)
-			return err;
+		cond_resched();
+	}
+	if (err) {
+		dd_area_free(area, unit, units);
+		return err;
 	}
 	for (i = 0; i < units; i++)
 		memset(dd_area_unit(area, unit + i), 0, DD_UNIT);
-	bitmap_set(area->map, unit, units);
 	return 0;
 }
 
@@ -139,23 +203,13 @@ static int dd_area_take(struct dd_area *area, u32 unit, u32 units)
  *	them, but not soon
  * @unit: (out) number of the first
  *
- * Return: 0, %-ENOMEM, or %-ENOSPC when the area is full.
+ * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
  */
 int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 {
-	int err;
+	int err = dd_area_reserve(area, units, room, 0, unit);
 
-	mutex_lock(&area->lock);
-	err = dd_area_find(area, room, 0, unit);
-	/* Better without room than not at all. */
-	if (err == -ENOSPC && room > units)
-		err = dd_area_find(area, units, 0, unit);
-	if (!err)
-		err = dd_area_take(area, *unit, units);
-	if (!err)
-		area->hint = *unit + room < area->bits ? *unit + room : 0;
-	mutex_unlock(&area->lock);
-	return err;
+	return err ? err : dd_area_fill(area, *unit, units);
 }
 
 /* The same without room. */
@@ -175,28 +229,24 @@ int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
 {
 	u32 units = pages * DD_PAGE_UNITS;
-	int err;
+	int err = dd_area_reserve(area, units, units, DD_PAGE_UNITS - 1, unit);
 
-	mutex_lock(&area->lock);
-	err = dd_area_find(area, units, DD_PAGE_UNITS - 1, unit);
-	if (!err)
-		err = dd_area_take(area, *unit, units);
-	mutex_unlock(&area->lock);
-	return err;
+	return err ? err : dd_area_fill(area, *unit, units);
 }
 
 /* Allocate the units that follow some: 0, or an error if they are not free. */
 int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 {
 	u32 next = unit + units;
-	int err = -ENOSPC;
+	bool found;
 
 	mutex_lock(&area->lock);
-	if (next + more <= area->bits &&
-	    find_next_bit(area->map, next + more, next) == next + more)
-		err = dd_area_take(area, next, more);
+	found = next + more <= area->bits &&
+		find_next_bit(area->map, next + more, next) == next + more;
+	if (found)
+		bitmap_set(area->map, next, more);
 	mutex_unlock(&area->lock);
-	return err;
+	return found ? dd_area_fill(area, next, more) : -ENOSPC;
 }
 
 void dd_area_free(struct dd_area *area, u32 unit, u32 units)

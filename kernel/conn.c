@@ -50,24 +50,36 @@ static void dd_conn_mem_free(struct rcu_head *rcu)
 		kmem_cache_free(dd_client_cache, dd_client_of(conn));
 }
 
+static size_t dd_conn_size(bool server)
+{
+	return server ? sizeof(struct dd_conn) : sizeof(struct dd_client);
+}
+
 /**
  * dd_conn_alloc() - one end of a connection, not paired yet
  * @ctx: its owner
  * @type: enum dd_conn_type
  * @server: whether it is the serving end
  *
- * Return: the end, whose only user is the caller, or NULL.
+ * Return: the end, whose only user is the caller; or %-EDQUOT or %-ENOMEM as an
+ * error pointer.
  */
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 {
 	struct dd_conn *conn;
+	int err;
 
+	err = dd_charge(ctx, dd_conn_size(server));
+	if (err)
+		return ERR_PTR(err);
 	/* The end comes first in a struct dd_client. */
 	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache,
-				 GFP_KERNEL);
+				 dd_gfp(ctx));
 
-	if (!conn)
-		return NULL;
+	if (!conn) {
+		dd_uncharge(ctx, dd_conn_size(server));
+		return ERR_PTR(-ENOMEM);
+	}
 	dd_obj_init(&conn->obj, ctx, DD_OBJ_CONN);
 	refcount_set(&conn->mem, 1);
 	conn->type = type;
@@ -81,6 +93,8 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->mem))
 		return;
+	dd_uncharge(conn->obj.ctx, dd_conn_size(conn->server));
+	dd_remote_uncharge(conn);
 	dd_ctx_put(conn->obj.ctx);
 	call_rcu(&conn->rcu, dd_conn_mem_free);
 }
@@ -97,7 +111,7 @@ static void dd_conn_release_client(struct dd_conn *conn)
 	if (conn->imp.unit)
 		dd_area_free(&conn->obj.ctx->area, conn->imp.unit,
 			     DD_CELL_UNITS);
-	dd_credit_exit(&client->credit);
+	dd_credit_drop(conn->obj.ctx, &client->credit);
 	dd_slice_drop(&client->send);
 	dd_slice_drop(&client->recv);
 }
@@ -223,7 +237,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	conn->uid = current_euid();
 	conn->nodirect = arg->flags & DD_CONNECT_NODIRECT;
 	conn->direct_any = arg->flags & DD_CONNECT_DIRECT_ANY;
-	err = dd_credit_init(&client->credit, window, GFP_KERNEL_ACCOUNT);
+	err = dd_credit_make(ctx, &client->credit, window);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->send, true, &client->send,
 				    &conn->send);
@@ -241,7 +255,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	/* One slot beside the channel's own, for the close note. */
 	list = dd_list_attach(ctx, arg->flags & DD_CONNECT_ANON ? 0 : arg->list,
 			      arg->flags & DD_CONNECT_LIST,
-			      dd_credit_slots(window) + 1);
+			      dd_credit_slots(window) + 1, 0);
 	if (IS_ERR(list))
 		return PTR_ERR(list);
 	conn->seg.list = list;
@@ -326,8 +340,8 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	if (err)
 		return err;
 	conn = dd_conn_alloc(ctx, arg->type, false);
-	if (!conn)
-		return -ENOMEM;
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
 	mutex_lock(&ctx->lock);
 	err = ctx->dead ? -ESTALE : dd_conn_make(conn, arg);
 	mutex_unlock(&ctx->lock);

@@ -62,6 +62,12 @@ static inline void dd_credit_exit(struct dd_credit *c)
 	c->ends = &c->one;
 }
 
+/* Bytes that dd_credit_init() allocates. */
+static inline size_t dd_credit_size(u32 window)
+{
+	return window == 1 ? 0 : window * sizeof(u64);
+}
+
 /* Slots to reserve in a list for a channel with this window. */
 static inline u32 dd_credit_slots(u32 window)
 {

@@ -75,9 +75,11 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	err = dd_window_ctx_init(ctx);
 	if (err)
 		goto err_free;
+	ctx->mm = current->mm;
+	ctx->user = get_uid(current_user());
 	err = dd_area_init(&ctx->area);
 	if (err)
-		goto err_windows;
+		goto err_user;
 	kref_init(&ctx->ref);
 	mutex_init(&ctx->lock);
 	dd_ids_init(&ctx->ids);
@@ -87,10 +89,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	init_waitqueue_head(&ctx->wait);
 	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
 
-	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
-	ctx->user = get_uid(current_user());
 	ctx->pid = get_pid(task_tgid(current));
 	ctx->node = dd_node_of(get_net(net));
 
@@ -100,7 +100,8 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	dd_ctx_put(ctx);
 	return ERR_PTR(err);
 
-err_windows:
+err_user:
+	free_uid(ctx->user);
 	dd_window_ctx_exit(ctx);
 err_free:
 	kfree(ctx);
@@ -116,6 +117,7 @@ static void dd_ctx_release(struct kref *ref)
 	xa_destroy(&ctx->regions);
 	dd_window_ctx_exit(ctx);
 	dd_area_exit(&ctx->area);
+	WARN_ON_ONCE(atomic_long_read(&ctx->charged));
 	put_net(ctx->node->net);
 	put_pid(ctx->pid);
 	free_uid(ctx->user);

@@ -36,6 +36,7 @@
 
 struct dd_ctx;
 struct dd_peer_link_ops;
+struct mem_cgroup;
 struct dd_service;
 
 /* ---- node.c: one network namespace ------------------------------------ */
@@ -165,9 +166,10 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
 
 /* ---- page.c ----------------------------------------------------------- */
 
-void *dd_page_alloc(void);
+void *dd_page_alloc(gfp_t gfp);
 void *dd_pages_alloc(unsigned long n, unsigned long *got);
 unsigned long dd_page_free(void *page);
+unsigned long dd_page_release(struct dd_ctx *ctx, void *addr);
 void dd_page_exit(void);
 
 /* Bytes from @p on in the pages that dd_pages_alloc() has given as one. */
@@ -177,6 +179,16 @@ static inline size_t dd_page_left(const void *p)
 
 	return page_address(page) + page_size(page) - p;
 }
+
+/* ---- charge.c: who pays ----------------------------------------------- */
+
+int dd_charge(struct dd_ctx *ctx, size_t bytes);
+void dd_uncharge(struct dd_ctx *ctx, size_t bytes);
+struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages);
+void dd_charge_end(struct user_struct *user, unsigned long pages);
+gfp_t dd_gfp(const struct dd_ctx *ctx);
+struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx);
+void dd_owner_leave(struct mem_cgroup *before);
 
 /* ---- area.c: memory shared with the owner of a context ---------------- */
 
@@ -188,7 +200,6 @@ static inline size_t dd_page_left(const void *p)
  * @hint: where to look first
  * @chunks: addresses of pages, by DD_CHUNK_PAGES; published with release,
  *	never removed before the context is freed, and so read without a lock
- * @pages: number of pages, for reports
  */
 struct dd_area {
 	struct mutex lock;	/* of allocation */
@@ -196,7 +207,6 @@ struct dd_area {
 	unsigned int bits;
 	unsigned int hint;
 	void **chunks[DD_AREA_CHUNKS];
-	unsigned long pages;
 };
 
 int dd_area_init(struct dd_area *area);
@@ -305,6 +315,8 @@ struct dd_obj {
  * @node: the opener's network namespace, whose reference is held
  * @mm: the opener's address space; compared, never used
  * @user: whose locked_vm is charged
+ * @charged: bytes charged to it for this context
+ * @limit: RLIMIT_MEMLOCK of the owner in pages, at its last call that was charged
  * @cred: the opener's credentials
  * @pid: the opener's thread group
  * @lock: creation and destruction of objects; taken before dd_service.lock
@@ -332,6 +344,8 @@ struct dd_ctx {
 	struct dd_node *node;
 	struct mm_struct *mm;
 	struct user_struct *user;
+	atomic_long_t charged;
+	unsigned long limit;
 	const struct cred *cred;
 	struct pid *pid;
 	struct mutex lock;	/* of creation and destruction */

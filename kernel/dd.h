@@ -26,6 +26,11 @@ struct dd_ring;
 struct dd_rings;
 struct dd_segment;
 
+/* ---- charge.c, see also ctx.h ----------------------------------------- */
+
+int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window);
+void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
+
 /* ---- notelist.c: memory that tells ------------------------------------ */
 
 /*
@@ -126,10 +131,11 @@ DD_REC_SAME(msgid);
 DD_REC_SAME(tag);
 DD_REC_SAME(meta);
 
-struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots);
-int dd_list_join(struct dd_list *list, u32 slots);
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room);
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
-			       u32 slots);
+			       u32 slots, u32 room);
+int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
+void dd_list_unreserve(struct dd_list *list, u32 slots);
 void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
 void dd_list_flag(struct dd_list *list, u32 set, u32 clear);
@@ -439,6 +445,7 @@ struct dd_import {
  * @nodirect: neither end sends directly
  * @direct_any: the other end may, whosever it is
  * @shown: its block was mapped in the other end; under dd_list.lock
+ * @remote_ops: struct dd_remote_op that @obj.ctx is charged for
  * @mem: held by @obj.users as one, and by the other end; memory only
  * @block: number of its block at the service, for the serving end
  * @peer: the other end; NULL if it is on another node, see dd_remote_of()
@@ -468,6 +475,7 @@ struct dd_conn {
 	bool nodirect;
 	bool direct_any;
 	bool shown;
+	u16 remote_ops;
 	refcount_t mem;
 	u32 block;
 	struct dd_conn *peer;
@@ -536,7 +544,9 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
 /**
  * struct dd_block - a possible connection of a service
  * @conn: the end that has it now, or had it last; NULL if none has
- * @credit: slots in the service's list, of a connection without its own credit
+ * @ready: its slots are reserved, as it has had a connection that needed them
+ * @credit: slots in the service's list, of a connection without its own credit, if
+ *	it is ready
  * @conn_note: position after the last note of this block, in the service's list,
  *	that @credit does not know of: of a connection, or of its own credit
  * @ring: what the notes of the last connection came by, if that is over
@@ -545,6 +555,7 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
  */
 struct dd_block {
 	struct dd_conn *conn;
+	bool ready;
 	struct dd_credit credit;
 	u64 conn_note;
 	struct dd_ring *ring;
@@ -572,7 +583,8 @@ struct dd_block {
  * @recv_block: bytes of @recv for each block
  * @send_block: bytes of @send for each block
  * @list: where notes go
- * @slots: reserved there
+ * @attached: to @list
+ * @slots: reserved there, for blocks that are ready
  * @cells_unit: first unit of the cells
  * @cell_units: units of a cell
  * @blocks: @maxconn of them
@@ -599,6 +611,7 @@ struct dd_service {
 	u64 recv_block;
 	u64 send_block;
 	struct dd_list *list;
+	bool attached;
 	u32 slots;
 	u32 cells_unit;
 	u32 cell_units;

@@ -165,6 +165,9 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	feed->slots = dd_credit_slots(conn->imp.peer_window);
 	feed->ring = dd_ring_get(list, conn, feed->slots);
 	err = PTR_ERR_OR_ZERO(feed->ring);
+	/* The receiver's limit, not the caller's. */
+	if (err == -EDQUOT)
+		err = -ENOSPC;
 	if (err)
 		goto err_free;
 	dd_ring_join(feed->ring, feed->slots);

@@ -36,7 +36,7 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
 	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
 }
 
-/* @room: for how many times the slots there should be room to grow. */
+/* @room: slots that there should be room to grow to. */
 static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 			      u64 *geometry)
 {
@@ -47,7 +47,8 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 	if (slots > DD_LIST_MAX_SLOTS)
 		return -ENOSPC;
 	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
-				 min(room << order, DD_LIST_MAX_SLOTS), &unit);
+				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS),
+				 &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
@@ -63,17 +64,24 @@ static void dd_list_free_ring(struct dd_list *list, u64 geometry)
  * dd_list_create() - a list that is not visible yet, with one user
  * @ctx: its owner
  * @slots: slots reserved for that user
+ * @room: slots that may be reserved later: then the ring need not move
  *
  * Return: the list, its id reserved, or an error pointer. dd_list_publish()
  * makes it visible; dd_list_detach() ends it either way.
  */
-struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots)
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 {
-	struct dd_list *list = kzalloc(sizeof(*list), GFP_KERNEL_ACCOUNT);
+	struct dd_list *list;
 	int err;
 
-	if (!list)
+	err = dd_charge(ctx, sizeof(*list));
+	if (err)
+		return ERR_PTR(err);
+	list = kzalloc(sizeof(*list), dd_gfp(ctx));
+	if (!list) {
+		dd_uncharge(ctx, sizeof(*list));
 		return ERR_PTR(-ENOMEM);
+	}
 	dd_obj_init(&list->obj, ctx, DD_OBJ_LIST);
 	mutex_init(&list->lock);
 	init_waitqueue_head(&list->wait);
@@ -86,7 +94,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots)
 	err = dd_area_alloc(&ctx->area, 1, &list->unit);
 	if (err)
 		goto err_free;
-	err = dd_list_alloc_ring(list, slots, 1, &list->geometry);
+	err = dd_list_alloc_ring(list, slots, room, &list->geometry);
 	if (err)
 		goto err_head;
 	err = dd_obj_reserve(&list->obj);
@@ -102,6 +110,7 @@ err_ring:
 err_head:
 	dd_area_free(&ctx->area, list->unit, 1);
 err_free:
+	dd_uncharge(ctx, sizeof(*list));
 	kfree(list);
 	dd_ctx_put(ctx);
 	return ERR_PTR(err);
@@ -118,6 +127,7 @@ void dd_list_put(struct dd_list *list)
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
 	dd_list_free_ring(list, list->geometry);
 	dd_area_free(&ctx->area, list->unit, 1);
+	dd_uncharge(ctx, sizeof(*list));
 	kfree_rcu(list, rcu);
 	dd_ctx_put(ctx);
 }
@@ -173,9 +183,9 @@ static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
 }
 
 /* A larger ring: the old one with what follows it, if that is free. */
-static int dd_list_enlarge(struct dd_list *list, u32 slots, u64 *geometry)
+static int dd_list_enlarge(struct dd_list *list, u64 old, u32 slots,
+			   u64 *geometry)
 {
-	u64 old = list->geometry;
 	u32 had = dd_geometry_slots(old);
 	u32 order = order_base_2(max(slots, 2 * had));
 
@@ -185,18 +195,14 @@ static int dd_list_enlarge(struct dd_list *list, u32 slots, u64 *geometry)
 		*geometry = dd_geometry(old >> 32, order);
 		return 0;
 	}
-	return dd_list_alloc_ring(list, max(slots, 2 * had), 8, geometry);
+	return dd_list_alloc_ring(list, 1u << order, 8u << order, geometry);
 }
 
-static int dd_list_grow(struct dd_list *list, u32 slots)
+/* Use another ring; the list is locked. */
+static void dd_list_use(struct dd_list *list, u64 new)
 {
-	u64 old = list->geometry, new, tail;
-	int err;
+	u64 old = list->geometry, tail = dd_list_hold(list);
 
-	err = dd_list_enlarge(list, slots, &new);
-	if (err)
-		return err;
-	tail = dd_list_hold(list);
 	dd_list_move(list, old, new, tail);
 	/* Whoever sees the new geometry sees the notes that were moved. */
 	smp_store_release(&list->head->geometry, new);
@@ -204,44 +210,82 @@ static int dd_list_grow(struct dd_list *list, u32 slots)
 	smp_store_release(&list->geometry, new);
 	/* A sender that gets a position from here on sees the new geometry. */
 	atomic64_set_release(&list->tail, tail);
-	if (old >> 32 != new >> 32)
-		dd_list_free_ring(list, old);
 	dd_list_kick(list);
+}
+
+/* Whether there is room for @slots more, which are then reserved; list locked. */
+static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
+{
+	lockdep_assert_held(&list->lock);
+	list->reserved -= dd_linger_reap(&list->linger, dd_list_head_pos(list));
+	if (!list->users)
+		return -ENOENT;
+	if (list->reserved + slots > dd_geometry_slots(list->geometry))
+		return -EAGAIN;
+	list->reserved += slots;
+	WRITE_ONCE(list->users, list->users + users);
 	return 0;
 }
 
-static int dd_list_reserve(struct dd_list *list, u32 slots)
+/* Use a larger ring, or give it back if another thread was first. */
+static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
 {
-	int err = 0;
+	u32 had = dd_geometry_slots(old);
+	bool moved;
 
 	mutex_lock(&list->lock);
-	list->reserved -= dd_linger_reap(&list->linger, dd_list_head_pos(list));
-	if (!list->users)
-		err = -ENOENT;
-	else if (list->reserved + slots > dd_geometry_slots(list->geometry))
-		err = dd_list_grow(list, list->reserved + slots);
-	if (!err) {
-		WRITE_ONCE(list->users, list->users + 1);
-		list->reserved += slots;
-	}
+	/* Rings only grow: the same geometry does not come again. */
+	moved = list->geometry == old;
+	if (moved)
+		dd_list_use(list, new);
 	mutex_unlock(&list->lock);
-	return err;
+	if (old >> 32 != new >> 32)
+		dd_list_free_ring(list, moved ? old : new);
+	else if (!moved)
+		dd_area_free(dd_list_area(list), (old >> 32) + had,
+			     dd_geometry_slots(new) - had);
 }
 
 /**
- * dd_list_join() - attach a connection to a list that its service is attached to
- * @list: the list
- * @slots: slots to reserve
+ * dd_list_reserve() - reserve slots of a list
+ * @list: the list, of which the caller holds a reference
+ * @slots: how many
+ * @users: 1 to become a user of the list, too; then dd_list_detach() undoes this,
+ *	else dd_list_unreserve()
  *
- * Return: 0, then dd_list_detach() is due; or an error.
+ * The caller holds no lock that the end of another process' object needs: memory
+ * is allocated, with the list unlocked.
+ *
+ * Return: 0; %-ENOENT if the list is over; %-EINTR if the caller is killed;
+ * %-ENOMEM, %-EDQUOT, %-ENOSPC.
  */
-int dd_list_join(struct dd_list *list, u32 slots)
+int dd_list_reserve(struct dd_list *list, u32 slots, u32 users)
 {
-	int err = dd_list_reserve(list, slots);
+	u64 old, new;
+	u32 want;
+	int err;
 
-	if (!err)
-		refcount_inc(&list->obj.users);
-	return err;
+	for (;;) {
+		if (mutex_lock_killable(&list->lock))
+			return -EINTR;
+		err = dd_list_fit(list, slots, users);
+		want = list->reserved + slots;
+		old = list->geometry;
+		mutex_unlock(&list->lock);
+		if (err != -EAGAIN)
+			return err;
+		err = dd_list_enlarge(list, old, want, &new);
+		if (err)
+			return err;
+		dd_list_replace(list, old, new);
+	}
+}
+
+void dd_list_unreserve(struct dd_list *list, u32 slots)
+{
+	mutex_lock(&list->lock);
+	list->reserved -= slots;
+	mutex_unlock(&list->lock);
 }
 
 /**
@@ -250,25 +294,26 @@ int dd_list_join(struct dd_list *list, u32 slots)
  * @id: the list that user space asked for
  * @must: whether it has to be that one
  * @slots: slots to reserve
+ * @room: as for dd_list_create()
  *
  * Return: a list that the caller is a user of, new and not yet visible if @id
  * names none and need not; or an error pointer.
  */
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
-			       u32 slots)
+			       u32 slots, u32 room)
 {
 	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
 	int err;
 
 	lockdep_assert_held(&ctx->lock);
 	if (!list)
-		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots);
-	err = dd_list_reserve(list, slots);
+		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots, room);
+	err = dd_list_reserve(list, slots, 1);
 	if (!err)
 		return list;
 	dd_list_put(list);
 	if (err == -ENOENT && !must)
-		return dd_list_create(ctx, slots);
+		return dd_list_create(ctx, slots, room);
 	return ERR_PTR(err);
 }
 

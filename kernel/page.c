@@ -2,13 +2,21 @@
 /*
  * Pages that are mapped into processes. They are counted, since kmemleak does
  * not look at pages: when the module goes, all must have come back.
+ *
+ * A process may have pinned pages of a region, in a pipe for example. Pages that
+ * were allocated as one are freed as one, so a single byte keeps up to 64 of them.
+ * What is pinned when its region is freed stays charged to the user, on a list
+ * that is looked through every second.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
+#include <linux/list.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
 
 #include "dd.h"
 
@@ -21,10 +29,10 @@
 
 static atomic_long_t dd_pages;
 
-/* A zeroed page, charged to the memory cgroup of the caller. */
-void *dd_page_alloc(void)
+/* A zeroed page, charged to the memory cgroup that is active. */
+void *dd_page_alloc(gfp_t gfp)
 {
-	unsigned long page = get_zeroed_page(GFP_KERNEL_ACCOUNT);
+	unsigned long page = get_zeroed_page(gfp);
 
 	if (page)
 		atomic_long_inc(&dd_pages);
@@ -52,7 +60,7 @@ void *dd_pages_alloc(unsigned long n, unsigned long *got)
 	}
 	*got = 1ul << order;
 	if (!page)
-		return dd_page_alloc();
+		return dd_page_alloc(GFP_KERNEL_ACCOUNT);
 	atomic_long_add(*got, &dd_pages);
 	return page_address(page);
 }
@@ -72,10 +80,82 @@ unsigned long dd_page_free(void *page)
 	return 1ul << order;
 }
 
+/* ---- pages that outlive their region ------------------------------------ */
+
+/* Through page->lru of the first one; page_private() is the user that pays. */
+static LIST_HEAD(dd_pinned);
+static DEFINE_SPINLOCK(dd_pinned_lock);
+
+static void dd_pinned_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(dd_pinned_again, dd_pinned_work);
+
+static void dd_pinned_free(struct page *page)
+{
+	struct user_struct *user = (struct user_struct *)page_private(page);
+
+	list_del(&page->lru);
+	set_page_private(page, 0);
+	dd_charge_end(user, dd_page_free(page_address(page)));
+}
+
+static void dd_pinned_work(struct work_struct *work)
+{
+	struct page *page, *next;
+	LIST_HEAD(list);
+	bool left;
+
+	spin_lock(&dd_pinned_lock);
+	list_splice_init(&dd_pinned, &list);
+	spin_unlock(&dd_pinned_lock);
+	list_for_each_entry_safe(page, next, &list, lru) {
+		/* The list has the last reference, so there is no other to copy. */
+		if (page_count(page) == 1)
+			dd_pinned_free(page);
+		cond_resched();
+	}
+	spin_lock(&dd_pinned_lock);
+	list_splice(&list, &dd_pinned);
+	left = !list_empty(&dd_pinned);
+	spin_unlock(&dd_pinned_lock);
+	if (left)
+		schedule_delayed_work(&dd_pinned_again, HZ);
+}
+
+/**
+ * dd_page_release() - free pages of a region that is gone
+ * @ctx: its owner, charged for them
+ * @addr: address of what dd_pages_alloc() has given as one; mapped nowhere
+ *
+ * Return: how many pages that is. If they are pinned they are freed, and no longer
+ * charged, when they are not any more.
+ */
+unsigned long dd_page_release(struct dd_ctx *ctx, void *addr)
+{
+	struct page *page = virt_to_page(addr);
+	unsigned long n = compound_nr(page);
+
+	if (page_count(page) == 1) {
+		dd_uncharge(ctx, n << PAGE_SHIFT);
+		return dd_page_free(addr);
+	}
+	set_page_private(page, (unsigned long)dd_charge_keep(ctx, n));
+	spin_lock(&dd_pinned_lock);
+	list_add(&page->lru, &dd_pinned);
+	spin_unlock(&dd_pinned_lock);
+	schedule_delayed_work(&dd_pinned_again, HZ);
+	return n;
+}
+
 /* Complain about pages that nobody has freed. */
 void dd_page_exit(void)
 {
-	long left = atomic_long_read(&dd_pages);
+	struct page *page, *next;
+	long left;
 
+	cancel_delayed_work_sync(&dd_pinned_again);
+	/* The pins free them; they are charged to memory cgroups only. */
+	list_for_each_entry_safe(page, next, &dd_pinned, lru)
+		dd_pinned_free(page);
+	left = atomic_long_read(&dd_pages);
 	WARN(left, "dd: %ld pages are lost\n", left);
 }

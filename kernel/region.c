@@ -4,36 +4,16 @@
  *
  * Pages are charged to the owner's locked_vm when they are allocated, and the
  * charge goes when we give them back: after the id, the mappings and every
- * service, connection and request that uses them. What a process has pinned by
- * then, in a pipe for example, lives on with all pages of its row, and is charged
- * to the memory cgroup only.
+ * service, connection and request that uses them; of what a process has pinned by
+ * then, in a pipe for example, when that ends (page.c).
  */
-#include <linux/capability.h>
 #include <linux/compat.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
-#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "dd.h"
-
-static int dd_charge(struct user_struct *user, unsigned long pages)
-{
-	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
-	unsigned long now;
-
-	now = atomic_long_add_return(pages, &user->locked_vm);
-	if (now <= limit || capable(CAP_IPC_LOCK))
-		return 0;
-	atomic_long_sub(pages, &user->locked_vm);
-	return -EDQUOT;
-}
-
-static void dd_uncharge(struct user_struct *user, unsigned long pages)
-{
-	atomic_long_sub(pages, &user->locked_vm);
-}
 
 static void dd_free_pages(void **pages, unsigned long n)
 {
@@ -67,9 +47,12 @@ static void dd_region_free_work(struct work_struct *work)
 	struct dd_region *region = container_of(work, struct dd_region,
 						free_work);
 	struct dd_ctx *ctx = region->obj.ctx;
+	unsigned long i;
 
-	dd_free_pages(region->pages, region->npages);
-	dd_uncharge(ctx->user, region->npages);
+	for (i = 0; i < region->npages;) {
+		i += dd_page_release(ctx, region->pages[i]);
+		cond_resched();
+	}
 	kvfree(region->pages);
 	kfree_rcu(region, rcu);
 	dd_ctx_put(ctx);
@@ -89,7 +72,7 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
 		return ERR_PTR(-ENOMEM);
-	err = dd_charge(ctx->user, n);
+	err = dd_charge(ctx, n << PAGE_SHIFT);
 	if (err)
 		goto err_free;
 	err = -ENOMEM;
@@ -111,7 +94,7 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 err_pages:
 	kvfree(region->pages);
 err_uncharge:
-	dd_uncharge(ctx->user, n);
+	dd_uncharge(ctx, n << PAGE_SHIFT);
 err_free:
 	kfree(region);
 	return ERR_PTR(err);

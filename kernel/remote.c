@@ -10,9 +10,7 @@
  *
  * Locks: the proxy's, the peer's, the own segment's, in this order.
  */
-#include <linux/memcontrol.h>
 #include <linux/pid.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "ctl.h"
@@ -287,17 +285,31 @@ static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_remote_end *end)
 {
 	u32 window = le16_to_cpu(end->window);
+	struct dd_ctx *ctx = conn->obj.ctx;
 
 	conn->imp.peer_size = le64_to_cpu(end->size);
 	conn->imp.peer_window = window;
 	r->pid = le32_to_cpu(end->pid);
 	r->uid = le32_to_cpu(end->uid);
+	if (dd_charge(ctx, (window + 1) * sizeof(*r->op)))
+		return -EDQUOT;
+	r->op = kcalloc(window + 1, sizeof(*r->op), dd_gfp(ctx));
+	if (!r->op) {
+		dd_uncharge(ctx, (window + 1) * sizeof(*r->op));
+		return -ENOMEM;
+	}
 	r->nops = window + 1;
-	r->op = kcalloc(r->nops, sizeof(*r->op), GFP_KERNEL_ACCOUNT);
-	if (r->op)
-		return 0;
-	r->nops = 0;
-	return -ENOMEM;
+	conn->remote_ops = r->nops;
+	return 0;
+}
+
+/**
+ * dd_remote_uncharge() - the memory of a connection's requests is not charged more
+ * @conn: this end, which is being released
+ */
+void dd_remote_uncharge(struct dd_conn *conn)
+{
+	dd_uncharge(conn->obj.ctx, conn->remote_ops * sizeof(struct dd_remote_op));
 }
 
 static int dd_remote_error(u32 status)
@@ -405,10 +417,16 @@ struct dd_remote_call {
 	struct dd_remote_end near;
 };
 
+/* What a serving end that is being made must know of the client: 0 or an error. */
+int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn)
+{
+	return dd_remote_learn(call->r, conn, &call->far);
+}
+
 /**
  * dd_remote_accept() - give a serving end its other end, on another node
  * @call: the client
- * @conn: the serving end, equipped
+ * @conn: the serving end, equipped, which has learnt of the client
  *
  * When its id can be found, dd_remote_go() follows.
  *
@@ -421,11 +439,9 @@ int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
 	struct dd_remote *r = call->r;
 	int err;
 
-	err = dd_remote_learn(r, conn, &call->far);
-	if (!err)
-		err = dd_remote_join(r, conn, call->session, call->chan,
-				     conn->imp.peer_window,
-				     le16_to_cpu(call->far.taken), taken);
+	err = dd_remote_join(r, conn, call->session, call->chan,
+			     conn->imp.peer_window,
+			     le16_to_cpu(call->far.taken), taken);
 	if (err)
 		return err;
 	dd_remote_describe(conn, 0, taken, &call->near);
@@ -438,6 +454,7 @@ static enum dd_ctl_status dd_remote_status(int err)
 	switch (err) {
 	case -EUSERS:
 		return DD_CTL_FULL;
+	case -ENOBUFS:
 	case -ENOMEM:
 	case -ENOSPC:
 		return DD_CTL_NOMEM;
@@ -474,7 +491,7 @@ static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
 			   struct dd_remote_call *call)
 {
 	struct dd_node *node = peer->node;
-	struct mem_cgroup *memcg, *old;
+	struct mem_cgroup *before;
 	struct dd_service *svc;
 	int err;
 
@@ -482,11 +499,9 @@ static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
 	if (!svc)
 		return -ECONNREFUSED;
 	/* The client cannot pay for the serving end, so its server does. */
-	memcg = get_mem_cgroup_from_mm(svc->obj.ctx->mm);
-	old = set_active_memcg(memcg);
+	before = dd_owner_enter(svc->obj.ctx);
 	err = dd_remote_admit(peer, svc, call);
-	set_active_memcg(old);
-	mem_cgroup_put(memcg);
+	dd_owner_leave(before);
 	dd_service_put(svc);
 	return err;
 }

@@ -119,7 +119,9 @@ static inline u32 dd_conn_peer_pid(const struct dd_conn *conn)
 struct dd_remote_call;
 
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg);
+int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn);
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn);
+void dd_remote_uncharge(struct dd_conn *conn);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error);
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 told);

@@ -85,6 +85,11 @@ static u32 dd_ring_pages(u32 slots)
 	return 1 + slots / DD_PAGE_NOTES;
 }
 
+static size_t dd_ring_bytes(u32 slots)
+{
+	return struct_size((struct dd_ring *)NULL, page, slots / DD_PAGE_NOTES);
+}
+
 static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 {
 	u32 pages = dd_ring_pages(ring->slots);
@@ -92,6 +97,7 @@ static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 	WARN_ON_ONCE(ring->from);
 	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
 	atomic_sub(pages, &ctx->ring_pages);
+	dd_uncharge(ctx, dd_ring_bytes(ring->slots));
 	kfree(ring);
 }
 
@@ -106,10 +112,11 @@ void dd_rings_free(struct dd_list *list)
 	while (rings->n)
 		dd_ring_free(ctx, rings->ring[--rings->n]);
 	dd_area_free(&ctx->area, rings->unit, 1);
+	dd_uncharge(ctx, sizeof(*rings));
 	kfree(rings);
 }
 
-/* Their memory is charged to the memory cgroup of the caller, who sends. */
+/* Of the receiver's area, and charged as that. */
 static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
 {
 	int err = -ENOSPC;
@@ -123,16 +130,21 @@ static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
 
 static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 {
-	struct dd_area *area = &list->obj.ctx->area;
+	struct dd_ctx *ctx = list->obj.ctx;
+	struct dd_area *area = &ctx->area;
 	u32 i, n = slots / DD_PAGE_NOTES;
 	struct dd_ring *ring;
 	int err;
 
-	ring = kzalloc(struct_size(ring, page, n), GFP_KERNEL_ACCOUNT);
-	if (!ring)
-		return ERR_PTR(-ENOMEM);
-	err = dd_ring_alloc(list->obj.ctx, ring, dd_ring_pages(slots));
+	err = dd_charge(ctx, dd_ring_bytes(slots));
+	if (err)
+		return ERR_PTR(err);
+	err = -ENOMEM;
+	ring = kzalloc(dd_ring_bytes(slots), dd_gfp(ctx));
+	if (ring)
+		err = dd_ring_alloc(ctx, ring, dd_ring_pages(slots));
 	if (err) {
+		dd_uncharge(ctx, dd_ring_bytes(slots));
 		kfree(ring);
 		return ERR_PTR(err);
 	}
@@ -150,18 +162,23 @@ static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 
 static int dd_rings_create(struct dd_list *list)
 {
-	struct dd_area *area = &list->obj.ctx->area;
-	struct dd_rings *rings = kzalloc(sizeof(*rings), GFP_KERNEL_ACCOUNT);
+	struct dd_ctx *ctx = list->obj.ctx;
+	struct dd_rings *rings;
 	int err;
 
-	if (!rings)
-		return -ENOMEM;
-	err = dd_area_alloc(area, 1, &rings->unit);
+	err = dd_charge(ctx, sizeof(*rings));
+	if (err)
+		return err;
+	err = -ENOMEM;
+	rings = kzalloc(sizeof(*rings), dd_gfp(ctx));
+	if (rings)
+		err = dd_area_alloc(&ctx->area, 1, &rings->unit);
 	if (err) {
+		dd_uncharge(ctx, sizeof(*rings));
 		kfree(rings);
 		return err;
 	}
-	rings->table = dd_area_unit(area, rings->unit);
+	rings->table = dd_area_unit(&ctx->area, rings->unit);
 	WRITE_ONCE(list->head->rings_unit, rings->unit);
 	rings->pause = jiffies;
 	/* Pairs with dd_rings_of(). */
@@ -283,13 +300,16 @@ static u32 dd_ring_size(const struct dd_rings *rings, const struct dd_ctx *ctx,
 static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
 				   u32 slots)
 {
+	struct mem_cgroup *before;
 	struct dd_ring *ring;
 	int err;
 
 	slots = dd_ring_size(list->rings, ctx, slots);
 	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX)
 		return ERR_PTR(-ENOSPC);
+	before = dd_owner_enter(list->obj.ctx);
 	ring = dd_ring_create(list, slots);
+	dd_owner_leave(before);
 	if (IS_ERR(ring))
 		return ring;
 	err = dd_ring_claim(ring, ctx);
@@ -495,8 +515,12 @@ struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
 	u32 i;
 	int err = 0;
 
-	if (!list->rings)
+	if (!list->rings) {
+		struct mem_cgroup *before = dd_owner_enter(list->obj.ctx);
+
 		err = dd_rings_create(list);
+		dd_owner_leave(before);
+	}
 	if (err)
 		return ERR_PTR(err);
 	for (i = 0; i < list->rings->n; i++) {

@@ -2,10 +2,11 @@
 /*
  * Services: a name, memory divided into blocks, and a note list.
  *
- * Everything that a serving end will ever need of its context is set aside
- * when the service is registered, so that a connecting process never makes
- * its server pay, or wait; but for the window of a stream, which is reserved when
- * its client connects, since other types do without. A block belongs to the connection that has it, or
+ * Blocks and cells are set aside when the service is registered. What a block needs
+ * beside, slots of the list and their credit, it gets when it is first given away
+ * to a client that needs them, and keeps; a stream's own window goes with it. The
+ * connecting process allocates that with no lock held that ending the service
+ * takes, and it is charged to the server. A block belongs to the connection that has it, or
  * had it last: after a client is gone its serving end stays addressable until
  * the server closes it, or the block goes to another client.
  */
@@ -20,13 +21,21 @@
 #include "remote.h"
 #include "trace.h"
 
+static size_t dd_service_blocks_size(const struct dd_service *svc)
+{
+	return svc->maxconn * sizeof(*svc->blocks);
+}
+
 static void dd_service_free_blocks(struct dd_service *svc)
 {
 	u32 i;
 
-	for (i = 0; svc->blocks && i < svc->maxconn; i++)
-		dd_credit_exit(&svc->blocks[i].credit);
+	if (!svc->blocks)
+		return;
+	for (i = 0; i < svc->maxconn; i++)
+		dd_credit_drop(svc->obj.ctx, &svc->blocks[i].credit);
 	kvfree(svc->blocks);
+	dd_uncharge(svc->obj.ctx, dd_service_blocks_size(svc));
 }
 
 /*
@@ -44,7 +53,7 @@ static void dd_service_strip(struct dd_service *svc)
 	for (i = 0; svc->blocks && i < svc->maxconn; i++)
 		if (svc->blocks[i].conn)
 			dd_direct_forget(svc->blocks[i].conn);
-	if (svc->slots) {
+	if (svc->attached) {
 		for (i = 0; i < svc->maxconn; i++)
 			last = max3(last, svc->blocks[i].conn_note,
 				    dd_credit_last(&svc->blocks[i].credit));
@@ -52,6 +61,7 @@ static void dd_service_strip(struct dd_service *svc)
 		refcount_inc(&svc->list->obj.users);
 		dd_list_detach(svc->list, svc->slots, last);
 		svc->slots = 0;
+		svc->attached = false;
 	}
 	if (svc->cells_unit)
 		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
@@ -94,23 +104,24 @@ static int dd_service_check_args(const struct dd_serve *arg)
 
 static int dd_service_alloc_blocks(struct dd_service *svc)
 {
-	size_t size = svc->maxconn * sizeof(*svc->blocks);
+	size_t size = dd_service_blocks_size(svc);
 	u32 i;
 
+	if (dd_charge(svc->obj.ctx, size))
+		return -EDQUOT;
 	/* kmalloc() would round up to a power of two. */
 	if (size > PAGE_SIZE)
 		svc->blocks = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	else
 		svc->blocks = kzalloc(size, GFP_KERNEL_ACCOUNT);
-	if (!svc->blocks)
+	if (!svc->blocks) {
+		dd_uncharge(svc->obj.ctx, size);
 		return -ENOMEM;
+	}
 	for (i = 0; i < svc->maxconn; i++) {
-		struct dd_block *block = &svc->blocks[i];
-
-		list_add_tail(&block->free, &svc->free);
-		if (dd_credit_init(&block->credit, svc->window,
-				   GFP_KERNEL_ACCOUNT))
-			return -ENOMEM;
+		/* Of a window of 1: nothing is allocated. */
+		dd_credit_init(&svc->blocks[i].credit, 1, 0);
+		list_add_tail(&svc->blocks[i].free, &svc->free);
 	}
 	return 0;
 }
@@ -140,21 +151,26 @@ static int dd_service_take_memory(struct dd_service *svc,
 			     &svc->cells_unit);
 }
 
+/* With a list per connection, the service's gets connection notes only. */
+static u32 dd_block_slots(const struct dd_service *svc)
+{
+	return svc->flags & DD_SERVE_ACCEPT ? 1 : dd_credit_slots(svc->window);
+}
+
 static int dd_service_take_list(struct dd_service *svc,
 				const struct dd_serve *arg)
 {
+	u64 room = (u64)svc->maxconn * dd_block_slots(svc);
 	struct dd_list *list;
-	u32 slots;
 
-	/* With a list per connection, this one gets connection notes only. */
-	slots = svc->maxconn * (svc->flags & DD_SERVE_ACCEPT ? 1 :
-				dd_credit_slots(svc->window));
+	/* Slots follow with the first connection of each block. */
 	list = dd_list_attach(svc->obj.ctx, arg->list,
-			      arg->flags & DD_SERVE_LIST, slots);
+			      arg->flags & DD_SERVE_LIST, 0,
+			      min_t(u64, room, U32_MAX));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
 	svc->list = list;
-	svc->slots = slots;
+	svc->attached = true;
 	return 0;
 }
 
@@ -376,17 +392,96 @@ static bool dd_block_usable(const struct dd_service *svc,
 	return block->credit.extra <= head;
 }
 
-static struct dd_block *dd_service_choose(struct dd_service *svc)
+/* @ready: only a block that has had a connection. */
+static struct dd_block *dd_service_choose(struct dd_service *svc, bool ready)
 {
 	struct dd_block *block, *second = NULL;
 
 	list_for_each_entry(block, &svc->free, free) {
+		if (ready && !block->ready)
+			continue;
 		if (dd_block_clean(svc, block))
 			return block;
 		if (!second && dd_block_usable(svc, block))
 			second = block;
 	}
 	return second;
+}
+
+/**
+ * struct dd_kit - what a block needs that has had no connection
+ * @slots: reserved in the service's list; 0 if there is none
+ * @credit: for the block
+ */
+struct dd_kit {
+	u32 slots;
+	struct dd_credit credit;
+};
+
+/* The service is not locked: this allocates. */
+static int dd_kit_make(struct dd_service *svc, struct dd_kit *kit)
+{
+	bool accept = svc->flags & DD_SERVE_ACCEPT;
+	struct dd_ctx *ctx = svc->obj.ctx;
+	u32 slots = dd_block_slots(svc);
+	int err;
+
+	err = dd_credit_make(ctx, &kit->credit, accept ? 1 : svc->window);
+	if (err)
+		return err;
+	err = dd_list_reserve(svc->list, slots, 0);
+	if (err)
+		dd_credit_drop(ctx, &kit->credit);
+	else
+		kit->slots = slots;
+	return err;
+}
+
+static void dd_kit_drop(struct dd_service *svc, struct dd_kit *kit)
+{
+	if (!kit->slots)
+		return;
+	dd_list_unreserve(svc->list, kit->slots);
+	dd_credit_drop(svc->obj.ctx, &kit->credit);
+}
+
+static void dd_kit_give(struct dd_service *svc, struct dd_kit *kit,
+			struct dd_block *block)
+{
+	block->ready = true;
+	svc->slots += kit->slots;
+	kit->slots = 0;
+	if (kit->credit.window > 1)
+		block->credit = kit->credit;
+}
+
+/*
+ * A block for an end that has its own credit, or takes that of the block. The
+ * service is locked, and unlocked meanwhile where a kit has to be made.
+ */
+static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
+			   struct dd_kit *kit, struct dd_block **block)
+{
+	bool need = !conn->seg.credit || svc->flags & DD_SERVE_ACCEPT;
+	int err = 0;
+
+	for (;;) {
+		if (svc->dead)
+			return -ECONNREFUSED;
+		/* One that has had a connection will do if a kit cannot be had. */
+		*block = dd_service_choose(svc, err);
+		if (!*block)
+			return err ? err : -EUSERS;
+		if ((*block)->ready || !need)
+			return 0;
+		if (kit->slots) {
+			dd_kit_give(svc, kit, *block);
+			return 0;
+		}
+		mutex_unlock(&svc->lock);
+		err = dd_kit_make(svc, kit);
+		mutex_lock(&svc->lock);
+	}
 }
 
 /*
@@ -397,52 +492,71 @@ static struct dd_block *dd_service_choose(struct dd_service *svc)
 static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 {
 	struct dd_service *svc = conn->svc;
+	struct dd_ctx *ctx = svc->obj.ctx;
+	struct dd_credit *credit;
 	struct dd_list *list = svc->list;
 	int err;
 
-	conn->seg.credit = kzalloc(sizeof(*conn->seg.credit),
-				   GFP_KERNEL_ACCOUNT);
-	if (!conn->seg.credit)
+	credit = kzalloc(sizeof(*credit), dd_gfp(ctx));
+	if (!credit)
 		return -ENOMEM;
-	err = dd_credit_init(conn->seg.credit, window, GFP_KERNEL_ACCOUNT);
+	conn->seg.credit = credit;
+	err = dd_credit_make(ctx, credit, window);
 	if (err)
 		return err;
 	if (svc->flags & DD_SERVE_ACCEPT) {
-		list = dd_list_create(svc->obj.ctx, dd_credit_slots(window));
+		list = dd_list_create(ctx, dd_credit_slots(window), 0);
 		if (IS_ERR(list))
 			return PTR_ERR(list);
 	} else {
-		err = dd_list_join(list, dd_credit_slots(window));
+		err = dd_list_reserve(list, dd_credit_slots(window), 1);
 		if (err)
 			return err;
+		refcount_inc(&list->obj.users);
 	}
 	conn->seg.list = list;
 	return 0;
 }
 
 /*
- * Equip a serving end for a block. If this fails the caller puts the end, not
- * holding the service's lock, which its release takes.
+ * Make a serving end, whichever block it will have. The caller holds no lock of
+ * the service: this allocates, and releasing the end takes it.
  */
-static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
-			    struct dd_conn *conn)
+static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 {
-	u32 window = conn->type == DD_CONN_STREAM ? svc->stream_window :
-						    svc->window;
-	u32 nr = block - svc->blocks;
+	u32 window = type == DD_CONN_STREAM ? svc->stream_window : svc->window;
+	struct dd_conn *conn = dd_conn_alloc(svc->obj.ctx, type, true);
 	int err = 0;
 
+	if (IS_ERR(conn))
+		return conn;
 	conn->released = true;
 	conn->svc = svc;
 	refcount_inc(&svc->obj.users);
 	conn->uid = svc->uid;
 	conn->nodirect = svc->flags & DD_SERVE_NODIRECT;
 	conn->direct_any = svc->flags & DD_SERVE_DIRECT_ANY;
+	dd_segment_init(&conn->seg);
+	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window)
+		err = dd_service_own_credit(conn, window);
+	if (!err)
+		err = dd_obj_reserve(&conn->obj);
+	if (!err)
+		return conn;
+	dd_conn_put(conn);
+	return ERR_PTR(err);
+}
+
+/* Equip a serving end for a block. */
+static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
+			    struct dd_conn *conn)
+{
+	u32 nr = block - svc->blocks;
+
 	conn->block = nr;
 	conn->cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
 	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
-	dd_segment_init(&conn->seg);
 	conn->seg.mem.region = svc->recv.region;
 	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
 	conn->seg.mem.length = svc->recv_block;
@@ -451,16 +565,11 @@ static int dd_service_equip(struct dd_service *svc, struct dd_block *block,
 		conn->send.offset = svc->send.offset + nr * svc->send_block;
 		conn->send.length = svc->send_block;
 	}
-	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window) {
-		err = dd_service_own_credit(conn, window);
-	} else {
+	if (!conn->seg.credit) {
 		conn->seg.credit = &block->credit;
 		block->credit.seen = 0;
 		conn->seg.list = svc->list;
 	}
-	if (!err)
-		err = dd_obj_reserve(&conn->obj);
-	return err;
 }
 
 /* Tell the server, in the slot that is kept for this. */
@@ -524,6 +633,60 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 		dd_remote_go(dd_remote_of(conn));
 }
 
+/* The end has a block; the service is locked. */
+static int dd_service_take(struct dd_service *svc, struct dd_block *block,
+			   struct dd_conn *conn, struct dd_conn *client,
+			   struct dd_remote_call *call, struct dd_conn **old)
+{
+	int err;
+
+	dd_service_equip(svc, block, conn);
+	err = call ? dd_remote_accept(call, conn) : 0;
+	if (err)
+		return err;
+	*old = dd_service_evict(block);
+	refcount_inc(&conn->obj.users);
+	dd_service_give(svc, block, conn, client);
+	return 0;
+}
+
+static int dd_service_admit(struct dd_service *svc, u8 type,
+			    struct dd_conn *client, struct dd_remote_call *call)
+{
+	struct dd_conn *conn, *old = NULL;
+	struct dd_kit kit = {};
+	struct dd_block *block;
+	int err;
+
+	conn = dd_service_new(svc, type);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	err = call ? dd_remote_learn_client(call, conn) : 0;
+	if (err)
+		goto out;
+	err = mutex_lock_killable(&svc->lock);
+	if (err)
+		goto out;
+	err = dd_service_pick(svc, conn, &kit, &block);
+	if (!err)
+		err = dd_service_take(svc, block, conn, client, call, &old);
+	mutex_unlock(&svc->lock);
+	dd_kit_drop(svc, &kit);
+	if (old)
+		dd_conn_put(old);
+	/* For both ends, if the other one is here too, who connects does it. */
+	if (!err && call) {
+		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
+		trace_dd_connect(conn);
+		dd_netlink_event_conn(conn, true);
+	}
+out:
+	if (err)
+		dd_obj_unreserve(&conn->obj);
+	dd_conn_put(conn);
+	return err;
+}
+
 /**
  * dd_service_accept() - give a block of a service to a client
  * @svc: the service
@@ -531,54 +694,21 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
  * @client: the connecting end, equipped, its id reserved; or NULL
  * @call: then the client, which is on another node
  *
+ * What the serving end takes is the server's: its user pays, and its memory cgroup.
+ *
  * Return: 0; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
- * it has no block to give; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH. Unless 0,
- * nothing has changed.
+ * it has no block to give; %-ENOBUFS if the server's RLIMIT_MEMLOCK would be
+ * exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed.
+ * Unless 0, nothing has changed.
  */
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 		      struct dd_remote_call *call)
 {
-	struct dd_conn *conn, *old = NULL;
-	struct dd_block *block;
-	int err = -ECONNREFUSED;
+	struct mem_cgroup *before = dd_owner_enter(svc->obj.ctx);
+	int err = dd_service_admit(svc, type, client, call);
 
-	conn = dd_conn_alloc(svc->obj.ctx, type, true);
-	if (!conn)
-		return -ENOMEM;
-	mutex_lock(&svc->lock);
-	if (svc->dead)
-		goto err_unlock;
-	err = -EUSERS;
-	block = dd_service_choose(svc);
-	if (!block)
-		goto err_unlock;
-	err = dd_service_equip(svc, block, conn);
-	if (err)
-		goto err_unlock;
-	err = call ? dd_remote_accept(call, conn) : 0;
-	if (err) {
-		dd_obj_unreserve(&conn->obj);
-		goto err_unlock;
-	}
-	old = dd_service_evict(block);
-	refcount_inc(&conn->obj.users);
-	dd_service_give(svc, block, conn, client);
-	mutex_unlock(&svc->lock);
-	if (old)
-		dd_conn_put(old);
-	/* For both ends, if the other one is here too, who connects does it. */
-	if (call) {
-		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
-		trace_dd_connect(conn);
-		dd_netlink_event_conn(conn, true);
-	}
-	dd_conn_put(conn);
-	return 0;
-
-err_unlock:
-	mutex_unlock(&svc->lock);
-	dd_conn_put(conn);
-	return err;
+	dd_owner_leave(before);
+	return err == -EDQUOT ? -ENOBUFS : err;
 }
 
 /**
@@ -622,7 +752,7 @@ static void dd_service_drop_credit(struct dd_conn *conn)
 	if (conn->seg.list)
 		dd_list_detach(conn->seg.list, dd_credit_slots(credit->window),
 			       dd_credit_last(credit));
-	dd_credit_exit(credit);
+	dd_credit_drop(conn->obj.ctx, credit);
 	kfree(credit);
 }
 

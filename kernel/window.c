@@ -103,7 +103,7 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
 		return ERR_PTR(-ENOMEM);
 	/* Before there is a window: what its mappings show when it is dead. */
 	if (!ctx->scratch)
-		ctx->scratch = dd_page_alloc();
+		ctx->scratch = dd_page_alloc(GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
 	if (!ctx->scratch)
 		goto err_free;

@@ -20,6 +20,7 @@
 
 struct workqueue_struct *dd_wq;
 
+#include "../charge.c"
 #include "../page.c"
 #include "../ids.c"
 #include "../area.c"
@@ -413,6 +414,8 @@ static struct fake *fake_make(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->node.stats = alloc_percpu(struct dd_stats);
 	KUNIT_ASSERT_TRUE(test, f->node.stats);
+	f->ctx.mm = current->mm;
+	f->ctx.user = current_user();
 	KUNIT_ASSERT_EQ(test, dd_area_init(&f->ctx.area), 0);
 	kref_init(&f->ctx.ref);
 	mutex_init(&f->ctx.lock);
@@ -428,6 +431,7 @@ static void fake_break(struct kunit *test, struct fake *f)
 	KUNIT_EXPECT_EQ(test, (u32)bitmap_weight(f->ctx.area.map,
 						 f->ctx.area.bits), 1u);
 	dd_area_exit(&f->ctx.area);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&f->ctx.charged), 0l);
 	free_percpu(f->node.stats);
 }
 
@@ -602,7 +606,7 @@ static const struct dd_note *list_read(struct dd_list *list)
 
 static struct dd_list *list_make(struct kunit *test, struct fake *f, u32 slots)
 {
-	struct dd_list *list = dd_list_create(&f->ctx, slots);
+	struct dd_list *list = dd_list_create(&f->ctx, slots, 0);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(list));
 	dd_list_publish(list);
@@ -720,7 +724,7 @@ static void list__growth_keeps_unread_notes(struct kunit *test)
 	}
 	for (i = 0; i < 7; i++)
 		KUNIT_ASSERT_TRUE(test, channel_send(ch));
-	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100), 0);
+	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100, 1), 0);
 	refcount_inc(&list->obj.users);
 	KUNIT_EXPECT_NE(test, list->head->geometry, before);
 	KUNIT_EXPECT_GE(test, dd_geometry_slots(list->geometry), 108u);
@@ -765,7 +769,7 @@ static void growth_work(struct work_struct *work)
 {
 	struct growth *g = container_of(work, struct growth, work);
 
-	g->err = dd_list_reserve(g->list, g->slots);
+	g->err = dd_list_reserve(g->list, g->slots, 1);
 }
 
 /* A note is being posted when the ring begins to grow: it is not left behind. */
@@ -827,7 +831,7 @@ static void list__growth_ends_whatever_the_reader_writes(struct kunit *test)
 	channel_open(test, ch, list, 4, 3);
 	KUNIT_ASSERT_TRUE(test, channel_send(ch));
 	dd_list_slot(list, list->geometry, 0)->seq = 0;
-	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100), 0);
+	KUNIT_ASSERT_EQ(test, dd_list_reserve(list, 100, 1), 0);
 	refcount_inc(&list->obj.users);
 	KUNIT_EXPECT_GE(test, dd_geometry_slots(list->geometry), 105u);
 	KUNIT_EXPECT_FALSE(test, dd_list_moving(list));
@@ -915,7 +919,7 @@ static void list__room_of_the_departed_comes_back(struct kunit *test)
 	u32 i, units = dd_geometry_slots(list->geometry);
 
 	for (i = 0; i < 100; i++) {
-		KUNIT_ASSERT_EQ(test, dd_list_reserve(list, channel_slots(1)), 0);
+		KUNIT_ASSERT_EQ(test, dd_list_reserve(list, channel_slots(1), 1), 0);
 		refcount_inc(&list->obj.users);
 		channel_open(test, ch, list, 1, i + 1);
 		KUNIT_ASSERT_TRUE(test, channel_send(ch));
@@ -957,7 +961,7 @@ static void list__random_lives(struct kunit *test)
 			/* Its former life must have been read to the end. */
 			if (c->credit.extra > list->head->head)
 				goto drink;
-			KUNIT_ASSERT_EQ(test, 0, dd_list_reserve(list, channel_slots(window)));
+			KUNIT_ASSERT_EQ(test, 0, dd_list_reserve(list, channel_slots(window), 1));
 			refcount_inc(&list->obj.users);
 			channel_open(test, c, list, window, c - ch + 1);
 		} else if (dice == 0) {

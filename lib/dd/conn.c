@@ -495,6 +495,13 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 		ddi_reason(h, ret, "service '%.63s' on node %d has its maximum of connections: one has to close first",
 			   name, node);
 		break;
+	case ENOBUFS:
+		ddi_reason(h, ret, "service '%.63s': its server has reached its limit of locked memory (RLIMIT_MEMLOCK) and cannot accept",
+			   name);
+		break;
+	case EDQUOT:
+		ddi_memlock_reason(h, "this connection");
+		break;
 	case ECONNREFUSED:
 		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
 			   node, name);

@@ -515,6 +515,7 @@ bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size);
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
 		     struct dd_buf *buf);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
+void ddi_memlock_reason(struct dd *h, const char *what);
 int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		     size_t len, struct dd_buf *buf);
 void ddi_region_release(struct dd *h);

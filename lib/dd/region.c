@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -113,16 +114,15 @@ int ddi_region_check(struct dd *h, const char *what, const void *addr,
 	return 0;
 }
 
-/* Says what no error number says: the limit, and how much is in use. */
-static void memlock_reason(struct dd *h, size_t size)
+/* Say what the error number does not: the limit, and how much of it is in use. */
+void ddi_memlock_reason(struct dd *h, const char *what)
 {
 	struct dd_info info = { .size = sizeof(info) };
 
 	if (ddi_ioctl(h, DD_IOC_INFO, &info) < 0)
 		return;
-	ddi_reason(h, -EDQUOT, "%zu KiB more would exceed RLIMIT_MEMLOCK: limit %llu KiB, in use by this user %llu KiB; raise it with 'ulimit -l' or in /etc/security/limits.conf",
-		   (size + 1023) / 1024,
-		   (unsigned long long)info.memlock_limit / 1024,
+	ddi_reason(h, -EDQUOT, "%s would exceed RLIMIT_MEMLOCK: limit %llu KiB, in use by this user %llu KiB; raise it with 'ulimit -l' or in /etc/security/limits.conf",
+		   what, (unsigned long long)info.memlock_limit / 1024,
 		   (unsigned long long)info.memlock_used / 1024);
 }
 
@@ -148,6 +148,7 @@ static int region_map(struct dd *h, const struct dd_region_alloc *ra,
 DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 {
 	struct dd_region_alloc ra = { .size = sizeof(ra), .length = size };
+	char what[32];
 	int ret;
 
 	if (!ddi_alive(h))
@@ -159,8 +160,11 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 	ret = ddi_ioctl(h, DD_IOC_REGION_ALLOC, &ra);
 	if (ret < 0) {
 		ddi_reason_kernel(h, ret);
-		if (ret == -EDQUOT)
-			memlock_reason(h, size);
+		if (ret == -EDQUOT) {
+			snprintf(what, sizeof(what), "%zu KiB more",
+				 (size + 1023) / 1024);
+			ddi_memlock_reason(h, what);
+		}
 		return ddi_error(ret);
 	}
 	ret = region_map(h, &ra, addr);

@@ -169,6 +169,8 @@ DD_API int dd_serve(struct dd *h, const char *name,
 	ret = serve_locked(h, attr, &sv);
 	pthread_mutex_unlock(&h->lock);
 	ddi_reason_kernel(h, ret);
+	if (ret == -EDQUOT)
+		ddi_memlock_reason(h, "this service");
 	if (ret == -EEXIST)
 		ddi_reason(h, ret, "service name '%.63s' is in use on this node",
 			   name);

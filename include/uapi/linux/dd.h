@@ -36,6 +36,13 @@
  * can grow: bytes that the kernel does not know must be zero (else %E2BIG),
  * bytes that the caller does not know read as zero. Unknown flags and nonzero
  * reserved fields are refused with %EINVAL.
+ *
+ * Regions, and what else a context needs of the kernel (pages of its area, with
+ * lists, cells and direct rings in them; its services' blocks; its ends of
+ * connections and their credit) count against RLIMIT_MEMLOCK of its user, unless
+ * the caller has CAP_IPC_LOCK, and are charged to the memory cgroup of its owner.
+ * That includes what a client's call needs of its server's context: then the limit
+ * is that of the server at its last call that was charged.
  */
 
 /**
@@ -67,6 +74,7 @@
  * %EBUSY                  the previous message has not been taken yet; or the
  *                         region is in use
  * %EDQUOT                 RLIMIT_MEMLOCK of this user would be exceeded
+ * %ENOBUFS                RLIMIT_MEMLOCK of the server's user would be exceeded
  * %ENOSPC                 the area or an id space is full
  * %ENOMEM                 out of memory
  * %EAGAIN                 nothing yet (a wait with a zero timeout)
@@ -516,7 +524,8 @@ struct dd_buf {
  * @send_block: (out) bytes in a send block, a multiple of 8
  *
  * Errors: %EINVAL, %ENOENT (a region, or the list with %DD_SERVE_LIST),
- * %EEXIST (the name), %EINVAL (memory in use), %ENETDOWN, %ENOMEM, %ENOSPC.
+ * %EEXIST (the name), %EINVAL (memory in use), %ENETDOWN, %ENOMEM, %ENOSPC,
+ * %EDQUOT.
  */
 struct dd_serve {
 	__u32 size;
@@ -564,8 +573,9 @@ struct dd_serve {
  * given up after twice its dead time at most. Nothing of the context is locked
  * meanwhile.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %ENONET, %EHOSTUNREACH, %EUSERS, %ENETDOWN,
- * %ENOMEM, %ENOSPC, %EINTR, %EPROTO, %EPROTONOSUPPORT.
+ * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %ENONET, %EHOSTUNREACH, %EUSERS,
+ * %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR, %EPROTO,
+ * %EPROTONOSUPPORT.
  */
 struct dd_connect {
 	__u32 size;
@@ -774,8 +784,9 @@ enum dd_wait_what {
  * it), %EBUSY (what was sent has not been consumed, or the ring was taken back),
  * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
  * another node, its block is not whole pages, or the direct path is turned off),
- * %ENETDOWN (this node is down), %ENOMEM, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver 4 MiB of
- * them, and all are in use).
+ * %ENETDOWN (this node is down), %ENOMEM, %EDQUOT, %ENOSPC (the list has
+ * %DD_RINGS_MAX rings, or the receiver 4 MiB of them, and all are in use; or its
+ * RLIMIT_MEMLOCK would be exceeded).
  */
 struct dd_direct {
 	__u32 size;

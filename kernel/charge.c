@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who pays: memory that belongs to a context is charged to the locked_vm of its
+ * user, whose limit is RLIMIT_MEMLOCK, and to the memory cgroup of its owner,
+ * whichever process makes the kernel allocate it.
+ */
+#include <linux/capability.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+
+#include "dd.h"
+
+/*
+ * The limit in pages. The owner's own calls say what it is; calls of other
+ * processes, and of the kernel's threads, use what the last of these said.
+ */
+static unsigned long dd_limit(struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		WRITE_ONCE(ctx->limit,
+			   ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK) ?
+			   ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT);
+	return READ_ONCE(ctx->limit);
+}
+
+/**
+ * dd_charge() - charge memory to the user of a context
+ * @ctx: its owner
+ * @bytes: how much; the sum of a context's charges is rounded up to pages
+ *
+ * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
+ */
+int dd_charge(struct dd_ctx *ctx, size_t bytes)
+{
+	unsigned long now = atomic_long_add_return(bytes, &ctx->charged);
+	unsigned long pages = PFN_UP(now) - PFN_UP(now - bytes);
+
+	if (!pages)
+		return 0;
+	if (atomic_long_add_return(pages, &ctx->user->locked_vm) <=
+	    dd_limit(ctx))
+		return 0;
+	dd_uncharge(ctx, bytes);
+	return -EDQUOT;
+}
+
+void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
+{
+	unsigned long now = atomic_long_sub_return(bytes, &ctx->charged);
+
+	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now),
+			&ctx->user->locked_vm);
+}
+
+/**
+ * dd_charge_keep() - pages outlive the context that was charged for them
+ * @ctx: the context
+ * @pages: how many
+ *
+ * Return: the user that is charged, for dd_charge_end().
+ */
+struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages)
+{
+	/* Whole pages, so that the user's share of the rest does not change. */
+	atomic_long_sub(pages << PAGE_SHIFT, &ctx->charged);
+	return get_uid(ctx->user);
+}
+
+void dd_charge_end(struct user_struct *user, unsigned long pages)
+{
+	atomic_long_sub(pages, &user->locked_vm);
+	free_uid(user);
+}
+
+/**
+ * dd_gfp() - how to allocate memory of a context
+ * @ctx: its owner
+ *
+ * Return: flags. When another process allocates, it gives up rather than have a
+ * process of the owner's memory cgroup killed.
+ */
+gfp_t dd_gfp(const struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		return GFP_KERNEL_ACCOUNT;
+	return GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+}
+
+/**
+ * dd_owner_enter() - charge what is allocated to the memory cgroup of an owner
+ * @ctx: the context that it is for
+ *
+ * Return: for dd_owner_leave(), which the caller calls when it is done.
+ */
+struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx)
+{
+	return set_active_memcg(get_mem_cgroup_from_mm(ctx->mm));
+}
+
+void dd_owner_leave(struct mem_cgroup *before)
+{
+	mem_cgroup_put(set_active_memcg(before));
+}
+
+/**
+ * dd_credit_make() - dd_credit_init(), charged
+ * @ctx: the owner of the list
+ * @c: (out) the credit
+ * @window: unconsumed notes allowed
+ *
+ * Return: 0, %-EDQUOT or %-ENOMEM.
+ */
+int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window)
+{
+	int err = dd_charge(ctx, dd_credit_size(window));
+
+	if (err)
+		return err;
+	err = dd_credit_init(c, window, dd_gfp(ctx));
+	if (err)
+		dd_uncharge(ctx, dd_credit_size(window));
+	return err;
+}
+
+/* Undo dd_credit_make(), if that has succeeded. */
+void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
+{
+	if (c->ends && c->ends != &c->one)
+		dd_uncharge(ctx, dd_credit_size(c->window));
+	dd_credit_exit(c);
+}

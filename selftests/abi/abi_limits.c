@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a user makes the kernel allocate counts against RLIMIT_MEMLOCK and belongs
+ * to the memory cgroup of the process that owns it.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include "raw.h"
+
+#define KIB		1024ll
+#define MIB		(1024ll << 10)
+#define GROUPS		"/sys/fs/cgroup"
+/* Page tables, slabs, stacks and files of the processes themselves. */
+#define SLACK		(2 * MIB)
+
+static long long group_value(const char *name, const char *file)
+{
+	char path[128];
+	long long v = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), GROUPS "/%s/%s", name, file);
+	f = fopen(path, "r");
+	if (f && fscanf(f, "%lld", &v) != 1)
+		v = -1;
+	if (f)
+		fclose(f);
+	return v;
+}
+
+static int group_write(const char *name, const char *file, long long v)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), GROUPS "/%s/%s", name, file);
+	f = fopen(path, "w");
+	if (!f)
+		return -1;
+	fprintf(f, "%lld", v);
+	return fclose(f);
+}
+
+static int group_make(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), GROUPS "/%s", name);
+	return mkdir(path, 0755) && errno != EEXIST ? -1 : 0;
+}
+
+static bool group_remove(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), GROUPS "/%s", name);
+	return !rmdir(path);
+}
+
+static int group_enter(const char *name)
+{
+	return group_write(name, "cgroup.procs", getpid());
+}
+
+static void limit(long long bytes)
+{
+	struct rlimit l = { bytes, bytes };
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+}
+
+/* A user of this test alone: others' charges would be counted. */
+static uid_t own_user(int n)
+{
+	return 30000 + (getpid() % 10000) * 4 + n;
+}
+
+/* The calling process, in a group, as an ordinary user with a limit. */
+static void be_user(const char *group, int n, long long bytes)
+{
+	CHILD_CHECK(group_enter(group) == 0);
+	limit(bytes);
+	CHILD_CHECK(become_user(own_user(n)) == 0);
+}
+
+static int serve_big(const struct raw *r, const char *name, unsigned int maxconn,
+		     unsigned int flags, struct dd_serve *s)
+{
+	struct mem m;
+
+	/* A mapping would keep the context, and with it its area. */
+	if (raw_alloc(r, maxconn * 8, &m) || munmap(m.at, m.len))
+		return -1;
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->maxconn = maxconn;
+	s->window = DD_WINDOW_MAX;
+	s->flags = flags;
+	strncpy((char *)s->name, name, DD_NAME_MAX);
+	s->recv = (struct dd_buf){ .region = m.id, .length = m.len };
+	return raw_serve(r, s);
+}
+
+FIXTURE(limits) {
+	char a[32], b[32];
+};
+
+FIXTURE_SETUP(limits)
+{
+	if (access(GROUPS "/cgroup.subtree_control", W_OK))
+		DD_SKIP("no cgroup v2 here");
+	snprintf(self->a, sizeof(self->a), "dd_limits_a.%d", getpid());
+	snprintf(self->b, sizeof(self->b), "dd_limits_b.%d", getpid());
+	ASSERT_EQ(0, group_make(self->a));
+	ASSERT_EQ(0, group_make(self->b));
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	EXPECT_TRUE(WAIT_FOR(group_remove(self->a)));
+	EXPECT_TRUE(WAIT_FOR(group_remove(self->b)));
+}
+
+/* 512 KiB of region and credits that no connection uses. */
+TEST_F(limits, credits_of_a_service_that_nobody_uses)
+{
+	pid_t pid = fork_child();
+	struct dd_serve s;
+	long long before;
+	struct raw r;
+
+	if (!pid) {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = group_value(self->a, "memory.current");
+		CHILD_CHECK(serve_big(&r, "credits", 65536, DD_SERVE_ACCEPT,
+				      &s) == 0);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before <
+			    memlock_used(&r) + SLACK);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+/* 8 KiB of region and a slot for each message that clients might send. */
+TEST_F(limits, slots_of_a_list_that_nobody_uses)
+{
+	pid_t pid = fork_child();
+	struct dd_serve s;
+	long long before;
+	struct raw r;
+
+	if (!pid) {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = group_value(self->a, "memory.current");
+		CHILD_CHECK(serve_big(&r, "slots", 1000, 0, &s) == 0);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before <
+			    1 * MIB);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+/* Lists of connections, without end: each has its own, in the area. */
+TEST_F(limits, area_counts_against_memlock)
+{
+	pid_t pid = fork_child();
+	int made = 0, err = 0;
+	struct dd_connect c;
+	long long before;
+	struct dd_serve s;
+	struct raw r, srv;
+	struct mem m;
+
+	if (!pid) {
+		be_user(self->a, 0, 8 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_open(&srv) == 0);
+		CHILD_CHECK(serve_big(&srv, "area", 512, 0, &s) == 0);
+		before = group_value(self->a, "memory.current");
+		while (made < 500 && !err) {
+			CHILD_CHECK(raw_alloc(&r, PAGE, &m) == 0 ||
+				    (err = errno));
+			if (err)
+				break;
+			raw_connect_args(&c, "area", &m);
+			c.recv.length = PAGE;
+			c.send.region = 0;
+			c.send.length = c.send.offset = 0;
+			c.window = DD_WINDOW_MAX;
+			c.flags = DD_CONNECT_ANON;
+			if (raw_connect(&r, &c))
+				err = errno;
+			else
+				made++;
+			CHILD_CHECK(memlock_used(&r) <= 8 * MIB);
+		}
+		/* Its own limit, or its server's, who is the same user. */
+		CHILD_CHECK(err == EDQUOT || err == ENOBUFS);
+		CHILD_CHECK(made > 10);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before <
+			    8 * MIB + SLACK);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST_F(limits, all_is_given_back)
+{
+	pid_t pid = fork_child();
+	struct dd_serve s;
+	struct raw r, watch;
+	long long before;
+
+	if (!pid) {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&watch) == 0);
+		before = memlock_used(&watch);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(serve_big(&r, "back", 65536, 0, &s) == 0);
+		CHILD_CHECK(memlock_used(&watch) > before + 8 * MIB);
+		CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
+		raw_close(&r);
+		CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <=
+				     before + (long long)(128 * PAGE)));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+/* One byte in a pipe keeps a row of pages, which stay charged. */
+TEST_F(limits, pages_in_a_pipe_stay_charged)
+{
+	pid_t pid = fork_child();
+	long long before, with;
+	struct iovec iov;
+	struct mem m, m2;
+	struct raw r;
+	int p[2], i;
+
+	if (!pid) {
+		be_user(self->a, 0, 4 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = memlock_used(&r);
+		CHILD_CHECK(pipe(p) == 0);
+		for (i = 0; i < 8; i++) {
+			CHILD_CHECK(raw_alloc(&r, 256 * KIB, &m) == 0);
+			iov = (struct iovec){ m.at + 17 * PAGE, 1 };
+			m.at[17 * PAGE] = 'a' + i;
+			CHILD_CHECK(vmsplice(p[1], &iov, 1, 0) == 1);
+			CHILD_CHECK(raw_free(&r, &m) == 0);
+		}
+		/* A region without such a byte is given back, as ever. */
+		CHILD_CHECK(raw_alloc(&r, 256 * KIB, &m) == 0);
+		with = memlock_used(&r);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+		CHILD_CHECK(WAIT_FOR(memlock_used(&r) <= with - 256 * KIB));
+		/* Each byte keeps one row of pages of the kernel's choice. */
+		CHILD_CHECK(memlock_used(&r) - before >= 8 * (long long)PAGE);
+		CHILD_CHECK(group_value(self->a, "memory.current") <
+			    memlock_used(&r) + SLACK);
+		CHILD_CHECK(raw_alloc(&r, 4 * MIB - 8 * PAGE, &m2) == -1);
+		CHILD_CHECK(errno == EDQUOT);
+		close(p[0]);
+		close(p[1]);
+		CHILD_CHECK(WAIT_FOR(memlock_used(&r) <= before));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+static void server_child(const char *group, int n, long long bytes,
+			 unsigned int flags, const char *name, int ready)
+{
+	struct dd_serve s;
+	struct raw r;
+
+	be_user(group, n, bytes);
+	CHILD_CHECK(raw_open(&r) == 0);
+	CHILD_CHECK(serve_big(&r, name, 512, flags, &s) == 0);
+	CHILD_CHECK(write(ready, "x", 1) == 1);
+	pause();
+	_exit(1);
+}
+
+static int connect_once(const struct raw *r, const char *name,
+			struct dd_connect *c)
+{
+	struct mem m;
+
+	if (raw_alloc(r, PAGE, &m))
+		return -1;
+	raw_connect_args(c, name, &m);
+	c->recv.length = PAGE;
+	c->send = (struct dd_buf){};
+	return raw_connect(r, c);
+}
+
+/* A server without the means to accept: the client learns whose limit it is. */
+TEST_F(limits, a_server_over_its_limit)
+{
+	pid_t server, pid;
+	int ready[2], made = 0;
+	struct dd_connect c;
+	struct raw r;
+	char x;
+
+	ASSERT_EQ(0, pipe(ready));
+	server = fork_child();
+	if (!server)
+		server_child(self->a, 0, 1 * MIB, DD_SERVE_ACCEPT, "poor",
+			     ready[1]);
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(read(ready[0], &x, 1) == 1);
+		be_user(self->b, 1, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		while (made < 512 && !connect_once(&r, "poor", &c))
+			made++;
+		CHILD_CHECK(errno == ENOBUFS);
+		CHILD_CHECK(made > 0 && made < 100);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	kill_child(server);
+}
+
+/* What a client makes its server need is of the server's cgroup. */
+TEST_F(limits, the_owner_s_cgroup_is_charged)
+{
+	pid_t server, pid;
+	long long before;
+	struct dd_connect c;
+	int ready[2], i;
+	struct raw r;
+	char x;
+
+	ASSERT_EQ(0, pipe(ready));
+	server = fork_child();
+	if (!server)
+		server_child(self->a, 0, 64 * MIB, DD_SERVE_ACCEPT, "owner",
+			     ready[1]);
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(read(ready[0], &x, 1) == 1);
+		be_user(self->b, 1, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = group_value(self->a, "memory.current");
+		/* 100 lists of 512 slots. */
+		for (i = 0; i < 100; i++)
+			CHILD_CHECK(connect_once(&r, "owner", &c) == 0);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before >
+			    5 * MIB);
+		CHILD_CHECK(group_value(self->b, "memory.current") < 5 * MIB);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	kill_child(server);
+}
+
+/* Direct rings are of the receiver's area. */
+TEST_F(limits, the_receiver_s_cgroup_is_charged_with_rings)
+{
+	long long before, mine;
+	pid_t server, pid;
+	struct way w[8];
+	int ready[2], i;
+	struct raw r;
+	char x;
+
+	ASSERT_EQ(0, pipe(ready));
+	server = fork_child();
+	if (!server) {
+		struct dd_serve s;
+		struct raw srv;
+		struct mem m;
+
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&srv) == 0);
+		CHILD_CHECK(raw_alloc(&srv, 32 * PAGE, &m) == 0);
+		memset(&s, 0, sizeof(s));
+		s.size = sizeof(s);
+		s.maxconn = 32;
+		s.window = DD_WINDOW_MAX;
+		s.flags = DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY;
+		strcpy((char *)s.name, "rings");
+		s.recv = (struct dd_buf){ .region = m.id, .length = m.len };
+		CHILD_CHECK(raw_serve(&srv, &s) == 0);
+		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		pause();
+		_exit(1);
+	}
+	pid = fork_child();
+	if (!pid) {
+		struct dd_connect cs[8];
+
+		CHILD_CHECK(read(ready[0], &x, 1) == 1);
+		be_user(self->b, 1, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		for (i = 0; i < 8; i++)
+			CHILD_CHECK(connect_once(&r, "rings", &cs[i]) == 0);
+		before = group_value(self->a, "memory.current");
+		mine = group_value(self->b, "memory.current");
+		/* 36 KiB each: 512 slots of 64 bytes, and a page. */
+		for (i = 0; i < 8; i++)
+			CHILD_CHECK(way_open(&r, cs[i].conn, &w[i]) == 0);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before >=
+			    8 * 32 * KIB - 64 * KIB);
+		CHILD_CHECK(group_value(self->b, "memory.current") - mine <
+			    8 * 32 * KIB);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	kill_child(server);
+}
+
+DD_TEST_MAIN
