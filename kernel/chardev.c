@@ -91,13 +91,15 @@ static const struct vm_operations_struct dd_area_vm_ops = {
 
 static int dd_area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
-	if (vma->vm_end - vma->vm_start != DD_AREA_SIZE)
+	if (vma->vm_end - vma->vm_start > DD_AREA_SIZE)
 		return -EINVAL;
 	if (atomic_cmpxchg(&ctx->area_maps, 0, 1))
 		return -EBUSY;
-	/* VM_IO also keeps the area out of GUP, and from MADV_DOFORK. */
-	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
-		     VM_MAYEXEC);
+	/*
+	 * VM_IO also keeps the area out of GUP and mlock(), and from MADV_DOFORK.
+	 * mremap() may expand it, also beyond its end, where faults find nothing.
+	 */
+	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = ctx;
 	vma->vm_ops = &dd_area_vm_ops;
 	return 0;

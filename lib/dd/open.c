@@ -69,6 +69,29 @@ static struct dd *handle_map(void)
 	return h;
 }
 
+/*
+ * A small mapping, then all of it: where all future mappings are locked, mmap() asks
+ * whether its length fits in RLIMIT_MEMLOCK, although this one will not be locked.
+ */
+static char *area_map(int fd)
+{
+	char *small = mmap(NULL, DDI_PAGE_MAX, PROT_READ | PROT_WRITE,
+			   MAP_SHARED, fd, DD_AREA_OFFSET);
+	char *area;
+
+	if (small == MAP_FAILED)
+		return NULL;
+	area = mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE);
+	if (area == MAP_FAILED) {
+		int saved = errno;
+
+		munmap(small, DDI_PAGE_MAX);
+		errno = saved;
+		return NULL;
+	}
+	return area;
+}
+
 static int device_open(struct dd *h)
 {
 	int ret;
@@ -81,9 +104,8 @@ static int device_open(struct dd *h)
 			return -ENOCMP;
 		return ddi_error(ret);
 	}
-	h->area = mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       h->fd, DD_AREA_OFFSET);
-	if (h->area == MAP_FAILED) {
+	h->area = area_map(h->fd);
+	if (!h->area) {
 		ret = ddi_error(-errno);
 		close(h->fd);
 		return ret;

@@ -306,8 +306,9 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (fd < 0 || fd != fake_fd)
 		return __real_mmap(addr, len, prot, flags, fd, offset);
+	/* A second mapping of it, for the library to expand. */
 	if (offset == DD_AREA_OFFSET)
-		return area;
+		return mremap(area, 0, len, MREMAP_MAYMOVE);
 	if (offset & WINDOW && fake.unmapped && !--fake.unmapped) {
 		errno = ENOMEM;
 		return MAP_FAILED;

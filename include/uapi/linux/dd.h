@@ -25,11 +25,13 @@
  * Calls that name a connection refuse another serial with %ENOENT, and so an id
  * alone; only %DD_IOC_CONN_INFO takes an id as well, and says the serial.
  *
- * A context shares one mapping with the kernel, the *area*: mmap() of
+ * A context shares one mapping with the kernel, the *area*: mmap() of at most
  * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
- * anything else is created. It is made of 128-byte units; note lists and
- * connection cells live in it and are named by unit number. Either side
- * treats what the other may write as hostile: the kernel reads a word once,
+ * anything else is created. A mapping of less is made larger by mremap(): then
+ * its length does not count against RLIMIT_MEMLOCK of a process that has called
+ * mlockall(%MCL_FUTURE). Only pages that exist take memory. The area is made of
+ * 128-byte units; note lists and connection cells live in it and are named by unit
+ * number. Either side treats what the other may write as hostile: the kernel reads a word once,
  * validates the copy and uses that.
  *
  * Structures passed to ioctl() start with their own size, so that both sides
