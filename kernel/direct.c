@@ -7,6 +7,7 @@
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
@@ -60,18 +61,6 @@ static int dd_direct_allowed(const struct dd_conn *conn)
 	return uid_eq(conn->uid, peer->uid) || peer->direct_any ? 0 : -EACCES;
 }
 
-/* What the block held is not for another user to read. */
-static void dd_direct_zero(const struct dd_bytes *mem)
-{
-	unsigned long i, first = mem->offset >> PAGE_SHIFT;
-
-	for (i = 0; i < mem->length >> PAGE_SHIFT; i++) {
-		memset(mem->region->pages[first + i], 0, PAGE_SIZE);
-		if (!(i % 256))
-			cond_resched();
-	}
-}
-
 /*
  * Whether all that an end has sent by the kernel has been read, so that what
  * comes another way from now on comes after it. The peer's segment is locked.
@@ -86,6 +75,35 @@ static int dd_direct_drained(const struct dd_conn *conn)
 		return 0;
 	return dd_credit_last(seg->credit) <= dd_list_head_pos(seg->list) ?
 	       0 : -EBUSY;
+}
+
+/*
+ * What the block held is not for another user to read. In pieces, each under the
+ * lock of the segment, as deposits are: while that is not dead, the block belongs to
+ * this connection. No mutex of the receiver's is held.
+ */
+static int dd_direct_zero(struct dd_conn *conn)
+{
+	struct dd_segment *seg = &conn->peer->seg;
+	struct dd_bytes *mem = &seg->mem;
+	u64 done = 0, end;
+	int err;
+
+	do {
+		spin_lock(&seg->lock);
+		err = seg->dead ? -ECONNRESET : dd_direct_drained(conn);
+		end = err ? done : min(done + DD_COPY_CHUNK, mem->length);
+		for (; done < end; done += PAGE_SIZE)
+			memset(mem->region->pages[(mem->offset + done) >>
+						  PAGE_SHIFT], 0, PAGE_SIZE);
+		spin_unlock(&seg->lock);
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		if (err)
+			return err;
+		cond_resched();
+	} while (done < mem->length);
+	return 0;
 }
 
 /*
@@ -130,21 +148,74 @@ static int dd_direct_switch(struct dd_conn *conn, struct dd_feed *feed)
 	return 0;
 }
 
-static struct dd_window *dd_direct_block(struct dd_conn *conn)
-{
-	const struct dd_bytes *mem = &conn->peer->seg.mem;
+/**
+ * struct dd_direct_kit - what a grant needs, made before the list is locked
+ * @feed: with its window, or NULL
+ * @zeroed: the block is, if it must be
+ * @ring: see there
+ */
+struct dd_direct_kit {
+	struct dd_feed *feed;
+	bool zeroed;
+	struct dd_ring_kit ring;
+};
 
-	if (!conn->peer->shown && !uid_eq(conn->uid, conn->peer->uid))
-		dd_direct_zero(mem);
-	conn->peer->shown = true;
-	return dd_window_create(conn->obj.ctx, mem->region->pages +
-				(mem->offset >> PAGE_SHIFT),
-				mem->length >> PAGE_SHIFT, false, false);
+static bool dd_direct_must_zero(const struct dd_conn *conn)
+{
+	return !conn->peer->shown && !uid_eq(conn->uid, conn->peer->uid);
 }
 
-static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
+/* The caller's context is locked, and nothing of the receiver's. */
+static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
+			     struct dd_direct_kit *kit)
 {
-	struct dd_feed *feed;
+	struct dd_ctx *ctx = conn->obj.ctx;
+	struct dd_feed *feed = kit->feed;
+	int err;
+
+	if (!feed) {
+		feed = kzalloc(sizeof(*feed), GFP_KERNEL_ACCOUNT);
+		if (!feed)
+			return -ENOMEM;
+		INIT_LIST_HEAD(&feed->on_ring);
+		kit->feed = feed;
+	}
+	if (!feed->block) {
+		struct dd_window *win;
+
+		win = dd_window_create(ctx, conn->imp.peer_size >> PAGE_SHIFT,
+				       false, false);
+		if (IS_ERR(win))
+			return PTR_ERR(win);
+		feed->block = win;
+	}
+	if (!kit->zeroed && dd_direct_must_zero(conn)) {
+		err = dd_direct_zero(conn);
+		if (err)
+			return err;
+	}
+	kit->zeroed = true;
+	err = dd_ring_kit_fill(&kit->ring, list->obj.ctx, ctx);
+	/* The receiver's limit, not the caller's. */
+	return err == -EDQUOT ? -ENOSPC : err;
+}
+
+static void dd_direct_kit_drop(struct dd_direct_kit *kit, struct dd_list *list)
+{
+	dd_ring_kit_drop(&kit->ring, list->obj.ctx);
+	if (!kit->feed)
+		return;
+	if (kit->feed->block)
+		dd_window_revoke(kit->feed->block);
+	kfree(kit->feed);
+}
+
+/* -EAGAIN: the kit lacks something; see dd_direct_prepare(). */
+static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
+			  struct dd_direct_kit *kit)
+{
+	struct dd_bytes *mem = &conn->peer->seg.mem;
+	struct dd_feed *feed = kit->feed;
 	int err;
 
 	/* Under the list's lock: dd_rings_stop() finds what comes before it. */
@@ -156,39 +227,28 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list)
 	err = dd_direct_ready(conn);
 	if (err)
 		return err;
-	feed = kzalloc(sizeof(*feed), GFP_KERNEL_ACCOUNT);
-	if (!feed)
-		return -ENOMEM;
-	INIT_LIST_HEAD(&feed->on_ring);
+	if (!feed || !kit->zeroed)
+		return -EAGAIN;
 	feed->conn = conn->peer;
 	feed->cell = conn->peer->imp.cell;
 	feed->slots = dd_credit_slots(conn->imp.peer_window);
-	feed->ring = dd_ring_get(list, conn, feed->slots);
+	feed->ring = dd_ring_get(list, conn, feed->slots, &kit->ring);
 	err = PTR_ERR_OR_ZERO(feed->ring);
-	/* The receiver's limit, not the caller's. */
-	if (err == -EDQUOT)
-		err = -ENOSPC;
 	if (err)
-		goto err_free;
+		return err;
 	dd_ring_join(feed->ring, feed->slots);
-	feed->block = dd_direct_block(conn);
-	err = PTR_ERR_OR_ZERO(feed->block);
-	if (err)
-		goto err_leave;
+	conn->peer->shown = true;
+	dd_window_show(feed->block, mem->region->pages +
+		       (mem->offset >> PAGE_SHIFT), false);
 	err = dd_direct_switch(conn, feed);
-	if (err)
-		goto err_window;
+	if (err) {
+		dd_ring_leave(feed->ring, feed->slots, 0);
+		return err;
+	}
+	kit->feed = NULL;
 	list_add(&feed->on_ring, &feed->ring->feeds);
 	trace_dd_direct_grant(conn, feed->ring->unit, feed->base);
 	return 0;
-
-err_window:
-	dd_window_revoke(feed->block);
-err_leave:
-	dd_ring_leave(feed->ring, feed->slots, 0);
-err_free:
-	kfree(feed);
-	return err;
 }
 
 /* What the sending end says it has sent. */
@@ -320,7 +380,8 @@ static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
 }
 
 /* A way to send directly, unless there is one. */
-static int dd_direct_again(struct dd_conn *conn, struct dd_list *list)
+static int dd_direct_again(struct dd_conn *conn, struct dd_list *list,
+			   struct dd_direct_kit *kit)
 {
 	const struct dd_feed *feed = conn->peer->feed;
 
@@ -331,33 +392,52 @@ static int dd_direct_again(struct dd_conn *conn, struct dd_list *list)
 			return -EBUSY;
 		dd_direct_unfeed(conn);
 	}
-	return dd_direct_make(conn, list);
+	return dd_direct_make(conn, list, kit);
+}
+
+
+/* With the list of the peer locked. */
+static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
+			    struct dd_direct_kit *kit, struct dd_direct *arg)
+{
+	int err;
+
+	/* Not revoked while the list is locked; before, perhaps. */
+	if (conn->peer->seg.dead)
+		return dd_direct_over(conn, arg);
+	if (arg->flags & DD_DIRECT_DROP)
+		return dd_direct_drop(conn, arg);
+	err = dd_direct_again(conn, list, kit);
+	if (!err)
+		dd_direct_tell(conn->peer, arg);
+	return err;
 }
 
 /* The caller's context is locked, so its end of the connection stays. */
 static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 {
-	bool drop = arg->flags & DD_DIRECT_DROP;
+	struct dd_direct_kit kit = {};
 	struct dd_list *list;
-	int err;
+	int err, tries = 8;
 
 	err = dd_direct_allowed(conn);
-	if (err && !(drop && conn->peer))
+	if (err && !(arg->flags & DD_DIRECT_DROP && conn->peer))
 		return err;
 	list = dd_conn_hold_list(conn->peer);
 	if (!list)
 		return dd_direct_over(conn, arg);
-	mutex_lock(&list->lock);
-	/* Not revoked while the list is locked; before, perhaps. */
-	if (conn->peer->seg.dead)
-		err = dd_direct_over(conn, arg);
-	else if (drop)
-		err = dd_direct_drop(conn, arg);
-	else
-		err = dd_direct_again(conn, list);
-	if (!err && !drop)
-		dd_direct_tell(conn->peer, arg);
-	mutex_unlock(&list->lock);
+	do {
+		err = mutex_lock_killable(&list->lock);
+		if (err)
+			break;
+		err = dd_direct_locked(conn, list, &kit, arg);
+		mutex_unlock(&list->lock);
+		if (err != -EAGAIN)
+			break;
+		/* Rings that others take meanwhile may be of another size. */
+		err = --tries ? dd_direct_prepare(conn, list, &kit) : -EBUSY;
+	} while (!err);
+	dd_direct_kit_drop(&kit, list);
 	dd_list_put(list);
 	return err;
 }

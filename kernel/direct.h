@@ -49,9 +49,9 @@ int dd_window_init(void);
 void dd_window_exit(void);
 int dd_window_ctx_init(struct dd_ctx *ctx);
 void dd_window_ctx_exit(struct dd_ctx *ctx);
-struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
-				   unsigned long npages, bool copy,
-				   bool readonly);
+struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
+				   bool own, bool readonly);
+void dd_window_show(struct dd_window *win, void **pages, bool own);
 void dd_window_revoke(struct dd_window *win);
 void dd_window_hold(struct dd_window *win);
 void dd_window_release(struct dd_window *win, bool dead);
@@ -59,8 +59,33 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 
 /* ---- ring.c ------------------------------------------------------------- */
 
+/**
+ * struct dd_ring_kit - memory for dd_ring_get(), allocated before the list is locked
+ * @rings: for a list that has had no ring, or NULL
+ * @ring: one that no list has, or NULL
+ * @notes: window on @pages pages of slots, or NULL
+ * @view: window on a ring's state, or NULL
+ * @full: no @ring can be had, as the owner has too many or may not have more memory
+ * @want_rings: dd_ring_get() has returned %-EAGAIN and needs @rings
+ * @want_slots: or, unless 0, a @ring of so many slots
+ * @want_pages: or, unless 0, @view, and @notes of so many pages
+ */
+struct dd_ring_kit {
+	struct dd_rings *rings;
+	struct dd_ring *ring;
+	struct dd_window *notes;
+	struct dd_window *view;
+	bool full;
+	bool want_rings;
+	u32 want_slots;
+	u32 want_pages;
+};
+
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
+		     struct dd_ctx *ctx);
+void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner);
 struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
-			    u32 slots);
+			    u32 slots, struct dd_ring_kit *kit);
 void dd_ring_join(struct dd_ring *ring, u32 slots);
 void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end);
 struct dd_rings *dd_rings_of(const struct dd_list *list);

@@ -101,21 +101,6 @@ static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 	kfree(ring);
 }
 
-/* A list is gone, and with it all who might look at its rings. */
-void dd_rings_free(struct dd_list *list)
-{
-	struct dd_rings *rings = list->rings;
-	struct dd_ctx *ctx = list->obj.ctx;
-
-	if (!rings)
-		return;
-	while (rings->n)
-		dd_ring_free(ctx, rings->ring[--rings->n]);
-	dd_area_free(&ctx->area, rings->unit, 1);
-	dd_uncharge(ctx, sizeof(*rings));
-	kfree(rings);
-}
-
 /* Of the receiver's area, and charged as that. */
 static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
 {
@@ -128,9 +113,8 @@ static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
 	return err;
 }
 
-static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
+static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 {
-	struct dd_ctx *ctx = list->obj.ctx;
 	struct dd_area *area = &ctx->area;
 	u32 i, n = slots / DD_PAGE_NOTES;
 	struct dd_ring *ring;
@@ -160,15 +144,14 @@ static struct dd_ring *dd_ring_create(struct dd_list *list, u32 slots)
 	return ring;
 }
 
-static int dd_rings_create(struct dd_list *list)
+static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
 {
-	struct dd_ctx *ctx = list->obj.ctx;
 	struct dd_rings *rings;
 	int err;
 
 	err = dd_charge(ctx, sizeof(*rings));
 	if (err)
-		return err;
+		return ERR_PTR(err);
 	err = -ENOMEM;
 	rings = kzalloc(sizeof(*rings), dd_gfp(ctx));
 	if (rings)
@@ -176,14 +159,34 @@ static int dd_rings_create(struct dd_list *list)
 	if (err) {
 		dd_uncharge(ctx, sizeof(*rings));
 		kfree(rings);
-		return err;
+		return ERR_PTR(err);
 	}
 	rings->table = dd_area_unit(&ctx->area, rings->unit);
+	return rings;
+}
+
+static void dd_rings_destroy(struct dd_ctx *ctx, struct dd_rings *rings)
+{
+	while (rings->n)
+		dd_ring_free(ctx, rings->ring[--rings->n]);
+	dd_area_free(&ctx->area, rings->unit, 1);
+	dd_uncharge(ctx, sizeof(*rings));
+	kfree(rings);
+}
+
+/* A list is gone, and with it all who might look at its rings. */
+void dd_rings_free(struct dd_list *list)
+{
+	if (list->rings)
+		dd_rings_destroy(list->obj.ctx, list->rings);
+}
+
+static void dd_rings_attach(struct dd_list *list, struct dd_rings *rings)
+{
 	WRITE_ONCE(list->head->rings_unit, rings->unit);
 	rings->pause = jiffies;
 	/* Pairs with dd_rings_of(). */
 	smp_store_release(&list->rings, rings);
-	return 0;
 }
 
 /* Show a ring to the receiver, and to those who look for it. */
@@ -219,27 +222,34 @@ static void dd_ring_disown(struct dd_ring *ring)
 	smp_wmb();
 }
 
-/* Let a context write to a ring that is nobody's. */
-static int dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx)
+/* Whether there are windows to let a context write to a ring. */
+static int dd_ring_kit_fits(struct dd_ring_kit *kit, const struct dd_ring *ring)
+{
+	u32 pages = ring->slots / DD_PAGE_NOTES;
+
+	if (kit->view && kit->notes && kit->notes->npages == pages)
+		return 0;
+	kit->want_pages = pages;
+	return -EAGAIN;
+}
+
+/* Let a context write to a ring that is nobody's, by windows of the kit. */
+static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
+			  struct dd_ring_kit *kit)
 {
 	void *state = ring->state;
-	struct dd_window *win;
 	u32 i;
 
 	dd_ring_disown(ring);
 	/* The last one may have written numbers that are yet to come. */
 	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
 		memset(ring->page[i], 0, PAGE_SIZE);
-	win = dd_window_create(ctx, ring->page, ring->slots / DD_PAGE_NOTES,
-			       false, false);
-	if (IS_ERR(win))
-		return PTR_ERR(win);
-	ring->view = dd_window_create(ctx, &state, 1, true, true);
-	if (IS_ERR(ring->view)) {
-		dd_window_revoke(win);
-		return PTR_ERR(ring->view);
-	}
-	ring->notes = win;
+	dd_window_show(kit->notes, ring->page, false);
+	dd_window_show(kit->view, &state, true);
+	ring->notes = kit->notes;
+	ring->view = kit->view;
+	kit->notes = NULL;
+	kit->view = NULL;
 	ring->start = dd_ring_head(ring);
 	ring->seen = ring->start;
 	ring->since = jiffies;
@@ -247,7 +257,6 @@ static int dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx)
 	/* Who sleeps now has not seen this one. */
 	WRITE_ONCE(ring->state->need_wake, 1);
 	ring->from = dd_ctx_get(ctx);
-	return 0;
 }
 
 /*
@@ -298,25 +307,22 @@ static u32 dd_ring_size(const struct dd_rings *rings, const struct dd_ctx *ctx,
 }
 
 static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
-				   u32 slots)
+				   u32 slots, struct dd_ring_kit *kit)
 {
-	struct mem_cgroup *before;
-	struct dd_ring *ring;
-	int err;
+	struct dd_ring *ring = kit->ring;
 
 	slots = dd_ring_size(list->rings, ctx, slots);
-	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX)
+	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX ||
+	    kit->full)
 		return ERR_PTR(-ENOSPC);
-	before = dd_owner_enter(list->obj.ctx);
-	ring = dd_ring_create(list, slots);
-	dd_owner_leave(before);
-	if (IS_ERR(ring))
-		return ring;
-	err = dd_ring_claim(ring, ctx);
-	if (err) {
-		dd_ring_free(list->obj.ctx, ring);
-		return ERR_PTR(err);
+	if (!ring || ring->slots != slots) {
+		kit->want_slots = slots;
+		return ERR_PTR(-EAGAIN);
 	}
+	if (dd_ring_kit_fits(kit, ring))
+		return ERR_PTR(-EAGAIN);
+	kit->ring = NULL;
+	dd_ring_claim(ring, ctx, kit);
 	dd_rings_add(list, ring);
 	return ring;
 }
@@ -473,56 +479,125 @@ static struct dd_ring *dd_ring_choose(const struct dd_rings *rings,
 
 /* A ring that was somebody else's, or -ENOSPC. */
 static struct dd_ring *dd_ring_take(struct dd_list *list,
-				    const struct dd_conn *conn, u32 slots)
+				    const struct dd_conn *conn, u32 slots,
+				    struct dd_ring_kit *kit)
 {
 	struct dd_rings *rings = list->rings;
 	u64 rate = dd_rings_refused(rings, conn);
 	struct dd_ring *ring;
-	int err;
 
 	if (time_before(jiffies, rings->pause))
 		return ERR_PTR(-ENOSPC);
 	ring = dd_ring_choose(rings, conn->obj.ctx, slots, rate / DD_RING_MORE);
 	if (!ring)
 		return ERR_PTR(-ENOSPC);
+	if (dd_ring_kit_fits(kit, ring))
+		return ERR_PTR(-EAGAIN);
 	rings->pause = jiffies + DD_RING_PAUSE;
 	if (!dd_ring_evict(ring))
 		return ERR_PTR(-ENOSPC);
 	/* Nothing that its sender may wait for will come by it. */
 	wake_up_interruptible_all(&list->room);
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_RINGS_TAKEN);
-	err = dd_ring_claim(ring, conn->obj.ctx);
-	return err ? ERR_PTR(err) : ring;
+	dd_ring_claim(ring, conn->obj.ctx, kit);
+	return ring;
 }
 
 /* ---- giving one ---------------------------------------------------------- */
+
+/**
+ * dd_ring_kit_fill() - allocate what dd_ring_get() wants
+ * @kit: where it says so
+ * @owner: context of the list, which is not locked; charged for the ring
+ * @ctx: context of the sender, locked; it has the windows
+ *
+ * Return: 0 or an error.
+ */
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
+		     struct dd_ctx *ctx)
+{
+	struct mem_cgroup *before = dd_owner_enter(owner);
+	int err = 0;
+
+	if (kit->want_rings && !kit->rings) {
+		kit->rings = dd_rings_create(owner);
+		err = PTR_ERR_OR_ZERO(kit->rings);
+		if (err)
+			kit->rings = NULL;
+	}
+	if (!err && kit->want_slots) {
+		if (kit->ring)
+			dd_ring_free(owner, kit->ring);
+		kit->ring = dd_ring_create(owner, kit->want_slots);
+		err = PTR_ERR_OR_ZERO(kit->ring);
+		if (err)
+			kit->ring = NULL;
+		kit->want_slots = 0;
+		if (err == -ENOSPC || err == -EDQUOT) {
+			kit->full = true;
+			err = 0;
+		}
+	}
+	dd_owner_leave(before);
+	if (!err && !kit->view) {
+		kit->view = dd_window_create(ctx, 1, true, true);
+		err = PTR_ERR_OR_ZERO(kit->view);
+		if (err)
+			kit->view = NULL;
+	}
+	if (!err && kit->want_pages) {
+		if (kit->notes)
+			dd_window_revoke(kit->notes);
+		kit->notes = dd_window_create(ctx, kit->want_pages, false,
+					      false);
+		err = PTR_ERR_OR_ZERO(kit->notes);
+		if (err)
+			kit->notes = NULL;
+		kit->want_pages = 0;
+	}
+	return err;
+}
+
+/* Give back what was not needed after all. */
+void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
+{
+	if (kit->rings)
+		dd_rings_destroy(owner, kit->rings);
+	if (kit->ring)
+		dd_ring_free(owner, kit->ring);
+	if (kit->notes)
+		dd_window_revoke(kit->notes);
+	if (kit->view)
+		dd_window_revoke(kit->view);
+}
 
 /**
  * dd_ring_get() - a ring for an end
  * @list: what the end's messages come to, locked
  * @conn: the end, whose context is locked
  * @slots: slots that it needs
+ * @kit: memory for it
  *
  * Return: a ring that its context has, or one that nobody has any more and that
  * has been read, or a new one, or somebody's who makes little use of it; with
- * room for @slots. Or an error pointer.
+ * room for @slots. Or an error pointer; %-EAGAIN if @kit lacks something, as it
+ * then says. Nothing is allocated here.
  */
 struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
-			    u32 slots)
+			    u32 slots, struct dd_ring_kit *kit)
 {
 	struct dd_ring *ring, *idle = NULL;
 	struct dd_ctx *ctx = conn->obj.ctx;
 	u32 i;
-	int err = 0;
 
 	if (!list->rings) {
-		struct mem_cgroup *before = dd_owner_enter(list->obj.ctx);
-
-		err = dd_rings_create(list);
-		dd_owner_leave(before);
+		if (!kit->rings) {
+			kit->want_rings = true;
+			return ERR_PTR(-EAGAIN);
+		}
+		dd_rings_attach(list, kit->rings);
+		kit->rings = NULL;
 	}
-	if (err)
-		return ERR_PTR(err);
 	for (i = 0; i < list->rings->n; i++) {
 		ring = list->rings->ring[i];
 		ring->reserved -= dd_linger_reap(&ring->linger,
@@ -534,11 +609,14 @@ struct dd_ring *dd_ring_get(struct dd_list *list, const struct dd_conn *conn,
 			idle = ring;
 	}
 	if (idle) {
-		err = dd_ring_claim(idle, ctx);
-		return err ? ERR_PTR(err) : idle;
+		if (dd_ring_kit_fits(kit, idle))
+			return ERR_PTR(-EAGAIN);
+		dd_ring_claim(idle, ctx, kit);
+		return idle;
 	}
-	ring = dd_ring_new(list, ctx, slots);
-	return ring == ERR_PTR(-ENOSPC) ? dd_ring_take(list, conn, slots) : ring;
+	ring = dd_ring_new(list, ctx, slots, kit);
+	return ring == ERR_PTR(-ENOSPC) ?
+	       dd_ring_take(list, conn, slots, kit) : ring;
 }
 
 /**

@@ -4,7 +4,8 @@
  *
  * They are mapped by page frame number, so that nothing can pin them, and only
  * by the fault handler, which looks whether the window is alive under a lock
- * that revoking takes for writing. So once dd_window_revoke() has unmapped what
+ * that revoking takes for writing, and allocates nothing: mmap() has made the page
+ * tables. So once dd_window_revoke() has unmapped what
  * there was, nothing of it comes back: later faults find a page that belongs
  * to the process itself. Unmapping goes by offset in an inode of the context's
  * own; nobody needs the mmap_lock of another process for it.
@@ -14,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "direct.h"
@@ -76,19 +78,17 @@ static void dd_window_put(struct dd_window *win)
 }
 
 /**
- * dd_window_create() - let a context map pages
- * @ctx: the context, locked and not dead
- * @pages: their addresses
- * @npages: how many
- * @copy: whether to keep a copy of @pages; else it stays until the window is
- *	revoked, as the pages do
+ * dd_window_create() - make a window on nothing yet
+ * @ctx: the context that may map it, locked and not dead
+ * @npages: pages that it will show
+ * @own: whether it has room for an array of their addresses
  * @readonly: they must not be written
  *
- * Return: the window, which ends with dd_window_revoke(), or an error pointer.
+ * Return: the window, dead until dd_window_show(), which ends with
+ * dd_window_revoke(); or an error pointer.
  */
-struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
-				   unsigned long npages, bool copy,
-				   bool readonly)
+struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
+				   bool own, bool readonly)
 {
 	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
 	struct dd_window *win;
@@ -97,7 +97,7 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
 	lockdep_assert_held(&ctx->lock);
 	if (npages > max - ctx->next_pgoff)
 		return ERR_PTR(-ENOSPC);
-	win = kzalloc(struct_size(win, own, copy ? npages : 0),
+	win = kzalloc(struct_size(win, own, own ? npages : 0),
 		      GFP_KERNEL_ACCOUNT);
 	if (!win)
 		return ERR_PTR(-ENOMEM);
@@ -111,9 +111,7 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, void **pages,
 	win->pgoff = ctx->next_pgoff;
 	win->npages = npages;
 	win->readonly = readonly;
-	win->pages = pages;
-	if (copy)
-		win->pages = memcpy(win->own, pages, npages * sizeof(*pages));
+	win->dead = true;
 	win->ctx = dd_ctx_get(ctx);
 	err = xa_insert(&ctx->windows, win->pgoff, win, GFP_KERNEL);
 	if (err)
@@ -126,6 +124,24 @@ err_put:
 err_free:
 	kfree(win);
 	return ERR_PTR(err);
+}
+
+/**
+ * dd_window_show() - show pages in a window
+ * @win: a window that was just made; what a process has mapped of it by guessing
+ *	its offset goes on showing the scratch page
+ * @pages: addresses of its pages, which stay until it is revoked
+ * @own: copy them to the window's own array; else the array stays, too
+ */
+void dd_window_show(struct dd_window *win, void **pages, bool own)
+{
+	down_write(&win->ctx->window_lock);
+	win->pages = pages;
+	if (own)
+		win->pages = memcpy(win->own, pages,
+				    win->npages * sizeof(*pages));
+	win->dead = false;
+	up_write(&win->ctx->window_lock);
 }
 
 static void dd_window_unmap(const struct dd_window *win)
@@ -216,13 +232,6 @@ static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-static const struct vm_operations_struct dd_window_vm_ops = {
-	.open = dd_window_vm_open,
-	.close = dd_window_vm_close,
-	.may_split = dd_window_vm_may_split,
-	.fault = dd_window_vm_fault,
-};
-
 static struct dd_window *dd_window_get(struct dd_ctx *ctx, unsigned long pgoff)
 {
 	struct dd_window *win;
@@ -235,13 +244,54 @@ static struct dd_window *dd_window_get(struct dd_ctx *ctx, unsigned long pgoff)
 	return win;
 }
 
+/*
+ * A mapping that moves would find no page tables: dd_window_tables(). The tables
+ * are moved back.
+ */
+static int dd_window_vm_mremap(struct vm_area_struct *vma)
+{
+	return -EINVAL;
+}
+
+static const struct vm_operations_struct dd_window_vm_ops = {
+	.open = dd_window_vm_open,
+	.close = dd_window_vm_close,
+	.may_split = dd_window_vm_may_split,
+	.mremap = dd_window_vm_mremap,
+	.fault = dd_window_vm_fault,
+};
+
+/*
+ * Allocate the page tables of a mapping that is being made. The fault handler must
+ * not: it holds @window_lock, which the end of the other process' connection needs,
+ * and a process over its memory.high is made to sleep when it allocates. The scratch
+ * page is mapped once in each table and unmapped; no thread can reach the mapping yet.
+ */
+static int dd_window_tables(const struct dd_window *win,
+			    struct vm_area_struct *vma)
+{
+	unsigned long pfn = page_to_pfn(virt_to_page(win->ctx->scratch));
+	unsigned long addr = vma->vm_start;
+
+	do {
+		if (vmf_insert_pfn(vma, addr, pfn) != VM_FAULT_NOPAGE)
+			return -ENOMEM;
+		zap_vma_ptes(vma, addr, PAGE_SIZE);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		addr = (addr & PMD_MASK) + PMD_SIZE;
+	} while (addr < vma->vm_end);
+	return 0;
+}
+
 /**
  * dd_window_mmap() - map a window, whole
  * @ctx: who may see it
  * @vma: the mapping, shared; its offset names the window
  *
  * Return: 0; %-EINVAL if that is not exactly a window; %-EACCES if it is to be
- * written and must not.
+ * written and must not; %-ENOMEM; %-EINTR if the caller is killed.
  */
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
@@ -259,6 +309,9 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	vm_flags_mod(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY | VM_DONTEXPAND |
 		     VM_DONTDUMP,
 		     VM_MAYEXEC | (win->readonly ? VM_MAYWRITE : 0));
+	err = dd_window_tables(win, vma);
+	if (err)
+		goto err_put;
 	vma->vm_private_data = win;
 	vma->vm_ops = &dd_window_vm_ops;
 	return 0;

@@ -756,6 +756,139 @@ TEST(stores_and_pins_through_every_end)
 	munmap(s, PAGE);
 }
 
+/* --- what others wait for ----------------------------------------------------*/
+
+/* Kilobytes of page tables of this process. */
+static long page_tables(void)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[128];
+	long kib = -1;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "VmPTE: %ld", &kib) == 1)
+			break;
+	if (f)
+		fclose(f);
+	return kib;
+}
+
+/*
+ * A fault in a window holds up the end of the other process' connection: it must
+ * not allocate, since a process over its memory.high sleeps when it does.
+ */
+TEST(faults_in_a_window_allocate_no_page_tables)
+{
+	const size_t block = 16ul << 20;
+	struct pair p;
+	struct way w;
+	long before;
+	size_t i;
+
+	ASSERT_EQ(0, pair_open(&p, 1, block, 1));
+	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &w));
+	before = page_tables();
+	ASSERT_LT(0, before);
+	for (i = 0; i < block; i += 1ul << 20)
+		((volatile char *)w.block)[i] = 1;
+	((volatile char *)w.notes)[0] = 0;
+	(void)*(volatile char *)w.state;
+	EXPECT_EQ(before, page_tables());
+	pair_close(&p);
+}
+
+TEST(a_window_cannot_be_moved)
+{
+	struct pair p;
+	struct way w;
+	char *to;
+
+	ASSERT_EQ(0, pair_open(&p, 1, 4 * PAGE, 1));
+	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &w));
+	w.block[0] = 17;
+	to = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		  0);
+	EXPECT_EQ(MAP_FAILED, mremap(w.block, 4 * PAGE, 4 * PAGE,
+				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	/* It is where it was, and still leads to the block. */
+	w.block[1] = 18;
+	EXPECT_EQ(17, p.smem.at[0]);
+	EXPECT_EQ(18, p.smem.at[1]);
+	pair_close(&p);
+}
+
+struct asker {
+	struct raw r;
+	__u32 conn;
+	int err;
+};
+
+static void *ask_for_the_direct_path(void *arg)
+{
+	struct asker *a = arg;
+	struct way w;
+
+	a->err = way_grant(&a->r, a->conn, &w) ? errno : 0;
+	return NULL;
+}
+
+/* A service for all users, and a client that is another user. */
+static int open_two_users(struct pair *p, size_t block)
+{
+	static int number;
+	int ret;
+
+	memset(p, 0, sizeof(*p));
+	snprintf(p->name, sizeof(p->name), "two.%d.%d", getpid(), number++);
+	if (raw_open(&p->srv) || raw_open(&p->cl) ||
+	    raw_alloc(&p->srv, 2 * block, &p->smem) ||
+	    raw_alloc(&p->cl, 2 * PAGE, &p->cmem))
+		return -1;
+	raw_serve_args(&p->s, p->name, 1, &p->smem);
+	p->s.flags = DD_SERVE_DIRECT_ANY;
+	raw_connect_args(&p->c, p->name, &p->cmem);
+	if (raw_serve(&p->srv, &p->s) || seteuid(ALICE))
+		return -1;
+	ret = raw_connect(&p->cl, &p->c);
+	return seteuid(0) ? -1 : ret;
+}
+
+/*
+ * The block of a service is zeroed for a client of another user. The server ends
+ * that connection meanwhile: it does not wait until all of the block is zeroed, so
+ * the client is refused. The server need not run in time in each round.
+ */
+TEST(a_server_closes_while_its_block_is_being_zeroed)
+{
+	const size_t block = 64ul << 20;
+	bool refused = false;
+	int round = 0;
+
+	while (!refused && round++ < 20) {
+		struct asker a;
+		pthread_t thread;
+		struct pair p;
+		__u32 conn;
+
+		ASSERT_EQ(0, open_two_users(&p, block));
+		conn = pair_server_conn(&p);
+		memset(p.smem.at, 0xff, block);
+		a = (struct asker){ .r = p.cl, .conn = p.c.conn };
+		ASSERT_EQ(0, pthread_create(&thread, NULL,
+					    ask_for_the_direct_path, &a));
+		while (__atomic_load_n(p.smem.at, __ATOMIC_ACQUIRE))
+			;
+		ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE, conn));
+		pthread_join(thread, NULL);
+		EXPECT_TRUE(!a.err || a.err == ECONNRESET);
+		refused = a.err == ECONNRESET;
+		munmap(p.smem.at, p.smem.len);
+		munmap(p.cmem.at, p.cmem.len);
+		pair_close(&p);
+	}
+	EXPECT_TRUE(refused);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 3 && !strcmp(argv[1], HOLD)) {
