@@ -52,7 +52,7 @@ const char *dd_version(void);
  * The handle belongs to the network namespace of the caller.
  *
  * Return: 0; -ENOCMP (module dd not loaded), -EACCES (not allowed to use
- * /dev/dd), -ENORESOURCE, -EINVAL.
+ * /dev/dd), -EMEMLOCK, -ENORESOURCE, -EINVAL.
  */
 int dd_open(struct dd **handle);
 
@@ -145,7 +145,7 @@ struct dd_serve_attr {
  *
  * Return: id of the service, > 0; -EINVAL (name, attributes, memory that is
  * not of dd_alloc() or in use), -EEXIST (name in use), -EBADID (list or
- * handle), -ENOCMP, -ENORESOURCE.
+ * handle), -ENOCMP, -EMEMLOCK (see dd_last_error()), -ENORESOURCE.
  */
 int dd_serve(struct dd *h, const char *name, const struct dd_serve_attr *attr,
 	     int *list);
@@ -204,7 +204,8 @@ struct dd_connect_attr {
  * Return: id of the connection, > 0; -EBADSERVER (no such service there, or the
  * node does not answer), -EPROTO (there can be no session with that node: it
  * speaks no version of the protocol that this one does, or is of another cluster),
- * -ENORESOURCE (also: it has its maximum of connections), -EINVAL, -EBADID
+ * -ENORESOURCE (also: it has its maximum of connections, or its server has reached
+ * its RLIMIT_MEMLOCK), -EMEMLOCK (that of this user), -EINVAL, -EBADID
  * (list or handle), -ENOCMP. dd_last_error() says more.
  */
 int dd_connect(struct dd *h, const char *name, int node,
