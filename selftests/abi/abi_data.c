@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include <pthread.h>
 #include "raw.h"
 
 #define BLOCK	4096
@@ -540,6 +541,81 @@ TEST(a_list_grows_and_loses_nothing)
 		taken++;
 	}
 	EXPECT_EQ(2 * CONNS, taken);
+}
+
+struct flood {
+	struct raw *srv, *cl;
+	struct dd_serve *s;
+	struct dd_connect *c;
+	bool stop;
+	unsigned int sent, taken, lost;
+};
+
+/* Messages of one connection, as fast as they are taken. */
+static void *flood_send(void *arg)
+{
+	struct flood *f = arg;
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED))
+		f->sent += raw_send(f->cl, f->c->cell_unit, f->c->conn, 0, 0,
+				    8) == 1;
+	return NULL;
+}
+
+static void flood_take(struct flood *f)
+{
+	struct dd_note n;
+
+	while (raw_take(f->srv, f->s->list_unit, &n))
+		f->lost += n.msgid != ++f->taken;
+}
+
+/* A note may be half written when its list is to move: it is waited for. */
+TEST(a_list_grows_while_messages_arrive)
+{
+	enum { CONNS = 64 };
+	struct dd_connect c[CONNS];
+	struct raw srv, cl;
+	struct flood f = { .srv = &srv, .cl = &cl };
+	pthread_t thread;
+	struct dd_serve s;
+	struct mem m, sm;
+	char name[32];
+	int round, i;
+
+	for (round = 0; round < 5; round++) {
+		f.stop = false;
+		f.sent = f.taken = f.lost = 0;
+		f.s = &s;
+		f.c = &c[0];
+		snprintf(name, sizeof(name), "moves%d", round);
+		ASSERT_EQ(0, raw_open(&srv));
+		ASSERT_EQ(0, raw_open(&cl));
+		ASSERT_EQ(0, raw_alloc(&srv, 2 * CONNS * 64, &sm));
+		raw_serve_args(&s, name, CONNS, &sm);
+		s.window = 4;
+		ASSERT_EQ(0, raw_serve(&srv, &s));
+		for (i = 0; i < CONNS; i++) {
+			ASSERT_EQ(0, raw_alloc(&cl, 2 * PAGE, &m));
+			raw_connect_args(&c[i], name, &m);
+			ASSERT_EQ(0, raw_connect(&cl, &c[i]));
+			ASSERT_EQ(0, munmap(m.at, m.len));
+			if (!i)
+				ASSERT_EQ(0, pthread_create(&thread, NULL,
+							    flood_send, &f));
+			flood_take(&f);
+		}
+		__atomic_store_n(&f.stop, true, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		EXPECT_TRUE(WAIT_FOR((flood_take(&f), f.taken == f.sent))) {
+			TH_LOG("%u sent, %u taken", f.sent, f.taken);
+		}
+		EXPECT_EQ(0, f.lost);
+		EXPECT_LT(0, f.taken);
+		munmap(sm.at, sm.len);
+		raw_close(&cl);
+		raw_close(&srv);
+	}
 }
 
 /* --- ends ------------------------------------------------------------------*/
