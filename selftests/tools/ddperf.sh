@@ -122,6 +122,8 @@ warmed_up() {
 	return 1
 }
 
+nothing_runs() { ! pgrep -x ddperf >/dev/null; }
+
 # What stops the server is what the client says, with the exit code for that.
 local_faults() {
 	local alice="setpriv --reuid=alice --regid=alice --init-groups"
@@ -134,7 +136,11 @@ local_faults() {
 		return 1
 	}
 	ddctl node down
-	refused 3 'not running' ddperf lat -n 1 -r 1
+	refused 3 'not running' ddperf lat -n 1 -r 1 &&
+		refused 3 'not running' ddperf conns -N 1 -A 1 -P 1 &&
+		refused 3 'not running' ddperf insn &&
+		refused 3 'not running' ddperf mem -N 1 &&
+		within 10 nothing_runs
 	local ret=$?
 
 	ddctl node up
