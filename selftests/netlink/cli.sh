@@ -308,7 +308,9 @@ test_version() {
 	check 'version: -V is the same' cmp "$OUT" <(ddctl -V)
 	run ddctl -j version
 	check 'version: JSON' jq -e '(.ddctl | type) == "string" and
-		.abi == 1 and has("module")' "$OUT"
+		(.abi | type) == "number" and has("module")' "$OUT"
+	check 'version: the ABI is the header'"'"'s' [ "$(jq .abi "$OUT")" = "$(sed -n \
+		's/^#define DD_ABI_VERSION[ \t]*//p' "$TOP/include/uapi/linux/dd.h")" ]
 	run ddctl -V -j
 	check 'version: -V, in JSON' jq -e .abi "$OUT"
 	exits 'output: a full disk is noticed' 1 bash -c "'$DDCTL' help >/dev/full"
@@ -447,7 +449,7 @@ test_manual() {
 	check 'manual: commands and verbs' manual_has_verbs
 }
 
-plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 6 + APPLY_TESTS +
+plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 7 + APPLY_TESTS +
 	COMPLETION_TESTS + 3 + OPTION_TESTS + KERNEL_TESTS))
 test_usage
 test_options
