@@ -599,10 +599,13 @@ void dd_ctl_progress(struct dd_peer *peer)
 
 /* ---- life --------------------------------------------------------------- */
 
-void dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
+int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 {
+	int err = rhashtable_init(&ctl->chans, &dd_remote_ids);
+
+	if (err)
+		return err;
 	ctl->peer = peer;
-	xa_init_flags(&ctl->chans, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&ctl->waiting);
 	INIT_LIST_HEAD(&ctl->inbox);
 	INIT_LIST_HEAD(&ctl->open);
@@ -610,6 +613,7 @@ void dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 	INIT_LIST_HEAD(&ctl->closing);
 	init_waitqueue_head(&ctl->room);
 	INIT_WORK(&ctl->work, dd_ctl_work);
+	return 0;
 }
 
 /**
@@ -630,5 +634,5 @@ void dd_ctl_exit(struct dd_ctl *ctl)
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
 		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox) ||
 		     ctl->unsent);
-	xa_destroy(&ctl->chans);
+	rhashtable_destroy(&ctl->chans);
 }

@@ -8,10 +8,10 @@
 #define _DD_CTL_H
 
 #include <linux/list.h>
+#include <linux/rhashtable.h>
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 
 #include "link_udp.h"
 #include "peer.h"
@@ -89,7 +89,7 @@ struct dd_ctl_asked;
  * @peer: whose
  * @downs: sessions that have ended, or that there could not be
  * @why: what that means to those who want one, an error
- * @chans: what was granted, by the low half of its id
+ * @chans: struct dd_remote by id
  * @waiting: look-ups of ours without an answer, by dd_remote.wait
  * @nwaiting: their number
  * @crowded: somebody waits to ask until there is room in the stream
@@ -116,7 +116,7 @@ struct dd_ctl {
 	struct dd_peer *peer;
 	u64 downs;
 	int why;
-	struct xarray chans;
+	struct rhashtable chans;
 	struct list_head waiting;
 	u32 nwaiting;
 	bool crowded;
@@ -220,7 +220,7 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 	spin_unlock_bh(&dd_udp_of(peer)->lock);
 }
 
-void dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
+int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);
 void dd_ctl_exit(struct dd_ctl *ctl);
 int dd_ctl_session(struct dd_peer *peer, u64 *session);

@@ -85,17 +85,22 @@ void dd_remote_release(struct dd_remote *r)
 
 /* ---- the channel -------------------------------------------------------- */
 
-/* Choose the name that the peer will know the channel by. */
+/* Choose the name that the peer will know the channel by: 64 random bits. */
 static int dd_remote_register(struct dd_remote *r)
 {
 	struct dd_ctl *ctl = dd_ctl_of(r->peer);
-	u32 index;
 	int err;
 
-	err = xa_alloc_bh(&ctl->chans, &index, r, xa_limit_31b, GFP_KERNEL);
+	do {
+		/* 0 stands for none. */
+		do {
+			r->id = get_random_u64();
+		} while (!r->id);
+		err = rhashtable_lookup_insert_fast(&ctl->chans, &r->id_node,
+						    dd_remote_ids);
+	} while (err == -EEXIST);
 	if (err)
-		return err == -EBUSY ? -ENOSPC : err;
-	r->id = (u64)get_random_u32() << 32 | index;
+		return err == -E2BIG ? -ENOSPC : err;
 	r->registered = true;
 	return 0;
 }
@@ -108,7 +113,8 @@ static void dd_remote_unregister(struct dd_remote *r)
 	r->registered = false;
 	r->open = false;
 	dd_tp_chan_drop(dd_ctl_tp(r->peer), &r->chan);
-	xa_erase_bh(&dd_ctl_of(r->peer)->chans, (u32)r->id);
+	rhashtable_remove_fast(&dd_ctl_of(r->peer)->chans, &r->id_node,
+			       dd_remote_ids);
 	if (!list_empty(&r->entry)) {
 		list_del_init(&r->entry);
 		/* Of the list; the caller has another. */

@@ -52,6 +52,7 @@ struct dd_drain {
  * @peer: the other node, counted
  * @chan: what the transport knows; under the peer's lock
  * @id: of the channel, as the other node names it
+ * @id_node: in the peer's table of ids
  * @registered: the peer's table knows @id; under the peer's lock
  * @open: messages may be deposited; under the peer's lock
  * @gone: the peer has ended it; under the peer's lock
@@ -75,6 +76,7 @@ struct dd_remote {
 	struct dd_peer *peer;
 	struct dd_tp_chan chan;
 	u64 id;
+	struct rhash_head id_node;
 	bool registered;
 	bool open;
 	bool gone;
@@ -89,6 +91,20 @@ struct dd_remote {
 	u32 nops;
 	struct dd_remote_op *op;
 	struct mutex op_lock;	/* what is left in @op */
+};
+
+/* Ids are random, so that each is its own hash. */
+static inline u32 dd_remote_id_hash(const void *id, u32 len, u32 seed)
+{
+	return *(const u64 *)id;
+}
+
+static const struct rhashtable_params dd_remote_ids __maybe_unused = {
+	.key_len = sizeof(u64),
+	.key_offset = offsetof(struct dd_remote, id),
+	.head_offset = offsetof(struct dd_remote, id_node),
+	.hashfn = dd_remote_id_hash,
+	.automatic_shrinking = true,
 };
 
 /* Of a connection without a peer on this node, that has been opened. */

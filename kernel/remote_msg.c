@@ -224,9 +224,10 @@ const struct dd_link_ops dd_link_remote = {
 static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
 {
 	struct dd_ctl *ctl = link->priv;
-	struct dd_remote *r = xa_load(&ctl->chans, (u32)id);
+	struct dd_remote *r;
 
-	return r && r->id == id ? &r->chan : NULL;
+	r = rhashtable_lookup_fast(&ctl->chans, &id, dd_remote_ids);
+	return r ? &r->chan : NULL;
 }
 
 /*
@@ -499,10 +500,15 @@ static void dd_remote_progress(struct dd_udp_peer *link)
 static int dd_remote_peer(struct dd_udp_peer *link)
 {
 	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
+	int err;
 
 	if (!ctl)
 		return -ENOMEM;
-	dd_ctl_init(ctl, link->peer);
+	err = dd_ctl_init(ctl, link->peer);
+	if (err) {
+		kfree(ctl);
+		return err;
+	}
 	link->priv = ctl;
 	return 0;
 }
