@@ -16,7 +16,8 @@
 # client's node, and to the server's (rps_cpus): 1:2 that each side is pinned to.
 # Without it what is sent is received by the sender's processor.
 # With a LINK nothing is segmented by the (virtual) hardware, since netem drops
-# and delays whole bursts otherwise.
+# and delays whole bursts otherwise; and lat, bw and rate compare with TCP only,
+# unless --methods says otherwise, since a datagram that is lost over UDP never comes.
 #
 # For example: make vm RUN='selftests/net/perf.sh -m 9000 bw --rounds 21'
 
@@ -113,4 +114,8 @@ SERVER=$!
 wait_for "no server" grep -q ready "$READY"
 wait_for "no session" is_up
 [ "$LINK" = none ] || tc -n dd1 qdisc show dev eth0
+case $LINK:$1 in
+none:*) ;;
+*:lat | *:bw | *:rate) set -- "$1" --methods tcp-spin,tcp-block "${@:2}" ;;
+esac
 cluster_exec 1 ddperf net "$@" --node 2

@@ -31,6 +31,14 @@ steered() {
 # And what a slow link is made of.
 slow_link() { measures -l slow && grep -q '^qdisc tbf .* rate 20Mbit' out; }
 
+# A datagram that is lost never comes: nothing may wait for one.
+lossy_link() {
+	timeout 240 "$NET/perf.sh" -l loss bw -s 64K -n 20 -r 1 >out 2>err &&
+		grep -q '^tcp-block ' out && ! grep -q '^udp' out && no_nodes && return
+	diag "$(tail -n 5 out err)"
+	return 1
+}
+
 # shellcheck disable=SC2086 # words
 wrong() {
 	refused 2 'perf.sh \[-m MTU\]' "$NET/perf.sh" &&
@@ -57,10 +65,11 @@ contended() {
 		contends 7 sh -c 'exit 7' && refused 2 COMMAND "$NET/contended.sh"
 }
 
-plan 5
+plan 6
 check "perf.sh" measures
 check "perf.sh: either side's own processor receives" steered
 check "perf.sh: a slow link" slow_link
+check "perf.sh: a link that loses: bandwidth" lossy_link
 check "perf.sh: wrong command lines" wrong
 check "contended.sh" contended
 finish
