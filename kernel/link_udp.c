@@ -75,6 +75,12 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 				    KERNEL_SOCKPTR(&one), sizeof(one));
 	if (err)
 		return err;
+	/*
+	 * The size of packets follows the path's MTU, but for the smallest ones, which
+	 * go out as they are whatever an ICMP message says.
+	 */
+	if (sk->sk_family == AF_INET)
+		ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);
 	lock_sock(sk);
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_rcvbuf = clamp_t(unsigned int, READ_ONCE(rx_buffer),
@@ -135,7 +141,8 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 		if (err)
 			return ERR_PTR(err);
 	}
-	if (!un->users[family]++)
+	WRITE_ONCE(un->users[family], un->users[family] + 1);
+	if (un->users[family] == 1)
 		/* What came before anybody was called. */
 		queue_work(dd_wq, &un->drain[family]);
 	return un->sock[family]->sk;
@@ -159,7 +166,8 @@ static void dd_udp_sock_put(struct dd_udp_node *un,
 	int family = dd_udp_family(addr);
 
 	lockdep_assert_held(&un->lock);
-	if (--un->users[family] || un->closed)
+	WRITE_ONCE(un->users[family], un->users[family] - 1);
+	if (un->users[family] || un->closed)
 		return;
 	dd_udp_sock_close(un, family);
 }
@@ -492,6 +500,7 @@ static int dd_udp_start(struct dd_peer *peer, const char **reason)
 		goto err_unlock;
 	}
 	link->sk = sk;
+	link->users = &un->users[dd_udp_family(&link->addr)];
 	WRITE_ONCE(peer->link, link);
 	dd_udp_open(un, link);
 	mutex_unlock(&un->lock);
@@ -546,8 +555,10 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
 	link->addr = config->addr;
 	link->sk = sk;
+	link->users = &un->users[dd_udp_family(&link->addr)];
 	link->mtu = 0;
 	link->home = (union dd_udp_home){};
+	link->answer = (union dd_udp_home){};
 	dst_cache_reset_now(&link->dst);
 	dd_udp_unlock(link);
 	dd_udp_sock_put(un, &old);

@@ -174,9 +174,12 @@ union dd_udp_home {
  * @addr: the peer's address and port
  * @entry: in dd_udp_node.peers
  * @sk: our socket of that family; there until @dead, and for a grace period
+ * @users: how many peers have that socket
  * @dst: route to the peer; used by who is sending
  * @home: our address by which the peer knows us: packets from elsewhere are a
  *	stranger's to it
+ * @answer: where a packet was sent to that is answered next, and that proves
+ *	nothing of its sender; zero: the answer comes from @home
  * @moved: @dst is not from @home
  * @timer: calls dd_tp_timeout()
  * @rest: sends what dd_udp_unlock_later() has left
@@ -209,8 +212,10 @@ struct dd_udp_peer {
 	union dd_peer_addr addr;
 	struct hlist_node entry;
 	struct sock *sk;
+	const unsigned int *users;
 	struct dst_cache dst;
 	union dd_udp_home home;
+	union dd_udp_home answer;
 	struct hrtimer timer;
 	struct tasklet_struct rest;
 	u64 armed;

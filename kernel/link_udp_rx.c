@@ -387,29 +387,28 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 }
 
 /*
- * The peer knows us by the address that it sends to. In a session only who has
- * its secret can say so; before, only the answer to this very packet goes there.
+ * The address that a packet was sent to becomes @home: true if that changes. A
+ * packet that its sender cannot have made without a secret shows by what address the
+ * peer knows us; of any other one only the answer comes from there.
  */
-static void dd_udp_heard(struct dd_udp_peer *link, const struct sk_buff *skb)
+static bool dd_udp_heard(union dd_udp_home *home, const struct sk_buff *skb)
 {
-	union dd_udp_home *home = &link->home;
-
 	if (skb->protocol == htons(ETH_P_IP)) {
 		__be32 to = ip_hdr(skb)->daddr;
 
 		if (likely(home->ip4 == to) || ipv4_is_multicast(to) ||
 		    ipv4_is_lbcast(to))
-			return;
+			return false;
 		home->ip4 = to;
 	} else {
 		const struct in6_addr *to = &ipv6_hdr(skb)->daddr;
 
 		if (likely(ipv6_addr_equal(&home->ip6, to)) ||
 		    ipv6_addr_is_multicast(to))
-			return;
+			return false;
 		home->ip6 = *to;
 	}
-	link->moved = true;
+	return true;
 }
 
 /*
@@ -458,9 +457,15 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			if (!n)
 				break;
 		}
-		if (likely(link->tp.stats.rx_packets != packets) ||
-		    link->tp.state != DD_TP_UP)
-			dd_udp_heard(link, skb);
+		if (likely(link->tp.stats.rx_packets != packets)) {
+			link->moved |= dd_udp_heard(&link->home, skb);
+		} else if (link->tp.proved) {
+			link->moved |= dd_udp_heard(&link->home, skb);
+			link->answer = (union dd_udp_home){};
+		} else if (link->tp.reply_len) {
+			dd_udp_heard(&link->answer, skb);
+		}
+		link->tp.proved = false;
 	}
 	/* It ended with a run: there is a message in progress. */
 	if (n > seg && n >= DD_UDP_BULK &&
@@ -678,19 +683,20 @@ void dd_udp_ready(struct sock *sk)
 }
 
 /**
- * dd_udp_drain() - empty a socket, in process context
+ * dd_udp_drain() - take from a socket what is there, in process context
  * @un: the node
  * @family: which of its sockets
+ *
+ * So much at a time; for the rest the worker runs again, unless it is cancelled.
  */
 void dd_udp_drain(struct dd_udp_node *un, int family)
 {
-	struct sock *sk = un->sock[family]->sk;
 	bool done;
 
-	do {
-		local_bh_disable();
-		done = dd_udp_empty(un, sk, DD_UDP_BUDGET);
-		local_bh_enable();
-		cond_resched();
-	} while (!done);
+	local_bh_disable();
+	done = dd_udp_empty(un, un->sock[family]->sk, DD_UDP_BUDGET);
+	local_bh_enable();
+	/* Not here: under a flood there is no end, and somebody may wait for ours. */
+	if (!done)
+		queue_work(dd_wq, &un->drain[family]);
 }

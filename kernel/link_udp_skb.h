@@ -17,6 +17,7 @@
  * @seg: bytes in each of its packets
  * @segs: packets in it
  * @packets: packets in all
+ * @answer: it is one packet, an answer outside a session
  * @ordered: there are some whose order matters: those with a number
  */
 struct dd_udp_burst {
@@ -26,6 +27,7 @@ struct dd_udp_burst {
 	u32 seg;
 	u32 segs;
 	u32 packets;
+	bool answer;
 	bool ordered;
 };
 

@@ -21,7 +21,7 @@
 
 #define DD_UDP_BURST		(3 * DD_UDP_RUN) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
-#define DD_UDP_LITTLE		(2 * 65536)	/* bytes that do not have to wait */
+#define DD_UDP_LITTLE		(2 * 65536)	/* bytes, the least share of a socket */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
 
 #define DD_UDP_STAY_NS		(100 * NSEC_PER_USEC)
@@ -41,18 +41,30 @@ enum dd_udp_why {
 	DD_UDP_WHY_WAIT,
 };
 
+/*
+ * Bytes that a peer may have in flight while the socket's buffer is full: other
+ * peers, to which the way is slow, may keep it so for long.
+ */
+static u32 dd_udp_share(const struct dd_udp_peer *link)
+{
+	u32 bytes = READ_ONCE(link->sk->sk_sndbuf);
+
+	return max(bytes / max(READ_ONCE(*link->users), 1u), DD_UDP_LITTLE + 0u);
+}
+
 /* Make packets, as many as are due and make sense at once. */
 static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 				   struct dd_udp_burst *b, u64 now)
 {
-	struct dd_tp_pkt pkt;
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
+	struct dd_tp_pkt pkt;
+	bool answers;
 
 	if (dd_tp_still(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
-	/* The socket is all peers': who has little on its way need not wait. */
+	/* A peer may have its share of the socket on its way, even if that is full. */
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf) &&
-	    link->tp.cc.flight > DD_UDP_LITTLE) {
+	    link->tp.cc.flight > dd_udp_share(link)) {
 		link->stats.tx_full++;
 		return DD_UDP_WHY_WAIT;
 	}
@@ -63,15 +75,22 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		}
 		pkt.hdr = link->tx_hdrs + link->tx_used;
 		pkt.room = min(DD_UDP_RUN, DD_UDP_BURST - b->packets);
+		/* An answer goes alone, since it may come from another address. */
+		answers = link->tp.reply_len;
+		if (unlikely(answers) && b->packets)
+			break;
 		if (!dd_tp_poll(&link->tp, now, &pkt)) {
 			why = DD_UDP_WHY_IDLE;
 			break;
 		}
+		b->answer = answers && !link->tp.reply_len;
 		b->ordered |= !(pkt.hdr->flags & DD_WIRE_UNNUMBERED);
 		if (!dd_udp_add(link, b, &pkt)) {
 			why = DD_UDP_WHY_WAIT;
 			break;
 		}
+		if (unlikely(b->answer))
+			break;
 		/* Most often that was all. */
 		if (dd_tp_still(&link->tp, now)) {
 			why = DD_UDP_WHY_IDLE;
@@ -99,8 +118,8 @@ static union dd_udp_home dd_udp_home(struct dd_udp_peer *link)
 	return home;
 }
 
-static struct rtable *dd_udp_find4(struct dd_udp_peer *link, struct flowi4 *fl,
-				   __be32 saddr)
+static struct rtable *dd_udp_try4(struct dd_udp_peer *link, struct flowi4 *fl,
+				  __be32 saddr)
 {
 	struct sock *sk = link->sk;
 
@@ -115,36 +134,40 @@ static struct rtable *dd_udp_find4(struct dd_udp_peer *link, struct flowi4 *fl,
 	return ip_route_output_flow(sock_net(sk), fl, sk);
 }
 
-/* An IPv4 route, counted; @saddr is our address on it. */
+/* An IPv4 route, counted, from our address @saddr if that is ours yet. */
+static struct dst_entry *dd_udp_find4(struct dd_udp_peer *link,
+				      struct flowi4 *fl, __be32 saddr)
+{
+	struct rtable *rt = dd_udp_try4(link, fl, saddr);
+
+	if (IS_ERR(rt) && saddr)
+		rt = dd_udp_try4(link, fl, 0);
+	return IS_ERR(rt) ? NULL : &rt->dst;
+}
+
 static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
 				       struct flowi4 *fl)
 {
 	struct rtable *rt = dst_cache_get_ip4(&link->dst, &fl->saddr);
-	__be32 saddr;
+	struct dst_entry *dst;
 
 	if (likely(rt))
 		return &rt->dst;
-	saddr = dd_udp_home(link).ip4;
-	rt = dd_udp_find4(link, fl, saddr);
-	/* It may be ours no more. */
-	if (IS_ERR(rt) && saddr)
-		rt = dd_udp_find4(link, fl, 0);
-	if (IS_ERR(rt))
-		return NULL;
-	dst_cache_set_ip4(&link->dst, &rt->dst, fl->saddr);
-	return &rt->dst;
+	dst = dd_udp_find4(link, fl, dd_udp_home(link).ip4);
+	if (dst)
+		dst_cache_set_ip4(&link->dst, dst, fl->saddr);
+	return dst;
 }
 
-static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
-				       struct flowi6 *fl)
+static struct dst_entry *dd_udp_find6(struct dd_udp_peer *link,
+				      struct flowi6 *fl,
+				      const struct in6_addr *saddr)
 {
 	struct sock *sk = link->sk;
-	struct dst_entry *dst = dst_cache_get_ip6(&link->dst, &fl->saddr);
+	struct dst_entry *dst;
 
-	if (likely(dst))
-		return dst;
 	*fl = (struct flowi6){
-		.saddr = dd_udp_home(link).ip6,
+		.saddr = *saddr,
 		.daddr = link->addr.in6.sin6_addr,
 		.fl6_dport = link->addr.in6.sin6_port,
 		.fl6_sport = inet_sk(sk)->inet_sport,
@@ -153,9 +176,21 @@ static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
 	};
 	security_sk_classify_flow(sk, flowi6_to_flowi_common(fl));
 	dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, fl, NULL);
-	if (IS_ERR(dst))
-		return NULL;
-	dst_cache_set_ip6(&link->dst, dst, &fl->saddr);
+	return IS_ERR(dst) ? NULL : dst;
+}
+
+static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
+				       struct flowi6 *fl)
+{
+	struct dst_entry *dst = dst_cache_get_ip6(&link->dst, &fl->saddr);
+	union dd_udp_home home;
+
+	if (likely(dst))
+		return dst;
+	home = dd_udp_home(link);
+	dst = dd_udp_find6(link, fl, &home.ip6);
+	if (dst)
+		dst_cache_set_ip6(&link->dst, dst, &fl->saddr);
 	return dst;
 }
 
@@ -174,6 +209,16 @@ static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link,
 {
 	return link->addr.sa.sa_family == AF_INET ?
 	       dd_udp_route4(link, &fl->ip4) : dd_udp_route6(link, &fl->ip6);
+}
+
+/* The same from another address of ours, which is not remembered. */
+static struct dst_entry *dd_udp_dst_from(struct dd_udp_peer *link,
+					 union dd_udp_flow *fl,
+					 const union dd_udp_home *from)
+{
+	return link->addr.sa.sa_family == AF_INET ?
+	       dd_udp_find4(link, &fl->ip4, from->ip4) :
+	       dd_udp_find6(link, &fl->ip6, &from->ip6);
 }
 
 static u32 dd_udp_mtu(const struct dd_udp_peer *link, struct dst_entry *dst)
@@ -246,12 +291,12 @@ static struct udphdr *dd_udp_push(struct dd_udp_peer *link, struct sk_buff *skb,
 
 /*
  * As udp_tunnel_xmit_skb() does, for an skb that has never been elsewhere. What
- * may not be fragmented needs no number either (RFC 6864). Where the path is, or
- * is said to be, too narrow for our smallest packet, it may.
+ * may not be fragmented needs no number either (RFC 6864). A path that is too narrow
+ * for our smallest packet is not supported: one forged ICMP message could say so of
+ * any path, and everything would be fragments for ten minutes.
  */
 static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
-			 struct dst_entry *dst, const struct flowi4 *fl,
-			 bool narrow)
+			 struct dst_entry *dst, const struct flowi4 *fl)
 {
 	const struct sockaddr_in *to = &link->addr.in;
 	struct net *net = sock_net(link->sk);
@@ -271,10 +316,6 @@ static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
 		.saddr = fl->saddr,
 		.daddr = to->sin_addr.s_addr,
 	};
-	if (unlikely(narrow || ip_mtu_locked(dst))) {
-		iph->frag_off = 0;
-		__ip_select_ident(net, iph, skb_shinfo(skb)->gso_segs ?: 1);
-	}
 	skb_dst_set(skb, dst);
 	ip_local_out(net, link->sk, skb);
 }
@@ -291,19 +332,21 @@ static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
 }
 
 /*
- * Hand skbs to the IP stack, in order: false if there was no route. Those for
+ * Hand skbs to the IP stack, in order: false if there was no route. They come from
+ * @from, or, if that is NULL, from where the peer knows us to be. Those for
  * which the path is too narrow it throws away; they count as lost, and what was
  * in them goes out again in smaller ones.
  */
 static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
-			u32 *mtu, bool *gso)
+			const union dd_udp_home *from, u32 *mtu, bool *gso)
 {
 	union dd_udp_flow fl;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(list))) {
-		dst = dd_udp_dst(link, &fl);
+		dst = unlikely(from) ? dd_udp_dst_from(link, &fl, from) :
+				       dd_udp_dst(link, &fl);
 		if (unlikely(!dst)) {
 			kfree_skb(skb);
 			__skb_queue_purge(list);
@@ -313,8 +356,7 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 		*gso = dd_udp_may_gso(dst);
 		skb_set_owner_w(skb, link->sk);
 		if (link->addr.sa.sa_family == AF_INET)
-			dd_udp_xmit4(link, skb, dst, &fl.ip4,
-				     *mtu < DD_WIRE_PACKET_MIN);
+			dd_udp_xmit4(link, skb, dst, &fl.ip4);
 		else
 			dd_udp_xmit6(link, skb, dst, &fl.ip6);
 	}
@@ -340,10 +382,18 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			 u64 now)
 {
+	union dd_udp_home answer, *from = NULL;
 	bool gso, ok;
 	u32 mtu;
 
 	link->touched = false;
+	if (unlikely(b->answer)) {
+		if (memchr_inv(&link->answer, 0, sizeof(answer))) {
+			answer = link->answer;
+			from = &answer;
+		}
+		link->answer = (union dd_udp_home){};
+	}
 	if (unlikely(link->moved)) {
 		link->moved = false;
 		dst_cache_reset(&link->dst);
@@ -356,7 +406,7 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	dd_udp_show(link);
 	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
-	ok = dd_udp_send(link, &b->list, &mtu, &gso);
+	ok = dd_udp_send(link, &b->list, from, &mtu, &gso);
 	spin_lock(&link->lock);
 	if (b->ordered)
 		link->sending = false;
@@ -378,6 +428,7 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 		__skb_queue_head_init(&b.list);
 		b.skb = NULL;
 		b.packets = 0;
+		b.answer = false;
 		b.ordered = false;
 		why = dd_udp_make(link, &b, now);
 		if (!skb_queue_empty(&b.list))

@@ -392,6 +392,7 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 		dd_tp_reply_cookie(tp, now, init, dd_tp_cookie(tp, 0, init));
 		return;
 	}
+	tp->proved = true;
 	if (tp->state == DD_TP_UP && token == tp->cur.tx_token) {
 		/* Late: this session is up. */
 		dd_tp_drop(tp, DD_TP_DROP_STATE);
@@ -421,8 +422,10 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 static bool dd_tp_opening(struct dd_tp *tp, const struct dd_wire_hdr *hdr)
 {
 	if (tp->state == DD_TP_OPENING && !tp->yielding &&
-	    le64_to_cpu(hdr->token) == tp->init_token)
+	    le64_to_cpu(hdr->token) == tp->init_token) {
+		tp->proved = true;
 		return true;
+	}
 	dd_tp_drop(tp, DD_TP_DROP_STATE);
 	return false;
 }

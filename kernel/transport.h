@@ -214,6 +214,8 @@ enum dd_tp_wait {
  * @rx_at: when it came
  * @last_rx: when a packet of the session last came
  * @heard: one has come
+ * @proved: a packet of a handshake has come whose sender knows a secret that went to
+ *	the peer; the caller's to clear
  * @fresh_turn: the last piece that was sent was a lost one: new bytes are next
  * @ack_count: packets that want an answer since our last acknowledgment
  * @ack_bytes: of messages, in them
@@ -298,6 +300,7 @@ struct dd_tp {
 	u32 ack_bytes;
 	u64 ack_at;
 	bool heard;
+	bool proved;
 	bool fresh_turn;
 	bool ack_hurry;
 	enum dd_tp_wait wait;

@@ -112,10 +112,62 @@ small() {
 	return "$status"
 }
 
-plan 5
+# endless HOW FROM TO: in the background.
+endless() {
+	ip netns exec dd3 net_forge "$1" 1000000000 "$2" "$3" >/dev/null &
+	FLOOD+=($!)
+}
+flood_ends() {
+	kill "${FLOOD[@]}" 2>/dev/null
+	wait "${FLOOD[@]}" 2>/dev/null
+	FLOOD=()
+}
+
+# Handshakes in the name of either: a session comes up all the same.
+comes_up() {
+	local status=0
+
+	NODES=2
+	fresh
+	cluster_up 3 || return
+	FLOOD=()
+	endless handshake 10.9.0.1 10.9.0.2
+	endless handshake 10.9.0.2 10.9.0.1
+	cluster_exec 1 ddctl peer add 2 10.9.0.2 &&
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
+		within "$PATIENCE" all_up && flooding || status=1
+	diag "$(peer 2 1 '"\(.dropped) packets dropped meanwhile"')"
+	flood_ends
+	return "$status"
+}
+
+# The last peer of a socket goes, and the socket with it, while packets come.
+closes() {
+	local status=0 i
+
+	NODES=2
+	fresh
+	cluster_up 3 && budget 0 || return
+	FLOOD=()
+	for ((i = 0; i < $(nproc); i++)); do
+		endless flood 10.9.0.1 10.9.0.2
+	done
+	for i in 1 2 3; do
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 || status=1
+		timeout "$PATIENCE" ip netns exec dd2 ddctl peer del 1 || status=1
+	done
+	flooding || status=1
+	flood_ends
+	budget "$WAS"
+	return "$status"
+}
+
+plan 7
 check "a flood: bounded, and everything arrives" under "$WAS" junk
 check "deposits went on in softirq" by_softirq
 check "a softirq takes nothing: the same" under 0 junk
 check "the worker made the deposits" by_worker
 check "next to no room: what is lost is counted, and comes again" small
+check "forged handshakes: a session comes up all the same" comes_up
+check "junk without end: the socket closes" closes
 finish

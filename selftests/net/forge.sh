@@ -162,7 +162,29 @@ afterwards() { another_session && start 1 && end_all whole; }
 # What a node that is no peer says in its own name.
 strangers() { cluster_exec 3 net_forge handshake "$COUNT" 10.9.0.3 "$TWO" >/dev/null; }
 
-plan 21
+# fragments: that node 1 has made.
+# shellcheck disable=SC2016 # by awk
+fragments() {
+	cluster_exec 1 awk '$1 == "Ip:" && !n { n = split($0, name); next }
+		$1 == "Ip:" { for (i = 1; i <= n; i++)
+			if (name[i] == "FragCreates") print $i; exit }' /proc/net/snmp
+}
+
+# The way from node 1 to node 2 is said to be narrower than our smallest packet.
+said_narrow() {
+	local made
+
+	start 0 || return
+	cluster_exec 3 net_forge icmp 20 "$TWO" "$ONE" >/dev/null || return
+	ip -n dd1 route get "$TWO" | grep -q "mtu 552" ||
+		{ diag "the message is not believed by the route either"; return 1; }
+	made=$(fragments)
+	flows "$(count 200 50)" 1 2 || return
+	diag "$(($(fragments) - made)) fragments, packets of $(peer 1 2 .packet_size) bytes"
+	end_all whole && [ "$(fragments)" = "$made" ]
+}
+
+plan 22
 two_peers || {
 	echo "Bail out! no cluster"
 	exit 1
@@ -190,4 +212,5 @@ check "a short one, captured" short
 check "in it, more queries than there is room for answers: each is refused" \
 	each_refused
 check "then there is another one, and memory shows none of it" afterwards
+check "a path that is said to be narrow: no fragments" said_narrow
 finish

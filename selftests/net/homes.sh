@@ -67,11 +67,32 @@ removed() {
 }
 not_up() { ! is_up 1 2; }
 
-plan 6
+# What node 2 sends to open a session, while junk comes to its other address in the
+# name of the peer, which is not there.
+unmoved() {
+	local junk said
+
+	two 4 || return
+	cluster_exec 1 ddctl peer del 2 && cluster_exec 2 ddctl peer del 1 || return
+	ip netns exec dd1 net_forge junk 1000000000 "$TO" "$KNOWN" >/dev/null &
+	junk=$!
+	cluster_exec 2 ddctl peer add 1 "$TO" dead-time 10000 || return
+	# INITs: 88 bytes.
+	said=$(ip netns exec "$CLUSTER_BRIDGE" timeout "$PATIENCE" tcpdump -Z root -n -i br0 \
+		-c 6 "udp port 56797 and dst host $TO and (src host $KNOWN or src host $OTHER) and udp[4:2] = 96" \
+		2>"$HOLD/tcpdump.err")
+	kill "$junk"
+	wait "$junk" 2>/dev/null
+	diag "$(grep -c "$OTHER" <<<"$said") of 6 from $OTHER"
+	[ "$(grep -c "IP $OTHER" <<<"$said")" = 6 ]
+}
+
+plan 7
 check "two addresses of IPv4" two_talk 4
 check "two addresses of IPv6" two_talk 6
 check "one of another network, at lo" another_network
 check "the peer learns another one" told_another
 check "the address goes: another one is used" removed 4
 check "the same of IPv6" removed 6
+check "what anybody can send moves nothing" unmoved
 finish

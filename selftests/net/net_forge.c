@@ -13,6 +13,8 @@
  *	token		those with random tokens
  *	fields		those with any byte of the header another one
  *	truncate	those cut off at every length, 0 as well
+ *	icmp		ICMP messages which say that the way from TO to FROM takes
+ *			packets of 552 or of 68 bytes only
  *	control		control messages that mean nothing, in the session of
  *			the last of them, which cannot go on after that
  *	query		likewise, all of them queries
@@ -26,6 +28,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -164,6 +167,37 @@ static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 		usleep(1000);
 	}
 	die("sendto");
+}
+
+static void narrow(unsigned int mtu)
+{
+	struct {
+		struct iphdr ip;
+		struct icmphdr icmp;
+		struct iphdr about;
+		struct udphdr udp;
+	} __attribute__((packed)) p = {};
+	struct sockaddr_in dst = { .sin_family = AF_INET, .sin_addr = to };
+
+	p.ip.version = p.about.version = 4;
+	p.ip.ihl = p.about.ihl = 5;
+	p.ip.ttl = p.about.ttl = 64;
+	p.ip.protocol = IPPROTO_ICMP;
+	p.ip.saddr = p.about.daddr = from.s_addr;
+	p.ip.daddr = p.about.saddr = to.s_addr;
+	p.ip.tot_len = htons(sizeof(p));
+	p.about.protocol = IPPROTO_UDP;
+	p.about.frag_off = htons(IP_DF);
+	p.about.tot_len = htons(1228);
+	p.about.check = htons(fold(sum16(&p.about, sizeof(p.about))));
+	p.udp.source = p.udp.dest = htons(PORT);
+	p.udp.len = htons(1208);
+	p.icmp.type = ICMP_DEST_UNREACH;
+	p.icmp.code = ICMP_FRAG_NEEDED;
+	p.icmp.un.frag.mtu = htons(mtu);
+	p.icmp.checksum = htons(fold(sum16(&p.icmp, sizeof(p) - sizeof(p.ip))));
+	if (sendto(sock, &p, sizeof(p), 0, (void *)&dst, sizeof(dst)) < 0)
+		die("sendto");
 }
 
 /* Those of a capture of Ethernet that went FROM there TO there. */
@@ -350,6 +384,10 @@ int main(int argc, char **argv)
 				   sizeof(one)))
 		die("raw socket");
 	for (n = 0; n < count; n++) {
+		if (!strcmp(how, "icmp")) {
+			narrow(n & 1 ? 68 : 552);
+			continue;
+		}
 		if (!strcmp(how, "junk") || !strcmp(how, "flood"))
 			len = junk(p, n);
 		else if (!strcmp(how, "handshake"))
