@@ -453,6 +453,7 @@ static void dd_udp_goodbye(struct dd_udp_peer *link)
 	dd_udp_lock(link);
 	dd_tp_stop(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
+	/* Written under the lock; what is out of date is looked at again. */
 	while (data_race(READ_ONCE(link->tp.bye)))
 		usleep_range(100, 200);
 }
