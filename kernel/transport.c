@@ -516,13 +516,6 @@ bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token)
 	return true;
 }
 
-/* Whether a packet is of the session that is up, or of the pending one. */
-bool dd_tp_knows(const struct dd_tp *tp, u64 token)
-{
-	return (tp->state == DD_TP_UP && token == tp->cur.rx_token) ||
-	       (tp->pend.rx_token && token == tp->pend.rx_token);
-}
-
 /* A packet that is not DATA, of correct form. */
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen)

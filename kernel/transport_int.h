@@ -132,10 +132,16 @@ static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }
 
+/* Whether a packet is of the session that is up, or of the pending one. */
+static inline bool dd_tp_knows(const struct dd_tp *tp, u64 token)
+{
+	return (tp->state == DD_TP_UP && token == tp->cur.rx_token) ||
+	       (tp->pend.rx_token && token == tp->pend.rx_token);
+}
+
 /* transport.c */
 void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason);
 bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token);
-bool dd_tp_knows(const struct dd_tp *tp, u64 token);
 void dd_tp_bye_sent(struct dd_tp *tp, u64 now);
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen);
