@@ -83,8 +83,8 @@ unmoved() {
 		2>"$HOLD/tcpdump.err")
 	kill "$junk"
 	wait "$junk" 2>/dev/null
-	diag "$(grep -c "$OTHER" <<<"$said") of 6 from $OTHER"
-	[ "$(grep -c "IP $OTHER" <<<"$said")" = 6 ]
+	diag "$(grep -c "IP $OTHER.56797" <<<"$said") of 6 from $OTHER"
+	[ "$(grep -c "IP $OTHER.56797" <<<"$said")" = 6 ]
 }
 
 plan 7
