@@ -176,7 +176,7 @@ said_narrow() {
 
 	start 0 || return
 	cluster_exec 3 net_forge icmp 20 "$TWO" "$ONE" >/dev/null || return
-	ip -n dd1 route get "$TWO" | grep -q "mtu 552" ||
+	ip -n dd1 route get "$TWO" | grep -qE "mtu (lock )?552" ||
 		{ diag "the message is not believed by the route either"; return 1; }
 	made=$(fragments)
 	flows "$(count 200 50)" 1 2 || return
