@@ -173,7 +173,7 @@ static void connect_all(struct ends *e, unsigned int n)
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
-		.type = DD_TYPE_STREAM,
+		.type = DD_TYPE_SPLIT,
 		.recv_size = page,
 	};
 	char name[32];
