@@ -202,6 +202,9 @@ static void say_no_access(const struct stat *st)
 	      user_name());
 }
 
+/* The memory lock limit does not allow the device to be opened. */
+static bool memlock_full;
+
 /* An open device, or -1 and a report why not. */
 static int check_device(void)
 {
@@ -225,6 +228,8 @@ static int check_device(void)
 		if ((st.st_mode & 0006))
 			found(NOTE, "device", "As root: chmod o-rw " DEVICE,
 			      "everybody may use " DEVICE);
+	} else if (errno == EDQUOT) {
+		memlock_full = true;
 	} else if (errno == EACCES || errno == EPERM) {
 		say_no_access(&st);
 	} else {
@@ -278,6 +283,13 @@ static void check_memlock(int fd)
 	struct rlimit lim;
 
 	getrlimit(RLIMIT_MEMLOCK, &lim);
+	if (memlock_full) {
+		found(BAD, "memlock", RAISE_MEMLOCK,
+		      "the limit of %" PRIu64 " KiB for %s is reached: " DEVICE
+		      " cannot be opened", (uint64_t)lim.rlim_cur >> 10,
+		      user_name());
+		return;
+	}
 	if (is_exempt() || lim.rlim_cur == RLIM_INFINITY) {
 		found(GOOD, "memlock", NULL,
 		      "%" PRIu64 " KiB in use, no limit for %s", used >> 10,
