@@ -819,8 +819,9 @@ TEST(a_window_cannot_be_moved)
 
 struct asker {
 	struct raw r;
-	__u32 conn;
+	__u64 conn;
 	int err;
+	bool over;
 };
 
 static void *ask_for_the_direct_path(void *arg)
@@ -829,6 +830,7 @@ static void *ask_for_the_direct_path(void *arg)
 	struct way w;
 
 	a->err = way_grant(&a->r, a->conn, &w) ? errno : 0;
+	__atomic_store_n(&a->over, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -868,7 +870,7 @@ TEST(a_server_closes_while_its_block_is_being_zeroed)
 		struct asker a;
 		pthread_t thread;
 		struct pair p;
-		__u32 conn;
+		__u64 conn;
 
 		ASSERT_EQ(0, open_two_users(&p, block));
 		conn = pair_server_conn(&p);
@@ -876,7 +878,8 @@ TEST(a_server_closes_while_its_block_is_being_zeroed)
 		a = (struct asker){ .r = p.cl, .conn = p.c.conn };
 		ASSERT_EQ(0, pthread_create(&thread, NULL,
 					    ask_for_the_direct_path, &a));
-		while (__atomic_load_n(p.smem.at, __ATOMIC_ACQUIRE))
+		while (__atomic_load_n(p.smem.at, __ATOMIC_ACQUIRE) &&
+		       !__atomic_load_n(&a.over, __ATOMIC_ACQUIRE))
 			;
 		ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE, conn));
 		pthread_join(thread, NULL);
