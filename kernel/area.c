@@ -195,21 +195,32 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 	return 0;
 }
 
+/* @unit is 0 on failure: the caller's release looks whether there is one. */
+static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
+		       u32 *unit)
+{
+	int err = dd_area_reserve(area, units, room, align, unit);
+
+	if (!err)
+		err = dd_area_fill(area, *unit, units);
+	if (err)
+		*unit = 0;
+	return err;
+}
+
 /**
  * dd_area_alloc_room() - allocate consecutive units, with room to grow
  * @area: the area
  * @units: how many
  * @room: how many should be free from the first on; others may come to take
  *	them, but not soon
- * @unit: (out) number of the first
+ * @unit: (out) number of the first; 0 on failure
  *
  * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
  */
 int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 {
-	int err = dd_area_reserve(area, units, room, 0, unit);
-
-	return err ? err : dd_area_fill(area, *unit, units);
+	return dd_area_get(area, units, room, 0, unit);
 }
 
 /* The same without room. */
@@ -229,9 +240,8 @@ int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
 {
 	u32 units = pages * DD_PAGE_UNITS;
-	int err = dd_area_reserve(area, units, units, DD_PAGE_UNITS - 1, unit);
 
-	return err ? err : dd_area_fill(area, *unit, units);
+	return dd_area_get(area, units, units, DD_PAGE_UNITS - 1, unit);
 }
 
 /* Allocate the units that follow some: 0, or an error if they are not free. */
