@@ -235,6 +235,51 @@ TEST_F(limits, all_is_given_back)
 	ASSERT_CHILD_OK(pid);
 }
 
+#define REFUSED	16384	/* connections of the service that is refused */
+
+static void soft_limit(long long bytes)
+{
+	struct rlimit l = { bytes, 64 * MIB };
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+}
+
+/*
+ * Before, while and after the area's map has to grow: whichever page is refused,
+ * what is given back is what there was.
+ */
+TEST_F(limits, a_service_that_is_refused_at_any_page)
+{
+	long long base, full, cells, at;
+	pid_t pid = fork_child();
+	struct raw r, watch;
+	struct dd_serve s;
+
+	if (!pid) {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&watch) == 0);
+		base = memlock_used(&watch);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(serve_big(&r, "refused", REFUSED, 0, &s) == 0);
+		full = memlock_used(&watch);
+		cells = (long long)s.cell_units * REFUSED * DD_UNIT;
+		fprintf(stderr, "# of %lld bytes, cells take %lld\n", full, cells);
+		raw_close(&r);
+		/* The region is there, and not all cells are. */
+		for (at = base + 8 * REFUSED + 32 * (long long)PAGE;
+		     at < full - cells + 1 * MIB; at += PAGE) {
+			CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <= base));
+			soft_limit(at);
+			CHILD_CHECK(raw_open(&r) == 0);
+			CHILD_CHECK(serve_big(&r, "refused", REFUSED, 0,
+					      &s) == -1 && errno == EDQUOT);
+			raw_close(&r);
+		}
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
 /* One byte in a pipe keeps a row of pages, which stay charged. */
 TEST_F(limits, pages_in_a_pipe_stay_charged)
 {
