@@ -9,4 +9,6 @@ make -s selftests >&2 || exit
 
 vm_list stock selftests/abi/guest.list
 vm_list debug selftests/abi/guest.list
+# Where there is little memory, and all of it is taken.
+vm_list stock selftests/abi/oom.list MEM=1024
 finish

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A user that takes all the memory it can get, of the module and then of its own,
+ * in a guest that has little: the kernel kills processes of that user only. To be
+ * run alone, with MEM=1024; no cgroup limits anybody.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <sys/resource.h>
+#include "raw.h"
+
+#define ATTACKERS	6
+#define CONTEXTS	64	/* of each of them, at most */
+#define VICTIMS		4	/* of bob's and of root's, in turn */
+#define VICTIM_SIZE	(48 << 20)
+#define MEMLOCK		(8 << 20)
+#define WINDOW		DD_WINDOW_MAX
+
+static bool stop_now(int fd)
+{
+	char c;
+
+	return read(fd, &c, 1) == 0;
+}
+
+/*
+ * Holds memory of its own, and talks to itself: what the kernel would like to
+ * kill, if it went by size among those that have not caused it. Ends well when the
+ * pipe is closed.
+ */
+static void victim(uid_t uid, int ready, int stop)
+{
+	struct dd_note n;
+	struct pair p;
+	char *own;
+
+	CHILD_CHECK(!uid || become_user(uid) == 0);
+	own = mmap(NULL, VICTIM_SIZE, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	CHILD_CHECK(own != MAP_FAILED);
+	memset(own, 1, VICTIM_SIZE);
+	CHILD_CHECK(pair_open(&p, 2, 256, 4) == 0);
+	fcntl(stop, F_SETFL, O_NONBLOCK);
+	CHILD_CHECK(write(ready, "v", 1) == 1);
+	while (!stop_now(stop)) {
+		CHILD_CHECK(pair_request(&p, 0, 0, 256) == 1);
+		CHILD_CHECK(raw_take(&p.srv, p.s.list_unit, &n));
+		usleep(1000);
+	}
+	_exit(0);
+}
+
+/* A service that costs the kernel much and its owner little; true if it is there. */
+static bool hog_serve(const struct raw *r, const char *name, unsigned int flags,
+		      unsigned int maxconn, struct dd_serve *s)
+{
+	struct mem m;
+
+	if (raw_alloc(r, maxconn * 8, &m))
+		return false;
+	munmap(m.at, m.len);
+	memset(s, 0, sizeof(*s));
+	s->size = sizeof(*s);
+	s->maxconn = maxconn;
+	s->window = WINDOW;
+	s->flags = flags;
+	strncpy((char *)s->name, name, DD_NAME_MAX);
+	s->recv = (struct dd_buf){ .region = m.id, .length = m.len };
+	if (!raw_serve(r, s))
+		return true;
+	raw_op(r, DD_IOC_REGION_FREE, m.id);
+	return false;
+}
+
+/* Connections to it, each with a list of its own, until one is refused. */
+static int hog_connect(const struct raw *r, const char *name)
+{
+	struct dd_connect c;
+	struct mem m;
+	int n;
+
+	for (n = 0; n < 1000; n++) {
+		if (raw_alloc(r, PAGE, &m))
+			return n;
+		munmap(m.at, m.len);
+		raw_connect_args(&c, name, &m);
+		c.recv.offset = 0;
+		c.recv.length = PAGE;
+		memset(&c.send, 0, sizeof(c.send));
+		c.window = WINDOW;
+		if (raw_connect(r, &c)) {
+			raw_op(r, DD_IOC_REGION_FREE, m.id);
+			return n;
+		}
+	}
+	return n;
+}
+
+/* Everything that it is given, until nothing is given any more; then it stays. */
+static void attacker(int number, int ready)
+{
+	struct rlimit l = { MEMLOCK, MEMLOCK };
+	unsigned int maxconn, i;
+	int services = 0, conns = 0;
+	struct dd_serve s;
+	char name[40];
+	struct raw r;
+
+	CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &l) == 0);
+	CHILD_CHECK(become_user(ALICE) == 0);
+	for (i = 0; i < CONTEXTS; i++) {
+		if (raw_open(&r))
+			break;
+		/* Its mapping would keep what is in it. */
+		for (maxconn = DD_MAXCONN_MAX; maxconn; maxconn /= 2) {
+			snprintf(name, sizeof(name), "oom.%d.%u.%u", number, i,
+				 maxconn);
+			if (!hog_serve(&r, name, i % 2 ? DD_SERVE_ACCEPT : 0,
+				       maxconn, &s))
+				continue;
+			services++;
+			conns += hog_connect(&r, name);
+		}
+	}
+	fprintf(stderr, "# attacker %d: %u contexts, %d services, %d connections\n",
+		number, i, services, conns);
+	CHILD_CHECK(write(ready, "a", 1) == 1);
+	for (;;)
+		pause();
+}
+
+/* Takes memory as any process may, until the kernel ends it. */
+static void eater(void)
+{
+	const size_t piece = 16 << 20;
+	char *p;
+
+	CHILD_CHECK(become_user(ALICE) == 0);
+	for (;;) {
+		p = mmap(NULL, piece, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED)
+			usleep(1000);
+		else
+			memset(p, 1, piece);
+	}
+}
+
+static long oom_kills(void)
+{
+	char line[128];
+	long n = -1;
+	FILE *f = fopen("/proc/vmstat", "r");
+
+	while (f && n < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "oom_kill %ld", &n) != 1)
+			n = -1;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static int alive(const pid_t *pids, int n)
+{
+	int i, left = 0;
+
+	for (i = 0; i < n; i++)
+		left += waitpid(pids[i], NULL, WNOHANG) == 0;
+	return left;
+}
+
+/* Until the others say so, or end. */
+static int count_ready(int fd, int n)
+{
+	char c;
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (read(fd, &c, 1) != 1)
+			break;
+	return i;
+}
+
+FIXTURE(oom) {
+};
+
+FIXTURE_SETUP(oom)
+{
+}
+
+FIXTURE_TEARDOWN(oom)
+{
+}
+
+TEST_F_TIMEOUT(oom, no_other_user_pays_for_memory, 300)
+{
+	int ready[2], stop[2], i, status;
+	pid_t victims[VICTIMS], attackers[ATTACKERS], pid;
+	long kills;
+
+	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
+	ASSERT_EQ(0, pipe2(stop, O_CLOEXEC));
+	for (i = 0; i < VICTIMS; i++) {
+		victims[i] = fork_child();
+		if (!victims[i]) {
+			close(stop[1]);
+			victim(i % 2 ? BOB : 0, ready[1], stop[0]);
+		}
+	}
+	ASSERT_EQ(VICTIMS, count_ready(ready[0], VICTIMS));
+	kills = oom_kills();
+	ASSERT_LE(0, kills);
+	for (i = 0; i < ATTACKERS; i++) {
+		attackers[i] = fork_child();
+		if (!attackers[i]) {
+			close(stop[1]);
+			attacker(i, ready[1]);
+		}
+	}
+	close(ready[1]);
+	/* What the module gives a user is far from all there is. */
+	EXPECT_EQ(ATTACKERS, count_ready(ready[0], ATTACKERS));
+	EXPECT_EQ(ATTACKERS, alive(attackers, ATTACKERS));
+	EXPECT_EQ(VICTIMS, alive(victims, VICTIMS));
+	EXPECT_EQ(kills, oom_kills());
+	/* Now there is no more, and it is clear who has it. */
+	pid = fork_child();
+	if (!pid) {
+		close(stop[1]);
+		eater();
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	EXPECT_LT(kills, oom_kills());
+	EXPECT_EQ(VICTIMS, alive(victims, VICTIMS));
+	close(stop[1]);
+	for (i = 0; i < VICTIMS; i++)
+		ASSERT_CHILD_OK(victims[i]);
+	for (i = 0; i < ATTACKERS; i++)
+		kill_child(attackers[i]);
+}
+
+DD_TEST_MAIN
