@@ -405,6 +405,28 @@ static int printed(const char *command)
 #define NODE_PACKET	"ddctl -j node show | jq '.. | .packet_size? // empty'"
 #define PEER_PACKET	"ddctl -j peer show | jq '[.. | .packet_size? // empty] | min'"
 
+static int link_unit(void)
+{
+	const char *mtu = getenv("DDP_MTU");
+
+	return mtu ? atoi(mtu) : 1500;
+}
+
+/* To which the way is narrower: the smallest of both, as long as there are two. */
+static void another_peer(struct __test_metadata *_metadata, int before)
+{
+	const int narrow = 1300;
+
+	/* The guest's sh has an ip of its own. */
+	ASSERT_EQ(0, system("bash -c 'ip route add 10.9.0.9 dev eth0 mtu lock 1300'"));
+	EXPECT_EQ(0, system("ddctl peer add 0 10.9.0.9"));
+	EXPECT_TRUE(WAIT_FOR(ddpacketssize() <= narrow - 28));
+	EXPECT_LE(narrow - 128, ddpacketssize());
+	EXPECT_EQ(0, system("ddctl peer del 0"));
+	EXPECT_EQ(0, system("bash -c 'ip route del 10.9.0.9'"));
+	EXPECT_TRUE(WAIT_FOR(ddpacketssize() == before));
+}
+
 TEST(DDP_73_packet_size_is_that_of_the_interface)
 {
 	int n = printed(NODE_PACKET);
@@ -414,6 +436,10 @@ TEST(DDP_73_packet_size_is_that_of_the_interface)
 		/* Known when a packet has been sent there. */
 		ASSERT_SOON(ddpacketssize() == printed(PEER_PACKET));
 		EXPECT_GT(n, ddpacketssize());
+		/* The link's unit, without headers and a little. */
+		EXPECT_GE(link_unit() - 28, ddpacketssize());
+		EXPECT_LE(link_unit() - 128, ddpacketssize());
+		another_peer(_metadata, ddpacketssize());
 	} else {
 		EXPECT_EQ(n, ddpacketssize());
 	}
