@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A process that writes rubbish wherever it can harms itself only. Traffic of
- * others runs beside it, and must come out right.
+ * others runs beside it, and must come out right. Two users, alice and bob, call
+ * at random, connect to each other, and come and go, below limits of memory.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include "raw.h"
 
 /* s; on a busy machine fewer rounds fit in. */
@@ -76,6 +78,18 @@ static struct bystander bystander(void)
 	close((b).stop);						\
 	ASSERT_CHILD_OK((b).pid);					\
 } while (0)
+
+static int put_number(const char *dir, const char *file, long number)
+{
+	char path[160], text[24];
+	int fd, n = snprintf(text, sizeof(text), "%ld", number), ret;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ret = fd < 0 || write(fd, text, n) != n ? -1 : 0;
+	close(fd);
+	return ret;
+}
 
 /* --- what the owner of an area can write -----------------------------------*/
 
@@ -313,7 +327,41 @@ TEST(doorbells_rung_at_random)
 	pair_close(&p);
 }
 
-static void fuzz(unsigned int seed, int rounds)
+#define FUZZERS	4
+
+/* What those that call at random know of each other. */
+struct fuzzers {
+	char name[FUZZERS][DD_NAME_MAX + 1];	/* of their services */
+	int ready;
+};
+
+/* A service that may be another user's, and its own memory, sane or not. */
+static void random_connect(const struct raw *r, const struct mem *m,
+			   const struct fuzzers *all, unsigned int *seed)
+{
+	const char *name = all->name[rand_r(seed) % FUZZERS];
+	struct dd_connect c;
+	int i, n = rand_r(seed) % 8;
+
+	raw_connect_args(&c, name, m);
+	c.recv.offset = rand_r(seed) % 4 * PAGE;
+	c.recv.length = PAGE;
+	c.send.length = rand_r(seed) % 2 * PAGE;
+	if (!c.send.length)
+		memset(&c.send, 0, sizeof(c.send));
+	c.window = rand_r(seed) % 4;
+	if (raw_connect(r, &c))
+		return;
+	for (i = 0; i < n; i++)
+		raw_send(r, c.cell_unit, c.conn, raw_random(seed) % PAGE,
+			 raw_random(seed) % 300, raw_random(seed) % 300);
+	if (rand_r(seed) % 4)
+		raw_op(r, DD_IOC_CLOSE, c.conn);
+}
+
+/* A call with random arguments, of which some are ids that may exist. */
+static void random_call(const struct raw *r, const char *name,
+			const __u64 *ids, unsigned int *seed)
 {
 	static const unsigned int nrs[] = {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25,
@@ -325,11 +373,50 @@ static void fuzz(unsigned int seed, int rounds)
 		sizeof(struct dd_conn_wait), sizeof(struct dd_list_info),
 		sizeof(struct dd_list_wait),
 	};
-	__u32 buf[64], ids[8] = {};
+	unsigned int nr = nrs[rand_r(seed) % 15];
+	__u32 buf[64];
+	int k, fd;
+
+	for (k = 0; k < 64; k++)
+		buf[k] = rand_r(seed) % 3 ? 0 :
+			 rand_r(seed) % 2 ? (__u32)ids[rand_r(seed) % 8] :
+			 (__u32)raw_random(seed);
+	/* A serial has two words. */
+	memcpy(&buf[rand_r(seed) % 32 * 2], &ids[rand_r(seed) % 8], 8);
+	if (nr >= 0x20) {
+		fd = raw_op(r, _IO(DD_IOC_TYPE, nr),
+			    rand_r(seed) % 2 ? ids[rand_r(seed) % 8] : buf[0]);
+		if (nr == 0x22 && fd >= 0)
+			close(fd);
+		return;
+	}
+	buf[0] = sizes[nr] + rand_r(seed) % 4 / 3 * 8;
+	/* Do not wait for long. */
+	if (nr == 6 || nr == 8)
+		buf[6] = raw_random(seed) & 0xffff, buf[7] = 0;
+	/* Nor wire half of the machine. */
+	if (nr == 1)
+		buf[2] &= 0xfffff, buf[3] = 0;
+	/* With a name, and slices that may exist. */
+	if (nr == 2 || nr == 3) {
+		memset(&buf[2], 0, DD_NAME_MAX + 1);
+		strcpy((char *)&buf[2], rand_r(seed) % 2 ? name : "fuzz");
+	}
+	raw_ioctl(r, _IO(DD_IOC_TYPE, nr), buf);
+}
+
+/* Number @me of @all. */
+static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
+{
+	double end = dd_now() + BUDGET;
+	__u64 ids[8] = {};
+	struct mem own = {};
 	struct pair p;
-	int i, k, fd;
+	int i;
 
 	CHILD_CHECK(pair_open(&p, 4, 256, 1) == 0);
+	/* More than the pair's may be beyond a limit. */
+	raw_alloc(&p.cl, 4 * PAGE, &own);
 	ids[0] = p.s.service;
 	ids[1] = p.s.list;
 	ids[2] = p.smem.id;
@@ -337,56 +424,67 @@ static void fuzz(unsigned int seed, int rounds)
 	ids[4] = p.c.conn;
 	ids[5] = p.c.list;
 	ids[6] = p.cmem.id;
-	for (i = 0; i < rounds; i++) {
-		unsigned int nr = nrs[rand_r(&seed) % 15];
-		const struct raw *r = rand_r(&seed) % 2 ? &p.srv : &p.cl;
-
-		for (k = 0; k < 64; k++)
-			buf[k] = rand_r(&seed) % 3 ? 0 :
-				 rand_r(&seed) % 2 ? ids[rand_r(&seed) % 8] :
-				 (__u32)raw_random(&seed);
-		if (nr >= 0x20) {
-			fd = raw_op(r, _IO(DD_IOC_TYPE, nr), buf[0]);
-			if (nr == 0x22 && fd >= 0)
-				close(fd);
-			continue;
-		}
-		buf[0] = sizes[nr] + rand_r(&seed) % 4 / 3 * 8;
-		/* Do not wait for long. */
-		if (nr == 6 || nr == 8)
-			buf[6] = raw_random(&seed) & 0xffff, buf[7] = 0;
-		/* Nor wire half of the machine. */
-		if (nr == 1)
-			buf[2] &= 0xfffff, buf[3] = 0;
-		/* With a name, and slices that may exist. */
-		if (nr == 2 || nr == 3) {
-			memset(&buf[2], 0, DD_NAME_MAX + 1);
-			strcpy((char *)&buf[2],
-			       rand_r(&seed) % 2 ? p.name : "fuzz");
-		}
-		raw_ioctl(r, _IO(DD_IOC_TYPE, nr), buf);
+	ids[7] = own.id;
+	strcpy(all->name[me], p.name);
+	__atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
+	CHILD_CHECK(WAIT_FOR(__atomic_load_n(&all->ready, __ATOMIC_ACQUIRE) ==
+			     FUZZERS));
+	for (i = 0; i < rounds && dd_now() < end; i++) {
+		if (own.id && i % 4 == 0)
+			random_connect(&p.cl, &own, all, &seed);
+		random_call(rand_r(&seed) % 2 ? &p.srv : &p.cl, p.name, ids,
+			    &seed);
 	}
 	_exit(0);
+}
+
+/* Those of one number are alice's, the others bob's; each below @memlock. */
+static void fuzz_all(struct __test_metadata *_metadata, unsigned int seed,
+		     rlim_t memlock, const char *group)
+{
+	struct fuzzers *all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct rlimit l = { memlock, memlock };
+	pid_t pid[FUZZERS];
+	int i;
+
+	ASSERT_NE(MAP_FAILED, all);
+	for (i = 0; i < FUZZERS; i++) {
+		pid[i] = fork_child();
+		if (pid[i])
+			continue;
+		setrlimit(RLIMIT_MEMLOCK, &l);
+		CHILD_CHECK(!group || put_number(group, "cgroup.procs", 0) == 0);
+		CHILD_CHECK(become_user(i % 2 ? BOB : ALICE) == 0);
+		fuzz(all, i, seed + i, dd_count(20000));
+	}
+	for (i = 0; i < FUZZERS; i++)
+		ASSERT_CHILD_OK(pid[i]);
+	munmap(all, sizeof(*all));
 }
 
 TEST(random_calls_with_random_arguments)
 {
 	unsigned int seed = dd_seed(_metadata);
 	struct bystander b = bystander();
-	struct rlimit l = { 64 << 20, 64 << 20 };
-	int i;
 
-	for (i = 0; i < 4; i++) {
-		pid_t pid = fork_child();
-
-		if (!pid) {
-			setrlimit(RLIMIT_MEMLOCK, &l);
-			CHILD_CHECK(become_user(i % 2 ? BOB : ALICE) == 0);
-			fuzz(seed + i, dd_count(20000));
-		}
-		ASSERT_CHILD_OK(pid);
-	}
+	fuzz_all(_metadata, seed, 64 << 20, NULL);
 	EXPECT_UNHARMED(b);
+}
+
+/* They are throttled, and refused; others, which are not, do not wait. */
+TEST(random_calls_below_limits_of_memory)
+{
+	unsigned int seed = dd_seed(_metadata);
+	struct bystander b = bystander();
+	char group[64];
+
+	snprintf(group, sizeof(group), "/sys/fs/cgroup/hostile.%d", getpid());
+	ASSERT_EQ(0, mkdir(group, 0755));
+	ASSERT_EQ(0, put_number(group, "memory.high", 2 << 20));
+	fuzz_all(_metadata, seed, 512 << 10, group);
+	EXPECT_UNHARMED(b);
+	ASSERT_SOON(!rmdir(group));
 }
 
 TEST(random_requests_in_the_queue)
