@@ -253,29 +253,41 @@ int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch);
  * @id: any number
  *
  * As xa_load(), which is called for every message, but inline and for a caller
- * that is in an RCU read section of any kind. An entry that is neither a node
- * nor an object is left to xa_load(): it is that of a reserved id, or the mark
- * of a node that another CPU has just freed.
+ * that is in an RCU read section of any kind. No id is 0, so that the head is a
+ * node if there is any entry, and each entry has one index, so that objects are in
+ * nodes without a shift only. What is no object there is left to xa_load(): a
+ * reserved id, or the mark of a node that another CPU has just freed.
  *
  * Return: what is stored there, or NULL.
  */
 static inline void *dd_ids_find(const struct dd_ids *ids, u32 id)
 {
 	const struct xa_node *node;
-	void *entry = rcu_dereference_check(ids->xa.xa_head,
-					    rcu_read_lock_sched_held());
+	u32 shift, index;
+	void *entry;
 
-	/* No id is 0: the head is a node, or there is none. */
-	if (unlikely(!xa_is_node(entry)) ||
-	    unlikely(id >> xa_to_node(entry)->shift > XA_CHUNK_MASK))
+	entry = rcu_dereference_check(ids->xa.xa_head,
+				      rcu_read_lock_sched_held());
+	if (unlikely(!entry))
 		return NULL;
-	do {
-		node = xa_to_node(entry);
-		entry = rcu_dereference_check(node->slots[id >> node->shift &
-							  XA_CHUNK_MASK],
+	node = xa_to_node(entry);
+	shift = node->shift;
+	index = id >> shift;
+	if (unlikely(index > XA_CHUNK_MASK))
+		return NULL;
+	/* Keeps the mask below, which is for a CPU that speculates. */
+	OPTIMIZER_HIDE_VAR(index);
+	for (;;) {
+		entry = rcu_dereference_check(node->slots[index & XA_CHUNK_MASK],
 					      rcu_read_lock_sched_held());
-	} while (xa_is_node(entry));
-	if (unlikely(xa_is_internal(entry)))
+		if (likely(!shift) || unlikely(!xa_is_node(entry)))
+			break;
+		node = xa_to_node(entry);
+		shift = node->shift;
+		index = id >> shift;
+	}
+	/* An object is a pointer with these bits clear. */
+	if (unlikely((unsigned long)entry & 3))
 		return xa_load((struct xarray *)&ids->xa, id);
 	return entry;
 }
