@@ -57,6 +57,7 @@ static void conn_publish(struct dd *h, struct ddi_conn *c, uint64_t serial)
 {
 	ddi_store(&c->dead, 0);
 	ddi_store(&c->closing, false);
+	ddi_store(&c->id, DD_SERIAL_ID(serial));
 	ddi_store_release(&c->serial, serial);
 	ddi_store_release(&c->plain, plain_note(c, serial));
 	ddi_table_put(h->board.conns, serial, c);

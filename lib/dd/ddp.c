@@ -422,11 +422,11 @@ static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
 
 /* The same of a data note. */
 static DDI_INLINE void desc_take(void *to, const struct ddi_conn *c,
-				 const struct dd_note *note)
+				 uint32_t id, const struct dd_note *note)
 {
 	ddrecv_desc_t *desc = to;
 
-	desc->connid = note->conn;
+	desc->connid = id;
 	desc->servid = (uint32_t)note->cookie;
 	desc->msgaddr = c->recv + note->offset;
 	desc->msgsize = note->len;

@@ -100,8 +100,8 @@ static void lane_put(struct dd *h, struct ddi_lane *lane)
 
 /* ---- ways out ------------------------------------------------------------ */
 
-/* Its cell does not show any id. */
-static struct dd_cell none_cell;
+/* Its cell is that of no connection that goes on. */
+static struct dd_cell none_cell = { .error = ECONNRESET };
 const struct ddi_out ddi_out_none = {
 	.open = DDI_NEVER_OPEN,
 	.cell = &none_cell,
@@ -255,7 +255,7 @@ void ddi_out_open(struct dd *h, struct ddi_conn *c)
 	}
 	out_fill(h, out, c);
 	c->out = out;
-	c->way = out;
+	c->way = c->guarded ? &ddi_out_none : out;
 }
 
 static void out_drop(struct dd *h, struct ddi_conn *c)

@@ -176,14 +176,17 @@ static DDI_INLINE bool ddi_out_asks(uint64_t n)
 typedef uint64_t __attribute__((may_alias)) ddi_word;
 typedef uint32_t __attribute__((may_alias)) ddi_half;
 
-/*
- * Whether a cell is still that of an open connection, which has the ring it had:
- * @error and @left are 0. One word tells of both.
- */
+/* Whether @error and @left of a cell are 0: one word tells of both. */
+static DDI_INLINE bool ddi_cell_goes_on(const struct dd_cell *cell)
+{
+	return ddi_likely(ddi_equals((const ddi_half *)&cell->error, 0));
+}
+
+/* Whether a cell is still that of an open connection, which has the ring it had. */
 static DDI_INLINE bool ddi_cell_is_open(const struct dd_cell *cell, uint64_t open)
 {
 	return ddi_likely(ddi_equals(&cell->conn, open)) &&
-	       ddi_likely(ddi_equals((const ddi_half *)&cell->error, 0));
+	       ddi_cell_goes_on(cell);
 }
 
 static DDI_INLINE bool ddi_out_is_open(const struct ddi_out *out)

@@ -203,8 +203,9 @@ struct ddi_list {
  *	is in no note that leads here: no id has the index 0
  * @recv: own receive buffer
  * @recv_size: its size in bytes
- * @way: @out, or &ddi_out_none; @lock
- * @service_id: id of @service, 0 at the connecting end
+ * @way: @out, or &ddi_out_none if the type restricts what may be sent; @lock
+ * @id: lower half of @serial, written before it
+ * @service_id: id of @service, 0 at the connecting end; next to @id, as in results
  * @send: own send buffer
  * @send_size: its size in bytes
  * @open: @serial; DDI_NEVER_OPEN, which no serial is, if its type restricts what
@@ -254,6 +255,7 @@ struct ddi_conn {
 	char *recv;
 	size_t recv_size;
 	const struct ddi_out *way;
+	uint32_t id;
 	uint32_t service_id;
 	uint8_t type;
 	uint8_t tracked;

@@ -203,7 +203,7 @@ static bool fill_message(struct dd *h, const struct dd_note *note, bool consume,
 		return false;
 	switch (note->type) {
 	case DD_NOTE_DATA:
-		ddi_fill_msg(msg, c, note);
+		ddi_fill_msg(msg, c, DD_SERIAL_ID(note->conn), note);
 		ddi_fill_msg_meta(msg, note, note->meta);
 		if (consume)
 			ddi_consumed(c, note->msgid);
@@ -287,7 +287,7 @@ static bool fill_direct(struct dd *h, const struct ddi_list *l,
 	    !ddi_in_valid(c, note->offset, note->len))
 		return false;
 	note->cookie = c->service_id;
-	ddi_fill_msg(msg, c, note);
+	ddi_fill_msg(msg, c, DD_SERIAL_ID(note->conn), note);
 	ddi_fill_msg_meta(msg, note, note->meta);
 	if (consume)
 		ddi_consumed_in(c, note->msgid);

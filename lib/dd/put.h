@@ -206,9 +206,12 @@ static DDI_INLINE enum ddi_sent ddi_put(struct dd *h, uint32_t id,
 	*conn = c;
 	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != id))
 		return ddi_put_on(c, alone, DDI_NOT_PLAIN);
-	/* Only a real one is ever open, and written to. */
+	/*
+	 * Only a real one ever goes on, and is written to. Whether the cell is still
+	 * this connection's is asked when the message is in place.
+	 */
 	out = (struct ddi_out *)c->way;
-	if (!ddi_out_is_open(out))
+	if (!ddi_cell_goes_on(out->cell))
 		return c->out ? ddi_put_on(c, alone, DDI_NOT_PLAIN) :
 				DDI_SENT_KERNEL;
 	/* A multiple of 8 that is neither 0 nor too long. */

@@ -14,8 +14,8 @@
 #include "internal.h"
 #include "ring.h"
 
-/* All of a result but the metadata, of which it says that there is none. */
-typedef void ddi_fill_fn(void *to, const struct ddi_conn *c,
+/* All of a result but the metadata, of which it says that there is none; @id. */
+typedef void ddi_fill_fn(void *to, const struct ddi_conn *c, uint32_t id,
 			 const struct dd_note *note);
 /* The metadata of @note, which lie at @from; there may be none. */
 typedef void ddi_meta_fn(void *to, const struct dd_note *note,
@@ -36,12 +36,12 @@ static inline unsigned int ddi_copy_meta(unsigned int *to,
 
 /* A &struct dd_msg of a data note. */
 static DDI_INLINE void ddi_fill_msg(void *to, const struct ddi_conn *c,
-				    const struct dd_note *note)
+				    uint32_t id, const struct dd_note *note)
 {
 	struct dd_msg *msg = to;
 
 	msg->type = DD_MSG_DATA;
-	msg->conn = DD_SERIAL_ID(note->conn);
+	msg->conn = id;
 	msg->service = (uint32_t)note->cookie;
 	msg->msgid = note->msgid;
 	msg->serial = note->conn;
@@ -167,16 +167,20 @@ static DDI_INLINE bool ddi_take_note(const struct ddi_list *l,
 				     const struct ddi_conn *c, uint32_t conn,
 				     bool whole, struct dd_note *note, bool alone)
 {
-	note->conn = ddi_load(&c->serial);
-	if ((!alone && ddi_unlikely(DD_SERIAL_ID(note->conn) != conn)) ||
-	    ddi_unlikely(!ddi_equals(&c->cell->conn, note->conn)) ||
-	    !ddi_in_of(l->in_unit, c->cell))
+	uint64_t serial = ddi_load(&c->serial);
+	const struct dd_cell *cell = c->cell;
+
+	if ((!alone && ddi_unlikely(DD_SERIAL_ID(serial) != conn)) ||
+	    ddi_unlikely(!ddi_equals(&cell->conn, serial)) ||
+	    !ddi_in_of(l->in_unit, cell))
 		return false;
 	note->offset = ddi_load(&slot->offset);
 	note->len = ddi_load(&slot->len);
 	if (!ddi_in_valid(c, note->offset, note->len))
 		return false;
 	note->cookie = c->service_id;
+	/* Where it cannot change, loaded again: it needs no register till then. */
+	note->conn = alone ? c->serial : serial;
 	if (whole) {
 		note->word = ddi_load(&slot->word);
 		note->msgid = ddi_load(&slot->msgid);
@@ -212,7 +216,8 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh, bool whol
 		return ddi_take_on(l, alone, DDI_NOT_BARE);
 	if (!ddi_take_note(l, slot, c, conn, whole, &note, alone))
 		return ddi_take_on(l, alone, DDI_NOT_SIMPLE);
-	fill(to, c, &note);
+	/* Where it cannot change; with what is next to it a single load. */
+	fill(to, c, alone && !whole ? c->id : DD_SERIAL_ID(note.conn), &note);
 	if (!alone) {
 		ddi_store_release(&state->head, pos + 1);
 		return ddi_taken_in(l, lh, state);
@@ -297,7 +302,7 @@ ddi_take_rest(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 	    !ddi_take_note(l, slot, c, conn, whole, &note, false))
 		return DDI_NOT_SIMPLE;
 	note.meta_count = ddi_load(&slot->meta_count);
-	fill(to, c, &note);
+	fill(to, c, DD_SERIAL_ID(note.conn), &note);
 	fill_meta(to, &note, slot->meta);
 	if (ddi_load(&c->tracked))
 		ddi_consumed_in(c, ddi_load(&slot->msgid));
@@ -348,7 +353,7 @@ ddi_take_own(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 	if (ddi_unlikely(!ddi_equals(&lh->geometry, l->geometry)))
 		return DDI_NOT_SIMPLE;
 	note.meta_count = words;
-	fill(to, c, &note);
+	fill(to, c, DD_SERIAL_ID(note.conn), &note);
 	if (ddi_unlikely(words | c->tracked)) {
 		uint32_t msgid = ddi_load(&slot->msgid);
 
