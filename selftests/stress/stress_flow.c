@@ -50,9 +50,10 @@ static void sender(const char *name, unsigned int who, unsigned int messages)
 	pause();
 }
 
-TEST(many_senders_on_one_list)
+static void many_senders(struct __test_metadata *_metadata,
+			 unsigned int messages)
 {
-	unsigned int next[SENDERS][CONNS] = {}, messages = dd_count(200), i;
+	unsigned int next[SENDERS][CONNS] = {}, i;
 	unsigned int done = 0, late = 0, n = 0;
 	char *name = (char *)own_name("flow");
 	pid_t pids[SENDERS];
@@ -86,6 +87,39 @@ TEST(many_senders_on_one_list)
 	EXPECT_EQ(SENDERS * CONNS, ddconnlist(s.serv, 0, NULL));
 	for (i = 0; i < SENDERS; i++)
 		kill_child(pids[i]);
+}
+
+TEST(many_senders_on_one_list)
+{
+	many_senders(_metadata, dd_count(200));
+}
+
+/* Takes windows from all who have them, and permits them again, for ever. */
+static void toggle_direct(int fd)
+{
+	unsigned int i;
+
+	for (i = 0;; i++) {
+		CHILD_CHECK(pwrite(fd, i % 2 ? "Y" : "N", 1, 0) == 1);
+		usleep(i % 2 ? 3000 : 500);
+	}
+}
+
+/* A message has come or has not, whenever its sender is stopped. */
+TEST(many_senders_whose_windows_are_revoked)
+{
+	int fd = open("/sys/module/dd/parameters/direct", O_WRONLY | O_CLOEXEC);
+	pid_t pid;
+
+	if (fd < 0)
+		SKIP(return, "only root may turn direct sending off");
+	pid = fork_child();
+	if (!pid)
+		toggle_direct(fd);
+	many_senders(_metadata, dd_count(200));
+	kill_child(pid);
+	EXPECT_EQ(1, pwrite(fd, "Y", 1, 0));
+	close(fd);
 }
 
 /* --- threads ---------------------------------------------------------------*/
