@@ -46,6 +46,8 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 
 	if (slots > DD_LIST_MAX_SLOTS)
 		return -ENOSPC;
+	/* As the ring will be: by doubling it gets no further otherwise. */
+	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
 	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
 				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS),
 				 &unit);
