@@ -108,6 +108,7 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
 #define DD_ATTR_NODIRECT	0x8	/* neither end sends without the kernel */
 #define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here without it */
+#define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): @timeout says how long */
 
 /**
  * struct dd_serve_attr - how to serve
@@ -170,7 +171,7 @@ int dd_unserve(struct dd *h, int service);
  * struct dd_connect_attr - how to connect
  * @size: sizeof(struct dd_connect_attr)
  * @flags: DD_ATTR_LIST, DD_ATTR_ANON, which DD_TYPE_RPC implies,
- *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
+ *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY, DD_ATTR_TIMEOUT
  * @type: DD_TYPE_*
  * @window: unconsumed messages that the server may have here, up to 256; 0
  *	means 16 for DD_TYPE_STREAM, and 1 for other types
@@ -180,6 +181,11 @@ int dd_unserve(struct dd *h, int service);
  * @send_size: its size in bytes; 0 if there is none
  * @recv: memory where the other end's messages are deposited
  * @recv_size: its size in bytes
+ * @timeout: with DD_ATTR_TIMEOUT, nanoseconds to wait for another node. 0 does not
+ *	wait: only a service of this node can be connected to. Without the flag, as
+ *	long as the node may take to answer, which its dead time bounds
+ *
+ * Without @timeout, @size may be the offset of that.
  */
 struct dd_connect_attr {
 	size_t size;
@@ -191,6 +197,7 @@ struct dd_connect_attr {
 	size_t send_size;
 	void *recv;
 	size_t recv_size;
+	int64_t timeout;
 };
 
 /**
@@ -204,6 +211,7 @@ struct dd_connect_attr {
  * Return: id of the connection, > 0; -EBADSERVER (no such service there, or the
  * node does not answer), -EPROTO (there can be no session with that node: it
  * speaks no version of the protocol that this one does, or is of another cluster),
+ * -ETIMEDOUT (nothing was connected), -EAGAIN (timeout 0, and another node),
  * -ENORESOURCE (also: it has its maximum of connections, or its server has reached
  * its RLIMIT_MEMLOCK), -EMEMLOCK (that of this user), -EINVAL, -EBADID
  * (list or handle), -ENOCMP. dd_last_error() says more.

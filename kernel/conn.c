@@ -217,6 +217,7 @@ static int dd_conn_check_args(const struct dd_connect *arg)
 
 	if (arg->flags & ~DD_CONNECT_FLAGS ||
 	    (arg->flags & list) == list ||
+	    (arg->timeout && !(arg->flags & DD_CONNECT_TIMEOUT)) ||
 	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
 	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
 	    arg->window > DD_WINDOW_MAX)

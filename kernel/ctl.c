@@ -111,29 +111,43 @@ static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
 	return settled;
 }
 
+static ktime_t dd_ctl_left(ktime_t expires)
+{
+	if (expires == KTIME_MAX)
+		return expires;
+	return max_t(ktime_t, ktime_sub(expires, ktime_get()), 0);
+}
+
+/* Wait for a condition: 0, -ETIMEDOUT or -EINTR. */
+#define dd_ctl_wait(ctl, cond, expires) ({				\
+	int __ret = wait_event_interruptible_hrtimeout((ctl)->room, cond, \
+						       dd_ctl_left(expires)); \
+									\
+	__ret == -ETIME ? -ETIMEDOUT : __ret ? -EINTR : 0;		\
+})
+
 /**
  * dd_ctl_session() - wait for a session with a peer
  * @peer: the peer
  * @session: (out) number of the session: those that ended before
+ * @expires: when to give up, KTIME_MAX for never
  *
  * Return: 0; %-EHOSTUNREACH if there is none within the peer's dead time;
  * %-EPROTONOSUPPORT or %-EPROTO if there can be none; %-ECONNREFUSED if the peer
- * is not configured any more; %-EINTR.
+ * is not configured any more; %-ETIMEDOUT; %-EINTR.
  */
-int dd_ctl_session(struct dd_peer *peer, u64 *session)
+int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
-	int err = 0;
+	int ret, err = 0;
 
 	dd_ctl_lock(peer);
 	*session = ctl->downs;
 	if (!dd_ctl_link(peer)->dead)
 		dd_tp_start(dd_ctl_tp(peer), ktime_get_ns());
 	dd_ctl_unlock(peer);
-	if (wait_event_interruptible(ctl->room,
-				     dd_ctl_settled(peer, *session, &err)))
-		return -EINTR;
-	return err;
+	ret = dd_ctl_wait(ctl, dd_ctl_settled(peer, *session, &err), expires);
+	return ret ? ret : err;
 }
 
 /* Whether the question is on its way, or cannot be; @err is 0, or why not. */
@@ -197,25 +211,26 @@ static bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
  * @query: what
  * @r: the connection in the making, whose channel is @query's
  * @answer: (out) what it says
+ * @expires: when to give up, KTIME_MAX for never
  *
  * Return: 0 if there is an answer; an error as of dd_ctl_session() if the session
- * has ended; %-EINTR, then a grant that may still come is given up.
+ * has ended; %-ETIMEDOUT or %-EINTR, then a grant that may still come is given up.
  */
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
-		  struct dd_ctl_answer *answer)
+		  struct dd_ctl_answer *answer, ktime_t expires)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
-	int err = 0;
+	int ret, err = 0;
 
 	r->wait.answer = answer;
-	if (wait_event_interruptible(ctl->room, dd_ctl_ask(peer, session,
-							   query, r, &err)))
-		return -EINTR;
+	ret = dd_ctl_wait(ctl, dd_ctl_ask(peer, session, query, r, &err),
+			  expires);
+	if (ret)
+		return ret;
 	if (err)
 		return err == -ENOTCONN ? -EHOSTUNREACH : err;
-	if (wait_event_interruptible(ctl->room, READ_ONCE(r->wait.over)))
-		err = -EINTR;
+	err = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), expires);
 	/* Under the lock that an answer comes under. */
 	return dd_ctl_forget(peer, r) ? r->wait.err : err;
 }

@@ -223,10 +223,10 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);
 void dd_ctl_exit(struct dd_ctl *ctl);
-int dd_ctl_session(struct dd_peer *peer, u64 *session);
+int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
-		  struct dd_ctl_answer *answer);
+		  struct dd_ctl_answer *answer, ktime_t expires);
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);
 void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
 

@@ -32,7 +32,7 @@ static_assert(sizeof(struct dd_info) == 56);
 static_assert(sizeof(struct dd_region_alloc) == 32);
 static_assert(sizeof(struct dd_buf) == 24);
 static_assert(sizeof(struct dd_serve) == 168);
-static_assert(sizeof(struct dd_connect) == 168);
+static_assert(sizeof(struct dd_connect) == 176);
 static_assert(sizeof(struct dd_conn_info) == 144);
 static_assert(sizeof(struct dd_conn_list) == 24);
 static_assert(sizeof(struct dd_list_info) == 16);

@@ -333,7 +333,7 @@ static int dd_remote_error(u32 status)
 
 /* With the channel registered: ask, and learn what the other end is. */
 static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
-			 const struct dd_connect *arg)
+			 const struct dd_connect *arg, ktime_t expires)
 {
 	struct dd_ctl_query query = { .class = DD_CTL_SERVICE, .chan = r->id };
 	struct dd_remote_end *end = (struct dd_remote_end *)query.body;
@@ -341,7 +341,7 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 	u64 session;
 	int err;
 
-	err = dd_ctl_session(r->peer, &session);
+	err = dd_ctl_session(r->peer, &session, expires);
 	if (!err)
 		err = dd_remote_join(r, conn, session, 0, 1, 0, 0);
 	if (err)
@@ -350,7 +350,7 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 	memcpy(query.key, arg->name, sizeof(query.key));
 	query.len = sizeof(*end);
 	dd_remote_describe(conn, conn->type, 0, end);
-	err = dd_ctl_lookup(r->peer, session, &query, r, &answer);
+	err = dd_ctl_lookup(r->peer, session, &query, r, &answer, expires);
 	if (err)
 		return err;
 	if (answer.status != DD_CTL_OK)
@@ -378,10 +378,12 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
  * service;
  * %-EHOSTUNREACH if the node does not answer for its dead time;
  * %-EPROTONOSUPPORT if it speaks no version of the protocol that this one does;
- * %-EPROTO if it is of another cluster; %-EUSERS, %-ENOMEM, %-EINTR.
+ * %-EPROTO if it is of another cluster; %-EAGAIN if it is not to be waited for;
+ * %-ETIMEDOUT, %-EUSERS, %-ENOMEM, %-EINTR.
  */
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 {
+	ktime_t expires = KTIME_MAX;
 	struct dd_peer *peer;
 	struct dd_remote *r;
 	int err;
@@ -389,13 +391,21 @@ int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 	peer = dd_peer_get(conn->obj.ctx->node, arg->node);
 	if (!peer)
 		return -ENONET;
+	if (arg->flags & DD_CONNECT_TIMEOUT) {
+		expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, arg->timeout, KTIME_MAX));
+		if (!arg->timeout) {
+			dd_peer_put(peer);
+			return -EAGAIN;
+		}
+	}
 	r = dd_remote_alloc(peer);
 	dd_peer_put(peer);
 	if (!r)
 		return -ENOMEM;
 	err = dd_remote_register(r);
 	if (!err)
-		err = dd_remote_ask(r, conn, arg);
+		err = dd_remote_ask(r, conn, arg, expires);
 	if (err) {
 		dd_remote_break(r, 0);
 		dd_remote_put(r);

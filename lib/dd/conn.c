@@ -432,14 +432,20 @@ static uint32_t connect_flags(const struct dd *h, unsigned int flags)
 	return ret;
 }
 
+/* Without @timeout. */
+#define CONNECT_ATTR_SIZE0	offsetof(struct dd_connect_attr, timeout)
+
 static int connect_prepare(struct dd *h, const char *name, int node,
 			   const struct dd_connect_attr *attr,
 			   struct dd_connect *cn)
 {
 	int ret;
 
-	if (!attr || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON | DDI_ATTR_DIRECT) ||
+	if (!attr || (attr->size != sizeof(*attr) &&
+		      (attr->size != CONNECT_ATTR_SIZE0 ||
+		       attr->flags & DD_ATTR_TIMEOUT)) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON | DD_ATTR_TIMEOUT |
+			    DDI_ATTR_DIRECT) ||
 	    attr->type < DD_TYPE_RPC || attr->type > DD_TYPE_STREAM ||
 	    attr->window > DD_WINDOW_MAX)
 		return -EINVAL;
@@ -515,6 +521,14 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 		ddi_reason(h, ret, "node %d does not answer: 'ddctl peer show %d' may say why",
 			   node, node);
 		break;
+	case ETIMEDOUT:
+		ddi_reason(h, ret, "node %d has not answered in time: 'ddctl peer show %d' may say why",
+			   node, node);
+		break;
+	case EAGAIN:
+		ddi_reason(h, ret, "node %d is another one, whose answer has to be waited for: give a timeout that is not 0",
+			   node);
+		break;
 	case EPROTONOSUPPORT:
 		ddi_reason(h, ret, "node %d speaks no version of the protocol that this one speaks",
 			   node);
@@ -524,6 +538,25 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 			   node, node);
 		break;
 	}
+}
+
+static int connect_wait(struct dd *h, const struct dd_connect_attr *attr,
+			struct dd_connect *cn)
+{
+	int64_t deadline = DD_FOREVER;
+	int ret;
+
+	if (attr->flags & DD_ATTR_TIMEOUT)
+		deadline = attr->timeout ? ddi_deadline(attr->timeout) : 0;
+	do {
+		if (deadline >= 0) {
+			cn->flags |= DD_CONNECT_TIMEOUT;
+			cn->timeout = ddi_remaining(deadline);
+		}
+		ret = ddi_ioctl(h, DD_IOC_CONNECT, cn);
+	} while (ret == -EINTR);
+	/* It had begun to wait before. */
+	return ret == -EAGAIN && deadline ? -ETIMEDOUT : ret;
 }
 
 DD_API int dd_connect(struct dd *h, const char *name, int node,
@@ -539,9 +572,7 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 	if (ret)
 		return ret;
 
-	do {
-		ret = ddi_ioctl(h, DD_IOC_CONNECT, &cn);
-	} while (ret == -EINTR);
+	ret = connect_wait(h, attr, &cn);
 	connect_reason(h, ret, name, node);
 	if (ret >= 0)
 		ret = connect_bind(h, &cn);

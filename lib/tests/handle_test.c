@@ -137,6 +137,31 @@ static void nodes_that_cannot_be_talked_to(void)
 	teardown();
 }
 
+static void connecting_within_a_time(void)
+{
+	struct dd_connect_attr ca = {
+		.size = sizeof(ca), .flags = DD_ATTR_TIMEOUT, .type = 2,
+		.timeout = 1000 * MS,
+	};
+
+	setup(DD_TYPE_STREAM);
+	ca.recv = alloc(PAGE);
+	ca.recv_size = 8;
+	fake.interrupts = 2;
+	check(dd_connect(h, "echo", 1, &ca, NULL) > 0);
+	check_eq(dd_connect(h, "errno 110", 1, &ca, NULL), -ETIMEDOUT);
+	/* It has waited, until a signal came. */
+	check_eq(dd_connect(h, "errno 11", 1, &ca, NULL), -ETIMEDOUT);
+	ca.timeout = 0;
+	check_eq(dd_connect(h, "errno 11", 1, &ca, NULL), -EAGAIN);
+	/* As a program has it that knows no timeout. */
+	ca.size = offsetof(struct dd_connect_attr, timeout);
+	check_eq(dd_connect(h, "echo", 1, &ca, NULL), -EINVAL);
+	ca.flags = 0;
+	check(dd_connect(h, "echo", 1, &ca, NULL) > 0);
+	teardown();
+}
+
 /* ENORESOURCE and ENOCMP have several causes. */
 static void causes(void)
 {
@@ -241,6 +266,7 @@ int main(void)
 		TEST(bad_attributes),
 		TEST(nodes_that_cannot_be_talked_to),
 		TEST(causes),
+		TEST(connecting_within_a_time),
 		TEST(regions_by_address),
 		TEST(forked_child),
 	};

@@ -30,7 +30,7 @@ SIZE(dd_info, 56);
 SIZE(dd_region_alloc, 32);
 SIZE(dd_buf, 24);
 SIZE(dd_serve, 168);
-SIZE(dd_connect, 168);
+SIZE(dd_connect, 176);
 SIZE(dd_conn_info, 144);
 SIZE(dd_conn_list, 24);
 SIZE(dd_list_info, 16);

@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include "dd.h"
 #include "peer.h"
 
 /* A server with room for four connections of 1 KiB blocks, and its name. */
@@ -442,6 +443,54 @@ TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
 	EXPECT_NE(old, self->c);
 	EXPECT_ERR(EBADID, ddclose(old));
 	EXPECT_EQ(0, ddclose(self->c));
+}
+
+static int connect_within(struct dd *h, const char *name, int node,
+			  int64_t timeout)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .flags = DD_ATTR_TIMEOUT,
+		.type = DD_TYPE_SPLIT, .recv_size = 4096, .timeout = timeout,
+	};
+
+	if (dd_alloc(h, 4096, &attr.recv))
+		return -1;
+	return dd_connect(h, name, node, &attr, NULL);
+}
+
+TEST(connecting_takes_no_longer_than_asked)
+{
+	const char *family = getenv("DDP_FAMILY"), *name = own_name("t");
+	struct peer *srv = peer_start();
+	char text[256];
+	struct dd *h;
+	int ret;
+
+	ASSERT_OK(p_serve_simple(srv, (char *)name, 3, 3 * 4096));
+	ASSERT_EQ(0, dd_open(&h));
+	/* Without waiting only on this node. */
+	ret = connect_within(h, name, far_node(), 0);
+	if (across_nodes()) {
+		EXPECT_EQ(-EAGAIN, ret);
+	} else {
+		EXPECT_LT(0, ret);
+	}
+	EXPECT_LT(0, connect_within(h, name, far_node(), DD_FOREVER));
+	EXPECT_LT(0, connect_within(h, name, far_node(), 3600000000000));
+	EXPECT_EQ(-EBADSERVER, connect_within(h, "not served", far_node(),
+					      3600000000000));
+	if (!across_nodes())
+		return;
+	/* A peer that never answers, and does not count as dead for an hour. */
+	ASSERT_EQ(0, system(family && *family == '6' ?
+			    "ddctl peer add 0 fd09::c8 dead-time 3600000" :
+			    "ddctl peer add 0 10.9.0.200 dead-time 3600000"));
+	EXPECT_EQ(-EAGAIN, connect_within(h, name, 0, 0));
+	EXPECT_EQ(-ETIMEDOUT, connect_within(h, name, 0, 1000000));
+	ASSERT_EQ(0, dd_last_error(h, text, sizeof(text)));
+	EXPECT_NE(NULL, strstr(text, "node 0 has not answered in time"));
+	EXPECT_EQ(0, system("ddctl peer del 0"));
+	EXPECT_EQ(-EBADSERVER, connect_within(h, name, 0, 1000000));
 }
 
 DD_TEST_MAIN

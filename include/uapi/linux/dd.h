@@ -551,7 +551,8 @@ struct dd_serve {
 #define DD_CONNECT_ANON		0x2	/* a fresh list, whatever @list says */
 #define DD_CONNECT_NODIRECT	0x4	/* neither end sends directly */
 #define DD_CONNECT_DIRECT_ANY	0x8	/* a server of another user may, too */
-#define DD_CONNECT_FLAGS	0xf
+#define DD_CONNECT_TIMEOUT	0x10	/* @timeout says how long to wait */
+#define DD_CONNECT_FLAGS	0x1f
 
 /**
  * struct dd_connect - connect to a service (%DD_IOC_CONNECT)
@@ -570,14 +571,16 @@ struct dd_serve {
  * @list_unit: (out) unit number of struct dd_list_head
  * @cell_unit: (out) unit number of struct dd_cell
  * @peer_size: (out) bytes in the server's block
+ * @timeout: nanoseconds to wait for another node, with %DD_CONNECT_TIMEOUT; else 0
  *
  * With another node this takes as long as that takes to answer: a silent one is
- * given up after twice its dead time at most. Nothing of the context is locked
- * meanwhile.
+ * given up after twice its dead time at most, and with %DD_CONNECT_TIMEOUT after
+ * @timeout. With a @timeout of 0 only a service of this node is connected to. Nothing
+ * of the context is locked meanwhile.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %ENONET, %EHOSTUNREACH, %EUSERS,
- * %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR, %EPROTO,
- * %EPROTONOSUPPORT.
+ * %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR,
+ * %EAGAIN (timeout 0, and another node), %ETIMEDOUT, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
 	__u32 size;
@@ -594,6 +597,7 @@ struct dd_connect {
 	__u32 list_unit;
 	__u32 cell_unit;
 	__aligned_u64 peer_size;
+	__aligned_u64 timeout;
 };
 
 /**
