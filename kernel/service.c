@@ -354,13 +354,10 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 
 /* ---- accepting ---------------------------------------------------------- */
 
-/* Whether all of its notes have been read that the kernel has posted. */
-static bool dd_block_told(const struct dd_block *block, u64 head)
-{
-	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
-}
-
-/* Whether all notes of a block's past have been read. */
+/*
+ * Whether all notes of a block's past have been read: a message that was accepted
+ * is not lost because its sender has closed.
+ */
 static bool dd_block_clean(const struct dd_service *svc,
 			   const struct dd_block *block)
 {
@@ -374,38 +371,21 @@ static bool dd_block_clean(const struct dd_service *svc,
 		return false;
 	if (block->ring && dd_ring_head(block->ring) < block->ring_end)
 		return false;
-	return dd_block_told(block, head);
-}
-
-/*
- * Whether a block can be given away although notes of its past are unread: the
- * slots beside the channel's window must be free again. Not if the notes are in
- * a list that goes with them: another thread may be reading it.
- */
-static bool dd_block_usable(const struct dd_service *svc,
-			    const struct dd_block *block)
-{
-	u64 head = dd_list_head_pos(svc->list);
-
-	if (svc->flags & DD_SERVE_ACCEPT)
-		return false;
-	return block->credit.extra <= head;
+	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
 }
 
 /* @ready: only a block that has had a connection. */
 static struct dd_block *dd_service_choose(struct dd_service *svc, bool ready)
 {
-	struct dd_block *block, *second = NULL;
+	struct dd_block *block;
 
 	list_for_each_entry(block, &svc->free, free) {
 		if (ready && !block->ready)
 			continue;
 		if (dd_block_clean(svc, block))
 			return block;
-		if (!second && dd_block_usable(svc, block))
-			second = block;
 	}
-	return second;
+	return NULL;
 }
 
 /**

@@ -711,6 +711,51 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
 }
 
+/* A message that was accepted is read, although its sender has closed. */
+static int left_unread(bool direct)
+{
+	struct dd_ring_state *ring;
+	struct dd_ring_note at;
+	struct dd_connect c;
+	struct dd_note n;
+	struct pair p;
+	struct way w;
+	__u64 there;
+
+	if (pair_open(&p, 1, PAGE, 1))
+		return 1;
+	there = pair_server_conn(&p);
+	if (direct ? way_open(&p.cl, p.c.conn, &w) :
+		     pair_request(&p, 0, 0, 8) != 1)
+		return 2;
+	if (direct)
+		way_note(&w, 0, 8);
+	if (raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn))
+		return 3;
+	c = p.c;
+	c.list = 0;
+	if (!raw_connect(&p.cl, &c) || errno != EUSERS)
+		return 4;
+	ring = direct ? ring_of(&p.srv, p.s.list_unit, 0) : NULL;
+	if (direct ? !ring || !ring_take(ring, &at) || at.conn != (__u32)there :
+		     !raw_take(&p.srv, p.s.list_unit, &n) || n.conn != there)
+		return 5;
+	if (raw_connect(&p.cl, &c))
+		return 6;
+	pair_close(&p);
+	return 0;
+}
+
+TEST(a_block_waits_until_its_old_notes_are_read)
+{
+	EXPECT_EQ(0, left_unread(false));
+}
+
+TEST(a_block_waits_until_its_old_direct_notes_are_read)
+{
+	EXPECT_EQ(0, left_unread(true));
+}
+
 TEST_F(data, accepted_connections_have_a_note_and_a_list)
 {
 	struct dd_conn_info i = { .size = sizeof(i) };

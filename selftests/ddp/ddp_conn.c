@@ -426,6 +426,28 @@ TEST(DDP_31_the_block_of_a_closed_connection_is_reused_at_once)
 	EXPECT_EQ(0, p_send(srv, srv->shm->desc.connid, "x", 2, 0, 0));
 }
 
+TEST(DDP_31_a_message_outlives_its_sender_until_it_is_read)
+{
+	char *name = (char *)own_name("s");
+	struct peer *srv = peer_start();
+	struct slot c;
+
+	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
+	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
+	ASSERT_OK(ddsend(c.conn, strcpy(c.out, "old"), 4, 0, SEND_BLOCK));
+	/* Its notification is there, too, if it came from another node. */
+	ASSERT_SOON(p_ready(srv, 0) == 1);
+	ASSERT_OK(ddclose(c.conn));
+	/* Its block is not another client's before that. */
+	EXPECT_ERR(ENORESOURCE, open_conn(&c, name, TYPE_SPLIT, 4096));
+	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_STREQ("old", (char *)srv->shm->data);
+	ASSERT_SOON(!open_conn(&c, name, TYPE_SPLIT, 4096));
+	ASSERT_OK(ddsend(c.conn, strcpy(c.out, "new"), 4, 0, SEND_NOOPTS));
+	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
+	EXPECT_STREQ("new", (char *)srv->shm->data);
+}
+
 TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
 {
 	connid_t old;
