@@ -212,8 +212,8 @@ struct dd_connect_attr {
  * node does not answer), -EPROTO (there can be no session with that node: it
  * speaks no version of the protocol that this one does, or is of another cluster),
  * -ETIMEDOUT (nothing was connected), -EAGAIN (timeout 0, and another node),
- * -ENORESOURCE (also: it has its maximum of connections, or its server has reached
- * its RLIMIT_MEMLOCK), -EMEMLOCK (that of this user), -EINVAL, -EBADID
+ * -ENORESOURCE (also: it has no block for this client, see ddserve(3), or its server
+ * has reached its RLIMIT_MEMLOCK), -EMEMLOCK (that of this user), -EINVAL, -EBADID
  * (list or handle), -ENOCMP. dd_last_error() says more.
  */
 int dd_connect(struct dd *h, const char *name, int node,

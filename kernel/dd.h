@@ -445,6 +445,9 @@ struct dd_import {
  * @nodirect: neither end sends directly
  * @direct_any: the other end may, whosever it is
  * @shown: its block was mapped in the other end; under dd_list.lock
+ * @mixed: its block may hold messages of an earlier client, another context's
+ * @counted: it sent directly until the connection was over: @meta in its cell says
+ *	how many messages
  * @remote_ops: struct dd_remote_op that @obj.ctx is charged for
  * @mem: held by @obj.users as one, and by the other end; memory only
  * @block: number of its block at the service, for the serving end
@@ -462,6 +465,10 @@ struct dd_import {
  *	list and segment
  * @closing: close has begun; the first one does it
  * @closed: errno that ended it; set before the peer's segment is dead
+ * @refused: messages of a serving end that were refused since the connection is
+ *	over; under the lock of the segment they were for
+ * @owed: messages, beside those in dd_segment.received, that a serving end has to
+ *	reply to before its block goes to another user
  * @arrived: position after the last note that it had posted directly when that
  *	ended, its lower half; valid once the peer's segment is dead
  *
@@ -475,6 +482,8 @@ struct dd_conn {
 	bool nodirect;
 	bool direct_any;
 	bool shown;
+	bool mixed;
+	bool counted;
 	u16 remote_ops;
 	refcount_t mem;
 	u32 block;
@@ -493,6 +502,8 @@ struct dd_conn {
 	int closing;
 	int closed;
 	u32 arrived;
+	u32 refused;
+	u64 owed;
 };
 
 /**
@@ -542,6 +553,18 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
 /* ---- service.c: names that can be connected to ------------------------ */
 
 /**
+ * struct dd_who - a client, as its service distinguishes it from others
+ * @uid: its effective user id, or what its node says that is
+ * @node: its node; users of two nodes are two
+ * @ctx: number of its context on this node; 0 if it is on another one
+ */
+struct dd_who {
+	kuid_t uid;
+	u32 node;
+	u64 ctx;
+};
+
+/**
  * struct dd_block - a possible connection of a service
  * @conn: the end that has it now, or had it last; NULL if none has
  * @ready: its slots are reserved, as it has had a connection that needed them
@@ -551,6 +574,9 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
  *	that @credit does not know of: of a connection, or of its own credit
  * @ring: what the notes of the last connection came by, if that is over
  * @ring_end: then, position after the last of them
+ * @who: the client that has it now, or had it last
+ * @bytes: dd_who.ctx of the one client whose messages may be in its memory, %~0 if
+ *	there are several, 0 if none
  * @free: in dd_service.free, if it may be given away
  */
 struct dd_block {
@@ -560,6 +586,8 @@ struct dd_block {
 	u64 conn_note;
 	struct dd_ring *ring;
 	u64 ring_end;
+	struct dd_who who;
+	u64 bytes;
 	struct list_head free;
 };
 
@@ -636,6 +664,7 @@ void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 		      struct dd_remote_call *call);
 void dd_service_released(struct dd_conn *conn);
+void dd_service_zeroed(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
 /* ---- nic.c: work requests; link_*.c: how bytes travel ----------------- */

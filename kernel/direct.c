@@ -7,6 +7,7 @@
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
+#include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -62,6 +63,17 @@ static int dd_direct_allowed(const struct dd_conn *conn)
 }
 
 /*
+ * Whether an end's block may hold what its sender is not to read: of the other
+ * user that the end belongs to, or of earlier clients.
+ */
+static bool dd_direct_must_zero(const struct dd_conn *conn)
+{
+	const struct dd_conn *peer = conn->peer;
+
+	return !peer->shown && (peer->mixed || !uid_eq(conn->uid, peer->uid));
+}
+
+/*
  * Whether all that an end has sent by the kernel has been read, so that what
  * comes another way from now on comes after it. The peer's segment is locked.
  */
@@ -107,16 +119,14 @@ static int dd_direct_zero(struct dd_conn *conn)
 }
 
 /*
- * Whether it makes sense to go on. The block that another user's message lies in
- * cannot be zeroed; but if that was done once, it has been theirs since.
+ * Whether it makes sense to go on. A block that a message lies in cannot be zeroed;
+ * but if that was done once, the block has been the sender's since.
  */
 static int dd_direct_ready(const struct dd_conn *conn)
 {
-	const struct dd_conn *peer = conn->peer;
 	int err;
 
-	if (READ_ONCE(conn->imp.submitted) && !peer->shown &&
-	    !uid_eq(conn->uid, peer->uid))
+	if (READ_ONCE(conn->imp.submitted) && dd_direct_must_zero(conn))
 		return -EACCES;
 	spin_lock(&conn->peer->seg.lock);
 	err = dd_direct_drained(conn);
@@ -159,11 +169,6 @@ struct dd_direct_kit {
 	bool zeroed;
 	struct dd_ring_kit ring;
 };
-
-static bool dd_direct_must_zero(const struct dd_conn *conn)
-{
-	return !conn->peer->shown && !uid_eq(conn->uid, conn->peer->uid);
-}
 
 /* The caller's context is locked, and nothing of the receiver's. */
 static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
@@ -229,6 +234,10 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
 		return err;
 	if (!feed || !kit->zeroed)
 		return -EAGAIN;
+	/* Also if there is no ring now: after a message it is too late. */
+	if (dd_direct_must_zero(conn) && conn->peer->server)
+		dd_service_zeroed(conn->peer);
+	conn->peer->shown = true;
 	feed->conn = conn->peer;
 	feed->cell = conn->peer->imp.cell;
 	feed->slots = dd_credit_slots(conn->imp.peer_window);
@@ -237,7 +246,7 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
 	if (err)
 		return err;
 	dd_ring_join(feed->ring, feed->slots);
-	conn->peer->shown = true;
+	feed->from = dd_ring_head(feed->ring);
 	dd_window_show(feed->block, mem->region->pages +
 		       (mem->offset >> PAGE_SHIFT), false);
 	err = dd_direct_switch(conn, feed);
@@ -468,6 +477,25 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 
 /* ---- taking away -------------------------------------------------------- */
 
+/*
+ * A client of another user than the server's says how many messages it has sent,
+ * and that is not relied on: as many may have come as notes were consumed, though
+ * some were of its other connections.
+ */
+static void dd_direct_doubt(const struct dd_feed *feed, u64 end, u64 n)
+{
+	struct dd_conn *conn = feed->conn;
+	u64 most;
+
+	if (!conn->server || uid_eq(conn->uid, conn->peer->uid))
+		return;
+	if (check_add_overflow(feed->base, max(end, feed->from) - feed->from,
+			       &most))
+		most = U64_MAX;
+	if (most > n && check_add_overflow(conn->owed, most - n, &conn->owed))
+		conn->owed = U64_MAX;
+}
+
 /**
  * dd_feed_leave() - the ring that an end's messages came by is taken back
  * @feed: the way to the end; its list is locked
@@ -487,6 +515,7 @@ void dd_feed_leave(struct dd_feed *feed, u64 end)
 		return;
 	spin_lock(&conn->seg.lock);
 	n = dd_direct_count(conn->peer);
+	dd_direct_doubt(feed, end, n);
 	feed->left = true;
 	feed->end = end;
 	WRITE_ONCE(conn->seg.received, n);
@@ -508,6 +537,9 @@ static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
 	conn->peer->arrived = arrived;
+	conn->peer->counted = true;
+	if (!conn->feed->left)
+		dd_direct_doubt(conn->feed, max(conn->feed->end, arrived), n);
 	/* At once, to who looks at both: dd_direct_open(). */
 	WRITE_ONCE(imp->direct, false);
 	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT,
@@ -748,7 +780,17 @@ u64 dd_direct_sent(const struct dd_conn *conn)
 	return READ_ONCE(conn->imp.submitted);
 }
 
-/* Likewise, if it is one that sends directly and is not over; else 0. */
+/*
+ * Messages that an end has sent, or has tried to until the connection was over,
+ * which it is.
+ */
+u64 dd_direct_last(const struct dd_conn *conn)
+{
+	return conn->counted ? dd_direct_count(conn) :
+			       READ_ONCE(conn->imp.submitted);
+}
+
+/* That of dd_direct_sent(), if it sends directly and is not over; else 0. */
 u64 dd_direct_open(const struct dd_conn *conn)
 {
 	u64 n = 0;

@@ -130,6 +130,7 @@ void dd_room_kick(struct dd_list *list);
  * @block: what shows the sender the end's block; NULL once that is revoked
  * @end: then, or when it was left, the position after its last note
  * @base: messages that the sender had sent before
+ * @from: position in the ring before which none of its notes is
  * @conn: the end
  * @cell: its cell, which names the ring
  * @on_ring: while that is so; under dd_list.lock
@@ -142,6 +143,7 @@ struct dd_feed {
 	struct dd_window *block;
 	u64 end;
 	u64 base;
+	u64 from;
 	struct dd_conn *conn;
 	struct dd_cell *cell;
 	struct list_head on_ring;
@@ -155,6 +157,7 @@ int dd_direct_wake(struct dd_ctx *ctx, u64 serial);
 struct dd_ring *dd_direct_ring(const struct dd_conn *conn);
 int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w);
 u64 dd_direct_sent(const struct dd_conn *conn);
+u64 dd_direct_last(const struct dd_conn *conn);
 u64 dd_direct_open(const struct dd_conn *conn);
 u64 dd_direct_received(const struct dd_conn *conn);
 u64 dd_direct_done(struct dd_conn *conn);

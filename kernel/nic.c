@@ -170,6 +170,16 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
 	return err ? err : 1;
 }
 
+/*
+ * A request was refused, or there was none: of a serving end whose client is gone
+ * that is a reply, see dd_service_choose(). The import is locked.
+ */
+static noinline void dd_nic_refused(struct dd_conn *conn)
+{
+	if (conn->server && conn->imp.grant->seg->dead)
+		WRITE_ONCE(conn->refused, conn->refused + 1);
+}
+
 /**
  * dd_nic_doorbell() - execute what the send queue of a connection holds
  * @ctx: the caller
@@ -201,6 +211,8 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 		n = dd_grant_check(grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_next(conn, &op);
+		if (unlikely(n <= 0))
+			dd_nic_refused(conn);
 		spin_unlock(&seg->lock);
 		if (unlikely(link->push)) {
 			if (n > 0)
@@ -282,6 +294,8 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		n = dd_grant_check(grant, DD_RIGHT_PUT);
 		if (likely(!n))
 			n = dd_nic_one(conn, &op, *before, &left);
+		if (unlikely(n <= 0))
+			dd_nic_refused(conn);
 		spin_unlock(&grant->seg->lock);
 		dd_nic_unlocked(conn->imp.link);
 	}

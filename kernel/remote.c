@@ -439,6 +439,15 @@ int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn)
 	return dd_remote_learn(call->r, conn, &call->far);
 }
 
+/* Who the client is, as its node says. */
+void dd_remote_caller(const struct dd_remote_call *call, struct dd_who *who)
+{
+	*who = (struct dd_who) {
+		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->far.uid)),
+		.node = call->r->peer->number,
+	};
+}
+
 /**
  * dd_remote_accept() - give a serving end its other end, on another node
  * @call: the client

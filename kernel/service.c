@@ -11,6 +11,7 @@
  * the server closes it, or the block goes to another client.
  */
 #include <linux/mm.h>
+#include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
@@ -355,6 +356,27 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 /* ---- accepting ---------------------------------------------------------- */
 
 /*
+ * Whether all has been read that the last client of a block posted to a ring. That
+ * could still take back a note while other connections of it had the ring: once it
+ * has the ring no more, what is there counts; and another sender gets a ring only
+ * when all of it has been read.
+ */
+static bool dd_block_ring_read(const struct dd_service *svc,
+			       const struct dd_block *block)
+{
+	struct dd_ring *ring = block->ring;
+	bool read;
+
+	if (!ring || dd_ring_head(ring) >= block->ring_end)
+		return true;
+	mutex_lock(&svc->list->lock);
+	read = ring->from ? ring->from->serial + 1ull != block->who.ctx :
+			    !dd_ring_has(ring, dd_ring_head(ring));
+	mutex_unlock(&svc->list->lock);
+	return read;
+}
+
+/*
  * Whether all notes of a block's past have been read: a message that was accepted
  * is not lost because its sender has closed.
  */
@@ -369,23 +391,55 @@ static bool dd_block_clean(const struct dd_service *svc,
 	    (dd_credit_last(conn->seg.credit) > dd_list_head_pos(conn->seg.list) ||
 	     dd_rings_ready(conn->seg.list)))
 		return false;
-	if (block->ring && dd_ring_head(block->ring) < block->ring_end)
-		return false;
-	return max(block->conn_note, dd_credit_last(&block->credit)) <= head;
+	return max(block->conn_note, dd_credit_last(&block->credit)) <= head &&
+	       dd_block_ring_read(svc, block);
 }
 
-/* @ready: only a block that has had a connection. */
-static struct dd_block *dd_service_choose(struct dd_service *svc, bool ready)
+/*
+ * Messages of a block's last client that its server may still be working on: as
+ * many as have come, but for those that it has replied to. A reply that was
+ * refused, since the client had gone, is one. None if the server has closed.
+ */
+static u64 dd_block_owed(const struct dd_block *block)
 {
-	struct dd_block *block;
+	const struct dd_conn *conn = block->conn;
+	u64 got, sent;
+
+	if (!conn || READ_ONCE(conn->closing))
+		return 0;
+	/* Either may be whatever a process has written. */
+	if (check_add_overflow(READ_ONCE(conn->seg.received), conn->owed, &got))
+		got = U64_MAX;
+	if (check_add_overflow(dd_direct_last(conn),
+			       (u64)READ_ONCE(conn->refused), &sent))
+		sent = U64_MAX;
+	return got - min(got, sent);
+}
+
+static bool dd_who_same(const struct dd_who *a, const struct dd_who *b)
+{
+	return uid_eq(a->uid, b->uid) && a->node == b->node;
+}
+
+/*
+ * A block for a client. What the server works on does not become another user's;
+ * of those that only this user can have, one is taken if there is no other. With
+ * @ready only a block that has had a connection.
+ */
+static struct dd_block *dd_service_choose(struct dd_service *svc,
+					  const struct dd_who *who, bool ready)
+{
+	struct dd_block *block, *own = NULL;
 
 	list_for_each_entry(block, &svc->free, free) {
-		if (ready && !block->ready)
+		if ((ready && !block->ready) || !dd_block_clean(svc, block))
 			continue;
-		if (dd_block_clean(svc, block))
+		if (!dd_block_owed(block))
 			return block;
+		if (!own && dd_who_same(&block->who, who))
+			own = block;
 	}
-	return NULL;
+	return own;
 }
 
 /**
@@ -440,7 +494,8 @@ static void dd_kit_give(struct dd_service *svc, struct dd_kit *kit,
  * service is locked, and unlocked meanwhile where a kit has to be made.
  */
 static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
-			   struct dd_kit *kit, struct dd_block **block)
+			   const struct dd_who *who, struct dd_kit *kit,
+			   struct dd_block **block)
 {
 	bool need = !conn->seg.credit || svc->flags & DD_SERVE_ACCEPT;
 	int err = 0;
@@ -449,7 +504,7 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 		if (svc->dead)
 			return -ECONNREFUSED;
 		/* One that has had a connection will do if a kit cannot be had. */
-		*block = dd_service_choose(svc, err);
+		*block = dd_service_choose(svc, who, err);
 		if (!*block)
 			return err ? err : -EUSERS;
 		if ((*block)->ready || !need)
@@ -533,6 +588,8 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 {
 	u32 nr = block - svc->blocks;
 
+	/* Who works on the last client's messages has no other way to say so. */
+	conn->owed = dd_block_owed(block);
 	conn->block = nr;
 	conn->cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
@@ -594,10 +651,14 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 }
 
 static void dd_service_give(struct dd_service *svc, struct dd_block *block,
-			    struct dd_conn *conn, struct dd_conn *client)
+			    struct dd_conn *conn, struct dd_conn *client,
+			    const struct dd_who *who)
 {
 	list_del_init(&block->free);
 	block->conn = conn;
+	block->who = *who;
+	conn->mixed = block->bytes && block->bytes != who->ctx;
+	block->bytes = conn->mixed || !who->ctx ? ~0ull : who->ctx;
 	conn->released = false;
 	/* Reports look without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);
@@ -616,7 +677,8 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 /* The end has a block; the service is locked. */
 static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 			   struct dd_conn *conn, struct dd_conn *client,
-			   struct dd_remote_call *call, struct dd_conn **old)
+			   struct dd_remote_call *call,
+			   const struct dd_who *who, struct dd_conn **old)
 {
 	int err;
 
@@ -626,8 +688,22 @@ static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 		return err;
 	*old = dd_service_evict(block);
 	refcount_inc(&conn->obj.users);
-	dd_service_give(svc, block, conn, client);
+	dd_service_give(svc, block, conn, client, who);
 	return 0;
+}
+
+static void dd_service_who(const struct dd_conn *client,
+			   const struct dd_remote_call *call, struct dd_who *who)
+{
+	if (call) {
+		dd_remote_caller(call, who);
+		return;
+	}
+	*who = (struct dd_who) {
+		.uid = client->uid,
+		.node = READ_ONCE(client->obj.ctx->node->id),
+		.ctx = client->obj.ctx->serial + 1ull,
+	};
 }
 
 static int dd_service_admit(struct dd_service *svc, u8 type,
@@ -636,7 +712,10 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	struct dd_conn *conn, *old = NULL;
 	struct dd_kit kit = {};
 	struct dd_block *block;
+	struct dd_who who;
 	int err;
+
+	dd_service_who(client, call, &who);
 
 	conn = dd_service_new(svc, type);
 	if (IS_ERR(conn))
@@ -647,9 +726,10 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	err = mutex_lock_killable(&svc->lock);
 	if (err)
 		goto out;
-	err = dd_service_pick(svc, conn, &kit, &block);
+	err = dd_service_pick(svc, conn, &who, &kit, &block);
 	if (!err)
-		err = dd_service_take(svc, block, conn, client, call, &old);
+		err = dd_service_take(svc, block, conn, client, call, &who,
+				      &old);
 	mutex_unlock(&svc->lock);
 	dd_kit_drop(svc, &kit);
 	if (old)
@@ -668,6 +748,20 @@ out:
 }
 
 /**
+ * dd_service_zeroed() - the memory of a serving end holds no messages of others
+ * @conn: the end, whose client is on this node
+ *
+ * While a connection has a block, this changes only here.
+ */
+void dd_service_zeroed(struct dd_conn *conn)
+{
+	struct dd_block *block = &conn->svc->blocks[conn->block];
+
+	conn->mixed = false;
+	block->bytes = block->who.ctx;
+}
+
+/**
  * dd_service_accept() - give a block of a service to a client
  * @svc: the service
  * @type: enum dd_conn_type
@@ -677,7 +771,7 @@ out:
  * What the serving end takes is the server's: its user pays, and its memory cgroup.
  *
  * Return: 0; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
- * it has no block to give; %-ENOBUFS if the server's RLIMIT_MEMLOCK would be
+ * it has no block to give this client; %-ENOBUFS if the server's RLIMIT_MEMLOCK would be
  * exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed.
  * Unless 0, nothing has changed.
  */

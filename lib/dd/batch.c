@@ -124,10 +124,12 @@ static int batch_check(const struct ddi_batch *b, const struct ddi_conn *c)
 {
 	const struct dd_area_head *head = (void *)b->h->area;
 	const struct dd_cell *cell = c->cell;
+	int ret;
 
 	if (c->batched && ddi_load(&cell->node) == ddi_load(&head->node))
 		return 0;
-	return ddi_put_check(c, cell, ddi_load(&cell->submitted) + c->batched);
+	ret = ddi_put_check(c, cell, ddi_load(&cell->submitted) + c->batched);
+	return ret == -ECONNCLOSE ? ddi_send_closed(b->h, c) : ret;
 }
 
 static int batch_add(struct ddi_batch *b, struct ddi_conn *c,

@@ -499,7 +499,7 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 	ddi_reason_kernel(h, ret);
 	switch (-ret) {
 	case EUSERS:
-		ddi_reason(h, ret, "service '%.63s' on node %d has its maximum of connections: one has to close first",
+		ddi_reason(h, ret, "service '%.63s' on node %d has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on",
 			   name, node);
 		break;
 	case ENOBUFS:

@@ -550,7 +550,7 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 	int ret;
 
 	if (ddi_load(&c->cell->error))
-		return -ECONNCLOSE;
+		return ddi_send_closed(h, c);
 	if (ddi_load(&c->cell->left)) {
 		ret = out_leave(h, c, 0);
 		return ret < 0 ? ret : ddi_send_locked(h, c, rq);

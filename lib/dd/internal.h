@@ -606,6 +606,7 @@ int ddi_send_check(const struct ddi_request *rq);
 bool ddi_send_fills(const struct ddi_conn *c);
 int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
 		  const struct ddi_request *rq, struct dd_sqe *sqe);
+int ddi_send_closed(struct dd *h, const struct ddi_conn *c);
 int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq);
 

@@ -110,6 +110,23 @@ int ddi_put_wake(struct ddi_conn *c)
 	return 0;
 }
 
+/**
+ * ddi_send_closed() - a message is refused, since the other end has closed
+ * @h: handle
+ * @c: connection, locked
+ *
+ * The kernel counts replies that are refused: until a server has replied, or has
+ * closed, no other user's client gets the block that its request lies in.
+ *
+ * Return: -ECONNCLOSE.
+ */
+int ddi_send_closed(struct dd *h, const struct ddi_conn *c)
+{
+	if (c->service)
+		ddi_put_ring(h, c->serial);
+	return -ECONNCLOSE;
+}
+
 /* Whether it is time to ask whether it may send directly. */
 static bool out_due(const struct ddi_conn *c)
 {
@@ -182,7 +199,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 	sqe = cell->sq;
 	ret = ddi_put_check(c, cell, n);
 	if (ret)
-		return ret;
+		return ret == -ECONNCLOSE ? ddi_send_closed(h, c) : ret;
 	ddi_put_open(sqe);
 	ret = ddi_send_fill(h, c, rq, sqe);
 	if (ret)

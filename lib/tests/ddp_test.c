@@ -430,7 +430,7 @@ static void error_messages(void)
 	check(strstr(said(ENORESOURCE, "call"), "ulimit -n") != NULL);
 	fails(ddconn("errno 87", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
 	      ENORESOURCE);
-	check(strstr(said(ENORESOURCE, "call"), "maximum of") != NULL);
+	check(strstr(said(ENORESOURCE, "call"), "has no block") != NULL);
 	fails(ddconn("errno 100", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
 	      ENOCMP);
 	check(strstr(said(ENOCMP, "call"), "ddctl node up") != NULL);

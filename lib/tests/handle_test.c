@@ -166,7 +166,7 @@ static void connecting_within_a_time(void)
 static void causes(void)
 {
 	setup(DD_TYPE_STREAM);
-	check_eq(told("errno 87", "service 'errno 87' on node 1 has its maximum of connections: one has to close first"),
+	check_eq(told("errno 87", "service 'errno 87' on node 1 has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on"),
 		 -ENORESOURCE);
 	check_eq(told("errno 12", "the kernel is out of memory, or this process' memory cgroup is at its limit"),
 		 -ENORESOURCE);

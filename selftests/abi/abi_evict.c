@@ -364,7 +364,7 @@ TEST(slots_of_the_closed_are_theirs_until_they_are_read)
 	bool other;
 	int i, k;
 
-	ASSERT_EQ(0, pair_open(&p, 4, PAGE, 1));
+	ASSERT_EQ(0, pair_open(&p, 66, PAGE, 1));
 	ASSERT_EQ(0, raw_alloc(&p.cl, 2 * PAGE, &m));
 	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &first));
 	way_note(&first, 0, 8);

@@ -448,6 +448,30 @@ TEST(DDP_31_a_message_outlives_its_sender_until_it_is_read)
 	EXPECT_STREQ("new", (char *)srv->shm->data);
 }
 
+TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
+{
+	char *name = (char *)own_name("s");
+	struct peer *alice = peer_start_user(ALICE), *bob = peer_start_user(BOB);
+	struct slot s;
+	ddrecv_desc_t d;
+
+	ASSERT_OK(open_serve(&s, name, 1, 4096));
+	ASSERT_OK(p_conn(alice, name, TYPE_SPLIT, 4096, 0));
+	ASSERT_OK(p_send(alice, peer_slot(alice, 0).conn, "alice", 6, 0,
+			 SEND_BLOCK));
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	peer_kill(alice);
+	EXPECT_ERR(ENORESOURCE, p_conn(bob, name, TYPE_SPLIT, 4096, 0));
+	EXPECT_STREQ("alice", d.msgaddr);
+	/* The reply is refused once the server's node knows that she is gone. */
+	ASSERT_SOON(ddsend(d.connid, s.out, 8, 0, SEND_NOOPTS) == -1 &&
+		    errno == ECONNCLOSE);
+	ASSERT_OK(p_conn(bob, name, TYPE_SPLIT, 4096, 0));
+	ASSERT_OK(p_send(bob, peer_slot(bob, 0).conn, "bob", 4, 0, SEND_BLOCK));
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("bob", d.msgaddr);
+}
+
 TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
 {
 	connid_t old;

@@ -68,7 +68,8 @@
  * %EPROTONOSUPPORT        the node speaks no version of the protocol between
  *                         nodes that this one speaks
  * %ECONNRESET             the connection was closed by its other end
- * %EUSERS                 the service has its maximum of connections
+ * %EUSERS                 the service has its maximum of connections, or its
+ *                         server still works on what is in its free blocks
  * %EEXIST                 the service name is in use
  * %EACCES                 the other end does not let this one send directly, or a
  *                         mapping is for reading only
@@ -525,6 +526,13 @@ struct dd_buf {
  * @recv_block: (out) bytes in a receive block, a multiple of 8
  * @send_block: (out) bytes in a send block, a multiple of 8
  *
+ * The block of a client that has gone is given away when all its notes have been
+ * consumed; to a client of another user, or node, only if the server has also
+ * closed its end, or has sent as many messages on it as it has received. A doorbell
+ * that was refused with %ECONNRESET counts as one. What such an end sent directly
+ * is what @meta in its cell says; what a client of another user than the server's
+ * sent directly is as many as notes were consumed of its ring.
+ *
  * Errors: %EINVAL, %ENOENT (a region, or the list with %DD_SERVE_LIST),
  * %EEXIST (the name), %EINVAL (memory in use), %ENETDOWN, %ENOMEM, %ENOSPC,
  * %EDQUOT.
@@ -783,8 +791,9 @@ enum dd_wait_what {
  * the notes of this end had come: all of them if that is not less, else all but the
  * last. If the connection itself is gone (%ENOENT), nobody knows.
  *
- * If the two processes have different users, the block is zeroed first: its
- * sender can read it. So it is not granted later than that.
+ * If the two processes have different users, or the block had messages of other
+ * clients, it is zeroed first, even if no ring can be had: its sender can read it. So
+ * it is not granted to an end that has sent something before it asks first.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNRESET (it is over, and this is not to drop
  * it), %EBUSY (what was sent has not been consumed, or the ring was taken back),
