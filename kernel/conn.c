@@ -503,6 +503,23 @@ struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
 }
 
 /*
+ * Set the dead word of the end that sends to @conn: from here on it is granted no
+ * direct way. Both ends' are set before either of them is told of the close: an
+ * owner that has been told sends nothing more.
+ */
+static void dd_conn_cut(struct dd_conn *conn)
+{
+	struct dd_segment *seg = &conn->seg;
+
+	spin_lock_bh(&seg->lock);
+	if (!seg->dead) {
+		seg->cut = true;
+		WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
+	}
+	spin_unlock_bh(&seg->lock);
+}
+
+/*
  * Revoke the segment of one end. Its owner, if it is a connecting end and has
  * not asked for this, gets a close note; the import of an end on the same node
  * is broken.
@@ -524,11 +541,8 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	if (!seg->dead)
 		rec.word = dd_direct_revoke(conn);
 	spin_lock_bh(&seg->lock);
-	if (!seg->dead) {
-		if (conn->peer)
-			WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
+	if (!seg->dead)
 		dd_segment_revoke(seg, tell && !conn->server ? &rec : NULL);
-	}
 	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);
@@ -566,6 +580,8 @@ void dd_conn_sever(struct dd_conn *conn)
 		return;
 	}
 	cmpxchg(&peer->closed, 0, ECONNRESET);
+	dd_conn_cut(peer);
+	dd_conn_cut(conn);
 	dd_conn_revoke(peer, true);
 	dd_conn_revoke(conn, false);
 	dd_ctx_wake(peer->obj.ctx);

@@ -251,6 +251,7 @@ enum dd_policy {
  *	DD_COPY_CHUNK bytes at a time. Whoever has set @dead under it knows
  *	that no byte and no note arrives any more
  * @dead: revoked
+ * @cut: about to be revoked, which whoever sends to it can see
  * @inhibit: refuses writes
  * @withheld: a message is in place whose note, @rec, waits for a slot
  * @behind: notes in a direct ring that was taken back come before the next
@@ -269,6 +270,7 @@ enum dd_policy {
 struct dd_segment {
 	spinlock_t lock;	/* of deposits, notes and revocation */
 	bool dead;
+	bool cut;
 	bool inhibit;
 	bool withheld;
 	bool behind;

@@ -141,7 +141,7 @@ static int dd_direct_switch(struct dd_conn *conn, struct dd_feed *feed)
 	int err;
 
 	spin_lock(&peer->seg.lock);
-	err = dd_direct_drained(conn);
+	err = peer->seg.cut ? -ECONNRESET : dd_direct_drained(conn);
 	if (!err) {
 		feed->base = conn->imp.submitted;
 		peer->feed = feed;
@@ -404,15 +404,19 @@ static int dd_direct_again(struct dd_conn *conn, struct dd_list *list,
 	return dd_direct_make(conn, list, kit);
 }
 
-
 /* With the list of the peer locked. */
 static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
 			    struct dd_direct_kit *kit, struct dd_direct *arg)
 {
 	int err;
 
-	/* Not revoked while the list is locked; before, perhaps. */
-	if (conn->peer->seg.dead)
+	/*
+	 * Not revoked while the list is locked; before, perhaps. A sender that finds
+	 * the dead word before that asks what has come: that is settled first.
+	 */
+	if (READ_ONCE(conn->peer->seg.cut))
+		dd_direct_revoke(conn->peer);
+	if (conn->peer->seg.dead || conn->peer->seg.cut)
 		return dd_direct_over(conn, arg);
 	if (arg->flags & DD_DIRECT_DROP)
 		return dd_direct_drop(conn, arg);
@@ -592,10 +596,10 @@ void dd_feed_hide(struct dd_feed *feed)
 
 /**
  * dd_direct_revoke() - nobody writes to an end directly any more
- * @conn: the end; its list is locked and its segment is not dead, so that this
- *	is done once, and whoever finds the segment dead finds it done
+ * @conn: the end, whose segment is cut; its list is locked, so that this is done
+ *	once, and whoever finds the segment dead finds it done
  *
- * First the dead word, then a barrier: a sender that finds it zero after its
+ * First came the dead word, then a barrier: a sender that finds it zero after its
  * stores has made them before anything that follows here, and what follows is
  * that the receiver is told of the close. Whoever finds it set asks what has come,
  * dd_direct_over().
@@ -605,29 +609,28 @@ void dd_feed_hide(struct dd_feed *feed)
 u64 dd_direct_revoke(struct dd_conn *conn)
 {
 	struct dd_feed *feed = conn->feed;
-	u64 end, arrived;
+	u64 arrived;
 
 	lockdep_assert_held(&conn->seg.list->lock);
 	if (!feed)
 		return 0;
-	spin_lock(&conn->seg.lock);
-	WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
-	spin_unlock(&conn->seg.lock);
+	if (feed->over)
+		goto out;
 	/* As said above. */
 	smp_mb();
 	if (feed->left) {
 		arrived = feed->end;
-		end = dd_feed_read(feed) ? 0 : feed->end;
 	} else {
 		arrived = dd_feed_arrived(feed, &feed->end);
 		dd_ring_leave(feed->ring, feed->slots, feed->end);
-		end = feed->end;
 	}
 	dd_feed_hide(feed);
 	/* Else the kernel counts already. */
 	if (!feed->gone)
 		dd_direct_settle(conn, arrived);
-	return end;
+	feed->over = true;
+out:
+	return feed->left && dd_feed_read(feed) ? 0 : feed->end;
 }
 
 /**

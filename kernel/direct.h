@@ -127,6 +127,7 @@ void dd_room_kick(struct dd_list *list);
  *	dd_list.lock and that of the segment
  * @gone: the sender knows that, and sends by the doorbell; not all of its notes
  *	in the ring have been read. Under the same locks
+ * @over: the connection is, and what has come is settled; under dd_list.lock
  * @block: what shows the sender the end's block; NULL once that is revoked
  * @end: then, or when it was left, the position after its last note
  * @base: messages that the sender had sent before
@@ -140,6 +141,7 @@ struct dd_feed {
 	u32 slots;
 	bool left;
 	bool gone;
+	bool over;
 	struct dd_window *block;
 	u64 end;
 	u64 base;

@@ -176,7 +176,9 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
  */
 static noinline void dd_nic_refused(struct dd_conn *conn)
 {
-	if (conn->server && conn->imp.grant->seg->dead)
+	const struct dd_segment *seg = conn->imp.grant->seg;
+
+	if (conn->server && (seg->dead || seg->cut))
 		WRITE_ONCE(conn->refused, conn->refused + 1);
 }
 

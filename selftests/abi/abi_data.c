@@ -664,6 +664,39 @@ TEST_F(data, a_close_note_follows_withheld_messages)
 	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
 }
 
+/* Looks all the time, and at once at the cell when there is a close note. */
+static void *await_close(void *arg)
+{
+	const struct pair *p = arg;
+	struct dd_note n;
+
+	while (!raw_peek(&p->cl, p->c.list_unit, &n))
+		;
+	return (void *)(long)raw_cell(&p->cl, p->c.cell_unit)->error;
+}
+
+TEST(an_end_that_reads_of_a_close_finds_it_in_its_cell)
+{
+	struct dd_note n;
+	pthread_t reader;
+	struct pair p;
+	void *error;
+	int i;
+
+	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
+	for (i = 0; i < 200; i++) {
+		ASSERT_EQ(0, pthread_create(&reader, NULL, await_close, &p));
+		ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE, pair_server_conn(&p)));
+		ASSERT_EQ(0, pthread_join(reader, &error));
+		ASSERT_EQ(ECONNRESET, (long)error);
+		ASSERT_TRUE(raw_take(&p.cl, p.c.list_unit, &n));
+		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
+		p.c.list = 0;
+		ASSERT_EQ(0, raw_connect(&p.cl, &p.c));
+	}
+	pair_close(&p);
+}
+
 TEST_F(data, closed_by_the_client)
 {
 	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
