@@ -108,12 +108,14 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
 #define DD_ATTR_NODIRECT	0x8	/* neither end sends without the kernel */
 #define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here without it */
+#define DD_ATTR_CLOSE	0x20	/* dd_serve(): a close record when a client has gone */
 #define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): @timeout says how long */
 
 /**
  * struct dd_serve_attr - how to serve
  * @size: sizeof(struct dd_serve_attr)
- * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY
+ * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_CLOSE, DD_ATTR_NODIRECT,
+ *	DD_ATTR_DIRECT_ANY
  * @maxconn: connections at a time, 1 to 65536
  * @window: unconsumed messages that one client may have here, up to 256; 0
  *	means 16 for a client of DD_TYPE_STREAM, and 1 for others
@@ -322,7 +324,7 @@ int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout);
 enum dd_msg_type {
 	DD_MSG_DATA = 1,	/* a message is in place */
 	DD_MSG_CONN = 2,	/* a client has connected (DD_ATTR_ACCEPT) */
-	DD_MSG_CLOSE = 3	/* the other end has closed */
+	DD_MSG_CLOSE = 3	/* the other end has closed (a client: DD_ATTR_CLOSE) */
 };
 
 /**
@@ -378,8 +380,9 @@ struct dd_msg {
  * at all where there is only one.
  *
  * Return: 0; -ECONNCLOSE (@msg->conn was closed by its other end, all its
- * messages have been consumed), -EWOULDBLOCK (timeout 0), -ETIMEDOUT,
- * -EINTR (DD_RECV_INTR), -EBADID, -EINVAL.
+ * messages have been consumed; of a serving end with DD_ATTR_CLOSE only, without it
+ * the next dd_send() says so), -EWOULDBLOCK (timeout 0), -ETIMEDOUT, -EINTR
+ * (DD_RECV_INTR), -EBADID, -EINVAL.
  */
 int dd_recv(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 	    int64_t timeout);

@@ -202,6 +202,9 @@ void dderror(const char *string, ...) _DD_PRINTF(1, 2);
  */
 #define RECV_INTR	0x8
 
+/* A flag of ddserve(): ddrecv() gives ECONNCLOSE when a client has gone. */
+#define SERVE_CLOSE		0x10
+
 int ddconnlist(servid_t servid, int count, connid_t *list);
 int ddfree(char *addr);
 int ddfd(noteid_t noteid);

@@ -520,9 +520,9 @@ static void dd_conn_cut(struct dd_conn *conn)
 }
 
 /*
- * Revoke the segment of one end. Its owner, if it is a connecting end and has
- * not asked for this, gets a close note; the import of an end on the same node
- * is broken.
+ * Revoke the segment of one end. Its owner, if it is not the one that closes, gets
+ * a close note, a server only if its service asks for that; the import of an end on
+ * the same node is broken.
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
@@ -541,8 +541,13 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	if (!seg->dead)
 		rec.word = dd_direct_revoke(conn);
 	spin_lock_bh(&seg->lock);
-	if (!seg->dead)
-		dd_segment_revoke(seg, tell && !conn->server ? &rec : NULL);
+	tell &= !conn->server || conn->svc->flags & DD_SERVE_CLOSE;
+	if (!seg->dead) {
+		dd_segment_revoke(seg, tell ? &rec : NULL);
+		/* A list of its own has nothing more to say. */
+		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
+			WRITE_ONCE(list->hup, true);
+	}
 	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);

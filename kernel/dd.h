@@ -53,6 +53,7 @@ void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
  * @linger: slots of channels that have gone, whose notes may still be unread
  * @published: its id is in the table, which is a user of @obj
  * @gone: set before sleepers are woken for the last time
+ * @hup: it is of one connection of a service with DD_SERVE_CLOSE, whose client has gone
  * @wait: readers asleep
  * @pend_lock: protects @pending, dd_ring.room, and the flags in @head;
  *	innermost. Taken with interrupts disabled: a segment of this node is
@@ -77,6 +78,7 @@ struct dd_list {
 	struct dd_linger linger;
 	bool published;
 	bool gone;
+	bool hup;
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* of @pending */
 	struct rb_root_cached pending;

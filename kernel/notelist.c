@@ -743,7 +743,8 @@ static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
 		return EPOLLHUP | EPOLLERR;
 	dd_list_kick(list);
 	dd_rings_arm(list);
-	return dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0;
+	return (dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (READ_ONCE(list->hup) ? EPOLLHUP : 0);
 }
 
 static const struct file_operations dd_list_fops = {

@@ -152,10 +152,20 @@ static int dd_service_take_memory(struct dd_service *svc,
 			     &svc->cells_unit);
 }
 
+/*
+ * Slots of the list that a connection's notes go to: its window's, the one that
+ * dd_credit_slots() keeps, and one for the close note.
+ */
+static u32 dd_service_slots(const struct dd_service *svc, u32 window)
+{
+	return dd_credit_slots(window) + !!(svc->flags & DD_SERVE_CLOSE);
+}
+
 /* With a list per connection, the service's gets connection notes only. */
 static u32 dd_block_slots(const struct dd_service *svc)
 {
-	return svc->flags & DD_SERVE_ACCEPT ? 1 : dd_credit_slots(svc->window);
+	return svc->flags & DD_SERVE_ACCEPT ? 1 :
+	       dd_service_slots(svc, svc->window);
 }
 
 static int dd_service_take_list(struct dd_service *svc,
@@ -540,11 +550,11 @@ static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 	if (err)
 		return err;
 	if (svc->flags & DD_SERVE_ACCEPT) {
-		list = dd_list_create(ctx, dd_credit_slots(window), 0);
+		list = dd_list_create(ctx, dd_service_slots(svc, window), 0);
 		if (IS_ERR(list))
 			return PTR_ERR(list);
 	} else {
-		err = dd_list_reserve(list, dd_credit_slots(window), 1);
+		err = dd_list_reserve(list, dd_service_slots(svc, window), 1);
 		if (err)
 			return err;
 		refcount_inc(&list->obj.users);
@@ -824,7 +834,8 @@ static void dd_service_drop_credit(struct dd_conn *conn)
 	if (!credit)
 		return;
 	if (conn->seg.list)
-		dd_list_detach(conn->seg.list, dd_credit_slots(credit->window),
+		dd_list_detach(conn->seg.list,
+			       dd_service_slots(conn->svc, credit->window),
 			       dd_credit_last(credit));
 	dd_credit_drop(conn->obj.ctx, credit);
 	kfree(credit);

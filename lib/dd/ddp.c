@@ -138,8 +138,8 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 	struct dd *h;
 	int list, ret;
 
-	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | DIRECT_FLAGS |
-		      WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
+	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_CLOSE |
+		      DIRECT_FLAGS | WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
 	    !ddi_probe_writable(servid, sizeof(*servid)))
 		return fail(-EINVAL);
 	attr.list = *noteid;
@@ -147,6 +147,8 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 		attr.flags |= DD_ATTR_LIST;
 	if (flags & SERVE_DOACCEPT)
 		attr.flags |= DD_ATTR_ACCEPT;
+	if (flags & SERVE_CLOSE)
+		attr.flags |= DD_ATTR_CLOSE;
 
 	ret = handle_get(&h);
 	if (!ret)

@@ -107,7 +107,8 @@ static int serve_prepare(struct dd *h, const char *name,
 	int ret;
 
 	if (!attr || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DDI_ATTR_DIRECT) ||
+	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DD_ATTR_CLOSE |
+			    DDI_ATTR_DIRECT) ||
 	    !attr->maxconn || attr->maxconn > DD_MAXCONN_MAX ||
 	    attr->window > DD_WINDOW_MAX || !attr->recv_size)
 		return -EINVAL;
@@ -118,6 +119,8 @@ static int serve_prepare(struct dd *h, const char *name,
 	}
 	if (attr->flags & DD_ATTR_ACCEPT)
 		sv->flags |= DD_SERVE_ACCEPT;
+	if (attr->flags & DD_ATTR_CLOSE)
+		sv->flags |= DD_SERVE_CLOSE;
 	if (!h->direct || attr->flags & DD_ATTR_NODIRECT)
 		sv->flags |= DD_SERVE_NODIRECT;
 	if (attr->flags & DD_ATTR_DIRECT_ANY)

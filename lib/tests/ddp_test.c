@@ -223,7 +223,7 @@ static void argument_values(void)
 	size_t size;
 	address_t a;
 
-	fails(ddserve("y", 16, 1, in, 8, NULL, 0, &id, &s), EINVAL);
+	fails(ddserve("y", 0x40, 1, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("y", 0, 0, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("y", 0, -1, in, 8, NULL, 0, &id, &s), EINVAL);
 	fails(ddserve("", 0, 1, in, 8, NULL, 0, &id, &s), EINVAL);

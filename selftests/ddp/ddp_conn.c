@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include <poll.h>
 #include "dd.h"
 #include "peer.h"
 
@@ -470,6 +471,93 @@ TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
 	ASSERT_OK(p_send(bob, peer_slot(bob, 0).conn, "bob", 4, 0, SEND_BLOCK));
 	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
 	EXPECT_STREQ("bob", d.msgaddr);
+}
+
+/* A service with one block whose server wants to know that its client has gone. */
+static int serve_close(struct slot *s, char *name, int flags)
+{
+	s->in = ddalloc(4096);
+	s->out = ddalloc(4096);
+	s->note = 0;
+	return ddserve(name, SERVE_CLOSE | flags, 1, s->in, 4096, s->out, 4096,
+		       &s->note, &s->serv);
+}
+
+TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
+{
+	char *name = (char *)own_name("s");
+	struct peer *cl = peer_start();
+	struct slot s, c;
+	ddrecv_desc_t d;
+	connid_t first;
+
+	ASSERT_OK(serve_close(&s, name, 0));
+	ASSERT_OK(p_conn(cl, name, TYPE_SPLIT, 4096, 0));
+	ASSERT_OK(p_send(cl, peer_slot(cl, 0).conn, "last", 5, 0, SEND_BLOCK));
+	ASSERT_SOON(ddready(s.note) == 1);
+	peer_kill(cl);
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	EXPECT_STREQ("last", d.msgaddr);
+	first = d.connid;
+	ASSERT_SOON(ddready(s.note) == 1);
+	EXPECT_ERR(ENORESOURCE, open_conn(&c, name, TYPE_SPLIT, 4096));
+	d.connid = 0;
+	EXPECT_ERR(ECONNCLOSE, ddrecv(s.note, &d, RECV_SLEEP, 0));
+	EXPECT_EQ(first, d.connid);
+	EXPECT_EQ(s.serv, d.servid);
+	EXPECT_EQ(0, ddready(s.note));
+	EXPECT_ERR(ECONNCLOSE, ddsend(first, s.out, 8, 0, SEND_NOOPTS));
+	EXPECT_EQ(0, ddclose(first));
+	EXPECT_ERR(EBADID, ddclose(first));
+	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
+}
+
+/* However much is unread: closing does not wait, and the record comes last. */
+TEST(a_close_record_follows_all_messages_of_a_client)
+{
+	char *name = (char *)own_name("s");
+	struct slot s, c;
+	ddrecv_desc_t d;
+	int i, n = 0;
+
+	ASSERT_OK(serve_close(&s, name, 0));
+	for (i = 0; i < 3; i++) {
+		ASSERT_OK(open_conn(&c, name, TYPE_STREAM, 4096));
+		while (!ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS))
+			n++;
+		EXPECT_EQ(ENOTREADY, errno);
+		ASSERT_OK(ddclose(c.conn));
+		while (!ddrecv(s.note, &d, RECV_SLEEP, 0))
+			n--;
+		EXPECT_EQ(ECONNCLOSE, errno);
+		EXPECT_EQ(0, n);
+	}
+}
+
+TEST(the_list_of_a_connection_hangs_up_with_its_client)
+{
+	char *name = (char *)own_name("s");
+	struct peer *cl = peer_start();
+	struct pollfd p = { .events = POLLIN };
+	conninfo_t info;
+	ddrecv_desc_t d;
+	struct slot s;
+
+	ASSERT_OK(serve_close(&s, name, SERVE_DOACCEPT));
+	ASSERT_OK(p_conn(cl, name, TYPE_SPLIT, 4096, 0));
+	ASSERT_OK(ddrecv(s.note, &d, RECV_SLEEP, 0));
+	ASSERT_TRUE(DD_ISCONN(&d));
+	ASSERT_OK(ddconninfo(d.connid, &info));
+	p.fd = ddfd(info.noteid);
+	ASSERT_LE(0, p.fd);
+	EXPECT_EQ(0, poll(&p, 1, 0));
+	peer_kill(cl);
+	EXPECT_EQ(1, poll(&p, 1, -1));
+	EXPECT_EQ(POLLIN | POLLHUP, p.revents);
+	EXPECT_EQ(0, ddready(s.note));
+	EXPECT_ERR(ECONNCLOSE, ddrecv(info.noteid, &d, RECV_SLEEP, 0));
+	EXPECT_EQ(0, ddclose(d.connid));
+	close(p.fd);
 }
 
 TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)

@@ -244,7 +244,8 @@ struct dd_cell {
  * enum dd_note_type - what a note tells
  * @DD_NOTE_DATA: a message is in place
  * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
- * @DD_NOTE_CLOSE: the other end has closed; after all its messages
+ * @DD_NOTE_CLOSE: the other end has closed; after all its messages. A serving end
+ *	gets it with %DD_SERVE_CLOSE only
  */
 enum dd_note_type {
 	DD_NOTE_DATA = 1,
@@ -503,7 +504,8 @@ struct dd_buf {
 #define DD_SERVE_ACCEPT		0x2	/* a list and a note per connection */
 #define DD_SERVE_NODIRECT	0x4	/* no client sends directly */
 #define DD_SERVE_DIRECT_ANY	0x8	/* clients of other users may, too */
-#define DD_SERVE_FLAGS		0xf
+#define DD_SERVE_CLOSE		0x10	/* a note when a client has gone */
+#define DD_SERVE_FLAGS		0x1f
 
 /**
  * struct dd_serve - register a service (%DD_IOC_SERVE)
