@@ -108,14 +108,18 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
 #define DD_ATTR_NODIRECT	0x8	/* neither end sends without the kernel */
 #define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here without it */
+#define DD_ATTR_SAME_USER	0x40	/* dd_serve(): clients of the own user may connect */
+#define DD_ATTR_UID	0x80	/* dd_serve(): clients of user @uid may */
+#define DD_ATTR_GID	0x100	/* dd_serve(): members of group @gid may, of this node */
 #define DD_ATTR_CLOSE	0x20	/* dd_serve(): a close record when a client has gone */
 #define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): @timeout says how long */
 
 /**
  * struct dd_serve_attr - how to serve
- * @size: sizeof(struct dd_serve_attr)
+ * @size: sizeof(struct dd_serve_attr); or up to @send_size, of an older version
  * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_CLOSE, DD_ATTR_NODIRECT,
- *	DD_ATTR_DIRECT_ANY
+ *	DD_ATTR_DIRECT_ANY; DD_ATTR_SAME_USER, DD_ATTR_UID, DD_ATTR_GID: without
+ *	these all users may connect, with several those that one of them lets in
  * @maxconn: connections at a time, 1 to 65536
  * @window: unconsumed messages that one client may have here, up to 256; 0
  *	means 16 for a client of DD_TYPE_STREAM, and 1 for others
@@ -126,6 +130,9 @@ int dd_free(struct dd *h, void *addr);
  * @recv_size: its size in bytes
  * @send: memory where replies are composed, divided likewise; may be NULL
  * @send_size: its size in bytes; 0 if there is none
+ * @uid: with DD_ATTR_UID, effective user id of clients; else 0
+ * @gid: with DD_ATTR_GID, one of the groups of clients; else 0
+ * @peruser: blocks that clients of one user may have, up to @maxconn; 0 for no limit
  */
 struct dd_serve_attr {
 	size_t size;
@@ -137,6 +144,9 @@ struct dd_serve_attr {
 	size_t recv_size;
 	void *send;
 	size_t send_size;
+	unsigned int uid;
+	unsigned int gid;
+	unsigned int peruser;
 };
 
 /**
@@ -210,7 +220,8 @@ struct dd_connect_attr {
  * @attr: how
  * @list: where to put the id of the note list, or NULL; 0 for DD_TYPE_RPC
  *
- * Return: id of the connection, > 0; -EBADSERVER (no such service there, or the
+ * Return: id of the connection, > 0; -EACCES (the service does not let this user
+ * connect), -EBADSERVER (no such service there, or the
  * node does not answer), -EPROTO (there can be no session with that node: it
  * speaks no version of the protocol that this one does, or is of another cluster),
  * -ETIMEDOUT (nothing was connected), -EAGAIN (timeout 0, and another node),

@@ -205,6 +205,13 @@ void dderror(const char *string, ...) _DD_PRINTF(1, 2);
 /* A flag of ddserve(): ddrecv() gives ECONNCLOSE when a client has gone. */
 #define SERVE_CLOSE		0x10
 
+/*
+ * Flags of ddserve(): only clients of the server's user may connect, others get
+ * EACCES; clients of one user have at most n of the blocks, 1 to 255.
+ */
+#define SERVE_SAMEUSER		0x20
+#define SERVE_PERUSER(n)	((int)((unsigned)(n) << 8))
+
 int ddconnlist(servid_t servid, int count, connid_t *list);
 int ddfree(char *addr);
 int ddfd(noteid_t noteid);

@@ -48,6 +48,7 @@ enum dd_ctl_class {
  * @DD_CTL_NOMEM: the other node is out of memory
  * @DD_CTL_BUSY: the other node has too many look-ups to answer
  * @DD_CTL_BAD: the other node does not understand
+ * @DD_CTL_DENIED: there is, but not for this user
  */
 enum dd_ctl_status {
 	DD_CTL_OK = 0,
@@ -56,6 +57,7 @@ enum dd_ctl_status {
 	DD_CTL_NOMEM = 3,
 	DD_CTL_BUSY = 4,
 	DD_CTL_BAD = 5,
+	DD_CTL_DENIED = 6,
 };
 
 /**

@@ -604,6 +604,9 @@ struct dd_block {
  * @dead: no longer connectable
  * @flags: DD_SERVE_*
  * @uid: of the server, when it registered
+ * @only_uid: with DD_SERVE_UID, the user that may connect
+ * @only_gid: with DD_SERVE_GID, the group
+ * @peruser: blocks that one user may have, 0 for no limit
  * @maxconn: number of blocks
  * @window: unconsumed messages a client may have here
  * @stream_window: the same for a client of type DD_CONN_STREAM; if it is not
@@ -633,6 +636,9 @@ struct dd_service {
 	bool dead;
 	u32 flags;
 	kuid_t uid;
+	kuid_t only_uid;
+	kgid_t only_gid;
+	u32 peruser;
 	u32 maxconn;
 	u32 window;
 	u32 stream_window;

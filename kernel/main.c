@@ -31,7 +31,7 @@ static_assert(sizeof(struct dd_sqe) == 64);
 static_assert(sizeof(struct dd_info) == 56);
 static_assert(sizeof(struct dd_region_alloc) == 32);
 static_assert(sizeof(struct dd_buf) == 24);
-static_assert(sizeof(struct dd_serve) == 168);
+static_assert(sizeof(struct dd_serve) == 184);
 static_assert(sizeof(struct dd_connect) == 176);
 static_assert(sizeof(struct dd_conn_info) == 144);
 static_assert(sizeof(struct dd_conn_list) == 24);

@@ -323,6 +323,8 @@ static int dd_remote_error(u32 status)
 	switch (status) {
 	case DD_CTL_FULL:
 		return -EUSERS;
+	case DD_CTL_DENIED:
+		return -EACCES;
 	case DD_CTL_NOMEM:
 	case DD_CTL_BUSY:
 		return -ENOMEM;
@@ -479,6 +481,8 @@ static enum dd_ctl_status dd_remote_status(int err)
 	switch (err) {
 	case -EUSERS:
 		return DD_CTL_FULL;
+	case -EACCES:
+		return DD_CTL_DENIED;
 	case -ENOBUFS:
 	case -ENOMEM:
 	case -ENOSPC:

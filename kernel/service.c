@@ -96,6 +96,9 @@ void dd_service_put(struct dd_service *svc)
 static int dd_service_check_args(const struct dd_serve *arg)
 {
 	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
+	    arg->__reserved2 || arg->peruser > arg->maxconn ||
+	    (arg->uid && !(arg->flags & DD_SERVE_UID)) ||
+	    (arg->gid && !(arg->flags & DD_SERVE_GID)) ||
 	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
 	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
 	    arg->window > DD_WINDOW_MAX)
@@ -232,6 +235,9 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 	svc->dead = true;
 	svc->flags = arg->flags;
 	svc->uid = current_euid();
+	svc->only_uid = make_kuid(current_user_ns(), arg->uid);
+	svc->only_gid = make_kgid(current_user_ns(), arg->gid);
+	svc->peruser = arg->peruser;
 	svc->maxconn = arg->maxconn;
 	svc->window = dd_credit_window(arg->window, DD_CONN_RPC);
 	svc->stream_window = dd_credit_window(arg->window, DD_CONN_STREAM);
@@ -431,21 +437,56 @@ static bool dd_who_same(const struct dd_who *a, const struct dd_who *b)
 	return uid_eq(a->uid, b->uid) && a->node == b->node;
 }
 
+/* Whether a client may connect; one of this node is the current process. */
+static bool dd_service_admits(const struct dd_service *svc,
+			      const struct dd_who *who)
+{
+	const u32 some = DD_SERVE_SAME_USER | DD_SERVE_UID | DD_SERVE_GID;
+
+	return !(svc->flags & some) ||
+	       (svc->flags & DD_SERVE_SAME_USER && uid_eq(who->uid, svc->uid)) ||
+	       (svc->flags & DD_SERVE_UID && uid_eq(who->uid, svc->only_uid)) ||
+	       (svc->flags & DD_SERVE_GID && who->ctx &&
+		in_egroup_p(svc->only_gid));
+}
+
+/* Whether a client's user has as many blocks as it may have. */
+static bool dd_service_share_used(const struct dd_service *svc,
+				  const struct dd_who *who)
+{
+	u32 i, n = 0;
+
+	for (i = 0; svc->peruser && i < svc->maxconn; i++) {
+		const struct dd_block *block = &svc->blocks[i];
+
+		/* One that was never given away is nobody's. */
+		if (block->bytes && dd_who_same(&block->who, who) &&
+		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
+		     dd_block_owed(block)))
+			n++;
+	}
+	return svc->peruser && n >= svc->peruser;
+}
+
 /*
  * A block for a client. What the server works on does not become another user's;
- * of those that only this user can have, one is taken if there is no other. With
- * @ready only a block that has had a connection.
+ * of those that only this user can have, one is taken if there is no other, or if
+ * the user may not have more. With @ready only a block that has had a connection.
  */
 static struct dd_block *dd_service_choose(struct dd_service *svc,
 					  const struct dd_who *who, bool ready)
 {
+	bool more = !dd_service_share_used(svc, who);
 	struct dd_block *block, *own = NULL;
 
 	list_for_each_entry(block, &svc->free, free) {
 		if ((ready && !block->ready) || !dd_block_clean(svc, block))
 			continue;
-		if (!dd_block_owed(block))
-			return block;
+		if (!dd_block_owed(block)) {
+			if (more)
+				return block;
+			continue;
+		}
 		if (!own && dd_who_same(&block->who, who))
 			own = block;
 	}
@@ -726,6 +767,8 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	int err;
 
 	dd_service_who(client, call, &who);
+	if (!dd_service_admits(svc, &who))
+		return -EACCES;
 
 	conn = dd_service_new(svc, type);
 	if (IS_ERR(conn))
@@ -780,7 +823,7 @@ void dd_service_zeroed(struct dd_conn *conn)
  *
  * What the serving end takes is the server's: its user pays, and its memory cgroup.
  *
- * Return: 0; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
+ * Return: 0; %-EACCES if its user may not connect; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
  * it has no block to give this client; %-ENOBUFS if the server's RLIMIT_MEMLOCK would be
  * exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed.
  * Unless 0, nothing has changed.

@@ -509,6 +509,10 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 	case EDQUOT:
 		ddi_memlock_reason(h, "this connection");
 		break;
+	case EACCES:
+		ddi_reason(h, ret, "service '%.63s' on node %d does not let this user connect",
+			   name, node);
+		break;
 	case ECONNREFUSED:
 		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
 			   node, name);

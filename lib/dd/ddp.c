@@ -23,6 +23,8 @@
 
 /* SERVE_WINDOW() and CONN_WINDOW() in flags. */
 #define WINDOW_FLAGS	(0xfff << 16)
+/* SERVE_PERUSER() likewise. */
+#define PERUSER_FLAGS	(0xff << 8)
 #define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
 
 /* They have the same values for both calls. */
@@ -139,7 +141,7 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 	int list, ret;
 
 	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_CLOSE |
-		      DIRECT_FLAGS | WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
+		      SERVE_SAMEUSER | PERUSER_FLAGS | DIRECT_FLAGS | WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
 	    !ddi_probe_writable(servid, sizeof(*servid)))
 		return fail(-EINVAL);
 	attr.list = *noteid;
@@ -147,6 +149,9 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 		attr.flags |= DD_ATTR_LIST;
 	if (flags & SERVE_DOACCEPT)
 		attr.flags |= DD_ATTR_ACCEPT;
+	if (flags & SERVE_SAMEUSER)
+		attr.flags |= DD_ATTR_SAME_USER;
+	attr.peruser = (flags & PERUSER_FLAGS) >> 8;
 	if (flags & SERVE_CLOSE)
 		attr.flags |= DD_ATTR_CLOSE;
 

@@ -106,8 +106,8 @@ static int serve_prepare(struct dd *h, const char *name,
 {
 	int ret;
 
-	if (!attr || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DD_ATTR_CLOSE |
+	if (attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DD_ATTR_CLOSE |
+			    DD_ATTR_SAME_USER | DD_ATTR_UID | DD_ATTR_GID |
 			    DDI_ATTR_DIRECT) ||
 	    !attr->maxconn || attr->maxconn > DD_MAXCONN_MAX ||
 	    attr->window > DD_WINDOW_MAX || !attr->recv_size)
@@ -121,6 +121,15 @@ static int serve_prepare(struct dd *h, const char *name,
 		sv->flags |= DD_SERVE_ACCEPT;
 	if (attr->flags & DD_ATTR_CLOSE)
 		sv->flags |= DD_SERVE_CLOSE;
+	if (attr->flags & DD_ATTR_SAME_USER)
+		sv->flags |= DD_SERVE_SAME_USER;
+	if (attr->flags & DD_ATTR_UID)
+		sv->flags |= DD_SERVE_UID;
+	if (attr->flags & DD_ATTR_GID)
+		sv->flags |= DD_SERVE_GID;
+	sv->uid = attr->uid;
+	sv->gid = attr->gid;
+	sv->peruser = attr->peruser;
 	if (!h->direct || attr->flags & DD_ATTR_NODIRECT)
 		sv->flags |= DD_SERVE_NODIRECT;
 	if (attr->flags & DD_ATTR_DIRECT_ANY)
@@ -159,11 +168,18 @@ DD_API int dd_serve(struct dd *h, const char *name,
 		    const struct dd_serve_attr *attr, int *list)
 {
 	struct dd_serve sv = { .size = sizeof(sv) };
+	struct dd_serve_attr full = { 0 };
 	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
 	ddi_reason_clear(h);
+	if (!attr || attr->size > sizeof(full) ||
+	    attr->size < offsetof(struct dd_serve_attr, uid))
+		return -EINVAL;
+	/* A program may have been built with an older version of it. */
+	memcpy(&full, attr, attr->size);
+	attr = &full;
 	ret = serve_prepare(h, name, attr, &sv);
 	if (ret)
 		return ret;

@@ -254,6 +254,132 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 	raw_close(&shop.r);
 }
 
+/* --- who may connect -------------------------------------------------------*/
+
+/* A service of @blocks blocks that lets in some users only, or only so many. */
+static int shop_for(struct shop *shop, uid_t server, __u32 flags, __u32 uid,
+		    __u32 gid, __u32 blocks, __u32 peruser)
+{
+	static int number;
+	int ret;
+
+	memset(shop, 0, sizeof(*shop));
+	snprintf(shop->name, sizeof(shop->name), "for.%d.%d", getpid(),
+		 number++);
+	if (raw_open(&shop->r) || raw_alloc(&shop->r, 2 * blocks * PAGE,
+					    &shop->m))
+		return -1;
+	raw_serve_args(&shop->s, shop->name, blocks, &shop->m);
+	shop->s.flags = flags;
+	shop->s.uid = uid;
+	shop->s.gid = gid;
+	shop->s.peruser = peruser;
+	if (seteuid(server))
+		return -1;
+	ret = raw_serve(&shop->r, &shop->s);
+	return seteuid(0) ? -1 : ret;
+}
+
+/* Whether a client of a user may connect: 1, 0, or -1 for another error. */
+static int may(const struct shop *shop, uid_t uid)
+{
+	struct client cl;
+	int ret;
+
+	if (client_open(&cl, shop))
+		return -1;
+	ret = !client_connect(&cl, uid) ? 1 : errno == EACCES ? 0 : -1;
+	if (ret == 1 && client_close(&cl))
+		return -1;
+	raw_close(&cl.r);
+	return ret;
+}
+
+TEST(a_service_may_be_for_its_own_user)
+{
+	struct shop shop;
+
+	ASSERT_EQ(0, shop_for(&shop, ALICE, DD_SERVE_SAME_USER, 0, 0, 1, 0));
+	EXPECT_EQ(1, may(&shop, ALICE));
+	EXPECT_EQ(0, may(&shop, BOB));
+	EXPECT_EQ(0, may(&shop, 0));
+	raw_close(&shop.r);
+}
+
+TEST(a_service_may_be_for_one_user)
+{
+	struct shop shop;
+
+	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_UID, BOB, 0, 1, 0));
+	EXPECT_EQ(1, may(&shop, BOB));
+	EXPECT_EQ(0, may(&shop, ALICE));
+	EXPECT_EQ(0, may(&shop, 0));
+	raw_close(&shop.r);
+	/* One of several is enough. */
+	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_UID | DD_SERVE_SAME_USER, BOB,
+			      0, 1, 0));
+	EXPECT_EQ(1, may(&shop, BOB));
+	EXPECT_EQ(1, may(&shop, 0));
+	EXPECT_EQ(0, may(&shop, ALICE));
+	raw_close(&shop.r);
+}
+
+TEST(a_service_may_be_for_one_group)
+{
+	const gid_t group = 54321;
+	struct shop shop;
+
+	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_GID, 0, group, 1, 0));
+	EXPECT_EQ(0, may(&shop, ALICE));
+	/* A supplementary one, then the effective one. */
+	ASSERT_EQ(0, setgroups(1, &group));
+	EXPECT_EQ(1, may(&shop, ALICE));
+	ASSERT_EQ(0, setgroups(0, NULL));
+	EXPECT_EQ(0, may(&shop, ALICE));
+	ASSERT_EQ(0, setegid(group));
+	EXPECT_EQ(1, may(&shop, ALICE));
+	ASSERT_EQ(0, setegid(0));
+	raw_close(&shop.r);
+}
+
+TEST(one_user_has_no_more_than_its_share)
+{
+	struct client a[3], b;
+	struct shop shop;
+	int i;
+
+	ASSERT_EQ(0, shop_for(&shop, 0, 0, 0, 0, 4, 2));
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, client_open(&a[i], &shop));
+	ASSERT_EQ(0, client_open(&b, &shop));
+	ASSERT_EQ(0, client_connect(&a[0], ALICE));
+	ASSERT_EQ(0, client_connect(&a[1], ALICE));
+	EXPECT_ERR(EUSERS, client_connect(&a[2], ALICE));
+	EXPECT_EQ(0, client_connect(&b, BOB));
+	/* A block whose message is unread is still hers. */
+	ASSERT_EQ(1, raw_send(&a[0].r, a[0].c.cell_unit, a[0].c.conn, 0, 0, 8));
+	ASSERT_EQ(0, client_close(&a[0]));
+	EXPECT_ERR(EUSERS, client_connect(&a[2], ALICE));
+	ASSERT_EQ(0, client_close(&a[1]));
+	EXPECT_EQ(0, client_connect(&a[2], ALICE));
+	for (i = 0; i < 3; i++)
+		raw_close(&a[i].r);
+	raw_close(&b.r);
+	raw_close(&shop.r);
+}
+
+TEST(who_may_connect_is_checked)
+{
+	struct shop shop;
+
+	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, ALICE, 0, 1, 0));
+	raw_close(&shop.r);
+	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, ALICE, 1, 0));
+	raw_close(&shop.r);
+	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, 0, 1, 2));
+	raw_close(&shop.r);
+}
+
 /* --- what is in it ---------------------------------------------------------*/
 
 /* What a context sees that gets a window on a block that had another's message. */

@@ -54,8 +54,9 @@ FIXTURE_VARIANT_ADD(arg, region_alloc) {
 };
 FIXTURE_VARIANT_ADD(arg, serve) {
 	DD_IOC_SERVE, sizeof(struct dd_serve),
-	{ Z(dd_serve, flags), Z(dd_serve, __reserved),
-	  Z(dd_serve, recv.__reserved), Z(dd_serve, send.__reserved) }
+	{ Z(dd_serve, flags), Z(dd_serve, __reserved), Z(dd_serve, __reserved2),
+	  Z(dd_serve, recv.__reserved), Z(dd_serve, send.__reserved) },
+	Z(dd_serve, uid)
 };
 FIXTURE_VARIANT_ADD(arg, connect) {
 	DD_IOC_CONNECT, sizeof(struct dd_connect),

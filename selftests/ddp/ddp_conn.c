@@ -560,6 +560,17 @@ TEST(the_list_of_a_connection_hangs_up_with_its_client)
 	close(p.fd);
 }
 
+TEST(a_service_for_its_own_user_refuses_others)
+{
+	char *name = (char *)own_name("s");
+	struct peer *alice = peer_start_user(ALICE), *own = peer_start();
+	struct slot s;
+
+	ASSERT_OK(serve_close(&s, name, SERVE_SAMEUSER | SERVE_PERUSER(1)));
+	EXPECT_ERR(EACCES, p_conn(alice, name, TYPE_SPLIT, 4096, 0));
+	ASSERT_OK(p_conn(own, name, TYPE_SPLIT, 4096, 0));
+}
+
 TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
 {
 	connid_t old;

@@ -170,7 +170,7 @@ local ctl_kinds = { [1] = "QUERY", [2] = "ANSWER", [3] = "CLOSE" }
 local ctl_classes = { [0] = "none", [1] = "service" }
 local ctl_statuses = {
 	[0] = "granted", [1] = "none", [2] = "full", [3] = "no memory",
-	[4] = "busy", [5] = "bad",
+	[4] = "busy", [5] = "bad", [6] = "denied",
 }
 local ctl_kind = number(8, "ctl.kind", "Kind", ctl_kinds)
 local ctl_class = number(8, "ctl.class", "Class", ctl_classes)

@@ -71,8 +71,9 @@
  * %EUSERS                 the service has its maximum of connections, or its
  *                         server still works on what is in its free blocks
  * %EEXIST                 the service name is in use
- * %EACCES                 the other end does not let this one send directly, or a
- *                         mapping is for reading only
+ * %EACCES                 the service does not let this user connect; the other end
+ *                         does not let this one send directly; or a mapping is for
+ *                         reading only
  * %ERANGE                 bytes outside of the source or the target block
  * %EBUSY                  the previous message has not been taken yet; or the
  *                         region is in use
@@ -505,7 +506,10 @@ struct dd_buf {
 #define DD_SERVE_NODIRECT	0x4	/* no client sends directly */
 #define DD_SERVE_DIRECT_ANY	0x8	/* clients of other users may, too */
 #define DD_SERVE_CLOSE		0x10	/* a note when a client has gone */
-#define DD_SERVE_FLAGS		0x1f
+#define DD_SERVE_SAME_USER	0x20	/* clients of the server's user may connect */
+#define DD_SERVE_UID		0x40	/* clients of user @uid may */
+#define DD_SERVE_GID		0x80	/* members of group @gid may, on this node */
+#define DD_SERVE_FLAGS		0xff
 
 /**
  * struct dd_serve - register a service (%DD_IOC_SERVE)
@@ -527,6 +531,16 @@ struct dd_buf {
  * @__reserved: zero
  * @recv_block: (out) bytes in a receive block, a multiple of 8
  * @send_block: (out) bytes in a send block, a multiple of 8
+ * @uid: with %DD_SERVE_UID, in the caller's user namespace; else 0
+ * @gid: with %DD_SERVE_GID, likewise
+ * @peruser: blocks that clients of one user, of one node, may have, 0 for no limit:
+ *	of connections, and of those who have gone, as long as no other user gets them
+ * @__reserved2: zero
+ *
+ * Without %DD_SERVE_SAME_USER, %DD_SERVE_UID and %DD_SERVE_GID all clients may
+ * connect; with several of them a client that one of them lets in. Its effective
+ * ids count when it connects; of one on another node the user id that its node
+ * states, and no group.
  *
  * The block of a client that has gone is given away when all its notes have been
  * consumed; to a client of another user, or node, only if the server has also
@@ -555,6 +569,10 @@ struct dd_serve {
 	__u32 __reserved;
 	__aligned_u64 recv_block;
 	__aligned_u64 send_block;
+	__u32 uid;
+	__u32 gid;
+	__u32 peruser;
+	__u32 __reserved2;
 };
 
 #define DD_CONNECT_LIST		0x1	/* attach to the list in @list */
@@ -588,8 +606,8 @@ struct dd_serve {
  * @timeout. With a @timeout of 0 only a service of this node is connected to. Nothing
  * of the context is locked meanwhile.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNREFUSED, %ENONET, %EHOSTUNREACH, %EUSERS,
- * %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR,
+ * Errors: %EINVAL, %ENOENT, %EACCES, %ECONNREFUSED, %ENONET, %EHOSTUNREACH,
+ * %EUSERS, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR,
  * %EAGAIN (timeout 0, and another node), %ETIMEDOUT, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
