@@ -487,6 +487,135 @@ TEST(random_calls_below_limits_of_memory)
 	ASSERT_SOON(!rmdir(group));
 }
 
+/* --- connections that come and go ------------------------------------------*/
+
+#define STORM_BLOCKS	4
+#define STORM_CLIENTS	6	/* more than there are blocks */
+
+/* What a client sends. */
+struct storm_message {
+	__u64 uid;
+	__u64 number;
+	__u64 sum;
+};
+
+struct storm {
+	char name[DD_NAME_MAX + 1];
+	bool stop;
+};
+
+/*
+ * Connects as often as it can, sends one message each time, and does not wait for
+ * it: it closes, or closes its file, or is gone.
+ */
+static void storm_client(struct storm *storm, uid_t uid, unsigned int seed)
+{
+	struct storm_message *m;
+	struct dd_connect c;
+	struct mem mem;
+	struct raw r;
+	int how;
+
+	CHILD_CHECK(become_user(uid) == 0);
+	while (!__atomic_load_n(&storm->stop, __ATOMIC_ACQUIRE)) {
+		how = rand_r(&seed) % 8;
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &mem) == 0);
+		raw_connect_args(&c, storm->name, &mem);
+		m = (void *)(mem.at + PAGE);
+		m->uid = uid;
+		m->number = raw_random(&seed);
+		m->sum = m->uid + m->number;
+		if (!raw_connect(&r, &c))
+			CHILD_CHECK(raw_send(&r, c.cell_unit, c.conn, 0, 0,
+					     sizeof(*m)) == 1);
+		else
+			sched_yield();
+		/* No reader: what is stored now is nobody's message. */
+		m->uid = m->sum = 0;
+		if (how == 0)
+			_exit(0);
+		if (how < 5)
+			raw_op(&r, DD_IOC_CLOSE, c.conn);
+		munmap(mem.at, mem.len);
+		raw_close(&r);
+	}
+	_exit(0);
+}
+
+static pid_t storm_start(struct storm *storm, int i, unsigned int seed)
+{
+	pid_t pid = fork_child();
+
+	if (!pid)
+		storm_client(storm, i % 2 ? BOB : ALICE, seed);
+	return pid;
+}
+
+/*
+ * One message: whose it is, is what the kernel says of its connection. As long as
+ * it is not consumed, it is where it was placed, and nobody else's.
+ */
+static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
+		      const struct dd_serve *s, const struct mem *mem)
+{
+	struct dd_conn_info info = { .size = sizeof(info) };
+	struct storm_message m;
+	struct dd_note n;
+
+	if (!raw_peek(r, s->list_unit, &n))
+		return 0;
+	ASSERT_EQ(sizeof(m), n.len);
+	memcpy(&m, mem->at + (n.cookie >> 32) * 256, sizeof(m));
+	info.conn = n.conn;
+	EXPECT_EQ(0, raw_ioctl(r, DD_IOC_CONN_INFO, &info)) {
+		TH_LOG("connection %#llx: errno %d", n.conn, errno);
+	}
+	EXPECT_EQ(info.uid, m.uid);
+	EXPECT_EQ(m.sum, m.uid + m.number);
+	raw_take(r, s->list_unit, &n);
+	/* It may be gone by now; if not, its block is for another user from now on. */
+	raw_op(r, DD_IOC_CLOSE, n.conn);
+	return m.uid == BOB ? 2 : 1;
+}
+
+TEST(a_storm_of_connections_of_two_users)
+{
+	struct storm *storm = mmap(NULL, sizeof(*storm), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int seed = dd_seed(_metadata);
+	int i, whose, seen[3] = {}, want = dd_count(1000);
+	pid_t pid[STORM_CLIENTS];
+	struct dd_serve s;
+	struct mem mem;
+	struct raw r;
+
+	ASSERT_NE(MAP_FAILED, storm);
+	snprintf(storm->name, sizeof(storm->name), "storm.%d", getpid());
+	for (i = 0; i < STORM_CLIENTS; i++)
+		pid[i] = 0;
+	ASSERT_EQ(0, raw_open(&r));
+	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &mem));
+	raw_serve_args(&s, storm->name, STORM_BLOCKS, &mem);
+	s.recv.length = s.send.length = STORM_BLOCKS * 256;
+	ASSERT_EQ(0, raw_serve(&r, &s));
+	while (seen[1] < want || seen[2] < want) {
+		/* Some clients die each moment. */
+		for (i = 0; i < STORM_CLIENTS; i++)
+			if (!pid[i] || waitpid(pid[i], &whose, WNOHANG) > 0)
+				pid[i] = storm_start(storm, i, ++seed);
+		raw_list_wait(&r, s.list, 1000000);
+		while ((whose = storm_take(_metadata, &r, &s, &mem)))
+			seen[whose]++;
+		ASSERT_TRUE(_metadata->passed);
+	}
+	TH_LOG("%d messages of alice's, %d of bob's", seen[1], seen[2]);
+	__atomic_store_n(&storm->stop, true, __ATOMIC_RELEASE);
+	for (i = 0; i < STORM_CLIENTS; i++)
+		ASSERT_CHILD_OK(pid[i]);
+	raw_close(&r);
+}
+
 TEST(random_requests_in_the_queue)
 {
 	unsigned int seed = dd_seed(_metadata), i, k;
