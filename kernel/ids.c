@@ -6,14 +6,20 @@
  * again, after all others have been used. Each time they begin anew is another
  * epoch, and (epoch, id), the *serial*, comes once.
  */
+#include <linux/random.h>
+
 #include "dd.h"
 
 void dd_ids_init(struct dd_ids *ids)
 {
-	/* From 1 on. */
+	/* 0 is no id. */
 	xa_init_flags(&ids->xa, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	mutex_init(&ids->lock);
-	ids->next = 1;
+	/*
+	 * An id of another context, or one that a program makes up, should not
+	 * name an object here. 18 bits keep the xarray shallow.
+	 */
+	ids->next = 1 + (get_random_u32() & GENMASK(17, 0));
 	/* So that no id alone is a serial. */
 	ids->epoch = 1;
 }
