@@ -823,10 +823,11 @@ void dd_service_zeroed(struct dd_conn *conn)
  *
  * What the serving end takes is the server's: its user pays, and its memory cgroup.
  *
- * Return: 0; %-EACCES if its user may not connect; %-ECONNREFUSED if the service has ended meanwhile; %-EUSERS if
- * it has no block to give this client; %-ENOBUFS if the server's RLIMIT_MEMLOCK would be
- * exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed.
- * Unless 0, nothing has changed.
+ * Return: 0; %-EACCES if its user may not connect; %-ECONNREFUSED if the
+ * service has ended meanwhile; %-EUSERS if it has no block to give this client;
+ * %-ENOBUFS if the server's RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or
+ * %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed. Unless 0, nothing
+ * has changed.
  */
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 		      struct dd_remote_call *call)
