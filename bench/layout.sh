@@ -18,7 +18,7 @@ library=build/lib/libdd.so
 # Shared by kernel and processes; then what either keeps of its own.
 ABI=(dd_ring_note dd_ring_state dd_cell dd_sqe dd_note dd_list_head dd_area_head)
 LIBRARY=(ddi_conn ddi_out ddi_lane ddi_list ddi_in)
-KERNEL=(dd_conn dd_import dd_segment dd_grant dd_list dd_op dd_table)
+KERNEL=(dd_conn dd_import dd_segment dd_grant dd_list dd_op dd_obj)
 
 # structures FILE NAME...
 structures() {
