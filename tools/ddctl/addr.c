@@ -154,7 +154,7 @@ const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
 	host[end - text] = '\0';
 	if (bracket && !strchr(host, ':'))
 		return "brackets are for addresses of IPv6";
-	if (is_odd_number(host))
+	if (!strchr(host, ':') && is_odd_number(host))
 		return "an address of IPv4 is four decimal numbers, 0 to 255";
 	if (!*rest)
 		return NULL;
