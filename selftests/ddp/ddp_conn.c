@@ -500,7 +500,8 @@ TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
 	EXPECT_STREQ("last", d.msgaddr);
 	first = d.connid;
 	ASSERT_SOON(ddready(s.note) == 1);
-	EXPECT_ERR(ENORESOURCE, open_conn(&c, name, TYPE_SPLIT, 4096));
+	EXPECT_ERR(ENORESOURCE,
+		   open_conn_at(&c, name, ddmynode(), TYPE_SPLIT, 4096));
 	d.connid = 0;
 	EXPECT_ERR(ECONNCLOSE, ddrecv(s.note, &d, RECV_SLEEP, 0));
 	EXPECT_EQ(first, d.connid);
@@ -509,7 +510,7 @@ TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
 	EXPECT_ERR(ECONNCLOSE, ddsend(first, s.out, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, ddclose(first));
 	EXPECT_ERR(EBADID, ddclose(first));
-	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
+	ASSERT_OK(open_conn_at(&c, name, ddmynode(), TYPE_SPLIT, 4096));
 }
 
 /* However much is unread: closing does not wait, and the record comes last. */
@@ -522,7 +523,7 @@ TEST(a_close_record_follows_all_messages_of_a_client)
 
 	ASSERT_OK(serve_close(&s, name, 0));
 	for (i = 0; i < 3; i++) {
-		ASSERT_OK(open_conn(&c, name, TYPE_STREAM, 4096));
+		ASSERT_OK(open_conn_at(&c, name, ddmynode(), TYPE_STREAM, 4096));
 		while (!ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS))
 			n++;
 		EXPECT_EQ(ENOTREADY, errno);

@@ -313,13 +313,19 @@ int p_serve_simple(struct peer *p, const char *name, int maxconn, size_t size)
 
 int open_conn(struct slot *s, const char *name, int type, size_t size)
 {
+	return open_conn_at(s, name, far_node(), type, size);
+}
+
+int open_conn_at(struct slot *s, const char *name, int node, int type,
+		 size_t size)
+{
 	memset(s, 0, sizeof(*s));
 	s->in = ddalloc(size);
 	s->out = ddalloc(size);
 	s->insize = s->outsize = size;
 	if (!s->in || !s->out)
 		return -2;
-	return ddconn((char *)name, far_node(), type, CONN_NOOPTS, s->out, size, s->in,
+	return ddconn((char *)name, node, type, CONN_NOOPTS, s->out, size, s->in,
 		      size, &s->conn, &s->note);
 }
 

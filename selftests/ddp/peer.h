@@ -132,6 +132,8 @@ const char *own_name(const char *stem);
 
 /* The test's own end of a connection. */
 int open_conn(struct slot *s, const char *name, int type, size_t size);
+int open_conn_at(struct slot *s, const char *name, int node, int type,
+		 size_t size);
 int open_serve(struct slot *s, const char *name, int maxconn, size_t size);
 
 /* The test's own node. */

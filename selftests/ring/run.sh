@@ -31,7 +31,7 @@ build() {
 		shift 2
 	fi
 	shift
-	flags=(-std=gnu11 -g -D_GNU_SOURCE -pthread -Iinclude -Iinclude/uapi
+	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
 		-I"$dir/lib/dd" -Ilib/tests "$@")
 	for file in "$dir"/lib/dd/*.c lib/tests/fake*.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
