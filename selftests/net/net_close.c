@@ -178,6 +178,8 @@ TEST_F(end, no_byte_comes_after_the_receiver_has_closed)
 				       self->srv->shm->desc.connid,
 				       (long)self->s.in, 0));
 		ASSERT_OK(ddclose(self->c.conn));
+		/* Notes of the closed connection keep its block until they are skipped. */
+		EXPECT_ERR(EWOULDBLOCK, p_recv(self->srv, 0, RECV_NOBLOCK, 0));
 		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
 	}
 }
