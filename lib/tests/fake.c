@@ -38,6 +38,28 @@ int __wrap_open(const char *path, int flags, ...);
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
 off_t __real_lseek(int fd, off_t offset, int whence);
 off_t __wrap_lseek(int fd, off_t offset, int whence);
+#ifdef FAKE_ONE_ADDRESS
+/* What looks for races by address wants the area at one address, which is whole. */
+void *__real_mremap(void *old, size_t len, size_t size, int flags, ...);
+void *__wrap_mremap(void *old, size_t len, size_t size, int flags, ...);
+
+void *__wrap_mremap(void *old, size_t len, size_t size, int flags, ...)
+{
+	return old == area ? area : __real_mremap(old, len, size, flags);
+}
+
+static void *area_map(size_t len)
+{
+	return area;
+}
+#else
+/* A second mapping of the area, for the library to expand. */
+static void *area_map(size_t len)
+{
+	return mremap(area, 0, len, MREMAP_MAYMOVE);
+}
+#endif
+
 void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 		  off_t offset);
 int __wrap_close(int fd);
@@ -306,9 +328,8 @@ void *__wrap_mmap(void *addr, size_t len, int prot, int flags, int fd,
 
 	if (fd < 0 || fd != fake_fd)
 		return __real_mmap(addr, len, prot, flags, fd, offset);
-	/* A second mapping of it, for the library to expand. */
 	if (offset == DD_AREA_OFFSET)
-		return mremap(area, 0, len, MREMAP_MAYMOVE);
+		return area_map(len);
 	if (offset & WINDOW && fake.unmapped && !--fake.unmapped) {
 		errno = ENOMEM;
 		return MAP_FAILED;
