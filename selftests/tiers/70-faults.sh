@@ -16,7 +16,7 @@ by_kernel() { red "$1" "$2" "$3" "DD_DIRECT=0 build/selftests/$4"; }
 # and is not given much time for it.
 direct() { red "$1" 1 "^not ok .*$2" "DD_SCALE=1 build/selftests/$3 $2"; }
 
-by_kernel leak-page 200 'WARNING.*dd_page_exit' ddp_info
+by_kernel leak-page 200 'WARNING.*dd_(page_exit|ctx_release)' ddp_info
 by_kernel leak-reference 200 'Objects remaining|cache still has objects' ddp_conn
 red lose-memory 201 'leak: .* one by dd_region_alloc' build/selftests/ddp_info LEAKS=yes
 by_kernel sleep-under-spinlock 200 'scheduling while atomic|invalid context' ddp_info
