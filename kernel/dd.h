@@ -146,7 +146,7 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
 /* In dd_list.tail: what is handed out now is no position. */
-#define DD_LIST_MOVING	(1ull << 63)
+#define DD_LIST_MOVING	BIT_ULL(63)
 
 /* Positions handed out; while the slots move perhaps some too many. */
 static inline u64 dd_list_tail(const struct dd_list *list)

@@ -635,7 +635,7 @@ static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 
 /* Equip a serving end for a block. */
 static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
-			    struct dd_conn *conn)
+			     struct dd_conn *conn)
 {
 	u32 nr = block - svc->blocks;
 

@@ -10,7 +10,7 @@
 
 DIR=build/ring
 WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
-TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS -Wl,--wrap=mremap)
+TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS "-Wl,--wrap=mremap")
 FIND=900	# s to look for a wake-up that is lost; on an idle machine it takes one
 
 # build NAME [FILE SED-SCRIPT] [-- OPTION...]: $DIR/NAME/race, of sources of which
