@@ -4,7 +4,7 @@
 #			report, tables and charts into bench/. HOST=1 measures on
 #			this machine, as root, with dd.ko loaded; QUICK=1 a little
 #			of everything, into build/bench; ONLY='here lat|ucx' some
-#			jobs, likewise; MTU=9000 for that of the link between
+#			jobs, into build/bench too; MTU=9000 for that of the link between
 #			nodes. ROUNDS, SIZES, CONNS, COUNT: bench/guest.sh
 # make cost		guest instructions by operation, into bench/instructions.json
 # make check-cost	counts them again: none of ours may have risen by more

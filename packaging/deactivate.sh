@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Before what is installed on this machine is removed: nothing of it starts at
-# the next boot, and nothing of it runs any more, if nobody needs it.
+# Runs before "make uninstall" removes the files: disables the service that
+# starts at boot, and unloads the module unless it is in use.
 set -eu
 
 if [ -d /run/systemd/system ]; then

@@ -86,6 +86,9 @@ spelling() { codespell -L "$WORDS" "${FILES[@]}"; }
 # Not in one piece here, so that this file has none.
 marks() { none grep -nwE "TO""DO|FIX""ME|XX""X" "${FILES[@]}"; }
 
+# Plain technical English; selftests/check/words.py -a FILE... reads exempt files.
+plain() { selftests/check/words.py "${FILES[@]}"; }
+
 # In a patch an empty line is a blank.
 blanks() {
 	local texts
@@ -186,6 +189,7 @@ need() {
 need shellcheck "shellcheck" shellcheck -x "${SCRIPTS[@]}"
 need codespell "codespell" spelling
 check "SPDX: first line, text, and the part's licence" licences
+need python3 "plain English: words.py" plain
 check "no marks of unfinished work" marks
 check "no blanks at the end of a line" blanks
 need mandoc "manual pages: mandoc" mandoc_lint
