@@ -371,54 +371,6 @@ static long dd_compat_ioctl(struct file *file, unsigned int cmd,
 	return dd_ioctl(file, cmd, arg);
 }
 
-/* Only as long as this kernel knows it, and the number taken is returned. */
-static noinline loff_t dd_seek_submit(struct dd_ctx *ctx,
-				      struct dd_submit __user *uarg)
-{
-	struct dd_submit arg;
-	int err;
-
-	if (copy_from_user(&arg, uarg, sizeof(arg)))
-		return -EFAULT;
-	if (arg.size != sizeof(arg))
-		return -EINVAL;
-	err = dd_nic_submit(ctx, &arg);
-	if (unlikely(err))
-		return err;
-	if (unlikely(arg.error) && put_user(arg.error, &uarg->error))
-		return -EFAULT;
-	return arg.taken;
-}
-
-/* An address: that of a 32-bit caller has been extended as if it had a sign. */
-static void __user *dd_seek_ptr(loff_t at)
-{
-	return in_compat_syscall() ? compat_ptr(at) : u64_to_user_ptr((u64)at);
-}
-
-/*
- * The doorbell once more, many requests, the waking of a receiver, and its
- * sleep. An ioctl passes the security modules, which in Debian's kernel is a
- * sixth of what a small send costs; what can be reached from here was made by
- * ioctls that did pass them.
- */
-static loff_t dd_llseek(struct file *file, loff_t name, int whence)
-{
-	struct dd_ctx *ctx = file->private_data;
-	int err = dd_ctx_check(ctx);
-
-	if (unlikely(err))
-		return err;
-	if (unlikely(whence == SEEK_DATA))
-		return dd_seek_submit(ctx, dd_seek_ptr(name));
-	if (likely(whence == SEEK_SET))
-		return dd_nic_doorbell(ctx, name);
-	if (whence == SEEK_END)
-		return name >= 0 && name <= U32_MAX ?
-			dd_list_await(ctx, name) : -EINVAL;
-	return whence == SEEK_CUR ? dd_direct_wake(ctx, name) : -EINVAL;
-}
-
 /* ---- poll, SIGIO -------------------------------------------------------- */
 
 static __poll_t dd_poll(struct file *file, poll_table *pt)
@@ -467,7 +419,6 @@ static const struct file_operations dd_fops = {
 	.release = dd_release,
 	.unlocked_ioctl = dd_ioctl,
 	.compat_ioctl = dd_compat_ioctl,
-	.llseek = dd_llseek,
 	.mmap = dd_mmap,
 	.poll = dd_poll,
 	.fasync = dd_fasync,

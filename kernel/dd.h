@@ -226,7 +226,6 @@ static inline void dd_list_wake(struct dd_list *list)
 bool dd_list_ready(const struct dd_list *list);
 void dd_list_kick(struct dd_list *list);
 int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
-int dd_list_await(struct dd_ctx *ctx, u32 id);
 int dd_list_fd(struct dd_ctx *ctx, u32 id);
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg);
 

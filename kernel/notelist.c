@@ -662,25 +662,6 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 }
 
 /**
- * dd_list_await() - wait until a list has a note, for ever
- * @ctx: its owner
- * @id: the list
- *
- * Return: 0, or what dd_list_wait() returns.
- */
-int dd_list_await(struct dd_ctx *ctx, u32 id)
-{
-	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
-	int n;
-
-	if (!list)
-		return -ENOENT;
-	n = dd_list_sleep(ctx, &id, 1, &list, U64_MAX);
-	dd_list_put(list);
-	return min(n, 0);
-}
-
-/**
  * dd_list_wait() - wait until lists have notes
  * @ctx: their owner
  * @arg: as user space passed it; ready is filled in

@@ -140,7 +140,7 @@ LIBDD_ECHO	:= $(addprefix $(BUILD)/lib-tests/,handle_test send_test \
 LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test) $(LIBDD_ECHO) \
 		   $(addprefix $(BUILD)/lib-tests/,ddp_test short_test \
 		   cost_test)
-LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
+LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
 
 $(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c
 	@mkdir -p $(@D)

@@ -54,7 +54,6 @@ static void batch_release(struct ddi_batch *b)
 static int batch_submit(struct ddi_batch *b)
 {
 	uint32_t done = 0;
-	long taken;
 	int ret = 0;
 
 	while (done < b->count && !ret) {
@@ -65,11 +64,10 @@ static int batch_submit(struct ddi_batch *b)
 			.stride = sizeof(b->requests[0]),
 		};
 
-		/* DD_IOC_SUBMIT by the door that costs less. */
-		taken = lseek(b->h->fd, (uintptr_t)&s, SEEK_DATA);
-		ret = taken < 0 ? -errno : -(int)s.error;
-		if (taken > 0)
-			done += taken;
+		ret = ddi_ioctl(b->h, DD_IOC_SUBMIT, &s);
+		if (ret >= 0)
+			ret = -(int)s.error;
+		done += s.taken;
 		/* A signal came first, and there are others to be sent. */
 		if (ret == -EINTR)
 			ret = 0;

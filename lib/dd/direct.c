@@ -481,7 +481,7 @@ int ddi_out_after(struct dd *h, struct ddi_conn *c,
 	}
 	/* If it is closed meanwhile, that has woken the receiver. */
 	if (ddi_out_awaited(c->out))
-		lseek(h->fd, c->serial, SEEK_CUR);
+		ddi_ioctl_conn(h, DD_IOC_WAKE, c->serial);
 	return 0;
 }
 

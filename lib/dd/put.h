@@ -16,7 +16,7 @@
 #define _DD_PUT_H
 
 #include <string.h>
-#include <unistd.h>
+#include <sys/ioctl.h>
 
 #include "direct.h"
 #include "internal.h"
@@ -85,10 +85,12 @@ static DDI_INLINE int ddi_put_source(const struct ddi_conn *c, const void *addr,
 	return 0;
 }
 
-/* DD_IOC_DOORBELL by the door that costs less: > 0 if it was accepted. */
+/* Ring the doorbell: > 0 if the request was accepted. */
 static DDI_INLINE long ddi_put_ring(const struct dd *h, uint64_t serial)
 {
-	return lseek(h->fd, serial, SEEK_SET);
+	/* Where a long has 32 bits, the kernel takes the address of a serial. */
+	return ioctl(h->fd, DD_IOC_DOORBELL, sizeof(long) < sizeof(serial) ?
+		     (unsigned long)&serial : (unsigned long)serial);
 }
 
 /**

@@ -332,18 +332,15 @@ static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
 	return true;
 }
 
-/* Without a timeout there is a door that costs less than DD_IOC_LIST_WAIT. */
 static int list_wait(struct dd *h, uint32_t id, int64_t deadline)
 {
 	struct dd_list_wait w = {
 		.size = sizeof(w),
 		.lists = (uintptr_t)&id,
 		.count = 1,
+		.timeout = ddi_remaining(deadline),
 	};
 
-	if (deadline < 0)
-		return lseek(h->fd, id, SEEK_END) < 0 ? -errno : 0;
-	w.timeout = ddi_remaining(deadline);
 	return ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
 }
 

@@ -31,7 +31,7 @@
 #define PAGE	0x1000
 #define INT3	0xcc
 
-off_t __wrap_lseek(int fd, off_t offset, int whence);
+int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
 
 enum { DD_SEND, DD_RECV, DDSEND, DDRECV, COSTS };
 
@@ -124,7 +124,7 @@ static int count_steps(pid_t pid, int *status)
 		if (ptrace(PTRACE_GETREGS, pid, NULL, &regs))
 			return -1;
 		/* In the doorbell until what called it is on top again. */
-		if (regs.rip == (uintptr_t)__wrap_lseek)
+		if (regs.rip == (uintptr_t)__wrap_ioctl)
 			doorbell = regs.rsp;
 		else if (doorbell && regs.rsp > doorbell)
 			doorbell = 0;

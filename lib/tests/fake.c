@@ -36,8 +36,6 @@ void *__real_mmap(void *addr, size_t len, int prot, int flags, int fd,
 int __real_close(int fd);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
-off_t __real_lseek(int fd, off_t offset, int whence);
-off_t __wrap_lseek(int fd, off_t offset, int whence);
 #ifdef FAKE_ONE_ADDRESS
 /* What looks for races by address wants the area at one address, which is whole. */
 void *__real_mremap(void *old, size_t len, size_t size, int flags, ...);
@@ -237,28 +235,6 @@ static int dispatch(unsigned long request, unsigned long arg)
 		return do_unserve(arg);
 	}
 	return -ENOTTY;
-}
-
-/* The kernel takes a seek for a doorbell, a wake-up, or a wait. */
-off_t __wrap_lseek(int fd, off_t offset, int whence)
-{
-	uint32_t id = offset;
-	struct dd_list_wait w = {
-		.size = sizeof(w),
-		.lists = (uintptr_t)&id,
-		.count = 1,
-		.timeout = UINT64_MAX,
-	};
-
-	if (fd != fake_fd)
-		return __real_lseek(fd, offset, whence);
-	if (whence == SEEK_END)
-		return __wrap_ioctl(fd, DD_IOC_LIST_WAIT, (uintptr_t)&w);
-	if (whence == SEEK_DATA)
-		return __wrap_ioctl(fd, DD_IOC_SUBMIT, offset) ? -1 :
-		       (off_t)((struct dd_submit *)offset)->taken;
-	return __wrap_ioctl(fd, whence == SEEK_SET ? DD_IOC_DOORBELL :
-						     DD_IOC_WAKE, offset);
 }
 
 int __wrap_ioctl(int fd, unsigned long request, unsigned long arg)

@@ -398,37 +398,41 @@ static void queue_one(FIXTURE_DATA(data) *self)
 	raw_queue(&self->p.cl, self->p.c.cell_unit, &sqe);
 }
 
-TEST_F(data, the_doorbell_by_lseek)
+static int ring(const FIXTURE_DATA(data) *self, __u64 serial)
+{
+	return raw_op(&self->p.cl, DD_IOC_DOORBELL, serial);
+}
+
+TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 {
 	int fd = self->p.cl.fd;
 	struct dd_note n;
 	pid_t pid;
 
 	queue_one(self);
-	EXPECT_EQ(1, lseek(fd, self->p.c.conn, SEEK_SET));
-	EXPECT_TRUE(take(self, &n));
-	EXPECT_EQ(0, lseek(fd, self->p.c.conn, SEEK_SET));
-	EXPECT_FALSE(take(self, &n));
-	/* Refused as by the ioctl. */
-	queue_one(self);
-	EXPECT_EQ(-1, lseek(fd, self->p.c.conn, SEEK_CUR));
-	EXPECT_EQ(-1, lseek(fd, self->p.c.conn, SEEK_END));
-	EXPECT_EQ(-1, lseek(fd, 0, SEEK_SET));
-	EXPECT_EQ(-1, lseek(fd, -1, SEEK_SET));
-	EXPECT_EQ(-1, lseek(fd, self->p.c.conn + (1ll << 32), SEEK_SET));
-	EXPECT_EQ(-1, lseek(fd, self->p.c.conn | 1ll << 62, SEEK_SET));
-	EXPECT_ERR(ENOENT, lseek(fd, self->p.c.conn ^ 1, SEEK_SET));
-	EXPECT_ERR(ENOENT, lseek(fd, self->p.cmem.id, SEEK_SET));
+	EXPECT_ERR(ENOENT, ring(self, 0));
+	EXPECT_ERR(ENOENT, ring(self, -1));
+	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn + (1ll << 32)));
+	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn | 1ll << 62));
+	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn ^ 1));
+	EXPECT_ERR(ENOENT, ring(self, self->p.cmem.id));
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(lseek(fd, self->p.c.conn, SEEK_SET) == -1);
+		CHILD_CHECK(ring(self, self->p.c.conn) == -1);
 		CHILD_CHECK(errno == ESTALE);
 		_exit(0);
 	}
 	ASSERT_CHILD_OK(pid);
 	EXPECT_FALSE(take(self, &n));
-	EXPECT_EQ(1, lseek(fd, self->p.c.conn, SEEK_SET));
+	EXPECT_EQ(1, ring(self, self->p.c.conn));
 	EXPECT_TRUE(take(self, &n));
+	EXPECT_EQ(0, ring(self, self->p.c.conn));
+	EXPECT_FALSE(take(self, &n));
+	/* Seeking means nothing. */
+	queue_one(self);
+	EXPECT_ERR(ESPIPE, lseek(fd, self->p.c.conn, SEEK_SET));
+	EXPECT_ERR(ESPIPE, lseek(fd, self->p.s.list, SEEK_END));
+	EXPECT_FALSE(take(self, &n));
 }
 
 /* --- credits and order -----------------------------------------------------*/

@@ -755,7 +755,7 @@ TEST_F(direct, a_sleeping_receiver)
 		if (i % 2)
 			sched_yield();
 		if (way_note(w, 0, 8))
-			ASSERT_EQ(0, lseek(p->cl.fd, p->c.conn, SEEK_CUR));
+			ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 		ASSERT_EQ(0, pthread_join(thread, &ret));
 		EXPECT_EQ(NULL, ret);
 		ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));

@@ -22,20 +22,6 @@ FIXTURE(many) {
 	struct dd_cell *cells[2];
 	struct dd_request *rq;
 	struct dd_submit s;
-	bool seek;
-};
-
-/* By which door. */
-FIXTURE_VARIANT(many) {
-	bool seek;
-};
-
-FIXTURE_VARIANT_ADD(many, ioctl) {
-	.seek = false,
-};
-
-FIXTURE_VARIANT_ADD(many, seek) {
-	.seek = true,
 };
 
 /* As @count requests of 8 bytes to offset 8 * i, in turn or on one connection. */
@@ -59,25 +45,9 @@ static void fill(FIXTURE_DATA(many) *self, unsigned int count, bool turns,
 	};
 }
 
-static int submit_as(const struct raw *r, struct dd_submit *s, bool seek)
-{
-	long n;
-
-	if (!seek)
-		return raw_ioctl(r, DD_IOC_SUBMIT, s);
-	n = lseek(r->fd, (uintptr_t)s, SEEK_DATA);
-	if (n < 0)
-		return -1;
-	/* The caller is told, and nothing is stored. */
-	if (s->taken)
-		return -1;
-	s->taken = n;
-	return 0;
-}
-
 static int submit(FIXTURE_DATA(many) *self)
 {
-	return submit_as(&self->p.cl, &self->s, self->seek);
+	return raw_ioctl(&self->p.cl, DD_IOC_SUBMIT, &self->s);
 }
 
 static bool take(FIXTURE_DATA(many) *self, struct dd_note *n)
@@ -89,7 +59,6 @@ FIXTURE_SETUP(many)
 {
 	int i;
 
-	self->seek = variant->seek;
 	ASSERT_EQ(0, pair_open(&self->p, 2, BLOCK, WINDOW));
 	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * BLOCK, &self->mem));
 	raw_connect_args(&self->other, self->p.name, &self->mem);
@@ -312,28 +281,6 @@ TEST_F(many, counts_and_strides)
 	EXPECT_EQ(MANY, self->cells[0]->submitted);
 }
 
-TEST_F(many, structures_of_another_size_by_the_seek)
-{
-	struct { struct dd_submit s; char more[64]; } longer = {};
-	__u32 size;
-
-	if (!self->seek)
-		return;
-	for (size = 0; size < sizeof(longer); size++) {
-		fill(self, 1, false, 0);
-		longer.s = self->s;
-		longer.s.size = size;
-		if (size == sizeof(self->s))
-			continue;
-		EXPECT_ERR(EINVAL, submit_as(&self->p.cl, &longer.s, true));
-	}
-	EXPECT_EQ(-1, lseek(self->p.cl.fd, 8, SEEK_DATA));
-	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(-1, lseek(self->p.cl.fd, -8, SEEK_DATA));
-	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EQ(0, self->cells[0]->submitted);
-}
-
 TEST_F(many, requests_that_cannot_be_read)
 {
 	char *end = (char *)self->rq + ((MANY * sizeof(*self->rq)) & ~(PAGE - 1));
@@ -426,7 +373,7 @@ static void *submit_many(void *arg)
 			.count = 16, .stride = sizeof(*rq),
 		};
 
-		if (submit_as(&c->self->p.cl, &s, c->self->seek) || s.error)
+		if (raw_ioctl(&c->self->p.cl, DD_IOC_SUBMIT, &s) || s.error)
 			c->error = s.error ? (int)s.error : errno;
 		for (k = 0; k < (int)s.taken; k++)
 			c->taken[(k + c->back) % 2]++;

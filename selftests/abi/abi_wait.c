@@ -115,18 +115,6 @@ TEST_F(wait, woken_by_a_message_before_the_timeout)
 	WHILE_ASLEEP(send_one, EXPECT_EQ(1, wait_list(&self->p, 100000000 * MS)));
 }
 
-/* The same by the door that costs less. */
-TEST_F(wait, by_lseek)
-{
-	int fd = self->p.srv.fd, list = self->p.s.list;
-
-	EXPECT_ERR(ENOENT, lseek(fd, list ^ 1, SEEK_END));
-	EXPECT_ERR(ENOENT, lseek(fd, self->p.s.service, SEEK_END));
-	EXPECT_ERR(EINVAL, lseek(fd, list | 1ll << 32, SEEK_END));
-	WHILE_ASLEEP(send_one, EXPECT_EQ(0, lseek(fd, list, SEEK_END)));
-	EXPECT_EQ(0, lseek(fd, list, SEEK_END));
-}
-
 static void unserve(struct pair *p)
 {
 	raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service);
@@ -135,14 +123,6 @@ static void unserve(struct pair *p)
 TEST_F(wait, a_list_that_goes_away)
 {
 	WHILE_ASLEEP(unserve, EXPECT_ERR(ENOENT, wait_list(&self->p, FOREVER)));
-}
-
-TEST_F(wait, a_list_that_goes_away_by_lseek)
-{
-	int fd = self->p.srv.fd;
-
-	WHILE_ASLEEP(unserve, EXPECT_ERR(ENOENT, lseek(fd, self->p.s.list,
-						       SEEK_END)));
 }
 
 static void nothing(int sig)

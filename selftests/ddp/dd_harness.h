@@ -254,7 +254,7 @@ static inline pid_t thread_id(void)
 /* Whether @pid sleeps in a system call that waits for a list. */
 static inline bool asleep_in_wait(pid_t pid)
 {
-	return asleep_in(pid, SYS_lseek) || asleep_in(pid, SYS_ioctl);
+	return asleep_in(pid, SYS_ioctl);
 }
 
 /* An ordinary user who may open /dev/dd; 0 or -1. */

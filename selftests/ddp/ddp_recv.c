@@ -146,9 +146,7 @@ static void count_calls(struct __test_metadata *_metadata,
 		EXPECT_EQ(!sends_directly(), trace_next(pid, &nr)) {
 			TH_LOG("ddsend made system call %ld", nr);
 		}
-		/* The doorbell, in one of its two forms. */
-		EXPECT_TRUE(sends_directly() || nr == SYS_ioctl ||
-			    nr == SYS_lseek) {
+		EXPECT_TRUE(sends_directly() || nr == SYS_ioctl) {
 			TH_LOG("ddsend made system call %ld", nr);
 		}
 		TAKE();
@@ -173,7 +171,7 @@ TEST_F(recv, DDP_54_nor_with_noblock)
 
 static bool is_sleep(long nr)
 {
-	return nr == SYS_ioctl || nr == SYS_lseek;
+	return nr == SYS_ioctl;
 }
 
 /* Receives one message, and waits for a second one. */

@@ -240,7 +240,7 @@ static bool in_call(pid_t pid)
 	fclose(f);
 	/* "running" unless it sleeps. */
 	return buf[0] >= '0' && buf[0] <= '9' &&
-	       (atoi(buf) == SYS_ioctl || atoi(buf) == SYS_lseek);
+	       atoi(buf) == SYS_ioctl;
 }
 
 bool peer_sleeps(struct peer *p)

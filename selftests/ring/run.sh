@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../lib/tier.sh"
 
 DIR=build/ring
-WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=lseek,--wrap=mmap,--wrap=close
+WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
 TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS "-Wl,--wrap=mremap")
 FIND=900	# s to look for a wake-up that is lost; on an idle machine it takes one
 

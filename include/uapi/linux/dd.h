@@ -88,7 +88,7 @@
  * ======================  ===================================================
  */
 
-#define DD_ABI_VERSION		2
+#define DD_ABI_VERSION		3
 #define DD_NAME_MAX		63	/* longest service name, without the NUL */
 #define DD_META_WORDS		4
 #define DD_PAYLOAD_MAX		64
@@ -882,18 +882,12 @@ struct dd_submit {
  * of 32 bits:
  * DOORBELL executes what the send queue of a connection holds, in the caller,
  * and returns the number of requests accepted, or the error that refused the
- * first one, which then is neither counted nor consumed. lseek(fd, serial,
- * SEEK_SET) does and returns the same, and costs less.
- * lseek(fd, list, SEEK_END) does what LIST_WAIT does for one list for ever,
- * returns 0 or the same errors, and costs less.
+ * first one, which then is neither counted nor consumed.
  * LIST_KICK lets senders that wait for a slot of this list, or of a direct ring of
  * it, proceed.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
- * WAKE wakes who waits for the messages of a connection that sends directly.
- * lseek(fd, serial, SEEK_CUR) does the same, and costs less.
- * lseek(fd, address, SEEK_DATA) does what SUBMIT does with a struct dd_submit that
- * lies there and is of the kernel's size; it returns what would be @taken, stores
- * nothing but @error, if that is not 0, and costs less.
+ * WAKE wakes the threads that wait for the messages of a connection that sends
+ * directly.
  */
 #define DD_IOC_INFO		_IO(DD_IOC_TYPE, 0x00)
 #define DD_IOC_REGION_ALLOC	_IO(DD_IOC_TYPE, 0x01)
