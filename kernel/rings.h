@@ -2,7 +2,7 @@
 /*
  * Direct rings: what is in them, and how those are woken who wait for that.
  *
- * Pure, so that selftests/ring can let it race with the library in user space.
+ * Pure, so that selftests/lib can let it race with the library in user space.
  */
 #ifndef _DD_RINGS_H
 #define _DD_RINGS_H

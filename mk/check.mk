@@ -13,13 +13,13 @@ CHECKS += check-sources check-kernel check-installed
 
 .PHONY: check check-sources check-kernel check-installed
 check:
-	@MAKE='$(MAKE)' selftests/check/run.sh $(CHECKS)
+	@MAKE='$(MAKE)' selftests/vm/check/run.sh $(CHECKS)
 
 check-sources:
-	@selftests/check/sources.sh
+	@selftests/vm/check/sources.sh
 
 check-kernel:
-	@selftests/check/kernel.sh
+	@selftests/vm/check/kernel.sh
 
 check-installed:
-	@selftests/check/installed.sh
+	@selftests/vm/check/installed.sh

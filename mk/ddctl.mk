@@ -29,19 +29,19 @@ CLUSTER_TEST	:= $(BUILD)/selftests/dd_cluster_test
 .PHONY: check-ddctl check-cluster check-netlink install-ddctl uninstall-ddctl
 CHECKS += check-ddctl check-cluster check-netlink
 check-ddctl: $(DDCTL) $(BUILD)/selftests/dd_uname.so
-	selftests/netlink/cli.sh $(DDCTL)
+	selftests/admin/cli.sh $(DDCTL)
 
 check-cluster: $(CLUSTER_TEST)
 	$(CLUSTER_TEST)
 
-$(CLUSTER_TEST): selftests/netlink/cluster.c tools/ddctl/cluster.c \
+$(CLUSTER_TEST): selftests/admin/cluster.c tools/ddctl/cluster.c \
 		tools/ddctl/cluster.h tools/ddctl/addr.c tools/ddctl/addr.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=address,undefined \
 		-o $@ $(filter %.c,$^)
 
 check-netlink:
-	selftests/netlink/spec.py
+	selftests/admin/spec.py
 
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
@@ -63,29 +63,29 @@ uninstall-ddctl:
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8 \
 		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 
-# What the scripts of selftests/netlink need in the guest.
+# What the scripts of selftests/admin need in the guest.
 NETLINK_TESTS := $(addprefix $(BUILD)/selftests/,dd_hold dd_ask dd_keys.json)
 
 .PHONY: selftests
 selftests: $(NETLINK_TESTS)
 
-$(BUILD)/selftests/dd_hold: selftests/netlink/hold.c selftests/abi/raw.c \
-		selftests/abi/raw.h include/uapi/linux/dd.h
+$(BUILD)/selftests/dd_hold: selftests/admin/hold.c selftests/core/raw.c \
+		selftests/core/raw.h include/uapi/linux/dd.h
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Iselftests/abi -o $@ \
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Iselftests/core -o $@ \
 		$(filter %.c,$^)
 
-$(BUILD)/selftests/dd_ask: selftests/netlink/ask.c \
+$(BUILD)/selftests/dd_ask: selftests/admin/ask.c \
 		include/uapi/linux/dd_netlink.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(DDCTL_CFLAGS) -o $@ $< \
 		$(DDCTL_LIBS)
 
-$(BUILD)/selftests/dd_uname.so: selftests/netlink/uname.c
+$(BUILD)/selftests/dd_uname.so: selftests/admin/uname.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fPIC -shared -o $@ $<
 
-$(BUILD)/selftests/dd_keys.json: selftests/netlink/spec.py \
+$(BUILD)/selftests/dd_keys.json: selftests/admin/spec.py \
 		Documentation/netlink/specs/dd.yaml
 	@mkdir -p $(@D)
-	selftests/netlink/spec.py --keys >$@
+	selftests/admin/spec.py --keys >$@

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make demo		everything at work in a virtual machine; where make is not
-#			installed yet: selftests/demo/demo.sh
+#			installed yet: selftests/tools/demo/demo.sh
 # make demo-cluster	two virtual machines as a cluster
 
 .PHONY: demo
 demo:
-	@selftests/demo/demo.sh
+	@selftests/tools/demo/demo.sh
 
 # Two machines over a QEMU socket.
 .PHONY: demo-cluster
 demo-cluster:
-	@selftests/demo/cluster.sh
+	@selftests/tools/demo/cluster.sh

@@ -6,4 +6,4 @@
 .PHONY: kcsan
 kcsan: deps
 	@selftests/vm/kernels.sh fetch kcsan
-	@selftests/kcsan/run.sh
+	@selftests/core/kcsan.sh

@@ -65,19 +65,19 @@ $(LIBDD_PC): lib/dd/libdd.pc.in FORCE
 # The programs of the description, as printed, in the C of their time; figures
 # 4 and 5 are printed without their include.
 FIGURES		:= $(addprefix $(BUILD)/bin/,fig2 fig3 fig4 fig5)
-FIGURE_OBJ	:= $(BUILD)/obj/selftests/figures
+FIGURE_OBJ	:= $(BUILD)/obj/selftests/ddp/figures
 FIGURE_CFLAGS	= -g -std=gnu89 -Wall -Wno-implicit -Wno-return-type \
 		  -Werror=int-conversion -Werror=incompatible-pointer-types \
 		  -Iinclude -MMD -MP
 
 ALL_PROGS += $(FIGURES)
 
-$(FIGURE_OBJ)/fig%.o: selftests/figures/fig%.c include/fedex.h
+$(FIGURE_OBJ)/fig%.o: selftests/ddp/figures/fig%.c include/fedex.h
 	@mkdir -p $(@D)
 	$(CC) $(FIGURE_CFLAGS) $(if $(filter 4 5,$*),-include fedex.h) \
 		-c -o $@ $<
 
-$(FIGURE_OBJ)/support.o: selftests/figures/support.c
+$(FIGURE_OBJ)/support.o: selftests/ddp/figures/support.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -91,7 +91,7 @@ $(FIGURES): $(BUILD)/bin/%: $(FIGURE_OBJ)/%.o $(FIGURE_OBJ)/support.o \
 FIGURE_CHECK	:= $(BUILD)/selftests/figcheck
 ALL_PROGS += $(FIGURE_CHECK)
 
-$(FIGURE_OBJ)/check.o: selftests/figures/check.c
+$(FIGURE_OBJ)/check.o: selftests/ddp/figures/check.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -c -o $@ $<
 
@@ -165,7 +165,7 @@ check-lib-units: $(LIBDD_TESTS)
 	@set -e; for t in $(LIBDD_TESTS); do $$t; DD_DIRECT=0 $$t; done
 
 check-lib-headers:
-	@lib/tests/headers.sh include selftests/figures
+	@lib/tests/headers.sh include selftests/ddp/figures
 
 check-lib-exports: $(LIBDD_SHARED)
 	@lib/tests/exports.sh $(LIBDD_SHARED) include

@@ -7,4 +7,4 @@ CHECKS += check-model
 
 .PHONY: check-model
 check-model:
-	@selftests/model/run.sh
+	@selftests/transport/model/run.sh

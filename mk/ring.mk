@@ -7,4 +7,4 @@ CHECKS += check-ring
 
 .PHONY: check-ring
 check-ring:
-	@selftests/ring/run.sh
+	@selftests/lib/ring.sh

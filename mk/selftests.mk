@@ -8,11 +8,11 @@
 
 KSELFTEST ?= $(shell selftests/vm/kernels.sh path debug source 2>/dev/null)/tools/testing/selftests
 
-selftest_names	= $(basename $(notdir $(wildcard selftests/$(1)/$(1)_*.c)))
-SELFTEST_DDP	:= $(call selftest_names,ddp)
-SELFTEST_ABI	:= $(call selftest_names,abi)
-SELFTEST_STRESS	:= $(call selftest_names,stress)
-SELFTEST_NET	:= $(call selftest_names,net)
+selftest_names	= $(basename $(notdir $(wildcard selftests/$(1)/$(2)_*.c)))
+SELFTEST_DDP	:= $(call selftest_names,ddp,ddp)
+SELFTEST_ABI	:= $(call selftest_names,core,abi)
+SELFTEST_STRESS	:= $(call selftest_names,core,stress)
+SELFTEST_NET	:= $(call selftest_names,net,net)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
@@ -20,7 +20,7 @@ SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 
 # The harness compares an int with whatever it is given.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
-		  -Iselftests/abi -Wno-sign-compare -Wno-missing-prototypes \
+		  -Iselftests/core -Wno-sign-compare -Wno-missing-prototypes \
 		  -Wno-stringop-truncation \
 		  -Wno-missing-field-initializers -pthread
 
@@ -45,14 +45,14 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/abi/%.o $(BUILD)/obj/selftests/abi/raw.o
+		$(BUILD)/obj/selftests/core/%.o $(BUILD)/obj/selftests/core/raw.o
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/stress/%.o \
-		$(BUILD)/obj/selftests/stress/audit.o \
-		$(BUILD)/obj/selftests/abi/raw.o \
+		$(BUILD)/obj/selftests/core/%.o \
+		$(BUILD)/obj/selftests/core/audit.o \
+		$(BUILD)/obj/selftests/core/raw.o \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

@@ -5,7 +5,6 @@
 # needs none, and nobody waits in vain. TAP; in a guest with fault injection, as
 # root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

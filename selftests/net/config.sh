@@ -4,7 +4,6 @@
 # Nodes that are configured wrongly, or otherwise than usual: who cannot talk
 # says why, and talks as soon as he can. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

@@ -5,7 +5,6 @@
 # right. What heads a packet is protected always, so nothing goes where it does
 # not belong; with payload-crc on all of it is. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

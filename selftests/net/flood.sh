@@ -6,7 +6,6 @@
 # bounded, and the two go on talking. Then with sockets that hold next to nothing:
 # what there is no room for is counted, and comes again. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

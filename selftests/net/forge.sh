@@ -6,7 +6,6 @@
 # with guessed secrets, or plain junk. Counters show them, memory shows none:
 # the traffic compares every byte, and all around. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

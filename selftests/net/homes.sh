@@ -4,7 +4,6 @@
 # A node with several addresses: it talks to a peer from the one that the peer
 # knows it by, whichever it would choose itself. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

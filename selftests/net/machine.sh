@@ -13,9 +13,9 @@
 # to do node 1 tells it by addresses that it takes: they answer pings, whatever
 # becomes of dd.
 
-# shellcheck disable=SC2317 # called through check
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/../tools/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
+exec 3>&1	# check() captures the standard output
 
 PATIENCE=420	# the other machine may have to start twice
 LONG=600000	# ms; a dead time that none of them lives to see
@@ -130,7 +130,7 @@ inserted() {
 }
 
 killed() {
-	echo "@kill"
+	echo "@kill" >&3
 	# Before that it may be slow, but is not dead.
 	within "$PATIENCE" away && ddctl peer set 2 dead-time 2000 || return
 	becomes .state unreachable && becomes .reason dead && both_ended &&
@@ -143,7 +143,7 @@ refused() {
 	local before
 
 	before=$(peer '.counters["drop_config"]')
-	echo "@boot differs version-2"
+	echo "@boot differs version-2" >&3
 	becomes .state refused && becomes .reason version || return
 	# Both ask, and who is asked counts it.
 	within "$PATIENCE" counted "$before" || return
@@ -159,7 +159,7 @@ refused() {
 # Data of any other version would be thrown away here.
 returned() {
 	order 3 || return
-	echo "@boot returns version-1-2"
+	echo "@boot returns version-1-2" >&3
 	client
 	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
 }
@@ -167,7 +167,7 @@ returned() {
 node_stays() {
 	plan 6
 	network && configure $LONG || return
-	echo "@boot comes"
+	echo "@boot comes" >&3
 	users
 	check "two machines talk" talk
 	check "the module is removed there: connections end, the session by BYE" removed

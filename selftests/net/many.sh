@@ -4,7 +4,6 @@
 # A thousand connections from one node to another, of which some are used, at
 # random; and 1 % of the packets is lost. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

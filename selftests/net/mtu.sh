@@ -4,7 +4,6 @@
 # Links get another MTU while there is traffic: all of it arrives, and packets
 # become as large as the path takes them. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

@@ -5,8 +5,8 @@
 # sourced; the working directory becomes one that is removed at the end.
 
 NET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=selftests/tools/tap.sh
-. "$NET_DIR/../tools/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$NET_DIR/../vm/tap.sh"
 # shellcheck source=selftests/net/cluster.sh
 . "$NET_DIR/cluster.sh"
 PATH=$NET_DIR/../../build/bin:$NET_DIR/../../build/selftests:$PATH
@@ -19,8 +19,7 @@ pick() { if [ "$SLOW" ]; then echo "$2"; else echo "$1"; fi; }
 count() { echo $(($(pick "$@") * ${DD_SOAK:-1})); }
 
 scratch
-# shellcheck disable=SC2064 # now
-trap "net_end; rm -rf '$HOLD'" EXIT
+trap 'net_end; rm -rf "$TAP_DIR"' EXIT
 
 net_end() {
 	local pids

@@ -7,7 +7,6 @@
 # ends, and new ones are made when it is over. Whatever was done has come, and
 # nothing has come twice. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

@@ -7,7 +7,6 @@
 #
 #	profiles.sh [PATTERN]	profiles whose names contain it
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

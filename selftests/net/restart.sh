@@ -4,7 +4,6 @@
 # Nodes, and processes that send or receive, end under load and begin again,
 # many times; what goes on comes right all the same. TAP; in a guest, as root.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 

@@ -3,8 +3,8 @@
 #
 # "make soak": the tests between nodes, for longer; KERNELS are the stock one
 # unless they are named.
-# shellcheck source=selftests/lib/tier.sh
-. "$(dirname "$0")/../lib/tier.sh"
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../vm/tier.sh"
 
 echo "TAP version 13"
 for kernel in ${KERNELS:-stock}; do

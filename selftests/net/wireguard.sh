@@ -5,7 +5,6 @@
 # addresses of the peers, and datagrams of ours are not let out on the network
 # itself. As Documentation/protocol.rst recommends where others may listen.
 
-# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 plan 5

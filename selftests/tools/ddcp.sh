@@ -5,8 +5,8 @@
 # of either side at every stage of a copy.
 #
 # shellcheck disable=SC2317,SC2086 # called through check; words
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 PATH=$(cd "$(dirname "$0")/../.." && pwd)/build/selftests:$PATH
 scratch
 mkdir in out

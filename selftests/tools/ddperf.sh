@@ -5,8 +5,8 @@
 # not judged here, except that spinning must not cost time slices.
 #
 # shellcheck disable=SC2317,SC2086 # called through check; words
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 scratch
 QUICK="-r 2 -n 20"
 

@@ -5,12 +5,12 @@
 # does. Its figures are not judged here, but for what does not depend on time.
 #
 # shellcheck disable=SC2317,SC2086 # called through check; words
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../net/cluster.sh"
 scratch
-trap 'end; rm -rf "$HOLD"' EXIT
+trap 'end; rm -rf "$TAP_DIR"' EXIT
 NET="ip netns exec dd1 timeout 100 ddperf net"
 QUICK="--node 2 -j -r 2 -n 20"
 

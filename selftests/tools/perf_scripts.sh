@@ -4,9 +4,8 @@
 # The scripts that measure between nodes do what they say, and leave nothing
 # behind. Their figures are not judged here.
 #
-# shellcheck disable=SC2317 # called through check
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 NET=$(cd "$(dirname "$0")/../net" && pwd)
 scratch
 QUICK="lat -s 64 -n 20 -r 1 -m udp-spin"

@@ -4,8 +4,8 @@
 # The sample programs against each other.
 #
 # shellcheck disable=SC2317,SC2086 # called through check; words
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 scratch
 
 # serve PROGRAM OPTION...: start a server, wait until it says that it is ready.

@@ -5,14 +5,11 @@
 # usage errors, and says in its own words, with its own exit code, that dd is
 # not available. Needs neither root nor a virtual machine.
 #
-# shellcheck disable=SC2317 # called through check
 
-# shellcheck source=selftests/tools/tap.sh
-. "$(dirname "$0")/tap.sh"
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 
-HOLD=$(mktemp -d)
-trap 'rm -rf "$HOLD"' EXIT
-OUT=$HOLD/out ERR=$HOLD/err
+HOLD=$TAP_DIR
 SAMPLES="dd-echo-server dd-two-services dd-rpc-client dd-split-client"
 
 # status CODE COMMAND...: it exits with CODE

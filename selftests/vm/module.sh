@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
-# build/kmod/KERNEL. With FAULT, from sources that selftests/faults/FAULT.patch
+# build/kmod/KERNEL. With FAULT, from sources that selftests/vm/faults/FAULT.patch
 # has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those, or it is
 # another version of the protocol. With --sparse in its place, sparse looks at all
 # sources as well.
@@ -32,7 +32,7 @@ copy_sources() {
 }
 
 spoil_sources() {
-	patch -s -d "$dir" -p1 <"$TOP/selftests/faults/$fault.patch"
+	patch -s -d "$dir" -p1 <"$TOP/selftests/vm/faults/$fault.patch"
 }
 
 # kbuild knows by their commands what it has compiled, and by a list what is linked;
@@ -69,7 +69,7 @@ key() {
 	{
 		"$VM_DIR/kernels.sh" path "$kernel" build
 		"$VM_DIR/kernels.sh" path "$kernel" release
-		[ -z "$fault" ] || cat "$TOP/selftests/faults/$fault.patch"
+		[ -z "$fault" ] || cat "$TOP/selftests/vm/faults/$fault.patch"
 		cat "$VM_DIR/module.sh"
 		cd "$TOP"
 		find Kbuild kernel include -type f -print0 | sort -z |

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # run-tiers.sh [TIER]...: builds all that tests need, runs the tiers of
-# selftests/tiers (all) and sums up; the last line is "N passed, N failed, N skipped".
+# selftests/vm/tiers (all) and sums up; the last line is "N passed, N failed, N skipped".
 #
 # A tier is an executable NN-name.sh that prints TAP: one stream, or several one
 # after the other, each with its plan before or after its results. Results begin
-# a line; what is indented or begins with "#" is detail. selftests/tiers/PLAN
+# a line; what is indented or begins with "#" is detail. selftests/vm/tiers/PLAN
 # has for each tier the least number of results other than skips, the seconds
 # that it may take, and "aside" if it runs beside the others: one such tier after
 # the other, nice to these, their virtual machines in a queue of their own. What
@@ -25,7 +25,7 @@ set -uo pipefail
 . "$(dirname "$0")/common.sh"
 cd "$TOP" || exit 1
 
-TIERS=${DD_TIERS:-selftests/tiers}	# another place when testing this
+TIERS=${DD_TIERS:-selftests/vm/tiers}	# another place when testing this
 PLAN=$TIERS/PLAN
 LOGS=$TOP/build/test${DD_TIERS:+/harness}
 SUMS=$LOGS/sums

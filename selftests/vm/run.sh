@@ -14,7 +14,7 @@
 #   LEAKS=yes|no (whether kmemleak looks at a debug kernel; without it programs
 #   start 1.7 times as fast, and a run ends half a minute earlier)
 #   APPEND=WORDS (for the kernel's command line)
-#   FAULT=name (a module built with selftests/faults/name.patch)
+#   FAULT=name (a module built with selftests/vm/faults/name.patch)
 #   DD_VM_LOCK=name (the queue to wait in; two machines at once starve each other,
 #   so this is for emergencies)
 #   MORE=LIST (of programs and files that the guest gets besides: image.sh)

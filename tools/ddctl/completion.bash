@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Completion of ddctl for bash. selftests/netlink/cli.sh compares it with the
+# Completion of ddctl for bash. selftests/admin/cli.sh compares it with the
 # program's own table of commands.
 
 _ddctl_options='-j --json -p --pretty -t --timestamp -V --version -h --help'

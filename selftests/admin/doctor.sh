@@ -1,0 +1,175 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# ddctl doctor: each thing that may be wrong is found, and only that.
+
+# shellcheck disable=SC2086 # $as_user and $as_member are words
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+# finds NAME CHECK ADVICE [COMMAND...]: doctor, run by COMMAND, wants one thing
+# fixed, with ADVICE; ADVICE may be a regular expression of jq.
+finds() {
+	local name=$1 what=$2 advice=$3
+
+	shift 3
+	run "$@" ddctl -j doctor
+	check "doctor: $name" found "$what" "$advice"
+}
+
+found() {
+	[ "$status" = 6 ] && jq -e --arg what "$1" --arg advice "$2" '
+		map(select(.status == "fix")) | length == 1 and
+		.[0].check == $what and (.[0].advice | test($advice))' "$OUT"
+}
+
+# content NAME [COMMAND...]: nothing needs doing.
+content() {
+	local name=$1
+
+	shift
+	run "$@" ddctl -j doctor
+	check "doctor: $name" is_content
+}
+
+is_content() {
+	[ "$status" = 0 ] && jq -e 'all(.[]; .status != "fix")' "$OUT"
+}
+
+noted() { jq -e --arg what "$1" 'any(.[]; .check == $what and
+	.status == "note" and .advice != null)' "$OUT"; }
+
+test_device() {
+	content 'root is content'
+	check 'doctor: and everything was looked at' json '
+		map(.check) | unique == ["abi", "cpus", "device", "kernel",
+		"memlock", "module", "node", "peers", "port"]'
+	content 'a member of the group is content' $as_member
+	finds 'a user outside of the group' device 'usermod -aG dd alice' $as_user
+	chmod 600 /dev/dd
+	finds 'a device without group permission' device 'chmod 660' $as_member
+	chmod 666 /dev/dd
+	content 'a device for everybody' $as_user
+	check 'doctor: a device for everybody is noted' noted device
+	chmod 660 /dev/dd
+	mv /dev/dd /dev/dd.away
+	finds 'no device' device 'mknod /dev/dd c 10'
+	: >/dev/dd
+	finds 'no device, but a file' device 'rm /dev/dd'
+	mv /dev/dd.away /dev/dd
+}
+
+test_memlock() {
+	finds 'a low limit on locked memory' memlock 'limits.d' \
+		$as_member prlimit --memlock=1048576
+	hold member $as_member prlimit --memlock=8388608
+	tell member region 1500
+	finds 'locked memory in use' memlock 'limits.d' \
+		$as_member prlimit --memlock=8388608
+	check 'doctor: how much of it' json 'any(.[]; .check == "memlock" and
+		(.text | test("^60[0-9][0-9] KiB of 8192 KiB in use by alice")))'
+	let_go member
+	content 'no limit for who may lock' prlimit --memlock=0
+	finds 'root of a user namespace may not' memlock 'limits.d' \
+		$as_member prlimit --memlock=0 unshare -Ur
+}
+
+test_node() {
+	ddctl node down
+	finds 'the node is down' node 'ddctl node up'
+	ddctl node up
+	content 'one processor' taskset -c 0
+	check 'doctor: one processor is noted' noted cpus
+}
+
+# has CHECK STATUS TEXT: one line, whose text matches.
+has() {
+	jq -e --arg what "$1" --arg status "$2" --arg text "$3" 'any(.[];
+		.check == $what and .status == $status and
+		(.text | test($text)))' "$OUT"
+}
+
+says_in_use() {
+	[ "$status" = 5 ] && grep -q '^ddctl: refused by the kernel: .*port is in use' "$ERR" &&
+		grep -q "'ss -lunp sport = :56797' tells who.*ip_local_reserved_ports=56797'" "$ERR"
+}
+
+RESERVED=/proc/sys/net/ipv4/ip_local_reserved_ports
+
+# As long as there are no peers dd does not have the port.
+test_port() {
+	local list
+
+	run ddctl -j doctor
+	check 'doctor: a port that others may take is noted' \
+		has port note 'port 56797 may be given to any program'
+	for list in 56797 1-3,56797 50000-60000 56796,56797-56798,60000; do
+		echo $list >$RESERVED
+		run ddctl -j doctor
+		check "doctor: it is reserved ($list)" has port ok 'port 56797'
+	done
+	echo 5,56798-60000 >$RESERVED
+	run ddctl -j doctor
+	check 'doctor: others are reserved' has port note 'port 56797'
+	echo >$RESERVED
+	ddctl node set port 700
+	run ddctl -j doctor
+	check 'doctor: it is none that others get' has port ok 'port 700'
+	ddctl node set port 56797
+	ip link add other type vxlan id 1 dstport 56797 local 127.0.0.1
+	ip link set other up
+	finds 'the port is in use' port 'ss -lunp sport = :56797'
+	run ddctl peer add 0 10.0.0.2
+	check 'doctor: and so says who needs it' says_in_use
+	check 'doctor: and there is no peer' json '. == []' peer
+	ip link del other
+	exits 'peer: the port is free again' 0 ddctl peer add 0 10.0.0.2
+	ddctl peer del 0
+}
+
+test_peers() {
+	run ddctl -j doctor
+	check 'doctor: no peers' has peers note 'node 1 of 2 has no peers'
+	mkdir -p /etc/dd
+	echo '1 10.0.0.1' >/etc/dd/cluster.conf
+	finds 'a cluster file that was not applied' peers \
+		'ddctl apply /etc/dd/cluster.conf'
+	rm /etc/dd/cluster.conf
+	ddctl peer add 0 10.0.0.2
+	run ddctl -j doctor
+	check 'doctor: a peer that does not answer' \
+		has peers note 'node 0 at 10.0.0.2:56797 is '
+	ddctl peer del 0
+	# A route that says so, whatever others there are.
+	ip route add unreachable 10.99.0.0/16
+	ddctl peer add 0 10.99.0.2
+	until_true without_route
+	run ddctl -j doctor
+	check 'doctor: a peer without a route' has peers note \
+		'node 0 at 10.99.0.2:56797 is .*: no route to it for [0-9]* packets?$'
+	check 'doctor: and what to do' jq -e 'any(.[]; .check == "peers" and
+		(.advice | startswith("ip route get 10.99.0.2 ")))' "$OUT"
+	ddctl peer del 0
+	ip route del unreachable 10.99.0.0/16
+}
+
+without_route() { ddctl -j peer show 0 | jq -e '.counters.tx_noroute > 0'; }
+
+test_module() {
+	rmmod dd
+	finds 'no module' module 'modprobe dd'
+	check 'version: no module' json '.module == null' version
+	exits 'node: no module' 3 ddctl node
+	load
+	check 'version: the same as of the module' \
+		json '.module == .ddctl' version
+}
+
+plan $((23 + 11 + 3))
+test_device
+test_memlock
+test_node
+test_port
+test_peers
+test_module
+finish

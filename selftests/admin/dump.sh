@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Dumps of more than a message holds: everything once, also while connections,
+# services and whole contexts come and go; and a reader that does not wait for
+# the end.
+
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+CLIENTS=4
+EACH=150
+CONNS=$((CLIENTS * EACH))
+
+set_up() {
+	local i
+
+	hold server
+	tell server serve many $((CONNS + 50)) 1 0
+	for ((i = 0; i < CLIENTS; i++)); do
+		hold client$i
+		tell client$i connects $EACH many
+	done
+}
+
+# $OUT has no end twice.
+no_twins() { jq -e '(map([.ctx, .id]) | unique | length) == length' "$OUT"; }
+
+# shellcheck disable=SC2016 # a variable of jq
+test_still() {
+	run ddctl -j conn
+	check 'every end is there' json "length == 2 * $CONNS"
+	check 'no end is there twice' no_twins
+	check 'every end has its other end' json '
+		(map({key: "\(.ctx) \(.id)", value: .peer_id}) | from_entries)
+		as $peers | all(.[]; $peers["\(.peer_ctx) \(.peer_id)"] == .id)'
+	check 'rows are complete' json 'map(.role as $r | length +
+		if $r == "server" then 0 else 1 end) | unique | length == 1'
+	check 'the service counts them' json ".[0].conns == $CONNS" service
+	check 'every region is there' json "length == 1 + $CONNS" region
+	check 'in a table too' \
+		[ "$(ddctl conn | wc -l)" = $((2 * CONNS + 1)) ]
+}
+
+living() {
+	run ddctl -j "$1"
+	jq -e "map(select(.error == 0)) | length == 2 * $CONNS" "$OUT"
+}
+
+# Ends of processes that stay: all of them, once, in each of 10 dumps.
+steady() {
+	local i stay
+
+	stay=$(for ((i = 0; i < CLIENTS; i++)); do
+		echo "${holder_pid[client$i]}"
+	done | jq -s .)
+	for ((i = 0; i < 10; i++)); do
+		run ddctl -j conn
+		no_twins >/dev/null || return
+		jq -e "$stay as \$stay | map(select(.role == \"client\" and
+			(.pid | IN(\$stay[])))) | length == $CONNS" "$OUT" \
+			>/dev/null || return
+	done
+}
+
+# Contexts, services and connections come and go until told to stop.
+restless() {
+	while [ ! -e "$TAP_DIR/stop" ]; do
+		printf '%s\n' 'serve restless 2 1 0' 'connects 20 many' \
+			'churn 20 many' | "$TESTS/dd_hold" >/dev/null
+	done
+}
+
+test_churn() {
+	restless &
+	check 'while others come and go, who stays is there once' steady
+	touch "$TAP_DIR/stop"
+	wait $!
+	# Serving ends stay addressable until their blocks are given away.
+	check 'who came has gone' living conn
+}
+
+# The dump's memory is looked for when the module is unloaded.
+test_impatient() {
+	local i
+
+	for i in {1..20}; do
+		ddctl -j conn | head -c 10 >/dev/null
+		timeout "0.0$i" ddctl -j conn >/dev/null
+	done
+	check 'readers that go away do no harm' living conn
+}
+
+test_down() {
+	local i
+
+	for ((i = 0; i < CLIENTS; i++)); do
+		let_go client$i
+	done
+	check 'the serving ends tell that clients were killed' json "
+		length >= $CONNS and all(.[];
+			.role == \"server\" and .error == 104)" conn
+	let_go server
+	check 'nothing is left' json '. == []' conn
+}
+
+plan 12
+set_up
+test_still
+test_churn
+test_impatient
+test_down
+finish

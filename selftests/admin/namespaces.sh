@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Each network namespace is a node of its own; process and user ids are those
+# of the reader's namespaces; who owns a network namespace may change its node.
+
+# shellcheck disable=SC2086 # $as_user and $as_member are words
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+ECONNREFUSED=111
+
+# inside NAME COMMAND...: in the network namespace of that holder.
+inside() {
+	local pid=${holder_pid[$1]}
+
+	shift
+	nsenter -t "$pid" -n "$@"
+}
+
+# there NAME FILTER OBJECT: whether FILTER holds for what ddctl says there.
+there() {
+	run inside "$1" ddctl -j "$3"
+	json "$2"
+}
+
+test_net() {
+	local monitor
+
+	hold here
+	hold other unshare -n
+	tell here serve echo 1 1 0
+	tell other serve echo 1 1 0
+	check 'net: one service here' json "length == 1 and
+		.[0].pid == ${holder_pid[here]}" service
+	check 'net: one of the same name there' there other "length == 1 and
+		.[0].pid == ${holder_pid[other]}" service
+	check 'net: memory is where its owner is' there other \
+		"length == 1 and .[0].pid == ${holder_pid[other]}" region
+	let_go here
+	ddctl node down
+	until_true ddctl node set id 5 max 7
+	check 'net: the other node is as it was' there other \
+		'.id == 1 and .maxnodes == 2 and .up' node
+	tell other connect echo 1 1 1
+	check 'net: and serves' there other 'length == 2' conn
+	check 'net: connections are not here' json '. == []' conn
+	check 'net: nor counted here' there other '.connects == 1' stat
+	ddctl node up
+	ddctl node set id 0
+	hold here
+	ddctl monitor >"$TAP_DIR/events" &
+	monitor=$!
+	until_true test -s "$TAP_DIR/events"
+	tell other serve more 1 1 0
+	inside other ddctl node down
+	tell here serve last 1 1 0
+	until_true grep -q last "$TAP_DIR/events"
+	check 'net: events are of this node only' \
+		[ "$(sed 's/:.*//' "$TAP_DIR/events" | xargs)" = \
+		'node service-add' ]
+	check 'net: this node stays up' json '.up and .id == 0' node
+	kill $monitor
+	let_go other
+	hold other unshare -n
+	tell other connect last 1 1 1
+	check 'net: services of the one are none of the other' \
+		[ "$reply" = "error $ECONNREFUSED" ]
+	let_go other
+	let_go here
+	ddctl node down
+	until_true ddctl node set id 1 max 2
+	ddctl node up
+}
+
+test_pid() {
+	local child
+
+	hold here
+	tell here serve echo 1 1 0
+	run unshare -pf ddctl -j service
+	check 'pid: 0 where the process is not known' json '.[0].pid == 0'
+	hold deep unshare -pf
+	tell deep connect echo 1 1 1
+	child=$(pgrep -P "${holder_pid[deep]}")
+	check 'pid: here by the number it has here' json "any(.[];
+		.role == \"client\" and .pid == $child and
+		.peer_pid == ${holder_pid[here]})" conn
+	run nsenter -t "$child" -p ddctl -j conn
+	check 'pid: there by the number it has there' json 'any(.[];
+		.role == "client" and .pid == 1 and .peer_pid == 0)'
+	kill -9 "$child"
+	let_go deep
+	let_go here
+}
+
+test_user() {
+	hold member $as_member
+	tell member serve echo 1 1 0
+	check 'user: here by the number it has here' json '.[0].uid == 1000' \
+		service
+	run $as_user unshare -U ddctl -j service
+	check 'user: the overflow id where it has none' json '.[0].uid == 65534'
+	run $as_user unshare -Ur ddctl -j service
+	check 'user: there by the number it has there' json '.[0].uid == 0'
+	let_go member
+}
+
+test_owner() {
+	run $as_user unshare -Ur ddctl node down
+	check 'owner: of a user namespace, not of this node' [ "$status" = 4 ]
+	check 'owner: nothing has changed' json .up node
+	exits 'owner: of a network namespace' 0 \
+		$as_user unshare -Urn ddctl node down
+	hold owner $as_member unshare -Urn
+	nsenter -t "${holder_pid[owner]}" -n \
+		ddctl -j monitor >"$TAP_DIR/owner" &
+	until_true test -s "$TAP_DIR/owner"
+	tell owner serve echo 1 1 0
+	until_true grep -q service-add "$TAP_DIR/owner"
+	check 'owner: events have the user of the network namespace' \
+		jq -e -s '.[1].service | .uid == 0 and (has("pid") | not)' \
+		"$TAP_DIR/owner"
+	check 'owner: and others their own' there owner '.[0].uid == 1000' \
+		service
+	kill $!
+	let_go owner
+}
+
+plan 21
+test_net
+test_pid
+test_user
+test_owner
+finish

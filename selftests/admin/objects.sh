@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What ddctl shows of services, connections, regions and counters: types and
+# keys as specified, values as they are, the same in tables and in JSON.
+
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+ESC=$'\e'
+
+# A table has a heading, and a line for each object of the JSON.
+table_agrees() {
+	local rows
+
+	rows=$(ddctl -j "$1" | jq length)
+	run ddctl "$1"
+	[ "$status" = 0 ] && [ "$(wc -l <"$OUT")" = $((rows + 1)) ]
+}
+
+# A table has each value of a key of the JSON.
+table_has() {
+	local value
+
+	ddctl -j "$1" | jq -r ".[] | .$2" | while read -r value; do
+		ddctl "$1" | grep -qwF -- "$value" || exit 1
+	done
+}
+
+pretty_agrees() {
+	run ddctl -p "$1"
+	[ "$(wc -l <"$OUT")" -gt 1 ] &&
+		cmp <(jq -c . "$OUT") <(ddctl -j "$1" | jq -c .)
+}
+
+# Every end has its other end, which says the same.
+# shellcheck disable=SC2016 # variables of jq
+ends_agree() {
+	json 'length == 6 and (. as $all | all($all[]; . as $a | any($all[]; . as $b |
+		$a.ctx == $b.peer_ctx and $a.id == $b.peer_id and
+		$a.peer_id == $b.id and $a.pid == $b.peer_pid and
+		$a.uid == $b.peer_uid and $a.role != $b.role and
+		$a.type == $b.type and $a.recv_size == $b.peer_size and
+		$a.window == $b.send_window and $a.submitted == $b.received and
+		$a.service == $b.service)))' conn
+}
+
+set_up() {
+	before=$(ddctl -j stat)
+	hold server
+	hold client
+	tell server serve echo 4 2 0
+	service=$reply
+	for type in 1 2 3; do
+		tell client connect echo 1 $type 1
+		conn[type]=$reply
+	done
+	tell server region 3
+	region=$reply
+	for bytes in 100 200; do
+		tell client send "${conn[3]}" $bytes
+		tell server take
+	done
+}
+
+test_shape() {
+	local object
+
+	for object in node service region stat; do
+		check "$object: keys and types" typed $object
+	done
+	check 'conn: keys and types' typed conn block
+	for object in service conn region; do
+		check "$object: a table with a line for each" \
+			table_agrees $object
+	done
+	check 'service: names are in the table' table_has service name
+	check 'conn: ids are in the table' table_has conn id
+	check 'region: ids are in the table' table_has region id
+	for object in node service conn region stat; do
+		check "$object: -p is -j, indented" pretty_agrees $object
+		exits "$object show is $object" 0 ddctl -j $object show
+	done
+}
+SHAPE_TESTS=21
+
+test_values() {
+	check 'service: values' json "length == 1 and .[0].name == \"echo\" and
+		(.[0] | .id == $service and .pid == ${holder_pid[server]} and
+		.uid == 0 and .maxconn == 4 and .conns == 3 and .window == 2 and
+		.accept == false and .recv_block == 4096 and
+		.send_block == 4096 and .total == 3 and .received == 2 and
+		.sent == 0)" service
+	check 'conn: the two ends of each agree' ends_agree
+	check 'conn: types' json '[.[] | select(.role == "client").type] |
+		sort == ["rpc", "split", "stream"]' conn
+	check 'conn: blocks are at the serving end' json '
+		([.[] | select(.role == "server").block] | sort == [0, 1, 2]) and
+		all(.[]; .role == "server" or (has("block") | not))' conn
+	check 'conn: messages' json "any(.[]; .id == ${conn[3]} and
+		.submitted == 2 and .sent == 2 and .done == 2 and .error == 0)"
+	check 'region: values' json "any(.[]; .id == $region and
+		.length == 3 * 4096 and .busy == false and
+		.pid == ${holder_pid[server]}) and
+		([.[] | select(.busy)] | length == 4)" region
+	check 'stat: values' json "($before) as \$old |
+		.bytes - \$old.bytes == 300 and .ops - \$old.ops == 2 and
+		.notes - \$old.notes == 2 and .connects - \$old.connects == 3" \
+		stat
+}
+
+# A client is gone: its ends too, the server's say so; and the other way.
+test_ends() {
+	tell client close "${conn[1]}"
+	check 'a closed connection: its serving end tells' json '
+		([.[] | select(.error == 104)] | length == 1) and
+		length == 5' conn
+	check 'a closed connection is not counted' json '.[0].conns == 2 and
+		.[0].total == 3 and .[0].received == 2' service
+	tell server unserve "$service"
+	check 'without the service: the ends of clients' json '
+		length == 2 and all(.[]; .role == "client" and .error == 104 and
+		(has("service") | not))' conn
+	check 'without the service: its name is not known' \
+		[ "$(ddctl conn | tail -n +2 | awk '{ print $1 }' | sort -u)" = - ]
+	check 'without the service: none is listed' json '. == []' service
+	let_go client
+	let_go server
+	check 'without the processes: nothing is left' json '. == []' conn
+	check 'without the processes: no memory' json '. == []' region
+}
+
+# Lines are equally long where the last column is, in characters.
+columns_aligned() {
+	[ "$(jq -R 'length' "$OUT" | sort -u | wc -l)" = 1 ]
+}
+
+# Names are bytes that anybody chooses.
+test_names() {
+	hold server
+	tell server serve $'a\xff\xfeb' 1 1 0
+	tell server serve "x${ESC}[31mred" 1 1 2
+	tell server serve grüße 1 1 0
+	check 'names: JSON is UTF-8' json '[.[].name] | sort ==
+		["a\ufffd\ufffdb", "gr\u00fc\u00dfe", "x\u001b[31mred"]' service
+	check 'names: accept' json '[.[] | select(.accept).name] ==
+		["x\u001b[31mred"]'
+	run ddctl service
+	check 'names: nothing steers a terminal' \
+		[ "$(tr -d '\n\040-\176\200-\377' <"$OUT" | wc -c)" = 0 ]
+	check 'names: columns are aligned' columns_aligned
+	let_go server
+}
+
+plan $((SHAPE_TESTS + 7 + 7 + 4))
+declare -a conn
+set_up
+test_shape
+test_values
+test_ends
+test_names
+finish

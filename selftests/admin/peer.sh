@@ -1,0 +1,388 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Peers: what can be one, in which words the kernel refuses what cannot, and
+# what changes, in this node and in no other.
+
+# shellcheck disable=SC2086 # $as_user is words
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+EPERM=1 ENOENT=2 EBUSY=16 EEXIST=17 EINVAL=22 ERANGE=34
+GET=7 ADD=8 SET=9 DEL=10
+NUMBER=1 ADDRESS=2 DEAD=3 CRC=4
+
+# What is there if a link serves the node.
+MEASURED='reason packet_size rtt rtt_var cwnd in_flight packets_sent'
+MEASURED+=' packets_received packets_lost bytes_sent bytes_received dropped counters'
+
+# in4 HEX [PORT]: a struct sockaddr_in; the usual port is 56797, 0xdddd.
+in4() { echo "$ADDRESS:x:0200${2:-dddd}${1}0000000000000000"; }
+# in6 HEX [SCOPE]: a struct sockaddr_in6, the scope in host order.
+in6() { echo "$ADDRESS:x:0a00dddd00000000${1}${2:-00000000}"; }
+number() { echo "$NUMBER:4:$1"; }
+
+# What is configured; the rest changes by itself.
+config() {
+	ddctl -j node
+	ddctl -j peer |
+		jq -c 'map([.number, .address, .dead_time, .payload_crc])'
+}
+
+# refused NAME ERRNO WORDS REQUEST...: words of the kernel, and no change.
+refused() {
+	local name=$1 errno=$2 words=$3 before
+
+	shift 3
+	before=$(config)
+	run "$TESTS/dd_ask" "$@"
+	check "kernel: $name" says "$errno" "$words" "$before"
+}
+
+says() {
+	[ "$(cat "$OUT")" = "$1 $2" ] &&
+		[ "$(config)" = "$3" ]
+}
+
+# --- numbers and addresses ---------------------------------------------------
+
+test_numbers() {
+	local good
+
+	good=$(in4 0a000002)
+	refused 'add: nothing' $EINVAL 'which peer? give a number' request $ADD
+	refused 'add: no address' $EINVAL 'where is it? give an address' \
+		request $ADD "$(number 0)"
+	refused 'add: number 4096' $ERANGE 'integer out of range' \
+		request $ADD "$(number 4096)" "$good"
+	refused 'add: number 4' $ERANGE \
+		"a peer's number must be below the number of nodes" \
+		request $ADD "$(number 4)" "$good"
+	refused 'add: number 1' $EINVAL "that is this node's own number" \
+		request $ADD "$(number 1)" "$good"
+	refused 'add: dead-time 99' $ERANGE 'integer out of range' \
+		request $ADD "$(number 0)" "$good" $DEAD:4:99
+	refused 'add: dead-time 3600001' $ERANGE 'integer out of range' \
+		request $ADD "$(number 0)" "$good" $DEAD:4:3600001
+	refused 'add: payload-crc 2' $ERANGE 'integer out of range' \
+		request $ADD "$(number 0)" "$good" $CRC:1:2
+	refused 'add: an attribute to read' $EINVAL 'Unknown attribute type' \
+		request $ADD "$(number 0)" "$good" 5:4:1
+	for cmd in $SET $DEL $GET; do
+		refused "$cmd: nothing" $EINVAL 'which peer? give a number' \
+			request $cmd
+	done
+	refused 'set: nothing to change' $EINVAL \
+		'nothing to change; give address, dead-time or payload-crc' \
+		request $SET "$(number 0)"
+	refused 'set: no such peer' $ENOENT 'there is no such peer' \
+		request $SET "$(number 0)" "$good"
+	refused 'del: no such peer' $ENOENT 'there is no such peer' \
+		request $DEL "$(number 0)"
+	refused 'del: an address' $EINVAL 'Unknown attribute type' \
+		request $DEL "$(number 0)" "$good"
+	refused 'get: no such peer' $ENOENT 'there is no such peer' \
+		request $GET "$(number 0)"
+	run "$TESTS/dd_ask" dump $GET "$(number 0)"
+	check 'kernel: a dump of one is refused' \
+		[ "$(cut -d ' ' -f 1 "$OUT")" = $EINVAL ]
+}
+NUMBER_TESTS=18
+
+# address NAME WORDS ATTRIBUTE: refused as an address.
+address() {
+	refused "address: $1" $EINVAL "$2" request $ADD "$(number 0)" "$3"
+}
+
+test_addresses() {
+	local own='that is this node itself: one of its own addresses, with its own port'
+	local nowhere='that is the unspecified address, which is nowhere'
+	local many='that is a multicast address; a peer has one of its own'
+	local all='that is a broadcast address; a peer has one of its own'
+	local none='neither a struct sockaddr_in nor a struct sockaddr_in6'
+	local zeros=0000000000000000
+
+	refused 'address: of 15 bytes' $ERANGE \
+		'binary attribute size out of range' request $ADD "$(number 0)" \
+		"$ADDRESS:x:0200dddd0a000002${zeros:2}"
+	refused 'address: of 29 bytes' $ERANGE \
+		'binary attribute size out of range' request $ADD "$(number 0)" \
+		"$(in6 20010db8000000000000000000000001)00"
+	address 'of another family' "$none" \
+		"$ADDRESS:x:0100dddd0a000002$zeros"
+	address 'IPv6 in too few bytes' "$none" \
+		"$ADDRESS:x:0a00dddd0a000002$zeros"
+	address 'IPv4 in too many bytes' "$none" \
+		"$ADDRESS:x:0200dddd0a000002${zeros}00000000$zeros"
+	address 'port 0' 'the port must be 1 to 65535' "$(in4 0a000002 0000)"
+	address 0.0.0.0 "$nowhere" "$(in4 00000000)"
+	address 224.0.0.1 "$many" "$(in4 e0000001)"
+	address 255.255.255.255 "$all" "$(in4 ffffffff)"
+	address 'broadcast of a net' "$all" "$(in4 0a0900ff)"
+	address 'our own' "$own" "$(in4 0a090001)"
+	address 'loopback, our port' "$own" "$(in4 7f000001)"
+	address 'any loopback, our port' "$own" "$(in4 7f090909)"
+	address :: "$nowhere" "$(in6 00000000000000000000000000000000)"
+	address ff02::1 "$many" "$(in6 ff020000000000000000000000000001)"
+	address ::ffff:10.0.0.2 \
+		'that is an IPv4 address in IPv6 clothes; give it as IPv4' \
+		"$(in6 00000000000000000000ffff0a000002)"
+	address 'link-local, of nowhere' \
+		'a link-local address needs its interface: fe80::1%eth0' \
+		"$(in6 fe800000000000000000000000000002)"
+	address 'link-local, of a link that is not there' \
+		'a link-local address needs its interface: fe80::1%eth0' \
+		"$(in6 fe800000000000000000000000000002 ffffff00)"
+	address 'loopback of IPv6, our port' "$own" \
+		"$(in6 00000000000000000000000000000001)"
+	address 'our own of IPv6' "$own" "$(in6 fd090000000000000000000000000001)"
+	address 'our own link-local one' "$own" \
+		"$(in6 fe800000000000000000000000000001 01000000)"
+}
+ADDRESS_TESTS=21
+
+# --- what can be done --------------------------------------------------------
+
+# peer N FILTER: whether FILTER holds for peer N.
+peer() {
+	run ddctl -j peer show "$1"
+	[ "$status" = 0 ] && jq -e "$2" "$OUT"
+}
+
+test_change() {
+	exits 'add' 0 ddctl peer add 0 10.0.0.2
+	check 'add: is seen' peer 0 '.address == "10.0.0.2:56797" and
+		.number == 0 and .dead_time == 5000 and (.payload_crc | not)'
+	exits 'add: all there is' 0 ddctl peer add 3 '[fd09::2]:1' \
+		dead-time 250 payload-crc on
+	check 'add: is seen' peer 3 '.address == "[fd09::2]:1" and
+		.dead_time == 250 and .payload_crc'
+	check 'show: both, by number' json 'map(.number) == [0, 3]' peer
+	check 'show: keys and types' typed peer "$MEASURED"
+	check 'show: a table' \
+		[ "$(ddctl peer | awk '{ print $1, $2 }' | xargs)" = \
+		'NODE ADDRESS 0 10.0.0.2:56797 3 [fd09::2]:1' ]
+	check 'show: one' [ "$(ddctl peer show 3 | grep -E \
+		'^(NODE|ADDRESS|PAYLOAD CRC|DEAD TIME)' | awk '{ print $NF }' |
+		xargs)" = '3 [fd09::2]:1 250 yes' ]
+	refused 'add: it is there' $EEXIST \
+		'there is such a peer; to change it: ddctl peer set' \
+		request $ADD "$(number 0)" "$(in4 0a000003)"
+	refused 'add: another is there' $EEXIST \
+		'another peer has that address and port' \
+		request $ADD "$(number 2)" "$(in4 0a000002)"
+	refused 'set: another is there' $EEXIST \
+		'another peer has that address and port' \
+		request $SET "$(number 3)" "$(in4 0a000002)"
+	exits 'set: an address' 0 ddctl peer set 0 10.0.0.3:5
+	check 'set: is seen' peer 0 '.address == "10.0.0.3:5" and .dead_time == 5000'
+	exits 'set: the rest' 0 ddctl peer set 0 payload-crc on dead-time 3600000
+	check 'set: is seen' peer 0 '.address == "10.0.0.3:5" and
+		.dead_time == 3600000 and .payload_crc'
+	exits 'set: what it is' 0 ddctl peer set 0 10.0.0.3:5
+	exits 'add: one address, two ports' 0 ddctl peer add 2 10.0.0.3:6
+	exits 'add: our own address, another port' 0 \
+		ddctl peer set 2 10.9.0.1:6
+	exits 'set: link-local' 0 ddctl peer set 2 '[fe80::2%lo]:7'
+	check 'set: is seen' peer 2 '.address == "[fe80::2%lo]:7"'
+}
+CHANGE_TESTS=20
+
+# told NAME STATUS WORDS ARGUMENT...
+told() {
+	local name=$1 want=$2 words=$3
+
+	shift 3
+	run ddctl "$@"
+	check "ddctl: $name" passes_on "$want" "$words"
+}
+
+passes_on() {
+	[ "$status" = "$1" ] && [ ! -s "$OUT" ] &&
+		[ "$(cat "$ERR")" = "ddctl: $2" ]
+}
+
+test_node() {
+	refused 'the number while there are peers' $EBUSY \
+		"the node's number can change only while it has no peers: ddctl peer del" \
+		request 2 1:4:0 2:4:4
+	refused 'the port while there are peers' $EBUSY \
+		'the port can change only while there are no peers: ddctl peer del' \
+		request 2 7:4:5
+	ddctl node down
+	refused 'max not above all peers' $EBUSY \
+		"a peer's number is not below that: ddctl peer del" \
+		request 2 2:4:3
+	exits 'max above all peers' 0 ddctl node set max 64
+	exits 'what it is, with peers' 0 ddctl node set id 1 port 56797
+	ddctl node up
+	exits 'del' 0 ddctl peer del 0
+	told 'del: it is gone' 5 \
+		'refused by the kernel: peer 0: there is no such peer' \
+		peer del 0
+	told 'show: it is gone' 5 \
+		'refused by the kernel: peer 0: there is no such peer' \
+		peer show 0
+	told 'add: an address' 2 \
+		'255.255.255.255: that is a broadcast address; a node has one of its own' \
+		peer add 0 255.255.255.255
+	told 'add: a limit' 2 \
+		'peer add: dead-time must be 100 to 3600000, not 0' \
+		peer add 0 10.0.0.2 dead-time 0
+	told 'set: a limit of the node' 2 \
+		'node set: port must be 1 to 65535, not 0' \
+		node set port 0
+	ddctl peer del 2
+	ddctl peer del 3
+	check 'del: none is left' json '. == []' peer
+	exits 'the port without peers' 0 ddctl node set port 5000
+	check 'the port is seen' json '.port == 5000' node
+	exits 'add: our own address, not our port' 0 ddctl peer add 0 10.9.0.1
+	ddctl peer del 0
+	ddctl node set port 56797
+}
+NODE_TESTS=15
+
+test_user() {
+	local wants='not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root'
+
+	ddctl peer add 0 10.0.0.2
+	exits 'user: may see them' 0 $as_user ddctl -j peer
+	for words in 'add 2 10.0.0.3' 'set 0 10.0.0.3' 'del 0'; do
+		run $as_user ddctl peer $words
+		check "user: may not $words" passes_on 4 "$wants"
+	done
+	check 'user: the kernel refuses' [ "$($as_user "$TESTS/dd_ask" \
+		request $DEL "$(number 0)")" = "$EPERM " ]
+	check 'user: nothing has changed' json 'map(.number) == [0]' peer
+	exits 'user: may in a namespace of their own' 0 \
+		$as_user unshare -Urn ddctl peer add 0 10.0.0.2
+	run $as_user unshare -Urn ddctl peer add 1 10.0.0.2
+	check "user: in which the node's number is no peer's" passes_on 5 \
+		"refused by the kernel: peer 1: that is this node's own number"
+	check 'user: which is another one' json 'map(.number) == [0]' peer
+	ddctl peer del 0
+}
+USER_TESTS=9
+
+# --- others ------------------------------------------------------------------
+
+# in_net NAME COMMAND...: in a namespace that has a name.
+in_net() { ip netns exec "$@"; }
+
+test_namespaces() {
+	ip netns add left
+	ip netns add right
+	ip link add left0 netns left type veth peer name right0 netns right
+	in_net left ip addr add 10.8.0.1/24 dev left0
+	in_net right ip addr add 10.8.0.2/24 dev right0
+	in_net left ip link set left0 up
+	in_net right ip link set right0 up
+	exits 'net: a peer there' 0 in_net left ddctl peer add 0 10.8.0.2
+	exits 'net: and there' 0 in_net right ddctl node set id 0
+	exits 'net: the other way' 0 in_net right ddctl peer add 1 10.8.0.1
+	run in_net left ddctl -j peer
+	check 'net: one in the one' json 'map([.number, .address]) ==
+		[[0, "10.8.0.2:56797"]]'
+	run in_net right ddctl -j peer
+	check 'net: one in the other' json 'map([.number, .address]) ==
+		[[1, "10.8.0.1:56797"]]'
+	check 'net: none here' json '. == []' peer
+	run in_net left ddctl peer set 0 10.8.0.1
+	check 'net: own addresses are those of there' passes_on 5 \
+		'refused by the kernel: address 10.8.0.1:56797: that is this node itself: one of its own addresses, with its own port'
+	exits 'net: which are not own here' 0 ddctl peer add 0 10.8.0.1
+	ddctl peer del 0
+	ip netns del left
+	check 'net: one ends, the other has its peer' \
+		[ "$(in_net right ddctl -j peer | jq length)" = 1 ]
+	ip netns del right
+}
+NET_TESTS=9
+
+# What has happened, without what is different each time.
+heard() {
+	jq -c 'select(.peer) | [.event, .peer.number, .peer.address,
+		.peer.dead_time] ' "$1" | grep -v peer-up | grep -v peer-down
+}
+
+test_events() {
+	local monitor
+
+	ddctl -j monitor >"$TAP_DIR/events" &
+	monitor=$!
+	until_true test -s "$TAP_DIR/events"
+	ddctl peer add 0 10.0.0.2
+	ddctl peer add 0 10.0.0.2 2>/dev/null
+	ddctl peer set 0 dead-time 1000
+	ddctl peer set 0 10.0.0.3
+	ddctl peer set 0 10.0.0.256:1 2>/dev/null
+	ddctl peer del 0
+	until_true grep -q peer-del "$TAP_DIR/events"
+	kill $monitor
+	check 'events: each change, once, and no refusal' \
+		[ "$(heard "$TAP_DIR/events" | xargs)" = "$(xargs <<-'END'
+		["peer-add",0,"10.0.0.2:56797",5000]
+		["peer-set",0,"10.0.0.2:56797",1000]
+		["peer-set",0,"10.0.0.3:56797",1000]
+		["peer-del",0,"10.0.0.3:56797",1000]
+		END
+		)" ]
+	check 'events: numbered' jq -e -s '[.[1:][].seq] |
+		. == [range(.[0]; .[0] + length)]' "$TAP_DIR/events"
+}
+
+# Peers that are there all the time are in each dump, once, in order.
+test_many() {
+	local i
+
+	ddctl node down
+	ddctl node set max 4096
+	ddctl node up
+	for i in {2..61}; do
+		echo "peer add $((i * 20)) 10.1.0.$i"
+	done | while read -r words; do ddctl $words; done
+	check 'many: all, in order' json \
+		'map(.number) == [range(2; 62) | . * 20]' peer
+	for i in {1..10}; do
+		ddctl peer add 4095 10.2.0.1
+		ddctl peer add 3 10.2.0.2
+		ddctl peer del 3
+		ddctl peer del 4095
+	done &
+	for i in {1..10}; do
+		ddctl -j peer | jq -c 'map(.number) - [3, 4095] ==
+			[range(2; 62) | . * 20]'
+	done >"$TAP_DIR/dumps"
+	wait $!
+	check 'many: all, while others come and go' \
+		[ "$(sort -u "$TAP_DIR/dumps")" = true ]
+	rmmod dd
+	load
+	check 'many: they end with the module' json '. == []' peer
+	ip netns add left
+	in_net left ddctl peer add 0 10.1.0.1
+	rmmod dd
+	load
+	check 'many: in all namespaces' [ "$(in_net left ddctl -j peer)" = '[]' ]
+	ip netns del left
+}
+
+ip link set lo up
+ip addr add 10.9.0.1/24 brd + dev lo
+ip addr add fd09::1/64 dev lo
+ip addr add fe80::1/64 dev lo
+ddctl node down
+ddctl node set max 4
+ddctl node up
+plan $((NUMBER_TESTS + ADDRESS_TESTS + CHANGE_TESTS + NODE_TESTS + USER_TESTS +
+	NET_TESTS + 2 + 4))
+test_numbers
+test_addresses
+test_change
+test_node
+test_user
+test_namespaces
+test_events
+test_many
+finish

@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Reports name the objects of the requesting user only, unless it has
+# CAP_NET_ADMIN over the network namespace; and a report on many contexts costs
+# as much for each as a report on few.
+
+# shellcheck disable=SC2086 # $as_user and $as_member are words
+# shellcheck source=selftests/admin/guest.sh
+. "$(dirname "$0")/guest.sh"
+
+FEW=250
+MANY=4000
+
+# as_1000 FILTER OBJECT: whether FILTER holds for what user 1000 sees.
+as_1000() {
+	run $as_user ddctl -j "$2"
+	json "$1"
+}
+
+# no_pid OBJECT NAME: user 1000 does not see the pid of that holder's objects.
+no_pid() {
+	as_1000 "all(.[]; .pid != ${holder_pid[$2]})" "$1"
+}
+
+test_own() {
+	hold root
+	hold member $as_member
+	tell root serve of-root 2 1 0
+	tell member serve of-member 2 1 0
+	tell root connect of-root 1 1 1
+	tell member connect of-member 1 1 1
+	check 'root sees both services' json 'length == 2' service
+	check 'root sees the four ends' json 'length == 4' conn
+	check 'user: its own service, no other' as_1000 'length == 1 and
+		.[0].name == "of-member" and .[0].uid == 1000' service
+	check 'user: its own two ends, no other' as_1000 'length == 2 and
+		all(.[]; .uid == 1000)' conn
+	check 'user: its own memory, no other' as_1000 'length == 2' region
+	for object in service conn region; do
+		check "user: no process of root in $object" no_pid $object root
+	done
+	tell member connect of-root 1 1 1
+	check 'user: its end of a connection to root is shown' as_1000 '
+		[.[] | select(.service == "of-root")] | length == 1 and
+		.[0].role == "client"' conn
+	run $as_user unshare -Ur ddctl -j service
+	check 'user: a capability over another user namespace does not count' json '
+		length == 1 and .[0].name == "of-member"'
+	let_go member
+	let_go root
+}
+
+test_events() {
+	run timeout 60 $as_user ddctl monitor
+	check 'user: events are refused' denied
+	$as_user "$TESTS/dd_ask" join >"$TAP_DIR/join" 2>&1
+	check 'user: by the kernel' [ "$(cat "$TAP_DIR/join")" = 1 ]
+	check 'root: events are not' [ "$("$TESTS/dd_ask" join)" = 0 ]
+}
+
+denied() {
+	[ "$status" = 4 ] && [ ! -s "$OUT" ] &&
+		grep -q '^ddctl: not permitted: CAP_NET_ADMIN' "$ERR"
+}
+
+# cost: processor time in the kernel, in ms, of 20 dumps.
+cost() {
+	local i TIMEFORMAT=%S
+
+	{ time for ((i = 0; i < 20; i++)); do
+		"$TESTS/dd_ask" dump 3 >/dev/null
+	done; } 2>&1 | tr -d .
+}
+
+# 16 times as many contexts; a search of all of them for each would be 256 times
+# the work. A process costs most of $few by itself.
+test_many() {
+	local few many
+
+	ulimit -n 20000
+	hold crowd
+	tell crowd contexts $FEW
+	few=$(cost)
+	tell crowd contexts $((MANY - FEW))
+	many=$(cost)
+	echo "# $FEW contexts: $few ms, $MANY: $many ms"
+	check 'the cost of a dump grows with contexts, not with their square' \
+		[ "$((10#$many))" -lt $((6 * 10#$few + 300)) ]
+	let_go crowd
+}
+
+plan 14
+test_own
+test_events
+test_many
+finish

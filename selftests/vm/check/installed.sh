@@ -1,0 +1,376 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Builds from what belongs to the sources, in a directory of its own, installs
+# into another one, and looks at what is there with the eyes of somebody who
+# has nothing else. Then uninstalls, and looks for what is left.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+# shellcheck source=selftests/vm/check/files.sh
+. selftests/vm/check/files.sh
+
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK" "$TAP_DIR"' EXIT
+SRC=$WORK/src
+ROOT=$WORK/root
+KDIR=$(selftests/vm/kernels.sh path stock build 2>/dev/null) ||
+	KDIR=/nonexistent
+REL=$(selftests/vm/kernels.sh path stock release 2>/dev/null)
+
+# Where Wireshark looks for plugins, by its own account if it is installed.
+WIRESHARK=$(tshark -G folders 2>/dev/null |
+	sed -n 's/^Global Lua Plugins:[ \t]*//p')
+: "${WIRESHARK:=/usr/lib/$(gcc -print-multiarch)/wireshark/plugins}"
+
+# quiet COMMAND...: its output only if it fails.
+quiet() {
+	local status=0
+
+	"$@" >"$WORK/log" 2>&1 || status=$?
+	[ "$status" = 0 ] || tail -n 20 "$WORK/log"
+	return "$status"
+}
+
+# This make's settings are for the checkout.
+build() {
+	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$SRC" "$@"
+}
+
+copy_tree() {
+	mkdir "$SRC"
+	files . | xargs cp --parents -t "$SRC"
+}
+
+present() {
+	local file
+
+	for file; do
+		[ -e "$ROOT/$file" ] || { echo "$file is missing"; return 1; }
+	done
+}
+
+# --- building and installing -------------------------------------------------
+
+# Without headers the rest is built, and what is missing is said.
+without_headers() {
+	quiet build all KDIR=/nonexistent || return
+	[ -e "$SRC/build/lib/libdd.so.0" ] && [ ! -e "$SRC/dd.ko" ] &&
+		grep -q 'dd.ko is not built:.*install linux-headers-' "$WORK/log"
+}
+
+install_all() {
+	quiet build all KDIR="$KDIR" && quiet build install KDIR="$KDIR" \
+		DESTDIR="$ROOT" && present usr/lib/libdd.so usr/lib/libdd.a \
+		usr/lib/pkgconfig/libdd.pc usr/include/dd.h usr/include/fedex.h \
+		usr/include/linux/dd.h usr/include/linux/dd_netlink.h \
+		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/dd-echo-server \
+		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf \
+		usr/lib/modules-load.d/dd.conf usr/share/man/man8/ddctl.8 \
+		usr/lib/systemd/system/dd-cluster.service \
+		usr/share/man/man5/dd-cluster.conf.5 \
+		usr/share/man/man1/dd-echo-server.1 \
+		usr/share/man/man3/ddsend.3 usr/share/man/man4/dd.4 \
+		usr/share/bash-completion/completions/ddctl \
+		usr/share/ynl/specs/dd.yaml usr/share/doc/dd/protocol.rst \
+		"${WIRESHARK#/}/dd.lua"
+}
+
+# modprobe finds it, and it is of that kernel. depmod has no kernel here to
+# look symbols up in.
+module() {
+	depmod -b "$ROOT" "$REL" &&
+		modprobe -d "$ROOT" -S "$REL" --show-depends dd |
+		grep "/lib/modules/$REL/extra/dd.ko" &&
+		modinfo -b "$ROOT" -k "$REL" -F vermagic dd | grep "^$REL " &&
+		modinfo -b "$ROOT" -k "$REL" -F license dd | grep -x GPL
+}
+
+# What lies there is the installer's and readable for everybody.
+modes() {
+	local odd
+
+	odd=$(find "$ROOT" ! -type l ! -perm -a+r -o -perm /022 ! -type l)
+	[ -z "$odd" ] || { echo "$odd"; return 1; }
+}
+
+# udevadm of Debian 12 checks rules by reading them; systemd-sysusers likewise.
+rules() {
+	grep -qx 'KERNEL=="dd", SUBSYSTEM=="misc", MODE="0660", GROUP="dd"' \
+		"$ROOT/usr/lib/udev/rules.d/60-dd.rules" || return
+	mkdir -p "$ROOT/etc"
+	: >"$ROOT/etc/group"
+	systemd-sysusers --root="$ROOT" dd.conf && grep '^dd:' "$ROOT/etc/group"
+}
+
+# The unit is what systemd understands, and runs what was installed. Of other
+# units, and of what "network-online" means here, nothing is known.
+unit() {
+	local unit=$ROOT/usr/lib/systemd/system/dd-cluster.service
+
+	grep -q "^ExecStart=/usr/sbin/ddctl apply /etc/dd/cluster.conf\$" "$unit" ||
+		return
+	mkdir "$WORK/units"
+	sed "s,=/usr/sbin/ddctl,=$ROOT/usr/sbin/ddctl," "$unit" \
+		>"$WORK/units/dd-cluster.service"
+	silent_verify "$WORK/units/dd-cluster.service"
+}
+silent_verify() {
+	local out
+
+	out=$(systemd-analyze verify --man=no --recursive-errors=no "$1" 2>&1) &&
+		! grep -F dd-cluster <<<"$out"
+}
+
+# What is given as an example is right, for one of its machines.
+example() {
+	"$ROOT/usr/sbin/ddctl" apply --check --node 1 \
+		"$ROOT/usr/share/doc/dd/examples/cluster.conf"
+}
+
+# --- what people read --------------------------------------------------------
+
+# Each page that a page refers to is there, and each file below /usr.
+cited() {
+	local page name section file bad=0
+
+	for page in "$ROOT"/usr/share/man/man*/*; do
+		while read -r name section; do
+			[ -e "$ROOT/usr/share/man/man$section/$name.$section" ] &&
+				continue
+			echo "$page: $name($section) is not installed"
+			bad=1
+		done < <(sed -n 's/^\.Xr \(dd[^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+			sed -n 's/^\.BR \(dd[^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
+		while read -r file; do
+			[ -e "$ROOT$file" ] && continue
+			echo "$page: $file is not installed"
+			bad=1
+		done < <(sed -n 's/^\.\(Pa\|I\) \(\/usr\/\|\)\([^ ]*\/[^ ]*\).*/\2\3/p' \
+			"$page" | grep -v -e '^/etc/' -e '^/proc/' -e '^/dev/' -e '^/sys/')
+	done
+	return "$bad"
+}
+
+# What only the sources explain, readers of installed pages cannot look up.
+no_ids() { ! grep -rE 'DDP-[0-9]' "$ROOT/usr/share/man" "$ROOT/usr/include"; }
+
+# .Os without an argument is the system that formats the page, which need not
+# be the one that it is about.
+os_is_linux() {
+	local pages
+
+	mapfile -t pages < <(grep -lr '^\.Dd ' "$ROOT/usr/share/man")
+	! grep -Lx '\.Os Linux' "${pages[@]}" | grep .
+}
+
+# --- a program of somebody else's --------------------------------------------
+
+pc() {
+	PKG_CONFIG_LIBDIR="$ROOT/usr/lib/pkgconfig" \
+		PKG_CONFIG_SYSROOT_DIR="$ROOT" pkg-config "$@"
+}
+
+# Its header directory is a system's one, which pkg-config does not mention.
+flags() {
+	pc "$@" --cflags --libs libdd | tr '\n' ' '
+	echo "-isystem $ROOT/usr/include"
+}
+
+# runs COMMAND...: with the installed library, to its end.
+runs() {
+	LD_LIBRARY_PATH=$ROOT/usr/lib "$@" </dev/null
+}
+
+# consumer COMPILER ARGUMENT...: compiles, links and runs.
+consumer() {
+	local out=$WORK/consumer
+
+	rm -f "$out"
+	# shellcheck disable=SC2046 # flags
+	"$@" -Wall -Wextra -Werror -o "$out" $(flags) && runs "$out"
+}
+
+# The library says the version that pkg-config does.
+library_version() {
+	consumer gcc selftests/vm/check/consumer.c &&
+		runs "$WORK/consumer" "$(pc --modversion libdd)" &&
+		! runs "$WORK/consumer" 0.0.0
+}
+
+consumer_static() {
+	local out=$WORK/consumer
+
+	rm -f "$out"
+	# shellcheck disable=SC2046 # flags
+	"$@" -Wall -Wextra -Werror -static -o "$out" $(flags --static) &&
+		! readelf -d "$out" | grep NEEDED && "$out"
+}
+
+# Moved as a whole, for pkg-config too.
+relocatable() {
+	local moved=$WORK/moved
+
+	cp -r "$ROOT/usr" "$moved"
+	PKG_CONFIG_LIBDIR=$moved/lib/pkgconfig pkg-config --define-prefix \
+		--cflags --libs libdd | tee "$WORK/log"
+	grep -q -e "-I$moved/include " "$WORK/log" &&
+		grep -q -e "-L$moved/lib " "$WORK/log"
+}
+
+version_is_ours() {
+	[ "$(pc --modversion libdd)" = \
+		"$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)" ]
+}
+
+# --- the library -------------------------------------------------------------
+
+lib=$ROOT/usr/lib/libdd.so.0
+
+soname() {
+	readelf -d "$lib" | grep 'SONAME.*\[libdd\.so\.0\]' &&
+		[ "$(readlink "$ROOT/usr/lib/libdd.so")" = libdd.so.0 ]
+}
+
+mapped() { sed -n '/global:/,/local:/s/^[ \t]*\([a-z_]*\);$/\1/p' lib/dd/libdd.map; }
+exported() { nm -D --defined-only "$lib" | sed -n 's/.* [TDBR] \([^@]*\)@@.*/\1/p'; }
+
+symbols() { diff <(mapped | sort) <(exported | sort); }
+
+relocations() {
+	! readelf -d "$lib" | grep -w TEXTREL &&
+		! readelf -lW "$lib" | grep -E 'GNU_STACK.*E|LOAD.*WE'
+}
+
+# Everything it uses it names: -z defs, once more from the archive.
+defined() {
+	gcc -shared -pthread -Wl,-z,defs -Wl,--fatal-warnings -Wl,--whole-archive \
+		"$ROOT/usr/lib/libdd.a" -Wl,--no-whole-archive -o "$WORK/all.so"
+}
+
+# The dynamic linker's own directories are right for what is installed.
+no_runpath() {
+	local file bad=0
+
+	for file in "$ROOT"/usr/bin/* "$ROOT"/usr/sbin/* "$lib"; do
+		! readelf -d "$file" | grep -E 'RUNPATH|RPATH' && continue
+		echo "$file has it"
+		bad=1
+	done
+	return "$bad"
+}
+
+# Programs that were installed run with the library that was installed.
+tools_run() {
+	local tool
+
+	for tool in dd-echo-server dd-rpc-client dd-split-client dd-two-services \
+		ddcp ddperf; do
+		runs "$ROOT/usr/bin/$tool" --version || return
+	done
+	"$ROOT/usr/sbin/ddctl" version
+}
+
+# --- and away with it --------------------------------------------------------
+
+uninstall_all() {
+	rm -rf "${ROOT:?}/etc" "$ROOT/lib/modules/$REL"/modules.*
+	quiet build uninstall KDIR="$KDIR" DESTDIR="$ROOT" || return
+	find "$ROOT" ! -type d | tee "$WORK/left"
+	[ ! -s "$WORK/left" ]
+}
+
+other_prefix() {
+	quiet build install KDIR=/nonexistent DESTDIR="$ROOT" PREFIX=/usr/local &&
+		[ "$(pc_local --variable=libdir libdd)" = /usr/local/lib ] &&
+		quiet build uninstall KDIR=/nonexistent DESTDIR="$ROOT" \
+			PREFIX=/usr/local &&
+		[ -z "$(find "$ROOT" ! -type d)" ]
+}
+pc_local() {
+	PKG_CONFIG_LIBDIR=$ROOT/usr/local/lib/pkgconfig pkg-config "$@"
+}
+
+# --- DKMS --------------------------------------------------------------------
+
+# What DKMS is given is enough to build of.
+dkms_sources() {
+	local dir=$WORK/dkms/usr/src/dd-$1 make
+
+	quiet build dkms-install DESTDIR="$WORK/dkms" || return
+	make=$(
+		# shellcheck disable=SC2034 # dkms.conf uses them
+		kernel_source_dir=$KDIR dkms_tree=$WORK/tree
+		# shellcheck source=dkms.conf
+		. "$dir/dkms.conf" && echo "${MAKE[0]}"
+	)
+	mkdir -p "$WORK/tree/dd/$1"
+	cp -r "$dir" "$WORK/tree/dd/$1/build"
+	quiet bash -c "$make" && [ -e "$WORK/tree/dd/$1/build/dd.ko" ]
+}
+
+# DKMS builds for the supported kernels, and does not try it for others.
+dkms_kernels() {
+	local release want bad=0
+
+	while read -r want release; do
+		# shellcheck source=dkms.conf
+		(kernel_source_dir='' dkms_tree='' && . ./dkms.conf &&
+			[[ $release =~ ${BUILD_EXCLUSIVE_KERNEL:-.} ]])
+		[ $? = "$want" ] && continue
+		echo "$release"
+		bad=1
+	done <<-EOT
+	0 6.1.0-37-amd64
+	0 6.12.30+deb12-amd64
+	0 6.12.9
+	1 5.10.0-35-amd64
+	1 6.10.0
+	1 6.16.3-amd64
+	1 16.1.0
+	EOT
+	return "$bad"
+}
+
+copy_tree || exit
+check "without kernel headers the rest is built" without_headers
+check "make install" install_all
+if [ -n "$REL" ]; then
+	check "the module is found and of its kernel" module
+else
+	skip "the module is found and of its kernel" "kernel not in the cache"
+fi
+check "modes" modes
+check "udev rule and group" rules
+if command -v systemd-analyze >/dev/null; then
+	check "systemd unit" unit
+else
+	skip "systemd unit" "systemd-analyze is not installed"
+fi
+check "example of a cluster file" example
+check "manual pages: what they cite is installed" cited
+check "manual pages and headers: no requirement ids" no_ids
+check "manual pages: about Linux, wherever formatted" os_is_linux
+check "pkg-config: version" version_is_ours
+check "pkg-config: moves with its prefix" relocatable
+check "library: version" library_version
+check "a program in C" consumer gcc selftests/vm/check/consumer.c
+check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c
+check "a program in C++" consumer g++ -x c++ selftests/vm/check/consumer.c -x none
+check "a program in C++, static" \
+	consumer_static g++ -x c++ selftests/vm/check/consumer.c -x none
+check "library: soname" soname
+check "library: exports what libdd.map says" symbols
+check "library: no text relocation, no executable stack" relocations
+check "library: nothing undefined" defined
+check "programs and library: no RUNPATH" no_runpath
+check "tools run with their library" tools_run
+check "make uninstall leaves nothing" uninstall_all
+check "another PREFIX, there and back" other_prefix
+check "DKMS: which kernels" dkms_kernels
+if [ -n "$REL" ]; then
+	check "DKMS: its sources are enough" dkms_sources \
+		"$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)"
+else
+	skip "DKMS: its sources are enough" "kernel not in the cache"
+fi
+finish

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The kernel's own tools look at the module: checkpatch, kernel-doc, its
+# compiler's further warnings, sparse. They come with the kernels in the cache;
+# where those are not there ("make kernels" fetches them), what needs them is
+# skipped.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+
+MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
+DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
+
+kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
+
+# silent COMMAND...: it succeeds and says nothing.
+silent() {
+	local out
+
+	out=$("$@" 2>&1) && [ -z "$out" ] && return
+	echo "$out"
+	return 1
+}
+
+# --- checkpatch --------------------------------------------------------------
+
+# What it cannot know: offsetof() evaluates nothing, trace.h follows the tracing
+# macros' own layout, and compat.h is the one place that asks for the kernel's
+# version.
+exempt() {
+	case $1 in
+	kernel/dd.h) echo MACRO_ARG_REUSE ;;
+	kernel/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
+	kernel/compat/*) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
+	*) echo FILE_PATH_CHANGES ;;
+	esac
+}
+
+checkpatch() {
+	local file bad=0
+
+	for file in "${MODULE_FILES[@]}"; do
+		silent perl "$SOURCE/scripts/checkpatch.pl" --no-tree --strict \
+			--terse --ignore "$(exempt "$file")" -f "$file" || bad=1
+	done
+	return "$bad"
+}
+
+kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FILES[@]}"; }
+
+# --- compilers ---------------------------------------------------------------
+
+# Somebody else may be at it.
+module() {
+	local status=0
+
+	selftests/vm/module.sh "$@" >"$ERR" 2>&1 || status=$?
+	! grep -v '^waiting for module-' "$ERR" && [ "$status" = 0 ]
+}
+
+# What the virtual machines get is built so that a warning is an error.
+compile() { module "$1"; }
+
+sparse_module() { module "$1" --sparse; }
+
+if SOURCE=$(kernel_path debug source); then
+	check "checkpatch --strict" checkpatch
+	check "kernel-doc" kernel_doc
+else
+	skip "checkpatch --strict" "no kernel sources; run: make kernels"
+	skip "kernel-doc" "no kernel sources; run: make kernels"
+fi
+for kernel in stock 6.12 debug; do
+	if [ -n "$(kernel_path "$kernel" build)" ]; then
+		check "$kernel: no warning, W=1" compile "$kernel"
+		check "$kernel: sparse" sparse_module "$kernel"
+	else
+		skip "$kernel: no warning, W=1" "not in the cache; run: make kernels"
+		skip "$kernel: sparse" "not in the cache; run: make kernels"
+	fi
+done
+finish

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# TAP for the scripts of the tests; sourced, never run. A script calls finish
+# last. With plan N first, fewer tests than planned is a failure.
+
+set -u
+PLANNED='' RAN=0 BAD=0
+
+# Hang limit of one wait, in seconds: tests wait for states.
+PATIENCE=60
+
+# Removed at the end, with every process that the script started.
+TAP_DIR=$(mktemp -d)
+OUT=$TAP_DIR/out
+ERR=$TAP_DIR/err
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$TAP_DIR"' EXIT
+
+plan() {
+	PLANNED=$1
+	echo "TAP version 13"
+	echo "1..$1"
+}
+
+diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+
+pass() { echo "ok $((++RAN)) $1"; }
+
+# fail NAME [REASON]
+fail() {
+	BAD=$((BAD + 1))
+	echo "not ok $((++RAN)) $1${2:+ ($2)}"
+}
+
+# check NAME COMMAND...: one test, passed if COMMAND succeeds. Of what COMMAND
+# prints, the comments are shown; after a failure everything, and what run() left.
+check() {
+	local name=$1
+
+	shift
+	if "$@" >"$TAP_DIR/check" 2>&1; then
+		pass "$name"
+		grep '^# ' "$TAP_DIR/check"
+		return
+	fi
+	fail "$name"
+	diag "failed: $*"
+	sed 's/^/# /' "$TAP_DIR/check"
+	[ ! -f "$OUT" ] || show_output
+}
+
+skip() { echo "ok $((++RAN)) $1 # SKIP $2"; }
+
+finish() {
+	[ "$PLANNED" ] || echo "1..$RAN"
+	[ "$RAN" = "${PLANNED:-$RAN}" ] || fail "$RAN tests of $PLANNED have run"
+	[ "$BAD" = 0 ] || exit 1
+}
+
+# --- commands ----------------------------------------------------------------
+
+show_output() {
+	diag "status $status"
+	sed 's/^/# out: /' "$OUT" | head -n 20
+	sed 's/^/# err: /' "$ERR" | head -n 20
+}
+
+# run COMMAND...: leaves $status, $OUT and $ERR.
+run() {
+	status=0
+	"$@" >"$OUT" 2>"$ERR" </dev/null || status=$?
+}
+
+# --- processes ---------------------------------------------------------------
+
+# scratch: work in an empty directory.
+scratch() {
+	HOLD=$TAP_DIR/scratch
+	mkdir "$HOLD" && cd "$HOLD" || exit 1
+}
+
+# within SECONDS COMMAND...: repeat COMMAND until it succeeds; SECONDS is a hang
+# limit.
+within() {
+	local end=$((SECONDS + $1))
+
+	shift
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.02
+	done
+}
+
+has_line() { [ -e "$1" ] && grep -q -- "$2" "$1"; }
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# exited PID CODE [LOG]...: the background process ends in time, with CODE.
+exited() {
+	local got=0
+
+	within "$PATIENCE" gone "$1" || diag "process $1 is still there"
+	gone "$1" || kill -9 "$1"
+	wait "$1" || got=$?
+	[ "$got" = "$2" ] && return
+	diag "exit code $got, not $2"
+	shift 2
+	[ $# = 0 ] || diag "$(tail -n 3 "$@" 2>&1)"
+	return 1
+}
+
+# refused CODE PATTERN COMMAND...: it fails with CODE and says PATTERN.
+refused() {
+	local code=$1 pattern=$2 got=0
+
+	shift 2
+	timeout "$PATIENCE" "$@" >refused.out 2>refused.err </dev/null || got=$?
+	[ "$got" = "$code" ] && grep -q -- "$pattern" refused.err && return
+	diag "$*: exit code $got, not $code: $(cat refused.err)"
+	return 1
+}

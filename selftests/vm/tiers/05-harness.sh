@@ -1,0 +1,162 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What runs the tests notices each way in which a test can fail to pass.
+# shellcheck disable=SC2317 # functions that check calls
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+
+TMP=$(mktemp -d)
+trap 'rm -rf "$TMP" "$TAP_DIR"' EXIT
+
+# list_says PATTERN STATUS: $TMP/list, run, has such a result and status.
+list_says() {
+	local status=0
+
+	selftests/vm/guest-run.sh "$TMP/list" >"$TMP/out" || status=$?
+	grep -qE "$1" "$TMP/out" && [ "$status" = "$2" ] && return
+	cat "$TMP/out"
+	return 1
+}
+
+# in_list NAME LINE PATTERN STATUS
+in_list() {
+	echo "$2" >"$TMP/list"
+	check "list: $1" list_says "$3" "$4"
+}
+
+# tier_says LINE LAST: the tier in $TMP, run, has that among its last lines.
+tier_says() {
+	DD_TIERS=$TMP DD_FLAKY=$TMP/flaky selftests/vm/run-tiers.sh >"$TMP/out" 2>&1
+	grep -qE "$1" "$TMP/out" && [ "$(tail -n 1 "$TMP/out")" = "$2" ] && return
+	cat "$TMP/out"
+	return 1
+}
+
+# in_tier NAME BODY PATTERN LAST: with a least number of 2.
+in_tier() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$TMP/1-x.sh"
+	chmod +x "$TMP/1-x.sh"
+	echo "1-x 2 ${SECONDS_ALLOWED:-30} ${BESIDE:-}" >"$TMP/PLAN"
+	check "tier: $1" tier_says "$3" "$4"
+}
+
+in_list "a good program" 'echo 1..1; echo ok 1 a' '^ok 1 .*: a$' 0
+in_list "a bad result" 'echo 1..1; echo not ok 1 a; exit 1' '^not ok 1 .*: a$' 1
+in_list "a missing result" 'echo 1..2; echo ok 1 a; exit 3' \
+	'^not ok 2 .*result 2 is missing, exit status 3' 1
+in_list "a program that dies" 'echo 1..1; kill -9 $$' '^not ok 1 .*status 137' 1
+in_list "no plan" 'echo hello' '^not ok 1 .*printed no plan' 1
+in_list "a bad exit status" 'echo 1..1; echo ok 1 a; exit 1' \
+	'^not ok 2 .*exit status 1' 1
+in_list "no end" '@1 echo 1..1; sleep 100' '^not ok 1 .*ran out of time' 1
+# A program that fails until its file is there; it makes that file.
+once() { echo "echo 1..1; if [ -e $TMP/$1 ]; then echo ok 1 a; else touch $TMP/$1; echo not ok 1 a ${2:-}; fi"; }
+
+in_list "a program that passes when repeated" "$(once x1)" \
+	'^# FLAKY: .*passed at try 2, after: not ok 1' 0
+in_list "one that always fails is not flaky" 'echo 1..1; echo not ok 1 a' \
+	'^# try 2: not ok 1' 1
+in_list "lost data is not tried again" "$(once x2 'a message was lost')" \
+	'^not ok 1 .*lost' 1
+in_list "a program skipped" 'echo "1..0 # SKIP why"' '^ok 1 .* # SKIP why' 0
+in_list "a skip without a name" \
+	'echo 1..1; echo "#  RUN           x.y ..."; echo "ok 1 # SKIP why"' \
+	'^ok 1 .*: x.y # SKIP why' 0
+
+in_tier "a good one" 'echo 1..2; echo ok 1 a; echo ok 2 b' \
+	'^1-x +2 +0 +0' "2 passed, 0 failed, 0 skipped"
+in_tier "a bad result" 'echo 1..2; echo ok 1 a; echo not ok 2 b' \
+	'^failed: 1-x: not ok 2 b' "1 passed, 1 failed, 0 skipped"
+in_tier "a skip is not a pass" 'echo 1..2; echo ok 1 a; echo "ok 2 b # SKIP no"' \
+	'^skipped: 1-x: ok 2 b # SKIP no' "1 passed, 1 failed, 1 skipped"
+in_tier "missing results" 'echo 1..5; echo ok 1 a; echo ok 2 b' \
+	'^failed: 1-x: 3 results are missing' "2 passed, 3 failed, 0 skipped"
+in_tier "fewer than the least number" 'echo 1..1; echo ok 1 a' \
+	'^failed: 1-x: 1 results are missing' "1 passed, 1 failed, 0 skipped"
+in_tier "too many results" 'echo 1..2; echo ok 1; echo ok 2; echo ok 3' \
+	'^failed: 1-x: 3 results, but' "3 passed, 1 failed, 0 skipped"
+in_tier "no plan" 'echo ok 1; echo ok 2' \
+	'^failed: 1-x: printed no plan' "2 passed, 1 failed, 0 skipped"
+in_tier "a bad exit status" 'echo 1..2; echo ok 1; echo ok 2; exit 3' \
+	'^failed: 1-x: exit status 3' "2 passed, 1 failed, 0 skipped"
+in_tier "two streams" 'echo 1..2; echo ok 1; echo ok 2; echo ok 1 b; echo 1..1' \
+	'^1-x +3 +0 +0' "3 passed, 0 failed, 0 skipped"
+FLAKY='echo 1..2; echo ok 1; echo ok 2; echo "# FLAKY: x: passed at try 2"'
+in_tier "a flaky program" "$FLAKY" '^flaky: 1-x: x: passed' \
+	"2 passed, 0 failed, 0 skipped"
+in_tier "the same one again" "$FLAKY" '^failed: flaky again within 20 runs: 1-x: x' \
+	"2 passed, 1 failed, 0 skipped"
+rm "$TMP/flaky"
+in_tier "four flaky ones" "$FLAKY; for i in a b c; do echo \"# FLAKY: \$i: p\"; done" \
+	'^failed: 4 programs passed only when repeated' \
+	"2 passed, 1 failed, 0 skipped"
+rm "$TMP/flaky"
+BESIDE=aside in_tier "one that runs aside" \
+	'echo 1..2; echo ok 1; nice | sed "s/^/ok 2 - nice /"' \
+	'^ok 2 - nice 1' "2 passed, 0 failed, 0 skipped"
+BESIDE=aside in_tier "a bad result aside" 'echo 1..2; echo ok 1 a; echo not ok 2 b' \
+	'^failed: 1-x: not ok 2 b' "1 passed, 1 failed, 0 skipped"
+SECONDS_ALLOWED=1
+in_tier "no end" 'echo 1..2; echo ok 1; sleep 100' \
+	'^failed: 1-x: 1 results are missing, ran out of time' \
+	"1 passed, 1 failed, 0 skipped"
+
+# gone PID: within ten seconds.
+gone() {
+	for _ in {1..100}; do
+		kill -0 "$1" 2>/dev/null || return 0
+		sleep 0.1
+	done
+	kill "$1"
+	return 1
+}
+
+# ended_by_signal [aside]: a tier that runs has ended soon after run-tiers.sh.
+ended_by_signal() {
+	local runner tier
+
+	printf '#!/bin/sh\necho $$ >%s\nexec sleep 1000\n' "$TMP/pid" >"$TMP/1-x.sh"
+	echo "1-x 2 1000 ${1:-}" >"$TMP/PLAN"
+	rm -f "$TMP/pid"
+	mkfifo "$TMP/pid"
+	DD_TIERS=$TMP DD_FLAKY=$TMP/flaky selftests/vm/run-tiers.sh >"$TMP/out" 2>&1 &
+	runner=$!
+	read -r tier <"$TMP/pid"
+	kill "$runner"
+	rm "$TMP/pid"
+	gone "$runner" && gone "$tier"
+}
+
+check "tier: a signal ends one that runs" ended_by_signal
+check "tier: and one that runs aside" ended_by_signal aside
+
+# race WHERE CALLER: as KCSAN reports one.
+race() {
+	printf '%s\n' ================== "BUG: KCSAN: data-race in $1 / $1" \
+		"write to 0xffff8880 of 8 bytes by task 1 on cpu 0:" \
+		" $1+0x10/0x20" " $2+0x10/0x20" =================
+}
+
+# log_has N, or "log_has N races": so many lines of $TMP/log mean something.
+log_has() {
+	local n=$1
+
+	shift
+	[ "$(selftests/vm/splats.sh "$@" <"$TMP/log" | wc -l)" = "$n" ] && return
+	cat "$TMP/log"
+	return 1
+}
+
+race "dd_op [dd]" ksys_write >"$TMP/log"
+check "log: a race of dd's" log_has 1
+race rb_erase "dd_list_pop [dd]" >"$TMP/log"
+check "log: a race in what dd has called" log_has 1
+race rb_erase hrtimer_run >"$TMP/log"
+check "log: a race of the kernel's own does not count" log_has 0
+check "log: but can be told of" log_has 1 races
+
+rm "$TMP/1-x.sh"
+check "tier: planned but absent" tier_says '^failed: 1-x: needs' \
+	"0 passed, 1 failed, 0 skipped"
+finish
