@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * CRC-32C of few bytes. The kernel's crc32c() goes through the crypto API, and
- * that costs several times what the sum of a header does.
+ * CRC-32C of short inputs. The kernel's crc32c() goes through the crypto API, whose
+ * overhead is several times the cost of summing a header.
  */
 #ifndef _DD_CRC_H
 #define _DD_CRC_H
@@ -31,13 +31,13 @@ static inline u64 dd_crc_word(u64 sum, u64 word)
 
 /**
  * dd_crc_words() - continue a running CRC-32C over four words
- * @crc: so far, not inverted
- * @a: the first, as it is in memory
- * @b: the second
- * @c: the third
- * @d: the fourth
+ * @crc: running checksum, not inverted
+ * @a: first word, in memory order
+ * @b: second word
+ * @c: third word
+ * @d: fourth word
  *
- * Return: as crc32c() would.
+ * Return: the running checksum, equal to that of crc32c().
  */
 static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
 {
@@ -49,11 +49,11 @@ static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
 
 /**
  * dd_crc_few() - continue a running CRC-32C over a header
- * @crc: so far, not inverted
+ * @crc: running checksum, not inverted
  * @p: the bytes
- * @len: how many; crc32c() is faster for some hundred and more
+ * @len: number of bytes; from some hundred bytes on, crc32c() is faster
  *
- * Return: as crc32c() would.
+ * Return: the running checksum, equal to that of crc32c().
  */
 static inline u32 dd_crc_few(u32 crc, const void *p, size_t len)
 {

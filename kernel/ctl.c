@@ -415,7 +415,7 @@ static void dd_ctl_pump(struct dd_peer *peer)
 
 		list_for_each_entry_safe(r, next, &ctl->closing, entry) {
 			msg.end[n].chan = cpu_to_le64(r->chan.cfg.peer_id);
-			msg.end[n++].told = cpu_to_le64(r->chan.told);
+			msg.end[n++].told = cpu_to_le64(r->chan.notified);
 			list_del_init(&r->entry);
 			dd_remote_put(r);
 			if (n == DD_CTL_CLOSES)

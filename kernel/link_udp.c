@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The link between nodes: sockets, and how peers come and go.
+ * The link between nodes: sockets, and the life of a peer's link.
  *
- * A node has a socket for each family of which it has peers. It does not hold
- * its namespace, and is given up before that goes.
+ * A node has one socket per address family of its peers. The sockets hold no
+ * reference to the network namespace and are released before it is.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -34,7 +34,7 @@ const struct dd_net_upper *dd_udp_upper;
 static unsigned int rx_buffer = DD_UDP_RCVBUF;
 module_param(rx_buffer, uint, 0644);
 MODULE_PARM_DESC(rx_buffer,
-		 "bytes that a socket may hold, of packets with all overhead");
+		 "receive buffer of a socket in bytes, including overhead");
 
 static unsigned int dd_udp_net_id;
 
@@ -43,14 +43,12 @@ static struct dd_udp_node *dd_udp_node_of(const struct dd_node *node)
 	return net_generic(node->net, dd_udp_net_id);
 }
 
-/* ---- sockets --------------------------------------------------------------- */
-
 static int dd_udp_family(const union dd_peer_addr *addr)
 {
 	return addr->sa.sa_family == AF_INET6;
 }
 
-/* The socket is there until dd_udp_sock_close() has waited for this. */
+/* dd_udp_sock_close() cancels this work before it releases the socket. */
 static void dd_udp_drain4(struct work_struct *work)
 {
 	dd_udp_drain(container_of(work, struct dd_udp_node, drain[0]), 0);
@@ -70,14 +68,14 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 	struct sock *sk = sock->sk;
 	int one = 1, err;
 
-	/* Bursts are to come as they were made, not cut up again. */
+	/* Receive GSO skbs as they are instead of segmenting them. */
 	err = sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO,
 				    KERNEL_SOCKPTR(&one), sizeof(one));
 	if (err)
 		return err;
 	/*
-	 * The size of packets follows the path's MTU, but for the smallest ones, which
-	 * go out as they are whatever an ICMP message says.
+	 * Packets follow the path MTU, except for those of the smallest size, which
+	 * are sent regardless of ICMP messages.
 	 */
 	if (sk->sk_family == AF_INET)
 		ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);
@@ -87,12 +85,12 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 				SOCK_MIN_RCVBUF, INT_MAX / 2);
 	sk->sk_sndbuf = DD_UDP_SNDBUF;
 #ifdef CONFIG_NET_RX_BUSY_POLL
-	/* We drain it in softirq, where nobody may spin. */
+	/* The socket is drained in softirq, where busy polling is not allowed. */
 	sk->sk_ll_usec = 0;
 #endif
 	release_sock(sk);
 	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
-	/* What comes is queued, until dd_udp_tell() finds that it need not be. */
+	/* Packets are queued until dd_udp_update_encap() switches to encap_rcv. */
 	setup_udp_tunnel_sock(un->node->net, sock, &tunnel);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = dd_udp_ready;
@@ -126,7 +124,7 @@ static int dd_udp_sock_create(struct dd_udp_node *un, int family,
 	return err;
 }
 
-/* The node's socket for a peer at @addr, which is one more user of it. */
+/* Get the node's socket for a peer at @addr, creating it for the first user. */
 static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 				    const union dd_peer_addr *addr,
 				    const char **reason)
@@ -143,12 +141,13 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 	}
 	WRITE_ONCE(un->users[family], un->users[family] + 1);
 	if (un->users[family] == 1)
+		/* Packets may have been queued before sk_data_ready was set. */
 		/* What came before anybody was called. */
 		queue_work(dd_wq, &un->drain[family]);
 	return un->sock[family]->sk;
 }
 
-/* Nobody sends by it any more, or will have left when a grace period is over. */
+/* No peer uses the socket; senders leave within a grace period. */
 static void dd_udp_sock_close(struct dd_udp_node *un, int family)
 {
 	struct socket *sock = un->sock[family];
@@ -172,8 +171,6 @@ static void dd_udp_sock_put(struct dd_udp_node *un,
 	dd_udp_sock_close(un, family);
 }
 
-/* ---- what the transport asks -------------------------------------------------- */
-
 static struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
 {
 	return container_of(tp, struct dd_udp_peer, tp);
@@ -189,7 +186,7 @@ static struct dd_tp_chan *dd_udp_op_find(struct dd_tp *tp, u64 id)
 	return dd_udp_upper->find(dd_udp_of_tp(tp), id);
 }
 
-/* Payloads are struct dd_udp_payload, which reading changes. */
+/* Payloads are struct dd_udp_payload; the cast permits moving their cursors. */
 static int dd_udp_op_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 			     const void *payload, u32 off, u32 len)
 {
@@ -197,12 +194,12 @@ static int dd_udp_op_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 				     (struct dd_udp_payload *)payload, off, len);
 }
 
-static void dd_udp_op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *chan,
-				  u64 dst, const void *payload,
-				  struct dd_tp_run *run)
+static void dd_udp_op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
+				    u64 dst, const void *payload,
+				  struct dd_tp_rx_batch *batch)
 {
-	dd_udp_upper->deposit_run(dd_udp_of_tp(tp), chan, dst,
-				  (struct dd_udp_payload *)payload, run);
+	dd_udp_upper->deposit_batch(dd_udp_of_tp(tp), chan, dst,
+				  (struct dd_udp_payload *)payload, batch);
 }
 
 static void dd_udp_op_peek(struct dd_tp *tp, const void *payload, u32 off,
@@ -291,7 +288,7 @@ static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
 	}
 }
 
-/* The timer begins anew: not at once, lest two that disagree do nothing else. */
+/* Delay the next attempt, so that two disagreeing nodes do not keep trying. */
 static void dd_udp_op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
@@ -307,7 +304,7 @@ static void dd_udp_op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 		link->retry_at = ktime_get_ns() + DD_UDP_RETRY_NS;
 }
 
-/* Whether somebody listens; those who do get all from the next burst on. */
+/* Whether a packet tracepoint is enabled; evaluated once per burst. */
 bool dd_udp_tracing(void)
 {
 	return trace_dd_packet_sent_enabled() ||
@@ -345,7 +342,7 @@ static const struct dd_tp_ops dd_udp_tp_ops = {
 	.random = dd_udp_random,
 	.find = dd_udp_op_find,
 	.deposit = dd_udp_op_deposit,
-	.deposit_run = dd_udp_op_deposit_run,
+	.deposit_batch = dd_udp_op_deposit_batch,
 	.peek = dd_udp_op_peek,
 	.payload_crc = dd_udp_op_crc,
 	.complete = dd_udp_op_complete,
@@ -357,8 +354,6 @@ static const struct dd_tp_ops dd_udp_tp_ops = {
 	.down = dd_udp_op_down,
 	.trace = dd_udp_op_trace,
 };
-
-/* ---- peers -------------------------------------------------------------------- */
 
 static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
 		       const struct dd_peer_config *config,
@@ -408,7 +403,7 @@ static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
 	link->retry_at = DD_TP_NEVER;
 	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	link->timer.function = dd_udp_timer;
-	tasklet_setup(&link->rest, dd_udp_rest);
+	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
 	link->addr = peer->config.addr;
 	dd_udp_cfg(un, peer, &peer->config, &cfg);
 	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
@@ -428,14 +423,14 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Packets from a peer, and to it, from here on. */
+/* Start receiving from and sending to the peer. */
 static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
 	lockdep_assert_held(&un->lock);
 	dd_udp_lock(link);
 	link->dead = false;
 	dd_udp_unlock(link);
-	/* First: it may be up as soon as it is found. */
+	/* Before hlist_add_head_rcu(): afterwards the session may come up. */
 	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
 	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
 	dd_udp_route(link);
@@ -445,24 +440,25 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 }
 
 /*
- * End the session, and wait until the peer has said that it knows, or has been
- * told often enough: 35 ms at most, since the timer sends the next BYE.
+ * End the session and wait until the peer has answered a BYE, or all BYEs have been
+ * sent: 35 ms at most, as the timer sends them.
  */
 static void dd_udp_goodbye(struct dd_udp_peer *link)
 {
 	dd_udp_lock(link);
 	dd_tp_stop(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
-	/* Written under the lock; what is out of date is looked at again. */
+	/* Written under the lock; a stale value costs one more iteration. */
 	while (data_race(READ_ONCE(link->tp.bye)))
 		usleep_range(100, 200);
 }
 
 /*
- * No packets any more, and no timers; the peer is told that its session is
- * over. Who had found the link before comes to its lock, and leaves. Who is
- * sending has bottom halves disabled, and finds link and socket there until a
- * grace period has passed.
+ * Stop packets and timers, and notify the peer that the session ended. These contexts
+ * may still use the link:
+ * 1. a receiver that found it in the hash table: it takes the lock and finds @dead;
+ * 2. a sender without the lock: it runs with bottom halves disabled, and link and
+ *    socket are freed only after a grace period.
  */
 static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
@@ -473,11 +469,11 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	hlist_del_init_rcu(&link->entry);
 	dd_udp_lock(link);
 	link->dead = true;
-	/* Somebody may have begun another session meanwhile, and wait for it. */
+	/* Another context may have started a new session since the first stop. */
 	dd_tp_stop(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
 	hrtimer_cancel(&link->timer);
-	tasklet_kill(&link->rest);
+	tasklet_kill(&link->tx_tasklet);
 	link->armed = DD_TP_NEVER;
 }
 
@@ -527,7 +523,7 @@ static void dd_udp_stop(struct dd_peer *peer)
 	dd_udp_upper->detach(link);
 }
 
-/* Memory: others may have had a reference to the peer, and locked its session. */
+/* Called with the last reference to the peer: no context can lock the session. */
 static void dd_udp_release(struct dd_peer *peer)
 {
 	struct dd_udp_peer *link = peer->link;
@@ -536,7 +532,7 @@ static void dd_udp_release(struct dd_peer *peer)
 	dd_udp_free(link);
 }
 
-/* The same peer elsewhere: another machine, with which there is no session. */
+/* Change the peer's address. This ends its session. */
 static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 		       const struct dd_peer_config *config, const char **reason)
 {
@@ -548,7 +544,7 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
 	dd_udp_kill(un, link);
-	/* Nobody sends to the old address any more, nor looks at it. */
+	/* Wait for senders and receivers that use the old address. */
 	synchronize_net();
 	dd_udp_cfg(un, link->peer, config, &cfg);
 	dd_udp_lock(link);
@@ -558,8 +554,8 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	link->sk = sk;
 	link->users = &un->users[dd_udp_family(&link->addr)];
 	link->mtu = 0;
-	link->home = (union dd_udp_home){};
-	link->answer = (union dd_udp_home){};
+	link->local_addr = (union dd_udp_local){};
+	link->reply_addr = (union dd_udp_local){};
 	dst_cache_reset_now(&link->dst);
 	dd_udp_unlock(link);
 	dd_udp_sock_put(un, &old);
@@ -583,7 +579,7 @@ static int dd_udp_update(struct dd_peer *peer,
 	} else {
 		dd_udp_lock(link);
 		link->tp.cfg.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC;
-		/* Asked for when the next session begins. */
+		/* Takes effect with the next session. */
 		link->tp.cfg.payload_crc = config->payload_crc;
 		dd_udp_unlock(link);
 	}
@@ -591,7 +587,7 @@ static int dd_udp_update(struct dd_peer *peer,
 	return err;
 }
 
-/* A peer with the same number of nodes accepts the next INIT, others refuse it. */
+/* The number of nodes changed: reopen, as the peer accepts only its own number. */
 static void dd_udp_renumber(struct dd_peer *peer)
 {
 	struct dd_udp_node *un = dd_udp_node_of(peer->node);
@@ -610,8 +606,6 @@ static void dd_udp_renumber(struct dd_peer *peer)
 	mutex_unlock(&un->lock);
 }
 
-/* ---- what is told about them ---------------------------------------------------- */
-
 #define DD_UDP_OF_LINK(name, member) \
 	{ name, offsetof(struct dd_udp_peer, stats.member) }
 #define DD_UDP_OF_TP(name, member) \
@@ -620,7 +614,7 @@ static void dd_udp_renumber(struct dd_peer *peer)
 	{ "drop-" name, offsetof(struct dd_udp_peer, \
 				 tp.stats.drops[DD_TP_DROP_##reason]) }
 
-/* Counters, each a u64 in struct dd_udp_peer. */
+/* Counters of a peer; each is a u64 in struct dd_udp_peer. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -672,7 +666,7 @@ static const char *dd_udp_counter(struct dd_peer *peer, unsigned int i,
 
 	if (i >= ARRAY_SIZE(dd_udp_counters))
 		return NULL;
-	/* Counted by others meanwhile, who need not care for who looks. */
+	/* Read without the lock: the value may be slightly out of date. */
 	*value = data_race(READ_ONCE(*(u64 *)((u8 *)link +
 					      dd_udp_counters[i].offset)));
 	return dd_udp_counters[i].name;
@@ -711,8 +705,6 @@ static const struct dd_peer_link_ops dd_udp_link_ops = {
 	.release = dd_udp_release,
 };
 
-/* ---- namespaces ------------------------------------------------------------------- */
-
 static int __net_init dd_udp_net_init(struct net *net)
 {
 	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
@@ -727,7 +719,7 @@ static int __net_init dd_udp_net_init(struct net *net)
 	return 0;
 }
 
-/* Sockets do not hold the namespace, so they go before it does. */
+/* The sockets hold no reference to the namespace: release them before it is gone. */
 static void __net_exit dd_udp_net_pre_exit(struct net *net)
 {
 	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
@@ -736,7 +728,7 @@ static void __net_exit dd_udp_net_pre_exit(struct net *net)
 	unsigned int i;
 
 	mutex_lock(&un->lock);
-	/* All first, so that their BYEs are repeated at the same time. */
+	/* Stop all sessions first, so that their BYEs are repeated in parallel. */
 	for (i = 0; i < DD_UDP_HASH; i++)
 		hlist_for_each_entry(link, &un->peers[i], entry) {
 			dd_udp_lock(link);
@@ -762,8 +754,8 @@ static struct pernet_operations dd_udp_net_ops = {
 };
 
 /**
- * dd_udp_init() - offer the link to all nodes
- * @upper: who has the memory; after dd_node_init(), before dd_peer_init()
+ * dd_udp_init() - register the link with all nodes
+ * @upper: callbacks; the caller has called dd_node_init() and not yet dd_peer_init()
  *
  * Return: 0 or -errno.
  */
@@ -773,7 +765,7 @@ int dd_udp_init(const struct dd_net_upper *upper)
 	return register_pernet_subsys(&dd_udp_net_ops);
 }
 
-/* When no node has a peer any more: after dd_peer_exit(). */
+/* Called after dd_peer_exit(), when no node has a peer any more. */
 void dd_udp_exit(void)
 {
 	unregister_pernet_subsys(&dd_udp_net_ops);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The link between nodes: sessions over UDP. Sockets, packets and timers are
- * here; what packets mean is the business of transport.c, what messages mean
- * that of struct dd_net_upper.
+ * The link between nodes: transport sessions over UDP. This part has the sockets,
+ * skbs and timers. transport.c implements the protocol; struct dd_net_upper
+ * implements the memory and the objects behind channels.
  *
- * A session's lock is taken before a segment's, and nobody enters the IP stack
- * with it.
+ * The lock of a session is taken before that of a segment. The IP stack is never
+ * entered with the lock of a session held.
  */
 #ifndef _DD_LINK_UDP_H
 #define _DD_LINK_UDP_H
@@ -26,16 +26,17 @@ struct dd_udp_peer;
 struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
-#define DD_UDP_HDR_PAGES	4	/* for headers: of what is on its way */
+#define DD_UDP_HDR_PAGES	4	/* pages for headers of packets in transit */
 
 /**
- * struct dd_udp_cursor - a place in the data of an skb
- * @next: the next member of the skb's fragment list
- * @frag: the next fragment before that
- * @end: behind the last of these
- * @first: the first fragment of the skb: before it is the linear part
- * @p: where the place is
- * @left: bytes there, in one piece
+ * struct dd_udp_cursor - a position in the data of an skb
+ * @next: next member of the skb's fragment list
+ * @frag: next fragment of the current skb
+ * @end: end of its fragments
+ * @first: first fragment of the outer skb; while @frag equals it, @p is in the
+ *	linear part
+ * @p: current position
+ * @left: contiguous bytes at @p
  */
 struct dd_udp_cursor {
 	struct sk_buff *next;
@@ -47,13 +48,13 @@ struct dd_udp_cursor {
 };
 
 /**
- * struct dd_udp_payload - payload of a packet that has come: what transport.c
- *	passes through as a payload
- * @start: where it starts
- * @at: where the last reader stopped
+ * struct dd_udp_payload - payload of a received packet, as passed through
+ *	transport.c
+ * @start: start of the payload
+ * @at: position after the last read
  * @off: bytes from @start to @at
  *
- * Of a run, only @at counts.
+ * In a batch only @at is valid.
  */
 struct dd_udp_payload {
 	struct dd_udp_cursor start;
@@ -62,36 +63,35 @@ struct dd_udp_payload {
 };
 
 /**
- * struct dd_net_upper - what the link asks of those who have the memory
- * @attach: a peer has been configured; sets @link->priv. May sleep; 0 or -errno
- * @detach: nothing else will be called for this peer; may sleep. Others may
- *	still have a reference to the peer, and lock its session
+ * struct dd_net_upper - callbacks into the code that owns the memory
+ * @attach: a peer was configured; set @link->priv. May sleep. Return 0 or -errno
+ * @detach: no other callback but @release follows for this peer. May sleep. Other
+ *	contexts may still hold a reference to the peer and lock its session
  * @find: see struct dd_tp_ops
- * @deposit: see struct dd_tp_ops; the bytes are had by dd_udp_copy()
- * @deposit_run: see struct dd_tp_ops; by dd_udp_copy_run()
- * @complete: see struct dd_tp_ops. May leave the note to be shown by @show: then
- *	it sets @link->untold, and holds what nothing else but @credit is called
- *	with meanwhile
- * @show: before the session is unlocked, or another packet taken: if
- *	@link->untold is set
+ * @deposit: see struct dd_tp_ops; calls dd_udp_copy()
+ * @deposit_batch: see struct dd_tp_ops; calls dd_udp_copy_batch()
+ * @complete: see struct dd_tp_ops. May leave posting the note to @show: then it
+ *	sets @link->note_pending and returns with a lock held, under which only
+ *	@credit and @show are called
+ * @show: post the note; called if @link->note_pending is set, before the session is
+ *	unlocked or the next packet is processed
  * @credit: see struct dd_tp_ops; may be NULL
  * @sent: see struct dd_tp_ops
  * @done: see struct dd_tp_ops
  * @ctl: see struct dd_tp_ops
  * @up: see struct dd_tp_ops
- * @down: see struct dd_tp_ops; the link seeks a new session by itself
- * @source: where bytes of a message are that is being sent: their address from
- *	byte @off of @op on, in a page that may be put into an skb (not from
- *	kmalloc()); @left (out): bytes there in one piece, at least 1. Asked
- *	while the transport has the op. The pages are counted by the skb, which
- *	may outlive op, channel and region
- * @progress: something may have been acknowledged: there may be room for control
- *	messages
- * @release: nobody knows the peer any more: free @link->priv. May sleep
+ * @down: see struct dd_tp_ops; the link tries to open a new session by itself
+ * @source: return the address of byte @off of the message @op, in a page that may be
+ *	put into an skb (not from kmalloc()); @left (out): contiguous bytes there, at
+ *	least 1. Called while the transport holds the op. The skb takes a reference
+ *	to the page and may outlive op, channel and region
+ * @progress: packets may have been acknowledged: control messages that did not fit
+ *	may be sent now
+ * @release: the last reference to the peer is gone: free @link->priv. May sleep
  *
- * But for the first two and the last, all are called with the session locked,
- * in softirq or process context, and may call what struct dd_tp_ops permits, and nothing
- * that locks a session.
+ * All callbacks other than @attach, @detach and @release are called with the session
+ * locked, in softirq or process context. They may call the functions that struct
+ * dd_tp_ops permits, and none that locks a session.
  */
 struct dd_net_upper {
 	int (*attach)(struct dd_udp_peer *link);
@@ -100,9 +100,9 @@ struct dd_net_upper {
 	int (*deposit)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		       u64 dst, struct dd_udp_payload *payload, u32 off,
 		       u32 len);
-	void (*deposit_run)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			    u64 dst, struct dd_udp_payload *payload,
-			    struct dd_tp_run *run);
+	void (*deposit_batch)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+			      u64 dst, struct dd_udp_payload *payload,
+			    struct dd_tp_rx_batch *batch);
 	bool (*complete)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 			 const struct dd_tp_msg *msg, const u8 *tail,
 			 u32 ntail);
@@ -122,21 +122,21 @@ struct dd_net_upper {
 };
 
 /**
- * struct dd_udp_stats - what a peer's link has done; under its lock
- * @tx_skbs: skbs handed to the IP stack
+ * struct dd_udp_stats - counters of a peer's link; protected by its lock
+ * @tx_skbs: skbs passed to the IP stack
  * @tx_packets: packets in them
- * @tx_copied: bytes of payload copied before they were sent: of messages that
- *	lie in memory which is not wired, and of packets with a checksum of it;
- *	what is sent again does not count
- * @tx_nomem: packets lost for want of memory
- * @tx_noroute: skbs thrown away for want of a route
- * @tx_full: times that nothing was made since too much was on its way out
+ * @tx_copied: bytes of payload copied before transmission, because the source is not
+ *	wired memory or the packet has a checksum of its payload; without
+ *	retransmissions
+ * @tx_nomem: packets lost because an allocation failed
+ * @tx_noroute: skbs dropped because there was no route
+ * @tx_full: times that transmission paused because too many packets were queued
  * @rx_skbs: skbs received
  * @rx_packets: packets in them
  * @rx_softirq: deposits made in softirq
- * @rx_process: deposits made elsewhere
- * @rx_copied: bytes copied to where they belong
- * @mtu_changes: times that the path's MTU was another one
+ * @rx_process: deposits made in process context
+ * @rx_copied: bytes copied to their destination
+ * @mtu_changes: changes of the path MTU
  */
 struct dd_udp_stats {
 	u64 tx_skbs;
@@ -154,54 +154,55 @@ struct dd_udp_stats {
 };
 
 /**
- * union dd_udp_home - an address of this node; all zero for none
+ * union dd_udp_local - an address of this node; all zero for none
  * @ip4: of IPv4
  * @ip6: of IPv6
  */
-union dd_udp_home {
+union dd_udp_local {
 	__be32 ip4;
 	struct in6_addr ip6;
 };
 
 /**
- * struct dd_udp_peer - a peer as the link has it: dd_peer.link
- * @lock: protects the session, all of its channels, and what is below; taken
- *	before a segment's lock
+ * struct dd_udp_peer - link state of a peer: dd_peer.link
+ * @lock: protects the session, all its channels, and the members below; taken
+ *	before the lock of a segment
  * @tp: the session
- * @arena: its memory
- * @peer: whose link this is
- * @priv: of struct dd_net_upper
- * @addr: the peer's address and port
+ * @arena: memory of the session
+ * @peer: the peer
+ * @priv: private to struct dd_net_upper
+ * @addr: address and port of the peer
  * @entry: in dd_udp_node.peers
- * @sk: our socket of that family; there until @dead, and for a grace period
- * @users: how many peers have that socket
- * @dst: route to the peer; used by who is sending
- * @home: our address by which the peer knows us: packets from elsewhere are a
- *	stranger's to it
- * @answer: where a packet was sent to that is answered next, and that proves
- *	nothing of its sender; zero: the answer comes from @home
- * @moved: @dst is not from @home
+ * @sk: socket of the address' family; valid until a grace period after @dead is set
+ * @users: number of peers that use this socket
+ * @dst: route to the peer; used only by the context that has set @sending
+ * @local_addr: local address that the peer knows; it ignores packets from any other
+ * @reply_addr: local address that the last unauthenticated packet was sent to, for
+ *	the reply to it; zero: reply from @local_addr
+ * @moved: @dst was looked up with another source address than @local_addr
  * @timer: calls dd_tp_timeout()
- * @rest: sends what dd_udp_unlock_later() has left
- * @armed: when it does, ns
- * @retry_at: when a new session is sought, ns
- * @retry_ns: how long after the last one that is
- * @dead: nothing is sent and no timer armed any more
- * @sending: somebody hands packets to the IP stack, in the order in which they
- *	were made, without the lock; others may hand it mere acknowledgments
- * @cpu: who sent last
- * @sent_at: when, ns
- * @touched: meanwhile the session was locked: he looks for more afterwards
- * @untold: a message has come whose receiver cannot see its note yet
- * @gso: the device takes many packets as one
- * @mtu: bytes in the largest datagram that the route carries, 0 for not known
+ * @tx_tasklet: sends what dd_udp_unlock_later() has deferred
+ * @armed: when @timer expires, ns
+ * @retry_at: when to request a new session, ns
+ * @retry_ns: interval since the previous request
+ * @dead: nothing is sent and no timer is armed any more
+ * @sending: a context is passing packets to the IP stack without the lock, in the
+ *	order of their numbers; other contexts may send only unnumbered packets
+ * @cpu: CPU that sent last
+ * @sent_at: when it did, ns
+ * @touched: the session was locked since @sending was set: the sending context has
+ *	to look for more packets
+ * @note_pending: a message is complete and its note is to be posted by
+ *	dd_net_upper.show()
+ * @gso: the device accepts GSO skbs
+ * @mtu: largest datagram that the route carries, in bytes; 0 if not known
  * @stats: counters
- * @rx_hdr: a header being read that was not in one piece
- * @tx_pages: pages for headers, in turn; NULL for not yet
- * @tx_turn: whose turn is next
- * @tx_hdrs: where headers are made, in one of them; NULL for not yet
- * @tx_used: bytes there that have been sent, or are in an skb
- * @tx_last: if that is more, there is no room for another run
+ * @rx_hdr: copy of a received header that was not contiguous
+ * @tx_pages: pages for headers, used in turn; NULL before their first use
+ * @tx_turn: index of the next page
+ * @tx_hdrs: address of the current page; NULL for none
+ * @tx_used: bytes of it in use
+ * @tx_last: largest value of @tx_used that leaves space for another batch
  */
 struct dd_udp_peer {
 	spinlock_t lock;	/* of the session */
@@ -214,17 +215,17 @@ struct dd_udp_peer {
 	struct sock *sk;
 	const unsigned int *users;
 	struct dst_cache dst;
-	union dd_udp_home home;
-	union dd_udp_home answer;
+	union dd_udp_local local_addr;
+	union dd_udp_local reply_addr;
 	struct hrtimer timer;
-	struct tasklet_struct rest;
+	struct tasklet_struct tx_tasklet;
 	u64 armed;
 	u64 retry_at;
 	u64 retry_ns;
 	bool dead;
 	bool sending;
 	bool touched;
-	bool untold;
+	bool note_pending;
 	bool moved;
 	bool gso;
 	int cpu;
@@ -242,16 +243,16 @@ struct dd_udp_peer {
 /**
  * struct dd_udp_node - a node's sockets, and its peers by address
  * @node: the node
- * @lock: protects @sock, @users, and changes of @peers
- * @closed: the namespace goes; there are no more sockets
- * @sock: for IPv4 and IPv6; there while it has users
- * @drain: empties them when there is too much for one softirq
- * @drops: skbs that they had no room for, as far as they are counted
- * @burst: when the last skb came that had more than one packet, in jiffies
- * @users: peers with an address of that family
+ * @lock: protects @sock, @users and changes of @peers
+ * @closed: the namespace is exiting; no socket is created any more
+ * @sock: sockets for IPv4 and IPv6; each exists while it has users
+ * @drain: empties a socket when a softirq has used up its budget
+ * @drops: value of sk_drops that has been added to the node's counters
+ * @burst: when the last skb with several packets was received, in jiffies
+ * @users: number of peers with an address of the family
  * @seed: of the hash
  * @peers: struct dd_udp_peer by address; looked up under RCU
- * @incarnation: random number of this life
+ * @incarnation: random number, new each time the module starts in the namespace
  */
 struct dd_udp_node {
 	struct dd_node *node;
@@ -267,8 +268,7 @@ struct dd_udp_node {
 	u64 incarnation;
 };
 
-/* ---- link_udp.c: sockets, and a peer's life ---------------------------- */
-
+/* link_udp.c */
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
 
@@ -277,8 +277,8 @@ extern const struct dd_net_upper *dd_udp_upper;
 bool dd_udp_tracing(void);
 
 /**
- * dd_udp_of() - a peer's link
- * @peer: the peer; the caller has a reference, or is in an RCU read section
+ * dd_udp_of() - link of a peer
+ * @peer: the peer; the caller holds a reference or is in an RCU read-side section
  *
  * Return: the link, or NULL if there is none.
  */
@@ -291,9 +291,9 @@ static inline struct dd_udp_peer *dd_udp_of(const struct dd_peer *peer)
  * dd_udp_lock() - lock a session
  * @link: the peer's link
  *
- * Until dd_udp_unlock(), in process context or softirq, those functions of
- * transport.h may be called for @link->tp that struct dd_tp_ops permits in its
- * callbacks. The caller has no segment locked.
+ * Until dd_udp_unlock() the caller, in process context or softirq, may call the
+ * functions of transport.h on @link->tp that struct dd_tp_ops permits in callbacks.
+ * The caller must not hold the lock of a segment.
  */
 static inline void dd_udp_lock(struct dd_udp_peer *link)
 	__acquires(&link->lock)
@@ -301,29 +301,27 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 	spin_lock_bh(&link->lock);
 }
 
-/* Show the note of a message that has come, if that has been left for last. */
+/* Post the note of a completed message if complete() has deferred that. */
 static inline void dd_udp_show(struct dd_udp_peer *link)
 {
-	if (link->untold)
+	if (link->note_pending)
 		dd_udp_upper->show(link);
 }
 
-/* ---- link_udp_tx.c ----------------------------------------------------- */
-
+/* link_udp_tx.c */
 void dd_udp_route(struct dd_udp_peer *link);
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock);
 void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock);
 void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock);
-void dd_udp_rest(struct tasklet_struct *rest);
+void dd_udp_tx_deferred(struct tasklet_struct *tasklet);
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer);
 int dd_udp_submit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		  struct dd_tp_op *op);
 int dd_udp_ctl(struct dd_udp_peer *link, const void *data, u32 len);
-void dd_udp_told(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid);
+void dd_udp_notified(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid);
 
-/* ---- link_udp_rx.c ----------------------------------------------------- */
-
+/* link_udp_rx.c */
 void dd_udp_ready(struct sock *sk);
 void dd_udp_drain(struct dd_udp_node *un, int family);
 struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
@@ -331,8 +329,8 @@ struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		 u32 off, void *dst, u32 len);
-u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		    struct dd_tp_run *run, void **pages, u32 at);
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at);
 void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);
 u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc);
 

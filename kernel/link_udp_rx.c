@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Receiving: the socket is drained in softirq, on whichever CPU the packets
- * come, and their payload is copied once, to where it belongs.
+ * Receiving: the socket is drained in softirq, on the CPU that received the packets,
+ * and payload is copied once, to its destination.
  *
- * An skb is a packet or, where GSO or GRO were at work, many of the same size
- * one after the other; nothing is known of where their bytes lie but that they
- * come in order.
+ * An skb holds one packet or, with GSO or GRO, many of the same size. The data may be
+ * in the linear part, in fragments and in a fragment list; the code relies only on
+ * the order of the bytes.
  */
 #include <linux/crc32c.h>
 #include <linux/hash.h>
@@ -20,21 +20,19 @@
 #include "copy.h"
 #include "dd.h"
 #include "link_udp.h"
-#include "transport_run.h"
+#include "transport_batch.h"
 
-#define DD_UDP_BUDGET	1024	/* skbs taken from a socket in one go */
-#define DD_UDP_BULK	16384	/* bytes at once: more are likely to follow */
+#define DD_UDP_BUDGET	1024	/* skbs taken from a socket in a row */
+#define DD_UDP_BULK	16384	/* bytes in an skb that indicate a stream */
 #define DD_UDP_UNACKED	524288	/* bytes after which an acknowledgment is sent */
-#define DD_UDP_BURSTS	(HZ / 50)	/* while after a burst others may come */
+#define DD_UDP_BURSTS	(HZ / 50)	/* time after a burst to expect more bursts */
 
 static unsigned int rx_budget = DD_UDP_BUDGET;
 module_param(rx_budget, uint, 0644);
 MODULE_PARM_DESC(rx_budget,
-		 "skbs that a softirq takes from a socket before a worker does");
+		 "skbs that a softirq takes from a socket before it defers to a worker");
 
-/* ---- places in an skb ---------------------------------------------------- */
-
-/* The beginning of an skb, or of a member of its fragment list. */
+/* Go to the beginning of an skb or of a member of its fragment list. */
 static void dd_udp_enter(struct dd_udp_cursor *c, struct sk_buff *skb)
 {
 	const struct skb_shared_info *shared = skb_shinfo(skb);
@@ -52,7 +50,7 @@ static void dd_udp_first(struct dd_udp_cursor *c, struct sk_buff *skb)
 	c->first = c->frag;
 }
 
-/* The next piece: false if there is none. */
+/* Go to the next contiguous part; false if there is none. */
 static bool dd_udp_step(struct dd_udp_cursor *c)
 {
 	struct sk_buff *skb;
@@ -74,8 +72,8 @@ static bool dd_udp_step(struct dd_udp_cursor *c)
 }
 
 /*
- * Call @fn for the next @len bytes, piece by piece. Who asks has compared with
- * the skb's length: if there are fewer, then the skb lies about that.
+ * Call @fn for the next @len bytes, for each contiguous part. The caller has checked
+ * @len against skb->len; false means that the skb is inconsistent.
  */
 static __always_inline bool
 dd_udp_walk(struct dd_udp_cursor *c, u32 len,
@@ -122,8 +120,6 @@ static void dd_udp_sum(void *arg, const u8 *p, u32 n)
 	*crc = crc32c(*crc, p, n);
 }
 
-/* ---- payload --------------------------------------------------------------- */
-
 static void dd_udp_seek(struct dd_udp_payload *payload, u32 off)
 {
 	if (off < payload->off) {
@@ -144,14 +140,14 @@ static void dd_udp_copied(struct dd_udp_peer *link, u32 len)
 }
 
 /**
- * dd_udp_copy() - deposit bytes that have come
- * @link: the link they came by, locked
- * @payload: what deposit() was given
- * @off: where in it; with @len within what deposit() was told
+ * dd_udp_copy() - copy received bytes to wired memory
+ * @link: link of the sender, locked
+ * @payload: payload passed to deposit()
+ * @off: offset in the payload
  * @dst: kernel address of wired memory
- * @len: bytes
+ * @len: bytes; @off + @len is within the range passed to deposit()
  *
- * Aligned words are stored as such, in ascending order.
+ * Stores aligned words, in ascending order.
  */
 void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 		 u32 off, void *dst, u32 len)
@@ -167,8 +163,9 @@ void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 }
 
 /*
- * The same as dd_udp_step(), where the next fragment is not the last one; but that
- * may be empty. What is at @c may be in registers.
+ * Like dd_udp_step() for the common case that the current skb has another fragment;
+ * the fragment may be empty. @c is copied to call the slow path, so that it can be
+ * kept in registers.
  */
 static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
 {
@@ -187,25 +184,25 @@ static __always_inline bool dd_udp_step_fast(struct dd_udp_cursor *c)
 	return ok;
 }
 
-/* Whether the next packet belongs to the run; then its payload is next. */
-static __always_inline bool dd_udp_run_takes(struct dd_udp_cursor *c,
-					     struct dd_tp_run *run)
+/* Whether the next packet belongs to the batch; if so, skip its header. */
+static __always_inline bool dd_udp_batch_takes(struct dd_udp_cursor *c,
+					       struct dd_tp_rx_batch *batch)
 {
 	if (!c->left && !dd_udp_step_fast(c))
 		return false;
-	if (c->left < sizeof(run->next) ||
-	    !dd_tp_run_takes(run, (const void *)c->p))
+	if (c->left < sizeof(batch->next) ||
+	    !dd_tp_rx_batch_takes(batch, (const void *)c->p))
 		return false;
-	c->p += sizeof(run->next);
-	c->left -= sizeof(run->next);
+	c->p += sizeof(batch->next);
+	c->left -= sizeof(batch->next);
 	return true;
 }
 
 /**
- * struct dd_udp_sink - where the payloads of a run go
- * @to: where the next byte goes
- * @room: bytes there, in one piece
- * @pages: addresses of the pages after that
+ * struct dd_udp_sink - destination of the payloads of a batch
+ * @to: next byte
+ * @room: contiguous bytes at @to
+ * @pages: addresses of the following pages
  */
 struct dd_udp_sink {
 	u8 *to;
@@ -221,14 +218,14 @@ static void dd_udp_sink_at(struct dd_udp_sink *s, u32 at)
 	s->pages += (at + s->room) >> PAGE_SHIFT;
 }
 
-/* A payload that is not in one piece there or here; @c is at no header. */
+/* Store a payload that is not contiguous at its source or destination. */
 static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s,
 			       u32 len)
 {
 	u32 n;
 
 	for (; len; len -= n) {
-		/* If there is none, the skb lies about its length. */
+		/* Fewer bytes than skb->len: the skb is inconsistent. */
 		if (!c->left && !dd_udp_step(c))
 			return;
 		if (!s->room)
@@ -242,7 +239,7 @@ static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s,
 	}
 }
 
-/* As dd_copy_words() does it, since both are whole words. */
+/* Store a payload; like dd_copy_words(), as both sides are whole words. */
 static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 					 struct dd_udp_sink *s, u32 len)
 {
@@ -266,19 +263,18 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 }
 
 /**
- * dd_udp_copy_run() - deposit bytes of packets that have come one after the other
- * @link: the link they came by, locked
- * @payload: what deposit_run() was given
- * @run: what deposit_run() was given
- * @pages: kernel addresses of wired pages, enough for all of the run
- * @at: offset in the first of them
+ * dd_udp_copy_batch() - copy the payloads of a batch to wired memory
+ * @link: link of the sender, locked
+ * @payload: payload passed to deposit_batch()
+ * @batch: batch passed to deposit_batch()
+ * @pages: kernel addresses of wired pages, enough for the whole batch
+ * @at: offset in the first page
  *
- * Stored as by dd_udp_copy().
+ * Stores aligned words, in ascending order.
  *
- * Return: bytes stored.
  */
-u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		    struct dd_tp_run *run, void **pages, u32 at)
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at)
 {
 	struct dd_udp_cursor c = payload->at;
 	struct dd_udp_sink s = { .pages = pages };
@@ -286,15 +282,15 @@ u32 dd_udp_copy_run(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 
 	lockdep_assert_held(&link->lock);
 	dd_udp_sink_at(&s, at);
-	while (dd_udp_run_takes(&c, run))
-		dd_udp_store(&c, &s, run->plen);
+	while (dd_udp_batch_takes(&c, batch))
+		dd_udp_store(&c, &s, batch->plen);
 	payload->at = c;
-	n = run->count * run->plen;
+	n = batch->count * batch->plen;
 	dd_udp_copied(link, n);
 	return n;
 }
 
-/* As struct dd_tp_ops has it. */
+/* Implements peek() of struct dd_tp_ops. */
 void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
 {
 	struct dd_udp_cursor *c = &payload->at;
@@ -303,7 +299,7 @@ void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
 	if (unlikely(off != payload->off))
 		dd_udp_seek(payload, off);
 	payload->off += len;
-	/* The last word of a message, most often. */
+	/* Common case: the last word of a message. */
 	if (likely(len == 8 && c->left >= 8)) {
 		memcpy(buf, c->p, 8);
 		c->p += 8;
@@ -313,7 +309,7 @@ void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
 	dd_udp_walk(c, len, dd_udp_get, &to);
 }
 
-/* As struct dd_tp_ops has it. */
+/* Implements payload_crc() of struct dd_tp_ops. */
 u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
 {
 	struct dd_udp_cursor c = payload->start;
@@ -322,11 +318,9 @@ u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
 	return crc;
 }
 
-/* ---- packets --------------------------------------------------------------- */
-
 /*
- * The header of a datagram of @len bytes at @c, in one piece: copied to @buf if
- * it is not. NULL if there is none. @c is behind it then.
+ * Read the header of a datagram of @len bytes and advance @c behind it. Returns its
+ * address, in @buf if it is not contiguous in the skb, or NULL if it is malformed.
  */
 static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
 			       u32 *hlen)
@@ -357,8 +351,8 @@ static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
 }
 
 /*
- * A datagram of @len bytes at @payload->at, which moves behind it: false if it
- * cannot.
+ * Process a datagram of @len bytes at @payload->at and advance behind it; false if
+ * the skb has fewer bytes.
  */
 static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 			  struct dd_udp_payload *payload, u32 len)
@@ -377,50 +371,51 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
 	payload->start = *c;
 	payload->off = 0;
 	len -= hlen;
-	/* Who sent it may still write to pages of fragments. */
+		/* The sender on this node may still write to pages of fragments. */
 	if (c->frag != c->first && hdr != link->rx_hdr)
 		hdr = memcpy(link->rx_hdr, hdr, hlen);
 	dd_tp_rx(&link->tp, now, hdr, hlen, payload, len);
-	/* As a rule all has been read, in order. */
+	/* Common case: the payload was read completely and in order. */
 	return likely(payload->off == len) ||
 	       dd_udp_walk(c, len - payload->off, dd_udp_pass, NULL);
 }
 
 /*
- * The address that a packet was sent to becomes @home: true if that changes. A
- * packet that its sender cannot have made without a secret shows by what address the
- * peer knows us; of any other one only the answer comes from there.
+ * Set @local to the destination address of a packet; true if it changed. A packet that
+ * proves knowledge of a secret shows by which address the peer knows this node. For
+ * any other packet the address is used only for the reply.
  */
-static bool dd_udp_heard(union dd_udp_home *home, const struct sk_buff *skb)
+static bool dd_udp_update_local_addr(union dd_udp_local *local,
+				     const struct sk_buff *skb)
 {
 	if (skb->protocol == htons(ETH_P_IP)) {
 		__be32 to = ip_hdr(skb)->daddr;
 
-		if (likely(home->ip4 == to) || ipv4_is_multicast(to) ||
+		if (likely(local->ip4 == to) || ipv4_is_multicast(to) ||
 		    ipv4_is_lbcast(to))
 			return false;
-		home->ip4 = to;
+		local->ip4 = to;
 	} else {
 		const struct in6_addr *to = &ipv6_hdr(skb)->daddr;
 
-		if (likely(ipv6_addr_equal(&home->ip6, to)) ||
+		if (likely(ipv6_addr_equal(&local->ip6, to)) ||
 		    ipv6_addr_is_multicast(to))
 			return false;
-		home->ip6 = *to;
+		local->ip6 = *to;
 	}
 	return true;
 }
 
 /*
- * Packets at the beginning of the @left bytes at @payload->at, each of @seg
- * bytes but perhaps the last one: how many bytes were taken, 0 if that is over.
+ * Process packets from the start of the @left bytes at @payload->at; all have @seg
+ * bytes except possibly the last. Returns the number of bytes processed; 0 ends.
  */
 static u32 dd_udp_packets(struct dd_udp_peer *link, u64 now,
 			  struct dd_udp_payload *payload, u32 left, u32 seg)
 {
 	u32 n = min(left, seg), taken;
 
-	taken = dd_tp_rx_run(&link->tp, now, n, left / n, payload);
+	taken = dd_tp_rx_batch(&link->tp, now, n, left / n, payload);
 	if (taken) {
 		link->stats.rx_packets += taken;
 		return taken * n;
@@ -429,7 +424,7 @@ static u32 dd_udp_packets(struct dd_udp_peer *link, u64 now,
 	return dd_udp_packet(link, now, payload, n) ? n : 0;
 }
 
-/* All of an skb, whose sender is known. */
+/* Process an skb whose sender is a configured peer. */
 static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
 {
@@ -444,7 +439,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 	if (likely(!link->dead)) {
 		link->tp.tracing = dd_udp_tracing();
 		link->stats.rx_skbs++;
-		/* Who is down takes no deposits, and keeps his sessions. */
+		/* While the node is down it drops messages and keeps its sessions. */
 		link->tp.hold = !READ_ONCE(un->node->up);
 		dd_udp_first(&payload.at, skb);
 		if (unlikely(!skb->len)) {
@@ -458,16 +453,16 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 				break;
 		}
 		if (likely(link->tp.stats.rx_packets != packets)) {
-			link->moved |= dd_udp_heard(&link->home, skb);
+			link->moved |= dd_udp_update_local_addr(&link->local_addr, skb);
 		} else if (link->tp.proved) {
-			link->moved |= dd_udp_heard(&link->home, skb);
-			link->answer = (union dd_udp_home){};
+			link->moved |= dd_udp_update_local_addr(&link->local_addr, skb);
+			link->reply_addr = (union dd_udp_local){};
 		} else if (link->tp.reply_len) {
-			dd_udp_heard(&link->answer, skb);
+			dd_udp_update_local_addr(&link->reply_addr, skb);
 		}
 		link->tp.proved = false;
 	}
-	/* It ended with a run: there is a message in progress. */
+	/* Ended with a batch in a stream: defer sending, more is likely to come. */
 	if (n > seg && n >= DD_UDP_BULK &&
 	    link->tp.ack_bytes < DD_UDP_UNACKED)
 		dd_udp_unlock_later(link);
@@ -475,9 +470,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 		dd_udp_unlock_at(link, now);
 }
 
-/* ---- who sent it ----------------------------------------------------------- */
-
-/* Where a peer with this address is. */
+/* Hash bucket of an address. */
 struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 				 const union dd_peer_addr *addr)
 {
@@ -492,7 +485,7 @@ struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 	return &un->peers[hash % DD_UDP_HASH];
 }
 
-/* Whether two addresses are the same; the scope counts where there is one. */
+/* Whether two addresses are equal; scope ids are compared for IPv6. */
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b)
 {
 	if (a->sa.sa_family != b->sa.sa_family)
@@ -550,9 +543,9 @@ static bool dd_udp_drained(const struct sock *sk)
 }
 
 /*
- * Count what the socket has dropped, as @stat: what it had no room for, or, where it
- * does not queue, what was damaged. The former was when it was full, so somebody takes
- * something out after it, and ends here.
+ * Add what the socket has dropped to the counter @stat: with queueing, skbs that
+ * exceeded the receive buffer; with encap_rcv, skbs with a bad checksum. After a drop
+ * for lack of space, some context dequeues skbs and calls this function.
  */
 static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
 			       enum dd_stat stat)
@@ -560,13 +553,13 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
 	atomic_t *counted = &un->drops[sk->sk_family == AF_INET6];
 	int drops = atomic_read(&sk->sk_drops), was = atomic_read(counted);
 
-	/* Of several who see it, one counts; who has looked earlier does not. */
+	/* cmpxchg: of several CPUs that see an increase, only one accounts it. */
 	if (unlikely(drops - was > 0) &&
 	    atomic_cmpxchg(counted, was, drops) == was)
 		dd_stat_add(un->node, stat, drops - was);
 }
 
-/* Copies of an skb that are no clones of it have its list's members in common. */
+/* Copies made by pskb_copy() and its like share the members of the fragment list. */
 static bool dd_udp_list_is_ours(const struct sk_buff *skb)
 {
 	const struct sk_buff *member = skb_shinfo(skb)->frag_list;
@@ -577,14 +570,14 @@ static bool dd_udp_list_is_ours(const struct sk_buff *skb)
 }
 
 /*
- * Give back an skb to where senders take theirs from, which is to be had by its
- * processor only: bottom halves are disabled.
+ * Free an skb to the per-CPU cache from which transmitted skbs are allocated. Requires
+ * disabled bottom halves.
  */
 static void dd_udp_consume(struct sk_buff *skb)
 {
 	struct sk_buff *member = NULL, *next;
 
-	/* Of a clone the data, of which the list is a part, are another's, too. */
+		/* The data of a clone, including the fragment list, is shared. */
 	if (!skb_shared(skb) && !skb_cloned(skb) && dd_udp_list_is_ours(skb)) {
 		member = skb_shinfo(skb)->frag_list;
 		skb_frag_list_init(skb);
@@ -598,9 +591,9 @@ static void dd_udp_consume(struct sk_buff *skb)
 }
 
 /*
- * While packets come one by one, the socket is a tunnel's: they are handed to it
- * without being queued and charged for. But bursts would be cut up before: the first
- * part of one ends that, and nothing else follows another skb.
+ * encap_rcv() of the socket while packets arrive one by one: it receives them without
+ * queueing and memory accounting. GSO skbs would be segmented before this call, so
+ * the first segment of one switches back to queueing; nothing else has skb->next.
  */
 static int dd_udp_tunnel(struct sock *sk, struct sk_buff *skb)
 {
@@ -620,9 +613,9 @@ static int dd_udp_tunnel(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* @skb was queued: whether those after it need to be. */
-static void dd_udp_tell(struct dd_udp_node *un, struct sock *sk,
-			const struct sk_buff *skb)
+/* @skb was queued: switch to encap_rcv if there was no burst for some time. */
+static void dd_udp_update_encap(struct dd_udp_node *un, struct sock *sk,
+				const struct sk_buff *skb)
 {
 	unsigned long *burst = &un->burst[sk->sk_family == AF_INET6];
 
@@ -633,23 +626,23 @@ static void dd_udp_tell(struct dd_udp_node *un, struct sock *sk,
 		WRITE_ONCE(udp_sk(sk)->encap_rcv, dd_udp_tunnel);
 }
 
-/* Take out what is there: false if that is more than @left skbs. */
+/* Empty the socket; false if it held more than @left skbs. */
 static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 			 unsigned int left)
 {
 	struct sk_buff *skb;
 	int off, err;
 
-	/* Who adds something after this has looked comes here himself. */
+		/* An skb queued after this check causes another sk_data_ready(). */
 	while (!dd_udp_drained(sk)) {
 		if (!left--)
 			return false;
 		off = 0;
 		skb = __skb_recv_udp(sk, MSG_DONTWAIT, &off, &err);
-		/* None: others have it, or ICMP told of what the route knows. */
+		/* Another CPU took it, or it was an ICMP error. */
 		if (!skb)
 			continue;
-		dd_udp_tell(un, sk, skb);
+		dd_udp_update_encap(un, sk, skb);
 		if (likely(!udp_lib_checksum_complete(skb)))
 			dd_udp_receive(un, skb);
 		else
@@ -661,13 +654,12 @@ static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 }
 
 /**
- * dd_udp_ready() - sk_data_ready() of our sockets: there is something
+ * dd_udp_ready() - sk_data_ready() of the sockets
  * @sk: the socket
  *
- * Everything is taken out, if need be by a worker: once the queue is full we
- * are not called any more. What it holds on the way is bounded by sk_rcvbuf.
- * Others may be at work on other CPUs; the order between theirs and ours is not
- * kept.
+ * Empties the queue, with the help of a worker if necessary, because the callback is
+ * not called any more once the queue is full. sk_rcvbuf bounds the memory. Several
+ * CPUs may do this at once; packets may then be reordered.
  */
 void dd_udp_ready(struct sock *sk)
 {
@@ -675,7 +667,7 @@ void dd_udp_ready(struct sock *sk)
 
 	rcu_read_lock();
 	un = rcu_dereference_sk_user_data(sk);
-	/* None: it is being closed. */
+	/* NULL: the socket is being closed. */
 	if (likely(un) &&
 	    unlikely(!dd_udp_empty(un, sk, READ_ONCE(rx_budget))))
 		queue_work(dd_wq, &un->drain[sk->sk_family == AF_INET6]);
@@ -683,11 +675,12 @@ void dd_udp_ready(struct sock *sk)
 }
 
 /**
- * dd_udp_drain() - take from a socket what is there, in process context
+ * dd_udp_drain() - empty a socket in process context
  * @un: the node
- * @family: which of its sockets
+ * @family: index of the socket
  *
- * So much at a time; for the rest the worker runs again, unless it is cancelled.
+ * Handles up to DD_UDP_BUDGET skbs and requeues the work for the rest, unless it is
+ * being cancelled.
  */
 void dd_udp_drain(struct dd_udp_node *un, int family)
 {
@@ -696,7 +689,7 @@ void dd_udp_drain(struct dd_udp_node *un, int family)
 	local_bh_disable();
 	done = dd_udp_empty(un, un->sock[family]->sk, DD_UDP_BUDGET);
 	local_bh_enable();
-	/* Not here: under a flood there is no end, and somebody may wait for ours. */
+	/* No loop here: cancel_work_sync() must not wait for the end of a flood. */
 	if (!done)
 		queue_work(dd_wq, &un->drain[family]);
 }

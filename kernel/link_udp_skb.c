@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What packets that go out are made of.
+ * Building skbs for transmission.
  *
- * Payload is not copied, unless it bears a checksum of ours or is sent again:
- * fragments of an skb are the pages of the source, each counted. Packets of the
- * same size (the last may be shorter) travel as one skb as long as possible: the
- * first one's header in its linear part, the others' in fragments between those
- * of the payload, and more fragments than an skb can have in further ones in its
- * fragment list, which have no linear part.
+ * Payload is not copied, unless it is covered by a checksum or retransmitted: the
+ * fragments of an skb are the pages of the source, with a reference each. Packets of
+ * the same size (the last may be shorter) share one GSO skb. The first header is in
+ * its linear part. The others are in fragments between those of the payload.
+ * Fragments that exceed MAX_SKB_FRAGS are in further skbs in the fragment list, which
+ * have no linear part.
  *
- * References to pages are taken for many fragments at once. Nobody else knows of
- * an skb until all of its burst are made.
+ * References to a page are taken for many fragments at once, which is safe because no
+ * other context sees an skb before its burst is complete.
  */
 #include <linux/crc32c.h>
 #include <linux/udp.h>
@@ -20,8 +20,8 @@
 #include "link_udp_skb.h"
 
 #define DD_UDP_SKB_MAX	65000	/* bytes of UDP payload in an skb */
-#define DD_UDP_SKB_SEGS	60	/* packets in one, below what GSO takes */
-#define DD_UDP_HDRS_ORDER	1	/* of pages for headers, if there are such */
+#define DD_UDP_SKB_SEGS	60	/* packets in an skb, below the limit of GSO */
+#define DD_UDP_HDRS_ORDER	1	/* preferred order of pages for headers */
 #define DD_UDP_HDRS_GFP							\
 	(GFP_ATOMIC | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
@@ -31,10 +31,10 @@
 	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
 
 /**
- * dd_udp_close() - no more packets for the skb in hand
+ * dd_udp_close() - complete the current skb
  * @b: the burst
  *
- * Tells GSO what is in it.
+ * Sets the GSO fields.
  */
 void dd_udp_close(struct dd_udp_burst *b)
 {
@@ -46,13 +46,13 @@ void dd_udp_close(struct dd_udp_burst *b)
 	skb_shinfo(skb)->gso_size = b->seg;
 	skb_shinfo(skb)->gso_segs = b->segs;
 	skb_shinfo(skb)->gso_type = SKB_GSO_UDP_L4;
-	/* udp_tunnel6_xmit_skb() leaves this to us, and pushes the UDP header. */
+	/* udp_tunnel6_xmit_skb() leaves this to its caller and pushes the UDP header. */
 	skb->ip_summed = CHECKSUM_PARTIAL;
 	skb->csum_start = skb_headroom(skb) - sizeof(struct udphdr);
 	skb->csum_offset = offsetof(struct udphdr, check);
 }
 
-/* How many packets of @len bytes, of @most, the skb in hand takes. */
+/* How many of @most packets of @len bytes fit into the current skb. */
 static u32 dd_udp_fit(const struct dd_udp_peer *link,
 		      const struct dd_udp_burst *b, u32 len, u32 most)
 {
@@ -62,14 +62,14 @@ static u32 dd_udp_fit(const struct dd_udp_peer *link,
 	    b->skb->len != b->segs * b->seg)
 		return 0;
 	left = DD_UDP_SKB_MAX - min(b->skb->len, DD_UDP_SKB_MAX + 0u);
-	/* One that is shorter is the last. */
+	/* A shorter packet must be the last one of an skb. */
 	most = min3(most, len < b->seg ? 1 : most, left / len);
 	return min(most, DD_UDP_SKB_SEGS - min(b->segs, DD_UDP_SKB_SEGS + 0u));
 }
 
 /*
- * An skb with room for @len bytes, from caches of this CPU that need no lock:
- * bottom halves are disabled. Who receives it on this CPU puts it back there.
+ * Allocate an skb with @len bytes of linear memory from per-CPU caches, which need no
+ * lock as bottom halves are disabled. A receiver on the same CPU returns it there.
  */
 static struct sk_buff *dd_udp_skb(u32 len)
 {
@@ -85,7 +85,7 @@ static struct sk_buff *dd_udp_skb(u32 len)
 		skb_free_frag(data);
 		return NULL;
 	}
-	/* A process may write to them: who sums in software copies them first. */
+	/* The payload may be written concurrently: checksum code must copy it first. */
 	skb_shinfo(skb)->flags |= SKBFL_SHARED_FRAG;
 	return skb;
 }
@@ -109,14 +109,12 @@ static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen,
 	return true;
 }
 
-/* ---- fragments ------------------------------------------------------------ */
-
 /**
- * struct dd_udp_frags - fragments being added to the skb in hand
+ * struct dd_udp_frags - adding fragments to the current skb
  * @b: the burst
- * @m: the part of the skb that they are added to
- * @n: fragments there
- * @bytes: of these, not counted in it yet
+ * @m: the skb or the member of its fragment list that is being filled
+ * @n: number of fragments in @m
+ * @bytes: bytes added to @m and not yet to its length
  */
 struct dd_udp_frags {
 	struct dd_udp_burst *b;
@@ -126,11 +124,11 @@ struct dd_udp_frags {
 };
 
 /**
- * struct dd_udp_source - where the bytes of a message are that is being sent
- * @page: in this page
- * @at: the next one's offset there
- * @left: bytes there in one piece
- * @refs: fragments of the page that have no reference yet
+ * struct dd_udp_source - position in the message being sent
+ * @page: page of the next byte
+ * @at: offset of the next byte in it
+ * @left: contiguous bytes there
+ * @refs: references to @page that are still to be taken
  */
 struct dd_udp_source {
 	struct page *page;
@@ -147,7 +145,7 @@ static void dd_udp_frags_begin(struct dd_udp_frags *f, struct dd_udp_burst *b)
 	f->bytes = 0;
 }
 
-/* The first one of an skb counts the bytes of all: dd_udp_count(). */
+/* The lengths of the outer skb are updated by dd_udp_count(). */
 static void dd_udp_frags_end(struct dd_udp_frags *f)
 {
 	struct sk_buff *m = f->m;
@@ -160,7 +158,7 @@ static void dd_udp_frags_end(struct dd_udp_frags *f)
 	m->truesize += f->bytes;
 }
 
-/* A new member for further ones, since the last is full. */
+/* The current skb has no free fragment: add a member to its fragment list. */
 static bool dd_udp_frags_more(struct dd_udp_frags *f)
 {
 	struct dd_udp_burst *b = f->b;
@@ -179,7 +177,7 @@ static bool dd_udp_frags_more(struct dd_udp_frags *f)
 	return true;
 }
 
-/* A fragment; a reference to the page goes to it, which may come later. */
+/* Add a fragment; the caller takes the reference to the page. */
 static __always_inline bool dd_udp_frag(struct dd_udp_frags *f,
 					struct page *page, u32 off, u32 len)
 {
@@ -199,8 +197,8 @@ static void dd_udp_count(struct dd_udp_burst *b, u32 segs, u32 len)
 }
 
 /*
- * The source's pages are counted, since a copy of the skb may be in a queue when
- * our peer has long acknowledged another one, and the region is gone.
+ * Fragments hold references to the pages: a copy of the skb may be in a queue long
+ * after the peer has acknowledged a retransmission and the region is gone.
  */
 static void dd_udp_source_end(struct dd_udp_source *src)
 {
@@ -209,7 +207,7 @@ static void dd_udp_source_end(struct dd_udp_source *src)
 	src->refs = 0;
 }
 
-/* Go to where byte @off of the message is. */
+/* Go to byte @off of the message. */
 static void dd_udp_source_at(struct dd_udp_peer *link,
 			     const struct dd_tp_pkt *pkt, u32 off,
 			     struct dd_udp_source *src)
@@ -222,7 +220,7 @@ static void dd_udp_source_at(struct dd_udp_peer *link,
 	src->at = p - page_address(src->page);
 }
 
-/* The payload of a packet: the source's pages, up to the end of each. */
+/* Add the payload of a packet, split at the source's page boundaries. */
 static __always_inline bool
 dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 		   const struct dd_tp_pkt *pkt, u32 off,
@@ -244,10 +242,10 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 }
 
 /*
- * Whether a packet's payload is to be copied. Whoever writes to the source meanwhile
- * would have it thrown away for a wrong checksum: ours, or that of UDP where neither
- * the stack (SKBFL_SHARED_FRAG) nor the network card sees to that; and each time that
- * it is sent again, so that all connections to that node would stop.
+ * Whether to copy the payload of a packet. If the source were written concurrently,
+ * the packet would be dropped for a wrong checksum: that of dd, or that of UDP where
+ * neither the stack (SKBFL_SHARED_FRAG) nor the network card prevents it. With every
+ * retransmission dropped, all connections to the node would stall.
  */
 static bool dd_udp_unsteady(const struct dd_tp_pkt *pkt)
 {
@@ -255,8 +253,8 @@ static bool dd_udp_unsteady(const struct dd_tp_pkt *pkt)
 }
 
 /*
- * Copy the payload of a packet, and make its checksum if it bears one. Returns the
- * copy; or NULL for want of memory, then it goes from its source after all.
+ * Copy the payload of a packet and complete its checksum if it has one. Returns the
+ * copy, or NULL if the allocation failed; then the source is sent directly.
  */
 static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
 {
@@ -281,9 +279,8 @@ static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *
 }
 
 /*
- * Of @n packets with headers from byte @at of @page on, those next ones whose
- * payload is in one piece, and which the part of the skb in hand has room for:
- * how many.
+ * Fast path: add up to @n packets whose headers are at byte @at of @page, as long as
+ * their payloads are contiguous and there are free fragments. Returns their number.
  */
 static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 			    struct page *page, u32 at, u32 n,
@@ -293,7 +290,7 @@ static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 	u32 hlen = pkt->hlen, len = pkt->len, from = src->at;
 	int i = f->n, end;
 
-	/* One without payload has no fragment for it either. */
+	/* A packet without payload has no fragment for it. */
 	if (!len || src->left < len || i + 2 > MAX_SKB_FRAGS)
 		return 0;
 	n = min3(n, (u32)(MAX_SKB_FRAGS - i) / 2, src->left / len);
@@ -311,7 +308,7 @@ static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 	return n;
 }
 
-/* One packet, whose header is at byte @at of @page. */
+/* Add one packet, whose header is at byte @at of @page. */
 static bool dd_udp_add_one(struct dd_udp_peer *link, struct dd_udp_frags *f,
 			   const struct dd_tp_pkt *pkt, struct page *page,
 			   u32 at, u32 off, struct dd_udp_source *src)
@@ -320,12 +317,12 @@ static bool dd_udp_add_one(struct dd_udp_peer *link, struct dd_udp_frags *f,
 		return false;
 	if (dd_udp_add_payload(link, f, pkt, off, src))
 		return true;
-	/* What is in the skb has its reference, whatever happens. */
+	/* The header is in the skb, which will drop a reference to its page. */
 	page_ref_inc(page);
 	return false;
 }
 
-/* Put @n packets, from byte @off of their message on, into the skb in hand. */
+/* Add @n packets, from byte @off of their message on, to the current skb. */
 static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			    const struct dd_tp_pkt *pkt, const void *hdrs,
 			    u32 off, u32 n, struct dd_udp_source *src)
@@ -351,7 +348,7 @@ static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	return i == n;
 }
 
-/* A packet that an skb begins with, its header in the linear part. */
+/* Start an skb with a packet whose header is in the linear part. */
 static bool dd_udp_add_first(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			     const struct dd_tp_pkt *pkt, const void *hdr,
 			     u32 off, struct dd_udp_source *src)
@@ -368,7 +365,7 @@ static bool dd_udp_add_first(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	return ok;
 }
 
-/* Put packets into the burst, with payload from @src on. */
+/* Add all packets of @pkt to the burst, with payload from @src on. */
 static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			   const struct dd_tp_pkt *pkt,
 			   struct dd_udp_source *src)
@@ -396,12 +393,12 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 }
 
 /**
- * dd_udp_add() - put packets into a burst
+ * dd_udp_add() - add packets to a burst
  * @link: the link, locked
  * @b: the burst
- * @pkt: the packets, their headers where dd_udp_hdrs_ready() wants them
+ * @pkt: the packets, with headers in the memory of dd_udp_hdrs_ready()
  *
- * Return: false if some, or all, are lost for want of memory.
+ * Return: false if an allocation failed and some or all of them are lost.
  */
 bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 		struct dd_tp_pkt *pkt)
@@ -418,12 +415,12 @@ bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	ok = dd_udp_add_all(link, b, pkt, &src);
 	if (copy && ok)
 		b->skb->truesize += page_size(copy) - pkt->len;
-	/* Its fragments have references of their own. */
+	/* The fragments hold their own references. */
 	if (copy)
 		put_page(copy);
 	if (likely(ok))
 		return true;
-	/* What is in the skb in hand ends amid a packet. */
+	/* The current skb ends with an incomplete packet: free it. */
 	if (b->skb) {
 		__skb_unlink(b->skb, &b->list);
 		kfree_skb(b->skb);
@@ -434,8 +431,8 @@ bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 }
 
 /**
- * dd_udp_hdrs_free() - give back the memory for headers
- * @link: a link that sends no more
+ * dd_udp_hdrs_free() - free the pages for headers
+ * @link: a link that does not send any more
  */
 void dd_udp_hdrs_free(struct dd_udp_peer *link)
 {
@@ -449,7 +446,7 @@ void dd_udp_hdrs_free(struct dd_udp_peer *link)
 	link->tx_hdrs = NULL;
 }
 
-/* Pages that are no part of any skb any more, or new ones. */
+/* The next page for headers, reused if no skb refers to it any more. */
 static struct page *dd_udp_hdrs_page(struct dd_udp_peer *link)
 {
 	struct page **page = &link->tx_pages[link->tx_turn];
@@ -466,13 +463,13 @@ static struct page *dd_udp_hdrs_page(struct dd_udp_peer *link)
 }
 
 /**
- * dd_udp_hdrs_ready() - see to it that headers can be made
+ * dd_udp_hdrs_ready() - provide memory for the headers of a batch
  * @link: the link, locked
  *
- * In a page, from @link->tx_used on: so those of all packets of an skb but the
- * first become fragments as they are.
+ * The headers are built in a page, from @link->tx_used on, so that all but the first
+ * one of an skb can become fragments in place.
  *
- * Return: whether there is room for %DD_UDP_RUN of them; false if no memory is.
+ * Return: true if %DD_UDP_BATCH headers fit; false if the allocation failed.
  */
 bool dd_udp_hdrs_ready(struct dd_udp_peer *link)
 {
@@ -486,6 +483,6 @@ bool dd_udp_hdrs_ready(struct dd_udp_peer *link)
 		return false;
 	link->tx_used = 0;
 	link->tx_last = page_size(page) -
-			DD_UDP_RUN * sizeof(struct dd_wire_piece);
+			DD_UDP_BATCH * sizeof(struct dd_wire_piece);
 	return true;
 }

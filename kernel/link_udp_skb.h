@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What packets that go out are made of: link_udp_skb.c. */
+/* Building skbs for transmission: link_udp_skb.c. */
 #ifndef _DD_LINK_UDP_SKB_H
 #define _DD_LINK_UDP_SKB_H
 
@@ -7,18 +7,18 @@
 
 #include "link_udp.h"
 
-#define DD_UDP_RUN	43	/* packets made at once: an skb full at MTU 1500 */
+#define DD_UDP_BATCH	43	/* packets built at once: a full skb at MTU 1500 */
 
 /**
- * struct dd_udp_burst - skbs being made
- * @list: complete ones, and @skb
+ * struct dd_udp_burst - skbs being built
+ * @list: skbs, including @skb
  * @skb: the one that packets are added to, or NULL
- * @member: the part of it that fragments are added to
+ * @member: the last member of its fragment list, or @skb itself
  * @seg: bytes in each of its packets
- * @segs: packets in it
- * @packets: packets in all
- * @answer: it is one packet, an answer outside a session
- * @ordered: there are some whose order matters: those with a number
+ * @segs: number of packets in it
+ * @packets: number of packets in the burst
+ * @answer: the burst is a reply outside a session, one packet
+ * @ordered: the burst has numbered packets, which must be sent in order
  */
 struct dd_udp_burst {
 	struct sk_buff_head list;

@@ -19,7 +19,7 @@
 #include "link_udp.h"
 #include "link_udp_skb.h"
 
-#define DD_UDP_BURST		(3 * DD_UDP_RUN) /* packets made before any is sent */
+#define DD_UDP_BURST		(3 * DD_UDP_BATCH) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
 #define DD_UDP_LITTLE		(2 * 65536)	/* bytes, the least share of a socket */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
@@ -60,7 +60,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 	struct dd_tp_pkt pkt;
 	bool answers;
 
-	if (dd_tp_still(&link->tp, now))
+	if (dd_tp_is_idle(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
 	/* A peer may have its share of the socket on its way, even if that is full. */
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf) &&
@@ -74,7 +74,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 			break;
 		}
 		pkt.hdr = link->tx_hdrs + link->tx_used;
-		pkt.room = min(DD_UDP_RUN, DD_UDP_BURST - b->packets);
+		pkt.room = min(DD_UDP_BATCH, DD_UDP_BURST - b->packets);
 		/* An answer goes alone, since it may come from another address. */
 		answers = link->tp.reply_len;
 		if (unlikely(answers) && b->packets)
@@ -92,7 +92,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		if (unlikely(b->answer))
 			break;
 		/* Most often that was all. */
-		if (dd_tp_still(&link->tp, now)) {
+		if (dd_tp_is_idle(&link->tp, now)) {
 			why = DD_UDP_WHY_IDLE;
 			break;
 		}
@@ -108,14 +108,14 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 /* ---- routes -------------------------------------------------------------- */
 
 /* The address to send from, as it is now: others may be receiving. */
-static union dd_udp_home dd_udp_home(struct dd_udp_peer *link)
+static union dd_udp_local dd_udp_local_addr(struct dd_udp_peer *link)
 {
-	union dd_udp_home home;
+	union dd_udp_local local;
 
 	spin_lock(&link->lock);
-	home = link->home;
+	local = link->local_addr;
 	spin_unlock(&link->lock);
-	return home;
+	return local;
 }
 
 static struct rtable *dd_udp_try4(struct dd_udp_peer *link, struct flowi4 *fl,
@@ -153,7 +153,7 @@ static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
 
 	if (likely(rt))
 		return &rt->dst;
-	dst = dd_udp_find4(link, fl, dd_udp_home(link).ip4);
+	dst = dd_udp_find4(link, fl, dd_udp_local_addr(link).ip4);
 	if (dst)
 		dst_cache_set_ip4(&link->dst, dst, fl->saddr);
 	return dst;
@@ -183,12 +183,12 @@ static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
 				       struct flowi6 *fl)
 {
 	struct dst_entry *dst = dst_cache_get_ip6(&link->dst, &fl->saddr);
-	union dd_udp_home home;
+	union dd_udp_local local;
 
 	if (likely(dst))
 		return dst;
-	home = dd_udp_home(link);
-	dst = dd_udp_find6(link, fl, &home.ip6);
+	local = dd_udp_local_addr(link);
+	dst = dd_udp_find6(link, fl, &local.ip6);
 	if (dst)
 		dst_cache_set_ip6(&link->dst, dst, &fl->saddr);
 	return dst;
@@ -214,7 +214,7 @@ static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link,
 /* The same from another address of ours, which is not remembered. */
 static struct dst_entry *dd_udp_dst_from(struct dd_udp_peer *link,
 					 union dd_udp_flow *fl,
-					 const union dd_udp_home *from)
+					 const union dd_udp_local *from)
 {
 	return link->addr.sa.sa_family == AF_INET ?
 	       dd_udp_find4(link, &fl->ip4, from->ip4) :
@@ -338,7 +338,7 @@ static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
  * in them goes out again in smaller ones.
  */
 static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
-			const union dd_udp_home *from, u32 *mtu, bool *gso)
+			const union dd_udp_local *from, u32 *mtu, bool *gso)
 {
 	union dd_udp_flow fl;
 	struct dst_entry *dst;
@@ -382,17 +382,17 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			 u64 now)
 {
-	union dd_udp_home answer, *from = NULL;
+	union dd_udp_local reply, *from = NULL;
 	bool gso, ok;
 	u32 mtu;
 
 	link->touched = false;
 	if (unlikely(b->answer)) {
-		if (memchr_inv(&link->answer, 0, sizeof(answer))) {
-			answer = link->answer;
-			from = &answer;
+		if (memchr_inv(&link->reply_addr, 0, sizeof(reply))) {
+			reply = link->reply_addr;
+			from = &reply;
 		}
-		link->answer = (union dd_udp_home){};
+		link->reply_addr = (union dd_udp_local){};
 	}
 	if (unlikely(link->moved)) {
 		link->moved = false;
@@ -441,7 +441,7 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 			return;
 		}
 		if (why == DD_UDP_WHY_IDLE && !(b.packets && link->touched)) {
-			if (!dd_tp_rests(&link->tp, link->armed))
+			if (!dd_tp_deadline_after(&link->tp, link->armed))
 				dd_udp_arm(link, dd_tp_deadline(&link->tp));
 			return;
 		}
@@ -504,15 +504,15 @@ void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
 void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock)
 {
 	if (likely(!link->dead))
-		tasklet_schedule(&link->rest);
+		tasklet_schedule(&link->tx_tasklet);
 	dd_udp_show(link);
 	spin_unlock_bh(&link->lock);
 }
 
 /* Softirqs of this kind run after those that receive. */
-void dd_udp_rest(struct tasklet_struct *rest)
+void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 {
-	struct dd_udp_peer *link = from_tasklet(link, rest, rest);
+	struct dd_udp_peer *link = from_tasklet(link, tasklet, tx_tasklet);
 
 	dd_udp_lock(link);
 	/* Or somebody was here before. */
@@ -529,7 +529,7 @@ static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 	if (now >= link->retry_at) {
 		link->retry_at = DD_TP_NEVER;
 		/* Nobody may have answered since it is ours no more. */
-		link->home = (union dd_udp_home){};
+		link->local_addr = (union dd_udp_local){};
 		link->moved = true;
 		dd_tp_start(&link->tp, now);
 	}
@@ -592,14 +592,14 @@ int dd_udp_ctl(struct dd_udp_peer *link, const void *data, u32 len)
 }
 
 /**
- * dd_udp_told() - a withheld note is in place
+ * dd_udp_notified() - a withheld note is in place
  * @link: the peer's link, not locked
- * @chan: see dd_tp_told()
- * @msgid: see dd_tp_told()
+ * @chan: see dd_tp_notified()
+ * @msgid: see dd_tp_notified()
  */
-void dd_udp_told(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid)
+void dd_udp_notified(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid)
 {
 	dd_udp_lock(link);
-	dd_tp_told(&link->tp, chan, msgid);
+	dd_tp_notified(&link->tp, chan, msgid);
 	dd_udp_unlock(link);
 }

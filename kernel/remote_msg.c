@@ -271,10 +271,10 @@ static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 	return 0;
 }
 
-static void dd_remote_deposit_run(struct dd_udp_peer *link,
-				  struct dd_tp_chan *chan, u64 dst,
+static void dd_remote_deposit_batch(struct dd_udp_peer *link,
+				    struct dd_tp_chan *chan, u64 dst,
 				  struct dd_udp_payload *payload,
-				  struct dd_tp_run *run)
+				  struct dd_tp_rx_batch *batch)
 {
 	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
 	u64 at = seg->mem.offset + dst;
@@ -283,8 +283,8 @@ static void dd_remote_deposit_run(struct dd_udp_peer *link,
 	spin_lock(&seg->lock);
 	/* Dead: that is said of packets one by one. */
 	if (!seg->dead)
-		n = dd_udp_copy_run(link, payload, run,
-				    seg->mem.region->pages +
+		n = dd_udp_copy_batch(link, payload, batch,
+				      seg->mem.region->pages +
 				    dd_region_index(seg->mem.region, at),
 				    offset_in_page(at));
 	spin_unlock(&seg->lock);
@@ -338,7 +338,7 @@ static bool dd_remote_tell(struct dd_udp_peer *link, struct dd_segment *seg,
 	ctl->note = dd_segment_note(seg, dd_remote_fill, note, &ctl->pos);
 	if (likely(ctl->note)) {
 		ctl->told = seg;
-		link->untold = true;
+		link->note_pending = true;
 		__release(&seg->lock);
 		return true;
 	}
@@ -358,7 +358,7 @@ static void dd_remote_show(struct dd_udp_peer *link)
 	__acquire(&seg->lock);
 	lockdep_assert_held(&link->lock);
 	lockdep_assert_held(&seg->lock);
-	link->untold = false;
+	link->note_pending = false;
 	dd_list_commit(seg->list, ctl->note, ctl->pos);
 	dd_list_wake(seg->list);
 	spin_unlock(&seg->lock);
@@ -532,7 +532,7 @@ const struct dd_net_upper dd_remote_upper = {
 	.release = dd_remote_peer_free,
 	.find = dd_remote_find,
 	.deposit = dd_remote_deposit,
-	.deposit_run = dd_remote_deposit_run,
+	.deposit_batch = dd_remote_deposit_batch,
 	.complete = dd_remote_complete,
 	.show = dd_remote_show,
 	.credit = dd_remote_credit,
@@ -579,7 +579,7 @@ void dd_remote_flush(struct dd_conn *conn)
 
 	dd_ctl_lock(r->peer);
 	if (r->registered && r->chan.up) {
-		dd_tp_told(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
+		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
 		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
 	}
 	dd_ctl_unlock(r->peer);

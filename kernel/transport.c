@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions: how they come up and end.
+ * Sessions: handshake, end, timers.
  *
- *	A -> B  INIT		I want a session; packets to me bear a
- *	A <- B  COOKIE		say that again, with this
+ *	A -> B  INIT		requests a session; packets to A carry token a
+ *	A <- B  COOKIE		repeat the INIT with this cookie
  *	A -> B  INIT
- *	A <- B  INIT_ACK	packets to me bear b: now A is up
- *	A -> B  DATA		bears b: now B is up
+ *	A <- B  INIT_ACK	packets to B carry token b; A is up now
+ *	A -> B  DATA		carries token b; B is up now
  *
- * B keeps nothing until the cookie has come back, and its old session until the
- * last step: then nothing that was sent in A's earlier life, or by somebody
- * else, can end it. If both begin, the one with the lower number goes first.
+ * B keeps no state until the cookie has come back, and keeps its old session until
+ * the last step. So neither a packet from an earlier incarnation of A nor a forged
+ * one can end that session. If both nodes start, the one with the lower number has
+ * precedence.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -20,17 +21,15 @@
 
 #include "transport_int.h"
 
-#define DD_TP_INIT_FIRST	(20 * DD_TP_MS)	/* until the second INIT */
-#define DD_TP_INIT_LAST		(500 * DD_TP_MS)	/* from then on */
-#define DD_TP_YIELD		(300 * DD_TP_MS)	/* to the other's INIT */
+#define DD_TP_INIT_FIRST	(20 * DD_TP_MS)	/* first interval of INITs */
+#define DD_TP_INIT_LAST		(500 * DD_TP_MS)	/* longest interval */
+#define DD_TP_YIELD		(300 * DD_TP_MS)	/* wait for the peer's session */
 #define DD_TP_COOKIE_LIFE	(60000 * DD_TP_MS)	/* of a key */
-#define DD_TP_REPLIES		16	/* REFUSE and RESET, at once */
+#define DD_TP_REPLIES		16	/* burst of REFUSE and RESET */
 #define DD_TP_REPLY_EVERY	(10 * DD_TP_MS)
-#define DD_TP_PACKET_LIMIT	65507	/* of UDP over IPv4 */
-#define DD_TP_BYE_FIRST		(5 * DD_TP_MS)	/* until the second BYE */
-#define DD_TP_BYE_LAST		(20 * DD_TP_MS)	/* until the last one */
-
-/* ---- life --------------------------------------------------------------- */
+#define DD_TP_PACKET_LIMIT	65507	/* largest UDP payload over IPv4 */
+#define DD_TP_BYE_FIRST		(5 * DD_TP_MS)	/* first interval of BYEs */
+#define DD_TP_BYE_LAST		(20 * DD_TP_MS)	/* longest interval */
 
 static bool dd_tp_cfg_ok(const struct dd_tp_cfg *cfg)
 {
@@ -84,7 +83,7 @@ void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes)
 	tp->mtu = clamp_t(u32, bytes, DD_WIRE_PACKET_MIN, DD_TP_PACKET_LIMIT);
 }
 
-/* Not 0, which stands for none. */
+/* 0 is reserved for "none". */
 static u64 dd_tp_random(struct dd_tp *tp)
 {
 	u64 x;
@@ -95,7 +94,7 @@ static u64 dd_tp_random(struct dd_tp *tp)
 	return x;
 }
 
-/* The session is over, or there will be none. */
+/* End the session, or the attempt to open one. */
 void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	if (tp->state == DD_TP_UP && (reason == DD_TP_STOPPED ||
@@ -145,9 +144,7 @@ void dd_tp_stop(struct dd_tp *tp, u64 now)
 		dd_tp_end(tp, DD_TP_STOPPED);
 }
 
-/* ---- answers outside a session ------------------------------------------ */
-
-/* Start an answer of @len bytes; the latest one counts. */
+/* Start a reply of @len bytes; it replaces one that was not sent yet. */
 static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
 			 size_t len)
 {
@@ -165,9 +162,9 @@ static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
 }
 
 /*
- * Whether one more REFUSE or RESET may be sent. Forged packets use these up, so
- * that nothing a session needs to come up is among them: COOKIE and INIT_ACK are
- * not limited. Neither is longer than the INIT that it answers.
+ * Rate limit for REFUSE and RESET. Forged packets can use it up, so the replies
+ * that a session needs to come up, COOKIE and INIT_ACK, are not limited. No reply
+ * is longer than the INIT it answers, so there is no amplification.
  */
 static bool dd_tp_reply_may(struct dd_tp *tp, u64 now)
 {
@@ -191,7 +188,7 @@ static void dd_tp_reply_seal(struct dd_tp *tp)
 	dd_wire_seal(hdr, dd_wire_crc(hdr, tp->reply_len));
 }
 
-/* The packet belongs to no session of ours: its sender should know. */
+/* The packet belongs to no session here: notify its sender. */
 void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr)
 {
 	struct dd_wire_reset *reset;
@@ -231,8 +228,6 @@ static void dd_tp_reply_refuse(struct dd_tp *tp, u64 now, u64 token,
 	dd_tp_reply_seal(tp);
 }
 
-/* ---- INIT --------------------------------------------------------------- */
-
 static void dd_tp_init_fill(struct dd_tp *tp, struct dd_wire_init *init)
 {
 	init->node = cpu_to_le32(tp->cfg.node);
@@ -246,7 +241,7 @@ static void dd_tp_init_fill(struct dd_tp *tp, struct dd_wire_init *init)
 	init->incarnation = cpu_to_le64(tp->cfg.incarnation);
 }
 
-/* Write an INIT, and see to the next one. */
+/* Write an INIT and schedule the next one. */
 u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr)
 {
 	struct dd_wire_init *init = (void *)hdr;
@@ -263,7 +258,7 @@ u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr)
 	dd_wire_seal(hdr, dd_wire_crc(hdr, sizeof(*init)));
 	tp->init_at = now + tp->init_wait;
 	tp->init_wait = min(2 * tp->init_wait, DD_TP_INIT_LAST);
-	/* The other one has had its time; what it asked for may still come up. */
+	/* The peer had its time; its pending session may still be confirmed. */
 	tp->yielding = false;
 	return sizeof(*init);
 }
@@ -277,7 +272,7 @@ static void dd_tp_id_read(struct dd_tp_id *id, const struct dd_wire_init *init)
 	id->want_crc = init->flags & DD_WIRE_WANT_CRC;
 }
 
-/* The highest version that both speak, or 0. */
+/* The highest version supported by both nodes, or 0. */
 static u8 dd_tp_version(const struct dd_tp *tp, const struct dd_wire_init *init)
 {
 	u8 version = min(tp->cfg.version_max, init->version_max);
@@ -286,7 +281,7 @@ static u8 dd_tp_version(const struct dd_tp *tp, const struct dd_wire_init *init)
 								      version;
 }
 
-/* Whether an INIT fits our configuration; else why not. */
+/* Whether an INIT matches the local configuration; if not, *@reason says why. */
 static bool dd_tp_init_fits(const struct dd_tp *tp,
 			    const struct dd_wire_init *init,
 			    enum dd_wire_refusal *reason)
@@ -309,7 +304,7 @@ static void dd_tp_cookie_rotate(struct dd_tp *tp, u64 now)
 	tp->cookie_key[1] = tp->cookie_key[0];
 	tp->cookie_key[0].key[0] = dd_tp_random(tp);
 	tp->cookie_key[0].key[1] = dd_tp_random(tp);
-	/* A key that was never used is known to nobody either. */
+	/* Initially both slots hold the same key: a zero key is predictable. */
 	if (!tp->cookie_at)
 		tp->cookie_key[1] = tp->cookie_key[0];
 	tp->cookie_at = max(now, 1ull);
@@ -322,7 +317,7 @@ static u64 dd_tp_cookie(const struct dd_tp *tp, u32 i,
 			    le64_to_cpu(init->token), &tp->cookie_key[i]) | 1;
 }
 
-/* Whether an INIT comes from where our cookies go to. */
+/* Whether the sender of an INIT has received a cookie sent to the peer's address. */
 static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
 			    const struct dd_wire_init *init)
 {
@@ -337,7 +332,7 @@ static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
 	return false;
 }
 
-/* The session that an INIT asks for; the same one if it asks again. */
+/* Remember the session that an INIT requests; a repeated INIT changes nothing. */
 static void dd_tp_pend_set(struct dd_tp *tp, const struct dd_wire_init *init)
 {
 	struct dd_tp_id id = { .version = dd_tp_version(tp, init) };
@@ -367,8 +362,9 @@ static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
 }
 
 /*
- * Whether the peer, when it sent an INIT, did not know yet that our session is up,
- * which goes first. It will, by our first packet; or it answers that by RESET.
+ * Both nodes have sent an INIT, the session requested here has precedence and is
+ * up, and the peer did not know that yet when it sent its INIT. The first packet of
+ * the session tells it, or the peer answers that packet with RESET.
  */
 static bool dd_tp_init_crossed(const struct dd_tp *tp,
 			       const struct dd_wire_init *init)
@@ -394,7 +390,7 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 	}
 	tp->proved = true;
 	if (tp->state == DD_TP_UP && token == tp->cur.tx_token) {
-		/* Late: this session is up. */
+		/* A late INIT of the session that is up. */
 		dd_tp_drop(tp, DD_TP_DROP_STATE);
 		return;
 	}
@@ -405,7 +401,7 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 	}
 	if (tp->state == DD_TP_OPENING) {
 		if (tp->cfg.node < tp->cfg.peer) {
-			/* Ours goes first, and at once: the peer is there. */
+			/* The local INIT has precedence: send it at once. */
 			tp->init_at = min(tp->init_at, now);
 			dd_tp_drop(tp, DD_TP_DROP_STATE);
 			return;
@@ -416,8 +412,6 @@ static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
 	dd_tp_pend_set(tp, init);
 	dd_tp_reply_init(tp, now, init);
 }
-
-/* ---- answers to INIT ---------------------------------------------------- */
 
 static bool dd_tp_opening(struct dd_tp *tp, const struct dd_wire_hdr *hdr)
 {
@@ -437,7 +431,7 @@ static void dd_tp_cookie_rx(struct dd_tp *tp, u64 now,
 
 	if (!dd_tp_opening(tp, &reply->h))
 		return;
-	/* One INIT at once for each new cookie. */
+	/* Answer each new cookie with an INIT at once. */
 	if (cookie != tp->init_cookie)
 		tp->init_at = now;
 	tp->init_cookie = cookie;
@@ -461,7 +455,7 @@ static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now,
 	dd_tp_up(tp, now, &id);
 	if ((s32)rtt >= 0)
 		dd_tp_cc_rtt(tp, rtt * DD_TP_US, 0);
-	/* The peer is up when it hears from us. */
+	/* The first packet confirms the session at the peer. */
 	tp->ping = true;
 	tp->ops->up(tp);
 }
@@ -485,11 +479,11 @@ static void dd_tp_refuse_rx(struct dd_tp *tp,
 		dd_tp_end(tp, dd_tp_refused(refuse));
 }
 
-/* Only the peer knows what our packets to it bear. */
+/* The token proves the sender: only the peer knows the token of packets to it. */
 static void dd_tp_reset_rx(struct dd_tp *tp, const struct dd_wire_reset *reset)
 {
 	if (tp->bye && le64_to_cpu(reset->token) == tp->bye) {
-		/* The answer to our BYE. */
+		/* The peer's answer to a BYE. */
 		tp->bye = 0;
 		return;
 	}
@@ -501,7 +495,7 @@ static void dd_tp_reset_rx(struct dd_tp *tp, const struct dd_wire_reset *reset)
 	dd_tp_end(tp, DD_TP_RESET);
 }
 
-/* The first packet of a session that the peer has asked for. */
+/* Switch to the pending session if a packet carries its token. */
 bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token)
 {
 	struct dd_tp_id id = tp->pend;
@@ -516,7 +510,7 @@ bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token)
 	return true;
 }
 
-/* A packet that is not DATA, of correct form. */
+/* A packet of a type other than DATA; its format has been checked. */
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen)
 {
@@ -541,29 +535,30 @@ void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 	}
 }
 
-/* ---- time --------------------------------------------------------------- */
-
-/* Heard nothing for the dead time, half of which we asked for an answer. */
+/*
+ * The peer is dead after the dead time without a packet, if for at least half of
+ * that time there was a packet to answer.
+ */
 static u64 dd_tp_dead_at(const struct dd_tp *tp)
 {
 	if (tp->state == DD_TP_OPENING)
 		return tp->init_since + tp->cfg.dead_ns;
-	if (tp->state != DD_TP_UP || !tp->unheard)
+	if (tp->state != DD_TP_UP || !tp->unanswered_since)
 		return DD_TP_NEVER;
 	return max(tp->last_rx + tp->cfg.dead_ns,
-		   tp->unheard + tp->cfg.dead_ns / 2);
+		   tp->unanswered_since + tp->cfg.dead_ns / 2);
 }
 
 static u64 dd_tp_keepalive_at(const struct dd_tp *tp)
 {
-	if (tp->state != DD_TP_UP || tp->unheard || tp->ping)
+	if (tp->state != DD_TP_UP || tp->unanswered_since || tp->ping)
 		return DD_TP_NEVER;
-	/* Not both at once: an answer keeps both alive. */
+	/* Different times, so that one node's PING makes the other's unnecessary. */
 	return tp->last_rx + tp->cfg.dead_ns / (tp->cfg.node < tp->cfg.peer ?
 						4 : 3);
 }
 
-/* When a BYE has gone: the next one, or none. */
+/* A BYE was sent: schedule the next one, if any. */
 void dd_tp_bye_sent(struct dd_tp *tp, u64 now)
 {
 	tp->bye_at = now + tp->bye_wait;
@@ -588,7 +583,7 @@ void dd_tp_timeout(struct dd_tp *tp, u64 now)
 		dd_tp_probe(tp, now);
 }
 
-/* When the next packet may go out, if time alone keeps it. */
+/* When the next packet may be sent if only pacing stopped it. */
 static u64 dd_tp_pace_at(const struct dd_tp *tp)
 {
 	return tp->cc.paced ? tp->cc.pace_at : DD_TP_NEVER;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A session between two nodes: everything that makes unreliable packets into
- * messages deposited once and in order. Pure: events and a clock go in, packets
- * and calls of struct dd_tp_ops come out. No socket, no timer, no allocation.
+ * A session between two nodes: turns an unreliable packet service into messages
+ * that are deposited once and in order. Pure: events and a clock go in, packets
+ * and calls of struct dd_tp_ops come out. No sockets, timers or allocations.
  *
- * All calls for one struct dd_tp are made under one lock of the caller's, and
- * so are those that it makes. Time is in nanoseconds and never goes backwards.
- * After any of dd_tp_start(), dd_tp_rx(), dd_tp_timeout(), dd_tp_submit(),
- * dd_tp_told(), dd_tp_ctl() the caller drains dd_tp_poll() (after a whole burst
- * of packets received is best: one acknowledgment then does for all), and then
- * sees to it that dd_tp_timeout() is called at dd_tp_deadline().
+ * The caller serialises all calls for one struct dd_tp with a lock of its own; the
+ * callbacks run under the same lock. Time is in nanoseconds and monotonic. After
+ * dd_tp_start(), dd_tp_rx(), dd_tp_timeout(), dd_tp_submit(), dd_tp_notified() or
+ * dd_tp_ctl() the caller drains dd_tp_poll(), preferably once after a burst of
+ * received packets, so that one acknowledgment covers the burst. Then it arranges
+ * for dd_tp_timeout() to be called at dd_tp_deadline().
  *
  * Nothing here waits for a peer. Documentation/protocol.rst has the states.
  */
@@ -28,29 +28,29 @@ struct dd_tp_slot;
 #define DD_TP_RX_RANGES		32		/* of packet numbers */
 
 /**
- * struct dd_tp_cc - congestion control, round-trip times, loss (private, but
- *	good to show)
+ * struct dd_tp_cc - congestion control, round-trip times, loss detection (private,
+ *	but exported by netlink)
  * @srtt: smoothed round-trip time, ns; 0 before the first sample
  * @rttvar: its variation, ns
- * @min_rtt: shortest one seen, ns
- * @latest: last one, ns
- * @cwnd: bytes that may be in flight
- * @ssthresh: below this the window grows by what is acknowledged
+ * @min_rtt: shortest sample, ns
+ * @latest: last sample, ns
+ * @cwnd: congestion window, bytes
+ * @ssthresh: slow start threshold, bytes
  * @flight: bytes in flight
  * @w_max: window before the last reduction
- * @w_est: what Reno would have by now
- * @epoch: when the window began to grow since, ns; 0 for not yet
- * @avoid_at: when it grew last
- * @k: milliseconds from then until it reaches @w_max
- * @recovery: packets sent before this time are of the last reduction's round
+ * @w_est: window that Reno would have now
+ * @epoch: start of the current growth period, ns; 0 before it starts
+ * @avoid_at: when the window last grew in congestion avoidance
+ * @k: milliseconds from @epoch until the window reaches @w_max
+ * @recovery: losses of packets sent before this time cause no further reduction
  * @undo_cwnd: @cwnd before the last reduction
  * @undo_ssthresh: @ssthresh before it
  * @undo_w_max: @w_max before it
- * @undo_lost: packets taken for lost in that round that have not turned up
- * @pace_at: no packet before this time, ns
- * @reorder: packets after which a missing one is taken for lost
- * @limited: it was the window that kept packets, not a lack of them
- * @paced: the next packet waits for @pace_at
+ * @undo_lost: losses of that round that have not turned out spurious
+ * @pace_at: earliest time of the next packet, ns
+ * @reorder: reordering threshold, packets
+ * @limited: the window, not the lack of data, stopped dd_tp_poll()
+ * @paced: pacing stopped dd_tp_poll(); the next packet is due at @pace_at
  */
 struct dd_tp_cc {
 	u64 srtt;
@@ -77,7 +77,7 @@ struct dd_tp_cc {
 };
 
 /**
- * struct dd_tp_rx_range - packet numbers that have come
+ * struct dd_tp_rx_range - packet numbers that were received
  * @first: lowest
  * @last: highest
  */
@@ -87,13 +87,13 @@ struct dd_tp_rx_range {
 };
 
 /**
- * struct dd_tp_id - a session as one end sees it
- * @incarnation: peer's
- * @rx_token: what packets to us bear
- * @tx_token: what packets to the peer bear
- * @packet_max: largest datagram that the peer takes
- * @ctl_slots: control messages that may be on their way to the peer
- * @want_crc: the peer wants payloads checksummed
+ * struct dd_tp_id - identity and parameters of a session
+ * @incarnation: peer's incarnation
+ * @rx_token: token of packets to this node
+ * @tx_token: token of packets to the peer
+ * @packet_max: largest datagram that the peer accepts
+ * @ctl_slots: control messages that may be in flight to the peer
+ * @want_crc: the peer wants checksums of payloads
  * @version: of DATA packets
  */
 struct dd_tp_id {
@@ -107,15 +107,15 @@ struct dd_tp_id {
 };
 
 /**
- * struct dd_tp_run - packets with pieces of one message that come one after the
- *	other (private, but for those of transport_run.h)
- * @chan: channel of the message; NULL if none are expected
- * @next: the header expected next, but for its time and checksum
- * @plen: bytes of payload in each
- * @most: how many may come now
- * @count: of these, have come
+ * struct dd_tp_rx_batch - consecutive packets with pieces of one message
+ *	(private, except to transport_batch.h)
+ * @chan: channel of the message; NULL if no batch is expected
+ * @next: expected header of the next packet, without time and checksum
+ * @plen: bytes of payload in each packet
+ * @most: packets that may be taken now
+ * @count: packets taken so far
  */
-struct dd_tp_run {
+struct dd_tp_rx_batch {
 	struct dd_tp_chan *chan;
 	struct dd_wire_piece next;
 	u32 plen;
@@ -124,14 +124,14 @@ struct dd_tp_run {
 };
 
 /**
- * struct dd_tp_train - packets that go one after the other (private)
- * @chan: channel of the message whose pieces they carry; NULL for no train
+ * struct dd_tp_tx_batch - consecutive packets with pieces of one message (private)
+ * @chan: channel of the message; NULL if there is no batch
  * @op: the message
  * @len: bytes in a piece
- * @size: dd_tp_packet_size() when the train began
- * @piece: the last one that went the long way
+ * @size: dd_tp_packet_size() when the batch began
+ * @piece: header of the last packet that was built frame by frame
  */
-struct dd_tp_train {
+struct dd_tp_tx_batch {
 	struct dd_tp_chan *chan;
 	struct dd_tp_op *op;
 	u32 len;
@@ -140,13 +140,14 @@ struct dd_tp_train {
 };
 
 /**
- * enum dd_tp_wait - how long a DONE may wait for company (private)
- * @DD_TP_WAIT_NOT: it goes at once
- * @DD_TP_WAIT_ROOM: the same, or when there is a little more room
- * @DD_TP_WAIT_DELAY: as an acknowledgment does
- * @DD_TP_WAIT_REST: the same, and so may the acknowledgment of its packets, as
- *	long as these are few
- * @DD_TP_WAIT_ANSWER: both for the answer, which is likely to follow
+ * enum dd_tp_wait - how long a DONE may be delayed (private)
+ * @DD_TP_WAIT_NOT: not at all
+ * @DD_TP_WAIT_ROOM: not at all, or until there is room for several messages; see
+ *	dd_tp_credit_at()
+ * @DD_TP_WAIT_DELAY: like an acknowledgment
+ * @DD_TP_WAIT_REST: like an acknowledgment; and the acknowledgment of the message's
+ *	packets may be delayed as well if these are few
+ * @DD_TP_WAIT_ANSWER: both until the answer, which is likely to follow
  */
 enum dd_tp_wait {
 	DD_TP_WAIT_NOT,
@@ -157,88 +158,88 @@ enum dd_tp_wait {
 };
 
 /**
- * struct dd_tp - a session with one peer, and what outlives it
- * @cfg: as given
- * @ops: as given
+ * struct dd_tp - the state kept for one peer, in and between sessions
+ * @cfg: configuration, copied by dd_tp_init()
+ * @ops: callbacks
  * @state: enum dd_tp_state (read only)
- * @tracing: trace() is called; on after dd_tp_init() if there is one, and the
- *	caller's to change at any time
+ * @tracing: call trace(); set by dd_tp_init() if there is one; the caller may
+ *	change it at any time
  * @stats: counters (read only)
  * @mtu: largest datagram to send (read only)
  * @cc: congestion control (read only)
- * @hold: the caller's: no message is taken now; what comes is not acknowledged,
- *	comes again and again, and the session stays up
+ * @hold: set by the caller: messages are dropped unacknowledged, so that the peer
+ *	retransmits them; the session stays up
  * @cur: the session that is up (private, as all that follows)
- * @pend: one that a peer has asked for, and has not been heard in yet;
- *	@pend.rx_token is 0 for none
- * @init_token: our token while opening
+ * @pend: a session that the peer has requested and that is not confirmed by a
+ *	packet yet; @pend.rx_token is 0 for none
+ * @init_token: local token while opening
  * @init_cookie: cookie to be put in the next INIT
- * @init_at: when the next INIT goes out
- * @init_wait: from that one to the next
+ * @init_at: when the next INIT is sent
+ * @init_wait: interval between that INIT and the following one
  * @init_since: when opening began
- * @yielding: while opening: the peer's own INIT goes before ours
- * @cookie_key: keys of the cookies we hand out, the current and the last one
- * @cookie_at: when the current one was made; 0 for never
+ * @yielding: while opening: the peer's INIT takes precedence over the local one
+ * @cookie_key: keys of the cookies handed out, the current and the previous one
+ * @cookie_at: when the current key was made; 0 for never
  * @reply_len: bytes of @reply to be sent; 0 for none
- * @reply: an answer outside a session
- * @reply_tokens: REFUSE and RESET that may be sent at once
- * @reply_at: when the last one was added
- * @chans: channels of the session
- * @retransmit: of these, with lost pieces to send again
- * @ready: of these, with new bytes to send
- * @owing: of these, that owe a DONE
+ * @reply: a reply outside a session
+ * @reply_tokens: REFUSE and RESET packets that may be sent at once (token bucket)
+ * @reply_at: when the bucket was last filled
+ * @chans: all channels of the session
+ * @retransmit: channels with lost pieces to retransmit
+ * @ready: channels with new bytes to send
+ * @done_queue: channels with a DONE to send
  * @recs: records, cfg.records of them
- * @free: those that are not in use, the first of them
- * @nfree: how many
+ * @free: first free record
+ * @nfree: number of free records
  * @ring: records by packet number
  * @ring_mask: entries in @ring, less 1
  * @next_pn: number of the next packet
  * @low_pn: no packet below is in flight
- * @mark_pn: no packet below is remembered as lost; U64_MAX for none at all
- * @mark_last: highest one that was taken for lost
- * @largest_acked: highest one that has arrived, plus 1
- * @loss_at: when the next packet is taken for lost; 0 for never
- * @last_eliciting: when the last packet was sent that wants an answer
- * @unheard: when the first packet was sent that wants an answer and since which
- *	nothing has come; 0 for none
- * @pto_count: timeouts since something was last acknowledged
- * @probes: packets that may be sent in spite of the window
- * @stalls: times that large packets found no answer at all
- * @rounds: round trips in which large packets were lost, and none has arrived
- * @round_at: when the last of these was noticed
- * @small: only packets that every path carries, now
- * @small_until: and until then; 0 for not
- * @rx_range: packet numbers that have come, descending
- * @nrx: entries there
- * @rx_ts: timestamp of the highest of them
- * @rx_at: when it came
- * @last_rx: when a packet of the session last came
- * @heard: one has come
- * @proved: a packet of a handshake has come whose sender knows a secret that went to
- *	the peer; the caller's to clear
- * @fresh_turn: the last piece that was sent was a lost one: new bytes are next
- * @ack_count: packets that want an answer since our last acknowledgment
- * @ack_bytes: of messages, in them
- * @ack_at: when it is sent at the latest; 0 for none is owed
- * @ack_hurry: something is missing, or the peer waits for a DONE: no waiting for
- *	company
- * @wait: for the DONE of a message that the packet in hand has completed
+ * @mark_pn: no packet below has a loss mark in @ring; U64_MAX if none has
+ * @mark_last: highest packet number declared lost
+ * @largest_acked: highest packet number acknowledged, plus 1
+ * @loss_at: when the next packet is declared lost; 0 for never
+ * @last_eliciting: when the last ack-eliciting packet was sent
+ * @unanswered_since: when the first ack-eliciting packet was sent after the last
+ *	packet was received; 0 for none
+ * @pto_count: probe timeouts since the last acknowledgment
+ * @probes: packets that may be sent regardless of the window
+ * @stalls: times that large packets got no answer at all
+ * @rounds: round trips in which large packets were lost and none was acknowledged
+ * @round_at: when the last of these round trips was noticed
+ * @small: only packets of the smallest size are sent now
+ * @small_until: end of the time of small packets; 0 for not set
+ * @rx_range: packet numbers received, descending
+ * @nrx: entries in @rx_range
+ * @rx_ts: timestamp in the packet with the highest number
+ * @rx_at: when that packet was received
+ * @last_rx: when the last packet of the session was received
+ * @heard: a packet of the session was received
+ * @proved: a handshake packet was received that proves knowledge of a secret sent
+ *	to the peer's address; the caller clears it
+ * @fresh_turn: the last piece sent was a retransmission: new bytes are next
+ * @ack_count: ack-eliciting packets received since the last acknowledgment
+ * @ack_bytes: bytes of messages in them
+ * @ack_at: latest time of the next acknowledgment; 0 if none is due
+ * @ack_hurry: acknowledge without delay: a packet is missing, or the peer waits
+ *	for a DONE
+ * @wait: delay of the DONE of the message completed by the current packet
  * @ping: a PING is to be sent
- * @bye: session to say BYE in, with @bye_reason; 0 for none
+ * @bye: token of the session to end with BYE and @bye_reason; 0 for none
  * @bye_at: when the next BYE is sent
- * @bye_wait: time until the one after that
+ * @bye_wait: interval between that BYE and the following one
  * @bye_reason: enum dd_tp_reason
  * @bye_version: version of that session
- * @tx_ctl: slots of control messages not yet acknowledged
- * @rx_ctl: slots of control messages that came before their turn
+ * @tx_ctl: slots of control messages that are not acknowledged
+ * @rx_ctl: slots of control messages received out of order
  * @ctl_next: number of the next control message
- * @ctl_una: lowest one that has not arrived
- * @ctl_queued: how many of those in @tx_ctl are to be sent
- * @ctl_rx: the next one expected
- * @busy: channel whose callback is on the stack, unless that has dropped it
- * @named: channel that the peer named last
- * @rx_run: what may come next
- * @tx_train: what may go next
+ * @ctl_una: lowest number that is not acknowledged
+ * @ctl_queued: number of slots of @tx_ctl that wait to be sent
+ * @ctl_rx: number of the next control message expected
+ * @busy: channel whose callback is running; NULL if the callback dropped it
+ * @last_chan: last result of dd_tp_chan_find()
+ * @rx_batch: packets expected next
+ * @tx_batch: packets to be built next
  */
 struct dd_tp {
 	struct dd_tp_cfg cfg;
@@ -268,7 +269,7 @@ struct dd_tp {
 	struct list_head chans;
 	struct list_head retransmit;
 	struct list_head ready;
-	struct list_head owing;
+	struct list_head done_queue;
 
 	struct dd_tp_rec *recs;
 	struct dd_tp_rec *free;
@@ -282,7 +283,7 @@ struct dd_tp {
 	u64 largest_acked;
 	u64 loss_at;
 	u64 last_eliciting;
-	u64 unheard;
+	u64 unanswered_since;
 	u32 pto_count;
 	u32 probes;
 	u32 stalls;
@@ -319,26 +320,26 @@ struct dd_tp {
 	u32 ctl_queued;
 	u32 ctl_rx;
 	struct dd_tp_chan *busy;
-	struct dd_tp_chan *named;
+	struct dd_tp_chan *last_chan;
 
-	struct dd_tp_run rx_run;
-	struct dd_tp_train tx_train;
+	struct dd_tp_rx_batch rx_batch;
+	struct dd_tp_tx_batch tx_batch;
 };
 
 /**
- * dd_tp_arena_size() - memory that a session needs beside struct dd_tp
- * @cfg: its configuration
+ * dd_tp_arena_size() - size of the memory that a session needs beside struct dd_tp
+ * @cfg: configuration
  *
- * Return: bytes, or 0 if @cfg is out of its ranges.
+ * Return: bytes, or 0 if @cfg is out of range.
  */
 size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg);
 
 /**
- * dd_tp_init() - make a peer known; no session yet
+ * dd_tp_init() - initialise the state of a peer, without a session
  * @tp: to be initialised
- * @cfg: copied
- * @ops: kept
- * @arena: dd_tp_arena_size() bytes, aligned to 8, kept until dd_tp_exit()
+ * @cfg: configuration, copied
+ * @ops: callbacks, not copied
+ * @arena: dd_tp_arena_size() bytes, aligned to 8, in use until dd_tp_exit()
  *
  * Return: 0 or -%EINVAL.
  */
@@ -346,120 +347,117 @@ int dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
 	       const struct dd_tp_ops *ops, void *arena);
 
 /**
- * dd_tp_exit() - forget a peer, without a word to it
+ * dd_tp_exit() - end without a packet to the peer and without a callback
  * @tp: the session
  *
- * All channels are taken from it; @arena and @tp may go. Calls nothing.
+ * Drops all channels. The caller may free @arena and @tp.
  */
 void dd_tp_exit(struct dd_tp *tp);
 
 /**
- * dd_tp_start() - want a session
+ * dd_tp_start() - request a session
  * @tp: the session
- * @now: the time
+ * @now: current time
  *
- * up() or down() will follow, the latter after the dead time at the latest;
- * unless a session is up or wanted already.
+ * up() or down() follows, after the dead time at the latest. No effect if a
+ * session is up or requested already.
  */
 void dd_tp_start(struct dd_tp *tp, u64 now);
 
 /**
  * dd_tp_stop() - end the session, if there is one
  * @tp: the session
- * @now: the time
+ * @now: current time
  *
- * down() is called with %DD_TP_STOPPED. dd_tp_poll() makes a BYE at once, and some
- * more at growing intervals, until the peer answers: for 35 ms at most. @bye is 0
- * after that.
+ * Calls down() with %DD_TP_STOPPED. dd_tp_poll() makes a BYE at once and more at
+ * growing intervals until the peer answers, for 35 ms at most; then @bye is 0.
  */
 void dd_tp_stop(struct dd_tp *tp, u64 now);
 
-u32 dd_tp_run_rx(struct dd_tp *tp, u64 now, u32 size, u32 most,
-		 const void *payload);
+u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
+		     const void *payload);
 
 /**
- * dd_tp_rx_run() - packets have come one after the other
+ * dd_tp_rx_batch() - receive consecutive packets
  * @tp: the session
- * @now: the time
- * @size: bytes in each of them
- * @most: how many there are, at least 1
- * @payload: for deposit_run(); their bytes, headers and all, are not looked at
- *	elsewhere
+ * @now: current time
+ * @size: bytes in each packet
+ * @most: number of packets, at least 1
+ * @payload: passed to deposit_batch(), which alone reads headers and payloads
  *
- * Of those that are pieces of a message in progress, and follow the last one
- * that has come, as many are taken as can be at once: with less effort than
- * dd_tp_rx() takes for each, and to the same effect.
+ * Takes as many packets as continue the message in progress without a gap. The
+ * effect is that of dd_tp_rx() for each of them, at a lower cost.
  *
- * Return: how many were taken. The next one is dd_tp_rx()'s, which is all that
- * there is to be done if it is 0: then nothing has changed.
+ * Return: number of packets taken. The caller passes the next one to dd_tp_rx().
+ * With 0, nothing has changed.
  */
-static inline u32 dd_tp_rx_run(struct dd_tp *tp, u64 now, u32 size, u32 most,
-			       const void *payload)
+static inline u32 dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
+				 const void *payload)
 {
-	return tp->rx_run.chan ? dd_tp_run_rx(tp, now, size, most, payload) : 0;
+	return tp->rx_batch.chan ?
+		__dd_tp_rx_batch(tp, now, size, most, payload) : 0;
 }
 
 /**
- * dd_tp_rx() - a datagram has come from the peer's address
+ * dd_tp_rx() - receive a datagram from the peer's address
  * @tp: the session
- * @now: the time
- * @hdr: its first bytes, in memory that nobody else can write
- * @hlen: how many: what dd_wire_hlen() said
- * @payload: the rest, for deposit() and its like; not looked at
- * @plen: bytes in there
+ * @now: current time
+ * @hdr: its first bytes, in memory that no other context writes
+ * @hlen: bytes at @hdr, as returned by dd_wire_hlen()
+ * @payload: the remaining bytes, passed to deposit(), peek() and payload_crc()
+ * @plen: bytes in @payload
  *
- * Return: whether it was of a session, and in order.
+ * Return: true if the packet belongs to a session and is valid.
  */
 bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr, size_t hlen,
 	      const void *payload, size_t plen);
 
 /**
- * dd_tp_timeout() - time has passed
+ * dd_tp_timeout() - handle expired timers
  * @tp: the session
- * @now: the time; may be before the deadline, then nothing happens
+ * @now: current time; nothing happens before the deadline
  */
 void dd_tp_timeout(struct dd_tp *tp, u64 now);
 
 /**
- * dd_tp_deadline() - when dd_tp_timeout() wants to be called
+ * dd_tp_deadline() - when dd_tp_timeout() has to be called
  * @tp: the session
  *
- * Right after dd_tp_poll() has said that nothing is due.
+ * Valid after dd_tp_poll() has returned false.
  *
- * Return: a time, which may have passed, or %DD_TP_NEVER.
+ * Return: a time, possibly in the past, or %DD_TP_NEVER.
  */
 u64 dd_tp_deadline(const struct dd_tp *tp);
 
 /**
- * dd_tp_still() - whether it is plain that dd_tp_poll() would make nothing
+ * dd_tp_is_idle() - quick check whether dd_tp_poll() would make no packet
  * @tp: the session
- * @now: the time
+ * @now: current time
  *
- * Then it has done what dd_tp_poll() would have.
- *
- * Return: false if that would have to be called.
+ * Return: true if it would make none; then the call replaces dd_tp_poll(). False
+ * if dd_tp_poll() has to be called.
  */
-static inline bool dd_tp_still(struct dd_tp *tp, u64 now)
+static inline bool dd_tp_is_idle(struct dd_tp *tp, u64 now)
 {
 	if (tp->state != DD_TP_UP || tp->bye || tp->reply_len ||
-	    !list_empty(&tp->ready) || !list_empty(&tp->retransmit) || tp->ctl_queued || tp->ping ||
-	    (tp->ack_at && tp->ack_at <= now))
+	    !list_empty(&tp->ready) || !list_empty(&tp->retransmit) ||
+	    tp->ctl_queued || tp->ping || (tp->ack_at && tp->ack_at <= now))
 		return false;
 	tp->cc.limited = false;
 	tp->cc.paced = false;
 	return true;
 }
 
-#define DD_TP_SURE	2000000ull	/* ns: less than any timeout for an answer */
+#define DD_TP_SURE	2000000ull	/* ns: below any probe timeout */
 
 /**
- * dd_tp_rests() - whether it is plain that dd_tp_deadline() is not before @at
+ * dd_tp_deadline_after() - quick check whether dd_tp_deadline() is not before @at
  * @tp: the session
  * @at: a time
  *
- * Return: false if that would have to be computed.
+ * Return: false if dd_tp_deadline() has to be called to know.
  */
-static inline bool dd_tp_rests(const struct dd_tp *tp, u64 at)
+static inline bool dd_tp_deadline_after(const struct dd_tp *tp, u64 at)
 {
 	return tp->state == DD_TP_UP && (!tp->ack_at || tp->ack_at >= at) &&
 	       !tp->loss_at && !tp->bye && !tp->cc.paced &&
@@ -468,22 +466,22 @@ static inline bool dd_tp_rests(const struct dd_tp *tp, u64 at)
 }
 
 /**
- * dd_tp_poll() - make the next packet, or the next few
+ * dd_tp_poll() - make the next packet, or a batch of packets
  * @tp: the session
- * @now: the time
+ * @now: current time
  * @pkt: (in, out) the packet
  *
- * Return: whether there was one to be sent now.
+ * Return: true if there is a packet to send now.
  */
 bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 
 /**
- * dd_tp_set_mtu() - the path carries datagrams of another size
+ * dd_tp_set_mtu() - set the largest datagram that the path carries
  * @tp: the session
- * @bytes: largest UDP payload; less than %DD_WIRE_PACKET_MIN counts as that
+ * @bytes: UDP payload; raised to %DD_WIRE_PACKET_MIN
  *
- * What is lost already, and what comes, goes out in packets of that size. Where
- * the path turns out to swallow them without a word, smaller ones are tried.
+ * Applies to retransmissions, too. If the path silently drops packets of this
+ * size, smaller ones are tried.
  */
 void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes);
 
@@ -491,9 +489,9 @@ void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes);
  * dd_tp_chan_init() - make a channel in the session that is up
  * @tp: the session
  * @chan: to be initialised
- * @cfg: copied
+ * @cfg: parameters, copied
  *
- * find() must know it before the peer gets to know @cfg->id.
+ * find() must return the channel before the peer learns @cfg->id.
  *
  * Return: 0, -%EINVAL, or -%ENOTCONN if no session is up.
  */
@@ -501,93 +499,93 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 		    const struct dd_tp_chan_cfg *cfg);
 
 /**
- * dd_tp_chan_peer() - the other end of a channel has become known
+ * dd_tp_chan_peer() - set the peer's end of a channel
  * @tp: the session
- * @chan: its channel, made with @peer_id 0
- * @peer_id: what we call the peer's end, not 0
- * @tx_window: notes that we may have unconsumed there
- * @tx_taken: of these, taken by others at first
+ * @chan: a channel made with @peer_id 0
+ * @peer_id: name of the peer's end, not 0
+ * @tx_window: unread notes that this node may have at the peer
+ * @tx_taken: places of @tx_window not available at first
  *
- * Return: 0, -%EINVAL, or -%ENOTCONN if the session is over.
+ * Return: 0, -%EINVAL, or -%ENOTCONN if the session ended.
  */
 int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
 		    u32 tx_window, u32 tx_taken);
 
 /**
- * dd_tp_chan_drop() - take a channel from its session, at once
+ * dd_tp_chan_drop() - remove a channel from its session at once
  * @tp: the session
  * @chan: the channel; may have been dropped before
  *
- * The transport knows neither @chan nor any of its ops any more; sent() and
- * done() are not called for them. What is in flight may still arrive.
+ * The transport forgets @chan and its ops without sent() or done(). Packets in
+ * flight may still be delivered to the peer.
  */
 void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan);
 
 /**
  * dd_tp_submit() - send a message
  * @tp: the session
- * @chan: a channel whose peer is known
+ * @chan: a channel whose peer's end is known
  * @op: the message
  *
- * Return: 0, then op->msg.msgid is its number; -%EBUSY if tx_window + 1
- * messages are not done; -%EINVAL; -%ENOTCONN if the session is over or the
- * peer's end not known. Only 0 changes anything.
+ * Return: 0, with the number of the message in op->msg.msgid; -%EBUSY if
+ * tx_window + 1 messages are not done; -%EINVAL; -%ENOTCONN if the session ended
+ * or the peer's end is not known. An error changes nothing.
  */
 int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		 struct dd_tp_op *op);
 
 /**
- * dd_tp_chan_await() - somebody is about to wait until messages are sent, or done
+ * dd_tp_chan_await() - the caller is about to wait for sent() or done()
  * @tp: the session
  * @chan: the channel
  *
- * If nothing on its way asks the peer to say so without delay, something will;
- * and so will the next message, if it is the only one then.
+ * Makes the last message, or a PING, ask the peer for an immediate DONE, unless
+ * one in flight asks already. The next message asks as well if it is then the
+ * only one.
  */
 void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan);
 
 /**
- * dd_tp_chan_hurry() - a channel is about to end: what it owes is said before
+ * dd_tp_chan_hurry() - send a queued DONE of a channel now, as the channel will end
  * @tp: the session
  * @chan: the channel
  */
 void dd_tp_chan_hurry(struct dd_tp *tp, struct dd_tp_chan *chan);
 
 /**
- * dd_tp_chan_over() - the other end of a channel has ended
+ * dd_tp_chan_over() - the peer's end of a channel has ended
  * @tp: the session
  * @chan: the channel
- * @count: messages that were told there, all that ever will be; more than there
- *	are is not believed
+ * @count: final number of messages notified there; ignored if more than were sent
  */
 void dd_tp_chan_over(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count);
 
 /**
- * dd_tp_told() - a withheld note is in place now
+ * dd_tp_notified() - withheld notes have been posted
  * @tp: the session
  * @chan: the channel
- * @msgid: the message; all before it are told too
+ * @msgid: last message posted; those before it are posted, too
  */
-void dd_tp_told(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid);
+void dd_tp_notified(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid);
 
 /**
- * dd_tp_ctl() - send a control message, reliably, in order
+ * dd_tp_ctl() - send a control message, reliably and in order
  * @tp: the session
- * @data: copied
- * @len: bytes, 1..%DD_WIRE_CTL_MAX
+ * @data: bytes, copied
+ * @len: number of bytes, 1..%DD_WIRE_CTL_MAX
  *
- * Nothing is said about order between these and messages on channels, except
- * that what sent() was called for has arrived.
+ * Not ordered with messages on channels, except that messages for which sent()
+ * was called have arrived before.
  *
- * Return: 0, -%EAGAIN if too many are on their way, -%EINVAL, or -%ENOTCONN.
+ * Return: 0, -%EAGAIN if too many are in flight, -%EINVAL, or -%ENOTCONN.
  */
 int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len);
 
 /**
- * dd_tp_ctl_room() - control messages that dd_tp_ctl() would take now
+ * dd_tp_ctl_room() - number of control messages that dd_tp_ctl() would accept now
  * @tp: the session
  *
- * Return: their number; 0 if no session is up.
+ * Return: the number; 0 if no session is up.
  */
 u32 dd_tp_ctl_room(const struct dd_tp *tp);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that go out: what goes into them, and when there is one to be sent.
+ * Building packets: what they carry, and when one has to be sent.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -12,12 +12,12 @@
 			 sizeof(struct dd_wire_head))
 
 /**
- * struct dd_tp_build - a packet being made
+ * struct dd_tp_build - a packet being built
  * @pkt: the packet
- * @rec: its record; NULL if it gets no number
- * @buf: what is left of its header
- * @now: the time
- * @ack: acknowledges all that has come
+ * @rec: its record; NULL for a packet without a number
+ * @buf: unused part of its header
+ * @now: current time
+ * @ack: the packet contains an up-to-date ACK
  */
 struct dd_tp_build {
 	struct dd_tp_pkt *pkt;
@@ -103,7 +103,7 @@ static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan
 		head->meta[i] = cpu_to_le32(msg->meta[i]);
 }
 
-/* Bytes of a message from @off on that fit in @room, to a word of the block. */
+/* Bytes from @off on that fit in @room, cut at a word boundary of the block. */
 static u32 dd_tp_piece_len(const struct dd_tp_msg *msg, u32 off, u32 left,
 			   u32 room)
 {
@@ -112,11 +112,11 @@ static u32 dd_tp_piece_len(const struct dd_tp_msg *msg, u32 off, u32 left,
 	return room - ((msg->dst + off + room) & 7);
 }
 
-/* What is lost is on its way again, or a part of it. */
+/* @len bytes of the lost piece @lost are being retransmitted. */
 static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
 			      struct dd_tp_rec *lost, u32 len)
 {
-	b->rec->hurt = true;
+	b->rec->retransmit = true;
 	if (len == lost->len) {
 		list_del(&lost->node);
 		dd_tp_rec_free(tp, lost);
@@ -124,24 +124,24 @@ static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
 	}
 	lost->off += len;
 	lost->len -= len;
-	lost->op->hurt++;
+	lost->op->retransmit++;
 }
 
 /*
- * New bytes leave records for lost pieces. A lost piece may take the last one: the
- * part that is sent and the rest are neighbours, so that they share one record
- * again if the part is lost, too.
+ * New bytes leave DD_TP_RESERVE records for lost pieces. A lost piece may take the
+ * last record: if it is split and its sent part is lost as well, the two parts are
+ * merged into one record again.
  */
 static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost)
 {
 	if (lost)
 		return true;
-	/* Then it is not the window that keeps it. */
+	/* Short of records: the congestion window is not the limit. */
 	tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
 	return tp->nfree >= DD_TP_RESERVE;
 }
 
-/* Put a piece of @chan in the packet: a lost one, or the next of @op. */
+/* Put a piece of @chan into the packet: @lost, or the next bytes of @op. */
 static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 			      struct dd_tp_chan *chan, struct dd_tp_op *op,
 			      struct dd_tp_rec *lost)
@@ -178,7 +178,7 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	return true;
 }
 
-/* Channels take turns; a long message sends several packets in each. */
+/* Add a piece; channels take turns, with a burst of packets each. */
 static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b,
 				struct dd_tp_chan *chan, struct dd_tp_op *op,
 				struct dd_tp_rec *lost)
@@ -186,7 +186,7 @@ static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b,
 	if (!dd_tp_build_piece(tp, b, chan, op, lost))
 		return;
 	tp->fresh_turn = lost;
-	/* Often that was all: nobody need look at it again. */
+	/* If the channel has nothing more to send, skip the next look at it. */
 	if (!lost && !b->pkt->more && list_is_last(&op->node, &chan->ops))
 		list_del_init(&chan->ready);
 	else
@@ -199,7 +199,7 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
 	struct dd_tp_chan *chan, *next;
 	struct dd_wire_done *done;
 
-	list_for_each_entry_safe(chan, next, &tp->owing, done_node) {
+	list_for_each_entry_safe(chan, next, &tp->done_queue, done_node) {
 		if (b->buf.end - b->buf.p < sizeof(*done) + reserve)
 			return;
 		done = dd_wire_add(&b->buf, sizeof(*done));
@@ -209,20 +209,20 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
 }
 
 /*
- * Packets may overtake each other, and who answers a message must know by then
- * that the answer before it is done: until it has arrived, DONE goes along with the
- * first piece of each message. Who has all of that has the DONE.
+ * Packets may be reordered. A node that answers a message must know by then that
+ * its previous answer is done. So until the DONE is acknowledged, each first piece
+ * of a message carries it again, and the receiver of the message has the DONE.
  */
 static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
 			     const struct dd_tp_op *op,
 			     const struct dd_tp_rec *lost)
 {
 	if (list_empty(&chan->done_node) ||
-	    tp->owing.next == &chan->done_node)
+	    tp->done_queue.next == &chan->done_node)
 		return;
 	if (lost ? !lost->off : !op->head_sent) {
-		list_move(&chan->done_node, &tp->owing);
-		/* If there is no place in this packet, in the next one. */
+		list_move(&chan->done_node, &tp->done_queue);
+		/* If it does not fit in this packet, send it in the next one. */
 		dd_tp_ack_by(tp, tp->last_rx);
 	}
 }
@@ -234,7 +234,7 @@ static void dd_tp_build_ping(struct dd_tp_build *b)
 	ping->type = DD_FRAME_PING;
 }
 
-/* What a packet with a number carries; @data: not only what is owed. */
+/* Fill a numbered packet; without @data only with an ACK and DONEs. */
 static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 			       bool data)
 {
@@ -243,15 +243,15 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 	bool spare = tp->nfree;
 	struct dd_tp_op *op;
 
-	/* Leaves room for the longest control message. */
+	/* Leave space for the longest control message. */
 	b->ack = dd_tp_ack_add(tp, b->now, &b->buf,
 			       sizeof(struct dd_wire_ctl) + DD_WIRE_CTL_MAX);
-	/* The last record is for what is lost. */
+	/* The last record is for retransmissions. */
 	if (data && spare)
 		dd_tp_ctl_add(tp, &b->buf, b->rec);
 	/*
-	 * While nothing is answered, a control message goes alone: a peer that is
-	 * down takes it, and no message.
+	 * During timeouts a control message is sent without a piece: a peer that
+	 * has closed the channel accepts the former but not the latter.
 	 */
 	if (data && !(tp->pto_count && b->rec->nctl) &&
 	    b->buf.end - b->buf.p >= DD_TP_PUT_ROOM)
@@ -293,7 +293,7 @@ static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 	tp->stats.acks++;
 }
 
-/* Whether there is anything to send but what is owed. */
+/* Whether there is anything to send other than ACK and DONE. */
 static bool dd_tp_wants(struct dd_tp *tp)
 {
 	struct dd_tp_rec *lost;
@@ -317,17 +317,17 @@ static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
 	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
 }
 
-/* When what is owed is due, as far as it can be sent. */
+/* When the next ACK or DONE is due, as far as it can be sent. */
 u64 dd_tp_ack_at(const struct dd_tp *tp)
 {
-	bool owing = !list_empty(&tp->owing) && dd_tp_rec_room(tp, 1);
+	bool done = !list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1);
 
-	return tp->ack_at && (tp->ack_count || owing) ? tp->ack_at :
+	return tp->ack_at && (tp->ack_count || done) ? tp->ack_at :
 							DD_TP_NEVER;
 }
 
-/* Whether it is plain that nothing is to be sent now. */
-static bool dd_tp_idle(const struct dd_tp *tp, u64 now)
+/* Quick check that nothing has to be sent now. */
+static bool dd_tp_nothing_due(const struct dd_tp *tp, u64 now)
 {
 	return list_empty(&tp->ready) && list_empty(&tp->retransmit) &&
 	       !tp->ctl_queued && !tp->ping && dd_tp_ack_at(tp) > now;
@@ -335,21 +335,21 @@ static bool dd_tp_idle(const struct dd_tp *tp, u64 now)
 
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
-	if (dd_tp_idle(tp, now)) {
+	if (dd_tp_nothing_due(tp, now)) {
 		tp->cc.limited = false;
 		tp->cc.paced = false;
 		return false;
 	}
 	dd_tp_small_over(tp, now);
-	if (dd_tp_train_poll(tp, now, pkt))
+	if (dd_tp_tx_batch_poll(tp, now, pkt))
 		return true;
 	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true)) {
-		dd_tp_train_made(tp, pkt);
+		dd_tp_tx_batch_begin(tp, pkt);
 		return true;
 	}
 	if (dd_tp_ack_at(tp) > now)
 		return false;
-	if (!list_empty(&tp->owing) && dd_tp_rec_room(tp, 1))
+	if (!list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1))
 		return dd_tp_build_full(tp, pkt, now, false);
 	if (!tp->ack_count)
 		return false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How fast a session sends: round-trip times and timeouts after RFC 9002,
- * a window after CUBIC (RFC 9438), packets spread over the round trip where
- * that is long enough for timers.
+ * Congestion control: round-trip times and timeouts after RFC 9002, a window after
+ * CUBIC (RFC 9438), and pacing where the round trip is long enough for timers.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -15,13 +14,13 @@
 #define DD_CC_MIN		2
 #define DD_CC_GRANULARITY	DD_TP_MS
 #define DD_CC_PTO_MIN		(4 * DD_TP_MS)
-#define DD_CC_PTO_FIRST		(100 * DD_TP_MS)	/* nothing measured */
+#define DD_CC_PTO_FIRST		(100 * DD_TP_MS)	/* before the first sample */
 #define DD_CC_PTO_MAX		(1000 * DD_TP_MS)
 #define DD_CC_WINDOW_MAX	0x40000000u
 
-/* Below this, packets go out as the window allows. */
+/* With a shorter round trip there is no pacing. */
 #define DD_CC_PACE_RTT		DD_TP_MS
-#define DD_CC_PACE_QUANTUM	(500 * DD_TP_US)	/* between two timers */
+#define DD_CC_PACE_QUANTUM	(500 * DD_TP_US)	/* timer granularity */
 
 void dd_tp_cc_reset(struct dd_tp *tp)
 {
@@ -33,9 +32,7 @@ void dd_tp_cc_reset(struct dd_tp *tp)
 	cc->reorder = DD_TP_REORDER;
 }
 
-/* ---- round-trip times --------------------------------------------------- */
-
-/* One measurement; @delay is what the peer says it waited before it answered. */
+/* Add a sample; @delay: how long the peer delayed the acknowledgment. */
 void dd_tp_cc_rtt(struct dd_tp *tp, u64 rtt, u64 delay)
 {
 	struct dd_tp_cc *cc = &tp->cc;
@@ -57,7 +54,7 @@ void dd_tp_cc_rtt(struct dd_tp *tp, u64 rtt, u64 delay)
 	cc->srtt = (7 * cc->srtt + rtt) / 8;
 }
 
-/* How long to wait for an answer, this time. */
+/* Probe timeout, with exponential backoff. */
 u64 dd_tp_cc_pto(const struct dd_tp *tp)
 {
 	const struct dd_tp_cc *cc = &tp->cc;
@@ -66,24 +63,22 @@ u64 dd_tp_cc_pto(const struct dd_tp *tp)
 	if (cc->srtt)
 		pto = max(cc->srtt + max(4 * cc->rttvar, DD_CC_GRANULARITY) +
 			  tp->cfg.ack_delay_ns, DD_CC_PTO_MIN);
-	/* Several tries before the peer counts as dead. */
+	/* At least eight probes within the dead time. */
 	most = max(pto, min(most, tp->cfg.dead_ns / 8));
 	return min(pto << min(tp->pto_count, 16u), most);
 }
 
-/* How much later than one that has arrived a packet may have been sent. */
+/* Time threshold of loss detection (RFC 9002, 6.1.2). */
 u64 dd_tp_cc_loss_delay(const struct dd_tp *tp)
 {
 	const struct dd_tp_cc *cc = &tp->cc;
 	u64 rtt = max(cc->srtt, cc->latest);
 
-	/* Where times vary much, so do those of packets sent together. */
+	/* With a high variance, packets sent together arrive far apart. */
 	return max(rtt + max(rtt / 8, 2 * cc->rttvar), DD_CC_GRANULARITY);
 }
 
-/* ---- the window --------------------------------------------------------- */
-
-/* The largest x with x * x * x <= @a. */
+/* Integer cube root: the largest x with x * x * x <= @a. */
 static u32 dd_cc_cbrt(u64 a)
 {
 	u64 x = 0;
@@ -140,12 +135,12 @@ static void dd_cc_avoid(struct dd_tp *tp, u64 now, u32 bytes)
 	if (!cc->epoch)
 		dd_cc_epoch_start(tp, now);
 	else if (now - cc->avoid_at > max(4 * cc->srtt, DD_CC_GRANULARITY))
-		/* The window was not used meanwhile: RFC 9438, 5.8. */
+		/* Exclude the time in which the window was not used: RFC 9438, 5.8. */
 		cc->epoch += now - cc->avoid_at;
 	cc->avoid_at = now;
 	target = dd_cc_cubic(tp, div_u64(now - cc->epoch + cc->srtt, DD_TP_MS));
 	target = clamp_t(u64, target, cc->cwnd, cc->cwnd + cc->cwnd / 2);
-	/* What Reno would do: 3 * (1 - 0.7) / (1 + 0.7) until it is back. */
+	/* Reno-friendly region: 3 * (1 - 0.7) / (1 + 0.7) until w_max. */
 	cc->w_est += div_u64((u64)dd_tp_packet_size(tp) * bytes *
 			     (cc->w_est < cc->w_max ? 9 : 17),
 			     17ull * cc->cwnd);
@@ -153,12 +148,12 @@ static void dd_cc_avoid(struct dd_tp *tp, u64 now, u32 bytes)
 	cc->cwnd = clamp(max(cc->cwnd, cc->w_est), 1u, DD_CC_WINDOW_MAX);
 }
 
-/* A packet sent at @sent_at has arrived. */
+/* A packet sent at @sent_at was acknowledged. */
 void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
-	/* A window that is not used tells nothing about the path. */
+	/* An unused window gives no information about the path. */
 	if (sent_at <= cc->recovery || !cc->limited)
 		return;
 	if (cc->cwnd < cc->ssthresh)
@@ -167,7 +162,7 @@ void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes)
 		dd_cc_avoid(tp, now, bytes);
 }
 
-/* Before a reduction; what was sent by now and is lost later is part of it. */
+/* Before a reduction: save the state, and start a new round. */
 static void dd_cc_remember(struct dd_tp_cc *cc, u64 now)
 {
 	cc->undo_cwnd = cc->cwnd;
@@ -176,7 +171,7 @@ static void dd_cc_remember(struct dd_tp_cc *cc, u64 now)
 	cc->recovery = now;
 }
 
-/* A packet sent at @sent_at has not: smaller, once for each round trip. */
+/* A packet sent at @sent_at was lost: reduce the window once per round trip. */
 void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at)
 {
 	struct dd_tp_cc *cc = &tp->cc;
@@ -188,7 +183,7 @@ void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at)
 	}
 	dd_cc_remember(cc, now);
 	cc->undo_lost = 1;
-	/* Fast convergence: leave room for those who came later. */
+	/* Fast convergence: leave bandwidth for newer flows. */
 	cc->w_max = cc->cwnd < cc->w_max ? cc->cwnd / 20 * 17 : cc->cwnd;
 	cc->ssthresh = max(cc->cwnd / 10 * 7, least);
 	cc->cwnd = cc->ssthresh;
@@ -196,8 +191,8 @@ void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at)
 }
 
 /*
- * A packet taken for lost has arrived, @distance packets late: wait longer in
- * future, and if all lost ones of the last reduction have, take that back.
+ * A packet declared lost was acknowledged, @distance packets late: raise the
+ * reordering threshold. If all losses of the last reduction were spurious, undo it.
  */
 void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance)
 {
@@ -213,7 +208,7 @@ void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance)
 	cc->epoch = 0;
 }
 
-/* Several timeouts in a row: whatever was known of the path is void. */
+/* Several timeouts in a row: persistent congestion. */
 void dd_tp_cc_collapse(struct dd_tp *tp, u64 now)
 {
 	struct dd_tp_cc *cc = &tp->cc;
@@ -229,9 +224,7 @@ void dd_tp_cc_collapse(struct dd_tp *tp, u64 now)
 	cc->undo_lost = 0;
 }
 
-/* ---- pacing ------------------------------------------------------------- */
-
-/* Time that @bytes take: a quarter faster than the window goes round. */
+/* Time between packets of @bytes: 1.25 windows per round trip, 2 in slow start. */
 static u64 dd_cc_interval(const struct dd_tp *tp, u32 bytes)
 {
 	const struct dd_tp_cc *cc = &tp->cc;
@@ -240,7 +233,7 @@ static u64 dd_cc_interval(const struct dd_tp *tp, u32 bytes)
 	return div64_u64(cc->srtt * bytes, (u64)cc->cwnd * gain / 4);
 }
 
-/* Time that was not used is good for a few packets only. */
+/* Unused time permits a burst of DD_CC_INITIAL packets at most. */
 static u64 dd_cc_pace_from(const struct dd_tp *tp, u64 now)
 {
 	u64 burst = dd_cc_interval(tp, DD_CC_INITIAL * dd_tp_packet_size(tp));
@@ -252,7 +245,7 @@ void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
-	/* The path's own, not that of queues which we fill. */
+	/* min_rtt is that of the path, without the queues this sender fills. */
 	if (cc->min_rtt < DD_CC_PACE_RTT)
 		cc->pace_at = 0;
 	else
@@ -260,12 +253,12 @@ void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes)
 			      dd_cc_interval(tp, bytes);
 }
 
-/* Whether a packet that adds @bytes to those in flight may go out now. */
+/* Whether a packet of @bytes may be sent now. */
 bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 {
 	struct dd_tp_cc *cc = &tp->cc;
 
-	/* Packets may have become larger than the window was made for. */
+	/* The MTU may have grown since the window was set. */
 	u32 window = max(cc->cwnd, DD_CC_MIN * dd_tp_packet_size(tp));
 	bool fits = cc->flight + bytes <= window;
 
@@ -276,7 +269,7 @@ bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes)
 	return false;
 }
 
-/* How many packets of @bytes may go out now, given that one may. */
+/* How many packets of @bytes may be sent now, at least 1. */
 u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes)
 {
 	const struct dd_tp_cc *cc = &tp->cc;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages: cut into pieces, put together, each byte stored once, in order.
+ * Messages: sent in pieces, reassembled, each byte stored once and in order.
  *
- * Sender. A piece of a message is unsent, or in one record: in flight, or lost.
- * Those of a message that lost something go before those of later messages,
- * since the receiver would not take these.
+ * Sender: each sent piece of a message is in one record, which is in flight or
+ * lost. Pieces of a message with lost pieces are sent before those of later
+ * messages, because the receiver does not accept the latter yet.
  *
- * Receiver. Of each channel one message is in progress. Pieces are deposited as
- * they come, what has come already is left out, so that a piece sent again
- * after its source was reused changes nothing. The last word is kept until all
- * else is there. Pieces of the next message are refused until then, without
- * acknowledgment: it is the sender that has the memory to hold them.
+ * Receiver: each channel has one message in progress. Pieces are deposited as they
+ * arrive. Bytes that are in place already are skipped, so that a retransmission
+ * after the sender has reused the source changes nothing. The last word is stored
+ * after all other bytes. Pieces of the next message are dropped unacknowledged
+ * until then: the sender, not the receiver, keeps them in memory.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -19,20 +19,18 @@
 
 #include "transport_int.h"
 
-/* Say so at @at, or before; not to an end that has no name yet. */
-static void dd_tp_chan_owe(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
+/* Send a DONE for @chan at @at or before, unless the peer's end is not known. */
+static void dd_tp_queue_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
 {
 	if (!chan->cfg.peer_id)
 		return;
-	/* It may be in flight with an older count: then that one is void. */
+	/* A DONE with an older count may be in flight: this one replaces it. */
 	if (!list_empty(&chan->done_node))
 		list_del(&chan->done_node);
-	list_add_tail(&chan->done_node, &tp->owing);
+	list_add_tail(&chan->done_node, &tp->done_queue);
 	tp->ack_hurry |= at <= tp->last_rx;
 	dd_tp_ack_by(tp, at);
 }
-
-/* ---- life --------------------------------------------------------------- */
 
 int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 		    const struct dd_tp_chan_cfg *cfg)
@@ -49,7 +47,7 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 	chan->up = true;
 	chan->limit = cfg->tx_window - cfg->tx_taken + 1;
 	chan->lead = cfg->tx_window / 2;
-	chan->told_limit = cfg->rx_window - cfg->rx_taken + 1;
+	chan->granted = cfg->rx_window - cfg->rx_taken + 1;
 	INIT_LIST_HEAD(&chan->ready);
 	INIT_LIST_HEAD(&chan->done_node);
 	INIT_LIST_HEAD(&chan->ops);
@@ -71,33 +69,33 @@ int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
 	chan->cfg.tx_window = tx_window;
 	chan->limit = tx_window - tx_taken + 1;
 	chan->lead = tx_window / 2;
-	if (chan->told)
-		dd_tp_chan_owe(tp, chan, tp->last_rx);
+	if (chan->notified)
+		dd_tp_queue_done(tp, chan, tp->last_rx);
 	return 0;
 }
 
-/* What comes next of a channel is not the next piece of the same message. */
-static void dd_tp_train_ends(struct dd_tp *tp, const struct dd_tp_chan *chan)
+/* The next piece of @chan will not continue the batch. */
+static void dd_tp_tx_batch_end(struct dd_tp *tp, const struct dd_tp_chan *chan)
 {
-	if (tp->tx_train.chan == chan)
-		tp->tx_train.chan = NULL;
+	if (tp->tx_batch.chan == chan)
+		tp->tx_batch.chan = NULL;
 }
 
-/* The channel that the peer names so; most often the one named before. */
+/* Find a channel by its local id; the last one found is the most likely one. */
 struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id)
 {
-	struct dd_tp_chan *chan = tp->named;
+	struct dd_tp_chan *chan = tp->last_chan;
 
 	if (chan && chan->cfg.id == id)
 		return chan;
 	chan = tp->ops->find(tp, id);
 	if (!chan || !chan->up)
 		return NULL;
-	tp->named = chan;
+	tp->last_chan = chan;
 	return chan;
 }
 
-/* The packet stays in flight, but nobody cares for its piece any more. */
+/* The packet stays in flight, but its piece needs no acknowledgment any more. */
 static void dd_tp_piece_forget(struct dd_tp_rec *rec)
 {
 	hlist_del_init(&rec->flight);
@@ -105,7 +103,7 @@ static void dd_tp_piece_forget(struct dd_tp_rec *rec)
 	rec->op = NULL;
 }
 
-/* All pieces of @op, or of all messages if that is NULL. */
+/* Forget all pieces of @op, or of all messages if @op is NULL. */
 static void dd_tp_pieces_forget(struct dd_tp *tp, struct dd_tp_chan *chan,
 				const struct dd_tp_op *op)
 {
@@ -130,11 +128,11 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 
 	if (tp->busy == chan)
 		tp->busy = NULL;
-	if (tp->named == chan)
-		tp->named = NULL;
-	if (tp->rx_run.chan == chan)
-		tp->rx_run.chan = NULL;
-	dd_tp_train_ends(tp, chan);
+	if (tp->last_chan == chan)
+		tp->last_chan = NULL;
+	if (tp->rx_batch.chan == chan)
+		tp->rx_batch.chan = NULL;
+	dd_tp_tx_batch_end(tp, chan);
 	if (!chan->up)
 		return;
 	chan->up = false;
@@ -146,7 +144,7 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 	list_del_init(&chan->done_node);
 }
 
-/* The session is over, and with it all channels. */
+/* The session ended: drop all its channels. */
 void dd_tp_chans_end(struct dd_tp *tp)
 {
 	struct dd_tp_chan *chan, *next;
@@ -154,8 +152,6 @@ void dd_tp_chans_end(struct dd_tp *tp)
 	list_for_each_entry_safe(chan, next, &tp->chans, node)
 		dd_tp_chan_drop(tp, chan);
 }
-
-/* ---- sending ------------------------------------------------------------ */
 
 int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 		 struct dd_tp_op *op)
@@ -173,7 +169,7 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	chan->awaited &= msg->msgid == chan->done + 1;
 	op->next = 0;
 	op->acked = 0;
-	op->hurt = 0;
+	op->retransmit = 0;
 	op->head_sent = false;
 	op->head_acked = false;
 	list_add_tail(&op->node, &chan->ops);
@@ -187,7 +183,7 @@ void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	struct dd_tp_op *op;
 
-	/* On a channel whose messages are answered, answers bring DONE. */
+	/* If the peer answers each message, its answers carry DONE. */
 	if (!chan->up || chan->done == chan->submitted ||
 	    chan->asked == chan->submitted || chan->answers)
 		return;
@@ -204,11 +200,11 @@ void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan)
 }
 
 /*
- * Whether the sender of a message, of which the first piece is about to go, will
- * wait for DONE before long: it is the last one that he may send, or so near to it
- * that he would be there before the DONE of this one; or he has waited for the
- * one before, and there is no other. One that has asked will do, unless half of a window
- * has been sent since.
+ * Whether message @msgid, whose first piece is about to be sent, asks for an
+ * immediate DONE, because the sender will soon wait for it: the message is the last
+ * one permitted now, or less than a round trip before the last one; or the sender
+ * waited for the previous message and this is the only one in flight. If an earlier
+ * message has asked, another one asks only after half of a window.
  */
 static bool dd_tp_chan_asks(const struct dd_tp_chan *chan, u64 msgid)
 {
@@ -224,7 +220,7 @@ static bool dd_tp_chan_asks(const struct dd_tp_chan *chan, u64 msgid)
 	return msgid >= last && msgid - chan->asked >= (window + 1) / 2;
 }
 
-/* The first piece of a message is about to go, at @now. */
+/* The first piece of a message is about to be sent, at @now. */
 void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 {
 	u64 n = msg->msgid - chan->asked;
@@ -233,7 +229,7 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 	    !dd_tp_chan_asks(chan, msg->msgid))
 		return;
 	msg->flags |= DD_PUT_PROMPT;
-	/* Grows slowly, since a sender may have had nothing to send. */
+		/* Limit the growth: the sender may have had nothing to send. */
 	if (n && chan->cfg.tx_window > 1)
 		chan->gap = min(div64_u64(now - chan->asked_at, n),
 				2 * chan->gap + DD_TP_US);
@@ -241,26 +237,26 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 	chan->asked_at = now;
 }
 
-/* The last message that asked is done: how early the next one has to ask. */
+/* The last message that asked is done: update how early the next one asks. */
 static void dd_tp_chan_answered(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	u64 took = tp->last_rx - chan->asked_at;
 
-	/* Of a PING that is not known. */
+		/* Asked by PING: the time is not known. */
 	if (!chan->asked_at || chan->cfg.tx_window == 1)
 		return;
 	chan->lead = min(div64_u64(took, max(chan->gap, 1ull)),
 			 chan->cfg.tx_window / 2 + 0ull);
 }
 
-/* Where a channel waits for its turn: lost pieces go before new bytes. */
+/* The list of the session on which a channel waits to send. */
 static struct list_head *dd_tp_chan_queue(struct dd_tp *tp,
 					  const struct dd_tp_chan *chan)
 {
 	return list_empty(&chan->lost) ? &tp->ready : &tp->retransmit;
 }
 
-/* There may be something to send. */
+/* Put a channel on the list of those that may have something to send. */
 void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	if (!list_empty(&chan->ready))
@@ -269,7 +265,7 @@ void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan)
 	list_add_tail(&chan->ready, dd_tp_chan_queue(tp, chan));
 }
 
-/* A piece of @len bytes was a channel's: it has a burst of them in a row. */
+/* Account @len bytes sent by @chan; after a burst, the next channel has its turn. */
 void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len)
 {
 	chan->burst -= len + sizeof(struct dd_wire_put);
@@ -289,21 +285,21 @@ static bool dd_tp_op_acked(const struct dd_tp_op *op)
 	return op->msg.len ? op->acked == op->msg.len : op->head_acked;
 }
 
-/* The first message that is not all sent, or that all others wait for. */
+/* The first message with unsent or lost bytes. */
 struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan)
 {
 	struct dd_tp_op *op;
 
 	list_for_each_entry(op, &chan->ops, node) {
-		if (op->hurt || !dd_tp_op_sent(op))
+		if (op->retransmit || !dd_tp_op_sent(op))
 			return op;
 	}
 	return NULL;
 }
 
 /*
- * What a channel has to send next: a piece that is lost, or of @op the bytes
- * from its @next on.
+ * What a channel has to send next: the lost piece *@lost, or the bytes of *@op
+ * from (*@op)->next on.
  */
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost)
@@ -333,7 +329,7 @@ static struct dd_tp_chan *dd_tp_chan_lossy(struct dd_tp *tp,
 		if (dd_tp_chan_next(tp, chan, op, lost) && *lost)
 			return chan;
 		list_del_init(&chan->ready);
-		/* Else another message's retransmission is in flight. */
+		/* The lost pieces wait for a retransmission that is in flight. */
 		if (list_empty(&chan->lost))
 			dd_tp_chan_kick(tp, chan);
 	}
@@ -341,8 +337,8 @@ static struct dd_tp_chan *dd_tp_chan_lossy(struct dd_tp *tp,
 }
 
 /*
- * The first channel that has new bytes to send. If there is no record for these,
- * there is none for any other channel's.
+ * The first channel that has new bytes to send. If there are too few free records
+ * for these, the same holds for all other channels.
  */
 static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
 					   struct dd_tp_op **op,
@@ -360,7 +356,7 @@ static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
 
 /*
  * The channel whose turn it is, and what it has to send. Lost pieces and new bytes
- * alternate; where there are no records for the latter, lost pieces go.
+ * alternate; without free records for new bytes, lost pieces are sent.
  */
 struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
 				    struct dd_tp_rec **lost)
@@ -374,7 +370,7 @@ struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
 	return chan ?: dd_tp_chan_fresh(tp, op, lost);
 }
 
-/* All that has arrived completely, in order. */
+/* Report messages of which all bytes are acknowledged, in order. */
 static void dd_tp_chan_sent(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	struct dd_tp_op *op, *next;
@@ -390,7 +386,7 @@ static void dd_tp_chan_sent(struct dd_tp *tp, struct dd_tp_chan *chan)
 		tp->ops->sent(tp, chan, chan->sent);
 }
 
-/* A packet with a piece has arrived. */
+/* A packet with a piece was acknowledged. */
 void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
 	struct dd_tp_chan *chan = rec->chan;
@@ -399,9 +395,9 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 	op->acked += rec->len;
 	if (!op->msg.len)
 		op->head_acked = true;
-	if (rec->hurt) {
-		op->hurt--;
-		if (!op->hurt)
+	if (rec->retransmit) {
+		op->retransmit--;
+		if (!op->retransmit)
 			dd_tp_chan_kick(tp, chan);
 	}
 	dd_tp_piece_forget(rec);
@@ -409,29 +405,29 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 		dd_tp_chan_sent(tp, chan);
 }
 
-/* A lost piece and the one that follows it become one, if they are neighbours. */
+/* Merge the lost pieces @rec and @next if they are adjacent. */
 static void dd_tp_piece_join(struct dd_tp *tp, struct dd_tp_rec *rec,
 			     struct dd_tp_rec *next)
 {
 	if (rec->op != next->op || rec->off + rec->len != next->off)
 		return;
 	rec->len += next->len;
-	rec->op->hurt--;
+	rec->op->retransmit--;
 	list_del(&next->node);
 	dd_tp_rec_free(tp, next);
 }
 
-/* The other way round: it goes to its place among those to be sent again. */
+/* A packet with a piece was lost: sort it into the pieces to retransmit. */
 void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
 	struct dd_tp_chan *chan = rec->chan;
 	struct dd_tp_rec *pos;
 
-	if (!rec->hurt) {
-		rec->hurt = true;
-		rec->op->hurt++;
+	if (!rec->retransmit) {
+		rec->retransmit = true;
+		rec->op->retransmit++;
 	}
-	dd_tp_train_ends(tp, chan);
+	dd_tp_tx_batch_end(tp, chan);
 	if (list_empty(&chan->lost))
 		list_del_init(&chan->ready);
 	hlist_del(&rec->flight);
@@ -441,7 +437,7 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 			break;
 	}
 	list_add(&rec->node, &pos->node);
-	/* Cut for a narrow path, they would need ever more records. */
+		/* Else pieces cut for a smaller MTU would use up the records. */
 	if (rec->node.next != &chan->lost)
 		dd_tp_piece_join(tp, rec, list_next_entry(rec, node));
 	if (rec->node.prev != &chan->lost)
@@ -449,20 +445,18 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 	dd_tp_chan_kick(tp, chan);
 }
 
-/* ---- done --------------------------------------------------------------- */
-
-/* What is done has arrived, whether we have seen that acknowledged or not. */
+/* Messages that are done have arrived, even if the acknowledgment was lost. */
 static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
 			       u64 count)
 {
 	struct dd_tp_op *op;
 
-	dd_tp_train_ends(tp, chan);
+	dd_tp_tx_batch_end(tp, chan);
 	list_for_each_entry(op, &chan->ops, node) {
 		if (op->msg.msgid > count)
 			break;
 		dd_tp_pieces_forget(tp, chan, op);
-		op->hurt = 0;
+		op->retransmit = 0;
 		op->next = op->msg.len;
 		op->acked = op->msg.len;
 		op->head_sent = true;
@@ -509,64 +503,62 @@ void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 	dd_tp_chan_done(tp, chan, count);
 }
 
-/* How far the peer may go: what is told, what can be, and one that waits. */
+/* Last message the peer may send: notified, free places, and one withheld. */
 static u64 dd_tp_chan_allow(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	u32 credit = 0;
 
-	if (tp->ops->credit && chan->told == chan->received)
+	if (tp->ops->credit && chan->notified == chan->received)
 		credit = min(tp->ops->credit(tp, chan), chan->cfg.rx_window);
-	return max(chan->told_limit, chan->told + credit + 1);
+	return max(chan->granted, chan->notified + credit + 1);
 }
 
 void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_wire_done *done)
 {
-	chan->told_limit = dd_tp_chan_allow(tp, chan);
+	chan->granted = dd_tp_chan_allow(tp, chan);
 	done->type = DD_FRAME_DONE;
-	done->credit = cpu_to_le16(chan->told_limit - chan->told);
+	done->credit = cpu_to_le16(chan->granted - chan->notified);
 	done->chan = cpu_to_le64(chan->cfg.peer_id);
-	done->count = cpu_to_le64(chan->told);
+	done->count = cpu_to_le64(chan->notified);
 }
 
 /*
- * When to say that a sender may go on which had to stop. A reader with half of a
- * window to read will not miss what could be sent for the one message that he
- * has read; told of each, the sender would send each alone, and he be stopped
- * himself to let it in, ever after. In a moment there is room for several.
+ * When to return credit to a sender that may be out of it. With half of a window
+ * still unread, the reader does not run dry at once, so delay by DD_TP_MOMENT:
+ * returning credit per message read makes the sender send one packet per message,
+ * for ever (silly window).
  */
-static u64 dd_tp_go_at(struct dd_tp *tp, struct dd_tp_chan *chan)
+static u64 dd_tp_credit_at(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	u32 window = chan->cfg.rx_window;
 
 	if (window < DD_TP_REST_WINDOW ||
-	    dd_tp_chan_allow(tp, chan) > chan->told + window / 2)
+	    dd_tp_chan_allow(tp, chan) > chan->notified + window / 2)
 		return tp->last_rx;
 	return tp->last_rx + DD_TP_MOMENT;
 }
 
-void dd_tp_told(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
+void dd_tp_notified(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
-	if (!chan->up || msgid <= chan->told || msgid > chan->received)
+	if (!chan->up || msgid <= chan->notified || msgid > chan->received)
 		return;
-	chan->told = msgid;
-	dd_tp_chan_owe(tp, chan, dd_tp_go_at(tp, chan));
+	chan->notified = msgid;
+	dd_tp_queue_done(tp, chan, dd_tp_credit_at(tp, chan));
 }
 
 void dd_tp_chan_hurry(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	if (!list_empty(&chan->done_node))
-		dd_tp_chan_owe(tp, chan, tp->last_rx);
+		dd_tp_queue_done(tp, chan, tp->last_rx);
 }
 
-/* ---- receiving ---------------------------------------------------------- */
-
 /**
- * struct dd_tp_piece - a piece that has come
- * @chan: its channel
- * @payload: where its bytes are
- * @off: its offset in the message
- * @end: where it ends there
+ * struct dd_tp_piece - a received piece
+ * @chan: channel
+ * @payload: its bytes
+ * @off: offset of the first byte in the message
+ * @end: offset after the last byte
  */
 struct dd_tp_piece {
 	struct dd_tp_chan *chan;
@@ -575,7 +567,7 @@ struct dd_tp_piece {
 	u32 end;
 };
 
-/* Start of the bytes that must be stored last; compare dd_copy_last(). */
+/* Start of the bytes that must be stored last; see dd_copy_last(). */
 static u32 dd_tp_tail_start(const struct dd_tp_msg *msg)
 {
 	u32 tail = (msg->dst + msg->len) & 7;
@@ -583,7 +575,7 @@ static u32 dd_tp_tail_start(const struct dd_tp_msg *msg)
 	return msg->len - min(tail ? tail : 8, msg->len);
 }
 
-/* Pieces are made of whole words of the block, so each word is in one. */
+/* Pieces consist of whole words of the block, except at the message's ends. */
 static bool dd_tp_piece_aligned(const struct dd_wire_put *put, u32 off, u32 end)
 {
 	u64 dst = le64_to_cpu(put->dst);
@@ -605,7 +597,7 @@ static void dd_tp_head_read(struct dd_tp_chan *chan,
 		chan->msg.meta[i] = le32_to_cpu(head->meta[i]);
 }
 
-/* The first piece that comes says what the message is; the others agree. */
+/* The first piece received defines the message; the others must agree with it. */
 static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
 			     const struct dd_wire_put *put)
 {
@@ -632,18 +624,18 @@ static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
 	return true;
 }
 
-/* Index of the first range that ends at @off or behind it. */
+/* Index of the first range that ends at or after @off. */
 static u32 dd_tp_range_find(const struct dd_tp_chan *chan, u32 off)
 {
 	u32 i = chan->nranges;
 
-	/* Most pieces belong to the last one. */
+		/* From the end: most pieces extend the last range. */
 	while (i && chan->range[i - 1].end >= off)
 		i--;
 	return i;
 }
 
-/* Whether a piece can be remembered. */
+/* Whether the bytes from @off to @end can be added to the ranges. */
 static bool dd_tp_range_fits(const struct dd_tp_chan *chan, u32 off, u32 end)
 {
 	u32 i = dd_tp_range_find(chan, off);
@@ -653,7 +645,7 @@ static bool dd_tp_range_fits(const struct dd_tp_chan *chan, u32 off, u32 end)
 	return i < chan->nranges && chan->range[i].start <= end;
 }
 
-/* Bytes from @off to @end, which are in no range, have come. */
+/* Add the bytes from @off to @end, which are in no range. */
 static void dd_tp_range_add(struct dd_tp_chan *chan, u32 off, u32 end)
 {
 	u32 i = dd_tp_range_find(chan, off);
@@ -680,7 +672,7 @@ static void dd_tp_range_add(struct dd_tp_chan *chan, u32 off, u32 end)
 	r->end = end;
 }
 
-/* Deposit bytes from @off to @end, of which none has come before. */
+/* Deposit the bytes from @off to @end, of which none is in place. */
 static int dd_tp_piece_store(struct dd_tp *tp, const struct dd_tp_piece *piece,
 			     u32 off, u32 end)
 {
@@ -704,14 +696,14 @@ static int dd_tp_piece_store(struct dd_tp *tp, const struct dd_tp_piece *piece,
 	return 0;
 }
 
-/* Deposit what has not come yet of a piece. */
+/* Deposit the bytes of a piece that are not in place. */
 static int dd_tp_piece_deposit(struct dd_tp *tp,
 			       const struct dd_tp_piece *piece)
 {
 	struct dd_tp_chan *chan = piece->chan;
 	u32 off = piece->off;
 
-	/* Nothing has come yet: most often it is all of a short one. */
+	/* Fast path: the first piece, usually of a message of one piece. */
 	if (!chan->nranges && off < piece->end)
 		return dd_tp_piece_store(tp, piece, off, piece->end);
 	while (off < piece->end) {
@@ -743,29 +735,29 @@ static bool dd_tp_msg_is_whole(const struct dd_tp_chan *chan)
 	       chan->range[0].end == chan->msg.len;
 }
 
-/* How long the sender of the message that is told now can do without DONE. */
+/* How long the DONE of the message that was just completed may be delayed. */
 static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
 				       struct dd_tp_chan *chan, bool alone)
 {
-	/* A reply may follow soon, and take DONE along; or is likely to. */
+	/* The local end usually answers: the DONE goes with the answer. */
 	if (chan->answers)
 		return DD_TP_WAIT_ANSWER;
-	/* He has said so, or all has come that he was allowed. */
+	/* The sender has asked for DONE, or has used all its credit. */
 	if (chan->msg.flags & DD_PUT_PROMPT ||
-	    chan->received == chan->told_limit)
+	    chan->received == chan->granted)
 		return DD_TP_WAIT_ROOM;
-	/* It will have asked before all of its window is used up. */
+	/* The sender asks for DONE before it has used all its credit. */
 	if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
 	    chan->msg.len <= DD_TP_REST_BYTES)
 		return DD_TP_WAIT_REST;
 	return alone ? DD_TP_WAIT_DELAY : DD_TP_WAIT_NOT;
 }
 
-/* The last piece has come; @alone if it was the only one. */
+/* All pieces have been received; @alone if there was only one. */
 static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 			       struct dd_tp_chan *chan, bool alone)
 {
-	bool told;
+	bool notified;
 
 	chan->in_progress = false;
 	chan->received++;
@@ -773,24 +765,24 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	chan->answers &= !chan->unanswered;
 	chan->unanswered = true;
 	tp->busy = chan;
-	told = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
-	if (tp->busy && told) {
-		chan->told = chan->received;
+	notified = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
+	if (tp->busy && notified) {
+		chan->notified = chan->received;
 		tp->wait = dd_tp_msg_waits(tp, chan, alone);
 		if (tp->wait <= DD_TP_WAIT_ROOM)
-			dd_tp_chan_owe(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
-				       now : dd_tp_go_at(tp, chan));
+			dd_tp_queue_done(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
+				       now : dd_tp_credit_at(tp, chan));
 		else
-			dd_tp_chan_owe(tp, chan, now + tp->cfg.ack_delay_ns);
+			dd_tp_queue_done(tp, chan, now + tp->cfg.ack_delay_ns);
 	}
 	tp->busy = NULL;
 }
 
-/* Whether a message may be worked on: the next one, and allowed. */
+/* Whether a piece of message @msgid may be accepted now. */
 static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
 			     u64 msgid)
 {
-	if (msgid > chan->told_limit) {
+	if (msgid > chan->granted) {
 		dd_tp_drop(tp, DD_TP_DROP_CREDIT);
 		return false;
 	}
@@ -799,11 +791,11 @@ static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
 		return false;
 	}
 	/*
-	 * A note waits for its reader, and there is no place for another one. The
-	 * limit says so too, unless the list grows just now, or the peer does not
-	 * heed it.
+	 * A note is withheld, so there is no place for another one. The limit
+	 * covers this, unless the list grew concurrently or the peer ignores its
+	 * limit.
 	 */
-	if (chan->told != chan->received) {
+	if (chan->notified != chan->received) {
 		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
 		tp->ping = true;
 		return false;
@@ -811,17 +803,17 @@ static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
 	return true;
 }
 
-/* While a long message comes, its reader may have made room for the next. */
+/* During a long message: announce credit that the reader has returned. */
 void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 {
 	if (!list_empty(&chan->done_node) ||
-	    chan->told_limit > chan->told + chan->cfg.rx_window ||
-	    dd_tp_chan_allow(tp, chan) == chan->told_limit)
+	    chan->granted > chan->notified + chan->cfg.rx_window ||
+	    dd_tp_chan_allow(tp, chan) == chan->granted)
 		return;
-	dd_tp_chan_owe(tp, chan, now + tp->cfg.ack_delay_ns);
+	dd_tp_queue_done(tp, chan, now + tp->cfg.ack_delay_ns);
 }
 
-/* A piece has come: whether its packet counts as arrived. */
+/* A PUT frame was received. Return: whether to acknowledge its packet. */
 bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen)
 {
@@ -844,7 +836,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	}
 	if (tp->hold || chan->hold) {
 		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
-		/* The sender, which hears no more of it, is not to give us up. */
+		/* The PING keeps the session alive: nothing is acknowledged now. */
 		tp->ping = true;
 		return false;
 	}
@@ -872,6 +864,6 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	else
 		dd_tp_chan_refresh(tp, chan, now);
 	if (chan->in_progress)
-		tp->rx_run.chan = chan;
+		tp->rx_batch.chan = chan;
 	return true;
 }

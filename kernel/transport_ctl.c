@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Control messages: a stream of them in each direction, numbered, each kept by
- * its sender until it has arrived, and by its receiver until its turn.
+ * Control messages: one numbered stream per direction. The sender keeps a message
+ * until it is acknowledged, the receiver until all earlier ones are delivered.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -43,7 +43,7 @@ int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len)
 	return 0;
 }
 
-/* Put into a packet what is to be sent and fits; a run of numbers. */
+/* Add queued messages with consecutive numbers to a packet, as many as fit. */
 void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
 		   struct dd_tp_rec *rec)
 {
@@ -96,7 +96,7 @@ void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec)
 		tp->ctl_una++;
 }
 
-/* A control message has come: whether its packet counts as arrived. */
+/* A CTL frame was received. Return: whether to acknowledge its packet. */
 bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl)
 {
 	u32 seq = le32_to_cpu(ctl->seq), ahead = seq - tp->ctl_rx;
@@ -112,7 +112,7 @@ bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl)
 	slot->state = DD_TP_SLOT_QUEUED;
 	slot->len = le16_to_cpu(ctl->len);
 	memcpy(slot->data, ctl->data, slot->len);
-	/* The slot is its message's until the number a round later. */
+	/* The callback may read the slot: it is reused ctl_slots messages later. */
 	while (slot = dd_tp_slot(tp, tp->rx_ctl, tp->ctl_rx),
 	       slot->state == DD_TP_SLOT_QUEUED) {
 		slot->state = DD_TP_SLOT_FREE;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the parts of the transport know of each other:
+ * Interfaces between the parts of the transport:
  *
- *	transport.c		sessions: handshake, death, timers
- *	transport_rx.c		packets that come, and acknowledging them
- *	transport_build.c	packets that go
- *	transport_tx.c		what becomes of them
+ *	transport.c		sessions: handshake, dead peers, timers
+ *	transport_rx.c		receiving packets, making acknowledgments
+ *	transport_build.c	building packets
+ *	transport_tx.c		packets in flight: acknowledgments, loss, probes
  *	transport_ctl.c		control messages
- *	transport_cc.c		how fast
- *	transport_chan.c	messages: in pieces, in order, once
- *	transport_train.c	many pieces of one message, faster
+ *	transport_cc.c		congestion control
+ *	transport_chan.c	messages: pieces, order, exactly-once delivery
+ *	transport_batch.c	batches of packets of one message
  */
 #ifndef _DD_TRANSPORT_INT_H
 #define _DD_TRANSPORT_INT_H
@@ -19,36 +19,37 @@
 
 #include "transport.h"
 
-#define DD_TP_MS		1000000ull	/* in ns */
+#define DD_TP_MS		1000000ull	/* ns */
 #define DD_TP_US		1000ull
 
-#define DD_TP_REORDER		3	/* at first; RFC 9002, 6.1.1 */
+#define DD_TP_REORDER		3	/* initial threshold; RFC 9002, 6.1.1 */
 #define DD_TP_REORDER_MAX	1024
 #define DD_TP_BURST		16384	/* bytes of one channel in a row */
-#define DD_TP_RESERVE		8	/* records that new bytes leave alone */
-#define DD_TP_MOMENT	(25 * DD_TP_US)	/* in which readers read some messages */
-#define DD_TP_REST_WINDOW	3	/* windows whose half is not one message */
-#define DD_TP_REST_BYTES	8192	/* of a message that need not be told at once */
+#define DD_TP_RESERVE		8	/* records reserved for retransmissions */
+#define DD_TP_MOMENT	(25 * DD_TP_US)	/* time to read several messages */
+#define DD_TP_REST_WINDOW	3	/* least window for DD_TP_WAIT_REST */
+#define DD_TP_REST_BYTES	8192	/* longest message for DD_TP_WAIT_REST */
 
 /**
- * struct dd_tp_rec - a packet that is not acknowledged, or a piece that is lost;
- *	or several packets sent one after the other with equal pieces of one
- *	message, and nothing else
- * @node: if it is lost: on the channel's @lost
- * @flight: if it is in flight: on the channel's @flight, or on none
- * @next: if it is free: on the session's @free
- * @done: channels whose DONE it carries
- * @pn: number of the packet, or of the first one
+ * struct dd_tp_rec - an unacknowledged packet or a lost piece; or a batch of
+ *	packets with consecutive pieces of equal size and nothing else
+ * @node: while lost: entry in dd_tp_chan.lost
+ * @flight: while in flight: entry in dd_tp_chan.flight, or unhashed
+ * @next: while free: next in dd_tp.free
+ * @done: channels whose DONE the packet carries
+ * @pn: number of the (first) packet
  * @sent_at: when it was sent
- * @chan: channel of its piece; NULL if it has none, or is not wanted any more
- * @op: message of its piece
+ * @chan: channel of the piece; NULL if there is none, or if it is not needed any
+ *	more
+ * @op: message of the piece
  * @off: start of the piece
- * @len: bytes in the piece, or in all
- * @bytes: what it adds to the bytes in flight
- * @count: packets; while there are several, so many others less one stay free
- * @ctl: number of its first control message
- * @nctl: control messages it carries
- * @hurt: its piece has been lost before
+ * @len: bytes of payload, in all packets of a batch together
+ * @bytes: contribution to the bytes in flight
+ * @count: number of packets; @count - 1 records on the free list are reserved for
+ *	splitting the batch, and are not counted in dd_tp.nfree
+ * @ctl: number of the first control message in the packet
+ * @nctl: number of control messages in the packet
+ * @retransmit: the piece has been declared lost before
  */
 struct dd_tp_rec {
 	union {
@@ -67,19 +68,19 @@ struct dd_tp_rec {
 	u32 count;
 	u32 ctl;
 	u16 nctl;
-	bool hurt;
+	bool retransmit;
 };
 
-/* In the ring: nothing, a record's index plus 1, or why there is none. */
+/* Entries of dd_tp.ring: none, the index of a record plus 1, or a loss mark. */
 #define DD_TP_RING_NONE		0
-#define DD_TP_RING_PROBED	0xfffe	/* sent again after a timeout */
-#define DD_TP_RING_LOST		0xffff	/* overtaken */
+#define DD_TP_RING_PROBED	0xfffe	/* retransmitted after a probe timeout */
+#define DD_TP_RING_LOST		0xffff	/* declared lost */
 
 /**
- * enum dd_tp_slot_state - what is in a slot
- * @DD_TP_SLOT_FREE: nothing, or what has arrived
- * @DD_TP_SLOT_QUEUED: to be sent, or, at the receiver, to be delivered
- * @DD_TP_SLOT_FLIGHT: in a packet
+ * enum dd_tp_slot_state - state of a slot for a control message
+ * @DD_TP_SLOT_FREE: empty
+ * @DD_TP_SLOT_QUEUED: to be sent; at the receiver: to be delivered
+ * @DD_TP_SLOT_FLIGHT: in a packet in flight
  */
 enum dd_tp_slot_state {
 	DD_TP_SLOT_FREE,
@@ -88,10 +89,10 @@ enum dd_tp_slot_state {
 };
 
 /**
- * struct dd_tp_slot - a control message
+ * struct dd_tp_slot - a slot for a control message
  * @state: enum dd_tp_slot_state
- * @len: its bytes
- * @data: the bytes
+ * @len: bytes in @data
+ * @data: the message
  */
 struct dd_tp_slot {
 	u16 state;
@@ -118,13 +119,13 @@ static inline u32 dd_tp_us(u64 now)
 	return (u32)div_u64(now, DD_TP_US);
 }
 
-/* Largest datagram that path and peer are said to take. */
+/* Largest datagram that the path and the peer are believed to take. */
 static inline u32 dd_tp_packet_full(const struct dd_tp *tp)
 {
 	return min(tp->mtu, tp->cur.packet_max) & ~7u;
 }
 
-/* Largest datagram that may go to the peer now. */
+/* Largest datagram to send now. */
 static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {
 	u32 size = dd_tp_packet_full(tp);
@@ -132,7 +133,7 @@ static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }
 
-/* Whether a packet is of the session that is up, or of the pending one. */
+/* Whether a packet belongs to the session that is up, or to the pending one. */
 static inline bool dd_tp_knows(const struct dd_tp *tp, u64 token)
 {
 	return (tp->state == DD_TP_UP && token == tp->cur.rx_token) ||
@@ -214,10 +215,10 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen);
 struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 
-/* transport_train.c */
-void dd_tp_run_begins(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
-		      size_t hlen);
-void dd_tp_train_made(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
-bool dd_tp_train_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
+/* transport_batch.c */
+void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+			  size_t hlen);
+void dd_tp_tx_batch_begin(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
+bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 
 #endif /* _DD_TRANSPORT_INT_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets that come, and saying that they have. A packet is looked at in this
- * order: length, session, checksum, frames, number. A checksum over a payload is
- * computed only for a packet that knows the session's secret. Acknowledged is what
- * was accepted with all its frames; each frame means the same if it comes twice.
+ * Receiving packets and making acknowledgments. A packet is checked in this order:
+ * length, session, checksum, frames, number. The checksum of a payload is computed
+ * only for a packet with a valid session token. A packet is acknowledged if all its
+ * frames were accepted; each frame has the same effect if it is received twice.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -12,12 +12,12 @@
 
 #include "transport_int.h"
 
-#define DD_TP_ACK_EVERY	16	/* packets, or more bytes than one holds */
-#define DD_TP_ACK_BYTES	16384	/* of messages that may wait */
+#define DD_TP_ACK_EVERY	16	/* packets, or more bytes than one packet holds */
+#define DD_TP_ACK_BYTES	16384	/* of messages whose acknowledgment may wait */
 
 void dd_tp_rx_reset(struct dd_tp *tp)
 {
-	tp->rx_run.chan = NULL;
+	tp->rx_batch.chan = NULL;
 	tp->nrx = 0;
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
@@ -25,9 +25,7 @@ void dd_tp_rx_reset(struct dd_tp *tp)
 	tp->ack_hurry = false;
 }
 
-/* ---- numbers that have come --------------------------------------------- */
-
-/* The number closest to those expected that has this low half. */
+/* Expand a packet number: the one closest to the next expected number. */
 static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
 {
 	u64 next = tp->nrx ? tp->rx_range[0].last + 1 : 0;
@@ -38,7 +36,7 @@ static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
 	return next + diff;
 }
 
-/* Index of the first range that @pn is in, touches from above, or is above. */
+/* Index of the first range that contains @pn, or ends at @pn - 1 or before. */
 static u32 dd_tp_rx_find(const struct dd_tp *tp, u64 pn)
 {
 	u32 i = 0;
@@ -48,7 +46,7 @@ static u32 dd_tp_rx_find(const struct dd_tp *tp, u64 pn)
 	return i;
 }
 
-/* Whether a packet is news; if not, @reason says why. */
+/* Whether a packet number is new; if not, *@reason says why. */
 static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
 			    enum dd_tp_drop *reason)
 {
@@ -61,12 +59,12 @@ static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
 		if (pn >= tp->rx_range[i].first)
 			return false;
 	}
-	/* Below all: nobody knows any more, if ranges have been forgotten. */
+	/* Below all ranges: if ranges were dropped, duplicates cannot be detected. */
 	*reason = DD_TP_DROP_OLD;
 	return tp->nrx < DD_TP_RX_RANGES;
 }
 
-/* A packet that is new has been accepted. */
+/* Add the number of an accepted packet. */
 static void dd_tp_pn_add(struct dd_tp *tp, u64 pn)
 {
 	u32 i = dd_tp_rx_find(tp, pn);
@@ -85,42 +83,40 @@ static void dd_tp_pn_add(struct dd_tp *tp, u64 pn)
 		r->last = pn;
 		return;
 	}
-	/* The oldest range makes room; it has been acknowledged many times. */
+	/* Drop the oldest range; it has been acknowledged many times. */
 	tp->nrx = min(tp->nrx + 1, (u32)DD_TP_RX_RANGES);
 	memmove(r + 1, r, (tp->nrx - i - 1) * sizeof(*r));
 	r->first = pn;
 	r->last = pn;
 }
 
-/* ---- acknowledging ------------------------------------------------------ */
-
-/* Acknowledge, and say what is done, at @at or before. */
+/* Send ACK and DONEs at @at or before. */
 void dd_tp_ack_by(struct dd_tp *tp, u64 at)
 {
-	/* 0 stands for nothing to say. */
+	/* 0 means that nothing is due. */
 	at = max(at, 1ull);
 	if (!tp->ack_at || at < tp->ack_at)
 		tp->ack_at = at;
 }
 
-/* A packet with all that is owed has been made; but for DONEs left over. */
+/* A packet with ACK and DONEs was built; some DONEs may be left over. */
 void dd_tp_ack_sent(struct dd_tp *tp)
 {
 	tp->ack_count = 0;
 	tp->ack_bytes = 0;
 	tp->ack_hurry = false;
-	if (list_empty(&tp->owing))
+	if (list_empty(&tp->done_queue))
 		tp->ack_at = 0;
 }
 
-/* Packets have been accepted, or one has come once more. */
+/* Packets were accepted, or a duplicate was received: schedule an ACK. */
 void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
 		    bool in_order)
 {
 	tp->ack_count += packets;
 	tp->ack_bytes += bytes;
 	tp->ack_hurry |= !in_order;
-	/* Every second of full packets, as RFC 9000 has it. */
+	/* At least every second full-sized packet, as in RFC 9000. */
 	if (tp->ack_count >= DD_TP_ACK_EVERY || !in_order ||
 	    tp->ack_bytes > dd_tp_packet_size(tp))
 		dd_tp_ack_by(tp, now);
@@ -129,9 +125,9 @@ void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
 }
 
 /*
- * What has come completes a message whose sender waits for the answer, and so has
- * nothing else to send by this channel: the answer says that it has come. Or a
- * short one, whose sender goes on with the next.
+ * The packet completed a message whose acknowledgment may wait: the sender waits for
+ * an answer, which will carry the ACK; or the message is short and the sender will
+ * send the next one before it needs a DONE.
  */
 static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 {
@@ -140,13 +136,13 @@ static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 	     tp->ack_bytes >= DD_TP_ACK_BYTES))
 		return;
 	if (tp->ack_at <= now && !tp->ack_hurry &&
-	    list_is_singular(&tp->owing))
+	    list_is_singular(&tp->done_queue))
 		tp->ack_at = now + tp->cfg.ack_delay_ns;
 }
 
-#define DD_TP_ACK_FAR	(4 * DD_TP_RECORDS_MAX)	/* beyond what a ring remembers */
+#define DD_TP_ACK_FAR	(4 * DD_TP_RECORDS_MAX)	/* beyond the sender's ring */
 
-/* Add an ACK with as many ranges as leave @reserve bytes of @buf. */
+/* Add an ACK with as many ranges as fit, leaving @reserve bytes of @buf. */
 bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		   u32 reserve)
 {
@@ -159,10 +155,10 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 		return !tp->ack_count;
 	n = (room - reserve - sizeof(*ack)) / sizeof(*ack->range);
 	n = min3(n, tp->nrx - 1, DD_WIRE_RANGES - 1u);
-	/* Of what was sent so long ago the sender knows nothing any more. */
+	/* The sender has forgotten packets this old. */
 	while (n && r[n].last + DD_TP_ACK_FAR < r->last)
 		n--;
-	/* All of it is written. */
+	/* No zeroing as in dd_wire_add(): every field is written below. */
 	ack = (void *)buf->p;
 	buf->p += struct_size(ack, range, n);
 	ack->type = DD_FRAME_ACK;
@@ -179,8 +175,6 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 	}
 	return true;
 }
-
-/* ---- packets ------------------------------------------------------------ */
 
 static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now, const void *frame,
 			   const void *payload, u32 plen)
@@ -207,14 +201,14 @@ static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now, const void *frame,
 	}
 }
 
-/* All frames, until one is refused: whether none was. */
+/* Process frames until one is refused. Return: whether all were accepted. */
 static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 			    const struct dd_wire_hdr *hdr, size_t hlen,
 			    const void *payload, u32 plen)
 {
 	const void *p = hdr + 1, *end = (const u8 *)hdr + hlen;
 
-	/* All have passed dd_wire_frames_ok(). */
+	/* dd_wire_frames_ok() has checked all lengths. */
 	for (; p != end; p += dd_wire_len(p, end)) {
 		if (!dd_tp_frame_rx(tp, now, p, payload, plen))
 			return false;
@@ -222,7 +216,7 @@ static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 	return true;
 }
 
-/* What comes without a number may say only what may be said twice or never. */
+/* Unnumbered packets have no duplicate detection: only idempotent frames. */
 static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
 				const struct dd_wire_hdr *hdr, size_t hlen)
 {
@@ -236,7 +230,7 @@ static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
 			break;
 		case DD_FRAME_BYE:
 			dd_tp_end(tp, DD_TP_BYE);
-			/* So that the peer does not repeat it. */
+			/* Stops the peer from repeating the BYE. */
 			dd_tp_reply_reset(tp, now, hdr);
 			return;
 		default:
@@ -257,16 +251,16 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 	dd_tp_trace(tp, DD_TP_EV_RECEIVED, pn, hlen + plen);
 	if (!dd_tp_pn_is_new(tp, pn, &reason)) {
 		dd_tp_drop(tp, reason);
-		/* Perhaps our acknowledgment was lost. */
+		/* The acknowledgment may have been lost. */
 		if (reason == DD_TP_DROP_DUP)
 			dd_tp_ack_note(tp, now, 1, 0, true);
 		return;
 	}
-	tp->rx_run.chan = NULL;
+	tp->rx_batch.chan = NULL;
 	tp->wait = DD_TP_WAIT_NOT;
 	if (!dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen))
 		return;
-	dd_tp_run_begins(tp, hdr, hlen);
+	dd_tp_rx_batch_begin(tp, hdr, hlen);
 	in_order = pn == (tp->nrx ? tp->rx_range[0].last + 1 : 0);
 	dd_tp_pn_add(tp, pn);
 	if (tp->rx_range[0].last == pn) {
@@ -288,7 +282,7 @@ static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
 	return le32_to_cpu(hdr->crc) == ~crc;
 }
 
-/* Whether a DATA packet is of a session of ours, undamaged, and well-formed. */
+/* Whether a DATA packet belongs to a session, is undamaged and well-formed. */
 static bool dd_tp_data_ok(struct dd_tp *tp, u64 now,
 			  const struct dd_wire_hdr *hdr, size_t hlen,
 			  const void *payload, u32 plen)
@@ -327,7 +321,7 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 	}
 	tp->last_rx = now;
 	tp->heard = true;
-	tp->unheard = 0;
+	tp->unanswered_since = 0;
 	tp->stats.rx_packets++;
 	if (hdr->flags & DD_WIRE_UNNUMBERED)
 		dd_tp_rx_unnumbered(tp, now, hdr, hlen);
@@ -339,7 +333,7 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 static void dd_tp_rx_handshake(struct dd_tp *tp, u64 now,
 			       const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	/* Of the header: with a payload it is none of ours. */
+	/* The checksum covers the header only: handshakes have no payload. */
 	if (le32_to_cpu(hdr->crc) != ~dd_wire_crc(hdr, hlen))
 		dd_tp_drop(tp, DD_TP_DROP_CRC);
 	else if (hdr->version != DD_WIRE_HANDSHAKE)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What becomes of packets that have gone out. Each has a number of its own,
- * never used again; what a lost one carried goes out in another. RFC 9002 says
- * when a packet is lost.
+ * Packets in flight: acknowledgments, loss detection and probes after RFC 9002.
+ * Packet numbers are never reused; the contents of a lost packet are sent again in
+ * packets with new numbers.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -12,14 +12,12 @@
 #include "transport_int.h"
 
 #define DD_TP_COLLAPSE	3	/* timeouts in a row */
-#define DD_TP_SMALL_AT	2	/* timeouts until small packets are tried */
-#define DD_TP_STALLS	3	/* such until the path is taken for narrow */
-#define DD_TP_ROUNDS	8	/* and lost ones, where small ones get through */
+#define DD_TP_SMALL_AT	2	/* timeouts in a row before small packets are tried */
+#define DD_TP_STALLS	3	/* stalls before large packets are given up */
+#define DD_TP_ROUNDS	8	/* round trips with losses before that */
 #define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
 
-/* ---- records ------------------------------------------------------------ */
-
-/* @arena holds the ring, the records and the slots, in this order. */
+/* @arena holds the ring, the records, and the slots for sending and receiving. */
 void dd_tp_tx_init(struct dd_tp *tp, void *arena)
 {
 	tp->ring_mask = 2 * tp->cfg.records - 1;
@@ -33,17 +31,17 @@ void dd_tp_tx_init(struct dd_tp *tp, void *arena)
 	dd_tp_tx_reset(tp);
 }
 
-/* Forget all packets; no channel is left to care. */
+/* Forget all packets; the session has no channels. */
 void dd_tp_tx_reset(struct dd_tp *tp)
 {
 	u32 i;
 
-	tp->tx_train.chan = NULL;
+	tp->tx_batch.chan = NULL;
 	INIT_LIST_HEAD(&tp->chans);
 	INIT_LIST_HEAD(&tp->retransmit);
 	INIT_LIST_HEAD(&tp->ready);
 	tp->fresh_turn = false;
-	INIT_LIST_HEAD(&tp->owing);
+	INIT_LIST_HEAD(&tp->done_queue);
 	tp->free = NULL;
 	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
 	for (i = 0; i < tp->cfg.records; i++) {
@@ -67,7 +65,7 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	tp->largest_acked = 0;
 	tp->loss_at = 0;
 	tp->last_eliciting = 0;
-	tp->unheard = 0;
+	tp->unanswered_since = 0;
 	tp->pto_count = 0;
 	tp->probes = 0;
 	tp->stalls = 0;
@@ -92,11 +90,11 @@ struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
 	rec->op = NULL;
 	rec->count = 1;
 	rec->nctl = 0;
-	rec->hurt = false;
+	rec->retransmit = false;
 	return rec;
 }
 
-/* @rec is on no list, and carries no DONE. */
+/* @rec must be on no list and carry no DONE. */
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
 {
 	rec->next = tp->free;
@@ -132,8 +130,8 @@ static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
 }
 
 /*
- * Of several packets of one record leave the first @n there; the others get
- * another one, which is free as long as they are in one.
+ * Split a batch: @rec keeps its first @n packets, and the rest moves to a record
+ * that was reserved for this on the free list.
  */
 static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 				       u32 n)
@@ -152,7 +150,7 @@ static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 	rest->len = rest->count * len;
 	rest->bytes = rest->count * bytes;
 	rest->nctl = 0;
-	rest->hurt = false;
+	rest->retransmit = false;
 	if (rest->chan)
 		hlist_add_head(&rest->flight, &rest->chan->flight);
 	rec->count = n;
@@ -162,7 +160,7 @@ static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 	return rest;
 }
 
-/* Give packets the next numbers. */
+/* Assign the next packet numbers. */
 static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 {
 	rec->pn = tp->next_pn;
@@ -170,8 +168,8 @@ static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 	tp->next_pn += rec->count;
 	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
 	tp->last_eliciting = now;
-	if (!tp->unheard)
-		tp->unheard = now;
+	if (!tp->unanswered_since)
+		tp->unanswered_since = now;
 }
 
 static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
@@ -183,7 +181,7 @@ static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
 		tp->ops->trace(tp, event, rec->pn + i, rec->bytes / rec->count);
 }
 
-/* Packets whose record has all but that are made. */
+/* The packets of @rec are built: number and account them. */
 void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 {
 	dd_tp_rec_number(tp, rec, now);
@@ -193,7 +191,7 @@ void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 	dd_tp_rec_trace(tp, DD_TP_EV_SENT, rec);
 }
 
-/* Whether there is room for one more, and for @keep after it. */
+/* Whether a record can be used so that @keep remain free. */
 bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
 {
 	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
@@ -208,13 +206,11 @@ static void dd_tp_advance(struct dd_tp *tp)
 	tp->low_pn = pn;
 }
 
-/* ---- acknowledged, lost ------------------------------------------------- */
-
 /**
- * struct dd_tp_news - packets that were sent at one time and have arrived
- * @sent_at: when
- * @bytes: in them
- * @count: packets since the beginning of the ACK
+ * struct dd_tp_news - packets newly acknowledged that were sent at the same time
+ * @sent_at: when they were sent
+ * @bytes: bytes in them
+ * @count: packets newly acknowledged since the beginning of the ACK frame
  */
 struct dd_tp_news {
 	u64 sent_at;
@@ -254,7 +250,7 @@ static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec,
 	dd_tp_rec_free(tp, rec);
 }
 
-/* What it carried is to be sent again; @mark remains. */
+/* Queue the contents of a lost packet again and leave @mark in the ring. */
 static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
 {
 	bool empty = list_empty(&rec->done) && !rec->nctl && !rec->chan;
@@ -266,7 +262,7 @@ static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
 	*dd_tp_ring_at(tp, rec->pn) = mark;
 	tp->cc.flight -= rec->bytes;
 	if (!list_empty(&rec->done)) {
-		list_splice_tail_init(&rec->done, &tp->owing);
+		list_splice_tail_init(&rec->done, &tp->done_queue);
 		dd_tp_ack_by(tp, tp->last_rx);
 	}
 	dd_tp_ctl_lost(tp, rec);
@@ -279,10 +275,10 @@ static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
 		dd_tp_rec_free(tp, rec);
 }
 
-/* A packet that was taken for lost has arrived. */
+/* A packet that was declared lost is acknowledged. */
 static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
 {
-	/* Those that a timeout sent again were not counted against the path. */
+	/* A probe timeout has not reduced the window: nothing to undo. */
 	if (*dd_tp_ring_at(tp, pn) == DD_TP_RING_LOST)
 		dd_tp_cc_spurious(tp, tp->largest_acked - pn);
 	*dd_tp_ring_at(tp, pn) = DD_TP_RING_NONE;
@@ -290,7 +286,7 @@ static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
 	dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
 }
 
-/* Packets @first to @last have arrived. */
+/* Packets @first to @last are acknowledged. */
 static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			      struct dd_tp_news *news)
 {
@@ -317,7 +313,7 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 	}
 }
 
-/* What turns up after so long is not worth a look. */
+/* Forget loss marks that are too old to be acknowledged. */
 static void dd_tp_marks_age(struct dd_tp *tp)
 {
 	u64 old = tp->low_pn - min_t(u64, tp->low_pn, 2 * DD_TP_REORDER_MAX);
@@ -329,8 +325,8 @@ static void dd_tp_marks_age(struct dd_tp *tp)
 }
 
 /*
- * A packet was lost, and later ones were not. If that is so of all large ones, for
- * many round trips, the path is narrow, and what gets through are small ones.
+ * A packet was lost and later ones arrived. If all large packets are lost for many
+ * round trips while small ones arrive, the path does not carry large ones.
  */
 static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
 			    const struct dd_tp_rec *rec)
@@ -345,7 +341,7 @@ static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
 	tp->small_until = now + DD_TP_SMALL_NS;
 }
 
-/* Take packets for lost that are too far behind those that have arrived. */
+/* Declare packets lost that are too far behind the highest acknowledged one. */
 void dd_tp_detect(struct dd_tp *tp, u64 now)
 {
 	struct dd_tp_rec *rec;
@@ -353,7 +349,7 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 
 	tp->loss_at = 0;
 	dd_tp_advance(tp);
-	/* As a rule nothing is missing. */
+	/* Common case: nothing is missing. */
 	if (tp->low_pn >= tp->largest_acked && tp->mark_pn == U64_MAX)
 		return;
 	delay = dd_tp_cc_loss_delay(tp);
@@ -376,7 +372,7 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 	dd_tp_marks_age(tp);
 }
 
-/* The full number of a packet of ours, or false if there is none such. */
+/* Expand the highest number of an ACK; false if no such packet was sent. */
 static bool dd_tp_ack_largest(const struct dd_tp *tp,
 			      const struct dd_wire_ack *ack, u64 *largest)
 {
@@ -387,7 +383,7 @@ static bool dd_tp_ack_largest(const struct dd_tp *tp,
 	return tp->next_pn && behind <= last;
 }
 
-/* Walk the ranges of an ACK, downwards; false: it goes below 0. */
+/* Compute range @i of an ACK from the one above; false if it is invalid. */
 static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first,
 			    u64 *last)
 {
@@ -423,7 +419,7 @@ static bool dd_tp_ack_valid(const struct dd_tp *tp,
 	return true;
 }
 
-/* The first time that the highest packet is acknowledged measures the path. */
+/* Measure the round trip when the highest packet is acknowledged first. */
 static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
 			  const struct dd_wire_ack *ack, u64 largest)
 {
@@ -436,7 +432,7 @@ static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
 		     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
 }
 
-/* An ACK has come; false: it is nonsense. */
+/* Process an ACK frame; false if it is invalid. */
 bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 {
 	u64 first = 0, last, largest;
@@ -463,9 +459,7 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 	return true;
 }
 
-/* ---- timeouts ----------------------------------------------------------- */
-
-/* When an answer is overdue, or DD_TP_NEVER. */
+/* When the next probe is due, or DD_TP_NEVER. */
 u64 dd_tp_pto_at(const struct dd_tp *tp)
 {
 	if (!dd_tp_in_flight(tp))
@@ -474,9 +468,9 @@ u64 dd_tp_pto_at(const struct dd_tp *tp)
 }
 
 /*
- * Again no answer: perhaps only to packets of this size, and the news of that
- * was lost. If small ones get through where large ones do not, again and again,
- * then it is so, and large ones are tried again after a while.
+ * Repeated timeouts: possibly the path drops large packets, and its ICMP errors were
+ * lost. Try small ones. If these get through where large ones do not, several times,
+ * use small ones for DD_TP_SMALL_NS.
  */
 static void dd_tp_doubt(struct dd_tp *tp, u64 now,
 			const struct dd_tp_rec *oldest)
@@ -490,21 +484,21 @@ static void dd_tp_doubt(struct dd_tp *tp, u64 now,
 		tp->small_until = now + DD_TP_SMALL_NS;
 }
 
-/* Time to try large packets again. */
+/* Try large packets again if it is time. */
 void dd_tp_small_over(struct dd_tp *tp, u64 now)
 {
 	if (!tp->small_until || now < tp->small_until)
 		return;
 	tp->small_until = 0;
 	tp->small = false;
-	/* One more failure is enough. */
+	/* After one more stall, return to small packets. */
 	tp->stalls = DD_TP_STALLS - 1;
 }
 
 /*
- * Whether what a packet carries, now taken for lost, can be sent again: a channel
- * sends nothing of later messages while an earlier one lacks pieces, and the last
- * free record is for pieces.
+ * Whether the contents of a packet declared lost can be sent now: a channel sends
+ * nothing of later messages while an earlier one has lost pieces, and the last free
+ * record is for pieces.
  */
 static bool dd_tp_probe_helps(const struct dd_tp *tp, struct dd_tp_chan *chan,
 			      const struct dd_tp_op *op)
@@ -513,10 +507,11 @@ static bool dd_tp_probe_helps(const struct dd_tp *tp, struct dd_tp_chan *chan,
 }
 
 /*
- * A probe timeout sends two packets (RFC 9002, 6.2.4). What the oldest two carry
- * goes among the lost pieces, which takes nothing from the window; if they do turn
- * up, that is noticed. If none of that can be sent, more of them do, until
- * something can: a retransmission that is in flight, for which later messages wait.
+ * A probe timeout sends two packets (RFC 9002, 6.2.4). The pieces of the two oldest
+ * packets are queued as lost, without reducing the window; if the packets are
+ * acknowledged after all, that is noticed. If none of these pieces can be sent,
+ * because they wait for a retransmission in flight, more packets are declared lost
+ * until one can.
  */
 void dd_tp_probe(struct dd_tp *tp, u64 now)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reading and writing packets. Nothing here trusts what it reads; what has
- * passed needs no further look at its form.
+ * Checks of packets. The input is untrusted; packets that pass need no further
+ * checks of their format.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -29,7 +29,7 @@ u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
 {
 	u32 crc;
 
-	/* The checksum itself counts as 0. */
+	/* The checksum field counts as 0. */
 	crc = dd_crc_words(~0u, dd_wire_word(hdr, 0), dd_wire_word(hdr, 8),
 			   dd_wire_word(hdr, 16), dd_wire_half(hdr, 24));
 	return dd_crc_few(crc, hdr + 1, hlen - sizeof(*hdr));
@@ -81,9 +81,7 @@ bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen)
 	}
 }
 
-/* ---- frames ------------------------------------------------------------- */
-
-/* Bytes that a frame takes, as far as its first @avail bytes tell; 0: bad. */
+/* Length of a frame of which @avail bytes are present; 0 if it is malformed. */
 static size_t dd_wire_ack_len(const struct dd_wire_ack *ack, size_t avail)
 {
 	u32 i;
@@ -118,7 +116,7 @@ static size_t dd_wire_ctl_len(const struct dd_wire_ctl *ctl, size_t avail)
 	return sizeof(*ctl) + ALIGN(len, 8);
 }
 
-/* Of the words that follow the first piece, those that count may be set. */
+/* Metadata words beyond meta_count must be zero. */
 static bool dd_wire_head_ok(const struct dd_wire_put *put)
 {
 	const struct dd_wire_head *head = (const void *)(put + 1);
@@ -145,7 +143,7 @@ static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail)
 		return 0;
 	if (!put->off)
 		len += sizeof(struct dd_wire_head);
-	/* The last one. */
+	/* A PUT is the last frame. */
 	return avail == len && dd_wire_head_ok(put) ? len : 0;
 }
 
@@ -185,7 +183,7 @@ static size_t dd_wire_frame_len(const void *p, size_t avail)
 	}
 }
 
-/* A payload is the piece of a message that the PUT before it names. */
+/* A payload must be within the message of the PUT. */
 static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
 {
 	u32 len, off;
@@ -194,7 +192,7 @@ static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
 		return !plen;
 	len = le32_to_cpu(put->len);
 	off = le32_to_cpu(put->off);
-	/* No empty pieces but that of an empty message. */
+	/* Only an empty message has an empty piece. */
 	return plen ? plen <= len - off : !len;
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What two nodes say to each other: packets in UDP datagrams, and the frames
- * in them. Documentation/protocol.rst has a figure of each. Pure: no state, no
- * allocation; compiled for the kernel, the simulator and the fuzzer alike.
+ * Wire format: packets in UDP datagrams and the frames in them, with figures in
+ * Documentation/protocol.rst. Pure: no state, no allocation; compiled for the
+ * kernel, the simulator and the fuzzer.
  *
- * All numbers are little endian. Headers and frames take multiples of 8 bytes,
- * so that full packets of a message are of one size, whatever else is in them.
- * What is reserved is zero when sent and must be zero when received.
+ * All numbers are little endian. The sizes of headers and frames are multiples of
+ * 8 bytes, so that all full packets of a message have the same size. Reserved
+ * fields are zero; a packet with another value is malformed.
  */
 #ifndef _DD_WIRE_H
 #define _DD_WIRE_H
@@ -19,13 +19,13 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#define DD_WIRE_PORT		56797	/* UDP, unless configured */
+#define DD_WIRE_PORT		56797	/* default UDP port */
 #define DD_WIRE_MAGIC		0x4444	/* "DD" */
 #define DD_WIRE_VERSION		1	/* of DATA packets */
-#define DD_WIRE_HANDSHAKE	0	/* version of the others: never changes */
+#define DD_WIRE_HANDSHAKE	0	/* version of all other packets; fixed */
 
 #define DD_WIRE_HLEN_MAX	640	/* most bytes before the payload */
-#define DD_WIRE_PACKET_MIN	1200	/* every path carries so much */
+#define DD_WIRE_PACKET_MIN	1200	/* every path must carry this size */
 #define DD_WIRE_CTL_MAX		512	/* bytes in a control message */
 #define DD_WIRE_META		4	/* metadata words of a message */
 #define DD_WIRE_RANGES		16	/* ranges in an acknowledgment */
@@ -33,12 +33,12 @@
 
 /**
  * enum dd_wire_type - types of packets
- * @DD_WIRE_INIT: I want a session
- * @DD_WIRE_COOKIE: say that again, with this, so that I see where you are
- * @DD_WIRE_INIT_ACK: here is my side of it
- * @DD_WIRE_REFUSE: we cannot talk
- * @DD_WIRE_RESET: what you sent belongs to no session of mine
- * @DD_WIRE_DATA: within a session; all further meaning is in frames
+ * @DD_WIRE_INIT: request for a session
+ * @DD_WIRE_COOKIE: request to repeat the INIT with a cookie, as proof of address
+ * @DD_WIRE_INIT_ACK: acceptance, with the parameters of the accepting node
+ * @DD_WIRE_REFUSE: refusal, with a reason
+ * @DD_WIRE_RESET: a received packet belongs to no session
+ * @DD_WIRE_DATA: packet of a session, consisting of frames
  */
 enum dd_wire_type {
 	DD_WIRE_INIT = 1,
@@ -50,25 +50,25 @@ enum dd_wire_type {
 };
 
 /* Flags of a packet. */
-#define DD_WIRE_PAYLOAD_CRC	0x01	/* the checksum covers the payload too */
-#define DD_WIRE_UNNUMBERED	0x02	/* @pn means nothing; not acknowledged */
+#define DD_WIRE_PAYLOAD_CRC	0x01	/* @crc covers the payload as well */
+#define DD_WIRE_UNNUMBERED	0x02	/* @pn is unused; not acknowledged */
 #define DD_WIRE_FLAGS		0x03
 
 /**
- * struct dd_wire_hdr - what every packet starts with
+ * struct dd_wire_hdr - header of every packet
  * @magic: %DD_WIRE_MAGIC
  * @version: %DD_WIRE_VERSION of a DATA packet, else %DD_WIRE_HANDSHAKE
  * @type: enum dd_wire_type
  * @flags: DD_WIRE_PAYLOAD_CRC, DD_WIRE_UNNUMBERED
  * @__reserved: zero
- * @hlen: bytes before the payload, this header included
- * @token: the session, as the receiver named it; 0 where it has not yet
- * @pn: low half of the packet's number, in a DATA packet, else 0
+ * @hlen: bytes before the payload, including this header
+ * @token: session token chosen by the receiver; 0 if it has not chosen one yet
+ * @pn: low half of the packet number in a DATA packet, else 0
  * @ts: sender's clock in microseconds
- * @plen: bytes of payload: with @hlen, exactly what the datagram holds
+ * @plen: bytes of payload; @hlen + @plen is the length of the datagram
  * @__reserved2: zero
- * @crc: CRC-32C of the @hlen bytes, with this field zero, and with
- *	DD_WIRE_PAYLOAD_CRC of the payload after them
+ * @crc: CRC-32C of the first @hlen bytes with this field zero; with
+ *	DD_WIRE_PAYLOAD_CRC, continued over the payload
  */
 struct dd_wire_hdr {
 	__le16 magic;
@@ -86,24 +86,24 @@ struct dd_wire_hdr {
 } __packed;
 
 /* Flags of a handshake. */
-#define DD_WIRE_WANT_CRC	0x01	/* checksum the payload of what I get */
+#define DD_WIRE_WANT_CRC	0x01	/* the sender wants checksums of payloads */
 
 /**
  * struct dd_wire_init - INIT and INIT_ACK
- * @h: header; its @token is 0 in an INIT, the initiator's in an INIT_ACK
- * @node: sender's node number
- * @peer: node number that the sender takes the receiver for
+ * @h: header; its @token is 0 in an INIT, that of the INIT in an INIT_ACK
+ * @node: node number of the sender
+ * @peer: node number that the sender has configured for the receiver
  * @maxnodes: number of nodes in the sender's cluster
- * @packet_max: largest datagram that the sender takes, in bytes
- * @ctl_slots: control messages that may be on their way to the sender
- * @version_min: lowest version of DATA packets that the sender speaks
- * @version_max: highest one; in an INIT_ACK both are the version agreed upon
+ * @packet_max: largest datagram that the sender accepts, in bytes
+ * @ctl_slots: control messages that may be in flight to the sender
+ * @version_min: lowest version of DATA packets that the sender supports
+ * @version_max: highest one; in an INIT_ACK both are the version agreed on
  * @flags: DD_WIRE_WANT_CRC
  * @__reserved: zero
- * @incarnation: random number of the sender's life
- * @token: what packets to the sender must bear
- * @cookie: what a COOKIE said, or 0; in an INIT_ACK, of the INIT answered
- * @ts_echo: @ts of the INIT answered, else 0
+ * @incarnation: sender's incarnation, a random number
+ * @token: token that packets to the sender must carry
+ * @cookie: cookie of the last COOKIE, or 0; in an INIT_ACK, that of the INIT
+ * @ts_echo: in an INIT_ACK, @ts of the INIT, else 0
  * @__reserved2: zero
  */
 struct dd_wire_init {
@@ -135,10 +135,10 @@ struct dd_wire_cookie {
 } __packed;
 
 /**
- * enum dd_wire_refusal - why there can be no session
+ * enum dd_wire_refusal - reasons in a REFUSE
  * @DD_WIRE_REFUSE_VERSION: no version in common
  * @DD_WIRE_REFUSE_MAXNODES: clusters of different sizes
- * @DD_WIRE_REFUSE_NODE: you are, or I am, not the node you think
+ * @DD_WIRE_REFUSE_NODE: the node numbers configured at the two nodes do not match
  */
 enum dd_wire_refusal {
 	DD_WIRE_REFUSE_VERSION = 1,
@@ -150,7 +150,7 @@ enum dd_wire_refusal {
  * struct dd_wire_refuse - REFUSE
  * @h: header; @token is that of the INIT answered
  * @reason: enum dd_wire_refusal
- * @version_min: lowest version that the sender speaks
+ * @version_min: lowest version that the sender supports
  * @version_max: highest one
  * @__reserved: zero
  * @node: sender's node number
@@ -170,9 +170,8 @@ struct dd_wire_refuse {
 
 /**
  * struct dd_wire_reset - RESET
- * @h: header; @token is 0, since the sender does not know it
- * @token: that of the packet answered, which only its sender and the node that
- *	it was meant for know
+ * @h: header; @token is 0, because the sender has none
+ * @token: that of the packet answered; known only to the two ends of its session
  */
 struct dd_wire_reset {
 	struct dd_wire_hdr h;
@@ -181,12 +180,12 @@ struct dd_wire_reset {
 
 /**
  * enum dd_wire_frame_type - types of frames in a DATA packet
- * @DD_FRAME_ACK: packets that have arrived
- * @DD_FRAME_DONE: messages that are in place, and how many more may come
+ * @DD_FRAME_ACK: packets that were received
+ * @DD_FRAME_DONE: messages that are in place, and credit
  * @DD_FRAME_CTL: a control message
- * @DD_FRAME_PUT: a piece of a message; the last frame, its bytes the payload
- * @DD_FRAME_PING: nothing, but to be acknowledged
- * @DD_FRAME_BYE: the session is over
+ * @DD_FRAME_PUT: a piece of a message, as payload; always the last frame
+ * @DD_FRAME_PING: asks for an acknowledgment
+ * @DD_FRAME_BYE: the session ended
  */
 enum dd_wire_frame_type {
 	DD_FRAME_ACK = 1,
@@ -198,9 +197,9 @@ enum dd_wire_frame_type {
 };
 
 /**
- * struct dd_wire_range - a further range of an ACK, below the one before it
- * @gap: packets that have not arrived, 1 or more
- * @len: packets that have, below those, 1 or more
+ * struct dd_wire_range - a further range of an ACK, below the previous one
+ * @gap: number of packets missing between the two ranges, 1 or more
+ * @len: number of packets in this range, 1 or more
  */
 struct dd_wire_range {
 	__le32 gap;
@@ -211,9 +210,9 @@ struct dd_wire_range {
  * struct dd_wire_ack - ACK
  * @type: DD_FRAME_ACK
  * @count: entries in @range, 0..%DD_WIRE_RANGES - 1
- * @delay: microseconds since the packet @largest came
- * @largest: low half of the highest packet number that has arrived
- * @first: packets just below @largest that have arrived as well
+ * @delay: microseconds since the packet @largest was received
+ * @largest: low half of the highest packet number received
+ * @first: number of packets received directly below @largest
  * @ts_echo: @ts of the packet @largest
  * @range: older ranges, downwards
  */
@@ -231,10 +230,10 @@ struct dd_wire_ack {
  * struct dd_wire_done - DONE
  * @type: DD_FRAME_DONE
  * @__reserved: zero
- * @credit: messages after number @count that may be sent
+ * @credit: number of messages after @count that may be sent
  * @__reserved2: zero
- * @chan: channel, as the receiver of this frame named it
- * @count: all messages up to this number are in place, and told
+ * @chan: channel, by the id chosen by the receiver of this frame
+ * @count: all messages up to this number are in place and notified
  */
 struct dd_wire_done {
 	u8 type;
@@ -250,8 +249,8 @@ struct dd_wire_done {
  * @type: DD_FRAME_CTL
  * @__reserved: zero
  * @len: bytes in @data, 1..%DD_WIRE_CTL_MAX
- * @seq: low half of its number, counting from 0
- * @data: not interpreted by the transport; zeros after it fill the frame
+ * @seq: low half of the message's number, from 0
+ * @data: opaque to the transport, padded with zeros
  */
 struct dd_wire_ctl {
 	u8 type;
@@ -262,8 +261,8 @@ struct dd_wire_ctl {
 } __packed;
 
 /* Flags of a PUT. */
-#define DD_PUT_NOTIFY		0x01	/* tell when all of it is there */
-#define DD_PUT_PROMPT		0x02	/* its sender waits for DONE */
+#define DD_PUT_NOTIFY		0x01	/* post a note when the message is complete */
+#define DD_PUT_PROMPT		0x02	/* send DONE without delay */
 #define DD_PUT_FLAGS		0x03
 
 /**
@@ -273,13 +272,12 @@ struct dd_wire_ctl {
  * @meta_count: valid words of metadata, 0..%DD_WIRE_META
  * @__reserved: zero
  * @__reserved2: zero
- * @chan: channel, as the receiver of this frame named it
- * @msgid: number of the message, counting from 1
+ * @chan: channel, by the id chosen by the receiver of this frame
+ * @msgid: number of the message on its channel, from 1
  * @dst: offset of the message in the receiver's block
  * @len: bytes in the message, 0..%DD_WIRE_MSG_MAX
- * @off: offset of this piece, which is the packet's payload, in the message;
- *	pieces end at a multiple of 8 from the start of the block, or with
- *	the message
+ * @off: offset of this piece, the packet's payload, in the message; a piece ends
+ *	at a multiple of 8 from the start of the block, or at the message's end
  *
  * The piece with @off 0 is followed by struct dd_wire_head.
  */
@@ -297,9 +295,9 @@ struct dd_wire_put {
 } __packed;
 
 /**
- * struct dd_wire_head - what goes with the first piece of a message
- * @tag: delivered in the note
- * @meta: delivered in the note
+ * struct dd_wire_head - follows the PUT of the first piece of a message
+ * @tag: tag word of the note
+ * @meta: metadata words of the note
  * @__reserved: zero
  */
 struct dd_wire_head {
@@ -321,7 +319,7 @@ struct dd_wire_ping {
 /**
  * struct dd_wire_bye - BYE
  * @type: DD_FRAME_BYE
- * @reason: enum dd_tp_reason, for the log
+ * @reason: enum dd_tp_reason, for information
  * @__reserved: zero
  */
 struct dd_wire_bye {
@@ -331,8 +329,8 @@ struct dd_wire_bye {
 } __packed;
 
 /**
- * struct dd_wire_piece - a packet that carries a piece of a message, not the
- *	first, and nothing else: what long messages are made of
+ * struct dd_wire_piece - header of a packet that carries only a piece of a message,
+ *	not the first one; the bulk of a long message has this form
  * @h: header
  * @put: the only frame
  */
@@ -361,9 +359,9 @@ static_assert(sizeof(struct dd_wire_bye) == 8);
 static_assert(sizeof(struct dd_wire_piece) == 72);
 
 /**
- * struct dd_wire_buf - bytes being read or written, in order
- * @p: next one
- * @end: behind the last one
+ * struct dd_wire_buf - memory for frames
+ * @p: next free byte
+ * @end: end of the memory
  */
 struct dd_wire_buf {
 	u8 *p;
@@ -371,38 +369,37 @@ struct dd_wire_buf {
 };
 
 /**
- * dd_wire_hlen() - where the payload of a datagram starts
- * @p: its first bytes
- * @avail: how many of them are at @p, at least the lesser of @len and
- *	sizeof(struct dd_wire_hdr)
+ * dd_wire_hlen() - length of everything before the payload of a datagram
+ * @p: first bytes of the datagram
+ * @avail: bytes at @p, at least the lesser of @len and sizeof(struct dd_wire_hdr)
  * @len: bytes in the datagram
  *
- * To be called before dd_tp_rx(), which wants the header in one piece.
+ * dd_tp_rx() needs these bytes in contiguous memory.
  *
- * Return: bytes before the payload, or -%EBADMSG if this is no packet of ours,
- * or not all of it.
+ * Return: bytes before the payload, or -%EBADMSG if the datagram is truncated or
+ * not a packet of this protocol.
  */
 int dd_wire_hlen(const void *p, size_t avail, size_t len);
 
 /**
- * dd_wire_crc() - checksum of what precedes the payload
+ * dd_wire_crc() - checksum of everything before the payload
  * @hdr: the packet
  * @hlen: bytes before the payload
  *
- * Return: the running CRC-32C, not yet inverted, to be continued over the
- * payload with crc32c() where that is covered.
+ * Return: the running CRC-32C, not inverted, to be continued over the payload with
+ * crc32c() if the packet has DD_WIRE_PAYLOAD_CRC.
  */
 u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen);
 
 /**
  * dd_wire_seal() - store the checksum of a packet
  * @hdr: the packet
- * @crc: what dd_wire_crc() returned, continued over the payload if the packet
- *	has DD_WIRE_PAYLOAD_CRC
+ * @crc: result of dd_wire_crc(), continued over the payload if the packet has
+ *	DD_WIRE_PAYLOAD_CRC
  */
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc);
 
-/* The 8 bytes from @at on, of no meaning but to be compared. */
+/* The 8 bytes at @at, in memory order. */
 static inline u64 dd_wire_word(const void *p, size_t at)
 {
 	u64 word;
@@ -411,7 +408,7 @@ static inline u64 dd_wire_word(const void *p, size_t at)
 	return word;
 }
 
-/* The 4 bytes from @at on, and zeros after them. */
+/* The 4 bytes at @at, followed by zeros. */
 static inline u64 dd_wire_half(const void *p, size_t at)
 {
 	u64 word = 0;
@@ -421,11 +418,11 @@ static inline u64 dd_wire_half(const void *p, size_t at)
 }
 
 /**
- * dd_wire_piece_same() - whether two pieces of messages have the same header
- * @a: one packet
- * @b: the other
+ * dd_wire_piece_same() - compare two headers, except for their checksums
+ * @a: one header
+ * @b: the other header
  *
- * Return: whether they differ in their checksum at most.
+ * Return: true if they are equal.
  */
 static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
 				      const struct dd_wire_piece *b)
@@ -445,34 +442,34 @@ static inline bool dd_wire_piece_same(const struct dd_wire_piece *a,
 }
 
 /**
- * dd_wire_handshake_ok() - check the form of a packet that is not DATA
+ * dd_wire_handshake_ok() - check the format of a packet other than DATA
  * @hdr: the packet, @hlen bytes
  * @hlen: bytes before the payload
  *
- * Return: whether it has the length of its type, no payload, and zeros where
- * they belong.
+ * Return: true if it has the length of its type, no payload, and zeros in reserved
+ * fields.
  */
 bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen);
 
 /**
- * dd_wire_frames_ok() - check the form of all frames of a DATA packet
+ * dd_wire_frames_ok() - check the format of all frames of a DATA packet
  * @hdr: the packet
  * @hlen: bytes before the payload
  * @plen: bytes of payload
  *
- * Checks all that can be known from a frame alone. A PUT must be the last.
+ * Checks everything that does not depend on state. A PUT must be the last frame.
  *
- * Return: whether each is in order, and whether there is a payload only with
- * a PUT, within the message that this names.
+ * Return: true if all frames are valid, and a payload is present only with a PUT
+ * and within the bounds of its message.
  */
 bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen);
 
 /**
- * dd_wire_len() - bytes of a frame that has passed dd_wire_frames_ok()
+ * dd_wire_len() - length of a frame that has passed dd_wire_frames_ok()
  * @p: the frame
- * @end: the end of all frames
+ * @end: end of the last frame
  *
- * Return: where the next one is, from @p.
+ * Return: bytes from @p to the next frame.
  */
 static inline size_t dd_wire_len(const void *p, const void *end)
 {
@@ -494,11 +491,11 @@ static inline size_t dd_wire_len(const void *p, const void *end)
 }
 
 /**
- * dd_wire_add() - make room for a frame in a packet being made
- * @buf: what is left of the packet; advanced
+ * dd_wire_add() - append a frame to a packet
+ * @buf: memory of the packet; @buf->p is advanced
  * @len: bytes of the frame
  *
- * Return: where the frame goes, zeroed, or NULL if there is no room.
+ * Return: the frame, zeroed, or NULL if it does not fit.
  */
 static __always_inline void *dd_wire_add(struct dd_wire_buf *buf, size_t len)
 {
@@ -507,7 +504,7 @@ static __always_inline void *dd_wire_add(struct dd_wire_buf *buf, size_t len)
 	if (buf->end - buf->p < len)
 		return NULL;
 	buf->p += len;
-	/* Inline, so that a length that is constant is a few stores. */
+	/* Inlined: a constant length compiles to a few stores. */
 	return memset(p, 0, len);
 }
 

@@ -219,7 +219,7 @@ static void skb__empty_packet_follows_payload(struct kunit *test)
 	struct burst *t = test->priv;
 	u32 n;
 
-	for (n = 1; n <= DD_UDP_RUN; n++) {
+	for (n = 1; n <= DD_UDP_BATCH; n++) {
 		burst_begin(t);
 		burst_add(test, n, sizeof(struct dd_wire_piece), 1000, 1000);
 		burst_add(test, 1, EMPTY_HLEN, 0, 0);
@@ -259,7 +259,7 @@ static void skb__random_bursts(struct kunit *test)
 		t->link.gso = i % 8;
 		for (k = 0; k < 30; k++) {
 			u32 r = get_random_u32();
-			u32 count = r % 4 ? 1 : 1 + (r >> 8) % DD_UDP_RUN;
+			u32 count = r % 4 ? 1 : 1 + (r >> 8) % DD_UDP_BATCH;
 			u32 hlen = count == 1 ? 24 + 8 * ((r >> 16) % 4) :
 						sizeof(struct dd_wire_piece);
 			u32 len = (r >> 20) % 3 ? 8 * ((r >> 24) % 4) :

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "transport_int.h"
-#include "transport_run.h"
+#include "transport_batch.h"
 
 #define CHANS	3
 #define BLOCK	4096
@@ -129,17 +129,17 @@ static int op_deposit(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 }
 
 /* Headers, each with as many bytes behind it as the input has told. */
-static void op_deposit_run(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
-			   const void *payload, struct dd_tp_run *run)
+static void op_deposit_batch(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
+			   const void *payload, struct dd_tp_rx_batch *batch)
 {
 	const struct burst *b = payload;
 	u32 i;
 
-	need(run->most && run->most <= b->n && run->plen == plen);
+	need(batch->most && batch->most <= b->n && batch->plen == plen);
 	for (i = 0; i < b->n && !again; i++) {
-		if (!dd_tp_run_takes(run, &b->piece[i]))
+		if (!dd_tp_rx_batch_takes(batch, &b->piece[i]))
 			break;
-		need(run->count == i + 1 && run->count <= run->most);
+		need(batch->count == i + 1 && batch->count <= batch->most);
 		need(!op_deposit(t, c, dst + i * plen, b->bytes, 0, plen));
 	}
 }
@@ -223,7 +223,7 @@ static const struct dd_tp_ops ops = {
 	.random = op_random,
 	.find = op_find,
 	.deposit = op_deposit,
-	.deposit_run = op_deposit_run,
+	.deposit_batch = op_deposit_batch,
 	.peek = op_peek,
 	.payload_crc = op_payload_crc,
 	.complete = op_complete,
@@ -287,7 +287,7 @@ static void chan_read(int i)
 	if (!msgid)
 		return;
 	ch->unread++;
-	dd_tp_told(&tp, &ch->c, msgid);
+	dd_tp_notified(&tp, &ch->c, msgid);
 }
 
 /* ---- the peer ----------------------------------------------------------- */
@@ -443,7 +443,7 @@ static void burst_damage(struct in *in, struct dd_wire_piece *piece)
 /* Pieces that follow the last one, as they should but for one or two. */
 static void step_burst(struct in *in)
 {
-	struct dd_wire_piece piece = tp.rx_run.next;
+	struct dd_wire_piece piece = tp.rx_batch.next;
 	struct burst *b = calloc(1, sizeof(*b));
 	u32 i, taken, which = get8(in);
 
@@ -463,7 +463,7 @@ static void step_burst(struct in *in)
 		struct burst rest = { .n = b->n - i, .bytes = payload };
 
 		memcpy(rest.piece, b->piece + i, rest.n * sizeof(piece));
-		taken = dd_tp_rx_run(&tp, now, sizeof(piece) + plen, rest.n,
+		taken = dd_tp_rx_batch(&tp, now, sizeof(piece) + plen, rest.n,
 				     &rest);
 		need(taken <= rest.n);
 		if (taken)

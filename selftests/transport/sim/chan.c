@@ -407,7 +407,7 @@ void chan_done(struct chan *ch, u64 msgid)
 	if (msgid > ch->c.sent)
 		sim_fail("done: message %llu was not sent",
 			 (unsigned long long)msgid);
-	if (peer && peer->c.told < msgid)
+	if (peer && peer->c.notified < msgid)
 		sim_fail("done: message %llu is not told",
 			 (unsigned long long)msgid);
 	conn->done[DIR(ch)] += ch->c.done - ch->goal_done;
@@ -437,11 +437,11 @@ int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len)
 		chan_check_open(ch, "deposit");
 		return -EAGAIN;
 	}
-	chan_deposit_run(ch, dst, p, len);
+	chan_deposit_batch(ch, dst, p, len);
 	return 0;
 }
 
-void chan_deposit_run(struct chan *ch, u64 dst, const u8 *p, u32 len)
+void chan_deposit_batch(struct chan *ch, u64 dst, const u8 *p, u32 len)
 {
 	struct dd_tp_msg msg;
 	u64 msgid = ch->c.received + 1, key;
@@ -499,7 +499,7 @@ static void chan_read(void *arg, u64 gen)
 
 		ch->withheld = 0;
 		ch->unread++;
-		dd_tp_told(&ch->end->tp, &ch->c, msgid);
+		dd_tp_notified(&ch->end->tp, &ch->c, msgid);
 	}
 	if (ch->unread)
 		chan_read_soon(ch);

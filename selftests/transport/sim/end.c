@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One end of a session, and what it must never do. */
 #include "sim.h"
-#include "transport_run.h"
+#include "transport_batch.h"
 
 #define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */
@@ -64,8 +64,8 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	return chan_deposit(to_chan(c), dst, pl->p + off, len);
 }
 
-static void op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
-			   const void *payload, struct dd_tp_run *run)
+static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			   const void *payload, struct dd_tp_rx_batch *batch)
 {
 	const struct payload *pl = payload;
 	struct dd_wire_piece *head = malloc(sizeof(*head));
@@ -75,15 +75,15 @@ static void op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	for (n = 0; n < pl->n && !sim_chance(0.02); n++) {
 		const struct datagram *d = &pl->at[n];
 
-		if (d->len != hlen + run->plen)
-			sim_fail("run: %zu bytes in a packet", d->len);
+		if (d->len != hlen + batch->plen)
+			sim_fail("batch: %zu bytes in a packet", d->len);
 		memcpy(head, d->p, hlen);
-		if (!dd_tp_run_takes(run, head))
+		if (!dd_tp_rx_batch_takes(batch, head))
 			break;
 		/* As if its sender could still write there. */
 		memset(head, 0xee, hlen);
-		chan_deposit_run(to_chan(c), dst, d->p + hlen, run->plen);
-		dst += run->plen;
+		chan_deposit_batch(to_chan(c), dst, d->p + hlen, batch->plen);
+		dst += batch->plen;
 	}
 	free(head);
 }
@@ -206,7 +206,7 @@ static const struct dd_tp_ops ops = {
 	.random = op_random,
 	.find = op_find,
 	.deposit = op_deposit,
-	.deposit_run = op_deposit_run,
+	.deposit_batch = op_deposit_batch,
 	.peek = op_peek,
 	.payload_crc = op_payload_crc,
 	.complete = op_complete,
@@ -239,7 +239,7 @@ void end_audit(struct end *e)
 		list_for_each_entry(rec, &c->lost, node)
 			nlost++;
 		if (c->done > c->sent || c->sent > c->submitted ||
-		    c->told > c->received)
+		    c->notified > c->received)
 			sim_fail("counters out of order");
 	}
 	if (tp->next_pn - tp->low_pn > tp->ring_mask + 1)
@@ -289,7 +289,7 @@ static void end_arm(struct end *e)
 {
 	u64 at = dd_tp_deadline(&e->tp);
 
-	if (at < e->timer_at && dd_tp_rests(&e->tp, e->timer_at))
+	if (at < e->timer_at && dd_tp_deadline_after(&e->tp, e->timer_at))
 		sim_fail("it rests, and has something to do before");
 	/* An earlier timer looks again. */
 	if (at >= e->timer_at)
@@ -320,7 +320,7 @@ void end_drain(struct end *e)
 
 	ctl_flush(e);
 	while (pkt.hdr = &hdr[0].h, pkt.room = 1 + n % ARRAY_SIZE(hdr),
-	       still = dd_tp_still(&e->tp, sim.now),
+	       still = dd_tp_is_idle(&e->tp, sim.now),
 	       dd_tp_poll(&e->tp, sim.now, &pkt)) {
 		if (still)
 			sim_fail("it was still, and sends");
@@ -368,9 +368,9 @@ static u32 rx_some(struct end *e, struct datagram *d, u32 n)
 
 	while (payload.n < n && d[payload.n].len == d->len)
 		payload.n++;
-	taken = dd_tp_rx_run(&e->tp, sim.now, d->len, payload.n, &payload);
+	taken = dd_tp_rx_batch(&e->tp, sim.now, d->len, payload.n, &payload);
 	if (taken > payload.n)
-		sim_fail("run: %u packets of %u", taken, payload.n);
+		sim_fail("batch: %u packets of %u", taken, payload.n);
 	e->runs += taken > 1;
 	if (!taken)
 		rx_one(e, d);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "sim.h"
-#include "transport_run.h"
+#include "transport_batch.h"
 
 #define BLOCK	4096
 #define TOKEN	0x1122334455667788ull
@@ -58,13 +58,13 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 }
 
 /* What is deposited here are the headers' own bytes, of any contents. */
-static void op_deposit_run(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
-			   const void *payload, struct dd_tp_run *run)
+static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			   const void *payload, struct dd_tp_rx_batch *batch)
 {
 	const struct dd_wire_piece *piece = payload;
 
-	for (; dd_tp_run_takes(run, piece); piece++, dst += run->plen)
-		op_deposit(tp, c, dst, piece, 0, run->plen);
+	for (; dd_tp_rx_batch_takes(batch, piece); piece++, dst += batch->plen)
+		op_deposit(tp, c, dst, piece, 0, batch->plen);
 }
 
 static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
@@ -107,7 +107,7 @@ static const struct dd_tp_ops ops = {
 	.random = op_random,
 	.find = op_find,
 	.deposit = op_deposit,
-	.deposit_run = op_deposit_run,
+	.deposit_batch = op_deposit_batch,
 	.peek = op_peek,
 	.payload_crc = op_payload_crc,
 	.complete = op_complete,
@@ -322,7 +322,7 @@ static void pieces_make(struct dd_wire_piece *piece)
 	}
 }
 
-/* So many packets of a run are taken, where the first two have come before. */
+/* So many packets of a batch are taken, where the first two have come before. */
 static u32 pieces_taken(struct victim *v, struct dd_wire_piece *piece)
 {
 	struct {
@@ -335,11 +335,11 @@ static u32 pieces_taken(struct victim *v, struct dd_wire_piece *piece)
 	dd_wire_seal(&first.piece.h,
 		     dd_wire_crc(&first.piece.h, sizeof(first)));
 	dd_tp_rx(&v->tp, sim.now, &first, sizeof(first), bytes, PIECE);
-	if (dd_tp_rx_run(&v->tp, sim.now, sizeof(*piece) + PIECE, PIECES - 1,
+	if (dd_tp_rx_batch(&v->tp, sim.now, sizeof(*piece) + PIECE, PIECES - 1,
 			 piece + 1))
-		sim_fail("a run begins with a head");
+		sim_fail("a batch begins with a head");
 	dd_tp_rx(&v->tp, sim.now, piece + 1, sizeof(*piece), bytes, PIECE);
-	return dd_tp_rx_run(&v->tp, sim.now, sizeof(*piece) + PIECE,
+	return dd_tp_rx_batch(&v->tp, sim.now, sizeof(*piece) + PIECE,
 			    PIECES - 2, piece + 2);
 }
 
@@ -367,15 +367,15 @@ static void try_run(const struct dd_wire_piece *good, u32 which, u32 at,
 	taken = pieces_taken(&v, piece);
 	/* All but the last, which completes the message. */
 	if (taken != (bad ? which - 2 : PIECES - 3))
-		sim_fail("byte %u of a run changed by %#x: %u taken", at,
+		sim_fail("byte %u of a batch changed by %#x: %u taken", at,
 			 change, taken);
 	if (v.stored != (2 + taken) * PIECE || v.completed || victim_drops(&v))
-		sim_fail("byte %u of a run changed by %#x: %u stored", at,
+		sim_fail("byte %u of a batch changed by %#x: %u stored", at,
 			 change, v.stored);
 	v.c.hold = true;
-	if (dd_tp_rx_run(&v.tp, sim.now, sizeof(*piece) + PIECE, 1,
+	if (dd_tp_rx_batch(&v.tp, sim.now, sizeof(*piece) + PIECE, 1,
 			 piece + 2 + taken))
-		sim_fail("a run while nothing is to be taken");
+		sim_fail("a batch while nothing is to be taken");
 	victim_exit(&v);
 }
 

@@ -353,7 +353,7 @@ const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op);
 struct chan *chan_find(struct end *e, u64 id);
 
 int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len);
-void chan_deposit_run(struct chan *ch, u64 dst, const u8 *p, u32 len);
+void chan_deposit_batch(struct chan *ch, u64 dst, const u8 *p, u32 len);
 bool chan_complete(struct chan *ch, const struct dd_tp_msg *msg,
 		   const u8 *tail, u32 ntail);
 u32 chan_credit(struct chan *ch);
