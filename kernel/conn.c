@@ -364,7 +364,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 
 /* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
 static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
-			   const struct dd_waiter *w)
+			   const struct dd_ring_waiter *w)
 {
 	const struct dd_import *imp = &conn->imp;
 
@@ -385,7 +385,8 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
  * a direct ring.
  */
 static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
-			 u32 what, u64 value, struct dd_waiter *w, u64 timeout)
+			 u32 what, u64 value, struct dd_ring_waiter *w,
+			 u64 timeout)
 {
 	ktime_t expires = ktime_add_safe(ktime_get(),
 					 min_t(u64, timeout, KTIME_MAX));
@@ -393,13 +394,10 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 	int err;
 
 	for (;;) {
-		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
+		prepare_to_wait(wq, w ? &w->entry : &wait, TASK_INTERRUPTIBLE);
+		if (w)
+			dd_ring_wait_arm(w);
 		err = dd_conn_reached(conn, what, value, w);
-		/* Who was woken because of that does not ask again. */
-		if (w && err == -EAGAIN) {
-			dd_room_enter(w);
-			err = dd_conn_reached(conn, what, value, w);
-		}
 		if (err != -EAGAIN || !timeout)
 			break;
 		err = -EINTR;
@@ -416,7 +414,10 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 			break;
 		}
 	}
-	finish_wait(wq, &wait);
+	if (w)
+		dd_ring_wait_end(w);
+	else
+		finish_wait(wq, &wait);
 	return err;
 }
 
@@ -434,7 +435,8 @@ static int dd_conn_await_count(struct dd_conn *conn,
 /* Until the reader has consumed what was posted to a direct ring. */
 static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 {
-	struct dd_waiter w = { .pos = value, .task = current };
+	struct dd_ring_waiter w;
+	struct dd_ring *ring;
 	struct dd_list *list;
 	int err;
 
@@ -444,15 +446,13 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	list = dd_conn_hold_list(conn->peer);
 	if (!list)
 		return -ECONNRESET;
-	RB_CLEAR_NODE(&w.node);
-	w.list = list;
-	w.ring = dd_direct_ring(conn);
+	ring = dd_direct_ring(conn);
+	dd_ring_wait_init(&w, ring, value);
 	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
-	if (err == -EAGAIN && timeout) {
-		err = dd_conn_await(conn, &list->room, DD_WAIT_RING, value, &w,
+	/* Then there is a ring. */
+	if (err == -EAGAIN && timeout)
+		err = dd_conn_await(conn, &ring->wait, DD_WAIT_RING, value, &w,
 				    timeout);
-		dd_room_leave(&w);
-	}
 	dd_list_put(list);
 	return err;
 }
@@ -533,6 +533,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	};
 	struct dd_segment *seg = &conn->seg;
 	struct dd_list *list = dd_conn_hold_list(conn);
+	struct dd_ring *ring;
 
 	if (!list)
 		return;
@@ -540,6 +541,8 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	/* It becomes dead under this lock only. */
 	if (!seg->dead)
 		rec.word = dd_direct_revoke(conn);
+	/* Exists as long as the list. */
+	ring = conn->direct_rx ? conn->direct_rx->ring : NULL;
 	spin_lock_bh(&seg->lock);
 	tell &= !conn->server || conn->svc->flags & DD_SERVE_CLOSE;
 	if (!seg->dead) {
@@ -551,7 +554,8 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	spin_unlock_bh(&seg->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);
-	wake_up_interruptible_all(&list->room);
+	if (ring)
+		wake_up_interruptible_all(&ring->wait);
 	dd_list_put(list);
 }
 

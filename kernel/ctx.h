@@ -56,7 +56,6 @@ struct dd_service;
  * @DD_STAT_DIRECT: messages sent without the kernel, by their senders' account,
  *	on connections that are over
  * @DD_STAT_NO_ROOM: skbs that a socket had no room for
- * @DD_STAT_RINGS_TAKEN: rings taken back from a sender for another
  * @DD_STAT_MAX: number of counters
  */
 enum dd_stat {
@@ -72,7 +71,6 @@ enum dd_stat {
 	DD_STAT_BAD_SUMS,
 	DD_STAT_DIRECT,
 	DD_STAT_NO_ROOM,
-	DD_STAT_RINGS_TAKEN,
 	DD_STAT_MAX
 };
 

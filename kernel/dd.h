@@ -19,7 +19,7 @@
 #include "linger.h"
 
 struct dd_conn;
-struct dd_feed;
+struct dd_direct_rx;
 struct dd_op;
 struct dd_remote_call;
 struct dd_ring;
@@ -34,8 +34,8 @@ void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
 /* ---- notelist.c: memory that tells ------------------------------------ */
 
 /*
- * Withheld notes that one kick posts, and senders that it wakes, at most. The
- * caller does the work of its senders in it, and is to get on with its own.
+ * Withheld notes that one kick posts at most: the reader does the work of its
+ * senders there, and has its own to do.
  */
 #define DD_KICK_MAX	64
 
@@ -55,14 +55,10 @@ void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
  * @gone: set before sleepers are woken for the last time
  * @hup: it is of one connection of a service with DD_SERVE_CLOSE, whose client has gone
  * @wait: readers asleep
- * @pend_lock: protects @pending, dd_ring.room, and the flags in @head;
- *	innermost. Taken with interrupts disabled: a segment of this node is
- *	locked with softirqs enabled, and they would run when spin_unlock_bh()
- *	enables them again
+ * @pend_lock: protects @pending and the flags in @head; innermost. Taken with
+ *	interrupts disabled: a segment of this node is locked with softirqs enabled,
+ *	and they would run when spin_unlock_bh() enables them again
  * @pending: segments with a withheld note, by the position they wait for
- * @watchers: senders to be woken when a direct ring has been read; under
- *	@pend_lock
- * @room: where they sleep, those that have been woken as well
  * @rings: direct rings, or NULL; set, and changed, under @lock
  * @rcu: see struct dd_obj
  */
@@ -82,8 +78,6 @@ struct dd_list {
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* of @pending */
 	struct rb_root_cached pending;
-	u32 watchers;
-	wait_queue_head_t room;
 	struct dd_rings *rings;
 	struct rcu_head rcu;
 };
@@ -140,8 +134,6 @@ int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
 void dd_list_unreserve(struct dd_list *list, u32 slots);
 void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
-void dd_list_flag(struct dd_list *list, u32 set, u32 clear);
-void dd_list_settle(struct dd_list *list);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
@@ -255,8 +247,6 @@ enum dd_policy {
  * @cut: about to be revoked, which whoever sends to it can see
  * @inhibit: refuses writes
  * @withheld: a message is in place whose note, @rec, waits for a slot
- * @behind: notes in a direct ring that was taken back come before the next
- *	message
  * @policy: enum dd_policy
  * @generation: of the segment, never reused within a context
  * @mem: the window; its region is counted by the owner of the segment until it
@@ -274,7 +264,6 @@ struct dd_segment {
 	bool cut;
 	bool inhibit;
 	bool withheld;
-	bool behind;
 	u8 policy;
 	u32 generation;
 	struct dd_bytes mem;
@@ -464,8 +453,8 @@ struct dd_import {
  * @svc: the service, counted, at the serving end
  * @cookie: in each note
  * @uid: of the process that has this end, when it connected or served
- * @feed: how the other end sends to it directly, or NULL; set under the locks of
- *	list and segment
+ * @direct_rx: the path by which the other end sends to it directly, or NULL; set
+ *	under the locks of list and segment
  * @closing: close has begun; the first one does it
  * @closed: errno that ended it; set before the peer's segment is dead
  * @refused: messages of a serving end that were refused since the connection is
@@ -500,7 +489,7 @@ struct dd_conn {
 	};
 	struct dd_service *svc;
 	u64 cookie;
-	struct dd_feed *feed;
+	struct dd_direct_rx *direct_rx;
 	kuid_t uid;
 	int closing;
 	int closed;

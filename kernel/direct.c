@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The direct path: a process deposits in another one's block, and tells it, by
- * its own stores. Here it gets the means, and here they are taken away; on
- * the way of a message there is no kernel, unless somebody sleeps. What the
- * notes come by is in ring.c.
+ * The direct path: a process deposits messages in the block of another process,
+ * and posts their notes, by its own stores. This file grants the mappings for
+ * that and revokes them. No message passes through it; the kernel is entered
+ * only to wake a receiver that sleeps. The rings of notes are in ring.c.
  */
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <net/net_namespace.h>
 
 #include "direct.h"
 #include "dd.h"
@@ -18,32 +17,8 @@
 
 static bool dd_direct_on = true;
 
-/* Turned off, what was granted is revoked in all network namespaces. */
-static int dd_direct_on_set(const char *val, const struct kernel_param *kp)
-{
-	int err = param_set_bool(val, kp);
-	struct net *net;
-
-	/* At load there is nothing yet, nor are there namespaces to look at. */
-	if (err || READ_ONCE(dd_direct_on) ||
-	    THIS_MODULE->state != MODULE_STATE_LIVE)
-		return err;
-	down_read(&net_rwsem);
-	for_each_net(net)
-		dd_direct_stop(dd_node_of(net));
-	up_read(&net_rwsem);
-	return 0;
-}
-
-static const struct kernel_param_ops dd_direct_on_ops = {
-	.flags = KERNEL_PARAM_OPS_FL_NOARG,
-	.set = dd_direct_on_set,
-	.get = param_get_bool,
-};
-
-module_param_cb(direct, &dd_direct_on_ops, &dd_direct_on, 0644);
-__MODULE_PARM_TYPE(direct, "bool");
-MODULE_PARM_DESC(direct, "allow processes of this node to send directly");
+module_param_named(direct, dd_direct_on, bool, 0644);
+MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 
 /* ---- granting ----------------------------------------------------------- */
 
@@ -51,7 +26,7 @@ static int dd_direct_allowed(const struct dd_conn *conn)
 {
 	const struct dd_conn *peer = conn->peer;
 
-	/* No message is longer than INT_MAX: a note that says so lies. */
+	/* Messages are at most INT_MAX bytes long, so larger blocks are refused. */
 	if (!READ_ONCE(dd_direct_on) || !peer || !peer->seg.mem.length ||
 	    peer->seg.mem.length > INT_MAX ||
 	    !PAGE_ALIGNED(peer->seg.mem.offset) ||
@@ -63,8 +38,8 @@ static int dd_direct_allowed(const struct dd_conn *conn)
 }
 
 /*
- * Whether an end's block may hold what its sender is not to read: of the other
- * user that the end belongs to, or of earlier clients.
+ * Whether the receiver's block may hold data that the sender must not read: data of
+ * the receiver, if that is another user, or of earlier clients.
  */
 static bool dd_direct_must_zero(const struct dd_conn *conn)
 {
@@ -74,8 +49,8 @@ static bool dd_direct_must_zero(const struct dd_conn *conn)
 }
 
 /*
- * Whether all that an end has sent by the kernel has been read, so that what
- * comes another way from now on comes after it. The peer's segment is locked.
+ * 0 if every message that was sent through the kernel has been read, so that
+ * direct messages come after them. The receiver's segment is locked.
  */
 static int dd_direct_drained(const struct dd_conn *conn)
 {
@@ -90,9 +65,9 @@ static int dd_direct_drained(const struct dd_conn *conn)
 }
 
 /*
- * What the block held is not for another user to read. In pieces, each under the
- * lock of the segment, as deposits are: while that is not dead, the block belongs to
- * this connection. No mutex of the receiver's is held.
+ * Zero the receiver's block in pieces, each under the lock of the segment, as
+ * deposits are made: while the segment is not dead, the block belongs to this
+ * connection. No mutex of the receiver is held.
  */
 static int dd_direct_zero(struct dd_conn *conn)
 {
@@ -119,8 +94,8 @@ static int dd_direct_zero(struct dd_conn *conn)
 }
 
 /*
- * Whether it makes sense to go on. A block that a message lies in cannot be zeroed;
- * but if that was done once, the block has been the sender's since.
+ * Whether a grant is possible now. A block with an unread message cannot be zeroed.
+ * Once it has been zeroed, it holds messages of this sender only.
  */
 static int dd_direct_ready(const struct dd_conn *conn)
 {
@@ -135,7 +110,7 @@ static int dd_direct_ready(const struct dd_conn *conn)
 }
 
 /* From here on the notes come by the ring. */
-static int dd_direct_switch(struct dd_conn *conn, struct dd_feed *feed)
+static int dd_direct_switch(struct dd_conn *conn, struct dd_direct_rx *rx)
 {
 	struct dd_conn *peer = conn->peer;
 	int err;
@@ -143,56 +118,56 @@ static int dd_direct_switch(struct dd_conn *conn, struct dd_feed *feed)
 	spin_lock(&peer->seg.lock);
 	err = peer->seg.cut ? -ECONNRESET : dd_direct_drained(conn);
 	if (!err) {
-		feed->base = conn->imp.submitted;
-		peer->feed = feed;
+		rx->base = conn->imp.submitted;
+		peer->direct_rx = rx;
 		WRITE_ONCE(conn->imp.direct, true);
 	}
 	spin_unlock(&peer->seg.lock);
 	if (err)
 		return err;
-	/* Cells are written under the lock of where their requests go. */
+	/* A cell is written under the lock of the segment its requests go to. */
 	spin_lock(&conn->seg.lock);
 	if (!conn->seg.dead)
-		WRITE_ONCE(peer->imp.cell->ring, feed->ring->unit);
+		WRITE_ONCE(peer->imp.cell->ring, rx->ring->unit);
 	spin_unlock(&conn->seg.lock);
 	return 0;
 }
 
 /**
- * struct dd_direct_kit - what a grant needs, made before the list is locked
- * @feed: with its window, or NULL
- * @zeroed: the block is, if it must be
- * @ring: see there
+ * struct dd_direct_kit - memory for a grant, allocated before the list is locked
+ * @rx: with its window, or NULL
+ * @zeroed: the block has been zeroed, or need not be
+ * @ring: memory for dd_ring_get()
  */
 struct dd_direct_kit {
-	struct dd_feed *feed;
+	struct dd_direct_rx *rx;
 	bool zeroed;
 	struct dd_ring_kit ring;
 };
 
-/* The caller's context is locked, and nothing of the receiver's. */
+/* The caller's context is locked; no lock of the receiver is held. */
 static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
 			     struct dd_direct_kit *kit)
 {
 	struct dd_ctx *ctx = conn->obj.ctx;
-	struct dd_feed *feed = kit->feed;
+	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
-	if (!feed) {
-		feed = kzalloc(sizeof(*feed), GFP_KERNEL_ACCOUNT);
-		if (!feed)
+	if (!rx) {
+		rx = kzalloc(sizeof(*rx), GFP_KERNEL_ACCOUNT);
+		if (!rx)
 			return -ENOMEM;
-		INIT_LIST_HEAD(&feed->on_ring);
-		kit->feed = feed;
+		INIT_LIST_HEAD(&rx->on_ring);
+		kit->rx = rx;
 	}
-	if (!feed->block) {
+	if (!rx->block) {
 		struct dd_window *win;
 
 		win = dd_window_create(ctx, conn->imp.peer_size >> PAGE_SHIFT,
 				       false, false);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
-		feed->block = win;
+		rx->block = win;
 	}
 	if (!kit->zeroed && dd_direct_must_zero(conn)) {
 		err = dd_direct_zero(conn);
@@ -201,18 +176,18 @@ static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
 	}
 	kit->zeroed = true;
 	err = dd_ring_kit_fill(&kit->ring, list->obj.ctx, ctx);
-	/* The receiver's limit, not the caller's. */
+	/* The limit that was reached is the receiver's. */
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
 static void dd_direct_kit_drop(struct dd_direct_kit *kit, struct dd_list *list)
 {
 	dd_ring_kit_drop(&kit->ring, list->obj.ctx);
-	if (!kit->feed)
+	if (!kit->rx)
 		return;
-	if (kit->feed->block)
-		dd_window_revoke(kit->feed->block);
-	kfree(kit->feed);
+	if (kit->rx->block)
+		dd_window_revoke(kit->rx->block);
+	kfree(kit->rx);
 }
 
 /* -EAGAIN: the kit lacks something; see dd_direct_prepare(). */
@@ -220,155 +195,100 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
 			  struct dd_direct_kit *kit)
 {
 	struct dd_bytes *mem = &conn->peer->seg.mem;
-	struct dd_feed *feed = kit->feed;
+	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
-	/* Under the list's lock: dd_rings_stop() finds what comes before it. */
-	if (!READ_ONCE(dd_direct_on))
-		return -EOPNOTSUPP;
 	if (!READ_ONCE(conn->obj.ctx->node->up))
 		return -ENETDOWN;
-	/* Asked for once more below; here it spares the rest, and others. */
+	/* dd_direct_switch() decides; a refusal here saves the work before it. */
 	err = dd_direct_ready(conn);
 	if (err)
 		return err;
-	if (!feed || !kit->zeroed)
+	if (!rx || !kit->zeroed)
 		return -EAGAIN;
-	/* Also if there is no ring now: after a message it is too late. */
+	/* Even if no ring is free: after a message it cannot be zeroed. */
 	if (dd_direct_must_zero(conn) && conn->peer->server)
 		dd_service_zeroed(conn->peer);
 	conn->peer->shown = true;
-	feed->conn = conn->peer;
-	feed->cell = conn->peer->imp.cell;
-	feed->slots = dd_credit_slots(conn->imp.peer_window);
-	feed->ring = dd_ring_get(list, conn, feed->slots, &kit->ring);
-	err = PTR_ERR_OR_ZERO(feed->ring);
+	rx->conn = conn->peer;
+	rx->cell = conn->peer->imp.cell;
+	rx->slots = dd_credit_slots(conn->imp.peer_window);
+	rx->ring = dd_ring_get(list, conn->obj.ctx, rx->slots, &kit->ring);
+	err = PTR_ERR_OR_ZERO(rx->ring);
 	if (err)
 		return err;
-	dd_ring_join(feed->ring, feed->slots);
-	feed->from = dd_ring_head(feed->ring);
-	dd_window_show(feed->block, mem->region->pages +
+	dd_ring_join(rx->ring, rx->slots);
+	rx->from = dd_ring_head(rx->ring);
+	dd_window_show(rx->block, mem->region->pages +
 		       (mem->offset >> PAGE_SHIFT), false);
-	err = dd_direct_switch(conn, feed);
+	err = dd_direct_switch(conn, rx);
 	if (err) {
-		dd_ring_leave(feed->ring, feed->slots, 0);
+		dd_ring_leave(rx->ring, rx->slots, 0);
 		return err;
 	}
-	kit->feed = NULL;
-	list_add(&feed->on_ring, &feed->ring->feeds);
-	trace_dd_direct_grant(conn, feed->ring->unit, feed->base);
+	kit->rx = NULL;
+	list_add(&rx->on_ring, &rx->ring->rxs);
+	trace_dd_direct_grant(conn, rx->ring->unit, rx->base);
 	return 0;
 }
 
-/* What the sending end says it has sent. */
+/* Messages that an end has sent, as stated by its owner. */
 static u64 dd_direct_count(const struct dd_conn *conn)
 {
 	return READ_ONCE(*(const u64 *)conn->imp.cell->sq[0].meta);
 }
 
-/* Likewise since it was allowed to, for the sum of all. */
-static u64 dd_direct_new(u64 n, const struct dd_feed *feed)
+/* The part of @n that was sent directly. */
+static u64 dd_direct_new(u64 n, const struct dd_direct_rx *rx)
 {
-	return n - min(n, feed->base);
+	return n - min(n, rx->base);
 }
 
-/* Nothing that an end has posted is unread, or will be read. */
-static void dd_direct_unfeed(struct dd_conn *conn)
+/* The sender no longer sees the receiver's block. */
+static void dd_direct_hide(struct dd_direct_rx *rx)
+{
+	dd_window_revoke(rx->block);
+	rx->block = NULL;
+}
+
+/* Give back what dd_direct_make() granted; nothing was sent. List locked. */
+static int dd_direct_drop(struct dd_conn *conn)
 {
 	struct dd_conn *peer = conn->peer;
-	struct dd_feed *feed = peer->feed;
+	struct dd_direct_rx *rx = peer->direct_rx;
 
+	if (!rx)
+		return 0;
+	if (READ_ONCE(conn->imp.submitted) != rx->base ||
+	    dd_direct_count(conn) != rx->base)
+		return -EBUSY;
+	trace_dd_direct_revoke(conn, rx->ring->unit, rx->base);
 	spin_lock(&peer->seg.lock);
-	peer->feed = NULL;
+	peer->direct_rx = NULL;
 	WRITE_ONCE(conn->imp.direct, false);
 	spin_unlock(&peer->seg.lock);
 	spin_lock(&conn->seg.lock);
 	if (!conn->seg.dead)
-		/* Who finds it 0 finds what has been counted before. */
+		/* Release: orders earlier counter updates before `ring = 0`. */
 		smp_store_release(&peer->imp.cell->ring, 0);
 	spin_unlock(&conn->seg.lock);
-	list_del_init(&feed->on_ring);
-	if (!feed->left)
-		dd_ring_leave(feed->ring, feed->slots, 0);
-	dd_feed_hide(feed);
-	kfree(feed);
-	/* Who waits for that ring waits for nothing. */
-	wake_up_interruptible_all(&peer->seg.list->room);
-}
-
-/* As dd_direct_make() never was; the peer's list is locked. */
-static int dd_direct_unmake(struct dd_conn *conn)
-{
-	const struct dd_feed *feed = conn->peer->feed;
-
-	if (READ_ONCE(conn->imp.submitted) != feed->base ||
-	    dd_direct_count(conn) != feed->base)
-		return -EBUSY;
-	trace_dd_direct_revoke(conn, feed->ring->unit, feed->base);
-	dd_direct_unfeed(conn);
+	list_del_init(&rx->on_ring);
+	dd_ring_leave(rx->ring, rx->slots, 0);
+	dd_direct_hide(rx);
+	/* A thread that waits for this ring gets -EINVAL. */
+	wake_up_interruptible_all(&rx->ring->wait);
+	kfree(rx);
 	return 0;
 }
 
-/* The ring was taken back: the kernel goes on where the sender has stopped. */
-static int dd_direct_depart(struct dd_conn *conn, struct dd_direct *arg)
+static void dd_direct_describe(const struct dd_conn *peer, struct dd_direct *arg)
 {
-	u64 asked = arg->start;
-	struct dd_conn *peer = conn->peer;
-	struct dd_import *imp = &conn->imp;
-	struct dd_feed *feed = peer->feed;
-	u64 n = dd_direct_count(conn), end = feed->end;
-	bool read = dd_feed_read(feed);
-
-	arg->start = end;
-	if (feed->gone)
-		return 0;
-	/* The last one did not get there in time. */
-	if (n && asked > end)
-		n--;
-	spin_lock(&peer->seg.lock);
-	if (imp->busy) {
-		spin_unlock(&peer->seg.lock);
-		return -EBUSY;
-	}
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, feed));
-	WRITE_ONCE(imp->submitted, n);
-	WRITE_ONCE(imp->sent, n);
-	WRITE_ONCE(imp->done, n);
-	WRITE_ONCE(imp->cell->submitted, n);
-	WRITE_ONCE(imp->cell->sent, n);
-	WRITE_ONCE(imp->cell->done, n);
-	WRITE_ONCE(imp->cell->left, 0);
-	WRITE_ONCE(peer->seg.received, n);
-	WRITE_ONCE(peer->imp.cell->received, n);
-	if (!read) {
-		/* The reader needs its cell to name the ring; and order. */
-		feed->gone = true;
-		peer->seg.behind = true;
-		WRITE_ONCE(imp->direct, false);
-	}
-	spin_unlock(&peer->seg.lock);
-	if (read)
-		dd_direct_unfeed(conn);
-	return 0;
-}
-
-static int dd_direct_drop(struct dd_conn *conn, struct dd_direct *arg)
-{
-	const struct dd_feed *feed = conn->peer->feed;
-
-	if (!feed)
-		return 0;
-	return feed->left ? dd_direct_depart(conn, arg) : dd_direct_unmake(conn);
-}
-
-static void dd_direct_tell(const struct dd_conn *peer, struct dd_direct *arg)
-{
-	const struct dd_feed *feed = peer->feed;
-	const struct dd_ring *ring = feed->ring;
+	const struct dd_direct_rx *rx = peer->direct_rx;
+	const struct dd_ring *ring = rx->ring;
 
 	arg->peer_conn = peer->obj.id;
-	arg->block = (u64)feed->block->pgoff << PAGE_SHIFT;
-	arg->block_size = (u64)feed->block->npages << PAGE_SHIFT;
+	arg->block = (u64)rx->block->pgoff << PAGE_SHIFT;
+	arg->block_size = (u64)rx->block->npages << PAGE_SHIFT;
 	arg->notes = (u64)ring->notes->pgoff << PAGE_SHIFT;
 	arg->state = (u64)ring->view->pgoff << PAGE_SHIFT;
 	arg->start = ring->start;
@@ -377,8 +297,8 @@ static void dd_direct_tell(const struct dd_conn *peer, struct dd_direct *arg)
 }
 
 /*
- * It is dropped already; what is left is to say what has come, which is less than
- * a ring away from what the sender has posted last.
+ * The connection is over and its grant revoked. Tell the sender how far its notes
+ * were delivered; that position is less than a ring away from its last note.
  */
 static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
 {
@@ -388,41 +308,28 @@ static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
 	return 0;
 }
 
-/* A way to send directly, unless there is one. */
-static int dd_direct_again(struct dd_conn *conn, struct dd_list *list,
-			   struct dd_direct_kit *kit)
-{
-	const struct dd_feed *feed = conn->peer->feed;
-
-	if (feed && !feed->left)
-		return 0;
-	if (feed) {
-		if (!feed->gone || !dd_feed_read(feed))
-			return -EBUSY;
-		dd_direct_unfeed(conn);
-	}
-	return dd_direct_make(conn, list, kit);
-}
-
 /* With the list of the peer locked. */
 static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
 			    struct dd_direct_kit *kit, struct dd_direct *arg)
 {
-	int err;
+	struct dd_conn *peer = conn->peer;
+	int err = 0;
 
 	/*
-	 * Not revoked while the list is locked; before, perhaps. A sender that finds
-	 * the dead word before that asks what has come: that is settled first.
+	 * The segment is revoked under this lock. A sender that has seen the dead
+	 * word asks which notes were delivered: settle that now if the closing end
+	 * has not come to it yet.
 	 */
-	if (READ_ONCE(conn->peer->seg.cut))
-		dd_direct_revoke(conn->peer);
-	if (conn->peer->seg.dead || conn->peer->seg.cut)
+	if (READ_ONCE(peer->seg.cut))
+		dd_direct_revoke(peer);
+	if (peer->seg.dead || peer->seg.cut)
 		return dd_direct_over(conn, arg);
 	if (arg->flags & DD_DIRECT_DROP)
-		return dd_direct_drop(conn, arg);
-	err = dd_direct_again(conn, list, kit);
+		return dd_direct_drop(conn);
+	if (!peer->direct_rx)
+		err = dd_direct_make(conn, list, kit);
 	if (!err)
-		dd_direct_tell(conn->peer, arg);
+		dd_direct_describe(peer, arg);
 	return err;
 }
 
@@ -447,7 +354,7 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 		mutex_unlock(&list->lock);
 		if (err != -EAGAIN)
 			break;
-		/* Rings that others take meanwhile may be of another size. */
+		/* Other senders may take the rings that the kit was made for. */
 		err = --tries ? dd_direct_prepare(conn, list, &kit) : -EBUSY;
 	} while (!err);
 	dd_direct_kit_drop(&kit, list);
@@ -456,11 +363,12 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 }
 
 /**
- * dd_direct_grant() - give an end the means to send directly
- * @ctx: the caller
- * @arg: as user space passed it; the results are filled in
+ * dd_direct_grant() - serve DD_IOC_DIRECT
+ * @ctx: the caller's context
+ * @arg: as passed by user space; the results are filled in
  *
- * Return: 0 or an error as the uapi header says; then nothing has changed.
+ * Return: 0 or an error as documented in the uapi header; on an error nothing has
+ * changed.
  */
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 {
@@ -479,59 +387,30 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	return err;
 }
 
-/* ---- taking away -------------------------------------------------------- */
+/* ---- revoking ----------------------------------------------------------- */
 
 /*
- * A client of another user than the server's says how many messages it has sent,
- * and that is not relied on: as many may have come as notes were consumed, though
- * some were of its other connections.
+ * The count of messages that a client of another user states is not relied on. As
+ * many as notes were consumed may have arrived, although some of those notes may
+ * be of other connections of the client.
  */
-static void dd_direct_doubt(const struct dd_feed *feed, u64 end, u64 n)
+static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
 {
-	struct dd_conn *conn = feed->conn;
+	struct dd_conn *conn = rx->conn;
 	u64 most;
 
 	if (!conn->server || uid_eq(conn->uid, conn->peer->uid))
 		return;
-	if (check_add_overflow(feed->base, max(end, feed->from) - feed->from,
-			       &most))
+	if (check_add_overflow(rx->base, max(end, rx->from) - rx->from, &most))
 		most = U64_MAX;
 	if (most > n && check_add_overflow(conn->owed, most - n, &conn->owed))
 		conn->owed = U64_MAX;
 }
 
-/**
- * dd_feed_leave() - the ring that an end's messages came by is taken back
- * @feed: the way to the end; its list is locked
- * @end: position in the ring after which nothing has come
- *
- * All that was posted has been read, nobody can post, and when somebody can see
- * that, this has been done.
- */
-void dd_feed_leave(struct dd_feed *feed, u64 end)
-{
-	struct dd_conn *conn = feed->conn;
-	u64 n;
-
-	lockdep_assert_held(&conn->seg.list->lock);
-	/* Its end may be over, and known to the receiver still. */
-	if (!feed->block || feed->left)
-		return;
-	spin_lock(&conn->seg.lock);
-	n = dd_direct_count(conn->peer);
-	dd_direct_doubt(feed, end, n);
-	feed->left = true;
-	feed->end = end;
-	WRITE_ONCE(conn->seg.received, n);
-	WRITE_ONCE(conn->imp.cell->received, n);
-	WRITE_ONCE(conn->peer->imp.cell->left, 1);
-	spin_unlock(&conn->seg.lock);
-	trace_dd_direct_revoke(conn->peer, feed->ring->unit, n);
-}
-
-/* Its last word: what it has stored since reaches nobody. */
+/* Take over the sender's count: what it stores from now on reaches nobody. */
 static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 {
+	struct dd_direct_rx *rx = conn->direct_rx;
 	struct dd_import *imp = &conn->peer->imp;
 	u64 n = dd_direct_count(conn->peer);
 
@@ -542,100 +421,77 @@ static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 	WRITE_ONCE(imp->done, n);
 	conn->peer->arrived = arrived;
 	conn->peer->counted = true;
-	if (!conn->feed->left)
-		dd_direct_doubt(conn->feed, max(conn->feed->end, arrived), n);
-	/* At once, to who looks at both: dd_direct_open(). */
+	dd_direct_doubt(rx, max(rx->end, arrived), n);
+	/* Together with the counter: dd_direct_open() reads both. */
 	WRITE_ONCE(imp->direct, false);
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT,
-		    dd_direct_new(n, conn->feed));
+	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
 	spin_unlock(&conn->seg.lock);
-	if (!conn->feed->left)
-		trace_dd_direct_revoke(conn->peer, conn->feed->ring->unit, n);
+	trace_dd_direct_revoke(conn->peer, rx->ring->unit, n);
 }
 
-/**
- * dd_feed_arrived() - what has come of an end that posts nothing any more
- * @feed: its way
- * @end: (out) position after the last note of all, if one is unread
+/*
+ * Find the last notes of a sender that posts no more. Notes may be behind positions
+ * that other threads of its process have taken and not filled yet. A connection
+ * posts its notes in order, so all before its last one have arrived.
  *
- * Notes may be behind positions that other threads of its process have taken and
- * not filled yet.
- *
- * Return: the position after the last note of this connection that is there, or
- * the reader's: one posts after the other, so all before that are.
+ * Sets @rx->end to the position after the last unread note of any connection.
+ * Returns the position after the last note of this connection, or the reader's
+ * position if none of its notes is unread.
  */
-u64 dd_feed_arrived(const struct dd_feed *feed, u64 *end)
+static u64 dd_direct_arrived(struct dd_direct_rx *rx)
 {
-	const struct dd_ring *ring = feed->ring;
+	const struct dd_ring *ring = rx->ring;
 	u64 head = dd_ring_head(ring), arrived = head, pos;
 
 	for (pos = head; pos != head + ring->slots; pos++) {
 		if (!dd_ring_has(ring, pos))
 			continue;
-		*end = pos + 1;
+		rx->end = pos + 1;
 		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-		    feed->conn->obj.id)
+		    rx->conn->obj.id)
 			arrived = pos + 1;
 	}
 	return arrived;
 }
 
-/* Whether all has been read that came by a ring that was taken back. */
-bool dd_feed_read(const struct dd_feed *feed)
-{
-	return dd_ring_head(feed->ring) >= feed->end;
-}
-
-/* The sender no longer sees the end's block. */
-void dd_feed_hide(struct dd_feed *feed)
-{
-	if (feed->block)
-		dd_window_revoke(feed->block);
-	feed->block = NULL;
-}
-
 /**
- * dd_direct_revoke() - nobody writes to an end directly any more
- * @conn: the end, whose segment is cut; its list is locked, so that this is done
- *	once, and whoever finds the segment dead finds it done
+ * dd_direct_revoke() - end the direct path to a connection's end
+ * @conn: the receiving end, whose segment is cut; its list is locked, so the work is
+ *	done once, and is complete before the segment is dead
  *
- * First came the dead word, then a barrier: a sender that finds it zero after its
- * stores has made them before anything that follows here, and what follows is
- * that the receiver is told of the close. Whoever finds it set asks what has come,
- * dd_direct_over().
+ * The dead word was set before. A sender that finds it zero after its stores made
+ * them before the barrier below, so they are found here, and the receiver is
+ * notified of the close later. A sender that finds it set asks which notes were
+ * delivered: dd_direct_over().
  *
- * Return: position in its ring after all that was posted; 0 if all was read.
+ * Return: the position after the last unread note, 0 if all were read.
  */
 u64 dd_direct_revoke(struct dd_conn *conn)
 {
-	struct dd_feed *feed = conn->feed;
+	struct dd_direct_rx *rx = conn->direct_rx;
 	u64 arrived;
 
 	lockdep_assert_held(&conn->seg.list->lock);
-	if (!feed)
+	if (!rx)
 		return 0;
-	if (feed->over)
-		goto out;
-	/* As said above. */
-	smp_mb();
-	if (feed->left) {
-		arrived = feed->end;
-	} else {
-		arrived = dd_feed_arrived(feed, &feed->end);
-		dd_ring_leave(feed->ring, feed->slots, feed->end);
-	}
-	dd_feed_hide(feed);
-	/* Else the kernel counts already. */
-	if (!feed->gone)
+	if (!rx->over) {
+		/*
+		 * Orders the dead word before the look at the ring. Pairs with the
+		 * exchange by which the sender stores a note.
+		 */
+		smp_mb();
+		arrived = dd_direct_arrived(rx);
+		dd_ring_leave(rx->ring, rx->slots, rx->end);
+		dd_direct_hide(rx);
 		dd_direct_settle(conn, arrived);
-	feed->over = true;
-out:
-	return feed->left && dd_feed_read(feed) ? 0 : feed->end;
+		rx->over = true;
+	}
+	return rx->end;
 }
 
 /**
- * dd_direct_forget() - an end's cell is to be another one's
- * @conn: the end, whose segment is dead, and whose list is there
+ * dd_direct_forget() - unlink an end from its ring before its cell is reused
+ * @conn: the end, whose segment is dead, and whose list exists
  */
 void dd_direct_forget(struct dd_conn *conn)
 {
@@ -644,37 +500,37 @@ void dd_direct_forget(struct dd_conn *conn)
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	if (conn->feed)
-		list_del_init(&conn->feed->on_ring);
+	if (conn->direct_rx)
+		list_del_init(&conn->direct_rx->on_ring);
 	mutex_unlock(&list->lock);
 }
 
-/* The last user of an end is gone, but not yet what it holds. */
+/* The end has no users any more, and still holds a reference to its list. */
 void dd_direct_release(struct dd_conn *conn)
 {
 	struct dd_list *list = conn->seg.list;
-	struct dd_feed *feed;
+	struct dd_direct_rx *rx;
 
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	feed = conn->feed;
-	conn->feed = NULL;
-	if (feed)
-		list_del_init(&feed->on_ring);
+	rx = conn->direct_rx;
+	conn->direct_rx = NULL;
+	if (rx)
+		list_del_init(&rx->on_ring);
 	mutex_unlock(&list->lock);
-	kfree(feed);
+	kfree(rx);
 }
 
-/* ---- waking ------------------------------------------------------------- */
+/* ---- waking and waiting ------------------------------------------------- */
 
 /**
- * dd_direct_wake() - a sender has found its receiver asleep
- * @ctx: the sender
- * @serial: the connection it has sent on
+ * dd_direct_wake() - wake the receiver of a direct message
+ * @ctx: the sender's context
+ * @serial: the connection that the message was sent on
  *
- * Return: 0; %-ENOENT; %-ECONNRESET, then the receiver is awake; %-EINVAL if
- * the connection does not send directly.
+ * Return: 0; %-ENOENT; %-ECONNRESET, then the close has woken the receiver;
+ * %-EINVAL if the connection does not send directly.
  */
 int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 {
@@ -688,9 +544,9 @@ int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 		goto out;
 	seg = &conn->peer->seg;
 	spin_lock(&seg->lock);
-	err = seg->dead ? -ECONNRESET : conn->peer->feed ? 0 : -EINVAL;
+	err = seg->dead ? -ECONNRESET : conn->peer->direct_rx ? 0 : -EINVAL;
 	if (!err) {
-		/* Whoever arms again is on the queue already, and looks again. */
+		/* A receiver that arms again is on the queue, and looks again. */
 		dd_rings_disarm(seg->list);
 		dd_list_wake(seg->list);
 	}
@@ -701,10 +557,10 @@ out:
 }
 
 /**
- * dd_direct_ring() - what an end sends by
- * @conn: the end, of which the caller is a user
+ * dd_direct_ring() - the ring that an end sends by
+ * @conn: the end, of which the caller holds a reference
  *
- * Return: a ring, which stays as long as the list it belongs to; or NULL.
+ * Return: the ring, which exists as long as its list; or NULL.
  */
 struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
 {
@@ -712,21 +568,22 @@ struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
 	struct dd_ring *ring = NULL;
 
 	spin_lock(&peer->seg.lock);
-	if (!peer->seg.dead && peer->feed)
-		ring = peer->feed->ring;
+	if (!peer->seg.dead && peer->direct_rx)
+		ring = peer->direct_rx->ring;
 	spin_unlock(&peer->seg.lock);
 	return ring;
 }
 
 /**
- * dd_direct_reached() - whether a receiver has consumed up to a position
- * @conn: the sending end, of which the caller is a user
- * @w: who waits for that; of another ring than it sends by now, all was read
+ * dd_direct_reached() - whether the receiver has read up to a position
+ * @conn: the sending end, of which the caller holds a reference
+ * @w: the position, and the ring that the end sends by
  *
- * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if it does not send
- * directly.
+ * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if the end does not send by
+ * that ring.
  */
-int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w)
+int dd_direct_reached(const struct dd_conn *conn,
+		      const struct dd_ring_waiter *w)
 {
 	struct dd_conn *peer = conn->peer;
 	int err = -EINVAL;
@@ -734,47 +591,20 @@ int dd_direct_reached(const struct dd_conn *conn, const struct dd_waiter *w)
 	spin_lock(&peer->seg.lock);
 	if (peer->seg.dead)
 		err = -ECONNRESET;
-	else if (peer->feed)
-		err = peer->feed->left || peer->feed->ring != w->ring ||
-		      dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
+	else if (peer->direct_rx && peer->direct_rx->ring == w->ring)
+		err = dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
 	spin_unlock(&peer->seg.lock);
 	return err;
-}
-
-/* ---- turned off ---------------------------------------------------------- */
-
-/**
- * dd_direct_stop() - revoke every way to send directly on a node
- * @node: the node, which is down; or direct sending is turned off
- *
- * Senders find that their ring was taken back, and go on by the doorbell. What
- * was posted before is read. Waits for no process.
- */
-void dd_direct_stop(struct dd_node *node)
-{
-	unsigned long from = 0, index;
-	struct dd_list *list;
-	struct dd_ctx *ctx;
-
-	while ((ctx = dd_node_ctx(node, from))) {
-		index = 0;
-		while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
-			dd_rings_stop(list);
-			dd_list_put(list);
-			cond_resched();
-		}
-		from = ctx->serial + 1;
-		dd_ctx_put(ctx);
-	}
 }
 
 /* ---- reports ------------------------------------------------------------ */
 
 /**
- * dd_direct_sent() - messages that an end has sent, by its own account
- * @conn: the end, of whose memory the caller is sure
+ * dd_direct_sent() - messages that an end has sent
+ * @conn: the end, whose memory is valid
  *
- * Return: that, or what the kernel has counted if it does not send directly.
+ * Return: the count that its owner states if it sends directly, else that of the
+ * kernel.
  */
 u64 dd_direct_sent(const struct dd_conn *conn)
 {
@@ -784,8 +614,8 @@ u64 dd_direct_sent(const struct dd_conn *conn)
 }
 
 /*
- * Messages that an end has sent, or has tried to until the connection was over,
- * which it is.
+ * Messages that an end sent before its connection was over, including those that
+ * were refused for that.
  */
 u64 dd_direct_last(const struct dd_conn *conn)
 {
@@ -793,7 +623,7 @@ u64 dd_direct_last(const struct dd_conn *conn)
 			       READ_ONCE(conn->imp.submitted);
 }
 
-/* That of dd_direct_sent(), if it sends directly and is not over; else 0. */
+/* Messages that an end has sent directly, if its connection is open; else 0. */
 u64 dd_direct_open(const struct dd_conn *conn)
 {
 	u64 n = 0;
@@ -802,12 +632,12 @@ u64 dd_direct_open(const struct dd_conn *conn)
 		return 0;
 	spin_lock(&conn->peer->seg.lock);
 	if (conn->imp.direct)
-		n = dd_direct_new(dd_direct_count(conn), conn->peer->feed);
+		n = dd_direct_new(dd_direct_count(conn), conn->peer->direct_rx);
 	spin_unlock(&conn->peer->seg.lock);
 	return n;
 }
 
-/* Likewise of messages that have come to it. */
+/* Messages that an end has received, counted as in dd_direct_sent(). */
 u64 dd_direct_received(const struct dd_conn *conn)
 {
 	if (conn->peer && READ_ONCE(conn->peer->imp.direct))
@@ -815,7 +645,7 @@ u64 dd_direct_received(const struct dd_conn *conn)
 	return READ_ONCE(conn->seg.received);
 }
 
-/* Likewise of messages whose notes are within the window. */
+/* Messages that an end has sent whose notes are within the window. */
 u64 dd_direct_done(struct dd_conn *conn)
 {
 	u64 n = dd_direct_sent(conn), pos, end;
@@ -825,8 +655,8 @@ u64 dd_direct_done(struct dd_conn *conn)
 	if (!READ_ONCE(conn->imp.direct))
 		return READ_ONCE(conn->imp.done);
 	spin_lock(&peer->seg.lock);
-	if (!peer->seg.dead && peer->feed && !peer->feed->left) {
-		const struct dd_ring *ring = peer->feed->ring;
+	if (!peer->seg.dead && peer->direct_rx) {
+		const struct dd_ring *ring = peer->direct_rx->ring;
 
 		/* Once around: notes may be stored as fast as they are read. */
 		pos = dd_ring_head(ring);
@@ -840,16 +670,8 @@ u64 dd_direct_done(struct dd_conn *conn)
 	return n - min_t(u64, n, unread > conn->imp.peer_window);
 }
 
-/* Whether what an end sends now goes directly. */
+/* Whether an end sends directly. */
 bool dd_direct_is(const struct dd_conn *conn)
 {
-	bool is = false;
-
-	if (!conn->peer)
-		return false;
-	spin_lock(&conn->peer->seg.lock);
-	if (conn->imp.direct)
-		is = !conn->peer->feed->left;
-	spin_unlock(&conn->peer->seg.lock);
-	return is;
+	return READ_ONCE(conn->imp.direct);
 }

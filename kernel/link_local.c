@@ -125,23 +125,10 @@ static __always_inline void dd_local_finish(struct dd_conn *conn,
 	dd_list_wake(seg->list);
 }
 
-/* Whether the reader has done with the ring that the sender had before. */
-static bool dd_local_ring_read(struct dd_segment *seg)
-{
-	const struct dd_feed *feed = dd_conn_of_seg(seg)->feed;
-
-	seg->behind = feed && !dd_feed_read(feed);
-	return !seg->behind;
-}
-
-/* The previous message must be told before the next may come. */
+/* The note of the previous message must be posted before the next may come. */
 static int dd_local_admit(struct dd_segment *seg)
 {
-	if (likely(!(seg->withheld | seg->behind)))
-		return 0;
-	if (seg->behind && !dd_local_ring_read(seg))
-		return -EBUSY;
-	if (!seg->withheld)
+	if (likely(!seg->withheld))
 		return 0;
 	if (!dd_segment_retry(seg))
 		return -EBUSY;

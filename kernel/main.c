@@ -40,7 +40,7 @@ static_assert(sizeof(struct dd_list_wait) == 32);
 static_assert(sizeof(struct dd_conn_wait) == 32);
 static_assert(sizeof(struct dd_direct) == 72);
 static_assert(sizeof(struct dd_ring_state) == DD_UNIT);
-static_assert(offsetof(struct dd_ring_state, want) == 16);
+static_assert(offsetof(struct dd_ring_state, need_kick) == 12);
 static_assert(offsetof(struct dd_ring_state, need_wake) == 64);
 static_assert(sizeof(struct dd_ring_note) == 64);
 

@@ -55,7 +55,6 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 	[DD_STAT_BAD_SUMS] = DD_A_STAT_BAD_SUMS,
 	[DD_STAT_DIRECT] = DD_A_STAT_DIRECT,
 	[DD_STAT_NO_ROOM] = DD_A_STAT_NO_ROOM,
-	[DD_STAT_RINGS_TAKEN] = DD_A_STAT_RINGS_TAKEN,
 };
 
 /* A counter that is not told here has no attribute either. */

@@ -201,9 +201,6 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 	if (max_changed)
 		dd_peers_renumber(node);
 	mutex_unlock(&node->peer_lock);
-	/* What processes may do without the kernel ends, too. */
-	if (!err && change->up && !*change->up)
-		dd_direct_stop(node);
 	return err;
 }
 

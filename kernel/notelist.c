@@ -87,7 +87,6 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 	dd_obj_init(&list->obj, ctx, DD_OBJ_LIST);
 	mutex_init(&list->lock);
 	init_waitqueue_head(&list->wait);
-	init_waitqueue_head(&list->room);
 	spin_lock_init(&list->pend_lock);
 	list->pending = RB_ROOT_CACHED;
 	list->users = 1;
@@ -329,8 +328,8 @@ void dd_list_publish(struct dd_list *list)
 	dd_obj_publish(&list->obj);
 }
 
-/* Under @pend_lock; the reader looks whenever it likes, and may write as well. */
-void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
+/* Under @pend_lock; the reader may read the word at any time, and write it. */
+static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 {
 	u32 flags = READ_ONCE(list->head->flags);
 
@@ -498,13 +497,6 @@ void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 }
 
-/* Whoever waited for the reader does not any more; under @pend_lock. */
-void dd_list_settle(struct dd_list *list)
-{
-	if (RB_EMPTY_ROOT(&list->pending.rb_root) && !list->watchers)
-		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
-}
-
 static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 {
 	struct dd_segment *seg = NULL;
@@ -522,18 +514,19 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 			seg = NULL;
 		}
 	}
-	dd_list_settle(list);
+	if (RB_EMPTY_ROOT(&list->pending.rb_root))
+		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return seg;
 }
 
 /**
- * dd_list_kick() - post withheld notes whose slots have become free, and wake
- *	senders whose direct ring has been read so far as they wait for
+ * dd_list_kick() - let senders proceed that wait for the reader
  * @list: the list
  *
- * Called by the reader after it has consumed, and before it sleeps. Does at
- * most %DD_KICK_MAX of each.
+ * Wakes senders whose direct ring has been read up to their position, and posts
+ * up to %DD_KICK_MAX withheld notes whose slots have become free. Called by the
+ * reader after it has consumed notes, and before it sleeps.
  */
 void dd_list_kick(struct dd_list *list)
 {
@@ -542,12 +535,13 @@ void dd_list_kick(struct dd_list *list)
 	u32 n = 0;
 
 	/*
-	 * The reader has stored its head before; pairs with dd_list_pend(),
-	 * dd_room_enter().
+	 * Orders the reader's store of its head before the looks below. Pairs with
+	 * dd_list_pend() and dd_ring_wait_arm().
 	 */
 	smp_mb();
+	dd_rings_kick(list);
 	if (!(READ_ONCE(list->head->flags) & DD_LIST_NEED_KICK) &&
-	    RB_EMPTY_ROOT(&list->pending.rb_root) && !READ_ONCE(list->watchers))
+	    RB_EMPTY_ROOT(&list->pending.rb_root))
 		return;
 	/*
 	 * A segment taken off the tree may be revoked before its lock is
@@ -573,7 +567,6 @@ void dd_list_kick(struct dd_list *list)
 	rcu_read_unlock();
 	if (posted)
 		dd_list_wake(list);
-	dd_room_kick(list);
 }
 
 /* ---- waiting ------------------------------------------------------------ */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Direct rings: what is in them, and how those are woken who wait for that.
+ * Direct rings: reading what is in them, and arming them for a wake-up.
  *
- * Pure, so that selftests/lib can let it race with the library in user space.
+ * No kernel services are used here, so that selftests/lib can run this code
+ * against the library in user space.
  */
 #ifndef _DD_RINGS_H
 #define _DD_RINGS_H
@@ -10,8 +11,8 @@
 #include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/rbtree.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 #include <asm/barrier.h>
 #include <uapi/linux/dd.h>
 
@@ -23,27 +24,26 @@ struct dd_ctx;
 struct dd_window;
 
 /**
- * struct dd_ring - a direct ring of a note list; it stays as long as that
- * @from: who may write to it now, whose memory is held; NULL if nobody
- * @users: connections of those two; with the last the windows are revoked
- * @reserved: slots promised to them, and those of @linger
- * @linger: slots of connections that are over, whose notes may still be unread
+ * struct dd_ring - a direct ring of a note list
+ * @from: the sending context, of which a reference is held; NULL if the ring
+ *	has no sender
+ * @users: connections of @from that use the ring; the windows are revoked with
+ *	the last one
+ * @reserved: slots reserved by @users and @linger
+ * @linger: slots of closed connections whose notes may be unread
  * @start: position of the first note of @from
- * @seen: position of the reader when it was looked at last
- * @since: when that was, in jiffies
- * @rate: notes in a second before that, U64_MAX if it was not long enough
  * @slots: number of slots
- * @unit: of @state, in the area of the list's owner
- * @state: the page the receiver writes
- * @notes: what shows @from the slots
- * @view: what shows it @state
- * @feeds: of what came by it: ends whose cells still name it
- * @room: senders to be woken, by the position they wait for; under
- *	dd_list.pend_lock
+ * @unit: unit of @state in the area of the list's owner
+ * @state: the page that the receiver writes
+ * @notes: the window in which @from sees the slots
+ * @view: the window in which @from sees @state
+ * @rxs: struct dd_direct_rx whose cells name this ring
+ * @wait: sending threads that wait until the ring has been read up to a
+ *	position
  * @page: addresses of the pages of slots
  *
- * All others protected by dd_list.lock, except that @slots, @unit, @state and
- * @page never change.
+ * A ring is freed with its list. @slots, @unit, @state and @page never change,
+ * @wait has its own lock, and dd_list.lock protects the rest.
  */
 struct dd_ring {
 	struct dd_ctx *from;
@@ -51,55 +51,34 @@ struct dd_ring {
 	u32 reserved;
 	struct dd_linger linger;
 	u64 start;
-	u64 seen;
-	unsigned long since;
-	u64 rate;
 	u32 slots;
 	u32 unit;
 	struct dd_ring_state *state;
 	struct dd_window *notes;
 	struct dd_window *view;
-	struct list_head feeds;
-	struct rb_root_cached room;
+	struct list_head rxs;
+	wait_queue_head_t wait;
 	void *page[];
 };
 
 /**
- * struct dd_asker - who was refused a ring
- * @conn: the connection; an address and no more, there may be another by now
- * @sent: messages it had sent by the kernel
- * @since: when that was, in jiffies
- * @rate: messages in a second before that, 0 if that is not known
- */
-struct dd_asker {
-	const void *conn;
-	u64 sent;
-	unsigned long since;
-	u64 rate;
-};
-
-/**
  * struct dd_rings - the direct rings of a note list
- * @n: how many; published with release, grows only
- * @unit: of @table
- * @table: numbers of their units, for the receiver
- * @pause: jiffies before which none is taken back; under dd_list.lock
+ * @n: number of rings; published with release, only grows
+ * @unit: unit of @table
+ * @table: the unit of each ring, for the receiver
  * @ring: the rings
- * @refused: who would have had one, by a hash; under dd_list.lock
  */
 struct dd_rings {
 	u32 n;
 	u32 unit;
 	u32 *table;
-	unsigned long pause;
 	struct dd_ring *ring[DD_RINGS_MAX];
-	struct dd_asker refused[DD_RINGS_MAX];
 };
 
-/* Position of the first note that its receiver has not consumed, as it says. */
+/* Position of the first unread note, as stated by the receiver. */
 static inline u64 dd_ring_head(const struct dd_ring *ring)
 {
-	/* Pairs with the reader's release: it has done with what it consumed. */
+	/* Pairs with the reader's release: it no longer reads consumed slots. */
 	return smp_load_acquire(&ring->state->head);
 }
 
@@ -112,10 +91,10 @@ static inline struct dd_ring_note *dd_ring_slot(const struct dd_ring *ring,
 	       i % DD_PAGE_NOTES;
 }
 
-/* Whether the note at a position is there. */
+/* Whether the note at a position has been posted. */
 static inline bool dd_ring_has(const struct dd_ring *ring, u64 pos)
 {
-	/* Pairs with the sender's exchange: then the rest is the note's. */
+	/* Pairs with the sender's exchange: the note is complete. */
 	return smp_load_acquire(&dd_ring_slot(ring, pos)->seq) == pos + 1;
 }
 
@@ -125,7 +104,7 @@ static inline u32 dd_rings_count(const struct dd_rings *rings)
 	return rings ? smp_load_acquire(&rings->n) : 0;
 }
 
-/* Whether the receiver would find a note, or what looks like one. */
+/* Whether any ring has an unread note. */
 static inline bool dd_rings_have(const struct dd_rings *rings)
 {
 	u32 i, n = dd_rings_count(rings);
@@ -136,14 +115,17 @@ static inline bool dd_rings_have(const struct dd_rings *rings)
 	return false;
 }
 
-/* Whether senders are to say when they have posted; then a full barrier. */
+/* Tell senders whether to wake the receiver after a note; a full barrier. */
 static inline void dd_rings_need_wake(const struct dd_rings *rings, u32 need)
 {
 	u32 i, n = dd_rings_count(rings);
 
 	for (i = 0; i < n; i++)
 		WRITE_ONCE(rings->ring[i]->state->need_wake, need);
-	/* The sender stores its note, then looks at the word; here reversed. */
+	/*
+	 * Orders the stores above before the caller's look for notes. Pairs with
+	 * the exchange in the sender, which stores a note and then loads the word.
+	 */
 	smp_mb();
 }
 

@@ -863,9 +863,9 @@ void dd_service_released(struct dd_conn *conn)
 			block->conn_note = dd_credit_last(conn->seg.credit);
 		/* With a list per connection the ring goes with that. */
 		block->ring = NULL;
-		if (conn->feed && !(svc->flags & DD_SERVE_ACCEPT)) {
-			block->ring = conn->feed->ring;
-			block->ring_end = conn->feed->end;
+		if (conn->direct_rx && !(svc->flags & DD_SERVE_ACCEPT)) {
+			block->ring = conn->direct_rx->ring;
+			block->ring_end = conn->direct_rx->end;
 		}
 	}
 	mutex_unlock(&svc->lock);

@@ -171,30 +171,6 @@ void dd_window_revoke(struct dd_window *win)
 	dd_window_put(win);
 }
 
-/**
- * dd_window_hold() - nobody stores through a window until dd_window_release()
- * @win: the window
- *
- * What was stored before is in its pages when this returns, since no CPU has a
- * translation to them any more; who wants one waits in the fault handler.
- */
-void dd_window_hold(struct dd_window *win)
-{
-	down_write(&win->ctx->window_lock);
-	dd_window_unmap(win);
-}
-
-/**
- * dd_window_release() - let those go on who wait since dd_window_hold()
- * @win: the window
- * @dead: whether they are to find that it is revoked, as it will be
- */
-void dd_window_release(struct dd_window *win, bool dead)
-{
-	win->dead = dead;
-	up_write(&win->ctx->window_lock);
-}
-
 static void dd_window_vm_open(struct vm_area_struct *vma)
 {
 	struct dd_window *win = vma->vm_private_data;

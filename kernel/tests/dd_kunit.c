@@ -51,7 +51,7 @@ void dd_rings_free(struct dd_list *list)
 {
 }
 
-void dd_room_kick(struct dd_list *list)
+void dd_rings_kick(struct dd_list *list)
 {
 }
 

@@ -605,7 +605,7 @@ static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
 	desc->submitted = c->out->submitted;
 	desc->sent = desc->submitted;
 	desc->done = desc->submitted -
-		     (!desc->closed && ddi_out_waits(c));
+		     (!desc->closed && ddi_out_full(c->out));
 }
 
 static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)

@@ -421,24 +421,6 @@ static uint64_t out_last(const struct ddi_out *out)
 }
 
 /*
- * The ring was taken back: give back the rest. Returns whether the message whose
- * note is the last before @end was read; with @end 0 there is no doubt of any.
- */
-static int out_leave(struct dd *h, struct ddi_conn *c, uint64_t end)
-{
-	struct dd_direct d = { .size = sizeof(d), .conn = c->serial,
-			       .flags = DD_DIRECT_DROP, .start = end };
-	int ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
-
-	if (ret < 0)
-		return ddi_error(ret);
-	out_drop(h, c);
-	c->out_again = true;
-	c->asked = ddi_load(&c->cell->submitted) | (DDI_ASK_EVERY - 1);
-	return end <= d.start;
-}
-
-/*
  * The other end has closed, and may have read the last message before. Whatever the
  * kernel found of it then has come; the rest has gone nowhere, and does not count.
  */
@@ -455,30 +437,18 @@ static int out_over(struct dd *h, struct ddi_out *out, uint64_t serial)
 }
 
 /**
- * ddi_out_after() - what is due after ddi_out_post()
+ * ddi_out_after() - finish a message after ddi_out_post()
  * @h: handle
  * @c: connection, locked
- * @rq: the message, should it have to be sent again
  *
- * Return: 0; -ECONNCLOSE if the message has gone nowhere, or the connection's
- * place is another one's already and nobody knows, and does not count; as dd_send()
- * if it had to be sent by the kernel.
+ * Return: 0; -ECONNCLOSE if the connection was closed before the message was
+ * delivered, or its serial is gone and that is not known. The message then does not
+ * count.
  */
-int ddi_out_after(struct dd *h, struct ddi_conn *c,
-		  const struct ddi_request *rq)
+int ddi_out_after(struct dd *h, struct ddi_conn *c)
 {
-	int ret;
-
 	if (ddi_load(&c->cell->conn) != c->serial || ddi_load(&c->cell->error))
 		return out_over(h, c->out, c->serial);
-	if (ddi_load(&c->cell->left)) {
-		ret = out_leave(h, c, out_last(c->out));
-		if (!ret)
-			return ddi_send_locked(h, c, rq);
-		if (ret < 0)
-			c->out->submitted--;
-		return ret < 0 ? ret : 0;
-	}
 	/* If it is closed meanwhile, that has woken the receiver. */
 	if (ddi_out_awaited(c->out))
 		ddi_ioctl_conn(h, DD_IOC_WAKE, c->serial);
@@ -543,7 +513,7 @@ static int out_check(struct dd *h, struct ddi_out *out,
 int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	struct ddi_out *out = c->out;
-	bool full = ddi_out_waits(c);
+	bool full = ddi_out_full(out);
 	struct dd_sqe unused;
 	struct dd_buf buf;
 	uint64_t word;
@@ -551,10 +521,6 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 
 	if (ddi_load(&c->cell->error))
 		return ddi_send_closed(h, c);
-	if (ddi_load(&c->cell->left)) {
-		ret = out_leave(h, c, 0);
-		return ret < 0 ? ret : ddi_send_locked(h, c, rq);
-	}
 	if (full && (out->window == 1 || c->most == 1))
 		return -ENOTREADY;
 	if (rq->options & DD_SEND_DMA) {
@@ -576,7 +542,7 @@ int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 		word = ddi_deposit(out->block + rq->roffset, rq->addr, rq->len);
 	}
 	ddi_out_post(out, rq, &rq->tag, word, false);
-	return ddi_out_after(h, c, rq);
+	return ddi_out_after(h, c);
 }
 
 /**
@@ -597,7 +563,7 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint64_t serial, uint64_t n,
 	int ret = 0;
 
 	/* All but the last one are within the window. */
-	if (n == out->submitted && ddi_out_waits(c))
+	if (n == out->submitted && ddi_out_full(out))
 		end = ddi_out_awaits(out);
 	/* A close puts in place what was waiting. */
 	if (ddi_load(&c->cell->error))
@@ -605,16 +571,11 @@ int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint64_t serial, uint64_t n,
 	/* The reader is at it: that takes him less than going to sleep takes. */
 	if (end && ddi_glance(h, &c->spin, &out->state->head, end))
 		end = 0;
-	/* The position means nothing in another ring. */
-	if (end)
-		__atomic_fetch_add(&c->waiting, 1, __ATOMIC_RELAXED);
 	ddi_unlock(&c->lock);
 	if (!end)
 		return 0;
 	ret = ddi_conn_wait(h, serial, DD_WAIT_RING, end, deadline);
-	__atomic_fetch_sub(&c->waiting, 1, __ATOMIC_RELAXED);
-	/* Nor is it waited for when that was taken back: it had been reached. */
-	return ret == -ECONNCLOSE || ret == -EINVAL ? 0 : ret;
+	return ret == -ECONNCLOSE ? 0 : ret;
 }
 
 /* ---- receiving ----------------------------------------------------------- */

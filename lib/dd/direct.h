@@ -140,23 +140,6 @@ static inline uint64_t ddi_out_awaits(const struct ddi_out *out)
 	return out->ends[(out->submitted - out->window - 1) & out->mask];
 }
 
-/**
- * ddi_out_waits() - the same, where the ring may have been taken back
- * @c: connection, locked, that sends directly
- *
- * All that it has carried had been read then. Of a ring that is not there any
- * more, ddi_out_full() says anything; but who has seen that sees @left.
- *
- * Return: whether the last message is beyond the window.
- */
-static inline bool ddi_out_waits(const struct ddi_conn *c)
-{
-	bool full = ddi_out_full(c->out);
-
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return full && !ddi_load(&c->cell->left);
-}
-
 /*
  * What goes by the kernel may go directly later: that is asked at the last few of
  * so many messages, a power of two, since it cannot be while one is unread.
@@ -174,15 +157,14 @@ static DDI_INLINE bool ddi_out_asks(uint64_t n)
 
 /* May be used for words of any type. */
 typedef uint64_t __attribute__((may_alias)) ddi_word;
-typedef uint32_t __attribute__((may_alias)) ddi_half;
 
-/* Whether @error and @left of a cell are 0: one word tells of both. */
+/* Whether the connection of a cell is open. */
 static DDI_INLINE bool ddi_cell_goes_on(const struct dd_cell *cell)
 {
-	return ddi_likely(ddi_equals((const ddi_half *)&cell->error, 0));
+	return ddi_likely(ddi_equals(&cell->error, 0));
 }
 
-/* Whether a cell is still that of an open connection, which has the ring it had. */
+/* Whether a cell still belongs to a connection, and that is open. */
 static DDI_INLINE bool ddi_cell_is_open(const struct dd_cell *cell, uint64_t open)
 {
 	return ddi_likely(ddi_equals(&cell->conn, open)) &&
@@ -289,8 +271,7 @@ static DDI_INLINE bool ddi_out_awaited(const struct ddi_out *out)
 /* direct.c */
 void ddi_out_open(struct dd *h, struct ddi_conn *c);
 void ddi_out_close(struct dd *h, struct ddi_conn *c);
-int ddi_out_after(struct dd *h, struct ddi_conn *c,
-		  const struct ddi_request *rq);
+int ddi_out_after(struct dd *h, struct ddi_conn *c);
 int ddi_out_send(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq);
 int ddi_out_wait(struct dd *h, struct ddi_conn *c, uint64_t serial, uint64_t n,
 		 int64_t deadline);
@@ -335,15 +316,12 @@ static inline bool ddi_in_ready(const struct ddi_in *in)
 }
 
 /*
- * A note was consumed, then came a full barrier: does a sender sleep that can be
- * woken by that? He says what he wants, and so do those of other rings, and of none,
- * by the flag; then looks at the head.
+ * Whether a sender sleeps until the ring has been read. Called after a full barrier
+ * that follows the store of @head; the sender sets @need_kick before it reads @head.
  */
-static inline bool ddi_in_wanted(const struct dd_list_head *lh,
-				 const struct dd_ring_state *state)
+static inline bool ddi_in_wanted(const struct dd_ring_state *state)
 {
-	return ddi_ring_wanted(lh) &&
-	       ddi_load(&state->want) <= ddi_load(&state->head);
+	return ddi_unlikely(ddi_test(&state->need_kick, 1));
 }
 
 /* Whether a note of a ring can be for a connection. */

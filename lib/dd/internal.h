@@ -233,7 +233,6 @@ struct ddi_list {
  * @uid: peer's user id
  * @window: unconsumed messages the peer may have here
  * @send_window: unconsumed messages allowed there
- * @waiting: threads that wait for a position of @out's ring; outlives @serial
  * @batched: messages of it that are in @batch
  * @asked: it is not asked whether it may send directly before it has sent more
  *	messages than these
@@ -282,7 +281,6 @@ struct ddi_conn {
 	uint32_t uid;
 	uint16_t window;
 	uint16_t send_window;
-	uint32_t waiting;
 	uint32_t batched;
 	uint64_t asked;
 	uint64_t base;

@@ -446,7 +446,7 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		if (ddi_unlock_mb(&l->lock))
 			ddi_lock_wake(&l->lock);
 		if ((ret == -EAGAIN || (ret == 1 && consume)) &&
-		    (state ? ddi_in_wanted(lh, state) : ddi_ring_wanted(lh)))
+		    (state ? ddi_in_wanted(state) : ddi_ring_wanted(lh)))
 			ddi_ioctl_id(h, DD_IOC_LIST_KICK, id);
 	} while (ret == -EAGAIN && duds);
 	return ret == -EAGAIN ? 0 : ret;

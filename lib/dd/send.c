@@ -91,13 +91,7 @@ int ddi_put_refused(struct dd *h, struct ddi_conn *c)
 int ddi_put_after(struct dd *h, struct ddi_conn *c, const void *addr,
 		  size_t len, size_t roffset)
 {
-	const struct ddi_request rq = {
-		.addr = addr,
-		.len = len,
-		.roffset = roffset,
-		.tag = ddi_load(&c->consumed),
-	};
-	int ret = ddi_out_after(h, c, &rq);
+	int ret = ddi_out_after(h, c);
 
 	ddi_unlock(&c->lock);
 	return ret;
@@ -135,7 +129,7 @@ static bool out_due(const struct ddi_conn *c)
 	if (!c->out_again)
 		return !c->out_known;
 	n = ddi_load(&c->cell->submitted);
-	return ddi_out_asks(n) && n > c->asked && !ddi_load(&c->waiting);
+	return ddi_out_asks(n) && n > c->asked;
 }
 
 /* Whether a connection, which is locked, sends by the kernel, and just so. */
@@ -405,7 +399,7 @@ static bool counter_stirred(const struct ddi_look *look)
 static int done_direct(struct dd *h, struct ddi_conn *c, unsigned int what,
 		       int64_t timeout)
 {
-	int ret = what == DD_DONE_SENT || !ddi_out_waits(c) ||
+	int ret = what == DD_DONE_SENT || !ddi_out_full(c->out) ||
 		  ddi_load(&c->cell->error);
 
 	if (ret || !timeout) {

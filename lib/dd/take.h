@@ -135,12 +135,11 @@ static DDI_INLINE enum ddi_taken ddi_taken(struct ddi_list *l,
 
 /* Likewise from a direct ring. */
 static DDI_INLINE enum ddi_taken ddi_taken_in(struct ddi_list *l,
-					      const struct dd_list_head *lh,
 					      const struct dd_ring_state *state)
 {
 	bool waited = ddi_unlock_mb(&l->lock);
 
-	return ddi_unlikely(waited) || ddi_in_wanted(lh, state) ?
+	return ddi_unlikely(waited) || ddi_in_wanted(state) ?
 	       DDI_TAKEN_MORE : DDI_TAKEN;
 }
 
@@ -220,11 +219,11 @@ ddi_take_in(struct dd *h, struct ddi_list *l, struct dd_list_head *lh, bool whol
 	fill(to, c, alone && !whole ? c->id : DD_SERIAL_ID(note.conn), &note);
 	if (!alone) {
 		ddi_store_release(&state->head, pos + 1);
-		return ddi_taken_in(l, lh, state);
+		return ddi_taken_in(l, state);
 	}
 	/* The barrier that leaving the lock would have been. */
 	ddi_store_mb(&state->head, pos + 1);
-	return ddi_in_wanted(lh, state) ? DDI_TAKEN_MORE : DDI_TAKEN;
+	return ddi_in_wanted(state) ? DDI_TAKEN_MORE : DDI_TAKEN;
 }
 
 /**
@@ -307,7 +306,7 @@ ddi_take_rest(struct dd *h, struct ddi_list *l, bool whole, ddi_fill_fn *fill,
 	if (ddi_load(&c->tracked))
 		ddi_consumed_in(c, ddi_load(&slot->msgid));
 	ddi_store_release(&l->state->head, pos + 1);
-	return ddi_taken_in(l, ddi_load(&l->head), l->state);
+	return ddi_taken_in(l, l->state);
 }
 
 /**

@@ -39,7 +39,6 @@ struct fake {
 	int unmapped;
 	bool strangers;
 	bool no_ring;
-	uint32_t take_back;
 	uint32_t hang_up;
 	bool noted;
 	uint32_t cut;
@@ -56,10 +55,8 @@ void fake_list_grow(uint32_t list);
 void fake_told(uint32_t conn);
 /* As if an end had sent so many messages, which the other one has read. */
 void fake_counted(uint32_t conn, uint64_t n);
-/* Takes back the ring of a connection that has sent directly; all was read. */
-void fake_take_back(uint32_t conn);
-/* Somebody sleeps until the reader of a list's direct ring is there. */
-void fake_ring_want(uint32_t list, uint64_t pos);
+/* Whether a sender sleeps until the direct ring of a list has been read. */
+void fake_ring_need_kick(uint32_t list, bool need);
 /* Posts to the direct ring of a list, as its sender might. */
 struct dd_ring_note;
 void fake_ring_post(uint32_t list, const struct dd_ring_note *note);

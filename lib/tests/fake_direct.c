@@ -62,12 +62,11 @@ static void ring_new(struct object *l)
 	__atomic_store_n(&lh->rings, 1, __ATOMIC_RELEASE);
 }
 
-void fake_ring_want(uint32_t id, uint64_t pos)
+void fake_ring_need_kick(uint32_t id, bool need)
 {
 	struct object *l = object_get(id, LIST);
 
-	((struct dd_ring_state *)unit_addr(l->ring))->want = pos;
-	list_head(l)->flags |= DD_LIST_NEED_KICK;
+	((struct dd_ring_state *)unit_addr(l->ring))->need_kick = need;
 }
 
 static void post_at(uint32_t ring, uint64_t pos, const struct dd_ring_note *note)
@@ -123,16 +122,6 @@ void *window_map(uint64_t offset, size_t len)
 	return r ? alias(r->addr + at, len) : MAP_FAILED;
 }
 
-void fake_take_back(uint32_t id)
-{
-	struct object *c = object_get(id, CONN);
-	struct dd_ring_state *state = unit_addr(c->peer->list->ring);
-
-	fake.take_back = 0;
-	c->end = state->head;
-	conn_cell(c)->left = 1;
-}
-
 /* The other end closes while a message is being sent. */
 void hang_up(struct object *c)
 {
@@ -142,24 +131,6 @@ void hang_up(struct object *c)
 	if (fake.noted)
 		fake_ring_post(c->peer->list->id, &note);
 	do_close(serial_of(c->peer));
-}
-
-/* What was stored since then is in no ring. */
-static int depart(struct object *c, struct dd_direct *d)
-{
-	struct dd_cell *cell = conn_cell(c);
-
-	for (uint64_t pos = c->end; pos != c->end + RING_SLOTS; pos++)
-		ring_slot(c->peer->list->ring, pos)->seq = 0;
-	memcpy(&cell->submitted, cell->sq[0].meta, sizeof(cell->submitted));
-	cell->submitted -= d->start > c->end;
-	cell->sent = cell->done = cell->submitted;
-	cell->left = 0;
-	conn_cell(c->peer)->received = cell->submitted;
-	conn_cell(c->peer)->ring = 0;
-	c->direct = false;
-	d->start = c->end;
-	return 0;
 }
 
 int do_direct(struct dd_direct *d)
@@ -176,8 +147,6 @@ int do_direct(struct dd_direct *d)
 	}
 	if (!to)
 		return -ECONNRESET;
-	if (conn_cell(c)->left)
-		return d->flags & DD_DIRECT_DROP ? depart(c, d) : -EBUSY;
 	if (d->flags & DD_DIRECT_DROP) {
 		c->direct = false;
 		conn_cell(to)->ring = 0;

@@ -70,8 +70,6 @@ static int execute(struct object *c, const struct dd_sqe *sqe)
 	cell->sent = ++cell->submitted;
 	if (!(sqe->flags & DD_SQE_NOTIFY)) {
 		cell->done = cell->submitted;
-		if (fake.take_back == id)
-			fake_take_back(id);
 		if (fake.hang_up == id)
 			hang_up(c);
 		return 1;

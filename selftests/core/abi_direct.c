@@ -428,18 +428,26 @@ TEST(who_may)
 				 DD_CONNECT_DIRECT_ANY, ALICE));
 }
 
-/* While nothing is read, who has a ring has it until he leaves. */
+/* Whether the next note of a ring is that of a sender. */
+static bool next_is(const struct pair *p, int ring, const struct way *w, __u64 len)
+{
+	struct dd_ring_note n;
+
+	return ring_take(ring_of(&p->srv, p->s.list_unit, ring), &n) &&
+	       n.conn == w->d.peer_conn && n.len == len;
+}
+
+/* First come, first served; senders without a ring use the kernel. */
 TEST(more_senders_than_rings)
 {
-	enum { N = DD_RINGS_MAX + 3, LAST = N - 1, LEAVER = 5 };
+	enum { N = DD_RINGS_MAX + 3, LATE = DD_RINGS_MAX, LAST = N - 1 };
 	static struct raw r[N];
 	static struct dd_connect c[N];
 	static struct way w[N];
-	struct dd_ring_note n;
 	struct dd_note note;
 	struct pair p;
 	struct mem m;
-	int i;
+	int i, k;
 
 	ASSERT_EQ(0, pair_open(&p, N + 1, PAGE, 1));
 	for (i = 0; i < N; i++) {
@@ -455,48 +463,85 @@ TEST(more_senders_than_rings)
 		way_note(&w[i], 0, i);
 	}
 	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
-	for (i = DD_RINGS_MAX; i < LAST; i++) {
-		EXPECT_EQ(1, raw_send(&r[i], c[i].cell_unit, c[i].conn, 0, 0,
-				      i));
-		ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
-		EXPECT_EQ(i, note.len);
-		EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
-	}
-	/* The ring of one that left is another's when it has been read. */
-	ASSERT_EQ(0, raw_op(&r[LEAVER], DD_IOC_CLOSE, c[LEAVER].conn));
+	/* By the kernel, in order, as often as they like. */
+	for (k = 1; k <= 3; k++)
+		for (i = LATE; i < LAST; i++) {
+			EXPECT_EQ(1, raw_send(&r[i], c[i].cell_unit, c[i].conn,
+					      0, 0, i));
+			ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
+			EXPECT_EQ(i, note.len);
+			EXPECT_EQ(k, note.msgid);
+			EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
+		}
+	/* A ring is free when its sender has closed and its notes are read. */
+	ASSERT_EQ(0, raw_op(&r[5], DD_IOC_CLOSE, c[5].conn));
 	EXPECT_ERR(ENOSPC, way_grant(&r[LAST], c[LAST].conn, &w[LAST]));
-	ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, LEAVER), &n));
+	ASSERT_TRUE(next_is(&p, 5, &w[5], 5));
 	ASSERT_EQ(0, way_open(&r[LAST], c[LAST].conn, &w[LAST]));
 	way_note(&w[LAST], 0, 77);
-	ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, LEAVER), &n));
-	EXPECT_EQ(w[LAST].d.peer_conn, n.conn);
-	EXPECT_EQ(77, n.len);
-	for (i = 0; i < DD_RINGS_MAX; i++) {
-		if (i == LEAVER)
-			continue;
-		ASSERT_TRUE(ring_take(ring_of(&p.srv, p.s.list_unit, i), &n));
-		EXPECT_EQ(w[i].d.peer_conn, n.conn);
-		EXPECT_EQ(i, n.len);
-	}
+	EXPECT_TRUE(next_is(&p, 5, &w[LAST], 77));
+	EXPECT_ERR(ENOSPC, way_grant(&r[LATE], c[LATE].conn, &w[LATE]));
+	/* A sender that has used the kernel gets one when that is read. */
+	ASSERT_EQ(0, raw_op(&r[6], DD_IOC_CLOSE, c[6].conn));
+	ASSERT_TRUE(next_is(&p, 6, &w[6], 6));
+	EXPECT_EQ(1, raw_send(&r[LATE], c[LATE].cell_unit, c[LATE].conn, 0, 0, 8));
+	EXPECT_ERR(EBUSY, way_grant(&r[LATE], c[LATE].conn, &w[LATE]));
+	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
+	EXPECT_EQ(4, note.msgid);
+	ASSERT_EQ(0, way_open(&r[LATE], c[LATE].conn, &w[LATE]));
+	way_note(&w[LATE], 0, 78);
+	EXPECT_TRUE(next_is(&p, 6, &w[LATE], 78));
+	/* Nobody else was disturbed. */
+	for (i = 0; i < DD_RINGS_MAX; i++)
+		if (i != 5 && i != 6)
+			EXPECT_TRUE(next_is(&p, i, &w[i], i));
+	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
 	for (i = 0; i < N; i++)
 		raw_close(&r[i]);
 	pair_close(&p);
 }
 
-TEST(turned_off_by_the_administrator)
+/* Slots of closed connections are reserved until their notes have been read. */
+TEST(slots_of_closed_connections_stay_reserved_until_read)
 {
-	const char *param = "/sys/module/dd/parameters/direct";
-	int fd = open(param, O_WRONLY);
+	struct dd_ring_state *state;
+	struct dd_ring_note note;
+	struct dd_connect c;
+	struct way first, w;
 	struct pair p;
-	struct way w;
+	struct mem m;
+	bool other;
+	int i, k;
 
-	ASSERT_LE(0, fd);
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	ASSERT_EQ(1, write(fd, "N", 1));
-	EXPECT_ERR(EOPNOTSUPP, way_grant(&p.cl, p.c.conn, &w));
-	ASSERT_EQ(1, write(fd, "Y", 1));
-	EXPECT_EQ(0, way_grant(&p.cl, p.c.conn, &w));
-	close(fd);
+	ASSERT_EQ(0, pair_open(&p, 66, PAGE, 1));
+	ASSERT_EQ(0, raw_alloc(&p.cl, 2 * PAGE, &m));
+	ASSERT_EQ(0, way_open(&p.cl, p.c.conn, &first));
+	way_note(&first, 0, 8);
+	for (i = 1;; i++) {
+		raw_connect_args(&c, p.name, &m);
+		ASSERT_EQ(0, raw_connect(&p.cl, &c));
+		ASSERT_EQ(0, way_grant(&p.cl, c.conn, &w));
+		other = w.d.notes != first.d.notes;
+		if (!other) {
+			ASSERT_GT(first.d.slots, i);
+			first.d.peer_conn = w.d.peer_conn;
+			way_note(&first, 0, 8);
+		}
+		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
+		if (other)
+			break;
+	}
+	EXPECT_LT(8, i);
+	state = ring_of(&p.srv, p.s.list_unit, 0);
+	for (k = 0; k < i; k++) {
+		ASSERT_TRUE(ring_take(state, &note));
+		EXPECT_EQ(k + 1, note.msgid);
+	}
+	EXPECT_FALSE(ring_take(state, &note));
+	raw_connect_args(&c, p.name, &m);
+	ASSERT_EQ(0, raw_connect(&p.cl, &c));
+	ASSERT_EQ(0, way_grant(&p.cl, c.conn, &w));
+	EXPECT_EQ(first.d.notes, w.d.notes);
 	pair_close(&p);
 }
 
@@ -517,141 +562,60 @@ static bool node(const char *to)
 	return !system(command);
 }
 
-static int drop_at(const struct pair *p, __u64 last, __u64 *end)
-{
-	struct dd_direct d = { .size = sizeof(d), .conn = p->c.conn,
-			       .flags = DD_DIRECT_DROP, .start = last };
-	int ret = raw_ioctl(&p->cl, DD_IOC_DIRECT, &d);
-
-	*end = d.start;
-	return ret;
-}
-
-static void said_sent(const struct pair *p, __u64 n)
-{
-	memcpy(raw_cell(&p->cl, p->c.cell_unit)->sq[0].meta, &n, sizeof(n));
-}
-
-/*
- * One message is unread when windows are revoked, and another one is stored after
- * that: the first has come, the second has gone nowhere, and neither bytes nor notes
- * reach the receiver any more.
- */
-#define STOPPED(p, w) do {						\
-	struct dd_cell *__cell = raw_cell(&(p)->cl, (p)->c.cell_unit);	\
-	__u64 __end;							\
-									\
-	EXPECT_EQ(1, __cell->left);					\
-	strcpy((w)->block + 100, "late");				\
-	said_sent(p, 2);						\
-	way_note(w, 100, 5);						\
-	EXPECT_STREQ("early", (p)->smem.at);				\
-	EXPECT_STREQ("", (p)->smem.at + 100);				\
-	ASSERT_EQ(0, drop_at(p, 2, &__end));				\
-	EXPECT_EQ(1, __end);						\
-	EXPECT_EQ(1, __cell->submitted);				\
-	EXPECT_EQ(0, __cell->left);					\
-	/* Asked again, it has come as well. */				\
-	ASSERT_EQ(0, drop_at(p, 2, &__end));				\
-	EXPECT_EQ(1, __end);						\
-} while (0)
-
-static bool begun(struct pair *p, struct way *w)
-{
-	if (pair_open(p, 1, PAGE, 2) || way_open(&p->cl, p->c.conn, w))
-		return false;
-	strcpy(w->block, "early");
-	said_sent(p, 1);
-	way_note(w, 0, 6);
-	return true;
-}
-
-FIXTURE(stopped) {
+FIXTURE(refused) {
 	struct pair p;
 	struct way w;
-	struct dd_ring_state *s;
 };
 
-FIXTURE_SETUP(stopped)
+FIXTURE_SETUP(refused)
 {
-	ASSERT_TRUE(begun(&self->p, &self->w));
-	self->s = ring_of(&self->p.srv, self->p.s.list_unit, 0);
+	ASSERT_EQ(0, pair_open(&self->p, 1, PAGE, 2));
 }
 
-/* For the tests after one that has failed, too. */
-FIXTURE_TEARDOWN(stopped)
+/* Also after a test that has failed. */
+FIXTURE_TEARDOWN(refused)
 {
 	parameter("Y");
 	node("up");
 	pair_close(&self->p);
 }
 
-TEST_F(stopped, turned_off_while_somebody_sends)
+TEST_F(refused, turned_off_by_the_administrator)
 {
 	struct pair *p = &self->p;
-	struct way *w = &self->w;
-	struct dd_ring_note n;
 	struct dd_note note;
 
 	ASSERT_TRUE(parameter("N"));
-	STOPPED(p, w);
-	/* What the doorbell brings comes after what is unread. */
-	EXPECT_ERR(EBUSY, pair_request(p, 0, 0, 8));
-	EXPECT_ERR(EOPNOTSUPP, way_grant(&p->cl, p->c.conn, w));
-	EXPECT_EQ((char *)self->s - (char *)p->srv.area,
-		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
-	ASSERT_TRUE(ring_take(self->s, &n));
-	EXPECT_EQ(6, n.len);
-	EXPECT_FALSE(ring_take(self->s, &n));
-	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
-	ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &note));
-	EXPECT_EQ(2, note.msgid);
-	/* And on again. */
+	EXPECT_ERR(EOPNOTSUPP, way_grant(&p->cl, p->c.conn, &self->w));
+	EXPECT_EQ(1, pair_request(p, 0, 0, 8));
+	EXPECT_TRUE(raw_take(&p->srv, p->s.list_unit, &note));
 	ASSERT_TRUE(parameter("Y"));
-	way_unmap(w);
-	said_sent(p, 2);
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
-	strcpy(w->block, "again");
-	said_sent(p, 3);
-	way_note(w, 0, 6);
-	EXPECT_STREQ("again", p->smem.at);
-	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
-	EXPECT_EQ(w->d.peer_conn, n.conn);
+	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 }
 
-TEST_F(stopped, the_node_goes_down_while_somebody_sends)
+/* A connection that sends directly goes on, and is not asked to stop. */
+TEST_F(refused, turned_off_while_a_sender_has_a_ring)
 {
 	struct pair *p = &self->p;
-	struct way *w = &self->w;
 	struct dd_ring_note n;
+
+	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	ASSERT_TRUE(parameter("N"));
+	strcpy(self->w.block, "late");
+	way_note(&self->w, 0, 5);
+	EXPECT_STREQ("late", p->smem.at);
+	EXPECT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+}
+
+TEST_F(refused, the_node_is_down)
+{
+	struct pair *p = &self->p;
 
 	ASSERT_TRUE(node("down"));
-	STOPPED(p, w);
+	EXPECT_ERR(ENETDOWN, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ENETDOWN, pair_request(p, 0, 0, 8));
-	EXPECT_ERR(EBUSY, way_grant(&p->cl, p->c.conn, w));
-	ASSERT_TRUE(ring_take(self->s, &n));
-	EXPECT_ERR(ENETDOWN, way_grant(&p->cl, p->c.conn, w));
 	ASSERT_TRUE(node("up"));
-	said_sent(p, 1);
-	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, w));
-}
-
-/* The receiver reads what had come, and then learns of the close. */
-TEST_F(stopped, closed_after_it_was_turned_off)
-{
-	struct pair *p = &self->p;
-	struct dd_ring_note n;
-	__u64 end;
-
-	ASSERT_TRUE(parameter("N"));
-	ASSERT_EQ(0, drop_at(p, 1, &end));
-	EXPECT_EQ(1, end);
-	ASSERT_TRUE(parameter("Y"));
-	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	EXPECT_EQ((char *)self->s - (char *)p->srv.area,
-		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
-	ASSERT_TRUE(ring_take(self->s, &n));
-	EXPECT_EQ(6, n.len);
+	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 }
 
 /* --- windows ---------------------------------------------------------------*/
@@ -810,37 +774,37 @@ static void *waiter(void *arg)
 TEST_F(direct, a_sender_waits_for_its_reader)
 {
 	struct pair *p = &self->p;
-	struct dd_list_head *h = raw_list(&p->srv, p->s.list_unit);
+	struct dd_ring_state *s;
 	struct dd_ring_note n;
 	pthread_t thread;
 	void *ret;
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	s = ring_of(&p->srv, p->s.list_unit, 0);
 	EXPECT_EQ(0, ring_wait(&p->cl, p->c.conn, 0, 0));
 	EXPECT_ERR(EAGAIN, ring_wait(&p->cl, p->c.conn, 1, 0));
 	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
 	way_note(&self->w, 0, 8);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
-	ASSERT_SOON(h->flags & DD_LIST_NEED_KICK);
-	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
+	ASSERT_SOON(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
+	ASSERT_TRUE(ring_take(s, &n));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(NULL, ret);
-	/* Nobody waits any more: the next kick says so. */
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list));
-	EXPECT_FALSE(h->flags & DD_LIST_NEED_KICK);
+	EXPECT_FALSE(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
 }
 
 TEST_F(direct, a_close_wakes_everybody)
 {
 	struct pair *p = &self->p;
+	struct dd_ring_state *s;
 	pthread_t thread;
 	void *ret;
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
+	s = ring_of(&p->srv, p->s.list_unit, 0);
 	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
-	ASSERT_SOON(raw_list(&p->srv, p->s.list_unit)->flags &
-		    DD_LIST_NEED_KICK);
+	ASSERT_SOON(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
 	ASSERT_EQ(0, pthread_join(thread, &ret));
 	EXPECT_EQ(-1, (long)ret);

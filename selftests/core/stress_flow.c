@@ -94,34 +94,6 @@ TEST(many_senders_on_one_list)
 	many_senders(_metadata, dd_count(200));
 }
 
-/* Takes windows from all who have them, and permits them again, for ever. */
-static void toggle_direct(int fd)
-{
-	unsigned int i;
-
-	for (i = 0;; i++) {
-		CHILD_CHECK(pwrite(fd, i % 2 ? "Y" : "N", 1, 0) == 1);
-		usleep(i % 2 ? 3000 : 500);
-	}
-}
-
-/* A message has come or has not, whenever its sender is stopped. */
-TEST(many_senders_whose_windows_are_revoked)
-{
-	int fd = open("/sys/module/dd/parameters/direct", O_WRONLY | O_CLOEXEC);
-	pid_t pid;
-
-	if (fd < 0)
-		SKIP(return, "only root may turn direct sending off");
-	pid = fork_child();
-	if (!pid)
-		toggle_direct(fd);
-	many_senders(_metadata, dd_count(200));
-	kill_child(pid);
-	EXPECT_EQ(1, pwrite(fd, "Y", 1, 0));
-	close(fd);
-}
-
 /* --- threads ---------------------------------------------------------------*/
 
 struct work {

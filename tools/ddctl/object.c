@@ -158,7 +158,6 @@ const struct object object_stat = {
 		ROW(DD_A_STAT_STRANGERS, "strangers", "from no peer", ATTR_U64),
 		ROW(DD_A_STAT_BAD_SUMS, "bad_sums", "bad UDP sums", ATTR_U64),
 		ROW(DD_A_STAT_NO_ROOM, "no_room", "no room for them", ATTR_U64),
-		ROW(DD_A_STAT_RINGS_TAKEN, "rings_taken", "rings taken back", ATTR_U64),
 		END,
 	},
 };

@@ -206,8 +206,6 @@ struct dd_request {
  * @conn: serial of the connection this cell belongs to now; changes when a
  *	serving connection's block is given to another client
  * @error: 0, or the errno that ended the connection (%ECONNRESET)
- * @left: 1 if the ring that this end has posted notes to was taken back, until
- *	it gives back what it was granted (%DD_DIRECT_DROP)
  * @ring: unit number of the struct dd_ring_state that the peer's messages
  *	come by; 0 while they come by the list's own ring
  * @peer_size: bytes in the peer's block
@@ -230,8 +228,7 @@ struct dd_cell {
 	__aligned_u64 done;
 	__aligned_u64 received;
 	__aligned_u64 conn;
-	__u16 error;
-	__u16 left;
+	__u32 error;
 	__u32 ring;
 	__aligned_u64 peer_size;
 	__u32 node;
@@ -346,24 +343,18 @@ struct dd_list_head {
  * that is, once @head is beyond its position. The message is done when
  * message n - window has been. A sender can sleep until then (%DD_WAIT_RING): so
  * the receiver, having stored @head, executes a full barrier, and calls
- * %DD_IOC_LIST_KICK if %DD_LIST_NEED_KICK of the list is set and @want of the ring
- * is not beyond @head.
+ * %DD_IOC_LIST_KICK if @need_kick of the ring is set.
  *
  * The sender stores the message, then the note, then @seq with release
- * semantics, executes a full barrier, and then loads three words: @error of its
- * cell, which if not zero says that the connection is over, and the message may
- * have gone nowhere: %DD_DIRECT_DROP tells; @left of
- * its cell; and @need_wake, for which it calls %DD_IOC_WAKE. A mapping that was
- * revoked shows a page of the sender's own instead, so that late stores do no
- * harm.
+ * semantics, executes a full barrier, and then loads two words: @error of its
+ * cell, which if not zero says that the connection is over and that the message
+ * may not have been delivered (%DD_DIRECT_DROP finds out); and @need_wake, for
+ * which it calls %DD_IOC_WAKE. A mapping that was revoked shows a page of the
+ * sender's own instead, so that late stores do no harm.
  *
- * A list has %DD_RINGS_MAX rings at most. When all are taken, one that little
- * comes by is taken back for somebody who sends more, at a moment when all that
- * it has carried was consumed. All are taken back at once when the node goes down,
- * or the direct path is turned off; unconsumed notes stay in them. The sender finds
- * @left set: then it calls %DD_DIRECT_DROP, learns whether the last note has come,
- * and goes on by the doorbell. If what it sends is much, it may ask for a ring
- * again.
+ * A list has %DD_RINGS_MAX rings at most, first come, first served. A sender that
+ * gets none sends through the kernel, and may ask again: a ring becomes free when
+ * its sender has closed its connections and all notes in it have been consumed.
  */
 
 /**
@@ -371,20 +362,18 @@ struct dd_list_head {
  * @head: position of the first unconsumed note; written by the receiver, as
  *	is @head of struct dd_list_head
  * @slots: number of slots, a power of two; they begin at the next page
+ * @need_kick: 1 if a sender sleeps until @head has moved: the receiver calls
+ *	%DD_IOC_LIST_KICK, else 0; written by the kernel
  * @__reserved0: zero
- * @want: the lowest @head that a sender sleeps for, ~0 if none does; written by
- *	the kernel, 0 by one that does not say
- * @__reserved1: zero
- * @need_wake: 1 if the receiver sleeps, or may: %DD_IOC_WAKE after a note, else
- *	0; written by the kernel
+ * @need_wake: 1 if the receiver sleeps, or may: the sender calls %DD_IOC_WAKE
+ *	after a note, else 0; written by the kernel
  * @__reserved: zero
  */
 struct dd_ring_state {
 	__aligned_u64 head;
 	__u32 slots;
-	__u32 __reserved0;
-	__aligned_u64 want;
-	__u32 __reserved1[10];
+	__u32 need_kick;
+	__u32 __reserved0[12];
 	__u32 need_wake;
 	__u32 __reserved[15];
 };
@@ -796,27 +785,22 @@ enum dd_wait_what {
  * another of its threads ring the doorbell meanwhile: the bytes of that message may
  * be zeroed, see below.
  *
- * A caller that cannot map what it was granted drops it: then the mappings are
- * revoked, the other members mean nothing, and messages go by the doorbell. So
- * does one that has sent directly, if @left of its cell is set: @start is (in)
- * the position after the note of the last message that the count includes, if it
- * found @left set after that, else 0; and (out) the position before which all
- * notes of this end have come. If that is the less of the two, the last message
- * went nowhere, and does not count. The next one by the doorbell has the number
- * after those that do, and so have @submitted, @sent and @done of the cell; the
- * doorbell says %EBUSY until the notes that have come are consumed.
+ * A caller that cannot map what it was granted, and has sent nothing since, drops
+ * it: then the mappings are revoked, the other members mean nothing, and messages go
+ * by the doorbell.
  *
- * Of a connection that the other end has closed, nothing is left to be dropped;
- * @start is (in) the position after the last note, and (out) the one before which
- * the notes of this end had come: all of them if that is not less, else all but the
- * last. If the connection itself is gone (%ENOENT), nobody knows.
+ * A connection that the other end has closed has nothing to drop. Then @start is (in)
+ * the position after the last note that was posted, and (out) the position before
+ * which the notes of this end were delivered: all of them if that is not less, else
+ * all but the last. If the connection itself is gone (%ENOENT), that is not known.
  *
  * If the two processes have different users, or the block had messages of other
  * clients, it is zeroed first, even if no ring can be had: its sender can read it. So
  * it is not granted to an end that has sent something before it asks first.
  *
  * Errors: %EINVAL, %ENOENT, %ECONNRESET (it is over, and this is not to drop
- * it), %EBUSY (what was sent has not been consumed, or the ring was taken back),
+ * it), %EBUSY (what was sent has not been consumed; or with %DD_DIRECT_DROP,
+ * messages were sent directly),
  * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
  * another node, its block is not whole pages, or the direct path is turned off),
  * %ENETDOWN (this node is down), %ENOMEM, %EDQUOT, %ENOSPC (the list has

@@ -61,7 +61,7 @@ OFFSET(dd_list_wait, timeout, 24);
 OFFSET(dd_conn_wait, timeout, 24);
 OFFSET(dd_direct, __reserved, 68);
 OFFSET(dd_submit, error, 28);
-OFFSET(dd_ring_state, want, 16);
+OFFSET(dd_ring_state, need_kick, 12);
 OFFSET(dd_ring_state, need_wake, 64);
 OFFSET(dd_ring_note, meta, 48);
 OFFSET(dd_cell, error, 40);

@@ -30,7 +30,7 @@ red tell-before-dead 1 '^not ok .*an_end_that_reads_of_a_close' \
 direct window-stays stores_after_the_server_closed abi_window
 direct ring-keeps-names a_ring_speaks_for_its_sender_only abi_direct
 direct lose-wake a_sleeping_receiver abi_direct
-direct kick-forgets many_who_wait_for_the_same abi_room
+direct kick-forgets woken_when_the_position_is_reached abi_ring_wait
 red growth-leaves-notes 1 '^not ok .*growth_waits_for_a_note_in_the_making' \
 	selftests/core/kunit.sh
 red softirq-under-lock 200 'WARNING.*__local_bh_enable_ip' \

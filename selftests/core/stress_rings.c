@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More processes than a list has rings, of which now these send and now those:
- * who sends comes to send directly, and whatever he sends is received once, in
- * order, as he sent it.
+ * More sending processes than a list has rings, some of which are killed: rings
+ * that become free go to senders without one, and every message is received once,
+ * in order and with its contents.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -12,22 +12,21 @@
 #include "dd.h"
 #include "raw.h"
 
-#define GROUP		4	/* who send at the same time */
-#define GROUPS		(DD_RINGS_MAX / GROUP + 1)
-#define SENDERS		(GROUPS * GROUP)
-#define PLACES		(SENDERS + 8)	/* some may be dead and not gone */
+#define KILLED		4	/* senders in a turn */
+#define SENDERS		(DD_RINGS_MAX + KILLED)
+#define PLACES		(SENDERS + 8)	/* the kernel may still release some */
 #define MANY		(SENDERS * 16)	/* connections of a test */
 #define BLOCKS		8
 #define SLOT		512	/* bytes of a block for one message */
 #define BLOCK		(8 * PAGE)
 #define WINDOW		4
 
-/* What the processes of a test share beside what is tested. */
+/* Shared by the processes of a test. */
 static struct shared {
 	char name[DD_NAME_MAX + 1];
 } *shared;
 
-/* Now and then one that takes a while to copy. */
+/* One in 64 is long. */
 static size_t length_of(__u64 i)
 {
 	return i % 64 ? 8 + i * 24 % (SLOT - 8) : BLOCK - BLOCKS * SLOT;
@@ -56,13 +55,13 @@ static void send_one(struct dd *h, int conn, int who, __u64 *w, __u64 i)
 	CHILD_CHECK(ret == 0);
 }
 
-/* Those with even numbers are answered, so that all they have sent was read. */
+/* Senders with even numbers wait for a reply to each message. */
 static bool calls(int who)
 {
 	return who % 2 == 0;
 }
 
-/* As send_one(), and waits for the answer. */
+/* As send_one(), and wait for the reply. */
 static void call_one(struct dd *h, int conn, int who, __u64 *w, __u64 i)
 {
 	struct dd_msg reply;
@@ -74,7 +73,7 @@ static void call_one(struct dd *h, int conn, int who, __u64 *w, __u64 i)
 	CHILD_CHECK(reply.len == 8 && *(__u64 *)reply.addr == ~i);
 }
 
-/* Numbered messages, for ever. */
+/* Send numbered messages until killed. */
 static void sender(int who)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr),
@@ -98,7 +97,7 @@ static void sender(int who)
 			call_one(h, conn, who, attr.send, i);
 			continue;
 		}
-		/* So that the receiver is through, when that is asked for. */
+		/* A ring is granted only when all messages have been read. */
 		if (i % 512 >= 496)
 			usleep(3000);
 		send_one(h, conn, who, attr.send, i);
@@ -136,7 +135,7 @@ static void reader_open(struct __test_metadata *_metadata, struct reader *r)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, shared);
-	snprintf(shared->name, sizeof(shared->name), "evict.%d", getpid());
+	snprintf(shared->name, sizeof(shared->name), "rings.%d", getpid());
 	ASSERT_EQ(0, dd_open(&r->h));
 	ASSERT_EQ(0, dd_alloc(r->h, attr.recv_size, &attr.recv));
 	ASSERT_EQ(0, dd_alloc(r->h, attr.send_size, &attr.send));
@@ -199,35 +198,18 @@ static void receive(struct __test_metadata *_metadata, struct reader *r,
 	check(_metadata, r, &msg, mortal);
 }
 
-/* How many of a list of process ids send directly, as the kernel says. */
-static int direct(const pid_t *pids, int n)
+/* Clients that send directly, as the kernel reports. */
+static int direct(void)
 {
-	char command[1024];
-	int at, found = -1;
-	FILE *f;
+	FILE *f = popen("ddctl -j conn | jq '[.[] | select(.direct and .role == \"client\")] | length'",
+			"r");
+	int found = -1;
 
-	at = snprintf(command, sizeof(command),
-		      "ddctl -j conn | jq '[.[] | select(.direct and .role == \"client\" and (.pid | IN(");
-	for (int i = 0; i < n; i++)
-		at += snprintf(command + at, sizeof(command) - at, "%s%d",
-			       i ? "," : "", pids[i]);
-	snprintf(command + at, sizeof(command) - at, ")))] | length'");
-	f = popen(command, "r");
 	if (!f)
 		return -1;
 	if (fscanf(f, "%d", &found) != 1)
 		found = -1;
 	return pclose(f) ? -1 : found;
-}
-
-/*
- * All but one group stand still, wherever they are: in a message as well as in the
- * middle of what makes one direct.
- */
-static void let(const pid_t *pids, int group)
-{
-	for (int i = 0; i < SENDERS; i++)
-		kill(pids[i], i / GROUP == group ? SIGCONT : SIGSTOP);
 }
 
 static pid_t start(int who)
@@ -239,84 +221,64 @@ static pid_t start(int who)
 	return pid;
 }
 
-/*
- * Receives until all of a group send directly, and some more. Meanwhile some of
- * the others are killed, whose rings they may be about to get, and replaced.
- */
-static void one_turn(struct __test_metadata *_metadata, struct reader *r,
-		     pid_t *pids, int group, int kills)
+/* Receive until all rings have a sender. */
+static void until_all_are_taken(struct __test_metadata *_metadata,
+				struct reader *r, bool mortal)
 {
 	double end = dd_now() + 4 * dd_patience() / 1e3;
-	int left = 64, found = 0, i;
-	bool mortal = kills;
+	int found = 0;
 
-	let(pids, group);
-	for (long k = 1; left; k++) {
+	for (long k = 1; found < DD_RINGS_MAX; k++) {
 		receive(_metadata, r, mortal);
-		if (kills && k % 256 == 0) {
-			i = random() % (SENDERS - GROUP);
-			i += i / GROUP >= group ? GROUP : 0;
-			kill_child(pids[i]);
-			pids[i] = start(i);
-			let(pids, group);
-			kills--;
-		}
-		if (found == GROUP) {
-			left--;
-		} else if (k % 512 == 0) {
-			found = direct(pids + group * GROUP, GROUP);
-			ASSERT_LE(0, found);
-			ASSERT_GT(end, dd_now()) {
-				TH_LOG("%d of group %d send directly", found,
-				       group);
-			}
+		if (k % 4096)
+			continue;
+		found = direct();
+		ASSERT_LE(0, found);
+		ASSERT_GT(end, dd_now()) {
+			TH_LOG("%d send directly", found);
 		}
 		ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
 	}
-	TH_LOG("group %d sends directly", group);
+	EXPECT_EQ(DD_RINGS_MAX, found);
 }
 
-static void everybody(struct __test_metadata *_metadata, int turns, int kills)
+FIXTURE(rings) {
+};
+
+FIXTURE_SETUP(rings)
+{
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+}
+
+TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 120)
 {
 	static struct reader r;
 	pid_t pids[SENDERS];
+	int i;
 
 	reader_open(_metadata, &r);
-	for (int i = 0; i < SENDERS; i++)
+	for (i = 0; i < SENDERS; i++)
 		pids[i] = start(i);
 	while (r.n < SENDERS)
 		receive(_metadata, &r, false);
-	for (int turn = 0; turn < turns; turn++)
-		one_turn(_metadata, &r, pids, (turn + GROUPS - 1) % GROUPS,
-			 kills);
-	for (int i = 0; i < SENDERS; i++) {
+	until_all_are_taken(_metadata, &r, false);
+	for (int turn = 0; turn < dd_count(6); turn++) {
+		for (int k = 0; k < KILLED; k++) {
+			i = random() % SENDERS;
+			kill_child(pids[i]);
+			pids[i] = start(i);
+		}
+		until_all_are_taken(_metadata, &r, true);
+	}
+	for (i = 0; i < SENDERS; i++) {
 		EXPECT_LT(0, r.got[i]);
 		kill_child(pids[i]);
 	}
 	EXPECT_EQ(0, dd_shutdown(r.h));
 	EXPECT_CLEAN();
-}
-
-FIXTURE(evict) {
-};
-
-FIXTURE_SETUP(evict)
-{
-}
-
-FIXTURE_TEARDOWN(evict)
-{
-}
-
-TEST_F_TIMEOUT(evict, everybody_has_his_turn, 120)
-{
-	/* So that each has a ring once, four have to be taken back. */
-	everybody(_metadata, dd_count(GROUPS), 0);
-}
-
-TEST_F_TIMEOUT(evict, and_some_are_killed, 120)
-{
-	everybody(_metadata, dd_count(3), 4);
 }
 
 DD_TEST_MAIN

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Senders that sleep until their direct ring has been read so far, by hand: each
- * is woken when that is so and not before, and the reader is told when to call.
+ * Senders that sleep until their direct ring has been read up to a position: each
+ * is woken when that is so and not before, and the reader is asked to kick only
+ * while a sender of that ring sleeps.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,7 +12,6 @@
 #include "raw.h"
 
 #define FOREVER		(~0ull)
-#define NOBODY		(~0ull)
 #define MS		1000000ull
 #define N		4
 
@@ -25,7 +25,7 @@ struct waiter {
 	long switches;		/* that it made itself */
 };
 
-FIXTURE(room) {
+FIXTURE(ring_wait) {
 	struct pair p;
 	struct raw other;	/* another sender, with a ring of its own */
 	struct mem m;
@@ -36,7 +36,7 @@ FIXTURE(room) {
 	struct waiter waiters[2 * N];
 };
 
-FIXTURE_SETUP(room)
+FIXTURE_SETUP(ring_wait)
 {
 	struct pair *p = &self->p;
 
@@ -56,7 +56,7 @@ FIXTURE_SETUP(room)
 	}
 }
 
-FIXTURE_TEARDOWN(room)
+FIXTURE_TEARDOWN(ring_wait)
 {
 	raw_close(&self->other);
 	pair_close(&self->p);
@@ -109,9 +109,9 @@ static bool take(struct dd_ring_state *s)
 	return taken;
 }
 
-static __u64 want(const struct dd_ring_state *s)
+static bool need_kick(const struct dd_ring_state *s)
 {
-	return __atomic_load_n(&s->want, __ATOMIC_RELAXED);
+	return __atomic_load_n(&s->need_kick, __ATOMIC_RELAXED);
 }
 
 static bool flagged(const struct dd_list_head *h)
@@ -125,20 +125,18 @@ static int kick(const struct pair *p)
 	return raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list);
 }
 
-TEST_F(room, nobody_is_asked_for)
+TEST_F(ring_wait, no_kick_is_needed)
 {
 	for (int i = 0; i < 2; i++)
-		EXPECT_EQ(NOBODY, want(self->s[i]));
-	EXPECT_FALSE(flagged(self->h));
-	/* Nor is he who does not wait, or need not. */
+		EXPECT_FALSE(need_kick(self->s[i]));
 	EXPECT_ERR(EAGAIN, ring_wait(&self->p.cl, self->p.c.conn, 1, 0));
 	EXPECT_EQ(0, ring_wait(&self->p.cl, self->p.c.conn, 0, FOREVER));
-	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(need_kick(self->s[0]));
 	EXPECT_FALSE(flagged(self->h));
 }
 
-/* Of two rings: they sleep once each, however often the reader calls. */
-TEST_F(room, each_when_it_is_read_so_far)
+/* Of two rings: each thread sleeps once, however often the reader kicks. */
+TEST_F(ring_wait, woken_when_the_position_is_reached)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
@@ -146,27 +144,28 @@ TEST_F(room, each_when_it_is_read_so_far)
 	/* Not in the order in which they are woken. */
 	for (int k = 0; k < N; k++) {
 		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, N - k));
-		EXPECT_EQ(N - k, want(self->s[0]));
 		ASSERT_TRUE(begin(&w[N + k], &self->other, self->c.conn, k + 1));
-		EXPECT_EQ(1, want(self->s[1]));
 	}
+	EXPECT_TRUE(need_kick(self->s[0]));
+	EXPECT_TRUE(need_kick(self->s[1]));
+	/* The flag of the list is for notes that the kernel withholds. */
+	EXPECT_FALSE(flagged(self->h));
 	for (int k = 1; k <= N; k++) {
-		EXPECT_TRUE(flagged(self->h));
-		/* Nobody is there yet. */
+		/* The position of no thread is reached. */
 		ASSERT_EQ(0, kick(p));
-		EXPECT_EQ(k, want(self->s[0]));
-		EXPECT_EQ(1, want(self->s[1]));
+		EXPECT_TRUE(need_kick(self->s[0]));
+		EXPECT_TRUE(need_kick(self->s[1]));
 		ASSERT_TRUE(take(self->s[0]));
 		ASSERT_EQ(0, kick(p));
 		ASSERT_EQ(0, pthread_join(w[N - k].thread, NULL));
-		EXPECT_EQ(k < N ? k + 1 : NOBODY, want(self->s[0]));
+		EXPECT_EQ(k < N, need_kick(self->s[0]));
 	}
-	/* The reader need not call for each. */
+	/* The reader need not kick for each. */
 	for (int k = 0; k < N; k++)
 		ASSERT_TRUE(take(self->s[1]));
 	ASSERT_EQ(0, kick(p));
-	EXPECT_EQ(NOBODY, want(self->s[1]));
-	EXPECT_FALSE(flagged(self->h));
+	/* Although the threads may not have run yet. */
+	EXPECT_FALSE(need_kick(self->s[1]));
 	for (int k = 0; k < N; k++)
 		ASSERT_EQ(0, pthread_join(w[N + k].thread, NULL));
 	for (int k = 0; k < 2 * N; k++) {
@@ -175,18 +174,16 @@ TEST_F(room, each_when_it_is_read_so_far)
 	}
 }
 
-TEST_F(room, who_gives_up_is_not_asked_for)
+TEST_F(ring_wait, given_up)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
 
 	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
-	EXPECT_EQ(NOBODY, want(self->s[0]));
-	EXPECT_FALSE(flagged(self->h));
+	EXPECT_FALSE(need_kick(self->s[0]));
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
 	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
-	EXPECT_EQ(2, want(self->s[0]));
-	EXPECT_TRUE(flagged(self->h));
+	EXPECT_TRUE(need_kick(self->s[0]));
 	for (int i = 0; i < 2; i++)
 		ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
@@ -195,8 +192,8 @@ TEST_F(room, who_gives_up_is_not_asked_for)
 	EXPECT_EQ(1, w->switches);
 }
 
-/* A note that the kernel withholds is asked for by the flag, whoever is woken. */
-TEST_F(room, beside_a_withheld_note)
+/* The flag of the list and the word of the ring do not disturb each other. */
+TEST_F(ring_wait, beside_a_withheld_note)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
@@ -210,26 +207,28 @@ TEST_F(room, beside_a_withheld_note)
 	for (int i = 0; i <= N; i++)
 		ASSERT_EQ(1, raw_send(&self->other, c.cell_unit, c.conn, 0, 0, 8));
 	EXPECT_TRUE(flagged(self->h));
+	EXPECT_FALSE(need_kick(self->s[0]));
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(need_kick(self->s[0]));
 	EXPECT_TRUE(flagged(self->h));
 	/* The other way round. */
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
-	for (int i = 0; i <= N; i++)
+	for (int i = 0; i < N; i++)
 		ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));
-	EXPECT_EQ(2, want(self->s[0]));
-	EXPECT_TRUE(flagged(self->h));
+	ASSERT_EQ(0, kick(p));
+	EXPECT_FALSE(flagged(self->h));
+	EXPECT_TRUE(need_kick(self->s[0]));
+	ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
-	EXPECT_FALSE(flagged(self->h));
+	EXPECT_FALSE(need_kick(self->s[0]));
 }
 
-/* More than one kick wakes: they wake each other. */
-TEST_F(room, many_who_wait_for_the_same)
+TEST_F(ring_wait, many_threads_for_one_position)
 {
 	enum { MANY = 300 };
 	static struct waiter w[MANY];
@@ -243,34 +242,32 @@ TEST_F(room, many_who_wait_for_the_same)
 		ASSERT_EQ(0, pthread_join(w[k].thread, NULL));
 		EXPECT_EQ(0, w[k].err);
 	}
-	EXPECT_EQ(NOBODY, want(self->s[0]));
-	EXPECT_FALSE(flagged(self->h));
+	EXPECT_FALSE(need_kick(self->s[0]));
 }
 
-/* What is in the receiver's area is for others to believe. */
-TEST_F(room, a_reader_scribbles)
+/* The receiver may store anything in its area. */
+TEST_F(ring_wait, a_reader_that_writes_anything)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
 
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
-	self->s[0]->want = NOBODY;
+	self->s[0]->need_kick = 0;
 	self->h->flags = 0;
 	ASSERT_TRUE(take(self->s[0]));
 	ASSERT_EQ(0, kick(p));
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
 	EXPECT_EQ(0, w->err);
-	/* Back, and on again: it is as if others had come meanwhile. */
 	self->s[0]->head = 0;
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
-	self->s[0]->head = NOBODY;
+	self->s[0]->head = ~0ull;
 	ASSERT_EQ(0, kick(p));
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
 	EXPECT_EQ(0, w->err);
 }
 
-/* A ring that was never used is given back, and waited for by nobody. */
-TEST_F(room, what_is_given_back)
+/* A grant that was never used is given back while a thread waits. */
+TEST_F(ring_wait, dropped)
 {
 	struct dd_direct drop = { .size = sizeof(drop), .flags = DD_DIRECT_DROP };
 	struct waiter *w = self->waiters;
@@ -284,16 +281,16 @@ TEST_F(room, what_is_given_back)
 	ASSERT_EQ(0, raw_connect(&p->cl, &c));
 	ASSERT_EQ(0, way_grant(&p->cl, c.conn, &way));
 	ASSERT_TRUE(begin(w, &p->cl, c.conn, 100));
-	EXPECT_EQ(100, want(self->s[0]));
+	EXPECT_TRUE(need_kick(self->s[0]));
 	drop.conn = c.conn;
 	ASSERT_EQ(0, raw_ioctl(&p->cl, DD_IOC_DIRECT, &drop));
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
 	EXPECT_EQ(EINVAL, w->err);
-	EXPECT_EQ(NOBODY, want(self->s[0]));
+	EXPECT_FALSE(need_kick(self->s[0]));
 }
 
-/* Whoever ends it, those who wait hear of it, and no others. */
-TEST_F(room, a_close)
+/* A close wakes the threads of its connection, whichever end closes. */
+TEST_F(ring_wait, closed)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
@@ -303,8 +300,8 @@ TEST_F(room, a_close)
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, pthread_join(w[0].thread, NULL));
 	EXPECT_EQ(ECONNRESET, w[0].err);
-	EXPECT_EQ(NOBODY, want(self->s[0]));
-	EXPECT_EQ(1, want(self->s[1]));
+	EXPECT_FALSE(need_kick(self->s[0]));
+	EXPECT_TRUE(need_kick(self->s[1]));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
 	ASSERT_EQ(0, pthread_join(w[1].thread, NULL));
 	EXPECT_EQ(ECONNRESET, w[1].err);
