@@ -148,7 +148,7 @@ void dd_conn_told(struct dd_conn *conn)
 
 	lockdep_assert_held(&conn->seg.lock);
 	if (!conn->peer) {
-		dd_remote_told(dd_remote_of(conn));
+		dd_remote_posted(dd_remote_of(conn));
 		return;
 	}
 	imp = &conn->peer->imp;

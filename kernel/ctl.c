@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Look-ups, grants and their end, over the control stream of a session, which
- * delivers each message once and in order.
+ * Look-ups, grants and closes, over the control stream of a session, which delivers
+ * each message once and in order.
  *
- * Who looks something up names a channel of its own, and gets one in return,
- * or a reason. A channel ends by a message that names it, from either side,
- * and all of a peer's end with the session. Whoever stops waiting for an
- * answer just forgets the question: a grant that comes for it is given up.
+ * A query names a channel of the asking node; the answer names a channel of the
+ * answering node, or gives a reason. Either side ends a channel by a CLOSE message
+ * that names it; the end of the session ends all channels. A caller that stops
+ * waiting leaves its query on the list, and a grant that still arrives is closed.
  *
- * Everything is bounded: questions that wait for an answer here, questions of
- * the peer's that wait to be answered or refused there, and ends that wait to be
- * told are connections anyway.
+ * All queues are bounded: local queries by DD_CTL_WAITING, the peer's queries and
+ * refusals by DD_CTL_INBOX, and pending CLOSE messages by the number of connections.
  */
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
@@ -21,9 +20,9 @@
 #include "peer.h"
 #include "remote.h"
 
-#define DD_CTL_CLOSES		15	/* ends in a message */
+#define DD_CTL_CLOSES		15	/* channels in a CLOSE message */
 
-/* What messages on the control stream are. */
+/* Types of control messages. */
 enum dd_ctl_kind {
 	DD_CTL_QUERY = 1,
 	DD_CTL_ANSWER = 2,
@@ -32,8 +31,8 @@ enum dd_ctl_kind {
 
 struct dd_ctl_head {
 	u8 kind;
-	u8 class;	/* of a query; ends in a CLOSE; else zero */
-	__le16 len;	/* bytes in the body of a query, or an answer */
+	u8 class;	/* of a query; number of channels in a CLOSE; else zero */
+	__le16 len;	/* bytes in the body of a query or an answer */
 	__le32 req;	/* number of the query; zero in a CLOSE */
 } __packed;
 
@@ -51,10 +50,10 @@ struct dd_ctl_answer_msg {
 	u8 body[];
 } __packed;
 
-/* What was owed on a channel may be lost with it, so its end says it again. */
+/* A DONE may be lost with its channel, so a CLOSE repeats the count. */
 struct dd_ctl_end {
 	__le64 chan;
-	__le64 told;
+	__le64 notified;
 } __packed;
 
 struct dd_ctl_close_msg {
@@ -65,7 +64,7 @@ struct dd_ctl_close_msg {
 static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
 static_assert(sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY <= DD_WIRE_CTL_MAX);
 
-/* A query of the peer's. */
+/* A query of the peer. */
 struct dd_ctl_asked {
 	struct list_head entry;
 	u64 session;
@@ -84,15 +83,13 @@ static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
 	return dd_ctl_classes[array_index_nospec(class, DD_CTL_CLASSES)];
 }
 
-/* A control message means nothing: the peer, which is locked, is at fault. */
+/* Count a malformed control message; the peer is locked. */
 static void dd_ctl_malformed(struct dd_peer *peer)
 {
 	dd_ctl_tp(peer)->stats.drops[DD_TP_DROP_MESSAGE]++;
 }
 
-/* ---- asking ------------------------------------------------------------- */
-
-/* Whether a session is there, or will not be; @err is 0, or why not. */
+/* Whether a session is up (@err is 0) or will not come up (@err is the reason). */
 static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
 {
 	struct dd_tp *tp = dd_ctl_tp(peer);
@@ -118,7 +115,7 @@ static ktime_t dd_ctl_left(ktime_t expires)
 	return max_t(ktime_t, ktime_sub(expires, ktime_get()), 0);
 }
 
-/* Wait for a condition: 0, -ETIMEDOUT or -EINTR. */
+/* Wait for a condition. Returns 0, -ETIMEDOUT or -EINTR. */
 #define dd_ctl_wait(ctl, cond, expires) ({				\
 	int __ret = wait_event_interruptible_hrtimeout((ctl)->room, cond, \
 						       dd_ctl_left(expires)); \
@@ -129,12 +126,12 @@ static ktime_t dd_ctl_left(ktime_t expires)
 /**
  * dd_ctl_session() - wait for a session with a peer
  * @peer: the peer
- * @session: (out) number of the session: those that ended before
- * @expires: when to give up, KTIME_MAX for never
+ * @session: (out) number of the session, which counts the sessions that have ended
+ * @expires: absolute time limit, KTIME_MAX for none
  *
- * Return: 0; %-EHOSTUNREACH if there is none within the peer's dead time;
- * %-EPROTONOSUPPORT or %-EPROTO if there can be none; %-ECONNREFUSED if the peer
- * is not configured any more; %-ETIMEDOUT; %-EINTR.
+ * Return: 0; %-EHOSTUNREACH if no session comes up within the peer's dead time;
+ * %-EPROTONOSUPPORT or %-EPROTO if the peer refuses; %-ECONNREFUSED if the peer was
+ * removed from the configuration; %-ETIMEDOUT; %-EINTR.
  */
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 {
@@ -150,7 +147,7 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 	return ret ? ret : err;
 }
 
-/* Whether the question is on its way, or cannot be; @err is 0, or why not. */
+/* Send a query. False if it has to wait for space; else @err is 0 or the error. */
 static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 		       const struct dd_ctl_query *query, struct dd_remote *r,
 		       int *err)
@@ -187,8 +184,8 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 }
 
 /*
- * Nobody waits for the answer any more; a grant must still be given up. Whether
- * there was one.
+ * The caller stops waiting. If the query is still unanswered it stays on the list,
+ * with a reference. Returns whether it was complete.
  */
 static bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
 {
@@ -205,16 +202,16 @@ static bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
 }
 
 /**
- * dd_ctl_lookup() - ask a peer
+ * dd_ctl_lookup() - send a query to a peer and wait for the answer
  * @peer: the peer
- * @session: as dd_ctl_session() said
- * @query: what
- * @r: the connection in the making, whose channel is @query's
- * @answer: (out) what it says
- * @expires: when to give up, KTIME_MAX for never
+ * @session: number of the session, from dd_ctl_session()
+ * @query: the query
+ * @r: the connection being made; @query names its channel
+ * @answer: (out) the answer
+ * @expires: absolute time limit, KTIME_MAX for none
  *
- * Return: 0 if there is an answer; an error as of dd_ctl_session() if the session
- * has ended; %-ETIMEDOUT or %-EINTR, then a grant that may still come is given up.
+ * Return: 0 if there is an answer; an error of dd_ctl_session() if the session has
+ * ended; %-ETIMEDOUT or %-EINTR, then a grant that still arrives is closed.
  */
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
@@ -231,13 +228,11 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 	if (err)
 		return err == -ENOTCONN ? -EHOSTUNREACH : err;
 	err = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), expires);
-	/* Under the lock that an answer comes under. */
+	/* Decided under the peer's lock, as an answer may arrive right now. */
 	return dd_ctl_forget(peer, r) ? r->wait.err : err;
 }
 
-/* ---- being asked -------------------------------------------------------- */
-
-/* Those that are to be refused are, as many as there is room for. */
+/* Send queued refusals, as many as the control stream accepts. */
 static void dd_ctl_pump_refusals(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
@@ -253,14 +248,14 @@ static void dd_ctl_pump_refusals(struct dd_peer *peer)
 		};
 
 		ctl->nrefusals--;
-		/* There is room, so it is taken. */
+		/* Cannot fail: dd_tp_ctl_room() was not 0. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
 	}
 }
 
 /*
- * Say no: that needs nothing but room on the control stream, and waits for it.
- * False if the peer asks more than it may, and so in vain.
+ * Refuse a query. The refusal needs no memory and is queued until the control stream
+ * accepts it. False if the peer has more queries open than it may have.
  */
 static bool dd_ctl_refuse(struct dd_peer *peer, u32 req,
 			  enum dd_ctl_status status)
@@ -309,8 +304,8 @@ static void dd_ctl_queried(struct dd_peer *peer,
 }
 
 /*
- * Whether the answer is on its way, or nobody wants it any more; else it is kept
- * until there is room. The worker is everybody's: it waits for no peer.
+ * Send the answer to a query. False if the control stream is full: then the query is
+ * kept as dd_ctl.unsent. The workqueue is shared, so the worker must not wait.
  */
 static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 {
@@ -338,8 +333,8 @@ static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 }
 
 /*
- * Look up what a query asks for. If the session ends meanwhile the answer goes
- * nowhere, and what was granted has ended with it.
+ * Look up what a query asks for. If the session ends meanwhile, the answer is not sent
+ * and the channel that was granted ends with the session.
  */
 static void dd_ctl_answer_query(struct dd_peer *peer,
 				const struct dd_ctl_asked *asked)
@@ -353,8 +348,9 @@ static void dd_ctl_answer_query(struct dd_peer *peer,
 }
 
 /*
- * The next query, which is looked up when this returns; NULL for none. Ends that
- * came before it come first: who closes and asks again is to find the block free.
+ * Take the next query, or the one in dd_ctl.unsent, with its answer in dd_ctl.answer.
+ * NULL if there is none. Connections that the peer has closed are ended first, so
+ * that a client that closes and connects again finds its block free.
  */
 static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 {
@@ -400,9 +396,7 @@ static void dd_ctl_work(struct work_struct *work)
 	} while (asked);
 }
 
-/* ---- ends --------------------------------------------------------------- */
-
-/* Tell the peer of ends that it has not been told of, as many as fit. */
+/* Send CLOSE messages for dd_ctl.closing, as many as the stream accepts. */
 static void dd_ctl_pump(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
@@ -415,23 +409,23 @@ static void dd_ctl_pump(struct dd_peer *peer)
 
 		list_for_each_entry_safe(r, next, &ctl->closing, entry) {
 			msg.end[n].chan = cpu_to_le64(r->chan.cfg.peer_id);
-			msg.end[n++].told = cpu_to_le64(r->chan.notified);
+			msg.end[n++].notified = cpu_to_le64(r->chan.notified);
 			list_del_init(&r->entry);
 			dd_remote_put(r);
 			if (n == DD_CTL_CLOSES)
 				break;
 		}
 		msg.head.class = n;
-		/* There is room, so it is taken. */
+		/* Cannot fail: dd_tp_ctl_room() was not 0. */
 		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg.head) +
 				       n * sizeof(msg.end[0])));
 	}
 }
 
 /**
- * dd_ctl_close() - tell the peer that a channel has ended
+ * dd_ctl_close() - notify the peer that a channel has ended
  * @peer: the peer, locked
- * @r: its connection, on no list
+ * @r: the connection, on no list
  */
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r)
 {
@@ -441,7 +435,7 @@ void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r)
 }
 
 /**
- * dd_ctl_lose() - a channel has ended: let the worker end its connection
+ * dd_ctl_lose() - the peer has ended a channel: let the worker end its connection
  * @peer: the peer, locked
  * @r: the connection
  */
@@ -455,9 +449,7 @@ void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r)
 	queue_work(dd_wq, &ctl->work);
 }
 
-/* ---- the control stream ------------------------------------------------- */
-
-/* An answer to a question that was forgotten: end what was granted. */
+/* An answer to an abandoned query has arrived: close the channel that it grants. */
 static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 			   const struct dd_ctl_answer_msg *msg)
 {
@@ -466,7 +458,7 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 	if (msg->status || !chan) {
 		;
 	} else if (r->registered) {
-		/* Not yet broken: it is told then. */
+		/* dd_remote_break() is still to come and sends the CLOSE. */
 		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1, 0);
 	} else {
 		r->chan.cfg.peer_id = chan;
@@ -506,7 +498,7 @@ static void dd_ctl_answered(struct dd_peer *peer,
 		wake_up_all(&ctl->room);
 		return;
 	}
-	/* To no question, for even those forgotten are remembered. */
+	/* Abandoned queries are on the list, too: the peer has invented this one. */
 	dd_ctl_malformed(peer);
 }
 
@@ -522,17 +514,16 @@ static void dd_ctl_closed(struct dd_peer *peer,
 	}
 	for (i = 0; i < n; i++)
 		dd_remote_lost(peer, le64_to_cpu(msg->end[i].chan),
-			       le64_to_cpu(msg->end[i].told));
+			       le64_to_cpu(msg->end[i].notified));
 }
 
 /**
- * dd_ctl_receive() - a control message has come
+ * dd_ctl_receive() - process a control message
  * @peer: the peer, locked
  * @data: the message
- * @len: its bytes
+ * @len: bytes
  *
- * What is malformed is counted, and ignored but for a query, which is refused: a
- * peer that speaks the protocol sends none.
+ * Malformed messages are counted and ignored; a malformed query is also refused.
  */
 void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
 {
@@ -563,9 +554,9 @@ void dd_ctl_up(struct dd_peer *peer)
 }
 
 /**
- * dd_ctl_down() - the session is over, or refused: so is everything in it
+ * dd_ctl_down() - the session ended, or was refused
  * @peer: the peer, locked
- * @why: what whoever waits for it is told
+ * @why: error for callers that wait for the session or for an answer
  */
 void dd_ctl_down(struct dd_peer *peer, int why)
 {
@@ -594,7 +585,7 @@ void dd_ctl_down(struct dd_peer *peer, int why)
 	wake_up_all(&ctl->room);
 }
 
-/* Something has been acknowledged, perhaps: there may be room again. */
+/* Packets may have been acknowledged: use the space in the control stream. */
 void dd_ctl_progress(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
@@ -605,14 +596,12 @@ void dd_ctl_progress(struct dd_peer *peer)
 		dd_ctl_pump(peer);
 	if (unlikely(ctl->unsent) && dd_tp_ctl_room(dd_ctl_tp(peer)))
 		queue_work(dd_wq, &ctl->work);
-	/* Not those who wait for answers: they would not let them in. */
+	/* Not while DD_CTL_WAITING queries are open: callers then could not send. */
 	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
 		ctl->crowded = false;
 		wake_up_all(&ctl->room);
 	}
 }
-
-/* ---- life --------------------------------------------------------------- */
 
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 {
@@ -632,17 +621,17 @@ int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 }
 
 /**
- * dd_ctl_stop() - nothing comes from the link any more; see everything ended
- * @ctl: the control stream, whose session is over
+ * dd_ctl_stop() - wait until all connections of a removed peer have been ended
+ * @ctl: the control stream, whose session has ended
  *
- * May sleep, while connections are being ended, but waits for no peer.
+ * May sleep, but does not wait for a peer. The link calls nothing any more.
  */
 void dd_ctl_stop(struct dd_ctl *ctl)
 {
 	flush_work(&ctl->work);
 }
 
-/* Nobody knows the peer any more, but the worker may not yet have noticed. */
+/* Called with the last reference to the peer; the work may still be queued. */
 void dd_ctl_exit(struct dd_ctl *ctl)
 {
 	cancel_work_sync(&ctl->work);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What two nodes agree upon: look-ups by (class, key), grants and their end.
- * Nothing of any interface is in here: a class answers look-ups in its own
- * way, and a channel is what was granted.
+ * Control stream between two nodes: look-ups by (class, key), grants of channels and
+ * their end. Independent of any interface: a class implements its own look-ups.
  */
 #ifndef _DD_CTL_H
 #define _DD_CTL_H
@@ -21,19 +20,18 @@ struct dd_peer;
 struct dd_remote;
 
 #define DD_CTL_KEY		64	/* bytes in a key */
-#define DD_CTL_BODY		64	/* bytes that a class adds, at most */
-#define DD_CTL_INBOX		256	/* look-ups waiting to be answered */
+#define DD_CTL_BODY		64	/* largest body of a class */
+#define DD_CTL_INBOX		256	/* queries of the peer that may wait */
 /*
- * Look-ups waiting for an answer: no more than the peer has room for, in its
- * inbox or among its refusals, since one that it could not even refuse would
- * wait as long as the session.
+ * Local queries without an answer. Not more than the peer can hold in its inbox or
+ * among its refusals: it could not answer any other before the session ends.
  */
 #define DD_CTL_WAITING		DD_CTL_INBOX
 
 /**
- * enum dd_ctl_class - what a key means
+ * enum dd_ctl_class - classes of keys
  * @DD_CTL_SERVICE: name of a DDP service
- * @DD_CTL_CLASSES: number of classes, and one
+ * @DD_CTL_CLASSES: highest class plus 1
  */
 enum dd_ctl_class {
 	DD_CTL_SERVICE = 1,
@@ -41,14 +39,14 @@ enum dd_ctl_class {
 };
 
 /**
- * enum dd_ctl_status - how a look-up ended
+ * enum dd_ctl_status - result of a look-up
  * @DD_CTL_OK: granted
  * @DD_CTL_NONE: no such key, or the node is down
- * @DD_CTL_FULL: there is, but no more can be granted
- * @DD_CTL_NOMEM: the other node is out of memory
- * @DD_CTL_BUSY: the other node has too many look-ups to answer
- * @DD_CTL_BAD: the other node does not understand
- * @DD_CTL_DENIED: there is, but not for this user
+ * @DD_CTL_FULL: the key exists, but no more channels can be granted
+ * @DD_CTL_NOMEM: the answering node is out of memory
+ * @DD_CTL_BUSY: the answering node has too many queries in its inbox
+ * @DD_CTL_BAD: malformed query
+ * @DD_CTL_DENIED: the key exists, but this user has no permission
  */
 enum dd_ctl_status {
 	DD_CTL_OK = 0,
@@ -61,8 +59,8 @@ enum dd_ctl_status {
 };
 
 /**
- * struct dd_ctl_refusal - an answer that needs no memory
- * @req: number of the look-up
+ * struct dd_ctl_refusal - a queued negative answer
+ * @req: number of the query
  * @status: enum dd_ctl_status
  */
 struct dd_ctl_refusal {
@@ -71,11 +69,11 @@ struct dd_ctl_refusal {
 };
 
 /**
- * struct dd_ctl_answer - what a look-up has brought
+ * struct dd_ctl_answer - result of a look-up
  * @status: enum dd_ctl_status
- * @chan: channel granted, as we name it to the peer
+ * @chan: id of the granted channel, chosen by the answering node
  * @len: bytes in @body
- * @body: what the class adds
+ * @body: data of the class
  */
 struct dd_ctl_answer {
 	u32 status;
@@ -87,32 +85,31 @@ struct dd_ctl_answer {
 struct dd_ctl_asked;
 
 /**
- * struct dd_ctl - a peer's control stream; all of it under the peer's lock
- * @peer: whose
- * @downs: sessions that have ended, or that there could not be
- * @why: what that means to those who want one, an error
+ * struct dd_ctl - control stream with a peer; protected by the peer's lock
+ * @peer: the peer
+ * @downs: number of sessions that have ended or were refused
+ * @why: error for callers that wanted the last one
  * @chans: struct dd_remote by id
- * @waiting: look-ups of ours without an answer, by dd_remote.wait
- * @nwaiting: their number
- * @crowded: somebody waits to ask until there is room in the stream
- * @next_req: number of the next one
- * @inbox: look-ups of the peer's without an answer
- * @ninbox: their number
- * @unsent: a look-up whose answer had no room; or NULL
- * @answer: that answer; the worker's
- * @refusals: look-ups of the peer's that are refused, and for whose answers there
- *	was no room yet; a ring
+ * @waiting: struct dd_remote with a local query without an answer
+ * @nwaiting: number of entries in @waiting
+ * @crowded: a caller waits for space in the stream to send a query
+ * @next_req: number of the next local query
+ * @inbox: queries of the peer that wait for the worker
+ * @ninbox: number of entries in @inbox
+ * @unsent: query whose answer did not fit into the stream; or NULL
+ * @answer: that answer; used only by the worker
+ * @refusals: refusals that did not fit into the stream yet; a ring
  * @refusal: number of the first one
- * @nrefusals: their number
- * @open: struct dd_remote of connections that are open
- * @lost: those that the peer has ended
- * @closing: those that we have ended, and have not yet told the peer of
- * @room: for control messages to be sent, or an end of the session
- * @work: answers look-ups and ends lost connections
- * @told: segment whose note is made, and to be shown before the peer is unlocked;
- *	locked until then. NULL for none
+ * @nrefusals: number of refusals in the ring
+ * @open: struct dd_remote of open connections
+ * @lost: struct dd_remote of connections that the peer has ended
+ * @closing: struct dd_remote of connections ended here, until a CLOSE is sent
+ * @room: wait queue for space in the stream, answers, and changes of the session
+ * @work: answers queries and ends connections in @lost
+ * @notify_seg: segment with a note that is filled in and not posted yet; locked until
+ *	dd_remote_show() posts it. NULL for none
  * @note: the note
- * @pos: its position
+ * @pos: position of the note in its list
  */
 struct dd_ctl {
 	struct dd_peer *peer;
@@ -135,18 +132,18 @@ struct dd_ctl {
 	struct list_head closing;
 	wait_queue_head_t room;
 	struct work_struct work;
-	struct dd_segment *told;
+	struct dd_segment *notify_seg;
 	struct dd_note *note;
 	u64 pos;
 };
 
 /**
- * struct dd_ctl_wait - a look-up of ours, part of struct dd_remote
+ * struct dd_ctl_wait - state of a local query, part of struct dd_remote
  * @entry: in dd_ctl.waiting
- * @req: its number
- * @err: why there is no answer
- * @over: there is one, or there will be none
- * @answer: where it goes; NULL when nobody waits for it any more
+ * @req: number of the query
+ * @err: error if there will be no answer
+ * @over: the query is complete
+ * @answer: memory for the answer; NULL once the caller has stopped waiting
  */
 struct dd_ctl_wait {
 	struct list_head entry;
@@ -157,12 +154,12 @@ struct dd_ctl_wait {
 };
 
 /**
- * struct dd_ctl_query - a look-up of a peer's
+ * struct dd_ctl_query - a query
  * @class: enum dd_ctl_class
  * @key: padded with zeros
- * @chan: channel that the peer grants to whom it asks
+ * @chan: id of the channel that the asking node provides for the connection
  * @len: bytes in @body
- * @body: what the class adds
+ * @body: data of the class
  */
 struct dd_ctl_query {
 	u8 class;
@@ -173,11 +170,10 @@ struct dd_ctl_query {
 };
 
 /**
- * struct dd_ctl_class_ops - how a class answers
- * @lookup: answer a query of a peer's; may sleep; fills in everything but
- *	@answer->status if it returns %DD_CTL_OK. What is granted belongs to
- *	the session in which @session sessions have ended: if there is another
- *	one, or none, it must fail
+ * struct dd_ctl_class_ops - operations of a class
+ * @lookup: answer a query of a peer; may sleep. Fills in all of @answer but its
+ *	status, which it returns. The granted channel belongs to session number
+ *	@session; if that has ended, @lookup must fail
  */
 struct dd_ctl_class_ops {
 	enum dd_ctl_status (*lookup)(struct dd_peer *peer, u64 session,
@@ -200,7 +196,7 @@ static inline struct dd_ctl *dd_ctl_of(const struct dd_peer *peer)
 	return dd_udp_of(peer)->priv;
 }
 
-/* Of the peer's session; dd_ctl_unlock() transmits what is due. */
+/* Lock the peer's session. dd_ctl_unlock() transmits what is due. */
 static inline void dd_ctl_lock(const struct dd_peer *peer)
 {
 	dd_udp_lock(dd_udp_of(peer));
@@ -212,8 +208,9 @@ static inline void dd_ctl_unlock(const struct dd_peer *peer)
 }
 
 /*
- * For a caller that has an import locked; it, or a softirq, transmits later. It
- * has softirqs disabled twice: none may run before the import is unlocked.
+ * Unlock without transmitting, for a caller that holds the lock of an import. The caller
+ * has disabled bottom halves twice, so that no softirq runs before it has unlocked the
+ * import; it transmits afterwards, unless a softirq has done so.
  */
 static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 {
@@ -232,7 +229,7 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);
 void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
 
-/* By the link, with the peer locked. */
+/* Called by the link with the peer locked. */
 void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len);
 void dd_ctl_up(struct dd_peer *peer);
 void dd_ctl_down(struct dd_peer *peer, int why);

@@ -167,7 +167,7 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 static int dd_peer_missing(struct genl_info *info)
 {
 	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
-			    "there is no such peer");
+			    "no such peer");
 	return -ENOENT;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers: the table of other nodes, as the administrator has filled it.
+ * Peers: the table of other nodes, as configured by the administrator.
  *
- * Changes hold dd_node.peer_lock from the first check to the event that tells
- * of them. A peer is found by those who need it once its link has started;
- * when it is removed it is first unlinked, then its link stops, which ends
- * every call about it, and then its memory waits for those who got it.
+ * A change holds dd_node.peer_lock from its first check until its event is sent. A peer
+ * can be found once its link has started. Removal has three phases: the peer is unlinked
+ * and its link is stopped, which ends all callbacks for it; work that uses the node is
+ * cancelled; and the memory is freed when the last reference is dropped.
  */
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -19,7 +19,7 @@
  * @node: this node
  * @number: any number
  *
- * Context: any, in an RCU read section, which the peer's memory outlives.
+ * Context: any, in an RCU read-side section, within which the result is valid.
  * Return: the peer, or NULL.
  */
 struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number)
@@ -29,7 +29,7 @@ struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number)
 	return xa_load((struct xarray *)&node->peers, number);
 }
 
-/* The same, counted: dd_peer_put() it. It may have been removed since. */
+/* The same with a reference, for dd_peer_put(). The peer may be removed meanwhile. */
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
 {
 	struct dd_peer *peer;
@@ -59,23 +59,21 @@ void dd_peer_put(struct dd_peer *peer)
 		queue_rcu_work(dd_wq, &peer->free_work);
 }
 
-/* ---- up and down -------------------------------------------------------- */
-
-/* Ups and downs alternate: the last two tell as much as all of them. */
+/* Send the event of a change. Ups and downs alternate: the last two are enough. */
 static void dd_peer_tell(struct dd_peer *peer)
 {
-	u64 news;
+	u64 changes;
 	bool up;
 
 	lockdep_assert_held(&peer->node->peer_lock);
 	spin_lock_bh(&peer->lock);
-	news = peer->changes - peer->told;
-	peer->told = peer->changes;
+	changes = peer->changes - peer->notified;
+	peer->notified = peer->changes;
 	up = peer->state == DD_PEER_STATE_UP;
 	spin_unlock_bh(&peer->lock);
-	if (!news)
+	if (!changes)
 		return;
-	if (news % 2 == 0)
+	if (changes % 2 == 0)
 		dd_netlink_event_peer(peer, up ? DD_CMD_PEER_DOWN :
 				      DD_CMD_PEER_UP);
 	dd_netlink_event_peer(peer, up ? DD_CMD_PEER_UP : DD_CMD_PEER_DOWN);
@@ -85,7 +83,7 @@ static void dd_peer_tell_work(struct work_struct *work)
 {
 	struct dd_peer *peer = container_of(work, struct dd_peer, tell_work);
 
-	/* The node is there: who removes a peer waits for this. */
+	/* The node is valid: dd_peer_forget() waits for this work. */
 	mutex_lock(&peer->node->peer_lock);
 	dd_peer_tell(peer);
 	mutex_unlock(&peer->node->peer_lock);
@@ -93,12 +91,12 @@ static void dd_peer_tell_work(struct work_struct *work)
 }
 
 /**
- * dd_peer_set_state() - what there is between this node and a peer
- * @peer: a peer whose link has begun to start, and has not been stopped
- * @state: what there is now
- * @reason: why it is not up; 0 leaves the reason as it was
+ * dd_peer_set_state() - set the state of the session with a peer
+ * @peer: a peer whose link is being started, and has not been stopped
+ * @state: the new state
+ * @reason: why it is not up; 0 keeps the previous reason
  *
- * Listeners are told from a worker if the peer came up or went down.
+ * If the peer came up or went down, a worker notifies listeners.
  *
  * Context: any but hard interrupts; the caller may hold spinlocks.
  */
@@ -125,11 +123,11 @@ void dd_peer_set_state(struct dd_peer *peer, enum dd_peer_state state,
 }
 
 /**
- * dd_peer_describe() - ask the link about a peer
+ * dd_peer_describe() - read the state of a peer's link
  * @peer: the peer; dd_node.peer_lock is held
- * @info: (out) what it says
+ * @info: (out) the state
  *
- * Return: whether there is a link to ask.
+ * Return: true if there is a link.
  */
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
 {
@@ -142,9 +140,9 @@ bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
 }
 
 /**
- * dd_peers_packet_size() - bytes of the largest packet that every peer can be sent
+ * dd_peers_packet_size() - largest packet size that all peers accept
  * @node: this node
- * @most: what it is without peers, and at most
+ * @most: upper bound, and the result if there are no peers
  *
  * Return: bytes.
  */
@@ -164,8 +162,6 @@ u32 dd_peers_packet_size(struct dd_node *node, u32 most)
 	return most;
 }
 
-/* ---- changes ------------------------------------------------------------ */
-
 static int dd_peer_check_number(const struct dd_node *node, u32 number,
 				struct dd_refusal *why)
 {
@@ -174,11 +170,11 @@ static int dd_peer_check_number(const struct dd_node *node, u32 number,
 				 "a peer's number must be below the number of nodes");
 	if (number == node->id)
 		return dd_refuse(why, -EINVAL, DD_A_PEER_NUMBER,
-				 "that is this node's own number");
+				 "a node cannot be its own peer");
 	return 0;
 }
 
-/* Nobody but peer @number may be there. */
+/* No peer other than @number may have this address. */
 static int dd_peer_check_shared(struct dd_node *node, u32 number,
 				const union dd_peer_addr *addr,
 				struct dd_refusal *why)
@@ -195,7 +191,7 @@ static int dd_peer_check_shared(struct dd_node *node, u32 number,
 	return 0;
 }
 
-/* Apply @change to @config, if that makes sense for peer @number. */
+/* Apply @change to @config if it is valid for peer @number. */
 static int dd_peer_apply(struct dd_node *node, u32 number,
 			 const struct dd_peer_change *change,
 			 struct dd_peer_config *config, struct dd_refusal *why)
@@ -236,7 +232,7 @@ static struct dd_peer *dd_peer_create(struct dd_node *node, u32 number,
 	return peer;
 }
 
-/* From the moment that this returns 0 it may receive. */
+/* Start the link; the peer may receive packets before this returns. */
 static int dd_peer_start(struct dd_peer *peer, struct dd_refusal *why)
 {
 	const struct dd_peer_link_ops *ops = peer->node->peer_link;
@@ -262,7 +258,7 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	peer = dd_peer_create(node, number, config);
 	if (!peer)
 		return -ENOMEM;
-	/* What could fail comes first: a session cannot be taken back. */
+	/* The reservation may fail, a started session cannot be undone: reserve first. */
 	err = xa_reserve(&node->peers, number, GFP_KERNEL);
 	if (err)
 		goto err_free;
@@ -295,7 +291,7 @@ static int dd_peer_add_locked(struct dd_node *node, u32 number,
 		return err;
 	if (xa_load(&node->peers, number))
 		return dd_refuse(why, -EEXIST, DD_A_PEER_NUMBER,
-				 "there is such a peer; to change it: ddctl peer set");
+				 "the peer exists already; change it with 'ddctl peer set'");
 	err = dd_peer_apply(node, number, change, &config, why);
 	return err ? err : dd_peer_insert(node, number, &config, why);
 }
@@ -303,12 +299,12 @@ static int dd_peer_add_locked(struct dd_node *node, u32 number,
 /**
  * dd_peer_add() - add a peer
  * @node: this node
- * @number: its number
- * @change: what it is like; the address is needed
- * @why: (out) on error, what was wrong; its text may be NULL
+ * @number: number of the peer
+ * @change: its configuration, with an address
+ * @why: (out) on error, the reason; its text may be NULL
  *
- * Return: 0; %-ERANGE, %-EINVAL or %-EEXIST for a number or an address that
- * cannot be; %-ENOMEM; or what the link says. Then nothing has changed.
+ * Return: 0; %-ERANGE, %-EINVAL or %-EEXIST for an invalid number or address;
+ * %-ENOMEM; or an error of the link. On error nothing has changed.
  */
 int dd_peer_add(struct dd_node *node, u32 number,
 		const struct dd_peer_change *change, struct dd_refusal *why)
@@ -324,7 +320,7 @@ int dd_peer_add(struct dd_node *node, u32 number,
 static int dd_peer_missing(struct dd_refusal *why)
 {
 	return dd_refuse(why, -ENOENT, DD_A_PEER_NUMBER,
-			 "there is no such peer");
+			 "no such peer");
 }
 
 static int dd_peer_set_locked(struct dd_node *node, u32 number,
@@ -347,7 +343,7 @@ static int dd_peer_set_locked(struct dd_node *node, u32 number,
 			return err;
 	}
 	peer->config = config;
-	/* If a session has ended by that, this comes first. */
+	/* If the change has ended a session, its event comes first. */
 	dd_peer_tell(peer);
 	dd_netlink_event_peer(peer, DD_CMD_PEER_SET_NTF);
 	return 0;
@@ -356,11 +352,11 @@ static int dd_peer_set_locked(struct dd_node *node, u32 number,
 /**
  * dd_peer_set() - change a peer
  * @node: this node
- * @number: its number
- * @change: what is to change
- * @why: (out) on error, what was wrong; its text may be NULL
+ * @number: number of the peer
+ * @change: the changes
+ * @why: (out) on error, the reason; its text may be NULL
  *
- * Return: 0; %-ENOENT; otherwise as dd_peer_add().
+ * Return: 0; %-ENOENT; otherwise see dd_peer_add().
  */
 int dd_peer_set(struct dd_node *node, u32 number,
 		const struct dd_peer_change *change, struct dd_refusal *why)
@@ -373,7 +369,7 @@ int dd_peer_set(struct dd_node *node, u32 number,
 	return err;
 }
 
-/* The number of nodes has changed; under dd_node.peer_lock. */
+/* The number of nodes has changed. */
 void dd_peers_renumber(struct dd_node *node)
 {
 	struct dd_peer *peer;
@@ -385,7 +381,7 @@ void dd_peers_renumber(struct dd_node *node)
 			peer->ops->renumber(peer);
 }
 
-/* Phase one: not found any more, and nothing is told about it any more. */
+/* Phase one: unlink the peer, stop its link, and send the last events. */
 static void dd_peer_unlink(struct dd_peer *peer)
 {
 	struct dd_node *node = peer->node;
@@ -400,8 +396,8 @@ static void dd_peer_unlink(struct dd_peer *peer)
 }
 
 /*
- * Phase two, without the lock, which the worker takes: it knows the node, which
- * may go after this.
+ * Phase two, without peer_lock, which the work takes: after this nothing of the peer
+ * refers to the node, which may be freed.
  */
 static void dd_peer_forget(struct dd_peer *peer)
 {
@@ -413,10 +409,10 @@ static void dd_peer_forget(struct dd_peer *peer)
 /**
  * dd_peer_del() - remove a peer
  * @node: this node
- * @number: its number
- * @why: (out) on error, what was wrong
+ * @number: number of the peer
+ * @why: (out) on error, the reason
  *
- * Its sessions are aborted. Waits for no peer and no process.
+ * Aborts its session. Does not wait for a peer or a process.
  *
  * Return: 0, or %-ENOENT.
  */
@@ -434,8 +430,6 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
 	dd_peer_forget(peer);
 	return 0;
 }
-
-/* ---- namespaces, and the module ----------------------------------------- */
 
 void dd_peers_init(struct dd_node *node)
 {
@@ -470,8 +464,8 @@ static int __net_init dd_peer_net_init(struct net *net)
 }
 
 /*
- * Links hold routes, and so devices, which are gone before exit functions of
- * subsystems run: this is the last moment to let go of them.
+ * Links hold routes, and these hold devices, which must be released before the exit
+ * functions of pernet subsystems run. So this is done in pre_exit.
  */
 static void __net_exit dd_peer_net_pre_exit(struct net *net)
 {
@@ -502,8 +496,8 @@ int __init dd_peer_init(void)
 }
 
 /*
- * Removes all peers of all nodes. Work that frees them may still be pending:
- * rcu_barrier() before dd_wq is destroyed.
+ * Remove all peers of all nodes. The work that frees them may be pending: the caller
+ * needs rcu_barrier() before it destroys dd_wq.
  */
 void dd_peer_exit(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Peers: the other nodes of the cluster, as they are configured here, and the
- * seam between them and the link that reaches them.
+ * Peers: the other nodes of the cluster, as configured on this node, and the interface
+ * of the link that reaches them.
  */
 #ifndef _DD_PEER_H
 #define _DD_PEER_H
@@ -20,16 +20,16 @@ struct dd_node;
 struct dd_peer;
 struct dd_refusal;
 
-#define DD_PEER_PORT		56797	/* UDP, unless configured */
-#define DD_PEER_DEAD_MS		5000	/* unless configured; 100 to 3600000 */
-#define DD_PEER_COUNTERS_MAX	64	/* that a link may have */
+#define DD_PEER_PORT		56797	/* default UDP port */
+#define DD_PEER_DEAD_MS		5000	/* default; 100 to 3600000 */
+#define DD_PEER_COUNTERS_MAX	64	/* counters of a link */
 
 /**
- * union dd_peer_addr - where a peer is
+ * union dd_peer_addr - address of a peer
  * @sa: the family
  * @in: for AF_INET
- * @in6: for AF_INET6; no mapped IPv4; with a scope if and only if it is
- *	link-local, and without a flow label
+ * @in6: for AF_INET6; never an IPv4-mapped address; with a scope id if and only if it
+ *	is link-local, and without a flow label
  */
 union dd_peer_addr {
 	struct sockaddr sa;
@@ -38,10 +38,10 @@ union dd_peer_addr {
 };
 
 /**
- * struct dd_peer_config - what is configured of a peer
- * @addr: where it is; the port is not 0
- * @dead_ms: silence, in milliseconds, after which it counts as dead
- * @payload_crc: ask it to checksum payloads too
+ * struct dd_peer_config - configuration of a peer
+ * @addr: address, with a port other than 0
+ * @dead_ms: silence, in milliseconds, after which the peer counts as dead
+ * @payload_crc: checksum payloads, and ask the peer to do so
  */
 struct dd_peer_config {
 	union dd_peer_addr addr;
@@ -50,19 +50,19 @@ struct dd_peer_config {
 };
 
 /**
- * struct dd_peer_info - what a link tells about a peer
- * @packet_size: bytes of the largest packet to it now
- * @rtt_us: smoothed round trip time in microseconds, 0 while not known
+ * struct dd_peer_info - state of a peer's link
+ * @packet_size: size of the largest packet, in bytes
+ * @rtt_us: smoothed round-trip time in microseconds, 0 if not known
  * @rttvar_us: its variation in microseconds
  * @cwnd: congestion window in bytes
- * @in_flight: bytes on their way
+ * @in_flight: bytes in flight
  * @packets_sent: packets sent
  * @packets_received: valid packets received
- * @packets_lost: packets taken for lost
- * @bytes_sent: payload bytes sent, each transmission counted
+ * @packets_lost: packets declared lost
+ * @bytes_sent: payload bytes sent, including retransmissions
  * @bytes_received: payload bytes deposited
- * @dropped: packets received, or what they carried, that nothing came of, for
- *	whatever reason; each counted once
+ * @dropped: received packets, or parts of them, that were dropped for any reason;
+ *	each counted once
  */
 struct dd_peer_info {
 	u32 packet_size;
@@ -79,30 +79,29 @@ struct dd_peer_info {
 };
 
 /**
- * struct dd_peer_link_ops - how a link serves peers
- * @start: a peer has been configured: seek a session with it. Its @config is
- *	complete; dd_peer_find() finds it once this has returned 0. What the
- *	link needs of @config it copies, since that may change; its own state
- *	it puts into @link. On error nothing is left behind, and @reason, if
- *	set, is a constant text that tells the administrator what to do;
- *	%-EADDRINUSE if the UDP port of the node, dd_node.port, is taken
- * @stop: it has been removed. After this returns the link calls neither
- *	dd_peer_set_state() nor anything else about it. Sessions are aborted,
- *	not drained: this may sleep, but waits for no peer and no process
- * @update: it is to have another configuration; dd_peer.config is still the
- *	old one and becomes @config if this returns 0. A peer whose address
- *	changes is another machine for all one knows: its session ends
- * @renumber: the number of nodes has changed: a session was agreed upon with
- *	another one, so it ends, and a new one is sought at once
- * @describe: fill in @info, which is zero
- * @counter: name and value of the counter with index @i, from 0; NULL behind
- *	the last, at most %DD_PEER_COUNTERS_MAX. Names are constant, in lower
- *	case with '-'; "drop-..." for packets dropped for that reason
- * @release: nobody knows the peer any more, and a grace period has passed
- *	since it was last found: free @link. Process context
+ * struct dd_peer_link_ops - operations of a link
+ * @start: a peer was configured: open a session with it. dd_peer.config is complete;
+ *	dd_peer_find() finds the peer after this has returned 0. The link copies what
+ *	it needs of the configuration, as that may change, and stores its own state in
+ *	@link. On error nothing is left behind, and @reason, if set, is a constant text
+ *	that tells the administrator what to do; %-EADDRINUSE if the UDP port
+ *	dd_node.port is in use
+ * @stop: the peer was removed. After this the link calls nothing for it. Sessions are
+ *	aborted, not drained: may sleep, but does not wait for a peer or a process
+ * @update: change the configuration; dd_peer.config still has the old one and is set
+ *	to @config if this returns 0. A new address ends the session, as the peer may
+ *	be another machine
+ * @renumber: the number of nodes has changed: end the session, which was negotiated
+ *	with the old number, and request a new one at once
+ * @describe: fill in @info, which is zeroed
+ * @counter: return name and value of counter @i, from 0; NULL after the last one, at
+ *	most %DD_PEER_COUNTERS_MAX. Names are constant, in lower case with '-';
+ *	"drop-..." for packets dropped for that reason
+ * @release: the last reference is gone, and a grace period has passed since the peer
+ *	could last be found: free @link
  *
- * All but @release are called with dd_node.peer_lock held, in process
- * context; every one of them only between @start and @stop but @release, which
+ * All operations run in process context, and all but @release with dd_node.peer_lock
+ * held, after @start and not after @stop. @release is the last one.
  * is last.
  */
 struct dd_peer_link_ops {
@@ -120,22 +119,21 @@ struct dd_peer_link_ops {
 /**
  * struct dd_peer - another node
  * @number: its number in the cluster, the index in dd_node.peers
- * @node: this node; there as long as the peer is configured, and as long as
- *	there is a context
- * @ref: held by the table, and by whoever has got it; memory only
+ * @node: this node; valid while the peer is configured or a context exists
+ * @ref: held by the table and by users of dd_peer_get(); memory only
  * @config: under dd_node.peer_lock
- * @live: the link has started and not been stopped; under dd_node.peer_lock
+ * @live: the link was started and not stopped; under dd_node.peer_lock
  * @ops: the link, or NULL for none
- * @link: its state
- * @lock: of the state below; innermost, taken with softirqs disabled
+ * @link: private to the link
+ * @lock: protects @state to @sessions; innermost, taken with softirqs disabled
  * @state: enum dd_peer_state
- * @reason: enum dd_peer_reason: why it is not up, or was not the last time;
- *	0 if it has always been
- * @changes: how often it has come up or gone down
- * @told: value of @changes that listeners know
- * @sessions: how often it has come up
- * @tell_work: tells listeners; counted in @ref while queued
- * @free_work: the last put may come from anywhere
+ * @reason: enum dd_peer_reason: why it is not up, or was not the last time; 0 if it
+ *	was never down
+ * @changes: number of transitions from or to DD_PEER_STATE_UP
+ * @notified: value of @changes at the last event
+ * @sessions: number of transitions to DD_PEER_STATE_UP
+ * @tell_work: sends events; holds a reference while queued
+ * @free_work: frees the peer, as dd_peer_put() is called in any context
  */
 struct dd_peer {
 	u32 number;
@@ -145,39 +143,39 @@ struct dd_peer {
 	bool live;
 	const struct dd_peer_link_ops *ops;
 	void *link;
-	spinlock_t lock;	/* of the state */
+	spinlock_t lock;	/* protects state to sessions */
 	u8 state;
 	u8 reason;
 	u64 changes;
-	u64 told;
+	u64 notified;
 	u64 sessions;
 	struct work_struct tell_work;
 	struct rcu_work free_work;
 };
 
-/* After dd_netlink_init(), since peers make events; before its exit. */
+/* Call dd_peer_init() after dd_netlink_init(): peers send events. */
 int dd_peer_init(void);
 void dd_peer_exit(void);
 
-/* For dd_node only: before any peer, after all of them. */
+/* Only for dd_node. */
 void dd_peers_init(struct dd_node *node);
 void dd_peers_exit(struct dd_node *node);
 
 /**
- * dd_peer_link_register() - name the link that reaches the peers of a node
- * @node: a node that has no peers yet: in the init of a pernet_operations
- *	registered between dd_node_init() and dd_peer_init()
+ * dd_peer_link_register() - register the link of a node's peers
+ * @node: a node without peers: called by the init of pernet_operations registered
+ *	between dd_node_init() and dd_peer_init()
  * @ops: the link
  */
 void dd_peer_link_register(struct dd_node *node,
 			   const struct dd_peer_link_ops *ops);
 
 /**
- * struct dd_peer_change - what is to change of a peer; NULL leaves it
- * @addr: where it is; any bytes
- * @addr_len: how many of them
- * @dead_ms: see there
- * @payload_crc: see there
+ * struct dd_peer_change - changes of a peer's configuration; NULL keeps a value
+ * @addr: address, not validated
+ * @addr_len: bytes at @addr
+ * @dead_ms: see struct dd_peer_config
+ * @payload_crc: see struct dd_peer_config
  */
 struct dd_peer_change {
 	const union dd_peer_addr *addr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses of peers: which make sense.
+ * Validation of peer addresses.
  */
 #include <linux/inetdevice.h>
 #include <linux/netdevice.h>
@@ -12,7 +12,7 @@
 #include "peer.h"
 
 #define DD_OWN_ADDRESS							\
-	"that is this node itself: one of its own addresses, with its own port"
+	"the address and port are those of this node"
 
 static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
 {
@@ -20,8 +20,8 @@ static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
 }
 
 /*
- * A namespace without a single address has no table of them either, and then
- * everything is broadcast; loopback never is, if there is a table.
+ * A namespace without any address has no local routing table, and inet_addr_type()
+ * returns RTN_BROADCAST for everything, including the loopback address.
  */
 static unsigned int dd_addr_type(struct net *net, __be32 addr)
 {
@@ -42,21 +42,21 @@ static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
 
 	if (ipv4_is_zeronet(addr))
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is the unspecified address, which is nowhere");
+				      "the unspecified address cannot be a peer's");
 	if (type == RTN_MULTICAST)
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is a multicast address; a peer has one of its own");
+				      "a multicast address cannot be a peer's");
 	if (type == RTN_BROADCAST)
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is a broadcast address; a peer has one of its own");
-	/* A namespace whose loopback is down has no local addresses yet. */
+				      "a broadcast address cannot be a peer's");
+	/* Before loopback is up, the namespace has no local addresses. */
 	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
 	    ntohs(in->sin_port) == own_port)
 		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
 	return 0;
 }
 
-/* Whether this is an address of this node, on that link if it is of a link. */
+/* Whether this is an address of this node, on its interface if it is link-local. */
 static bool dd_addr_is_own6(struct net *net, const struct sockaddr_in6 *in6)
 {
 	struct net_device *dev = NULL;
@@ -92,13 +92,13 @@ static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
 				      "this kernel has no IPv6");
 	if (type == IPV6_ADDR_ANY)
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is the unspecified address, which is nowhere");
+				      "the unspecified address cannot be a peer's");
 	if (type & IPV6_ADDR_MULTICAST)
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is a multicast address; a peer has one of its own");
+				      "a multicast address cannot be a peer's");
 	if (type & IPV6_ADDR_MAPPED)
 		return dd_addr_refuse(why, -EINVAL,
-				      "that is an IPv4 address in IPv6 clothes; give it as IPv4");
+				      "IPv4-mapped IPv6 address; use the IPv4 address");
 	if (type & IPV6_ADDR_LINKLOCAL &&
 	    !dd_addr_has_link(net, in6->sin6_scope_id))
 		return dd_addr_refuse(why, -EINVAL,
@@ -108,7 +108,7 @@ static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
 	return 0;
 }
 
-/* Copy what means something, so that equal addresses have equal bytes. */
+/* Copy only significant fields, so that equal addresses have equal bytes. */
 static int dd_addr_copy(union dd_peer_addr *to, const union dd_peer_addr *from,
 			size_t len)
 {
@@ -131,12 +131,12 @@ static int dd_addr_copy(union dd_peer_addr *to, const union dd_peer_addr *from,
 }
 
 /**
- * dd_peer_addr_check() - take an address of a peer, if it makes sense
+ * dd_peer_addr_check() - validate and copy the address of a peer
  * @node: this node; its peer_lock is held
  * @to: (out) the address
- * @from: any bytes
- * @len: how many of them
- * @why: (out) on error, what is wrong
+ * @from: bytes from user space
+ * @len: number of bytes
+ * @why: (out) on error, the reason
  *
  * Return: 0; %-EINVAL or %-EAFNOSUPPORT.
  */
@@ -148,7 +148,7 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 	if (dd_addr_copy(to, from, len))
 		return dd_addr_refuse(why, -EINVAL,
 				      "neither a struct sockaddr_in nor a struct sockaddr_in6");
-	/* Both families have it at one place. */
+	/* The port is at the same offset in both families. */
 	if (!to->in.sin_port)
 		return dd_addr_refuse(why, -EINVAL, "the port must be 1 to 65535");
 	if (to->sa.sa_family == AF_INET)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections whose other end is on another node: DDP's use of look-ups and
- * channels. What travels on them: remote_msg.c.
+ * Connections whose other end is on another node: how DDP uses look-ups and channels.
+ * Messages on these channels are in remote_msg.c.
  *
- * An end and its channel know each other while the channel is registered with
- * the peer. That ends, under the peer's lock, in dd_remote_break() and nowhere
- * else, before the end is released; so what the link calls under that lock
- * finds the end's segment, cell and list in place.
+ * A connection and its channel refer to each other while the channel is registered
+ * with the peer. dd_remote_break() ends that under the peer's lock, before the
+ * connection is released. So callbacks of the link, which run under that lock, find
+ * the connection's segment, cell and list valid.
  *
- * Locks: the proxy's, the peer's, the own segment's, in this order.
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own segment.
  */
 #include <linux/pid.h>
 #include <linux/slab.h>
@@ -18,28 +18,26 @@
 #include "peer.h"
 #include "remote.h"
 
-/* What a class DD_CTL_SERVICE adds to queries and answers. */
+/* Body of queries and answers of class DD_CTL_SERVICE. */
 struct dd_remote_end {
-	__le64 size;		/* bytes in the block at this end */
+	__le64 size;		/* bytes in the block of this end */
 	__le32 pid;
 	__le32 uid;
-	__le16 window;		/* notes that may be unconsumed here */
+	__le16 window;		/* unread notes permitted at this end */
 	u8 type;		/* enum dd_conn_type; 0 in an answer */
 	u8 __reserved;
-	__le16 taken;		/* of the window, by an earlier connection */
+	__le16 taken;		/* of the window, used by an earlier connection */
 	u8 __reserved2[2];
 } __packed;
 
 static_assert(sizeof(struct dd_remote_end) <= DD_CTL_BODY);
 
-/* The far ends are locked in softirq, the near ones are not. */
+/* Own classes: these locks are taken in softirq, those of local segments are not. */
 static struct lock_class_key dd_remote_proxy_key, dd_remote_seg_key;
 
-/* ---- life --------------------------------------------------------------- */
-
 /*
- * A connection in the making, to or from @peer. Its end, whose segment must
- * have its window, is not looked at before it is opened.
+ * Allocate the state of a connection with @peer. The connection itself must have its
+ * segment with a window before the channel joins the session.
  */
 static struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
 {
@@ -76,23 +74,21 @@ void dd_remote_put(struct dd_remote *r)
 	call_rcu(&r->rcu, dd_remote_free);
 }
 
-/* The connection is not used any more, and was broken before. */
+/* The connection has no user any more; dd_remote_break() was called before. */
 void dd_remote_release(struct dd_remote *r)
 {
 	WARN_ON_ONCE(r->registered);
 	dd_remote_put(r);
 }
 
-/* ---- the channel -------------------------------------------------------- */
-
-/* Choose the name that the peer will know the channel by: 64 random bits. */
+/* Choose the channel's id and add it to the peer's table. */
 static int dd_remote_register(struct dd_remote *r)
 {
 	struct dd_ctl *ctl = dd_ctl_of(r->peer);
 	int err;
 
 	do {
-		/* 0 stands for none. */
+		/* 0 is reserved for "none". */
 		do {
 			r->id = get_random_u64();
 		} while (!r->id);
@@ -105,7 +101,7 @@ static int dd_remote_register(struct dd_remote *r)
 	return 0;
 }
 
-/* Take the channel from the transport and the table; the peer is locked. */
+/* Remove the channel from the transport and the table; the peer is locked. */
 static void dd_remote_unregister(struct dd_remote *r)
 {
 	if (!r->registered)
@@ -117,12 +113,12 @@ static void dd_remote_unregister(struct dd_remote *r)
 			       dd_remote_ids);
 	if (!list_empty(&r->entry)) {
 		list_del_init(&r->entry);
-		/* Of the list; the caller has another. */
+		/* The reference of the list; the caller holds another one. */
 		dd_remote_put(r);
 	}
 }
 
-/* Put the channel into the session, if it is still that one. */
+/* Add the channel to session number @session, if that is still up. */
 static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 			  u64 session, u64 peer_id, u32 tx_window, u32 tx_taken,
 			  u32 rx_taken)
@@ -145,7 +141,7 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 	if (ctl->downs == session)
 		err = dd_tp_chan_init(dd_ctl_tp(r->peer), &r->chan, &cfg);
 	if (!err) {
-		/* Its owner does not have it yet: dd_remote_go(). */
+		/* No messages before dd_remote_go(): the id is not published yet. */
 		r->chan.hold = true;
 		refcount_inc(&r->ref);
 		list_add_tail(&r->entry, &ctl->open);
@@ -155,8 +151,8 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 }
 
 /*
- * Complete the end for its owner, alive: he may use it, and close it, as soon as
- * he finds it, whatever dd_remote_go() waits for. Nothing comes and goes yet.
+ * Complete the connection before its id is published: from then on its owner may use
+ * and close it at any time. No message is sent or received before dd_remote_go().
  */
 static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
 {
@@ -175,16 +171,16 @@ static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
 }
 
 /**
- * dd_remote_go() - an end can be found by its owner: it may send and receive
- * @r: the connection's
+ * dd_remote_go() - start sending and receiving, after the id was published
+ * @r: the connection
  *
- * What the peer has sent before comes again, and if it has ended the
- * connection before, the owner learns it now.
+ * The peer retransmits messages that it sent before. If it has already ended the
+ * connection, the owner is notified now.
  */
 void dd_remote_go(struct dd_remote *r)
 {
 	dd_ctl_lock(r->peer);
-	/* Its owner may have closed it already. */
+	/* Not registered: the owner has already closed it. */
 	if (r->registered) {
 		r->open = true;
 		r->chan.hold = false;
@@ -195,9 +191,9 @@ void dd_remote_go(struct dd_remote *r)
 }
 
 /**
- * dd_remote_break() - neither end reaches the other any more
- * @r: the connection's
- * @error: 0 if this end closes, or the errno that it is to see
+ * dd_remote_break() - end the channel: neither end reaches the other any more
+ * @r: the connection
+ * @error: 0 if this end closes, else the errno to be stored in its cell
  */
 void dd_remote_break(struct dd_remote *r, int error)
 {
@@ -220,8 +216,9 @@ void dd_remote_break(struct dd_remote *r, int error)
 	}
 	dd_ctl_unlock(peer);
 	/*
-	 * Not the transport and no new request look at them, but whoever breaks
-	 * it from the other side: when this returns, no source is in use.
+	 * The transport and new requests do not use the ops any more; only another
+	 * dd_remote_break() may. Under op_lock either call frees all sources before
+	 * it returns.
 	 */
 	mutex_lock(&r->op_lock);
 	for (i = 0; i < r->nops; i++)
@@ -230,7 +227,7 @@ void dd_remote_break(struct dd_remote *r, int error)
 }
 
 /**
- * dd_remote_end_lost() - end the connections that a peer, or its death, ended
+ * dd_remote_end_lost() - end the connections that the peer has ended or lost
  * @peer: the peer
  */
 void dd_remote_end_lost(struct dd_peer *peer)
@@ -247,7 +244,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 		if (r) {
 			list_del_init(&r->entry);
 			r->gone = true;
-			/* Registered, or it were on no list: so it is there. */
+			/* On a list, so registered, so @conn is valid. */
 			if (r->open &&
 			    refcount_inc_not_zero(&r->conn->obj.users))
 				conn = r->conn;
@@ -262,8 +259,6 @@ void dd_remote_end_lost(struct dd_peer *peer)
 		cond_resched();
 	} while (r);
 }
-
-/* ---- connecting --------------------------------------------------------- */
 
 static void dd_remote_describe(const struct dd_conn *conn, u8 type, u32 taken,
 			       struct dd_remote_end *end)
@@ -286,7 +281,7 @@ static bool dd_remote_end_ok(const struct dd_remote_end *end, u32 len)
 	       window <= DD_WINDOW_MAX && le16_to_cpu(end->taken) <= window;
 }
 
-/* What an end must know of the other one. */
+/* Store the properties of the other end, and allocate ops for its window. */
 static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_remote_end *end)
 {
@@ -310,8 +305,8 @@ static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
 }
 
 /**
- * dd_remote_uncharge() - the memory of a connection's requests is not charged more
- * @conn: this end, which is being released
+ * dd_remote_uncharge() - uncharge the ops of a connection
+ * @conn: the connection, which is being released
  */
 void dd_remote_uncharge(struct dd_conn *conn)
 {
@@ -333,7 +328,7 @@ static int dd_remote_error(u32 status)
 	}
 }
 
-/* With the channel registered: ask, and learn what the other end is. */
+/* Look up the service and set the other end of the registered channel. */
 static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 			 const struct dd_connect *arg, ktime_t expires)
 {
@@ -361,7 +356,7 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
 	if (!dd_remote_end_ok(end, answer.len) || !answer.chan)
 		return -EPROTO;
 	dd_ctl_lock(r->peer);
-	/* From here on a failure tells the peer to close its end. */
+	/* If this or a later step fails, dd_remote_break() sends a CLOSE. */
 	err = dd_tp_chan_peer(dd_ctl_tp(r->peer), &r->chan, answer.chan,
 			      le16_to_cpu(end->window), le16_to_cpu(end->taken));
 	dd_ctl_unlock(r->peer);
@@ -372,16 +367,15 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
  * dd_remote_connect() - connect to a service of another node
  * @conn: the connecting end, equipped, its id reserved; its context is not
  *	locked
- * @arg: what user space asked for
+ * @arg: request of user space
  *
- * When its id can be found, dd_remote_go() follows.
+ * After the id is published the caller calls dd_remote_go().
  *
  * Return: 0; %-ENONET if there is no such peer; %-ECONNREFUSED if it has no such
- * service;
- * %-EHOSTUNREACH if the node does not answer for its dead time;
- * %-EPROTONOSUPPORT if it speaks no version of the protocol that this one does;
- * %-EPROTO if it is of another cluster; %-EAGAIN if it is not to be waited for;
- * %-ETIMEDOUT, %-EUSERS, %-ENOMEM, %-EINTR.
+ * service; %-EHOSTUNREACH if the node does not answer for its dead time;
+ * %-EPROTONOSUPPORT if there is no protocol version in common; %-EPROTO if it belongs
+ * to another cluster; %-EAGAIN with a timeout of 0; %-ETIMEDOUT, %-EUSERS, %-EACCES,
+ * %-ENOMEM, %-EINTR.
  */
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 {
@@ -418,60 +412,60 @@ int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 }
 
 /**
- * struct dd_remote_call - a client of another node at the door
- * @r: its connection in the making; the serving end's, once it is accepted
- * @session: see struct dd_ctl_class_ops
- * @chan: its channel
+ * struct dd_remote_call - a connect request of a client on another node
+ * @r: state of the connection; owned by the serving end once that is accepted
+ * @session: number of the session, see struct dd_ctl_class_ops
+ * @chan: id of the client's channel
  * @type: enum dd_conn_type
- * @far: what it says of its end
- * @near: (out) what it is to be told of the serving end
+ * @remote: properties of the client's end
+ * @local: (out) properties of the serving end
  */
 struct dd_remote_call {
 	struct dd_remote *r;
 	u64 session;
 	u64 chan;
 	u8 type;
-	struct dd_remote_end far;
-	struct dd_remote_end near;
+	struct dd_remote_end remote;
+	struct dd_remote_end local;
 };
 
-/* What a serving end that is being made must know of the client: 0 or an error. */
+/* Store the properties of the client in a serving end; 0 or an error. */
 int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn)
 {
-	return dd_remote_learn(call->r, conn, &call->far);
+	return dd_remote_learn(call->r, conn, &call->remote);
 }
 
-/* Who the client is, as its node says. */
+/* Identity of the client, as reported by its node. */
 void dd_remote_caller(const struct dd_remote_call *call, struct dd_who *who)
 {
 	*who = (struct dd_who) {
-		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->far.uid)),
+		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->remote.uid)),
 		.node = call->r->peer->number,
 	};
 }
 
 /**
- * dd_remote_accept() - give a serving end its other end, on another node
- * @call: the client
- * @conn: the serving end, equipped, which has learnt of the client
+ * dd_remote_accept() - connect a serving end to its client on another node
+ * @call: the request
+ * @conn: the serving end, equipped, after dd_remote_learn_client()
  *
- * When its id can be found, dd_remote_go() follows.
+ * After the id is published the caller calls dd_remote_go().
  *
- * Return: 0; %-EHOSTUNREACH if the client's session is over; %-ENOMEM.
+ * Return: 0; %-EHOSTUNREACH if the client's session has ended; %-ENOMEM.
  */
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
 {
-	/* Notes of who had the block before, which are unread. */
+	/* Places still used by unread notes of the block's previous client. */
 	u32 taken = conn->seg.credit->window - dd_remote_free_slots(&conn->seg);
 	struct dd_remote *r = call->r;
 	int err;
 
 	err = dd_remote_join(r, conn, call->session, call->chan,
 			     conn->imp.peer_window,
-			     le16_to_cpu(call->far.taken), taken);
+			     le16_to_cpu(call->remote.taken), taken);
 	if (err)
 		return err;
-	dd_remote_describe(conn, 0, taken, &call->near);
+	dd_remote_describe(conn, 0, taken, &call->local);
 	dd_remote_attach(r, conn);
 	return 0;
 }
@@ -492,7 +486,7 @@ static enum dd_ctl_status dd_remote_status(int err)
 	}
 }
 
-/* Unless 0, there is nothing. */
+/* Make the serving end; on error nothing is left behind. */
 static int dd_remote_admit(struct dd_peer *peer, struct dd_service *svc,
 			   struct dd_remote_call *call)
 {
@@ -501,7 +495,7 @@ static int dd_remote_admit(struct dd_peer *peer, struct dd_service *svc,
 	call->r = dd_remote_alloc(peer);
 	if (!call->r)
 		return -ENOMEM;
-	/* Accepted, it is the connection's, which may be over at once. */
+	/* Once accepted, the connection owns one reference and may drop it at once. */
 	refcount_inc(&call->r->ref);
 	err = dd_remote_register(call->r);
 	if (!err)
@@ -515,7 +509,7 @@ static int dd_remote_admit(struct dd_peer *peer, struct dd_service *svc,
 	return err;
 }
 
-/* A service is looked for, by a client that is @call. */
+/* Find the service and connect the client to it. */
 static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
 			   struct dd_remote_call *call)
 {
@@ -527,7 +521,7 @@ static int dd_remote_serve(struct dd_peer *peer, const u8 *name,
 	svc = READ_ONCE(node->up) ? dd_node_service_get(node, name) : NULL;
 	if (!svc)
 		return -ECONNREFUSED;
-	/* The client cannot pay for the serving end, so its server does. */
+	/* The client is on another node: charge the server's user and memcg. */
 	before = dd_owner_enter(svc->obj.ctx);
 	err = dd_remote_admit(peer, svc, call);
 	dd_owner_leave(before);
@@ -542,10 +536,10 @@ static enum dd_ctl_status dd_remote_lookup(struct dd_peer *peer, u64 session,
 	struct dd_remote_call call = { .session = session };
 	int err;
 
-	memcpy(&call.far, query->body, sizeof(call.far));
+	memcpy(&call.remote, query->body, sizeof(call.remote));
 	call.chan = query->chan;
-	call.type = call.far.type;
-	if (!dd_remote_end_ok(&call.far, query->len) || !call.chan ||
+	call.type = call.remote.type;
+	if (!dd_remote_end_ok(&call.remote, query->len) || !call.chan ||
 	    call.type < DD_CONN_RPC || call.type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
 		return DD_CTL_BAD;
@@ -553,8 +547,8 @@ static enum dd_ctl_status dd_remote_lookup(struct dd_peer *peer, u64 session,
 	if (err)
 		return dd_remote_status(err);
 	answer->chan = call.r->id;
-	answer->len = sizeof(call.near);
-	memcpy(answer->body, &call.near, sizeof(call.near));
+	answer->len = sizeof(call.local);
+	memcpy(answer->body, &call.local, sizeof(call.local));
 	dd_remote_put(call.r);
 	return DD_CTL_OK;
 }

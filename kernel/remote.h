@@ -14,11 +14,11 @@ struct dd_net_upper;
 struct dd_peer;
 
 /**
- * struct dd_remote_op - a message that has been accepted and not all arrived
- * @tp: the transport's part of it
- * @region: where its bytes are, counted; or NULL
- * @src: offset there
- * @copy: its bytes, where those were copied; or NULL
+ * struct dd_remote_op - a message that was accepted and is not sent completely
+ * @tp: the transport's part
+ * @region: region of the source, counted; or NULL
+ * @src: offset in @region
+ * @copy: copy of the source if that is not wired memory; or NULL
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
@@ -28,11 +28,11 @@ struct dd_remote_op {
 };
 
 /**
- * struct dd_drain - how long a wait to close has gone on, see dd_conn_drain()
- * @submitted: messages that had been accepted
- * @since: when it was first seen so, or last that there was room for some that were
- *	not sent yet; in nanoseconds
- * @sent_at: when the last one was sent, likewise
+ * struct dd_drain - progress of a drain before close, see dd_conn_drain()
+ * @submitted: messages accepted at @since
+ * @since: when the drain began, or when the peer last had credit for unsent messages;
+ *	in nanoseconds
+ * @sent_at: when a message was last acknowledged, in nanoseconds
  */
 struct dd_drain {
 	u64 submitted;
@@ -41,32 +41,32 @@ struct dd_drain {
 };
 
 /**
- * struct dd_remote - what an end has beside struct dd_conn if its peer is on
- *	another node
- * @ref: held by the connection, by each list it is on, by the worker
- * @conn: the end; valid while this is registered with the peer, or held by
+ * struct dd_remote - additional state of a connection whose other end is on another
+ *	node
+ * @ref: held by the connection, by each list, and by the worker
+ * @conn: the connection; valid while this is registered with the peer, or held by
  *	the connection
- * @proxy: stands for the segment of the other end: its lock is the import's,
- *	and it is dead when the import is broken. No byte goes there
- * @grant: leads to @proxy, as struct dd_import wants it
+ * @proxy: stands for the segment of the other end: its lock protects the import, and
+ *	it is dead once the import is broken. It has no memory
+ * @grant: leads to @proxy, as struct dd_import requires
  * @peer: the other node, counted
- * @chan: what the transport knows; under the peer's lock
- * @id: of the channel, as the other node names it
- * @id_node: in the peer's table of ids
- * @registered: the peer's table knows @id; under the peer's lock
+ * @chan: the transport's channel; under the peer's lock
+ * @id: of the channel; the other node uses it to name this end
+ * @id_node: in dd_ctl.chans
+ * @registered: @id is in dd_ctl.chans; under the peer's lock
  * @open: messages may be deposited; under the peer's lock
- * @gone: the peer has ended it; under the peer's lock
- * @told: message whose note was withheld and is posted now
+ * @gone: the peer has ended the connection; under the peer's lock
+ * @posted: last message whose withheld note has been posted
  * @drain: under the peer's lock
- * @wait: for an answer to the client's question
+ * @wait: query of the connecting end
  * @entry: in one of the lists of struct dd_ctl; under the peer's lock
  * @name: of the service, at the connecting end
- * @pid: the other process, as its node numbers it
- * @uid: its user, likewise
- * @rcu: look-ups go on
- * @nops: entries in @op, the window of the other end and one more
- * @op: message n is in entry n % @nops
- * @op_lock: for those who end what @op still holds, once it is not registered
+ * @pid: process of the other end, in the pid namespace of its node
+ * @uid: user of the other end, in the user namespace of its node
+ * @rcu: look-ups in dd_ctl.chans may still be running
+ * @nops: entries in @op: the window of the other end plus 1
+ * @op: message n uses entry n % @nops
+ * @op_lock: serialises freeing what @op still holds after the end
  */
 struct dd_remote {
 	refcount_t ref;
@@ -80,7 +80,7 @@ struct dd_remote {
 	bool registered;
 	bool open;
 	bool gone;
-	u64 told;
+	u64 posted;
 	struct dd_drain drain;
 	struct dd_ctl_wait wait;
 	struct list_head entry;
@@ -93,7 +93,7 @@ struct dd_remote {
 	struct mutex op_lock;	/* what is left in @op */
 };
 
-/* Ids are random, so that each is its own hash. */
+/* Ids are random, so an id is its own hash. */
 static inline u32 dd_remote_id_hash(const void *id, u32 len, u32 seed)
 {
 	return *(const u64 *)id;
@@ -107,7 +107,7 @@ static const struct rhashtable_params dd_remote_ids __maybe_unused = {
 	.automatic_shrinking = true,
 };
 
-/* Of a connection without a peer on this node, that has been opened. */
+/* For a connection whose other end is on another node. */
 static inline struct dd_remote *dd_remote_of(const struct dd_conn *conn)
 {
 	return container_of(conn->imp.grant, struct dd_remote, grant);
@@ -118,14 +118,14 @@ static inline struct dd_remote *dd_remote_of_chan(struct dd_tp_chan *chan)
 	return container_of(chan, struct dd_remote, chan);
 }
 
-/* Node number of the other end, wherever it is. */
+/* Node number of the other end. */
 static inline u32 dd_conn_peer_node(const struct dd_conn *conn)
 {
 	return conn->peer ? READ_ONCE(conn->peer->obj.ctx->node->id) :
 			    dd_remote_of(conn)->peer->number;
 }
 
-/* Its process, as its node numbers it. */
+/* Process of the other end, as numbered on its node. */
 static inline u32 dd_conn_peer_pid(const struct dd_conn *conn)
 {
 	return conn->peer ? pid_nr(conn->peer->obj.ctx->pid) :
@@ -141,13 +141,13 @@ int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn);
 void dd_remote_uncharge(struct dd_conn *conn);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error);
-void dd_remote_lost(struct dd_peer *peer, u64 id, u64 told);
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
 u32 dd_remote_free_slots(struct dd_segment *seg);
 void dd_remote_end_lost(struct dd_peer *peer);
 void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
-void dd_remote_told(struct dd_remote *r);
+void dd_remote_posted(struct dd_remote *r);
 void dd_remote_flush(struct dd_conn *conn);
 void dd_remote_await(struct dd_conn *conn);
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages of connections whose other end is on another node: how requests
- * become messages of the transport, and what that and the link ask of those
- * who have the memory.
+ * Messages of connections whose other end is on another node: requests become messages
+ * of the transport, and the callbacks of the transport and the link are implemented.
  *
- * Locks: the proxy's, the peer's, the own segment's, in this order.
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own segment.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -17,7 +16,7 @@
 #include "trace.h"
 
 /**
- * struct dd_bounce - bytes of a message that lay anywhere, in pages of their own
+ * struct dd_bounce - copy of a message whose source is not wired memory
  * @node: in dd_bounces
  * @n: number of pages
  * @page: the pages
@@ -28,7 +27,7 @@ struct dd_bounce {
 	struct page *page[];
 };
 
-#define DD_BOUNCE_FEW	64	/* pages that may be freed by whoever it is */
+#define DD_BOUNCE_FEW	64	/* pages that are freed at once, in any context */
 
 static void dd_bounce_free(struct dd_bounce *copy)
 {
@@ -53,8 +52,8 @@ static void dd_bounces_free(struct work_struct *work)
 static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
 
 /*
- * The transport does not read the bytes of a message any more. There may be half a
- * million pages of them, and the peer is locked: they are freed elsewhere.
+ * The transport does not read the bytes of a message any more. A copy may have half a
+ * million pages and the peer is locked, so a worker frees large copies.
  */
 void dd_remote_op_end(struct dd_remote_op *op)
 {
@@ -68,11 +67,9 @@ void dd_remote_op_end(struct dd_remote_op *op)
 	op->copy = NULL;
 }
 
-/* ---- sending ------------------------------------------------------------ */
-
 /*
- * Hand a request to the transport; the import is locked and alive. With 0 the
- * peer stays locked: dd_remote_push().
+ * Pass a request to the transport; the import is locked and alive. If it returns 0 the
+ * peer is locked, until dd_remote_push() or dd_remote_leave().
  */
 static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 			   struct dd_bounce *copy)
@@ -89,7 +86,7 @@ static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 		err = -EBUSY;
 		goto out;
 	}
-	/* Message n - nops is done, so nobody reads its bytes. */
+	/* Message n - nops is done, so the transport does not use its entry any more. */
 	rop->tp.msg.dst = sqe->dst;
 	rop->tp.msg.len = sqe->len;
 	rop->tp.msg.flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
@@ -106,13 +103,13 @@ static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 		err = err == -ENOTCONN ? -ECONNRESET : err;
 		goto out;
 	}
-	/* The request's count becomes the message's, or there is one more. */
+	/* The message takes over the request's reference, or gets its own. */
 	if (rop->region && !op->counted)
 		refcount_inc(&rop->region->obj.users);
 	op->counted = false;
 	if (copy)
 		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
-	/* Before the peer can say that it is sent, or done. */
+	/* Before unlocking: then the peer may report the message as sent or done. */
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->cell->submitted, n);
 	__release(&dd_ctl_link(r->peer)->lock);
@@ -137,7 +134,7 @@ static void dd_remote_push(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
-/* The import is locked; a softirq that runs after that may transmit before. */
+/* The import is locked; a softirq may transmit before dd_remote_flush_peer() does. */
 static bool dd_remote_leave(struct dd_conn *conn, struct dd_conn *before)
 {
 	struct dd_remote *r = dd_remote_of(conn);
@@ -155,7 +152,7 @@ static void dd_remote_flush_peer(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
-/* The bytes of a message that lie anywhere, in pages of their own. */
+/* Copy the source of a message. */
 static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 {
 	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
@@ -219,7 +216,7 @@ const struct dd_link_ops dd_link_remote = {
 	.flush = dd_remote_flush_peer,
 };
 
-/* ---- what the link asks; the peer is locked, with softirqs disabled ----- */
+/* Callbacks of the link; called with the peer locked and softirqs disabled. */
 
 static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
 {
@@ -231,16 +228,16 @@ static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
 }
 
 /*
- * The peer has ended a connection, on which @told messages were told. If that is
- * not known to its owner yet, it will be: dd_remote_go().
+ * The peer has ended a connection, after @notified messages were notified. If the
+ * connection is not published yet, dd_remote_go() will end it.
  */
-void dd_remote_lost(struct dd_peer *peer, u64 id, u64 told)
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 {
 	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_link(peer), id);
 
 	if (!chan)
 		return;
-	dd_tp_chan_over(dd_ctl_tp(peer), chan, told);
+	dd_tp_chan_over(dd_ctl_tp(peer), chan, notified);
 	dd_ctl_lose(peer, dd_remote_of_chan(chan));
 }
 
@@ -273,29 +270,29 @@ static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 
 static void dd_remote_deposit_batch(struct dd_udp_peer *link,
 				    struct dd_tp_chan *chan, u64 dst,
-				  struct dd_udp_payload *payload,
-				  struct dd_tp_rx_batch *batch)
+				    struct dd_udp_payload *payload,
+				    struct dd_tp_rx_batch *batch)
 {
 	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
 	u64 at = seg->mem.offset + dst;
 	u32 n = 0;
 
 	spin_lock(&seg->lock);
-	/* Dead: that is said of packets one by one. */
+	/* If it is dead, dd_remote_deposit() reports that for single packets. */
 	if (!seg->dead)
 		n = dd_udp_copy_batch(link, payload, batch,
 				      seg->mem.region->pages +
-				    dd_region_index(seg->mem.region, at),
-				    offset_in_page(at));
+				      dd_region_index(seg->mem.region, at),
+				      offset_in_page(at));
 	spin_unlock(&seg->lock);
 	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);
 }
 
 /**
- * struct dd_remote_note - what a note is made of
+ * struct dd_remote_note - contents of a note
  * @conn: the receiving end
  * @msg: the message
- * @word: its last word
+ * @word: last word of the message
  */
 struct dd_remote_note {
 	const struct dd_conn *conn;
@@ -323,37 +320,38 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 }
 
 /*
- * Tell the owner of a message that is in place; the segment is locked. Who sees
- * the note may answer at once, on another CPU, and will need the peer's lock: so it is
- * shown last of all, and the segment is unlocked then. What was told of before
- * is shown by then, since the peer's lock is held from one to the other.
+ * Notify the owner of a message that is in place; the segment is locked. A reader that
+ * sees the note may answer at once, on another CPU, and needs the peer's lock for that.
+ * So the note is only filled in here; dd_remote_show() posts it and unlocks the segment
+ * just before the peer is unlocked. The peer's lock, held throughout, keeps notes in
+ * order.
  */
 static bool dd_remote_tell(struct dd_udp_peer *link, struct dd_segment *seg,
 			   const struct dd_remote_note *note)
 	__releases(&seg->lock)
 {
 	struct dd_ctl *ctl = link->priv;
-	bool told;
+	bool posted;
 
 	ctl->note = dd_segment_note(seg, dd_remote_fill, note, &ctl->pos);
 	if (likely(ctl->note)) {
-		ctl->told = seg;
+		ctl->notify_seg = seg;
 		link->note_pending = true;
 		__release(&seg->lock);
 		return true;
 	}
 	dd_remote_fill(&seg->rec, note);
-	told = dd_segment_withhold(seg);
+	posted = dd_segment_withhold(seg);
 	dd_list_wake(seg->list);
 	spin_unlock(&seg->lock);
-	return told;
+	return posted;
 }
 
-/* Show the note that dd_remote_complete() has made. */
+/* Post the note filled in by dd_remote_tell(). */
 static void dd_remote_show(struct dd_udp_peer *link)
 {
 	struct dd_ctl *ctl = link->priv;
-	struct dd_segment *seg = ctl->told;
+	struct dd_segment *seg = ctl->notify_seg;
 
 	__acquire(&seg->lock);
 	lockdep_assert_held(&link->lock);
@@ -373,7 +371,7 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	struct dd_segment *seg = &conn->seg;
 
 	spin_lock(&seg->lock);
-	/* Its end is closing: not in place, so not done, and never will be. */
+	/* This end is closing: the message is not in place and never will be. */
 	if (seg->dead) {
 		spin_unlock(&seg->lock);
 		return false;
@@ -397,8 +395,9 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 }
 
 /*
- * Slots that are free now: at least none, at most all. What the peer has been told,
- * or will be, is not taken back: messages that come for it have their place.
+ * Number of free slots, 0 to the window. dd_credit.seen keeps the highest position read
+ * so far: if the reader moves its position back, credit that was returned to the peer
+ * stays valid.
  */
 u32 dd_remote_free_slots(struct dd_segment *seg)
 {
@@ -472,7 +471,7 @@ static void dd_remote_up(struct dd_udp_peer *link)
 	dd_ctl_up(link->peer);
 }
 
-/* For those who wait for a session. */
+/* Error for callers that wait for a session. */
 static int dd_remote_why(enum dd_tp_reason reason)
 {
 	switch (reason) {
@@ -496,7 +495,7 @@ static void dd_remote_progress(struct dd_udp_peer *link)
 	dd_ctl_progress(link->peer);
 }
 
-/* A peer has been configured. */
+/* Implements attach(). */
 static int dd_remote_peer(struct dd_udp_peer *link)
 {
 	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
@@ -513,13 +512,13 @@ static int dd_remote_peer(struct dd_udp_peer *link)
 	return 0;
 }
 
-/* It has been removed, and its session is over: end what was in it. */
+/* Implements detach(). */
 static void dd_remote_peer_gone(struct dd_udp_peer *link)
 {
 	dd_ctl_stop(link->priv);
 }
 
-/* Nobody knows it any more. */
+/* Implements release(). */
 static void dd_remote_peer_free(struct dd_udp_peer *link)
 {
 	dd_ctl_exit(link->priv);
@@ -545,11 +544,9 @@ const struct dd_net_upper dd_remote_upper = {
 	.source = dd_remote_source,
 };
 
-/* ---- waiting ------------------------------------------------------------ */
-
 /**
- * dd_remote_await() - somebody is about to wait for a counter of the cell
- * @conn: the sending end, not locked; the caller is a user of it
+ * dd_remote_await() - the caller is about to wait for a counter of the cell
+ * @conn: the sending end, not locked; the caller holds a reference
  */
 void dd_remote_await(struct dd_conn *conn)
 {
@@ -561,17 +558,16 @@ void dd_remote_await(struct dd_conn *conn)
 	dd_ctl_unlock(r->peer);
 }
 
-/* ---- withheld notes ----------------------------------------------------- */
-
-/* A withheld note is posted; the own segment is locked. */
-void dd_remote_told(struct dd_remote *r)
+/* A withheld note was posted; the own segment is locked. */
+void dd_remote_posted(struct dd_remote *r)
 {
-	WRITE_ONCE(r->told, r->conn->seg.received);
+	WRITE_ONCE(r->posted, r->conn->seg.received);
 }
 
 /**
- * dd_remote_flush() - let the peer know of notes that were posted
- * @conn: the receiving end, not locked; alive, or in an RCU read section
+ * dd_remote_flush() - report posted notes to the peer
+ * @conn: the receiving end, not locked; the caller holds a reference or is in an RCU
+ *	read-side section
  */
 void dd_remote_flush(struct dd_conn *conn)
 {
@@ -579,7 +575,7 @@ void dd_remote_flush(struct dd_conn *conn)
 
 	dd_ctl_lock(r->peer);
 	if (r->registered && r->chan.up) {
-		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->told));
+		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->posted));
 		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
 	}
 	dd_ctl_unlock(r->peer);

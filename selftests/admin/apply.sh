@@ -152,9 +152,9 @@ f:6: max must be 1 to 4096, not '0'"
 		--node 0
 	file '0 10.0.0.10' '1 10.0.0.14' '2 10.0.0.12' '3 10.0.0.255' 'max 9'
 	refuses 'errors: what only the kernel knows' 5 \
-		'refused by the kernel: address 10.0.0.255:56797: that is a broadcast address; a peer has one of its own
+		"refused by the kernel: address 10.0.0.255:56797: a broadcast address cannot be a peer's
 f:4: this node cannot be a peer
-f: nothing has been changed'
+f: nothing has been changed"
 	ip netns exec lab setpriv --reuid 1000 --regid 1000 --clear-groups \
 		"$TOP/build/bin/ddctl" apply - <"$CONF" 2>"$ERR"
 	check 'errors: not permitted' grep -q \

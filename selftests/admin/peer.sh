@@ -58,7 +58,7 @@ test_numbers() {
 	refused 'add: number 4' $ERANGE \
 		"a peer's number must be below the number of nodes" \
 		request $ADD "$(number 4)" "$good"
-	refused 'add: number 1' $EINVAL "that is this node's own number" \
+	refused 'add: number 1' $EINVAL "a node cannot be its own peer" \
 		request $ADD "$(number 1)" "$good"
 	refused 'add: dead-time 99' $ERANGE 'integer out of range' \
 		request $ADD "$(number 0)" "$good" $DEAD:4:99
@@ -75,13 +75,13 @@ test_numbers() {
 	refused 'set: nothing to change' $EINVAL \
 		'nothing to change; give address, dead-time or payload-crc' \
 		request $SET "$(number 0)"
-	refused 'set: no such peer' $ENOENT 'there is no such peer' \
+	refused 'set: no such peer' $ENOENT 'no such peer' \
 		request $SET "$(number 0)" "$good"
-	refused 'del: no such peer' $ENOENT 'there is no such peer' \
+	refused 'del: no such peer' $ENOENT 'no such peer' \
 		request $DEL "$(number 0)"
 	refused 'del: an address' $EINVAL 'Unknown attribute type' \
 		request $DEL "$(number 0)" "$good"
-	refused 'get: no such peer' $ENOENT 'there is no such peer' \
+	refused 'get: no such peer' $ENOENT 'no such peer' \
 		request $GET "$(number 0)"
 	run "$TESTS/dd_ask" dump $GET "$(number 0)"
 	check 'kernel: a dump of one is refused' \
@@ -95,10 +95,10 @@ address() {
 }
 
 test_addresses() {
-	local own='that is this node itself: one of its own addresses, with its own port'
-	local nowhere='that is the unspecified address, which is nowhere'
-	local many='that is a multicast address; a peer has one of its own'
-	local all='that is a broadcast address; a peer has one of its own'
+	local own='the address and port are those of this node'
+	local nowhere="the unspecified address cannot be a peer's"
+	local many="a multicast address cannot be a peer's"
+	local all="a broadcast address cannot be a peer's"
 	local none='neither a struct sockaddr_in nor a struct sockaddr_in6'
 	local zeros=0000000000000000
 
@@ -125,7 +125,7 @@ test_addresses() {
 	address :: "$nowhere" "$(in6 00000000000000000000000000000000)"
 	address ff02::1 "$many" "$(in6 ff020000000000000000000000000001)"
 	address ::ffff:10.0.0.2 \
-		'that is an IPv4 address in IPv6 clothes; give it as IPv4' \
+		'IPv4-mapped IPv6 address; use the IPv4 address' \
 		"$(in6 00000000000000000000ffff0a000002)"
 	address 'link-local, of nowhere' \
 		'a link-local address needs its interface: fe80::1%eth0' \
@@ -166,7 +166,7 @@ test_change() {
 		'^(NODE|ADDRESS|PAYLOAD CRC|DEAD TIME)' | awk '{ print $NF }' |
 		xargs)" = '3 [fd09::2]:1 250 yes' ]
 	refused 'add: it is there' $EEXIST \
-		'there is such a peer; to change it: ddctl peer set' \
+		"the peer exists already; change it with 'ddctl peer set'" \
 		request $ADD "$(number 0)" "$(in4 0a000003)"
 	refused 'add: another is there' $EEXIST \
 		'another peer has that address and port' \
@@ -218,10 +218,10 @@ test_node() {
 	ddctl node up
 	exits 'del' 0 ddctl peer del 0
 	told 'del: it is gone' 5 \
-		'refused by the kernel: peer 0: there is no such peer' \
+		'refused by the kernel: peer 0: no such peer' \
 		peer del 0
 	told 'show: it is gone' 5 \
-		'refused by the kernel: peer 0: there is no such peer' \
+		'refused by the kernel: peer 0: no such peer' \
 		peer show 0
 	told 'add: an address' 2 \
 		'255.255.255.255: that is a broadcast address; a node has one of its own' \
@@ -259,7 +259,7 @@ test_user() {
 		$as_user unshare -Urn ddctl peer add 0 10.0.0.2
 	run $as_user unshare -Urn ddctl peer add 1 10.0.0.2
 	check "user: in which the node's number is no peer's" passes_on 5 \
-		"refused by the kernel: peer 1: that is this node's own number"
+		"refused by the kernel: peer 1: a node cannot be its own peer"
 	check 'user: which is another one' json 'map(.number) == [0]' peer
 	ddctl peer del 0
 }
@@ -290,7 +290,7 @@ test_namespaces() {
 	check 'net: none here' json '. == []' peer
 	run in_net left ddctl peer set 0 10.8.0.1
 	check 'net: own addresses are those of there' passes_on 5 \
-		'refused by the kernel: address 10.8.0.1:56797: that is this node itself: one of its own addresses, with its own port'
+		'refused by the kernel: address 10.8.0.1:56797: the address and port are those of this node'
 	exits 'net: which are not own here' 0 ddctl peer add 0 10.8.0.1
 	ddctl peer del 0
 	ip netns del left
