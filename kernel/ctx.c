@@ -199,7 +199,8 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
  */
 int dd_obj_reserve(struct dd_obj *obj)
 {
-	return dd_ids_reserve(&obj->ctx->ids, &obj->id, &obj->epoch);
+	return dd_ids_reserve(&obj->ctx->ids, &obj->id, &obj->epoch,
+			      dd_gfp(obj->ctx));
 }
 
 /* Take an object's id away; true for the caller that did. */

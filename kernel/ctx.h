@@ -243,7 +243,7 @@ struct dd_ids {
 };
 
 void dd_ids_init(struct dd_ids *ids);
-int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch);
+int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp);
 
 /**
  * dd_ids_find() - look up an id

@@ -29,20 +29,21 @@ void dd_ids_init(struct dd_ids *ids)
  * @ids: the ids
  * @id: (out) the id, whose entry in @ids is reserved
  * @epoch: (out) with it a number that is never given again
+ * @gfp: dd_gfp() of the context: an allocation by another process does not retry, so
+ *	that it cannot hold up the owner, which may wait for @ids->lock
  *
  * An epoch ends with the highest id, which is 2 billion calls later at least
  * unless so many are in use.
  *
  * Return: 0, %-ENOMEM, or %-ENOSPC when all ids are in use.
  */
-int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch)
+int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp)
 {
 	const struct xa_limit limit = XA_LIMIT(1, S32_MAX);
 	int ret;
 
 	mutex_lock(&ids->lock);
-	ret = xa_alloc_cyclic(&ids->xa, id, NULL, limit, &ids->next,
-			      GFP_KERNEL);
+	ret = xa_alloc_cyclic(&ids->xa, id, NULL, limit, &ids->next, gfp);
 	/* 1: they have begun anew. */
 	if (ret > 0)
 		ids->epoch++;

@@ -671,11 +671,10 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 	};
 	u64 pos;
 
+	/* The ring is moved only under this lock. */
 	mutex_lock(&svc->list->lock);
-	preempt_disable();
 	if (!WARN_ON_ONCE(!dd_list_post(svc->list, &rec, &pos)))
 		block->conn_note = pos + 1;
-	preempt_enable();
 	mutex_unlock(&svc->list->lock);
 	dd_list_wake(svc->list);
 }

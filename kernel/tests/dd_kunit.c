@@ -160,7 +160,7 @@ static u64 ids_take(struct kunit *test, struct dd_ids *ids, bool keep)
 {
 	u32 id, epoch;
 
-	KUNIT_EXPECT_EQ(test, dd_ids_reserve(ids, &id, &epoch), 0);
+	KUNIT_EXPECT_EQ(test, dd_ids_reserve(ids, &id, &epoch, GFP_KERNEL), 0);
 	KUNIT_EXPECT_GT(test, (int)id, 0);
 	KUNIT_EXPECT_NULL(test, ids_find(ids, id));
 	xa_store(&ids->xa, id, test, GFP_KERNEL);
