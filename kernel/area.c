@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The area: memory shared between the kernel and the owner of a context, in
- * units of 128 bytes. Pages come as they are needed and stay as long as the
- * context, so that no pointer into the area is ever stale. They are allocated
- * with no lock of the area held, and charged to the context.
+ * The area: memory shared between the kernel and the owner of a context, in units of
+ * 128 bytes. Pages are added on demand and stay as long as the context, so no pointer
+ * into the area becomes stale. They are allocated without the lock of the area and
+ * charged to the context.
  */
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
@@ -25,7 +25,7 @@ static size_t dd_area_map_size(unsigned int bits)
 	return BITS_TO_LONGS(bits) * sizeof(long);
 }
 
-/* A map of @bits, charged; or an error pointer. */
+/* Allocate a bitmap of @bits, charged to the context; or an error pointer. */
 static unsigned long *dd_area_map_alloc(struct dd_ctx *ctx, unsigned int bits)
 {
 	unsigned long *map;
@@ -60,7 +60,7 @@ int dd_area_init(struct dd_area *area)
 	if (IS_ERR(area->map))
 		return PTR_ERR(area->map);
 	area->bits = DD_AREA_MIN_BITS;
-	/* Unit 0 is the head, so that no object is ever named 0. */
+	/* Unit 0 is the head, so no object is at unit 0. */
 	err = dd_area_alloc(area, 1, &unit);
 	if (err)
 		dd_area_exit(area);
@@ -83,7 +83,7 @@ void dd_area_exit(struct dd_area *area)
 	dd_area_map_free(ctx, area->map, area->bits);
 }
 
-/* @align: mask of the bits that must be zero in the first one's number. */
+/* @align: mask of the bits that must be zero in the number of the first unit. */
 static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 {
 	unsigned long at;
@@ -99,8 +99,8 @@ static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 }
 
 /*
- * Reserve units; that they have no pages yet shows to no other object. A larger
- * map is allocated with the lock released: it is taken when objects are freed.
+ * Reserve units, which may have no pages yet. A larger bitmap is allocated without the
+ * lock, because freeing objects takes it.
  */
 static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			   u32 *unit)
@@ -119,17 +119,17 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			swap(bits, area->bits);
 		}
 		found = dd_area_find(area, room, align, unit);
-		/* Better without room than not at all. */
+		/* In a full area, do without the room. */
 		if (!found && area->bits == DD_AREA_UNITS && room > units)
 			found = dd_area_find(area, units, align, unit);
 		if (found) {
 			bitmap_set(area->map, *unit, units);
-			/* What is aligned leaves gaps for what is not. */
+			/* Keep the hint: an aligned allocation leaves a gap. */
 			if (!align)
 				area->hint = *unit + room < area->bits ?
 					     *unit + room : 0;
 		}
-		/* The old one, or one that another thread made unnecessary. */
+		/* The previous map, or one that another thread made unnecessary. */
 		dd_area_map_free(ctx, map, bits);
 		bits = area->bits * 2;
 		mutex_unlock(&area->lock);
@@ -154,7 +154,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 
 		if (!pages)
 			return -ENOMEM;
-		/* Pairs with dd_area_page(). Another thread may be first. */
+		/* Pairs with dd_area_page(). Another thread may have been first. */
 		if (cmpxchg(chunk, NULL, pages))
 			kfree(pages);
 	}
@@ -165,7 +165,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	if (err)
 		return err;
 	page = dd_page_alloc(dd_gfp(ctx));
-	/* Pairs with dd_area_page(). As above. */
+	/* Pairs with dd_area_page(). Another thread may have been first. */
 	if (page && !cmpxchg(slot, NULL, page))
 		return 0;
 	dd_uncharge(ctx, PAGE_SIZE);
@@ -175,7 +175,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	return 0;
 }
 
-/* Give reserved units their pages, and zero them. If that fails they are free. */
+/* Add pages to reserved units and zero these; on failure, free the units. */
 static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 {
 	u32 index, i;
@@ -195,7 +195,7 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 	return 0;
 }
 
-/* @unit is 0 on failure: the caller's release looks whether there is one. */
+/* On failure *@unit is 0, which tells the caller's release that there is none. */
 static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
 		       u32 *unit)
 {
@@ -211,10 +211,10 @@ static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
 /**
  * dd_area_alloc_room() - allocate consecutive units, with room to grow
  * @area: the area
- * @units: how many
- * @room: how many should be free from the first on; others may come to take
- *	them, but not soon
- * @unit: (out) number of the first; 0 on failure
+ * @units: number of units
+ * @room: number of units that should be free from the first one on, for
+ *	dd_area_extend(); they are not reserved
+ * @unit: (out) number of the first unit; 0 on failure
  *
  * Return: 0, %-ENOMEM, %-EDQUOT, or %-ENOSPC when the area is full.
  */
@@ -223,19 +223,19 @@ int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 	return dd_area_get(area, units, room, 0, unit);
 }
 
-/* The same without room. */
+/* The same without room to grow. */
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 {
 	return dd_area_alloc_room(area, units, units, unit);
 }
 
 /**
- * dd_area_alloc_pages() - allocate whole pages, which hold nothing else
+ * dd_area_alloc_pages() - allocate whole pages, not shared with other objects
  * @area: the area
- * @pages: how many
- * @unit: (out) number of their first unit
+ * @pages: number of pages
+ * @unit: (out) number of the first unit; 0 on failure
  *
- * Return: as dd_area_alloc_room().
+ * Return: see dd_area_alloc_room().
  */
 int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
 {
@@ -244,7 +244,7 @@ int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
 	return dd_area_get(area, units, units, DD_PAGE_UNITS - 1, unit);
 }
 
-/* Allocate the units that follow some: 0, or an error if they are not free. */
+/* Allocate the @more units behind an allocation; -ENOSPC if they are in use. */
 int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 {
 	u32 next = unit + units;
@@ -263,12 +263,12 @@ void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 {
 	mutex_lock(&area->lock);
 	bitmap_clear(area->map, unit, units);
-	/* What has pages already is to be used before what has none. */
+	/* Reuse units that have pages before those that have none. */
 	area->hint = min(area->hint, unit);
 	mutex_unlock(&area->lock);
 }
 
-/* The page at @index, or NULL; for a fault handler, which holds no lock. */
+/* Page at @index, or NULL. Called by the fault handler without a lock. */
 struct page *dd_area_page(struct dd_area *area, unsigned long index)
 {
 	void **chunk, *page;
@@ -276,11 +276,11 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
 	index = array_index_nospec(index, DD_AREA_CHUNKS * DD_CHUNK_PAGES);
-	/* Both pair with dd_area_populate(): what is found is whole. */
+	/* Both acquires pair with cmpxchg() in dd_area_populate(). */
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)
 		return NULL;
-	/* As above. */
+	/* See above. */
 	page = smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
 	return page ? virt_to_page(page) : NULL;
 }

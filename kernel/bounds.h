@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arithmetic on numbers that came from user space. Pure, so that
- * dd_kunit.ko can try every edge.
+ * Arithmetic on numbers from user space. Pure, for unit tests in dd_kunit.ko.
  */
 #ifndef _DD_BOUNDS_H
 #define _DD_BOUNDS_H
@@ -18,16 +17,16 @@ static inline bool dd_in_bounds(u64 off, u64 len, u64 size)
 	return off <= size && len <= size - off;
 }
 
-/* The largest multiple of 8 that @n blocks of @len bytes may each have. */
+/* Size of each of @n blocks in @len bytes, rounded down to a multiple of 8. */
 static inline u64 dd_block_size(u64 len, u32 n)
 {
 	return n ? (len / n) & ~7ull : 0;
 }
 
-/* Units of the area that a cell takes. */
+/* Units of the area for a struct dd_cell. */
 #define DD_CELL_UNITS	DIV_ROUND_UP(sizeof(struct dd_cell), DD_UNIT)
 
-/* A position's slot, as the unit of the area it lies in. */
+/* Unit of the area that contains the slot of a position. */
 static inline u32 dd_slot_unit(u64 geometry, u64 pos)
 {
 	u32 mask = (1u << (geometry & 31)) - 1;
@@ -45,7 +44,7 @@ static inline u32 dd_geometry_slots(u64 geometry)
 	return geometry ? 1u << (geometry & 31) : 0;
 }
 
-/* Whether @name holds a NUL, is not empty, and is padded with zeros. */
+/* Whether @name is not empty, terminated, and padded with zeros. */
 static inline bool dd_name_ok(const u8 *name, size_t size)
 {
 	size_t len = strnlen((const char *)name, size);

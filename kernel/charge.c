@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who pays: memory that belongs to a context is charged to the locked_vm of its
- * user, whose limit is RLIMIT_MEMLOCK, and to the memory cgroup of its owner,
- * whichever process makes the kernel allocate it.
+ * Accounting: memory that belongs to a context is charged to the locked_vm of its
+ * user, limited by RLIMIT_MEMLOCK, and to the memory cgroup of its owner, whichever
+ * process causes the allocation.
  */
 #include <linux/capability.h>
 #include <linux/memcontrol.h>
@@ -14,8 +14,8 @@
 #include "dd.h"
 
 /*
- * The limit in pages. The owner's own calls say what it is; calls of other
- * processes, and of the kernel's threads, use what the last of these said.
+ * The limit in pages. Calls of the owner update it; calls of other processes and of
+ * kernel threads use the last value.
  */
 static unsigned long dd_limit(struct dd_ctx *ctx)
 {
@@ -28,8 +28,8 @@ static unsigned long dd_limit(struct dd_ctx *ctx)
 
 /**
  * dd_charge() - charge memory to the user of a context
- * @ctx: its owner
- * @bytes: how much; the sum of a context's charges is rounded up to pages
+ * @ctx: context that owns the memory
+ * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
  *
  * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
  */
@@ -56,15 +56,15 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 }
 
 /**
- * dd_charge_keep() - pages outlive the context that was charged for them
+ * dd_charge_keep() - keep a charge for pages that outlive their context
  * @ctx: the context
- * @pages: how many
+ * @pages: number of pages
  *
- * Return: the user that is charged, for dd_charge_end().
+ * Return: the charged user, for dd_charge_end().
  */
 struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages)
 {
-	/* Whole pages, so that the user's share of the rest does not change. */
+	/* Whole pages: the rounding of the other charges does not change. */
 	atomic_long_sub(pages << PAGE_SHIFT, &ctx->charged);
 	return get_uid(ctx->user);
 }
@@ -76,11 +76,12 @@ void dd_charge_end(struct user_struct *user, unsigned long pages)
 }
 
 /**
- * dd_gfp() - how to allocate memory of a context
- * @ctx: its owner
+ * dd_gfp() - flags for allocations on behalf of a context
+ * @ctx: the context
  *
- * Return: flags. When another process allocates, it gives up rather than have a
- * process of the owner's memory cgroup killed.
+ * Return: GFP_KERNEL_ACCOUNT in the owner's process. In another process also
+ * __GFP_NORETRY: the allocation fails rather than have the OOM killer kill a process of
+ * the owner's memory cgroup.
  */
 gfp_t dd_gfp(const struct dd_ctx *ctx)
 {
@@ -90,10 +91,10 @@ gfp_t dd_gfp(const struct dd_ctx *ctx)
 }
 
 /**
- * dd_owner_enter() - charge what is allocated to the memory cgroup of an owner
- * @ctx: the context that it is for
+ * dd_owner_enter() - charge allocations to the memory cgroup of a context's owner
+ * @ctx: the context
  *
- * Return: for dd_owner_leave(), which the caller calls when it is done.
+ * Return: the previous memory cgroup, for dd_owner_leave().
  */
 struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx)
 {
@@ -106,10 +107,10 @@ void dd_owner_leave(struct mem_cgroup *before)
 }
 
 /**
- * dd_credit_make() - dd_credit_init(), charged
- * @ctx: the owner of the list
+ * dd_credit_make() - initialise and charge a credit
+ * @ctx: owner of the list
  * @c: (out) the credit
- * @window: unconsumed notes allowed
+ * @window: unread notes allowed
  *
  * Return: 0, %-EDQUOT or %-ENOMEM.
  */
@@ -125,7 +126,7 @@ int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window)
 	return err;
 }
 
-/* Undo dd_credit_make(), if that has succeeded. */
+/* Undo dd_credit_make() if it has succeeded. */
 void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
 {
 	if (c->ends && c->ends != &c->one)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copying into memory that somebody polls.
+ * Copying to memory that another process polls.
  *
- * Aligned 8-byte words are written by single stores, except in the bulk of
- * long pieces, and what ends a message is written after everything else. Who
- * changes a message while it is copied, in its process or by a deposit, has it
- * arrive half changed.
+ * Aligned 8-byte words are written by single stores, except in the bulk of long pieces,
+ * and the end of a message is written last. If the source is written during the copy,
+ * the message may be a mix of old and new bytes.
  */
 #ifndef _DD_COPY_H
 #define _DD_COPY_H
@@ -17,12 +16,12 @@
 
 #include "compat/compat.h"
 
-#define DD_COPY_BULK	512	/* from here on memcpy() is faster */
+#define DD_COPY_BULK	512	/* from this size on memcpy() is faster */
 
-/* Whoever changes it meanwhile gets the one or the other. */
+/* The source may be written concurrently: the copy gets the old or the new value. */
 #define dd_copy_from(src)	data_race(get_unaligned(src))
 
-/* Store the @len < 8 bytes at @src to @dst, which is aligned for none. */
+/* Store @len < 8 bytes to @dst with the largest naturally aligned stores. */
 static inline void dd_copy_tail(u8 *dst, const u8 *src, size_t len)
 {
 	while (len) {
@@ -55,7 +54,7 @@ static inline void dd_copy_word(u64 *dst, const u64 *src)
 }
 
 /**
- * dd_copy_words() - copy bytes, ascending, by aligned words
+ * dd_copy_words() - copy bytes in ascending order, in aligned words
  * @dst: kernel address of wired memory
  * @src: kernel address
  * @len: bytes
@@ -91,11 +90,11 @@ static inline void dd_copy_words(void *dst, const void *src, size_t len)
 }
 
 /**
- * dd_copy_last() - bytes of a piece that must be stored after all others
- * @dst: address the piece goes to
+ * dd_copy_last() - number of bytes that must be stored after all others
+ * @dst: destination of the last piece of a message
  * @len: bytes in the piece, at least 1
  *
- * Return: the length of its last aligned word, or of its unaligned tail.
+ * Return: size of its last aligned word, or of its unaligned tail.
  */
 static inline size_t dd_copy_last(const void *dst, size_t len)
 {
@@ -106,11 +105,11 @@ static inline size_t dd_copy_last(const void *dst, size_t len)
 
 /**
  * dd_copy_final() - store the last bytes of a message
- * @dst: address, as dd_copy_last() found it
+ * @dst: destination, at the position given by dd_copy_last()
  * @src: kernel address
  * @len: bytes, 1..8
  *
- * Whoever sees these bytes sees all that were stored before.
+ * Orders all earlier stores before these bytes.
  *
  * Return: the bytes as a little-endian word.
  */
@@ -120,18 +119,18 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 
 	if (likely(len == 8 && IS_ALIGNED((unsigned long)dst, 8))) {
 		word = dd_copy_from((u64 *)src);
-		/* Pairs with whoever polls this word. */
+		/* Pairs with the acquire of a receiver that polls this word. */
 		smp_store_release((u64 *)dst, word);
 		return word;
 	}
 	memcpy(&word, src, len);
-	/* As above, for what no single store can write. */
+	/* The same for a tail that needs several stores. */
 	smp_wmb();
 	dd_copy_tail(dst, src, len);
 	return word;
 }
 
-/* Whether dd_copy_small() can do it: whole words, all aligned. */
+/* Whether dd_copy_small() can be used: whole words, source and target aligned. */
 static inline bool dd_copy_is_small(const void *dst, const void *src,
 				    size_t len)
 {
@@ -147,8 +146,8 @@ static inline void dd_copy_four(u64 *dst, const u64 *src)
 }
 
 /*
- * A whole message as dd_copy_words() and dd_copy_final() would store it; but
- * some words twice, which is less to decide, and not the last one.
+ * Copy a whole message like dd_copy_words() and dd_copy_final(). Fewer branches: some
+ * words, but not the last one, are stored twice.
  */
 static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 {
@@ -165,7 +164,7 @@ static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 		WRITE_ONCE(dst[n / 2], dd_copy_from(src + n / 2));
 		WRITE_ONCE(dst[n - 1], dd_copy_from(src + n - 1));
 	}
-	/* Pairs with whoever polls this word. */
+	/* Pairs with the acquire of a receiver that polls this word. */
 	smp_store_release(&dst[n], word);
 	return word;
 }

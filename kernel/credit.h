@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Credits of one channel at the note list it ends in: at most @window of its
- * notes are unconsumed at a time, and one slot beside is kept for the message
- * that waits when its connection closes. Since every channel reserves
- * window + 1 slots when it is attached, no note can ever meet a full ring.
+ * Credit of one channel at its note list: at most @window of its notes are unread at a
+ * time. One more slot is reserved for a message that is withheld when its connection
+ * closes. Every channel reserves window + 1 slots when it is attached, so the ring is
+ * never full when a note is posted.
  *
- * A slot is remembered by the position after its note; it is free again when
- * the reader's head has reached that. Zero is a slot that was never used.
+ * A slot is represented by the position after its note; it is free again when the
+ * reader's head has reached that position. Zero is a slot that was never used.
  */
 #ifndef _DD_CREDIT_H
 #define _DD_CREDIT_H
@@ -15,13 +15,13 @@
 #include <uapi/linux/dd.h>
 
 /**
- * struct dd_credit - what a channel knows of its slots
+ * struct dd_credit - slots of a channel
  * @ends: ring of @window positions, the oldest at @next; &@one if @window is 1
- * @one: storage for the common case
- * @extra: position after the note in the slot beside
- * @seen: the reader's position that another node was given credit for; a reader
- *	who goes back behind it does so at the expense of his own notes
- * @window: unconsumed notes allowed
+ * @one: storage for a window of 1
+ * @extra: position after the note in the additional slot
+ * @seen: highest reader's position for which credit was returned to another node.
+ *	Moving head backwards only costs the reader its own notes
+ * @window: unread notes allowed
  * @next: entry of @ends to use next
  */
 struct dd_credit {
@@ -33,7 +33,7 @@ struct dd_credit {
 	u32 next;
 };
 
-/* The window of an end that asks for @window, 0 for what its type has. */
+/* The requested window, or the default of the type if that is 0. */
 static inline u32 dd_credit_window(u32 window, u32 type)
 {
 	if (window)
@@ -62,7 +62,7 @@ static inline void dd_credit_exit(struct dd_credit *c)
 	c->ends = &c->one;
 }
 
-/* Bytes that dd_credit_init() allocates. */
+/* Bytes allocated by dd_credit_init(). */
 static inline size_t dd_credit_size(u32 window)
 {
 	return window == 1 ? 0 : window * sizeof(u64);
@@ -74,7 +74,7 @@ static inline u32 dd_credit_slots(u32 window)
 	return window + 1;
 }
 
-/* The head at which the next note may be posted. */
+/* Reader's position from which on the next note may be posted. */
 static inline u64 dd_credit_need(const struct dd_credit *c)
 {
 	return c->ends[c->next];
@@ -92,7 +92,7 @@ static inline void dd_credit_take(struct dd_credit *c, u64 pos)
 		c->next = 0;
 }
 
-/* The position after this channel's last note; 0 if it has had none. */
+/* Position after the channel's last note; 0 if there was none. */
 static inline u64 dd_credit_last(const struct dd_credit *c)
 {
 	u64 last = c->ends[c->next ? c->next - 1 : c->window - 1];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts, and the ids of what they own.
+ * Contexts, and the ids of their objects.
  *
- * A context ends when its address space goes (the last mapping of its area is
- * closed), or with the last close of its file: a child that inherited the
- * descriptor keeps nothing alive. It ends once; after that it is memory.
+ * A context ends with its address space (when the last mapping of its area is closed)
+ * or with the last close of its file. A child that inherited the descriptor does not
+ * keep it alive. The context ends once; afterwards only its memory remains.
  */
 #include <linux/mm.h>
 #include <linux/poll.h>
@@ -23,7 +23,7 @@ static void dd_ctx_end_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
-/* Under the lock of its node, so that the head follows what the node is. */
+/* Called under the lock of the node, which also updates existing heads. */
 static void dd_ctx_fill_head(struct dd_ctx *ctx)
 {
 	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
@@ -60,8 +60,8 @@ static void dd_ctx_remove(struct dd_ctx *ctx)
 }
 
 /**
- * dd_ctx_create() - a context for the current process
- * @net: its network namespace
+ * dd_ctx_create() - create a context for the current process
+ * @net: network namespace of the process
  *
  * Return: the context, with one reference, or an error pointer.
  */
@@ -131,15 +131,15 @@ void dd_ctx_put(struct dd_ctx *ctx)
 	kref_put(&ctx->ref, dd_ctx_release);
 }
 
-/* Drop everything a context owns. Called once, under its lock. */
+/* End everything that a context owns. Called once, under its lock. */
 static void dd_ctx_drop_all(struct dd_ctx *ctx)
 {
 	unsigned long index;
 	struct dd_obj *obj;
 
 	/*
-	 * Services first: that ends their connections, in one go. What is left
-	 * are connecting ends and regions; lists go with their last user.
+	 * Services end their connections. The remaining objects are connecting ends
+	 * and regions; lists go with their last user.
 	 */
 	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_SERVICE));) {
 		dd_service_end((struct dd_service *)obj);
@@ -158,8 +158,8 @@ static void dd_ctx_drop_all(struct dd_ctx *ctx)
 }
 
 /**
- * dd_ctx_end() - end a context: free what it owns and tell its peers
- * @ctx: the context; a second call waits for the first
+ * dd_ctx_end() - end a context: release its objects and notify their peers
+ * @ctx: the context; a second call waits for the first one
  */
 void dd_ctx_end(struct dd_ctx *ctx)
 {
@@ -169,13 +169,13 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		dd_ctx_drop_all(ctx);
 		dd_ctx_remove(ctx);
 		dd_ctx_wake(ctx);
-		/* For pollers that wait for nothing but the end. */
+		/* For pollers that wait only for the end. */
 		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
 	}
 	mutex_unlock(&ctx->lock);
 }
 
-/* Wake whoever waits for any list, or for a counter, of this context. */
+/* Wake threads that wait for any list, or for a counter, of this context. */
 void dd_ctx_wake(struct dd_ctx *ctx)
 {
 	if (wq_has_sleeper(&ctx->wait))
@@ -192,7 +192,7 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
 }
 
 /**
- * dd_obj_reserve() - choose an id for an object that is not visible yet
+ * dd_obj_reserve() - allocate an id for an object that is not visible yet
  * @obj: the object
  *
  * Return: 0, %-ENOMEM, or %-ENOSPC when all ids are in use.
@@ -203,32 +203,33 @@ int dd_obj_reserve(struct dd_obj *obj)
 			      dd_gfp(obj->ctx));
 }
 
-/* Take an object's id away; true for the caller that did. */
+/* Remove the id of an object; true for the one caller that removed it. */
 bool dd_obj_remove(struct dd_obj *obj)
 {
 	return xa_cmpxchg(&obj->ctx->ids.xa, obj->id, obj, NULL, 0) == obj;
 }
 
-/* Make an object with a reserved id visible; its first user is the table. */
+/* Make an object with a reserved id visible; the table takes over a reference. */
 void dd_obj_publish(struct dd_obj *obj)
 {
-	/* The reserved entry is there, so that this takes no memory. */
+	/* Needs no memory: the entry is reserved. */
 	WARN_ON_ONCE(xa_err(xa_store(&obj->ctx->ids.xa, obj->id, obj, 0)));
 }
 
-/* Give back the id of an object that was not published. */
+/* Release the id of an object that was not published. */
 void dd_obj_unreserve(struct dd_obj *obj)
 {
 	xa_release(&obj->ctx->ids.xa, obj->id);
 }
 
 /**
- * dd_obj_get() - use an object of a context by its id
+ * dd_obj_get() - get a reference to an object by its id
  * @ctx: the context
- * @id: any number
- * @type: kind of object the caller wants
+ * @id: id from user space
+ * @type: expected type
  *
- * Return: the object, or NULL. The caller is a user of it until dd_obj_put().
+ * Return: the object, or NULL. The caller drops the reference with the put function
+ * of the type.
  */
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
 {
@@ -242,7 +243,7 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
 	return obj;
 }
 
-/* As dd_obj_get(), by the serial of the object. */
+/* Like dd_obj_get(), by serial. */
 void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type)
 {
 	struct dd_obj *obj;
@@ -258,11 +259,11 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type)
 /**
  * dd_obj_next() - walk the objects of a context
  * @ctx: the context
- * @index: where to look first; (out) where to go on
- * @type: kind of object
+ * @index: (in, out) index to continue at
+ * @type: type of the objects
  *
- * Return: the next object, used by the caller, or NULL at the end. Objects
- * that come or go meanwhile may or may not be seen.
+ * Return: the next object, with a reference, or NULL at the end. Objects that are
+ * created or removed during the walk may or may not be returned.
  */
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
 {
@@ -280,7 +281,7 @@ void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
 	return obj;
 }
 
-/* No longer use an object; true if it must be released now. */
+/* Drop a reference; true if the caller has to release the object. */
 bool dd_obj_put(struct dd_obj *obj)
 {
 	return refcount_dec_and_test(&obj->users);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where everything lives: nodes, contexts with their ids and areas, regions.
+ * Nodes, contexts with their ids and areas, and regions.
  */
 #ifndef _DD_CTX_H
 #define _DD_CTX_H
@@ -26,9 +26,9 @@
 #include "bounds.h"
 #include "compat/compat.h"
 
-#define DD_COPY_CHUNK		(64u << 10)	/* bytes copied under a lock */
+#define DD_COPY_CHUNK		(64u << 10)	/* bytes copied with a lock held */
 #define DD_PACKET_SIZE		DD_COPY_CHUNK	/* of the local link */
-#define DD_LEN_MAX		((u64)INT_MAX)	/* a message, as DDP's int */
+#define DD_LEN_MAX		((u64)INT_MAX)	/* longest message: DDP uses int */
 #define DD_AREA_CHUNKS		128
 #define DD_CHUNK_PAGES		512
 #define DD_PAGE_UNITS		(PAGE_SIZE / DD_UNIT)
@@ -39,23 +39,23 @@ struct dd_peer_link_ops;
 struct mem_cgroup;
 struct dd_service;
 
-/* ---- node.c: one network namespace ------------------------------------ */
+/* node.c: one network namespace */
 
 /**
  * enum dd_stat - counters of a node
  * @DD_STAT_OPS: work requests executed
  * @DD_STAT_BYTES: bytes deposited
  * @DD_STAT_NOTES: notes posted
- * @DD_STAT_WITHHELD: notes that had to wait for their reader
- * @DD_STAT_WAKEUPS: times a sleeper was woken
+ * @DD_STAT_WITHHELD: notes that had to wait for a free slot
+ * @DD_STAT_WAKEUPS: wake-ups of a sleeping reader
  * @DD_STAT_REFUSED: work requests refused
  * @DD_STAT_CONNECTS: connections made
  * @DD_STAT_CLOSES: connections ended
- * @DD_STAT_STRANGERS: skbs from addresses that are no peer's
+ * @DD_STAT_STRANGERS: skbs from addresses that belong to no peer
  * @DD_STAT_BAD_SUMS: skbs with a wrong UDP checksum
- * @DD_STAT_DIRECT: messages sent without the kernel, by their senders' account,
- *	on connections that are over
- * @DD_STAT_NO_ROOM: skbs that a socket had no room for
+ * @DD_STAT_DIRECT: messages sent without the kernel on connections that have ended,
+ *	as counted by their senders
+ * @DD_STAT_NO_ROOM: skbs dropped because the receive buffer of a socket was full
  * @DD_STAT_MAX: number of counters
  */
 enum dd_stat {
@@ -80,26 +80,26 @@ struct dd_stats {
 
 /**
  * struct dd_node - a network namespace as a node of the cluster
- * @net: the namespace; this lives in it
+ * @net: the namespace, which contains this structure
  * @lock: protects @ctxs, @opened, and changes of @id, @max, @port and @up
  * @id: node number, below @max; changes of this, @max and @port also take
  *	@peer_lock
  * @max: number of nodes
  * @port: UDP port; changes only while there are no peers
- * @up: whether this node serves
- * @services: by name; inserted and removed under the service's lock
- * @ctxs: every context by dd_ctx.serial
+ * @up: the node accepts work
+ * @services: by name; changed under the lock of the service
+ * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
- * @stats: per CPU, without a lock
- * @peer_lock: protects changes of @peers and of peers' configuration; taken
- *	before @lock
+ * @stats: per-CPU counters
+ * @peer_lock: protects changes of @peers and of their configuration; taken before
+ *	@lock
  * @peers: other nodes by number; looked up under RCU
- * @peers_open: peers can be added; under @peer_lock
- * @peer_link: how they are reached, or NULL; set before there is any
+ * @peers_open: peers may be added; under @peer_lock
+ * @peer_link: link to the peers, or NULL; set before the first one is added
  */
 struct dd_node {
 	struct net *net;
-	struct mutex lock;	/* of @ctxs; for changes of the rest */
+	struct mutex lock;	/* protects ctxs and changes of the rest */
 	u32 id;
 	u32 max;
 	u16 port;
@@ -108,18 +108,18 @@ struct dd_node {
 	struct xarray ctxs;
 	unsigned long opened;
 	struct dd_stats __percpu *stats;
-	struct mutex peer_lock;	/* of changes of @peers */
+	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;
 	bool peers_open;
 	const struct dd_peer_link_ops *peer_link;
 };
 
 /**
- * struct dd_node_change - what is to change of a node; NULL leaves it
+ * struct dd_node_change - changes of a node's configuration; NULL keeps a value
  * @id: see struct dd_node
- * @max: see there
- * @port: see there
- * @up: see there
+ * @max: see struct dd_node
+ * @port: see struct dd_node
+ * @up: see struct dd_node
  */
 struct dd_node_change {
 	const u32 *id;
@@ -129,16 +129,16 @@ struct dd_node_change {
 };
 
 /**
- * struct dd_refusal - why a configuration cannot be
- * @text: constant: what is wrong, and what to do
- * @attr: attribute that is to blame, DD_A_*, or 0
+ * struct dd_refusal - why a configuration is invalid
+ * @text: constant text: what is wrong, and what to do
+ * @attr: the invalid attribute, DD_A_*, or 0
  */
 struct dd_refusal {
 	const char *text;
 	int attr;
 };
 
-/* Refuse with @err; for use in a return statement. */
+/* Fill in @why and return @err. */
 static inline int dd_refuse(struct dd_refusal *why, int err, int attr,
 			    const char *text)
 {
@@ -162,7 +162,7 @@ struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
 	this_cpu_add((node)->stats->v[stat], n)
 #define dd_stat_inc(node, stat)	dd_stat_add(node, stat, 1)
 
-/* ---- page.c ----------------------------------------------------------- */
+/* page.c */
 
 void *dd_page_alloc(gfp_t gfp);
 void *dd_pages_alloc(unsigned long n, unsigned long *got);
@@ -170,7 +170,7 @@ unsigned long dd_page_free(void *page);
 unsigned long dd_page_release(struct dd_ctx *ctx, void *addr);
 void dd_page_exit(void);
 
-/* Bytes from @p on in the pages that dd_pages_alloc() has given as one. */
+/* Bytes from @p to the end of the pages that dd_pages_alloc() returned as one. */
 static inline size_t dd_page_left(const void *p)
 {
 	struct page *page = virt_to_head_page(p);
@@ -178,7 +178,7 @@ static inline size_t dd_page_left(const void *p)
 	return page_address(page) + page_size(page) - p;
 }
 
-/* ---- charge.c: who pays ----------------------------------------------- */
+/* charge.c: accounting */
 
 int dd_charge(struct dd_ctx *ctx, size_t bytes);
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes);
@@ -188,19 +188,19 @@ gfp_t dd_gfp(const struct dd_ctx *ctx);
 struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx);
 void dd_owner_leave(struct mem_cgroup *before);
 
-/* ---- area.c: memory shared with the owner of a context ---------------- */
+/* area.c: memory shared with the owner of a context */
 
 /**
- * struct dd_area - pages in use of a context's area
- * @lock: protects allocation: @map, @bits, @hint
- * @map: a bit for each unit in use
+ * struct dd_area - area of a context
+ * @lock: protects @map, @bits and @hint
+ * @map: bitmap of the units in use
  * @bits: length of @map
- * @hint: where to look first
- * @chunks: addresses of pages, by DD_CHUNK_PAGES; published with release,
- *	never removed before the context is freed, and so read without a lock
+ * @hint: unit to start searching at
+ * @chunks: addresses of pages, in arrays of DD_CHUNK_PAGES; published with release
+ *	semantics and not removed before the context is freed, so read without a lock
  */
 struct dd_area {
-	struct mutex lock;	/* of allocation */
+	struct mutex lock;	/* protects allocation */
 	unsigned long *map;
 	unsigned int bits;
 	unsigned int hint;
@@ -216,7 +216,7 @@ int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
 void dd_area_free(struct dd_area *area, u32 unit, u32 units);
 struct page *dd_area_page(struct dd_area *area, unsigned long index);
 
-/* The kernel's address of an allocated unit. */
+/* Kernel address of an allocated unit. */
 static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
 {
 	u32 index = unit / DD_PAGE_UNITS;
@@ -225,19 +225,19 @@ static inline void *dd_area_unit(const struct dd_area *area, u32 unit)
 	       unit % DD_PAGE_UNITS * DD_UNIT;
 }
 
-/* ---- ctx.c: one open of the device, and ids --------------------------- */
+/* ctx.c: one open of the device, and ids */
 
 /**
- * struct dd_ids - objects of a context by their ids
- * @xa: id to object, from 1 to %S32_MAX; look-ups under RCU
- * @lock: one allocation at a time: __xa_alloc_cyclic() drops the lock of @xa
- *	to allocate memory, and @next must not go back meanwhile
- * @next: next id to be tried
- * @epoch: from 1 on, incremented each time the ids begin again
+ * struct dd_ids - ids of the objects of a context
+ * @xa: id to object, from 1 to %S32_MAX; looked up under RCU
+ * @lock: serialises allocations: __xa_alloc_cyclic() may drop the lock of @xa to
+ *	allocate memory, and meanwhile @next must not change
+ * @next: next id to try
+ * @epoch: from 1, incremented each time the ids wrap around
  */
 struct dd_ids {
 	struct xarray xa;
-	struct mutex lock;	/* of allocation */
+	struct mutex lock;	/* protects allocation */
 	u32 next;
 	u32 epoch;
 };
@@ -250,13 +250,13 @@ int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp);
  * @ids: the ids
  * @id: any number
  *
- * As xa_load(), which is called for every message, but inline and for a caller
- * that is in an RCU read section of any kind. No id is 0, so that the head is a
- * node if there is any entry, and each entry has one index, so that objects are in
- * nodes without a shift only. What is no object there is left to xa_load(): a
- * reserved id, or the mark of a node that another CPU has just freed.
+ * An inlined xa_load(), as this is called for every message. The caller is in an RCU
+ * read-side section of any flavour. Id 0 is never used, so if there is an entry the
+ * head is a node; each entry has one index, so objects are only in nodes without a
+ * shift. Anything that is not an object is left to xa_load(): a reserved id, or the
+ * retry mark of a node that another CPU has just freed.
  *
- * Return: what is stored there, or NULL.
+ * Return: the entry, or NULL.
  */
 static inline void *dd_ids_find(const struct dd_ids *ids, u32 id)
 {
@@ -273,7 +273,7 @@ static inline void *dd_ids_find(const struct dd_ids *ids, u32 id)
 	index = id >> shift;
 	if (unlikely(index > XA_CHUNK_MASK))
 		return NULL;
-	/* Keeps the mask below, which is for a CPU that speculates. */
+	/* Keeps the mask below, which limits speculative execution. */
 	OPTIMIZER_HIDE_VAR(index);
 	for (;;) {
 		entry = rcu_dereference_check(node->slots[index & XA_CHUNK_MASK],
@@ -284,7 +284,7 @@ static inline void *dd_ids_find(const struct dd_ids *ids, u32 id)
 		shift = node->shift;
 		index = id >> shift;
 	}
-	/* An object is a pointer with these bits clear. */
+	/* In a pointer to an object these bits are clear. */
 	if (unlikely((unsigned long)entry & 3))
 		return xa_load((struct xarray *)&ids->xa, id);
 	return entry;
@@ -298,18 +298,15 @@ enum dd_obj_type {
 };
 
 /**
- * struct dd_obj - what every object with an id starts with
- * @ctx: the context that owns it; counted in dd_ctx.ref
- * @id: as user space names it; another object of the context may have it later
- * @epoch: with @id the object's serial, which no other object of the context
- *	ever has
- * @users: held by the id table and by every call that uses the object; the
- *	type's release function runs, in a context that may sleep, when the
- *	last is gone
+ * struct dd_obj - common part of all objects with an id
+ * @ctx: context that owns it; counted in dd_ctx.ref
+ * @id: handle in user space; may be reused for another object of the context
+ * @epoch: with @id the object's serial, which is never reused within the context
+ * @users: held by the id table and by each call that uses the object; the release
+ *	function of its type runs when the last one is dropped, in process context
  * @type: enum dd_obj_type
  *
- * Its memory outlives look-ups under rcu_read_lock(): each type has an
- * rcu_head for that.
+ * The memory is freed by RCU, so that look-ups under rcu_read_lock() may read it.
  */
 struct dd_obj {
 	struct dd_ctx *ctx;
@@ -322,31 +319,31 @@ struct dd_obj {
 /**
  * struct dd_ctx - one open of /dev/dd
  * @ref: held by the file and by every object; memory only
- * @node: the opener's network namespace, whose reference is held
- * @mm: the opener's address space; compared, never used
- * @user: whose locked_vm is charged
- * @charged: bytes charged to it for this context
- * @limit: RLIMIT_MEMLOCK of the owner in pages, at its last call that was charged
- * @cred: the opener's credentials
- * @pid: the opener's thread group
- * @lock: creation and destruction of objects; taken before dd_service.lock
- *	and dd_area.lock; no user memory is touched under it
- * @dead: set under @lock when the context ends; nothing is created then
- * @ids: its objects
- * @area: see there
- * @area_maps: mappings of the area in @mm; the context ends with the last
+ * @node: network namespace of the opener, with a reference
+ * @mm: address space of the opener; only compared
+ * @user: user whose locked_vm is charged
+ * @charged: bytes charged for this context
+ * @limit: RLIMIT_MEMLOCK of the owner in pages, as of its last call that was charged
+ * @cred: credentials of the opener
+ * @pid: thread group of the opener
+ * @lock: protects creation and destruction of objects; taken before dd_service.lock
+ *	and dd_area.lock; user memory is not accessed under it
+ * @dead: set under @lock when the context ends; nothing is created afterwards
+ * @ids: ids of its objects
+ * @area: memory shared with the owner
+ * @area_maps: mappings of the area in @mm; the context ends with the last one
  * @next_pgoff: next unused mmap() offset, in pages; under @lock
  * @regions: pgoff to struct dd_region
- * @inode: whose mapping holds all of this context's; windows are unmapped by
+ * @inode: its mapping holds all mappings of this context; windows are unmapped by their
  *	offset in it
  * @windows: pgoff to struct dd_window
- * @window_lock: whether a window is dead; held for reading while its pages are
- *	being mapped, under mmap_lock
- * @scratch: page that dead windows show; there from the first window on
- * @ring_pages: pages of @area that direct rings have
- * @wait: woken by any note in any list, and by counters that advance
- * @fasync: SIGIO receivers
- * @serial: its index in dd_node.ctxs; counts up, and is never used again
+ * @window_lock: protects dd_window.dead; held for reading, inside mmap_lock, while
+ *	pages of a window are mapped
+ * @scratch: page that replaces those of dead windows; allocated with the first window
+ * @ring_pages: pages of @area used by direct rings
+ * @wait: woken by every note and by advancing counters
+ * @fasync: processes that get SIGIO
+ * @serial: index in dd_node.ctxs; counts up and is never reused
  * @end_work: ends the context when its address space is gone
  */
 struct dd_ctx {
@@ -358,7 +355,7 @@ struct dd_ctx {
 	unsigned long limit;
 	const struct cred *cred;
 	struct pid *pid;
-	struct mutex lock;	/* of creation and destruction */
+	struct mutex lock;	/* protects creation and destruction */
 	bool dead;
 	struct dd_ids ids;
 	struct dd_area area;
@@ -367,7 +364,7 @@ struct dd_ctx {
 	struct xarray regions;
 	struct inode *inode;
 	struct xarray windows;
-	struct rw_semaphore window_lock;	/* of dd_window.dead */
+	struct rw_semaphore window_lock;	/* protects dd_window.dead */
 	void *scratch;
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
@@ -387,7 +384,7 @@ static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
 	return ctx;
 }
 
-/* Whether the caller may use @ctx: 0, or -ESTALE. */
+/* Whether the current process may use @ctx: 0, or -ESTALE. */
 static inline int dd_ctx_check(const struct dd_ctx *ctx)
 {
 	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
@@ -398,31 +395,31 @@ int dd_obj_reserve(struct dd_obj *obj);
 void dd_obj_publish(struct dd_obj *obj);
 void dd_obj_unreserve(struct dd_obj *obj);
 bool dd_obj_remove(struct dd_obj *obj);
+
 /**
  * dd_obj_find() - look up an object of a context by its id
  * @ctx: the context
- * @id: any number
- * @type: kind of object the caller wants
+ * @id: id from user space
+ * @type: expected type
  *
- * Return: the object, or NULL; its memory is there as long as the caller's
- * RCU read section, and whether it is still alive is for the caller to find
- * out.
+ * Return: the object, or NULL. Its memory is valid within the caller's RCU read-side
+ * section; the caller has to check whether it is still alive.
  */
 static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id, u8 type)
 {
-	/* Published by xa_store(), so that it is found complete. */
+	/* xa_store() publishes the initialised object. */
 	struct dd_obj *obj = dd_ids_find(&ctx->ids, id);
 
 	return obj && obj->type == type ? obj : NULL;
 }
 
-/* What identifies an object in its context, for all time. */
+/* Identifies an object within its context; never reused. */
 static inline u64 dd_obj_serial(const struct dd_obj *obj)
 {
 	return (u64)obj->epoch << 32 | obj->id;
 }
 
-/* As dd_obj_find(), by the serial of the object. */
+/* Like dd_obj_find(), by serial. */
 static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
 				       u8 type)
 {
@@ -437,17 +434,17 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type);
 void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
 bool dd_obj_put(struct dd_obj *obj);
 
-/* ---- region.c: wired memory ------------------------------------------- */
+/* region.c: wired memory */
 
 /**
  * struct dd_region - wired memory of a context
  * @obj: its id
- * @pages: addresses of @npages pages, there for the life of the region
- * @npages: charged to dd_ctx.user
- * @pgoff: where it is mapped in the device
+ * @pages: addresses of @npages pages, constant for the life of the region
+ * @npages: number of pages, charged to dd_ctx.user
+ * @pgoff: mmap() offset, in pages
  * @lock: protects @uses; innermost
- * @uses: slices given to services and connections, by offset
- * @free_work: the last put may come from where freeing is not possible
+ * @uses: slices used by services and connections, by offset
+ * @free_work: frees the region, as the last put may be in atomic context
  * @rcu: see struct dd_obj
  */
 struct dd_region {
@@ -455,7 +452,7 @@ struct dd_region {
 	void **pages;
 	unsigned long npages;
 	unsigned long pgoff;
-	spinlock_t lock;	/* of @uses */
+	spinlock_t lock;	/* protects uses */
 	struct rb_root uses;
 	struct work_struct free_work;
 	struct rcu_head rcu;
@@ -480,9 +477,9 @@ struct dd_bytes {
 };
 
 /**
- * struct dd_slice - the use of part of a region by an object
- * @bytes: the part, whose region is counted; NULL for no use
- * @node: in dd_region.uses; slices do not share pages
+ * struct dd_slice - use of a part of a region by an object
+ * @bytes: the part, whose region is counted; NULL if unused
+ * @node: in dd_region.uses; slices share no pages
  */
 struct dd_slice {
 	struct dd_bytes *bytes;
@@ -496,8 +493,8 @@ void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
 		       struct dd_buf *buf);
 
 /*
- * Index of the page of a region that byte @off lies in, which is in bounds; also
- * for a CPU that guesses that it is. Offsets are chosen by user space.
+ * Index of the page that contains byte @off, which is in bounds. User space chooses
+ * offsets, so the index is clamped for speculative execution, too.
  */
 static inline unsigned long dd_region_index(const struct dd_region *region,
 					    u64 off)
@@ -507,7 +504,7 @@ static inline unsigned long dd_region_index(const struct dd_region *region,
 	return array_index_nospec(index, region->npages);
 }
 
-/* The kernel's address of byte @off of a region, and bytes left in its page. */
+/* Kernel address of byte @off, and bytes left in its page. */
 static inline void *dd_region_addr(const struct dd_region *region, u64 off,
 				   size_t *left)
 {

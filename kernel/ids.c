@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ids of the objects of a context, and what makes them unique for all time.
+ * Ids of the objects of a context, and serials, which are never reused.
  *
- * An id is a positive int: the interfaces on top pass it as one. So it comes
- * again, after all others have been used. Each time they begin anew is another
- * epoch, and (epoch, id), the *serial*, comes once.
+ * An id is a positive int, as the interfaces above use it, so ids wrap around and are
+ * reused. Each wrap starts a new epoch; the serial (epoch, id) is unique.
  */
 #include <linux/random.h>
 
@@ -12,30 +11,29 @@
 
 void dd_ids_init(struct dd_ids *ids)
 {
-	/* 0 is no id. */
+	/* Id 0 is never used. */
 	xa_init_flags(&ids->xa, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	mutex_init(&ids->lock);
 	/*
-	 * An id of another context, or one that a program makes up, should not
-	 * name an object here. 18 bits keep the xarray shallow.
+	 * Start at a random id, so that an id of another context is unlikely to be
+	 * valid here. 18 bits keep the xarray shallow.
 	 */
 	ids->next = 1 + (get_random_u32() & GENMASK(17, 0));
-	/* So that no id alone is a serial. */
+	/* Not 0: a serial is always greater than an id. */
 	ids->epoch = 1;
 }
 
 /**
- * dd_ids_reserve() - choose an id
+ * dd_ids_reserve() - allocate an id
  * @ids: the ids
  * @id: (out) the id, whose entry in @ids is reserved
- * @epoch: (out) with it a number that is never given again
+ * @epoch: (out) epoch of the id
  * @gfp: dd_gfp() of the context: an allocation by another process does not retry, so
  *	that it cannot hold up the owner, which may wait for @ids->lock
  *
- * An epoch ends with the highest id, which is 2 billion calls later at least
- * unless so many are in use.
+ * An epoch ends with the highest id, after about 2 billion allocations.
  *
- * Return: 0, %-ENOMEM, or %-ENOSPC when all ids are in use.
+ * Return: 0, %-ENOMEM, or %-ENOSPC if all ids are in use.
  */
 int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp)
 {
@@ -44,7 +42,7 @@ int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp)
 
 	mutex_lock(&ids->lock);
 	ret = xa_alloc_cyclic(&ids->xa, id, NULL, limit, &ids->next, gfp);
-	/* 1: they have begun anew. */
+	/* 1: the ids have wrapped around. */
 	if (ret > 0)
 		ids->epoch++;
 	*epoch = ids->epoch;

@@ -2,9 +2,8 @@
 /*
  * Services, connections and regions in netlink messages, and dumps of them.
  *
- * A dump visits contexts by ascending serial, which no context changes, and
- * the objects of each by index: whatever lives all the time while a dump goes
- * on is reported exactly once, whatever else comes and goes.
+ * A dump visits contexts by ascending serial, which never changes, and the objects of
+ * each by index. An object that exists during the whole dump is reported exactly once.
  */
 #include <linux/sched/signal.h>
 #include <net/sock.h>
@@ -13,9 +12,7 @@
 #include "netlink_msg.h"
 #include "remote.h"
 
-/* ---- what messages say ------------------------------------------------- */
-
-/* These four come first, in this order, wherever an object has an owner. */
+/* The first four attributes are the same for all objects with an owner. */
 static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
 static_assert(DD_A_SERVICE_ID == 2 && DD_A_CONN_ID == 2 && DD_A_REGION_ID == 2);
 static_assert(DD_A_SERVICE_PID == 3 && DD_A_CONN_PID == 3 && DD_A_REGION_PID == 3);
@@ -36,7 +33,7 @@ static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj,
 	return nla_put_u32(skb, DD_A_CONN_PID, pid_nr_ns(ctx->pid, reader->pids));
 }
 
-/* Messages on connections of the past and of the present. */
+/* Messages on current and past connections. */
 static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
 {
 	u32 i;
@@ -45,7 +42,7 @@ static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
 	*received = svc->past.received;
 	*sent = svc->past.sent;
 	for (i = 0; svc->nconn && i < svc->maxconn; i++) {
-		/* There while the block names it, under this lock. */
+		/* Valid under this lock, as long as the block refers to it. */
 		const struct dd_conn *conn = svc->blocks[i].conn;
 
 		if (!conn || conn->released)
@@ -85,8 +82,9 @@ int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 }
 
 /*
- * What is known of the service as long as the serving end is in use: that
- * counts the service, whose memory outlives this read section. False after.
+ * Copy the name of the service of a serving end. The end holds a reference to the
+ * service while it is in use; the memory is valid in the RCU read-side section. False
+ * if the end is not in use any more.
  */
 static bool dd_conn_service(const struct dd_conn *server, u8 *name)
 {
@@ -114,7 +112,7 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.peer_window);
 }
 
-/* A process on another node, in the words of that node. */
+/* Process and user on another node, in the numbering of that node. */
 static int dd_fill_conn_remote(struct sk_buff *skb, const struct dd_remote *r,
 			       const struct dd_reader *reader)
 {
@@ -167,7 +165,7 @@ static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 	return 0;
 }
 
-/* The caller is a user of this end; of the other one only memory is sure. */
+/* The caller holds a reference to this end; of the other end only memory is valid. */
 int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 		 const struct dd_reader *reader)
 {
@@ -201,9 +199,7 @@ static int dd_fill_region(struct sk_buff *skb, struct dd_obj *obj,
 	return 0;
 }
 
-/* ---- dumps ------------------------------------------------------------- */
-
-/* Dumps are made while their reader calls. */
+/* A dump runs in the context of its reader. */
 static struct dd_reader dd_reader_current(void)
 {
 	return (struct dd_reader) {
@@ -212,7 +208,7 @@ static struct dd_reader dd_reader_current(void)
 	};
 }
 
-/* Killed: the caller of a loop over all contexts gives up. */
+/* Whether the reader was killed: ends a loop over all contexts. */
 static bool dd_dump_killed(void)
 {
 	cond_resched();
@@ -220,12 +216,12 @@ static bool dd_dump_killed(void)
 }
 
 /**
- * struct dd_dump - how objects of a kind are reported
+ * struct dd_dump - how to report objects of a type
  * @cmd: DD_CMD_*
  * @type: enum dd_obj_type
- * @uid: of its owner
- * @fill: puts one into a message
- * @put: ends its use
+ * @uid: return the user of an object
+ * @fill: put an object into a message
+ * @put: drop a reference
  */
 struct dd_dump {
 	u8 cmd;
@@ -237,11 +233,11 @@ struct dd_dump {
 };
 
 /**
- * struct dd_cursor - where a dump goes on; lives in the callback's memory
- * @ctx: serial of the context, or one above that of the last
- * @index: index of the object in it
- * @all: report all objects, not only those of the requesting user; decided
- *	when the dump starts
+ * struct dd_cursor - position of a dump, in the memory of the callback
+ * @ctx: serial of the context, or the serial after the last one
+ * @index: index of the next object in it
+ * @all: report all objects, not only those of the requesting user; decided at the
+ *	start of the dump
  */
 struct dd_cursor {
 	unsigned long ctx;
@@ -256,10 +252,10 @@ static struct dd_cursor *dd_cursor(struct netlink_callback *cb)
 }
 
 /**
- * dd_direct_alive() - messages sent directly on connections that are open
- * @node: whose connections
+ * dd_direct_alive() - count messages sent directly on open connections
+ * @node: the node
  *
- * Return: their number, as their senders say; less if the caller is killed.
+ * Return: their number, as counted by the senders; incomplete if the caller was killed.
  */
 u64 dd_direct_alive(struct dd_node *node)
 {
@@ -302,7 +298,7 @@ static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* Whether the requesting user owns an object, or may see everything. */
+/* Whether the requesting user may see an object. */
 static bool dd_dump_may(const struct netlink_callback *cb,
 			const struct dd_obj *obj, const struct dd_dump *dump)
 {
@@ -352,11 +348,11 @@ static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
 				err = -EINTR;
 		}
 	}
-	/* A message that is full goes out, and this is called again. */
+	/* If a message is full, netlink sends it and calls again. */
 	return skb->len ? skb->len : err;
 }
 
-/* At the start of each dump of objects. */
+/* Start of a dump of objects. */
 int dd_nl_obj_start(struct netlink_callback *cb)
 {
 	const struct net *net = sock_net(cb->skb->sk);

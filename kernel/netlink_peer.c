@@ -7,10 +7,8 @@
 #include "netlink_msg.h"
 #include "peer.h"
 
-/* Room for a peer with all counters that a link may have. */
+/* Size of a message about a peer with DD_PEER_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
-
-/* ---- what messages say -------------------------------------------------- */
 
 static int dd_fill_peer_addr(struct sk_buff *skb, const struct dd_peer *peer)
 {
@@ -62,7 +60,7 @@ static int dd_fill_peer_info(struct sk_buff *skb, struct dd_peer *peer)
 	return 0;
 }
 
-/* Without its counters, which are too many for events. */
+/* Without the counters, which are too many for an event. */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
 {
 	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
@@ -111,8 +109,6 @@ static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 	return err ? err : dd_fill_counters(skb, peer);
 }
 
-/* ---- asking for them ---------------------------------------------------- */
-
 int dd_nl_peer_get_start(struct netlink_callback *cb)
 {
 	cb->min_dump_alloc = DD_PEER_MSG_SIZE;
@@ -137,7 +133,7 @@ static int dd_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* By ascending number; the next one to be told is kept in @cb. */
+/* By ascending number; cb->args[0] is the next one. */
 int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct net *net = sock_net(cb->skb->sk);
@@ -148,7 +144,7 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 	if (dd_dump_attrs(cb)[DD_A_PEER_NUMBER]) {
 		NL_SET_ERR_MSG(cb->extack,
-			       "a dump has all peers; ask for one without NLM_F_DUMP");
+			       "a dump lists all peers; request one without NLM_F_DUMP");
 		return -EINVAL;
 	}
 	cb->seq = dd_event_seq(net);
@@ -160,7 +156,7 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 		cb->args[0] = index + 1;
 	}
 	mutex_unlock(&node->peer_lock);
-	/* A message that is full goes out, and this is called again. */
+	/* If a message is full, netlink sends it and calls again. */
 	return skb->len ? skb->len : err;
 }
 
@@ -171,11 +167,11 @@ static int dd_peer_missing(struct genl_info *info)
 	return -ENOENT;
 }
 
-/* The number, which each request about a peer needs. */
+/* Read the number of the peer, a mandatory attribute. */
 static int dd_peer_asked(struct genl_info *info, u32 *number)
 {
 	if (!info->attrs[DD_A_PEER_NUMBER]) {
-		NL_SET_ERR_MSG(info->extack, "which peer? give a number");
+		NL_SET_ERR_MSG(info->extack, "the number of the peer is missing");
 		return -EINVAL;
 	}
 	*number = nla_get_u32(info->attrs[DD_A_PEER_NUMBER]);
@@ -219,13 +215,11 @@ int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* ---- changing them ------------------------------------------------------ */
-
 /**
- * struct dd_peer_values - what the pointers of a change point to
- * @addr: the address
+ * struct dd_peer_values - values that a struct dd_peer_change points to
+ * @addr: address
  * @dead_ms: dead time
- * @payload_crc: whether payloads are checksummed
+ * @payload_crc: checksum payloads
  */
 struct dd_peer_values {
 	union dd_peer_addr addr;
@@ -283,7 +277,7 @@ int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info)
 	if (err)
 		return err;
 	if (!info->attrs[DD_A_PEER_ADDRESS]) {
-		NL_SET_ERR_MSG(info->extack, "where is it? give an address");
+		NL_SET_ERR_MSG(info->extack, "the address of the peer is missing");
 		return -EINVAL;
 	}
 	return dd_peer_change(info, number, dd_peer_add);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The virtual NIC: takes work requests from send queues, validates them and
- * hands them to the link of their import.
+ * The virtual NIC: takes work requests from send queues, validates them and passes
+ * them to the link of their import.
  *
- * A request that needs no sleep is executed in one RCU read section under the
- * lock of the import's segment, and counts nothing: while the lock is held and the import is
- * alive, nobody can release what it uses.
+ * A request that need not sleep is executed in one RCU read-side section, under the lock
+ * of the import's segment, and takes no references: while the lock is held and the
+ * import is alive, nothing that it uses can be released.
  */
 #include <linux/uaccess.h>
 
@@ -13,9 +13,9 @@
 #include "trace.h"
 
 /*
- * The link to another node takes the lock of a session inside, with softirqs
- * disabled. They are disabled here already, so that none runs while the import
- * is locked, and enabled in dd_nic_unlocked() with no lock held.
+ * The link to another node takes the lock of a session inside, which disables bottom
+ * halves. They are disabled here first, so that no softirq runs while the import is
+ * locked; dd_nic_unlocked() enables them with no lock held.
  */
 static __always_inline void dd_nic_lock(const struct dd_import *imp)
 {
@@ -65,7 +65,7 @@ static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 	}
 }
 
-/* The reserved bytes, which are the last five of the second word. */
+/* The reserved bytes: the last five of the second word. */
 static u64 dd_sqe_reserved(const struct dd_op *op)
 {
 	BUILD_BUG_ON(offsetof(struct dd_sqe, __reserved) != 11);
@@ -90,7 +90,7 @@ static __always_inline int dd_nic_check(struct dd_conn *conn, struct dd_op *op)
 	return dd_nic_source(conn, op);
 }
 
-/* Copy the request, once, and validate the copy. */
+/* Copy a request, reading each word once, and validate the copy. */
 static __always_inline int dd_nic_fetch(struct dd_conn *conn,
 					const struct dd_sqe *slot,
 					struct dd_op *op)
@@ -115,11 +115,10 @@ static __always_inline void dd_nic_finish(struct dd_conn *conn, struct dd_op *op
 }
 
 /*
- * Execute a request, if @err does not say what is wrong with it. The import is
- * locked, alive and not busy.
+ * Execute a request, unless @err refuses it. The import is locked, alive and not busy.
  *
- * Return: 1 if it was accepted, or an error; -EINPROGRESS leaves the request in
- * @op, the import busy and the connection in use, for dd_nic_slow().
+ * Return: 1 if it was accepted, or an error. With -EINPROGRESS, @op holds the request,
+ * the import is busy and the connection has a reference, all for dd_nic_slow().
  */
 static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
 				      int err)
@@ -130,7 +129,7 @@ static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
 		err = imp->link->put(conn, op);
 	if (unlikely(err == -EINPROGRESS)) {
 		imp->busy = true;
-		/* Alive, so the id table still is a user. */
+		/* The import is alive, so the id table holds a reference. */
 		refcount_inc(&conn->obj.users);
 		return err;
 	}
@@ -139,8 +138,8 @@ static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
 }
 
 /*
- * The same with the next request of a queue. The import is locked and alive.
- * Returns 0 if there is none.
+ * Execute the next request of a queue. The import is locked and alive. Returns 0 if
+ * there is none.
  */
 static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 {
@@ -149,7 +148,7 @@ static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 
 	if (unlikely(imp->busy))
 		return -EBUSY;
-	/* The submitter writes the number last. */
+	/* Pairs with the submitter's release of the number after the request. */
 	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
 		return 0;
 	return dd_nic_put(conn, op, dd_nic_fetch(conn, slot, op));
@@ -164,15 +163,15 @@ static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
 	imp->busy = false;
 	spin_unlock(&imp->grant->seg->lock);
 	dd_nic_finish(conn, op, err);
-	/* Another thread may wait for this to be sent. */
+	/* Another thread may wait for the request to be sent. */
 	dd_ctx_wake(conn->obj.ctx);
 	dd_conn_put(conn);
 	return err ? err : 1;
 }
 
 /*
- * A request was refused, or there was none: of a serving end whose client is gone
- * that is a reply, see dd_service_choose(). The import is locked.
+ * A request was refused, or the queue was empty. At a serving end whose client has gone
+ * it counts as a reply, see dd_service_choose(). The import is locked.
  */
 static noinline void dd_nic_refused(struct dd_conn *conn)
 {
@@ -183,16 +182,16 @@ static noinline void dd_nic_refused(struct dd_conn *conn)
 }
 
 /**
- * dd_nic_doorbell() - execute what the send queue of a connection holds
+ * dd_nic_doorbell() - execute the next request in the send queue of a connection
  * @ctx: the caller
- * @serial: the connection
+ * @serial: serial of the connection
  *
- * Return: the number of requests accepted, or the error that refused the
- * first.
+ * Return: 1 if the request was accepted, 0 if there was none, or the error that
+ * refused it.
  */
 long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 {
-	/* Which dd_nic_fetch() does, and dd_nic_source() as far as it matters. */
+	/* Initialised by dd_nic_fetch() and dd_nic_source(). */
 	struct dd_op op __uninitialized;
 	const struct dd_link_ops *link;
 	const struct dd_grant *grant;
@@ -202,7 +201,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 
 	if (unlikely(!READ_ONCE(ctx->node->up)))
 		return -ENETDOWN;
-	/* An RCU read section like any other, and cheaper to enter. */
+	/* Protects like rcu_read_lock() and is cheaper to enter. */
 	rcu_read_lock_sched();
 	conn = dd_obj_find_serial(ctx, serial, DD_OBJ_CONN);
 	if (likely(conn)) {
@@ -238,13 +237,11 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 	return n;
 }
 
-/* ---- many requests ------------------------------------------------------ */
-
-#define DD_NIC_CHUNK	8	/* requests that are copied at a time */
+#define DD_NIC_CHUNK	8	/* requests copied at once */
 
 /*
- * One of many; the import is locked and alive. A connection whose link has
- * something to see to when all are done is left in use, in @left.
+ * Execute one request of a submission; the import is locked and alive. If the link has
+ * to be flushed after the last request, *@left is the connection, with a reference.
  */
 static __always_inline int dd_nic_one(struct dd_conn *conn, struct dd_op *op,
 				      struct dd_conn *before,
@@ -259,7 +256,7 @@ static __always_inline int dd_nic_one(struct dd_conn *conn, struct dd_op *op,
 	n = dd_nic_put(conn, op, dd_nic_check(conn, op));
 	if (unlikely(imp->link->leave) && n > 0 &&
 	    !imp->link->leave(conn, before)) {
-		/* Alive, as above. */
+		/* The import is alive, so the id table holds a reference. */
 		refcount_inc(&conn->obj.users);
 		*left = conn;
 	}
@@ -274,7 +271,7 @@ static void dd_nic_flush(struct dd_conn *conn)
 	dd_conn_put(conn);
 }
 
-/* @before is of the requests before: to be flushed after the last one. */
+/* *@before: connection of an earlier request, to be flushed after the last one. */
 static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 			  struct dd_conn **before)
 {
@@ -307,7 +304,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		*before = left;
 	}
 	if (unlikely(n == -EINPROGRESS)) {
-		/* Which may take as long as the caller likes. */
+		/* This may take arbitrarily long: flush the earlier requests first. */
 		dd_nic_flush(*before);
 		*before = NULL;
 		n = dd_nic_slow(conn, &op);
@@ -315,7 +312,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 	return min(n, 0);
 }
 
-/* Returns the error that refused request @done, after as many were accepted. */
+/* Returns the error that refused request *@done; the requests before are accepted. */
 static int dd_nic_requests(struct dd_ctx *ctx,
 			   const struct dd_request __user *from, u32 count,
 			   u32 *done, struct dd_conn **left)
@@ -326,7 +323,7 @@ static int dd_nic_requests(struct dd_ctx *ctx,
 
 	for (; *done < count; *done += n) {
 		n = min_t(u32, count - *done, DD_NIC_CHUNK);
-		/* Some of them may lie where others do not. */
+		/* On a fault, execute the requests that can be read. */
 		while (copy_from_user(req, from + *done, n * sizeof(*req)))
 			if (!--n)
 				return -EFAULT;
@@ -336,7 +333,7 @@ static int dd_nic_requests(struct dd_ctx *ctx,
 				*done += i;
 				return err;
 			}
-			/* Whoever asks gets on by one request at least. */
+			/* A signal stops after at least one request: calls make progress. */
 			if (unlikely(signal_pending(current)) &&
 			    *done + i + 1 < count) {
 				*done += i + 1;
@@ -349,11 +346,11 @@ static int dd_nic_requests(struct dd_ctx *ctx,
 }
 
 /**
- * dd_nic_submit() - execute many requests
+ * dd_nic_submit() - execute an array of requests
  * @ctx: the caller
- * @arg: as user space passed it; the results are filled in
+ * @arg: argument of user space; the results are filled in
  *
- * Return: 0 or an error as the uapi header says.
+ * Return: 0 or an error documented in the uapi header.
  */
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Nodes: one in each network namespace.
+ * Nodes: one per network namespace.
  */
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -10,7 +10,7 @@
 #include "dd.h"
 #include "peer.h"
 
-/* An unconfigured node is the one that the papers' programs call. */
+/* Without configuration: the node number that the programs in DDP's paper use. */
 #define DD_NODE_DEFAULT_ID	1
 #define DD_NODE_DEFAULT_MAX	2
 #define DD_NODE_MAX		4096
@@ -55,7 +55,7 @@ static void __net_exit dd_net_exit(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);
 
-	/* Every context holds its namespace, so there is none left. */
+	/* Each context holds a reference to its namespace. */
 	WARN_ON_ONCE(!xa_empty(&node->ctxs));
 	dd_peers_exit(node);
 	rhashtable_destroy(&node->services);
@@ -79,7 +79,7 @@ void dd_node_exit(void)
 	unregister_pernet_subsys(&dd_net_ops);
 }
 
-/* Show the node's state to those who map it; under its lock. */
+/* Update the head of all areas; the node is locked. */
 static void dd_node_show(struct dd_node *node)
 {
 	unsigned long serial;
@@ -95,7 +95,7 @@ static void dd_node_show(struct dd_node *node)
 	}
 }
 
-/* What the numbers are, or will be, must fit each other. */
+/* Check the new or current numbers against each other. */
 static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
 				 const struct dd_node_change *change,
 				 struct dd_refusal *why)
@@ -114,7 +114,7 @@ static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
 	return 0;
 }
 
-/* Programs that run have asked for both numbers, and count on them. */
+/* Running programs have read both numbers and rely on them. */
 static int dd_node_check_ctxs(struct dd_node *node, u32 id, u32 max,
 			      struct dd_refusal *why)
 {
@@ -129,7 +129,7 @@ static int dd_node_check_ctxs(struct dd_node *node, u32 id, u32 max,
 	return 0;
 }
 
-/* Peers have been told, or checked by, what the node is. */
+/* Sessions with peers were negotiated with the current numbers and port. */
 static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
 			       const struct dd_node_change *change,
 			       struct dd_refusal *why)
@@ -176,14 +176,14 @@ static int dd_node_set_locked(struct dd_node *node,
 }
 
 /**
- * dd_node_set() - change what a node is
+ * dd_node_set() - change the configuration of a node
  * @node: the node
- * @change: what is to change
- * @why: (out) on error, what was wrong and what to do
+ * @change: the changes
+ * @why: (out) on error, the reason
  *
- * Return: 0; %-EBUSY for a new number of nodes while the node is up, for
- * new numbers while there are contexts, or for what its peers do not allow;
- * %-ERANGE for numbers that do not fit each other. Then nothing has changed.
+ * Return: 0; %-EBUSY for a new number of nodes while the node is up, for new numbers
+ * while there are contexts, or for a change that its peers do not permit; %-ERANGE for
+ * numbers out of range. On error nothing has changed.
  */
 int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why)
@@ -207,10 +207,10 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 /**
  * dd_node_ctx() - walk the contexts of a node
  * @node: the node
- * @from: serial to begin at
+ * @from: serial to start at
  *
- * Return: the context with the least serial from @from on, which the caller
- * puts; or NULL.
+ * Return: the context with the lowest serial not below @from, with a reference; or
+ * NULL.
  */
 struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from)
 {
@@ -218,14 +218,14 @@ struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from)
 
 	mutex_lock(&node->lock);
 	ctx = xa_find(&node->ctxs, &from, ULONG_MAX, XA_PRESENT);
-	/* While it is in the table, its file holds a reference. */
+	/* A context in the table is referenced by its file. */
 	if (ctx)
 		dd_ctx_get(ctx);
 	mutex_unlock(&node->lock);
 	return ctx;
 }
 
-/* Add up the counters of all CPUs. */
+/* Sum up the counters of all CPUs. */
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 {
 	int cpu, i;
@@ -237,24 +237,24 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 							   cpu)->v[i]);
 }
 
-/* Register a name: 0, or -EEXIST; the caller holds the service's lock. */
+/* Add a service to the table: 0 or -EEXIST. The service is locked. */
 int dd_node_service_add(struct dd_node *node, struct dd_service *svc)
 {
-	/* What the table does without its own locks is not for us to judge. */
+	/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
 	return data_race(rhashtable_lookup_insert_fast(&node->services,
 						       &svc->entry,
 						       dd_service_params));
 }
 
-/* Take a name out of the table; the caller holds the service's lock. */
+/* Remove a service from the table. The service is locked. */
 void dd_node_service_del(struct dd_node *node, struct dd_service *svc)
 {
-	/* As above: the table's own races are the kernel's. */
+	/* See above. */
 	data_race(rhashtable_remove_fast(&node->services, &svc->entry,
 					 dd_service_params));
 }
 
-/* Find a service by its padded name; the caller becomes a user of it. */
+/* Get a reference to a service by its padded name. */
 struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name)
 {
 	struct dd_service *svc;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages that are mapped into processes. They are counted, since kmemleak does
- * not look at pages: when the module goes, all must have come back.
+ * Pages that are mapped into processes. They are counted, because kmemleak does not
+ * track pages: at module exit all must have been freed.
  *
- * A process may have pinned pages of a region, in a pipe for example. Pages that
- * were allocated as one are freed as one, so a single byte keeps up to 64 of them.
- * What is pinned when its region is freed stays charged to the user, on a list
- * that is looked through every second.
+ * A process may have pinned pages of a region, for example in a pipe. Pages allocated
+ * together are freed together, so one pinned byte keeps up to 64 of them. Pages that are
+ * pinned when their region is freed stay charged to the user, on a list that is checked
+ * every second.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
@@ -20,16 +20,16 @@
 
 #include "dd.h"
 
-#define DD_PAGES_ORDER	6	/* of pages in a row; more would spare nothing */
+#define DD_PAGES_ORDER	6	/* higher orders save nothing more */
 
-/* For more than a single one nobody waits, and nothing is moved. */
+/* Higher orders are optional: no reclaim, no compaction. */
 #define DD_PAGES_GFP							\
 	((GFP_KERNEL_ACCOUNT & ~__GFP_RECLAIM) |			\
 	 __GFP_ZERO | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
 static atomic_long_t dd_pages;
 
-/* A zeroed page, charged to the memory cgroup that is active. */
+/* Allocate a zeroed page, charged to the active memory cgroup. */
 void *dd_page_alloc(gfp_t gfp)
 {
 	unsigned long page = get_zeroed_page(gfp);
@@ -40,13 +40,13 @@ void *dd_page_alloc(gfp_t gfp)
 }
 
 /**
- * dd_pages_alloc() - as dd_page_alloc(), some pages that follow each other
- * @n: how many are wanted, at least 1
- * @got: (out) how many there are, at most @n
+ * dd_pages_alloc() - allocate contiguous zeroed pages
+ * @n: number of pages wanted, at least 1
+ * @got: (out) number of pages allocated, at most @n
  *
- * They have one count of references, and go when nobody has any.
+ * The pages form a compound page, with one reference count.
  *
- * Return: the first one's address, or NULL.
+ * Return: address of the first one, or NULL.
  */
 void *dd_pages_alloc(unsigned long n, unsigned long *got)
 {
@@ -66,10 +66,10 @@ void *dd_pages_alloc(unsigned long n, unsigned long *got)
 }
 
 /**
- * dd_page_free() - give back what dd_page_alloc() or dd_pages_alloc() has given
- * @page: the address
+ * dd_page_free() - free the result of dd_page_alloc() or dd_pages_alloc()
+ * @page: its address
  *
- * Return: how many pages that is.
+ * Return: number of pages freed.
  */
 unsigned long dd_page_free(void *page)
 {
@@ -80,9 +80,7 @@ unsigned long dd_page_free(void *page)
 	return 1ul << order;
 }
 
-/* ---- pages that outlive their region ------------------------------------ */
-
-/* Through page->lru of the first one; page_private() is the user that pays. */
+/* Linked by page->lru of the head; page_private() is the charged user. */
 static LIST_HEAD(dd_pinned);
 static DEFINE_SPINLOCK(dd_pinned_lock);
 
@@ -108,7 +106,7 @@ static void dd_pinned_work(struct work_struct *work)
 	list_splice_init(&dd_pinned, &list);
 	spin_unlock(&dd_pinned_lock);
 	list_for_each_entry_safe(page, next, &list, lru) {
-		/* The list has the last reference, so there is no other to copy. */
+		/* The last reference is that of the list: no other can be taken. */
 		if (page_count(page) == 1)
 			dd_pinned_free(page);
 		cond_resched();
@@ -122,12 +120,13 @@ static void dd_pinned_work(struct work_struct *work)
 }
 
 /**
- * dd_page_release() - free pages of a region that is gone
- * @ctx: its owner, charged for them
- * @addr: address of what dd_pages_alloc() has given as one; mapped nowhere
+ * dd_page_release() - free pages of a region that has ended
+ * @ctx: context that is charged for them
+ * @addr: address returned by dd_pages_alloc(); not mapped any more
  *
- * Return: how many pages that is. If they are pinned they are freed, and no longer
- * charged, when they are not any more.
+ * Pages that are pinned are freed and uncharged when the pins are gone.
+ *
+ * Return: number of pages.
  */
 unsigned long dd_page_release(struct dd_ctx *ctx, void *addr)
 {
@@ -146,14 +145,14 @@ unsigned long dd_page_release(struct dd_ctx *ctx, void *addr)
 	return n;
 }
 
-/* Complain about pages that nobody has freed. */
+/* Report pages that were not freed. */
 void dd_page_exit(void)
 {
 	struct page *page, *next;
 	long left;
 
 	cancel_delayed_work_sync(&dd_pinned_again);
-	/* The pins free them; they are charged to memory cgroups only. */
+	/* Drop the list's references: the last unpin frees the pages. */
 	list_for_each_entry_safe(page, next, &dd_pinned, lru)
 		dd_pinned_free(page);
 	left = atomic_long_read(&dd_pages);

@@ -2,10 +2,9 @@
 /*
  * Regions: wired memory that the driver allocates and its owner maps.
  *
- * Pages are charged to the owner's locked_vm when they are allocated, and the
- * charge goes when we give them back: after the id, the mappings and every
- * service, connection and request that uses them; of what a process has pinned by
- * then, in a pipe for example, when that ends (page.c).
+ * Pages are charged to the owner's locked_vm until they are freed: after the id, all
+ * mappings, and all services, connections and requests that use them are gone. Pages
+ * that a process has pinned, for example in a pipe, are freed later (page.c).
  */
 #include <linux/compat.h>
 #include <linux/gfp.h>
@@ -76,7 +75,7 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	if (err)
 		goto err_free;
 	err = -ENOMEM;
-	/* A terabyte has more pages than kvcalloc() takes without a warning. */
+	/* kvcalloc() warns about sizes above INT_MAX. */
 	region->pages = kvcalloc(n, sizeof(*region->pages),
 				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!region->pages)
@@ -100,7 +99,7 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Choose a mmap() offset, which a 32-bit caller must be able to name. */
+/* Choose an mmap() offset; a 32-bit caller must be able to pass it. */
 static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
 {
 	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
@@ -108,7 +107,7 @@ static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
 	if (region->npages > max - ctx->next_pgoff)
 		return -ENOSPC;
 	region->pgoff = ctx->next_pgoff;
-	/* A page between regions, so that no mapping can span two. */
+	/* One page between regions, so that no mapping can span two. */
 	ctx->next_pgoff += region->npages + 1;
 	return xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
 }
@@ -133,8 +132,8 @@ out:
 
 /**
  * dd_region_alloc() - allocate wired, zeroed memory
- * @ctx: its owner
- * @arg: as user space passed it; the results are filled in
+ * @ctx: the owner
+ * @arg: argument of user space; the results are filled in
  *
  * Return: 0 or an error; then nothing is allocated or charged.
  */
@@ -146,7 +145,7 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 
 	if (arg->flags || arg->__reserved || !arg->length)
 		return -EINVAL;
-	/* Nor could it be counted in pages, perhaps. */
+	/* Also prevents an overflow of the number of pages. */
 	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
 		return -ENOMEM;
 	n = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
@@ -164,7 +163,7 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	return 0;
 }
 
-/* Take away a region's id and offset; under its context's lock. */
+/* Remove the id and the mmap() offset of a region; its context is locked. */
 void dd_region_end(struct dd_region *region)
 {
 	struct dd_ctx *ctx = region->obj.ctx;
@@ -231,11 +230,11 @@ static const struct vm_operations_struct dd_region_vm_ops = {
 };
 
 /**
- * dd_region_mmap() - map a region, whole
- * @ctx: its owner
- * @vma: the mapping; its offset names the region
+ * dd_region_mmap() - map a whole region
+ * @ctx: the owner
+ * @vma: the mapping; its offset identifies the region
  *
- * Return: 0, or %-EINVAL if that is not exactly a region.
+ * Return: 0, or %-EINVAL if offset and size do not match a region.
  */
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
@@ -259,7 +258,7 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Order of slices by pages; those that share a page compare equal. */
+/* Order of slices by pages; slices that share a page compare equal. */
 static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
 {
 	const struct dd_bytes *a = rb_entry(new, struct dd_slice, node)->bytes;
@@ -283,14 +282,14 @@ static bool dd_slice_insert(struct dd_slice *slice)
 
 /**
  * dd_slice_take() - use part of a region for a service or connection
- * @ctx: the caller's context, locked
- * @buf: as user space passed it
- * @empty_ok: whether none is good enough
- * @slice: (out) the use; where it is now, it must stay
- * @bytes: (out) the part; it must stay where it is, too
+ * @ctx: context of the caller, locked
+ * @buf: argument of user space
+ * @empty_ok: accept an empty @buf
+ * @slice: (out) the use; must not be moved
+ * @bytes: (out) the part; must not be moved
  *
- * Return: 0; %-EINVAL if it is malformed, unaligned, not inside the region or
- * overlaps one in use; %-ENOENT if there is no such region.
+ * Return: 0; %-EINVAL if @buf is malformed, unaligned, not inside the region or overlaps
+ * a slice in use; %-ENOENT if there is no such region.
  */
 int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		  struct dd_slice *slice, struct dd_bytes *bytes)
@@ -326,7 +325,7 @@ err_put:
 	return err;
 }
 
-/* End the use of a slice, if dd_slice_take() has succeeded on it. */
+/* End the use of a slice if dd_slice_take() has succeeded. */
 void dd_slice_drop(struct dd_slice *slice)
 {
 	struct dd_region *region;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments: memory that others reach, and grants: who may.
+ * Segments: windows of memory that others may write to, and grants: permissions to do so.
  *
- * Everything that arrives for a segment, whichever link brought it, ends in
- * dd_segment_write() and dd_segment_tell(), under the segment's lock. Whether
- * it may, and whether it tells, is decided here and nowhere else.
+ * All deposits, over any link, end in dd_segment_write() and dd_segment_tell(), under
+ * the segment's lock. Permission and notification are decided there.
  */
 #include <linux/highmem.h>
 #include <linux/random.h>
@@ -35,13 +34,13 @@ void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u16 node,
 /**
  * dd_segment_write() - deposit bytes
  * @seg: the segment, locked and not dead
- * @off: byte offset in it, in bounds
+ * @off: byte offset in the segment, in bounds
  * @src: kernel address
  * @len: bytes, at least 1
- * @last: whether these end the message
+ * @last: the bytes end the message
  *
- * Return: with @last, the last aligned word of the message, or its tail; it
- * is stored after everything else.
+ * Return: with @last, the last aligned word of the message, or its tail, which is
+ * stored after all other bytes.
  */
 u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
 		     size_t len, bool last)
@@ -66,7 +65,7 @@ u64 dd_segment_write(struct dd_segment *seg, u64 off, const void *src,
 	return dd_copy_final(dst + len - left, src + len - left, left);
 }
 
-/* One page of dd_segment_write_user(): the number of bytes not copied. */
+/* dd_segment_write_user() within a page. Returns the number of bytes not copied. */
 static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 			   bool last, u64 *word)
 {
@@ -90,14 +89,14 @@ static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 /**
  * dd_segment_write_user() - deposit bytes from user memory without sleeping
  * @seg: the segment, locked and not dead
- * @off: byte offset in it, in bounds
+ * @off: byte offset in the segment, in bounds
  * @src: user address, checked by access_ok()
  * @len: bytes, at least 1
- * @last: whether these end the message
- * @word: (out) as dd_segment_write() returns
+ * @last: the bytes end the message
+ * @word: (out) see dd_segment_write()
  *
- * Return: the number of bytes not copied, since a page of the source is not
- * present; the caller faults it in, unlocked, and goes on from there.
+ * Return: number of bytes not copied because a page of the source is not present; the
+ * caller unlocks, faults the page in and continues there.
  */
 size_t dd_segment_write_user(struct dd_segment *seg, u64 off,
 			     const void __user *src, size_t len, bool last,
@@ -133,10 +132,10 @@ static bool dd_segment_post(struct dd_segment *seg, const struct dd_rec *rec)
 }
 
 /**
- * dd_segment_withhold() - a message is in place, but its note has no slot
+ * dd_segment_withhold() - queue the note of a message until a slot is free
  * @seg: the segment, locked; the note is in @rec
  *
- * Return: true if it has got one meanwhile, and is posted.
+ * Return: true if a slot has become free meanwhile and the note is posted.
  */
 bool dd_segment_withhold(struct dd_segment *seg)
 {
@@ -147,10 +146,10 @@ bool dd_segment_withhold(struct dd_segment *seg)
 }
 
 /**
- * dd_segment_retry() - post the withheld note, if it has a slot now
+ * dd_segment_retry() - post the withheld note if there is a slot now
  * @seg: the segment, locked
  *
- * Return: true if it was posted now; the caller wakes the list's readers.
+ * Return: true if it was posted; the caller wakes the list's readers.
  */
 bool dd_segment_retry(struct dd_segment *seg)
 {
@@ -167,14 +166,12 @@ bool dd_segment_retry(struct dd_segment *seg)
 }
 
 /**
- * dd_segment_revoke() - nothing reaches the segment any more
- * @seg: the segment, locked, not dead; its list is locked too, so that the
- *	ring does not move
- * @rec: a last note to post, in a slot that its channel keeps for this; or
- *	NULL
+ * dd_segment_revoke() - revoke a segment: nothing is deposited afterwards
+ * @seg: the segment, locked and not dead; its list is locked as well, so that the
+ *	ring is not being moved
+ * @rec: a last note to post, in the slot that the channel has reserved for it; or NULL
  *
- * A message that is in place but not told is told first, in the slot that is
- * kept for that.
+ * If a note is withheld it is posted first, in the slot reserved for that.
  */
 void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec)
 {

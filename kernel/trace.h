@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: what was asked, what arrived, what was told, who came and went.
+ * Tracepoints: requests, deposits, notes, connections, direct rings and packets.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dd
@@ -13,7 +13,7 @@
 #include "remote.h"
 
 TRACE_EVENT(dd_op,
-	TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
+	    TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
 	TP_ARGS(conn, sqe, err),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -41,7 +41,7 @@ TRACE_EVENT(dd_op,
 );
 
 TRACE_EVENT(dd_deposit,
-	TP_PROTO(const struct dd_conn *conn, const struct dd_op *op, u32 msgid),
+	    TP_PROTO(const struct dd_conn *conn, const struct dd_op *op, u32 msgid),
 	TP_ARGS(conn, op, msgid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -68,7 +68,7 @@ TRACE_EVENT(dd_deposit,
 );
 
 TRACE_EVENT(dd_arrival,
-	TP_PROTO(const struct dd_conn *conn, const struct dd_tp_msg *msg),
+	    TP_PROTO(const struct dd_conn *conn, const struct dd_tp_msg *msg),
 	TP_ARGS(conn, msg),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -92,7 +92,7 @@ TRACE_EVENT(dd_arrival,
 );
 
 TRACE_EVENT(dd_note,
-	TP_PROTO(const struct dd_list *list, const struct dd_note *note, u64 pos),
+	    TP_PROTO(const struct dd_list *list, const struct dd_note *note, u64 pos),
 	TP_ARGS(list, note, pos),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -121,7 +121,7 @@ TRACE_EVENT(dd_note,
 );
 
 DECLARE_EVENT_CLASS(dd_conn,
-	TP_PROTO(const struct dd_conn *conn),
+		    TP_PROTO(const struct dd_conn *conn),
 	TP_ARGS(conn),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -149,18 +149,18 @@ DECLARE_EVENT_CLASS(dd_conn,
 );
 
 DEFINE_EVENT(dd_conn, dd_connect,
-	TP_PROTO(const struct dd_conn *conn),
+	     TP_PROTO(const struct dd_conn *conn),
 	TP_ARGS(conn)
 );
 
 DEFINE_EVENT(dd_conn, dd_close,
-	TP_PROTO(const struct dd_conn *conn),
+	     TP_PROTO(const struct dd_conn *conn),
 	TP_ARGS(conn)
 );
 
-/* Of the end that sends; the ring is named as its receiver's cells name it. */
+/* At the sending end; @ring is the number in the cells of the receiver. */
 DECLARE_EVENT_CLASS(dd_direct,
-	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+		    TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
 	TP_ARGS(conn, ring, sent),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
@@ -184,17 +184,17 @@ DECLARE_EVENT_CLASS(dd_direct,
 );
 
 DEFINE_EVENT(dd_direct, dd_direct_grant,
-	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+	     TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
 	TP_ARGS(conn, ring, sent)
 );
 
 DEFINE_EVENT(dd_direct, dd_direct_revoke,
-	TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
+	     TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
 	TP_ARGS(conn, ring, sent)
 );
 
 DECLARE_EVENT_CLASS(dd_packet,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+		    TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes),
 	TP_STRUCT__entry(
 		__field(u32, peer)
@@ -211,27 +211,27 @@ DECLARE_EVENT_CLASS(dd_packet,
 );
 
 DEFINE_EVENT(dd_packet, dd_packet_sent,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes)
 );
 
 DEFINE_EVENT(dd_packet, dd_packet_received,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes)
 );
 
 DEFINE_EVENT(dd_packet, dd_packet_acked,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes)
 );
 
 DEFINE_EVENT(dd_packet, dd_packet_lost,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes)
 );
 
 DEFINE_EVENT(dd_packet, dd_packet_spurious,
-	TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
 	TP_ARGS(peer, pn, bytes)
 );
 

@@ -50,8 +50,8 @@ test_numbers() {
 	local good
 
 	good=$(in4 0a000002)
-	refused 'add: nothing' $EINVAL 'which peer? give a number' request $ADD
-	refused 'add: no address' $EINVAL 'where is it? give an address' \
+	refused 'add: nothing' $EINVAL 'the number of the peer is missing' request $ADD
+	refused 'add: no address' $EINVAL 'the address of the peer is missing' \
 		request $ADD "$(number 0)"
 	refused 'add: number 4096' $ERANGE 'integer out of range' \
 		request $ADD "$(number 4096)" "$good"
@@ -69,7 +69,7 @@ test_numbers() {
 	refused 'add: an attribute to read' $EINVAL 'Unknown attribute type' \
 		request $ADD "$(number 0)" "$good" 5:4:1
 	for cmd in $SET $DEL $GET; do
-		refused "$cmd: nothing" $EINVAL 'which peer? give a number' \
+		refused "$cmd: nothing" $EINVAL 'the number of the peer is missing' \
 			request $cmd
 	done
 	refused 'set: nothing to change' $EINVAL \
