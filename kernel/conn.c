@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections. Each end owns its segment and its import; two ends on one node
- * keep each other's memory, and nothing else, alive. An end whose peer is on
- * another node has a struct dd_remote instead (remote.c).
+ * Connections. Each end owns its segment and its import. Two ends on one node keep only
+ * each other's memory alive. An end whose other end is on another node has a struct
+ * dd_remote (remote.c).
  *
- * Closing an end revokes both segments: first the peer's, so that the peer
- * reads what has arrived and then learns of the close, then the own one. From
- * then on neither end touches the other's block, list or cell. What an end
- * holds is released when its last user (the id table, or a call) is gone.
+ * Closing an end revokes both segments: first that of the other end, whose owner reads
+ * the delivered messages and is then notified of the close, then its own. Afterwards
+ * neither end touches the other's block, list or cell. The resources of an end are
+ * released when its last user, the id table or a call, is gone.
  */
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
@@ -56,13 +56,12 @@ static size_t dd_conn_size(bool server)
 }
 
 /**
- * dd_conn_alloc() - one end of a connection, not paired yet
+ * dd_conn_alloc() - allocate one end of a connection, not paired yet
  * @ctx: its owner
  * @type: enum dd_conn_type
- * @server: whether it is the serving end
+ * @server: it is the serving end
  *
- * Return: the end, whose only user is the caller; or %-EDQUOT or %-ENOMEM as an
- * error pointer.
+ * Return: the end, with one reference; or %-EDQUOT or %-ENOMEM as an error pointer.
  */
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 {
@@ -72,7 +71,7 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 	err = dd_charge(ctx, dd_conn_size(server));
 	if (err)
 		return ERR_PTR(err);
-	/* The end comes first in a struct dd_client. */
+	/* struct dd_conn is the first member of struct dd_client. */
 	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache,
 				 dd_gfp(ctx));
 
@@ -84,7 +83,7 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 	refcount_set(&conn->mem, 1);
 	conn->type = type;
 	conn->server = server;
-	/* Dead until it is paired: release must not look for a peer. */
+	/* Dead until it is paired: dd_conn_release() checks this. */
 	conn->seg.dead = true;
 	return conn;
 }
@@ -99,7 +98,7 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 	call_rcu(&conn->rcu, dd_conn_mem_free);
 }
 
-/* What a connecting end holds by itself. */
+/* Release what only a connecting end holds. */
 static void dd_conn_release_client(struct dd_conn *conn)
 {
 	struct dd_client *client = dd_client_of(conn);
@@ -116,7 +115,7 @@ static void dd_conn_release_client(struct dd_conn *conn)
 	dd_slice_drop(&client->recv);
 }
 
-/* The last user is gone. */
+/* The last reference was dropped. */
 static void dd_conn_release(struct dd_conn *conn)
 {
 	WARN_ON_ONCE(!conn->seg.dead);
@@ -139,10 +138,10 @@ void dd_conn_put(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_told() - a note that was withheld is posted: what it tells is done
+ * dd_conn_notified() - a withheld note was posted: the message is done
  * @conn: the receiving end, whose segment is locked
  */
-void dd_conn_told(struct dd_conn *conn)
+void dd_conn_notified(struct dd_conn *conn)
 {
 	struct dd_import *imp;
 
@@ -158,8 +157,8 @@ void dd_conn_told(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_flush() - dd_conn_told() may have something to say to another node
- * @conn: the receiving end, no longer locked; in an RCU read section
+ * dd_conn_flush() - report dd_conn_notified() to another node if necessary
+ * @conn: the receiving end, unlocked; in an RCU read-side section
  */
 void dd_conn_flush(struct dd_conn *conn)
 {
@@ -167,9 +166,7 @@ void dd_conn_flush(struct dd_conn *conn)
 		dd_remote_flush(conn);
 }
 
-/* ---- connecting --------------------------------------------------------- */
-
-/* Show an end that has its import to its owner. */
+/* Initialise the cell of an end whose import is complete. */
 void dd_conn_open_cell(struct dd_conn *conn, u32 node)
 {
 	struct dd_cell *cell = conn->imp.cell;
@@ -179,16 +176,16 @@ void dd_conn_open_cell(struct dd_conn *conn, u32 node)
 	cell->node = node;
 	cell->peer_size = conn->imp.peer_size;
 	cell->window = conn->imp.peer_window;
-	/* A reader that sees the serial sees the rest of the cell. */
+	/* Pairs with the owner's acquire: the cell is initialised before. */
 	smp_store_release(&cell->conn, dd_obj_serial(&conn->obj));
 }
 
 /**
- * dd_conn_pair() - make two ends one connection
+ * dd_conn_pair() - connect two ends
  * @a: an end, with its list, block and cell
- * @b: the other
+ * @b: the other end
  *
- * Nobody else sees either end yet.
+ * No other context sees either end yet.
  */
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 {
@@ -225,7 +222,7 @@ static int dd_conn_check_args(const struct dd_connect *arg)
 	return 0;
 }
 
-/* Everything a connecting end needs of its own. */
+/* Take the memory, list and cell of a connecting end. */
 static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
@@ -253,7 +250,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
 	dd_segment_init(&conn->seg);
 	conn->seg.credit = &client->credit;
-	/* One slot beside the channel's own, for the close note. */
+	/* One more slot for the close note. */
 	list = dd_list_attach(ctx, arg->flags & DD_CONNECT_ANON ? 0 : arg->list,
 			      arg->flags & DD_CONNECT_LIST,
 			      dd_credit_slots(window) + 1, 0);
@@ -263,7 +260,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	return 0;
 }
 
-/* To a service of this node; the caller's context is locked. */
+/* Connect to a service of this node; the context is locked. */
 static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_service *svc;
@@ -278,8 +275,8 @@ static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 }
 
 /*
- * To a service of another node, which takes a while: unlocked, so that the
- * other threads of the caller, and its death, need not wait for it.
+ * Connect to a service of another node. This may take long, so the context is unlocked:
+ * neither its other threads nor its exit wait for it.
  */
 static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
 {
@@ -328,9 +325,9 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 /**
  * dd_conn_connect() - connect to a service
  * @ctx: the caller
- * @arg: as user space passed it; the results are filled in
+ * @arg: argument of user space; the results are filled in
  *
- * Return: 0 or an error as the uapi header says; then nothing has changed.
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
  */
 int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 {
@@ -360,9 +357,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	return err;
 }
 
-/* ---- waiting ------------------------------------------------------------ */
-
-/* 0 when the counter is there, an error when it never will be, or -EAGAIN. */
+/* 0 if the counter has reached @value, -EAGAIN if it may, or another error. */
 static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
 			   const struct dd_ring_waiter *w)
 {
@@ -381,8 +376,8 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
 }
 
 /*
- * Wait for a counter of a connection that the caller is a user of, or, as @w, for
- * a direct ring.
+ * Wait for a counter of a connection, or with @w for a direct ring. The caller holds a
+ * reference to the connection.
  */
 static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 			 u32 what, u64 value, struct dd_ring_waiter *w,
@@ -421,7 +416,7 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 	return err;
 }
 
-/* Until messages have arrived, or are in place. */
+/* Wait until messages are sent, or done. */
 static int dd_conn_await_count(struct dd_conn *conn,
 			       const struct dd_conn_wait *arg)
 {
@@ -432,7 +427,7 @@ static int dd_conn_await_count(struct dd_conn *conn,
 			     NULL, arg->timeout);
 }
 
-/* Until the reader has consumed what was posted to a direct ring. */
+/* Wait until the reader has consumed the notes before a position of a direct ring. */
 static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 {
 	struct dd_ring_waiter w;
@@ -449,7 +444,7 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	ring = dd_direct_ring(conn);
 	dd_ring_wait_init(&w, ring, value);
 	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
-	/* Then there is a ring. */
+	/* -EAGAIN implies that @ring is not NULL. */
 	if (err == -EAGAIN && timeout)
 		err = dd_conn_await(conn, &ring->wait, DD_WAIT_RING, value, &w,
 				    timeout);
@@ -478,14 +473,11 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	return err;
 }
 
-/* ---- closing ------------------------------------------------------------ */
-
 /**
- * dd_conn_hold_list() - use the list of an end
- * @conn: the end, whose memory is there
+ * dd_conn_hold_list() - get a reference to the list of an end
+ * @conn: the end, whose memory is valid
  *
- * Return: the list, of which the caller becomes a user, or NULL if nothing
- * reaches the end any more.
+ * Return: the list, or NULL if the end's segment is dead.
  */
 struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
 {
@@ -493,7 +485,7 @@ struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
 	struct dd_list *list = NULL;
 
 	spin_lock_bh(&seg->lock);
-	/* Attached until the segment is dead, so there is a reference. */
+	/* The list is attached, and so referenced, until the segment is dead. */
 	if (!seg->dead) {
 		list = seg->list;
 		refcount_inc(&list->obj.users);
@@ -503,9 +495,9 @@ struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
 }
 
 /*
- * Set the dead word of the end that sends to @conn: from here on it is granted no
- * direct way. Both ends' are set before either of them is told of the close: an
- * owner that has been told sends nothing more.
+ * Set the dead word in the cell of the end that sends to @conn, and stop granting it a
+ * direct path. This is done for both ends before either owner is notified of the close:
+ * after its notification an owner sends nothing more.
  */
 static void dd_conn_cut(struct dd_conn *conn)
 {
@@ -520,9 +512,8 @@ static void dd_conn_cut(struct dd_conn *conn)
 }
 
 /*
- * Revoke the segment of one end. Its owner, if it is not the one that closes, gets
- * a close note, a server only if its service asks for that; the import of an end on
- * the same node is broken.
+ * Revoke the segment of one end. With @tell its owner gets a close note, a server only
+ * if its service requests close notes.
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
@@ -538,16 +529,16 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	/* It becomes dead under this lock only. */
+	/* It becomes dead only with this lock held. */
 	if (!seg->dead)
 		rec.word = dd_direct_revoke(conn);
-	/* Exists as long as the list. */
+		/* Valid as long as the list. */
 	ring = conn->direct_rx ? conn->direct_rx->ring : NULL;
 	spin_lock_bh(&seg->lock);
 	tell &= !conn->server || conn->svc->flags & DD_SERVE_CLOSE;
 	if (!seg->dead) {
 		dd_segment_revoke(seg, tell ? &rec : NULL);
-		/* A list of its own has nothing more to say. */
+		/* A list of this connection alone gets no more notes. */
 		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
 			WRITE_ONCE(list->hup, true);
 	}
@@ -559,7 +550,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	dd_list_put(list);
 }
 
-/* A connection with another node is over, perhaps not for the first time. */
+/* A connection with another node has ended. May be called more than once. */
 static void dd_conn_over(struct dd_conn *conn)
 {
 	if (conn->server)
@@ -569,11 +560,11 @@ static void dd_conn_over(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_sever() - end a connection, seen from one end
+ * dd_conn_sever() - end a connection
  * @conn: the end that closes
  *
- * May be called for both ends at once. When it returns, neither end reaches
- * the other.
+ * May be called for both ends concurrently. When it returns, neither end reaches the
+ * other one.
  */
 void dd_conn_sever(struct dd_conn *conn)
 {
@@ -582,7 +573,7 @@ void dd_conn_sever(struct dd_conn *conn)
 
 	if (!peer) {
 		dd_conn_revoke(conn, false);
-		/* A message whose note was posted only now is done. */
+		/* Revoking may have posted a withheld note. */
 		dd_remote_flush(conn);
 		dd_remote_break(dd_remote_of(conn), 0);
 		dd_conn_over(conn);
@@ -595,8 +586,8 @@ void dd_conn_sever(struct dd_conn *conn)
 	dd_conn_revoke(conn, false);
 	dd_ctx_wake(peer->obj.ctx);
 	/*
-	 * Whichever end closed, the block is the service's to give away; a
-	 * serving end without users has seen to that itself.
+	 * The service may give the block away, whichever end closed. A serving end
+	 * without references has been released by its own dd_conn_sever().
 	 */
 	if (refcount_inc_not_zero(&server->obj.users)) {
 		dd_service_released(server);
@@ -606,7 +597,7 @@ void dd_conn_sever(struct dd_conn *conn)
 
 /**
  * dd_conn_lost() - the other end, on another node, has ended the connection
- * @conn: this end, of which the caller is a user
+ * @conn: this end, of which the caller holds a reference
  */
 void dd_conn_lost(struct dd_conn *conn)
 {
@@ -618,8 +609,8 @@ void dd_conn_lost(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_end() - close one end and take away its id
- * @conn: the end, of which the caller is a user; its context is locked
+ * dd_conn_end() - close one end and remove its id
+ * @conn: the end, of which the caller holds a reference; its context is locked
  */
 void dd_conn_end(struct dd_conn *conn)
 {
@@ -633,12 +624,12 @@ void dd_conn_end(struct dd_conn *conn)
 }
 
 /*
- * Nanoseconds for which a close still waits for one more message to be sent: twice
- * the peer's dead time, from when the last one was, or a wait to close has begun.
- * So a peer that is dead is known to be before. What there is room for is on its
- * way, however long that takes.
+ * Nanoseconds that a close still waits for one more message to be sent: twice the peer's
+ * dead time since the last message was sent or the drain began, so that a dead peer is
+ * detected before. While the peer has credit for unsent messages, the time restarts:
+ * these are on their way, however long that takes.
  */
-static u64 dd_conn_patience(struct dd_conn *conn)
+static u64 dd_conn_close_timeout(struct dd_conn *conn)
 {
 	struct dd_remote *r = dd_remote_of(conn);
 	u64 now = ktime_get_ns(), n, end;
@@ -656,14 +647,14 @@ static u64 dd_conn_patience(struct dd_conn *conn)
 }
 
 /**
- * dd_conn_drain() - wait until what was accepted for another node is sent
- * @conn: the connection, of which the caller is a user
- * @timeout: nanoseconds to wait at most, %U64_MAX for as long as a close waits
+ * dd_conn_drain() - wait until all messages accepted for another node are sent
+ * @conn: the connection, of which the caller holds a reference
+ * @timeout: nanoseconds, or %U64_MAX for the limit of a close
  *
- * More may have been accepted than the receiver has room for; whether its process
- * reads again is not known, and it may be waiting to close as well.
+ * More messages may have been accepted than the receiver has slots for. The receiving
+ * process may not read again, and may itself be draining before a close.
  *
- * Return: 0 also if it never will be; %-EINTR, %-EAGAIN, %-ETIMEDOUT.
+ * Return: 0, also if the messages will never be sent; %-EINTR, %-EAGAIN, %-ETIMEDOUT.
  */
 int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 {
@@ -678,10 +669,10 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 		if (timeout == U64_MAX)
 			left = U64_MAX;
 		err = dd_conn_await(conn, &conn->obj.ctx->wait, DD_WAIT_SENT, n,
-				    NULL, min(left, dd_conn_patience(conn)));
+				    NULL, min(left, dd_conn_close_timeout(conn)));
 		if (err != -EAGAIN && err != -ETIMEDOUT)
 			return err == -EINTR ? err : 0;
-		if (!dd_conn_patience(conn))
+		if (!dd_conn_close_timeout(conn))
 			return 0;
 		spent = ktime_get_ns() - begun;
 	} while (spent < timeout);
@@ -705,8 +696,6 @@ int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 	return err;
 }
 
-/* ---- reports ------------------------------------------------------------ */
-
 static void dd_conn_describe_peer(const struct dd_conn *conn,
 				  struct dd_conn_info *info)
 {
@@ -719,7 +708,7 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 	} else {
 		const struct dd_remote *r = dd_remote_of(conn);
 
-		/* Of a process elsewhere: as its node numbers it. */
+		/* Numbers of the process's own node. */
 		info->node = r->peer->number;
 		info->pid = r->pid;
 		uid = make_kuid(&init_user_ns, r->uid);
@@ -728,10 +717,10 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 }
 
 /**
- * dd_conn_describe() - fill in a report
- * @conn: the connection, of which the caller is a user
- * @info: (out) everything but its size; ids of the peer as the current
- *	process may see them
+ * dd_conn_describe() - describe a connection for a report
+ * @conn: the connection, of which the caller holds a reference
+ * @info: (out) everything but its size; ids of the other end are translated into the
+ *	namespaces of the current process
  */
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 {
@@ -766,7 +755,7 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 
 	if (arg->__reserved)
 		return -EINVAL;
-	/* The one call that takes an id alone. */
+	/* Only this call accepts an id instead of a serial. */
 	if (arg->conn <= U32_MAX)
 		conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
 	else

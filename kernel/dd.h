@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects of dd.ko. Who knows whom, in which order locks are taken and what
- * ends what: Documentation/locking.rst.
+ * Objects of dd.ko. Documentation/locking.rst describes references between them, the
+ * lock order, and how they end.
  */
 #ifndef _DD_H
 #define _DD_H
@@ -26,40 +26,41 @@ struct dd_ring;
 struct dd_rings;
 struct dd_segment;
 
-/* ---- charge.c, see also ctx.h ----------------------------------------- */
+/* charge.c, see also ctx.h */
 
 int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window);
 void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
 
-/* ---- notelist.c: memory that tells ------------------------------------ */
+/* notelist.c: note lists */
 
 /*
- * Withheld notes that one kick posts at most: the reader does the work of its
- * senders there, and has its own to do.
+ * Withheld notes posted by one kick. The reader does this work for its senders, so it
+ * is bounded.
  */
 #define DD_KICK_MAX	64
 
 /**
  * struct dd_list - a note list
  * @obj: its id
- * @head: its first unit, in the area
+ * @head: first unit in the area
  * @unit: number of that unit
- * @geometry: where its slots are; changed under @lock while they move, when
- *	no sender has a position whose note is not posted
- * @tail: positions handed out, and %DD_LIST_MOVING while the slots move
- * @lock: protects @users, @reserved, @linger; taken after dd_service.lock
- * @users: services and connections attached; the list goes with the last
- * @reserved: slots promised to them
- * @linger: slots of channels that have gone, whose notes may still be unread
- * @published: its id is in the table, which is a user of @obj
+ * @geometry: location of the slots; changed under @lock while they are moved, when no
+ *	position is handed out whose note is not posted
+ * @tail: number of positions handed out, and %DD_LIST_MOVING while the slots are moved
+ * @lock: protects @users, @reserved and @linger; taken after dd_service.lock
+ * @users: services and connections attached; the list ends with the last one
+ * @reserved: slots reserved by them
+ * @linger: slots of detached channels whose notes may be unread
+ * @published: the id is in the table, which holds a reference
  * @gone: set before sleepers are woken for the last time
- * @hup: it is of one connection of a service with DD_SERVE_CLOSE, whose client has gone
- * @wait: readers asleep
+ * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
+ *	is gone
+ * @wait: sleeping readers
  * @pend_lock: protects @pending and the flags in @head; innermost. Taken with
- *	interrupts disabled: a segment of this node is locked with softirqs enabled,
- *	and they would run when spin_unlock_bh() enables them again
+ *	interrupts disabled: segments of this node are locked with softirqs enabled, and
+ *	spin_unlock_bh() would run pending softirqs with the segment locked
  * @pending: segments with a withheld note, by the position they wait for
- * @rings: direct rings, or NULL; set, and changed, under @lock
+ * @rings: direct rings, or NULL; set and changed under @lock
  * @rcu: see struct dd_obj
  */
 struct dd_list {
@@ -68,7 +69,7 @@ struct dd_list {
 	u32 unit;
 	u64 geometry;
 	atomic64_t tail;
-	struct mutex lock;	/* of who is attached */
+	struct mutex lock;	/* protects users and reservations */
 	u32 users;
 	u32 reserved;
 	struct dd_linger linger;
@@ -76,14 +77,14 @@ struct dd_list {
 	bool gone;
 	bool hup;
 	wait_queue_head_t wait;
-	spinlock_t pend_lock;	/* of @pending */
+	spinlock_t pend_lock;	/* protects pending */
 	struct rb_root_cached pending;
 	struct dd_rings *rings;
 	struct rcu_head rcu;
 };
 
 /**
- * struct dd_rec - what a note says, wherever it is
+ * struct dd_rec - contents of a note
  * @conn: as in struct dd_note
  * @cookie: as in struct dd_note
  * @offset: as in struct dd_note
@@ -96,8 +97,8 @@ struct dd_list {
  * @__reserved: as in struct dd_note
  * @meta: as in struct dd_note
  *
- * The part of struct dd_note behind its number, without the reserve at the
- * end, so that a note can be made in its slot.
+ * Equal to struct dd_note without its sequence number and the reserved bytes at its end,
+ * so that a note can be written directly to its slot.
  */
 struct dd_rec {
 	u64 conn;
@@ -137,10 +138,10 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_put(struct dd_list *list);
-/* In dd_list.tail: what is handed out now is no position. */
+/* Flag in dd_list.tail: positions handed out now are not valid. */
 #define DD_LIST_MOVING	BIT_ULL(63)
 
-/* Positions handed out; while the slots move perhaps some too many. */
+/* Positions handed out; may be too high while the slots are moved. */
 static inline u64 dd_list_tail(const struct dd_list *list)
 {
 	return atomic64_read(&list->tail) & ~DD_LIST_MOVING;
@@ -155,13 +156,12 @@ static inline bool dd_list_moving(const struct dd_list *list)
  * dd_list_head_pos() - the reader's position
  * @list: the list
  *
- * The word is the reader's to write: a value that cannot be is as if nothing
- * had been consumed, which stops those who write to this reader, and nothing
- * else.
+ * The reader can write any value. An invalid one counts as 0, as if nothing had been
+ * read, which stops only the senders to this reader.
  */
 static inline u64 dd_list_head_pos(const struct dd_list *list)
 {
-	/* Pairs with the reader's release: it has done with what it consumed. */
+	/* Pairs with the reader's release: it does not read the consumed slots any more. */
 	u64 head = smp_load_acquire(&list->head->head);
 
 	return head <= dd_list_tail(list) ? head : 0;
@@ -172,18 +172,18 @@ static inline u64 dd_list_head_pos(const struct dd_list *list)
  * @list: the list
  * @pos: (out) the position
  *
- * The caller has a credit and holds a spinlock until dd_list_commit(): moving
- * the ring waits for that.
+ * The caller has a credit. Until dd_list_commit() it holds a spinlock, for which moving
+ * the slots waits, or dd_list.lock.
  *
- * Return: the slot, whose note the caller fills in; or NULL if the ring is
- * being moved, and nothing can be posted.
+ * Return: the slot, to be filled in by the caller; or NULL if the slots are being moved,
+ * and nothing can be posted.
  */
 static inline struct dd_note *dd_list_claim(struct dd_list *list, u64 *pos)
 {
 	*pos = atomic64_fetch_inc(&list->tail);
 	if (unlikely(*pos & DD_LIST_MOVING))
 		return NULL;
-	/* Not changed before the note at this position is posted. */
+	/* Does not change before the note at this position is posted. */
 	return dd_area_unit(&list->obj.ctx->area,
 			    dd_slot_unit(READ_ONCE(list->geometry), *pos));
 }
@@ -199,13 +199,13 @@ void dd_list_wake_all(struct dd_list *list);
 
 /**
  * dd_list_wake() - wake readers
- * @list: the list; after dd_list_post(), outside of spinlocks where possible
+ * @list: the list; called after dd_list_post(), outside of spinlocks where possible
  */
 static inline void dd_list_wake(struct dd_list *list)
 {
 	const struct dd_ctx *ctx = list->obj.ctx;
 
-	/* One barrier for both queues: the note before, the sleepers after. */
+	/* Orders the note before the checks of both queues; pairs with prepare_to_wait(). */
 	smp_mb();
 	/* Ordered by the barrier above. */
 	if (unlikely(waitqueue_active(&list->wait)) ||
@@ -221,11 +221,11 @@ int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
 int dd_list_fd(struct dd_ctx *ctx, u32 id);
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg);
 
-/* ---- segment.c: memory that others reach ------------------------------ */
+/* segment.c: memory that others write to */
 
 /**
- * enum dd_policy - whether an operation on a segment tells its owner
- * @DD_POLICY_CONDITIONAL: if the request says so
+ * enum dd_policy - whether an operation on a segment notifies its owner
+ * @DD_POLICY_CONDITIONAL: if the request asks for it
  * @DD_POLICY_ALWAYS: always
  * @DD_POLICY_NEVER: never
  */
@@ -238,28 +238,25 @@ enum dd_policy {
 #define DD_RIGHT_PUT	0x1
 
 /**
- * struct dd_segment - a window [offset, offset + length) of a region that
- *	others may reach
- * @lock: serialises deposits, notes and revocation; held for at most
- *	DD_COPY_CHUNK bytes at a time. Whoever has set @dead under it knows
- *	that no byte and no note arrives any more
+ * struct dd_segment - a window [offset, offset + length) of a region that others may
+ *	write to
+ * @lock: serialises deposits, notes and revocation; held for at most DD_COPY_CHUNK
+ *	bytes at a time. After @dead is set under it, no byte and no note arrives
  * @dead: revoked
- * @cut: about to be revoked, which whoever sends to it can see
+ * @cut: about to be revoked; the dead word of its sender is set
  * @inhibit: refuses writes
  * @withheld: a message is in place whose note, @rec, waits for a slot
  * @policy: enum dd_policy
- * @generation: of the segment, never reused within a context
- * @mem: the window; its region is counted by the owner of the segment until it
- *	is dead
- * @received: messages
- * @list: where notes go; counted by the owner of the segment
- * @credit: slots of this channel in @list; the note that says it was revoked
- *	takes the one beside
+ * @generation: compared with that of grants; never reused within a context
+ * @mem: the window; the owner of the segment counts its region until it is dead
+ * @received: messages received
+ * @list: list for notes; counted by the owner of the segment
+ * @credit: slots of this channel in @list; the close note uses the additional slot
  * @rec: the withheld note
  * @pend: in dd_list.pending, while @withheld
  */
 struct dd_segment {
-	spinlock_t lock;	/* of deposits, notes and revocation */
+	spinlock_t lock;	/* protects deposits, notes and revocation */
 	bool dead;
 	bool cut;
 	bool inhibit;
@@ -275,11 +272,11 @@ struct dd_segment {
 };
 
 /**
- * struct dd_grant - one importer's permission on a segment
- * @id: random; names the grant on the wire
- * @seg: what it permits to reach
- * @generation: must be the segment's
- * @node: who may use it
+ * struct dd_grant - permission of one importer to use a segment
+ * @id: random id, which names the grant on the wire
+ * @seg: the segment
+ * @generation: valid if equal to that of the segment
+ * @node: node of the importer
  * @rights: DD_RIGHT_*
  */
 struct dd_grant {
@@ -295,12 +292,12 @@ void dd_grant_init(struct dd_grant *grant, struct dd_segment *seg, u16 node,
 		   u8 rights);
 
 /**
- * dd_grant_check() - whether a grant permits something now
+ * dd_grant_check() - check a grant
  * @grant: the grant; its segment is locked
  * @right: DD_RIGHT_*
  *
- * Return: 0; %-ECONNRESET if the segment is revoked; %-EACCES if the right
- * was never granted, or the owner inhibits it.
+ * Return: 0; %-ECONNRESET if the segment is revoked; %-EACCES if the right is not
+ * granted, or the owner inhibits it.
  */
 static inline int dd_grant_check(const struct dd_grant *grant, u32 right)
 {
@@ -324,11 +321,11 @@ bool dd_segment_retry(struct dd_segment *seg);
 bool dd_segment_withhold(struct dd_segment *seg);
 
 /**
- * dd_segment_wants() - whether a message is to be told
+ * dd_segment_wants() - whether a message notifies the owner
  * @seg: the segment, locked
- * @asked: whether the request wants that
+ * @asked: the request asks for a notification
  *
- * The one place where the notify policy is looked at.
+ * The only place that evaluates the notify policy.
  */
 static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 {
@@ -337,17 +334,17 @@ static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 }
 
 /**
- * dd_segment_note() - make the note of a message that is in place
- * @seg: the segment, locked, not dead, with nothing withheld, and it wants to
- *	be told
- * @fill: makes the note
- * @arg: for @fill
- * @pos: (out) its position
+ * dd_segment_note() - write the note of a message that is in place
+ * @seg: the segment, locked, not dead, without a withheld note; dd_segment_wants() is
+ *	true
+ * @fill: fills in the note
+ * @arg: argument of @fill
+ * @pos: (out) position of the note
  *
- * The one place where credits are taken.
+ * The only place that takes credits.
  *
- * Return: the note, to be shown by dd_list_commit() before the segment is
- * unlocked; or NULL if it must wait for the reader.
+ * Return: the note, to be posted by dd_list_commit() before the segment is unlocked; or
+ * NULL if there is no free slot.
  */
 static __always_inline struct dd_note *
 dd_segment_note(struct dd_segment *seg,
@@ -368,12 +365,12 @@ dd_segment_note(struct dd_segment *seg,
 }
 
 /**
- * dd_segment_tell() - a message is in place: tell the owner, or withhold it
- * @seg: as for dd_segment_note()
- * @fill: makes the note
- * @arg: for @fill
+ * dd_segment_tell() - post the note of a message that is in place, or withhold it
+ * @seg: see dd_segment_note()
+ * @fill: fills in the note
+ * @arg: argument of @fill
  *
- * Return: true if the note is posted; false if it waits for the reader.
+ * Return: true if the note is posted; false if it is withheld.
  */
 static __always_inline bool
 dd_segment_tell(struct dd_segment *seg,
@@ -394,23 +391,22 @@ dd_segment_tell(struct dd_segment *seg,
 
 void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec);
 
-/* ---- conn.c: connections, and their imports --------------------------- */
+/* conn.c: connections and their imports */
 
 /**
- * struct dd_import - this end's way to the peer's segment, whose lock protects
- *	it, and when that is dead nothing here is touched any more
- * @busy: a submitter is at work without the lock, since it may sleep; others
- *	are refused
- * @direct: this end posts its notes itself
- * @peer_window: unconsumed messages allowed there
+ * struct dd_import - access of this end to the segment of the other end; protected by
+ *	that segment's lock, and unused once that segment is dead
+ * @busy: a submitter works without the lock, as it may sleep; others are refused
+ * @direct: this end writes its notes to a direct ring
+ * @peer_window: unread messages allowed at the other end
  * @unit: number of the first unit of @cell
- * @cell: counters and queue in the area
- * @link: how bytes travel
- * @grant: what the peer permits
- * @peer_size: bytes in the peer's segment
- * @submitted: accepted requests
+ * @cell: counters and send queue, in the area
+ * @link: link to the other end
+ * @grant: permission granted by the other end
+ * @peer_size: bytes in the segment of the other end
+ * @submitted: requests accepted
  * @sent: requests whose source may be reused
- * @done: requests whose note is in place
+ * @done: requests whose note is posted
  */
 struct dd_import {
 	bool busy;
@@ -427,44 +423,43 @@ struct dd_import {
 };
 
 /**
- * struct dd_conn - one end of a connection: an import of the peer's block and
- *	a segment for the own one
+ * struct dd_conn - one end of a connection: an import of the block of the other end, and
+ *	a segment for its own block
  * @obj: its id
  * @type: enum dd_conn_type
- * @server: this is the serving end; the connecting one is a struct dd_client
- * @released: its block was given back; under dd_service.lock. Of a connecting
- *	end whose peer is on another node: it is over
- * @nodirect: neither end sends directly
- * @direct_any: the other end may, whosever it is
- * @shown: its block was mapped in the other end; under dd_list.lock
- * @mixed: its block may hold messages of an earlier client, another context's
- * @counted: it sent directly until the connection was over: @meta in its cell says
- *	how many messages
- * @remote_ops: struct dd_remote_op that @obj.ctx is charged for
- * @mem: held by @obj.users as one, and by the other end; memory only
- * @block: number of its block at the service, for the serving end
+ * @server: this is the serving end; a connecting end is a struct dd_client
+ * @released: the block was given back; under dd_service.lock. At a connecting end whose
+ *	other end is on another node: the connection has ended
+ * @nodirect: neither end may send directly
+ * @direct_any: the other end may send directly, even if it belongs to another user
+ * @shown: the other end's process has mapped the block; under dd_list.lock
+ * @mixed: the block may hold messages of an earlier client in another context
+ * @counted: sent directly until the connection ended: @meta in its cell has the number
+ *	of messages
+ * @remote_ops: number of struct dd_remote_op charged to @obj.ctx
+ * @mem: held by the other end and, once, by all of @obj.users; memory only
+ * @block: at the serving end, number of its block
  * @peer: the other end; NULL if it is on another node, see dd_remote_of()
- * @seg: own block; its owner is this end
- * @grant: what the peer holds on @seg
- * @imp: way to the peer's block
- * @send: own send block
- * @rcu: see struct dd_obj; who finds a connection that is over does not look
- *	at @send
- * @svc: the service, counted, at the serving end
- * @cookie: in each note
- * @uid: of the process that has this end, when it connected or served
- * @direct_rx: the path by which the other end sends to it directly, or NULL; set
- *	under the locks of list and segment
- * @closing: close has begun; the first one does it
- * @closed: errno that ended it; set before the peer's segment is dead
- * @refused: messages of a serving end that were refused since the connection is
- *	over; under the lock of the segment they were for
- * @owed: messages, beside those in dd_segment.received, that a serving end has to
- *	reply to before its block goes to another user
- * @arrived: position after the last note that it had posted directly when that
- *	ended, its lower half; valid once the peer's segment is dead
+ * @seg: segment of its own block
+ * @grant: permission of the other end on @seg
+ * @imp: import of the other end's block
+ * @send: its send block
+ * @rcu: see struct dd_obj; shares memory with @send, which is not read after the end
+ * @svc: at the serving end, the service, counted
+ * @cookie: copied to each note
+ * @uid: user of the process that connected or served
+ * @direct_rx: direct path from the other end, or NULL; set under the locks of list and
+ *	segment
+ * @closing: a close has begun; it is done by the context that sets this
+ * @closed: errno that ended it; set before the segment of the other end is dead
+ * @refused: at a serving end, messages refused since the connection ended; under the
+ *	lock of the segment they were sent to
+ * @owed: at a serving end, messages in addition to dd_segment.received that have to be
+ *	replied to before its block may be given to another user
+ * @arrived: lower half of the position after the last note that this end had posted
+ *	directly at the end; valid once the segment of the other end is dead
  *
- * Idle connections are what there may be many of: its size counts.
+ * There may be many idle connections, so its size matters.
  */
 struct dd_conn {
 	struct dd_obj obj;
@@ -499,11 +494,11 @@ struct dd_conn {
 };
 
 /**
- * struct dd_client - a connecting end, and what it has that a serving end has
- *	from its service
+ * struct dd_client - a connecting end, with resources that a serving end gets from its
+ *	service
  * @conn: the end
- * @send: use of @conn.send, where requests are composed
- * @recv: use of @conn.seg.mem, where replies are deposited
+ * @send: slice of @conn.send, the memory of requests
+ * @recv: slice of @conn.seg.mem, the memory of replies
  * @credit: slots in its list
  */
 struct dd_client {
@@ -532,7 +527,7 @@ struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
-void dd_conn_told(struct dd_conn *conn);
+void dd_conn_notified(struct dd_conn *conn);
 void dd_conn_flush(struct dd_conn *conn);
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
@@ -542,33 +537,33 @@ static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
 	return container_of(seg, struct dd_conn, seg);
 }
 
-/* ---- service.c: names that can be connected to ------------------------ */
+/* service.c: services */
 
 /**
- * struct dd_who - a client, as its service distinguishes it from others
- * @uid: its effective user id, or what its node says that is
- * @node: its node; users of two nodes are two
- * @ctx: number of its context on this node; 0 if it is on another one
+ * struct dd_client_id - identity of a client
+ * @uid: effective user, as reported by its node
+ * @node: number of its node; equal users of two nodes are different
+ * @ctx: serial of its context plus 1, on this node; 0 on another node
  */
-struct dd_who {
+struct dd_client_id {
 	kuid_t uid;
 	u32 node;
 	u64 ctx;
 };
 
 /**
- * struct dd_block - a possible connection of a service
- * @conn: the end that has it now, or had it last; NULL if none has
- * @ready: its slots are reserved, as it has had a connection that needed them
- * @credit: slots in the service's list, of a connection without its own credit, if
- *	it is ready
- * @conn_note: position after the last note of this block, in the service's list,
- *	that @credit does not know of: of a connection, or of its own credit
- * @ring: what the notes of the last connection came by, if that is over
- * @ring_end: then, position after the last of them
- * @who: the client that has it now, or had it last
- * @bytes: dd_who.ctx of the one client whose messages may be in its memory, %~0 if
- *	there are several, 0 if none
+ * struct dd_block - a block of a service
+ * @conn: current or last serving end; NULL if there is none
+ * @ready: slots are reserved, because it has had a connection that needed them
+ * @credit: if @ready, slots in the service's list, used by a connection without its own
+ *	credit
+ * @conn_note: position in the service's list after the last note that @credit does not
+ *	cover: a connection note, or a note of a connection with its own credit
+ * @ring: direct ring of the last connection, if that has ended
+ * @ring_end: position after its last note in @ring
+ * @client: identity of the current or last client
+ * @bytes: dd_client_id.ctx of the only client whose messages may be in its memory, %~0
+ *	if there are several, 0 if there are none
  * @free: in dd_service.free, if it may be given away
  */
 struct dd_block {
@@ -578,41 +573,41 @@ struct dd_block {
 	u64 conn_note;
 	struct dd_ring *ring;
 	u64 ring_end;
-	struct dd_who who;
+	struct dd_client_id client;
 	u64 bytes;
 	struct list_head free;
 };
 
 /**
- * struct dd_service - a name, memory and a list
+ * struct dd_service - a service
  * @obj: its id
  * @name: padded with zeros
  * @entry: in dd_node.services
- * @lock: protects all below; taken after dd_ctx.lock of whichever context
- * @dead: no longer connectable
+ * @lock: protects the members below; taken after dd_ctx.lock of any context
+ * @dead: accepts no connections any more
  * @flags: DD_SERVE_*
- * @uid: of the server, when it registered
+ * @uid: user of the server, when it registered
  * @only_uid: with DD_SERVE_UID, the user that may connect
- * @only_gid: with DD_SERVE_GID, the group
+ * @only_gid: with DD_SERVE_GID, the group that may connect
  * @peruser: blocks that one user may have, 0 for no limit
  * @maxconn: number of blocks
- * @window: unconsumed messages a client may have here
- * @stream_window: the same for a client of type DD_CONN_STREAM; if it is not
- *	@window, such a connection has a credit and slots of its own
+ * @window: unread messages allowed to a client
+ * @stream_window: the same for a client of type DD_CONN_STREAM; if it differs from
+ *	@window, such a connection has its own credit and slots
  * @recv: memory for requests
  * @send: memory for replies
- * @recv_use: use of @recv
- * @send_use: use of @send
+ * @recv_use: slice of @recv
+ * @send_use: slice of @send
  * @recv_block: bytes of @recv for each block
  * @send_block: bytes of @send for each block
- * @list: where notes go
- * @attached: to @list
- * @slots: reserved there, for blocks that are ready
+ * @list: list for notes
+ * @attached: the service is attached to @list
+ * @slots: slots reserved in @list for blocks that are ready
  * @cells_unit: first unit of the cells
  * @cell_units: units of a cell
- * @blocks: @maxconn of them
- * @free: blocks that may be given away, longest free first
- * @nconn: connections now
+ * @blocks: array of @maxconn blocks
+ * @free: blocks that may be given away, in the order in which they became free
+ * @nconn: current number of connections
  * @past: messages and connections of connections that have ended
  * @rcu: see struct dd_obj
  */
@@ -620,7 +615,7 @@ struct dd_service {
 	struct dd_obj obj;
 	u8 name[DD_NAME_MAX + 1];
 	struct rhash_head entry;
-	struct mutex lock;	/* of blocks and their connections */
+	struct mutex lock;	/* protects blocks and their connections */
 	bool dead;
 	u32 flags;
 	kuid_t uid;
@@ -665,17 +660,17 @@ void dd_service_released(struct dd_conn *conn);
 void dd_service_zeroed(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
-/* ---- nic.c: work requests; link_*.c: how bytes travel ----------------- */
+/* nic.c: work requests; link_*.c: links */
 
 /**
  * struct dd_op - a validated work request
- * @sqe: the kernel's copy of it
- * @raw: the same, as it was read
+ * @sqe: copy of the request
+ * @raw: the same, as words
  * @region: source region, or NULL
- * @counted: whether this request counts @region, and not its connection
+ * @counted: this request, not its connection, holds the reference to @region
  * @src: offset in @region
  * @user: source address, if @region is NULL
- * @word: the last word of the message, once that is in place
+ * @word: last word of the message, after the deposit
  */
 struct dd_op {
 	union {
@@ -690,19 +685,18 @@ struct dd_op {
 };
 
 /**
- * struct dd_link_ops - how bytes travel to a peer
+ * struct dd_link_ops - operations of a link
  * @name: for reports
- * @put: carry out a PUT, with the import locked; 0 once it is accepted, or
- *	%-EINPROGRESS if that needs to sleep. Where there is @push, and a PUT is
- *	accepted, it leaves a lock held, and bottom halves disabled
- * @put_slow: carry out a PUT that needs to sleep, with dd_import.busy set
- * @push: after such a @put, the import being unlocked: see what was put on its
- *	way, and release that lock; NULL if it is there
- * @leave: instead of @push, the import still being locked, where more is to come:
- *	release that lock only. Returns whether a connection that was left before,
- *	if there is one, is to the same peer; else @flush is due for this one, too
- * @flush: see what has been put on its way to the peer of a connection that was
- *	left
+ * @put: execute a PUT with the import locked; 0 if it is accepted, or %-EINPROGRESS if
+ *	that needs to sleep. With @push, an accepted PUT leaves a lock held and bottom
+ *	halves disabled
+ * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
+ * @push: after @put and with the import unlocked: transmit, and release the lock; NULL
+ *	if @put does everything
+ * @leave: instead of @push, with the import still locked, if more requests follow: only
+ *	release the lock. Returns whether @before is not NULL and goes to the same
+ *	peer; otherwise the caller calls @flush for this connection later
+ * @flush: transmit to the peer of a connection after @leave
  */
 struct dd_link_ops {
 	const char *name;
@@ -718,7 +712,7 @@ extern const struct dd_link_ops dd_link_local;
 long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial);
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg);
 
-/* ---- chardev.c, netlink.c, main.c ------------------------------------- */
+/* chardev.c, netlink.c, main.c */
 
 int dd_chardev_init(void);
 void dd_chardev_exit(void);

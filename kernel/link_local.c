@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The local link: one copy, from the sender's pages to the receiver's, in the
- * sender's context. The target is locked for a bounded number of bytes at a
- * time and never while the sender may sleep.
+ * The local link: one copy, from the sender's pages to the receiver's, in the context of
+ * the sender. The target segment is locked for a bounded number of bytes at a time, and
+ * never while the sender may sleep.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
@@ -12,7 +12,7 @@
 #include "dd.h"
 #include "trace.h"
 
-/* Copy @len bytes from wired memory, from @done into the message. */
+/* Copy @len bytes from wired memory, at offset @done of the message. */
 static void dd_local_copy(struct dd_segment *seg, struct dd_op *op, u64 done,
 			  size_t len)
 {
@@ -30,7 +30,7 @@ static void dd_local_copy(struct dd_segment *seg, struct dd_op *op, u64 done,
 	}
 }
 
-/* A message of few whole words, within a page at either end, in one go. */
+/* Copy a message of few whole words that crosses no page boundary. */
 static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
 {
 	size_t len = op->sqe.len, src_left, dst_left;
@@ -47,7 +47,7 @@ static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
 	return true;
 }
 
-/* The same from either kind of memory: the number of bytes copied. */
+/* Copy from wired or user memory. Returns the number of bytes copied. */
 static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
 			     u64 done, size_t len)
 {
@@ -62,10 +62,10 @@ static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
 }
 
 /**
- * struct dd_local_msg - what a note is made of
+ * struct dd_local_msg - contents of a note
  * @conn: the sending end
- * @op: the request, carried out
- * @n: its number
+ * @op: the request, executed
+ * @n: number of the message
  */
 struct dd_local_msg {
 	struct dd_conn *conn;
@@ -88,12 +88,12 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 	rec->word = msg->op->word;
 	rec->msgid = msg->n;
 	rec->tag = sqe->tag;
-	/* They reach into a second cache line; only valid words are read. */
+	/* The words are in another cache line: write them only if they are valid. */
 	if (sqe->meta_count)
 		memcpy(rec->meta, sqe->meta, sizeof(rec->meta));
 }
 
-/* The request is accepted: count it, and tell the receiver. */
+/* Account an executed request and notify the receiver. */
 static __always_inline void dd_local_finish(struct dd_conn *conn,
 					    struct dd_segment *seg,
 					    const struct dd_op *op)
@@ -116,12 +116,12 @@ static __always_inline void dd_local_finish(struct dd_conn *conn,
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);
 	}
-	/* The submitter takes the first for the end of the others. */
+	/* cell->submitted is last: a thread that sees it relies on the others. */
 	WRITE_ONCE(cell->sent, n);
 	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 	trace_dd_deposit(conn, op, n);
-	/* Under the lock, since without it the list may go. */
+	/* Before unlocking: without the lock the list may be freed. */
 	dd_list_wake(seg->list);
 }
 
@@ -155,10 +155,9 @@ static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
 }
 
 /*
- * What may sleep, between two pieces, with nothing locked: make the next
- * bytes of the source present, let others run, notice that we are killed. The
- * last word of a message is copied whole or not at all: there is no progress
- * without one word.
+ * Between two pieces, with nothing locked: fault in the next bytes of the source,
+ * reschedule, and check for a fatal signal. The last word of a message is copied as a
+ * whole, so at least one word must be readable.
  */
 static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 {
@@ -171,8 +170,8 @@ static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 }
 
 /*
- * Deposit all bytes of @op. Called and returns with @seg locked, unlocks it
- * meanwhile, and then checks the grant again.
+ * Deposit all bytes of @op. Called with @seg locked; unlocks it between pieces, and then
+ * checks the grant again.
  */
 static int dd_local_deposit(struct dd_segment *seg,
 			    const struct dd_grant *grant, struct dd_op *op)
@@ -201,7 +200,7 @@ static int dd_local_put_slow(struct dd_conn *conn, struct dd_op *op)
 	struct dd_segment *seg = grant->seg;
 	int err;
 
-	/* Refuse an unreadable source before anything has changed. */
+	/* Refuse an unreadable source before the target is written. */
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len &&
 	    fault_in_readable(op->user, op->sqe.len))
 		return -EFAULT;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Direct Deposit: loading and unloading.
+ * Direct Deposit: module initialisation and exit.
  */
 #include <linux/module.h>
 #include <linux/workqueue.h>
@@ -21,7 +21,7 @@
 
 struct workqueue_struct *dd_wq;
 
-/* The layout that user space maps. */
+/* Layout of the memory that user space maps. */
 static_assert(sizeof(struct dd_area_head) == DD_UNIT);
 static_assert(sizeof(struct dd_list_head) == DD_UNIT);
 static_assert(offsetof(struct dd_list_head, head) == 64);
@@ -87,7 +87,7 @@ err_conn:
 err_window:
 	dd_window_exit();
 err_wq:
-	/* Somebody may have added peers in the meantime. */
+	/* Peers may have been added meanwhile; they are freed by RCU. */
 	rcu_barrier();
 	destroy_workqueue(dd_wq);
 	return err;
@@ -95,17 +95,17 @@ err_wq:
 
 static void __exit dd_exit(void)
 {
-	/* Doors first: from here on there are no contexts, only late work. */
+	/* User space first: afterwards there are no contexts, only pending work. */
 	dd_chardev_exit();
 	dd_peer_exit();
 	dd_netlink_exit();
-	/* Contexts that end let go of peers, which are freed by RCU and work. */
+	/* Ending contexts drop references to peers, which are freed by RCU and work. */
 	flush_workqueue(dd_wq);
 	rcu_barrier();
 	destroy_workqueue(dd_wq);
 	dd_udp_exit();
 	dd_node_exit();
-	/* Objects are freed by RCU, by callbacks in this module. */
+	/* Objects were freed by RCU callbacks of this module: see rcu_barrier() above. */
 	dd_conn_exit();
 	dd_window_exit();
 	dd_page_exit();

@@ -436,9 +436,9 @@ int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn)
 }
 
 /* Identity of the client, as reported by its node. */
-void dd_remote_caller(const struct dd_remote_call *call, struct dd_who *who)
+void dd_remote_caller(const struct dd_remote_call *call, struct dd_client_id *cid)
 {
-	*who = (struct dd_who) {
+	*cid = (struct dd_client_id) {
 		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->remote.uid)),
 		.node = call->r->peer->number,
 	};

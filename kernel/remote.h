@@ -136,7 +136,7 @@ struct dd_remote_call;
 
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg);
 int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn);
-void dd_remote_caller(const struct dd_remote_call *call, struct dd_who *who);
+void dd_remote_caller(const struct dd_remote_call *call, struct dd_client_id *cid);
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn);
 void dd_remote_uncharge(struct dd_conn *conn);
 void dd_remote_go(struct dd_remote *r);

@@ -161,7 +161,7 @@ bool dd_segment_retry(struct dd_segment *seg)
 		if (!dd_list_pend(seg->list, seg))
 			return false;
 	seg->withheld = false;
-	dd_conn_told(dd_conn_of_seg(seg));
+	dd_conn_notified(dd_conn_of_seg(seg));
 	return true;
 }
 
@@ -184,7 +184,7 @@ void dd_segment_revoke(struct dd_segment *seg, const struct dd_rec *rec)
 		if (!WARN_ON_ONCE(!dd_list_post(seg->list, &seg->rec, &pos)))
 			seg->credit->extra = pos + 1;
 		seg->withheld = false;
-		dd_conn_told(dd_conn_of_seg(seg));
+		dd_conn_notified(dd_conn_of_seg(seg));
 	}
 	if (rec && !WARN_ON_ONCE(!dd_list_post(seg->list, rec, &pos)))
 		seg->credit->extra = pos + 1;

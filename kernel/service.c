@@ -2,13 +2,13 @@
 /*
  * Services: a name, memory divided into blocks, and a note list.
  *
- * Blocks and cells are set aside when the service is registered. What a block needs
- * beside, slots of the list and their credit, it gets when it is first given away
- * to a client that needs them, and keeps; a stream's own window goes with it. The
- * connecting process allocates that with no lock held that ending the service
- * takes, and it is charged to the server. A block belongs to the connection that has it, or
- * had it last: after a client is gone its serving end stays addressable until
- * the server closes it, or the block goes to another client.
+ * Blocks and cells are allocated when the service is registered. Slots of the list and a
+ * credit are allocated for a block when it is first given to a client that needs them,
+ * and stay with the block; a stream with a window of its own frees these at its end. The
+ * connecting process makes these allocations, with no lock held that ending the service
+ * takes; they are charged to the server. A block refers to its current or last
+ * connection: after a client is gone, its serving end stays valid until the server closes
+ * it or the block is given to another client.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -40,9 +40,9 @@ static void dd_service_free_blocks(struct dd_service *svc)
 }
 
 /*
- * Give back all that was set aside, once no connection is alive or will be.
- * Calls that still use the service, or an end of it, find it dead, and its
- * segments too; what they may look at is memory.
+ * Release the resources of a service without live connections. Calls that still hold a
+ * reference to the service or a serving end find it and its segment dead; they access
+ * only the memory of these structures.
  */
 static void dd_service_strip(struct dd_service *svc)
 {
@@ -50,7 +50,7 @@ static void dd_service_strip(struct dd_service *svc)
 	u32 i;
 
 	mutex_lock(&svc->lock);
-	/* Ends that have users are on rings still, by their cells. */
+	/* Serving ends with references may still be linked to rings by their cells. */
 	for (i = 0; svc->blocks && i < svc->maxconn; i++)
 		if (svc->blocks[i].conn)
 			dd_direct_forget(svc->blocks[i].conn);
@@ -58,7 +58,7 @@ static void dd_service_strip(struct dd_service *svc)
 		for (i = 0; i < svc->maxconn; i++)
 			last = max3(last, svc->blocks[i].conn_note,
 				    dd_credit_last(&svc->blocks[i].credit));
-		/* The list's memory is needed as long as the service's. */
+		/* The service keeps a reference to the list until its own release. */
 		refcount_inc(&svc->list->obj.users);
 		dd_list_detach(svc->list, svc->slots, last);
 		svc->slots = 0;
@@ -91,8 +91,6 @@ void dd_service_put(struct dd_service *svc)
 		dd_service_release(svc);
 }
 
-/* ---- registration ------------------------------------------------------- */
-
 static int dd_service_check_args(const struct dd_serve *arg)
 {
 	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
@@ -113,7 +111,7 @@ static int dd_service_alloc_blocks(struct dd_service *svc)
 
 	if (dd_charge(svc->obj.ctx, size))
 		return -EDQUOT;
-	/* kmalloc() would round up to a power of two. */
+	/* kmalloc() would round the size up to a power of two. */
 	if (size > PAGE_SIZE)
 		svc->blocks = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	else
@@ -123,7 +121,7 @@ static int dd_service_alloc_blocks(struct dd_service *svc)
 		return -ENOMEM;
 	}
 	for (i = 0; i < svc->maxconn; i++) {
-		/* Of a window of 1: nothing is allocated. */
+		/* A window of 1 needs no allocation. */
 		dd_credit_init(&svc->blocks[i].credit, 1, 0);
 		list_add_tail(&svc->blocks[i].free, &svc->free);
 	}
@@ -156,15 +154,15 @@ static int dd_service_take_memory(struct dd_service *svc,
 }
 
 /*
- * Slots of the list that a connection's notes go to: its window's, the one that
- * dd_credit_slots() keeps, and one for the close note.
+ * Slots for the notes of a connection: its window, the one added by dd_credit_slots(),
+ * and one for the close note.
  */
 static u32 dd_service_slots(const struct dd_service *svc, u32 window)
 {
 	return dd_credit_slots(window) + !!(svc->flags & DD_SERVE_CLOSE);
 }
 
-/* With a list per connection, the service's gets connection notes only. */
+/* With a list per connection, the service's list gets only connection notes. */
 static u32 dd_block_slots(const struct dd_service *svc)
 {
 	return svc->flags & DD_SERVE_ACCEPT ? 1 :
@@ -177,7 +175,7 @@ static int dd_service_take_list(struct dd_service *svc,
 	u64 room = (u64)svc->maxconn * dd_block_slots(svc);
 	struct dd_list *list;
 
-	/* Slots follow with the first connection of each block. */
+	/* Slots are reserved with the first connection of each block. */
 	list = dd_list_attach(svc->obj.ctx, arg->list,
 			      arg->flags & DD_SERVE_LIST, 0,
 			      min_t(u64, room, U32_MAX));
@@ -196,7 +194,7 @@ static int dd_service_publish(struct dd_service *svc)
 	if (err)
 		return err;
 	mutex_lock(&svc->lock);
-	/* A client that finds the name now waits for the lock. */
+	/* A client that finds the name now waits for the service's lock. */
 	err = dd_node_service_add(svc->obj.ctx->node, svc);
 	if (err) {
 		dd_obj_unreserve(&svc->obj);
@@ -247,9 +245,9 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 /**
  * dd_service_serve() - register a service
  * @ctx: the caller
- * @arg: as user space passed it; the results are filled in
+ * @arg: argument of user space; the results are filled in
  *
- * Return: 0 or an error as the uapi header says; then nothing has changed.
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
  */
 int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 {
@@ -282,7 +280,7 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	return err;
 }
 
-/* The connection that has block @i, of which the caller becomes a user. */
+/* Get a reference to the connection that has block @i. */
 static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
 {
 	struct dd_conn *conn;
@@ -296,8 +294,8 @@ static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
 }
 
 /**
- * dd_service_end() - take away a service's name and id, and its connections
- * @svc: the service, of which the caller is a user; its context is locked
+ * dd_service_end() - remove the name and the id of a service, and end its connections
+ * @svc: the service, of which the caller holds a reference; its context is locked
  */
 void dd_service_end(struct dd_service *svc)
 {
@@ -313,7 +311,7 @@ void dd_service_end(struct dd_service *svc)
 	mutex_unlock(&svc->lock);
 	if (was_dead)
 		return;
-	/* Nobody is accepted from here on, so one round finds every end. */
+	/* No client is accepted any more, so one pass finds every connection. */
 	for (i = 0; i < svc->maxconn; i++) {
 		struct dd_conn *conn = dd_service_conn(svc, i);
 
@@ -330,8 +328,8 @@ void dd_service_end(struct dd_service *svc)
 }
 
 /*
- * What was accepted for other nodes is sent first, as with dd_conn_close(). All
- * connections begin to wait at once: with a @timeout of 0, then until they have.
+ * Send the messages accepted for other nodes first, like dd_conn_close(). A pass with a
+ * @timeout of 0 starts the time limits of all connections; the second pass waits.
  */
 static int dd_service_drain(struct dd_service *svc, u64 timeout)
 {
@@ -369,13 +367,10 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 	return err;
 }
 
-/* ---- accepting ---------------------------------------------------------- */
-
 /*
- * Whether all has been read that the last client of a block posted to a ring. That
- * could still take back a note while other connections of it had the ring: once it
- * has the ring no more, what is there counts; and another sender gets a ring only
- * when all of it has been read.
+ * Whether the receiver has read all notes that the last client of a block posted to a
+ * ring. Once the client's context does not own the ring any more, the notes in it are
+ * final; and the ring gets another sender only after all of them have been read.
  */
 static bool dd_block_ring_read(const struct dd_service *svc,
 			       const struct dd_block *block)
@@ -386,15 +381,15 @@ static bool dd_block_ring_read(const struct dd_service *svc,
 	if (!ring || dd_ring_head(ring) >= block->ring_end)
 		return true;
 	mutex_lock(&svc->list->lock);
-	read = ring->from ? ring->from->serial + 1ull != block->who.ctx :
+	read = ring->from ? ring->from->serial + 1ull != block->client.ctx :
 			    !dd_ring_has(ring, dd_ring_head(ring));
 	mutex_unlock(&svc->list->lock);
 	return read;
 }
 
 /*
- * Whether all notes of a block's past have been read: a message that was accepted
- * is not lost because its sender has closed.
+ * Whether all notes of a block's previous connections have been read: an accepted
+ * message must not be lost because its sender has closed.
  */
 static bool dd_block_clean(const struct dd_service *svc,
 			   const struct dd_block *block)
@@ -402,7 +397,7 @@ static bool dd_block_clean(const struct dd_service *svc,
 	const struct dd_conn *conn = block->conn;
 	u64 head = dd_list_head_pos(svc->list);
 
-	/* A list of its own goes with its connection. */
+	/* A list per connection is freed with its connection. */
 	if (svc->flags & DD_SERVE_ACCEPT && conn &&
 	    (dd_credit_last(conn->seg.credit) > dd_list_head_pos(conn->seg.list) ||
 	     dd_rings_ready(conn->seg.list)))
@@ -412,9 +407,9 @@ static bool dd_block_clean(const struct dd_service *svc,
 }
 
 /*
- * Messages of a block's last client that its server may still be working on: as
- * many as have come, but for those that it has replied to. A reply that was
- * refused, since the client had gone, is one. None if the server has closed.
+ * Number of messages of a block's last client that the server may still be working on:
+ * messages received less replies, where a reply refused because the client was gone
+ * counts. 0 if the server has closed.
  */
 static u64 dd_block_owed(const struct dd_block *block)
 {
@@ -423,7 +418,7 @@ static u64 dd_block_owed(const struct dd_block *block)
 
 	if (!conn || READ_ONCE(conn->closing))
 		return 0;
-	/* Either may be whatever a process has written. */
+	/* Either number may have been written by a process. */
 	if (check_add_overflow(READ_ONCE(conn->seg.received), conn->owed, &got))
 		got = U64_MAX;
 	if (check_add_overflow(dd_direct_last(conn),
@@ -432,35 +427,35 @@ static u64 dd_block_owed(const struct dd_block *block)
 	return got - min(got, sent);
 }
 
-static bool dd_who_same(const struct dd_who *a, const struct dd_who *b)
+static bool dd_client_same_user(const struct dd_client_id *a, const struct dd_client_id *b)
 {
 	return uid_eq(a->uid, b->uid) && a->node == b->node;
 }
 
-/* Whether a client may connect; one of this node is the current process. */
+/* Whether a client may connect; one on this node is the current process. */
 static bool dd_service_admits(const struct dd_service *svc,
-			      const struct dd_who *who)
+			      const struct dd_client_id *cid)
 {
 	const u32 some = DD_SERVE_SAME_USER | DD_SERVE_UID | DD_SERVE_GID;
 
 	return !(svc->flags & some) ||
-	       (svc->flags & DD_SERVE_SAME_USER && uid_eq(who->uid, svc->uid)) ||
-	       (svc->flags & DD_SERVE_UID && uid_eq(who->uid, svc->only_uid)) ||
-	       (svc->flags & DD_SERVE_GID && who->ctx &&
+	       (svc->flags & DD_SERVE_SAME_USER && uid_eq(cid->uid, svc->uid)) ||
+	       (svc->flags & DD_SERVE_UID && uid_eq(cid->uid, svc->only_uid)) ||
+	       (svc->flags & DD_SERVE_GID && cid->ctx &&
 		in_egroup_p(svc->only_gid));
 }
 
-/* Whether a client's user has as many blocks as it may have. */
+/* Whether a client's user has all the blocks it may have. */
 static bool dd_service_share_used(const struct dd_service *svc,
-				  const struct dd_who *who)
+				  const struct dd_client_id *cid)
 {
 	u32 i, n = 0;
 
 	for (i = 0; svc->peruser && i < svc->maxconn; i++) {
 		const struct dd_block *block = &svc->blocks[i];
 
-		/* One that was never given away is nobody's. */
-		if (block->bytes && dd_who_same(&block->who, who) &&
+		/* A block that was never given away has no user. */
+		if (block->bytes && dd_client_same_user(&block->client, cid) &&
 		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
 		     dd_block_owed(block)))
 			n++;
@@ -469,14 +464,14 @@ static bool dd_service_share_used(const struct dd_service *svc,
 }
 
 /*
- * A block for a client. What the server works on does not become another user's;
- * of those that only this user can have, one is taken if there is no other, or if
- * the user may not have more. With @ready only a block that has had a connection.
+ * Choose a block for a client. A block whose messages the server may be working on is
+ * given only to the same user, and only if there is no other block or the user may have
+ * no more blocks. With @ready only a block that has had a connection is chosen.
  */
 static struct dd_block *dd_service_choose(struct dd_service *svc,
-					  const struct dd_who *who, bool ready)
+					  const struct dd_client_id *cid, bool ready)
 {
-	bool more = !dd_service_share_used(svc, who);
+	bool more = !dd_service_share_used(svc, cid);
 	struct dd_block *block, *own = NULL;
 
 	list_for_each_entry(block, &svc->free, free) {
@@ -487,15 +482,15 @@ static struct dd_block *dd_service_choose(struct dd_service *svc,
 				return block;
 			continue;
 		}
-		if (!own && dd_who_same(&block->who, who))
+		if (!own && dd_client_same_user(&block->client, cid))
 			own = block;
 	}
 	return own;
 }
 
 /**
- * struct dd_kit - what a block needs that has had no connection
- * @slots: reserved in the service's list; 0 if there is none
+ * struct dd_kit - resources for a block that has had no connection
+ * @slots: slots reserved in the service's list; 0 if there is no kit
  * @credit: for the block
  */
 struct dd_kit {
@@ -503,7 +498,7 @@ struct dd_kit {
 	struct dd_credit credit;
 };
 
-/* The service is not locked: this allocates. */
+/* Called with the service unlocked, as it allocates. */
 static int dd_kit_make(struct dd_service *svc, struct dd_kit *kit)
 {
 	bool accept = svc->flags & DD_SERVE_ACCEPT;
@@ -541,11 +536,11 @@ static void dd_kit_give(struct dd_service *svc, struct dd_kit *kit,
 }
 
 /*
- * A block for an end that has its own credit, or takes that of the block. The
- * service is locked, and unlocked meanwhile where a kit has to be made.
+ * Choose a block for an end, which has its own credit or uses that of the block. The
+ * service is locked; it is unlocked meanwhile if a kit has to be made.
  */
 static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
-			   const struct dd_who *who, struct dd_kit *kit,
+			   const struct dd_client_id *cid, struct dd_kit *kit,
 			   struct dd_block **block)
 {
 	bool need = !conn->seg.credit || svc->flags & DD_SERVE_ACCEPT;
@@ -554,8 +549,8 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 	for (;;) {
 		if (svc->dead)
 			return -ECONNREFUSED;
-		/* One that has had a connection will do if a kit cannot be had. */
-		*block = dd_service_choose(svc, who, err);
+		/* If a kit cannot be made, use a block that has had a connection. */
+		*block = dd_service_choose(svc, cid, err);
 		if (!*block)
 			return err ? err : -EUSERS;
 		if ((*block)->ready || !need)
@@ -571,9 +566,9 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 }
 
 /*
- * A credit for this connection alone: with DD_SERVE_ACCEPT, where it comes with a
- * list, or with a window larger than the blocks have, for which slots of the
- * service's list are reserved.
+ * Allocate a credit for this connection alone: with DD_SERVE_ACCEPT, together with a
+ * list; or if its window is larger than that of the blocks, with slots reserved in the
+ * service's list.
  */
 static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 {
@@ -605,8 +600,8 @@ static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 }
 
 /*
- * Make a serving end, whichever block it will have. The caller holds no lock of
- * the service: this allocates, and releasing the end takes it.
+ * Make a serving end, before its block is chosen. The service must not be locked: this
+ * allocates, and releasing the end takes the lock.
  */
 static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 {
@@ -633,13 +628,13 @@ static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 	return ERR_PTR(err);
 }
 
-/* Equip a serving end for a block. */
+/* Assign a block to a serving end. */
 static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 			     struct dd_conn *conn)
 {
 	u32 nr = block - svc->blocks;
 
-	/* Who works on the last client's messages has no other way to say so. */
+	/* A server still working on messages of the last client replies on this end. */
 	conn->owed = dd_block_owed(block);
 	conn->block = nr;
 	conn->cookie = svc->obj.id | (u64)nr << 32;
@@ -660,7 +655,7 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	}
 }
 
-/* Tell the server, in the slot that is kept for this. */
+/* Post a connection note, in the slot reserved for it. */
 static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 				const struct dd_conn *conn)
 {
@@ -679,7 +674,7 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 	dd_list_wake(svc->list);
 }
 
-/* The end that had the block before loses its id; the caller puts it. */
+/* Remove the id of the block's previous end and return it, with a reference. */
 static struct dd_conn *dd_service_evict(struct dd_block *block)
 {
 	struct dd_conn *old = block->conn;
@@ -687,7 +682,7 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	block->conn = NULL;
 	if (!old)
 		return NULL;
-	/* It has not finished with its release: that would have cleared this. */
+	/* Its release has not run, as that clears block->conn under the same lock. */
 	dd_direct_forget(old);
 	if (!refcount_inc_not_zero(&old->obj.users))
 		return NULL;
@@ -695,22 +690,22 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 		return old;
 	dd_netlink_event_conn(old, false);
 	if (dd_obj_remove(&old->obj))
-		/* The table's use goes; the one just taken remains. */
+		/* The reference of the table; the caller's one remains. */
 		WARN_ON_ONCE(dd_obj_put(&old->obj));
 	return old;
 }
 
 static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 			    struct dd_conn *conn, struct dd_conn *client,
-			    const struct dd_who *who)
+			    const struct dd_client_id *cid)
 {
 	list_del_init(&block->free);
 	block->conn = conn;
-	block->who = *who;
-	conn->mixed = block->bytes && block->bytes != who->ctx;
-	block->bytes = conn->mixed || !who->ctx ? ~0ull : who->ctx;
+	block->client = *cid;
+	conn->mixed = block->bytes && block->bytes != cid->ctx;
+	block->bytes = conn->mixed || !cid->ctx ? ~0ull : cid->ctx;
 	conn->released = false;
-	/* Reports look without the lock. */
+	/* WRITE_ONCE(): reports read these without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);
 	WRITE_ONCE(svc->past.conns, svc->past.conns + 1);
 	if (client)
@@ -724,11 +719,11 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 		dd_remote_go(dd_remote_of(conn));
 }
 
-/* The end has a block; the service is locked. */
+/* Give the block to the serving end; the service is locked. */
 static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 			   struct dd_conn *conn, struct dd_conn *client,
 			   struct dd_remote_call *call,
-			   const struct dd_who *who, struct dd_conn **old)
+			   const struct dd_client_id *cid, struct dd_conn **old)
 {
 	int err;
 
@@ -738,18 +733,18 @@ static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 		return err;
 	*old = dd_service_evict(block);
 	refcount_inc(&conn->obj.users);
-	dd_service_give(svc, block, conn, client, who);
+	dd_service_give(svc, block, conn, client, cid);
 	return 0;
 }
 
-static void dd_service_who(const struct dd_conn *client,
-			   const struct dd_remote_call *call, struct dd_who *who)
+static void dd_service_client_id(const struct dd_conn *client,
+				 const struct dd_remote_call *call, struct dd_client_id *cid)
 {
 	if (call) {
-		dd_remote_caller(call, who);
+		dd_remote_caller(call, cid);
 		return;
 	}
-	*who = (struct dd_who) {
+	*cid = (struct dd_client_id) {
 		.uid = client->uid,
 		.node = READ_ONCE(client->obj.ctx->node->id),
 		.ctx = client->obj.ctx->serial + 1ull,
@@ -762,11 +757,11 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	struct dd_conn *conn, *old = NULL;
 	struct dd_kit kit = {};
 	struct dd_block *block;
-	struct dd_who who;
+	struct dd_client_id cid;
 	int err;
 
-	dd_service_who(client, call, &who);
-	if (!dd_service_admits(svc, &who))
+	dd_service_client_id(client, call, &cid);
+	if (!dd_service_admits(svc, &cid))
 		return -EACCES;
 
 	conn = dd_service_new(svc, type);
@@ -778,15 +773,15 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	err = mutex_lock_killable(&svc->lock);
 	if (err)
 		goto out;
-	err = dd_service_pick(svc, conn, &who, &kit, &block);
+	err = dd_service_pick(svc, conn, &cid, &kit, &block);
 	if (!err)
-		err = dd_service_take(svc, block, conn, client, call, &who,
+		err = dd_service_take(svc, block, conn, client, call, &cid,
 				      &old);
 	mutex_unlock(&svc->lock);
 	dd_kit_drop(svc, &kit);
 	if (old)
 		dd_conn_put(old);
-	/* For both ends, if the other one is here too, who connects does it. */
+	/* For two ends on this node, dd_conn_connect() reports the connection. */
 	if (!err && call) {
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
 		trace_dd_connect(conn);
@@ -800,33 +795,33 @@ out:
 }
 
 /**
- * dd_service_zeroed() - the memory of a serving end holds no messages of others
+ * dd_service_zeroed() - the memory of a serving end was zeroed
  * @conn: the end, whose client is on this node
  *
- * While a connection has a block, this changes only here.
+ * It holds no messages of earlier clients any more. While a connection has a block, only
+ * this function changes that state.
  */
 void dd_service_zeroed(struct dd_conn *conn)
 {
 	struct dd_block *block = &conn->svc->blocks[conn->block];
 
 	conn->mixed = false;
-	block->bytes = block->who.ctx;
+	block->bytes = block->client.ctx;
 }
 
 /**
- * dd_service_accept() - give a block of a service to a client
+ * dd_service_accept() - connect a client to a service
  * @svc: the service
  * @type: enum dd_conn_type
- * @client: the connecting end, equipped, its id reserved; or NULL
- * @call: then the client, which is on another node
+ * @client: the connecting end, equipped, its id reserved; NULL if it is remote
+ * @call: the request of a client on another node, else NULL
  *
- * What the serving end takes is the server's: its user pays, and its memory cgroup.
+ * The resources of the serving end are charged to the server's user and memory cgroup.
  *
- * Return: 0; %-EACCES if its user may not connect; %-ECONNREFUSED if the
- * service has ended meanwhile; %-EUSERS if it has no block to give this client;
- * %-ENOBUFS if the server's RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or
- * %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the caller is killed. Unless 0, nothing
- * has changed.
+ * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
+ * ended; %-EUSERS if there is no block for this client; %-ENOBUFS if the server's
+ * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
+ * caller was killed. On error nothing has changed.
  */
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 		      struct dd_remote_call *call)
@@ -839,8 +834,8 @@ int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 }
 
 /**
- * dd_service_released() - a connection is over: its block may be given away
- * @conn: the serving end, of which the caller is a user
+ * dd_service_released() - a connection has ended: its block may be given away
+ * @conn: the serving end, of which the caller holds a reference
  */
 void dd_service_released(struct dd_conn *conn)
 {
@@ -856,11 +851,11 @@ void dd_service_released(struct dd_conn *conn)
 		svc->past.sent += conn->imp.submitted;
 		block = &svc->blocks[conn->block];
 		list_add_tail(&block->free, &svc->free);
-		/* Its notes are in the service's list, its credit goes with it. */
+		/* Its credit is freed with it, but its notes stay in the list. */
 		if (conn->seg.list == svc->list &&
 		    conn->seg.credit != &block->credit)
 			block->conn_note = dd_credit_last(conn->seg.credit);
-		/* With a list per connection the ring goes with that. */
+		/* With a list per connection, the ring is freed with that list. */
 		block->ring = NULL;
 		if (conn->direct_rx && !(svc->flags & DD_SERVE_ACCEPT)) {
 			block->ring = conn->direct_rx->ring;
@@ -884,7 +879,7 @@ static void dd_service_drop_credit(struct dd_conn *conn)
 	kfree(credit);
 }
 
-/* A serving end has no users any more. */
+/* The last reference to a serving end was dropped. */
 void dd_service_forget(struct dd_conn *conn)
 {
 	struct dd_service *svc = conn->svc;
@@ -902,9 +897,7 @@ void dd_service_forget(struct dd_conn *conn)
 	dd_service_put(svc);
 }
 
-/* ---- reports ------------------------------------------------------------ */
-
-/* The blocks of a serving end; none once the service has ended. */
+/* Describe the blocks of a serving end; none after the service has ended. */
 void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 		       struct dd_buf *recv)
 {
@@ -936,7 +929,7 @@ static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)
 	return n;
 }
 
-/* The serials of a service's connections, as many as fit, and their number. */
+/* Return the serials of a service's connections, as many as fit, and their number. */
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 {
 	struct dd_service *svc;

@@ -96,7 +96,7 @@ void dd_conn_flush(struct dd_conn *conn)
 {
 }
 
-void dd_conn_told(struct dd_conn *conn)
+void dd_conn_notified(struct dd_conn *conn)
 {
 	conn->peer->imp.done = conn->peer->imp.submitted;
 }
