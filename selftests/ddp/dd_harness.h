@@ -28,6 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "kselftest_harness.h"
 
 /*
@@ -54,6 +55,14 @@ static inline int dd_scale(void)
 		return atoi(s);
 	return access("/proc/self/fail-nth", F_OK) ? 1 : 10;
 }
+
+/* End a test that User-Mode Linux cannot run; QEMU's guests run it. */
+#define SKIP_ON_UM(reason) do {						\
+	const char *__vm = getenv("DD_VM");				\
+									\
+	if (__vm && !strcmp(__vm, "um"))				\
+		SKIP(return, "User-Mode Linux " reason);		\
+} while (0)
 
 /* What a test's choices follow from: DD_SEED, or the time. */
 static inline unsigned int dd_seed(struct __test_metadata *_metadata)
@@ -214,35 +223,6 @@ static inline void kill_child(pid_t pid)
 
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-}
-
-/* Whether @pid sleeps in system call @nr. */
-static inline bool asleep_in(pid_t pid, long nr)
-{
-	char path[64], buf[256] = "";
-	FILE *f;
-	long in = -1;
-	char *p, state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (fgets(buf, sizeof(buf), f)) {
-		p = strrchr(buf, ')');
-		state = p ? p[2] : 0;
-	}
-	fclose(f);
-	if (state != 'S' && state != 'D')
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (fscanf(f, "%ld", &in) != 1)
-		in = -1;
-	fclose(f);
-	return in == nr;
 }
 
 /* The thread's id, as /proc has it. */

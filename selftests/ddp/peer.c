@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "peer.h"
 
 struct order {
@@ -226,29 +227,12 @@ long peer_call(struct peer *p, peer_fn fn, long a, long b, long c)
 	return peer_end(p);
 }
 
-static bool in_call(pid_t pid)
-{
-	char path[64], buf[64] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	if (!fgets(buf, sizeof(buf), f))
-		buf[0] = 0;
-	fclose(f);
-	/* "running" unless it sleeps. */
-	return buf[0] >= '0' && buf[0] <= '9' &&
-	       atoi(buf) == SYS_ioctl;
-}
-
 bool peer_sleeps(struct peer *p)
 {
 	int left;
 
 	for (left = patience_ms(); left > 0; left--) {
-		if (in_call(p->pid))
+		if (asleep_in(p->pid, SYS_ioctl))
 			return true;
 		usleep(1000);
 	}

@@ -207,15 +207,17 @@ make_modules() {
 	: >"$root/usr/$dir/modules.order"
 	: >"$root/usr/$dir/modules.builtin"
 	: >"$root/usr/$dir/modules.builtin.modinfo"
-	# Kernels of ours have everything built in.
-	if [ "$2" != debug ] && [ "$2" != kcsan ]; then
+	case $2 in
+	debug | um | kcsan) ;;	# everything is built in
+	*)
 		entries modules.list | xargs modprobe -d "$from" -S "$rel" -aD |
 			awk '$1 == "insmod" { print $2 }' | sort -u |
 			while read -r ko; do
 				install -D -m 644 "$ko" "$root/usr/${ko#"$from"/}"
 			done
 		cp "$from/$dir"/modules.{order,builtin*} "$root/usr/$dir/"
-	fi
+		;;
+	esac
 	pack "$root" "$file"
 	rm -rf "$root"
 }

@@ -4,15 +4,16 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|source|debug|kcsan]...   make them available (all
-#                                                         but kcsan)
+#   kernels.sh fetch [stock|6.12|source|debug|um|kcsan]...   make them available
+#                                                            (all but kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
 #   source  Debian 12's linux-source-6.1, unpacked
 #   debug   built from that source with debug.config
-#   kcsan   likewise with kcsan.config
+#   um      built from that source for User-Mode Linux with um.config
+#   kcsan   built from that source with kcsan.config
 #
 # DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
 # own package sources name none.
@@ -20,7 +21,7 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-KERNELS=(stock 6.12 source debug)
+KERNELS=(stock 6.12 source um debug)
 
 # --- packages, through an apt configuration of our own -----------------------
 
@@ -154,15 +155,27 @@ fetch_source() {
 	rm -rf "$tmp"
 }
 
-# What else "make" is told, an argument a line. KCSAN is to look at dd.ko, and at
-# what keeps dd's objects in order; the races of the rest of the kernel are not ours,
-# and without checks it is fast. Barriers of its locks and grace periods count.
+# Further arguments of make, one per line. KCSAN instruments dd.ko and the data
+# structures that order dd's objects; races elsewhere in the kernel are out of
+# scope, and without instrumentation it is fast. Barriers of its locks and grace
+# periods count.
 build_args() {
-	[ "$1" = kcsan ] || return 0
-	echo KCSAN_SANITIZE=n
-	printf 'KCSAN_SANITIZE_%s.o=y\n' rbtree xarray
-	printf 'KCSAN_INSTRUMENT_BARRIERS_%s.o=y\n' spinlock mutex rwsem \
-		tree srcutree update workqueue refcount sock
+	case $1 in
+	um) echo ARCH=um ;;
+	kcsan)
+		echo KCSAN_SANITIZE=n
+		printf 'KCSAN_SANITIZE_%s.o=y\n' rbtree xarray
+		printf 'KCSAN_INSTRUMENT_BARRIERS_%s.o=y\n' spinlock mutex rwsem \
+			tree srcutree update workqueue refcount sock
+		;;
+	esac
+}
+
+image_target() {
+	case $1 in
+	um) echo linux ;;
+	*) echo bzImage ;;
+	esac
 }
 
 # What a kernel is made of; comments do not count.
@@ -170,6 +183,7 @@ built_key() {
 	{
 		cat "$DD_CACHE/source/release"
 		grep '^CONFIG_' "$VM_DIR/$1.config"
+		[ "$1" != um ] || cat "$VM_DIR/um.patch"
 		build_args "$1"
 		gcc --version | head -n 1
 	} | sha256sum | cut -c1-12
@@ -181,20 +195,24 @@ missing_options() {
 		comm -23 - <(sort "$2/.config")
 }
 
+# configure NAME DIRECTORY MAKE-ARGUMENT...
 configure() {
 	local name=$1 dir=$2 src=$DD_CACHE/source missing
 
-	make -s -C "$src" O="$dir" allnoconfig >/dev/null
+	shift 2
+	make -s -C "$src" O="$dir" "$@" allnoconfig >/dev/null
 	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config \
 		"$VM_DIR/$name.config") >/dev/null
-	make -s -C "$src" O="$dir" olddefconfig 2>/dev/null
+	make -s -C "$src" O="$dir" "$@" olddefconfig 2>/dev/null
+	# allnoconfig writes it, for 32 bits on um; the build writes it again.
+	rm -f "$dir/include/config/auto.conf"
 	missing=$(missing_options "$name" "$dir")
 	[ -z "$missing" ] ||
 		die "$name.config asks for what this kernel does not set: ${missing//$'\n'/ }"
 }
 
-# build NAME CPU-MINUTES. The stamp "release" comes last, so an interrupted build
-# is taken up again.
+# build NAME CPU-MINUTES. The stamp "release" is written last: an interrupted build
+# is continued by the next run.
 build() {
 	local name=$1 dir args
 
@@ -202,16 +220,27 @@ build() {
 	dir=$DD_CACHE/$name-$(built_key "$name")
 	say "building the $name kernel in $dir (some $2 CPU minutes)"
 	mkdir -p "$dir"
-	configure "$name" "$dir"
 	mapfile -t args < <(build_args "$name")
-	nice make -s -C "$dir" -j"$(nproc)" "${args[@]}" bzImage modules \
+	# Configuring again would compile everything again.
+	[ -e "$dir/configured" ] || configure "$name" "$dir" "${args[@]}"
+	: >"$dir/configured"
+	nice make -s -C "$dir" -j"$(nproc)" "${args[@]}" "$(image_target "$name")" modules \
 		>"$dir/build.log" 2>&1 ||
 		{ tail -n 30 "$dir/build.log" >&2; die "see $dir/build.log"; }
-	make -s -C "$dir" kernelrelease >"$dir/release.new"
+	make -s -C "$dir" "${args[@]}" kernelrelease >"$dir/release.new"
 	mv "$dir/release.new" "$dir/release"
 }
 
 fetch_debug() { build debug 20; }
+
+# The patch touches arch/um only: the source of the other kernels stays the same.
+fetch_um() {
+	local patch=(patch -s -p1 -d "$DD_CACHE/source" -i "$VM_DIR/um.patch")
+
+	fetch source
+	"${patch[@]}" -R --dry-run >/dev/null 2>&1 || "${patch[@]}"
+	build um 6
+}
 fetch_kcsan() { build kcsan 10; }
 
 # --- the cache ---------------------------------------------------------------
@@ -219,7 +248,7 @@ fetch_kcsan() { build kcsan 10; }
 dir_of() {
 	case $1 in
 	stock | 6.12 | source) echo "$DD_CACHE/$1" ;;
-	debug | kcsan)
+	debug | um | kcsan)
 		[ -s "$DD_CACHE/source/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
 		;;
@@ -251,8 +280,11 @@ path() {
 	case $1:$2 in
 	*:release) echo "$rel" ;;
 	source:*) echo "$dir" ;;
+	um:image) echo "$dir/linux" ;;
 	debug:image | kcsan:image) echo "$dir/arch/x86/boot/bzImage" ;;
-	debug:build | debug:modules | kcsan:build | kcsan:modules) echo "$dir" ;;
+	debug:build | debug:modules | um:build | um:modules | kcsan:build | kcsan:modules)
+		echo "$dir"
+		;;
 	stock:image) echo "$dir/vmlinux" ;;
 	*:image) echo "$dir/boot/vmlinuz-$rel" ;;
 	*:build) echo "$dir/usr/src/linux-headers-$rel" ;;

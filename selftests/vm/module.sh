@@ -4,7 +4,7 @@
 # module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
 # build/kmod/KERNEL. With FAULT, from sources that selftests/vm/faults/FAULT.patch
 # has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those, or it is
-# another version of the protocol. With --sparse in its place, sparse looks at all
+# another version of the protocol. With "--sparse" in its place, sparse checks all
 # sources as well.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
@@ -19,6 +19,8 @@ name=$kernel${fault:+-$fault}
 # Modules with faults are built in one place, where only what is spoiled, and what
 # was the last time, has to be compiled again; it begins as a copy.
 good=$TOP/build/kmod/$kernel
+args=()
+[ "$kernel" != um ] || args+=(ARCH=um)
 dir=$good${fault:+-faults}
 out=$TOP/build/kmod/$name
 
@@ -55,7 +57,7 @@ compile() {
 	local log=$dir/build.log status=0
 
 	make -s -j"$(nproc)" -C "$("$VM_DIR/kernels.sh" path "$kernel" build)" M="$dir" \
-		W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= "${sparse[@]}" modules \
+		W=1 KCFLAGS=-Werror CONFIG_DEBUG_INFO_BTF_MODULES= "${args[@]}" "${sparse[@]}" modules \
 		>"$log" 2>&1 || status=$?
 	cat "$log" >&2
 	grep -qE 'warning:|WARNING:' "$log" || return $status

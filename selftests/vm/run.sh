@@ -6,17 +6,20 @@
 #   run.sh COMMAND
 #
 # Settings come from the environment:
-#   KERNEL=stock|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
+#   KERNEL=stock|um|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
 #   TIMEOUT=300 (s, for the command)   START_TIME=120 (s, that a kernel which
 #   starts may say nothing until init runs; one that hangs, or complains, is
 #   started again, twice at most)
 #   ICOUNT=no|yes (guest time counts instructions, one processor)
 #   LEAKS=yes|no (whether kmemleak looks at a debug kernel; without it programs
 #   start 1.7 times as fast, and a run ends half a minute earlier)
-#   APPEND=WORDS (for the kernel's command line)
+#   APPEND=WORDS (for the kernel's command line; time-travel=inf-cpu makes waiting
+#   take no time on um)
+#   CHAOS=seed (stop and continue the guest at random intervals; they follow from
+#   the seed, a number)
 #   FAULT=name (a module built with selftests/vm/faults/name.patch)
-#   DD_VM_LOCK=name (the queue to wait in; two machines at once starve each other,
-#   so this is for emergencies)
+#   DD_VM_LOCK=name (the queue to wait in: "vm", or "um" for User-Mode Linux, which
+#   needs one processor of the host)
 #   MORE=LIST (of programs and files that the guest gets besides: image.sh)
 #   NIC=ARGUMENTS (a network card, eth0, at the other end of what QEMU's
 #   "-netdev socket,ARGUMENTS" connects it with)   NIC_MAC=address of it
@@ -42,8 +45,10 @@ export MODULE=${MODULE:-yes} TIMEOUT=${TIMEOUT:-300} ICOUNT=${ICOUNT:-no}
 export LEAKS=${LEAKS:-yes}
 [ "$ICOUNT" = no ] || SMP=1
 # kmemleak needs 4 s for each GiB.
-[ -n "${MEM:-}" ] || { [ "$KERNEL" = debug ] && MEM=1024 || MEM=4096; }
-export MEM
+case $KERNEL in
+debug | um) export MEM=${MEM:-1024} ;;
+*) export MEM=${MEM:-4096} ;;
+esac
 
 BOOT_TIME=180	# and leak scans and unloading
 START_TIME=${START_TIME:-120}	# of silence, until init runs
@@ -91,17 +96,27 @@ make_initrd() {
 
 # --- the run -----------------------------------------------------------------
 
+# bounded COMMAND...: its process id in PIDFILE, as long as a machine may run.
+bounded() {
+	# shellcheck disable=SC2016 # the inner shell's
+	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
+		bash -c 'echo $$ >"$0"; exec "$@"' "$PIDFILE" "$@" </dev/null
+}
+
 machine() {
 	local nic=()
 
+	if [ "$KERNEL" = um ]; then
+		bounded "$VM_DIR/um.sh" initrd="$TMP/initrd" \
+			2>>"$TMP/console.log" 3>>"$TMP/verdict" | cat
+		return
+	fi
 	[ -z "${NIC:-}" ] || nic=(-netdev "socket,id=n0,$NIC"
 		-device "virtio-net-pci,netdev=n0${NIC_MAC:+,mac=$NIC_MAC}")
-	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
-		"$VM_DIR/qemu.sh" "${nic[@]}" -initrd "$TMP/initrd" \
-		-pidfile "$PIDFILE" \
+	bounded "$VM_DIR/qemu.sh" "${nic[@]}" -initrd "$TMP/initrd" \
 		-kernel "$("$VM_DIR/kernels.sh" path "$KERNEL" image)" \
 		-serial file:"$TMP/console.log" -serial stdio \
-		-serial file:"$TMP/verdict" </dev/null 2>"$TMP/qemu.log" | cat
+		-serial file:"$TMP/verdict" 2>"$TMP/qemu.log" | cat
 }
 
 # What the kernel complained of before it started init.
@@ -149,11 +164,24 @@ started_well() {
 	return 1
 }
 
+# nap LIMIT: sleep for less than LIMIT milliseconds.
+nap() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }
+
+# Stop and continue the guest, from the moment that its init runs.
+chaos() {
+	RANDOM=$CHAOS
+	while nap 1000; do
+		[ -s "$TMP/verdict" ] || continue
+		kill -STOP "$(cat "$PIDFILE")" && nap 1000
+		kill -CONT "$(cat "$PIDFILE")"
+	done 2>/dev/null
+}
+
 # An emulated machine hangs while its kernel starts, once in some hundred times,
 # or its kernel finds its clock odd: its early timers are lost. Nothing of what is
 # tested has begun by then.
 boot() {
-	local try watcher status
+	local try watcher disturber='' status
 
 	for ((try = 1; try <= STARTS; try++)); do
 		rm -f "$TMP/bad" "$PIDFILE"
@@ -161,10 +189,14 @@ boot() {
 		: >"$TMP/verdict"
 		watch &
 		watcher=$!
+		if [ -n "${CHAOS:-}" ]; then
+			chaos &
+			disturber=$!
+		fi
 		status=0
 		machine || status=$?
-		kill $watcher 2>/dev/null || true
-		wait $watcher 2>/dev/null || true
+		kill $watcher $disturber 2>/dev/null || true
+		wait $watcher $disturber 2>/dev/null || true
 		! started_well || return $status
 		say "vm: a bad start ($try of $STARTS): $(cat "$TMP/bad")"
 		keep_log
@@ -238,7 +270,7 @@ keep_log() {
 }
 
 main() {
-	local qemu=0 result='' status
+	local qemu=0 queue=vm result='' status
 
 	command -v qemu-system-x86_64 >/dev/null || die "no qemu; run: make deps"
 	mkdir -p "$OUT"
@@ -247,7 +279,8 @@ main() {
 	PIDFILE=${PIDFILE:-$TMP/pid}
 	make_initrd
 	touch "$TMP/console.log" "$TMP/verdict"
-	with_lock "${DD_VM_LOCK:-vm}" 7200 boot || qemu=$?
+	[ "$KERNEL" != um ] || queue=um
+	with_lock "${DD_VM_LOCK:-$queue}" 7200 boot || qemu=$?
 	cp "$TMP/console.log" "$OUT/"
 	judge $qemu
 	status=$(finding status)
