@@ -2,7 +2,7 @@
 /*
  * Administration by generic netlink: Documentation/netlink/specs/dd.yaml.
  *
- * Requests are about the network namespace of the asking socket.
+ * Requests refer to the network namespace of their socket.
  */
 #include <linux/module.h>
 #include <net/netns/generic.h>
@@ -17,8 +17,6 @@ struct dd_netlink_net *dd_netlink_net(const struct net *net)
 {
 	return net_generic(net, dd_netlink_net_id);
 }
-
-/* ---- what messages say ------------------------------------------------- */
 
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node)
 {
@@ -57,12 +55,12 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 	[DD_STAT_NO_ROOM] = DD_A_STAT_NO_ROOM,
 };
 
-/* A counter that is not told here has no attribute either. */
+/* Every counter has an attribute. */
 static_assert(DD_STAT_MAX + 1 == DD_A_STAT_MAX);
 
 /*
- * What is sent directly is added when a connection ends; before, it is its
- * sender who counts. If some end while this looks, it looks again.
+ * Direct messages are added to DD_STAT_DIRECT when their connection ends; before, only
+ * the sender counts them. If a connection ends during the sum, repeat it.
  */
 static void dd_stat_sum(struct dd_node *node, struct dd_stats *sum)
 {
@@ -89,8 +87,6 @@ static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
 				  DD_A_STAT_PAD);
 	return err;
 }
-
-/* ---- requests about the node ------------------------------------------- */
 
 static int dd_reply(struct genl_info *info,
 		    int (*fill)(struct sk_buff *skb, struct dd_node *node))
@@ -312,7 +308,7 @@ int __init dd_netlink_init(void)
 	return err;
 }
 
-/* No context and no peer is left, and so nothing that could make an event. */
+/* Called without contexts and peers, so no event can be sent any more. */
 void dd_netlink_exit(void)
 {
 	genl_unregister_family(&dd_family);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events, for whoever listens.
+ * Events, multicast to listeners.
  */
 #include "netlink.h"
 #include "netlink_msg.h"
 #include "peer.h"
 
-/* Events are made once for readers who may be in any pid namespace. */
+/* One message goes to readers in any pid namespace, so it has no process ids. */
 static struct dd_reader dd_reader_event(const struct dd_node *node)
 {
 	return (struct dd_reader) { .users = node->net->user_ns };
 }
 
-/* Events are about the objects of all users: listeners need CAP_NET_ADMIN. */
+/* Events describe objects of all users, so listeners need CAP_NET_ADMIN. */
 const struct genl_multicast_group dd_groups[DD_GROUPS] = {
 	[DD_GROUP_EVENTS] = {
 		.name = DD_MCGRP_EVENTS,
@@ -20,19 +20,19 @@ const struct genl_multicast_group dd_groups[DD_GROUPS] = {
 	},
 };
 
-/* A number for dumps that any event changes, and that is not 0. */
+/* Sequence number of a dump: changes with every event, never 0. */
 unsigned int dd_event_seq(struct net *net)
 {
 	return atomic64_read(&dd_netlink_net(net)->events) << 1 | 1;
 }
 
 /**
- * struct dd_event - an event in the making
- * @node: where it happened
+ * struct dd_event - an event being built
+ * @node: the node
  * @skb: the message
- * @hdr: its header
- * @nest: the attribute of the object
- * @seq: its number
+ * @hdr: header of the message
+ * @nest: attribute of the object
+ * @seq: number of the event
  */
 struct dd_event {
 	struct dd_node *node;
@@ -42,11 +42,11 @@ struct dd_event {
 	u64 seq;
 };
 
-/* False, and nothing to end, if nobody listens or memory is out. */
+/* Start an event; false if there are no listeners or an allocation failed. */
 static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
 			   int attr)
 {
-	/* Counted in any case: a dump shall notice, and a listener a loss. */
+	/* Always count: dumps detect changes, and listeners detect lost events. */
 	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
 	if (!genl_has_listeners(&dd_family, node->net, DD_GROUP_EVENTS))
 		return false;
@@ -73,7 +73,7 @@ static void dd_event_end(struct dd_event *ev, int err)
 	}
 	nla_nest_end(ev->skb, ev->nest);
 	genlmsg_end(ev->skb, ev->hdr);
-	/* A listener that cannot keep up is told so by its own socket. */
+	/* If a listener is too slow, its socket reports ENOBUFS. */
 	genlmsg_multicast_netns(&dd_family, ev->node->net, ev->skb, 0,
 				DD_GROUP_EVENTS, GFP_KERNEL);
 }
@@ -111,7 +111,7 @@ void dd_netlink_event_conn(struct dd_conn *conn, bool add)
 {
 	struct dd_conn *peer = conn->peer;
 
-	/* The serving end may have been closed since. */
+	/* The serving end may have been closed meanwhile. */
 	if (add && peer && refcount_inc_not_zero(&peer->obj.users)) {
 		dd_event_conn(peer, DD_CMD_CONN_ADD);
 		dd_conn_put(peer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files that make netlink messages share.
+ * Definitions shared by the files that build netlink messages.
  */
 #ifndef _DD_NETLINK_MSG_H
 #define _DD_NETLINK_MSG_H
@@ -20,10 +20,9 @@
 struct dd_peer;
 
 /**
- * struct dd_netlink_net - of each network namespace
- * @set_lock: one change of the node at a time, so that events tell them in
- *	their order
- * @events: number of the last event, whether anybody was told or not
+ * struct dd_netlink_net - netlink state of a network namespace
+ * @set_lock: serialises changes of the node, so that events are sent in their order
+ * @events: number of the last event, sent or not
  */
 struct dd_netlink_net {
 	struct mutex set_lock; /* dd_node.peer_lock is taken inside */
@@ -31,8 +30,8 @@ struct dd_netlink_net {
 };
 
 /**
- * struct dd_reader - whose ids those in a message are to be
- * @pids: pid namespace, or NULL to have no process ids
+ * struct dd_reader - namespaces into which ids in a message are translated
+ * @pids: pid namespace, or NULL to leave out process ids
  * @users: user namespace
  */
 struct dd_reader {
@@ -47,17 +46,17 @@ static inline int dd_fill_u64(struct sk_buff *skb, int attr, u64 value, int pad)
 	return nla_put_u64_64bit(skb, attr, value, pad);
 }
 
-/* The node that a request is about. */
+/* Node that a request refers to. */
 static inline struct dd_node *dd_node_asked(struct genl_info *info)
 {
 	return dd_node_of(genl_info_net(info));
 }
 
-/* What @why says about a request that is refused with @err. */
+/* Report @why in the extack of a request, and return @err. */
 static inline int dd_nl_refuse(struct genl_info *info, int err,
 			       const struct dd_refusal *why)
 {
-	/* A constant, like what NL_SET_ERR_MSG() makes. */
+	/* Constant text, as NL_SET_ERR_MSG() requires. */
 	info->extack->_msg = why->text;
 	if (why->attr)
 		NL_SET_BAD_ATTR(info->extack, info->attrs[why->attr]);
@@ -68,7 +67,7 @@ static inline int dd_nl_refuse(struct genl_info *info, int err,
 struct dd_netlink_net *dd_netlink_net(const struct net *net);
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 
-/* netlink_obj.c: the caller is a user of the object */
+/* netlink_obj.c: the caller holds a reference to the object */
 int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 		    const struct dd_reader *reader);
 u64 dd_direct_alive(struct dd_node *node);

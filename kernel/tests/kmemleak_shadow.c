@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * kmemleak reads all that was allocated at boot, KASAN's shadow of memory
- * included, where there are no pointers: 128 MiB of each GiB, two thirds of what
- * a scan takes. Once this is loaded it does not.
+ * Excludes KASAN's shadow memory from kmemleak's scans. It is allocated at boot and has
+ * no pointers, but it is 128 MiB per GiB and takes two thirds of the time of a scan.
  */
 #include <linux/kasan.h>
 #include <linux/kmemleak.h>
@@ -10,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/pgtable.h>
 
-/* Where a big page is its shadow, kasan_init() has allocated that page alone. */
+/* Only shadow mapped by huge pages: kasan_init() has allocated these singly. */
 static void dd_shadow_ignore(void *shadow)
 {
 	unsigned int level;
@@ -35,5 +34,5 @@ static void __exit dd_shadow_exit(void)
 
 module_init(dd_shadow_init);
 module_exit(dd_shadow_exit);
-MODULE_DESCRIPTION("Tells kmemleak to leave out KASAN's shadow");
+MODULE_DESCRIPTION("Exclude KASAN's shadow memory from kmemleak scans");
 MODULE_LICENSE("GPL");
