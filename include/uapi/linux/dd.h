@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * dd - Direct Deposit: the whole contract between dd.ko and its users.
+ * dd - Direct Deposit: interface between dd.ko and its users.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -14,37 +14,39 @@
  * DOC: overview
  *
  * One open of ``/dev/dd`` is a *context*. It belongs to the address space and
- * the network namespace of its opener, and it ends when that address space
- * ends, when its shared area is unmapped, or at the last close, whichever is
- * first. Everything below is named by ids that mean something in that context
- * only. An id is a positive int, never 0. Ids are given in ascending order, and
- * begin again after %DD_ID_MAX: one that was used comes again after all others.
+ * the network namespace of its opener. It ends when that address space ends,
+ * when its shared area is unmapped, or at the last close, whichever is first.
+ * Objects are named by ids, which are valid within their context only. An id is
+ * a positive int, never 0. Ids are assigned in ascending order and wrap around
+ * after %DD_ID_MAX: an id is reused only after all others.
  *
- * A connection is named by its *serial*, 64 bits that no other connection of
- * the context ever has: its lower half is the id, the upper one is at least 1.
- * Calls that name a connection refuse another serial with %ENOENT, and so an id
- * alone; only %DD_IOC_CONN_INFO takes an id as well, and says the serial.
+ * A connection is named by its *serial*, a 64-bit number that is never reused
+ * within the context: its lower half is the id, its upper half is at least 1.
+ * Calls that take a serial return %ENOENT for any other value, including an id
+ * alone. Only %DD_IOC_CONN_INFO accepts an id, and returns the serial.
  *
  * A context shares one mapping with the kernel, the *area*: mmap() of at most
  * %DD_AREA_SIZE bytes at offset %DD_AREA_OFFSET, which must exist before
- * anything else is created. A mapping of less is made larger by mremap(): then
+ * anything else is created. A shorter mapping can be extended by mremap(): then
  * its length does not count against RLIMIT_MEMLOCK of a process that has called
- * mlockall(%MCL_FUTURE). Only pages that exist take memory. The area is made of
- * 128-byte units; note lists and connection cells live in it and are named by unit
- * number. Either side treats what the other may write as hostile: the kernel reads a word once,
+ * mlockall(%MCL_FUTURE). Only pages that are in use take memory. The area
+ * consists of 128-byte units; note lists and connection cells are in the area
+ * and are named by unit number. Both sides treat memory that the other side can
+ * write as hostile: the kernel reads a word once, validates the copy and uses
+ * the copy.
  * validates the copy and uses that.
  *
- * Structures passed to ioctl() start with their own size, so that both sides
- * can grow: bytes that the kernel does not know must be zero (else %E2BIG),
+ * Structures passed to ioctl() start with their own size, so that they can be
+ * extended: bytes that the kernel does not know must be zero (else %E2BIG), and
  * bytes that the caller does not know read as zero. Unknown flags and nonzero
  * reserved fields are refused with %EINVAL.
  *
- * Regions, and what else a context needs of the kernel (pages of its area, with
- * lists, cells and direct rings in them; its services' blocks; its ends of
- * connections and their credit) count against RLIMIT_MEMLOCK of its user, unless
- * the caller has CAP_IPC_LOCK, and are charged to the memory cgroup of its owner.
- * That includes what a client's call needs of its server's context: then the limit
- * is that of the server at its last call that was charged.
+ * Regions, and other kernel memory of a context (pages of its area with lists,
+ * cells and direct rings; blocks of its services; its ends of connections and
+ * their credits) count against RLIMIT_MEMLOCK of its user, unless the caller has
+ * CAP_IPC_LOCK, and are charged to the memory cgroup of its owner. This includes
+ * memory that a client's call allocates for its server's context; the limit is
+ * then that of the server at its last call that was charged.
  */
 
 /**
@@ -52,39 +54,39 @@
  *
  * ======================  ===================================================
  * %EINVAL                 a malformed argument: flags, sizes, alignment, name
- * %E2BIG                  a structure with nonzero bytes this kernel ignores
+ * %E2BIG                  nonzero bytes in a part of a structure that this kernel
+ *                         does not know
  * %EFAULT                 an address that cannot be read or written
  * %ENOTTY                 an unknown ioctl
- * %ENOENT                 an id, or a serial, that names nothing of the asked
- *                         kind here
- * %ESTALE                 the context is over, or belongs to another process
+ * %ENOENT                 an id or a serial that names no object of the requested
+ *                         type in this context
+ * %ESTALE                 the context has ended, or belongs to another process
  * %ENXIO                  the area is not mapped yet
  * %ENETDOWN               this node is administratively down
  * %ECONNREFUSED           no such service on that node
- * %ENONET                 no such node: it is neither this one nor a peer
+ * %ENONET                 no such node: neither this node nor a peer
  * %EHOSTUNREACH           the node does not answer
- * %EPROTO                 the node answers what this one does not understand, or
- *                         that it is of another cluster
- * %EPROTONOSUPPORT        the node speaks no version of the protocol between
- *                         nodes that this one speaks
+ * %EPROTO                 the node's answer is invalid, or the node belongs to
+ *                         another cluster
+ * %EPROTONOSUPPORT        the two nodes have no protocol version in common
  * %ECONNRESET             the connection was closed by its other end
- * %EUSERS                 the service has its maximum of connections, or its
- *                         server still works on what is in its free blocks
+ * %EUSERS                 the service has no free block: each has a connection,
+ *                         or messages that its server is still working on
  * %EEXIST                 the service name is in use
- * %EACCES                 the service does not let this user connect; the other end
- *                         does not let this one send directly; or a mapping is for
- *                         reading only
+ * %EACCES                 the service does not permit this user to connect; the
+ *                         other end does not permit this one to send directly; or
+ *                         a mapping is read-only
  * %ERANGE                 bytes outside of the source or the target block
- * %EBUSY                  the previous message has not been taken yet; or the
- *                         region is in use
+ * %EBUSY                  the note of the previous message is not posted yet; or
+ *                         the region is in use
  * %EDQUOT                 RLIMIT_MEMLOCK of this user would be exceeded
  * %ENOBUFS                RLIMIT_MEMLOCK of the server's user would be exceeded
  * %ENOSPC                 the area or an id space is full
  * %ENOMEM                 out of memory
- * %EAGAIN                 nothing yet (a wait with a zero timeout)
+ * %EAGAIN                 a wait with a zero timeout would have to wait
  * %ETIMEDOUT              the timeout has expired
  * %EINTR                  a signal arrived; nothing was done
- * %EOPNOTSUPP             an operation this kernel does not have
+ * %EOPNOTSUPP             an operation that this kernel does not support
  * ======================  ===================================================
  */
 
@@ -93,7 +95,7 @@
 #define DD_META_WORDS		4
 #define DD_PAYLOAD_MAX		64
 #define DD_WINDOW_MAX		256
-#define DD_WINDOW_STREAM	16	/* of a %DD_CONN_STREAM end that names none */
+#define DD_WINDOW_STREAM	16	/* default window of %DD_CONN_STREAM */
 #define DD_MAXCONN_MAX		65536
 
 #define DD_UNIT			128	/* bytes in a unit of the area */
@@ -112,14 +114,14 @@
  * @flags: %DD_AREA_NEED_WAKEUP; written by the kernel
  * @node: this node's number; written by the kernel
  * @maxnodes: number of nodes; written by the kernel
- * @node_up: 1 while the node serves; written by the kernel
+ * @node_up: 1 while the node is up; written by the kernel
  * @__reserved0: zero
- * @doorbell: incremented by a submitter that found %DD_AREA_NEED_WAKEUP
- *	clear, for a kernel thread that polls for work
+ * @doorbell: reserved for a kernel thread that polls for work: incremented by a
+ *	submitter that finds %DD_AREA_NEED_WAKEUP clear
  * @__reserved: zero
  *
- * A submitter rings the doorbell ioctl while %DD_AREA_NEED_WAKEUP is set,
- * which this version of the kernel always does.
+ * A submitter calls %DD_IOC_DOORBELL while %DD_AREA_NEED_WAKEUP is set, which is
+ * always the case in this version.
  */
 struct dd_area_head {
 	__u32 magic;
@@ -137,8 +139,8 @@ struct dd_area_head {
 #define DD_AREA_NEED_WAKEUP	0x1
 
 /**
- * enum dd_opcode - what a send-queue entry asks for
- * @DD_OP_NONE: no request; refused, so that a zeroed entry is none
+ * enum dd_opcode - operation of a send-queue entry
+ * @DD_OP_NONE: invalid, so that a zeroed entry is refused
  * @DD_OP_PUT: deposit bytes in the peer's block, and tell it
  * @DD_OP_GET: reserved: fetch bytes
  * @DD_OP_CAS: reserved: compare and swap a word
@@ -151,26 +153,26 @@ enum dd_opcode {
 };
 
 /* Flags of a send-queue entry. */
-#define DD_SQE_UNWIRED		0x01	/* @src is an address, copied by the CPU */
+#define DD_SQE_UNWIRED		0x01	/* @src is an address in the caller */
 #define DD_SQE_REGION		0x02	/* @src is an offset in region @region */
-#define DD_SQE_NOTIFY		0x04	/* post a note when the bytes are there */
+#define DD_SQE_NOTIFY		0x04	/* post a note after the deposit */
 #define DD_SQE_FLAGS		0x07
 
 /**
  * struct dd_sqe - one work request, in the cell of its connection
- * @seq: number of this request on its import, counting from 1; written last,
+ * @seq: number of this request on its import, from 1; written last,
  *	with release semantics
  * @opcode: enum dd_opcode
  * @flags: DD_SQE_*
  * @meta_count: valid words of @meta, 0..%DD_META_WORDS
  * @__reserved: zero
- * @src: source: offset in the connection's own send block by default, offset
- *	in @region with %DD_SQE_REGION, address with %DD_SQE_UNWIRED
+ * @src: source: by default, offset in the connection's send block; offset in
+ *	@region with %DD_SQE_REGION; address with %DD_SQE_UNWIRED
  * @dst: byte offset in the peer's block
  * @len: bytes
  * @region: id of the source region, with %DD_SQE_REGION, else 0
- * @tag: delivered in the note, not interpreted
- * @meta: delivered in the note
+ * @tag: copied to the note, not interpreted
+ * @meta: copied to the note
  */
 struct dd_sqe {
 	__aligned_u64 seq;
@@ -187,10 +189,10 @@ struct dd_sqe {
 };
 
 /**
- * struct dd_request - one of many work requests (%DD_IOC_SUBMIT)
+ * struct dd_request - one of several work requests (%DD_IOC_SUBMIT)
  * @conn: serial of the connection
- * @sqe: what is asked for; its @seq is zero, since it is the next request of its
- *	connection, whichever number that has
+ * @sqe: the request; its @seq is zero, because it is the next request of its
+ *	connection
  */
 struct dd_request {
 	__aligned_u64 conn;
@@ -198,24 +200,24 @@ struct dd_request {
 };
 
 /**
- * struct dd_cell - a connection's import, as its owner sees it in the area
+ * struct dd_cell - state of a connection's import, in the area of its owner
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
- * @done: requests whose bytes and note are in place at the peer
- * @received: messages deposited here by the peer
- * @conn: serial of the connection this cell belongs to now; changes when a
- *	serving connection's block is given to another client
+ * @done: requests whose bytes and note are in place at the other end
+ * @received: messages received from the other end
+ * @conn: serial of the connection this cell belongs to; changes when the
+ *	block of a serving connection is given to another client
  * @error: 0, or the errno that ended the connection (%ECONNRESET)
- * @ring: unit number of the struct dd_ring_state that the peer's messages
- *	come by; 0 while they come by the list's own ring
- * @peer_size: bytes in the peer's block
- * @node: peer's node number
- * @window: unconsumed messages the peer's list has room for
+ * @ring: unit number of the struct dd_ring_state of the direct ring that
+ *	carries the notes of this connection; 0 if they are in the list's ring
+ * @peer_size: bytes in the other end's block
+ * @node: node number of the other end
+ * @window: unread messages allowed at the other end
  * @type: enum dd_conn_type
  * @__reserved: zero
- * @sq: the send queue, of one entry; the only part that its owner writes
+ * @sq: the send queue, with one entry; the only part that the owner writes
  *
- * A cell is one line of state and one of queue.
+ * A cell is one cache line of state and one of queue.
  *
  * The owner of an end that sends directly (%DD_IOC_DIRECT) keeps its own
  * counts: @submitted, @sent and @done are of what it asks the kernel to
@@ -242,8 +244,8 @@ struct dd_cell {
  * enum dd_note_type - what a note tells
  * @DD_NOTE_DATA: a message is in place
  * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
- * @DD_NOTE_CLOSE: the other end has closed; after all its messages. A serving end
- *	gets it with %DD_SERVE_CLOSE only
+ * @DD_NOTE_CLOSE: the other end has closed; follows all its messages. A serving
+ *	end gets it with %DD_SERVE_CLOSE only
  */
 enum dd_note_type {
 	DD_NOTE_DATA = 1,
@@ -254,15 +256,15 @@ enum dd_note_type {
 /**
  * struct dd_note - one slot of a note list
  * @seq: position of the note plus 1; written last, with release semantics
- * @conn: serial of the connection it came on
- * @cookie: the receiver's own: @cookie of struct dd_connect, or for a serving
+ * @conn: serial of the connection
+ * @cookie: chosen by the receiver: @cookie of struct dd_connect, or for a serving
  *	connection the id of the service | block number << 32
  * @offset: byte offset of the message in the receiver's block
  * @len: bytes in the message
- * @word: the last aligned 8-byte word that the message wrote, or its tail;
- *	0 for an empty message; of a close, the position in its direct ring
- *	after all messages of the connection, 0 if none came by one unread
- * @msgid: number of this message on its connection, counting from 1
+ * @word: last aligned 8-byte word that the message has written, or its tail; 0
+ *	for an empty message. In a close note: position in the connection's direct
+ *	ring after its last unread note, 0 if there is none
+ * @msgid: number of this message on its connection, from 1
  * @tag: as in struct dd_sqe
  * @type: enum dd_note_type
  * @meta_count: valid words of payload
@@ -294,19 +296,19 @@ struct dd_note {
  *	changes when the list grows
  * @flags: DD_LIST_*; written by the kernel
  * @id: id of the list, 0 once it is gone
- * @rings: number of direct rings, 0..%DD_RINGS_MAX; grows only
+ * @rings: number of direct rings, 0..%DD_RINGS_MAX; never decreases
  * @rings_unit: unit number of their table, an array of __u32 with the unit
  *	number of each one's struct dd_ring_state
  * @__reserved0: zero
- * @head: position of the first unconsumed note; the only word that its
- *	reader writes
+ * @head: position of the first unread note; the only word that the reader
+ *	writes
  * @__reserved: zero
  *
- * Note p lies in slot p modulo the number of slots and is there once its @seq
- * is p + 1. A reader loads @geometry, looks at the slot, copies the note out,
- * loads @geometry again and starts over if it has changed; then it stores
- * p + 1 to @head with release semantics, executes a full barrier, and calls
- * %DD_IOC_LIST_KICK if %DD_LIST_NEED_KICK is set, since a sender waits for
+ * Note p is in slot p modulo the number of slots and is valid once its @seq is
+ * p + 1. A reader loads @geometry, checks the slot, copies the note, loads
+ * @geometry again and starts over if it has changed. Then it stores p + 1 to
+ * @head with release semantics, executes a full barrier, and calls
+ * %DD_IOC_LIST_KICK if %DD_LIST_NEED_KICK is set, because a sender waits for
  * the slot.
  */
 struct dd_list_head {
@@ -326,47 +328,48 @@ struct dd_list_head {
 /**
  * DOC: the direct path
  *
- * Between two processes of one node the kernel maps the receiver's block, and
- * a ring of notes, into the sender (%DD_IOC_DIRECT), which then deposits by
- * plain stores. A direct ring belongs to one note list of the receiver and to
- * one sending context at a time, and carries the notes of their connections.
+ * For two processes on one node, the kernel maps the receiver's block and a ring
+ * of notes into the sender (%DD_IOC_DIRECT), which then deposits by plain
+ * stores. A direct ring belongs to one note list of the receiver and to one
+ * sending context at a time, and carries the notes of their connections.
  *
  * The receiver has the ring in its area: a page with struct dd_ring_state, of
- * which the sender sees a read-only mapping, and behind it whole pages of
- * struct dd_ring_note, which the sender writes. So to the receiver every word
- * of a note is hostile: it reads each once, and takes the note for one of
- * connection @conn only if the @ring of that connection's cell is this ring.
+ * which the sender has a read-only mapping, followed by whole pages of struct
+ * dd_ring_note, which the sender writes. So the receiver treats every word of a
+ * note as hostile: it reads each word once, and accepts a note for connection
+ * @conn only if the @ring of that connection's cell is this ring.
  *
- * A note at position p lies in slot p modulo the number of slots and is there
- * once its @seq is p + 1. Each connection has window + 1 slots reserved: the
- * sender may post message n once message n - window - 1 has been consumed,
- * that is, once @head is beyond its position. The message is done when
- * message n - window has been. A sender can sleep until then (%DD_WAIT_RING): so
- * the receiver, having stored @head, executes a full barrier, and calls
+ * A note at position p is in slot p modulo the number of slots and is valid once
+ * its @seq is p + 1. Each connection has window + 1 slots reserved: the sender
+ * may post message n once message n - window - 1 has been consumed, that is,
+ * once @head is beyond its position. Message n is done once message n - window
+ * has been consumed. A sender can sleep until then (%DD_WAIT_RING): so after
+ * storing @head, the receiver executes a full barrier and calls
  * %DD_IOC_LIST_KICK if @need_kick of the ring is set.
  *
  * The sender stores the message, then the note, then @seq with release
- * semantics, executes a full barrier, and then loads two words: @error of its
- * cell, which if not zero says that the connection is over and that the message
- * may not have been delivered (%DD_DIRECT_DROP finds out); and @need_wake, for
- * which it calls %DD_IOC_WAKE. A mapping that was revoked shows a page of the
- * sender's own instead, so that late stores do no harm.
+ * semantics, and executes a full barrier. Then it loads two words: @error of its
+ * cell, which if not zero means that the connection has ended and the message
+ * may not have been delivered (%DD_DIRECT_DROP tells); and @need_wake, for which
+ * it calls %DD_IOC_WAKE. After a mapping was revoked it shows a private page of
+ * the sender, so that late stores do no harm.
  *
- * A list has %DD_RINGS_MAX rings at most, first come, first served. A sender that
- * gets none sends through the kernel, and may ask again: a ring becomes free when
- * its sender has closed its connections and all notes in it have been consumed.
+ * A list has %DD_RINGS_MAX rings at most, given out first come, first served. A
+ * sender that gets none sends through the kernel and may ask again: a ring
+ * becomes free when its sender has closed its connections and all notes in it
+ * have been consumed.
  */
 
 /**
- * struct dd_ring_state - what the receiver says about a direct ring
- * @head: position of the first unconsumed note; written by the receiver, as
- *	is @head of struct dd_list_head
- * @slots: number of slots, a power of two; they begin at the next page
- * @need_kick: 1 if a sender sleeps until @head has moved: the receiver calls
- *	%DD_IOC_LIST_KICK, else 0; written by the kernel
+ * struct dd_ring_state - state of a direct ring
+ * @head: position of the first unread note; written by the receiver, see @head
+ *	of struct dd_list_head
+ * @slots: number of slots, a power of two; they start at the next page
+ * @need_kick: 1 if a sender sleeps until @head has moved and the receiver has to
+ *	call %DD_IOC_LIST_KICK, else 0; written by the kernel
  * @__reserved0: zero
- * @need_wake: 1 if the receiver sleeps, or may: the sender calls %DD_IOC_WAKE
- *	after a note, else 0; written by the kernel
+ * @need_wake: 1 if the receiver sleeps or may sleep, and the sender has to call
+ *	%DD_IOC_WAKE after a note, else 0; written by the kernel
  * @__reserved: zero
  */
 struct dd_ring_state {
@@ -379,14 +382,13 @@ struct dd_ring_state {
 };
 
 /**
- * struct dd_ring_note - one slot of a direct ring, for one message
+ * struct dd_ring_note - slot of a direct ring, for the note of one message
  * @seq: position of the note plus 1; written last, with release semantics
- * @conn: id of the connection at the receiver; 0 for a note that is void. Not
- *	the serial: the receiver takes it for a connection only if the cell of
- *	that, which the kernel writes, has the serial it knows, and names this
- *	ring, so for one of this sender
+ * @conn: id of the connection at the receiver; 0 for a void note. Not the serial:
+ *	the receiver accepts the note only if the connection's cell, which the
+ *	kernel writes, has the expected serial and refers to this ring
  * @meta_count: valid words of @meta
- * @block: @peer_block of struct dd_direct, low byte first: where a receiver
+ * @block: @peer_block of struct dd_direct, low byte first; with it a receiver
  *	that does not know @conn yet finds its cell
  * @offset: as in struct dd_note
  * @len: as in struct dd_note
@@ -411,10 +413,10 @@ struct dd_ring_note {
 #define DD_RINGS_MAX		32	/* direct rings of a list */
 
 /**
- * enum dd_conn_type - connection types of DDP, for both ends to see
+ * enum dd_conn_type - connection types of DDP, visible to both ends
  * @DD_CONN_RPC: request and reply, one at a time
- * @DD_CONN_SPLIT: the same, collected later
- * @DD_CONN_STREAM: no replies; the next send wants the previous one done
+ * @DD_CONN_SPLIT: like RPC, but the reply is collected later
+ * @DD_CONN_STREAM: no replies; a send waits until the previous message is done
  */
 enum dd_conn_type {
 	DD_CONN_RPC = 1,
@@ -423,16 +425,16 @@ enum dd_conn_type {
 };
 
 /**
- * struct dd_info - what this kernel and this node are (%DD_IOC_INFO)
+ * struct dd_info - properties of the kernel and the node (%DD_IOC_INFO)
  * @size: sizeof(struct dd_info)
  * @abi: (out) %DD_ABI_VERSION
  * @features: (out) DD_FEATURE_*
  * @area_size: (out) %DD_AREA_SIZE
  * @node: (out) this node's number
  * @maxnodes: (out) number of nodes
- * @up: (out) 1 while the node serves
- * @packet_size: (out) largest packet in bytes: the smallest of those to the
- *	configured peers, or without peers that within the node
+ * @up: (out) 1 while the node is up
+ * @packet_size: (out) bytes in the largest packet: the minimum of all configured
+ *	peers, or without peers that of the local link
  * @memlock_limit: (out) RLIMIT_MEMLOCK of the caller, in bytes
  * @memlock_used: (out) bytes charged to the caller's user
  */
@@ -449,23 +451,24 @@ struct dd_info {
 	__aligned_u64 memlock_used;
 };
 
-#define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, if it is not turned off */
+#define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, unless turned off */
 #define DD_FEATURE_SUBMIT	0x2	/* %DD_IOC_SUBMIT */
 
 /**
  * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)
  * @size: sizeof(struct dd_region_alloc)
  * @flags: zero
- * @length: bytes, rounded up to whole pages; (out) as rounded
- * @offset: (out) offset to mmap() it at, whole, shared, readable and writable
- * @region: (out) its id
+ * @length: bytes, rounded up to whole pages; (out) rounded value
+ * @offset: (out) offset for mmap() of the whole region, shared, readable and
+ *	writable
+ * @region: (out) id of the region
  * @__reserved: zero
  *
  * The memory is zeroed, charged to RLIMIT_MEMLOCK of the user and to the
  * memory cgroup of the caller, and not inherited over fork.
  *
- * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also: more than there is in the
- * machine), %ENOSPC.
+ * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also for more than the machine's
+ * memory), %ENOSPC.
  */
 struct dd_region_alloc {
 	__u32 size;
@@ -492,27 +495,27 @@ struct dd_buf {
 
 #define DD_SERVE_LIST		0x1	/* attach to the list in @list */
 #define DD_SERVE_ACCEPT		0x2	/* a list and a note per connection */
-#define DD_SERVE_NODIRECT	0x4	/* no client sends directly */
+#define DD_SERVE_NODIRECT	0x4	/* no client may send directly */
 #define DD_SERVE_DIRECT_ANY	0x8	/* clients of other users may, too */
-#define DD_SERVE_CLOSE		0x10	/* a note when a client has gone */
-#define DD_SERVE_SAME_USER	0x20	/* clients of the server's user may connect */
-#define DD_SERVE_UID		0x40	/* clients of user @uid may */
-#define DD_SERVE_GID		0x80	/* members of group @gid may, on this node */
+#define DD_SERVE_CLOSE		0x10	/* a note when a client has closed */
+#define DD_SERVE_SAME_USER	0x20	/* the server's user may connect */
+#define DD_SERVE_UID		0x40	/* user @uid may connect */
+#define DD_SERVE_GID		0x80	/* group @gid of this node may connect */
 #define DD_SERVE_FLAGS		0xff
 
 /**
  * struct dd_serve - register a service (%DD_IOC_SERVE)
  * @size: sizeof(struct dd_serve)
  * @flags: DD_SERVE_*
- * @name: its name, 1..%DD_NAME_MAX bytes and a NUL
- * @maxconn: connections at a time, 1..%DD_MAXCONN_MAX
- * @window: unconsumed messages a client may have here, up to %DD_WINDOW_MAX;
- *	0 means %DD_WINDOW_STREAM for a client of type %DD_CONN_STREAM, for
- *	which the kernel reserves the slots when it connects, and 1 for others
- * @recv: where requests are deposited, divided into @maxconn blocks
+ * @name: name of the service, 1..%DD_NAME_MAX bytes and a NUL
+ * @maxconn: number of concurrent connections, 1..%DD_MAXCONN_MAX
+ * @window: unread messages allowed to a client, up to %DD_WINDOW_MAX; 0 means
+ *	%DD_WINDOW_STREAM for a client of type %DD_CONN_STREAM, for which the
+ *	kernel reserves the slots when it connects, and 1 for others
+ * @recv: memory for requests, divided into @maxconn blocks
  * @send: where replies are composed, likewise; may be none
- * @list: (in) with %DD_SERVE_LIST the list to attach to; without, a list that
- *	may be shared, or anything; (out) the list attached to
+ * @list: (in) with %DD_SERVE_LIST, the list to attach to; without, a list to
+ *	attach to if it exists; (out) the list attached to
  * @service: (out) id of the service
  * @list_unit: (out) unit number of struct dd_list_head
  * @cells_unit: (out) unit number of the cell of block 0
@@ -527,16 +530,17 @@ struct dd_buf {
  * @__reserved2: zero
  *
  * Without %DD_SERVE_SAME_USER, %DD_SERVE_UID and %DD_SERVE_GID all clients may
- * connect; with several of them a client that one of them lets in. Its effective
- * ids count when it connects; of one on another node the user id that its node
- * states, and no group.
+ * connect; with several of them, a client that any of them permits. They are
+ * compared with the effective ids of the client when it connects; for a client on
+ * another node only with the user id that its node reports, not with groups.
  *
- * The block of a client that has gone is given away when all its notes have been
- * consumed; to a client of another user, or node, only if the server has also
- * closed its end, or has sent as many messages on it as it has received. A doorbell
- * that was refused with %ECONNRESET counts as one. What such an end sent directly
- * is what @meta in its cell says; what a client of another user than the server's
- * sent directly is as many as notes were consumed of its ring.
+ * The block of a client that has closed is given to another client when all its
+ * notes have been consumed; to a client of another user or node only if the
+ * server has also closed its end, or has sent as many messages on it as it has
+ * received. A doorbell refused with %ECONNRESET counts as a message sent. Messages
+ * sent directly by a serving end are counted by @meta in its cell; those of a
+ * client of another user than the server's are as many as notes were consumed of
+ * its ring.
  *
  * Errors: %EINVAL, %ENOENT (a region, or the list with %DD_SERVE_LIST),
  * %EEXIST (the name), %EINVAL (memory in use), %ENETDOWN, %ENOMEM, %ENOSPC,
@@ -565,10 +569,10 @@ struct dd_serve {
 };
 
 #define DD_CONNECT_LIST		0x1	/* attach to the list in @list */
-#define DD_CONNECT_ANON		0x2	/* a fresh list, whatever @list says */
-#define DD_CONNECT_NODIRECT	0x4	/* neither end sends directly */
+#define DD_CONNECT_ANON		0x2	/* a new list; @list is ignored */
+#define DD_CONNECT_NODIRECT	0x4	/* neither end may send directly */
 #define DD_CONNECT_DIRECT_ANY	0x8	/* a server of another user may, too */
-#define DD_CONNECT_TIMEOUT	0x10	/* @timeout says how long to wait */
+#define DD_CONNECT_TIMEOUT	0x10	/* @timeout limits the wait */
 #define DD_CONNECT_FLAGS	0x1f
 
 /**
@@ -576,28 +580,27 @@ struct dd_serve {
  * @size: sizeof(struct dd_connect)
  * @flags: DD_CONNECT_*
  * @name: name of the service
- * @node: node it is on
+ * @node: number of its node
  * @type: enum dd_conn_type
- * @window: unconsumed messages the server may have here, up to %DD_WINDOW_MAX;
+ * @window: unread messages allowed to the server, up to %DD_WINDOW_MAX;
  *	0 means %DD_WINDOW_STREAM for %DD_CONN_STREAM, and 1 for other types
- * @list: as in struct dd_serve
- * @send: where requests are composed; may be none
- * @recv: where replies are deposited
- * @cookie: delivered in each note of this connection
+ * @list: see struct dd_serve
+ * @send: memory for requests; may be none
+ * @recv: memory for replies
+ * @cookie: copied to each note of this connection
  * @conn: (out) serial of the connection
  * @list_unit: (out) unit number of struct dd_list_head
  * @cell_unit: (out) unit number of struct dd_cell
  * @peer_size: (out) bytes in the server's block
- * @timeout: nanoseconds to wait for another node, with %DD_CONNECT_TIMEOUT; else 0
+ * @timeout: with %DD_CONNECT_TIMEOUT, nanoseconds to wait for another node; else 0
  *
- * With another node this takes as long as that takes to answer: a silent one is
- * given up after twice its dead time at most, and with %DD_CONNECT_TIMEOUT after
- * @timeout. With a @timeout of 0 only a service of this node is connected to. Nothing
- * of the context is locked meanwhile.
+ * Connecting to another node takes until that node answers: twice its dead time
+ * at most, and with %DD_CONNECT_TIMEOUT at most @timeout. A @timeout of 0 permits
+ * only services of this node. Other threads may use the context meanwhile.
  *
  * Errors: %EINVAL, %ENOENT, %EACCES, %ECONNREFUSED, %ENONET, %EHOSTUNREACH,
  * %EUSERS, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR,
- * %EAGAIN (timeout 0, and another node), %ETIMEDOUT, %EPROTO, %EPROTONOSUPPORT.
+ * %EAGAIN (another node with timeout 0), %ETIMEDOUT, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
 	__u32 size;
@@ -622,26 +625,26 @@ struct dd_connect {
  * @size: sizeof(struct dd_conn_info)
  * @list: (out) id of its note list
  * @conn: (in) its serial, or its id alone; (out) its serial
- * @service: (out) id of the service for the serving end, else 0
- * @block: (out) block number at the serving end, else 0
+ * @service: (out) at the serving end, id of the service, else 0
+ * @block: (out) at the serving end, block number, else 0
  * @type: (out) enum dd_conn_type
  * @closed: (out) 0, or the errno that ended it
- * @node: (out) the peer's node
- * @pid: (out) the peer's process id in the caller's pid namespace, 0 if it
- *	has none there; of a peer on another node, as that numbers it
- * @uid: (out) the peer's effective user id when it served or connected, in
+ * @node: (out) node number of the other end
+ * @pid: (out) process id of the other end in the caller's pid namespace, 0 if it
+ *	has none there; on another node, in the numbering of that node
+ * @uid: (out) effective user id of the other end when it served or connected, in
  *	the caller's user namespace (the overflow id if it has none there)
  * @__reserved: zero
- * @send: (out) own send block
- * @recv: (out) own receive block
- * @peer_size: (out) bytes in the peer's receive block
+ * @send: (out) send block of this end
+ * @recv: (out) receive block of this end
+ * @peer_size: (out) bytes in the receive block of the other end
  * @submitted: (out) messages sent
  * @received: (out) messages received
- * @cookie: (out) as in its notes
+ * @cookie: (out) cookie in its notes
  * @list_unit: (out) unit number of struct dd_list_head
  * @cell_unit: (out) unit number of struct dd_cell
- * @window: (out) unconsumed messages the peer may have here
- * @send_window: (out) unconsumed messages allowed at the peer
+ * @window: (out) unread messages allowed to the other end
+ * @send_window: (out) unread messages allowed at the other end
  */
 struct dd_conn_info {
 	__u32 size;
@@ -672,8 +675,8 @@ struct dd_conn_info {
  * @size: sizeof(struct dd_conn_list)
  * @service: (in) id of the service
  * @conns: (in) address of an array of __u64 for the serials
- * @count: (in) entries in that array; (out) connections there are, which may
- *	be more
+ * @count: (in) entries in that array; (out) number of connections, which may be
+ *	larger
  * @__reserved: zero
  */
 struct dd_conn_list {
@@ -687,7 +690,7 @@ struct dd_conn_list {
 /**
  * struct dd_list_info - describe a note list (%DD_IOC_LIST_INFO)
  * @size: sizeof(struct dd_list_info)
- * @list: (in) its id
+ * @list: (in) id of the list
  * @list_unit: (out) unit number of struct dd_list_head
  * @users: (out) services and connections attached to it
  */
@@ -704,11 +707,11 @@ struct dd_list_info {
  * @flags: zero
  * @lists: address of an array of __u32, ids of note lists
  * @count: entries in that array, 1..%DD_WAIT_MAX
- * @ready: (out) number of lists with an unconsumed note; their ids are moved
- *	to the front of the array, in their order
- * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
+ * @ready: (out) number of lists with an unread note; their ids are moved to the
+ *	front of the array, in their order
+ * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 without limit
  *
- * Errors: %EINVAL, %ENOENT (any id; also when a list goes away meanwhile),
+ * Errors: %EINVAL, %ENOENT (any id; also when a list ends meanwhile),
  * %EAGAIN (timeout 0), %ETIMEDOUT, %EINTR.
  */
 struct dd_list_wait {
@@ -723,14 +726,15 @@ struct dd_list_wait {
 #define DD_WAIT_MAX		1024
 
 /**
- * struct dd_conn_wait - wait for an import's counters (%DD_IOC_CONN_WAIT)
+ * struct dd_conn_wait - wait for a counter of an import (%DD_IOC_CONN_WAIT)
  * @size: sizeof(struct dd_conn_wait)
  * @what: enum dd_wait_what
  * @conn: serial of the connection
- * @value: until the counter is at least this
- * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 for ever
+ * @value: the wait ends when the counter is at least this
+ * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 without limit
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET (not for %DD_WAIT_CLOSE), %EAGAIN, %ETIMEDOUT, %EINTR.
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET (not for %DD_WAIT_CLOSE), %EAGAIN,
+ * %ETIMEDOUT, %EINTR.
  */
 struct dd_conn_wait {
 	__u32 size;
@@ -741,14 +745,14 @@ struct dd_conn_wait {
 };
 
 /**
- * enum dd_wait_what - counters that can be waited for
+ * enum dd_wait_what - counters to wait for
  * @DD_WAIT_SENT: @sent of struct dd_cell
  * @DD_WAIT_DONE: @done of struct dd_cell
- * @DD_WAIT_RING: @head of struct dd_ring_state, of an end that sends directly
- * @DD_WAIT_CLOSE: none, @value is zero: until %DD_IOC_CLOSE would not wait. That
- *	waits until all messages that were accepted for another node are sent, but
- *	gives up those that its reader leaves no room for when no more was sent for
- *	twice the peer's dead time, from when a wait to close began
+ * @DD_WAIT_RING: @head of struct dd_ring_state, for an end that sends directly
+ * @DD_WAIT_CLOSE: no counter, @value is zero: wait until %DD_IOC_CLOSE would not
+ *	wait. That call waits until all messages accepted for another node are sent,
+ *	but gives up messages for which the reader leaves no slots if none was sent
+ *	for twice the peer's dead time since a wait to close began
  */
 enum dd_wait_what {
 	DD_WAIT_SENT = 0,
@@ -760,52 +764,52 @@ enum dd_wait_what {
 /**
  * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
  * @size: sizeof(struct dd_direct)
- * @flags: zero, or %DD_DIRECT_DROP to give it back
- * @conn: (in) its serial
- * @block: (out) offset to mmap() the receiver's block at
- * @block_size: (out) bytes in it, whole pages
- * @notes: (out) offset to mmap() the slots of the ring at; connections with
- *	the same receiver may have the same
- * @state: (out) offset to mmap() struct dd_ring_state at, a page, to be read
- *	only
- * @start: (out) position of the first note this context posts to that ring;
+ * @flags: zero, or %DD_DIRECT_DROP to give the direct path back
+ * @conn: (in) serial of the connection
+ * @block: (out) offset for mmap() of the receiver's block
+ * @block_size: (out) bytes in the block, whole pages
+ * @notes: (out) offset for mmap() of the slots of the ring; connections with
+ *	the same receiver may share it
+ * @state: (out) offset for read-only mmap() of struct dd_ring_state, one page
+ * @start: (out) position of the first note of this context in that ring;
  *	with %DD_DIRECT_DROP, see below
  * @slots: (out) number of slots of the ring
  * @peer_conn: (out) id of the connection at the receiver, for the notes
  * @peer_block: (in) zero; (out) block number at the serving end, else 0
  * @__reserved: zero
  *
- * All are mapped whole and shared; nothing can pin them, and a child does not
- * inherit them. Asked again, the answer is the same. While an end sends directly,
- * what it sends may still be deposited by the kernel, by a request without
- * %DD_SQE_NOTIFY, before its note is posted.
+ * All mappings are whole and shared; they cannot be pinned and are not inherited by
+ * a child. A second call returns the same result. While an end sends directly, the
+ * kernel may still deposit its messages, by requests without %DD_SQE_NOTIFY, before
+ * the end posts their notes.
  *
  * Who asks has sent nothing, or all that it has sent by the doorbell has been
  * consumed; its count in @meta of the cell is then that of these messages. Nor does
  * another of its threads ring the doorbell meanwhile: the bytes of that message may
  * be zeroed, see below.
  *
- * A caller that cannot map what it was granted, and has sent nothing since, drops
- * it: then the mappings are revoked, the other members mean nothing, and messages go
- * by the doorbell.
+ * A caller that cannot map the result, and has sent nothing since, drops it: then the
+ * mappings are revoked, the other members are not set, and messages are sent by the
+ * doorbell.
  *
- * A connection that the other end has closed has nothing to drop. Then @start is (in)
- * the position after the last note that was posted, and (out) the position before
- * which the notes of this end were delivered: all of them if that is not less, else
- * all but the last. If the connection itself is gone (%ENOENT), that is not known.
+ * For a connection closed by the other end, %DD_DIRECT_DROP only returns a position:
+ * @start is (in) the position after the last note posted, and (out) the position
+ * before which the notes of this end were delivered: all of them if it is not less,
+ * else all but the last. If the connection itself is gone (%ENOENT), that is not
+ * known.
  *
- * If the two processes have different users, or the block had messages of other
- * clients, it is zeroed first, even if no ring can be had: its sender can read it. So
- * it is not granted to an end that has sent something before it asks first.
+ * If the two processes have different users, or the block has held messages of other
+ * clients, it is zeroed first, even if no ring is available, because its sender can
+ * read it. So the direct path is not granted to an end that has sent a message before
+ * its first call.
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET (it is over, and this is not to drop
- * it), %EBUSY (what was sent has not been consumed; or with %DD_DIRECT_DROP,
- * messages were sent directly),
- * %EACCES (an end does not allow it to this user), %EOPNOTSUPP (the peer is on
- * another node, its block is not whole pages, or the direct path is turned off),
- * %ENETDOWN (this node is down), %ENOMEM, %EDQUOT, %ENOSPC (the list has
- * %DD_RINGS_MAX rings, or the receiver 4 MiB of them, and all are in use; or its
- * RLIMIT_MEMLOCK would be exceeded).
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET (the connection has ended, without
+ * %DD_DIRECT_DROP), %EBUSY (messages have not been consumed; or with
+ * %DD_DIRECT_DROP, messages were sent directly), %EACCES (an end does not permit it
+ * to this user), %EOPNOTSUPP (the other end is on another node, its block is not
+ * whole pages, or the direct path is turned off), %ENETDOWN (this node is down),
+ * %ENOMEM, %EDQUOT, %ENOSPC (the list has %DD_RINGS_MAX rings, or the receiver 4 MiB
+ * of them, and all are in use; or its RLIMIT_MEMLOCK would be exceeded).
  */
 struct dd_direct {
 	__u32 size;
@@ -822,27 +826,27 @@ struct dd_direct {
 	__u32 __reserved;
 };
 
-#define DD_DIRECT_DROP		0x1	/* send by the doorbell after all */
+#define DD_DIRECT_DROP		0x1	/* give the direct path back */
 
 /**
- * struct dd_submit - execute many requests (%DD_IOC_SUBMIT)
+ * struct dd_submit - execute several requests (%DD_IOC_SUBMIT)
  * @size: sizeof(struct dd_submit)
  * @flags: zero
  * @requests: address of an array of struct dd_request
  * @count: entries in that array, 1..%DD_SUBMIT_MAX
  * @stride: bytes from one entry to the next: sizeof(struct dd_request)
- * @taken: (in) zero; (out) requests accepted, which are the first ones
- * @error: (in) zero; (out) 0 if these are all, or the errno that refused the
- *	next one, which changed nothing, as did those after it
+ * @taken: (in) zero; (out) number of requests accepted, from the first one on
+ * @error: (in) zero; (out) 0 if all were accepted, or the errno that refused the
+ *	next one; that one and those after it have changed nothing
  *
- * The requests are executed in their order, in the caller, each as if it were in
- * the send queue of its connection and that had its doorbell rung; the queues are
- * not looked at. They may be of any connections of the context, and several of
+ * The requests are executed in their order, by the caller, each as if it were in the
+ * send queue of its connection and %DD_IOC_DOORBELL were called; the queues are not
+ * used. They may be for any connections of the context, and several for
  * one. What is between is seen: each is counted, and told of, when it is accepted.
- * A signal ends it after the request that is being executed: then @error is %EINTR.
+ * A signal ends the call after the current request; then @error is %EINTR.
  *
- * Errors: %EINVAL; what refused the first request, so that @taken would be 0;
- * %EFAULT also if the results cannot be stored: then the counters of the cells say
+ * Errors: %EINVAL; the error that refused the first request, as @taken would be 0;
+ * %EFAULT also if the results cannot be stored: then the counters in the cells show
  * what was accepted.
  */
 struct dd_submit {
@@ -860,18 +864,16 @@ struct dd_submit {
 #define DD_IOC_TYPE		0xDA
 
 /*
- * Numbered like struct-carrying ioctls whose size is in the struct, and not in
- * the number. Those from DOORBELL on take an id by value; DOORBELL, CLOSE and
- * WAKE the serial of a connection, whose address a caller passes that has longs
- * of 32 bits:
- * DOORBELL executes what the send queue of a connection holds, in the caller,
- * and returns the number of requests accepted, or the error that refused the
- * first one, which then is neither counted nor consumed.
- * LIST_KICK lets senders that wait for a slot of this list, or of a direct ring of
- * it, proceed.
+ * Numbered without the size of the structures, which is in the structures. From
+ * DOORBELL on, the calls take an id by value; DOORBELL, CLOSE and WAKE take the serial
+ * of a connection, or the address of the serial if the caller's long has 32 bits:
+ * DOORBELL executes the request in the send queue of a connection and returns the
+ * number of requests accepted, or the error that refused it; a refused request is
+ * neither counted nor consumed.
+ * LIST_KICK lets senders proceed that wait for a slot of this list or of a direct
+ * ring of it.
  * LIST_FD returns a descriptor to poll for input, close-on-exec.
- * WAKE wakes the threads that wait for the messages of a connection that sends
- * directly.
+ * WAKE wakes the threads that wait for messages of a connection that sends directly.
  */
 #define DD_IOC_INFO		_IO(DD_IOC_TYPE, 0x00)
 #define DD_IOC_REGION_ALLOC	_IO(DD_IOC_TYPE, 0x01)
