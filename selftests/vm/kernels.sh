@@ -233,14 +233,23 @@ build() {
 
 fetch_debug() { build debug 20; }
 
-# The patch touches arch/um only: the source of the other kernels stays the same.
-fetch_um() {
-	local patch=(patch -s -p1 -d "$DD_CACHE/source" -i "$VM_DIR/um.patch")
+# The patch touches arch/um only: the source of the other kernels stays the same. A
+# copy of it names what has been applied.
+patch_um() {
+	local src=$DD_CACHE/source
 
+	! cmp -s "$VM_DIR/um.patch" "$src/um.patch" || return 0
+	[ ! -e "$src/um.patch" ] || patch -s -R -p1 -d "$src" -i um.patch
+	patch -s -p1 -d "$src" -i "$VM_DIR/um.patch"
+	cp "$VM_DIR/um.patch" "$src/"
+}
+
+fetch_um() {
 	fetch source
-	"${patch[@]}" -R --dry-run >/dev/null 2>&1 || "${patch[@]}"
+	patch_um
 	build um 6
 }
+
 fetch_kcsan() { build kcsan 10; }
 
 # --- the cache ---------------------------------------------------------------
