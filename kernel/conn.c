@@ -535,8 +535,10 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 		/* Valid as long as the list. */
 	ring = conn->direct_rx ? conn->direct_rx->ring : NULL;
 	spin_lock_bh(&seg->lock);
-	tell &= !conn->server || conn->svc->flags & DD_SERVE_CLOSE;
 	if (!seg->dead) {
+		/* The service may be gone before its end is revoked without @tell. */
+		if (tell && conn->server)
+			tell = conn->svc->flags & DD_SERVE_CLOSE;
 		dd_segment_revoke(seg, tell ? &rec : NULL);
 		/* A list of this connection alone gets no more notes. */
 		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
