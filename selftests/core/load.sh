@@ -1,23 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Loading and unloading dd.ko: refused while somebody uses it, fifty times in a
-# row, and with users who come and go. TAP; in a guest, as root.
-set -u
+# Loading and unloading dd.ko: refused while it is in use, many times in a row,
+# and against processes that use it. In a guest, as root.
+
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 cd "$(dirname "$0")/../.." || exit 1
 
 rounds=${DD_LOAD_ROUNDS:-$([ -e /proc/self/fail-nth ] && echo 10 || echo 50)}
-count=0 failed=0
-
-result() {
-	count=$((count + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $count $1"
-	else
-		echo "not ok $count $1"
-		failed=$((failed + 1))
-	fi
-}
 
 present() { [ -e /sys/module/dd ]; }
 
@@ -26,108 +17,92 @@ load() {
 	chgrp dd /dev/dd && chmod 0660 /dev/dd
 }
 
-# A use may end a moment after its process.
-unload() {
-	local _
+remove() { rmmod dd 2>/dev/null; }
 
-	for _ in {1..100}; do
-		rmmod dd 2>/dev/null && return
-		sleep 0.1
-	done
-	return 1
-}
+# A worker may end the last use some time after its process has exited.
+unload() { within "$PATIENCE" remove; }
 
-refused() { ! rmmod dd 2>/dev/null && present; }
+stays() { ! remove \&\& present; }
 
 refused_while_open() {
-	local ok
+	local status=0
 
 	exec 7<>/dev/dd || return
-	refused
-	ok=$?
+	stays || status=1
 	exec 7>&-
-	return $ok
+	return $status
 }
 
-# A program that has a mapping, a region and a service, for a while.
+has_service() { ddctl -j service | jq -e 'length > 0' >/dev/null; }
+
+# fig2 has a mapping, a region and a service.
 refused_while_served() {
-	local pid ok _
+	local pid status=0
 
 	build/bin/fig2 &
 	pid=$!
-	for _ in {1..300}; do
-		ddctl -j service | jq -e 'length > 0' >/dev/null && break
-		sleep 0.1
-	done
-	ddctl -j service | jq -e 'length > 0' >/dev/null && refused
-	ok=$?
+	within "$PATIENCE" has_service && stays || status=1
 	kill -9 $pid
-	wait $pid 2>/dev/null
-	return $ok
+	wait $pid
+	return $status
 }
 
-clean() {
-	! present && [ ! -e /dev/dd ] && ! grep -q '^dd_' /proc/slabinfo
+unloads() {
+	unload && ! present && [ ! -e /dev/dd ] && ! grep -q '^dd_' /proc/slabinfo
 }
 
 many_times() {
 	local i
 
 	for ((i = 0; i < rounds; i++)); do
-		load && unload && clean || return 1
+		load && unloads || return 1
 	done
 }
 
-alive() { kill -0 "$@" 2>/dev/null; }
+used() { wc -l <"$TAP_DIR/used"; }
 
-# Unloading is tried as long as they are there; it works, or it is refused.
+user() {
+	until [ -e "$TAP_DIR/stop" ]; do
+		build/selftests/abi_data window_of_3 && echo >>"$TAP_DIR/used"
+	done >/dev/null 2>&1
+}
+
+# Until unloading has succeeded, was refused, and the users have exchanged
+# messages, each ten times.
 users_come_and_go() {
-	local i k users=() status=0 unloaded=0 refused=0
+	local users=() status=0 unloaded=0 refused=0
 
 	load || return
-	for i in 1 2 3; do
-		(
-			for ((k = 0; k < rounds; k++)); do
-				build/selftests/abi_data window_of_3
-			done
-		) >/dev/null 2>&1 &
+	: >"$TAP_DIR/used"
+	for _ in 1 2 3; do
+		user &
 		users+=($!)
 	done
-	for i in "${users[@]}"; do
-		while alive "$i"; do
-			if rmmod dd 2>/dev/null; then
-				unloaded=$((unloaded + 1))
-				load || status=1
-			else
-				refused=$((refused + 1))
-			fi
-		done
-		wait "$i"
+	while [ $unloaded -lt 10 ] || [ $refused -lt 10 ] || [ "$(used)" -lt 10 ]; do
+		if ! remove; then
+			refused=$((refused + 1))
+			continue
+		fi
+		unloaded=$((unloaded + 1))
+		load || {
+			status=1
+			break
+		}
 	done
-	present || load || status=1
-	echo "# unloaded $unloaded times, refused $refused times"
-	[ $((unloaded + refused)) -gt 0 ] && return $status
+	touch "$TAP_DIR/stop"
+	wait "${users[@]}"
+	echo "# unloaded $unloaded times, refused $refused times, used $(used) times"
+	return $status
 }
 
-works() {
-	build/selftests/abi_data window_of_16 >/dev/null 2>&1
-}
-
-echo "TAP version 13"
-echo "1..7"
+plan 7
 present || load
-refused_while_open
-result "unloading is refused while the device is open" $?
-refused_while_served
-result "unloading is refused while a service is there" $?
-unload && clean
-result "it is unloaded when nobody uses it, and leaves nothing" $?
-many_times
-result "loaded and unloaded $rounds times" $?
-users_come_and_go
-result "unloaded again and again while users come and go" $?
-works
-result "it works afterwards" $?
-unload && clean && load
-result "and is unloaded and loaded a last time" $?
-exit $((failed != 0))
+check "unloading is refused while the device is open" refused_while_open
+check "unloading is refused while a service exists" refused_while_served
+check "an unused module is unloaded and leaves nothing" unloads
+check "loaded and unloaded $rounds times" many_times
+check "unloaded while users come and go" users_come_and_go
+check "it works afterwards" build/selftests/abi_data window_of_16
+reload() { unloads && load; }
+check "unloaded and loaded a last time" reload
+finish
