@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Death at any moment frees all that the dead owned and tells the others.
+ * A process that is killed at any moment frees all its objects, and the other
+ * ends learn of it.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -9,7 +10,7 @@
 #include "audit.h"
 #include "raw.h"
 
-/* Bytes that this user is charged for, by whatever process. */
+/* Bytes charged to this user, for all its processes. */
 static long long account(void)
 {
 	long long used;
@@ -22,7 +23,7 @@ static long long account(void)
 	return used;
 }
 
-/* Nothing is left of a test, and nobody pays for it any more. */
+/* A test has left no object and no charge. */
 #define EXPECT_GONE(paid) do {						\
 	EXPECT_CLEAN();							\
 	EXPECT_TRUE(WAIT_FOR(account() == (paid))) {			\
@@ -33,15 +34,24 @@ static long long account(void)
 
 /* --- the storm -------------------------------------------------------------*/
 
-static void take_all(const struct raw *r, __u32 list_unit)
+/* Messages that servers and clients have received, in shared memory. */
+static struct { long requests, replies; } *received;
+
+static void take_all(const struct raw *r, __u32 list_unit, long *count)
 {
 	struct dd_note n;
 
 	while (raw_take(r, list_unit, &n))
-		;
+		if (n.type == DD_NOTE_DATA)
+			__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
 }
 
-/* Everything a server does, for ever. */
+static long read_count(const long *count)
+{
+	return __atomic_load_n(count, __ATOMIC_RELAXED);
+}
+
+/* A server: serves, waits, reads, replies, closes, for ever. */
 static void storm_server(const char *name, unsigned int seed)
 {
 	struct dd_list_wait w = { .size = sizeof(w), .count = 1 };
@@ -61,7 +71,7 @@ static void storm_server(const char *name, unsigned int seed)
 	for (;;) {
 		raw_serve_args(&s, name, 4, &m);
 		s.flags = rand_r(&seed) % 4 ? 0 : DD_SERVE_ACCEPT;
-		/* The name of the one before may still be there. */
+		/* The service of the process before may not have ended yet. */
 		if (raw_serve(&r, &s))
 			continue;
 		for (i = rand_r(&seed) % 200; i; i--) {
@@ -69,7 +79,7 @@ static void storm_server(const char *name, unsigned int seed)
 			w.lists = (uintptr_t)&list;
 			w.timeout = rand_r(&seed) % 100000;
 			raw_ioctl(&r, DD_IOC_LIST_WAIT, &w);
-			take_all(&r, s.list_unit);
+			take_all(&r, s.list_unit, &received->requests);
 			l.service = s.service;
 			l.count = 4;
 			raw_ioctl(&r, DD_IOC_CONN_LIST, &l);
@@ -82,7 +92,7 @@ static void storm_server(const char *name, unsigned int seed)
 	}
 }
 
-/* Everything a client does, for ever. */
+/* A client: connects, sends, waits, reads, closes, for ever. */
 static void storm_client(const char *name, unsigned int seed)
 {
 	struct dd_conn_wait w = { .size = sizeof(w), .what = DD_WAIT_DONE };
@@ -104,7 +114,7 @@ static void storm_client(const char *name, unsigned int seed)
 				w.value = raw_cell(&r, c.cell_unit)->submitted;
 				w.timeout = rand_r(&seed) % 100000;
 				raw_ioctl(&r, DD_IOC_CONN_WAIT, &w);
-				take_all(&r, c.list_unit);
+				take_all(&r, c.list_unit, &received->replies);
 			}
 			close(fd);
 			raw_op(&r, DD_IOC_CLOSE, c.conn);
@@ -131,39 +141,58 @@ TEST(nothing_is_left_of_others)
 	EXPECT_CLEAN();
 }
 
+enum { PROCS = 6, SERVERS = 2 };
+
+/* Replaces the processes that were killed; false if one has ended by itself. */
+static bool restart_killed(pid_t *pids, const char *name, unsigned int seed)
+{
+	int i, status;
+	pid_t got;
+
+	for (i = 0; i < PROCS; i++) {
+		got = pids[i] ? waitpid(pids[i], &status, WNOHANG) : 0;
+		if (pids[i] && !got)
+			continue;
+		if (got < 0 || (got && (!WIFSIGNALED(status) ||
+					WTERMSIG(status) != SIGKILL)))
+			return false;
+		pids[i] = storm_start(i < SERVERS, name, seed + i);
+	}
+	return true;
+}
+
 TEST(killed_at_random_moments)
 {
-	enum { PEOPLE = 6 };
 	unsigned int seed = dd_seed(_metadata);
 	long long paid = account();
-	pid_t pids[PEOPLE];
+	pid_t pids[PROCS] = { };
+	long before = 0;
+	bool good;
 	char name[32];
-	int i, k, status;
+	int i, k;
 
+	received = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, received);
 	snprintf(name, sizeof(name), "storm.%d", getpid());
-	for (i = 0; i < PEOPLE; i++)
-		pids[i] = storm_start(i < 2, name, seed + i);
 	for (k = 0; k < dd_count(500); k++) {
+		/* Requests must have arrived since the last kill. */
+		ASSERT_SOON(!(good = restart_killed(pids, name, seed + k)) ||
+			    read_count(&received->requests) > before);
+		ASSERT_TRUE(good);
 		usleep(rand_r(&seed) % (5000 * dd_scale()));
-		/* One, or a server and a client at once. */
-		i = rand_r(&seed) % PEOPLE;
+		before = read_count(&received->requests);
+		/* One process, or a server and a client at once. */
+		i = rand_r(&seed) % PROCS;
 		kill(pids[i], SIGKILL);
 		if (k % 4 == 0)
-			kill(pids[(i + 2) % PEOPLE], SIGKILL);
-		for (i = 0; i < PEOPLE; i++) {
-			pid_t got = waitpid(pids[i], &status, WNOHANG);
-
-			ASSERT_LE(0, got);
-			if (!got)
-				continue;
-			/* Nobody ended by itself. */
-			ASSERT_TRUE(WIFSIGNALED(status));
-			ASSERT_EQ(SIGKILL, WTERMSIG(status));
-			pids[i] = storm_start(i < 2, name, seed + k);
-		}
+			kill(pids[(i + 2) % PROCS], SIGKILL);
 	}
-	for (i = 0; i < PEOPLE; i++)
+	for (i = 0; i < PROCS; i++)
 		kill_child(pids[i]);
+	TH_LOG("%ld requests, %ld replies", read_count(&received->requests),
+	       read_count(&received->replies));
+	EXPECT_LT(0, read_count(&received->replies));
 	EXPECT_GONE(paid);
 }
 
@@ -218,7 +247,7 @@ TEST(killed_asleep_on_a_counter)
 	check_killed_asleep(_metadata, sleep_in_conn);
 }
 
-/* --- others who still hold the descriptor ----------------------------------*/
+/* --- another process holds the descriptor ----------------------------------*/
 
 TEST(a_child_of_system_holds_the_descriptor)
 {
@@ -259,7 +288,10 @@ TEST(a_child_of_system_holds_the_descriptor)
 	raw_connect_args(&c, name, &cm);
 	ASSERT_EQ(0, raw_connect(&cr, &c));
 	kill_child(pid);
-	/* The other side is told although the file is still open there. */
+	/*
+	 * The other end is reset although the file is still open in the
+	 * child.
+	 */
 	EXPECT_TRUE(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error == ECONNRESET));
 	for (i = 0; i < 16; i++) {
 		char link[64] = "";
@@ -277,7 +309,7 @@ TEST(a_child_of_system_holds_the_descriptor)
 
 /* --- a source that never comes ---------------------------------------------*/
 
-/* A page that nobody will ever fill. */
+/* A page whose fault is never resolved. */
 static void *missing_page(void)
 {
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
@@ -308,13 +340,13 @@ static void stuck_sender(const char *name)
 	CHILD_CHECK(raw_open(&r) == 0);
 	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
 	raw_connect_args(&c, name, &m);
-	/* The service may be about to appear. */
+	/* The service may not exist yet. */
 	CHILD_CHECK(WAIT_FOR(raw_connect(&r, &c) == 0));
 	raw_submit(&r, c.cell_unit, c.conn, &sqe);
 	_exit(1);
 }
 
-/* What happens to the server while its client is stuck. */
+/* How the server ends while its client is stuck. */
 enum fate { CLOSES, UNSERVES, DIES, FATES };
 
 static pid_t stuck_server(const char *name, int *go)
@@ -377,7 +409,7 @@ TEST(a_sender_stuck_in_a_missing_page)
 			ASSERT_EQ(1, write(go[1], &how, 1));
 			ASSERT_CHILD_OK(srv);
 		}
-		/* And the sender still is where it was, until it is killed. */
+		/* The sender stays in its system call until it is killed. */
 		EXPECT_EQ(0, waitpid(cl, &status, WNOHANG));
 		kill(cl, SIGKILL);
 		ASSERT_SOON(waitpid(cl, &status, WNOHANG) == cl);
@@ -387,7 +419,7 @@ TEST(a_sender_stuck_in_a_missing_page)
 	EXPECT_GONE(paid);
 }
 
-TEST(a_stuck_sender_holds_up_nobody_else)
+TEST(a_stuck_sender_delays_no_other_sender)
 {
 	char name[32], how = UNSERVES;
 	struct dd_connect c;
@@ -419,7 +451,9 @@ TEST(a_stuck_sender_holds_up_nobody_else)
 	EXPECT_CLEAN();
 }
 
-/* A reader that is stopped is full before long, and harms nobody. */
+/*
+ * The list of a stopped reader fills up; the sender gets EBUSY and can close.
+ */
 TEST(a_stopped_server)
 {
 	struct dd_connect c;
