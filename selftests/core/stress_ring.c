@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Direct rings as an enemy writes them, from either side: whatever stands in
- * them, traffic on other connections comes out right, and no call hangs.
- *
- * What an enemy does follows from DD_SEED, which is printed; when, does not.
+ * Direct rings with anything that a hostile process may write into them, at
+ * either end: traffic of other connections stays correct, and no call hangs.
+ * DD_SEED, which is printed, decides what is written, but not when.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -18,12 +17,12 @@
 #define WINDOW		4
 #define MS		1000000ll
 
-/* What the processes of a test share beside what is tested. */
+/* Memory that the processes of a test share beside dd. */
 static struct shared {
 	char name[2][DD_NAME_MAX + 1];
 	unsigned int seed;
 	pid_t honest;
-	__u64 honest_conn;	/* for who wants to forge its messages */
+	__u64 honest_conn;	/* whose messages enemies forge */
 	long attacks;
 } *shared;
 
@@ -38,7 +37,7 @@ static void setup(struct __test_metadata *_metadata)
 	setenv("DD_DIRECT", "1", 1);
 }
 
-/* --- honest people ---------------------------------------------------------*/
+/* --- honest processes ------------------------------------------------------*/
 
 static size_t length_of(__u64 i)
 {
@@ -64,7 +63,7 @@ static void own_memory(struct dd *h, void **at, size_t size)
 	CHILD_CHECK(dd_alloc(h, size, at) == 0);
 }
 
-/* Numbered messages, for ever; the block has room for all that may be unread. */
+/* Numbered messages, for ever; the block has room for all unread ones. */
 static void honest_sender(void)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr),
@@ -133,7 +132,7 @@ static void attack_note(struct way *w, unsigned int *seed)
 
 	for (int i = 0; i < 3; i++)
 		note.block[i] = rand_r(seed) % 2 ? raw_random(seed) : 0;
-	/* Where the reader is, and as if other threads were slow. */
+	/* At the reader's position, and as if other threads had left gaps. */
 	if (rand_r(seed) % 4 == 0)
 		w->pos = w->state->head;
 	if (rand_r(seed) % 32 == 0)
@@ -176,7 +175,7 @@ static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
 	}
 }
 
-/* Connects, writes rubbish, closes or goes without a word; for ever. */
+/* Connects, writes random notes, closes or just exits; for ever. */
 static void hostile_sender(unsigned int seed)
 {
 	struct dd_connect c;
@@ -202,7 +201,7 @@ static void hostile_sender(unsigned int seed)
 	}
 }
 
-/* What a reader says, and its copy of what it was told. */
+/* Writes random values where a reader reports, and into the notes it reads. */
 static void lie(const struct raw *r, const struct dd_serve *s,
 		unsigned int *seed)
 {
@@ -237,7 +236,7 @@ static void lie(const struct raw *r, const struct dd_serve *s,
 	}
 }
 
-/* One connection at a time, to which it writes as well, while it likes. */
+/* Attacks one connection at a time, and sends to it as well now and then. */
 static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 		   unsigned int *seed)
 {
@@ -255,7 +254,7 @@ static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 		way_unmap(&w);
 }
 
-/* A receiver that lies about what it has read, for ever. */
+/* A receiver that reports wrong positions, for ever. */
 static void hostile_server(unsigned int seed, int ready)
 {
 	__u64 conn;
@@ -270,7 +269,7 @@ static void hostile_server(unsigned int seed, int ready)
 		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
 		raw_serve_args(&s, shared->name[0], 1, &m);
 		s.window = WINDOW;
-		/* The one before may not have ended yet. */
+		/* The previous service may not have ended yet. */
 		if (!raw_serve(&r, &s)) {
 			if (ready >= 0)
 				CHILD_CHECK(write(ready, "", 1) == 1);
@@ -340,7 +339,7 @@ static void check_honest(struct __test_metadata *_metadata, struct reader *r,
 		ASSERT_EQ((__u32)i + k, msg->meta[k]);
 }
 
-/* Of an enemy: it lies in one block. */
+/* A message of an enemy lies in one block. */
 static void check_bounds(struct __test_metadata *_metadata,
 			 const struct reader *r, const struct dd_msg *msg)
 {
@@ -349,7 +348,7 @@ static void check_bounds(struct __test_metadata *_metadata,
 	ASSERT_EQ(DD_MSG_DATA, msg->type);
 	ASSERT_GE(BLOCKS * PAGE, at);
 	ASSERT_GE(4, msg->meta_count);
-	/* Behind the last byte of a block is the next one's first. */
+	/* The byte behind a block is the next block's first. */
 	if (msg->len)
 		ASSERT_EQ(at / PAGE, (at + msg->len - 1) / PAGE);
 }
@@ -404,7 +403,7 @@ static pid_t server(void (*fn)(int))
 
 TEST(senders_that_write_anything)
 {
-	/* Enemies that send all the time get most of the reader's. */
+	/* Enemies send all the time and get most of the reader's time. */
 	const __u64 want = dd_count(1000);
 	struct reader r;
 	struct dd_msg msg;
@@ -420,7 +419,8 @@ TEST(senders_that_write_anything)
 	shared->honest = honest;
 	for (int i = 0; i < 2; i++)
 		pids[i] = enemy(hostile_sender, shared->seed + i);
-	for (unsigned int k = 0; r.seen < want; k++) {
+	/* Some of what the enemies write must be valid messages. */
+	for (unsigned int k = 0; r.seen < want || !others; k++) {
 		ret = any_recv(&r, &msg, k);
 		if (ret) {
 			ASSERT_TRUE(ret == -EWOULDBLOCK || ret == -ETIMEDOUT) {
@@ -446,8 +446,8 @@ TEST(senders_that_write_anything)
 	EXPECT_CLEAN();
 }
 
-/* Notes that mean nothing, as fast as they can be written. */
-static void dud_sender(unsigned int seed)
+/* Empty notes, as fast as they can be written. */
+static void empty_note_sender(unsigned int seed)
 {
 	struct dd_connect c;
 	struct way w;
@@ -471,7 +471,7 @@ static void dud_sender(unsigned int seed)
 	}
 }
 
-TEST(duds_hold_no_call)
+TEST(empty_notes_delay_no_call)
 {
 	struct reader r;
 	struct dd_msg msg;
@@ -479,7 +479,7 @@ TEST(duds_hold_no_call)
 
 	setup(_metadata);
 	ASSERT_EQ(0, reader_open(&r, BLOCKS));
-	pid = enemy(dud_sender, 0);
+	pid = enemy(empty_note_sender, 0);
 	for (int i = 0; i < dd_count(200); i++) {
 		long before = shared->attacks;
 
@@ -500,7 +500,7 @@ TEST(duds_hold_no_call)
 #define SENDERS		(DD_RINGS_MAX + 4)
 #define EACH		50
 
-/* Each by its own way, and in order by that. */
+/* Messages arrive directly or by the kernel, in order per connection. */
 TEST(more_senders_than_rings)
 {
 	struct { int conn; __u32 seen; } from[SENDERS] = { };
@@ -527,7 +527,7 @@ TEST(more_senders_than_rings)
 		ASSERT_EQ(++from[i].seen, msg.msgid);
 		ASSERT_EQ(length_of(msg.msgid), msg.len);
 		ASSERT_TRUE(filled(msg.addr, msg.msgid));
-		/* Of those that are faster than others, no more is counted. */
+		/* Surplus messages of faster senders do not count. */
 		got += from[i].seen <= EACH;
 		ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
 	}
@@ -543,7 +543,7 @@ TEST(more_senders_than_rings)
 struct sender {
 	struct dd *h;
 	int good, bad;		/* connections */
-	int list;		/* of the bad one */
+	int list;		/* of the bad connection */
 	struct dd_connect_attr to_good, to_bad;
 };
 
@@ -560,7 +560,7 @@ static int connect_to(struct sender *s, int which, struct dd_connect_attr *attr,
 	return dd_connect(s->h, shared->name[which], dd_node(s->h), attr, list);
 }
 
-/* Whatever a liar does to it, a call says something that may be said. */
+/* Whatever a liar does, a call returns a documented error. */
 static void send_to_liar(struct __test_metadata *_metadata, struct sender *s,
 			 unsigned int *seed)
 {
