@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The library's ring code and the kernel's race on this machine's processors: no
-# wake-up is lost, and ThreadSanitizer finds nothing. With any one thing left out
-# that is said to be needed, one of the two fails.
+# wake-up is lost, and ThreadSanitizer finds nothing. Without any one of the
+# barriers one of the two fails.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../vm/tier.sh"
 
 DIR=build/ring
 WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
 TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS "-Wl,--wrap=mremap")
-FIND=900	# s to look for a wake-up that is lost; on an idle machine it takes one
+LIMIT=960	# hang limit in s; on an idle machine a run takes one or two
 
-# build NAME [FILE SED-SCRIPT] [-- OPTION...]: $DIR/NAME/race, of sources of which
-# one is changed.
+# build NAME [FILE SED-SCRIPT] [-- OPTION...]: builds $DIR/NAME/race, with one
+# source changed.
 build() {
 	local dir=$DIR/$1 flags
 
@@ -41,14 +41,14 @@ build() {
 		selftests/lib/ring_race.c "$dir"/o/*.o
 }
 
-# The sanitizer wants addresses where it looks for them. The two threads have to run
-# at the same time: where that is allowed, other programs of the machine wait.
+# The sanitizer needs addresses that are not random. The two threads have to run at
+# the same time: where that is allowed, they have priority over other programs.
 race() {
 	local prefix=()
 
 	setarch -R true 2>/dev/null && prefix=(setarch -R)
 	! chrt -r 1 true 2>/dev/null || prefix+=(chrt -r 1)
-	"${prefix[@]}" timeout $((FIND + 60)) "$DIR/$1/race" "${@:2}" 2>&1
+	"${prefix[@]}" timeout "$LIMIT" "$DIR/$1/race" "${@:2}" 2>&1
 }
 
 holds() {
@@ -62,11 +62,11 @@ breaks() {
 	local status=0
 
 	build "$1" "$2" "$3" -- -O2 || return
-	race "$1" wake "$FIND" || status=$?
+	race "$1" lost || status=$?
 	[ "$status" = 1 ]
 }
 
-# races NAME FILE SED-SCRIPT: the sanitizer says so.
+# races NAME FILE SED-SCRIPT: the sanitizer reports a data race.
 races() {
 	local out
 
@@ -82,17 +82,17 @@ POST='ddi_store_mb(.note->seq, pos + 1)'
 if [ "$(nproc)" = 1 ]; then
 	skip "wake-ups" "there is one processor only"
 else
-	check "nobody sleeps for ever" holds plain wake -O2
-	check "without the sender's barrier somebody does" breaks no-sender-barrier \
+	check "each receiver is woken" holds plain wake -O2
+	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
 		lib/dd/direct.h "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
-	check "without the receiver's barrier somebody does" \
+	check "without the receiver's barrier a wake-up is lost" \
 		breaks no-receiver-barrier kernel/rings.h '/smp_mb();/d'
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
-check "a note that is shown too early is one" races note-early \
+check "a data race: a note is stored too early" races note-early \
 	lib/dd/direct.h "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
-check "a note that is read too early is one" races read-early \
+check "a data race: a note is read too early" races read-early \
 	lib/dd/internal.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
-check "a slot that is given back too early is one" races slot-early \
+check "a data race: a slot is released too early" races slot-early \
 	lib/dd/take.h 's/ddi_store_release(\(.*state->head\)/ddi_store(\1/'
 finish

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's barriers in user space, by what its memory model says of them.
+ * The kernel's barriers in user space, as its memory model defines them.
  */
 #ifndef _ASM_BARRIER_H
 #define _ASM_BARRIER_H
