@@ -13,7 +13,7 @@ dir=$(dirname "$0")
 CASES="21:3 23:3 30:4 44:6 49:2 57:3 61:6 63:2 65:3 66:2"
 
 named() {
-	grep -hE '^TEST|^result DDP_' "$dir"/*.c "$dir/figures.sh"
+	grep -hE '^TEST|^check DDP_' "$dir"/*.c "$dir/figures.sh"
 }
 
 passed() {
