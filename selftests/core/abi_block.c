@@ -254,7 +254,7 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 	raw_close(&shop.r);
 }
 
-/* --- who may connect -------------------------------------------------------*/
+/* --- permission to connect ------------------------------------------------*/
 
 /* A service of @blocks blocks that lets in some users only, or only so many. */
 static int shop_for(struct shop *shop, uid_t server, __u32 flags, __u32 uid,
@@ -368,7 +368,7 @@ TEST(one_user_has_no_more_than_its_share)
 	raw_close(&shop.r);
 }
 
-TEST(who_may_connect_is_checked)
+TEST(bad_limits_of_a_service_are_refused)
 {
 	struct shop shop;
 
@@ -383,7 +383,7 @@ TEST(who_may_connect_is_checked)
 /* --- what is in it ---------------------------------------------------------*/
 
 /* What a context sees that gets a window on a block that had another's message. */
-TEST(an_earlier_clients_messages_are_not_shown)
+TEST(messages_of_an_earlier_client_are_not_shown)
 {
 	struct client a, b;
 	struct shop shop;
@@ -415,7 +415,7 @@ TEST(an_earlier_clients_messages_are_not_shown)
 }
 
 /* Nor by the first context, once another one has been there. */
-TEST(a_later_clients_messages_are_not_shown)
+TEST(messages_of_a_later_client_are_not_shown)
 {
 	struct client a, b;
 	struct shop shop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages: bounds, requests that are refused, notes, credits, order, ends.
+ * Messages: bounds, refused requests, notes, credits, order, close.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -36,7 +36,7 @@ static bool take(FIXTURE_DATA(data) *self, struct dd_note *n)
 	return raw_take(&self->p.srv, self->p.s.list_unit, n);
 }
 
-/* One that works, after anything that must not have done harm. */
+/* A valid message still arrives after requests that must not do harm. */
 #define EXPECT_ALIVE() do {						\
 	struct dd_note __n;						\
 	__u64 __before = self->cell->submitted;				\
@@ -88,7 +88,7 @@ TEST_F(data, counters_follow_the_messages)
 	EXPECT_EQ(0, self->cell->received);
 }
 
-TEST_F(data, note_tells_all)
+TEST_F(data, a_note_describes_its_message)
 {
 	struct dd_sqe sqe = {
 		.opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY, .meta_count = 3,
@@ -242,7 +242,7 @@ TEST_F(data, edges_of_another_region)
 				ASSERT_EQ(ERANGE, errno);
 			ASSERT_EQ(ret > 0, take(self, &n));
 		}
-	/* No such region, or one of somebody else. */
+	/* A region that does not exist, and one of another context. */
 	sqe.src = 0;
 	sqe.len = 8;
 	sqe.region = m.id ^ 0x40000;
@@ -274,7 +274,10 @@ TEST_F(data, addresses_that_cannot_be_read)
 		EXPECT_ERR(EFAULT, submit(self, &sqe));
 	}
 	EXPECT_EQ(0, self->cell->submitted);
-	/* Up to the end of the page; and a page that was never touched. */
+	/*
+	 * Reading up to the end of the page works, and so does an untouched
+	 * page.
+	 */
 	sqe.src = (uintptr_t)page + PAGE - 64;
 	EXPECT_EQ(1, submit(self, &sqe));
 	struct dd_note n;
@@ -297,7 +300,7 @@ TEST_F(data, unwired_out_of_the_area_and_of_regions)
 	sqe.src = (uintptr_t)source(self);
 	EXPECT_EQ(1, submit(self, &sqe));
 	ASSERT_TRUE(take(self, &n));
-	/* Even its own target. */
+	/* The source may also be the message's own target. */
 	sqe.src = (uintptr_t)self->p.smem.at;
 	sqe.dst = 8;
 	EXPECT_EQ(1, submit(self, &sqe));
@@ -363,7 +366,7 @@ TEST_F(data, requests_with_another_number_are_none)
 	}
 	EXPECT_EQ(0, self->cell->submitted);
 	EXPECT_ALIVE();
-	/* The one that was executed is not executed again. */
+	/* An executed request is not executed again. */
 	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL, self->p.c.conn));
 }
 
@@ -428,7 +431,7 @@ TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 	EXPECT_TRUE(take(self, &n));
 	EXPECT_EQ(0, ring(self, self->p.c.conn));
 	EXPECT_FALSE(take(self, &n));
-	/* Seeking means nothing. */
+	/* The file position has no meaning. */
 	queue_one(self);
 	EXPECT_ERR(ESPIPE, lseek(fd, self->p.c.conn, SEEK_SET));
 	EXPECT_ERR(ESPIPE, lseek(fd, self->p.s.list, SEEK_END));
@@ -454,7 +457,10 @@ static void check_window(struct __test_metadata *_metadata, unsigned int w)
 	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
 	EXPECT_ERR(EBUSY, pair_request(&p, 0, 0, 8));
 	EXPECT_EQ(w + 1, cell->submitted);
-	/* One taken, one let in, and one more may be sent. */
+	/*
+	 * The server takes one note and a withheld one is posted: one more may
+	 * be sent.
+	 */
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
 	EXPECT_EQ(1, n.msgid);
 	EXPECT_EQ(w + 1, cell->done);
@@ -555,7 +561,7 @@ struct flood {
 	unsigned int sent, taken, lost;
 };
 
-/* Messages of one connection, as fast as they are taken. */
+/* Sends messages on one connection as fast as they are taken. */
 static void *flood_send(void *arg)
 {
 	struct flood *f = arg;
@@ -574,7 +580,7 @@ static void flood_take(struct flood *f)
 		f->lost += n.msgid != ++f->taken;
 }
 
-/* A note may be half written when its list is to move: it is waited for. */
+/* A note may be half written when its list is about to move: the move waits. */
 TEST(a_list_grows_while_messages_arrive)
 {
 	enum { CONNS = 64 };
@@ -668,7 +674,7 @@ TEST_F(data, a_close_note_follows_withheld_messages)
 	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
 }
 
-/* Looks all the time, and at once at the cell when there is a close note. */
+/* Polls the list, and reads the cell as soon as there is a close note. */
 static void *await_close(void *arg)
 {
 	const struct pair *p = arg;
@@ -679,7 +685,7 @@ static void *await_close(void *arg)
 	return (void *)(long)raw_cell(&p->cl, p->c.cell_unit)->error;
 }
 
-TEST(an_end_that_reads_of_a_close_finds_it_in_its_cell)
+TEST(a_close_note_comes_after_the_error_in_the_cell)
 {
 	struct dd_note n;
 	pthread_t reader;
@@ -717,7 +723,7 @@ TEST_F(data, closed_by_the_client)
 					  &sqe));
 	ASSERT_TRUE(take(self, &n));
 	EXPECT_EQ(DD_NOTE_DATA, n.type);
-	/* The serving end is not told by a note. */
+	/* The serving end gets no note of the close. */
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
@@ -734,7 +740,7 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	ASSERT_TRUE(take(self, &n));
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-	/* Both blocks, so one of them is the old one. */
+	/* The service has two blocks: one of the two ids is in the old one. */
 	c[0] = self->p.c;
 	c[0].list = 0;
 	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[0]));
@@ -748,7 +754,7 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
 }
 
-/* A message that was accepted is read, although its sender has closed. */
+/* A message that was accepted can be read although its sender has closed. */
 static int left_unread(bool direct)
 {
 	struct dd_ring_state *ring;
@@ -835,7 +841,7 @@ TEST_F(data, a_node_that_is_down_sends_nothing)
 	EXPECT_EQ(-1, ret);
 	EXPECT_EQ(ENETDOWN, err);
 	EXPECT_EQ(1, ((struct dd_area_head *)self->p.cl.area)->node_up);
-	/* Services and connections have stayed. */
+	/* Services and connections still exist. */
 	struct dd_note n;
 
 	EXPECT_TRUE(take(self, &n));

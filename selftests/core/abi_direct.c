@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The direct path by hand: who gets windows, what they show, what cannot be
- * done with them, and that nothing is left of them when they have gone.
+ * The direct path without the library: permission, the contents of windows,
+ * what they do not allow, and that nothing is left of them in the end.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -61,7 +61,10 @@ TEST_F(direct, a_message)
 	EXPECT_EQ((char *)s - (char *)p->srv.area,
 		  raw_cell(&p->srv, p->s.cells_unit)->ring * (long)DD_UNIT);
 	strcpy(w->block + 100, "straight");
-	/* Nobody sleeps, but who did before the ring came does not know it. */
+	/*
+	 * No thread sleeps, but one that slept before the ring existed did not
+	 * arm it.
+	 */
 	EXPECT_TRUE(way_note(w, 100, 9));
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_STREQ("straight", p->smem.at + 100);
@@ -71,7 +74,7 @@ TEST_F(direct, a_message)
 	EXPECT_EQ(100, n.offset);
 	EXPECT_EQ(1, w->state->head);
 	EXPECT_ERR(EAGAIN, raw_list_wait(&p->srv, p->s.list, 0));
-	/* That look armed it. */
+	/* The failed wait has armed the ring. */
 	EXPECT_TRUE(way_note(w, 0, 0));
 }
 
@@ -128,13 +131,13 @@ TEST_F(direct, the_kernel_may_deposit)
 	memcpy(p->cmem.at + p->c.send.offset, "slow", 5);
 	EXPECT_EQ(1, raw_submit(&p->cl, p->c.cell_unit, p->c.conn, &sqe));
 	EXPECT_STREQ("slow", self->w.block + 8);
-	/* That was no note; the sender posts it. */
+	/* The deposit has no note; the sender posts one to the ring. */
 	EXPECT_ERR(EAGAIN, raw_list_wait(&p->srv, p->s.list, 0));
 	way_note(&self->w, 8, 5);
 	EXPECT_EQ(0, raw_list_wait(&p->srv, p->s.list, 0));
 }
 
-/* As their sender says. */
+/* Counters of a connection are those that its sender stores. */
 TEST_F(direct, counts_for_reports)
 {
 	long long before = raw_node_count("direct"), ops = raw_node_count("ops");
@@ -176,7 +179,7 @@ static int drop(const struct raw *r, __u64 conn)
 	return raw_ioctl(r, DD_IOC_DIRECT, &d);
 }
 
-/* By somebody who cannot map it: the doorbell is there still. */
+/* A sender that cannot map the window gives it back and uses the doorbell. */
 TEST_F(direct, given_back)
 {
 	struct pair *p = &self->p;
@@ -193,7 +196,7 @@ TEST_F(direct, given_back)
 	EXPECT_STREQ("before", p->smem.at);
 	EXPECT_EQ(MAP_FAILED, raw_map(&p->cl, w->d.block, PAGE, PROT_READ));
 	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
-	/* It may be asked for again, as long as nothing was sent. */
+	/* A new grant is possible until a message was sent. */
 	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, w));
 	ASSERT_EQ(0, drop(&p->cl, p->c.conn));
 	ASSERT_EQ(1, pair_request(p, 0, 0, 8));
@@ -219,7 +222,9 @@ TEST_F(direct, not_given_back_once_it_is_used)
 	EXPECT_EQ(0, drop(&p->cl, p->c.conn));
 }
 
-/* Position before which what was posted had come when it was closed. */
+/*
+ * Messages posted before the close, counted from the sender's first position.
+ */
 static long arrived(const struct raw *r, const struct way *w, __u64 conn)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = conn,
@@ -229,7 +234,7 @@ static long arrived(const struct raw *r, const struct way *w, __u64 conn)
 	       (long)(d.start - w->d.start);
 }
 
-TEST_F(direct, what_has_come_of_what_was_closed)
+TEST_F(direct, messages_that_arrived_before_a_close)
 {
 	struct way *w = &self->w, other;
 	struct pair *p = &self->p;
@@ -243,7 +248,10 @@ TEST_F(direct, what_has_come_of_what_was_closed)
 	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
 	ASSERT_EQ(0, way_open(&p->cl, c2.conn, &other));
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
-	/* One that is read, a hole, one that is not, and another one's. */
+	/*
+	 * A note that is read, a hole, an unread note, a note of another
+	 * connection.
+	 */
 	way_note(w, 0, 8);
 	w->pos++;
 	way_note(w, 0, 8);
@@ -252,11 +260,13 @@ TEST_F(direct, what_has_come_of_what_was_closed)
 	ASSERT_TRUE(ring_take(ring_of(&p->srv, p->s.list_unit, 0), &n));
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, there));
 	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
-	/* What is stored now goes into the ring, which lives on, and too late. */
+	/*
+	 * A note stored now is in the ring, which still exists, but too late.
+	 */
 	w->pos = other.pos;
 	way_note(w, 0, 8);
 	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
-	/* The other one, where all was read; the ring goes with it. */
+	/* The other connection, with all notes read; the ring ends with it. */
 	w->pos = 1;
 	way_note(w, 0, 8);
 	for (int i = 0; i < 4; i++)
@@ -264,13 +274,12 @@ TEST_F(direct, what_has_come_of_what_was_closed)
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service));
 	EXPECT_EQ(5, arrived(&p->cl, &other, c2.conn));
 	EXPECT_EQ(3, arrived(&p->cl, w, p->c.conn));
-	/* What was closed here is nobody's. */
+	/* The id of a connection that was closed at this end names nothing. */
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	EXPECT_EQ(-ENOENT, arrived(&p->cl, w, p->c.conn));
 }
 
-/* Nothing was posted, or nothing could be. */
-TEST_F(direct, nothing_has_come_of_what_was_closed)
+TEST_F(direct, nothing_arrives_after_a_close)
 {
 	struct pair *p = &self->p;
 
@@ -283,8 +292,8 @@ TEST_F(direct, nothing_has_come_of_what_was_closed)
 #define RINGS	512	/* of the least size: 4 MiB */
 
 /*
- * A server that answers on as many lists: their owner's memory is not the
- * server's to take. It is charged as wired memory is.
+ * A server that replies on as many lists. Rings take memory of the lists'
+ * owner, which limits them; they are charged like wired memory.
  */
 TEST(rings_of_many_lists)
 {
@@ -319,7 +328,7 @@ TEST(rings_of_many_lists)
 	EXPECT_ERR(ENOSPC, way_grant(&p.srv, ids[n + 1], &w));
 	EXPECT_LE(used + RINGS * 2 * (long long)PAGE, memlock_used(&p.srv));
 	EXPECT_GE(used + RINGS * 3 * (long long)PAGE, memlock_used(&p.srv));
-	/* The rings of a list that is gone leave room for others. */
+	/* The rings of a closed list make room for others. */
 	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c[0].conn));
 	EXPECT_EQ(0, way_grant(&p.srv, ids[n + 1], &w));
 	pair_close(&p);
@@ -354,7 +363,7 @@ TEST_F(direct, of_a_closed_one)
 	EXPECT_ERR(ECONNRESET, way_grant(&p->cl, p->c.conn, &self->w));
 	EXPECT_ERR(ECONNRESET, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_ERR(ECONNRESET, ring_wait(&p->cl, p->c.conn, 0, FOREVER));
-	/* What is not mapped by now never will be. */
+	/* A window cannot be mapped after the close. */
 	EXPECT_EQ(MAP_FAILED, raw_map(&p->cl, self->w.d.block, PAGE, PROT_READ));
 }
 
@@ -365,12 +374,15 @@ TEST(blocks_that_are_not_whole_pages)
 
 	ASSERT_EQ(0, pair_open(&p, 2, PAGE / 2, 1));
 	EXPECT_ERR(EOPNOTSUPP, way_grant(&p.cl, p.c.conn, &w));
-	/* The other way they are. */
+	/* The blocks of the other direction are. */
 	EXPECT_EQ(0, way_grant(&p.srv, pair_server_conn(&p), &w));
 	pair_close(&p);
 }
 
-/* A pair of contexts with these flags: whether client, server may. */
+/*
+ * A pair of contexts with these flags. Bit 0: the client may send directly, bit
+ * 1: the server may, bit 2: the client sees old contents.
+ */
 static int flags_allow(int serve, int connect, uid_t client)
 {
 	struct raw srv, cl;
@@ -403,7 +415,7 @@ static int flags_allow(int serve, int connect, uid_t client)
 	if (raw_ioctl(&srv, DD_IOC_CONN_LIST, &l))
 		return -1;
 	if (!way_open(&cl, c.conn, &w))
-		/* What was in it is for the same user only. */
+		/* Only the same user may see the old contents. */
 		ret |= w.block[PAGE - 1] == (client ? 0 : 'x') ? 1 : 4;
 	else if (errno != EACCES)
 		return -1;
@@ -416,7 +428,7 @@ static int flags_allow(int serve, int connect, uid_t client)
 	return ret;
 }
 
-TEST(who_may)
+TEST(permission)
 {
 	EXPECT_EQ(3, flags_allow(0, 0, 0));
 	EXPECT_EQ(0, flags_allow(DD_SERVE_NODIRECT, 0, 0));
@@ -463,7 +475,7 @@ TEST(more_senders_than_rings)
 		way_note(&w[i], 0, i);
 	}
 	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
-	/* By the kernel, in order, as often as they like. */
+	/* Messages by the kernel arrive in order, any number of times. */
 	for (k = 1; k <= 3; k++)
 		for (i = LATE; i < LAST; i++) {
 			EXPECT_EQ(1, raw_send(&r[i], c[i].cell_unit, c[i].conn,
@@ -481,7 +493,10 @@ TEST(more_senders_than_rings)
 	way_note(&w[LAST], 0, 77);
 	EXPECT_TRUE(next_is(&p, 5, &w[LAST], 77));
 	EXPECT_ERR(ENOSPC, way_grant(&r[LATE], c[LATE].conn, &w[LATE]));
-	/* A sender that has used the kernel gets one when that is read. */
+	/*
+	 * A sender that has used the kernel gets a ring when its messages are
+	 * read.
+	 */
 	ASSERT_EQ(0, raw_op(&r[6], DD_IOC_CLOSE, c[6].conn));
 	ASSERT_TRUE(next_is(&p, 6, &w[6], 6));
 	EXPECT_EQ(1, raw_send(&r[LATE], c[LATE].cell_unit, c[LATE].conn, 0, 0, 8));
@@ -491,7 +506,7 @@ TEST(more_senders_than_rings)
 	ASSERT_EQ(0, way_open(&r[LATE], c[LATE].conn, &w[LATE]));
 	way_note(&w[LATE], 0, 78);
 	EXPECT_TRUE(next_is(&p, 6, &w[LATE], 78));
-	/* Nobody else was disturbed. */
+	/* The other rings are as they were. */
 	for (i = 0; i < DD_RINGS_MAX; i++)
 		if (i != 5 && i != 6)
 			EXPECT_TRUE(next_is(&p, i, &w[i], i));
@@ -593,7 +608,7 @@ TEST_F(refused, turned_off_by_the_administrator)
 	EXPECT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
 }
 
-/* A connection that sends directly goes on, and is not asked to stop. */
+/* A connection that sends directly goes on after the parameter was cleared. */
 TEST_F(refused, turned_off_while_a_sender_has_a_ring)
 {
 	struct pair *p = &self->p;
@@ -633,7 +648,7 @@ TEST_F(direct, mappings_that_are_not_given)
 	EXPECT_EQ(MAP_FAILED, raw_map(r, d->block, PAGE, rw | PROT_EXEC));
 	EXPECT_EQ(MAP_FAILED, mmap(NULL, PAGE, rw, MAP_PRIVATE, r->fd,
 				   d->block));
-	/* Not the other context of this process either. */
+	/* The other context of this process has no access either. */
 	EXPECT_EQ(MAP_FAILED, raw_map(&self->p.srv, d->block, PAGE, rw));
 	EXPECT_ERR(EACCES, mprotect((void *)self->w.state, PAGE, rw));
 	EXPECT_ERR(EFAULT, mremap(self->w.block, PAGE, 2 * PAGE,
@@ -641,7 +656,7 @@ TEST_F(direct, mappings_that_are_not_given)
 	EXPECT_ERR(EINVAL, madvise(self->w.block, PAGE, MADV_DOFORK));
 }
 
-/* Whatever pins memory, and writes to it when its owner is long gone. */
+/* Calls that pin memory, and could write to it after its owner has exited. */
 TEST_F(direct, nothing_can_be_pinned)
 {
 	struct iovec iov[2];
@@ -665,7 +680,7 @@ TEST_F(direct, nothing_can_be_pinned)
 		}
 		close(fd);
 	}
-	/* What copies and does not keep it is another matter. */
+	/* A call that copies at once is allowed. */
 	EXPECT_EQ(8, write(pipes[1], self->w.block, 8));
 }
 
@@ -754,7 +769,7 @@ TEST_F(direct, descriptors_and_signals)
 	disarm(p, w);
 	ASSERT_EQ(0, fcntl(p->srv.fd, F_SETOWN, getpid()));
 	ASSERT_EQ(0, fcntl(p->srv.fd, F_SETFL, O_RDWR | O_ASYNC));
-	/* Every note is told of, and not only the first. */
+	/* Each note sends a signal, not only the first. */
 	for (int i = 0; i < 3; i++) {
 		struct timespec soon = { .tv_sec = dd_patience() / 1000 };
 
@@ -795,7 +810,7 @@ TEST_F(direct, a_sender_waits_for_its_reader)
 	EXPECT_FALSE(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
 }
 
-TEST_F(direct, a_close_wakes_everybody)
+TEST_F(direct, a_close_wakes_its_waiters)
 {
 	struct pair *p = &self->p;
 	struct dd_ring_state *s;
@@ -813,7 +828,7 @@ TEST_F(direct, a_close_wakes_everybody)
 
 /* --- ends ------------------------------------------------------------------*/
 
-/* Notes that were posted are there after the close, and the close behind. */
+/* Notes posted before the close can be read, and the close note follows. */
 TEST_F(direct, a_close_loses_no_note)
 {
 	__u64 srv = pair_server_conn(&self->p);
@@ -825,7 +840,7 @@ TEST_F(direct, a_close_loses_no_note)
 	strcpy(self->w.block, "last words");
 	way_note(&self->w, 0, 11);
 	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, srv));
-	/* Too late: this goes nowhere, and does no harm. */
+	/* Stores after the close reach nothing. */
 	strcpy(self->w.block, "more words");
 	way_note(&self->w, 0, 11);
 	EXPECT_EQ(ECONNRESET, raw_cell(&p->srv, p->s.cells_unit)->error);
@@ -838,7 +853,10 @@ TEST_F(direct, a_close_loses_no_note)
 	EXPECT_EQ(self->w.pos - 1, close.word);
 }
 
-/* Others who use the ring may have left positions out: the close tells of that. */
+/*
+ * Other connections of the ring may have left holes: the close note has the
+ * position behind the last note.
+ */
 TEST_F(direct, a_close_after_a_hole)
 {
 	struct pair *p = &self->p;
@@ -866,7 +884,7 @@ TEST_F(direct, a_close_after_a_hole)
 	EXPECT_EQ(w2.pos, close.word);
 }
 
-/* A thread that is killed between taking a position and filling it. */
+/* A thread may be killed between taking a position and filling it. */
 TEST_F(direct, holes_are_filled)
 {
 	struct pair *p = &self->p;
@@ -889,7 +907,7 @@ TEST_F(direct, holes_are_filled)
 	EXPECT_FALSE(ring_take(s, &n));
 }
 
-/* A ring has one sender after another, who find it empty. */
+/* Successive senders of a ring find it empty. */
 TEST_F(direct, rings_are_used_again)
 {
 	struct pair *p = &self->p;
@@ -904,7 +922,7 @@ TEST_F(direct, rings_are_used_again)
 		EXPECT_EQ(1, h->rings);
 		s = ring_of(&p->srv, p->s.list_unit, 0);
 		EXPECT_EQ(s->head, w->d.start);
-		/* Numbers that are yet to come must not outlive the sender. */
+		/* Stored sequence numbers must not outlive the sender. */
 		for (unsigned int k = 1; k < w->d.slots; k++)
 			*way_slot(w, w->pos + k) = (struct dd_ring_note){
 				.seq = w->pos + k + 1, .conn = 12345 };
@@ -919,7 +937,7 @@ TEST_F(direct, rings_are_used_again)
 	way_note(w, 0, 8);
 	EXPECT_TRUE(ring_take(s, &n));
 	EXPECT_FALSE(ring_take(s, &n));
-	/* One that has not been read is left alone. */
+	/* A ring with unread notes is not used again. */
 	way_note(w, 0, 8);
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, raw_connect(&p->cl, &p->c));
@@ -929,8 +947,8 @@ TEST_F(direct, rings_are_used_again)
 }
 
 /*
- * Nor can they pass for the one before, whose end the server may know still:
- * its cell stops to name the ring.
+ * Nor can a new sender pose as the previous one, whose connection the server
+ * may still have open: its cell no longer names the ring.
  */
 TEST_F(direct, a_ring_speaks_for_its_sender_only)
 {
@@ -948,7 +966,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	ring = first->ring;
 	ASSERT_NE(0, ring);
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	/* Until then what it has posted is to be read. */
+	/* Until then the notes that it posted can be read. */
 	EXPECT_EQ(ring, first->ring);
 	ASSERT_EQ(0, raw_open(&r));
 	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
@@ -960,7 +978,9 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	EXPECT_EQ(self->w.d.peer_conn, DD_SERIAL_ID(first->conn));
 	EXPECT_EQ(0, first->ring);
 
-	/* The other way round: a block that is another's by now. */
+	/*
+	 * A block with a new connection: the cell names the ring of that one.
+	 */
 	for (int i = 0; i < 4; i++) {
 		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c2.conn));
 		ASSERT_EQ(0, raw_connect(&r, &c2));

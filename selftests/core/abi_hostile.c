@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A process that writes rubbish wherever it can harms itself only. Traffic of
- * others runs beside it, and must come out right. Two users, alice and bob, call
- * at random, connect to each other, and come and go, below limits of memory.
+ * A process that writes random values to its mapped memory harms only itself:
+ * other traffic, checked beside it, stays correct. Two users, alice and bob,
+ * make random calls, connect to each other, come and go, also below limits of
+ * memory.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -12,12 +13,12 @@
 #include <sys/stat.h>
 #include "raw.h"
 
-/* s; on a busy machine fewer rounds fit in. */
+/* Seconds; a busy machine completes fewer rounds. */
 #define BUDGET	5
 
 /*
- * Honest traffic in a child until the pipe is closed: numbered messages whose
- * contents are checked. Says when it has begun; exits 0 if all was right.
+ * Honest traffic in a child until the pipe is closed: numbered messages with
+ * checked contents. Reports that it has begun; exits with 0 if all was right.
  */
 static void honest(int stop_fd, int begun_fd)
 {
@@ -49,7 +50,7 @@ struct bystander {
 	int stop;
 };
 
-/* It is at work when this returns. */
+/* When this returns the traffic has begun. */
 static struct bystander bystander(void)
 {
 	int stop[2], begun[2];
@@ -67,7 +68,7 @@ static struct bystander bystander(void)
 	close(stop[0]);
 	close(begun[1]);
 	b.stop = stop[1];
-	/* If it has died instead, its exit status will say so. */
+	/* A child that has died reports it by its exit status. */
 	if (read(begun[0], &c, 1) != 1)
 		fprintf(stderr, "# the bystander has died\n");
 	close(begun[0]);
@@ -93,7 +94,7 @@ static int put_number(const char *dir, const char *file, long number)
 
 /* --- what the owner of an area can write -----------------------------------*/
 
-/* Writes rubbish into the used beginning of an area. */
+/* Writes random values into the used beginning of an area. */
 static void scribble(struct raw *r, unsigned int *seed, size_t bytes)
 {
 	__u64 *w = r->area;
@@ -111,7 +112,7 @@ static void scribble(struct raw *r, unsigned int *seed, size_t bytes)
 	}
 }
 
-/* The units that the pair uses, which are known to have pages. */
+/* The units that the pair uses: their pages exist. */
 static size_t used_bytes(const struct pair *p, bool server)
 {
 	__u32 top = server ? p->s.cells_unit + 2 * p->s.cell_units :
@@ -142,7 +143,7 @@ static void scribbler(unsigned int seed, int rounds)
 	for (i = 0; i < rounds && dd_now() < end; i++) {
 		scribble(&p.srv, &seed, sb);
 		scribble(&p.cl, &seed, cb);
-		/* Some requests that may even be meant. */
+		/* Requests that may be valid. */
 		if (rand_r(&seed) % 2)
 			pair_request(&p, raw_random(&seed) % 300, raw_random(&seed) % 300,
 				     raw_random(&seed) % 300);
@@ -152,7 +153,7 @@ static void scribbler(unsigned int seed, int rounds)
 		raw_op(&p.cl, DD_IOC_LIST_KICK, p.c.list);
 	}
 	(void)n;
-	/* Whatever has become of it, it can be taken down. */
+	/* Whatever its state is, the service can be ended. */
 	CHILD_CHECK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn) == 0);
 	CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == 0);
 	_exit(0);
@@ -174,7 +175,7 @@ TEST(an_area_scribbled_over_by_its_owner)
 	EXPECT_UNHARMED(b);
 }
 
-/* Scribbling in one thread, sane calls in another: races on each word. */
+/* One thread scribbles, the other makes valid calls: they race on each word. */
 static struct pair shared;
 static volatile bool stop_scribbling;
 
@@ -201,7 +202,7 @@ static void racer(unsigned int seed, int rounds)
 
 	CHILD_CHECK(pair_open(&shared, 2, 256, 2) == 0);
 	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &seed));
-	/* A round sleeps: on a busy machine for as long as others like. */
+	/* A round sleeps, on a busy machine for longer than it asked. */
 	for (i = 0; i < rounds && dd_now() < end; i++) {
 		struct dd_cell *cell = raw_cell(&shared.cl, shared.c.cell_unit);
 		__u32 list = shared.s.list;
@@ -232,7 +233,7 @@ TEST(an_area_scribbled_over_during_calls)
 	EXPECT_UNHARMED(b);
 }
 
-/* The sender's words must not move what the kernel believes about the peer. */
+/* What the sender writes must not change the kernel's own copies. */
 TEST(a_scribbling_client_harms_only_its_own_connection)
 {
 	unsigned int seed = dd_seed(_metadata);
@@ -244,7 +245,7 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 	size_t bytes;
 	__u64 i, seen = 0;
 
-	/* Two clients of one server, and one of them goes mad. */
+	/* Two clients of one server; one of them scribbles. */
 	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
 	ASSERT_EQ(0, raw_open(&r));
 	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
@@ -258,7 +259,10 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 		ASSERT_EQ(1, raw_send(&r, good.cell_unit, good.conn, 0, 0, 8)) {
 			TH_LOG("errno %d", errno);
 		}
-		/* Notes of the mad one are well-formed, or are not there. */
+		/*
+		 * Notes of the scribbling client are well-formed, or do not
+		 * exist.
+		 */
 		while (raw_take(&p.srv, p.s.list_unit, &n)) {
 			ASSERT_GE(256, n.offset + n.len);
 			ASSERT_GE(4, n.meta_count);
@@ -295,7 +299,7 @@ TEST(a_reader_that_lies_about_its_head)
 			h->flags = heads[k];
 			raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
 		}
-		/* The sender is refused at worst. */
+		/* At worst the sender is refused. */
 		EXPECT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
 		EXPECT_EQ(0, raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service));
 		pair_close(&p);
@@ -329,13 +333,13 @@ TEST(doorbells_rung_at_random)
 
 #define FUZZERS	4
 
-/* What those that call at random know of each other. */
+/* State that the processes with random calls share. */
 struct fuzzers {
-	char name[FUZZERS][DD_NAME_MAX + 1];	/* of their services */
+	char name[FUZZERS][DD_NAME_MAX + 1];	/* names of their services */
 	int ready;
 };
 
-/* A service that may be another user's, and its own memory, sane or not. */
+/* A service, possibly another user's, and own memory, valid or not. */
 static void random_connect(const struct raw *r, const struct mem *m,
 			   const struct fuzzers *all, unsigned int *seed)
 {
@@ -359,7 +363,7 @@ static void random_connect(const struct raw *r, const struct mem *m,
 		raw_op(r, DD_IOC_CLOSE, c.conn);
 }
 
-/* A call with random arguments, of which some are ids that may exist. */
+/* Calls with random arguments, some of which are ids that may exist. */
 static void random_call(const struct raw *r, const char *name,
 			const __u64 *ids, unsigned int *seed)
 {
@@ -394,10 +398,10 @@ static void random_call(const struct raw *r, const char *name,
 	/* Do not wait for long. */
 	if (nr == 6 || nr == 8)
 		buf[6] = raw_random(seed) & 0xffff, buf[7] = 0;
-	/* Nor wire half of the machine. */
+	/* Do not wire half of the machine's memory. */
 	if (nr == 1)
 		buf[2] &= 0xfffff, buf[3] = 0;
-	/* With a name, and slices that may exist. */
+	/* Use a name, and slices that may exist. */
 	if (nr == 2 || nr == 3) {
 		memset(&buf[2], 0, DD_NAME_MAX + 1);
 		strcpy((char *)&buf[2], rand_r(seed) % 2 ? name : "fuzz");
@@ -405,7 +409,7 @@ static void random_call(const struct raw *r, const char *name,
 	raw_ioctl(r, _IO(DD_IOC_TYPE, nr), buf);
 }
 
-/* Number @me of @all. */
+/* Process number @me of @all. */
 static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
 {
 	double end = dd_now() + BUDGET;
@@ -415,7 +419,7 @@ static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
 	int i;
 
 	CHILD_CHECK(pair_open(&p, 4, 256, 1) == 0);
-	/* More than the pair's may be beyond a limit. */
+	/* More than the pair's may exceed a limit. */
 	raw_alloc(&p.cl, 4 * PAGE, &own);
 	ids[0] = p.s.service;
 	ids[1] = p.s.list;
@@ -438,7 +442,9 @@ static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
 	_exit(0);
 }
 
-/* Those of one number are alice's, the others bob's; each below @memlock. */
+/*
+ * Processes with an odd number are alice's, others bob's; each below @memlock.
+ */
 static void fuzz_all(struct __test_metadata *_metadata, unsigned int seed,
 		     rlim_t memlock, const char *group)
 {
@@ -472,7 +478,7 @@ TEST(random_calls_with_random_arguments)
 	EXPECT_UNHARMED(b);
 }
 
-/* They are throttled, and refused; others, which are not, do not wait. */
+/* Users that are throttled and refused do not make others wait. */
 TEST(random_calls_below_limits_of_memory)
 {
 	unsigned int seed = dd_seed(_metadata);
@@ -492,7 +498,7 @@ TEST(random_calls_below_limits_of_memory)
 #define STORM_BLOCKS	4
 #define STORM_CLIENTS	6	/* more than there are blocks */
 
-/* What a client sends. */
+/* Contents of a client's message. */
 struct storm_message {
 	__u64 uid;
 	__u64 number;
@@ -505,8 +511,8 @@ struct storm {
 };
 
 /*
- * Connects as often as it can, sends one message each time, and does not wait for
- * it: it closes, or closes its file, or is gone.
+ * Connects as often as it can and sends one message each time, without waiting
+ * for it: it closes the connection, or the file, or exits.
  */
 static void storm_client(struct storm *storm, uid_t uid, unsigned int seed)
 {
@@ -531,7 +537,7 @@ static void storm_client(struct storm *storm, uid_t uid, unsigned int seed)
 					     sizeof(*m)) == 1);
 		else
 			sched_yield();
-		/* No reader: what is stored now is nobody's message. */
+		/* From here on the memory holds no message. */
 		m->uid = m->sum = 0;
 		if (how == 0)
 			_exit(0);
@@ -553,8 +559,8 @@ static pid_t storm_start(struct storm *storm, int i, unsigned int seed)
 }
 
 /*
- * One message: whose it is, is what the kernel says of its connection. As long as
- * it is not consumed, it is where it was placed, and nobody else's.
+ * Checks one message. The kernel's information about the connection says which
+ * user sent it. Until it is consumed, it stays where it was placed.
  */
 static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
 		      const struct dd_serve *s, const struct mem *mem)
@@ -574,7 +580,10 @@ static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
 	EXPECT_EQ(info.uid, m.uid);
 	EXPECT_EQ(m.sum, m.uid + m.number);
 	raw_take(r, s->list_unit, &n);
-	/* It may be gone by now; if not, its block is for another user from now on. */
+	/*
+	 * The connection may have ended by now; if not, closing it gives the
+	 * block to another user.
+	 */
 	raw_op(r, DD_IOC_CLOSE, n.conn);
 	return m.uid == BOB ? 2 : 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who is who: the peer's identity, namespaces, other users, descriptors that
- * go elsewhere, 32-bit callers.
+ * Identity: the peer's pid, uid and node, namespaces, other users, passed
+ * descriptors, 32-bit callers.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include "raw.h"
 
-/* A pipe whose other end a child has; both ways. */
+/* A pipe in each direction between a test and its child. */
 struct line {
 	int fd;
 };
@@ -65,7 +65,7 @@ static int connect_one(struct raw *r, struct mem *m, struct dd_connect *c,
 	return raw_connect(r, c);
 }
 
-/* The one connection of service @id. */
+/* The only connection of service @id. */
 static __u64 only_conn(const struct raw *r, __u32 id)
 {
 	__u64 conn = 0;
@@ -111,7 +111,7 @@ TEST(pid_uid_and_node_of_the_peer)
 	tell(l);
 	ASSERT_TRUE(hear(l));
 	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
-	/* As it was when it connected, whatever it has become. */
+	/* The identity is that of the time of connecting. */
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }
@@ -138,7 +138,9 @@ TEST(identity_of_a_dead_peer)
 	ASSERT_EQ(0, connect_one(&r, &m, &c, "dies"));
 	kill_child(pid);
 	ASSERT_SOON(raw_cell(&r, c.cell_unit)->error == ECONNRESET);
-	/* For as long as this end is there, and what it was, or no longer. */
+	/*
+	 * The pid is reported as long as this end exists: the old one, or none.
+	 */
 	for (k = 0; k < 20; k++) {
 		ASSERT_EQ(0, conn_info(&r, c.conn, &i));
 		EXPECT_EQ(ECONNRESET, i.closed);
@@ -202,7 +204,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 			CHILD_CHECK(getpid() == 1);
 			CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
 			CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
-			/* The server does not exist there. */
+			/* The server has no pid in that namespace. */
 			CHILD_CHECK(i.pid == 0);
 			tell(child);
 			CHILD_CHECK(hear(child));
@@ -214,7 +216,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 		_exit(WEXITSTATUS(status));
 	}
 	inner = 0;
-	/* Both messages, in either order. */
+	/* Both messages arrive, in either order. */
 	char buf[2][8];
 	ssize_t n[2];
 
@@ -249,7 +251,7 @@ TEST(uids_are_those_of_the_readers_namespace)
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
-		/* As alice, who is the only one there and called 7. */
+		/* Runs as alice, the only user mapped in there, with uid 7. */
 		CHILD_CHECK(raw_open(&cr) == 0);
 		CHILD_CHECK(raw_alloc(&cr, 2 * PAGE, &cm) == 0);
 		if (unshare(CLONE_NEWUSER))
@@ -293,7 +295,7 @@ TEST(another_network_namespace_is_another_node)
 		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
 		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == -1);
 		CHILD_CHECK(errno == ECONNREFUSED);
-		/* The name is free there. */
+		/* The name is free in that namespace. */
 		CHILD_CHECK(serve_one(&sr, &sm, &s2, "identity") == 0);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
 		_exit(0);
@@ -304,9 +306,9 @@ TEST(another_network_namespace_is_another_node)
 
 /* --- serials ---------------------------------------------------------------*/
 
-#define RECONNECTS	20000	/* more than ids that came round once */
+#define RECONNECTS	20000	/* more than ids that were used before */
 
-/* Everything that names a connection refuses @conn, and says that it is none. */
+/* Everything that names a connection refuses @conn as unknown. */
 static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
 {
 	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = 8,
@@ -331,8 +333,9 @@ static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
 }
 
 /*
- * A server knows a client by what the first message said. That client has gone,
- * and its note, unread, still says so, while another one connects for ever.
+ * A server identifies a client by the serial in its first note. The client
+ * exits, its note stays unread, and another client connects again and again:
+ * the serial never repeats.
  */
 TEST(no_serial_comes_twice)
 {
@@ -362,16 +365,19 @@ TEST(no_serial_comes_twice)
 		ASSERT_EQ(0, raw_connect(&p.cl, &c));
 		k = cells[1]->conn > cells[0]->conn;
 		conn = cells[k]->conn;
-		/* Nor an id before all others have been used. */
+		/* An id is not used again before all others have been used. */
 		ASSERT_LT(last, conn);
 		ASSERT_NE(DD_SERIAL_ID(known.conn), DD_SERIAL_ID(conn));
 		last = conn;
 	}
 
-	/* What is meant for the first client reaches nobody. */
+	/* What is sent to the first client reaches no other client. */
 	conn = known.conn;
 	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units, conn));
-	/* Nor is one of another epoch, or an id alone, the one that is there. */
+	/*
+	 * Neither a serial of another epoch nor an id alone names the new
+	 * connection.
+	 */
 	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
 			       last ^ 1ull << 32));
 	EXPECT_TRUE(is_refused(&p.srv, p.s.cells_unit + k * p.s.cell_units,
@@ -380,7 +386,7 @@ TEST(no_serial_comes_twice)
 	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->received);
 	EXPECT_EQ(0, raw_cell(&p.cl, c.cell_unit)->error);
 
-	/* The note that was left says whose it was. */
+	/* The note that is left still carries the first client's serial. */
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &stale));
 	EXPECT_EQ(known.conn, stale.conn);
 	EXPECT_EQ(1, raw_send(&p.srv, p.s.cells_unit + k * p.s.cell_units, last,
@@ -434,7 +440,7 @@ TEST(users_of_the_group_can_work_with_each_other)
 		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
 		strcpy(cm.at + c.send.offset, "from bob");
 		CHILD_CHECK(raw_send(&cr, c.cell_unit, c.conn, 0, 0, 9) == 1);
-		/* Until it has been read: the end would close it. */
+		/* Wait until it is read: exit would close the connection. */
 		CHILD_CHECK(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error));
 		_exit(0);
 	}
@@ -473,7 +479,7 @@ static int receive_fd(int sock)
 	return fd;
 }
 
-/* Everything one could try with somebody else's context. */
+/* Tries every operation on another process' context. */
 static void try_all(int fd, const struct pair *p)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -515,7 +521,7 @@ TEST(a_passed_descriptor_is_of_no_use)
 	pair_close(&p);
 }
 
-TEST(a_descriptor_bound_by_nobody_yet_belongs_to_its_opener)
+TEST(an_unused_descriptor_belongs_to_its_opener)
 {
 	struct raw r;
 	pid_t pid;
@@ -555,7 +561,7 @@ TEST(exec_ends_the_context)
 		_exit(1);
 	}
 	ASSERT_TRUE(hear(l));
-	/* The program that was executed still runs, and holds the file. */
+	/* The executed program still runs, and holds the file. */
 	ASSERT_EQ(0, raw_open(&own));
 	ASSERT_EQ(0, raw_alloc(&own, 2 * PAGE, &om));
 	raw_serve_args(&s, "execs", 1, &om);
@@ -564,7 +570,7 @@ TEST(exec_ends_the_context)
 	ASSERT_CHILD_OK(pid);
 }
 
-/* The executed program: what can be done with the inherited descriptor? */
+/* The executed program tries to use the inherited descriptor. */
 static int after_exec(int fd)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -580,7 +586,7 @@ static int after_exec(int fd)
 
 /* --- 32 bits ---------------------------------------------------------------*/
 
-/* ioctl() by the 32-bit way in, whose pointers have 32 bits. */
+/* An ioctl() by the 32-bit entry, with pointers of 32 bits. */
 static int ioctl32(int fd, unsigned int nr, unsigned long arg)
 {
 	int ret;
@@ -591,7 +597,7 @@ static int ioctl32(int fd, unsigned int nr, unsigned long arg)
 	return ret;
 }
 
-/* Whether this kernel has that way in: getpid() by it. */
+/* Whether this kernel has the 32-bit entry: calls getpid() by it. */
 static bool has_compat(void)
 {
 	pid_t pid = fork();
@@ -647,7 +653,7 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	raw_queue(&p.cl, p.c.cell_unit,
 		  &(struct dd_sqe){ .opcode = DD_OP_PUT, .len = 8,
 				    .flags = DD_SQE_NOTIFY });
-	/* A serial by its address, since no long holds it. */
+	/* A serial is passed by its address: it does not fit in 32 bits. */
 	conn = (void *)low;
 	*conn = p.c.conn;
 	EXPECT_EQ(1, ioctl32(p.cl.fd, DD_IOC_DOORBELL, (unsigned long)low));
@@ -658,7 +664,7 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	pair_close(&p);
 }
 
-/* As its stack does, which lies at the end of what 32 bits can name. */
+/* The stack of a 32-bit process lies at the end of its address space. */
 TEST(a_32_bit_caller_submits_from_above_2_GiB)
 {
 	const size_t high = 0xc0000000;

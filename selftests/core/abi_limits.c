@@ -128,7 +128,7 @@ FIXTURE_TEARDOWN(limits)
 }
 
 /* 512 KiB of region and credits that no connection uses. */
-TEST_F(limits, credits_of_a_service_that_nobody_uses)
+TEST_F(limits, credits_of_an_unused_service)
 {
 	pid_t pid = fork_child();
 	struct dd_serve s;
@@ -149,7 +149,7 @@ TEST_F(limits, credits_of_a_service_that_nobody_uses)
 }
 
 /* 8 KiB of region and a slot for each message that clients might send. */
-TEST_F(limits, slots_of_a_list_that_nobody_uses)
+TEST_F(limits, slots_of_an_unused_list)
 {
 	pid_t pid = fork_child();
 	struct dd_serve s;
@@ -202,7 +202,7 @@ TEST_F(limits, area_counts_against_memlock)
 				made++;
 			CHILD_CHECK(memlock_used(&r) <= 8 * MIB);
 		}
-		/* Its own limit, or its server's, who is the same user. */
+		/* The user's limit, reached by the client or by the server. */
 		CHILD_CHECK(err == EDQUOT || err == ENOBUFS);
 		CHILD_CHECK(made > 10);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
@@ -378,7 +378,7 @@ TEST_F(limits, a_server_over_its_limit)
 }
 
 /* What a client makes its server need is of the server's cgroup. */
-TEST_F(limits, the_owner_s_cgroup_is_charged)
+TEST_F(limits, the_owners_cgroup_is_charged)
 {
 	pid_t server, pid;
 	long long before;
@@ -411,7 +411,7 @@ TEST_F(limits, the_owner_s_cgroup_is_charged)
 }
 
 /* Direct rings are of the receiver's area. */
-TEST_F(limits, the_receiver_s_cgroup_is_charged_with_rings)
+TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
 {
 	long long before, mine;
 	pid_t server, pid;

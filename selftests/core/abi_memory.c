@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mappings, wired memory and who pays for it, fork.
+ * Mappings, wired memory and its charge, fork.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -38,7 +38,7 @@ static void *map(int fd, size_t len, int prot, int flags, off_t at)
 #define EXPECT_NO_MAP(fd, len, prot, flags, at)				\
 	EXPECT_EQ(MAP_FAILED, map(fd, len, prot, flags, at))
 
-TEST_F(fresh, area_mapped_otherwise_than_told)
+TEST_F(fresh, area_mapped_with_wrong_arguments)
 {
 	static const size_t sizes[] = { DD_AREA_SIZE + 1, DD_AREA_SIZE + PAGE,
 					2 * DD_AREA_SIZE };
@@ -56,7 +56,7 @@ TEST_F(fresh, area_mapped_otherwise_than_told)
 	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW | PROT_EXEC, MAP_SHARED, 0);
 	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED,
 		      0);
-	/* After all of that it still can be done right; but once. */
+	/* After the refused attempts a valid one works, but only once. */
 	ASSERT_NE(MAP_FAILED, map(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
 	EXPECT_NO_MAP(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0);
 }
@@ -70,7 +70,7 @@ TEST_F(fresh, area_of_a_read_only_descriptor)
 	EXPECT_NE(MAP_FAILED, map(self->fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
 }
 
-/* Touches every page of the mapping that exists; the rest is a fault. */
+/* Touches every page of the mapping that exists; other pages fault. */
 static void touch_all(struct raw *r)
 {
 	volatile char *a = r->area;
@@ -99,7 +99,7 @@ TEST(area_pages_that_hold_nothing_are_a_fault_or_zero)
 	EXPECT_EQ(DD_AREA_MAGIC, ((struct dd_area_head *)r.area)->magic);
 }
 
-/* As a process does whose future mappings are locked. */
+/* As for a process with mlockall(MCL_FUTURE). */
 TEST_F(fresh, area_grows_by_mremap)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
@@ -117,7 +117,7 @@ TEST_F(fresh, area_grows_by_mremap)
 			     errno == ESTALE));
 }
 
-/* Nothing is there, whatever its offsets are given to. */
+/* Pages beyond the end do not exist, whatever offset they are mapped at. */
 TEST(area_grown_beyond_its_end_shows_nothing)
 {
 	pid_t pid = fork_child();
@@ -170,7 +170,7 @@ TEST(area_may_be_moved_whole)
 	to = mmap(NULL, DD_AREA_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
 		  -1, 0);
 	ASSERT_NE(MAP_FAILED, to);
-	/* Refused or done; but the context does not notice. */
+	/* Refused or done: the context does not change. */
 	if (mremap(p.srv.area, DD_AREA_SIZE, DD_AREA_SIZE,
 		   MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
 		p.srv.area = to;
@@ -179,7 +179,7 @@ TEST(area_may_be_moved_whole)
 	pair_close(&p);
 }
 
-/* A context ends soon after its area went: a worker does it. */
+/* A worker ends the context some time after its area was unmapped. */
 static bool ended(const struct raw *r)
 {
 	return raw_op(r, DD_IOC_LIST_KICK, 1) == -1 && errno == ESTALE;
@@ -248,7 +248,7 @@ TEST(closing_the_descriptor_under_the_mapping)
 	ASSERT_EQ(1, pair_request(&p, 0, 0, 8));
 	EXPECT_TRUE(raw_peek(&p.srv, p.s.list_unit, &n));
 	ASSERT_EQ(0, munmap(p.srv.area, DD_AREA_SIZE));
-	/* Now it was the last reference but for the region's mapping. */
+	/* This was the last reference except for the region's mapping. */
 	ASSERT_SOON(reset(&p));
 	p.smem.at[0] = 1;
 	ASSERT_EQ(0, raw_open(&r));
@@ -317,7 +317,7 @@ TEST_F(region, memory_is_zeroed)
 	}
 }
 
-TEST_F(region, mapped_otherwise_than_told)
+TEST_F(region, mapped_with_wrong_arguments)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = 4 * PAGE };
 	struct raw other;
@@ -333,7 +333,7 @@ TEST_F(region, mapped_otherwise_than_told)
 	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_PRIVATE, a.offset);
 	EXPECT_NO_MAP(fd, 4 * PAGE, RW | PROT_EXEC, MAP_SHARED, a.offset);
 	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset ^ 1ul << 40);
-	/* Not another context's. */
+	/* An offset of another context's region. */
 	ASSERT_EQ(0, raw_open(&other));
 	EXPECT_NO_MAP(other.fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
 	at = map(fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
@@ -341,7 +341,7 @@ TEST_F(region, mapped_otherwise_than_told)
 	at[4 * PAGE - 1] = 1;
 	EXPECT_EQ(-1, mprotect(at, PAGE, RW | PROT_EXEC));
 	EXPECT_EQ(MAP_FAILED, mremap(at, 4 * PAGE, 8 * PAGE, MREMAP_MAYMOVE));
-	/* Freed, the offset names nothing. */
+	/* The offset of a freed region names nothing. */
 	ASSERT_EQ(0, munmap(at, 4 * PAGE));
 	ASSERT_EQ(0, raw_op(&self->r, DD_IOC_REGION_FREE, a.region));
 	EXPECT_NO_MAP(fd, 4 * PAGE, RW, MAP_SHARED, a.offset);
@@ -413,7 +413,7 @@ TEST(memlock_limits_a_user)
 	CHILD_CHECK(memlock_used(&r) >= (long long)MIB / 2);
 	CHILD_CHECK(raw_alloc(&r, MIB, &m2) == -1 && errno == EDQUOT);
 	CHILD_CHECK(raw_alloc(&r, MIB / 2 + PAGE, &m2) == -1 && errno == EDQUOT);
-	/* Another context of the user has no limit of its own. */
+	/* Another context of the user shares the limit. */
 	CHILD_CHECK(raw_open(&r2) == 0);
 	CHILD_CHECK(raw_alloc(&r2, MIB / 2 + PAGE, &m2) == -1);
 	CHILD_CHECK(errno == EDQUOT);
@@ -424,7 +424,10 @@ TEST(memlock_limits_a_user)
 
 TEST(memlock_is_given_back_at_exit)
 {
-	/* Nobody else's: what another test still owes would be given back. */
+	/*
+	 * A user of its own: pages that another test has not yet returned do
+	 * not count.
+	 */
 	uid_t user = 20000 + getpid() % 10000;
 	int ready[2], go[2];
 	struct raw r;
@@ -438,7 +441,9 @@ TEST(memlock_is_given_back_at_exit)
 	if (!pid) {
 		long long before;
 
-		/* A child of the user's, watching what another one pays. */
+		/*
+		 * A child of the same user watches the charge of another child.
+		 */
 		CHILD_CHECK(become_user(user) == 0);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = memlock_used(&r);
@@ -514,7 +519,7 @@ TEST(memory_cgroup_is_charged)
 
 /* --- fork ------------------------------------------------------------------*/
 
-/* Runs @code in a child of the pair's owner; it must exit 0. */
+/* Runs @code in a child of the pair's owner; it must exit with 0. */
 #define IN_CHILD(code) do {						\
 	pid_t __pid = fork_child();					\
 	if (!__pid) {							\
@@ -542,7 +547,7 @@ TEST(a_child_inherits_no_mapping)
 	struct pair p;
 
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	/* Asked for or not: it is the parent's alone. */
+	/* madvise(MADV_DOFORK) is refused: the parent alone has the mapping. */
 	EXPECT_EQ(-1, madvise(p.srv.area, DD_AREA_SIZE, MADV_DOFORK));
 	EXPECT_TRUE(faults(p.srv.area));
 	EXPECT_TRUE(faults(p.smem.at));

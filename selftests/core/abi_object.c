@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Objects: numbers of ioctls, ids, names, limits, slices of regions.
+ * Objects: ioctl numbers, ids, names, limits, slices of regions.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -84,7 +84,7 @@ static int trace_hits(const char *word)
 	return n;
 }
 
-/* Every user can make a list grow: it must not interrupt all CPUs for that. */
+/* Any user can make a list grow: growth must not interrupt all CPUs. */
 TEST_F(object, growth_interrupts_no_other_cpu)
 {
 	struct pair *p = &self->p;
@@ -120,8 +120,8 @@ TEST_F(object, growth_interrupts_no_other_cpu)
 enum kind { REGION, SERVICE, CONN, LIST, KINDS };
 
 /*
- * Operation number @op of those on @kind, on @name, which is the serial of a
- * connection or an id; false when there is none.
+ * Operation number @op of those on @kind, with @name, a connection's serial or
+ * an id; false if there is no such operation.
  */
 static bool op_on(struct raw *r, enum kind kind, int op, __u64 name, int *ret)
 {
@@ -202,7 +202,7 @@ TEST_F(object, ids_that_name_nothing)
 	}
 }
 
-/* All that exist in @r, by kind. */
+/* All objects that exist in @r, by kind. */
 static void ids_of(struct pair *p, bool server, __u64 *ids)
 {
 	ids[REGION] = server ? p->smem.id : p->cmem.id;
@@ -236,7 +236,7 @@ TEST_F(object, ids_of_another_context)
 	ids_of(&self->p, false, own);
 	for (k = 0; k < KINDS; k++) {
 		if (theirs[k] == own[k] && k != SERVICE)
-			continue;	/* names something else there */
+			continue;	/* names another object there */
 		EXPECT_NO_ID(&self->p.cl, k, theirs[k]);
 	}
 	/* Slices of another context's region. */
@@ -306,7 +306,9 @@ TEST_F(object, names)
 	memset(c.name, 'x', sizeof(c.name));
 	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
 
-	/* The longest, and one more service with a shorter one. */
+	/*
+	 * The longest name, and another service with a name one byte shorter.
+	 */
 	s.name[DD_NAME_MAX] = 0;
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
 	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
@@ -346,7 +348,7 @@ TEST_F(object, limits_of_a_service)
 			EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
 		}
 	}
-	/* More blocks than there are 8 bytes for. */
+	/* More blocks than 8 bytes for each. */
 	raw_serve_args(&s, "limits", PAGE / 8 + 1, &self->spare);
 	s.recv.length = PAGE;
 	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
@@ -482,7 +484,7 @@ TEST_F(object, conn_list_addresses)
 
 /* --- slices ----------------------------------------------------------------*/
 
-/* Everything a slice can be wrong in; the region has 8 pages. */
+/* Each way in which a slice can be wrong; the region has 8 pages. */
 static const struct {
 	__u64 offset, length;
 } bad_slices[] = {
@@ -550,7 +552,10 @@ TEST_F(object, slices_of_no_region)
 	half.offset = PAGE;
 	s.send = half;
 	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-	/* Where requests go must exist, where replies come from need not. */
+	/*
+	 * The target of requests must exist; the source of replies may be
+	 * missing.
+	 */
 	memset(&s.send, 0, sizeof(s.send));
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
 	EXPECT_EQ(0, s.send_block);
@@ -584,7 +589,7 @@ TEST_F(object, slices_in_use)
 			c.recv = pages;
 			EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
 		}
-	/* Its neighbours are free. */
+	/* The neighbouring pages are free. */
 	pages.offset = 0;
 	pages.length = 2 * PAGE;
 	s2.recv = pages;
@@ -593,7 +598,7 @@ TEST_F(object, slices_in_use)
 	pages.length = 3 * PAGE;
 	c.recv = pages;
 	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
-	/* And so are they again, afterwards. */
+	/* The pages are free again after the connection. */
 	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, s.service));
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
 }
@@ -619,7 +624,7 @@ TEST(nothing_is_created_before_the_area_is_mapped)
 	EXPECT_EQ(0, raw_ioctl(&r, DD_IOC_INFO, &i));
 }
 
-TEST(info_tells_what_the_header_says)
+TEST(info_returns_the_constants_of_the_header)
 {
 	struct dd_info i;
 	struct dd_area_head *h;

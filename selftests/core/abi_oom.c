@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A user that takes all the memory it can get, of the module and then of its own,
- * in a guest that has little: the kernel kills processes of that user only. To be
- * run alone, with MEM=1024; no cgroup limits anybody.
+ * A user takes all the memory it can get, of the module and then of its own,
+ * in a guest that has little: the kernel kills processes of that user only.
+ * Run it alone, with MEM=1024; no cgroup sets a limit.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -25,9 +25,9 @@ static bool stop_now(int fd)
 }
 
 /*
- * Holds memory of its own, and talks to itself: what the kernel would like to
- * kill, if it went by size among those that have not caused it. Ends well when the
- * pipe is closed.
+ * Allocates memory and sends messages to itself: a process that the kernel
+ * would select by size among the processes that have not caused the shortage.
+ * Exits with 0 when the pipe is closed.
  */
 static void victim(uid_t uid, int ready, int stop)
 {
@@ -51,7 +51,9 @@ static void victim(uid_t uid, int ready, int stop)
 	_exit(0);
 }
 
-/* A service that costs the kernel much and its owner little; true if it is there. */
+/*
+ * A service that costs the kernel much and its owner little; false if refused.
+ */
 static bool hog_serve(const struct raw *r, const char *name, unsigned int flags,
 		      unsigned int maxconn, struct dd_serve *s)
 {
@@ -73,7 +75,7 @@ static bool hog_serve(const struct raw *r, const char *name, unsigned int flags,
 	return false;
 }
 
-/* Connections to it, each with a list of its own, until one is refused. */
+/* Connects to it, with a list of its own each time, until refused. */
 static int hog_connect(const struct raw *r, const char *name)
 {
 	struct dd_connect c;
@@ -97,7 +99,7 @@ static int hog_connect(const struct raw *r, const char *name)
 	return n;
 }
 
-/* Everything that it is given, until nothing is given any more; then it stays. */
+/* Allocates from the module until refused, then waits. */
 static void attacker(int number, int ready)
 {
 	struct rlimit l = { MEMLOCK, MEMLOCK };
@@ -112,7 +114,7 @@ static void attacker(int number, int ready)
 	for (i = 0; i < CONTEXTS; i++) {
 		if (raw_open(&r))
 			break;
-		/* Its mapping would keep what is in it. */
+		/* A mapping would keep the contents. */
 		for (maxconn = DD_MAXCONN_MAX; maxconn; maxconn /= 2) {
 			snprintf(name, sizeof(name), "oom.%d.%u.%u", number, i,
 				 maxconn);
@@ -130,7 +132,7 @@ static void attacker(int number, int ready)
 		pause();
 }
 
-/* Takes memory as any process may, until the kernel ends it. */
+/* Allocates ordinary memory until the kernel kills it. */
 static void eater(void)
 {
 	const size_t piece = 16 << 20;
@@ -170,7 +172,7 @@ static int alive(const pid_t *pids, int n)
 	return left;
 }
 
-/* Until the others say so, or end. */
+/* Waits until the others have written to the pipe, or exited. */
 static int count_ready(int fd, int n)
 {
 	char c;
@@ -219,12 +221,12 @@ TEST_F_TIMEOUT(oom, no_other_user_pays_for_memory, 300)
 		}
 	}
 	close(ready[1]);
-	/* What the module gives a user is far from all there is. */
+	/* The module's limits leave most of the memory free. */
 	EXPECT_EQ(ATTACKERS, count_ready(ready[0], ATTACKERS));
 	EXPECT_EQ(ATTACKERS, alive(attackers, ATTACKERS));
 	EXPECT_EQ(VICTIMS, alive(victims, VICTIMS));
 	EXPECT_EQ(kills, oom_kills());
-	/* Now there is no more, and it is clear who has it. */
+	/* Memory is exhausted now, by a known user. */
 	pid = fork_child();
 	if (!pid) {
 		close(stop[1]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Senders that sleep until their direct ring has been read up to a position: each
- * is woken when that is so and not before, and the reader is asked to kick only
+ * Senders that sleep until their direct ring has been read up to a position:
+ * each is woken then and not before, and the reader is asked to kick only
  * while a sender of that ring sleeps.
  *
  * Copyright (C) 2026 The dd authors
@@ -22,7 +22,7 @@ struct waiter {
 	pthread_t thread;
 	pid_t tid;
 	int err;
-	long switches;		/* that it made itself */
+	long switches;		/* voluntary ones */
 };
 
 FIXTURE(ring_wait) {
@@ -91,7 +91,7 @@ static void *wait_there(void *arg)
 	return NULL;
 }
 
-/* Asleep, when this returns. */
+/* The thread sleeps when this returns. */
 static bool begin(struct waiter *w, const struct raw *r, __u64 conn, __u64 pos)
 {
 	*w = (struct waiter){ .r = r, .conn = conn, .pos = pos };
@@ -119,7 +119,6 @@ static bool flagged(const struct dd_list_head *h)
 	return __atomic_load_n(&h->flags, __ATOMIC_RELAXED) & DD_LIST_NEED_KICK;
 }
 
-/* What there is to say of it, to the kernel. */
 static int kick(const struct pair *p)
 {
 	return raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list);
@@ -135,13 +134,13 @@ TEST_F(ring_wait, no_kick_is_needed)
 	EXPECT_FALSE(flagged(self->h));
 }
 
-/* Of two rings: each thread sleeps once, however often the reader kicks. */
+/* Two rings: each thread sleeps once, however often the reader kicks. */
 TEST_F(ring_wait, woken_when_the_position_is_reached)
 {
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
 
-	/* Not in the order in which they are woken. */
+	/* They are woken in another order than they begin. */
 	for (int k = 0; k < N; k++) {
 		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, N - k));
 		ASSERT_TRUE(begin(&w[N + k], &self->other, self->c.conn, k + 1));
@@ -160,11 +159,11 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 		ASSERT_EQ(0, pthread_join(w[N - k].thread, NULL));
 		EXPECT_EQ(k < N, need_kick(self->s[0]));
 	}
-	/* The reader need not kick for each. */
+	/* One kick wakes all. */
 	for (int k = 0; k < N; k++)
 		ASSERT_TRUE(take(self->s[1]));
 	ASSERT_EQ(0, kick(p));
-	/* Although the threads may not have run yet. */
+	/* The word is cleared before the threads run. */
 	EXPECT_FALSE(need_kick(self->s[1]));
 	for (int k = 0; k < N; k++)
 		ASSERT_EQ(0, pthread_join(w[N + k].thread, NULL));
@@ -214,7 +213,7 @@ TEST_F(ring_wait, beside_a_withheld_note)
 	ASSERT_EQ(0, pthread_join(w->thread, NULL));
 	EXPECT_FALSE(need_kick(self->s[0]));
 	EXPECT_TRUE(flagged(self->h));
-	/* The other way round. */
+	/* In the reverse order. */
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 2));
 	for (int i = 0; i < N; i++)
 		ASSERT_TRUE(raw_take(&p->srv, p->s.list_unit, &n));

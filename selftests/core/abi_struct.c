@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Structures of the ioctls: sizes, pointers, flags and reserved fields. Each
- * variant is an ioctl, each test what can be wrong with any of them.
+ * Structures of the ioctls: sizes, pointers, flags and reserved fields. A
+ * variant is an ioctl, a test is one kind of bad argument.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -27,7 +27,7 @@ FIXTURE(arg) {
 	struct pair p;
 	struct mem spare;
 	struct raw idle;
-	char *page;		/* followed by an unmapped one */
+	char *page;		/* followed by an unmapped page */
 	__u32 lists[2];
 	struct dd_request request;
 	union arg a;
@@ -39,7 +39,9 @@ FIXTURE_VARIANT(arg) {
 	size_t size;
 	/* Offsets of __u32 fields that must be zero or known flags. */
 	size_t zero[6];
-	/* What callers that do not know the last members pass; 0: there are none. */
+	/*
+	 * Size that callers without the last members pass; 0: there are none.
+	 */
 	size_t least;
 };
 
@@ -94,7 +96,7 @@ FIXTURE_VARIANT_ADD(arg, submit) {
 	{ Z(dd_submit, flags), Z(dd_submit, taken), Z(dd_submit, error) }
 };
 
-/* Arguments that succeed, into self->a, for the server's context. */
+/* Fills self->a with valid arguments, for the server's context. */
 static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 {
 	union arg *a = &self->a;
@@ -131,7 +133,7 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->direct.conn = pair_server_conn(&self->p);
 		break;
 	case DD_IOC_SUBMIT:
-		/* Without a note, as often as one likes. */
+		/* Without a note it can be sent any number of times. */
 		self->request = (struct dd_request){
 			.conn = pair_server_conn(&self->p),
 			.sqe = { .opcode = DD_OP_PUT },
@@ -146,7 +148,7 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 
 FIXTURE_SETUP(arg)
 {
-	/* A user of this test's own, whose account nobody else moves. */
+	/* A user of this test's own: no other test changes its charge. */
 	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
 	ASSERT_EQ(0, pair_open(&self->p, 4, 4096, 1));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
@@ -171,8 +173,8 @@ static int call(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant,
 }
 
 /*
- * Nothing has been created by what failed before: the same succeeds now, and
- * memory, which a worker frees, is given back.
+ * The failed calls have created nothing: the same call succeeds now, and the
+ * charge, which a worker returns, is back where it was.
  */
 #define EXPECT_UNCHANGED() do {						\
 	EXPECT_TRUE(WAIT_FOR(self->used == memlock_used(&self->p.srv)));	\
@@ -269,7 +271,7 @@ TEST_F(arg, across_the_end_of_a_page)
 		EXPECT_ERR(EFAULT, call(self, variant, at));
 	}
 	EXPECT_UNCHANGED();
-	/* Up to the very end is fine. */
+	/* An argument that ends with the page is valid. */
 	fill(self, variant);
 	if (variant->nr == DD_IOC_SERVE || variant->nr == DD_IOC_CONNECT)
 		return;
@@ -283,14 +285,14 @@ TEST_F(arg, results_that_cannot_be_stored)
 	memcpy(self->page, &self->a, variant->size);
 	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
 	EXPECT_ERR(EFAULT, call(self, variant, self->page));
-	/* Asked again it would answer the same: the ring stays. */
+	/* The same ring would be granted again: nothing to compare. */
 	if (variant->nr == DD_IOC_DIRECT)
 		self->used = memlock_used(&self->p.srv);
 	EXPECT_ERR(EFAULT, call(self, variant, self->page));
 	EXPECT_UNCHANGED();
 }
 
-/* Bits of "flags" that mean something. */
+/* Defined bits of "flags". */
 static __u32 known_flags(unsigned int nr)
 {
 	switch (nr) {
@@ -332,7 +334,7 @@ TEST_F(arg, random_bytes_harm_nothing)
 		for (k = 0; k < sizeof(a) / 4; k++)
 			((__u32 *)&a)[k] = rand_r(&seed) << (rand_r(&seed) % 2 * 16);
 		a.size = variant->size;
-		/* Waiting for ever is not harm, but not wanted here either. */
+		/* An endless wait is allowed, but not useful here. */
 		if (variant->nr == DD_IOC_LIST_WAIT)
 			a.lwait.timeout = 0;
 		if (variant->nr == DD_IOC_CONN_WAIT)

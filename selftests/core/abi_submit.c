@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many requests at once: order, what is refused, and what was accepted by then.
+ * Many requests in one call: order, refusal, and what was accepted before it.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -13,7 +13,7 @@
 #define WINDOW	4
 #define MANY	DD_SUBMIT_MAX
 
-/* Two connections of one process to a service: conns[0] is the pair's. */
+/* Two connections of one process to a service; conns[0] is the pair's. */
 FIXTURE(many) {
 	struct pair p;
 	struct mem mem;
@@ -24,7 +24,9 @@ FIXTURE(many) {
 	struct dd_submit s;
 };
 
-/* As @count requests of 8 bytes to offset 8 * i, in turn or on one connection. */
+/*
+ * @count requests of 8 bytes to offset 8 i, alternating or on one connection.
+ */
 static void fill(FIXTURE_DATA(many) *self, unsigned int count, bool turns,
 		 __u8 flags)
 {
@@ -69,7 +71,7 @@ FIXTURE_SETUP(many)
 	self->conns[1] = self->other.conn;
 	self->cells[0] = raw_cell(&self->p.cl, self->p.c.cell_unit);
 	self->cells[1] = raw_cell(&self->p.cl, self->other.cell_unit);
-	/* What follows the last of them is not to be read. */
+	/* Bytes behind the last entry must not be read. */
 	self->rq = mmap(NULL, MANY * sizeof(*self->rq) + 2 * PAGE,
 			PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->rq);
@@ -84,12 +86,12 @@ FIXTURE_TEARDOWN(many)
 	pair_close(&self->p);
 }
 
-TEST_F(many, of_one_connection_are_told_in_their_order)
+TEST_F(many, of_one_connection_arrive_in_order)
 {
 	struct dd_note n;
 	int i;
 
-	/* As many as the window has, and the one whose note is withheld. */
+	/* As many as the window holds, and the one with a withheld note. */
 	fill(self, WINDOW + 1, false, DD_SQE_NOTIFY);
 	ASSERT_EQ(0, submit(self));
 	EXPECT_EQ(WINDOW + 1, self->s.taken);
@@ -129,7 +131,7 @@ TEST_F(many, of_several_connections)
 	}
 }
 
-/* A doorbell goes on from there, and a queue that is filled is left alone. */
+/* A doorbell continues that numbering, and a filled queue is left alone. */
 TEST_F(many, number_on_with_those_of_the_queue)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 8 };
@@ -138,7 +140,7 @@ TEST_F(many, number_on_with_those_of_the_queue)
 	fill(self, 3, false, 0);
 	ASSERT_EQ(0, submit(self));
 	EXPECT_EQ(3, self->cells[0]->submitted);
-	/* It says that it is the first. */
+	/* The entry has the number of the first request. */
 	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_DOORBELL, self->conns[0]));
 	EXPECT_EQ(1, raw_submit(&self->p.cl, self->p.c.cell_unit,
 				self->conns[0], &sqe));
@@ -155,14 +157,14 @@ TEST_F(many, a_full_window_ends_it)
 	EXPECT_EQ(WINDOW + 1, self->s.taken);
 	EXPECT_EQ(EBUSY, self->s.error);
 	EXPECT_EQ(WINDOW + 1, self->cells[0]->submitted);
-	/* Nothing of what was refused is there. */
+	/* None of the refused requests has arrived. */
 	for (i = 0; i <= WINDOW; i++)
 		ASSERT_TRUE(take(self, &n));
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_EQ(0, *(__u64 *)(self->p.smem.at + 8 * (WINDOW + 1)));
 }
 
-/* What is wrong with a request, by what it is refused with. */
+/* Invalid requests, by the error that refuses them. */
 static void spoil(FIXTURE_DATA(many) *self, struct dd_request *r, int how)
 {
 	switch (how) {
@@ -173,11 +175,11 @@ static void spoil(FIXTURE_DATA(many) *self, struct dd_request *r, int how)
 		r->conn = 0;
 		break;
 	case 2:
-		/* Of a connection that had this id before. */
+		/* The serial of an earlier connection with this id. */
 		r->conn ^= 1ull << 32;
 		break;
 	case 3:
-		/* An id alone. */
+		/* An id without a serial. */
 		r->conn = DD_SERIAL_ID(r->conn);
 		break;
 	case 4:
@@ -236,7 +238,7 @@ TEST_F(many, the_first_is_refused)
 	}
 }
 
-/* Before, behind and beyond the requests that are copied at a time. */
+/* Positions before, behind and beyond what the kernel copies at once. */
 TEST_F(many, one_in_the_middle_is_refused)
 {
 	static const int at[] = { 1, 7, 8, 9, 63 };
@@ -308,7 +310,7 @@ TEST_F(many, requests_that_cannot_be_read)
 	EXPECT_EQ(sum, self->cells[0]->submitted);
 }
 
-/* Sources that the kernel sleeps for, between those that it does not. */
+/* Sources that may make the kernel sleep, between others. */
 TEST_F(many, unwired_and_long_ones_among_others)
 {
 	char *big = malloc(BLOCK);
@@ -328,7 +330,7 @@ TEST_F(many, unwired_and_long_ones_among_others)
 		EXPECT_EQ(i, n.tag);
 		EXPECT_EQ(i == 1 ? BLOCK : 8, n.len);
 	}
-	/* The one behind it is newer. */
+	/* A later request has overwritten part of the long message. */
 	EXPECT_EQ(203, *(__u64 *)(self->p.smem.at + BLOCK + 24));
 	EXPECT_EQ('x', self->p.smem.at[BLOCK]);
 	free(big);
@@ -381,7 +383,7 @@ static void *submit_many(void *arg)
 	return NULL;
 }
 
-/* None is lost, or counted twice, whoever else submits. */
+/* No request is lost or counted twice while several threads submit. */
 TEST_F(many, by_several_threads)
 {
 	struct crowd crowd[4] = {};
@@ -426,7 +428,7 @@ static void *ring(void *arg)
 	return NULL;
 }
 
-/* The rest is for another call; what was accepted is accepted once. */
+/* The rest is for another call; accepted requests are accepted once. */
 TEST_F(many, a_signal_ends_it)
 {
 	struct bell bell = { .to = pthread_self() };
@@ -452,7 +454,9 @@ TEST_F(many, a_signal_ends_it)
 	EXPECT_TRUE(ended);
 }
 
-/* Whoever is killed meanwhile leaves nothing, and harms nobody. */
+/*
+ * A sender that is killed meanwhile leaves nothing, and harms no other sender.
+ */
 TEST_F(many, killed_in_the_middle)
 {
 	int i, status, ready[2];
@@ -460,7 +464,7 @@ TEST_F(many, killed_in_the_middle)
 	pid_t pid;
 	char c;
 
-	/* One block is free for each of them in turn. */
+	/* The senders get the free block in turn. */
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->conns[1]));
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, pipe(ready));
@@ -470,7 +474,7 @@ TEST_F(many, killed_in_the_middle)
 			    raw_alloc(&own.cl, 2 * BLOCK, &own.cmem))
 				_exit(1);
 			raw_connect_args(&own.c, self->p.name, &own.cmem);
-			/* The one before may be in the way for a moment. */
+			/* The previous connection may not have ended yet. */
 			if (!WAIT_FOR(!raw_connect(&own.cl, &own.c)))
 				_exit(2);
 			self->p.cl = own.cl;

@@ -90,7 +90,7 @@ static void *act_when_asleep(void *arg)
 	return NULL;
 }
 
-/* Evaluates @call in this thread while another does @fn once it sleeps. */
+/* Evaluates @call in this thread; another one does @fn once this one sleeps. */
 #define WHILE_ASLEEP(fn, call) do {					\
 	struct sender __s = { .p = &self->p, .tid = gettid(), .act = fn };\
 	pthread_t __t;							\
@@ -141,7 +141,7 @@ TEST_F(wait, a_signal)
 	sigaction(SIGUSR1, &sa, NULL);
 	WHILE_ASLEEP(signal_main,
 		     EXPECT_ERR(EINTR, wait_list(&self->p, FOREVER)));
-	/* Nothing was lost or counted by it. */
+	/* The interrupted wait has lost nothing and counted nothing. */
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	EXPECT_EQ(1, wait_list(&self->p, FOREVER));
 }
@@ -299,7 +299,7 @@ TEST_F(wait, list_fd_polls_for_input)
 	EXPECT_FALSE(poll_now(fd) & (POLLERR | POLLHUP));
 	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
 	EXPECT_EQ(0, poll_now(fd));
-	/* There may be several. */
+	/* A list may have several descriptors. */
 	EXPECT_LE(0, raw_op(&self->p.srv, DD_IOC_LIST_FD, self->p.s.list));
 	close(fd);
 }
@@ -356,7 +356,7 @@ TEST_F(wait, epoll_on_a_list)
 		EXPECT_EQ(1, (long)ret);
 		ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
 	}
-	/* A descriptor closed while in the set. */
+	/* A descriptor may be closed while it is in the set. */
 	close(fd);
 	EXPECT_EQ(0, epoll_wait(ep, &e, 1, 0));
 	close(ep);
@@ -396,7 +396,7 @@ TEST_F(wait, device_poll_is_woken)
 	EXPECT_EQ(1, (long)ret);
 }
 
-/* What poll() says in a process that has inherited the descriptor. */
+/* The result of poll() in a process that has inherited the descriptor. */
 static int poll_elsewhere(int fd)
 {
 	pid_t pid = fork();
@@ -406,7 +406,7 @@ static int poll_elsewhere(int fd)
 	return WEXITSTATUS(wait_child(pid));
 }
 
-/* As io_uring, aio and epoll do it, in a worker or for another process. */
+/* io_uring, aio and epoll poll in a worker or for another process. */
 TEST_F(wait, device_polls_for_another_process)
 {
 	struct dd_note n;
@@ -418,8 +418,8 @@ TEST_F(wait, device_polls_for_another_process)
 	EXPECT_EQ(0, poll_elsewhere(self->p.srv.fd));
 }
 
-/* The end of a context wakes pollers that ask for nothing else. */
-TEST_F(wait, device_poll_hears_of_the_end)
+/* The end of a context wakes pollers whatever they wait for. */
+TEST_F(wait, device_poll_is_woken_by_the_end)
 {
 	pid_t pid = fork();
 
@@ -443,8 +443,8 @@ static void on_sigio(int sig)
 }
 
 /*
- * Who is told of edges only is told of each: also of a note that comes to a list
- * which lay behind a ready one when he last asked.
+ * An edge-triggered poller gets an edge for each note, also for one on a list
+ * that was behind a ready list at the last poll.
  */
 TEST_F(wait, an_edge_of_any_list)
 {
@@ -496,7 +496,7 @@ TEST_F(wait, sigio_when_asked_for)
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	EXPECT_TRUE(WAIT_FOR(sigio_count > before));
 	ASSERT_TRUE(raw_take(&self->p.srv, self->p.s.list_unit, &n));
-	/* And not when not. */
+	/* Without a request there is no signal. */
 	ASSERT_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_ASYNC));
 	before = sigio_count;
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is left when everybody has gone.
+ * Count the objects that are left after a test.
  *
  * Copyright (C) 2026 The dd authors
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is left when everybody has gone.
+ * Objects that are left after a test.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,8 +11,8 @@
 int audit_count(void);
 
 /*
- * Until none of them is left, within the bound that anything has here: what a
- * killed process owned is freed soon, but by others. The number left.
+ * Waits until there are none, within the usual hang limit: workers free the
+ * objects of a killed process soon. Returns the number that is left.
  */
 int audit_settled(void);
 

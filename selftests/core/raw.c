@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel's side of the contract, by hand.
+ * Ioctls on /dev/dd and accesses to the area, without the library.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -64,7 +64,7 @@ int raw_free(const struct raw *r, struct mem *m)
 	return raw_op(r, DD_IOC_REGION_FREE, m->id);
 }
 
-/* Halves of a region, whole pages. */
+/* Splits a region into two halves of whole pages. */
 static void halves(const struct mem *m, struct dd_buf *recv,
 		   struct dd_buf *send)
 {
@@ -325,7 +325,7 @@ long long raw_node_count(const char *key)
 	char line[120], out[32] = "";
 	FILE *f;
 
-	/* jq makes a double of it. */
+	/* Not with jq, which converts the number to a double. */
 	snprintf(line, sizeof(line),
 		 "ddctl -j stat | sed -n 's/.*\"%s\":\\([0-9]*\\).*/\\1/p'", key);
 	f = popen(line, "r");

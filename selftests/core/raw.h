@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The kernel's side of the contract, by hand: ioctls on /dev/dd and loads and
- * stores in the area, without the library.
- *
- * All functions return >= 0, or -1 with errno.
+ * Ioctls on /dev/dd and loads and stores in the area, without the library. All
+ * functions return >= 0, or -1 with errno.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -44,12 +42,12 @@ struct pair {
 int raw_open(struct raw *r);
 void raw_close(struct raw *r);
 int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg);
-/* An ioctl that takes an id, or a connection's serial, by value. */
+/* An ioctl with an id, or a connection's serial, by value. */
 int raw_op(const struct raw *r, unsigned int nr, __u64 name);
 int raw_alloc(const struct raw *r, size_t len, struct mem *m);
 int raw_free(const struct raw *r, struct mem *m);
 
-/* The arguments of a plain service or connection in the halves of @m. */
+/* Arguments of a plain service or connection in the halves of @m. */
 void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
 		    const struct mem *m);
 void raw_connect_args(struct dd_connect *c, const char *name,
@@ -74,20 +72,20 @@ static inline struct dd_list_head *raw_list(const struct raw *r, __u32 unit)
 	return raw_unit(r, unit);
 }
 
-/* Puts a request in the queue, completed with its number; rings no bell. */
+/* Puts a request into the queue, with its number; rings no doorbell. */
 void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe);
-/* The same, and executes it. */
+/* Queues a request and rings the doorbell. */
 int raw_submit(const struct raw *r, __u32 cell_unit, __u64 conn,
 	       const struct dd_sqe *sqe);
-/* A message out of the connection's own send block, with a note. */
+/* A message from the connection's own send block, with a note. */
 int raw_send(const struct raw *r, __u32 cell_unit, __u64 conn, __u64 src,
 	     __u64 dst, __u64 len);
-/* Whether there is a note, which is copied out but not consumed. */
+/* Copies the next note out without consuming it; false if there is none. */
 bool raw_peek(const struct raw *r, __u32 list_unit, struct dd_note *n);
-/* The same, consumed, with the kick that it may need. */
+/* Copies the next note out, consumes it, and kicks the list if it must. */
 bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n);
 
-/* Until a list has something, for @timeout nanoseconds. */
+/* Waits until a list has a note, for @timeout nanoseconds. */
 int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout);
 
 /* @maxconn blocks of @block bytes each way; one connection, to block 0. */
@@ -110,12 +108,12 @@ struct way {
 /* mmap() of the device. */
 void *raw_map(const struct raw *r, __u64 off, size_t len, int prot);
 int way_grant(const struct raw *r, __u64 conn, struct way *w);
-/* The same, and maps all of it. */
+/* Asks for the direct path, and maps all of it. */
 int way_open(const struct raw *r, __u64 conn, struct way *w);
 void way_unmap(const struct way *w);
-/* Stores a note, and says whether the receiver wants to be woken. */
+/* Stores a note; returns whether the receiver wants to be woken. */
 bool way_note(struct way *w, __u64 offset, __u64 len);
-/* A direct ring of a list, or NULL; and its first note, consumed. */
+/* A direct ring of a list, or NULL; ring_take() consumes its first note. */
 struct dd_ring_state *ring_of(const struct raw *r, __u32 list_unit,
 			      unsigned int i);
 bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to);
@@ -136,11 +134,11 @@ static inline struct dd_ring_note *way_slot(const struct way *w, __u64 pos)
 	return &w->notes[pos & (w->d.slots - 1)];
 }
 
-/* Any number; now and then a small one, or one near an edge. */
+/* Any number; often a small one, or one near an edge. */
 __u64 raw_random(unsigned int *seed);
 /* Bytes charged to the caller's user. */
 long long memlock_used(const struct raw *r);
-/* The number at @key of what "ddctl stat" tells of the node, or -1. */
+/* The number at @key of the output of "ddctl stat", or -1. */
 long long raw_node_count(const char *key);
 
 #endif /* DD_RAW_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ends that come while something is going on.
+ * Close, unserve, unmap and exit during traffic.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -31,7 +31,7 @@ static void *send_until_closed(void *arg)
 	}
 }
 
-static void *take_until_told(void *arg)
+static void *take_until_finished(void *arg)
 {
 	struct pair *p = arg;
 	struct dd_note n;
@@ -69,7 +69,7 @@ TEST(close_while_sending)
 		finished = false;
 		base = sends;
 		ASSERT_EQ(0, pthread_create(&s, NULL, send_until_closed, &p));
-		ASSERT_EQ(0, pthread_create(&t, NULL, take_until_told, &p));
+		ASSERT_EQ(0, pthread_create(&t, NULL, take_until_finished, &p));
 		ASSERT_SOON(sends > base + i % 7);
 		end_it(&p, i % ENDS);
 		pthread_join(s, &err);
@@ -84,7 +84,7 @@ TEST(close_while_sending)
 
 #define LAST	64		/* bytes of a connection's last message */
 
-/* Closes a connection as soon as its last message is there. */
+/* Closes a connection as soon as its last message has arrived. */
 static void close_what_is_read(const char *name, int ready)
 {
 	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = 2,
@@ -108,7 +108,7 @@ static void close_what_is_read(const char *name, int ready)
 	}
 }
 
-/* What is between two SIGSTOPs is traced one by one. */
+/* The tracer single-steps what is between two SIGSTOPs. */
 static void send_to_be_closed(const char *name)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr),
@@ -125,7 +125,7 @@ static void send_to_be_closed(const char *name)
 	for (int i = 0; i < 100; i++) {
 		conn = dd_connect(h, name, dd_node(h), &attr, &list);
 		CHILD_CHECK(conn > 0);
-		/* The first one finds the way. */
+		/* The first message sets the direct path up. */
 		CHILD_CHECK(dd_send(h, conn, attr.send, 8, 0, 0, NULL, 0) == 0);
 		CHILD_CHECK(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER) > 0);
 		raise(SIGSTOP);
@@ -139,7 +139,7 @@ static void send_to_be_closed(const char *name)
 	_exit(0);
 }
 
-/* Lets @pid run, and between its SIGSTOPs one instruction at a time. */
+/* Lets @pid run, and single-steps it between its SIGSTOPs. */
 static int step_through(pid_t pid)
 {
 	bool stepping = false;
@@ -157,10 +157,11 @@ static int step_through(pid_t pid)
 }
 
 /*
- * However soon the other end reads a message and closes, who sent it was not refused.
- * Between any two of the sender's instructions there is time for both.
+ * A sender whose message was read gets no error, however soon the reader
+ * closes. Single steps give the reader time to do both between any two
+ * instructions of the sender.
  */
-TEST(closed_by_whoever_has_read_it)
+TEST(a_reader_closes_at_once)
 {
 	pid_t server, client;
 	char name[16], c;
@@ -182,7 +183,7 @@ TEST(closed_by_whoever_has_read_it)
 	kill_child(server);
 }
 
-/* The list goes with the service, under the one who waits for it. */
+/* The list ends with the service while threads wait for it. */
 static void *wait_forever(void *arg)
 {
 	struct pair *p = arg;
@@ -245,7 +246,7 @@ TEST(unmap_while_calling)
 		p.cl.area = NULL;
 		for (k = 0; k < 2; k++) {
 			pthread_join(t[k], &err);
-			/* Its objects go before it is over. */
+			/* The objects of a context go before the context. */
 			EXPECT_TRUE((long)err == ESTALE || (long)err == ENOENT) {
 				TH_LOG("errno %ld", (long)err);
 			}
@@ -361,7 +362,7 @@ TEST(connect_and_close_for_long)
 			ASSERT_EQ(1, raw_send(&p.cl, c.cell_unit, c.conn, 0, 0,
 					      8));
 		}
-		/* Now and then the server is first. */
+		/* Every fifth time the server closes first. */
 		if (i % 5 == 0) {
 			ASSERT_EQ(0, raw_op(&p.srv, DD_IOC_CLOSE,
 					    pair_server_conn(&p)));
@@ -369,7 +370,7 @@ TEST(connect_and_close_for_long)
 		ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c.conn));
 		raw_take(&p.srv, p.s.list_unit, &n);
 	}
-	/* Pages of the areas stay with their contexts. */
+	/* Pages of an area stay with its context. */
 	EXPECT_GE(used + 16 * (long long)PAGE, memlock_used(&p.srv));
 	pair_close(&p);
 }

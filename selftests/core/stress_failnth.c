@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Each good path with its first, second, ... n-th allocation or copy failing,
- * until one run meets no failure. A run that failed must have failed cleanly:
- * the same done again succeeds, and the account is what it was.
- *
- * Needs a kernel with fault injection.
+ * Runs each valid path with its first, second, ... n-th allocation or copy
+ * failing, until a run meets no failure. A failed run must have failed
+ * cleanly: the same call succeeds when repeated, and the charge is back where
+ * it was. Needs a kernel with fault injection.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -15,7 +14,7 @@
 
 #define LIMIT	2000		/* more failures than any path has */
 
-/* What a path works on; a path leaves it as it was, failed or not. */
+/* The objects that a path works on; a path restores them, failed or not. */
 struct stage {
 	struct pair p;
 	struct raw fresh;
@@ -61,8 +60,8 @@ static void arm(int n)
 }
 
 /*
- * Whether a failure was injected since arm(). The read itself may be what
- * failed, and then nothing before it was.
+ * Whether a failure was injected since arm(). The read itself may fail; then
+ * nothing before it did.
  */
 static bool disarm(void)
 {
@@ -93,7 +92,7 @@ static int map_area(struct stage *t)
 		     t->fresh.fd, 0);
 	if (t->at == MAP_FAILED)
 		return -1;
-	/* A fault that fails for want of memory is retried, or kills. */
+	/* A page fault that fails for lack of memory is retried, or kills. */
 	return 0;
 }
 
@@ -170,7 +169,7 @@ static int connect_it(struct stage *t)
 static int connect_sharing(struct stage *t)
 {
 	raw_connect_args(&t->c, t->p.name, &t->spare);
-	/* The list must grow for it. */
+	/* The list must grow for this service. */
 	t->c.window = DD_WINDOW_MAX;
 	t->c.list = t->p.s.list;
 	t->c.flags = DD_CONNECT_LIST;
@@ -223,7 +222,7 @@ static void take(struct stage *t)
 		;
 }
 
-/* A message that must be let in by the kick, between armed calls. */
+/* A message that the kick must let in, between armed calls. */
 static int send_two_take_two(struct stage *t)
 {
 	struct dd_note n;
@@ -288,7 +287,7 @@ static void clear_fasync(struct stage *t)
 	fcntl(t->p.srv.fd, F_SETFL, O_RDWR);
 }
 
-/* From the serving end, to a list that has no ring yet. */
+/* From the serving end to a list without a ring. */
 static int grant_direct(struct stage *t)
 {
 	__u64 ids[2];
@@ -303,7 +302,7 @@ static int grant_direct(struct stage *t)
 	return raw_ioctl(&t->p.srv, DD_IOC_DIRECT, &d);
 }
 
-/* What ends things must not need memory: it cannot be refused. */
+/* Calls that end an object must not need memory. */
 static int close_once(struct stage *t)
 {
 	return raw_op(&t->p.srv, DD_IOC_CLOSE, t->c.conn);
@@ -364,7 +363,7 @@ static bool expected(int err)
 	       err == EINTR || err == EAGAIN;
 }
 
-/* That stay with the two contexts, whether or not what needed them was made. */
+/* Pages that stay with the two contexts, whether the call succeeded or not. */
 #define AREA_PAGES	16
 
 static int settle(struct stage *t, long long used)
@@ -373,7 +372,10 @@ static int settle(struct stage *t, long long used)
 			   dd_patience() / 4);
 }
 
-/* In a child, whose account nobody else moves. The number of failures. */
+/*
+ * In a child of a user of its own, whose charge no other test changes. Returns
+ * the number of failures.
+ */
 static int sweep(const struct path *path)
 {
 	struct stage t;
@@ -383,7 +385,7 @@ static int sweep(const struct path *path)
 
 	stage_open(&t);
 	used = memlock_used(&t.p.srv);
-	/* Once without, for what is allocated once and stays. */
+	/* Once without failures: what is allocated once stays. */
 	if (path->before)
 		path->before(&t);
 	CHILD_CHECK(path->run(&t) == 0);
@@ -402,7 +404,7 @@ static int sweep(const struct path *path)
 			CHILD_CHECK(hit && expected(err) && !path->never_fails);
 		if (ret && path->after != unmap_region &&
 		    path->after != unserve_accepted) {
-			/* Once more, now that there is memory. */
+			/* Once more without failures. */
 			errno = 0;
 			if (path->run(&t)) {
 				fprintf(stderr, "# failure %d: errno %d, and then errno %d\n",
@@ -435,7 +437,7 @@ static void check_path(struct __test_metadata *_metadata,
 	ASSERT_EQ(0, pipe(fds));
 	pid = fork_child();
 	if (!pid) {
-		/* The file is that of the task that opened it. */
+		/* The file belongs to the task that opened it. */
 		CHILD_CHECK(injection_ready());
 		CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
 		n = sweep(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Traffic: many senders, threads that share, messages of all sizes. Nothing is
- * lost, doubled or out of order on its connection.
+ * Traffic: many senders, threads that share a connection, messages of all
+ * sizes. No message is lost, doubled or out of order on its connection.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -12,10 +12,10 @@
 
 #define SENDERS		8
 #define CONNS		16
-#define PAGE		4096	/* blocks of that are sent to directly */
+#define PAGE		4096	/* blocks of this size allow direct sends */
 #define WAIT_UNITS	(dd_patience() / 1000 * SBP_HZ)
 
-/* Sends until the link takes it; false on any other error. */
+/* Sends until the link accepts it; false on any other error. */
 static bool send_meta(struct slot *c, unsigned int *meta, int words)
 {
 	while (ddsend_with_metadata(c->conn, c->out, 64, 0, SEND_NOOPTS,
@@ -43,7 +43,9 @@ static void sender(const char *name, unsigned int who, unsigned int messages)
 			memset(c[i].out, (char)(who + i + n), 64);
 			CHILD_CHECK(send_meta(&c[i], meta, 3));
 		}
-	/* Until all is taken: the end would close the connections. */
+	/*
+	 * Wait until all messages are read: exit would close the connections.
+	 */
 	for (i = 0; i < CONNS; i++)
 		CHILD_CHECK(WAIT_FOR(ddsend(c[i].conn, c[i].out, 0, 0,
 					    SEND_NOOPTS) == 0));
@@ -115,7 +117,7 @@ static void *send_thread(void *arg)
 	return NULL;
 }
 
-/* Connects, sends and closes, and so on: nothing that was accepted is lost. */
+/* Connects, sends, closes, repeatedly: no accepted message is lost. */
 static void *come_and_go(void *arg)
 {
 	struct work *w = arg;
@@ -177,13 +179,13 @@ TEST(two_threads_send_on_one_connection)
 }
 
 /*
- * Their connections share a ring, and a lane of it in the library, whenever there
- * are two of them; it comes and goes with them.
+ * The connections of both threads share a ring, and the library's state of it,
+ * whenever there are two; it comes and goes with them.
  */
 #define COMERS		2
 #define COMING		(3 * dd_count(500))
 
-/* Each once; in order on its connection only. */
+/* Each message arrives once; order holds on its connection only. */
 static long count_each(long note, long total, long c)
 {
 	char *seen[COMERS];
@@ -210,7 +212,7 @@ TEST(two_threads_connect_and_close)
 	pthread_t t[COMERS];
 	int i;
 
-	/* A block that is given on takes with it what has not been read. */
+	/* A block that gets a new owner drops its unread messages. */
 	ASSERT_OK(p_serve_simple(srv, own_name("flow"), COMERS * COMING / 3,
 				 COMERS * COMING / 3 * PAGE));
 	peer_begin(srv, count_each, peer_slot(srv, 0).note, COMERS * COMING, 0);
@@ -239,7 +241,7 @@ static void *recv_thread(void *arg)
 			w->ok = false;
 			return NULL;
 		}
-		/* The last two messages end a thread each. */
+		/* The last two messages end one thread each. */
 		if (d.metad[0] >= w->messages)
 			return NULL;
 		seen_by[w->who][d.metad[0]]++;
@@ -365,7 +367,7 @@ static long check_patterns(long note, long total, long c)
 		for (i = 0; i < d.msgsize; i++)
 			if ((unsigned char)d.msgaddr[i] != pattern(n, i))
 				return -3;
-		/* Taken: the next may overwrite it. */
+		/* Read: the next message may overwrite it. */
 		peer_shm->data[0] = n + 1;
 		if (ddsend(d.connid, (address_t)&n, 4, 0, SEND_UNWIRED))
 			return -4;

@@ -61,7 +61,7 @@ static bool calls(int who)
 	return who % 2 == 0;
 }
 
-/* As send_one(), and wait for the reply. */
+/* Like send_one(), but waits for the reply. */
 static void call_one(struct dd *h, int conn, int who, __u64 *w, __u64 i)
 {
 	struct dd_msg reply;
@@ -73,7 +73,7 @@ static void call_one(struct dd *h, int conn, int who, __u64 *w, __u64 i)
 	CHILD_CHECK(reply.len == 8 && *(__u64 *)reply.addr == ~i);
 }
 
-/* Send numbered messages until killed. */
+/* Sends numbered messages until killed. */
 static void sender(int who)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr),
@@ -155,7 +155,7 @@ static struct from *from_of(struct reader *r, const struct dd_msg *msg)
 	return &r->from[i];
 }
 
-/* @mortal: its sender may have been killed. */
+/* @mortal: the sender may have been killed. */
 static void check(struct __test_metadata *_metadata, struct reader *r,
 		  const struct dd_msg *msg, bool mortal)
 {
@@ -221,7 +221,7 @@ static pid_t start(int who)
 	return pid;
 }
 
-/* Receive until all rings have a sender. */
+/* Receives until all rings have a sender. */
 static void until_all_are_taken(struct __test_metadata *_metadata,
 				struct reader *r, bool mortal)
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What tracepoints tell of three calls and their replies, by each way to send.
+# Tracepoints of three calls and their replies, sent directly and by the kernel.
 
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
@@ -9,7 +9,7 @@
 TRACING=/sys/kernel/tracing
 MESSAGES=6
 
-# talk DIRECT: leaves what was told in ./trace.
+# talk DIRECT: leaves the trace in ./trace.
 talk() {
 	local server
 
@@ -24,7 +24,7 @@ talk() {
 		return 1
 	fi
 	exited "$server" 0 || return
-	# What a process leaves is ended behind it.
+	# A worker closes the connections of a process after its exit.
 	within "$PATIENCE" both_closed
 }
 
@@ -33,7 +33,7 @@ both_closed() {
 	[ "$(grep -c ' dd_close: ' trace)" = 2 ]
 }
 
-# times N EVENT [PATTERN]: so often it was told of that.
+# times N EVENT [PATTERN]: the trace has that many of these events.
 times() {
 	local n
 
@@ -55,7 +55,6 @@ taken_back() {
 	return 1
 }
 
-# Each way: from a connect to the close of both ends.
 framed() {
 	times 1 dd_connect 'end=client' && times 1 dd_close 'end=client' &&
 		times 1 dd_close 'end=server'
@@ -64,17 +63,17 @@ framed() {
 plan 8
 scratch
 echo 1 >"$TRACING/events/dd/enable"
-check "two that talk directly" talk 1
+check "calls sent directly" talk 1
 check "a connection begins and ends" framed
-check "either end is given a way" granted
-check "it is taken back, and what came by it is counted" taken_back
-check "two that talk by the kernel" talk 0
+check "each end gets a direct path" granted
+check "it is revoked, with the number of its messages" taken_back
+check "calls sent by the kernel" talk 0
 check "a connection begins and ends" framed
 by_kernel() {
 	times "$MESSAGES" dd_op && times "$MESSAGES" dd_deposit &&
 		times "$MESSAGES" dd_note type=data
 }
 check "requests, deposits and notes" by_kernel
-check "nobody is given a way" times 0 'dd_direct_[a-z]*'
+check "neither end gets a direct path" times 0 'dd_direct_[a-z]*'
 echo 0 >"$TRACING/events/dd/enable"
 finish

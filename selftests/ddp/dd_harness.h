@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What every test program needs beside the kernel's own kselftest_harness.h:
- * counts and patience that suit the machine, waits for a state, skips that say
- * which test they skip, and a main() that takes a filter.
+ * Additions to the kernel's kselftest_harness.h: repetitions and hang limits
+ * that suit the machine, waits for a state, skips that name their test, and a
+ * main() that takes a filter.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -32,8 +32,8 @@
 #include "kselftest_harness.h"
 
 /*
- * Seconds for a test that does not say how many. Its own 30 depend on who else
- * uses the machine; this is a little less than a program of a list may take.
+ * Seconds for a test without a timeout of its own, a little less than a program
+ * of a list may take. The harness' own 30 are too few on a busy machine.
  */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT 100
@@ -44,8 +44,8 @@
 #define BOB		1001
 
 /*
- * How much slower than a stock kernel this one is: DD_SCALE says it, else a
- * kernel with fault injection is taken for the debug kernel.
+ * How much slower than a stock kernel this one is: DD_SCALE, or 10 for a kernel
+ * with fault injection, which is the debug kernel.
  */
 static inline int dd_scale(void)
 {
@@ -64,7 +64,7 @@ static inline int dd_scale(void)
 		SKIP(return, "User-Mode Linux " reason);		\
 } while (0)
 
-/* What a test's choices follow from: DD_SEED, or the time. */
+/* The seed of a test's choices: DD_SEED, or the time. */
 static inline unsigned int dd_seed(struct __test_metadata *_metadata)
 {
 	const char *s = getenv("DD_SEED");
@@ -81,7 +81,7 @@ static inline int dd_count(int n)
 	return n > 2 ? n : 2;
 }
 
-/* How long, in ms, something that must happen may take. */
+/* Hang limit, in ms, of a wait for a state. */
 static inline int dd_patience(void)
 {
 	return 10000 * (dd_scale() > 4 ? 4 : dd_scale());
@@ -95,7 +95,7 @@ static inline double dd_now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* True as soon as @cond is, false if it has not become so within @ms. */
+/* True as soon as @cond is; false if it is not within @ms. */
 #define WAIT_FOR_MS(cond, ms) ({					\
 	double __end = dd_now() + (ms) / 1e3;				\
 	bool __ok;							\
@@ -120,7 +120,7 @@ static inline int timer_start(long ms)
 	return fd;
 }
 
-/* Whether it has expired; it is closed. */
+/* Returns whether the timer has expired, and closes it. */
 static inline bool timer_expired(int fd)
 {
 	__u64 times;
@@ -131,9 +131,9 @@ static inline bool timer_expired(int fd)
 }
 
 /*
- * @call, which waits until its timeout of @ms, never returns earlier, and returns
- * before a timer that was set to half as much again. On a busy machine attempts
- * may be late: one in time is enough.
+ * @call waits until its timeout of @ms. It never returns earlier, and it
+ * returns before a timer of half as much again. On a busy machine it may be
+ * late: it is repeated until it is in time once.
  */
 #define ASSERT_WAITS(ms, call) do {					\
 	bool __in_time = WAIT_FOR(dd_waits(ms, call));			\
@@ -165,7 +165,7 @@ static inline bool timer_expired(int fd)
 #define DD_SKIP(fmt, ...)						\
 	SKIP(return, "%s: " fmt, _metadata->name, ##__VA_ARGS__)
 
-/* To be called by a child, first and again after each change of its user. */
+/* A child calls it first, and again after each change of its user. */
 static inline void die_with_parent(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -173,7 +173,7 @@ static inline void die_with_parent(pid_t parent)
 		_exit(125);
 }
 
-/* A child that cannot survive the caller; 0 in the child, as fork(). */
+/* Like fork(), but the child is killed when the caller exits. */
 static inline pid_t fork_child(void)
 {
 	pid_t parent = getpid(), pid;
@@ -186,7 +186,7 @@ static inline pid_t fork_child(void)
 	return pid;
 }
 
-/* The wait status of a child that must end by itself; -1 if it has not. */
+/* The wait status of a child that must exit by itself; -1 if it does not. */
 static inline int wait_child(pid_t pid)
 {
 	int status = -1;
@@ -237,7 +237,7 @@ static inline bool asleep_in_wait(pid_t pid)
 	return asleep_in(pid, SYS_ioctl);
 }
 
-/* An ordinary user who may open /dev/dd; 0 or -1. */
+/* Makes the caller an ordinary user with access to /dev/dd; 0 or -1. */
 static inline int become_user(uid_t uid)
 {
 	gid_t dd = DD_GID;

@@ -142,7 +142,7 @@ TEST_F(conn, DDP_25_split_returns_at_once_and_has_one_outstanding_request)
 	ddrecv_desc_t d;
 
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	/* Nobody receives, and yet it returns. */
+	/* No process receives, and the call returns all the same. */
 	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->note, &d, RECV_NOBLOCK, 0));
 	EXPECT_ERR(ESLOTBUSY, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
@@ -154,7 +154,7 @@ TEST_F(conn, DDP_25_split_returns_at_once_and_has_one_outstanding_request)
 	ASSERT_SENT(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 }
 
-/* Sends until the link says no; the number accepted, at most @max. */
+/* Sends until the link refuses; returns the number accepted, at most @max. */
 static int fill(connid_t c, address_t from, int max)
 {
 	int n;
@@ -170,16 +170,19 @@ TEST_F(conn, DDP_26_sstream_acks_what_is_placed_not_what_is_processed)
 	int n;
 
 	ASSERT_OK(simple(self, TYPE_SSTREAM, CONN_NOOPTS));
-	/* Acknowledged although the receiver has not run. */
+	/* The kernel acknowledges although the receiver has not run. */
 	for (n = 0; n < 16; n++) {
 		ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 		EXPECT_EQ(1, dddone(self->c, SDONE_SLEEP));
 	}
-	/* Until one cannot be announced: then the next is refused. */
+	/*
+	 * Fill the list until the note of one message is withheld: the next is
+	 * refused.
+	 */
 	n = fill(self->c, self->mem, 1000);
 	ASSERT_LT(n, 1000);
 	EXPECT_EQ(ENOTREADY, errno);
-	/* Between nodes the last acknowledgement may have been on its way. */
+	/* Between nodes the last acknowledgement may still be in flight. */
 	if (!across_nodes())
 		EXPECT_ERR(ENOTREADY, ddsend(self->c, self->mem, 8, 0,
 					     SEND_NOOPTS));
@@ -202,7 +205,7 @@ TEST_F(conn, DDP_27_notelist_attaches_to_the_given_list)
 	EXPECT_ERR(EBADID, ddconn(self->name, far_node(), TYPE_SPLIT, CONN_NOTELIST,
 				  self->mem + 8192, 4096, self->mem + 12288,
 				  4096, &c2, &bad));
-	/* A stream may share one too. */
+	/* A stream may share a list too. */
 	EXPECT_EQ(0, ddconn(self->name, far_node(), TYPE_SSTREAM, CONN_NOTELIST,
 			    self->mem + 8192, 4096, self->mem + 12288, 4096,
 			    &c2, &self->note));
@@ -280,7 +283,7 @@ TEST_F(conn, DDP_30_2_no_such_service_or_node_is_ebadserver)
 	static const int nodes[] = { 0, 1, 2, 3, 4, -1, 0x7fffffff, -0x7fffffff };
 	int i;
 
-	/* The own one too, if the service is on another. */
+	/* The own node fails too, if the service is on another. */
 	for (i = 0; i < 8; i++)
 		if (nodes[i] != far_node())
 			EXPECT_ERR(EBADSERVER,
@@ -326,7 +329,7 @@ TEST_F(conn, DDP_31_client_closes)
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, ddclose(self->c));
-	/* What had been delivered is read. */
+	/* Delivered messages can be read. */
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	there = self->srv->shm->desc.connid;
 	EXPECT_HEARD_ERR(ECONNCLOSE, p_send(self->srv, there, "x", 2, 0,
@@ -349,7 +352,7 @@ TEST_F(conn, DDP_31_server_closes)
 	ASSERT_OK(p_send(self->srv, there, "last", 5, 0, SEND_BLOCK));
 	EXPECT_EQ(0, p_close(self->srv, there));
 	EXPECT_ERR(EBADID, p_send(self->srv, there, "x", 2, 0, SEND_UNWIRED));
-	/* First what was delivered, then the news. */
+	/* First the delivered messages, then the close record. */
 	EXPECT_EQ(1, ddready(self->note));
 	ASSERT_OK(ddrecv(self->note, &d, RECV_SLEEP, 0));
 	EXPECT_STREQ("last", d.msgaddr);
@@ -358,7 +361,7 @@ TEST_F(conn, DDP_31_server_closes)
 	EXPECT_EQ(self->c, d.connid);
 	EXPECT_ERR(ECONNCLOSE, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, ddclose(self->c));
-	/* The service goes on. */
+	/* The service continues. */
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
@@ -396,7 +399,7 @@ TEST(DDP_31_death_of_the_client_closes)
 	ASSERT_OK(ddconninfo(d.connid, &info));
 	ASSERT_SOON(ddsend(d.connid, info.sendbase, 8, 0, SEND_NOOPTS) == -1 &&
 		    errno == ECONNCLOSE);
-	/* The server does not read of it on its list. */
+	/* The server's list gets no record of the close. */
 	EXPECT_EQ(0, ddready(s.note));
 	EXPECT_EQ(0, ddclose(d.connid));
 }
@@ -436,10 +439,10 @@ TEST(DDP_31_a_message_outlives_its_sender_until_it_is_read)
 	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
 	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
 	ASSERT_OK(ddsend(c.conn, strcpy(c.out, "old"), 4, 0, SEND_BLOCK));
-	/* Its notification is there, too, if it came from another node. */
+	/* The notification has arrived too, also from another node. */
 	ASSERT_SOON(p_ready(srv, 0) == 1);
 	ASSERT_OK(ddclose(c.conn));
-	/* Its block is not another client's before that. */
+	/* The block gets no other client before that. */
 	EXPECT_ERR(ENORESOURCE, open_conn(&c, name, TYPE_SPLIT, 4096));
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_STREQ("old", (char *)srv->shm->data);
@@ -464,7 +467,10 @@ TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
 	peer_kill(alice);
 	EXPECT_ERR(ENORESOURCE, p_conn(bob, name, TYPE_SPLIT, 4096, 0));
 	EXPECT_STREQ("alice", d.msgaddr);
-	/* The reply is refused once the server's node knows that she is gone. */
+	/*
+	 * The reply is refused once the server's node knows that the client is
+	 * gone.
+	 */
 	ASSERT_SOON(ddsend(d.connid, s.out, 8, 0, SEND_NOOPTS) == -1 &&
 		    errno == ECONNCLOSE);
 	ASSERT_OK(p_conn(bob, name, TYPE_SPLIT, 4096, 0));
@@ -473,7 +479,7 @@ TEST(DDP_31_a_request_in_work_is_not_replaced_by_another_user)
 	EXPECT_STREQ("bob", d.msgaddr);
 }
 
-/* A service with one block whose server wants to know that its client has gone. */
+/* A service with one block whose server asks for records of closed clients. */
 static int serve_close(struct slot *s, char *name, int flags)
 {
 	s->in = ddalloc(4096);
@@ -513,7 +519,7 @@ TEST(a_server_that_asks_is_notified_that_a_client_has_gone)
 	ASSERT_OK(open_conn_at(&c, name, ddmynode(), TYPE_SPLIT, 4096));
 }
 
-/* However much is unread: closing does not wait, and the record comes last. */
+/* Closing does not wait for unread messages, and the record comes last. */
 TEST(a_close_record_follows_all_messages_of_a_client)
 {
 	char *name = (char *)own_name("s");
@@ -583,7 +589,7 @@ TEST_F(conn, DDP_32_close_of_no_connection_is_ebadid)
 	EXPECT_ERR(EBADID, ddclose(self->note));
 	EXPECT_EQ(0, ddclose(self->c));
 	EXPECT_ERR(EBADID, ddclose(self->c));
-	/* Not even when its place is taken by another. */
+	/* Not even when its block has a new client. */
 	old = self->c;
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 	EXPECT_NE(old, self->c);
@@ -614,7 +620,7 @@ TEST(connecting_takes_no_longer_than_asked)
 
 	ASSERT_OK(p_serve_simple(srv, (char *)name, 3, 3 * 4096));
 	ASSERT_EQ(0, dd_open(&h));
-	/* Without waiting only on this node. */
+	/* Only on one node the call does not wait. */
 	ret = connect_within(h, name, far_node(), 0);
 	if (across_nodes()) {
 		EXPECT_EQ(-EAGAIN, ret);
@@ -627,7 +633,7 @@ TEST(connecting_takes_no_longer_than_asked)
 					      3600000000000));
 	if (!across_nodes())
 		return;
-	/* A peer that never answers, and does not count as dead for an hour. */
+	/* A peer that never answers, with a dead time of an hour. */
 	ASSERT_EQ(0, system(family && *family == '6' ?
 			    "ddctl peer add 0 fd09::c8 dead-time 3600000" :
 			    "ddctl peer add 0 10.9.0.200 dead-time 3600000"));

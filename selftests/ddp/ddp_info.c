@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include "peer.h"
 
-#define BLOCK	4096	/* a page: sent to directly */
+#define BLOCK	4096	/* a page: allows direct sends */
 
 FIXTURE(info) {
 	struct peer *srv;
@@ -318,7 +318,7 @@ TEST_F(info, DDP_68_peek_at_a_connection_record)
 	EXPECT_EQ(d.connid, c);
 }
 
-/* The other end closes, and nothing else has come. */
+/* The other end closes, and nothing else has arrived. */
 TEST_F(info, DDP_70_a_close_record_alone_is_pending)
 {
 	noteid_t v = self->c.note;
@@ -388,7 +388,7 @@ TEST(DDP_72_maxnodes_is_fixed)
 	EXPECT_EQ(n, ddmaxnodes());
 }
 
-/* The number that a command prints, 0 if none. */
+/* The number that a command prints, 0 if there is none. */
 static int printed(const char *command)
 {
 	FILE *f = popen(command, "r");
@@ -412,12 +412,14 @@ static int link_unit(void)
 	return mtu ? atoi(mtu) : 1500;
 }
 
-/* To which the way is narrower: the smallest of both, as long as there are two. */
+/*
+ * The node with the smallest maximum; with two nodes it is the smaller of both.
+ */
 static void another_peer(struct __test_metadata *_metadata, int before)
 {
 	const int narrow = 1300;
 
-	/* The guest's sh has an ip of its own. */
+	/* The guest's sh has a builtin ip. */
 	ASSERT_EQ(0, system("bash -c 'ip route add 10.9.0.9 dev eth0 mtu lock 1300'"));
 	EXPECT_EQ(0, system("ddctl peer add 0 10.9.0.9"));
 	EXPECT_TRUE(WAIT_FOR(ddpacketssize() <= narrow - 28));
@@ -433,10 +435,10 @@ TEST(DDP_73_packet_size_is_that_of_the_interface)
 
 	ASSERT_LT(0, n);
 	if (across_nodes()) {
-		/* Known when a packet has been sent there. */
+		/* The path's maximum is known after the first packet. */
 		ASSERT_SOON(ddpacketssize() == printed(PEER_PACKET));
 		EXPECT_GT(n, ddpacketssize());
-		/* The link's unit, without headers and a little. */
+		/* The link's MTU, less headers and a margin. */
 		EXPECT_GE(link_unit() - 28, ddpacketssize());
 		EXPECT_LE(link_unit() - 128, ddpacketssize());
 		another_peer(_metadata, ddpacketssize());
@@ -484,7 +486,7 @@ TEST(DDP_74_dderror_formats_and_knows_both_vocabularies)
 	t = DDERROR_TEXT(EINVAL, "plain");
 	EXPECT_EQ(0, strncmp(t, "plain", 5));
 	EXPECT_NE(NULL, strstr(t, strerror(EINVAL)));
-	/* It leaves errno alone. */
+	/* errno stays as it was. */
 	errno = EBADID;
 	dderror("still");
 	EXPECT_EQ(EBADID, errno);

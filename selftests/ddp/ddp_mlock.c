@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Processes with all of their memory locked, now and in future: what the library
- * maps must fit in RLIMIT_MEMLOCK.
+ * Processes with all present and future memory locked: what the library maps
+ * must fit in RLIMIT_MEMLOCK.
  *
  * Copyright (C) 2026 The dd authors
  */

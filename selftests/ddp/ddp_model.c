@@ -20,7 +20,7 @@ TEST(DDP_1_bytes_are_in_the_receivers_memory_before_it_makes_a_call)
 	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
 	strcpy(c.out, "straight to where it is used");
 	ASSERT_OK(ddsend(c.conn, c.out, 29, 128, SEND_BLOCK));
-	/* Nothing but loads in the receiver. */
+	/* The receiver makes only loads. */
 	ASSERT_OK(p_read(srv, s.in + 128, got, 29));
 	EXPECT_STREQ("straight to where it is used", got);
 	ASSERT_OK(p_recv(srv, 0, RECV_NOBLOCK, 0));
@@ -54,7 +54,7 @@ TEST(DDP_2_a_connection_is_two_channels)
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	back = srv->shm->desc.connid;
 	EXPECT_STREQ("there", (char *)srv->shm->data);
-	/* The other channel, while another message is on the first. */
+	/* The other channel works while a message is on the first. */
 	strcpy(c.out, "again");
 	ASSERT_OK(ddsend(c.conn, c.out, 6, 0, SEND_BLOCK));
 	ASSERT_OK(p_send(srv, back, "back", 5, 0, SEND_BLOCK));
@@ -130,7 +130,7 @@ TEST(DDP_6_current_connections_are_listed)
 		EXPECT_EQ(0, p_info(srv, id));
 		EXPECT_NE(id, srv->shm->conns[(i + 1) % 3]);
 	}
-	/* More than fit are counted, not stored. */
+	/* Metadata that does not fit is counted, not stored. */
 	srv->shm->conns[1] = 12345;
 	EXPECT_EQ(3, p_connlist(srv, s.serv, 1));
 	EXPECT_EQ(12345, srv->shm->conns[1]);
@@ -153,7 +153,7 @@ TEST(DDP_7_one_list_for_services_and_connections)
 	ASSERT_OK(p_serve_simple(srv, own_name("m"), 4, 16384));
 	mem = ddalloc(8192);
 	ASSERT_NE(NULL, mem);
-	/* None given: the kernel allocates and returns one. */
+	/* Without a list the kernel allocates and returns one. */
 	ASSERT_OK(ddserve((char *)own_name("own"), SERVE_NOOPTS, 1, mem, 4096,
 			  mem + 4096, 4096, &note, &serv));
 	EXPECT_NE(0, note);
@@ -174,7 +174,10 @@ TEST(DDP_7_one_list_for_services_and_connections)
 		EXPECT_EQ(c[i].conn, d.connid);
 	}
 	s = peer_slot(srv, 0);
-	/* It belongs to one process: not the peer's, and the peer's not ours. */
+	/*
+	 * A list belongs to one process: the peer cannot use this one, nor this
+	 * process the peer's.
+	 */
 	EXPECT_ERR(EBADID, ddready(s.note));
 }
 
@@ -221,7 +224,7 @@ static long present_there(long at, long len, long c)
 	return pages_present((void *)at, len);
 }
 
-/* All memory of both sides is reclaimed, and swapped out if it can be. */
+/* All memory of both processes is reclaimed, and swapped out where possible. */
 TEST(DDP_8_memory_is_wired)
 {
 	char got[8] = "", *plain;
@@ -246,7 +249,7 @@ TEST(DDP_8_memory_is_wired)
 	EXPECT_EQ(0, ddsend(c.conn, c.out, 65536, 0, SEND_BLOCK));
 	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_EQ(16, peer_call(srv, present_there, (long)s.in, 65536, 0));
-	/* As long as there is something of the other kind. */
+	/* While an object of the other kind exists. */
 	EXPECT_EQ(PLAIN / 4096, pages_present(plain, PLAIN));
 	EXPECT_TRUE(WAIT_FOR((reclaim_now(&reclaim),
 			      pages_present(plain, PLAIN) == 0)));
@@ -302,7 +305,7 @@ TEST(DDP_10_rpc_has_an_anonymous_list_split_has_a_noteid)
 	EXPECT_EQ(4711, untouched);
 	ASSERT_OK(ddconn(name, far_node(), TYPE_RPC, CONN_NOOPTS, mem + 8192, 4096,
 			 mem + 12288, 4096, &c[1], NULL));
-	/* Anonymous. */
+	/* An anonymous list. */
 	ASSERT_OK(ddconninfo(c[0], &a));
 	ASSERT_OK(ddconninfo(c[1], &b));
 	EXPECT_EQ(0, a.noteid);
@@ -421,7 +424,7 @@ TEST(DDP_13_a_forked_child_has_none_of_its_parents_ids)
 		_exit(0);
 	}
 	ASSERT_CHILD_OK(pid);
-	/* And took nothing away from its parent. */
+	/* The parent has lost nothing. */
 	EXPECT_EQ(0, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
 }
@@ -440,7 +443,7 @@ TEST(DDP_13_a_forked_child_may_use_the_calls_for_itself)
 		CHILD_CHECK(open_conn(&own, name, TYPE_SPLIT, 4096) == 0);
 		strcpy(own.out, "child");
 		CHILD_CHECK(ddsend(own.conn, own.out, 6, 0, SEND_NOOPTS) == 0);
-		/* Still none of its parent's, even with a handle. */
+		/* Not the parent's, even with a handle of its own. */
 		CHILD_CHECK(own.conn == c.conn || (ddclose(c.conn) == -1 &&
 						   errno == EBADID));
 		_exit(0);

@@ -9,7 +9,7 @@
 #include "peer.h"
 #include "trace.h"
 
-#define BLOCK	4096	/* a page: sent to directly */
+#define BLOCK	4096	/* a page: allows direct sends */
 
 /* A peer that serves; the test connects, mostly. */
 FIXTURE(recv) {
@@ -106,8 +106,9 @@ static void traced_client(const char *name, option_t how)
 
 	CHILD_CHECK(open_conn(&c, name, TYPE_SSTREAM, BLOCK) == 0);
 	/*
-	 * The first calls may set something up, and find out whether the page of the
-	 * result can be written, which need not be that of what they were given before.
+	 * The first calls may set up state and probe whether the page of the
+	 * result is writable; that page may differ from the page of later
+	 * results.
 	 */
 	CHILD_CHECK(ddsend(c.conn, c.out, 8, 0, SEND_BLOCK) == 0);
 	CHILD_CHECK(ddrecv(c.note, &d, RECV_NOBLOCK, 0) < 0);
@@ -125,7 +126,7 @@ static void traced_client(const char *name, option_t how)
 	_exit(0);
 }
 
-/* The client stands still while its message is brought. */
+/* The client is stopped while its message is delivered. */
 static void count_calls(struct __test_metadata *_metadata,
 			FIXTURE_DATA(recv) *self, option_t how)
 {
@@ -208,8 +209,8 @@ static pid_t start_waiting_client(struct __test_metadata *_metadata,
 }
 
 /*
- * Its first system call, with nothing there, is not the one that sleeps. The
- * client stands still in it while the message comes, and need not sleep then.
+ * The first system call on an empty list is not the one that sleeps. The client
+ * is stopped in it while the message is delivered, and need not sleep.
  */
 TEST_F(recv, DDP_52_spin_looks_for_a_message_before_it_sleeps)
 {
@@ -221,7 +222,7 @@ TEST_F(recv, DDP_52_spin_looks_for_a_message_before_it_sleeps)
 	nr = trace_enter(pid);
 	EXPECT_FALSE(is_sleep(nr));
 	ASSERT_OK(p_send(self->srv, self->there->connid, "2", 2, 0, SEND_BLOCK));
-	/* From another node it may still be on its way. */
+	/* From another node it may still be in flight. */
 	while (!across_nodes() && nr != SYS_prctl) {
 		nr = trace_enter(pid);
 		ASSERT_LE(0, nr);
@@ -283,7 +284,7 @@ TEST_F(recv, DDP_55_timeout_counts_units_of_sbp_hz)
 		     ddrecv(c.note, &d, RECV_TIMEOUT | RECV_SLEEP,
 			    SBP_HZ / 2)));
 	EXPECT_ERR(ETIMEDOUT, ddrecv(c.note, &d, RECV_TIMEOUT, 0));
-	/* A message in time beats it. */
+	/* A message that arrives in time ends the wait. */
 	REPLY(c, "in time", 0);
 	EXPECT_EQ(0, ddrecv(c.note, &d, RECV_TIMEOUT, 1000 * SBP_HZ));
 }
@@ -351,7 +352,7 @@ TEST_F(recv, a_caught_signal_ends_a_wait_if_asked_to)
 		     100000 * SBP_HZ);
 	interrupt(_metadata, self->srv);
 	EXPECT_ERR(EINTR, peer_end(self->srv));
-	/* Nothing was lost, and without the option it goes on waiting. */
+	/* Nothing was lost, and without the option the wait continues. */
 	p_recv_begin(self->srv, 0, RECV_SLEEP, 0);
 	interrupt(_metadata, self->srv);
 	ASSERT_OK(ddsend(c.conn, c.out, 8, 0, SEND_BLOCK));
@@ -388,7 +389,7 @@ TEST_F(recv, DDP_57_2_unknown_options_and_bad_pointers_are_einval)
 	}
 	EXPECT_ERR(EINVAL, ddrecv(c.note, NULL, RECV_NOBLOCK, 0));
 	EXPECT_ERR(EINVAL, ddrecv(c.note, (ddrecv_desc_t *)8, RECV_NOBLOCK, 0));
-	/* And none of them has consumed the message. */
+	/* None of the failed calls has consumed the message. */
 	ASSERT_OK(ddrecv(c.note, &d, RECV_NOBLOCK, 0));
 	EXPECT_STREQ("stays", d.msgaddr);
 }
@@ -421,7 +422,7 @@ static void *wait_for_message(void *arg)
 	return NULL;
 }
 
-/* In a thread of its own; whether it sleeps. */
+/* Waits in a thread of its own; returns whether the thread sleeps. */
 static bool waiter_sleeps(struct waiter *w)
 {
 	w->tid = 0;
@@ -438,7 +439,10 @@ TEST_F(recv, DDP_57_a_list_that_goes_away_ends_the_wait)
 	struct slot c;
 	int i;
 
-	/* With its last connection, and with its last service. */
+	/*
+	 * The list goes away with its last connection, and with its last
+	 * service.
+	 */
 	for (i = 0; i < 8; i++) {
 		ASSERT_OK(i % 2 ? open_serve(&c, own_name("gone"), 1, BLOCK) :
 			  open_conn(&c, self->name, TYPE_SPLIT, BLOCK));
@@ -455,7 +459,7 @@ TEST_F(recv, DDP_57_a_list_that_goes_away_ends_the_wait)
 
 /* --- ddcall ----------------------------------------------------------------*/
 
-/* In the server: answer @n calls with the request's bytes, at offset @at. */
+/* In the server: answers @n calls with the request's bytes, at offset @at. */
 static long echo(long note, long n, long at)
 {
 	ddrecv_desc_t d;
@@ -559,7 +563,7 @@ TEST_F(recv, DDP_60_a_late_reply_is_not_taken_for_the_next)
 	TAKE();
 	there = self->there->connid;
 	ASSERT_OK(p_send(self->srv, there, "late", 5, 0, SEND_BLOCK));
-	/* The second is answered when it is there. */
+	/* The second call gets its own reply. */
 	p_recv_begin(self->srv, 0, RECV_SLEEP, 0);
 	pid = fork_child();
 	if (!pid) {
@@ -612,7 +616,7 @@ TEST_F(recv, DDP_61_3_closed_by_the_other_side_is_econnclose)
 	EXPECT_ERR(ECONNCLOSE, ddcall(c.conn, c.out, 8, &rep, &size, 0, 0));
 }
 
-/* In the server: take a request and end the service instead of answering. */
+/* In the server: takes a request and ends the service instead of answering. */
 static long take_and_unserve(long note, long serv, long c)
 {
 	ddrecv_desc_t d;

@@ -13,7 +13,7 @@
 
 #define BLOCK	4096
 
-/* Messages that a stream accepts without any being read, at least. */
+/* Messages that a stream accepts at least while none is read. */
 #define UNREAD	16
 
 /* Connections of every type to a service with blocks of BLOCK bytes. */
@@ -93,13 +93,13 @@ TEST_F(send, DDP_37_noopts_never_blocks_and_dddone_tells)
 	int i, r = 0;
 
 	EXPECT_EQ(0, SEND_NOOPTS);
-	/* Nobody takes a message; each call returns all the same. */
+	/* No process takes a message; each call returns all the same. */
 	for (i = 0; i < 1000 && !r; i++)
 		r = ddsend(self->stream.conn, self->stream.out, 64, 0,
 			   SEND_NOOPTS);
 	EXPECT_EQ(-1, r);
 	EXPECT_EQ(ENOTREADY, errno);
-	/* Between nodes the last of them leave when the first ones are read. */
+	/* Between nodes the last ones leave when the first ones are read. */
 	for (i--; i > UNREAD; i--)
 		TAKE();
 	EXPECT_EQ(1, dddone(self->stream.conn, SDONE_SLEEP));
@@ -123,7 +123,10 @@ TEST_F(send, DDP_38_ebadtype_on_an_rpc_connection_at_the_client_only)
 	EXPECT_ERR(EBADTYPE, ddsend(self->rpc.conn, self->rpc.out, 8, 0,
 				    SEND_NOOPTS));
 	EXPECT_EQ(0, p_ready(self->srv, 0));
-	/* A call that nobody answers in time, so that the server has its id. */
+	/*
+	 * A call without an answer in time gives the server the connection's
+	 * id.
+	 */
 	EXPECT_ERR(ETIMEDOUT, ddcall(self->rpc.conn, self->rpc.out, 8, &rep,
 				     &size, RECV_TIMEOUT, 1));
 	TAKE();
@@ -139,7 +142,7 @@ TEST_F(send, DDP_39_split_second_send_is_eslotbusy)
 				     SEND_NOOPTS));
 	TAKE();
 	ASSERT_OK(p_send(self->srv, self->there->connid, "r", 2, 0, SEND_BLOCK));
-	/* It is there, but not consumed. */
+	/* The reply has arrived, but is not consumed. */
 	ASSERT_EQ(1, ddready(self->split.note));
 	EXPECT_ERR(ESLOTBUSY, ddsend(self->split.conn, self->split.out, 8, 0,
 				     SEND_NOOPTS));
@@ -178,7 +181,7 @@ TEST_F(send, DDP_40_stream_needs_no_replies_but_the_link_ack)
 	EXPECT_EQ(ENOTREADY, errno);
 	EXPECT_LE(UNREAD, sent);
 	EXPECT_LT(sent, 1000);
-	/* What was accepted arrives, what was refused does not. */
+	/* Accepted messages arrive, refused ones do not. */
 	for (i = 0; i < sent; i++)
 		TAKE();
 	EXPECT_ERR(EWOULDBLOCK, p_recv(self->srv, 0, RECV_NOBLOCK, 0));
@@ -210,7 +213,7 @@ TEST_F(send, DDP_26_a_stream_accepts_16_unread_messages_at_both_ends)
 	ddrecv_desc_t d;
 	int i, sent;
 
-	/* The receiver calls nothing. */
+	/* The receiver makes no call. */
 	for (i = 0; i < UNREAD; i++) {
 		*(int *)(out + 8 * i) = i;
 		ASSERT_OK(ddsend(c, out + 8 * i, 8, 8 * i, SEND_NOOPTS));
@@ -220,7 +223,7 @@ TEST_F(send, DDP_26_a_stream_accepts_16_unread_messages_at_both_ends)
 			break;
 	EXPECT_EQ(ENOTREADY, errno);
 	EXPECT_LT(sent, 1000);
-	/* One more for each that is read. */
+	/* One more is accepted for each message read. */
 	for (i = 0; i < UNREAD; i++) {
 		TAKE();
 		there = self->there->connid;
@@ -311,12 +314,12 @@ TEST_F(send, DDP_40_a_window_lets_more_be_unacknowledged_at_both_ends)
 	ASSERT_OK(ddconn((char *)serve.name, far_node(), TYPE_SSTREAM,
 			 CONN_WINDOW(WINDOW), out, BLOCK, in, BLOCK, &conn,
 			 &note));
-	/* So many need not wait for anything. */
+	/* These messages need no wait. */
 	for (i = 0; i < WINDOW; i++) {
 		number(out, i);
 		ASSERT_OK(ddsend(conn, out + 64 * i, 64, 64 * i, SEND_NOOPTS));
 	}
-	/* More wait for the reader, and those for which there is no room fail. */
+	/* More messages wait for the reader, and fail when there is no room. */
 	for (sent = WINDOW; sent < 1000; sent++)
 		if (ddsend(conn, out, 8, BLOCK - 8, SEND_NOOPTS))
 			break;
@@ -342,7 +345,10 @@ TEST_F(send, DDP_40_a_window_lets_more_be_unacknowledged_at_both_ends)
 
 #define CONNS	3
 
-/* What dd_sendv() is to send: in turn on each connection, to a place of its own. */
+/*
+ * Messages of dd_sendv(): alternating connections, each to an offset of its
+ * own.
+ */
 static void compose(struct dd_send_msg *msgs, const int *conns, char *out)
 {
 	static unsigned int meta[CONNS * WINDOW];
@@ -406,7 +412,7 @@ TEST_F(send, DDP_36_several_at_once_on_several_connections)
 		EXPECT_EQ(k % 4 == 0, d->metacount);
 		EXPECT_EQ(last[k % CONNS]++, k / CONNS);
 	}
-	/* None comes that is behind one that was refused. */
+	/* No message behind a refused one arrives. */
 	msgs[4].roffset = BLOCK;
 	EXPECT_EQ(4, dd_sendv(h, msgs, CONNS * WINDOW, &error));
 	EXPECT_EQ(-EBADRANGE, error);
@@ -489,7 +495,7 @@ TEST_F(send, DDP_42_unreadable_source_is_efault_and_not_counted)
 	p = mmap(NULL, 8192, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, p);
-	/* Not unmapped: somebody might map something there. */
+	/* Not unmapped: another mapping could take its place. */
 	ASSERT_OK(mprotect(p + 4096, 4096, PROT_NONE));
 	EXPECT_ERR(EFAULT, ddsend(c, NULL, 8, 0, SEND_UNWIRED));
 	EXPECT_ERR(EFAULT, ddsend(c, p + 4096, 8, 0, SEND_UNWIRED));
@@ -567,7 +573,7 @@ TEST_F(send, DDP_44_3_outstanding_request_is_eslotbusy)
 	ASSERT_OK(ddsend(self->split.conn, self->split.out, 8, 0, SEND_BLOCK));
 	EXPECT_ERR(ESLOTBUSY, ddsend(self->split.conn, self->split.out, 8, 0,
 				     SEND_BLOCK));
-	/* The other connections are not concerned. */
+	/* The other connections still work. */
 	EXPECT_EQ(0, ddsend(self->stream.conn, self->stream.out, 8, 0, 0));
 }
 
@@ -595,7 +601,7 @@ TEST_F(send, DDP_44_5_outside_of_the_buffers_is_ebadrange)
 		EXPECT_ERR(EBADRANGE, ddsend(c, out, bad[i].len, bad[i].roffset,
 					     SEND_NOOPTS));
 	}
-	/* The source. */
+	/* The source is outside. */
 	EXPECT_ERR(EBADRANGE, ddsend(c, out - 1, 8, 0, SEND_NOOPTS));
 	EXPECT_ERR(EBADRANGE, ddsend(c, out + 2 * BLOCK - 7, 8, 0, SEND_NOOPTS));
 	EXPECT_ERR(EBADRANGE, ddsend(c, self->stream.in, 8, 0, SEND_NOOPTS));
@@ -616,8 +622,8 @@ TEST_F(send, DDP_44_6_before_the_link_ack_is_enotready)
 	EXPECT_LE(UNREAD, i);
 	EXPECT_LT(i, 1000);
 	/*
-	 * Until the receiver has read one: then one more is accepted. Between nodes
-	 * the last acknowledgement may have been on its way.
+	 * Once the receiver has read a message, another one is accepted.
+	 * Between nodes the last acknowledgement may still have been in flight.
 	 */
 	if (!across_nodes())
 		EXPECT_ERR(ENOTREADY, ddsend(self->stream.conn,
@@ -646,7 +652,7 @@ TEST_F(send, DDP_45_metadata_appears_in_the_notification)
 	EXPECT_EQ(0, self->there->metad[2]);
 	EXPECT_EQ(0xffffffff, self->there->metad[3]);
 	EXPECT_STREQ("body", (char *)self->srv->shm->data);
-	/* The rest is ddsend(). */
+	/* In other respects it is ddsend(). */
 	EXPECT_ERR(EBADRANGE, ddsend_with_metadata(c, self->stream.out, 5, BLOCK,
 						   0, (address_t)meta, 4));
 	EXPECT_ERR(EBADTYPE, ddsend_with_metadata(self->rpc.conn, self->rpc.out,
@@ -686,9 +692,9 @@ TEST_F(send, DDP_47_dddone_is_1_when_the_last_message_is_sent)
 {
 	connid_t c = self->stream.conn;
 
-	/* Nothing sent yet: nothing is on its way. */
+	/* Nothing was sent yet, so nothing is in flight. */
 	EXPECT_EQ(1, dddone(c, 0));
-	/* What one node sends to itself is sent when ddsend() returns. */
+	/* A message within one node is sent when ddsend() returns. */
 	if (across_nodes())
 		ASSERT_EQ(0, far_node_down());
 	ASSERT_OK(ddsend(c, self->stream.out, BLOCK, 0, 0));

@@ -55,7 +55,7 @@ TEST(DDP_14_bad_arguments_return_minus_1_and_change_nothing)
 				   (noteid_t *)8, &serv));
 	EXPECT_EQ(77, serv);
 	EXPECT_EQ(0, note);
-	/* None of them has taken the name or the memory. */
+	/* The failed calls have taken neither the name nor the memory. */
 	EXPECT_EQ(0, ddserve(name, 0, 1, mem, 4096, out, 4096, &note, &serv));
 }
 
@@ -163,7 +163,7 @@ TEST(DDP_16_areas_must_not_overlap)
 	EXPECT_ERR(EINVAL, serve_in(mem, 8192, mem + 4096, 4096));
 	EXPECT_ERR(EINVAL, serve_in(mem + 4096, 4096, mem, 8192));
 	ASSERT_OK(serve_in(mem, 8192, mem + 8192, 4096));
-	/* Nor what is in use already. */
+	/* Memory of a service is in use. */
 	EXPECT_ERR(EINVAL, serve_in(mem + 4096, 4096, mem + 12288, 4096));
 }
 
@@ -174,7 +174,7 @@ TEST(DDP_17_a_name_in_use_is_refused)
 
 	ASSERT_OK(p_serve_simple(srv, own_name("s"), 1, 4096));
 	EXPECT_ERR(EEXIST, open_serve(&s, own_name("s"), 1, 4096));
-	/* On another node it is another name. */
+	/* Another node has its own names. */
 	EXPECT_EQ(across_nodes() ? 0 : -1,
 		  p_serve_simple(far, own_name("s"), 1, 4096));
 	ASSERT_OK(p_unserve(srv, peer_slot(srv, 0).serv));
@@ -208,7 +208,7 @@ TEST(DDP_18_default_shares_a_live_list_of_this_process)
 	ASSERT_OK(ddserve((char *)own_name("b"), SERVE_NOOPTS, 1, mem, 4096,
 			  mem + 4096, 4096, &note, &serv));
 	EXPECT_EQ(a.note, note);
-	/* One that is not alive is replaced. */
+	/* A list that is not alive is replaced. */
 	ASSERT_OK(ddunserve(a.serv));
 	ASSERT_OK(ddunserve(serv));
 	ASSERT_OK(ddserve((char *)own_name("b"), SERVE_NOOPTS, 1, mem, 4096,
@@ -325,7 +325,7 @@ TEST(DDP_21_1_notelist_that_is_none_is_ebadid)
 	note = s.note + 1;
 	EXPECT_ERR(EBADID, ddserve((char *)own_name("b"), SERVE_NOTELIST, 1, mem,
 				   4096, mem + 4096, 4096, &note, &serv));
-	/* An id of another kind, and one that was valid once. */
+	/* An id of another kind, and one that was valid before. */
 	note = s.serv;
 	EXPECT_ERR(EBADID, ddserve((char *)own_name("b"), SERVE_NOTELIST, 1, mem,
 				   4096, mem + 4096, 4096, &note, &serv));
@@ -357,7 +357,7 @@ TEST(DDP_21_3_too_much_for_the_kernel_is_enoresource)
 	servid_t serv;
 	int i, ret = 0;
 
-	/* Each wants an eighth or more of the area for its cells. */
+	/* Each needs an eighth or more of the area for its cells. */
 	for (i = 0; i < 64 && !ret; i++) {
 		char stem[8] = { 'a' + i / 26, 'a' + i % 26 };
 
@@ -370,7 +370,7 @@ TEST(DDP_21_3_too_much_for_the_kernel_is_enoresource)
 	}
 	ASSERT_EQ(-1, ret);
 	EXPECT_EQ(ENORESOURCE, errno);
-	/* It fails alone: others still work. */
+	/* Only the call fails: other calls still work. */
 	struct slot s;
 
 	EXPECT_EQ(0, ddunserve(serv));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Other processes that use DDP at a test's bidding.
+ * Other processes that make DDP calls for a test.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -133,7 +133,7 @@ static void peer_child(int fd, uid_t uid, pid_t parent, bool far)
 	if (uid && (setgroups(1, &dd) || setresgid(uid, uid, uid) ||
 		    setresuid(uid, uid, uid)))
 		_exit(1);
-	/* A change of user forgets it. */
+	/* A change of user clears the parent-death signal. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -490,7 +490,7 @@ int node_up(void)
 	return system("ddctl node up");
 }
 
-/* The guest's sh has an ip of its own, which knows no netns. */
+/* The builtin ip of the guest's sh has no netns command. */
 static int far_ddctl(const char *words)
 {
 	char command[160];

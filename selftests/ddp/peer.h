@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Other processes that use DDP at a test's bidding.
- *
- * A peer is a forked process that executes functions of the test program, one
- * at a time, each to its end, and hands back what they return and their errno.
- * It is forked before anybody has made a dd call, so it has a handle of its
- * own. It dies with the test. Peers answer within a bound or fail the test.
+ * Other processes that make DDP calls for a test. A peer is a forked process.
+ * It executes functions of the test program, one at a time, and returns their
+ * results and errno. It is forked before the first dd call, so that it has a
+ * handle of its own. It exits with the test. A peer that does not answer in
+ * time fails the test.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -40,19 +39,19 @@ typedef long (*peer_fn)(long a, long b, long c);
 
 /*
  * Test and peers are on one node, unless DDP_PEER_NETNS names the network
- * namespace that the peers are to be in. Then DDP_OWN_NODE is the test's node
- * and DDP_PEER_NODE the peers'.
+ * namespace of the peers. Then DDP_OWN_NODE is the test's node and
+ * DDP_PEER_NODE the peers'.
  */
 bool across_nodes(void);
 /* Whether messages to whole pages go without the kernel. */
 bool sends_directly(void);
-/* The caller's node, and that of the other side: a peer's is the test's. */
+/* The caller's node, and the other side's: a peer's other side is the test. */
 int near_node(void);
 int far_node(void);
 
 /*
- * What one end does has happened to the other when the call returns, if both
- * are on one node; another node hears of it a little later.
+ * On one node an operation of one end has reached the other end when its call
+ * returns; to another node it takes a little longer.
  */
 #define HEARD(cond)	(across_nodes() ? WAIT_FOR(cond) : !!(cond))
 #define EXPECT_HEARD_ERR(err, call) do {				\
@@ -61,16 +60,16 @@ int far_node(void);
 		TH_LOG("%s: errno %d, expected %s", #call, errno, #err);	\
 	}								\
 } while (0)
-/* A message that follows others: they may still be on their way. */
+/* A message that follows others, which may still be in flight. */
 #define ASSERT_SENT(call) ASSERT_TRUE(HEARD((call) == 0)) {		\
 	TH_LOG("%s: errno %d", #call, errno);				\
 }
 
-/* In the peer: what it shares with the test. */
+/* In the peer: the memory it shares with the test. */
 extern struct peer_shm *peer_shm;
 
 struct peer *peer_start(void);
-/* On the test's node, whatever node peers are on. */
+/* On the test's node, whatever node other peers are on. */
 struct peer *peer_start_near(void);
 /* Its effective user is @uid, a member of the device's group. */
 struct peer *peer_start_user(uid_t uid);
@@ -82,12 +81,12 @@ long peer_call(struct peer *p, peer_fn fn, long a, long b, long c);
 void peer_begin(struct peer *p, peer_fn fn, long a, long b, long c);
 long peer_end(struct peer *p);
 bool peer_ended(struct peer *p);
-/* Until the peer sleeps in the kernel, in an ioctl. */
+/* Waits until the peer sleeps in an ioctl. */
 bool peer_sleeps(struct peer *p);
 
 /*
  * DDP calls. @slot numbers the peer's services and connections: each has its
- * buffers, its ids and, as long as share is -1, its notification list.
+ * buffers, its ids and, while share is -1, its notification list.
  */
 struct peer_serve {
 	const char *name;
@@ -99,7 +98,7 @@ struct peer_serve {
 	int share;		/* slot whose noteid is passed in, or -1 */
 };
 
-/* What a peer has in a slot; a copy is in peer_slot(). */
+/* State of a slot; peer_slot() returns a copy of the peer's. */
 struct slot {
 	noteid_t note;
 	servid_t serv;
@@ -115,7 +114,7 @@ int p_conn(struct peer *p, const char *name, int type, size_t size, int slot);
 /* ddrecv on the list of @slot; the message's bytes are copied to shm->data. */
 int p_recv(struct peer *p, int slot, int options, int timeout);
 void p_recv_begin(struct peer *p, int slot, int options, int timeout);
-/* Composes in the connection's own send buffer, or where @options wants it. */
+/* Composes in the connection's own send buffer, or where @options requires. */
 int p_send(struct peer *p, connid_t conn, const void *bytes, size_t len,
 	   size_t roffset, int options);
 int p_info(struct peer *p, connid_t conn);
@@ -127,7 +126,7 @@ int p_ready(struct peer *p, int slot);
 int p_read(struct peer *p, address_t from, void *to, size_t len);
 int p_write(struct peer *p, address_t to, const void *from, size_t len);
 
-/* A name of this test's own, so that tests cannot meet. */
+/* A name of this test's own, so that tests cannot collide. */
 const char *own_name(const char *stem);
 
 /* The test's own end of a connection. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking memory away from a process: a cgroup of its own, whose memory the kernel
- * is asked to reclaim, and a place to swap to.
+ * Takes memory away from a process: a cgroup of its own, from which the kernel
+ * is asked to reclaim, and a swap device.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -19,7 +19,7 @@
 
 struct reclaim {
 	char dir[64];		/* a cgroup2 and a ramfs are mounted below it */
-	char device[32];	/* swapped to */
+	char device[32];	/* the swap device */
 	char group[128];
 	int loop;
 };
@@ -35,7 +35,7 @@ static inline int put_string(const char *path, const char *text)
 	return n == (int)strlen(text) ? 0 : -1;
 }
 
-/* What the kernel accepts as a place to swap to: mkswap(8) in short. */
+/* Writes a swap header, as mkswap(8) does. */
 static inline int write_swap_header(int fd)
 {
 	unsigned int header[4096 / 4] = {
@@ -49,7 +49,7 @@ static inline int write_swap_header(int fd)
 	return ftruncate(fd, SWAP_SIZE);
 }
 
-/* In a ramfs, which is never swapped out itself. */
+/* Swaps to a file in a ramfs, which is never swapped out itself. */
 static inline int swap_begin(struct reclaim *r)
 {
 	char path[96];
@@ -75,7 +75,7 @@ static inline int swap_begin(struct reclaim *r)
 	return swapon(r->device, 0);
 }
 
-/* From now on the caller's memory, and its children's, is charged to a group. */
+/* Charges the caller's memory, and its children's, to a cgroup from now on. */
 static inline int reclaim_begin(struct reclaim *r)
 {
 	char path[192];
@@ -83,7 +83,7 @@ static inline int reclaim_begin(struct reclaim *r)
 	strcpy(r->dir, "/tmp/reclaim.XXXXXX");
 	if (!mkdtemp(r->dir) || swap_begin(r))
 		return -1;
-	/* "ip netns exec" hides the one at /sys. */
+	/* "ip netns exec" hides the cgroups at /sys. */
 	snprintf(path, sizeof(path), "%s/cgroup", r->dir);
 	if (mkdir(path, 0700) || mount("none", path, "cgroup2", 0, NULL))
 		return -1;
@@ -92,7 +92,9 @@ static inline int reclaim_begin(struct reclaim *r)
 	return mkdir(r->group, 0755) || put_string(path, "0") ? -1 : 0;
 }
 
-/* The kernel takes from the group what it can get; it may be nothing at once. */
+/*
+ * Reclaims what the kernel can get from the cgroup; it may be nothing at once.
+ */
 static inline void reclaim_now(const struct reclaim *r)
 {
 	char path[192];
@@ -121,7 +123,7 @@ static inline void reclaim_end(struct reclaim *r)
 	rmdir(r->dir);
 }
 
-/* Of @len bytes of the caller's, the pages that are in memory; -1 on failure. */
+/* Pages in memory of @len bytes at @at; -1 on failure. */
 static inline long pages_present(const void *at, size_t len)
 {
 	uint64_t page = (uintptr_t)at / 4096, last = page + len / 4096, entry;

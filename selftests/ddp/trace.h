@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Counting the system calls that a child makes between two marks.
+ * Counts the system calls that a child makes between two marks.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -36,9 +36,9 @@ static inline bool trace_begin(pid_t pid)
 }
 
 /*
- * Lets the child run until it has passed a pair of marks, where it stops
- * again. The number of system calls between them, the last one in *nr; -1 if
- * the child has ended.
+ * Lets the child run to its second mark, where it stops. Returns the number of
+ * system calls between the marks, with the last one in *nr; -1 if the child has
+ * exited.
  */
 static inline int trace_next(pid_t pid, long *nr)
 {

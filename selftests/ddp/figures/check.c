@@ -26,14 +26,14 @@ static int fail(const char *what)
 	return 1;
 }
 
-/* A message that neither is zero nor reads the same from its end. */
+/* A message that is neither zero nor a palindrome. */
 static void compose(char *p, int len, int seed)
 {
 	for (int i = 0; i < len; i++)
 		p[i] = 1 + (i * 7 + seed) % 251;
 }
 
-/* What the service makes of a message. */
+/* The reply that the service should make. */
 static void answer(bool reversed, char *from, char *to, int len)
 {
 	if (reversed)
@@ -93,7 +93,7 @@ static servid_t serve(char *name, noteid_t *note)
 	return id;
 }
 
-/* As the figures print it: 0 to 31, then 96 bytes that nobody has written. */
+/* As the figures print it: 0 to 31, then 96 bytes that are never written. */
 static bool is_request(const ddrecv_desc_t *d, const conninfo_t *info)
 {
 	if (d->msgaddr != info->recvbase || d->msgsize != 128)
@@ -104,7 +104,7 @@ static bool is_request(const ddrecv_desc_t *d, const conninfo_t *info)
 	return true;
 }
 
-/* With one service it is asked by figure 3, with two once each by figure 5. */
+/* Figure 3 asks one service; figure 5 asks each of two once. */
 static int server(int messages)
 {
 	noteid_t note = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * support.c - what the figures use and do not define
+ * support.c - functions that the figures call and do not define
  *
  * Copyright (C) 2026 The dd authors
  *
- * The figures were written when a function that was not declared returned an
- * int, and when falling off the end of main() was nobody's business: its
- * status is that of the last call, so these return 0.
+ * The figures call functions that they do not declare, and fall off the end of
+ * main(), whose exit status is then the result of the last call: the functions
+ * return 0.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * support.h - what the figures use and do not define
+ * support.h - declarations that the figures use and do not make
  *
  * Copyright (C) 2026 The dd authors
  */
