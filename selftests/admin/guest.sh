@@ -93,7 +93,7 @@ json() {
 typed() {
 	run ddctl -j "$1"
 	[ "$status" = 0 ] && jq -e --slurpfile keys "$TESTS/dd_keys.json" \
-		--arg object "$1" --arg optional "$2" '
+		--arg object "$1" --arg optional "${2:-}" '
 		($keys[0][$object]) as $want | ($optional / " ") as $may |
 		(if type == "array" then . else [.] end) |
 		length > 0 and all(.[];
