@@ -184,7 +184,6 @@ union dd_udp_local {
  * @tx_tasklet: sends what dd_udp_unlock_later() has deferred
  * @armed: when @timer expires, ns
  * @retry_at: when to request a new session, ns
- * @retry_ns: interval since the previous request
  * @dead: nothing is sent and no timer is armed any more
  * @sending: a context is passing packets to the IP stack without the lock, in the
  *	order of their numbers; other contexts may send only unnumbered packets
@@ -221,7 +220,6 @@ struct dd_udp_peer {
 	struct tasklet_struct tx_tasklet;
 	u64 armed;
 	u64 retry_at;
-	u64 retry_ns;
 	bool dead;
 	bool sending;
 	bool touched;
@@ -316,10 +314,6 @@ void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock);
 void dd_udp_tx_deferred(struct tasklet_struct *tasklet);
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer);
-int dd_udp_submit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-		  struct dd_tp_op *op);
-int dd_udp_ctl(struct dd_udp_peer *link, const void *data, u32 len);
-void dd_udp_notified(struct dd_udp_peer *link, struct dd_tp_chan *chan, u64 msgid);
 
 /* link_udp_rx.c */
 void dd_udp_ready(struct sock *sk);
