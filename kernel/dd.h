@@ -9,6 +9,7 @@
 #include <linux/rbtree.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
 #include <linux/wait.h>
 #include <uapi/linux/dd.h>
 
@@ -193,7 +194,22 @@ static inline struct dd_rec *dd_note_rec(struct dd_note *note)
 	return (struct dd_rec *)&note->conn;
 }
 
-void dd_list_commit(struct dd_list *list, struct dd_note *note, u64 pos);
+void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
+		   u64 pos);
+
+DECLARE_TRACEPOINT(dd_note);
+
+/* Show a note to the reader. */
+static inline void dd_list_commit(struct dd_list *list, struct dd_note *note,
+				  u64 pos)
+{
+	/* A reader that sees the number sees the note, and the message. */
+	smp_store_release(&note->seq, pos + 1);
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
+	if (tracepoint_enabled(dd_note))
+		dd_list_trace(list, note, pos);
+}
+
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
 void dd_list_wake_all(struct dd_list *list);
 
@@ -351,15 +367,17 @@ dd_segment_note(struct dd_segment *seg,
 		void (*fill)(struct dd_rec *rec, const void *arg),
 		const void *arg, u64 *pos)
 {
+	struct dd_credit *credit = seg->credit;
+	struct dd_list *list = seg->list;
 	struct dd_note *note;
 
-	if (unlikely(!dd_credit_ok(seg->credit, dd_list_head_pos(seg->list))) &&
-	    !dd_credit_ok(seg->credit, READ_ONCE(seg->credit->seen)))
+	if (unlikely(!dd_credit_ok(credit, dd_list_head_pos(list))) &&
+	    !dd_credit_ok(credit, READ_ONCE(credit->seen)))
 		return NULL;
-	note = dd_list_claim(seg->list, pos);
+	note = dd_list_claim(list, pos);
 	if (likely(note)) {
 		fill(dd_note_rec(note), arg);
-		dd_credit_take(seg->credit, *pos);
+		dd_credit_take(credit, *pos);
 	}
 	return note;
 }
@@ -377,12 +395,13 @@ dd_segment_tell(struct dd_segment *seg,
 		void (*fill)(struct dd_rec *rec, const void *arg),
 		const void *arg)
 {
+	struct dd_list *list = seg->list;
 	struct dd_note *note;
 	u64 pos;
 
 	note = dd_segment_note(seg, fill, arg, &pos);
 	if (likely(note)) {
-		dd_list_commit(seg->list, note, pos);
+		dd_list_commit(list, note, pos);
 		return true;
 	}
 	fill(&seg->rec, arg);

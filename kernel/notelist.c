@@ -380,12 +380,9 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 
 /* ---- posting ------------------------------------------------------------ */
 
-/* Show a note to the reader. */
-void dd_list_commit(struct dd_list *list, struct dd_note *note, u64 pos)
+void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
+		   u64 pos)
 {
-	/* A reader that sees the number sees the note, and the message. */
-	smp_store_release(&note->seq, pos + 1);
-	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
 	trace_dd_note(list, note, pos);
 }
 
@@ -680,7 +677,8 @@ int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
 			goto out_free;
 	}
 	n = -EFAULT;
-	if (copy_from_user(ids, uids, count * sizeof(*ids)))
+	if (count == 1 ? get_user(*ids, uids) :
+			 copy_from_user(ids, uids, count * sizeof(*ids)))
 		goto out_free;
 	n = dd_list_collect(ctx, ids, count, lists);
 	if (n)

@@ -19,6 +19,7 @@
 #include "../copy.h"
 
 struct workqueue_struct *dd_wq;
+struct tracepoint __tracepoint_dd_note;
 
 #include "../charge.c"
 #include "../page.c"
