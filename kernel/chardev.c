@@ -26,7 +26,7 @@ static int dd_open(struct inode *inode, struct file *file)
 	if (IS_ERR(ctx))
 		return PTR_ERR(ctx);
 	file->private_data = ctx;
-	/* So that what is mapped can be unmapped without asking who did it. */
+	/* Mappings are found by this inode when a window is revoked. */
 	file->f_mapping = ctx->inode->i_mapping;
 	return 0;
 }
@@ -50,9 +50,9 @@ static void dd_area_vm_open(struct vm_area_struct *vma)
 }
 
 /*
- * The owner's address space is going, or it has unmapped the area. This runs
- * under mmap_lock, which others take under locks that ending a context needs;
- * so the ending is left to a worker.
+ * The owner's address space is torn down, or the owner has unmapped the area. The
+ * caller holds mmap_lock, which other paths take inside the locks that ending a
+ * context needs, so a worker ends the context.
  */
 static void dd_area_vm_close(struct vm_area_struct *vma)
 {
@@ -96,8 +96,8 @@ static int dd_area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	if (atomic_cmpxchg(&ctx->area_maps, 0, 1))
 		return -EBUSY;
 	/*
-	 * VM_IO also keeps the area out of GUP and mlock(), and from MADV_DOFORK.
-	 * mremap() may expand it, also beyond its end, where faults find nothing.
+	 * VM_IO also prevents GUP, mlock() and MADV_DOFORK. mremap() may expand the
+	 * mapping beyond the end of the area, where faults raise SIGBUS.
 	 */
 	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTDUMP, VM_MAYEXEC);
 	vma->vm_private_data = ctx;
@@ -213,10 +213,10 @@ static int dd_do_submit(struct dd_ctx *ctx, void *arg)
 
 /**
  * struct dd_ioctl - an ioctl that takes a structure
- * @fn: what it does, with the kernel's own copy
- * @undo: undoes it, if its results cannot be stored
- * @size: of that copy
- * @min: of the first version of the structure
+ * @fn: serves it, with the kernel's copy of the structure
+ * @undo: undoes it if the results cannot be stored, or NULL
+ * @size: size of the kernel's copy
+ * @min: size of the first version of the structure
  * @no_area: allowed before the area is mapped
  */
 struct dd_ioctl {
@@ -258,9 +258,9 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, NULL, dd_list_info, users),
 	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
 		 timeout),
-	/* Nothing to undo: asked again, it answers the same. */
+	/* Nothing to undo: a second call returns the same. */
 	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, __reserved),
-	/* What was accepted is: the cells say so, too. */
+	/* Nothing to undo: the cells show which requests were accepted. */
 	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
 };
 
@@ -300,13 +300,13 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 	*(u32 *)&arg = size;
 	if (!copy_to_user(uarg, &arg, min(size, op->size)))
 		return 0;
-	/* An object whose id nobody learns would be half a success. */
+	/* The caller does not know the id of what was created. */
 	if (op->undo)
 		op->undo(ctx, &arg);
 	return -EFAULT;
 }
 
-/* Those that take an id. */
+/* ioctls that take an id. */
 static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 {
 	struct dd_list *list;
@@ -355,7 +355,7 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
 }
 
-/* A serial does not fit a long there: its address is passed. */
+/* A serial does not fit a 32-bit long: its address is passed. */
 static long dd_compat_ioctl(struct file *file, unsigned int cmd,
 			    unsigned long arg)
 {
@@ -382,12 +382,12 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 
 	poll_wait(file, &ctx->wait, pt);
 	/*
-	 * The caller may be a kernel worker, or another process that has epoll
-	 * or io_uring look at the file: only the end of the context counts.
+	 * The caller may be a kernel worker or another process, by epoll or
+	 * io_uring, so dd_ctx_check() does not apply here.
 	 */
 	if (READ_ONCE(ctx->dead))
 		return EPOLLERR | EPOLLHUP;
-	/* All of them: who waits for an edge is told of one by none else. */
+	/* Arm every list: a note in any of them has to cause an edge. */
 	while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
 		dd_rings_arm(list);
 		if (dd_list_ready(list))
@@ -404,7 +404,7 @@ static int dd_fasync(int fd, struct file *file, int on)
 	unsigned long index = 0;
 	struct dd_list *list;
 
-	/* Every note is to be told of, also one that no kernel has seen. */
+	/* A SIGIO is due for direct notes as well. */
 	while (on && ret >= 0 &&
 	       (list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
 		dd_rings_arm(list);

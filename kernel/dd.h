@@ -199,11 +199,11 @@ void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
 
 DECLARE_TRACEPOINT(dd_note);
 
-/* Show a note to the reader. */
+/* Post a note: make it visible to the reader. */
 static inline void dd_list_commit(struct dd_list *list, struct dd_note *note,
 				  u64 pos)
 {
-	/* A reader that sees the number sees the note, and the message. */
+	/* Release: a reader that sees the number sees the note and the message. */
 	smp_store_release(&note->seq, pos + 1);
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
 	if (tracepoint_enabled(dd_note))

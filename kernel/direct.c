@@ -407,7 +407,7 @@ static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
 		conn->owed = U64_MAX;
 }
 
-/* Take over the sender's count: what it stores from now on reaches nobody. */
+/* Take over the sender's count: later stores are not delivered. */
 static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 {
 	struct dd_direct_rx *rx = conn->direct_rx;

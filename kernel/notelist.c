@@ -2,12 +2,12 @@
 /*
  * Note lists: rings in their owner's area.
  *
- * Posting takes no lock that two channels share: a position is handed out by
- * an atomic increment, and the slot at that position is free, since every
- * channel has reserved the slots it may fill (credit.h). The ring grows when a
- * channel is attached: from then on no positions are handed out, the notes of
- * those that were are waited for, unread notes move, and the notes that found no
- * position follow as withheld ones.
+ * Posting takes no lock that two channels share: an atomic increment hands out a
+ * position, and the slot at that position is free, since every channel has reserved
+ * the slots it may fill (credit.h). The ring may grow when a channel is attached: then
+ * no positions are handed out, the notes at positions that were handed out are waited
+ * for, and unread notes move. Notes that got no position are withheld and posted
+ * afterwards.
  */
 #include <linux/anon_inodes.h>
 #include <linux/log2.h>
@@ -22,7 +22,7 @@
 
 #define DD_LIST_MIN_SLOTS	4u
 #define DD_LIST_MAX_SLOTS	262144u
-/* Looks for a note that is being posted, before waiting another way. */
+/* Polls for a note that is being posted, before a grace period is waited for. */
 #define DD_LIST_LOOKS		20000u
 
 static struct dd_area *dd_list_area(const struct dd_list *list)
@@ -36,7 +36,7 @@ static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
 	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
 }
 
-/* @room: slots that there should be room to grow to. */
+/* @room: slots that the ring should be able to grow to in place. */
 static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 			      u64 *geometry)
 {
@@ -46,7 +46,7 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 
 	if (slots > DD_LIST_MAX_SLOTS)
 		return -ENOSPC;
-	/* As the ring will be: by doubling it gets no further otherwise. */
+	/* A ring grows by doubling. */
 	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
 	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
 				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS),
@@ -63,13 +63,13 @@ static void dd_list_free_ring(struct dd_list *list, u64 geometry)
 }
 
 /**
- * dd_list_create() - a list that is not visible yet, with one user
+ * dd_list_create() - create a list with one user, not yet visible
  * @ctx: its owner
- * @slots: slots reserved for that user
- * @room: slots that may be reserved later: then the ring need not move
+ * @slots: slots to reserve for that user
+ * @room: slots that may be reserved later without moving the ring
  *
- * Return: the list, its id reserved, or an error pointer. dd_list_publish()
- * makes it visible; dd_list_detach() ends it either way.
+ * Return: the list, with its id reserved, or an error pointer. dd_list_publish()
+ * makes it visible; dd_list_detach() ends it in either state.
  */
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 {
@@ -124,7 +124,7 @@ void dd_list_put(struct dd_list *list)
 	if (!dd_obj_put(&list->obj))
 		return;
 	dd_rings_free(list);
-	/* No channel is attached, so nobody posts, and nobody is on @wait. */
+	/* No channel is attached: no note is pending and no thread waits. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
 	dd_list_free_ring(list, list->geometry);
 	dd_area_free(&ctx->area, list->unit, 1);
@@ -144,11 +144,11 @@ static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
 }
 
 /*
- * Hand out no more positions; then wait until the notes at those before are
- * posted. Their senders hold spinlocks, so that is soon. The numbers that tell
- * are the reader's to overwrite: then a grace period passes for them.
+ * Stop handing out positions, and wait until the notes at earlier positions have
+ * been posted. Their senders hold spinlocks, so the wait is short. The reader may
+ * overwrite the sequence numbers; then a grace period is waited for instead.
  *
- * Return: the first position that was not handed out.
+ * Returns the first position that was not handed out.
  */
 static u64 dd_list_hold(struct dd_list *list)
 {
@@ -159,7 +159,7 @@ static u64 dd_list_hold(struct dd_list *list)
 		const struct dd_note *note = dd_list_slot(list, list->geometry,
 							  pos);
 
-		/* Pairs with dd_list_commit(): the note is there as well. */
+		/* Pairs with dd_list_commit(): the note is complete. */
 		while (smp_load_acquire(&note->seq) != pos + 1) {
 			if (!--looks) {
 				synchronize_rcu();
@@ -171,7 +171,7 @@ static u64 dd_list_hold(struct dd_list *list)
 	return tail;
 }
 
-/* Copy unread notes to where the same positions are in the new ring. */
+/* Copy unread notes to the slots of their positions in the new ring. */
 static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
 {
 	u64 pos = dd_list_first(list, from, tail);
@@ -183,7 +183,7 @@ static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
 			       sizeof(struct dd_note));
 }
 
-/* A larger ring: the old one with what follows it, if that is free. */
+/* Get a larger ring: extend the old one in place if the units behind it are free. */
 static int dd_list_enlarge(struct dd_list *list, u64 old, u32 slots,
 			   u64 *geometry)
 {
@@ -199,22 +199,22 @@ static int dd_list_enlarge(struct dd_list *list, u64 old, u32 slots,
 	return dd_list_alloc_ring(list, 1u << order, 8u << order, geometry);
 }
 
-/* Use another ring; the list is locked. */
+/* Switch to another ring; the list is locked. */
 static void dd_list_use(struct dd_list *list, u64 new)
 {
 	u64 old = list->geometry, tail = dd_list_hold(list);
 
 	dd_list_move(list, old, new, tail);
-	/* Whoever sees the new geometry sees the notes that were moved. */
+	/* Release: a reader that sees the new geometry sees the moved notes. */
 	smp_store_release(&list->head->geometry, new);
-	/* As above. */
+	/* Release: as above, for dd_list_ready(). */
 	smp_store_release(&list->geometry, new);
-	/* A sender that gets a position from here on sees the new geometry. */
+	/* Release: a sender that gets a position sees the new geometry. */
 	atomic64_set_release(&list->tail, tail);
 	dd_list_kick(list);
 }
 
-/* Whether there is room for @slots more, which are then reserved; list locked. */
+/* Reserve @slots in the ring as it is; -EAGAIN if they do not fit. List locked. */
 static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
 {
 	lockdep_assert_held(&list->lock);
@@ -228,14 +228,14 @@ static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
 	return 0;
 }
 
-/* Use a larger ring, or give it back if another thread was first. */
+/* Switch to a larger ring, or free it if another thread has switched before. */
 static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
 {
 	u32 had = dd_geometry_slots(old);
 	bool moved;
 
 	mutex_lock(&list->lock);
-	/* Rings only grow: the same geometry does not come again. */
+	/* Rings only grow, so a geometry never recurs. */
 	moved = list->geometry == old;
 	if (moved)
 		dd_list_use(list, new);
@@ -250,14 +250,14 @@ static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
 /**
  * dd_list_reserve() - reserve slots of a list
  * @list: the list, of which the caller holds a reference
- * @slots: how many
- * @users: 1 to become a user of the list, too; then dd_list_detach() undoes this,
- *	else dd_list_unreserve()
+ * @slots: number of slots
+ * @users: 1 to become a user of the list as well, to be undone by
+ *	dd_list_detach(); 0 for slots only, to be undone by dd_list_unreserve()
  *
- * The caller holds no lock that the end of another process' object needs: memory
- * is allocated, with the list unlocked.
+ * Allocates memory with the list unlocked. The caller holds no lock that ending an
+ * object of another process needs.
  *
- * Return: 0; %-ENOENT if the list is over; %-EINTR if the caller is killed;
+ * Return: 0; %-ENOENT if the list has ended; %-EINTR if the caller is killed;
  * %-ENOMEM, %-EDQUOT, %-ENOSPC.
  */
 int dd_list_reserve(struct dd_list *list, u32 slots, u32 users)
@@ -291,14 +291,14 @@ void dd_list_unreserve(struct dd_list *list, u32 slots)
 
 /**
  * dd_list_attach() - attach a service or connection to a list
- * @ctx: its context, locked
+ * @ctx: context of both, locked
  * @id: the list that user space asked for
- * @must: whether it has to be that one
+ * @must: fail if there is no such list, rather than create one
  * @slots: slots to reserve
  * @room: as for dd_list_create()
  *
- * Return: a list that the caller is a user of, new and not yet visible if @id
- * names none and need not; or an error pointer.
+ * Return: a list that the caller is a user of, or an error pointer. A list that was
+ * created is not yet visible.
  */
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots, u32 room)
@@ -337,7 +337,7 @@ static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
 	WRITE_ONCE(list->head->flags, (flags | set) & ~clear);
 }
 
-/* The last user has gone: the id is void, and sleepers learn it. */
+/* The last user has gone: void the id and wake sleepers. */
 static void dd_list_end(struct dd_list *list)
 {
 	unsigned long flags;
@@ -359,7 +359,7 @@ static void dd_list_end(struct dd_list *list)
  * dd_list_detach() - undo dd_list_attach() or dd_list_create()
  * @list: the list
  * @slots: as reserved then
- * @last: position after the last note in those slots, 0 for none
+ * @last: position after the last note in those slots, or 0
  */
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 {
@@ -389,12 +389,12 @@ void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
 /**
  * dd_list_post() - post a note
  * @list: the list
- * @rec: what it says
+ * @rec: contents of the note
  * @pos: (out) its position
  *
- * To be called as dd_list_claim() is.
+ * The caller has a credit and holds a spinlock, as for dd_list_claim().
  *
- * Return: false if the ring is being moved; then nothing is posted.
+ * Return: true, or false if the ring is being moved and nothing was posted.
  */
 bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 {
@@ -407,17 +407,17 @@ bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
 	return true;
 }
 
-/* After the barrier of dd_list_wake(). */
+/* Called after the barrier in dd_list_wake(). */
 void dd_list_wake_all(struct dd_list *list)
 {
 	struct dd_ctx *ctx = list->obj.ctx;
 
-	/* Ordered by that barrier. */
+	/* Ordered by the barrier in dd_list_wake(). */
 	if (waitqueue_active(&list->wait)) {
 		dd_stat_inc(ctx->node, DD_STAT_WAKEUPS);
 		wake_up_interruptible_poll(&list->wait, EPOLLIN | EPOLLRDNORM);
 	}
-	/* Ordered by that barrier. */
+	/* Ordered by the barrier in dd_list_wake(). */
 	if (waitqueue_active(&ctx->wait))
 		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
 	if (READ_ONCE(ctx->fasync))
@@ -435,7 +435,7 @@ bool dd_list_ready(const struct dd_list *list)
 	/* Pairs with dd_list_commit(). */
 	if (smp_load_acquire(&dd_list_slot(list, geometry, head)->seq) == head + 1)
 		return true;
-	/* If the ring moves, or has meanwhile, its owner finds out by itself. */
+	/* While the ring moves, have the owner look by itself. */
 	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry ||
 	       dd_rings_ready(list);
 }
@@ -453,8 +453,8 @@ static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
  * @list: the list
  * @seg: the segment, locked, with its note withheld
  *
- * Return: true if the slot has become free meanwhile: then the segment is
- * not queued, and the caller posts.
+ * Return: true if the slot has become free meanwhile: the segment is not queued,
+ * and the caller posts.
  */
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 {
@@ -463,13 +463,16 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 
 	spin_lock_irqsave(&list->pend_lock, flags);
 	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&seg->pend))) {
-		/* A second note of a segment: the first one is lost, no more. */
+		/* A second note would replace the first one only. */
 		spin_unlock_irqrestore(&list->pend_lock, flags);
 		return false;
 	}
 	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
 	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
-	/* The reader stores its head, then looks at the flag; here reversed. */
+	/*
+	 * Orders the flag before the look at the head. Pairs with the barrier in
+	 * the reader, which stores its head and then loads the flag.
+	 */
 	smp_mb();
 	now = !dd_list_moving(list) &&
 	      dd_credit_ok(seg->credit, dd_list_head_pos(list));
@@ -481,7 +484,7 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 	return now;
 }
 
-/* Take a segment off the queue, if it is there; its lock is held. */
+/* Remove a segment from the queue if it is queued; its lock is held. */
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
 {
 	unsigned long flags;
@@ -528,7 +531,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
 void dd_list_kick(struct dd_list *list)
 {
 	struct dd_segment *seg;
-	bool told, posted = false;
+	bool done, posted = false;
 	u32 n = 0;
 
 	/*
@@ -541,25 +544,25 @@ void dd_list_kick(struct dd_list *list)
 	    RB_EMPTY_ROOT(&list->pending.rb_root))
 		return;
 	/*
-	 * A segment taken off the tree may be revoked before its lock is
-	 * taken, but its memory outlives the read section, and a revoked one
-	 * has nothing withheld.
+	 * A segment that was removed from the tree may be revoked before its lock
+	 * is taken. Its memory outlives the read section, and a revoked segment has
+	 * no withheld note.
 	 */
 	rcu_read_lock();
 	/*
-	 * While the ring moves nothing can be posted; growing it ends with a
-	 * kick. If DD_KICK_MAX notes are not all, the flag stays set: a segment
-	 * leaves the tree only when its note is posted, here or elsewhere, so
-	 * the reader has notes to consume, and kicks after that.
+	 * Nothing can be posted while the ring moves; growth ends with a kick. If
+	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a segment
+	 * leaves the tree only when its note is posted, so the reader has notes to
+	 * consume and kicks again after that.
 	 */
 	while (n++ < DD_KICK_MAX && !dd_list_moving(list) &&
 	       (seg = dd_list_pop(list, dd_list_head_pos(list)))) {
 		spin_lock_bh(&seg->lock);
-		told = dd_segment_retry(seg);
+		done = dd_segment_retry(seg);
 		spin_unlock_bh(&seg->lock);
-		if (told)
+		if (done)
 			dd_conn_flush(dd_conn_of_seg(seg));
-		posted |= told;
+		posted |= done;
 	}
 	rcu_read_unlock();
 	if (posted)
@@ -596,7 +599,7 @@ static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
 		dd_rings_arm(lists[i]);
 	for (i = 0; i < count; i++)
 		if (dd_list_ready(lists[i])) {
-			/* Every id before i is at most as far to the front. */
+			/* @ready <= @i: ready lists keep their order. */
 			swap(ids[ready], ids[i]);
 			swap(lists[ready], lists[i]);
 			ready++;
@@ -604,7 +607,7 @@ static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
 	return ready;
 }
 
-/* The same, or why nobody need wait for them. */
+/* As dd_list_scan(), or -ESTALE if the context has ended. */
 static int dd_list_look(const struct dd_ctx *ctx, u32 *ids, u32 count,
 			struct dd_list **lists)
 {
@@ -642,7 +645,7 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 			schedule();
 		else
 			over = !schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
-		/* Most often this is what it was woken for. */
+		/* Usually the list is ready now. */
 		n = dd_list_look(ctx, ids, count, lists);
 		if (!n && over)
 			n = -ETIMEDOUT;
@@ -654,9 +657,9 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 /**
  * dd_list_wait() - wait until lists have notes
  * @ctx: their owner
- * @arg: as user space passed it; ready is filled in
+ * @arg: as passed by user space; @ready is filled in
  *
- * Return: 0 or an error as the uapi header says.
+ * Return: 0 or an error as documented in the uapi header.
  */
 int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
 {

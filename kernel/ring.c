@@ -163,7 +163,7 @@ static void dd_rings_destroy(struct dd_ctx *ctx, struct dd_rings *rings)
 	kfree(rings);
 }
 
-/* The list has no users: nobody looks at its rings any more. */
+/* The list has no users, so its rings are not read any more. */
 void dd_rings_free(struct dd_list *list)
 {
 	if (list->rings)

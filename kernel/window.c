@@ -2,13 +2,12 @@
 /*
  * Windows: pages of one context mapped into the process of another.
  *
- * They are mapped by page frame number, so that nothing can pin them, and only
- * by the fault handler, which looks whether the window is alive under a lock
- * that revoking takes for writing, and allocates nothing: mmap() has made the page
- * tables. So once dd_window_revoke() has unmapped what
- * there was, nothing of it comes back: later faults find a page that belongs
- * to the process itself. Unmapping goes by offset in an inode of the context's
- * own; nobody needs the mmap_lock of another process for it.
+ * Pages are mapped by page frame number, so that they cannot be pinned, and only by
+ * the fault handler. It checks under window_lock whether the window is alive, and
+ * allocates nothing: mmap() has allocated the page tables. Revocation takes the lock
+ * for writing and then unmaps all pages, so none is mapped again; later faults map the
+ * scratch page of the faulting context. Pages are unmapped by their offset in an inode
+ * of the context, without the mmap_lock of another process.
  */
 #include <linux/compat.h>
 #include <linux/fs.h>
@@ -30,7 +29,7 @@ static int dd_fs_init_context(struct fs_context *fc)
 	return init_pseudo(fc, DD_FS_MAGIC) ? 0 : -ENOMEM;
 }
 
-/* Without an owner: its only mount is this module's, which goes with that. */
+/* No owner: the only mount is the module's own, undone when it is unloaded. */
 static struct file_system_type dd_fs = {
 	.name = "dd",
 	.init_fs_context = dd_fs_init_context,
@@ -78,13 +77,13 @@ static void dd_window_put(struct dd_window *win)
 }
 
 /**
- * dd_window_create() - make a window on nothing yet
+ * dd_window_create() - create a window without pages
  * @ctx: the context that may map it, locked and not dead
- * @npages: pages that it will show
- * @own: whether it has room for an array of their addresses
- * @readonly: they must not be written
+ * @npages: number of pages that it will show
+ * @own: allocate an array for their addresses
+ * @readonly: refuse write access
  *
- * Return: the window, dead until dd_window_show(), which ends with
+ * Return: the window, dead until dd_window_show(), to be ended by
  * dd_window_revoke(); or an error pointer.
  */
 struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
@@ -101,7 +100,7 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
 		      GFP_KERNEL_ACCOUNT);
 	if (!win)
 		return ERR_PTR(-ENOMEM);
-	/* Before there is a window: what its mappings show when it is dead. */
+	/* Mappings of a dead window show this page. */
 	if (!ctx->scratch)
 		ctx->scratch = dd_page_alloc(GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
@@ -128,10 +127,10 @@ err_free:
 
 /**
  * dd_window_show() - show pages in a window
- * @win: a window that was just made; what a process has mapped of it by guessing
- *	its offset goes on showing the scratch page
- * @pages: addresses of its pages, which stay until it is revoked
- * @own: copy them to the window's own array; else the array stays, too
+ * @win: a new window. A page that a process has mapped before, by guessing the
+ *	offset, remains the scratch page
+ * @pages: addresses of its pages, which stay valid until it is revoked
+ * @own: copy the addresses to the window's array; else @pages stays valid as well
  */
 void dd_window_show(struct dd_window *win, void **pages, bool own)
 {
@@ -153,16 +152,16 @@ static void dd_window_unmap(const struct dd_window *win)
 
 /**
  * dd_window_revoke() - end a window
- * @win: the window, which the caller gives up
+ * @win: the window; the caller's reference is dropped
  *
- * When this returns, its pages are mapped nowhere, and no CPU has a
- * translation to them; they may be used for something else.
+ * On return its pages are mapped in no process and no CPU has a translation for
+ * them, so they may be reused.
  */
 void dd_window_revoke(struct dd_window *win)
 {
 	struct dd_ctx *ctx = win->ctx;
 
-	/* Faults hold this while they look, and map what they have found. */
+	/* A fault holds this from its check of @dead until the page is mapped. */
 	down_write(&ctx->window_lock);
 	win->dead = true;
 	up_write(&ctx->window_lock);
@@ -221,8 +220,8 @@ static struct dd_window *dd_window_get(struct dd_ctx *ctx, unsigned long pgoff)
 }
 
 /*
- * A mapping that moves would find no page tables: dd_window_tables(). The tables
- * are moved back.
+ * Moving is refused: the new place has no page tables, see dd_window_tables(). The
+ * caller moves the entries back.
  */
 static int dd_window_vm_mremap(struct vm_area_struct *vma)
 {
@@ -238,10 +237,10 @@ static const struct vm_operations_struct dd_window_vm_ops = {
 };
 
 /*
- * Allocate the page tables of a mapping that is being made. The fault handler must
- * not: it holds @window_lock, which the end of the other process' connection needs,
- * and a process over its memory.high is made to sleep when it allocates. The scratch
- * page is mapped once in each table and unmapped; no thread can reach the mapping yet.
+ * Allocate the page tables of a new mapping. The fault handler must not allocate: it
+ * holds @window_lock, which the other process needs to end its connection, and a
+ * process over its memory.high sleeps when it allocates. The scratch page is mapped
+ * once in each table and unmapped; no thread can access the mapping yet.
  */
 static int dd_window_tables(const struct dd_window *win,
 			    struct vm_area_struct *vma)
@@ -263,11 +262,11 @@ static int dd_window_tables(const struct dd_window *win,
 
 /**
  * dd_window_mmap() - map a window, whole
- * @ctx: who may see it
+ * @ctx: the caller's context
  * @vma: the mapping, shared; its offset names the window
  *
- * Return: 0; %-EINVAL if that is not exactly a window; %-EACCES if it is to be
- * written and must not; %-ENOMEM; %-EINTR if the caller is killed.
+ * Return: 0; %-EINVAL if @vma is not exactly a window; %-EACCES for write access to
+ * a read-only window; %-ENOMEM; %-EINTR if the caller is killed.
  */
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 {
@@ -281,7 +280,7 @@ int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 	err = -EACCES;
 	if (win->readonly && vma->vm_flags & VM_WRITE)
 		goto err_put;
-	/* PFNMAP and IO keep out GUP, and with it whatever pins; and fork(). */
+	/* PFNMAP and IO prevent GUP, and so pinning; DONTCOPY excludes children. */
 	vm_flags_mod(vma, VM_PFNMAP | VM_IO | VM_DONTCOPY | VM_DONTEXPAND |
 		     VM_DONTDUMP,
 		     VM_MAYEXEC | (win->readonly ? VM_MAYWRITE : 0));

@@ -626,7 +626,7 @@ static void list__withholds_and_lets_in(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	KUNIT_EXPECT_TRUE(test, dd_list_ready(list));
 	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
-	KUNIT_EXPECT_TRUE(test, channel_send(ch));	/* in place, not told */
+	KUNIT_EXPECT_TRUE(test, channel_send(ch));	/* in place, note withheld */
 	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
 	KUNIT_EXPECT_TRUE(test, list->head->flags & DD_LIST_NEED_KICK);
 	KUNIT_EXPECT_FALSE(test, channel_send(ch));	/* refused */
@@ -875,7 +875,7 @@ static void list__no_softirq_while_a_segment_is_locked(struct kunit *test)
 	fake_break(test, f);
 }
 
-/* One call of a reader's does not post for all who have sent meanwhile. */
+/* One kick posts a bounded number of withheld notes. */
 static void list__a_kick_is_bounded(struct kunit *test)
 {
 	enum { N = 3 * DD_KICK_MAX };

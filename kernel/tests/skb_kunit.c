@@ -55,7 +55,7 @@ static const struct dd_net_upper burst_upper = {
 
 const struct dd_net_upper *dd_udp_upper = &burst_upper;
 
-/* Nobody wants payloads checksummed here. */
+/* Payloads have no checksum here. */
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)
 {
 }
@@ -94,7 +94,7 @@ static void burst_add(struct kunit *test, u32 count, u32 hlen, u32 off, u32 len)
 	};
 	u32 i;
 
-	/* As those who send: the caches that skbs are from are this CPU's. */
+	/* As on the send path: skbs come from caches of this CPU. */
 	local_bh_disable();
 	KUNIT_EXPECT_TRUE(test, dd_udp_hdrs_ready(&t->link));
 	pkt.hdr = t->link.tx_hdrs + t->link.tx_used;

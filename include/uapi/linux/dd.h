@@ -141,7 +141,7 @@ struct dd_area_head {
 /**
  * enum dd_opcode - operation of a send-queue entry
  * @DD_OP_NONE: invalid, so that a zeroed entry is refused
- * @DD_OP_PUT: deposit bytes in the peer's block, and tell it
+ * @DD_OP_PUT: deposit bytes in the peer's block, and notify it if asked to
  * @DD_OP_GET: reserved: fetch bytes
  * @DD_OP_CAS: reserved: compare and swap a word
  */
@@ -219,10 +219,9 @@ struct dd_request {
  *
  * A cell is one cache line of state and one of queue.
  *
- * The owner of an end that sends directly (%DD_IOC_DIRECT) keeps its own
- * counts: @submitted, @sent and @done are of what it asks the kernel to
- * deposit. For reports it stores the number of messages in the first 8 bytes
- * of @meta of @sq[0].
+ * The owner of an end that sends directly (%DD_IOC_DIRECT) counts its messages
+ * itself, and stores their number in the first 8 bytes of @meta of @sq[0], for
+ * reports; @submitted, @sent and @done count requests to the kernel to deposit.
  */
 struct dd_cell {
 	__aligned_u64 submitted;
@@ -241,7 +240,7 @@ struct dd_cell {
 };
 
 /**
- * enum dd_note_type - what a note tells
+ * enum dd_note_type - meaning of a note
  * @DD_NOTE_DATA: a message is in place
  * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
  * @DD_NOTE_CLOSE: the other end has closed; follows all its messages. A serving
@@ -513,7 +512,7 @@ struct dd_buf {
  *	%DD_WINDOW_STREAM for a client of type %DD_CONN_STREAM, for which the
  *	kernel reserves the slots when it connects, and 1 for others
  * @recv: memory for requests, divided into @maxconn blocks
- * @send: where replies are composed, likewise; may be none
+ * @send: where replies are composed, divided in the same way; may be none
  * @list: (in) with %DD_SERVE_LIST, the list to attach to; without, a list to
  *	attach to if it exists; (out) the list attached to
  * @service: (out) id of the service
@@ -524,9 +523,9 @@ struct dd_buf {
  * @recv_block: (out) bytes in a receive block, a multiple of 8
  * @send_block: (out) bytes in a send block, a multiple of 8
  * @uid: with %DD_SERVE_UID, in the caller's user namespace; else 0
- * @gid: with %DD_SERVE_GID, likewise
- * @peruser: blocks that clients of one user, of one node, may have, 0 for no limit:
- *	of connections, and of those who have gone, as long as no other user gets them
+ * @gid: with %DD_SERVE_GID, in the caller's user namespace; else 0
+ * @peruser: blocks that clients of one user of one node may have, 0 for no limit:
+ *	of open connections, and of closed ones until another user may get them
  * @__reserved2: zero
  *
  * Without %DD_SERVE_SAME_USER, %DD_SERVE_UID and %DD_SERVE_GID all clients may
@@ -783,10 +782,10 @@ enum dd_wait_what {
  * kernel may still deposit its messages, by requests without %DD_SQE_NOTIFY, before
  * the end posts their notes.
  *
- * Who asks has sent nothing, or all that it has sent by the doorbell has been
- * consumed; its count in @meta of the cell is then that of these messages. Nor does
- * another of its threads ring the doorbell meanwhile: the bytes of that message may
- * be zeroed, see below.
+ * The caller has sent nothing, or all that it has sent by the doorbell has been
+ * consumed; its count in @meta of the cell then includes these messages. No other
+ * thread rings the doorbell of the connection meanwhile: the bytes of its message
+ * might be zeroed, see below.
  *
  * A caller that cannot map the result, and has sent nothing since, drops it: then the
  * mappings are revoked, the other members are not set, and messages are sent by the
@@ -842,7 +841,7 @@ struct dd_direct {
  * The requests are executed in their order, by the caller, each as if it were in the
  * send queue of its connection and %DD_IOC_DOORBELL were called; the queues are not
  * used. They may be for any connections of the context, and several for
- * one. What is between is seen: each is counted, and told of, when it is accepted.
+ * one. Intermediate states are visible: each is counted and notified when accepted.
  * A signal ends the call after the current request; then @error is %EINTR.
  *
  * Errors: %EINVAL; the error that refused the first request, as @taken would be 0;
