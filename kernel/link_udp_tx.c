@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sending: packets are made under the session's lock and handed to the IP
- * stack without it. What skbs are made of: link_udp_skb.c.
+ * Sending: packets are made under the session's lock and handed to the IP stack
+ * without it. link_udp_skb.c builds the skbs.
  */
 #include <linux/ktime.h>
 #include <linux/udp.h>
@@ -31,9 +31,9 @@
 
 /**
  * enum dd_udp_why - why no more packets were made
- * @DD_UDP_WHY_IDLE: there is nothing to be sent now
- * @DD_UDP_WHY_BURST: this is enough at once
- * @DD_UDP_WHY_WAIT: too much is out, or there is no memory
+ * @DD_UDP_WHY_IDLE: nothing is due
+ * @DD_UDP_WHY_BURST: the burst is full
+ * @DD_UDP_WHY_WAIT: the socket buffer is full, or there is no memory
  */
 enum dd_udp_why {
 	DD_UDP_WHY_IDLE,
@@ -42,8 +42,8 @@ enum dd_udp_why {
 };
 
 /*
- * Bytes that a peer may have in flight while the socket's buffer is full: other
- * peers, to which the way is slow, may keep it so for long.
+ * Bytes that a peer may have in flight while the socket's buffer is full. Peers
+ * behind slow links may keep it full for long.
  */
 static u32 dd_udp_share(const struct dd_udp_peer *link)
 {
@@ -52,7 +52,7 @@ static u32 dd_udp_share(const struct dd_udp_peer *link)
 	return max(bytes / max(READ_ONCE(*link->users), 1u), DD_UDP_LITTLE + 0u);
 }
 
-/* Make packets, as many as are due and make sense at once. */
+/* Build the packets that are due, up to a burst. */
 static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 				   struct dd_udp_burst *b, u64 now)
 {
@@ -62,7 +62,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 	if (dd_tp_is_idle(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
-	/* A peer may have its share of the socket on its way, even if that is full. */
+	/* A peer may use its share of the socket buffer even if that is full. */
 	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf) &&
 	    link->tp.cc.flight > dd_udp_share(link)) {
 		link->stats.tx_full++;
@@ -75,7 +75,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		}
 		pkt.hdr = link->tx_hdrs + link->tx_used;
 		pkt.room = min(DD_UDP_BATCH, DD_UDP_BURST - b->packets);
-		/* An answer goes alone, since it may come from another address. */
+		/* A reply is sent alone: its source address may differ. */
 		answers = link->tp.reply_len;
 		if (unlikely(answers) && b->packets)
 			break;
@@ -91,7 +91,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 		}
 		if (unlikely(b->answer))
 			break;
-		/* Most often that was all. */
+		/* Usually nothing else is due. */
 		if (dd_tp_is_idle(&link->tp, now)) {
 			why = DD_UDP_WHY_IDLE;
 			break;
@@ -107,7 +107,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 /* ---- routes -------------------------------------------------------------- */
 
-/* The address to send from, as it is now: others may be receiving. */
+/* The source address. Another CPU may change it when a packet arrives. */
 static union dd_udp_local dd_udp_local_addr(struct dd_udp_peer *link)
 {
 	union dd_udp_local local;
@@ -134,7 +134,7 @@ static struct rtable *dd_udp_try4(struct dd_udp_peer *link, struct flowi4 *fl,
 	return ip_route_output_flow(sock_net(sk), fl, sk);
 }
 
-/* An IPv4 route, counted, from our address @saddr if that is ours yet. */
+/* An IPv4 route, with a reference, from @saddr if that is still a local address. */
 static struct dst_entry *dd_udp_find4(struct dd_udp_peer *link,
 				      struct flowi4 *fl, __be32 saddr)
 {
@@ -195,9 +195,9 @@ static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
 }
 
 /**
- * union dd_udp_flow - a route's addresses
- * @ip4: of IPv4; only the source is sure to be set
- * @ip6: of IPv6; only the source is sure to be set
+ * union dd_udp_flow - the addresses of a route
+ * @ip4: IPv4; only the source is always set
+ * @ip6: IPv6; only the source is always set
  */
 union dd_udp_flow {
 	struct flowi4 ip4;
@@ -211,7 +211,7 @@ static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link,
 	       dd_udp_route4(link, &fl->ip4) : dd_udp_route6(link, &fl->ip6);
 }
 
-/* The same from another address of ours, which is not remembered. */
+/* As dd_udp_dst(), from another local address, without the cache. */
 static struct dst_entry *dd_udp_dst_from(struct dd_udp_peer *link,
 					 union dd_udp_flow *fl,
 					 const union dd_udp_local *from)
@@ -230,14 +230,14 @@ static u32 dd_udp_mtu(const struct dd_udp_peer *link, struct dst_entry *dst)
 	return max(dst_mtu(dst), head) - head;
 }
 
-/* Where TCP would not use GSO, a burst is not to be lost or delayed as one. */
+/* As for TCP: without GSO in the device, a burst would be lost or delayed as one. */
 static bool dd_udp_may_gso(const struct dst_entry *dst)
 {
 	return (dst->dev->features & (NETIF_F_GSO | NETIF_F_SG)) ==
 	       (NETIF_F_GSO | NETIF_F_SG) && !dst_xfrm(dst);
 }
 
-/* What a route is like has changed. */
+/* Take over the properties of the current route. */
 static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
 {
 	lockdep_assert_held(&link->lock);
@@ -252,8 +252,8 @@ static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
 }
 
 /**
- * dd_udp_route() - learn what the route to a peer is like
- * @link: its link; nothing has been sent yet
+ * dd_udp_route() - take over MTU and GSO of the route to a peer
+ * @link: the peer's link; nothing has been sent yet
  */
 void dd_udp_route(struct dd_udp_peer *link)
 {
@@ -273,51 +273,16 @@ void dd_udp_route(struct dd_udp_peer *link)
 
 /* ---- sending -------------------------------------------------------------- */
 
-/* The UDP header, whose checksum the device completes. */
-static struct udphdr *dd_udp_push(struct dd_udp_peer *link, struct sk_buff *skb,
-				  __be16 port)
-{
-	struct udphdr *uh = __skb_push(skb, sizeof(*uh));
-
-	skb_reset_transport_header(skb);
-	uh->source = inet_sk(link->sk)->inet_sport;
-	uh->dest = port;
-	uh->len = htons(skb->len);
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	skb->csum_start = skb_transport_header(skb) - skb->head;
-	skb->csum_offset = offsetof(struct udphdr, check);
-	return uh;
-}
-
-/*
- * As udp_tunnel_xmit_skb() does, for an skb that has never been elsewhere. What
- * may not be fragmented needs no number either (RFC 6864). A path that is too narrow
- * for our smallest packet is not supported: one forged ICMP message could say so of
- * any path, and everything would be fragments for ten minutes.
- */
 static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
 			 struct dst_entry *dst, const struct flowi4 *fl)
 {
 	const struct sockaddr_in *to = &link->addr.in;
-	struct net *net = sock_net(link->sk);
-	struct iphdr *iph;
-	struct udphdr *uh;
 
-	uh = dd_udp_push(link, skb, to->sin_port);
-	uh->check = ~udp_v4_check(skb->len, fl->saddr, to->sin_addr.s_addr, 0);
-	iph = __skb_push(skb, sizeof(*iph));
-	skb_reset_network_header(skb);
-	*iph = (struct iphdr) {
-		.version = 4,
-		.ihl = sizeof(*iph) >> 2,
-		.frag_off = htons(IP_DF),
-		.ttl = ip4_dst_hoplimit(dst),
-		.protocol = IPPROTO_UDP,
-		.saddr = fl->saddr,
-		.daddr = to->sin_addr.s_addr,
-	};
-	skb_dst_set(skb, dst);
-	ip_local_out(net, link->sk, skb);
+	udp_tunnel_xmit_skb(container_of(dst, struct rtable, dst), link->sk, skb,
+			    fl->saddr, to->sin_addr.s_addr, 0,
+			    ip4_dst_hoplimit(dst), htons(IP_DF),
+			    inet_sk(link->sk)->inet_sport, to->sin_port, false,
+			    false);
 }
 
 static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
@@ -332,10 +297,10 @@ static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
 }
 
 /*
- * Hand skbs to the IP stack, in order: false if there was no route. They come from
- * @from, or, if that is NULL, from where the peer knows us to be. Those for
- * which the path is too narrow it throws away; they count as lost, and what was
- * in them goes out again in smaller ones.
+ * Hand skbs to the IP stack in order; false if there is no route. The source address
+ * is @from, or, if that is NULL, the one that the peer knows. The stack drops skbs that
+ * are larger than the path MTU; they count as lost, and their payload is retransmitted
+ * in smaller packets.
  */
 static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 			const union dd_udp_local *from, u32 *mtu, bool *gso)
@@ -363,7 +328,7 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 	return true;
 }
 
-/* See to it that we are called by @at; early is no harm. */
+/* Have the timer expire at @at or earlier. */
 static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 {
 	lockdep_assert_held(&link->lock);
@@ -375,9 +340,8 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
 }
 
 /*
- * Send what was made; others may lock the session meanwhile. They do not send
- * what is to come after it, unless this is an acknowledgment, which may come at any
- * time.
+ * Send a burst with the session unlocked. While @sending is set, other CPUs send no
+ * packets whose order matters; acknowledgments have no order.
  */
 static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			 u64 now)
@@ -416,7 +380,7 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 		link->stats.tx_noroute++;
 }
 
-/* Send what is due, and see to it that somebody comes for the rest. */
+/* Send what is due, and arm the timer for the rest. */
 static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 {
 	unsigned int rounds = DD_UDP_ROUNDS;
@@ -435,7 +399,7 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 			dd_udp_flush(link, &b, now);
 		if (link->dead)
 			return;
-		/* Somebody else began to, and goes on with what is due. */
+		/* Another CPU has begun to send and continues. */
 		if (unlikely(link->sending)) {
 			link->touched = true;
 			return;
@@ -451,9 +415,9 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 }
 
 /*
- * Whether another CPU, which has just sent a lot, is to send the rest: it will
- * when that is acknowledged. What two CPUs send is overtaken by each other in
- * queues that each has its own of, and the peer takes it for lost.
+ * Whether another CPU that has just sent a lot sends the rest, when an
+ * acknowledgment arrives there. Packets from two CPUs pass through different queues
+ * and overtake each other, which the peer takes for loss.
  */
 static bool dd_udp_elsewhere(const struct dd_udp_peer *link, u64 now)
 {
@@ -463,11 +427,11 @@ static bool dd_udp_elsewhere(const struct dd_udp_peer *link, u64 now)
 }
 
 /**
- * dd_udp_unlock_at() - unlock a session, and send what it has to say
+ * dd_udp_unlock_at() - send what is due and unlock a session
  * @link: the peer's link
- * @now: the time
+ * @now: current time, ns
  *
- * If somebody else is sending, he sends that too.
+ * If another CPU is sending, that CPU sends this as well.
  */
 void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock)
@@ -486,7 +450,7 @@ void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 }
 
 /**
- * dd_udp_unlock() - the same, for those who do not know the time
+ * dd_udp_unlock() - as dd_udp_unlock_at(), for callers without a time stamp
  * @link: the peer's link
  */
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
@@ -495,11 +459,11 @@ void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock)
 }
 
 /**
- * dd_udp_unlock_later() - unlock a session, and send a little later
+ * dd_udp_unlock_later() - unlock a session, and send from a tasklet
  * @link: the peer's link
  *
- * When all that has come to this CPU has been taken, in which there may be more
- * of the same: one acknowledgment then does for all of it.
+ * The tasklet runs when this CPU has processed all received packets, so that one
+ * acknowledgment covers all of them.
  */
 void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock)
 {
@@ -509,13 +473,13 @@ void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock)
 	spin_unlock_bh(&link->lock);
 }
 
-/* Softirqs of this kind run after those that receive. */
+/* Tasklets run after NET_RX_SOFTIRQ. */
 void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 {
 	struct dd_udp_peer *link = from_tasklet(link, tasklet, tx_tasklet);
 
 	dd_udp_lock(link);
-	/* Or somebody was here before. */
+	/* Another CPU may have sent the acknowledgment already. */
 	if (likely(link->tp.ack_count))
 		dd_udp_unlock(link);
 	else
@@ -524,11 +488,11 @@ void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 
 static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 {
-	/* May have changed since the session began: good for the next one. */
+	/* For the next session: it may have changed since this one began. */
 	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
 	if (now >= link->retry_at) {
 		link->retry_at = DD_TP_NEVER;
-		/* Nobody may have answered since it is ours no more. */
+		/* The address may not be local any more, and replies lost. */
 		link->local_addr = (union dd_udp_local){};
 		link->moved = true;
 		dd_tp_start(&link->tp, now);
@@ -536,7 +500,7 @@ static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 	dd_tp_timeout(&link->tp, now);
 }
 
-/* The transport wants to be called, or too much was on its way out. */
+/* A deadline of the transport, or a wait for the socket buffer. */
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
 	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer,
