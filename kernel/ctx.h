@@ -51,7 +51,7 @@ struct dd_service;
  * @DD_STAT_REFUSED: work requests refused
  * @DD_STAT_CONNECTS: connections made
  * @DD_STAT_CLOSES: connections ended
- * @DD_STAT_STRANGERS: skbs from addresses that belong to no peer
+ * @DD_STAT_UNKNOWN_PEER: skbs from addresses that belong to no peer
  * @DD_STAT_BAD_SUMS: skbs with a wrong UDP checksum
  * @DD_STAT_DIRECT: messages sent without the kernel on connections that have ended,
  *	as counted by their senders
@@ -67,7 +67,7 @@ enum dd_stat {
 	DD_STAT_REFUSED,
 	DD_STAT_CONNECTS,
 	DD_STAT_CLOSES,
-	DD_STAT_STRANGERS,
+	DD_STAT_UNKNOWN_PEER,
 	DD_STAT_BAD_SUMS,
 	DD_STAT_DIRECT,
 	DD_STAT_NO_ROOM,

@@ -533,7 +533,7 @@ static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 	if (likely(link))
 		dd_udp_take(un, link, skb);
 	else
-		dd_stat_inc(un->node, DD_STAT_STRANGERS);
+		dd_stat_inc(un->node, DD_STAT_UNKNOWN_PEER);
 }
 
 static bool dd_udp_drained(const struct sock *sk)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A session that is up, and a peer that says anything. The input is a list of
- * steps: packets, with tokens, lengths and checksums put right so that they
- * are looked at, time that passes, and what a caller may do meanwhile. Whatever
- * happens, bytes are stored only where they may be, once, and before they are
- * told of, and no record is lost.
+ * Fuzzer of a session that is up, with a peer that sends arbitrary packets. The input
+ * is a list of steps: packets, whose tokens, lengths and checksums are corrected so that
+ * they are processed, time that passes, and calls of the transport's caller. In every
+ * case bytes are stored only in bounds, once, and before their notification, and no
+ * record is lost.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -128,7 +128,7 @@ static int op_deposit(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 	return 0;
 }
 
-/* Headers, each with as many bytes behind it as the input has told. */
+/* Headers, each followed by as many bytes as the input specifies. */
 static void op_deposit_batch(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 			   const void *payload, struct dd_tp_rx_batch *batch)
 {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# run.sh SECONDS: each fuzzer for so long, from its corpus, which lies in the
+# run.sh SECONDS: runs each fuzzer for SECONDS, from its corpus, which lies in the
 # tree as lines of hexadecimal digits. What was found on the way stays in
 # build/fuzz/corpus-*; an input that fails, in build/fuzz/crash-*: give it to
 # the fuzzer as its argument. "run.sh --keep" writes the corpus anew from there.

@@ -47,9 +47,9 @@ if ! command -v spin >/dev/null; then
 	exit
 fi
 
-check "wake.pml: nobody sleeps for ever" holds wake
+check "wake.pml: no thread sleeps forever" holds wake
 for barrier in NO_SENDER_BARRIER NO_RECEIVER_BARRIER CLEAR_AFTER_WAKE; do
-	check "wake.pml: with $barrier somebody does" \
+	check "wake.pml: with $barrier a thread sleeps forever" \
 		breaks wake "$barrier" "invalid end state"
 done
 check "ring_wait.pml: every waiter is woken" holds ring_wait

@@ -5,8 +5,8 @@
  * (dd_rings_arm(), dd_direct_wake()).
  *
  * Stores wait in a buffer of their CPU until it is drained: at any time, and at
- * a full barrier. Loads look into memory, past the buffers of others; nobody
- * loads what he has just stored. So a store can be overtaken by a later load,
+ * a full barrier. Loads read memory, not the buffers of other CPUs; no CPU
+ * loads what it has just stored. So a store can be overtaken by a later load,
  * which is all that a machine with total store order does, and what the
  * barriers are against.
  *

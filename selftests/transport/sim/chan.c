@@ -6,7 +6,7 @@
 #include "sim.h"
 
 #define DIR(ch)		((ch)->server ? 1 : 0)
-#define GARBAGE		0xee	/* what is in a source nobody may read */
+#define GARBAGE		0xee	/* fills sources that must not be read */
 
 struct conn *conns;
 u32 nconns;
@@ -182,8 +182,8 @@ static void chan_settle(struct chan *ch)
 }
 
 /*
- * Its memory is kept, to see whether somebody still uses it, until the world
- * ends; but not those of its sources and blocks that could be large.
+ * Keep its memory until the end of the run, to detect late uses; free its sources and
+ * blocks, which may be large.
  */
 void chan_close(struct chan *ch, bool drop)
 {
@@ -408,7 +408,7 @@ void chan_done(struct chan *ch, u64 msgid)
 		sim_fail("done: message %llu was not sent",
 			 (unsigned long long)msgid);
 	if (peer && peer->c.notified < msgid)
-		sim_fail("done: message %llu is not told",
+		sim_fail("done: message %llu is not notified",
 			 (unsigned long long)msgid);
 	conn->done[DIR(ch)] += ch->c.done - ch->goal_done;
 	ch->goal_done = ch->c.done;

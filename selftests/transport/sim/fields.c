@@ -539,7 +539,7 @@ static void lones_init(struct victim *v, size_t size)
 	}
 }
 
-/* Whoever looks at a channel but the first and the last few of them dies. */
+/* Any access to a channel other than the first and the last few is fatal. */
 static void lones_may(size_t size, int may)
 {
 	u32 i;

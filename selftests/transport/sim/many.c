@@ -132,7 +132,7 @@ void share(void)
 	net.queue = 20000000 / 8 * 20 / 1000;
 	conns_init(1);
 	conn_add(0, 1, &stream_plan);
-	/* Who begins is left to chance. */
+	/* The order of starts is random. */
 	if (sim_chance(0.5)) {
 		start_all();
 		sim_run_for(sim_below(2 * SEC));
@@ -221,7 +221,7 @@ void lossy(void)
 {
 	struct beside b = {
 		.rate = SEC, .loss = 0.01, .delay = 10 * MS,
-		/* So long that chance matters little. */
+		/* Long enough to average out chance. */
 		.plan = &stream_plan, .duration = 240 * SEC,
 	};
 

@@ -163,7 +163,7 @@ static void corrupt(struct packet *p)
 	p->source = NULL;
 }
 
-/* A packet that somebody made who has seen one but knows no session. */
+/* A packet forged by a sender that has seen packets but knows no session. */
 static void forge(const struct packet *p)
 {
 	struct packet *q = copy(p);
@@ -188,7 +188,7 @@ static void forge(const struct packet *p)
 	sim_at(sim.now + net.delay, arrive, q, 0);
 }
 
-/* A packet that somebody else sends in the name of @src. */
+/* A packet that another sender sends with the address of @src. */
 void net_inject(int src, int dst, const void *bytes, u32 len)
 {
 	struct packet *p = sim_alloc(sizeof(*p) + len);

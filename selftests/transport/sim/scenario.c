@@ -160,7 +160,7 @@ static void shorts(void)
 	windows(4096, 500, 5 * US, 500 * MS, 3.7);
 }
 
-/* It is the reader who stops the sender. */
+/* The reader limits the sender. */
 static void credit(void)
 {
 	windows(64, 4 * US, 0, 125 * MS, 1.5);
@@ -181,8 +181,9 @@ static void taken_run(bool unsaid)
 }
 
 /*
- * The list is full of what others sent before. Who knows sends what there is room
- * for; who does not sends in vain, and no note takes the place of another.
+ * The list is full of notes of other senders. A sender that knows this sends only as
+ * many messages as there are slots; one that does not is refused, and no note replaces
+ * another one.
  */
 static void taken(void)
 {
@@ -194,8 +195,8 @@ static void taken(void)
 }
 
 /*
- * A sender that makes a message every @gap: he never has to wait for credit, and
- * with @most packets for each has not asked for more than he needs.
+ * A sender with a message every @gap never has to wait for credit, and with at most
+ * @most packets per message it has not asked for DONE too often.
  */
 static void asks(u64 gap, double most)
 {
@@ -225,7 +226,7 @@ static void asking(void)
 	asks(6 * US, 1.3);
 }
 
-/* One message at a time, and somebody waits for it. */
+/* One message at a time, with a caller that waits for it. */
 static void await(void)
 {
 	struct plan plan = {
@@ -275,7 +276,7 @@ const struct scenario scenarios[] = {
 	{ "credit", "the same, and a slow reader", credit },
 	{ "taken", "the same, and unread notes of others at first", taken },
 	{ "asking", "messages at intervals: DONE when it is needed", asking },
-	{ "await", "a window, and somebody who waits for each message", await },
+	{ "await", "a window, and a caller that waits for each message", await },
 	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
 	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
 	  trouble },

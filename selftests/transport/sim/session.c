@@ -286,7 +286,7 @@ void partition(void)
 		sim_run_for(node_cfg.dead + 10 * MS);
 		if (length > node_cfg.dead + 10 * MS && a->downs + b->downs <
 		    downs + 1 + !cut_one_way)
-			sim_fail("%.1f s of silence, and nobody noticed",
+			sim_fail("%.1f s of silence were not noticed",
 				 length / 1e9);
 		if (length < node_cfg.dead * 9 / 10 && a->downs + b->downs !=
 		    downs)
@@ -365,7 +365,7 @@ void holding(void)
 	finish(60 * SEC);
 	need(drops(DD_TP_DROP_AGAIN), "a deposit is not possible");
 	if (a->downs || b->downs)
-		sim_fail("who takes nothing counts as dead");
+		sim_fail("a node on hold counts as dead");
 }
 
 static void change_version(struct dd_tp_cfg *cfg)

@@ -235,10 +235,10 @@ void ends_each(void (*fn)(struct end *e));
  * @back: and from the server
  * @reply: the server answers each with one, and only then comes the next
  * @prompt: see struct dd_tp_chan_cfg
- * @await: somebody waits for each to be done
+ * @await: the caller waits for each to be done
  * @stuck: the server never reads its notes
- * @taken: notes of somebody before that are unread in the server's list at first
- * @unsaid: neither end is told of those
+ * @taken: unread notes of an earlier client in the server's list
+ * @unsaid: neither end knows of @taken
  * @read_ns: until a note is read, on average
  * @again: chance that a deposit is not possible now
  * @idle_ns: until a done message is followed, on average; 0 for at once
