@@ -37,7 +37,7 @@ enum { DD_SEND, DD_RECV, DDSEND, DDRECV, COSTS };
 
 static const int limits[2][COSTS] = {
 	{ [DD_SEND] = 115, [DD_RECV] = 115, [DDSEND] = 110, [DDRECV] = 95 },
-	{ [DD_SEND] = 120, [DD_RECV] = 110, [DDSEND] = 110, [DDRECV] = 85 },
+	{ [DD_SEND] = 120, [DD_RECV] = 110, [DDSEND] = 140, [DDRECV] = 120 },
 };
 
 static int costs[COSTS];
