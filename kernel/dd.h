@@ -17,7 +17,7 @@
 #include "compat/compat.h"
 #include "credit.h"
 #include "ctx.h"
-#include "linger.h"
+#include "deferred.h"
 
 struct dd_conn;
 struct dd_direct_rx;
@@ -48,10 +48,10 @@ void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c);
  * @geometry: location of the slots; changed under @lock while they are moved, when no
  *	position is handed out whose note is not posted
  * @tail: number of positions handed out, and %DD_LIST_MOVING while the slots are moved
- * @lock: protects @users, @reserved and @linger; taken after dd_service.lock
+ * @lock: protects @users, @reserved and @deferred; taken after dd_service.lock
  * @users: services and connections attached; the list ends with the last one
  * @reserved: slots reserved by them
- * @linger: slots of detached channels whose notes may be unread
+ * @deferred: slots of detached channels whose notes may be unread
  * @published: the id is in the table, which holds a reference
  * @gone: set before sleepers are woken for the last time
  * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
@@ -73,7 +73,7 @@ struct dd_list {
 	struct mutex lock;	/* protects users and reservations */
 	u32 users;
 	u32 reserved;
-	struct dd_linger linger;
+	struct dd_deferred_slots deferred;
 	bool published;
 	bool gone;
 	bool hup;

@@ -218,7 +218,7 @@ static void dd_list_use(struct dd_list *list, u64 new)
 static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
 {
 	lockdep_assert_held(&list->lock);
-	list->reserved -= dd_linger_reap(&list->linger, dd_list_head_pos(list));
+	list->reserved -= dd_deferred_reap(&list->deferred, dd_list_head_pos(list));
 	if (!list->users)
 		return -ENOENT;
 	if (list->reserved + slots > dd_geometry_slots(list->geometry))
@@ -367,7 +367,7 @@ void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
 
 	mutex_lock(&list->lock);
 	if (last > dd_list_head_pos(list))
-		dd_linger_add(&list->linger, slots, last);
+		dd_deferred_add(&list->deferred, slots, last);
 	else
 		list->reserved -= slots;
 	WRITE_ONCE(list->users, list->users - 1);

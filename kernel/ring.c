@@ -409,7 +409,7 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 	}
 	for (i = 0; i < list->rings->n; i++) {
 		ring = list->rings->ring[i];
-		ring->reserved -= dd_linger_reap(&ring->linger,
+		ring->reserved -= dd_deferred_reap(&ring->deferred,
 						 dd_ring_head(ring));
 		if (ring->from == ctx && ring->reserved + slots <= ring->slots)
 			return ring;
@@ -448,13 +448,13 @@ void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end)
 {
 	if (--ring->users) {
 		if (end > dd_ring_head(ring))
-			dd_linger_add(&ring->linger, slots, end);
+			dd_deferred_add(&ring->deferred, slots, end);
 		else
 			ring->reserved -= slots;
 		return;
 	}
 	/* The ring gets no other sender before all of it has been read. */
 	ring->reserved = 0;
-	ring->linger = (struct dd_linger){};
+	ring->deferred = (struct dd_deferred_slots){};
 	dd_ring_revoke(ring);
 }

@@ -16,7 +16,7 @@
 #include <asm/barrier.h>
 #include <uapi/linux/dd.h>
 
-#include "linger.h"
+#include "deferred.h"
 
 #define DD_PAGE_NOTES		(PAGE_SIZE / sizeof(struct dd_ring_note))
 
@@ -29,8 +29,8 @@ struct dd_window;
  *	has no sender
  * @users: connections of @from that use the ring; the windows are revoked with
  *	the last one
- * @reserved: slots reserved by @users and @linger
- * @linger: slots of closed connections whose notes may be unread
+ * @reserved: slots reserved by @users and @deferred
+ * @deferred: slots of closed connections whose notes may be unread
  * @start: position of the first note of @from
  * @slots: number of slots
  * @unit: unit of @state in the area of the list's owner
@@ -49,7 +49,7 @@ struct dd_ring {
 	struct dd_ctx *from;
 	u32 users;
 	u32 reserved;
-	struct dd_linger linger;
+	struct dd_deferred_slots deferred;
 	u64 start;
 	u32 slots;
 	u32 unit;

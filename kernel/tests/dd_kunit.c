@@ -367,32 +367,32 @@ static void credit__windows(struct kunit *test)
 	credit__window_of(test, DD_WINDOW_MAX);
 }
 
-static void linger__frees_what_is_read(struct kunit *test)
+static void deferred__frees_what_is_read(struct kunit *test)
 {
-	struct dd_linger l = {};
+	struct dd_deferred_slots l = {};
 
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, U64_MAX), 0u);
-	dd_linger_add(&l, 2, 10);
-	dd_linger_add(&l, 1, 10);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 9), 0u);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, U64_MAX), 0u);
+	dd_deferred_add(&l, 2, 10);
+	dd_deferred_add(&l, 1, 10);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 9), 0u);
 	/* Later ones wait for the last of them, whatever their order. */
-	dd_linger_add(&l, 3, 20);
-	dd_linger_add(&l, 4, 15);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 10), 3u);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 19), 0u);
-	dd_linger_add(&l, 5, 30);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 20), 7u);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 30), 5u);
+	dd_deferred_add(&l, 3, 20);
+	dd_deferred_add(&l, 4, 15);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 10), 3u);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 19), 0u);
+	dd_deferred_add(&l, 5, 30);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 20), 7u);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 30), 5u);
 	/* All at once. */
-	dd_linger_add(&l, 1, 40);
-	dd_linger_add(&l, 1, 50);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, 50), 2u);
-	KUNIT_EXPECT_EQ(test, dd_linger_reap(&l, U64_MAX), 0u);
+	dd_deferred_add(&l, 1, 40);
+	dd_deferred_add(&l, 1, 50);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, 50), 2u);
+	KUNIT_EXPECT_EQ(test, dd_deferred_reap(&l, U64_MAX), 0u);
 }
 
 static struct kunit_case credit_cases[] = {
 	KUNIT_CASE(credit__windows),
-	KUNIT_CASE(linger__frees_what_is_read),
+	KUNIT_CASE(deferred__frees_what_is_read),
 	{}
 };
 
@@ -934,7 +934,7 @@ static void list__room_of_the_departed_comes_back(struct kunit *test)
 	while (list_read(list))
 		;
 	mutex_lock(&list->lock);
-	list->reserved -= dd_linger_reap(&list->linger, list->head->head);
+	list->reserved -= dd_deferred_reap(&list->deferred, list->head->head);
 	mutex_unlock(&list->lock);
 	KUNIT_EXPECT_EQ(test, list->reserved, 1u);
 	dd_list_detach(list, 1, 0);

@@ -19,7 +19,7 @@ build() {
 
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
-	cp --parents -t "$dir" kernel/rings.h kernel/linger.h lib/dd/*.[ch] || return
+	cp --parents -t "$dir" kernel/rings.h kernel/deferred.h lib/dd/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"
