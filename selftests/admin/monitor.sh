@@ -41,6 +41,7 @@ normalise() {
 				if .ids | index([$i]) then . else .ids += [$i] end) |
 			. as $s | .out += [$line | del(.seq) |
 				(.node.version | values) = "VERSION" |
+				(.node.abi | values) = "ABI" |
 				((.conn, .service) | values) |= (
 					del(.list) |
 					.id = ($s.ids | index([[$o.ctx, $o.id]]) + 1 |
