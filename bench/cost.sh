@@ -4,8 +4,7 @@
 # Guest instructions by operation, counted in a virtual machine.
 #
 #   cost.sh FILE        writes the figures into FILE
-#   cost.sh FILE OLD    the same, and compares them with those of OLD, as TAP;
-#                       more than 5 % above them is a failure
+#   cost.sh FILE OLD    the same, and compares them with those of OLD, as TAP
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -5,8 +5,8 @@
 #
 #   run.sh DIRECTORY     measures, and writes report, tables and charts there
 #
-# With HOST=1 it measures on this machine, which has dd.ko loaded and is root's,
-# else in a virtual machine.
+# With HOST=1 it measures on this machine, as root and with dd.ko loaded, else in
+# a virtual machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ in_vm() {
 	KERNEL=stock TIMEOUT=7200 MORE=bench/programs.list selftests/vm/run.sh "$(settings) bench/guest.sh"
 }
 
-# Records to the file, progress to people.
+# Records to standard output, progress to standard error.
 split() {
 	local line begin=
 

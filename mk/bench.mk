@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make bench		direct deposit beside its peers, in a virtual machine:
-#			report, tables and charts into bench/. HOST=1 measures on
-#			this machine, as root, with dd.ko loaded; QUICK=1 a little
-#			of everything, into build/bench; ONLY='here lat|ucx' some
-#			jobs, into build/bench too; MTU=9000 for that of the link between
-#			nodes. ROUNDS, SIZES, CONNS, COUNT: bench/guest.sh
+# make bench		direct deposit beside its peers, in a virtual machine: report,
+#			tables and charts in build/bench. HOST=1 measures on this
+#			machine, as root, with dd.ko loaded; QUICK=1 measures a
+#			little of everything; ONLY='here lat|ucx' selects jobs; MTU=9000
+#			sets the MTU between nodes. More settings: bench/guest.sh
 # make cost		guest instructions by operation, into bench/instructions.json
-# make check-cost	counts them again: none of ours may have risen by more
-#			than 5 %, unless that file says so in the same commit
-# make layout		where members of the hot structures lie, into bench/layout.txt
-# make check-layout	looks again: not otherwise than that file says
-# make check-bench	what makes figures, tables and charts of reports
+# make check-cost	counts them again: no figure of dd may exceed a fixed limit, or
+#			rise by more than 5 % unless the same commit changes that file
+# make check-bench	test of the scripts that make figures, tables and charts
 
 COST	:= bench/instructions.json
-LAYOUT	:= bench/layout.txt
 
-.PHONY: bench bench-ready cost check-cost layout check-layout check-bench
+.PHONY: bench bench-ready cost check-cost check-bench
 bench: bench-ready
-	@bench/run.sh $(if $(QUICK)$(ONLY),$(BUILD)/bench,bench)
+	@bench/run.sh $(BUILD)/bench
 
 bench-ready: $(if $(HOST),user,vm-ready)
 	@$(VM)/deps.sh bench
@@ -40,13 +36,6 @@ cost: vm-ready
 
 check-cost: vm-ready
 	@bench/cost.sh $(BUILD)/bench/instructions.json $(COST)
-
-layout: vm-ready
-	@bench/layout.sh $(LAYOUT)
-
-check-layout: vm-ready
-	@mkdir -p $(BUILD)/bench
-	@bench/layout.sh $(BUILD)/bench/layout.txt $(LAYOUT)
 
 CHECKS += check-bench
 check-bench:
