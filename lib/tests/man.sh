@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-only
 #
 # The manual pages of the library: clean source, a page for every exported
-# call, and every example a program that compiles and links.
+# call, and every example a program that compiles and links; so do the programs
+# of README.md, two directories above the pages.
 #
 #   man.sh MANDIR LIBDIR
 set -u
@@ -44,6 +45,15 @@ examples() {
 		on && out { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print >out }' "$1"
 }
 
+# readme FILE: the same for the C programs of a Markdown page.
+readme() {
+	rm -f "$work"/example.*
+	awk -v to="$work/example." '
+		/^```c$/ { out = to (++n) ".c"; next }
+		/^```/ { out = ""; next }
+		out { print >out }' "$1"
+}
+
 # They are programs.
 compile() {
 	for source in "$work"/example.*.c; do
@@ -78,6 +88,10 @@ for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
 		;;
 	esac
 done
+
+readme "$man/../../README.md"
+out=$(compile)
+result "README.md: server and client" $? "$out"
 
 missing=$(nm -D --defined-only "$lib/libdd.so.0" |
 	sed -n 's/.* T \([^@]*\)@.*/\1/p' | while read -r call; do
