@@ -10,15 +10,23 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 comment() { sed 's/^/# /'; }
 
-# vm_run NAME KERNEL STATUS COMMAND [SETTING=VALUE]...: a run in the virtual
-# machine that is to end with STATUS.
-vm_run() {
-	local name=$1 kernel=$2 want=$3 command=$4 status=0
+# guest KERNEL COMMAND [SETTING=VALUE]...: a run in a virtual machine, with the
+# output and exit status of run.sh. What it needs is built first.
+guest() {
+	local kernel=$1 command=$2
 
-	shift 4
-	make -s vm KERNEL="$kernel" RUN="${command//$/$$}" "$@" 2>"$ERR" |
-		comment
-	status=${PIPESTATUS[0]}
+	shift 2
+	make -s vm-ready KERNEL="$kernel" "$@" >&2 || return
+	env KERNEL="$kernel" "$@" selftests/vm/run.sh "$command"
+}
+
+# vm_run NAME KERNEL STATUS COMMAND [SETTING=VALUE]...: a run that shall end with
+# STATUS.
+vm_run() {
+	local name=$1 want=$3 status=0
+
+	guest "$2" "$4" "${@:5}" >"$OUT" 2>"$ERR" || status=$?
+	comment <"$OUT"
 	comment <"$ERR"
 	if [ "$status" = "$want" ]; then
 		pass "$name"
@@ -27,31 +35,32 @@ vm_run() {
 	fi
 }
 
-# vm_list KERNEL LIST [SETTING=VALUE]...: the programs of a list, see
-# selftests/vm/guest-run.sh. Their results come as a TAP stream of its own; what
-# the machine itself says of the run is one more result of this one.
+# vm_list KERNEL "LIST..." [SETTING=VALUE]...: the programs of lists, see
+# selftests/vm/guest-run.sh, in one guest. Their results are a TAP stream of its own;
+# the findings of the machine are one more result of this script.
 vm_list() {
-	local kernel=$1 list=$2 status=0 name
+	local kernel=$1 lists=$2 status=0
 
 	shift 2
-	name="$kernel ${list##*/}: clean kernel log, no leak, module unloaded"
-	make -s vm KERNEL="$kernel" RUN="selftests/vm/guest-run.sh $list" \
-		TIMEOUT=3600 "$@" 2>"$ERR" || status=$?
+	guest "$kernel" "selftests/vm/guest-run.sh $lists" TIMEOUT=3600 "$@" \
+		2>"$ERR" || status=$?
 	comment <"$ERR"
 	case $status in
-	0 | 1) pass "$name" ;;
-	*) fail "$name" "$(sed -n 's/^vm: //p' "$ERR" | tr '\n' ' ')" ;;
+	0 | 1) pass "$kernel: clean kernel log, no leak, module unloaded" ;;
+	*) fail "$kernel: clean kernel log, no leak, module unloaded" \
+		"$(sed -n 's/^vm: //p' "$ERR" | tr '\n' ' ')" ;;
 	esac
 }
 
 # red FAULT STATUS PATTERN COMMAND [SETTING=VALUE]...: a run with a module that has
-# a fault planted ends with STATUS, and says what PATTERN matches.
+# a fault planted ends with STATUS and prints a line that PATTERN matches, on um
+# unless a setting names another KERNEL.
 red() {
 	local fault=$1 want=$2 pattern=$3 command=$4 status=0 out
 
 	shift 4
-	out=$(make -s vm KERNEL=debug FAULT="$fault" TIMEOUT=300 LEAKS=no \
-		RUN="${command//$/$$}" "$@" 2>&1) || status=$?
+	out=$(guest um "$command" FAULT="$fault" TIMEOUT=300 \
+		LEAKS=no "$@" 2>&1) || status=$?
 	if [ "$status" != "$want" ]; then
 		comment <<<"$out"
 		fail "$fault" "status $status, not $want"
