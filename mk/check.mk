@@ -13,7 +13,8 @@ CHECKS += check-sources check-kernel check-installed
 
 .PHONY: check check-sources check-kernel check-installed
 check:
-	@MAKE='$(MAKE)' selftests/vm/check/run.sh $(CHECKS)
+	@printf '@3600 $(MAKE) -s %s\n' $(CHECKS) | \
+		DD_TRIES=1 selftests/vm/guest-run.sh /dev/stdin
 
 check-sources:
 	@selftests/vm/check/sources.sh

@@ -1,95 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# guest-run.sh LIST: runs the programs of a list one after the other and makes
-# one TAP stream of theirs, its plan at the end. A line of the list is
+# guest-run.sh LIST...: runs the programs of the lists one after the other and
+# prints one TAP stream, with the plan at the end. A line of a list is
 #
 #   [@SECONDS] COMMAND LINE
 #
-# Each has its own time limit (120 s; twice of it in a virtual machine, which may be
-# slow and have others beside it, and thrice of that on slow kernels), and the
-# kernel's log is looked at after each, so that a complaint is laid at somebody's
-# door. A program fails also when results of its plan are missing,
-# when it prints no plan, or when its exit status tells of a failure that its
-# results do not.
+# SECONDS (120) is a hang limit: twice of it in a virtual machine, which may be slow
+# and have others beside it, and six times on kernels with all checks. reflow.awk
+# has the rules of what is a failure besides a failed result. In a guest the
+# kernel's log is read after each program, so that a complaint is assigned to it.
 #
 # A program that fails is run again, at most twice, unless the kernel complained or
-# the failure speaks of data: those are never accidents of a slow machine. One that
-# passes then counts as passed, and a line "# FLAKY: ..." names it with what had
-# failed; run-tiers.sh counts these. DD_TRIES=1 runs everything once.
-# Exit status: 1 when something failed.
+# the failure concerns data: a slow machine never causes those. A program that
+# passes then counts as passed, and a line "# FLAKY: ..." names it with its first
+# failure; run-tiers.sh counts these lines. DD_TRIES=1 runs everything once.
+# The last line is a comment with the numbers; exit status 1 when something failed.
 set -uo pipefail
 
 dir=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
-total=0
-failed=0
+total=0 failed=0 passed=0 skipped=0
 TRIES=${DD_TRIES:-3}
 
 # Failures that a second run must not hide.
 DATA='lost|twice|doubled|duplicate|corrupt|differ|wrong (byte|data|content|message)|KASAN|leak'
 
-# reflow NAME: TAP to TAP, numbered on from $total. The last line of the input
-# is "@status N". Subtests, which are indented, are details. Details are printed at
-# once; results go to a file, since a run that fails may be repeated.
-reflow() {
-	: >"$tmp/results"
-	awk -v prog="$1" -v n="$total" -v counts="$tmp/counts" \
-		-v results="$tmp/results" '
-	function result(verdict, name) {
-		print verdict " " ++n " " prog ": " name >results
-		bad += verdict != "ok"
-	}
-	{ sub(/\r$/, "") }
-	/^@status / { status = $2; next }
-	/^K?TAP version / { next }
-	/^1\.\.0 # *SKIP/ {
-		sub(/^1..0 # */, "# ")
-		result("ok", $0)
-		skipped = 1
-		next
-	}
-	/^1\.\.[0-9]+/ { plan += substr($1, 4); planned = 1; next }
-	/^#  RUN / { running = $3 }
-	/^(not )?ok( |$)/ {
-		verdict = $1 == "ok" ? "ok" : "not ok"
-		sub(/^(not )?ok *[0-9]* *(- )?/, "")
-		seen++
-		name = (/^#/ ? running " " : "") $0
-		result(verdict, name)
-		print "# " verdict ": " name
-		fflush()
-		next
-	}
-	/^[# ]/ { print; fflush(); next }
-	{ print "# " $0; fflush() }
-	END {
-		how = status == 124 ? "ran out of time" : "exit status " status
-		if (skipped && !seen)
-			;
-		else if (!seen && status == 4)
-			result("ok", "# SKIP " how)
-		else if (!planned)
-			result("not ok", "printed no plan, " how)
-		for (i = seen; i < plan; i++)
-			result("not ok", "result " i + 1 " is missing, " how)
-		if (seen > plan && planned)
-			result("not ok", seen " results, but the plan was " plan)
-		if (status != 0 && status != 4 && !bad)
-			result("not ok", how)
-		print n, bad + 0 >counts
-	}'
-}
-
-# Lines of the kernel's log since mark() that mean something bad.
-mark() { [ ! -w /dev/kmsg ] || echo "guest-run: $1" >/dev/kmsg; }
+# Lines of the kernel's log since mark() that report a problem.
+mark() { [ -z "${DD_VM:-}" ] || echo "guest-run: $1" >/dev/kmsg; }
 complaints() {
 	[ -z "${DD_VM:-}" ] ||
 		dmesg | sed "1,/guest-run: $1\$/d" | "$dir/splats.sh"
 }
 
-# try_one NAME SECONDS LINE: sets $bad, the number of failures, and $splat.
+# try_one NAME SECONDS LINE: sets $last, the number of the last result, $bad, $good
+# and $skips, the numbers of results, and $splat.
 try_one() {
 	local token=$total-$RANDOM
 
@@ -97,12 +43,13 @@ try_one() {
 	{
 		timeout -k 5 "$2" bash -c "$3" </dev/null 2>&1
 		echo "@status $?"
-	} | tee "$tmp/output" | reflow "$1"
-	read -r last bad <"$tmp/counts"
+	} | tee "$tmp/output" | awk -f "$dir/reflow.awk" -v name="$1" -v n="$total" \
+		-v results="$tmp/results" -v counts="$tmp/counts"
+	read -r last bad good skips <"$tmp/counts"
 	splat=$(complaints "$token")
 }
 
-# Whether what failed may be an accident of a slow machine.
+# Whether a slow machine may have caused the failure.
 retriable() {
 	[ -z "$splat" ] && [ "$try" -lt "$TRIES" ] &&
 		! grep -E '^not ok|^# [^ ]+\.c:[0-9]+:' "$tmp/results" "$tmp/output" |
@@ -110,12 +57,13 @@ retriable() {
 }
 
 run_one() {
-	local limit=$1 line=$2 start=$SECONDS name try=1 why='' last bad splat
+	local limit=$1 line=$2 start=$SECONDS name try=1 why='' last bad good skips splat
 
 	name=${line##*/}
+	name=${name#make -s }
 	case ${DD_VM:-} in
 	'') ;;
-	debug | kcsan) limit=$((6 * limit)) ;;
+	debug | um | kcsan) limit=$((6 * limit)) ;;
 	*) limit=$((2 * limit)) ;;
 	esac
 	echo "# $line"
@@ -129,7 +77,7 @@ run_one() {
 	cat "$tmp/results"
 	echo "# $((SECONDS - start)) s, of $limit"
 	total=$last
-	failed=$((failed + bad))
+	failed=$((failed + bad)) passed=$((passed + good)) skipped=$((skipped + skips))
 	[ "$try" = 1 ] || [ "$bad" != 0 ] || [ -n "$splat" ] ||
 		echo "# FLAKY: $line: passed at try $try, after: $why"
 	if [ -n "$splat" ]; then
@@ -151,6 +99,9 @@ run_list() {
 }
 
 echo "TAP version 13"
-run_list "${1:?list}"
+for list in "${@:?list}"; do
+	run_list "$list"
+done
 echo "1..$total"
+echo "# $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -1,21 +1,20 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# run-tiers.sh [TIER]...: builds all that tests need, runs the tiers of
-# selftests/vm/tiers (all) and sums up; the last line is "N passed, N failed, N skipped".
+# run-tiers.sh [TIER]...: builds everything that tests need, runs the tiers of
+# selftests/vm/tiers (all that are part of the gate) and sums up; the last line is
+# "N passed, N failed, N skipped".
 #
-# A tier is an executable NN-name.sh that prints TAP: one stream, or several one
-# after the other, each with its plan before or after its results. Results begin
-# a line; what is indented or begins with "#" is detail. selftests/vm/tiers/PLAN
-# has for each tier the least number of results other than skips, the seconds
-# that it may take, and "aside" if it runs beside the others: one such tier after
-# the other, nice to these, their virtual machines in a queue of their own. What
-# they print comes last.
+# A tier is an executable NAME.sh that prints TAP, see reflow.awk.
+# selftests/vm/tiers/PLAN has for each tier the number of results without skips, a
+# hang limit in seconds, and words:
 #
-# Besides what a tier says itself, these are failures: results that are missing
-# from the plan or the least number, or beyond the plan; no plan; an exit status
-# that tells of a failure when no result does; a tier that PLAN does not have,
-# and the other way round.
+#   aside	runs beside the tiers that are not, with lower priority, its virtual
+#		machines in a queue of their own; its output comes last
+#   nightly	runs only when named; "make nightly" names all tiers
+#
+# Fewer results than PLAN says are a failure, more are reported. A tier without a
+# line in PLAN, or a line without a tier, is a failure.
 #
 # A program that passed only when it was repeated (guest-run.sh) is listed as flaky.
 # More than FLAKY_MAX of them, or one that was flaky in one of the last FLAKY_RUNS
@@ -43,71 +42,42 @@ all_tiers() {
 	} | sort -u
 }
 
-# sum_up TIER MINIMUM SECONDS STATUS <log: one line to SUMS, names to NAMES.
-sum_up() {
-	awk -v tier="$1" -v least="$2" -v secs="$3" -v status="$4" \
-		-v sums="$SUMS" -v names="$NAMES" '
-	function name(verdict, what) {
-		print verdict ": " tier ": " what >>names
-	}
-	function fail(what, count) {
-		failed += count
-		name("failed", what)
-	}
-	{ sub(/\r$/, "") }
-	/^1\.\.[0-9]+/ {
-		planned = 1
-		plan += substr($1, 4)
-		if (/^1\.\.0 *# *SKIP/) {
-			sub(/^1\.\.0 *# */, "")
-			skipped++
-			plan++
-			name("skipped", $0)
-		}
-		next
-	}
-	/^not ok/ { fail($0, 1) }
-	/^ok( |$)/ {
-		if (/# *[Ss][Kk][Ii][Pp]/) {
-			skipped++
-			name("skipped", $0)
-		} else {
-			passed++
-		}
-	}
-	/^Bail out!/ { fail($0, 1) }
-	/^# FLAKY: / { sub(/^# FLAKY: /, ""); name("flaky", $0) }
-	END {
-		how = status == 124 ? "ran out of time" : "exit status " status
-		seen = passed + failed + skipped
-		missing = plan - seen
-		if (least - passed - failed > missing)
-			missing = least - passed - failed
-		if (!planned)
-			fail("printed no plan, " how, 1)
-		if (missing > 0)
-			fail(missing " results are missing, " how, missing)
-		if (planned && seen > plan)
-			fail(seen " results, but the plan was " plan, 1)
-		if (status != 0 && !failed)
-			fail(how, 1)
-		print tier, passed + 0, failed + 0, skipped + 0, secs >>sums
-	}'
+# in_plan TIER: the other words of its line.
+in_plan() { awk -v t="$1" '$1 == t { $1 = ""; print }' "$PLAN"; }
+
+# name_results TIER: failures, skips and flaky programs, for the end of the report.
+name_results() {
+	sed -nE "s/^not ok [0-9]+ /failed: /p; s/^ok [0-9]+ (.*# *SKIP)/skipped: \1/Ip
+		s/^# FLAKY: /flaky: $1: /p" "$LOGS/$1.log" >>"$NAMES"
 }
 
-# run_tier TIER MINIMUM SECONDS
+bad_tier() {
+	echo "$1 0 1 0 0 0" >>"$SUMS"
+	echo "failed: $1: $2" >>"$NAMES"
+}
+
+# run_tier TIER LEAST SECONDS: one line to SUMS, names to NAMES. Processor time is
+# that of all processes that have ended.
 run_tier() {
-	local tier=$1 start=$SECONDS status
+	local tier=$1 start=$SECONDS out reader passed failed skipped user system
+	local TIMEFORMAT='%U %S'
 
 	echo "# tier $tier"
-	setpriv --pdeathsig TERM timeout -k 10 "$3" "$TIERS/$tier.sh" \
-		</dev/null 2>&1 | tee "$LOGS/$tier.log"
-	status=${PIPESTATUS[0]}
-	sum_up "$tier" "$2" $((SECONDS - start)) "$status" <"$LOGS/$tier.log"
+	exec {out}> >(awk -f "$VM_DIR/reflow.awk" -v name="$tier" -v least="$2" \
+		-v counts="$LOGS/$tier.counts" | tee "$LOGS/$tier.log")
+	reader=$!
+	{ time setpriv --pdeathsig TERM timeout -k 10 "$3" "$TIERS/$tier.sh" \
+		</dev/null >&$out 2>&1; } 2>"$LOGS/$tier.time"
+	echo "@status $?" >&$out
+	exec {out}>&-
+	wait $reader
+	read -r _ failed passed skipped <"$LOGS/$tier.counts"
+	read -r user system < <(tail -n 1 "$LOGS/$tier.time")
+	echo "$tier $passed $failed $skipped $((SECONDS - start)) $user $system" >>"$SUMS"
+	name_results "$tier"
+	[ $((passed + failed)) -le "$2" ] ||
+		echo "more: $tier: $((passed + failed)) results, PLAN has $2" >>"$NAMES"
 }
-
-# in_plan TIER: its line's other words.
-in_plan() { awk -v t="$1" '$1 == t { print $2, $3, $4 }' "$PLAN"; }
 
 planned_or_fail() {
 	local least seconds _
@@ -116,15 +86,14 @@ planned_or_fail() {
 	if [ -n "${seconds:-}" ] && [ -x "$TIERS/$1.sh" ]; then
 		run_tier "$1" "$least" "$seconds"
 	else
-		echo "$1 0 1 0 0" >>"$SUMS"
-		echo "failed: $1: needs $TIERS/$1.sh and a line in $PLAN" >>"$NAMES"
+		bad_tier "$1" "needs $TIERS/$1.sh and a line in $PLAN"
 	fi
 }
 
-is_aside() { [[ $(in_plan "$1") == *" aside" ]]; }
+is() { [[ " $(in_plan "$1") " == *" $2 "* ]]; }
 
-# run_lane TIER...: one after the other. A signal does not wait for the end of one,
-# and ends it: setpriv.
+# run_lane TIER...: one after the other. setpriv: a signal ends the tier that runs,
+# instead of waiting for it.
 run_lane() {
 	local tier
 
@@ -141,28 +110,25 @@ run_aside() {
 	run_lane "$@" >"$ASIDE"
 }
 
-# By the table of processes: a variable would be set after the child began, and
-# a signal may come between.
+# Reads the process table: a variable would be set after the child began, and a
+# signal may come between.
 stop() { pkill -TERM -P "$BASHPID"; }
 
-# The history has a line "run" for each run, and before it one for each program
-# that was flaky in it: its tier and command line.
+# The history has a line "run" for each run, after one line for each program that
+# was flaky in it: its tier and command line.
 judge_flaky() {
 	local count program
 
 	sed -n 's/^flaky: \([^ ]*: [^:]*\):.*/\1/p' "$NAMES" | sort >"$LOGS/flaky"
 	count=$(wc -l <"$LOGS/flaky")
 	touch "$HISTORY"
-	if [ "$count" -gt "$FLAKY_MAX" ]; then
-		echo "flaky 0 1 0 0" >>"$SUMS"
-		echo "failed: $count programs passed only when repeated" >>"$NAMES"
-	fi
+	[ "$count" -le "$FLAKY_MAX" ] ||
+		bad_tier flaky "$count programs passed only when repeated"
 	while read -r program; do
 		tac "$HISTORY" | awk -v max="$FLAKY_RUNS" \
 			'$0 == "run" && n++ == max - 1 { exit } { print }' |
 			grep -qxF "$program" || continue
-		echo "flaky 0 1 0 0" >>"$SUMS"
-		echo "failed: flaky again within $FLAKY_RUNS runs: $program" >>"$NAMES"
+		bad_tier flaky "flaky again within $FLAKY_RUNS runs: $program"
 	done <"$LOGS/flaky"
 	{ cat "$LOGS/flaky"; echo run; } >>"$HISTORY"
 }
@@ -171,12 +137,15 @@ report() {
 	judge_flaky
 	sort -o "$SUMS" "$SUMS"
 	echo
-	awk '
-	BEGIN { row = "%-24s %7s %7s %7s %7s\n"
-		printf row, "tier", "passed", "failed", "skipped", "seconds" }
-	{ printf row, $1, $2, $3, $4, $5
-	  for (i = 2; i <= 5; i++) sum[i] += $i }
-	END { printf row, "all", sum[2], sum[3], sum[4], sum[5] }' "$SUMS"
+	awk -v cpus="$(nproc)" '
+	BEGIN { row = "%-24s %7s %7s %7s %7s %9s\n"
+		printf row, "tier", "passed", "failed", "skipped", "seconds", "CPU min" }
+	{ cpu = ($6 + $7) / 60
+	  printf row, $1, $2, $3, $4, $5, sprintf("%.1f", cpu)
+	  for (i = 2; i <= 5; i++) sum[i] += $i
+	  total += cpu }
+	END { printf row, "all", sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0, sprintf("%.1f", total)
+	  printf "at least %.0f minutes on %d processors\n", total / cpus, cpus }' "$SUMS"
 	echo
 	cat "$NAMES"
 	awk '{ p += $2; f += $3; s += $4 }
@@ -189,8 +158,7 @@ report() {
 # Nothing can be tested that cannot be built.
 prepare() {
 	make -s deps kernels user selftests && return
-	echo "build 0 1 0 0" >>"$SUMS"
-	echo "failed: build: make deps kernels user selftests" >>"$NAMES"
+	bad_tier build "make deps kernels user selftests"
 	report
 	exit 1
 }
@@ -198,14 +166,17 @@ prepare() {
 mkdir -p "$LOGS"
 : >"$SUMS"
 : >"$NAMES"
+mapfile -t tiers < <(all_tiers)
+case ${1:-} in
+'') ;;
+all) nightly=yes ;;
+*) tiers=("$@") nightly=yes ;;
+esac
 [ -n "${DD_TIERS:-}" ] || prepare
-[ $# -gt 0 ] || {
-	mapfile -t tiers < <(all_tiers)
-	set -- "${tiers[@]}"
-}
 here=() aside=() beside=''
-for tier; do
-	if is_aside "$tier"; then aside+=("$tier"); else here+=("$tier"); fi
+for tier in "${tiers[@]}"; do
+	if is "$tier" nightly && [ -z "${nightly:-}" ]; then continue; fi
+	if is "$tier" aside; then aside+=("$tier"); else here+=("$tier"); fi
 done
 trap stop EXIT
 trap exit INT TERM

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# splats.sh [FILE]: prints the lines of a kernel log that mean that something
-# is wrong in the kernel. Fault injection and failed allocations may print
-# stack traces, so a trace alone means nothing. A data race means something if
-# a function of dd's is among those that KCSAN names; with "races" as the first
-# argument those races are printed that are wholly the kernel's own.
+# splats.sh [races] [FILE]: prints the lines of a kernel log that report a bug.
+# Fault injection and failed allocations print stack traces, so a trace alone is
+# none. A data race is one if KCSAN names a function of dd; with "races" the other
+# races are printed instead.
 
 patterns=(
 	'^(\[ *[0-9.]+\] )?WARNING: '
 	'BUG: '
+	'BUG [^ ]+ \((Not tainted|Tainted)'	# the allocator, about a cache
 	'kernel BUG at '
 	'Oops'
 	'general protection fault'
@@ -28,8 +28,8 @@ patterns=(
 	'Kernel panic - not syncing: [^A]'
 )
 
-# races WHOSE [FILE]: the log without the headlines of races that are not dd's, or
-# those headlines. A report ends with a line; where the log ends before, who knows.
+# races dd [FILE]: the log without the headlines of races of the kernel alone.
+# races kernel [FILE]: these headlines. A report that the log cuts off counts as dd's.
 races() {
 	LC_ALL=C awk -v whose="$1" '
 	function report(ours) {
