@@ -13,6 +13,7 @@ WORDS=nd,fo,ans,iput
 mapfile -t FILES < <(files . | grep -v '^LICENSES/')
 mapfile -t SCRIPTS < <(grep -lE -m 1 '^#!.*\b(ba)?sh$|^# shellcheck shell=' \
 	"${FILES[@]}")
+mapfile -t RST < <(printf '%s\n' "${FILES[@]}" | grep '\.rst$')
 mapfile -t PAGES < <(grep -L '^\.so ' Documentation/man/*.[1-8])
 
 # none COMMAND...: it finds nothing; grep's way to say so is status 1.
@@ -116,6 +117,17 @@ groff_lint() {
 }
 cat_nonempty() { grep . "$1"; }
 
+# --- reStructuredText ---------------------------------------------------------
+
+rst() {
+	local page
+
+	for page in "${RST[@]}"; do
+		python3 -m docutils --report=warning --exit-status=2 \
+			"$page" >/dev/null || return
+	done
+}
+
 # --- one version -------------------------------------------------------------
 
 versions() {
@@ -193,6 +205,11 @@ check "no marks of unfinished work" marks
 check "no blanks at the end of a line" blanks
 need mandoc "manual pages: mandoc" mandoc_lint
 need man "manual pages: groff" groff_lint
+if python3 -m docutils --version >/dev/null 2>&1; then
+	check "reStructuredText: docutils" rst
+else
+	skip "reStructuredText: docutils" "python3-docutils is not installed; run: make deps"
+fi
 check "one version" versions
 check "planted faults apply" faults_apply
 headers gcc c
