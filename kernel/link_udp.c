@@ -21,7 +21,7 @@
 #include "trace.h"
 
 #define DD_UDP_RCVBUF		(4 << 20)
-#define DD_UDP_SNDBUF		(4 << 20)
+#define DD_UDP_SNDBUF		(4 << 20)	/* of a peer */
 #define DD_UDP_RECORDS		1024
 #define DD_UDP_CTL_SLOTS	32
 #define DD_UDP_PACKET_MAX	65507
@@ -83,7 +83,6 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 	sk->sk_allocation = GFP_ATOMIC;
 	sk->sk_rcvbuf = clamp_t(unsigned int, READ_ONCE(rx_buffer),
 				SOCK_MIN_RCVBUF, INT_MAX / 2);
-	sk->sk_sndbuf = DD_UDP_SNDBUF;
 #ifdef CONFIG_NET_RX_BUSY_POLL
 	/* The socket is drained in softirq, where busy polling is not allowed. */
 	sk->sk_ll_usec = 0;
@@ -139,10 +138,8 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 		if (err)
 			return ERR_PTR(err);
 	}
-	WRITE_ONCE(un->users[family], un->users[family] + 1);
-	if (un->users[family] == 1)
-		/* Packets may have been queued before sk_data_ready was set. */
-		/* What came before anybody was called. */
+	/* Packets may have been queued before sk_data_ready was set. */
+	if (!un->users[family]++)
 		queue_work(dd_wq, &un->drain[family]);
 	return un->sock[family]->sk;
 }
@@ -165,10 +162,24 @@ static void dd_udp_sock_put(struct dd_udp_node *un,
 	int family = dd_udp_family(addr);
 
 	lockdep_assert_held(&un->lock);
-	WRITE_ONCE(un->users[family], un->users[family] - 1);
-	if (un->users[family] || un->closed)
-		return;
-	dd_udp_sock_close(un, family);
+	if (!--un->users[family] && !un->closed)
+		dd_udp_sock_close(un, family);
+}
+
+/*
+ * Create the socket that is charged for the packets sent to a peer. The IP stack keeps
+ * the charge until it frees a packet, even if it segments it before, so a peer behind
+ * a slow link fills its own send buffer only.
+ */
+static int dd_udp_tx_create(struct dd_udp_node *un,
+			    const union dd_peer_addr *addr, struct socket **sock)
+{
+	int err = sock_create_kern(un->node->net, addr->sa.sa_family,
+				   SOCK_DGRAM, IPPROTO_UDP, sock);
+
+	if (!err)
+		(*sock)->sk->sk_sndbuf = DD_UDP_SNDBUF;
+	return err;
 }
 
 static struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
@@ -475,6 +486,8 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	hrtimer_cancel(&link->timer);
 	tasklet_kill(&link->tx_tasklet);
 	link->armed = DD_TP_NEVER;
+	/* Packets on their way keep the memory of the socket. */
+	sock_release(link->tx);
 }
 
 static int dd_udp_start(struct dd_peer *peer, const char **reason)
@@ -496,13 +509,17 @@ static int dd_udp_start(struct dd_peer *peer, const char **reason)
 		err = PTR_ERR(sk);
 		goto err_unlock;
 	}
+	err = dd_udp_tx_create(un, &link->addr, &link->tx);
+	if (err)
+		goto err_sock;
 	link->sk = sk;
-	link->users = &un->users[dd_udp_family(&link->addr)];
 	WRITE_ONCE(peer->link, link);
 	dd_udp_open(un, link);
 	mutex_unlock(&un->lock);
 	return 0;
 
+err_sock:
+	dd_udp_sock_put(un, &link->addr);
 err_unlock:
 	mutex_unlock(&un->lock);
 	dd_udp_upper->detach(link);
@@ -538,11 +555,18 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 {
 	const union dd_peer_addr old = link->addr;
 	struct dd_tp_cfg cfg;
+	struct socket *tx;
 	struct sock *sk;
+	int err;
 
 	sk = dd_udp_sock_get(un, &config->addr, reason);
 	if (IS_ERR(sk))
 		return PTR_ERR(sk);
+	err = dd_udp_tx_create(un, &config->addr, &tx);
+	if (err) {
+		dd_udp_sock_put(un, &config->addr);
+		return err;
+	}
 	dd_udp_kill(un, link);
 	/* Wait for senders and receivers that use the old address. */
 	synchronize_net();
@@ -552,7 +576,7 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
 	link->addr = config->addr;
 	link->sk = sk;
-	link->users = &un->users[dd_udp_family(&link->addr)];
+	link->tx = tx;
 	link->mtu = 0;
 	link->local_addr = (union dd_udp_local){};
 	link->reply_addr = (union dd_udp_local){};

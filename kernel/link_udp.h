@@ -174,7 +174,8 @@ union dd_udp_local {
  * @addr: address and port of the peer
  * @entry: in dd_udp_node.peers
  * @sk: socket of the address' family; valid until a grace period after @dead is set
- * @users: number of peers that use this socket
+ * @tx: socket of the same family that is charged for the packets sent to this peer,
+ *	and neither sends nor receives; valid until @dead is set
  * @dst: route to the peer; used only by the context that has set @sending
  * @local_addr: local address that the peer knows; it ignores packets from any other
  * @reply_addr: local address that the last unauthenticated packet was sent to, for
@@ -212,7 +213,7 @@ struct dd_udp_peer {
 	union dd_peer_addr addr;
 	struct hlist_node entry;
 	struct sock *sk;
-	const unsigned int *users;
+	struct socket *tx;
 	struct dst_cache dst;
 	union dd_udp_local local_addr;
 	union dd_udp_local reply_addr;

@@ -21,7 +21,6 @@
 
 #define DD_UDP_BURST		(3 * DD_UDP_BATCH) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */
-#define DD_UDP_LITTLE		(2 * 65536)	/* bytes, the least share of a socket */
 #define DD_UDP_WAIT_NS		NSEC_PER_MSEC	/* for queues, or for memory */
 
 #define DD_UDP_STAY_NS		(100 * NSEC_PER_USEC)
@@ -33,7 +32,7 @@
  * enum dd_udp_why - why no more packets were made
  * @DD_UDP_WHY_IDLE: nothing is due
  * @DD_UDP_WHY_BURST: the burst is full
- * @DD_UDP_WHY_WAIT: the socket buffer is full, or there is no memory
+ * @DD_UDP_WHY_WAIT: the peer's send buffer is full, or there is no memory
  */
 enum dd_udp_why {
 	DD_UDP_WHY_IDLE,
@@ -41,15 +40,12 @@ enum dd_udp_why {
 	DD_UDP_WHY_WAIT,
 };
 
-/*
- * Bytes that a peer may have in flight while the socket's buffer is full. Peers
- * behind slow links may keep it full for long.
- */
-static u32 dd_udp_share(const struct dd_udp_peer *link)
+/* Whether the queues on the way hold as many bytes of this peer as they may. */
+static bool dd_udp_full(const struct dd_udp_peer *link)
 {
-	u32 bytes = READ_ONCE(link->sk->sk_sndbuf);
+	const struct sock *sk = link->tx->sk;
 
-	return max(bytes / max(READ_ONCE(*link->users), 1u), DD_UDP_LITTLE + 0u);
+	return sk_wmem_alloc_get(sk) > READ_ONCE(sk->sk_sndbuf);
 }
 
 /* Build the packets that are due, up to a burst. */
@@ -62,9 +58,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 	if (dd_tp_is_idle(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
-	/* A peer may use its share of the socket buffer even if that is full. */
-	if (sk_wmem_alloc_get(link->sk) > READ_ONCE(link->sk->sk_sndbuf) &&
-	    link->tp.cc.flight > dd_udp_share(link)) {
+	if (dd_udp_full(link)) {
 		link->stats.tx_full++;
 		return DD_UDP_WHY_WAIT;
 	}
@@ -319,7 +313,6 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 		}
 		*mtu = dd_udp_mtu(link, dst);
 		*gso = dd_udp_may_gso(dst);
-		skb_set_owner_w(skb, link->sk);
 		if (link->addr.sa.sa_family == AF_INET)
 			dd_udp_xmit4(link, skb, dst, &fl.ip4);
 		else
@@ -347,10 +340,14 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			 u64 now)
 {
 	union dd_udp_local reply, *from = NULL;
+	struct sk_buff *skb;
 	bool gso, ok;
 	u32 mtu;
 
 	link->touched = false;
+	/* With the lock held: without it another context may release the socket. */
+	skb_queue_walk(&b->list, skb)
+		skb_set_owner_w(skb, link->tx->sk);
 	if (unlikely(b->answer)) {
 		if (memchr_inv(&link->reply_addr, 0, sizeof(reply))) {
 			reply = link->reply_addr;
@@ -500,7 +497,7 @@ static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 	dd_tp_timeout(&link->tp, now);
 }
 
-/* A deadline of the transport, or a wait for the socket buffer. */
+/* A deadline of the transport, or a wait for the send buffer. */
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
 	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer,

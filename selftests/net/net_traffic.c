@@ -9,6 +9,7 @@
  *	net_traffic FILE check [whole|broken]
  *
  *	-c N	connections to each node (of each process that connects)
+ *	-l N	bytes in a message of a client, at least
  *	-m N	bytes in a message, at most
  *	-t N	seconds; without it, and sooner, SIGTERM ends it
  *	-a N	connections that are used at a time, at random; 0 all
@@ -140,7 +141,7 @@ static int check(const char *mode)
 static int usage(void)
 {
 	fprintf(stderr, "usage: net_traffic FILE init SEED | serve | load NODE,... | wait N [NODE,...] | check [whole|broken]\n"
-		"\t[-c connections] [-m bytes] [-t seconds] [-a active] [-k kinds]\n");
+		"\t[-c connections] [-l bytes] [-m bytes] [-t seconds] [-a active] [-k kinds]\n");
 	return 2;
 }
 
@@ -148,13 +149,16 @@ static int options(int argc, char **argv)
 {
 	int o;
 
-	while ((o = getopt(argc, argv, "c:m:t:a:k:")) != -1)
+	while ((o = getopt(argc, argv, "c:l:m:t:a:k:")) != -1)
 		switch (o) {
 		case 'c':
 			opt.conns = atoi(optarg);
 			break;
 		case 'm':
 			opt.max = atol(optarg);
+			break;
+		case 'l':
+			opt.min = atol(optarg);
 			break;
 		case 't':
 			opt.seconds = atoi(optarg);

@@ -24,6 +24,7 @@ extern volatile sig_atomic_t stopping;
 /* What the command line says. */
 extern struct options {
 	int conns;
+	size_t min;
 	size_t max;
 	int seconds;
 	int active;

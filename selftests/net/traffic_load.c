@@ -102,6 +102,8 @@ static void make(struct client *c)
 	size_t slot = slot_size(c->service), len = random_size(&rnd, slot - 4096);
 	uint64_t n = c->made + 1;
 
+	if (len < opt.min && opt.min <= slot - 4096)
+		len = opt.min;
 	if (c->kind == 'r' && len < 16)
 		len = 16;
 	pattern(shared->seed, c->conn, n, REQUEST, source(c, n), len);
