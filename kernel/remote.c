@@ -322,7 +322,7 @@ static int dd_remote_error(u32 status)
 		return -EACCES;
 	case DD_CTL_NOMEM:
 	case DD_CTL_BUSY:
-		return -ENOMEM;
+		return -ENOBUFS;
 	default:
 		return -ECONNREFUSED;
 	}
@@ -374,8 +374,8 @@ static int dd_remote_ask(struct dd_remote *r, struct dd_conn *conn,
  * Return: 0; %-ENONET if there is no such peer; %-ECONNREFUSED if it has no such
  * service; %-EHOSTUNREACH if the node does not answer for its dead time;
  * %-EPROTONOSUPPORT if there is no protocol version in common; %-EPROTO if it belongs
- * to another cluster; %-EAGAIN with a timeout of 0; %-ETIMEDOUT, %-EUSERS, %-EACCES,
- * %-ENOMEM, %-EINTR.
+ * to another cluster; %-EAGAIN with a timeout of 0; %-ENOBUFS if the server or its node
+ * lacks memory; %-ETIMEDOUT, %-EUSERS, %-EACCES, %-ENOMEM, %-EDQUOT, %-EINTR.
  */
 int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 {

@@ -503,8 +503,9 @@ static void connect_reason(struct dd *h, int ret, const char *name, int node)
 			   name, node);
 		break;
 	case ENOBUFS:
-		ddi_reason(h, ret, "service '%.63s': its server has reached its limit of locked memory (RLIMIT_MEMLOCK) and cannot accept",
-			   name);
+		ddi_reason(h, ret, "service '%.63s' on node %d cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK)%s",
+			   name, node, node == dd_node(h) ? "" :
+			   ", or that node is out of memory");
 		break;
 	case EDQUOT:
 		ddi_memlock_reason(h, "this connection");

@@ -45,8 +45,8 @@ refused_each() {
 		wait "${CLIENT[$i]}" && bad=1
 	done
 	faults 0
-	said=$(grep -l 'out of kernel resources' "$HOLD"/client.* | wc -l)
-	diag "$said of $CLIENTS are told so: $(<"$HOLD/client.0")"
+	said=$(grep -l 'or that node is out of memory' "$HOLD"/client.* | wc -l)
+	diag "$said of $CLIENTS name the cause: $(<"$HOLD/client.0")"
 	[ "$bad" = 0 ] && [ "$said" = "$CLIENTS" ]
 }
 

@@ -80,7 +80,8 @@
  * %EBUSY                  the note of the previous message is not posted yet; or
  *                         the region is in use
  * %EDQUOT                 RLIMIT_MEMLOCK of this user would be exceeded
- * %ENOBUFS                RLIMIT_MEMLOCK of the server's user would be exceeded
+ * %ENOBUFS                RLIMIT_MEMLOCK of the server's user would be exceeded; or
+ *                         the server's node, another one, is out of memory
  * %ENOSPC                 the area or an id space is full
  * %ENOMEM                 out of memory
  * %EAGAIN                 a wait with a zero timeout would have to wait
@@ -598,7 +599,7 @@ struct dd_serve {
  * only services of this node. Other threads may use the context meanwhile.
  *
  * Errors: %EINVAL, %ENOENT, %EACCES, %ECONNREFUSED, %ENONET, %EHOSTUNREACH,
- * %EUSERS, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS (on this node), %EINTR,
+ * %EUSERS, %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR,
  * %EAGAIN (another node with timeout 0), %ETIMEDOUT, %EPROTO, %EPROTONOSUPPORT.
  */
 struct dd_connect {
