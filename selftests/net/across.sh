@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# across.sh PROGRAM [ARGUMENT...]: a test of selftests/ddp whose other side is
-# on another node: the program runs at node 1, its peers at node 2, see
-# selftests/ddp/peer.h. DDP_FAMILY is 4 or 6, DDP_MTU that of the network.
+# across.sh PROGRAM [ARGUMENT...]: run a test of selftests/ddp between two nodes.
+# The program runs at node 1, its peers at node 2, see selftests/ddp/peer.h.
+# DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network.
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"

@@ -1,20 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A node that has no memory for questions: each is refused at once, for that
-# needs none, and nobody waits in vain. TAP; in a guest with fault injection, as
-# root.
+# A node without memory for queries refuses each of them at once, which needs no
+# memory, and every client returns. TAP; in a guest with fault injection, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
 FAIL=/sys/kernel/debug/failslab
-# Where struct dd_ctl_asked comes from; qemu.sh has it marked.
+# struct dd_ctl_asked is allocated from it; qemu.sh enables fault injection for it.
 CACHE=/sys/kernel/slab/kmalloc-192
 CLIENTS=40
 declare -a CLIENT
 
-# faults PERCENT: of what is allocated where nobody may sleep, in that cache.
+# faults PERCENT: that many allocations from the cache that may not sleep fail.
 faults() {
 	[ "$(<"$CACHE/failslab")" = 1 ] && echo Y >"$FAIL/cache-filter" &&
 		echo Y >"$FAIL/ignore-gfp-wait" && echo 0 >"$FAIL/verbose" &&
@@ -23,7 +22,7 @@ faults() {
 
 ask() { cluster_exec 1 dd-rpc-client --node 2 --count 1 --sleep; }
 
-# They ask all at once, more of them than there is room for messages.
+# Connect from all clients at once: more queries than the control stream holds.
 ask_all() {
 	local i
 

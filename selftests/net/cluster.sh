@@ -4,18 +4,19 @@
 # A cluster of network namespaces: dd1 ... ddN, each with an interface eth0 on a
 # common bridge, the addresses 10.9.0.I and fd09::I, and dd node number I of
 # N + 1. The bridge has a namespace of its own, ddnet, with a port for each node:
-# port1 ... portN. What a node sends can be disturbed at its eth0, what it
-# receives at its port.
+# port1 ... portN. A qdisc at eth0 disturbs the packets that a node sends, one at its
+# port those that it receives.
 #
 #   cluster.sh up N [MTU]        make it; MTU is 1500
-#   cluster.sh pair [MTU]        two nodes with nothing but a cable between
-#                                them: their interfaces are ends of one veth pair
-#   cluster.sh peers N [4|6]     make everybody everybody's peer, by IPv4 or 6
+#   cluster.sh pair [MTU]        two nodes without a bridge: their interfaces are
+#                                the ends of one veth pair
+#   cluster.sh peers N [4|6]     make all nodes peers of each other, by IPv4 or 6
 #   cluster.sh exec I COMMAND... run COMMAND at node I
-#   cluster.sh offload on|off    segmentation by the (virtual) hardware, as netem
-#                                drops and delays whole bursts otherwise
+#   cluster.sh offload on|off    segmentation by the (virtual) hardware; with it,
+#                                netem drops and delays whole bursts
 #   cluster.sh mtu MTU           of every link
-#   cluster.sh netem ARGUMENTS.. disturb what every node sends; none: no more
+#   cluster.sh netem ARGUMENTS.. add netem at every node, or remove it if there
+#                                are no ARGUMENTS
 #   cluster.sh down              take it down
 #
 # Tests may source it and call cluster_up and so on.
@@ -26,8 +27,8 @@ cluster_nodes() {
 	ip netns list | sed -nE 's/^dd([0-9]+)( .*)?$/\1/p' | sort -n
 }
 
-# Echo requests: what is delayed at first (a bridge's port, a neighbour that is
-# looked for) is over before a test begins.
+# Send echo requests, so that the bridge forwards and the neighbours are known before a
+# test begins.
 cluster_wait() {
 	local i=$1 tries
 
@@ -64,7 +65,7 @@ cluster_interface_up() {
 	END
 }
 
-# Without the module there is a network, and no node.
+# Without the module the cluster is a network without nodes.
 cluster_number() {
 	local i=$1 of=$2
 
@@ -142,7 +143,7 @@ cluster_offload() {
 cluster_mtu() {
 	local i
 
-	# A bridge has at most its smallest port's.
+	# The MTU of a bridge is at most that of its smallest port.
 	for i in $(cluster_nodes); do
 		ip -n "dd$i" link set eth0 mtu "$1" || return
 		cluster_bridged || continue

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Nodes that are configured wrongly, or otherwise than usual: who cannot talk
-# says why, and talks as soon as he can. TAP; in a guest, as root.
+# Nodes with a wrong or unusual configuration report why they have no session, and open
+# one as soon as they can. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
@@ -14,15 +14,15 @@ says() {
 	[ "$(peer "$1" "$2" '"\(.state) \(.reason)"')" = "$3 $4" ]
 }
 
-# becomes NODE PEER STATE REASON: in time; if not, what it is.
+# becomes NODE PEER STATE REASON: wait for it; if it does not come, show what is there.
 becomes() {
 	within "$PATIENCE" says "$@" && return
 	diag "node $1 says: $(peer "$1" "$2" '"\(.state) \(.reason)"')"
 	return 1
 }
 
-# told NODE PEER WORDS: so who connects is told why he cannot.
-told() {
+# explained NODE PEER WORDS: the error message of a client contains WORDS.
+explained() {
 	cluster_exec "$1" timeout "$PATIENCE" dd-rpc-client --node "$2" \
 		--count 1 >client.out 2>&1
 	grep -q -- "$3" client.out && return
@@ -30,7 +30,7 @@ told() {
 	return 1
 }
 
-# A little of everything, all of it right.
+# Some traffic of each kind, all of it correct.
 talk() {
 	within "$PATIENCE" all_up || return
 	new_traffic
@@ -50,18 +50,18 @@ other_maximum() {
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 2 refused maxnodes &&
 		becomes 2 1 refused maxnodes &&
-		told 1 2 'do not understand each other' &&
+		explained 1 2 'do not understand each other' &&
 		renumber 2 max 3 && talk
 }
 
-# The session that is up was agreed upon with another number.
+# The session that is up was negotiated with another number.
 maximum_changes() {
 	fresh
 	cluster 2
 	within "$PATIENCE" all_up || return
 	renumber 2 max 7 && becomes 2 1 refused maxnodes &&
 		becomes 1 2 refused maxnodes &&
-		told 1 2 'do not understand each other' &&
+		explained 1 2 'do not understand each other' &&
 		renumber 2 max 3 && talk
 }
 
@@ -70,18 +70,18 @@ other_number() {
 	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 0 refused node &&
-		told 1 0 'do not understand each other' &&
+		explained 1 0 'do not understand each other' &&
 		cluster_exec 1 ddctl peer del 0 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 && talk
 }
 
-# Who is not known is not answered.
+# A node does not answer a sender that is not its peer.
 one_sided() {
 	fresh
 	cluster_up 2 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 dead-time 500 &&
 		becomes 1 2 unreachable dead &&
-		told 1 2 'node 2 does not answer' &&
+		explained 1 2 'node 2 does not answer' &&
 		cluster_exec 1 ddctl peer set 2 dead-time 5000 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 && talk
 }
@@ -99,7 +99,7 @@ another_port() {
 	talk
 }
 
-# It says which port, and what to do.
+# The message names the port and what to do.
 port_in_use() {
 	fresh
 	cluster_up 2 && ip -n dd1 link add wg0 type wireguard &&
@@ -117,7 +117,7 @@ port_in_use() {
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 && talk
 }
 
-# It is another machine for all that is known: connections end, others begin.
+# To the peer this is another machine: connections end, and new ones can be made.
 another_address() {
 	fresh
 	cluster 2
@@ -132,14 +132,14 @@ another_address() {
 }
 
 plan 7
-check "another number of nodes: both say so, and talk when it is the same" \
+check "different numbers of nodes: both report it, and connect once they agree" \
 	other_maximum
-check "the number of nodes changes: the session ends, and both say why" \
+check "the number of nodes changes: the session ends, and both report why" \
 	maximum_changes
-check "another number of the peer: it says so, and talks when it is right" \
+check "a wrong number of the peer: it is reported, and corrected it connects" \
 	other_number
-check "a peer that does not know us does not answer, until it does" one_sided
+check "a node does not answer until the sender is its peer" one_sided
 check "another port" another_port
-check "a port in use: which one, and it works when it is free" port_in_use
+check "a port in use is named, and works once it is free" port_in_use
 check "another address: connections end, new ones work" another_address
 finish

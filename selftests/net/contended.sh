@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How often somebody has to wait for a spinlock while a command runs, and where:
-# a kprobe counts the stacks in which the kernel gets to where it queues for one.
+# Count how often CPUs wait for a spinlock while a command runs, and where: a kprobe
+# counts the stacks that enter the slow path of spinlocks.
 #
 #   contended.sh COMMAND [ARGUMENT...]
 #
-# What COMMAND prints comes first, its exit status is ours. Then the functions of
-# dd's that wanted the lock, innermost first, with how often they had to wait, and
-# in the last line what had nothing to do with dd. The probe takes time itself.
+# Prints the output of COMMAND, then the functions of dd.ko that took the lock,
+# innermost first, with the number of waits; the last line counts the waits outside of
+# dd.ko. The exit status is that of COMMAND. The probe itself takes time.
 #
 # For example: make vm RUN='selftests/net/contended.sh selftests/net/perf.sh lat -s 64'
 
@@ -35,20 +35,21 @@ end() {
 	} 2>/dev/null
 }
 
-# Stacks are in braces, a function a line, that of a module with its name.
+# Stacks are in braces, one function per line; functions of modules have the name of
+# the module.
 report() {
 	awk '
-	/^\{/ { who = ""; next }
-	/^\} hitcount:/ { sum[who] += $NF; next }
+	/^\{/ { path = ""; next }
+	/^\} hitcount:/ { sum[path] += $NF; next }
 	/\[dd\]$/ {
 		sub(/\+.*/, "", $1)
-		who = who (who == "" ? "" : " < ") $1
+		path = path (path == "" ? "" : " < ") $1
 	}
 	/^ *Dropped: [1-9]/ { print "contended: stacks left out:" $2 >"/dev/stderr" }
 	END {
-		for (who in sum)
-			if (who != "")
-				printf "%8d  %s\n", sum[who], who | "sort -rn"
+		for (path in sum)
+			if (path != "")
+				printf "%8d  %s\n", sum[path], path | "sort -rn"
 		close("sort -rn")
 		printf "%8d  elsewhere\n", sum[""]
 	}' "$EVENT/hist"
@@ -63,6 +64,6 @@ trap end EXIT
 begin || die "this kernel does not count stacks"
 "$@"
 status=$?
-echo "# waits for a spinlock, and who wanted it:"
+echo "# waits for a spinlock, and the functions that took it:"
 report
 exit $status

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Between two nodes is a cable that damages packets and has their checksums
-# right. What heads a packet is protected always, so nothing goes where it does
-# not belong; with payload-crc on all of it is. TAP; in a guest, as root.
+# Two nodes are connected by a cable that damages packets and corrects their checksums.
+# The header of a packet always has a checksum of its own, so no byte is stored at a
+# wrong place; with payload-crc on, the payload has one, too. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
 ONE_IN=50
-# A slow kernel has less memory, too.
+# The debug kernels run with less memory.
 CONNS=$(pick 4 2)
 
-# The bridge is left out: frames go through a program.
+# Without the bridge: a program forwards the frames.
 cable() {
 	local i
 
@@ -48,7 +48,7 @@ damaged() {
 	counted=$(($(drops 1 2) + $(drops 2 1)))
 	said=$(cable_end)
 	diag "$said; $counted were found damaged"
-	# All headers, and so about one in twenty at least.
+	# All damaged headers, about one in twenty packets at least.
 	least=$(($(grep -oE '[0-9]+' <<<"$said" | tail -n 3 | paste -sd+)))
 	[ "$counted" -gt 0 ] && [ $((20 * counted)) -ge "$least" ] || status=1
 	return "$status"
@@ -58,9 +58,9 @@ plan 1
 cluster 2
 cluster_offload off
 for i in 1 2; do
-	# It is asked for when a session begins.
+	# The option takes effect with the next session.
 	cluster_exec $i ddctl peer del $((3 - i))
 	cluster_exec $i ddctl peer add $((3 - i)) 10.9.0.$((3 - i)) payload-crc on
 done
-check "with checksums that are right: nothing wrong is taken for right" damaged
+check "with correct UDP checksums: no damaged header is accepted" damaged
 finish

@@ -22,7 +22,7 @@ static inline int dead_time(int ms)
 	return system(command);
 }
 
-/* At the other node; the guest's shell has an ip of its own. */
+/* Run a command at the other node, by bash: the shell of the guest has a builtin ip. */
 static inline int dead_time_there(int ms)
 {
 	char command[120];

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# More than a softirq takes from a socket at a time: two nodes talk, and a third
-# one floods one of them in the other's name. What the socket holds meanwhile is
-# bounded, and the two go on talking. Then with sockets that hold next to nothing:
-# what there is no room for is counted, and comes again. TAP; in a guest, as root.
+# More packets than a softirq takes from a socket at a time: two nodes exchange
+# messages, and a third one floods one of them with packets that have the address of the
+# other. The memory held by the socket is bounded, and messages continue to arrive. Then
+# with receive buffers for few packets: dropped packets are counted, and their payload
+# is retransmitted. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
@@ -19,11 +20,11 @@ declare -a FLOOD
 
 budget() { echo "$1" >"$BUDGET"; }
 
-# counter NAME: of node 2, about node 1.
+# counter NAME: a counter of node 2 for its peer, node 1.
 counter() { peer 2 1 ".counters.\"$1\""; }
 
-# held: bytes that node 2's socket holds, in hexadecimal, and packets for which
-# it had no room.
+# held: the bytes held by the socket of node 2, in hexadecimal, and the number of packets
+# that it has dropped.
 held() {
 	awk '$2 ~ /:DDDD$/ { split($5, queue, ":"); print queue[2], $NF }' \
 		"/proc/$WITNESS/net/udp"
@@ -38,8 +39,8 @@ begin() {
 		begin_all 0 4 65536
 }
 
-# flood HOW: by a process for each CPU, so that some come while others are taken
-# out.
+# flood HOW: by a process for each CPU, so that packets arrive while others are
+# dequeued.
 flood() {
 	local i
 
@@ -52,8 +53,8 @@ flood() {
 }
 flooding() { kill -0 "${FLOOD[@]}" 2>/dev/null; }
 
-# watched: while it lasts, the socket never holds more than it may, but for the
-# last skb that was let in.
+# watched: during the flood the socket never holds more than its receive buffer and one
+# skb.
 watched() {
 	local now lost most=0 looks=0
 
@@ -63,12 +64,12 @@ watched() {
 		looks=$((looks + 1))
 	done
 	wait "${FLOOD[@]}"
-	diag "the socket held $most bytes at most, and had no room for $lost packets"
-	diag "looked at $looks times"
+	diag "the socket held at most $most bytes and dropped $lost packets"
+	diag "$looks samples"
 	[ "$looks" -gt 3 ] && [ "$most" -le $((MAY + 131072)) ]
 }
 
-# under BUDGET HOW: bounded, and everything arrives.
+# under BUDGET HOW: the memory is bounded, and all messages arrive.
 under() {
 	local softirq process packets dropped bounded=0
 
@@ -83,18 +84,18 @@ under() {
 	packets=$(($(counter rx_packets) - packets))
 	dropped=$(($(counter drop_format) - dropped))
 	budget "$WAS"
-	diag "$packets packets came, $dropped were junk; deposits: $softirq in softirq, $process by the worker"
+	diag "$packets packets received, $dropped of them junk; deposits: $softirq in softirq, $process by the worker"
 	SOFTIRQ=$softirq PROCESS=$process DROPPED=$dropped
 	end_all whole && [ "$bounded" = 0 ] && [ "$DROPPED" -gt 1000 ]
 }
 
-# The two have got on meanwhile, by whom it was to be.
+# Messages were received during the flood, by the expected context.
 by_softirq() { [ "$SOFTIRQ" -gt 100 ]; }
 by_worker() { [ "$PROCESS" -gt 100 ] && [ "$SOFTIRQ" -lt "$PROCESS" ]; }
 
 no_room() { cluster_exec "$1" ddctl -j stat | jq .no_room; }
 
-# What comes is taken out by a worker, later, so that there is no room for all.
+# A worker empties the socket, with a delay, so that its receive buffer overflows.
 small() {
 	local status=0 lost
 
@@ -103,7 +104,7 @@ small() {
 	end_all whole || status=1
 	lost=$(cluster_exec 2 cat /proc/net/udp |
 		awk '$2 ~ /:DDDD$/ { print $NF }')
-	diag "no room for $lost bursts at node 2, $(no_room 2) counted; $(no_room 1) at node 1"
+	diag "node 2 dropped $lost bursts and counted $(no_room 2); node 1 counted $(no_room 1)"
 	diag "$(peer 1 2 '"\(.packets_lost) packets of \(.packets_sent) lost"')"
 	[ "$lost" -gt 0 ] && [ "$(no_room 2)" = "$lost" ] || status=1
 	echo "$WHOLE" >"$BUFFER"
@@ -111,7 +112,7 @@ small() {
 	return "$status"
 }
 
-# endless HOW FROM TO: in the background.
+# endless HOW FROM TO: flood in the background, until flood_ends.
 endless() {
 	ip netns exec dd3 net_forge "$1" 1000000000 "$2" "$3" >/dev/null &
 	FLOOD+=($!)
@@ -122,7 +123,7 @@ flood_ends() {
 	FLOOD=()
 }
 
-# Handshakes in the name of either: a session comes up all the same.
+# A session comes up in spite of forged handshakes with the addresses of both nodes.
 comes_up() {
 	local status=0
 
@@ -140,7 +141,7 @@ comes_up() {
 	return "$status"
 }
 
-# The last peer of a socket goes, and the socket with it, while packets come.
+# The last peer of a socket is removed, and so the socket, during a flood.
 closes() {
 	local status=0 i
 
@@ -162,11 +163,11 @@ closes() {
 }
 
 plan 7
-check "a flood: bounded, and everything arrives" under "$WAS" junk
-check "deposits went on in softirq" by_softirq
+check "a flood: memory is bounded, and all messages arrive" under "$WAS" junk
+check "deposits continued in softirq" by_softirq
 check "a softirq takes nothing: the same" under 0 junk
 check "the worker made the deposits" by_worker
-check "next to no room: what is lost is counted, and comes again" small
-check "forged handshakes: a session comes up all the same" comes_up
-check "junk without end: the socket closes" closes
+check "a small receive buffer: drops are counted, and all messages arrive" small
+check "a session comes up in spite of forged handshakes" comes_up
+check "the socket closes during an endless flood" closes
 finish

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two nodes talk, and a third one floods them with packets in their names:
-# replayed, of old sessions, cut off, with any byte of their headers another,
-# with guessed secrets, or plain junk. Counters show them, memory shows none:
-# the traffic compares every byte, and all around. TAP; in a guest, as root.
+# Two nodes exchange messages, and a third one floods them with packets that have their
+# addresses: replayed, of old sessions, truncated, with a changed byte in the header,
+# with guessed secrets, or random. The packets are counted and dropped, and no byte of
+# them is deposited: the traffic compares every byte of a block. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
@@ -13,18 +13,17 @@ COUNT=$(count 15000 3000)
 CAPTURE=$HOLD/capture
 ONE=10.9.0.1 TWO=10.9.0.2
 
-# dropped NODE PEER: packets that nothing came of.
+# dropped NODE PEER: the number of packets dropped.
 dropped() { peer "$1" "$2" .dropped; }
 
-# counters NODE PEER: those of drops that are not 0.
+# counters NODE PEER: the counters of drops that are not 0.
 counters() {
 	peer "$1" "$2" '[.counters | to_entries[] |
 		select(.key | startswith("drop_")) | select(.value > 0) |
 		"\(.key) \(.value)"] | join(", ")'
 }
 
-# capture: packets of the session, as they are on the wire. What heads the file takes
-# 24 bytes, and a slow machine a while until there is more.
+# capture: capture packets of the session. The header of the file has 24 bytes.
 capture() {
 	rm -f "$CAPTURE"
 	ip netns exec "$CLUSTER_BRIDGE" timeout 60 tcpdump -Z root -i br0 \
@@ -34,10 +33,10 @@ capture() {
 	return 1
 }
 
-# flood HOW: in the name of node 1; as node 2 counts what it throws away.
+# flood HOW: forge packets of node 1 until node 2 has counted them.
 flood() { cluster_exec 3 net_forge "$1" "$COUNT" "$ONE" "$TWO" "$CAPTURE" >/dev/null; }
 
-# reasons REASON...: so many were dropped for these.
+# reasons REASON...: the number of packets dropped for these reasons.
 reasons() {
 	local reason sum=0
 
@@ -47,8 +46,8 @@ reasons() {
 	echo "$sum"
 }
 
-# Packets that no processor had room for before anybody looked at them: on a busy
-# machine many.
+# The number of packets dropped because the queue of a CPU was full: many on a busy
+# machine.
 overrun() {
 	local sum=0 dropped
 
@@ -58,28 +57,28 @@ overrun() {
 	echo "$sum"
 }
 
-# once HOW REASON...: each is counted, for one of these reasons, and once; but
-# for those that came to a full queue.
+# once HOW REASON...: each packet is counted once, for one of these reasons, except for
+# those dropped by a full queue.
 once() {
 	local before after lost
 
 	before=$(reasons "${@:2}") lost=$(overrun)
 	flood "$1" || return
 	after=$(reasons "${@:2}") lost=$(($(overrun) - lost))
-	diag "$1: $COUNT packets, $((after - before)) counted for their reason, $lost overrun"
+	diag "$1: $COUNT packets, $((after - before)) counted for their reason, $lost dropped by queues"
 	[ $((100 * (after - before + lost))) -ge $((95 * COUNT)) ] &&
 		[ $((after - before)) -le "$COUNT" ]
 }
 
-# counted HOW LEAST: at least that many of a hundred are. The two talk meanwhile:
-# a few more may be dropped.
+# counted HOW LEAST: at least LEAST per cent are counted. The nodes exchange messages
+# meanwhile, of which a few packets may be dropped.
 counted() {
 	local before after lost
 
 	before=$(dropped 2 1) lost=$(overrun)
 	flood "$1" || return
 	after=$(dropped 2 1) lost=$(($(overrun) - lost))
-	diag "$1: $COUNT packets, $((after - before)) dropped and counted, $lost overrun"
+	diag "$1: $COUNT packets, $((after - before)) counted, $lost dropped by queues"
 	diag "$(counters 2 1)"
 	[ $((100 * (after - before + lost))) -ge $(($2 * COUNT)) ]
 }
@@ -101,7 +100,7 @@ unharmed() {
 	end_all whole && [ "$(peer 2 1 .sessions)" = "$1" ]
 }
 
-# The session that packets were captured from is over, and the next one is up.
+# End the session whose packets were captured, and wait for the next one.
 another_session() {
 	cluster_exec 1 ddctl peer del 2 &&
 		cluster_exec 1 ddctl peer add 2 "$TWO" dead-time 10000 &&
@@ -111,15 +110,15 @@ another_session() {
 messages() { peer 2 1 '.counters."drop_message"'; }
 reached() { [ "$(messages)" -ge "$1" ]; }
 
-# packets_of HOW COUNT: with the session's secret, in one order; on two
-# processors packets overtake each other, and one that comes much too early ends
-# what may be counted.
+# packets_of HOW COUNT: send packets with the secret of the session, in order. Sent by
+# two CPUs they would overtake each other, and one that is much too early ends the range
+# of numbers that are accepted.
 packets_of() {
 	cluster_exec 3 taskset -c 0 net_forge "$@" "$ONE" "$TWO" "$CAPTURE" >/dev/null
 }
 
-# Control messages that mean nothing, by somebody who knows the session's secret:
-# the first ones may have numbers of the past, and a few are answered.
+# Invalid control messages, from a sender that knows the secret of the session. The first
+# ones may have old numbers, and a few are answered.
 meaningless() {
 	local before after
 
@@ -131,8 +130,8 @@ meaningless() {
 	[ $((after - before)) -ge 850 ] && [ $((after - before)) -le 1000 ]
 }
 
-# Queries that are refused in a hurry, while the news that refusals have come is
-# late: there is no room for all of them at once, and each comes all the same.
+# Queries that are refused at once, while acknowledgments are delayed: the control stream
+# does not hold all refusals at once, and each of them is sent.
 each_refused() {
 	local queries answers
 
@@ -146,22 +145,22 @@ each_refused() {
 	diag "$queries queries, $answers answers"
 	[ "$queries" -ge 150 ] && [ "$answers" = "$queries" ]
 }
-# Who has asked nothing counts the answers.
+# Node 1 has sent no query, so it counts the answers as invalid.
 all_refused() {
 	[ $(($(messages) - $1)) -ge 150 ] &&
 		[ $(($(peer 1 2 '.counters."drop_message"') - $2)) = \
 			$(($(messages) - $1)) ]
 }
 
-# Connections come and go, so control messages do; then it is quiet.
+# Connect and close, which sends control messages; then nothing is sent.
 short() { start 1 && within "$PATIENCE" is_up 2 1 && capture 300 && end_all whole; }
 
 afterwards() { another_session && start 1 && end_all whole; }
 
-# What a node that is no peer says in its own name.
+# Packets of a node that is no peer.
 strangers() { cluster_exec 3 net_forge handshake "$COUNT" 10.9.0.3 "$TWO" >/dev/null; }
 
-# fragments: that node 1 has made.
+# fragments: the number of IP fragments that node 1 has made.
 # shellcheck disable=SC2016 # by awk
 fragments() {
 	cluster_exec 1 awk '$1 == "Ip:" && !n { n = split($0, name); next }
@@ -169,14 +168,14 @@ fragments() {
 			if (name[i] == "FragCreates") print $i; exit }' /proc/net/snmp
 }
 
-# The way from node 1 to node 2 is said to be narrower than our smallest packet.
+# A forged ICMP message reports a path MTU below the smallest packet.
 said_narrow() {
 	local made
 
 	start 0 || return
 	cluster_exec 3 net_forge icmp 20 "$TWO" "$ONE" >/dev/null || return
 	ip -n dd1 route get "$TWO" | grep -qE "mtu (lock )?552" ||
-		{ diag "the message is not believed by the route either"; return 1; }
+		{ diag "the route ignored the message as well"; return 1; }
 	made=$(fragments)
 	flows "$(count 200 50)" 1 2 || return
 	diag "$(($(fragments) - made)) fragments, packets of $(peer 1 2 .packet_size) bytes"
@@ -188,28 +187,28 @@ two_peers || {
 	echo "Bail out! no cluster"
 	exit 1
 }
-check "two nodes talk" start "$(count 10 40)"
+check "two nodes exchange messages" start "$(count 10 40)"
 check "their packets are captured" capture
-check "replayed: thrown away and counted" counted replay 95
-check "with guessed tokens: thrown away and counted" once token token
-check "cut off at every length: thrown away and counted" once truncate format
-check "junk: thrown away and counted" once junk format crc token
+check "replayed packets are dropped and counted" counted replay 95
+check "packets with guessed tokens are dropped and counted" once token token
+check "truncated packets of each length are dropped and counted" once truncate format
+check "random packets are dropped and counted" once junk format crc token
 check "guessed handshakes" flood handshake
-check "from a stranger" strangers
-check "memory shows none of it, and the session goes on" unharmed 1
+check "packets of an unknown sender" strangers
+check "no byte was deposited, and the session continues" unharmed 1
 check "another session begins" another_session
 start "$(count 6 25)"
-check "packets of the old session: thrown away and counted" counted replay 95
-check "those with any byte of the header another: likewise" counted fields 95
-check "memory shows none of it, and the session goes on" unharmed 2
+check "packets of the old session are dropped and counted" counted replay 95
+check "those with a changed byte in the header are dropped and counted" counted fields 95
+check "no byte was deposited, and the session continues" unharmed 2
 check "a third session begins" another_session
-check "a short one, captured" short
-check "in it, control messages that mean nothing: counted" meaningless
-check "then there is another one, and memory shows none of it" afterwards
+check "packets of a short session are captured" short
+check "invalid control messages in it are counted" meaningless
+check "another one follows, and no byte was deposited" afterwards
 check "a fifth session begins" another_session
-check "a short one, captured" short
-check "in it, more queries than there is room for answers: each is refused" \
+check "packets of a short session are captured" short
+check "more queries in it than the stream has room for answers: each is refused" \
 	each_refused
-check "then there is another one, and memory shows none of it" afterwards
-check "a path that is said to be narrow: no fragments" said_narrow
+check "another one follows, and no byte was deposited" afterwards
+check "a forged path MTU causes no fragments" said_narrow
 finish

@@ -1,29 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A node with several addresses: it talks to a peer from the one that the peer
-# knows it by, whichever it would choose itself. TAP; in a guest, as root.
+# A node with several addresses sends to a peer from the address that the peer knows,
+# not from the one that the routing table prefers. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
 NODES=2
 
-# know FIRST SECOND: what the nodes know each other by.
+# know FIRST SECOND: the addresses that the nodes know each other by.
 know() {
 	cluster_exec 1 ddctl peer add 2 "$2" dead-time 3000 &&
 		cluster_exec 2 ddctl peer add 1 "$1" dead-time 3000
 }
 
-# A little of everything, by whoever connects.
+# Some traffic of each kind, in both directions.
 talk() {
-	within "$PATIENCE" all_up || { diag "they do not meet"; return 1; }
+	within "$PATIENCE" all_up || { diag "no session"; return 1; }
 	new_traffic
 	begin_all 1 4 65536 && end_all whole
 }
 
-# two FAMILY: node 2 gets a second address. KNOWN is the one that it would not
-# take by itself to send to node 1, which is at TO; OTHER the one it would.
+# two FAMILY: node 2 gets a second address. The routing table prefers OTHER for packets
+# to node 1, at TO; KNOWN is the other address.
 two() {
 	local first second
 
@@ -42,13 +42,13 @@ two() {
 	"$second") KNOWN=$first ;;
 	*) return 1 ;;
 	esac
-	diag "it would be $OTHER, and is to be $KNOWN"
+	diag "the route prefers $OTHER, the peer knows $KNOWN"
 	know "$TO" "$KNOWN"
 }
 
 two_talk() { two "$1" && talk; }
 
-# An address of another network, which is reached by the same way.
+# An address of another network, over the same interface.
 another_network() {
 	fresh
 	cluster_up 2 && ip -n dd2 addr add 10.77.0.1/32 dev lo &&
@@ -56,18 +56,18 @@ another_network() {
 		know 10.9.0.1 10.77.0.1 && talk
 }
 
-# The end of one session, and the beginning of another.
+# End the session, and wait for the next one.
 told_another() { two 4 && talk && cluster_exec 1 ddctl peer set 2 "$OTHER" && talk; }
 
 removed() {
 	two "$1" && talk && ip -n dd2 addr del "$KNOWN/$LENGTH" dev eth0 || return
-	within "$PATIENCE" not_up || { diag "it is up yet"; return 1; }
+	within "$PATIENCE" not_up || { diag "it is still up"; return 1; }
 	cluster_exec 1 ddctl peer set 2 "$OTHER" && talk
 }
 not_up() { ! is_up 1 2; }
 
-# What node 2 sends to open a session, while junk comes to its other address in the
-# name of the peer, which is not there.
+# Capture the packets with which node 2 opens a session, while its other address receives
+# junk with the address of the peer, which is not there.
 unmoved() {
 	local junk said
 
@@ -89,9 +89,9 @@ unmoved() {
 plan 7
 check "two addresses of IPv4" two_talk 4
 check "two addresses of IPv6" two_talk 6
-check "one of another network, at lo" another_network
-check "the peer learns another one" told_another
-check "the address goes: another one is used" removed 4
-check "the same of IPv6" removed 6
-check "what anybody can send moves nothing" unmoved
+check "an address of another network, at lo" another_network
+check "the peer is configured with another address" told_another
+check "the address is removed: another one is used" removed 4
+check "the same with IPv6" removed 6
+check "unauthenticated packets do not change the address" unmoved
 finish

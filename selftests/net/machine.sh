@@ -1,25 +1,23 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a machine of machines.sh does: machine.sh ROLE, where ROLE is
+# One of the machines of machines.sh: machine.sh ROLE, where ROLE is
 #
-#   stays	node 1: sees what becomes of the other one, and says so in TAP
-#   comes	node 2: has its module removed and loaded again, then runs until
-#		it is killed
-#   differs	node 2, whose module speaks another version of the protocol
-#   returns	node 2, whose module speaks that one and node 1's
+#   stays	node 1: watches node 2 and prints TAP
+#   comes	node 2: removes its module, loads it again, and runs until it is killed
+#   differs	node 2, with a module of another version of the protocol
+#   returns	node 2, with a module of that version and of the version of node 1
 #
-# Lines of node 1 that begin with "@" ask the host for something. What node 2 is
-# to do node 1 tells it by addresses that it takes: they answer pings, whatever
-# becomes of dd.
+# Lines of node 1 that begin with "@" are requests to the host. Node 1 gives orders to
+# node 2 by taking addresses, which answer pings independently of dd.
 
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
 exec 3>&1	# check() captures the standard output
 
 PATIENCE=420	# the other machine may have to start twice
-LONG=600000	# ms; a dead time that none of them lives to see
-CALLS=500	# messages that show that there is traffic
+LONG=600000	# ms; a dead time longer than the test
+CALLS=500	# messages that prove that there is traffic
 scratch
 
 # --- the network -------------------------------------------------------------
@@ -38,20 +36,20 @@ configure() {
 	ddctl apply cluster.conf >/dev/null && ddctl peer set "$FAR" dead-time "$1"
 }
 
-# order N, and whether it was given.
+# order N: give an order. ordered N: whether it was given.
 order() { ip addr add "10.8.0.10$1/24" dev eth0; }
 ordered() { ping -c 1 -W 1 "10.8.0.10$1" >/dev/null 2>&1; }
 obey() {
 	within 300 ordered "$1" && return
-	echo "# node $I waits in vain for order $1"
+	echo "# node $I: no order $1 within 300 s"
 	exit 1
 }
 
-# The other machine has done as it was told and ends: this one must not be gone
-# before the last order was heard.
+# The other machine has obeyed the last order and ends. This one runs until then, so that
+# the order is not lost.
 away() { ! ping -c 1 -W 1 "10.8.0.$FAR" >/dev/null 2>&1; }
 
-# --- what dd says ------------------------------------------------------------
+# --- the state of dd ------------------------------------------------------------
 
 peer() { ddctl -j peer show "$FAR" | jq -r "$1"; }
 same() { [ "$(peer "$1")" = "$2" ]; }
@@ -62,7 +60,7 @@ is() {
 }
 becomes() { within "$PATIENCE" same "$@" || is "$@"; }
 
-# Traffic in both directions: more messages have come than are counted now.
+# Traffic in both directions: more messages arrive than are counted now.
 more() { [ "$(peer .counters.messages)" -ge "$1" ]; }
 traffic() {
 	within "$PATIENCE" more $(($(peer .counters.messages) + CALLS)) && return
@@ -77,7 +75,7 @@ serve() {
 	SERVER=$!
 }
 
-# As soon as there is somebody to call, for ever.
+# Call the server without end, as soon as there is one.
 client() {
 	(
 		until dd-rpc-client --node "$FAR" --count 1 --sleep; do
@@ -88,11 +86,11 @@ client() {
 	CLIENT=$!
 }
 
-# Those that are open: who serves keeps what is closed until he has noticed.
+# The open connections; a server keeps closed ones until it has read of the close.
 connections() { ddctl -j conn | jq 'map(select(.error == 0)) | length'; }
 no_connections() { [ "$(connections)" = 0 ]; }
 
-# The client is told, and no connection of the server's is open either.
+# The client gets the error, and the server has no open connection.
 both_ended() {
 	within "$PATIENCE" gone "$CLIENT" || {
 		diag "the client has not ended"
@@ -107,7 +105,7 @@ both_ended() {
 }
 
 users() { serve && client; }
-# A client may have ended: its server was quicker to die.
+# A client may have ended already, because its server died first.
 users_die() {
 	kill -9 "$SERVER" "$CLIENT" 2>/dev/null
 	wait "$SERVER" "$CLIENT" 2>/dev/null
@@ -118,7 +116,7 @@ users_die() {
 
 talk() { becomes .state up && traffic; }
 
-# The dead time has nothing to do with it: it is minutes.
+# The dead time is minutes, so it does not end the session.
 removed() {
 	order 1 && both_ended && becomes .reason stopped &&
 		is .sessions 1
@@ -131,7 +129,7 @@ inserted() {
 
 killed() {
 	echo "@kill" >&3
-	# Before that it may be slow, but is not dead.
+	# With the short dead time from the start, a slow machine would count as dead.
 	within "$PATIENCE" away && ddctl peer set 2 dead-time 2000 || return
 	becomes .state unreachable && becomes .reason dead && both_ended &&
 		is .sessions 2 && ddctl peer set 2 dead-time $LONG
@@ -145,18 +143,18 @@ refused() {
 	before=$(peer '.counters["drop_config"]')
 	echo "@boot differs version-2" >&3
 	becomes .state refused && becomes .reason version || return
-	# Both ask, and who is asked counts it.
+	# Both nodes send requests, and the receiver of one counts it.
 	within "$PATIENCE" counted "$before" || return
 	diag "$(peer '"\(.counters["drop_config"]) refused"')"
 	timeout "$PATIENCE" dd-rpc-client --node 2 --count 1 >refused.log 2>&1
 	[ $? = 1 ] || return
 	diag "$(<refused.log)"
-	# What becomes of errno is DDP-30's; why is said as well.
+	# DDP-30 tests errno; this is the text.
 	grep -q 'node 2 speaks no version of the protocol' refused.log || return
 	is .sessions 2 && no_connections
 }
 
-# Data of any other version would be thrown away here.
+# Data of any other version would be counted as drop_version.
 returned() {
 	order 3 || return
 	echo "@boot returns version-1-2" >&3
@@ -169,12 +167,12 @@ node_stays() {
 	network && configure $LONG || return
 	echo "@boot comes" >&3
 	users
-	check "two machines talk" talk
+	check "two machines exchange messages" talk
 	check "the module is removed there: connections end, the session by BYE" removed
-	check "and loaded again: another incarnation, and traffic" inserted
-	check "killed: dead after the dead time, connections end" killed
-	check "another version of the protocol: refused as such, and counted" refused
-	check "that one and this one: this one is spoken" returned
+	check "it is loaded again: another incarnation, and traffic" inserted
+	check "the machine is killed: dead after the dead time, connections end" killed
+	check "another version of the protocol is refused and counted" refused
+	check "of two versions the common one is used" returned
 	users_die
 	order 4
 	within 300 away || echo "# node $FAR does not end"

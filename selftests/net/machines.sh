@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two virtual machines, their network cards the ends of a QEMU socket: one stays,
-# and sees the other one's module be removed and loaded again; the other one be
-# killed, and start again, with a module that speaks another version of the
-# protocol, and then with one that speaks both. TAP. What the second one prints
-# is in build/net/machine2.*.log.
+# Two virtual machines whose network cards are the ends of a QEMU socket. The first one
+# keeps running. The second one removes its module and loads it again, is killed, and
+# starts again with a module of another version of the protocol, and then with one of
+# both versions. TAP. The output of the second one is in build/net/machine2.*.log.
 #
 # They count as one machine in the queue that DD_VM_LOCK names, see run.sh.
 set -u
@@ -18,7 +17,7 @@ QUEUE=${DD_VM_LOCK:-vm}
 export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=1800
 RESULTS=10 RAN=0 BAD=0 BOOTS=0
 
-# A port that nobody listens at, as far as can be known.
+# A port without a listener.
 free_port() {
 	local port
 
@@ -39,7 +38,7 @@ result() {
 	echo "$verdict $RAN - $2"
 }
 
-# machine NODE NIC ROLE: its output.
+# machine NODE NIC ROLE: run a machine, and print its output.
 machine() {
 	NIC=$2 NIC_MAC=52:54:00:dd:00:0$1 DD_VM_LOCK=$QUEUE-$1 \
 		PIDFILE=$LOGS/pid$1 selftests/vm/run.sh \
@@ -57,7 +56,7 @@ boot() {
 	NODE2=$!
 }
 
-# By itself, and nothing was wrong with it.
+# The machine ends by itself, with success.
 boot_ends() {
 	local status=0
 
@@ -66,7 +65,7 @@ boot_ends() {
 	result $status "node 2, which $ROLE: clean kernel log, module unloaded"
 }
 
-# As if its power had failed: run.sh sees QEMU end, and the log is clean so far.
+# Kill QEMU, as a power failure would: run.sh reports that, with a clean log.
 boot_killed() {
 	local status=0
 
@@ -79,7 +78,7 @@ boot_killed() {
 
 # --- node 1 ------------------------------------------------------------------
 
-# What it says and wants, line by line.
+# Print the lines of node 1, and carry out its requests.
 follow() {
 	local line role module
 

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A thousand connections from one node to another, of which some are used, at
-# random; and 1 % of the packets is lost. TAP; in a guest, as root.
+# A thousand connections from one node to another, used at random, all or some of them,
+# without loss and with 1 % loss. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-# What a kernel with all its checks takes 10 times as long for.
+# A debug kernel takes 10 times as long.
 CONNS=$(pick 1000 100)
 
 # many ACTIVE NETEM...

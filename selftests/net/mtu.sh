@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Links get another MTU while there is traffic: all of it arrives, and packets
-# become as large as the path takes them. TAP; in a guest, as root.
+# The MTU of links changes during traffic: all messages arrive, and packets get the size
+# of the path MTU. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-# Messages of each node, before and after each change; a slow kernel has less
-# memory, too.
+# Messages of each node, before and after each change; the debug kernels run with less
+# memory.
 SOME=$(pick 200 20)
 CONNS=$(pick 4 2)
 
-# Largest packet of the session: what IP and UDP leave of the MTU.
+# Largest packet of the session: the MTU less the headers of IP and UDP.
 fits() {
 	local size
 
@@ -20,7 +20,7 @@ fits() {
 	[ "$size" -le $(($1 - $2)) ] && [ "$size" -ge $(($1 - $2 - 100)) ]
 }
 
-# changes FAMILY HEADERS MTU...: under load.
+# changes FAMILY HEADERS MTU...: change the MTU under load.
 changes() {
 	local family=$1 headers=$2 mtu status=0
 
@@ -45,7 +45,7 @@ changes() {
 	return "$status"
 }
 
-# Only in the middle: nobody's own link is small.
+# Only the link in the middle is small, so no end knows it.
 middle() {
 	local status=0
 
@@ -64,5 +64,5 @@ middle() {
 plan 3
 check "IPv4: 9000, 1280, 1500, 9000, 1280" changes 4 28 1280 1500 9000 1280
 check "IPv6: 9000, 1500, 1280, 9000" changes 6 48 1500 1280 9000
-check "a small link in the middle that says nothing" middle
+check "a small link in the middle that sends no ICMP" middle
 finish

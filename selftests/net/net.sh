@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # For the scripts of this directory: a cluster, and traffic in it. To be
-# sourced; the working directory becomes one that is removed at the end.
+# sourced. The working directory becomes a temporary one.
 
 NET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=selftests/vm/tap.sh
@@ -11,9 +11,9 @@ NET_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$NET_DIR/cluster.sh"
 PATH=$NET_DIR/../../build/bin:$NET_DIR/../../build/selftests:$PATH
 
-# How much slower than a stock kernel this one is.
+# Whether this is one of the debug kernels, which are slow.
 if [ -e /proc/self/fail-nth ]; then SLOW=yes; else SLOW=; fi
-# pick STOCK DEBUG: what suits this kernel.
+# pick STOCK DEBUG: the value for this kernel.
 pick() { if [ "$SLOW" ]; then echo "$2"; else echo "$1"; fi; }
 # count STOCK DEBUG: rounds; DD_SOAK times as many if that is set.
 count() { echo $(($(pick "$@") * ${DD_SOAK:-1})); }
@@ -32,14 +32,14 @@ net_end() {
 
 # --- the cluster -------------------------------------------------------------
 
-# What a script left that had no time to end.
+# Remove the cluster of a script that was killed.
 fresh() {
 	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
 }
 fresh
 
-# cluster N [MTU [FAMILY]]: as cluster.sh has it, and each node knows all. DEAD is
-# the dead time in ms, if it is to be another one.
+# cluster N [MTU [FAMILY]]: make a cluster whose nodes are all peers. DEAD is the dead time
+# in ms, if it is not the default.
 cluster() {
 	local file=$HOLD/cluster.conf i
 
@@ -61,13 +61,13 @@ no_cluster() {
 	exit 1
 }
 
-# peer NODE PEER FILTER: of what ddctl says.
+# peer NODE PEER FILTER: apply a jq filter to what ddctl reports of a peer.
 peer() { cluster_exec "$1" ddctl -j peer show "$2" | jq -r "$3"; }
 
 # is_up NODE PEER
 is_up() { [ "$(peer "$1" "$2" .state)" = up ]; }
 
-# Whether all have sessions with all.
+# Whether all nodes have sessions with all others.
 all_up() {
 	local i
 
@@ -78,12 +78,12 @@ all_up() {
 	done
 }
 
-# cut and heal the network between a node and all others, both ways and at once,
-# whoever else wants a processor. No link goes down: the kernel would take a
-# second or more to see it up again.
-# Nor does a port leave its bridge: what comes in at that moment may have it
-# learnt again, and used after it is gone (Linux 6.1). It listens, and forwards
-# nothing; one that is disabled the kernel enables again.
+# cut and heal the network between a node and all others, in both directions at once, with
+# real-time priority. The port of the node gets the state "listening", in which it
+# forwards nothing. If the link went down, the kernel would take a second or more to see
+# it up again. If the port left its bridge, a packet that arrives at that moment could
+# have the bridge use it after it is freed (Linux 6.1). A disabled port is enabled again
+# by the kernel.
 port_is() {
 	chrt -f 1 ip -n "$CLUSTER_BRIDGE" link set "port$1" type bridge_slave \
 		state "$2"
@@ -93,16 +93,16 @@ heal() { port_is "$1" 3; }	# forwarding
 
 # --- traffic -----------------------------------------------------------------
 
-# Processes of net_traffic by node; with a function in between they would not
-# be the ones that are killed.
+# Processes of net_traffic by node. They are started without a shell function, which
+# would be killed instead of them.
 declare -A SERVER LOAD TIMED
 FILES=0
 
-# With the seed of the environment, to repeat it.
+# DD_SEED repeats the traffic of a test that failed.
 new_traffic() {
 	local left=("${SERVER[@]}" "${LOAD[@]}")
 
-	# A test that failed leaves some.
+	# A test that failed leaves processes.
 	[ ${#left[@]} = 0 ] || kill -9 "${left[@]}" 2>/dev/null
 	SERVER=() LOAD=()
 	SEED=${DD_SEED:-$RANDOM}
@@ -110,7 +110,7 @@ new_traffic() {
 	net_traffic "$FILE" init "$SEED"
 }
 
-# serve NODE OPTION...: in the background, and ready.
+# serve NODE OPTION...: start a server in the background, and wait until it is ready.
 serve() {
 	local log=$HOLD/server.$1
 
@@ -120,15 +120,15 @@ serve() {
 	within $PATIENCE has_line "$log" ready
 }
 
-# load NODE TO,... OPTION...: in the background, until loads_stop or for -t
-# seconds.
+# load NODE TO,... OPTION...: start clients in the background, until loads_stop or for
+# -t seconds.
 load() {
 	ip netns exec "dd$1" net_traffic "$FILE" load "${@:2}" &
 	LOAD[$1]=$!
 	TIMED[$1]=$([[ " $* " != *" -t "* ]] || echo yes)
 }
 
-# They end what they are at, and then themselves; those with a time are left it.
+# Let the clients end after their current message, except those with -t.
 loads_stop() {
 	local i
 
@@ -137,7 +137,7 @@ loads_stop() {
 	done
 }
 
-# Until all that connect have ended; they must, by themselves, with success.
+# Wait until all clients have ended by themselves, with success.
 loads_end() {
 	local i bad=0
 
@@ -147,7 +147,7 @@ loads_end() {
 		wait "${LOAD[$i]}" || bad=1
 		unset "LOAD[$i]"
 	done
-	[ $bad = 0 ] || diag "what connects has failed"
+	[ $bad = 0 ] || diag "a client has failed"
 	return $bad
 }
 
@@ -165,7 +165,7 @@ servers_end() {
 	return $bad
 }
 
-# others NODE: all but that one.
+# others NODE: all other nodes.
 others() {
 	local list
 
@@ -173,8 +173,8 @@ others() {
 	echo "${list//$'\n'/,}"
 }
 
-# flows N [NODE...]: until N more messages of each of these nodes have come; of
-# all together if none is named.
+# flows N [NODE...]: wait until N more messages of each of these nodes have been received;
+# of all nodes together if none is named.
 flows() {
 	local n=$1 nodes
 
@@ -186,8 +186,8 @@ flows() {
 	return 1
 }
 
-# begin_all SECONDS CONNECTIONS BYTES: everybody with everybody; 0 seconds are
-# until end_all.
+# begin_all SECONDS CONNECTIONS BYTES: traffic between all nodes; with 0 seconds until
+# end_all.
 begin_all() {
 	local i most=$((2 * (NODES - 1) * $2))
 
@@ -201,7 +201,7 @@ begin_all() {
 	done
 }
 
-# end_all whole|broken: and what has come is what was sent.
+# end_all whole|broken: end the traffic, and compare what was received with what was sent.
 end_all() {
 	local ends=0 said
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Connections between nodes that end, and begin, at the worst moments. Run by
- * across.sh.
+ * Connections between nodes that end and begin at the worst moments. Run by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -13,7 +12,7 @@
 #define WINDOW	256
 #define SIZE	4096
 
-/* In the peer: a service, with a page for each client. */
+/* In the peer: serve with a block of a page for each client. */
 static struct dd *served;
 static int serve_list;
 
@@ -61,7 +60,7 @@ FIXTURE_TEARDOWN(both)
 	peer_kill(self->srv);
 }
 
-/* In the peer: closes each connection at its first message. */
+/* In the peer: close each connection at its first message. */
 static long close_first(long rounds, long b, long c)
 {
 	struct dd_msg msg;
@@ -75,13 +74,13 @@ static long close_first(long rounds, long b, long c)
 	return 0;
 }
 
-/* A network whose answers take a while, so that there is something to end. */
+/* A network with a delay, so that look-ups can be interrupted. */
 static int slow(void)
 {
 	return system("bash -c 'tc -n dd1 qdisc replace dev eth0 root netem delay 10ms'");
 }
 
-/* Messages until the other end has closed; from any memory, or of dd_alloc(). */
+/* Send until the other end has closed; from any memory, or from dd_alloc(). */
 static int send_all(struct dd *h, int conn, const void *from, size_t len,
 		    unsigned int options)
 {
@@ -93,7 +92,7 @@ static int send_all(struct dd *h, int conn, const void *from, size_t len,
 	return ret;
 }
 
-/* What was done of a connection that is over. */
+/* Number of messages done on a closed connection. */
 static unsigned long long done_of(struct dd *h, int conn)
 {
 	struct dd_conn_desc d = {};
@@ -101,7 +100,7 @@ static unsigned long long done_of(struct dd *h, int conn)
 	return dd_conn_info(h, conn, &d) ? 0 : d.done;
 }
 
-/* Messages that the far node's service has got, in all. */
+/* Number of messages received by the service of the other node. */
 static unsigned long long came(void)
 {
 	unsigned long long n = 0;
@@ -115,7 +114,7 @@ static unsigned long long came(void)
 	return n;
 }
 
-/* A block of the last ones may not be free yet. */
+/* The blocks of the last connections may not be free yet. */
 #define CONNECT(list) \
 	({ int __conn; \
 	   ASSERT_SOON((__conn = dd_connect(self->h, self->srv->shm->name, \
@@ -138,12 +137,12 @@ TEST_F(both, both_ends_close_at_once)
 		bool any = i % 3;
 
 		conn = CONNECT(NULL);
-		/* Short messages have no bytes that come before their last. */
+		/* Of short messages no byte is deposited before the last packet. */
 		EXPECT_EQ(-ECONNCLOSE,
 			  send_all(h, conn, any ? anywhere : wired,
 				   i % 3 == 1 ? 8 : SIZE,
 				   any ? DD_SEND_UNWIRED : DD_SEND_DMA));
-		/* The first one was read, or he would not have closed. */
+		/* The server has read the first one, since it closes after that. */
 		EXPECT_LE(1, done_of(h, conn));
 		done += done_of(h, conn);
 		EXPECT_EQ(0, dd_close(h, conn));
@@ -154,7 +153,7 @@ TEST_F(both, both_ends_close_at_once)
 	EXPECT_EQ(0, dd_free(h, wired));
 }
 
-/* Every second one is closed without a word. The list is watched all the time. */
+/* Every second connection is closed unused. The list is checked all the time. */
 static long greet(long rounds, long b, long c)
 {
 	struct dd_msg msg;
@@ -173,7 +172,7 @@ static long greet(long rounds, long b, long c)
 	return 0;
 }
 
-/* A connection is there for the server as soon as it learns of it. */
+/* A connection is usable when the server reads its connection record. */
 TEST_F(both, who_comes_is_greeted_and_sent_away)
 {
 	int i, conn, list, ret, rounds = dd_count(300);
@@ -197,7 +196,7 @@ TEST_F(both, who_comes_is_greeted_and_sent_away)
 
 #define TWO	2
 
-/* In the peer: reads @n messages, which are numbered, and finds no other one. */
+/* In the peer: read @n numbered messages, after which there is no other one. */
 static long read_numbers(long n, long b, long c)
 {
 	struct dd_msg msg;
@@ -210,7 +209,7 @@ static long read_numbers(long n, long b, long c)
 	return dd_recv(served, serve_list, &msg, DD_RECV_SPIN, 0) ? 0 : -1;
 }
 
-/* Messages that were accepted: @least, and others in a moment, of @most. */
+/* Send up to @most messages, of which @least must be accepted. Returns how many were. */
 static long send_numbers(struct dd *h, int conn, long least, long most)
 {
 	long n;
@@ -223,7 +222,7 @@ static long send_numbers(struct dd *h, int conn, long least, long most)
 	return n;
 }
 
-/* No other client gets the block of messages that the server has not read. */
+/* A block with unread messages is not given to another client. */
 TEST_F(both, a_block_waits_until_its_old_notes_are_read)
 {
 	int i, conn, rounds = dd_count(20);
@@ -242,7 +241,7 @@ TEST_F(both, a_block_waits_until_its_old_notes_are_read)
 
 #define FEW	4
 
-/* More is accepted than the other end has room for: that is read in time. */
+/* A close waits until the receiver has read messages beyond its window. */
 TEST_F(both, what_was_accepted_beyond_the_window_arrives)
 {
 	int conn;
@@ -257,7 +256,7 @@ TEST_F(both, what_was_accepted_beyond_the_window_arrives)
 	EXPECT_EQ(0, peer_end(self->srv));
 }
 
-/* In the peer: sends all that is accepted to who has said something, and closes. */
+/* In the peer: send to the client until a message is refused, and close. */
 static long answer_and_close(long least, long b, long c)
 {
 	struct dd_msg msg;
@@ -269,7 +268,7 @@ static long answer_and_close(long least, long b, long c)
 	return dd_close(served, msg.conn) ? -3 : 0;
 }
 
-/* Each waits for the other one to read, and nobody does. */
+/* Both ends close and wait for the other one to read, which neither does. */
 TEST_F(both, both_close_with_more_than_the_window)
 {
 	int conn;

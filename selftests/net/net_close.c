@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How connections between nodes end: what was accepted arrives, what has come
- * is read before the news, and no byte comes afterwards. Run by across.sh.
+ * The end of connections between nodes: accepted messages arrive, received ones are
+ * read before the close record, and no byte is deposited afterwards. Run by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,8 +11,9 @@
 
 #define LARGE	(1 << 20)
 
-/* The network between the two nodes, as net.sh has it; the guest's sh has an ip
- * of its own.
+/*
+ * Cut or heal the network, like net.sh. By bash, as the shell of the guest has a builtin
+ * ip.
  */
 #define PORT_IS(state)							\
 	system("bash -c 'ip -n ddnet link set port2 type bridge_slave state "	\
@@ -28,7 +29,7 @@ static int heal(void)
 	return PORT_IS("3");
 }
 
-/* At the other node; the guest's shell has an ip of its own, too. */
+/* Run a command at the other node, by bash as above. */
 #define FAR(command)	system("bash -c 'ip netns exec dd2 " command "' >/dev/null")
 
 static bool peer_is(const char *state)
@@ -41,7 +42,7 @@ static bool peer_is(const char *state)
 	return !system(command);
 }
 
-/* A server with a block of LARGE bytes, and a stream to it. */
+/* Start a server with a block of LARGE bytes, and connect a stream to it. */
 FIXTURE(end) {
 	struct peer *srv;
 	char *name;
@@ -71,7 +72,7 @@ static void fill(address_t p, int seed)
 		p[i] = (char)(i * 31 + (i >> 8) + seed);
 }
 
-/* In the peer: whether the first @len bytes, or all, are there, and still are. */
+/* In the peer: compare the first @len bytes, or all. Returns 0 if they are equal. */
 static long is_filled(long at, long seed, long len)
 {
 	address_t p = (address_t)at;
@@ -83,7 +84,7 @@ static long is_filled(long at, long seed, long len)
 	return 0;
 }
 
-/* In the peer: whether the block stays as it is for @ms. */
+/* In the peer: whether the block is unchanged for @ms. */
 static long stays(long at, long ms, long c)
 {
 	static char before[LARGE];
@@ -93,7 +94,7 @@ static long stays(long at, long ms, long c)
 	return memcmp(before, (void *)at, LARGE) ? 1 : 0;
 }
 
-/* In the peer: ends the connection, or all, and then looks. */
+/* In the peer: end the connection, or all, and check the block afterwards. */
 static long close_and_stays(long conn, long at, long c)
 {
 	return ddclose(conn) ? -1 : stays(at, 300, 0);
@@ -113,7 +114,7 @@ TEST_F(end, what_was_accepted_arrives_before_the_close)
 		ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0,
 				 SEND_NOOPTS));
 		ASSERT_OK(ddclose(self->c.conn));
-		/* It is not read any more. */
+		/* The source may be reused now. */
 		memset(self->c.out, 0xdb, LARGE);
 		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 		EXPECT_EQ(LARGE, self->srv->shm->desc.msgsize);
@@ -123,7 +124,7 @@ TEST_F(end, what_was_accepted_arrives_before_the_close)
 	}
 }
 
-/* A close gives up what there is no room for, not what takes its time. */
+/* A close gives up messages without credit, not those that are slow to send. */
 TEST_F(end, what_is_long_on_its_way_arrives_before_the_close)
 {
 	int there;
@@ -149,7 +150,7 @@ TEST_F(end, what_has_come_is_read_before_the_news)
 	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	there = srv->shm->desc.connid;
-	/* The second one's note is withheld. */
+	/* The note of the second message is withheld. */
 	ASSERT_OK(p_send(srv, there, "one", 4, 0, SEND_BLOCK));
 	ASSERT_OK(p_send(srv, there, "two", 4, 8, SEND_BLOCK));
 	ASSERT_OK(p_close(srv, there));
@@ -245,7 +246,7 @@ TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
 
 	ASSERT_OK(p_serve_simple(srv, name, 1, 4096));
 	ASSERT_OK(open_conn(&c, name, TYPE_RPC, 4096));
-	/* However long the cut takes, nobody is dead for anybody. */
+	/* The dead time is longer than any cut of this test. */
 	ASSERT_EQ(0, dead_time(12 * USUAL));
 	ASSERT_EQ(0, dead_time_there(12 * USUAL));
 	ASSERT_EQ(0, cut());
@@ -258,7 +259,7 @@ TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
 	EXPECT_EQ(-1, ret);
 	EXPECT_EQ(ETIMEDOUT, err);
 	EXPECT_LE(0.499, dd_now() - start);
-	/* The request comes all the same, late. */
+	/* The request arrives late. */
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_STREQ("lost", (char *)srv->shm->data);
 	ASSERT_EQ(0, dead_time_there(USUAL));
@@ -276,16 +277,16 @@ TEST_F(end, a_peer_that_is_silent_for_the_dead_time_is_dead)
 	fill(self->c.out, 5);
 	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
 	ASSERT_EQ(0, dead_time(dd_patience() / 8));
-	/* Its close waits for what was accepted, until the other one is dead. */
+	/* Its close waits for accepted messages until the other node is dead. */
 	ASSERT_OK(ddclose(self->c.conn));
 	dead = peer_is("unreachable");
-	/* And who asks now is told. */
+	/* A client that connects now gets the error. */
 	EXPECT_EQ(-1, open_conn(&c2, self->name, TYPE_SSTREAM, 4096));
 	ASSERT_EQ(0, heal());
 	EXPECT_TRUE(dead);
 	ASSERT_SOON(peer_is("up"));
 	ASSERT_EQ(0, dead_time(USUAL));
-	/* The server had one block, and one client. */
+	/* The server has one block: its client is gone. */
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	ASSERT_SOON(!ddconn(self->name, far_node(), TYPE_SSTREAM, CONN_NOOPTS,
 			    self->c.out, LARGE, self->c.in, LARGE,
@@ -297,13 +298,13 @@ TEST_F(end, a_peer_that_is_silent_for_the_dead_time_is_dead)
 	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
 }
 
-/* In the peer: whether it may send on a connection of its own; or errno. */
+/* In the peer: send on @conn. Returns 0 or errno. */
 static long send_error(long conn, long at, long c)
 {
 	return ddsend(conn, (address_t)at, 8, 0, SEND_NOOPTS) ? errno : 0;
 }
 
-/* Messages of a word or less are not deposited in pieces as others are. */
+/* Messages of up to a word are deposited at once. */
 TEST_F(end, a_node_that_is_down_takes_nothing_and_loses_nothing)
 {
 	static const int lens[] = { 8, 4, 100, LARGE };
@@ -315,7 +316,7 @@ TEST_F(end, a_node_that_is_down_takes_nothing_and_loses_nothing)
 	ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_BLOCK));
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 	there = self->srv->shm->desc.connid;
-	/* It is to last for longer than the dead time. */
+	/* The cut lasts longer than the dead time. */
 	ASSERT_EQ(0, dead_time(dead));
 	ASSERT_EQ(0, dead_time_there(dead));
 	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
@@ -342,7 +343,7 @@ TEST_F(end, a_node_that_is_down_takes_nothing_and_loses_nothing)
 	ASSERT_EQ(0, dead_time_there(USUAL));
 }
 
-/* Accepted of @most messages, while none is acknowledged. */
+/* Send up to @most messages, none of which is acknowledged. Returns how many. */
 static int accepted(connid_t conn, address_t out, int most)
 {
 	int i;

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A third party on the network, which sends a node packets in the name of its
- * peer.
+ * A third party on the network, which sends packets to a node that have the address of
+ * the peer of that node.
  *
  *	net_forge HOW COUNT FROM TO [PCAP]
  *
  *	junk		random bytes
  *	flood		the same, without a pause
  *	handshake	openings, answers, refusals and resets with random secrets
- *	replay		packets that were captured between the two, as they were;
- *			those that have a number, and so can be told
- *	token		those with random tokens
- *	fields		those with any byte of the header another one
- *	truncate	those cut off at every length, 0 as well
- *	icmp		ICMP messages which say that the way from TO to FROM takes
- *			packets of 552 or of 68 bytes only
- *	control		control messages that mean nothing, in the session of
- *			the last of them, which cannot go on after that
- *	query		likewise, all of them queries
+ *	replay		unchanged packets captured between the two nodes; only
+ *			numbered ones, whose repetition is detected
+ *	token		captured packets with random tokens
+ *	fields		captured packets with a changed byte in the header
+ *	truncate	captured packets truncated at each length, including 0
+ *	icmp		ICMP messages that report a path MTU from TO to FROM of
+ *			552 or 68 bytes
+ *	control		invalid control messages, in the session of the last
+ *			captured packet, which cannot continue after that
+ *	query		malformed queries, in the session of the last captured packet
  *
- * FROM and TO are IPv4 addresses. Every packet has the right UDP checksum, and
- * but for "replay" and "truncate" the right checksum of its own. The number of
- * packets sent is on standard output.
+ * FROM and TO are IPv4 addresses. Every packet has a correct UDP checksum, and except
+ * with "replay" and "truncate" a correct checksum of the header. Prints the number of
+ * packets sent.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -53,7 +53,7 @@ enum {
 	AT_CRC = 28, HEADER = 32,
 };
 
-/* It says again what others said, and is no matter to who gets it twice. */
+/* An unnumbered packet, which may be received twice. */
 #define UNNUMBERED	2
 
 struct packet {
@@ -94,7 +94,7 @@ static void put_random(unsigned char *p, size_t len)
 	}
 }
 
-/* CRC-32C of what precedes the payload, the field itself taken for zero. */
+/* CRC-32C of the bytes before the payload, with the field itself as zero. */
 static void seal(unsigned char *p, size_t len)
 {
 	uint32_t crc = ~0u;
@@ -159,7 +159,7 @@ static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 	p.udp.check = htons(fold(sum));
 	if (!p.udp.check)
 		p.udp.check = 0xffff;
-	/* A full queue is no reason to stop. */
+	/* Ignore a full queue. */
 	for (tries = 0; tries < 1000; tries++) {
 		if (sendto(sock, &p, sizeof(p.ip) + sizeof(p.udp) + len, 0,
 			   (void *)&dst, sizeof(dst)) > 0)
@@ -200,7 +200,7 @@ static void narrow(unsigned int mtu)
 		die("sendto");
 }
 
-/* Those of a capture of Ethernet that went FROM there TO there. */
+/* Read the packets from FROM to TO out of a capture of Ethernet. */
 static void keep(const unsigned char *p, size_t len)
 {
 	const struct iphdr *ip = (const void *)(p + 14);
@@ -247,7 +247,7 @@ static size_t junk(unsigned char *p, uint64_t n)
 	size_t len = next_random(&rnd) % 1400;
 
 	put_random(p, len);
-	/* Half of it looks like something. */
+	/* Half of the packets begin with a valid version and type. */
 	if (n & 1 && len >= HEADER) {
 		memcpy(p, start, sizeof(start));
 		put16(p + AT_HLEN, HEADER);
@@ -257,7 +257,7 @@ static size_t junk(unsigned char *p, uint64_t n)
 	return len;
 }
 
-/* Of the right form; cookies, tokens and incarnations are guesses. */
+/* Well-formed; cookies, tokens and incarnations are random. */
 static size_t handshake(unsigned char *p, uint64_t n)
 {
 	static const struct { int type, len; } forms[] = {
@@ -305,7 +305,7 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
 	if (!strcmp(how, "token")) {
 		put_random(p + AT_TOKEN, 8);
 	} else {
-		/* Of the header or a frame. */
+		/* A byte of the header or of a frame. */
 		at = next_random(&rnd) % (hlen ? hlen : 1);
 		p[at] ^= 1 + next_random(&rnd) % 255;
 	}
@@ -314,27 +314,27 @@ static size_t changed(unsigned char *p, const char *how, uint64_t n)
 }
 
 /*
- * The session's name is that of the packet captured last. All further ones have
- * a higher number than it, and a control message's has to be the next one: so
- * COUNT of them, from the first on, and those that are old mean nothing.
+ * The token is that of the packet captured last. Packet numbers are higher. The
+ * number of a control message has to be the next one, which is not known: COUNT messages
+ * are sent, numbered from the first one on, and those with old numbers are ignored.
  */
 static size_t control(unsigned char *p, uint64_t n, bool queries)
 {
 	static const struct { int kind, class, len; } forms[] = {
-		{ 1, 1, 8 },	/* a query too short */
-		{ 1, 9, 80 },	/* of no class */
-		{ 1, 1, 200 },	/* too long, and not as long as it says */
-		{ 1, 1, 80 },	/* about nothing */
-		{ 0, 0, 8 },	/* no kind */
+		{ 1, 1, 8 },	/* a short query */
+		{ 1, 9, 80 },	/* an unknown class */
+		{ 1, 1, 200 },	/* too long, with a wrong length */
+		{ 1, 1, 80 },	/* an empty key */
+		{ 0, 0, 8 },	/* an unknown kind */
 		{ 4, 0, 8 },
 		{ 255, 1, 64 },
-		{ 2, 0, 8 },	/* an answer too short */
-		{ 2, 0, 20 },	/* to no question */
+		{ 2, 0, 8 },	/* a short answer */
+		{ 2, 0, 20 },	/* to no query */
 		{ 2, 0, 200 },	/* too long */
-		{ 3, 0, 8 },	/* an end of none */
-		{ 3, 31, 256 },	/* of too many */
-		{ 3, 2, 16 },	/* of fewer than it says */
-		{ 1, 1, 5 },	/* not even a head */
+		{ 3, 0, 8 },	/* a close of no channel */
+		{ 3, 31, 256 },	/* of too many channels */
+		{ 3, 2, 16 },	/* of fewer than its count */
+		{ 1, 1, 5 },	/* shorter than the header */
 	};
 	const struct packet *c = &captured[ncaptured - 1];
 	int i = n % (queries ? 3 : sizeof(forms) / sizeof(forms[0]));
@@ -401,7 +401,7 @@ int main(int argc, char **argv)
 		else
 			return 2;
 		transmit(p, len, from);
-		/* What nobody has read yet is not to be lost in a queue. */
+		/* Send slowly, so that no queue overflows. */
 		if (n % 64 == 63 && strcmp(how, "flood"))
 			usleep(500);
 	}

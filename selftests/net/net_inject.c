@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A cable that damages what it carries, with checksums of IP and UDP that are
- * right: what only an end's own checksum can find.
+ * A cable that damages packets and corrects the checksums of IP and UDP, so that only the
+ * checksums of dd can detect the damage.
  *
  *	net_inject SEED ONE-IN INTERFACE INTERFACE
  *
- * Frames go from either interface to the other. One in so many UDP datagrams
- * of dd's port loses its end, has a bit changed, or a word.  SIGTERM ends it;
- * then it says how many it has carried and damaged. IPv4; the ends must compute
- * checksums themselves, and send frames no larger than the MTU.
+ * Frames are forwarded between the interfaces. One in ONE-IN UDP datagrams of the port of
+ * dd is truncated, or a bit or a word is changed. At SIGTERM the program prints the
+ * numbers of forwarded and of damaged frames. IPv4 only; the nodes must compute checksums
+ * themselves, and send no frames larger than the MTU.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -79,7 +79,7 @@ static uint16_t fold(uint32_t sum)
 	return htons(~sum);
 }
 
-/* As if it had been sent like this. */
+/* Correct the checksums. */
 static void checksums(unsigned char *frame, size_t len)
 {
 	struct iphdr *ip = (void *)(frame + AT_IP);
@@ -142,7 +142,7 @@ static void carry(int from, int to)
 			if (!(next_random(&rnd) % one_in))
 				len = damage(frame, len);
 		}
-		/* What does not fit is lost, as on any cable. */
+		/* A frame that does not fit into the queue is lost. */
 		send(to, frame, len, 0);
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the way between nodes looks like, by its counters: nothing is copied at
- * the sender, everything once at the receiver, in softirq, and packets travel
- * in large skbs. Run by across.sh, with nothing else going on.
+ * The path between nodes, by its counters: the sender copies nothing, the receiver copies
+ * every byte once, in softirq, and packets are sent in large skbs. Run by across.sh,
+ * without other traffic.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -14,17 +14,17 @@
 
 #define LARGE	(1 << 20)
 
-/* Skbs for a MiB: 17 is what fits; 117 packets of 9,000 bytes would be alone. */
+/* Largest number of skbs for 1 MiB: 17 would suffice, 117 have one packet each. */
 #define SKBS_MAX	50
 
-/* A counter of a node about the other one. */
+/* A counter of a node for its peer. */
 static long long counter(int node, const char *filter)
 {
 	long long value = -1;
 	char command[256];
 	FILE *f;
 
-	/* The guest's shell has an ip of its own, which knows no namespaces. */
+	/* The builtin ip of the guest's shell has no namespaces. */
 	snprintf(command, sizeof(command),
 		 "bash -c 'ip netns exec dd%d ddctl -j peer show %d' | jq '%s'",
 		 node, 3 - node, filter);
@@ -37,7 +37,7 @@ static long long counter(int node, const char *filter)
 }
 
 #define SENT(name)	counter(1, ".counters.\"" name "\"")
-/* But for those that only were late. */
+/* Number of lost packets, less those that were late. */
 #define LOST		counter(1, ".packets_lost - .counters.spurious")
 #define RECEIVED(name)	counter(2, ".counters.\"" name "\"")
 
@@ -61,7 +61,7 @@ FIXTURE_TEARDOWN(shape)
 	peer_kill(self->srv);
 }
 
-/* One message, which has been read when this returns. */
+/* Send a message, and wait until it has been read. */
 #define MESSAGE(from, len, options) do {				\
 	ASSERT_SENT(ddsend(self->c.conn, from, len, 0, options));	\
 	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));			\
@@ -100,8 +100,8 @@ TEST_F(shape, unwired_bytes_are_copied_once)
 }
 
 /*
- * The last word of a message is stored at its end, and not by that copy. What
- * was sent again is not copied again.
+ * The last word of a message is stored separately, and retransmitted payload that was
+ * received before is not copied again.
  */
 TEST_F(shape, every_byte_is_copied_once_at_the_receiver_in_softirq)
 {
@@ -123,7 +123,7 @@ TEST_F(shape, packets_travel_in_large_skbs)
 	long long tx, rx, packets;
 	int i, n = dd_count(32);
 
-	/* The congestion window is open. */
+	/* Open the congestion window. */
 	for (i = 0; i < n; i++)
 		MESSAGE(self->c.out, LARGE, SEND_NOOPTS);
 	tx = SENT("tx_skbs");
@@ -154,7 +154,7 @@ static void *change(void *arg)
 
 #define NODE1(command)	system("bash -c 'ip netns exec dd1 " command "' >/dev/null")
 
-/* What is sent again bears a new checksum, which may be wrong again. */
+/* A retransmitted packet has a new checksum, which may be wrong again. */
 static int send_changing(struct peer *srv, const struct slot *c)
 {
 	int i, n = dd_count(8), err = 0;
@@ -188,7 +188,7 @@ TEST_F(shape, a_checksum_is_of_what_is_sent_whatever_becomes_of_the_source)
 TEST_F(shape, a_source_that_changes_stops_nobody_where_udp_sums_it)
 {
 	long long copied = SENT("tx_copied"), lost = LOST;
-	/* Rather are they copied when they are summed. */
+	/* They are copied when their checksum is computed. */
 	int most = dd_count(8) * (LARGE / 9000) / 20 + 1;
 
 	ASSERT_EQ(0, NODE1("ethtool -K eth0 tx off"));
@@ -200,7 +200,7 @@ TEST_F(shape, a_source_that_changes_stops_nobody_where_udp_sums_it)
 
 #define SOME	8
 
-/* A connection of its own handle's, to where so many may be unread. */
+/* Connect with a handle of its own, to a service with this window. */
 static int connect_wide(struct peer *srv, struct dd *h)
 {
 	struct peer_serve serve = {
@@ -218,7 +218,7 @@ static int connect_wide(struct peer *srv, struct dd *h)
 	return dd_connect(h, serve.name, far_node(), &attr, &list);
 }
 
-/* One by one each would leave before the next is there. */
+/* Sent one by one, each message would leave before the next one is submitted. */
 TEST_F(shape, several_at_once_leave_together)
 {
 	struct dd_send_msg msgs[SOME];

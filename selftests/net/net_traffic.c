@@ -11,23 +11,23 @@
  *	-c N	connections to each node (of each process that connects)
  *	-l N	bytes in a message of a client, at least
  *	-m N	bytes in a message, at most
- *	-t N	seconds; without it, and sooner, SIGTERM ends it
- *	-a N	connections that are used at a time, at random; 0 all
+ *	-t N	seconds; without it, or earlier, SIGTERM ends the clients
+ *	-a N	connections used at a time, chosen at random; 0 for all
  *	-k T	kinds of connections: some of r(pc), s(plit), w (streams, window
  *		1) and W (streams, window 8)
  *
- * A server and whoever connects to it have the same -m. Each message is what
- * its connection's number and its own determine, in a place of the receiver's
- * block that is chosen at random. The receiver compares not only the message,
- * but all around it with what was there before; the sender writes over the
- * source as soon as it may, so that a late repetition shows.
+ * A server and its clients must have the same -m. The numbers of the connection and of
+ * the message determine the bytes of a message; its place in the block of the receiver is
+ * random. The receiver compares the message, and the bytes around it with their previous
+ * values. The sender overwrites the source as soon as it may, so that a late
+ * retransmission is detected.
  *
- * wait counts the messages that the named nodes have sent and somebody has read,
- * N of each of them; those of all nodes together if none is named.
+ * wait waits until N messages of each named node have been read, or N of all nodes
+ * together if none is named.
  *
- * check compares what was sent with what came: all that was done has come, no
- * more has than was tried, and in between everything if nothing broke. "whole"
- * wants that of all connections, "broken" wants some that were not.
+ * check compares sent with received messages: on each connection at least those that were
+ * done, at most those that were tried, and all of them if the connection was not broken.
+ * With "whole" no connection may be broken, with "broken" at least one must be.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -42,13 +42,13 @@
 
 /* --- progress --------------------------------------------------------------*/
 
-/* Messages read of those that a node has sent; 0 is any node. */
+/* Number of messages of @node that have been read; 0 is any node. */
 static uint64_t came_from(uint32_t node)
 {
 	uint32_t i, n = __atomic_load_n(&shared->conns, __ATOMIC_RELAXED);
 	uint64_t sum = 0;
 
-	/* Number 0 stands for none. */
+	/* Numbers start at 1. */
 	for (i = 1; i <= n && i < TRAFFIC_CONNS; i++)
 		if (!node || shared->conn[i].node == node)
 			sum += __atomic_load_n(&shared->conn[i].received,
@@ -79,7 +79,7 @@ static int wait_for(uint64_t count, const int *nodes, int n)
 	return 0;
 }
 
-/* --- the account -----------------------------------------------------------*/
+/* --- the check -----------------------------------------------------------*/
 
 static void account(uint32_t i, const char *mode)
 {
@@ -175,7 +175,7 @@ static int options(int argc, char **argv)
 	return 0;
 }
 
-/* The numbers of a list, which it changes. */
+/* Parse a list of numbers, which is modified. */
 static int node_list(char *list, int *nodes)
 {
 	char *arg;

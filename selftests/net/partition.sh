@@ -1,23 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The network between two nodes is cut, for times around the dead time, which is
-# as long as this machine needs it to be. If that
-# is short everything goes on; if it is long, connections are closed at both
-# ends, and new ones are made when it is over. Whatever was done has come, and
-# nothing has come twice. TAP; in a guest, as root.
+# The network between two nodes is cut, for times around the dead time, which suits the
+# speed of this machine. After a short cut connections continue. After a long one they
+# are closed at both ends, and new ones can be made. Each message that was reported done
+# has been received, and none twice. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-SOME=$(pick 40 10)	# messages of each node that show that there is traffic
+SOME=$(pick 40 10)	# messages of each node that prove that there is traffic
 CONNS=$(pick 4 2)
-LEAST=$(pick 1000 5000)	# ms; who is silent for that is not just slow
+LEAST=$(pick 1000 5000)	# ms; a node that is silent for this time is not just slow
 
-# Tenths of the dead time that are left to those who have the time.
+# Tenths of the dead time, for the soak only.
 MORE=${DD_SOAK:+2 3 4 6 7 8 10 12 13 14 15 20 25}
 
-# The dead time, in ms: long beside what a cut takes here while there is traffic.
+# The dead time, in ms: long compared to a cut on this machine during traffic.
 choose_dead_time() {
 	begin || return
 	silence 0
@@ -25,7 +24,7 @@ choose_dead_time() {
 	end_all "" && nothing_comes
 }
 
-# Through a cut.
+# No packet passes a cut.
 nothing_comes() {
 	local status=1
 
@@ -47,8 +46,8 @@ dead_time() {
 	diag "the dead time is $DEAD ms"
 }
 
-# silence MS. LASTED is how long it was in truth, at most: traffic does not keep
-# who ends it from running.
+# silence MS: cut the network for MS. LASTED is an upper bound of the time that it took;
+# the process that ends the cut has real-time priority.
 silence() {
 	LASTED=$(
 		chrt -f -p 1 "$BASHPID"
@@ -65,7 +64,7 @@ begin() {
 		flows "$SOME" 1 2
 }
 
-# cuts TENTHS TIMES: each was shorter than the dead time, by enough for an answer.
+# cuts TENTHS TIMES: each cut was shorter than the dead time, by enough for an answer.
 cuts() {
 	local i short=0
 
@@ -77,8 +76,8 @@ cuts() {
 	return "$short"
 }
 
-# survives TENTHS TIMES: a machine that is busy may make a cut longer than it was
-# to be; then that one says nothing, and there is another, of a longer dead time.
+# survives TENTHS TIMES: on a busy machine a cut may take longer than planned. Then the
+# result does not count, and the cut is repeated with a longer dead time.
 survives() {
 	local tries status
 
@@ -100,7 +99,7 @@ survives() {
 	return 1
 }
 
-# ends: once both ends have noticed; and goes on afterwards.
+# ends: both ends notice a long cut, and traffic continues afterwards.
 ends() {
 	local before after noticed=0
 
@@ -116,7 +115,7 @@ ends() {
 	[ "$noticed" = 0 ] && [ "$after" -gt "$before" ]
 }
 
-# either TENTHS: near the dead time it may end or not.
+# either TENTHS: near the dead time, connections may end or not.
 either() {
 	begin || return
 	silence $(($1 * DEAD / 10))
@@ -127,7 +126,7 @@ either() {
 
 unreachable() { [ "$(peer "$1" "$2" .state)" = unreachable ]; }
 
-# Who asks while nobody answers is told, again and again, and does not hang.
+# A client that connects during the cut gets an error each time, and does not hang.
 connecting() {
 	local status=0
 
@@ -146,13 +145,13 @@ cluster 2
 cluster_offload off
 within "$PATIENCE" all_up
 check "how long a cut takes" choose_dead_time
-check "cut for 0.1 of the dead time, three times: everything goes on" survives 1 3
-check "cut for half of it: everything goes on" survives 5 1
+check "cut for 0.1 of the dead time, three times: connections continue" survives 1 3
+check "cut for half of it: connections continue" survives 5 1
 check "cut for 0.9 of it: closed or not, nothing is lost or comes twice" either 9
 check "cut for 1.1 of it: closed or not, nothing is lost or comes twice" either 11
 check "cut for longer: both ends notice, and new connections work" ends
-check "who asks meanwhile is told" connecting
+check "a client that connects meanwhile gets an error" connecting
 for tenths in $MORE; do
-	check "cut for $tenths tenths of it: likewise" either "$tenths"
+	check "cut for $tenths tenths of it: closed or not, nothing is lost or comes twice" either "$tenths"
 done
 finish

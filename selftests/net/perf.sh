@@ -6,18 +6,18 @@
 #
 #   perf.sh [-m MTU] [-l LINK] [-r CPUS:CPUS] TEST [OPTION...]
 #
-# TEST and OPTIONs are ddperf's (lat, bw, conns, insn, trip, share). MTU is 1500
-# unless it is said. LINK disturbs what is between them:
+# TEST and OPTIONs are those of ddperf (lat, bw, conns, insn, trip, share). MTU is 1500
+# by default. LINK disturbs the path between them:
 #   loss       1 % of the packets in each direction are lost
 #   slow       20 Mbit/s, 20 ms there and back, one bandwidth-delay product of
 #              buffer (50,000 bytes) where it is slow
 #   slow-loss  the same, and 1 % of the packets towards the server are lost
-# CPUS is a mask of processors, in hexadecimal, which receive what comes to the
-# client's node, and to the server's (rps_cpus): 1:2 that each side is pinned to.
-# Without it what is sent is received by the sender's processor.
-# With a LINK nothing is segmented by the (virtual) hardware, since netem drops
-# and delays whole bursts otherwise; and lat, bw and rate compare with TCP only,
-# unless --methods says otherwise, since a datagram that is lost over UDP never comes.
+# CPUS are two masks of processors, in hexadecimal, that receive packets at the node of
+# the client and at that of the server (rps_cpus). 1:2 are those that each side is pinned
+# to. Without CPUS the processor of the sender receives the packets.
+# With a LINK, segmentation by the (virtual) hardware is off, since netem would drop and
+# delay whole bursts; and lat, bw and rate compare with TCP only, unless --methods is
+# given, since a lost UDP datagram never arrives.
 #
 # For example: make vm RUN='selftests/net/perf.sh -m 9000 bw --rounds 21'
 
@@ -27,7 +27,7 @@
 RATE=20mbit
 DELAY=20ms
 BUFFER=50000	# bytes: RATE times DELAY
-BURST=3200	# two packets, less than which tbf does not pass on in time
+BURST=3200	# two packets; with less, tbf does not reach the rate
 
 usage() {
 	sed -n '3,/^$/s/^# \{0,1\}//p' "$0" >&2
@@ -39,7 +39,7 @@ die() {
 	exit 1
 }
 
-# What the client's node sends is slow, what comes back is late.
+# The link from the client to the server is slow, the other direction has a delay.
 slow() {
 	tc -n dd1 qdisc add "$@" tbf rate $RATE burst $BURST limit $BUFFER &&
 	tc -n dd2 qdisc add dev eth0 root netem delay $DELAY limit 10000

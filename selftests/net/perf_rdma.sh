@@ -5,11 +5,10 @@
 #
 #   perf_rdma.sh [MTU [ROUNDS]]
 #
-# In Linux 6.1 rdma_rxe works in the initial network namespace only, and there
-# both its devices have to be: one at each end of a veth pair. A node of ours is
-# a network namespace, so of our veth pair one end is in the initial namespace
-# and one in another. Rounds are interleaved, processes pinned to the same two
-# CPUs. Every figure of perftest is its own:
+# In Linux 6.1 rdma_rxe works in the initial network namespace only, so both its devices
+# are there, at the ends of a veth pair. A dd node is a network namespace, so one end of
+# its veth pair is in the initial namespace and one in another. Rounds are interleaved,
+# and processes are pinned to the same two CPUs. Figures of perftest:
 #   ib_send_lat -s 64      t_typical, half a round trip, polling; doubled here
 #   ib_write_bw -s 1M      average bandwidth
 #
@@ -63,7 +62,7 @@ roce_bw() {
 		awk '{ print 125 * $4 }'
 }
 
-# --- ours, and TCP -----------------------------------------------------------
+# --- dd, and TCP -----------------------------------------------------------
 
 nodes_up() {
 	ip netns add dd2 &&
@@ -82,7 +81,7 @@ nodes_up() {
 
 is_up() { [ "$(ddctl -j peer show 2 | jq -r .state)" = up ]; }
 
-# ours TEST SIZE COUNT: "DD TCP"
+# ours TEST SIZE COUNT: prints "DD TCP".
 ours() {
 	ddperf net "$1" --node 2 -j -r 1 -s "$2" -n "$3" >"$HOLD/ours" || die ddperf
 	jq -r '[.results[0].methods[] | {(.name): .rounds.median}] | add |
@@ -100,7 +99,7 @@ spread() {
 		"$(cut -d' ' -f"$1" "$2" | sort -g | tail -n 1)"
 }
 
-# rows FILE NAME UNIT: columns are soft-RoCE, dd and TCP, lines are rounds.
+# rows FILE NAME UNIT: the columns of FILE are soft-RoCE, dd and TCP, its lines rounds.
 rows() {
 	awk '{ print $2 / $1, $2 / $3 }' "$1" >"$1.ratio"
 	printf '%s; %s\n' "$2" "$3"

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Everybody talks to everybody, over networks that lose, repeat, reorder, delay
-# and damage what they carry, and all of it arrives, once, in order and where it
-# belongs. Sizes are in the output. TAP; in a guest, as root.
+# All nodes send to each other, over networks that lose, repeat, reorder, delay and damage
+# packets; all messages arrive, once, in order, at their place. Sizes are in the output.
+# TAP; in a guest, as root.
 #
 #	profiles.sh [PATTERN]	profiles whose names contain it
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-# Name, nodes, MTU, IP, connections to each node of each process, bytes in a
-# message at most, and what netem does to all that a node sends.
+# Name, nodes, MTU, IP, connections to each node of each process, largest message in
+# bytes, and arguments of netem for the packets that a node sends.
 PROFILES='
 2 nodes, MTU 9000        |2 |9000|4|4|1048576|
 2 nodes, MTU 1280, IPv6  |2 |1280|6|4|200000 |
@@ -29,15 +29,15 @@ all of it                |2 |1500|4|4|65536  |delay 5ms 2ms loss 2% duplicate 2%
 16 nodes                 |16|1500|4|1|8000   |
 16 nodes, loss 1 %       |16|1500|4|1|8000   |loss 1%
 '
-# A second of traffic at least, and messages of each node.
+# Least seconds of traffic, and messages of each node.
 SECONDS_EACH=$(count 1 1)
 MESSAGES=$(pick 40 20)
-# Sixteen nodes on two processors that are not theirs alone: one may get none for
-# seconds. When somebody counts as dead is partition.sh's business.
+# Sixteen nodes share two processors with others, so one may not run for seconds. The dead
+# time is tested by partition.sh.
 DEAD=60000
-NOW=	# the cluster that is there
+NOW=	# arguments of the current cluster
 
-# as NODES MTU IP: such a cluster, new only if it has to be.
+# as NODES MTU IP: make such a cluster if the current one is another.
 as() {
 	[ "$NOW" != "$*" ] || return 0
 	[ -z "$NOW" ] || cluster_down
@@ -58,7 +58,7 @@ enough() {
 profile() {
 	local status=0 conns=$4
 
-	# A slow kernel has less memory, too.
+	# The debug kernels run with less memory.
 	[ -z "$SLOW" ] || [ "$conns" -le 2 ] || conns=2
 	as "$1" "$2" "$3" || return
 	[ $# = 5 ] || cluster_netem "${@:6}" || return
@@ -80,7 +80,7 @@ selected() { grep -F -- "${1:-}" <<<"$PROFILES" | grep .; }
 plan "$(selected "$@" | wc -l)"
 while IFS='|' read -r name nodes mtu ip conns bytes netem; do
 	# shellcheck disable=SC2086 # words
-	check "$(trim "$name"): all of it has come, once, where it belongs" \
+	check "$(trim "$name"): all messages arrive, once, at their place" \
 		profile $nodes $mtu $ip $conns $bytes $netem </dev/null
 done < <(selected "$@")
 finish

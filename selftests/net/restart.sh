@@ -1,32 +1,32 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Nodes, and processes that send or receive, end under load and begin again,
-# many times; what goes on comes right all the same. TAP; in a guest, as root.
+# Nodes, and processes that send or receive, end under load and start again, many times;
+# the remaining traffic is correct. TAP; in a guest, as root.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
 KILLS=$(count 4 2)
 RESTARTS=$(count 4 2)
-SOME=$(pick 40 10)	# messages of each node that show that it goes on
+SOME=$(pick 40 10)	# messages of each node that prove that there is traffic
 SLOTS=$(pick 64 16)	# connections to a server, dead ones included
 ARGS=(-c 3 -m 65536)
 
-# The survivor's account: of those that were killed it is known what they tried.
+# The shared file records the messages that killed processes tried to send.
 begin() {
 	new_traffic
 	serve 1 -c "$SLOTS" -m 65536 && serve 2 -c "$SLOTS" -m 65536 &&
 		within "$PATIENCE" all_up
 }
 
-# When messages of all that connect have come; not always at the same moment.
+# Wait for a random number of messages of each client.
 a_while() { flows $((RANDOM % (2 * SOME) + 1)) "${!LOAD[@]}"; }
 
-# goes_on MODE: and then all is as end_all has it.
+# goes_on MODE: there is traffic, which ends as end_all MODE checks.
 goes_on() { flows "$SOME" "${!LOAD[@]}" && end_all "$1"; }
 
-# kill_one WHAT: SERVER or LOAD, of node 2.
+# kill_one WHAT: kill the SERVER or LOAD of node 2.
 kill_one() {
 	declare -n of=$1
 
@@ -34,8 +34,7 @@ kill_one() {
 	wait "${of[2]}" 2>/dev/null
 }
 
-# Both connect to each other, and one process of node 2 is killed, again and
-# again.
+# Both nodes have clients and servers, and one process of node 2 is killed repeatedly.
 senders_killed() {
 	local i
 
@@ -66,7 +65,7 @@ receivers_killed() {
 	goes_on broken
 }
 
-# Node 2 loses its peer and gets it again; it is another session.
+# The peer of node 2 is removed and added again, which makes another session.
 peer_again() {
 	local i before after
 
@@ -85,8 +84,8 @@ peer_again() {
 	goes_on broken && [ $((after - before)) -ge "$RESTARTS" ]
 }
 
-# The node is gone with its namespace, and a new one has its address. Every
-# other time it cannot say goodbye: as if its machine had lost its power.
+# The node ends with its namespace, and a new one gets its address. Every other time it
+# cannot send a BYE, as after a power failure.
 reboot() {
 	[ $((i % 2)) = 0 ] || cut 2
 	kill_one SERVER
@@ -97,7 +96,7 @@ reboot() {
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		serve 2 -c "$SLOTS" -m 65536 && load 2 1 "${ARGS[@]}"
 }
-# With the namespace its end of the cable, and so the other end too.
+# The veth pair goes with the namespace.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
 
 node_again() {
@@ -116,7 +115,7 @@ node_again() {
 	goes_on broken
 }
 
-# Down is not off: what is connected waits, and goes on.
+# While a node is down, connections wait, and continue afterwards.
 node_down_and_up() {
 	local i
 

@@ -7,8 +7,8 @@
 
 # roce_up MTU
 #
-# What is sent from one end to the other would be delivered without a wire, if
-# rdma_rxe did not choose the interface; the far end must not mind the source.
+# Packets from one end to the other would be delivered locally if rdma_rxe did not choose
+# the interface. The receiving end must accept their source address.
 roce_up() {
 	local mtu=$1 i
 
@@ -34,7 +34,7 @@ roce_down() {
 	ip link del roce0 2>/dev/null
 }
 
-# roce_gid I: the index of the address among those of device I.
+# roce_gid I: the index of the IPv4 address among the GIDs of device I.
 roce_gid() {
 	grep -l "ffff:0a0a:000$(($1 + 1))$" \
 		/sys/class/infiniband/rxe"$1"/ports/1/gids/* 2>/dev/null |
@@ -43,8 +43,8 @@ roce_gid() {
 
 roce_listens() { [ -n "$(ss -Hltn 'sport = :18515')" ]; }
 
-# roce_test PROGRAM OPTION...: of perftest, at both ends; the client's last line of
-# figures.
+# roce_test PROGRAM OPTION...: run a program of perftest at both ends, and print the last
+# line of figures of the client.
 roce_test() {
 	local program=$1 server
 

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# "make soak": the tests between nodes, for longer; KERNELS are the stock one
-# unless they are named.
+# "make soak": the tests between nodes, for longer. KERNELS is the stock one by default.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../vm/tier.sh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The file that the processes of net_traffic share, and what messages hold.
+ * The file that the processes of net_traffic share, and the contents of messages.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -29,7 +29,7 @@ void pattern(uint64_t seed, uint32_t conn, uint32_t n, int direction,
 	uint64_t state = seed ^ (uint64_t)conn << 33 ^ (uint64_t)n << 1 ^ direction;
 	uint64_t word = next_random(&state);
 
-	/* Words differ from each other and from those of other messages. */
+	/* All words differ, also from those of other messages. */
 	for (; len >= 8; len -= 8, to += 8) {
 		memcpy(to, &word, 8);
 		word = word * 0xd1342543de82ef95 + 0x9e3779b97f4a7c15;
@@ -58,7 +58,7 @@ size_t random_size(uint64_t *state, size_t max)
 	case 1:
 	case 2:
 		size = edges[(r >> 8) % (sizeof(edges) / sizeof(edges[0]))];
-		/* And a little off. */
+		/* Or a little larger. */
 		if (r & 1 << 7)
 			size += (r >> 16) % 33;
 		break;

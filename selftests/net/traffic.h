@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the processes of net_traffic tell each other beside DDP: a file that all
- * of them have mapped. It outlives any of them, so that after a kill it can be
- * said what had been sent and what had come.
+ * The state that the processes of net_traffic share without DDP, in a file that all of
+ * them map. It outlives them, so that after a kill the sent messages can be compared with
+ * the received ones.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -18,17 +18,17 @@
 
 /**
  * struct record - a connection; each word has one writer
- * @tried: messages handed to dd_send() by the client, also if it did not return
- * @done: of these, placed at the server, as the client was told
- * @sent_bytes: in the messages that were accepted
- * @received: messages that the server has read and found right
- * @received_bytes: in these
- * @replies: that the client has read and found right
- * @life: index and 1 of the server's life, 0 if it has read nothing
+ * @tried: messages passed to dd_send() by the client, also if it did not return
+ * @done: number of them that were reported as placed at the server
+ * @sent_bytes: bytes in accepted messages
+ * @received: messages that the server has read and found correct
+ * @received_bytes: bytes in them
+ * @replies: replies that the client has read and found correct
+ * @life: index of the server's struct life plus 1, 0 if it has read nothing
  * @open: the client had connected
- * @broken: the client was told that the connection is closed
- * @finished: the client has closed it, with all of it done
- * @node: the client's
+ * @broken: the client has received ECONNCLOSE
+ * @finished: the client has closed the connection, with all messages done
+ * @node: node of the client
  */
 struct record {
 	uint64_t tried;
@@ -45,9 +45,9 @@ struct record {
 };
 
 /**
- * struct life - a server's
+ * struct life - one run of a server
  * @node: its node
- * @drained: it has read all that had come, and ended by itself
+ * @drained: it has read all received messages, and ended by itself
  */
 struct life {
 	uint32_t node;
@@ -58,7 +58,7 @@ struct traffic {
 	uint64_t seed;
 	uint32_t conns;		/* records in use; counted atomically */
 	uint32_t lives;
-	uint32_t errors;	/* anything that was not as it must be */
+	uint32_t errors;	/* wrong results */
 	uint32_t refused;	/* attempts to connect that failed */
 	uint32_t late;		/* replies that were refused at first */
 	struct life life[TRAFFIC_LIVES];
@@ -69,15 +69,15 @@ struct traffic {
 #define REQUEST		0
 #define REPLY		1
 
-/* What message @n of connection @conn consists of. */
+/* Fill in message @n of connection @conn. */
 void pattern(uint64_t seed, uint32_t conn, uint32_t n, int direction,
 	     unsigned char *to, size_t len);
-/* What it never does. */
+/* Fill with bytes that no message has. */
 void scribble(unsigned char *to, size_t len);
 
-/* Numbers that a seed determines. */
+/* Pseudo-random numbers. */
 uint64_t next_random(uint64_t *state);
-/* A size up to @max, with a liking for those where something changes. */
+/* A random size up to @max, often near the size of a packet or page. */
 size_t random_size(uint64_t *state, size_t max);
 
 struct traffic *traffic_create(const char *path, uint64_t seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What both ends of net_traffic are made of: looking at what has come.
+ * Code of both ends of net_traffic: checking received messages.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -55,7 +55,7 @@ void wrong(const char *fmt, ...)
 {
 	va_list ap;
 
-	/* The first ones tell most. */
+	/* The first errors are enough. */
 	if (__atomic_fetch_add(&shared->errors, 1, __ATOMIC_RELAXED) >= 20)
 		return;
 	va_start(ap, fmt);
@@ -90,7 +90,7 @@ static size_t differs_at(const unsigned char *a, const unsigned char *b,
 	return i;
 }
 
-/* Within its slot; to compare 3 MiB for each small message were too much. */
+/* Only its slot: comparing 3 MiB for each small message would take too long. */
 static void compare(const struct shadow *s, size_t from, size_t to, uint32_t n)
 {
 	size_t lo = from / s->slot * s->slot, hi = lo + s->slot, at;
@@ -132,7 +132,7 @@ bool look(struct shadow *s, uint32_t conn, uint32_t n, int direction,
 		      meta[2], meta[3]);
 		return false;
 	}
-	/* A part of a message may have come on the one before. */
+	/* The previous connection may have deposited a part of a message. */
 	if (s->conn != conn)
 		memcpy(s->copy, s->block, s->size);
 	s->conn = conn;

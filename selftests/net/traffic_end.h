@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What both ends of net_traffic are made of.
+ * Code of both ends of net_traffic.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -14,14 +14,14 @@
 #include "traffic.h"
 
 #define MS		1000000ll
-#define PATIENCE	(120000 * MS)	/* for what must happen */
+#define PATIENCE	(120000 * MS)	/* hang limit */
 #define SERVICES	2
 
 extern struct traffic *shared;
 extern struct dd *dd;
 extern volatile sig_atomic_t stopping;
 
-/* What the command line says. */
+/* Options of the command line. */
 extern struct options {
 	int conns;
 	size_t min;
@@ -32,12 +32,12 @@ extern struct options {
 } opt;
 
 /**
- * struct service - of a server
+ * struct service - a service of a server
  * @name: its name
  * @window: messages that may be unread
- * @slots: a message's place is one of these parts of the block, so that those
- *	on their way do not meet those that are being looked at
- * @max: bytes of a message at most, whatever the command line says
+ * @slots: parts of the block, one for each message in flight, so that messages are not
+ *	deposited on one that is being checked
+ * @max: upper bound of the bytes in a message
  */
 struct service {
 	const char *name;
@@ -51,23 +51,23 @@ extern const struct service services[SERVICES];
 size_t slot_size(const struct service *s);
 size_t block_size(const struct service *s);
 
-/* Seconds, since whenever. */
+/* Monotonic time in seconds. */
 double now(void);
-/* The end of the program; @err is of libdd, 0 is for errno. */
+/* Exit with a message; @err is an error of libdd, 0 for errno. */
 void __attribute__((noreturn)) die(const char *what, int err);
-/* Something is not as it must be. */
+/* Report a wrong result. */
 void __attribute__((format(printf, 1, 2))) wrong(const char *fmt, ...);
 void *alloc(size_t size);
-/* For SIGTERM: sets stopping. */
+/* Handler of SIGTERM: sets stopping. */
 void on_term(int sig);
 
 /**
- * struct shadow - what a block should hold
- * @conn: 0 until something has come
- * @block: what counts from then on
- * @copy: what it should be
- * @size: bytes of both
- * @slot: of the service
+ * struct shadow - expected contents of a block
+ * @conn: number of the connection, 0 before its first message
+ * @block: the block
+ * @copy: its expected contents
+ * @size: bytes in each of them
+ * @slot: bytes in a slot of the service
  */
 struct shadow {
 	uint32_t conn;
@@ -78,15 +78,15 @@ struct shadow {
 };
 
 /*
- * What a message says of itself: connection, number, length, offset. Calls have
- * no metadata, so there it comes first.
+ * Description of a message in its metadata: connection, number, length, offset. Calls have
+ * no metadata, so there it is the beginning of the message.
  */
 void says(const struct dd_msg *msg, unsigned int meta[4]);
-/* Whether message @n of connection @conn is what it should be, where it should. */
+/* Check bytes and place of message @n of connection @conn. */
 bool look(struct shadow *s, uint32_t conn, uint32_t n, int direction,
 	  const struct dd_msg *msg);
 
-/* To be a server until SIGTERM; a client, or two, for opt.seconds. */
+/* Run a server until SIGTERM, or one or two clients for opt.seconds. */
 int serve(void);
 int load(const int *nodes, int n);
 

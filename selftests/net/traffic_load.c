@@ -21,9 +21,9 @@ struct client {
 	uint32_t conn;
 	const struct service *service;
 	unsigned char *send, *recv;
-	uint64_t made;		/* last message that has its source */
-	uint64_t accepted;	/* the last one sent: @made, or the one before */
-	uint64_t clean;		/* sources up to this message are scribbled */
+	uint64_t made;		/* last message composed */
+	uint64_t accepted;	/* last message sent: @made, or the one before */
+	uint64_t clean;		/* sources up to this message are overwritten */
 	bool asked;		/* a reply is due */
 	unsigned int meta[4];
 	struct shadow reply;
@@ -80,7 +80,7 @@ static int client_connect(struct client *c)
 	return 0;
 }
 
-/* It was closed by the other end, or by the death of the other node. */
+/* The other end has closed the connection, or its node is dead. */
 static void client_lost(struct client *c, int err)
 {
 	struct record *r = record_of(c);
@@ -91,12 +91,12 @@ static void client_lost(struct client *c, int err)
 	if (!dd_conn_info(dd, c->dd_conn, &d))
 		r->done = d.done;
 	r->broken = 1;
-	/* The list goes with the last of them. */
+	/* The list ends with its last connection. */
 	dd_close(dd, c->dd_conn);
 	c->dd_conn = 0;
 }
 
-/* The next message, where it may be sent from. */
+/* Compose the next message in the send buffer. */
 static void make(struct client *c)
 {
 	size_t slot = slot_size(c->service), len = random_size(&rnd, slot - 4096);
@@ -119,7 +119,7 @@ static void make(struct client *c)
 	c->made = n;
 }
 
-/* Sources are written over as soon as they may. True if there were any. */
+/* Overwrite sources as soon as they may be reused. True if there were any. */
 static bool clean_up(struct client *c)
 {
 	struct record *r = record_of(c);
@@ -137,7 +137,7 @@ static bool clean_up(struct client *c)
 	return any;
 }
 
-/* A message of which all is said, before it is sent. */
+/* Compose a message and record it before it is sent. False if there is no source. */
 static bool prepare(struct client *c)
 {
 	if (c->made == c->accepted) {
@@ -200,7 +200,7 @@ static void client_call(struct client *c)
 	take_reply(c, &msg);
 }
 
-/* Whatever there is; true if it was something. */
+/* Receive one message; true if there was one. */
 static bool client_receive(struct client *clients, int n, int64_t timeout)
 {
 	struct dd_msg msg;
@@ -218,7 +218,7 @@ static bool client_receive(struct client *clients, int n, int64_t timeout)
 		return false;
 	for (i = 0; i < n && clients[i].dd_conn != msg.conn; i++)
 		;
-	/* It may have been given up. */
+	/* The connection may have been closed. */
 	if (i < n && ret)
 		client_lost(&clients[i], ret);
 	else if (i < n)
@@ -226,7 +226,7 @@ static bool client_receive(struct client *clients, int n, int64_t timeout)
 	return true;
 }
 
-/* True if it got somewhere. */
+/* Connect, or send a message. True if there was progress. */
 static bool step(struct client *c)
 {
 	static double last_refused;
@@ -249,7 +249,7 @@ static bool step(struct client *c)
 	return client_send(c) || any;
 }
 
-/* All that was accepted, and its replies. */
+/* Wait for the replies to accepted messages, and close. */
 static void client_finish(struct client *clients, int n, struct client *c)
 {
 	double end = now() + PATIENCE / 1e9;
@@ -266,7 +266,7 @@ static void client_finish(struct client *clients, int n, struct client *c)
 		client_lost(c, ret);
 		return;
 	}
-	/* What was made and not accepted was never tried again. */
+	/* A message that was composed and not accepted was not sent. */
 	record_of(c)->tried = c->accepted;
 	clean_up(c);
 	ret = dd_close(dd, c->dd_conn);
@@ -301,7 +301,7 @@ static int load_kinds(const int *nodes, int nnodes, const char *kinds)
 	for (i = 0; i < n; i++)
 		client_init(&c[i], nodes[i % nnodes],
 			    kinds[(i / nnodes + i) % strlen(kinds)]);
-	/* All of them are there, even if only some are used. */
+	/* Connect all of them, even if only some are used. */
 	for (i = 0; i < n && opt.active; i++)
 		if (client_connect(&c[i]))
 			wrong("connection number %d is refused", i);
@@ -317,7 +317,7 @@ static int load_kinds(const int *nodes, int nnodes, const char *kinds)
 	return 0;
 }
 
-/* Those that are calls, or those that are not. */
+/* Run the clients of type RPC, or the others. */
 static char *select_kinds(char kinds[16], bool calls)
 {
 	const char *k;
@@ -330,7 +330,7 @@ static char *select_kinds(char kinds[16], bool calls)
 	return kinds;
 }
 
-/* Calls block, so they have a process of their own, which dies with this. */
+/* Calls block, so a process of their own makes them, which ends with this one. */
 int load(const int *nodes, int n)
 {
 	char calls[16], others[16], *kinds = others;

@@ -80,7 +80,7 @@ static void reply(struct served *c, const struct dd_msg *msg, uint64_t *rnd)
 	size_t len, at, room;
 	int ret;
 
-	/* The last reply has been read; that it was sent is known soon. */
+	/* The last reply has been read, so it will soon be reported sent. */
 	ret = dd_done(dd, msg->conn, DD_DONE_SENT, PATIENCE);
 	if (ret >= 0)
 		ret = dd_conn_info(dd, msg->conn, &d);
@@ -96,7 +96,7 @@ static void reply(struct served *c, const struct dd_msg *msg, uint64_t *rnd)
 	meta[2] = len;
 	meta[3] = at;
 	ret = dd_send(dd, msg->conn, msg->send, len, at, 0, meta, 4);
-	/* The last one has been read, but that is not known here. */
+	/* The last message was read, but the acknowledgment is still in flight. */
 	if (ret == -ENOTREADY)
 		__atomic_fetch_add(&shared->late, 1, __ATOMIC_RELAXED);
 	while (ret == -ENOTREADY || ret == -ENOCMP) {
@@ -123,7 +123,7 @@ static void serve_message(struct server *server, const struct dd_msg *msg,
 	struct record *r;
 
 	if (c->dd_conn != msg->conn) {
-		/* Its first message; c was another one's. */
+		/* First message of a connection: @c belonged to an earlier one. */
 		says(msg, meta);
 		c->dd_conn = msg->conn;
 		c->conn = meta[0];
@@ -145,7 +145,7 @@ static void serve_message(struct server *server, const struct dd_msg *msg,
 		reply(c, msg, rnd);
 }
 
-/* All that is left is as it was found right, unless it was cut short. */
+/* Compare all blocks for the last time, except those of broken connections. */
 static void last_look(const struct server *server)
 {
 	const struct shadow *s;

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Two nodes whose packets travel through WireGuard: its interfaces have the
-# addresses of the peers, and datagrams of ours are not let out on the network
-# itself. As Documentation/protocol.rst recommends where others may listen.
+# Two nodes connected by WireGuard: its interfaces have the addresses of the peers, and a
+# firewall drops datagrams of dd on the network itself. Documentation/protocol.rst
+# recommends this for networks on which others may listen.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
@@ -12,7 +12,7 @@ plan 5
 PORT=56797
 MARK=thisisnotforeverybodytoread
 
-# tunnel NODE: its end of the tunnel, with a key of its own.
+# tunnel NODE: make its end of the tunnel, with a key of its own.
 tunnel() {
 	local i=$1
 
@@ -54,18 +54,18 @@ tunnelled_up() {
 		within "$PATIENCE" all_up
 }
 
-# The largest datagram is what fits: 1420 without IPv4's and UDP's headers.
+# The largest datagram has 1420 bytes less the headers of IPv4 and UDP.
 right_size() {
 	within "$PATIENCE" is_size 1 2 && within "$PATIENCE" is_size 2 1
 }
 is_size() { [ "$(peer "$1" "$2" .packet_size)" = 1392 ]; }
 
-# Everything on the wire while a file is copied.
+# Capture all packets on the network while a file is copied.
 copied() {
 	local pid
 
 	yes "$MARK" | head -c 16777216 >in.bin
-	# By a function, it would not be what is killed.
+	# Started by a function, tcpdump would not be the process that is killed.
 	ip netns exec dd1 tcpdump -Z root -q -i eth0 -U -w wire.pcap -B 32768 \
 		2>tcpdump.err &
 	pid=$!
@@ -79,7 +79,7 @@ copied() {
 		return 1
 	}
 	within "$PATIENCE" cmp -s in.bin out.bin || return
-	# It may be behind.
+	# tcpdump may not have written the last packets yet.
 	within "$PATIENCE" on_the_wire
 	kill -TERM "$pid"
 	wait "$pid"
@@ -88,7 +88,7 @@ copied() {
 
 on_the_wire() { [ "$(stat -c %s wire.pcap)" -gt 16777216 ]; }
 
-# Nothing of it can be read there, and nothing goes beside the tunnel.
+# The file cannot be read there, and all packets are in the tunnel.
 sealed() {
 	local inside
 
@@ -103,9 +103,9 @@ if ! cluster_up 2 || ! make_tunnel; then
 	echo "Bail out! no tunnel"
 	exit 1
 fi
-check "the port itself is closed" plain_closed
+check "the firewall drops datagrams of dd" plain_closed
 check "sessions through the tunnel" tunnelled_up
 check "packets of the size that fits" right_size
-check "a file, whole" copied
-check "nothing beside the tunnel, nothing readable" sealed
+check "a file is copied completely" copied
+check "all packets are in the tunnel and encrypted" sealed
 finish
