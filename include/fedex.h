@@ -11,8 +11,8 @@
  * called from several threads. The ids mean something in the process that got
  * them, and not in its children. See dd(7) and one page per call in section 3.
  *
- * A result pointer that is NULL or not writable gives EINVAL, not a fault, unless it
- * was good before and has been unmapped since.
+ * A result pointer that is NULL gives EINVAL. ddconninfo() and ddpoll() return EINVAL
+ * for any pointer to memory that cannot be accessed; other calls fault.
  */
 #ifndef _FEDEX_H
 #define _FEDEX_H

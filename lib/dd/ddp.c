@@ -109,19 +109,6 @@ static unsigned int direct_attr(int flags)
 	return attr;
 }
 
-static bool name_good(const char *name)
-{
-	/* Page by page: the string may end before the next one begins. */
-	for (size_t i = 0; i <= DD_NAME_MAX; i++) {
-		if (!i || !((uintptr_t)(name + i) % 4096))
-			if (!ddi_probe_readable(name + i, 1))
-				return false;
-		if (!name[i])
-			return i > 0;
-	}
-	return false;
-}
-
 int DD_API ddserve(const char *name, int flags, int maxconn,
 		   address_t recvbase, size_t recvsize,
 		   address_t replybase, size_t replysize,
@@ -141,8 +128,8 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 	int list, ret;
 
 	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_CLOSE |
-		      SERVE_SAMEUSER | PERUSER_FLAGS | DIRECT_FLAGS | WINDOW_FLAGS) || maxconn <= 0 || !name_good(name) || !ddi_probe_writable(noteid, sizeof(*noteid)) ||
-	    !ddi_probe_writable(servid, sizeof(*servid)))
+		      SERVE_SAMEUSER | PERUSER_FLAGS | DIRECT_FLAGS | WINDOW_FLAGS) ||
+	    maxconn <= 0 || !noteid || !servid)
 		return fail(-EINVAL);
 	attr.list = *noteid;
 	if (flags & SERVE_NOTELIST)
@@ -186,8 +173,7 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 
 	if (flags & ~(CONN_NOTELIST | DIRECT_FLAGS | WINDOW_FLAGS) ||
 	    type < TYPE_RPC ||
-	    type > TYPE_SSTREAM || !name_good(name) || !ddi_probe_writable(connid, sizeof(*connid)) ||
-	    (listed && !ddi_probe_writable(noteid, sizeof(*noteid))))
+	    type > TYPE_SSTREAM || !connid || (listed && !noteid))
 		return fail(-EINVAL);
 	if (listed)
 		attr.list = *noteid;
@@ -365,8 +351,7 @@ int DD_API ddsend_with_metadata(connid_t connid, const char *addr, size_t size,
 
 	if (!metacount)
 		return ddsend(connid, addr, size, roffset, options);
-	if (metacount > DD_META_WORDS ||
-	    !ddi_probe_readable(metap, metacount * sizeof(*meta)))
+	if (metacount > DD_META_WORDS || !metap)
 		return fail(-EINVAL);
 	/* The caller's words need not be aligned. */
 	memcpy(meta, metap, metacount * sizeof(*meta));
@@ -481,12 +466,10 @@ recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 	int ret;
 
 	ret = timeout_get(options, timeout, &limit);
-	if (ret || !ddi_probe_writable(recvblk, sizeof(*recvblk)))
+	if (ret || !recvblk)
 		return fail(-EINVAL);
 	if (!ddi_alive(h))
 		return fail(-EBADID);
-	/* Known from now on, and that there is a handle: it stays. */
-	ddi_probe_remember(recvblk);
 	ret = recv_wait(h, noteid, recvblk, wait_options(options), limit);
 	/* A timeout of no ticks is one that has expired. */
 	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
@@ -567,22 +550,26 @@ static __attribute__((noinline)) int
 recv_shared(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 	    timeout_t timeout)
 {
-	if (!ddi_probe_known(recvblk))
+	struct dd *h = handle_have();
+
+	if (!h || !recvblk)
 		return recv_slow(noteid, recvblk, options, timeout);
-	return recv_as(noteid, recvblk, options, timeout, handle_have(), false);
+	return recv_as(noteid, recvblk, options, timeout, h, false);
 }
 
 int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 		  timeout_t timeout)
 {
+	struct dd *h = handle_have();
+
 	/* What to wait for, and how, matters only where there is nothing. */
 	if (!recv_options_good(options, timeout))
 		return recv_slow(noteid, recvblk, options, timeout);
 	if (!ddi_alone())
 		return recv_shared(noteid, recvblk, options, timeout);
-	if (!ddi_probe_known_alone(recvblk))
+	if (ddi_unlikely(!h) || ddi_unlikely(!recvblk))
 		return recv_slow(noteid, recvblk, options, timeout);
-	return recv_as(noteid, recvblk, options, timeout, handle_have(), true);
+	return recv_as(noteid, recvblk, options, timeout, h, true);
 }
 
 int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
@@ -594,9 +581,7 @@ int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 	int ret;
 
 	ret = timeout_get(options, timeout, &limit);
-	if (ret || options & RECV_NOBLOCK ||
-	    !ddi_probe_writable(repaddr, sizeof(*repaddr)) ||
-	    !ddi_probe_writable(repsize, sizeof(*repsize)))
+	if (ret || options & RECV_NOBLOCK || !repaddr || !repsize)
 		return fail(-EINVAL);
 	ret = dd_call(handle_have(), connid, saddr, ssize, &msg,
 		      wait_options(options), limit);
@@ -612,7 +597,7 @@ int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
 	struct dd_conn_desc desc;
 	int ret;
 
-	if (!ddi_probe_writable(conninfo, sizeof(*conninfo)))
+	if (!ddi_writable(conninfo, sizeof(*conninfo)))
 		return fail(-EINVAL);
 	ret = dd_conn_info(handle_have(), connid, &desc);
 	if (ret)
@@ -641,7 +626,7 @@ static int timeval_get(const timeval_t *tv, int64_t *timeout)
 		*timeout = DD_FOREVER;
 		return 0;
 	}
-	if (!ddi_probe_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
+	if (!ddi_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
 	    tv->tv_usec < 0 || tv->tv_usec >= 1000000)
 		return -EINVAL;
 	if (__builtin_mul_overflow(tv->tv_sec, NSEC_PER_SEC, &ns) ||
@@ -659,7 +644,7 @@ int DD_API ddpoll(int count, noteid_t *notelist, timeval_t *timeout)
 
 	if (count < 0 || count > DD_WAIT_MAX || timeval_get(timeout, &limit) ||
 	    (count &&
-	     !ddi_probe_writable(notelist, count * sizeof(*notelist))))
+	     !ddi_writable(notelist, count * sizeof(*notelist))))
 		return fail(-EINVAL);
 	ret = count ? 0 : handle_get(&h);
 	if (!ret)
@@ -687,8 +672,7 @@ int DD_API ddpeek(noteid_t noteid, size_t *length, connid_t *connid)
 	struct dd_msg msg;
 	int ret;
 
-	if (!ddi_probe_writable(length, sizeof(*length)) ||
-	    !ddi_probe_writable(connid, sizeof(*connid)))
+	if (!length || !connid)
 		return fail(-EINVAL);
 	ret = dd_peek(handle_have(), noteid, &msg);
 	if (ret < 0)

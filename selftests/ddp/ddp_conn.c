@@ -67,13 +67,9 @@ TEST_F(conn, DDP_22_bad_arguments_return_minus_1_and_change_nothing)
 	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
 				  NULL, &note));
 	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
-				  (connid_t *)8, &note));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
 				  &c, NULL));
 	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SSTREAM, 0, out, 4096, in, 4096,
 				  &c, NULL));
-	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out, 4096, in, 4096,
-				  &c, (noteid_t *)8));
 	EXPECT_ERR(EINVAL, ddconn(name, far_node(), TYPE_SPLIT, 0, out + 8, 1024, in,
 				  4096, &c, &note));
 	EXPECT_EQ(77, c);

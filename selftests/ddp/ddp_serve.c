@@ -49,10 +49,6 @@ TEST(DDP_14_bad_arguments_return_minus_1_and_change_nothing)
 				   &serv));
 	EXPECT_ERR(EINVAL, ddserve(name, 0, 1, mem, 4096, out, 4096, &note,
 				   NULL));
-	EXPECT_ERR(EINVAL, ddserve(name, 0, 1, mem, 4096, out, 4096, &note,
-				   (servid_t *)8));
-	EXPECT_ERR(EINVAL, ddserve(name, 0, 1, mem, 4096, out, 4096,
-				   (noteid_t *)8, &serv));
 	EXPECT_EQ(77, serv);
 	EXPECT_EQ(0, note);
 	/* The failed calls have taken neither the name nor the memory. */
