@@ -11,6 +11,7 @@
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
 #   source  Debian 12's linux-source-6.1, unpacked
+#           These three have the versions of kernels.pin, if Debian still has them.
 #   debug   built from that source with debug.config
 #   um      built from that source for User-Mode Linux with um.config
 #   kcsan   built from that source with kcsan.config
@@ -76,6 +77,24 @@ depends() {
 		die "$1 depends on no $2"
 }
 
+# pin KERNEL: its package and version.
+pin() { awk -v kernel="$1" '$1 == kernel { print $2, $3 }' "$VM_DIR/kernels.pin"; }
+
+# in_archive PACKAGE VERSION
+in_archive() { apt-cache "${apt_opts[@]}" madison "$1" | grep -qF "| $2 |"; }
+
+# pinned KERNEL CURRENT: sets $package and $version, those of kernels.pin or, if
+# Debian does not have these any more, CURRENT and nothing.
+pinned() {
+	read -r package version < <(pin "$1")
+	if in_archive "$package" "$version" &&
+		in_archive "${package/image/headers}" "$version"; then
+		return
+	fi
+	say "$package $version is not in Debian's archive any more: $1 is $2"
+	package=$2 version=''
+}
+
 # unpack DIRECTORY PACKAGE...
 unpack() {
 	local dir=$1 deb tmp
@@ -94,29 +113,32 @@ unpack() {
 
 # packaged_kernel NAME: image and headers, unpacked and ready to build on.
 packaged_kernel() {
-	local dir=$DD_CACHE/$1 image rel headers common kbuild
+	local dir=$DD_CACHE/$1 package version rel headers common kbuild
 
 	apt_init
-	image=$(depends linux-image-amd64 '^linux-image-')
-	rel=${image#linux-image-}
+	pinned "$1" "$(depends linux-image-amd64 '^linux-image-')"
+	rel=${package#linux-image-}
 	headers=linux-headers-$rel
 	common=$(depends "$headers" '^linux-headers-.*-common')
 	kbuild=$(depends "$headers" '^linux-kbuild-')
 
 	rm -rf "$dir"
-	unpack "$dir" "$image" "$headers" "$common" "$kbuild"
-	# Debian's makefiles name their installed place.
+	version=${version:+=$version}
+	unpack "$dir" "$package$version" "$headers$version" "$common$version" \
+		"$kbuild$version"
+	# Debian's makefiles name the place where they are installed.
 	sed -i "s#/usr/src/#$dir/usr/src/#; s#/usr/lib/linux-kbuild#$dir&#" \
 		"$dir/usr/src/$headers/Makefile"
 	depmod -b "$dir" "$rel"
+	pin "$1" >"$dir/pin"
 	echo "$rel" >"$dir/release"
 }
 
 # number FILE OFFSET BYTES: in FILE, the lowest byte first.
 number() { od -An -v -tu"$3" -j"$2" -N"$3" "$1" | tr -d ' '; }
 
-# kernel_of IMAGE: what is compressed in it (xz), by the x86 boot protocol. It takes
-# an emulated machine 6 s.
+# kernel_of IMAGE: the kernel that is compressed in it (xz), by the x86 boot
+# protocol. An emulated machine needs 6 s to unpack it.
 kernel_of() {
 	local start
 
@@ -128,7 +150,9 @@ kernel_of() {
 fetch_stock() {
 	local dir=$DD_CACHE/stock
 
-	[ -s "$dir/release" ] || packaged_kernel stock
+	if [ ! -s "$dir/release" ] || ! is_pinned stock "$dir"; then
+		packaged_kernel stock
+	fi
 	kernel_of "$dir/boot/vmlinuz-$(cat "$dir/release")" >"$dir/vmlinux.new"
 	mv "$dir/vmlinux.new" "$dir/vmlinux"
 }
@@ -141,15 +165,17 @@ fetch_6.12() {
 # --- kernels that are built --------------------------------------------------
 
 fetch_source() {
-	local dir=$DD_CACHE/source tmp
+	local dir=$DD_CACHE/source tmp package version
 
 	apt_init
+	pinned source linux-source-6.1
 	tmp=$(mktemp -d "$DD_CACHE/src.XXXXXX")
-	unpack "$tmp" linux-source-6.1
+	unpack "$tmp" "$package${version:+=$version}"
 	rm -rf "$dir"
 	tar -C "$tmp" -xf "$tmp/usr/src/linux-source-6.1.tar.xz"
 	zcat "$tmp/usr/share/doc/linux-source-6.1/changelog.Debian.gz" |
 		sed -n '1s/.*(\(.*\)).*/\1/p' >"$tmp/version"
+	pin source >"$tmp/linux-source-6.1/pin"
 	mv "$tmp/linux-source-6.1" "$dir"
 	mv "$tmp/version" "$dir/release"
 	rm -rf "$tmp"
@@ -265,11 +291,18 @@ dir_of() {
 	esac
 }
 
+# is_pinned KERNEL DIRECTORY: whether it was fetched for this line of kernels.pin.
+is_pinned() { [ "$(pin "$1")" = "$(cat "$2/pin" 2>/dev/null)" ]; }
+
 present() {
 	local dir
 
 	dir=$(dir_of "$1")
-	[ -s "$dir/release" ] && { [ "$1" != stock ] || [ -s "$dir/vmlinux" ]; }
+	[ -s "$dir/release" ] || return
+	case $1 in
+	stock) is_pinned stock "$dir" && [ -s "$dir/vmlinux" ] ;;
+	6.12 | source) is_pinned "$1" "$dir" ;;
+	esac
 }
 
 fetch_absent() { present "$1" || "fetch_$1"; }
