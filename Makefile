@@ -3,11 +3,13 @@
 # make                 dd.ko for the running kernel (if its headers are there),
 #                      libdd and the tools
 # make install         the same, installed below $(DESTDIR)
-# make demo            everything shown in a virtual machine
-# make test            everything tested; make check: without VM or root
+# make demo            a demonstration in a virtual machine
+# make quick           build after an edit and run a list of tests, in a minute
+# make check           tests that need neither root nor a virtual machine
+# make test            the gate: all tests that a change has to pass
 # make vm RUN='...'    one command in a virtual machine with dd.ko loaded
-# make clean           what was built is gone, but for the guests' kernels
-# make help            all that is for use by hand
+# make clean           remove what was built, except the guests' kernels
+# make help            list the targets
 
 VERSION	:= 0.1.0
 BUILD	:= build
@@ -15,6 +17,8 @@ PREFIX	?= /usr
 KVER	?= $(shell uname -r)
 KDIR	?= /lib/modules/$(KVER)/build
 
+# Compilers through ccache, where it is installed.
+export PATH := /usr/lib/ccache:$(PATH)
 CC	?= gcc
 CFLAGS	?= -O2 -g
 override CFLAGS += $(CPPFLAGS) -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
@@ -38,12 +42,12 @@ user: $(ALL_LIBS) $(ALL_PROGS)
 .PHONY: nomodules
 nomodules:
 	@echo "dd.ko is not built: $(KDIR) is not there;" \
-	      "install linux-headers-$(KVER), or say KDIR=..."
+	      "install linux-headers-$(KVER), or set KDIR=..."
 
 modules:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
-# What the comments that head these files say.
+# Prints the comments at the head of the makefiles.
 .PHONY: help
 help:
 	@awk 'FNR == 1 { head = 1; on = 0 } !/^#/ { head = 0 } /^#$$/ { on = 0 } !head { next } \

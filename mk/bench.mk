@@ -20,7 +20,7 @@ bench-ready: $(if $(HOST),user,vm-ready)
 	@$(VM)/deps.sh bench
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGS)
 
-# With what deps.sh has installed: not part of "make".
+# They need packages of "deps.sh bench", so they are not part of "make".
 BENCH_PROGS := $(addprefix $(BUILD)/bench/dd-,mpi fabric ucx)
 BENCH_FLAGS := $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make check		what needs neither root nor a virtual machine, as one
+# make check		tests that need neither root nor a virtual machine, as one
 #			TAP stream; make check-X is one part of it
-# make check-sources	licences, shell, spelling, manual pages, headers
+# make check-sources	licences, shell, spelling, language, manual pages, headers
 # make check-kernel	checkpatch, kernel-doc, warnings, sparse; with all kernels
-# make check-installed	what "make install" puts in a directory can be used
+# make check-installed	the result of "make install" can be used
 #
-# Parts that are not here come from the other makefiles. Tools that are missing
-# are skipped by name; kernels that are not in the cache too ("make kernels").
+# Other makefiles add parts. Missing tools, and kernels that are not in the cache
+# ("make kernels"), are skipped by name.
 
 CHECKS += check-sources check-kernel check-installed
 

@@ -8,7 +8,7 @@
 DDCTL		:= $(BUILD)/bin/ddctl
 DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/ddctl/*.c)))
 DDCTL_PKGS	:= libnl-genl-3.0 json-c
-# Asked when something is compiled, so that the rest needs no pkg-config.
+# Evaluated when something is compiled: other targets need no pkg-config.
 DDCTL_CFLAGS	= $(shell pkg-config --cflags $(DDCTL_PKGS))
 DDCTL_LIBS	= $(shell pkg-config --libs $(DDCTL_PKGS))
 
@@ -63,7 +63,7 @@ uninstall-ddctl:
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8 \
 		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 
-# What the scripts of selftests/admin need in the guest.
+# Programs for the scripts of selftests/admin.
 NETLINK_TESTS := $(addprefix $(BUILD)/selftests/,dd_hold dd_ask dd_keys.json)
 
 .PHONY: selftests

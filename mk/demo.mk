@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make demo		everything at work in a virtual machine; where make is not
-#			installed yet: selftests/tools/demo/demo.sh
+# make demo		a demonstration in a virtual machine, on Debian's kernel;
+#			without make: selftests/tools/demo/demo.sh
 # make demo-cluster	two virtual machines as a cluster
 
 .PHONY: demo

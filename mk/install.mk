@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make install		what was built, below $(DESTDIR); with DESTDIR empty
-#			also what makes it usable at once (depmod, group dd, udev)
-# make uninstall	removes what "make install" put there, with DESTDIR empty
-#			also dd-cluster and the loaded module; the group dd stays
-# make dkms-install	dd.ko for each kernel, by DKMS, now and when one is added;
-#			make dkms-uninstall: no more
+# make install		install the build products below $(DESTDIR); with DESTDIR
+#			empty also run depmod, create the group dd, reload udev
+# make uninstall	remove them; with DESTDIR empty also stop dd-cluster and
+#			unload the module; the group dd stays
+# make dkms-install	let DKMS build dd.ko for each installed kernel
+# make dkms-uninstall	undo that
 
 INCLUDEDIR	?= $(PREFIX)/include
 UDEVDIR		?= $(PREFIX)/lib/udev/rules.d
@@ -13,15 +13,15 @@ SYSUSERSDIR	?= $(PREFIX)/lib/sysusers.d
 MODLOADDIR	?= $(PREFIX)/lib/modules-load.d
 UNITDIR		?= $(PREFIX)/lib/systemd/system
 DOCDIR		?= $(PREFIX)/share/doc/dd
-# Where "ynl --family dd" and Wireshark look.
+# Search paths of "ynl --family dd" and Wireshark.
 YNLDIR		?= $(PREFIX)/share/ynl/specs
 WIRESHARKDIR	?= $(PREFIX)/lib/$(shell $(CC) -print-multiarch)/wireshark/plugins
 DKMS_SRC	?= /usr/src/dd-$(VERSION)
 
-# kbuild installs below this; packagers set it where they set DESTDIR.
+# kbuild installs below this; it follows DESTDIR.
 INSTALL_MOD_PATH ?= $(DESTDIR)
 
-# KDIR may be of another kernel than the running one.
+# KDIR may belong to another kernel than the running one.
 MOD_RELEASE	= $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 		  $(KDIR)/include/generated/utsrelease.h 2>/dev/null),$(KVER))
 MOD_DIR		= $(INSTALL_MOD_PATH)/lib/modules/$(MOD_RELEASE)
@@ -32,7 +32,7 @@ MOD_DIR		= $(INSTALL_MOD_PATH)/lib/modules/$(MOD_RELEASE)
 INSTALLS   += $(if $(wildcard $(KDIR)/Makefile),install-module,nomodules)
 UNINSTALLS += uninstall-module
 
-# Debian's headers ask for a signature and bring no key: no noise about that.
+# Debian's headers ask for a signature and have no key: hide that message.
 install-module: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=extra \
 		INSTALL_MOD_PATH=$(INSTALL_MOD_PATH) \
@@ -40,7 +40,7 @@ install-module: modules
 		CONFIG_MODULE_SIG_ALL=) modules_install
 	$(if $(INSTALL_MOD_PATH),,depmod $(MOD_RELEASE))
 
-# Kernels may want their modules compressed.
+# Some kernels have compressed modules.
 uninstall-module:
 	rm -f $(foreach m,dd dd_kunit kmemleak_shadow,$(addprefix $(MOD_DIR)/extra/$(m).ko,\
 		'' .gz .xz .zst))
@@ -48,7 +48,7 @@ uninstall-module:
 		rmdir --ignore-fail-on-non-empty $(MOD_DIR)/extra
 	$(if $(INSTALL_MOD_PATH),,depmod $(MOD_RELEASE))
 
-# --- what goes with it -------------------------------------------------------
+# --- files for the module -------------------------------------------------------
 
 UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_netlink.h
 DOCS		:= Documentation/protocol.rst
@@ -92,16 +92,16 @@ uninstall-system:
 		rmdir --ignore-fail-on-non-empty \
 			$(addprefix $(DESTDIR)$(DOCDIR),/examples '')
 
-# --- all of it ---------------------------------------------------------------
+# --- everything ---------------------------------------------------------------
 
-# The other parts' makefiles, read later, add to the lists.
+# Makefiles that are read later add to the lists.
 .SECONDEXPANSION:
 install: $$(INSTALLS)
 uninstall: $$(UNINSTALLS)
 
 # --- DKMS --------------------------------------------------------------------
 
-# All that the module is built of, and nothing else.
+# The files that the module is built from.
 DKMS_FILES = Kbuild dkms.conf LICENSES kernel include/uapi
 
 .PHONY: dkms-install dkms-uninstall

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make kcsan		data races in dd.ko, found by a kernel built for that
-#			(minutes, once); not part of "make test"
+# make kcsan		data races in dd.ko, on a kernel built for that (ten CPU
+#			minutes, once); part of "make nightly"
 
 .PHONY: kcsan
 kcsan: deps

@@ -49,8 +49,8 @@ $(LIBDD_STATIC): $(LIBDD_OBJS)
 	rm -f $@
 	$(AR) rcs $@ $(LIBDD_OBJS)
 
-# Places may be other ones at "make install" than they were at "make". Those
-# below the prefix move with it, for pkg-config --define-prefix.
+# Directories may differ between "make" and "make install". Those below the prefix
+# move with it, for pkg-config --define-prefix.
 $(LIBDD_PC): lib/dd/libdd.pc.in FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
@@ -87,7 +87,7 @@ $(FIGURES): $(BUILD)/bin/%: $(FIGURE_OBJ)/%.o $(FIGURE_OBJ)/support.o \
 	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
 		-Wl,-rpath,'$$ORIGIN/../lib'
 
-# The other end of a figure, which looks at the bytes.
+# The other end of a figure, which compares the bytes.
 FIGURE_CHECK	:= $(BUILD)/selftests/figcheck
 ALL_PROGS += $(FIGURE_CHECK)
 

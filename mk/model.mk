@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make check-model	lock-free protocols, explored in all their states; needs
-#			spin
+# make check-model	model check of the lock-free protocols; needs spin
 
 CHECKS += check-model
 

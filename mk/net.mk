@@ -30,7 +30,7 @@ $(SIM): $(NET_OBJS)
 
 -include $(NET_OBJS:.o=.d)
 
-# The same seeds each time; SEED=$$(date +%s) looks elsewhere.
+# The same seeds each time, or SEED=$$(date +%s).
 SEED ?= 1
 
 .PHONY: check-transport check-transport-sim check-transport-mutations
@@ -45,7 +45,7 @@ check-transport-mutations: $(SIM)
 
 # --- fuzzing -----------------------------------------------------------------
 
-# With Debian's clang and its runtime: make deps.
+# Debian's clang with its runtime: make deps.
 FUZZ_CC		?= clang
 FUZZ_SECONDS	?= 600
 FUZZ_DIR	:= $(BUILD)/fuzz

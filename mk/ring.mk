@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make check-ring	direct rings, raced on this machine; with the compiler's
-#			ThreadSanitizer, and with faults planted
+# make check-ring	races on direct rings, in a process of this machine, with
+#			ThreadSanitizer and with planted faults
 
 CHECKS += check-ring
 

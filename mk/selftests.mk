@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Test programs for the guest, and what can be checked without one.
+# Test programs for guests.
 #
 #   make selftests		build/selftests/*; needs the debug kernel's source
 #   make check-selftests	each requirement is named by a test
@@ -18,7 +18,7 @@ SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET))
 
-# The harness compares an int with whatever it is given.
+# kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
 		  -Iselftests/core -Wno-sign-compare -Wno-missing-prototypes \
 		  -Wno-stringop-truncation \
@@ -36,8 +36,8 @@ $(BUILD)/obj/selftests/%.o: selftests/%.c
 
 -include $(wildcard $(BUILD)/obj/selftests/*/*.d)
 
-# Tests of the library run with the static one: what is tested is what was
-# built, whatever is installed. The shared one is tested by the samples.
+# Tests are linked with the static library, so an installed one is not used. The
+# samples test the shared one.
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/ddp/%.o \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a

@@ -34,8 +34,8 @@ $(call both,ddperf): $(DDPERF_OBJS)
 $(call both,ddcp) $(call both,ddperf): TOOL_LIBS = -ljson-c -lm
 
 # Programs in the build directory find the library beside them. Installed ones
-# have no RUNPATH: the dynamic linker finds the library where it looks for all.
-# With a LIBDIR where it does not look: make install LDFLAGS=-Wl,-rpath,LIBDIR
+# have no RUNPATH: the dynamic linker finds the library in its directories. With a
+# LIBDIR that is none of them: make install LDFLAGS=-Wl,-rpath,LIBDIR
 $(TOOL_PROGS): TOOL_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(TOOL_PROGS) $(TOOL_INSTALLED): $(COMMON_OBJS) $(LIBDD_LINK)
 	@mkdir -p $(@D)
@@ -44,7 +44,7 @@ $(TOOL_PROGS) $(TOOL_INSTALLED): $(COMMON_OBJS) $(LIBDD_LINK)
 
 -include $(TOOL_OBJS:.o=.d)
 
-# What the scripts of selftests/tools need in a guest.
+# A program for the scripts of selftests/tools.
 TOOL_PTY := $(BUILD)/selftests/dd_pty
 ALL_PROGS += $(TOOL_PTY)
 

@@ -6,13 +6,12 @@
 #                      tests named by T=list:test, in a User-Mode Linux guest;
 #                      see selftests/vm/quick.sh
 # make vm RUN='...'    run a command in a virtual machine with dd.ko loaded; fails
-#                      when the command fails or the kernel complains. Settings,
-#                      and the exit statuses of selftests/vm/run.sh, which it
-#                      calls, are explained there
+#                      when the command fails or the kernel complains. Settings:
+#                      selftests/vm/run.sh, which exits with the exact status
 # make test            the gate: all tests that a change has to pass, half an hour;
 #                      TIERS='10-vm ...' runs only these
-# make nightly         the gate, the full matrix of lists and kernels, data races,
-#                      long runs and coverage; hours
+# make nightly         the gate and the full matrix of lists and kernels, data
+#                      races, long runs, simulator and fuzzing; hours
 
 VM	:= selftests/vm
 KERNEL	?= stock

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# After an installation on this machine: the group that may open /dev/dd, and
-# the rule that gives it the device, both without a restart.
+# Runs after an installation on this machine: creates the group that may open
+# /dev/dd and applies the rule that gives it the device, without a restart.
 set -eu
 
 getent group dd >/dev/null ||

@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2034
 # Shared by the scripts of this folder; sourced, never run.
 
-PATH=$PATH:/usr/sbin:/sbin
+# Compilers through ccache, where it is installed.
+PATH=/usr/lib/ccache:$PATH:/usr/sbin:/sbin
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 TOP=$(cd "$VM_DIR/../.." && pwd -P)
 DD_CACHE=${DD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/dd-linux}
@@ -11,9 +12,9 @@ mkdir -p "$DD_CACHE"
 say() { echo "$*" >&2; }
 die() { say "${0##*/}: $*"; exit 1; }
 
-# with_lock NAME SECONDS COMMAND...: run COMMAND alone on this machine, with
-# nobody waiting for longer than SECONDS. The lock dies with COMMAND, whose
-# children do not inherit it.
+# with_lock NAME SECONDS COMMAND...: run COMMAND alone on this machine, after
+# waiting for at most SECONDS. The lock ends with COMMAND, whose children do not
+# inherit it.
 with_lock() {
 	local lock=$DD_CACHE/.lock-$1 limit=$2
 	shift 2

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Installs the packages of Debian that building and testing need; where we may
-# not, says how to. Quick when nothing is missing.
+# Installs the packages of Debian that building and testing need; without root it
+# prints the command. Quick when nothing is missing.
 #
-#   deps.sh [bench]     "bench": and what "make bench" needs besides
+#   deps.sh [bench]     "bench": what "make bench" needs, too
 set -euo pipefail
 
 packages=(
 	# building
-	gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
+	ccache gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
 	libnl-genl-3-dev libxxhash-dev
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
@@ -31,7 +31,7 @@ missing() {
 }
 
 command -v dpkg-query >/dev/null || {
-	echo "This machine is not Debian's kind. Needed are: ${packages[*]}" >&2
+	echo "This machine has no dpkg-query. Needed packages: ${packages[*]}" >&2
 	exit 1
 }
 need=$(missing || true)

@@ -5,13 +5,14 @@
 # their concatenation.
 #
 #   image.sh base            programs of this machine and their libraries
-#   image.sh modules KERNEL  modules out of the kernel's package
-#   image.sh more LIST       more programs, by a list of their names, and files,
-#                            by paths that may be patterns
-#   image.sh tree FILE       this checkout and what was built in it, libraries
-#                            included
+#   image.sh modules KERNEL  modules of the kernel's package
+#   image.sh more LIST       further programs, by name, and files, by path or
+#                            pattern, that LIST has
+#   image.sh tree FILE       this checkout with its build products and the libraries
+#                            they need
 #
-# The first three are cached and print where they are, the last one writes FILE.
+# The first three are cached and print the path of the archive; the last one writes
+# FILE.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -20,7 +21,7 @@ PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 
 entries() { grep -v '^#' "$VM_DIR/$1"; }
 
-# pack DIRECTORY FILE: archive DIRECTORY, root owning everything.
+# pack DIRECTORY FILE: archive DIRECTORY with root as the owner of everything.
 pack() {
 	chmod 755 "$1"
 	(cd "$1" && find . -print0 | sort -z |
@@ -46,8 +47,8 @@ base_key() {
 	} | sha256sum | cut -c1-12
 }
 
-# install_libraries ROOT PROGRAM...: what the dynamic loader finds for them;
-# scripts and static programs are none of its business.
+# install_libraries ROOT PROGRAM...: the libraries that the dynamic loader finds for
+# them. Scripts and static programs have none.
 install_libraries() {
 	local root=$1 lib
 
@@ -66,13 +67,13 @@ install_programs() {
 	mapfile -t programs < <(program_paths)
 	cp -L "${programs[@]}" "$root/usr/bin/"
 	install_libraries "$root" "${programs[@]}"
-	# Debian's jq compiles a library of its own each time: 175 million instructions,
-	# some seconds of an emulated processor.
+	# Debian's jq compiles its library at each start: 175 million instructions,
+	# seconds of an emulated processor.
 	mv "$root/usr/bin/gojq" "$root/usr/bin/jq"
-	# Cancelled threads have it loaded; no program names it.
+	# glibc loads it when a thread is cancelled; no program names it.
 	install -D /lib/x86_64-linux-gnu/libgcc_s.so.1 \
 		"$root/usr/lib/x86_64-linux-gnu/libgcc_s.so.1"
-	# Verbs find the driver of soft-RoCE by its name.
+	# libibverbs loads the driver of soft-RoCE by its name.
 	install -D -m 644 -t "$root/etc/libibverbs.d" /etc/libibverbs.d/rxe.driver
 	install -D -t "$root/usr/lib/x86_64-linux-gnu/libibverbs" \
 		/usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav*.so
@@ -120,7 +121,7 @@ write_accounts() {
 	EOT
 }
 
-# What init needs besides: links for /dev, and its pipes.
+# Links for /dev and the pipes of init.
 make_nodes() {
 	mkdir -p "$1/usr/share/dev"
 	ln -s /proc/self/fd "$1/usr/share/dev/fd"
@@ -156,7 +157,7 @@ make_base() {
 
 # --- more of them ------------------------------------------------------------
 
-# What a list names, as paths.
+# more_paths LIST: the paths of its entries.
 more_paths() {
 	local entry
 
@@ -224,7 +225,7 @@ make_modules() {
 
 # --- the checkout ------------------------------------------------------------
 
-# What a run may need: sources, and products without the intermediate ones.
+# Sources, and build products without objects.
 tree_files() {
 	if git -C "$TOP" rev-parse --git-dir >/dev/null 2>&1; then
 		git -C "$TOP" ls-files -z -co --exclude-standard |
@@ -246,7 +247,7 @@ existing() {
 	done
 }
 
-# An archive holds the directories above a file before the file.
+# In a cpio archive the directories above a file come before it.
 with_parents() {
 	awk 'BEGIN { RS = ORS = "\0" } {
 		for (i = 2; i <= length($0); i++)
@@ -279,7 +280,7 @@ cached() {
 
 	shift
 	[ -s "$file" ] || {
-		# Others may be using what is not old.
+		# Another run may use a recent archive.
 		find "$DD_CACHE" -maxdepth 1 -mtime +3 \
 			\( -name '*.cpio' -o -name 'r*.??????' \) \
 			-exec rm -rf {} +

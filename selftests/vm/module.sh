@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel, in
-# build/kmod/KERNEL. With FAULT, from sources that selftests/vm/faults/FAULT.patch
-# has spoiled, in build/kmod/KERNEL-FAULT: the gate has to notice those, or it is
-# another version of the protocol. With "--sparse" in its place, sparse checks all
-# sources as well.
+# module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel in build/kmod/KERNEL.
+# With FAULT it applies selftests/vm/faults/FAULT.patch, which plants a fault or
+# changes the version of the protocol, and builds in build/kmod/KERNEL-FAULT. With
+# "--sparse" in its place sparse checks all sources, too.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -16,16 +15,16 @@ if [ "$fault" = --sparse ]; then
 	fault='' sparse=(C=2 CHECK=sparse)
 fi
 name=$kernel${fault:+-$fault}
-# Modules with faults are built in one place, where only what is spoiled, and what
-# was the last time, has to be compiled again; it begins as a copy.
+# All modules with faults are built in one copy, so that only the patched files, and
+# those of the previous patch, are compiled again.
 good=$TOP/build/kmod/$kernel
 args=()
 [ "$kernel" != um ] || args+=(ARCH=um)
 dir=$good${fault:+-faults}
 out=$TOP/build/kmod/$name
 
-# kbuild leaves its products beside the sources, so each kernel gets a copy. A file
-# that was another is new, whatever its age is.
+# kbuild leaves its products beside the sources, so each kernel gets a copy. Files
+# are compared by content: a reverted patch must be compiled again.
 copy_sources() {
 	rsync -rlp --checksum --delete --exclude='*.o' --exclude='*.ko' \
 		--exclude='*.mod*' --exclude='.*' --exclude='*.symvers' \
@@ -37,8 +36,8 @@ spoil_sources() {
 	patch -s -d "$dir" -p1 <"$TOP/selftests/vm/faults/$fault.patch"
 }
 
-# kbuild knows by their commands what it has compiled, and by a list what is linked;
-# both name the place.
+# kbuild compares the commands of the previous build, and reads the objects to link
+# from a list; both have the path of the directory.
 copy_products() {
 	[ -e "$good/dd.ko" ] || return 0
 	cp -a "$good" "$dir"
@@ -46,13 +45,13 @@ copy_products() {
 		-exec sed -i "s#$good/#$dir/#g" {} +
 }
 
-# The module is another one than that without a fault.
+# The module differs from the one without the fault.
 is_spoiled() {
 	! cmp -s "$dir/dd.ko" "$good/dd.ko" ||
 		die "$fault is not in the module that was built"
 }
 
-# A warning fails, and does so the next time as well. modpost cannot be told.
+# A warning is a failure, also in the next run. modpost has no option for that.
 compile() {
 	local log=$dir/build.log status=0
 
@@ -65,8 +64,8 @@ compile() {
 	return 1
 }
 
-# What was built is known by what it was built from; kbuild takes seconds to find
-# that there is nothing to do.
+# A hash of everything that the module is built from: kbuild needs seconds to find
+# out that nothing has changed.
 key() {
 	{
 		"$VM_DIR/kernels.sh" path "$kernel" build

@@ -4,8 +4,8 @@
 # Becomes the virtual machine: qemu.sh ARGUMENTS-FOR-QEMU. The environment
 # gives KERNEL, SMP, MEM, LEAKS, ICOUNT and APPEND as run.sh describes them.
 #
-# KVM is used where it is seen to work: there are hosts whose /dev/kvm opens
-# and whose guests never get anywhere. One bounded trial a boot of the host.
+# KVM is used where a bounded trial boots a guest, once per boot of the host: on some
+# hosts /dev/kvm opens, but guests never leave the firmware.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -39,24 +39,24 @@ machine=(-machine pc -nodefaults -no-user-config -no-reboot -display none
 	-nic none -m "$MEM")
 append="console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic"
 append+=" tsc=reliable no_timer_check random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=60"
-# Who waits for another thread to unpack it counts as hung after 30 s.
+# A task that waits for the thread that unpacks it would count as hung after 30 s.
 append+=" initramfs_async=0"
-# The emulator translates code for the address it is at: a program that is
-# somewhere else each time is translated each time, which takes most of its time.
+# The emulator translates code for its address. With random addresses it translates
+# a program again at each start, which takes most of the time.
 append+=" norandmaps"
 
-# Without ACPI a table tells of the processors: one in each socket.
+# Without ACPI the MP table lists the processors, one for each socket.
 case $KERNEL in
 debug)
 	machine+=(-smp "$SMP,sockets=$SMP")
 	append+=" kasan_multi_shot"
 	[ "${LEAKS:-yes}" = yes ] || append+=" kmemleak=off"
-	# What selftests/net/busy.sh lets fail, where it says so.
+	# selftests/net/busy.sh makes allocations of this cache fail.
 	append+=" slub_debug=A,kmalloc-192"
 	;;
 kcsan)
 	machine+=(-smp "$SMP,sockets=$SMP")
-	# A watchpoint for every 100 accesses, not 4,000: little code is looked at.
+	# A watchpoint for every 100 accesses, not 4,000: little code is instrumented.
 	append+=" kcsan.skip_watch=100 kcsan.udelay_task=200"
 	;;
 *)
@@ -65,9 +65,9 @@ kcsan)
 	;;
 esac
 
-# An emulated "rep movsb" goes byte by byte. Linux forgets for a moment, while it
-# starts, how wide addresses of five levels are, and KASAN calls what an
-# interrupt does then a wild access.
+# An emulated "rep movsb" copies byte by byte. With five page table levels the width of
+# addresses is wrong for a moment at boot, and KASAN reports an interrupt at that
+# time as a wild access.
 emulated="max,-erms,-fsrm,-la57"
 
 if [ "$ICOUNT" = yes ]; then
@@ -77,7 +77,7 @@ elif kvm_works; then
 	machine+=(-accel kvm -cpu host)
 else
 	machine+=(-accel "tcg,thread=multi" -cpu "$emulated")
-	# Its clock is ours, and it cannot measure that where it has to wait.
+	# The guest reads the host's counter; on a busy host its calibration fails.
 	if khz=$("$TOP/build/tsc-khz" 2>/dev/null); then
 		append+=" tsc_early_khz=$khz"
 	fi

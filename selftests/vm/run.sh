@@ -7,28 +7,28 @@
 #
 # Settings come from the environment:
 #   KERNEL=stock|um|debug|kcsan|6.12   SMP=2   MEM=MiB   MODULE=yes|no
-#   TIMEOUT=300 (s, for the command)   START_TIME=120 (s, that a kernel which
-#   starts may say nothing until init runs; one that hangs, or complains, is
-#   started again, twice at most)
+#   TIMEOUT=300 (s, for the command)   START_TIME=120 (s without output before
+#   init runs; a kernel that hangs or complains while it boots is booted again, at
+#   most twice)
 #   ICOUNT=no|yes (guest time counts instructions, one processor)
-#   LEAKS=yes|no (whether kmemleak looks at a debug kernel; without it programs
-#   start 1.7 times as fast, and a run ends half a minute earlier)
+#   LEAKS=yes|no (kmemleak on kernels that have it; without it programs start 1.7
+#   times as fast, and a debug guest ends half a minute earlier)
 #   APPEND=WORDS (for the kernel's command line; time-travel=inf-cpu makes waiting
 #   take no time on um)
-#   CHAOS=seed (stop and continue the guest at random intervals; they follow from
-#   the seed, a number)
+#   CHAOS=seed (stop and continue the guest at random intervals that follow from
+#   this number)
 #   FAULT=name (a module built with selftests/vm/faults/name.patch)
 #   DD_VM_LOCK=name (the queue to wait in: "vm", or "um" for User-Mode Linux, which
 #   needs one processor of the host)
-#   MORE=LIST (of programs and files that the guest gets besides: image.sh)
-#   NIC=ARGUMENTS (a network card, eth0, at the other end of what QEMU's
-#   "-netdev socket,ARGUMENTS" connects it with)   NIC_MAC=address of it
+#   MORE=LIST (of further programs and files for the guest: image.sh)
+#   NIC=ARGUMENTS (a network card, eth0, on QEMU's "-netdev socket,ARGUMENTS")
+#   NIC_MAC=address of that card
 #   PIDFILE=file that gets the process id of QEMU
 #
-# Standard output is the command's; anything else is said on standard error,
-# and only when something is wrong. The kernel's log stays in build/vm/KERNEL,
-# console.log of the last run, red-*.log of those that went wrong. Exit status:
-#   0..199  the command's own (what is above becomes 199)
+# Standard output is that of the command; messages about a failed run go to standard
+# error. The kernel's log stays in build/vm/KERNEL: console.log of the last run,
+# red-*.log of failed runs. Exit status:
+#   0..199  that of the command (199 if it was higher)
 #   200     splat: the kernel warned, oopsed, or reported a bug, hang or race
 #   201     leak: kmemleak found something
 #   202     timeout
@@ -50,13 +50,13 @@ debug | um) export MEM=${MEM:-1024} ;;
 *) export MEM=${MEM:-4096} ;;
 esac
 
-BOOT_TIME=180	# and leak scans and unloading
+BOOT_TIME=180	# of boot, leak scans and unloading, s
 START_TIME=${START_TIME:-120}	# of silence, until init runs
 STARTS=3
 VARIANT=$KERNEL${FAULT:+-$FAULT}
 OUT=$TOP/build/vm/$VARIANT
 
-# --- what the guest gets -----------------------------------------------------
+# --- the guest's files -----------------------------------------------------
 
 write_conf() {
 	local name
@@ -66,8 +66,8 @@ write_conf() {
 	done
 }
 
-# init, its settings, the modules built here, and the libraries, where they are
-# found.
+# init, its settings, the modules built here, and links to the libraries where the
+# dynamic loader searches.
 make_extra() {
 	local root=$1 dest ko libs=usr/lib/x86_64-linux-gnu
 
@@ -96,7 +96,8 @@ make_initrd() {
 
 # --- the run -----------------------------------------------------------------
 
-# bounded COMMAND...: its process id in PIDFILE, as long as a machine may run.
+# bounded COMMAND...: run it with the time limit of a machine and its process id in
+# PIDFILE.
 bounded() {
 	# shellcheck disable=SC2016 # the inner shell's
 	timeout --foreground -k 5 $((TIMEOUT + BOOT_TIME)) \
@@ -119,13 +120,13 @@ machine() {
 		-serial file:"$TMP/verdict" 2>"$TMP/qemu.log" | cat
 }
 
-# What the kernel complained of before it started init.
+# Complaints of the kernel before it started init.
 early_splat() {
 	sed '/Run \/init as init process/q' "$TMP/console.log" |
 		SPLATS=1 "$VM_DIR/splats.sh"
 }
 
-# bad_start WHY: stop the machine, as soon as it can be.
+# bad_start WHY: stop the machine as soon as its process id is known.
 bad_start() {
 	echo "$1" >"$TMP/bad"
 	until kill "$(cat "$PIDFILE" 2>/dev/null)" 2>/dev/null; do
@@ -133,7 +134,7 @@ bad_start() {
 	done
 }
 
-# Stop a machine that falls silent before its init says that it runs, or whose
+# Stop a machine that prints nothing for START_TIME before init runs, or whose
 # kernel has complained by then.
 watch() {
 	local left=$START_TIME size last=0 splat
@@ -152,8 +153,8 @@ watch() {
 	[ -z "$splat" ] || bad_start "$splat"
 }
 
-# Whether the machine has started well, now that it is gone. The watcher may not
-# have got to look.
+# Whether the machine had started well, after its end. It may have ended before the
+# watcher read the log.
 started_well() {
 	local splat
 
@@ -167,7 +168,7 @@ started_well() {
 # nap LIMIT: sleep for less than LIMIT milliseconds.
 nap() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }
 
-# Stop and continue the guest, from the moment that its init runs.
+# Stop and continue the guest once init runs.
 chaos() {
 	RANDOM=$CHAOS
 	while nap 1000; do
@@ -177,9 +178,9 @@ chaos() {
 	done 2>/dev/null
 }
 
-# An emulated machine hangs while its kernel starts, once in some hundred times,
-# or its kernel finds its clock odd: its early timers are lost. Nothing of what is
-# tested has begun by then.
+# About one in a hundred emulated machines hangs while its kernel boots, or its
+# kernel rejects its clock, because early timer interrupts are lost. No test has
+# begun by then.
 boot() {
 	local try watcher disturber='' status
 
@@ -209,14 +210,14 @@ boot() {
 # finding NAME: what the guest reported under that name.
 finding() { sed -n "s/^$1: //p" "$TMP/verdict"; }
 
-# red STATUS NAME DETAIL: name the reason; the first one named is the result.
+# red STATUS NAME DETAIL: name a reason; the first one is the result.
 red() {
 	say "vm: $2: $3"
 	result=${result:-$1}
 }
 
-# Data races that are no fault of dd's are told of.
-tell_races() {
+# List data races without a function of dd; they are no failure.
+list_races() {
 	local races
 
 	races=$(SPLATS=1000 "$VM_DIR/splats.sh" races "$TMP/console.log" |
@@ -231,7 +232,7 @@ judge() {
 		red 206 start "none of $STARTS was good"
 		return
 	fi
-	tell_races
+	list_races
 	splat=$("$VM_DIR/splats.sh" "$TMP/console.log")
 	[ -z "$splat" ] || red 200 splat "${splat%%$'\n'*}"
 	[ -z "$(finding load)" ] || red 204 load "$(finding load)"
@@ -247,8 +248,7 @@ judge() {
 	[ -z "$(finding leak)" ] || red 201 leak "$(finding leak)"
 }
 
-# The part of the kernel's log that tells most: the first complaint and what
-# follows it, or else its end.
+# The most useful part of the kernel's log: from the first complaint on, or its end.
 excerpt() {
 	local first
 

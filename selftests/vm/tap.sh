@@ -32,8 +32,8 @@ fail() {
 	echo "not ok $((++RAN)) $1${2:+ ($2)}"
 }
 
-# check NAME COMMAND...: one test, passed if COMMAND succeeds. Of what COMMAND
-# prints, the comments are shown; after a failure everything, and what run() left.
+# check NAME COMMAND...: one test, passed if COMMAND succeeds. Comments that COMMAND
+# prints are shown; after a failure all its output, and the output of run().
 check() {
 	local name=$1
 
@@ -95,7 +95,7 @@ has_line() { [ -e "$1" ] && grep -q -- "$2" "$1"; }
 
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
-# exited PID CODE [LOG]...: the background process ends in time, with CODE.
+# exited PID CODE [LOG]...: the background process ends with CODE within PATIENCE.
 exited() {
 	local got=0
 
@@ -109,7 +109,7 @@ exited() {
 	return 1
 }
 
-# refused CODE PATTERN COMMAND...: it fails with CODE and says PATTERN.
+# refused CODE PATTERN COMMAND...: it fails with CODE and a message that matches.
 refused() {
 	local code=$1 pattern=$2 got=0
 

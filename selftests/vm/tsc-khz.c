@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints the frequency of this machine's time stamp counter, in kHz. An emulated
- * machine reads the same counter; its kernel would measure it against a timer
- * that QEMU has to be scheduled for, and on a busy host has been wrong by a
- * factor of twenty. Says nothing, and fails, where there is no such counter.
+ * Prints the frequency of this machine's time stamp counter in kHz. An emulated
+ * machine reads the same counter. Its kernel would calibrate it with an emulated
+ * timer, and has been wrong by a factor of twenty on a busy host. Fails without
+ * output where there is no such counter.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static int64_t now(void)
 	return t.tv_sec * NSEC + t.tv_nsec;
 }
 
-/* Both clocks at the same time, or as nearly as some tries get. */
+/* Both clocks at nearly the same time: the closest of TRIES readings. */
 static struct point both(void)
 {
 	uint64_t best = UINT64_MAX;

@@ -9,8 +9,8 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-# The guest's memory is a file, which has to be on a tmpfs to be fast. Containers
-# often have a small one.
+# The guest's memory is a file, which is fast on a tmpfs only. That of a container is
+# often too small.
 room=$(df -m --output=avail /dev/shm 2>/dev/null | tail -n 1)
 if ((${room:-0} > MEM + 256)); then
 	export TMPDIR=/dev/shm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program of somebody else's, against what has been installed; C and C++.
- * Without the module there is nothing to open, and the library says so.
+ * A program that uses the installed headers and library, in C and C++. Without the
+ * module the library reports that the device cannot be opened.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 	struct dd *h = NULL;
 	int rc = dd_open(&h);
 
-	/* Asked whether the library is of this version. */
+	/* Compares the version of the library with its argument. */
 	if (argc > 1)
 		return strcmp(argv[1], dd_version()) != 0;
 	if (!rc)

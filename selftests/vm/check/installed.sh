@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds from what belongs to the sources, in a directory of its own, installs
-# into another one, and looks at what is there with the eyes of somebody who
-# has nothing else. Then uninstalls, and looks for what is left.
+# Builds a copy of the sources, installs into another directory, and checks that the
+# installed files suffice. Then uninstalls, and checks that nothing is left.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 # shellcheck source=selftests/vm/check/files.sh
@@ -17,7 +16,7 @@ KDIR=$(selftests/vm/kernels.sh path stock build 2>/dev/null) ||
 	KDIR=/nonexistent
 REL=$(selftests/vm/kernels.sh path stock release 2>/dev/null)
 
-# Where Wireshark looks for plugins, by its own account if it is installed.
+# The directory of Wireshark's plugins; an installed Wireshark reports it.
 WIRESHARK=$(tshark -G folders 2>/dev/null |
 	sed -n 's/^Global Lua Plugins:[ \t]*//p')
 : "${WIRESHARK:=/usr/lib/$(gcc -print-multiarch)/wireshark/plugins}"
@@ -31,7 +30,7 @@ quiet() {
 	return "$status"
 }
 
-# This make's settings are for the checkout.
+# Settings of the calling make concern the checkout.
 build() {
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$SRC" "$@"
 }
@@ -51,7 +50,7 @@ present() {
 
 # --- building and installing -------------------------------------------------
 
-# Without headers the rest is built, and what is missing is said.
+# Without kernel headers the rest is built, and a message names the missing headers.
 without_headers() {
 	quiet build all KDIR=/nonexistent || return
 	[ -e "$SRC/build/lib/libdd.so.0" ] && [ ! -e "$SRC/dd.ko" ] &&
@@ -75,8 +74,8 @@ install_all() {
 		"${WIRESHARK#/}/dd.lua"
 }
 
-# modprobe finds it, and it is of that kernel. depmod has no kernel here to
-# look symbols up in.
+# modprobe finds the module, and it is for that kernel. Without that kernel depmod
+# cannot look up symbols.
 module() {
 	depmod -b "$ROOT" "$REL" &&
 		modprobe -d "$ROOT" -S "$REL" --show-depends dd |
@@ -85,7 +84,7 @@ module() {
 		modinfo -b "$ROOT" -k "$REL" -F license dd | grep -x GPL
 }
 
-# What lies there is the installer's and readable for everybody.
+# The user that installs owns the files, and all users can read them.
 modes() {
 	local odd
 
@@ -93,7 +92,7 @@ modes() {
 	[ -z "$odd" ] || { echo "$odd"; return 1; }
 }
 
-# udevadm of Debian 12 checks rules by reading them; systemd-sysusers likewise.
+# udevadm of Debian 12 and systemd-sysusers check files when they read them.
 rules() {
 	grep -qx 'KERNEL=="dd", SUBSYSTEM=="misc", MODE="0660", GROUP="dd"' \
 		"$ROOT/usr/lib/udev/rules.d/60-dd.rules" || return
@@ -102,8 +101,8 @@ rules() {
 	systemd-sysusers --root="$ROOT" dd.conf && grep '^dd:' "$ROOT/etc/group"
 }
 
-# The unit is what systemd understands, and runs what was installed. Of other
-# units, and of what "network-online" means here, nothing is known.
+# systemd accepts the unit, and the unit runs an installed program. Messages about
+# other units and network-online.target are ignored.
 unit() {
 	local unit=$ROOT/usr/lib/systemd/system/dd-cluster.service
 
@@ -121,15 +120,15 @@ silent_verify() {
 		! grep -F dd-cluster <<<"$out"
 }
 
-# What is given as an example is right, for one of its machines.
+# The example of a cluster file is valid on one of its machines.
 example() {
 	"$ROOT/usr/sbin/ddctl" apply --check --node 1 \
 		"$ROOT/usr/share/doc/dd/examples/cluster.conf"
 }
 
-# --- what people read --------------------------------------------------------
+# --- manual pages --------------------------------------------------------
 
-# Each page that a page refers to is there, and each file below /usr.
+# Pages and files below /usr that a page refers to exist.
 cited() {
 	local page name section file bad=0
 
@@ -151,11 +150,10 @@ cited() {
 	return "$bad"
 }
 
-# What only the sources explain, readers of installed pages cannot look up.
+# Installed pages do not refer to texts that only the sources have.
 no_ids() { ! grep -rE 'DDP-[0-9]' "$ROOT/usr/share/man" "$ROOT/usr/include"; }
 
-# .Os without an argument is the system that formats the page, which need not
-# be the one that it is about.
+# .Os without an argument names the system that formats the page.
 os_is_linux() {
 	local pages
 
@@ -163,20 +161,20 @@ os_is_linux() {
 	! grep -Lx '\.Os Linux' "${pages[@]}" | grep .
 }
 
-# --- a program of somebody else's --------------------------------------------
+# --- a program that uses the library --------------------------------------------
 
 pc() {
 	PKG_CONFIG_LIBDIR="$ROOT/usr/lib/pkgconfig" \
 		PKG_CONFIG_SYSROOT_DIR="$ROOT" pkg-config "$@"
 }
 
-# Its header directory is a system's one, which pkg-config does not mention.
+# pkg-config does not print the header directories of the system.
 flags() {
 	pc "$@" --cflags --libs libdd | tr '\n' ' '
 	echo "-isystem $ROOT/usr/include"
 }
 
-# runs COMMAND...: with the installed library, to its end.
+# runs COMMAND...: it succeeds with the installed library.
 runs() {
 	LD_LIBRARY_PATH=$ROOT/usr/lib "$@" </dev/null
 }
@@ -190,7 +188,7 @@ consumer() {
 	"$@" -Wall -Wextra -Werror -o "$out" $(flags) && runs "$out"
 }
 
-# The library says the version that pkg-config does.
+# The library and pkg-config report the same version.
 library_version() {
 	consumer gcc selftests/vm/check/consumer.c &&
 		runs "$WORK/consumer" "$(pc --modversion libdd)" &&
@@ -206,7 +204,7 @@ consumer_static() {
 		! readelf -d "$out" | grep NEEDED && "$out"
 }
 
-# Moved as a whole, for pkg-config too.
+# The installation works in another place, also for pkg-config.
 relocatable() {
 	local moved=$WORK/moved
 
@@ -241,13 +239,13 @@ relocations() {
 		! readelf -lW "$lib" | grep -E 'GNU_STACK.*E|LOAD.*WE'
 }
 
-# Everything it uses it names: -z defs, once more from the archive.
+# The library names all libraries that it uses: link the archive with -z defs.
 defined() {
 	gcc -shared -pthread -Wl,-z,defs -Wl,--fatal-warnings -Wl,--whole-archive \
 		"$ROOT/usr/lib/libdd.a" -Wl,--no-whole-archive -o "$WORK/all.so"
 }
 
-# The dynamic linker's own directories are right for what is installed.
+# Installed programs have no RUNPATH.
 no_runpath() {
 	local file bad=0
 
@@ -259,7 +257,7 @@ no_runpath() {
 	return "$bad"
 }
 
-# Programs that were installed run with the library that was installed.
+# Installed programs run with the installed library.
 tools_run() {
 	local tool
 
@@ -270,7 +268,7 @@ tools_run() {
 	"$ROOT/usr/sbin/ddctl" version
 }
 
-# --- and away with it --------------------------------------------------------
+# --- uninstalling --------------------------------------------------------
 
 uninstall_all() {
 	rm -rf "${ROOT:?}/etc" "$ROOT/lib/modules/$REL"/modules.*
@@ -292,7 +290,7 @@ pc_local() {
 
 # --- DKMS --------------------------------------------------------------------
 
-# What DKMS is given is enough to build of.
+# The files for DKMS suffice to build the module.
 dkms_sources() {
 	local dir=$WORK/dkms/usr/src/dd-$1 make
 
@@ -308,7 +306,7 @@ dkms_sources() {
 	quiet bash -c "$make" && [ -e "$WORK/tree/dd/$1/build/dd.ko" ]
 }
 
-# DKMS builds for the supported kernels, and does not try it for others.
+# DKMS builds for supported kernels only.
 dkms_kernels() {
 	local release want bad=0
 

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The kernel's own tools look at the module: checkpatch, kernel-doc, its
-# compiler's further warnings, sparse. They come with the kernels in the cache;
-# where those are not there ("make kernels" fetches them), what needs them is
-# skipped.
+# The kernel's own tools check the module: checkpatch, kernel-doc, the compiler with
+# W=1, sparse. They need the kernels in the cache; without them ("make kernels")
+# their tests are skipped.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
@@ -13,7 +12,7 @@ DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
 
 kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
 
-# silent COMMAND...: it succeeds and says nothing.
+# silent COMMAND...: it succeeds without output.
 silent() {
 	local out
 
@@ -24,9 +23,8 @@ silent() {
 
 # --- checkpatch --------------------------------------------------------------
 
-# What it cannot know: offsetof() evaluates nothing, trace.h follows the tracing
-# macros' own layout, and compat.h is the one place that asks for the kernel's
-# version.
+# Exceptions: offsetof() does not evaluate its argument, trace.h has the layout of
+# tracing macros, and compat/ is the only place that compares kernel versions.
 exempt() {
 	case $1 in
 	kernel/dd.h) echo MACRO_ARG_REUSE ;;
@@ -50,7 +48,7 @@ kernel_doc() { silent perl "$SOURCE/scripts/kernel-doc" -none -Werror "${DOC_FIL
 
 # --- compilers ---------------------------------------------------------------
 
-# Somebody else may be at it.
+# Another run may build at the same time.
 module() {
 	local status=0
 
@@ -58,7 +56,7 @@ module() {
 	! grep -v '^waiting for module-' "$ERR" && [ "$status" = 0 ]
 }
 
-# What the virtual machines get is built so that a warning is an error.
+# module.sh builds with warnings as errors.
 compile() { module "$1"; }
 
 sparse_module() { module "$1" --sparse; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What holds for all sources, whatever part they belong to.
+# Checks of all sources.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 # shellcheck source=selftests/vm/check/files.sh
@@ -16,7 +16,7 @@ mapfile -t SCRIPTS < <(grep -lE -m 1 '^#!.*\b(ba)?sh$|^# shellcheck shell=' \
 mapfile -t RST < <(printf '%s\n' "${FILES[@]}" | grep '\.rst$')
 mapfile -t PAGES < <(grep -L '^\.so ' Documentation/man/*.[1-8])
 
-# none COMMAND...: it finds nothing; grep's way to say so is status 1.
+# none COMMAND...: it finds nothing, which grep reports by status 1.
 none() {
 	local status=0
 
@@ -26,7 +26,7 @@ none() {
 
 # --- licences ----------------------------------------------------------------
 
-# Data has no comments.
+# Files that can have a comment; data cannot.
 sources() {
 	printf '%s\n' "${FILES[@]}" | grep -E \
 		'\.([chS]|sh|py|awk|mk|ya?ml|map|conf|rules|rst|bash|[1-8])$|(^|/)(Makefile|Kbuild)$'
@@ -44,7 +44,7 @@ spdx_line() {
 	esac | sed -n 's/.*SPDX-License-Identifier: *//p' | sed 's, *\*/$,,'
 }
 
-# An identifier names files in LICENSES, by the kernel's older names as well.
+# The licences of an identifier, new or old style, are in LICENSES.
 texts_are_there() {
 	local word
 
@@ -57,7 +57,7 @@ texts_are_there() {
 	done
 }
 
-# What a part's licence is.
+# right_for FILE LICENCE
 right_for() {
 	case $1 in
 	kernel/*) [[ $2 =~ ^GPL-2.0 ]] ;;
@@ -83,13 +83,13 @@ licences() {
 
 spelling() { codespell -L "$WORDS" "${FILES[@]}"; }
 
-# Not in one piece here, so that this file has none.
+# Split, so that this file has none.
 marks() { none grep -nwE "TO""DO|FIX""ME|XX""X" "${FILES[@]}"; }
 
 # Plain technical English; selftests/vm/check/words.py -a FILE... reads exempt files.
 plain() { selftests/vm/check/words.py "${FILES[@]}"; }
 
-# In a patch an empty line is a blank.
+# Empty context lines of a patch are blanks.
 blanks() {
 	local texts
 
@@ -141,7 +141,7 @@ versions() {
 			grep -rH "define DD_VERSION.*\"$want\"" kernel; }
 }
 
-# Each in a whole tree, so that it is not found out by the machines that run them.
+# A patch that does not apply is found here, before a guest needs it.
 faults_apply() {
 	local fault bad=0
 
@@ -156,8 +156,8 @@ faults_apply() {
 
 # --- the contract ------------------------------------------------------------
 
-# uapi COMPILER LANGUAGE -m64|-m32: its asserts hold. Debian keeps the headers
-# that linux/types.h wants in one place for both word sizes.
+# uapi COMPILER LANGUAGE -m64|-m32: the asserts of uapi.c hold. Debian has the headers
+# that linux/types.h includes in one directory for both word sizes.
 uapi() {
 	"$1" -x "$2" -fsyntax-only -Wall -Wextra -Werror "$3" -Iinclude/uapi \
 		-idirafter /usr/include/x86_64-linux-gnu selftests/vm/check/uapi.c

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What programs of either word size share with the kernel has one layout. To be
- * compiled only, as C and as C++, with -m64 and -m32.
+ * Structures shared with the kernel have the same layout for both word sizes. This
+ * file is only compiled, as C and C++, with -m64 and -m32.
  */
 #include <linux/dd.h>
 #include <linux/dd_netlink.h>
@@ -41,7 +41,7 @@ SIZE(dd_submit, 32);
 SIZE(dd_ring_state, 128);
 SIZE(dd_ring_note, 64);
 
-/* The last field of each tells of the word size in any before it. */
+/* The offset of the last field depends on the sizes of all before it. */
 OFFSET(dd_area_head, __reserved, 68);
 OFFSET(dd_sqe, meta, 48);
 OFFSET(dd_request, sqe, 8);
@@ -68,5 +68,5 @@ OFFSET(dd_cell, error, 40);
 OFFSET(dd_cell, ring, 44);
 OFFSET(dd_cell, type, 62);
 
-/* The line that only the program writes. */
+/* The cache line that only the program writes. */
 OFFSET(dd_list_head, head, 64);
