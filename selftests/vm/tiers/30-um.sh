@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# All that the module does, on User-Mode Linux with KASAN, lockdep, kmemleak and
+# fault injection: unit tests, DDP on one node by both ways to send and between
+# nodes, ioctls, netlink, and good paths with each of their allocations failing.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth},admin/{guest,leaks},ddp/{guest,kernel},net/ddp}.list)"
+finish

@@ -1,0 +1,10 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Races, load, ends of processes and of the module, and sleeps in atomic context, on
+# a kernel with all checks and two processors.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+
+vm_list debug "$(echo selftests/{core/{races,stress},admin/leaks,net/debug}.list)"
+finish

@@ -1,0 +1,20 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The lists on the kernels where the gate does not run them.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/../tier.sh"
+
+# on KERNEL LIST...: by folder and name.
+on() {
+	local kernel=$1
+
+	shift
+	vm_list "$kernel" "$(printf 'selftests/%s.list ' "$@")" TIMEOUT=14400
+}
+
+on um core/stress net/guest tools/tools
+on stock ddp/kernel net/ddp admin/leaks
+on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/guest net/{ddp,guest} tools/tools
+on 6.12 core/{abi,stress} ddp/{guest,kernel} admin/{guest,leaks} net/guest tools/tools
+finish
