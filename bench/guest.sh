@@ -3,15 +3,15 @@
 #
 # The scoreboard's measurements, where dd.ko is loaded; as root. Prints lines
 # that begin with "#", of progress, and records in JSON, one a line; report.py
-# says what is in them.
+# describes them.
 #
-# Each round measures everything once, and begins with another job: what drifts
-# hits all alike. Settings come from the environment:
+# Each round measures everything once, and begins with another job, so that drift
+# affects all of them. Settings come from the environment:
 #   ROUNDS=11   SIZES=8,64,...   COUNT=N (messages of a figure; by test and size)
 #   READ_SIZES=4K,64K,1M (where every byte is read)
 #   CONNS="1 10 ..."   MESSAGES=20000 (of a figure with many connections)
 #   MTU=1500
-#   ONLY=REGEX (of the jobs, as they are told of, those that match: all)
+#   ONLY=REGEX (jobs whose progress line matches; all)
 #
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../selftests/net/cluster.sh"
@@ -29,7 +29,7 @@ FAILED=0
 # shellcheck source=bench/peers.sh
 . "$(dirname "$0")/peers.sh"
 
-SLEEPING=dd-kernel,futex,unix-block,unix-stream,pipe
+SLEEPING=dd-kernel,futex,unix-block
 SPINNING=dd-kernel,flag,shm,memcpy,vm-writev,unix-spin
 
 finish() {
@@ -45,7 +45,7 @@ finish() {
 
 # --- ddperf ------------------------------------------------------------------
 
-# What a report says, in short; what the methods are is told once.
+# The record of a report; the first round has environment and descriptions.
 # shellcheck disable=SC2016 # variables of jq
 FLOWS='{
 	round: $round, where: $where, load: (.test | sub("net "; "")),
@@ -77,47 +77,30 @@ net() {
 	flow net ip netns exec dd1 ddperf net "$test" --node 2 "$@"
 }
 
-# Messages a second, of the active ones of N connections.
+# Messages a second, on the active ones of N connections.
 # shellcheck disable=SC2016 # variables of jq
 CONNS_FIGURES='{
-	round: $round, where: $where, load: $load, touch: false, unit: "kmsg/s",
+	round: $round, where: "here", load: "conns", touch: false, unit: "kmsg/s",
 	less_is_better: false, tool: .tool, command: .command,
 	figures: [.connections as $n |
-		(if .carrier == "dd" and .block < 4096 then "dd-kernel"
-		 else .carrier end) as $carrier | .results[] |
-		.processes as $p | .phases[] | select(.name == $phase) |
-		if $load == "senders" then [$carrier, "spin", $p, 1e6 / .cost.median]
-		else ["\($carrier) from \($p)", "spin", $n, 1e6 / .cost.median] end]
+		(if .block < 4096 then "dd-kernel" else "dd" end) as $carrier |
+		.results[] | .processes as $p | .phases[] | select(.name == "random") |
+		["\($carrier) from \($p)", "spin", $n, 1e6 / .cost.median]]
 } + if $round == 0 then { what: {
 	"dd from 1": "direct deposit, one sending process",
 	"dd from 16": "direct deposit, 16 sending processes",
-	"dd-kernel from 1": "the same by the kernel, blocks of 64 bytes",
-	"dd-kernel from 16": "likewise",
-	"unix": "UNIX SOCK_SEQPACKET, the receiver spinning with epoll",
-	"unix from 1": "the same, one sending process",
-	"unix from 16": "the same, 16 sending processes" } } else {} end'
+	"dd-kernel from 1": "by the kernel, blocks of 64 bytes",
+	"dd-kernel from 16": "by the kernel, 16 sending processes" } } else {} end'
 
-# many WHERE LOAD PHASE OPTION...
-many() {
-	local where=$1 load=$2 phase=$3 command=(ddperf conns)
-
-	shift 3
-	[ "$where" = here ] ||
-		command=(ip netns exec dd1 ddperf net conns --node 2)
-	"${command[@]}" -j -r 1 -n "$MESSAGES" "$@" \
-		>"$HOLD/report" 2>"$HOLD/err" &&
-		jq -c --argjson round "$ROUND" --arg where "$where" \
-			--arg load "$load" --arg phase "$phase" \
-			"$CONNS_FIGURES" "$HOLD/report"
-}
-
-# Not every number of connections has 16 processes to use it.
+# connections N OPTION...; fewer than 16 connections are used by one process.
 connections() {
 	local n=$1
 
 	shift
-	many here conns random -N "$n" "$@" \
-		-P "$([ "$n" -lt 16 ] && echo 1 || echo 1,16)"
+	ddperf conns -j -r 1 -n "$MESSAGES" -N "$n" "$@" \
+		-P "$([ "$n" -lt 16 ] && echo 1 || echo 1,16)" \
+		>"$HOLD/report" 2>"$HOLD/err" &&
+		jq -c --argjson round "$ROUND" "$CONNS_FIGURES" "$HOLD/report"
 }
 
 # --- jobs --------------------------------------------------------------------
@@ -131,18 +114,15 @@ JOBS=(
 	"here bw -s $READ_SIZES -m $SPINNING --touch"
 	"here rate -s 8,64 -m $SPINNING"
 	"here rate -s 8,64 -m $SLEEPING --sleep"
-	"many here senders one-each -N 4 -A 4 -P 1,2,4 -B 4K"
-	"many here senders one-each -N 4 -A 4 -P 1,2,4"
-	"many here senders one-each -N 4 -A 4 -P 1,2,4 --unix"
-	"net lat -s $SIZES -m udp-spin,tcp-spin"
-	"net lat -s $SIZES -m udp-block,tcp-block --sleep"
-	"net bw -s $SIZES -m udp-spin,tcp-spin"
-	"net bw -s $SIZES -m udp-block,tcp-block --sleep"
-	"net rate -s 8,64 -m udp-spin,tcp-spin"
-	"net rate -s 8,64 -m udp-block,tcp-block --sleep"
+	"net lat -s $SIZES -m tcp-spin"
+	"net lat -s $SIZES -m tcp-block --sleep"
+	"net bw -s $SIZES -m tcp-spin"
+	"net bw -s $SIZES -m tcp-block --sleep"
+	"net rate -s 8,64 -m tcp-spin"
+	"net rate -s 8,64 -m tcp-block --sleep"
 )
 for n in $CONNS; do
-	JOBS+=("connections $n -B 4K" "connections $n" "connections $n --unix")
+	JOBS+=("connections $n -B 4K" "connections $n")
 done
 JOBS+=("${PEER_JOBS[@]}")
 mapfile -t JOBS < <(printf '%s\n' "${JOBS[@]}" | grep -E -- "${ONLY:-}")
@@ -151,7 +131,7 @@ mapfile -t JOBS < <(printf '%s\n' "${JOBS[@]}" | grep -E -- "${ONLY:-}")
 	exit 2
 }
 
-# One that fails is told, and does not stop the others.
+# A job that fails leaves a record, and does not stop the others.
 work() {
 	: >"$HOLD/err"
 	$1 && return
@@ -187,7 +167,7 @@ two_nodes 2>"$HOLD/err" || {
 	echo "# no two nodes: $(tail -n 3 "$HOLD/err")"
 	exit 1
 }
-# Where there is none, its jobs fail, and say so.
+# Without soft-RoCE its jobs fail, and leave records of that.
 roce_up "$MTU" 2>"$HOLD/err" || echo "# no soft-RoCE: $(tail -n 1 "$HOLD/err")"
 for ((ROUND = 0; ROUND < ROUNDS; ROUND++)); do
 	for ((i = 0; i < ${#JOBS[@]}; i++)); do

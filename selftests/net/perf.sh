@@ -6,18 +6,19 @@
 #
 #   perf.sh [-m MTU] [-l LINK] [-r CPUS:CPUS] TEST [OPTION...]
 #
-# TEST and OPTIONs are those of ddperf (lat, bw, conns, insn, trip, share). MTU is 1500
-# by default. LINK disturbs the path between them:
+# TEST and OPTIONs are those of ddperf (lat, bw, rate, conns, insn, trip), or TEST is
+#   share [N]  N messages (1200) of 64 KiB beside a TCP stream of iperf3 that runs
+#              all the time: rates, and shares of their sum
+# MTU is 1500 by default. LINK disturbs the path between them:
 #   loss       1 % of the packets in each direction are lost
-#   slow       20 Mbit/s, 20 ms there and back, one bandwidth-delay product of
-#              buffer (50,000 bytes) where it is slow
+#   slow       20 Mbit/s, 20 ms there and back, and one bandwidth-delay product of
+#              buffer (50,000 bytes) before the slow link
 #   slow-loss  the same, and 1 % of the packets towards the server are lost
 # CPUS are two masks of processors, in hexadecimal, that receive packets at the node of
 # the client and at that of the server (rps_cpus). 1:2 are those that each side is pinned
 # to. Without CPUS the processor of the sender receives the packets.
 # With a LINK, segmentation by the (virtual) hardware is off, since netem would drop and
-# delay whole bursts; and lat, bw and rate compare with TCP only, unless --methods is
-# given, since a lost UDP datagram never arrives.
+# delay whole bursts.
 #
 # For example: make vm RUN='selftests/net/perf.sh -m 9000 bw --rounds 21'
 
@@ -83,12 +84,38 @@ wait_for() {
 }
 
 finish() {
-	[ -z "$SERVER" ] || kill "$SERVER" 2>/dev/null
+	local pids
+
+	mapfile -t pids < <(jobs -p)
+	[ ${#pids[@]} = 0 ] || kill "${pids[@]}" 2>/dev/null
 	wait 2>/dev/null
 	cluster_down 2>/dev/null
 }
 
-MTU=1500 LINK=none STEER='' SERVER=
+# share N
+share() {
+	local tcp=$READY.tcp dd
+
+	ip netns exec dd2 iperf3 -s >/dev/null &
+	wait_for "no iperf3" listens
+	ip netns exec dd1 iperf3 -c 10.9.0.2 -t 86400 -f m --forceflush >"$tcp" &
+	wait_for "no TCP stream" grep -q ' sec ' "$tcp"
+	# "flag" is no method between nodes: only direct deposit is measured.
+	dd=$(cluster_exec 1 ddperf net bw --node 2 -m flag --sleep -w 8 -s 64K -r 1 \
+		-n "$1" -j | jq '.results[0].methods[0].rounds.median')
+	# The first second does not count.
+	awk -v dd="$dd" '/ sec / && n++ { sum += $7 / 8 } END {
+		if (!dd || n < 2)
+			exit 1
+		tcp = sum / (n - 1)
+		printf "%-6s %9s %9s\n%-6s %9.4g %9.3f\n%-6s %9.4g %9.3f\n", "", "MB/s",
+			"share", "dd", dd, dd / (dd + tcp), "tcp", tcp, tcp / (dd + tcp)
+	}' "$tcp" || die "no share: $(tail -n 2 "$tcp")"
+}
+
+listens() { ip netns exec dd2 ss -Hltn 'sport = :5201' | grep -q .; }
+
+MTU=1500 LINK=none STEER=''
 while getopts m:l:r: option; do
 	case $option in
 	m) MTU=$OPTARG ;;
@@ -102,7 +129,7 @@ shift $((OPTIND - 1))
 
 cluster_down 2>/dev/null
 READY=$(mktemp)
-trap 'finish; rm -f "$READY"' EXIT
+trap 'finish; rm -f "$READY" "$READY.tcp"' EXIT
 if ! cluster_pair "$MTU" || ! cluster_peers 2 || ! disturb "$LINK"; then
 	die "no cluster"
 fi
@@ -110,12 +137,11 @@ if [ -n "$STEER" ] && { ! steer 1 "${STEER%%:*}" || ! steer 2 "${STEER##*:}"; };
 	die "no such processors: $STEER"
 fi
 ip netns exec dd2 ddperf net serve >"$READY" &
-SERVER=$!
 wait_for "no server" grep -q ready "$READY"
 wait_for "no session" is_up
 [ "$LINK" = none ] || tc -n dd1 qdisc show dev eth0
-case $LINK:$1 in
-none:*) ;;
-*:lat | *:bw | *:rate) set -- "$1" --methods tcp-spin,tcp-block "${@:2}" ;;
-esac
+if [ "$1" = share ]; then
+	share "${2:-1200}"
+	exit
+fi
 cluster_exec 1 ddperf net "$@" --node 2

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../vm/tap.sh"
 NET=$(cd "$(dirname "$0")/../net" && pwd)
 scratch
-QUICK="lat -s 64 -n 20 -r 1 -m udp-spin"
+QUICK="lat -s 64 -n 20 -r 1 -m tcp-spin"
 
 no_nodes() { ! ip netns list | grep -q '^dd[12]\b'; }
 
@@ -21,7 +21,7 @@ measures() {
 	return 1
 }
 
-# Who receives, it says first.
+# The report begins with the receiving processors.
 steered() {
 	measures -r 1:2 && [ "$(grep -o '^steered .*: [12]$' out | grep -o '.$' |
 		tr -d '\n')" = 12 ]
@@ -30,10 +30,18 @@ steered() {
 # And what a slow link is made of.
 slow_link() { measures -l slow && grep -q '^qdisc tbf .* rate 20Mbit' out; }
 
-# A datagram that is lost never comes: nothing may wait for one.
+# Beside a TCP stream: both get a share.
+shared_link() {
+	timeout 240 "$NET/perf.sh" -l slow share 60 >out 2>err &&
+		grep -q '^dd  *[0-9.]*  *0\.[0-9]*$' out &&
+		grep -q '^tcp  *[0-9.]*  *0\.[0-9]*$' out && no_nodes && return
+	diag "$(tail -n 5 out err)"
+	return 1
+}
+
 lossy_link() {
 	timeout 240 "$NET/perf.sh" -l loss bw -s 64K -n 20 -r 1 >out 2>err &&
-		grep -q '^tcp-block ' out && ! grep -q '^udp' out && no_nodes && return
+		grep -q '^tcp-block ' out && no_nodes && return
 	diag "$(tail -n 5 out err)"
 	return 1
 }
@@ -60,15 +68,16 @@ contends() {
 
 contended() {
 	# shellcheck disable=SC2086 # words
-	contends 0 "$NET/perf.sh" $QUICK && grep -q '^udp-spin' out &&
+	contends 0 "$NET/perf.sh" $QUICK && grep -q '^tcp-spin' out &&
 		contends 7 sh -c 'exit 7' && refused 2 COMMAND "$NET/contended.sh"
 }
 
-plan 6
+plan 7
 check "perf.sh" measures
 check "perf.sh: either side's own processor receives" steered
 check "perf.sh: a slow link" slow_link
-check "perf.sh: a link that loses: bandwidth" lossy_link
+check "perf.sh: a link shared with TCP" shared_link
+check "perf.sh: a link that loses packets: bandwidth" lossy_link
 check "perf.sh: wrong command lines" wrong
 check "contended.sh" contended
 finish

@@ -95,9 +95,7 @@ wrong_ddperf() {
 	ddperf lat word
 	ddperf lat --frobnicate
 	ddperf lat --size 0
-	ddperf lat --size 64 --all
 	ddperf lat --iterations 0
-	ddperf lat --spin --sleep
 	ddperf lat --cpus 0,x
 	ddperf lat --cpus 99999
 	ddperf lat --rounds 0
@@ -107,16 +105,12 @@ wrong_ddperf() {
 	ddperf insn --methods shm
 	ddperf rate --window 257
 	ddperf lat --window 2
-	ddperf bw --server x --client y
 	ddperf conns --processes 0
-	ddperf net conns --node 2 --unix
 	ddperf net
 	ddperf net speed --node 2
 	ddperf net lat
-	ddperf net lat --node 2 --client x
 	ddperf net lat --node 4096
 	ddperf net trip --node 2 --window 2
-	ddperf net share --node 2 --rounds 2
 	ddperf net serve --port 0
 	ddperf net serve --node 2
 	ddperf lat --node 2
@@ -139,7 +133,7 @@ names() {
 wrong_option_named() {
 	names -P ddperf lat -P 1 && names -w ddperf lat -w2 &&
 		names --node ddperf lat --node 3 && names --node ddperf lat --node=3 &&
-		names -a ddperf insn -s 8 -a &&
+		names -m ddperf insn -s 8 -m shm &&
 		names -o ddcp send -o x y && names --output ddcp send --output x y
 }
 

@@ -4,8 +4,8 @@
  *
  * A server offers two services: "one", with a single connection, and "many".
  * Client processes, all on one CPU, send to it as fast as it consumes, on its
- * own CPU; a figure is the time between consumptions. Nobody replies, so that
- * nobody waits for a process to be scheduled, however many there are.
+ * own CPU; a figure is the time between consumptions. There are no replies, so
+ * that no process waits for another one to be scheduled.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -15,42 +15,37 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "many.h"
-#include "net.h"
+#include "pair.h"
 #include "../common/tool.h"
 
 #define COUNT	100000
-#define PARTS	20	/* of a round, of whose figures the median is taken */
+#define PARTS	20	/* of a round; its figure is their median */
 
-enum phase { PHASE_ONE, PHASE_EACH, PHASE_RANDOM, PHASE_ROBIN, PHASES };
+enum phase { PHASE_ONE, PHASE_RANDOM, PHASE_ROBIN, PHASES };
 
-static const char * const phase_names[PHASES] = {
-	"one", "one-each", "random", "round-robin",
-};
+static const char * const phase_names[PHASES] = { "one", "random", "round-robin" };
 
 static const char * const phase_texts[PHASES] = {
 	"one connection of one process",
-	"one connection of each process",
-	"the active ones at random",
-	"all of them in turn",
+	"the active connections at random",
+	"all connections in turn",
 };
 
 /**
- * struct setup - what a server on another node has to know
- * @group: of the coordinator's
- * @size: as in struct perf_options, like those that follow
- * @block: likewise
- * @connections: likewise
- * @active: likewise
- * @window: likewise
- * @touch: likewise
+ * struct setup - parameters of a server on another node
+ * @group: of the coordinator's services
+ * @size: as in struct perf_options
+ * @block: as in struct perf_options
+ * @connections: as in struct perf_options
+ * @active: as in struct perf_options
+ * @window: as in struct perf_options
+ * @touch: as in struct perf_options
  * @cpu: CPU for the server
- * @processes: of clients
+ * @processes: number of client processes
  */
 struct setup {
 	uint64_t group;
@@ -64,29 +59,17 @@ struct setup {
 	uint32_t processes;
 };
 
-/* Tells the services of one coordinator from those of others. */
+/* Part of the service names: each coordinator has a random one. */
 static uint64_t group;
 
 /**
- * struct order - what the coordinator tells a process to do
+ * struct order - command of the coordinator to a process
  * @phase: enum phase
  * @count: messages to send, or to consume
  */
 struct order {
 	uint32_t phase;
 	uint32_t count;
-};
-
-/**
- * struct answer - what a process says when it is done
- * @cost: nanoseconds per message (the server)
- * @refused: sends that found the window full
- * @switches: context switches, of either kind
- */
-struct answer {
-	double cost;
-	uint64_t refused;
-	uint64_t switches;
 };
 
 /**
@@ -101,27 +84,25 @@ struct worker {
 
 /**
  * struct server - the serving process
- * @h: handle, NULL with sockets
- * @lists: note list of each service, or set of sockets
- * @buffer: where sockets deliver
+ * @h: handle
+ * @lists: note list of each service
  */
 struct server {
 	struct dd *h;
 	int lists[2];
-	char *buffer;
 };
 
 /**
  * struct client - a sending process
- * @h: handle, NULL with sockets
- * @one: the connection to "one", or a socket
- * @conns: connections to "many", or sockets
- * @count: their number
- * @active: indices of those that are used at random
- * @active_count: their number
- * @next: of all, the next in turn
+ * @h: handle
+ * @one: the connection to "one"
+ * @conns: connections to "many"
+ * @count: number of @conns
+ * @active: indices of the connections that are used at random
+ * @active_count: number of @active
+ * @next: the next one in turn
  * @random: state of the generator
- * @source: what is sent
+ * @source: the message
  */
 struct client {
 	struct dd *h;
@@ -135,56 +116,36 @@ struct client {
 	char *source;
 };
 
-static void die(const char *what)
-{
-	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
-}
-
-static void *allocate(size_t n, size_t size)
-{
-	void *p = calloc(n ? n : 1, size);
-
-	if (!p)
-		die("memory");
-	return p;
-}
-
 static void put(int control, const void *p, size_t size)
 {
 	if (send(control, p, size, MSG_NOSIGNAL) != (ssize_t)size)
-		die("another process of the test");
+		perf_die("another process of the test");
 }
 
-/* False at the end; a worker that failed has said why. */
+/* False at the end; a worker that failed has printed a message. */
 static bool get(int control, void *p, size_t size)
 {
 	ssize_t n = recv(control, p, size, MSG_PEEK | MSG_WAITALL);
 
-	/* The words of a server that failed stay where perf_lost() finds them. */
+	/* perf_lost() reads the message of a server that failed. */
 	if (n == (ssize_t)size && perf_is_failure(p, size))
 		return false;
 	return recv(control, p, size, MSG_WAITALL) == (ssize_t)size;
 }
 
-static void get_answer(const struct worker *w, struct answer *a)
+/* Nanoseconds per message, of the server. */
+static double get_cost(const struct worker *w)
 {
+	double cost;
 	int status;
 
-	if (get(w->control, a, sizeof(*a)))
-		return;
+	if (get(w->control, &cost, sizeof(cost)))
+		return cost;
 	if (!w->pid)
 		perf_lost(w->control);
 	waitpid(w->pid, &status, 0);
 	exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
 							TOOL_PEER);
-}
-
-static uint64_t switches(void)
-{
-	struct rusage ru;
-
-	getrusage(RUSAGE_SELF, &ru);
-	return ru.ru_nvcsw + ru.ru_nivcsw;
 }
 
 static void service_name(char *buf, size_t size, bool many)
@@ -198,7 +159,7 @@ static void service_name(char *buf, size_t size, bool many)
 static void serve(struct server *s, const struct perf_options *o, bool many,
 		  unsigned int processes)
 {
-	/* As many messages on their way, whichever connections they take. */
+	/* The same number of messages in flight, whichever service they go to. */
 	unsigned int window = many ? o->window : o->window * o->active;
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
@@ -219,10 +180,6 @@ static void consume_some(const struct server *s, const struct perf_options *o,
 	static volatile uint64_t sink;
 	struct dd_msg msg;
 
-	if (o->sockets) {
-		many_consume(list, s->buffer, o->size, count);
-		return;
-	}
 	while (count--) {
 		must(s->h, dd_recv(s->h, list, &msg, DD_RECV_SPIN, DD_FOREVER),
 		     "receiving");
@@ -231,7 +188,7 @@ static void consume_some(const struct server *s, const struct perf_options *o,
 	}
 }
 
-/* The median of parts: a stall of the whole machine does not count. */
+/* The median of parts: a stall of the whole machine changes few of them. */
 static double consume(const struct server *s, const struct perf_options *o,
 		      const struct order *order)
 {
@@ -257,39 +214,21 @@ static double consume(const struct server *s, const struct perf_options *o,
 	return spread.median;
 }
 
-static void open_server(struct server *s, const struct perf_options *o,
-			unsigned int processes)
-{
-	int many;
-
-	if (!o->sockets)
-		s->h = perf_open();
-	else
-		s->buffer = allocate(o->size, 1);
-	for (many = 0; many < 2; many++) {
-		if (o->sockets)
-			s->lists[many] = many_serve(many);
-		else
-			serve(s, o, many, processes);
-	}
-}
-
 static void be_server(const struct perf_options *o, int control,
 		      unsigned int processes)
 {
 	struct server s = {};
-	struct answer a = {};
 	struct order order;
-	uint64_t before;
+	double cost = 0;
 
 	pin(o->cpus[1]);
-	open_server(&s, o, processes);
-	put(control, &a, sizeof(a));
+	s.h = perf_open();
+	serve(&s, o, false, processes);
+	serve(&s, o, true, processes);
+	put(control, &cost, sizeof(cost));
 	while (get(control, &order, sizeof(order))) {
-		before = switches();
-		a.cost = consume(&s, o, &order);
-		a.switches = switches() - before;
-		put(control, &a, sizeof(a));
+		cost = consume(&s, o, &order);
+		put(control, &cost, sizeof(cost));
 	}
 	_exit(TOOL_OK);
 }
@@ -359,19 +298,6 @@ static void open_all(struct client *c, const struct perf_options *o)
 	c->one = open_one(c, node, false, (char *)back + i * page, &list);
 }
 
-/* Of all sockets, every one in turn is another process'. */
-static void take_sockets(struct client *c, const struct perf_options *o,
-			 unsigned int index, unsigned int processes)
-{
-	unsigned int i;
-
-	c->source = memset(allocate(o->size, 1), 1, o->size);
-	c->conns = allocate(c->count, sizeof(int));
-	for (i = 0; i < c->count; i++)
-		c->conns[i] = many_sending(true, i * processes + index);
-	c->one = many_sending(false, index);
-}
-
 /* A choice without repetition. */
 static void choose_active(struct client *c, unsigned int n)
 {
@@ -389,7 +315,7 @@ static void choose_active(struct client *c, unsigned int n)
 	c->active = all;
 }
 
-/* One phase makes no more choices than another one: what differs is where. */
+/* Each phase makes the same choices: only the connections differ. */
 static int pick(struct client *c, enum phase phase)
 {
 	uint32_t chosen = ((roll(c) >> 32) * c->active_count) >> 32;
@@ -398,7 +324,6 @@ static int pick(struct client *c, enum phase phase)
 		c->next = 0;
 	switch (phase) {
 	case PHASE_ONE:
-	case PHASE_EACH:
 		return c->one;
 	case PHASE_RANDOM:
 		return c->conns[c->active[chosen]];
@@ -408,23 +333,17 @@ static int pick(struct client *c, enum phase phase)
 }
 
 static void produce(struct client *c, const struct perf_options *o,
-		    const struct order *order, struct answer *a)
+		    const struct order *order)
 {
 	int conn, ret;
 	uint32_t i;
 
 	for (i = 0; i < order->count; i++) {
 		conn = pick(c, order->phase);
-		if (o->sockets) {
-			many_send(conn, c->source, o->size);
-			continue;
-		}
 		while ((ret = dd_send(c->h, conn, c->source, o->size, 0,
-				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY) {
-			a->refused++;
+				      DD_SEND_DMA, NULL, 0)) == -ENOTREADY)
 			must(c->h, dd_done(c->h, conn, DD_DONE_PLACED, DD_FOREVER),
 			     "waiting");
-		}
 		must(c->h, ret, "sending");
 	}
 }
@@ -433,36 +352,29 @@ static void be_client(const struct perf_options *o, int control,
 		      unsigned int index, unsigned int processes)
 {
 	struct client c = {
-		.h = o->sockets ? NULL : perf_open(),
+		.h = perf_open(),
 		.count = o->connections / processes +
 			(index < o->connections % processes),
 		.random = 0x9e3779b97f4a7c15ull * (index + 1),
 	};
 	unsigned int active = o->active / processes;
-	struct answer a = {};
 	struct order order;
-	uint64_t before;
+	double done = 0;
 
 	pin(o->cpus[0]);
-	if (o->sockets)
-		take_sockets(&c, o, index, processes);
-	else
-		open_all(&c, o);
+	open_all(&c, o);
 	choose_active(&c, active ? active : 1);
-	put(control, &a, sizeof(a));
+	put(control, &done, sizeof(done));
 	while (get(control, &order, sizeof(order))) {
-		before = switches();
-		a = (struct answer) {};
-		produce(&c, o, &order, &a);
-		a.switches = switches() - before;
-		put(control, &a, sizeof(a));
+		produce(&c, o, &order);
+		put(control, &done, sizeof(done));
 	}
 	_exit(TOOL_OK);
 }
 
 /* --- the coordinator ------------------------------------------------------ */
 
-static void start_far(struct worker *w, const struct perf_options *o,
+static void start_remote(struct worker *w, const struct perf_options *o,
 		      unsigned int processes)
 {
 	struct setup setup = {
@@ -476,26 +388,24 @@ static void start_far(struct worker *w, const struct perf_options *o,
 		.cpu = o->cpus[1],
 		.processes = processes,
 	};
-	struct answer ready;
 
 	w->pid = 0;
 	w->control = net_connect(o, NET_CONNS);
 	put(w->control, &setup, sizeof(setup));
-	get_answer(w, &ready);
+	get_cost(w);
 }
 
 /* @index -1 is the server. */
 static void start(struct worker *w, const struct perf_options *o, int index,
 		  unsigned int processes)
 {
-	struct answer ready;
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		die("socketpair");
+		perf_die("socketpair");
 	w->pid = fork();
 	if (w->pid < 0)
-		die("fork");
+		perf_die("fork");
 	if (!w->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(pair[0]);
@@ -505,7 +415,7 @@ static void start(struct worker *w, const struct perf_options *o, int index,
 	}
 	close(pair[1]);
 	w->control = pair[0];
-	get_answer(w, &ready);
+	get_cost(w);
 }
 
 static void stop(struct worker *w)
@@ -517,55 +427,31 @@ static void stop(struct worker *w)
 		waitpid(w->pid, NULL, 0);
 }
 
-/**
- * struct tally - of one phase, all rounds together
- * @messages: sent
- * @refused: sends that found the window full
- * @switches: context switches of the clients
- * @server_switches: context switches of the server
- */
-struct tally {
-	uint64_t messages;
-	uint64_t refused;
-	uint64_t switches;
-	uint64_t server_switches;
-};
-
 /* Nanoseconds per message. */
 static double run(const struct worker *server, const struct worker *clients,
-		  unsigned int processes, enum phase phase, uint32_t count,
-		  struct tally *tally)
+		  unsigned int processes, enum phase phase, uint32_t count)
 {
 	unsigned int i, n = phase == PHASE_ONE ? 1 : processes;
 	struct order order = { phase, count / n }, all = { phase, order.count * n };
-	struct answer a;
 
 	put(server->control, &all, sizeof(all));
 	for (i = 0; i < n; i++)
 		put(clients[i].control, &order, sizeof(order));
-	for (i = 0; i < n; i++) {
-		get_answer(&clients[i], &a);
-		tally->refused += a.refused;
-		tally->switches += a.switches;
-	}
-	get_answer(server, &a);
-	tally->server_switches += a.switches;
-	tally->messages += all.count;
-	return a.cost;
+	for (i = 0; i < n; i++)
+		get_cost(&clients[i]);
+	return get_cost(server);
 }
 
 /**
  * struct outcome - figures of one number of processes
  * @processes: that number
  * @cost: ns per message
- * @ratio: to that of one connection, in the same round
- * @tally: what happened besides
+ * @ratio: to the cost with one connection, in the same round
  */
 struct outcome {
 	unsigned int processes;
 	struct spread cost[PHASES];
 	struct spread ratio[PHASES];
-	struct tally tally[PHASES];
 };
 
 static void evaluate(struct outcome *out, double *v[PHASES], unsigned int rounds)
@@ -593,37 +479,26 @@ static void measure(const struct perf_options *o, unsigned int processes,
 
 	for (p = 0; p < PHASES; p++)
 		v[p] = allocate(o->rounds, sizeof(double));
-	if (o->sockets)
-		many_open(processes, o->connections);
 	if (o->node < 0)
 		start(&server, o, -1, processes);
 	else
-		start_far(&server, o, processes);
+		start_remote(&server, o, processes);
 	for (i = 0; i < processes; i++)
 		start(&clients[i], o, i, processes);
 	for (p = 0; p < PHASES; p++)
-		run(&server, clients, processes, p, count, &out->tally[p]);
-	memset(out->tally, 0, sizeof(out->tally));
+		run(&server, clients, processes, p, count);
 	for (r = 0; r < o->rounds; r++)
 		for (i = 0; i < PHASES; i++) {
 			p = (i + r) % PHASES;
-			v[p][r] = run(&server, clients, processes, p, count,
-				      &out->tally[p]);
+			v[p][r] = run(&server, clients, processes, p, count);
 		}
 	for (i = 0; i < processes; i++)
 		stop(&clients[i]);
 	stop(&server);
-	if (o->sockets)
-		many_close();
 	out->processes = processes;
 	evaluate(out, v, o->rounds);
 	for (p = 0; p < PHASES; p++)
 		free(v[p]);
-}
-
-static double per_thousand(const struct tally *t, uint64_t n)
-{
-	return t->messages ? 1e3 * n / t->messages : 0;
 }
 
 static void print_outcome(const struct perf_options *o, const struct outcome *out)
@@ -636,14 +511,12 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 	       out->processes == 1 ? "" : "es", o->active, o->size,
 	       tool_s(o->size), o->block, o->window, o->rounds,
 	       tool_s(o->rounds));
-	printf("%-12s %9s %9s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
-	       "p25", "median", "p75", "max", "refused/k", "switch/k");
+	printf("%-12s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
+	       "p25", "median", "p75", "max");
 	for (p = 0; p < PHASES; p++)
-		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f %9.3g %9.3g  %.3f (%.3f..%.3f)\n",
+		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f  %.3f (%.3f..%.3f)\n",
 		       phase_names[p], out->cost[p].min, out->cost[p].p25,
 		       out->cost[p].median, out->cost[p].p75, out->cost[p].max,
-		       per_thousand(&out->tally[p], out->tally[p].refused),
-		       per_thousand(&out->tally[p], out->tally[p].switches),
 		       out->ratio[p].median, out->ratio[p].min, out->ratio[p].max);
 	fflush(stdout);
 }
@@ -654,21 +527,13 @@ static struct json_object *outcome_json(const struct outcome *out)
 	struct json_object *a = json_object_new_array(), *one;
 	int p;
 
-	json_object_object_add(j, "processes", json_object_new_uint64(out->processes));
+	json_count(j, "processes", out->processes);
 	for (p = 0; p < PHASES; p++) {
 		one = json_object_new_object();
-		json_object_object_add(one, "name", json_object_new_string(phase_names[p]));
-		json_object_object_add(one, "what", json_object_new_string(phase_texts[p]));
-		json_object_object_add(one, "cost", spread_json(&out->cost[p]));
-		json_object_object_add(one, "by_one", spread_json(&out->ratio[p]));
-		json_object_object_add(one, "messages",
-				       json_object_new_uint64(out->tally[p].messages));
-		json_object_object_add(one, "refused",
-				       json_object_new_uint64(out->tally[p].refused));
-		json_object_object_add(one, "client_switches",
-				       json_object_new_uint64(out->tally[p].switches));
-		json_object_object_add(one, "server_switches",
-				       json_object_new_uint64(out->tally[p].server_switches));
+		json_text(one, "name", phase_names[p]);
+		json_text(one, "what", phase_texts[p]);
+		json_spread(one, "cost", &out->cost[p]);
+		json_spread(one, "by_one", &out->ratio[p]);
 		json_object_array_add(a, one);
 	}
 	json_object_object_add(j, "phases", a);
@@ -684,7 +549,7 @@ int perf_conns(const struct perf_options *options)
 
 	choose_cpus(&o);
 	if (getrandom(&group, sizeof(group), 0) != sizeof(group))
-		die("random number");
+		perf_die("random number");
 	if (!o.window)
 		o.window = 2;
 	if (!o.block)
@@ -697,15 +562,13 @@ int perf_conns(const struct perf_options *options)
 	if (o.json) {
 		j = report_json(o.node < 0 ? "conns" : "net conns", &o);
 		a = json_object_new_array();
-		json_object_object_add(j, "unit", json_object_new_string("ns per message"));
-		json_object_object_add(j, "carrier",
-			json_object_new_string(o.sockets ? "unix" : "dd"));
-		json_object_object_add(j, "connections", json_object_new_uint64(o.connections));
-		json_object_object_add(j, "active", json_object_new_uint64(o.active));
-		json_object_object_add(j, "size", json_object_new_uint64(o.size));
-		json_object_object_add(j, "block", json_object_new_uint64(o.block));
-		json_object_object_add(j, "window", json_object_new_uint64(o.window));
-		json_object_object_add(j, "rounds", json_object_new_uint64(o.rounds));
+		json_text(j, "unit", "ns per message");
+		json_count(j, "connections", o.connections);
+		json_count(j, "active", o.active);
+		json_count(j, "size", o.size);
+		json_count(j, "block", o.block);
+		json_count(j, "window", o.window);
+		json_count(j, "rounds", o.rounds);
 	} else {
 		report_head("cost of a message with many connections", &o);
 	}

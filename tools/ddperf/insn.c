@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * insn.c - what one message costs the processor, without anybody waiting
+ * insn.c - the cost of one message for the processor, where no process waits
  *
  * One process holds both ends of a connection, on two handles: it sends, then
- * consumes the note that is there. Nobody spins, sleeps or is switched to, so
- * that the figure can be taken with a single CPU, and in a guest whose clock
- * counts instructions (QEMU -icount shift=0): there one nanosecond is one
- * instruction, the same from run to run.
+ * consumes the note. No process spins, sleeps or is switched to: one CPU is
+ * enough, and in a guest whose clock counts instructions (QEMU -icount shift=0)
+ * one nanosecond is one instruction, the same from run to run.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -46,10 +45,10 @@ struct documented {
  * @size: bytes in a message
  * @from: handle of the sending end
  * @to: handle of the receiving end
- * @ways: connections of @from, with note lists of @to
- * @batch: likewise, with a window of BATCH
- * @msgs: what is sent on each of these
- * @ddp: the same by the documented calls
+ * @links: connections of @from, with note lists of @to
+ * @batch: connections with a window of BATCH
+ * @msgs: messages for each of @batch
+ * @ddp: both ends, by the calls of <fedex.h>
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
  */
@@ -57,9 +56,9 @@ struct bench {
 	size_t size;
 	struct dd *from;
 	struct dd *to;
-	struct way ways[WAYS];
-	struct way batch[WAYS];
-	struct dd_send_msg msgs[WAYS][BATCH];
+	struct link links[LINKS];
+	struct link batch[LINKS];
+	struct dd_send_msg msgs[LINKS][BATCH];
 	struct documented ddp;
 	pid_t child;
 	char *memory;
@@ -67,61 +66,61 @@ struct bench {
 
 /**
  * struct step - two operations that are timed, one after the other
- * @name: theirs; the second is not reported if it has none
- * @work: what is done
- * @messages: of an operation; the cost is that of one
- * @way: of those that go several at once, WAY_DD or WAY_KERNEL
+ * @name: for reports; an operation without one is not reported
+ * @work: the operations
+ * @messages: messages of an operation; the cost is that of one
+ * @link: of several messages at once: LINK_DD or LINK_KERNEL
  */
 struct step {
 	const char *name[2];
 	void (*work[2])(struct bench *b, const struct step *s);
 	int messages;
-	int way;
+	int link;
 };
 
 static void do_nothing(struct bench *b, const struct step *s)
 {
 }
 
-static inline void way_send(struct bench *b, const struct way *w)
+static inline void link_send(struct bench *b, const struct link *l)
 {
-	must(b->from, dd_send(b->from, w->conn, w->send, b->size, 0, 0, NULL, 0),
+	must(b->from, dd_send(b->from, l->conn, l->send, b->size, 0, 0, NULL, 0),
 	     "dd_send");
 }
 
-static inline void way_recv(struct bench *b, const struct way *w)
+static inline void link_recv(struct bench *b, const struct link *l)
 {
 	struct dd_msg msg;
 
-	must(b->to, dd_recv(b->to, w->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
+	must(b->to, dd_recv(b->to, l->list, &msg, DD_RECV_SPIN, 0), "dd_recv");
 }
 
 static void do_send(struct bench *b, const struct step *s)
 {
-	way_send(b, &b->ways[WAY_DD]);
+	link_send(b, &b->links[LINK_DD]);
 }
 
 static void do_recv(struct bench *b, const struct step *s)
 {
-	way_recv(b, &b->ways[WAY_DD]);
+	link_recv(b, &b->links[LINK_DD]);
 }
 
 static void do_kernel_send(struct bench *b, const struct step *s)
 {
-	way_send(b, &b->ways[WAY_KERNEL]);
+	link_send(b, &b->links[LINK_KERNEL]);
 }
 
 static void do_kernel_recv(struct bench *b, const struct step *s)
 {
-	way_recv(b, &b->ways[WAY_KERNEL]);
+	link_recv(b, &b->links[LINK_KERNEL]);
 }
 
-/* As many at once as the step says, on the connection that has room for them. */
+/* As many at once as the step has, on the connection with a window for them. */
 static void do_sendv(struct bench *b, const struct step *s)
 {
 	int error;
 
-	if (dd_sendv(b->from, b->msgs[s->way], s->messages, &error) != s->messages)
+	if (dd_sendv(b->from, b->msgs[s->link], s->messages, &error) != s->messages)
 		must(b->from, error, "dd_sendv");
 }
 
@@ -130,15 +129,13 @@ static void do_recvs(struct bench *b, const struct step *s)
 	int i;
 
 	for (i = 0; i < s->messages; i++)
-		way_recv(b, &b->batch[s->way]);
+		link_recv(b, &b->batch[s->link]);
 }
 
 static void need(int ret, const char *what)
 {
-	if (ret >= 0)
-		return;
-	tool_warn("%s: %s", what, dd_strerror(errno));
-	exit(tool_exit_code(errno));
+	if (ret < 0)
+		perf_fail(tool_exit_code(errno), "%s: %s", what, dd_strerror(errno));
 }
 
 static void do_ddsend(struct bench *b, const struct step *s)
@@ -158,10 +155,8 @@ static void do_writev(struct bench *b, const struct step *s)
 {
 	struct iovec v = { b->memory, b->size };
 
-	if (process_vm_writev(b->child, &v, 1, &v, 1, 0) == (ssize_t)b->size)
-		return;
-	tool_warn("process_vm_writev: %s", strerror(errno));
-	exit(TOOL_FAILED);
+	if (process_vm_writev(b->child, &v, 1, &v, 1, 0) != (ssize_t)b->size)
+		perf_die("process_vm_writev");
 }
 
 static void do_getppid(struct bench *b, const struct step *s)
@@ -171,12 +166,12 @@ static void do_getppid(struct bench *b, const struct step *s)
 
 static void do_memcpy(struct bench *b, const struct step *s)
 {
-	memcpy(b->ways[0].send, b->memory, b->size);
+	memcpy(b->links[0].send, b->memory, b->size);
 	__asm__ volatile("" ::: "memory");
 }
 
 #define ONE(...)	.work = { __VA_ARGS__ }, .messages = 1
-#define SOME(w, n)	.work = { do_sendv, do_recvs }, .messages = n, .way = w
+#define SOME(w, n)	.work = { do_sendv, do_recvs }, .messages = n, .link = w
 
 static const struct step steps[] = {
 	{ { "dd-send", "dd-recv" }, ONE(do_send, do_recv) },
@@ -185,9 +180,9 @@ static const struct step steps[] = {
 	{ { "getppid" }, ONE(do_getppid, do_nothing) },
 	{ { "memcpy" }, ONE(do_memcpy, do_nothing) },
 	{ { "dd-send-kernel", "dd-recv-kernel" }, ONE(do_kernel_send, do_kernel_recv) },
-	{ { "dd-sendv-4-kernel" }, SOME(WAY_KERNEL, 4) },
-	{ { "dd-sendv-16-kernel" }, SOME(WAY_KERNEL, 16) },
-	{ { "dd-sendv-16" }, SOME(WAY_DD, 16) },
+	{ { "dd-sendv-4-kernel" }, SOME(LINK_KERNEL, 4) },
+	{ { "dd-sendv-16-kernel" }, SOME(LINK_KERNEL, 16) },
+	{ { "dd-sendv-16" }, SOME(LINK_DD, 16) },
 };
 
 #define STEPS	(sizeof(steps) / sizeof(steps[0]))
@@ -212,7 +207,7 @@ static void open_documented(struct documented *d, char *name, size_t size)
 		    documented_memory(size), size, &d->conn, &list), name);
 }
 
-static void open_way(struct bench *b, struct way *w, int way, size_t size,
+static void open_link(struct bench *b, struct link *l, int link, size_t size,
 		     unsigned int window)
 {
 	struct dd_serve_attr serve = { .size = sizeof(serve), .maxconn = 1,
@@ -221,28 +216,28 @@ static void open_way(struct bench *b, struct way *w, int way, size_t size,
 					.type = DD_TYPE_STREAM };
 	char name[48];
 
-	snprintf(name, sizeof(name), "ddperf.%d.%d.%u", (int)getpid(), way, window);
-	attr.flags = way == WAY_KERNEL ? DD_ATTR_NODIRECT : 0;
+	snprintf(name, sizeof(name), "ddperf.%d.%d.%u", (int)getpid(), link, window);
+	attr.flags = link == LINK_KERNEL ? DD_ATTR_NODIRECT : 0;
 	serve.recv_size = attr.send_size = attr.recv_size = size;
 	must(b->to, dd_alloc(b->to, size, &serve.recv), "memory");
-	must(b->to, dd_serve(b->to, name, &serve, &w->list), name);
+	must(b->to, dd_serve(b->to, name, &serve, &l->list), name);
 	must(b->from, dd_alloc(b->from, size, &attr.send), "memory");
 	must(b->from, dd_alloc(b->from, size, &attr.recv), "memory");
-	w->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
+	l->conn = must(b->from, dd_connect(b->from, name, dd_node(b->from), &attr,
 					   NULL), name);
-	w->send = attr.send;
+	l->send = attr.send;
 }
 
-static void open_ways(struct bench *b, int way, size_t size)
+static void open_links(struct bench *b, int link, size_t size)
 {
 	int i;
 
-	open_way(b, &b->ways[way], way, size, 1);
-	open_way(b, &b->batch[way], way, size, BATCH);
+	open_link(b, &b->links[link], link, size, 1);
+	open_link(b, &b->batch[link], link, size, BATCH);
 	for (i = 0; i < BATCH; i++)
-		b->msgs[way][i] = (struct dd_send_msg){
-			.conn = b->batch[way].conn,
-			.addr = b->batch[way].send,
+		b->msgs[link][i] = (struct dd_send_msg){
+			.conn = b->batch[link].conn,
+			.addr = b->batch[link].send,
 			.len = b->size,
 		};
 }
@@ -254,23 +249,21 @@ static void open_bench(struct bench *b, size_t size)
 
 	b->size = size;
 	size = perf_pages(size);
-	b->memory = calloc(1, size);
-	b->child = b->memory ? fork() : -1;
-	if (b->child < 0) {
-		tool_warn("fork: %s", strerror(errno));
-		exit(TOOL_FAILED);
-	}
+	b->memory = allocate(1, size);
+	b->child = fork();
+	if (b->child < 0)
+		perf_die("fork");
 	if (!b->child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* A parent that ended before that sends no signal. */
+		/* A parent that ended before prctl() sends no signal. */
 		while (getppid() == parent)
 			pause();
 		_exit(TOOL_OK);
 	}
 	b->from = perf_open();
 	b->to = perf_open();
-	open_ways(b, WAY_DD, size);
-	open_ways(b, WAY_KERNEL, size);
+	open_links(b, LINK_DD, size);
+	open_links(b, LINK_KERNEL, size);
 	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
 	open_documented(&b->ddp, name, size);
 }
@@ -300,11 +293,11 @@ static void time_step(struct bench *b, const struct step *step, uint64_t count,
 	}
 }
 
-/* What the clock adds to each figure, with the call of the operation. */
+/* What reading the clock and the call of an operation add to each figure. */
 static double clock_cost(struct bench *b)
 {
 	static const struct step nothing = { .work = { do_nothing, do_nothing } };
-	/* Not to be seen through: a call by a pointer, as of any other operation. */
+	/* volatile: the compiler must not inline this call either. */
 	const struct step *volatile step = &nothing;
 	static double first[CALIBRATION], second[CALIBRATION];
 	struct spread s;
@@ -338,7 +331,7 @@ bool clock_counts_instructions(void)
 	double fast = INFINITY, slow = INFINITY;
 	int i;
 
-	/* The shortest of some: ticks take instructions as well. */
+	/* The shortest of some: ticks take instructions too. */
 	for (i = 0; i < 5; i++) {
 		fast = fmin(fast, loop_time(n / 2, false) / n);
 		slow = fmin(slow, loop_time(n / 6, true) / n);
@@ -364,14 +357,10 @@ static unsigned int measure(struct bench *b, uint64_t count, double overhead,
 	unsigned int i, k, n = 0;
 	uint64_t m;
 
-	v[0] = calloc(count, sizeof(double));
-	v[1] = calloc(count, sizeof(double));
-	if (!v[0] || !v[1]) {
-		tool_warn("out of memory");
-		exit(TOOL_FAILED);
-	}
+	v[0] = allocate(count, sizeof(double));
+	v[1] = allocate(count, sizeof(double));
 	for (i = 0; i < STEPS; i++) {
-		/* Once for the caches, and for what is done on first use. */
+		/* Once before, for caches and for work on first use. */
 		time_step(b, &steps[i], count < 100 ? count : 100, v[0], v[1]);
 		time_step(b, &steps[i], count, v[0], v[1]);
 		for (k = 0; k < 2 && steps[i].name[k]; k++) {
@@ -395,14 +384,14 @@ static void print_json(const struct perf_options *o, size_t size, uint64_t count
 	struct json_object *a = json_object_new_array(), *one;
 	unsigned int i;
 
-	json_object_object_add(j, "size", json_object_new_uint64(size));
-	json_object_object_add(j, "iterations", json_object_new_uint64(count));
-	json_object_object_add(j, "unit", json_object_new_string(unit));
-	json_object_object_add(j, "clock_overhead", json_object_new_double(overhead));
+	json_count(j, "size", size);
+	json_count(j, "iterations", count);
+	json_text(j, "unit", unit);
+	json_number(j, "clock_overhead", overhead);
 	for (i = 0; i < n; i++) {
 		one = json_object_new_object();
-		json_object_object_add(one, "name", json_object_new_string(costs[i].name));
-		json_object_object_add(one, "cost", spread_json(&costs[i].spread));
+		json_text(one, "name", costs[i].name);
+		json_spread(one, "cost", &costs[i].spread);
 		json_object_array_add(a, one);
 	}
 	json_object_object_add(j, "results", a);

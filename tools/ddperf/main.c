@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddperf - measures direct deposit beside other ways to do the same
+ * ddperf - measures direct deposit beside controls that do the same work
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "method.h"
+#include "perf.h"
 #include "../common/tool.h"
 
 static const char usage[] =
 "Usage: ddperf lat|bw|rate|insn|conns|mem [OPTION]...\n"
-"       ddperf net lat|bw|rate|insn|trip|conns|share --node N [OPTION]...\n"
+"       ddperf net lat|bw|rate|insn|trip|conns --node N [OPTION]...\n"
 "       ddperf net serve [--port PORT]\n"
-"Measures direct deposit, and other ways to do the same in the same run.\n"
+"Measures direct deposit, and controls that do the same work in the same run.\n"
 "\n"
 "  lat    round trip between two processes\n"
 "  bw     one-way bandwidth\n"
@@ -27,16 +27,15 @@ static const char usage[] =
 "         clock counts them (QEMU -icount)\n"
 "  conns  cost of a message while many connections are open\n"
 "  mem    kernel memory of an idle connection\n"
-"net: between this node and another one, beside UDP and TCP\n"
+"net: between this node and another one, beside TCP\n"
 "  lat, bw, rate, conns   as above\n"
-"  insn   cost of a message in one direction, both nodes together; they have to\n"
-"         be network namespaces of one machine; instructions, as above\n"
-"  trip   the same of a message of a round trip\n"
-"  share  what flows at the same time get of the link\n"
+"  insn   cost of a message in one direction, both nodes together; both must be\n"
+"         network namespaces of one machine; instructions, as above\n"
+"  trip   cost of a message of a round trip, both nodes together\n"
 "  serve  the other side of all these\n"
 "\n"
-"  -s, --size BYTES      message size [64; bw: 1M; share: 64K]; lat, bw, rate:\n"
-"                        or several, separated by commas\n"
+"  -s, --size BYTES      message size [64; bw: 1M]; lat, bw, rate: or several,\n"
+"                        separated by commas\n"
 "  -n, --iterations N    messages per round [by test and size]\n"
 "  -c, --cpus A,B        CPU of either side [the first two allowed]\n"
 "  -r, --rounds N        interleaved rounds of all methods [11]\n"
@@ -45,26 +44,18 @@ static const char usage[] =
 "  -h, --help            this text\n"
 "  -V, --version         version\n"
 "lat, bw, rate:\n"
-"  -a, --all             sizes from 2 bytes to 1 MiB\n"
-"  -D, --duration SEC    seconds per size in all, instead of -n [share: 60]\n"
-"      --spin            wait spinning (this is the default)\n"
-"      --sleep           wait asleep\n"
+"      --sleep           wait asleep, not spinning\n"
 "  -m, --methods LIST    beside direct deposit only these [all]\n"
-"      --server NAME     answer clients of this node by this name\n"
-"      --client NAME     use that server instead of starting one\n"
-"bw, rate, conns, share:\n"
+"bw, rate, conns:\n"
 "  -w, --window N        messages that may be unconsumed, per connection\n"
-"                        [bw, share: 8, rate: 64, conns: 2]\n"
+"                        [bw: 8, rate: 64, conns: 2]\n"
 "conns, mem:\n"
 "  -N, --connections N   connections to open [10000]\n"
 "conns:\n"
 "  -A, --active N        connections in use at random [64]\n"
 "  -P, --processes LIST  numbers of client processes [1,16]\n"
-"  -B, --block BYTES     of a connection: with whole pages they send directly\n"
-"                        [the size, in whole words]\n"
-"      --unix            pairs of UNIX sockets and epoll, not connections\n"
-"share:\n"
-"      --flows LIST      of dd and tcp-block [dd,tcp-block]\n"
+"  -B, --block BYTES     of a connection; the sender deposits directly in blocks of\n"
+"                        whole pages [the size, in whole words]\n"
 "net:\n"
 "      --node N          the other node, where \"ddperf net serve\" runs\n"
 "      --port PORT       TCP port of its server [56798]\n"
@@ -73,11 +64,7 @@ static const char usage[] =
 "3 dd is not available, 4 the other side went away.\n";
 
 /* Letters that are no short options. */
-enum {
-	OPT_SPIN = 'S', OPT_SLEEP = 'Z', OPT_SERVER = 'v', OPT_CLIENT = 'l',
-	OPT_NODE = 'o', OPT_PORT = 'p', OPT_FLOWS = 'f',
-	OPT_UNIX = 'u',
-};
+enum { OPT_SLEEP = 'Z', OPT_NODE = 'o', OPT_PORT = 'p' };
 
 static const struct option long_options[] = {
 	{ "size", required_argument, NULL, 's' },
@@ -88,22 +75,15 @@ static const struct option long_options[] = {
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
-	{ "all", no_argument, NULL, 'a' },
-	{ "duration", required_argument, NULL, 'D' },
-	{ "spin", no_argument, NULL, OPT_SPIN },
 	{ "sleep", no_argument, NULL, OPT_SLEEP },
-	{ "server", required_argument, NULL, OPT_SERVER },
-	{ "client", required_argument, NULL, OPT_CLIENT },
 	{ "node", required_argument, NULL, OPT_NODE },
 	{ "port", required_argument, NULL, OPT_PORT },
-	{ "flows", required_argument, NULL, OPT_FLOWS },
 	{ "methods", required_argument, NULL, 'm' },
 	{ "window", required_argument, NULL, 'w' },
 	{ "connections", required_argument, NULL, 'N' },
 	{ "active", required_argument, NULL, 'A' },
 	{ "processes", required_argument, NULL, 'P' },
 	{ "block", required_argument, NULL, 'B' },
-	{ "unix", no_argument, NULL, OPT_UNIX },
 	{ }
 };
 
@@ -133,16 +113,15 @@ static int run_net_trip(const struct perf_options *o)
 }
 
 #define COMMON	"hVj"
-#define FLOW	COMMON "sncrtaDSZm"
-#define HERE	"vl"
+#define FLOW	COMMON "sncrtZm"
 #define NET	"op"
 
 /**
  * struct test_command - a test
- * @name: as it is called
+ * @name: its name on the command line
  * @net: between nodes
- * @options: those that make sense, by their letters
- * @size: of a message, unless said otherwise
+ * @options: letters of its options
+ * @size: default bytes in a message
  * @run: returns the exit code
  */
 static const struct test_command {
@@ -152,11 +131,11 @@ static const struct test_command {
 	size_t size;
 	int (*run)(const struct perf_options *o);
 } commands[] = {
-	{ "lat", false, FLOW HERE, 64, run_lat },
-	{ "bw", false, FLOW HERE "w", 1 << 20, run_bw },
-	{ "rate", false, FLOW HERE "w", 64, run_rate },
+	{ "lat", false, FLOW, 64, run_lat },
+	{ "bw", false, FLOW "w", 1 << 20, run_bw },
+	{ "rate", false, FLOW "w", 64, run_rate },
 	{ "insn", false, COMMON "snc", 64, perf_insn },
-	{ "conns", false, COMMON "sncrtwNAPBu", 64, perf_conns },
+	{ "conns", false, COMMON "sncrtwNAPB", 64, perf_conns },
 	{ "mem", false, COMMON "N", 64, perf_mem },
 	{ "lat", true, FLOW NET, 64, run_lat },
 	{ "bw", true, FLOW NET "w", 1 << 20, run_bw },
@@ -164,16 +143,10 @@ static const struct test_command {
 	{ "insn", true, COMMON NET "sncrtw", 64, run_net_insn },
 	{ "trip", true, COMMON NET "sncrt", 64, run_net_trip },
 	{ "conns", true, COMMON NET "sncrtwNAPB", 64, perf_conns },
-	{ "share", true, COMMON NET "scDwf", 64 << 10, perf_share },
 	{ "serve", true, "hVp", 64, net_serve },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
-
-/* Which exclude each other; as they were given. */
-struct given {
-	bool size, spin;
-};
 
 static void parse_cpus(struct perf_options *o, const char *text)
 {
@@ -230,31 +203,30 @@ static void parse_sizes(struct perf_options *o, const char *text)
 	o->size = o->sizes[0];
 }
 
-/* Powers of two from 2 bytes to 1 MiB, or what is usual. */
-static void default_sizes(struct perf_options *o, size_t usual)
-{
-	size_t size;
-
-	for (size = 2; o->all && size <= 1 << 20; size *= 2)
-		o->sizes[o->size_count++] = size;
-	if (!o->size_count)
-		o->sizes[o->size_count++] = usual;
-	o->size = o->sizes[0];
-}
-
-static double parse_seconds(const char *text)
-{
-	char *end;
-	double v = strtod(text, &end);
-
-	if (*end || end == text || !(v > 0 && v < 1e6))
-		tool_usage("--duration: '%s' is no number of seconds", text);
-	return v;
-}
-
-static void parse_more(struct perf_options *o, int c)
+static void parse_one(struct perf_options *o, int c)
 {
 	switch (c) {
+	case 's':
+		parse_sizes(o, optarg);
+		break;
+	case 'n':
+		o->iterations = tool_number("--iterations", optarg, 1, 1u << 30);
+		break;
+	case 'c':
+		parse_cpus(o, optarg);
+		break;
+	case 'r':
+		o->rounds = tool_number("--rounds", optarg, 1, 10000);
+		break;
+	case 't':
+		o->touch = true;
+		break;
+	case 'j':
+		o->json = true;
+		break;
+	case OPT_SLEEP:
+		o->sleep = true;
+		break;
 	case 'm':
 		methods_check(optarg);
 		o->methods = optarg;
@@ -274,63 +246,21 @@ static void parse_more(struct perf_options *o, int c)
 	case 'B':
 		o->block = tool_number("--block", optarg, 8, SIZE_MAX_BYTES);
 		break;
-	case OPT_SERVER:
-		o->server = optarg;
-		break;
-	case OPT_CLIENT:
-		o->client = optarg;
-		break;
 	case OPT_NODE:
 		o->node = tool_number("--node", optarg, 0, 4095);
 		break;
 	case OPT_PORT:
 		o->port = tool_number("--port", optarg, 1, 65535);
 		break;
-	case OPT_FLOWS:
-		o->flows = optarg;
-		break;
-	}
-}
-
-static void parse_one(struct perf_options *o, struct given *g, int c)
-{
-	switch (c) {
-	case 's':
-		parse_sizes(o, optarg);
-		g->size = true;
-		break;
-	case 'n':
-		o->iterations = tool_number("--iterations", optarg, 1, 1u << 30);
-		break;
-	case 'c':
-		parse_cpus(o, optarg);
-		break;
-	case 'r':
-		o->rounds = tool_number("--rounds", optarg, 1, 10000);
-		break;
-	case 'D':
-		o->duration = parse_seconds(optarg);
-		break;
-	case OPT_SPIN:
-		g->spin = true;
-		break;
-	default:
-		o->touch |= c == 't';
-		o->json |= c == 'j';
-		o->all |= c == 'a';
-		o->sleep |= c == OPT_SLEEP;
-		o->sockets |= c == OPT_UNIX;
-		parse_more(o, c);
 	}
 }
 
 static void parse(struct perf_options *o, const struct test_command *cmd,
 		  int argc, char **argv)
 {
-	struct given g = {};
 	int c, index;
 
-	while (index = -1, (c = getopt_long(argc, argv, "s:n:c:r:tjhVaD:w:N:A:P:B:m:",
+	while (index = -1, (c = getopt_long(argc, argv, "s:n:c:r:tjhVw:N:A:P:B:m:",
 					    long_options, &index)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
@@ -346,24 +276,16 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 			tool_usage("'%s' is no option of '%s%s'",
 				   tool_option(c, long_options, index),
 				   cmd->net ? "net " : "", cmd->name);
-		parse_one(o, &g, c);
+		parse_one(o, c);
 	}
 	if (optind < argc)
-		tool_usage("what is '%s'?", argv[optind]);
-	if (g.size && o->all)
-		tool_usage("--size or --all");
-	if (g.spin && o->sleep)
-		tool_usage("--spin or --sleep");
-	if (o->server && o->client)
-		tool_usage("--server or --client");
-	if (o->iterations && o->duration > 0)
-		tool_usage("--iterations or --duration");
+		tool_usage("'%s' is no option", argv[optind]);
 	if (cmd->net && o->node < 0 && cmd->run != net_serve)
-		tool_usage("--node: which is the other one?");
-	if (o->size_count > 1 && !strchr(cmd->options, 'a'))
+		tool_usage("--node: the number of the other node is missing");
+	if (o->size_count > 1 && !strchr(cmd->options, 'm'))
 		tool_usage("--size: only one");
 	if (!o->size_count)
-		default_sizes(o, cmd->size);
+		o->sizes[o->size_count++] = o->size = cmd->size;
 }
 
 static const struct test_command *find_command(bool net, const char *name)
@@ -374,7 +296,7 @@ static const struct test_command *find_command(bool net, const char *name)
 		if (c->net == net && !strcmp(name, c->name))
 			return c;
 	if (net)
-		tool_usage("'net %s': lat, bw, rate, insn, trip, conns, share or serve?",
+		tool_usage("'net %s': lat, bw, rate, insn, trip, conns or serve?",
 			   name);
 	tool_usage("'%s': lat, bw, rate, insn, conns, mem or net?", name);
 }
@@ -408,7 +330,7 @@ int main(int argc, char **argv)
 		parse(&o, commands, argc - 1, argv + 1);
 	cmd = find_command(net, argv[1 + net]);
 	parse(&o, cmd, argc - 1 - net, argv + 1 + net);
-	if (!o.server)
-		dd_shutdown(perf_open());	/* once, in plain words */
+	/* Fail here, before there is a server, if dd is not available. */
+	dd_shutdown(perf_open());
 	return cmd->run(&o);
 }

@@ -1,27 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * method.c - ways to carry a message: direct deposit, and its controls
+ *
  * Copyright (C) 2026 The dd authors
  */
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "method.h"
-#include "net.h"
+#include "pair.h"
 #include "../common/tool.h"
-
-#define BIT(n)		(1u << (n))
-#define EVERY		(BIT(TEST_LAT) | BIT(TEST_BW) | BIT(TEST_RATE))
-#define COST		(BIT(TEST_INSN) | BIT(TEST_TRIP))
 
 /* A SOCK_SEQPACKET message must fit the send buffer, 208 KiB by default. */
 #define PACKET_LIMIT	(64u << 10)
-
-/* Largest payload of a datagram by IPv4. */
-#define DATAGRAM_LIMIT	65507
 
 /* Spinning for a process that needs this CPU would last its time slice. */
 static void give_way(const struct side *s)
@@ -45,7 +42,7 @@ static void relax(const struct side *s)
 
 static void failed(const struct side *s, const char *what, int error)
 {
-	/* It may be seen here before it is seen on the socket for commands. */
+	/* This process may see it before the thread that watches the control socket. */
 	if (error == -ECONNCLOSE && !s->me)
 		perf_lost(s->control);
 	if (error == -ECONNCLOSE)
@@ -54,40 +51,40 @@ static void failed(const struct side *s, const char *what, int error)
 		  what, dd_strerror(error));
 }
 
-/* --- ours ----------------------------------------------------------------- */
+/* --- direct deposit ------------------------------------------------------- */
 
 /*
- * The library spins for a while, and then sleeps. Between nodes it is compared
- * with sockets that are asked again and again, and so it is too.
+ * The library spins for a while, and then sleeps. Between nodes the control spins
+ * without end, with MSG_DONTWAIT, and so direct deposit is polled without end too.
  */
-static bool asks_again(const struct side *s)
+static bool polls(const struct side *s)
 {
-	return s->hello.net && !s->hello.sleep;
+	return s->net && !s->hello.sleep;
 }
 
-static void way_put(struct side *s, const struct way *w, size_t size)
+static void link_put(struct side *s, const struct link *l, size_t size)
 {
 	int ret;
 
-	while ((ret = dd_send(s->h, w->conn, w->send, size, 0, 0, NULL, 0)) ==
+	while ((ret = dd_send(s->h, l->conn, l->send, size, 0, 0, NULL, 0)) ==
 	       -ENOTREADY) {
-		if (asks_again(s))
+		if (polls(s))
 			give_way(s);
 		else
-			ret = dd_done(s->h, w->conn, DD_DONE_PLACED, DD_FOREVER);
+			ret = dd_done(s->h, l->conn, DD_DONE_PLACED, DD_FOREVER);
 	}
 	if (ret < 0)
 		failed(s, "dd_send", ret);
 }
 
-static char *way_get(struct side *s, const struct way *w, size_t size)
+static char *link_get(struct side *s, const struct link *l, size_t size)
 {
 	struct dd_msg msg;
 	int ret;
 
-	while ((ret = dd_recv(s->h, w->list, &msg,
+	while ((ret = dd_recv(s->h, l->list, &msg,
 			      s->hello.sleep ? DD_RECV_SLEEP : DD_RECV_SPIN,
-			      asks_again(s) ? 0 : DD_FOREVER)) == -EWOULDBLOCK)
+			      polls(s) ? 0 : DD_FOREVER)) == -EWOULDBLOCK)
 		give_way(s);
 	if (ret || msg.len != size)
 		failed(s, "dd_recv", ret ? ret : -EPROTO);
@@ -96,76 +93,36 @@ static char *way_get(struct side *s, const struct way *w, size_t size)
 
 static void dd_put(struct side *s, size_t size)
 {
-	way_put(s, &s->ways[WAY_DD], size);
+	link_put(s, &s->links[LINK_DD], size);
 }
 
 static char *dd_get(struct side *s, size_t size)
 {
-	return way_get(s, &s->ways[WAY_DD], size);
+	return link_get(s, &s->links[LINK_DD], size);
 }
 
 static void kernel_put(struct side *s, size_t size)
 {
-	way_put(s, &s->ways[WAY_KERNEL], size);
+	link_put(s, &s->links[LINK_KERNEL], size);
 }
 
 static char *kernel_get(struct side *s, size_t size)
 {
-	return way_get(s, &s->ways[WAY_KERNEL], size);
+	return link_get(s, &s->links[LINK_KERNEL], size);
 }
 
-/* --- memory that both sides map ------------------------------------------- */
-
-/* The window is the same as ours: a full one waits for the other side. */
-static void wait_for_window(const struct side *s)
-{
-	const uint64_t *taken = &s->shared->taken[s->me].value;
-
-	while (s->posted - __atomic_load_n(taken, __ATOMIC_ACQUIRE) >=
-	       s->hello.window)
-		relax(s);
-}
-
-static void post(struct side *s)
-{
-	__atomic_store_n(&s->shared->posted[s->me].value, ++s->posted,
-			 __ATOMIC_RELEASE);
-}
-
-static void wait_for_post(struct side *s)
-{
-	const uint64_t *posted = &s->shared->posted[!s->me].value;
-
-	while (__atomic_load_n(posted, __ATOMIC_ACQUIRE) == s->seen)
-		relax(s);
-	s->seen++;
-	__atomic_store_n(&s->shared->taken[!s->me].value, s->seen,
-			 __ATOMIC_RELEASE);
-}
+/* --- a bare flag ---------------------------------------------------------- */
 
 static char *payload_of(const struct side *s, int side)
 {
 	return s->shared->payload + side * payload_room(s->hello.size);
 }
 
-static void shm_put(struct side *s, size_t size)
-{
-	wait_for_window(s);
-	memcpy(payload_of(s, s->me), s->buffer, size);
-	post(s);
-}
-
-static char *shm_get(struct side *s, size_t size)
-{
-	wait_for_post(s);
-	return payload_of(s, !s->me);
-}
-
 /*
- * As little as there can be: no window, since the sides take turns, and no
- * pause, which an emulated processor leaves its loop for. The flag is the
- * message's number, behind its payload: neither payloads, whose bytes are 1 and
- * 2, nor earlier flags are taken for it.
+ * The least that is possible: no window, since the sides take turns, and no
+ * pause, which makes an emulated processor leave its loop. The flag is the
+ * number of the message, behind its payload. It equals neither payload, whose
+ * bytes are 1 and 2, nor an earlier flag.
  */
 static uint64_t *flag_of(const struct side *s, int side, size_t size)
 {
@@ -188,245 +145,275 @@ static char *flag_get(struct side *s, size_t size)
 	return payload_of(s, !s->me);
 }
 
-/* Nothing is carried: what a processor needs for one copy of its own. */
+/* --- counters in shared memory, with the window of direct deposit --------- */
+
+static void wait_for_window(const struct side *s)
+{
+	const uint64_t *taken = &s->shared->taken[s->me].value;
+
+	while (s->posted - __atomic_load_n(taken, __ATOMIC_ACQUIRE) >=
+	       s->hello.window)
+		relax(s);
+}
+
+static void post(struct side *s)
+{
+	__atomic_store_n(&s->shared->posted[s->me].value, ++s->posted,
+			 __ATOMIC_RELEASE);
+}
+
+static char *wait_for_post(struct side *s, size_t size)
+{
+	const uint64_t *posted = &s->shared->posted[!s->me].value;
+
+	while (__atomic_load_n(posted, __ATOMIC_ACQUIRE) == s->seen)
+		relax(s);
+	s->seen++;
+	__atomic_store_n(&s->shared->taken[!s->me].value, s->seen,
+			 __ATOMIC_RELEASE);
+	return s->buffer;
+}
+
+static void shm_put(struct side *s, size_t size)
+{
+	wait_for_window(s);
+	memcpy(payload_of(s, s->me), s->buffer, size);
+	post(s);
+}
+
+static char *shm_get(struct side *s, size_t size)
+{
+	wait_for_post(s, size);
+	return payload_of(s, !s->me);
+}
+
+/* Carries nothing: the cost of one copy. */
 static void copy_put(struct side *s, size_t size)
 {
 	memcpy(s->buffer + s->hello.size, s->buffer, size);
 	post(s);
 }
 
-static char *copy_get(struct side *s, size_t size)
-{
-	wait_for_post(s);
-	return s->buffer;
-}
-
-/* --- process_vm_writev() -------------------------------------------------- */
-
 static void vm_put(struct side *s, size_t size)
 {
-	struct iovec from = { s->buffer, size }, to = { s->other_buffer, size };
+	struct iovec v = { s->buffer, size };
 
 	wait_for_window(s);
-	if (process_vm_writev(s->other, &from, 1, &to, 1, 0) != (ssize_t)size)
+	if (process_vm_writev(s->other, &v, 1, &v, 1, 0) != (ssize_t)size)
 		failed(s, "process_vm_writev", errno);
 	post(s);
 }
 
-static char *vm_get(struct side *s, size_t size)
+/* --- counters in shared memory, asleep ------------------------------------ */
+
+/* The half of the counter that changes with each message. */
+static uint32_t *futex_word(struct counter *c)
 {
-	wait_for_post(s);
-	return s->buffer;
+	return (uint32_t *)&c->value + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 }
 
-/* --- UNIX sockets --------------------------------------------------------- */
-
-static void packet_put(struct side *s, size_t size)
+/*
+ * Each side writes before it reads, in one order for both (SEQ_CST): either the
+ * sleeper sees the new value, or the process that stores it sees the sleeper.
+ */
+static void wait_change(struct counter *c, uint64_t old)
 {
-	if (send(s->packet, s->buffer, size, MSG_NOSIGNAL) != (ssize_t)size)
-		failed(s, "send", errno);
+	while (__atomic_load_n(&c->value, __ATOMIC_ACQUIRE) == old) {
+		__atomic_store_n(&c->asleep, 1, __ATOMIC_SEQ_CST);
+		if (__atomic_load_n(&c->value, __ATOMIC_SEQ_CST) == old)
+			syscall(SYS_futex, futex_word(c), FUTEX_WAIT,
+				(uint32_t)old, NULL, NULL, 0);
+		__atomic_store_n(&c->asleep, 0, __ATOMIC_RELAXED);
+	}
 }
 
-static char *packet_get(struct side *s, size_t size)
+static void change(struct counter *c, uint64_t value)
 {
-	if (recv(s->packet, s->buffer, size, 0) != (ssize_t)size)
-		failed(s, "recv", errno);
-	return s->buffer;
+	__atomic_store_n(&c->value, value, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&c->asleep, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, futex_word(c), FUTEX_WAKE, INT_MAX, NULL,
+			NULL, 0);
 }
 
-static void packet_put_spinning(struct side *s, size_t size)
+static void futex_put(struct side *s, size_t size)
 {
-	ssize_t n;
+	struct counter *taken = &s->shared->taken[s->me];
+	uint64_t seen;
 
-	while ((n = send(s->packet, s->buffer, size,
-			 MSG_NOSIGNAL | MSG_DONTWAIT)) < 0 && errno == EAGAIN)
-		give_way(s);
-	if (n != (ssize_t)size)
-		failed(s, "send", errno);
+	while (s->posted - (seen = __atomic_load_n(&taken->value,
+						   __ATOMIC_ACQUIRE)) >=
+	       s->hello.window)
+		wait_change(taken, seen);
+	memcpy(payload_of(s, s->me), s->buffer, size);
+	change(&s->shared->posted[s->me], ++s->posted);
 }
 
-static char *packet_get_spinning(struct side *s, size_t size)
+static char *futex_get(struct side *s, size_t size)
 {
-	ssize_t n;
-
-	while ((n = recv(s->packet, s->buffer, size, MSG_DONTWAIT)) < 0 &&
-	       errno == EAGAIN)
-		give_way(s);
-	if (n != (ssize_t)size)
-		failed(s, "recv", errno);
-	return s->buffer;
+	wait_change(&s->shared->posted[!s->me], s->seen);
+	change(&s->shared->taken[!s->me], ++s->seen);
+	return payload_of(s, !s->me);
 }
 
-static void stream_put(struct side *s, size_t size)
+/* --- sockets: UNIX within a node, TCP between nodes ----------------------- */
+
+static void socket_put(struct side *s, size_t size, int flags)
 {
 	const char *p = s->buffer;
 	ssize_t n;
 
-	for (; size; p += n, size -= n) {
-		n = send(s->stream, p, size, MSG_NOSIGNAL);
-		if (n < 0)
+	while (size) {
+		n = send(s->socket, p, size, MSG_NOSIGNAL | flags);
+		if (n < 0 && errno != EAGAIN)
 			failed(s, "send", errno);
+		if (n < 0) {
+			give_way(s);
+			continue;
+		}
+		p += n;
+		size -= n;
 	}
 }
 
-static char *stream_get(struct side *s, size_t size)
+static char *socket_get(struct side *s, size_t size, int flags)
 {
 	char *p = s->buffer;
 	ssize_t n;
 
-	for (; size; p += n, size -= n) {
-		n = recv(s->stream, p, size, 0);
-		if (n <= 0)
+	while (size) {
+		n = recv(s->socket, p, size, flags);
+		if (!n)
+			failed(s, "recv", -ECONNCLOSE);
+		if (n < 0 && errno != EAGAIN)
 			failed(s, "recv", errno);
+		if (n < 0) {
+			give_way(s);
+			continue;
+		}
+		p += n;
+		size -= n;
 	}
 	return s->buffer;
 }
 
-const struct method methods[] = {
+static void socket_put_spinning(struct side *s, size_t size)
+{
+	socket_put(s, size, MSG_DONTWAIT);
+}
+
+static char *socket_get_spinning(struct side *s, size_t size)
+{
+	return socket_get(s, size, MSG_DONTWAIT);
+}
+
+static void socket_put_blocking(struct side *s, size_t size)
+{
+	socket_put(s, size, 0);
+}
+
+static char *socket_get_blocking(struct side *s, size_t size)
+{
+	return socket_get(s, size, 0);
+}
+
+/* --- all of them ---------------------------------------------------------- */
+
+#define BIT(n)		(1u << (n))
+#define EVERY		(BIT(TEST_LAT) | BIT(TEST_BW) | BIT(TEST_RATE))
+#define COST		(BIT(TEST_INSN) | BIT(TEST_TRIP))
+
+const struct method methods[METHODS] = {
 	{
 		.name = "dd",
 		.what = "direct deposit",
-		.tests = EVERY | COST | BIT(TEST_SHARE),
-		.places = PLACE_HERE | PLACE_NET,
+		.tests = EVERY | COST,
+		.here = true,
+		.net = true,
 		.send = dd_put,
 		.recv = dd_get,
 	}, {
 		.name = "dd-kernel",
 		.what = "direct deposit, each message sent by the kernel",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.send = kernel_put,
 		.recv = kernel_get,
 	}, {
 		.name = "flag",
 		.what = "memcpy() to shared memory and a flag behind it, no pause, no window: the limit",
 		.tests = BIT(TEST_LAT),
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_SPINNING,
 		.send = flag_put,
 		.recv = flag_get,
 	}, {
 		.name = "shm",
-		.what = "memcpy() to shared memory, and a flag there",
+		.what = "memcpy() to shared memory, and a counter there",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_SPINNING,
 		.send = shm_put,
 		.recv = shm_get,
 	}, {
 		.name = "memcpy",
-		.what = "memcpy() within the sender, and a flag: carries nothing",
+		.what = "memcpy() within the sender, and a counter: carries nothing",
 		.tests = BIT(TEST_BW),
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_SPINNING,
 		.send = copy_put,
-		.recv = copy_get,
+		.recv = wait_for_post,
 	}, {
 		.name = "futex",
-		.what = "memcpy() to shared memory, a flag and a futex there, blocking",
+		.what = "memcpy() to shared memory, a counter and a futex there, blocking",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_ASLEEP,
 		.send = futex_put,
 		.recv = futex_get,
 	}, {
 		.name = "vm-writev",
-		.what = "process_vm_writev(), and a flag in shared memory",
+		.what = "process_vm_writev(), and a counter in shared memory",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_SPINNING,
 		.send = vm_put,
-		.recv = vm_get,
+		.recv = wait_for_post,
 	}, {
 		.name = "unix-spin",
 		.what = "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_SPINNING,
 		.limit = PACKET_LIMIT,
-		.send = packet_put_spinning,
-		.recv = packet_get_spinning,
+		.send = socket_put_spinning,
+		.recv = socket_get_spinning,
 	}, {
 		.name = "unix-block",
 		.what = "UNIX SOCK_SEQPACKET, blocking",
 		.tests = EVERY,
-		.places = PLACE_HERE,
+		.here = true,
 		.waiting = WAITS_ASLEEP,
 		.limit = PACKET_LIMIT,
-		.send = packet_put,
-		.recv = packet_get,
-	}, {
-		.name = "unix-stream",
-		.what = "UNIX SOCK_STREAM, blocking",
-		.tests = EVERY,
-		.places = PLACE_HERE,
-		.waiting = WAITS_ASLEEP,
-		.send = stream_put,
-		.recv = stream_get,
-	}, {
-		.name = "pipe",
-		.what = "a pipe for each direction, blocking",
-		.tests = EVERY,
-		.places = PLACE_HERE,
-		.waiting = WAITS_ASLEEP,
-		.send = pipe_put,
-		.recv = pipe_get,
-	}, {
-		.name = "udp-spin",
-		.what = "UDP, spinning with MSG_DONTWAIT",
-		.tests = BIT(TEST_LAT),
-		.places = PLACE_NET,
-		.waiting = WAITS_SPINNING,
-		.limit = DATAGRAM_LIMIT,
-		.send = udp_put_spinning,
-		.recv = udp_get_spinning,
-	}, {
-		.name = "udp-spin",
-		.what = "UDP, acknowledged for its receiver's buffer, spinning",
-		.tests = BIT(TEST_BW) | BIT(TEST_RATE),
-		.places = PLACE_NET,
-		.waiting = WAITS_SPINNING,
-		.send = udp_flow_spinning,
-		.recv = udp_take_spinning,
+		.send = socket_put_blocking,
+		.recv = socket_get_blocking,
 	}, {
 		.name = "tcp-spin",
 		.what = "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
 		.tests = EVERY,
-		.places = PLACE_NET,
+		.net = true,
 		.waiting = WAITS_SPINNING,
-		.send = tcp_put_spinning,
-		.recv = tcp_get_spinning,
-	}, {
-		.name = "udp-block",
-		.what = "UDP, blocking",
-		.tests = BIT(TEST_LAT) | BIT(TEST_TRIP),
-		.places = PLACE_NET,
-		.waiting = WAITS_ASLEEP,
-		.limit = DATAGRAM_LIMIT,
-		.send = udp_put,
-		.recv = udp_get,
-	}, {
-		.name = "udp-block",
-		.what = "UDP, acknowledged for its receiver's buffer, blocking",
-		.tests = BIT(TEST_BW) | BIT(TEST_RATE),
-		.places = PLACE_NET,
-		.waiting = WAITS_ASLEEP,
-		.send = udp_flow,
-		.recv = udp_take,
+		.send = socket_put_spinning,
+		.recv = socket_get_spinning,
 	}, {
 		.name = "tcp-block",
 		.what = "TCP with TCP_NODELAY, blocking",
-		.tests = EVERY | COST | BIT(TEST_SHARE),
-		.places = PLACE_NET,
+		.tests = EVERY | COST,
+		.net = true,
 		.waiting = WAITS_ASLEEP,
-		.send = tcp_put,
-		.recv = tcp_get,
+		.send = socket_put_blocking,
+		.recv = socket_get_blocking,
 	},
 };
-
-const unsigned int method_count = sizeof(methods) / sizeof(methods[0]);
-
-/* --- a choice of them ----------------------------------------------------- */
 
 static bool is_called(const struct method *m, const char *word, size_t len)
 {
@@ -447,23 +434,16 @@ bool method_chosen(const struct method *m, const char *list)
 	return false;
 }
 
-static bool is_there(const char *word, size_t len)
-{
-	unsigned int i;
-
-	for (i = 0; i < method_count; i++)
-		if (is_called(&methods[i], word, len))
-			return true;
-	return false;
-}
-
 void methods_check(const char *list)
 {
 	size_t len;
+	int i;
 
-	for (; list && *list; list += len + (list[len] == ',')) {
+	for (; *list; list += len + (list[len] == ',')) {
 		len = strcspn(list, ",");
-		if (!is_there(list, len))
+		for (i = 0; i < METHODS && !is_called(&methods[i], list, len); i++)
+			;
+		if (i == METHODS)
 			tool_usage("--methods: there is no '%.*s'", (int)len, list);
 	}
 }

@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
+ * pair.c - sets up the two sides: a child process within a node, "ddperf net
+ * serve" on another one
+ *
+ * Between nodes commands go by TCP, so that neither they nor the detection of a
+ * failed server depend on direct deposit.
+ *
  * Copyright (C) 2026 The dd authors
  */
-#include <fcntl.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "net.h"
+#include "pair.h"
 #include "../common/tool.h"
 
-enum { FD_SHARED, FD_PACKET, FD_STREAM, FD_PIPE_IN, FD_PIPE_OUT, FDS };
+/**
+ * struct greeting - first record of a client on another node
+ * @magic: GREETING
+ * @kind: enum net_kind
+ */
+struct greeting {
+	char magic[16];
+	uint32_t kind;
+};
 
-#define PIPE_SIZE	(1 << 20)	/* as much as a user may have */
-
-/* Where the mapping of both payloads ends. */
-static size_t shared_size(size_t size)
-{
-	return sizeof(struct shared) + 2 * payload_room(size);
-}
-
-static void die(const char *what)
-{
-	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
-}
+/* Both sides have the same version: their records carry no other one. */
+#define GREETING	"ddperf3 " DD_VERSION
 
 /* --- the control socket --------------------------------------------------- */
 
@@ -43,32 +46,36 @@ void pair_put(const struct side *s, const void *p, size_t size)
 	if (send(s->control, p, size, MSG_NOSIGNAL) == (ssize_t)size)
 		return;
 	if (s->me)
-		_exit(TOOL_OK);	/* a client ends like this */
+		_exit(TOOL_OK);	/* the client has finished */
 	perf_lost(s->control);
 }
 
-void pair_get(const struct side *s, void *p, size_t size)
+static ssize_t receive(int fd, void *p, size_t size, int flags)
 {
 	ssize_t n;
 
 	do {
-		n = recv(s->control, p, size, MSG_PEEK);
+		n = recv(fd, p, size, flags);
 	} while (n < 0 && errno == EINTR);
+	return n;
+}
+
+void pair_get(const struct side *s, void *p, size_t size)
+{
+	ssize_t n = receive(s->control, p, size, MSG_PEEK);
+
 	if (n > 0 && perf_is_failure(p, n))
 		perf_lost(s->control);
-	do {
-		n = recv(s->control, p, size, MSG_WAITALL);
-	} while (n < 0 && errno == EINTR);
-	if (n != (ssize_t)size) {
-		if (s->me)
-			_exit(TOOL_OK);	/* a client ends like this */
-		perf_lost(s->control);
-	}
+	if (receive(s->control, p, size, MSG_WAITALL) == (ssize_t)size)
+		return;
+	if (s->me)
+		_exit(TOOL_OK);	/* the client has finished */
+	perf_lost(s->control);
 }
 
 /*
- * A side that spins on memory, or sleeps in a call, would wait for ever for
- * one that has died. This thread sleeps until the socket hangs up.
+ * A side that spins on memory, or sleeps in a call, does not notice that the
+ * other side has ended. This thread sleeps until the socket hangs up.
  */
 static void *watch(void *arg)
 {
@@ -88,86 +95,49 @@ static void start_watch(struct side *s)
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, watch, s))
-		die("pthread_create");
+		perf_die("pthread_create");
 	pthread_detach(thread);
 }
 
-static void send_fds(int control, const struct hello *hello, const int *fds)
-{
-	char space[CMSG_SPACE(FDS * sizeof(int))] = {};
-	struct iovec iov = { (void *)hello, sizeof(*hello) };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+/* --- memory and connections ----------------------------------------------- */
 
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(FDS * sizeof(int));
-	memcpy(CMSG_DATA(c), fds, FDS * sizeof(int));
-	if (sendmsg(control, &msg, MSG_NOSIGNAL) != sizeof(*hello))
-		die("descriptors");
+static void *map(size_t size, int flags)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_ANONYMOUS | MAP_POPULATE | flags, -1, 0);
+
+	if (p == MAP_FAILED)
+		perf_die("memory");
+	return p;
 }
 
-static void recv_fds(int control, struct hello *hello, int *fds)
+/* Before the fork, so that @buffer has one address in both processes. */
+static void map_memory(struct side *s)
 {
-	char space[CMSG_SPACE(FDS * sizeof(int))];
-	struct iovec iov = { hello, sizeof(*hello) };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	ssize_t n = recvmsg(control, &msg, MSG_CMSG_CLOEXEC);
-	struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	size_t size = s->hello.size;
 
-	if (n != sizeof(*hello) || !c || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(FDS * sizeof(int)))
-		perf_fail(TOOL_FAILED, "the client sends no descriptors");
-	memcpy(fds, CMSG_DATA(c), FDS * sizeof(int));
+	if (!s->net)
+		s->shared = map(sizeof(struct shared) + 2 * payload_room(size), MAP_SHARED);
+	s->buffer = map(2 * size, MAP_PRIVATE);
 }
 
-/* --- set-up --------------------------------------------------------------- */
-
-static void map_shared(struct side *s, int fd)
+static int link_count(const struct side *s)
 {
-	s->shared = mmap(NULL, shared_size(s->hello.size), PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (s->shared == MAP_FAILED)
-		die("shared memory");
+	return s->net ? 1 : LINKS;
 }
 
-static void map_buffer(struct side *s)
+static void link_name(char *buf, size_t size, const char *service, int link)
 {
-	s->buffer = mmap(NULL, 2 * s->hello.size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (s->buffer == MAP_FAILED)
-		die("memory");
-	memset(s->buffer, s->me + 1, 2 * s->hello.size);
+	snprintf(buf, size, "%s%s", service, link == LINK_KERNEL ? ".k" : "");
 }
 
-/* Both sides have as many. */
-static int way_count(const struct side *s)
-{
-	return s->hello.net ? 1 : WAYS;
-}
-
-static void way_name(char *buf, size_t size, const char *service, int way)
-{
-	snprintf(buf, size, "%s%s", service, way == WAY_KERNEL ? ".k" : "");
-}
-
-static void serve_dd(struct side *s, const char *service, int way)
+static void serve_link(struct side *s, const char *service, int link)
 {
 	/* Blocks are rounded down to 8 bytes. */
 	size_t size = (s->hello.size + 7) / 8 * 8;
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
-		.flags = way == WAY_KERNEL ? DD_ATTR_NODIRECT : 0,
+		.flags = link == LINK_KERNEL ? DD_ATTR_NODIRECT : 0,
 		.maxconn = 1,
 		.window = s->hello.window,
 		.recv_size = perf_pages(size),
@@ -175,13 +145,13 @@ static void serve_dd(struct side *s, const char *service, int way)
 	};
 	char name[80];
 
-	way_name(name, sizeof(name), service, way);
+	link_name(name, sizeof(name), service, link);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
-	must(s->h, dd_serve(s->h, name, &attr, &s->ways[way].list), name);
+	must(s->h, dd_serve(s->h, name, &attr, &s->links[link].list), name);
 }
 
-static void connect_dd(struct side *s, const char *service, int way)
+static void connect_link(struct side *s, const char *service, int link)
 {
 	size_t size = s->hello.size;
 	struct dd_connect_attr attr = {
@@ -191,266 +161,258 @@ static void connect_dd(struct side *s, const char *service, int way)
 		.send_size = size,
 		.recv_size = perf_pages(size),
 	};
-	struct way *w = &s->ways[way];
+	struct link *l = &s->links[link];
 	char name[80];
 
-	way_name(name, sizeof(name), service, way);
+	link_name(name, sizeof(name), service, link);
 	must(s->h, dd_alloc(s->h, attr.recv_size, &attr.recv), "memory");
 	must(s->h, dd_alloc(s->h, size, &attr.send), "memory");
-	if (!s->hello.net)
-		s->node = dd_node(s->h);
-	w->conn = must(s->h, dd_connect(s->h, name, s->node, &attr, &w->list),
-		       name);
-	w->send = attr.send;
-	memset(w->send, 1, size);
-	/* Tells the server which connection it is. */
-	must(s->h, dd_send(s->h, w->conn, w->send, 1, 0, 0, NULL, 0), "sending");
+	l->conn = must(s->h, dd_connect(s->h, name, s->net ? s->node : dd_node(s->h),
+					&attr, &l->list), name);
+	l->send = memset(attr.send, 1, size);
+	/* The server learns the connection's id from its first message. */
+	must(s->h, dd_send(s->h, l->conn, l->send, 1, 0, 0, NULL, 0), "sending");
 }
 
-static void expect_dd(struct side *s, int way)
+static void accept_link(struct side *s, int link)
 {
-	struct way *w = &s->ways[way];
+	struct link *l = &s->links[link];
 	struct dd_msg msg;
 
-	must(s->h, dd_recv(s->h, w->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
+	must(s->h, dd_recv(s->h, l->list, &msg, DD_RECV_SLEEP, DD_FOREVER),
 	     "receiving");
-	w->conn = msg.conn;
-	w->send = msg.send;
-	memset(w->send, 2, s->hello.size);
+	l->conn = msg.conn;
+	l->send = memset(msg.send, 2, s->hello.size);
 }
 
-/* process_vm_writev() asks for the right to trace the target. */
-static void allow_tracing(void)
+/* Both: process_vm_writev() needs the permission to trace the other process. */
+static void begin(struct side *s)
 {
-	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	if (!s->net)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	memset(s->buffer, s->me + 1, 2 * s->hello.size);
+	s->h = perf_open();
 }
 
-/* The server's life with one client, from @s->hello on. */
+/* --- the server ----------------------------------------------------------- */
+
 static void serve_client(struct side *s)
 {
-	struct welcome w = { .pid = getpid(), .buffer = (uintptr_t)s->buffer };
+	char service[64] = "";
 	int i;
 
-	snprintf(w.service, sizeof(w.service), "ddperf.%d", (int)getpid());
-	s->h = perf_open();
-	for (i = 0; i < way_count(s); i++)
-		serve_dd(s, w.service, i);
-	if (s->hello.net)
-		sock_listen(s, &w);
+	pin(s->hello.cpu);
+	begin(s);
+	snprintf(service, sizeof(service), "ddperf.%d", (int)getpid());
+	for (i = 0; i < link_count(s); i++)
+		serve_link(s, service, i);
 	start_watch(s);
-	pair_put(s, &w, sizeof(w));
-	for (i = 0; i < way_count(s); i++)
-		expect_dd(s, i);
-	if (s->hello.net)
-		sock_accept(s);
+	pair_put(s, service, sizeof(service));
+	for (i = 0; i < link_count(s); i++)
+		accept_link(s, i);
 	flow_answer(s);
 	_exit(TOOL_OK);
 }
 
-static void check_hello(const struct hello *hello)
+static void fork_server(struct side *s)
 {
-	if (!hello->size || hello->size > SIZE_MAX_BYTES)
-		perf_fail(TOOL_FAILED, "a message size that makes no sense");
-	pin(hello->cpu);
-}
+	int control[2], packet[2];
+	pid_t client = getpid(), pid;
 
-static void answer(int control, bool shared_terminal)
-{
-	struct side s = { .me = 1, .control = control };
-	int fds[FDS];
-
-	perf_serves(control, shared_terminal);
-
-	recv_fds(control, &s.hello, fds);
-	check_hello(&s.hello);
-	map_shared(&s, fds[FD_SHARED]);
-	map_buffer(&s);
-	s.packet = fds[FD_PACKET];
-	s.stream = fds[FD_STREAM];
-	s.pipe_in = fds[FD_PIPE_IN];
-	s.pipe_out = fds[FD_PIPE_OUT];
-	s.other = s.hello.pid;
-	s.other_buffer = (char *)(uintptr_t)s.hello.buffer;
-	allow_tracing();
-	serve_client(&s);
-}
-
-void pair_answer_net(int control)
-{
-	struct side s = { .me = 1, .control = control };
-
-	perf_serves(control, false);
-	pair_get(&s, &s.hello, sizeof(s.hello));
-	check_hello(&s.hello);
-	s.hello.net = true;
-	map_buffer(&s);
-	serve_client(&s);
-}
-
-static int start_server(void)
-{
-	int pair[2];
-	pid_t pid;
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		die("socketpair");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet) < 0)
+		perf_die("socketpair");
 	pid = fork();
 	if (pid < 0)
-		die("fork");
-	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		close(pair[0]);
-		answer(pair[1], true);
-	}
-	close(pair[1]);
-	return pair[0];
+		perf_die("fork");
+	s->me = !pid;
+	s->other = pid ? pid : client;
+	s->control = control[s->me];
+	s->socket = packet[s->me];
+	close(control[!s->me]);
+	close(packet[!s->me]);
+	if (pid)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	perf_serves(s->control, true);
+	serve_client(s);
 }
 
-static int named_socket(const char *name, int (*use)(int, const struct sockaddr *,
-						     socklen_t))
+static void no_delay(int fd)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int n;
+	int one = 1;
 
-	/* An abstract name: nothing is left behind in the filesystem. */
-	n = snprintf(a.sun_path + 1, sizeof(a.sun_path) - 1, "ddperf.%s", name);
-	if (fd < 0 || n >= (int)sizeof(a.sun_path) - 1 ||
-	    use(fd, (struct sockaddr *)&a,
-		offsetof(struct sockaddr_un, sun_path) + 1 + n) < 0) {
-		tool_warn("'%s': %s", name, errno == ECONNREFUSED ?
-			  "no server of that name" : strerror(errno));
-		exit(TOOL_FAILED);
-	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+static void answer(int control)
+{
+	struct side s = { .me = 1, .net = true, .control = control, .socket = control };
+	struct greeting g;
+
+	no_delay(control);
+	perf_serves(control, false);
+	pair_get(&s, &g, sizeof(g));
+	if (memcmp(g.magic, GREETING, sizeof(GREETING)))
+		perf_fail(TOOL_FAILED, "a client of another version");
+	if (g.kind == NET_CONNS)
+		conns_answer(control);
+	pair_get(&s, &s.hello, sizeof(s.hello));
+	if (!s.hello.size || s.hello.size > SIZE_MAX_BYTES)
+		perf_fail(TOOL_FAILED, "the client's message size is out of range");
+	map_memory(&s);
+	serve_client(&s);
+}
+
+/* IPv6 sockets take IPv4 as well; some machines have no IPv6. */
+static int listen_at(unsigned int port)
+{
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6,
+				    .sin6_port = htons(port) };
+	struct sockaddr_in four = { .sin_family = AF_INET,
+				    .sin_port = htons(port) };
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool has_six = fd >= 0;
+	int one = 1;
+
+	if (!has_six)
+		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(fd, has_six ? (struct sockaddr *)&six : (struct sockaddr *)&four,
+		 has_six ? sizeof(six) : sizeof(four)) || listen(fd, 16))
+		perf_fail(TOOL_FAILED, "TCP port %u: %s", port, strerror(errno));
 	return fd;
 }
 
-int pair_serve(const struct perf_options *o)
+int net_serve(const struct perf_options *o)
 {
-	int fd = named_socket(o->server, bind), client;
+	int fd = listen_at(o->port), client;
 
-	dd_shutdown(perf_open());
+	tool_raise_memlock();
 	signal(SIGCHLD, SIG_IGN);
-	if (listen(fd, 4) < 0)
-		die("listen");
 	printf("ready\n");
 	fflush(stdout);
 	for (;;) {
 		client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 		if (client < 0)
-			die("accept");
+			perf_die("accept");
 		if (!fork()) {
 			close(fd);
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			answer(client, false);
+			signal(SIGCHLD, SIG_DFL);
+			answer(client);
 		}
 		close(client);
 	}
 }
 
-static void make_pipe(int *in, int *out)
-{
-	int ends[2];
+/* --- the client ----------------------------------------------------------- */
 
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		die("pipe");
-	fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
-	*in = ends[0];
-	*out = ends[1];
+int net_connect(const struct perf_options *o, enum net_kind kind)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_NUMERICHOST }, *a;
+	struct greeting g = { GREETING, kind };
+	struct side s = {};
+	struct peer peer;
+	char port[16];
+	int ret;
+
+	if (!peer_look(&peer, o->node))
+		perf_fail(TOOL_FAILED, "node %d: ddctl knows no address of it", o->node);
+	snprintf(port, sizeof(port), "%u", o->port);
+	ret = getaddrinfo(peer.address, port, &hints, &a);
+	if (ret)
+		perf_fail(TOOL_FAILED, "'%s': %s", peer.address, gai_strerror(ret));
+	s.control = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s.control < 0 || connect(s.control, a->ai_addr, a->ai_addrlen) < 0)
+		perf_fail(TOOL_FAILED, "node %d: no 'ddperf net serve' at %s, port %u: %s",
+			  o->node, peer.address, o->port, strerror(errno));
+	freeaddrinfo(a);
+	no_delay(s.control);
+	pair_put(&s, &g, sizeof(g));
+	return s.control;
 }
 
-static void make_fds(struct side *s, int *fds)
+void pair_open(struct side *s, const struct perf_options *o, size_t size)
 {
-	int packet[2], stream[2];
-
-	fds[FD_SHARED] = memfd_create("ddperf", MFD_CLOEXEC);
-	if (fds[FD_SHARED] < 0 ||
-	    ftruncate(fds[FD_SHARED], shared_size(s->hello.size)) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, packet) < 0 ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
-		die("descriptors");
-	s->packet = packet[0];
-	s->stream = stream[0];
-	fds[FD_PACKET] = packet[1];
-	fds[FD_STREAM] = stream[1];
-	make_pipe(&fds[FD_PIPE_IN], &s->pipe_out);
-	make_pipe(&s->pipe_in, &fds[FD_PIPE_OUT]);
-}
-
-/* What only processes of one machine have in common. */
-static void open_here(struct side *s)
-{
-	int fds[FDS], i;
-
-	make_fds(s, fds);
-	map_shared(s, fds[FD_SHARED]);
-	allow_tracing();
-	send_fds(s->control, &s->hello, fds);
-	for (i = 0; i < FDS; i++)
-		close(fds[i]);
-}
-
-void pair_open(struct side *s, const struct perf_options *o, size_t size,
-	       unsigned int window)
-{
-	struct welcome w;
+	char service[64];
 	int i;
 
 	*s = (struct side) {
+		.net = o->node >= 0,
 		.node = o->node,
 		.hello = {
 			.size = size,
-			.window = window,
+			.window = o->window,
 			.sleep = o->sleep,
 			.touch = o->touch,
-			.shared_cpu = share_cpu(o),
-			.net = o->node >= 0,
+			.shared_cpu = o->cpus[0] >= 0 && o->cpus[0] == o->cpus[1],
 			.cpu = o->cpus[1],
 		},
 	};
 	tool_raise_memlock();
-	/* The server first, since a handle is not inherited. */
-	map_buffer(s);
-	s->hello.pid = getpid();
-	s->hello.buffer = (uintptr_t)s->buffer;
-	if (s->hello.net) {
-		s->control = net_connect(o, NET_PAIR);
+	map_memory(s);
+	/* The server first: a handle is not inherited. */
+	if (s->net) {
+		s->control = s->socket = net_connect(o, NET_PAIR);
 		pair_put(s, &s->hello, sizeof(s->hello));
 	} else {
-		s->control = o->client ? named_socket(o->client, connect) :
-					 start_server();
-		open_here(s);
+		fork_server(s);
 	}
-
 	pin(o->cpus[0]);
-	s->h = perf_open();
-	pair_get(s, &w, sizeof(w));
-	s->other = w.pid;
-	s->other_buffer = (char *)(uintptr_t)w.buffer;
-	for (i = 0; i < way_count(s); i++)
-		connect_dd(s, w.service, i);
-	if (s->hello.net)
-		sock_connect(s, &w);
+	begin(s);
+	pair_get(s, service, sizeof(service));
+	service[sizeof(service) - 1] = '\0';
+	for (i = 0; i < link_count(s); i++)
+		connect_link(s, service, i);
 	start_watch(s);
 }
 
-/* --- usage ---------------------------------------------------------------- */
+/* --- the other node, as ddctl reports it ---------------------------------- */
 
-void usage_now(struct usage *u)
+static uint64_t number(struct json_object *row, const char *key)
 {
-	struct rusage ru;
+	struct json_object *value;
 
-	getrusage(RUSAGE_THREAD, &ru);
-	u->cpu = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ull +
-		(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ull;
-	u->voluntary = ru.ru_nvcsw;
-	u->involuntary = ru.ru_nivcsw;
+	return json_object_object_get_ex(row, key, &value) ?
+	       json_object_get_uint64(value) : 0;
 }
 
-void usage_since(struct usage *u, const struct usage *before)
+/* Without brackets and port: "10.9.0.2:56797", "[fe80::2%eth0]:56797". */
+static void bare_address(char *buf, size_t size, const char *text)
 {
-	usage_now(u);
-	u->cpu -= before->cpu;
-	u->voluntary -= before->voluntary;
-	u->involuntary -= before->involuntary;
+	int len = *text == '[' ? strcspn(++text, "]") : strcspn(text, ":");
+
+	snprintf(buf, size, "%.*s", len, text);
+}
+
+bool peer_look(struct peer *p, int node)
+{
+	struct json_object *row, *address;
+	char command[96], text[4096];
+	bool known;
+	FILE *f;
+
+	*p = (struct peer) {};
+	/* ddctl is installed in /usr/sbin, which is not on every user's PATH. */
+	snprintf(command, sizeof(command),
+		 "PATH=\"$PATH:/usr/sbin\" ddctl -j peer show %d 2>/dev/null", node);
+	f = popen(command, "r");
+	if (!f)
+		perf_die("ddctl");
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	pclose(f);
+	row = json_tokener_parse(text);
+	known = json_object_object_get_ex(row, "address", &address);
+	if (known) {
+		bare_address(p->address, sizeof(p->address),
+			     json_object_get_string(address));
+		p->packet = number(row, "packet_size");
+		p->sent = number(row, "packets_sent");
+		p->received = number(row, "packets_received");
+		p->lost = number(row, "packets_lost");
+	}
+	json_object_put(row);
+	return known;
 }

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Two sides of a measurement: processes that share a socket for commands, a
- * memory file, and a pair of sockets of each kind to measure.
+ * The two sides of a measurement, and the methods between them.
  *
  * Copyright (C) 2026 The dd authors
  */
 #ifndef DDPERF_PAIR_H
 #define DDPERF_PAIR_H
 
-#include <netinet/in.h>
 #include <sys/types.h>
 
 #include "perf.h"
 
-#define CACHE_LINE	128	/* two lines: neighbours are prefetched */
+#define CACHE_LINE	128	/* two lines: processors prefetch the neighbour */
 
 /**
  * struct counter - a word with its cache line to itself
- * @value: messages so far
- * @asleep: somebody waits asleep for @value to change
+ * @value: messages until now
+ * @asleep: a process sleeps until @value changes
  */
 struct counter {
 	uint64_t value;
@@ -28,8 +26,8 @@ struct counter {
 /**
  * struct shared - memory of both sides
  * @posted: messages sent by each side
- * @taken: messages consumed by each side
- * @payload: follows: payload_room() bytes from each side
+ * @taken: messages of each side that the other side has consumed
+ * @payload: payload_room() bytes for each side
  */
 struct shared {
 	struct counter posted[2];
@@ -44,164 +42,145 @@ static inline size_t payload_room(size_t size)
 }
 
 /**
- * struct hello - first thing said by the client, with the descriptors
+ * struct hello - parameters of the server's side
  * @size: largest message
  * @window: messages that may be unconsumed
  * @sleep: as in struct perf_options
- * @touch: likewise
+ * @touch: as in struct perf_options
  * @shared_cpu: both sides run on one CPU
- * @net: they are on different nodes; no descriptors come along
- * @cpu: CPU for the server
- * @pid: the client's process
- * @buffer: address of @size bytes in it, for process_vm_writev()
+ * @cpu: CPU of the server
  */
 struct hello {
 	uint64_t size;
-	uint64_t buffer;
-	int64_t pid;
 	uint32_t window;
 	uint32_t sleep;
 	uint32_t touch;
 	uint32_t shared_cpu;
-	uint32_t net;
 	int32_t cpu;
 };
 
-/**
- * struct welcome - the server's answer
- * @pid: its process
- * @buffer: address of @size bytes in it, for process_vm_writev()
- * @service: name of its service
- * @tcp: port where its stream socket listens, on another node
- * @udp: port of its datagram socket, likewise
- */
-struct welcome {
-	int64_t pid;
-	uint64_t buffer;
-	char service[64];
-	in_port_t tcp;
-	in_port_t udp;
-};
-
-/* Of ours: as the library does it, and by the kernel in any case. */
-enum { WAY_DD, WAY_KERNEL, WAYS };
+/* Two connections: one whose sender may deposit directly, one by the kernel. */
+enum { LINK_DD, LINK_KERNEL, LINKS };
 
 /**
- * struct way - a connection
+ * struct link - a connection
  * @conn: its id
  * @list: its note list
  * @send: its send buffer
  */
-struct way {
+struct link {
 	int conn;
 	int list;
 	char *send;
 };
 
 /**
- * struct udp_flow - what keeps datagrams from overflowing the server's socket
- * @ahead: room that may be taken by what is not acknowledged, bytes
- * @sent: room taken by all that was sent
- * @acked: of that, what the server has acknowledged
- * @taken: room of what the server received
- * @told: of that, what was acknowledged
- */
-struct udp_flow {
-	uint64_t ahead, sent, acked, taken, told;
-};
-
-/**
- * struct side - one of the two
+ * struct side - one of the two sides
  * @me: 0 the client, which measures; 1 the server
- * @control: socket for commands
- * @hello: parameters
- * @shared: common memory
- * @packet: end of a SOCK_SEQPACKET pair
- * @stream: end of a SOCK_STREAM pair
- * @pipe_in: end of a pipe, to read
- * @pipe_out: end of another one, to write
- * @tcp: stream socket to another node
- * @udp: datagram socket to another node
- * @udp_flow: of one-way datagrams
- * @buffer: private memory, source and target of what is copied; behind it there
- *	is as much again
- * @posted: messages sent to the other side, by way of @shared
- * @seen: messages taken from it
- * @flags_set: messages sent by way of the bare flag
- * @flags_seen: messages taken from there
- * @other: its process
- * @other_buffer: its @buffer
+ * @net: the other side is on another node
  * @node: number of the server's node
+ * @hello: parameters
+ * @control: socket for commands
+ * @socket: what "unix" and "tcp" send by; between nodes this is @control
+ * @shared: memory of both sides, within a node
+ * @buffer: private memory for two messages, at one address in both processes
+ * @posted: messages sent with the counters of @shared
+ * @seen: messages consumed with these
+ * @flags_set: messages sent with a bare flag
+ * @flags_seen: messages consumed with a bare flag
+ * @other: process of the other side, within a node
  * @h: handle
- * @ways: connections; the first one only if @other is on another node
+ * @links: connections; between nodes the first one only
  */
 struct side {
 	int me;
-	int control;
+	bool net;
+	int node;
 	struct hello hello;
+	int control;
+	int socket;
 	struct shared *shared;
-	int packet;
-	int stream;
-	int pipe_in;
-	int pipe_out;
-	int tcp;
-	int udp;
-	struct udp_flow udp_flow;
 	char *buffer;
 	uint64_t posted;
 	uint64_t seen;
 	uint64_t flags_set;
 	uint64_t flags_seen;
 	pid_t other;
-	char *other_buffer;
-	int node;
 	struct dd *h;
-	struct way ways[WAYS];
+	struct link links[LINKS];
 };
 
-/**
- * struct command - what the client tells the server to do
- * @test: enum test
- * @method: index of the method
- * @size: bytes in a message
- * @warm: messages before
- * @count: messages that count
- */
-struct command {
-	uint32_t test;
-	uint32_t method;
-	uint64_t size;
-	uint64_t warm;
-	uint64_t count;
-};
+/* --- pair.c: set-up ------------------------------------------------------- */
 
-/**
- * struct usage - what a run has cost a process
- * @cpu: nanoseconds
- * @voluntary: context switches because it slept
- * @involuntary: because somebody else wanted the CPU
- */
-struct usage {
-	uint64_t cpu;
-	uint64_t voluntary;
-	uint64_t involuntary;
-};
+enum net_kind { NET_PAIR, NET_CONNS };
 
 /* The client's side, with a server started or found; exits if that fails. */
-void pair_open(struct side *s, const struct perf_options *o, size_t size,
-	       unsigned int window);
+void pair_open(struct side *s, const struct perf_options *o, size_t size);
 
-/* Answer clients by name, one process each; returns only on error. */
-int pair_serve(const struct perf_options *o);
-
-/* Exchange of fixed records on the control socket; exits if it is closed. */
+/* Fixed records on the control socket; both exit if the other side has ended. */
 void pair_put(const struct side *s, const void *p, size_t size);
 void pair_get(const struct side *s, void *p, size_t size);
 
-void usage_now(struct usage *u);
-void usage_since(struct usage *u, const struct usage *before);
+/* A socket for commands to the server of o->node; exits if that fails. */
+int net_connect(const struct perf_options *o, enum net_kind kind);
 
-/* What the server does: commands of flow.c, until the client hangs up. */
+/* The server's loop: commands, until the client hangs up. */
 void flow_answer(struct side *s);
+void conns_answer(int control);
+
+/**
+ * struct peer - what ddctl reports of another node
+ * @address: its address, as text
+ * @packet: bytes in a packet of the session
+ * @sent: packets sent
+ * @received: packets received
+ * @lost: packets sent that are taken for lost
+ */
+struct peer {
+	char address[64];
+	unsigned int packet;
+	uint64_t sent, received, lost;
+};
+
+/* False if there is no such peer, or no ddctl. */
+bool peer_look(struct peer *p, int node);
+
+/* --- method.c: ways to carry a message ------------------------------------ */
+
+/* As --sleep says, or always in one way. */
+enum waiting { WAITS_BY_OPTION, WAITS_SPINNING, WAITS_ASLEEP };
+
+/**
+ * struct method - one way to carry a message
+ * @name: for reports
+ * @what: description for reports
+ * @tests: bit per enum test that it takes part in
+ * @here: it works within a node
+ * @net: it works between nodes
+ * @waiting: how both sides wait
+ * @limit: largest message, 0 for any
+ * @send: send a message; waits while a window of messages is unconsumed
+ * @recv: wait for a message, return its address
+ *
+ * @send and @recv exit if they fail: a measurement with errors is not reported.
+ */
+struct method {
+	const char *name;
+	const char *what;
+	unsigned int tests;
+	bool here, net;
+	enum waiting waiting;
+	size_t limit;
+	void (*send)(struct side *s, size_t size);
+	char *(*recv)(struct side *s, size_t size);
+};
+
+#define METHODS	11
+
+/* Direct deposit is the first one. */
+extern const struct method methods[METHODS];
+
+/* Whether @list, names separated by commas or NULL for all, has @m. */
+bool method_chosen(const struct method *m, const char *list);
 
 #endif /* DDPERF_PAIR_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ddperf: command line, results, reports.
+ * ddperf: command line, numbers, reports, failures.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -20,37 +20,31 @@
 #define VARIANTS_MAX	8	/* of --processes */
 #define SIZES_MAX	32	/* of --size */
 
-/* The last three are of "net" only. */
-enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP, TEST_SHARE };
+/* The last two are tests of "net" only. */
+enum test { TEST_LAT, TEST_BW, TEST_RATE, TEST_INSN, TEST_TRIP };
 
 /**
  * struct perf_options - command line
- * @argc: as main() got it, for the report
- * @argv: likewise
- * @sizes: bytes in a message, one after the other
- * @size_count: how many of them
- * @size: the first one, or the only one where there may be no more
- * @all: sizes from 2 bytes to 1 MiB instead, powers of two
- * @iterations: per round; 0 for a default by test and size
- * @duration: seconds per size in all, instead of @iterations
+ * @argc: of main(), for the report
+ * @argv: of main(), for the report
+ * @sizes: bytes in a message; measured one after the other
+ * @size_count: number of @sizes
+ * @size: the first one
+ * @iterations: messages in a round; 0 for a default by test and size
  * @sleep: wait asleep rather than spinning
  * @touch: the receiver reads every byte
- * @methods: names of those beside ours; NULL for all
- * @cpus: CPUs of this and of the other side; -1 for any
+ * @methods: names of the controls; NULL for all
+ * @cpus: CPUs of the client and of the server; -1 for any
  * @rounds: interleaved rounds of all methods
  * @window: messages that may be unconsumed; 0 for a default by test
  * @json: report as JSON
- * @server: answer clients by this name
- * @client: use the server of this name; NULL to start one
  * @connections: connections to open
- * @active: of these, in use where it says so
+ * @active: connections that are used at random
  * @processes: numbers of client processes to try
- * @variants: how many of them
- * @block: bytes of a connection's block; 0 for what the size needs
- * @sockets: conns: UNIX sockets, not connections
- * @node: number of the server's node; -1 for this one, without "net"
- * @port: TCP port where that server listens
- * @flows: names of the methods that run at the same time
+ * @variants: number of @processes
+ * @block: bytes of a connection's block; 0 for the size in whole words
+ * @node: number of the server's node; -1 for this one
+ * @port: TCP port of that server
  */
 struct perf_options {
 	int argc;
@@ -58,9 +52,7 @@ struct perf_options {
 	size_t sizes[SIZES_MAX];
 	unsigned int size_count;
 	size_t size;
-	bool all;
 	uint64_t iterations;
-	double duration;
 	bool sleep;
 	bool touch;
 	const char *methods;
@@ -68,17 +60,13 @@ struct perf_options {
 	unsigned int rounds;
 	unsigned int window;
 	bool json;
-	const char *server;
-	const char *client;
 	unsigned int connections;
 	unsigned int active;
 	unsigned int processes[VARIANTS_MAX];
 	unsigned int variants;
 	size_t block;
-	bool sockets;
 	int node;
 	unsigned int port;
-	const char *flows;
 };
 
 /* Each returns the exit code. */
@@ -86,19 +74,21 @@ int perf_flow(enum test test, const struct perf_options *o);
 int perf_insn(const struct perf_options *o);
 int perf_conns(const struct perf_options *o);
 int perf_mem(const struct perf_options *o);
-int perf_share(const struct perf_options *o);
 int net_serve(const struct perf_options *o);
 
-/* Whether the clock counts instructions, as under QEMU's -icount. */
+/* Whether the clock counts instructions, as with QEMU's -icount. */
 bool clock_counts_instructions(void);
 
-/* --- numbers -------------------------------------------------------------- */
+/* Exits with a complaint if @list names a method that does not exist. */
+void methods_check(const char *list);
+
+/* --- report.c: numbers and reports ---------------------------------------- */
 
 /**
- * struct spread - a sorted sample, in short
+ * struct spread - summary of a sample
  * @min: smallest
  * @p25: lower quartile
- * @median: half are below
+ * @median: half of the sample is below
  * @p75: upper quartile
  * @max: largest
  */
@@ -112,60 +102,34 @@ void spread_of(struct spread *s, double *v, size_t n);
 /* Of a sorted sample, @q from 0 to 1, interpolated. */
 double quantile(const double *sorted, size_t n, double q);
 
-void sort_doubles(double *v, size_t n);
+void json_text(struct json_object *j, const char *key, const char *value);
+void json_count(struct json_object *j, const char *key, uint64_t value);
+void json_number(struct json_object *j, const char *key, double value);
+void json_flag(struct json_object *j, const char *key, bool value);
+void json_spread(struct json_object *j, const char *key, const struct spread *s);
 
-struct json_object *spread_json(const struct spread *s);
-
-/* --- report --------------------------------------------------------------- */
-
-/* "environment" and "command" of a report; the caller adds the rest. */
+/* A report with "environment" and "command"; the caller adds the rest. */
 struct json_object *report_json(const char *test, const struct perf_options *o);
 
-/* The same for people. */
+/* The same as text. */
 void report_head(const char *test, const struct perf_options *o);
 
 /* Print and free. */
 void report_print_json(struct json_object *j);
 
-/* --- processes ------------------------------------------------------------ */
+/* --- process.c: CPUs, memory, failures ------------------------------------ */
 
-/* A choice of two CPUs out of the allowed ones, if the user made none. */
+/* The first two allowed CPUs, unless the user chose two. */
 void choose_cpus(struct perf_options *o);
 
-/* Bind the calling process; exits if that is impossible. */
+/* Bind the calling process to a CPU; exits if that is impossible. */
 void pin(int cpu);
 
-/* Whether both sides share a CPU, so that spinning must give way. */
-bool share_cpu(const struct perf_options *o);
-
-/* Open /dev/dd or say why not and exit. */
+/* Open /dev/dd; exits with a message if that fails. */
 struct dd *perf_open(void);
 
-/* --- fail.c: failures ----------------------------------------------------- */
-
-/**
- * perf_fail() - say what has failed, and exit
- * @code: exit code
- * @format: as for printf(), without the newline
- *
- * A server tells its client, which says it and exits with @code as well.
- */
-void perf_fail(int code, const char *format, ...)
-	__attribute__((format(printf, 2, 3), noreturn));
-
-/**
- * perf_serves() - this process is a server from now on
- * @control: socket to its client
- * @shared_terminal: the client's standard error is this process's: one message
- *	is enough
- */
-void perf_serves(int control, bool shared_terminal);
-
-/* Whether the @size bytes at @record are the server's last words. */
-bool perf_is_failure(const void *record, size_t size);
-
-/* The server has ended: say why, if it has told, and exit. */
-void perf_lost(int control) __attribute__((noreturn));
+/* Zeroed memory for @n elements; exits if there is none. */
+void *allocate(size_t n, size_t size);
 
 /* Whole pages for @size bytes: another process may be sent to directly then. */
 static inline size_t perf_pages(size_t size)
@@ -173,7 +137,34 @@ static inline size_t perf_pages(size_t size)
 	return (size + 4095) & ~(size_t)4095;
 }
 
-/* @ret, unless it is an error: then say so, with all that is known, and exit. */
+/**
+ * perf_fail() - print a message, and exit
+ * @code: exit code
+ * @format: as for printf(), without the newline
+ *
+ * A server sends the message to its client, which prints it and exits with @code.
+ */
+void perf_fail(int code, const char *format, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+/* perf_fail() with the text of errno. */
+void perf_die(const char *what) __attribute__((noreturn));
+
+/* Returns @ret unless it is an error: then prints its details, and exits. */
 int must(struct dd *h, int ret, const char *what);
+
+/**
+ * perf_serves() - this process is a server from now on
+ * @control: socket to its client
+ * @shared_terminal: the client's standard error is this process's too: the client
+ *	alone prints the message
+ */
+void perf_serves(int control, bool shared_terminal);
+
+/* Whether the @size bytes at @record are the message of a server that failed. */
+bool perf_is_failure(const void *record, size_t size);
+
+/* The server has ended: print its message, if it sent one, and exit. */
+void perf_lost(int control) __attribute__((noreturn));
 
 #endif /* DDPERF_PERF_H */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * report.c - where a figure comes from: kernel, processors, command line
+ * report.c - numbers, and the head of a report: kernel, processors, command line
  *
  * Copyright (C) 2026 The dd authors
  */
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,6 +17,71 @@
 #include "perf.h"
 #include "../common/tool.h"
 
+/* --- numbers -------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+double quantile(const double *sorted, size_t n, double q)
+{
+	double at = q * (n - 1);
+	size_t i = at;
+
+	if (i + 1 >= n)
+		return sorted[n - 1];
+	return sorted[i] + (at - i) * (sorted[i + 1] - sorted[i]);
+}
+
+void spread_of(struct spread *s, double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), compare);
+	s->min = v[0];
+	s->p25 = quantile(v, n, 0.25);
+	s->median = quantile(v, n, 0.5);
+	s->p75 = quantile(v, n, 0.75);
+	s->max = v[n - 1];
+}
+
+/* --- JSON ----------------------------------------------------------------- */
+
+void json_text(struct json_object *j, const char *key, const char *value)
+{
+	json_object_object_add(j, key, json_object_new_string(value));
+}
+
+void json_count(struct json_object *j, const char *key, uint64_t value)
+{
+	json_object_object_add(j, key, json_object_new_uint64(value));
+}
+
+void json_number(struct json_object *j, const char *key, double value)
+{
+	json_object_object_add(j, key, json_object_new_double(value));
+}
+
+void json_flag(struct json_object *j, const char *key, bool value)
+{
+	json_object_object_add(j, key, json_object_new_boolean(value));
+}
+
+void json_spread(struct json_object *j, const char *key, const struct spread *s)
+{
+	struct json_object *o = json_object_new_object();
+
+	json_number(o, "min", s->min);
+	json_number(o, "p25", s->p25);
+	json_number(o, "median", s->median);
+	json_number(o, "p75", s->p75);
+	json_number(o, "max", s->max);
+	json_object_object_add(j, key, o);
+}
+
+/* --- reports -------------------------------------------------------------- */
+
 struct environment {
 	struct utsname uts;
 	long online;
@@ -25,7 +91,7 @@ struct environment {
 	bool mitigations_off;
 };
 
-/* What a hypervisor says about itself. */
+/* The name that a hypervisor gives itself. */
 static const char *machine_kind(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -111,18 +177,17 @@ struct json_object *report_json(const char *test, const struct perf_options *o)
 	struct environment e;
 
 	look_around(&e);
-	json_object_object_add(j, "tool", json_object_new_string("ddperf"));
-	json_object_object_add(j, "version", json_object_new_string(DD_VERSION));
-	json_object_object_add(j, "test", json_object_new_string(test));
-	json_object_object_add(j, "command", json_object_new_string(command_line(o)));
-	json_object_object_add(env, "kernel", json_object_new_string(e.uts.release));
-	json_object_object_add(env, "architecture", json_object_new_string(e.uts.machine));
-	json_object_object_add(env, "cpu", json_object_new_string(e.cpu));
-	json_object_object_add(env, "cpus_online", json_object_new_int64(e.online));
-	json_object_object_add(env, "cpus_allowed", json_object_new_int64(e.allowed));
-	json_object_object_add(env, "machine", json_object_new_string(e.machine));
-	json_object_object_add(env, "mitigations_off",
-			       json_object_new_boolean(e.mitigations_off));
+	json_text(j, "tool", "ddperf");
+	json_text(j, "version", DD_VERSION);
+	json_text(j, "test", test);
+	json_text(j, "command", command_line(o));
+	json_text(env, "kernel", e.uts.release);
+	json_text(env, "architecture", e.uts.machine);
+	json_text(env, "cpu", e.cpu);
+	json_count(env, "cpus_online", e.online);
+	json_count(env, "cpus_allowed", e.allowed);
+	json_text(env, "machine", e.machine);
+	json_flag(env, "mitigations_off", e.mitigations_off);
 	json_object_object_add(j, "environment", env);
 	return j;
 }
