@@ -15,7 +15,6 @@ set xlabel {x}
 set ylabel {y}
 """
 
-# Of bytes, connections or senders.
 SIZES = """\
 set logscale x 2
 set logscale y
@@ -24,9 +23,8 @@ set xrange [{low}:{high}]
 set format y "%g"
 """
 
-# Ours stands out: colours which nothing else has, the darker one for what is not
-# our best.
-OURS, DARKER, OTHER = "e41a1c", "8b0000", "377eb8"
+# Direct deposit has colours of its own, the darker one by the kernel.
+OURS, DARKER = "#e41a1c", "#8b0000"
 COLOURS = ["#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
            "#f781bf", "#666666", "#17becf", "#bcbd22", "#1b9e77", "#d95f02",
            "#7570b3", "#66a61e", "#e6ab02", "#000000"]
@@ -53,23 +51,23 @@ def label(row):
 
 
 def data(rows):
-    """gnuplot's blocks, with error bars from smallest to largest."""
+    """gnuplot's data blocks."""
     for i, row in enumerate(rows):
         yield "$d%d << E\n" % i
         for p in row["points"]:
-            yield "%g %g %g %g\n" % (p["x"], p["median"], p["min"], p["max"])
+            yield "%g %g\n" % (p["x"], p["median"])
         yield "E\n"
 
 
 def colours(j):
-    """The same for a method on every chart."""
+    """One colour for a method on all charts."""
     peers = [m for m in j["methods"] if not is_ours(m)]
     return {m: COLOURS[i % len(COLOURS)] for i, m in enumerate(sorted(peers))}
 
 
 def colour_of(method, colour):
     if is_ours(method):
-        return "#" + (OURS if method in ("dd", "dd from 1") else DARKER)
+        return OURS if method in ("dd", "dd from 1") else DARKER
     return colour.get(method, "#000000")
 
 
@@ -99,39 +97,17 @@ def lines(j, w, x):
         w["rows"], colours(j))
 
 
-def bars(j):
-    """Instructions for an operation."""
-    figures = [(n, v) for n, v in j["instructions"]["instructions"].items()
-               if int(n.split()[2]) <= 64]
-    head = HEAD.format(title=quote("Guest instructions, 64 B"),
-                       foot=quote("insn: an operation; trip: a message of a round trip, both "
-                                  "ends, receivers asleep. Linux %s, QEMU -icount"
-                                  % j["instructions"]["kernel"]),
-                       x=quote("instructions"), y=quote(""))
-    rows = "".join("%d %d %s %d\n" % (len(figures) - i, v, quote(n.replace(" 64 ", " ")),
-                                      int(OURS if is_ours(n.split()[-1]) else OTHER, 16))
-                   for i, (n, v) in enumerate(figures))
-    return (head + "unset key\nset lmargin 32\nset logscale x\n"
-            "set yrange [0.3:%g]\nset format x '%%g'\n$d << E\n%sE\n"
-            "plot $d using 2:1:(1):2:($1-0.4):($1+0.4):(int($4)):ytic(3) with boxxyerror "
-            "fs solid 0.7 lc rgb variable, \\\n $d using 2:1:2 with labels left offset 0.5,0\n"
-            % (len(figures) + 0.7, rows))
-
-
 def scripts(j):
-    """Name of a chart -> what gnuplot is told."""
+    """Name of a chart -> its gnuplot script."""
     wanted = {
         "latency": ("here", "lat", "message"),
         "latency-net": ("net", "lat", "message"),
         "bandwidth": ("here", "bw", "message"),
         "bandwidth-net": ("net", "bw", "message"),
         "connections": ("here", "conns", "connections"),
-        "senders": ("here", "senders", "senders"),
     }
     found = {name: (workload(j, where, load), x) for name, (where, load, x) in wanted.items()}
-    out = {name: lines(j, w, x) for name, (w, x) in found.items() if w}
-    out["instructions"] = bars(j)
-    return out
+    return {name: lines(j, w, x) for name, (w, x) in found.items() if w}
 
 
 def draw(script, path):

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# In a guest whose clock counts instructions, with one processor: what operations
-# cost, as reports of ddperf, one a line. Receivers sleep.
+# The cost of operations, in a guest with one processor whose clock counts
+# instructions; prints reports of ddperf, one a line. Receivers sleep.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Peers that ddperf does not have, and what times them; sourced by guest.sh. Each
-# job prints a record. What these tools call one way is doubled to a round trip.
+# Peers that other tools measure; sourced by guest.sh. Each job prints a record. The
+# one-way latency of these tools is doubled to a round trip.
 #
 #   ucx_perftest  UCX's own: half a round trip, the median; bandwidth in MiB/s
 #   fi_pingpong   libfabric's own: half a round trip, the mean
 #   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"
-#   dd-mpi, dd-fabric, dd-ucx   ddperf's loops, by MPI, libfabric and UCX (loop.c)
+#   sockperf      UDP between nodes: half a round trip, the median
+#   dd-mpi        ddperf's loops, by MPI (mpi.c)
 #
 # Their receivers spin, and do not read the payload.
 
@@ -15,9 +16,10 @@
 . "$(dirname "$0")/../selftests/net/roce.sh"
 
 PORT=20000
+RESIDENT=
 SIZES_BYTES=$(tr , '\n' <<<"$SIZES" | numfmt --from=iec)
 
-# Of a tool that is started anew for each of them, those from $1 to 1 MiB.
+# The sizes from $1 to 1 MiB, for tools that are started anew for each size.
 sizes_from() { awk -v min="$1" '$1 >= min && $1 <= 1048576' <<<"$SIZES_BYTES"; }
 
 # As many messages as ddperf sends of that size.
@@ -54,13 +56,14 @@ server() {
 	else exec taskset -c 1 timeout 60 ip netns exec dd2 "$@"; fi
 }
 listens() {
-	if [ "$WHERE" = here ]; then ss -Hltn "sport = :$PORT" | grep -q .
-	else ip netns exec dd2 ss -Hltn "sport = :$PORT" | grep -q .; fi
+	if [ "$WHERE" = here ]; then ss -Hltun "sport = :$PORT" | grep -q .
+	else ip netns exec dd2 ss -Hltun "sport = :$PORT" | grep -q .; fi
 }
 
 listens_or_gone() { listens || ! kill -0 "$1"; }
 
-# both SERVER... -- CLIENT...: output of the client.
+# both SERVER... -- CLIENT...: output of the client. A server that does not end by
+# itself is killed where RESIDENT is set.
 both() {
 	local other=() pid status=0
 
@@ -73,8 +76,8 @@ both() {
 	pid=$!
 	wait_for listens_or_gone $pid
 	client "$@" 2>>"$HOLD/err" || status=1
-	[ "$status" = 0 ] || kill $pid 2>/dev/null
-	wait $pid || status=1
+	[ "$status$RESIDENT" = 0 ] || kill $pid 2>/dev/null
+	wait $pid || [ -n "$RESIDENT" ] || status=1
 	[ "$status" = 0 ] || tail -n 1 "$HOLD/server.out" >>"$HOLD/err"
 	return $status
 }
@@ -112,14 +115,25 @@ ucx() {
 		"$5" "UCX_TLS=$3 ucx_perftest -t tag_$2" <"$HOLD/figures"
 }
 
-# The same library by ddperf's loops, which tell parts of microseconds too.
-ucx_loop() {
-	# shellcheck disable=SC2086 # words
-	UCX_TLS=posix,sysv,cma,self UCX_WARN_UNUSED_ENV_VARS=n COUNT=$COUNT timeout 120 \
-		build/bench/dd-ucx "$1" $SIZES_BYTES >"$HOLD/figures" 2>>"$HOLD/err" &&
-		peer_record here "$1" dd-ucx ucx-shm-loop \
-			"UCX, shared memory, tag matching" \
-			"UCX_TLS=posix,sysv,cma,self dd-ucx $1" <"$HOLD/figures"
+# sockperf, between nodes: a round trip is what it calls latency, doubled.
+sockperf_figures() {
+	local size n line
+
+	for size in $(sizes_from 16); do
+		[ "$size" -le 65500 ] || continue
+		PORT=$((PORT + 1))
+		line=$(both sockperf server -i "$(address)" -p $PORT "$@" -- sockperf \
+			ping-pong -i "$(address)" -p $PORT -m "$size" -t 1 "$@" |
+			grep -o 'percentile 50.000 = *[0-9.]*') || return
+		echo "$size $(awk "BEGIN { print 2 * ${line##*=} }")"
+	done
+}
+
+sockperf_udp() {
+	local WHERE=net RESIDENT=yes
+
+	sockperf_figures --nonblocked >"$HOLD/figures" && peer_record net lat sockperf \
+		udp-spin "UDP, spinning" "sockperf ping-pong --nonblocked" <"$HOLD/figures"
 }
 
 # --- libfabric ---------------------------------------------------------------
@@ -136,16 +150,6 @@ fabric_figures() {
 		awk -v s="$size" '$7 > 0 { print s, 2 * $7; good = 1 } END { exit !good }' \
 			<<<"$line" || return
 	done
-}
-
-# The same library by ddperf's loops, which take the bandwidth too.
-fabric_loop() {
-	# shellcheck disable=SC2086 # words
-	COUNT=$COUNT timeout 120 build/bench/dd-fabric shm "$1" $SIZES_BYTES \
-		>"$HOLD/figures" 2>>"$HOLD/err" &&
-		peer_record here "$1" dd-fabric fabric-shm-loop \
-			"libfabric, shm, reliable datagrams" "dd-fabric shm $1" \
-			<"$HOLD/figures"
 }
 
 # fabric WHERE PROVIDER TYPE METHOD WHAT
@@ -201,22 +205,21 @@ mpi() {
 			"mpirun -np 2 $* dd-mpi $load" <"$HOLD/figures"
 }
 
-# What a job's words say at more length.
+# peer NAME LOAD: a job.
 peer() {
 	case $1 in
-	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching; it tells whole microseconds of a round trip" ;;
-	ucx-loop) ucx_loop "$2" ;;
+	ucx-shm) ucx here "$2" posix,sysv,cma,self ucx-shm "UCX, shared memory, tag matching; its unit is a microsecond" ;;
 	ucx-tcp) ucx net "$2" tcp,self ucx-tcp "UCX over TCP, tag matching" ;;
-	fabric-loop) fabric_loop "$2" ;;
 	fabric-shm) fabric here shm rdm fabric-shm "libfabric, shm, reliable datagrams" ;;
 	fabric-tcp) fabric net tcp msg fabric-tcp "libfabric, tcp, connected" ;;
 	fabric-udp) fabric net 'udp;ofi_rxd' rdm fabric-udp "libfabric, udp and rxd" ;;
+	udp) sockperf_udp ;;
 	roce) roce "$2" ;;
 	mpi-shm) mpi "$2" mpi-shm "Open MPI, its own shared memory (vader)" \
 		--mca pml ob1 --mca btl self,vader ;;
 	mpi-ucx) UCX_TLS=posix,sysv,cma,self mpi "$2" mpi-ucx "Open MPI over UCX, shared memory" \
 		--mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
-	# It does not take the provider shm.
+	# mtl/ofi does not take the provider shm.
 	mpi-fabric) FI_TCP_IFACE=lo mpi "$2" mpi-fabric "Open MPI over libfabric, tcp and rxm, loopback" \
 		--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'tcp;ofi_rxm' ;;
 	mpi-tcp) mpi "$2" mpi-tcp "Open MPI over TCP, loopback" \
@@ -224,7 +227,7 @@ peer() {
 	esac
 }
 
-PEER_JOBS=("peer fabric-shm lat" "peer fabric-tcp lat" "peer fabric-udp lat")
-for name in fabric-loop ucx-loop ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
+PEER_JOBS=("peer fabric-shm lat" "peer fabric-tcp lat" "peer fabric-udp lat" "peer udp lat")
+for name in ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
 	PEER_JOBS+=("peer $name lat" "peer $name bw")
 done

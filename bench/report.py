@@ -5,7 +5,7 @@
 report.py RECORDS INSTRUCTIONS DIRECTORY
 
 A record is a job of one round, with figures of [METHOD, WAITING, X, VALUE]; X is
-a size in bytes, or a number of connections or senders.
+a size in bytes, or a number of connections.
 """
 import json
 import sys
@@ -14,7 +14,7 @@ from pathlib import Path
 import chart
 import table
 
-# Of a workload; what differs in any of these is not compared.
+# These identify a workload; only figures of one workload are compared.
 KEYS = ("where", "load", "touch")
 
 
@@ -56,7 +56,7 @@ def collect(lines):
 
 
 def ratios(ours, values):
-    """Round by round, since what disturbs one disturbs the other."""
+    """Round by round, since a disturbance affects both."""
     return [ours[r] / v for r, v in values.items() if r in ours and v]
 
 
@@ -71,7 +71,7 @@ def points(row, ours):
 
 
 def rows(load):
-    """Each is compared with ours that waits in the same way, from as many."""
+    """Each is compared with dd that waits in the same way, from as many processes."""
     for (method, waiting), row in load["rows"].items():
         name = " ".join(["dd"] + method.split()[1:])
         ours = None if is_ours(method) else load["rows"].get((name, waiting))
@@ -84,7 +84,7 @@ def first(lines, key):
 
 
 def commands(lines):
-    """Without what guest.sh adds to each: one round, JSON."""
+    """The commands of the first round, in order."""
     seen = {}
     for r in lines:
         if r["round"] == 0 and "command" in r:
@@ -113,7 +113,7 @@ def report(lines, instructions):
 
 
 def dump(j, depth=0):
-    """JSON with what has no depth on one line."""
+    """JSON with each innermost value on one line."""
     if isinstance(j, dict) and depth < 4 and "x" not in j:
         lines = ["%s: %s" % (json.dumps(k), dump(v, depth + 1)) for k, v in j.items()]
     elif isinstance(j, list) and depth < 6 and any(isinstance(v, (dict, list)) for v in j):

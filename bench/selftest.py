@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""What makes figures, tables and charts of ddperf's reports; prints TAP."""
+"""Tests the scripts that make figures, tables and charts of reports; prints TAP."""
 import json
 import shutil
 import subprocess
@@ -145,7 +145,7 @@ RECORDS = [
     record(2, "lat", [["dd", "spin", 64, 3], ["shm", "spin", 64, 1]]),
     record(0, "conns", [["dd from 1", "spin", 10000, 1234.5]], unit="kmsg/s",
            less_is_better=False),
-    {"round": 2, "failed": "somebody", "why": "no such file"},
+    {"round": 2, "failed": "peer x", "why": "no such file"},
 ]
 
 ROW = "| shm | spinning | ddperf | 1 (1..10) **2** | 5 (5..5) |"
@@ -157,19 +157,19 @@ def scoreboard(tmp):
     shm = [r for r in lat["rows"] if r["method"] == "shm"][0]["points"][0]
     alone = maker.report(RECORDS[1:2], {"kernel": "1.2", "instructions": FIGURES})
     page = table.page(alone)
-    check("report: nobody has told of the machine",
-          "No job of ddperf's" in page and "| shm | spinning |" in page, page)
+    check("report: an unknown machine",
+          "The machine is unknown" in page and "| shm | spinning |" in page, page)
     check("report: medians and spreads",
           (shm["median"], shm["min"], shm["max"], shm["rounds"]) == (1, 1, 10, 3), shm)
     check("report: ratios round by round",
           shm["ours_by_this"] == {"median": 2, "min": 2, "max": 3}, shm)
-    check("report: who sleeps is not compared with who spins",
+    check("report: sleeping and spinning methods are not compared",
           all("ours_by_this" not in p for r in lat["rows"] if r["method"] == "pipe"
               for p in r["points"]))
     check("report: read back, it is the same", json.loads(maker.dump(j)) == j)
     page = table.page(j)
     check("table: a line", ROW in page, page)
-    check("table: failures are told", "round 3: somebody: no such file" in page, page)
+    check("table: failures", "round 3: peer x: no such file" in page, page)
     check("table: machine and commands",
           "Linux 1.2 x86_64; emulated; a CPU; 2 processors; mitigations=off" in page and
           "    ddperf lat\n" in page, page)
@@ -178,8 +178,8 @@ def scoreboard(tmp):
 
 
 def charts(scripts, tmp):
-    check("charts: those there are figures for",
-          sorted(scripts) == ["connections", "instructions", "latency"], scripts.keys())
+    check("charts: one for each workload with figures",
+          sorted(scripts) == ["connections", "latency"], scripts.keys())
     if not shutil.which("gnuplot"):
         check("charts: drawn # SKIP no gnuplot; run: make deps", True)
         return

@@ -6,9 +6,8 @@ LOADS = {
     "bw": "One-way bandwidth",
     "rate": "One-way message rate",
     "conns": "Message rate with many connections, 64 of them in use",
-    "senders": "Message rate of several senders to one receiver",
 }
-AXES = {"conns": "connections", "senders": "senders"}
+AXES = {"conns": "connections"}
 PLACES = {"here": "within a node", "net": "between two nodes"}
 
 
@@ -74,7 +73,7 @@ def instructions(j):
 def machine(j):
     env = j["environment"]
     if not env:
-        return "No job of ddperf's has told of the machine"
+        return "The machine is unknown: no job of ddperf ran"
     parts = ["Linux %s %s" % (env["kernel"], env["architecture"]),
              env["machine"], env["cpu"], "%d processors" % env["cpus_online"]]
     if env["mitigations_off"]:

@@ -20,16 +20,13 @@ bench-ready: $(if $(HOST),user,vm-ready)
 	@$(VM)/deps.sh bench
 	@$(MAKE) -s --no-print-directory $(BENCH_PROGS)
 
-# They need packages of "deps.sh bench", so they are not part of "make".
-BENCH_PROGS := $(addprefix $(BUILD)/bench/dd-,mpi fabric ucx)
+# It needs packages of "deps.sh bench", so it is not part of "make".
+BENCH_PROGS := $(BUILD)/bench/dd-mpi
 BENCH_FLAGS := $(filter-out -MMD -MP,$(CFLAGS)) -D_GNU_SOURCE
 
-$(BUILD)/bench/dd-mpi: CC = mpicc
-$(BUILD)/bench/dd-fabric: LDLIBS = -lfabric
-$(BUILD)/bench/dd-ucx: LDLIBS = -lucp -lucs
-$(BENCH_PROGS): $(BUILD)/bench/dd-%: bench/%.c bench/loop.c bench/loop.h
+$(BENCH_PROGS): $(BUILD)/bench/dd-%: bench/%.c
 	@mkdir -p $(@D)
-	$(CC) $(BENCH_FLAGS) -o $@ $(filter %.c,$^) $(LDLIBS)
+	mpicc $(BENCH_FLAGS) -o $@ $<
 
 cost: vm-ready
 	@bench/cost.sh $(COST)
