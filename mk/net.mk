@@ -4,6 +4,8 @@
 #
 #   make check-transport	simulator, planted faults, a little fuzzing, the
 #				dissector; build/selftests/sim --help for more
+#   make mutants		how many of MUTANTS (60) random changes of the
+#				transport the simulator finds; SEED chooses them
 #   make fuzz			fuzzing for FUZZ_SECONDS (600)
 
 NET_OBJ		:= $(BUILD)/obj/selftests/net
@@ -30,18 +32,31 @@ $(SIM): $(NET_OBJS)
 
 -include $(NET_OBJS:.o=.d)
 
-# The same seeds each time, or SEED=$$(date +%s).
+# The same with AddressSanitizer and UndefinedBehaviorSanitizer.
+$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) $(wildcard kernel/*.h selftests/transport/sim/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(NET_CFLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover \
+		-MF $@.d -o $@ $(NET_SIM) $(NET_KERNEL) -lm
+
+# Seeds that are the same each time, and three that follow from the commit.
 SEED ?= 1
+COMMIT_SEED ?= 0x$(or $(shell git rev-parse --short=8 HEAD 2>/dev/null),4)
 
 .PHONY: check-transport check-transport-sim check-transport-mutations
 CHECKS += check-transport
 check-transport: check-transport-sim check-transport-mutations
 
-check-transport-sim: $(SIM)
-	@$(SIM) --seed $(SEED) --runs 6
+check-transport-sim: $(SIM) $(SIM)-asan
+	@$(SIM) --seed $(SEED) --runs 3
+	@ASAN_OPTIONS=detect_leaks=0 $(SIM)-asan --seed $(COMMIT_SEED) --runs 3
 
 check-transport-mutations: $(SIM)
 	@CC='$(CC)' selftests/transport/sim/mutations.sh $(NET_OBJ)
+
+.PHONY: mutants
+MUTANTS ?= 60
+mutants: $(SIM)
+	@selftests/transport/sim/mutants.py $(NET_OBJ) $(MUTANTS) $(SEED)
 
 # --- fuzzing -----------------------------------------------------------------
 

@@ -11,6 +11,7 @@ void trouble(void)
 	int i;
 
 	world(2, 200 * US);
+	node_cfg.late = 4 * MS;
 	net.jitter = 100 * US;
 	net.loss = 0.05;
 	net.ack_loss = 0.1;
@@ -43,6 +44,7 @@ void ackloss(void)
 	};
 
 	world(2, MS);
+	node_cfg.late = 4 * MS;
 	net.ack_loss = 0.6;
 	conns_init(1);
 	conn_add(0, 1, &plan);
@@ -86,6 +88,7 @@ void bursts(void)
 	int i;
 
 	world(2, MS);
+	node_cfg.late = 4 * MS;
 	net.merge = 1 + sim_below(100 * US);
 	net.loss = 0.003;
 	net.reorder = 0.003;
@@ -122,6 +125,7 @@ void closing(void)
 	int i;
 
 	world(2, 300 * US);
+	node_cfg.late = 4 * MS;
 	net.loss = 0.03;
 	net.dup = 0.1;
 	net.dup_ns = 20 * MS;

@@ -5,6 +5,8 @@
 
 #define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */
+#define WRAP_PN		((1ull << 32) - 50)
+#define WRAP_CTL	(-5u)
 
 struct node_cfg node_cfg;
 int nnodes;
@@ -158,9 +160,26 @@ static void op_ctl(struct dd_tp *tp, const void *data, u32 len)
 	conn_ctl(e, head->type, head->a, head->b);
 }
 
+/* Let numbers that have 32 bits in packets wrap early; both ends do the same. */
+static void wrap_soon(struct dd_tp *tp)
+{
+	tp->next_pn = WRAP_PN;
+	tp->low_pn = WRAP_PN;
+	tp->largest_acked = WRAP_PN - 1;
+	tp->rx_range[0].first = 0;
+	tp->rx_range[0].last = WRAP_PN - 1;
+	tp->nrx = 1;
+	tp->ctl_una = WRAP_CTL;
+	tp->ctl_next = WRAP_CTL;
+	tp->ctl_rx = WRAP_CTL;
+}
+
 static void op_up(struct dd_tp *tp)
 {
 	struct end *e = to_end(tp);
+
+	if (node_cfg.wrap)
+		wrap_soon(tp);
 
 	if (sim.verbose)
 		sim_say("%.6f: %d-%d up", sim.now / 1e9, e->node, e->peer);
@@ -295,7 +314,8 @@ static void end_arm(struct end *e)
 	if (at >= e->timer_at)
 		return;
 	e->timer_at = max(at, sim.now);
-	sim_at(e->timer_at, timer, e, ++e->timer_gen);
+	sim_at(e->timer_at + sim_below(node_cfg.late), timer, e,
+	       ++e->timer_gen);
 }
 
 static void ctl_flush(struct end *e)
@@ -343,7 +363,9 @@ void end_drain(struct end *e)
 
 static void rx_one(struct end *e, const struct datagram *d)
 {
+	u32 sessions = e->tp.stats.sessions;
 	struct payload payload;
+	struct dd_wire_hdr *hdr;
 	u8 *exact;
 	int hlen;
 
@@ -357,6 +379,10 @@ static void rx_one(struct end *e, const struct datagram *d)
 	payload.len = d->len - hlen;
 	payload.hdr = (void *)exact;
 	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen);
+	hdr = (void *)exact;
+	if (e->tp.stats.sessions != sessions && hdr->type == DD_WIRE_DATA &&
+	    le64_to_cpu(hdr->token) != e->tp.cur.rx_token)
+		sim_fail("a packet of another session confirms this one");
 	free(exact);
 }
 

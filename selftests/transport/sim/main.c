@@ -14,9 +14,10 @@ static const char *pcap;
 
 static void usage(FILE *f)
 {
-	fprintf(f, "usage: sim [--seed N] [--scenario NAME]... [--runs N]\n"
+	fprintf(f, "usage: sim [--seed N]... [--scenario NAME]... [--runs N]\n"
 		"           [--pcap FILE] [--verbose] [--list]\n"
-		"Tries the transport in virtual time. Without a scenario: all.\n");
+		"Tries the transport in virtual time. Without a scenario: all. Each seed\n"
+		"is followed by the next ones, --runs in all.\n");
 }
 
 static void list(void)
@@ -75,6 +76,17 @@ static double seconds(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+static bool report(const struct scenario *s, u64 seed, int test)
+{
+	double start = seconds();
+	bool ok = run(s, seed);
+
+	printf("%s %d sim %s: %s (seed %llu, %.1f s)\n", ok ? "ok" : "not ok",
+	       test, s->name, s->what, (unsigned long long)seed,
+	       seconds() - start);
+	return ok;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -88,14 +100,15 @@ int main(int argc, char **argv)
 		{ }
 	};
 	const struct scenario *chosen[64], *s;
-	u64 seed = time(NULL), runs = 1, i;
-	int n = 0, j, opt, bad = 0, test = 0;
+	u64 seeds[16] = { time(NULL) }, runs = 1, i;
+	int n = 0, nseeds = 0, j, k, opt, bad = 0, test = 0;
 	bool all;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case 's':
-			seed = strtoull(optarg, NULL, 0);
+			if (nseeds < 16)
+				seeds[nseeds++] = strtoull(optarg, NULL, 0);
 			break;
 		case 'S':
 			if (n < 64)
@@ -123,18 +136,13 @@ int main(int argc, char **argv)
 	}
 	for (s = scenarios, all = !n; all && s->name; s++)
 		chosen[n++] = s;
-	printf("TAP version 13\n1..%llu\n# seed %llu\n",
-	       (unsigned long long)(n * runs), (unsigned long long)seed);
-	for (i = 0; i < runs; i++) {
-		for (j = 0; j < n; j++) {
-			double start = seconds();
-			bool ok = run(chosen[j], seed + i);
-
-			printf("%s %d sim %s: %s (seed %llu, %.1f s)\n",
-			       ok ? "ok" : "not ok", ++test, chosen[j]->name,
-			       chosen[j]->what, (unsigned long long)(seed + i),
-			       seconds() - start);
-			bad += !ok;
+	nseeds += !nseeds;
+	printf("TAP version 13\n1..%llu\n",
+	       (unsigned long long)(nseeds * n * runs));
+	for (k = 0; k < nseeds; k++) {
+		for (i = seeds[k]; i < seeds[k] + runs; i++) {
+			for (j = 0; j < n; j++)
+				bad += !report(chosen[j], i, ++test);
 		}
 	}
 	return bad != 0;

@@ -13,6 +13,8 @@ void world(int nodes, u64 delay)
 	node_cfg.mtu = 1472;
 	node_cfg.dead = 5 * SEC;
 	node_cfg.crc = false;
+	node_cfg.late = 0;
+	node_cfg.wrap = sim.seed & 1;
 	nodes_init(nodes);
 }
 

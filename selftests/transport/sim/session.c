@@ -226,6 +226,7 @@ void rebooting(void)
 	int i;
 
 	world(2, MS);
+	node_cfg.late = 4 * MS;
 	net.loss = 0.01;
 	net.dup = 0.05;
 	net.dup_ns = 2 * SEC;
@@ -342,6 +343,7 @@ void holding(void)
 	u32 i;
 
 	world(2, MS);
+	node_cfg.late = 4 * MS;
 	node_cfg.dead = SEC;
 	net.loss = 0.01;
 	conns_init(2 * ARRAY_SIZE(lens));

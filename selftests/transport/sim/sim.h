@@ -199,6 +199,8 @@ struct ctl_msg {
  * @mtu: of both ends
  * @dead: the dead time
  * @crc: of payloads
+ * @late: timers expire up to this much late, ns
+ * @wrap: numbers of packets and control messages wrap in each session
  */
 struct node_cfg {
 	u32 records;
@@ -206,6 +208,8 @@ struct node_cfg {
 	u32 mtu;
 	u64 dead;
 	bool crc;
+	u64 late;
+	bool wrap;
 };
 
 extern struct node_cfg node_cfg;
