@@ -33,6 +33,15 @@ red softirq-under-lock 200 'WARNING.*__local_bh_enable_ip' \
 	selftests/core/kunit.sh
 red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
 	'selftests/net/across.sh build/selftests/net_shape'
+
+# Administration by netlink.
+red no-permission 1 '^not ok .*user: the kernel refuses' selftests/admin/peer.sh \
+	TIMEOUT=900
+red share-address 1 '^not ok .*add: another is there' selftests/admin/peer.sh \
+	TIMEOUT=900
+red show-others 1 '^not ok .*its own service, no other' selftests/admin/users.sh
+red dump-repeats 1 '^not ok .*no end is there twice' selftests/admin/dump.sh
+
 by_kernel sleep-under-spinlock 200 'scheduling while atomic|invalid context' ddp_info \
 	KERNEL=debug
 red tell-before-dead 1 '^not ok .*a_close_note_comes_after' \
