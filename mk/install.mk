@@ -52,6 +52,8 @@ uninstall-module:
 
 UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_netlink.h
 DOCS		:= Documentation/protocol.rst
+EXAMPLES	:= packaging/90-dd-memlock.conf packaging/cluster.conf \
+	$(wildcard tools/samples/*.c)
 
 .PHONY: install-system uninstall-system
 INSTALLS   += install-system
@@ -67,8 +69,7 @@ install-system:
 		$(DESTDIR)$(SYSUSERSDIR)/dd.conf
 	install -m 644 packaging/dd.modules-load.conf \
 		$(DESTDIR)$(MODLOADDIR)/dd.conf
-	install -m 644 packaging/90-dd-memlock.conf packaging/cluster.conf \
-		$(DESTDIR)$(DOCDIR)/examples
+	install -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/examples
 	install -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)
 	install -m 644 Documentation/netlink/specs/dd.yaml $(DESTDIR)$(YNLDIR)
 	install -m 644 tools/wireshark/dd.lua $(DESTDIR)$(WIRESHARKDIR)
@@ -86,8 +87,7 @@ uninstall-system:
 		$(DESTDIR)$(UNITDIR)/dd-cluster.service \
 		$(DESTDIR)$(YNLDIR)/dd.yaml $(DESTDIR)$(WIRESHARKDIR)/dd.lua \
 		$(addprefix $(DESTDIR)$(DOCDIR)/,$(notdir $(DOCS))) \
-		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,\
-		90-dd-memlock.conf cluster.conf)
+		$(addprefix $(DESTDIR)$(DOCDIR)/examples/,$(notdir $(EXAMPLES)))
 	[ ! -d $(DESTDIR)$(DOCDIR)/examples ] || \
 		rmdir --ignore-fail-on-non-empty \
 			$(addprefix $(DESTDIR)$(DOCDIR),/examples '')

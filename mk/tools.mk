@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The sample programs, ddcp and ddperf.
+# The examples (tools/samples), ddcp and ddperf.
 #
 #   make check-tools	their command lines, without the module
 
-SAMPLES	:= dd-echo-server dd-two-services dd-rpc-client dd-split-client
-TOOLS	:= $(SAMPLES) ddcp ddperf
-TOOL_PROGS := $(addprefix $(BUILD)/bin/,$(TOOLS))
+# All examples are built and installed as sources, two as programs, too.
+SAMPLES	:= $(patsubst tools/samples/%.c,%,$(wildcard tools/samples/*.c))
+TOOLS	:= dd-echo-server dd-rpc-client ddcp ddperf
+TOOL_PROGS := $(addprefix $(BUILD)/bin/,$(sort $(SAMPLES) $(TOOLS)))
 TOOL_INSTALLED := $(addprefix $(BUILD)/installed/,$(TOOLS))
 TOOL_OBJ := $(BUILD)/obj/tools
 
@@ -14,7 +15,6 @@ ALL_PROGS += $(TOOL_PROGS)
 
 tool-objects = $(patsubst tools/%.c,$(TOOL_OBJ)/%.o,$(sort $(wildcard $(1))))
 COMMON_OBJS := $(call tool-objects,tools/common/*.c)
-SAMPLE_OBJS := $(TOOL_OBJ)/samples/sample.o $(TOOL_OBJ)/samples/serve.o
 DDCP_OBJS   := $(call tool-objects,tools/ddcp/*.c)
 DDPERF_OBJS := $(call tool-objects,tools/ddperf/*.c)
 TOOL_OBJS   := $(COMMON_OBJS) $(call tool-objects,tools/samples/*.c) \
@@ -28,16 +28,15 @@ $(TOOL_OBJS): $(TOOL_OBJ)/%.o: tools/%.c
 both = $(BUILD)/bin/$(1) $(BUILD)/installed/$(1)
 
 $(foreach s,$(SAMPLES),$(eval $(call both,$(s)): $(TOOL_OBJ)/samples/$(s).o))
-$(foreach s,$(SAMPLES),$(call both,$(s))): $(SAMPLE_OBJS)
-$(call both,ddcp): $(DDCP_OBJS)
-$(call both,ddperf): $(DDPERF_OBJS)
+$(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
+$(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
 $(call both,ddcp) $(call both,ddperf): TOOL_LIBS = -ljson-c -lm
 
 # Programs in the build directory find the library beside them. Installed ones
 # have no RUNPATH: the dynamic linker finds the library in its directories. With a
 # LIBDIR that is none of them: make install LDFLAGS=-Wl,-rpath,LIBDIR
 $(TOOL_PROGS): TOOL_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
-$(TOOL_PROGS) $(TOOL_INSTALLED): $(COMMON_OBJS) $(LIBDD_LINK)
+$(TOOL_PROGS) $(TOOL_INSTALLED): $(LIBDD_LINK)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -ldd \
 		$(TOOL_RPATH) $(TOOL_LIBS)

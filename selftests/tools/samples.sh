@@ -1,167 +1,99 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# The sample programs against each other.
+# The examples of Documentation/tutorial.rst.
 #
-# shellcheck disable=SC2317,SC2086 # called through check; words
+# shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
 scratch
+PLACE=65536	# bytes in a place of the stream's buffer
 
-# serve PROGRAM OPTION...: start a server, wait until it says that it is ready.
+# serve PROGRAM OPTION...: start a server and wait until it is ready.
 serve() {
-	rm -f ready
+	rm -f ready server.log
 	"$@" >ready 2>server.log &
 	SERVER=$!
-	within "$PATIENCE" has_line ready '^ready$' || diag "$(cat server.log)"
+	within "$PATIENCE" is_ready || diag "$(cat server.log)"
 }
 
-stop() {
-	kill "$SERVER" 2>/dev/null
-	wait "$SERVER" 2>/dev/null
-	return 0
-}
+is_ready() { has_line ready '^ready$' || has_line server.log '^ready$'; }
+
+# stop: SIGTERM ends the server properly.
+stop() { kill "$SERVER" && exited "$SERVER" 0 server.log; }
 
 # client COMMAND...: it succeeds.
 client() {
-	timeout 60 "$@" >client.out 2>client.err && return
+	timeout "$PATIENCE" "$@" >client.out 2>client.err && return
 	diag "$*: $(cat client.out client.err server.log)"
 	return 1
+}
+
+# client_and_stop COMMAND...: one client of the server, which ends after it.
+client_and_stop() {
+	local ret=0
+
+	"$@" || ret=1
+	stop && return $ret
 }
 
 echo_sizes() {
 	local size
 
-	serve dd-echo-server
 	for size in 1 7 8 128 2047 2048; do
 		client dd-rpc-client --size $size --count 50 || return 1
 	done
-	grep -q '^50 calls of 2048 bytes, .* all replies correct$' client.out
-	stop
+	grep -q '^50 calls of 2048 bytes, .* all replies correct$' client.out &&
+		client dd-rpc-client --count 50 --sleep
 }
 
 ends_by_itself() {
 	serve dd-echo-server --requests 4
 	client dd-rpc-client --size 1 && grep -q '^1 call of 1 byte, ' client.out &&
-		client dd-rpc-client --count 3 && exited "$SERVER" 0 server.log || return 1
-	serve dd-echo-server --once
-	client dd-rpc-client && exited "$SERVER" 0 server.log
+		client dd-rpc-client --count 3 && exited "$SERVER" 0 server.log
 }
 
-two_services() {
-	serve dd-two-services
-	client dd-split-client --count 200 --size 1000 &&
-		client dd-split-client --count 50 --sleep &&
-		client dd-rpc-client --count 50
-	local ret=$?
-
-	stop
-	return $ret
+names() {
+	client dd-rpc-client --name left &&
+		refused 1 'no such service' dd-rpc-client &&
+		refused 1 'no such service' dd-rpc-client --name left --node 99 &&
+		refused 1 'dd-echo-server: ddserve: ' dd-echo-server --name left
 }
 
-other_names() {
-	serve dd-two-services --echo left --reverse right
-	client dd-split-client --echo left --reverse right &&
-		refused 1 'no such service' dd-split-client &&
-		refused 1 'no such service' dd-rpc-client --name centre &&
-		refused 1 'no such service' dd-rpc-client --name left --node 99
-	local ret=$?
-
-	stop
-	return $ret
-}
-
-# The first reverse reply is no echo: the client must notice.
-wrong_reply() {
-	serve dd-two-services
-	refused 1 'reply 0 is wrong' dd-rpc-client --name reverse
-	local ret=$?
-
-	stop
-	return $ret
-}
-
-# connected PID: it has an end of a connection.
+# connected PID: the process has an end of a connection.
 connected() { ddctl conn | awk -v p="$1" '$4 == p { n++ } END { exit !n }'; }
 
-# Who would ask the server whether it is full takes a place as long as he asks.
 crowded() {
-	serve dd-echo-server --connections 2
-	dd-rpc-client --count 1000000 --quiet &
-	local a=$!
-	dd-rpc-client --count 1000000 --quiet &
-	local b=$! ret
+	local a b ret=0
 
-	within "$PATIENCE" connected $a && within $PATIENCE connected $b &&
-		refused 1 'dd-rpc-client: ddconn: ' dd-rpc-client
-	ret=$?
+	dd-rpc-client --count 100000000 --sleep &
+	a=$!
+	dd-rpc-client --count 100000000 --sleep &
+	b=$!
+	within "$PATIENCE" connected "$a" && within "$PATIENCE" connected "$b" &&
+		refused 1 'dd-rpc-client: ddconn: ' dd-rpc-client || ret=1
 	kill -9 $a $b
 	wait $a $b 2>/dev/null
 	# Their blocks are free at once.
-	client dd-rpc-client --count 10 && client dd-rpc-client --count 10 || ret=1
-	stop
-	return $ret
+	client dd-rpc-client --count 10 && client dd-rpc-client --count 10 && return $ret
 }
 
 too_large() {
-	serve dd-echo-server --size 64
 	refused 1 'dd-rpc-client: ddcall: ' dd-rpc-client --size 128 &&
 		client dd-rpc-client --size 64
-	local ret=$?
-
-	stop
-	return $ret
 }
 
 server_dies() {
+	local c
+
 	serve dd-echo-server
 	dd-rpc-client --count 100000000 2>client.err &
-	local c=$!
-
+	c=$!
 	within "$PATIENCE" connected "$c" || return 1
-	sleep 0.3
 	kill -9 "$SERVER"
 	wait "$SERVER" 2>/dev/null
-	exited $c 4 client.err && grep -q '^dd-rpc-client: dd[a-z]*: ' client.err
-}
-
-name_in_use() {
-	serve dd-echo-server
-	refused 1 'dd-echo-server: ddserve: ' dd-echo-server
-	local ret=$?
-
-	stop
-	return $ret
-}
-
-ready_fd() {
-	dd-echo-server --once --ready-fd 5 5>fd5 >/dev/null 2>server.log &
-	SERVER=$!
-	within "$PATIENCE" has_line fd5 '^ready$' && client dd-rpc-client &&
-		exited "$SERVER" 0 server.log
-}
-
-# each MODE: microseconds per call with both sides on one CPU
-each() {
-	local option=$1
-
-	shift
-	serve taskset -c "$CPU" dd-echo-server "$@"
-	# shellcheck disable=SC2086 # an option or nothing
-	client taskset -c "$CPU" dd-rpc-client --count 300 $option || return 1
-	sed -n 's/.*bytes, \([0-9]*\)\.[0-9]* us each.*/\1/p' client.out
-	stop
-}
-
-# A spinning client that keeps the CPU from the server would wait for the end of
-# its time slice, some milliseconds, in each call. Sleeping ones take turns.
-one_cpu() {
-	local asleep spinning
-
-	CPU=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')
-	asleep=$(each --sleep) && spinning=$(each "" --spin) || return 1
-	diag "one CPU: $asleep us a call asleep, $spinning us spinning"
-	[ "$spinning" -le $((5 * asleep + 100)) ]
+	exited "$c" 1 client.err &&
+		grep '^dd-rpc-client: ddcall: .*closed by the other end' client.err
 }
 
 figures() {
@@ -169,17 +101,117 @@ figures() {
 	client fig3 && exited "$SERVER" 0 server.log
 }
 
-plan 12
+several() {
+	client dd-sum-client 5 200 &&
+		grep -qx '5 clients, 200 requests each, sum 100500' client.out &&
+		client dd-sum-client 15 20 && within "$PATIENCE" all_ended
+}
+
+# 20 clients, and the connection that reads the sum before and after, twice.
+all_ended() {
+	[ "$(grep -c ' closed after 200 requests, sum 20100$' ready)" = 5 ] &&
+		[ "$(grep -c ' closed after 20 requests, sum 210$' ready)" = 15 ] &&
+		[ "$(grep -c ' closed after 2 requests, sum 0$' ready)" = 2 ]
+}
+
+# It does not know the server's requests, and does no harm to the others.
+stranger() {
+	refused 1 'reply 0 is wrong' dd-rpc-client --name sum --size 64 &&
+		refused 1 'reply 0 is wrong' dd-rpc-client --name sum --size 4000 &&
+		client dd-sum-client 1 10
+}
+
+epoll() {
+	serve dd-epoll-server
+	client dd-rpc-client --count 500 --size 4096 && client dd-rpc-client --count 7 &&
+		stop && grep -qx '507 requests in all' ready
+}
+
+stream_sizes() {
+	local size
+
+	for size in 0 1 $((PLACE - 1)) $PLACE $((PLACE + 1)) $((23 * PLACE + 17)); do
+		head -c "$size" /dev/urandom >in
+		serve dd-stream-recv
+		client dd-stream-send <in && exited "$SERVER" 0 server.log &&
+			cmp in ready || return 1
+	done
+}
+
+# read_by PID BYTES: the process has read so much of its standard input.
+read_by() { grep -q "^pos:	$2\$" "/proc/$1/fdinfo/0"; }
+
+# stuck: a receiver that writes its first message to a pipe that is not read, and
+# a sender that has filled all places.
+stuck() {
+	rm -f pipe
+	mkfifo pipe
+	exec 7<>pipe
+	head -c $((25 * PLACE)) /dev/urandom >in
+	dd-stream-recv >pipe 2>server.log 7<&- &
+	SERVER=$!
+	within "$PATIENCE" is_ready || return 1
+	dd-stream-send <in 2>client.err 7<&- &
+	SENDER=$!
+}
+
+# One message is in the pipe, one is being written, eight are unread, and one is in
+# place without a notification: the sender has read the twelfth. None is overwritten.
+slow_receiver() {
+	local reader
+
+	stuck
+	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	cat <pipe >out 7<&- &
+	reader=$!
+	exec 7<&-
+	exited "$SENDER" 0 client.err && exited "$SERVER" 0 server.log && exited $reader 0 &&
+		cmp in out
+}
+
+sender_dies() {
+	local reader
+
+	stuck
+	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	kill -9 "$SENDER"
+	wait "$SENDER" 2>/dev/null
+	cat <pipe >out 7<&- &
+	reader=$!
+	exec 7<&-
+	# What was accepted is there.
+	exited "$SERVER" 1 server.log && exited $reader 0 &&
+		grep -q "sender went away after $((11 * PLACE)) bytes" server.log &&
+		cmp -n $((11 * PLACE)) in out
+}
+
+receiver_dies() {
+	stuck
+	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	kill -9 "$SERVER"
+	wait "$SERVER" 2>/dev/null
+	exec 7<&-
+	exited "$SENDER" 1 client.err && grep '^dd-stream-send: dd_[a-z]*: .*closed by the other end' client.err
+}
+
+plan 15
+serve dd-echo-server
 check "echo: requests of all sizes come back" echo_sizes
-check "servers end after --requests, --once" ends_by_itself
-check "two services on one note list, split-phase and RPC clients" two_services
-check "names of services; wrong name, wrong node" other_names
-check "a client notices a wrong reply" wrong_reply
-check "a third client is refused, and let in when the others are dead" crowded
-check "a request larger than the server's buffer" too_large
-check "the server is killed: its client says so, exit code 4" server_dies
-check "a name in use" name_in_use
-check "--ready-fd" ready_fd
-check "one CPU: spinning is no slower than sleeping, by far" within "$PATIENCE" one_cpu
+check "a third client is refused, and admitted when the others are dead" crowded
+check "echo: SIGTERM ends the server" stop
+check "echo: the server ends after --requests" ends_by_itself
+serve dd-echo-server --name left
+check "names of services: wrong name, wrong node, name in use" client_and_stop names
+serve dd-echo-server --size 64
+check "a request larger than the server's buffer" client_and_stop too_large
+check "the server is killed: its client says so" server_dies
 check "the printed client against the echo server" figures
+serve dd-sum-server
+check "RPC: several clients, one sum for each" several
+check "RPC: a client that sends other requests" client_and_stop stranger
+check "epoll: all requests are answered, SIGTERM ends the server" epoll
+check "stream: every size arrives" stream_sizes
+check "stream: window + 2 places are enough for a slow receiver" slow_receiver
+check "stream: the sender is killed" sender_dies
+check "stream: the receiver is killed" receiver_dies
 finish

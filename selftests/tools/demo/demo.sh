@@ -3,21 +3,21 @@
 #
 # demo.sh: all of dd at work, on a machine that has nothing but Debian 12;
 # "make demo", for machines that have make. It installs the packages that are
-# missing, builds, boots a virtual machine with Debian's own kernel, and shows
-# guest.sh there. Exit status 0 only if all of that has happened: the guest
-# names each step that is behind it, and the names are counted here.
+# missing, builds, boots a virtual machine with Debian's own kernel, and runs
+# guest.sh there. The guest reports each finished step by name. The exit status
+# is 0 only if all steps were reported.
 #
-# It takes a minute or two, and some longer the first time. The output of what
-# it runs is in build/demo.
+# It takes a minute or two, and longer the first time. The output of the commands
+# is in build/demo.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 1
 
 VM=selftests/vm
 LOGS=build/demo
-STEPS=(module dd-echo-server dd-rpc-client dd-two-services dd-split-client
-	ddctl ddcp ddperf nodes end)
+STEPS=(module dd-echo-server dd-rpc-client dd-sum-server dd-sum-client
+	dd-stream-send dd-epoll-server ddctl ddcp ddperf nodes end)
 PARTS=6
-RUNNER=${DD_DEMO_RUN:-$VM/run.sh}	# another one when testing this
+RUNNER=${DD_DEMO_RUN:-$VM/run.sh}	# replaced when this script is tested
 part=0
 export KERNEL=stock SMP=2 MEM=4096 ICOUNT=no MODULE=yes TIMEOUT=900
 
@@ -27,7 +27,7 @@ die() {
 	exit 1
 }
 
-# What scripts say of what they do is worth a line each.
+# Print the scripts' messages about their progress.
 news() { grep --line-buffered -E '^(installing|fetching|waiting) ' | sed -u 's/^/      /'; }
 
 # A sign of life every ten seconds, until killed.
@@ -44,7 +44,7 @@ heartbeat() {
 	done
 }
 
-# work TEXT COMMAND...: one part, its output in a file that is shown if it fails.
+# work TEXT COMMAND...: one part. Its output is in a file, and printed if it fails.
 work() {
 	local text=$1 start=$SECONDS log heart status
 
@@ -65,9 +65,9 @@ work() {
 	echo "      done, $((SECONDS - start)) s"
 }
 
-# qemu.sh trusts /dev/kvm only if a trial, which is bounded, gets somewhere.
+# qemu.sh uses /dev/kvm only if a bounded trial succeeds. The trial may have
+# printed other lines first.
 how_it_runs() {
-	# The trial may have been loud before.
 	case $(grep '^-machine' "$LOGS/$part.log") in
 	*'-accel kvm'*) echo "with KVM" ;;
 	*)
@@ -80,15 +80,15 @@ how_it_runs() {
 	esac
 }
 
-# --- the guest's account -----------------------------------------------------
+# --- the guest's report ------------------------------------------------------
 
-# Its steps are told from what it shows; neither may be held back.
+# Log the guest's output and print it at once, without the reports of steps.
 show_guest() {
 	tr -d '\r' | tee "$LOGS/guest.log" |
 		sed -u -e '/^@demo /d' -e 's/^/      /'
 }
 
-# named STEP: the guest has said so, once.
+# named STEP: the guest has reported the step, once.
 named() { [ "$(grep -cE "^@demo $1( |\$)" "$LOGS/guest.log")" = 1 ]; }
 
 # same_sums STEP
@@ -135,7 +135,7 @@ main() {
 	run_guest
 	echo
 	echo "All ${#STEPS[@]} steps have happened; the module was unloaded and the machine"
-	echo "switched off without a complaint of its kernel. $SECONDS s in all."
+	echo "switched off, and its kernel reported no error. $SECONDS s in all."
 }
 
 main

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The part of the demonstration that runs in the virtual machine, where dd.ko is
-# loaded. A line "@demo NAME [VALUE...]" tells demo.sh that a step is behind us;
-# all else is for people. The first step that fails ends it.
+# loaded. A line "@demo NAME [VALUE...]" reports a finished step to demo.sh; all
+# other lines are for people. The first step that fails ends it.
 set -eEuo pipefail
 
 MIB=64
@@ -21,8 +21,8 @@ die() {
 }
 trap 'echo "guest: line $LINENO: $BASH_COMMAND: exit status $?" >&2' ERR
 
-# as USER COMMAND...: shown, and run without privileges. What may open /dev/dd
-# is the group dd.
+# as USER COMMAND...: print it, and run it without privileges. The group dd may
+# open /dev/dd.
 as() {
 	local user=$1
 
@@ -30,7 +30,7 @@ as() {
 	echo "$user${NODE:+@node$NODE}\$ $*"
 	(user_runs "$user" "$@")
 }
-# Becomes the command, so that a subshell's number is the command's.
+# exec: the process id of the subshell is the command's.
 user_runs() {
 	local user=$1
 
@@ -39,7 +39,8 @@ user_runs() {
 		env HOME=/tmp "$@"
 }
 
-# serve USER COMMAND...: in the background, and ready; the last one is $server.
+# serve USER COMMAND...: start it in the background, as $server, and wait until it
+# is ready.
 serve() {
 	local log ready
 
@@ -73,7 +74,7 @@ show_module() {
 }
 
 echo_and_rpc() {
-	title "sample 1 and 2: an echo server, and a client that calls it"
+	title "an echo server, and a client that calls it"
 	serve alice dd-echo-server
 	as bob dd-rpc-client --count 1000
 	done_with dd-echo-server
@@ -81,16 +82,32 @@ echo_and_rpc() {
 	stop $server
 }
 
-two_and_split() {
-	title "sample 3 and 4: two services in one loop, requests to both at once"
-	serve alice dd-two-services
-	as bob dd-split-client --count 1000
-	done_with dd-two-services
-	done_with dd-split-client
+several_clients() {
+	title "remote procedure calls of eight clients at a time"
+	serve alice dd-sum-server
+	as bob dd-sum-client 8 500
+	done_with dd-sum-server
+	done_with dd-sum-client
 	stop $server
 }
 
-# table COMMAND PATTERN: shown, and it has such a line.
+stream_and_epoll() {
+	title "a stream of messages with a window, and a server in an epoll loop"
+	mkdir -m 777 "$WORK/in"
+	head -c 5000000 /dev/urandom >"$WORK/sent"
+	serve alice sh -c "exec dd-stream-recv >$WORK/in/received"
+	as bob dd-stream-send <"$WORK/sent"
+	wait $server || die "the receiver failed"
+	cmp "$WORK/sent" "$WORK/in/received"
+	rm -r "$WORK/sent" "$WORK/in"
+	done_with dd-stream-send
+	serve alice dd-epoll-server
+	as bob dd-rpc-client --count 1000
+	stop $server
+	done_with dd-epoll-server
+}
+
+# table COMMAND PATTERN: print its output, which has such a line.
 table() {
 	echo "# $1"
 	$1 >"$WORK/table"
@@ -98,7 +115,6 @@ table() {
 	grep -Eq "$2" "$WORK/table" || die "'$1' shows no line with '$2'"
 }
 
-# The tables change: the client is there when its connection is.
 wait_connected() {
 	local i
 
@@ -129,7 +145,7 @@ tables() {
 	stop $client $echo
 }
 
-# copy STEP FROM TO: a file from one process to another, at such nodes.
+# copy STEP [FROM TO]: a file from one process to another, on these nodes.
 copy() {
 	local step=$1 from=${2:-} to=${3:-} receiver sent received
 
@@ -157,7 +173,7 @@ copy_file() {
 	copy ddcp
 }
 
-# At node 1, where a line about node 2 says STATE.
+# show_peers STATE: print the peers of node 1; node 2 is in that state.
 show_peers() {
 	echo "root@node1# ddctl peer show"
 	cluster_exec 1 ddctl peer show >"$WORK/peers"
@@ -175,7 +191,7 @@ wait_up() {
 	die "node 2 does not answer"
 }
 
-# Losses are of packets, so there are no bursts that a card would cut up.
+# netem drops what it is given: without offloads that is a packet, not a burst.
 between_nodes() {
 	title "$MIB MiB from node to node, over a network that loses 1 %"
 	echo "# two network namespaces, each a node"
@@ -200,7 +216,7 @@ performance() {
 nothing_left() {
 	local object
 
-	title "nothing is left of them"
+	title "no object is left"
 	for object in service conn region; do
 		ddctl $object
 		[ "$(ddctl -j $object | jq length)" = 0 ] || die "a $object is left"
@@ -210,7 +226,8 @@ nothing_left() {
 
 show_module
 echo_and_rpc
-two_and_split
+several_clients
+stream_and_epoll
 tables
 copy_file
 performance

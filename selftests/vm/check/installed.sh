@@ -188,6 +188,21 @@ consumer() {
 	"$@" -Wall -Wextra -Werror -o "$out" $(flags) && runs "$out"
 }
 
+# Each example compiles as it is installed, and says what is missing here: either
+# the module, or its argument.
+examples() {
+	local source out=$WORK/example count=0
+
+	for source in "$ROOT"/usr/share/doc/dd/examples/*.c; do
+		# shellcheck disable=SC2046 # flags
+		gcc -O2 -Wall -Wextra -Werror -o "$out" "$source" $(flags) || return
+		! runs "$out" 2>"$WORK/log" && grep "not running" "$WORK/log" ||
+			return
+		count=$((count + 1))
+	done
+	[ "$count" = 7 ]
+}
+
 # The library and pkg-config report the same version.
 library_version() {
 	consumer gcc selftests/vm/check/consumer.c &&
@@ -261,10 +276,11 @@ no_runpath() {
 tools_run() {
 	local tool
 
-	for tool in dd-echo-server dd-rpc-client dd-split-client dd-two-services \
-		ddcp ddperf; do
+	for tool in ddcp ddperf; do
 		runs "$ROOT/usr/bin/$tool" --version || return
 	done
+	runs "$ROOT/usr/bin/dd-echo-server" --help &&
+		runs "$ROOT/usr/bin/dd-rpc-client" --help || return
 	"$ROOT/usr/sbin/ddctl" version
 }
 
@@ -351,6 +367,7 @@ check "manual pages: about Linux, wherever formatted" os_is_linux
 check "pkg-config: version" version_is_ours
 check "pkg-config: moves with its prefix" relocatable
 check "library: version" library_version
+check "examples compile and run" examples
 check "a program in C" consumer gcc selftests/vm/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c
 check "a program in C++" consumer g++ -x c++ selftests/vm/check/consumer.c -x none

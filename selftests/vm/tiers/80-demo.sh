@@ -10,8 +10,8 @@
 TMP=$(mktemp -d)
 trap 'rm -rf "$TMP" "$TAP_DIR"' EXIT
 SUM=$(echo | sha256sum | cut -d' ' -f1)
-GOOD=(module dd-echo-server dd-rpc-client dd-two-services dd-split-client
-	ddctl "ddcp $SUM $SUM" ddperf "nodes $SUM $SUM" end)
+GOOD=(module dd-echo-server dd-rpc-client dd-sum-server dd-sum-client
+	dd-stream-send dd-epoll-server ddctl "ddcp $SUM $SUM" ddperf "nodes $SUM $SUM" end)
 
 # machine STATUS STEP...: demo.sh, with a machine that says so and exits so.
 machine() {
