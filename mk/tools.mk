@@ -30,7 +30,7 @@ both = $(BUILD)/bin/$(1) $(BUILD)/installed/$(1)
 $(foreach s,$(SAMPLES),$(eval $(call both,$(s)): $(TOOL_OBJ)/samples/$(s).o))
 $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
-$(call both,ddcp) $(call both,ddperf): TOOL_LIBS = -ljson-c -lm
+$(call both,ddperf): TOOL_LIBS = -ljson-c -lm
 
 # Programs in the build directory find the library beside them. Installed ones
 # have no RUNPATH: the dynamic linker finds the library in its directories. With a

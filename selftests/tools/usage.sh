@@ -61,15 +61,8 @@ wrong_ddcp() {
 	ddcp recv word
 	ddcp send --frobnicate file
 	ddcp send --output x file
-	ddcp send --count 2 file
 	ddcp recv --node 1
-	ddcp recv --slots 1
-	ddcp recv --slots 65
-	ddcp recv --slot-size 0
-	ddcp recv --slot-size 65M
 	ddcp recv --name $(printf '%064d' 0)
-	ddcp recv --output x --count 2
-	ddcp recv --output - --json
 	ddcp recv --output x --dir y
 	ddcp send --wait forever file
 	EOT

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a machine of "make demo-cluster" does: cluster-node.sh NUMBER.
+# cluster-node.sh NUMBER: one machine of "make demo-cluster".
 set -eu
 
 I=$1
@@ -47,10 +47,10 @@ case $I in
 	ddcp send --wait 60 --node 2 $FILE
 	;;
 2)
-	ddcp recv --count 1 -o $FILE
+	ddcp recv -o $FILE
 	;;
 esac
 ddctl peer show
 echo "@sum $(sha256sum <$FILE | cut -d' ' -f1)"
-# The other one's last acknowledgments have a moment to get through.
+# The other machine may still wait for acknowledgments.
 sleep 2

@@ -1,0 +1,655 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ddcp - copy a file from one process to another by direct deposit
+ *
+ * The sender connects to the receiver's service and sends
+ *
+ *	HELLO {struct hello}
+ *	DATA  {bytes of the file}, as often as it takes
+ *	FIN   {checksum}
+ *
+ * The kind of a message is its first word of metadata. The receiver sends
+ *
+ *	RESULT error {text}
+ *
+ * once: after FIN, when the file is in place, or earlier, when it gives up.
+ * Message n lies at place n % PLACES of both blocks. When message n - 1 has been
+ * accepted, message n - PLACES has been sent and read: WINDOW messages are unread,
+ * one more waits for its notification, and one is being written to the file.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "dd.h"
+#include "../common/tool.h"
+
+#define WINDOW	4
+#define PLACES	(WINDOW + 2)
+#define PLACE	(256 << 10)
+#define REPLY	4096
+#define MAGIC	0x70636464u	/* "ddcp" */
+#define VERSION	2
+#define UNKNOWN	UINT64_MAX	/* size of what comes through a pipe */
+
+enum { HELLO = 1, DATA, FIN, RESULT };
+
+struct hello {
+	uint32_t magic;
+	uint32_t version;
+	uint64_t size;
+	uint32_t mode;
+	char name[NAME_MAX + 1];
+};
+
+static const char usage[] =
+"Usage: ddcp recv [-n NAME] [-q] [-o FILE | -d DIR]\n"
+"       ddcp send [-n NAME] [-q] [-N NODE] [-w SECONDS] [-a NAME] FILE\n"
+"Copies a file of any size from one process to another by direct deposit.\n"
+"\n"
+"  -n, --name NAME      name of the receiver [ddcp]\n"
+"  -q, --quiet          no progress bar, no summary\n"
+"  -o, --output FILE    file to write; - is standard output\n"
+"  -d, --dir DIR        directory for the file, under the sender's name [.]\n"
+"  -N, --node N         node of the receiver [this one]\n"
+"  -w, --wait SECONDS   wait that long for the receiver [0]\n"
+"  -a, --as NAME        name of the file for --dir [that of FILE, or stdin]\n"
+"  -h, --help           this text\n"
+"  -V, --version        version\n"
+"FILE - is standard input.\n"
+"\n"
+"Exit status: 0 copied and verified, 1 failed, 2 wrong command line,\n"
+"3 dd is not available, 4 the other side went away.\n";
+
+static const struct option options[] = {
+	{ "name", required_argument, NULL, 'n' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "dir", required_argument, NULL, 'd' },
+	{ "node", required_argument, NULL, 'N' },
+	{ "wait", required_argument, NULL, 'w' },
+	{ "as", required_argument, NULL, 'a' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ }
+};
+
+/* The command line. */
+static bool sending, quiet;
+static const char *service = "ddcp", *file, *dir, *as;
+static int node = -1;
+static unsigned int patience;
+
+/* The copy: a process makes one. */
+static struct dd *h;
+static int conn, list;
+static char *reply;		/* the receiver's reply block, once connected */
+static char name[NAME_MAX + 1];	/* of the file, as a terminal can show it */
+static uint64_t size, total, begin, drawn;
+static XXH3_state_t *hash;
+
+/* The receiver's file. The handler of signals reads @temp. */
+static int out = -1;
+static char *path;		/* NULL: written in place, a pipe or a device */
+static char *volatile temp;
+
+/* --- messages for people --------------------------------------------------- */
+
+static const char *amount(char buf[16], double bytes)
+{
+	static const char * const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+	unsigned int u = 0;
+
+	for (; bytes >= 1024 && u < 4; u++)
+		bytes /= 1024;
+	snprintf(buf, 16, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
+	return buf;
+}
+
+/* On a terminal, five times a second and at the end. */
+static void progress(bool end)
+{
+	static const char full[] = "##############################";
+	uint64_t now = tool_now();
+	char done[16], rate[16];
+	int percent = size >= total ? 100 : 100.0 * size / total;
+
+	if (quiet || !isatty(STDERR_FILENO) || (!end && now - drawn < 200000000))
+		return;
+	drawn = now;
+	amount(done, size);
+	amount(rate, now > begin ? size * 1e9 / (now - begin) : 0);
+	if (total == UNKNOWN)
+		fprintf(stderr, "\r%-24.24s %10s %10s/s\033[K", name, done, rate);
+	else
+		fprintf(stderr, "\r%-24.24s %3d%% [%-30.*s] %10s %10s/s\033[K", name,
+			percent, percent * 30 / 100, full, done, rate);
+	if (end)
+		fputc('\n', stderr);
+}
+
+static void summary(void)
+{
+	double seconds = (tool_now() - begin) / 1e9;
+	char done[16], rate[16];
+
+	progress(true);
+	if (!quiet)
+		fprintf(stderr, "ddcp: %s %s, %s in %.3f s, %s/s, checksum verified\n",
+			sending ? "sent" : "received", name, amount(done, size),
+			seconds, amount(rate, seconds > 0 ? size / seconds : 0));
+}
+
+/* The receiver's last message. dd_close() waits until it has been sent. */
+static void send_result(int error, const char *text)
+{
+	const unsigned int meta[2] = { RESULT, error };
+	size_t len = strlen(text);
+
+	memcpy(reply, text, len);
+	dd_send(h, conn, reply, len, 0, 0, meta, 2);
+	dd_close(h, conn);
+}
+
+/* End the process; a receiver sends the reason to the sender. */
+__attribute__((format(printf, 2, 3), noreturn))
+static void fail(int code, const char *format, ...)
+{
+	char text[REPLY / 2], clean[REPLY / 2];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (temp)
+		unlink(temp);
+	if (reply && code != TOOL_PEER)
+		send_result(code, text);
+	if (drawn)
+		fputc('\n', stderr);
+	/* File names, and the other side's words, may hold control characters. */
+	tool_warn("%s", tool_print_name(clean, sizeof(clean), text));
+	exit(code);
+}
+
+__attribute__((noreturn))
+static void dd_fail(const char *what, int error)
+{
+	char more[512] = "";
+
+	if (h)
+		dd_last_error(h, more, sizeof(more));
+	fail(tool_exit_code(error), "%s: %s%s%s%s", what, dd_strerror(error),
+	     *more ? " (" : "", more, *more ? ")" : "");
+}
+
+static void open_dd(void)
+{
+	int ret = dd_open(&h);
+
+	if (ret)
+		dd_fail("/dev/dd", ret);
+	tool_raise_memlock();
+	hash = XXH3_createState();
+	if (!hash)
+		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
+	XXH3_128bits_reset(hash);
+}
+
+static void *alloc(size_t bytes)
+{
+	void *addr;
+	int ret = dd_alloc(h, bytes, &addr);
+
+	if (ret)
+		dd_fail("wired memory", ret);
+	return addr;
+}
+
+static XXH128_canonical_t checksum(void)
+{
+	XXH128_canonical_t sum;
+
+	XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(hash));
+	return sum;
+}
+
+/* --- the sender ------------------------------------------------------------ */
+
+/* Take the receiver's RESULT, if there is one within @timeout. */
+static bool hear(int64_t timeout)
+{
+	char text[REPLY / 2] = "";
+	struct dd_msg msg;
+	int ret = dd_recv(h, list, &msg, DD_RECV_SPIN, timeout);
+
+	if (ret == -EWOULDBLOCK)
+		return false;
+	if (ret == -ECONNCLOSE)
+		fail(TOOL_PEER, "the receiver went away after %llu byte%s",
+		     (unsigned long long)size, tool_s(size));
+	if (ret)
+		dd_fail("receiving", ret);
+	if (msg.meta_count != 2 || msg.meta[0] != RESULT || msg.len >= sizeof(text))
+		fail(TOOL_FAILED, "the receiver broke the protocol");
+	memcpy(text, msg.addr, msg.len);
+	if (msg.meta[1])
+		fail(TOOL_FAILED, "receiver: %s", text);
+	return true;
+}
+
+/* Send @len bytes, which are in place already. Return: the next place. */
+static char *send_message(char *block, unsigned int kind, size_t len)
+{
+	static uint64_t n;
+	size_t at = n++ % PLACES * PLACE;
+	int ret;
+
+	while ((ret = dd_send(h, conn, block + at, len, at, 0, &kind, 1)) ==
+	       -ENOTREADY) {
+		ret = dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER);
+		if (ret < 0)
+			break;
+	}
+	while (ret == -ECONNCLOSE)
+		hear(DD_FOREVER);	/* the reason, or that there is none */
+	if (ret < 0)
+		dd_fail("sending", ret);
+	return block + n % PLACES * PLACE;
+}
+
+/* Fill a place, as far as the file goes. A receiver's end wakes a waiting read. */
+static size_t fill(int in, bool regular, char *place)
+{
+	static struct pollfd p[2] = { { -1, POLLIN, 0 }, { -1, POLLIN, 0 } };
+	size_t done = 0;
+	ssize_t n = 1;
+
+	if (p[0].fd < 0) {
+		p[0].fd = in;
+		p[1].fd = dd_list_fd(h, list);
+	}
+	while (done < PLACE && n) {
+		hear(0);
+		if (!regular && poll(p, 2, -1) > 0 && !p[0].revents)
+			continue;
+		n = read(in, place + done, PLACE - done);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+		done += n > 0 ? n : 0;
+	}
+	XXH3_128bits_update(hash, place, done);
+	size += done;
+	return done;
+}
+
+static void connect_to(struct dd_connect_attr *attr)
+{
+	uint64_t end = tool_now() + patience * 1000000000ull;
+	char why[256];
+
+	if (node < 0)
+		node = dd_node(h);
+	/* There is no receiver yet, or it has another sender. */
+	while ((conn = dd_connect(h, service, node, attr, &list)) == -EBADSERVER ||
+	       conn == -ENORESOURCE) {
+		if (tool_now() < end) {
+			usleep(50000);
+			continue;
+		}
+		if (conn == -ENORESOURCE)
+			break;
+		dd_last_error(h, why, sizeof(why));
+		fail(TOOL_FAILED, "no receiver '%s' on node %d: %s", service, node, why);
+	}
+	if (conn < 0)
+		dd_fail(service, conn);
+}
+
+static int copy_out(void)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .type = DD_TYPE_STREAM, .window = WINDOW,
+		.send_size = PLACES * PLACE, .recv_size = REPLY,
+	};
+	struct hello hello = { MAGIC, VERSION, UNKNOWN, 0666, "" };
+	bool in = !strcmp(file, "-"), regular;
+	const char *base = strrchr(file, '/');
+	int fd = in ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	XXH128_canonical_t sum;
+	struct stat st;
+	char *place;
+	size_t n;
+
+	if (fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode))
+		errno = EISDIR;
+	else if (fd >= 0)
+		errno = 0;
+	if (errno)
+		fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+	regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+	if (S_ISREG(st.st_mode))
+		hello.mode = st.st_mode & 0777;
+	/* Files of /proc have a size of 0. */
+	if (S_ISREG(st.st_mode) && st.st_size && !in)
+		hello.size = st.st_size;
+	if (!as)
+		as = in ? "stdin" : base ? base + 1 : file;
+	if (strlen(as) > NAME_MAX)
+		fail(TOOL_FAILED, "%s: %s", as, strerror(ENAMETOOLONG));
+	strcpy(hello.name, as);
+	tool_print_name(name, sizeof(name), hello.name);
+	total = hello.size;
+
+	open_dd();
+	place = attr.send = alloc(attr.send_size);
+	attr.recv = alloc(attr.recv_size);
+	connect_to(&attr);
+	begin = tool_now();
+	memcpy(place, &hello, sizeof(hello));
+	place = send_message(attr.send, HELLO, sizeof(hello));
+	while ((n = fill(fd, regular, place))) {
+		place = send_message(attr.send, DATA, n);
+		progress(false);
+	}
+	if (total != UNKNOWN && size != total)
+		fail(TOOL_FAILED, "%s: its size has changed from %llu to %llu", file,
+		     (unsigned long long)total, (unsigned long long)size);
+	sum = checksum();
+	memcpy(place, &sum, sizeof(sum));
+	send_message(attr.send, FIN, sizeof(sum));
+	hear(DD_FOREVER);
+	summary();
+	return TOOL_OK;
+}
+
+/* --- the receiver's file --------------------------------------------------- */
+
+static void unlink_temp(int sig)
+{
+	if (temp)
+		unlink(temp);
+	raise(sig);	/* SA_RESETHAND: this one ends the process */
+}
+
+static void catch_signals(void)
+{
+	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGQUIT };
+	struct sigaction sa = { .sa_handler = unlink_temp, .sa_flags = SA_RESETHAND };
+	struct sigaction old;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
+		/* nohup, and shells that start it in the background, ignore some. */
+		sigaction(fatal[i], NULL, &old);
+		if (old.sa_handler != SIG_IGN)
+			sigaction(fatal[i], &sa, NULL);
+	}
+}
+
+static bool in_place(void)
+{
+	struct stat st;
+
+	return file && (!strcmp(file, "-") || (!stat(file, &st) && !S_ISREG(st.st_mode)));
+}
+
+/* Before there is a sender: can the file be created? */
+static void check_output(void)
+{
+	char *copy = strdup(file ? file : ""), *where = file ? dirname(copy) : (char *)dir;
+	struct stat st;
+
+	if (file && !stat(file, &st) && S_ISDIR(st.st_mode))
+		fail(TOOL_FAILED, "%s: %s", file, strerror(EISDIR));
+	if (!in_place() && !stat(where, &st) && !S_ISDIR(st.st_mode))
+		fail(TOOL_FAILED, "%s: %s", where, strerror(ENOTDIR));
+	if (!in_place() && access(where, W_OK | X_OK))
+		fail(TOOL_FAILED, "%s: %s", where, strerror(errno));
+	free(copy);
+}
+
+static void open_output(const char *their_name)
+{
+	char *made, *base;
+
+	if (in_place()) {
+		out = strcmp(file, "-") ? open(file, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
+		if (out < 0)
+			fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+		return;
+	}
+	if ((file ? asprintf(&path, "%s", file) :
+		    asprintf(&path, "%s/%s", dir, their_name)) < 0)
+		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
+	if (!file && !access(path, F_OK))
+		fail(TOOL_FAILED, "%s: %s", path, strerror(EEXIST));
+	/* .NAME.ddcp.XXXXXX beside it, NAME cut where it would be too long. */
+	base = strrchr(path, '/');
+	base = base ? base + 1 : path;
+	if (asprintf(&made, "%.*s.%.*s.ddcp.XXXXXX", (int)(base - path), path,
+		     NAME_MAX - 13, base) < 0)
+		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
+	/* Before the file exists: mkostemp() completes the name, then creates it. */
+	temp = made;
+	out = mkostemp(made, O_CLOEXEC);
+	if (out < 0)
+		temp = NULL;
+	/* Many file systems cannot reserve space: only its lack matters. */
+	if (out < 0 || (total && total != UNKNOWN &&
+			fallocate(out, FALLOC_FL_KEEP_SIZE, 0, total) < 0 &&
+			(errno == ENOSPC || errno == EFBIG || errno == EDQUOT)))
+		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
+}
+
+static void write_output(const char *p, size_t len)
+{
+	ssize_t n;
+
+	for (; len; p += n, len -= n) {
+		n = write(out, p, len);
+		if (n < 0 && errno != EINTR)
+			fail(TOOL_FAILED, "%s: %s", path ? path : "output", strerror(errno));
+		if (n < 0)
+			n = 0;
+	}
+}
+
+/* The file gets its name when it is on disk; -d replaces no file. */
+static void commit(mode_t mode)
+{
+	mode_t mask = umask(0);
+	int fd;
+
+	if (!temp) {
+		if (fsync(out) < 0 && errno != EINVAL && errno != EROFS)
+			fail(TOOL_FAILED, "output: %s", strerror(errno));
+		return;
+	}
+	if (fchmod(out, mode & 0777 & ~mask) < 0 || fsync(out) < 0)
+		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
+	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, file ? 0 : RENAME_NOREPLACE) < 0)
+		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
+	temp = NULL;
+	fd = open(dirname(strdup(path)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		fsync(fd);
+}
+
+/* --- the receiver ---------------------------------------------------------- */
+
+/* Whether it is the first message of a ddcp, whose file is opened then. */
+static bool on_hello(const struct dd_msg *msg, mode_t *mode)
+{
+	struct hello hello;
+	const char *n = hello.name;
+
+	if (msg->meta_count != 1 || msg->meta[0] != HELLO || msg->len != sizeof(hello))
+		return false;
+	/* Copied: the sender can still write to it. */
+	memcpy(&hello, msg->addr, sizeof(hello));
+	if (hello.magic != MAGIC)
+		return false;
+	conn = msg->conn;
+	reply = msg->send;
+	hello.name[NAME_MAX] = 0;
+	if (hello.version != VERSION)
+		fail(TOOL_FAILED, "the sender uses version %u of ddcp's protocol, the receiver %u",
+		     hello.version, VERSION);
+	if (!*n || strchr(n, '/') || !strcmp(n, ".") || !strcmp(n, ".."))
+		fail(TOOL_FAILED, "the sender's name for the file is refused");
+	tool_print_name(name, sizeof(name), n);
+	total = hello.size;
+	*mode = hello.mode;
+	begin = tool_now();
+	open_output(n);
+	return true;
+}
+
+static void on_fin(const struct dd_msg *msg, mode_t mode)
+{
+	XXH128_canonical_t sum = checksum();
+
+	if (total != UNKNOWN && size != total)
+		fail(TOOL_FAILED, "%llu bytes arrived, the sender announced %llu",
+		     (unsigned long long)size, (unsigned long long)total);
+	if (msg->len != sizeof(sum) || memcmp(msg->addr, &sum, sizeof(sum)))
+		fail(TOOL_FAILED, "the checksum does not match what arrived");
+	commit(mode);
+	send_result(0, "");
+	summary();
+}
+
+static int copy_in(void)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .flags = DD_ATTR_CLOSE, .maxconn = 1,
+		.window = WINDOW, .recv_size = PLACES * PLACE, .send_size = REPLY,
+	};
+	unsigned int kind;
+	struct dd_msg msg;
+	mode_t mode = 0;
+	int ret;
+
+	check_output();
+	open_dd();
+	catch_signals();
+	attr.recv = alloc(attr.recv_size);
+	attr.send = alloc(attr.send_size);
+	ret = dd_serve(h, service, &attr, &list);
+	if (ret == -EEXIST)
+		fail(TOOL_FAILED, "there is a receiver '%s' on this node already", service);
+	if (ret < 0)
+		dd_fail(service, ret);
+	if (!quiet)
+		fprintf(stderr, "ddcp: ready as '%s' on node %d\n", service, dd_node(h));
+	for (;;) {
+		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, DD_FOREVER);
+		if (ret == -ECONNCLOSE && conn)
+			fail(TOOL_PEER, "%s: the sender went away after %llu byte%s",
+			     name, (unsigned long long)size, tool_s(size));
+		if (ret && ret != -ECONNCLOSE)
+			dd_fail("receiving", ret);
+		if (!conn) {
+			/* A client that is no ddcp makes room for another one. */
+			if (ret || !on_hello(&msg, &mode))
+				dd_close(h, msg.conn);
+			continue;
+		}
+		kind = msg.meta_count == 1 ? msg.meta[0] : 0;
+		if (kind == FIN) {
+			on_fin(&msg, mode);
+			return TOOL_OK;
+		}
+		if (kind != DATA)
+			fail(TOOL_FAILED, "the sender broke the protocol");
+		XXH3_128bits_update(hash, msg.addr, msg.len);
+		write_output(msg.addr, msg.len);
+		size += msg.len;
+		progress(false);
+	}
+}
+
+/* --- the command line ------------------------------------------------------ */
+
+static void parse(int argc, char **argv)
+{
+	int c, index;
+
+	while (index = -1, (c = getopt_long(argc, argv, "n:qo:d:N:w:a:hV", options,
+					    &index)) != -1) {
+		if (c == '?')
+			tool_usage("wrong option");
+		if (strchr(sending ? "od" : "Nwa", c))
+			tool_usage("'%s' is no option of '%s'",
+				   tool_option(c, options, index), argv[0]);
+		switch (c) {
+		case 'n':
+			service = optarg;
+			break;
+		case 'o':
+			file = optarg;
+			break;
+		case 'd':
+			dir = optarg;
+			break;
+		case 'N':
+			node = tool_number("--node", optarg, 0, INT_MAX);
+			break;
+		case 'a':
+			as = optarg;
+			break;
+		case 'w':
+			patience = tool_number("--wait", optarg, 0, 86400);
+			break;
+		case 'q':
+			quiet = true;
+			break;
+		default:
+			if (c == 'h')
+				fputs(usage, stdout);
+			else
+				printf("ddcp %s\n", DD_VERSION);
+			exit(TOOL_OK);
+		}
+	}
+	if (!*service || strlen(service) > 63)
+		tool_usage("--name: 1 to 63 bytes");
+	if (file && dir)
+		tool_usage("--output names the file, --dir lets the sender name it: use one of them");
+	if (argc != optind + sending)
+		tool_usage(sending ? "send takes one file" : "recv takes options only");
+	if (sending)
+		file = argv[optind];
+	else if (!dir)
+		dir = ".";
+}
+
+int main(int argc, char **argv)
+{
+	tool_begin("ddcp");
+	if (argc < 2)
+		tool_usage("send or recv?");
+	sending = !strcmp(argv[1], "send");
+	if (argv[1][0] == '-')
+		parse(argc, argv);
+	if (!sending && strcmp(argv[1], "recv"))
+		tool_usage("'%s': send or recv?", argv[1]);
+	parse(argc - 1, argv + 1);
+	/* A closed pipe is an error to report, to the other side as well. */
+	signal(SIGPIPE, SIG_IGN);
+	return sending ? copy_out() : copy_in();
+}
