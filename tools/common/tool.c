@@ -18,7 +18,7 @@ const char *tool_name = "dd";
 
 static void end_output(void)
 {
-	/* All that was printed, and what an earlier attempt could not write. */
+	/* ferror(): an earlier write may have failed. */
 	if (!fflush(stdout) && !ferror(stdout))
 		return;
 	tool_warn("standard output: %s", strerror(errno));
@@ -32,8 +32,8 @@ void tool_begin(const char *name)
 }
 
 /*
- * Standard error has no buffer: what is printed in pieces is written in pieces,
- * and lines of several processes would mix.
+ * Standard error has no buffer. A line that is printed in pieces is written in pieces,
+ * and mixes with the lines of other processes: print it at once.
  */
 static void say(const char *format, va_list args, const char *more)
 {
@@ -186,7 +186,7 @@ void tool_raise_memlock(void)
 
 	if (!setrlimit(RLIMIT_MEMLOCK, &limit))
 		return;
-	/* Not allowed to: up to the hard limit, then. */
+	/* Without CAP_SYS_RESOURCE the hard limit is the highest. */
 	if (!getrlimit(RLIMIT_MEMLOCK, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_MEMLOCK, &limit);

@@ -85,9 +85,9 @@ uint64_t tool_number(const char *option, const char *text, uint64_t min,
  * tool_print_name() - copy a name so that terminals and JSON can show it
  * @buf: where to; cut short if it is too small
  * @size: its size in bytes
- * @name: name out of somebody else's hands
+ * @name: name that another process has chosen
  *
- * What is no printable UTF-8 becomes a question mark.
+ * Bytes that are not printable UTF-8 become question marks.
  *
  * Return: @buf.
  */

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: GPL-2.0-only
 --
--- Wireshark and tshark: what nodes say to each other over UDP port 56797, as
--- Documentation/protocol.rst describes it.
+-- Dissector for Wireshark and tshark: the protocol between nodes on UDP port
+-- 56797, as Documentation/protocol.rst describes it.
 --
 --	tshark -X lua_script:tools/wireshark/dd.lua -i eth0 -f 'udp port 56797'
 --
@@ -9,7 +9,7 @@
 
 local first, dd = pcall(Proto, "dd", "Direct Deposit")
 
--- Loaded before: an installed copy, and this one.
+-- An installed copy has been loaded before this one.
 if not first then
 	return
 end
@@ -39,7 +39,7 @@ local reasons = {
 
 local fields = {}
 
--- A field "dd.<name>", its title and where its values have names, those.
+-- field() - make the field "dd.<name>"; names: names of its values, or nil
 local function field(kind, name, title, base, names, mask)
 	local f = ProtoField[kind]("dd." .. name, title, base, names, mask)
 
@@ -55,7 +55,7 @@ local function id(bits, name, title)
 	return field("uint" .. bits, name, title, base.HEX)
 end
 
--- Bytes have no order that could be little endian.
+-- Fields of bytes: added in any byte order.
 local is_bytes = {}
 
 local function bytes_of(name, title)
@@ -79,8 +79,8 @@ local function flags(name, title, bits)
 	return set
 end
 
--- Structures: fields in their order, each with its bytes. Where the field is a
--- set of flags, those are shown below it.
+-- Structures: lists of fields with their sizes in bytes. The flags of a field of
+-- flags are shown below it.
 local header = {
 	{ id(16, "magic", "Magic"), 2 },
 	{ number(8, "version", "Version"), 1 },
@@ -179,7 +179,7 @@ local ctl_body_len = number(16, "ctl.body_len", "Bytes in the body")
 local ctl_req = number(32, "ctl.req", "Query")
 local ctl_key = field("string", "ctl.key", "Key")
 local ctl_chan = id(64, "ctl.chan", "Channel")
-local ctl_told = number(64, "ctl.told", "Messages told")
+local ctl_notified = number(64, "ctl.notified", "Messages with a note")
 local ctl_status = number(32, "ctl.status", "Status", ctl_statuses)
 local service = {
 	{ number(64, "service.size", "Bytes in the block"), 8 },
@@ -302,7 +302,7 @@ frames[2] = function(tree, tvb, offset)
 	return add(tree, done, tvb, offset)
 end
 
--- A control message: its structure, if its length agrees with what it says.
+-- A control message: its structure, if its length is the one in its header.
 local function control(tvb)
 	local what = controls[tvb(0, 1):uint()]
 	local more
@@ -328,7 +328,7 @@ local function add_control(tree, tvb)
 	tree:append_text(" " .. ctl_kinds[tvb(0, 1):uint()])
 	offset = add(tree, what, tvb, 0)
 	while what == controls[3] and offset < tvb:len() do
-		offset = add(tree, { { ctl_chan, 8 }, { ctl_told, 8 } }, tvb, offset)
+		offset = add(tree, { { ctl_chan, 8 }, { ctl_notified, 8 } }, tvb, offset)
 	end
 	if tvb:len() - offset == size(service) then
 		add(tree, service, tvb, offset)
@@ -371,7 +371,7 @@ frames[6] = function(tree, tvb, offset)
 	return add(tree, bye, tvb, offset)
 end
 
--- A frame that ends too early leaves by an error of tvb(), hence pcall().
+-- pcall(): a frame that ends too early makes tvb() raise an error.
 local function add_frame(tree, tvb, offset, hlen)
 	local kind = tvb(offset, 1):uint()
 	local sub = tree:add(frame, tvb(offset, hlen - offset))

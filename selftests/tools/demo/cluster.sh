@@ -3,8 +3,8 @@
 #
 # cluster.sh: two virtual machines as a cluster of two nodes; "make
 # demo-cluster". Their network cards are the ends of a QEMU socket; each gets the
-# same cluster file, and ddcp sends 64 MiB from one to the other. Exit status 0
-# only if both machines say that all of it has happened and the sums are equal.
+# same cluster file, and ddcp sends 64 MiB from one to the other. The exit status
+# is 0 only if both machines report success and the checksums are equal.
 #
 # The machines' output is in build/demo/node1.log and node2.log.
 set -uo pipefail
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../../.." || exit 1
 
 VM=selftests/vm
 LOGS=build/demo
-QUEUE=${DD_VM_LOCK:-vm}	# of which the two are one machine
+QUEUE=${DD_VM_LOCK:-vm}	# the two wait in it as one machine
 export KERNEL=stock SMP=1 MEM=1024 ICOUNT=no MODULE=yes TIMEOUT=600
 
 die() {
@@ -20,7 +20,7 @@ die() {
 	exit 1
 }
 
-# A port that nobody listens at, as far as can be known.
+# A TCP port on which no process listens.
 free_port() {
 	local port
 
@@ -51,7 +51,7 @@ both() {
 	[ -n "$port" ] || die "no free TCP port"
 	node 2 "listen=127.0.0.1:$port" &
 	second=$!
-	# It listens before the other one connects.
+	# Node 2 listens before node 1 connects.
 	for ((first = 0; first < 600; first++)); do
 		[ -z "$(ss -Hltn "sport = :$port")" ] || break
 		sleep 0.1

@@ -102,7 +102,7 @@ def capture_controls():
 
 def check_controls():
     """Kinds, and the words that only one of them has."""
-    bad, kinds, told = [], [], []
+    bad, kinds, notified = [], [], []
     for packet, data in dissect(*capture_controls()):
         proto = packet.find("proto[@name='dd']")
         if set(range(HEADER, len(data))) - named(proto):
@@ -110,9 +110,9 @@ def check_controls():
         kinds += values(proto, "dd.ctl.kind")
         if values(proto, "dd.ctl.data"):
             bad.append("kind %s is not known" % kinds[-1:])
-        told += values(proto, "dd.ctl.told")
-    if told != [7, 9]:
-        bad.append("told %s" % told)
+        notified += values(proto, "dd.ctl.notified")
+    if notified != [7, 9]:
+        bad.append("notified %s" % notified)
     if kinds != [1, 2, 2, 3]:
         bad.append("kinds %s" % kinds)
     return bad
