@@ -8,10 +8,14 @@
 #include <linux/bitmap.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
-#include "dd.h"
+#include "area.h"
+#include "charge.h"
+#include "ctx.h"
+#include "page.h"
 
 #define DD_AREA_MIN_BITS	4096u
 

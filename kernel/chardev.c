@@ -12,9 +12,17 @@
 #include <linux/sched/user.h>
 #include <linux/uaccess.h>
 
-#include "dd.h"
-#include "peer.h"
+#include "area.h"
+#include "chardev.h"
+#include "compat/compat.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
+#include "nic.h"
+#include "notelist.h"
+#include "peer.h"
+#include "region.h"
+#include "service.h"
 
 static int dd_open(struct inode *inode, struct file *file)
 {

@@ -11,7 +11,9 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/user.h>
 
-#include "dd.h"
+#include "charge.h"
+#include "credit.h"
+#include "ctx.h"
 
 /*
  * The limit in pages. Calls of the owner update it; calls of other processes and of

@@ -13,10 +13,20 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "dd.h"
+#include "area.h"
+#include "charge.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
+#include "import.h"
 #include "netlink.h"
+#include "nic.h"
+#include "node.h"
+#include "notelist.h"
+#include "region.h"
 #include "remote.h"
+#include "segment.h"
+#include "service.h"
 #include "trace.h"
 
 static struct kmem_cache *dd_server_cache, *dd_client_cache;

@@ -12,8 +12,15 @@
 #include <linux/sched/user.h>
 #include <linux/slab.h>
 
-#include "dd.h"
+#include "area.h"
+#include "charge.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
+#include "ids.h"
+#include "node.h"
+#include "region.h"
+#include "service.h"
 
 static void dd_ctx_end_work(struct work_struct *work)
 {

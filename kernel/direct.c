@@ -11,8 +11,16 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
-#include "dd.h"
+#include "import.h"
+#include "nic.h"
+#include "node.h"
+#include "notelist.h"
+#include "region.h"
+#include "segment.h"
+#include "service.h"
 #include "trace.h"
 
 static bool dd_direct_on = true;

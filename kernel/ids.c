@@ -7,7 +7,7 @@
  */
 #include <linux/random.h>
 
-#include "dd.h"
+#include "ids.h"
 
 void dd_ids_init(struct dd_ids *ids)
 {

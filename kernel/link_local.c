@@ -7,9 +7,16 @@
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 
+#include "conn.h"
 #include "copy.h"
+#include "ctx.h"
 #include "direct.h"
-#include "dd.h"
+#include "import.h"
+#include "nic.h"
+#include "node.h"
+#include "notelist.h"
+#include "region.h"
+#include "segment.h"
 #include "trace.h"
 
 /* Copy @len bytes from wired memory, at offset @done of the message. */

@@ -15,9 +15,10 @@
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
 
-#include "dd.h"
+#include "ctx.h"
 #include "link_udp.h"
 #include "link_udp_skb.h"
+#include "node.h"
 #include "trace.h"
 
 #define DD_UDP_RCVBUF		(4 << 20)

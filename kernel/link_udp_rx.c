@@ -17,9 +17,12 @@
 #include <net/ipv6.h>
 #include <net/udp.h>
 
+#include "compat/compat.h"
 #include "copy.h"
-#include "dd.h"
+#include "ctx.h"
 #include "link_udp.h"
+#include "node.h"
+#include "page.h"
 #include "transport_batch.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in a row */

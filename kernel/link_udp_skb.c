@@ -16,7 +16,6 @@
 #include <linux/udp.h>
 #include <net/ip.h>
 
-#include "dd.h"
 #include "link_udp_skb.h"
 
 #define DD_UDP_SKB_MAX	65000	/* bytes of UDP payload in an skb */

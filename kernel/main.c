@@ -5,11 +5,17 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "dd.h"
+#include "chardev.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
 #include "link_udp.h"
 #include "netlink.h"
+#include "node.h"
+#include "notelist.h"
+#include "page.h"
 #include "peer.h"
+#include "region.h"
 #include "remote.h"
 
 #define CREATE_TRACE_POINTS

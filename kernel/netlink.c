@@ -9,6 +9,7 @@
 
 #include "netlink.h"
 #include "netlink_msg.h"
+#include "nic.h"
 #include "peer.h"
 
 static unsigned int dd_netlink_net_id;

@@ -2,9 +2,11 @@
 /*
  * Events, multicast to listeners.
  */
+#include "conn.h"
 #include "netlink.h"
 #include "netlink_msg.h"
 #include "peer.h"
+#include "service.h"
 
 /* One message goes to readers in any pid namespace, so it has no process ids. */
 static struct dd_reader dd_reader_event(const struct dd_node *node)

@@ -10,7 +10,8 @@
 #include <net/genetlink.h>
 #include <uapi/linux/dd_netlink.h>
 
-#include "dd.h"
+#include "ctx.h"
+#include "node.h"
 
 /* Before these flags, a group had the flag of a request. */
 #ifndef GENL_MCAST_CAP_NET_ADMIN

@@ -4,6 +4,7 @@
  */
 #include <net/sock.h>
 
+#include "compat/compat.h"
 #include "netlink_msg.h"
 #include "peer.h"
 

@@ -9,7 +9,14 @@
  */
 #include <linux/uaccess.h>
 
-#include "dd.h"
+#include "compat/compat.h"
+#include "conn.h"
+#include "ctx.h"
+#include "import.h"
+#include "nic.h"
+#include "node.h"
+#include "region.h"
+#include "segment.h"
 #include "trace.h"
 
 /*

@@ -6,9 +6,12 @@
 #include <linux/slab.h>
 #include <net/netns/generic.h>
 
+#include "area.h"
+#include "ctx.h"
 #include "direct.h"
-#include "dd.h"
+#include "node.h"
 #include "peer.h"
+#include "service.h"
 
 /* Without configuration: the node number that the programs in DDP's paper use. */
 #define DD_NODE_DEFAULT_ID	1

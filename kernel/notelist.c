@@ -16,8 +16,14 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "dd.h"
+#include "area.h"
+#include "charge.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
+#include "node.h"
+#include "notelist.h"
+#include "segment.h"
 #include "trace.h"
 
 #define DD_LIST_MIN_SLOTS	4u

@@ -18,7 +18,9 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
-#include "dd.h"
+#include "charge.h"
+#include "ctx.h"
+#include "page.h"
 
 #define DD_PAGES_ORDER	6	/* higher orders save nothing more */
 

@@ -10,8 +10,9 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
-#include "dd.h"
+#include "ctx.h"
 #include "netlink.h"
+#include "node.h"
 #include "peer.h"
 
 /**

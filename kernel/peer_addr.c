@@ -8,7 +8,7 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 
-#include "ctx.h"
+#include "node.h"
 #include "peer.h"
 
 #define DD_OWN_ADDRESS							\

@@ -12,7 +12,12 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "dd.h"
+#include "bounds.h"
+#include "charge.h"
+#include "compat/compat.h"
+#include "ctx.h"
+#include "page.h"
+#include "region.h"
 
 static void dd_free_pages(void **pages, unsigned long n)
 {

@@ -13,6 +13,7 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
+#include "charge.h"
 #include "ctl.h"
 #include "link_udp.h"
 #include "peer.h"

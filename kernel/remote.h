@@ -5,8 +5,12 @@
 #ifndef _DD_REMOTE_H
 #define _DD_REMOTE_H
 
+#include "conn.h"
 #include "ctl.h"
-#include "dd.h"
+#include "nic.h"
+#include "region.h"
+#include "segment.h"
+#include "service.h"
 #include "transport.h"
 
 struct dd_ctl_class_ops;

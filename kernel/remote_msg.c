@@ -11,6 +11,7 @@
 #include "copy.h"
 #include "ctl.h"
 #include "link_udp.h"
+#include "page.h"
 #include "peer.h"
 #include "remote.h"
 #include "trace.h"

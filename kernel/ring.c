@@ -16,8 +16,11 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
+#include "area.h"
+#include "charge.h"
+#include "ctx.h"
 #include "direct.h"
-#include "dd.h"
+#include "notelist.h"
 
 #define DD_RING_MIN_SLOTS	64u
 #define DD_RING_MAX_SLOTS	4096u

@@ -9,8 +9,12 @@
 #include <linux/random.h>
 #include <linux/uaccess.h>
 
+#include "conn.h"
 #include "copy.h"
-#include "dd.h"
+#include "node.h"
+#include "notelist.h"
+#include "region.h"
+#include "segment.h"
 #include "trace.h"
 
 void dd_segment_init(struct dd_segment *seg)

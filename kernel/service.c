@@ -16,10 +16,18 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "dd.h"
+#include "area.h"
+#include "charge.h"
+#include "conn.h"
+#include "ctx.h"
 #include "direct.h"
 #include "netlink.h"
+#include "node.h"
+#include "notelist.h"
+#include "region.h"
 #include "remote.h"
+#include "segment.h"
+#include "service.h"
 #include "trace.h"
 
 static size_t dd_service_blocks_size(const struct dd_service *svc)

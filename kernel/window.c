@@ -13,12 +13,15 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mount.h>
+#include <linux/nospec.h>
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "compat/compat.h"
+#include "ctx.h"
 #include "direct.h"
-#include "dd.h"
+#include "page.h"
 
 #define DD_FS_MAGIC	0x44446673
 

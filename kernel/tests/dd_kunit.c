@@ -15,8 +15,15 @@
 #define _DD_TRACE_H
 #define trace_dd_note(list, note, pos)	do { } while (0)
 
-#include "../dd.h"
+#include "../area.h"
+#include "../conn.h"
 #include "../copy.h"
+#include "../ctx.h"
+#include "../direct.h"
+#include "../ids.h"
+#include "../node.h"
+#include "../notelist.h"
+#include "../segment.h"
 
 struct workqueue_struct *dd_wq;
 struct tracepoint __tracepoint_dd_note;

@@ -9,7 +9,6 @@
 #include <linux/random.h>
 #include <linux/vmalloc.h>
 
-#include "../dd.h"
 #include "../link_udp_skb.c"
 
 #define PIECE_ORDER	1			/* a source is in such pieces */

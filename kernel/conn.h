@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Connections: conn.c. */
+#ifndef _DD_CONN_H
+#define _DD_CONN_H
+
+#include <linux/refcount.h>
+#include <linux/uidgid.h>
+
+#include "credit.h"
+#include "ctx.h"
+#include "import.h"
+#include "region.h"
+#include "segment.h"
+
+struct dd_direct_rx;
+struct dd_service;
+
+/**
+ * struct dd_conn - one end of a connection: an import of the block of the other end, and
+ *	a segment for its own block
+ * @obj: its id
+ * @type: enum dd_conn_type
+ * @server: this is the serving end; a connecting end is a struct dd_client
+ * @released: the block was given back; under dd_service.lock. At a connecting end whose
+ *	other end is on another node: the connection has ended
+ * @nodirect: neither end may send directly
+ * @direct_any: the other end may send directly, even if it belongs to another user
+ * @shown: the other end's process has mapped the block; under dd_list.lock
+ * @mixed: the block may hold messages of an earlier client in another context
+ * @counted: sent directly until the connection ended: @meta in its cell has the number
+ *	of messages
+ * @remote_ops: number of struct dd_remote_op charged to @obj.ctx
+ * @mem: held by the other end and, once, by all of @obj.users; memory only
+ * @block: at the serving end, number of its block
+ * @peer: the other end; NULL if it is on another node, see dd_remote_of()
+ * @seg: segment of its own block
+ * @grant: permission of the other end on @seg
+ * @imp: import of the other end's block
+ * @send: its send block
+ * @rcu: see struct dd_obj; shares memory with @send, which is not read after the end
+ * @svc: at the serving end, the service, counted
+ * @cookie: copied to each note
+ * @uid: user of the process that connected or served
+ * @direct_rx: direct path from the other end, or NULL; set under the locks of list and
+ *	segment
+ * @closing: a close has begun; it is done by the context that sets this
+ * @closed: errno that ended it; set before the segment of the other end is dead
+ * @refused: at a serving end, messages refused since the connection ended; under the
+ *	lock of the segment they were sent to
+ * @owed: at a serving end, messages in addition to dd_segment.received that have to be
+ *	replied to before its block may be given to another user
+ * @arrived: lower half of the position after the last note that this end had posted
+ *	directly at the end; valid once the segment of the other end is dead
+ *
+ * There may be many idle connections, so its size matters.
+ */
+struct dd_conn {
+	struct dd_obj obj;
+	u8 type;
+	bool server;
+	bool released;
+	bool nodirect;
+	bool direct_any;
+	bool shown;
+	bool mixed;
+	bool counted;
+	u16 remote_ops;
+	refcount_t mem;
+	u32 block;
+	struct dd_conn *peer;
+	struct dd_segment seg;
+	struct dd_grant grant;
+	struct dd_import imp;
+	union {
+		struct dd_bytes send;
+		struct rcu_head rcu;
+	};
+	struct dd_service *svc;
+	u64 cookie;
+	struct dd_direct_rx *direct_rx;
+	kuid_t uid;
+	int closing;
+	int closed;
+	u32 arrived;
+	u32 refused;
+	u64 owed;
+};
+
+/**
+ * struct dd_client - a connecting end, with resources that a serving end gets from its
+ *	service
+ * @conn: the end
+ * @send: slice of @conn.send, the memory of requests
+ * @recv: slice of @conn.seg.mem, the memory of replies
+ * @credit: slots in its list
+ */
+struct dd_client {
+	struct dd_conn conn;
+	struct dd_slice send;
+	struct dd_slice recv;
+	struct dd_credit credit;
+};
+
+static inline struct dd_client *dd_client_of(struct dd_conn *conn)
+{
+	return container_of(conn, struct dd_client, conn);
+}
+
+int dd_conn_init(void);
+void dd_conn_exit(void);
+int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
+int dd_conn_close(struct dd_ctx *ctx, u64 serial);
+void dd_conn_end(struct dd_conn *conn);
+void dd_conn_sever(struct dd_conn *conn);
+void dd_conn_lost(struct dd_conn *conn);
+int dd_conn_drain(struct dd_conn *conn, u64 timeout);
+void dd_conn_open_cell(struct dd_conn *conn, u32 node);
+void dd_conn_put(struct dd_conn *conn);
+struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
+int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
+void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
+int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
+void dd_conn_notified(struct dd_conn *conn);
+void dd_conn_flush(struct dd_conn *conn);
+struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
+void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
+
+static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
+{
+	return container_of(seg, struct dd_conn, seg);
+}
+
+#endif /* _DD_CONN_H */

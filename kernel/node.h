@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Nodes, one per network namespace: node.c. */
+#ifndef _DD_NODE_H
+#define _DD_NODE_H
+
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/rhashtable-types.h>
+#include <linux/xarray.h>
+#include <net/net_namespace.h>
+
+struct dd_ctx;
+struct dd_peer_link_ops;
+struct dd_service;
+
+/**
+ * enum dd_stat - counters of a node
+ * @DD_STAT_OPS: work requests executed
+ * @DD_STAT_BYTES: bytes deposited
+ * @DD_STAT_NOTES: notes posted
+ * @DD_STAT_WITHHELD: notes that had to wait for a free slot
+ * @DD_STAT_WAKEUPS: wake-ups of a sleeping reader
+ * @DD_STAT_REFUSED: work requests refused
+ * @DD_STAT_CONNECTS: connections made
+ * @DD_STAT_CLOSES: connections ended
+ * @DD_STAT_UNKNOWN_PEER: skbs from addresses that belong to no peer
+ * @DD_STAT_BAD_SUMS: skbs with a wrong UDP checksum
+ * @DD_STAT_DIRECT: messages sent without the kernel on connections that have ended,
+ *	as counted by their senders
+ * @DD_STAT_NO_ROOM: skbs dropped because the receive buffer of a socket was full
+ * @DD_STAT_MAX: number of counters
+ */
+enum dd_stat {
+	DD_STAT_OPS,
+	DD_STAT_BYTES,
+	DD_STAT_NOTES,
+	DD_STAT_WITHHELD,
+	DD_STAT_WAKEUPS,
+	DD_STAT_REFUSED,
+	DD_STAT_CONNECTS,
+	DD_STAT_CLOSES,
+	DD_STAT_UNKNOWN_PEER,
+	DD_STAT_BAD_SUMS,
+	DD_STAT_DIRECT,
+	DD_STAT_NO_ROOM,
+	DD_STAT_MAX
+};
+
+struct dd_stats {
+	u64 v[DD_STAT_MAX];
+};
+
+/**
+ * struct dd_node - a network namespace as a node of the cluster
+ * @net: the namespace, which contains this structure
+ * @lock: protects @ctxs, @opened, and changes of @id, @max, @port and @up
+ * @id: node number, below @max; changes of this, @max and @port also take
+ *	@peer_lock
+ * @max: number of nodes
+ * @port: UDP port; changes only while there are no peers
+ * @up: the node accepts work
+ * @services: by name; changed under the lock of the service
+ * @ctxs: all contexts, by dd_ctx.serial
+ * @opened: serial of the last context
+ * @stats: per-CPU counters
+ * @peer_lock: protects changes of @peers and of their configuration; taken before
+ *	@lock
+ * @peers: other nodes by number; looked up under RCU
+ * @peers_open: peers may be added; under @peer_lock
+ * @peer_link: link to the peers, or NULL; set before the first one is added
+ */
+struct dd_node {
+	struct net *net;
+	struct mutex lock;	/* protects ctxs and changes of the rest */
+	u32 id;
+	u32 max;
+	u16 port;
+	bool up;
+	struct rhashtable services;
+	struct xarray ctxs;
+	unsigned long opened;
+	struct dd_stats __percpu *stats;
+	struct mutex peer_lock;	/* protects changes of peers */
+	struct xarray peers;
+	bool peers_open;
+	const struct dd_peer_link_ops *peer_link;
+};
+
+/**
+ * struct dd_node_change - changes of a node's configuration; NULL keeps a value
+ * @id: see struct dd_node
+ * @max: see struct dd_node
+ * @port: see struct dd_node
+ * @up: see struct dd_node
+ */
+struct dd_node_change {
+	const u32 *id;
+	const u32 *max;
+	const u16 *port;
+	const bool *up;
+};
+
+/**
+ * struct dd_refusal - why a configuration is invalid
+ * @text: constant text: what is wrong, and what to do
+ * @attr: the invalid attribute, DD_A_*, or 0
+ */
+struct dd_refusal {
+	const char *text;
+	int attr;
+};
+
+/* Fill in @why and return @err. */
+static inline int dd_refuse(struct dd_refusal *why, int err, int attr,
+			    const char *text)
+{
+	why->text = text;
+	why->attr = attr;
+	return err;
+}
+
+int dd_node_init(void);
+void dd_node_exit(void);
+struct dd_node *dd_node_of(const struct net *net);
+int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
+		struct dd_refusal *why);
+struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
+void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
+int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
+void dd_node_service_del(struct dd_node *node, struct dd_service *svc);
+struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
+
+#define dd_stat_add(node, stat, n) \
+	this_cpu_add((node)->stats->v[stat], n)
+#define dd_stat_inc(node, stat)	dd_stat_add(node, stat, 1)
+
+#endif /* _DD_NODE_H */
