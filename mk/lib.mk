@@ -7,9 +7,9 @@
 
 LIBDD_SONAME	:= libdd.so.0
 LIBDD_DIR	:= $(BUILD)/lib
-LIBDD_OBJ	:= $(BUILD)/obj/lib/dd
-LIBDD_SRCS	:= $(wildcard lib/dd/*.c)
-LIBDD_OBJS	:= $(LIBDD_SRCS:lib/dd/%.c=$(LIBDD_OBJ)/%.o)
+LIBDD_OBJ	:= $(BUILD)/obj/lib
+LIBDD_SRCS	:= $(wildcard lib/core/*.c lib/ddp/*.c)
+LIBDD_OBJS	:= $(LIBDD_SRCS:lib/%.c=$(LIBDD_OBJ)/%.o)
 LIBDD_SHARED	:= $(LIBDD_DIR)/$(LIBDD_SONAME)
 LIBDD_STATIC	:= $(LIBDD_DIR)/libdd.a
 LIBDD_LINK	:= $(LIBDD_DIR)/libdd.so
@@ -22,22 +22,26 @@ MANDIR		?= $(PREFIX)/share/man
 
 # One object serves both libraries: no interposition within the shared one.
 LIBDD_CFLAGS	= $(CFLAGS) -D_GNU_SOURCE -pthread -fPIC \
-		  -fvisibility=hidden -fno-plt -fno-tree-slp-vectorize \
+		  -Ilib/core -fvisibility=hidden -fno-plt -fno-tree-slp-vectorize \
 		  -Wshadow -Wvla
 
 ALL_LIBS += $(LIBDD_LINK) $(LIBDD_STATIC) $(LIBDD_PC)
 
-$(LIBDD_OBJ)/%.o: lib/dd/%.c
+$(LIBDD_OBJ)/core/%.o: lib/core/%.c
+	@mkdir -p $(@D)
+	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
+
+$(LIBDD_OBJ)/ddp/%.o: lib/ddp/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
 
 # dd_version()
-$(LIBDD_OBJ)/open.o: Makefile
+$(LIBDD_OBJ)/core/open.o: Makefile
 
-$(LIBDD_SHARED): $(LIBDD_OBJS) lib/dd/libdd.map
+$(LIBDD_SHARED): $(LIBDD_OBJS) lib/libdd.map
 	@mkdir -p $(@D)
 	$(CC) -shared -pthread $(LDFLAGS) -Wl,-soname,$(LIBDD_SONAME) \
-		-Wl,--version-script,lib/dd/libdd.map -Wl,-z,defs \
+		-Wl,--version-script,lib/libdd.map -Wl,-z,defs \
 		-Wl,-Bsymbolic-functions -Wl,-z,nodelete \
 		-o $@ $(LIBDD_OBJS)
 
@@ -51,7 +55,7 @@ $(LIBDD_STATIC): $(LIBDD_OBJS)
 
 # Directories may differ between "make" and "make install". Those below the prefix
 # move with it, for pkg-config --define-prefix.
-$(LIBDD_PC): lib/dd/libdd.pc.in FORCE
+$(LIBDD_PC): lib/libdd.pc.in FORCE
 	@mkdir -p $(@D)
 	sed -e 's|@PREFIX@|$(PREFIX)|' \
 	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \

@@ -12,7 +12,7 @@
 #include "echo.h"
 #include "fake.h"
 #include "tap.h"
-#include "../dd/internal.h"
+#include "../core/internal.h"
 
 static void close_is_told(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../dd/internal.h"
+#include "../core/internal.h"
 #include "../dd/ring.h"
 #include "tap.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <linux/dd.h>
 
-#include "../dd/internal.h"
+#include "../core/internal.h"
 #include "dd.h"
 #include "echo.h"
 #include "fake.h"

@@ -19,7 +19,8 @@ build() {
 
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
-	cp --parents -t "$dir" kernel/rings.h kernel/deferred.h lib/dd/*.[ch] || return
+	cp --parents -t "$dir" kernel/rings.h kernel/deferred.h \
+		lib/core/*.[ch] lib/ddp/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"
@@ -31,8 +32,8 @@ build() {
 	fi
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
-		-I"$dir/lib/dd" -Ilib/tests "$@")
-	for file in "$dir"/lib/dd/*.c lib/tests/fake*.c; do
+		-I"$dir/lib/core" -Ilib/tests "$@")
+	for file in "$dir"/lib/{core,ddp}/*.c lib/tests/fake*.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done
@@ -84,15 +85,15 @@ if [ "$(nproc)" = 1 ]; then
 else
 	check "each receiver is woken" holds plain wake -O2
 	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
-		lib/dd/direct.h "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
+		lib/core/direct.h "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
 	check "without the receiver's barrier a wake-up is lost" \
 		breaks no-receiver-barrier kernel/rings.h '/smp_mb();/d'
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a data race: a note is stored too early" races note-early \
-	lib/dd/direct.h "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
+	lib/core/direct.h "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
 check "a data race: a note is read too early" races read-early \
-	lib/dd/internal.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
+	lib/core/internal.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
 check "a data race: a slot is released too early" races slot-early \
-	lib/dd/take.h 's/ddi_store_release(\(.*state->head\)/ddi_store(\1/'
+	lib/core/take.h 's/ddi_store_release(\(.*state->head\)/ddi_store(\1/'
 finish

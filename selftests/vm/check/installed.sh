@@ -245,7 +245,7 @@ soname() {
 		[ "$(readlink "$ROOT/usr/lib/libdd.so")" = libdd.so.0 ]
 }
 
-mapped() { sed -n '/global:/,/local:/s/^[ \t]*\([a-z_]*\);$/\1/p' lib/dd/libdd.map; }
+mapped() { sed -n '/global:/,/local:/s/^[ \t]*\([a-z_]*\);$/\1/p' lib/libdd.map; }
 exported() { nm -D --defined-only "$lib" | sed -n 's/.* [TDBR] \([^@]*\)@@.*/\1/p'; }
 
 symbols() { diff <(mapped | sort) <(exported | sort); }
