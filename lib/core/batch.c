@@ -4,37 +4,24 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Messages that go by the kernel are collected, and handed to it when one comes
- * that does not, or may not come behind those that are refused: what was accepted
- * are always the first ones. Their connections stay locked meanwhile. A thread
- * waits for a lock only while it holds none, so that several may do this with the
- * same connections, in any order.
+ * Messages that the kernel sends are collected, and submitted before one that goes
+ * directly or that must not follow a refused message: the messages accepted are always
+ * the first ones. Their connections stay locked meanwhile. A thread waits for a lock
+ * only while it holds none, so that several threads may send on the same connections in
+ * any order.
  */
-#include <errno.h>
 #include <limits.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "direct.h"
-#include "internal.h"
-#include "put.h"
+#include "error.h"
+#include "send.h"
 
 #define BATCH_MAX	64	/* include/dd.h says so, too */
 
-/**
- * struct ddi_batch - messages that were collected
- * @h: handle
- * @accepted: messages that were, of all
- * @count: collected since
- * @held: connections that are locked
- * @conns: these
- * @requests: the messages
- */
 struct ddi_batch {
 	struct dd *h;
-	size_t accepted;
-	uint32_t count;
-	uint32_t held;
+	size_t accepted;	/* messages, of all */
+	uint32_t count;		/* messages collected since */
+	uint32_t held;		/* connections locked */
 	struct ddi_conn *conns[BATCH_MAX];
 	struct dd_request requests[BATCH_MAX];
 };
@@ -50,7 +37,7 @@ static void batch_release(struct ddi_batch *b)
 	}
 }
 
-/* As many as are accepted before one is refused: 0, or why it was. */
+/* Submit up to the first one that is refused. Returns 0, or why it was refused. */
 static int batch_submit(struct ddi_batch *b)
 {
 	uint32_t done = 0;
@@ -68,7 +55,7 @@ static int batch_submit(struct ddi_batch *b)
 		if (ret >= 0)
 			ret = -(int)s.error;
 		done += s.taken;
-		/* A signal came first, and there are others to be sent. */
+		/* Interrupted by a signal: submit the rest. */
 		if (ret == -EINTR)
 			ret = 0;
 	}
@@ -77,7 +64,7 @@ static int batch_submit(struct ddi_batch *b)
 	return ret ? ddi_error(ret) : 0;
 }
 
-/* Hand over what was collected, and lock nothing any more. */
+/* Submit what was collected, and unlock all connections. */
 static int batch_flush(struct ddi_batch *b)
 {
 	int ret = b->count ? batch_submit(b) : 0;
@@ -87,8 +74,8 @@ static int batch_flush(struct ddi_batch *b)
 }
 
 /*
- * Lock a connection with those that are locked already. Returns 0 with *@conn
- * NULL if it is not for the batch, but for dd_send().
+ * Lock one more connection. Returns 0 with *@conn NULL if its messages are not for the
+ * batch, but for dd_send().
  */
 static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 {
@@ -115,8 +102,8 @@ static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 }
 
 /*
- * As ddi_put_check(). What is collected for a peer on this node is told of, or
- * not, when the kernel executes it, which then refuses what comes behind.
+ * As ddi_send_may(). Within a node it is not known before the kernel executes the
+ * collected messages how many of them stay in flight; it then refuses those that follow.
  */
 static int batch_check(const struct ddi_batch *b, const struct ddi_conn *c)
 {
@@ -126,7 +113,7 @@ static int batch_check(const struct ddi_batch *b, const struct ddi_conn *c)
 
 	if (c->batched && ddi_load(&cell->node) == ddi_load(&head->node))
 		return 0;
-	ret = ddi_put_check(c, cell, ddi_load(&cell->submitted) + c->batched);
+	ret = ddi_send_may(c, ddi_load(&cell->submitted) + c->batched);
 	return ret == -ECONNCLOSE ? ddi_send_closed(b->h, c) : ret;
 }
 
@@ -148,7 +135,7 @@ static int batch_add(struct ddi_batch *b, struct ddi_conn *c,
 	return b->count == BATCH_MAX ? batch_flush(b) : 0;
 }
 
-/* One that the others must not be behind. */
+/* Send one message alone, after those before it. */
 static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
 {
 	int ret = b->held ? batch_flush(b) : 0;
@@ -181,19 +168,19 @@ static int batch_collect(struct ddi_batch *b, struct ddi_conn *c,
 		return ret;
 	if (!c)
 		return batch_single(b, m);
-	rq.tag = ddi_load(&c->consumed);
+	rq.tag = ddi_send_tag(c);
 	return batch_add(b, c, &rq);
 }
 
-/* Returns what refused it, or one of those before it. */
+/* Returns 0, or the error of this message or of one before it. */
 static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 {
 	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
 
 	if (m->options & DD_SEND_BLOCK)
 		return -EINVAL;
-	/* It goes directly: a guess, and dd_send() is right in any case. */
-	if (!c || ddi_load(&c->out))
+	/* A hint that it goes directly; dd_send() is right in either case. */
+	if (!c || ddi_load(&c->tx))
 		return batch_single(b, m);
 	return batch_collect(b, c, m);
 }
@@ -208,12 +195,12 @@ DD_API int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
 		return -EBADID;
 	if (count > INT_MAX || (count && !msgs))
 		return -EINVAL;
-	/* The rest of it is written before it is read. */
+	/* The arrays are written before they are read. */
 	b.h = h;
 	b.accepted = b.count = b.held = 0;
 	for (size_t i = 0; i < count && !ret; i++)
 		ret = batch_send(&b, &msgs[i]);
-	/* One of those before it may have been refused as well. */
+	/* The submission may refuse a message before that one. */
 	first = batch_flush(&b);
 	if (error)
 		*error = first ? first : ret;

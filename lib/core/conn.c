@@ -4,22 +4,24 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * A serving end comes into being without a call of its own: its record is
- * bound when its first message is consumed, or when its id is first used.
+ * No call creates a serving end: its record is bound when its first message is consumed,
+ * or when its id is used for the first time.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct.h"
-#include "internal.h"
+#include "direct_rx.h"
+#include "direct_tx.h"
+#include "error.h"
+#include "list.h"
+#include "region.h"
 
 static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
 {
 	return (struct dd_cell *)(s->cells + block * s->cell_size);
 }
 
-/* Unconsumed messages that a client of this type may have here, as in the kernel. */
+/* Unread messages that a client of this type may have here, as in the kernel. */
 static uint32_t own_window(const struct ddi_service *s, uint8_t type)
 {
 	if (s->window)
@@ -27,46 +29,27 @@ static uint32_t own_window(const struct ddi_service *s, uint8_t type)
 	return type == DD_TYPE_STREAM ? DD_WINDOW_STREAM : 1;
 }
 
-/* What the type of a connection asks of this end of it. */
+/* What the type of a connection requires of this end. */
 static void conn_set_type(struct ddi_conn *c, uint8_t type)
 {
 	c->type = type;
-	c->tracked = type == (c->service ? DD_TYPE_RPC : DD_TYPE_SPLIT) ?
-		     DDI_TRACKED : 0;
 	c->guarded = !c->service && type != DD_TYPE_STREAM;
+	c->replies = c->service && type == DD_TYPE_RPC;
 	c->outstanding = 0;
-	c->consumed = 0;
 	c->got = 0;
-}
-
-/* The connection is locked; nothing can have been read before it has an id. */
-static uint64_t plain_note(const struct ddi_conn *c, uint64_t serial)
-{
-	uint32_t block = ddi_conn_block(c);
-	const struct dd_ring_note note = {
-		.conn = DD_SERIAL_ID(serial),
-		.block = { block, block >> 8, block >> 16 },
-	};
-	uint64_t word;
-
-	memcpy(&word, &note.conn, sizeof(word));
-	return c->tracked ? 0 : word;
 }
 
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint64_t serial)
 {
 	ddi_store(&c->dead, 0);
 	ddi_store(&c->closing, false);
-	ddi_store(&c->id, DD_SERIAL_ID(serial));
 	ddi_store_release(&c->serial, serial);
-	ddi_store_release(&c->plain, plain_note(c, serial));
 	ddi_table_put(h->board.conns, serial, c);
 }
 
-/* The connection is locked, and from here on that of no serial. */
+/* The connection is locked; from here on no serial finds it. */
 static void conn_hide(struct ddi_conn *c)
 {
-	ddi_store(&c->plain, 0);
 	ddi_store_release(&c->serial, DDI_UNBOUND);
 }
 
@@ -84,10 +67,10 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 	ddi_lock(&c->lock);
 	if (c->serial != serial) {
 		conn_hide(c);
-		ddi_out_close(h, c);
+		ddi_direct_close(h, c);
 		c->service = s;
 		c->service_id = s->id;
-		c->cookie = s->id | (uint64_t)block << 32;
+		c->note_block = block << 8;
 		c->cell = block_cell(s, block);
 		conn_set_type(c, ddi_load(&c->cell->type));
 		c->most = h->mutual ? own_window(s, c->type) : DD_WINDOW_MAX;
@@ -128,7 +111,7 @@ static struct ddi_conn *pool_get(struct dd *h)
 	return c;
 }
 
-/* Another thread closes it: the kernel knows it for a moment yet. dd.lock is held. */
+/* Whether another thread is closing it; the kernel still knows it. dd.lock is held. */
 static bool conn_closes(const struct ddi_conn *c, uint64_t serial)
 {
 	return c->closing && c->dead == serial;
@@ -152,7 +135,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 
 	ddi_lock(&c->lock);
 	conn_hide(c);
-	ddi_out_close(h, c);
+	ddi_direct_close(h, c);
 	c->cell = (struct dd_cell *)(h->area +
 				     (size_t)info->cell_unit * DD_UNIT);
 	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
@@ -197,9 +180,9 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 }
 
 /*
- * What the kernel knows of a serial, or of an id; NULL if it is no connection of
- * ours. It is asked under the lock: a connection that has the block afterwards is
- * bound afterwards.
+ * Bind what the kernel reports for a serial, or for an id; NULL if there is no such
+ * connection. dd.lock is held meanwhile, so that a later connection with the same block
+ * is bound later.
  */
 struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name)
 {
@@ -232,7 +215,7 @@ static struct ddi_conn *conn_behind(struct dd *h, uint32_t id)
 	return c;
 }
 
-/* As ddi_conn_find(), for one that has just come, is gone, or not the first. */
+/* As ddi_conn_find(), for one that is new, gone, or not the first of its bucket. */
 struct ddi_conn *ddi_conn_find_slow(struct dd *h, uint32_t id)
 {
 	struct ddi_conn *c = conn_behind(h, id);
@@ -240,7 +223,7 @@ struct ddi_conn *ddi_conn_find_slow(struct dd *h, uint32_t id)
 	return c ? c : ddi_conn_load(h, id);
 }
 
-/* Likewise, as ddi_conn_lock(). */
+/* As ddi_conn_lock(), of the same connections. */
 struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 {
 	struct ddi_conn *c = ddi_conn_find_slow(h, id);
@@ -254,14 +237,14 @@ struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 	return NULL;
 }
 
-/* Whether a block is that connection's, which has not been closed here. */
+/* Whether a block belongs to a connection that has not been closed here. */
 static bool block_has(struct ddi_service *s, uint32_t block, uint64_t serial)
 {
 	return ddi_load_acquire(&block_cell(s, block)->conn) == serial &&
 	       ddi_load(&s->blocks[block].dead) != serial;
 }
 
-/* The first note of a serving end, or one that means nothing any more. */
+/* Bind the serving end of its first note; NULL if the note is void by now. */
 static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_service *s = ddi_service_await(h, note->cookie);
@@ -277,14 +260,14 @@ static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 	if (s->id == (uint32_t)note->cookie && block_has(s, block, note->conn))
 		block_bind(h, s, block, note->conn);
 	pthread_mutex_unlock(&h->lock);
-	/* Not so if the service was withdrawn, or the block given away. */
+	/* Otherwise the service was withdrawn, or another client has the block. */
 	return ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
 /*
- * The connection that a note came on, or NULL if it is gone. A serving end
- * that is closed by its client keeps its cell until the block is given away,
- * so the messages of a client that has left are still found.
+ * The connection of a note, or NULL if it is gone. A serving end that its client has
+ * closed keeps its cell until another client gets the block, so the client's last
+ * messages are still found.
  */
 struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 {
@@ -300,11 +283,12 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 }
 
 /**
- * ddi_conn_end() - keep everybody from a connection that is to be closed
+ * ddi_conn_end() - hide a connection that is to be closed
  * @c: connection; dd.lock is held
  *
- * Its cell and its list are the next one's as soon as the kernel has closed it, so
- * nobody may be at either then. Who comes from here on does not find it.
+ * Its cell and its list may belong to another connection as soon as the kernel has
+ * closed it. So from here on no thread finds it by its id, and a thread that sends on
+ * it has left its lock.
  *
  * Return: whether it was there.
  */
@@ -323,17 +307,17 @@ bool ddi_conn_end(struct ddi_conn *c)
 	return bound;
 }
 
-/* The kernel has closed it: it sends no more, see out_grant(). dd.lock is held. */
+/* The kernel has closed it, so its ring is not in use: see tx_grant(). dd.lock is held. */
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
 	ddi_store(&c->closing, false);
 	conn_hide(c);
-	ddi_out_close(h, c);
+	ddi_direct_close(h, c);
 	ddi_unlock(&c->lock);
 }
 
-/* Unless its block is another one's already, or its service was withdrawn. */
+/* Unless another client has its block already, or its service was withdrawn. */
 static void conn_forget(struct dd *h, struct ddi_conn *c, uint64_t serial)
 {
 	pthread_mutex_lock(&h->lock);
@@ -348,14 +332,14 @@ static void conn_forget(struct dd *h, struct ddi_conn *c, uint64_t serial)
 }
 
 /**
- * ddi_conn_drain() - wait for what was accepted for another node to be on its way
+ * ddi_conn_drain() - wait until accepted messages to another node have been sent
  * @h: handle
- * @c: connection, which ddi_conn_end() has ended
+ * @c: connection, after ddi_conn_end()
  * @serial: its serial
- * @deadline: not after this
+ * @deadline: when to give up
  *
- * The kernel would when it closes, but here no lock is held: it may take as long as
- * such a node is waited for. The kernel knows since when that is.
+ * The kernel would wait for them when it closes; here no lock is held. It may take as
+ * long as the other node's dead time, which the kernel bounds.
  */
 void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline)
@@ -371,16 +355,16 @@ void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 /**
  * ddi_conn_close() - have the kernel close a connection
  * @h: handle
- * @c: connection, which ddi_conn_end() has ended
+ * @c: connection, after ddi_conn_end()
  * @serial: its serial
  *
- * Its list may go with it: then nobody may be consuming.
+ * The kernel may free its list, so no thread may be reading it.
  *
  * Return: 0, or a negative errno.
  */
 int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint64_t serial)
 {
-	/* Its block may be another client's already, which has another serial. */
+	/* Another client may have its block already, with another serial. */
 	uint32_t list = ddi_load(&c->list);
 	struct ddi_list *l = ddi_list_bound(h, list);
 	int ret;
@@ -408,7 +392,7 @@ DD_API int dd_close(struct dd *h, int conn)
 	if (!c)
 		return -EBADID;
 	pthread_mutex_lock(&h->lock);
-	/* Another thread may have been quicker. */
+	/* Another thread may close it first. */
 	serial = c->serial;
 	ours = DD_SERIAL_ID(serial) == (uint32_t)conn && ddi_conn_end(c);
 	pthread_mutex_unlock(&h->lock);
@@ -419,194 +403,6 @@ DD_API int dd_close(struct dd *h, int conn)
 	ret = ddi_conn_close(h, c, serial);
 	conn_forget(h, c, serial);
 	return ret < 0 ? ddi_error(ret) : 0;
-}
-
-static uint32_t connect_flags(const struct dd *h, unsigned int flags)
-{
-	uint32_t ret = 0;
-
-	if (!h->direct || flags & DD_ATTR_NODIRECT)
-		ret |= DD_CONNECT_NODIRECT;
-	if (flags & DD_ATTR_DIRECT_ANY)
-		ret |= DD_CONNECT_DIRECT_ANY;
-	return ret;
-}
-
-/* Without @timeout. */
-#define CONNECT_ATTR_SIZE0	offsetof(struct dd_connect_attr, timeout)
-
-static int connect_prepare(struct dd *h, const char *name, int node,
-			   const struct dd_connect_attr *attr,
-			   struct dd_connect *cn)
-{
-	int ret;
-
-	if (!attr || (attr->size != sizeof(*attr) &&
-		      (attr->size != CONNECT_ATTR_SIZE0 ||
-		       attr->flags & DD_ATTR_TIMEOUT)) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON | DD_ATTR_TIMEOUT |
-			    DDI_ATTR_DIRECT) ||
-	    attr->type < DD_TYPE_RPC || attr->type > DD_TYPE_STREAM ||
-	    attr->window > DD_WINDOW_MAX)
-		return -EINVAL;
-	cn->type = attr->type;
-	cn->window = attr->window;
-	cn->flags = connect_flags(h, attr->flags);
-	if (attr->type == DD_TYPE_RPC || attr->flags & DD_ATTR_ANON) {
-		cn->flags |= DD_CONNECT_ANON;
-	} else {
-		cn->list = attr->list;
-		if (attr->flags & DD_ATTR_LIST) {
-			if (attr->list <= 0)
-				return -EBADID;
-			cn->flags |= DD_CONNECT_LIST;
-		}
-	}
-	ret = ddi_name_copy(cn->name, name);
-	if (!ret)
-		ret = ddi_region_check(h, "send", attr->send, attr->send_size,
-				       &cn->send);
-	if (!ret)
-		ret = ddi_region_check(h, "receive", attr->recv,
-				       attr->recv_size, &cn->recv);
-	if (!ret && (node < 0 || node >= dd_max_nodes(h))) {
-		ret = -EBADSERVER;
-		ddi_reason(h, ret, "there is no node %d, only 0 to %d", node,
-			   dd_max_nodes(h) - 1);
-	}
-	cn->node = node;
-	return ret;
-}
-
-static int connect_bind(struct dd *h, const struct dd_connect *cn)
-{
-	struct ddi_list *l;
-
-	pthread_mutex_lock(&h->lock);
-	l = ddi_list_bind(h, cn->list, cn->list_unit);
-	pthread_mutex_unlock(&h->lock);
-	/* Its reply may have been consumed already, which bound it. */
-	if (!l || !ddi_conn_load(h, cn->conn)) {
-		ddi_ioctl_conn(h, DD_IOC_CLOSE, cn->conn);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-/* What the error number does not say. */
-static void connect_reason(struct dd *h, int ret, const char *name, int node)
-{
-	ddi_reason_kernel(h, ret);
-	switch (-ret) {
-	case EUSERS:
-		ddi_reason(h, ret, "service '%.63s' on node %d has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on",
-			   name, node);
-		break;
-	case ENOBUFS:
-		ddi_reason(h, ret, "service '%.63s' on node %d cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK)%s",
-			   name, node, node == dd_node(h) ? "" :
-			   ", or that node is out of memory");
-		break;
-	case EDQUOT:
-		ddi_memlock_reason(h, "this connection");
-		break;
-	case EACCES:
-		ddi_reason(h, ret, "service '%.63s' on node %d does not let this user connect",
-			   name, node);
-		break;
-	case ECONNREFUSED:
-		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
-			   node, name);
-		break;
-	case ENONET:
-		ddi_reason(h, ret, "node %d is no peer of this one, node %d: see 'ddctl peer'",
-			   node, dd_node(h));
-		break;
-	case EHOSTUNREACH:
-		ddi_reason(h, ret, "node %d does not answer: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
-	case ETIMEDOUT:
-		ddi_reason(h, ret, "node %d has not answered in time: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
-	case EAGAIN:
-		ddi_reason(h, ret, "node %d is another one, whose answer has to be waited for: give a timeout that is not 0",
-			   node);
-		break;
-	case EPROTONOSUPPORT:
-		ddi_reason(h, ret, "node %d speaks no version of the protocol that this one speaks",
-			   node);
-		break;
-	case EPROTO:
-		ddi_reason(h, ret, "node %d and this one do not understand each other: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
-	}
-}
-
-static int connect_wait(struct dd *h, const struct dd_connect_attr *attr,
-			struct dd_connect *cn)
-{
-	int64_t deadline = DD_FOREVER;
-	int ret;
-
-	if (attr->flags & DD_ATTR_TIMEOUT)
-		deadline = attr->timeout ? ddi_deadline(attr->timeout) : 0;
-	do {
-		if (deadline >= 0) {
-			cn->flags |= DD_CONNECT_TIMEOUT;
-			cn->timeout = ddi_remaining(deadline);
-		}
-		ret = ddi_ioctl(h, DD_IOC_CONNECT, cn);
-	} while (ret == -EINTR);
-	/* It had begun to wait before. */
-	return ret == -EAGAIN && deadline ? -ETIMEDOUT : ret;
-}
-
-DD_API int dd_connect(struct dd *h, const char *name, int node,
-		      const struct dd_connect_attr *attr, int *list)
-{
-	struct dd_connect cn = { .size = sizeof(cn) };
-	int ret;
-
-	if (!ddi_alive(h))
-		return -EBADID;
-	ddi_reason_clear(h);
-	ret = connect_prepare(h, name, node, attr, &cn);
-	if (ret)
-		return ret;
-
-	ret = connect_wait(h, attr, &cn);
-	connect_reason(h, ret, name, node);
-	if (ret >= 0)
-		ret = connect_bind(h, &cn);
-	if (ret < 0)
-		return ddi_error(ret);
-	if (list)
-		*list = attr->type == DD_TYPE_RPC ? 0 : cn.list;
-	return DD_SERIAL_ID(cn.conn);
-}
-
-/* What the kernel does not count. */
-static void conn_desc_direct(struct dd *h, struct ddi_conn *c,
-			     struct dd_conn_desc *desc)
-{
-	struct dd_conn_info info = { .size = sizeof(info), .conn = c->serial };
-
-	/* What comes from here on is counted, what has come the kernel knows. */
-	if (!ddi_in_count(h, c, &desc->received)) {
-		ddi_store(&c->tracked, c->tracked | DDI_COUNTED);
-		ddi_store(&c->plain, 0);
-		if (!ddi_ioctl(h, DD_IOC_CONN_INFO, &info))
-			c->base = desc->received = info.received;
-	}
-	if (!ddi_is_direct(c))
-		return;
-	desc->submitted = c->out->submitted;
-	desc->sent = desc->submitted;
-	desc->done = desc->submitted -
-		     (!desc->closed && ddi_out_full(c->out));
 }
 
 static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
@@ -635,10 +431,17 @@ static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
 		.received = ddi_load(&cell->received),
 		.serial = c->serial,
 	};
+	if (!c->tx)
+		return;
+	/* The cell does not count what is sent directly. */
+	desc->submitted = c->tx->submitted;
+	desc->sent = desc->submitted;
+	desc->done = desc->submitted - (!desc->closed && ddi_direct_full(c->tx));
 }
 
 DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 {
+	struct dd_conn_info info = { .size = sizeof(info) };
 	struct ddi_conn *c;
 
 	if (!ddi_alive(h))
@@ -653,8 +456,11 @@ DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 	if (!c)
 		return -EBADID;
 	conn_desc(c, desc);
-	conn_desc_direct(h, c, desc);
 	ddi_unlock(&c->lock);
+	/* Only the kernel knows the count of messages that came directly. */
+	info.conn = desc->serial;
+	if (ddi_ioctl(h, DD_IOC_CONN_INFO, &info) >= 0)
+		desc->received = info.received;
 	return 0;
 }
 

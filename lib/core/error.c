@@ -4,12 +4,11 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include "error.h"
 
 static const struct {
 	int kernel;

@@ -13,8 +13,8 @@
 #include "lock.h"
 
 /*
- * Whoever has waited leaves bit 1 set, since others may wait still: one
- * needless wake-up at worst. The caller's errno is its own business.
+ * A thread that has waited leaves bit 1 set, because others may still wait: at worst
+ * this causes one needless wake-up. errno of the caller is kept.
  */
 void ddi_lock_wait(struct ddi_lock *lock)
 {
@@ -28,9 +28,9 @@ void ddi_lock_wait(struct ddi_lock *lock)
 }
 
 /*
- * After leaving a lock in which bit 1 is set. If somebody holds it again, then
- * with bit 1, and the waiters are theirs; if the bit is gone, whoever cleared
- * it has woken one.
+ * Called after the lock was left with bit 1 set. If another thread holds it by now,
+ * bit 1 is still set and that thread wakes the waiters; if the bit is clear, the
+ * thread that cleared it has woken one.
  */
 void ddi_lock_wake(struct ddi_lock *lock)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * open.c - a handle: one context of /dev/dd, and the board, which a fork() wipes
+ * open.c - a handle: one context of /dev/dd, and its tables
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,12 +11,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "direct.h"
-#include "internal.h"
+#include "direct_tx.h"
+#include "error.h"
+#include "list.h"
+#include "region.h"
 
 #define DD_DEVICE	"/dev/dd"
 
-/* Returns what the kernel returned, or -errno in the kernel's own numbers. */
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg)
 {
 	int ret = ioctl(h->fd, request, arg);
@@ -32,12 +32,11 @@ int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
 	return ret < 0 ? -errno : ret;
 }
 
-/* Likewise, of those that name a connection. */
 int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
 {
 	int ret;
 
-	/* It does not fit a long everywhere. */
+	/* Where a long has 32 bits, the kernel takes the address of the serial. */
 	if (sizeof(long) < sizeof(serial))
 		return ddi_ioctl(h, request, &serial);
 	ret = ioctl(h->fd, request, (unsigned long)serial);
@@ -45,9 +44,8 @@ int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
 }
 
 /*
- * The area is not inherited over fork(), so a child would fault on the first
- * look at it. It finds the board wiped instead. A child of vfork() shares the
- * whole address space, board and area.
+ * A child of fork() does not inherit the area and would fault on it, so its tables are
+ * wiped (MADV_WIPEONFORK). A child of vfork() shares both.
  */
 static struct dd *handle_map(void)
 {
@@ -56,7 +54,7 @@ static struct dd *handle_map(void)
 
 	if (h == MAP_FAILED)
 		return NULL;
-	/* Pages that few entries lead to are no place for large ones. */
+	/* Few entries are used, so huge pages would waste memory. */
 	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
 	if (madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK)) {
 		int saved = errno;
@@ -70,8 +68,8 @@ static struct dd *handle_map(void)
 }
 
 /*
- * A small mapping, then all of it: where all future mappings are locked, mmap() asks
- * whether its length fits in RLIMIT_MEMLOCK, although this one will not be locked.
+ * After mlockall(MCL_FUTURE), mmap() compares the length with RLIMIT_MEMLOCK although
+ * this mapping is never locked. So map little and extend it.
  */
 static char *area_map(int fd)
 {
@@ -99,7 +97,7 @@ static int device_open(struct dd *h)
 	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
 	if (h->fd < 0) {
 		ret = -errno;
-		/* No node, or one that no driver stands behind. */
+		/* No such file, or no driver for it. */
 		if (ret == -ENOENT || ret == -ENXIO || ret == -ENODEV)
 			return -ENOCMP;
 		return ddi_error(ret);
@@ -115,7 +113,7 @@ static int device_open(struct dd *h)
 
 static void device_close(struct dd *h)
 {
-	ddi_out_release(h);
+	ddi_direct_release(h);
 	munmap(h->area, DD_AREA_SIZE);
 	ddi_region_release(h);
 	close(h->fd);
@@ -133,7 +131,7 @@ static int area_check(struct dd *h)
 static void locks_init(struct dd *h)
 {
 	pthread_mutex_init(&h->lock, NULL);
-	pthread_mutex_init(&h->lane_lock, NULL);
+	pthread_mutex_init(&h->direct_lock, NULL);
 	pthread_mutex_init(&h->reason_lock, NULL);
 	pthread_rwlock_init(&h->region_lock, NULL);
 }
@@ -142,7 +140,7 @@ static void locks_destroy(struct dd *h)
 {
 	pthread_rwlock_destroy(&h->region_lock);
 	pthread_mutex_destroy(&h->reason_lock);
-	pthread_mutex_destroy(&h->lane_lock);
+	pthread_mutex_destroy(&h->direct_lock);
 	pthread_mutex_destroy(&h->lock);
 }
 
@@ -155,7 +153,7 @@ static void handle_free(struct dd *h)
 	munmap(h, sizeof(*h));
 }
 
-/* On unless the environment says otherwise. */
+/* Unless DD_DIRECT=0 is in the environment. */
 static bool direct_wanted(void)
 {
 	const char *value = getenv("DD_DIRECT");

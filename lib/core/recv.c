@@ -1,60 +1,532 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * recv.c - consuming messages, looking at them, and remote procedure calls
+ * recv.c - the receive path: the next message of a note list
  *
  * Copyright (C) 2026 The dd authors
+ *
+ * A list has a ring of its own, which the kernel writes, and direct rings, which other
+ * processes write. A message is taken from the ring of the last one; after STREAK of
+ * them, and if there is none, all rings are looked at in turn.
  */
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
-#include "direct.h"
-#include "internal.h"
-#include "take.h"
-
-#define NSEC_PER_SEC	1000000000ll
+#include "deposit.h"
+#include "direct_rx.h"
+#include "error.h"
+#include "recv.h"
 
 #define RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
+#define STREAK		32
+#define META_MASK	0xff	/* of the second word of a note */
+#define VOID_MAX	4096	/* as many notes as a direct ring can hold */
 
-/**
- * ddi_recv_round() - receive what ddi_take() does not, or wait once
- * @h: handle, alive
- * @list: note list
- * @msg: filled in if there is a message
- * @options: of dd_recv()
- * @timeout: likewise
- * @deadline: 0 at first, then kept by this function
- *
- * Return: 1 a message, 0 none but look again, or what dd_recv() returns when
- * there is none.
- */
-int ddi_recv_round(struct dd *h, int list, struct dd_msg *msg,
-		   unsigned int options, int64_t timeout, int64_t *deadline)
+/* Account for a message that was taken; the list of the connection is locked. */
+static inline void consumed(struct ddi_conn *c, uint32_t msgid)
 {
-	struct ddi_list *l;
-	int ret;
-
-	l = ddi_list_find(h, list);
-	if (!l)
-		return -EBADID;
-	ret = ddi_list_next(h, l, list, true, msg);
-	if (ret)
-		return ret;
-	if (!timeout)
-		return -EWOULDBLOCK;
-	if (!*deadline)
-		*deadline = ddi_deadline(timeout);
-	else if (ddi_passed(*deadline))
-		/* Who writes void notes may have ended each wait before. */
-		return -ETIMEDOUT;
-	return ddi_list_wait(h, l, list, options, *deadline);
+	ddi_store(&c->got, msgid);
+	/* SPLIT: the reply is consumed, the next request may be sent. */
+	ddi_store_release(&c->outstanding, 0);
 }
 
-static __attribute__((noinline)) int
-recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
-	  int64_t timeout)
+static inline void fill_data(struct dd_msg *msg, const struct ddi_conn *c,
+			     uint64_t serial, const struct dd_note *note)
+{
+	msg->type = DD_MSG_DATA;
+	msg->conn = DD_SERIAL_ID(serial);
+	msg->service = c->service_id;
+	msg->msgid = note->msgid;
+	msg->serial = serial;
+	msg->addr = c->recv + note->offset;
+	msg->len = note->len;
+	msg->send = c->send;
+	msg->send_size = c->send_size;
+	msg->word = note->word;
+	msg->tag = note->tag;
+}
+
+static inline void fill_brief(struct ddi_brief *brief, const struct ddi_conn *c,
+			      uint64_t serial, const struct dd_note *note)
+{
+	brief->addr = c->recv + note->offset;
+	brief->len = note->len;
+	brief->conn = DD_SERIAL_ID(serial);
+	brief->service = c->service_id;
+	brief->meta_count = 0;
+}
+
+static inline void fill_meta(struct dd_msg *msg, const __u32 *meta,
+			     unsigned int words)
+{
+	if (words > DD_META_WORDS)
+		words = DD_META_WORDS;
+	msg->meta_count = words;
+	for (unsigned int i = 0; i < words; i++)
+		msg->meta[i] = ddi_load(&meta[i]);
+}
+
+/*
+ * Find the connection of a direct note whose id, or block, is not that of a known
+ * connection: a serving end whose first message this is. Returns NULL if no service of
+ * this list has such an end.
+ */
+static DDI_NOINLINE struct ddi_conn *
+direct_unknown(struct dd *h, const struct ddi_list *l, uint32_t id, uint32_t block)
+{
+	struct dd_note note = { .conn = id };
+	struct ddi_service *s;
+
+	pthread_mutex_lock(&h->lock);
+	for (s = h->all_services; s && !note.cookie; s = s->next) {
+		const struct dd_cell *cell = (const struct dd_cell *)
+					     (s->cells + block * s->cell_size);
+		uint64_t serial;
+
+		if (!s->id || s->list != l->id || block >= s->maxconn)
+			continue;
+		serial = ddi_load_acquire(&cell->conn);
+		if (DD_SERIAL_ID(serial) == id) {
+			note.conn = serial;
+			note.cookie = s->id | (uint64_t)block << 32;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+	return ddi_conn_of_note(h, &note);
+}
+
+/*
+ * Load a note of a direct ring and check it against the connection that it names; the
+ * list is locked. The sending process may write the note at any time, so each word is
+ * loaded once. The note is good only if the connection's cell, which the kernel writes,
+ * has the serial of the record and refers to this ring, and the message lies in the
+ * connection's block. @head: @conn and @block of the slot, and no @meta_count.
+ */
+static DDI_INLINE bool direct_load(const struct ddi_direct_rx *rx,
+				   const struct dd_ring_note *slot,
+				   const struct ddi_conn *c, uint64_t head,
+				   struct dd_note *note)
+{
+	if (ddi_unlikely(c->note_block != (uint32_t)(head >> 32)))
+		return false;
+	note->conn = ddi_load_acquire(&c->serial);
+	if (ddi_unlikely(DD_SERIAL_ID(note->conn) != (uint32_t)head) ||
+	    ddi_unlikely(ddi_load_acquire(&c->cell->conn) != note->conn) ||
+	    ddi_unlikely(ddi_load(&c->cell->ring) != rx->unit))
+		return false;
+	note->offset = ddi_load(&slot->offset);
+	note->len = ddi_load(&slot->len);
+	if (ddi_unlikely(note->offset > c->recv_size) ||
+	    ddi_unlikely(note->len > c->recv_size - note->offset))
+		return false;
+	note->msgid = ddi_load(&slot->msgid);
+	return true;
+}
+
+static DDI_INLINE void direct_fill(struct dd_msg *msg, const struct ddi_conn *c,
+				   const struct dd_ring_note *slot,
+				   struct dd_note *note)
+{
+	note->word = ddi_load(&slot->word);
+	note->tag = ddi_load(&slot->tag);
+	fill_data(msg, c, note->conn, note);
+}
+
+/* Returns 1 a message, 0 none, -EAGAIN a void note. */
+static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *rx,
+		       uint64_t pos, bool consume, struct dd_msg *msg)
+{
+	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
+	struct ddi_conn *c;
+	struct dd_note note;
+	unsigned int words;
+	uint64_t head;
+
+	if (ddi_load_acquire(&slot->seq) != pos + 1)
+		return 0;
+	head = ddi_load((const ddi_word *)&slot->conn);
+	words = head >> 32 & META_MASK;
+	head &= ~((uint64_t)META_MASK << 32);
+	c = ddi_table_get(h->board.conns, head);
+	if (!c || c->note_block != (uint32_t)(head >> 32) || !ddi_conn_is(c, head))
+		c = direct_unknown(h, l, head, head >> 40);
+	if (!c || !direct_load(rx, slot, c, head, &note))
+		return -EAGAIN;
+	direct_fill(msg, c, slot, &note);
+	fill_meta(msg, slot->meta, words);
+	if (consume)
+		consumed(c, note.msgid);
+	return 1;
+}
+
+/*
+ * Release a slot. The full barrier orders the store before the load of the flag: the
+ * sender, or the kernel for it, sets the flag and then loads the head.
+ */
+static inline void release_direct(struct dd *h, struct ddi_list *l,
+				  struct ddi_direct_rx *rx, uint64_t pos)
+{
+	ddi_store_mb(&rx->state->head, pos + 1);
+	if (ddi_unlikely(ddi_load(&rx->state->need_kick)))
+		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+}
+
+static inline int next_direct(struct dd *h, struct ddi_list *l,
+			      struct ddi_direct_rx *rx, bool consume,
+			      struct dd_msg *msg)
+{
+	uint64_t pos = ddi_load(&rx->state->head);
+	int ret = take_direct(h, l, rx, pos, consume, msg);
+
+	if (ret && (consume || ret < 0))
+		release_direct(h, l, rx, pos);
+	return ret;
+}
+
+/* Use another geometry. Returns false if the ring is not inside the area. */
+static bool list_locate(char *area, struct ddi_list *l, uint64_t geometry)
+{
+	struct dd_note *ring = ddi_list_slot(area, geometry, 0);
+
+	/* Slot 0 is inside if the last one is. */
+	if (!ddi_list_slot(area, geometry, ~0ull))
+		return false;
+	l->ring = ring;
+	l->mask = (1u << (geometry & 0xffffffff)) - 1;
+	l->geometry = geometry;
+	return true;
+}
+
+/*
+ * Copy the first unread note of the list's own ring. While the list grows, the notes
+ * move: the geometry is compared again after the slot was read, whether or not it held
+ * a note. Returns whether there is one.
+ */
+static DDI_INLINE bool own_look(char *area, struct ddi_list *l,
+				struct dd_list_head *lh, struct dd_note *note)
+{
+	uint64_t pos = ddi_load(&lh->head);
+
+	for (;;) {
+		uint64_t geometry = ddi_load_acquire(&lh->geometry);
+		const struct dd_note *slot;
+
+		if (ddi_unlikely(geometry != l->geometry) &&
+		    !list_locate(area, l, geometry))
+			return false;
+		slot = l->ring + (pos & l->mask);
+		note->seq = pos + 1;
+		if (ddi_load_acquire(&slot->seq) != note->seq) {
+			if (ddi_load(&lh->geometry) == geometry)
+				return false;
+			continue;
+		}
+		note->conn = ddi_load(&slot->conn);
+		note->cookie = ddi_load(&slot->cookie);
+		note->offset = ddi_load(&slot->offset);
+		note->len = ddi_load(&slot->len);
+		note->word = ddi_load(&slot->word);
+		note->msgid = ddi_load(&slot->msgid);
+		note->tag = ddi_load(&slot->tag);
+		note->type = ddi_load(&slot->type);
+		note->meta_count = ddi_load(&slot->meta_count);
+		for (int i = 0; ddi_unlikely(note->meta_count) && i < DD_META_WORDS; i++)
+			note->meta[i] = ddi_load(&slot->meta[i]);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (ddi_likely(ddi_load(&lh->geometry) == geometry))
+			return true;
+	}
+}
+
+/*
+ * The connection of a close note has ended. Take the first of its messages that are
+ * unread in its direct ring, perhaps behind positions that other connections have
+ * reserved but not written. Returns as take_direct().
+ */
+static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
+		     bool consume, struct dd_msg *msg)
+{
+	const struct ddi_conn *c = ddi_conn_of_note(h, close);
+	struct ddi_direct_rx *rx;
+	uint64_t pos;
+	int ret;
+
+	if (l->rest_of != close->seq) {
+		l->rest_of = close->seq;
+		l->rest = 0;
+	}
+	rx = c ? ddi_direct_find(l, ddi_load(&c->cell->ring)) : NULL;
+	/* None twice: their sender may write them again. */
+	if (!rx || !ddi_direct_first(rx, DD_SERIAL_ID(close->conn), l->rest,
+				     close->word, &pos))
+		return 0;
+	ret = take_direct(h, l, rx, pos, consume, msg);
+	if (!consume && ret == 1)
+		return 1;
+	/* Not necessarily the first of the ring: then it becomes a void note. */
+	if (pos == ddi_load(&rx->state->head))
+		release_direct(h, l, rx, pos);
+	else
+		ddi_store((__u32 *)&ddi_direct_slot(rx, pos)->conn, 0);
+	l->rest = pos + 1;
+	return ret;
+}
+
+/* A message of a note of the list's own ring. False if its connection is gone. */
+static bool own_fill(struct dd *h, const struct dd_note *note, bool consume,
+		     struct dd_msg *msg)
+{
+	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
+
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note->conn)))
+		c = ddi_conn_of_note(h, note);
+	if (!c)
+		return false;
+	fill_data(msg, c, note->conn, note);
+	fill_meta(msg, note->meta, note->meta_count);
+	if (ddi_likely(note->type == DD_NOTE_DATA)) {
+		if (consume)
+			consumed(c, note->msgid);
+		return true;
+	}
+	msg->type = note->type;
+	msg->addr = NULL;
+	msg->len = 0;
+	msg->word = 0;
+	msg->meta_count = 0;
+	/* After the close was read, later notes of the other end are void. */
+	if (consume && note->type == DD_NOTE_CLOSE)
+		ddi_store(&c->cell->ring, 0);
+	return note->type == DD_NOTE_CONN || note->type == DD_NOTE_CLOSE;
+}
+
+/*
+ * As next_direct(), from the list's own ring. A close note is read after all messages
+ * of the connection's direct ring.
+ */
+static int next_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
+		    bool consume, struct dd_msg *msg)
+{
+	struct dd_note note;
+	bool good;
+	int ret;
+
+	if (!own_look(h->area, l, lh, &note))
+		return 0;
+	if (ddi_unlikely(note.type == DD_NOTE_CLOSE) &&
+	    ddi_direct_refresh(h, l, lh)) {
+		ret = take_rest(h, l, &note, consume, msg);
+		if (ret)
+			return ret;
+	}
+	good = own_fill(h, &note, consume, msg);
+	if (consume || !good) {
+		/* A barrier as in release_direct(). */
+		ddi_store_mb(&lh->head, note.seq);
+		if (ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK))
+			ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+	}
+	return good ? 1 : -EAGAIN;
+}
+
+static int next_of(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
+		   bool consume, struct dd_msg *msg)
+{
+	return l->cur ? next_direct(h, l, l->cur, consume, msg) :
+			next_own(h, l, lh, consume, msg);
+}
+
+/* Look at all rings, beginning with the one whose turn it is. */
+static DDI_NOINLINE int next_scan(struct dd *h, struct ddi_list *l,
+				  struct dd_list_head *lh, bool consume,
+				  struct dd_msg *msg)
+{
+	uint32_t n = ddi_direct_refresh(h, l, lh) ? l->nr_rx + 1 : 1;
+	int ret = 0;
+
+	/* What was only looked at is the next to be taken: from the same ring. */
+	l->streak = STREAK;
+	for (uint32_t i = 0; i < n && !ret; i++) {
+		uint32_t turn = l->turn < n ? l->turn : 0;
+
+		ddi_store(&l->cur, turn ? &l->rx[turn - 1] : NULL);
+		l->turn = turn + 1;
+		ret = next_of(h, l, lh, consume, msg);
+	}
+	return ret;
+}
+
+/**
+ * ddi_list_next() - the next message of a list, without waiting
+ * @h: handle
+ * @l: list
+ * @id: its id
+ * @consume: take it, or only look at it
+ * @msg: (out) the message
+ *
+ * Void notes, whose connection is gone, are dropped, so that a message that was looked
+ * at can also be received. At most VOID_MAX of direct rings are dropped in one call:
+ * their senders may write them as fast, and the caller has a deadline.
+ *
+ * Return: 1 there was one, 0 there is none; -EBADID.
+ */
+int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
+		  struct dd_msg *msg)
+{
+	struct dd_list_head *lh;
+	int ret, left = VOID_MAX;
+
+	do {
+		ddi_lock(&l->lock);
+		lh = l->head;
+		ret = 0;
+		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&lh->id) != id))
+			ret = -EBADID;
+		else if (ddi_likely(l->streak > 0))
+			ret = next_of(h, l, lh, consume, msg);
+		if (ddi_likely(ret == 1))
+			l->streak -= consume;
+		else if (!ret)
+			ret = next_scan(h, l, lh, consume, msg);
+		left -= ret == -EAGAIN && l->cur;
+		ddi_unlock(&l->lock);
+	} while (ddi_unlikely(ret == -EAGAIN) && left);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+static DDI_NOINLINE bool fast_not(struct ddi_list *l)
+{
+	if (!ddi_alone())
+		ddi_unlock(&l->lock);
+	return false;
+}
+
+static DDI_NOINLINE bool fast_kick(struct dd *h, struct ddi_list *l)
+{
+	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+	if (!ddi_alone())
+		ddi_unlock(&l->lock);
+	return true;
+}
+
+static DDI_NOINLINE bool fast_wake(struct ddi_list *l)
+{
+	ddi_lock_wake(&l->lock);
+	return true;
+}
+
+/* Take a simple message of the list's own ring; the list is locked, if not alone. */
+static DDI_NOINLINE bool fast_own(struct dd *h, struct ddi_list *l,
+				  struct dd_msg *msg, struct ddi_brief *brief)
+{
+	struct dd_list_head *lh = l->head;
+	struct dd_note note;
+	struct ddi_conn *c;
+
+	if (!own_look(h->area, l, lh, &note) || note.type != DD_NOTE_DATA ||
+	    note.meta_count)
+		return fast_not(l);
+	c = ddi_table_get(h->board.conns, note.conn);
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
+		return fast_not(l);
+	if (msg) {
+		fill_data(msg, c, note.conn, &note);
+		msg->meta_count = 0;
+	} else {
+		fill_brief(brief, c, note.conn, &note);
+	}
+	consumed(c, note.msgid);
+	ddi_store_mb(&lh->head, note.seq);
+	if (ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK))
+		return fast_kick(h, l);
+	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
+		return fast_wake(l);
+	return true;
+}
+
+/* @msg or @brief is NULL, and constant. */
+static DDI_INLINE bool fast(struct dd *h, uint32_t id, struct dd_msg *msg,
+			    struct ddi_brief *brief)
+{
+	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, id) :
+					     NULL;
+	const struct dd_ring_note *slot;
+	struct dd_ring_state *state;
+	struct ddi_direct_rx *rx;
+	struct ddi_conn *c;
+	struct dd_note note;
+	uint64_t pos, head;
+
+	if (ddi_unlikely(!l) || (!ddi_alone() && !ddi_trylock(&l->lock)))
+		return false;
+	/* A list that is gone has the id 0, of which there is no record. */
+	if (ddi_unlikely(ddi_load(&l->head->id) != id) || ddi_unlikely(--l->streak < 0))
+		return fast_not(l);
+	rx = l->cur;
+	if (!rx)
+		return fast_own(h, l, msg, brief);
+	state = rx->state;
+	pos = ddi_load(&state->head);
+	slot = ddi_direct_slot(rx, pos);
+	if (ddi_load_acquire(&slot->seq) != pos + 1)
+		return fast_not(l);
+	head = ddi_load((const ddi_word *)&slot->conn);
+	c = ddi_table_get(h->board.conns, head);
+	/* Nor is it good with metadata. */
+	if (ddi_unlikely(!c) || !direct_load(rx, slot, c, head, &note))
+		return fast_not(l);
+	if (msg) {
+		direct_fill(msg, c, slot, &note);
+		msg->meta_count = 0;
+	} else {
+		fill_brief(brief, c, note.conn, &note);
+	}
+	consumed(c, note.msgid);
+	ddi_store_mb(&state->head, pos + 1);
+	if (ddi_unlikely(ddi_load(&state->need_kick)))
+		return fast_kick(h, l);
+	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
+		return fast_wake(l);
+	return true;
+}
+
+/**
+ * ddi_recv_fast() - take the next message, if that is simple
+ * @h: handle, may be NULL; a child of fork() finds no list
+ * @id: id of the list
+ * @msg: (out) the message
+ *
+ * Simple is a data message without metadata, of a known connection, in the ring of the
+ * last message. What needs more is left to functions that are called last, so that this
+ * one saves few registers.
+ *
+ * Return: whether there was one; if not, ddi_recv_general() finds out what there is.
+ */
+bool ddi_recv_fast(struct dd *h, uint32_t id, struct dd_msg *msg)
+{
+	return fast(h, id, msg, NULL);
+}
+
+/* The same, of fewer words. */
+bool ddi_recv_brief(struct dd *h, uint32_t id, struct ddi_brief *brief)
+{
+	return fast(h, id, NULL, brief);
+}
+
+/**
+ * ddi_recv_general() - receive whatever it is
+ * @h: as dd_recv()
+ * @list: as dd_recv()
+ * @msg: as dd_recv()
+ * @options: as dd_recv()
+ * @timeout: as dd_recv()
+ *
+ * Return: as dd_recv().
+ */
+int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
+		     unsigned int options, int64_t timeout)
 {
 	int64_t deadline = 0;
+	struct ddi_list *l;
 	int ret;
 
 	if (!ddi_alive(h))
@@ -62,96 +534,32 @@ recv_slow(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 	if (!msg || options & ~RECV_OPTIONS)
 		return -EINVAL;
 	do {
-		ret = ddi_recv_round(h, list, msg, options, timeout, &deadline);
-		/* What was waited for is probably simple. */
-		if (!ret && ddi_take_any(h, list, true, ddi_fill_msg,
-					 ddi_fill_msg_meta, msg))
-			return 0;
-	} while (!ret);
-	if (ret > 0)
-		ret = msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+		l = ddi_list_find(h, list);
+		if (!l)
+			return -EBADID;
+		ret = ddi_list_next(h, l, list, true, msg);
+		if (ret)
+			return ret > 0 && msg->type == DD_MSG_CLOSE ? -ECONNCLOSE :
+			       ret < 0 ? ret : 0;
+		if (!timeout)
+			return -EWOULDBLOCK;
+		if (!deadline)
+			deadline = ddi_deadline(timeout);
+		else if (ddi_passed(deadline))
+			/* The sender of void notes may have ended each wait before. */
+			return -ETIMEDOUT;
+		ret = ddi_list_wait(h, l, list, options, deadline);
+	} while (!ret && !ddi_recv_fast(h, list, msg));
 	return ret;
-}
-
-/* The same, of a list that is locked still. */
-static __attribute__((noinline)) int
-recv_not_simple(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
-{
-	const struct ddi_wish wish = l->wish;
-
-	ddi_unlock(&l->lock);
-	return recv_slow(h, wish.id, msg, wish.options, wish.timeout);
-}
-
-/* What is due after the last attempt. */
-static DDI_INLINE int recv_end(enum ddi_taken taken, struct dd *h,
-			       struct ddi_list *l, struct dd_msg *msg)
-{
-	switch (taken) {
-	case DDI_TAKEN:
-		return 0;
-	case DDI_TAKEN_MORE:
-		return ddi_take_more(h, l);
-	default:
-		return recv_not_simple(h, l, msg);
-	}
-}
-
-/* The same again, if it did not come directly. */
-static __attribute__((noinline)) int
-recv_own(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
-{
-	return recv_end(ddi_take_own(h, l, true, ddi_fill_msg, ddi_fill_msg_meta,
-				     msg), h, l, msg);
-}
-
-/* Likewise if there is more to it than a message. */
-static __attribute__((noinline)) int
-recv_rest(struct dd *h, struct ddi_list *l, struct dd_msg *msg)
-{
-	return recv_end(ddi_take_rest(h, l, true, ddi_fill_msg,
-				      ddi_fill_msg_meta, msg), h, l, msg);
-}
-
-static DDI_INLINE int recv_as(struct dd *h, int list, struct dd_msg *msg,
-			      unsigned int options, int64_t timeout, bool alone)
-{
-	struct ddi_list *l;
-
-	switch (ddi_take(h, list, options, timeout, true, ddi_fill_msg, msg, &l,
-			 alone)) {
-	case DDI_TAKEN:
-		return 0;
-	case DDI_TAKEN_MORE:
-		return ddi_take_more(h, l);
-	case DDI_NOT_DIRECT:
-		return recv_own(h, l, msg);
-	case DDI_NOT_BARE:
-		return recv_rest(h, l, msg);
-	case DDI_NOT_SIMPLE:
-		return recv_not_simple(h, l, msg);
-	default:
-		return recv_slow(h, list, msg, options, timeout);
-	}
-}
-
-/* One of several threads. */
-static __attribute__((noinline)) int
-recv_shared(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
-	    int64_t timeout)
-{
-	return recv_as(h, list, msg, options, timeout, false);
 }
 
 DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 		   unsigned int options, int64_t timeout)
 {
-	if (ddi_unlikely(!h) || ddi_unlikely(!msg) ||
-	    ddi_unlikely(options & ~RECV_OPTIONS))
-		return recv_slow(h, list, msg, options, timeout);
-	if (!ddi_alone())
-		return recv_shared(h, list, msg, options, timeout);
-	return recv_as(h, list, msg, options, timeout, true);
+	if (ddi_likely(msg) && ddi_likely(!(options & ~RECV_OPTIONS)) &&
+	    ddi_recv_fast(h, list, msg))
+		return 0;
+	return ddi_recv_general(h, list, msg, options, timeout);
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)
@@ -173,8 +581,8 @@ DD_API int dd_ready(struct dd *h, int list)
 	return dd_peek(h, list, &msg);
 }
 
-/* Replaces @lists by the ready ones; -EBADID comes before any of them. */
-static int poll_once(struct dd *h, int *lists, int count)
+/* Replaces @lists by the ready ones; -EBADID before any of them. */
+static int poll_ready(struct dd *h, int *lists, int count)
 {
 	int ready[DD_WAIT_MAX];
 	int n = 0;
@@ -204,7 +612,7 @@ static int poll_sleep(struct dd *h, const int *lists, int count,
 	};
 	int ret;
 
-	/* The kernel sorts the array, the caller's must stay complete. */
+	/* The kernel sorts the array, and the caller's must stay as it is. */
 	for (int i = 0; i < count; i++)
 		ids[i] = lists[i];
 	ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
@@ -216,8 +624,8 @@ static int poll_sleep(struct dd *h, const int *lists, int count,
 static void pause_until(int64_t deadline)
 {
 	struct timespec ts = {
-		.tv_sec = deadline < 0 ? INT32_MAX : deadline / NSEC_PER_SEC,
-		.tv_nsec = deadline < 0 ? 0 : deadline % NSEC_PER_SEC,
+		.tv_sec = deadline < 0 ? INT32_MAX : deadline / DDI_NSEC_PER_SEC,
+		.tv_nsec = deadline < 0 ? 0 : deadline % DDI_NSEC_PER_SEC,
 	};
 
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
@@ -240,159 +648,16 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 		return 0;
 	}
 	for (bool again = false;; again = true) {
-		ret = poll_once(h, lists, count);
+		ret = poll_ready(h, lists, count);
 		if (ret || !timeout)
 			return ret;
 		if (again && ddi_passed(deadline))
 			return 0;
 		ret = poll_sleep(h, lists, count, deadline);
-		/* What was found out about one long ago is not about this one. */
+		/* The reason of an earlier error does not explain this one. */
 		if (ret == -ENORESOURCE)
 			ddi_reason_clear(h);
 		if (ret)
 			return ret < 0 ? ret : 0;
 	}
-}
-
-/* Until the first @n messages are done. */
-static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
-{
-	struct ddi_conn *c = ddi_conn_lock(h, conn);
-	uint64_t serial;
-
-	if (!c)
-		return -EBADID;
-	serial = c->serial;
-	if (ddi_is_direct(c))
-		return ddi_out_wait(h, c, serial, n, deadline);
-	ddi_unlock(&c->lock);
-	return ddi_conn_wait(h, serial, DD_WAIT_DONE, n, deadline);
-}
-
-/*
- * The request, tagged with its number. Waits while an old one, whose call has
- * timed out, is in the way.
- */
-static int call_send(struct dd *h, int conn, struct ddi_request *rq,
-		     int64_t deadline)
-{
-	for (;;) {
-		struct ddi_conn *c = ddi_conn_lock(h, conn);
-		uint64_t n;
-		int ret;
-
-		if (!c)
-			return -EBADID;
-		n = ddi_submitted(c);
-		rq->tag = n + 1;
-		if (!rq->addr)
-			rq->addr = c->send;
-		ret = ddi_send_locked(h, c, rq);
-		ddi_unlock(&c->lock);
-		if (ret != -ENOTREADY)
-			return ret;
-		ret = call_await(h, conn, n, deadline);
-		if (ret)
-			return ret;
-	}
-}
-
-/* The message that replies to @tag; others reply to calls long over. */
-static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
-		     uint32_t tag, struct dd_msg *reply, unsigned int options,
-		     int64_t deadline)
-{
-	for (bool again = false;; again = true) {
-		int ret = ddi_list_next(h, l, list, true, reply);
-
-		if (ret < 0)
-			return ret;
-		if (ret && reply->type == DD_MSG_CLOSE)
-			return -ECONNCLOSE;
-		if (ret && reply->tag == tag)
-			return 0;
-		/* There may be ever more that are none. */
-		if (again && ddi_passed(deadline))
-			return -ETIMEDOUT;
-		if (ret)
-			continue;
-		ret = ddi_list_wait(h, l, list, options, deadline);
-		if (ret)
-			return ret;
-	}
-}
-
-/* Replies that nobody waits for any more; a close shows in the cell too. */
-static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list,
-		       int64_t deadline)
-{
-	struct dd_msg msg;
-
-	while (ddi_list_next(h, l, list, true, &msg) > 0 &&
-	       !ddi_passed(deadline))
-		;
-}
-
-static int call_lock(pthread_mutex_t *lock, int64_t deadline)
-{
-	struct timespec ts;
-
-	if (!pthread_mutex_trylock(lock))
-		return 0;
-	if (deadline < 0)
-		return -pthread_mutex_lock(lock);
-	ts.tv_sec = deadline / NSEC_PER_SEC;
-	ts.tv_nsec = deadline % NSEC_PER_SEC;
-	return -pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
-}
-
-static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
-		       struct ddi_request *rq, struct dd_msg *reply,
-		       unsigned int options, int64_t deadline)
-{
-	uint32_t list = ddi_load(&c->list);
-	struct ddi_list *l;
-	int ret;
-
-	/* It may have been closed, and the record reused, in the meantime. */
-	if (!ddi_conn_is(c, conn))
-		return -EBADID;
-	l = ddi_list_find(h, list);
-	if (!l)
-		return -EBADID;
-	call_drain(h, l, list, deadline);
-	ret = call_send(h, conn, rq, deadline);
-	if (!ret)
-		ret = call_wait(h, l, list, rq->tag, reply, options, deadline);
-	return ret;
-}
-
-DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
-		   struct dd_msg *reply, unsigned int options, int64_t timeout)
-{
-	struct ddi_request rq = { .addr = addr, .len = len };
-	pthread_mutex_t *lock;
-	int64_t deadline;
-	struct ddi_conn *c;
-	int ret;
-
-	if (!ddi_alive(h))
-		return -EBADID;
-	if (!reply || options & ~RECV_OPTIONS)
-		return -EINVAL;
-	c = ddi_conn_find(h, conn);
-	if (!c)
-		return -EBADID;
-	if (c->service || c->type != DD_TYPE_RPC)
-		return -EBADTYPE;
-
-	/* A connecting end is one of these. */
-	lock = &((struct ddi_client *)c)->call_lock;
-	deadline = timeout < 0 ? DD_FOREVER : ddi_deadline(timeout);
-	ret = call_lock(lock, deadline);
-	if (ret)
-		return ret;
-	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
-	pthread_mutex_unlock(lock);
-	return ret;
 }

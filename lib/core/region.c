@@ -4,14 +4,20 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "error.h"
+#include "region.h"
+
+struct ddi_region {
+	char *addr;
+	size_t size;
+	uint32_t id;
+};
 
 /* Index of the first region that ends after @addr; region_lock held. */
 static size_t region_index(const struct dd *h, const char *addr)
@@ -92,29 +98,29 @@ void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
 	return addr;
 }
 
-/* Turn a buffer given to serve or connect into what the kernel wants. */
+/* Convert a buffer of dd_serve() or dd_connect() for the kernel. */
 int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		     size_t len, struct dd_buf *buf)
 {
 	memset(buf, 0, sizeof(*buf));
 	if (!len) {
-		/* No buffer at all; whether one is needed the kernel knows. */
+		/* No buffer; the kernel checks whether one is needed. */
 		return 0;
 	}
 	if (!addr || !ddi_region_find(h, addr, len, buf)) {
-		ddi_reason(h, -EINVAL, "%s buffer %p, %zu bytes: not in memory of ddalloc",
+		ddi_reason(h, -EINVAL, "%s buffer %p, %zu bytes: not inside one piece of memory of ddalloc()",
 			   what, addr, len);
 		return -EINVAL;
 	}
 	if (buf->offset % sysconf(_SC_PAGESIZE)) {
-		ddi_reason(h, -EINVAL, "%s buffer %p: does not start at a page",
+		ddi_reason(h, -EINVAL, "%s buffer %p: does not start at a page boundary",
 			   what, addr);
 		return -EINVAL;
 	}
 	return 0;
 }
 
-/* Say what the error number does not: the limit, and how much of it is in use. */
+/* Explain EMEMLOCK: the limit, and how much of it is in use. */
 void ddi_memlock_reason(struct dd *h, const char *what)
 {
 	struct dd_info info = { .size = sizeof(info) };

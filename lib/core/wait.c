@@ -1,39 +1,33 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * wait.c - waiting for a note: spinning where that helps, sleeping otherwise
+ * wait.c - deadlines, spinning where that helps, and sleeping
  *
  * Copyright (C) 2026 The dd authors
  *
- * Spinning pays if the other end runs on another CPU, and hurts if it waits
- * for this one. Where it runs cannot be known, but two things can be seen:
+ * Spinning pays if the other end runs on another CPU, and costs time if it waits for
+ * this one. Where it runs is not known, but two things can be observed:
  *
- * - whether sched_yield() let somebody else run. A note found right after
- *   that came from a peer that shares the CPU: for the next waits (1, 2, 4,
- *   ... up to 1024 of them) there is no spinning.
- * - a note that arrives soon after the spinning was given up tells that it
- *   was given up too early; one that arrives late, that it was futile. The
- *   time worth spinning, per list, is doubled or halved. What is soon must be
- *   longer than a wake-up takes on a slow or busy machine, or two ends that
- *   have both gone to sleep once would find each other asleep ever after.
+ * - whether another thread ran during sched_yield(). If a note is found right after
+ *   that, its sender shares this CPU: the next waits (1, 2, 4, ... up to 1024 of them)
+ *   do not spin.
+ * - how long after the end of the spinning a note arrives: soon means that the spinning
+ *   ended too early, late that it was in vain. The time to spin is doubled or halved,
+ *   per list. "Soon" has to be longer than a wake-up takes on a slow or busy machine,
+ *   or two ends that have both slept once would find each other asleep each time.
  *
- * With one CPU in the system there is no spinning at all. With one CPU
- * allowed to this thread and others to others, it yields earlier.
+ * With one CPU in the system there is no spinning at all. If this thread is bound to one
+ * of several CPUs, it yields earlier.
  *
- * Where there are several CPUs, and the peer was not seen on this one, the
- * first looks are without a clock. They take less time than going to sleep
- * does, and a quick answer is found as it comes.
+ * With several CPUs, unless the sender was seen on this one, the first looks are done
+ * without a clock. They take less time than falling asleep, and find a quick answer.
  */
-#include <errno.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "direct.h"
-#include "internal.h"
-#include "ring.h"
-
-#define NSEC_PER_SEC	1000000000ll
+#include "error.h"
+#include "wait.h"
 
 #define SPIN_MIN	50000		/* ns; also where it starts */
 #define SPIN_MAX	4000000		/* ns; about a time slice */
@@ -49,7 +43,7 @@ int64_t ddi_now(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+	return ts.tv_sec * DDI_NSEC_PER_SEC + ts.tv_nsec;
 }
 
 int64_t ddi_deadline(int64_t timeout)
@@ -63,7 +57,7 @@ int64_t ddi_deadline(int64_t timeout)
 	return deadline;
 }
 
-/* Not of one that never comes. */
+/* Whether a deadline has passed; DD_FOREVER never does. */
 bool ddi_passed(int64_t deadline)
 {
 	return deadline >= 0 && ddi_now() >= deadline;
@@ -91,20 +85,20 @@ static void cpu_relax(void)
 #endif
 }
 
-/* CPUs this thread may use: 1 only if there is one; 2 if one of several. */
+/* 1 if there is one CPU, 2 if this thread may use one of several, else 3. */
 static uint32_t cpus_count(void)
 {
 	cpu_set_t set;
 
-	/* More CPUs than fit the set are surely more than one. */
+	/* It fails if there are more CPUs than fit the set. */
 	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
 		return 3;
 	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
 }
 
 /*
- * Kept for a while, by handle: threads with different affinities may get each
- * other's answer, which costs time only, and little.
+ * Kept for a while, per handle: a thread may get the answer for another one with a
+ * different affinity, which costs little time and nothing else.
  */
 static uint32_t cpus(struct dd *h, int64_t now)
 {
@@ -118,7 +112,7 @@ static uint32_t cpus(struct dd *h, int64_t now)
 	return n;
 }
 
-/* The peer shares this CPU: leave it to him for a growing number of waits. */
+/* The other end shares this CPU: do not spin for a growing number of waits. */
 static void spin_shared(struct ddi_spin *spin)
 {
 	uint16_t shift = ddi_load(&spin->shift);
@@ -140,7 +134,7 @@ static inline bool seen(const struct ddi_look *look)
 	return ddi_load(look->word) == look->value;
 }
 
-/* Returns whether the waiting is over after it. */
+/* Returns whether the wait is over. */
 static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 {
 	long before = switches();
@@ -153,10 +147,10 @@ static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 	return true;
 }
 
-/* Looks without a clock: is it @value, or, of a @count, is that passed? */
+/* Look without a clock: is it @value or, for a @count, more? */
 static inline bool first_looks(const __u64 *word, uint64_t value, bool count)
 {
-	/* Looking all the time would take the line from whom it is wanted of. */
+	/* Back off, so that polling does not steal the cache line from the writer. */
 	for (int i = 0; i < SPIN_FIRST; i++) {
 		uint64_t is = ddi_load_acquire(word);
 
@@ -175,19 +169,19 @@ static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
 }
 
 /**
- * ddi_glance() - look at a count for a moment, without a clock
+ * ddi_poll_once() - look at a count for a moment, without a clock
  * @h: handle
- * @spin: what is known about the place
- * @count: what to look at; others may have part in it
- * @value: what it grows to, and beyond
+ * @spin: history of this place
+ * @count: what to look at; other threads may change it
+ * @value: what it is to reach
  *
- * Shorter than a way into the kernel, and so with a lock held, too. Where it was
- * futile, the next waits go without: 1, 2, 4, ... of them.
+ * Takes less time than a system call, so locks may be held. After a look in vain, the
+ * next waits (1, 2, 4, ... of them) do without.
  *
- * Return: whether it has.
+ * Return: whether it has reached @value.
  */
-bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
-		uint64_t value)
+bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *count,
+		   uint64_t value)
 {
 	uint16_t skip = ddi_load(&spin->skip);
 
@@ -197,7 +191,7 @@ bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
 	}
 	if (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2)
 		return false;
-	/* Pairs with the reader's release: it has done with the slots. */
+	/* Pairs with the reader's release: it has finished with the slots. */
 	if (!first_looks(count, value, true)) {
 		spin_shared(spin);
 		return false;
@@ -209,12 +203,12 @@ bool ddi_glance(struct dd *h, struct ddi_spin *spin, const __u64 *count,
 /**
  * ddi_spin() - look for a while
  * @h: handle
- * @spin: what is known about the place
- * @deadline: not after this
+ * @spin: history of this place
+ * @deadline: when to stop
  * @look: what to look at
- * @start: set, if this is not over, to when it began
+ * @start: (out) when the wait began, if it is not over
  *
- * Return: whether it was over; else the caller sleeps, and then reports to
+ * Return: whether the wait is over; if not, the caller sleeps and then calls
  * ddi_spin_slept().
  */
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
@@ -262,15 +256,15 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	}
 
 uninterrupted:
-	/* The peer is elsewhere. */
+	/* The other end runs on another CPU. */
 	ddi_store(&spin->shift, 0);
 	return true;
 }
 
 /**
  * ddi_spin_slept() - learn from a wait that ended in sleep
- * @spin: what is known about the place
- * @since: when the waiting began
+ * @spin: history of this place
+ * @since: when the wait began
  */
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 {
@@ -285,109 +279,7 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 	ddi_store(&spin->budget, budget);
 }
 
-static bool list_stirred(const struct ddi_look *look)
-{
-	const struct dd_list_head *lh = look->place;
-	const struct ddi_list *l = look->list;
-	uint32_t n = ddi_load_acquire(&l->rings);
-
-	if (ddi_load(&lh->rings) != n && n < DD_RINGS_MAX)
-		return true;
-	while (n)
-		if (ddi_in_ready(&l->in[--n]))
-			return true;
-	return ddi_ring_stirred(look->area, look->place, look->id);
-}
-
-/*
- * The number that the next note's slot will have. What becomes of the slot
- * when the list grows is for list_stirred() to see.
- */
-static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
-		      struct ddi_look *look)
-{
-	struct dd_list_head *lh = ddi_load_acquire(&l->head);
-	uint64_t pos = ddi_load(&lh->head);
-	struct dd_note *slot = ddi_ring_slot(h->area, ddi_load(&lh->geometry),
-					     pos);
-	const struct ddi_in *in = ddi_load(&l->cur);
-
-	if (!slot)
-		return false;
-	*look = (struct ddi_look){
-		.word = &slot->seq,
-		.value = pos + 1,
-		.over = list_stirred,
-		.area = h->area,
-		.place = lh,
-		.list = l,
-		.id = id,
-	};
-	/* More probably there than in the list's own; both are looked at. */
-	if (in) {
-		pos = ddi_load(&in->state->head);
-		look->word = &ddi_in_slot(in, pos)->seq;
-		look->value = pos + 1;
-	}
-	return true;
-}
-
-static int list_wait(struct dd *h, uint32_t id, int64_t deadline)
-{
-	struct dd_list_wait w = {
-		.size = sizeof(w),
-		.lists = (uintptr_t)&id,
-		.count = 1,
-		.timeout = ddi_remaining(deadline),
-	};
-
-	return ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
-}
-
-static int list_sleep(struct dd *h, uint32_t id, unsigned int options,
-		      int64_t deadline)
-{
-	int ret;
-
-	do {
-		ret = list_wait(h, id, deadline);
-	} while (ret == -EINTR && !(options & DD_RECV_INTR));
-	if (ret == -EAGAIN)
-		return -ETIMEDOUT;
-	return ret < 0 ? ddi_error(ret) : 0;
-}
-
-/**
- * ddi_list_wait() - wait until a list may have a note
- * @h: handle
- * @l: list
- * @id: its id
- * @options: DD_RECV_*
- * @deadline: when to give up
- *
- * With DD_RECV_INTR without spinning: a signal that comes meanwhile would be missed.
- *
- * Return: 0 look again; -ETIMEDOUT, -EINTR (DD_RECV_INTR), -EBADID.
- */
-int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
-		  unsigned int options, int64_t deadline)
-{
-	struct ddi_look look;
-	int64_t start;
-	int ret;
-
-	/* Where there is no slot to look at, the kernel says why. */
-	if (options & (DD_RECV_SLEEP | DD_RECV_INTR) ||
-	    !list_look(h, l, id, &look))
-		return list_sleep(h, id, options, deadline);
-	if (ddi_spin(h, &l->spin, deadline, &look, &start))
-		return 0;
-	ret = list_sleep(h, id, options, deadline);
-	ddi_spin_slept(&l->spin, start);
-	return ret;
-}
-
-/* Waits for a counter of a connection's cell: 0, -ETIMEDOUT or why not. */
+/* Wait for a counter of a connection's cell: 0, -ETIMEDOUT or another error. */
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
 {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * ddp.c - the documented calls, over a handle opened on first use
+ * fedex.c - the calls of the Direct Deposit Protocol, on a handle opened on first use
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "error.h"
 #include "fedex.h"
-#include "internal.h"
 #include "probe.h"
-#include "put.h"
-#include "take.h"
+#include "recv.h"
+#include "send.h"
+#include "wait.h"
 
-/* The calls themselves, not what makes the document's programs compile. */
+/* Define the functions, not the macros that make the document's programs compile. */
 #undef ddrecv
 #undef ddcall
 
@@ -32,28 +32,23 @@
 
 #define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT | RECV_INTR)
 
-#define NSEC_PER_SEC	1000000000ll
-#define NSEC_PER_TICK	(NSEC_PER_SEC / SBP_HZ)
+#define NSEC_PER_TICK	(DDI_NSEC_PER_SEC / SBP_HZ)
 
 /*
- * The default handle. A child of fork() finds its parent's here, which is
- * dead for it: every call gives EBADID, until the child calls ddalloc() and
- * so becomes a user of its own. The parent's handle is then left alone.
+ * The default handle. A child of fork() finds its parent's here, which is unusable in
+ * the child: every call gives EBADID, until the child calls ddalloc() and gets a handle
+ * of its own. The parent's handle is then left alone.
  */
 static struct dd *default_handle;
 
-/* What says whether this is the only thread; false as long as there is no handle. */
-static const char handle_none;
-static const char *handle_alone = &handle_none;
-
-static __attribute__((noinline, cold)) int fail(int error)
+static DDI_NOINLINE int fail(int error)
 {
 	errno = -error;
 	return -1;
 }
 
-/* Turns the core's result into the protocol's: -1 and errno. */
-static int result(int ret)
+/* From the core's result to the protocol's: -1 and errno. */
+static inline int result(int ret)
 {
 	return ddi_unlikely(ret < 0) ? fail(ret) : ret;
 }
@@ -68,11 +63,10 @@ static int handle_open(struct dd *old, struct dd **handle)
 	h->mutual = true;
 	if (!__atomic_compare_exchange_n(&default_handle, &old, h, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-		/* Another thread was first. */
+		/* Another thread has opened one meanwhile. */
 		dd_shutdown(h);
 		h = old;
 	}
-	ddi_store(&handle_alone, ddi_alone_at() ? : &handle_none);
 	*handle = h;
 	return 0;
 }
@@ -91,13 +85,13 @@ static int handle_get_fresh(struct dd **handle)
 	return ddi_alive(*handle) ? 0 : handle_open(*handle, handle);
 }
 
-/* For calls that take an id: without a handle there is none, NULL is EBADID. */
+/* For calls that take an id; NULL, as long as there is no handle, gives EBADID. */
 static struct dd *handle_have(void)
 {
 	return ddi_load_acquire(&default_handle);
 }
 
-/* Of the core's attributes, those of DIRECT_FLAGS. */
+/* From DIRECT_FLAGS to the core's attributes. */
 static unsigned int direct_attr(int flags)
 {
 	unsigned int attr = 0;
@@ -202,145 +196,13 @@ int DD_API ddunserve(servid_t servid)
 	return result(dd_unserve(handle_have(), servid));
 }
 
-/* A message's size is an int for its receiver. */
-static inline bool send_reaches(size_t len, offset_t roffset)
-{
-	return ddi_likely(len <= INT_MAX) && ddi_likely(roffset >= 0);
-}
-
-static __attribute__((noinline, cold)) int send_too_far(struct dd *h, connid_t connid)
-{
-	struct dd_conn_desc desc;
-	int ret = dd_conn_info(h, connid, &desc);
-
-	return fail(ret < 0 ? ret : -EBADRANGE);
-}
-
-static int send_general(connid_t connid, const char *addr, size_t len,
-			offset_t roffset, option_t options,
-			const unsigned int *meta, size_t metacount)
-{
-	struct dd *h = handle_have();
-
-	if (!send_reaches(len, roffset))
-		return send_too_far(h, connid);
-	return result(ddi_send_general(h, connid, addr, len, roffset, options,
-				       meta, metacount));
-}
-
-static __attribute__((noinline)) int
-send_slow(connid_t connid, const char *addr, size_t len, offset_t roffset,
-	  option_t options)
-{
-	return send_general(connid, addr, len, roffset, options, NULL, 0);
-}
-
-/* The arguments where they are, so that the short way need not move them. */
-static __attribute__((noinline)) int
-send_after(struct ddi_conn *c, const char *addr, size_t len, offset_t roffset)
-{
-	return result(ddi_put_after(handle_have(), c, addr, len, roffset));
-}
-
-/* As ddi_put_end(), of what needs no more than this. */
-static __attribute__((noinline)) int send_due(enum ddi_sent sent,
-					      struct ddi_conn *c)
-{
-	return result(ddi_put_end(sent, handle_have(), 0, NULL, 0, 0, c));
-}
-
-static __attribute__((noinline)) int
-send_not(connid_t connid, const char *addr, size_t len, offset_t roffset,
-	 struct ddi_conn *c)
-{
-	if (c)
-		ddi_unlock(&c->lock);
-	return send_slow(connid, addr, len, roffset, SEND_NOOPTS);
-}
-
-/* What ddi_put() has left to others has gone so. */
-static DDI_INLINE int send_rest(enum ddi_sent sent, connid_t connid,
-				const char *addr, size_t len, offset_t roffset,
-				struct ddi_conn *c)
-{
-	if (sent == DDI_SENT)
-		return 0;
-	if (sent == DDI_SENT_AFTER)
-		return send_after(c, addr, len, roffset);
-	if (sent == DDI_NOT_PLAIN)
-		return send_not(connid, addr, len, roffset, c);
-	return send_due(sent, c);
-}
-
-/* The arguments in an order in which most need not move. */
-static __attribute__((noinline)) int
-send_long(connid_t connid, const char *addr, size_t len, offset_t roffset,
-	  struct ddi_conn *c, struct dd *h)
-{
-	return send_rest(send_reaches(len, roffset) ?
-			 ddi_put_long(c, addr, len, roffset) : DDI_NOT_PLAIN,
-			 connid, addr, len, roffset, c);
-}
-
-static DDI_INLINE int send_kernel_as(connid_t connid, const char *addr, size_t len,
-				     offset_t roffset, struct ddi_conn *c,
-				     struct dd *h, bool alone)
-{
-	return send_rest(send_reaches(len, roffset) ?
-			 ddi_put_kernel(h, c, addr, len, roffset, alone) :
-			 ddi_put_on(c, alone, DDI_NOT_PLAIN),
-			 connid, addr, len, roffset, c);
-}
-
-static __attribute__((noinline)) int
-send_kernel(connid_t connid, const char *addr, size_t len, offset_t roffset,
-	    struct ddi_conn *c, struct dd *h)
-{
-	return send_kernel_as(connid, addr, len, roffset, c, h, true);
-}
-
-/* By one of several threads. */
-static __attribute__((noinline)) int
-send_kernel_shared(connid_t connid, const char *addr, size_t len,
-		   offset_t roffset, struct ddi_conn *c, struct dd *h)
-{
-	return send_kernel_as(connid, addr, len, roffset, c, h, false);
-}
-
-static DDI_INLINE int send_as(connid_t connid, const char *addr, size_t len,
-			      offset_t roffset, struct dd *h, bool alone)
-{
-	struct ddi_conn *c;
-	enum ddi_sent sent = ddi_put(h, connid, addr, len, roffset, &c, alone);
-
-	if (sent == DDI_SENT_KERNEL)
-		return alone ?
-		       send_kernel(connid, addr, len, roffset, c, h) :
-		       send_kernel_shared(connid, addr, len, roffset, c, h);
-	if (sent == DDI_SENT_LONG)
-		return send_long(connid, addr, len, roffset, c, h);
-	return send_rest(sent, connid, addr, len, roffset, c);
-}
-
-/* By one of several threads, or of nothing that ddi_put() sends. */
-static __attribute__((noinline)) int
-send_other(connid_t connid, const char *addr, size_t len, offset_t roffset,
-	   option_t options)
-{
-	struct dd *h = handle_have();
-
-	if (ddi_unlikely(!h) || ddi_unlikely(options))
-		return send_slow(connid, addr, len, roffset, options);
-	return send_as(connid, addr, len, roffset, h, false);
-}
-
 int DD_API ddsend(connid_t connid, const char *addr, size_t len,
 		  offset_t roffset, option_t options)
 {
-	/* Both at once: the one is 0 or 1, the other must be 0. */
-	if ((unsigned int)options >= (unsigned char)*ddi_load(&handle_alone))
-		return send_other(connid, addr, len, roffset, options);
-	return send_as(connid, addr, len, roffset, handle_have(), true);
+	return result(ddi_unlikely(options) ?
+		      ddi_send_general(handle_have(), connid, addr, len, roffset,
+				       options, NULL, 0) :
+		      ddi_send_fast(handle_have(), connid, addr, len, roffset));
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, const char *addr, size_t size,
@@ -349,14 +211,12 @@ int DD_API ddsend_with_metadata(connid_t connid, const char *addr, size_t size,
 {
 	unsigned int meta[DD_META_WORDS];
 
-	if (!metacount)
-		return ddsend(connid, addr, size, roffset, options);
-	if (metacount > DD_META_WORDS || !metap)
+	if (metacount > DD_META_WORDS || (metacount && !metap))
 		return fail(-EINVAL);
 	/* The caller's words need not be aligned. */
 	memcpy(meta, metap, metacount * sizeof(*meta));
-	return send_general(connid, addr, size, roffset, options, meta,
-			    metacount);
+	return result(dd_send(handle_have(), connid, addr, size, roffset, options,
+			      meta, metacount));
 }
 
 int DD_API dddone(connid_t connid, int flags)
@@ -375,31 +235,36 @@ int DD_API ddflush(const char *addr, size_t len)
 	return 0;
 }
 
-static inline bool recv_options_good(option_t options, timeout_t ticks)
-{
-	return ddi_likely(!(options & ~(RECV_OPTIONS & ~RECV_TIMEOUT))) ||
-	       (!(options & ~RECV_OPTIONS) && ticks >= 0);
-}
-
 /* The core's timeout, or -EINVAL, from options and ticks. */
-static int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
+static inline int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
 {
-	if (!recv_options_good(options, ticks))
+	if (ddi_unlikely(options & ~RECV_OPTIONS))
 		return -EINVAL;
 	*timeout = DD_FOREVER;
 	if (options & RECV_NOBLOCK)
 		*timeout = 0;
 	else if (options & RECV_TIMEOUT)
 		*timeout = ticks * NSEC_PER_TICK;
-	return 0;
+	return ddi_unlikely(options & RECV_TIMEOUT) && ticks < 0 ? -EINVAL : 0;
 }
 
-/* Of the core's options, those that say how to wait. */
-static unsigned int wait_options(option_t options)
+/* The core's options that select how to wait. */
+static inline unsigned int wait_options(option_t options)
 {
 	return (options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN) |
 	       (options & RECV_INTR ? DD_RECV_INTR : 0);
 }
+
+/* ddrecv() passes its result to the core as it is. */
+#define SAME(field, brief)						\
+	_Static_assert(offsetof(ddrecv_desc_t, field) ==		\
+		       offsetof(struct ddi_brief, brief), #field)
+SAME(msgaddr, addr);
+SAME(msgsize, len);
+SAME(connid, conn);
+SAME(servid, service);
+SAME(metad, meta);
+SAME(metacount, meta_count);
 
 static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
 {
@@ -408,168 +273,38 @@ static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
 	desc->msgaddr = msg->addr;
 	desc->msgsize = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
 	desc->metacount = msg->meta_count;
-	for (unsigned int i = 0; i < msg->meta_count; i++)
-		desc->metad[i] = msg->meta[i];
+	memcpy(desc->metad, msg->meta, msg->meta_count * sizeof(*msg->meta));
 }
 
-/* The same of a data note. */
-static DDI_INLINE void desc_take(void *to, const struct ddi_conn *c,
-				 uint32_t id, const struct dd_note *note)
+/* The message has not come yet, or it is not simple. */
+static DDI_NOINLINE int recv_general(noteid_t noteid, ddrecv_desc_t *recvblk,
+				     option_t options, timeout_t ticks)
 {
-	ddrecv_desc_t *desc = to;
-
-	desc->connid = id;
-	desc->servid = (uint32_t)note->cookie;
-	desc->msgaddr = c->recv + note->offset;
-	desc->msgsize = note->len;
-	desc->metacount = 0;
-}
-
-static inline void desc_take_meta(void *to, const struct dd_note *note,
-				  const __u32 *from)
-{
-	ddrecv_desc_t *desc = to;
-
-	desc->metacount = ddi_copy_meta(desc->metad, note, from);
-}
-
-/* As dd_recv(). */
-static int recv_wait(struct dd *h, noteid_t noteid, ddrecv_desc_t *recvblk,
-		     unsigned int options, int64_t timeout)
-{
-	int64_t deadline = 0;
 	struct dd_msg msg;
+	int64_t timeout;
 	int ret;
 
-	do {
-		ret = ddi_recv_round(h, noteid, &msg, options, timeout,
-				     &deadline);
-		/* What was waited for is probably simple. */
-		if (!ret && ddi_take_any(h, noteid, false, desc_take,
-					 desc_take_meta, recvblk))
-			return 0;
-	} while (!ret);
-	if (ret > 0) {
-		desc_fill(recvblk, &msg);
-		ret = msg.type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
-	}
-	return ret;
-}
-
-/* The message is not there yet, or it is no simple one. */
-static __attribute__((noinline)) int
-recv_slow(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-	  timeout_t timeout)
-{
-	struct dd *h = handle_have();
-	int64_t limit;
-	int ret;
-
-	ret = timeout_get(options, timeout, &limit);
-	if (ret || !recvblk)
+	if (timeout_get(options, ticks, &timeout) || !recvblk)
 		return fail(-EINVAL);
-	if (!ddi_alive(h))
-		return fail(-EBADID);
-	ret = recv_wait(h, noteid, recvblk, wait_options(options), limit);
-	/* A timeout of no ticks is one that has expired. */
+	ret = ddi_recv_general(handle_have(), noteid, &msg, wait_options(options),
+			       timeout);
+	/* A timeout of 0 ticks is one that has expired. */
 	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
 		ret = -ETIMEDOUT;
+	if (!ret || ret == -ECONNCLOSE)
+		desc_fill(recvblk, &msg);
 	return result(ret);
 }
 
-/* The same, of a list that is locked still. */
-static __attribute__((noinline)) int
-recv_not_simple(struct ddi_list *l, ddrecv_desc_t *recvblk)
-{
-	const struct ddi_wish wish = l->wish;
-
-	ddi_unlock(&l->lock);
-	return recv_slow(wish.id, recvblk, wish.options, wish.ticks);
-}
-
-static __attribute__((noinline)) int recv_more(struct ddi_list *l)
-{
-	return ddi_take_more(handle_have(), l);
-}
-
-/* What is due after the last attempt. */
-static DDI_INLINE int recv_end(enum ddi_taken taken, struct ddi_list *l,
-			       ddrecv_desc_t *recvblk)
-{
-	switch (taken) {
-	case DDI_TAKEN:
-		return 0;
-	case DDI_TAKEN_MORE:
-		return recv_more(l);
-	default:
-		return recv_not_simple(l, recvblk);
-	}
-}
-
-/* The same again, if it did not come directly. */
-static __attribute__((noinline)) int
-recv_own(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
-{
-	return recv_end(ddi_take_own(h, l, false, desc_take, desc_take_meta,
-				     recvblk), l, recvblk);
-}
-
-/* Likewise if there is more to it than a message. */
-static __attribute__((noinline)) int
-recv_rest(struct ddi_list *l, ddrecv_desc_t *recvblk, struct dd *h)
-{
-	return recv_end(ddi_take_rest(h, l, false, desc_take, desc_take_meta,
-				      recvblk), l, recvblk);
-}
-
-static DDI_INLINE int recv_as(noteid_t noteid, ddrecv_desc_t *recvblk,
-			      option_t options, timeout_t timeout, struct dd *h,
-			      bool alone)
-{
-	struct ddi_list *l;
-
-	switch (ddi_take(h, noteid, options, timeout, false, desc_take, recvblk,
-			 &l, alone)) {
-	case DDI_TAKEN:
-		return 0;
-	case DDI_TAKEN_MORE:
-		return recv_more(l);
-	case DDI_NOT_DIRECT:
-		return recv_own(l, recvblk, h);
-	case DDI_NOT_BARE:
-		return recv_rest(l, recvblk, h);
-	case DDI_NOT_SIMPLE:
-		return recv_not_simple(l, recvblk);
-	default:
-		return recv_slow(noteid, recvblk, options, timeout);
-	}
-}
-
-/* One of several threads. */
-static __attribute__((noinline)) int
-recv_shared(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-	    timeout_t timeout)
-{
-	struct dd *h = handle_have();
-
-	if (!h || !recvblk)
-		return recv_slow(noteid, recvblk, options, timeout);
-	return recv_as(noteid, recvblk, options, timeout, h, false);
-}
-
 int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-		  timeout_t timeout)
+		  timeout_t ticks)
 {
-	struct dd *h = handle_have();
-
-	/* What to wait for, and how, matters only where there is nothing. */
-	if (!recv_options_good(options, timeout))
-		return recv_slow(noteid, recvblk, options, timeout);
-	if (!ddi_alone())
-		return recv_shared(noteid, recvblk, options, timeout);
-	if (ddi_unlikely(!h) || ddi_unlikely(!recvblk))
-		return recv_slow(noteid, recvblk, options, timeout);
-	return recv_as(noteid, recvblk, options, timeout, h, true);
+	/* How long to wait, and how, matters only if there is no message. */
+	if (ddi_unlikely(options & ~(RECV_SLEEP | RECV_NOBLOCK | RECV_INTR)) ||
+	    ddi_unlikely(!recvblk) ||
+	    !ddi_recv_brief(handle_have(), noteid, (struct ddi_brief *)recvblk))
+		return recv_general(noteid, recvblk, options, ticks);
+	return 0;
 }
 
 int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
@@ -629,7 +364,7 @@ static int timeval_get(const timeval_t *tv, int64_t *timeout)
 	if (!ddi_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
 	    tv->tv_usec < 0 || tv->tv_usec >= 1000000)
 		return -EINVAL;
-	if (__builtin_mul_overflow(tv->tv_sec, NSEC_PER_SEC, &ns) ||
+	if (__builtin_mul_overflow(tv->tv_sec, DDI_NSEC_PER_SEC, &ns) ||
 	    __builtin_add_overflow(ns, tv->tv_usec * 1000, &ns))
 		ns = DD_FOREVER;
 	*timeout = ns;
@@ -711,7 +446,7 @@ int DD_API ddpacketssize(void)
 	return result(ret ? ret : dd_packet_size(h));
 }
 
-/* What an error number cannot say about this limit. */
+/* The limit that EMEMLOCK is about. */
 static void memlock_text(char *buf, size_t size)
 {
 	struct rlimit limit;
@@ -723,8 +458,8 @@ static void memlock_text(char *buf, size_t size)
 }
 
 /*
- * What ddconn(), ddserve(), ddalloc() or ddfd() found out besides. Others that fail
- * with these numbers have it forgotten, so it is not of one long ago.
+ * The reason that ddconn(), ddserve(), ddalloc() or ddfd() has recorded. Other calls
+ * that fail with these numbers clear it, so it is never that of an earlier call.
  */
 static void reason_text(int error, char *buf, size_t size)
 {
@@ -777,7 +512,7 @@ int DD_API ddconnlist(servid_t servid, int count, connid_t *list)
 {
 	int ret = dd_conn_list(handle_have(), servid, list, count);
 
-	/* The kernel writes this one. */
+	/* The kernel writes the list. */
 	return result(ret == -EFAULT ? -EINVAL : ret);
 }
 

@@ -36,8 +36,8 @@ int __wrap_ioctl(int fd, unsigned long request, unsigned long arg);
 enum { DD_SEND, DD_RECV, DDSEND, DDRECV, COSTS };
 
 static const int limits[2][COSTS] = {
-	{ [DD_SEND] = 115, [DD_RECV] = 115, [DDSEND] = 110, [DDRECV] = 95 },
-	{ [DD_SEND] = 120, [DD_RECV] = 110, [DDSEND] = 140, [DDRECV] = 120 },
+	{ [DD_SEND] = 115, [DD_RECV] = 170, [DDSEND] = 115, [DDRECV] = 160 },
+	{ [DD_SEND] = 140, [DD_RECV] = 140, [DDSEND] = 140, [DDRECV] = 120 },
 };
 
 static int costs[COSTS];

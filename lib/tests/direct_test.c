@@ -86,32 +86,6 @@ static void windows_that_cannot_be_mapped(void)
 	}
 }
 
-/* Nor is the kernel asked what has come, but for what only it knows. */
-static void counts_without_the_kernel(void)
-{
-	struct dd_msg msg;
-	int calls;
-
-	setup_direct(DD_TYPE_STREAM, true);
-	for (int i = 1; i < 200; i++) {
-		check_eq(request("x"), 0);
-		check_eq(take(&msg), 0);
-		if (i == 1)
-			check_eq(received_by(msg.conn), 1);
-		calls = fake.calls;
-		check_eq(received_by(msg.conn), i);
-		check_eq(fake.calls, calls);
-	}
-	/* Unread, and of two connections by turns. */
-	check_eq(request("x"), 0);
-	check_eq(received_by(msg.conn), 200);
-	check_eq(dd_close(h, conn), 0);
-	check_eq(received_by(msg.conn), 200);
-	check_eq(take(&msg), 0);
-	check_eq(received_by(msg.conn), 200);
-	teardown();
-}
-
 /* One more message, and what is received of it. */
 static void next_message(struct dd_msg *msg, unsigned int *n, int options)
 {
@@ -125,7 +99,6 @@ static void next_message(struct dd_msg *msg, unsigned int *n, int options)
 	check_eq(msg->msgid, *n);
 	check_eq(dd_ready(h, list), 0);
 	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
-	check_eq(received_by(msg->conn), *n);
 }
 
 /* A sender without a ring uses the kernel, asks again, and gets a free ring. */
@@ -250,7 +223,6 @@ int main(void)
 	static const struct test tests[] = {
 		TEST(what_a_stranger_writes),
 		TEST(windows_that_cannot_be_mapped),
-		TEST(counts_without_the_kernel),
 		TEST(a_ring_that_becomes_free),
 		TEST(a_close_behind_a_hole),
 		TEST(a_close_before_the_look),

@@ -84,7 +84,7 @@ static void bad_attributes(void)
 	sa.recv_size = 2 * PAGE;
 	check_eq(dd_serve(h, "s", &sa, NULL), -EINVAL);
 	dd_last_error(h, text, sizeof(text));
-	check(strstr(text, "not in memory of ddalloc") != NULL);
+	check(strstr(text, "not inside one piece of memory of ddalloc") != NULL);
 	sa.recv_size = 8;
 	sa.recv = (char *)sa.recv + 8;
 	check_eq(dd_serve(h, "s", &sa, NULL), -EINVAL);

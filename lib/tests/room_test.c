@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <linux/dd.h>
 
-#include "../core/internal.h"
+#include "../core/wait.h"
 #include "dd.h"
 #include "echo.h"
 #include "fake.h"
@@ -98,21 +98,21 @@ static void looks_first(void)
 	check_eq(dd_open(&h), 0);
 	h->cpus = 2;
 	h->cpus_until = INT64_MAX;
-	check(ddi_glance(h, &spin, &count, 5));
-	check(ddi_glance(h, &spin, &count, 4));
+	check(ddi_poll_once(h, &spin, &count, 5));
+	check(ddi_poll_once(h, &spin, &count, 4));
 	for (int futile = 0; futile < 3; futile++) {
-		check(!ddi_glance(h, &spin, &count, 6));
+		check(!ddi_poll_once(h, &spin, &count, 6));
 		check_eq(spin.skip, 1 << futile);
 		for (int i = 0; i < 1 << futile; i++)
-			check(!ddi_glance(h, &spin, &count, 5));
+			check(!ddi_poll_once(h, &spin, &count, 5));
 	}
-	check(ddi_glance(h, &spin, &count, 5));
-	check(!ddi_glance(h, &spin, &count, 6));
+	check(ddi_poll_once(h, &spin, &count, 5));
+	check(!ddi_poll_once(h, &spin, &count, 6));
 	check_eq(spin.skip, 1);
 	/* A single processor is the receiver's, too. */
 	spin = (struct ddi_spin){ 0 };
 	h->cpus = 1;
-	check(!ddi_glance(h, &spin, &count, 5));
+	check(!ddi_poll_once(h, &spin, &count, 5));
 	check_eq(spin.skip, 0);
 	check_eq(spin.shift, 0);
 	teardown();

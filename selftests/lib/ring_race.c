@@ -22,7 +22,7 @@
 #include "dd.h"
 #include "fake.h"
 #include "kernel/rings.h"
-#include "internal.h"
+#include "list.h"
 
 #define PAGE		4096
 #define ROUNDS		100000	/* of wake, at least */

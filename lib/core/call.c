@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * call.c - remote procedure calls
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <time.h>
+
+#include "direct_tx.h"
+#include "error.h"
+#include "recv.h"
+
+#define RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
+
+/* Wait until the first @n messages are done. */
+static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
+{
+	struct ddi_conn *c = ddi_conn_lock(h, conn);
+	uint64_t serial;
+
+	if (!c)
+		return -EBADID;
+	serial = c->serial;
+	if (c->tx)
+		return ddi_direct_wait(h, c, n, deadline);
+	ddi_unlock(&c->lock);
+	return ddi_conn_wait(h, serial, DD_WAIT_DONE, n, deadline);
+}
+
+/*
+ * Send the request, tagged with its number. Waits for the request of an earlier call
+ * that has timed out.
+ */
+static int call_send(struct dd *h, int conn, struct ddi_request *rq,
+		     int64_t deadline)
+{
+	for (;;) {
+		struct ddi_conn *c = ddi_conn_lock(h, conn);
+		uint64_t n;
+		int ret;
+
+		if (!c)
+			return -EBADID;
+		n = ddi_submitted(c);
+		rq->tag = n + 1;
+		if (!rq->addr)
+			rq->addr = c->send;
+		ret = ddi_send_locked(h, c, rq);
+		ddi_unlock(&c->lock);
+		if (ret != -ENOTREADY)
+			return ret;
+		ret = call_await(h, conn, n, deadline);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Wait for the reply to @tag; other messages are replies to calls that timed out. */
+static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
+		     uint32_t tag, struct dd_msg *reply, unsigned int options,
+		     int64_t deadline)
+{
+	for (bool again = false;; again = true) {
+		int ret = ddi_list_next(h, l, list, true, reply);
+
+		if (ret < 0)
+			return ret;
+		if (ret && reply->type == DD_MSG_CLOSE)
+			return -ECONNCLOSE;
+		if (ret && reply->tag == tag)
+			return 0;
+		/* The server may send other messages without end. */
+		if (again && ddi_passed(deadline))
+			return -ETIMEDOUT;
+		if (ret)
+			continue;
+		ret = ddi_list_wait(h, l, list, options, deadline);
+		if (ret)
+			return ret;
+	}
+}
+
+/* Drop replies to calls that timed out. A close shows in the cell as well. */
+static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list,
+		       int64_t deadline)
+{
+	struct dd_msg msg;
+
+	while (ddi_list_next(h, l, list, true, &msg) > 0 &&
+	       !ddi_passed(deadline))
+		;
+}
+
+static int call_lock(pthread_mutex_t *lock, int64_t deadline)
+{
+	struct timespec ts;
+
+	if (!pthread_mutex_trylock(lock))
+		return 0;
+	if (deadline < 0)
+		return -pthread_mutex_lock(lock);
+	ts.tv_sec = deadline / DDI_NSEC_PER_SEC;
+	ts.tv_nsec = deadline % DDI_NSEC_PER_SEC;
+	return -pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
+}
+
+static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
+		       struct ddi_request *rq, struct dd_msg *reply,
+		       unsigned int options, int64_t deadline)
+{
+	uint32_t list = ddi_load(&c->list);
+	struct ddi_list *l;
+	int ret;
+
+	/* It may have been closed meanwhile, and the record reused. */
+	if (!ddi_conn_is(c, conn))
+		return -EBADID;
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -EBADID;
+	call_drain(h, l, list, deadline);
+	ret = call_send(h, conn, rq, deadline);
+	if (!ret)
+		ret = call_wait(h, l, list, rq->tag, reply, options, deadline);
+	return ret;
+}
+
+DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
+		   struct dd_msg *reply, unsigned int options, int64_t timeout)
+{
+	struct ddi_request rq = { .addr = addr, .len = len };
+	pthread_mutex_t *lock;
+	int64_t deadline;
+	struct ddi_conn *c;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -EBADID;
+	if (!reply || options & ~RECV_OPTIONS)
+		return -EINVAL;
+	c = ddi_conn_find(h, conn);
+	if (!c)
+		return -EBADID;
+	if (c->service || c->type != DD_TYPE_RPC)
+		return -EBADTYPE;
+
+	/* The record of a connecting end is embedded in a client. */
+	lock = &((struct ddi_client *)c)->call_lock;
+	deadline = timeout < 0 ? DD_FOREVER : ddi_deadline(timeout);
+	ret = call_lock(lock, deadline);
+	if (ret)
+		return ret;
+	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
+	pthread_mutex_unlock(lock);
+	return ret;
+}

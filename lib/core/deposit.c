@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * deposit.c - put the bytes of a message in place
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * As kernel/copy.h does it: aligned words by single stores, and the last word of the
+ * message last, because the receiver may poll it.
+ */
+#include <string.h>
+
+#include "atomic.h"
+#include "deposit.h"
+
+#define COPY_BULK	512	/* bytes, from which memcpy() is faster */
+
+/* Bytes that do not fill an aligned word. */
+static void deposit_tail(char *dst, const char *src, size_t len)
+{
+	while (len) {
+		size_t n = 1;
+
+		if (len >= 4 && !((uintptr_t)dst & 3)) {
+			uint32_t v;
+
+			memcpy(&v, src, 4);
+			__atomic_store_n((uint32_t *)dst, v, __ATOMIC_RELAXED);
+			n = 4;
+		} else if (len >= 2 && !((uintptr_t)dst & 1)) {
+			uint16_t v;
+
+			memcpy(&v, src, 2);
+			__atomic_store_n((uint16_t *)dst, v, __ATOMIC_RELAXED);
+			n = 2;
+		} else {
+			__atomic_store_n(dst, *src, __ATOMIC_RELAXED);
+		}
+		dst += n;
+		src += n;
+		len -= n;
+	}
+}
+
+static void deposit_words(char *dst, const char *src, size_t len)
+{
+	size_t lead = -(uintptr_t)dst & 7, bulk, i;
+
+	if (lead > len)
+		lead = len;
+	deposit_tail(dst, src, lead);
+	dst += lead;
+	src += lead;
+	len -= lead;
+	bulk = len & ~7ul;
+	if (bulk >= COPY_BULK) {
+		memcpy(dst, src, bulk);
+	} else {
+		for (i = 0; i + 32 <= bulk; i += 32) {
+			ddi_move_pair(dst + i, src + i);
+			ddi_move_pair(dst + i + 16, src + i + 16);
+		}
+		for (; i < bulk; i += 8)
+			ddi_store((ddi_word *)(dst + i),
+				  *(const ddi_any_word *)(src + i));
+	}
+	deposit_tail(dst + bulk, src + bulk, len - bulk);
+}
+
+/* The length of a message's last aligned word, or of its unaligned tail. */
+static size_t last_len(const char *dst, size_t len)
+{
+	size_t tail = (uintptr_t)(dst + len) & 7;
+
+	if (!tail)
+		tail = 8;
+	return tail < len ? tail : len;
+}
+
+/* Returns the last aligned word of the message, or its tail. */
+uint64_t ddi_deposit(char *dst, const char *src, size_t len)
+{
+	size_t tail = last_len(dst, len);
+	uint64_t word = 0;
+
+	if (!len)
+		return 0;
+	deposit_words(dst, src, len - tail);
+	dst += len - tail;
+	memcpy(&word, src + len - tail, tail);
+	if (tail == 8 && !((uintptr_t)dst & 7)) {
+		ddi_store_release((ddi_word *)dst, word);
+		return word;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	deposit_tail(dst, (const char *)&word, tail);
+	return word;
+}
+
+/* The same word, of a message that is in place. */
+uint64_t ddi_last_word(const char *dst, size_t len)
+{
+	size_t tail = last_len(dst, len);
+	uint64_t word = 0;
+
+	if (len)
+		memcpy(&word, dst + len - tail, tail);
+	return word;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * wait.h - deadlines, spinning and sleeping
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _DD_WAIT_H
+#define _DD_WAIT_H
+
+#include "handle.h"
+
+#define DDI_NSEC_PER_SEC	1000000000ll
+
+/*
+ * What earlier waits at some place have shown. It is a hint for the next wait only, so
+ * threads may race for it.
+ */
+struct ddi_spin {
+	uint32_t budget;	/* nanoseconds worth spinning */
+	uint16_t skip;		/* waits in which not to spin */
+	uint16_t shift;		/* log2 of the next @skip */
+};
+
+/* What a spinning thread looks at. */
+struct ddi_look {
+	const __u64 *word;
+	uint64_t value;		/* the wait ends when @word has this value */
+	bool (*over)(const struct ddi_look *look);	/* other reasons to end it */
+	char *area;		/* these are for @over */
+	void *place;		/* list head or cell */
+	struct ddi_list *list;
+	uint64_t id;		/* of the list, or serial of the connection */
+};
+
+int64_t ddi_now(void);
+int64_t ddi_deadline(int64_t timeout);
+bool ddi_passed(int64_t deadline);
+int64_t ddi_remaining(int64_t deadline);
+bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
+	      const struct ddi_look *look, int64_t *start);
+bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *count,
+		   uint64_t value);
+void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
+int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
+		  int64_t deadline);
+
+#endif /* _DD_WAIT_H */
