@@ -133,26 +133,26 @@ uninstall-lib:
 		$(addprefix $(DESTDIR)$(MANDIR)/man4/,$(notdir $(LIBDD_MAN4))) \
 		$(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(LIBDD_MAN7)))
 
-# Tests of the library without its kernel. The C library's calls that reach
-# for the kernel are replaced by those of fake*.c.
-LIBDD_TEST_OBJ	:= $(BUILD)/obj/lib/tests
-LIBDD_FAKE	:= $(patsubst lib/tests/%.c,$(LIBDD_TEST_OBJ)/%.o,\
-		   $(wildcard lib/tests/fake*.c))
-LIBDD_ECHO	:= $(addprefix $(BUILD)/lib-tests/,handle_test send_test \
-		   call_test close_test direct_test list_test batch_test \
-		   room_test)
-LIBDD_TESTS	:= $(addprefix $(BUILD)/lib-tests/,ring_test) $(LIBDD_ECHO) \
-		   $(addprefix $(BUILD)/lib-tests/,ddp_test short_test \
-		   cost_test)
+# Tests of the library over a kernel made of user code, where a real one cannot do:
+# errors at will, forged rings and single-stepped races. The C library's calls that
+# reach the kernel are replaced by those of fake*.c.
+LIBDD_TEST_OBJ	:= $(BUILD)/obj/selftests/lib/fake
+LIBDD_FAKE	:= $(patsubst selftests/lib/fake/%.c,$(LIBDD_TEST_OBJ)/%.o,\
+		   $(wildcard selftests/lib/fake/fake*.c))
+LIBDD_TESTS	:= $(patsubst selftests/lib/fake/%.c,$(BUILD)/lib-tests/%,\
+		   $(wildcard selftests/lib/fake/*_test.c))
 LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
 
-$(LIBDD_TEST_OBJ)/%.o: lib/tests/%.c
+$(LIBDD_TEST_OBJ)/%.o: selftests/lib/fake/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -Iselftests/lib -Ilib/core -pthread -c -o $@ $<
+
+$(LIBDD_TEST_OBJ)/%.o: selftests/lib/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
 
-$(LIBDD_ECHO): $(LIBDD_TEST_OBJ)/echo.o
 $(BUILD)/lib-tests/%: $(LIBDD_TEST_OBJ)/%.o $(LIBDD_TEST_OBJ)/tap.o \
-		$(LIBDD_FAKE) $(LIBDD_STATIC)
+		$(LIBDD_TEST_OBJ)/echo.o $(LIBDD_FAKE) $(LIBDD_STATIC)
 	@mkdir -p $(@D)
 	$(CC) -pthread $(LDFLAGS) $(LIBDD_WRAP) -o $@ $(filter %.o,$^) \
 		$(LIBDD_STATIC)
@@ -169,10 +169,10 @@ check-lib-units: $(LIBDD_TESTS)
 	@set -e; for t in $(LIBDD_TESTS); do $$t; DD_DIRECT=0 $$t; done
 
 check-lib-headers:
-	@lib/tests/headers.sh include selftests/ddp/figures
+	@selftests/lib/headers.sh include selftests/ddp/figures
 
 check-lib-exports: $(LIBDD_SHARED)
-	@lib/tests/exports.sh $(LIBDD_SHARED) include
+	@selftests/lib/exports.sh $(LIBDD_SHARED) include
 
 check-lib-man: $(LIBDD_LINK)
-	@lib/tests/man.sh Documentation/man $(LIBDD_DIR)
+	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR)

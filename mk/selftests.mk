@@ -13,10 +13,12 @@ SELFTEST_DDP	:= $(call selftest_names,ddp,ddp)
 SELFTEST_ABI	:= $(call selftest_names,core,abi)
 SELFTEST_STRESS	:= $(call selftest_names,core,stress)
 SELFTEST_NET	:= $(call selftest_names,net,net)
+SELFTEST_LIB	:= $(call selftest_names,lib,lib)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
-		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET))
+		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
+		   $(SELFTEST_LIB))
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -41,6 +43,13 @@ $(BUILD)/obj/selftests/%.o: selftests/%.c
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/ddp/%.o \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/lib/%.o \
+		$(addprefix $(BUILD)/obj/selftests/lib/,echo.o tap.o) \
+		$(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 

@@ -32,8 +32,8 @@ build() {
 	fi
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
-		-I"$dir/lib/core" -Ilib/tests "$@")
-	for file in "$dir"/lib/{core,ddp}/*.c lib/tests/fake*.c; do
+		-I"$dir/lib/core" -Iselftests/lib/fake "$@")
+	for file in "$dir"/lib/{core,ddp}/*.c selftests/lib/fake/fake*.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done

@@ -12,7 +12,7 @@
 #include "echo.h"
 #include "fake.h"
 #include "tap.h"
-#include "../core/list.h"
+#include "list.h"
 
 static void close_is_told(void)
 {
@@ -20,6 +20,7 @@ static void close_is_told(void)
 	struct dd_msg msg;
 	int sconn;
 
+	fake_reset();
 	setup(DD_TYPE_SPLIT);
 	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
 	check_eq(dd_send(h, sconn, ssend, 4, 0, 0, NULL, 0), 0);
@@ -40,6 +41,7 @@ static void close_is_told(void)
 	check_eq(desc.closed, 1);
 	check_eq(dd_close(h, conn), 0);
 	check_eq(dd_recv(h, clist, &msg, 0, 0), -EBADID);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -47,6 +49,7 @@ static void server_learns_on_send(void)
 {
 	struct dd_msg msg;
 
+	fake_reset();
 	setup(DD_TYPE_SPLIT);
 	check_eq(request("bye"), 0);
 	check_eq(dd_close(h, conn), 0);
@@ -56,6 +59,7 @@ static void server_learns_on_send(void)
 		 -ECONNCLOSE);
 	check_eq(dd_close(h, msg.conn), 0);
 	check_eq(dd_close(h, msg.conn), -EBADID);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -65,6 +69,7 @@ static void stale_notes_are_dropped(void)
 	struct dd_msg msg;
 	int other;
 
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	check_eq(request("stale"), 0);
 	check_eq(dd_close(h, conn), 0);
@@ -76,6 +81,7 @@ static void stale_notes_are_dropped(void)
 	check_eq(take(&msg), 0);
 	check(!memcmp(msg.addr, "fresh", 5));
 	check_eq(msg.msgid, 1);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -85,12 +91,14 @@ static void own_close_leaves_nothing(void)
 	struct dd_msg msg;
 	int sconn;
 
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	check_eq(request("unread"), 0);
 	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
 	check_eq(dd_close(h, sconn), 0);
 	check_eq(dd_ready(h, list), 0);
 	check_eq(take(&msg), -EWOULDBLOCK);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -108,6 +116,7 @@ static void an_id_comes_again(void)
 	int first;
 
 	/* On another block, with a note of the first one unread. */
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	check_eq(request("stale"), 0);
 	check_eq(dd_conn_list(h, service, &first, 1), 1);
@@ -141,6 +150,7 @@ static void an_id_comes_again(void)
 	check_eq(dd_reply(h, &msg, csend, 1, 0, DD_SEND_UNWIRED), 0);
 	check_eq(dd_conn_info(h, conn, &desc), 0);
 	check_eq(desc.received, 1);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -155,6 +165,7 @@ static void ids_that_lead_to_one_place(void)
 	char *send = csend;
 	struct dd_msg msg;
 
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	other = conn;
 	send = csend;
@@ -189,6 +200,7 @@ static void ids_that_lead_to_one_place(void)
 	check_eq(dd_conn_info(h, first + DDI_BUCKETS, &desc), 0);
 	check_eq(dd_close(h, first + DDI_BUCKETS), 0);
 	check_eq(dd_conn_info(h, first + DDI_BUCKETS, &desc), -EBADID);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -209,6 +221,7 @@ static void lists_that_are_gone_leave_nothing(void)
 	int ends[2];
 	unsigned int n;
 
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	attr.recv = alloc(PAGE);
 	attr.recv_size = PAGE;
@@ -226,6 +239,7 @@ static void lists_that_are_gone_leave_nothing(void)
 	}
 	check(list_records() < n + 200);
 	check_eq(dd_ready(h, list), 0);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -264,6 +278,7 @@ static void next_one(void)
 
 static void nobody_is_at_what_is_closed(void)
 {
+	fake_reset();
 	setup(DD_TYPE_STREAM);
 	ended = conn;
 	fake.other_at = DD_IOC_CLOSE;
@@ -281,6 +296,7 @@ static void nobody_is_at_what_is_closed(void)
 	check_eq(dd_unserve(h, service), 0);
 	check(!fake.other);
 	check_eq(dd_send(h, newcomer, csend, 1, 0, 0, NULL, 0), -ECONNCLOSE);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -289,6 +305,7 @@ static void unserve_voids_ids(void)
 	struct dd_msg msg;
 	int sconn;
 
+	fake_reset();
 	setup(DD_TYPE_SPLIT);
 	check_eq(request("x"), 0);
 	check_eq(dd_conn_list(h, service, NULL, 0), 1);
@@ -308,6 +325,7 @@ static void unserve_voids_ids(void)
 	check_eq(request("again"), 0);
 	check_eq(take(&msg), 0);
 	check(!memcmp(msg.addr, "again", 5));
+	fake.interrupts = 0;
 	teardown();
 }
 

@@ -9,7 +9,6 @@
 
 #include "dd.h"
 #include "echo.h"
-#include "fake.h"
 #include "tap.h"
 
 struct dd *h;
@@ -45,12 +44,11 @@ int client(const char *name, unsigned int type, int *l)
 		.send = csend = alloc(PAGE), .send_size = PAGE,
 	};
 
-	return dd_connect(h, name, 1, &attr, l);
+	return dd_connect(h, name, dd_node(h), &attr, l);
 }
 
 void setup(unsigned int type)
 {
-	fake_reset();
 	list = clist = 0;
 	check_eq(dd_open(&h), 0);
 	service = serve("echo", 0, &list);
@@ -81,7 +79,6 @@ void setup_doorbell(unsigned int type)
 
 void teardown(void)
 {
-	fake.interrupts = 0;
 	check_eq(dd_shutdown(h), 0);
 }
 

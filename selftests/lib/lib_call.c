@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * call_test.c - calls: a request, and its reply
+ * lib_call.c - calls: a request, and its reply
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -81,7 +81,7 @@ static void rpc_late_reply(void)
 	teardown();
 }
 
-/* Nobody serves: requests 1 and 2 are accepted, 3 waits in its own timeout. */
+/* No server replies: requests 1 and 2 are accepted, 3 waits in its own timeout. */
 static void rpc_timeouts_pile_up(void)
 {
 	struct dd_msg reply;

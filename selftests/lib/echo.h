@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * What setup() makes, for a test to use and teardown() to end.
+ * setup() creates them for a test, teardown() ends them.
  */
 #ifndef _DD_TESTS_ECHO_H
 #define _DD_TESTS_ECHO_H
@@ -18,7 +18,7 @@
 #define PAGE	0x1000
 
 extern struct dd *h;
-/* Of the service "echo", and of the last client; ids. */
+/* Ids, of the service "echo" and of the last client. */
 extern int service, list, conn, clist;
 /* Of the service made last: two blocks of a page, and two of half a page. */
 extern char *srecv, *ssend;
@@ -36,13 +36,13 @@ int client(const char *name, unsigned int type, int *l);
 void setup(unsigned int type);
 /* The same, whatever the environment says. */
 void setup_direct(unsigned int type, bool direct);
-/* With a doorbell to refuse. */
+/* Through the kernel. */
 void setup_doorbell(unsigned int type);
 void teardown(void);
 
 /* The client sends @text. */
 int request(const char *text);
-/* What has come for the service. */
+/* Receive the next message of the service. */
 int take(struct dd_msg *msg);
 
 #endif /* _DD_TESTS_ECHO_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * short_test.c - bounds and windows of what goes directly, against a model
+ * lib_short.c - bounds and windows of the direct path, against a model
  *
  * Copyright (C) 2026 The dd authors
  *
- * The shortest ways compare with what was worked out before: here is found
- * whether that is what it stands for, by one thread and as if there were others.
+ * Once as the only thread, and once as if there were others: then the library uses
+ * atomic instructions.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,6 @@
 #include <linux/dd.h>
 
 #include "dd.h"
-#include "fake.h"
 #include "tap.h"
 
 #define PAGE	0x1000
@@ -77,14 +76,13 @@ static void client(struct end *e, unsigned int type)
 	if (e == ends)
 		block = service.recv;
 	check(dd_serve(h, name, &service, &list) > 0);
-	e->conn = dd_connect(h, name, 1, &attr, NULL);
+	e->conn = dd_connect(h, name, dd_node(h), &attr, NULL);
 	check(e->conn > 0);
 	e->unread = 0;
 }
 
 static void setup(bool alone)
 {
-	fake_reset();
 	list = 0;
 	check_eq(dd_open(&h), 0);
 	ends[0].window = 1;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <linux/dd.h>
 
-#include "../core/wait.h"
+#include "wait.h"
 #include "dd.h"
 #include "echo.h"
 #include "fake.h"
@@ -64,6 +64,7 @@ static void the_reader_kicks(void)
 	check_eq(calls_to_take(), 1);
 	fake_ring_need_kick(list, false);
 	check_eq(calls_to_take(), 0);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -81,6 +82,7 @@ static void after_dropped_notes(void)
 		check_eq(dd_ready(h, list), 0);
 		check_eq(fake.calls - calls, i);
 	}
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -115,6 +117,7 @@ static void looks_first(void)
 	check(!ddi_poll_once(h, &spin, &count, 5));
 	check_eq(spin.skip, 0);
 	check_eq(spin.shift, 0);
+	fake.interrupts = 0;
 	teardown();
 }
 

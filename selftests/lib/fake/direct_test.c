@@ -27,6 +27,7 @@ static void what_a_stranger_writes(void)
 	struct dd_ring_note good = { .len = 5, .meta_count = 255, .msgid = 9 };
 	struct dd_msg msg;
 
+	fake_reset();
 	setup_direct(DD_TYPE_STREAM, true);
 	check_eq(request("first"), 0);
 	check_eq(take(&msg), 0);
@@ -51,6 +52,7 @@ static void what_a_stranger_writes(void)
 	check_eq(msg.len, 5);
 	check_eq(msg.meta_count, DD_META_WORDS);
 	check_eq(dd_recv(h, list, &msg, 0, 0), -EWOULDBLOCK);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -70,7 +72,8 @@ static void windows_that_cannot_be_mapped(void)
 
 	/* The slots of the ring, its state, the block; then all of them. */
 	for (int nr = 1; nr <= 4; nr++) {
-		setup_direct(DD_TYPE_STREAM, true);
+		fake_reset();
+	setup_direct(DD_TYPE_STREAM, true);
 		fake.unmapped = nr;
 		check_eq(request("first"), 0);
 		check_eq(take(&msg), 0);
@@ -82,7 +85,8 @@ static void windows_that_cannot_be_mapped(void)
 		check_eq(take(&msg), 0);
 		check_eq(msg.msgid, 2);
 		check_eq(received_by(msg.conn), 2);
-		teardown();
+		fake.interrupts = 0;
+	teardown();
 	}
 }
 
@@ -109,6 +113,7 @@ static void a_ring_that_becomes_free(void)
 	unsigned int n = 0;
 	int calls;
 
+	fake_reset();
 	setup_direct(DD_TYPE_STREAM, true);
 	fake.no_ring = true;
 	calls = fake.calls;
@@ -125,6 +130,7 @@ static void a_ring_that_becomes_free(void)
 	calls = fake.calls;
 	next_message(&msg, &n, 0);
 	check_eq(fake.calls, calls);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -138,6 +144,7 @@ static void a_close_behind_a_hole(void)
 	struct dd_msg msg;
 	int ends[2], second;
 
+	fake_reset();
 	setup_direct(DD_TYPE_SPLIT, true);
 	second = client("echo", DD_TYPE_SPLIT, &clist);
 	check_eq(dd_conn_list(h, service, ends, 2), 2);
@@ -173,6 +180,7 @@ static void a_close_behind_a_hole(void)
 	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
 	check_eq(msg.conn, conn);
 	check_eq(msg.len, 12);
+	fake.interrupts = 0;
 	teardown();
 }
 
@@ -185,7 +193,8 @@ static void a_close_before_the_look(void)
 	for (int noted = 0; noted < 2; noted++) {
 		unsigned int n = 0;
 
-		setup_direct(DD_TYPE_STREAM, true);
+		fake_reset();
+	setup_direct(DD_TYPE_STREAM, true);
 		next_message(&msg, &n, 0);
 		fake.noted = noted;
 		fake.hang_up = conn;
@@ -196,7 +205,8 @@ static void a_close_before_the_look(void)
 		check_eq(desc.submitted, 1 + noted);
 		check_eq(dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER), 1);
 		check_eq(request("x"), -ECONNCLOSE);
-		teardown();
+		fake.interrupts = 0;
+	teardown();
 	}
 }
 
@@ -206,6 +216,7 @@ static void neither_end_sends_directly(void)
 	struct dd_msg msg;
 	int calls;
 
+	fake_reset();
 	setup_doorbell(DD_TYPE_SPLIT);
 	for (int i = 0; i < 2; i++) {
 		check_eq(request("x"), 0);
@@ -215,6 +226,7 @@ static void neither_end_sends_directly(void)
 		check_eq(fake.calls, calls + 1);
 		check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
 	}
+	fake.interrupts = 0;
 	teardown();
 }
 

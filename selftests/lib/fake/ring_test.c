@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../core/list.c"
-#include "../core/recv.c"
+#include "list.c"
+#include "recv.c"
 #include "tap.h"
 
 #define ID	0x40001
