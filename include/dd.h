@@ -6,14 +6,14 @@
  *
  * A handle is one context of /dev/dd: it owns the memory, services,
  * connections and note lists created through it, and names them by positive
- * ints that mean something on that handle only.
+ * ints that are valid on that handle only.
  *
  * Every call returns >= 0, or -errno; the protocol's own numbers (dd_errno.h)
- * are negative too. errno itself is not touched on purpose, nor relied upon.
+ * are negative too. errno has no meaning after a call.
  *
  * Threads: any number of threads may use one handle, one connection and one
- * note list at a time; each message goes to exactly one of them. Only
- * dd_shutdown() wants the handle for itself.
+ * note list at a time; each message goes to exactly one of them. During
+ * dd_shutdown() no other thread may use the handle.
  *
  * fork(): a handle belongs to the process that opened it. In a child every
  * call on it returns -EBADID and touches nothing that was shared with the
@@ -21,7 +21,7 @@
  * close-on-exec.
  *
  * Timeouts are nanoseconds: 0 does not wait, a negative value waits for ever.
- * Signals do not end a wait, but for DD_RECV_INTR.
+ * Signals end a wait only with DD_RECV_INTR.
  */
 #ifndef _DD_H
 #define _DD_H
@@ -47,7 +47,7 @@ const char *dd_version(void);
 
 /**
  * dd_open() - open a handle
- * @handle: where to put it
+ * @handle: (out) the handle
  *
  * The handle belongs to the network namespace of the caller.
  *
@@ -71,9 +71,10 @@ int dd_shutdown(struct dd *h);
  * dd_fd() - descriptor of the handle, for poll()
  * @h: handle
  *
- * It polls readable while any note list of the handle has an unconsumed note,
- * and can be told by fcntl() to send SIGIO, whose handler may not use the handle:
- * no call is async-signal-safe. The library keeps it: not to be closed.
+ * It polls readable while any note list of the handle has an unread note. With
+ * O_ASYNC (see fcntl(2)) it sends SIGIO; the signal's handler may not use the
+ * handle, because no call is async-signal-safe. The library owns the descriptor: do
+ * not close it.
  *
  * Return: descriptor; -EBADID.
  */
@@ -83,7 +84,7 @@ int dd_fd(struct dd *h);
  * dd_alloc() - allocate wired memory
  * @h: handle
  * @size: bytes, rounded up to whole pages
- * @addr: where to put its address
+ * @addr: (out) its address
  *
  * The memory is zeroed, page aligned, counted against RLIMIT_MEMLOCK
  * of the user, and not inherited over fork().
@@ -106,29 +107,30 @@ int dd_free(struct dd *h, void *addr);
 #define DD_ATTR_LIST	0x1	/* @list must be valid: attach to it */
 #define DD_ATTR_ACCEPT	0x2	/* dd_serve(): a list and a note per connection */
 #define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
-#define DD_ATTR_NODIRECT	0x8	/* neither end sends without the kernel */
-#define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here without it */
-#define DD_ATTR_SAME_USER	0x40	/* dd_serve(): clients of the own user may connect */
-#define DD_ATTR_UID	0x80	/* dd_serve(): clients of user @uid may */
-#define DD_ATTR_GID	0x100	/* dd_serve(): members of group @gid may, of this node */
+#define DD_ATTR_NODIRECT	0x8	/* no direct path in either direction */
+#define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here directly */
+#define DD_ATTR_SAME_USER	0x40	/* dd_serve(): clients of the same user may connect */
+#define DD_ATTR_UID	0x80	/* dd_serve(): clients of user @uid may connect */
+#define DD_ATTR_GID	0x100	/* dd_serve(): members of group @gid on this node may */
 #define DD_ATTR_CLOSE	0x20	/* dd_serve(): a close record when a client has gone */
-#define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): @timeout says how long */
+#define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): wait up to @timeout */
 
 /**
- * struct dd_serve_attr - how to serve
- * @size: sizeof(struct dd_serve_attr); or up to @send_size, of an older version
+ * struct dd_serve_attr - attributes of a service
+ * @size: sizeof(struct dd_serve_attr); programs built with an older version pass the
+ *	offset of @uid
  * @flags: DD_ATTR_LIST, DD_ATTR_ACCEPT, DD_ATTR_CLOSE, DD_ATTR_NODIRECT,
- *	DD_ATTR_DIRECT_ANY; DD_ATTR_SAME_USER, DD_ATTR_UID, DD_ATTR_GID: without
- *	these all users may connect, with several those that one of them lets in
+ *	DD_ATTR_DIRECT_ANY; DD_ATTR_SAME_USER, DD_ATTR_UID, DD_ATTR_GID: without any
+ *	of these three all users may connect, else those that one of them admits
  * @maxconn: connections at a time, 1 to 65536
- * @window: unconsumed messages that one client may have here, up to 256; 0
+ * @window: unread messages that one client may have here, up to 256; 0
  *	means 16 for a client of DD_TYPE_STREAM, and 1 for others
- * @list: note list to attach to. Without DD_ATTR_LIST it may be anything: a
- *	value that is not a list of this handle makes a new one
+ * @list: note list to attach to. Without DD_ATTR_LIST any value is allowed: if it
+ *	is not a list of this handle, a new list is created
  * @recv: page-aligned memory of dd_alloc() where messages are deposited,
  *	divided into @maxconn equal blocks, each rounded down to 8 bytes
  * @recv_size: its size in bytes
- * @send: memory where replies are composed, divided likewise; may be NULL
+ * @send: memory where replies are composed, divided in the same way; may be NULL
  * @send_size: its size in bytes; 0 if there is none
  * @uid: with DD_ATTR_UID, effective user id of clients; else 0
  * @gid: with DD_ATTR_GID, one of the groups of clients; else 0
@@ -153,8 +155,8 @@ struct dd_serve_attr {
  * dd_serve() - offer a service
  * @h: handle
  * @name: its name, 1 to 63 bytes, unique on the node
- * @attr: how
- * @list: where to put the id of its note list, or NULL
+ * @attr: attributes
+ * @list: (out) id of its note list; may be NULL
  *
  * Return: id of the service, > 0; -EINVAL (name, attributes, memory that is
  * not of dd_alloc() or in use), -EEXIST (name in use), -EBADID (list or
@@ -168,24 +170,24 @@ int dd_serve(struct dd *h, const char *name, const struct dd_serve_attr *attr,
  * @h: handle
  * @service: its id
  *
- * Its memory stays.
+ * Its memory stays allocated.
  *
  * Return: 0; -EBADID.
  */
 int dd_unserve(struct dd *h, int service);
 
-/* Types of a connection; the library enforces what each one asks. */
+/* Types of a connection; the library enforces the rules of each. */
 #define DD_TYPE_RPC	1	/* dd_call() at the connecting end */
 #define DD_TYPE_SPLIT	2	/* one request at a time, reply by dd_recv() */
-#define DD_TYPE_STREAM	3	/* no replies asked for */
+#define DD_TYPE_STREAM	3	/* messages without replies */
 
 /**
- * struct dd_connect_attr - how to connect
+ * struct dd_connect_attr - attributes of a connection
  * @size: sizeof(struct dd_connect_attr)
  * @flags: DD_ATTR_LIST, DD_ATTR_ANON, which DD_TYPE_RPC implies,
  *	DD_ATTR_NODIRECT, DD_ATTR_DIRECT_ANY, DD_ATTR_TIMEOUT
  * @type: DD_TYPE_*
- * @window: unconsumed messages that the server may have here, up to 256; 0
+ * @window: unread messages that the server may have here, up to 256; 0
  *	means 16 for DD_TYPE_STREAM, and 1 for other types
  * @list: as in struct dd_serve_attr
  * @send: page-aligned memory of dd_alloc() where messages are composed; may
@@ -194,10 +196,10 @@ int dd_unserve(struct dd *h, int service);
  * @recv: memory where the other end's messages are deposited
  * @recv_size: its size in bytes
  * @timeout: with DD_ATTR_TIMEOUT, nanoseconds to wait for another node. 0 does not
- *	wait: only a service of this node can be connected to. Without the flag, as
- *	long as the node may take to answer, which its dead time bounds
+ *	wait: the service has to be on this node. Without the flag the call waits for
+ *	the node's answer until its dead time has passed
  *
- * Without @timeout, @size may be the offset of that.
+ * @size may be the offset of @timeout, if that is not used.
  */
 struct dd_connect_attr {
 	size_t size;
@@ -216,18 +218,17 @@ struct dd_connect_attr {
  * dd_connect() - connect to a service
  * @h: handle
  * @name: its name, 1 to 63 bytes
- * @node: node that it is on, 0 to dd_max_nodes() - 1
- * @attr: how
- * @list: where to put the id of the note list, or NULL; 0 for DD_TYPE_RPC
+ * @node: its node, 0 to dd_max_nodes() - 1
+ * @attr: attributes
+ * @list: (out) id of the note list, 0 for DD_TYPE_RPC; may be NULL
  *
- * Return: id of the connection, > 0; -EACCES (the service does not let this user
- * connect), -EBADSERVER (no such service there, or the
- * node does not answer), -EPROTO (there can be no session with that node: it
- * speaks no version of the protocol that this one does, or is of another cluster),
- * -ETIMEDOUT (nothing was connected), -EAGAIN (timeout 0, and another node),
- * -ENORESOURCE (also: it has no block for this client, see ddserve(3), or its server
- * has reached its RLIMIT_MEMLOCK), -EMEMLOCK (that of this user), -EINVAL, -EBADID
- * (list or handle), -ENOCMP. dd_last_error() says more.
+ * Return: id of the connection, > 0; -EACCES (the service does not admit this user),
+ * -EBADSERVER (no such service there, or the node does not answer), -EPROTO (the nodes
+ * have no protocol version in common, or belong to different clusters), -ETIMEDOUT
+ * (nothing was connected), -EAGAIN (timeout 0, and another node), -ENORESOURCE (also:
+ * no block for this client, see ddserve(3), or the server has reached its
+ * RLIMIT_MEMLOCK), -EMEMLOCK (limit of this user), -EINVAL, -EBADID (list or handle),
+ * -ENOCMP. dd_last_error() has the details.
  */
 int dd_connect(struct dd *h, const char *name, int node,
 	       const struct dd_connect_attr *attr, int *list);
@@ -247,23 +248,23 @@ int dd_close(struct dd *h, int conn);
 #define DD_SEND_DMA	0x4	/* source is any memory of dd_alloc() */
 
 /**
- * dd_send() - deposit a message in the other end's memory, and tell it
+ * dd_send() - deposit a message in the other end's memory, and notify it
  * @h: handle
  * @conn: connection
- * @addr: source; in the connection's own send buffer unless @options say
- *	otherwise
+ * @addr: source; in the connection's own send buffer, unless @options allow other
+ *	memory
  * @len: bytes, may be 0
  * @roffset: byte offset in the other end's buffer
  * @options: DD_SEND_*; UNWIRED and DMA exclude each other
  * @meta: metadata words delivered with the notification, or NULL
  * @metacount: their number, 0 to 4
  *
- * It does not wait for the receiver. A message that is sent directly (dd(7)), as
- * to a process of the same node and user whose buffer is whole pages, makes a
- * system call only if the receiver sleeps, and another one if the source is not
- * wired; others make one. The first message of an end may make more, to set this
- * up, and now and then another one.
- * A message that is refused is not counted and changes nothing.
+ * The call does not wait for the receiver. Sending directly (dd(7)), as to a process
+ * of the same node and user whose buffer is whole pages, needs a system call only if
+ * the receiver sleeps, and one if the source is not wired memory; sending through the
+ * kernel needs one. The first message of an end, and one in some hundred later ones,
+ * may need more, to set up the direct path. A refused message is not counted and
+ * changes nothing.
  *
  * Return: 0; -EBADID, -ECONNCLOSE, -EBADTYPE (connecting end of
  * DD_TYPE_RPC), -ESLOTBUSY (DD_TYPE_SPLIT, reply not consumed yet),
@@ -279,11 +280,11 @@ int dd_send(struct dd *h, int conn, const void *addr, size_t len,
  * struct dd_send_msg - one message of several
  * @conn: connection
  * @options: as for dd_send(), but not DD_SEND_BLOCK
- * @addr: as for dd_send(), like those that follow
- * @len: likewise
- * @roffset: likewise
- * @meta: likewise
- * @metacount: likewise
+ * @addr: source, as for dd_send()
+ * @len: bytes, may be 0
+ * @roffset: byte offset in the other end's buffer
+ * @meta: metadata words, or NULL
+ * @metacount: their number, 0 to 4
  */
 struct dd_send_msg {
 	int conn;
@@ -300,16 +301,16 @@ struct dd_send_msg {
  * @h: handle
  * @msgs: the messages
  * @count: their number
- * @error: set to 0 if all were accepted, else to the error by which dd_send()
- *	would have refused the first that was not; or NULL
+ * @error: (out) 0 if all were accepted, else the error of dd_send() for the first one
+ *	that was refused; may be NULL
  *
- * As dd_send() for one after the other, up to the first that is refused; but
- * those that go by the kernel take one system call for as many as follow each
- * other, up to 64, and those for another node leave together. So do not count on
- * the first being there while the last is being accepted, nor on the contrary.
+ * As dd_send() for each in turn, up to the first one that is refused. Up to 64
+ * consecutive messages that the kernel sends take one system call, and those for
+ * another node leave together. Whether the first one has arrived when the last one is
+ * accepted is not defined.
  *
- * Return: number of messages that were accepted, which are the first ones; -EBADID
- * (the handle), -EINVAL (@msgs or @count).
+ * Return: number of accepted messages, the first ones; -EBADID (handle), -EINVAL
+ * (@msgs or @count).
  */
 int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
 	     int *error);
@@ -318,14 +319,14 @@ int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,
 #define DD_DONE_PLACED	1	/* bytes and notification are at the other end */
 
 /**
- * dd_done() - has the last message been sent?
+ * dd_done() - completion of the last message
  * @h: handle
  * @conn: connection
- * @what: DD_DONE_SENT, or DD_DONE_PLACED, which also says that the next
- *	message will not be refused with -ENOTREADY
+ * @what: DD_DONE_SENT, or DD_DONE_PLACED: then the next message is not refused with
+ *	-ENOTREADY
  * @timeout: nanoseconds to wait for it
  *
- * No system call unless it waits.
+ * A system call is needed only to wait.
  *
  * Return: 1 yes, 0 not yet (timeout 0); -ETIMEDOUT, -EBADID, -EINVAL,
  * -ECONNCLOSE.
@@ -341,12 +342,11 @@ enum dd_msg_type {
 /**
  * struct dd_msg - a received notification
  * @type: enum dd_msg_type
- * @conn: connection that it came on
+ * @conn: its connection
  * @service: service of that connection, 0 at the connecting end
  * @msgid: number of the message on its connection, from 1
- * @serial: serial of that connection, which no other one of this handle ever has:
- *	@conn, its lower half, is that of another one some 2 billion connections
- *	later
+ * @serial: serial of that connection, which never repeats within the handle. Its lower
+ *	half, @conn, may repeat after some 2 billion connections
  * @addr: first byte of the message; NULL unless DD_MSG_DATA
  * @len: its length in bytes
  * @send: the connection's own send buffer, where a reply can be composed
@@ -374,7 +374,7 @@ struct dd_msg {
 };
 
 /* Options of dd_recv() and dd_call() */
-#define DD_RECV_SPIN	0x0	/* spin first, where that makes sense */
+#define DD_RECV_SPIN	0x0	/* spin first, if that may help */
 #define DD_RECV_SLEEP	0x1	/* sleep at once */
 #define DD_RECV_INTR	0x2	/* sleep at once; a caught signal ends the wait */
 
@@ -382,17 +382,17 @@ struct dd_msg {
  * dd_recv() - consume the next message of a note list
  * @h: handle
  * @list: note list
- * @msg: filled in
+ * @msg: (out) the message
  * @options: DD_RECV_*
  * @timeout: nanoseconds to wait
  *
- * No system call if there is a message already, unless a sender waits for room.
- * Spinning is bounded, gives way to whom the CPU is shared with, and is not done
- * at all where there is only one.
+ * If there is a message already, no system call is needed, unless a sender waits for
+ * a free slot. Spinning is bounded, yields to other threads on the CPU, and is not
+ * done if there is only one CPU.
  *
- * Return: 0; -ECONNCLOSE (@msg->conn was closed by its other end, all its
- * messages have been consumed; of a serving end with DD_ATTR_CLOSE only, without it
- * the next dd_send() says so), -EWOULDBLOCK (timeout 0), -ETIMEDOUT, -EINTR
+ * Return: 0; -ECONNCLOSE (the other end has closed @msg->conn, and all its messages
+ * have been consumed; at a serving end with DD_ATTR_CLOSE only, otherwise the next
+ * dd_send() returns it), -EWOULDBLOCK (timeout 0), -ETIMEDOUT, -EINTR
  * (DD_RECV_INTR), -EBADID, -EINVAL.
  */
 int dd_recv(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
@@ -401,16 +401,16 @@ int dd_recv(struct dd *h, int list, struct dd_msg *msg, unsigned int options,
 /**
  * dd_reply() - send a reply to a particular message
  * @h: handle
- * @msg: message from dd_recv() that is replied to
+ * @msg: message from dd_recv() to reply to
  * @addr: as for dd_send()
  * @len: as for dd_send()
  * @roffset: as for dd_send()
  * @options: as for dd_send()
  *
- * dd_send() replies to the last message consumed on a connection. Where
- * several threads consume the requests of one DD_TYPE_RPC client, this call
- * says which one is replied to, so that a late reply is recognised. A reply whose
- * connection is over is refused, also if another one has its id by now.
+ * dd_send() replies to the last message consumed on a connection. If several
+ * threads consume the requests of one DD_TYPE_RPC client, this call names the request,
+ * so that the client recognises a late reply. The reply is refused if the connection
+ * has ended, even if another connection has its id by now.
  *
  * Return: as dd_send().
  */
@@ -423,7 +423,7 @@ int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
  * @conn: connecting end of a DD_TYPE_RPC connection
  * @addr: request, in the connection's send buffer; NULL for the start of it
  * @len: its length in bytes
- * @reply: filled in
+ * @reply: (out) the reply
  * @options: DD_RECV_*
  * @timeout: nanoseconds to wait at most
  *
@@ -432,8 +432,8 @@ int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
  * connection take turns.
  *
  * Return: 0; -EBADID, -EINVAL, -ECONNCLOSE, -EBADTYPE, -EBADRANGE,
- * -ETIMEDOUT, -EINTR (DD_RECV_INTR; as after a timeout, the reply may still come,
- * and is dropped), -ENOCMP.
+ * -ETIMEDOUT, -EINTR (DD_RECV_INTR; as after a timeout, a later reply is dropped),
+ * -ENOCMP.
  */
 int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	    struct dd_msg *reply, unsigned int options, int64_t timeout);
@@ -445,12 +445,12 @@ int dd_call(struct dd *h, int conn, const void *addr, size_t len,
  * @list: note list; 0 at the connecting end of DD_TYPE_RPC
  * @closed: 1 if the other end has closed
  * @node: node of the other end
- * @pid: its process id, 0 if this process cannot see it; of another node, what
- *	that says, a number there
- * @uid: its effective user id when it served or connected; of another node,
- *	what that says
- * @window: unconsumed messages it may have here
- * @send_window: unconsumed messages allowed there
+ * @pid: its process id, 0 if this process cannot see it; for another node, as that
+ *	node reports it
+ * @uid: its effective user id when it served or connected; for another node, as that
+ *	node reports it
+ * @window: unread messages it may have here
+ * @send_window: unread messages allowed there
  * @send: own send buffer
  * @send_size: its size in bytes
  * @recv: own receive buffer
@@ -492,10 +492,7 @@ struct dd_conn_desc {
  * dd_conn_info() - describe a connection
  * @h: handle
  * @conn: connection
- * @desc: filled in
- *
- * A system call the first time for each connection only, and while messages have
- * come directly to a list that nobody has looked at yet.
+ * @desc: (out) the description
  *
  * Return: 0; -EBADID, -EINVAL.
  */
@@ -505,7 +502,7 @@ int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc);
  * dd_conn_list() - list the connections of a service
  * @h: handle
  * @service: service
- * @conns: filled with the ids of up to @count connections
+ * @conns: (out) ids of up to @count connections
  * @count: entries in @conns
  *
  * Return: number of connections, which may be more than @count; -EBADID,
@@ -516,12 +513,12 @@ int dd_conn_list(struct dd *h, int service, int *conns, int count);
 /**
  * dd_poll() - wait for any of several note lists
  * @h: handle
- * @lists: note lists; replaced by those that have something
+ * @lists: note lists; (out) the ready ones
  * @count: number of lists, 0 to 1024; 0 makes the call a pause
  * @timeout: nanoseconds to wait
  *
- * Return: number of lists that have something, 0 after the timeout; -EBADID
- * (any of them, even if another one has something), -EINVAL.
+ * Return: number of ready lists, 0 after the timeout; -EBADID (any of them, even if
+ * another one is ready), -EINVAL.
  */
 int dd_poll(struct dd *h, int *lists, int count, int64_t timeout);
 
@@ -529,20 +526,21 @@ int dd_poll(struct dd *h, int *lists, int count, int64_t timeout);
  * dd_peek() - look at the next message without consuming it
  * @h: handle
  * @list: note list
- * @msg: filled in if there is one
+ * @msg: (out) the message, if there is one
  *
- * No system call, but for what is seen for the first time.
+ * A system call is needed only for a list or a connection that is used for the first
+ * time.
  *
  * Return: 1 there is one, 0 there is none; -EBADID, -EINVAL.
  */
 int dd_peek(struct dd *h, int list, struct dd_msg *msg);
 
 /**
- * dd_ready() - is there a message?
+ * dd_ready() - whether there is a message
  * @h: handle
  * @list: note list
  *
- * No system call, but for what is seen for the first time.
+ * System calls as in dd_peek().
  *
  * Return: 1 yes, 0 no; -EBADID.
  */
@@ -553,7 +551,7 @@ int dd_ready(struct dd *h, int list);
  * @h: handle
  * @list: note list
  *
- * The caller closes it. Messages are consumed by dd_recv() alone.
+ * The caller closes it. Only dd_recv() consumes messages.
  *
  * Return: descriptor, close-on-exec; -EBADID, -ENORESOURCE.
  */
@@ -579,7 +577,7 @@ int dd_max_nodes(struct dd *h);
  * dd_packet_size() - largest packet
  * @h: handle
  *
- * Of those to the configured peers the smallest; without peers, the largest within
+ * The smallest of those to the configured peers; without peers, the largest within
  * the node.
  *
  * Return: bytes; -EBADID.
@@ -590,20 +588,19 @@ int dd_packet_size(struct dd *h);
  * dd_strerror() - text for an error number
  * @error: number, of either sign
  *
- * Return: a constant string, never NULL; knows the protocol's numbers and the
- * system's.
+ * Return: a constant string, never NULL, for the protocol's numbers and the system's.
  */
 const char *dd_strerror(int error);
 
 /**
- * dd_last_error() - why the last refused call was refused, in words
+ * dd_last_error() - details of the last error
  * @h: handle
- * @buf: where to put the text
+ * @buf: (out) the text
  * @size: its size in bytes
  *
- * dd_alloc(), dd_serve() and dd_connect() leave more here than an error
- * number can say: which limit was met and how to raise it, which argument
- * was wrong. Empty if there is nothing to add. Threads share the text.
+ * dd_alloc(), dd_serve(), dd_connect() and dd_list_fd() record here what the error
+ * number does not say: the limit that was reached and how to raise it, or the argument
+ * that was wrong. Empty if there is nothing to add. Threads share the text.
  *
  * Return: 0; -EBADID, -EINVAL.
  */

@@ -8,8 +8,8 @@
  * A Basic User-Level Protocol for Carpet Clusters" (UUCS-95-003). They work on
  * one handle of the library's core (dd.h), opened on first use. All of them
  * return -1 and set errno on failure, unless stated otherwise, and may be
- * called from several threads. The ids mean something in the process that got
- * them, and not in its children. See dd(7) and one page per call in section 3.
+ * called from several threads. The ids are valid in the process that got them, and
+ * not in its children. See dd(7) and one page per call in section 3.
  *
  * A result pointer that is NULL gives EINVAL. ddconninfo() and ddpoll() return EINVAL
  * for any pointer to memory that cannot be accessed; other calls fault.
@@ -91,7 +91,7 @@ typedef servid_t serviceid_t;
  * struct ddrecv_desc - a received message
  * @msgaddr: its first byte; NULL for a connection notification
  * @msgsize: its length in bytes; -1 for a connection notification
- * @connid: connection that it came on
+ * @connid: its connection
  * @servid: service of that connection; 0 at the connecting end
  * @metad: words of metadata; untouched if there are none
  * @metacount: number of words in @metad, 0 to 4
@@ -110,9 +110,9 @@ typedef struct ddrecv_desc {
 	((desc)->msgaddr == NULL && (desc)->msgsize == -1)
 
 /**
- * struct conninfo - what ddconninfo() tells about a connection
+ * struct conninfo - description of a connection
  * @node: node of the other end
- * @noteid: note list that its messages are announced on; 0 at the connecting
+ * @noteid: note list of its messages; 0 at the connecting
  *	end of a TYPE_RPC connection, whose list is anonymous
  * @sendbase: buffer for outgoing messages
  * @sendsize: its size in bytes
@@ -121,10 +121,10 @@ typedef struct ddrecv_desc {
  * @msgid_send: number of messages sent, modulo 2^31
  * @msgid_recv: number of messages received, modulo 2^31
  * @remotesize: size of the other end's buffer for incoming messages
- * @pid: process id of the other end, 0 if this process cannot see it; of another
- *	node, what that says, a number there
- * @uid: effective user id of the other end when it served or connected; of
- *	another node, what that says
+ * @pid: process id of the other end, 0 if this process cannot see it; for another
+ *	node, as that node reports it
+ * @uid: effective user id of the other end when it served or connected; for another
+ *	node, as that node reports it
  */
 typedef struct conninfo {
 	int node;
@@ -141,8 +141,8 @@ typedef struct conninfo {
 } conninfo_t;
 
 /*
- * Sources, which are only read, are const; what the description calls address_t,
- * offset_t, option_t and timeout_t is spelled out, so that this works without them.
+ * Sources are const. The description's address_t, offset_t, option_t and timeout_t are
+ * spelled out, so that the prototypes do not need these types.
  */
 int ddserve(const char *name, int flags, int maxconn,
 	    char *recvbase, size_t recvsize, char *replybase, size_t replysize,
@@ -173,28 +173,29 @@ int ddpacketssize(void);
 void dderror(const char *string, ...) _DD_PRINTF(1, 2);
 
 /*
- * Extensions: not in the protocol's description, which promises the first in
- * its section 2 without naming it. Define _DD_NO_EXTENSIONS to hide them.
+ * Extensions, which are not in the protocol's description. Define _DD_NO_EXTENSIONS to
+ * hide them.
  */
 #ifndef _DD_NO_EXTENSIONS
 #define _DD_EXTENSIONS	1
 
 /*
- * Flags of ddserve() and ddconn(): so many messages, 1 to 256, may be unread on a
- * connection, in each direction. Without them, 16 on a TYPE_SSTREAM connection, and
- * one on others. Of the numbers of both ends the lower one counts.
+ * Flags of ddserve() and ddconn(): number of messages, 1 to 256, that may be unread on a
+ * connection, in each direction. The default is 16 for TYPE_SSTREAM, and 1 for other
+ * types. The lower number of both ends counts.
  */
 #define SERVE_WINDOW(n)	((int)((unsigned)(n) << 16))
 #define CONN_WINDOW(n)	((int)((unsigned)(n) << 16))
 
 /*
- * Likewise: within a node messages are deposited by their sender, who for that
- * can read and write the other end's block, if both processes have one user.
+ * Flags of ddserve() and ddconn(): within a node, a sending process deposits messages
+ * itself if both processes have the same user. To do so, it can read and write the
+ * other end's block.
  */
-#define SERVE_NODIRECT		0x4	/* neither end does: the kernel deposits */
-#define SERVE_DIRECT_ANY	0x8	/* clients of other users do, too */
-#define CONN_NODIRECT		0x4	/* neither end does */
-#define CONN_DIRECT_ANY		0x8	/* a server of another user does, too */
+#define SERVE_NODIRECT		0x4	/* the kernel deposits, in both directions */
+#define SERVE_DIRECT_ANY	0x8	/* clients of other users may deposit, too */
+#define CONN_NODIRECT		0x4	/* the kernel deposits, in both directions */
+#define CONN_DIRECT_ANY		0x8	/* a server of another user may deposit, too */
 
 /*
  * Option of ddrecv() and ddcall(): a signal that the process catches ends the wait
@@ -202,12 +203,12 @@ void dderror(const char *string, ...) _DD_PRINTF(1, 2);
  */
 #define RECV_INTR	0x8
 
-/* A flag of ddserve(): ddrecv() gives ECONNCLOSE when a client has gone. */
+/* Flag of ddserve(): ddrecv() fails with ECONNCLOSE when a client has closed. */
 #define SERVE_CLOSE		0x10
 
 /*
  * Flags of ddserve(): only clients of the server's user may connect, others get
- * EACCES; clients of one user have at most n of the blocks, 1 to 255.
+ * EACCES; clients of one user get at most n of the blocks, 1 to 255.
  */
 #define SERVE_SAMEUSER		0x20
 #define SERVE_PERUSER(n)	((int)((unsigned)(n) << 8))
@@ -240,7 +241,7 @@ int ddfd(noteid_t noteid);
 		     _DDCALL4, _DDCALL3, _DDCALL2, _DDCALL1, 0)(__VA_ARGS__)
 #endif
 
-/* Spellings that the description uses besides the names above. */
+/* Other spellings in the description. */
 #define ddsends				ddsend
 #define ddsnd				ddsend
 #define ddsendsend			ddsend

@@ -23,7 +23,7 @@
 
 /* SERVE_WINDOW() and CONN_WINDOW() in flags. */
 #define WINDOW_FLAGS	(0xfff << 16)
-/* SERVE_PERUSER() likewise. */
+/* SERVE_PERUSER() in flags. */
 #define PERUSER_FLAGS	(0xff << 8)
 #define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
 

@@ -14,7 +14,7 @@
 #include "fake.h"
 #include "tap.h"
 
-/* A direct ring is written by a stranger, who may write anything. */
+/* The sending process may write anything to a direct ring. */
 static void what_a_stranger_writes(void)
 {
 	struct dd_ring_note bad[] = {
@@ -33,7 +33,7 @@ static void what_a_stranger_writes(void)
 	check_eq(take(&msg), 0);
 	good.conn = msg.conn;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		/* Its own connection, but not that; or somebody else's. */
+		/* Its own connection with a wrong note; or another process's. */
 		if (i >= 5)
 			bad[i].conn = msg.conn;
 		if (i == 3)
@@ -210,7 +210,7 @@ static void a_close_before_the_look(void)
 	}
 }
 
-/* DD_DIRECT=0 is for both ways, whoever the other end is. */
+/* DD_DIRECT=0 holds for both directions, whatever the other end does. */
 static void neither_end_sends_directly(void)
 {
 	struct dd_msg msg;

@@ -248,11 +248,11 @@ static void error_messages(void)
 	fake.absent = 0;
 	req = ddalloc(PAGE);
 	rep = ddalloc(PAGE);
-	fails(ddconn("nobody", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
+	fails(ddconn("none", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
 	      EBADSERVER);
 	check(!strcmp(said(EINVAL, "call"), "call 7: Invalid argument\n"));
 	check(!strcmp(said(EBADSERVER, "call"),
-		      "call 7: no such service, or no way to its node (node 1 has no service 'nobody': 'ddctl service' there lists those it has)\n"));
+		      "call 7: no such service, or no way to its node (node 1 has no service 'none': 'ddctl service' there lists those it has)\n"));
 	fails(ddconn("errno 93", 1, TYPE_SPLIT, 0, req, 8, rep, 8, &c, &id),
 	      EBADSERVER);
 	check(!strcmp(said(EBADSERVER, "call"),

@@ -175,7 +175,7 @@ int do_direct(struct dd_direct *d)
 	d->notes = d->state + PAGE;
 	d->slots = RING_SLOTS;
 	d->peer_block = to->block;
-	/* Whoever sent before has sent from here as well. */
+	/* An earlier sender has sent from here as well. */
 	state = unit_addr(to->list->ring);
 	for (d->start = state->head;
 	     ring_slot(to->list->ring, d->start)->seq == d->start + 1;)

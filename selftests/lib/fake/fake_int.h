@@ -41,7 +41,7 @@ struct object {
 	uint32_t block, type, window;
 	bool withheld, direct, nodirect, any;
 	uint64_t end;			/* of its notes, when the ring was taken */
-	uint64_t arrived;		/* likewise, when it was closed */
+	uint64_t arrived;		/* the same, when it was closed */
 	struct dd_note note;
 };
 

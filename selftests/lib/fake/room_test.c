@@ -91,7 +91,7 @@ static void *nothing(void *arg)
 	return arg;
 }
 
-/* A sender looks before he sleeps; not where it was futile the last time. */
+/* A sender looks before it sleeps, unless the last look was in vain. */
 static void looks_first(void)
 {
 	struct ddi_spin spin = { 0 };
