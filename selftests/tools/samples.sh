@@ -162,9 +162,10 @@ slow_receiver() {
 
 	stuck
 	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
-	cat <pipe >out 7<&- &
+	exec 6<pipe 7<&-
+	cat <&6 >out &
 	reader=$!
-	exec 7<&-
+	exec 6<&-
 	exited "$SENDER" 0 client.err && exited "$SERVER" 0 server.log && exited $reader 0 &&
 		cmp in out
 }
@@ -176,9 +177,10 @@ sender_dies() {
 	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
 	kill -9 "$SENDER"
 	wait "$SENDER" 2>/dev/null
-	cat <pipe >out 7<&- &
+	exec 6<pipe 7<&-
+	cat <&6 >out &
 	reader=$!
-	exec 7<&-
+	exec 6<&-
 	# What was accepted is there.
 	exited "$SERVER" 1 server.log && exited $reader 0 &&
 		grep -q "sender went away after $((11 * PLACE)) bytes" server.log &&
