@@ -78,13 +78,14 @@ asleep() {
 		ddperf lat -j -r 2 -n 20 --sleep -c 0,0
 }
 
+# With an emulated clock, reading it may cost more than an operation.
 insn() {
 	report "$COMMON"'[.results[].name] == ["dd-send", "dd-recv",
 		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy",
 		"dd-send-kernel", "dd-recv-kernel", "dd-sendv-4-kernel",
 		"dd-sendv-16-kernel", "dd-sendv-16"] and
-		.iterations == 200 and all(.results[]; .cost.max > 0)' \
-		ddperf insn -j -n 200
+		.iterations == 200 and all(.results[].cost; .min <= .median and
+		.median <= .max)' ddperf insn -j -n 200
 }
 
 nothing_runs() { ! pgrep -x ddperf >/dev/null; }
@@ -170,7 +171,7 @@ for_people() {
 		grep -q '^dd  *[0-9.]' out && grep -q '^unix-spin  *[0-9.]' out &&
 		says '^round trip, 1 byte, 1 round of 5,' \
 			ddperf lat -r 1 -n 5 -s 1 -m flag &&
-		says '^getppid  *[0-9]' ddperf insn -n 100 &&
+		says '^getppid  *-\{0,1\}[0-9]' ddperf insn -n 100 &&
 		says '^kernel  *-\{0,1\}[0-9]' ddperf mem -N 50 &&
 		says '^round-robin' ddperf conns -N 20 -A 5 -P 2 -n 100 -r 2
 }

@@ -548,7 +548,8 @@ int perf_conns(const struct perf_options *options)
 	unsigned int i;
 
 	choose_cpus(&o);
-	if (getrandom(&group, sizeof(group), 0) != sizeof(group))
+	/* Without waiting for entropy: the name need not be a secret. */
+	if (getrandom(&group, sizeof(group), GRND_INSECURE) != sizeof(group))
 		perf_die("random number");
 	if (!o.window)
 		o.window = 2;
