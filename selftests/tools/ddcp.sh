@@ -339,6 +339,32 @@ unwritable() {
 		! has_line refused.err ready
 }
 
+# read_by PID BYTES: the process has read so much of a file.
+read_by() { grep -q "^pos:	$2\$" /proc/$1/fdinfo/*; }
+
+# The receiver's output is a pipe that is not read: the sender has read one message
+# that is being written, four that are unread, one without a notification, and the next.
+shrinking() {
+	local ret
+
+	rm -f out.fifo
+	mkfifo out.fifo
+	exec 8<>out.fifo
+	random 3000000 >in/f
+	receive -o out.fifo 8<&-
+	start_send /dev/null in/f 8<&-
+	within "$PATIENCE" read_by "$SEND" $((7 * PLACE))
+	truncate -s 400000 in/f
+	exec 9<out.fifo 8<&-
+	cat <&9 >out/f &
+	exec 9<&-
+	exited "$SEND" 1 send.err && has_line send.err 'its size has changed from 3000000' &&
+		exited "$RECV" 4 recv.err && has_line recv.err 'the sender went away'
+	ret=$?
+	rm -f out/f
+	return $ret
+}
+
 terminal() {
 	random 3000000 >in/f
 	receive -o /dev/null -q
@@ -377,7 +403,7 @@ node_down() {
 	return $ret
 }
 
-plan 23
+plan 24
 check "sizes 0, 1, and around a message" sizes
 check "64 MiB: sha256 equal" large
 check "permission bits, within the umask" mode_kept
@@ -397,6 +423,7 @@ check "^C on a terminal leaves no file" interrupt
 check "a full disk: both sides report it" full_disk
 check "output whose reader has gone" no_reader
 check "a directory that is not there, at first or later; an output that is one" unwritable
+check "a file that shrinks meanwhile" shrinking
 check "progress on a terminal only" terminal
 check "a client that is no ddcp" stranger
 check "both sides on one CPU" one_cpu
