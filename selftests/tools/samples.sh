@@ -3,9 +3,12 @@
 #
 # The examples of Documentation/tutorial.rst.
 #
-# shellcheck disable=SC2317 # called through check
+# shellcheck disable=SC2317,SC2086 # called through check; words
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=selftests/net/cluster.sh
+. "$TOP/selftests/net/cluster.sh"
 scratch
 PLACE=65536	# bytes in a place of the stream's buffer
 
@@ -141,6 +144,9 @@ stream_sizes() {
 # read_by PID BYTES: the process has read so much of its standard input.
 read_by() { grep -q "^pos:	$2\$" "/proc/$1/fdinfo/0"; }
 
+# Prefixes of the receiver and of the sender, and the receiver's node.
+RX='' TX='' TO=''
+
 # stuck: a receiver that writes its first message to a pipe that is not read, and
 # a sender that has filled all places.
 stuck() {
@@ -148,10 +154,10 @@ stuck() {
 	mkfifo pipe
 	exec 7<>pipe
 	head -c $((25 * PLACE)) /dev/urandom >in
-	dd-stream-recv >pipe 2>server.log 7<&- &
+	$RX dd-stream-recv >pipe 2>server.log 7<&- &
 	SERVER=$!
 	within "$PATIENCE" is_ready || return 1
-	dd-stream-send <in 2>client.err 7<&- &
+	$TX dd-stream-send $TO <in 2>client.err 7<&- &
 	SENDER=$!
 }
 
@@ -161,7 +167,7 @@ slow_receiver() {
 	local reader
 
 	stuck
-	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	within "$PATIENCE" read_by "$SENDER" $((${1:-12} * PLACE)) || return 1
 	exec 6<pipe 7<&-
 	cat <&6 >out &
 	reader=$!
@@ -196,7 +202,30 @@ receiver_dies() {
 	exited "$SENDER" 1 client.err && grep '^dd-stream-send: dd_[a-z]*: .*closed by the other end' client.err
 }
 
-plan 15
+# Beyond those, as many messages as the window are accepted. They wait at the sender.
+between_nodes() {
+	local ret=0
+
+	cluster_up 2 && cluster_peers 2 || return 1
+	RX='ip netns exec dd2' TX='ip netns exec dd1' TO=2
+	slow_receiver 19 || ret=1
+	RX='' TX='' TO=''
+	cluster_down
+	return $ret
+}
+
+# Its commands are lines of literal blocks after a prompt. "sleep" waits until a
+# service is there.
+tutorial() {
+	{
+		echo 'set -ex'
+		echo 'sleep() { until ddctl -j service | grep -q name; do command sleep 0.1; done; }'
+		sed -n 's/^\t[$#] //p' "$TOP/Documentation/tutorial.rst"
+	} >commands
+	[ "$(wc -l <commands)" -gt 35 ] && timeout 300 bash commands
+}
+
+plan 17
 serve dd-echo-server
 check "echo: requests of all sizes come back" echo_sizes
 check "a third client is refused, and admitted when the others are dead" crowded
@@ -216,4 +245,6 @@ check "stream: every size arrives" stream_sizes
 check "stream: window + 2 places are enough for a slow receiver" slow_receiver
 check "stream: the sender is killed" sender_dies
 check "stream: the receiver is killed" receiver_dies
+check "stream: window + 2 places are enough between nodes" between_nodes
+check "the commands of the tutorial" tutorial
 finish
