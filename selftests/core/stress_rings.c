@@ -225,7 +225,7 @@ static pid_t start(int who)
 static void until_all_are_taken(struct __test_metadata *_metadata,
 				struct reader *r, bool mortal)
 {
-	double end = dd_now() + 4 * dd_patience() / 1e3;
+	double end = dd_now() + 12 * dd_patience() / 1e3;
 	int found = 0;
 
 	for (long k = 1; found < DD_RINGS_MAX; k++) {
@@ -253,7 +253,7 @@ FIXTURE_TEARDOWN(rings)
 {
 }
 
-TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 120)
+TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 300)
 {
 	static struct reader r;
 	pid_t pids[SENDERS];

@@ -191,7 +191,8 @@ static inline int wait_child(pid_t pid)
 {
 	int status = -1;
 
-	if (!WAIT_FOR(waitpid(pid, &status, WNOHANG) == pid)) {
+	/* A child may do all of a test, with several waits. */
+	if (!WAIT_FOR_MS(waitpid(pid, &status, WNOHANG) == pid, 6 * dd_patience())) {
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		return -1;
