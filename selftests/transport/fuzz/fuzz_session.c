@@ -19,9 +19,9 @@
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 /**
- * struct in - what is left of the input
+ * struct in - rest of the input
  * @p: next byte
- * @end: behind the last one
+ * @end: end of the input
  */
 struct in {
 	const u8 *p;
@@ -30,11 +30,11 @@ struct in {
 
 /**
  * struct fchan - a channel
- * @c: what is tried
- * @open: find() knows it
- * @withheld: message whose note is; 0 for none
- * @unread: notes
- * @seen: bytes of the block, in the message in progress
+ * @c: the channel under test
+ * @open: find() returns it
+ * @withheld: message whose note is withheld; 0 for none
+ * @unread: number of unread notes
+ * @seen: bytes of the message in progress that were stored
  * @ops: messages being sent
  */
 struct fchan {
@@ -49,10 +49,10 @@ struct fchan {
 #define BURST	6
 
 /**
- * struct burst - packets that come at once
- * @n: how many
+ * struct burst - packets received at once
+ * @n: number of packets
  * @piece: their headers
- * @bytes: what they carry, all of them the same
+ * @bytes: payload of each of them
  */
 struct burst {
 	u32 n;
@@ -198,7 +198,7 @@ static void op_done(struct dd_tp *t, struct dd_tp_chan *c, u64 msgid)
 static void op_ctl(struct dd_tp *t, const void *data, u32 len)
 {
 	need(len && len <= DD_WIRE_CTL_MAX);
-	/* As callers do: one thing leads to another. */
+	/* Callers submit and drop in callbacks, too. */
 	if (*(const u8 *)data == 'D')
 		dd_tp_chan_drop(t, &chans[0].c);
 	else
@@ -292,7 +292,7 @@ static void chan_read(int i)
 
 /* ---- the peer ----------------------------------------------------------- */
 
-/* A packet of the input's bytes, put right where it would not be read else. */
+/* A packet from the input, corrected where the parser would reject it. */
 static void rx(u8 type, u64 token)
 {
 	struct dd_wire_hdr *hdr = (void *)packet;
@@ -323,7 +323,7 @@ static void packet_end(void)
 	free(payload);
 }
 
-/* Frames as they come. */
+/* Arbitrary frames. */
 static void step_raw(struct in *in)
 {
 	size_t n = get8(in), i;
@@ -404,7 +404,7 @@ static void add_put(struct in *in)
 	payload = calloc(1, plen);
 }
 
-/* Frames that make sense each. */
+/* Frames that are valid one by one. */
 static void step_frames(struct in *in)
 {
 	u8 which = get8(in);
@@ -430,7 +430,7 @@ static void step_frames(struct in *in)
 	packet_end();
 }
 
-/* A byte of a header is another one; its checksum may agree. */
+/* Change a byte of a header; the checksum may match. */
 static void burst_damage(struct in *in, struct dd_wire_piece *piece)
 {
 	u8 at = get8(in), how = get8(in);
@@ -440,7 +440,7 @@ static void burst_damage(struct in *in, struct dd_wire_piece *piece)
 		dd_wire_seal(&piece->h, dd_wire_crc(&piece->h, sizeof(*piece)));
 }
 
-/* Pieces that follow the last one, as they should but for one or two. */
+/* Pieces that continue the last one, except for one or two of them. */
 static void step_burst(struct in *in)
 {
 	struct dd_wire_piece piece = tp.rx_batch.next;
@@ -479,7 +479,7 @@ static void step_burst(struct in *in)
 	free(payload);
 }
 
-/* Of the handshake, with the right tokens, or nearly. */
+/* Handshake packets with correct or nearly correct tokens. */
 static void step_handshake(struct in *in)
 {
 	static const u8 sizes[] = {
@@ -522,7 +522,7 @@ static void step_handshake(struct in *in)
 	packet_end();
 }
 
-/* The first packet of the session that was asked for. */
+/* The first packet of the requested session. */
 static void step_confirm(struct in *in)
 {
 	packet_begin(sizeof(struct dd_wire_hdr));
@@ -532,7 +532,7 @@ static void step_confirm(struct in *in)
 	packet_end();
 }
 
-/* ---- all of it ---------------------------------------------------------- */
+/* ---- the fuzzer ---------------------------------------------------------- */
 
 static void drain(void)
 {
@@ -561,7 +561,7 @@ static void drain(void)
 			     dd_wire_crc(h, pkt.hlen) == ~le32_to_cpu(h->crc));
 		}
 	}
-	/* A deadline that has passed must be of use. */
+	/* After a deadline has passed there must be something to do. */
 	for (n = 0; (at = dd_tp_deadline(&tp)) <= now; n++) {
 		need(n < 100);
 		dd_tp_timeout(&tp, now);
@@ -590,7 +590,7 @@ static void audit(void)
 			continue;
 		rec = &tp.recs[slot - 1];
 		need(pn - rec->pn < rec->count);
-		/* One record may do for many; so many others wait. */
+		/* One record may cover many packets; it holds their records. */
 		nheld += pn != rec->pn;
 		nout++;
 		bytes += rec->bytes / rec->count;
@@ -657,7 +657,7 @@ static void step(struct in *in)
 	}
 }
 
-/* Into a session that the peer has asked for. */
+/* Start with a session that the peer has requested. */
 static void establish(void)
 {
 	struct dd_tp_id id = {

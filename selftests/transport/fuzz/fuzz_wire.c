@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any bytes at all, as a datagram: the parser stays inside of them. */
+/* Arbitrary bytes as a datagram: the parser reads only these. */
 #include <stdlib.h>
 
 #include "transport_int.h"
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 static volatile u64 sink;
 
-/* Whatever a frame points to can be read. */
+/* Read all bytes that a frame refers to. */
 static void touch(const u8 *p, size_t len)
 {
 	while (len--)
@@ -22,7 +22,7 @@ static void frames(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
 
 	if (!dd_wire_frames_ok(hdr, hlen, plen))
 		return;
-	/* What was found in order is. */
+	/* A packet that passed the checks can be read. */
 	for (; p != end; p += len) {
 		len = dd_wire_len(p, end);
 		if (!len || len > (size_t)(end - p))

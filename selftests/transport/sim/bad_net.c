@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is tried between two nodes whose network makes trouble. */
+/* Scenarios of two nodes on a bad network. */
 #include "sim.h"
 
 void trouble(void)
@@ -33,8 +33,8 @@ void trouble(void)
 	need(drops(DD_TP_DROP_CRC), "a checksum is wrong");
 	need(drops(DD_TP_DROP_TOKEN), "a session is unknown");
 	need(drops(DD_TP_DROP_AGAIN), "a deposit is not possible");
-	need(drops(DD_TP_DROP_DUP), "a packet comes twice");
-	need(drops(DD_TP_DROP_BYTES), "bytes come twice");
+	need(drops(DD_TP_DROP_DUP), "a duplicate packet");
+	need(drops(DD_TP_DROP_BYTES), "duplicate bytes");
 }
 
 void ackloss(void)
@@ -52,7 +52,7 @@ void ackloss(void)
 	finish(60 * SEC);
 }
 
-/* Without checksums, and with sources that change before they are read. */
+/* No checksums, and sources that change before they are read. */
 void reuse(void)
 {
 	struct plan plan = {
@@ -74,10 +74,10 @@ void reuse(void)
 	start_all();
 	finish(200 * SEC);
 	need(end_get(0, 1)->tp.stats.spurious, "a packet only seemed lost");
-	need(drops(DD_TP_DROP_BYTES), "bytes come twice");
+	need(drops(DD_TP_DROP_BYTES), "duplicate bytes");
 }
 
-/* Long messages whose packets come many at once, not all of them as they went. */
+/* Long messages received in batches, some of them lost or reordered. */
 void bursts(void)
 {
 	struct plan plan = {
@@ -103,7 +103,7 @@ void bursts(void)
 	finish(100 * SEC);
 	runs = end_get(0, 1)->runs + end_get(1, 0)->runs;
 	sim_say("%u runs", runs);
-	need(runs > 1000, "many packets are taken at once");
+	need(runs > 1000, "packets are received in batches");
 }
 
 static void churn(void *arg, u64 gen)
@@ -115,7 +115,7 @@ static void churn(void *arg, u64 gen)
 		sim_at(sim.now + sim_below(10 * MS), churn, NULL, gen - 1);
 }
 
-/* Connections are closed in the middle of everything. */
+/* Connections are closed under load. */
 void closing(void)
 {
 	struct plan plan = {
@@ -154,7 +154,7 @@ static void mtu_change(void *arg, u64 gen)
 {
 	mtu_now = gen & 1 ? 1232 : 8972;
 	net.mtu = mtu_now;
-	/* The news takes a while. */
+	/* The change is noticed with a delay. */
 	sim_at(sim.now + sim_below(20 * MS), mtu_tell, NULL, mtu_now);
 	if (gen)
 		sim_at(sim.now + 100 * MS, mtu_change, NULL, gen - 1);
@@ -180,7 +180,7 @@ void mtu(void)
 	finish(100 * SEC);
 }
 
-/* A path that takes small packets only, and does not say so. */
+/* A path that drops large packets without an ICMP error. */
 static void narrow_path(const struct plan *large, const struct plan *small)
 {
 	world(2, 500 * US);
@@ -204,16 +204,16 @@ void blackhole(void)
 		.reply = true, .prompt = true, .read_ns = 10 * US,
 	};
 
-	/* Something is heard all the time. */
+	/* Small packets arrive all the time. */
 	narrow_path(&plan, &small);
 	sim_run_for(5 * SEC);
 	if (conns[0].ca->c.done < plan.goal)
-		sim_fail("small packets hide that large ones vanish");
+		sim_fail("the loss of large packets is not noticed beside small ones");
 	narrow_path(&plan, NULL);
 	finish(5 * SEC);
 	if (end_get(0, 1)->downs)
 		sim_fail("the session ended");
-	/* The path is as wide as it should be again. */
+	/* The path forwards large packets again. */
 	net.mtu = 0;
 	sim_run_for(70 * SEC);
 	conns[0].plan.goal += 1000;
@@ -225,7 +225,7 @@ void blackhole(void)
 		sim_fail("packets are still small");
 }
 
-/* All records in flight, and then nothing is heard for many timeouts. */
+/* All records are in flight, and then nothing is received for many timeouts. */
 static void outage(u32 len, u32 window, u32 goal, u32 records)
 {
 	struct plan plan = {
@@ -252,8 +252,8 @@ static void outage(u32 len, u32 window, u32 goal, u32 records)
 }
 
 /*
- * All records in flight and lost, most of them; the path is narrower then, and what
- * was cut is lost again, and the path narrower still.
+ * All records are in flight and most are lost. Then the MTU shrinks, the smaller
+ * pieces are lost again, and the MTU shrinks once more.
  */
 static void narrower(void)
 {
@@ -278,7 +278,7 @@ static void narrower(void)
 		mtu_tell(NULL, mtus[i]);
 		sim_run_for(sim_below(10 * MS));
 	}
-	/* Fragments that are no neighbours; then packets are smaller still. */
+	/* Lost pieces that are not adjacent; then the MTU shrinks again. */
 	net.loss = 0.5;
 	sim_run_for(sim_below(100 * MS));
 	net.loss = 1;
@@ -289,7 +289,7 @@ static void narrower(void)
 		sim_fail("the session ended");
 }
 
-/* Few records, many losses: none may be missing when one is needed. */
+/* Few records, many losses: a record must be free when one is needed. */
 void records(void)
 {
 	struct plan plan = {
@@ -307,7 +307,7 @@ void records(void)
 		conn_add(0, 1, &plan);
 	start_all();
 	finish(400 * SEC);
-	/* Neighbours, which become one piece; and such as have none. */
+	/* Adjacent pieces, which are merged, and others. */
 	outage(1 << 20, 4, 100, 256);
 	outage(1300, 256, 4000, DD_TP_RECORDS_MIN);
 	narrower();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One end of a connection. Both ends can tell what each message must be: its
- * bytes follow from the connection, the direction and the message's number.
+ * One end of a connection. The bytes of a message are computed from the connection,
+ * the direction and the message's number, so both ends can check them.
  */
 #include "sim.h"
 
@@ -169,7 +169,7 @@ static struct chan *chan_new(struct conn *conn, struct end *e, bool server,
 	return ch;
 }
 
-/* What was sent and is not done is reported to have failed. */
+/* Messages that were sent and are not done are counted as failed. */
 static void chan_settle(struct chan *ch)
 {
 	struct conn *conn = ch->conn;
@@ -259,7 +259,7 @@ bool conns_done(void)
 	static u32 first;
 	u32 i;
 
-	/* Where it was not done last time. */
+	/* Continue after the last message that was done. */
 	for (i = 0; i < nconns; i++) {
 		first = first < nconns ? first : 0;
 		if (!conn_is_done(&conns[first]))
@@ -269,7 +269,7 @@ bool conns_done(void)
 	return true;
 }
 
-/* A client closes; the server hears of it. */
+/* A client closes and the server is notified. */
 void conn_close(struct conn *conn)
 {
 	struct chan *ch = conn->ca;
@@ -302,7 +302,7 @@ static void chan_submit(struct chan *ch)
 	struct dd_tp_op *op = &ch->ops[slot];
 	int err;
 
-	/* The slot of a message that is not done is not ours. */
+	/* The source of a message that is not done must not change. */
 	if (ch->c.submitted - ch->c.done > ch->conn->plan.window) {
 		err = dd_tp_submit(&ch->end->tp, &ch->c, op);
 		if (err != -EBUSY)
@@ -321,7 +321,7 @@ static void chan_submit(struct chan *ch)
 			 (unsigned long long)op->msg.msgid);
 }
 
-/* The next message is not there yet: a timer will send it. */
+/* It is too early for the next message: a timer will send it. */
 static bool chan_rests(struct chan *ch)
 {
 	if (ch->next_at <= sim.now)
@@ -333,7 +333,7 @@ static bool chan_rests(struct chan *ch)
 	return true;
 }
 
-/* As much as is allowed. */
+/* Send as many messages as the window permits. */
 static void chan_pump(struct chan *ch)
 {
 	const struct plan *plan = &ch->conn->plan;
@@ -390,7 +390,7 @@ void chan_sent(struct chan *ch, u64 msgid)
 	if (peer && peer->c.received < msgid)
 		sim_fail("sent: message %llu has not been received",
 			 (unsigned long long)msgid);
-	/* The sources are ours again, and we show it. */
+	/* The sources may be reused: overwrite them. */
 	for (n = msgid, i = 0; n && i <= window &&
 	     n + window + 1 > ch->c.submitted; n--, i++)
 		memset(ch->slots[n % (window + 1)], GARBAGE,
@@ -484,7 +484,7 @@ static void chan_read_soon(struct chan *ch)
 	       ch, 0);
 }
 
-/* A reader takes a note, which makes room for one that is withheld. */
+/* A reader consumes a note, which frees a slot for a withheld one. */
 static void chan_read(void *arg, u64 gen)
 {
 	struct chan *ch = arg;
@@ -525,7 +525,7 @@ static void chan_check_message(struct chan *ch, const struct dd_tp_msg *msg,
 			 (unsigned long long)msgid);
 }
 
-/* All bytes are there, and right, in memory. */
+/* All bytes are in memory and correct. */
 static void chan_check_bytes(struct chan *ch, const struct dd_tp_msg *msg,
 			     const u8 *tail, u32 ntail)
 {

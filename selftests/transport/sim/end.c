@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One end of a session, and what it must never do. */
+/* One end of a session, and its invariants. */
 #include "sim.h"
 #include "transport_batch.h"
 
@@ -25,15 +25,15 @@ static struct chan *to_chan(struct dd_tp_chan *c)
 	return container_of(c, struct chan, c);
 }
 
-/* ---- calls of the transport --------------------------------------------- */
+/* ---- callbacks of the transport --------------------------------------------- */
 
 /**
- * struct payload - bytes that have come
- * @p: of one packet
- * @len: how many
- * @hdr: its header
- * @at: of packets that came at once: the next one
- * @n: how many are left
+ * struct payload - received bytes
+ * @p: payload of one packet
+ * @len: bytes at @p
+ * @hdr: header of that packet
+ * @at: next packet of a batch
+ * @n: packets left in the batch
  */
 struct payload {
 	const u8 *p;
@@ -73,7 +73,7 @@ static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	struct dd_wire_piece *head = malloc(sizeof(*head));
 	u32 n, hlen = sizeof(*head);
 
-	/* Now and then the rest is not to be had. */
+	/* Sometimes the rest of the batch is not readable. */
 	for (n = 0; n < pl->n && !sim_chance(0.02); n++) {
 		const struct datagram *d = &pl->at[n];
 
@@ -82,7 +82,7 @@ static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 		memcpy(head, d->p, hlen);
 		if (!dd_tp_rx_batch_takes(batch, head))
 			break;
-		/* As if its sender could still write there. */
+		/* The sender may still write to the header. */
 		memset(head, 0xee, hlen);
 		chan_deposit_batch(to_chan(c), dst, d->p + hlen, batch->plen);
 		dst += batch->plen;
@@ -271,7 +271,7 @@ void end_audit(struct end *e)
 		rec = &tp->recs[slot - 1];
 		if (pn - rec->pn >= rec->count)
 			sim_fail("record of another packet");
-		/* One record may do for many; so many others wait. */
+		/* One record may cover many packets; it holds their records. */
 		nheld += pn != rec->pn;
 		nout++;
 		bytes += rec->bytes / rec->count;
@@ -285,7 +285,7 @@ void end_audit(struct end *e)
 			 tp->cc.flight);
 }
 
-/* ---- the caller's part -------------------------------------------------- */
+/* ---- the transport's caller -------------------------------------------------- */
 
 static void end_arm(struct end *e);
 
@@ -299,7 +299,7 @@ static void timer(void *arg, u64 gen)
 	e->timer_at = DD_TP_NEVER;
 	dd_tp_timeout(&e->tp, sim.now);
 	end_drain(e);
-	/* What has a number is acknowledged: RFC 9002, 6.2.4. */
+	/* Numbered packets are acknowledged: RFC 9002, 6.2.4. */
 	if (e->tp.stats.probes != probes && e->tp.next_pn == pn)
 		sim_fail("a probe timeout sends nothing");
 }
@@ -309,8 +309,8 @@ static void end_arm(struct end *e)
 	u64 at = dd_tp_deadline(&e->tp);
 
 	if (at < e->timer_at && dd_tp_deadline_after(&e->tp, e->timer_at))
-		sim_fail("it rests, and has something to do before");
-	/* An earlier timer looks again. */
+		sim_fail("idle, with work due before its timer");
+	/* The earlier timer arms the next one. */
 	if (at >= e->timer_at)
 		return;
 	e->timer_at = max(at, sim.now);
@@ -343,9 +343,9 @@ void end_drain(struct end *e)
 	       still = dd_tp_is_idle(&e->tp, sim.now),
 	       dd_tp_poll(&e->tp, sim.now, &pkt)) {
 		if (still)
-			sim_fail("it was still, and sends");
+			sim_fail("an idle end sends");
 		if (++n > DRAIN_MAX)
-			sim_fail("poll has no end");
+			sim_fail("poll does not end");
 		if (pkt.hlen + pkt.len > max(e->tp.mtu, DD_WIRE_HLEN_MAX))
 			sim_fail("a packet of %u bytes", pkt.hlen + pkt.len);
 		if (!pkt.count || pkt.count > pkt.room)
@@ -372,7 +372,7 @@ static void rx_one(struct end *e, const struct datagram *d)
 	hlen = dd_wire_hlen(d->p, d->len, d->len);
 	if (hlen < 0)
 		return;
-	/* Of the exact size, so that a sanitizer sees the first byte behind. */
+	/* Of the exact size, so that a sanitizer detects reads beyond the end. */
 	exact = malloc(hlen);
 	memcpy(exact, d->p, hlen);
 	payload.p = d->p + hlen;
@@ -386,7 +386,7 @@ static void rx_one(struct end *e, const struct datagram *d)
 	free(exact);
 }
 
-/* As many as are of one size, which is what an skb has. */
+/* Packets of one size, as in an skb. */
 static u32 rx_some(struct end *e, struct datagram *d, u32 n)
 {
 	struct payload payload = { .at = d };
@@ -403,7 +403,7 @@ static u32 rx_some(struct end *e, struct datagram *d, u32 n)
 	return taken ?: 1;
 }
 
-/* Datagrams that come at once, in this order. */
+/* Receive datagrams at once, in this order. */
 void end_rx(int src, int dst, struct datagram *d, u32 n)
 {
 	struct end *e = end_get(dst, src);
@@ -510,7 +510,7 @@ struct end *end_get(int node, int peer)
 	return e;
 }
 
-/* Another life of this end, configured otherwise. */
+/* Initialise this end again with another configuration. */
 void end_reinit(struct end *e, void (*change)(struct dd_tp_cfg *cfg))
 {
 	cfg_change = change;
@@ -543,7 +543,7 @@ static void reborn(void *arg, u64 gen)
 	}
 }
 
-/* It is gone without a word, and back after a while. */
+/* The node fails without a packet and restarts after a while. */
 void node_reboot(int node)
 {
 	struct end *e;

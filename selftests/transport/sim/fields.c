@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a peer may get wrong: packets cut at every length, every byte changed
- * under a valid checksum; and what a caller may.
+ * Invalid packets: truncated at every length, and with every byte changed under a
+ * valid checksum. Invalid calls.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,13 +14,13 @@
 #define CHAN	0x99aabbccddeeff01ull
 
 /**
- * struct victim - an end whose peer is ours to play
- * @tp: what is tried
+ * struct victim - an end whose peer is this program
+ * @tp: the transport under test
  * @c: its channel
  * @arena: memory of @tp
- * @stored: bytes deposited
- * @completed: messages
- * @ctl: control messages
+ * @stored: number of bytes deposited
+ * @completed: number of messages completed
+ * @ctl: number of control messages received
  */
 struct victim {
 	struct dd_tp tp;
@@ -57,7 +57,7 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	return 0;
 }
 
-/* What is deposited here are the headers' own bytes, of any contents. */
+/* The payload is the header's own bytes. */
 static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 			   const void *payload, struct dd_tp_rx_batch *batch)
 {
@@ -165,10 +165,10 @@ static u64 victim_drops(const struct victim *v)
 /* ---- packets ------------------------------------------------------------ */
 
 /**
- * struct sample - a packet that is good
- * @hlen: its header
- * @plen: its payload
- * @data: both
+ * struct sample - a valid packet
+ * @hlen: bytes of its header
+ * @plen: bytes of its payload
+ * @data: header and payload
  */
 struct sample {
 	u32 hlen;
@@ -186,7 +186,7 @@ static void seal(struct sample *s)
 	dd_wire_seal(hdr, crc);
 }
 
-/* A control message, and a message of one piece. */
+/* A packet with a control message and a message of one piece. */
 static void sample_make(struct sample *s)
 {
 	struct dd_wire_hdr *hdr = (void *)s->data;
@@ -243,7 +243,7 @@ static bool is_free(u32 at)
 	return false;
 }
 
-/* Length and offset may say that this is a piece of another message. */
+/* With another length or offset it is a piece of another message. */
 static bool is_shape(u32 at)
 {
 	return at >= 80 && at < 88;
@@ -293,12 +293,12 @@ static void try_length(const struct sample *good, u32 len)
 	free(exact);
 }
 
-/* ---- packets that come at once -------------------------------------------- */
+/* ---- batches -------------------------------------------- */
 
-#define PIECE	64	/* bytes in one */
+#define PIECE	64	/* bytes of a packet */
 #define PIECES	6
 
-/* A message of so many, the first of which is longer by a head. */
+/* A message of several packets; the first one also has the head. */
 static void pieces_make(struct dd_wire_piece *piece)
 {
 	u32 i;
@@ -322,7 +322,7 @@ static void pieces_make(struct dd_wire_piece *piece)
 	}
 }
 
-/* So many packets of a batch are taken, where the first two have come before. */
+/* Number of packets of a batch that are accepted after the first two. */
 static u32 pieces_taken(struct victim *v, struct dd_wire_piece *piece)
 {
 	struct {
@@ -348,14 +348,14 @@ static bool in_checksum(u32 at)
 	return at >= 28 && at < 32;
 }
 
-/* Byte @at of packet @which, the third (2) or one after it, is another one. */
+/* Change byte @at of packet @which, the third (2) or a later one. */
 static void try_run(const struct dd_wire_piece *good, u32 which, u32 at,
 		    u8 change)
 {
 	struct dd_wire_piece piece[PIECES];
 	struct victim v;
 	u32 taken;
-	/* The first one has only its checksum to say that its time is right. */
+	/* Only the checksum protects the timestamp of the first packet. */
 	bool bad = change && (which == 2 || !in_checksum(at));
 
 	victim_init(&v);
@@ -561,7 +561,7 @@ static u32 poll_all(struct victim *v, u64 now)
 	return n;
 }
 
-/* Once records have run out nothing looks at all the channels that wait for one. */
+/* Without free records nothing walks the channels that wait for one. */
 void scarce(void)
 {
 	size_t size = ALIGN(sizeof(struct lone), sysconf(_SC_PAGESIZE));
@@ -573,7 +573,7 @@ void scarce(void)
 	lones_may(size, PROT_NONE);
 	sent = poll_all(&v, sim.now);
 	need(sent == cfg.records - DD_TP_RESERVE, "records run out");
-	/* A timeout sends lost pieces, and whatever else happens polls, too. */
+	/* A timeout sends lost pieces, and every other event polls, too. */
 	for (i = 0; i < 4; i++) {
 		sim.now = dd_tp_deadline(&v.tp);
 		dd_tp_timeout(&v.tp, sim.now);

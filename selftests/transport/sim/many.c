@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is tried with many nodes, many channels, and beside TCP. */
+/* Scenarios of many nodes, many channels, and competition with TCP. */
 #include "sim.h"
 
 /* ---- many nodes, many channels ------------------------------------------ */
@@ -56,7 +56,7 @@ void cluster(void)
 		(unsigned long long)net_packets);
 }
 
-/* Bytes of the connections from @from on, in @duration. */
+/* Bytes received in @duration on connections @from and later. */
 static u64 goodput(u32 from, u64 duration)
 {
 	u64 before = 0, after = 0;
@@ -81,7 +81,7 @@ static u64 notelist_run(bool stuck, double loss)
 	int i;
 
 	world(2, 100 * US);
-	/* Two worlds that differ in one thing. */
+	/* Two runs that differ in one setting. */
 	net.merge = 0;
 	net.rate = SEC;
 	net.queue = 256 << 10;
@@ -98,7 +98,7 @@ static u64 notelist_run(bool stuck, double loss)
 		      conns[0].cb->unread != plan.window))
 		sim_fail("the list is not full");
 	if (drops(DD_TP_DROP_AGAIN))
-		sim_fail("messages came that there was no place for");
+		sim_fail("messages arrived without a free slot");
 	return bytes;
 }
 
@@ -116,7 +116,7 @@ void notelist(void)
 	notelist_run(true, 0.02);
 }
 
-/* ---- beside TCP --------------------------------------------------------- */
+/* ---- competition with TCP --------------------------------------------------------- */
 
 static const struct plan stream_plan = {
 	.min_len = 1 << 18, .max_len = 1 << 18, .window = 4, .read_ns = 20 * US,
@@ -154,13 +154,13 @@ void share(void)
 }
 
 /**
- * struct beside - our flow and TCP's over one path, one after the other
+ * struct beside - a flow of the transport and one of TCP, one after the other
  * @rate: bits per second
- * @loss: chance
+ * @loss: probability
  * @delay: one way, ns
- * @plan: what ours carries
- * @duration: of each, ns
- * @stall: (out) longest time in which nothing of ours arrived, ns
+ * @plan: traffic of the transport
+ * @duration: duration of each run, ns
+ * @stall: (out) longest time without an arrival of the transport, ns
  */
 struct beside {
 	u64 rate;
@@ -171,7 +171,7 @@ struct beside {
 	u64 stall;
 };
 
-#define STALL_STEPS	500	/* @duration is looked at in so many parts */
+#define STALL_STEPS	500	/* samples in @duration */
 
 static double ours_alone(struct beside *b)
 {
@@ -187,7 +187,7 @@ static double ours_alone(struct beside *b)
 	return sum;
 }
 
-/* Our goodput in parts of TCP's. */
+/* Goodput of the transport relative to that of TCP. */
 static double beside_tcp(struct beside *b)
 {
 	double ours, theirs;
@@ -221,17 +221,17 @@ void lossy(void)
 {
 	struct beside b = {
 		.rate = SEC, .loss = 0.01, .delay = 10 * MS,
-		/* Long enough to average out chance. */
+		/* Long enough to average out randomness. */
 		.plan = &stream_plan, .duration = 240 * SEC,
 	};
 
 	if (beside_tcp(&b) < 0.8)
-		sim_fail("too slow beside TCP");
+		sim_fail("too slow compared with TCP");
 }
 
 /*
- * A retransmission is lost, too, while later messages are in flight: none of
- * these can be sent again before it.
+ * A retransmission is lost, too, while later messages are in flight; these can only
+ * be retransmitted after it.
  */
 static void overdue_run(u32 len, u32 window, double loss)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Packets on their way, and what may befall them. */
+/* Packets in flight, and their impairments. */
 #include <arpa/inet.h>
 
 #include "sim.h"
@@ -9,19 +9,19 @@
 struct net net;
 u64 net_packets, net_dropped;
 
-static u64 *busy;		/* until when, by node */
-static u64 *order;		/* last arrival, by node: jitter keeps order */
+static u64 *busy;		/* end of the last transmission, by node */
+static u64 *order;		/* last arrival, by node: jitter keeps the order */
 static FILE *pcap;
 
 /**
  * struct packet - a datagram
- * @src: node
- * @dst: node
- * @len: bytes
- * @hlen: of these, header
- * @chan: channel of the payload, if that is to be read at arrival
- * @source: where from
- * @data: the bytes
+ * @src: sending node
+ * @dst: receiving node
+ * @len: number of bytes
+ * @hlen: bytes of the header
+ * @chan: channel of the payload, if that is read at arrival
+ * @source: source of the payload, if that is read at arrival
+ * @data: header and payload
  */
 struct packet {
 	int src;
@@ -83,7 +83,7 @@ static void capture(const struct packet *p)
 	fwrite(p->data, p->len, 1, pcap);
 }
 
-/* ---- travel ------------------------------------------------------------- */
+/* ---- transmission ------------------------------------------------------------- */
 
 u64 net_queue(int dst, u32 bytes)
 {
@@ -97,7 +97,7 @@ u64 net_queue(int dst, u32 bytes)
 	return busy[dst];
 }
 
-/* Datagrams come; while they are looked at others may be on their way. */
+/* Receive datagrams; this may send others. */
 static void deliver(struct packet **list, u32 n)
 {
 	struct datagram d[SIM_MERGE];
@@ -107,7 +107,7 @@ static void deliver(struct packet **list, u32 n)
 
 	for (i = 0; i < n; i++) {
 		p[i] = list[i];
-		/* As when a driver reads the page long after we gave it away. */
+		/* A driver may read the page long after transmission was requested. */
 		if (p[i]->source && p[i]->len > p[i]->hlen)
 			memcpy(p[i]->data + p[i]->hlen, p[i]->source,
 			       p[i]->len - p[i]->hlen);
@@ -159,7 +159,7 @@ static void corrupt(struct packet *p)
 
 	while (n--)
 		p->data[sim_below(p->len)] ^= 1 << sim_below(8);
-	/* What is read later would undo it. */
+	/* Reading the payload at arrival would undo it. */
 	p->source = NULL;
 }
 

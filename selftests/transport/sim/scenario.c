@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is tried: all of it; and here, between two nodes without trouble. */
+/* The table of scenarios, and scenarios of two nodes on a good network. */
 #include "sim.h"
 
 void world(int nodes, u64 delay)
 {
 	memset(&net, 0, sizeof(net));
 	net.delay = delay;
-	/* Packets come one by one, or many at once. */
+	/* Packets are received one by one, or in batches. */
 	net.merge = sim_chance(0.5) ? 1 + sim_below(20 * US) : 0;
 	node_cfg.records = 256;
 	node_cfg.ctl_slots = 8;
@@ -41,10 +41,10 @@ u64 drops(enum dd_tp_drop reason)
 void need(bool what, const char *text)
 {
 	if (!what)
-		sim_fail("it did not happen: %s", text);
+		sim_fail("the tested condition did not occur: %s", text);
 }
 
-/* ---- without trouble ---------------------------------------------------- */
+/* ---- a good network ---------------------------------------------------- */
 
 static void back_and_forth(bool prompt)
 {
@@ -82,7 +82,7 @@ static bool every_other(int src, int dst)
 	return !src && n++ & 1;
 }
 
-/* So many pieces apart that not all can be remembered. */
+/* More gaps between received pieces than the receiver can record. */
 static void holes(void)
 {
 	struct plan plan = {
@@ -101,10 +101,10 @@ static void holes(void)
 	sim_run_for(20 * MS);
 	net.cut = NULL;
 	finish(60 * SEC);
-	need(drops(DD_TP_DROP_HOLES), "too many pieces apart");
+	need(drops(DD_TP_DROP_HOLES), "too many gaps between pieces");
 }
 
-/* As an SSTREAM: each message waits for the one before. */
+/* SSTREAM: each message waits for the previous one. */
 static void stream(void)
 {
 	struct plan plan = {
@@ -116,14 +116,14 @@ static void stream(void)
 	conns_init(1);
 	conn_add(0, 1, &plan);
 	start_all();
-	/* A delayed answer to each would take three seconds. */
+	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }
 
 /*
- * Messages whose sender stops at the window, as the library does, and not behind
- * it, in @duration and with @most packets for each. Packets come one by one, unless
- * @merge.
+ * The sender stops at the window, as the library does. The messages must be done in
+ * @duration, with at most @most packets per message. Packets are received one by one
+ * unless @merge is set.
  */
 static void windows(u32 len, u64 read_ns, u64 merge, u64 duration, double most)
 {
@@ -150,13 +150,13 @@ static void windows(u32 len, u64 read_ns, u64 merge, u64 duration, double most)
 		sim_fail("too many packets per message");
 }
 
-/* The reader keeps up: a delayed answer to each eight would take five times as long. */
+/* The reader keeps up. One delayed ACK per eight messages takes five times as long. */
 static void window(void)
 {
 	windows(64, 500, 0, 500 * MS, 1.3);
 }
 
-/* Three packets each, which come together. */
+/* Messages of three packets, received at once. */
 static void shorts(void)
 {
 	windows(4096, 500, 5 * US, 500 * MS, 3.7);
@@ -191,9 +191,9 @@ static void taken(void)
 {
 	taken_run(false);
 	if (drops(DD_TP_DROP_AGAIN))
-		sim_fail("messages came that there was no place for");
+		sim_fail("messages arrived without a free slot");
 	taken_run(true);
-	need(drops(DD_TP_DROP_AGAIN), "a message without a place");
+	need(drops(DD_TP_DROP_AGAIN), "a message without a free slot");
 }
 
 /*
@@ -228,7 +228,7 @@ static void asking(void)
 	asks(6 * US, 1.3);
 }
 
-/* One message at a time, with a caller that waits for it. */
+/* The caller waits for each message before it sends the next one. */
 static void await(void)
 {
 	struct plan plan = {
@@ -240,7 +240,7 @@ static void await(void)
 	conns_init(1);
 	conn_add(0, 1, &plan);
 	start_all();
-	/* A delayed answer to each would take three seconds. */
+	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }
 
@@ -267,7 +267,7 @@ static void bulk(void)
 		sim_fail("too slow");
 }
 
-/* ---- all of them -------------------------------------------------------- */
+/* ---- the table -------------------------------------------------------- */
 
 const struct scenario scenarios[] = {
 	{ "pingpong", "64 bytes back and forth: packets per message", pingpong },
@@ -285,7 +285,7 @@ const struct scenario scenarios[] = {
 	{ "ackloss", "most acknowledgments are lost", ackloss },
 	{ "bursts", "packets that come many at once", bursts },
 	{ "reuse", "old packets with new bytes in them", reuse },
-	{ "holes", "too many pieces apart", holes },
+	{ "holes", "too many gaps between pieces", holes },
 	{ "closing", "connections closed under load", closing },
 	{ "mtu", "packet sizes change under load", mtu },
 	{ "blackhole", "large packets vanish silently", blackhole },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is tried with sessions: beginning, silence, ends. */
+/* Scenarios of sessions: opening, silence, ends. */
 #include "sim.h"
 
 static bool all_up(void)
@@ -14,7 +14,7 @@ static bool all_up(void)
 	return true;
 }
 
-/* Both ends begin, at about the same time, over a bad network. */
+/* Both ends open the session, at about the same time, over a bad network. */
 void handshake(void)
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
@@ -45,8 +45,8 @@ void handshake(void)
 }
 
 /*
- * Both ends begin before they hear of each other, however long that takes, and what
- * the first one to be up says may be lost.
+ * Both ends open the session before a packet of the other arrives, with any delay, and
+ * the first packets of the end that is up first may be lost.
  */
 void opening(void)
 {
@@ -71,7 +71,7 @@ void opening(void)
 		     end_get(2 * i + 1, 2 * i)->ups == 1, "one session");
 }
 
-/* Packets that anybody can make, each of which deserves an answer. */
+/* Packets that any sender can forge, each of which is answered. */
 enum forged { FORGED_INIT, FORGED_COOKIE, FORGED_NODE, FORGED_DATA, FORGED };
 
 static bool flooding;
@@ -107,7 +107,7 @@ static u32 forge(u8 *p, enum forged what, int src, int dst)
 	return len;
 }
 
-/* 10,000 a second to either. */
+/* 10,000 packets per second to each end. */
 static void forging(void *arg, u64 what)
 {
 	u8 p[sizeof(struct dd_wire_init)];
@@ -120,7 +120,7 @@ static void forging(void *arg, u64 what)
 		       what);
 }
 
-/* However many packets others send in the name of either, the session comes up. */
+/* The session comes up despite forged packets. */
 void flood(void)
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 100 };
@@ -151,13 +151,13 @@ void flood(void)
 
 static u32 byes_lost;
 
-/* The first packets of node 0 are lost, and some of what node 1 says. */
+/* The first packets of node 0 are lost, and some packets of node 1. */
 static bool cut_byes(int src, int dst)
 {
 	return src ? sim_chance(0.5) : byes_lost && byes_lost--;
 }
 
-/* The peer hears that a session is over, though most of what says so is lost. */
+/* The peer notices the end of a session although most BYEs are lost. */
 void goodbye(void)
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
@@ -174,19 +174,19 @@ void goodbye(void)
 		a = end_get(0, 1);
 		b = end_get(1, 0);
 		b->wanted = false;
-		/* What it has to say otherwise would be answered, too. */
+		/* Other packets of this end would be answered, too. */
 		sim_run_for(10 * MS);
 		byes_lost = i;
 		net.cut = cut_byes;
 		end_stop(a);
 		sim_run_for(50 * MS);
 		if (b->reason != DD_TP_BYE)
-			sim_fail("a BYE that is lost leaves the peer waiting");
+			sim_fail("the peer does not notice the end after a lost BYE");
 		packets = net_packets;
 		sim_run_for(SEC);
 		if (net_packets != packets)
-			sim_fail("BYE has no end");
-		/* One that arrives is answered, and not repeated. */
+			sim_fail("BYEs do not end");
+		/* A BYE that arrives is answered and not repeated. */
 		net.cut = NULL;
 		end_start(a);
 		sim_run_for(10 * MS);
@@ -216,7 +216,7 @@ static bool reboots_done(void)
 	return reboots && conns_done();
 }
 
-/* Packets of earlier lives turn up in later ones. */
+/* Packets of earlier sessions arrive in later ones. */
 void rebooting(void)
 {
 	struct plan plan = {
@@ -254,7 +254,7 @@ static bool cut_over(void)
 	return sim.now > cut_to && all_up() && conns_done();
 }
 
-/* Nothing passes, for times around the dead time. */
+/* All packets are dropped, for periods around the dead time. */
 void partition(void)
 {
 	static const u32 tenths[] = { 2, 5, 8, 9, 10, 11, 12, 15, 20, 30 };
@@ -297,7 +297,7 @@ void partition(void)
 	}
 }
 
-/* Nothing to say: sessions stay up, and say little. */
+/* No messages: sessions stay up and send few packets. */
 void idle(void)
 {
 	struct plan plan = { .max_len = 8, .window = 1, .goal = 1 };
@@ -321,7 +321,7 @@ void idle(void)
 	if (!all_up() || end_get(0, 1)->downs != downs)
 		sim_fail("an idle session ended");
 	if (packets > 60 * 20)
-		sim_fail("an idle session talks too much");
+		sim_fail("an idle session sends too many packets");
 	cut_from = sim.now;
 	cut_to = DD_TP_NEVER;
 	end_get(0, 1)->wanted = false;
@@ -333,7 +333,7 @@ void idle(void)
 	sim_run_for(10 * SEC);
 }
 
-/* A node takes nothing for much longer than the dead time. */
+/* A node on hold drops messages for much longer than the dead time. */
 void holding(void)
 {
 	struct plan plan = { .window = 2, .goal = 400, .read_ns = 100 * US,
@@ -428,7 +428,7 @@ void config(void)
 	if (a->tp.state != DD_TP_UP || a->tp.cur.version != 1 ||
 	    b->tp.cur.version != 1)
 		sim_fail("no version agreed upon");
-	/* A polite end is noticed at once. */
+	/* The peer notices a BYE at once. */
 	net.loss = 0;
 	end_stop(b);
 	a->wanted = false;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A world in which the transport is tried: nodes, a network between them, and
- * virtual time. All that happens follows from one seed.
+ * Simulator of the transport: nodes, a network between them, and virtual time.
+ * One seed determines everything that happens.
  *
- *	world.c		time, chance, failure
- *	net.c		packets on their way, what may befall them, captures
- *	end.c		one end of a session, and what it must never do
- *	chan.c		one end of a connection: every byte is looked at
- *	tcp.c		a flow of TCP to compare with
- *	scenario.c	what is tried
- *	fields.c	what else is tried: what peers and callers may get wrong
+ *	world.c		time, random numbers, failures
+ *	net.c		packets in flight, their impairments, captures
+ *	end.c		one end of a session, and its invariants
+ *	chan.c		one end of a connection: checks every byte
+ *	tcp.c		a TCP flow for comparison
+ *	scenario.c	scenarios
+ *	fields.c	scenarios with invalid packets and invalid calls
  */
 #ifndef _DD_SIM_H
 #define _DD_SIM_H
@@ -24,20 +24,20 @@
 #define MS	1000000ull
 #define SEC	1000000000ull
 
-#define SIM_MERGE	64	/* most datagrams that come at once */
+#define SIM_MERGE	64	/* most datagrams received at once */
 
 #define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* ---- world.c ------------------------------------------------------------ */
 
 /**
- * struct sim - the world
+ * struct sim - the simulation
  * @now: virtual time, ns; does not begin at 0
- * @seed: all chance follows from it
- * @name: of the scenario
- * @verbose: print what happens
- * @done: asked after each event: whether it is over
- * @until: when it must be
+ * @seed: seed of all random numbers
+ * @name: name of the scenario
+ * @verbose: print events
+ * @done: called after each event; true ends the run
+ * @until: time limit of the run
  */
 struct sim {
 	u64 now;
@@ -67,25 +67,25 @@ void *sim_alloc(size_t n);
 /* ---- net.c -------------------------------------------------------------- */
 
 /**
- * struct net - what befalls packets
+ * struct net - the network
  * @delay: one way, ns
- * @jitter: up to so much more, without changing the order
- * @reorder: chance of being late by up to @reorder_ns, alone
- * @reorder_ns: see there
- * @loss: chance of being lost
- * @ack_loss: the same, for packets without payload
- * @dup: chance of coming twice, the second time up to @dup_ns later
- * @dup_ns: see there
- * @corrupt: chance of some bits being changed
- * @truncate: chance of being cut short
- * @forge: chance of being joined by a forged one
- * @rate: bits per second into a node, 0 for any
- * @queue: bytes that may wait for that
- * @mtu: largest datagram that gets through, 0 for any
- * @cut: whether nothing passes from @src to @dst now
+ * @jitter: maximum additional delay that keeps the order, ns
+ * @reorder: probability of an additional delay of up to @reorder_ns
+ * @reorder_ns: maximum additional delay of a reordered packet
+ * @loss: probability of loss
+ * @ack_loss: additional probability of loss for packets without payload
+ * @dup: probability of a duplicate, up to @dup_ns later
+ * @dup_ns: maximum delay of a duplicate
+ * @corrupt: probability of flipped bits
+ * @truncate: probability of truncation
+ * @forge: probability that a forged packet is added
+ * @rate: bits per second into a node, 0 for unlimited
+ * @queue: bytes of the queue in front of that link
+ * @mtu: largest datagram that is forwarded, 0 for unlimited
+ * @cut: whether all packets from @src to @dst are dropped now
  * @late: payloads are read from their source at arrival
- * @merge: what comes to a node from another within so much time comes at once,
- *	at its end, ns; 0 for one by one
+ * @merge: packets that arrive from one node within this time, ns, are received at
+ *	once at its end; 0 receives them one by one
  */
 struct net {
 	u64 delay;
@@ -111,9 +111,9 @@ extern struct net net;
 extern u64 net_packets, net_dropped;
 
 /**
- * struct datagram - as it comes
- * @p: its bytes
- * @len: how many
+ * struct datagram - a received datagram
+ * @p: bytes
+ * @len: number of bytes
  */
 struct datagram {
 	const u8 *p;
@@ -124,7 +124,7 @@ struct end;
 struct packet;
 void net_send(struct end *from, const struct dd_tp_pkt *pkt);
 void net_inject(int src, int dst, const void *bytes, u32 len);
-/* Bytes through the queue in front of @dst: when they are out, 0 if dropped. */
+/* Enqueue bytes for @dst: the time when they leave the queue, 0 if dropped. */
 u64 net_queue(int dst, u32 bytes);
 void net_pcap(const char *path);
 void net_reset(int nodes);
@@ -134,31 +134,31 @@ void net_reset(int nodes);
 struct conn;
 
 /**
- * struct end - a session as one node sees it
- * @tp: what is tried
- * @node: number, from 0
- * @peer: number, from 0
- * @alive: its node is there
- * @wanted: opened again when it is down
- * @arena: memory of @tp, and a canary behind it
- * @arena_size: without the canary
- * @timer_at: when the timer that counts will fire
- * @timer_gen: which one that is
- * @chans: by id
- * @nchans: how many
- * @chans_size: a power of two
- * @ctlq: control messages that did not fit
- * @nctlq: how many
- * @ctl_tx: number of the next control message
- * @ctl_rx: number of the next one expected
- * @ups: times it came up
- * @downs: times it went down
- * @reason: why, the last time
- * @down_at: when
+ * struct end - one end of a session
+ * @tp: the transport under test
+ * @node: number of its node, from 0
+ * @peer: number of the other node, from 0
+ * @alive: the node is running
+ * @wanted: open the session again when it is down
+ * @arena: memory of @tp, followed by a canary
+ * @arena_size: bytes without the canary
+ * @timer_at: expiry of the current timer
+ * @timer_gen: generation of the current timer; others are ignored
+ * @chans: hash table of channels by id
+ * @nchans: number of channels
+ * @chans_size: size of the table, a power of two
+ * @ctlq: control messages that wait for space
+ * @nctlq: number of these
+ * @ctl_tx: number of the next control message to send
+ * @ctl_rx: number of the next control message expected
+ * @ups: number of sessions that came up
+ * @downs: number of sessions or attempts that ended
+ * @reason: reason of the last end
+ * @down_at: time of the last end
  * @steps: events since the last audit
- * @runs: times that several packets were taken at once
- * @nmerged: datagrams that are to come at once
- * @merged: these
+ * @runs: number of batches of several packets
+ * @nmerged: number of datagrams in @merged
+ * @merged: datagrams to be received at once
  */
 struct end {
 	struct dd_tp tp;
@@ -193,12 +193,12 @@ struct ctl_msg {
 };
 
 /**
- * struct node_cfg - how nodes are
- * @records: see struct dd_tp_cfg, as all that follows
- * @ctl_slots: and so on
- * @mtu: of both ends
- * @dead: the dead time
- * @crc: of payloads
+ * struct node_cfg - configuration of all nodes
+ * @records: see struct dd_tp_cfg
+ * @ctl_slots: see struct dd_tp_cfg
+ * @mtu: MTU of both ends
+ * @dead: dead time, ns
+ * @crc: checksum payloads
  * @late: timers expire up to this much late, ns
  * @wrap: numbers of packets and control messages wrap in each session
  */
@@ -230,23 +230,23 @@ void ends_each(void (*fn)(struct end *e));
 /* ---- chan.c ------------------------------------------------------------- */
 
 /**
- * struct plan - what a connection carries
- * @min_len: bytes in a message
- * @max_len: bytes in a message
- * @window: of both ends
- * @ahead: messages not done that a sender goes on with; 0: as many as it may
- * @goal: messages to be done from the client; 0: any number
- * @back: and from the server
- * @reply: the server answers each with one, and only then comes the next
+ * struct plan - traffic of a connection
+ * @min_len: minimum bytes of a message
+ * @max_len: maximum bytes of a message
+ * @window: window of both ends
+ * @ahead: maximum number of messages in flight; 0: limited by the window only
+ * @goal: messages from the client to complete; 0: unlimited
+ * @back: messages from the server to complete
+ * @reply: the server answers each message, and the client waits for the answer
  * @prompt: see struct dd_tp_chan_cfg
- * @await: the caller waits for each to be done
+ * @await: the caller waits until each message is done
  * @stuck: the server never reads its notes
  * @taken: unread notes of an earlier client in the server's list
- * @unsaid: neither end knows of @taken
- * @read_ns: until a note is read, on average
- * @again: chance that a deposit is not possible now
- * @idle_ns: until a done message is followed, on average; 0 for at once
- * @gap_ns: between two messages, at least
+ * @unsaid: neither end is informed of @taken
+ * @read_ns: average time until a note is read
+ * @again: probability that a deposit has to be repeated
+ * @idle_ns: average time between DONE and the next message; 0 for none
+ * @gap_ns: minimum time between two messages
  */
 struct plan {
 	u32 min_len;
@@ -269,26 +269,26 @@ struct plan {
 
 /**
  * struct chan - one end of a connection in one session
- * @c: what is tried
+ * @c: the channel under test
  * @conn: the connection
  * @end: the session
- * @key: contents of messages follow from it, and from their direction
- * @server: which end
- * @open: not closed: whatever is called for it otherwise is a failure
+ * @key: key from which the contents of messages are computed
+ * @server: this is the serving end
+ * @open: not closed; a callback for a closed channel is a failure
  * @goal: messages to send
- * @goal_done: of these, counted as done
+ * @goal_done: messages of the goal that are done
  * @slots: sources, one for each message in flight
- * @ops: their ops
- * @block: where the peer's messages go
- * @block_size: its bytes
- * @seen: by byte of the message in progress
+ * @ops: ops of the messages in flight
+ * @block: destination of the peer's messages
+ * @block_size: bytes of @block
+ * @seen: for each byte of the message in progress, whether it was stored
  * @unread: notes in the list
  * @read: notes read so far
- * @withheld: message whose note is not; 0 for none
- * @reading: a reader is on its way
+ * @withheld: message whose note is withheld; 0 for none
+ * @reading: a read is scheduled
  * @bytes: bytes received in messages
  * @resumes: a timer will send the next message
- * @next_at: when it may be sent
+ * @next_at: earliest time of the next message
  */
 struct chan {
 	struct dd_tp_chan c;
@@ -314,18 +314,18 @@ struct chan {
 };
 
 /**
- * struct conn - a connection, and those that follow it after failures
+ * struct conn - a connection, which is made again after failures
  * @id: number
  * @a: client's node
  * @b: server's node
- * @plan: what it carries
+ * @plan: its traffic
  * @ca: client's end, or NULL
  * @cb: server's end, or NULL
  * @life: number of this attempt
- * @done: messages done, by either end, in all lives
+ * @done: messages done by either end, over all attempts
  * @lost: messages reported as not done
- * @bytes: bytes received, in all lives
- * @asked: a request is on its way
+ * @bytes: bytes received, over all attempts
+ * @asked: a connect request is in flight
  */
 struct conn {
 	u32 id;
@@ -378,16 +378,16 @@ void start_all(void);
 void finish(u64 duration);
 /* Packets dropped for @reason, of the first two nodes. */
 u64 drops(enum dd_tp_drop reason);
-/* What a scenario is about has happened. */
+/* Fail unless the condition that the scenario tests has occurred. */
 void need(bool what, const char *text);
 
 /* ---- scenarios ---------------------------------------------------------- */
 
 /**
- * struct scenario - something to try
- * @name: for the command line
- * @what: for people
- * @run: does it; fails by sim_fail()
+ * struct scenario - a test
+ * @name: name for the command line
+ * @what: description
+ * @run: runs it; sim_fail() reports a failure
  */
 struct scenario {
 	const char *name;

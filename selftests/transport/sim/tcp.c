@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One flow of TCP that always has data, as Linux would do it: CUBIC with
- * HyStart's delay check, RACK's idea of loss, proportional rate reduction,
- * every second segment acknowledged. Written apart from the transport, so
- * that they do not share mistakes.
+ * A TCP flow that always has data, modelled on Linux: CUBIC with the delay check of
+ * HyStart, RACK loss detection, proportional rate reduction, an ACK for every second
+ * segment. It shares no code with the transport, and so no mistakes.
  */
 #include <math.h>
 
@@ -16,9 +15,9 @@
 
 /**
  * struct tx - one transmission of a segment
- * @sent: when
- * @got: when it arrived, 0 for not
- * @out: neither acknowledged nor taken for lost
+ * @sent: time of transmission
+ * @got: time of arrival, 0 if it has not arrived
+ * @out: neither acknowledged nor considered lost
  */
 struct tx {
 	double sent;
@@ -28,19 +27,19 @@ struct tx {
 
 /**
  * struct tcp - a flow
- * @dst: node whose queue it goes through
+ * @dst: node whose queue it uses
  * @tx: transmissions, by number
- * @low: lowest that is out
- * @next: the next number
+ * @low: lowest transmission in flight
+ * @next: number of the next transmission
  * @high: highest acknowledged, plus 1
- * @resend: segments to be sent again
+ * @resend: segments to retransmit
  * @out: transmissions in flight
  * @delivered: segments acknowledged
  * @cwnd: segments
  * @ssthresh: segments
  * @wmax: before the last reduction
- * @west: what Reno would have
- * @epoch: when growth began, 0 for not yet
+ * @west: window of Reno
+ * @epoch: start of growth, 0 if it has not started
  * @k: seconds until @wmax
  * @srtt: seconds
  * @rttvar: seconds
@@ -51,7 +50,7 @@ struct tx {
  * @prr_flight: in flight when it began
  * @unacked: segments received since the last acknowledgment
  * @stopped: sends nothing any more
- * @timer: number of the timer that counts
+ * @timer: number of the current timer
  * @rto: its timeout
  */
 struct tcp {
@@ -118,7 +117,7 @@ static void send_ack(struct tcp *t)
 		sim_at(sim.now + net.delay, on_ack, t, sim.now);
 }
 
-/* An acknowledgment that waited for a second segment in vain. */
+/* The delayed ACK expired without a second segment. */
 static void on_delack(void *arg, u64 gen)
 {
 	struct tcp *t = arg;
@@ -199,7 +198,7 @@ static void rtt_sample(struct tcp *t, double rtt)
 		t->min_rtt = fmin(t->min_rtt, rtt);
 	}
 	t->rto = fmax(RTO_MIN, t->srtt + 4 * t->rttvar);
-	/* HyStart: a queue builds up. */
+	/* HyStart: the delay grows. */
 	if (t->cwnd < t->ssthresh && t->cwnd >= 16 &&
 	    rtt > t->min_rtt + fmin(fmax(t->min_rtt / 8, 0.004), 0.016))
 		t->ssthresh = t->cwnd;
@@ -241,7 +240,7 @@ static void reduce(struct tcp *t)
 	t->recover = t->next;
 }
 
-/* @gen: when the acknowledgment was sent; it names all that came until then. */
+/* @gen: when the ACK was sent; it covers all segments that arrived before. */
 static void on_ack(void *arg, u64 gen)
 {
 	double when = gen / 1e9, acked = 0;
@@ -294,13 +293,13 @@ struct tcp *tcp_start(int dst)
 	return t;
 }
 
-/* Bytes that have arrived and are known to. */
+/* Bytes acknowledged. */
 u64 tcp_bytes(const struct tcp *t)
 {
 	return t->delivered * SEG;
 }
 
-/* What is in flight may still arrive. */
+/* Segments in flight may still arrive. */
 void tcp_stop(struct tcp *t)
 {
 	t->stopped = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's functions that are more than a line, in user space. */
+/* Functions of the kernel for user space. */
 #include "dd_user.h"
 
 static u64 rol(u64 x, int n)
@@ -79,7 +79,7 @@ static u32 crc_words(u32 crc, const u8 *p, size_t words)
 }
 #endif
 
-/* As the kernel's: nothing is inverted. */
+/* Like the kernel's: neither the seed nor the result is inverted. */
 u32 crc32c(u32 crc, const void *p, size_t len)
 {
 	const u8 *s = p;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Time, chance, failure. */
+/* Time, random numbers, failures. */
 #include <stdarg.h>
 
 #include "sim.h"
 
-#define BURST_MAX	2000000	/* events without time going on */
+#define BURST_MAX	2000000	/* events at the same time */
 
 struct sim sim;
 
@@ -30,7 +30,7 @@ void *sim_alloc(size_t n)
 	return p;
 }
 
-/* ---- chance ------------------------------------------------------------- */
+/* ---- random numbers ------------------------------------------------------------- */
 
 u64 sim_mix(u64 x)
 {
@@ -133,7 +133,7 @@ static struct event pop(void)
 	return first;
 }
 
-/* Until @done says so; it is a failure if that takes longer than @duration. */
+/* Run until @done returns true, which must be within @duration. */
 void sim_run(u64 duration, bool (*done)(void))
 {
 	u32 burst = 0;
@@ -151,7 +151,7 @@ void sim_run(u64 duration, bool (*done)(void))
 		ev = pop();
 		burst = ev.time == sim.now ? burst + 1 : 0;
 		if (burst > BURST_MAX)
-			sim_fail("time does not go on");
+			sim_fail("time does not advance");
 		sim.now = ev.time;
 		ev.fn(ev.arg, ev.gen);
 	}

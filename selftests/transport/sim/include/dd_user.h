@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of the kernel as transport*.c and wire.c ask for, in user space.
- * The headers in linux/ stand where the kernel's would.
+ * The parts of the kernel that transport*.c and wire.c use, for user space. The
+ * headers in linux/ replace the kernel's.
  */
 #ifndef _DD_USER_H
 #define _DD_USER_H
@@ -133,7 +133,7 @@ static inline void list_add_tail(struct list_head *n, struct list_head *l)
 	list_between(n, l->prev, l);
 }
 
-/* What is used after this faults, as in the kernel. */
+/* Uses after this fault, as in the kernel. */
 static inline void list_del(struct list_head *n)
 {
 	n->prev->next = n->next;
@@ -212,7 +212,7 @@ static inline void hlist_add_head(struct hlist_node *n, struct hlist_head *h)
 	h->first = n;
 }
 
-/* As list_del(), of what is on a list. */
+/* Like list_del(), for hash lists. */
 static inline void hlist_del(struct hlist_node *n)
 {
 	*n->pprev = n->next;
