@@ -293,8 +293,11 @@ static int kernel_deposits(struct dd *h, struct ddi_conn *c,
 	return 0;
 }
 
-/* The message is in place: post its note, followed by a full barrier. */
-static DDI_INLINE void post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t len,
+/*
+ * The message is in place: post its note, followed by a full barrier. Returns whether
+ * the connection has ended or its receiver sleeps: then posted() is called.
+ */
+static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t len,
 			size_t roffset, uint64_t word, uint32_t tag,
 			const unsigned int *meta, size_t metacount)
 {
@@ -325,18 +328,12 @@ static DDI_INLINE void post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 	 * with the kernel's barriers when it closes and when the receiver goes to sleep.
 	 */
 	ddi_store_mb(&note->seq, pos + 1);
-}
-
-/* Whether the connection has ended, or its receiver sleeps; after post(). */
-static inline bool posted_more(const struct ddi_conn *c,
-			       const struct ddi_direct_tx *tx)
-{
-	return ddi_load(&tx->ring->state->need_wake) || ddi_load(&c->cell->error) ||
+	return ddi_load(&ring->state->need_wake) || ddi_load(&c->cell->error) ||
 	       ddi_load(&c->cell->conn) != c->serial;
 }
 
 /*
- * Finish a message for which posted_more(); the connection is locked, if not
+ * Finish a message after post(); the connection is locked, if not
  * ddi_alone(). If the other end has closed, it may have read the last message before:
  * the kernel reports the position up to which notes were delivered, and the message
  * counts only if its note is before that.
@@ -416,8 +413,8 @@ int ddi_direct_send(struct dd *h, struct ddi_conn *c,
 	} else {
 		word = ddi_deposit(tx->block + rq->roffset, rq->addr, rq->len);
 	}
-	post(c, tx, rq->len, rq->roffset, word, rq->tag, rq->meta, rq->metacount);
-	return posted_more(c, tx) ? posted(h, c) : 0;
+	return post(c, tx, rq->len, rq->roffset, word, rq->tag, rq->meta,
+		    rq->metacount) ? posted(h, c) : 0;
 }
 
 /* Unlock a connection on which a message was posted; returns @ret. */
@@ -440,8 +437,7 @@ static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c,
 			    struct ddi_direct_tx *tx, size_t len, size_t roffset,
 			    uint64_t word)
 {
-	post(c, tx, len, roffset, word, ddi_send_tag(c), NULL, 0);
-	if (ddi_unlikely(posted_more(c, tx)))
+	if (ddi_unlikely(post(c, tx, len, roffset, word, ddi_send_tag(c), NULL, 0)))
 		return posted_slow(h, c);
 	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&c->lock)))
 		return posted_wake(c);

@@ -110,8 +110,8 @@ static DDI_INLINE bool direct_load(const struct ddi_direct_rx *rx,
 		return false;
 	note->conn = ddi_load_acquire(&c->serial);
 	if (ddi_unlikely(DD_SERIAL_ID(note->conn) != (uint32_t)head) ||
-	    ddi_unlikely(ddi_load_acquire(&c->cell->conn) != note->conn) ||
-	    ddi_unlikely(ddi_load(&c->cell->ring) != rx->unit))
+	    ddi_unlikely(!ddi_equals(&c->cell->conn, note->conn)) ||
+	    ddi_unlikely(!ddi_equals(&c->cell->ring, rx->unit)))
 		return false;
 	note->offset = ddi_load(&slot->offset);
 	note->len = ddi_load(&slot->len);
@@ -459,7 +459,7 @@ static DDI_INLINE bool fast(struct dd *h, uint32_t id, struct dd_msg *msg,
 	if (ddi_unlikely(!l) || (!ddi_alone() && !ddi_trylock(&l->lock)))
 		return false;
 	/* A list that is gone has the id 0, of which there is no record. */
-	if (ddi_unlikely(ddi_load(&l->head->id) != id) || ddi_unlikely(--l->streak < 0))
+	if (ddi_unlikely(!ddi_equals(&l->head->id, id)) || ddi_unlikely(--l->streak < 0))
 		return fast_not(l);
 	rx = l->cur;
 	if (!rx)
@@ -467,7 +467,7 @@ static DDI_INLINE bool fast(struct dd *h, uint32_t id, struct dd_msg *msg,
 	state = rx->state;
 	pos = ddi_load(&state->head);
 	slot = ddi_direct_slot(rx, pos);
-	if (ddi_load_acquire(&slot->seq) != pos + 1)
+	if (!ddi_equals(&slot->seq, pos + 1))
 		return fast_not(l);
 	head = ddi_load((const ddi_word *)&slot->conn);
 	c = ddi_table_get(h->board.conns, head);
@@ -482,7 +482,7 @@ static DDI_INLINE bool fast(struct dd *h, uint32_t id, struct dd_msg *msg,
 	}
 	consumed(c, note.msgid);
 	ddi_store_mb(&state->head, pos + 1);
-	if (ddi_unlikely(ddi_load(&state->need_kick)))
+	if (ddi_unlikely(ddi_test(&state->need_kick, 1)))
 		return fast_kick(h, l);
 	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
 		return fast_wake(l);
@@ -512,34 +512,50 @@ bool ddi_recv_brief(struct dd *h, uint32_t id, struct ddi_brief *brief)
 	return fast(h, id, NULL, brief);
 }
 
+static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
+{
+	brief->addr = msg->addr;
+	brief->len = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
+	brief->conn = msg->conn;
+	brief->service = msg->service;
+	brief->meta_count = msg->meta_count;
+	for (unsigned int i = 0; i < msg->meta_count; i++)
+		brief->meta[i] = msg->meta[i];
+}
+
 /**
  * ddi_recv_general() - receive whatever it is
  * @h: as dd_recv()
  * @list: as dd_recv()
- * @msg: as dd_recv()
+ * @msg: (out) the message, or NULL
+ * @brief: (out) the message, if @msg is NULL; its length is -1 for DD_MSG_CONN
  * @options: as dd_recv()
  * @timeout: as dd_recv()
  *
  * Return: as dd_recv().
  */
 int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
-		     unsigned int options, int64_t timeout)
+		     struct ddi_brief *brief, unsigned int options,
+		     int64_t timeout)
 {
+	struct dd_msg local, *to = msg ? msg : &local;
 	int64_t deadline = 0;
 	struct ddi_list *l;
 	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	if (!msg || options & ~RECV_OPTIONS)
+	if ((!msg && !brief) || options & ~RECV_OPTIONS)
 		return -EINVAL;
 	do {
 		l = ddi_list_find(h, list);
 		if (!l)
 			return -EBADID;
-		ret = ddi_list_next(h, l, list, true, msg);
+		ret = ddi_list_next(h, l, list, true, to);
+		if (ret > 0 && !msg)
+			brief_from(brief, to);
 		if (ret)
-			return ret > 0 && msg->type == DD_MSG_CLOSE ? -ECONNCLOSE :
+			return ret > 0 && to->type == DD_MSG_CLOSE ? -ECONNCLOSE :
 			       ret < 0 ? ret : 0;
 		if (!timeout)
 			return -EWOULDBLOCK;
@@ -549,7 +565,9 @@ int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
 			/* The sender of void notes may have ended each wait before. */
 			return -ETIMEDOUT;
 		ret = ddi_list_wait(h, l, list, options, deadline);
-	} while (!ret && !ddi_recv_fast(h, list, msg));
+		/* What was waited for is probably simple. */
+	} while (!ret && !(msg ? ddi_recv_fast(h, list, msg) :
+				 ddi_recv_brief(h, list, brief)));
 	return ret;
 }
 
@@ -559,7 +577,7 @@ DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 	if (ddi_likely(msg) && ddi_likely(!(options & ~RECV_OPTIONS)) &&
 	    ddi_recv_fast(h, list, msg))
 		return 0;
-	return ddi_recv_general(h, list, msg, options, timeout);
+	return ddi_recv_general(h, list, msg, NULL, options, timeout);
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)

@@ -24,6 +24,7 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 bool ddi_recv_fast(struct dd *h, uint32_t id, struct dd_msg *msg);
 bool ddi_recv_brief(struct dd *h, uint32_t id, struct ddi_brief *brief);
 int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
-		     unsigned int options, int64_t timeout);
+		     struct ddi_brief *brief, unsigned int options,
+		     int64_t timeout);
 
 #endif /* _DD_RECV_H */

@@ -266,33 +266,21 @@ SAME(servid, service);
 SAME(metad, meta);
 SAME(metacount, meta_count);
 
-static void desc_fill(ddrecv_desc_t *desc, const struct dd_msg *msg)
-{
-	desc->connid = msg->conn;
-	desc->servid = msg->service;
-	desc->msgaddr = msg->addr;
-	desc->msgsize = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
-	desc->metacount = msg->meta_count;
-	memcpy(desc->metad, msg->meta, msg->meta_count * sizeof(*msg->meta));
-}
-
 /* The message has not come yet, or it is not simple. */
 static DDI_NOINLINE int recv_general(noteid_t noteid, ddrecv_desc_t *recvblk,
 				     option_t options, timeout_t ticks)
 {
-	struct dd_msg msg;
 	int64_t timeout;
 	int ret;
 
 	if (timeout_get(options, ticks, &timeout) || !recvblk)
 		return fail(-EINVAL);
-	ret = ddi_recv_general(handle_have(), noteid, &msg, wait_options(options),
-			       timeout);
+	ret = ddi_recv_general(handle_have(), noteid, NULL,
+			       (struct ddi_brief *)recvblk,
+			       wait_options(options), timeout);
 	/* A timeout of 0 ticks is one that has expired. */
 	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
 		ret = -ETIMEDOUT;
-	if (!ret || ret == -ECONNCLOSE)
-		desc_fill(recvblk, &msg);
 	return result(ret);
 }
 

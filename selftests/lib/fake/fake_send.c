@@ -109,7 +109,7 @@ int do_submit(struct dd_submit *s)
 		struct object *c = conn_get(rq->conn);
 
 		ret = !c ? -ENOENT : rq->sqe.seq ? -EINVAL :
-		      -conn_cell(c)->error;
+		      -(int)conn_cell(c)->error;
 		if (!ret)
 			ret = execute(c, &rq->sqe);
 		if (ret < 0)
