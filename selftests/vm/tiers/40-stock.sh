@@ -9,7 +9,7 @@
 
 LOG=build/stock.tap
 
-vm_list stock "$(echo selftests/{ddp/guest,core/{abi,stress},admin/guest,tools/tools,net/guest}.list)" \
+vm_list stock "$(echo selftests/{ddp/guest,lib/guest,core/{abi,stress},admin/guest,tools/tools,net/guest}.list)" \
 	> >(tee $LOG)
 wait $!
 check "stock: each requirement is named by a test that passed" \
