@@ -360,7 +360,8 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		arg->cell_unit = conn->imp.unit;
 		arg->peer_size = conn->imp.peer_size;
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
-		trace_dd_connect(conn);
+		if (trace_dd_connect_enabled())
+			trace_dd_connect(conn, dd_conn_peer_pid(conn));
 		dd_netlink_event_conn(conn, true);
 	}
 	dd_conn_put(conn);
@@ -628,7 +629,8 @@ void dd_conn_end(struct dd_conn *conn)
 {
 	if (xchg(&conn->closing, 1))
 		return;
-	trace_dd_close(conn);
+	if (trace_dd_close_enabled())
+		trace_dd_close(conn, dd_conn_peer_pid(conn));
 	dd_conn_sever(conn);
 	dd_netlink_event_conn(conn, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(&conn->obj)))

@@ -19,6 +19,7 @@
 #include "link_udp.h"
 #include "peer.h"
 #include "remote.h"
+#include "transport_ctl.h"
 
 #define DD_CTL_CLOSES		15	/* channels in a CLOSE message */
 

@@ -18,6 +18,9 @@
 #include <linux/workqueue.h>
 #include <net/dst_cache.h>
 
+#include "link_udp_rx.h"
+#include "link_udp_tx.h"
+#include "net_upper.h"
 #include "peer.h"
 #include "transport.h"
 
@@ -27,99 +30,6 @@ struct sock;
 
 #define DD_UDP_HASH	256	/* buckets of peers */
 #define DD_UDP_HDR_PAGES	4	/* pages for headers of packets in transit */
-
-/**
- * struct dd_udp_cursor - a position in the data of an skb
- * @next: next member of the skb's fragment list
- * @frag: next fragment of the current skb
- * @end: end of its fragments
- * @first: first fragment of the outer skb; while @frag equals it, @p is in the
- *	linear part
- * @p: current position
- * @left: contiguous bytes at @p
- */
-struct dd_udp_cursor {
-	struct sk_buff *next;
-	const skb_frag_t *frag;
-	const skb_frag_t *end;
-	const skb_frag_t *first;
-	const u8 *p;
-	u32 left;
-};
-
-/**
- * struct dd_udp_payload - payload of a received packet, as passed through
- *	transport.c
- * @start: start of the payload
- * @at: position after the last read
- * @off: bytes from @start to @at
- *
- * In a batch only @at is valid.
- */
-struct dd_udp_payload {
-	struct dd_udp_cursor start;
-	struct dd_udp_cursor at;
-	u32 off;
-};
-
-/**
- * struct dd_net_upper - callbacks into the code that owns the memory
- * @attach: a peer was configured; set @link->priv. May sleep. Return 0 or -errno
- * @detach: no other callback but @release follows for this peer. May sleep. Other
- *	contexts may still hold a reference to the peer and lock its session
- * @find: see struct dd_tp_ops
- * @deposit: see struct dd_tp_ops; calls dd_udp_copy()
- * @deposit_batch: see struct dd_tp_ops; calls dd_udp_copy_batch()
- * @complete: see struct dd_tp_ops. May leave posting the note to @show: then it
- *	sets @link->note_pending and returns with a lock held, under which only
- *	@credit and @show are called
- * @show: post the note; called if @link->note_pending is set, before the session is
- *	unlocked or the next packet is processed
- * @credit: see struct dd_tp_ops; may be NULL
- * @sent: see struct dd_tp_ops
- * @done: see struct dd_tp_ops
- * @ctl: see struct dd_tp_ops
- * @up: see struct dd_tp_ops
- * @down: see struct dd_tp_ops; the link tries to open a new session by itself
- * @source: return the address of byte @off of the message @op, in a page that may be
- *	put into an skb (not from kmalloc()); @left (out): contiguous bytes there, at
- *	least 1. Called while the transport holds the op. The skb takes a reference
- *	to the page and may outlive op, channel and region
- * @progress: packets may have been acknowledged: control messages that did not fit
- *	may be sent now
- * @release: the last reference to the peer is gone: free @link->priv. May sleep
- *
- * All callbacks other than @attach, @detach and @release are called with the session
- * locked, in softirq or process context. They may call the functions that struct
- * dd_tp_ops permits, and none that locks a session.
- */
-struct dd_net_upper {
-	int (*attach)(struct dd_udp_peer *link);
-	void (*detach)(struct dd_udp_peer *link);
-	struct dd_tp_chan *(*find)(struct dd_udp_peer *link, u64 id);
-	int (*deposit)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-		       u64 dst, struct dd_udp_payload *payload, u32 off,
-		       u32 len);
-	void (*deposit_batch)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			      u64 dst, struct dd_udp_payload *payload,
-			    struct dd_tp_rx_batch *batch);
-	bool (*complete)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			 const struct dd_tp_msg *msg, const u8 *tail,
-			 u32 ntail);
-	void (*show)(struct dd_udp_peer *link);
-	u32 (*credit)(struct dd_udp_peer *link, struct dd_tp_chan *chan);
-	void (*sent)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-		     u64 msgid);
-	void (*done)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-		     u64 msgid);
-	void (*ctl)(struct dd_udp_peer *link, const void *data, u32 len);
-	void (*up)(struct dd_udp_peer *link);
-	void (*down)(struct dd_udp_peer *link, enum dd_tp_reason reason);
-	const void *(*source)(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			      struct dd_tp_op *op, u32 off, u32 *left);
-	void (*progress)(struct dd_udp_peer *link);
-	void (*release)(struct dd_udp_peer *link);
-};
 
 /**
  * struct dd_udp_stats - counters of a peer's link; protected by its lock
@@ -267,7 +177,6 @@ struct dd_udp_node {
 	u64 incarnation;
 };
 
-/* link_udp.c */
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
 
@@ -306,27 +215,5 @@ static inline void dd_udp_show(struct dd_udp_peer *link)
 	if (link->note_pending)
 		dd_udp_upper->show(link);
 }
-
-/* link_udp_tx.c */
-void dd_udp_route(struct dd_udp_peer *link);
-void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock);
-void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
-	__releases(&link->lock);
-void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock);
-void dd_udp_tx_deferred(struct tasklet_struct *tasklet);
-enum hrtimer_restart dd_udp_timer(struct hrtimer *timer);
-
-/* link_udp_rx.c */
-void dd_udp_ready(struct sock *sk);
-void dd_udp_drain(struct dd_udp_node *un, int family);
-struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
-				 const union dd_peer_addr *addr);
-bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
-void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		 u32 off, void *dst, u32 len);
-u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		      struct dd_tp_rx_batch *batch, void **pages, u32 at);
-void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);
-u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc);
 
 #endif /* _DD_LINK_UDP_H */

@@ -24,6 +24,7 @@
 #include "node.h"
 #include "page.h"
 #include "transport_batch.h"
+#include "transport_rx.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in a row */
 #define DD_UDP_BULK	16384	/* bytes in an skb that indicate a stream */

@@ -387,7 +387,8 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	}
 	WRITE_ONCE(seg->received, msg->msgid);
 	WRITE_ONCE(conn->imp.cell->received, msg->msgid);
-	trace_dd_arrival(conn, msg);
+	trace_dd_arrival(conn, link->peer->number, msg->dst, msg->len,
+			 msg->msgid);
 	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
 		return dd_remote_tell(link, seg, &note);
 	dd_list_wake(seg->list);

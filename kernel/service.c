@@ -792,7 +792,8 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	/* For two ends on this node, dd_conn_connect() reports the connection. */
 	if (!err && call) {
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
-		trace_dd_connect(conn);
+		if (trace_dd_connect_enabled())
+			trace_dd_connect(conn, dd_conn_peer_pid(conn));
 		dd_netlink_event_conn(conn, true);
 	}
 out:

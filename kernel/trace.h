@@ -10,7 +10,9 @@
 
 #include <linux/tracepoint.h>
 
-#include "remote.h"
+#include "conn.h"
+#include "nic.h"
+#include "notelist.h"
 
 TRACE_EVENT(dd_op,
 	    TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
@@ -68,8 +70,9 @@ TRACE_EVENT(dd_deposit,
 );
 
 TRACE_EVENT(dd_arrival,
-	    TP_PROTO(const struct dd_conn *conn, const struct dd_tp_msg *msg),
-	TP_ARGS(conn, msg),
+	    TP_PROTO(const struct dd_conn *conn, u32 node, u64 offset, u32 len,
+		     u64 msgid),
+	TP_ARGS(conn, node, offset, len, msgid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -81,10 +84,10 @@ TRACE_EVENT(dd_arrival,
 	TP_fast_assign(
 		__entry->pid = pid_nr(conn->obj.ctx->pid);
 		__entry->conn = conn->obj.id;
-		__entry->node = dd_conn_peer_node(conn);
-		__entry->offset = msg->dst;
-		__entry->len = msg->len;
-		__entry->msgid = msg->msgid;
+		__entry->node = node;
+		__entry->offset = offset;
+		__entry->len = len;
+		__entry->msgid = msgid;
 	),
 	TP_printk("pid=%d conn=%u node=%u offset=%llu len=%u msgid=%llu",
 		  __entry->pid, __entry->conn, __entry->node, __entry->offset,
@@ -121,8 +124,8 @@ TRACE_EVENT(dd_note,
 );
 
 DECLARE_EVENT_CLASS(dd_conn,
-		    TP_PROTO(const struct dd_conn *conn),
-	TP_ARGS(conn),
+		    TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
+	TP_ARGS(conn, peer_pid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -134,7 +137,7 @@ DECLARE_EVENT_CLASS(dd_conn,
 	TP_fast_assign(
 		__entry->pid = pid_nr(conn->obj.ctx->pid);
 		__entry->conn = conn->obj.id;
-		__entry->peer_pid = dd_conn_peer_pid(conn);
+		__entry->peer_pid = peer_pid;
 		__entry->peer_conn = conn->peer ? conn->peer->obj.id : 0;
 		__entry->type = conn->type;
 		__entry->server = conn->server;
@@ -149,13 +152,13 @@ DECLARE_EVENT_CLASS(dd_conn,
 );
 
 DEFINE_EVENT(dd_conn, dd_connect,
-	     TP_PROTO(const struct dd_conn *conn),
-	TP_ARGS(conn)
+	     TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
+	TP_ARGS(conn, peer_pid)
 );
 
 DEFINE_EVENT(dd_conn, dd_close,
-	     TP_PROTO(const struct dd_conn *conn),
-	TP_ARGS(conn)
+	     TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
+	TP_ARGS(conn, peer_pid)
 );
 
 /* At the sending end; @ring is the number in the cells of the receiver. */

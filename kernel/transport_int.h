@@ -18,6 +18,8 @@
 #include <linux/minmax.h>
 
 #include "transport.h"
+#include "transport_ctl.h"
+#include "transport_rx.h"
 
 #define DD_TP_MS		1000000ull	/* ns */
 #define DD_TP_US		1000ull

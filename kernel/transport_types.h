@@ -1,26 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Types shared by the transport and its caller: messages, channels, packets and
- * the table of callbacks. The session and its functions are in transport.h.
- */
+/* Constants, configuration and counters of a session. */
 #ifndef _DD_TRANSPORT_TYPES_H
 #define _DD_TRANSPORT_TYPES_H
 
-#include <linux/list.h>
 #include <linux/types.h>
-
-#include "wire.h"
-
-struct dd_tp;
-struct dd_tp_rx_batch;
 
 #define DD_TP_NEVER		U64_MAX		/* no deadline */
 #define DD_TP_RECORDS_MIN	32
 #define DD_TP_RECORDS_MAX	8192
 #define DD_TP_CTL_MIN		2
 #define DD_TP_CTL_MAX		64
-#define DD_TP_WINDOW_MAX	65534		/* messages per channel */
-#define DD_TP_HOLES		32		/* received ranges kept per message */
+#define DD_TP_RX_RANGES		32		/* of packet numbers */
 
 /**
  * enum dd_tp_reason - why a session ended
@@ -123,261 +113,6 @@ enum dd_tp_state {
 };
 
 /**
- * struct dd_tp_msg - a message, as passed to complete() of the receiver
- * @msgid: number of the message on its channel, from 1
- * @dst: offset in the destination block
- * @len: bytes
- * @flags: DD_PUT_*
- * @meta_count: number of valid words in @meta
- * @tag: tag word of the note
- * @meta: metadata words of the note
- */
-struct dd_tp_msg {
-	u64 msgid;
-	u64 dst;
-	u32 len;
-	u8 flags;
-	u8 meta_count;
-	u32 tag;
-	u32 meta[DD_WIRE_META];
-};
-
-/**
- * struct dd_tp_op - a message to be sent; memory owned by the caller
- * @msg: the message; dd_tp_submit() sets @msg.msgid, the caller sets the rest and
- *	does not change it while the transport holds the op
- * @node: entry in dd_tp_chan.ops (private, as all that follows)
- * @next: bytes that have been sent at least once
- * @acked: bytes that have been acknowledged
- * @retransmit: pieces that were declared lost and are not acknowledged since
- * @head_sent: the packet of an empty message has been sent
- * @head_acked: the packet of an empty message has been acknowledged
- *
- * The transport holds the op from dd_tp_submit() until it calls sent() for it, or
- * until dd_tp_chan_drop().
- */
-struct dd_tp_op {
-	struct dd_tp_msg msg;
-
-	struct list_head node;
-	u32 next;
-	u32 acked;
-	u32 retransmit;
-	bool head_sent;
-	bool head_acked;
-};
-
-/**
- * struct dd_tp_range - bytes of a message, the end exclusive
- * @start: first byte
- * @end: byte after the last one
- */
-struct dd_tp_range {
-	u32 start;
-	u32 end;
-};
-
-/**
- * struct dd_tp_chan_cfg - parameters of a channel
- * @id: name that the peer uses for this end. From random(), so that only the
- *	peer can name it
- * @peer_id: name that this node uses for the peer's end; 0 if not known yet
- * @rx_size: bytes in the block that the peer writes to
- * @rx_window: unread notes that the peer may have here, 1..DD_TP_WINDOW_MAX
- * @rx_taken: places of @rx_window not available at first, 0..@rx_window; the peer
- *	may send so many messages less until a DONE raises its limit
- * @tx_window: unread notes that this node may have at the peer
- * @tx_taken: places of @tx_window not available at first
- * @prompt: with @tx_window 1: the local sender waits for DONE after each message,
- *	so each message asks for an immediate DONE
- */
-struct dd_tp_chan_cfg {
-	u64 id;
-	u64 peer_id;
-	u64 rx_size;
-	u32 rx_window;
-	u32 rx_taken;
-	u32 tx_window;
-	u32 tx_taken;
-	bool prompt;
-};
-
-/**
- * struct dd_tp_chan - one end of a connection; embedded by the caller
- * @cfg: parameters, copied by dd_tp_chan_init()
- * @up: belongs to the session that is up; false after the session ended (read only)
- * @hold: like dd_tp.hold, for this channel; set by the caller, false at first
- * @submitted: messages accepted by dd_tp_submit() (read only)
- * @sent: messages of which all bytes are acknowledged (read only)
- * @done: messages that are in place at the peer and notified (read only)
- * @limit: number of the last message that may be sent now (read only)
- * @received: messages received completely (read only)
- * @notified: received messages whose note is posted, or that need none (read only)
- * @node: entry in dd_tp.chans (private, as all that follows)
- * @ready: entry in dd_tp.retransmit or in dd_tp.ready
- * @done_node: entry in dd_tp.done_queue, or in dd_tp_rec.done of the packet that
- *	carries the DONE
- * @ops: messages that are not acknowledged completely, by number
- * @flight: packets in flight that carry pieces of them
- * @lost: pieces to be retransmitted, as records
- * @granted: number of the last message that the peer may send, as last announced
- * @burst: bytes this channel may still send before the next channel's turn
- * @unanswered: no message was sent since the last one was received
- * @answers: a message was sent between the last two that were received
- * @awaited: the caller waits for messages that did not ask for DONE, or did so
- *	recently
- * @in_progress: @msg and @range describe message number @received + 1
- * @has_head: its first piece has been received
- * @has_tail: its last piece has been received
- * @ntail: bytes in @tail
- * @tail: last bytes of the message, stored after all others
- * @lead: how many messages before the last permitted one a message asks for DONE
- * @asked: number of the last message that asked for DONE, 0 for none
- * @asked_at: when that message was sent; 0 if not known
- * @gap: smoothed time between two messages, ns; see dd_tp_chan_ask()
- * @nranges: entries in @range
- * @msg: the message in progress
- * @range: bytes received of it, ascending, disjoint and not adjacent
- */
-struct dd_tp_chan {
-	struct dd_tp_chan_cfg cfg;
-	bool up;
-	bool hold;
-	u64 submitted;
-	u64 sent;
-	u64 done;
-	u64 limit;
-	u64 received;
-	u64 notified;
-
-	struct list_head node;
-	struct list_head ready;
-	struct list_head done_node;
-	struct list_head ops;
-	struct hlist_head flight;
-	struct list_head lost;
-	u64 granted;
-	s32 burst;
-	bool unanswered;
-	bool answers;
-	bool awaited;
-	bool in_progress;
-	bool has_head;
-	bool has_tail;
-	u8 ntail;
-	u8 tail[8];
-	u16 lead;
-	u32 nranges;
-	u64 asked;
-	u64 asked_at;
-	u64 gap;
-	struct dd_tp_msg msg;
-	struct dd_tp_range range[DD_TP_HOLES];
-};
-
-/**
- * struct dd_tp_pkt - a packet, or a batch of packets, to be transmitted
- * @hdr: (in) memory of %DD_WIRE_HLEN_MAX bytes
- * @room: (in) number of struct dd_wire_piece that fit at @hdr; with 0 or 1, each
- *	call makes one packet
- * @count: (out) packets made: 1, or more if they carry consecutive pieces of one
- *	message. Their headers are adjacent at @hdr and their payloads are adjacent
- *	in the message; @off and @len describe the first one
- * @hlen: (out) bytes of each header
- * @chan: (out) channel of the payload, NULL if there is none
- * @op: (out) message of the payload
- * @off: (out) offset of the payload in the message
- * @len: (out) bytes of payload, after the header
- * @crc: (out) if @need_crc: running checksum, to be continued over the payload
- *	and stored by dd_wire_seal()
- * @need_crc: (out) the caller has to finish the checksum; @count is 1
- * @again: (out) retransmitted payload; its source may be changing, so the caller
- *	should copy it first; @count is 1
- * @more: (out) another packet of the same length is likely to follow
- *
- * @chan and @op are valid under the caller's lock. A caller that unlocks before
- * it has taken the payload holds a reference to the memory of the source.
- */
-struct dd_tp_pkt {
-	struct dd_wire_hdr *hdr;
-	u32 room;
-	u32 count;
-	u32 hlen;
-	struct dd_tp_chan *chan;
-	struct dd_tp_op *op;
-	u32 off;
-	u32 len;
-	u32 crc;
-	bool need_crc;
-	bool again;
-	bool more;
-};
-
-/**
- * struct dd_tp_ops - callbacks of the transport
- * @random: return 64 unpredictable random bits
- * @find: return the channel of this session with this id, or NULL
- * @deposit: store @len bytes of @payload, from its byte @off on, at offset @dst
- *	of the block. Bytes of a message come in any order, each byte once; all
- *	bytes of a message come before those of the next. Return 0; -%ECONNRESET if
- *	the channel is closing (the bytes are dropped, the packet is acknowledged);
- *	-%EAGAIN to drop the packet unacknowledged, so that the peer retransmits it
- * @deposit_batch: store the payloads of consecutive packets, which are adjacent in
- *	the block, from @dst on: as long as dd_tp_rx_batch_takes() accepts the
- *	header of the next packet, store its @batch->plen bytes. May stop after any
- *	packet; the remaining ones are passed to dd_tp_rx()
- * @peek: copy @len bytes of @payload, from its byte @off on, to @buf
- * @payload_crc: continue the running CRC-32C @crc over @len bytes of @payload
- * @complete: all bytes of a message but the last @ntail (0..8) are deposited: store
- *	these at its end (dd_copy_final()) and notify the receiver if @msg->flags
- *	asks for it. Return true if it is notified or needs no note, false if the
- *	note is withheld; then the caller calls dd_tp_notified() later
- * @credit: return the number of notes that could be posted on this channel now;
- *	called only while no note is withheld. The value must not decrease except
- *	by posting. Called often. May be NULL for always 0
- * @sent: all bytes of the messages up to @msgid are acknowledged: their ops and
- *	sources may be reused
- * @done: the messages up to @msgid are in place and notified; follows sent()
- * @ctl: a control message was received; each exactly once, in order
- * @up: a session is up; channels may be made and control messages sent
- * @down: the session ended: no further callback for its messages. Its channels
- *	have @up false and may be dropped at any time
- * @drop: something was dropped (also counted in @stats); may be NULL
- * @trace: report an event; may be NULL
- *
- * complete(), sent(), done(), ctl(), up() and down() may call dd_tp_submit(),
- * dd_tp_ctl(), dd_tp_notified(), dd_tp_chan_init(), dd_tp_chan_peer(),
- * dd_tp_chan_await(), dd_tp_chan_over() and dd_tp_chan_drop() for any channel, and
- * down() may call dd_tp_start(). The other callbacks may call no function of the
- * transport. No callback may call dd_tp_stop(), dd_tp_exit() or dd_tp_poll().
- */
-struct dd_tp_ops {
-	u64 (*random)(struct dd_tp *tp);
-	struct dd_tp_chan *(*find)(struct dd_tp *tp, u64 id);
-	int (*deposit)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
-		       const void *payload, u32 off, u32 len);
-	void (*deposit_batch)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
-			      const void *payload,
-			      struct dd_tp_rx_batch *batch);
-	void (*peek)(struct dd_tp *tp, const void *payload, u32 off, void *buf,
-		     u32 len);
-	u32 (*payload_crc)(struct dd_tp *tp, const void *payload, u32 len,
-			   u32 crc);
-	bool (*complete)(struct dd_tp *tp, struct dd_tp_chan *chan,
-			 const struct dd_tp_msg *msg, const u8 *tail,
-			 u32 ntail);
-	u32 (*credit)(struct dd_tp *tp, struct dd_tp_chan *chan);
-	void (*sent)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid);
-	void (*done)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid);
-	void (*ctl)(struct dd_tp *tp, const void *data, u32 len);
-	void (*up)(struct dd_tp *tp);
-	void (*down)(struct dd_tp *tp, enum dd_tp_reason reason);
-	void (*drop)(struct dd_tp *tp, enum dd_tp_drop reason);
-	void (*trace)(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
-		      u32 bytes);
-};
-
-/**
  * struct dd_tp_cfg - configuration of a session
  * @node: number of this node
  * @peer: number of the peer
@@ -438,6 +173,36 @@ struct dd_tp_stats {
 	u64 acks;
 	u64 sessions;
 	u64 drops[DD_TP_DROPS];
+};
+
+/**
+ * struct dd_tp_rx_range - packet numbers that were received
+ * @first: lowest
+ * @last: highest
+ */
+struct dd_tp_rx_range {
+	u64 first;
+	u64 last;
+};
+
+/**
+ * struct dd_tp_id - identity and parameters of a session
+ * @incarnation: peer's incarnation
+ * @rx_token: token of packets to this node
+ * @tx_token: token of packets to the peer
+ * @packet_max: largest datagram that the peer accepts
+ * @ctl_slots: control messages that may be in flight to the peer
+ * @want_crc: the peer wants checksums of payloads
+ * @version: of DATA packets
+ */
+struct dd_tp_id {
+	u64 incarnation;
+	u64 rx_token;
+	u64 tx_token;
+	u32 packet_max;
+	u32 ctl_slots;
+	bool want_crc;
+	u8 version;
 };
 
 #endif /* _DD_TRANSPORT_TYPES_H */
