@@ -112,9 +112,9 @@ small() {
 	return "$status"
 }
 
-# endless HOW FROM TO [PREFIX...]: flood in the background, until flood_ends.
+# endless HOW FROM TO: flood in the background, until flood_ends.
 endless() {
-	ip netns exec dd3 "${@:4}" net_forge "$1" 1000000000 "$2" "$3" >/dev/null &
+	ip netns exec dd3 net_forge "$1" 1000000000 "$2" "$3" >/dev/null &
 	FLOOD+=($!)
 }
 flood_ends() {
@@ -141,9 +141,9 @@ comes_up() {
 	return "$status"
 }
 
-# The last peer of a socket is removed, and so the socket, during a flood. The priority of
-# the senders is higher than that of the worker, so that the socket is never empty: the
-# close must not wait until it is.
+# The last peer of a socket is removed, and so the socket, during a flood. The packets
+# take the worker longer than the senders, so that the socket is never empty: the close
+# must not wait until it is.
 closes() {
 	local status=0 i
 
@@ -152,12 +152,11 @@ closes() {
 	cluster_up 3 && budget 0 || return
 	FLOOD=()
 	for ((i = 0; i < $(nproc); i++)); do
-		endless flood 10.9.0.1 10.9.0.2 nice -n -15
+		endless bulk 10.9.0.1 10.9.0.2
 	done
 	for i in 1 2 3; do
-		cluster_exec 2 nice -n -20 ddctl peer add 1 10.9.0.1 || status=1
-		timeout "$PATIENCE" ip netns exec dd2 nice -n -20 \
-			ddctl peer del 1 || status=1
+		cluster_exec 2 ddctl peer add 1 10.9.0.1 || status=1
+		timeout "$PATIENCE" ip netns exec dd2 ddctl peer del 1 || status=1
 	done
 	flooding || status=1
 	flood_ends

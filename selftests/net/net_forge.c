@@ -7,6 +7,8 @@
  *
  *	junk		random bytes
  *	flood		the same, without a pause
+ *	bulk		60 packets in each datagram, which take the receiver longer
+ *			than the sender: with long headers and a wrong token
  *	handshake	openings, answers, refusals and resets with random secrets
  *	replay		unchanged packets captured between the two nodes; only
  *			numbered ones, whose repetition is detected
@@ -26,6 +28,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
@@ -45,6 +48,8 @@
 #define PORT		56797
 #define PACKETS_MAX	20000
 #define PACKET_MAX	9000
+#define BULK		60	/* packets in a datagram */
+#define BULK_LEN	640	/* bytes in each of them, all header */
 
 /* Offsets in the header, see Documentation/protocol.rst. */
 enum {
@@ -241,15 +246,16 @@ static void read_capture(const char *path)
 
 /* --- packets ---------------------------------------------------------------*/
 
+static const unsigned char valid_start[] = { 0x44, 0x44, 1, 6 };
+
 static size_t junk(unsigned char *p, uint64_t n)
 {
-	static const unsigned char start[] = { 0x44, 0x44, 1, 6 };
 	size_t len = next_random(&rnd) % 1400;
 
 	put_random(p, len);
 	/* Half of the packets begin with a valid version and type. */
 	if (n & 1 && len >= HEADER) {
-		memcpy(p, start, sizeof(start));
+		memcpy(p, valid_start, sizeof(valid_start));
 		put16(p + AT_HLEN, HEADER);
 		put16(p + AT_PLEN, len - HEADER);
 		seal(p, len);
@@ -361,6 +367,32 @@ static size_t control(unsigned char *p, uint64_t n, bool queries)
 	return HEADER + 8 + len;
 }
 
+/* The kernel segments a datagram, if at all. The address @from need not be local. */
+static void bulk(uint64_t count)
+{
+	static unsigned char p[BULK * BULK_LEN];
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = from,
+				 .sin_port = htons(PORT) };
+	int s = socket(AF_INET, SOCK_DGRAM, 0), one = 1, len = BULK_LEN, i;
+
+	if (s < 0 || setsockopt(s, IPPROTO_IP, IP_TRANSPARENT, &one, sizeof(one)) ||
+	    setsockopt(s, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) ||
+	    setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &len, sizeof(len)) ||
+	    bind(s, (void *)&a, sizeof(a)))
+		die("UDP socket");
+	memcpy(p, valid_start, sizeof(valid_start));
+	put_random(p + AT_TOKEN, 8);
+	put16(p + AT_HLEN, BULK_LEN);
+	seal(p, BULK_LEN);
+	for (i = 1; i < BULK; i++)
+		memcpy(p + i * BULK_LEN, p, BULK_LEN);
+	a.sin_addr = to;
+	while (count--)
+		if (sendto(s, p, sizeof(p), 0, (void *)&a, sizeof(a)) < 0 &&
+		    errno != ENOBUFS)
+			die("sendto");
+}
+
 int main(int argc, char **argv)
 {
 	static unsigned char p[1 << 16];
@@ -383,6 +415,10 @@ int main(int argc, char **argv)
 	if (sock < 0 || setsockopt(sock, IPPROTO_IP, IP_HDRINCL, &one,
 				   sizeof(one)))
 		die("raw socket");
+	if (!strcmp(how, "bulk")) {
+		bulk(count);
+		return 0;
+	}
 	for (n = 0; n < count; n++) {
 		if (!strcmp(how, "icmp")) {
 			narrow(n & 1 ? 68 : 552);
