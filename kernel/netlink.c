@@ -110,12 +110,12 @@ err:
 	return -ENOMEM;
 }
 
-static int dd_nl_node_get_doit(struct sk_buff *skb, struct genl_info *info)
+int dd_nl_node_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return dd_reply(info, dd_fill_node);
 }
 
-static int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
+int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	return dd_reply(info, dd_fill_stat);
 }
@@ -149,7 +149,7 @@ static int dd_node_apply(struct dd_node *node, struct genl_info *info)
 	return 0;
 }
 
-static int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
+int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
 	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
 	int err;
@@ -168,117 +168,12 @@ static int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 
 /* ---- the family --------------------------------------------------------- */
 
-/* Limits in a policy itself have 16 bits; 6.1 wants these not to be const. */
-static struct netlink_range_validation dd_port_range = {
-	.min = 1,
-	.max = 65535,
-};
-
-static struct netlink_range_validation dd_dead_time_range = {
-	.min = 100,
-	.max = 3600000,
-};
-
-static const struct nla_policy dd_node_set_nl_policy[DD_A_NODE_PORT + 1] = {
-	[DD_A_NODE_ID] = NLA_POLICY_MAX(NLA_U32, 4095),
-	[DD_A_NODE_MAXNODES] = NLA_POLICY_RANGE(NLA_U32, 1, 4096),
-	[DD_A_NODE_UP] = NLA_POLICY_MAX(NLA_U8, 1),
-	[DD_A_NODE_PORT] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_port_range),
-};
-
-static const struct nla_policy dd_peer_get_nl_policy[DD_A_PEER_NUMBER + 1] = {
-	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
-};
-
-static const struct nla_policy dd_peer_add_nl_policy[DD_A_PEER_PAYLOAD_CRC + 1] = {
-	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
-	[DD_A_PEER_ADDRESS] = NLA_POLICY_RANGE(NLA_BINARY, 16, 28),
-	[DD_A_PEER_DEAD_TIME] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_dead_time_range),
-	[DD_A_PEER_PAYLOAD_CRC] = NLA_POLICY_MAX(NLA_U8, 1),
-};
-
-static const struct nla_policy dd_peer_set_nl_policy[DD_A_PEER_PAYLOAD_CRC + 1] = {
-	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
-	[DD_A_PEER_ADDRESS] = NLA_POLICY_RANGE(NLA_BINARY, 16, 28),
-	[DD_A_PEER_DEAD_TIME] = NLA_POLICY_FULL_RANGE(NLA_U32, &dd_dead_time_range),
-	[DD_A_PEER_PAYLOAD_CRC] = NLA_POLICY_MAX(NLA_U8, 1),
-};
-
-static const struct nla_policy dd_peer_del_nl_policy[DD_A_PEER_NUMBER + 1] = {
-	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
-};
-
-/* Requests without a policy take no attributes: the core refuses any. */
-static const struct genl_ops dd_nl_ops[] = {
-	{
-		.cmd		= DD_CMD_NODE_GET,
-		.doit		= dd_nl_node_get_doit,
-	},
-	{
-		.cmd		= DD_CMD_NODE_SET,
-		.doit		= dd_nl_node_set_doit,
-		.policy		= dd_node_set_nl_policy,
-		.maxattr	= DD_A_NODE_PORT,
-		.flags		= GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd		= DD_CMD_SERVICE_GET,
-		.start		= dd_nl_obj_start,
-		.dumpit		= dd_nl_service_get_dumpit,
-	},
-	{
-		.cmd		= DD_CMD_CONN_GET,
-		.start		= dd_nl_obj_start,
-		.dumpit		= dd_nl_conn_get_dumpit,
-	},
-	{
-		.cmd		= DD_CMD_REGION_GET,
-		.start		= dd_nl_obj_start,
-		.dumpit		= dd_nl_region_get_dumpit,
-	},
-	{
-		.cmd		= DD_CMD_STAT_GET,
-		.doit		= dd_nl_stat_get_doit,
-	},
-	{
-		.cmd		= DD_CMD_PEER_GET,
-		.doit		= dd_nl_peer_get_doit,
-		.start		= dd_nl_peer_get_start,
-		.dumpit		= dd_nl_peer_get_dumpit,
-		.policy		= dd_peer_get_nl_policy,
-		.maxattr	= DD_A_PEER_NUMBER,
-	},
-	{
-		.cmd		= DD_CMD_PEER_ADD,
-		.doit		= dd_nl_peer_add_doit,
-		.policy		= dd_peer_add_nl_policy,
-		.maxattr	= DD_A_PEER_PAYLOAD_CRC,
-		.flags		= GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd		= DD_CMD_PEER_SET,
-		.doit		= dd_nl_peer_set_doit,
-		.policy		= dd_peer_set_nl_policy,
-		.maxattr	= DD_A_PEER_PAYLOAD_CRC,
-		.flags		= GENL_UNS_ADMIN_PERM,
-	},
-	{
-		.cmd		= DD_CMD_PEER_DEL,
-		.doit		= dd_nl_peer_del_doit,
-		.policy		= dd_peer_del_nl_policy,
-		.maxattr	= DD_A_PEER_NUMBER,
-		.flags		= GENL_UNS_ADMIN_PERM,
-	},
-};
-
 struct genl_family dd_family __ro_after_init = {
 	.name		= DD_FAMILY_NAME,
 	.version	= DD_FAMILY_VERSION,
 	.netnsok	= true,
 	.parallel_ops	= true,
 	.module		= THIS_MODULE,
-	.ops		= dd_nl_ops,
-	.n_ops		= ARRAY_SIZE(dd_nl_ops),
 	.resv_start_op	= DD_CMD_NODE_GET,
 	.mcgrps		= dd_groups,
 	.n_mcgrps	= ARRAY_SIZE(dd_groups),
@@ -303,6 +198,7 @@ int __init dd_netlink_init(void)
 	err = register_pernet_subsys(&dd_netlink_net_ops);
 	if (err)
 		return err;
+	dd_genl_set_ops(&dd_family, dd_nl_ops, ARRAY_SIZE(dd_nl_ops));
 	err = genl_register_family(&dd_family);
 	if (err)
 		unregister_pernet_subsys(&dd_netlink_net_ops);

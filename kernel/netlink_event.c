@@ -15,8 +15,8 @@ static struct dd_reader dd_reader_event(const struct dd_node *node)
 }
 
 /* Events describe objects of all users, so listeners need CAP_NET_ADMIN. */
-const struct genl_multicast_group dd_groups[DD_GROUPS] = {
-	[DD_GROUP_EVENTS] = {
+const struct genl_multicast_group dd_groups[] = {
+	[DD_NLGRP_EVENTS] = {
 		.name = DD_MCGRP_EVENTS,
 		.flags = GENL_MCAST_CAP_NET_ADMIN,
 	},
@@ -50,7 +50,7 @@ static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
 {
 	/* Always count: dumps detect changes, and listeners detect lost events. */
 	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
-	if (!genl_has_listeners(&dd_family, node->net, DD_GROUP_EVENTS))
+	if (!genl_has_listeners(&dd_family, node->net, DD_NLGRP_EVENTS))
 		return false;
 	ev->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	if (!ev->skb)
@@ -77,7 +77,7 @@ static void dd_event_end(struct dd_event *ev, int err)
 	genlmsg_end(ev->skb, ev->hdr);
 	/* If a listener is too slow, its socket reports ENOBUFS. */
 	genlmsg_multicast_netns(&dd_family, ev->node->net, ev->skb, 0,
-				DD_GROUP_EVENTS, GFP_KERNEL);
+				DD_NLGRP_EVENTS, GFP_KERNEL);
 }
 
 void dd_event_node(struct dd_node *node, u8 cmd)

@@ -7,16 +7,11 @@
 
 #include <linux/pid_namespace.h>
 #include <linux/user_namespace.h>
-#include <net/genetlink.h>
-#include <uapi/linux/dd_netlink.h>
 
+#include "compat/genetlink.h"
 #include "ctx.h"
+#include "netlink_gen.h"
 #include "node.h"
-
-/* Before these flags, a group had the flag of a request. */
-#ifndef GENL_MCAST_CAP_NET_ADMIN
-#define GENL_MCAST_CAP_NET_ADMIN	GENL_UNS_ADMIN_PERM
-#endif
 
 struct dd_peer;
 
@@ -74,27 +69,12 @@ int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 u64 dd_direct_alive(struct dd_node *node);
 int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 		 const struct dd_reader *reader);
-int dd_nl_obj_start(struct netlink_callback *cb);
-int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
-int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
-int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 /* netlink_peer.c; struct dd_peer with dd_node.peer_lock held */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
-int dd_nl_peer_get_start(struct netlink_callback *cb);
-int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
-int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info);
-int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info);
-int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info);
-int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info);
 
 /* netlink_event.c */
-enum {
-	DD_GROUP_EVENTS,
-	DD_GROUPS
-};
-
-extern const struct genl_multicast_group dd_groups[DD_GROUPS];
+extern const struct genl_multicast_group dd_groups[DD_NLGRP_EVENTS + 1];
 
 void dd_event_node(struct dd_node *node, u8 cmd);
 unsigned int dd_event_seq(struct net *net);

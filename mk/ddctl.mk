@@ -3,7 +3,8 @@
 # make build/bin/ddctl	the administration tool
 # make check-ddctl	its command line, without the module
 # make check-cluster	the cluster file
-# make check-netlink	specification, header and kernel agree
+# make check-netlink	generated netlink code is that of the specification
+# make netlink		generate it from Documentation/netlink/specs/dd.yaml
 
 DDCTL		:= $(BUILD)/bin/ddctl
 DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/ddctl/*.c)))
@@ -26,7 +27,7 @@ $(BUILD)/obj/tools/ddctl/%.o: tools/ddctl/%.c
 
 CLUSTER_TEST	:= $(BUILD)/selftests/dd_cluster_test
 
-.PHONY: check-ddctl check-cluster check-netlink install-ddctl uninstall-ddctl
+.PHONY: check-ddctl check-cluster check-netlink netlink install-ddctl uninstall-ddctl
 CHECKS += check-ddctl check-cluster check-netlink
 check-ddctl: $(DDCTL) $(BUILD)/selftests/dd_uname.so
 	selftests/admin/cli.sh $(DDCTL)
@@ -41,7 +42,11 @@ $(CLUSTER_TEST): selftests/admin/cluster.c tools/ddctl/cluster.c \
 		-o $@ $(filter %.c,$^)
 
 check-netlink:
-	selftests/admin/spec.py
+	@selftests/vm/check/netlink.sh
+
+netlink:
+	selftests/vm/kernels.sh fetch ynl
+	selftests/vm/check/netlink.sh --write
 
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
@@ -85,7 +90,7 @@ $(BUILD)/selftests/dd_uname.so: selftests/admin/uname.c
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fPIC -shared -o $@ $<
 
-$(BUILD)/selftests/dd_keys.json: selftests/admin/spec.py \
+$(BUILD)/selftests/dd_keys.json: selftests/admin/keys.py \
 		Documentation/netlink/specs/dd.yaml
 	@mkdir -p $(@D)
-	selftests/admin/spec.py --keys >$@
+	$^ >$@

@@ -19,7 +19,7 @@ packages=(
 	util-linux wireguard-tools
 	# checks
 	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc
-	python3 python3-docutils python3-yaml shellcheck sparse spin tshark
+	python3 python3-docutils python3-jsonschema python3-yaml shellcheck sparse spin tshark
 )
 [ "${1:-}" != bench ] || packages+=(libfabric-bin libopenmpi-dev openmpi-bin
 	sockperf ucx-utils)

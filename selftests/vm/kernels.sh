@@ -4,14 +4,15 @@
 # The kernels that guests boot, in a cache outside the tree; nothing is
 # installed on this machine.
 #
-#   kernels.sh fetch [stock|6.12|source|debug|um|kcsan]...   make them available
-#                                                            (all but kcsan)
+#   kernels.sh fetch [stock|6.12|source|ynl|debug|um|kcsan]...   make them available
+#                                                                (all but kcsan)
 #   kernels.sh path KERNEL image|build|modules|source|release
 #
 #   stock   Debian 12's linux-image-amd64 and its headers
 #   6.12    the same of bookworm-backports
 #   source  Debian 12's linux-source-6.1, unpacked
 #           These three have the versions of kernels.pin, if Debian still has them.
+#   ynl     the netlink generator of bookworm-backports' linux-source-6.12
 #   debug   built from that source with debug.config
 #   um      built from that source for User-Mode Linux with um.config
 #   kcsan   built from that source with kcsan.config
@@ -22,7 +23,7 @@ set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
 
-KERNELS=(stock 6.12 source um debug)
+KERNELS=(stock 6.12 source ynl um debug)
 
 # --- packages, through an apt configuration of our own -----------------------
 
@@ -181,6 +182,23 @@ fetch_source() {
 	rm -rf "$tmp"
 }
 
+# Debian 12's own source has no generator.
+fetch_ynl() {
+	local dir=$DD_CACHE/ynl name=linux-source-6.12 tmp
+
+	apt_init
+	tmp=$(mktemp -d "$DD_CACHE/src.XXXXXX")
+	unpack "$tmp" $name
+	rm -rf "$dir"
+	mkdir "$dir"
+	tar -C "$dir" --strip-components=1 -xf "$tmp/usr/src/$name.tar.xz" \
+		$name/tools/net/ynl $name/Documentation/netlink
+	zcat "$tmp/usr/share/doc/$name/changelog.Debian.gz" |
+		sed -n '1s/.*(\(.*\)).*/\1/p' >"$tmp/version"
+	mv "$tmp/version" "$dir/release"
+	rm -rf "$tmp"
+}
+
 # Further arguments of make, one per line. KCSAN instruments dd.ko and the data
 # structures that order dd's objects; races elsewhere in the kernel are out of
 # scope, and without instrumentation it is fast. Barriers of its locks and grace
@@ -282,7 +300,7 @@ fetch_kcsan() { build kcsan 10; }
 
 dir_of() {
 	case $1 in
-	stock | 6.12 | source) echo "$DD_CACHE/$1" ;;
+	stock | 6.12 | source | ynl) echo "$DD_CACHE/$1" ;;
 	debug | um | kcsan)
 		[ -s "$DD_CACHE/source/release" ] || return 0
 		echo "$DD_CACHE/$1-$(built_key "$1")"
@@ -321,7 +339,7 @@ path() {
 	rel=$(cat "$dir/release")
 	case $1:$2 in
 	*:release) echo "$rel" ;;
-	source:*) echo "$dir" ;;
+	source:* | ynl:*) echo "$dir" ;;
 	um:image) echo "$dir/linux" ;;
 	debug:image | kcsan:image) echo "$dir/arch/x86/boot/bzImage" ;;
 	debug:build | debug:modules | um:build | um:modules | kcsan:build | kcsan:modules)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
-/* What Documentation/netlink/specs/dd.yaml describes; a test compares them. */
+/* Do not edit directly, auto-generated from: */
+/*	Documentation/netlink/specs/dd.yaml */
+/* YNL-GEN uapi header */
+
 #ifndef _UAPI_LINUX_DD_NETLINK_H
 #define _UAPI_LINUX_DD_NETLINK_H
 
@@ -7,9 +10,9 @@
 #define DD_FAMILY_VERSION	1
 
 /**
- * enum dd_conn_role - the two ends of a connection
- * @DD_CONN_ROLE_CLIENT: the end that has connected
- * @DD_CONN_ROLE_SERVER: the end that serves
+ * enum dd_conn_role - The two ends of a connection.
+ * @DD_CONN_ROLE_CLIENT: The end that has connected.
+ * @DD_CONN_ROLE_SERVER: The end that serves.
  */
 enum dd_conn_role {
 	DD_CONN_ROLE_CLIENT = 1,
@@ -17,13 +20,14 @@ enum dd_conn_role {
 };
 
 /**
- * enum dd_peer_state - what there is between this node and a peer
- * @DD_PEER_STATE_IDLE: nothing, and nothing is tried
- * @DD_PEER_STATE_CONNECTING: a session is sought, for the first time or again
- * @DD_PEER_STATE_UP: a session
- * @DD_PEER_STATE_UNREACHABLE: no answer for the dead time; trying goes on
- * @DD_PEER_STATE_REFUSED: it answers, but there can be no session; trying
- *	goes on, in case that one of the two is changed
+ * enum dd_peer_state - State of the session with a peer.
+ * @DD_PEER_STATE_IDLE: No session, and none is sought.
+ * @DD_PEER_STATE_CONNECTING: No session yet; this node is trying.
+ * @DD_PEER_STATE_UP: There is a session.
+ * @DD_PEER_STATE_UNREACHABLE: No answer for the dead time; this node keeps
+ *   trying.
+ * @DD_PEER_STATE_REFUSED: The peer answers and refuses a session; this node
+ *   keeps trying.
  */
 enum dd_peer_state {
 	DD_PEER_STATE_IDLE = 1,
@@ -34,15 +38,16 @@ enum dd_peer_state {
 };
 
 /**
- * enum dd_peer_reason - why there is no session, or the last one ended
- * @DD_PEER_REASON_DEAD: the peer was silent for the dead time
- * @DD_PEER_REASON_REBOOT: it has a new life, and knows nothing of the old one
- * @DD_PEER_REASON_RESET: it says that it does not know the session
- * @DD_PEER_REASON_VERSION: no version of the protocol in common
- * @DD_PEER_REASON_MAXNODES: it is of a cluster of another size
- * @DD_PEER_REASON_NODE: one of the two is not the node that the other expects
- * @DD_PEER_REASON_STOPPED: it was removed, here or there
- * @DD_PEER_REASON_ADDRESS: it was given another address
+ * enum dd_peer_reason - Why there is no session, or why the last one ended.
+ * @DD_PEER_REASON_DEAD: The peer was silent for the dead time.
+ * @DD_PEER_REASON_REBOOT: The peer has restarted.
+ * @DD_PEER_REASON_RESET: The peer does not know the session.
+ * @DD_PEER_REASON_VERSION: The two nodes have no protocol version in common.
+ * @DD_PEER_REASON_MAXNODES: The peer has another number of nodes.
+ * @DD_PEER_REASON_NODE: One of the two has a node number that the other does
+ *   not expect.
+ * @DD_PEER_REASON_STOPPED: The peer was removed, on this node or on the other.
+ * @DD_PEER_REASON_ADDRESS: The address of the peer was changed.
  */
 enum dd_peer_reason {
 	DD_PEER_REASON_DEAD = 1,
@@ -154,7 +159,6 @@ enum {
 	DD_A_STAT_MAX = (__DD_A_STAT_MAX - 1)
 };
 
-/* DD_A_PEER_ADDRESS is a struct sockaddr_in or a struct sockaddr_in6. */
 enum {
 	DD_A_PEER_NUMBER = 1,
 	DD_A_PEER_ADDRESS,
@@ -213,7 +217,6 @@ enum {
 	DD_CMD_PEER_ADD,
 	DD_CMD_PEER_SET,
 	DD_CMD_PEER_DEL,
-
 	DD_CMD_NODE_UP = 32,
 	DD_CMD_NODE_DOWN,
 	DD_CMD_NODE_SET_NTF,
