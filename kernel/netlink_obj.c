@@ -12,19 +12,17 @@
 #include "netlink_msg.h"
 #include "remote.h"
 
-/* The first four attributes are the same for all objects with an owner. */
+/* These attributes are the same for all objects with an owner. */
 static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
-static_assert(DD_A_SERVICE_ID == 2 && DD_A_CONN_ID == 2 && DD_A_REGION_ID == 2);
 static_assert(DD_A_SERVICE_PID == 3 && DD_A_CONN_PID == 3 && DD_A_REGION_PID == 3);
 static_assert(DD_A_SERVICE_UID == 4 && DD_A_CONN_UID == 4 && DD_A_REGION_UID == 4);
 
-static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj,
+static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
 			 kuid_t uid, const struct dd_reader *reader)
 {
 	const struct dd_ctx *ctx = obj->ctx;
 
-	if (nla_put_u32(skb, DD_A_CONN_CTX, ctx->serial) ||
-	    nla_put_u32(skb, DD_A_CONN_ID, obj->id) ||
+	if (dd_fill_u64(skb, DD_A_CONN_CTX, ctx->serial, pad) ||
 	    nla_put_u32(skb, DD_A_CONN_UID,
 			from_kuid_munged(reader->users, uid)))
 		return -EMSGSIZE;
@@ -60,7 +58,8 @@ int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 	u64 received, sent;
 
 	dd_service_sum(svc, &received, &sent);
-	if (dd_fill_owner(skb, obj, svc->uid, reader) ||
+	if (dd_fill_owner(skb, obj, DD_A_SERVICE_PAD, svc->uid, reader) ||
+	    nla_put_u32(skb, DD_A_SERVICE_ID, obj->id) ||
 	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name) ||
 	    nla_put_u32(skb, DD_A_SERVICE_MAXCONN, svc->maxconn) ||
 	    nla_put_u32(skb, DD_A_SERVICE_CONNS, READ_ONCE(svc->nconn)) ||
@@ -135,8 +134,9 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
 	ctx = peer->obj.ctx;
 	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
-	    nla_put_u32(skb, DD_A_CONN_PEER_CTX, ctx->serial) ||
-	    nla_put_u32(skb, DD_A_CONN_PEER_ID, peer->obj.id))
+	    dd_fill_u64(skb, DD_A_CONN_PEER_CTX, ctx->serial, DD_A_CONN_PAD) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_ID, dd_obj_serial(&peer->obj),
+			DD_A_CONN_PAD))
 		return -EMSGSIZE;
 	if (!reader->pids)
 		return 0;
@@ -171,7 +171,8 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
 
-	if (dd_fill_owner(skb, obj, conn->uid, reader) ||
+	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), DD_A_CONN_PAD) ||
 	    dd_fill_conn_service(skb, conn) ||
 	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
 			DD_CONN_ROLE_SERVER : DD_CONN_ROLE_CLIENT) ||
@@ -191,7 +192,8 @@ static int dd_fill_region(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
-	if (dd_fill_owner(skb, obj, region->obj.ctx->cred->euid, reader) ||
+	if (dd_fill_owner(skb, obj, DD_A_REGION_PAD, obj->ctx->cred->euid, reader) ||
+	    nla_put_u32(skb, DD_A_REGION_ID, obj->id) ||
 	    dd_fill_u64(skb, DD_A_REGION_LENGTH,
 			(u64)region->npages << PAGE_SHIFT, DD_A_REGION_PAD) ||
 	    nla_put_u8(skb, DD_A_REGION_BUSY, !RB_EMPTY_ROOT(&region->uses)))

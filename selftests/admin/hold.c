@@ -6,7 +6,7 @@
  *
  *   region PAGES                        its id
  *   serve NAME MAXCONN WINDOW FLAGS     its id
- *   connect NAME NODE TYPE WINDOW       its id
+ *   connect NAME NODE TYPE WINDOW       its serial
  *   connects COUNT NAME                 the number of connections made
  *   churn COUNT NAME                    as often connected and closed
  *   send CONN BYTES                     "1", or 0 if nothing was accepted
@@ -38,35 +38,35 @@ static struct link {
 static unsigned int nlinks;
 static __u32 last_region;	/* of the last connection */
 
-static struct link *link_find(__u32 id)
+static struct link *link_find(__u64 name)
 {
 	unsigned int i;
 
 	for (i = 0; i < nlinks; i++) {
-		if ((__u32)links[i].name == id)
+		if (links[i].name == name)
 			return &links[i];
 	}
 	return NULL;
 }
 
-static int link_add(__u64 name, __u32 cell_unit, __u32 list_unit)
+static long long link_add(__u64 name, __u32 cell_unit, __u32 list_unit)
 {
 	if (nlinks == LINKS_MAX) {
 		errno = ENOSPC;
 		return -1;
 	}
 	links[nlinks++] = (struct link){ name, cell_unit, list_unit };
-	return (__u32)name;
+	return name;
 }
 
-static int do_region(char **arg)
+static long long do_region(char **arg)
 {
 	struct mem mem;
 
 	return raw_alloc(&ctx, atol(arg[0]) * PAGE, &mem) ? -1 : (int)mem.id;
 }
 
-static int do_serve(char **arg)
+static long long do_serve(char **arg)
 {
 	unsigned int maxconn = atoi(arg[1]);
 	struct dd_serve s;
@@ -82,7 +82,7 @@ static int do_serve(char **arg)
 	return link_add(s.service, 0, s.list_unit);
 }
 
-static int connect_to(const char *name, __u32 node, __u32 type, __u32 window)
+static long long connect_to(const char *name, __u32 node, __u32 type, __u32 window)
 {
 	struct dd_connect c;
 	struct mem mem;
@@ -106,12 +106,12 @@ static int connect_to(const char *name, __u32 node, __u32 type, __u32 window)
 	return link_add(c.conn, c.cell_unit, c.list_unit);
 }
 
-static int do_connect(char **arg)
+static long long do_connect(char **arg)
 {
 	return connect_to(arg[0], atoi(arg[1]), atoi(arg[2]), atoi(arg[3]));
 }
 
-static int do_connects(char **arg)
+static long long do_connects(char **arg)
 {
 	int i, n = atoi(arg[0]);
 
@@ -122,12 +122,12 @@ static int do_connects(char **arg)
 	return n;
 }
 
-static int do_churn(char **arg)
+static long long do_churn(char **arg)
 {
 	int i, n = atoi(arg[0]);
 
 	for (i = 0; i < n; i++) {
-		int id = connect_to(arg[1], 1, DD_CONN_STREAM, 1);
+		long long id = connect_to(arg[1], 1, DD_CONN_STREAM, 1);
 
 		if (id < 0 ||
 		    raw_op(&ctx, DD_IOC_CLOSE, links[nlinks - 1].name) ||
@@ -138,9 +138,9 @@ static int do_churn(char **arg)
 	return n;
 }
 
-static int do_send(char **arg)
+static long long do_send(char **arg)
 {
-	struct link *link = link_find(atoi(arg[0]));
+	struct link *link = link_find(atoll(arg[0]));
 
 	if (!link) {
 		errno = ENOENT;
@@ -149,7 +149,7 @@ static int do_send(char **arg)
 	return raw_send(&ctx, link->cell_unit, link->name, 0, 0, atol(arg[1]));
 }
 
-static int do_take(char **arg)
+static long long do_take(char **arg)
 {
 	struct dd_note note;
 	unsigned int i;
@@ -163,7 +163,7 @@ static int do_take(char **arg)
 }
 
 /* Empty ones, open until this process ends. */
-static int do_contexts(char **arg)
+static long long do_contexts(char **arg)
 {
 	int i, n = atoi(arg[0]);
 
@@ -174,17 +174,17 @@ static int do_contexts(char **arg)
 	return n;
 }
 
-static int do_close(char **arg)
+static long long do_close(char **arg)
 {
-	return raw_op(&ctx, DD_IOC_CLOSE, raw_serial(&ctx, atoi(arg[0])));
+	return raw_op(&ctx, DD_IOC_CLOSE, atoll(arg[0]));
 }
 
-static int do_unserve(char **arg)
+static long long do_unserve(char **arg)
 {
 	return raw_op(&ctx, DD_IOC_UNSERVE, atoi(arg[0]));
 }
 
-static int do_free(char **arg)
+static long long do_free(char **arg)
 {
 	return raw_op(&ctx, DD_IOC_REGION_FREE, atoi(arg[0]));
 }
@@ -192,7 +192,7 @@ static int do_free(char **arg)
 static const struct request {
 	const char *name;
 	int args;
-	int (*run)(char **arg);
+	long long (*run)(char **arg);
 } requests[] = {
 	{ "region", 1, do_region },
 	{ "serve", 4, do_serve },
@@ -207,7 +207,7 @@ static const struct request {
 	{ "free", 1, do_free },
 };
 
-static int execute(char *line)
+static long long execute(char *line)
 {
 	char *word[6], *name = strtok(line, " \n");
 	int n = 0;
@@ -226,7 +226,7 @@ static int execute(char *line)
 int main(void)
 {
 	char line[256];
-	int ret;
+	long long ret;
 
 	if (raw_open(&ctx)) {
 		perror("/dev/dd");
@@ -239,7 +239,7 @@ int main(void)
 		if (ret < 0)
 			printf("error %d\n", errno);
 		else
-			printf("%d\n", ret);
+			printf("%lld\n", ret);
 	}
 	return 0;
 }
