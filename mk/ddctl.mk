@@ -8,7 +8,7 @@
 
 DDCTL		:= $(BUILD)/bin/ddctl
 DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/ddctl/*.c)))
-DDCTL_PKGS	:= libnl-genl-3.0 json-c
+DDCTL_PKGS	:= libnl-genl-3.0 json-c smartcols
 # Evaluated when something is compiled: other targets need no pkg-config.
 DDCTL_CFLAGS	= $(shell pkg-config --cflags $(DDCTL_PKGS))
 DDCTL_LIBS	= $(shell pkg-config --libs $(DDCTL_PKGS))
@@ -36,7 +36,8 @@ check-cluster: $(CLUSTER_TEST)
 	$(CLUSTER_TEST)
 
 $(CLUSTER_TEST): selftests/admin/cluster.c tools/ddctl/cluster.c \
-		tools/ddctl/cluster.h tools/ddctl/addr.c tools/ddctl/addr.h
+		tools/ddctl/cluster.h tools/ddctl/addr.c tools/ddctl/addr.h \
+		tools/ddctl/value.c tools/ddctl/words.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=address,undefined \
 		-o $@ $(filter %.c,$^)

@@ -61,7 +61,7 @@ test_changes() {
 peer 1: added, 10.0.0.11:56797
 peer 2: added, 10.0.0.12:5000' \
 		'[0,8,56797,true] [[1,"10.0.0.11:56797",5000,false],[2,"10.0.0.12:5000",5000,false]]'
-	applies 'apply: once more' 'nothing had to be changed' "$(state)"
+	applies 'apply: once more' 'nothing to change' "$(state)"
 	run ddctl apply --check "$CONF"
 	check 'apply: --check' [ "$status $(cat "$OUT")" = \
 		"0 $CONF: 3 nodes of 8; this is node 0, 10.0.0.10" ]
@@ -148,7 +148,7 @@ f:6: max must be 1 to 4096, not '0'"
 	refuses 'errors: two lines are this machine' 7 \
 		'f:2: fd00::1 is this machine, and so is 10.0.0.10 in line 1; which node is it? --node NUMBER'
 	refuses 'errors: two lines, one port' 7 \
-		'f:2: fd00::1 is this machine, which is node 0; another node needs another port' \
+		'f:2: fd00::1 is this machine, which is node 0; give the other node another port' \
 		--node 0
 	file '0 10.0.0.10' '1 10.0.0.14' '2 10.0.0.12' '3 10.0.0.255' 'max 9'
 	refuses 'errors: what only the kernel knows' 5 \

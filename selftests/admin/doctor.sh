@@ -91,7 +91,7 @@ has() {
 
 says_in_use() {
 	[ "$status" = 5 ] && grep -q '^ddctl: refused by the kernel: .*port is in use' "$ERR" &&
-		grep -q "'ss -lunp sport = :56797' tells who.*ip_local_reserved_ports=56797'" "$ERR"
+		grep -q "'ss -lunp sport = :56797' shows which program.*ip_local_reserved_ports=56797'" "$ERR"
 }
 
 RESERVED=/proc/sys/net/ipv4/ip_local_reserved_ports

@@ -221,7 +221,7 @@ test_node() {
 		'refused by the kernel: peer 0: no such peer' \
 		peer show 0
 	told 'add: an address' 2 \
-		'255.255.255.255: that is a broadcast address; a node has one of its own' \
+		'255.255.255.255: a broadcast address is no address of a node' \
 		peer add 0 255.255.255.255
 	told 'add: a limit' 2 \
 		'peer add: dead-time must be 100 to 3600000, not 0' \

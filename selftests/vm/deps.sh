@@ -10,7 +10,7 @@ set -euo pipefail
 packages=(
 	# building
 	ccache gcc make perl pkg-config libc6-dev libjson-c-dev libnl-3-dev
-	libnl-genl-3-dev libxxhash-dev
+	libnl-genl-3-dev libsmartcols-dev libxxhash-dev
 	# kernels and modules
 	bc bison cpio dwarves flex kmod libelf-dev libssl-dev rsync xz-utils zstd
 	# virtual machines, and the programs in them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Addresses of nodes, from text and from names, and back.
+ * Addresses of nodes: from text and names, and back.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ socklen_t addr_len(const union addr *addr)
 					       sizeof(addr->in6);
 }
 
-/* Both families have it at one place. */
+/* Both families have the port at the same offset. */
 uint16_t addr_port(const union addr *addr)
 {
 	return ntohs(addr->in.sin_port);
@@ -66,7 +66,7 @@ bool addr_equal(const union addr *a, const union addr *b)
 	return same_host(a, b) && a->in.sin_port == b->in.sin_port;
 }
 
-/* An interface that has gone has a number only. */
+/* An interface that no longer exists has only a number. */
 static void scope_text(uint32_t scope, char text[IF_NAMESIZE + 1])
 {
 	char name[IF_NAMESIZE];
@@ -100,7 +100,7 @@ bool addr_parse_port(const char *text, uint16_t *port)
 {
 	unsigned long n;
 
-	/* strtoul() would take blanks and signs as well. */
+	/* strtoul() accepts blanks and signs. */
 	if (strspn(text, "0123456789") != strlen(text) || !*text ||
 	    strlen(text) > 5)
 		return false;
@@ -112,9 +112,9 @@ bool addr_parse_port(const char *text, uint16_t *port)
 }
 
 /*
- * "10.1", "0x7f.1", "127.0.0.01" and "167772161" are addresses to inet_aton(),
- * and so to getaddrinfo(): a slip of the finger would become a peer. No name of
- * a host ends with a label of digits.
+ * inet_aton(), and so getaddrinfo(), accept "10.1", "0x7f.1", "127.0.0.01" and
+ * "167772161": a typing error would become a peer. No host name ends with a label
+ * of digits.
  */
 static bool is_odd_number(const char *host)
 {
@@ -141,7 +141,7 @@ const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
 		rest = end + 1;
 	} else {
 		end = strchr(text, ':');
-		/* Two colons: an IPv6 address, which has no port so. */
+		/* Two colons: an IPv6 address without a port. */
 		if (!end || strchr(end + 1, ':'))
 			end = text + strlen(text);
 		rest = end;
@@ -212,7 +212,7 @@ const char *addr_choose(const union addr *list, size_t n, union addr *addr)
 	return count == 1 ? NULL : "it has several addresses; give one of them";
 }
 
-/* ---- what makes sense --------------------------------------------------- */
+/* ---- addresses that a node may have -------------------------------------- */
 
 bool addr_is_loopback(const union addr *addr)
 {
@@ -224,11 +224,11 @@ bool addr_is_loopback(const union addr *addr)
 static const char *fault_in(uint32_t addr)
 {
 	if (addr == INADDR_ANY)
-		return "that is the unspecified address, which is nowhere";
+		return "the unspecified address is no address of a node";
 	if (IN_MULTICAST(addr))
-		return "that is a multicast address; a node has one of its own";
+		return "a multicast address is no address of a node";
 	if (addr == INADDR_BROADCAST)
-		return "that is a broadcast address; a node has one of its own";
+		return "a broadcast address is no address of a node";
 	return NULL;
 }
 
@@ -237,11 +237,11 @@ static const char *fault_in6(const struct sockaddr_in6 *in6)
 	const struct in6_addr *addr = &in6->sin6_addr;
 
 	if (IN6_IS_ADDR_UNSPECIFIED(addr))
-		return "that is the unspecified address, which is nowhere";
+		return "the unspecified address is no address of a node";
 	if (IN6_IS_ADDR_MULTICAST(addr))
-		return "that is a multicast address; a node has one of its own";
+		return "a multicast address is no address of a node";
 	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return "that is an IPv4 address in IPv6 clothes; give it as IPv4";
+		return "an IPv4-mapped IPv6 address; give the IPv4 address";
 	if (IN6_IS_ADDR_LINKLOCAL(addr) && !in6->sin6_scope_id)
 		return "a link-local address needs its interface: fe80::1%eth0";
 	return NULL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddctl apply - make this node and its peers what a cluster file says.
+ * ddctl apply - configure this node and its peers by a cluster file.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,132 +26,76 @@ static const struct cluster_env env = {
 	.is_own = addr_is_own,
 };
 
-/**
- * struct request - the command line
- * @check: look at the file, and change nothing
- * @has_self: @self was given
- * @self: which node this is
- * @file: name of the file, "-" for standard input
- */
-struct request {
-	bool check;
-	bool has_self;
-	uint32_t self;
-	const char *file;
-};
-
-static int parse_request(struct request *req, int argc, char **argv)
-{
-	int i;
-
-	for (i = 0; i < argc; i++) {
-		if (!strcmp(argv[i], "--check")) {
-			req->check = true;
-		} else if (!strcmp(argv[i], "--node") && i + 1 < argc) {
-			if (parse_u32("apply: --node", argv[++i], 0,
-				      CLUSTER_MAX - 1, &req->self))
-				return EXIT_USAGE;
-			req->has_self = true;
-		} else if ((*argv[i] == '-' && argv[i][1]) || req->file) {
-			say("apply: there is nothing to do with '%s'; see: ddctl help apply",
-			    argv[i]);
-			return EXIT_USAGE;
-		} else {
-			req->file = argv[i];
-		}
-	}
-	if (req->file)
-		return EXIT_OK;
-	say("apply wants the name of a file");
-	return EXIT_USAGE;
-}
-
 /* ---- reports ------------------------------------------------------------ */
 
-static json_object *address(const struct nodes_peer *peer)
+static const char *address(const struct nodes_peer *peer)
 {
-	char text[ADDR_TEXT_MAX];
+	static char text[ADDR_TEXT_MAX];
 
 	addr_text(&peer->addr, text);
-	return json_object_new_string(text);
+	return text;
 }
 
-static json_object *changes_json(const struct nodes *was,
-				 const struct nodes *now)
+static bool node_equal(const struct nodes *a, const struct nodes *b)
 {
-	json_object *list = json_object_new_array();
+	return a->id == b->id && a->max == b->max && a->port == b->port;
+}
+
+static json_object *change_json(uint32_t n, const struct nodes_peer *was,
+				const struct nodes_peer *now)
+{
+	json_object *change = json_object_new_object();
+
+	json_add(change, "peer", json_int(n));
+	json_add(change, "action", json_str(!was->present ? "added" :
+					    !now->present ? "removed" : "changed"));
+	json_add(change, "address", json_str(address(now->present ? now : was)));
+	return change;
+}
+
+static void print_change(uint32_t n, const struct nodes_peer *was,
+			 const struct nodes_peer *now)
+{
+	bool moved = was->present && now->present && !addr_equal(&was->addr, &now->addr);
+
+	printf("peer %u: %s", n, !was->present ? "added" :
+	       !now->present ? "removed" : "changed");
+	if (now->present)
+		printf(", %s", address(now));
+	if (!now->present || moved)
+		printf(", was %s", address(was));
+	putchar('\n');
+}
+
+static void report(const struct nodes *was, const struct nodes *now)
+{
+	json_object *all = json_object_new_object(), *peers = json_object_new_array();
+	bool changed = !node_equal(was, now);
 	uint32_t n;
 
-	for (n = 0; n < NODES_MAX; n++) {
-		const struct nodes_peer *a = &was->peers[n], *b = &now->peers[n];
-		json_object *change;
-
-		if (nodes_peer_equal(a, b))
-			continue;
-		change = json_object_new_object();
-		json_object_object_add(change, "peer", json_object_new_int64(n));
-		json_object_object_add(change, "action", json_object_new_string(
-				       !a->present ? "added" :
-				       !b->present ? "removed" : "changed"));
-		json_object_object_add(change, "address",
-				       address(b->present ? b : a));
-		json_object_array_add(list, change);
-	}
-	return list;
-}
-
-static void report_json(const struct nodes *was, const struct nodes *now)
-{
-	json_object *all = json_object_new_object();
-	bool changed = was->id != now->id || was->max != now->max ||
-		       was->port != now->port;
-
-	json_object_object_add(all, "node", json_object_new_int64(now->id));
-	json_object_object_add(all, "maxnodes", json_object_new_int64(now->max));
-	json_object_object_add(all, "port", json_object_new_int64(now->port));
-	json_object_object_add(all, "node_changed",
-			       json_object_new_boolean(changed));
-	json_object_object_add(all, "peers", changes_json(was, now));
-	print_json(all);
-}
-
-static void print_peer(uint32_t n, const struct nodes_peer *was,
-		       const struct nodes_peer *now)
-{
-	char old_text[ADDR_TEXT_MAX], text[ADDR_TEXT_MAX];
-
-	addr_text(&was->addr, old_text);
-	addr_text(&now->addr, text);
-	if (!was->present)
-		printf("peer %u: added, %s\n", n, text);
-	else if (!now->present)
-		printf("peer %u: removed, was %s\n", n, old_text);
-	else if (strcmp(text, old_text))
-		printf("peer %u: changed, %s, was %s\n", n, text, old_text);
-	else
-		printf("peer %u: changed, %s\n", n, text);
-}
-
-static void report_text(const struct nodes *was, const struct nodes *now)
-{
-	bool changed = false;
-	uint32_t n;
-
-	if (was->id != now->id || was->max != now->max ||
-	    was->port != now->port) {
-		printf("node %u of %u, port %u; was node %u of %u, port %u\n",
-		       now->id, now->max, now->port, was->id, was->max,
-		       was->port);
-		changed = true;
-	}
-	for (n = 0; n < NODES_MAX; n++) {
+	json_add(all, "node", json_int(now->id));
+	json_add(all, "maxnodes", json_int(now->max));
+	json_add(all, "port", json_int(now->port));
+	json_add(all, "node_changed", json_object_new_boolean(changed));
+	json_add(all, "peers", peers);
+	if (changed && !options.json)
+		printf("node %u of %u, port %u; was node %u of %u, port %u\n", now->id,
+		       now->max, now->port, was->id, was->max, was->port);
+	for (n = 0; n < NODES_TOTAL; n++) {
 		if (nodes_peer_equal(&was->peers[n], &now->peers[n]))
 			continue;
-		print_peer(n, &was->peers[n], &now->peers[n]);
 		changed = true;
+		json_object_array_add(peers, change_json(n, &was->peers[n], &now->peers[n]));
+		if (!options.json)
+			print_change(n, &was->peers[n], &now->peers[n]);
 	}
+	if (options.json) {
+		print_json(all);
+		return;
+	}
+	json_object_put(all);
 	if (!changed)
-		puts("nothing had to be changed");
+		puts("nothing to change");
 }
 
 static void report_check(const struct cluster *c)
@@ -164,14 +109,13 @@ static void report_check(const struct cluster *c)
 		return;
 	}
 	all = json_object_new_object();
-	json_object_object_add(all, "node",
-			       json_object_new_int64(c->self->number));
-	json_object_object_add(all, "maxnodes", json_object_new_int64(c->max));
-	json_object_object_add(all, "nodes", json_object_new_int64(c->count));
+	json_add(all, "node", json_int(c->self->number));
+	json_add(all, "maxnodes", json_int(c->max));
+	json_add(all, "nodes", json_int(c->count));
 	print_json(all);
 }
 
-/* ---- doing it ----------------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 static void want_cluster(struct nodes *want, const struct cluster *c)
 {
@@ -196,10 +140,10 @@ static void want_cluster(struct nodes *want, const struct cluster *c)
 }
 
 /**
- * struct steps - from where to where
- * @was: what was there
- * @now: what is there
- * @want: what is to be there
+ * struct steps - states of the node and its peers
+ * @was: before
+ * @now: at present
+ * @want: to be reached
  */
 struct steps {
 	struct nodes was;
@@ -207,7 +151,7 @@ struct steps {
 	struct nodes want;
 };
 
-/* The kernel has said what is wrong; this tells where. */
+/* Name the line of the peer that the kernel refused. */
 static void say_culprit(const struct cluster *c, uint32_t number)
 {
 	size_t i;
@@ -219,7 +163,7 @@ static void say_culprit(const struct cluster *c, uint32_t number)
 	}
 }
 
-/* All of it or nothing. */
+/* Make all changes, or undo them. */
 static int walk(struct ddnl *nl, struct steps *s, const struct cluster *c)
 {
 	int status;
@@ -232,15 +176,12 @@ static int walk(struct ddnl *nl, struct steps *s, const struct cluster *c)
 	want_cluster(&s->want, c);
 	status = nodes_reach(nl, &s->now, &s->want);
 	if (!status) {
-		if (options.json)
-			report_json(&s->was, &s->now);
-		else
-			report_text(&s->was, &s->now);
+		report(&s->was, &s->now);
 		return EXIT_OK;
 	}
 	say_culprit(c, s->now.culprit);
 	if (nodes_reach(nl, &s->now, &s->was))
-		say("%s: what was there before is not all back; see: ddctl peer",
+		say("%s: could not restore the previous state; see: ddctl peer",
 		    c->file);
 	else
 		say("%s: nothing has been changed", c->file);
@@ -249,14 +190,10 @@ static int walk(struct ddnl *nl, struct steps *s, const struct cluster *c)
 
 static int apply(const struct cluster *c)
 {
-	struct steps *steps = malloc(sizeof(*steps));
+	struct steps *steps = must(malloc(sizeof(*steps)));
 	struct ddnl nl;
 	int status;
 
-	if (!steps) {
-		say("out of memory");
-		return EXIT_RUNTIME;
-	}
 	status = ddnl_open(&nl);
 	if (!status) {
 		status = walk(&nl, steps, c);
@@ -266,15 +203,14 @@ static int apply(const struct cluster *c)
 	return status;
 }
 
-static int use_file(const struct request *req, FILE *in, const char *name)
+static int use_file(FILE *in, const char *name, const uint32_t *self)
 {
 	struct cluster c;
 	int status = EXIT_CLUSTER;
 
-	if (cluster_read(&c, &env, in, name) &&
-	    cluster_resolve(&c, req->has_self ? &req->self : NULL)) {
+	if (cluster_read(&c, &env, in, name) && cluster_resolve(&c, self)) {
 		status = EXIT_OK;
-		if (req->check)
+		if (options.check)
 			report_check(&c);
 		else
 			status = apply(&c);
@@ -285,32 +221,31 @@ static int use_file(const struct request *req, FILE *in, const char *name)
 
 static int apply_run(int argc, char **argv)
 {
-	struct request req = { };
+	uint32_t self, *given = options.node ? &self : NULL;
 	int status;
 	FILE *in;
 
-	status = parse_request(&req, argc, argv);
-	if (status)
-		return status;
-	if (!strcmp(req.file, "-"))
-		return use_file(&req, stdin, "standard input");
-	in = fopen(req.file, "re");
-	if (!in) {
-		say("%s: %s", req.file, strerror(errno));
-		return EXIT_RUNTIME;
-	}
-	status = use_file(&req, in, req.file);
+	if (argc != 1)
+		return fail(EXIT_USAGE, "apply needs the name of one file; see: ddctl help apply");
+	if (given && parse_u32("apply: --node", options.node, 0, NODES_TOTAL - 1, given))
+		return EXIT_USAGE;
+	if (!strcmp(argv[0], "-"))
+		return use_file(stdin, "standard input", given);
+	in = fopen(argv[0], "re");
+	if (!in)
+		return fail(EXIT_RUNTIME, "%s: %s", argv[0], strerror(errno));
+	status = use_file(in, argv[0], given);
 	fclose(in);
 	return status;
 }
 
 static const struct command apply_command = {
 	.name = "apply",
-	.brief = "make node and peers what a cluster file says",
+	.brief = "configure node and peers by a cluster file",
 	.verbs = (const struct verb[]) {
 		{ "", "[--check] [--node NUMBER] FILE",
 		  "apply dd-cluster.conf(5), the same on all nodes, or only check it",
-		  apply_run },
+		  .run = apply_run },
 		{ }
 	},
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cluster file. All its errors are told, not only the first one.
+ * The cluster file. Every error is reported, not only the first.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/dd_netlink.h>
 
 #include "cluster.h"
 
@@ -30,95 +32,34 @@ static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
 
 /* ---- lines -------------------------------------------------------------- */
 
-/* Decimal digits and nothing else; false if it does not fit @max either. */
-static bool parse_number(const char *text, uint32_t max, uint32_t *value)
+/* Like parse_value(), for decimal numbers only. */
+static bool parse_decimal(const struct setting *s, const char *text, uint32_t *value)
 {
-	unsigned long long n;
-
-	if (!*text || strspn(text, "0123456789") != strlen(text))
-		return false;
-	errno = 0;
-	n = strtoull(text, NULL, 10);
-	if (errno || n > max)
-		return false;
-	*value = n;
-	return true;
+	return (s->on_off || text[strspn(text, "0123456789")] == '\0') &&
+	       parse_value(s, text, value);
 }
 
-static bool parse_max(const char *text, uint32_t *value)
+static void read_setting(struct cluster *c, struct setting *s, unsigned int line,
+			 char **words, int n)
 {
-	return parse_number(text, CLUSTER_MAX, value) && *value;
-}
+	unsigned int *seen = &c->set_line[s - c->set];
+	char range[32] = "on or off";
 
-static bool parse_dead_time(const char *text, uint32_t *value)
-{
-	return parse_number(text, 3600000, value) && *value >= 100;
-}
-
-static bool parse_switch(const char *text, uint32_t *value)
-{
-	*value = !strcmp(text, "on");
-	return *value || !strcmp(text, "off");
-}
-
-/**
- * struct option_word - a line that is about all nodes
- * @word: its first word
- * @range: what may follow
- * @parse: reads that
- * @value: offset of the value in struct cluster
- * @line: offset of the number of the line
- */
-static const struct option_word {
-	const char *word;
-	const char *range;
-	bool (*parse)(const char *text, uint32_t *value);
-	size_t value;
-	size_t line;
-} option_words[] = {
-	{ "max", "1 to 4096", parse_max, offsetof(struct cluster, max),
-	  offsetof(struct cluster, max_line) },
-	{ "dead-time", "100 to 3600000 ms", parse_dead_time,
-	  offsetof(struct cluster, dead_time),
-	  offsetof(struct cluster, dead_time_line) },
-	{ "payload-crc", "on or off", parse_switch,
-	  offsetof(struct cluster, payload_crc),
-	  offsetof(struct cluster, payload_crc_line) },
-	{ }
-};
-
-static const struct option_word *option_find(const char *word)
-{
-	const struct option_word *opt;
-
-	for (opt = option_words; opt->word; opt++) {
-		if (!strcmp(opt->word, word))
-			return opt;
-	}
-	return NULL;
-}
-
-static void read_option(struct cluster *c, const struct option_word *opt,
-			unsigned int line, char **words, int n)
-{
-	unsigned int *seen = (unsigned int *)((char *)c + opt->line);
-	uint32_t *value = (uint32_t *)((char *)c + opt->value);
-	uint32_t new_value;
-
+	if (!s->on_off)
+		snprintf(range, sizeof(range), "%u to %u%s", s->min, s->max,
+			 s == &c->set[CLUSTER_SET_DEAD_TIME] ? " ms" : "");
 	if (*seen) {
-		complain(c, line, "%s is there already, in line %u", opt->word,
-			 *seen);
+		complain(c, line, "%s is there already, in line %u", s->word, *seen);
 		return;
 	}
 	*seen = line;
 	if (n != 2)
-		complain(c, line, "%s wants one value: %s", opt->word,
-			 opt->range);
-	else if (!opt->parse(words[1], &new_value))
-		complain(c, line, "%s must be %s, not '%.100s'", opt->word,
-			 opt->range, words[1]);
+		complain(c, line, "%s needs one value: %s", s->word, range);
+	else if (!parse_decimal(s, words[1], &s->value))
+		complain(c, line, "%s must be %s, not '%.100s'", s->word, range,
+			 words[1]);
 	else
-		*value = new_value;
+		s->given = true;
 }
 
 static const struct cluster_node *node_find(const struct cluster *c,
@@ -154,12 +95,13 @@ static void read_host(struct cluster *c, struct cluster_node *node,
 
 static void read_node(struct cluster *c, unsigned int line, char **words, int n)
 {
+	static const struct setting id = SETTING_ID;
 	struct cluster_node node = { .line = line };
 	const struct cluster_node *other;
 
-	if (!parse_number(words[0], CLUSTER_MAX - 1, &node.number)) {
+	if (!parse_decimal(&id, words[0], &node.number)) {
 		complain(c, line, "a node's number is 0 to %u, not '%.100s'",
-			 CLUSTER_MAX - 1, words[0]);
+			 id.max, words[0]);
 		return;
 	}
 	other = node_find(c, node.number);
@@ -176,14 +118,14 @@ static void read_node(struct cluster *c, unsigned int line, char **words, int n)
 			 words[3]);
 	else
 		read_host(c, &node, words, n);
-	/* With errors too, so that they do not lead to others. */
+	/* Even with errors, so that these do not cause others. */
 	c->nodes[c->count++] = node;
 }
 
 static void read_line(struct cluster *c, unsigned int line, char *text)
 {
 	char *words[WORDS_MAX], *save = NULL, *word;
-	const struct option_word *opt;
+	struct setting *set;
 	int n = 0;
 
 	text[strcspn(text, "#")] = '\0';
@@ -192,9 +134,9 @@ static void read_line(struct cluster *c, unsigned int line, char *text)
 		words[n++] = word;
 	if (!n)
 		return;
-	opt = option_find(words[0]);
-	if (opt)
-		read_option(c, opt, line, words, n);
+	set = setting_find(c->set, words[0]);
+	if (set)
+		read_setting(c, set, line, words, n);
 	else if (words[0][0] < '0' || words[0][0] > '9')
 		complain(c, line,
 			 "'%.100s' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'",
@@ -213,7 +155,7 @@ static void read_lines(struct cluster *c, FILE *in)
 	while ((len = getline(&text, &size, in)) >= 0) {
 		line++;
 		if (strlen(text) != (size_t)len)
-			complain(c, line, "a byte that is 0: is this a text?");
+			complain(c, line, "a zero byte; is this a text file?");
 		else
 			read_line(c, line, text);
 	}
@@ -224,19 +166,28 @@ static void read_lines(struct cluster *c, FILE *in)
 
 /* ---- the file as a whole ------------------------------------------------ */
 
+/* Without "max" it is one more than the greatest number. */
 static void check_max(struct cluster *c)
 {
+	const struct setting *max = &c->set[CLUSTER_SET_MAX];
+	unsigned int max_line = c->set_line[CLUSTER_SET_MAX];
 	size_t i;
 
+	/* A wrong value was reported. */
+	if (max_line && !max->given)
+		return;
+	c->max = max->given ? max->value : 0;
 	for (i = 0; i < c->count; i++) {
 		const struct cluster_node *node = &c->nodes[i];
 
-		if (!c->max_line && node->number >= c->max)
-			c->max = node->number + 1;
-		else if (c->max_line && node->number >= c->max)
+		if (node->number < c->max)
+			continue;
+		if (max_line)
 			complain(c, node->line,
 				 "node %u is not below max %u of line %u",
-				 node->number, c->max, c->max_line);
+				 node->number, c->max, max_line);
+		else
+			c->max = node->number + 1;
 	}
 }
 
@@ -247,8 +198,9 @@ bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
 		.env = env,
 		.file = file,
 		.dead_time = CLUSTER_DEAD_TIME,
-		/* Each number once: there cannot be more. */
-		.nodes = calloc(CLUSTER_MAX, sizeof(*c->nodes)),
+		.set = { SETTING_MAX, SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC },
+		/* Enough, since each number is there at most once. */
+		.nodes = calloc(NODES_TOTAL, sizeof(*c->nodes)),
 	};
 	if (!c->nodes) {
 		complain(c, 0, "out of memory");
@@ -257,9 +209,10 @@ bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
 	read_lines(c, in);
 	if (!c->count && !c->errors)
 		complain(c, 0, "there is no node in it");
-	/* A max that was refused is not known. */
-	if (c->max || !c->max_line)
-		check_max(c);
+	check_max(c);
+	if (c->set[CLUSTER_SET_DEAD_TIME].given)
+		c->dead_time = c->set[CLUSTER_SET_DEAD_TIME].value;
+	c->payload_crc = c->set[CLUSTER_SET_PAYLOAD_CRC].value;
 	return !c->errors;
 }
 
@@ -279,21 +232,21 @@ static bool is_numeric(const char *host)
 	       inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* A name of one's own is often one of loopback: Debian has 127.0.1.1 for it. */
+/* The name of this machine often has a loopback address: Debian uses 127.0.1.1. */
 static const char *loopback_fault(const struct cluster *c,
 				  const struct cluster_node *node,
 				  const union addr *addr)
 {
 	if (addr_is_loopback(addr) && (node != c->self || is_numeric(node->host)))
-		return "that is a loopback address, which each machine has";
+		return "a loopback address, which every machine has";
 	return NULL;
 }
 
 /**
  * struct lookup - addresses of a node
- * @list: of its host
- * @n: how many
- * @own: one of them is this machine's
+ * @list: addresses of its host
+ * @n: number of addresses
+ * @own: one of them is an address of this machine
  */
 struct lookup {
 	union addr list[CLUSTER_ADDRESSES];
@@ -342,7 +295,7 @@ static void choose(struct cluster *c, struct cluster_node *node,
 {
 	const char *wrong = NULL;
 
-	/* What others use to reach this node is for them to find out. */
+	/* Other nodes choose the address of this node themselves. */
 	if (node == c->self)
 		node->addr = found->list[0];
 	else
@@ -356,7 +309,7 @@ static void choose(struct cluster *c, struct cluster_node *node,
 	addr_set_port(&node->addr, node->port);
 }
 
-/* Two nodes at one place; @node is the latter. */
+/* Report another node with the address of @node. */
 static void check_shared(struct cluster *c, const struct cluster_node *node,
 			 const struct lookup *found)
 {
@@ -367,7 +320,7 @@ static void check_shared(struct cluster *c, const struct cluster_node *node,
 		return;
 	if (found->own && node->port == c->self->port) {
 		complain(c, node->line,
-			 "%s is this machine, which is node %u; another node needs another port",
+			 "%s is this machine, which is node %u; give the other node another port",
 			 node->host, c->self->number);
 		return;
 	}
@@ -375,7 +328,7 @@ static void check_shared(struct cluster *c, const struct cluster_node *node,
 		if (other == c->self || !addr_equal(&other->addr, &node->addr))
 			continue;
 		addr_text(&node->addr, text);
-		complain(c, node->line, "node %u of line %u is at %s, too",
+		complain(c, node->line, "node %u of line %u has the address %s too",
 			 other->number, other->line, text);
 		return;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The cluster file: dd-cluster.conf(5). Reading it changes nothing.
+ * The cluster file: dd-cluster.conf(5).
  */
 #ifndef DDCTL_CLUSTER_H
 #define DDCTL_CLUSTER_H
@@ -11,14 +11,22 @@
 #include <stdio.h>
 
 #include "addr.h"
+#include "words.h"
 
-#define CLUSTER_MAX		4096	/* nodes */
-#define CLUSTER_DEAD_TIME	5000	/* ms, where nothing else is said */
-#define CLUSTER_ADDRESSES	16	/* of a name that are looked at */
+#define CLUSTER_DEAD_TIME	5000	/* ms, by default */
+#define CLUSTER_ADDRESSES	16	/* of a name, at most */
+
+/* Settings of all nodes. */
+enum {
+	CLUSTER_SET_MAX,
+	CLUSTER_SET_DEAD_TIME,
+	CLUSTER_SET_PAYLOAD_CRC,
+	CLUSTER_SETS
+};
 
 /**
- * struct cluster_env - the world as a cluster file sees it
- * @complain: told of each error; @line is 0 for those of the whole file
+ * struct cluster_env - functions that tests replace
+ * @complain: report an error; @line is 0 for an error of the whole file
  * @resolve: addr_resolve()
  * @is_own: addr_is_own()
  */
@@ -46,19 +54,18 @@ struct cluster_node {
 };
 
 /**
- * struct cluster - what a file says
- * @env: the world
+ * struct cluster - contents of a file
+ * @env: the functions
  * @file: its name
- * @errors: how many it has
+ * @errors: number of errors
  * @nodes: in the order of the file
- * @count: how many
+ * @count: number of nodes in the file
  * @self: this node, one of @nodes; set by cluster_resolve()
  * @max: number of nodes
- * @max_line: line that said so, or 0
  * @dead_time: of all peers, in milliseconds
- * @dead_time_line: line that said so, or 0
  * @payload_crc: of all peers, 0 or 1
- * @payload_crc_line: line that said so, or 0
+ * @set: settings in the file
+ * @set_line: their lines, or 0
  */
 struct cluster {
 	const struct cluster_env *env;
@@ -68,19 +75,18 @@ struct cluster {
 	size_t count;
 	const struct cluster_node *self;
 	uint32_t max;
-	unsigned int max_line;
 	uint32_t dead_time;
-	unsigned int dead_time_line;
 	uint32_t payload_crc;
-	unsigned int payload_crc_line;
+	struct setting set[CLUSTER_SETS + 1];
+	unsigned int set_line[CLUSTER_SETS];
 };
 
 /**
  * cluster_read() - read a file
  * @c: filled in; cluster_free() it
- * @env: the world
+ * @env: the functions
  * @in: the file
- * @file: its name, for complaints
+ * @file: its name, for errors
  *
  * Return: whether it has no errors.
  */
@@ -88,7 +94,7 @@ bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
 		  const char *file);
 
 /**
- * cluster_resolve() - look up all names, and which node this is
+ * cluster_resolve() - look up all names, and find this node
  * @c: as read, without errors
  * @self: number of this node, or NULL to find it by its addresses
  *

@@ -3,20 +3,13 @@
  * ddctl conn - connections of this node.
  */
 #include "ddctl.h"
-#include "nl.h"
-
-static int show(int argc, char **argv)
-{
-	int status = no_arguments(argc, argv);
-
-	return status ? status : ddnl_show(&object_conn);
-}
+#include "object.h"
 
 static const struct command conn = {
 	.name = "conn",
 	.brief = "connections of this node",
 	.verbs = (const struct verb[]) {
-		{ "show", NULL, "list both ends of each: owner, peer, messages", show },
+		{ "show", NULL, "list both ends of each: owner, peer, messages", .show = &object_conn },
 		{ }
 	},
 };

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ddctl - administration of dd. What its files share.
+ * ddctl - administration of dd: definitions shared by its files.
  */
 #ifndef DDCTL_H
 #define DDCTL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <json-c/json.h>
 
 /**
  * enum ddctl_exit - exit status; part of the interface, see ddctl(8)
  * @EXIT_OK: done
- * @EXIT_RUNTIME: something this program needs has failed
- * @EXIT_USAGE: the command line makes no sense
+ * @EXIT_RUNTIME: a system call, a file or the network failed
+ * @EXIT_USAGE: wrong command line
  * @EXIT_NO_MODULE: dd.ko is not loaded
- * @EXIT_PERMISSION: the caller may not do this
- * @EXIT_REFUSED: the kernel has refused the request, and said why
- * @EXIT_FINDINGS: doctor found something that needs doing
- * @EXIT_CLUSTER: the cluster file has errors, or is not for this machine
+ * @EXIT_PERMISSION: the caller is not permitted to do this
+ * @EXIT_REFUSED: the kernel refused the request
+ * @EXIT_FINDINGS: doctor found something to fix
+ * @EXIT_CLUSTER: the cluster file has errors, or does not fit this machine
  */
 enum ddctl_exit {
 	EXIT_OK = 0,
@@ -32,38 +33,46 @@ enum ddctl_exit {
 };
 
 /**
- * struct options - what was asked for in front of the command
+ * struct options - options of the command line
  * @json: print JSON instead of tables
  * @pretty: indent that JSON
- * @timestamp: monitor tells when
+ * @timestamp: monitor prints times
+ * @check: apply checks the file only
+ * @node: number of this node for apply; NULL to find it by address
  */
 struct options {
 	bool json;
 	bool pretty;
 	bool timestamp;
+	bool check;
+	const char *node;
 };
 
 extern struct options options;
 
+struct object;
+
 /**
- * struct verb - something a command can do
- * @name: its word on the command line, "" where the command needs none
- * @args: its arguments, for people; NULL for none
+ * struct verb - an action of a command
+ * @name: word on the command line, "" if the command has one action
+ * @args: arguments, for help; NULL if it takes none
  * @brief: one line for help
- * @run: does it with the words after the verb; returns enum ddctl_exit
+ * @run: execute it with the words after the verb; returns enum ddctl_exit
+ * @show: instead of @run: print objects of this kind
  */
 struct verb {
 	const char *name;
 	const char *args;
 	const char *brief;
 	int (*run)(int argc, char **argv);
+	const struct object *show;
 };
 
 /**
  * struct command - the first word of a command line
  * @name: that word
  * @brief: one line for help
- * @verbs: what it can do, the first one by default; ends with a NULL name
+ * @verbs: its actions, the default first; ends with a NULL name
  */
 struct command {
 	const char *name;
@@ -71,10 +80,7 @@ struct command {
 	const struct verb *verbs;
 };
 
-/*
- * A file that defines a command thereby registers it: pointers to commands
- * are gathered in a section of their own, which the linker gives two ends.
- */
+/* Register a command: the linker gathers the pointers in a section. */
 #define COMMAND(cmd)							\
 	static const struct command *const cmd##_ptr			\
 	__attribute__((used, section("ddctl_commands"))) = &(cmd)
@@ -87,14 +93,34 @@ extern const struct command *const __stop_ddctl_commands[];
 
 const struct command *command_find(const char *name);
 int command_help(const struct command *cmd);
-int no_arguments(int argc, char **argv);
 
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* One line of JSON, or several with @options.pretty; eats @value. */
+/* Print an error and return @status. */
+#define fail(status, ...)	(say(__VA_ARGS__), (status))
+
+/* Return @p; if it is NULL, report that memory is exhausted and exit. */
+void *must(void *p);
+
+/* Version of the loaded module, in static memory; "" if there is none. */
+const char *module_version(void);
+
+/* A JSON string; U+FFFD replaces bytes that are not UTF-8. */
+json_object *text_to_json(const char *s);
+
+/* Add a value to a JSON object. */
+#define json_add(obj, key, value)	json_object_object_add(obj, key, value)
+#define json_str(s)			json_object_new_string(s)
+#define json_int(n)			json_object_new_int64(n)
+
+/* Members of a JSON object; 0, false or "" if absent. */
+int64_t json_number(json_object *obj, const char *key);
+const char *json_text(json_object *obj, const char *key);
+
+/* Print a line of JSON, or several with options.pretty, and put @value. */
 void print_json(json_object *value);
 
-/* Returns @status, or %EXIT_RUNTIME if standard output could not be written. */
+/* Return @status, or %EXIT_RUNTIME if standard output could not be written. */
 int finish_output(int status);
 
 #endif /* DDCTL_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddctl doctor - is everything in place, and if not, what to do.
+ * ddctl doctor - check whether dd can be used here, and give advice.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,6 @@
 
 #include "ddctl.h"
 #include "doctor.h"
-#include "module.h"
 
 #define DEVICE		"/dev/dd"
 #define GROUP		"dd"
@@ -52,58 +51,43 @@ void found(enum verdict v, const char *check, const char *advice,
 		return;
 	}
 	line = json_object_new_object();
-	json_object_object_add(line, "check", json_object_new_string(check));
-	json_object_object_add(line, "status",
-			       json_object_new_string(verdict_names[v]));
-	json_object_object_add(line, "text", json_object_new_string(text));
-	json_object_object_add(line, "advice",
-			       advice ? json_object_new_string(advice) : NULL);
+	json_add(line, "check", json_str(check));
+	json_add(line, "status", json_str(verdict_names[v]));
+	json_add(line, "text", json_str(text));
+	json_add(line, "advice", advice ? json_str(advice) : NULL);
 	json_object_array_add(report, line);
 }
 
 /* ---- the kernel and the module ----------------------------------------- */
 
-/* As README.md and dkms.conf have it. */
-static bool is_supported(unsigned int major, unsigned int minor)
-{
-	return major == 6 && (minor == 1 || minor == 12);
-}
-
+/* 6.1 and 6.12, as in README.md and dkms.conf. */
 static void check_kernel(void)
 {
 	unsigned int major = 0, minor = 0;
 	struct utsname uts;
 
 	uname(&uts);
-	/* A release without numbers is 0.0, and not supported either. */
-	if (sscanf(uts.release, "%u.%u", &major, &minor) != 2)
-		major = minor = 0;
+	sscanf(uts.release, "%u.%u", &major, &minor);
 	if (strstr(uts.version, "PREEMPT_RT"))
 		found(BAD, "kernel", "Boot a kernel without PREEMPT_RT.",
-		      "Linux %s has PREEMPT_RT, which dd does not support",
-		      uts.release);
-	else if (!is_supported(major, minor))
+		      "Linux %s has PREEMPT_RT, which dd does not support", uts.release);
+	else if (major == 6 && (minor == 1 || minor == 12))
+		found(GOOD, "kernel", NULL, "Linux %s", uts.release);
+	else
 		found(major < 6 || (major == 6 && minor < 1) ? BAD : NOTE, "kernel",
 		      "Boot Linux 6.1 or 6.12.",
-		      "Linux %s is not supported: dd is for 6.1 and 6.12",
-		      uts.release);
-	else
-		found(GOOD, "kernel", NULL, "Linux %s", uts.release);
+		      "Linux %s is not supported: dd is for 6.1 and 6.12", uts.release);
 }
 
-static bool module_present(void)
-{
-	return !access("/sys/module/dd", F_OK);
-}
+#define ONE_VERSION	"Install module and tools of one version; then, as root: rmmod dd && modprobe dd"
 
 static bool check_module(void)
 {
-	char version[MODULE_VERSION_SIZE];
+	const char *version = module_version();
 	struct utsname uts;
 	char advice[256];
 
-	module_version(version);
-	if (!module_present()) {
+	if (access("/sys/module/dd", F_OK)) {
 		uname(&uts);
 		snprintf(advice, sizeof(advice),
 			 "As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
@@ -112,43 +96,28 @@ static bool check_module(void)
 		return false;
 	}
 	if (strcmp(version, DD_VERSION))
-		found(NOTE, "module",
-		      "Install module and tools of one version; after that, as root: rmmod dd && modprobe dd",
-		      "dd %s is loaded, ddctl is %s",
+		found(NOTE, "module", ONE_VERSION, "dd %s is loaded, ddctl is %s",
 		      *version ? version : "of an unknown version", DD_VERSION);
 	else
 		found(GOOD, "module", NULL, "dd %s is loaded", version);
 	return true;
 }
 
-uint32_t number(json_object *row, const char *key)
-{
-	json_object *value;
-
-	return json_object_object_get_ex(row, key, &value) ?
-		json_object_get_int64(value) : 0;
-}
-
 static void judge_node(json_object *row)
 {
-	uint32_t abi = number(row, "abi");
-	json_object *up;
+	unsigned int abi = json_number(row, "abi"), id = json_number(row, "id");
+	unsigned int max = json_number(row, "maxnodes");
 
 	if (abi != DD_ABI_VERSION)
-		found(BAD, "abi",
-		      "Install module and tools of one version; after that, as root: rmmod dd && modprobe dd",
-		      "the module speaks ABI %u, ddctl speaks %d", abi,
+		found(BAD, "abi", ONE_VERSION, "the module has ABI %u, ddctl has %d", abi,
 		      DD_ABI_VERSION);
 	else
-		found(GOOD, "abi", NULL, "module and tools speak ABI %u", abi);
-	if (json_object_object_get_ex(row, "up", &up) &&
-	    json_object_get_boolean(up))
-		found(GOOD, "node", NULL, "node %u of %u is up",
-		      number(row, "id"), number(row, "maxnodes"));
+		found(GOOD, "abi", NULL, "module and tools have ABI %u", abi);
+	if (json_number(row, "up"))
+		found(GOOD, "node", NULL, "node %u of %u is up", id, max);
 	else
 		found(BAD, "node", "As root: ddctl node up",
-		      "node %u of %u is down: programs get ENOCMP",
-		      number(row, "id"), number(row, "maxnodes"));
+		      "node %u of %u is down: programs get ENOCMP", id, max);
 }
 
 static void check_node(void)
@@ -157,13 +126,11 @@ static void check_node(void)
 	struct ddnl nl;
 
 	if (ddnl_open(&nl)) {
-		found(BAD, "node", SEE_LOG,
-		      "the module does not answer");
+		found(BAD, "node", SEE_LOG, "the module does not answer");
 		return;
 	}
 	if (ddnl_get(&nl, &object_node, &rows)) {
-		found(BAD, "node", SEE_LOG,
-		      "the module does not tell its state");
+		found(BAD, "node", SEE_LOG, "the module does not report its state");
 	} else {
 		judge_node(json_object_array_get_idx(rows, 0));
 		check_network(&nl, json_object_array_get_idx(rows, 0));
@@ -205,7 +172,7 @@ static void say_no_access(const struct stat *st)
 /* The memory lock limit does not allow the device to be opened. */
 static bool memlock_full;
 
-/* An open device, or -1 and a report why not. */
+/* Open the device; -1 if that fails, which is reported. */
 static int check_device(void)
 {
 	struct stat st;
@@ -227,7 +194,7 @@ static int check_device(void)
 		found(GOOD, "device", NULL, DEVICE " can be opened");
 		if ((st.st_mode & 0006))
 			found(NOTE, "device", "As root: chmod o-rw " DEVICE,
-			      "everybody may use " DEVICE);
+			      "every user may use " DEVICE);
 	} else if (errno == EDQUOT) {
 		memlock_full = true;
 	} else if (errno == EACCES || errno == EPERM) {
@@ -246,7 +213,7 @@ static int check_device(void)
 	" - memlock 1048576' (KiB) in /etc/security/limits.d/dd.conf "	\
 	"for logins, LimitMEMLOCK= for a systemd service."
 
-/* Bytes charged to this user so far, as the module knows. */
+/* Bytes charged to this user. */
 static uint64_t memlock_used(int fd)
 {
 	struct dd_info info = { .size = sizeof(info) };
@@ -256,7 +223,7 @@ static uint64_t memlock_used(int fd)
 	return info.memlock_used;
 }
 
-/* Whether CAP_IPC_LOCK counts: held, and in the initial user namespace. */
+/* Whether the caller has CAP_IPC_LOCK in the initial user namespace. */
 static bool is_exempt(void)
 {
 	unsigned long long caps = 0;
@@ -315,7 +282,7 @@ static void check_cpus(void)
 	n = CPU_COUNT(&set);
 	if (n == 1)
 		found(NOTE, "cpus",
-		      "Receivers that spin (RECV_SPIN) give way sooner then; with two they answer faster.",
+		      "Receivers that spin (RECV_SPIN) yield sooner here; with two processors they answer faster.",
 		      "one processor may be used here");
 	else
 		found(GOOD, "cpus", NULL, "%d processors may be used here", n);
@@ -325,10 +292,8 @@ static void check_cpus(void)
 
 static int doctor_run(int argc, char **argv)
 {
-	int status = no_arguments(argc, argv), fd = -1;
+	int fd = -1;
 
-	if (status)
-		return status;
 	report = json_object_new_array();
 	check_kernel();
 	if (check_module()) {
@@ -348,10 +313,10 @@ static int doctor_run(int argc, char **argv)
 
 static const struct command doctor = {
 	.name = "doctor",
-	.brief = "look whether dd can be used here, and say what to do if not",
+	.brief = "check whether dd can be used here, and give advice",
 	.verbs = (const struct verb[]) {
-		{ "", NULL, "look at kernel, module, peers, device, memory, processors",
-		  doctor_run },
+		{ "", NULL, "check kernel, module, peers, device, memory, processors",
+		  .run = doctor_run },
 		{ }
 	},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddctl doctor: other nodes, and what stands between them and this one.
+ * ddctl doctor: peers and the UDP port.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,30 +16,13 @@
 
 #define CLUSTER_FILE	"/etc/dd/cluster.conf"
 
-static const char *string(json_object *row, const char *key)
-{
-	json_object *value;
-
-	return json_object_object_get_ex(row, key, &value) ?
-		json_object_get_string(value) : "";
-}
-
-static uint64_t counter(json_object *row, const char *key)
-{
-	json_object *all, *value;
-
-	return json_object_object_get_ex(row, "counters", &all) &&
-	       json_object_object_get_ex(all, key, &value) ?
-		json_object_get_uint64(value) : 0;
-}
-
-/* Its address without the port, or all of it. */
+/* The address without the port, or all of it if it cannot be split. */
 static const char *bare_host(json_object *row, char host[ADDR_HOST_MAX])
 {
 	uint16_t port;
 
-	return addr_split(string(row, "address"), host, &port) ?
-		string(row, "address") : host;
+	return addr_split(json_text(row, "address"), host, &port) ?
+		json_text(row, "address") : host;
 }
 
 /* ---- peers -------------------------------------------------------------- */
@@ -50,13 +33,13 @@ static void no_peers(json_object *node)
 		found(NOTE, "peers",
 		      "To reach other nodes, as root: ddctl apply FILE, see dd-cluster.conf(5), or ddctl peer add",
 		      "node %u of %u has no peers: it reaches itself only",
-		      number(node, "id"), number(node, "maxnodes"));
+		      (uint32_t)json_number(node, "id"), (uint32_t)json_number(node, "maxnodes"));
 	else
 		found(BAD, "peers",
-		      "As root: ddctl apply " CLUSTER_FILE "; 'systemctl enable dd-cluster' does that at each start.",
+		      "As root: ddctl apply " CLUSTER_FILE "; 'systemctl enable dd-cluster' does this at each boot.",
 		      "node %u of %u has no peers, but there is a "
-		      CLUSTER_FILE, number(node, "id"),
-		      number(node, "maxnodes"));
+		      CLUSTER_FILE, (uint32_t)json_number(node, "id"),
+		      (uint32_t)json_number(node, "maxnodes"));
 }
 
 static const char *advice_refused(const char *reason)
@@ -65,14 +48,14 @@ static const char *advice_refused(const char *reason)
 		return "Install one version of dd on both.";
 	if (!strcmp(reason, "maxnodes"))
 		return "Both need the same number of nodes: as root on both, ddctl apply with one file, or ddctl node set max";
-	return "Numbers and addresses do not agree: as root on both, ddctl apply with one file, or ddctl peer set";
+	return "Numbers or addresses differ: as root on both, ddctl apply with one file, or ddctl peer set";
 }
 
-/* Whether there is something to say about a peer, which has been said. */
+/* Report a peer that is not up; false if it is. */
 static bool judge_peer(json_object *row, uint32_t port)
 {
-	const char *state = string(row, "state");
-	const char *reason = string(row, "reason");
+	const char *state = json_text(row, "state");
+	const char *reason = json_text(row, "reason");
 	char advice[ADDR_HOST_MAX + 128], host[ADDR_HOST_MAX];
 	uint64_t lost;
 
@@ -80,26 +63,26 @@ static bool judge_peer(json_object *row, uint32_t port)
 		return false;
 	if (!strcmp(state, "refused")) {
 		found(BAD, "peers", advice_refused(reason),
-		      "node %u at %s does not talk to this one (%s)",
-		      number(row, "number"), string(row, "address"), reason);
+		      "node %u at %s refuses this node (%s)",
+		      (uint32_t)json_number(row, "number"), json_text(row, "address"), reason);
 		return true;
 	}
-	lost = counter(row, "tx_noroute");
+	lost = json_number(json_object_object_get(row, "counters"), "tx_noroute");
 	if (lost) {
 		snprintf(advice, sizeof(advice),
-			 "ip route get %s says whether there is a route now; else give this machine one.",
+			 "ip route get %s shows whether there is a route now; if not, add one.",
 			 bare_host(row, host));
 		found(NOTE, "peers", advice,
 		      "node %u at %s is %s: no route to it for %" PRIu64 " packet%s",
-		      number(row, "number"), string(row, "address"), state,
+		      (uint32_t)json_number(row, "number"), json_text(row, "address"), state,
 		      lost, lost == 1 ? "" : "s");
 		return true;
 	}
 	snprintf(advice, sizeof(advice),
-		 "Is it up, does it know this node by the right address, and may UDP to its port, and to port %u here, pass?",
+		 "Check that it is up, that it has the right address of this node, and that UDP passes to its port and to port %u here.",
 		 port);
 	found(NOTE, "peers", advice, "node %u at %s is %s",
-	      number(row, "number"), string(row, "address"), state);
+	      (uint32_t)json_number(row, "number"), json_text(row, "address"), state);
 	return true;
 }
 
@@ -109,7 +92,7 @@ static void judge_peers(json_object *node, json_object *rows)
 
 	for (i = 0; i < n; i++)
 		odd += judge_peer(json_object_array_get_idx(rows, i),
-				  number(node, "port"));
+				  (uint32_t)json_number(node, "port"));
 	if (!n)
 		no_peers(node);
 	else if (!odd)
@@ -185,19 +168,19 @@ static bool is_taken(int family, uint32_t port)
 	return taken;
 }
 
-/* With peers the node has the port itself. */
+/* With peers the node itself has the port. */
 static void judge_port(uint32_t port, bool peers)
 {
 	char advice[256];
 
 	if (!peers && (is_taken(AF_INET, port) || is_taken(AF_INET6, port))) {
 		snprintf(advice, sizeof(advice),
-			 "As root: ss -lunp sport = :%u tells who has it; end that, or use another port: ddctl node set port",
+			 "As root: ss -lunp sport = :%u shows which program has it; end it, or use another port: ddctl node set port",
 			 port);
 		found(BAD, "port", advice, "UDP port %u is in use", port);
 	} else if (is_given_away(port) && !is_reserved(port)) {
 		snprintf(advice, sizeof(advice),
-			 "As root: sysctl -w net.ipv4.ip_local_reserved_ports=%u; a file in /etc/sysctl.d makes it last.",
+			 "As root: sysctl -w net.ipv4.ip_local_reserved_ports=%u; a file in /etc/sysctl.d makes this permanent.",
 			 port);
 		found(NOTE, "port", advice,
 		      "UDP port %u may be given to any program before dd takes it",
@@ -213,10 +196,10 @@ void check_network(struct ddnl *nl, json_object *node)
 
 	if (ddnl_get(nl, &object_peers, &rows)) {
 		found(BAD, "peers", SEE_LOG,
-		      "the module does not tell its peers");
+		      "the module does not report its peers");
 		return;
 	}
 	judge_peers(node, rows);
-	judge_port(number(node, "port"), json_object_array_length(rows));
+	judge_port((uint32_t)json_number(node, "port"), json_object_array_length(rows));
 	json_object_put(rows);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddctl monitor - what changes on this node, as it happens.
+ * ddctl monitor - the events of this node.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "table.h"
 
 /**
- * struct event - what an event tells
+ * struct event - a kind of event
  * @name: its name
- * @attr: the attribute of the event that holds the object
- * @obj: what that is
+ * @attr: attribute of the event that contains the object
+ * @obj: kind of that object
  */
 struct event {
 	const char *name;
@@ -54,31 +54,28 @@ static void timestamp(char *text, size_t size)
 	snprintf(text + len, size - len, ".%06ldZ", now.tv_nsec / 1000);
 }
 
-/* Each line goes out at once: somebody may wait for it. Eats @object. */
+/* Flush each line: another program may wait for it. Puts @object. */
 static void print_event(const char *name, uint64_t seq,
 			const struct object *obj, json_object *object)
 {
-	json_object *line = json_object_new_object();
+	json_object *line;
 	char when[64] = "";
 
 	if (options.timestamp)
 		timestamp(when, sizeof(when));
 	if (options.json) {
+		line = json_object_new_object();
 		if (*when)
-			json_object_object_add(line, "time",
-					       json_object_new_string(when));
-		json_object_object_add(line, "event",
-				       json_object_new_string(name));
+			json_add(line, "time", json_str(when));
+		json_add(line, "event", json_str(name));
 		if (seq)
-			json_object_object_add(line, "seq",
-					       json_object_new_uint64(seq));
-		json_object_object_add(line, obj->name, object);
+			json_add(line, "seq", json_object_new_uint64(seq));
+		json_add(line, obj->name, object);
 		print_json(line);
 	} else {
-		printf("%s%s%s:", when, *when ? " " : "", name);
+		printf("%s%s%s: ", when, *when ? " " : "", name);
 		table_print_line(obj, object);
 		json_object_put(object);
-		json_object_put(line);
 	}
 	if (fflush(stdout) || ferror(stdout))
 		exit(finish_output(EXIT_RUNTIME));
@@ -90,7 +87,7 @@ static void on_event(uint8_t cmd, struct nlattr *head, int len)
 	struct nlattr *tb[DD_A_EVENT_MAX + 1];
 	json_object *object;
 
-	/* Events of later kernels are for later tools. */
+	/* Ignore events of later kernels. */
 	if (!ev || !ev->name ||
 	    nla_parse(tb, DD_A_EVENT_MAX, head, len, NULL) < 0 ||
 	    !tb[DD_A_EVENT_SEQ] || !tb[ev->attr])
@@ -102,7 +99,7 @@ static void on_event(uint8_t cmd, struct nlattr *head, int len)
 			    object);
 }
 
-/* First what is, then what changes: nothing falls between the two. */
+/* Called after the events are joined, so that no change is missed. */
 static int print_state(void)
 {
 	json_object *rows;
@@ -124,11 +121,9 @@ static int print_state(void)
 
 static int monitor_run(int argc, char **argv)
 {
-	int status = no_arguments(argc, argv);
 	struct ddnl nl;
+	int status = ddnl_open(&nl);
 
-	if (!status)
-		status = ddnl_open(&nl);
 	if (status)
 		return status;
 	status = ddnl_listen(&nl, print_state, on_event);
@@ -140,7 +135,7 @@ static const struct command monitor = {
 	.name = "monitor",
 	.brief = "events of this node, one in a line, until interrupted",
 	.verbs = (const struct verb[]) {
-		{ "", NULL, "show this node, then what changes", monitor_run },
+		{ "", NULL, "print this node, then its events", .run = monitor_run },
 		{ }
 	},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netlink part: asking, and telling in words what the kernel answers.
+ * Requests by netlink, and the kernel's answers in words.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,18 +21,16 @@
 #define EVENT_BUFFER	(4 << 20)
 
 /**
- * struct answer - what the kernel has said to a request
- * @obj: what attributes belong to
- * @rows: objects received, or NULL for none expected
+ * struct answer - the kernel's answer to a request
+ * @obj: kind of the objects
+ * @rows: objects received; NULL if none are expected
  * @request: the request, for offsets in it
- * @done: all has been received
+ * @done: the answer is complete
  * @error: errno of the refusal, 0 for none
- * @bad: rows that make no sense
- * @text: the kernel's words, if any
- * @attr: what they are about, in the words of the command line; may be empty
- * @min: least value that the attribute may have, if @ranged
- * @max: greatest value that the attribute may have, if @ranged
- * @ranged: @min and @max are known
+ * @bad: objects that could not be parsed
+ * @text: the kernel's message, may be empty
+ * @attr: the refused attribute in words of the command line, may be empty
+ * @range: the values that it may have, may be empty
  */
 struct answer {
 	const struct object *obj;
@@ -43,9 +41,7 @@ struct answer {
 	int bad;
 	char text[256];
 	char attr[ADDR_TEXT_MAX + 16];
-	uint64_t min;
-	uint64_t max;
-	bool ranged;
+	char range[64];
 };
 
 /* ---- refusals, in words ------------------------------------------------ */
@@ -63,12 +59,12 @@ static void read_range(struct answer *ans, struct nlattr *policy)
 	    !tb[NL_POLICY_TYPE_ATTR_MIN_VALUE_U] ||
 	    !tb[NL_POLICY_TYPE_ATTR_MAX_VALUE_U])
 		return;
-	ans->min = any_uint(tb[NL_POLICY_TYPE_ATTR_MIN_VALUE_U]);
-	ans->max = any_uint(tb[NL_POLICY_TYPE_ATTR_MAX_VALUE_U]);
-	ans->ranged = true;
+	snprintf(ans->range, sizeof(ans->range), " (%" PRIu64 " to %" PRIu64 ")",
+		 any_uint(tb[NL_POLICY_TYPE_ATTR_MIN_VALUE_U]),
+		 any_uint(tb[NL_POLICY_TYPE_ATTR_MAX_VALUE_U]));
 }
 
-/* "max 8", "peer 3", "address 10.0.0.2:56797": as the user would say it. */
+/* "max 8", "peer 3", "address 10.0.0.2:56797": as on the command line. */
 static void describe(char *text, size_t size, const struct attr *a,
 		     const struct nlattr *nla)
 {
@@ -116,38 +112,23 @@ static void read_extack(struct answer *ans, struct nlattr *head, int len)
 		read_range(ans, tb[NLMSGERR_ATTR_POLICY]);
 }
 
-static void say_refused(const struct answer *ans)
-{
-	char range[64] = "";
-
-	if (ans->ranged)
-		snprintf(range, sizeof(range), " (%" PRIu64 " to %" PRIu64 ")",
-			 ans->min, ans->max);
-	say("refused by the kernel: %s%s%s", ans->attr,
-	    *ans->text ? ans->text : strerror(ans->error), range);
-}
-
 static int say_denied(void)
 {
-	say("not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root");
-	return EXIT_PERMISSION;
+	return fail(EXIT_PERMISSION,
+		    "not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root");
 }
 
 static int judge(const struct answer *ans)
 {
-	switch (ans->error) {
-	case 0:
-		if (!ans->bad)
-			return EXIT_OK;
-		say("the module speaks another language; see: ddctl doctor");
-		return EXIT_RUNTIME;
-	case EPERM:
-	case EACCES:
+	if (ans->error == EPERM || ans->error == EACCES)
 		return say_denied();
-	default:
-		say_refused(ans);
-		return EXIT_REFUSED;
-	}
+	if (ans->error)
+		return fail(EXIT_REFUSED, "refused by the kernel: %s%s%s", ans->attr,
+			    *ans->text ? ans->text : strerror(ans->error), ans->range);
+	if (ans->bad)
+		return fail(EXIT_RUNTIME,
+			    "the module has another version than ddctl; see: ddctl doctor");
+	return EXIT_OK;
 }
 
 /* ---- callbacks of libnl ------------------------------------------------ */
@@ -184,7 +165,7 @@ static int on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 	return NL_STOP;
 }
 
-/* The end of a dump carries an errno too. */
+/* The end of a dump carries an errno. */
 static int on_finish(struct nl_msg *msg, void *arg)
 {
 	struct nlmsghdr *nlh = nlmsg_hdr(msg);
@@ -213,8 +194,7 @@ static int on_ack(struct nl_msg *msg, void *arg)
 
 static int say_nl(const char *what, int err)
 {
-	say("%s: %s", what, nl_geterror(err));
-	return EXIT_RUNTIME;
+	return fail(EXIT_RUNTIME, "%s: %s", what, nl_geterror(err));
 }
 
 static int resolve(struct ddnl *nl)
@@ -224,23 +204,21 @@ static int resolve(struct ddnl *nl)
 		return EXIT_OK;
 	if (nl->family != -NLE_OBJ_NOTFOUND)
 		return say_nl("generic netlink", nl->family);
-	say("the module dd is not loaded: 'modprobe dd' as root loads it; see also: ddctl doctor");
-	return EXIT_NO_MODULE;
+	return fail(EXIT_NO_MODULE,
+		    "the module dd is not loaded; as root: modprobe dd; see also: ddctl doctor");
 }
 
 int ddnl_open(struct ddnl *nl)
 {
 	int err, on = 1, status;
 
-	nl->sk = nl_socket_alloc();
-	if (!nl->sk)
-		return say_nl("netlink", -NLE_NOMEM);
+	nl->sk = must(nl_socket_alloc());
 	err = genl_connect(nl->sk);
 	if (err < 0) {
 		ddnl_close(nl);
 		return say_nl("netlink", err);
 	}
-	/* Not all kernels have it, and it only makes refusals clearer. */
+	/* Without it only the message of a refusal is missing. */
 	setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK,
 		   &on, sizeof(on));
 	status = resolve(nl);
@@ -257,73 +235,44 @@ void ddnl_close(struct ddnl *nl)
 
 struct nl_msg *ddnl_request(struct ddnl *nl, uint8_t cmd, int flags)
 {
-	struct nl_msg *msg = nlmsg_alloc();
+	struct nl_msg *msg = must(nlmsg_alloc());
 
-	if (msg && !genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, nl->family, 0,
-				NLM_F_REQUEST | flags, cmd,
-				DD_FAMILY_VERSION)) {
-		nlmsg_free(msg);
-		return NULL;
-	}
+	must(genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, nl->family, 0,
+			 NLM_F_REQUEST | flags, cmd, DD_FAMILY_VERSION));
 	return msg;
 }
 
 /*
- * Send @msg, and fill @ans; returns an error of libnl. -NLE_DUMP_INTR says
- * that something came or went while a dump was made.
+ * Send @msg, fill @ans and free @msg; returns an error of libnl. -NLE_DUMP_INTR
+ * means that an object came or went during a dump.
  */
 static int transact(struct ddnl *nl, struct nl_msg *msg, struct answer *ans)
 {
-	struct nl_cb *cb;
+	struct nl_cb *cb = must(nl_cb_alloc(NL_CB_DEFAULT));
 	int err;
 
-	err = nl_send_auto(nl->sk, msg);
-	if (err < 0)
-		return err;
-	cb = nl_cb_alloc(NL_CB_DEFAULT);
-	if (!cb)
-		return -NLE_NOMEM;
 	ans->request = nlmsg_hdr(msg);
 	nl_cb_set(cb, NL_CB_VALID, NL_CB_CUSTOM, on_valid, ans);
 	nl_cb_set(cb, NL_CB_FINISH, NL_CB_CUSTOM, on_finish, ans);
 	nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_ack, ans);
 	nl_cb_err(cb, NL_CB_CUSTOM, on_error, ans);
-	do {
+	err = nl_send_auto(nl->sk, msg);
+	while (err >= 0 && !ans->done)
 		err = nl_recvmsgs(nl->sk, cb);
-	} while (err >= 0 && !ans->done);
 	nl_cb_put(cb);
+	nlmsg_free(msg);
 	nl->refused = ans->error;
 	return ans->error ? 0 : err;
 }
 
-static int get_once(struct ddnl *nl, const struct object *obj,
-		    struct answer *ans)
-{
-	struct nl_msg *msg;
-	int err;
-
-	*ans = (struct answer) {
-		.obj = obj,
-		.rows = json_object_new_array(),
-	};
-	msg = ddnl_request(nl, obj->get, obj->many ? NLM_F_DUMP : NLM_F_ACK);
-	if (!msg)
-		return -NLE_NOMEM;
-	err = transact(nl, msg, ans);
-	nlmsg_free(msg);
-	return err;
-}
-
-/* What has come in @ans, if @err is no error. */
+/* Report an error, or the objects in @ans. */
 static int take_rows(const struct object *obj, struct answer *ans, int err,
 		     json_object **rows)
 {
 	int status = err < 0 ? say_nl(obj->name, err) : judge(ans);
 
-	if (!status && !obj->many && !json_object_array_length(ans->rows)) {
-		say("%s: an empty answer", obj->name);
-		status = EXIT_RUNTIME;
-	}
+	if (!status && !obj->many && !json_object_array_length(ans->rows))
+		status = fail(EXIT_RUNTIME, "%s: an empty answer", obj->name);
 	if (status)
 		json_object_put(ans->rows);
 	else
@@ -336,47 +285,30 @@ int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
 	int err, tries = DUMP_TRIES;
 	struct answer ans;
 
-	while ((err = get_once(nl, obj, &ans)) == -NLE_DUMP_INTR && --tries)
-		json_object_put(ans.rows);
-	/* What lived all the time is there even so. */
-	if (err == -NLE_DUMP_INTR)
-		err = 0;
-	return take_rows(obj, &ans, err, rows);
+	do {
+		ans = (struct answer) { .obj = obj, .rows = json_object_new_array() };
+		err = transact(nl, ddnl_request(nl, obj->get, obj->many ? NLM_F_DUMP :
+						NLM_F_ACK), &ans);
+	} while (err == -NLE_DUMP_INTR && --tries && json_object_put(ans.rows));
+	/* Objects that existed all the time are in the dump even so. */
+	return take_rows(obj, &ans, err == -NLE_DUMP_INTR ? 0 : err, rows);
 }
 
 int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
 	     json_object **rows)
 {
-	struct answer ans = {
-		.obj = obj,
-		.rows = json_object_new_array(),
-	};
-	int status = take_rows(obj, &ans, transact(nl, msg, &ans), rows);
+	struct answer ans = { .obj = obj, .rows = json_object_new_array() };
+	int err = transact(nl, msg, &ans);
 
-	nlmsg_free(msg);
-	return status;
+	return take_rows(obj, &ans, err, rows);
 }
 
 int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg)
 {
 	struct answer ans = { .obj = obj };
-	int err, status;
+	int err = transact(nl, msg, &ans);
 
-	err = transact(nl, msg, &ans);
-	status = err < 0 ? say_nl(obj->name, err) : judge(&ans);
-	nlmsg_free(msg);
-	return status;
-}
-
-int ddnl_submit(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
-		int err)
-{
-	if (err < 0) {
-		say("out of memory");
-		nlmsg_free(msg);
-		return EXIT_RUNTIME;
-	}
-	return ddnl_set(nl, obj, msg);
+	return err < 0 ? say_nl(obj->name, err) : judge(&ans);
 }
 
 int ddnl_show(const struct object *obj)
@@ -398,7 +330,7 @@ int ddnl_show(const struct object *obj)
 /* ---- events ------------------------------------------------------------ */
 
 /**
- * struct listener - who listens, and whether there is still something to hear
+ * struct listener - argument of on_event()
  * @family: number of the family
  * @gone: the family has been unregistered
  * @event: called for each event
@@ -409,7 +341,7 @@ struct listener {
 	void (*event)(uint8_t cmd, struct nlattr *head, int len);
 };
 
-static bool tells_end(const struct listener *l, struct genlmsghdr *hdr)
+static bool is_end(const struct listener *l, struct genlmsghdr *hdr)
 {
 	struct nlattr *id;
 
@@ -429,14 +361,14 @@ static int on_event(struct nl_msg *msg, void *arg)
 		l->event(hdr->cmd, genlmsg_attrdata(hdr, 0),
 			 genlmsg_attrlen(hdr, 0));
 	else
-		l->gone |= tells_end(l, hdr);
+		l->gone |= is_end(l, hdr);
 	return NL_OK;
 }
 
 /*
- * The controller tells when the module goes, which no event of dd can. Both
- * groups are looked up before one is joined: an answer and an event in one
- * stream would not be told apart.
+ * The controller announces the unloading of the module, which no event of dd can.
+ * Look up both groups before joining one: then no event arrives between an answer
+ * and its end.
  */
 static int join(struct ddnl *nl)
 {
@@ -473,12 +405,11 @@ int ddnl_listen(struct ddnl *nl, int (*ready)(void),
 			    &listener);
 	do {
 		err = nl_recvmsgs_default(nl->sk);
-		/* libnl's name for ENOBUFS; numbers of events tell which. */
+		/* libnl's name for ENOBUFS. */
 		if (err == -NLE_NOMEM)
 			say("events were lost: they come faster than they are read");
 	} while (!listener.gone && (err >= 0 || err == -NLE_NOMEM));
 	if (!listener.gone)
 		return say_nl("events", err);
-	say("the module dd has been unloaded");
-	return EXIT_NO_MODULE;
+	return fail(EXIT_NO_MODULE, "the module dd has been unloaded");
 }

@@ -1,42 +1,65 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * This node and its peers as a whole.
+ * This node and its peers: read their state, and change it.
  */
+#include <errno.h>
 #include <string.h>
 #include <linux/dd_netlink.h>
 
 #include "ddctl.h"
 #include "nodes.h"
-#include "peers.h"
 
-/* ---- as they are -------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------- */
 
-static uint32_t number(json_object *row, const char *key)
+int nodes_set(struct ddnl *nl, const struct setting *list)
 {
-	json_object *value;
+	struct nl_msg *msg = ddnl_request(nl, DD_CMD_NODE_SET, NLM_F_ACK);
 
-	return json_object_object_get_ex(row, key, &value) ?
-		json_object_get_int64(value) : 0;
+	put_settings(msg, list);
+	return ddnl_set(nl, &object_node, msg);
 }
 
-static bool truth(json_object *row, const char *key)
+/* The kernel does not know which program has the port. */
+static void say_port(struct ddnl *nl)
 {
-	json_object *value;
+	json_object *rows;
+	unsigned int n;
 
-	return json_object_object_get_ex(row, key, &value) &&
-	       json_object_get_boolean(value);
+	if (ddnl_get(nl, &object_node, &rows))
+		return;
+	n = json_number(json_object_array_get_idx(rows, 0), "port");
+	say("'ss -lunp sport = :%u' shows which program has UDP port %u; as root 'sysctl -w net.ipv4.ip_local_reserved_ports=%u' reserves it",
+	    n, n, n);
+	json_object_put(rows);
 }
 
-/* The kernel's addresses are numbers, which need nobody to be resolved. */
+int nodes_set_peer(struct ddnl *nl, uint8_t cmd, uint32_t number,
+		   const union addr *addr, const struct setting *list)
+{
+	struct nl_msg *msg = ddnl_request(nl, cmd, NLM_F_ACK);
+	int status;
+
+	nla_put_u32(msg, DD_A_PEER_NUMBER, number);
+	if (addr)
+		nla_put(msg, DD_A_PEER_ADDRESS, addr_len(addr), addr);
+	if (list)
+		put_settings(msg, list);
+	status = ddnl_set(nl, &object_peer, msg);
+	if (status == EXIT_REFUSED && nl->refused == EADDRINUSE)
+		say_port(nl);
+	return status;
+}
+
+/* ---- present state ------------------------------------------------------ */
+
+/* The kernel's addresses are numeric: no name is looked up. */
 static bool read_addr(json_object *row, union addr *addr)
 {
 	char host[ADDR_HOST_MAX];
-	json_object *value;
 	uint16_t port = 0;
 	size_t n;
 
-	if (!json_object_object_get_ex(row, "address", &value) ||
-	    addr_split(json_object_get_string(value), host, &port) ||
+	if (addr_split(json_text(row, "address"), host, &port) ||
 	    addr_resolve(host, addr, 1, &n))
 		return false;
 	addr_set_port(addr, port);
@@ -49,15 +72,13 @@ static int read_peers(struct nodes *now, json_object *rows)
 
 	for (i = 0; i < json_object_array_length(rows); i++) {
 		json_object *row = json_object_array_get_idx(rows, i);
-		uint32_t n = number(row, "number");
+		uint32_t n = json_number(row, "number");
 
-		if (n >= NODES_MAX || !read_addr(row, &now->peers[n].addr)) {
-			say("peer %u: an answer that makes no sense", n);
-			return EXIT_RUNTIME;
-		}
+		if (n >= NODES_TOTAL || !read_addr(row, &now->peers[n].addr))
+			return fail(EXIT_RUNTIME, "peer %u: the answer of the module is invalid", n);
 		now->peers[n].present = true;
-		now->peers[n].dead_time = number(row, "dead_time");
-		now->peers[n].payload_crc = truth(row, "payload_crc");
+		now->peers[n].dead_time = json_number(row, "dead_time");
+		now->peers[n].payload_crc = json_number(row, "payload_crc");
 	}
 	return EXIT_OK;
 }
@@ -68,15 +89,15 @@ int nodes_get(struct ddnl *nl, struct nodes *now)
 	int status;
 
 	memset(now, 0, sizeof(*now));
-	now->culprit = NODES_MAX;
+	now->culprit = NODES_TOTAL;
 	status = ddnl_get(nl, &object_node, &rows);
 	if (status)
 		return status;
 	node = json_object_array_get_idx(rows, 0);
-	now->id = number(node, "id");
-	now->max = number(node, "maxnodes");
-	now->port = number(node, "port");
-	now->up = truth(node, "up");
+	now->id = json_number(node, "id");
+	now->max = json_number(node, "maxnodes");
+	now->port = json_number(node, "port");
+	now->up = json_number(node, "up");
 	json_object_put(rows);
 	status = ddnl_get(nl, &object_peers, &rows);
 	if (status)
@@ -94,23 +115,18 @@ bool nodes_peer_equal(const struct nodes_peer *a, const struct nodes_peer *b)
 				a->payload_crc == b->payload_crc));
 }
 
-/* ---- as they are to be -------------------------------------------------- */
+/* ---- changes ------------------------------------------------------------ */
 
 static int put_peer(struct ddnl *nl, uint8_t cmd, struct nodes *now,
 		    const struct nodes *want, uint32_t n)
 {
 	const struct nodes_peer *peer = &want->peers[n];
-	struct setting list[] = {
-		{ .attr = DD_A_PEER_DEAD_TIME, .word = "dead-time",
-		  .given = true, .value = peer->dead_time },
-		{ .attr = DD_A_PEER_PAYLOAD_CRC, .word = "payload-crc",
-		  .kind = SETTING_SWITCH, .given = true,
-		  .value = peer->payload_crc },
-		{ }
-	};
+	struct setting list[] = { SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC, { } };
 	int status;
 
-	status = peers_send(nl, cmd, n, &peer->addr, list);
+	setting_give(&list[0], true, peer->dead_time);
+	setting_give(&list[1], true, peer->payload_crc);
+	status = nodes_set_peer(nl, cmd, n, &peer->addr, list);
 	if (status)
 		now->culprit = n;
 	else
@@ -123,7 +139,7 @@ static bool addr_is_taken(const struct nodes *now, uint32_t n,
 {
 	uint32_t i;
 
-	for (i = 0; i < NODES_MAX; i++) {
+	for (i = 0; i < NODES_TOTAL; i++) {
 		if (i != n && now->peers[i].present &&
 		    addr_equal(&now->peers[i].addr, addr))
 			return true;
@@ -131,7 +147,7 @@ static bool addr_is_taken(const struct nodes *now, uint32_t n,
 	return false;
 }
 
-/* Two may exchange their addresses, which has to go by way of neither. */
+/* Peers that exchange addresses are removed first and added again. */
 static bool is_in_the_way(const struct nodes *now, const struct nodes *want,
 			  uint32_t n)
 {
@@ -146,10 +162,10 @@ static int remove_peers(struct ddnl *nl, struct nodes *now,
 	uint32_t n;
 	int status;
 
-	for (n = 0; n < NODES_MAX; n++) {
+	for (n = 0; n < NODES_TOTAL; n++) {
 		if (!now->peers[n].present || !is_in_the_way(now, want, n))
 			continue;
-		status = peers_send(nl, DD_CMD_PEER_DEL, n, NULL, NULL);
+		status = nodes_set_peer(nl, DD_CMD_PEER_DEL, n, NULL, NULL);
 		if (status)
 			return status;
 		now->peers[n].present = false;
@@ -163,7 +179,7 @@ static int put_peers(struct ddnl *nl, struct nodes *now,
 	uint32_t n;
 	int status;
 
-	for (n = 0; n < NODES_MAX; n++) {
+	for (n = 0; n < NODES_TOTAL; n++) {
 		if (!want->peers[n].present || now->peers[n].present != present ||
 		    nodes_peer_equal(&now->peers[n], &want->peers[n]))
 			continue;
@@ -175,60 +191,39 @@ static int put_peers(struct ddnl *nl, struct nodes *now,
 	return EXIT_OK;
 }
 
-static int set_node(struct ddnl *nl, const struct setting *list)
-{
-	struct nl_msg *msg = ddnl_request(nl, DD_CMD_NODE_SET, NLM_F_ACK);
-
-	return ddnl_submit(nl, &object_node, msg,
-			   msg ? put_settings(msg, list) : -1);
-}
-
-static int set_up(struct ddnl *nl, struct nodes *now, bool up)
-{
-	const struct setting list[] = {
-		{ .attr = DD_A_NODE_UP, .word = "up", .kind = SETTING_SWITCH,
-		  .given = now->up != up, .value = up },
-		{ }
-	};
-	int status;
-
-	if (now->up == up)
-		return EXIT_OK;
-	status = set_node(nl, list);
-	if (!status)
-		now->up = up;
-	return status;
-}
-
 /* The number of nodes changes only while the node is down. */
-static int put_node(struct ddnl *nl, struct nodes *now,
-		    const struct nodes *want)
+static int put_node(struct ddnl *nl, struct nodes *now, const struct nodes *want)
 {
 	bool down = now->max != want->max;
-	const struct setting list[] = {
-		{ .attr = DD_A_NODE_ID, .word = "id",
-		  .given = now->id != want->id, .value = want->id },
-		{ .attr = DD_A_NODE_MAXNODES, .word = "max",
-		  .given = down, .value = want->max },
-		{ .attr = DD_A_NODE_PORT, .word = "port",
-		  .given = now->port != want->port, .value = want->port },
-		{ .attr = DD_A_NODE_UP, .word = "up", .kind = SETTING_SWITCH,
-		  .given = down, .value = false },
-		{ }
-	};
+	struct setting list[] = { SETTING_ID, SETTING_MAX, SETTING_PORT, SETTING_UP, { } };
 	int status;
 
-	if (now->id == want->id && now->port == want->port && !down)
+	setting_give(&list[0], now->id != want->id, want->id);
+	setting_give(&list[1], down, want->max);
+	setting_give(&list[2], now->port != want->port, want->port);
+	setting_give(&list[3], down, false);
+	if (!list[0].given && !list[2].given && !down)
 		return EXIT_OK;
-	status = set_node(nl, list);
+	status = nodes_set(nl, list);
 	if (status)
 		return status;
 	now->id = want->id;
 	now->max = want->max;
 	now->port = want->port;
-	if (down)
-		now->up = false;
+	now->up &= !down;
 	return EXIT_OK;
+}
+
+static int put_up(struct ddnl *nl, struct nodes *now, bool up)
+{
+	struct setting list[] = { SETTING_UP, { } };
+	int status;
+
+	setting_give(&list[0], true, up);
+	status = now->up == up ? EXIT_OK : nodes_set(nl, list);
+	if (!status)
+		now->up = up;
+	return status;
 }
 
 int nodes_reach(struct ddnl *nl, struct nodes *now, const struct nodes *want)
@@ -239,7 +234,7 @@ int nodes_reach(struct ddnl *nl, struct nodes *now, const struct nodes *want)
 	if (!status)
 		status = put_node(nl, now, want);
 	if (!status)
-		status = set_up(nl, now, want->up);
+		status = put_up(nl, now, want->up);
 	if (!status)
 		status = put_peers(nl, now, want, true);
 	if (!status)

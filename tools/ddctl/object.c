@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the kernel's objects are made of, and how a message becomes one.
+ * Attributes of the kernel's objects, and their conversion to JSON.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include <linux/dd_netlink.h>
 
 #include "addr.h"
+#include "ddctl.h"
 #include "object.h"
-#include "text.h"
 
-/* A row of an object's table; values of an enumeration have names beside. */
+/* Rows of an object's table: plain, settable, left out of lists, enumeration. */
 #define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL, NULL }
 #define GIVEN(id, key, head, kind, word) { id, key, head, kind, false, word, NULL }
 #define MORE(id, key, head, kind, word)	{ id, key, head, kind, true, word, NULL }
@@ -155,9 +155,9 @@ const struct object object_stat = {
 		ROW(DD_A_STAT_REFUSED, "refused", "requests refused", ATTR_U64),
 		ROW(DD_A_STAT_CONNECTS, "connects", "connections made", ATTR_U64),
 		ROW(DD_A_STAT_CLOSES, "closes", "connections ended", ATTR_U64),
-		ROW(DD_A_STAT_STRANGERS, "strangers", "from no peer", ATTR_U64),
+		ROW(DD_A_STAT_STRANGERS, "strangers", "unknown senders", ATTR_U64),
 		ROW(DD_A_STAT_BAD_SUMS, "bad_sums", "bad UDP sums", ATTR_U64),
-		ROW(DD_A_STAT_NO_ROOM, "no_room", "no room for them", ATTR_U64),
+		ROW(DD_A_STAT_NO_ROOM, "no_room", "socket full", ATTR_U64),
 		END,
 	},
 };
@@ -193,7 +193,7 @@ const struct object object_peers = {
 	.attrs = peer_attrs,
 };
 
-/* One of them, asked for by its number. */
+/* One peer, requested by its number. */
 const struct object object_peer = {
 	.name = "peer",
 	.get = DD_CMD_PEER_GET,
@@ -211,23 +211,15 @@ const struct attr *object_attr(const struct object *obj, int id)
 	return NULL;
 }
 
-static uint16_t wire_type(enum attr_kind kind)
-{
-	switch (kind) {
-	case ATTR_BOOL:
-		return NLA_U8;
-	case ATTR_U64:
-		return NLA_U64;
-	case ATTR_STRING:
-		return NLA_NUL_STRING;
-	case ATTR_ADDRESS:
-		return NLA_UNSPEC;
-	case ATTR_COUNTERS:
-		return NLA_NESTED;
-	default:
-		return NLA_U32;
-	}
-}
+static const uint16_t wire_types[] = {
+	[ATTR_BOOL] = NLA_U8,
+	[ATTR_U32] = NLA_U32,
+	[ATTR_U64] = NLA_U64,
+	[ATTR_STRING] = NLA_NUL_STRING,
+	[ATTR_ENUM] = NLA_U32,
+	[ATTR_ADDRESS] = NLA_UNSPEC,
+	[ATTR_COUNTERS] = NLA_NESTED,
+};
 
 static json_object *parse_enum(const struct attr *a, uint32_t value)
 {
@@ -265,7 +257,7 @@ static void parse_counter(json_object *all, const struct nlattr *nest)
 			     policy) < 0 ||
 	    !tb[DD_A_COUNTER_NAME] || !tb[DD_A_COUNTER_VALUE])
 		return;
-	/* As all keys are: with '_' for '-'. */
+	/* All keys have '_' for '-'. */
 	snprintf(key, sizeof(key), "%s", nla_get_string(tb[DD_A_COUNTER_NAME]));
 	for (at = key; (at = strchr(at, '-')); )
 		*at = '_';
@@ -273,7 +265,7 @@ static void parse_counter(json_object *all, const struct nlattr *nest)
 			       json_object_new_uint64(nla_get_u64(tb[DD_A_COUNTER_VALUE])));
 }
 
-/* All attributes with the number of @a, of which nla_parse() finds one. */
+/* All attributes with the number of @a; nla_parse() finds only one. */
 static json_object *parse_counters(const struct attr *a, struct nlattr *head,
 				   int len)
 {
@@ -318,7 +310,7 @@ json_object *object_parse(const struct object *obj, struct nlattr *head,
 	json_object *row;
 
 	for (a = obj->attrs; a->key; a++)
-		policy[a->id].type = wire_type(a->kind);
+		policy[a->id].type = wire_types[a->kind];
 	if (nla_parse(tb, ATTRS_MAX - 1, head, len, policy) < 0)
 		return NULL;
 	row = json_object_new_object();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Objects that the kernel reports, as tables: the only place where their
- * attributes have names, types and headings. Messages become JSON by them,
- * and JSON is what both kinds of output are printed from.
+ * One table for each kind of object that the kernel reports: names, types and
+ * headings of its attributes. Messages are converted to JSON by these tables, and
+ * both kinds of output are printed from that JSON.
  */
 #ifndef DDCTL_OBJECT_H
 #define DDCTL_OBJECT_H
@@ -36,10 +36,10 @@ enum attr_kind {
  * struct attr - an attribute of an object
  * @id: DD_A_*
  * @key: name in JSON: the specification's, with '-' as '_'
- * @head: heading in tables, NULL to leave it out of them
+ * @head: heading in tables, NULL to leave it out
  * @kind: enum attr_kind
- * @alone: tables of many leave it out
- * @word: what the command line calls it, NULL where it cannot be given
+ * @alone: shown of a single object only
+ * @word: name on the command line, NULL if it cannot be set
  * @names: of the values of an %ATTR_ENUM, by number; ends with a NULL behind
  *	the last one
  */
@@ -55,9 +55,9 @@ struct attr {
 
 /**
  * struct object - a kind of object
- * @name: what people call it
- * @get: command that asks for it
- * @many: there may be any number of them: a dump
+ * @name: key in JSON
+ * @get: netlink command that requests it
+ * @many: requested by a dump
  * @attrs: its attributes, in the order of columns; ends with a NULL key
  */
 struct object {
@@ -79,8 +79,8 @@ extern const struct object object_peer;
 const struct attr *object_attr(const struct object *obj, int id);
 
 /*
- * The object in @len bytes of attributes from @head on; NULL if they are not
- * what @obj is made of. Attributes of later kernels are left out.
+ * Parse @len bytes of attributes from @head; NULL if they do not match @obj.
+ * Unknown attributes, of later kernels, are ignored.
  */
 json_object *object_parse(const struct object *obj, struct nlattr *head,
 			  int len);

@@ -6,12 +6,12 @@
 #include <linux/dd_netlink.h>
 
 #include "ddctl.h"
-#include "peers.h"
+#include "nodes.h"
 #include "table.h"
 
 #define ADDRESSES_MAX	16	/* of a name */
 
-/* What may follow number and address. */
+/* Settings after number and address. */
 #define SETTINGS { SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC, { } }
 
 static int parse_number(const char *command, const char *text, uint32_t *number)
@@ -22,7 +22,7 @@ static int parse_number(const char *command, const char *text, uint32_t *number)
 	return parse_u32(what, text, 0, NODES_TOTAL - 1, number);
 }
 
-static int show_one(const char *text)
+static int show(int argc, char **argv)
 {
 	struct nl_msg *msg;
 	json_object *rows;
@@ -30,33 +30,25 @@ static int show_one(const char *text)
 	struct ddnl nl;
 	int status;
 
-	status = parse_number("peer show", text, &number);
+	if (!argc)
+		return ddnl_show(&object_peers);
+	if (argc > 1)
+		return fail(EXIT_USAGE, "peer show takes one number, not '%s' too", argv[1]);
+	status = parse_number("peer show", argv[0], &number);
 	if (!status)
 		status = ddnl_open(&nl);
 	if (status)
 		return status;
 	msg = ddnl_request(&nl, DD_CMD_PEER_GET, NLM_F_ACK);
-	if (!msg || nla_put_u32(msg, DD_A_PEER_NUMBER, number)) {
-		nlmsg_free(msg);
-		say("out of memory");
-		status = EXIT_RUNTIME;
-	} else {
-		status = ddnl_ask(&nl, &object_peer, msg, &rows);
-	}
+	nla_put_u32(msg, DD_A_PEER_NUMBER, number);
+	status = ddnl_ask(&nl, &object_peer, msg, &rows);
 	ddnl_close(&nl);
 	if (!status)
 		table_print(&object_peer, rows);
 	return status;
 }
 
-static int show(int argc, char **argv)
-{
-	if (argc > 1)
-		return no_arguments(argc - 1, argv + 1);
-	return argc ? show_one(argv[0]) : ddnl_show(&object_peers);
-}
-
-/* "HOST[:PORT]", where the host may be a name. */
+/* "HOST[:PORT]", where HOST may be a name. */
 static int parse_address(const char *text, union addr *addr)
 {
 	char host[ADDR_HOST_MAX];
@@ -66,22 +58,16 @@ static int parse_address(const char *text, union addr *addr)
 	size_t n;
 
 	wrong = addr_split(text, host, &port);
-	if (wrong) {
-		say("'%s': %s", text, wrong);
-		return EXIT_USAGE;
-	}
+	if (wrong)
+		return fail(EXIT_USAGE, "'%s': %s", text, wrong);
 	wrong = addr_resolve(host, list, ADDRESSES_MAX, &n);
 	if (!wrong)
 		wrong = addr_choose(list, n, addr);
-	if (wrong) {
-		say("%s: %s", host, wrong);
-		return EXIT_RUNTIME;
-	}
+	if (wrong)
+		return fail(EXIT_RUNTIME, "%s: %s", host, wrong);
 	wrong = addr_fault(addr);
-	if (wrong) {
-		say("%s: %s", host, wrong);
-		return EXIT_USAGE;
-	}
+	if (wrong)
+		return fail(EXIT_USAGE, "%s: %s", host, wrong);
 	addr_set_port(addr, port);
 	return EXIT_OK;
 }
@@ -90,58 +76,45 @@ static int send_one(uint8_t cmd, uint32_t number, const union addr *addr,
 		    const struct setting *list)
 {
 	struct ddnl nl;
-	int status;
+	int status = ddnl_open(&nl);
 
-	status = ddnl_open(&nl);
 	if (status)
 		return status;
-	status = peers_send(&nl, cmd, number, addr, list);
+	status = nodes_set_peer(&nl, cmd, number, addr, list);
 	ddnl_close(&nl);
 	return status;
 }
 
-static int add(int argc, char **argv)
+/* Add or change: only a change may leave out the address. */
+static int put(uint8_t cmd, const char *command, int argc, char **argv)
 {
 	struct setting list[] = SETTINGS;
 	union addr addr;
+	bool has_addr;
 	uint32_t number;
 	int status;
 
-	if (argc < 2) {
-		say("peer add wants a number and an address");
-		return EXIT_USAGE;
-	}
-	status = parse_number("peer add", argv[0], &number);
+	if (argc < 2)
+		return fail(EXIT_USAGE, "%s needs a number and %s", command,
+			    cmd == DD_CMD_PEER_ADD ? "an address" : "a setting to change");
+	has_addr = cmd == DD_CMD_PEER_ADD || !setting_find(list, argv[1]);
+	status = parse_number(command, argv[0], &number);
 	if (!status)
-		status = parse_settings("peer add", list, argc - 2, argv + 2);
-	if (!status)
+		status = parse_settings(command, list, argc - 1 - has_addr,
+					argv + 1 + has_addr);
+	if (!status && has_addr)
 		status = parse_address(argv[1], &addr);
-	return status ? status : send_one(DD_CMD_PEER_ADD, number, &addr, list);
+	return status ? status : send_one(cmd, number, has_addr ? &addr : NULL, list);
+}
+
+static int add(int argc, char **argv)
+{
+	return put(DD_CMD_PEER_ADD, "peer add", argc, argv);
 }
 
 static int set(int argc, char **argv)
 {
-	struct setting list[] = SETTINGS;
-	union addr addr, *new_addr = NULL;
-	uint32_t number;
-	int status, words = 1;
-
-	if (argc < 2) {
-		say("peer set wants a number and what to change");
-		return EXIT_USAGE;
-	}
-	status = parse_number("peer set", argv[0], &number);
-	if (!setting_find(list, argv[1]))
-		words = 2;
-	if (!status)
-		status = parse_settings("peer set", list, argc - words,
-					argv + words);
-	if (!status && words == 2) {
-		status = parse_address(argv[1], &addr);
-		new_addr = &addr;
-	}
-	return status ? status :
-		send_one(DD_CMD_PEER_SET, number, new_addr, list);
+	return put(DD_CMD_PEER_SET, "peer set", argc, argv);
 }
 
 static int del(int argc, char **argv)
@@ -149,10 +122,8 @@ static int del(int argc, char **argv)
 	uint32_t number;
 	int status;
 
-	if (argc != 1) {
-		say("peer del wants one number");
-		return EXIT_USAGE;
-	}
+	if (argc != 1)
+		return fail(EXIT_USAGE, "peer del takes one number");
 	status = parse_number("peer del", argv[0], &number);
 	return status ? status : send_one(DD_CMD_PEER_DEL, number, NULL, NULL);
 }
@@ -161,12 +132,12 @@ static const struct command peer = {
 	.name = "peer",
 	.brief = "the other nodes that this one knows",
 	.verbs = (const struct verb[]) {
-		{ "show", "[NUMBER]", "list them, or show all of one", show },
+		{ "show", "[NUMBER]", "list them, or show all about one", .run = show },
 		{ "add", "NUMBER ADDRESS[:PORT] [dead-time MS] [payload-crc on|off]",
-		  "add one, and seek a session with it", add },
+		  "add one, and connect to it", .run = add },
 		{ "set", "NUMBER [ADDRESS[:PORT]] [dead-time MS] [payload-crc on|off]",
-		  "change one; with another address its connections end", set },
-		{ "del", "NUMBER", "remove one; its connections end", del },
+		  "change one; with a new address its connections end", .run = set },
+		{ "del", "NUMBER", "remove one; its connections end", .run = del },
 		{ }
 	},
 };

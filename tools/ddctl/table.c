@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tables for people.
+ * Tables. libsmartcols aligns them and encodes characters that control a terminal.
  */
 #include <stdio.h>
-#include <string.h>
+#include <libsmartcols.h>
 
 #include "ddctl.h"
 #include "table.h"
-#include "text.h"
 
-#define COLUMNS_MAX	32	/* more than any object has */
-
-/* What a cell shows; "-" where the kernel said nothing. */
+/* Text of a cell; "-" if the kernel reported nothing. */
 static const char *cell_text(const struct attr *a, json_object *row)
 {
 	json_object *value;
@@ -23,94 +20,71 @@ static const char *cell_text(const struct attr *a, json_object *row)
 	return json_object_get_string(value);
 }
 
-static bool is_number(const struct attr *a)
+static struct libscols_table *table_new(const char *separator)
 {
-	return a->kind == ATTR_U32 || a->kind == ATTR_U64;
-}
+	struct libscols_table *table = must(scols_new_table());
 
-static void print_padded(const char *text, int width, bool right, bool last)
-{
-	int pad = width - text_width(text);
-
-	if (right)
-		printf("%*s", pad, "");
-	text_print(stdout, text);
-	if (!last)
-		printf("%*s", right ? 2 : pad + 2, "");
-}
-
-static int widest(const struct attr *a, json_object *rows)
-{
-	int max = strlen(a->head);
-	size_t i;
-
-	for (i = 0; i < json_object_array_length(rows); i++) {
-		json_object *row = json_object_array_get_idx(rows, i);
-		int width = text_width(cell_text(a, row));
-
-		if (width > max)
-			max = width;
-	}
-	return max;
+	/* Never shorten a cell to the width of the terminal. */
+	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	scols_table_set_column_separator(table, separator);
+	return table;
 }
 
 static void print_columns(const struct object *obj, json_object *rows)
 {
-	const struct attr *a, *column[COLUMNS_MAX];
-	int i, n = 0, width[COLUMNS_MAX];
-	size_t r;
+	struct libscols_table *table = table_new("  ");
+	const struct attr *a;
+	size_t i, n;
 
 	for (a = obj->attrs; a->key; a++) {
-		if (!a->head || a->alone)
-			continue;
-		column[n] = a;
-		width[n++] = widest(a, rows);
+		if (a->head && !a->alone)
+			must(scols_table_new_column(table, a->head, 0, a->kind == ATTR_U32 ||
+						    a->kind == ATTR_U64 ?
+						    SCOLS_FL_RIGHT : 0));
 	}
-	for (i = 0; i < n; i++)
-		print_padded(column[i]->head, width[i], is_number(column[i]),
-			     i == n - 1);
-	putchar('\n');
-	for (r = 0; r < json_object_array_length(rows); r++) {
-		json_object *row = json_object_array_get_idx(rows, r);
+	for (i = 0; i < json_object_array_length(rows); i++) {
+		struct libscols_line *line = must(scols_table_new_line(table, NULL));
 
-		for (i = 0; i < n; i++)
-			print_padded(cell_text(column[i], row), width[i],
-				     is_number(column[i]), i == n - 1);
-		putchar('\n');
+		for (n = 0, a = obj->attrs; a->key; a++) {
+			if (a->head && !a->alone)
+				scols_line_set_data(line, n++, cell_text(a,
+						    json_object_array_get_idx(rows, i)));
+		}
 	}
+	scols_print_table(table);
+	scols_unref_table(table);
 }
 
-/* Each in a line of its own, which is named by its key. */
-static void print_counters(json_object *row, const struct attr *a, int width)
+static void add_pair(struct libscols_table *table, const char *name, const char *value)
 {
-	json_object *all;
+	struct libscols_line *line = must(scols_table_new_line(table, NULL));
 
-	if (!json_object_object_get_ex(row, a->key, &all))
-		return;
-	json_object_object_foreach(all, name, value) {
-		printf("%-*s  %s\n", width, name,
-		       json_object_get_string(value));
-	}
+	scols_line_set_data(line, 0, name);
+	scols_line_set_data(line, 1, value);
 }
 
 static void print_single(const struct object *obj, json_object *row)
 {
+	struct libscols_table *table = table_new("  ");
 	const struct attr *a;
-	int width = 0;
+	json_object *all;
 
+	scols_table_enable_noheadings(table, 1);
+	must(scols_table_new_column(table, "name", 0, 0));
+	must(scols_table_new_column(table, "value", 0, 0));
 	for (a = obj->attrs; a->key; a++) {
-		if (a->head && (int)strlen(a->head) > width)
-			width = strlen(a->head);
-	}
-	for (a = obj->attrs; a->key; a++) {
-		if (a->kind == ATTR_COUNTERS)
-			print_counters(row, a, width);
-		if (!a->head || a->kind == ATTR_COUNTERS)
+		if (a->kind != ATTR_COUNTERS) {
+			if (a->head)
+				add_pair(table, a->head, cell_text(a, row));
 			continue;
-		printf("%-*s  ", width, a->head);
-		text_print(stdout, cell_text(a, row));
-		putchar('\n');
+		}
+		if (!json_object_object_get_ex(row, a->key, &all))
+			continue;
+		json_object_object_foreach(all, name, value)
+			add_pair(table, name, json_object_get_string(value));
 	}
+	scols_print_table(table);
+	scols_unref_table(table);
 }
 
 void table_print(const struct object *obj, json_object *rows)
@@ -128,13 +102,26 @@ void table_print(const struct object *obj, json_object *rows)
 
 void table_print_line(const struct object *obj, json_object *row)
 {
+	struct libscols_table *table = table_new(" ");
+	struct libscols_line *line;
 	const struct attr *a;
+	size_t n = 0;
 
+	scols_table_enable_raw(table, 1);
+	scols_table_enable_noheadings(table, 1);
 	for (a = obj->attrs; a->key; a++) {
 		if (!json_object_object_get_ex(row, a->key, NULL))
 			continue;
-		printf(" %s ", a->key);
-		text_print(stdout, cell_text(a, row));
+		must(scols_table_new_column(table, a->key, 0, 0));
+		must(scols_table_new_column(table, a->key, 0, 0));
 	}
-	putchar('\n');
+	line = must(scols_table_new_line(table, NULL));
+	for (a = obj->attrs; a->key; a++) {
+		if (!json_object_object_get_ex(row, a->key, NULL))
+			continue;
+		scols_line_set_data(line, n++, a->key);
+		scols_line_set_data(line, n++, cell_text(a, row));
+	}
+	scols_print_table(table);
+	scols_unref_table(table);
 }
