@@ -1,29 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ddctl apply in a namespace: a cluster file becomes the state of the node, all
-# of it or nothing.
+# ddctl apply in a network namespace: all of a cluster file is applied, or nothing.
 
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
 
 CONF=$TAP_DIR/cluster.conf
 
-# Everything here happens in a namespace of its own, this one's node is not
-# touched; which is checked at the end.
+# Everything happens in a namespace of its own; the node of this namespace must not
+# change, which is checked at the end.
 ddctl() { ip netns exec lab ddctl "$@"; }
 
 # file LINE...
 file() { printf '%s\n' "$@" >"$CONF"; }
 
-# state: what apply is about, in one line.
+# state: the configuration of node and peers, in one line.
 state() {
 	echo "$(ddctl -j node | jq -c '[.id, .maxnodes, .port, .up]') $(
 		ddctl -j peer | jq -c \
 			'map([.number, .address, .dead_time, .payload_crc])')"
 }
 
-# applies NAME OUTPUT STATE ARGUMENT...: success, and what is there then.
+# applies NAME OUTPUT STATE ARGUMENT...: apply prints OUTPUT and leads to STATE.
 applies() {
 	local name=$1 output=$2 want=$3
 
@@ -37,7 +36,7 @@ did() {
 		[ "$(cat "$OUT")" = "$1" ] && [ "$(state)" = "$2" ]
 }
 
-# refuses NAME STATUS COMPLAINTS ARGUMENT...: and nothing has changed.
+# refuses NAME STATUS ERRORS ARGUMENT...: apply fails and changes nothing.
 refuses() {
 	local name=$1 want=$2 complaints=$3 before
 
@@ -52,16 +51,16 @@ did_not() {
 		[ "$(sed "s,^ddctl: $CONF,f,;s,^ddctl: ,," "$ERR")" = "$2" ]
 }
 
-# --- what is right -----------------------------------------------------------
+# --- valid files -----------------------------------------------------------
 
 test_changes() {
 	file 'max 8' '0 10.0.0.10' '1 10.0.0.11' '2 10.0.0.12 5000'
-	applies 'apply: to a node that knows nothing' \
+	applies 'apply: to a new node' \
 		'node 0 of 8, port 56797; was node 1 of 2, port 56797
 peer 1: added, 10.0.0.11:56797
 peer 2: added, 10.0.0.12:5000' \
 		'[0,8,56797,true] [[1,"10.0.0.11:56797",5000,false],[2,"10.0.0.12:5000",5000,false]]'
-	applies 'apply: once more' 'nothing to change' "$(state)"
+	applies 'apply: a second time' 'nothing to change' "$(state)"
 	run ddctl apply --check "$CONF"
 	check 'apply: --check' [ "$status $(cat "$OUT")" = \
 		"0 $CONF: 3 nodes of 8; this is node 0, 10.0.0.10" ]
@@ -95,7 +94,7 @@ peer 2: removed, was [fd00::2]:56797' \
 		'[1,2,5000,true] [[0,"10.0.0.13:56797",5000,false]]'
 	ddctl node down
 	file 'max 3' '1 10.0.0.10 5000' '0 10.0.0.13'
-	applies 'apply: a node that is down stays so' \
+	applies 'apply: a node that is down stays down' \
 		'node 1 of 3, port 5000; was node 1 of 2, port 5000' \
 		'[1,3,5000,false] [[0,"10.0.0.13:56797",5000,false]]'
 	ddctl node up
@@ -125,7 +124,7 @@ peer 2: removed, was 10.0.0.15:56797' \
 }
 CHANGE_TESTS=13
 
-# --- what is wrong -----------------------------------------------------------
+# --- errors -----------------------------------------------------------
 
 test_errors() {
 	file '0 10.0.0.10' 'one 10.0.0.11'
@@ -138,7 +137,7 @@ f:5: the port must be 1 to 65535, not '0'
 f:6: max must be 1 to 4096, not '0'"
 	file '0 10.0.0.10' '1 nowhere.invalid'
 	run ddctl apply "$CONF"
-	check 'errors: a name has a line, too' [ "$status" = 7 -a \
+	check 'errors: the line of an unknown name' [ "$status" = 7 -a \
 		"$(grep -c "^ddctl: $CONF:2: nowhere.invalid: " "$ERR")" = 1 ]
 	file '0 10.0.0.11' '1 10.0.0.12'
 	refuses 'errors: another cluster' 7 \
@@ -151,7 +150,7 @@ f:6: max must be 1 to 4096, not '0'"
 		'f:2: fd00::1 is this machine, which is node 0; give the other node another port' \
 		--node 0
 	file '0 10.0.0.10' '1 10.0.0.14' '2 10.0.0.12' '3 10.0.0.255' 'max 9'
-	refuses 'errors: what only the kernel knows' 5 \
+	refuses 'errors: found by the kernel' 5 \
 		"refused by the kernel: address 10.0.0.255:56797: a broadcast address cannot be a peer's
 f:4: this node cannot be a peer
 f: nothing has been changed"
@@ -194,7 +193,7 @@ test_same_file() {
 }
 
 before=$(command ddctl -j node; command ddctl -j peer)
-# Not on loopback, of which all of a net is local.
+# Not on loopback, where every address of the network is local.
 ip netns add lab
 ip netns exec lab ip link add dd0 type dummy
 ip netns exec lab ip link set dd0 up

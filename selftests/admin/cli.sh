@@ -18,10 +18,10 @@ CONF=$TAP_DIR/cluster.conf
 
 ddctl() { "$DDCTL" "$@"; }
 
-# --- what makes no sense -------------------------------------------------------
+# --- usage errors -------------------------------------------------------
 
 test_usage() {
-	exits 'usage: nothing to do' 2 ddctl
+	exits 'usage: no command' 2 ddctl
 	exits 'usage: no such command' 2 ddctl nodes
 	exits 'usage: no such option' 2 ddctl -x node
 	exits 'usage: no such long option' 2 ddctl --jason node
@@ -105,7 +105,7 @@ test_usage() {
 }
 USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7 + 10 + 10 + 8))
 
-# says STATUS PATTERN: it has ended so, and said that.
+# says STATUS PATTERN: the exit status, and a line on standard error.
 says() { [ "$status" = "$1" ] && grep -q -- "$2" "$ERR"; }
 
 # out_of_range PATTERN ARGUMENT...
@@ -119,8 +119,8 @@ out_of_range() {
 
 # --- options -------------------------------------------------------------------
 
-# one_write COMMAND...: each thing that it says on standard error is one
-# write() of whole lines. A socket keeps them apart.
+# one_write COMMAND...: each message on standard error is one write() of whole
+# lines. A socket preserves the boundaries.
 one_write() {
 	python3 - "$@" <<-'EOT'
 	import socket, subprocess, sys
@@ -133,10 +133,10 @@ one_write() {
 	EOT
 }
 
-# same WORDS...: the same as "-j version".
+# same WORDS...: prints the same as "-j version".
 same() { cmp <(ddctl -j version) <(ddctl "$@"); }
 
-# error_in_json STATUS ARGUMENT...: told in JSON, and on standard error as well.
+# error_in_json STATUS ARGUMENT...: the error is in JSON and on standard error.
 error_in_json() {
 	local want=$1
 
@@ -253,7 +253,7 @@ test_without_module() {
 }
 WITHOUT_TESTS=21
 
-# Needs something done exactly if it says so.
+# The exit status is 6 if, and only if, there is something to fix.
 doctor_agrees() {
 	local fixes
 
@@ -277,7 +277,7 @@ test_doctor() {
 		[ "$(ddctl doctor | grep -c '^[a-z]')" = "$(jq length "$OUT")" ]
 }
 
-# kernel RELEASE VERSION STATUS TEXT: what the doctor says of that one.
+# kernel RELEASE VERSION STATUS TEXT: the doctor's line about that kernel.
 kernel() {
 	run env LD_PRELOAD="$TOP/build/selftests/dd_uname.so" \
 		UNAME_RELEASE="$1" UNAME_VERSION="$2" "$DDCTL" -j doctor
@@ -320,8 +320,8 @@ test_version() {
 
 # --- the cluster file --------------------------------------------------------
 
-# told FILE LINES: status 7, and for each error the line where it is.
-told() {
+# reports FILE LINES: status 7, and an error for each of these lines.
+reports() {
 	[ "$status" = 7 ] && [ ! -s "$OUT" ] &&
 		diff <(sed -n "s,^ddctl: $1:\([0-9]*\): .*,\1,p" "$ERR" | xargs) \
 		<(echo "$2")
@@ -347,16 +347,16 @@ address of this machine; which node is it? --node NUMBER" ]
 		'0 standard input: 1 node of 2; this is node 1, localhost' ]
 	printf '%s\n' '0 10.0.0.1' '0 10.0.0.2' 'max 4' '9 x y z' >"$CONF"
 	run ddctl apply --check "$CONF"
-	check 'apply: errors have lines' told "$CONF" '2 4 4'
+	check 'apply: errors have lines' reports "$CONF" '2 4 4'
 	printf '%s\n' '0 10.0.0.1' '1 10.0.0.1' '2 ff02::1' >"$CONF"
 	run ddctl apply --check --node 1 "$CONF"
-	check 'apply: errors of addresses have lines' told "$CONF" '3'
+	check 'apply: errors of addresses have lines' reports "$CONF" '3'
 }
 APPLY_TESTS=7
 
 # --- completion and manual -----------------------------------------------------
 
-# complete_line WORD...: what may stand for the last word.
+# complete_line WORD...: the completions of the last word.
 complete_line() {
 	COMP_WORDS=(ddctl "$@")
 	COMP_CWORD=$#
@@ -412,7 +412,7 @@ test_completion() {
 }
 COMPLETION_TESTS=$((9 + 5 + COUNT))
 
-# Each exit status that ddctl.h gives a name, and no other, is in the manual.
+# The manual has the exit statuses of ddctl.h, and no other.
 manual_has_statuses() {
 	diff <(sed -n 's/^\tEXIT_[A-Z_]* = \([0-9]*\),$/\1/p' \
 		"$TOP/tools/ddctl/ddctl.h") \
@@ -434,7 +434,7 @@ manual_has_verbs() {
 	done
 }
 
-# Each counter that the module has for a peer, and no other.
+# The manual has the peer counters of the module, and no other.
 manual_has_counters() {
 	diff <(sed -n -e 's/^\tDD_UDP_OF_\(LINK\|TP\)("\([a-z-]*\)".*/\2/p' \
 		-e 's/^\tDD_UDP_OF_DROP("\([a-z-]*\)".*/drop-\1/p' \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The cluster file, in a world of its own: every error with its line, and what
- * right files mean.
+ * The cluster file, with names and addresses of its own: every error with its line,
+ * and the result of valid files.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #include "../../tools/ddctl/cluster.h"
 
-/* ---- the world ---------------------------------------------------------- */
+/* ---- names and addresses ---------------------------------------------------------- */
 
 /* Names and their addresses; a '!' before those of this machine. */
 static const struct {
@@ -96,7 +96,7 @@ static const struct cluster_env env = { on_error, resolve, is_own };
  * @name: of the test
  * @text: the file
  * @self: --node, or -1
- * @want: its complaints, each a line; of a right file what it says
+ * @want: its errors, each a line; of a valid file its contents
  */
 struct test {
 	const char *name;
@@ -245,7 +245,7 @@ static const struct test tests[] = {
 #define COUNT	(sizeof(tests) / sizeof(tests[0]))
 #define EXTRA	3
 
-/* What a right file says, in words. */
+/* The contents of a valid file, as text. */
 static void describe(const struct cluster *c)
 {
 	char addr[ADDR_TEXT_MAX];
@@ -293,7 +293,7 @@ static int report(int number, const char *name, const char *have,
 	return 1;
 }
 
-/* A file with a line for each number there is, and one line too many. */
+/* A file with a line for each number, and one line too many. */
 static char *full_file(size_t *len)
 {
 	char *text = NULL;

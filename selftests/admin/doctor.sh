@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ddctl doctor: each thing that may be wrong is found, and only that.
+# ddctl doctor: finds each fault, and no other.
 
 # shellcheck disable=SC2086 # $as_user and $as_member are words
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
 
-# finds NAME CHECK ADVICE [COMMAND...]: doctor, run by COMMAND, wants one thing
-# fixed, with ADVICE; ADVICE may be a regular expression of jq.
+# finds NAME CHECK ADVICE [COMMAND...]: doctor, run by COMMAND, finds one thing to
+# fix; ADVICE is a regular expression of jq.
 finds() {
 	local name=$1 what=$2 advice=$3
 
@@ -23,7 +23,7 @@ found() {
 		.[0].check == $what and (.[0].advice | test($advice))' "$OUT"
 }
 
-# content NAME [COMMAND...]: nothing needs doing.
+# content NAME [COMMAND...]: there is nothing to fix.
 content() {
 	local name=$1
 
@@ -40,17 +40,17 @@ noted() { jq -e --arg what "$1" 'any(.[]; .check == $what and
 	.status == "note" and .advice != null)' "$OUT"; }
 
 test_device() {
-	content 'root is content'
-	check 'doctor: and everything was looked at' json '
+	content 'nothing to fix for root'
+	check 'doctor: all checks are there' json '
 		map(.check) | unique == ["abi", "cpus", "device", "kernel",
 		"memlock", "module", "node", "peers", "port"]'
-	content 'a member of the group is content' $as_member
+	content 'nothing to fix for a member of the group' $as_member
 	finds 'a user outside of the group' device 'usermod -aG dd alice' $as_user
 	chmod 600 /dev/dd
 	finds 'a device without group permission' device 'chmod 660' $as_member
 	chmod 666 /dev/dd
-	content 'a device for everybody' $as_user
-	check 'doctor: a device for everybody is noted' noted device
+	content 'a device for every user' $as_user
+	check 'doctor: a device for every user is noted' noted device
 	chmod 660 /dev/dd
 	mv /dev/dd /dev/dd.away
 	finds 'no device' device 'mknod /dev/dd c 10'
@@ -66,11 +66,11 @@ test_memlock() {
 	tell member region 1500
 	finds 'locked memory in use' memlock 'limits.d' \
 		$as_member prlimit --memlock=8388608
-	check 'doctor: how much of it' json 'any(.[]; .check == "memlock" and
+	check 'doctor: how much is in use' json 'any(.[]; .check == "memlock" and
 		(.text | test("^60[0-9][0-9] KiB of 8192 KiB in use by alice")))'
 	let_go member
-	content 'no limit for who may lock' prlimit --memlock=0
-	finds 'root of a user namespace may not' memlock 'limits.d' \
+	content 'no limit with CAP_IPC_LOCK' prlimit --memlock=0
+	finds 'root of a user namespace has a limit' memlock 'limits.d' \
 		$as_member prlimit --memlock=0 unshare -Ur
 }
 
@@ -82,7 +82,7 @@ test_node() {
 	check 'doctor: one processor is noted' noted cpus
 }
 
-# has CHECK STATUS TEXT: one line, whose text matches.
+# has CHECK STATUS TEXT: a line whose text matches.
 has() {
 	jq -e --arg what "$1" --arg status "$2" --arg text "$3" 'any(.[];
 		.check == $what and .status == $status and
@@ -96,7 +96,7 @@ says_in_use() {
 
 RESERVED=/proc/sys/net/ipv4/ip_local_reserved_ports
 
-# As long as there are no peers dd does not have the port.
+# Without peers dd does not have the port.
 test_port() {
 	local list
 
@@ -114,14 +114,14 @@ test_port() {
 	echo >$RESERVED
 	ddctl node set port 700
 	run ddctl -j doctor
-	check 'doctor: it is none that others get' has port ok 'port 700'
+	check 'doctor: a port that programs do not get' has port ok 'port 700'
 	ddctl node set port 56797
 	ip link add other type vxlan id 1 dstport 56797 local 127.0.0.1
 	ip link set other up
 	finds 'the port is in use' port 'ss -lunp sport = :56797'
 	run ddctl peer add 0 10.0.0.2
-	check 'doctor: and so says who needs it' says_in_use
-	check 'doctor: and there is no peer' json '. == []' peer
+	check 'peer add: the port is in use' says_in_use
+	check 'peer add: and there is no peer' json '. == []' peer
 	ip link del other
 	exits 'peer: the port is free again' 0 ddctl peer add 0 10.0.0.2
 	ddctl peer del 0
@@ -140,7 +140,7 @@ test_peers() {
 	check 'doctor: a peer that does not answer' \
 		has peers note 'node 0 at 10.0.0.2:56797 is '
 	ddctl peer del 0
-	# A route that says so, whatever others there are.
+	# Independent of the other routes.
 	ip route add unreachable 10.99.0.0/16
 	ddctl peer add 0 10.99.0.2
 	until_true without_route

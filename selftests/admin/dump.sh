@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Dumps of more than a message holds: everything once, also while connections,
-# services and whole contexts come and go; and a reader that does not wait for
-# the end.
+# Dumps longer than one message: every object once, also while connections,
+# services and contexts come and go; and readers that stop early.
 
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
@@ -23,7 +22,7 @@ set_up() {
 	done
 }
 
-# $OUT has no end twice.
+# No end is in $OUT twice.
 no_twins() { jq -e '(map([.ctx, .id]) | unique | length) == length' "$OUT"; }
 
 # shellcheck disable=SC2016 # a variable of jq
@@ -47,7 +46,7 @@ living() {
 	jq -e "map(select(.error == 0)) | length == 2 * $CONNS" "$OUT"
 }
 
-# Ends of processes that stay: all of them, once, in each of 10 dumps.
+# All ends of the processes that stay are in each of 10 dumps, once.
 steady() {
 	local i stay
 
@@ -63,7 +62,7 @@ steady() {
 	done
 }
 
-# Contexts, services and connections come and go until told to stop.
+# Contexts, services and connections come and go until the file "stop" exists.
 restless() {
 	while [ ! -e "$TAP_DIR/stop" ]; do
 		printf '%s\n' 'serve restless 2 1 0' 'connects 20 many' \
@@ -73,14 +72,14 @@ restless() {
 
 test_churn() {
 	restless &
-	check 'while others come and go, who stays is there once' steady
+	check 'ends that stay are reported once, while others come and go' steady
 	touch "$TAP_DIR/stop"
 	wait $!
-	# Serving ends stay addressable until their blocks are given away.
-	check 'who came has gone' living conn
+	# Serving ends stay until their blocks are reused.
+	check 'ends that came have gone' living conn
 }
 
-# The dump's memory is looked for when the module is unloaded.
+# The leak scan at the end finds memory of a dump that was not freed.
 test_impatient() {
 	local i
 
@@ -88,7 +87,7 @@ test_impatient() {
 		ddctl -j conn | head -c 10 >/dev/null
 		timeout "0.0$i" ddctl -j conn >/dev/null
 	done
-	check 'readers that go away do no harm' living conn
+	check 'readers that stop early do no harm' living conn
 }
 
 test_down() {
@@ -97,7 +96,7 @@ test_down() {
 	for ((i = 0; i < CLIENTS; i++)); do
 		let_go client$i
 	done
-	check 'the serving ends tell that clients were killed' json "
+	check 'serving ends report that clients were killed' json "
 		length >= $CONNS and all(.[];
 			.role == \"server\" and .error == 104)" conn
 	let_go server

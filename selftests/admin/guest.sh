@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# For the scripts that need the module; sourced, never run. They are run as
-# root, in a machine of their own: they change the node.
+# For the scripts that need the module; sourced, never run. They run as root in a
+# virtual machine, because they change the node.
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$HERE/../.." && pwd)
@@ -19,8 +19,7 @@ PATH=$TOP/build/bin:$PATH
 
 declare -A holder_to holder_from holder_pid
 
-# hold NAME [COMMAND...]: a process to be told what to hold, run by COMMAND,
-# which becomes it.
+# hold NAME [COMMAND...]: start dd_hold, by COMMAND, which must exec it.
 hold() {
 	local name=$1 fd
 
@@ -33,11 +32,11 @@ hold() {
 	exec {fd}<"$TAP_DIR/$name.out"
 	holder_from[$name]=$fd
 	rm "$TAP_DIR/$name.in" "$TAP_DIR/$name.out"
-	# Until then it may not be in its namespaces yet.
+	# It is in its namespaces after this line.
 	read -r -t 60 <&"$fd" || echo "# $name did not start" >&2
 }
 
-# tell NAME REQUEST...: leaves the answer in $reply.
+# tell NAME REQUEST...: send a request to dd_hold; the answer is in $reply.
 tell() {
 	local name=$1
 
@@ -49,7 +48,7 @@ tell() {
 		echo "# $name: $*: $reply" >&2
 }
 
-# let_go NAME: its process dies, and has died.
+# let_go NAME: kill that process, and wait for it.
 let_go() {
 	local to=${holder_to[$1]} from=${holder_from[$1]}
 
@@ -59,19 +58,12 @@ let_go() {
 	unset "holder_pid[$1]" "holder_to[$1]" "holder_from[$1]"
 }
 
-# until_true COMMAND...: wait for a state, at most 20 s.
-until_true() {
-	local left=200
+# until_true COMMAND...: wait for a state.
+until_true() { within "$PATIENCE" "$@" >/dev/null 2>&1; }
 
-	while ! "$@" >/dev/null 2>&1; do
-		((left-- > 0)) || return 1
-		sleep 0.1
-	done
-}
-
-# A user who may not open the device, and one who may.
-# Words, not functions: a holder must be the process that is run.
-# shellcheck disable=SC2034 # used by those who source this
+# A user without and one with access to the device. These are words, not functions:
+# the process that is started must become the holder.
+# shellcheck disable=SC2034 # used by other scripts
 as_user='setpriv --reuid 1000 --regid 1000 --clear-groups'
 # shellcheck disable=SC2034
 as_member='setpriv --reuid 1000 --regid 1000 --groups 900'
@@ -80,16 +72,16 @@ load() {
 	modprobe dd && chown root:dd /dev/dd && chmod 660 /dev/dd
 }
 
-# --- what ddctl says ----------------------------------------------------------------
+# --- output of ddctl ----------------------------------------------------------------
 
-# json FILTER [OBJECT]: whether FILTER holds for $OUT, or for OBJECT now.
+# json FILTER [OBJECT]: FILTER holds for $OUT, or for the present OBJECT.
 json() {
 	[ $# = 1 ] || run ddctl -j "$2"
 	jq -e "$1" "$OUT"
 }
 
-# ddctl's JSON of OBJECT has the specified keys and types; $2 are keys that may
-# be missing.
+# typed OBJECT [KEYS]: ddctl's JSON has the keys and types of the specification;
+# KEYS may be absent.
 typed() {
 	run ddctl -j "$1"
 	[ "$status" = 0 ] && jq -e --slurpfile keys "$TESTS/dd_keys.json" \
@@ -100,4 +92,40 @@ typed() {
 			map_values(type) as $have |
 			all($have | to_entries[]; $want[.key] == .value) and
 			(($want | keys) - ($have | keys) - $may == []))' "$OUT"
+}
+
+# --- refusals --------------------------------------------------------------------
+
+# What is configured; the rest changes by itself.
+config() {
+	ddctl -j node
+	ddctl -j peer |
+		jq -c 'map([.number, .address, .dead_time, .payload_crc])'
+}
+
+# kernel_refuses NAME ERRNO MESSAGE REQUEST...: the kernel answers so, and nothing
+# changes.
+kernel_refuses() {
+	local name=$1 errno=$2 message=$3 before
+
+	shift 3
+	before=$(config)
+	run "$TESTS/dd_ask" "$@"
+	check "kernel: $name" answered "$errno" "$message" "$before"
+}
+
+answered() { grep -q "^$1 .*$2" "$OUT" && [ "$(config)" = "$3" ]; }
+
+# ddctl_refuses NAME STATUS MESSAGE ARGUMENT...
+ddctl_refuses() {
+	local name=$1 want=$2 message=$3
+
+	shift 3
+	run ddctl "$@"
+	check "ddctl: $name" failed "$want" "$message"
+}
+
+# failed STATUS MESSAGE: without output.
+failed() {
+	[ "$status" = "$1" ] && [ ! -s "$OUT" ] && grep -q "^ddctl: .*$2" "$ERR"
 }

@@ -14,7 +14,7 @@
  *   contexts COUNT                      the number of contexts opened
  *   close CONN / unserve SERVICE / free REGION   "0"
  *
- * or "error ERRNO". It goes on until the end of its input.
+ * or "error ERRNO". It ends at the end of its input.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -100,7 +100,7 @@ static long long connect_to(const char *name, __u32 node, __u32 type, __u32 wind
 		errno = err;
 		return -1;
 	}
-	/* The connection keeps the memory; that is all it is for. */
+	/* The connection keeps the memory, which is not accessed here. */
 	munmap(mem.at, mem.len);
 	last_region = mem.id;
 	return link_add(c.conn, c.cell_unit, c.list_unit);

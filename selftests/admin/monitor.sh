@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # monitor.sh [--update]: the events of a sequence of actions, compared with
-# monitor.golden, where objects are called by the order of their appearance.
-# With --update the events are written there instead; look at the difference.
+# monitor.golden, where objects are numbered by their first appearance. --update
+# writes the events there instead; review the difference.
 
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
@@ -14,7 +14,7 @@ LINES=$TAP_DIR/lines
 
 # --- the monitors ----------------------------------------------------------------
 
-# start FILE [OPTION...]: a monitor; leaves $monitor, its process.
+# start FILE [OPTION...]: start a monitor; its process is $monitor.
 start() {
 	local file=$1
 
@@ -28,7 +28,7 @@ seen() { grep -q "$1" "$EVENTS"; }
 
 count_is() { [ "$(grep -c "\"$1\"" "$EVENTS")" = "$2" ]; }
 
-# What is different each time gets a name: #1 is the first id to appear.
+# Replace what differs in each run: #1 is the first id to appear.
 normalise() {
 	jq -c -n '
 		def name($table; $key): ($table | index($key)) + 1 | "#\(.)";
@@ -55,7 +55,7 @@ normalise() {
 					else . end)]) | .out[]' "$1"
 }
 
-# --- what happens ------------------------------------------------------------------
+# --- actions ------------------------------------------------------------------
 
 act() {
 	ddctl node down
@@ -107,12 +107,12 @@ test_golden() {
 		[ "$(sed -n 's/^[^ ]* \([a-z-]*\): .*/\1/p' "$LINES")" = \
 		"$(jq -r .event "$EVENTS")" ]
 	check 'times do not go back' sort -s -c -k 1,1 "$LINES"
-	check 'nothing was said on standard error' \
+	check 'standard error is empty' \
 		[ ! -s "$EVENTS.err" -a ! -s "$LINES.err" ]
 }
 
-# Each end that comes goes, once: also one whose block is given away, and one
-# whose process is killed.
+# Each end is added and deleted once: also one whose block is reused, and one of a
+# killed process.
 pairs() {
 	jq -e -s '[.[] | select(.conn) | {event, key: [.conn.ctx, .conn.id]}] |
 		group_by(.key) | length >= 44 and
@@ -133,7 +133,7 @@ test_pairs() {
 		. == [range(.[0]; .[0] + length)]' "$EVENTS"
 }
 
-# An event that cannot be written ends it: otherwise it would listen for ever.
+# The first event that cannot be written ends the monitor.
 test_full_disk() {
 	run timeout 60 bash -c 'ddctl monitor >/dev/full'
 	check 'a full disk ends it with status 1' \
@@ -150,7 +150,7 @@ test_end() {
 	check 'unloading ends it with status 3' \
 		[ "$status" = 3 -a "$(cat "$EVENTS.err")" = \
 		'ddctl: the module dd has been unloaded' ]
-	exits 'without the module there is nothing to listen to' 3 ddctl monitor
+	exits 'without the module: status 3' 3 ddctl monitor
 	load
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Each network namespace is a node of its own; process and user ids are those
-# of the reader's namespaces; who owns a network namespace may change its node.
+# Each network namespace is a node of its own; process and user ids are those of
+# the reader's namespaces; the owner of a network namespace may change its node.
 
 # shellcheck disable=SC2086 # $as_user and $as_member are words
 # shellcheck source=selftests/admin/guest.sh
@@ -10,7 +10,7 @@
 
 ECONNREFUSED=111
 
-# inside NAME COMMAND...: in the network namespace of that holder.
+# inside NAME COMMAND...: run it in the network namespace of that holder.
 inside() {
 	local pid=${holder_pid[$1]}
 
@@ -18,7 +18,7 @@ inside() {
 	nsenter -t "$pid" -n "$@"
 }
 
-# there NAME FILTER OBJECT: whether FILTER holds for what ddctl says there.
+# there NAME FILTER OBJECT: FILTER holds for the output of ddctl there.
 there() {
 	run inside "$1" ddctl -j "$3"
 	json "$2"
@@ -40,7 +40,7 @@ test_net() {
 	let_go here
 	ddctl node down
 	until_true ddctl node set id 5 max 7
-	check 'net: the other node is as it was' there other \
+	check 'net: the other node has not changed' there other \
 		'.id == 1 and .maxnodes == 2 and .up' node
 	tell other connect echo 1 1 1
 	check 'net: and serves' there other 'length == 2' conn
@@ -64,7 +64,7 @@ test_net() {
 	let_go other
 	hold other unshare -n
 	tell other connect last 1 1 1
-	check 'net: services of the one are none of the other' \
+	check 'net: a service of one node is not found on the other' \
 		[ "$reply" = "error $ECONNREFUSED" ]
 	let_go other
 	let_go here
@@ -83,11 +83,11 @@ test_pid() {
 	hold deep unshare -pf
 	tell deep connect echo 1 1 1
 	child=$(pgrep -P "${holder_pid[deep]}")
-	check 'pid: here by the number it has here' json "any(.[];
+	check 'pid: in this namespace' json "any(.[];
 		.role == \"client\" and .pid == $child and
 		.peer_pid == ${holder_pid[here]})" conn
 	run nsenter -t "$child" -p ddctl -j conn
-	check 'pid: there by the number it has there' json 'any(.[];
+	check 'pid: in the namespace of the process' json 'any(.[];
 		.role == "client" and .pid == 1 and .peer_pid == 0)'
 	kill -9 "$child"
 	let_go deep
@@ -97,12 +97,12 @@ test_pid() {
 test_user() {
 	hold member $as_member
 	tell member serve echo 1 1 0
-	check 'user: here by the number it has here' json '.[0].uid == 1000' \
+	check 'user: in this namespace' json '.[0].uid == 1000' \
 		service
 	run $as_user unshare -U ddctl -j service
 	check 'user: the overflow id where it has none' json '.[0].uid == 65534'
 	run $as_user unshare -Ur ddctl -j service
-	check 'user: there by the number it has there' json '.[0].uid == 0'
+	check 'user: in the namespace of the user' json '.[0].uid == 0'
 	let_go member
 }
 
@@ -121,7 +121,7 @@ test_owner() {
 	check 'owner: events have the user of the network namespace' \
 		jq -e -s '.[1].service | .uid == 0 and (has("pid") | not)' \
 		"$TAP_DIR/owner"
-	check 'owner: and others their own' there owner '.[0].uid == 1000' \
+	check 'owner: other readers see their own user ids' there owner '.[0].uid == 1000' \
 		service
 	kill $!
 	let_go owner

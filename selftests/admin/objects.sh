@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What ddctl shows of services, connections, regions and counters: types and
-# keys as specified, values as they are, the same in tables and in JSON.
+# ddctl's output about services, connections, regions and counters: keys and types
+# are those of the specification, values are right, tables agree with JSON.
 
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
@@ -33,7 +33,7 @@ pretty_agrees() {
 		cmp <(jq -c . "$OUT") <(ddctl -j "$1" | jq -c .)
 }
 
-# Every end has its other end, which says the same.
+# Every end has its other end, with the same values.
 # shellcheck disable=SC2016 # variables of jq
 ends_agree() {
 	json 'length == 6 and (. as $all | all($all[]; . as $a | any($all[]; . as $b |
@@ -109,10 +109,10 @@ test_values() {
 		stat
 }
 
-# A client is gone: its ends too, the server's say so; and the other way.
+# After a close the ends of one process are gone, and those of the other report it.
 test_ends() {
 	tell client close "${conn[1]}"
-	check 'a closed connection: its serving end tells' json '
+	check 'a closed connection: its serving end reports it' json '
 		([.[] | select(.error == 104)] | length == 1) and
 		length == 5' conn
 	check 'a closed connection is not counted' json '.[0].conns == 2 and
@@ -130,12 +130,12 @@ test_ends() {
 	check 'without the processes: no memory' json '. == []' region
 }
 
-# Lines are equally long where the last column is, in characters.
+# All lines have the same number of characters.
 columns_aligned() {
 	[ "$(jq -R 'length' "$OUT" | sort -u | wc -l)" = 1 ]
 }
 
-# Names are bytes that anybody chooses.
+# Names are bytes that any user chooses.
 test_names() {
 	hold server
 	tell server serve $'a\xff\xfeb' 1 1 0
@@ -146,7 +146,7 @@ test_names() {
 	check 'names: accept' json '[.[] | select(.accept).name] ==
 		["x\u001b[31mred"]'
 	run ddctl service
-	check 'names: nothing steers a terminal' \
+	check 'names: no control characters in tables' \
 		[ "$(tr -d '\n\040-\176\200-\377' <"$OUT" | wc -c)" = 0 ]
 	check 'names: columns are aligned' columns_aligned
 	let_go server

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Peers: what can be one, in which words the kernel refuses what cannot, and
-# what changes, in this node and in no other.
+# Peers: valid and invalid ones, the messages of refusals, and changes, which are
+# in this node only.
 
 # shellcheck disable=SC2086 # $as_user is words
 # shellcheck source=selftests/admin/guest.sh
@@ -12,7 +12,7 @@ EPERM=1 ENOENT=2 EBUSY=16 EEXIST=17 EINVAL=22 ERANGE=34
 GET=7 ADD=8 SET=9 DEL=10
 NUMBER=1 ADDRESS=2 DEAD=3 CRC=4
 
-# What is there if a link serves the node.
+# Present only while a link serves the node.
 MEASURED='reason packet_size rtt rtt_var cwnd in_flight packets_sent'
 MEASURED+=' packets_received packets_lost bytes_sent bytes_received dropped counters'
 
@@ -22,66 +22,44 @@ in4() { echo "$ADDRESS:x:0200${2:-dddd}${1}0000000000000000"; }
 in6() { echo "$ADDRESS:x:0a00dddd00000000${1}${2:-00000000}"; }
 number() { echo "$NUMBER:4:$1"; }
 
-# What is configured; the rest changes by itself.
-config() {
-	ddctl -j node
-	ddctl -j peer |
-		jq -c 'map([.number, .address, .dead_time, .payload_crc])'
-}
-
-# refused NAME ERRNO WORDS REQUEST...: words of the kernel, and no change.
-refused() {
-	local name=$1 errno=$2 words=$3 before
-
-	shift 3
-	before=$(config)
-	run "$TESTS/dd_ask" "$@"
-	check "kernel: $name" says "$errno" "$words" "$before"
-}
-
-says() {
-	[ "$(cat "$OUT")" = "$1 $2" ] &&
-		[ "$(config)" = "$3" ]
-}
-
 # --- numbers and addresses ---------------------------------------------------
 
 test_numbers() {
 	local good
 
 	good=$(in4 0a000002)
-	refused 'add: nothing' $EINVAL 'the number of the peer is missing' request $ADD
-	refused 'add: no address' $EINVAL 'the address of the peer is missing' \
+	kernel_refuses 'add: nothing' $EINVAL 'the number of the peer is missing' request $ADD
+	kernel_refuses 'add: no address' $EINVAL 'the address of the peer is missing' \
 		request $ADD "$(number 0)"
-	refused 'add: number 4096' $ERANGE 'integer out of range' \
+	kernel_refuses 'add: number 4096' $ERANGE 'integer out of range' \
 		request $ADD "$(number 4096)" "$good"
-	refused 'add: number 4' $ERANGE \
+	kernel_refuses 'add: number 4' $ERANGE \
 		"a peer's number must be below the number of nodes" \
 		request $ADD "$(number 4)" "$good"
-	refused 'add: number 1' $EINVAL "a node cannot be its own peer" \
+	kernel_refuses 'add: number 1' $EINVAL "a node cannot be its own peer" \
 		request $ADD "$(number 1)" "$good"
-	refused 'add: dead-time 99' $ERANGE 'integer out of range' \
+	kernel_refuses 'add: dead-time 99' $ERANGE 'integer out of range' \
 		request $ADD "$(number 0)" "$good" $DEAD:4:99
-	refused 'add: dead-time 3600001' $ERANGE 'integer out of range' \
+	kernel_refuses 'add: dead-time 3600001' $ERANGE 'integer out of range' \
 		request $ADD "$(number 0)" "$good" $DEAD:4:3600001
-	refused 'add: payload-crc 2' $ERANGE 'integer out of range' \
+	kernel_refuses 'add: payload-crc 2' $ERANGE 'integer out of range' \
 		request $ADD "$(number 0)" "$good" $CRC:1:2
-	refused 'add: an attribute to read' $EINVAL 'Unknown attribute type' \
+	kernel_refuses 'add: an attribute to read' $EINVAL 'Unknown attribute type' \
 		request $ADD "$(number 0)" "$good" 5:4:1
 	for cmd in $SET $DEL $GET; do
-		refused "$cmd: nothing" $EINVAL 'the number of the peer is missing' \
+		kernel_refuses "$cmd: nothing" $EINVAL 'the number of the peer is missing' \
 			request $cmd
 	done
-	refused 'set: nothing to change' $EINVAL \
+	kernel_refuses 'set: nothing to change' $EINVAL \
 		'nothing to change; give address, dead-time or payload-crc' \
 		request $SET "$(number 0)"
-	refused 'set: no such peer' $ENOENT 'no such peer' \
+	kernel_refuses 'set: no such peer' $ENOENT 'no such peer' \
 		request $SET "$(number 0)" "$good"
-	refused 'del: no such peer' $ENOENT 'no such peer' \
+	kernel_refuses 'del: no such peer' $ENOENT 'no such peer' \
 		request $DEL "$(number 0)"
-	refused 'del: an address' $EINVAL 'Unknown attribute type' \
+	kernel_refuses 'del: an address' $EINVAL 'Unknown attribute type' \
 		request $DEL "$(number 0)" "$good"
-	refused 'get: no such peer' $ENOENT 'no such peer' \
+	kernel_refuses 'get: no such peer' $ENOENT 'no such peer' \
 		request $GET "$(number 0)"
 	run "$TESTS/dd_ask" dump $GET "$(number 0)"
 	check 'kernel: a dump of one is refused' \
@@ -89,9 +67,9 @@ test_numbers() {
 }
 NUMBER_TESTS=18
 
-# address NAME WORDS ATTRIBUTE: refused as an address.
+# address NAME MESSAGE ATTRIBUTE: the address is refused.
 address() {
-	refused "address: $1" $EINVAL "$2" request $ADD "$(number 0)" "$3"
+	kernel_refuses "address: $1" $EINVAL "$2" request $ADD "$(number 0)" "$3"
 }
 
 test_addresses() {
@@ -138,9 +116,9 @@ test_addresses() {
 }
 ADDRESS_TESTS=21
 
-# --- what can be done --------------------------------------------------------
+# --- changes --------------------------------------------------------
 
-# peer N FILTER: whether FILTER holds for peer N.
+# peer N FILTER: FILTER holds for peer N.
 peer() {
 	run ddctl -j peer show "$1"
 	[ "$status" = 0 ] && jq -e "$2" "$OUT"
@@ -148,11 +126,11 @@ peer() {
 
 test_change() {
 	exits 'add' 0 ddctl peer add 0 10.0.0.2
-	check 'add: is seen' peer 0 '.address == "10.0.0.2:56797" and
+	check 'add: is there' peer 0 '.address == "10.0.0.2:56797" and
 		.number == 0 and .dead_time == 5000 and (.payload_crc | not)'
 	exits 'add: all there is' 0 ddctl peer add 3 '[fd09::2]:1' \
 		dead-time 250 payload-crc on
-	check 'add: is seen' peer 3 '.address == "[fd09::2]:1" and
+	check 'add: is there' peer 3 '.address == "[fd09::2]:1" and
 		.dead_time == 250 and .payload_crc'
 	check 'show: both, by number' json 'map(.number) == [0, 3]' peer
 	check 'show: keys and types' typed peer "$MEASURED"
@@ -162,78 +140,64 @@ test_change() {
 	check 'show: one' [ "$(ddctl peer show 3 | grep -E \
 		'^(NODE|ADDRESS|PAYLOAD CRC|DEAD TIME)' | awk '{ print $NF }' |
 		xargs)" = '3 [fd09::2]:1 250 yes' ]
-	refused 'add: it is there' $EEXIST \
+	kernel_refuses 'add: it is there' $EEXIST \
 		"the peer exists already; change it with 'ddctl peer set'" \
 		request $ADD "$(number 0)" "$(in4 0a000003)"
-	refused 'add: another is there' $EEXIST \
+	kernel_refuses 'add: another is there' $EEXIST \
 		'another peer has that address and port' \
 		request $ADD "$(number 2)" "$(in4 0a000002)"
-	refused 'set: another is there' $EEXIST \
+	kernel_refuses 'set: another is there' $EEXIST \
 		'another peer has that address and port' \
 		request $SET "$(number 3)" "$(in4 0a000002)"
 	exits 'set: an address' 0 ddctl peer set 0 10.0.0.3:5
-	check 'set: is seen' peer 0 '.address == "10.0.0.3:5" and .dead_time == 5000'
+	check 'set: has changed' peer 0 '.address == "10.0.0.3:5" and .dead_time == 5000'
 	exits 'set: the rest' 0 ddctl peer set 0 payload-crc on dead-time 3600000
-	check 'set: is seen' peer 0 '.address == "10.0.0.3:5" and
+	check 'set: has changed' peer 0 '.address == "10.0.0.3:5" and
 		.dead_time == 3600000 and .payload_crc'
-	exits 'set: what it is' 0 ddctl peer set 0 10.0.0.3:5
+	exits 'set: the present address' 0 ddctl peer set 0 10.0.0.3:5
 	exits 'add: one address, two ports' 0 ddctl peer add 2 10.0.0.3:6
 	exits 'add: our own address, another port' 0 \
 		ddctl peer set 2 10.9.0.1:6
 	exits 'set: link-local' 0 ddctl peer set 2 '[fe80::2%lo]:7'
-	check 'set: is seen' peer 2 '.address == "[fe80::2%lo]:7"'
+	check 'set: has changed' peer 2 '.address == "[fe80::2%lo]:7"'
 }
 CHANGE_TESTS=20
 
-# told NAME STATUS WORDS ARGUMENT...
-told() {
-	local name=$1 want=$2 words=$3
-
-	shift 3
-	run ddctl "$@"
-	check "ddctl: $name" passes_on "$want" "$words"
-}
-
-passes_on() {
-	[ "$status" = "$1" ] && [ ! -s "$OUT" ] &&
-		[ "$(cat "$ERR")" = "ddctl: $2" ]
-}
-
 test_node() {
-	refused 'the number while there are peers' $EBUSY \
+	kernel_refuses 'the number while there are peers' $EBUSY \
 		"the node's number can change only while it has no peers: ddctl peer del" \
 		request 2 1:4:0 2:4:4
-	refused 'the port while there are peers' $EBUSY \
+	kernel_refuses 'the port while there are peers' $EBUSY \
 		'the port can change only while there are no peers: ddctl peer del' \
 		request 2 7:4:5
 	ddctl node down
-	refused 'max not above all peers' $EBUSY \
+	kernel_refuses 'max not above all peers' $EBUSY \
 		"a peer's number is not below that: ddctl peer del" \
 		request 2 2:4:3
 	exits 'max above all peers' 0 ddctl node set max 64
-	exits 'what it is, with peers' 0 ddctl node set id 1 port 56797
+	exits 'the present values, with peers' 0 ddctl node set id 1 port 56797
 	ddctl node up
 	exits 'del' 0 ddctl peer del 0
-	told 'del: it is gone' 5 \
+	ddctl_refuses 'del: it is gone' 5 \
 		'refused by the kernel: peer 0: no such peer' \
 		peer del 0
-	told 'show: it is gone' 5 \
+	ddctl_refuses 'show: it is gone' 5 \
 		'refused by the kernel: peer 0: no such peer' \
 		peer show 0
-	told 'add: an address' 2 \
+	ddctl_refuses 'add: an address' 2 \
 		'255.255.255.255: a broadcast address is no address of a node' \
 		peer add 0 255.255.255.255
-	told 'add: a limit' 2 \
+	ddctl_refuses 'add: a limit' 2 \
 		'peer add: dead-time must be 100 to 3600000, not 0' \
 		peer add 0 10.0.0.2 dead-time 0
-	told 'set: a limit of the node' 2 \
+	ddctl_refuses 'set: a limit of the node' 2 \
 		'node set: port must be 1 to 65535, not 0' \
 		node set port 0
 	ddctl peer del 2
 	ddctl peer del 3
 	check 'del: none is left' json '. == []' peer
 	exits 'the port without peers' 0 ddctl node set port 5000
-	check 'the port is seen' json '.port == 5000' node
+	check 'the port has changed' json '.port == 5000' node
 	exits 'add: our own address, not our port' 0 ddctl peer add 0 10.9.0.1
 	ddctl peer del 0
 	ddctl node set port 56797
@@ -241,30 +205,30 @@ test_node() {
 NODE_TESTS=15
 
 test_user() {
-	local wants='not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root'
+	local reason='not permitted: CAP_NET_ADMIN over this network namespace is needed; try it as root'
 
 	ddctl peer add 0 10.0.0.2
 	exits 'user: may see them' 0 $as_user ddctl -j peer
 	for words in 'add 2 10.0.0.3' 'set 0 10.0.0.3' 'del 0'; do
 		run $as_user ddctl peer $words
-		check "user: may not $words" passes_on 4 "$wants"
+		check "user: may not $words" failed 4 "$reason"
 	done
 	check 'user: the kernel refuses' [ "$($as_user "$TESTS/dd_ask" \
 		request $DEL "$(number 0)")" = "$EPERM " ]
 	check 'user: nothing has changed' json 'map(.number) == [0]' peer
-	exits 'user: may in a namespace of their own' 0 \
+	exits 'user: may in a namespace of its own' 0 \
 		$as_user unshare -Urn ddctl peer add 0 10.0.0.2
 	run $as_user unshare -Urn ddctl peer add 1 10.0.0.2
-	check "user: in which the node's number is no peer's" passes_on 5 \
+	check "user: in which the node's number is no peer's" failed 5 \
 		"refused by the kernel: peer 1: a node cannot be its own peer"
 	check 'user: which is another one' json 'map(.number) == [0]' peer
 	ddctl peer del 0
 }
 USER_TESTS=9
 
-# --- others ------------------------------------------------------------------
+# --- other namespaces ------------------------------------------------------------------
 
-# in_net NAME COMMAND...: in a namespace that has a name.
+# in_net NAME COMMAND...: run it in a named namespace.
 in_net() { ip netns exec "$@"; }
 
 test_namespaces() {
@@ -286,7 +250,7 @@ test_namespaces() {
 		[[1, "10.8.0.1:56797"]]'
 	check 'net: none here' json '. == []' peer
 	run in_net left ddctl peer set 0 10.8.0.1
-	check 'net: own addresses are those of there' passes_on 5 \
+	check 'net: own addresses are those of there' failed 5 \
 		'refused by the kernel: address 10.8.0.1:56797: the address and port are those of this node'
 	exits 'net: which are not own here' 0 ddctl peer add 0 10.8.0.1
 	ddctl peer del 0
@@ -297,7 +261,7 @@ test_namespaces() {
 }
 NET_TESTS=9
 
-# What has happened, without what is different each time.
+# Events of configuration, without what differs in each run.
 heard() {
 	jq -c 'select(.peer) | [.event, .peer.number, .peer.address,
 		.peer.dead_time] ' "$1" | grep -v peer-up | grep -v peer-down
@@ -329,7 +293,7 @@ test_events() {
 		. == [range(.[0]; .[0] + length)]' "$TAP_DIR/events"
 }
 
-# Peers that are there all the time are in each dump, once, in order.
+# Peers that exist all the time are in each dump, once, in order.
 test_many() {
 	local i
 

@@ -5,8 +5,8 @@
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/tap.sh"
 
-# exits NAME STATUS COMMAND...: one test, passed if COMMAND exits with STATUS
-# and, unless that is 0 or 6, names the reason on standard error.
+# exits NAME STATUS COMMAND...: one test: COMMAND exits with STATUS and, unless that
+# is 0 or 6, prints an error.
 exits() {
 	local name=$1 want=$2
 

@@ -11,7 +11,7 @@
 
 MANY=2000
 
-# as_1000 FILTER OBJECT: whether FILTER holds for what user 1000 sees.
+# as_1000 FILTER OBJECT: FILTER holds for the objects that user 1000 sees.
 as_1000() {
 	run $as_user ddctl -j "$2"
 	json "$1"
