@@ -60,7 +60,7 @@ texts_are_there() {
 # right_for FILE LICENCE
 right_for() {
 	case $1 in
-	kernel/*) [[ $2 =~ ^GPL-2.0 ]] ;;
+	kernel/*) [[ $2 =~ ^\(*GPL-2.0 ]] ;;
 	include/uapi/*) [[ $2 =~ Linux-syscall-note ]] ;;
 	lib/* | include/*) [[ $2 =~ ^LGPL-2.1 ]] ;;
 	esac
