@@ -547,7 +547,7 @@ static bool dd_udp_drained(const struct sock *sk)
 }
 
 /*
- * Add what the socket has dropped to the counter @stat: with queueing, skbs that
+ * Add the packets that the socket dropped to @stat: with queueing, skbs that
  * exceeded the receive buffer; with encap_rcv, skbs with a bad checksum. After a drop
  * for lack of space, some context dequeues skbs and calls this function.
  */

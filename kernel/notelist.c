@@ -28,7 +28,7 @@
 
 #define DD_LIST_MIN_SLOTS	4u
 #define DD_LIST_MAX_SLOTS	262144u
-/* Polls for a note that is being posted, before a grace period is waited for. */
+/* Polls for a note that is being posted, before the wait for a grace period. */
 #define DD_LIST_LOOKS		20000u
 
 static struct dd_area *dd_list_area(const struct dd_list *list)
@@ -152,7 +152,7 @@ static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
 /*
  * Stop handing out positions, and wait until the notes at earlier positions have
  * been posted. Their senders hold spinlocks, so the wait is short. The reader may
- * overwrite the sequence numbers; then a grace period is waited for instead.
+ * overwrite the sequence numbers; in that case wait for a grace period instead.
  *
  * Returns the first position that was not handed out.
  */

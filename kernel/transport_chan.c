@@ -298,8 +298,8 @@ struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan)
 }
 
 /*
- * What a channel has to send next: the lost piece *@lost, or the bytes of *@op
- * from (*@op)->next on.
+ * Find the bytes that a channel sends next: the lost piece *@lost, or those of
+ * *@op from (*@op)->next on.
  */
 bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_tp_op **op, struct dd_tp_rec **lost)
@@ -355,7 +355,7 @@ static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
 }
 
 /*
- * The channel whose turn it is, and what it has to send. Lost pieces and new bytes
+ * Find the channel whose turn it is, and its next bytes. Lost pieces and new bytes
  * alternate; without free records for new bytes, lost pieces are sent.
  */
 struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Unit tests of what can be tried without a device: arithmetic, copying, the
- * area, credits, and the life of a note list with its channels.
+ * Unit tests of code that needs no device: arithmetic, copying, the area,
+ * credits, and the life of a note list with its channels.
  *
- * The sources under test are included; what they call of the rest of dd.ko is
- * replaced below by the least that behaves the same.
+ * The sources under test are included. Minimal replacements of the functions
+ * that they call in the rest of dd.ko follow below.
  */
 #include <kunit/test.h>
 #include <linux/interrupt.h>
@@ -598,7 +598,7 @@ static void channel_close(struct channel *ch)
 	ch->attached = false;
 }
 
-/* What a reader does, as the uapi header tells it to: NULL if there is none. */
+/* Read as the uapi header describes: the next note, or NULL if there is none. */
 static const struct dd_note *list_read(struct dd_list *list)
 {
 	u64 pos = list->head->head, geometry = list->head->geometry;
@@ -829,7 +829,7 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 	fake_break(test, f);
 }
 
-/* The reader has overwritten the number that tells that a note is posted. */
+/* The reader has overwritten the sequence number that marks a note as posted. */
 static void list__growth_ends_whatever_the_reader_writes(struct kunit *test)
 {
 	struct fake *f = fake_make(test);

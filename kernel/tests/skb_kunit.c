@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Unit tests of what packets that go out are made of: the skbs of a burst hold
- * the packets that were put into it, byte by byte and one after the other, and
- * give back every page.
+ * Unit tests of the skbs of outgoing packets: the skbs of a burst hold its
+ * packets, byte by byte and in order, and every page is freed with them.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -19,11 +18,11 @@
 
 /**
  * struct burst - packets that were put into a burst
- * @link: what the packets are made for
+ * @link: peer that the packets are for
  * @b: the burst
  * @source: bytes of all messages, in pieces
- * @want: what was put in
- * @got: room for as much
+ * @want: expected bytes of all packets
+ * @got: bytes found in the skbs
  * @len: bytes of @want
  * @packets: how many packets
  */
@@ -108,7 +107,7 @@ static void burst_add(struct kunit *test, u32 count, u32 hlen, u32 off, u32 len)
 	local_bh_enable();
 }
 
-/* All packets of an skb but the last are of one size, which it names. */
+/* All packets of an skb have gso_size bytes, except possibly the last one. */
 static u32 skb_packets(struct kunit *test, const struct sk_buff *skb)
 {
 	const struct skb_shared_info *shared = skb_shinfo(skb);
@@ -121,7 +120,7 @@ static u32 skb_packets(struct kunit *test, const struct sk_buff *skb)
 	return shared->gso_segs;
 }
 
-/* What was put in is there; then it is given back. Returns the number of skbs. */
+/* Compare the skbs with the expected bytes and free them; returns their number. */
 static u32 burst_end(struct kunit *test)
 {
 	struct burst *t = test->priv;
@@ -196,13 +195,13 @@ static void burst_exit(struct kunit *test)
 
 /* ---- tests -------------------------------------------------------------- */
 
-/* Messages without bytes, or acknowledgments: headers, and nothing between. */
+/* Messages without bytes, or acknowledgments: headers without payload. */
 static void skb__empty_packets_share_one(struct kunit *test)
 {
 	struct burst *t = test->priv;
 	u32 i, n;
 
-	/* More than an skb has fragments, which then go to members of it. */
+	/* More packets than an skb has fragments: the rest go to members of its list. */
 	for (n = 2; n <= DD_UDP_SKB_SEGS; n++) {
 		burst_begin(t);
 		for (i = 0; i < n; i++)
@@ -212,7 +211,7 @@ static void skb__empty_packets_share_one(struct kunit *test)
 	expect_pages_back(test);
 }
 
-/* What is shorter than those before it is the last one. */
+/* A packet that is shorter than the previous one is the last of its skb. */
 static void skb__empty_packet_follows_payload(struct kunit *test)
 {
 	struct burst *t = test->priv;
