@@ -176,3 +176,12 @@ check-lib-exports: $(LIBDD_SHARED)
 
 check-lib-man: $(LIBDD_LINK)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR)
+
+# The examples of manual pages as programs; selftests/lib/examples.sh runs them.
+selftests: $(BUILD)/selftests/man/built
+$(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
+		$(wildcard Documentation/man/*.[37]) | $(LIBDD_LINK)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
+		{ grep -B5 '^not ok' $(@D)/log >&2; exit 1; }
+	@touch $@

@@ -5,9 +5,10 @@
 # call, and every example a program that compiles and links; so do the programs
 # of README.md, two directories above the pages.
 #
-#   man.sh MANDIR LIBDIR
+#   man.sh MANDIR LIBDIR [PROGDIR]	PROGDIR: where to put the programs, which
+#					selftests/lib/examples.sh runs
 set -u
-man=$1 lib=$2
+man=$1 lib=$2 programs=${3:-}
 n=0 failed=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -40,7 +41,7 @@ examples() {
 	rm -f "$work"/example.*
 	awk -v to="$work/example." '
 		/^\.Sh/ { on = /EXAMPLES/ }
-		/^\.Bd/ { out = to (++n) ".c"; next }
+		/^\.Bd/ { if (on) out = to (++n) ".c"; next }
 		/^\.Ed/ { out = ""; next }
 		on && out { gsub(/\\e/, "\\"); gsub(/\\&/, ""); print >out }' "$1"
 }
@@ -58,7 +59,11 @@ readme() {
 compile() {
 	for source in "$work"/example.*.c; do
 		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude \
-			-o "$work/example" "$source" -L"$lib" -ldd 2>&1 || return
+			-o "$work/example" "$source" -L"$lib" -ldd \
+			"-Wl,-rpath,\$ORIGIN/../../lib" 2>&1 || return
+		[ -z "$programs" ] && continue
+		number=${source%.c}
+		cp "$work/example" "$programs/$name.${number##*.}"
 	done
 }
 
@@ -89,6 +94,7 @@ for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
 	esac
 done
 
+name=README.md
 readme "$man/../../README.md"
 out=$(compile)
 result "README.md: server and client" $? "$out"

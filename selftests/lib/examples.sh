@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The examples of the manual pages and of README.md, run as they stand; "make
+# selftests" has compiled them. The printing server of ddserve(3) and its client in
+# ddconn(3) are compiled only.
+#
+# shellcheck disable=SC2317 # called through check
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
+PROGRAMS=$PWD/build/selftests/man
+scratch
+
+# It ends, with status 0.
+run() { timeout 60 "$PROGRAMS/$1" >out 2>&1 </dev/null || { diag "$(cat out)"; return 1; }; }
+
+# serve NAME PROGRAM: start a server, wait for its service.
+serve() {
+	"$PROGRAMS/$2" >server.out 2>&1 &
+	SERVER=$!
+	within "$PATIENCE" serving "$1" || diag "$(cat server.out)"
+}
+serving() { ddctl -j service show | grep -q "\"$1\""; }
+
+stop() {
+	kill "$SERVER" 2>/dev/null
+	wait "$SERVER" 2>/dev/null
+	return 0
+}
+
+for program in "$PROGRAMS"/*.[0-9]; do
+	name=${program##*/}
+	case $name in
+	# These need a server, or are one.
+	README.md.* | dd_call.3.* | ddcall.3.* | dd_connect.3.* | ddconn.3.* | ddserve.3.2) ;;
+	*) check "$name" run "$name" ;;
+	esac
+done
+
+serve echo README.md.1
+for name in README.md.2 ddcall.3.1 ddconn.3.1 dd_call.3.1 dd_connect.3.1; do
+	check "$name" run "$name"
+done
+stop
+finish
