@@ -357,17 +357,24 @@ static int posted(struct dd *h, struct ddi_conn *c)
 	return 0;
 }
 
+/* Whether the source is inside the connection's own send buffer. */
+static inline bool own_source(const struct ddi_conn *c, const void *addr, size_t len)
+{
+	size_t offset = (uintptr_t)addr - (uintptr_t)c->send;
+
+	return ddi_likely(offset <= c->send_size) &&
+	       ddi_likely(len <= c->send_size - offset);
+}
+
 /* The source of a request that the library copies. */
 static bool source_good(struct dd *h, const struct ddi_conn *c,
 			const struct ddi_request *rq)
 {
 	struct dd_buf buf;
-	size_t offset;
 
 	if (rq->options & DD_SEND_DMA)
 		return ddi_region_find(h, rq->addr, rq->len, &buf);
-	return rq->options & DD_SEND_UNWIRED ||
-	       ddi_send_own(c, rq->addr, rq->len, &offset);
+	return rq->options & DD_SEND_UNWIRED || own_source(c, rq->addr, rq->len);
 }
 
 static inline bool target_good(const struct ddi_direct_tx *tx, size_t len,
@@ -460,6 +467,16 @@ static DDI_NOINLINE int send_not(struct dd *h, int conn, const void *addr,
 	return ddi_send_general(h, conn, addr, len, roffset, 0, NULL, 0);
 }
 
+static DDI_NOINLINE int send_queue_locked(struct dd *h, struct ddi_conn *c,
+					  const void *addr, size_t len,
+					  size_t roffset)
+{
+	int ret = ddi_send_queue(h, c, addr, len, roffset);
+
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
 /*
  * Send a message without options and metadata; the fast path is for a connection with a
  * direct path whose type allows any. What needs more is left to functions that are
@@ -470,7 +487,6 @@ int ddi_send_fast(struct dd *h, int conn, const void *addr, size_t len,
 {
 	struct ddi_direct_tx *tx;
 	struct ddi_conn *c;
-	size_t offset;
 
 	c = ddi_likely(h) ? ddi_table_get(h->board.conns, conn) : NULL;
 	if (ddi_unlikely(!c) || (!ddi_alone() && !ddi_trylock(&c->lock)))
@@ -479,11 +495,13 @@ int ddi_send_fast(struct dd *h, int conn, const void *addr, size_t len,
 	    ddi_unlikely(c->guarded))
 		return send_not(h, conn, addr, len, roffset, c);
 	tx = c->tx;
+	if (!tx && ddi_unlikely(ddi_direct_due(c)))
+		return send_not(h, conn, addr, len, roffset, c);
 	if (!tx)
-		return ddi_direct_due(c) ? send_not(h, conn, addr, len, roffset, c) :
-					   ddi_send_queue(h, c, addr, len, roffset);
+		return ddi_alone() ? ddi_send_queue(h, c, addr, len, roffset) :
+				     send_queue_locked(h, c, addr, len, roffset);
 	if (ddi_unlikely(ddi_load(&c->cell->error)) ||
-	    !ddi_send_own(c, addr, len, &offset) || !target_good(tx, len, roffset) ||
+	    !own_source(c, addr, len) || !target_good(tx, len, roffset) ||
 	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)h->area)->node_up)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!tx_drained(tx))))
 		return send_not(h, conn, addr, len, roffset, c);

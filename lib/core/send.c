@@ -86,7 +86,6 @@ static int other_source(struct dd *h, const struct ddi_request *rq,
 static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 			   const struct ddi_request *rq, struct dd_sqe *sqe)
 {
-	size_t offset;
 	int flags = 0;
 
 	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA)) {
@@ -94,9 +93,8 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 		if (flags < 0)
 			return flags;
 	} else {
-		if (!ddi_send_own(c, rq->addr, rq->len, &offset))
-			return -EBADRANGE;
-		sqe->src = offset;
+		/* The kernel checks that this is inside the connection's send buffer. */
+		sqe->src = (uintptr_t)rq->addr - (uintptr_t)c->send;
 		sqe->region = 0;
 	}
 	ddi_sqe_head(sqe, DD_SQE_NOTIFY | flags, rq->metacount);
@@ -142,7 +140,7 @@ static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 
 /*
  * The fast path of a connection that sends by the kernel: without options and metadata.
- * The connection is locked, if not ddi_alone(), and unlocked by this function.
+ * The connection is locked, if not ddi_alone().
  */
 int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t len,
 		   size_t roffset)
@@ -153,11 +151,8 @@ int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t le
 		.roffset = roffset,
 		.tag = ddi_send_tag(c),
 	};
-	int ret = send_kernel(h, c, &rq);
 
-	if (!ddi_alone())
-		ddi_unlock(&c->lock);
-	return ret;
+	return send_kernel(h, c, &rq);
 }
 
 /**

@@ -60,15 +60,6 @@ static inline int ddi_send_may(const struct ddi_conn *c, uint64_t n)
 	return 0;
 }
 
-/* Whether the source is inside the connection's own send buffer, and where. */
-static inline bool ddi_send_own(const struct ddi_conn *c, const void *addr,
-				size_t len, size_t *offset)
-{
-	*offset = (uintptr_t)addr - (uintptr_t)c->send;
-	return ddi_likely(c->send) && ddi_likely(*offset <= c->send_size) &&
-	       ddi_likely(len <= c->send_size - *offset);
-}
-
 /* Open the queue entry: a refused request may have left its number there. */
 static inline void ddi_sqe_open(struct dd_sqe *sqe)
 {

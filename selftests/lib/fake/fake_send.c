@@ -62,6 +62,9 @@ static int execute(struct object *c, const struct dd_sqe *sqe)
 	struct object *to = c->peer;
 	uint32_t id = c->id;
 
+	if (!(sqe->flags & (DD_SQE_UNWIRED | DD_SQE_REGION)) &&
+	    (sqe->src > c->send_size || sqe->len > c->send_size - sqe->src))
+		return -ERANGE;
 	if (sqe->dst > to->recv_size || sqe->len > to->recv_size - sqe->dst)
 		return -ERANGE;
 	if (to->withheld)
