@@ -34,7 +34,6 @@
  * and are named by unit number. Both sides treat memory that the other side can
  * write as hostile: the kernel reads a word once, validates the copy and uses
  * the copy.
- * validates the copy and uses that.
  *
  * Structures passed to ioctl() start with their own size, so that they can be
  * extended: bytes that the kernel does not know must be zero (else %E2BIG), and
