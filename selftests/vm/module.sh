@@ -78,6 +78,17 @@ key() {
 	} | sha256sum
 }
 
+# kbuild does not see that objects are of another kernel: its commands name the
+# headers of that by relative paths.
+forget_other_kernel() {
+	local now
+
+	now=$("$VM_DIR/kernels.sh" path "$kernel" build)
+	[ "$(cat "$dir/.kernel" 2>/dev/null)" = "$now" ] || rm -rf "$dir"
+	mkdir -p "$dir"
+	echo "$now" >"$dir/.kernel"
+}
+
 build() {
 	local key
 
@@ -88,7 +99,7 @@ build() {
 	fi
 	rm -f "$out/.key"
 	[ -e "$dir" ] || [ -z "$fault" ] || copy_products
-	mkdir -p "$dir"
+	forget_other_kernel
 	copy_sources
 	[ -z "$fault" ] || spoil_sources
 	compile
