@@ -42,7 +42,17 @@ red no-permission 1 '^not ok .*user: the kernel refuses' selftests/admin/peer.sh
 red share-address 1 '^not ok .*add: another is there' selftests/admin/peer.sh \
 	TIMEOUT=900
 red show-others 1 '^not ok .*its own service, no other' selftests/admin/users.sh
+red numbers-change 1 '^not ok .*kernel: in use: id' selftests/admin/errors.sh
 red dump-repeats 1 '^not ok .*no end is there twice' selftests/admin/dump.sh
+
+# Between nodes.
+red leak-skb 201 'leak: .* one by (dd_udp|skb_segment)' \
+	'selftests/net/across.sh build/selftests/net_both' LEAKS=yes
+red find-ended-channel 200 'KASAN: use-after-free in dd_tp_chan_find' \
+	'selftests/net/across.sh build/selftests/net_close'
+red no-checksum 1 '^not ok .*no damaged header is accepted' selftests/net/damage.sh
+red any-token 1 '^not ok .*packets with guessed tokens' selftests/net/forge.sh \
+	TIMEOUT=900
 
 by_kernel sleep-under-spinlock 200 'scheduling while atomic|invalid context' ddp_info \
 	KERNEL=debug
