@@ -49,8 +49,6 @@ red leak-skb 201 'leak: .* one by (dd_udp|skb_segment)' \
 red find-ended-channel 200 'KASAN: use-after-free in dd_tp_chan_find' \
 	'selftests/net/across.sh build/selftests/net_close'
 red no-checksum 1 '^not ok .*no damaged header is accepted' selftests/net/damage.sh
-red any-token 1 '^not ok .*packets with guessed tokens' selftests/net/forge.sh \
-	TIMEOUT=900
 
 # With two processors, or the check for sleeping in atomic context.
 red growth-leaves-notes 1 '^not ok .*growth_waits_for_a_note_in_the_making' \
