@@ -32,13 +32,13 @@ for program in "$PROGRAMS"/*.[0-9]; do
 	name=${program##*/}
 	case $name in
 	# These need a server, or are one.
-	README.md.* | dd_call.3.* | ddcall.3.* | dd_connect.3.* | ddconn.3.[12] | ddserve.3.2) ;;
+	README.md.* | dd_send.3.2 | ddcall.3.* | dd_connect.3.* | ddconn.3.[12] | ddserve.3.2) ;;
 	*) check "$name" run "$name" ;;
 	esac
 done
 
 serve echo README.md.1
-for name in README.md.2 ddcall.3.1 ddconn.3.1 dd_call.3.1 dd_connect.3.1; do
+for name in README.md.2 ddcall.3.1 ddconn.3.1 dd_send.3.2 dd_connect.3.1; do
 	check "$name" run "$name"
 done
 stop
