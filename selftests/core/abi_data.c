@@ -504,9 +504,7 @@ TEST_F(data, a_full_channel_does_not_hold_up_another)
 	while (pair_request(&self->p, 0, 0, 8) == 1)
 		;
 	EXPECT_EQ(EBUSY, errno);
-	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m));
-	raw_connect_args(&c, self->p.name, &m);
-	ASSERT_EQ(0, raw_connect(&self->p.cl, &c));
+	ASSERT_EQ(0, raw_join(&self->p.cl, &m, &c, self->p.name));
 	EXPECT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));
 	EXPECT_EQ(1, raw_cell(&self->p.cl, c.cell_unit)->done);
 	ASSERT_TRUE(take(self, &n));
@@ -535,9 +533,7 @@ TEST(a_list_grows_and_loses_nothing)
 	ASSERT_EQ(0, raw_serve(&srv, &s));
 	geometry = raw_list(&srv, s.list_unit)->geometry;
 	for (i = 0; i < CONNS; i++) {
-		ASSERT_EQ(0, raw_alloc(&cl, 2 * PAGE, &m[i]));
-		raw_connect_args(&c[i], "grows", &m[i]);
-		ASSERT_EQ(0, raw_connect(&cl, &c[i]));
+		ASSERT_EQ(0, raw_join(&cl, &m[i], &c[i], "grows"));
 		/* Earlier messages lie in the list meanwhile. */
 		ASSERT_EQ(1, raw_send(&cl, c[i].cell_unit, c[i].conn, 0, 0, 8));
 		ASSERT_EQ(1, raw_send(&cl, c[i / 2].cell_unit, c[i / 2].conn, 0,
@@ -606,9 +602,7 @@ TEST(a_list_grows_while_messages_arrive)
 		s.window = 4;
 		ASSERT_EQ(0, raw_serve(&srv, &s));
 		for (i = 0; i < CONNS; i++) {
-			ASSERT_EQ(0, raw_alloc(&cl, 2 * PAGE, &m));
-			raw_connect_args(&c[i], name, &m);
-			ASSERT_EQ(0, raw_connect(&cl, &c[i]));
+			ASSERT_EQ(0, raw_join(&cl, &m, &c[i], name));
 			ASSERT_EQ(0, munmap(m.at, m.len));
 			if (!i) {
 				ASSERT_EQ(0, pthread_create(&thread, NULL,
@@ -744,9 +738,7 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	c[0] = self->p.c;
 	c[0].list = 0;
 	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[0]));
-	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m));
-	raw_connect_args(&c[1], self->p.name, &m);
-	ASSERT_EQ(0, raw_connect(&self->p.cl, &c[1]));
+	ASSERT_EQ(0, raw_join(&self->p.cl, &m, &c[1], self->p.name));
 	EXPECT_NE(id, there->conn);
 	EXPECT_EQ(0, there->error);
 	EXPECT_EQ(0, there->received);

@@ -8,12 +8,10 @@
 #include "dd_harness.h"
 #include <poll.h>
 #include <pthread.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include "raw.h"
 
 #define FOREVER		(~0ull)
-#define MS		1000000ull
 
 static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
 {
@@ -93,17 +91,6 @@ TEST_F(direct, both_ways)
 	EXPECT_NE(0, raw_cell(&p->cl, p->c.cell_unit)->ring);
 }
 
-TEST_F(direct, asked_again)
-{
-	struct dd_direct first;
-	struct pair *p = &self->p;
-
-	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
-	first = self->w.d;
-	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
-	EXPECT_EQ(0, memcmp(&first, &self->w.d, sizeof(first)));
-}
-
 TEST_F(direct, connections_share_a_ring)
 {
 	struct dd_connect c2;
@@ -111,10 +98,11 @@ TEST_F(direct, connections_share_a_ring)
 	struct mem m;
 	struct way w2;
 
-	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
-	raw_connect_args(&c2, p->name, &m);
-	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
+	ASSERT_EQ(0, raw_join(&p->cl, &m, &c2, p->name));
 	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &self->w));
+	/* Asked again, the answer is the same. */
+	ASSERT_EQ(0, way_grant(&p->cl, p->c.conn, &w2));
+	EXPECT_EQ(0, memcmp(&self->w.d, &w2.d, sizeof(w2.d)));
 	ASSERT_EQ(0, way_grant(&p->cl, c2.conn, &w2));
 	EXPECT_EQ(self->w.d.notes, w2.d.notes);
 	EXPECT_EQ(self->w.d.state, w2.d.state);
@@ -243,9 +231,7 @@ TEST_F(direct, messages_that_arrived_before_a_close)
 	struct dd_connect c2;
 	struct mem m;
 
-	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
-	raw_connect_args(&c2, p->name, &m);
-	ASSERT_EQ(0, raw_connect(&p->cl, &c2));
+	ASSERT_EQ(0, raw_join(&p->cl, &m, &c2, p->name));
 	ASSERT_EQ(0, way_open(&p->cl, c2.conn, &other));
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, w));
 	/*
@@ -277,16 +263,6 @@ TEST_F(direct, messages_that_arrived_before_a_close)
 	/* The id of a connection that was closed at this end names nothing. */
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	EXPECT_EQ(-ENOENT, arrived(&p->cl, w, p->c.conn));
-}
-
-TEST_F(direct, nothing_arrives_after_a_close)
-{
-	struct pair *p = &self->p;
-
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
-	way_note(&self->w, 0, 8);
-	EXPECT_EQ(0, arrived(&p->cl, &self->w, p->c.conn));
 }
 
 #define RINGS	512	/* of the least size: 4 MiB */
@@ -397,15 +373,14 @@ static int flags_allow(int serve, int connect, uid_t client)
 	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
 				  .conns = (uintptr_t)&id };
 
-	if (raw_open(&srv) || raw_alloc(&srv, 2 * PAGE, &m))
+	if (raw_start(&srv, 2 * PAGE, &m))
 		return -1;
 	memset(m.at, 'x', 2 * PAGE);
 	/* A context that was closed keeps its names until a worker ends it. */
 	snprintf(name, sizeof(name), "flags%d", calls++);
 	raw_serve_args(&s, name, 1, &m);
 	s.flags = serve;
-	if (raw_serve(&srv, &s) || raw_open(&cl) ||
-	    raw_alloc(&cl, 2 * PAGE, &cm))
+	if (raw_serve(&srv, &s) || raw_start(&cl, 2 * PAGE, &cm))
 		return -1;
 	raw_connect_args(&c, name, &cm);
 	c.flags = connect;
@@ -463,10 +438,7 @@ TEST(more_senders_than_rings)
 
 	ASSERT_EQ(0, pair_open(&p, N + 1, PAGE, 1));
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, raw_open(&r[i]));
-		ASSERT_EQ(0, raw_alloc(&r[i], 2 * PAGE, &m));
-		raw_connect_args(&c[i], p.name, &m);
-		ASSERT_EQ(0, raw_connect(&r[i], &c[i]));
+		ASSERT_EQ(0, raw_client(&r[i], &m, &c[i], p.name));
 		if (i >= DD_RINGS_MAX) {
 			EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
 			continue;
@@ -639,6 +611,8 @@ TEST_F(direct, mappings_that_are_not_given)
 {
 	struct raw *r = &self->p.cl;
 	const int rw = PROT_READ | PROT_WRITE;
+	void *to = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			0);
 	struct dd_direct *d = &self->w.d;
 
 	ASSERT_EQ(0, way_open(r, self->p.c.conn, &self->w));
@@ -653,35 +627,12 @@ TEST_F(direct, mappings_that_are_not_given)
 	EXPECT_ERR(EACCES, mprotect((void *)self->w.state, PAGE, rw));
 	EXPECT_ERR(EFAULT, mremap(self->w.block, PAGE, 2 * PAGE,
 				  MREMAP_MAYMOVE));
+	/* The window cannot be moved either; it still leads to the block. */
+	EXPECT_EQ(MAP_FAILED, mremap(self->w.block, PAGE, PAGE,
+				     MREMAP_MAYMOVE | MREMAP_FIXED, to));
+	self->w.block[0] = 17;
+	EXPECT_EQ(17, self->p.smem.at[0]);
 	EXPECT_ERR(EINVAL, madvise(self->w.block, PAGE, MADV_DOFORK));
-}
-
-/* Calls that pin memory, and could write to it after its owner has exited. */
-TEST_F(direct, nothing_can_be_pinned)
-{
-	struct iovec iov[2];
-	int pipes[2], fd;
-	char bytes[8];
-
-	ASSERT_EQ(0, way_open(&self->p.cl, self->p.c.conn, &self->w));
-	memset(self->w.block, 1, PAGE);
-	iov[0] = (struct iovec){ bytes, sizeof(bytes) };
-	iov[1] = (struct iovec){ self->w.block, sizeof(bytes) };
-	EXPECT_ERR(EFAULT, process_vm_writev(getpid(), iov, 1, iov + 1, 1, 0));
-	EXPECT_ERR(EFAULT, process_vm_readv(getpid(), iov, 1, iov + 1, 1, 0));
-	ASSERT_EQ(0, pipe(pipes));
-	EXPECT_ERR(EFAULT, vmsplice(pipes[1], iov + 1, 1, 0));
-	fd = syscall(__NR_io_uring_setup, 1, (char [128]){});
-	if (fd >= 0) {
-		EXPECT_EQ(-1, syscall(__NR_io_uring_register, fd, 0, iov + 1,
-				      1));
-		EXPECT_TRUE(errno == EFAULT || errno == EOPNOTSUPP) {
-			TH_LOG("errno %d", errno);
-		}
-		close(fd);
-	}
-	/* A call that copies at once is allowed. */
-	EXPECT_EQ(8, write(pipes[1], self->w.block, 8));
 }
 
 TEST_F(direct, a_child_has_none)
@@ -778,52 +729,6 @@ TEST_F(direct, descriptors_and_signals)
 		EXPECT_EQ(SIGIO, sigtimedwait(&set, NULL, &soon));
 	}
 	close(fds[1].fd);
-}
-
-static void *waiter(void *arg)
-{
-	struct pair *p = arg;
-
-	return (void *)(long)ring_wait(&p->cl, p->c.conn, 1, FOREVER);
-}
-
-TEST_F(direct, a_sender_waits_for_its_reader)
-{
-	struct pair *p = &self->p;
-	struct dd_ring_state *s;
-	struct dd_ring_note n;
-	pthread_t thread;
-	void *ret;
-
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
-	s = ring_of(&p->srv, p->s.list_unit, 0);
-	EXPECT_EQ(0, ring_wait(&p->cl, p->c.conn, 0, 0));
-	EXPECT_ERR(EAGAIN, ring_wait(&p->cl, p->c.conn, 1, 0));
-	EXPECT_ERR(ETIMEDOUT, ring_wait(&p->cl, p->c.conn, 1, MS));
-	way_note(&self->w, 0, 8);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
-	ASSERT_SOON(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
-	ASSERT_TRUE(ring_take(s, &n));
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_LIST_KICK, p->s.list));
-	ASSERT_EQ(0, pthread_join(thread, &ret));
-	EXPECT_EQ(NULL, ret);
-	EXPECT_FALSE(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
-}
-
-TEST_F(direct, a_close_wakes_its_waiters)
-{
-	struct pair *p = &self->p;
-	struct dd_ring_state *s;
-	pthread_t thread;
-	void *ret;
-
-	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
-	s = ring_of(&p->srv, p->s.list_unit, 0);
-	ASSERT_EQ(0, pthread_create(&thread, NULL, waiter, p));
-	ASSERT_SOON(__atomic_load_n(&s->need_kick, __ATOMIC_RELAXED));
-	ASSERT_EQ(0, raw_op(&p->srv, DD_IOC_CLOSE, pair_server_conn(p)));
-	ASSERT_EQ(0, pthread_join(thread, &ret));
-	EXPECT_EQ(-1, (long)ret);
 }
 
 /* --- ends ------------------------------------------------------------------*/
@@ -968,10 +873,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	/* Until then the notes that it posted can be read. */
 	EXPECT_EQ(ring, first->ring);
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
-	raw_connect_args(&c2, p->name, &m);
-	ASSERT_EQ(0, raw_connect(&r, &c2));
+	ASSERT_EQ(0, raw_client(&r, &m, &c2, p->name));
 	ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
 	ASSERT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	EXPECT_EQ(ring, second->ring);

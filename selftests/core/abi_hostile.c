@@ -247,10 +247,7 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 
 	/* Two clients of one server; one of them scribbles. */
 	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
-	raw_connect_args(&good, p.name, &m);
-	ASSERT_EQ(0, raw_connect(&r, &good));
+	ASSERT_EQ(0, raw_client(&r, &m, &good, p.name));
 	bytes = used_bytes(&p, false);
 	for (i = 1; i <= dd_count(5000); i++) {
 		scribble(&p.cl, &seed, bytes);
@@ -277,59 +274,7 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 	pair_close(&p);
 }
 
-TEST(a_reader_that_lies_about_its_head)
-{
-	static const __u64 heads[] = { 1, 2, 100, 1ull << 31, 1ull << 32,
-				       1ull << 63, -1ull, -2ull };
-	struct bystander b = bystander();
-	struct dd_list_head *h;
-	struct pair p;
-	int i, k;
-
-	for (i = 0; i < 8; i++) {
-		ASSERT_EQ(0, pair_open(&p, 1, 256, 2));
-		h = raw_list(&p.srv, p.s.list_unit);
-		for (k = 0; k < 8; k++) {
-			h->head = heads[(i + k) % 8];
-			raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
-			pair_request(&p, 0, 0, 8);
-			h->geometry = heads[k];
-			pair_request(&p, 0, 0, 8);
-			h->id = heads[k];
-			h->flags = heads[k];
-			raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
-		}
-		/* At worst the sender is refused. */
-		EXPECT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
-		EXPECT_EQ(0, raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service));
-		pair_close(&p);
-	}
-	EXPECT_UNHARMED(b);
-}
-
 /* --- random calls ----------------------------------------------------------*/
-
-TEST(doorbells_rung_at_random)
-{
-	unsigned int seed = dd_seed(_metadata);
-	struct bystander b = bystander();
-	struct pair p;
-	int i, n = 0;
-
-	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
-	for (i = 0; i < dd_count(100000); i++) {
-		__u64 name = i % 8 ? raw_random(&seed) :
-				     p.c.conn ^ 1ull << (i / 8 % 64);
-
-		n += raw_op(&p.cl, DD_IOC_DOORBELL, name) >= 0;
-		n += raw_op(&p.cl, DD_IOC_LIST_KICK, name) >= 0 &&
-		     (__u32)name != p.c.list;
-	}
-	EXPECT_EQ(0, n);
-	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	EXPECT_UNHARMED(b);
-	pair_close(&p);
-}
 
 #define FUZZERS	4
 
@@ -525,8 +470,7 @@ static void storm_client(struct storm *storm, uid_t uid, unsigned int seed)
 	CHILD_CHECK(become_user(uid) == 0);
 	while (!__atomic_load_n(&storm->stop, __ATOMIC_ACQUIRE)) {
 		how = rand_r(&seed) % 8;
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &mem) == 0);
+		CHILD_CHECK(raw_start(&r, 2 * PAGE, &mem) == 0);
 		raw_connect_args(&c, storm->name, &mem);
 		m = (void *)(mem.at + PAGE);
 		m->uid = uid;
@@ -605,8 +549,7 @@ TEST(a_storm_of_connections_of_two_users)
 	snprintf(storm->name, sizeof(storm->name), "storm.%d", getpid());
 	for (i = 0; i < STORM_CLIENTS; i++)
 		pid[i] = 0;
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &mem));
+	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &mem));
 	raw_serve_args(&s, storm->name, STORM_BLOCKS, &mem);
 	s.recv.length = s.send.length = STORM_BLOCKS * 256;
 	ASSERT_EQ(0, raw_serve(&r, &s));

@@ -46,25 +46,6 @@ static int conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i)
 	return raw_ioctl(r, DD_IOC_CONN_INFO, i);
 }
 
-/* A service with one connection slot in this process. */
-static int serve_one(struct raw *r, struct mem *m, struct dd_serve *s,
-		     const char *name)
-{
-	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
-		return -1;
-	raw_serve_args(s, name, 1, m);
-	return raw_serve(r, s);
-}
-
-static int connect_one(struct raw *r, struct mem *m, struct dd_connect *c,
-		       const char *name)
-{
-	if (raw_open(r) || raw_alloc(r, 2 * PAGE, m))
-		return -1;
-	raw_connect_args(c, name, m);
-	return raw_connect(r, c);
-}
-
 /* The only connection of service @id. */
 static __u64 only_conn(const struct raw *r, __u32 id)
 {
@@ -97,7 +78,7 @@ TEST(pid_uid_and_node_of_the_peer)
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
 		CHILD_CHECK(hear(child));
-		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
 		CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
 		CHILD_CHECK((pid_t)i.pid == getppid());
 		CHILD_CHECK(i.uid == 0 && i.node == 1);
@@ -107,7 +88,7 @@ TEST(pid_uid_and_node_of_the_peer)
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	tell(l);
 	ASSERT_TRUE(hear(l));
 	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
@@ -130,12 +111,12 @@ TEST(identity_of_a_dead_peer)
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(serve_one(&sr, &sm, &s, "dies") == 0);
+		CHILD_CHECK(raw_server(&sr, &sm, &s, "dies", 1) == 0);
 		tell(child);
 		pause();
 	}
 	ASSERT_TRUE(hear(l));
-	ASSERT_EQ(0, connect_one(&r, &m, &c, "dies"));
+	ASSERT_EQ(0, raw_client(&r, &m, &c, "dies"));
 	kill_child(pid);
 	ASSERT_SOON(raw_cell(&r, c.cell_unit)->error == ECONNRESET);
 	/*
@@ -165,8 +146,7 @@ TEST(uid_is_that_of_the_time_of_connecting)
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(hear(child));
-		CHILD_CHECK(raw_open(&cr) == 0);
-		CHILD_CHECK(raw_alloc(&cr, 2 * PAGE, &cm) == 0);
+		CHILD_CHECK(raw_start(&cr, 2 * PAGE, &cm) == 0);
 		CHILD_CHECK(seteuid(BOB) == 0);
 		raw_connect_args(&c, "identity", &cm);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
@@ -175,7 +155,7 @@ TEST(uid_is_that_of_the_time_of_connecting)
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	tell(l);
 	ASSERT_TRUE(hear(l));
 	EXPECT_TRUE(only_conn_is(&r, s.service, pid, BOB));
@@ -194,7 +174,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 	pid_t pid, inner;
 	int status;
 
-	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
@@ -202,7 +182,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 		if (!inner) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			CHILD_CHECK(getpid() == 1);
-			CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+			CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
 			CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
 			/* The server has no pid in that namespace. */
 			CHILD_CHECK(i.pid == 0);
@@ -252,8 +232,7 @@ TEST(uids_are_those_of_the_readers_namespace)
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
 		/* Runs as alice, the only user mapped in there, with uid 7. */
-		CHILD_CHECK(raw_open(&cr) == 0);
-		CHILD_CHECK(raw_alloc(&cr, 2 * PAGE, &cm) == 0);
+		CHILD_CHECK(raw_start(&cr, 2 * PAGE, &cm) == 0);
 		if (unshare(CLONE_NEWUSER))
 			_exit(77);
 		CHILD_CHECK(write_map("/proc/self/uid_map", "7 1000 1\n"));
@@ -268,7 +247,7 @@ TEST(uids_are_those_of_the_readers_namespace)
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	tell(l);
 	if (!hear(l)) {
 		int status = wait_child(pid);
@@ -289,14 +268,14 @@ TEST(another_network_namespace_is_another_node)
 	struct mem m, cm, sm;
 	pid_t pid;
 
-	ASSERT_EQ(0, serve_one(&r, &m, &s, "identity"));
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == -1);
+		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == -1);
 		CHILD_CHECK(errno == ECONNREFUSED);
 		/* The name is free in that namespace. */
-		CHILD_CHECK(serve_one(&sr, &sm, &s2, "identity") == 0);
+		CHILD_CHECK(raw_server(&sr, &sm, &s2, "identity", 1) == 0);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
 		_exit(0);
 	}
@@ -426,7 +405,7 @@ TEST(users_of_the_group_can_work_with_each_other)
 	srv = fork_child();
 	if (!srv) {
 		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(serve_one(&r, &m, &s, "identity") == 0);
+		CHILD_CHECK(raw_server(&r, &m, &s, "identity", 1) == 0);
 		tell(child);
 		CHILD_CHECK(WAIT_FOR(raw_take(&r, s.list_unit, &n)));
 		CHILD_CHECK(only_conn(&r, s.service) == n.conn);
@@ -437,7 +416,7 @@ TEST(users_of_the_group_can_work_with_each_other)
 	cl = fork_child();
 	if (!cl) {
 		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(connect_one(&cr, &cm, &c, "identity") == 0);
+		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
 		strcpy(cm.at + c.send.offset, "from bob");
 		CHILD_CHECK(raw_send(&cr, c.cell_unit, c.conn, 0, 0, 9) == 1);
 		/* Wait until it is read: exit would close the connection. */
@@ -550,7 +529,7 @@ TEST(exec_ends_the_context)
 
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(serve_one(&r, &m, &s, "execs") == 0);
+		CHILD_CHECK(raw_server(&r, &m, &s, "execs", 1) == 0);
 		/* Kept open over the exec on purpose. */
 		CHILD_CHECK(fcntl(r.fd, F_SETFD, 0) == 0);
 		CHILD_CHECK(fcntl(child.fd, F_SETFD, 0) == 0);
@@ -562,8 +541,7 @@ TEST(exec_ends_the_context)
 	}
 	ASSERT_TRUE(hear(l));
 	/* The executed program still runs, and holds the file. */
-	ASSERT_EQ(0, raw_open(&own));
-	ASSERT_EQ(0, raw_alloc(&own, 2 * PAGE, &om));
+	ASSERT_EQ(0, raw_start(&own, 2 * PAGE, &om));
 	raw_serve_args(&s, "execs", 1, &om);
 	EXPECT_TRUE(WAIT_FOR(raw_serve(&own, &s) == 0));
 	tell(l);

@@ -428,8 +428,7 @@ TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
 		struct mem m;
 
 		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_open(&srv) == 0);
-		CHILD_CHECK(raw_alloc(&srv, 32 * PAGE, &m) == 0);
+		CHILD_CHECK(raw_start(&srv, 32 * PAGE, &m) == 0);
 		memset(&s, 0, sizeof(s));
 		s.size = sizeof(s);
 		s.maxconn = 32;

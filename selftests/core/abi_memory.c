@@ -460,8 +460,7 @@ TEST(memlock_is_given_back_at_exit)
 	if (!payer) {
 		limit(16 * MIB);
 		CHILD_CHECK(become_user(user) == 0);
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_alloc(&r, MIB, &m) == 0);
+		CHILD_CHECK(raw_start(&r, MIB, &m) == 0);
 		CHILD_CHECK(write(go[1], "x", 1) == 1);
 		pause();
 	}
@@ -594,10 +593,7 @@ TEST(a_child_keeps_nothing_alive)
 	ASSERT_EQ(0, pipe(ready));
 	parent = fork_child();
 	if (!parent) {
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
-		raw_serve_args(&s, "orphan", 1, &m);
-		CHILD_CHECK(raw_serve(&r, &s) == 0);
+		CHILD_CHECK(raw_server(&r, &m, &s, "orphan", 1) == 0);
 		pid = fork();
 		if (!pid) {
 			close(ready[0]);
@@ -610,8 +606,7 @@ TEST(a_child_keeps_nothing_alive)
 	kill_child(parent);
 	/* The grandchild still holds the descriptor; the name is free. */
 	EXPECT_EQ(0, kill(pid, 0));
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &own));
+	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &own));
 	raw_serve_args(&s, "orphan", 1, &own);
 	EXPECT_TRUE(WAIT_FOR(!raw_serve(&r, &s)));
 	kill(pid, SIGKILL);

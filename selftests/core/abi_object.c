@@ -409,9 +409,7 @@ TEST_F(object, a_full_service)
 	int i;
 
 	for (i = 1; i < 4; i++) {
-		ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[i]));
-		raw_connect_args(&c[i], self->p.name, &m[i]);
-		ASSERT_EQ(0, raw_connect(&self->p.cl, &c[i]));
+		ASSERT_EQ(0, raw_join(&self->p.cl, &m[i], &c[i], self->p.name));
 	}
 	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[0]));
 	raw_connect_args(&c[0], self->p.name, &m[0]);

@@ -41,10 +41,7 @@ FIXTURE_SETUP(ring_wait)
 	struct pair *p = &self->p;
 
 	ASSERT_EQ(0, pair_open(p, 4, PAGE, N));
-	ASSERT_EQ(0, raw_open(&self->other));
-	ASSERT_EQ(0, raw_alloc(&self->other, 2 * PAGE, &self->m));
-	raw_connect_args(&self->c, p->name, &self->m);
-	ASSERT_EQ(0, raw_connect(&self->other, &self->c));
+	ASSERT_EQ(0, raw_client(&self->other, &self->m, &self->c, p->name));
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w[0]));
 	ASSERT_EQ(0, way_open(&self->other, self->c.conn, &self->w[1]));
 	self->h = raw_list(&p->srv, p->s.list_unit);
@@ -200,9 +197,7 @@ TEST_F(ring_wait, beside_a_withheld_note)
 	struct dd_note n;
 	struct mem m;
 
-	ASSERT_EQ(0, raw_alloc(&self->other, 2 * PAGE, &m));
-	raw_connect_args(&c, p->name, &m);
-	ASSERT_EQ(0, raw_connect(&self->other, &c));
+	ASSERT_EQ(0, raw_join(&self->other, &m, &c, p->name));
 	for (int i = 0; i <= N; i++)
 		ASSERT_EQ(1, raw_send(&self->other, c.cell_unit, c.conn, 0, 0, 8));
 	EXPECT_TRUE(flagged(self->h));
@@ -275,9 +270,7 @@ TEST_F(ring_wait, dropped)
 	struct mem m;
 	struct way way;
 
-	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m));
-	raw_connect_args(&c, p->name, &m);
-	ASSERT_EQ(0, raw_connect(&p->cl, &c));
+	ASSERT_EQ(0, raw_join(&p->cl, &m, &c, p->name));
 	ASSERT_EQ(0, way_grant(&p->cl, c.conn, &way));
 	ASSERT_TRUE(begin(w, &p->cl, c.conn, 100));
 	EXPECT_TRUE(need_kick(self->s[0]));

@@ -470,8 +470,7 @@ TEST_F(many, killed_in_the_middle)
 		ASSERT_EQ(0, pipe(ready));
 		pid = fork_child();
 		if (!pid) {
-			if (raw_open(&own.cl) ||
-			    raw_alloc(&own.cl, 2 * BLOCK, &own.cmem))
+			if (raw_start(&own.cl, 2 * BLOCK, &own.cmem))
 				_exit(1);
 			raw_connect_args(&own.c, self->p.name, &own.cmem);
 			/* The previous connection may not have ended yet. */

@@ -64,6 +64,11 @@ int raw_free(const struct raw *r, struct mem *m)
 	return raw_op(r, DD_IOC_REGION_FREE, m->id);
 }
 
+int raw_start(struct raw *r, size_t len, struct mem *m)
+{
+	return raw_open(r) || raw_alloc(r, len, m) ? -1 : 0;
+}
+
 /* Splits a region into two halves of whole pages. */
 static void halves(const struct mem *m, struct dd_buf *recv,
 		   struct dd_buf *send)
@@ -106,6 +111,30 @@ int raw_serve(const struct raw *r, struct dd_serve *s)
 int raw_connect(const struct raw *r, struct dd_connect *c)
 {
 	return raw_ioctl(r, DD_IOC_CONNECT, c);
+}
+
+int raw_server(struct raw *r, struct mem *m, struct dd_serve *s,
+	       const char *name, unsigned int maxconn)
+{
+	if (raw_start(r, 2 * PAGE, m))
+		return -1;
+	raw_serve_args(s, name, maxconn, m);
+	return raw_serve(r, s);
+}
+
+int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
+	     const char *name)
+{
+	if (raw_alloc(r, 2 * PAGE, m))
+		return -1;
+	raw_connect_args(c, name, m);
+	return raw_connect(r, c);
+}
+
+int raw_client(struct raw *r, struct mem *m, struct dd_connect *c,
+	       const char *name)
+{
+	return raw_open(r) || raw_join(r, m, c, name) ? -1 : 0;
 }
 
 __u64 raw_serial(const struct raw *r, __u32 id)

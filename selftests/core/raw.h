@@ -46,6 +46,8 @@ int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg);
 int raw_op(const struct raw *r, unsigned int nr, __u64 name);
 int raw_alloc(const struct raw *r, size_t len, struct mem *m);
 int raw_free(const struct raw *r, struct mem *m);
+/* A context with one region. */
+int raw_start(struct raw *r, size_t len, struct mem *m);
 
 /* Arguments of a plain service or connection in the halves of @m. */
 void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
@@ -54,6 +56,14 @@ void raw_connect_args(struct dd_connect *c, const char *name,
 		      const struct mem *m);
 int raw_serve(const struct raw *r, struct dd_serve *s);
 int raw_connect(const struct raw *r, struct dd_connect *c);
+/* A context with a plain service, or connection, and its two pages. */
+int raw_server(struct raw *r, struct mem *m, struct dd_serve *s,
+	       const char *name, unsigned int maxconn);
+int raw_client(struct raw *r, struct mem *m, struct dd_connect *c,
+	       const char *name);
+/* A plain connection of a context, and its two pages. */
+int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
+	     const char *name);
 /* The serial of the connection that has this id now, or 0. */
 __u64 raw_serial(const struct raw *r, __u32 id);
 

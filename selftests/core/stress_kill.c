@@ -66,8 +66,7 @@ static void storm_server(const char *name, unsigned int seed)
 	struct mem m;
 	int i;
 
-	CHILD_CHECK(raw_open(&r) == 0);
-	CHILD_CHECK(raw_alloc(&r, 8 * PAGE, &m) == 0);
+	CHILD_CHECK(raw_start(&r, 8 * PAGE, &m) == 0);
 	for (;;) {
 		raw_serve_args(&s, name, 4, &m);
 		s.flags = rand_r(&seed) % 4 ? 0 : DD_SERVE_ACCEPT;
@@ -198,55 +197,6 @@ TEST(killed_at_random_moments)
 
 /* --- each moment of waiting ------------------------------------------------*/
 
-static void sleep_in_list(struct pair *p)
-{
-	__u32 list = p->s.list;
-	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
-				  .lists = (uintptr_t)&list, .timeout = ~0ull };
-
-	raw_ioctl(&p->srv, DD_IOC_LIST_WAIT, &w);
-}
-
-static void sleep_in_conn(struct pair *p)
-{
-	struct dd_conn_wait w = { .size = sizeof(w), .conn = p->c.conn,
-				  .what = DD_WAIT_DONE, .value = 99,
-				  .timeout = ~0ull };
-
-	raw_ioctl(&p->cl, DD_IOC_CONN_WAIT, &w);
-}
-
-static void check_killed_asleep(struct __test_metadata *_metadata,
-				void (*fn)(struct pair *))
-{
-	long long paid = account();
-	struct pair p;
-	pid_t pid;
-	int i;
-
-	for (i = 0; i < dd_count(20); i++) {
-		pid = fork_child();
-		if (!pid) {
-			CHILD_CHECK(pair_open(&p, 1, PAGE, 1) == 0);
-			fn(&p);
-			_exit(1);
-		}
-		ASSERT_SOON(asleep_in(pid, SYS_ioctl));
-		kill_child(pid);
-	}
-	EXPECT_GONE(paid);
-}
-
-TEST(killed_asleep_on_a_list)
-{
-	check_killed_asleep(_metadata, sleep_in_list);
-}
-
-TEST(killed_asleep_on_a_counter)
-{
-	check_killed_asleep(_metadata, sleep_in_conn);
-}
-
 /* --- another process holds the descriptor ----------------------------------*/
 
 TEST(a_child_of_system_holds_the_descriptor)
@@ -283,10 +233,7 @@ TEST(a_child_of_system_holds_the_descriptor)
 	ASSERT_EQ(1, fscanf(f, "%d", &sleeper));
 	fclose(f);
 	unlink(path);
-	ASSERT_EQ(0, raw_open(&cr));
-	ASSERT_EQ(0, raw_alloc(&cr, 2 * PAGE, &cm));
-	raw_connect_args(&c, name, &cm);
-	ASSERT_EQ(0, raw_connect(&cr, &c));
+	ASSERT_EQ(0, raw_client(&cr, &cm, &c, name));
 	kill_child(pid);
 	/*
 	 * The other end is reset although the file is still open in the
@@ -337,8 +284,7 @@ static void stuck_sender(const char *name)
 	sqe.src = (uintptr_t)missing_page();
 	if (!sqe.src)
 		_exit(77);
-	CHILD_CHECK(raw_open(&r) == 0);
-	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+	CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
 	raw_connect_args(&c, name, &m);
 	/* The service may not exist yet. */
 	CHILD_CHECK(WAIT_FOR(raw_connect(&r, &c) == 0));
@@ -362,8 +308,7 @@ static pid_t stuck_server(const char *name, int *go)
 	pid = fork_child();
 	if (pid)
 		return pid;
-	CHILD_CHECK(raw_open(&r) == 0);
-	CHILD_CHECK(raw_alloc(&r, 4 * PAGE, &m) == 0);
+	CHILD_CHECK(raw_start(&r, 4 * PAGE, &m) == 0);
 	raw_serve_args(&s, name, 2, &m);
 	CHILD_CHECK(raw_serve(&r, &s) == 0);
 	CHILD_CHECK(read(go[0], &c, 1) == 1);
@@ -430,8 +375,7 @@ TEST(a_stuck_sender_delays_no_other_sender)
 
 	snprintf(name, sizeof(name), "stuck.%d", getpid());
 	srv = stuck_server(name, go);
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
+	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &m));
 	raw_connect_args(&c, name, &m);
 	ASSERT_SOON(!raw_connect(&r, &c));
 	cl = fork_child();
@@ -446,37 +390,6 @@ TEST(a_stuck_sender_delays_no_other_sender)
 	ASSERT_EQ(1, write(go[1], &how, 1));
 	ASSERT_CHILD_OK(srv);
 	kill_child(cl);
-	raw_close(&r);
-	munmap(m.at, m.len);
-	EXPECT_CLEAN();
-}
-
-/*
- * The list of a stopped reader fills up; the sender gets EBUSY and can close.
- */
-TEST(a_stopped_server)
-{
-	struct dd_connect c;
-	char name[32], how = UNSERVES;
-	struct raw r;
-	struct mem m;
-	pid_t srv;
-	int go[2], i;
-
-	snprintf(name, sizeof(name), "stopped.%d", getpid());
-	srv = stuck_server(name, go);
-	ASSERT_EQ(0, raw_open(&r));
-	ASSERT_EQ(0, raw_alloc(&r, 2 * PAGE, &m));
-	raw_connect_args(&c, name, &m);
-	ASSERT_SOON(!raw_connect(&r, &c));
-	kill(srv, SIGSTOP);
-	for (i = 0; raw_send(&r, c.cell_unit, c.conn, 0, 0, 64) == 1; i++)
-		ASSERT_GT(1000, i);
-	EXPECT_EQ(EBUSY, errno);
-	EXPECT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c.conn));
-	kill(srv, SIGCONT);
-	ASSERT_EQ(1, write(go[1], &how, 1));
-	ASSERT_CHILD_OK(srv);
 	raw_close(&r);
 	munmap(m.at, m.len);
 	EXPECT_CLEAN();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Direct rings with anything that a hostile process may write into them, at
- * either end: traffic of other connections stays correct, and no call hangs.
+ * Direct rings: more senders than rings, some of which are killed, and rings with
+ * anything that a hostile process may write into them, at either end. Traffic of
+ * other connections stays correct, and no call hangs.
  * DD_SEED, which is printed, decides what is written, but not when.
  *
  * Copyright (C) 2026 The dd authors
@@ -76,9 +77,15 @@ static void honest_sender(void)
 	CHILD_CHECK(dd_open(&h) == 0);
 	own_memory(h, &attr.send, PAGE);
 	own_memory(h, &attr.recv, PAGE);
-	conn = dd_connect(h, shared->name[0], dd_node(h), &attr, NULL);
+	/* The kernel may still have to end the connections of killed senders. */
+	while ((conn = dd_connect(h, shared->name[0], dd_node(h), &attr,
+				  NULL)) == -ENORESOURCE)
+		usleep(1000);
 	CHILD_CHECK(conn > 0);
 	for (__u64 i = 1;; i++) {
+		/* A ring is granted only when all messages have been read. */
+		if (i % 512 >= 496)
+			usleep(3000);
 		fill(attr.send, i);
 		for (int k = 0; k < 4; k++)
 			meta[k] = i + k;
@@ -88,6 +95,31 @@ static void honest_sender(void)
 			CHILD_CHECK(dd_done(h, conn, DD_DONE_PLACED,
 					    DD_FOREVER) == 1);
 		CHILD_CHECK(ret == 0);
+	}
+}
+
+/* Numbered calls, for ever; each reply is the complement of its request. */
+static void honest_caller(void)
+{
+	struct dd_connect_attr attr = { .size = sizeof(attr),
+					.type = DD_TYPE_RPC,
+					.send_size = PAGE, .recv_size = PAGE };
+	struct dd_msg reply;
+	struct dd *h;
+	int conn;
+
+	CHILD_CHECK(dd_open(&h) == 0);
+	own_memory(h, &attr.send, PAGE);
+	own_memory(h, &attr.recv, PAGE);
+	while ((conn = dd_connect(h, shared->name[0], dd_node(h), &attr,
+				  NULL)) == -ENORESOURCE)
+		usleep(1000);
+	CHILD_CHECK(conn > 0);
+	for (__u64 i = 1;; i++) {
+		fill(attr.send, i);
+		CHILD_CHECK(dd_call(h, conn, attr.send, length_of(i), &reply, 0,
+				    DD_FOREVER) == 0);
+		CHILD_CHECK(reply.len == 8 && *(__u64 *)reply.addr == ~i);
 	}
 }
 
@@ -184,8 +216,7 @@ static void hostile_sender(unsigned int seed)
 	struct mem m;
 
 	for (;;) {
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
 		raw_connect_args(&c, shared->name[0], &m);
 		if (raw_connect(&r, &c)) {
 			CHILD_CHECK(errno == EUSERS);
@@ -265,8 +296,7 @@ static void hostile_server(unsigned int seed, int ready)
 	struct mem m;
 
 	for (;;) {
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
+		CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
 		raw_serve_args(&s, shared->name[0], 1, &m);
 		s.window = WINDOW;
 		/* The previous service may not have ended yet. */
@@ -302,11 +332,14 @@ static int reader_open(struct reader *r, unsigned int maxconn)
 {
 	struct dd_serve_attr attr = { .size = sizeof(attr), .maxconn = maxconn,
 				      .window = WINDOW,
-				      .recv_size = maxconn * PAGE };
+				      .recv_size = maxconn * PAGE,
+				      .send_size = maxconn * PAGE };
 	int ret = dd_open(&r->h);
 
 	if (!ret)
 		ret = dd_alloc(r->h, attr.recv_size, &attr.recv);
+	if (!ret)
+		ret = dd_alloc(r->h, attr.send_size, &attr.send);
 	if (!ret)
 		ret = dd_serve(r->h, shared->name[0], &attr, &r->list);
 	r->recv = attr.recv;
@@ -454,10 +487,7 @@ static void empty_note_sender(unsigned int seed)
 	struct raw r;
 	struct mem m;
 
-	CHILD_CHECK(raw_open(&r) == 0);
-	CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
-	raw_connect_args(&c, shared->name[0], &m);
-	CHILD_CHECK(raw_connect(&r, &c) == 0);
+	CHILD_CHECK(raw_client(&r, &m, &c, shared->name[0]) == 0);
 	CHILD_CHECK(way_open(&r, c.conn, &w) == 0);
 	for (;;) {
 		__u64 head = __atomic_load_n(&w.state->head, __ATOMIC_RELAXED);
@@ -497,41 +527,131 @@ TEST(empty_notes_delay_no_call)
 
 /* --- more senders than a list has rings -------------------------------------*/
 
-#define SENDERS		(DD_RINGS_MAX + 4)
-#define EACH		50
+#define KILLED		4	/* senders in a turn */
+#define SENDERS		(DD_RINGS_MAX + KILLED)
+#define PLACES		(SENDERS + 8)	/* the kernel may still release some */
+#define MANY		(SENDERS * 16)	/* connections of a test */
 
-/* Messages arrive directly or by the kernel, in order per connection. */
-TEST(more_senders_than_rings)
+/* What one connection has sent. */
+struct from {
+	int conn;
+	bool calls;
+	__u64 seen;
+};
+
+static struct from *from_of(struct dd *h, struct from *from, int *n, int conn)
 {
-	struct { int conn; __u32 seen; } from[SENDERS] = { };
-	int n = 0, i, got = 0, ret;
-	pid_t pids[SENDERS];
+	struct dd_conn_desc desc;
+	int i = 0;
+
+	while (i < *n && from[i].conn != conn)
+		i++;
+	if (i == MANY || (i == *n && dd_conn_info(h, conn, &desc)))
+		return NULL;
+	if (i == *n)
+		from[(*n)++] = (struct from){ .conn = conn,
+					      .calls = desc.type == DD_TYPE_RPC };
+	return &from[i];
+}
+
+/* Receives one message, and replies to a call; @mortal: senders are killed. */
+static void receive(struct __test_metadata *_metadata, struct reader *r,
+		    struct from *all, int *n, bool mortal)
+{
 	struct dd_msg msg;
+	struct from *from;
+	int ret = dd_recv(r->h, r->list, &msg, 0, 1000 * MS);
+
+	if (ret == -ETIMEDOUT)
+		return;
+	ASSERT_EQ(0, ret);
+	from = from_of(r->h, all, n, msg.conn);
+	ASSERT_NE(NULL, from);
+	ASSERT_EQ((__u32)++from->seen, msg.msgid);
+	ASSERT_EQ(length_of(from->seen), msg.len);
+	ASSERT_TRUE(filled(msg.addr, from->seen));
+	if (!from->calls)
+		return;
+	*(__u64 *)msg.send = ~from->seen;
+	ret = dd_reply(r->h, &msg, msg.send, 8, 0, 0);
+	ASSERT_TRUE(!ret || (mortal && ret == -ECONNCLOSE));
+}
+
+/* Clients that send directly, as the kernel reports. */
+static int direct(void)
+{
+	FILE *f = popen("ddctl -j conn | jq '[.[] | select(.direct and .role == \"client\")] | length'",
+			"r");
+	int found = -1;
+
+	if (!f)
+		return -1;
+	if (fscanf(f, "%d", &found) != 1)
+		found = -1;
+	return pclose(f) ? -1 : found;
+}
+
+static pid_t start(int who)
+{
+	pid_t pid = fork_child();
+
+	if (pid)
+		return pid;
+	if (who % 2)
+		honest_sender();
+	else
+		honest_caller();
+	_exit(1);
+}
+
+FIXTURE(rings) {
+};
+
+FIXTURE_SETUP(rings)
+{
+}
+
+FIXTURE_TEARDOWN(rings)
+{
+}
+
+/*
+ * Messages arrive directly or by the kernel, once and in order on each connection.
+ * Rings of senders that were killed go to senders without one.
+ */
+TEST_F_TIMEOUT(rings, of_killed_senders_go_to_others, 300)
+{
+	static struct from from[MANY];
+	int n = 0, found, i;
+	pid_t pids[SENDERS];
 	struct reader r;
 
 	setup(_metadata);
-	ASSERT_EQ(0, reader_open(&r, SENDERS));
-	for (i = 0; i < SENDERS; i++) {
-		pids[i] = fork_child();
-		if (!pids[i])
-			honest_sender();
+	ASSERT_EQ(0, reader_open(&r, PLACES));
+	for (i = 0; i < SENDERS; i++)
+		pids[i] = start(i);
+	while (n < SENDERS)
+		receive(_metadata, &r, from, &n, false);
+	for (int turn = 0; turn <= dd_count(6); turn++) {
+		double end = dd_now() + 12 * dd_patience() / 1e3;
+
+		for (int k = 0; turn && k < KILLED; k++) {
+			i = random() % SENDERS;
+			kill_child(pids[i]);
+			pids[i] = start(i);
+		}
+		/* Until all rings have a sender. */
+		for (found = 0; found < DD_RINGS_MAX; found = direct()) {
+			ASSERT_LE(0, found);
+			for (i = 0; i < 4096; i++)
+				receive(_metadata, &r, from, &n, turn);
+			ASSERT_GT(end, dd_now()) {
+				TH_LOG("%d send directly", found);
+			}
+			ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
+		}
+		EXPECT_EQ(DD_RINGS_MAX, found);
 	}
-	while (got < SENDERS * EACH) {
-		ret = dd_recv(r.h, r.list, &msg, got % 2, DD_FOREVER);
-		ASSERT_EQ(0, ret);
-		for (i = 0; i < n && from[i].conn != msg.conn;)
-			i++;
-		ASSERT_GT(SENDERS, i);
-		n += i == n;
-		from[i].conn = msg.conn;
-		ASSERT_EQ(++from[i].seen, msg.msgid);
-		ASSERT_EQ(length_of(msg.msgid), msg.len);
-		ASSERT_TRUE(filled(msg.addr, msg.msgid));
-		/* Surplus messages of faster senders do not count. */
-		got += from[i].seen <= EACH;
-		ASSERT_EQ(0, waitpid(-1, NULL, WNOHANG));
-	}
-	EXPECT_EQ(SENDERS, n);
 	for (i = 0; i < SENDERS; i++)
 		kill_child(pids[i]);
 	EXPECT_EQ(0, dd_shutdown(r.h));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * lib_send.c - sending, and its completion
+ * lib_send.c - messages, and what the structures of <dd.h> report of them; the
+ * calls of <fedex.h>, which selftests/ddp tests, are made of those of <dd.h>
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -39,46 +40,6 @@ static void message_arrives(void)
 	teardown();
 }
 
-static void send_options(void)
-{
-	static char plain[] = "anywhere";
-	struct dd_msg msg;
-	char *other;
-
-	setup(DD_TYPE_STREAM);
-	other = alloc(PAGE);
-	check_eq(dd_send(h, conn, csend, 1, 0, 8, NULL, 0), -EINVAL);
-	check_eq(dd_send(h, conn, csend, 1, 0,
-			 DD_SEND_UNWIRED | DD_SEND_DMA, NULL, 0), -EINVAL);
-	check_eq(dd_send(h, conn, csend, 1, 0, 0, NULL, 1), -EINVAL);
-	check_eq(dd_send(h, conn, csend, 1, 0, 0, (unsigned int *)csend, 5),
-		 -EINVAL);
-	/* Outside of its own block, however wired. */
-	check_eq(dd_send(h, conn, plain, 1, 0, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, other, 1, 0, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, csend, PAGE + 1, 0, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, csend + 1, PAGE, 0, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, csend + 8, -1, 0, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, csend, 1, -1, 0, NULL, 0), -EBADRANGE);
-	check_eq(dd_send(h, conn, plain, 1, 0, DD_SEND_DMA, NULL, 0),
-		 -EBADRANGE);
-	check_eq(dd_send(h, conn, other + 1, PAGE, 0, DD_SEND_DMA, NULL, 0),
-		 -EBADRANGE);
-	check_eq(dd_send(h, conn, other, PAGE / 2 + 1, PAGE / 2, DD_SEND_DMA,
-			 NULL, 0), -EBADRANGE);
-
-	strcpy(other, "wired");
-	check_eq(dd_send(h, conn, other, 5, 0, DD_SEND_DMA | DD_SEND_BLOCK,
-			 NULL, 0), 0);
-	check_eq(take(&msg), 0);
-	check(!memcmp(msg.addr, "wired", 5));
-	check_eq(dd_send(h, conn, plain, 8, 0, DD_SEND_UNWIRED, NULL, 0), 0);
-	check_eq(take(&msg), 0);
-	check(!memcmp(msg.addr, "anywhere", 8));
-	check_eq(msg.msgid, 2);
-	teardown();
-}
-
 static void stream_waits_for_ack(void)
 {
 	struct dd_msg msg;
@@ -102,25 +63,6 @@ static void stream_waits_for_ack(void)
 	check_eq(take(&msg), 0);
 	check_eq(msg.msgid, 3);
 	check_eq(dd_done(h, conn, 2, 0), -EINVAL);
-	teardown();
-}
-
-static void split_one_outstanding(void)
-{
-	struct dd_msg msg, reply;
-
-	setup(DD_TYPE_SPLIT);
-	check_eq(request("1"), 0);
-	check_eq(request("2"), -ESLOTBUSY);
-	check_eq(take(&msg), 0);
-	/* A serving end may send as it likes. */
-	check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0), 0);
-	check_eq(request("2"), -ESLOTBUSY);
-	check_eq(dd_recv(h, clist, &reply, 0, 0), 0);
-	check_eq(reply.conn, conn);
-	check_eq(reply.service, 0);
-	check(reply.addr == crecv);
-	check_eq(request("2"), 0);
 	teardown();
 }
 
@@ -151,9 +93,7 @@ int main(void)
 {
 	static const struct test tests[] = {
 		TEST(message_arrives),
-		TEST(send_options),
 		TEST(stream_waits_for_ack),
-		TEST(split_one_outstanding),
 		TEST(counters_count),
 	};
 
