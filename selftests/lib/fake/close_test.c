@@ -14,94 +14,6 @@
 #include "tap.h"
 #include "list.h"
 
-static void close_is_told(void)
-{
-	struct dd_conn_desc desc;
-	struct dd_msg msg;
-	int sconn;
-
-	fake_reset();
-	setup(DD_TYPE_SPLIT);
-	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
-	check_eq(dd_send(h, sconn, ssend, 4, 0, 0, NULL, 0), 0);
-	check_eq(dd_close(h, sconn), 0);
-	check_eq(dd_close(h, sconn), -EBADID);
-	check_eq(dd_send(h, sconn, ssend, 4, 0, 0, NULL, 0), -EBADID);
-	/* First what had arrived, then the close. */
-	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
-	check_eq(msg.len, 4);
-	check_eq(dd_ready(h, clist), 1);
-	check_eq(dd_peek(h, clist, &msg), 1);
-	check_eq(msg.type, DD_MSG_CLOSE);
-	check_eq(dd_recv(h, clist, &msg, 0, 0), -ECONNCLOSE);
-	check_eq(msg.conn, conn);
-	check_eq(dd_recv(h, clist, &msg, 0, 0), -EWOULDBLOCK);
-	check_eq(request("x"), -ECONNCLOSE);
-	check_eq(dd_conn_info(h, conn, &desc), 0);
-	check_eq(desc.closed, 1);
-	check_eq(dd_close(h, conn), 0);
-	check_eq(dd_recv(h, clist, &msg, 0, 0), -EBADID);
-	fake.interrupts = 0;
-	teardown();
-}
-
-static void server_learns_on_send(void)
-{
-	struct dd_msg msg;
-
-	fake_reset();
-	setup(DD_TYPE_SPLIT);
-	check_eq(request("bye"), 0);
-	check_eq(dd_close(h, conn), 0);
-	/* What a client left behind is still delivered. */
-	check_eq(take(&msg), 0);
-	check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0),
-		 -ECONNCLOSE);
-	check_eq(dd_close(h, msg.conn), 0);
-	check_eq(dd_close(h, msg.conn), -EBADID);
-	fake.interrupts = 0;
-	teardown();
-}
-
-/* Notes of a connection whose block went to another client are dropped. */
-static void stale_notes_are_dropped(void)
-{
-	struct dd_msg msg;
-	int other;
-
-	fake_reset();
-	setup(DD_TYPE_STREAM);
-	check_eq(request("stale"), 0);
-	check_eq(dd_close(h, conn), 0);
-	other = client("echo", DD_TYPE_STREAM, &clist);
-	conn = client("echo", DD_TYPE_STREAM, &clist);
-	check(other > 0 && conn > 0);
-	check_eq(dd_ready(h, list), 0);
-	check_eq(request("fresh"), 0);
-	check_eq(take(&msg), 0);
-	check(!memcmp(msg.addr, "fresh", 5));
-	check_eq(msg.msgid, 1);
-	fake.interrupts = 0;
-	teardown();
-}
-
-/* Nor is what a connection left that was closed at this end. */
-static void own_close_leaves_nothing(void)
-{
-	struct dd_msg msg;
-	int sconn;
-
-	fake_reset();
-	setup(DD_TYPE_STREAM);
-	check_eq(request("unread"), 0);
-	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
-	check_eq(dd_close(h, sconn), 0);
-	check_eq(dd_ready(h, list), 0);
-	check_eq(take(&msg), -EWOULDBLOCK);
-	fake.interrupts = 0;
-	teardown();
-}
-
 /* Not the one whose message is replied to, whatever has its id. */
 static void refuses_a_reply_to(const struct dd_msg *old)
 {
@@ -300,47 +212,13 @@ static void nobody_is_at_what_is_closed(void)
 	teardown();
 }
 
-static void unserve_voids_ids(void)
-{
-	struct dd_msg msg;
-	int sconn;
-
-	fake_reset();
-	setup(DD_TYPE_SPLIT);
-	check_eq(request("x"), 0);
-	check_eq(dd_conn_list(h, service, NULL, 0), 1);
-	check_eq(dd_conn_list(h, service, &sconn, 1), 1);
-	check_eq(dd_send(h, sconn, ssend, 1, 0, 0, NULL, 0), 0);
-	check_eq(dd_unserve(h, service), 0);
-	check_eq(dd_unserve(h, service), -EBADID);
-	check_eq(dd_send(h, sconn, ssend, 1, 0, 0, NULL, 0), -EBADID);
-	check_eq(dd_conn_list(h, service, &sconn, 1), -EBADID);
-	check_eq(take(&msg), -EBADID);
-	check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
-	check_eq(dd_recv(h, clist, &msg, 0, 0), -ECONNCLOSE);
-	/* The record is used again. */
-	service = serve("echo", 0, &list);
-	check(service > 0);
-	conn = client("echo", DD_TYPE_SPLIT, &clist);
-	check_eq(request("again"), 0);
-	check_eq(take(&msg), 0);
-	check(!memcmp(msg.addr, "again", 5));
-	fake.interrupts = 0;
-	teardown();
-}
-
 int main(void)
 {
 	static const struct test tests[] = {
-		TEST(close_is_told),
-		TEST(server_learns_on_send),
-		TEST(stale_notes_are_dropped),
-		TEST(own_close_leaves_nothing),
 		TEST(an_id_comes_again),
 		TEST(ids_that_lead_to_one_place),
 		TEST(lists_that_are_gone_leave_nothing),
 		TEST(nobody_is_at_what_is_closed),
-		TEST(unserve_voids_ids),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));

@@ -105,35 +105,6 @@ static void next_message(struct dd_msg *msg, unsigned int *n, int options)
 	check_eq(dd_done(h, conn, DD_DONE_PLACED, 0), 1);
 }
 
-/* A sender without a ring uses the kernel, asks again, and gets a free ring. */
-static void a_ring_that_becomes_free(void)
-{
-	struct dd_conn_desc desc;
-	struct dd_msg msg;
-	unsigned int n = 0;
-	int calls;
-
-	fake_reset();
-	setup_direct(DD_TYPE_STREAM, true);
-	fake.no_ring = true;
-	calls = fake.calls;
-	for (int i = 0; i < 1024; i++)
-		next_message(&msg, &n, i % 2 ? DD_SEND_UNWIRED : 0);
-	/* A doorbell for each, and three requests for a ring. */
-	check(fake.calls >= calls + 1024);
-	check(fake.calls <= calls + 1024 + 3);
-	fake.no_ring = false;
-	for (int i = 0; i < 512; i++)
-		next_message(&msg, &n, 0);
-	check_eq(dd_conn_info(h, conn, &desc), 0);
-	check_eq(desc.submitted, n);
-	calls = fake.calls;
-	next_message(&msg, &n, 0);
-	check_eq(fake.calls, calls);
-	fake.interrupts = 0;
-	teardown();
-}
-
 /*
  * One thread has taken a position and not filled it, another one has sent on its
  * own connection and closed that: what it has sent is read before the close.
@@ -210,35 +181,13 @@ static void a_close_before_the_look(void)
 	}
 }
 
-/* DD_DIRECT=0 holds for both directions, whatever the other end does. */
-static void neither_end_sends_directly(void)
-{
-	struct dd_msg msg;
-	int calls;
-
-	fake_reset();
-	setup_doorbell(DD_TYPE_SPLIT);
-	for (int i = 0; i < 2; i++) {
-		check_eq(request("x"), 0);
-		check_eq(take(&msg), 0);
-		calls = fake.calls;
-		check_eq(dd_send(h, msg.conn, msg.send, 3, 0, 0, NULL, 0), 0);
-		check_eq(fake.calls, calls + 1);
-		check_eq(dd_recv(h, clist, &msg, 0, 0), 0);
-	}
-	fake.interrupts = 0;
-	teardown();
-}
-
 int main(void)
 {
 	static const struct test tests[] = {
 		TEST(what_a_stranger_writes),
 		TEST(windows_that_cannot_be_mapped),
-		TEST(a_ring_that_becomes_free),
 		TEST(a_close_behind_a_hole),
 		TEST(a_close_before_the_look),
-		TEST(neither_end_sends_directly),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));

@@ -141,18 +141,6 @@ static void error_numbers(void)
 	teardown();
 }
 
-static void split_refused_is_not_outstanding(void)
-{
-	fake_reset();
-	setup_doorbell(DD_TYPE_SPLIT);
-	fake.refuse = DD_IOC_DOORBELL;
-	fake.refusal = ENETDOWN;
-	check_eq(request("1"), -ENOCMP);
-	check_eq(request("1"), 0);
-	fake.interrupts = 0;
-	teardown();
-}
-
 static void interrupted_calls_go_on(void)
 {
 	struct dd_msg msg;
@@ -308,7 +296,6 @@ int main(void)
 		TEST(connecting_within_a_time),
 		TEST(causes),
 		TEST(error_numbers),
-		TEST(split_refused_is_not_outstanding),
 		TEST(interrupted_calls_go_on),
 		TEST(several_are_interrupted),
 		TEST(error_messages),

@@ -18,9 +18,6 @@
  * @refuse: request whose next call fails
  * @refusal: with this errno
  * @unmapped: which of the next windows cannot be mapped, from 1; 0 for none
- * @strangers: the two ends of a connection are different users'
- * @no_ring: none is granted
- * @take_back: connection whose ring is taken back at the next doorbell, or 0
  * @hang_up: connection whose other end closes when the kernel has put the next
  *	message's bytes in place, or 0
  * @noted: it closes when the message's note is there as well
@@ -28,7 +25,6 @@
  * @id_again: the next serving end's id, as if all others had been used; or 0
  * @other: what another thread does at the next call of @other_at
  * @other_at: request
- * @far: messages arrive, and their sender hears of it by fake_told() only
  */
 struct fake {
 	int absent;
@@ -37,22 +33,17 @@ struct fake {
 	unsigned long refuse;
 	int refusal;
 	int unmapped;
-	bool strangers;
-	bool no_ring;
 	uint32_t hang_up;
 	bool noted;
 	uint32_t cut;
 	uint32_t id_again;
 	void (*other)(void);
 	unsigned long other_at;
-	bool far;
 };
 
 extern struct fake fake;
 
 void fake_reset(void);
-void fake_list_grow(uint32_t list);
-void fake_told(uint32_t conn);
 /* As if an end had sent so many messages, which the other one has read. */
 void fake_counted(uint32_t conn, uint64_t n);
 /* Whether a sender sleeps until the direct ring of a list has been read. */

@@ -49,7 +49,6 @@ static struct object *accept_conn(struct object *s, uint32_t type)
 	/* The block after the last one: memory is never reused, blocks are. */
 	c->block = s->users++ % sv->maxconn;
 	c->nodirect = sv->flags & DD_SERVE_NODIRECT;
-	c->any = sv->flags & DD_SERVE_DIRECT_ANY;
 	c->service = s;
 	c->type = type;
 	c->window = window(sv->window, type);
@@ -98,7 +97,6 @@ int do_connect(struct dd_connect *cn)
 	c->window = window(cn->window, cn->type);
 	c->cookie = cn->cookie;
 	c->nodirect = cn->flags & DD_CONNECT_NODIRECT;
-	c->any = cn->flags & DD_CONNECT_DIRECT_ANY;
 	c->unit = units(2);
 	c->send = buf_addr(&cn->send);
 	c->send_size = cn->send.length;

@@ -154,15 +154,13 @@ int do_direct(struct dd_direct *d)
 	}
 	if (to->withheld || list_head(to->list)->head != to->list->tail)
 		return -EBUSY;
-	if (fake.no_ring)
-		return -ENOSPC;
 	for (int i = 1; i < OBJECTS && !r; i++)
 		if (objects[i].kind == REGION && to->recv >= objects[i].addr &&
 		    to->recv < objects[i].addr + objects[i].size)
 			r = &objects[i];
-	if (fake.far || !r || (to->recv - r->addr) % PAGE || to->recv_size % PAGE)
+	if (!r || (to->recv - r->addr) % PAGE || to->recv_size % PAGE)
 		return -EOPNOTSUPP;
-	if (c->nodirect || to->nodirect || (fake.strangers && !to->any))
+	if (c->nodirect || to->nodirect)
 		return -EACCES;
 	if (!to->list->ring)
 		ring_new(to->list);

@@ -39,9 +39,8 @@ struct object {
 	size_t recv_size, send_size;
 	uint64_t cookie, taken_at[WINDOW_MAX], posts;
 	uint32_t block, type, window;
-	bool withheld, direct, nodirect, any;
-	uint64_t end;			/* of its notes, when the ring was taken */
-	uint64_t arrived;		/* the same, when it was closed */
+	bool withheld, direct, nodirect;
+	uint64_t arrived;		/* end of its notes, when it was closed */
 	struct dd_note note;
 };
 

@@ -61,22 +61,6 @@ uint64_t list_post(struct object *l, const struct dd_note *note)
 	return ++l->tail;
 }
 
-void fake_list_grow(uint32_t id)
-{
-	struct object *l = object_get(id, LIST);
-	struct dd_list_head *lh = list_head(l);
-	uint64_t old = lh->geometry, order = (old & 31) + 1;
-	uint64_t new = (uint64_t)units(1 << order) << 32 | order;
-
-	for (uint64_t pos = lh->head; pos != l->tail; pos++)
-		memcpy((struct dd_note *)unit_addr(new >> 32) +
-		       (pos & ((1u << order) - 1)), list_slot(l, pos),
-		       sizeof(struct dd_note));
-	/* What was there is scribbled on, as if it had been used again. */
-	memset(unit_addr(old >> 32), 0xa5, sizeof(struct dd_note) << (old & 31));
-	__atomic_store_n(&lh->geometry, new, __ATOMIC_RELEASE);
-}
-
 int list_kick(struct object *l)
 {
 	__atomic_and_fetch(&list_head(l)->flags, ~DD_LIST_NEED_KICK,
