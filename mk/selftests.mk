@@ -60,8 +60,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \
-		$(BUILD)/obj/selftests/core/audit.o \
-		$(BUILD)/obj/selftests/core/raw.o \
+		$(addprefix $(BUILD)/obj/selftests/core/,audit.o inject.o raw.o) \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
@@ -69,6 +68,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_NET)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/net/%.o \
 		$(BUILD)/obj/selftests/net/traffic.o \
+		$(addprefix $(BUILD)/obj/selftests/core/,inject.o raw.o) \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

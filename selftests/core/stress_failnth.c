@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs each valid path with its first, second, ... n-th allocation or copy
- * failing, until a run meets no failure. A failed run must have failed
- * cleanly: the same call succeeds when repeated, and the charge is back where
- * it was. Needs a kernel with fault injection.
+ * Runs each valid path with its n-th allocation or copy failing, and with all from
+ * the n-th on failing, for each n until a run meets no failure. Each run has
+ * contexts of its own. A failed run must have failed cleanly: the same call succeeds
+ * when repeated, and when the contexts are closed the charge is what it was. Needs a
+ * kernel with fault injection.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
 #include <poll.h>
 #include "audit.h"
+#include "inject.h"
 #include "raw.h"
-
-#define LIMIT	2000		/* more failures than any path has */
 
 /* The objects that a path works on; a path restores them, failed or not. */
 struct stage {
@@ -24,54 +24,6 @@ struct stage {
 	void *at;
 	int fd;
 };
-
-static int fail_nth = -1;
-
-static bool put(const char *file, const char *text)
-{
-	char path[128];
-	int fd;
-	bool ok;
-
-	snprintf(path, sizeof(path), "/sys/kernel/debug/%s", file);
-	fd = open(path, O_WRONLY);
-	ok = fd >= 0 && write(fd, text, strlen(text)) > 0;
-	close(fd);
-	return ok;
-}
-
-/* False where faults cannot be injected. */
-static bool injection_ready(void)
-{
-	fail_nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
-	return fail_nth >= 0 && put("failslab/ignore-gfp-wait", "N") &&
-	       put("fail_page_alloc/ignore-gfp-wait", "N") &&
-	       put("fail_page_alloc/ignore-gfp-highmem", "N") &&
-	       put("fail_page_alloc/min-order", "0");
-}
-
-static void arm(int n)
-{
-	char buf[16];
-
-	snprintf(buf, sizeof(buf), "%d", n);
-	if (pwrite(fail_nth, buf, strlen(buf), 0) < 0)
-		abort();
-}
-
-/*
- * Whether a failure was injected since arm(). The read itself may fail; then
- * nothing before it did.
- */
-static bool disarm(void)
-{
-	char buf[16] = "";
-	bool hit = pread(fail_nth, buf, sizeof(buf) - 1, 0) > 0 && !atoi(buf);
-
-	while (pwrite(fail_nth, "0", 1, 0) < 0)
-		;
-	return hit;
-}
 
 /* --- the paths; each returns 0 or -1, and cleans up with faults off --------*/
 
@@ -363,67 +315,89 @@ static bool expected(int err)
 	       err == EINTR || err == EAGAIN;
 }
 
-/* Pages that stay with the two contexts, whether the call succeeded or not. */
-#define AREA_PAGES	16
-
-static int settle(struct stage *t, long long used)
+static void stage_close(struct stage *t)
 {
-	return WAIT_FOR_MS(memlock_used(&t->p.srv) <= used + AREA_PAGES * PAGE,
-			   dd_patience() / 4);
+	munmap(t->spare.at, t->spare.len);
+	munmap(t->client.at, t->client.len);
+	munmap(t->p.smem.at, t->p.smem.len);
+	munmap(t->p.cmem.at, t->p.cmem.len);
+	pair_close(&t->p);
 }
 
-/*
- * In a child of a user of its own, whose charge no other test changes. Returns
- * the number of failures.
- */
-static int sweep(const struct path *path)
+/* These depend on each other: part of what failed may be left for @after. */
+static bool repeatable(const struct path *path)
 {
+	return path->after != unmap_region && path->after != unserve_accepted;
+}
+
+/* Pages that stay with the two contexts, whether the call succeeded or not. */
+#define AREA_PAGES	32
+
+static void expect_charge(const struct raw *r, long long most, const char *when,
+			  enum inject how, int n)
+{
+	if (WAIT_FOR_MS(memlock_used(r) <= most, dd_patience() / 4))
+		return;
+	fprintf(stderr, "# %s %d: %lld bytes are left %s\n", inject_name(how), n,
+		memlock_used(r) - most, when);
+	_exit(1);
+}
+
+/* One run with failure @n; returns whether that was met. */
+static bool run_once(const struct path *path, const struct raw *audit,
+		     enum inject how, int n)
+{
+	long long before = memlock_used(audit), used;
 	struct stage t;
-	long long used;
-	int n, err, ret;
+	int err, ret;
 	bool hit;
 
 	stage_open(&t);
-	used = memlock_used(&t.p.srv);
-	/* Once without failures: what is allocated once stays. */
+	used = memlock_used(audit);
 	if (path->before)
 		path->before(&t);
-	CHILD_CHECK(path->run(&t) == 0);
+	errno = 0;
+	inject_arm(how, n);
+	ret = path->run(&t);
+	err = errno;
+	hit = inject_disarm(how);
+	if (ret && (!hit || !expected(err) || path->never_fails)) {
+		fprintf(stderr, "# %s %d: errno %d\n", inject_name(how), n, err);
+		_exit(1);
+	}
+	errno = 0;
+	if (ret && repeatable(path) && path->run(&t)) {
+		fprintf(stderr, "# %s %d: errno %d, and then errno %d\n",
+			inject_name(how), n, err, errno);
+		_exit(1);
+	}
 	if (path->after)
 		path->after(&t);
-	CHILD_CHECK(settle(&t, used));
-	for (n = 1; n < LIMIT; n++) {
-		if (path->before)
-			path->before(&t);
-		errno = 0;
-		arm(n);
-		ret = path->run(&t);
-		err = errno;
-		hit = disarm();
-		if (ret)
-			CHILD_CHECK(hit && expected(err) && !path->never_fails);
-		if (ret && path->after != unmap_region &&
-		    path->after != unserve_accepted) {
-			/* Once more without failures. */
-			errno = 0;
-			if (path->run(&t)) {
-				fprintf(stderr, "# failure %d: errno %d, and then errno %d\n",
-					n, err, errno);
-				_exit(1);
-			}
+	expect_charge(audit, used + AREA_PAGES * PAGE, "after the call", how, n);
+	stage_close(&t);
+	expect_charge(audit, before, "after the close", how, n);
+	return hit;
+}
+
+/*
+ * In a child of a user of its own, whose charge no other test changes. Returns the
+ * number of failures.
+ */
+static int sweep(const struct path *path)
+{
+	struct raw audit;
+	enum inject how;
+	int n, runs = 0;
+
+	CHILD_CHECK(raw_open(&audit) == 0);
+	for (how = 0; how < INJECT_IN_TASK; how++)
+		for (n = 1; run_once(path, &audit, how, n);
+		     n = inject_next(how, n)) {
+			CHILD_CHECK(n < INJECT_LIMIT);
+			runs++;
 		}
-		if (path->after)
-			path->after(&t);
-		if (!settle(&t, used)) {
-			fprintf(stderr, "# failure %d: returned %d, errno %d, %lld bytes are left\n",
-				n, ret, err, memlock_used(&t.p.srv) - used);
-			_exit(1);
-		}
-		if (!hit)
-			break;
-	}
-	CHILD_CHECK(n < LIMIT);
-	return n - 1;
+	raw_close(&audit);
+	return runs;
 }
 
 static void check_path(struct __test_metadata *_metadata,
@@ -432,14 +406,16 @@ static void check_path(struct __test_metadata *_metadata,
 	int fds[2], n = -1;
 	pid_t pid;
 
-	if (!injection_ready())
+	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
 	ASSERT_EQ(0, pipe(fds));
 	pid = fork_child();
 	if (!pid) {
 		/* The file belongs to the task that opened it. */
-		CHILD_CHECK(injection_ready());
+		CHILD_CHECK(inject_ready());
+		CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
 		CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
+		CHILD_CHECK(inject_keep());
 		n = sweep(path);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
 		_exit(0);

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Failing allocations and copies between nodes and in netlink: connecting, sending
+ * and receiving, the workers that accept a client or end a network namespace, peers,
+ * dumps and new namespaces. Each run has a context, socket or namespace of its own. A
+ * call that has failed leaves nothing, and succeeds when it is repeated. Run by
+ * across.sh; needs a kernel with fault injection.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <arpa/inet.h>
+#include <linux/dd_netlink.h>
+#include <linux/genetlink.h>
+#include <sys/socket.h>
+
+#include "dd.h"
+#include "inject.h"
+#include "peer.h"
+#include "raw.h"
+
+#define SIZE	3000
+#define SPARE	0		/* number of a peer that the cluster does not have */
+
+/* The objects that a path works on. */
+struct stage {
+	struct raw r;
+	struct mem m;
+	struct dd_connect c;
+	bool connected;
+};
+
+static struct peer *server;
+
+/* In the peer: send each message back. */
+static long echo(long a, long b, long c)
+{
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .maxconn = 32, .window = 4,
+		.recv_size = 32 * PAGE,
+	};
+	struct dd_msg msg;
+	struct dd *h;
+	int list;
+
+	if (dd_open(&h) || dd_alloc(h, attr.recv_size, &attr.recv) ||
+	    dd_serve(h, peer_shm->name, &attr, &list) < 0)
+		return -1;
+	peer_shm->data[0] = 1;
+	for (;;) {
+		if (dd_recv(h, list, &msg, DD_RECV_SLEEP, DD_FOREVER))
+			continue;
+		dd_send(h, msg.conn, msg.addr, msg.len, 0, DD_SEND_UNWIRED,
+			NULL, 0);
+	}
+}
+
+/* --- paths of a context; each returns 0 or -1 --------------------------------*/
+
+static int connect_far(struct stage *t)
+{
+	raw_connect_args(&t->c, server->shm->name, &t->m);
+	t->c.node = far_node();
+	t->c.flags = DD_CONNECT_TIMEOUT;
+	t->c.timeout = dd_patience() * 1000000ull;
+	t->connected = !raw_connect(&t->r, &t->c);
+	return t->connected ? 0 : -1;
+}
+
+static int send_wired(struct stage *t)
+{
+	return raw_send(&t->r, t->c.cell_unit, t->c.conn, 0, 0, SIZE) == 1 ? 0 : -1;
+}
+
+static int send_unwired(struct stage *t)
+{
+	static char from[SIZE];
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = SIZE,
+			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED,
+			      .src = (uintptr_t)from };
+
+	return raw_submit(&t->r, t->c.cell_unit, t->c.conn, &sqe) == 1 ? 0 : -1;
+}
+
+static int wait_note(struct stage *t)
+{
+	return raw_list_wait(&t->r, t->c.list, dd_patience() * 1000000ull);
+}
+
+static int close_far(struct stage *t)
+{
+	return raw_op(&t->r, DD_IOC_CLOSE, t->c.conn);
+}
+
+static void prepare_connection(struct stage *t)
+{
+	/* Blocks of earlier connections may not be free yet. */
+	CHILD_CHECK(WAIT_FOR(!connect_far(t)));
+}
+
+static void prepare_note(struct stage *t)
+{
+	prepare_connection(t);
+	CHILD_CHECK(send_wired(t) == 0);
+}
+
+/* One message was sent, and one comes back. */
+static void expect_echo(struct stage *t)
+{
+	struct dd_conn_info info = { .size = sizeof(info), .conn = t->c.conn };
+	struct dd_note n;
+
+	CHILD_CHECK(WAIT_FOR(raw_take(&t->r, t->c.list_unit, &n)));
+	CHILD_CHECK(n.len == SIZE && n.type == DD_NOTE_DATA);
+	CHILD_CHECK(raw_ioctl(&t->r, DD_IOC_CONN_INFO, &info) == 0);
+	CHILD_CHECK(info.submitted == 1 && info.received == 1);
+}
+
+/* --- paths of netlink ---------------------------------------------------------*/
+
+struct request {
+	struct nlmsghdr nlh;
+	struct genlmsghdr genl;
+	char attrs[64];
+};
+
+static int family;
+
+static void put_attr(struct request *r, int type, const void *data, int len)
+{
+	struct nlattr *a = (void *)((char *)r + NLMSG_ALIGN(r->nlh.nlmsg_len));
+
+	a->nla_type = type;
+	a->nla_len = NLA_HDRLEN + len;
+	memcpy(a + 1, data, len);
+	r->nlh.nlmsg_len = NLMSG_ALIGN(r->nlh.nlmsg_len) + NLA_ALIGN(a->nla_len);
+}
+
+/* Reads answers up to the last one; the kernel has queued them when send() returns. */
+static int read_answers(int fd)
+{
+	static char buf[1 << 16];
+	struct nlmsghdr *h;
+	int len, err;
+
+	for (;;) {
+		len = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+		if (len < 0)
+			return -1;
+		for (h = (void *)buf; NLMSG_OK(h, len); h = NLMSG_NEXT(h, len)) {
+			if (h->nlmsg_type == GENL_ID_CTRL) {
+				struct nlattr *a = NLMSG_DATA(h) + GENL_HDRLEN;
+
+				/* After the name, in its aligned length. */
+				a = (void *)a + NLA_ALIGN(a->nla_len);
+				family = *(__u16 *)(a + 1);
+			}
+			if (h->nlmsg_type != NLMSG_ERROR &&
+			    h->nlmsg_type != NLMSG_DONE)
+				continue;
+			err = *(int *)NLMSG_DATA(h);
+			errno = -err;
+			return err ? -1 : 0;
+		}
+	}
+}
+
+static int ask(struct request *r)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	int ret = -1, err;
+
+	if (fd < 0)
+		return -1;
+	if (send(fd, r, r->nlh.nlmsg_len, 0) >= 0)
+		ret = read_answers(fd);
+	err = errno;
+	close(fd);
+	errno = err;
+	return ret;
+}
+
+static struct request request(int cmd, int flags)
+{
+	return (struct request){
+		.nlh = { .nlmsg_len = NLMSG_LENGTH(GENL_HDRLEN),
+			 .nlmsg_type = family,
+			 .nlmsg_flags = NLM_F_REQUEST | flags },
+		.genl = { .cmd = cmd, .version = DD_FAMILY_VERSION },
+	};
+}
+
+static int find_family(void)
+{
+	struct request r = request(CTRL_CMD_GETFAMILY, NLM_F_ACK);
+
+	r.nlh.nlmsg_type = GENL_ID_CTRL;
+	put_attr(&r, CTRL_ATTR_FAMILY_NAME, DD_FAMILY_NAME,
+		 sizeof(DD_FAMILY_NAME));
+	return ask(&r) || !family ? -1 : 0;
+}
+
+/* A request about peer SPARE, with an address that ends in @last if that is not 0. */
+static int ask_peer(int cmd, int last)
+{
+	struct request r = request(cmd, NLM_F_ACK);
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_port = htons(56797) };
+	__u32 number = SPARE;
+
+	put_attr(&r, DD_A_PEER_NUMBER, &number, sizeof(number));
+	addr.sin_addr.s_addr = htonl(0x0a090000 + last);
+	if (last)
+		put_attr(&r, DD_A_PEER_ADDRESS, &addr, sizeof(addr));
+	return ask(&r);
+}
+
+static int add_peer(struct stage *t)
+{
+	return ask_peer(DD_CMD_PEER_ADD, 77);
+}
+
+static int move_peer(struct stage *t)
+{
+	return ask_peer(DD_CMD_PEER_SET, 78);
+}
+
+static int get_peer(struct stage *t)
+{
+	return ask_peer(DD_CMD_PEER_GET, 0);
+}
+
+static int del_peer(struct stage *t)
+{
+	return ask_peer(DD_CMD_PEER_DEL, 0);
+}
+
+static void prepare_peer(struct stage *t)
+{
+	CHILD_CHECK(add_peer(t) == 0);
+}
+
+static void expect_peer(struct stage *t)
+{
+	CHILD_CHECK(get_peer(t) == 0 && del_peer(t) == 0);
+}
+
+static void expect_no_peer(struct stage *t)
+{
+	CHILD_CHECK(get_peer(t) == -1 && errno == ENOENT);
+}
+
+static int dump_all(struct stage *t)
+{
+	static const int cmds[] = {
+		DD_CMD_PEER_GET, DD_CMD_SERVICE_GET, DD_CMD_CONN_GET,
+		DD_CMD_REGION_GET,
+	};
+	struct request r;
+	size_t i;
+
+	for (i = 0; i < sizeof(cmds) / sizeof(cmds[0]); i++) {
+		r = request(cmds[i], NLM_F_DUMP);
+		if (ask(&r))
+			return -1;
+	}
+	return 0;
+}
+
+/* --- the sweep ---------------------------------------------------------------*/
+
+struct path {
+	void (*before)(struct stage *t);
+	int (*run)(struct stage *t);
+	void (*after)(struct stage *t);
+	int least;		/* failures that must have been possible */
+	bool netlink;		/* by root, without a context */
+	int repeated;		/* errno of a repetition, if only the answer was lost */
+	enum inject first, last;	/* 0 and 0: all in the task */
+};
+
+static bool expected(const struct path *path, int err)
+{
+	if (err == ENOMEM || err == EFAULT || err == ENOSPC || err == ENOBUFS)
+		return true;
+	if (path->netlink)
+		/* Of socket(); or no answer. */
+		return err == ENFILE || err == EAGAIN;
+	/* The other node lacks memory. */
+	return path->first == INJECT_WORKER && (err == ECONNREFUSED || err == EUSERS);
+}
+
+static void stage_open(struct stage *t, const struct path *path)
+{
+	memset(t, 0, sizeof(*t));
+	if (path->netlink)
+		return;
+	CHILD_CHECK(raw_open(&t->r) == 0);
+	CHILD_CHECK(raw_alloc(&t->r, 2 * PAGE, &t->m) == 0);
+}
+
+static void stage_close(struct stage *t, const struct path *path)
+{
+	if (path->netlink)
+		return;
+	munmap(t->m.at, t->m.len);
+	raw_close(&t->r);
+}
+
+static void say(enum inject how, int n, const char *what, int err)
+{
+	fprintf(stderr, "# %s %d: %s %d\n", inject_name(how), n, what, err);
+}
+
+static bool run_once(const struct path *path, const struct raw *audit,
+		     enum inject how, int n)
+{
+	long long before = memlock_used(audit);
+	struct stage t;
+	int err, ret;
+	bool hit;
+
+	stage_open(&t, path);
+	if (path->before)
+		path->before(&t);
+	errno = 0;
+	inject_arm(how, n);
+	ret = path->run(&t);
+	err = errno;
+	hit = inject_disarm(how);
+	if (ret && (!hit || !expected(path, err))) {
+		say(how, n, "errno", err);
+		_exit(1);
+	}
+	if (ret && !WAIT_FOR(!path->run(&t) || errno == path->repeated)) {
+		say(how, n, "repeated, errno", errno);
+		_exit(1);
+	}
+	if (path->after)
+		path->after(&t);
+	stage_close(&t, path);
+	if (!WAIT_FOR(memlock_used(audit) == before)) {
+		say(how, n, "bytes left:", memlock_used(audit) - before);
+		_exit(1);
+	}
+	return hit;
+}
+
+static int sweep(const struct path *path)
+{
+	enum inject how = path->first;
+	struct raw audit;
+	int n, runs = 0;
+
+	CHILD_CHECK(raw_open(&audit) == 0);
+	do {
+		for (n = 1; run_once(path, &audit, how, n);
+		     n = inject_next(how, n)) {
+			CHILD_CHECK(n < INJECT_LIMIT);
+			runs++;
+		}
+	} while (++how < (path->last ? path->last : INJECT_IN_TASK));
+	raw_close(&audit);
+	return runs;
+}
+
+/* Connections of both nodes. */
+static int connections(void)
+{
+	FILE *f = popen("bash -c 'for i in 1 2; do ip netns exec dd$i ddctl -j conn; done' | jq -s 'map(length) | add'",
+			"r");
+	int n = -1;
+
+	if (f && fscanf(f, "%d", &n) != 1)
+		n = -1;
+	if (f)
+		pclose(f);
+	return n;
+}
+
+static void check_path(struct __test_metadata *_metadata,
+		       const struct path *path)
+{
+	int fds[2], n = -1;
+	pid_t pid;
+
+	if (!inject_ready())
+		DD_SKIP("no fault injection in this kernel");
+	ASSERT_TRUE(across_nodes());
+	ASSERT_EQ(0, find_family());
+	server = peer_start();
+	strcpy(server->shm->name, own_name("echo"));
+	peer_begin(server, echo, 0, 0, 0);
+	ASSERT_SOON(__atomic_load_n(&server->shm->data[0], __ATOMIC_ACQUIRE));
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork_child();
+	if (!pid) {
+		/* The file belongs to the task that opened it. */
+		CHILD_CHECK(inject_ready());
+		if (!path->netlink) {
+			CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
+			CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
+			CHILD_CHECK(inject_keep());
+		}
+		n = sweep(path);
+		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
+	TH_LOG("%d failures", n);
+	EXPECT_LE(path->least, n);
+	peer_kill(server);
+	EXPECT_TRUE(WAIT_FOR(connections() == 0));
+}
+
+#define PATH(name, ...)							\
+TEST(failures_in_##name)						\
+{									\
+	static const struct path path = { __VA_ARGS__ };		\
+									\
+	check_path(_metadata, &path);					\
+}
+
+PATH(far_connect, NULL, connect_far, NULL, 10)
+PATH(far_send, prepare_connection, send_wired, expect_echo, 2)
+PATH(far_send_unwired, prepare_connection, send_unwired, expect_echo, 4)
+PATH(far_wait, prepare_note, wait_note, expect_echo, 2)
+PATH(far_close, prepare_connection, close_far, NULL, 0)
+PATH(accepting_worker, NULL, connect_far, NULL, 2, .first = INJECT_WORKER,
+     .last = INJECT_WORKER)
+PATH(peer_add, NULL, add_peer, expect_peer, 10, true, EEXIST)
+PATH(peer_move, prepare_peer, move_peer, expect_peer, 10, true)
+PATH(peer_get, prepare_peer, get_peer, expect_peer, 5, true)
+PATH(peer_del, prepare_peer, del_peer, expect_no_peer, 5, true, ENOENT)
+PATH(dumps, NULL, dump_all, NULL, 20, true)
+
+/* --- network namespaces --------------------------------------------------------*/
+
+#define NEWEST	32	/* of the allocations of a namespace, those of dd are among these */
+
+/* In a child: a namespace whose @n-th allocation fails; 0 for none. */
+static int make_namespace(int n)
+{
+	int ret, err;
+	bool hit;
+
+	CHILD_CHECK(inject_ready());
+	inject_arm(INJECT_NTH, n ? n : INJECT_LIMIT);
+	ret = unshare(CLONE_NEWNET);
+	err = errno;
+	if (!n)
+		return inject_count(INJECT_LIMIT);
+	hit = inject_disarm(INJECT_NTH);
+	if (ret) {
+		/* Other subsystems also say ENOBUFS. */
+		CHILD_CHECK(hit && (err == ENOMEM || err == ENOSPC ||
+				    err == ENOBUFS));
+		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+	}
+	/* It has a node. */
+	CHILD_CHECK(dump_all(NULL) == 0);
+	return hit;
+}
+
+TEST(failures_in_a_new_namespace)
+{
+	int fds[2], n = -1, first;
+	pid_t pid;
+
+	if (!inject_ready())
+		DD_SKIP("no fault injection in this kernel");
+	ASSERT_EQ(0, find_family());
+	ASSERT_EQ(0, pipe(fds));
+	pid = fork_child();
+	if (!pid) {
+		n = make_namespace(0);
+		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
+	TH_LOG("%d failures", n);
+	ASSERT_LE(NEWEST, n);
+	for (first = n - NEWEST; n > first; n--) {
+		pid = fork_child();
+		if (!pid) {
+			make_namespace(n);
+			_exit(0);
+		}
+		ASSERT_CHILD_OK(pid);
+	}
+}
+
+/* A namespace with a node, a peer, and one end of a link to this namespace. */
+static pid_t namespace_with_peer(void)
+{
+	char command[300];
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(fds))
+		return -1;
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+		snprintf(command, sizeof(command),
+			 "bash -c 'ip link set lo up; ip link add v1 type veth peer name v0 netns %d &&"
+			 " ip addr add 10.8.0.1/24 dev v1 && ip link set v1 up && ddctl node down &&"
+			 " ddctl node set id 1 max 3 && ddctl node up && ddctl peer add 2 10.8.0.2'",
+			 getppid());
+		CHILD_CHECK(system(command) == 0);
+		CHILD_CHECK(write(fds[1], "", 1) == 1);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	if (read(fds[0], &c, 1) != 1)
+		pid = -1;
+	close(fds[0]);
+	return pid;
+}
+
+/* The other end of the link ends with the namespace. */
+TEST(failures_in_the_exit_of_a_namespace)
+{
+	int n, runs = 0;
+	bool hit = true;
+	pid_t pid;
+
+	if (!inject_ready())
+		DD_SKIP("no fault injection in this kernel");
+	for (n = 1; hit && n < INJECT_LIMIT; n = n < 256 ? 256 : 2 * n) {
+		pid = namespace_with_peer();
+		ASSERT_LT(0, pid);
+		ASSERT_EQ(0, access("/sys/class/net/v0", F_OK));
+		inject_arm(INJECT_WORKER, n);
+		kill_child(pid);
+		EXPECT_TRUE(WAIT_FOR(access("/sys/class/net/v0", F_OK)));
+		hit = inject_disarm(INJECT_WORKER);
+		runs += hit;
+	}
+	TH_LOG("%d failures", runs);
+	EXPECT_LE(1, runs);
+}
+
+DD_TEST_MAIN
