@@ -33,6 +33,8 @@ red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
 	'selftests/net/across.sh build/selftests/net_shape'
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
 	'DD_SCALE=1 build/selftests/abi_memory memlock_limits_a_user'
+red keep-charge 200 '^not ok .*failures_in_far_connect' \
+	'selftests/net/across.sh build/selftests/net_failnth far_connect'
 
 # Administration by netlink.
 red no-permission 1 '^not ok .*user: the kernel refuses' selftests/admin/peer.sh \
