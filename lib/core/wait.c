@@ -33,7 +33,8 @@
 #define SPIN_MAX	4000000		/* ns; about a time slice */
 #define SPIN_SLICE	20000		/* ns between yields */
 #define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
-#define SPIN_FIRST	64		/* looks before the first at the clock */
+#define SPIN_FIRST	320		/* looks before the first at the clock, */
+#define SPIN_BARE	256		/* of which these follow each other at once */
 #define SPIN_LOOKS	32		/* looks between looks at the clock */
 #define SHIFT_MAX	10
 #define CPUS_VALID	100000000	/* ns */
@@ -150,13 +151,18 @@ static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 /* Look without a clock: is it @value or, for a @count, more? */
 static inline bool first_looks(const __u64 *word, uint64_t value, bool count)
 {
-	/* Back off, so that polling does not steal the cache line from the writer. */
 	for (int i = 0; i < SPIN_FIRST; i++) {
 		uint64_t is = ddi_load_acquire(word);
 
 		if (is == value || (count && is > value))
 			return true;
-		cpu_relax();
+		/*
+		 * Back off, so that polling does not steal the cache line from the
+		 * writer; not at once, because a pause takes longer than most of a round
+		 * trip.
+		 */
+		if (i >= SPIN_BARE)
+			cpu_relax();
 	}
 	return false;
 }
