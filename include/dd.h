@@ -376,7 +376,7 @@ struct dd_msg {
 /* Options of dd_recv() and dd_call() */
 #define DD_RECV_SPIN	0x0	/* spin first, if that may help */
 #define DD_RECV_SLEEP	0x1	/* sleep at once */
-#define DD_RECV_INTR	0x2	/* sleep at once; a caught signal ends the wait */
+#define DD_RECV_INTR	0x8	/* sleep at once; a caught signal ends the wait */
 
 /**
  * dd_recv() - consume the next message of a note list

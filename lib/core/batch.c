@@ -12,8 +12,8 @@
  */
 #include <limits.h>
 
+#include "direct_tx.h"
 #include "error.h"
-#include "send.h"
 
 #define BATCH_MAX	64	/* include/dd.h says so, too */
 
@@ -168,7 +168,7 @@ static int batch_collect(struct ddi_batch *b, struct ddi_conn *c,
 		return ret;
 	if (!c)
 		return batch_single(b, m);
-	rq.tag = ddi_send_tag(c);
+	rq.tag = ddi_load(&c->got);
 	return batch_add(b, c, &rq);
 }
 

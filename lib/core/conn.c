@@ -34,13 +34,16 @@ static void conn_set_type(struct ddi_conn *c, uint8_t type)
 {
 	c->type = type;
 	c->guarded = !c->service && type != DD_TYPE_STREAM;
-	c->replies = c->service && type == DD_TYPE_RPC;
+	c->got_mask = c->service && type == DD_TYPE_RPC ? ~0u : 0;
 	c->outstanding = 0;
 	c->got = 0;
 }
 
-static void conn_publish(struct dd *h, struct ddi_conn *c, uint64_t serial)
+static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t block,
+			 uint64_t serial)
 {
+	/* A reader that sees the new serial sees no older word. */
+	ddi_store(&c->note, DD_SERIAL_ID(serial) | (uint64_t)block << 40);
 	ddi_store(&c->dead, 0);
 	ddi_store(&c->closing, false);
 	ddi_store_release(&c->serial, serial);
@@ -70,7 +73,6 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		ddi_direct_close(h, c);
 		c->service = s;
 		c->service_id = s->id;
-		c->note_block = block << 8;
 		c->cell = block_cell(s, block);
 		conn_set_type(c, ddi_load(&c->cell->type));
 		c->most = h->mutual ? own_window(s, c->type) : DD_WINDOW_MAX;
@@ -80,7 +82,7 @@ static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
 		c->recv_size = s->recv_block;
 		c->send = s->send ? s->send + block * s->send_block : NULL;
 		c->send_size = s->send ? s->send_block : 0;
-		conn_publish(h, c, serial);
+		conn_publish(h, c, block, serial);
 	}
 	ddi_unlock(&c->lock);
 }
@@ -145,7 +147,7 @@ static struct ddi_conn *client_bind(struct dd *h,
 	c->send = ddi_region_addr(h, &info->send);
 	c->send_size = info->send.length;
 	memset(&c->spin, 0, sizeof(c->spin));
-	conn_publish(h, c, info->conn);
+	conn_publish(h, c, 0, info->conn);
 	ddi_unlock(&c->lock);
 	return c;
 }

@@ -20,24 +20,25 @@ struct ddi_direct_tx;
  */
 #define DDI_UNBOUND	0x80000000u
 
-/* One end of a connection. The first two cache lines are those of each message. */
+/* One end of a connection. The first cache line and a half are those of each message. */
 struct ddi_conn {
 	struct ddi_lock lock;	/* of the send queue, and of all of this while bound */
-	uint32_t note_block;	/* block number << 8 of a serving end, else 0: as in notes */
+	uint32_t got;		/* number to tag the next message with, or 0 */
 	uint64_t serial;	/* DDI_UNBOUND or 0 while unbound; written last */
 	struct dd_cell *cell;	/* in the area */
-	struct ddi_direct_tx *tx;	/* direct path, or NULL; @lock */
-	uint32_t got;		/* lower half of the number of the last message consumed */
-	bool guarded;		/* RPC or SPLIT client: the type restricts sending */
-	bool replies;		/* RPC server: a message is tagged with @got */
-	uint8_t outstanding;	/* SPLIT client: a request has no reply yet */
-	uint8_t type;		/* DD_TYPE_* */
+	struct ddi_direct_tx *tx_fast;	/* @tx, if ddi_send_fast() may use it; @lock */
+	uint64_t note;		/* first word of a direct note for this end: id, block */
+	uint32_t got_mask;	/* RPC server: ~0, to keep message numbers in @got; else 0 */
 	uint32_t service_id;	/* 0 at the connecting end */
 	char *recv;
 	size_t recv_size;
 	char *send;
 	size_t send_size;
+	struct ddi_direct_tx *tx;	/* direct path, or NULL; @lock */
 	uint32_t most;		/* limit of messages in flight, whatever the window is */
+	bool guarded;		/* RPC or SPLIT client: the type restricts sending */
+	uint8_t outstanding;	/* SPLIT client: a request has no reply yet */
+	uint8_t type;		/* DD_TYPE_* */
 	bool tx_known;		/* DD_IOC_DIRECT has been tried; @lock */
 	bool tx_again;		/* it failed, and may be tried again; @lock */
 	bool closing;		/* @dead is being closed; dd.lock */

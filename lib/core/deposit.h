@@ -26,17 +26,17 @@ static inline void ddi_move_pair(char *dst, const char *src)
 	*(ddi_pair *)dst = *(const ddi_any_pair *)src;
 }
 
-/* Whether a message is a few words that go to an aligned place. */
-static inline bool ddi_is_short(const char *dst, size_t len)
+/* Whether a message is a few words. */
+static inline bool ddi_is_short(size_t len)
 {
-	/* The first term keeps bits of 0, of lengths above the limit and of odd ones. */
-	return !((len - 8) & ~(DDI_COPY_SHORT - 8ul)) && !((uintptr_t)dst & 7);
+	/* This keeps bits of 0, of lengths above the limit and of odd ones. */
+	return !((len - 8) & ~(DDI_COPY_SHORT - 8ul));
 }
 
-/* As ddi_deposit(), if ddi_is_short(); some words are stored twice. */
+/* As ddi_deposit(), if ddi_is_short() and @dst is aligned; stores some words twice. */
 static inline uint64_t ddi_deposit_short(char *dst, const char *src, size_t len)
 {
-	uint64_t word = *(const ddi_any_word *)(src + len - 8);
+	uint64_t word;
 
 	if (ddi_likely(len >= 8 + 32)) {
 		ddi_move_pair(dst, src);
@@ -49,6 +49,7 @@ static inline uint64_t ddi_deposit_short(char *dst, const char *src, size_t len)
 	} else if (len > 8) {
 		ddi_store((ddi_word *)dst, *(const ddi_any_word *)src);
 	}
+	word = *(const ddi_any_word *)(src + len - 8);
 	ddi_store_release((ddi_word *)(dst + len - 8), word);
 	return word;
 }

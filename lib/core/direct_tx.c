@@ -145,8 +145,8 @@ static int tx_get(struct dd *h, const struct ddi_conn *c,
 	if (ret < 0)
 		return ret;
 	tx->size = d.block_size;
-	tx->to[0] = d.peer_conn;
-	tx->to[1] = d.peer_block << 8;
+	tx->to = d.peer_conn | (uint64_t)d.peer_block << 40;
+	tx->node_up = &((struct dd_area_head *)h->area)->node_up;
 	if (tx->ring && d.block_size <= INT32_MAX)
 		tx->block = map(h, d.block, d.block_size, PROT_READ | PROT_WRITE);
 	if (tx->block) {
@@ -184,6 +184,8 @@ void ddi_direct_open(struct dd *h, struct ddi_conn *c)
 	ret = tx_get(h, c, tx);
 	if (!ret) {
 		c->tx = tx;
+		if (!c->guarded && c->send_size >= DDI_COPY_SHORT)
+			c->tx_fast = tx;
 		return;
 	}
 	tx_free(h, tx);
@@ -200,6 +202,7 @@ void ddi_direct_close(struct dd *h, struct ddi_conn *c)
 	c->tx_known = false;
 	c->tx_again = false;
 	c->tx = NULL;
+	c->tx_fast = NULL;
 	if (tx)
 		tx_free(h, tx);
 }
@@ -285,7 +288,7 @@ static int kernel_deposits(struct dd *h, struct ddi_conn *c,
 	sqe->len = rq->len;
 	sqe->tag = 0;
 	ddi_store_release(&sqe->seq, tx->deposits + 1);
-	ret = ddi_doorbell(h, c->serial);
+	ret = ddi_doorbell(h, c);
 	if (ret)
 		return ret;
 	tx->deposits++;
@@ -298,7 +301,7 @@ static int kernel_deposits(struct dd *h, struct ddi_conn *c,
  * the connection has ended or its receiver sleeps: then posted() is called.
  */
 static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t len,
-			size_t roffset, uint64_t word, uint32_t tag,
+			size_t roffset, uint64_t word, const uint32_t *tag,
 			const unsigned int *meta, size_t metacount)
 {
 	struct ddi_tx_ring *ring = tx->ring;
@@ -307,29 +310,28 @@ static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 		       __atomic_fetch_add(&ring->tail, 1, __ATOMIC_RELAXED);
 	struct dd_ring_note *note = &ring->notes[pos & ring->mask];
 	uint64_t n = tx->submitted;
-	__u32 head[2];
+	struct dd_cell *cell;
 
 	note->word = word;
 	note->offset = roffset;
 	note->len = len;
-	head[0] = tx->to[0];
-	head[1] = tx->to[1] | metacount;
-	memcpy(&note->conn, head, sizeof(head));
-	tx->ends[n & tx->mask] = pos + 1;
-	tx->submitted = ++n;
-	note->msgid = n;
-	note->tag = tag;
+	*(ddi_word *)&note->conn = tx->to | (uint64_t)metacount << 32;
+	note->msgid = n + 1;
+	note->tag = ddi_load(tag);
 	for (size_t i = 0; i < metacount; i++)
 		note->meta[i] = meta[i];
-	/* For reports only. */
-	ddi_store((ddi_word *)c->cell->sq[0].meta, n);
 	/*
 	 * Orders the note before the loads of @error and @need_wake that follow. Pairs
 	 * with the kernel's barriers when it closes and when the receiver goes to sleep.
 	 */
 	ddi_store_mb(&note->seq, pos + 1);
-	return ddi_load(&ring->state->need_wake) || ddi_load(&c->cell->error) ||
-	       ddi_load(&c->cell->conn) != c->serial;
+	tx->ends[n & tx->mask] = pos + 1;
+	tx->submitted = n + 1;
+	cell = c->cell;
+	/* For reports only. */
+	ddi_store((ddi_word *)cell->sq[0].meta, n + 1);
+	return !ddi_equals(&ring->state->need_wake, 0) ||
+	       !ddi_equals(&cell->error, 0) || !ddi_equals(&cell->conn, c->serial);
 }
 
 /*
@@ -357,13 +359,15 @@ static int posted(struct dd *h, struct ddi_conn *c)
 	return 0;
 }
 
-/* Whether the source is inside the connection's own send buffer. */
-static inline bool own_source(const struct ddi_conn *c, const void *addr, size_t len)
+static inline bool inside(size_t offset, size_t len, size_t size)
 {
-	size_t offset = (uintptr_t)addr - (uintptr_t)c->send;
+	return offset <= size && len <= size - offset;
+}
 
-	return ddi_likely(offset <= c->send_size) &&
-	       ddi_likely(len <= c->send_size - offset);
+/* Whether the source is inside the connection's own send buffer. */
+static inline bool own_source(const struct ddi_conn *c, const char *addr, size_t len)
+{
+	return inside((uintptr_t)addr - (uintptr_t)c->send, len, c->send_size);
 }
 
 /* The source of a request that the library copies. */
@@ -377,13 +381,6 @@ static bool source_good(struct dd *h, const struct ddi_conn *c,
 	return rq->options & DD_SEND_UNWIRED || own_source(c, rq->addr, rq->len);
 }
 
-static inline bool target_good(const struct ddi_direct_tx *tx, size_t len,
-			       size_t roffset)
-{
-	return ddi_likely(roffset <= tx->size) &&
-	       ddi_likely(len <= tx->size - roffset);
-}
-
 /**
  * ddi_direct_send() - send directly, whatever it is
  * @h: handle
@@ -395,7 +392,6 @@ static inline bool target_good(const struct ddi_direct_tx *tx, size_t len,
 int ddi_direct_send(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq)
 {
-	const struct dd_area_head *head = (void *)h->area;
 	struct ddi_direct_tx *tx = c->tx;
 	bool full = ddi_direct_full(tx);
 	uint64_t word;
@@ -407,9 +403,9 @@ int ddi_direct_send(struct dd *h, struct ddi_conn *c,
 		return -ENOTREADY;
 	if (!source_good(h, c, rq))
 		return -EBADRANGE;
-	if (!ddi_load(&head->node_up))
+	if (!ddi_load(tx->node_up))
 		return -ENOCMP;
-	if (!target_good(tx, rq->len, rq->roffset))
+	if (!inside(rq->roffset, rq->len, tx->size))
 		return -EBADRANGE;
 	if (full)
 		return -ENOTREADY;
@@ -420,11 +416,11 @@ int ddi_direct_send(struct dd *h, struct ddi_conn *c,
 	} else {
 		word = ddi_deposit(tx->block + rq->roffset, rq->addr, rq->len);
 	}
-	return post(c, tx, rq->len, rq->roffset, word, rq->tag, rq->meta,
+	return post(c, tx, rq->len, rq->roffset, word, &rq->tag, rq->meta,
 		    rq->metacount) ? posted(h, c) : 0;
 }
 
-/* Unlock a connection on which a message was posted; returns @ret. */
+/* Unlock a connection on which a message was posted. */
 static DDI_NOINLINE int posted_slow(struct dd *h, struct ddi_conn *c)
 {
 	int ret = posted(h, c);
@@ -440,50 +436,61 @@ static DDI_NOINLINE int posted_wake(struct ddi_conn *c)
 	return 0;
 }
 
-static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c,
-			    struct ddi_direct_tx *tx, size_t len, size_t roffset,
-			    uint64_t word)
+/* The message is in place: post its note. The order of arguments saves moves. */
+static DDI_NOINLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
+				  size_t len, size_t roffset)
 {
-	if (ddi_unlikely(post(c, tx, len, roffset, word, ddi_send_tag(c), NULL, 0)))
+	if (ddi_unlikely(post(c, c->tx_fast, len, roffset, word, &c->got, NULL, 0)))
 		return posted_slow(h, c);
 	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&c->lock)))
 		return posted_wake(c);
 	return 0;
 }
 
-static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c,
-				  const char *addr, size_t len, size_t roffset)
-{
-	return send_post(h, c, c->tx, len, roffset,
-			 ddi_deposit(c->tx->block + roffset, addr, len));
-}
-
-/* Nothing was done yet: leave the lock, and take the general path. */
-static DDI_NOINLINE int send_not(struct dd *h, int conn, const void *addr,
-				 size_t len, size_t roffset, struct ddi_conn *c)
+/* Nothing was done. The connection is locked, if not ddi_alone(). */
+static DDI_NOINLINE int send_not(struct dd *h, int conn, const char *addr, size_t len,
+				 size_t roffset, struct ddi_conn *c)
 {
 	if (!ddi_alone())
 		ddi_unlock(&c->lock);
 	return ddi_send_general(h, conn, addr, len, roffset, 0, NULL, 0);
 }
 
-static DDI_NOINLINE int send_queue_locked(struct dd *h, struct ddi_conn *c,
-					  const void *addr, size_t len,
-					  size_t roffset)
+/* The same, of a connection without @tx_fast. */
+static DDI_NOINLINE int send_slow(struct dd *h, int conn, const char *addr, size_t len,
+				  size_t roffset, struct ddi_conn *c)
 {
-	int ret = ddi_send_queue(h, c, addr, len, roffset);
-
-	ddi_unlock(&c->lock);
-	return ret;
+	if (ddi_send_fills(c))
+		return ddi_send_queue(h, c, addr, len, roffset);
+	return send_not(h, conn, addr, len, roffset, c);
 }
 
-/*
- * Send a message without options and metadata; the fast path is for a connection with a
- * direct path whose type allows any. What needs more is left to functions that are
- * called last, so that this one saves no registers. Returns as dd_send().
+static DDI_NOINLINE int send_long(struct dd *h, int conn, const char *addr, size_t len,
+				  size_t roffset, struct ddi_conn *c)
+{
+	struct ddi_direct_tx *tx = c->tx_fast;
+
+	if (!own_source(c, addr, len) || !inside(roffset, len, tx->size))
+		return send_not(h, conn, addr, len, roffset, c);
+	return send_post(h, c, ddi_deposit(tx->block + roffset, addr, len), len,
+			 roffset);
+}
+
+/**
+ * ddi_send_fast() - send a message without options and metadata
+ * @h: handle, may be NULL; a child of fork() finds no connection
+ * @conn: as dd_send()
+ * @addr: as dd_send()
+ * @len: as dd_send()
+ * @roffset: as dd_send()
+ *
+ * The path of a short message that goes directly on a connection whose type allows it.
+ * Everything else is left to functions that are called last, so that this one saves few
+ * registers.
+ *
+ * Return: as dd_send().
  */
-int ddi_send_fast(struct dd *h, int conn, const void *addr, size_t len,
-		  size_t roffset)
+int ddi_send_fast(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
 {
 	struct ddi_direct_tx *tx;
 	struct ddi_conn *c;
@@ -491,24 +498,23 @@ int ddi_send_fast(struct dd *h, int conn, const void *addr, size_t len,
 	c = ddi_likely(h) ? ddi_table_get(h->board.conns, conn) : NULL;
 	if (ddi_unlikely(!c) || (!ddi_alone() && !ddi_trylock(&c->lock)))
 		return ddi_send_general(h, conn, addr, len, roffset, 0, NULL, 0);
-	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn) ||
-	    ddi_unlikely(c->guarded))
+	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
 		return send_not(h, conn, addr, len, roffset, c);
-	tx = c->tx;
-	if (!tx && ddi_unlikely(ddi_direct_due(c)))
-		return send_not(h, conn, addr, len, roffset, c);
+	tx = c->tx_fast;
 	if (!tx)
-		return ddi_alone() ? ddi_send_queue(h, c, addr, len, roffset) :
-				     send_queue_locked(h, c, addr, len, roffset);
-	if (ddi_unlikely(ddi_load(&c->cell->error)) ||
-	    !own_source(c, addr, len) || !target_good(tx, len, roffset) ||
-	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)h->area)->node_up)) ||
+		return send_slow(h, conn, addr, len, roffset, c);
+	if (ddi_unlikely(!ddi_equals(&c->cell->error, 0)) ||
+	    ddi_unlikely(ddi_equals(tx->node_up, 0)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!tx_drained(tx))))
 		return send_not(h, conn, addr, len, roffset, c);
-	if (ddi_unlikely(!ddi_is_short(tx->block + roffset, len)))
-		return send_long(h, c, addr, len, roffset);
-	return send_post(h, c, tx, len, roffset,
-			 ddi_deposit_short(tx->block + roffset, addr, len));
+	if (!ddi_is_short(len) || ddi_unlikely(roffset & 7))
+		return send_long(h, conn, addr, len, roffset, c);
+	/* Neither buffer is shorter than a short message. */
+	if (ddi_unlikely((size_t)(addr - c->send) > c->send_size - len) ||
+	    ddi_unlikely(roffset > tx->size - len))
+		return send_not(h, conn, addr, len, roffset, c);
+	return send_post(h, c, ddi_deposit_short(tx->block + roffset, addr, len), len,
+			 roffset);
 }
 
 /**

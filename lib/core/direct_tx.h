@@ -29,9 +29,10 @@ struct ddi_direct_tx {
 	struct ddi_tx_ring *ring;
 	char *block;		/* the other end's */
 	size_t size;		/* of @block, less than 2 GiB */
-	uint32_t to[2];		/* 8 bytes of each note: the id of the connection there, and
-				 * its block number << 8 if that is a serving end
+	uint64_t to;		/* word of each note: the id of the connection there, and
+				 * its block number << 40 if that is a serving end
 				 */
+	const __u32 *node_up;	/* in the area */
 	uint64_t submitted;	/* messages sent */
 	uint64_t limit;		/* messages that may be sent before the reader's position is
 				 * to be loaded again; at most @submitted + @window + 1
@@ -71,6 +72,12 @@ static inline bool ddi_direct_due(const struct ddi_conn *c)
 	n = ddi_load(&c->cell->submitted);
 	return n > c->tx_after &&
 	       n % DDI_ASK_EVERY >= DDI_ASK_EVERY - DDI_ASK_TIMES;
+}
+
+/* Whether a locked connection sends any message by the kernel, and does not ask now. */
+static inline bool ddi_send_fills(const struct ddi_conn *c)
+{
+	return !c->guarded && !c->tx && !ddi_direct_due(c);
 }
 
 /* Messages that a locked connection has sent. */

@@ -23,6 +23,9 @@ struct ddi_list {
 	uint32_t mask;			/* number of slots minus 1 */
 	uint32_t nr_rx;			/* direct rings known */
 	struct ddi_direct_rx *rx;	/* array of them; NULL until there is one */
+	int64_t timeout;		/* of ddi_recv(), while it holds the lock, */
+	uint32_t wanted;		/* as are its @list */
+	unsigned int options;		/* and its @options */
 	uint32_t turn;			/* ring that a scan begins at: 0 its own, else of @rx */
 	int32_t streak;			/* messages until all rings are looked at again */
 	uint64_t rest_of;		/* number of the close note that @rest belongs to */

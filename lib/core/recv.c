@@ -24,33 +24,31 @@
 /* Account for a message that was taken; the list of the connection is locked. */
 static inline void consumed(struct ddi_conn *c, uint32_t msgid)
 {
-	ddi_store(&c->got, msgid);
+	ddi_store(&c->got, msgid & c->got_mask);
 	/* SPLIT: the reply is consumed, the next request may be sent. */
 	ddi_store_release(&c->outstanding, 0);
 }
 
-static inline void fill_data(struct dd_msg *msg, const struct ddi_conn *c,
-			     uint64_t serial, const struct dd_note *note)
+/* A message without what its note says of it. */
+static inline void fill_msg(struct dd_msg *msg, const struct ddi_conn *c,
+			    const struct dd_note *note)
 {
 	msg->type = DD_MSG_DATA;
-	msg->conn = DD_SERIAL_ID(serial);
+	msg->conn = DD_SERIAL_ID(note->conn);
 	msg->service = c->service_id;
-	msg->msgid = note->msgid;
-	msg->serial = serial;
+	msg->serial = note->conn;
 	msg->addr = c->recv + note->offset;
 	msg->len = note->len;
 	msg->send = c->send;
 	msg->send_size = c->send_size;
-	msg->word = note->word;
-	msg->tag = note->tag;
 }
 
 static inline void fill_brief(struct ddi_brief *brief, const struct ddi_conn *c,
-			      uint64_t serial, const struct dd_note *note)
+			      const struct dd_note *note)
 {
 	brief->addr = c->recv + note->offset;
 	brief->len = note->len;
-	brief->conn = DD_SERIAL_ID(serial);
+	brief->conn = DD_SERIAL_ID(note->conn);
 	brief->service = c->service_id;
 	brief->meta_count = 0;
 }
@@ -106,29 +104,31 @@ static DDI_INLINE bool direct_load(const struct ddi_direct_rx *rx,
 				   const struct ddi_conn *c, uint64_t head,
 				   struct dd_note *note)
 {
-	if (ddi_unlikely(c->note_block != (uint32_t)(head >> 32)))
-		return false;
+	const struct dd_cell *cell;
+
 	note->conn = ddi_load_acquire(&c->serial);
-	if (ddi_unlikely(DD_SERIAL_ID(note->conn) != (uint32_t)head) ||
-	    ddi_unlikely(!ddi_equals(&c->cell->conn, note->conn)) ||
-	    ddi_unlikely(!ddi_equals(&c->cell->ring, rx->unit)))
+	cell = c->cell;
+	if (ddi_unlikely(!ddi_equals(&c->note, head)) ||
+	    ddi_unlikely(!ddi_equals(&cell->conn, note->conn)) ||
+	    ddi_unlikely(!ddi_equals(&cell->ring, rx->unit)))
 		return false;
 	note->offset = ddi_load(&slot->offset);
 	note->len = ddi_load(&slot->len);
 	if (ddi_unlikely(note->offset > c->recv_size) ||
 	    ddi_unlikely(note->len > c->recv_size - note->offset))
 		return false;
-	note->msgid = ddi_load(&slot->msgid);
 	return true;
 }
 
-static DDI_INLINE void direct_fill(struct dd_msg *msg, const struct ddi_conn *c,
-				   const struct dd_ring_note *slot,
-				   struct dd_note *note)
+/* Returns the number of the message. */
+static DDI_INLINE uint32_t direct_fill(struct dd_msg *msg, const struct ddi_conn *c,
+				       const struct dd_ring_note *slot,
+				       const struct dd_note *note)
 {
-	note->word = ddi_load(&slot->word);
-	note->tag = ddi_load(&slot->tag);
-	fill_data(msg, c, note->conn, note);
+	fill_msg(msg, c, note);
+	msg->word = ddi_load(&slot->word);
+	msg->tag = ddi_load(&slot->tag);
+	return msg->msgid = ddi_load(&slot->msgid);
 }
 
 /* Returns 1 a message, 0 none, -EAGAIN a void note. */
@@ -139,6 +139,7 @@ static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *r
 	struct ddi_conn *c;
 	struct dd_note note;
 	unsigned int words;
+	uint32_t msgid;
 	uint64_t head;
 
 	if (ddi_load_acquire(&slot->seq) != pos + 1)
@@ -147,14 +148,14 @@ static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *r
 	words = head >> 32 & META_MASK;
 	head &= ~((uint64_t)META_MASK << 32);
 	c = ddi_table_get(h->board.conns, head);
-	if (!c || c->note_block != (uint32_t)(head >> 32) || !ddi_conn_is(c, head))
+	if (!c || ddi_load(&c->note) != head || !ddi_conn_is(c, head))
 		c = direct_unknown(h, l, head, head >> 40);
 	if (!c || !direct_load(rx, slot, c, head, &note))
 		return -EAGAIN;
-	direct_fill(msg, c, slot, &note);
+	msgid = direct_fill(msg, c, slot, &note);
 	fill_meta(msg, slot->meta, words);
 	if (consume)
-		consumed(c, note.msgid);
+		consumed(c, msgid);
 	return 1;
 }
 
@@ -271,6 +272,15 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 	return ret;
 }
 
+static inline void own_data(struct dd_msg *msg, const struct ddi_conn *c,
+			    const struct dd_note *note)
+{
+	fill_msg(msg, c, note);
+	msg->msgid = note->msgid;
+	msg->word = note->word;
+	msg->tag = note->tag;
+}
+
 /* A message of a note of the list's own ring. False if its connection is gone. */
 static bool own_fill(struct dd *h, const struct dd_note *note, bool consume,
 		     struct dd_msg *msg)
@@ -281,7 +291,7 @@ static bool own_fill(struct dd *h, const struct dd_note *note, bool consume,
 		c = ddi_conn_of_note(h, note);
 	if (!c)
 		return false;
-	fill_data(msg, c, note->conn, note);
+	own_data(msg, c, note);
 	fill_meta(msg, note->meta, note->meta_count);
 	if (ddi_likely(note->type == DD_NOTE_DATA)) {
 		if (consume)
@@ -393,125 +403,6 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-static DDI_NOINLINE bool fast_not(struct ddi_list *l)
-{
-	if (!ddi_alone())
-		ddi_unlock(&l->lock);
-	return false;
-}
-
-static DDI_NOINLINE bool fast_kick(struct dd *h, struct ddi_list *l)
-{
-	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	if (!ddi_alone())
-		ddi_unlock(&l->lock);
-	return true;
-}
-
-static DDI_NOINLINE bool fast_wake(struct ddi_list *l)
-{
-	ddi_lock_wake(&l->lock);
-	return true;
-}
-
-/* Take a simple message of the list's own ring; the list is locked, if not alone. */
-static DDI_NOINLINE bool fast_own(struct dd *h, struct ddi_list *l,
-				  struct dd_msg *msg, struct ddi_brief *brief)
-{
-	struct dd_list_head *lh = l->head;
-	struct dd_note note;
-	struct ddi_conn *c;
-
-	if (!own_look(h->area, l, lh, &note) || note.type != DD_NOTE_DATA ||
-	    note.meta_count)
-		return fast_not(l);
-	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
-		return fast_not(l);
-	if (msg) {
-		fill_data(msg, c, note.conn, &note);
-		msg->meta_count = 0;
-	} else {
-		fill_brief(brief, c, note.conn, &note);
-	}
-	consumed(c, note.msgid);
-	ddi_store_mb(&lh->head, note.seq);
-	if (ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK))
-		return fast_kick(h, l);
-	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
-		return fast_wake(l);
-	return true;
-}
-
-/* @msg or @brief is NULL, and constant. */
-static DDI_INLINE bool fast(struct dd *h, uint32_t id, struct dd_msg *msg,
-			    struct ddi_brief *brief)
-{
-	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, id) :
-					     NULL;
-	const struct dd_ring_note *slot;
-	struct dd_ring_state *state;
-	struct ddi_direct_rx *rx;
-	struct ddi_conn *c;
-	struct dd_note note;
-	uint64_t pos, head;
-
-	if (ddi_unlikely(!l) || (!ddi_alone() && !ddi_trylock(&l->lock)))
-		return false;
-	/* A list that is gone has the id 0, of which there is no record. */
-	if (ddi_unlikely(!ddi_equals(&l->head->id, id)) || ddi_unlikely(--l->streak < 0))
-		return fast_not(l);
-	rx = l->cur;
-	if (!rx)
-		return fast_own(h, l, msg, brief);
-	state = rx->state;
-	pos = ddi_load(&state->head);
-	slot = ddi_direct_slot(rx, pos);
-	if (!ddi_equals(&slot->seq, pos + 1))
-		return fast_not(l);
-	head = ddi_load((const ddi_word *)&slot->conn);
-	c = ddi_table_get(h->board.conns, head);
-	/* Nor is it good with metadata. */
-	if (ddi_unlikely(!c) || !direct_load(rx, slot, c, head, &note))
-		return fast_not(l);
-	if (msg) {
-		direct_fill(msg, c, slot, &note);
-		msg->meta_count = 0;
-	} else {
-		fill_brief(brief, c, note.conn, &note);
-	}
-	consumed(c, note.msgid);
-	ddi_store_mb(&state->head, pos + 1);
-	if (ddi_unlikely(ddi_test(&state->need_kick, 1)))
-		return fast_kick(h, l);
-	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
-		return fast_wake(l);
-	return true;
-}
-
-/**
- * ddi_recv_fast() - take the next message, if that is simple
- * @h: handle, may be NULL; a child of fork() finds no list
- * @id: id of the list
- * @msg: (out) the message
- *
- * Simple is a data message without metadata, of a known connection, in the ring of the
- * last message. What needs more is left to functions that are called last, so that this
- * one saves few registers.
- *
- * Return: whether there was one; if not, ddi_recv_general() finds out what there is.
- */
-bool ddi_recv_fast(struct dd *h, uint32_t id, struct dd_msg *msg)
-{
-	return fast(h, id, msg, NULL);
-}
-
-/* The same, of fewer words. */
-bool ddi_recv_brief(struct dd *h, uint32_t id, struct ddi_brief *brief)
-{
-	return fast(h, id, NULL, brief);
-}
-
 static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
 {
 	brief->addr = msg->addr;
@@ -519,65 +410,169 @@ static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
 	brief->conn = msg->conn;
 	brief->service = msg->service;
 	brief->meta_count = msg->meta_count;
-	for (unsigned int i = 0; i < msg->meta_count; i++)
-		brief->meta[i] = msg->meta[i];
+	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
 }
 
-/**
- * ddi_recv_general() - receive whatever it is
- * @h: as dd_recv()
- * @list: as dd_recv()
- * @msg: (out) the message, or NULL
- * @brief: (out) the message, if @msg is NULL; its length is -1 for DD_MSG_CONN
- * @options: as dd_recv()
- * @timeout: as dd_recv()
- *
- * Return: as dd_recv().
- */
-int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
-		     struct ddi_brief *brief, unsigned int options,
-		     int64_t timeout)
+/* Receive whatever it is, or wait. Returns as ddi_recv(). */
+static DDI_NOINLINE int recv_general(struct dd *h, int list, void *to,
+				     unsigned int options, int64_t timeout)
 {
-	struct dd_msg local, *to = msg ? msg : &local;
-	int64_t deadline = 0;
+	bool brief = options & DDI_RECV_BRIEF;
+	struct dd_msg local, *msg = brief ? &local : to;
 	struct ddi_list *l;
+	int64_t deadline;
 	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	if ((!msg && !brief) || options & ~RECV_OPTIONS)
-		return -EINVAL;
-	do {
-		l = ddi_list_find(h, list);
-		if (!l)
-			return -EBADID;
-		ret = ddi_list_next(h, l, list, true, to);
-		if (ret > 0 && !msg)
-			brief_from(brief, to);
-		if (ret)
-			return ret > 0 && to->type == DD_MSG_CLOSE ? -ECONNCLOSE :
-			       ret < 0 ? ret : 0;
-		if (!timeout)
-			return -EWOULDBLOCK;
-		if (!deadline)
-			deadline = ddi_deadline(timeout);
-		else if (ddi_passed(deadline))
-			/* The sender of void notes may have ended each wait before. */
-			return -ETIMEDOUT;
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -EBADID;
+	ret = ddi_list_next(h, l, list, true, msg);
+	if (ret > 0 && brief)
+		brief_from(to, msg);
+	if (ret)
+		return ret < 0 ? ret : msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+	if (!timeout)
+		return -EWOULDBLOCK;
+	deadline = ddi_deadline(timeout);
+	for (;;) {
 		ret = ddi_list_wait(h, l, list, options, deadline);
-		/* What was waited for is probably simple. */
-	} while (!ret && !(msg ? ddi_recv_fast(h, list, msg) :
-				 ddi_recv_brief(h, list, brief)));
-	return ret;
+		if (!ret)
+			ret = ddi_recv(h, list, to, options, 0);
+		if (ret != -EWOULDBLOCK)
+			return ret;
+		/* The sender of void notes may have ended each wait before. */
+		if (ddi_passed(deadline))
+			return -ETIMEDOUT;
+	}
+}
+
+/* The list is locked, if not ddi_alone(). */
+static DDI_NOINLINE int recv_other(struct dd *h, struct ddi_list *l, void *to)
+{
+	unsigned int options = l->options;
+	int64_t timeout = l->timeout;
+	int list = l->wanted;
+
+	if (!ddi_alone())
+		ddi_unlock(&l->lock);
+	return recv_general(h, list, to, options, timeout);
+}
+
+static DDI_NOINLINE int recv_kick(struct dd *h, struct ddi_list *l)
+{
+	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+	if (!ddi_alone())
+		ddi_unlock(&l->lock);
+	return 0;
+}
+
+static DDI_NOINLINE int recv_wake(struct ddi_list *l)
+{
+	ddi_lock_wake(&l->lock);
+	return 0;
+}
+
+/* A message was taken, and its slot released; @kick: the kernel waits for that. */
+static DDI_INLINE int recv_done(struct dd *h, struct ddi_list *l, bool kick)
+{
+	if (ddi_unlikely(kick))
+		return recv_kick(h, l);
+	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
+		return recv_wake(l);
+	return 0;
+}
+
+/* Take a simple message of the list's own ring; the list is locked, if not alone. */
+static DDI_NOINLINE int recv_own(struct dd *h, struct ddi_list *l, void *to)
+{
+	struct dd_list_head *lh = l->head;
+	struct dd_note note;
+	struct ddi_conn *c;
+
+	if (!own_look(h->area, l, lh, &note) || note.type != DD_NOTE_DATA ||
+	    note.meta_count)
+		return recv_other(h, l, to);
+	c = ddi_table_get(h->board.conns, note.conn);
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
+		return recv_other(h, l, to);
+	if (l->options & DDI_RECV_BRIEF) {
+		fill_brief(to, c, &note);
+	} else {
+		own_data(to, c, &note);
+		((struct dd_msg *)to)->meta_count = 0;
+	}
+	consumed(c, note.msgid);
+	ddi_store_mb(&lh->head, note.seq);
+	return recv_done(h, l, ddi_load(&lh->flags) & DD_LIST_NEED_KICK);
+}
+
+/**
+ * ddi_recv() - receive a message
+ * @h: handle, may be NULL; a child of fork() finds no list
+ * @list: as dd_recv()
+ * @to: (out) the message: &struct dd_msg or, with DDI_RECV_BRIEF, &struct ddi_brief
+ * @options: DD_RECV_*, DDI_RECV_BRIEF
+ * @timeout: as dd_recv()
+ *
+ * The path of a data message without metadata, of a known connection, in the ring of the
+ * last message. Everything else is left to functions that are called last, so that this
+ * one saves few registers.
+ *
+ * Return: as dd_recv().
+ */
+int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
+{
+	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
+	const struct dd_ring_note *slot;
+	const struct ddi_direct_rx *rx;
+	struct dd_ring_state *state;
+	struct ddi_conn *c;
+	struct dd_note note;
+	uint64_t pos, head;
+	uint32_t msgid;
+
+	if (ddi_unlikely(!l) || (!ddi_alone() && !ddi_trylock(&l->lock)))
+		return recv_general(h, list, to, options, timeout);
+	l->wanted = list;
+	l->options = options;
+	l->timeout = timeout;
+	/* A list that is gone has the id 0, of which there is no record. */
+	if (ddi_unlikely(!ddi_equals(&l->head->id, (uint32_t)list)) ||
+	    ddi_unlikely(--l->streak < 0))
+		return recv_other(h, l, to);
+	rx = l->cur;
+	if (!rx)
+		return recv_own(h, l, to);
+	state = rx->state;
+	pos = ddi_load(&state->head);
+	slot = ddi_direct_slot(rx, pos);
+	if (!ddi_equals(&slot->seq, pos + 1))
+		return recv_other(h, l, to);
+	/* With metadata it is no connection's word. */
+	head = ddi_load((const ddi_word *)&slot->conn);
+	c = ddi_table_get(h->board.conns, head);
+	if (ddi_unlikely(!c) || !direct_load(rx, slot, c, head, &note))
+		return recv_other(h, l, to);
+	if (options & DDI_RECV_BRIEF) {
+		fill_brief(to, c, &note);
+		msgid = ddi_load(&slot->msgid);
+	} else {
+		msgid = direct_fill(to, c, slot, &note);
+		((struct dd_msg *)to)->meta_count = 0;
+	}
+	consumed(c, msgid);
+	ddi_store_mb(&state->head, pos + 1);
+	return recv_done(h, l, ddi_test(&state->need_kick, 1));
 }
 
 DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 		   unsigned int options, int64_t timeout)
 {
-	if (ddi_likely(msg) && ddi_likely(!(options & ~RECV_OPTIONS)) &&
-	    ddi_recv_fast(h, list, msg))
-		return 0;
-	return ddi_recv_general(h, list, msg, NULL, options, timeout);
+	if (ddi_unlikely(!msg) || ddi_unlikely(options & ~RECV_OPTIONS))
+		return ddi_alive(h) ? -EINVAL : -EBADID;
+	return ddi_recv(h, list, msg, options, timeout);
 }
 
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)

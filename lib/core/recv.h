@@ -9,7 +9,12 @@
 
 #include "list.h"
 
-/* What most interfaces need of a message; they may pass a structure of their own. */
+#define DDI_RECV_BRIEF	0x80000000u	/* an option of ddi_recv() */
+
+/*
+ * What most interfaces need of a message; they may pass a structure of their own. The
+ * length is -1 for DD_MSG_CONN.
+ */
 struct ddi_brief {
 	void *addr;
 	int len;
@@ -21,10 +26,6 @@ struct ddi_brief {
 
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
 		  struct dd_msg *msg);
-bool ddi_recv_fast(struct dd *h, uint32_t id, struct dd_msg *msg);
-bool ddi_recv_brief(struct dd *h, uint32_t id, struct ddi_brief *brief);
-int ddi_recv_general(struct dd *h, int list, struct dd_msg *msg,
-		     struct ddi_brief *brief, unsigned int options,
-		     int64_t timeout);
+int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout);
 
 #endif /* _DD_RECV_H */

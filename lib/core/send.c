@@ -37,13 +37,13 @@ static DDI_NOINLINE int doorbell_failed(struct dd *h, uint64_t serial, int ret)
 }
 
 /* Ring the doorbell. Returns 0, or why the request was refused. */
-int ddi_doorbell(struct dd *h, uint64_t serial)
+int ddi_doorbell(struct dd *h, const struct ddi_conn *c)
 {
 	/* Where a long has 32 bits, the kernel takes the address of the serial. */
-	int ret = ioctl(h->fd, DD_IOC_DOORBELL, sizeof(long) < sizeof(serial) ?
-			(unsigned long)&serial : (unsigned long)serial);
+	int ret = ioctl(h->fd, DD_IOC_DOORBELL, sizeof(long) < sizeof(c->serial) ?
+			(unsigned long)&c->serial : (unsigned long)c->serial);
 
-	return ddi_likely(ret > 0) ? 0 : doorbell_failed(h, serial, ret);
+	return ddi_likely(ret > 0) ? 0 : doorbell_failed(h, c->serial, ret);
 }
 
 /*
@@ -54,14 +54,8 @@ int ddi_doorbell(struct dd *h, uint64_t serial)
 int ddi_send_closed(struct dd *h, const struct ddi_conn *c)
 {
 	if (c->service)
-		ddi_doorbell(h, c->serial);
+		ddi_doorbell(h, c);
 	return -ECONNCLOSE;
-}
-
-/* Whether the locked connection sends by the kernel and is not to ask again now. */
-bool ddi_send_fills(const struct ddi_conn *c)
-{
-	return !c->guarded && !c->tx && !ddi_direct_due(c);
 }
 
 /* Anywhere but in the connection's own send buffer. Returns DD_SQE_*. */
@@ -135,12 +129,12 @@ static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 	if (ret)
 		return ret;
 	ddi_store_release(&sqe->seq, n + 1);
-	return ddi_doorbell(h, c->serial);
+	return ddi_doorbell(h, c);
 }
 
 /*
  * The fast path of a connection that sends by the kernel: without options and metadata.
- * The connection is locked, if not ddi_alone().
+ * The connection is locked, if not ddi_alone(), and is unlocked here.
  */
 int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t len,
 		   size_t roffset)
@@ -149,10 +143,13 @@ int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t le
 		.addr = addr,
 		.len = len,
 		.roffset = roffset,
-		.tag = ddi_send_tag(c),
+		.tag = ddi_load(&c->got),
 	};
+	int ret = send_kernel(h, c, &rq);
 
-	return send_kernel(h, c, &rq);
+	if (!ddi_alone())
+		ddi_unlock(&c->lock);
+	return ret;
 }
 
 /**
@@ -213,7 +210,7 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	if (!c)
 		return -EBADID;
 	if (!serial)
-		rq->tag = ddi_send_tag(c);
+		rq->tag = ddi_load(&c->got);
 	if (serial && c->serial != serial)
 		ret = -EBADID;	/* The id names another connection by now. */
 	else if (ddi_unlikely(c->guarded))
@@ -231,7 +228,7 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 }
 
 /* Send whatever it is. Returns as dd_send(). */
-int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
+DDI_NOINLINE int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
 		     const unsigned int *meta, size_t metacount)
 {

@@ -25,24 +25,17 @@ struct ddi_request {
 int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
 		     size_t roffset, unsigned int options,
 		     const unsigned int *meta, size_t metacount);
-int ddi_send_fast(struct dd *h, int conn, const void *addr, size_t len,
+int ddi_send_fast(struct dd *h, int conn, const char *addr, size_t len,
 		  size_t roffset);
 int ddi_send_check(const struct ddi_request *rq);
 int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t len,
 		   size_t roffset);
-bool ddi_send_fills(const struct ddi_conn *c);
 int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
 		  const struct ddi_request *rq, struct dd_sqe *sqe);
 int ddi_send_closed(struct dd *h, const struct ddi_conn *c);
 int ddi_send_locked(struct dd *h, struct ddi_conn *c,
 		    const struct ddi_request *rq);
-int ddi_doorbell(struct dd *h, uint64_t serial);
-
-/* The number of the message that the next one of this end replies to, or 0. */
-static inline uint32_t ddi_send_tag(const struct ddi_conn *c)
-{
-	return c->replies ? ddi_load(&c->got) : 0;
-}
+int ddi_doorbell(struct dd *h, const struct ddi_conn *c);
 
 /*
  * Check for room: as many messages as fit the other end's list may be in flight, but

@@ -238,22 +238,18 @@ int DD_API ddflush(const char *addr, size_t len)
 /* The core's timeout, or -EINVAL, from options and ticks. */
 static inline int timeout_get(option_t options, timeout_t ticks, int64_t *timeout)
 {
-	if (ddi_unlikely(options & ~RECV_OPTIONS))
+	*timeout = options & RECV_NOBLOCK ? 0 : DD_FOREVER;
+	if (ddi_likely(!(options & ~(RECV_OPTIONS ^ RECV_TIMEOUT))))
+		return 0;
+	if (options & ~RECV_OPTIONS || ticks < 0)
 		return -EINVAL;
-	*timeout = DD_FOREVER;
-	if (options & RECV_NOBLOCK)
-		*timeout = 0;
-	else if (options & RECV_TIMEOUT)
+	if (*timeout)
 		*timeout = ticks * NSEC_PER_TICK;
-	return ddi_unlikely(options & RECV_TIMEOUT) && ticks < 0 ? -EINVAL : 0;
+	return 0;
 }
 
-/* The core's options that select how to wait. */
-static inline unsigned int wait_options(option_t options)
-{
-	return (options & RECV_SLEEP ? DD_RECV_SLEEP : DD_RECV_SPIN) |
-	       (options & RECV_INTR ? DD_RECV_INTR : 0);
-}
+/* The core's options that select how to wait have the same values. */
+_Static_assert(RECV_SLEEP == DD_RECV_SLEEP && RECV_INTR == DD_RECV_INTR, "options");
 
 /* ddrecv() passes its result to the core as it is. */
 #define SAME(field, brief)						\
@@ -266,33 +262,21 @@ SAME(servid, service);
 SAME(metad, meta);
 SAME(metacount, meta_count);
 
-/* The message has not come yet, or it is not simple. */
-static DDI_NOINLINE int recv_general(noteid_t noteid, ddrecv_desc_t *recvblk,
-				     option_t options, timeout_t ticks)
+int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+		  timeout_t ticks)
 {
 	int64_t timeout;
 	int ret;
 
-	if (timeout_get(options, ticks, &timeout) || !recvblk)
+	if (timeout_get(options, ticks, &timeout) || ddi_unlikely(!recvblk))
 		return fail(-EINVAL);
-	ret = ddi_recv_general(handle_have(), noteid, NULL,
-			       (struct ddi_brief *)recvblk,
-			       wait_options(options), timeout);
+	ret = ddi_recv(handle_have(), noteid, recvblk, options | DDI_RECV_BRIEF,
+		       timeout);
+	if (ddi_likely(!ret))
+		return 0;
 	/* A timeout of 0 ticks is one that has expired. */
-	if (ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK))
-		ret = -ETIMEDOUT;
-	return result(ret);
-}
-
-int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-		  timeout_t ticks)
-{
-	/* How long to wait, and how, matters only if there is no message. */
-	if (ddi_unlikely(options & ~(RECV_SLEEP | RECV_NOBLOCK | RECV_INTR)) ||
-	    ddi_unlikely(!recvblk) ||
-	    !ddi_recv_brief(handle_have(), noteid, (struct ddi_brief *)recvblk))
-		return recv_general(noteid, recvblk, options, ticks);
-	return 0;
+	return fail(ret == -EWOULDBLOCK && !(options & RECV_NOBLOCK) ?
+		    -ETIMEDOUT : ret);
 }
 
 int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
@@ -307,7 +291,7 @@ int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 	if (ret || options & RECV_NOBLOCK || !repaddr || !repsize)
 		return fail(-EINVAL);
 	ret = dd_call(handle_have(), connid, saddr, ssize, &msg,
-		      wait_options(options), limit);
+		      options & (RECV_SLEEP | RECV_INTR), limit);
 	if (ret)
 		return fail(ret);
 	*repaddr = msg.addr;
