@@ -7,7 +7,8 @@
 # make netlink		generate it from Documentation/netlink/specs/dd.yaml
 
 DDCTL		:= $(BUILD)/bin/ddctl
-DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort $(wildcard tools/ddctl/*.c)))
+DDCTL_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(sort tools/common/tool.c \
+		   $(wildcard tools/ddctl/*.c)))
 DDCTL_PKGS	:= libnl-genl-3.0 json-c smartcols
 # Evaluated when something is compiled: other targets need no pkg-config.
 DDCTL_CFLAGS	= $(shell pkg-config --cflags $(DDCTL_PKGS))
@@ -39,7 +40,9 @@ $(CLUSTER_TEST): selftests/admin/cluster.c tools/ddctl/cluster.c \
 		tools/ddctl/cluster.h tools/ddctl/addr.c tools/ddctl/addr.h \
 		tools/ddctl/value.c tools/ddctl/words.h
 	@mkdir -p $(@D)
-	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -fsanitize=address,undefined \
+	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) $(DDCTL_CFLAGS) \
+		-fsanitize=address,undefined \
+		-Wl,--wrap=addr_resolve,--wrap=addr_is_own \
 		-o $@ $(filter %.c,$^)
 
 check-netlink:

@@ -4,11 +4,13 @@
  * and the result of valid files.
  */
 #include <arpa/inet.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../../tools/ddctl/cluster.h"
+#include "../../tools/ddctl/ddctl.h"
 
 /* ---- names and addresses ---------------------------------------------------------- */
 
@@ -31,12 +33,15 @@ static const struct {
 
 static char complaints[65536];
 
-static void on_error(const char *file, unsigned int line, const char *text)
+void say(const char *fmt, ...)
 {
 	size_t len = strlen(complaints);
+	va_list ap;
 
-	snprintf(complaints + len, sizeof(complaints) - len, "%s:%u: %s\n",
-		 file, line, text);
+	va_start(ap, fmt);
+	vsnprintf(complaints + len, sizeof(complaints) - len, fmt, ap);
+	va_end(ap);
+	strcat(complaints, "\n");
 }
 
 static const char *numeric(const char *text, union addr *addr)
@@ -49,8 +54,13 @@ static const char *numeric(const char *text, union addr *addr)
 		NULL : "not known";
 }
 
-static const char *resolve(const char *host, union addr *list, size_t max,
-			   size_t *n)
+/* The linker's --wrap option puts these in the place of those of addr.c. */
+const char *__wrap_addr_resolve(const char *host, union addr *list, size_t max,
+				size_t *n);
+bool __wrap_addr_is_own(const union addr *addr);
+
+const char *__wrap_addr_resolve(const char *host, union addr *list, size_t max,
+				size_t *n)
 {
 	char copy[256], *word, *save = NULL;
 	int i;
@@ -69,7 +79,7 @@ static const char *resolve(const char *host, union addr *list, size_t max,
 	return numeric(host, list);
 }
 
-static bool is_own(const union addr *addr)
+bool __wrap_addr_is_own(const union addr *addr)
 {
 	char copy[256], *word, *save = NULL;
 	union addr own;
@@ -86,8 +96,6 @@ static bool is_own(const union addr *addr)
 	}
 	return addr_is_loopback(addr);
 }
-
-static const struct cluster_env env = { on_error, resolve, is_own };
 
 /* ---- cases -------------------------------------------------------------- */
 
@@ -142,10 +150,10 @@ static const struct test tests[] = {
 	{ "one address, two ports", "0 a\n1 b 1\n2 b 2\n", -1,
 	  "self 0:56797 of 3 5000 0\n1 10.0.0.2:1\n2 10.0.0.2:2\n" },
 
-	{ "an empty file", "", -1, "f:0: there is no node in it\n" },
+	{ "an empty file", "", -1, "f: there is no node in it\n" },
 	{ "nothing but comments", "# 0 a\n", -1,
-	  "f:0: there is no node in it\n" },
-	{ "no nodes", "max 2\n", -1, "f:0: there is no node in it\n" },
+	  "f: there is no node in it\n" },
+	{ "no nodes", "max 2\n", -1, "f: there is no node in it\n" },
 	{ "an unknown word", "0 a\nnode 1\n", -1,
 	  "f:2: 'node' is neither a node's number nor 'max', 'dead-time' or 'payload-crc'\n" },
 	{ "a negative number", "-1 a\n", -1,
@@ -207,11 +215,11 @@ static const struct test tests[] = {
 	{ "a name that is not known", "0 a\n1 nowhere\n", -1,
 	  "f:2: nowhere: not known\n" },
 	{ "this machine is none of them", "0 b\n1 c\n", -1,
-	  "f:0: no line has an address of this machine; which node is it? --node NUMBER\n" },
+	  "f: no line has an address of this machine; which node is it? --node NUMBER\n" },
 	{ "this machine is two of them", "0 a 1\n1 a 2\n", -1,
 	  "f:2: a is this machine, and so is a in line 1; which node is it? --node NUMBER\n" },
 	{ "there is no such node", "0 a\n1 b\n", 2,
-	  "f:0: there is no node 2 in it\n" },
+	  "f: there is no node 2 in it\n" },
 	{ "two nodes at one place", "0 a\n1 b\n2 c\n3 10.0.0.2\n", -1,
 	  "f:4: node 1 of line 2 has the address 10.0.0.2:56797 too\n" },
 	{ "another node at the place of this one", "0 b\n1 a\n", 0,
@@ -273,7 +281,7 @@ static const char *outcome(const char *text, size_t len, int self)
 	if (!len)
 		fgetc(in);
 	*complaints = '\0';
-	if (cluster_read(&c, &env, in, "f") &&
+	if (cluster_read(&c, in, "f") &&
 	    cluster_resolve(&c, self < 0 ? NULL : &number))
 		describe(&c);
 	cluster_free(&c);

@@ -133,8 +133,7 @@ uint64_t tool_number(const char *option, const char *text, uint64_t min,
 	return value;
 }
 
-/* Length of the UTF-8 sequence at @s, 0 if there is none. */
-static unsigned int utf8_length(const unsigned char *s)
+unsigned int tool_utf8_length(const unsigned char *s)
 {
 	unsigned int i, n;
 
@@ -156,7 +155,7 @@ const char *tool_print_name(char *buf, unsigned int size, const char *name)
 	unsigned int n = 0, len;
 
 	for (; *s; s += len ? len : 1) {
-		len = utf8_length(s);
+		len = tool_utf8_length(s);
 		if (n + len + 1 >= size)
 			break;
 		/* Terminals take U+0080 to U+009F for control characters as well. */

@@ -81,6 +81,9 @@ int tool_exit_code(int error);
 uint64_t tool_number(const char *option, const char *text, uint64_t min,
 		     uint64_t max);
 
+/* Length of the UTF-8 sequence at @s, 0 if there is none. */
+unsigned int tool_utf8_length(const unsigned char *s);
+
 /**
  * tool_print_name() - copy a name so that terminals and JSON can show it
  * @buf: where to; cut short if it is too small

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,32 +65,16 @@ bool addr_equal(const union addr *a, const union addr *b)
 	return same_host(a, b) && a->in.sin_port == b->in.sin_port;
 }
 
-/* An interface that no longer exists has only a number. */
-static void scope_text(uint32_t scope, char text[IF_NAMESIZE + 1])
-{
-	char name[IF_NAMESIZE];
-
-	if (!scope)
-		*text = '\0';
-	else if (if_indextoname(scope, name))
-		snprintf(text, IF_NAMESIZE + 1, "%%%s", name);
-	else
-		snprintf(text, IF_NAMESIZE + 1, "%%%u", scope);
-}
-
 void addr_text(const union addr *addr, char text[ADDR_TEXT_MAX])
 {
-	char host[INET6_ADDRSTRLEN], scope[IF_NAMESIZE + 1];
+	bool brackets = addr->sa.sa_family == AF_INET6;
+	char host[ADDR_TEXT_MAX - sizeof("[]:65535")];
 
-	if (addr->sa.sa_family == AF_INET) {
-		inet_ntop(AF_INET, &addr->in.sin_addr, host, sizeof(host));
-		snprintf(text, ADDR_TEXT_MAX, "%s:%u", host, addr_port(addr));
-		return;
-	}
-	inet_ntop(AF_INET6, &addr->in6.sin6_addr, host, sizeof(host));
-	scope_text(addr->in6.sin6_scope_id, scope);
-	snprintf(text, ADDR_TEXT_MAX, "[%s%s]:%u", host, scope,
-		 addr_port(addr));
+	if (getnameinfo(&addr->sa, addr_len(addr), host, sizeof(host), NULL, 0,
+			NI_NUMERICHOST))
+		strcpy(host, "?");
+	snprintf(text, ADDR_TEXT_MAX, "%s%s%s:%u", brackets ? "[" : "", host,
+		 brackets ? "]" : "", addr_port(addr));
 }
 
 /* ---- from text ---------------------------------------------------------- */

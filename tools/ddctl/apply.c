@@ -12,20 +12,6 @@
 #include "nodes.h"
 #include "words.h"
 
-static void on_error(const char *file, unsigned int line, const char *text)
-{
-	if (line)
-		say("%s:%u: %s", file, line, text);
-	else
-		say("%s: %s", file, text);
-}
-
-static const struct cluster_env env = {
-	.complain = on_error,
-	.resolve = addr_resolve,
-	.is_own = addr_is_own,
-};
-
 /* ---- reports ------------------------------------------------------------ */
 
 static const char *address(const struct nodes_peer *peer)
@@ -158,8 +144,8 @@ static void say_culprit(const struct cluster *c, uint32_t number)
 
 	for (i = 0; i < c->count; i++) {
 		if (c->nodes[i].number == number)
-			on_error(c->file, c->nodes[i].line,
-				 "this node cannot be a peer");
+			say("%s:%u: this node cannot be a peer", c->file,
+			    c->nodes[i].line);
 	}
 }
 
@@ -208,7 +194,7 @@ static int use_file(FILE *in, const char *name, const uint32_t *self)
 	struct cluster c;
 	int status = EXIT_CLUSTER;
 
-	if (cluster_read(&c, &env, in, name) && cluster_resolve(&c, self)) {
+	if (cluster_read(&c, in, name) && cluster_resolve(&c, self)) {
 		status = EXIT_OK;
 		if (options.check)
 			report_check(&c);

@@ -11,6 +11,7 @@
 #include <linux/dd_netlink.h>
 
 #include "cluster.h"
+#include "ddctl.h"
 
 #define BLANKS		" \t\r\n\v\f"
 #define WORDS_MAX	4	/* more than any line may have */
@@ -27,7 +28,10 @@ static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	c->errors++;
-	c->env->complain(c->file, line, text);
+	if (line)
+		say("%s:%u: %s", c->file, line, text);
+	else
+		say("%s: %s", c->file, text);
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -191,11 +195,9 @@ static void check_max(struct cluster *c)
 	}
 }
 
-bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
-		  const char *file)
+bool cluster_read(struct cluster *c, FILE *in, const char *file)
 {
 	*c = (struct cluster) {
-		.env = env,
 		.file = file,
 		.dead_time = CLUSTER_DEAD_TIME,
 		.set = { SETTING_MAX, SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC },
@@ -261,12 +263,11 @@ static void look_up(struct cluster *c, const struct cluster_node *node,
 	size_t i;
 
 	*found = (struct lookup) { };
-	wrong = c->env->resolve(node->host, found->list, CLUSTER_ADDRESSES,
-				&found->n);
+	wrong = addr_resolve(node->host, found->list, CLUSTER_ADDRESSES, &found->n);
 	if (wrong)
 		complain(c, node->line, "%s: %s", node->host, wrong);
 	for (i = 0; !wrong && i < found->n; i++)
-		found->own |= c->env->is_own(&found->list[i]);
+		found->own |= addr_is_own(&found->list[i]);
 }
 
 static void find_self(struct cluster *c, const struct lookup *found)

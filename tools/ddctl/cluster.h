@@ -25,19 +25,6 @@ enum {
 };
 
 /**
- * struct cluster_env - functions that tests replace
- * @complain: report an error; @line is 0 for an error of the whole file
- * @resolve: addr_resolve()
- * @is_own: addr_is_own()
- */
-struct cluster_env {
-	void (*complain)(const char *file, unsigned int line, const char *text);
-	const char *(*resolve)(const char *host, union addr *list, size_t max,
-			       size_t *n);
-	bool (*is_own)(const union addr *addr);
-};
-
-/**
  * struct cluster_node - a line with a node
  * @number: its number
  * @host: name or address
@@ -55,7 +42,6 @@ struct cluster_node {
 
 /**
  * struct cluster - contents of a file
- * @env: the functions
  * @file: its name
  * @errors: number of errors
  * @nodes: in the order of the file
@@ -68,7 +54,6 @@ struct cluster_node {
  * @set_line: their lines, or 0
  */
 struct cluster {
-	const struct cluster_env *env;
 	const char *file;
 	unsigned int errors;
 	struct cluster_node *nodes;
@@ -84,14 +69,12 @@ struct cluster {
 /**
  * cluster_read() - read a file
  * @c: filled in; cluster_free() it
- * @env: the functions
  * @in: the file
  * @file: its name, for errors
  *
  * Return: whether it has no errors.
  */
-bool cluster_read(struct cluster *c, const struct cluster_env *env, FILE *in,
-		  const char *file);
+bool cluster_read(struct cluster *c, FILE *in, const char *file);
 
 /**
  * cluster_resolve() - look up all names, and find this node
