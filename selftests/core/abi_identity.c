@@ -463,6 +463,7 @@ static void try_all(int fd, const struct pair *p)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
 	struct dd_conn_info i = { .size = sizeof(i), .conn = p->c.conn };
+	struct dd_list_info li = { .size = sizeof(li), .list = p->c.list };
 	struct raw r = { .fd = fd };
 
 	CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a) == -1);
@@ -474,6 +475,10 @@ static void try_all(int fd, const struct pair *p)
 	CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, p->c.conn) == -1);
 	CHILD_CHECK(errno == ESTALE);
 	CHILD_CHECK(raw_op(&r, DD_IOC_LIST_FD, p->c.list) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_ioctl(&r, DD_IOC_LIST_INFO, &li) == -1);
+	CHILD_CHECK(errno == ESTALE);
+	CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, p->s.service) == -1);
 	CHILD_CHECK(errno == ESTALE);
 	CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 fd, 0) == MAP_FAILED);

@@ -127,6 +127,28 @@ FIXTURE_TEARDOWN(limits)
 	EXPECT_TRUE(WAIT_FOR(group_remove(self->b)));
 }
 
+TEST_F(limits, a_region_is_charged)
+{
+	pid_t pid = fork_child();
+	long long before, with;
+	struct raw r;
+	struct mem m;
+
+	if (!pid) {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		before = group_value(self->a, "memory.current");
+		CHILD_CHECK(raw_alloc(&r, 16 * MIB, &m) == 0);
+		with = group_value(self->a, "memory.current");
+		CHILD_CHECK(with - before >= 15 * MIB);
+		CHILD_CHECK(raw_free(&r, &m) == 0);
+		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
+				     with - 15 * MIB));
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
 /* 512 KiB of region and credits that no connection uses. */
 TEST_F(limits, credits_of_an_unused_service)
 {

@@ -7,7 +7,6 @@
 #include "dd_harness.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include "raw.h"
 
 #define RW	(PROT_READ | PROT_WRITE)
@@ -469,64 +468,7 @@ TEST(memlock_is_given_back_at_exit)
 	ASSERT_CHILD_OK(pid);
 }
 
-static long long cgroup_value(const char *dir, const char *file)
-{
-	char path[128];
-	long long v = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, file);
-	f = fopen(path, "r");
-	if (f && fscanf(f, "%lld", &v) != 1)
-		v = -1;
-	if (f)
-		fclose(f);
-	return v;
-}
-
-TEST(memory_cgroup_is_charged)
-{
-	const char *dir = "/sys/fs/cgroup/dd_selftest";
-	long long before, with;
-	struct raw r;
-	struct mem m;
-	pid_t pid;
-	FILE *f;
-
-	if (access("/sys/fs/cgroup/cgroup.subtree_control", W_OK))
-		DD_SKIP("no cgroup v2 here");
-	if (mkdir(dir, 0755) && errno != EEXIST)
-		DD_SKIP("cannot make a cgroup: errno %d", errno);
-	ASSERT_LE(0, cgroup_value(dir, "memory.current"));
-	pid = fork_child();
-	if (!pid) {
-		f = fopen("/sys/fs/cgroup/dd_selftest/cgroup.procs", "w");
-		CHILD_CHECK(f && fprintf(f, "%d\n", getpid()) > 0 && !fclose(f));
-		CHILD_CHECK(raw_open(&r) == 0);
-		before = cgroup_value(dir, "memory.current");
-		CHILD_CHECK(raw_alloc(&r, 16 * MIB, &m) == 0);
-		with = cgroup_value(dir, "memory.current");
-		CHILD_CHECK(with - before >= 15 * (long long)MIB);
-		CHILD_CHECK(raw_free(&r, &m) == 0);
-		CHILD_CHECK(WAIT_FOR(cgroup_value(dir, "memory.current") <
-				     with - 15 * (long long)MIB));
-		_exit(0);
-	}
-	ASSERT_CHILD_OK(pid);
-	EXPECT_TRUE(WAIT_FOR(!rmdir(dir)));
-}
-
 /* --- fork ------------------------------------------------------------------*/
-
-/* Runs @code in a child of the pair's owner; it must exit with 0. */
-#define IN_CHILD(code) do {						\
-	pid_t __pid = fork_child();					\
-	if (!__pid) {							\
-		code;							\
-		_exit(0);						\
-	}								\
-	ASSERT_CHILD_OK(__pid);						\
-} while (0)
 
 static bool faults(const volatile char *p)
 {
@@ -552,32 +494,6 @@ TEST(a_child_inherits_no_mapping)
 	EXPECT_TRUE(faults(p.smem.at));
 	EXPECT_TRUE(faults(p.smem.at + p.smem.len - 1));
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	pair_close(&p);
-}
-
-TEST(a_child_can_do_nothing_with_the_descriptor)
-{
-	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
-	struct dd_list_info li = { .size = sizeof(li) };
-	struct dd_note n;
-	struct pair p;
-
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	li.list = p.s.list;
-	IN_CHILD({
-		CHILD_CHECK(raw_ioctl(&p.srv, DD_IOC_REGION_ALLOC, &a) == -1);
-		CHILD_CHECK(errno == ESTALE);
-		CHILD_CHECK(raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn) == -1);
-		CHILD_CHECK(errno == ESTALE);
-		CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == -1);
-		CHILD_CHECK(errno == ESTALE);
-		CHILD_CHECK(raw_ioctl(&p.srv, DD_IOC_LIST_INFO, &li) == -1);
-		CHILD_CHECK(errno == ESTALE);
-		CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, RW, MAP_SHARED, p.srv.fd,
-				 0) == MAP_FAILED);
-	});
-	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
 	pair_close(&p);
 }
 
@@ -611,19 +527,6 @@ TEST(a_child_keeps_nothing_alive)
 	EXPECT_TRUE(WAIT_FOR(!raw_serve(&r, &s)));
 	kill(pid, SIGKILL);
 	(void)c;
-}
-
-TEST(a_child_may_open_a_context_of_its_own)
-{
-	struct pair p, q;
-
-	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
-	IN_CHILD({
-		CHILD_CHECK(pair_open(&q, 1, PAGE, 1) == 0);
-		CHILD_CHECK(pair_request(&q, 0, 0, 8) == 1);
-	});
-	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	pair_close(&p);
 }
 
 DD_TEST_MAIN

@@ -289,62 +289,7 @@ TEST(two_threads_receive_from_one_list)
 		ASSERT_EQ(1, seen_by[0][i] + seen_by[1][i]);
 }
 
-/* --- calls and contents ----------------------------------------------------*/
-
-static void rpc_client(const char *name, unsigned int who)
-{
-	address_t rep;
-	struct slot c;
-	size_t size;
-	int i;
-
-	CHILD_CHECK(open_conn(&c, name, TYPE_RPC, 256) == 0);
-	for (i = 0; i < dd_count(500); i++) {
-		sprintf(c.out, "%u: %d", who, i);
-		CHILD_CHECK(ddcall(c.conn, c.out, 64, &rep, &size,
-				   RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS) == 0);
-		CHILD_CHECK(size == 64 && !strcmp(rep, c.out));
-	}
-	CHILD_CHECK(ddclose(c.conn) == 0);
-	_exit(0);
-}
-
-static long echo_until_idle(long note, long total, long c)
-{
-	ddrecv_desc_t d;
-	conninfo_t info;
-
-	while (total--) {
-		if (ddrecv(note, &d, RECV_SLEEP | RECV_TIMEOUT, WAIT_UNITS))
-			return -1;
-		if (ddconninfo(d.connid, &info))
-			return -2;
-		memcpy(info.sendbase, d.msgaddr, d.msgsize);
-		if (ddsend(d.connid, info.sendbase, d.msgsize, 0, 0))
-			return -3;
-	}
-	return 0;
-}
-
-TEST(clients_call_at_the_same_time)
-{
-	struct peer *srv = peer_start();
-	char *name = (char *)own_name("flow");
-	pid_t pids[4];
-	int i;
-
-	ASSERT_OK(p_serve_simple(srv, name, 4, 4 * 256));
-	peer_begin(srv, echo_until_idle, peer_slot(srv, 0).note,
-		   4 * dd_count(500), 0);
-	for (i = 0; i < 4; i++) {
-		pids[i] = fork_child();
-		if (!pids[i])
-			rpc_client(name, i);
-	}
-	for (i = 0; i < 4; i++)
-		ASSERT_CHILD_OK(pids[i]);
-	EXPECT_EQ(0, peer_end(srv));
-}
+/* --- contents --------------------------------------------------------------*/
 
 #define BIG	(1 << 20)
 

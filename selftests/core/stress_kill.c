@@ -197,63 +197,6 @@ TEST(killed_at_random_moments)
 
 /* --- each moment of waiting ------------------------------------------------*/
 
-/* --- another process holds the descriptor ----------------------------------*/
-
-TEST(a_child_of_system_holds_the_descriptor)
-{
-	char name[32], path[64], exe[64];
-	int ready[2], i, held = 0;
-	struct dd_connect c;
-	struct dd_serve s;
-	struct raw r, cr;
-	struct mem m, cm;
-	pid_t pid, sleeper;
-	FILE *f;
-
-	snprintf(name, sizeof(name), "system.%d", getpid());
-	snprintf(path, sizeof(path), "/tmp/%s", name);
-	ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
-	pid = fork_child();
-	if (!pid) {
-		char cmd[128];
-
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(fcntl(r.fd, F_SETFD, 0) == 0);
-		CHILD_CHECK(raw_alloc(&r, 2 * PAGE, &m) == 0);
-		raw_serve_args(&s, name, 1, &m);
-		CHILD_CHECK(raw_serve(&r, &s) == 0);
-		snprintf(cmd, sizeof(cmd), "sleep 1000 & echo $! >%s", path);
-		CHILD_CHECK(system(cmd) == 0);
-		CHILD_CHECK(write(ready[1], "x", 1) == 1);
-		pause();
-	}
-	ASSERT_EQ(1, read(ready[0], exe, 1));
-	f = fopen(path, "r");
-	ASSERT_NE(NULL, f);
-	ASSERT_EQ(1, fscanf(f, "%d", &sleeper));
-	fclose(f);
-	unlink(path);
-	ASSERT_EQ(0, raw_client(&cr, &cm, &c, name));
-	kill_child(pid);
-	/*
-	 * The other end is reset although the file is still open in the
-	 * child.
-	 */
-	EXPECT_TRUE(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error == ECONNRESET));
-	for (i = 0; i < 16; i++) {
-		char link[64] = "";
-
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", sleeper, i);
-		if (readlink(path, link, sizeof(link) - 1) > 0)
-			held += !strcmp(link, "/dev/dd");
-	}
-	EXPECT_EQ(1, held);
-	raw_close(&cr);
-	munmap(cm.at, cm.len);
-	EXPECT_CLEAN();
-	kill(sleeper, SIGKILL);
-}
-
 /* --- a source that never comes ---------------------------------------------*/
 
 /* A page whose fault is never resolved. */

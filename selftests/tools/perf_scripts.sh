@@ -54,30 +54,11 @@ wrong() {
 		no_nodes
 }
 
-# contends STATUS COMMAND...: its exit status, and the table, whatever is in it.
-contends() {
-	local status=$1 got=0
-
-	shift
-	timeout 100 "$NET/contended.sh" "$@" >out 2>err || got=$?
-	[ "$got" = "$status" ] && tail -n 1 out | grep -qE '^ +[0-9]+  elsewhere$' &&
-		! grep -q dd_contended /sys/kernel/tracing/kprobe_events && return
-	diag "exit code $got: $(tail -n 5 out err)"
-	return 1
-}
-
-contended() {
-	# shellcheck disable=SC2086 # words
-	contends 0 "$NET/perf.sh" $QUICK && grep -q '^tcp-spin' out &&
-		contends 7 sh -c 'exit 7' && refused 2 COMMAND "$NET/contended.sh"
-}
-
-plan 7
+plan 6
 check "perf.sh" measures
 check "perf.sh: either side's own processor receives" steered
 check "perf.sh: a slow link" slow_link
 check "perf.sh: a link shared with TCP" shared_link
 check "perf.sh: a link that loses packets: bandwidth" lossy_link
 check "perf.sh: wrong command lines" wrong
-check "contended.sh" contended
 finish
