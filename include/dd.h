@@ -105,15 +105,19 @@ int dd_free(struct dd *h, void *addr);
 
 /* Flags of struct dd_serve_attr and struct dd_connect_attr */
 #define DD_ATTR_LIST	0x1	/* @list must be valid: attach to it */
-#define DD_ATTR_ACCEPT	0x2	/* dd_serve(): a list and a note per connection */
-#define DD_ATTR_ANON	0x4	/* dd_connect(): a new list, whatever @list is */
-#define DD_ATTR_NODIRECT	0x8	/* no direct path in either direction */
-#define DD_ATTR_DIRECT_ANY	0x10	/* other users may send here directly */
-#define DD_ATTR_SAME_USER	0x40	/* dd_serve(): clients of the same user may connect */
-#define DD_ATTR_UID	0x80	/* dd_serve(): clients of user @uid may connect */
-#define DD_ATTR_GID	0x100	/* dd_serve(): members of group @gid on this node may */
-#define DD_ATTR_CLOSE	0x20	/* dd_serve(): a close record when a client has gone */
-#define DD_ATTR_TIMEOUT	0x40	/* dd_connect(): wait up to @timeout */
+#define DD_ATTR_NODIRECT	0x4	/* no direct path in either direction */
+#define DD_ATTR_DIRECT_ANY	0x8	/* other users may send here directly */
+
+/* Flags of struct dd_serve_attr */
+#define DD_ATTR_ACCEPT	0x2	/* a list and a note per connection */
+#define DD_ATTR_CLOSE	0x10	/* a close record when a client has gone */
+#define DD_ATTR_SAME_USER	0x20	/* clients of the same user may connect */
+#define DD_ATTR_UID	0x40	/* clients of user @uid may connect */
+#define DD_ATTR_GID	0x80	/* members of group @gid on this node may connect */
+
+/* Flags of struct dd_connect_attr */
+#define DD_ATTR_ANON	0x100	/* a new list, whatever @list is */
+#define DD_ATTR_TIMEOUT	0x10	/* wait up to @timeout */
 
 /**
  * struct dd_serve_attr - attributes of a service

@@ -10,16 +10,13 @@
 #include "list.h"
 #include "region.h"
 
-static uint32_t connect_flags(const struct dd *h, unsigned int flags)
-{
-	uint32_t ret = 0;
-
-	if (!h->direct || flags & DD_ATTR_NODIRECT)
-		ret |= DD_CONNECT_NODIRECT;
-	if (flags & DD_ATTR_DIRECT_ANY)
-		ret |= DD_CONNECT_DIRECT_ANY;
-	return ret;
-}
+/* These attributes are the kernel's flags. */
+#define CONNECT_FLAGS	(DD_ATTR_LIST | DD_ATTR_NODIRECT | DD_ATTR_DIRECT_ANY | \
+			 DD_ATTR_TIMEOUT)
+_Static_assert(CONNECT_FLAGS == (DD_CONNECT_FLAGS & ~DD_CONNECT_ANON) &&
+	       DD_ATTR_LIST == DD_CONNECT_LIST &&
+	       DD_ATTR_NODIRECT == DD_CONNECT_NODIRECT &&
+	       DD_ATTR_TIMEOUT == DD_CONNECT_TIMEOUT, "flags");
 
 /* Without @timeout. */
 #define CONNECT_ATTR_SIZE0	offsetof(struct dd_connect_attr, timeout)
@@ -33,24 +30,18 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	if (!attr || (attr->size != sizeof(*attr) &&
 		      (attr->size != CONNECT_ATTR_SIZE0 ||
 		       attr->flags & DD_ATTR_TIMEOUT)) ||
-	    attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ANON | DD_ATTR_TIMEOUT |
-			    DDI_ATTR_DIRECT) ||
-	    attr->type < DD_TYPE_RPC || attr->type > DD_TYPE_STREAM ||
-	    attr->window > DD_WINDOW_MAX)
+	    attr->flags & ~(CONNECT_FLAGS | DD_ATTR_ANON) || attr->type < DD_TYPE_RPC ||
+	    attr->type > DD_TYPE_STREAM || attr->window > DD_WINDOW_MAX)
 		return -EINVAL;
 	cn->type = attr->type;
 	cn->window = attr->window;
-	cn->flags = connect_flags(h, attr->flags);
-	if (attr->type == DD_TYPE_RPC || attr->flags & DD_ATTR_ANON) {
-		cn->flags |= DD_CONNECT_ANON;
-	} else {
-		cn->list = attr->list;
-		if (attr->flags & DD_ATTR_LIST) {
-			if (attr->list <= 0)
-				return -EBADID;
-			cn->flags |= DD_CONNECT_LIST;
-		}
-	}
+	cn->flags = (attr->flags & CONNECT_FLAGS) |
+		    (h->direct ? 0 : DD_CONNECT_NODIRECT);
+	cn->list = attr->list;
+	if (attr->type == DD_TYPE_RPC || attr->flags & DD_ATTR_ANON)
+		cn->flags = (cn->flags & ~DD_CONNECT_LIST) | DD_CONNECT_ANON;
+	else if (attr->flags & DD_ATTR_LIST && attr->list <= 0)
+		return -EBADID;
 	ret = ddi_name_copy(cn->name, name);
 	if (!ret)
 		ret = ddi_region_check(h, "send", attr->send, attr->send_size,
@@ -142,11 +133,10 @@ static int connect_wait(struct dd *h, const struct dd_connect_attr *attr,
 
 	if (attr->flags & DD_ATTR_TIMEOUT)
 		deadline = attr->timeout ? ddi_deadline(attr->timeout) : 0;
+	if (deadline < 0)
+		cn->flags &= ~DD_CONNECT_TIMEOUT;
 	do {
-		if (deadline >= 0) {
-			cn->flags |= DD_CONNECT_TIMEOUT;
-			cn->timeout = ddi_remaining(deadline);
-		}
+		cn->timeout = deadline < 0 ? 0 : ddi_remaining(deadline);
 		ret = ddi_ioctl(h, DD_IOC_CONNECT, cn);
 	} while (ret == -EINTR);
 	/* The first call has waited already. */

@@ -7,9 +7,6 @@
 #ifndef _DD_DDP_H
 #define _DD_DDP_H
 
-/* Attributes of both that restrict or extend direct paths. */
-#define DDI_ATTR_DIRECT	(DD_ATTR_NODIRECT | DD_ATTR_DIRECT_ANY)
-
 int ddi_name_copy(unsigned char *to, const char *name);
 
 #endif /* _DD_DDP_H */

@@ -27,8 +27,16 @@
 #define PERUSER_FLAGS	(0xff << 8)
 #define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
 
-/* They have the same values for both calls. */
-#define DIRECT_FLAGS	(SERVE_NODIRECT | SERVE_DIRECT_ANY)
+/* The other flags are attributes of the core. */
+#define SERVE_FLAGS	(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_NODIRECT | \
+			 SERVE_DIRECT_ANY | SERVE_CLOSE | SERVE_SAMEUSER)
+#define CONN_FLAGS	(CONN_NOTELIST | CONN_NODIRECT | CONN_DIRECT_ANY)
+_Static_assert(SERVE_NOTELIST == DD_ATTR_LIST && SERVE_DOACCEPT == DD_ATTR_ACCEPT &&
+	       SERVE_NODIRECT == DD_ATTR_NODIRECT &&
+	       SERVE_DIRECT_ANY == DD_ATTR_DIRECT_ANY && SERVE_CLOSE == DD_ATTR_CLOSE &&
+	       SERVE_SAMEUSER == DD_ATTR_SAME_USER && CONN_NOTELIST == DD_ATTR_LIST &&
+	       CONN_NODIRECT == DD_ATTR_NODIRECT &&
+	       CONN_DIRECT_ANY == DD_ATTR_DIRECT_ANY, "flags");
 
 #define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT | RECV_INTR)
 
@@ -53,54 +61,35 @@ static inline int result(int ret)
 	return ddi_unlikely(ret < 0) ? fail(ret) : ret;
 }
 
-static int handle_open(struct dd *old, struct dd **handle)
+/*
+ * For calls that need the device, whatever their arguments; @fresh: for ddalloc(), the
+ * first call of any program.
+ */
+static int handle_get(struct dd **handle, bool fresh)
 {
-	struct dd *h;
-	int ret = dd_open(&h);
+	struct dd *old = ddi_load_acquire(&default_handle);
+	int ret;
 
+	*handle = old;
+	if (old && (!fresh || ddi_alive(old)))
+		return 0;
+	ret = dd_open(handle);
 	if (ret)
 		return ret;
-	h->mutual = true;
-	if (!__atomic_compare_exchange_n(&default_handle, &old, h, false,
+	(*handle)->mutual = true;
+	if (!__atomic_compare_exchange_n(&default_handle, &old, *handle, false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		/* Another thread has opened one meanwhile. */
-		dd_shutdown(h);
-		h = old;
+		dd_shutdown(*handle);
+		*handle = old;
 	}
-	*handle = h;
 	return 0;
-}
-
-/* For calls that need the device, whatever their arguments. */
-static int handle_get(struct dd **handle)
-{
-	*handle = ddi_load_acquire(&default_handle);
-	return *handle ? 0 : handle_open(NULL, handle);
-}
-
-/* For ddalloc(), the first call of any program. */
-static int handle_get_fresh(struct dd **handle)
-{
-	*handle = ddi_load_acquire(&default_handle);
-	return ddi_alive(*handle) ? 0 : handle_open(*handle, handle);
 }
 
 /* For calls that take an id; NULL, as long as there is no handle, gives EBADID. */
 static struct dd *handle_have(void)
 {
 	return ddi_load_acquire(&default_handle);
-}
-
-/* From DIRECT_FLAGS to the core's attributes. */
-static unsigned int direct_attr(int flags)
-{
-	unsigned int attr = 0;
-
-	if (flags & SERVE_NODIRECT)
-		attr |= DD_ATTR_NODIRECT;
-	if (flags & SERVE_DIRECT_ANY)
-		attr |= DD_ATTR_DIRECT_ANY;
-	return attr;
 }
 
 int DD_API ddserve(const char *name, int flags, int maxconn,
@@ -110,38 +99,27 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 {
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr),
-		.flags = direct_attr(flags),
+		.flags = flags & SERVE_FLAGS,
 		.maxconn = maxconn,
 		.window = WINDOW_GET(flags),
 		.recv = recvbase,
 		.recv_size = recvsize,
 		.send = replybase,
 		.send_size = replysize,
+		.peruser = (flags & PERUSER_FLAGS) >> 8,
 	};
 	struct dd *h;
-	int list, ret;
+	int ret;
 
-	if (flags & ~(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_CLOSE |
-		      SERVE_SAMEUSER | PERUSER_FLAGS | DIRECT_FLAGS | WINDOW_FLAGS) ||
-	    maxconn <= 0 || !noteid || !servid)
+	if (flags & ~(SERVE_FLAGS | PERUSER_FLAGS | WINDOW_FLAGS) || maxconn <= 0 ||
+	    !noteid || !servid)
 		return fail(-EINVAL);
 	attr.list = *noteid;
-	if (flags & SERVE_NOTELIST)
-		attr.flags |= DD_ATTR_LIST;
-	if (flags & SERVE_DOACCEPT)
-		attr.flags |= DD_ATTR_ACCEPT;
-	if (flags & SERVE_SAMEUSER)
-		attr.flags |= DD_ATTR_SAME_USER;
-	attr.peruser = (flags & PERUSER_FLAGS) >> 8;
-	if (flags & SERVE_CLOSE)
-		attr.flags |= DD_ATTR_CLOSE;
-
-	ret = handle_get(&h);
+	ret = handle_get(&h, false);
 	if (!ret)
-		ret = dd_serve(h, name, &attr, &list);
+		ret = dd_serve(h, name, &attr, noteid);
 	if (ret < 0)
 		return fail(ret);
-	*noteid = list;
 	*servid = ret;
 	return 0;
 }
@@ -151,10 +129,9 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 		  address_t replybase, size_t replysize,
 		  connid_t *connid, noteid_t *noteid)
 {
-	bool listed = type != TYPE_RPC;
 	struct dd_connect_attr attr = {
 		.size = sizeof(attr),
-		.flags = direct_attr(flags),
+		.flags = flags & CONN_FLAGS,
 		.type = type,
 		.window = WINDOW_GET(flags),
 		.send = sendbase,
@@ -163,25 +140,22 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 		.recv_size = replysize,
 	};
 	struct dd *h;
-	int list, ret;
+	int ret;
 
-	if (flags & ~(CONN_NOTELIST | DIRECT_FLAGS | WINDOW_FLAGS) ||
-	    type < TYPE_RPC ||
-	    type > TYPE_SSTREAM || !connid || (listed && !noteid))
+	if (type == TYPE_RPC)
+		noteid = NULL;
+	else if (!noteid)
 		return fail(-EINVAL);
-	if (listed)
-		attr.list = *noteid;
-	if (listed && flags & CONN_NOTELIST)
-		attr.flags |= DD_ATTR_LIST;
-
-	ret = handle_get(&h);
+	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
+	    type > TYPE_SSTREAM || !connid)
+		return fail(-EINVAL);
+	attr.list = noteid ? *noteid : 0;
+	ret = handle_get(&h, false);
 	if (!ret)
-		ret = dd_connect(h, name, node, &attr, &list);
+		ret = dd_connect(h, name, node, &attr, noteid);
 	/* DDP-30 has one error for all that a node may lack. */
 	if (ret < 0)
 		return fail(ret == -EPROTO ? -EBADSERVER : ret);
-	if (listed)
-		*noteid = list;
 	*connid = ret;
 	return 0;
 }
@@ -327,19 +301,15 @@ int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
 
 static int timeval_get(const timeval_t *tv, int64_t *timeout)
 {
-	int64_t ns;
-
-	if (!tv) {
-		*timeout = DD_FOREVER;
+	*timeout = DD_FOREVER;
+	if (!tv)
 		return 0;
-	}
 	if (!ddi_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
 	    tv->tv_usec < 0 || tv->tv_usec >= 1000000)
 		return -EINVAL;
-	if (__builtin_mul_overflow(tv->tv_sec, DDI_NSEC_PER_SEC, &ns) ||
-	    __builtin_add_overflow(ns, tv->tv_usec * 1000, &ns))
-		ns = DD_FOREVER;
-	*timeout = ns;
+	if (__builtin_mul_overflow(tv->tv_sec, DDI_NSEC_PER_SEC, timeout) ||
+	    __builtin_add_overflow(*timeout, tv->tv_usec * 1000, timeout))
+		*timeout = DD_FOREVER;
 	return 0;
 }
 
@@ -353,25 +323,19 @@ int DD_API ddpoll(int count, noteid_t *notelist, timeval_t *timeout)
 	    (count &&
 	     !ddi_writable(notelist, count * sizeof(*notelist))))
 		return fail(-EINVAL);
-	ret = count ? 0 : handle_get(&h);
-	if (!ret)
-		ret = dd_poll(handle_have(), notelist, count, limit);
-	return result(ret);
+	ret = count ? 0 : handle_get(&h, false);
+	return result(ret ? ret : dd_poll(handle_have(), notelist, count, limit));
 }
 
 address_t DD_API ddalloc(size_t size)
 {
 	struct dd *h;
 	void *addr;
-	int ret = size ? handle_get_fresh(&h) : -EINVAL;
+	int ret = size ? handle_get(&h, true) : -EINVAL;
 
 	if (!ret)
 		ret = dd_alloc(h, size, &addr);
-	if (ret) {
-		errno = -ret;
-		return NULL;
-	}
-	return addr;
+	return ret ? fail(ret), NULL : addr;
 }
 
 int DD_API ddpeek(noteid_t noteid, size_t *length, connid_t *connid)
@@ -394,28 +358,27 @@ int DD_API ddready(noteid_t noteid)
 	return result(dd_ready(handle_have(), noteid));
 }
 
-int DD_API ddmynode(void)
+static int number_of(int (*call)(struct dd *h))
 {
 	struct dd *h;
-	int ret = handle_get(&h);
+	int ret = handle_get(&h, false);
 
-	return result(ret ? ret : dd_node(h));
+	return result(ret ? ret : call(h));
+}
+
+int DD_API ddmynode(void)
+{
+	return number_of(dd_node);
 }
 
 int DD_API ddmaxnodes(void)
 {
-	struct dd *h;
-	int ret = handle_get(&h);
-
-	return result(ret ? ret : dd_max_nodes(h));
+	return number_of(dd_max_nodes);
 }
 
 int DD_API ddpacketssize(void)
 {
-	struct dd *h;
-	int ret = handle_get(&h);
-
-	return result(ret ? ret : dd_packet_size(h));
+	return number_of(dd_packet_size);
 }
 
 /* The limit that EMEMLOCK is about. */

@@ -46,39 +46,29 @@ static int service_bind(struct dd *h, struct ddi_service *s,
 	return 0;
 }
 
+/* The attributes are the kernel's flags. */
+_Static_assert(DD_ATTR_LIST == DD_SERVE_LIST && DD_ATTR_ACCEPT == DD_SERVE_ACCEPT &&
+	       DD_ATTR_NODIRECT == DD_SERVE_NODIRECT &&
+	       DD_ATTR_DIRECT_ANY == DD_SERVE_DIRECT_ANY &&
+	       DD_ATTR_CLOSE == DD_SERVE_CLOSE && DD_ATTR_UID == DD_SERVE_UID &&
+	       DD_ATTR_SAME_USER == DD_SERVE_SAME_USER &&
+	       DD_ATTR_GID == DD_SERVE_GID, "flags");
+
 static int serve_prepare(struct dd *h, const char *name,
 			 const struct dd_serve_attr *attr, struct dd_serve *sv)
 {
 	int ret;
 
-	if (attr->flags & ~(DD_ATTR_LIST | DD_ATTR_ACCEPT | DD_ATTR_CLOSE |
-			    DD_ATTR_SAME_USER | DD_ATTR_UID | DD_ATTR_GID |
-			    DDI_ATTR_DIRECT) ||
-	    !attr->maxconn || attr->maxconn > DD_MAXCONN_MAX ||
-	    attr->window > DD_WINDOW_MAX || !attr->recv_size)
+	if (attr->flags & ~DD_SERVE_FLAGS || !attr->maxconn ||
+	    attr->maxconn > DD_MAXCONN_MAX || attr->window > DD_WINDOW_MAX ||
+	    !attr->recv_size)
 		return -EINVAL;
-	if (attr->flags & DD_ATTR_LIST) {
-		if (attr->list <= 0)
-			return -EBADID;
-		sv->flags |= DD_SERVE_LIST;
-	}
-	if (attr->flags & DD_ATTR_ACCEPT)
-		sv->flags |= DD_SERVE_ACCEPT;
-	if (attr->flags & DD_ATTR_CLOSE)
-		sv->flags |= DD_SERVE_CLOSE;
-	if (attr->flags & DD_ATTR_SAME_USER)
-		sv->flags |= DD_SERVE_SAME_USER;
-	if (attr->flags & DD_ATTR_UID)
-		sv->flags |= DD_SERVE_UID;
-	if (attr->flags & DD_ATTR_GID)
-		sv->flags |= DD_SERVE_GID;
+	if (attr->flags & DD_ATTR_LIST && attr->list <= 0)
+		return -EBADID;
+	sv->flags = attr->flags | (h->direct ? 0 : DD_SERVE_NODIRECT);
 	sv->uid = attr->uid;
 	sv->gid = attr->gid;
 	sv->peruser = attr->peruser;
-	if (!h->direct || attr->flags & DD_ATTR_NODIRECT)
-		sv->flags |= DD_SERVE_NODIRECT;
-	if (attr->flags & DD_ATTR_DIRECT_ANY)
-		sv->flags |= DD_SERVE_DIRECT_ANY;
 	sv->maxconn = attr->maxconn;
 	sv->window = attr->window;
 	sv->list = attr->list;
