@@ -147,9 +147,10 @@ static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
 	return ret;
 }
 
-static int batch_collect(struct ddi_batch *b, struct ddi_conn *c,
-			 const struct dd_send_msg *m)
+/* Returns 0, or the error of this message or of one before it. */
+static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 {
+	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
 	struct ddi_request rq = {
 		.addr = m->addr,
 		.len = m->len,
@@ -160,29 +161,20 @@ static int batch_collect(struct ddi_batch *b, struct ddi_conn *c,
 	};
 	int ret;
 
+	if (m->options & DD_SEND_BLOCK)
+		return -EINVAL;
+	/* A hint that it goes directly; dd_send() is right in either case. */
+	if (!c || ddi_load(&c->tx))
+		return batch_single(b, m);
 	ret = ddi_send_check(&rq);
-	if (ret)
-		return ret;
-	ret = batch_lock(b, m->conn, &c);
+	if (!ret)
+		ret = batch_lock(b, m->conn, &c);
 	if (ret)
 		return ret;
 	if (!c)
 		return batch_single(b, m);
 	rq.tag = ddi_load(&c->got);
 	return batch_add(b, c, &rq);
-}
-
-/* Returns 0, or the error of this message or of one before it. */
-static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
-{
-	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
-
-	if (m->options & DD_SEND_BLOCK)
-		return -EINVAL;
-	/* A hint that it goes directly; dd_send() is right in either case. */
-	if (!c || ddi_load(&c->tx))
-		return batch_single(b, m);
-	return batch_collect(b, c, m);
 }
 
 DD_API int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,

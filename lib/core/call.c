@@ -10,8 +10,6 @@
 #include "error.h"
 #include "recv.h"
 
-#define RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
-
 /* Wait until the first @n messages are done. */
 static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
 {
@@ -80,17 +78,6 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 	}
 }
 
-/* Drop replies to calls that timed out. A close shows in the cell as well. */
-static void call_drain(struct dd *h, struct ddi_list *l, uint32_t list,
-		       int64_t deadline)
-{
-	struct dd_msg msg;
-
-	while (ddi_list_next(h, l, list, true, &msg) > 0 &&
-	       !ddi_passed(deadline))
-		;
-}
-
 static int call_lock(pthread_mutex_t *lock, int64_t deadline)
 {
 	struct timespec ts;
@@ -109,6 +96,7 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 		       unsigned int options, int64_t deadline)
 {
 	uint32_t list = ddi_load(&c->list);
+	struct dd_msg late;
 	struct ddi_list *l;
 	int ret;
 
@@ -118,7 +106,9 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 	l = ddi_list_find(h, list);
 	if (!l)
 		return -EBADID;
-	call_drain(h, l, list, deadline);
+	/* Drop replies to calls that timed out. A close shows in the cell as well. */
+	while (ddi_list_next(h, l, list, true, &late) > 0 && !ddi_passed(deadline))
+		;
 	ret = call_send(h, conn, rq, deadline);
 	if (!ret)
 		ret = call_wait(h, l, list, rq->tag, reply, options, deadline);
@@ -136,7 +126,7 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	if (!reply || options & ~RECV_OPTIONS)
+	if (!reply || options & ~DDI_RECV_OPTIONS)
 		return -EINVAL;
 	c = ddi_conn_find(h, conn);
 	if (!c)

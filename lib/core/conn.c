@@ -246,24 +246,25 @@ static bool block_has(struct ddi_service *s, uint32_t block, uint64_t serial)
 	       ddi_load(&s->blocks[block].dead) != serial;
 }
 
-/* Bind the serving end of its first note; NULL if the note is void by now. */
+/*
+ * Bind the serving end of its first note; NULL if the note is void by now: the service
+ * was withdrawn, or another client has the block. dd_serve() holds the lock until it has
+ * recorded the service.
+ */
 static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
 {
-	struct ddi_service *s = ddi_service_await(h, note->cookie);
 	uint32_t block = note->cookie >> 32;
-	struct ddi_conn *c;
+	struct ddi_conn *c = NULL;
+	struct ddi_service *s;
 
-	if (!note->conn || !s || block >= s->maxconn ||
-	    !block_has(s, block, note->conn))
-		return NULL;
-	c = &s->blocks[block];
 	pthread_mutex_lock(&h->lock);
-	/* Under the lock again: a newer one may have been bound meanwhile. */
-	if (s->id == (uint32_t)note->cookie && block_has(s, block, note->conn))
+	s = ddi_service_lookup(h, note->cookie);
+	if (note->conn && s && block < s->maxconn && block_has(s, block, note->conn)) {
 		block_bind(h, s, block, note->conn);
+		c = &s->blocks[block];
+	}
 	pthread_mutex_unlock(&h->lock);
-	/* Otherwise the service was withdrawn, or another client has the block. */
-	return ddi_conn_has(c, note->conn) ? c : NULL;
+	return c && ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
 /*
@@ -309,7 +310,7 @@ bool ddi_conn_end(struct ddi_conn *c)
 	return bound;
 }
 
-/* The kernel has closed it, so its ring is not in use: see tx_grant(). dd.lock is held. */
+/* The kernel has closed it, so its ring is not in use: see tx_get(). dd.lock is held. */
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);

@@ -108,7 +108,6 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c);
 void ddi_conn_release(struct dd *h);
 
 struct ddi_service *ddi_service_lookup(struct dd *h, uint32_t id);
-struct ddi_service *ddi_service_await(struct dd *h, uint32_t id);
 struct ddi_service *ddi_service_new(struct dd *h, uint32_t maxconn);
 void ddi_service_release(struct dd *h);
 

@@ -8,11 +8,6 @@
 
 #include "direct_rx.h"
 
-static uint64_t max_of(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Look for new rings of a locked list. Returns whether it has any rings. */
 bool ddi_direct_refresh(struct dd *h, struct ddi_list *l, struct dd_list_head *lh)
 {
@@ -66,7 +61,7 @@ bool ddi_direct_first(const struct ddi_direct_rx *rx, uint32_t id,
 {
 	uint64_t head = ddi_load(&rx->state->head);
 
-	for (*pos = max_of(head, start);
+	for (*pos = head > start ? head : start;
 	     *pos < end && *pos - head <= rx->mask; ++*pos) {
 		const struct dd_ring_note *slot = ddi_direct_slot(rx, *pos);
 

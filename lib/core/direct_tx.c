@@ -62,7 +62,7 @@ static struct ddi_tx_ring *ring_new(struct dd *h, const struct dd_direct *d)
 	return NULL;
 }
 
-/* direct_lock is held, since before the kernel has granted the ring: see tx_grant(). */
+/* direct_lock is held, since before the kernel has granted the ring: see tx_get(). */
 static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 {
 	struct ddi_tx_ring *ring = h->tx_rings;
@@ -76,15 +76,15 @@ static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 	return ring;
 }
 
-/* Undo what tx_new() and tx_grant() did. */
+/* Undo what tx_new() and tx_get() did. */
 static void tx_free(struct dd *h, struct ddi_direct_tx *tx)
 {
 	struct ddi_tx_ring *ring = tx->ring, **link = &h->tx_rings;
 
 	if (tx->block)
 		munmap(tx->block, tx->size);
+	__atomic_fetch_sub(&h->nr_direct, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&h->direct_lock);
-	h->nr_direct--;
 	if (ring && !--ring->users) {
 		while (*link != ring)
 			link = &(*link)->next;
@@ -112,36 +112,26 @@ static struct ddi_direct_tx *tx_new(struct dd *h, struct dd_cell *cell)
 	tx->submitted = ddi_load(&cell->submitted);
 	tx->limit = tx->submitted;
 	tx->deposits = tx->submitted;
-	pthread_mutex_lock(&h->direct_lock);
-	h->nr_direct++;
-	pthread_mutex_unlock(&h->direct_lock);
+	__atomic_fetch_add(&h->nr_direct, 1, __ATOMIC_RELAXED);
 	return tx;
 }
 
-/*
- * The kernel keeps a connection on a ring at least as long as the ring's record has a
- * user for it. So a connection that is granted a ring in use finds its record, and
- * continues at its tail.
- */
-static int tx_grant(struct dd *h, struct dd_direct *d, struct ddi_direct_tx *tx)
-{
-	int ret;
-
-	pthread_mutex_lock(&h->direct_lock);
-	ret = ddi_ioctl(h, DD_IOC_DIRECT, d);
-	if (ret >= 0)
-		tx->ring = ring_get(h, d);
-	pthread_mutex_unlock(&h->direct_lock);
-	return ret;
-}
-
 /* Get a direct path, and map it. */
-static int tx_get(struct dd *h, const struct ddi_conn *c,
-		  struct ddi_direct_tx *tx)
+static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *tx)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = c->serial };
-	int ret = tx_grant(h, &d, tx);
+	int ret;
 
+	/*
+	 * The kernel keeps a connection on a ring at least as long as the ring's record
+	 * has a user for it. So a connection that is granted a ring in use finds its
+	 * record, and continues at its tail.
+	 */
+	pthread_mutex_lock(&h->direct_lock);
+	ret = ddi_ioctl(h, DD_IOC_DIRECT, &d);
+	if (ret >= 0)
+		tx->ring = ring_get(h, &d);
+	pthread_mutex_unlock(&h->direct_lock);
 	if (ret < 0)
 		return ret;
 	tx->size = d.block_size;

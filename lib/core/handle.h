@@ -87,7 +87,7 @@ struct dd {
 			struct ddi_region *regions;	/* sorted by address */
 			size_t nr_regions;
 			size_t cap_regions;
-			pthread_mutex_t direct_lock;	/* of the next two */
+			pthread_mutex_t direct_lock;	/* of @tx_rings */
 			struct ddi_tx_ring *tx_rings;
 			uint32_t nr_direct;	/* connections that send directly */
 			pthread_mutex_t reason_lock;	/* of the next two */

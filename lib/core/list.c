@@ -185,20 +185,20 @@ static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
 	return rx || slot;
 }
 
-static int list_sleep(struct dd *h, uint32_t id, unsigned int options,
-		      int64_t deadline)
+/*
+ * Sleep until one of some lists may have a note; the kernel sorts @ids. Returns 0,
+ * -EINTR, -ETIMEDOUT or another error.
+ */
+int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline)
 {
 	struct dd_list_wait w = {
 		.size = sizeof(w),
-		.lists = (uintptr_t)&id,
-		.count = 1,
+		.lists = (uintptr_t)ids,
+		.count = count,
+		.timeout = ddi_remaining(deadline),
 	};
-	int ret;
+	int ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
 
-	do {
-		w.timeout = ddi_remaining(deadline);
-		ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
-	} while (ret == -EINTR && !(options & DD_RECV_INTR));
 	if (ret == -EAGAIN)
 		return -ETIMEDOUT;
 	return ret < 0 ? ddi_error(ret) : 0;
@@ -217,18 +217,20 @@ static int list_sleep(struct dd *h, uint32_t id, unsigned int options,
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
 {
+	bool look_first = !(options & (DD_RECV_SLEEP | DD_RECV_INTR));
 	struct ddi_look look;
 	int64_t start;
 	int ret;
 
 	/* If there is no slot to look at, the kernel finds out why. */
-	if (options & (DD_RECV_SLEEP | DD_RECV_INTR) ||
-	    !list_look(h, l, id, &look))
-		return list_sleep(h, id, options, deadline);
-	if (ddi_spin(h, &l->spin, deadline, &look, &start))
+	look_first = look_first && list_look(h, l, id, &look);
+	if (look_first && ddi_spin(h, &l->spin, deadline, &look, &start))
 		return 0;
-	ret = list_sleep(h, id, options, deadline);
-	ddi_spin_slept(&l->spin, start);
+	do {
+		ret = ddi_list_sleep(h, &id, 1, deadline);
+	} while (ret == -EINTR && !(options & DD_RECV_INTR));
+	if (look_first)
+		ddi_spin_slept(&l->spin, start);
 	return ret;
 }
 

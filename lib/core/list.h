@@ -61,6 +61,7 @@ struct ddi_list *ddi_list_bound(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);
+int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline);
 void ddi_list_release(struct dd *h);
 
 /* A list that exists, or NULL. */

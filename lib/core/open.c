@@ -119,50 +119,22 @@ static void device_close(struct dd *h)
 	close(h->fd);
 }
 
-static int area_check(struct dd *h)
-{
-	const struct dd_area_head *head = (void *)h->area;
-
-	if (head->magic != DD_AREA_MAGIC || head->version != DD_ABI_VERSION)
-		return -EPROTO;
-	return 0;
-}
-
-static void locks_init(struct dd *h)
-{
-	pthread_mutex_init(&h->lock, NULL);
-	pthread_mutex_init(&h->direct_lock, NULL);
-	pthread_mutex_init(&h->reason_lock, NULL);
-	pthread_rwlock_init(&h->region_lock, NULL);
-}
-
-static void locks_destroy(struct dd *h)
-{
-	pthread_rwlock_destroy(&h->region_lock);
-	pthread_mutex_destroy(&h->reason_lock);
-	pthread_mutex_destroy(&h->direct_lock);
-	pthread_mutex_destroy(&h->lock);
-}
-
 static void handle_free(struct dd *h)
 {
 	ddi_list_release(h);
 	ddi_service_release(h);
 	ddi_conn_release(h);
-	locks_destroy(h);
+	pthread_rwlock_destroy(&h->region_lock);
+	pthread_mutex_destroy(&h->reason_lock);
+	pthread_mutex_destroy(&h->direct_lock);
+	pthread_mutex_destroy(&h->lock);
 	munmap(h, sizeof(*h));
-}
-
-/* Unless DD_DIRECT=0 is in the environment. */
-static bool direct_wanted(void)
-{
-	const char *value = getenv("DD_DIRECT");
-
-	return !value || strcmp(value, "0");
 }
 
 DD_API int dd_open(struct dd **handle)
 {
+	const struct dd_area_head *head;
+	const char *direct = getenv("DD_DIRECT");
 	struct dd *h;
 	int ret;
 
@@ -171,16 +143,20 @@ DD_API int dd_open(struct dd **handle)
 	h = handle_map();
 	if (!h)
 		return ddi_error(-errno);
-	locks_init(h);
-	h->direct = direct_wanted();
+	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->direct_lock, NULL);
+	pthread_mutex_init(&h->reason_lock, NULL);
+	pthread_rwlock_init(&h->region_lock, NULL);
+	h->direct = !direct || strcmp(direct, "0");
 
 	ret = device_open(h);
 	if (ret)
 		goto err_free;
-	ret = area_check(h);
-	if (ret)
+	head = (void *)h->area;
+	if (head->magic != DD_AREA_MAGIC || head->version != DD_ABI_VERSION) {
+		ret = -EPROTO;
 		goto err_device;
-
+	}
 	*handle = h;
 	return 0;
 

@@ -16,7 +16,6 @@
 #include "error.h"
 #include "recv.h"
 
-#define RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
 #define STREAK		32
 #define META_MASK	0xff	/* of the second word of a note */
 #define VOID_MAX	4096	/* as many notes as a direct ring can hold */
@@ -555,7 +554,7 @@ int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t tim
 	c = ddi_table_get(h->board.conns, head);
 	if (ddi_unlikely(!c) || !direct_load(rx, slot, c, head, &note))
 		return recv_other(h, l, to);
-	if (options & DDI_RECV_BRIEF) {
+	if (l->options & DDI_RECV_BRIEF) {
 		fill_brief(to, c, &note);
 		msgid = ddi_load(&slot->msgid);
 	} else {
@@ -570,7 +569,7 @@ int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t tim
 DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 		   unsigned int options, int64_t timeout)
 {
-	if (ddi_unlikely(!msg) || ddi_unlikely(options & ~RECV_OPTIONS))
+	if (ddi_unlikely(!msg) || ddi_unlikely(options & ~DDI_RECV_OPTIONS))
 		return ddi_alive(h) ? -EINVAL : -EBADID;
 	return ddi_recv(h, list, msg, options, timeout);
 }
@@ -612,28 +611,6 @@ static int poll_ready(struct dd *h, int *lists, int count)
 	return n;
 }
 
-/* Returns 0 look again, 1 the time is over. */
-static int poll_sleep(struct dd *h, const int *lists, int count,
-		      int64_t deadline)
-{
-	uint32_t ids[DD_WAIT_MAX];
-	struct dd_list_wait w = {
-		.size = sizeof(w),
-		.lists = (uintptr_t)ids,
-		.count = count,
-		.timeout = ddi_remaining(deadline),
-	};
-	int ret;
-
-	/* The kernel sorts the array, and the caller's must stay as it is. */
-	for (int i = 0; i < count; i++)
-		ids[i] = lists[i];
-	ret = ddi_ioctl(h, DD_IOC_LIST_WAIT, &w);
-	if (ret == -ETIMEDOUT || ret == -EAGAIN)
-		return 1;
-	return ret < 0 && ret != -EINTR ? ddi_error(ret) : 0;
-}
-
 static void pause_until(int64_t deadline)
 {
 	struct timespec ts = {
@@ -648,6 +625,7 @@ static void pause_until(int64_t deadline)
 
 DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 {
+	uint32_t ids[DD_WAIT_MAX];
 	int64_t deadline;
 	int ret;
 
@@ -666,11 +644,14 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 			return ret;
 		if (again && ddi_passed(deadline))
 			return 0;
-		ret = poll_sleep(h, lists, count, deadline);
+		memcpy(ids, lists, count * sizeof(*ids));
+		ret = ddi_list_sleep(h, ids, count, deadline);
+		if (ret == -ETIMEDOUT)
+			return 0;
 		/* The reason of an earlier error does not explain this one. */
 		if (ret == -ENORESOURCE)
 			ddi_reason_clear(h);
-		if (ret)
-			return ret < 0 ? ret : 0;
+		if (ret && ret != -EINTR)
+			return ret;
 	}
 }

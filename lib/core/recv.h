@@ -9,6 +9,7 @@
 
 #include "list.h"
 
+#define DDI_RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
 #define DDI_RECV_BRIEF	0x80000000u	/* an option of ddi_recv() */
 
 /*

@@ -19,20 +19,6 @@ struct ddi_service *ddi_service_lookup(struct dd *h, uint32_t id)
 }
 
 /*
- * The first message of a client may be read before dd_serve() has recorded the service,
- * which it does with the lock held.
- */
-struct ddi_service *ddi_service_await(struct dd *h, uint32_t id)
-{
-	struct ddi_service *s;
-
-	pthread_mutex_lock(&h->lock);
-	s = ddi_service_lookup(h, id);
-	pthread_mutex_unlock(&h->lock);
-	return s;
-}
-
-/*
  * An unbound record. Capacities are powers of two, so that a program that serves with
  * varying numbers of connections reuses records. Records of zeros are unbound; pages of
  * blocks that never have a connection are not touched.

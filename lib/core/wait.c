@@ -86,30 +86,25 @@ static void cpu_relax(void)
 #endif
 }
 
-/* 1 if there is one CPU, 2 if this thread may use one of several, else 3. */
-static uint32_t cpus_count(void)
-{
-	cpu_set_t set;
-
-	/* It fails if there are more CPUs than fit the set. */
-	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
-		return 3;
-	return sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
-}
-
 /*
- * Kept for a while, per handle: a thread may get the answer for another one with a
- * different affinity, which costs little time and nothing else.
+ * 1 if there is one CPU, 2 if this thread may use one of several, else 3. Kept for a
+ * while, per handle: a thread may get the answer for another one with a different
+ * affinity, which costs little time and nothing else.
  */
 static uint32_t cpus(struct dd *h, int64_t now)
 {
 	uint32_t n = ddi_load(&h->cpus);
+	cpu_set_t set;
 
-	if (!n || now >= ddi_load(&h->cpus_until)) {
-		n = cpus_count();
-		ddi_store(&h->cpus, n);
-		ddi_store(&h->cpus_until, now + CPUS_VALID);
-	}
+	if (n && now < ddi_load(&h->cpus_until))
+		return n;
+	/* It fails if there are more CPUs than fit the set. */
+	if (sched_getaffinity(0, sizeof(set), &set) || CPU_COUNT(&set) > 1)
+		n = 3;
+	else
+		n = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? 2 : 1;
+	ddi_store(&h->cpus, n);
+	ddi_store(&h->cpus_until, now + CPUS_VALID);
 	return n;
 }
 
@@ -167,13 +162,6 @@ static inline bool first_looks(const __u64 *word, uint64_t value, bool count)
 	return false;
 }
 
-static bool spin_first(const struct dd *h, const struct ddi_spin *spin,
-		       const struct ddi_look *look)
-{
-	return ddi_load(&h->cpus) >= 2 && !ddi_load(&spin->skip) &&
-	       first_looks(look->word, look->value, false);
-}
-
 /**
  * ddi_poll_once() - look at a count for a moment, without a clock
  * @h: handle
@@ -224,11 +212,12 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	int64_t now, yield_at;
 	uint16_t skip;
 
-	if (spin_first(h, spin, look))
+	skip = ddi_load(&spin->skip);
+	if (ddi_load(&h->cpus) >= 2 && !skip &&
+	    first_looks(look->word, look->value, false))
 		goto uninterrupted;
 	*start = now = ddi_now();
 	budget = ddi_load(&spin->budget);
-	skip = ddi_load(&spin->skip);
 	n = cpus(h, now);
 	if (n == 1)
 		return false;
