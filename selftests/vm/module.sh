@@ -19,7 +19,8 @@ name=$kernel${fault:+-$fault}
 # those of the previous patch, are compiled again.
 good=$TOP/build/kmod/$kernel
 args=()
-[ "$kernel" != um ] || args+=(ARCH=um)
+# kcov sees the code that is built for it; stress_kcov.
+[ "$kernel" != um ] || args+=(ARCH=um KCOV_INSTRUMENT=y)
 dir=$good${fault:+-faults}
 out=$TOP/build/kmod/$name
 

@@ -3,9 +3,10 @@
 #
 # All that the module does, on User-Mode Linux with KASAN, lockdep, kmemleak and
 # fault injection: unit tests, DDP on one node by both ways to send and between
-# nodes, ioctls, netlink, and good paths with each of their allocations failing.
+# nodes, ioctls, netlink, good paths with each of their allocations failing, and
+# generated sequences of calls.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth},admin/{guest,leaks},ddp/{guest,kernel},net/ddp}.list)"
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/ddp}.list)"
 finish
