@@ -8,5 +8,5 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/ddp}.list)"
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,um}}.list)"
 finish
