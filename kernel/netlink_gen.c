@@ -31,7 +31,12 @@ static const struct nla_policy dd_node_set_nl_policy[DD_A_NODE_PORT + 1] = {
 };
 
 /* DD_CMD_PEER_GET - do */
-static const struct nla_policy dd_peer_get_nl_policy[DD_A_PEER_NUMBER + 1] = {
+static const struct nla_policy dd_peer_get_do_nl_policy[DD_A_PEER_NUMBER + 1] = {
+	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
+};
+
+/* DD_CMD_PEER_GET - dump */
+static const struct nla_policy dd_peer_get_dump_nl_policy[DD_A_PEER_NUMBER + 1] = {
 	[DD_A_PEER_NUMBER] = NLA_POLICY_MAX(NLA_U32, 4095),
 };
 
@@ -96,15 +101,17 @@ const struct genl_split_ops dd_nl_ops[11] = {
 	{
 		.cmd		= DD_CMD_PEER_GET,
 		.doit		= dd_nl_peer_get_doit,
-		.policy		= dd_peer_get_nl_policy,
+		.policy		= dd_peer_get_do_nl_policy,
 		.maxattr	= DD_A_PEER_NUMBER,
 		.flags		= GENL_CMD_CAP_DO,
 	},
 	{
-		.cmd	= DD_CMD_PEER_GET,
-		.start	= dd_nl_peer_get_start,
-		.dumpit	= dd_nl_peer_get_dumpit,
-		.flags	= GENL_CMD_CAP_DUMP,
+		.cmd		= DD_CMD_PEER_GET,
+		.start		= dd_nl_peer_get_start,
+		.dumpit		= dd_nl_peer_get_dumpit,
+		.policy		= dd_peer_get_dump_nl_policy,
+		.maxattr	= DD_A_PEER_NUMBER,
+		.flags		= GENL_CMD_CAP_DUMP,
 	},
 	{
 		.cmd		= DD_CMD_PEER_ADD,

@@ -139,13 +139,11 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct net *net = sock_net(cb->skb->sk);
 	struct dd_node *node = dd_node_of(net);
-	struct nlattr **attrs = dd_dump_attrs(cb);
 	struct dd_peer *peer;
 	unsigned long index;
 	int err = 0;
 
-	/* From 6.2 on, a dump has no policy of its own and its attributes are not parsed. */
-	if (attrs && attrs[DD_A_PEER_NUMBER]) {
+	if (dd_dump_attrs(cb)[DD_A_PEER_NUMBER]) {
 		NL_SET_ERR_MSG(cb->extack,
 			       "a dump lists all peers; request one without NLM_F_DUMP");
 		return -EINVAL;
