@@ -56,8 +56,18 @@ retriable() {
 		grep -qE "$DATA"
 }
 
+# Seconds that the processors of a guest have worked.
+busy() {
+	local user nice system irq softirq _
+
+	[ -n "${DD_VM:-}" ] || return
+	read -r _ user nice system _ _ irq softirq _ </proc/stat
+	echo $(((user + nice + system + irq + softirq) / 100))
+}
+
 run_one() {
 	local limit=$1 line=$2 start=$SECONDS name try=1 why='' last bad good skips splat
+	local busy
 
 	name=${line##*/}
 	name=${name#make -s }
@@ -67,6 +77,7 @@ run_one() {
 	*) limit=$((2 * limit)) ;;
 	esac
 	echo "# $line"
+	busy=$(busy)
 	try_one "$name" "$limit" "$line"
 	while [ "$bad" -gt 0 ] && retriable; do
 		why=$(grep -m1 '^not ok' "$tmp/results")
@@ -75,7 +86,7 @@ run_one() {
 		try_one "$name" "$limit" "$line"
 	done
 	cat "$tmp/results"
-	echo "# $((SECONDS - start)) s, of $limit"
+	echo "# $((SECONDS - start)) s, of $limit${busy:+; processors: $(($(busy) - busy)) s}"
 	total=$last
 	failed=$((failed + bad)) passed=$((passed + good)) skipped=$((skipped + skips))
 	[ "$try" = 1 ] || [ "$bad" != 0 ] || [ -n "$splat" ] ||
