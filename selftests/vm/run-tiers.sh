@@ -10,7 +10,8 @@
 # hang limit in seconds, and words:
 #
 #   aside	runs beside the tiers that are not, with lower priority, its virtual
-#		machines in a queue of their own; its output comes last
+#		machines in a queue of their own, and its output comes last; or after
+#		the others, if it has not begun by then
 #   nightly	runs only when named; "make nightly" names all tiers
 #
 # Fewer results than PLAN says are a failure, more are reported. A tier without a
@@ -30,6 +31,7 @@ LOGS=$TOP/build/test${DD_TIERS:+/harness}
 SUMS=$LOGS/sums
 NAMES=$LOGS/names
 ASIDE=$LOGS/aside
+QUEUE=$LOGS/queue
 ASIDE_NICE=1
 FLAKY_MAX=3
 FLAKY_RUNS=20
@@ -92,14 +94,21 @@ planned_or_fail() {
 
 is() { [[ " $(in_plan "$1") " == *" $2 "* ]]; }
 
-# run_lane TIER...: one after the other. setpriv: a signal ends the tier that runs,
-# instead of waiting for it.
-run_lane() {
+# take END: takes the first or last tier, "1" or "$", from the queue of those aside.
+take() { flock "$LOGS" sed -n -i -e "$1w /dev/stdout" -e "$1!p" "$QUEUE"; }
+
+# run_one TIER. setpriv: a signal ends the tier that runs, instead of waiting for it.
+run_one() {
+	planned_or_fail "$1" &
+	wait $!
+}
+
+# run_queue END: tiers of the queue, until it is empty.
+run_queue() {
 	local tier
 
-	for tier; do
-		planned_or_fail "$tier" &
-		wait $!
+	while tier=$(take "$1") && [ "$tier" ]; do
+		run_one "$tier"
 	done
 }
 
@@ -107,7 +116,7 @@ run_aside() {
 	renice -n $ASIDE_NICE -p "$BASHPID" >/dev/null
 	export DD_VM_LOCK=aside START_TIME=300
 	trap stop EXIT
-	run_lane "$@" >"$ASIDE"
+	run_queue 1 >"$ASIDE"
 }
 
 # Reads the process table: a variable would be set after the child began, and a
@@ -180,11 +189,15 @@ for tier in "${tiers[@]}"; do
 done
 trap stop EXIT
 trap exit INT TERM
+printf '%s\n' "${aside[@]}" | grep . >"$QUEUE"
 if [ ${#aside[@]} != 0 ]; then
-	run_aside "${aside[@]}" &
+	run_aside &
 	beside=$!
 fi
-run_lane "${here[@]}"
+for tier in "${here[@]}"; do
+	run_one "$tier"
+done
+run_queue '$'
 if [ "$beside" ]; then
 	wait "$beside"
 	cat "$ASIDE"

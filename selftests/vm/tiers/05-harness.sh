@@ -92,9 +92,32 @@ in_tier "four flaky ones" "$FLAKY; for i in a b c; do echo \"# FLAKY: \$i: p\"; 
 	'^failed: flaky: 4 programs passed only when repeated' \
 	"2 passed, 1 failed, 0 skipped"
 rm "$TMP/flaky"
-WORDS=aside in_tier "one that runs aside" \
-	'echo 1..2; echo ok 1; nice | sed "s/^/ok 2 - nice /"' \
-	'^ok 2 1-x: nice 1' "2 passed, 0 failed, 0 skipped"
+
+# part NAME AFTER: a tier that begins, ends when tier AFTER has begun, and reports its
+# priority.
+part() {
+	cat >"$TMP/$1.sh" <<-END
+	#!/bin/sh
+	: >$TMP/begun-$1
+	until [ -e $TMP/begun-$2 ]; do sleep 0.1; done
+	echo 1..1
+	echo ok 1 \$(nice)
+	END
+	chmod +x "$TMP/$1.sh"
+}
+
+# The second begins aside and lasts until the third has begun, which the first lane takes.
+shared() {
+	part 1-x 2-y
+	part 2-y 3-z
+	part 3-z 3-z
+	printf '%s 1 30 %s\n' 1-x '' 2-y aside 3-z aside >"$TMP/PLAN"
+	tier_says '^ok 1 2-y: 1' "3 passed, 0 failed, 0 skipped" &&
+		grep -q '^ok 1 3-z: 0' "$TMP/out"
+}
+
+check "tier: one runs aside, and one after the others" shared
+rm -f "$TMP"/[23]-*.sh
 WORDS=aside in_tier "a bad result aside" 'echo 1..2; echo ok 1 a; echo not ok 2 b' \
 	'^failed: 1-x: b' "1 passed, 1 failed, 0 skipped"
 GOOD='echo 1..2; echo ok 1; echo ok 2'
