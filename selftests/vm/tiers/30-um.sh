@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# All that the module does, on User-Mode Linux with KASAN, lockdep, kmemleak and
-# fault injection: unit tests, DDP on one node by both ways to send and between
-# nodes, ioctls, netlink, good paths with each of their allocations failing, and
+# All that the module does and one processor can show, on User-Mode Linux with KASAN,
+# lockdep, kmemleak and fault injection: unit tests, DDP on one node by both ways to
+# send and between nodes, ioctls, netlink, networks and nodes that change or fail, the
+# module loaded and removed, good paths with each of their allocations failing, and
 # generated sequences of calls.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,um}}.list)"
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest}}.list)"
 finish

@@ -13,8 +13,10 @@ on() {
 	vm_list "$kernel" "$(printf 'selftests/%s.list ' "$@")" TIMEOUT=14400
 }
 
-on um core/{stress,soak} net/guest tools/tools
-on stock ddp/kernel net/ddp admin/leaks
-on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/guest net/{ddp,guest} tools/tools
-on 6.12 core/{abi,stress} ddp/{guest,kernel} admin/{guest,leaks} net/guest tools/tools
+on um core/{stress,soak} net/stock tools/tools
+on stock core/{abi,load} ddp/kernel admin/{guest,leaks} net/{ddp,debug,guest}
+on debug core/{kunit,abi,failnth} ddp/{guest,kernel} admin/{guest,leaks} \
+	net/{ddp,guest,stock} tools/tools
+on 6.12 core/{abi,stress,load} ddp/{guest,kernel} admin/{guest,leaks} net/{guest,stock} \
+	tools/tools
 finish

@@ -8,8 +8,8 @@
 
 CHAOS=${CHAOS:-$RANDOM}
 echo "# CHAOS=$CHAOS"
-vm_list um "$(echo selftests/{ddp/guest,core/abi,admin/guest,net/ddp}.list)" \
+vm_list um "$(echo selftests/{ddp/guest,core/abi,admin/guest,net/{ddp,guest}}.list)" \
 	CHAOS="$CHAOS" TIMEOUT=7200
-vm_list stock "$(echo selftests/{core/stress,net/guest}.list)" \
+vm_list stock "$(echo selftests/{core/stress,net/stock}.list)" \
 	CHAOS="$CHAOS" TIMEOUT=7200
 finish
