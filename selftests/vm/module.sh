@@ -3,8 +3,9 @@
 #
 # module.sh KERNEL [FAULT]: builds dd.ko for a guest's kernel in build/kmod/KERNEL.
 # With FAULT it applies selftests/vm/faults/FAULT.patch, which plants a fault or
-# changes the version of the protocol, and builds in build/kmod/KERNEL-FAULT. With
-# "--sparse" in its place sparse checks all sources, too.
+# changes the version of the protocol, and builds in build/kmod/KERNEL-FAULT. In its
+# place, "coverage" builds a module that counts what has run (gcov), and "--sparse"
+# lets sparse check all sources, too.
 set -euo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -23,6 +24,10 @@ args=()
 [ "$kernel" != um ] || args+=(ARCH=um KCOV_INSTRUMENT=y)
 dir=$good${fault:+-faults}
 out=$TOP/build/kmod/$name
+if [ "$fault" = coverage ]; then
+	args+=(GCOV_PROFILE=y)
+	fault='' dir=$out
+fi
 
 # kbuild leaves its products beside the sources, so each kernel gets a copy. Files
 # are compared by content: a reverted patch must be compiled again.
@@ -73,6 +78,7 @@ key() {
 		"$VM_DIR/kernels.sh" path "$kernel" release
 		[ -z "$fault" ] || cat "$TOP/selftests/vm/faults/$fault.patch"
 		cat "$VM_DIR/module.sh"
+		echo "${args[@]}"
 		cd "$TOP"
 		find Kbuild kernel include -type f -print0 | sort -z |
 			xargs -0 sha256sum

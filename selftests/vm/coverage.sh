@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# coverage.sh: runs the lists that User-Mode Linux can run, with a dd.ko that counts what
+# has run, and reports the lines and branches that have not; "make coverage". TAP.
+#
+#   LISTS   the lists, by folder and name
+#   BASE    files that changed since this commit must reach the floor, too (HEAD~1)
+#
+# The report is in build/coverage.txt. coverage.py has the floor.
+# shellcheck source=selftests/vm/tier.sh
+. "$(dirname "$0")/tier.sh"
+
+LISTS=${LISTS:-$(echo core/{kunit,abi,failnth,stress,load} admin/{guest,leaks} ddp/{guest,kernel} \
+	lib/guest net/{ddp,guest,debug,stock})}
+DIR=$PWD/build/kmod/um-coverage
+LOG=build/coverage.tap
+
+# In the guest: the lists, then the counts, as an archive in lines that begin with "@".
+# shellcheck disable=SC2046,SC2086 # words
+in_guest() {
+	DD_TRIES=1 selftests/vm/guest-run.sh $(printf 'selftests/%s.list ' $LISTS)
+	cd "/sys/kernel/debug/gcov$DIR" || return
+	mkdir /tmp/counts
+	# Files of debugfs have no size.
+	find . -name '*.gcda' -exec sh -c 'mkdir -p "/tmp/counts/${1%/*}" &&
+		cat "$1" >"/tmp/counts/$1"' - {} \;
+	tar -C /tmp/counts -cz . | base64 | sed 's/^/@/'
+}
+
+if [ -n "${DD_VM:-}" ]; then
+	in_guest
+	exit
+fi
+guest um "LISTS='$LISTS' selftests/vm/coverage.sh" FAULT=coverage LEAKS=no TIMEOUT=14400 \
+	>"$LOG" || exit
+find "$DIR" -name '*.gcda' -delete
+sed -n 's/^@//p' "$LOG" | base64 -d | tar -C "$DIR" -xz || exit
+sed -i '/^@/d' "$LOG"
+# Whether tests pass is for other tiers to say.
+grep '^not ok' "$LOG" | comment
+selftests/vm/coverage.py "$DIR" "$DIR" "${BASE:-HEAD~1}" | tee build/coverage.txt
+exit "${PIPESTATUS[0]}"
