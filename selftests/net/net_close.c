@@ -94,17 +94,6 @@ static long stays(long at, long ms, long c)
 	return memcmp(before, (void *)at, LARGE) ? 1 : 0;
 }
 
-/* In the peer: end the connection, or all, and check the block afterwards. */
-static long close_and_stays(long conn, long at, long c)
-{
-	return ddclose(conn) ? -1 : stays(at, 300, 0);
-}
-
-static long unserve_and_stays(long serv, long at, long c)
-{
-	return ddunserve(serv) ? -1 : stays(at, 300, 0);
-}
-
 TEST_F(end, what_was_accepted_arrives_before_the_close)
 {
 	int i;
@@ -164,35 +153,72 @@ TEST_F(end, what_has_come_is_read_before_the_news)
 	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->c.note, &d, RECV_NOBLOCK, 0));
 }
 
+/* In the peer: wait for the first byte of a message. */
+static bool has_begun(long at, long seed)
+{
+	return WAIT_FOR(*(volatile char *)at == (char)seed);
+}
+
+/* In the peer: 0 if the rest of the message does not come, 2 if it has come before. */
+static long is_cut_off(long at, long seed)
+{
+	return is_filled(at, seed, 0) ? stays(at, 300, 0) : 2;
+}
+
+/* In the peer: end the connection, or all, in the middle of a message. */
+static long close_midway(long conn, long at, long seed)
+{
+	return !has_begun(at, seed) || ddclose(conn) ? -1 : is_cut_off(at, seed);
+}
+
+static long unserve_midway(long serv, long at, long seed)
+{
+	return !has_begun(at, seed) || ddunserve(serv) ? -1 : is_cut_off(at, seed);
+}
+
+/* A slow link, so that most of a large message is in flight for a while. */
+static int slow_link(void)
+{
+	return system("bash -c 'tc -n dd1 qdisc replace dev eth0 root netem rate 10mbit'");
+}
+
+static int fast_link(void)
+{
+	return system("bash -c 'tc -n dd1 qdisc del dev eth0 root'");
+}
+
 TEST_F(end, no_byte_comes_after_the_receiver_has_closed)
 {
 	int i;
 
-	for (i = 0; i < dd_count(20); i++) {
+	ASSERT_EQ(0, slow_link());
+	for (i = 1; i <= dd_count(20); i++) {
 		ASSERT_OK(ddsend(self->c.conn, self->c.out, 8, 0, SEND_NOOPTS));
 		ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
 		fill(self->c.out, i);
 		ASSERT_SENT(ddsend(self->c.conn, self->c.out, LARGE, 0,
 				   SEND_NOOPTS));
-		usleep(random() % 2000);
-		EXPECT_EQ(0, peer_call(self->srv, close_and_stays,
+		EXPECT_EQ(0, peer_call(self->srv, close_midway,
 				       self->srv->shm->desc.connid,
-				       (long)self->s.in, 0));
+				       (long)self->s.in, i));
 		ASSERT_OK(ddclose(self->c.conn));
 		/* Notes of the closed connection keep its block until they are skipped. */
 		EXPECT_ERR(EWOULDBLOCK, p_recv(self->srv, 0, RECV_NOBLOCK, 0));
 		ASSERT_OK(open_conn(&self->c, self->name, TYPE_SSTREAM, LARGE));
 	}
+	EXPECT_EQ(0, fast_link());
 }
 
 TEST_F(end, no_byte_comes_after_the_service_has_ended)
 {
 	struct slot s = self->s;
 
+	ASSERT_EQ(0, slow_link());
 	fill(self->c.out, 1);
 	ASSERT_OK(ddsend(self->c.conn, self->c.out, LARGE, 0, SEND_NOOPTS));
-	EXPECT_EQ(0, peer_call(self->srv, unserve_and_stays, s.serv, (long)s.in,
-			       0));
+	EXPECT_EQ(0, peer_call(self->srv, unserve_midway, s.serv, (long)s.in,
+			       1));
+	EXPECT_EQ(0, fast_link());
 	EXPECT_HEARD_ERR(ECONNCLOSE, ddsend(self->c.conn, self->c.out, 8, 0, 0));
 }
 
