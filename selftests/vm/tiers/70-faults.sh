@@ -52,6 +52,8 @@ red find-ended-channel 200 'KASAN: use-after-free in dd_tp_chan_find' \
 	'selftests/net/across.sh build/selftests/net_close'
 red leak-peer 201 'leak: .* one by dd_(peer|udp|remote|tp)' selftests/net/removal.sh \
 	LEAKS=yes
+red deposit-late 1 '^not ok .*no_byte_comes_after_the_receiver' \
+	'selftests/net/across.sh build/selftests/net_close no_byte_comes_after_the_receiver'
 red no-checksum 1 '^not ok .*no damaged header is accepted' selftests/net/damage.sh
 
 # With two processors, or the check for sleeping in atomic context.
