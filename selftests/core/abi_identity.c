@@ -64,14 +64,33 @@ static bool only_conn_is(const struct raw *r, __u32 id, int pid, int uid)
 	       (int)i.uid == uid && i.node == 1;
 }
 
+/*
+ * Serves for a child that connects, and expects its pid and uid; the identity is
+ * that of the time of connecting. @l: the line to the child, which waits for the
+ * service, then for the end of the look.
+ */
+static void expect_client(struct __test_metadata *_metadata, struct line l,
+			  pid_t pid, uid_t uid)
+{
+	struct dd_serve s;
+	struct raw r;
+	struct mem m;
+
+	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
+	tell(l);
+	ASSERT_TRUE(hear(l));
+	EXPECT_TRUE(only_conn_is(&r, s.service, pid, uid));
+	tell(l);
+	ASSERT_CHILD_OK(pid);
+}
+
 TEST(pid_uid_and_node_of_the_peer)
 {
 	struct line child, l = line_pair(&child);
 	struct dd_connect c;
 	struct dd_conn_info i;
-	struct dd_serve s;
-	struct raw r, cr;
-	struct mem m, cm;
+	struct raw cr;
+	struct mem cm;
 	pid_t pid;
 
 	pid = fork_child();
@@ -88,13 +107,7 @@ TEST(pid_uid_and_node_of_the_peer)
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
-	tell(l);
-	ASSERT_TRUE(hear(l));
-	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
-	/* The identity is that of the time of connecting. */
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	expect_client(_metadata, l, pid, ALICE);
 }
 
 TEST(identity_of_a_dead_peer)
@@ -138,9 +151,8 @@ TEST(uid_is_that_of_the_time_of_connecting)
 {
 	struct line child, l = line_pair(&child);
 	struct dd_connect c;
-	struct dd_serve s;
-	struct raw r, cr;
-	struct mem m, cm;
+	struct raw cr;
+	struct mem cm;
 	pid_t pid;
 
 	pid = fork_child();
@@ -155,12 +167,7 @@ TEST(uid_is_that_of_the_time_of_connecting)
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
-	tell(l);
-	ASSERT_TRUE(hear(l));
-	EXPECT_TRUE(only_conn_is(&r, s.service, pid, BOB));
-	tell(l);
-	ASSERT_CHILD_OK(pid);
+	expect_client(_metadata, l, pid, BOB);
 }
 
 TEST(pids_are_those_of_the_readers_namespace)

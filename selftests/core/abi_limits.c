@@ -90,12 +90,12 @@ static void be_user(const char *group, int n, long long bytes)
 }
 
 static int serve_big(const struct raw *r, const char *name, unsigned int maxconn,
-		     unsigned int flags, struct dd_serve *s)
+		     size_t block, unsigned int flags, struct dd_serve *s)
 {
 	struct mem m;
 
 	/* A mapping would keep the context, and with it its area. */
-	if (raw_alloc(r, maxconn * 8, &m) || munmap(m.at, m.len))
+	if (raw_alloc(r, maxconn * block, &m) || munmap(m.at, m.len))
 		return -1;
 	memset(s, 0, sizeof(*s));
 	s->size = sizeof(*s);
@@ -161,8 +161,8 @@ TEST_F(limits, credits_of_an_unused_service)
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(serve_big(&r, "credits", 65536, DD_SERVE_ACCEPT,
-				      &s) == 0);
+		CHILD_CHECK(serve_big(&r, "credits", 65536, 8,
+				      DD_SERVE_ACCEPT, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    memlock_used(&r) + SLACK);
 		_exit(0);
@@ -182,7 +182,7 @@ TEST_F(limits, slots_of_an_unused_list)
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(serve_big(&r, "slots", 1000, 0, &s) == 0);
+		CHILD_CHECK(serve_big(&r, "slots", 1000, 8, 0, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    1 * MIB);
 		_exit(0);
@@ -205,7 +205,7 @@ TEST_F(limits, area_counts_against_memlock)
 		be_user(self->a, 0, 8 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(raw_open(&srv) == 0);
-		CHILD_CHECK(serve_big(&srv, "area", 512, 0, &s) == 0);
+		CHILD_CHECK(serve_big(&srv, "area", 512, 8, 0, &s) == 0);
 		before = group_value(self->a, "memory.current");
 		while (made < 500 && !err) {
 			CHILD_CHECK(raw_alloc(&r, PAGE, &m) == 0 ||
@@ -246,7 +246,7 @@ TEST_F(limits, all_is_given_back)
 		CHILD_CHECK(raw_open(&watch) == 0);
 		before = memlock_used(&watch);
 		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(serve_big(&r, "back", 65536, 0, &s) == 0);
+		CHILD_CHECK(serve_big(&r, "back", 65536, 8, 0, &s) == 0);
 		CHILD_CHECK(memlock_used(&watch) > before + 8 * MIB);
 		CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
 		raw_close(&r);
@@ -282,7 +282,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 		CHILD_CHECK(raw_open(&watch) == 0);
 		base = memlock_used(&watch);
 		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(serve_big(&r, "refused", REFUSED, 0, &s) == 0);
+		CHILD_CHECK(serve_big(&r, "refused", REFUSED, 8, 0, &s) == 0);
 		full = memlock_used(&watch);
 		cells = (long long)s.cell_units * REFUSED * DD_UNIT;
 		fprintf(stderr, "# of %lld bytes, cells take %lld\n", full, cells);
@@ -293,7 +293,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 			CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <= base));
 			soft_limit(at);
 			CHILD_CHECK(raw_open(&r) == 0);
-			CHILD_CHECK(serve_big(&r, "refused", REFUSED, 0,
+			CHILD_CHECK(serve_big(&r, "refused", REFUSED, 8, 0,
 					      &s) == -1 && errno == EDQUOT);
 			raw_close(&r);
 		}
@@ -343,18 +343,33 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 	ASSERT_CHILD_OK(pid);
 }
 
-static void server_child(const char *group, int n, long long bytes,
-			 unsigned int flags, const char *name, int ready)
+/* A server for 512 clients, in a group and below a limit; it has started. */
+static pid_t start_server(const char *group, long long bytes, const char *name)
 {
 	struct dd_serve s;
+	int ready[2];
 	struct raw r;
+	pid_t pid;
+	char c;
 
-	be_user(group, n, bytes);
-	CHILD_CHECK(raw_open(&r) == 0);
-	CHILD_CHECK(serve_big(&r, name, 512, flags, &s) == 0);
-	CHILD_CHECK(write(ready, "x", 1) == 1);
-	pause();
-	_exit(1);
+	if (pipe(ready))
+		return -1;
+	pid = fork_child();
+	if (!pid) {
+		be_user(group, 0, bytes);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(serve_big(&r, name, 512, PAGE,
+				      DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY,
+				      &s) == 0);
+		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		pause();
+		_exit(1);
+	}
+	close(ready[1]);
+	if (read(ready[0], &c, 1) != 1)
+		pid = -1;
+	close(ready[0]);
+	return pid;
 }
 
 static int connect_once(const struct raw *r, const char *name,
@@ -374,19 +389,14 @@ static int connect_once(const struct raw *r, const char *name,
 TEST_F(limits, a_server_over_its_limit)
 {
 	pid_t server, pid;
-	int ready[2], made = 0;
+	int made = 0;
 	struct dd_connect c;
 	struct raw r;
-	char x;
 
-	ASSERT_EQ(0, pipe(ready));
-	server = fork_child();
-	if (!server)
-		server_child(self->a, 0, 1 * MIB, DD_SERVE_ACCEPT, "poor",
-			     ready[1]);
+	server = start_server(self->a, 4 * MIB, "poor");
+	ASSERT_LT(0, server);
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(read(ready[0], &x, 1) == 1);
 		be_user(self->b, 1, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		while (made < 512 && !connect_once(&r, "poor", &c))
@@ -405,18 +415,13 @@ TEST_F(limits, the_owners_cgroup_is_charged)
 	pid_t server, pid;
 	long long before;
 	struct dd_connect c;
-	int ready[2], i;
+	int i;
 	struct raw r;
-	char x;
 
-	ASSERT_EQ(0, pipe(ready));
-	server = fork_child();
-	if (!server)
-		server_child(self->a, 0, 64 * MIB, DD_SERVE_ACCEPT, "owner",
-			     ready[1]);
+	server = start_server(self->a, 64 * MIB, "owner");
+	ASSERT_LT(0, server);
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(read(ready[0], &x, 1) == 1);
 		be_user(self->b, 1, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
@@ -438,36 +443,15 @@ TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
 	long long before, mine;
 	pid_t server, pid;
 	struct way w[8];
-	int ready[2], i;
+	int i;
 	struct raw r;
-	char x;
 
-	ASSERT_EQ(0, pipe(ready));
-	server = fork_child();
-	if (!server) {
-		struct dd_serve s;
-		struct raw srv;
-		struct mem m;
-
-		be_user(self->a, 0, 64 * MIB);
-		CHILD_CHECK(raw_start(&srv, 32 * PAGE, &m) == 0);
-		memset(&s, 0, sizeof(s));
-		s.size = sizeof(s);
-		s.maxconn = 32;
-		s.window = DD_WINDOW_MAX;
-		s.flags = DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY;
-		strcpy((char *)s.name, "rings");
-		s.recv = (struct dd_buf){ .region = m.id, .length = m.len };
-		CHILD_CHECK(raw_serve(&srv, &s) == 0);
-		CHILD_CHECK(write(ready[1], "x", 1) == 1);
-		pause();
-		_exit(1);
-	}
+	server = start_server(self->a, 64 * MIB, "rings");
+	ASSERT_LT(0, server);
 	pid = fork_child();
 	if (!pid) {
 		struct dd_connect cs[8];
 
-		CHILD_CHECK(read(ready[0], &x, 1) == 1);
 		be_user(self->b, 1, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		for (i = 0; i < 8; i++)

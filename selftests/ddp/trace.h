@@ -35,6 +35,27 @@ static inline bool trace_begin(pid_t pid)
 		       PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
 }
 
+/* Lets the child run until it enters a system call; false at its end. */
+static inline bool trace_entry(pid_t pid, struct __ptrace_syscall_info *info)
+{
+	int status, sig = 0;
+
+	for (;;) {
+		if (ptrace(PTRACE_SYSCALL, pid, 0, sig) ||
+		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+			return false;
+		sig = WSTOPSIG(status);
+		if (sig != (SIGTRAP | 0x80))
+			continue;
+		sig = 0;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(*info),
+			   info) <= 0)
+			return false;
+		if (info->op == PTRACE_SYSCALL_INFO_ENTRY)
+			return true;
+	}
+}
+
 /*
  * Lets the child run to its second mark, where it stops. Returns the number of
  * system calls between the marks, with the last one in *nr; -1 if the child has
@@ -43,21 +64,9 @@ static inline bool trace_begin(pid_t pid)
 static inline int trace_next(pid_t pid, long *nr)
 {
 	struct __ptrace_syscall_info info;
-	int status, n = -1, sig = 0;
+	int n = -1;
 
-	for (;;) {
-		if (ptrace(PTRACE_SYSCALL, pid, 0, sig) ||
-		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
-			return -1;
-		sig = WSTOPSIG(status);
-		if (sig != (SIGTRAP | 0x80))
-			continue;
-		sig = 0;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info),
-			   &info) <= 0)
-			return -1;
-		if (info.op != PTRACE_SYSCALL_INFO_ENTRY)
-			continue;
+	while (trace_entry(pid, &info)) {
 		if (info.entry.nr == SYS_prctl &&
 		    info.entry.args[0] == TRACE_MARK) {
 			if (n >= 0)
@@ -68,28 +77,15 @@ static inline int trace_next(pid_t pid, long *nr)
 			*nr = info.entry.nr;
 		}
 	}
+	return -1;
 }
 
-/* Lets the child run until it enters a system call: its number, -1 at the end. */
+/* The number of the next system call of the child, -1 at its end. */
 static inline long trace_enter(pid_t pid)
 {
 	struct __ptrace_syscall_info info;
-	int status, sig = 0;
 
-	for (;;) {
-		if (ptrace(PTRACE_SYSCALL, pid, 0, sig) ||
-		    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
-			return -1;
-		sig = WSTOPSIG(status);
-		if (sig != (SIGTRAP | 0x80))
-			continue;
-		sig = 0;
-		if (ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info),
-			   &info) <= 0)
-			return -1;
-		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-			return info.entry.nr;
-	}
+	return trace_entry(pid, &info) ? (long)info.entry.nr : -1;
 }
 
 #endif /* DD_TRACE_H */

@@ -92,3 +92,17 @@ int take(struct dd_msg *msg)
 {
 	return dd_recv(h, list, msg, 0, 0);
 }
+
+int send_some(int count, int *error)
+{
+	struct dd_send_msg msgs[4];
+
+	for (int i = 0; i < count; i++) {
+		csend[8 * i] = '0' + i;
+		msgs[i] = (struct dd_send_msg){
+			.conn = conn, .addr = csend + 8 * i, .len = 8,
+			.roffset = 8 * i,
+		};
+	}
+	return dd_sendv(h, msgs, count, error);
+}

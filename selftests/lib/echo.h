@@ -42,6 +42,8 @@ void teardown(void);
 
 /* The client sends @text. */
 int request(const char *text);
+/* The client sends @count messages of 8 bytes, at most 4, by dd_sendv(). */
+int send_some(int count, int *error);
 /* Receive the next message of the service. */
 int take(struct dd_msg *msg);
 

@@ -13,20 +13,6 @@
 #include "echo.h"
 #include "tap.h"
 
-static int send_some(int count, int *error)
-{
-	struct dd_send_msg msgs[4];
-
-	for (int i = 0; i < count; i++) {
-		csend[8 * i] = '0' + i;
-		msgs[i] = (struct dd_send_msg){
-			.conn = conn, .addr = csend + 8 * i, .len = 8,
-			.roffset = 8 * i,
-		};
-	}
-	return dd_sendv(h, msgs, count, error);
-}
-
 /* With a window of 1 two are accepted, by either way. */
 static void several_at_once(bool direct)
 {

@@ -194,8 +194,6 @@ TEST_F(both, who_comes_is_greeted_and_sent_away)
 	EXPECT_EQ(0, peer_end(self->srv));
 }
 
-#define TWO	2
-
 /* In the peer: read @n numbered messages, after which there is no other one. */
 static long read_numbers(long n, long b, long c)
 {
@@ -220,23 +218,6 @@ static long send_numbers(struct dd *h, int conn, long least, long most)
 				 n < least ? dd_patience() : 50))
 			break;
 	return n;
-}
-
-/* A block with unread messages is not given to another client. */
-TEST_F(both, a_block_waits_until_its_old_notes_are_read)
-{
-	int i, conn, rounds = dd_count(20);
-
-	ASSERT_EQ(0, peer_call(self->srv, serve, 1, TWO, 0));
-	for (i = 0; i < rounds; i++) {
-		conn = CONNECT(NULL);
-		ASSERT_EQ(TWO, send_numbers(self->h, conn, TWO, TWO));
-		ASSERT_EQ(0, dd_close(self->h, conn));
-		EXPECT_EQ(-ENORESOURCE,
-			  dd_connect(self->h, self->srv->shm->name, far_node(),
-				     &self->attr, NULL));
-		EXPECT_EQ(0, peer_call(self->srv, read_numbers, TWO, 0, 0));
-	}
 }
 
 #define FEW	4

@@ -244,22 +244,6 @@ TEST_F(end, what_was_done_has_come_from_a_sender_that_is_killed)
 	EXPECT_EQ(0, ddready(s.note));
 }
 
-TEST_F(end, who_waits_for_a_server_that_is_killed_is_told)
-{
-	ddrecv_desc_t d;
-	pid_t pid;
-
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(WAIT_FOR(asleep_in_wait(getppid())));
-		kill(self->srv->pid, SIGKILL);
-		_exit(0);
-	}
-	EXPECT_ERR(ECONNCLOSE, ddrecv(self->c.note, &d, RECV_SLEEP, 0));
-	EXPECT_EQ(self->c.conn, d.connid);
-	ASSERT_CHILD_OK(pid);
-}
-
 TEST_F(end, a_call_that_has_less_time_than_the_network_times_out)
 {
 	struct peer *srv = peer_start();

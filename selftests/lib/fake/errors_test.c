@@ -161,20 +161,6 @@ static void interrupted_calls_go_on(void)
 	teardown();
 }
 
-static int send_some(int count, int *error)
-{
-	struct dd_send_msg msgs[4];
-
-	for (int i = 0; i < count; i++) {
-		csend[8 * i] = '0' + i;
-		msgs[i] = (struct dd_send_msg){
-			.conn = conn, .addr = csend + 8 * i, .len = 8,
-			.roffset = 8 * i,
-		};
-	}
-	return dd_sendv(h, msgs, count, error);
-}
-
 /* A signal does not end the call. */
 static void several_are_interrupted(void)
 {
