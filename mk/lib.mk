@@ -180,7 +180,7 @@ check-lib-man: $(LIBDD_LINK)
 # The examples of manual pages as programs; selftests/lib/examples.sh runs them.
 selftests: $(BUILD)/selftests/man/built
 $(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
-		$(wildcard Documentation/man/*.[37]) | $(LIBDD_LINK)
+		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK)
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
 		{ grep -B5 '^not ok' $(@D)/log >&2; exit 1; }

@@ -75,14 +75,10 @@ for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
 	out=$(lint "$page")
 	result "$name: source" 0 "$out"
 	case $name in
-	*.3 | *.7)
+	*.3)
 		examples "$page"
 		out=$(compile)
 		result "$name: example" $? "$out"
-		;;
-	esac
-	case $name in
-	*.3)
 		out=$(for section in NAME SYNOPSIS DESCRIPTION 'RETURN VALUES' \
 				ERRORS EXAMPLES 'SEE ALSO'; do
 			grep -q "^\.Sh $section\$" "$page" || echo "no $section"
