@@ -11,7 +11,7 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/tier.sh"
 
-LISTS=${LISTS:-$(echo core/{kunit,abi,failnth,stress,load} admin/{guest,leaks} ddp/{guest,kernel} \
+LISTS=${LISTS:-$(echo core/{kunit,abi,failnth,kcov,stress,load} admin/{guest,leaks} ddp/{guest,kernel} \
 	lib/guest net/{ddp,guest,debug,stock})}
 DIR=$PWD/build/kmod/um-coverage
 LOG=build/coverage.tap
