@@ -37,10 +37,10 @@ red keep-charge 200 '^not ok .*failures_in_far_connect' \
 	'selftests/net/across.sh build/selftests/net_failnth far_connect'
 
 # Administration by netlink.
-red no-permission 1 '^not ok .*user: the kernel refuses' selftests/admin/peer.sh \
-	TIMEOUT=900
-red share-address 1 '^not ok .*add: another is there' selftests/admin/peer.sh \
-	TIMEOUT=900
+red no-permission 1 '^not ok .*user: the kernel refuses' \
+	'selftests/admin/peer.sh user'
+red share-address 1 '^not ok .*add: another is there' \
+	'selftests/admin/peer.sh change'
 red show-others 1 '^not ok .*its own service, no other' selftests/admin/users.sh
 red numbers-change 1 '^not ok .*kernel: in use: id' selftests/admin/errors.sh
 red dump-repeats 1 '^not ok .*no end is there twice' selftests/admin/dump.sh
