@@ -143,20 +143,6 @@ full_disk() {
 	done
 }
 
-# one_write COMMAND...: each thing that it says on standard error is one
-# write(), and nothing but whole lines. A socket keeps them apart.
-one_write() {
-	python3 - "$@" <<-'EOT'
-	import socket, subprocess, sys
-	ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-	subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL,
-	               stdout=subprocess.DEVNULL, stderr=its)
-	its.close()
-	writes = list(iter(lambda: ours.recv(65536), b""))
-	sys.exit(not writes or not all(w.endswith(b"\n") for w in writes))
-	EOT
-}
-
 whole_lines() {
 	one_write ddcp && one_write ddcp send -o x y && one_write ddperf speed &&
 		one_write ddcp send "$HOLD/absent"

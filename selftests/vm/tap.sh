@@ -71,6 +71,20 @@ run() {
 	"$@" >"$OUT" 2>"$ERR" </dev/null || status=$?
 }
 
+# one_write COMMAND...: each message on standard error is one write() of whole
+# lines. A socket preserves the boundaries.
+one_write() {
+	python3 - "$@" <<-'EOT'
+	import socket, subprocess, sys
+	ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+	subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL,
+	               stdout=subprocess.DEVNULL, stderr=its)
+	its.close()
+	writes = list(iter(lambda: ours.recv(65536), b""))
+	sys.exit(not writes or not all(w.endswith(b"\n") for w in writes))
+	EOT
+}
+
 # --- processes ---------------------------------------------------------------
 
 # scratch: work in an empty directory.
