@@ -321,7 +321,7 @@ static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 
 	switch (cmd) {
 	case DD_IOC_LIST_KICK:
-		list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+		list = dd_obj_get(ctx, id, &dd_list_ops);
 		if (!list)
 			return -ENOENT;
 		dd_list_kick(list);
@@ -396,7 +396,7 @@ static __poll_t dd_poll(struct file *file, poll_table *pt)
 	if (READ_ONCE(ctx->dead))
 		return EPOLLERR | EPOLLHUP;
 	/* Arm every list: a note in any of them has to cause an edge. */
-	while ((list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+	while ((list = dd_obj_next(ctx, &index, &dd_list_ops))) {
 		dd_rings_arm(list);
 		if (dd_list_ready(list))
 			mask = EPOLLIN | EPOLLRDNORM;
@@ -414,7 +414,7 @@ static int dd_fasync(int fd, struct file *file, int on)
 
 	/* A SIGIO is due for direct notes as well. */
 	while (on && ret >= 0 &&
-	       (list = dd_obj_next(ctx, &index, DD_OBJ_LIST))) {
+	       (list = dd_obj_next(ctx, &index, &dd_list_ops))) {
 		dd_rings_arm(list);
 		dd_list_put(list);
 	}

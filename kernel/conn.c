@@ -19,7 +19,6 @@
 #include "ctx.h"
 #include "direct.h"
 #include "import.h"
-#include "netlink.h"
 #include "nic.h"
 #include "node.h"
 #include "notelist.h"
@@ -89,7 +88,7 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 		dd_uncharge(ctx, dd_conn_size(server));
 		return ERR_PTR(-ENOMEM);
 	}
-	dd_obj_init(&conn->obj, ctx, DD_OBJ_CONN);
+	dd_obj_init(&conn->obj, ctx, &dd_conn_ops);
 	refcount_set(&conn->mem, 1);
 	conn->type = type;
 	conn->server = server;
@@ -125,9 +124,10 @@ static void dd_conn_release_client(struct dd_conn *conn)
 	dd_slice_drop(&client->recv);
 }
 
-/* The last reference was dropped. */
-static void dd_conn_release(struct dd_conn *conn)
+static void dd_conn_release(struct dd_obj *obj)
 {
+	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+
 	WARN_ON_ONCE(!conn->seg.dead);
 	dd_direct_release(conn);
 	if (conn->server)
@@ -139,12 +139,6 @@ static void dd_conn_release(struct dd_conn *conn)
 	else if (conn->imp.grant)
 		dd_remote_release(dd_remote_of(conn));
 	dd_conn_mem_put(conn);
-}
-
-void dd_conn_put(struct dd_conn *conn)
-{
-	if (dd_obj_put(&conn->obj))
-		dd_conn_release(conn);
 }
 
 /**
@@ -362,7 +356,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(conn, dd_conn_peer_pid(conn));
-		dd_netlink_event_conn(conn, true);
+		dd_event(&conn->obj, true);
 	}
 	dd_conn_put(conn);
 	return err;
@@ -471,7 +465,7 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	if (arg->what > DD_WAIT_CLOSE ||
 	    (arg->what == DD_WAIT_CLOSE && arg->value))
 		return -EINVAL;
-	conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
+	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
 		return -ENOENT;
 	if (arg->what == DD_WAIT_RING)
@@ -623,19 +617,27 @@ void dd_conn_lost(struct dd_conn *conn)
 
 /**
  * dd_conn_end() - close one end and remove its id
- * @conn: the end, of which the caller holds a reference; its context is locked
+ * @obj: the end, of which the caller holds a reference; its context is locked
  */
-void dd_conn_end(struct dd_conn *conn)
+void dd_conn_end(struct dd_obj *obj)
 {
+	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+
 	if (xchg(&conn->closing, 1))
 		return;
 	if (trace_dd_close_enabled())
 		trace_dd_close(conn, dd_conn_peer_pid(conn));
 	dd_conn_sever(conn);
-	dd_netlink_event_conn(conn, false);
-	if (!WARN_ON_ONCE(!dd_obj_remove(&conn->obj)))
-		dd_conn_put(conn);
+	dd_event(obj, false);
+	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
+		dd_obj_put(obj);
 }
+
+const struct dd_obj_ops dd_conn_ops = {
+	.stage = DD_STAGE_ACCESS,
+	.end = dd_conn_end,
+	.release = dd_conn_release,
+};
 
 /*
  * Nanoseconds that a close still waits for one more message to be sent: twice the peer's
@@ -695,7 +697,7 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 
 int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 {
-	struct dd_conn *conn = dd_obj_get_serial(ctx, serial, DD_OBJ_CONN);
+	struct dd_conn *conn = dd_obj_get_serial(ctx, serial, &dd_conn_ops);
 	int err;
 
 	if (!conn)
@@ -703,7 +705,7 @@ int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 	err = dd_conn_drain(conn, U64_MAX);
 	if (!err) {
 		mutex_lock(&ctx->lock);
-		dd_conn_end(conn);
+		dd_conn_end(&conn->obj);
 		mutex_unlock(&ctx->lock);
 	}
 	dd_conn_put(conn);
@@ -771,9 +773,9 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 		return -EINVAL;
 	/* Only this call accepts an id instead of a serial. */
 	if (arg->conn <= U32_MAX)
-		conn = dd_obj_get(ctx, arg->conn, DD_OBJ_CONN);
+		conn = dd_obj_get(ctx, arg->conn, &dd_conn_ops);
 	else
-		conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
+		conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
 		return -ENOENT;
 	dd_conn_describe(conn, arg);

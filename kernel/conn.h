@@ -110,12 +110,11 @@ int dd_conn_init(void);
 void dd_conn_exit(void);
 int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
 int dd_conn_close(struct dd_ctx *ctx, u64 serial);
-void dd_conn_end(struct dd_conn *conn);
+void dd_conn_end(struct dd_obj *obj);
 void dd_conn_sever(struct dd_conn *conn);
 void dd_conn_lost(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn, u64 timeout);
 void dd_conn_open_cell(struct dd_conn *conn, u32 node);
-void dd_conn_put(struct dd_conn *conn);
 struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
@@ -124,6 +123,13 @@ void dd_conn_notified(struct dd_conn *conn);
 void dd_conn_flush(struct dd_conn *conn);
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
+
+extern const struct dd_obj_ops dd_conn_ops;
+
+static inline void dd_conn_put(struct dd_conn *conn)
+{
+	dd_obj_put(&conn->obj);
+}
 
 static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
 {

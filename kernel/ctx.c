@@ -14,13 +14,12 @@
 
 #include "area.h"
 #include "charge.h"
-#include "conn.h"
 #include "ctx.h"
 #include "direct.h"
 #include "ids.h"
 #include "node.h"
-#include "region.h"
-#include "service.h"
+
+const struct dd_event_ops *dd_events;
 
 static void dd_ctx_end_work(struct work_struct *work)
 {
@@ -141,27 +140,17 @@ void dd_ctx_put(struct dd_ctx *ctx)
 /* End everything that a context owns. Called once, under its lock. */
 static void dd_ctx_drop_all(struct dd_ctx *ctx)
 {
+	enum dd_stage stage;
 	unsigned long index;
 	struct dd_obj *obj;
 
-	/*
-	 * Services end their connections. The remaining objects are connecting ends
-	 * and regions; lists go with their last user.
-	 */
-	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_SERVICE));) {
-		dd_service_end((struct dd_service *)obj);
-		dd_service_put((struct dd_service *)obj);
-		cond_resched();
-	}
-	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_CONN));) {
-		dd_conn_end((struct dd_conn *)obj);
-		dd_conn_put((struct dd_conn *)obj);
-		cond_resched();
-	}
-	for (index = 0; (obj = dd_obj_next(ctx, &index, DD_OBJ_REGION));) {
-		dd_region_end((struct dd_region *)obj);
-		dd_region_put((struct dd_region *)obj);
-	}
+	for (stage = 0; stage < DD_STAGES; stage++)
+		for (index = 0; (obj = dd_obj_next(ctx, &index, NULL));) {
+			if (obj->ops->end && obj->ops->stage == stage)
+				obj->ops->end(obj);
+			dd_obj_put(obj);
+			cond_resched();
+		}
 }
 
 /**
@@ -191,10 +180,11 @@ void dd_ctx_wake(struct dd_ctx *ctx)
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
 }
 
-void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
+		 const struct dd_obj_ops *ops)
 {
 	obj->ctx = dd_ctx_get(ctx);
-	obj->type = type;
+	obj->ops = ops;
 	refcount_set(&obj->users, 1);
 }
 
@@ -233,17 +223,16 @@ void dd_obj_unreserve(struct dd_obj *obj)
  * dd_obj_get() - get a reference to an object by its id
  * @ctx: the context
  * @id: id from user space
- * @type: expected type
+ * @ops: expected type
  *
- * Return: the object, or NULL. The caller drops the reference with the put function
- * of the type.
+ * Return: the object, or NULL. The caller drops the reference by dd_obj_put().
  */
-void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
 {
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	obj = dd_obj_find(ctx, id, type);
+	obj = dd_obj_find(ctx, id, ops);
 	if (obj && !refcount_inc_not_zero(&obj->users))
 		obj = NULL;
 	rcu_read_unlock();
@@ -251,12 +240,13 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
 }
 
 /* Like dd_obj_get(), by serial. */
-void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type)
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
+			const struct dd_obj_ops *ops)
 {
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	obj = dd_obj_find_serial(ctx, serial, type);
+	obj = dd_obj_find_serial(ctx, serial, ops);
 	if (obj && !refcount_inc_not_zero(&obj->users))
 		obj = NULL;
 	rcu_read_unlock();
@@ -267,29 +257,24 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type)
  * dd_obj_next() - walk the objects of a context
  * @ctx: the context
  * @index: (in, out) index to continue at
- * @type: type of the objects
+ * @ops: type of the objects, or NULL for all
  *
  * Return: the next object, with a reference, or NULL at the end. Objects that are
  * created or removed during the walk may or may not be returned.
  */
-void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type)
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index,
+		  const struct dd_obj_ops *ops)
 {
 	XA_STATE(xas, &ctx->ids.xa, *index);
 	struct dd_obj *obj;
 
 	rcu_read_lock();
 	xas_for_each(&xas, obj, S32_MAX) {
-		if (!xas_retry(&xas, obj) && obj->type == type &&
+		if (!xas_retry(&xas, obj) && (!ops || obj->ops == ops) &&
 		    refcount_inc_not_zero(&obj->users))
 			break;
 	}
 	rcu_read_unlock();
 	*index = xas.xa_index + 1;
 	return obj;
-}
-
-/* Drop a reference; true if the caller has to release the object. */
-bool dd_obj_put(struct dd_obj *obj)
-{
-	return refcount_dec_and_test(&obj->users);
 }

@@ -16,25 +16,19 @@
 #include <linux/xarray.h>
 
 #include "area.h"
+#include "hooks.h"
 #include "ids.h"
 
 struct dd_node;
-
-enum dd_obj_type {
-	DD_OBJ_REGION,
-	DD_OBJ_LIST,
-	DD_OBJ_SERVICE,
-	DD_OBJ_CONN,
-};
 
 /**
  * struct dd_obj - common part of all objects with an id
  * @ctx: context that owns it; counted in dd_ctx.ref
  * @id: handle in user space; may be reused for another object of the context
  * @epoch: with @id the object's serial, which is never reused within the context
- * @users: held by the id table and by each call that uses the object; the release
- *	function of its type runs when the last one is dropped, in process context
- * @type: enum dd_obj_type
+ * @users: held by the id table and by each call that uses the object; @ops->release()
+ *	runs when the last one is dropped
+ * @ops: its type
  *
  * The memory is freed by RCU, so that look-ups under rcu_read_lock() may read it.
  */
@@ -43,7 +37,7 @@ struct dd_obj {
 	u32 id;
 	u32 epoch;
 	refcount_t users;
-	u8 type;
+	const struct dd_obj_ops *ops;
 };
 
 /**
@@ -120,7 +114,8 @@ static inline int dd_ctx_check(const struct dd_ctx *ctx)
 	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
 }
 
-void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type);
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
+		 const struct dd_obj_ops *ops);
 int dd_obj_reserve(struct dd_obj *obj);
 void dd_obj_publish(struct dd_obj *obj);
 void dd_obj_unreserve(struct dd_obj *obj);
@@ -130,17 +125,18 @@ bool dd_obj_remove(struct dd_obj *obj);
  * dd_obj_find() - look up an object of a context by its id
  * @ctx: the context
  * @id: id from user space
- * @type: expected type
+ * @ops: expected type
  *
  * Return: the object, or NULL. Its memory is valid within the caller's RCU read-side
  * section; the caller has to check whether it is still alive.
  */
-static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id, u8 type)
+static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id,
+				const struct dd_obj_ops *ops)
 {
 	/* xa_store() publishes the initialised object. */
 	struct dd_obj *obj = dd_ids_find(&ctx->ids, id);
 
-	return obj && obj->type == type ? obj : NULL;
+	return obj && obj->ops == ops ? obj : NULL;
 }
 
 /* Identifies an object within its context; never reused. */
@@ -151,18 +147,26 @@ static inline u64 dd_obj_serial(const struct dd_obj *obj)
 
 /* Like dd_obj_find(), by serial. */
 static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
-				       u8 type)
+				       const struct dd_obj_ops *ops)
 {
 	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
 
 	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
-	       likely(obj->type == type) ? obj : NULL;
+	       likely(obj->ops == ops) ? obj : NULL;
 }
 
-void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type);
-void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, u8 type);
-void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index, u8 type);
-bool dd_obj_put(struct dd_obj *obj);
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops);
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
+			const struct dd_obj_ops *ops);
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index,
+		  const struct dd_obj_ops *ops);
+
+/* Drop a reference. */
+static inline void dd_obj_put(struct dd_obj *obj)
+{
+	if (refcount_dec_and_test(&obj->users))
+		obj->ops->release(obj);
+}
 
 extern struct workqueue_struct *dd_wq;
 

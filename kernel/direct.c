@@ -385,7 +385,7 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 
 	if (arg->flags & ~DD_DIRECT_DROP || arg->peer_block || arg->__reserved)
 		return -EINVAL;
-	conn = dd_obj_get_serial(ctx, arg->conn, DD_OBJ_CONN);
+	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
@@ -547,7 +547,7 @@ int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 	int err = -ENOENT;
 
 	rcu_read_lock();
-	conn = dd_obj_find_serial(ctx, serial, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, serial, &dd_conn_ops);
 	if (!conn || !conn->peer)
 		goto out;
 	seg = &conn->peer->seg;

@@ -198,6 +198,7 @@ int __init dd_netlink_init(void)
 	err = register_pernet_subsys(&dd_netlink_net_ops);
 	if (err)
 		return err;
+	dd_events = &dd_netlink_events;
 	dd_genl_set_ops(&dd_family, dd_nl_ops, ARRAY_SIZE(dd_nl_ops));
 	err = genl_register_family(&dd_family);
 	if (err)

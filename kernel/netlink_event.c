@@ -88,43 +88,54 @@ void dd_event_node(struct dd_node *node, u8 cmd)
 		dd_event_end(&ev, dd_fill_node(ev.skb, node));
 }
 
-void dd_netlink_event_service(struct dd_service *svc, bool add)
+static void dd_event_service(struct dd_obj *obj, bool begin)
 {
-	struct dd_node *node = svc->obj.ctx->node;
+	struct dd_node *node = obj->ctx->node;
 	struct dd_reader reader = dd_reader_event(node);
 	struct dd_event ev;
 
-	if (dd_event_start(&ev, node, add ? DD_CMD_SERVICE_ADD :
+	if (dd_event_start(&ev, node, begin ? DD_CMD_SERVICE_ADD :
 			   DD_CMD_SERVICE_DEL, DD_A_EVENT_SERVICE))
-		dd_event_end(&ev, dd_fill_service(ev.skb, &svc->obj, &reader));
+		dd_event_end(&ev, dd_fill_service(ev.skb, obj, &reader));
 }
 
-static void dd_event_conn(struct dd_conn *conn, u8 cmd)
+static void dd_event_conn(struct dd_obj *obj, bool begin)
 {
-	struct dd_node *node = conn->obj.ctx->node;
+	struct dd_node *node = obj->ctx->node;
 	struct dd_reader reader = dd_reader_event(node);
 	struct dd_event ev;
 
-	if (dd_event_start(&ev, node, cmd, DD_A_EVENT_CONN))
-		dd_event_end(&ev, dd_fill_conn(ev.skb, &conn->obj, &reader));
+	if (dd_event_start(&ev, node, begin ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL,
+			   DD_A_EVENT_CONN))
+		dd_event_end(&ev, dd_fill_conn(ev.skb, obj, &reader));
 }
 
-void dd_netlink_event_conn(struct dd_conn *conn, bool add)
+static void dd_event_object(struct dd_obj *obj, bool begin)
 {
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *peer;
 
+	if (obj->ops == &dd_service_ops) {
+		dd_event_service(obj, begin);
+		return;
+	}
+	peer = container_of(obj, struct dd_conn, obj)->peer;
 	/* The serving end may have been closed meanwhile. */
-	if (add && peer && refcount_inc_not_zero(&peer->obj.users)) {
-		dd_event_conn(peer, DD_CMD_CONN_ADD);
+	if (begin && peer && refcount_inc_not_zero(&peer->obj.users)) {
+		dd_event_conn(&peer->obj, true);
 		dd_conn_put(peer);
 	}
-	dd_event_conn(conn, add ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL);
+	dd_event_conn(obj, begin);
 }
 
-void dd_netlink_event_peer(struct dd_peer *peer, u8 cmd)
+static void dd_event_peer(struct dd_peer *peer, u8 cmd)
 {
 	struct dd_event ev;
 
 	if (dd_event_start(&ev, peer->node, cmd, DD_A_EVENT_PEER))
 		dd_event_end(&ev, dd_fill_peer(ev.skb, peer));
 }
+
+const struct dd_event_ops dd_netlink_events = {
+	.object = dd_event_object,
+	.peer = dd_event_peer,
+};

@@ -77,6 +77,7 @@ int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
 extern const struct genl_multicast_group dd_groups[DD_NLGRP_EVENTS + 1];
 
 void dd_event_node(struct dd_node *node, u8 cmd);
+extern const struct dd_event_ops dd_netlink_events;
 unsigned int dd_event_seq(struct net *net);
 
 #endif /* _DD_NETLINK_MSG_H */

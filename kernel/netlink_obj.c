@@ -220,18 +220,16 @@ static bool dd_dump_killed(void)
 /**
  * struct dd_dump - how to report objects of a type
  * @cmd: DD_CMD_*
- * @type: enum dd_obj_type
+ * @ops: the type
  * @uid: return the user of an object
  * @fill: put an object into a message
- * @put: drop a reference
  */
 struct dd_dump {
 	u8 cmd;
-	u8 type;
+	const struct dd_obj_ops *ops;
 	kuid_t (*uid)(const struct dd_obj *obj);
 	int (*fill)(struct sk_buff *skb, struct dd_obj *obj,
 		    const struct dd_reader *reader);
-	void (*put)(struct dd_obj *obj);
 };
 
 /**
@@ -268,7 +266,7 @@ u64 dd_direct_alive(struct dd_node *node)
 
 	while (!dd_dump_killed() && (ctx = dd_node_ctx(node, from))) {
 		index = 0;
-		while ((obj = dd_obj_next(ctx, &index, DD_OBJ_CONN))) {
+		while ((obj = dd_obj_next(ctx, &index, &dd_conn_ops))) {
 			struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
 
 			sum += dd_direct_open(conn);
@@ -316,10 +314,10 @@ static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 	struct dd_obj *obj;
 	int err = 0;
 
-	while (!err && (obj = dd_obj_next(ctx, &index, dump->type))) {
+	while (!err && (obj = dd_obj_next(ctx, &index, dump->ops))) {
 		if (dd_dump_may(cb, obj, dump))
 			err = dd_dump_obj(skb, cb, obj, dump);
-		dump->put(obj);
+		dd_obj_put(obj);
 		if (!err)
 			cur->index = index;
 		cond_resched();
@@ -379,29 +377,13 @@ static kuid_t dd_dump_region_uid(const struct dd_obj *obj)
 	return obj->ctx->cred->euid;
 }
 
-static void dd_dump_service_put(struct dd_obj *obj)
-{
-	dd_service_put(container_of(obj, struct dd_service, obj));
-}
-
-static void dd_dump_conn_put(struct dd_obj *obj)
-{
-	dd_conn_put(container_of(obj, struct dd_conn, obj));
-}
-
-static void dd_dump_region_put(struct dd_obj *obj)
-{
-	dd_region_put(container_of(obj, struct dd_region, obj));
-}
-
 int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_SERVICE_GET,
-		.type = DD_OBJ_SERVICE,
+		.ops = &dd_service_ops,
 		.uid = dd_dump_service_uid,
 		.fill = dd_fill_service,
-		.put = dd_dump_service_put,
 	};
 
 	return dd_dump(skb, cb, &dump);
@@ -411,10 +393,9 @@ int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_CONN_GET,
-		.type = DD_OBJ_CONN,
+		.ops = &dd_conn_ops,
 		.uid = dd_dump_conn_uid,
 		.fill = dd_fill_conn,
-		.put = dd_dump_conn_put,
 	};
 
 	return dd_dump(skb, cb, &dump);
@@ -424,10 +405,9 @@ int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	static const struct dd_dump dump = {
 		.cmd = DD_CMD_REGION_GET,
-		.type = DD_OBJ_REGION,
+		.ops = &dd_region_ops,
 		.uid = dd_dump_region_uid,
 		.fill = dd_fill_region,
-		.put = dd_dump_region_put,
 	};
 
 	return dd_dump(skb, cb, &dump);

@@ -53,7 +53,7 @@ static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 		return 0;
 	case DD_SQE_REGION:
 		op->region = dd_obj_get(conn->obj.ctx, sqe->region,
-					DD_OBJ_REGION);
+					&dd_region_ops);
 		if (!op->region)
 			return -ENOENT;
 		op->counted = true;
@@ -210,7 +210,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 		return -ENETDOWN;
 	/* Protects like rcu_read_lock() and is cheaper to enter. */
 	rcu_read_lock_sched();
-	conn = dd_obj_find_serial(ctx, serial, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, serial, &dd_conn_ops);
 	if (likely(conn)) {
 		grant = conn->imp.grant;
 		seg = grant->seg;
@@ -293,7 +293,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		return -ENETDOWN;
 	op.sqe = req->sqe;
 	rcu_read_lock_sched();
-	conn = dd_obj_find_serial(ctx, req->conn, DD_OBJ_CONN);
+	conn = dd_obj_find_serial(ctx, req->conn, &dd_conn_ops);
 	if (likely(conn)) {
 		grant = conn->imp.grant;
 		dd_nic_lock(&conn->imp);

@@ -90,7 +90,7 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 		dd_uncharge(ctx, sizeof(*list));
 		return ERR_PTR(-ENOMEM);
 	}
-	dd_obj_init(&list->obj, ctx, DD_OBJ_LIST);
+	dd_obj_init(&list->obj, ctx, &dd_list_ops);
 	mutex_init(&list->lock);
 	init_waitqueue_head(&list->wait);
 	spin_lock_init(&list->pend_lock);
@@ -123,12 +123,11 @@ err_free:
 	return ERR_PTR(err);
 }
 
-void dd_list_put(struct dd_list *list)
+static void dd_list_release(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = list->obj.ctx;
+	struct dd_list *list = container_of(obj, struct dd_list, obj);
+	struct dd_ctx *ctx = obj->ctx;
 
-	if (!dd_obj_put(&list->obj))
-		return;
 	dd_rings_free(list);
 	/* No channel is attached: no note is pending and no thread waits. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
@@ -138,6 +137,11 @@ void dd_list_put(struct dd_list *list)
 	kfree_rcu(list, rcu);
 	dd_ctx_put(ctx);
 }
+
+/* A list ends with its last user. */
+const struct dd_obj_ops dd_list_ops = {
+	.release = dd_list_release,
+};
 
 /* ---- reservation and growth -------------------------------------------- */
 
@@ -309,7 +313,7 @@ void dd_list_unreserve(struct dd_list *list, u32 slots)
 struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
 			       u32 slots, u32 room)
 {
-	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
 	int err;
 
 	lockdep_assert_held(&ctx->lock);
@@ -583,7 +587,7 @@ static int dd_list_collect(struct dd_ctx *ctx, u32 *ids, u32 count,
 	u32 i;
 
 	for (i = 0; i < count; i++) {
-		lists[i] = dd_obj_get(ctx, ids[i], DD_OBJ_LIST);
+		lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops);
 		if (!lists[i]) {
 			while (i)
 				dd_list_put(lists[--i]);
@@ -737,7 +741,7 @@ static const struct file_operations dd_list_fops = {
 /* A descriptor that is readable while the list has notes. */
 int dd_list_fd(struct dd_ctx *ctx, u32 id)
 {
-	struct dd_list *list = dd_obj_get(ctx, id, DD_OBJ_LIST);
+	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
 	int fd;
 
 	if (!list)
@@ -751,7 +755,7 @@ int dd_list_fd(struct dd_ctx *ctx, u32 id)
 
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg)
 {
-	struct dd_list *list = dd_obj_get(ctx, arg->list, DD_OBJ_LIST);
+	struct dd_list *list = dd_obj_get(ctx, arg->list, &dd_list_ops);
 
 	if (!list)
 		return -ENOENT;

@@ -121,7 +121,14 @@ void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
 bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
 void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
-void dd_list_put(struct dd_list *list);
+
+extern const struct dd_obj_ops dd_list_ops;
+
+static inline void dd_list_put(struct dd_list *list)
+{
+	dd_obj_put(&list->obj);
+}
+
 /* Flag in dd_list.tail: positions handed out now are not valid. */
 #define DD_LIST_MOVING	BIT_ULL(63)
 

@@ -11,7 +11,7 @@
 #include <net/net_namespace.h>
 
 #include "ctx.h"
-#include "netlink.h"
+#include "hooks.h"
 #include "node.h"
 #include "peer.h"
 
@@ -75,9 +75,9 @@ static void dd_peer_tell(struct dd_peer *peer)
 	if (!changes)
 		return;
 	if (changes % 2 == 0)
-		dd_netlink_event_peer(peer, up ? DD_CMD_PEER_DOWN :
+		dd_events->peer(peer, up ? DD_CMD_PEER_DOWN :
 				      DD_CMD_PEER_UP);
-	dd_netlink_event_peer(peer, up ? DD_CMD_PEER_UP : DD_CMD_PEER_DOWN);
+	dd_events->peer(peer, up ? DD_CMD_PEER_UP : DD_CMD_PEER_DOWN);
 }
 
 static void dd_peer_tell_work(struct work_struct *work)
@@ -267,7 +267,7 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	if (err)
 		goto err_reserved;
 	xa_store(&node->peers, number, peer, GFP_KERNEL);
-	dd_netlink_event_peer(peer, DD_CMD_PEER_ADD_NTF);
+	dd_events->peer(peer, DD_CMD_PEER_ADD_NTF);
 	return 0;
 
 err_reserved:
@@ -346,7 +346,7 @@ static int dd_peer_set_locked(struct dd_node *node, u32 number,
 	peer->config = config;
 	/* If the change has ended a session, its event comes first. */
 	dd_peer_tell(peer);
-	dd_netlink_event_peer(peer, DD_CMD_PEER_SET_NTF);
+	dd_events->peer(peer, DD_CMD_PEER_SET_NTF);
 	return 0;
 }
 
@@ -393,7 +393,7 @@ static void dd_peer_unlink(struct dd_peer *peer)
 		peer->ops->stop(peer);
 	peer->live = false;
 	dd_peer_tell(peer);
-	dd_netlink_event_peer(peer, DD_CMD_PEER_DEL_NTF);
+	dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
 }
 
 /*

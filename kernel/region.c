@@ -62,10 +62,9 @@ static void dd_region_free_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
-void dd_region_put(struct dd_region *region)
+static void dd_region_release(struct dd_obj *obj)
 {
-	if (dd_obj_put(&region->obj))
-		queue_work(dd_wq, &region->free_work);
+	queue_work(dd_wq, &container_of(obj, struct dd_region, obj)->free_work);
 }
 
 static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
@@ -92,7 +91,7 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	spin_lock_init(&region->lock);
 	region->uses = RB_ROOT;
 	INIT_WORK(&region->free_work, dd_region_free_work);
-	dd_obj_init(&region->obj, ctx, DD_OBJ_REGION);
+	dd_obj_init(&region->obj, ctx, &dd_region_ops);
 	return region;
 
 err_pages:
@@ -169,27 +168,33 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 }
 
 /* Remove the id and the mmap() offset of a region; its context is locked. */
-void dd_region_end(struct dd_region *region)
+static void dd_region_end(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = region->obj.ctx;
+	struct dd_region *region = container_of(obj, struct dd_region, obj);
 
-	lockdep_assert_held(&ctx->lock);
-	if (!dd_obj_remove(&region->obj))
+	lockdep_assert_held(&obj->ctx->lock);
+	if (!dd_obj_remove(obj))
 		return;
-	xa_erase(&ctx->regions, region->pgoff);
-	dd_region_put(region);
+	xa_erase(&obj->ctx->regions, region->pgoff);
+	dd_obj_put(obj);
 }
+
+const struct dd_obj_ops dd_region_ops = {
+	.stage = DD_STAGE_MEMORY,
+	.end = dd_region_end,
+	.release = dd_region_release,
+};
 
 int dd_region_free(struct dd_ctx *ctx, u32 id)
 {
-	struct dd_region *region = dd_obj_get(ctx, id, DD_OBJ_REGION);
+	struct dd_region *region = dd_obj_get(ctx, id, &dd_region_ops);
 	int err = 0;
 
 	if (!region)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
 	if (RB_EMPTY_ROOT(&region->uses))
-		dd_region_end(region);
+		dd_region_end(&region->obj);
 	else
 		err = -EBUSY;
 	mutex_unlock(&ctx->lock);
@@ -309,7 +314,7 @@ int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		return empty_ok && !buf->offset && !buf->length ? 0 : -EINVAL;
 	if (!buf->length || !PAGE_ALIGNED(buf->offset))
 		return -EINVAL;
-	region = dd_obj_get(ctx, buf->region, DD_OBJ_REGION);
+	region = dd_obj_get(ctx, buf->region, &dd_region_ops);
 	if (!region)
 		return -ENOENT;
 	err = -EINVAL;

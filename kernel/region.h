@@ -38,8 +38,13 @@ struct dd_region {
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
-void dd_region_end(struct dd_region *region);
-void dd_region_put(struct dd_region *region);
+
+extern const struct dd_obj_ops dd_region_ops;
+
+static inline void dd_region_put(struct dd_region *region)
+{
+	dd_obj_put(&region->obj);
+}
 
 /**
  * struct dd_bytes - part of a region

@@ -21,7 +21,6 @@
 #include "conn.h"
 #include "ctx.h"
 #include "direct.h"
-#include "netlink.h"
 #include "node.h"
 #include "notelist.h"
 #include "region.h"
@@ -81,9 +80,10 @@ static void dd_service_strip(struct dd_service *svc)
 	mutex_unlock(&svc->lock);
 }
 
-static void dd_service_release(struct dd_service *svc)
+static void dd_service_release(struct dd_obj *obj)
 {
-	struct dd_ctx *ctx = svc->obj.ctx;
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
+	struct dd_ctx *ctx = obj->ctx;
 
 	dd_service_strip(svc);
 	if (svc->list)
@@ -91,12 +91,6 @@ static void dd_service_release(struct dd_service *svc)
 	dd_service_free_blocks(svc);
 	kfree_rcu(svc, rcu);
 	dd_ctx_put(ctx);
-}
-
-void dd_service_put(struct dd_service *svc)
-{
-	if (dd_obj_put(&svc->obj))
-		dd_service_release(svc);
 }
 
 static int dd_service_check_args(const struct dd_serve *arg)
@@ -234,7 +228,7 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 
 	if (!svc)
 		return NULL;
-	dd_obj_init(&svc->obj, ctx, DD_OBJ_SERVICE);
+	dd_obj_init(&svc->obj, ctx, &dd_service_ops);
 	mutex_init(&svc->lock);
 	INIT_LIST_HEAD(&svc->free);
 	memcpy(svc->name, arg->name, sizeof(svc->name));
@@ -280,7 +274,7 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 		arg->cell_units = svc->cell_units;
 		arg->recv_block = svc->recv_block;
 		arg->send_block = svc->send_block;
-		dd_netlink_event_service(svc, true);
+		dd_event(&svc->obj, true);
 	}
 	mutex_unlock(&ctx->lock);
 	if (err)
@@ -301,12 +295,13 @@ static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
 	return conn;
 }
 
-/**
- * dd_service_end() - remove the name and the id of a service, and end its connections
- * @svc: the service, of which the caller holds a reference; its context is locked
+/*
+ * Remove the name and the id of a service, and end its connections. The caller holds a
+ * reference; its context is locked.
  */
-void dd_service_end(struct dd_service *svc)
+static void dd_service_end(struct dd_obj *obj)
 {
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
 	bool was_dead;
 	u32 i;
 
@@ -325,15 +320,21 @@ void dd_service_end(struct dd_service *svc)
 
 		if (!conn)
 			continue;
-		dd_conn_end(conn);
+		dd_conn_end(&conn->obj);
 		dd_conn_put(conn);
 		cond_resched();
 	}
 	dd_service_strip(svc);
-	dd_netlink_event_service(svc, false);
-	if (!WARN_ON_ONCE(!dd_obj_remove(&svc->obj)))
-		dd_service_put(svc);
+	dd_event(obj, false);
+	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
+		dd_obj_put(obj);
 }
+
+const struct dd_obj_ops dd_service_ops = {
+	.stage = DD_STAGE_NAMES,
+	.end = dd_service_end,
+	.release = dd_service_release,
+};
 
 /*
  * Send the messages accepted for other nodes first, like dd_conn_close(). A pass with a
@@ -358,7 +359,7 @@ static int dd_service_drain(struct dd_service *svc, u64 timeout)
 
 int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 {
-	struct dd_service *svc = dd_obj_get(ctx, id, DD_OBJ_SERVICE);
+	struct dd_service *svc = dd_obj_get(ctx, id, &dd_service_ops);
 	int err;
 
 	if (!svc)
@@ -368,7 +369,7 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 		err = dd_service_drain(svc, U64_MAX);
 	if (!err) {
 		mutex_lock(&ctx->lock);
-		dd_service_end(svc);
+		dd_service_end(&svc->obj);
 		mutex_unlock(&ctx->lock);
 	}
 	dd_service_put(svc);
@@ -696,10 +697,10 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 		return NULL;
 	if (xchg(&old->closing, 1))
 		return old;
-	dd_netlink_event_conn(old, false);
+	dd_event(&old->obj, false);
 	if (dd_obj_remove(&old->obj))
 		/* The reference of the table; the caller's one remains. */
-		WARN_ON_ONCE(dd_obj_put(&old->obj));
+		dd_conn_put(old);
 	return old;
 }
 
@@ -794,7 +795,7 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(conn, dd_conn_peer_pid(conn));
-		dd_netlink_event_conn(conn, true);
+		dd_event(&conn->obj, true);
 	}
 out:
 	if (err)
@@ -948,7 +949,7 @@ int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 
 	if (arg->__reserved)
 		return -EINVAL;
-	svc = dd_obj_get(ctx, arg->service, DD_OBJ_SERVICE);
+	svc = dd_obj_get(ctx, arg->service, &dd_service_ops);
 	if (!svc)
 		return -ENOENT;
 	max = min(arg->count, svc->maxconn);

@@ -127,8 +127,6 @@ struct dd_service {
 
 int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg);
 int dd_service_unserve(struct dd_ctx *ctx, u32 id);
-void dd_service_end(struct dd_service *svc);
-void dd_service_put(struct dd_service *svc);
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
 void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 		       struct dd_buf *recv);
@@ -137,5 +135,12 @@ int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 void dd_service_released(struct dd_conn *conn);
 void dd_service_zeroed(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
+
+extern const struct dd_obj_ops dd_service_ops;
+
+static inline void dd_service_put(struct dd_service *svc)
+{
+	dd_obj_put(&svc->obj);
+}
 
 #endif /* _DD_SERVICE_H */

@@ -63,10 +63,11 @@ void dd_rings_kick(struct dd_list *list)
 {
 }
 
-void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, u8 type)
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
+		 const struct dd_obj_ops *ops)
 {
 	obj->ctx = dd_ctx_get(ctx);
-	obj->type = type;
+	obj->ops = ops;
 	refcount_set(&obj->users, 1);
 }
 
@@ -90,14 +91,9 @@ bool dd_obj_remove(struct dd_obj *obj)
 	return true;
 }
 
-void *dd_obj_get(struct dd_ctx *ctx, u32 id, u8 type)
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
 {
 	return NULL;
-}
-
-bool dd_obj_put(struct dd_obj *obj)
-{
-	return refcount_dec_and_test(&obj->users);
 }
 
 void dd_conn_flush(struct dd_conn *conn)

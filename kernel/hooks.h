@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* All calls from the objects and links to the code above them. */
+#ifndef _DD_HOOKS_H
+#define _DD_HOOKS_H
+
+#include <linux/types.h>
+
+struct dd_obj;
+struct dd_peer;
+
+/**
+ * enum dd_stage - order in which the objects of a context end
+ * @DD_STAGE_NAMES: names under which others reach the context: before what they made
+ * @DD_STAGE_ACCESS: access to memory
+ * @DD_STAGE_MEMORY: memory itself
+ * @DD_STAGES: number of stages
+ */
+enum dd_stage {
+	DD_STAGE_NAMES,
+	DD_STAGE_ACCESS,
+	DD_STAGE_MEMORY,
+	DD_STAGES
+};
+
+/**
+ * struct dd_obj_ops - type of an object
+ * @stage: when @end is called
+ * @end: the context ends: remove the id and whatever others reach through the object.
+ *	The context is locked, the caller holds a reference. NULL if the object ends
+ *	with its last user
+ * @release: the last reference was dropped
+ */
+struct dd_obj_ops {
+	enum dd_stage stage;
+	void (*end)(struct dd_obj *obj);
+	void (*release)(struct dd_obj *obj);
+};
+
+/**
+ * struct dd_event_ops - reports to user space
+ * @object: an object with a name or a connection has begun or ended. Takes locks of the
+ *	object's type. The caller holds a reference. One call for a connection between
+ *	two ends of this node reports the beginning of both
+ * @peer: event @cmd, DD_CMD_PEER_*, of a peer; dd_node.peer_lock is held
+ *
+ * Both may sleep. Without listeners they only count.
+ */
+struct dd_event_ops {
+	void (*object)(struct dd_obj *obj, bool begin);
+	void (*peer)(struct dd_peer *peer, u8 cmd);
+};
+
+/* Set before the first node, object or peer exists. */
+extern const struct dd_event_ops *dd_events;
+
+static inline void dd_event(struct dd_obj *obj, bool begin)
+{
+	dd_events->object(obj, begin);
+}
+
+#endif /* _DD_HOOKS_H */
