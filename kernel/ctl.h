@@ -106,10 +106,8 @@ struct dd_ctl_asked;
  * @closing: struct dd_remote of connections ended here, until a CLOSE is sent
  * @room: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
- * @notify_seg: segment with a note that is filled in and not posted yet; locked until
- *	dd_remote_show() posts it. NULL for none
- * @note: the note
- * @pos: position of the note in its list
+ * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post, its
+ *	position and its list
  */
 struct dd_ctl {
 	struct dd_peer *peer;
@@ -132,9 +130,11 @@ struct dd_ctl {
 	struct list_head closing;
 	wait_queue_head_t room;
 	struct work_struct work;
-	struct dd_segment *notify_seg;
-	struct dd_note *note;
-	u64 pos;
+	struct {
+		struct dd_list *list;
+		struct dd_note *note;
+		u64 pos;
+	} due;
 };
 
 /**

@@ -183,82 +183,20 @@ static int dd_udp_tx_create(struct dd_udp_node *un,
 	return err;
 }
 
-static struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
-{
-	return container_of(tp, struct dd_udp_peer, tp);
-}
-
-static u64 dd_udp_random(struct dd_tp *tp)
+u64 dd_udp_tp_random(struct dd_tp *tp)
 {
 	return get_random_u64();
 }
 
-static struct dd_tp_chan *dd_udp_op_find(struct dd_tp *tp, u64 id)
-{
-	return dd_udp_upper->find(dd_udp_of_tp(tp), id);
-}
-
-/* Payloads are struct dd_udp_payload; the cast permits moving their cursors. */
-static int dd_udp_op_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
-			     const void *payload, u32 off, u32 len)
-{
-	return dd_udp_upper->deposit(dd_udp_of_tp(tp), chan, dst,
-				     (struct dd_udp_payload *)payload, off, len);
-}
-
-static void dd_udp_op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
-				    u64 dst, const void *payload,
-				  struct dd_tp_rx_batch *batch)
-{
-	dd_udp_upper->deposit_batch(dd_udp_of_tp(tp), chan, dst,
-				  (struct dd_udp_payload *)payload, batch);
-}
-
-static void dd_udp_op_peek(struct dd_tp *tp, const void *payload, u32 off,
-			   void *buf, u32 len)
-{
-	dd_udp_peek((struct dd_udp_payload *)payload, off, buf, len);
-}
-
-static u32 dd_udp_op_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc)
-{
-	return dd_udp_payload_crc((struct dd_udp_payload *)payload, len, crc);
-}
-
-static bool dd_udp_op_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
-			       const struct dd_tp_msg *msg, const u8 *tail,
-			       u32 ntail)
-{
-	return dd_udp_upper->complete(dd_udp_of_tp(tp), chan, msg, tail, ntail);
-}
-
-static u32 dd_udp_op_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	return dd_udp_upper->credit ?
-	       dd_udp_upper->credit(dd_udp_of_tp(tp), chan) : 0;
-}
-
-static void dd_udp_op_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
-{
-	dd_udp_upper->sent(dd_udp_of_tp(tp), chan, msgid);
-}
-
-static void dd_udp_op_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
-{
-	dd_udp_upper->done(dd_udp_of_tp(tp), chan, msgid);
-}
-
-static void dd_udp_op_ctl(struct dd_tp *tp, const void *data, u32 len)
-{
-	dd_udp_upper->ctl(dd_udp_of_tp(tp), data, len);
-}
-
-static void dd_udp_op_up(struct dd_tp *tp)
+/**
+ * dd_udp_up() - a session is up
+ * @tp: the session
+ */
+void dd_udp_up(struct dd_tp *tp)
 {
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 
 	link->retry_at = DD_TP_NEVER;
-	dd_udp_upper->up(link);
 	dd_peer_set_state(link->peer, DD_PEER_STATE_UP, 0);
 }
 
@@ -300,13 +238,18 @@ static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
 	}
 }
 
-/* Delay the next attempt, so that two disagreeing nodes do not keep trying. */
-static void dd_udp_op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+/**
+ * dd_udp_down() - a session has ended, or was refused
+ * @tp: the session
+ * @reason: the reason
+ *
+ * Delays the next attempt, so that two disagreeing nodes do not keep trying.
+ */
+void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	enum dd_peer_state state = dd_udp_state(reason);
 
-	dd_udp_upper->down(link, reason);
 	dd_peer_set_state(link->peer, state, dd_udp_reason(reason));
 	if (state == DD_PEER_STATE_IDLE)
 		link->retry_at = DD_TP_NEVER;
@@ -326,8 +269,8 @@ bool dd_udp_tracing(void)
 	       trace_dd_packet_spurious_enabled();
 }
 
-static void dd_udp_op_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
-			    u32 bytes)
+void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
+		     u32 bytes)
 {
 	u32 peer = dd_udp_of_tp(tp)->peer->number;
 
@@ -349,23 +292,6 @@ static void dd_udp_op_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 		break;
 	}
 }
-
-static const struct dd_tp_ops dd_udp_tp_ops = {
-	.random = dd_udp_random,
-	.find = dd_udp_op_find,
-	.deposit = dd_udp_op_deposit,
-	.deposit_batch = dd_udp_op_deposit_batch,
-	.peek = dd_udp_op_peek,
-	.payload_crc = dd_udp_op_crc,
-	.complete = dd_udp_op_complete,
-	.credit = dd_udp_op_credit,
-	.sent = dd_udp_op_sent,
-	.done = dd_udp_op_done,
-	.ctl = dd_udp_op_ctl,
-	.up = dd_udp_op_up,
-	.down = dd_udp_op_down,
-	.trace = dd_udp_op_trace,
-};
 
 static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
 		       const struct dd_peer_config *config,
@@ -425,7 +351,7 @@ static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
 	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
 	if (!link->arena)
 		goto err_free;
-	err = dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
+	err = dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
 	if (err)
 		goto err_free;
 	return link;
@@ -574,7 +500,7 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	dd_udp_cfg(un, link->peer, config, &cfg);
 	dd_udp_lock(link);
 	dd_tp_exit(&link->tp);
-	dd_tp_init(&link->tp, &cfg, &dd_udp_tp_ops, link->arena);
+	dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
 	link->addr = config->addr;
 	link->sk = sk;
 	link->tx = tx;

@@ -102,8 +102,8 @@ union dd_udp_local {
  * @sent_at: when it did, ns
  * @touched: the session was locked since @sending was set: the sending context has
  *	to look for more packets
- * @note_pending: a message is complete and its note is to be posted by
- *	dd_net_upper.show()
+ * @note_due: a message is complete and its note is to be posted by
+ *	dd_net_upper.post()
  * @gso: the device accepts GSO skbs
  * @mtu: largest datagram that the route carries, in bytes; 0 if not known
  * @stats: counters
@@ -134,7 +134,7 @@ struct dd_udp_peer {
 	bool dead;
 	bool sending;
 	bool touched;
-	bool note_pending;
+	bool note_due;
 	bool moved;
 	bool gso;
 	int cpu;
@@ -179,6 +179,16 @@ struct dd_udp_node {
 
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
+void dd_udp_up(struct dd_tp *tp);
+void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
+
+/* Implement callbacks of struct dd_tp_ops. */
+u64 dd_udp_tp_random(struct dd_tp *tp);
+void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
+		    u32 len);
+u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
+void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
+		     u32 bytes);
 
 extern const struct dd_net_upper *dd_udp_upper;
 
@@ -195,6 +205,11 @@ static inline struct dd_udp_peer *dd_udp_of(const struct dd_peer *peer)
 	return READ_ONCE(peer->link);
 }
 
+static inline struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
+{
+	return container_of(tp, struct dd_udp_peer, tp);
+}
+
 /**
  * dd_udp_lock() - lock a session
  * @link: the peer's link
@@ -209,11 +224,11 @@ static inline void dd_udp_lock(struct dd_udp_peer *link)
 	spin_lock_bh(&link->lock);
 }
 
-/* Post the note of a completed message if complete() has deferred that. */
-static inline void dd_udp_show(struct dd_udp_peer *link)
+/* Post the note that complete() has prepared, if there is one. */
+static inline void dd_udp_post(struct dd_udp_peer *link)
 {
-	if (link->note_pending)
-		dd_udp_upper->show(link);
+	if (link->note_due)
+		dd_udp_upper->post(link);
 }
 
 #endif /* _DD_LINK_UDP_H */

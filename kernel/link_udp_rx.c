@@ -124,6 +124,12 @@ static void dd_udp_sum(void *arg, const u8 *p, u32 n)
 	*crc = crc32c(*crc, p, n);
 }
 
+/* The transport passes payloads through unread; reading one moves its cursor. */
+static struct dd_udp_payload *dd_udp_payload_of(const void *data)
+{
+	return (struct dd_udp_payload *)data;
+}
+
 static void dd_udp_seek(struct dd_udp_payload *payload, u32 off)
 {
 	if (off < payload->off) {
@@ -146,16 +152,17 @@ static void dd_udp_copied(struct dd_udp_peer *link, u32 len)
 /**
  * dd_udp_copy() - copy received bytes to wired memory
  * @link: link of the sender, locked
- * @payload: payload passed to deposit()
+ * @data: payload passed to deposit()
  * @off: offset in the payload
  * @dst: kernel address of wired memory
  * @len: bytes; @off + @len is within the range passed to deposit()
  *
  * Stores aligned words, in ascending order.
  */
-void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		 u32 off, void *dst, u32 len)
+void dd_udp_copy(struct dd_udp_peer *link, const void *data, u32 off, void *dst,
+		 u32 len)
 {
+	struct dd_udp_payload *payload = dd_udp_payload_of(data);
 	u8 *to = dst;
 
 	lockdep_assert_held(&link->lock);
@@ -269,7 +276,7 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 /**
  * dd_udp_copy_batch() - copy the payloads of a batch to wired memory
  * @link: link of the sender, locked
- * @payload: payload passed to deposit_batch()
+ * @data: payload passed to deposit_batch()
  * @batch: batch passed to deposit_batch()
  * @pages: kernel addresses of wired pages, enough for the whole batch
  * @at: offset in the first page
@@ -277,9 +284,10 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
  * Stores aligned words, in ascending order.
  *
  */
-u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *data,
 		      struct dd_tp_rx_batch *batch, void **pages, u32 at)
 {
+	struct dd_udp_payload *payload = dd_udp_payload_of(data);
 	struct dd_udp_cursor c = payload->at;
 	struct dd_udp_sink s = { .pages = pages };
 	u32 n;
@@ -294,9 +302,9 @@ u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
 	return n;
 }
 
-/* Implements peek() of struct dd_tp_ops. */
-void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
+void dd_udp_tp_peek(struct dd_tp *tp, const void *data, u32 off, void *buf, u32 len)
 {
+	struct dd_udp_payload *payload = dd_udp_payload_of(data);
 	struct dd_udp_cursor *c = &payload->at;
 	u8 *to = buf;
 
@@ -313,10 +321,9 @@ void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len)
 	dd_udp_walk(c, len, dd_udp_get, &to);
 }
 
-/* Implements payload_crc() of struct dd_tp_ops. */
-u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc)
+u32 dd_udp_tp_crc(struct dd_tp *tp, const void *data, u32 len, u32 crc)
 {
-	struct dd_udp_cursor c = payload->start;
+	struct dd_udp_cursor c = dd_udp_payload_of(data)->start;
 
 	dd_udp_walk(&c, len, dd_udp_sum, &crc);
 	return crc;
@@ -451,7 +458,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
 		}
 		for (left = skb->len; left; left -= n) {
-			dd_udp_show(link);
+			dd_udp_post(link);
 			n = dd_udp_packets(link, now, &payload, left, seg);
 			if (!n)
 				break;

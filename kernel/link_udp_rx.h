@@ -53,11 +53,9 @@ void dd_udp_drain(struct dd_udp_node *un, int family);
 struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
 				 const union dd_peer_addr *addr);
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
-void dd_udp_copy(struct dd_udp_peer *link, struct dd_udp_payload *payload,
-		 u32 off, void *dst, u32 len);
-u32 dd_udp_copy_batch(struct dd_udp_peer *link, struct dd_udp_payload *payload,
+void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off,
+		 void *dst, u32 len);
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,
 		      struct dd_tp_rx_batch *batch, void **pages, u32 at);
-void dd_udp_peek(struct dd_udp_payload *payload, u32 off, void *buf, u32 len);
-u32 dd_udp_payload_crc(struct dd_udp_payload *payload, u32 len, u32 crc);
 
 #endif /* _DD_LINK_UDP_RX_H */

@@ -211,8 +211,7 @@ static void dd_udp_source_at(struct dd_udp_peer *link,
 			     const struct dd_tp_pkt *pkt, u32 off,
 			     struct dd_udp_source *src)
 {
-	const void *p = dd_udp_upper->source(link, pkt->chan, pkt->op, off,
-					     &src->left);
+	const void *p = dd_udp_upper->source(link, pkt->op, off, &src->left);
 
 	dd_udp_source_end(src);
 	src->page = virt_to_head_page(p);
@@ -261,8 +260,8 @@ static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *
 	u32 at, n, left, crc = pkt->crc;
 
 	for (at = 0; at < pkt->len; at += n) {
-		const void *p = dd_udp_upper->source(link, pkt->chan, pkt->op,
-						     pkt->off + at, &left);
+		const void *p = dd_udp_upper->source(link, pkt->op, pkt->off + at,
+						     &left);
 
 		n = min(left, pkt->len - at);
 		if (page)

@@ -364,7 +364,7 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
 		link->cpu = smp_processor_id();
 		link->sent_at = now;
 	}
-	dd_udp_show(link);
+	dd_udp_post(link);
 	/* Bottom halves stay disabled: link and socket outlive that. */
 	spin_unlock(&link->lock);
 	ok = dd_udp_send(link, &b->list, from, &mtu, &gso);
@@ -442,7 +442,7 @@ void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 		dd_udp_arm(link, link->sent_at + DD_UDP_STAY_NS);
 	else
 		dd_udp_work(link, now);
-	dd_udp_show(link);
+	dd_udp_post(link);
 	spin_unlock_bh(&link->lock);
 }
 
@@ -466,7 +466,7 @@ void dd_udp_unlock_later(struct dd_udp_peer *link) __releases(&link->lock)
 {
 	if (likely(!link->dead))
 		tasklet_schedule(&link->tx_tasklet);
-	dd_udp_show(link);
+	dd_udp_post(link);
 	spin_unlock_bh(&link->lock);
 }
 

@@ -219,9 +219,14 @@ const struct dd_link_ops dd_link_remote = {
 
 /* Callbacks of the link; called with the peer locked and softirqs disabled. */
 
-static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
+static struct dd_ctl *dd_ctl_of_tp(struct dd_tp *tp)
 {
-	struct dd_ctl *ctl = link->priv;
+	return dd_udp_of_tp(tp)->priv;
+}
+
+static struct dd_tp_chan *dd_remote_find(struct dd_tp *tp, u64 id)
+{
+	struct dd_ctl *ctl = dd_ctl_of_tp(tp);
 	struct dd_remote *r;
 
 	r = rhashtable_lookup_fast(&ctl->chans, &id, dd_remote_ids);
@@ -234,7 +239,7 @@ static struct dd_tp_chan *dd_remote_find(struct dd_udp_peer *link, u64 id)
  */
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 {
-	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_link(peer), id);
+	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_tp(peer), id);
 
 	if (!chan)
 		return;
@@ -242,10 +247,10 @@ void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 	dd_ctl_lose(peer, dd_remote_of_chan(chan));
 }
 
-static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			     u64 dst, struct dd_udp_payload *payload, u32 off,
-			     u32 len)
+static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
+			     const void *payload, u32 off, u32 len)
 {
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_segment *seg = &r->conn->seg;
 	u64 at = seg->mem.offset + dst;
@@ -269,11 +274,11 @@ static int dd_remote_deposit(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 	return 0;
 }
 
-static void dd_remote_deposit_batch(struct dd_udp_peer *link,
-				    struct dd_tp_chan *chan, u64 dst,
-				    struct dd_udp_payload *payload,
+static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
+				    u64 dst, const void *payload,
 				    struct dd_tp_rx_batch *batch)
 {
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
 	u64 at = seg->mem.offset + dst;
 	u32 n = 0;
@@ -321,55 +326,49 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 }
 
 /*
- * Notify the owner of a message that is in place; the segment is locked. A reader that
+ * Prepare the note of a message that is in place; the segment is locked. A reader that
  * sees the note may answer at once, on another CPU, and needs the peer's lock for that.
- * So the note is only filled in here; dd_remote_show() posts it and unlocks the segment
- * just before the peer is unlocked. The peer's lock, held throughout, keeps notes in
- * order.
+ * So the note is only filled in here; dd_remote_post() posts it just before the peer is
+ * unlocked. The peer's lock keeps notes in order, and list and slot in existence: a
+ * connection leaves its list only after it has left the peer, under that lock.
+ *
+ * Returns false if the note is withheld.
  */
-static bool dd_remote_tell(struct dd_udp_peer *link, struct dd_segment *seg,
-			   const struct dd_remote_note *note)
-	__releases(&seg->lock)
+static bool dd_remote_notify(struct dd_udp_peer *link, struct dd_segment *seg,
+			     const struct dd_remote_note *note)
 {
 	struct dd_ctl *ctl = link->priv;
-	bool posted;
 
-	ctl->note = dd_segment_note(seg, dd_remote_fill, note, &ctl->pos);
-	if (likely(ctl->note)) {
-		ctl->notify_seg = seg;
-		link->note_pending = true;
-		__release(&seg->lock);
+	ctl->due.note = dd_segment_note(seg, dd_remote_fill, note, &ctl->due.pos);
+	if (likely(ctl->due.note)) {
+		ctl->due.list = seg->list;
+		link->note_due = true;
 		return true;
 	}
 	dd_remote_fill(&seg->rec, note);
-	posted = dd_segment_withhold(seg);
-	dd_list_wake(seg->list);
-	spin_unlock(&seg->lock);
-	return posted;
+	return dd_segment_withhold(seg);
 }
 
-/* Post the note filled in by dd_remote_tell(). */
-static void dd_remote_show(struct dd_udp_peer *link)
+/* Post the note prepared by dd_remote_notify(). */
+static void dd_remote_post(struct dd_udp_peer *link)
 {
-	struct dd_ctl *ctl = link->priv;
-	struct dd_segment *seg = ctl->notify_seg;
+	const struct dd_ctl *ctl = link->priv;
 
-	__acquire(&seg->lock);
 	lockdep_assert_held(&link->lock);
-	lockdep_assert_held(&seg->lock);
-	link->note_pending = false;
-	dd_list_commit(seg->list, ctl->note, ctl->pos);
-	dd_list_wake(seg->list);
-	spin_unlock(&seg->lock);
+	link->note_due = false;
+	dd_list_commit(ctl->due.list, ctl->due.note, ctl->due.pos);
+	dd_list_wake(ctl->due.list);
 }
 
-static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan,
+static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			       const struct dd_tp_msg *msg, const u8 *tail,
 			       u32 ntail)
 {
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
 	struct dd_remote_note note = { .conn = conn, .msg = msg };
 	struct dd_segment *seg = &conn->seg;
+	bool done = true;
 
 	spin_lock(&seg->lock);
 	/* This end is closing: the message is not in place and never will be. */
@@ -390,10 +389,11 @@ static bool dd_remote_complete(struct dd_udp_peer *link, struct dd_tp_chan *chan
 	trace_dd_arrival(conn, link->peer->number, msg->dst, msg->len,
 			 msg->msgid);
 	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
-		return dd_remote_tell(link, seg, &note);
-	dd_list_wake(seg->list);
+		done = dd_remote_notify(link, seg, &note);
+	if (!link->note_due)
+		dd_list_wake(seg->list);
 	spin_unlock(&seg->lock);
-	return true;
+	return done;
 }
 
 /*
@@ -414,13 +414,12 @@ u32 dd_remote_free_slots(struct dd_segment *seg)
 	return n;
 }
 
-static u32 dd_remote_credit(struct dd_udp_peer *link, struct dd_tp_chan *chan)
+static u32 dd_remote_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	return dd_remote_free_slots(&dd_remote_of_chan(chan)->conn->seg);
 }
 
-static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			   u64 msgid)
+static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_import *imp = &r->conn->imp;
@@ -430,12 +429,11 @@ static void dd_remote_sent(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 		dd_remote_op_end(&r->op[n % r->nops]);
 	WRITE_ONCE(imp->sent, msgid);
 	WRITE_ONCE(imp->cell->sent, msgid);
-	r->drain.sent_at = dd_ctl_tp(r->peer)->last_rx;
+	r->drain.sent_at = tp->last_rx;
 	dd_ctx_wake(r->conn->obj.ctx);
 }
 
-static void dd_remote_done(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-			   u64 msgid)
+static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_import *imp = &r->conn->imp;
@@ -445,9 +443,8 @@ static void dd_remote_done(struct dd_udp_peer *link, struct dd_tp_chan *chan,
 	dd_ctx_wake(r->conn->obj.ctx);
 }
 
-static const void *dd_remote_source(struct dd_udp_peer *link,
-				    struct dd_tp_chan *chan,
-				    struct dd_tp_op *op, u32 off, u32 *left)
+static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
+				    u32 off, u32 *left)
 {
 	struct dd_remote_op *rop = container_of(op, struct dd_remote_op, tp);
 	const void *from;
@@ -463,14 +460,15 @@ static const void *dd_remote_source(struct dd_udp_peer *link,
 	return from;
 }
 
-static void dd_remote_ctl(struct dd_udp_peer *link, const void *data, u32 len)
+static void dd_remote_ctl(struct dd_tp *tp, const void *data, u32 len)
 {
-	dd_ctl_receive(link->peer, data, len);
+	dd_ctl_receive(dd_udp_of_tp(tp)->peer, data, len);
 }
 
-static void dd_remote_up(struct dd_udp_peer *link)
+static void dd_remote_up(struct dd_tp *tp)
 {
-	dd_ctl_up(link->peer);
+	dd_ctl_up(dd_udp_of_tp(tp)->peer);
+	dd_udp_up(tp);
 }
 
 /* Error for callers that wait for a session. */
@@ -487,9 +485,10 @@ static int dd_remote_why(enum dd_tp_reason reason)
 	}
 }
 
-static void dd_remote_down(struct dd_udp_peer *link, enum dd_tp_reason reason)
+static void dd_remote_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
-	dd_ctl_down(link->peer, dd_remote_why(reason));
+	dd_ctl_down(dd_udp_of_tp(tp)->peer, dd_remote_why(reason));
+	dd_udp_down(tp, reason);
 }
 
 static void dd_remote_progress(struct dd_udp_peer *link)
@@ -531,19 +530,25 @@ const struct dd_net_upper dd_remote_upper = {
 	.attach = dd_remote_peer,
 	.detach = dd_remote_peer_gone,
 	.release = dd_remote_peer_free,
-	.find = dd_remote_find,
-	.deposit = dd_remote_deposit,
-	.deposit_batch = dd_remote_deposit_batch,
-	.complete = dd_remote_complete,
-	.show = dd_remote_show,
-	.credit = dd_remote_credit,
-	.sent = dd_remote_sent,
-	.done = dd_remote_done,
-	.ctl = dd_remote_ctl,
-	.up = dd_remote_up,
-	.down = dd_remote_down,
+	.post = dd_remote_post,
 	.progress = dd_remote_progress,
 	.source = dd_remote_source,
+	.tp = {
+		.random = dd_udp_tp_random,
+		.find = dd_remote_find,
+		.deposit = dd_remote_deposit,
+		.deposit_batch = dd_remote_deposit_batch,
+		.peek = dd_udp_tp_peek,
+		.payload_crc = dd_udp_tp_crc,
+		.complete = dd_remote_complete,
+		.credit = dd_remote_credit,
+		.sent = dd_remote_sent,
+		.done = dd_remote_done,
+		.ctl = dd_remote_ctl,
+		.up = dd_remote_up,
+		.down = dd_remote_down,
+		.trace = dd_udp_tp_trace,
+	},
 };
 
 /**

@@ -38,8 +38,8 @@ struct burst {
 
 /* ---- the rest of dd.ko -------------------------------------------------- */
 
-static const void *burst_source(struct dd_udp_peer *link, struct dd_tp_chan *chan,
-				struct dd_tp_op *op, u32 off, u32 *left)
+static const void *burst_source(struct dd_udp_peer *link, struct dd_tp_op *op,
+				u32 off, u32 *left)
 {
 	struct burst *t = container_of(link, struct burst, link);
 
@@ -74,7 +74,7 @@ static void want_source(struct burst *t, u32 off, u32 len)
 
 	for (; len; len -= n, off += n) {
 		n = min_t(u32, len, PIECE - off % PIECE);
-		memcpy(t->want + t->len, burst_source(&t->link, NULL, NULL, off,
+		memcpy(t->want + t->len, burst_source(&t->link, NULL, off,
 						      &left), n);
 		t->len += n;
 	}
