@@ -51,7 +51,7 @@ void dd_conn_exit(void)
 
 static void dd_conn_mem_free(struct rcu_head *rcu)
 {
-	struct dd_conn *conn = container_of(rcu, struct dd_conn, rcu);
+	struct dd_conn *conn = container_of(rcu, struct dd_conn, imp.rcu);
 
 	if (conn->server)
 		kmem_cache_free(dd_server_cache, conn);
@@ -88,12 +88,12 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 		dd_uncharge(ctx, dd_conn_size(server));
 		return ERR_PTR(-ENOMEM);
 	}
-	dd_obj_init(&conn->obj, ctx, &dd_conn_ops);
+	dd_obj_init(&conn->imp.obj, ctx, &dd_conn_ops);
 	refcount_set(&conn->mem, 1);
 	conn->type = type;
 	conn->server = server;
-	/* Dead until it is paired: dd_conn_release() checks this. */
-	conn->seg.dead = true;
+	/* Dead until the ends are paired: dd_conn_release() checks this. */
+	dd_channel_init(&conn->chan, &conn->seg);
 	return conn;
 }
 
@@ -101,10 +101,10 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 {
 	if (!refcount_dec_and_test(&conn->mem))
 		return;
-	dd_uncharge(conn->obj.ctx, dd_conn_size(conn->server));
+	dd_uncharge(conn->imp.obj.ctx, dd_conn_size(conn->server));
 	dd_remote_uncharge(conn);
-	dd_ctx_put(conn->obj.ctx);
-	call_rcu(&conn->rcu, dd_conn_mem_free);
+	dd_ctx_put(conn->imp.obj.ctx);
+	call_rcu(&conn->imp.rcu, dd_conn_mem_free);
 }
 
 /* Release what only a connecting end holds. */
@@ -117,71 +117,49 @@ static void dd_conn_release_client(struct dd_conn *conn)
 			       dd_credit_slots(client->credit.window) + 1,
 			       dd_credit_last(&client->credit));
 	if (conn->imp.unit)
-		dd_area_free(&conn->obj.ctx->area, conn->imp.unit,
+		dd_area_free(&conn->imp.obj.ctx->area, conn->imp.unit,
 			     DD_CELL_UNITS);
-	dd_credit_drop(conn->obj.ctx, &client->credit);
+	dd_credit_drop(conn->imp.obj.ctx, &client->credit);
 	dd_slice_drop(&client->send);
 	dd_slice_drop(&client->recv);
 }
 
 static void dd_conn_release(struct dd_obj *obj)
 {
-	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
-	WARN_ON_ONCE(!conn->seg.dead);
+	WARN_ON_ONCE(!conn->chan.dead);
 	dd_direct_release(conn);
 	if (conn->server)
 		dd_service_forget(conn);
 	else
 		dd_conn_release_client(conn);
-	if (conn->peer)
-		dd_conn_mem_put(conn->peer);
-	else if (conn->imp.grant)
+	if (conn->other)
+		dd_conn_mem_put(conn->other);
+	else if (conn->imp.chan)
 		dd_remote_release(dd_remote_of(conn));
 	dd_conn_mem_put(conn);
 }
 
 /**
- * dd_conn_notified() - a withheld note was posted: the message is done
- * @conn: the receiving end, whose segment is locked
+ * dd_conn_open() - let an end send and receive, apart from the dead mark of its channel
+ * @conn: the end, whose id is reserved and whose import is complete
+ * @node: node of the other end
  */
-void dd_conn_notified(struct dd_conn *conn)
-{
-	struct dd_import *imp;
-
-	lockdep_assert_held(&conn->seg.lock);
-	if (!conn->peer) {
-		dd_remote_posted(dd_remote_of(conn));
-		return;
-	}
-	imp = &conn->peer->imp;
-	imp->done = imp->submitted;
-	WRITE_ONCE(imp->cell->done, imp->done);
-	dd_ctx_wake(conn->peer->obj.ctx);
-}
-
-/**
- * dd_conn_flush() - report dd_conn_notified() to another node if necessary
- * @conn: the receiving end, unlocked; in an RCU read-side section
- */
-void dd_conn_flush(struct dd_conn *conn)
-{
-	if (!conn->peer)
-		dd_remote_flush(conn);
-}
-
-/* Initialise the cell of an end whose import is complete. */
-void dd_conn_open_cell(struct dd_conn *conn, u32 node)
+void dd_conn_open(struct dd_conn *conn, u16 node)
 {
 	struct dd_cell *cell = conn->imp.cell;
 
+	conn->seg.owner = dd_obj_serial(&conn->imp.obj);
+	dd_channel_open(&conn->chan, DD_RIGHT_PUT, node);
+	conn->chan.back = &conn->imp;
 	memset(cell, 0, sizeof(*cell));
 	cell->type = conn->type;
 	cell->node = node;
-	cell->peer_size = conn->imp.peer_size;
-	cell->window = conn->imp.peer_window;
+	cell->peer_size = conn->imp.size;
+	cell->window = conn->imp.window;
 	/* Pairs with the owner's acquire: the cell is initialised before. */
-	smp_store_release(&cell->conn, dd_obj_serial(&conn->obj));
+	smp_store_release(&cell->conn, conn->seg.owner);
 }
 
 /**
@@ -198,17 +176,17 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 
 	for (i = 0; i < 2; i++) {
 		struct dd_conn *x = end[i], *y = end[!i];
-		u32 node = y->obj.ctx->node->id;
+		u32 node = y->imp.obj.ctx->node->id;
 
 		refcount_inc(&y->mem);
-		x->peer = y;
-		dd_grant_init(&x->grant, &x->seg, node, DD_RIGHT_PUT);
-		x->seg.dead = false;
-		x->imp.grant = &y->grant;
-		x->imp.link = &dd_link_local;
-		x->imp.peer_size = y->seg.mem.length;
-		x->imp.peer_window = y->seg.credit->window;
-		dd_conn_open_cell(x, node);
+		x->other = y;
+		x->chan.link = &dd_link_local;
+		x->chan.importer = &y->imp;
+		x->imp.chan = &y->chan;
+		x->imp.size = y->seg.mem.length;
+		x->imp.window = y->chan.credit->window;
+		dd_conn_open(x, node);
+		x->chan.dead = false;
 	}
 }
 
@@ -230,19 +208,19 @@ static int dd_conn_check_args(const struct dd_connect *arg)
 static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
-	struct dd_ctx *ctx = conn->obj.ctx;
+	struct dd_ctx *ctx = conn->imp.obj.ctx;
 	u32 window = dd_credit_window(arg->window, arg->type);
 	struct dd_list *list;
 	int err;
 
-	conn->cookie = arg->cookie;
+	conn->seg.cookie = arg->cookie;
 	conn->uid = current_euid();
 	conn->nodirect = arg->flags & DD_CONNECT_NODIRECT;
 	conn->direct_any = arg->flags & DD_CONNECT_DIRECT_ANY;
 	err = dd_credit_make(ctx, &client->credit, window);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->send, true, &client->send,
-				    &conn->send);
+				    &conn->imp.send);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->recv, false, &client->recv,
 				    &conn->seg.mem);
@@ -252,8 +230,8 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	if (err)
 		return err;
 	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
-	dd_segment_init(&conn->seg);
-	conn->seg.credit = &client->credit;
+	dd_segment_init(&conn->seg, ctx->node, DD_RIGHT_PUT);
+	conn->chan.credit = &client->credit;
 	/* One more slot for the close note. */
 	list = dd_list_attach(ctx, arg->flags & DD_CONNECT_ANON ? 0 : arg->list,
 			      arg->flags & DD_CONNECT_LIST,
@@ -270,7 +248,7 @@ static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 	struct dd_service *svc;
 	int err;
 
-	svc = dd_node_service_get(conn->obj.ctx->node, arg->name);
+	svc = dd_node_service_get(conn->imp.obj.ctx->node, arg->name);
 	if (!svc)
 		return -ECONNREFUSED;
 	err = dd_service_accept(svc, conn->type, conn, NULL);
@@ -284,7 +262,7 @@ static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
  */
 static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
 {
-	struct dd_ctx *ctx = conn->obj.ctx;
+	struct dd_ctx *ctx = conn->imp.obj.ctx;
 	int err;
 
 	mutex_unlock(&ctx->lock);
@@ -299,13 +277,13 @@ static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
 
 static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 {
-	struct dd_node *node = conn->obj.ctx->node;
+	struct dd_node *node = conn->imp.obj.ctx->node;
 	int err;
 
 	err = dd_conn_equip(conn, arg);
 	if (err)
 		return err;
-	err = dd_obj_reserve(&conn->obj);
+	err = dd_obj_reserve(&conn->imp.obj);
 	if (err)
 		return err;
 	if (!READ_ONCE(node->up))
@@ -315,13 +293,13 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 	else
 		err = dd_conn_remote(conn, arg);
 	if (err) {
-		dd_obj_unreserve(&conn->obj);
+		dd_obj_unreserve(&conn->imp.obj);
 		return err;
 	}
 	dd_list_publish(conn->seg.list);
-	refcount_inc(&conn->obj.users);
-	dd_obj_publish(&conn->obj);
-	if (!conn->peer)
+	refcount_inc(&conn->imp.obj.users);
+	dd_obj_publish(&conn->imp.obj);
+	if (!conn->other)
 		dd_remote_go(dd_remote_of(conn));
 	return 0;
 }
@@ -349,14 +327,14 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	mutex_unlock(&ctx->lock);
 	if (!err) {
 		arg->list = conn->seg.list->obj.id;
-		arg->conn = dd_obj_serial(&conn->obj);
+		arg->conn = dd_obj_serial(&conn->imp.obj);
 		arg->list_unit = conn->seg.list->unit;
 		arg->cell_unit = conn->imp.unit;
-		arg->peer_size = conn->imp.peer_size;
+		arg->peer_size = conn->imp.size;
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(conn, dd_conn_peer_pid(conn));
-		dd_event(&conn->obj, true);
+		dd_event(&conn->imp.obj, true);
 	}
 	dd_conn_put(conn);
 	return err;
@@ -368,7 +346,7 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
 {
 	const struct dd_import *imp = &conn->imp;
 
-	if (READ_ONCE(conn->obj.ctx->dead))
+	if (READ_ONCE(conn->imp.obj.ctx->dead))
 		return -ESTALE;
 	if (w)
 		return dd_direct_reached(conn, w);
@@ -425,10 +403,10 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 static int dd_conn_await_count(struct dd_conn *conn,
 			       const struct dd_conn_wait *arg)
 {
-	if (!conn->peer && arg->timeout &&
+	if (!conn->other && arg->timeout &&
 	    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
 		dd_remote_await(conn);
-	return dd_conn_await(conn, &conn->obj.ctx->wait, arg->what, arg->value,
+	return dd_conn_await(conn, &conn->imp.obj.ctx->wait, arg->what, arg->value,
 			     NULL, arg->timeout);
 }
 
@@ -443,7 +421,7 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	if (!READ_ONCE(conn->imp.direct))
 		return READ_ONCE(conn->closed) || READ_ONCE(conn->closing) ?
 			-ECONNRESET : -EINVAL;
-	list = dd_conn_hold_list(conn->peer);
+	list = dd_channel_hold_list(&conn->other->chan);
 	if (!list)
 		return -ECONNRESET;
 	ring = dd_direct_ring(conn);
@@ -478,27 +456,6 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	return err;
 }
 
-/**
- * dd_conn_hold_list() - get a reference to the list of an end
- * @conn: the end, whose memory is valid
- *
- * Return: the list, or NULL if the end's segment is dead.
- */
-struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
-{
-	struct dd_segment *seg = &conn->seg;
-	struct dd_list *list = NULL;
-
-	spin_lock_bh(&seg->lock);
-	/* The list is attached, and so referenced, until the segment is dead. */
-	if (!seg->dead) {
-		list = seg->list;
-		refcount_inc(&list->obj.users);
-	}
-	spin_unlock_bh(&seg->lock);
-	return list;
-}
-
 /*
  * Set the dead word in the cell of the end that sends to @conn, and stop granting it a
  * direct path. This is done for both ends before either owner is notified of the close:
@@ -506,50 +463,50 @@ struct dd_list *dd_conn_hold_list(struct dd_conn *conn)
  */
 static void dd_conn_cut(struct dd_conn *conn)
 {
-	struct dd_segment *seg = &conn->seg;
+	struct dd_channel *ch = &conn->chan;
 
-	spin_lock_bh(&seg->lock);
-	if (!seg->dead) {
-		seg->cut = true;
-		WRITE_ONCE(conn->peer->imp.cell->error, ECONNRESET);
+	spin_lock_bh(&ch->lock);
+	if (!ch->dead) {
+		ch->cut = true;
+		WRITE_ONCE(conn->other->imp.cell->error, ECONNRESET);
 	}
-	spin_unlock_bh(&seg->lock);
+	spin_unlock_bh(&ch->lock);
 }
 
 /*
- * Revoke the segment of one end. With @tell its owner gets a close note, a server only
+ * Revoke the channel to one end. With @tell its owner gets a close note, a server only
  * if its service requests close notes.
  */
 static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 {
 	struct dd_rec rec = {
 		.type = DD_NOTE_CLOSE,
-		.conn = dd_obj_serial(&conn->obj),
-		.cookie = conn->cookie,
+		.conn = conn->seg.owner,
+		.cookie = conn->seg.cookie,
 	};
-	struct dd_segment *seg = &conn->seg;
-	struct dd_list *list = dd_conn_hold_list(conn);
+	struct dd_channel *ch = &conn->chan;
+	struct dd_list *list = dd_channel_hold_list(ch);
 	struct dd_ring *ring;
 
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
 	/* It becomes dead only with this lock held. */
-	if (!seg->dead)
+	if (!ch->dead)
 		rec.word = dd_direct_revoke(conn);
-		/* Valid as long as the list. */
-	ring = conn->direct_rx ? conn->direct_rx->ring : NULL;
-	spin_lock_bh(&seg->lock);
-	if (!seg->dead) {
+	/* Valid as long as the list. */
+	ring = ch->direct_rx ? ch->direct_rx->ring : NULL;
+	spin_lock_bh(&ch->lock);
+	if (!ch->dead) {
 		/* The service may be gone before its end is revoked without @tell. */
 		if (tell && conn->server)
 			tell = conn->svc->flags & DD_SERVE_CLOSE;
-		dd_segment_revoke(seg, tell ? &rec : NULL);
+		dd_channel_revoke(ch, tell ? &rec : NULL);
 		/* A list of this connection alone gets no more notes. */
 		if (tell && conn->server && conn->svc->flags & DD_SERVE_ACCEPT)
 			WRITE_ONCE(list->hup, true);
 	}
-	spin_unlock_bh(&seg->lock);
+	spin_unlock_bh(&ch->lock);
 	mutex_unlock(&list->lock);
 	dd_list_wake(list);
 	if (ring)
@@ -563,7 +520,7 @@ static void dd_conn_over(struct dd_conn *conn)
 	if (conn->server)
 		dd_service_released(conn);
 	else if (!xchg(&conn->released, true))
-		dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
+		dd_stat_inc(conn->imp.obj.ctx->node, DD_STAT_CLOSES);
 }
 
 /**
@@ -575,28 +532,28 @@ static void dd_conn_over(struct dd_conn *conn)
  */
 void dd_conn_sever(struct dd_conn *conn)
 {
-	struct dd_conn *peer = conn->peer;
-	struct dd_conn *server = conn->server ? conn : peer;
+	struct dd_conn *other = conn->other;
+	struct dd_conn *server = conn->server ? conn : other;
 
-	if (!peer) {
+	if (!other) {
 		dd_conn_revoke(conn, false);
 		/* Revoking may have posted a withheld note. */
-		dd_remote_flush(conn);
+		dd_remote_report(&conn->chan);
 		dd_remote_break(dd_remote_of(conn), 0);
 		dd_conn_over(conn);
 		return;
 	}
-	cmpxchg(&peer->closed, 0, ECONNRESET);
-	dd_conn_cut(peer);
+	cmpxchg(&other->closed, 0, ECONNRESET);
+	dd_conn_cut(other);
 	dd_conn_cut(conn);
-	dd_conn_revoke(peer, true);
+	dd_conn_revoke(other, true);
 	dd_conn_revoke(conn, false);
-	dd_ctx_wake(peer->obj.ctx);
+	dd_ctx_wake(other->imp.obj.ctx);
 	/*
 	 * The service may give the block away, whichever end closed. A serving end
 	 * without references has been released by its own dd_conn_sever().
 	 */
-	if (refcount_inc_not_zero(&server->obj.users)) {
+	if (refcount_inc_not_zero(&server->imp.obj.users)) {
 		dd_service_released(server);
 		dd_conn_put(server);
 	}
@@ -611,7 +568,7 @@ void dd_conn_lost(struct dd_conn *conn)
 	cmpxchg(&conn->closed, 0, ECONNRESET);
 	dd_remote_break(dd_remote_of(conn), ECONNRESET);
 	dd_conn_revoke(conn, true);
-	dd_ctx_wake(conn->obj.ctx);
+	dd_ctx_wake(conn->imp.obj.ctx);
 	dd_conn_over(conn);
 }
 
@@ -621,7 +578,7 @@ void dd_conn_lost(struct dd_conn *conn)
  */
 void dd_conn_end(struct dd_obj *obj)
 {
-	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
 	if (xchg(&conn->closing, 1))
 		return;
@@ -635,6 +592,7 @@ void dd_conn_end(struct dd_obj *obj)
 
 const struct dd_obj_ops dd_conn_ops = {
 	.stage = DD_STAGE_ACCESS,
+	.import = true,
 	.end = dd_conn_end,
 	.release = dd_conn_release,
 };
@@ -678,13 +636,13 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 	u64 left, spent = 0;
 	int err;
 
-	if (conn->peer)
+	if (conn->other)
 		return 0;
 	do {
 		left = timeout - min(timeout, spent);
 		if (timeout == U64_MAX)
 			left = U64_MAX;
-		err = dd_conn_await(conn, &conn->obj.ctx->wait, DD_WAIT_SENT, n,
+		err = dd_conn_await(conn, &conn->imp.obj.ctx->wait, DD_WAIT_SENT, n,
 				    NULL, min(left, dd_conn_close_timeout(conn)));
 		if (err != -EAGAIN && err != -ETIMEDOUT)
 			return err == -EINTR ? err : 0;
@@ -705,7 +663,7 @@ int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 	err = dd_conn_drain(conn, U64_MAX);
 	if (!err) {
 		mutex_lock(&ctx->lock);
-		dd_conn_end(&conn->obj);
+		dd_conn_end(&conn->imp.obj);
 		mutex_unlock(&ctx->lock);
 	}
 	dd_conn_put(conn);
@@ -717,10 +675,10 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 {
 	kuid_t uid;
 
-	if (conn->peer) {
-		info->node = READ_ONCE(conn->peer->obj.ctx->node->id);
-		info->pid = pid_vnr(conn->peer->obj.ctx->pid);
-		uid = conn->peer->uid;
+	if (conn->other) {
+		info->node = READ_ONCE(conn->other->imp.obj.ctx->node->id);
+		info->pid = pid_vnr(conn->other->imp.obj.ctx->pid);
+		uid = conn->other->uid;
 	} else {
 		const struct dd_remote *r = dd_remote_of(conn);
 
@@ -740,7 +698,7 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
  */
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 {
-	info->conn = dd_obj_serial(&conn->obj);
+	info->conn = dd_obj_serial(&conn->imp.obj);
 	info->list = conn->seg.list->obj.id;
 	info->service = conn->server ? conn->svc->obj.id : 0;
 	info->block = conn->block;
@@ -750,19 +708,19 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	if (conn->server) {
 		dd_service_blocks(conn, &info->send, &info->recv);
 	} else {
-		dd_bytes_describe(&conn->send, conn->send.offset,
-				  conn->send.length, &info->send);
+		dd_bytes_describe(&conn->imp.send, conn->imp.send.offset,
+				  conn->imp.send.length, &info->send);
 		dd_bytes_describe(&conn->seg.mem, conn->seg.mem.offset,
 				  conn->seg.mem.length, &info->recv);
 	}
-	info->peer_size = conn->imp.peer_size;
+	info->peer_size = conn->imp.size;
 	info->submitted = dd_direct_sent(conn);
 	info->received = dd_direct_received(conn);
-	info->cookie = conn->cookie;
+	info->cookie = conn->seg.cookie;
 	info->list_unit = conn->seg.list->unit;
 	info->cell_unit = conn->imp.unit;
-	info->window = conn->seg.credit->window;
-	info->send_window = conn->imp.peer_window;
+	info->window = conn->chan.credit->window;
+	info->send_window = conn->imp.window;
 }
 
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)

@@ -6,19 +6,21 @@
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
 
+#include "channel.h"
 #include "credit.h"
 #include "ctx.h"
 #include "import.h"
 #include "region.h"
 #include "segment.h"
 
-struct dd_direct_rx;
 struct dd_service;
 
 /**
  * struct dd_conn - one end of a connection: an import of the block of the other end, and
- *	a segment for its own block
- * @obj: its id
+ *	a segment for its own block with the channel of the other end
+ * @imp: import of the other end's block; its id is that of the connection
+ * @seg: its own block
+ * @chan: access of the other end to @seg
  * @type: enum dd_conn_type
  * @server: this is the serving end; a connecting end is a struct dd_client
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
@@ -29,33 +31,25 @@ struct dd_service;
  * @mixed: the block may hold messages of an earlier client in another context
  * @counted: sent directly until the connection ended: @meta in its cell has the number
  *	of messages
- * @remote_ops: number of struct dd_remote_op charged to @obj.ctx
- * @mem: held by the other end and, once, by all of @obj.users; memory only
+ * @remote_ops: number of struct dd_remote_op charged to its context
+ * @mem: held by the other end and, once, by all of @imp.obj.users; memory only
  * @block: at the serving end, number of its block
- * @peer: the other end; NULL if it is on another node, see dd_remote_of()
- * @seg: segment of its own block
- * @grant: permission of the other end on @seg
- * @imp: import of the other end's block
- * @send: its send block
- * @rcu: see struct dd_obj; shares memory with @send, which is not read after the end
+ * @other: the other end; NULL if it is on another node, see dd_remote_of()
  * @svc: at the serving end, the service, counted
- * @cookie: copied to each note
  * @uid: user of the process that connected or served
- * @direct_rx: direct path from the other end, or NULL; set under the locks of list and
- *	segment
  * @closing: a close has begun; it is done by the context that sets this
- * @closed: errno that ended it; set before the segment of the other end is dead
- * @refused: at a serving end, messages refused since the connection ended; under the
- *	lock of the segment they were sent to
- * @owed: at a serving end, messages in addition to dd_segment.received that have to be
+ * @closed: errno that ended it; set before the channel of the other end is dead
+ * @owed: at a serving end, messages in addition to dd_channel.received that have to be
  *	replied to before its block may be given to another user
  * @arrived: lower half of the position after the last note that this end had posted
- *	directly at the end; valid once the segment of the other end is dead
+ *	directly at the end; valid once the channel of the other end is dead
  *
  * There may be many idle connections, so its size matters.
  */
 struct dd_conn {
-	struct dd_obj obj;
+	struct dd_import imp;
+	struct dd_segment seg;
+	struct dd_channel chan;
 	u8 type;
 	bool server;
 	bool released;
@@ -67,22 +61,12 @@ struct dd_conn {
 	u16 remote_ops;
 	refcount_t mem;
 	u32 block;
-	struct dd_conn *peer;
-	struct dd_segment seg;
-	struct dd_grant grant;
-	struct dd_import imp;
-	union {
-		struct dd_bytes send;
-		struct rcu_head rcu;
-	};
+	struct dd_conn *other;
 	struct dd_service *svc;
-	u64 cookie;
-	struct dd_direct_rx *direct_rx;
 	kuid_t uid;
 	int closing;
 	int closed;
 	u32 arrived;
-	u32 refused;
 	u64 owed;
 };
 
@@ -90,7 +74,7 @@ struct dd_conn {
  * struct dd_client - a connecting end, with resources that a serving end gets from its
  *	service
  * @conn: the end
- * @send: slice of @conn.send, the memory of requests
+ * @send: slice of @conn.imp.send, the memory of requests
  * @recv: slice of @conn.seg.mem, the memory of replies
  * @credit: slots in its list
  */
@@ -114,13 +98,10 @@ void dd_conn_end(struct dd_obj *obj);
 void dd_conn_sever(struct dd_conn *conn);
 void dd_conn_lost(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn, u64 timeout);
-void dd_conn_open_cell(struct dd_conn *conn, u32 node);
-struct dd_list *dd_conn_hold_list(struct dd_conn *conn);
+void dd_conn_open(struct dd_conn *conn, u16 node);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
-void dd_conn_notified(struct dd_conn *conn);
-void dd_conn_flush(struct dd_conn *conn);
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);
 
@@ -128,12 +109,7 @@ extern const struct dd_obj_ops dd_conn_ops;
 
 static inline void dd_conn_put(struct dd_conn *conn)
 {
-	dd_obj_put(&conn->obj);
-}
-
-static inline struct dd_conn *dd_conn_of_seg(struct dd_segment *seg)
-{
-	return container_of(seg, struct dd_conn, seg);
+	dd_obj_put(&conn->imp.obj);
 }
 
 #endif /* _DD_CONN_H */

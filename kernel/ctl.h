@@ -12,6 +12,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
+#include "channel.h"
 #include "link_udp.h"
 #include "peer.h"
 #include "transport.h"
@@ -106,8 +107,7 @@ struct dd_ctl_asked;
  * @closing: struct dd_remote of connections ended here, until a CLOSE is sent
  * @room: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
- * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post, its
- *	position and its list
+ * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
  */
 struct dd_ctl {
 	struct dd_peer *peer;
@@ -130,11 +130,7 @@ struct dd_ctl {
 	struct list_head closing;
 	wait_queue_head_t room;
 	struct work_struct work;
-	struct {
-		struct dd_list *list;
-		struct dd_note *note;
-		u64 pos;
-	} due;
+	struct dd_due due;
 };
 
 /**

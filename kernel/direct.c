@@ -32,17 +32,17 @@ MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 
 static int dd_direct_allowed(const struct dd_conn *conn)
 {
-	const struct dd_conn *peer = conn->peer;
+	const struct dd_conn *other = conn->other;
 
 	/* Messages are at most INT_MAX bytes long, so larger blocks are refused. */
-	if (!READ_ONCE(dd_direct_on) || !peer || !peer->seg.mem.length ||
-	    peer->seg.mem.length > INT_MAX ||
-	    !PAGE_ALIGNED(peer->seg.mem.offset) ||
-	    !PAGE_ALIGNED(peer->seg.mem.length))
+	if (!READ_ONCE(dd_direct_on) || !other || !other->seg.mem.length ||
+	    other->seg.mem.length > INT_MAX ||
+	    !PAGE_ALIGNED(other->seg.mem.offset) ||
+	    !PAGE_ALIGNED(other->seg.mem.length))
 		return -EOPNOTSUPP;
-	if (conn->nodirect || peer->nodirect)
+	if (conn->nodirect || other->nodirect)
 		return -EACCES;
-	return uid_eq(conn->uid, peer->uid) || peer->direct_any ? 0 : -EACCES;
+	return uid_eq(conn->uid, other->uid) || other->direct_any ? 0 : -EACCES;
 }
 
 /*
@@ -51,47 +51,47 @@ static int dd_direct_allowed(const struct dd_conn *conn)
  */
 static bool dd_direct_must_zero(const struct dd_conn *conn)
 {
-	const struct dd_conn *peer = conn->peer;
+	const struct dd_conn *other = conn->other;
 
-	return !peer->shown && (peer->mixed || !uid_eq(conn->uid, peer->uid));
+	return !other->shown && (other->mixed || !uid_eq(conn->uid, other->uid));
 }
 
 /*
  * 0 if every message that was sent through the kernel has been read, so that
- * direct messages come after them. The receiver's segment is locked.
+ * direct messages come after them. The receiver's channel is locked.
  */
 static int dd_direct_drained(const struct dd_conn *conn)
 {
-	const struct dd_segment *seg = &conn->peer->seg;
+	const struct dd_channel *ch = &conn->other->chan;
 
-	if (conn->imp.busy || seg->withheld)
+	if (conn->imp.busy || ch->withheld)
 		return -EBUSY;
 	if (!conn->imp.submitted)
 		return 0;
-	return dd_credit_last(seg->credit) <= dd_list_head_pos(seg->list) ?
+	return dd_credit_last(ch->credit) <= dd_list_head_pos(ch->seg->list) ?
 	       0 : -EBUSY;
 }
 
 /*
- * Zero the receiver's block in pieces, each under the lock of the segment, as
- * deposits are made: while the segment is not dead, the block belongs to this
+ * Zero the receiver's block in pieces, each under the lock of the channel, as
+ * deposits are made: while the channel is not dead, the block belongs to this
  * connection. No mutex of the receiver is held.
  */
 static int dd_direct_zero(struct dd_conn *conn)
 {
-	struct dd_segment *seg = &conn->peer->seg;
-	struct dd_bytes *mem = &seg->mem;
+	struct dd_channel *ch = &conn->other->chan;
+	struct dd_bytes *mem = &ch->seg->mem;
 	u64 done = 0, end;
 	int err;
 
 	do {
-		spin_lock(&seg->lock);
-		err = seg->dead ? -ECONNRESET : dd_direct_drained(conn);
+		spin_lock(&ch->lock);
+		err = ch->dead ? -ECONNRESET : dd_direct_drained(conn);
 		end = err ? done : min(done + DD_COPY_CHUNK, mem->length);
 		for (; done < end; done += PAGE_SIZE)
 			memset(mem->region->pages[(mem->offset + done) >>
 						  PAGE_SHIFT], 0, PAGE_SIZE);
-		spin_unlock(&seg->lock);
+		spin_unlock(&ch->lock);
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		if (err)
@@ -111,33 +111,33 @@ static int dd_direct_ready(const struct dd_conn *conn)
 
 	if (READ_ONCE(conn->imp.submitted) && dd_direct_must_zero(conn))
 		return -EACCES;
-	spin_lock(&conn->peer->seg.lock);
+	spin_lock(&conn->other->chan.lock);
 	err = dd_direct_drained(conn);
-	spin_unlock(&conn->peer->seg.lock);
+	spin_unlock(&conn->other->chan.lock);
 	return err;
 }
 
 /* From here on the notes come by the ring. */
 static int dd_direct_switch(struct dd_conn *conn, struct dd_direct_rx *rx)
 {
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *other = conn->other;
 	int err;
 
-	spin_lock(&peer->seg.lock);
-	err = peer->seg.cut ? -ECONNRESET : dd_direct_drained(conn);
+	spin_lock(&other->chan.lock);
+	err = other->chan.cut ? -ECONNRESET : dd_direct_drained(conn);
 	if (!err) {
 		rx->base = conn->imp.submitted;
-		peer->direct_rx = rx;
+		other->chan.direct_rx = rx;
 		WRITE_ONCE(conn->imp.direct, true);
 	}
-	spin_unlock(&peer->seg.lock);
+	spin_unlock(&other->chan.lock);
 	if (err)
 		return err;
-	/* A cell is written under the lock of the segment its requests go to. */
-	spin_lock(&conn->seg.lock);
-	if (!conn->seg.dead)
-		WRITE_ONCE(peer->imp.cell->ring, rx->ring->unit);
-	spin_unlock(&conn->seg.lock);
+	/* A cell is written under the lock of the channel its requests go to. */
+	spin_lock(&conn->chan.lock);
+	if (!conn->chan.dead)
+		WRITE_ONCE(other->imp.cell->ring, rx->ring->unit);
+	spin_unlock(&conn->chan.lock);
 	return 0;
 }
 
@@ -157,7 +157,7 @@ struct dd_direct_kit {
 static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
 			     struct dd_direct_kit *kit)
 {
-	struct dd_ctx *ctx = conn->obj.ctx;
+	struct dd_ctx *ctx = conn->imp.obj.ctx;
 	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
@@ -171,7 +171,7 @@ static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
 	if (!rx->block) {
 		struct dd_window *win;
 
-		win = dd_window_create(ctx, conn->imp.peer_size >> PAGE_SHIFT,
+		win = dd_window_create(ctx, conn->imp.size >> PAGE_SHIFT,
 				       false, false);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
@@ -202,11 +202,11 @@ static void dd_direct_kit_drop(struct dd_direct_kit *kit, struct dd_list *list)
 static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
 			  struct dd_direct_kit *kit)
 {
-	struct dd_bytes *mem = &conn->peer->seg.mem;
+	struct dd_bytes *mem = &conn->other->seg.mem;
 	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
-	if (!READ_ONCE(conn->obj.ctx->node->up))
+	if (!READ_ONCE(conn->imp.obj.ctx->node->up))
 		return -ENETDOWN;
 	/* dd_direct_switch() decides; a refusal here saves the work before it. */
 	err = dd_direct_ready(conn);
@@ -215,13 +215,13 @@ static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
 	if (!rx || !kit->zeroed)
 		return -EAGAIN;
 	/* Even if no ring is free: after a message it cannot be zeroed. */
-	if (dd_direct_must_zero(conn) && conn->peer->server)
-		dd_service_zeroed(conn->peer);
-	conn->peer->shown = true;
-	rx->conn = conn->peer;
-	rx->cell = conn->peer->imp.cell;
-	rx->slots = dd_credit_slots(conn->imp.peer_window);
-	rx->ring = dd_ring_get(list, conn->obj.ctx, rx->slots, &kit->ring);
+	if (dd_direct_must_zero(conn) && conn->other->server)
+		dd_service_zeroed(conn->other);
+	conn->other->shown = true;
+	rx->conn = conn->other;
+	rx->cell = conn->other->imp.cell;
+	rx->slots = dd_credit_slots(conn->imp.window);
+	rx->ring = dd_ring_get(list, conn->imp.obj.ctx, rx->slots, &kit->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
 	if (err)
 		return err;
@@ -262,8 +262,8 @@ static void dd_direct_hide(struct dd_direct_rx *rx)
 /* Give back what dd_direct_make() granted; nothing was sent. List locked. */
 static int dd_direct_drop(struct dd_conn *conn)
 {
-	struct dd_conn *peer = conn->peer;
-	struct dd_direct_rx *rx = peer->direct_rx;
+	struct dd_conn *other = conn->other;
+	struct dd_direct_rx *rx = other->chan.direct_rx;
 
 	if (!rx)
 		return 0;
@@ -271,15 +271,15 @@ static int dd_direct_drop(struct dd_conn *conn)
 	    dd_direct_count(conn) != rx->base)
 		return -EBUSY;
 	trace_dd_direct_revoke(conn, rx->ring->unit, rx->base);
-	spin_lock(&peer->seg.lock);
-	peer->direct_rx = NULL;
+	spin_lock(&other->chan.lock);
+	other->chan.direct_rx = NULL;
 	WRITE_ONCE(conn->imp.direct, false);
-	spin_unlock(&peer->seg.lock);
-	spin_lock(&conn->seg.lock);
-	if (!conn->seg.dead)
+	spin_unlock(&other->chan.lock);
+	spin_lock(&conn->chan.lock);
+	if (!conn->chan.dead)
 		/* Release: orders earlier counter updates before `ring = 0`. */
-		smp_store_release(&peer->imp.cell->ring, 0);
-	spin_unlock(&conn->seg.lock);
+		smp_store_release(&other->imp.cell->ring, 0);
+	spin_unlock(&conn->chan.lock);
 	list_del_init(&rx->on_ring);
 	dd_ring_leave(rx->ring, rx->slots, 0);
 	dd_direct_hide(rx);
@@ -289,19 +289,19 @@ static int dd_direct_drop(struct dd_conn *conn)
 	return 0;
 }
 
-static void dd_direct_describe(const struct dd_conn *peer, struct dd_direct *arg)
+static void dd_direct_describe(const struct dd_conn *other, struct dd_direct *arg)
 {
-	const struct dd_direct_rx *rx = peer->direct_rx;
+	const struct dd_direct_rx *rx = other->chan.direct_rx;
 	const struct dd_ring *ring = rx->ring;
 
-	arg->peer_conn = peer->obj.id;
+	arg->peer_conn = other->imp.obj.id;
 	arg->block = (u64)rx->block->pgoff << PAGE_SHIFT;
 	arg->block_size = (u64)rx->block->npages << PAGE_SHIFT;
 	arg->notes = (u64)ring->notes->pgoff << PAGE_SHIFT;
 	arg->state = (u64)ring->view->pgoff << PAGE_SHIFT;
 	arg->start = ring->start;
 	arg->slots = ring->slots;
-	arg->peer_block = peer->block;
+	arg->peer_block = other->block;
 }
 
 /*
@@ -316,28 +316,28 @@ static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
 	return 0;
 }
 
-/* With the list of the peer locked. */
+/* With the list of the other locked. */
 static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
 			    struct dd_direct_kit *kit, struct dd_direct *arg)
 {
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *other = conn->other;
 	int err = 0;
 
 	/*
-	 * The segment is revoked under this lock. A sender that has seen the dead
+	 * The channel is revoked under this lock. A sender that has seen the dead
 	 * word asks which notes were delivered: settle that now if the closing end
 	 * has not come to it yet.
 	 */
-	if (READ_ONCE(peer->seg.cut))
-		dd_direct_revoke(peer);
-	if (peer->seg.dead || peer->seg.cut)
+	if (READ_ONCE(other->chan.cut))
+		dd_direct_revoke(other);
+	if (other->chan.dead || other->chan.cut)
 		return dd_direct_over(conn, arg);
 	if (arg->flags & DD_DIRECT_DROP)
 		return dd_direct_drop(conn);
-	if (!peer->direct_rx)
+	if (!other->chan.direct_rx)
 		err = dd_direct_make(conn, list, kit);
 	if (!err)
-		dd_direct_describe(peer, arg);
+		dd_direct_describe(other, arg);
 	return err;
 }
 
@@ -349,9 +349,9 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
 	int err, tries = 8;
 
 	err = dd_direct_allowed(conn);
-	if (err && !(arg->flags & DD_DIRECT_DROP && conn->peer))
+	if (err && !(arg->flags & DD_DIRECT_DROP && conn->other))
 		return err;
-	list = dd_conn_hold_list(conn->peer);
+	list = dd_channel_hold_list(&conn->other->chan);
 	if (!list)
 		return dd_direct_over(conn, arg);
 	do {
@@ -407,7 +407,7 @@ static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
 	struct dd_conn *conn = rx->conn;
 	u64 most;
 
-	if (!conn->server || uid_eq(conn->uid, conn->peer->uid))
+	if (!conn->server || uid_eq(conn->uid, conn->other->uid))
 		return;
 	if (check_add_overflow(rx->base, max(end, rx->from) - rx->from, &most))
 		most = U64_MAX;
@@ -418,23 +418,23 @@ static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
 /* Take over the sender's count: later stores are not delivered. */
 static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
 {
-	struct dd_direct_rx *rx = conn->direct_rx;
-	struct dd_import *imp = &conn->peer->imp;
-	u64 n = dd_direct_count(conn->peer);
+	struct dd_direct_rx *rx = conn->chan.direct_rx;
+	struct dd_import *imp = &conn->other->imp;
+	u64 n = dd_direct_count(conn->other);
 
-	spin_lock(&conn->seg.lock);
-	WRITE_ONCE(conn->seg.received, n);
+	spin_lock(&conn->chan.lock);
+	WRITE_ONCE(conn->chan.received, n);
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
-	conn->peer->arrived = arrived;
-	conn->peer->counted = true;
+	conn->other->arrived = arrived;
+	conn->other->counted = true;
 	dd_direct_doubt(rx, max(rx->end, arrived), n);
 	/* Together with the counter: dd_direct_open() reads both. */
 	WRITE_ONCE(imp->direct, false);
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
-	spin_unlock(&conn->seg.lock);
-	trace_dd_direct_revoke(conn->peer, rx->ring->unit, n);
+	dd_stat_add(conn->imp.obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
+	spin_unlock(&conn->chan.lock);
+	trace_dd_direct_revoke(conn->other, rx->ring->unit, n);
 }
 
 /*
@@ -456,7 +456,7 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
 			continue;
 		rx->end = pos + 1;
 		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-		    rx->conn->obj.id)
+		    rx->conn->imp.obj.id)
 			arrived = pos + 1;
 	}
 	return arrived;
@@ -464,8 +464,8 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
 
 /**
  * dd_direct_revoke() - end the direct path to a connection's end
- * @conn: the receiving end, whose segment is cut; its list is locked, so the work is
- *	done once, and is complete before the segment is dead
+ * @conn: the receiving end, whose channel is cut; its list is locked, so the work is
+ *	done once, and is complete before the channel is dead
  *
  * The dead word was set before. A sender that finds it zero after its stores made
  * them before the barrier below, so they are found here, and the receiver is
@@ -476,7 +476,7 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
  */
 u64 dd_direct_revoke(struct dd_conn *conn)
 {
-	struct dd_direct_rx *rx = conn->direct_rx;
+	struct dd_direct_rx *rx = conn->chan.direct_rx;
 	u64 arrived;
 
 	lockdep_assert_held(&conn->seg.list->lock);
@@ -499,7 +499,7 @@ u64 dd_direct_revoke(struct dd_conn *conn)
 
 /**
  * dd_direct_forget() - unlink an end from its ring before its cell is reused
- * @conn: the end, whose segment is dead, and whose list exists
+ * @conn: the end, whose channel is dead, and whose list exists
  */
 void dd_direct_forget(struct dd_conn *conn)
 {
@@ -508,8 +508,8 @@ void dd_direct_forget(struct dd_conn *conn)
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	if (conn->direct_rx)
-		list_del_init(&conn->direct_rx->on_ring);
+	if (conn->chan.direct_rx)
+		list_del_init(&conn->chan.direct_rx->on_ring);
 	mutex_unlock(&list->lock);
 }
 
@@ -522,8 +522,8 @@ void dd_direct_release(struct dd_conn *conn)
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	rx = conn->direct_rx;
-	conn->direct_rx = NULL;
+	rx = conn->chan.direct_rx;
+	conn->chan.direct_rx = NULL;
 	if (rx)
 		list_del_init(&rx->on_ring);
 	mutex_unlock(&list->lock);
@@ -543,22 +543,22 @@ void dd_direct_release(struct dd_conn *conn)
 int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 {
 	struct dd_conn *conn;
-	struct dd_segment *seg;
+	struct dd_channel *ch;
 	int err = -ENOENT;
 
 	rcu_read_lock();
 	conn = dd_obj_find_serial(ctx, serial, &dd_conn_ops);
-	if (!conn || !conn->peer)
+	if (!conn || !conn->other)
 		goto out;
-	seg = &conn->peer->seg;
-	spin_lock(&seg->lock);
-	err = seg->dead ? -ECONNRESET : conn->peer->direct_rx ? 0 : -EINVAL;
+	ch = &conn->other->chan;
+	spin_lock(&ch->lock);
+	err = ch->dead ? -ECONNRESET : ch->direct_rx ? 0 : -EINVAL;
 	if (!err) {
 		/* A receiver that arms again is on the queue, and looks again. */
-		dd_rings_disarm(seg->list);
-		dd_list_wake(seg->list);
+		dd_rings_disarm(ch->seg->list);
+		dd_list_wake(ch->seg->list);
 	}
-	spin_unlock(&seg->lock);
+	spin_unlock(&ch->lock);
 out:
 	rcu_read_unlock();
 	return err;
@@ -572,13 +572,13 @@ out:
  */
 struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
 {
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *other = conn->other;
 	struct dd_ring *ring = NULL;
 
-	spin_lock(&peer->seg.lock);
-	if (!peer->seg.dead && peer->direct_rx)
-		ring = peer->direct_rx->ring;
-	spin_unlock(&peer->seg.lock);
+	spin_lock(&other->chan.lock);
+	if (!other->chan.dead && other->chan.direct_rx)
+		ring = other->chan.direct_rx->ring;
+	spin_unlock(&other->chan.lock);
 	return ring;
 }
 
@@ -593,15 +593,15 @@ struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
 int dd_direct_reached(const struct dd_conn *conn,
 		      const struct dd_ring_waiter *w)
 {
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *other = conn->other;
 	int err = -EINVAL;
 
-	spin_lock(&peer->seg.lock);
-	if (peer->seg.dead)
+	spin_lock(&other->chan.lock);
+	if (other->chan.dead)
 		err = -ECONNRESET;
-	else if (peer->direct_rx && peer->direct_rx->ring == w->ring)
+	else if (other->chan.direct_rx && other->chan.direct_rx->ring == w->ring)
 		err = dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
-	spin_unlock(&peer->seg.lock);
+	spin_unlock(&other->chan.lock);
 	return err;
 }
 
@@ -636,46 +636,46 @@ u64 dd_direct_open(const struct dd_conn *conn)
 {
 	u64 n = 0;
 
-	if (!conn->peer)
+	if (!conn->other)
 		return 0;
-	spin_lock(&conn->peer->seg.lock);
+	spin_lock(&conn->other->chan.lock);
 	if (conn->imp.direct)
-		n = dd_direct_new(dd_direct_count(conn), conn->peer->direct_rx);
-	spin_unlock(&conn->peer->seg.lock);
+		n = dd_direct_new(dd_direct_count(conn), conn->other->chan.direct_rx);
+	spin_unlock(&conn->other->chan.lock);
 	return n;
 }
 
 /* Messages that an end has received, counted as in dd_direct_sent(). */
 u64 dd_direct_received(const struct dd_conn *conn)
 {
-	if (conn->peer && READ_ONCE(conn->peer->imp.direct))
-		return dd_direct_sent(conn->peer);
-	return READ_ONCE(conn->seg.received);
+	if (conn->other && READ_ONCE(conn->other->imp.direct))
+		return dd_direct_sent(conn->other);
+	return READ_ONCE(conn->chan.received);
 }
 
 /* Messages that an end has sent whose notes are within the window. */
 u64 dd_direct_done(struct dd_conn *conn)
 {
 	u64 n = dd_direct_sent(conn), pos, end;
-	struct dd_conn *peer = conn->peer;
+	struct dd_conn *other = conn->other;
 	u32 unread = 0;
 
 	if (!READ_ONCE(conn->imp.direct))
 		return READ_ONCE(conn->imp.done);
-	spin_lock(&peer->seg.lock);
-	if (!peer->seg.dead && peer->direct_rx) {
-		const struct dd_ring *ring = peer->direct_rx->ring;
+	spin_lock(&other->chan.lock);
+	if (!other->chan.dead && other->chan.direct_rx) {
+		const struct dd_ring *ring = other->chan.direct_rx->ring;
 
 		/* Once around: notes may be stored as fast as they are read. */
 		pos = dd_ring_head(ring);
 		end = pos + ring->slots;
 		for (; pos != end && dd_ring_has(ring, pos); pos++)
 			if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-			    peer->obj.id)
+			    other->imp.obj.id)
 				unread++;
 	}
-	spin_unlock(&peer->seg.lock);
-	return n - min_t(u64, n, unread > conn->imp.peer_window);
+	spin_unlock(&other->chan.lock);
+	return n - min_t(u64, n, unread > conn->imp.window);
 }
 
 /* Whether an end sends directly. */

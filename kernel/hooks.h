@@ -5,7 +5,10 @@
 
 #include <linux/types.h>
 
+struct dd_channel;
+struct dd_import;
 struct dd_obj;
+struct dd_op;
 struct dd_peer;
 
 /**
@@ -25,6 +28,7 @@ enum dd_stage {
 /**
  * struct dd_obj_ops - type of an object
  * @stage: when @end is called
+ * @import: the object begins with a struct dd_import: it accepts work requests
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference. NULL if the object ends
  *	with its last user
@@ -32,9 +36,36 @@ enum dd_stage {
  */
 struct dd_obj_ops {
 	enum dd_stage stage;
+	bool import;
 	void (*end)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
 };
+
+/**
+ * struct dd_link_ops - operations of a link
+ * @name: for reports
+ * @put: execute a PUT with the channel of the import locked; 0 if it is accepted, or
+ *	%-EINPROGRESS if that needs to sleep
+ * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
+ * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
+ *	if @put does everything
+ * @same: whether one @flush serves two imports; NULL without @flush
+ * @posted: a withheld note of a channel was posted: its message is done. The channel is
+ *	locked
+ * @report: make @posted known to another node. The channel is not locked; the caller is
+ *	in an RCU read-side section or holds a reference to it. NULL if not needed
+ */
+struct dd_link_ops {
+	const char *name;
+	int (*put)(struct dd_import *imp, struct dd_op *op);
+	int (*put_slow)(struct dd_import *imp, struct dd_op *op);
+	void (*flush)(struct dd_import *imp);
+	bool (*same)(const struct dd_import *a, const struct dd_import *b);
+	void (*posted)(struct dd_channel *ch);
+	void (*report)(struct dd_channel *ch);
+};
+
+extern const struct dd_link_ops dd_link_local;
 
 /**
  * struct dd_event_ops - reports to user space

@@ -1,41 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Access to a segment of the other end. */
+/* Imports, each the importer's half of an access to a segment. */
 #ifndef _DD_IMPORT_H
 #define _DD_IMPORT_H
 
-#include <linux/types.h>
+#include "channel.h"
+#include "ctx.h"
+#include "region.h"
 
 struct dd_cell;
-struct dd_grant;
-struct dd_link_ops;
 
 /**
- * struct dd_import - access of this end to the segment of the other end; protected by
- *	that segment's lock, and unused once that segment is dead
+ * struct dd_import - access to the segment of another process; protected by the lock of
+ *	@chan, and unused once that is dead
+ * @obj: its id; dd_obj_ops.import is set in its type
  * @busy: a submitter works without the lock, as it may sleep; others are refused
- * @direct: this end writes its notes to a direct ring
- * @peer_window: unread messages allowed at the other end
+ * @direct: notes are written to a direct ring
+ * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
+ * @refused: requests refused since @chan was cut
  * @cell: counters and send queue, in the area
- * @link: link to the other end
- * @grant: permission granted by the other end
- * @peer_size: bytes in the segment of the other end
+ * @chan: the channel; of another node's segment, one that stands for it
+ * @size: bytes in the segment
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
  * @done: requests whose note is posted
+ * @send: default source of requests
+ * @rcu: see struct dd_obj; shares memory with @send, which is not read after the end
  */
 struct dd_import {
+	struct dd_obj obj;
 	bool busy;
 	bool direct;
-	u16 peer_window;
+	u16 window;
 	u32 unit;
+	u32 refused;
 	struct dd_cell *cell;
-	const struct dd_link_ops *link;
-	const struct dd_grant *grant;
-	u64 peer_size;
+	struct dd_channel *chan;
+	u64 size;
 	u64 submitted;
 	u64 sent;
 	u64 done;
+	union {
+		struct dd_bytes send;
+		struct rcu_head rcu;
+	};
 };
+
+/**
+ * dd_import_find() - look up an import by its serial
+ * @ctx: the context
+ * @serial: serial from user space
+ *
+ * Return: as dd_obj_find().
+ */
+static inline struct dd_import *dd_import_find(const struct dd_ctx *ctx, u64 serial)
+{
+	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
+
+	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
+	       likely(obj->ops->import) ?
+	       container_of(obj, struct dd_import, obj) : NULL;
+}
 
 #endif /* _DD_IMPORT_H */

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The local link: one copy, from the sender's pages to the receiver's, in the context of
- * the sender. The target segment is locked for a bounded number of bytes at a time, and
+ * the sender. The channel is locked for a bounded number of bytes at a time, and
  * never while the sender may sleep.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 
-#include "conn.h"
 #include "copy.h"
-#include "ctx.h"
-#include "direct.h"
-#include "import.h"
+#include "deposit.h"
+#include "hooks.h"
 #include "nic.h"
-#include "node.h"
 #include "notelist.h"
-#include "region.h"
-#include "segment.h"
 #include "trace.h"
 
-/* Copy @len bytes from wired memory, at offset @done of the message. */
-static void dd_local_copy(struct dd_segment *seg, struct dd_op *op, u64 done,
-			  size_t len)
+/* Copy @len bytes from wired memory, at offset @done of the message, to @at. */
+static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
+			  u64 done, size_t len)
 {
 	while (len) {
 		bool last;
@@ -30,15 +25,15 @@ static void dd_local_copy(struct dd_segment *seg, struct dd_op *op, u64 done,
 
 		n = min(n, len);
 		last = done + n == op->sqe.len;
-		op->word = dd_segment_write(seg, op->sqe.dst + done, src, n,
-					    last);
+		op->word = dd_deposit_write(ch, at, src, n, last);
+		at += n;
 		done += n;
 		len -= n;
 	}
 }
 
 /* Copy a message of few whole words that crosses no page boundary. */
-static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
+static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
 {
 	size_t len = op->sqe.len, src_left, dst_left;
 	void *src, *dst;
@@ -46,8 +41,7 @@ static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
 	if (!len || len > DD_COPY_BULK)
 		return false;
 	src = dd_region_addr(op->region, op->src, &src_left);
-	dst = dd_region_addr(seg->mem.region, seg->mem.offset + op->sqe.dst,
-			     &dst_left);
+	dst = dd_region_addr(ch->seg->mem.region, at, &dst_left);
 	if (len > min(src_left, dst_left) || !dd_copy_is_small(dst, src, len))
 		return false;
 	op->word = dd_copy_small(dst, src, len);
@@ -55,109 +49,83 @@ static bool dd_local_copy_small(struct dd_segment *seg, struct dd_op *op)
 }
 
 /* Copy from wired or user memory. Returns the number of bytes copied. */
-static size_t dd_local_piece(struct dd_segment *seg, struct dd_op *op,
+static size_t dd_local_piece(struct dd_channel *ch, struct dd_op *op, u64 at,
 			     u64 done, size_t len)
 {
 	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
-		dd_local_copy(seg, op, done, len);
+		dd_local_copy(ch, op, at, done, len);
 		return len;
 	}
-	return len - dd_segment_write_user(seg, op->sqe.dst + done,
-					   op->user + done, len,
+	return len - dd_deposit_write_user(ch, at, op->user + done, len,
 					   done + len == op->sqe.len,
 					   &op->word);
 }
 
-/**
- * struct dd_local_msg - contents of a note
- * @conn: the sending end
- * @op: the request, executed
- * @n: number of the message
- */
-struct dd_local_msg {
-	struct dd_conn *conn;
-	const struct dd_op *op;
-	u64 n;
-};
-
-static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
-{
-	const struct dd_local_msg *msg = arg;
-	const struct dd_conn *peer = msg->conn->peer;
-	const struct dd_sqe *sqe = &msg->op->sqe;
-
-	rec->conn = dd_obj_serial(&peer->obj);
-	rec->type = DD_NOTE_DATA;
-	rec->meta_count = sqe->meta_count;
-	rec->cookie = peer->cookie;
-	rec->offset = sqe->dst;
-	rec->len = sqe->len;
-	rec->word = msg->op->word;
-	rec->msgid = msg->n;
-	rec->tag = sqe->tag;
-	/* The words are in another cache line: write them only if they are valid. */
-	if (sqe->meta_count)
-		memcpy(rec->meta, sqe->meta, sizeof(rec->meta));
-}
-
 /* Account an executed request and notify the receiver. */
-static __always_inline void dd_local_finish(struct dd_conn *conn,
-					    struct dd_segment *seg,
+static __always_inline void dd_local_finish(struct dd_import *imp,
 					    const struct dd_op *op)
 {
-	struct dd_import *imp = &conn->imp;
+	struct dd_channel *ch = imp->chan;
 	struct dd_cell *cell = imp->cell;
-	struct dd_local_msg msg = {
-		.conn = conn,
-		.op = op,
-		.n = imp->submitted + 1,
+	const u64 n = imp->submitted + 1;
+	const struct dd_arrival a = {
+		.n = n,
+		.offset = op->sqe.dst,
+		.len = op->sqe.len,
+		.word = op->word,
+		.tag = op->sqe.tag,
+		.meta_count = op->sqe.meta_count,
+		.meta = op->sqe.meta,
 	};
-	u64 n = msg.n;
+	struct dd_due due;
 
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
-	WRITE_ONCE(seg->received, n);
-	WRITE_ONCE(conn->peer->imp.cell->received, n);
-	if (likely(!dd_segment_wants(seg, op->sqe.flags & DD_SQE_NOTIFY) ||
-		   dd_segment_tell(seg, dd_local_fill, &msg))) {
+	if (likely(dd_deposit_done(ch, &a, op->sqe.flags & DD_SQE_NOTIFY, &due))) {
+		if (due.note)
+			dd_deposit_post(&due);
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);
 	}
 	/* cell->submitted is last: a thread that sees it relies on the others. */
 	WRITE_ONCE(cell->sent, n);
 	WRITE_ONCE(cell->submitted, n);
-	dd_stat_add(conn->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
-	trace_dd_deposit(conn, op, n);
+	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
+	trace_dd_deposit(imp, op, n);
 	/* Before unlocking: without the lock the list may be freed. */
-	dd_list_wake(seg->list);
+	dd_list_wake(ch->seg->list);
 }
 
 /* The note of the previous message must be posted before the next may come. */
-static int dd_local_admit(struct dd_segment *seg)
+static int dd_local_admit(struct dd_channel *ch)
 {
-	if (likely(!seg->withheld))
+	if (likely(!ch->withheld))
 		return 0;
-	if (!dd_segment_retry(seg))
+	if (!dd_channel_retry(ch))
 		return -EBUSY;
-	dd_list_wake(seg->list);
+	dd_list_wake(ch->seg->list);
 	return 0;
 }
 
-static int dd_local_put(struct dd_conn *conn, struct dd_op *op)
+static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_segment *seg = conn->imp.grant->seg;
-	int err = dd_local_admit(seg);
+	struct dd_channel *ch = imp->chan;
+	u64 at;
+	int err;
 
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	if (likely(!err))
+		err = dd_local_admit(ch);
 	if (unlikely(err))
 		return err;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
 		return -EINPROGRESS;
-	if (!dd_local_copy_small(seg, op)) {
+	if (!dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
-		dd_local_copy(seg, op, 0, op->sqe.len);
+		dd_local_copy(ch, op, at, 0, op->sqe.len);
 	}
-	dd_local_finish(conn, seg, op);
+	dd_local_finish(imp, op);
 	return 0;
 }
 
@@ -177,52 +145,62 @@ static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 }
 
 /*
- * Deposit all bytes of @op. Called with @seg locked; unlocks it between pieces, and then
- * checks the grant again.
+ * Deposit all bytes of @op. Called with the channel locked; unlocks it between pieces,
+ * and decides anew after each.
  */
-static int dd_local_deposit(struct dd_segment *seg,
-			    const struct dd_grant *grant, struct dd_op *op)
+static int dd_local_deposit(struct dd_channel *ch, struct dd_op *op)
 {
-	u64 len = op->sqe.len, done = 0;
-	int err = 0;
+	u64 len = op->sqe.len, done = 0, at;
+	size_t most;
+	int err;
 
-	while (!err) {
-		done += dd_local_piece(seg, op, done,
-				       min_t(u64, len - done, DD_COPY_CHUNK));
+	for (;;) {
+		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst + done, most, &at);
+		if (err)
+			return err;
+		done += dd_local_piece(ch, op, at, done, most);
 		if (done == len)
-			break;
-		spin_unlock(&seg->lock);
+			return 0;
+		spin_unlock(&ch->lock);
 		err = dd_local_pause(op, done,
 				     min_t(u64, len - done, DD_COPY_CHUNK));
-		spin_lock(&seg->lock);
-		if (!err)
-			err = dd_grant_check(grant, DD_RIGHT_PUT);
+		spin_lock(&ch->lock);
+		if (err)
+			return err;
 	}
-	return err;
 }
 
-static int dd_local_put_slow(struct dd_conn *conn, struct dd_op *op)
+static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 {
-	const struct dd_grant *grant = conn->imp.grant;
-	struct dd_segment *seg = grant->seg;
+	struct dd_channel *ch = imp->chan;
 	int err;
 
 	/* Refuse an unreadable source before the target is written. */
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len &&
 	    fault_in_readable(op->user, op->sqe.len))
 		return -EFAULT;
-	spin_lock(&seg->lock);
-	err = dd_grant_check(grant, DD_RIGHT_PUT);
+	spin_lock(&ch->lock);
+	err = dd_local_deposit(ch, op);
 	if (!err)
-		err = dd_local_deposit(seg, grant, op);
-	if (!err)
-		dd_local_finish(conn, seg, op);
-	spin_unlock(&seg->lock);
+		dd_local_finish(imp, op);
+	spin_unlock(&ch->lock);
 	return err;
+}
+
+/* A withheld note of the import is posted. */
+static void dd_local_posted(struct dd_channel *ch)
+{
+	struct dd_import *imp = ch->importer;
+
+	imp->done = imp->submitted;
+	WRITE_ONCE(imp->cell->done, imp->done);
+	dd_ctx_wake(imp->obj.ctx);
 }
 
 const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
 	.put_slow = dd_local_put_slow,
+	.posted = dd_local_posted,
 };

@@ -112,17 +112,17 @@ static void dd_event_conn(struct dd_obj *obj, bool begin)
 
 static void dd_event_object(struct dd_obj *obj, bool begin)
 {
-	struct dd_conn *peer;
+	struct dd_conn *other;
 
 	if (obj->ops == &dd_service_ops) {
 		dd_event_service(obj, begin);
 		return;
 	}
-	peer = container_of(obj, struct dd_conn, obj)->peer;
+	other = container_of(obj, struct dd_conn, imp.obj)->other;
 	/* The serving end may have been closed meanwhile. */
-	if (begin && peer && refcount_inc_not_zero(&peer->obj.users)) {
-		dd_event_conn(&peer->obj, true);
-		dd_conn_put(peer);
+	if (begin && other && refcount_inc_not_zero(&other->imp.obj.users)) {
+		dd_event_conn(&other->imp.obj, true);
+		dd_conn_put(other);
 	}
 	dd_event_conn(obj, begin);
 }

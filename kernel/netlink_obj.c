@@ -90,7 +90,7 @@ static bool dd_conn_service(const struct dd_conn *server, u8 *name)
 	bool alive;
 
 	rcu_read_lock();
-	alive = refcount_read(&server->obj.users);
+	alive = refcount_read(&server->imp.obj.users);
 	if (alive)
 		memcpy(name, server->svc->name, DD_NAME_MAX + 1);
 	rcu_read_unlock();
@@ -101,14 +101,14 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 {
 	u8 name[DD_NAME_MAX + 1];
 
-	if (!conn->server && !conn->peer)
+	if (!conn->server && !conn->other)
 		memcpy(name, dd_remote_of(conn)->name, sizeof(name));
-	else if (!dd_conn_service(conn->server ? conn : conn->peer, name))
+	else if (!dd_conn_service(conn->server ? conn : conn->other, name))
 		return 0;
 	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||
 	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->block)))
 		return -EMSGSIZE;
-	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.peer_window);
+	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.window);
 }
 
 /* Process and user on another node, in the numbering of that node. */
@@ -127,15 +127,15 @@ static int dd_fill_conn_remote(struct sk_buff *skb, const struct dd_remote *r,
 static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 			     const struct dd_reader *reader)
 {
-	const struct dd_conn *peer = conn->peer;
+	const struct dd_conn *other = conn->other;
 	const struct dd_ctx *ctx;
 
-	if (!peer)
+	if (!other)
 		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
-	ctx = peer->obj.ctx;
+	ctx = other->imp.obj.ctx;
 	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_CTX, ctx->serial, DD_A_CONN_PAD) ||
-	    dd_fill_u64(skb, DD_A_CONN_PEER_ID, dd_obj_serial(&peer->obj),
+	    dd_fill_u64(skb, DD_A_CONN_PEER_ID, dd_obj_serial(&other->imp.obj),
 			DD_A_CONN_PAD))
 		return -EMSGSIZE;
 	if (!reader->pids)
@@ -143,7 +143,7 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 	return nla_put_u32(skb, DD_A_CONN_PEER_PID,
 			   pid_nr_ns(ctx->pid, reader->pids)) ||
 	       nla_put_u32(skb, DD_A_CONN_PEER_UID,
-			   from_kuid_munged(reader->users, peer->uid)) ?
+			   from_kuid_munged(reader->users, other->uid)) ?
 	       -EMSGSIZE : 0;
 }
 
@@ -154,8 +154,8 @@ static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 	int pad = DD_A_CONN_PAD;
 
 	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->send.length, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.peer_size, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->imp.send.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.size, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
 			READ_ONCE(imp->sent), pad) ||
@@ -169,7 +169,7 @@ static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 		 const struct dd_reader *reader)
 {
-	struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
 	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->uid, reader) ||
 	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), DD_A_CONN_PAD) ||
@@ -179,7 +179,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_TYPE, conn->type) ||
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
-	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->seg.credit->window) ||
+	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->chan.credit->window) ||
 	    nla_put_u8(skb, DD_A_CONN_DIRECT, dd_direct_is(conn)) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_conn_counters(skb, conn))
@@ -267,7 +267,7 @@ u64 dd_direct_alive(struct dd_node *node)
 	while (!dd_dump_killed() && (ctx = dd_node_ctx(node, from))) {
 		index = 0;
 		while ((obj = dd_obj_next(ctx, &index, &dd_conn_ops))) {
-			struct dd_conn *conn = container_of(obj, struct dd_conn, obj);
+			struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
 			sum += dd_direct_open(conn);
 			dd_conn_put(conn);
@@ -369,7 +369,7 @@ static kuid_t dd_dump_service_uid(const struct dd_obj *obj)
 
 static kuid_t dd_dump_conn_uid(const struct dd_obj *obj)
 {
-	return container_of(obj, struct dd_conn, obj)->uid;
+	return container_of(obj, struct dd_conn, imp.obj)->uid;
 }
 
 static kuid_t dd_dump_region_uid(const struct dd_obj *obj)

@@ -10,35 +10,34 @@
 #include <linux/uaccess.h>
 
 #include "compat/compat.h"
-#include "conn.h"
 #include "ctx.h"
 #include "import.h"
 #include "nic.h"
 #include "node.h"
 #include "region.h"
-#include "segment.h"
 #include "trace.h"
 
 /*
  * The link to another node takes the lock of a session inside, which disables bottom
- * halves. They are disabled here first, so that no softirq runs while the import is
- * locked; dd_nic_unlocked() enables them with no lock held.
+ * halves. They are disabled here first, so that no softirq runs while the channel is
+ * locked; dd_nic_unlock() enables them with no lock held.
  */
-static __always_inline void dd_nic_lock(const struct dd_import *imp)
+static __always_inline void dd_nic_lock(struct dd_channel *ch)
 {
-	if (unlikely(imp->link->push))
+	if (unlikely(ch->link->flush))
 		local_bh_disable();
-	spin_lock(&imp->grant->seg->lock);
+	spin_lock(&ch->lock);
 }
 
-static __always_inline void dd_nic_unlocked(const struct dd_link_ops *link)
+static __always_inline void dd_nic_unlock(struct dd_channel *ch)
 {
-	if (unlikely(link->push))
+	spin_unlock(&ch->lock);
+	if (unlikely(ch->link->flush))
 		local_bh_enable();
 }
 
 /* Find the source of a request. */
-static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
+static __always_inline int dd_nic_source(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
@@ -46,13 +45,13 @@ static __always_inline int dd_nic_source(struct dd_conn *conn, struct dd_op *op)
 	case 0:
 		if (sqe->region)
 			return -EINVAL;
-		if (!dd_in_bounds(sqe->src, sqe->len, conn->send.length))
+		if (!dd_in_bounds(sqe->src, sqe->len, imp->send.length))
 			return -ERANGE;
-		op->region = conn->send.region;
-		op->src = conn->send.offset + sqe->src;
+		op->region = imp->send.region;
+		op->src = imp->send.offset + sqe->src;
 		return 0;
 	case DD_SQE_REGION:
-		op->region = dd_obj_get(conn->obj.ctx, sqe->region,
+		op->region = dd_obj_get(imp->obj.ctx, sqe->region,
 					&dd_region_ops);
 		if (!op->region)
 			return -ENOENT;
@@ -80,7 +79,7 @@ static u64 dd_sqe_reserved(const struct dd_op *op)
 }
 
 /* Validate the kernel's copy of a request. */
-static __always_inline int dd_nic_check(struct dd_conn *conn, struct dd_op *op)
+static __always_inline int dd_nic_check(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
@@ -92,13 +91,13 @@ static __always_inline int dd_nic_check(struct dd_conn *conn, struct dd_op *op)
 	    dd_sqe_reserved(op))
 		return -EINVAL;
 	if (sqe->len > DD_LEN_MAX ||
-	    !dd_in_bounds(sqe->dst, sqe->len, conn->imp.peer_size))
+	    !dd_in_bounds(sqe->dst, sqe->len, imp->size))
 		return -ERANGE;
-	return dd_nic_source(conn, op);
+	return dd_nic_source(imp, op);
 }
 
 /* Copy a request, reading each word once, and validate the copy. */
-static __always_inline int dd_nic_fetch(struct dd_conn *conn,
+static __always_inline int dd_nic_fetch(struct dd_import *imp,
 					const struct dd_sqe *slot,
 					struct dd_op *op)
 {
@@ -111,36 +110,35 @@ static __always_inline int dd_nic_fetch(struct dd_conn *conn,
 		op->raw[i + 2] = READ_ONCE(raw[i + 2]);
 		op->raw[i + 3] = READ_ONCE(raw[i + 3]);
 	}
-	return dd_nic_check(conn, op);
+	return dd_nic_check(imp, op);
 }
 
-static __always_inline void dd_nic_finish(struct dd_conn *conn, struct dd_op *op, int err)
+static __always_inline void dd_nic_finish(struct dd_import *imp, struct dd_op *op, int err)
 {
 	if (op->counted)
 		dd_region_put(op->region);
-	trace_dd_op(conn, &op->sqe, err);
+	trace_dd_op(imp, &op->sqe, err);
 }
 
 /*
  * Execute a request, unless @err refuses it. The import is locked, alive and not busy.
  *
  * Return: 1 if it was accepted, or an error. With -EINPROGRESS, @op holds the request,
- * the import is busy and the connection has a reference, all for dd_nic_slow().
+ * the import is busy and has a reference, all for dd_nic_slow().
  */
-static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
+static __always_inline int dd_nic_put(struct dd_import *imp, struct dd_op *op,
 				      int err)
 {
-	struct dd_import *imp = &conn->imp;
 
 	if (likely(!err))
-		err = imp->link->put(conn, op);
+		err = imp->chan->link->put(imp, op);
 	if (unlikely(err == -EINPROGRESS)) {
 		imp->busy = true;
 		/* The import is alive, so the id table holds a reference. */
-		refcount_inc(&conn->obj.users);
+		refcount_inc(&imp->obj.users);
 		return err;
 	}
-	dd_nic_finish(conn, op, err);
+	dd_nic_finish(imp, op, err);
 	return err ? err : 1;
 }
 
@@ -148,9 +146,8 @@ static __always_inline int dd_nic_put(struct dd_conn *conn, struct dd_op *op,
  * Execute the next request of a queue. The import is locked and alive. Returns 0 if
  * there is none.
  */
-static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
+static __always_inline int dd_nic_next(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_import *imp = &conn->imp;
 	const struct dd_sqe *slot = imp->cell->sq;
 
 	if (unlikely(imp->busy))
@@ -158,40 +155,38 @@ static __always_inline int dd_nic_next(struct dd_conn *conn, struct dd_op *op)
 	/* Pairs with the submitter's release of the number after the request. */
 	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
 		return 0;
-	return dd_nic_put(conn, op, dd_nic_fetch(conn, slot, op));
+	return dd_nic_put(imp, op, dd_nic_fetch(imp, slot, op));
 }
 
-static int dd_nic_slow(struct dd_conn *conn, struct dd_op *op)
+static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_import *imp = &conn->imp;
-	int err = imp->link->put_slow(conn, op);
+	struct dd_channel *ch = imp->chan;
+	int err = ch->link->put_slow(imp, op);
 
-	spin_lock(&imp->grant->seg->lock);
+	spin_lock(&ch->lock);
 	imp->busy = false;
-	spin_unlock(&imp->grant->seg->lock);
-	dd_nic_finish(conn, op, err);
+	spin_unlock(&ch->lock);
+	dd_nic_finish(imp, op, err);
 	/* Another thread may wait for the request to be sent. */
-	dd_ctx_wake(conn->obj.ctx);
-	dd_conn_put(conn);
+	dd_ctx_wake(imp->obj.ctx);
+	dd_obj_put(&imp->obj);
 	return err ? err : 1;
 }
 
 /*
- * A request was refused, or the queue was empty. At a serving end whose client has gone
- * it counts as a reply, see dd_service_choose(). The import is locked.
+ * A request was refused, or the queue was empty. If the other end has gone, a server may
+ * count it as a reply. The channel is locked.
  */
-static noinline void dd_nic_refused(struct dd_conn *conn)
+static noinline void dd_nic_refused(struct dd_import *imp)
 {
-	const struct dd_segment *seg = conn->imp.grant->seg;
-
-	if (conn->server && (seg->dead || seg->cut))
-		WRITE_ONCE(conn->refused, conn->refused + 1);
+	if (imp->chan->dead || imp->chan->cut)
+		WRITE_ONCE(imp->refused, imp->refused + 1);
 }
 
 /**
- * dd_nic_doorbell() - execute the next request in the send queue of a connection
+ * dd_nic_doorbell() - execute the next request in the send queue of an import
  * @ctx: the caller
- * @serial: serial of the connection
+ * @serial: serial of the import, or of the connection that it belongs to
  *
  * Return: 1 if the request was accepted, 0 if there was none, or the error that
  * refused it.
@@ -200,35 +195,24 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 {
 	/* Initialised by dd_nic_fetch() and dd_nic_source(). */
 	struct dd_op op __uninitialized;
-	const struct dd_link_ops *link;
-	const struct dd_grant *grant;
-	struct dd_segment *seg;
-	struct dd_conn *conn;
-	long n;
+	struct dd_import *imp;
+	struct dd_channel *ch;
+	long n = -ENOENT;
 
 	if (unlikely(!READ_ONCE(ctx->node->up)))
 		return -ENETDOWN;
 	/* Protects like rcu_read_lock() and is cheaper to enter. */
 	rcu_read_lock_sched();
-	conn = dd_obj_find_serial(ctx, serial, &dd_conn_ops);
-	if (likely(conn)) {
-		grant = conn->imp.grant;
-		seg = grant->seg;
-		link = conn->imp.link;
-		dd_nic_lock(&conn->imp);
-		n = dd_grant_check(grant, DD_RIGHT_PUT);
-		if (likely(!n))
-			n = dd_nic_next(conn, &op);
+	imp = dd_import_find(ctx, serial);
+	if (likely(imp)) {
+		ch = imp->chan;
+		dd_nic_lock(ch);
+		n = unlikely(ch->dead) ? -ECONNRESET : dd_nic_next(imp, &op);
 		if (unlikely(n <= 0))
-			dd_nic_refused(conn);
-		spin_unlock(&seg->lock);
-		if (unlikely(link->push)) {
-			if (n > 0)
-				link->push(conn);
-			dd_nic_unlocked(link);
-		}
-	} else {
-		n = -ENOENT;
+			dd_nic_refused(imp);
+		dd_nic_unlock(ch);
+		if (unlikely(ch->link->flush) && n > 0)
+			ch->link->flush(imp);
 	}
 	rcu_read_unlock_sched();
 	if (likely(n > 0)) {
@@ -236,7 +220,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 		return n;
 	}
 	if (n == -EINPROGRESS)
-		n = dd_nic_slow(conn, &op);
+		n = dd_nic_slow(imp, &op);
 	if (n > 0)
 		dd_stat_add(ctx->node, DD_STAT_OPS, n);
 	else if (n < 0)
@@ -247,44 +231,43 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 #define DD_NIC_CHUNK	8	/* requests copied at once */
 
 /*
- * Execute one request of a submission; the import is locked and alive. If the link has
- * to be flushed after the last request, *@left is the connection, with a reference.
+ * Execute one request of a submission; the channel is locked and not dead. If the link
+ * has to be flushed after the last request, *@left is the import, with a reference.
  */
-static __always_inline int dd_nic_one(struct dd_conn *conn, struct dd_op *op,
-				      struct dd_conn *before,
-				      struct dd_conn **left)
+static __always_inline int dd_nic_one(struct dd_import *imp, struct dd_op *op,
+				      struct dd_import *before,
+				      struct dd_import **left)
 {
-	struct dd_import *imp = &conn->imp;
+	const struct dd_link_ops *link = imp->chan->link;
 	int n;
 
 	if (unlikely(imp->busy))
 		return -EBUSY;
 	op->sqe.seq = imp->submitted + 1;
-	n = dd_nic_put(conn, op, dd_nic_check(conn, op));
-	if (unlikely(imp->link->leave) && n > 0 &&
-	    !imp->link->leave(conn, before)) {
+	n = dd_nic_put(imp, op, dd_nic_check(imp, op));
+	if (unlikely(link->flush) && n > 0 && !(before && link->same(imp, before))) {
 		/* The import is alive, so the id table holds a reference. */
-		refcount_inc(&conn->obj.users);
-		*left = conn;
+		refcount_inc(&imp->obj.users);
+		*left = imp;
 	}
 	return n;
 }
 
-static void dd_nic_flush(struct dd_conn *conn)
+static void dd_nic_flush(struct dd_import *imp)
 {
-	if (likely(!conn))
+	if (likely(!imp))
 		return;
-	conn->imp.link->flush(conn);
-	dd_conn_put(conn);
+	imp->chan->link->flush(imp);
+	dd_obj_put(&imp->obj);
 }
 
-/* *@before: connection of an earlier request, to be flushed after the last one. */
+/* *@before: import of an earlier request, to be flushed after the last one. */
 static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
-			  struct dd_conn **before)
+			  struct dd_import **before)
 {
 	struct dd_op op __uninitialized;
-	struct dd_conn *conn, *left = NULL;
-	const struct dd_grant *grant;
+	struct dd_import *imp, *left = NULL;
+	struct dd_channel *ch;
 	int n = -ENOENT;
 
 	if (unlikely(req->sqe.seq))
@@ -293,17 +276,15 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		return -ENETDOWN;
 	op.sqe = req->sqe;
 	rcu_read_lock_sched();
-	conn = dd_obj_find_serial(ctx, req->conn, &dd_conn_ops);
-	if (likely(conn)) {
-		grant = conn->imp.grant;
-		dd_nic_lock(&conn->imp);
-		n = dd_grant_check(grant, DD_RIGHT_PUT);
-		if (likely(!n))
-			n = dd_nic_one(conn, &op, *before, &left);
+	imp = dd_import_find(ctx, req->conn);
+	if (likely(imp)) {
+		ch = imp->chan;
+		dd_nic_lock(ch);
+		n = unlikely(ch->dead) ? -ECONNRESET :
+					 dd_nic_one(imp, &op, *before, &left);
 		if (unlikely(n <= 0))
-			dd_nic_refused(conn);
-		spin_unlock(&grant->seg->lock);
-		dd_nic_unlocked(conn->imp.link);
+			dd_nic_refused(imp);
+		dd_nic_unlock(ch);
 	}
 	rcu_read_unlock_sched();
 	if (unlikely(left)) {
@@ -314,7 +295,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		/* This may take arbitrarily long: flush the earlier requests first. */
 		dd_nic_flush(*before);
 		*before = NULL;
-		n = dd_nic_slow(conn, &op);
+		n = dd_nic_slow(imp, &op);
 	}
 	return min(n, 0);
 }
@@ -322,7 +303,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 /* Returns the error that refused request *@done; the requests before are accepted. */
 static int dd_nic_requests(struct dd_ctx *ctx,
 			   const struct dd_request __user *from, u32 count,
-			   u32 *done, struct dd_conn **left)
+			   u32 *done, struct dd_import **left)
 {
 	struct dd_request req[DD_NIC_CHUNK] __uninitialized;
 	u32 i, n;
@@ -361,7 +342,7 @@ static int dd_nic_requests(struct dd_ctx *ctx,
  */
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg)
 {
-	struct dd_conn *left = NULL;
+	struct dd_import *left = NULL;
 	u32 done = 0;
 	int err;
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Work requests, and links that execute them: nic.c, link_*.c. */
+/* Work requests: nic.c. */
 #ifndef _DD_NIC_H
 #define _DD_NIC_H
 
 #include <linux/types.h>
 #include <uapi/linux/dd.h>
 
-struct dd_conn;
 struct dd_ctx;
 struct dd_region;
 
@@ -35,31 +34,6 @@ struct dd_op {
 	const void __user *user;
 	u64 word;
 };
-
-/**
- * struct dd_link_ops - operations of a link
- * @name: for reports
- * @put: execute a PUT with the import locked; 0 if it is accepted, or %-EINPROGRESS if
- *	that needs to sleep. With @push, an accepted PUT leaves a lock held and bottom
- *	halves disabled
- * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
- * @push: after @put and with the import unlocked: transmit, and release the lock; NULL
- *	if @put does everything
- * @leave: instead of @push, with the import still locked, if more requests follow: only
- *	release the lock. Returns whether @before is not NULL and goes to the same
- *	peer; otherwise the caller calls @flush for this connection later
- * @flush: transmit to the peer of a connection after @leave
- */
-struct dd_link_ops {
-	const char *name;
-	int (*put)(struct dd_conn *conn, struct dd_op *op);
-	int (*put_slow)(struct dd_conn *conn, struct dd_op *op);
-	void (*push)(struct dd_conn *conn);
-	bool (*leave)(struct dd_conn *conn, struct dd_conn *before);
-	void (*flush)(struct dd_conn *conn);
-};
-
-extern const struct dd_link_ops dd_link_local;
 
 long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial);
 int dd_nic_submit(struct dd_ctx *ctx, struct dd_submit *arg);

@@ -62,6 +62,7 @@ struct dd_stats {
  * @services: by name; changed under the lock of the service
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
+ * @generation: of the segment that was made last
  * @stats: per-CPU counters
  * @peer_lock: protects changes of @peers and of their configuration; taken before
  *	@lock
@@ -79,6 +80,7 @@ struct dd_node {
 	struct rhashtable services;
 	struct xarray ctxs;
 	unsigned long opened;
+	atomic64_t generation;
 	struct dd_stats __percpu *stats;
 	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;

@@ -18,12 +18,12 @@
 
 #include "area.h"
 #include "charge.h"
-#include "conn.h"
+#include "channel.h"
 #include "ctx.h"
 #include "direct.h"
+#include "hooks.h"
 #include "node.h"
 #include "notelist.h"
-#include "segment.h"
 #include "trace.h"
 
 #define DD_LIST_MIN_SLOTS	4u
@@ -454,30 +454,30 @@ bool dd_list_ready(const struct dd_list *list)
 
 static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
 {
-	return dd_credit_need(rb_entry(a, struct dd_segment, pend)->credit) <
-	       dd_credit_need(rb_entry(b, struct dd_segment, pend)->credit);
+	return dd_credit_need(rb_entry(a, struct dd_channel, pend)->credit) <
+	       dd_credit_need(rb_entry(b, struct dd_channel, pend)->credit);
 }
 
 /**
- * dd_list_pend() - queue a segment whose note must wait for a slot
+ * dd_list_pend() - queue a channel whose note must wait for a slot
  * @list: the list
- * @seg: the segment, locked, with its note withheld
+ * @ch: the channel, locked, with its note withheld
  *
- * Return: true if the slot has become free meanwhile: the segment is not queued,
+ * Return: true if the slot has become free meanwhile: the channel is not queued,
  * and the caller posts.
  */
-bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
+bool dd_list_pend(struct dd_list *list, struct dd_channel *ch)
 {
 	unsigned long flags;
 	bool now;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
-	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&seg->pend))) {
+	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&ch->pend))) {
 		/* A second note would replace the first one only. */
 		spin_unlock_irqrestore(&list->pend_lock, flags);
 		return false;
 	}
-	rb_add_cached(&seg->pend, &list->pending, dd_list_less);
+	rb_add_cached(&ch->pend, &list->pending, dd_list_less);
 	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
 	/*
 	 * Orders the flag before the look at the head. Pairs with the barrier in
@@ -485,49 +485,49 @@ bool dd_list_pend(struct dd_list *list, struct dd_segment *seg)
 	 */
 	smp_mb();
 	now = !dd_list_moving(list) &&
-	      dd_credit_ok(seg->credit, dd_list_head_pos(list));
+	      dd_credit_ok(ch->credit, dd_list_head_pos(list));
 	if (now) {
-		rb_erase_cached(&seg->pend, &list->pending);
-		RB_CLEAR_NODE(&seg->pend);
+		rb_erase_cached(&ch->pend, &list->pending);
+		RB_CLEAR_NODE(&ch->pend);
 	}
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 	return now;
 }
 
-/* Remove a segment from the queue if it is queued; its lock is held. */
-void dd_list_unpend(struct dd_list *list, struct dd_segment *seg)
+/* Remove a channel from the queue if it is queued; its lock is held. */
+void dd_list_unpend(struct dd_list *list, struct dd_channel *ch)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
-	if (!RB_EMPTY_NODE(&seg->pend)) {
-		rb_erase_cached(&seg->pend, &list->pending);
-		RB_CLEAR_NODE(&seg->pend);
+	if (!RB_EMPTY_NODE(&ch->pend)) {
+		rb_erase_cached(&ch->pend, &list->pending);
+		RB_CLEAR_NODE(&ch->pend);
 	}
 	spin_unlock_irqrestore(&list->pend_lock, flags);
 }
 
-static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
+static struct dd_channel *dd_list_pop(struct dd_list *list, u64 head)
 {
-	struct dd_segment *seg = NULL;
+	struct dd_channel *ch = NULL;
 	struct rb_node *first;
 	unsigned long flags;
 
 	spin_lock_irqsave(&list->pend_lock, flags);
 	first = rb_first_cached(&list->pending);
 	if (first) {
-		seg = rb_entry(first, struct dd_segment, pend);
-		if (dd_credit_ok(seg->credit, head)) {
+		ch = rb_entry(first, struct dd_channel, pend);
+		if (dd_credit_ok(ch->credit, head)) {
 			rb_erase_cached(first, &list->pending);
 			RB_CLEAR_NODE(first);
 		} else {
-			seg = NULL;
+			ch = NULL;
 		}
 	}
 	if (RB_EMPTY_ROOT(&list->pending.rb_root))
 		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
-	return seg;
+	return ch;
 }
 
 /**
@@ -540,7 +540,7 @@ static struct dd_segment *dd_list_pop(struct dd_list *list, u64 head)
  */
 void dd_list_kick(struct dd_list *list)
 {
-	struct dd_segment *seg;
+	struct dd_channel *ch;
 	bool done, posted = false;
 	u32 n = 0;
 
@@ -554,24 +554,24 @@ void dd_list_kick(struct dd_list *list)
 	    RB_EMPTY_ROOT(&list->pending.rb_root))
 		return;
 	/*
-	 * A segment that was removed from the tree may be revoked before its lock
-	 * is taken. Its memory outlives the read section, and a revoked segment has
+	 * A channel that was removed from the tree may be revoked before its lock
+	 * is taken. Its memory outlives the read section, and a revoked channel has
 	 * no withheld note.
 	 */
 	rcu_read_lock();
 	/*
 	 * Nothing can be posted while the ring moves; growth ends with a kick. If
-	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a segment
+	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a channel
 	 * leaves the tree only when its note is posted, so the reader has notes to
 	 * consume and kicks again after that.
 	 */
 	while (n++ < DD_KICK_MAX && !dd_list_moving(list) &&
-	       (seg = dd_list_pop(list, dd_list_head_pos(list)))) {
-		spin_lock_bh(&seg->lock);
-		done = dd_segment_retry(seg);
-		spin_unlock_bh(&seg->lock);
-		if (done)
-			dd_conn_flush(dd_conn_of_seg(seg));
+	       (ch = dd_list_pop(list, dd_list_head_pos(list)))) {
+		spin_lock_bh(&ch->lock);
+		done = dd_channel_retry(ch);
+		spin_unlock_bh(&ch->lock);
+		if (done && ch->link->report)
+			ch->link->report(ch);
 		posted |= done;
 	}
 	rcu_read_unlock();

@@ -14,8 +14,8 @@
 #include "deferred.h"
 #include "node.h"
 
+struct dd_channel;
 struct dd_rings;
-struct dd_segment;
 
 /*
  * Withheld notes posted by one kick. The reader does this work for its senders, so it
@@ -41,9 +41,9 @@ struct dd_segment;
  *	is gone
  * @wait: sleeping readers
  * @pend_lock: protects @pending and the flags in @head; innermost. Taken with
- *	interrupts disabled: segments of this node are locked with softirqs enabled, and
- *	spin_unlock_bh() would run pending softirqs with the segment locked
- * @pending: segments with a withheld note, by the position they wait for
+ *	interrupts disabled: channels of this node are locked with softirqs enabled, and
+ *	spin_unlock_bh() would run pending softirqs with the channel locked
+ * @pending: channels with a withheld note, by the position they wait for
  * @rings: direct rings, or NULL; set and changed under @lock
  * @rcu: see struct dd_obj
  */
@@ -119,8 +119,8 @@ int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
 void dd_list_unreserve(struct dd_list *list, u32 slots);
 void dd_list_publish(struct dd_list *list);
 void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
-bool dd_list_pend(struct dd_list *list, struct dd_segment *seg);
-void dd_list_unpend(struct dd_list *list, struct dd_segment *seg);
+bool dd_list_pend(struct dd_list *list, struct dd_channel *ch);
+void dd_list_unpend(struct dd_list *list, struct dd_channel *ch);
 
 extern const struct dd_obj_ops dd_list_ops;
 

@@ -8,7 +8,7 @@
  * connection is released. So callbacks of the link, which run under that lock, find
  * the connection's segment, cell and list valid.
  *
- * Lock order: the proxy's lock, the peer's lock, the lock of the own segment.
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
 #include <linux/pid.h>
 #include <linux/slab.h>
@@ -33,8 +33,8 @@ struct dd_remote_end {
 
 static_assert(sizeof(struct dd_remote_end) <= DD_CTL_BODY);
 
-/* Own classes: these locks are taken in softirq, those of local segments are not. */
-static struct lock_class_key dd_remote_proxy_key, dd_remote_seg_key;
+/* Own classes: these locks are taken in softirq, those of local channels are not. */
+static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;
 
 /*
  * Allocate the state of a connection with @peer. The connection itself must have its
@@ -51,10 +51,10 @@ static struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
 	r->peer = peer;
 	INIT_LIST_HEAD(&r->entry);
 	mutex_init(&r->op_lock);
-	dd_segment_init(&r->proxy);
+	dd_channel_init(&r->proxy, NULL);
 	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
-	r->proxy.dead = true;
-	dd_grant_init(&r->grant, &r->proxy, peer->number, DD_RIGHT_PUT);
+	r->proxy.link = &dd_link_remote;
+	r->proxy.rights = DD_RIGHT_PUT;
 	return r;
 }
 
@@ -128,7 +128,7 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
 		.id = r->id,
 		.peer_id = peer_id,
 		.rx_size = conn->seg.mem.length,
-		.rx_window = conn->seg.credit->window,
+		.rx_window = conn->chan.credit->window,
 		.rx_taken = rx_taken,
 		.tx_window = tx_window,
 		.tx_taken = tx_taken,
@@ -157,15 +157,15 @@ static int dd_remote_join(struct dd_remote *r, struct dd_conn *conn,
  */
 static void dd_remote_attach(struct dd_remote *r, struct dd_conn *conn)
 {
-	lockdep_set_class(&conn->seg.lock, &dd_remote_seg_key);
-	dd_grant_init(&conn->grant, &conn->seg, r->peer->number, DD_RIGHT_PUT);
-	conn->grant.id = r->id;
-	conn->imp.link = &dd_link_remote;
-	conn->imp.grant = &r->grant;
-	dd_conn_open_cell(conn, r->peer->number);
-	spin_lock_bh(&conn->seg.lock);
-	conn->seg.dead = false;
-	spin_unlock_bh(&conn->seg.lock);
+	lockdep_set_class(&conn->chan.lock, &dd_remote_chan_key);
+	conn->chan.link = &dd_link_remote;
+	conn->chan.importer = r;
+	conn->imp.chan = &r->proxy;
+	dd_conn_open(conn, r->peer->number);
+	conn->chan.id = r->id;
+	spin_lock_bh(&conn->chan.lock);
+	conn->chan.dead = false;
+	spin_unlock_bh(&conn->chan.lock);
 	spin_lock(&r->proxy.lock);
 	r->proxy.dead = false;
 	spin_unlock(&r->proxy.lock);
@@ -247,7 +247,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 			r->gone = true;
 			/* On a list, so registered, so @conn is valid. */
 			if (r->open &&
-			    refcount_inc_not_zero(&r->conn->obj.users))
+			    refcount_inc_not_zero(&r->conn->imp.obj.users))
 				conn = r->conn;
 		}
 		dd_ctl_unlock(peer);
@@ -266,9 +266,9 @@ static void dd_remote_describe(const struct dd_conn *conn, u8 type, u32 taken,
 {
 	*end = (struct dd_remote_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),
-		.pid = cpu_to_le32(pid_nr(conn->obj.ctx->pid)),
+		.pid = cpu_to_le32(pid_nr(conn->imp.obj.ctx->pid)),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->uid)),
-		.window = cpu_to_le16(conn->seg.credit->window),
+		.window = cpu_to_le16(conn->chan.credit->window),
 		.type = type,
 		.taken = cpu_to_le16(taken),
 	};
@@ -287,10 +287,10 @@ static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_remote_end *end)
 {
 	u32 window = le16_to_cpu(end->window);
-	struct dd_ctx *ctx = conn->obj.ctx;
+	struct dd_ctx *ctx = conn->imp.obj.ctx;
 
-	conn->imp.peer_size = le64_to_cpu(end->size);
-	conn->imp.peer_window = window;
+	conn->imp.size = le64_to_cpu(end->size);
+	conn->imp.window = window;
 	r->pid = le32_to_cpu(end->pid);
 	r->uid = le32_to_cpu(end->uid);
 	if (dd_charge(ctx, (window + 1) * sizeof(*r->op)))
@@ -311,7 +311,7 @@ static int dd_remote_learn(struct dd_remote *r, struct dd_conn *conn,
  */
 void dd_remote_uncharge(struct dd_conn *conn)
 {
-	dd_uncharge(conn->obj.ctx, conn->remote_ops * sizeof(struct dd_remote_op));
+	dd_uncharge(conn->imp.obj.ctx, conn->remote_ops * sizeof(struct dd_remote_op));
 }
 
 static int dd_remote_error(u32 status)
@@ -385,7 +385,7 @@ int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg)
 	struct dd_remote *r;
 	int err;
 
-	peer = dd_peer_get(conn->obj.ctx->node, arg->node);
+	peer = dd_peer_get(conn->imp.obj.ctx->node, arg->node);
 	if (!peer)
 		return -ENONET;
 	if (arg->flags & DD_CONNECT_TIMEOUT) {
@@ -457,12 +457,12 @@ void dd_remote_caller(const struct dd_remote_call *call, struct dd_client_id *ci
 int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn)
 {
 	/* Places still used by unread notes of the block's previous client. */
-	u32 taken = conn->seg.credit->window - dd_remote_free_slots(&conn->seg);
+	u32 taken = conn->chan.credit->window - dd_remote_free_slots(&conn->chan);
 	struct dd_remote *r = call->r;
 	int err;
 
 	err = dd_remote_join(r, conn, call->session, call->chan,
-			     conn->imp.peer_window,
+			     conn->imp.window,
 			     le16_to_cpu(call->remote.taken), taken);
 	if (err)
 		return err;

@@ -50,9 +50,8 @@ struct dd_drain {
  * @ref: held by the connection, by each list, and by the worker
  * @conn: the connection; valid while this is registered with the peer, or held by
  *	the connection
- * @proxy: stands for the segment of the other end: its lock protects the import, and
- *	it is dead once the import is broken. It has no memory
- * @grant: leads to @proxy, as struct dd_import requires
+ * @proxy: stands for the channel to the other end: its lock protects the import, and it
+ *	is dead once the import is broken. It has no segment
  * @peer: the other node, counted
  * @chan: the transport's channel; under the peer's lock
  * @id: of the channel; the other node uses it to name this end
@@ -75,8 +74,7 @@ struct dd_drain {
 struct dd_remote {
 	refcount_t ref;
 	struct dd_conn *conn;
-	struct dd_segment proxy;
-	struct dd_grant grant;
+	struct dd_channel proxy;
 	struct dd_peer *peer;
 	struct dd_tp_chan chan;
 	u64 id;
@@ -111,10 +109,16 @@ static const struct rhashtable_params dd_remote_ids __maybe_unused = {
 	.automatic_shrinking = true,
 };
 
+/* Of an import of another node's segment. */
+static inline struct dd_remote *dd_remote_of_import(const struct dd_import *imp)
+{
+	return container_of(imp->chan, struct dd_remote, proxy);
+}
+
 /* For a connection whose other end is on another node. */
 static inline struct dd_remote *dd_remote_of(const struct dd_conn *conn)
 {
-	return container_of(conn->imp.grant, struct dd_remote, grant);
+	return dd_remote_of_import(&conn->imp);
 }
 
 static inline struct dd_remote *dd_remote_of_chan(struct dd_tp_chan *chan)
@@ -125,14 +129,14 @@ static inline struct dd_remote *dd_remote_of_chan(struct dd_tp_chan *chan)
 /* Node number of the other end. */
 static inline u32 dd_conn_peer_node(const struct dd_conn *conn)
 {
-	return conn->peer ? READ_ONCE(conn->peer->obj.ctx->node->id) :
+	return conn->other ? READ_ONCE(conn->other->imp.obj.ctx->node->id) :
 			    dd_remote_of(conn)->peer->number;
 }
 
 /* Process of the other end, as numbered on its node. */
 static inline u32 dd_conn_peer_pid(const struct dd_conn *conn)
 {
-	return conn->peer ? pid_nr(conn->peer->obj.ctx->pid) :
+	return conn->other ? pid_nr(conn->other->imp.obj.ctx->pid) :
 			    dd_remote_of(conn)->pid;
 }
 
@@ -146,13 +150,12 @@ void dd_remote_uncharge(struct dd_conn *conn);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error);
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
-u32 dd_remote_free_slots(struct dd_segment *seg);
+u32 dd_remote_free_slots(struct dd_channel *ch);
 void dd_remote_end_lost(struct dd_peer *peer);
 void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
-void dd_remote_posted(struct dd_remote *r);
-void dd_remote_flush(struct dd_conn *conn);
+void dd_remote_report(struct dd_channel *ch);
 void dd_remote_await(struct dd_conn *conn);
 
 extern const struct dd_link_ops dd_link_remote;

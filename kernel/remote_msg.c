@@ -3,13 +3,15 @@
  * Messages of connections whose other end is on another node: requests become messages
  * of the transport, and the callbacks of the transport and the link are implemented.
  *
- * Lock order: the proxy's lock, the peer's lock, the lock of the own segment.
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "copy.h"
 #include "ctl.h"
+#include "deposit.h"
+#include "hooks.h"
 #include "link_udp.h"
 #include "page.h"
 #include "peer.h"
@@ -69,24 +71,21 @@ void dd_remote_op_end(struct dd_remote_op *op)
 }
 
 /*
- * Pass a request to the transport; the import is locked and alive. If it returns 0 the
- * peer is locked, until dd_remote_push() or dd_remote_leave().
+ * Pass a request to the transport; the import is locked and alive. The transport may
+ * transmit it at any time, and does so at dd_remote_flush().
  */
-static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
+static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 			   struct dd_bounce *copy)
 {
-	struct dd_remote *r = dd_remote_of(conn);
-	struct dd_import *imp = &conn->imp;
+	struct dd_remote *r = dd_remote_of_import(imp);
 	u64 n = imp->submitted + 1;
 	struct dd_remote_op *rop = &r->op[n % r->nops];
 	const struct dd_sqe *sqe = &op->sqe;
-	int err;
+	int err = -EBUSY;
 
 	dd_ctl_lock(r->peer);
-	if (n - imp->done > r->nops) {
-		err = -EBUSY;
+	if (n - imp->done > r->nops)
 		goto out;
-	}
 	/* Message n - nops is done, so the transport does not use its entry any more. */
 	rop->tp.msg.dst = sqe->dst;
 	rop->tp.msg.len = sqe->len;
@@ -113,41 +112,28 @@ static int dd_remote_queue(struct dd_conn *conn, struct dd_op *op,
 	/* Before unlocking: then the peer may report the message as sent or done. */
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->cell->submitted, n);
-	__release(&dd_ctl_link(r->peer)->lock);
-	return 0;
 out:
 	dd_ctl_unlock_quiet(r->peer);
 	return err;
 }
 
-static int dd_remote_put_op(struct dd_conn *conn, struct dd_op *op)
+static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
 {
+	if (unlikely(!(imp->chan->rights & DD_RIGHT_PUT)))
+		return -EACCES;
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
 		return -EINPROGRESS;
-	return dd_remote_queue(conn, op, NULL);
+	return dd_remote_queue(imp, op, NULL);
 }
 
-static void dd_remote_push(struct dd_conn *conn)
+static bool dd_remote_same(const struct dd_import *a, const struct dd_import *b)
 {
-	struct dd_remote *r = dd_remote_of(conn);
-
-	__acquire(&dd_ctl_link(r->peer)->lock);
-	dd_ctl_unlock(r->peer);
+	return dd_remote_of_import(a)->peer == dd_remote_of_import(b)->peer;
 }
 
-/* The import is locked; a softirq may transmit before dd_remote_flush_peer() does. */
-static bool dd_remote_leave(struct dd_conn *conn, struct dd_conn *before)
+static void dd_remote_flush(struct dd_import *imp)
 {
-	struct dd_remote *r = dd_remote_of(conn);
-
-	__acquire(&dd_ctl_link(r->peer)->lock);
-	dd_ctl_unlock_quiet(r->peer);
-	return before && dd_remote_of(before)->peer == r->peer;
-}
-
-static void dd_remote_flush_peer(struct dd_conn *conn)
-{
-	struct dd_remote *r = dd_remote_of(conn);
+	struct dd_remote *r = dd_remote_of_import(imp);
 
 	dd_ctl_lock(r->peer);
 	dd_ctl_unlock(r->peer);
@@ -186,35 +172,59 @@ static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 	return ERR_PTR(err);
 }
 
-static int dd_remote_put_slow(struct dd_conn *conn, struct dd_op *op)
+static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_remote *r = dd_remote_of(conn);
 	struct dd_bounce *copy = dd_bounce_get(op);
+	struct dd_channel *ch = imp->chan;
 	int err;
 
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	local_bh_disable();
-	spin_lock(&r->proxy.lock);
-	err = dd_grant_check(&r->grant, DD_RIGHT_PUT);
+	spin_lock(&ch->lock);
+	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, copy);
+	spin_unlock(&ch->lock);
 	if (!err)
-		err = dd_remote_queue(conn, op, copy);
-	spin_unlock(&r->proxy.lock);
-	if (!err)
-		dd_remote_push(conn);
+		dd_remote_flush(imp);
 	local_bh_enable();
 	if (err)
 		dd_bounce_free(copy);
 	return err;
 }
 
+/* A withheld note was posted; the own channel is locked. */
+static void dd_remote_posted(struct dd_channel *ch)
+{
+	struct dd_remote *r = ch->importer;
+
+	WRITE_ONCE(r->posted, ch->received);
+}
+
+/**
+ * dd_remote_report() - report posted notes to the peer
+ * @ch: the own channel, not locked; the caller holds a reference or is in an RCU
+ *	read-side section
+ */
+void dd_remote_report(struct dd_channel *ch)
+{
+	struct dd_remote *r = ch->importer;
+
+	dd_ctl_lock(r->peer);
+	if (r->registered && r->chan.up) {
+		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->posted));
+		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
+	}
+	dd_ctl_unlock(r->peer);
+}
+
 const struct dd_link_ops dd_link_remote = {
 	.name = "udp",
 	.put = dd_remote_put_op,
 	.put_slow = dd_remote_put_slow,
-	.push = dd_remote_push,
-	.leave = dd_remote_leave,
-	.flush = dd_remote_flush_peer,
+	.flush = dd_remote_flush,
+	.same = dd_remote_same,
+	.posted = dd_remote_posted,
+	.report = dd_remote_report,
 };
 
 /* Callbacks of the link; called with the peer locked and softirqs disabled. */
@@ -250,150 +260,114 @@ void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 			     const void *payload, u32 off, u32 len)
 {
+	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	struct dd_remote *r = dd_remote_of_chan(chan);
-	struct dd_segment *seg = &r->conn->seg;
-	u64 at = seg->mem.offset + dst;
 	u32 done = 0;
+	int err;
+	u64 at;
 
-	spin_lock(&seg->lock);
-	if (seg->dead) {
-		spin_unlock(&seg->lock);
-		return -ECONNRESET;
-	}
-	while (done < len) {
+	spin_lock(&ch->lock);
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, dst, len, &at);
+	while (!err && done < len) {
 		size_t left;
-		void *to = dd_region_addr(seg->mem.region, at + done, &left);
+		void *to = dd_region_addr(ch->seg->mem.region, at + done, &left);
 
 		left = min_t(size_t, left, len - done);
 		dd_udp_copy(link, payload, off + done, to, left);
 		done += left;
 	}
-	spin_unlock(&seg->lock);
-	dd_stat_add(link->peer->node, DD_STAT_BYTES, len);
-	return 0;
+	spin_unlock(&ch->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, done);
+	/* The packet is acknowledged, as the peer could only repeat it. */
+	return err ? -ECONNRESET : 0;
 }
 
 static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 				    u64 dst, const void *payload,
 				    struct dd_tp_rx_batch *batch)
 {
+	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	struct dd_segment *seg = &dd_remote_of_chan(chan)->conn->seg;
-	u64 at = seg->mem.offset + dst;
 	u32 n = 0;
+	u64 at;
 
-	spin_lock(&seg->lock);
-	/* If it is dead, dd_remote_deposit() reports that for single packets. */
-	if (!seg->dead)
+	spin_lock(&ch->lock);
+	/* If it is refused, dd_remote_deposit() reports that for single packets. */
+	if (!dd_deposit_at(ch, DD_RIGHT_PUT, dst,
+			   (u64)batch->most * batch->plen, &at))
 		n = dd_udp_copy_batch(link, payload, batch,
-				      seg->mem.region->pages +
-				      dd_region_index(seg->mem.region, at),
+				      ch->seg->mem.region->pages +
+				      dd_region_index(ch->seg->mem.region, at),
 				      offset_in_page(at));
-	spin_unlock(&seg->lock);
+	spin_unlock(&ch->lock);
 	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);
 }
 
-/**
- * struct dd_remote_note - contents of a note
- * @conn: the receiving end
- * @msg: the message
- * @word: last word of the message
- */
-struct dd_remote_note {
-	const struct dd_conn *conn;
-	const struct dd_tp_msg *msg;
-	u64 word;
-};
-
-static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+/* Store the last bytes of a message; the channel is locked. */
+static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
+			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail,
+			 u64 *word)
 {
-	const struct dd_remote_note *note = arg;
-	const struct dd_tp_msg *msg = note->msg;
+	size_t left;
+	void *to;
+	int err;
+	u64 at;
 
-	*rec = (struct dd_rec) {
-		.conn = dd_obj_serial(&note->conn->obj),
-		.type = DD_NOTE_DATA,
-		.meta_count = msg->meta_count,
-		.cookie = note->conn->cookie,
-		.offset = msg->dst,
-		.len = msg->len,
-		.word = note->word,
-		.msgid = msg->msgid,
-		.tag = msg->tag,
-	};
-	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+	*word = 0;
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, msg->dst + msg->len - ntail, ntail, &at);
+	if (err || !ntail)
+		return err;
+	to = dd_region_addr(ch->seg->mem.region, at, &left);
+	*word = dd_copy_final(to, tail, ntail);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
+	return 0;
 }
 
 /*
- * Prepare the note of a message that is in place; the segment is locked. A reader that
- * sees the note may answer at once, on another CPU, and needs the peer's lock for that.
- * So the note is only filled in here; dd_remote_post() posts it just before the peer is
- * unlocked. The peer's lock keeps notes in order, and list and slot in existence: a
- * connection leaves its list only after it has left the peer, under that lock.
- *
- * Returns false if the note is withheld.
+ * A message is complete. A reader that sees its note may answer at once, on another CPU,
+ * and needs the peer's lock for that, so dd_remote_post() posts the note just before the
+ * peer is unlocked. The peer's lock keeps notes in order, and list and slot in existence:
+ * a connection leaves its list only after it has left the peer, under that lock.
  */
-static bool dd_remote_notify(struct dd_udp_peer *link, struct dd_segment *seg,
-			     const struct dd_remote_note *note)
+static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
+			       const struct dd_tp_msg *msg, const u8 *tail,
+			       u32 ntail)
 {
-	struct dd_ctl *ctl = link->priv;
+	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	struct dd_due *due = &dd_ctl_of_tp(tp)->due;
+	struct dd_arrival a = {
+		.n = msg->msgid,
+		.offset = msg->dst,
+		.len = msg->len,
+		.tag = msg->tag,
+		.meta_count = msg->meta_count,
+		.meta = msg->meta,
+	};
+	bool done = false;
 
-	ctl->due.note = dd_segment_note(seg, dd_remote_fill, note, &ctl->due.pos);
-	if (likely(ctl->due.note)) {
-		ctl->due.list = seg->list;
-		link->note_due = true;
-		return true;
+	spin_lock(&ch->lock);
+	/* If it is refused, the message is not in place and never will be. */
+	if (!dd_remote_end(link, ch, msg, tail, ntail, &a.word)) {
+		done = dd_deposit_done(ch, &a, msg->flags & DD_PUT_NOTIFY, due);
+		trace_dd_arrival(ch, link->peer->number, &a);
+		link->note_due = due->note;
+		if (!due->note)
+			dd_list_wake(ch->seg->list);
 	}
-	dd_remote_fill(&seg->rec, note);
-	return dd_segment_withhold(seg);
+	spin_unlock(&ch->lock);
+	return done;
 }
 
-/* Post the note prepared by dd_remote_notify(). */
+/* Post the note that dd_remote_complete() has left. */
 static void dd_remote_post(struct dd_udp_peer *link)
 {
 	const struct dd_ctl *ctl = link->priv;
 
 	lockdep_assert_held(&link->lock);
 	link->note_due = false;
-	dd_list_commit(ctl->due.list, ctl->due.note, ctl->due.pos);
+	dd_deposit_post(&ctl->due);
 	dd_list_wake(ctl->due.list);
-}
-
-static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
-			       const struct dd_tp_msg *msg, const u8 *tail,
-			       u32 ntail)
-{
-	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	struct dd_conn *conn = dd_remote_of_chan(chan)->conn;
-	struct dd_remote_note note = { .conn = conn, .msg = msg };
-	struct dd_segment *seg = &conn->seg;
-	bool done = true;
-
-	spin_lock(&seg->lock);
-	/* This end is closing: the message is not in place and never will be. */
-	if (seg->dead) {
-		spin_unlock(&seg->lock);
-		return false;
-	}
-	if (ntail) {
-		size_t left;
-		void *to = dd_region_addr(seg->mem.region, seg->mem.offset +
-					  msg->dst + msg->len - ntail, &left);
-
-		note.word = dd_copy_final(to, tail, ntail);
-		dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
-	}
-	WRITE_ONCE(seg->received, msg->msgid);
-	WRITE_ONCE(conn->imp.cell->received, msg->msgid);
-	trace_dd_arrival(conn, link->peer->number, msg->dst, msg->len,
-			 msg->msgid);
-	if (dd_segment_wants(seg, msg->flags & DD_PUT_NOTIFY))
-		done = dd_remote_notify(link, seg, &note);
-	if (!link->note_due)
-		dd_list_wake(seg->list);
-	spin_unlock(&seg->lock);
-	return done;
 }
 
 /*
@@ -401,10 +375,10 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
  * so far: if the reader moves its position back, credit that was returned to the peer
  * stays valid.
  */
-u32 dd_remote_free_slots(struct dd_segment *seg)
+u32 dd_remote_free_slots(struct dd_channel *ch)
 {
-	struct dd_credit *c = seg->credit;
-	u64 head = max(dd_list_head_pos(seg->list), READ_ONCE(c->seen));
+	struct dd_credit *c = ch->credit;
+	u64 head = max(dd_list_head_pos(ch->seg->list), READ_ONCE(c->seen));
 	u32 n, i = c->next;
 
 	WRITE_ONCE(c->seen, head);
@@ -416,7 +390,7 @@ u32 dd_remote_free_slots(struct dd_segment *seg)
 
 static u32 dd_remote_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
-	return dd_remote_free_slots(&dd_remote_of_chan(chan)->conn->seg);
+	return dd_remote_free_slots(&dd_remote_of_chan(chan)->conn->chan);
 }
 
 static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
@@ -430,7 +404,7 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 	WRITE_ONCE(imp->sent, msgid);
 	WRITE_ONCE(imp->cell->sent, msgid);
 	r->drain.sent_at = tp->last_rx;
-	dd_ctx_wake(r->conn->obj.ctx);
+	dd_ctx_wake(r->conn->imp.obj.ctx);
 }
 
 static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
@@ -440,7 +414,7 @@ static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 
 	WRITE_ONCE(imp->done, msgid);
 	WRITE_ONCE(imp->cell->done, msgid);
-	dd_ctx_wake(r->conn->obj.ctx);
+	dd_ctx_wake(r->conn->imp.obj.ctx);
 }
 
 static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
@@ -562,28 +536,5 @@ void dd_remote_await(struct dd_conn *conn)
 	dd_ctl_lock(r->peer);
 	if (r->registered)
 		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);
-	dd_ctl_unlock(r->peer);
-}
-
-/* A withheld note was posted; the own segment is locked. */
-void dd_remote_posted(struct dd_remote *r)
-{
-	WRITE_ONCE(r->posted, r->conn->seg.received);
-}
-
-/**
- * dd_remote_flush() - report posted notes to the peer
- * @conn: the receiving end, not locked; the caller holds a reference or is in an RCU
- *	read-side section
- */
-void dd_remote_flush(struct dd_conn *conn)
-{
-	struct dd_remote *r = dd_remote_of(conn);
-
-	dd_ctl_lock(r->peer);
-	if (r->registered && r->chan.up) {
-		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->posted));
-		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
-	}
 	dd_ctl_unlock(r->peer);
 }

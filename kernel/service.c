@@ -289,7 +289,7 @@ static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
 
 	mutex_lock(&svc->lock);
 	conn = svc->blocks[i].conn;
-	if (conn && !refcount_inc_not_zero(&conn->obj.users))
+	if (conn && !refcount_inc_not_zero(&conn->imp.obj.users))
 		conn = NULL;
 	mutex_unlock(&svc->lock);
 	return conn;
@@ -320,7 +320,7 @@ static void dd_service_end(struct dd_obj *obj)
 
 		if (!conn)
 			continue;
-		dd_conn_end(&conn->obj);
+		dd_conn_end(&conn->imp.obj);
 		dd_conn_put(conn);
 		cond_resched();
 	}
@@ -408,7 +408,7 @@ static bool dd_block_clean(const struct dd_service *svc,
 
 	/* A list per connection is freed with its connection. */
 	if (svc->flags & DD_SERVE_ACCEPT && conn &&
-	    (dd_credit_last(conn->seg.credit) > dd_list_head_pos(conn->seg.list) ||
+	    (dd_credit_last(conn->chan.credit) > dd_list_head_pos(conn->seg.list) ||
 	     dd_rings_ready(conn->seg.list)))
 		return false;
 	return max(block->conn_note, dd_credit_last(&block->credit)) <= head &&
@@ -428,10 +428,10 @@ static u64 dd_block_owed(const struct dd_block *block)
 	if (!conn || READ_ONCE(conn->closing))
 		return 0;
 	/* Either number may have been written by a process. */
-	if (check_add_overflow(READ_ONCE(conn->seg.received), conn->owed, &got))
+	if (check_add_overflow(READ_ONCE(conn->chan.received), conn->owed, &got))
 		got = U64_MAX;
 	if (check_add_overflow(dd_direct_last(conn),
-			       (u64)READ_ONCE(conn->refused), &sent))
+			       (u64)READ_ONCE(conn->imp.refused), &sent))
 		sent = U64_MAX;
 	return got - min(got, sent);
 }
@@ -552,7 +552,7 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 			   const struct dd_client_id *cid, struct dd_kit *kit,
 			   struct dd_block **block)
 {
-	bool need = !conn->seg.credit || svc->flags & DD_SERVE_ACCEPT;
+	bool need = !conn->chan.credit || svc->flags & DD_SERVE_ACCEPT;
 	int err = 0;
 
 	for (;;) {
@@ -590,7 +590,7 @@ static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 	credit = kzalloc(sizeof(*credit), dd_gfp(ctx));
 	if (!credit)
 		return -ENOMEM;
-	conn->seg.credit = credit;
+	conn->chan.credit = credit;
 	err = dd_credit_make(ctx, credit, window);
 	if (err)
 		return err;
@@ -626,11 +626,11 @@ static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 	conn->uid = svc->uid;
 	conn->nodirect = svc->flags & DD_SERVE_NODIRECT;
 	conn->direct_any = svc->flags & DD_SERVE_DIRECT_ANY;
-	dd_segment_init(&conn->seg);
+	dd_segment_init(&conn->seg, svc->obj.ctx->node, DD_RIGHT_PUT);
 	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window)
 		err = dd_service_own_credit(conn, window);
 	if (!err)
-		err = dd_obj_reserve(&conn->obj);
+		err = dd_obj_reserve(&conn->imp.obj);
 	if (!err)
 		return conn;
 	dd_conn_put(conn);
@@ -646,19 +646,19 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	/* A server still working on messages of the last client replies on this end. */
 	conn->owed = dd_block_owed(block);
 	conn->block = nr;
-	conn->cookie = svc->obj.id | (u64)nr << 32;
+	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
 	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
 	conn->seg.mem.region = svc->recv.region;
 	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
 	conn->seg.mem.length = svc->recv_block;
 	if (svc->send.region) {
-		conn->send.region = svc->send.region;
-		conn->send.offset = svc->send.offset + nr * svc->send_block;
-		conn->send.length = svc->send_block;
+		conn->imp.send.region = svc->send.region;
+		conn->imp.send.offset = svc->send.offset + nr * svc->send_block;
+		conn->imp.send.length = svc->send_block;
 	}
-	if (!conn->seg.credit) {
-		conn->seg.credit = &block->credit;
+	if (!conn->chan.credit) {
+		conn->chan.credit = &block->credit;
 		block->credit.seen = 0;
 		conn->seg.list = svc->list;
 	}
@@ -670,8 +670,8 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 {
 	struct dd_rec rec = {
 		.type = DD_NOTE_CONN,
-		.conn = dd_obj_serial(&conn->obj),
-		.cookie = conn->cookie,
+		.conn = dd_obj_serial(&conn->imp.obj),
+		.cookie = conn->seg.cookie,
 	};
 	u64 pos;
 
@@ -693,12 +693,12 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 		return NULL;
 	/* Its release has not run, as that clears block->conn under the same lock. */
 	dd_direct_forget(old);
-	if (!refcount_inc_not_zero(&old->obj.users))
+	if (!refcount_inc_not_zero(&old->imp.obj.users))
 		return NULL;
 	if (xchg(&old->closing, 1))
 		return old;
-	dd_event(&old->obj, false);
-	if (dd_obj_remove(&old->obj))
+	dd_event(&old->imp.obj, false);
+	if (dd_obj_remove(&old->imp.obj))
 		/* The reference of the table; the caller's one remains. */
 		dd_conn_put(old);
 	return old;
@@ -721,7 +721,7 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 		dd_conn_pair(conn, client);
 	if (svc->flags & DD_SERVE_ACCEPT)
 		dd_list_publish(conn->seg.list);
-	dd_obj_publish(&conn->obj);
+	dd_obj_publish(&conn->imp.obj);
 	if (svc->flags & DD_SERVE_ACCEPT)
 		dd_service_announce(svc, block, conn);
 	if (!client)
@@ -741,7 +741,7 @@ static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 	if (err)
 		return err;
 	*old = dd_service_evict(block);
-	refcount_inc(&conn->obj.users);
+	refcount_inc(&conn->imp.obj.users);
 	dd_service_give(svc, block, conn, client, cid);
 	return 0;
 }
@@ -755,8 +755,8 @@ static void dd_service_client_id(const struct dd_conn *client,
 	}
 	*cid = (struct dd_client_id) {
 		.uid = client->uid,
-		.node = READ_ONCE(client->obj.ctx->node->id),
-		.ctx = client->obj.ctx->serial + 1ull,
+		.node = READ_ONCE(client->imp.obj.ctx->node->id),
+		.ctx = client->imp.obj.ctx->serial + 1ull,
 	};
 }
 
@@ -795,11 +795,11 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(conn, dd_conn_peer_pid(conn));
-		dd_event(&conn->obj, true);
+		dd_event(&conn->imp.obj, true);
 	}
 out:
 	if (err)
-		dd_obj_unreserve(&conn->obj);
+		dd_obj_unreserve(&conn->imp.obj);
 	dd_conn_put(conn);
 	return err;
 }
@@ -855,21 +855,21 @@ void dd_service_released(struct dd_conn *conn)
 	mutex_lock(&svc->lock);
 	if (!conn->released) {
 		conn->released = true;
-		dd_stat_inc(conn->obj.ctx->node, DD_STAT_CLOSES);
+		dd_stat_inc(conn->imp.obj.ctx->node, DD_STAT_CLOSES);
 		WRITE_ONCE(svc->nconn, svc->nconn - 1);
-		svc->past.received += conn->seg.received;
+		svc->past.received += conn->chan.received;
 		svc->past.sent += conn->imp.submitted;
 		block = &svc->blocks[conn->block];
 		list_add_tail(&block->free, &svc->free);
 		/* Its credit is freed with it, but its notes stay in the list. */
 		if (conn->seg.list == svc->list &&
-		    conn->seg.credit != &block->credit)
-			block->conn_note = dd_credit_last(conn->seg.credit);
+		    conn->chan.credit != &block->credit)
+			block->conn_note = dd_credit_last(conn->chan.credit);
 		/* With a list per connection, the ring is freed with that list. */
 		block->ring = NULL;
-		if (conn->direct_rx && !(svc->flags & DD_SERVE_ACCEPT)) {
-			block->ring = conn->direct_rx->ring;
-			block->ring_end = conn->direct_rx->end;
+		if (conn->chan.direct_rx && !(svc->flags & DD_SERVE_ACCEPT)) {
+			block->ring = conn->chan.direct_rx->ring;
+			block->ring_end = conn->chan.direct_rx->end;
 		}
 	}
 	mutex_unlock(&svc->lock);
@@ -877,7 +877,7 @@ void dd_service_released(struct dd_conn *conn)
 
 static void dd_service_drop_credit(struct dd_conn *conn)
 {
-	struct dd_credit *credit = conn->seg.credit;
+	struct dd_credit *credit = conn->chan.credit;
 
 	if (!credit)
 		return;
@@ -885,7 +885,7 @@ static void dd_service_drop_credit(struct dd_conn *conn)
 		dd_list_detach(conn->seg.list,
 			       dd_service_slots(conn->svc, credit->window),
 			       dd_credit_last(credit));
-	dd_credit_drop(conn->obj.ctx, credit);
+	dd_credit_drop(conn->imp.obj.ctx, credit);
 	kfree(credit);
 }
 
@@ -902,7 +902,7 @@ void dd_service_forget(struct dd_conn *conn)
 	if (block->conn == conn)
 		block->conn = NULL;
 	mutex_unlock(&svc->lock);
-	if (conn->seg.credit != &block->credit)
+	if (conn->chan.credit != &block->credit)
 		dd_service_drop_credit(conn);
 	dd_service_put(svc);
 }
@@ -914,7 +914,7 @@ void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 	struct dd_service *svc = conn->svc;
 
 	mutex_lock(&svc->lock);
-	dd_bytes_describe(&svc->send, conn->send.offset, conn->send.length,
+	dd_bytes_describe(&svc->send, conn->imp.send.offset, conn->imp.send.length,
 			  send);
 	dd_bytes_describe(&svc->recv, conn->seg.mem.offset,
 			  conn->seg.mem.length, recv);
@@ -932,7 +932,7 @@ static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)
 		if (!conn || conn->released)
 			continue;
 		if (n < max)
-			conns[n] = dd_obj_serial(&conn->obj);
+			conns[n] = dd_obj_serial(&conn->imp.obj);
 		n++;
 	}
 	mutex_unlock(&svc->lock);

@@ -15,8 +15,8 @@
 #include "notelist.h"
 
 TRACE_EVENT(dd_op,
-	    TP_PROTO(const struct dd_conn *conn, const struct dd_sqe *sqe, int err),
-	TP_ARGS(conn, sqe, err),
+	    TP_PROTO(const struct dd_import *imp, const struct dd_sqe *sqe, int err),
+	TP_ARGS(imp, sqe, err),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -28,8 +28,8 @@ TRACE_EVENT(dd_op,
 		__field(int, err)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->obj.ctx->pid);
-		__entry->conn = conn->obj.id;
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
 		__entry->seq = sqe->seq;
 		__entry->opcode = sqe->opcode;
 		__entry->flags = sqe->flags;
@@ -43,8 +43,8 @@ TRACE_EVENT(dd_op,
 );
 
 TRACE_EVENT(dd_deposit,
-	    TP_PROTO(const struct dd_conn *conn, const struct dd_op *op, u32 msgid),
-	TP_ARGS(conn, op, msgid),
+	    TP_PROTO(const struct dd_import *imp, const struct dd_op *op, u32 msgid),
+	TP_ARGS(imp, op, msgid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -55,10 +55,10 @@ TRACE_EVENT(dd_deposit,
 		__field(u32, msgid)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->obj.ctx->pid);
-		__entry->conn = conn->obj.id;
-		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
-		__entry->peer_conn = conn->peer->obj.id;
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_conn = imp->chan->seg->owner;
 		__entry->offset = op->sqe.dst;
 		__entry->len = op->sqe.len;
 		__entry->msgid = msgid;
@@ -70,9 +70,8 @@ TRACE_EVENT(dd_deposit,
 );
 
 TRACE_EVENT(dd_arrival,
-	    TP_PROTO(const struct dd_conn *conn, u32 node, u64 offset, u32 len,
-		     u64 msgid),
-	TP_ARGS(conn, node, offset, len, msgid),
+	    TP_PROTO(const struct dd_channel *ch, u32 node, const struct dd_arrival *a),
+	TP_ARGS(ch, node, a),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -82,12 +81,12 @@ TRACE_EVENT(dd_arrival,
 		__field(u64, msgid)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->obj.ctx->pid);
-		__entry->conn = conn->obj.id;
+		__entry->pid = pid_nr(ch->seg->list->obj.ctx->pid);
+		__entry->conn = ch->seg->owner;
 		__entry->node = node;
-		__entry->offset = offset;
-		__entry->len = len;
-		__entry->msgid = msgid;
+		__entry->offset = a->offset;
+		__entry->len = a->len;
+		__entry->msgid = a->n;
 	),
 	TP_printk("pid=%d conn=%u node=%u offset=%llu len=%u msgid=%llu",
 		  __entry->pid, __entry->conn, __entry->node, __entry->offset,
@@ -135,10 +134,10 @@ DECLARE_EVENT_CLASS(dd_conn,
 		__field(bool, server)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->obj.ctx->pid);
-		__entry->conn = conn->obj.id;
+		__entry->pid = pid_nr(conn->imp.obj.ctx->pid);
+		__entry->conn = conn->imp.obj.id;
 		__entry->peer_pid = peer_pid;
-		__entry->peer_conn = conn->peer ? conn->peer->obj.id : 0;
+		__entry->peer_conn = conn->other ? conn->other->imp.obj.id : 0;
 		__entry->type = conn->type;
 		__entry->server = conn->server;
 	),
@@ -174,10 +173,10 @@ DECLARE_EVENT_CLASS(dd_direct,
 		__field(u64, sent)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->obj.ctx->pid);
-		__entry->conn = conn->obj.id;
-		__entry->peer_pid = pid_nr(conn->peer->obj.ctx->pid);
-		__entry->peer_conn = conn->peer->obj.id;
+		__entry->pid = pid_nr(conn->imp.obj.ctx->pid);
+		__entry->conn = conn->imp.obj.id;
+		__entry->peer_pid = pid_nr(conn->other->imp.obj.ctx->pid);
+		__entry->peer_conn = conn->other->imp.obj.id;
 		__entry->ring = ring;
 		__entry->sent = sent;
 	),

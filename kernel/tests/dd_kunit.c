@@ -16,14 +16,13 @@
 #define trace_dd_note(list, note, pos)	do { } while (0)
 
 #include "../area.h"
-#include "../conn.h"
+#include "../channel.h"
 #include "../copy.h"
 #include "../ctx.h"
 #include "../direct.h"
 #include "../ids.h"
 #include "../node.h"
 #include "../notelist.h"
-#include "../segment.h"
 
 struct workqueue_struct *dd_wq;
 struct tracepoint __tracepoint_dd_note;
@@ -32,7 +31,8 @@ struct tracepoint __tracepoint_dd_note;
 #include "../page.c"
 #include "../ids.c"
 #include "../area.c"
-#include "../segment.c"
+#include "../channel.c"
+#include "../deposit.c"
 #include "../notelist.c"
 
 /* ---- the rest of dd.ko -------------------------------------------------- */
@@ -96,14 +96,17 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
 	return NULL;
 }
 
-void dd_conn_flush(struct dd_conn *conn)
+static void link_posted(struct dd_channel *ch)
 {
+	struct dd_import *imp = ch->importer;
+
+	imp->done = imp->submitted;
 }
 
-void dd_conn_notified(struct dd_conn *conn)
-{
-	conn->peer->imp.done = conn->peer->imp.submitted;
-}
+static const struct dd_link_ops test_link = {
+	.name = "test",
+	.posted = link_posted,
+};
 
 /* ---- bounds.h ----------------------------------------------------------- */
 
@@ -523,11 +526,13 @@ static struct kunit_suite area_suite = {
 	.test_cases = area_cases,
 };
 
-/* ---- notelist.c, segment.c ---------------------------------------------- */
+/* ---- notelist.c, channel.c, deposit.h ----------------------------------- */
 
-/* One channel: the receiving end, and the sending end it tells. */
+/* One channel: the segment of the receiver, and the import of the sender. */
 struct channel {
-	struct dd_conn rx, tx;
+	struct dd_segment seg;
+	struct dd_channel rx;
+	struct dd_import tx;
 	struct dd_credit credit;
 	u64 consumed;
 	bool attached;
@@ -542,55 +547,55 @@ static void channel_open(struct kunit *test, struct channel *ch,
 			 struct dd_list *list, u32 window, u32 id)
 {
 	memset(ch, 0, sizeof(*ch));
-	dd_segment_init(&ch->rx.seg);
-	ch->rx.seg.policy = DD_POLICY_ALWAYS;
-	ch->rx.seg.list = list;
-	ch->rx.seg.credit = &ch->credit;
-	KUNIT_ASSERT_EQ(test, 0, dd_credit_init(ch->rx.seg.credit, window, GFP_KERNEL));
-	ch->rx.obj.id = id;
-	ch->rx.peer = &ch->tx;
-	ch->tx.peer = &ch->rx;
+	dd_segment_init(&ch->seg, list->obj.ctx->node, DD_RIGHT_PUT);
+	ch->seg.policy = DD_POLICY_ALWAYS;
+	ch->seg.list = list;
+	ch->seg.owner = id;
+	dd_channel_init(&ch->rx, &ch->seg);
+	dd_channel_open(&ch->rx, DD_RIGHT_PUT, 0);
+	ch->rx.credit = &ch->credit;
+	ch->rx.link = &test_link;
+	ch->rx.importer = &ch->tx;
+	KUNIT_ASSERT_EQ(test, 0, dd_credit_init(ch->rx.credit, window, GFP_KERNEL));
+	ch->rx.dead = false;
 	ch->attached = true;
-}
-
-static void channel_fill(struct dd_rec *rec, const void *arg)
-{
-	*rec = *(const struct dd_rec *)arg;
 }
 
 /* A message: true if it was accepted. */
 static bool channel_send(struct channel *ch)
 {
-	struct dd_segment *seg = &ch->rx.seg;
-	struct dd_rec rec = { .type = DD_NOTE_DATA, .conn = ch->rx.obj.id };
+	struct dd_channel *rx = &ch->rx;
+	struct dd_arrival a = {};
+	struct dd_due due;
 	bool ok;
 
-	spin_lock_bh(&seg->lock);
-	ok = !seg->withheld || dd_segment_retry(seg);
+	spin_lock_bh(&rx->lock);
+	ok = !rx->withheld || dd_channel_retry(rx);
 	if (ok) {
-		rec.msgid = ++seg->received;
-		ch->tx.imp.submitted++;
-		if (!dd_segment_wants(seg, true) ||
-		    dd_segment_tell(seg, channel_fill, &rec))
-			ch->tx.imp.done = ch->tx.imp.submitted;
+		a.n = ++ch->tx.submitted;
+		if (dd_deposit_done(rx, &a, true, &due))
+			ch->tx.done = a.n;
+		if (due.note)
+			dd_deposit_post(&due);
 	}
-	spin_unlock_bh(&seg->lock);
+	spin_unlock_bh(&rx->lock);
 	return ok;
 }
 
 static void channel_close(struct channel *ch)
 {
-	struct dd_segment *seg = &ch->rx.seg;
-	struct dd_rec rec = { .type = DD_NOTE_CLOSE, .conn = ch->rx.obj.id };
+	struct dd_channel *rx = &ch->rx;
+	struct dd_list *list = ch->seg.list;
+	struct dd_rec rec = { .type = DD_NOTE_CLOSE, .conn = ch->seg.owner };
 
-	mutex_lock(&seg->list->lock);
-	spin_lock_bh(&seg->lock);
-	dd_segment_revoke(seg, &rec);
-	spin_unlock_bh(&seg->lock);
-	mutex_unlock(&seg->list->lock);
-	dd_list_detach(seg->list, channel_slots(seg->credit->window),
-		       dd_credit_last(seg->credit));
-	dd_credit_exit(seg->credit);
+	mutex_lock(&list->lock);
+	spin_lock_bh(&rx->lock);
+	dd_channel_revoke(rx, &rec);
+	spin_unlock_bh(&rx->lock);
+	mutex_unlock(&list->lock);
+	dd_list_detach(list, channel_slots(rx->credit->window),
+		       dd_credit_last(rx->credit));
+	dd_credit_exit(rx->credit);
 	ch->attached = false;
 }
 
@@ -628,17 +633,17 @@ static void list__withholds_and_lets_in(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, dd_list_ready(list));
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	KUNIT_EXPECT_TRUE(test, dd_list_ready(list));
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 1ull);
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));	/* in place, note withheld */
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 1ull);
 	KUNIT_EXPECT_TRUE(test, list->head->flags & DD_LIST_NEED_KICK);
 	KUNIT_EXPECT_FALSE(test, channel_send(ch));	/* refused */
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.submitted, 2ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.submitted, 2ull);
 
 	note = list_read(list);
 	KUNIT_ASSERT_NOT_NULL(test, note);
 	KUNIT_EXPECT_EQ(test, note->msgid, 1u);
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 2ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 2ull);
 	KUNIT_EXPECT_FALSE(test, list->head->flags & DD_LIST_NEED_KICK);
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	note = list_read(list);
@@ -648,7 +653,7 @@ static void list__withholds_and_lets_in(struct kunit *test)
 	/* The third is withheld no more; closing loses nothing. */
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	channel_close(ch);
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, ch->tx.imp.submitted);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, ch->tx.submitted);
 	/* The list is gone with its last user; its ring is not read again. */
 	fake_break(test, f);
 }
@@ -669,7 +674,7 @@ static void list__close_tells_all_in_order(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, channel_send(ch));
 	KUNIT_EXPECT_FALSE(test, channel_send(ch));
 	channel_close(ch);
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 3ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 3ull);
 	for (i = 1; i <= 3; i++) {
 		note = list_read(list);
 		KUNIT_ASSERT_NOT_NULL(test, note);
@@ -750,13 +755,13 @@ static void list__posts_wait_while_the_ring_moves(struct kunit *test)
 	channel_open(test, ch, list, 4, 3);
 	tail = atomic64_fetch_or(DD_LIST_MOVING, &list->tail);
 	KUNIT_EXPECT_TRUE(test, channel_send(ch));
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 0ull);
 	KUNIT_EXPECT_FALSE(test, channel_send(ch));
 	dd_list_kick(list);	/* must neither post nor loop */
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 0ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 0ull);
 	atomic64_set(&list->tail, tail);
 	dd_list_kick(list);
-	KUNIT_EXPECT_EQ(test, ch->tx.imp.done, 1ull);
+	KUNIT_EXPECT_EQ(test, ch->tx.done, 1ull);
 	channel_close(ch);
 	fake_break(test, f);
 }
@@ -800,7 +805,7 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, list_read(list));
 	}
 	INIT_WORK_ONSTACK(&g.work, growth_work);
-	spin_lock(&ch->rx.seg.lock);
+	spin_lock(&ch->rx.lock);
 	note = dd_list_claim(list, &pos);
 	schedule_work_on(cpumask_any_but(cpu_online_mask, smp_processor_id()),
 			 &g.work);
@@ -811,7 +816,7 @@ static void list__growth_waits_for_a_note_in_the_making(struct kunit *test)
 		dd_note_rec(note)->msgid = 77;
 		dd_list_commit(list, note, pos);
 	}
-	spin_unlock(&ch->rx.seg.lock);
+	spin_unlock(&ch->rx.lock);
 	flush_work(&g.work);
 	destroy_work_on_stack(&g.work);
 	KUNIT_EXPECT_NOT_NULL(test, note);
@@ -852,12 +857,12 @@ static void softirq_probe(struct tasklet_struct *t)
 }
 
 /* With interrupts disabled nothing but the code under test can run one. */
-static void list__no_softirq_while_a_segment_is_locked(struct kunit *test)
+static void list__no_softirq_while_a_channel_is_locked(struct kunit *test)
 {
 	struct fake *f = fake_make(test);
 	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
 	struct dd_list *list = list_make(test, f, channel_slots(1));
-	struct dd_segment *seg = &ch->rx.seg;
+	struct dd_channel *rx = &ch->rx;
 	struct tasklet_struct probe;
 	unsigned long flags;
 	bool ran;
@@ -865,13 +870,13 @@ static void list__no_softirq_while_a_segment_is_locked(struct kunit *test)
 	tasklet_setup(&probe, softirq_probe);
 	channel_open(test, ch, list, 1, 3);
 	softirq_ran = false;
-	spin_lock_irqsave(&seg->lock, flags);
+	spin_lock_irqsave(&rx->lock, flags);
 	tasklet_schedule(&probe);
 	/* There is credit, so that this takes it off again. */
-	dd_list_pend(list, seg);
-	dd_list_unpend(list, seg);
+	dd_list_pend(list, rx);
+	dd_list_unpend(list, rx);
 	ran = READ_ONCE(softirq_ran);
-	spin_unlock_irqrestore(&seg->lock, flags);
+	spin_unlock_irqrestore(&rx->lock, flags);
 	tasklet_kill(&probe);
 	KUNIT_EXPECT_FALSE(test, ran);
 	channel_close(ch);
@@ -891,13 +896,13 @@ static void list__a_kick_is_bounded(struct kunit *test)
 		channel_open(test, &ch[i], list, 1, i + 1);
 		KUNIT_ASSERT_TRUE(test, channel_send(&ch[i]));
 		KUNIT_ASSERT_TRUE(test, channel_send(&ch[i]));
-		KUNIT_ASSERT_EQ(test, ch[i].tx.imp.done, 1ull);
+		KUNIT_ASSERT_EQ(test, ch[i].tx.done, 1ull);
 	}
 	list->head->head = N;
 	while (posted < N) {
 		dd_list_kick(list);
 		for (i = 0, n = 0; i < N; i++)
-			n += ch[i].tx.imp.done == 2;
+			n += ch[i].tx.done == 2;
 		KUNIT_ASSERT_GT(test, n, posted);
 		KUNIT_EXPECT_LE(test, n - posted, (u32)DD_KICK_MAX);
 		if (n < N)
@@ -944,6 +949,64 @@ static void list__room_of_the_departed_comes_back(struct kunit *test)
 	fake_break(test, f);
 }
 
+/* Each reason to refuse bytes is asked about when they arrive, whatever link they use. */
+static void deposit__asks_on_arrival(struct kunit *test)
+{
+	struct fake *f = fake_make(test);
+	struct channel *ch = kunit_kzalloc(test, sizeof(*ch), GFP_KERNEL);
+	struct dd_list *list = list_make(test, f, channel_slots(1));
+	struct dd_channel *rx = &ch->rx;
+	u64 at = 0;
+
+	channel_open(test, ch, list, 1, 3);
+	ch->seg.mem.offset = 4096;
+	ch->seg.mem.length = 64;
+	spin_lock_bh(&rx->lock);
+	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, 8, 56, &at), 0);
+	KUNIT_EXPECT_EQ(test, at, 4104u);
+	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, 64, 0, &at), 0);
+	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, 8, 57, &at), -ERANGE);
+	KUNIT_EXPECT_EQ(test, dd_deposit_at(rx, DD_RIGHT_PUT, U64_MAX, 1, &at), -ERANGE);
+	ch->seg.inhibit = true;
+	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -EACCES,
+			    "inhibit is not asked on arrival");
+	ch->seg.inhibit = false;
+	rx->rights = 0;
+	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -EACCES,
+			    "rights are not asked on arrival");
+	rx->rights = DD_RIGHT_PUT;
+	ch->seg.generation++;
+	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -ECONNRESET,
+			    "the generation is not asked on arrival");
+	ch->seg.generation--;
+	rx->dead = true;
+	KUNIT_EXPECT_EQ_MSG(test, dd_deposit_at(rx, DD_RIGHT_PUT, 0, 8, &at), -ECONNRESET,
+			    "the dead mark is not asked on arrival");
+	rx->dead = false;
+	spin_unlock_bh(&rx->lock);
+	channel_close(ch);
+	fake_break(test, f);
+}
+
+/* A channel has no right that its segment does not have. */
+static void channel__rights_are_those_of_the_segment(struct kunit *test)
+{
+	struct dd_node *node = kunit_kzalloc(test, sizeof(*node), GFP_KERNEL);
+	struct dd_segment seg = {}, next = {};
+	struct dd_channel ch = {};
+
+	dd_segment_init(&seg, node, 0);
+	dd_segment_init(&next, node, DD_RIGHT_PUT);
+	KUNIT_EXPECT_GT(test, next.generation, seg.generation);
+	dd_channel_init(&ch, &seg);
+	KUNIT_EXPECT_TRUE(test, ch.dead);
+	dd_channel_open(&ch, DD_RIGHT_PUT, 1);
+	KUNIT_EXPECT_EQ(test, ch.rights, 0);
+	dd_channel_init(&ch, &next);
+	dd_channel_open(&ch, DD_RIGHT_PUT, 1);
+	KUNIT_EXPECT_EQ(test, ch.rights, DD_RIGHT_PUT);
+}
+
 /* Any order of sends, reads, opens and closes: nothing lost, doubled, torn. */
 static void list__random_lives(struct kunit *test)
 {
@@ -969,9 +1032,9 @@ static void list__random_lives(struct kunit *test)
 			refcount_inc(&list->obj.users);
 			channel_open(test, c, list, window, c - ch + 1);
 		} else if (dice == 0) {
-			posted += c->tx.imp.submitted + 1;
+			posted += c->tx.submitted + 1;
 			channel_close(c);
-			KUNIT_ASSERT_EQ(test, c->tx.imp.done, c->tx.imp.submitted);
+			KUNIT_ASSERT_EQ(test, c->tx.done, c->tx.submitted);
 		} else if (dice < 9) {
 			channel_send(c);
 		} else {
@@ -984,14 +1047,14 @@ drink:
 			if (note->type == DD_NOTE_DATA)
 				KUNIT_ASSERT_EQ(test, (u64)note->msgid, ++c->consumed);
 			else
-				KUNIT_ASSERT_EQ(test, c->consumed, c->rx.seg.received);
+				KUNIT_ASSERT_EQ(test, c->consumed, c->rx.received);
 		}
 		KUNIT_ASSERT_LE(test, (u64)atomic64_read(&list->tail) - list->head->head,
 				(u64)dd_geometry_slots(list->geometry));
 	}
 	for (i = 0; i < N; i++)
 		if (ch[i].attached) {
-			posted += ch[i].tx.imp.submitted + 1;
+			posted += ch[i].tx.submitted + 1;
 			channel_close(&ch[i]);
 		}
 	while (list_read(list))
@@ -1009,10 +1072,12 @@ static struct kunit_case list_cases[] = {
 	KUNIT_CASE(list__posts_wait_while_the_ring_moves),
 	KUNIT_CASE(list__growth_waits_for_a_note_in_the_making),
 	KUNIT_CASE(list__growth_ends_whatever_the_reader_writes),
-	KUNIT_CASE(list__no_softirq_while_a_segment_is_locked),
+	KUNIT_CASE(list__no_softirq_while_a_channel_is_locked),
 	KUNIT_CASE(list__a_kick_is_bounded),
 	KUNIT_CASE(list__room_of_the_departed_comes_back),
 	KUNIT_CASE(list__random_lives),
+	KUNIT_CASE(deposit__asks_on_arrival),
+	KUNIT_CASE(channel__rights_are_those_of_the_segment),
 	{}
 };
 
