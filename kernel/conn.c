@@ -16,6 +16,7 @@
 #include "area.h"
 #include "charge.h"
 #include "conn.h"
+#include "conn_net.h"
 #include "ctx.h"
 #include "direct.h"
 #include "import.h"
@@ -102,7 +103,7 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 	if (!refcount_dec_and_test(&conn->mem))
 		return;
 	dd_uncharge(conn->imp.obj.ctx, dd_conn_size(conn->server));
-	dd_remote_uncharge(conn);
+	dd_uncharge(conn->imp.obj.ctx, dd_remote_ops_size(conn->remote_ops));
 	dd_ctx_put(conn->imp.obj.ctx);
 	call_rcu(&conn->imp.rcu, dd_conn_mem_free);
 }
@@ -266,7 +267,7 @@ static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
 	int err;
 
 	mutex_unlock(&ctx->lock);
-	err = dd_remote_connect(conn, arg);
+	err = dd_conn_net_connect(conn, arg);
 	mutex_lock(&ctx->lock);
 	if (!err && ctx->dead) {
 		dd_conn_sever(conn);
@@ -405,7 +406,7 @@ static int dd_conn_await_count(struct dd_conn *conn,
 {
 	if (!conn->other && arg->timeout &&
 	    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
-		dd_remote_await(conn);
+		dd_remote_await(dd_remote_of(conn));
 	return dd_conn_await(conn, &conn->imp.obj.ctx->wait, arg->what, arg->value,
 			     NULL, arg->timeout);
 }
@@ -559,16 +560,15 @@ void dd_conn_sever(struct dd_conn *conn)
 	}
 }
 
-/**
- * dd_conn_lost() - the other end, on another node, has ended the connection
- * @conn: this end, of which the caller holds a reference
- */
-void dd_conn_lost(struct dd_conn *conn)
+/* The other end, on another node, has ended the connection. */
+static void dd_conn_lost(struct dd_obj *obj)
 {
+	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
+
 	cmpxchg(&conn->closed, 0, ECONNRESET);
 	dd_remote_break(dd_remote_of(conn), ECONNRESET);
 	dd_conn_revoke(conn, true);
-	dd_ctx_wake(conn->imp.obj.ctx);
+	dd_ctx_wake(obj->ctx);
 	dd_conn_over(conn);
 }
 
@@ -593,6 +593,7 @@ void dd_conn_end(struct dd_obj *obj)
 const struct dd_obj_ops dd_conn_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
+	.lost = dd_conn_lost,
 	.end = dd_conn_end,
 	.release = dd_conn_release,
 };

@@ -96,7 +96,6 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg);
 int dd_conn_close(struct dd_ctx *ctx, u64 serial);
 void dd_conn_end(struct dd_obj *obj);
 void dd_conn_sever(struct dd_conn *conn);
-void dd_conn_lost(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn, u64 timeout);
 void dd_conn_open(struct dd_conn *conn, u16 node);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);

@@ -73,9 +73,13 @@ struct dd_ctl_asked {
 	struct dd_ctl_query query;
 };
 
-static const struct dd_ctl_class_ops *const dd_ctl_classes[DD_CTL_CLASSES] = {
-	[DD_CTL_SERVICE] = &dd_remote_class,
-};
+static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CTL_CLASSES];
+
+/* Register a class, before any peer exists. */
+void dd_ctl_register(enum dd_ctl_class class, const struct dd_ctl_class_ops *ops)
+{
+	dd_ctl_classes[class] = ops;
+}
 
 static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
 {

@@ -102,9 +102,9 @@ struct dd_ctl_asked;
  * @refusals: refusals that did not fit into the stream yet; a ring
  * @refusal: number of the first one
  * @nrefusals: number of refusals in the ring
- * @open: struct dd_remote of open connections
- * @lost: struct dd_remote of connections that the peer has ended
- * @closing: struct dd_remote of connections ended here, until a CLOSE is sent
+ * @open: open struct dd_remote
+ * @lost: struct dd_remote that the peer has ended
+ * @closing: struct dd_remote ended here, until a CLOSE is sent
  * @room: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
  * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
@@ -215,6 +215,7 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 	spin_unlock_bh(&dd_udp_of(peer)->lock);
 }
 
+void dd_ctl_register(enum dd_ctl_class class, const struct dd_ctl_class_ops *ops);
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);
 void dd_ctl_exit(struct dd_ctl *ctl);

@@ -32,12 +32,14 @@ enum dd_stage {
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference. NULL if the object ends
  *	with its last user
+ * @lost: with @import: another node has ended the access. The caller holds a reference
  * @release: the last reference was dropped
  */
 struct dd_obj_ops {
 	enum dd_stage stage;
 	bool import;
 	void (*end)(struct dd_obj *obj);
+	void (*lost)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
 };
 

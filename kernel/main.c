@@ -7,6 +7,7 @@
 
 #include "chardev.h"
 #include "conn.h"
+#include "conn_net.h"
 #include "ctx.h"
 #include "direct.h"
 #include "link_udp.h"
@@ -60,6 +61,7 @@ static int __init dd_init(void)
 	err = dd_window_init();
 	if (err)
 		goto err_wq;
+	dd_conn_net_init();
 	err = dd_conn_init();
 	if (err)
 		goto err_window;

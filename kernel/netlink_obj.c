@@ -8,9 +8,10 @@
 #include <linux/sched/signal.h>
 #include <net/sock.h>
 
+#include "conn_net.h"
 #include "direct.h"
 #include "netlink_msg.h"
-#include "remote.h"
+#include "service.h"
 
 /* These attributes are the same for all objects with an owner. */
 static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
@@ -102,7 +103,7 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	u8 name[DD_NAME_MAX + 1];
 
 	if (!conn->server && !conn->other)
-		memcpy(name, dd_remote_of(conn)->name, sizeof(name));
+		memcpy(name, dd_remote_of(conn)->key, sizeof(name));
 	else if (!dd_conn_service(conn->server ? conn : conn->other, name))
 		return 0;
 	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Connections whose other end is on another node.
- */
+/* Imports and channels over a session with another node: remote.c, remote_msg.c. */
 #ifndef _DD_REMOTE_H
 #define _DD_REMOTE_H
 
-#include "conn.h"
+#include "channel.h"
 #include "ctl.h"
-#include "nic.h"
+#include "import.h"
 #include "region.h"
-#include "segment.h"
-#include "service.h"
 #include "transport.h"
 
-struct dd_ctl_class_ops;
+struct dd_bounce;
 struct dd_net_upper;
 struct dd_peer;
 
@@ -45,35 +41,36 @@ struct dd_drain {
 };
 
 /**
- * struct dd_remote - additional state of a connection whose other end is on another
- *	node
- * @ref: held by the connection, by each list, and by the worker
- * @conn: the connection; valid while this is registered with the peer, or held by
- *	the connection
- * @proxy: stands for the channel to the other end: its lock protects the import, and it
- *	is dead once the import is broken. It has no segment
+ * struct dd_remote - an import of another node's segment, and the channel of that node to
+ *	a segment of this one, over a channel of the session
+ * @ref: held by the owner of the import, by each list, and by the worker
+ * @imp: the import; valid while this is registered with the peer, or held by its owner
+ * @own: the channel; like @imp
+ * @proxy: stands for the channel to the other segment: its lock protects the import, and
+ *	it is dead once the import is broken. It has no segment
  * @peer: the other node, counted
  * @chan: the transport's channel; under the peer's lock
- * @id: of the channel; the other node uses it to name this end
+ * @id: of the channel; the other node names @own by it
  * @id_node: in dd_ctl.chans
  * @registered: @id is in dd_ctl.chans; under the peer's lock
  * @open: messages may be deposited; under the peer's lock
- * @gone: the peer has ended the connection; under the peer's lock
+ * @gone: the peer has ended the channel; under the peer's lock
  * @posted: last message whose withheld note has been posted
  * @drain: under the peer's lock
- * @wait: query of the connecting end
+ * @wait: query of the importer
  * @entry: in one of the lists of struct dd_ctl; under the peer's lock
- * @name: of the service, at the connecting end
- * @pid: process of the other end, in the pid namespace of its node
- * @uid: user of the other end, in the user namespace of its node
+ * @key: by which the importer has looked up the segment, zero-terminated
+ * @pid: process at the other end, in the pid namespace of its node
+ * @uid: user at the other end, in the user namespace of its node
  * @rcu: look-ups in dd_ctl.chans may still be running
- * @nops: entries in @op: the window of the other end plus 1
+ * @nops: entries in @op: the window of the other segment plus 1
  * @op: message n uses entry n % @nops
  * @op_lock: serialises freeing what @op still holds after the end
  */
 struct dd_remote {
 	refcount_t ref;
-	struct dd_conn *conn;
+	struct dd_import *imp;
+	struct dd_channel *own;
 	struct dd_channel proxy;
 	struct dd_peer *peer;
 	struct dd_tp_chan chan;
@@ -86,7 +83,7 @@ struct dd_remote {
 	struct dd_drain drain;
 	struct dd_ctl_wait wait;
 	struct list_head entry;
-	u8 name[DD_NAME_MAX + 1];
+	u8 key[DD_NAME_MAX + 1];
 	u32 pid;
 	u32 uid;
 	struct rcu_head rcu;
@@ -115,38 +112,26 @@ static inline struct dd_remote *dd_remote_of_import(const struct dd_import *imp)
 	return container_of(imp->chan, struct dd_remote, proxy);
 }
 
-/* For a connection whose other end is on another node. */
-static inline struct dd_remote *dd_remote_of(const struct dd_conn *conn)
-{
-	return dd_remote_of_import(&conn->imp);
-}
-
 static inline struct dd_remote *dd_remote_of_chan(struct dd_tp_chan *chan)
 {
 	return container_of(chan, struct dd_remote, chan);
 }
 
-/* Node number of the other end. */
-static inline u32 dd_conn_peer_node(const struct dd_conn *conn)
+/* Bytes charged for messages that may be under way. */
+static inline size_t dd_remote_ops_size(u32 nops)
 {
-	return conn->other ? READ_ONCE(conn->other->imp.obj.ctx->node->id) :
-			    dd_remote_of(conn)->peer->number;
+	return nops * sizeof(struct dd_remote_op);
 }
 
-/* Process of the other end, as numbered on its node. */
-static inline u32 dd_conn_peer_pid(const struct dd_conn *conn)
-{
-	return conn->other ? pid_nr(conn->other->imp.obj.ctx->pid) :
-			    dd_remote_of(conn)->pid;
-}
-
-struct dd_remote_call;
-
-int dd_remote_connect(struct dd_conn *conn, const struct dd_connect *arg);
-int dd_remote_learn_client(struct dd_remote_call *call, struct dd_conn *conn);
-void dd_remote_caller(const struct dd_remote_call *call, struct dd_client_id *cid);
-int dd_remote_accept(struct dd_remote_call *call, struct dd_conn *conn);
-void dd_remote_uncharge(struct dd_conn *conn);
+struct dd_remote *dd_remote_alloc(struct dd_peer *peer);
+int dd_remote_register(struct dd_remote *r);
+int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
+		   struct dd_channel *own, u64 length,
+		   struct dd_tp_chan_cfg *cfg, u64 session);
+int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken);
+int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window);
+void dd_remote_link(struct dd_remote *r);
+void dd_remote_live(struct dd_remote *r);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error);
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
@@ -156,10 +141,9 @@ void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
-void dd_remote_await(struct dd_conn *conn);
+void dd_remote_await(struct dd_remote *r);
 
 extern const struct dd_link_ops dd_link_remote;
 extern const struct dd_net_upper dd_remote_upper;
-extern const struct dd_ctl_class_ops dd_remote_class;
 
 #endif /* _DD_REMOTE_H */

@@ -260,7 +260,7 @@ void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 			     const void *payload, u32 off, u32 len)
 {
-	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	u32 done = 0;
 	int err;
@@ -286,7 +286,7 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 				    u64 dst, const void *payload,
 				    struct dd_tp_rx_batch *batch)
 {
-	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	u32 n = 0;
 	u64 at;
@@ -333,7 +333,7 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			       const struct dd_tp_msg *msg, const u8 *tail,
 			       u32 ntail)
 {
-	struct dd_channel *ch = &dd_remote_of_chan(chan)->conn->chan;
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_due *due = &dd_ctl_of_tp(tp)->due;
 	struct dd_arrival a = {
@@ -390,13 +390,13 @@ u32 dd_remote_free_slots(struct dd_channel *ch)
 
 static u32 dd_remote_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
-	return dd_remote_free_slots(&dd_remote_of_chan(chan)->conn->chan);
+	return dd_remote_free_slots(dd_remote_of_chan(chan)->own);
 }
 
 static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
-	struct dd_import *imp = &r->conn->imp;
+	struct dd_import *imp = r->imp;
 	u64 n;
 
 	for (n = imp->sent + 1; n <= msgid; n++)
@@ -404,17 +404,17 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 	WRITE_ONCE(imp->sent, msgid);
 	WRITE_ONCE(imp->cell->sent, msgid);
 	r->drain.sent_at = tp->last_rx;
-	dd_ctx_wake(r->conn->imp.obj.ctx);
+	dd_ctx_wake(imp->obj.ctx);
 }
 
 static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
-	struct dd_import *imp = &r->conn->imp;
+	struct dd_import *imp = r->imp;
 
 	WRITE_ONCE(imp->done, msgid);
 	WRITE_ONCE(imp->cell->done, msgid);
-	dd_ctx_wake(r->conn->imp.obj.ctx);
+	dd_ctx_wake(imp->obj.ctx);
 }
 
 static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
@@ -527,12 +527,10 @@ const struct dd_net_upper dd_remote_upper = {
 
 /**
  * dd_remote_await() - the caller is about to wait for a counter of the cell
- * @conn: the sending end, not locked; the caller holds a reference
+ * @r: the state, not locked; the caller holds a reference to the import
  */
-void dd_remote_await(struct dd_conn *conn)
+void dd_remote_await(struct dd_remote *r)
 {
-	struct dd_remote *r = dd_remote_of(conn);
-
 	dd_ctl_lock(r->peer);
 	if (r->registered)
 		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);

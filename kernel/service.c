@@ -19,6 +19,7 @@
 #include "area.h"
 #include "charge.h"
 #include "conn.h"
+#include "conn_net.h"
 #include "ctx.h"
 #include "direct.h"
 #include "node.h"
@@ -731,13 +732,13 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 /* Give the block to the serving end; the service is locked. */
 static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 			   struct dd_conn *conn, struct dd_conn *client,
-			   struct dd_remote_call *call,
+			   struct dd_conn_net_call *call,
 			   const struct dd_client_id *cid, struct dd_conn **old)
 {
 	int err;
 
 	dd_service_equip(svc, block, conn);
-	err = call ? dd_remote_accept(call, conn) : 0;
+	err = call ? dd_conn_net_accept(call, conn) : 0;
 	if (err)
 		return err;
 	*old = dd_service_evict(block);
@@ -747,10 +748,10 @@ static int dd_service_take(struct dd_service *svc, struct dd_block *block,
 }
 
 static void dd_service_client_id(const struct dd_conn *client,
-				 const struct dd_remote_call *call, struct dd_client_id *cid)
+				 const struct dd_conn_net_call *call, struct dd_client_id *cid)
 {
 	if (call) {
-		dd_remote_caller(call, cid);
+		dd_conn_net_caller(call, cid);
 		return;
 	}
 	*cid = (struct dd_client_id) {
@@ -761,7 +762,7 @@ static void dd_service_client_id(const struct dd_conn *client,
 }
 
 static int dd_service_admit(struct dd_service *svc, u8 type,
-			    struct dd_conn *client, struct dd_remote_call *call)
+			    struct dd_conn *client, struct dd_conn_net_call *call)
 {
 	struct dd_conn *conn, *old = NULL;
 	struct dd_kit kit = {};
@@ -776,7 +777,7 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	conn = dd_service_new(svc, type);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	err = call ? dd_remote_learn_client(call, conn) : 0;
+	err = call ? dd_conn_net_learn_client(call, conn) : 0;
 	if (err)
 		goto out;
 	err = mutex_lock_killable(&svc->lock);
@@ -834,7 +835,7 @@ void dd_service_zeroed(struct dd_conn *conn)
  * caller was killed. On error nothing has changed.
  */
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
-		      struct dd_remote_call *call)
+		      struct dd_conn_net_call *call)
 {
 	struct mem_cgroup *before = dd_owner_enter(svc->obj.ctx);
 	int err = dd_service_admit(svc, type, client, call);

@@ -14,7 +14,7 @@
 
 struct dd_conn;
 struct dd_list;
-struct dd_remote_call;
+struct dd_conn_net_call;
 struct dd_ring;
 
 /**
@@ -131,7 +131,7 @@ int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
 void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 		       struct dd_buf *recv);
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
-		      struct dd_remote_call *call);
+		      struct dd_conn_net_call *call);
 void dd_service_released(struct dd_conn *conn);
 void dd_service_zeroed(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
