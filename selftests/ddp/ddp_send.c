@@ -174,12 +174,15 @@ TEST_F(send, DDP_40_stream_needs_no_replies_but_the_link_ack)
 				   SEND_NOOPTS));
 		TAKE();
 	}
-	for (sent = 0; sent < 1000; sent++)
+	/* A sender on another node may not know yet that the last ones were read. */
+	for (sent = 0; sent < UNREAD; sent++)
+		ASSERT_SENT(ddsend(self->stream.conn, self->stream.out, 8, 0,
+				   SEND_NOOPTS));
+	for (; sent < 1000; sent++)
 		if (ddsend(self->stream.conn, self->stream.out, 8, 0,
 			   SEND_NOOPTS))
 			break;
 	EXPECT_EQ(ENOTREADY, errno);
-	EXPECT_LE(UNREAD, sent);
 	EXPECT_LT(sent, 1000);
 	/* Accepted messages arrive, refused ones do not. */
 	for (i = 0; i < sent; i++)
