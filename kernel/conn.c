@@ -130,7 +130,7 @@ static void dd_conn_release(struct dd_obj *obj)
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
 	WARN_ON_ONCE(!conn->chan.dead);
-	dd_direct_release(conn);
+	dd_direct_release(&conn->chan);
 	if (conn->server)
 		dd_service_forget(conn);
 	else
@@ -140,6 +140,16 @@ static void dd_conn_release(struct dd_obj *obj)
 	else if (conn->imp.chan)
 		dd_remote_release(dd_remote_of(conn));
 	dd_conn_mem_put(conn);
+}
+
+/* Set the user of an end, and whether it and others may send directly. */
+void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any)
+{
+	conn->imp.uid = uid;
+	conn->imp.nodirect = nodirect;
+	conn->seg.uid = uid;
+	conn->seg.nodirect = nodirect;
+	conn->seg.direct_any = any;
 }
 
 /**
@@ -215,9 +225,8 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	int err;
 
 	conn->seg.cookie = arg->cookie;
-	conn->uid = current_euid();
-	conn->nodirect = arg->flags & DD_CONNECT_NODIRECT;
-	conn->direct_any = arg->flags & DD_CONNECT_DIRECT_ANY;
+	dd_conn_owner(conn, current_euid(), arg->flags & DD_CONNECT_NODIRECT,
+		      arg->flags & DD_CONNECT_DIRECT_ANY);
 	err = dd_credit_make(ctx, &client->credit, window);
 	if (!err)
 		err = dd_slice_take(ctx, &arg->send, true, &client->send,
@@ -350,7 +359,7 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
 	if (READ_ONCE(conn->imp.obj.ctx->dead))
 		return -ESTALE;
 	if (w)
-		return dd_direct_reached(conn, w);
+		return dd_direct_reached(&conn->imp, w);
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
 				    READ_ONCE(imp->done)) >= value)
 		return 0;
@@ -425,7 +434,7 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	list = dd_channel_hold_list(&conn->other->chan);
 	if (!list)
 		return -ECONNRESET;
-	ring = dd_direct_ring(conn);
+	ring = dd_direct_ring(&conn->imp);
 	dd_ring_wait_init(&w, ring, value);
 	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
 	/* -EAGAIN implies that @ring is not NULL. */
@@ -494,7 +503,7 @@ static void dd_conn_revoke(struct dd_conn *conn, bool tell)
 	mutex_lock(&list->lock);
 	/* It becomes dead only with this lock held. */
 	if (!ch->dead)
-		rec.word = dd_direct_revoke(conn);
+		rec.word = dd_direct_revoke(ch);
 	/* Valid as long as the list. */
 	ring = ch->direct_rx ? ch->direct_rx->ring : NULL;
 	spin_lock_bh(&ch->lock);
@@ -679,7 +688,7 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 	if (conn->other) {
 		info->node = READ_ONCE(conn->other->imp.obj.ctx->node->id);
 		info->pid = pid_vnr(conn->other->imp.obj.ctx->pid);
-		uid = conn->other->uid;
+		uid = conn->other->imp.uid;
 	} else {
 		const struct dd_remote *r = dd_remote_of(conn);
 
@@ -702,7 +711,7 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 	info->conn = dd_obj_serial(&conn->imp.obj);
 	info->list = conn->seg.list->obj.id;
 	info->service = conn->server ? conn->svc->obj.id : 0;
-	info->block = conn->block;
+	info->block = conn->seg.index;
 	info->type = conn->type;
 	info->closed = READ_ONCE(conn->closed);
 	dd_conn_describe_peer(conn, info);
@@ -715,8 +724,8 @@ void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 				  conn->seg.mem.length, &info->recv);
 	}
 	info->peer_size = conn->imp.size;
-	info->submitted = dd_direct_sent(conn);
-	info->received = dd_direct_received(conn);
+	info->submitted = dd_direct_sent(&conn->imp);
+	info->received = dd_direct_received(&conn->chan);
 	info->cookie = conn->seg.cookie;
 	info->list_unit = conn->seg.list->unit;
 	info->cell_unit = conn->imp.unit;

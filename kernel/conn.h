@@ -25,24 +25,14 @@ struct dd_service;
  * @server: this is the serving end; a connecting end is a struct dd_client
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
  *	other end is on another node: the connection has ended
- * @nodirect: neither end may send directly
- * @direct_any: the other end may send directly, even if it belongs to another user
- * @shown: the other end's process has mapped the block; under dd_list.lock
- * @mixed: the block may hold messages of an earlier client in another context
- * @counted: sent directly until the connection ended: @meta in its cell has the number
- *	of messages
  * @remote_ops: number of struct dd_remote_op charged to its context
  * @mem: held by the other end and, once, by all of @imp.obj.users; memory only
- * @block: at the serving end, number of its block
  * @other: the other end; NULL if it is on another node, see dd_remote_of()
  * @svc: at the serving end, the service, counted
- * @uid: user of the process that connected or served
  * @closing: a close has begun; it is done by the context that sets this
  * @closed: errno that ended it; set before the channel of the other end is dead
  * @owed: at a serving end, messages in addition to dd_channel.received that have to be
  *	replied to before its block may be given to another user
- * @arrived: lower half of the position after the last note that this end had posted
- *	directly at the end; valid once the channel of the other end is dead
  *
  * There may be many idle connections, so its size matters.
  */
@@ -53,20 +43,12 @@ struct dd_conn {
 	u8 type;
 	bool server;
 	bool released;
-	bool nodirect;
-	bool direct_any;
-	bool shown;
-	bool mixed;
-	bool counted;
 	u16 remote_ops;
 	refcount_t mem;
-	u32 block;
 	struct dd_conn *other;
 	struct dd_service *svc;
-	kuid_t uid;
 	int closing;
 	int closed;
-	u32 arrived;
 	u64 owed;
 };
 
@@ -97,6 +79,7 @@ int dd_conn_close(struct dd_ctx *ctx, u64 serial);
 void dd_conn_end(struct dd_obj *obj);
 void dd_conn_sever(struct dd_conn *conn);
 int dd_conn_drain(struct dd_conn *conn, u64 timeout);
+void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any);
 void dd_conn_open(struct dd_conn *conn, u16 node);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
 void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);

@@ -32,7 +32,7 @@ static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
 	*end = (struct dd_conn_net_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),
 		.pid = cpu_to_le32(pid_nr(conn->imp.obj.ctx->pid)),
-		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->uid)),
+		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->imp.uid)),
 		.window = cpu_to_le16(conn->chan.credit->window),
 		.type = type,
 		.taken = cpu_to_le16(taken),

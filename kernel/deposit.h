@@ -98,7 +98,7 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch,
 {
 	due->note = NULL;
 	WRITE_ONCE(ch->received, a->n);
-	if (ch->back)
+	if (likely(ch->back))
 		WRITE_ONCE(ch->back->cell->received, a->n);
 	return !dd_segment_wants(ch->seg, asked) || dd_deposit_note(ch, a, due);
 }

@@ -11,16 +11,14 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "conn.h"
+#include "channel.h"
 #include "ctx.h"
 #include "direct.h"
+#include "hooks.h"
 #include "import.h"
 #include "nic.h"
 #include "node.h"
 #include "notelist.h"
-#include "region.h"
-#include "segment.h"
-#include "service.h"
 #include "trace.h"
 
 static bool dd_direct_on = true;
@@ -30,43 +28,49 @@ MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 
 /* ---- granting ----------------------------------------------------------- */
 
-static int dd_direct_allowed(const struct dd_conn *conn)
+/* Whether the importer is on this node. */
+static bool dd_direct_local(const struct dd_import *imp)
 {
-	const struct dd_conn *other = conn->other;
+	return imp->chan->link == &dd_link_local;
+}
+
+static int dd_direct_allowed(const struct dd_import *imp)
+{
+	const struct dd_segment *seg = imp->chan->seg;
 
 	/* Messages are at most INT_MAX bytes long, so larger blocks are refused. */
-	if (!READ_ONCE(dd_direct_on) || !other || !other->seg.mem.length ||
-	    other->seg.mem.length > INT_MAX ||
-	    !PAGE_ALIGNED(other->seg.mem.offset) ||
-	    !PAGE_ALIGNED(other->seg.mem.length))
+	if (!READ_ONCE(dd_direct_on) || !dd_direct_local(imp) ||
+	    !seg->mem.length || seg->mem.length > INT_MAX ||
+	    !PAGE_ALIGNED(seg->mem.offset) || !PAGE_ALIGNED(seg->mem.length))
 		return -EOPNOTSUPP;
-	if (conn->nodirect || other->nodirect)
+	if (imp->nodirect || seg->nodirect || seg->inhibit ||
+	    seg->policy == DD_POLICY_ALWAYS)
 		return -EACCES;
-	return uid_eq(conn->uid, other->uid) || other->direct_any ? 0 : -EACCES;
+	return uid_eq(imp->uid, seg->uid) || seg->direct_any ? 0 : -EACCES;
 }
 
 /*
- * Whether the receiver's block may hold data that the sender must not read: data of
- * the receiver, if that is another user, or of earlier clients.
+ * Whether the segment may hold data that the sender must not read: data of the
+ * receiver, if that is another user, or of earlier importers.
  */
-static bool dd_direct_must_zero(const struct dd_conn *conn)
+static bool dd_direct_must_zero(const struct dd_import *imp)
 {
-	const struct dd_conn *other = conn->other;
+	const struct dd_segment *seg = imp->chan->seg;
 
-	return !other->shown && (other->mixed || !uid_eq(conn->uid, other->uid));
+	return !seg->shown && (seg->mixed || !uid_eq(imp->uid, seg->uid));
 }
 
 /*
  * 0 if every message that was sent through the kernel has been read, so that
- * direct messages come after them. The receiver's channel is locked.
+ * direct messages come after them. The channel is locked.
  */
-static int dd_direct_drained(const struct dd_conn *conn)
+static int dd_direct_drained(const struct dd_import *imp)
 {
-	const struct dd_channel *ch = &conn->other->chan;
+	const struct dd_channel *ch = imp->chan;
 
-	if (conn->imp.busy || ch->withheld)
+	if (imp->busy || ch->withheld)
 		return -EBUSY;
-	if (!conn->imp.submitted)
+	if (!imp->submitted)
 		return 0;
 	return dd_credit_last(ch->credit) <= dd_list_head_pos(ch->seg->list) ?
 	       0 : -EBUSY;
@@ -77,16 +81,16 @@ static int dd_direct_drained(const struct dd_conn *conn)
  * deposits are made: while the channel is not dead, the block belongs to this
  * connection. No mutex of the receiver is held.
  */
-static int dd_direct_zero(struct dd_conn *conn)
+static int dd_direct_zero(struct dd_import *imp)
 {
-	struct dd_channel *ch = &conn->other->chan;
+	struct dd_channel *ch = imp->chan;
 	struct dd_bytes *mem = &ch->seg->mem;
 	u64 done = 0, end;
 	int err;
 
 	do {
 		spin_lock(&ch->lock);
-		err = ch->dead ? -ECONNRESET : dd_direct_drained(conn);
+		err = ch->dead ? -ECONNRESET : dd_direct_drained(imp);
 		end = err ? done : min(done + DD_COPY_CHUNK, mem->length);
 		for (; done < end; done += PAGE_SIZE)
 			memset(mem->region->pages[(mem->offset + done) >>
@@ -105,40 +109,52 @@ static int dd_direct_zero(struct dd_conn *conn)
  * Whether a grant is possible now. A block with an unread message cannot be zeroed.
  * Once it has been zeroed, it holds messages of this sender only.
  */
-static int dd_direct_ready(const struct dd_conn *conn)
+static int dd_direct_ready(const struct dd_import *imp)
 {
 	int err;
 
-	if (READ_ONCE(conn->imp.submitted) && dd_direct_must_zero(conn))
+	if (READ_ONCE(imp->submitted) && dd_direct_must_zero(imp))
 		return -EACCES;
-	spin_lock(&conn->other->chan.lock);
-	err = dd_direct_drained(conn);
-	spin_unlock(&conn->other->chan.lock);
+	spin_lock(&imp->chan->lock);
+	err = dd_direct_drained(imp);
+	spin_unlock(&imp->chan->lock);
 	return err;
 }
 
-/* From here on the notes come by the ring. */
-static int dd_direct_switch(struct dd_conn *conn, struct dd_direct_rx *rx)
+/*
+ * Name the ring in the cell of the receiver's own import, if there is one. A cell is
+ * written under the lock of the channel its requests go to.
+ */
+static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 {
-	struct dd_conn *other = conn->other;
+	struct dd_import *back = ch->back;
+
+	if (!back)
+		return;
+	spin_lock(&back->chan->lock);
+	if (!back->chan->dead)
+		/* Release: orders earlier counter updates before `ring = 0`. */
+		smp_store_release(&back->cell->ring, unit);
+	spin_unlock(&back->chan->lock);
+}
+
+/* From here on the notes come by the ring. */
+static int dd_direct_switch(struct dd_import *imp, struct dd_direct_rx *rx)
+{
+	struct dd_channel *ch = imp->chan;
 	int err;
 
-	spin_lock(&other->chan.lock);
-	err = other->chan.cut ? -ECONNRESET : dd_direct_drained(conn);
+	spin_lock(&ch->lock);
+	err = ch->cut ? -ECONNRESET : dd_direct_drained(imp);
 	if (!err) {
-		rx->base = conn->imp.submitted;
-		other->chan.direct_rx = rx;
-		WRITE_ONCE(conn->imp.direct, true);
+		rx->base = imp->submitted;
+		ch->direct_rx = rx;
+		WRITE_ONCE(imp->direct, true);
 	}
-	spin_unlock(&other->chan.lock);
-	if (err)
-		return err;
-	/* A cell is written under the lock of the channel its requests go to. */
-	spin_lock(&conn->chan.lock);
-	if (!conn->chan.dead)
-		WRITE_ONCE(other->imp.cell->ring, rx->ring->unit);
-	spin_unlock(&conn->chan.lock);
-	return 0;
+	spin_unlock(&ch->lock);
+	if (!err)
+		dd_direct_name_ring(ch, rx->ring->unit);
+	return err;
 }
 
 /**
@@ -154,10 +170,10 @@ struct dd_direct_kit {
 };
 
 /* The caller's context is locked; no lock of the receiver is held. */
-static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
+static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 			     struct dd_direct_kit *kit)
 {
-	struct dd_ctx *ctx = conn->imp.obj.ctx;
+	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
@@ -171,14 +187,14 @@ static int dd_direct_prepare(struct dd_conn *conn, struct dd_list *list,
 	if (!rx->block) {
 		struct dd_window *win;
 
-		win = dd_window_create(ctx, conn->imp.size >> PAGE_SHIFT,
+		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT,
 				       false, false);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
 		rx->block = win;
 	}
-	if (!kit->zeroed && dd_direct_must_zero(conn)) {
-		err = dd_direct_zero(conn);
+	if (!kit->zeroed && dd_direct_must_zero(imp)) {
+		err = dd_direct_zero(imp);
 		if (err)
 			return err;
 	}
@@ -199,51 +215,51 @@ static void dd_direct_kit_drop(struct dd_direct_kit *kit, struct dd_list *list)
 }
 
 /* -EAGAIN: the kit lacks something; see dd_direct_prepare(). */
-static int dd_direct_make(struct dd_conn *conn, struct dd_list *list,
+static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 			  struct dd_direct_kit *kit)
 {
-	struct dd_bytes *mem = &conn->other->seg.mem;
+	struct dd_segment *seg = imp->chan->seg;
 	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
-	if (!READ_ONCE(conn->imp.obj.ctx->node->up))
+	if (!READ_ONCE(imp->obj.ctx->node->up))
 		return -ENETDOWN;
 	/* dd_direct_switch() decides; a refusal here saves the work before it. */
-	err = dd_direct_ready(conn);
+	err = dd_direct_ready(imp);
 	if (err)
 		return err;
 	if (!rx || !kit->zeroed)
 		return -EAGAIN;
 	/* Even if no ring is free: after a message it cannot be zeroed. */
-	if (dd_direct_must_zero(conn) && conn->other->server)
-		dd_service_zeroed(conn->other);
-	conn->other->shown = true;
-	rx->conn = conn->other;
-	rx->cell = conn->other->imp.cell;
-	rx->slots = dd_credit_slots(conn->imp.window);
-	rx->ring = dd_ring_get(list, conn->imp.obj.ctx, rx->slots, &kit->ring);
+	if (dd_direct_must_zero(imp) && seg->ops)
+		seg->ops->zeroed(seg);
+	seg->shown = true;
+	rx->chan = imp->chan;
+	rx->cell = imp->chan->back ? imp->chan->back->cell : NULL;
+	rx->slots = dd_credit_slots(imp->window);
+	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &kit->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
 	if (err)
 		return err;
 	dd_ring_join(rx->ring, rx->slots);
 	rx->from = dd_ring_head(rx->ring);
-	dd_window_show(rx->block, mem->region->pages +
-		       (mem->offset >> PAGE_SHIFT), false);
-	err = dd_direct_switch(conn, rx);
+	dd_window_show(rx->block, seg->mem.region->pages +
+		       (seg->mem.offset >> PAGE_SHIFT), false);
+	err = dd_direct_switch(imp, rx);
 	if (err) {
 		dd_ring_leave(rx->ring, rx->slots, 0);
 		return err;
 	}
 	kit->rx = NULL;
 	list_add(&rx->on_ring, &rx->ring->rxs);
-	trace_dd_direct_grant(conn, rx->ring->unit, rx->base);
+	trace_dd_direct_grant(imp, rx->ring->unit, rx->base);
 	return 0;
 }
 
-/* Messages that an end has sent, as stated by its owner. */
-static u64 dd_direct_count(const struct dd_conn *conn)
+/* Messages sent by an import, as stated by its owner. */
+static u64 dd_direct_count(const struct dd_import *imp)
 {
-	return READ_ONCE(*(const u64 *)conn->imp.cell->sq[0].meta);
+	return READ_ONCE(*(const u64 *)imp->cell->sq[0].meta);
 }
 
 /* The part of @n that was sent directly. */
@@ -260,26 +276,22 @@ static void dd_direct_hide(struct dd_direct_rx *rx)
 }
 
 /* Give back what dd_direct_make() granted; nothing was sent. List locked. */
-static int dd_direct_drop(struct dd_conn *conn)
+static int dd_direct_drop(struct dd_import *imp)
 {
-	struct dd_conn *other = conn->other;
-	struct dd_direct_rx *rx = other->chan.direct_rx;
+	struct dd_channel *ch = imp->chan;
+	struct dd_direct_rx *rx = ch->direct_rx;
 
 	if (!rx)
 		return 0;
-	if (READ_ONCE(conn->imp.submitted) != rx->base ||
-	    dd_direct_count(conn) != rx->base)
+	if (READ_ONCE(imp->submitted) != rx->base ||
+	    dd_direct_count(imp) != rx->base)
 		return -EBUSY;
-	trace_dd_direct_revoke(conn, rx->ring->unit, rx->base);
-	spin_lock(&other->chan.lock);
-	other->chan.direct_rx = NULL;
-	WRITE_ONCE(conn->imp.direct, false);
-	spin_unlock(&other->chan.lock);
-	spin_lock(&conn->chan.lock);
-	if (!conn->chan.dead)
-		/* Release: orders earlier counter updates before `ring = 0`. */
-		smp_store_release(&other->imp.cell->ring, 0);
-	spin_unlock(&conn->chan.lock);
+	trace_dd_direct_revoke(imp, rx->ring->unit, rx->base);
+	spin_lock(&ch->lock);
+	ch->direct_rx = NULL;
+	WRITE_ONCE(imp->direct, false);
+	spin_unlock(&ch->lock);
+	dd_direct_name_ring(ch, 0);
 	list_del_init(&rx->on_ring);
 	dd_ring_leave(rx->ring, rx->slots, 0);
 	dd_direct_hide(rx);
@@ -289,38 +301,38 @@ static int dd_direct_drop(struct dd_conn *conn)
 	return 0;
 }
 
-static void dd_direct_describe(const struct dd_conn *other, struct dd_direct *arg)
+static void dd_direct_describe(const struct dd_channel *ch, struct dd_direct *arg)
 {
-	const struct dd_direct_rx *rx = other->chan.direct_rx;
+	const struct dd_direct_rx *rx = ch->direct_rx;
 	const struct dd_ring *ring = rx->ring;
 
-	arg->peer_conn = other->imp.obj.id;
+	arg->peer_conn = lower_32_bits(ch->seg->owner);
 	arg->block = (u64)rx->block->pgoff << PAGE_SHIFT;
 	arg->block_size = (u64)rx->block->npages << PAGE_SHIFT;
 	arg->notes = (u64)ring->notes->pgoff << PAGE_SHIFT;
 	arg->state = (u64)ring->view->pgoff << PAGE_SHIFT;
 	arg->start = ring->start;
 	arg->slots = ring->slots;
-	arg->peer_block = other->block;
+	arg->peer_block = ch->seg->index;
 }
 
 /*
  * The connection is over and its grant revoked. Tell the sender how far its notes
  * were delivered; that position is less than a ring away from its last note.
  */
-static int dd_direct_over(const struct dd_conn *conn, struct dd_direct *arg)
+static int dd_direct_over(const struct dd_import *imp, struct dd_direct *arg)
 {
 	if (!(arg->flags & DD_DIRECT_DROP))
 		return -ECONNRESET;
-	arg->start += (s32)(conn->arrived - (u32)arg->start);
+	arg->start += (s32)(imp->arrived - (u32)arg->start);
 	return 0;
 }
 
-/* With the list of the other locked. */
-static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
+/* With the list of the channel locked. */
+static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 			    struct dd_direct_kit *kit, struct dd_direct *arg)
 {
-	struct dd_conn *other = conn->other;
+	struct dd_channel *ch = imp->chan;
 	int err = 0;
 
 	/*
@@ -328,42 +340,42 @@ static int dd_direct_locked(struct dd_conn *conn, struct dd_list *list,
 	 * word asks which notes were delivered: settle that now if the closing end
 	 * has not come to it yet.
 	 */
-	if (READ_ONCE(other->chan.cut))
-		dd_direct_revoke(other);
-	if (other->chan.dead || other->chan.cut)
-		return dd_direct_over(conn, arg);
+	if (READ_ONCE(ch->cut))
+		dd_direct_revoke(ch);
+	if (ch->dead || ch->cut)
+		return dd_direct_over(imp, arg);
 	if (arg->flags & DD_DIRECT_DROP)
-		return dd_direct_drop(conn);
-	if (!other->chan.direct_rx)
-		err = dd_direct_make(conn, list, kit);
+		return dd_direct_drop(imp);
+	if (!ch->direct_rx)
+		err = dd_direct_make(imp, list, kit);
 	if (!err)
-		dd_direct_describe(other, arg);
+		dd_direct_describe(ch, arg);
 	return err;
 }
 
-/* The caller's context is locked, so its end of the connection stays. */
-static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
+/* The caller's context is locked, so its import stays. */
+static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 {
 	struct dd_direct_kit kit = {};
 	struct dd_list *list;
 	int err, tries = 8;
 
-	err = dd_direct_allowed(conn);
-	if (err && !(arg->flags & DD_DIRECT_DROP && conn->other))
+	err = dd_direct_allowed(imp);
+	if (err && !(arg->flags & DD_DIRECT_DROP && dd_direct_local(imp)))
 		return err;
-	list = dd_channel_hold_list(&conn->other->chan);
+	list = dd_channel_hold_list(imp->chan);
 	if (!list)
-		return dd_direct_over(conn, arg);
+		return dd_direct_over(imp, arg);
 	do {
 		err = mutex_lock_killable(&list->lock);
 		if (err)
 			break;
-		err = dd_direct_locked(conn, list, &kit, arg);
+		err = dd_direct_locked(imp, list, &kit, arg);
 		mutex_unlock(&list->lock);
 		if (err != -EAGAIN)
 			break;
 		/* Other senders may take the rings that the kit was made for. */
-		err = --tries ? dd_direct_prepare(conn, list, &kit) : -EBUSY;
+		err = --tries ? dd_direct_prepare(imp, list, &kit) : -EBUSY;
 	} while (!err);
 	dd_direct_kit_drop(&kit, list);
 	dd_list_put(list);
@@ -380,61 +392,62 @@ static int dd_direct_conn(struct dd_conn *conn, struct dd_direct *arg)
  */
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 {
-	struct dd_conn *conn;
+	struct dd_import *imp;
 	int err;
 
 	if (arg->flags & ~DD_DIRECT_DROP || arg->peer_block || arg->__reserved)
 		return -EINVAL;
-	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
-	if (!conn)
+	imp = dd_import_get(ctx, arg->conn);
+	if (!imp)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
-	err = ctx->dead ? -ESTALE : dd_direct_conn(conn, arg);
+	err = ctx->dead ? -ESTALE : dd_direct_import(imp, arg);
 	mutex_unlock(&ctx->lock);
-	dd_conn_put(conn);
+	dd_obj_put(&imp->obj);
 	return err;
 }
 
 /* ---- revoking ----------------------------------------------------------- */
 
 /*
- * The count of messages that a client of another user states is not relied on. As
- * many as notes were consumed may have arrived, although some of those notes may
- * be of other connections of the client.
+ * The count of messages that an importer of another user states is not relied on. As
+ * many as notes were consumed may have arrived, although some of those notes may be of
+ * other imports of its process.
  */
 static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
 {
-	struct dd_conn *conn = rx->conn;
+	const struct dd_import *imp = rx->chan->importer;
+	struct dd_segment *seg = rx->chan->seg;
 	u64 most;
 
-	if (!conn->server || uid_eq(conn->uid, conn->other->uid))
+	if (!seg->ops || uid_eq(seg->uid, imp->uid))
 		return;
 	if (check_add_overflow(rx->base, max(end, rx->from) - rx->from, &most))
 		most = U64_MAX;
-	if (most > n && check_add_overflow(conn->owed, most - n, &conn->owed))
-		conn->owed = U64_MAX;
+	if (most > n)
+		seg->ops->unsure(seg, most - n);
 }
 
 /* Take over the sender's count: later stores are not delivered. */
-static void dd_direct_settle(struct dd_conn *conn, u64 arrived)
+static void dd_direct_settle(struct dd_channel *ch, u64 arrived)
 {
-	struct dd_direct_rx *rx = conn->chan.direct_rx;
-	struct dd_import *imp = &conn->other->imp;
-	u64 n = dd_direct_count(conn->other);
+	struct dd_direct_rx *rx = ch->direct_rx;
+	struct dd_import *imp = ch->importer;
+	u64 n = dd_direct_count(imp);
 
-	spin_lock(&conn->chan.lock);
-	WRITE_ONCE(conn->chan.received, n);
+	spin_lock(&ch->lock);
+	WRITE_ONCE(ch->received, n);
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
-	conn->other->arrived = arrived;
-	conn->other->counted = true;
+	imp->arrived = arrived;
+	imp->counted = true;
 	dd_direct_doubt(rx, max(rx->end, arrived), n);
 	/* Together with the counter: dd_direct_open() reads both. */
 	WRITE_ONCE(imp->direct, false);
-	dd_stat_add(conn->imp.obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
-	spin_unlock(&conn->chan.lock);
-	trace_dd_direct_revoke(conn->other, rx->ring->unit, n);
+	dd_stat_add(imp->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
+	spin_unlock(&ch->lock);
+	trace_dd_direct_revoke(imp, rx->ring->unit, n);
 }
 
 /*
@@ -456,16 +469,16 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
 			continue;
 		rx->end = pos + 1;
 		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-		    rx->conn->imp.obj.id)
+		    lower_32_bits(rx->chan->seg->owner))
 			arrived = pos + 1;
 	}
 	return arrived;
 }
 
 /**
- * dd_direct_revoke() - end the direct path to a connection's end
- * @conn: the receiving end, whose channel is cut; its list is locked, so the work is
- *	done once, and is complete before the channel is dead
+ * dd_direct_revoke() - end the direct path to a segment
+ * @ch: the channel, cut; its list is locked, so the work is done once, and is complete
+ *	before the channel is dead
  *
  * The dead word was set before. A sender that finds it zero after its stores made
  * them before the barrier below, so they are found here, and the receiver is
@@ -474,12 +487,12 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
  *
  * Return: the position after the last unread note, 0 if all were read.
  */
-u64 dd_direct_revoke(struct dd_conn *conn)
+u64 dd_direct_revoke(struct dd_channel *ch)
 {
-	struct dd_direct_rx *rx = conn->chan.direct_rx;
+	struct dd_direct_rx *rx = ch->direct_rx;
 	u64 arrived;
 
-	lockdep_assert_held(&conn->seg.list->lock);
+	lockdep_assert_held(&ch->seg->list->lock);
 	if (!rx)
 		return 0;
 	if (!rx->over) {
@@ -491,42 +504,35 @@ u64 dd_direct_revoke(struct dd_conn *conn)
 		arrived = dd_direct_arrived(rx);
 		dd_ring_leave(rx->ring, rx->slots, rx->end);
 		dd_direct_hide(rx);
-		dd_direct_settle(conn, arrived);
+		dd_direct_settle(ch, arrived);
 		rx->over = true;
 	}
 	return rx->end;
 }
 
 /**
- * dd_direct_forget() - unlink an end from its ring before its cell is reused
- * @conn: the end, whose channel is dead, and whose list exists
+ * dd_direct_forget() - unlink a channel from its ring before the receiver's cell is reused
+ * @ch: the channel, dead, whose list exists
  */
-void dd_direct_forget(struct dd_conn *conn)
+void dd_direct_forget(struct dd_channel *ch)
 {
-	struct dd_list *list = conn->seg.list;
+	struct dd_list *list = ch->seg->list;
 
 	if (!list)
 		return;
 	mutex_lock(&list->lock);
-	if (conn->chan.direct_rx)
-		list_del_init(&conn->chan.direct_rx->on_ring);
+	if (ch->direct_rx)
+		list_del_init(&ch->direct_rx->on_ring);
 	mutex_unlock(&list->lock);
 }
 
-/* The end has no users any more, and still holds a reference to its list. */
-void dd_direct_release(struct dd_conn *conn)
+/* The channel is not used any more; its owner still holds a reference to the list. */
+void dd_direct_release(struct dd_channel *ch)
 {
-	struct dd_list *list = conn->seg.list;
-	struct dd_direct_rx *rx;
+	struct dd_direct_rx *rx = ch->direct_rx;
 
-	if (!list)
-		return;
-	mutex_lock(&list->lock);
-	rx = conn->chan.direct_rx;
-	conn->chan.direct_rx = NULL;
-	if (rx)
-		list_del_init(&rx->on_ring);
-	mutex_unlock(&list->lock);
+	dd_direct_forget(ch);
+	ch->direct_rx = NULL;
 	kfree(rx);
 }
 
@@ -535,22 +541,22 @@ void dd_direct_release(struct dd_conn *conn)
 /**
  * dd_direct_wake() - wake the receiver of a direct message
  * @ctx: the sender's context
- * @serial: the connection that the message was sent on
+ * @serial: the import or connection that the message was sent on
  *
  * Return: 0; %-ENOENT; %-ECONNRESET, then the close has woken the receiver;
- * %-EINVAL if the connection does not send directly.
+ * %-EINVAL if it does not send directly.
  */
 int dd_direct_wake(struct dd_ctx *ctx, u64 serial)
 {
-	struct dd_conn *conn;
+	struct dd_import *imp;
 	struct dd_channel *ch;
 	int err = -ENOENT;
 
 	rcu_read_lock();
-	conn = dd_obj_find_serial(ctx, serial, &dd_conn_ops);
-	if (!conn || !conn->other)
+	imp = dd_import_find(ctx, serial);
+	if (!imp || !dd_direct_local(imp))
 		goto out;
-	ch = &conn->other->chan;
+	ch = imp->chan;
 	spin_lock(&ch->lock);
 	err = ch->dead ? -ECONNRESET : ch->direct_rx ? 0 : -EINVAL;
 	if (!err) {
@@ -565,121 +571,115 @@ out:
 }
 
 /**
- * dd_direct_ring() - the ring that an end sends by
- * @conn: the end, of which the caller holds a reference
+ * dd_direct_ring() - the ring that an import sends by
+ * @imp: the import, of which the caller holds a reference
  *
  * Return: the ring, which exists as long as its list; or NULL.
  */
-struct dd_ring *dd_direct_ring(const struct dd_conn *conn)
+struct dd_ring *dd_direct_ring(const struct dd_import *imp)
 {
-	struct dd_conn *other = conn->other;
+	struct dd_channel *ch = imp->chan;
 	struct dd_ring *ring = NULL;
 
-	spin_lock(&other->chan.lock);
-	if (!other->chan.dead && other->chan.direct_rx)
-		ring = other->chan.direct_rx->ring;
-	spin_unlock(&other->chan.lock);
+	spin_lock(&ch->lock);
+	if (!ch->dead && ch->direct_rx)
+		ring = ch->direct_rx->ring;
+	spin_unlock(&ch->lock);
 	return ring;
 }
 
 /**
  * dd_direct_reached() - whether the receiver has read up to a position
- * @conn: the sending end, of which the caller holds a reference
- * @w: the position, and the ring that the end sends by
+ * @imp: the import, of which the caller holds a reference
+ * @w: the position, and the ring that the import sends by
  *
- * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if the end does not send by
+ * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if the import does not send by
  * that ring.
  */
-int dd_direct_reached(const struct dd_conn *conn,
-		      const struct dd_ring_waiter *w)
+int dd_direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w)
 {
-	struct dd_conn *other = conn->other;
+	struct dd_channel *ch = imp->chan;
 	int err = -EINVAL;
 
-	spin_lock(&other->chan.lock);
-	if (other->chan.dead)
+	spin_lock(&ch->lock);
+	if (ch->dead)
 		err = -ECONNRESET;
-	else if (other->chan.direct_rx && other->chan.direct_rx->ring == w->ring)
+	else if (ch->direct_rx && ch->direct_rx->ring == w->ring)
 		err = dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
-	spin_unlock(&other->chan.lock);
+	spin_unlock(&ch->lock);
 	return err;
 }
 
 /* ---- reports ------------------------------------------------------------ */
 
 /**
- * dd_direct_sent() - messages that an end has sent
- * @conn: the end, whose memory is valid
+ * dd_direct_sent() - messages that an import has sent
+ * @imp: the import, whose memory is valid
  *
  * Return: the count that its owner states if it sends directly, else that of the
  * kernel.
  */
-u64 dd_direct_sent(const struct dd_conn *conn)
+u64 dd_direct_sent(const struct dd_import *imp)
 {
-	if (READ_ONCE(conn->imp.direct))
-		return dd_direct_count(conn);
-	return READ_ONCE(conn->imp.submitted);
+	if (READ_ONCE(imp->direct))
+		return dd_direct_count(imp);
+	return READ_ONCE(imp->submitted);
 }
 
 /*
- * Messages that an end sent before its connection was over, including those that
+ * Messages that an import has sent before its channel was dead, including those that
  * were refused for that.
  */
-u64 dd_direct_last(const struct dd_conn *conn)
+u64 dd_direct_last(const struct dd_import *imp)
 {
-	return conn->counted ? dd_direct_count(conn) :
-			       READ_ONCE(conn->imp.submitted);
+	return imp->counted ? dd_direct_count(imp) : READ_ONCE(imp->submitted);
 }
 
-/* Messages that an end has sent directly, if its connection is open; else 0. */
-u64 dd_direct_open(const struct dd_conn *conn)
+/* Messages that an open import has sent directly; else 0. */
+u64 dd_direct_open(const struct dd_import *imp)
 {
 	u64 n = 0;
 
-	if (!conn->other)
+	if (!dd_direct_local(imp))
 		return 0;
-	spin_lock(&conn->other->chan.lock);
-	if (conn->imp.direct)
-		n = dd_direct_new(dd_direct_count(conn), conn->other->chan.direct_rx);
-	spin_unlock(&conn->other->chan.lock);
+	spin_lock(&imp->chan->lock);
+	if (imp->direct)
+		n = dd_direct_new(dd_direct_count(imp), imp->chan->direct_rx);
+	spin_unlock(&imp->chan->lock);
 	return n;
 }
 
-/* Messages that an end has received, counted as in dd_direct_sent(). */
-u64 dd_direct_received(const struct dd_conn *conn)
+/* Messages that have come by a channel, counted as in dd_direct_sent(). */
+u64 dd_direct_received(const struct dd_channel *ch)
 {
-	if (conn->other && READ_ONCE(conn->other->imp.direct))
-		return dd_direct_sent(conn->other);
-	return READ_ONCE(conn->chan.received);
+	const struct dd_import *imp = ch->importer;
+
+	if (ch->link == &dd_link_local && READ_ONCE(imp->direct))
+		return dd_direct_sent(imp);
+	return READ_ONCE(ch->received);
 }
 
-/* Messages that an end has sent whose notes are within the window. */
-u64 dd_direct_done(struct dd_conn *conn)
+/* Messages that an import has sent whose notes are within the window. */
+u64 dd_direct_done(const struct dd_import *imp)
 {
-	u64 n = dd_direct_sent(conn), pos, end;
-	struct dd_conn *other = conn->other;
+	u64 n = dd_direct_sent(imp), pos, end;
+	struct dd_channel *ch = imp->chan;
 	u32 unread = 0;
 
-	if (!READ_ONCE(conn->imp.direct))
-		return READ_ONCE(conn->imp.done);
-	spin_lock(&other->chan.lock);
-	if (!other->chan.dead && other->chan.direct_rx) {
-		const struct dd_ring *ring = other->chan.direct_rx->ring;
+	if (!READ_ONCE(imp->direct))
+		return READ_ONCE(imp->done);
+	spin_lock(&ch->lock);
+	if (!ch->dead && ch->direct_rx) {
+		const struct dd_ring *ring = ch->direct_rx->ring;
 
 		/* Once around: notes may be stored as fast as they are read. */
 		pos = dd_ring_head(ring);
 		end = pos + ring->slots;
 		for (; pos != end && dd_ring_has(ring, pos); pos++)
 			if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-			    other->imp.obj.id)
+			    lower_32_bits(ch->seg->owner))
 				unread++;
 	}
-	spin_unlock(&other->chan.lock);
-	return n - min_t(u64, n, unread > conn->imp.window);
-}
-
-/* Whether an end sends directly. */
-bool dd_direct_is(const struct dd_conn *conn)
-{
-	return READ_ONCE(conn->imp.direct);
+	spin_unlock(&ch->lock);
+	return n - min_t(u64, n, unread > imp->window);
 }

@@ -12,8 +12,9 @@
 
 #include "rings.h"
 
-struct dd_conn;
+struct dd_channel;
 struct dd_ctx;
+struct dd_import;
 struct dd_list;
 
 /* ---- window.c ----------------------------------------------------------- */
@@ -116,13 +117,13 @@ void dd_rings_kick(struct dd_list *list);
  * struct dd_direct_rx - the receiving half of a direct path
  * @ring: the ring that the notes come by
  * @slots: slots reserved there
- * @over: the connection is over and its notes are counted; under dd_list.lock
+ * @over: the channel is cut and its notes are counted; under dd_list.lock
  * @block: the window in which the sender sees the block; NULL once revoked
  * @end: when @over, the position after the last unread note, or 0
  * @base: messages that were sent through the kernel before
  * @from: position in the ring of the first possible note
- * @conn: the receiving end
- * @cell: its cell, which names the ring
+ * @chan: the channel
+ * @cell: of the receiver, which names the ring; or NULL
  * @on_ring: in dd_ring.rxs while @cell names the ring; under dd_list.lock
  */
 struct dd_direct_rx {
@@ -133,24 +134,22 @@ struct dd_direct_rx {
 	u64 end;
 	u64 base;
 	u64 from;
-	struct dd_conn *conn;
+	struct dd_channel *chan;
 	struct dd_cell *cell;
 	struct list_head on_ring;
 };
 
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
-u64 dd_direct_revoke(struct dd_conn *conn);
-void dd_direct_forget(struct dd_conn *conn);
-void dd_direct_release(struct dd_conn *conn);
+u64 dd_direct_revoke(struct dd_channel *ch);
+void dd_direct_forget(struct dd_channel *ch);
+void dd_direct_release(struct dd_channel *ch);
 int dd_direct_wake(struct dd_ctx *ctx, u64 serial);
-struct dd_ring *dd_direct_ring(const struct dd_conn *conn);
-int dd_direct_reached(const struct dd_conn *conn,
-		      const struct dd_ring_waiter *w);
-u64 dd_direct_sent(const struct dd_conn *conn);
-u64 dd_direct_last(const struct dd_conn *conn);
-u64 dd_direct_open(const struct dd_conn *conn);
-u64 dd_direct_received(const struct dd_conn *conn);
-u64 dd_direct_done(struct dd_conn *conn);
-bool dd_direct_is(const struct dd_conn *conn);
+struct dd_ring *dd_direct_ring(const struct dd_import *imp);
+int dd_direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w);
+u64 dd_direct_sent(const struct dd_import *imp);
+u64 dd_direct_last(const struct dd_import *imp);
+u64 dd_direct_open(const struct dd_import *imp);
+u64 dd_direct_received(const struct dd_channel *ch);
+u64 dd_direct_done(const struct dd_import *imp);
 
 #endif /* _DD_DIRECT_H */

@@ -10,6 +10,7 @@ struct dd_import;
 struct dd_obj;
 struct dd_op;
 struct dd_peer;
+struct dd_segment;
 
 /**
  * enum dd_stage - order in which the objects of a context end
@@ -44,10 +45,22 @@ struct dd_obj_ops {
 };
 
 /**
+ * struct dd_segment_ops - calls to the owner of a segment
+ * @zeroed: its memory was zeroed: it holds no messages of earlier importers. While a
+ *	channel is open, only this call changes that state; dd_list.lock is held
+ * @unsure: the importer may have sent @n messages more than it states; the channel is
+ *	locked
+ */
+struct dd_segment_ops {
+	void (*zeroed)(struct dd_segment *seg);
+	void (*unsure)(struct dd_segment *seg, u64 n);
+};
+
+/**
  * struct dd_link_ops - operations of a link
  * @name: for reports
- * @put: execute a PUT with the channel of the import locked; 0 if it is accepted, or
- *	%-EINPROGRESS if that needs to sleep
+ * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
+ *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
  * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything

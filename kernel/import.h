@@ -15,9 +15,15 @@ struct dd_cell;
  * @obj: its id; dd_obj_ops.import is set in its type
  * @busy: a submitter works without the lock, as it may sleep; others are refused
  * @direct: notes are written to a direct ring
+ * @nodirect: the owner does not want to send directly
+ * @counted: sent directly until @chan was dead: @meta in the cell has the number of
+ *	messages
  * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
  * @refused: requests refused since @chan was cut
+ * @arrived: lower half of the position after the last note that was delivered directly;
+ *	valid once @chan is dead
+ * @uid: user of the owner
  * @cell: counters and send queue, in the area
  * @chan: the channel; of another node's segment, one that stands for it
  * @size: bytes in the segment
@@ -31,9 +37,13 @@ struct dd_import {
 	struct dd_obj obj;
 	bool busy;
 	bool direct;
+	bool nodirect;
+	bool counted;
 	u16 window;
 	u32 unit;
 	u32 refused;
+	u32 arrived;
+	kuid_t uid;
 	struct dd_cell *cell;
 	struct dd_channel *chan;
 	u64 size;
@@ -60,6 +70,19 @@ static inline struct dd_import *dd_import_find(const struct dd_ctx *ctx, u64 ser
 	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
 	       likely(obj->ops->import) ?
 	       container_of(obj, struct dd_import, obj) : NULL;
+}
+
+/* The same with a reference, which dd_obj_put() drops. */
+static inline struct dd_import *dd_import_get(const struct dd_ctx *ctx, u64 serial)
+{
+	struct dd_import *imp;
+
+	rcu_read_lock();
+	imp = dd_import_find(ctx, serial);
+	if (imp && !refcount_inc_not_zero(&imp->obj.users))
+		imp = NULL;
+	rcu_read_unlock();
+	return imp;
 }
 
 #endif /* _DD_IMPORT_H */

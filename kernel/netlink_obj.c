@@ -46,8 +46,8 @@ static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
 
 		if (!conn || conn->released)
 			continue;
-		*received += dd_direct_received(conn);
-		*sent += dd_direct_sent(conn);
+		*received += dd_direct_received(&conn->chan);
+		*sent += dd_direct_sent(&conn->imp);
 	}
 	mutex_unlock(&svc->lock);
 }
@@ -107,7 +107,7 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	else if (!dd_conn_service(conn->server ? conn : conn->other, name))
 		return 0;
 	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||
-	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->block)))
+	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->seg.index)))
 		return -EMSGSIZE;
 	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.window);
 }
@@ -144,14 +144,14 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 	return nla_put_u32(skb, DD_A_CONN_PEER_PID,
 			   pid_nr_ns(ctx->pid, reader->pids)) ||
 	       nla_put_u32(skb, DD_A_CONN_PEER_UID,
-			   from_kuid_munged(reader->users, other->uid)) ?
+			   from_kuid_munged(reader->users, other->imp.uid)) ?
 	       -EMSGSIZE : 0;
 }
 
 static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 {
 	const struct dd_import *imp = &conn->imp;
-	u64 n = dd_direct_sent(conn);
+	u64 n = dd_direct_sent(&conn->imp);
 	int pad = DD_A_CONN_PAD;
 
 	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
@@ -160,8 +160,8 @@ static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
 	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
 			READ_ONCE(imp->sent), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(conn), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(conn), pad))
+	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(imp), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(&conn->chan), pad))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -172,7 +172,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
-	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->uid, reader) ||
+	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->imp.uid, reader) ||
 	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), DD_A_CONN_PAD) ||
 	    dd_fill_conn_service(skb, conn) ||
 	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
@@ -181,7 +181,7 @@ int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->chan.credit->window) ||
-	    nla_put_u8(skb, DD_A_CONN_DIRECT, dd_direct_is(conn)) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(conn->imp.direct)) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
 	    dd_fill_conn_counters(skb, conn))
 		return -EMSGSIZE;
@@ -270,7 +270,7 @@ u64 dd_direct_alive(struct dd_node *node)
 		while ((obj = dd_obj_next(ctx, &index, &dd_conn_ops))) {
 			struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
-			sum += dd_direct_open(conn);
+			sum += dd_direct_open(&conn->imp);
 			dd_conn_put(conn);
 			cond_resched();
 		}
@@ -370,7 +370,7 @@ static kuid_t dd_dump_service_uid(const struct dd_obj *obj)
 
 static kuid_t dd_dump_conn_uid(const struct dd_obj *obj)
 {
-	return container_of(obj, struct dd_conn, imp.obj)->uid;
+	return container_of(obj, struct dd_conn, imp.obj)->imp.uid;
 }
 
 static kuid_t dd_dump_region_uid(const struct dd_obj *obj)

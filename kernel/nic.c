@@ -22,17 +22,19 @@
  * halves. They are disabled here first, so that no softirq runs while the channel is
  * locked; dd_nic_unlock() enables them with no lock held.
  */
-static __always_inline void dd_nic_lock(struct dd_channel *ch)
+static __always_inline void dd_nic_lock(struct dd_channel *ch,
+					const struct dd_link_ops *link)
 {
-	if (unlikely(ch->link->flush))
+	if (unlikely(link->flush))
 		local_bh_disable();
 	spin_lock(&ch->lock);
 }
 
-static __always_inline void dd_nic_unlock(struct dd_channel *ch)
+static __always_inline void dd_nic_unlock(struct dd_channel *ch,
+					  const struct dd_link_ops *link)
 {
 	spin_unlock(&ch->lock);
-	if (unlikely(ch->link->flush))
+	if (unlikely(link->flush))
 		local_bh_enable();
 }
 
@@ -90,8 +92,7 @@ static __always_inline int dd_nic_check(struct dd_import *imp, struct dd_op *op)
 	if (sqe->flags & ~DD_SQE_FLAGS || sqe->meta_count > DD_META_WORDS ||
 	    dd_sqe_reserved(op))
 		return -EINVAL;
-	if (sqe->len > DD_LEN_MAX ||
-	    !dd_in_bounds(sqe->dst, sqe->len, imp->size))
+	if (sqe->len > DD_LEN_MAX)
 		return -ERANGE;
 	return dd_nic_source(imp, op);
 }
@@ -126,12 +127,13 @@ static __always_inline void dd_nic_finish(struct dd_import *imp, struct dd_op *o
  * Return: 1 if it was accepted, or an error. With -EINPROGRESS, @op holds the request,
  * the import is busy and has a reference, all for dd_nic_slow().
  */
-static __always_inline int dd_nic_put(struct dd_import *imp, struct dd_op *op,
-				      int err)
+static __always_inline int dd_nic_put(struct dd_import *imp,
+				      const struct dd_link_ops *link,
+				      struct dd_op *op, int err)
 {
 
 	if (likely(!err))
-		err = imp->chan->link->put(imp, op);
+		err = link->put(imp, op);
 	if (unlikely(err == -EINPROGRESS)) {
 		imp->busy = true;
 		/* The import is alive, so the id table holds a reference. */
@@ -146,7 +148,9 @@ static __always_inline int dd_nic_put(struct dd_import *imp, struct dd_op *op,
  * Execute the next request of a queue. The import is locked and alive. Returns 0 if
  * there is none.
  */
-static __always_inline int dd_nic_next(struct dd_import *imp, struct dd_op *op)
+static __always_inline int dd_nic_next(struct dd_import *imp,
+				       const struct dd_link_ops *link,
+				       struct dd_op *op)
 {
 	const struct dd_sqe *slot = imp->cell->sq;
 
@@ -155,7 +159,7 @@ static __always_inline int dd_nic_next(struct dd_import *imp, struct dd_op *op)
 	/* Pairs with the submitter's release of the number after the request. */
 	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
 		return 0;
-	return dd_nic_put(imp, op, dd_nic_fetch(imp, slot, op));
+	return dd_nic_put(imp, link, op, dd_nic_fetch(imp, slot, op));
 }
 
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
@@ -195,6 +199,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 {
 	/* Initialised by dd_nic_fetch() and dd_nic_source(). */
 	struct dd_op op __uninitialized;
+	const struct dd_link_ops *link;
 	struct dd_import *imp;
 	struct dd_channel *ch;
 	long n = -ENOENT;
@@ -206,13 +211,15 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 	imp = dd_import_find(ctx, serial);
 	if (likely(imp)) {
 		ch = imp->chan;
-		dd_nic_lock(ch);
-		n = unlikely(ch->dead) ? -ECONNRESET : dd_nic_next(imp, &op);
+		link = ch->link;
+		dd_nic_lock(ch, link);
+		n = unlikely(ch->dead) ? -ECONNRESET :
+					 dd_nic_next(imp, link, &op);
 		if (unlikely(n <= 0))
 			dd_nic_refused(imp);
-		dd_nic_unlock(ch);
-		if (unlikely(ch->link->flush) && n > 0)
-			ch->link->flush(imp);
+		dd_nic_unlock(ch, link);
+		if (unlikely(link->flush) && n > 0)
+			link->flush(imp);
 	}
 	rcu_read_unlock_sched();
 	if (likely(n > 0)) {
@@ -244,7 +251,7 @@ static __always_inline int dd_nic_one(struct dd_import *imp, struct dd_op *op,
 	if (unlikely(imp->busy))
 		return -EBUSY;
 	op->sqe.seq = imp->submitted + 1;
-	n = dd_nic_put(imp, op, dd_nic_check(imp, op));
+	n = dd_nic_put(imp, link, op, dd_nic_check(imp, op));
 	if (unlikely(link->flush) && n > 0 && !(before && link->same(imp, before))) {
 		/* The import is alive, so the id table holds a reference. */
 		refcount_inc(&imp->obj.users);
@@ -279,12 +286,12 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 	imp = dd_import_find(ctx, req->conn);
 	if (likely(imp)) {
 		ch = imp->chan;
-		dd_nic_lock(ch);
+		dd_nic_lock(ch, ch->link);
 		n = unlikely(ch->dead) ? -ECONNRESET :
 					 dd_nic_one(imp, &op, *before, &left);
 		if (unlikely(n <= 0))
 			dd_nic_refused(imp);
-		dd_nic_unlock(ch);
+		dd_nic_unlock(ch, ch->link);
 	}
 	rcu_read_unlock_sched();
 	if (unlikely(left)) {

@@ -121,6 +121,8 @@ static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
 {
 	if (unlikely(!(imp->chan->rights & DD_RIGHT_PUT)))
 		return -EACCES;
+	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size)))
+		return -ERANGE;
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
 		return -EINPROGRESS;
 	return dd_remote_queue(imp, op, NULL);

@@ -9,6 +9,7 @@
 #include "region.h"
 
 struct dd_list;
+struct dd_segment_ops;
 
 /**
  * enum dd_policy - whether an operation on a segment notifies its owner
@@ -30,10 +31,18 @@ enum dd_policy {
  * @rights: DD_RIGHT_* that a channel may have
  * @policy: enum dd_policy
  * @inhibit: writes are refused
+ * @nodirect: importers may not send directly
+ * @direct_any: importers of other users may send directly
+ * @shown: an importer has mapped the window; under dd_list.lock
+ * @mixed: the window may hold messages of an earlier importer in another context
+ * @index: number of the segment among those of its owner's service; names it in direct
+ *	notes
+ * @uid: user of the owner
  * @generation: of the node's segments; counts up, so it never recurs. A channel is valid
  *	for the generation that it was opened for
  * @owner: serial of the object that the segment belongs to; copied to each note
  * @cookie: copied to each note
+ * @ops: calls to the owner, or NULL
  * @mem: the window; the owner counts its region as long as there are channels
  * @list: list for notes, or NULL; counted like the region
  *
@@ -43,9 +52,16 @@ struct dd_segment {
 	u8 rights;
 	u8 policy;
 	bool inhibit;
+	bool nodirect;
+	bool direct_any;
+	bool shown;
+	bool mixed;
+	u32 index;
+	kuid_t uid;
 	u64 generation;
 	u64 owner;
 	u64 cookie;
+	const struct dd_segment_ops *ops;
 	struct dd_bytes mem;
 	struct dd_list *list;
 };
@@ -67,8 +83,8 @@ static inline void dd_segment_init(struct dd_segment *seg, struct dd_node *node,
  */
 static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 {
-	return seg->list && seg->policy != DD_POLICY_NEVER &&
-	       (asked || seg->policy == DD_POLICY_ALWAYS);
+	return (seg->policy == DD_POLICY_ALWAYS ||
+		(asked && seg->policy == DD_POLICY_CONDITIONAL)) && seg->list;
 }
 
 #endif /* _DD_SEGMENT_H */

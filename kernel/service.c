@@ -61,7 +61,7 @@ static void dd_service_strip(struct dd_service *svc)
 	/* Serving ends with references may still be linked to rings by their cells. */
 	for (i = 0; svc->blocks && i < svc->maxconn; i++)
 		if (svc->blocks[i].conn)
-			dd_direct_forget(svc->blocks[i].conn);
+			dd_direct_forget(&svc->blocks[i].conn->chan);
 	if (svc->attached) {
 		for (i = 0; i < svc->maxconn; i++)
 			last = max3(last, svc->blocks[i].conn_note,
@@ -431,7 +431,7 @@ static u64 dd_block_owed(const struct dd_block *block)
 	/* Either number may have been written by a process. */
 	if (check_add_overflow(READ_ONCE(conn->chan.received), conn->owed, &got))
 		got = U64_MAX;
-	if (check_add_overflow(dd_direct_last(conn),
+	if (check_add_overflow(dd_direct_last(&conn->imp),
 			       (u64)READ_ONCE(conn->imp.refused), &sent))
 		sent = U64_MAX;
 	return got - min(got, sent);
@@ -609,6 +609,30 @@ static int dd_service_own_credit(struct dd_conn *conn, u32 window)
 	return 0;
 }
 
+/* Implements dd_segment_ops.zeroed(). */
+static void dd_service_zeroed(struct dd_segment *seg)
+{
+	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
+	struct dd_block *block = &conn->svc->blocks[seg->index];
+
+	seg->mixed = false;
+	block->bytes = block->client.ctx;
+}
+
+/* Implements dd_segment_ops.unsure(). */
+static void dd_service_unsure(struct dd_segment *seg, u64 n)
+{
+	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
+
+	if (check_add_overflow(conn->owed, n, &conn->owed))
+		conn->owed = U64_MAX;
+}
+
+static const struct dd_segment_ops dd_service_segment_ops = {
+	.zeroed = dd_service_zeroed,
+	.unsure = dd_service_unsure,
+};
+
 /*
  * Make a serving end, before its block is chosen. The service must not be locked: this
  * allocates, and releasing the end takes the lock.
@@ -624,10 +648,10 @@ static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
 	conn->released = true;
 	conn->svc = svc;
 	refcount_inc(&svc->obj.users);
-	conn->uid = svc->uid;
-	conn->nodirect = svc->flags & DD_SERVE_NODIRECT;
-	conn->direct_any = svc->flags & DD_SERVE_DIRECT_ANY;
+	dd_conn_owner(conn, svc->uid, svc->flags & DD_SERVE_NODIRECT,
+		      svc->flags & DD_SERVE_DIRECT_ANY);
 	dd_segment_init(&conn->seg, svc->obj.ctx->node, DD_RIGHT_PUT);
+	conn->seg.ops = &dd_service_segment_ops;
 	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window)
 		err = dd_service_own_credit(conn, window);
 	if (!err)
@@ -646,7 +670,7 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 
 	/* A server still working on messages of the last client replies on this end. */
 	conn->owed = dd_block_owed(block);
-	conn->block = nr;
+	conn->seg.index = nr;
 	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
 	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
@@ -693,7 +717,7 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	if (!old)
 		return NULL;
 	/* Its release has not run, as that clears block->conn under the same lock. */
-	dd_direct_forget(old);
+	dd_direct_forget(&old->chan);
 	if (!refcount_inc_not_zero(&old->imp.obj.users))
 		return NULL;
 	if (xchg(&old->closing, 1))
@@ -712,8 +736,8 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 	list_del_init(&block->free);
 	block->conn = conn;
 	block->client = *cid;
-	conn->mixed = block->bytes && block->bytes != cid->ctx;
-	block->bytes = conn->mixed || !cid->ctx ? ~0ull : cid->ctx;
+	conn->seg.mixed = block->bytes && block->bytes != cid->ctx;
+	block->bytes = conn->seg.mixed || !cid->ctx ? ~0ull : cid->ctx;
 	conn->released = false;
 	/* WRITE_ONCE(): reports read these without the lock. */
 	WRITE_ONCE(svc->nconn, svc->nconn + 1);
@@ -755,7 +779,7 @@ static void dd_service_client_id(const struct dd_conn *client,
 		return;
 	}
 	*cid = (struct dd_client_id) {
-		.uid = client->uid,
+		.uid = client->imp.uid,
 		.node = READ_ONCE(client->imp.obj.ctx->node->id),
 		.ctx = client->imp.obj.ctx->serial + 1ull,
 	};
@@ -806,21 +830,6 @@ out:
 }
 
 /**
- * dd_service_zeroed() - the memory of a serving end was zeroed
- * @conn: the end, whose client is on this node
- *
- * It holds no messages of earlier clients any more. While a connection has a block, only
- * this function changes that state.
- */
-void dd_service_zeroed(struct dd_conn *conn)
-{
-	struct dd_block *block = &conn->svc->blocks[conn->block];
-
-	conn->mixed = false;
-	block->bytes = block->client.ctx;
-}
-
-/**
  * dd_service_accept() - connect a client to a service
  * @svc: the service
  * @type: enum dd_conn_type
@@ -860,7 +869,7 @@ void dd_service_released(struct dd_conn *conn)
 		WRITE_ONCE(svc->nconn, svc->nconn - 1);
 		svc->past.received += conn->chan.received;
 		svc->past.sent += conn->imp.submitted;
-		block = &svc->blocks[conn->block];
+		block = &svc->blocks[conn->seg.index];
 		list_add_tail(&block->free, &svc->free);
 		/* Its credit is freed with it, but its notes stay in the list. */
 		if (conn->seg.list == svc->list &&
@@ -898,7 +907,7 @@ void dd_service_forget(struct dd_conn *conn)
 
 	if (!svc)
 		return;
-	block = &svc->blocks[conn->block];
+	block = &svc->blocks[conn->seg.index];
 	mutex_lock(&svc->lock);
 	if (block->conn == conn)
 		block->conn = NULL;

@@ -133,7 +133,6 @@ void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
 int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
 		      struct dd_conn_net_call *call);
 void dd_service_released(struct dd_conn *conn);
-void dd_service_zeroed(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
 extern const struct dd_obj_ops dd_service_ops;

@@ -162,8 +162,8 @@ DEFINE_EVENT(dd_conn, dd_close,
 
 /* At the sending end; @ring is the number in the cells of the receiver. */
 DECLARE_EVENT_CLASS(dd_direct,
-		    TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
-	TP_ARGS(conn, ring, sent),
+		    TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -173,10 +173,10 @@ DECLARE_EVENT_CLASS(dd_direct,
 		__field(u64, sent)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->imp.obj.ctx->pid);
-		__entry->conn = conn->imp.obj.id;
-		__entry->peer_pid = pid_nr(conn->other->imp.obj.ctx->pid);
-		__entry->peer_conn = conn->other->imp.obj.id;
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_conn = lower_32_bits(imp->chan->seg->owner);
 		__entry->ring = ring;
 		__entry->sent = sent;
 	),
@@ -186,13 +186,13 @@ DECLARE_EVENT_CLASS(dd_direct,
 );
 
 DEFINE_EVENT(dd_direct, dd_direct_grant,
-	     TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
-	TP_ARGS(conn, ring, sent)
+	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent)
 );
 
 DEFINE_EVENT(dd_direct, dd_direct_revoke,
-	     TP_PROTO(const struct dd_conn *conn, u32 ring, u64 sent),
-	TP_ARGS(conn, ring, sent)
+	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent)
 );
 
 DECLARE_EVENT_CLASS(dd_packet,
