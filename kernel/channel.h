@@ -58,26 +58,6 @@ struct dd_channel {
 };
 
 /**
- * struct dd_arrival - a message that is in place
- * @n: its number in the channel
- * @offset: byte offset in the segment
- * @len: bytes
- * @word: its last word
- * @tag: as in struct dd_note
- * @meta_count: as in struct dd_note
- * @meta: metadata words
- */
-struct dd_arrival {
-	u64 n;
-	u64 offset;
-	u64 len;
-	u64 word;
-	u32 tag;
-	u8 meta_count;
-	const u32 *meta;
-};
-
-/**
  * struct dd_due - what a deposit leaves to its caller: a note to be posted
  * @list: its list
  * @note: the note, filled in; NULL if there is none

@@ -258,7 +258,7 @@ static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 	struct dd_service *svc;
 	int err;
 
-	svc = dd_node_service_get(conn->imp.obj.ctx->node, arg->name);
+	svc = dd_service_find(conn->imp.obj.ctx->node, arg->name);
 	if (!svc)
 		return -ECONNREFUSED;
 	err = dd_service_accept(svc, conn->type, conn, NULL);
@@ -343,7 +343,8 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		arg->peer_size = conn->imp.size;
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
-			trace_dd_connect(conn, dd_conn_peer_pid(conn));
+			trace_dd_connect(&conn->imp, conn->type, conn->server,
+		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 		dd_event(&conn->imp.obj, true);
 	}
 	dd_conn_put(conn);
@@ -592,7 +593,8 @@ void dd_conn_end(struct dd_obj *obj)
 	if (xchg(&conn->closing, 1))
 		return;
 	if (trace_dd_close_enabled())
-		trace_dd_close(conn, dd_conn_peer_pid(conn));
+		trace_dd_close(&conn->imp, conn->type, conn->server,
+		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 	dd_conn_sever(conn);
 	dd_event(obj, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))

@@ -12,7 +12,7 @@
 #include "remote.h"
 #include "service.h"
 
-/* Body of queries and answers of class DD_CTL_SERVICE. */
+/* Body of queries and answers of class DD_CLASS_SERVICE. */
 struct dd_conn_net_end {
 	__le64 size;		/* bytes in the block of this end */
 	__le32 pid;
@@ -91,7 +91,7 @@ static void dd_conn_net_open(struct dd_remote *r, struct dd_conn *conn)
 static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_connect *arg, ktime_t expires)
 {
-	struct dd_ctl_query query = { .class = DD_CTL_SERVICE, .chan = r->id };
+	struct dd_ctl_query query = { .class = DD_CLASS_SERVICE, .chan = r->id };
 	struct dd_conn_net_end *end = (struct dd_conn_net_end *)query.body;
 	/* The answer tells more of the other end. */
 	struct dd_tp_chan_cfg cfg = {
@@ -285,7 +285,7 @@ static int dd_conn_net_serve(struct dd_peer *peer, const u8 *name,
 	struct dd_service *svc;
 	int err;
 
-	svc = READ_ONCE(node->up) ? dd_node_service_get(node, name) : NULL;
+	svc = READ_ONCE(node->up) ? dd_service_find(node, name) : NULL;
 	if (!svc)
 		return -ECONNREFUSED;
 	/* The client is on another node: charge the server's user and memcg. */
@@ -326,5 +326,5 @@ static const struct dd_ctl_class_ops dd_conn_net_class = {
 
 void dd_conn_net_init(void)
 {
-	dd_ctl_register(DD_CTL_SERVICE, &dd_conn_net_class);
+	dd_ctl_register(DD_CLASS_SERVICE, &dd_conn_net_class);
 }

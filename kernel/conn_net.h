@@ -30,6 +30,12 @@ static inline u32 dd_conn_peer_pid(const struct dd_conn *conn)
 			    dd_remote_of(conn)->pid;
 }
 
+/* Id of the other end; 0 if that is on another node. */
+static inline u32 dd_conn_peer_id(const struct dd_conn *conn)
+{
+	return conn->other ? conn->other->imp.obj.id : 0;
+}
+
 void dd_conn_net_init(void);
 int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg);
 int dd_conn_net_learn_client(struct dd_conn_net_call *call, struct dd_conn *conn);

@@ -39,7 +39,7 @@ struct dd_ctl_head {
 
 struct dd_ctl_query_msg {
 	struct dd_ctl_head head;
-	u8 key[DD_CTL_KEY];
+	u8 key[DD_KEY_SIZE];
 	__le64 chan;
 	u8 body[];
 } __packed;
@@ -73,19 +73,19 @@ struct dd_ctl_asked {
 	struct dd_ctl_query query;
 };
 
-static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CTL_CLASSES];
+static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CLASSES];
 
 /* Register a class, before any peer exists. */
-void dd_ctl_register(enum dd_ctl_class class, const struct dd_ctl_class_ops *ops)
+void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops)
 {
 	dd_ctl_classes[class] = ops;
 }
 
 static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
 {
-	if (class >= DD_CTL_CLASSES)
+	if (class >= DD_CLASSES)
 		return NULL;
-	return dd_ctl_classes[array_index_nospec(class, DD_CTL_CLASSES)];
+	return dd_ctl_classes[array_index_nospec(class, DD_CLASSES)];
 }
 
 /* Count a malformed control message; the peer is locked. */

@@ -20,7 +20,6 @@
 struct dd_peer;
 struct dd_remote;
 
-#define DD_CTL_KEY		64	/* bytes in a key */
 #define DD_CTL_BODY		64	/* largest body of a class */
 #define DD_CTL_INBOX		256	/* queries of the peer that may wait */
 /*
@@ -28,16 +27,6 @@ struct dd_remote;
  * among its refusals: it could not answer any other before the session ends.
  */
 #define DD_CTL_WAITING		DD_CTL_INBOX
-
-/**
- * enum dd_ctl_class - classes of keys
- * @DD_CTL_SERVICE: name of a DDP service
- * @DD_CTL_CLASSES: highest class plus 1
- */
-enum dd_ctl_class {
-	DD_CTL_SERVICE = 1,
-	DD_CTL_CLASSES
-};
 
 /**
  * enum dd_ctl_status - result of a look-up
@@ -151,7 +140,7 @@ struct dd_ctl_wait {
 
 /**
  * struct dd_ctl_query - a query
- * @class: enum dd_ctl_class
+ * @class: enum dd_class
  * @key: padded with zeros
  * @chan: id of the channel that the asking node provides for the connection
  * @len: bytes in @body
@@ -159,7 +148,7 @@ struct dd_ctl_wait {
  */
 struct dd_ctl_query {
 	u8 class;
-	u8 key[DD_CTL_KEY];
+	u8 key[DD_KEY_SIZE];
 	u64 chan;
 	u32 len;
 	u8 body[DD_CTL_BODY];
@@ -215,7 +204,7 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 	spin_unlock_bh(&dd_udp_of(peer)->lock);
 }
 
-void dd_ctl_register(enum dd_ctl_class class, const struct dd_ctl_class_ops *ops);
+void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);
 void dd_ctl_exit(struct dd_ctl *ctl);

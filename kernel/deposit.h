@@ -38,69 +38,67 @@ static inline int dd_deposit_at(const struct dd_channel *ch, u8 right, u64 off,
 	return 0;
 }
 
+/* Fills in what the link knows of a message: @meta_count, @offset to @word, @tag, @meta. */
+typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
+
 static __always_inline void dd_deposit_fill(struct dd_rec *rec,
-					    const struct dd_segment *seg,
-					    const struct dd_arrival *a)
+					    const struct dd_channel *ch,
+					    dd_fill_t fill, const void *arg)
 {
-	rec->conn = seg->owner;
+	rec->conn = ch->seg->owner;
 	rec->type = DD_NOTE_DATA;
-	rec->meta_count = a->meta_count;
-	rec->cookie = seg->cookie;
-	rec->offset = a->offset;
-	rec->len = a->len;
-	rec->word = a->word;
-	rec->msgid = a->n;
-	rec->tag = a->tag;
-	/* The words are in another cache line: write them only if they are valid. */
-	if (a->meta_count)
-		memcpy(rec->meta, a->meta, sizeof(rec->meta));
+	rec->cookie = ch->seg->cookie;
+	rec->msgid = ch->received;
+	fill(rec, arg);
 }
 
 /*
  * Prepare the note of a message, or withhold it. The only place that takes credits for
  * messages. Returns whether the message is done: false if its note is withheld.
  */
-static __always_inline bool dd_deposit_note(struct dd_channel *ch,
-					    const struct dd_arrival *a,
-					    struct dd_due *due)
+static __always_inline bool dd_deposit_note(struct dd_channel *ch, dd_fill_t fill,
+					    const void *arg, struct dd_due *due)
 {
+	struct dd_list *list = ch->seg->list;
 	struct dd_credit *credit = ch->credit;
-	struct dd_segment *seg = ch->seg;
 
-	if (likely(dd_credit_ok(credit, dd_list_head_pos(seg->list))) ||
+	if (likely(dd_credit_ok(credit, dd_list_head_pos(list))) ||
 	    dd_credit_ok(credit, READ_ONCE(credit->seen))) {
-		due->note = dd_list_claim(seg->list, &due->pos);
+		due->note = dd_list_claim(list, &due->pos);
 		if (likely(due->note)) {
-			due->list = seg->list;
-			dd_deposit_fill(dd_note_rec(due->note), seg, a);
+			due->list = list;
+			dd_deposit_fill(dd_note_rec(due->note), ch, fill, arg);
 			dd_credit_take(credit, due->pos);
 			return true;
 		}
 	}
-	dd_deposit_fill(&ch->rec, seg, a);
+	dd_deposit_fill(&ch->rec, ch, fill, arg);
 	return dd_channel_withhold(ch);
 }
 
 /**
  * dd_deposit_done() - all bytes of a message are in place: count it and notify the owner
  * @ch: the channel, locked and not dead
- * @a: the message
+ * @n: number of the message
  * @asked: the sender asks for a notification
+ * @fill: fills in the note
+ * @arg: argument of @fill
  * @due: (out) the note that the caller has to post by dd_deposit_post(), if any. Until
  *	then list and slot must stay: the caller holds a lock that revoking the channel
  *	or leaving the list takes
  *
  * Return: true if the message needs nothing but @due; false if its note is withheld.
  */
-static __always_inline bool dd_deposit_done(struct dd_channel *ch,
-					    const struct dd_arrival *a,
-					    bool asked, struct dd_due *due)
+static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool asked,
+					    dd_fill_t fill, const void *arg,
+					    struct dd_due *due)
 {
 	due->note = NULL;
-	WRITE_ONCE(ch->received, a->n);
+	WRITE_ONCE(ch->received, n);
 	if (likely(ch->back))
-		WRITE_ONCE(ch->back->cell->received, a->n);
-	return !dd_segment_wants(ch->seg, asked) || dd_deposit_note(ch, a, due);
+		WRITE_ONCE(ch->back->cell->received, n);
+	return !dd_segment_wants(ch->seg, asked) ||
+	       dd_deposit_note(ch, fill, arg, due);
 }
 
 /* Post a note. The caller wakes the list's readers. */

@@ -61,28 +61,34 @@ static size_t dd_local_piece(struct dd_channel *ch, struct dd_op *op, u64 at,
 					   &op->word);
 }
 
+static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_op *op = arg;
+
+	rec->meta_count = op->sqe.meta_count;
+	rec->offset = op->sqe.dst;
+	rec->len = op->sqe.len;
+	rec->word = op->word;
+	rec->tag = op->sqe.tag;
+	/* The words are in another cache line: write them only if they are valid. */
+	if (op->sqe.meta_count)
+		memcpy(rec->meta, op->sqe.meta, sizeof(rec->meta));
+}
+
 /* Account an executed request and notify the receiver. */
 static __always_inline void dd_local_finish(struct dd_import *imp,
 					    const struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	struct dd_cell *cell = imp->cell;
-	const u64 n = imp->submitted + 1;
-	const struct dd_arrival a = {
-		.n = n,
-		.offset = op->sqe.dst,
-		.len = op->sqe.len,
-		.word = op->word,
-		.tag = op->sqe.tag,
-		.meta_count = op->sqe.meta_count,
-		.meta = op->sqe.meta,
-	};
+	u64 n = imp->submitted + 1;
 	struct dd_due due;
 
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
-	if (likely(dd_deposit_done(ch, &a, op->sqe.flags & DD_SQE_NOTIFY, &due))) {
-		if (due.note)
+	if (likely(dd_deposit_done(ch, n, op->sqe.flags & DD_SQE_NOTIFY,
+				   dd_local_fill, op, &due))) {
+		if (likely(due.note))
 			dd_deposit_post(&due);
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);

@@ -139,7 +139,7 @@ static int dd_node_apply(struct dd_node *node, struct genl_info *info)
 	struct dd_refusal why = {};
 	int err;
 
-	err = dd_node_set(node, &change, &why);
+	err = dd_peers_set_node(node, &change, &why);
 	if (err)
 		return dd_nl_refuse(info, err, &why);
 	if (id || max || port)

@@ -61,7 +61,7 @@ int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 	dd_service_sum(svc, &received, &sent);
 	if (dd_fill_owner(skb, obj, DD_A_SERVICE_PAD, svc->uid, reader) ||
 	    nla_put_u32(skb, DD_A_SERVICE_ID, obj->id) ||
-	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name) ||
+	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name.key) ||
 	    nla_put_u32(skb, DD_A_SERVICE_MAXCONN, svc->maxconn) ||
 	    nla_put_u32(skb, DD_A_SERVICE_CONNS, READ_ONCE(svc->nconn)) ||
 	    nla_put_u32(skb, DD_A_SERVICE_WINDOW, svc->window) ||
@@ -93,7 +93,7 @@ static bool dd_conn_service(const struct dd_conn *server, u8 *name)
 	rcu_read_lock();
 	alive = refcount_read(&server->imp.obj.users);
 	if (alive)
-		memcpy(name, server->svc->name, DD_NAME_MAX + 1);
+		memcpy(name, server->svc->name.key, DD_NAME_MAX + 1);
 	rcu_read_unlock();
 	return alive;
 }

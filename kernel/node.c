@@ -10,20 +10,23 @@
 #include "ctx.h"
 #include "direct.h"
 #include "node.h"
-#include "peer.h"
-#include "service.h"
+#include <uapi/linux/dd_netlink.h>
 
 /* Without configuration: the node number that the programs in DDP's paper use. */
 #define DD_NODE_DEFAULT_ID	1
 #define DD_NODE_DEFAULT_MAX	2
 #define DD_NODE_MAX		4096
+#define DD_NODE_PORT		56797
 
 static unsigned int dd_net_id;
 
-static const struct rhashtable_params dd_service_params = {
-	.key_len = DD_NAME_MAX + 1,
-	.key_offset = offsetof(struct dd_service, name),
-	.head_offset = offsetof(struct dd_service, entry),
+#define DD_NAME_KEY	(offsetofend(struct dd_name, key) -		\
+			 offsetof(struct dd_name, class))
+
+static const struct rhashtable_params dd_names = {
+	.key_len = DD_NAME_KEY,
+	.key_offset = offsetof(struct dd_name, class),
+	.head_offset = offsetof(struct dd_name, entry),
 	.automatic_shrinking = true,
 };
 
@@ -42,13 +45,14 @@ static int __net_init dd_net_init(struct net *net)
 	xa_init_flags(&node->ctxs, XA_FLAGS_ACCOUNT);
 	node->id = DD_NODE_DEFAULT_ID;
 	node->max = DD_NODE_DEFAULT_MAX;
-	node->port = DD_PEER_PORT;
+	node->port = DD_NODE_PORT;
 	node->up = true;
-	dd_peers_init(node);
+	mutex_init(&node->peer_lock);
+	xa_init(&node->peers);
 	node->stats = alloc_percpu(struct dd_stats);
 	if (!node->stats)
 		return -ENOMEM;
-	err = rhashtable_init(&node->services, &dd_service_params);
+	err = rhashtable_init(&node->names, &dd_names);
 	if (err)
 		free_percpu(node->stats);
 	return err;
@@ -60,8 +64,10 @@ static void __net_exit dd_net_exit(struct net *net)
 
 	/* Each context holds a reference to its namespace. */
 	WARN_ON_ONCE(!xa_empty(&node->ctxs));
-	dd_peers_exit(node);
-	rhashtable_destroy(&node->services);
+	WARN_ON_ONCE(!xa_empty(&node->peers));
+	xa_destroy(&node->peers);
+	mutex_destroy(&node->peer_lock);
+	rhashtable_destroy(&node->names);
 	free_percpu(node->stats);
 }
 
@@ -180,7 +186,7 @@ static int dd_node_set_locked(struct dd_node *node,
 
 /**
  * dd_node_set() - change the configuration of a node
- * @node: the node
+ * @node: the node; dd_node.peer_lock is held
  * @change: the changes
  * @why: (out) on error, the reason
  *
@@ -191,19 +197,12 @@ static int dd_node_set_locked(struct dd_node *node,
 int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why)
 {
-	bool max_changed;
-	u32 max;
 	int err;
 
-	mutex_lock(&node->peer_lock);
+	lockdep_assert_held(&node->peer_lock);
 	mutex_lock(&node->lock);
-	max = node->max;
 	err = dd_node_set_locked(node, change, why);
-	max_changed = node->max != max;
 	mutex_unlock(&node->lock);
-	if (max_changed)
-		dd_peers_renumber(node);
-	mutex_unlock(&node->peer_lock);
 	return err;
 }
 
@@ -240,32 +239,46 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 							   cpu)->v[i]);
 }
 
-/* Add a service to the table: 0 or -EEXIST. The service is locked. */
-int dd_node_service_add(struct dd_node *node, struct dd_service *svc)
+/**
+ * dd_name_add() - let others find an object
+ * @node: the node
+ * @name: the name, complete. Freed by RCU, after dd_name_del()
+ *
+ * Return: 0; %-EEXIST if the key is in use; %-ENOMEM.
+ */
+int dd_name_add(struct dd_node *node, struct dd_name *name)
 {
 	/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
-	return data_race(rhashtable_lookup_insert_fast(&node->services,
-						       &svc->entry,
-						       dd_service_params));
+	return data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
+						       dd_names));
 }
 
-/* Remove a service from the table. The service is locked. */
-void dd_node_service_del(struct dd_node *node, struct dd_service *svc)
+/* Undo dd_name_add(). */
+void dd_name_del(struct dd_node *node, struct dd_name *name)
 {
 	/* See above. */
-	data_race(rhashtable_remove_fast(&node->services, &svc->entry,
-					 dd_service_params));
+	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
 }
 
-/* Get a reference to a service by its padded name. */
-struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name)
+/**
+ * dd_name_get() - find an object by its name
+ * @node: the node
+ * @class: enum dd_class
+ * @key: %DD_KEY_SIZE bytes
+ *
+ * Return: the object, with a reference, or NULL.
+ */
+struct dd_obj *dd_name_get(struct dd_node *node, enum dd_class class, const u8 *key)
 {
-	struct dd_service *svc;
+	u8 want[DD_NAME_KEY] = { class };
+	struct dd_obj *obj = NULL;
+	struct dd_name *name;
 
+	memcpy(want + 1, key, DD_KEY_SIZE);
 	rcu_read_lock();
-	svc = rhashtable_lookup(&node->services, name, dd_service_params);
-	if (svc && !refcount_inc_not_zero(&svc->obj.users))
-		svc = NULL;
+	name = rhashtable_lookup(&node->names, want, dd_names);
+	if (name && refcount_inc_not_zero(&name->obj->users))
+		obj = name->obj;
 	rcu_read_unlock();
-	return svc;
+	return obj;
 }

@@ -9,9 +9,12 @@
 #include <linux/xarray.h>
 #include <net/net_namespace.h>
 
+#define DD_KEY_SIZE		64	/* bytes in a key */
+
 struct dd_ctx;
+struct dd_obj;
+struct dd_obj_ops;
 struct dd_peer_link_ops;
-struct dd_service;
 
 /**
  * enum dd_stat - counters of a node
@@ -59,7 +62,7 @@ struct dd_stats {
  * @max: number of nodes
  * @port: UDP port; changes only while there are no peers
  * @up: the node accepts work
- * @services: by name; changed under the lock of the service
+ * @names: struct dd_name by class and key
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
  * @generation: of the segment that was made last
@@ -77,7 +80,7 @@ struct dd_node {
 	u32 max;
 	u16 port;
 	bool up;
-	struct rhashtable services;
+	struct rhashtable names;
 	struct xarray ctxs;
 	unsigned long opened;
 	atomic64_t generation;
@@ -86,6 +89,32 @@ struct dd_node {
 	struct xarray peers;
 	bool peers_open;
 	const struct dd_peer_link_ops *peer_link;
+};
+
+/**
+ * enum dd_class - classes of names
+ * @DD_CLASS_SERVICE: a service of DDP; the key is its name, padded with zeros
+ * @DD_CLASSES: highest class plus 1
+ *
+ * Part of the protocol between nodes.
+ */
+enum dd_class {
+	DD_CLASS_SERVICE = 1,
+	DD_CLASSES
+};
+
+/**
+ * struct dd_name - an object that others find by a key
+ * @entry: in dd_node.names
+ * @obj: the object
+ * @class: enum dd_class
+ * @key: padded with zeros; unique in its class
+ */
+struct dd_name {
+	struct rhash_head entry;
+	struct dd_obj *obj;
+	u8 class;
+	u8 key[DD_KEY_SIZE];
 };
 
 /**
@@ -128,9 +157,9 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why);
 struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
-int dd_node_service_add(struct dd_node *node, struct dd_service *svc);
-void dd_node_service_del(struct dd_node *node, struct dd_service *svc);
-struct dd_service *dd_node_service_get(struct dd_node *node, const u8 *name);
+int dd_name_add(struct dd_node *node, struct dd_name *name);
+void dd_name_del(struct dd_node *node, struct dd_name *name);
+struct dd_obj *dd_name_get(struct dd_node *node, enum dd_class class, const u8 *key);
 
 #define dd_stat_add(node, stat, n) \
 	this_cpu_add((node)->stats->v[stat], n)

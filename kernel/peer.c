@@ -370,16 +370,32 @@ int dd_peer_set(struct dd_node *node, u32 number,
 	return err;
 }
 
-/* The number of nodes has changed. */
-void dd_peers_renumber(struct dd_node *node)
+/**
+ * dd_peers_set_node() - change the configuration of a node, and that of its sessions
+ * @node: the node
+ * @change: the changes
+ * @why: (out) on error, the reason
+ *
+ * Return: as dd_node_set().
+ */
+int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
+		      struct dd_refusal *why)
 {
 	struct dd_peer *peer;
 	unsigned long index;
+	u32 max;
+	int err;
 
-	lockdep_assert_held(&node->peer_lock);
-	xa_for_each(&node->peers, index, peer)
-		if (peer->live)
-			peer->ops->renumber(peer);
+	mutex_lock(&node->peer_lock);
+	max = node->max;
+	err = dd_node_set(node, change, why);
+	/* Sessions were negotiated with the old number of nodes. */
+	if (node->max != max)
+		xa_for_each(&node->peers, index, peer)
+			if (peer->live)
+				peer->ops->renumber(peer);
+	mutex_unlock(&node->peer_lock);
+	return err;
 }
 
 /* Phase one: unlink the peer, stop its link, and send the last events. */
@@ -430,19 +446,6 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
 		return dd_peer_missing(why);
 	dd_peer_forget(peer);
 	return 0;
-}
-
-void dd_peers_init(struct dd_node *node)
-{
-	mutex_init(&node->peer_lock);
-	xa_init(&node->peers);
-}
-
-void dd_peers_exit(struct dd_node *node)
-{
-	WARN_ON_ONCE(!xa_empty(&node->peers));
-	xa_destroy(&node->peers);
-	mutex_destroy(&node->peer_lock);
 }
 
 void dd_peer_link_register(struct dd_node *node,

@@ -17,10 +17,10 @@
 #include <uapi/linux/dd_netlink.h>
 
 struct dd_node;
+struct dd_node_change;
 struct dd_peer;
 struct dd_refusal;
 
-#define DD_PEER_PORT		56797	/* default UDP port */
 #define DD_PEER_DEAD_MS		5000	/* default; 100 to 3600000 */
 #define DD_PEER_COUNTERS_MAX	64	/* counters of a link */
 
@@ -157,10 +157,6 @@ struct dd_peer {
 int dd_peer_init(void);
 void dd_peer_exit(void);
 
-/* Only for dd_node. */
-void dd_peers_init(struct dd_node *node);
-void dd_peers_exit(struct dd_node *node);
-
 /**
  * dd_peer_link_register() - register the link of a node's peers
  * @node: a node without peers: called by the init of pernet_operations registered
@@ -192,7 +188,8 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why);
 int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       const union dd_peer_addr *from, size_t len,
 		       struct dd_refusal *why);
-void dd_peers_renumber(struct dd_node *node);
+int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
+		      struct dd_refusal *why);
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);
 u32 dd_peers_packet_size(struct dd_node *node, u32 most);
 

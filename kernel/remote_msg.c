@@ -325,6 +325,29 @@ static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
 	return 0;
 }
 
+/**
+ * struct dd_remote_note - contents of a note
+ * @msg: the message
+ * @word: its last word
+ */
+struct dd_remote_note {
+	const struct dd_tp_msg *msg;
+	u64 word;
+};
+
+static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_remote_note *note = arg;
+	const struct dd_tp_msg *msg = note->msg;
+
+	rec->meta_count = msg->meta_count;
+	rec->offset = msg->dst;
+	rec->len = msg->len;
+	rec->word = note->word;
+	rec->tag = msg->tag;
+	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+}
+
 /*
  * A message is complete. A reader that sees its note may answer at once, on another CPU,
  * and needs the peer's lock for that, so dd_remote_post() posts the note just before the
@@ -338,21 +361,16 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_due *due = &dd_ctl_of_tp(tp)->due;
-	struct dd_arrival a = {
-		.n = msg->msgid,
-		.offset = msg->dst,
-		.len = msg->len,
-		.tag = msg->tag,
-		.meta_count = msg->meta_count,
-		.meta = msg->meta,
-	};
+	struct dd_remote_note note = { .msg = msg };
 	bool done = false;
 
 	spin_lock(&ch->lock);
 	/* If it is refused, the message is not in place and never will be. */
-	if (!dd_remote_end(link, ch, msg, tail, ntail, &a.word)) {
-		done = dd_deposit_done(ch, &a, msg->flags & DD_PUT_NOTIFY, due);
-		trace_dd_arrival(ch, link->peer->number, &a);
+	if (!dd_remote_end(link, ch, msg, tail, ntail, &note.word)) {
+		done = dd_deposit_done(ch, msg->msgid, msg->flags & DD_PUT_NOTIFY,
+				       dd_remote_fill, &note, due);
+		trace_dd_arrival(ch, link->peer->number, msg->dst, msg->len,
+				 msg->msgid);
 		link->note_due = due->note;
 		if (!due->note)
 			dd_list_wake(ch->seg->list);

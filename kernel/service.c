@@ -198,7 +198,7 @@ static int dd_service_publish(struct dd_service *svc)
 		return err;
 	mutex_lock(&svc->lock);
 	/* A client that finds the name now waits for the service's lock. */
-	err = dd_node_service_add(svc->obj.ctx->node, svc);
+	err = dd_name_add(svc->obj.ctx->node, &svc->name);
 	if (err) {
 		dd_obj_unreserve(&svc->obj);
 	} else {
@@ -232,7 +232,9 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 	dd_obj_init(&svc->obj, ctx, &dd_service_ops);
 	mutex_init(&svc->lock);
 	INIT_LIST_HEAD(&svc->free);
-	memcpy(svc->name, arg->name, sizeof(svc->name));
+	svc->name.obj = &svc->obj;
+	svc->name.class = DD_CLASS_SERVICE;
+	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
 	svc->dead = true;
 	svc->flags = arg->flags;
 	svc->uid = current_euid();
@@ -310,7 +312,7 @@ static void dd_service_end(struct dd_obj *obj)
 	was_dead = svc->dead;
 	if (!was_dead) {
 		svc->dead = true;
-		dd_node_service_del(svc->obj.ctx->node, svc);
+		dd_name_del(svc->obj.ctx->node, &svc->name);
 	}
 	mutex_unlock(&svc->lock);
 	if (was_dead)
@@ -819,7 +821,8 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 	if (!err && call) {
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
-			trace_dd_connect(conn, dd_conn_peer_pid(conn));
+			trace_dd_connect(&conn->imp, conn->type, conn->server,
+		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 		dd_event(&conn->imp.obj, true);
 	}
 out:

@@ -5,17 +5,19 @@
 
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/rhashtable-types.h>
 #include <linux/uidgid.h>
 
 #include "credit.h"
 #include "ctx.h"
+#include "node.h"
 #include "region.h"
 
 struct dd_conn;
 struct dd_list;
 struct dd_conn_net_call;
 struct dd_ring;
+
+static_assert(DD_NAME_MAX + 1 == DD_KEY_SIZE);
 
 /**
  * struct dd_client_id - identity of a client
@@ -59,8 +61,7 @@ struct dd_block {
 /**
  * struct dd_service - a service
  * @obj: its id
- * @name: padded with zeros
- * @entry: in dd_node.services
+ * @name: its name; changed under @lock
  * @lock: protects the members below; taken after dd_ctx.lock of any context
  * @dead: accepts no connections any more
  * @flags: DD_SERVE_*
@@ -91,8 +92,7 @@ struct dd_block {
  */
 struct dd_service {
 	struct dd_obj obj;
-	u8 name[DD_NAME_MAX + 1];
-	struct rhash_head entry;
+	struct dd_name name;
 	struct mutex lock;	/* protects blocks and their connections */
 	bool dead;
 	u32 flags;
@@ -136,6 +136,14 @@ void dd_service_released(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
 extern const struct dd_obj_ops dd_service_ops;
+
+/* Get a reference to a service by its name, padded with zeros. */
+static inline struct dd_service *dd_service_find(struct dd_node *node, const u8 *name)
+{
+	struct dd_obj *obj = dd_name_get(node, DD_CLASS_SERVICE, name);
+
+	return obj ? container_of(obj, struct dd_service, obj) : NULL;
+}
 
 static inline void dd_service_put(struct dd_service *svc)
 {

@@ -10,7 +10,8 @@
 
 #include <linux/tracepoint.h>
 
-#include "conn.h"
+#include "channel.h"
+#include "import.h"
 #include "nic.h"
 #include "notelist.h"
 
@@ -70,8 +71,9 @@ TRACE_EVENT(dd_deposit,
 );
 
 TRACE_EVENT(dd_arrival,
-	    TP_PROTO(const struct dd_channel *ch, u32 node, const struct dd_arrival *a),
-	TP_ARGS(ch, node, a),
+	    TP_PROTO(const struct dd_channel *ch, u32 node, u64 offset, u32 len,
+		     u64 msgid),
+	TP_ARGS(ch, node, offset, len, msgid),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -84,9 +86,9 @@ TRACE_EVENT(dd_arrival,
 		__entry->pid = pid_nr(ch->seg->list->obj.ctx->pid);
 		__entry->conn = ch->seg->owner;
 		__entry->node = node;
-		__entry->offset = a->offset;
-		__entry->len = a->len;
-		__entry->msgid = a->n;
+		__entry->offset = offset;
+		__entry->len = len;
+		__entry->msgid = msgid;
 	),
 	TP_printk("pid=%d conn=%u node=%u offset=%llu len=%u msgid=%llu",
 		  __entry->pid, __entry->conn, __entry->node, __entry->offset,
@@ -123,8 +125,9 @@ TRACE_EVENT(dd_note,
 );
 
 DECLARE_EVENT_CLASS(dd_conn,
-		    TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
-	TP_ARGS(conn, peer_pid),
+		    TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+			     u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn),
 	TP_STRUCT__entry(
 		__field(pid_t, pid)
 		__field(u32, conn)
@@ -134,12 +137,12 @@ DECLARE_EVENT_CLASS(dd_conn,
 		__field(bool, server)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(conn->imp.obj.ctx->pid);
-		__entry->conn = conn->imp.obj.id;
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
 		__entry->peer_pid = peer_pid;
-		__entry->peer_conn = conn->other ? conn->other->imp.obj.id : 0;
-		__entry->type = conn->type;
-		__entry->server = conn->server;
+		__entry->peer_conn = peer_conn;
+		__entry->type = type;
+		__entry->server = server;
 	),
 	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u type=%s end=%s",
 		  __entry->pid, __entry->conn, __entry->peer_pid,
@@ -151,13 +154,15 @@ DECLARE_EVENT_CLASS(dd_conn,
 );
 
 DEFINE_EVENT(dd_conn, dd_connect,
-	     TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
-	TP_ARGS(conn, peer_pid)
+	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+		      u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn)
 );
 
 DEFINE_EVENT(dd_conn, dd_close,
-	     TP_PROTO(const struct dd_conn *conn, u32 peer_pid),
-	TP_ARGS(conn, peer_pid)
+	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+		      u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn)
 );
 
 /* At the sending end; @ring is the number in the cells of the receiver. */

@@ -561,20 +561,25 @@ static void channel_open(struct kunit *test, struct channel *ch,
 	ch->attached = true;
 }
 
+static void channel_fill(struct dd_rec *rec, const void *arg)
+{
+	rec->meta_count = 0;
+}
+
 /* A message: true if it was accepted. */
 static bool channel_send(struct channel *ch)
 {
 	struct dd_channel *rx = &ch->rx;
-	struct dd_arrival a = {};
 	struct dd_due due;
 	bool ok;
 
 	spin_lock_bh(&rx->lock);
 	ok = !rx->withheld || dd_channel_retry(rx);
 	if (ok) {
-		a.n = ++ch->tx.submitted;
-		if (dd_deposit_done(rx, &a, true, &due))
-			ch->tx.done = a.n;
+		ch->tx.submitted++;
+		if (dd_deposit_done(rx, ch->tx.submitted, true, channel_fill,
+				    NULL, &due))
+			ch->tx.done = ch->tx.submitted;
 		if (due.note)
 			dd_deposit_post(&due);
 	}
