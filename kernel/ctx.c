@@ -185,6 +185,7 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
 {
 	obj->ctx = dd_ctx_get(ctx);
 	obj->ops = ops;
+	obj->import = ops->import;
 	refcount_set(&obj->users, 1);
 }
 

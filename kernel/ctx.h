@@ -28,6 +28,7 @@ struct dd_node;
  * @epoch: with @id the object's serial, which is never reused within the context
  * @users: held by the id table and by each call that uses the object; @ops->release()
  *	runs when the last one is dropped
+ * @import: @ops->import, for look-ups
  * @ops: its type
  *
  * The memory is freed by RCU, so that look-ups under rcu_read_lock() may read it.
@@ -37,6 +38,7 @@ struct dd_obj {
 	u32 id;
 	u32 epoch;
 	refcount_t users;
+	bool import;
 	const struct dd_obj_ops *ops;
 };
 

@@ -97,8 +97,9 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool a
 	WRITE_ONCE(ch->received, n);
 	if (likely(ch->back))
 		WRITE_ONCE(ch->back->cell->received, n);
-	return !dd_segment_wants(ch->seg, asked) ||
-	       dd_deposit_note(ch, fill, arg, due);
+	if (likely(dd_segment_wants(ch->seg, asked)))
+		return dd_deposit_note(ch, fill, arg, due);
+	return true;
 }
 
 /* Post a note. The caller wakes the list's readers. */

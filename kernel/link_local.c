@@ -97,20 +97,18 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	WRITE_ONCE(cell->sent, n);
 	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
-	trace_dd_deposit(imp, op, n);
+	trace_dd_deposit(imp, op, imp->submitted);
 	/* Before unlocking: without the lock the list may be freed. */
 	dd_list_wake(ch->seg->list);
 }
 
 /* The note of the previous message must be posted before the next may come. */
-static int dd_local_admit(struct dd_channel *ch)
+static noinline bool dd_local_admit(struct dd_channel *ch)
 {
-	if (likely(!ch->withheld))
-		return 0;
 	if (!dd_channel_retry(ch))
-		return -EBUSY;
+		return false;
 	dd_list_wake(ch->seg->list);
-	return 0;
+	return true;
 }
 
 static int dd_local_put(struct dd_import *imp, struct dd_op *op)
@@ -119,9 +117,9 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	u64 at;
 	int err;
 
+	if (unlikely(ch->withheld) && !dd_local_admit(ch))
+		return -EBUSY;
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
-	if (likely(!err))
-		err = dd_local_admit(ch);
 	if (unlikely(err))
 		return err;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
@@ -129,6 +127,7 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	if (!dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
+		op->word = 0;
 		dd_local_copy(ch, op, at, 0, op->sqe.len);
 	}
 	dd_local_finish(imp, op);
@@ -186,6 +185,7 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len &&
 	    fault_in_readable(op->user, op->sqe.len))
 		return -EFAULT;
+	op->word = 0;
 	spin_lock(&ch->lock);
 	err = dd_local_deposit(ch, op);
 	if (!err)

@@ -38,20 +38,12 @@ static __always_inline void dd_nic_unlock(struct dd_channel *ch,
 		local_bh_enable();
 }
 
-/* Find the source of a request. */
-static __always_inline int dd_nic_source(struct dd_import *imp, struct dd_op *op)
+/* Find a source that is not the default one. */
+static noinline int dd_nic_other_source(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
 	switch (sqe->flags & (DD_SQE_UNWIRED | DD_SQE_REGION)) {
-	case 0:
-		if (sqe->region)
-			return -EINVAL;
-		if (!dd_in_bounds(sqe->src, sqe->len, imp->send.length))
-			return -ERANGE;
-		op->region = imp->send.region;
-		op->src = imp->send.offset + sqe->src;
-		return 0;
 	case DD_SQE_REGION:
 		op->region = dd_obj_get(imp->obj.ctx, sqe->region,
 					&dd_region_ops);
@@ -73,6 +65,22 @@ static __always_inline int dd_nic_source(struct dd_import *imp, struct dd_op *op
 	}
 }
 
+/* Find the source of a request. */
+static __always_inline int dd_nic_source(struct dd_import *imp, struct dd_op *op)
+{
+	const struct dd_sqe *sqe = &op->sqe;
+
+	if (unlikely(sqe->flags & (DD_SQE_UNWIRED | DD_SQE_REGION)))
+		return dd_nic_other_source(imp, op);
+	if (unlikely(sqe->region))
+		return -EINVAL;
+	if (unlikely(!dd_in_bounds(sqe->src, sqe->len, imp->send.length)))
+		return -ERANGE;
+	op->region = imp->send.region;
+	op->src = imp->send.offset + sqe->src;
+	return 0;
+}
+
 /* The reserved bytes: the last five of the second word. */
 static u64 dd_sqe_reserved(const struct dd_op *op)
 {
@@ -86,13 +94,12 @@ static __always_inline int dd_nic_check(struct dd_import *imp, struct dd_op *op)
 	const struct dd_sqe *sqe = &op->sqe;
 
 	op->counted = false;
-	op->word = 0;
-	if (sqe->opcode != DD_OP_PUT)
+	if (unlikely(sqe->opcode != DD_OP_PUT))
 		return -EOPNOTSUPP;
-	if (sqe->flags & ~DD_SQE_FLAGS || sqe->meta_count > DD_META_WORDS ||
-	    dd_sqe_reserved(op))
+	if (unlikely(sqe->flags & ~DD_SQE_FLAGS ||
+		     sqe->meta_count > DD_META_WORDS || dd_sqe_reserved(op)))
 		return -EINVAL;
-	if (sqe->len > DD_LEN_MAX)
+	if (unlikely(sqe->len > DD_LEN_MAX))
 		return -ERANGE;
 	return dd_nic_source(imp, op);
 }
@@ -157,7 +164,7 @@ static __always_inline int dd_nic_next(struct dd_import *imp,
 	if (unlikely(imp->busy))
 		return -EBUSY;
 	/* Pairs with the submitter's release of the number after the request. */
-	if (smp_load_acquire(&slot->seq) != imp->submitted + 1)
+	if (unlikely(smp_load_acquire(&slot->seq) != imp->submitted + 1))
 		return 0;
 	return dd_nic_put(imp, link, op, dd_nic_fetch(imp, slot, op));
 }
@@ -199,12 +206,13 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 {
 	/* Initialised by dd_nic_fetch() and dd_nic_source(). */
 	struct dd_op op __uninitialized;
+	const struct dd_node *node = ctx->node;
 	const struct dd_link_ops *link;
 	struct dd_import *imp;
 	struct dd_channel *ch;
 	long n = -ENOENT;
 
-	if (unlikely(!READ_ONCE(ctx->node->up)))
+	if (unlikely(!READ_ONCE(node->up)))
 		return -ENETDOWN;
 	/* Protects like rcu_read_lock() and is cheaper to enter. */
 	rcu_read_lock_sched();
@@ -223,15 +231,15 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 	}
 	rcu_read_unlock_sched();
 	if (likely(n > 0)) {
-		dd_stat_add(ctx->node, DD_STAT_OPS, n);
+		dd_stat_add(node, DD_STAT_OPS, n);
 		return n;
 	}
 	if (n == -EINPROGRESS)
 		n = dd_nic_slow(imp, &op);
 	if (n > 0)
-		dd_stat_add(ctx->node, DD_STAT_OPS, n);
+		dd_stat_add(node, DD_STAT_OPS, n);
 	else if (n < 0)
-		dd_stat_inc(ctx->node, DD_STAT_REFUSED);
+		dd_stat_inc(node, DD_STAT_REFUSED);
 	return n;
 }
 

@@ -29,7 +29,7 @@ enum dd_policy {
  * struct dd_segment - a window [offset, offset + length) of a region, which others reach
  *	by channels
  * @rights: DD_RIGHT_* that a channel may have
- * @policy: enum dd_policy
+ * @policy: enum dd_policy; NEVER without @list
  * @inhibit: writes are refused
  * @nodirect: importers may not send directly
  * @direct_any: importers of other users may send directly
@@ -83,8 +83,9 @@ static inline void dd_segment_init(struct dd_segment *seg, struct dd_node *node,
  */
 static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 {
-	return (seg->policy == DD_POLICY_ALWAYS ||
-		(asked && seg->policy == DD_POLICY_CONDITIONAL)) && seg->list;
+	if (likely(seg->policy == DD_POLICY_CONDITIONAL))
+		return asked;
+	return seg->policy == DD_POLICY_ALWAYS;
 }
 
 #endif /* _DD_SEGMENT_H */
