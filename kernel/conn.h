@@ -25,12 +25,12 @@ struct dd_service;
  * @server: this is the serving end; a connecting end is a struct dd_client
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
  *	other end is on another node: the connection has ended
+ * @closing: a close has begun; it is done by the context that sets this
  * @remote_ops: number of struct dd_remote_op charged to its context
  * @mem: held by the other end and, once, by all of @imp.obj.users; memory only
+ * @closed: errno that ended it; set before the channel of the other end is dead
  * @other: the other end; NULL if it is on another node, see dd_remote_of()
  * @svc: at the serving end, the service, counted
- * @closing: a close has begun; it is done by the context that sets this
- * @closed: errno that ended it; set before the channel of the other end is dead
  * @owed: at a serving end, messages in addition to dd_channel.received that have to be
  *	replied to before its block may be given to another user
  *
@@ -43,12 +43,12 @@ struct dd_conn {
 	u8 type;
 	bool server;
 	bool released;
+	u8 closing;
 	u16 remote_ops;
 	refcount_t mem;
+	int closed;
 	struct dd_conn *other;
 	struct dd_service *svc;
-	int closing;
-	int closed;
 	u64 owed;
 };
 
