@@ -31,6 +31,8 @@ red softirq-under-lock 200 'WARNING.*__local_bh_enable_ip' \
 	selftests/core/kunit.sh
 red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
 	'selftests/net/across.sh build/selftests/net_shape'
+red no-inhibit 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
+red no-rights 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
 	'DD_SCALE=1 build/selftests/abi_memory memlock_limits_a_user'
 red keep-charge 200 '^not ok .*failures_in_far_connect' \
