@@ -23,6 +23,7 @@
 #include "peer.h"
 #include "region.h"
 #include "service.h"
+#include "window.h"
 
 static int dd_open(struct inode *inode, struct file *file)
 {

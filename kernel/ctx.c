@@ -15,9 +15,9 @@
 #include "area.h"
 #include "charge.h"
 #include "ctx.h"
-#include "direct.h"
 #include "ids.h"
 #include "node.h"
+#include "window.h"
 
 const struct dd_event_ops *dd_events;
 

@@ -20,6 +20,7 @@
 #include "node.h"
 #include "notelist.h"
 #include "trace.h"
+#include "window.h"
 
 static bool dd_direct_on = true;
 

@@ -18,6 +18,7 @@
 #include "peer.h"
 #include "region.h"
 #include "remote.h"
+#include "window.h"
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"

@@ -5,12 +5,11 @@
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include <net/netns/generic.h>
+#include <uapi/linux/dd_netlink.h>
 
 #include "area.h"
 #include "ctx.h"
-#include "direct.h"
 #include "node.h"
-#include <uapi/linux/dd_netlink.h>
 
 /* Without configuration: the node number that the programs in DDP's paper use. */
 #define DD_NODE_DEFAULT_ID	1

@@ -20,10 +20,10 @@
 #include "charge.h"
 #include "channel.h"
 #include "ctx.h"
-#include "direct.h"
 #include "hooks.h"
 #include "node.h"
 #include "notelist.h"
+#include "ring.h"
 #include "trace.h"
 
 #define DD_LIST_MIN_SLOTS	4u

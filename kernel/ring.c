@@ -19,8 +19,9 @@
 #include "area.h"
 #include "charge.h"
 #include "ctx.h"
-#include "direct.h"
 #include "notelist.h"
+#include "ring.h"
+#include "window.h"
 
 #define DD_RING_MIN_SLOTS	64u
 #define DD_RING_MAX_SLOTS	4096u

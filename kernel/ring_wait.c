@@ -8,8 +8,8 @@
  */
 #include <linux/sched.h>
 
-#include "direct.h"
 #include "notelist.h"
+#include "ring.h"
 
 /* @key: the reader's position, or NULL to wake every waiter. */
 static int dd_ring_wait_wake(struct wait_queue_entry *entry, unsigned int mode,

@@ -20,8 +20,8 @@
 
 #include "compat/compat.h"
 #include "ctx.h"
-#include "direct.h"
 #include "page.h"
+#include "window.h"
 
 #define DD_FS_MAGIC	0x44446673
 
