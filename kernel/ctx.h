@@ -52,7 +52,7 @@ struct dd_obj {
  * @limit: RLIMIT_MEMLOCK of the owner in pages, as of its last call that was charged
  * @cred: credentials of the opener
  * @pid: thread group of the opener
- * @lock: protects creation and destruction of objects; taken before dd_service.lock
+ * @lock: protects creation and destruction of objects; taken before the locks of objects
  *	and dd_area.lock; user memory is not accessed under it
  * @dead: set under @lock when the context ends; nothing is created afterwards
  * @ids: ids of its objects

@@ -31,7 +31,8 @@ struct dd_rings;
  * @geometry: location of the slots; changed under @lock while they are moved, when no
  *	position is handed out whose note is not posted
  * @tail: number of positions handed out, and %DD_LIST_MOVING while the slots are moved
- * @lock: protects @users, @reserved and @deferred; taken after dd_service.lock
+ * @lock: protects @users, @reserved and @deferred; taken after the locks of
+ *	its users
  * @users: services and connections attached; the list ends with the last one
  * @reserved: slots reserved by them
  * @deferred: slots of detached channels whose notes may be unread

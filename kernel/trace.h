@@ -124,7 +124,7 @@ TRACE_EVENT(dd_note,
 		  __entry->conn, __entry->len, __entry->msgid)
 );
 
-DECLARE_EVENT_CLASS(dd_conn,
+DECLARE_EVENT_CLASS(dd_end,
 		    TP_PROTO(const struct dd_import *imp, u8 type, bool server,
 			     u32 peer_pid, u32 peer_conn),
 	TP_ARGS(imp, type, server, peer_pid, peer_conn),
@@ -153,13 +153,13 @@ DECLARE_EVENT_CLASS(dd_conn,
 		  __entry->server ? "server" : "client")
 );
 
-DEFINE_EVENT(dd_conn, dd_connect,
+DEFINE_EVENT(dd_end, dd_connect,
 	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
 		      u32 peer_pid, u32 peer_conn),
 	TP_ARGS(imp, type, server, peer_pid, peer_conn)
 );
 
-DEFINE_EVENT(dd_conn, dd_close,
+DEFINE_EVENT(dd_end, dd_close,
 	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
 		      u32 peer_pid, u32 peer_conn),
 	TP_ARGS(imp, type, server, peer_pid, peer_conn)
