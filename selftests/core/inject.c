@@ -108,6 +108,7 @@ bool inject_ready(void)
 		if (!kind_ready(how))
 			return false;
 	return set(INJECT_SLAB, "ignore-gfp-wait", "N") &&
+	       set(INJECT_SLAB, "cache-filter", "N") &&
 	       set(INJECT_PAGE, "ignore-gfp-wait", "N") &&
 	       set(INJECT_PAGE, "ignore-gfp-highmem", "N") &&
 	       set(INJECT_PAGE, "min-order", "0");

@@ -17,6 +17,7 @@ declare -a CLIENT
 faults() {
 	[ "$(<"$CACHE/failslab")" = 1 ] && echo Y >"$FAIL/cache-filter" &&
 		echo Y >"$FAIL/ignore-gfp-wait" && echo 0 >"$FAIL/verbose" &&
+		echo N >"$FAIL/task-filter" && echo 0 >"$FAIL/space" &&
 		echo -1 >"$FAIL/times" && echo "$1" >"$FAIL/probability"
 }
 
