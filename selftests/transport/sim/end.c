@@ -364,6 +364,7 @@ void end_drain(struct end *e)
 static void rx_one(struct end *e, const struct datagram *d)
 {
 	u32 sessions = e->tp.stats.sessions;
+	u64 packets = e->tp.stats.rx_packets;
 	struct payload payload;
 	struct dd_wire_hdr *hdr;
 	u8 *exact;
@@ -378,7 +379,10 @@ static void rx_one(struct end *e, const struct datagram *d)
 	payload.p = d->p + hlen;
 	payload.len = d->len - hlen;
 	payload.hdr = (void *)exact;
-	dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen);
+	/* The address of a packet that is accepted becomes the peer's. */
+	if (dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen) !=
+	    (e->tp.stats.rx_packets != packets))
+		sim_fail("a packet that is dropped counts as valid, or the reverse");
 	hdr = (void *)exact;
 	if (e->tp.stats.sessions != sessions && hdr->type == DD_WIRE_DATA &&
 	    le64_to_cpu(hdr->token) != e->tp.cur.rx_token)
