@@ -33,10 +33,10 @@
 
 /*
  * Seconds for a test without a timeout of its own, a little less than a program
- * of a list may take. The harness' own 30 are too few on a busy machine.
+ * of a list may take in a guest. The harness' own 30 are too few on a busy machine.
  */
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT 100
+#define TEST_TIMEOUT_DEFAULT 200
 
 /* The guest's group of users of /dev/dd, and two of them. */
 #define DD_GID		900
