@@ -344,7 +344,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(&conn->imp, conn->type, conn->server,
-		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
+					 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 		dd_event(&conn->imp.obj, true);
 	}
 	dd_conn_put(conn);
@@ -594,7 +594,7 @@ void dd_conn_end(struct dd_obj *obj)
 		return;
 	if (trace_dd_close_enabled())
 		trace_dd_close(&conn->imp, conn->type, conn->server,
-		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
+			       dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 	dd_conn_sever(conn);
 	dd_event(obj, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))

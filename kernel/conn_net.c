@@ -27,7 +27,7 @@ struct dd_conn_net_end {
 static_assert(sizeof(struct dd_conn_net_end) <= DD_CTL_BODY);
 
 static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
-			       struct dd_conn_net_end *end)
+				 struct dd_conn_net_end *end)
 {
 	*end = (struct dd_conn_net_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),
@@ -49,7 +49,7 @@ static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, u32 len)
 
 /* Store the properties of the other end, and allocate ops for its window. */
 static int dd_conn_net_learn(struct dd_remote *r, struct dd_conn *conn,
-			   const struct dd_conn_net_end *end)
+			     const struct dd_conn_net_end *end)
 {
 	u32 window = le16_to_cpu(end->window);
 	int err;
@@ -255,7 +255,7 @@ static enum dd_ctl_status dd_conn_net_status(int err)
 
 /* Make the serving end; on error nothing is left behind. */
 static int dd_conn_net_admit(struct dd_peer *peer, struct dd_service *svc,
-			   struct dd_conn_net_call *call)
+			     struct dd_conn_net_call *call)
 {
 	int err;
 
@@ -278,7 +278,7 @@ static int dd_conn_net_admit(struct dd_peer *peer, struct dd_service *svc,
 
 /* Find the service and connect the client to it. */
 static int dd_conn_net_serve(struct dd_peer *peer, const u8 *name,
-			   struct dd_conn_net_call *call)
+			     struct dd_conn_net_call *call)
 {
 	struct dd_node *node = peer->node;
 	struct mem_cgroup *before;
@@ -297,8 +297,8 @@ static int dd_conn_net_serve(struct dd_peer *peer, const u8 *name,
 }
 
 static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
-					   const struct dd_ctl_query *query,
-					   struct dd_ctl_answer *answer)
+					     const struct dd_ctl_query *query,
+					     struct dd_ctl_answer *answer)
 {
 	struct dd_conn_net_call call = { .session = session };
 	int err;

@@ -77,7 +77,6 @@ size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word)
 {
-
 	lockdep_assert_held(&ch->lock);
 	while (len) {
 		size_t n, missing;

@@ -42,13 +42,13 @@ static inline int dd_deposit_at(const struct dd_channel *ch, u8 right, u64 off,
 typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
 
 static __always_inline void dd_deposit_fill(struct dd_rec *rec,
-					    const struct dd_channel *ch,
+					    const struct dd_channel *ch, u64 n,
 					    dd_fill_t fill, const void *arg)
 {
 	rec->conn = ch->seg->owner;
 	rec->type = DD_NOTE_DATA;
 	rec->cookie = ch->seg->cookie;
-	rec->msgid = ch->received;
+	rec->msgid = n;
 	fill(rec, arg);
 }
 
@@ -56,8 +56,9 @@ static __always_inline void dd_deposit_fill(struct dd_rec *rec,
  * Prepare the note of a message, or withhold it. The only place that takes credits for
  * messages. Returns whether the message is done: false if its note is withheld.
  */
-static __always_inline bool dd_deposit_note(struct dd_channel *ch, dd_fill_t fill,
-					    const void *arg, struct dd_due *due)
+static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
+					    dd_fill_t fill, const void *arg,
+					    struct dd_due *due)
 {
 	struct dd_list *list = ch->seg->list;
 	struct dd_credit *credit = ch->credit;
@@ -67,12 +68,12 @@ static __always_inline bool dd_deposit_note(struct dd_channel *ch, dd_fill_t fil
 		due->note = dd_list_claim(list, &due->pos);
 		if (likely(due->note)) {
 			due->list = list;
-			dd_deposit_fill(dd_note_rec(due->note), ch, fill, arg);
+			dd_deposit_fill(dd_note_rec(due->note), ch, n, fill, arg);
 			dd_credit_take(credit, due->pos);
 			return true;
 		}
 	}
-	dd_deposit_fill(&ch->rec, ch, fill, arg);
+	dd_deposit_fill(&ch->rec, ch, n, fill, arg);
 	return dd_channel_withhold(ch);
 }
 
@@ -98,7 +99,7 @@ static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool a
 	if (likely(ch->back))
 		WRITE_ONCE(ch->back->cell->received, n);
 	if (likely(dd_segment_wants(ch->seg, asked)))
-		return dd_deposit_note(ch, fill, arg, due);
+		return dd_deposit_note(ch, n, fill, arg, due);
 	return true;
 }
 

@@ -102,13 +102,22 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	dd_list_wake(ch->seg->list);
 }
 
-/* The note of the previous message must be posted before the next may come. */
-static noinline bool dd_local_admit(struct dd_channel *ch)
+/*
+ * The note of the previous message must be posted before the next may come. A request
+ * that would be refused in any case is refused for that reason.
+ */
+static noinline int dd_local_admit(struct dd_channel *ch, const struct dd_op *op)
 {
+	u64 at;
+	int err;
+
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	if (err)
+		return err;
 	if (!dd_channel_retry(ch))
-		return false;
+		return -EBUSY;
 	dd_list_wake(ch->seg->list);
-	return true;
+	return 0;
 }
 
 static int dd_local_put(struct dd_import *imp, struct dd_op *op)
@@ -117,8 +126,11 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	u64 at;
 	int err;
 
-	if (unlikely(ch->withheld) && !dd_local_admit(ch))
-		return -EBUSY;
+	if (unlikely(ch->withheld)) {
+		err = dd_local_admit(ch, op);
+		if (err)
+			return err;
+	}
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (unlikely(err))
 		return err;

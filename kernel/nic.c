@@ -138,7 +138,6 @@ static __always_inline int dd_nic_put(struct dd_import *imp,
 				      const struct dd_link_ops *link,
 				      struct dd_op *op, int err)
 {
-
 	if (likely(!err))
 		err = link->put(imp, op);
 	if (unlikely(err == -EINPROGRESS)) {

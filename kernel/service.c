@@ -822,7 +822,7 @@ static int dd_service_admit(struct dd_service *svc, u8 type,
 		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
 		if (trace_dd_connect_enabled())
 			trace_dd_connect(&conn->imp, conn->type, conn->server,
-		 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
+					 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
 		dd_event(&conn->imp.obj, true);
 	}
 out:
