@@ -5,23 +5,23 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "chardev.h"
-#include "conn.h"
-#include "conn_net.h"
-#include "ctx.h"
-#include "direct.h"
-#include "link_udp.h"
-#include "netlink.h"
-#include "node.h"
-#include "notelist.h"
-#include "page.h"
-#include "peer.h"
-#include "region.h"
-#include "remote.h"
-#include "window.h"
+#include "dev/chardev.h"
+#include "ddp/conn.h"
+#include "ddp/conn_net.h"
+#include "core/ctx.h"
+#include "direct/direct.h"
+#include "udp/udp.h"
+#include "admin/netlink.h"
+#include "core/node.h"
+#include "core/notelist.h"
+#include "core/page.h"
+#include "cluster/peer.h"
+#include "core/region.h"
+#include "cluster/remote.h"
+#include "core/window.h"
 
 #define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "core/trace.h"
 
 #ifdef CONFIG_PREEMPT_RT
 #error "dd does not support PREEMPT_RT: it takes spinlocks with preemption off"

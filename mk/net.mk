@@ -9,7 +9,7 @@
 #   make fuzz			fuzzing for FUZZ_SECONDS (600)
 
 NET_OBJ		:= $(BUILD)/obj/selftests/net
-NET_KERNEL	:= $(sort $(wildcard kernel/transport*.c) kernel/wire.c)
+NET_KERNEL	:= $(sort $(wildcard kernel/transport/*.c))
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
 NET_CPPFLAGS	:= -Iselftests/transport/sim/include -Ikernel
 NET_CFLAGS	= $(filter-out -Iinclude%,$(CFLAGS)) $(NET_CPPFLAGS) \
@@ -33,7 +33,7 @@ $(SIM): $(NET_OBJS)
 -include $(NET_OBJS:.o=.d)
 
 # The same with AddressSanitizer and UndefinedBehaviorSanitizer.
-$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) $(wildcard kernel/*.h selftests/transport/sim/*.h)
+$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) $(wildcard kernel/transport/*.h selftests/transport/sim/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(NET_CFLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover \
 		-MF $@.d -o $@ $(NET_SIM) $(NET_KERNEL) -lm
@@ -69,7 +69,7 @@ FUZZ_CFLAGS	:= -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		   -Wno-c2x-extensions $(NET_CPPFLAGS)
 FUZZ_SRCS	:= selftests/transport/sim/user.c $(NET_KERNEL)
 
-$(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/*.h)
+$(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/transport/*.h)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_CFLAGS) -o $@ $< $(FUZZ_SRCS)
 

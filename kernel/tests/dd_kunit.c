@@ -15,25 +15,25 @@
 #define _DD_TRACE_H
 #define trace_dd_note(list, note, pos)	do { } while (0)
 
-#include "../area.h"
-#include "../channel.h"
-#include "../copy.h"
-#include "../ctx.h"
-#include "../direct.h"
-#include "../ids.h"
-#include "../node.h"
-#include "../notelist.h"
+#include "../core/area.h"
+#include "../core/channel.h"
+#include "../core/copy.h"
+#include "../core/ctx.h"
+#include "../direct/direct.h"
+#include "../core/ids.h"
+#include "../core/node.h"
+#include "../core/notelist.h"
 
 struct workqueue_struct *dd_wq;
 struct tracepoint __tracepoint_dd_note;
 
-#include "../charge.c"
-#include "../page.c"
-#include "../ids.c"
-#include "../area.c"
-#include "../channel.c"
-#include "../deposit.c"
-#include "../notelist.c"
+#include "../core/charge.c"
+#include "../core/page.c"
+#include "../core/ids.c"
+#include "../core/area.c"
+#include "../core/channel.c"
+#include "../core/deposit.c"
+#include "../core/notelist.c"
 
 /* ---- the rest of dd.ko -------------------------------------------------- */
 

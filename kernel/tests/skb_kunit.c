@@ -8,7 +8,7 @@
 #include <linux/random.h>
 #include <linux/vmalloc.h>
 
-#include "../link_udp_skb.c"
+#include "../udp/skb.c"
 
 #define PIECE_ORDER	1			/* a source is in such pieces */
 #define PIECE		(PAGE_SIZE << PIECE_ORDER)

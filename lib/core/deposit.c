@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * As kernel/copy.h does it: aligned words by single stores, and the last word of the
+ * As kernel/core/copy.h does it: aligned words by single stores, and the last word of the
  * message last, because the receiver may poll it.
  */
 #include <string.h>

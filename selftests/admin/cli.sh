@@ -424,7 +424,7 @@ manual_has_verbs() {
 manual_has_counters() {
 	diff <(sed -n -e 's/^\tDD_UDP_OF_\(LINK\|TP\)("\([a-z-]*\)".*/\2/p' \
 		-e 's/^\tDD_UDP_OF_DROP("\([a-z-]*\)".*/drop-\1/p' \
-		"$TOP/kernel/link_udp.c" | tr - _ | sort) \
+		"$TOP/kernel/udp/udp.c" | tr - _ | sort) \
 		<(sed -n '/^\.Sh PEER COUNTERS/,/^\.Sh FILES/s/^\.It Li \(.*\)$/\1/p' \
 		"$TOP/Documentation/man/ddctl.8" | sort)
 }

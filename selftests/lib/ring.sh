@@ -19,7 +19,7 @@ build() {
 
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
-	cp --parents -t "$dir" kernel/rings.h kernel/deferred.h \
+	cp --parents -t "$dir" kernel/core/rings.h kernel/core/deferred.h \
 		lib/core/*.[ch] lib/ddp/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
@@ -37,7 +37,7 @@ build() {
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done
-	"${CC:-gcc}" "${flags[@]}" -Wall -I"$dir" -Iselftests/lib/include \
+	"${CC:-gcc}" "${flags[@]}" -Wall -I"$dir" -I"$dir/kernel" -Iselftests/lib/include \
 		-Iselftests/transport/sim/include "$WRAP" -o "$dir/race" \
 		selftests/lib/ring_race.c "$dir"/o/*.o
 }
@@ -87,7 +87,7 @@ else
 	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
 		lib/core/direct_tx.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
 	check "without the receiver's barrier a wake-up is lost" \
-		breaks no-receiver-barrier kernel/rings.h '/smp_mb();/d'
+		breaks no-receiver-barrier kernel/core/rings.h '/smp_mb();/d'
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a data race: a note is stored too early" races note-early \

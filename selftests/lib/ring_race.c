@@ -7,7 +7,7 @@
  *   ring_race lost      the same until a wake-up is lost
  *   ring_race traffic   messages with contents, for ThreadSanitizer
  *
- * The kernel is the one of fake/fake*.c, but kernel/rings.h arms the ring.
+ * The kernel is the one of fake/fake*.c, but kernel/core/rings.h arms the ring.
  * The whole library sends and receives, so that its other locked instructions
  * run as well. The program has no time limit of its own.
  *
@@ -21,7 +21,7 @@
 
 #include "dd.h"
 #include "fake.h"
-#include "kernel/rings.h"
+#include "kernel/core/rings.h"
 #include "list.h"
 
 #define PAGE		4096

@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport_int.h"
-#include "transport_batch.h"
+#include "transport/internal.h"
+#include "transport/batch.h"
 
 #define CHANS	3
 #define BLOCK	4096

@@ -2,7 +2,7 @@
 /* Arbitrary bytes as a datagram: the parser reads only these. */
 #include <stdlib.h>
 
-#include "transport_int.h"
+#include "transport/internal.h"
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Waking senders that sleep until a direct ring has been read up to a position: the
- * reader of the library, two threads of it, and kernel/ring_wait.c.
+ * reader of the library, two threads of it, and kernel/core/ring_wait.c.
  *
  * Stores wait in buffers, as in wake.pml. The store of need_kick by a waiter may
  * leave its buffer late; the kernel stores it under the lock of the queue otherwise.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One end of a session, and its invariants. */
 #include "sim.h"
-#include "transport_batch.h"
+#include "transport/batch.h"
 
 #define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "sim.h"
-#include "transport_batch.h"
+#include "transport/batch.h"
 
 #define BLOCK	4096
 #define TOKEN	0x1122334455667788ull

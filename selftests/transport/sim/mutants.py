@@ -39,7 +39,7 @@ EQUIVALENT = {
 
 def sites():
     """All (file, line number, new line)."""
-    for name in sorted(glob.glob("kernel/transport*.c")) + ["kernel/wire.c"]:
+    for name in sorted(glob.glob("kernel/transport/*.c")):
         before = line = ""
         for number, text in enumerate(open(name, encoding="utf-8")):
             before, line = line, text

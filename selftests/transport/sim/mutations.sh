@@ -16,11 +16,11 @@ build() {
 	local file objects
 
 	rm -rf "$DIR"
-	mkdir -p "$DIR/kernel"
-	cp kernel/*.h kernel/transport*.c kernel/wire.c "$DIR/kernel"
+	mkdir -p "$DIR"
+	cp --parents kernel/*/*.h kernel/transport/*.c "$DIR"
 	patch -s -p1 -d "$DIR" <"$1" || return
 	mapfile -t objects < <(ls "$OBJECTS"/sim/*.o)
-	for file in kernel/transport*.c kernel/wire.c; do
+	for file in kernel/transport/*.c; do
 		cmp -s "$file" "$DIR/$file" && {
 			objects+=("$OBJECTS/${file%.c}.o")
 			continue

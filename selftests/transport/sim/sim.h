@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transport_int.h"
+#include "transport/internal.h"
 
 #define US	1000ull
 #define MS	1000000ull

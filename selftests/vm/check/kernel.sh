@@ -8,7 +8,7 @@
 . "$(dirname "$0")/../tier.sh"
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
-DOC_FILES=(kernel/*.[ch] include/uapi/linux/dd.h include/*.h)
+DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h include/*.h)
 
 kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
 
@@ -27,8 +27,8 @@ silent() {
 # tracing macros, and compat/ is the only place that compares kernel versions.
 exempt() {
 	case $1 in
-	kernel/notelist.h) echo MACRO_ARG_REUSE ;;
-	kernel/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
+	kernel/core/notelist.h) echo MACRO_ARG_REUSE ;;
+	kernel/core/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
 	kernel/compat/*) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	*) echo FILE_PATH_CHANGES ;;
 	esac

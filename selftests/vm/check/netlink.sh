@@ -10,7 +10,7 @@ TOP=$(cd "$(dirname "$0")/../../.." && pwd)
 cd "$TOP" || exit 1
 
 SPEC=Documentation/netlink/specs/dd.yaml
-FILES=(include/uapi/linux/dd_netlink.h kernel/netlink_gen.h kernel/netlink_gen.c)
+FILES=(include/uapi/linux/dd_netlink.h kernel/admin/netlink_gen.h kernel/admin/netlink_gen.c)
 
 # generate MODE KIND FILE: the generator looks for MAINTAINERS above the
 # specification, and for the schema beside it.
@@ -20,7 +20,8 @@ generate() {
 }
 
 generate_all() {
-	mkdir -p "$TAP_DIR/$(dirname $SPEC)" "$TAP_DIR/include/uapi/linux" "$TAP_DIR/kernel"
+	mkdir -p "$TAP_DIR/$(dirname $SPEC)" "$TAP_DIR/include/uapi/linux" \
+		"$TAP_DIR/kernel/admin"
 	touch "$TAP_DIR/MAINTAINERS"
 	cp $SPEC "$TAP_DIR/$SPEC"
 	cp "$YNL/$(dirname $SPEC)"/../*.yaml "$TAP_DIR/Documentation/netlink/"

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Administration by generic netlink: Documentation/netlink/specs/dd.yaml.
+ *
+ * Requests refer to the network namespace of their socket.
+ */
+#include <linux/module.h>
+#include <net/netns/generic.h>
+
+#include "admin/netlink.h"
+#include "admin/netlink_msg.h"
+#include "core/submit.h"
+#include "cluster/peer.h"
+
+static unsigned int dd_netlink_net_id;
+
+struct dd_netlink_net *dd_netlink_net(const struct net *net)
+{
+	return net_generic(net, dd_netlink_net_id);
+}
+
+int dd_fill_node(struct sk_buff *skb, struct dd_node *node)
+{
+	u32 id, max, port;
+	bool up;
+
+	mutex_lock(&node->lock);
+	id = node->id;
+	max = node->max;
+	port = node->port;
+	up = node->up;
+	mutex_unlock(&node->lock);
+	if (nla_put_u32(skb, DD_A_NODE_ID, id) ||
+	    nla_put_u32(skb, DD_A_NODE_MAXNODES, max) ||
+	    nla_put_u8(skb, DD_A_NODE_UP, up) ||
+	    nla_put_u32(skb, DD_A_NODE_PACKET_SIZE, DD_COPY_CHUNK) ||
+	    nla_put_u32(skb, DD_A_NODE_ABI, DD_ABI_VERSION) ||
+	    nla_put_u32(skb, DD_A_NODE_PORT, port))
+		return -EMSGSIZE;
+	return nla_put_string(skb, DD_A_NODE_VERSION,
+			      THIS_MODULE->version ? : "unknown");
+}
+
+static const u8 dd_stat_attrs[DD_STAT_MAX] = {
+	[DD_STAT_OPS] = DD_A_STAT_OPS,
+	[DD_STAT_BYTES] = DD_A_STAT_BYTES,
+	[DD_STAT_NOTES] = DD_A_STAT_NOTES,
+	[DD_STAT_WITHHELD] = DD_A_STAT_WITHHELD,
+	[DD_STAT_WAKEUPS] = DD_A_STAT_WAKEUPS,
+	[DD_STAT_REFUSED] = DD_A_STAT_REFUSED,
+	[DD_STAT_CONNECTS] = DD_A_STAT_CONNECTS,
+	[DD_STAT_CLOSES] = DD_A_STAT_CLOSES,
+	[DD_STAT_UNKNOWN_PEER] = DD_A_STAT_STRANGERS,
+	[DD_STAT_BAD_SUMS] = DD_A_STAT_BAD_SUMS,
+	[DD_STAT_DIRECT] = DD_A_STAT_DIRECT,
+	[DD_STAT_NO_ROOM] = DD_A_STAT_NO_ROOM,
+};
+
+/* Every counter has an attribute. */
+static_assert(DD_STAT_MAX + 1 == DD_A_STAT_MAX);
+
+/*
+ * Direct messages are added to DD_STAT_DIRECT when their connection ends; before, only
+ * the sender counts them. If a connection ends during the sum, repeat it.
+ */
+static void dd_stat_sum(struct dd_node *node, struct dd_stats *sum)
+{
+	u64 *direct = &sum->v[DD_STAT_DIRECT], before, alive;
+	int tries = 8;
+
+	dd_node_stats(node, sum);
+	do {
+		before = *direct;
+		alive = dd_direct_alive(node);
+		dd_node_stats(node, sum);
+	} while (*direct != before && --tries);
+	*direct = before + alive;
+}
+
+static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
+{
+	struct dd_stats sum;
+	int i, err = 0;
+
+	dd_stat_sum(node, &sum);
+	for (i = 0; i < DD_STAT_MAX && !err; i++)
+		err = dd_fill_u64(skb, dd_stat_attrs[i], sum.v[i],
+				  DD_A_STAT_PAD);
+	return err;
+}
+
+static int dd_reply(struct genl_info *info,
+		    int (*fill)(struct sk_buff *skb, struct dd_node *node))
+{
+	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	void *hdr;
+
+	if (!skb)
+		goto err;
+	hdr = genlmsg_put_reply(skb, info, &dd_family, 0, info->genlhdr->cmd);
+	if (!hdr || fill(skb, dd_node_asked(info)))
+		goto err_free;
+	genlmsg_end(skb, hdr);
+	return genlmsg_reply(skb, info);
+
+err_free:
+	nlmsg_free(skb);
+err:
+	NL_SET_ERR_MSG(info->extack, "out of memory; try again");
+	return -ENOMEM;
+}
+
+int dd_nl_node_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return dd_reply(info, dd_fill_node);
+}
+
+int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	return dd_reply(info, dd_fill_stat);
+}
+
+static int dd_node_apply(struct dd_node *node, struct genl_info *info)
+{
+	struct nlattr *id = info->attrs[DD_A_NODE_ID];
+	struct nlattr *max = info->attrs[DD_A_NODE_MAXNODES];
+	struct nlattr *port = info->attrs[DD_A_NODE_PORT];
+	struct nlattr *up = info->attrs[DD_A_NODE_UP];
+	bool new_up = up && nla_get_u8(up), was_up = READ_ONCE(node->up);
+	u16 new_port = port ? nla_get_u32(port) : 0;
+	u32 new_id = id ? nla_get_u32(id) : 0;
+	u32 new_max = max ? nla_get_u32(max) : 0;
+	struct dd_node_change change = {
+		.id = id ? &new_id : NULL,
+		.max = max ? &new_max : NULL,
+		.port = port ? &new_port : NULL,
+		.up = up ? &new_up : NULL,
+	};
+	struct dd_refusal why = {};
+	int err;
+
+	err = dd_peers_set_node(node, &change, &why);
+	if (err)
+		return dd_nl_refuse(info, err, &why);
+	if (id || max || port)
+		dd_event_node(node, DD_CMD_NODE_SET_NTF);
+	if (up && new_up != was_up)
+		dd_event_node(node, new_up ? DD_CMD_NODE_UP : DD_CMD_NODE_DOWN);
+	return 0;
+}
+
+int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
+	int err;
+
+	if (!info->attrs[DD_A_NODE_ID] && !info->attrs[DD_A_NODE_MAXNODES] &&
+	    !info->attrs[DD_A_NODE_UP] && !info->attrs[DD_A_NODE_PORT]) {
+		NL_SET_ERR_MSG(info->extack,
+			       "nothing to change; give id, maxnodes, port or up");
+		return -EINVAL;
+	}
+	mutex_lock(&nn->set_lock);
+	err = dd_node_apply(dd_node_asked(info), info);
+	mutex_unlock(&nn->set_lock);
+	return err;
+}
+
+/* ---- the family --------------------------------------------------------- */
+
+struct genl_family dd_family __ro_after_init = {
+	.name		= DD_FAMILY_NAME,
+	.version	= DD_FAMILY_VERSION,
+	.netnsok	= true,
+	.parallel_ops	= true,
+	.module		= THIS_MODULE,
+	.resv_start_op	= DD_CMD_NODE_GET,
+	.mcgrps		= dd_groups,
+	.n_mcgrps	= ARRAY_SIZE(dd_groups),
+};
+
+static int __net_init dd_netlink_net_init(struct net *net)
+{
+	mutex_init(&dd_netlink_net(net)->set_lock);
+	return 0;
+}
+
+static struct pernet_operations dd_netlink_net_ops = {
+	.init = dd_netlink_net_init,
+	.id = &dd_netlink_net_id,
+	.size = sizeof(struct dd_netlink_net),
+};
+
+int __init dd_netlink_init(void)
+{
+	int err;
+
+	err = register_pernet_subsys(&dd_netlink_net_ops);
+	if (err)
+		return err;
+	dd_events = &dd_netlink_events;
+	dd_genl_set_ops(&dd_family, dd_nl_ops, ARRAY_SIZE(dd_nl_ops));
+	err = genl_register_family(&dd_family);
+	if (err)
+		unregister_pernet_subsys(&dd_netlink_net_ops);
+	return err;
+}
+
+/* Called without contexts and peers, so no event can be sent any more. */
+void dd_netlink_exit(void)
+{
+	genl_unregister_family(&dd_family);
+	unregister_pernet_subsys(&dd_netlink_net_ops);
+}

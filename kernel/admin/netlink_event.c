@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events, multicast to listeners.
+ */
+#include "ddp/conn.h"
+#include "admin/netlink.h"
+#include "admin/netlink_msg.h"
+#include "cluster/peer.h"
+#include "ddp/service.h"
+
+/* One message goes to readers in any pid namespace, so it has no process ids. */
+static struct dd_reader dd_reader_event(const struct dd_node *node)
+{
+	return (struct dd_reader) { .users = node->net->user_ns };
+}
+
+/* Events describe objects of all users, so listeners need CAP_NET_ADMIN. */
+const struct genl_multicast_group dd_groups[] = {
+	[DD_NLGRP_EVENTS] = {
+		.name = DD_MCGRP_EVENTS,
+		.flags = GENL_MCAST_CAP_NET_ADMIN,
+	},
+};
+
+/* Sequence number of a dump: changes with every event, never 0. */
+unsigned int dd_event_seq(struct net *net)
+{
+	return atomic64_read(&dd_netlink_net(net)->events) << 1 | 1;
+}
+
+/**
+ * struct dd_event - an event being built
+ * @node: the node
+ * @skb: the message
+ * @hdr: header of the message
+ * @nest: attribute of the object
+ * @seq: number of the event
+ */
+struct dd_event {
+	struct dd_node *node;
+	struct sk_buff *skb;
+	void *hdr;
+	struct nlattr *nest;
+	u64 seq;
+};
+
+/* Start an event; false if there are no listeners or an allocation failed. */
+static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
+			   int attr)
+{
+	/* Always count: dumps detect changes, and listeners detect lost events. */
+	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
+	if (!genl_has_listeners(&dd_family, node->net, DD_NLGRP_EVENTS))
+		return false;
+	ev->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	if (!ev->skb)
+		return false;
+	ev->node = node;
+	ev->hdr = genlmsg_put(ev->skb, 0, 0, &dd_family, 0, cmd);
+	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, ev->seq,
+				    DD_A_EVENT_PAD)) {
+		ev->nest = nla_nest_start(ev->skb, attr);
+		if (ev->nest)
+			return true;
+	}
+	nlmsg_free(ev->skb);
+	return false;
+}
+
+static void dd_event_end(struct dd_event *ev, int err)
+{
+	if (WARN_ON_ONCE(err)) {
+		nlmsg_free(ev->skb);
+		return;
+	}
+	nla_nest_end(ev->skb, ev->nest);
+	genlmsg_end(ev->skb, ev->hdr);
+	/* If a listener is too slow, its socket reports ENOBUFS. */
+	genlmsg_multicast_netns(&dd_family, ev->node->net, ev->skb, 0,
+				DD_NLGRP_EVENTS, GFP_KERNEL);
+}
+
+void dd_event_node(struct dd_node *node, u8 cmd)
+{
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, cmd, DD_A_EVENT_NODE))
+		dd_event_end(&ev, dd_fill_node(ev.skb, node));
+}
+
+static void dd_event_service(struct dd_obj *obj, bool begin)
+{
+	struct dd_node *node = obj->ctx->node;
+	struct dd_reader reader = dd_reader_event(node);
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, begin ? DD_CMD_SERVICE_ADD :
+			   DD_CMD_SERVICE_DEL, DD_A_EVENT_SERVICE))
+		dd_event_end(&ev, dd_fill_service(ev.skb, obj, &reader));
+}
+
+static void dd_event_conn(struct dd_obj *obj, bool begin)
+{
+	struct dd_node *node = obj->ctx->node;
+	struct dd_reader reader = dd_reader_event(node);
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, node, begin ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL,
+			   DD_A_EVENT_CONN))
+		dd_event_end(&ev, dd_fill_conn(ev.skb, obj, &reader));
+}
+
+static void dd_event_object(struct dd_obj *obj, bool begin)
+{
+	struct dd_conn *other;
+
+	if (obj->ops == &dd_service_ops) {
+		dd_event_service(obj, begin);
+		return;
+	}
+	other = container_of(obj, struct dd_conn, imp.obj)->other;
+	/* The serving end may have been closed meanwhile. */
+	if (begin && other && refcount_inc_not_zero(&other->imp.obj.users)) {
+		dd_event_conn(&other->imp.obj, true);
+		dd_conn_put(other);
+	}
+	dd_event_conn(obj, begin);
+}
+
+static void dd_event_peer(struct dd_peer *peer, u8 cmd)
+{
+	struct dd_event ev;
+
+	if (dd_event_start(&ev, peer->node, cmd, DD_A_EVENT_PEER))
+		dd_event_end(&ev, dd_fill_peer(ev.skb, peer));
+}
+
+const struct dd_event_ops dd_netlink_events = {
+	.object = dd_event_object,
+	.peer = dd_event_peer,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Definitions shared by the files that build netlink messages.
+ */
+#ifndef _DD_NETLINK_MSG_H
+#define _DD_NETLINK_MSG_H
+
+#include <linux/pid_namespace.h>
+#include <linux/user_namespace.h>
+
+#include "compat/genetlink.h"
+#include "core/ctx.h"
+#include "admin/netlink_gen.h"
+#include "core/node.h"
+
+struct dd_peer;
+
+/**
+ * struct dd_netlink_net - netlink state of a network namespace
+ * @set_lock: serialises changes of the node, so that events are sent in their order
+ * @events: number of the last event, sent or not
+ */
+struct dd_netlink_net {
+	struct mutex set_lock; /* dd_node.peer_lock is taken inside */
+	atomic64_t events;
+};
+
+/**
+ * struct dd_reader - namespaces into which ids in a message are translated
+ * @pids: pid namespace, or NULL to leave out process ids
+ * @users: user namespace
+ */
+struct dd_reader {
+	struct pid_namespace *pids;
+	struct user_namespace *users;
+};
+
+extern struct genl_family dd_family;
+
+static inline int dd_fill_u64(struct sk_buff *skb, int attr, u64 value, int pad)
+{
+	return nla_put_u64_64bit(skb, attr, value, pad);
+}
+
+/* Node that a request refers to. */
+static inline struct dd_node *dd_node_asked(struct genl_info *info)
+{
+	return dd_node_of(genl_info_net(info));
+}
+
+/* Report @why in the extack of a request, and return @err. */
+static inline int dd_nl_refuse(struct genl_info *info, int err,
+			       const struct dd_refusal *why)
+{
+	/* Constant text, as NL_SET_ERR_MSG() requires. */
+	info->extack->_msg = why->text;
+	if (why->attr)
+		NL_SET_BAD_ATTR(info->extack, info->attrs[why->attr]);
+	return err;
+}
+
+/* netlink.c */
+struct dd_netlink_net *dd_netlink_net(const struct net *net);
+int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
+
+/* netlink_obj.c: the caller holds a reference to the object */
+int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
+		    const struct dd_reader *reader);
+u64 dd_direct_alive(struct dd_node *node);
+int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
+		 const struct dd_reader *reader);
+
+/* netlink_peer.c; struct dd_peer with dd_node.peer_lock held */
+int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
+
+/* netlink_event.c */
+extern const struct genl_multicast_group dd_groups[DD_NLGRP_EVENTS + 1];
+
+void dd_event_node(struct dd_node *node, u8 cmd);
+extern const struct dd_event_ops dd_netlink_events;
+unsigned int dd_event_seq(struct net *net);
+
+#endif /* _DD_NETLINK_MSG_H */

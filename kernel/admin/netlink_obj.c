@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Services, connections and regions in netlink messages, and dumps of them.
+ *
+ * A dump visits contexts by ascending serial, which never changes, and the objects of
+ * each by index. An object that exists during the whole dump is reported exactly once.
+ */
+#include <linux/sched/signal.h>
+#include <net/sock.h>
+
+#include "ddp/conn_net.h"
+#include "direct/direct.h"
+#include "admin/netlink_msg.h"
+#include "ddp/service.h"
+
+/* These attributes are the same for all objects with an owner. */
+static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
+static_assert(DD_A_SERVICE_PID == 3 && DD_A_CONN_PID == 3 && DD_A_REGION_PID == 3);
+static_assert(DD_A_SERVICE_UID == 4 && DD_A_CONN_UID == 4 && DD_A_REGION_UID == 4);
+
+static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
+			 kuid_t uid, const struct dd_reader *reader)
+{
+	const struct dd_ctx *ctx = obj->ctx;
+
+	if (dd_fill_u64(skb, DD_A_CONN_CTX, ctx->serial, pad) ||
+	    nla_put_u32(skb, DD_A_CONN_UID,
+			from_kuid_munged(reader->users, uid)))
+		return -EMSGSIZE;
+	if (!reader->pids)
+		return 0;
+	return nla_put_u32(skb, DD_A_CONN_PID, pid_nr_ns(ctx->pid, reader->pids));
+}
+
+/* Messages on current and past connections. */
+static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
+{
+	u32 i;
+
+	mutex_lock(&svc->lock);
+	*received = svc->past.received;
+	*sent = svc->past.sent;
+	for (i = 0; svc->nconn && i < svc->maxconn; i++) {
+		/* Valid under this lock, as long as the block refers to it. */
+		const struct dd_conn *conn = svc->blocks[i].conn;
+
+		if (!conn || conn->released)
+			continue;
+		*received += dd_direct_received(&conn->chan);
+		*sent += dd_direct_sent(&conn->imp);
+	}
+	mutex_unlock(&svc->lock);
+}
+
+int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
+		    const struct dd_reader *reader)
+{
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
+	u64 received, sent;
+
+	dd_service_sum(svc, &received, &sent);
+	if (dd_fill_owner(skb, obj, DD_A_SERVICE_PAD, svc->uid, reader) ||
+	    nla_put_u32(skb, DD_A_SERVICE_ID, obj->id) ||
+	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name.key) ||
+	    nla_put_u32(skb, DD_A_SERVICE_MAXCONN, svc->maxconn) ||
+	    nla_put_u32(skb, DD_A_SERVICE_CONNS, READ_ONCE(svc->nconn)) ||
+	    nla_put_u32(skb, DD_A_SERVICE_WINDOW, svc->window) ||
+	    nla_put_u8(skb, DD_A_SERVICE_ACCEPT,
+		       !!(svc->flags & DD_SERVE_ACCEPT)) ||
+	    nla_put_u32(skb, DD_A_SERVICE_LIST, svc->list->obj.id) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_RECV_BLOCK, svc->recv_block,
+			DD_A_SERVICE_PAD) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_SEND_BLOCK, svc->send_block,
+			DD_A_SERVICE_PAD) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_TOTAL, READ_ONCE(svc->past.conns),
+			DD_A_SERVICE_PAD) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_RECEIVED, received,
+			DD_A_SERVICE_PAD) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_SENT, sent, DD_A_SERVICE_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/*
+ * Copy the name of the service of a serving end. The end holds a reference to the
+ * service while it is in use; the memory is valid in the RCU read-side section. False
+ * if the end is not in use any more.
+ */
+static bool dd_conn_service(const struct dd_conn *server, u8 *name)
+{
+	bool alive;
+
+	rcu_read_lock();
+	alive = refcount_read(&server->imp.obj.users);
+	if (alive)
+		memcpy(name, server->svc->name.key, DD_NAME_MAX + 1);
+	rcu_read_unlock();
+	return alive;
+}
+
+static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
+{
+	u8 name[DD_NAME_MAX + 1];
+
+	if (!conn->server && !conn->other)
+		memcpy(name, dd_remote_of(conn)->key, sizeof(name));
+	else if (!dd_conn_service(conn->server ? conn : conn->other, name))
+		return 0;
+	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||
+	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->seg.index)))
+		return -EMSGSIZE;
+	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.window);
+}
+
+/* Process and user on another node, in the numbering of that node. */
+static int dd_fill_conn_remote(struct sk_buff *skb, const struct dd_remote *r,
+			       const struct dd_reader *reader)
+{
+	kuid_t uid = make_kuid(&init_user_ns, r->uid);
+
+	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, r->peer->number) ||
+	    nla_put_u32(skb, DD_A_CONN_PEER_PID, r->pid))
+		return -EMSGSIZE;
+	return nla_put_u32(skb, DD_A_CONN_PEER_UID,
+			   from_kuid_munged(reader->users, uid));
+}
+
+static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
+			     const struct dd_reader *reader)
+{
+	const struct dd_conn *other = conn->other;
+	const struct dd_ctx *ctx;
+
+	if (!other)
+		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
+	ctx = other->imp.obj.ctx;
+	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_CTX, ctx->serial, DD_A_CONN_PAD) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_ID, dd_obj_serial(&other->imp.obj),
+			DD_A_CONN_PAD))
+		return -EMSGSIZE;
+	if (!reader->pids)
+		return 0;
+	return nla_put_u32(skb, DD_A_CONN_PEER_PID,
+			   pid_nr_ns(ctx->pid, reader->pids)) ||
+	       nla_put_u32(skb, DD_A_CONN_PEER_UID,
+			   from_kuid_munged(reader->users, other->imp.uid)) ?
+	       -EMSGSIZE : 0;
+}
+
+static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
+{
+	const struct dd_import *imp = &conn->imp;
+	u64 n = dd_direct_sent(&conn->imp);
+	int pad = DD_A_CONN_PAD;
+
+	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->imp.send.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.size, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
+			READ_ONCE(imp->sent), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(imp), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(&conn->chan), pad))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* The caller holds a reference to this end; of the other end only memory is valid. */
+int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
+		 const struct dd_reader *reader)
+{
+	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
+
+	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->imp.uid, reader) ||
+	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), DD_A_CONN_PAD) ||
+	    dd_fill_conn_service(skb, conn) ||
+	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
+			DD_CONN_ROLE_SERVER : DD_CONN_ROLE_CLIENT) ||
+	    nla_put_u32(skb, DD_A_CONN_TYPE, conn->type) ||
+	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
+	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
+	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->chan.credit->window) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(conn->imp.direct)) ||
+	    dd_fill_conn_peer(skb, conn, reader) ||
+	    dd_fill_conn_counters(skb, conn))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int dd_fill_region(struct sk_buff *skb, struct dd_obj *obj,
+			  const struct dd_reader *reader)
+{
+	struct dd_region *region = container_of(obj, struct dd_region, obj);
+
+	if (dd_fill_owner(skb, obj, DD_A_REGION_PAD, obj->ctx->cred->euid, reader) ||
+	    nla_put_u32(skb, DD_A_REGION_ID, obj->id) ||
+	    dd_fill_u64(skb, DD_A_REGION_LENGTH,
+			(u64)region->npages << PAGE_SHIFT, DD_A_REGION_PAD) ||
+	    nla_put_u8(skb, DD_A_REGION_BUSY, !RB_EMPTY_ROOT(&region->uses)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* A dump runs in the context of its reader. */
+static struct dd_reader dd_reader_current(void)
+{
+	return (struct dd_reader) {
+		.pids = task_active_pid_ns(current),
+		.users = current_user_ns(),
+	};
+}
+
+/* Whether the reader was killed: ends a loop over all contexts. */
+static bool dd_dump_killed(void)
+{
+	cond_resched();
+	return fatal_signal_pending(current);
+}
+
+/**
+ * struct dd_dump - how to report objects of a type
+ * @cmd: DD_CMD_*
+ * @ops: the type
+ * @uid: return the user of an object
+ * @fill: put an object into a message
+ */
+struct dd_dump {
+	u8 cmd;
+	const struct dd_obj_ops *ops;
+	kuid_t (*uid)(const struct dd_obj *obj);
+	int (*fill)(struct sk_buff *skb, struct dd_obj *obj,
+		    const struct dd_reader *reader);
+};
+
+/**
+ * struct dd_cursor - position of a dump, in the memory of the callback
+ * @ctx: serial of the context, or the serial after the last one
+ * @index: index of the next object in it
+ * @all: report all objects, not only those of the requesting user; decided at the
+ *	start of the dump
+ */
+struct dd_cursor {
+	unsigned long ctx;
+	unsigned long index;
+	bool all;
+};
+
+static struct dd_cursor *dd_cursor(struct netlink_callback *cb)
+{
+	static_assert(sizeof(struct dd_cursor) <= sizeof(cb->ctx));
+	return (struct dd_cursor *)cb->ctx;
+}
+
+/**
+ * dd_direct_alive() - count messages sent directly on open connections
+ * @node: the node
+ *
+ * Return: their number, as counted by the senders; incomplete if the caller was killed.
+ */
+u64 dd_direct_alive(struct dd_node *node)
+{
+	unsigned long from = 0, index;
+	struct dd_ctx *ctx;
+	struct dd_obj *obj;
+	u64 sum = 0;
+
+	while (!dd_dump_killed() && (ctx = dd_node_ctx(node, from))) {
+		index = 0;
+		while ((obj = dd_obj_next(ctx, &index, &dd_conn_ops))) {
+			struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
+
+			sum += dd_direct_open(&conn->imp);
+			dd_conn_put(conn);
+			cond_resched();
+		}
+		from = ctx->serial + 1;
+		dd_ctx_put(ctx);
+	}
+	return sum;
+}
+
+static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
+		       struct dd_obj *obj, const struct dd_dump *dump)
+{
+	struct dd_reader reader = dd_reader_current();
+	void *hdr;
+
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  &dd_family, NLM_F_MULTI, dump->cmd);
+	if (!hdr)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, hdr);
+	if (dump->fill(skb, obj, &reader)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+/* Whether the requesting user may see an object. */
+static bool dd_dump_may(const struct netlink_callback *cb,
+			const struct dd_obj *obj, const struct dd_dump *dump)
+{
+	return dd_cursor((struct netlink_callback *)cb)->all ||
+	       uid_eq(dump->uid(obj), NETLINK_CB(cb->skb).creds.uid);
+}
+
+static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
+		       struct dd_ctx *ctx, const struct dd_dump *dump)
+{
+	struct dd_cursor *cur = dd_cursor(cb);
+	unsigned long index = cur->index;
+	struct dd_obj *obj;
+	int err = 0;
+
+	while (!err && (obj = dd_obj_next(ctx, &index, dump->ops))) {
+		if (dd_dump_may(cb, obj, dump))
+			err = dd_dump_obj(skb, cb, obj, dump);
+		dd_obj_put(obj);
+		if (!err)
+			cur->index = index;
+		cond_resched();
+	}
+	return err;
+}
+
+static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
+		   const struct dd_dump *dump)
+{
+	struct net *net = sock_net(cb->skb->sk);
+	struct dd_cursor *cur = dd_cursor(cb);
+	struct dd_ctx *ctx;
+	int err = 0;
+
+	cb->seq = dd_event_seq(net);
+	while (!err && (ctx = dd_node_ctx(dd_node_of(net), cur->ctx))) {
+		if (cur->ctx != ctx->serial) {
+			cur->ctx = ctx->serial;
+			cur->index = 0;
+		}
+		err = dd_dump_ctx(skb, cb, ctx, dump);
+		dd_ctx_put(ctx);
+		if (!err) {
+			cur->ctx++;
+			cur->index = 0;
+			if (dd_dump_killed())
+				err = -EINTR;
+		}
+	}
+	/* If a message is full, netlink sends it and calls again. */
+	return skb->len ? skb->len : err;
+}
+
+/* Start of a dump of objects. */
+int dd_nl_obj_start(struct netlink_callback *cb)
+{
+	const struct net *net = sock_net(cb->skb->sk);
+
+	dd_cursor(cb)->all = netlink_ns_capable(cb->skb, net->user_ns,
+						CAP_NET_ADMIN);
+	return 0;
+}
+
+static kuid_t dd_dump_service_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_service, obj)->uid;
+}
+
+static kuid_t dd_dump_conn_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_conn, imp.obj)->imp.uid;
+}
+
+static kuid_t dd_dump_region_uid(const struct dd_obj *obj)
+{
+	return obj->ctx->cred->euid;
+}
+
+int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct dd_dump dump = {
+		.cmd = DD_CMD_SERVICE_GET,
+		.ops = &dd_service_ops,
+		.uid = dd_dump_service_uid,
+		.fill = dd_fill_service,
+	};
+
+	return dd_dump(skb, cb, &dump);
+}
+
+int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct dd_dump dump = {
+		.cmd = DD_CMD_CONN_GET,
+		.ops = &dd_conn_ops,
+		.uid = dd_dump_conn_uid,
+		.fill = dd_fill_conn,
+	};
+
+	return dd_dump(skb, cb, &dump);
+}
+
+int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct dd_dump dump = {
+		.cmd = DD_CMD_REGION_GET,
+		.ops = &dd_region_ops,
+		.uid = dd_dump_region_uid,
+		.fill = dd_fill_region,
+	};
+
+	return dd_dump(skb, cb, &dump);
+}

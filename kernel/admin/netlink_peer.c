@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers in netlink messages, and requests about them.
+ */
+#include <net/sock.h>
+
+#include "compat/compat.h"
+#include "admin/netlink_msg.h"
+#include "cluster/peer.h"
+
+/* Size of a message about a peer with DD_PEER_COUNTERS_MAX counters. */
+#define DD_PEER_MSG_SIZE	(8u << 10)
+
+static int dd_fill_peer_addr(struct sk_buff *skb, const struct dd_peer *peer)
+{
+	const union dd_peer_addr *addr = &peer->config.addr;
+	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) :
+						     sizeof(addr->in6);
+
+	return nla_put(skb, DD_A_PEER_ADDRESS, len, addr);
+}
+
+static int dd_fill_peer_state(struct sk_buff *skb, struct dd_peer *peer)
+{
+	u64 sessions;
+	u32 reason;
+	u32 state;
+
+	spin_lock_bh(&peer->lock);
+	state = peer->state;
+	reason = peer->reason;
+	sessions = peer->sessions;
+	spin_unlock_bh(&peer->lock);
+	if (nla_put_u32(skb, DD_A_PEER_STATE, state) ||
+	    (reason && nla_put_u32(skb, DD_A_PEER_REASON, reason)))
+		return -EMSGSIZE;
+	return dd_fill_u64(skb, DD_A_PEER_SESSIONS, sessions, DD_A_PEER_PAD);
+}
+
+static int dd_fill_peer_info(struct sk_buff *skb, struct dd_peer *peer)
+{
+	struct dd_peer_info info;
+	int pad = DD_A_PEER_PAD;
+
+	if (!dd_peer_describe(peer, &info))
+		return 0;
+	if (nla_put_u32(skb, DD_A_PEER_PACKET_SIZE, info.packet_size) ||
+	    nla_put_u32(skb, DD_A_PEER_RTT, info.rtt_us) ||
+	    nla_put_u32(skb, DD_A_PEER_RTT_VAR, info.rttvar_us) ||
+	    dd_fill_u64(skb, DD_A_PEER_CWND, info.cwnd, pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_IN_FLIGHT, info.in_flight, pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_PACKETS_SENT, info.packets_sent, pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_PACKETS_RECEIVED, info.packets_received,
+			pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_PACKETS_LOST, info.packets_lost, pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_BYTES_SENT, info.bytes_sent, pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_BYTES_RECEIVED, info.bytes_received,
+			pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_DROPPED, info.dropped, pad))
+		return -EMSGSIZE;
+	return 0;
+}
+
+/* Without the counters, which are too many for an event. */
+int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
+{
+	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
+	    dd_fill_peer_addr(skb, peer) ||
+	    nla_put_u32(skb, DD_A_PEER_DEAD_TIME, peer->config.dead_ms) ||
+	    nla_put_u8(skb, DD_A_PEER_PAYLOAD_CRC, peer->config.payload_crc) ||
+	    dd_fill_peer_state(skb, peer))
+		return -EMSGSIZE;
+	return dd_fill_peer_info(skb, peer);
+}
+
+static int dd_fill_counter(struct sk_buff *skb, const char *name, u64 value)
+{
+	struct nlattr *nest = nla_nest_start(skb, DD_A_PEER_COUNTERS);
+
+	if (!nest || nla_put_string(skb, DD_A_COUNTER_NAME, name) ||
+	    dd_fill_u64(skb, DD_A_COUNTER_VALUE, value, DD_A_COUNTER_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int dd_fill_counters(struct sk_buff *skb, struct dd_peer *peer)
+{
+	const char *name;
+	unsigned int i;
+	u64 value = 0;
+
+	if (!peer->live)
+		return 0;
+	for (i = 0; i < DD_PEER_COUNTERS_MAX; i++) {
+		name = peer->ops->counter(peer, i, &value);
+		if (!name)
+			return 0;
+		if (dd_fill_counter(skb, name, value))
+			return -EMSGSIZE;
+	}
+	WARN_ON_ONCE(peer->ops->counter(peer, i, &value));
+	return 0;
+}
+
+static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
+{
+	int err = dd_fill_peer(skb, peer);
+
+	return err ? err : dd_fill_counters(skb, peer);
+}
+
+int dd_nl_peer_get_start(struct netlink_callback *cb)
+{
+	cb->min_dump_alloc = DD_PEER_MSG_SIZE;
+	return 0;
+}
+
+static int dd_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
+			struct dd_peer *peer)
+{
+	void *hdr;
+
+	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			  &dd_family, NLM_F_MULTI, DD_CMD_PEER_GET);
+	if (!hdr)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, hdr);
+	if (dd_fill_peer_all(skb, peer)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+/* By ascending number; cb->args[0] is the next one. */
+int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct net *net = sock_net(cb->skb->sk);
+	struct dd_node *node = dd_node_of(net);
+	struct dd_peer *peer;
+	unsigned long index;
+	int err = 0;
+
+	if (dd_dump_attrs(cb)[DD_A_PEER_NUMBER]) {
+		NL_SET_ERR_MSG(cb->extack,
+			       "a dump lists all peers; request one without NLM_F_DUMP");
+		return -EINVAL;
+	}
+	cb->seq = dd_event_seq(net);
+	mutex_lock(&node->peer_lock);
+	xa_for_each_start(&node->peers, index, peer, cb->args[0]) {
+		err = dd_dump_peer(skb, cb, peer);
+		if (err)
+			break;
+		cb->args[0] = index + 1;
+	}
+	mutex_unlock(&node->peer_lock);
+	/* If a message is full, netlink sends it and calls again. */
+	return skb->len ? skb->len : err;
+}
+
+static int dd_peer_missing(struct genl_info *info)
+{
+	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
+			    "no such peer");
+	return -ENOENT;
+}
+
+/* Read the number of the peer, a mandatory attribute. */
+static int dd_peer_asked(struct genl_info *info, u32 *number)
+{
+	if (!info->attrs[DD_A_PEER_NUMBER]) {
+		NL_SET_ERR_MSG(info->extack, "the number of the peer is missing");
+		return -EINVAL;
+	}
+	*number = nla_get_u32(info->attrs[DD_A_PEER_NUMBER]);
+	return 0;
+}
+
+static int dd_fill_numbered(struct sk_buff *skb, struct genl_info *info,
+			    u32 number)
+{
+	struct dd_node *node = dd_node_asked(info);
+	struct dd_peer *peer;
+	int err;
+
+	mutex_lock(&node->peer_lock);
+	peer = xa_load(&node->peers, number);
+	err = peer ? dd_fill_peer_all(skb, peer) : dd_peer_missing(info);
+	mutex_unlock(&node->peer_lock);
+	return err;
+}
+
+int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct sk_buff *reply;
+	u32 number;
+	void *hdr;
+	int err;
+
+	err = dd_peer_asked(info, &number);
+	if (err)
+		return err;
+	reply = nlmsg_new(DD_PEER_MSG_SIZE, GFP_KERNEL);
+	if (!reply)
+		return -ENOMEM;
+	hdr = genlmsg_put_reply(reply, info, &dd_family, 0, DD_CMD_PEER_GET);
+	err = hdr ? dd_fill_numbered(reply, info, number) : -EMSGSIZE;
+	if (err) {
+		nlmsg_free(reply);
+		return err;
+	}
+	genlmsg_end(reply, hdr);
+	return genlmsg_reply(reply, info);
+}
+
+/**
+ * struct dd_peer_values - values that a struct dd_peer_change points to
+ * @addr: address
+ * @dead_ms: dead time
+ * @payload_crc: checksum payloads
+ */
+struct dd_peer_values {
+	union dd_peer_addr addr;
+	u32 dead_ms;
+	bool payload_crc;
+};
+
+static void dd_peer_read(struct genl_info *info, struct dd_peer_change *change,
+			 struct dd_peer_values *val)
+{
+	struct nlattr *addr = info->attrs[DD_A_PEER_ADDRESS];
+	struct nlattr *dead = info->attrs[DD_A_PEER_DEAD_TIME];
+	struct nlattr *crc = info->attrs[DD_A_PEER_PAYLOAD_CRC];
+
+	*change = (struct dd_peer_change){};
+	if (addr) {
+		nla_memcpy(&val->addr, addr, sizeof(val->addr));
+		change->addr = &val->addr;
+		change->addr_len = nla_len(addr);
+	}
+	if (dead) {
+		val->dead_ms = nla_get_u32(dead);
+		change->dead_ms = &val->dead_ms;
+	}
+	if (crc) {
+		val->payload_crc = nla_get_u8(crc);
+		change->payload_crc = &val->payload_crc;
+	}
+}
+
+static int dd_peer_change(struct genl_info *info, u32 number,
+			  int (*apply)(struct dd_node *node, u32 number,
+				       const struct dd_peer_change *change,
+				       struct dd_refusal *why))
+{
+	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
+	struct dd_peer_change change;
+	struct dd_peer_values val;
+	struct dd_refusal why = {};
+	int err;
+
+	dd_peer_read(info, &change, &val);
+	mutex_lock(&nn->set_lock);
+	err = apply(dd_node_asked(info), number, &change, &why);
+	mutex_unlock(&nn->set_lock);
+	return err ? dd_nl_refuse(info, err, &why) : 0;
+}
+
+int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	u32 number;
+	int err;
+
+	err = dd_peer_asked(info, &number);
+	if (err)
+		return err;
+	if (!info->attrs[DD_A_PEER_ADDRESS]) {
+		NL_SET_ERR_MSG(info->extack, "the address of the peer is missing");
+		return -EINVAL;
+	}
+	return dd_peer_change(info, number, dd_peer_add);
+}
+
+int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	u32 number;
+	int err;
+
+	err = dd_peer_asked(info, &number);
+	if (err)
+		return err;
+	if (!info->attrs[DD_A_PEER_ADDRESS] &&
+	    !info->attrs[DD_A_PEER_DEAD_TIME] &&
+	    !info->attrs[DD_A_PEER_PAYLOAD_CRC]) {
+		NL_SET_ERR_MSG(info->extack,
+			       "nothing to change; give address, dead-time or payload-crc");
+		return -EINVAL;
+	}
+	return dd_peer_change(info, number, dd_peer_set);
+}
+
+int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info)
+{
+	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
+	struct dd_refusal why = {};
+	u32 number;
+	int err;
+
+	err = dd_peer_asked(info, &number);
+	if (err)
+		return err;
+	mutex_lock(&nn->set_lock);
+	err = dd_peer_del(dd_node_asked(info), number, &why);
+	mutex_unlock(&nn->set_lock);
+	return err ? dd_nl_refuse(info, err, &why) : 0;
+}

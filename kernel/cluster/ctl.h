@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Control stream between two nodes: look-ups by (class, key), grants of channels and
+ * their end. Independent of any interface: a class implements its own look-ups.
+ */
+#ifndef _DD_CTL_H
+#define _DD_CTL_H
+
+#include <linux/list.h>
+#include <linux/rhashtable.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "core/channel.h"
+#include "udp/udp.h"
+#include "cluster/peer.h"
+#include "transport/transport.h"
+
+struct dd_peer;
+struct dd_remote;
+
+#define DD_CTL_BODY		64	/* largest body of a class */
+#define DD_CTL_INBOX		256	/* queries of the peer that may wait */
+/*
+ * Local queries without an answer. Not more than the peer can hold in its inbox or
+ * among its refusals: it could not answer any other before the session ends.
+ */
+#define DD_CTL_WAITING		DD_CTL_INBOX
+
+/**
+ * enum dd_ctl_status - result of a look-up
+ * @DD_CTL_OK: granted
+ * @DD_CTL_NONE: no such key, or the node is down
+ * @DD_CTL_FULL: the key exists, but no more channels can be granted
+ * @DD_CTL_NOMEM: the answering node is out of memory
+ * @DD_CTL_BUSY: the answering node has too many queries in its inbox
+ * @DD_CTL_BAD: malformed query
+ * @DD_CTL_DENIED: the key exists, but this user has no permission
+ */
+enum dd_ctl_status {
+	DD_CTL_OK = 0,
+	DD_CTL_NONE = 1,
+	DD_CTL_FULL = 2,
+	DD_CTL_NOMEM = 3,
+	DD_CTL_BUSY = 4,
+	DD_CTL_BAD = 5,
+	DD_CTL_DENIED = 6,
+};
+
+/**
+ * struct dd_ctl_refusal - a queued negative answer
+ * @req: number of the query
+ * @status: enum dd_ctl_status
+ */
+struct dd_ctl_refusal {
+	u32 req;
+	u32 status;
+};
+
+/**
+ * struct dd_ctl_answer - result of a look-up
+ * @status: enum dd_ctl_status
+ * @chan: id of the granted channel, chosen by the answering node
+ * @len: bytes in @body
+ * @body: data of the class
+ */
+struct dd_ctl_answer {
+	u32 status;
+	u64 chan;
+	u32 len;
+	u8 body[DD_CTL_BODY];
+};
+
+struct dd_ctl_asked;
+
+/**
+ * struct dd_ctl - control stream with a peer; protected by the peer's lock
+ * @peer: the peer
+ * @downs: number of sessions that have ended or were refused
+ * @why: error for callers that wanted the last one
+ * @chans: struct dd_remote by id
+ * @waiting: struct dd_remote with a local query without an answer
+ * @nwaiting: number of entries in @waiting
+ * @crowded: a caller waits for space in the stream to send a query
+ * @next_req: number of the next local query
+ * @inbox: queries of the peer that wait for the worker
+ * @ninbox: number of entries in @inbox
+ * @unsent: query whose answer did not fit into the stream; or NULL
+ * @answer: that answer; used only by the worker
+ * @refusals: refusals that did not fit into the stream yet; a ring
+ * @refusal: number of the first one
+ * @nrefusals: number of refusals in the ring
+ * @open: open struct dd_remote
+ * @lost: struct dd_remote that the peer has ended
+ * @closing: struct dd_remote ended here, until a CLOSE is sent
+ * @room: wait queue for space in the stream, answers, and changes of the session
+ * @work: answers queries and ends connections in @lost
+ * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
+ */
+struct dd_ctl {
+	struct dd_peer *peer;
+	u64 downs;
+	int why;
+	struct rhashtable chans;
+	struct list_head waiting;
+	u32 nwaiting;
+	bool crowded;
+	u32 next_req;
+	struct list_head inbox;
+	u32 ninbox;
+	struct dd_ctl_asked *unsent;
+	struct dd_ctl_answer answer;
+	struct dd_ctl_refusal refusals[DD_CTL_INBOX];
+	u32 refusal;
+	u32 nrefusals;
+	struct list_head open;
+	struct list_head lost;
+	struct list_head closing;
+	wait_queue_head_t room;
+	struct work_struct work;
+	struct dd_due due;
+};
+
+/**
+ * struct dd_ctl_wait - state of a local query, part of struct dd_remote
+ * @entry: in dd_ctl.waiting
+ * @req: number of the query
+ * @err: error if there will be no answer
+ * @over: the query is complete
+ * @answer: memory for the answer; NULL once the caller has stopped waiting
+ */
+struct dd_ctl_wait {
+	struct list_head entry;
+	u32 req;
+	int err;
+	bool over;
+	struct dd_ctl_answer *answer;
+};
+
+/**
+ * struct dd_ctl_query - a query
+ * @class: enum dd_class
+ * @key: padded with zeros
+ * @chan: id of the channel that the asking node provides for the connection
+ * @len: bytes in @body
+ * @body: data of the class
+ */
+struct dd_ctl_query {
+	u8 class;
+	u8 key[DD_KEY_SIZE];
+	u64 chan;
+	u32 len;
+	u8 body[DD_CTL_BODY];
+};
+
+/**
+ * struct dd_ctl_class_ops - operations of a class
+ * @lookup: answer a query of a peer; may sleep. Fills in all of @answer but its
+ *	status, which it returns. The granted channel belongs to session number
+ *	@session; if that has ended, @lookup must fail
+ */
+struct dd_ctl_class_ops {
+	enum dd_ctl_status (*lookup)(struct dd_peer *peer, u64 session,
+				     const struct dd_ctl_query *query,
+				     struct dd_ctl_answer *answer);
+};
+
+static inline struct dd_udp_peer *dd_ctl_link(const struct dd_peer *peer)
+{
+	return dd_udp_of(peer);
+}
+
+static inline struct dd_tp *dd_ctl_tp(const struct dd_peer *peer)
+{
+	return &dd_udp_of(peer)->tp;
+}
+
+static inline struct dd_ctl *dd_ctl_of(const struct dd_peer *peer)
+{
+	return dd_udp_of(peer)->priv;
+}
+
+/* Lock the peer's session. dd_ctl_unlock() transmits what is due. */
+static inline void dd_ctl_lock(const struct dd_peer *peer)
+{
+	dd_udp_lock(dd_udp_of(peer));
+}
+
+static inline void dd_ctl_unlock(const struct dd_peer *peer)
+{
+	dd_udp_unlock(dd_udp_of(peer));
+}
+
+/*
+ * Unlock without transmitting, for a caller that holds the lock of an import. The caller
+ * has disabled bottom halves twice, so that no softirq runs before it has unlocked the
+ * import; it transmits afterwards, unless a softirq has done so.
+ */
+static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
+{
+	lockdep_assert(in_serving_softirq() ||
+		       softirq_count() > SOFTIRQ_DISABLE_OFFSET);
+	spin_unlock_bh(&dd_udp_of(peer)->lock);
+}
+
+void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
+int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
+void dd_ctl_stop(struct dd_ctl *ctl);
+void dd_ctl_exit(struct dd_ctl *ctl);
+int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
+int dd_ctl_lookup(struct dd_peer *peer, u64 session,
+		  const struct dd_ctl_query *query, struct dd_remote *r,
+		  struct dd_ctl_answer *answer, ktime_t expires);
+void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);
+void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
+
+/* Called by the link with the peer locked. */
+void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len);
+void dd_ctl_up(struct dd_peer *peer);
+void dd_ctl_down(struct dd_peer *peer, int why);
+void dd_ctl_progress(struct dd_peer *peer);
+
+#endif /* _DD_CTL_H */

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers: the table of other nodes, as configured by the administrator.
+ *
+ * A change holds dd_node.peer_lock from its first check until its event is sent. A peer
+ * can be found once its link has started. Removal has three phases: the peer is unlinked
+ * and its link is stopped, which ends all callbacks for it; work that uses the node is
+ * cancelled; and the memory is freed when the last reference is dropped.
+ */
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+#include "core/ctx.h"
+#include "core/hooks.h"
+#include "core/node.h"
+#include "cluster/peer.h"
+
+/**
+ * dd_peer_find() - look up a peer by its number
+ * @node: this node
+ * @number: any number
+ *
+ * Context: any, in an RCU read-side section, within which the result is valid.
+ * Return: the peer, or NULL.
+ */
+struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number)
+{
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held() && !rcu_read_lock_bh_held(),
+			 "a peer is looked up outside of a read section");
+	return xa_load((struct xarray *)&node->peers, number);
+}
+
+/* The same with a reference, for dd_peer_put(). The peer may be removed meanwhile. */
+struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
+{
+	struct dd_peer *peer;
+
+	rcu_read_lock();
+	peer = dd_peer_find(node, number);
+	if (peer && !refcount_inc_not_zero(&peer->ref))
+		peer = NULL;
+	rcu_read_unlock();
+	return peer;
+}
+
+static void dd_peer_free_work(struct work_struct *work)
+{
+	struct dd_peer *peer = container_of(to_rcu_work(work), struct dd_peer,
+					    free_work);
+
+	if (peer->ops)
+		peer->ops->release(peer);
+	kfree(peer);
+}
+
+/* Context: any. */
+void dd_peer_put(struct dd_peer *peer)
+{
+	if (refcount_dec_and_test(&peer->ref))
+		queue_rcu_work(dd_wq, &peer->free_work);
+}
+
+/* Send the event of a change. Ups and downs alternate: the last two are enough. */
+static void dd_peer_tell(struct dd_peer *peer)
+{
+	u64 changes;
+	bool up;
+
+	lockdep_assert_held(&peer->node->peer_lock);
+	spin_lock_bh(&peer->lock);
+	changes = peer->changes - peer->notified;
+	peer->notified = peer->changes;
+	up = peer->state == DD_PEER_STATE_UP;
+	spin_unlock_bh(&peer->lock);
+	if (!changes)
+		return;
+	if (changes % 2 == 0)
+		dd_events->peer(peer, up ? DD_CMD_PEER_DOWN :
+				      DD_CMD_PEER_UP);
+	dd_events->peer(peer, up ? DD_CMD_PEER_UP : DD_CMD_PEER_DOWN);
+}
+
+static void dd_peer_tell_work(struct work_struct *work)
+{
+	struct dd_peer *peer = container_of(work, struct dd_peer, tell_work);
+
+	/* The node is valid: dd_peer_forget() waits for this work. */
+	mutex_lock(&peer->node->peer_lock);
+	dd_peer_tell(peer);
+	mutex_unlock(&peer->node->peer_lock);
+	dd_peer_put(peer);
+}
+
+/**
+ * dd_peer_set_state() - set the state of the session with a peer
+ * @peer: a peer whose link is being started, and has not been stopped
+ * @state: the new state
+ * @reason: why it is not up; 0 keeps the previous reason
+ *
+ * If the peer came up or went down, a worker notifies listeners.
+ *
+ * Context: any but hard interrupts; the caller may hold spinlocks.
+ */
+void dd_peer_set_state(struct dd_peer *peer, enum dd_peer_state state,
+		       enum dd_peer_reason reason)
+{
+	bool was_up, up = state == DD_PEER_STATE_UP;
+
+	spin_lock_bh(&peer->lock);
+	was_up = peer->state == DD_PEER_STATE_UP;
+	peer->state = state;
+	if (reason)
+		peer->reason = reason;
+	if (up != was_up) {
+		peer->changes++;
+		peer->sessions += up;
+	}
+	spin_unlock_bh(&peer->lock);
+	if (up == was_up)
+		return;
+	refcount_inc(&peer->ref);
+	if (!queue_work(dd_wq, &peer->tell_work))
+		dd_peer_put(peer);
+}
+
+/**
+ * dd_peer_describe() - read the state of a peer's link
+ * @peer: the peer; dd_node.peer_lock is held
+ * @info: (out) the state
+ *
+ * Return: true if there is a link.
+ */
+bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
+{
+	lockdep_assert_held(&peer->node->peer_lock);
+	*info = (struct dd_peer_info){};
+	if (!peer->live)
+		return false;
+	peer->ops->describe(peer, info);
+	return true;
+}
+
+/**
+ * dd_peers_packet_size() - largest packet size that all peers accept
+ * @node: this node
+ * @most: upper bound, and the result if there are no peers
+ *
+ * Return: bytes.
+ */
+u32 dd_peers_packet_size(struct dd_node *node, u32 most)
+{
+	struct dd_peer_info info;
+	struct dd_peer *peer;
+	unsigned long i;
+
+	mutex_lock(&node->peer_lock);
+	xa_for_each(&node->peers, i, peer) {
+		if (dd_peer_describe(peer, &info))
+			most = min(most, info.packet_size);
+		cond_resched();
+	}
+	mutex_unlock(&node->peer_lock);
+	return most;
+}
+
+static int dd_peer_check_number(const struct dd_node *node, u32 number,
+				struct dd_refusal *why)
+{
+	if (number >= node->max)
+		return dd_refuse(why, -ERANGE, DD_A_PEER_NUMBER,
+				 "a peer's number must be below the number of nodes");
+	if (number == node->id)
+		return dd_refuse(why, -EINVAL, DD_A_PEER_NUMBER,
+				 "a node cannot be its own peer");
+	return 0;
+}
+
+/* No peer other than @number may have this address. */
+static int dd_peer_check_shared(struct dd_node *node, u32 number,
+				const union dd_peer_addr *addr,
+				struct dd_refusal *why)
+{
+	struct dd_peer *peer;
+	unsigned long index;
+
+	xa_for_each(&node->peers, index, peer) {
+		if (index != number &&
+		    !memcmp(&peer->config.addr, addr, sizeof(*addr)))
+			return dd_refuse(why, -EEXIST, DD_A_PEER_ADDRESS,
+					 "another peer has that address and port");
+	}
+	return 0;
+}
+
+/* Apply @change to @config if it is valid for peer @number. */
+static int dd_peer_apply(struct dd_node *node, u32 number,
+			 const struct dd_peer_change *change,
+			 struct dd_peer_config *config, struct dd_refusal *why)
+{
+	int err;
+
+	if (change->addr) {
+		err = dd_peer_addr_check(node, &config->addr, change->addr,
+					 change->addr_len, why);
+		if (!err)
+			err = dd_peer_check_shared(node, number, &config->addr,
+						   why);
+		if (err)
+			return err;
+	}
+	if (change->dead_ms)
+		config->dead_ms = *change->dead_ms;
+	if (change->payload_crc)
+		config->payload_crc = *change->payload_crc;
+	return 0;
+}
+
+static struct dd_peer *dd_peer_create(struct dd_node *node, u32 number,
+				      const struct dd_peer_config *config)
+{
+	struct dd_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
+
+	if (!peer)
+		return NULL;
+	peer->number = number;
+	peer->node = node;
+	refcount_set(&peer->ref, 1);
+	peer->config = *config;
+	spin_lock_init(&peer->lock);
+	peer->state = DD_PEER_STATE_IDLE;
+	INIT_WORK(&peer->tell_work, dd_peer_tell_work);
+	INIT_RCU_WORK(&peer->free_work, dd_peer_free_work);
+	return peer;
+}
+
+/* Start the link; the peer may receive packets before this returns. */
+static int dd_peer_start(struct dd_peer *peer, struct dd_refusal *why)
+{
+	const struct dd_peer_link_ops *ops = peer->node->peer_link;
+	int err;
+
+	if (!ops)
+		return 0;
+	err = ops->start(peer, &why->text);
+	if (err)
+		return err;
+	peer->ops = ops;
+	peer->live = true;
+	return 0;
+}
+
+static int dd_peer_insert(struct dd_node *node, u32 number,
+			  const struct dd_peer_config *config,
+			  struct dd_refusal *why)
+{
+	struct dd_peer *peer;
+	int err;
+
+	peer = dd_peer_create(node, number, config);
+	if (!peer)
+		return -ENOMEM;
+	/* The reservation may fail, a started session cannot be undone: reserve first. */
+	err = xa_reserve(&node->peers, number, GFP_KERNEL);
+	if (err)
+		goto err_free;
+	err = dd_peer_start(peer, why);
+	if (err)
+		goto err_reserved;
+	xa_store(&node->peers, number, peer, GFP_KERNEL);
+	dd_events->peer(peer, DD_CMD_PEER_ADD_NTF);
+	return 0;
+
+err_reserved:
+	xa_release(&node->peers, number);
+err_free:
+	kfree(peer);
+	return err;
+}
+
+static int dd_peer_add_locked(struct dd_node *node, u32 number,
+			      const struct dd_peer_change *change,
+			      struct dd_refusal *why)
+{
+	struct dd_peer_config config = { .dead_ms = DD_PEER_DEAD_MS };
+	int err;
+
+	if (!node->peers_open)
+		return dd_refuse(why, -ESHUTDOWN, 0,
+				 "the module is being unloaded");
+	err = dd_peer_check_number(node, number, why);
+	if (err)
+		return err;
+	if (xa_load(&node->peers, number))
+		return dd_refuse(why, -EEXIST, DD_A_PEER_NUMBER,
+				 "the peer exists already; change it with 'ddctl peer set'");
+	err = dd_peer_apply(node, number, change, &config, why);
+	return err ? err : dd_peer_insert(node, number, &config, why);
+}
+
+/**
+ * dd_peer_add() - add a peer
+ * @node: this node
+ * @number: number of the peer
+ * @change: its configuration, with an address
+ * @why: (out) on error, the reason; its text may be NULL
+ *
+ * Return: 0; %-ERANGE, %-EINVAL or %-EEXIST for an invalid number or address;
+ * %-ENOMEM; or an error of the link. On error nothing has changed.
+ */
+int dd_peer_add(struct dd_node *node, u32 number,
+		const struct dd_peer_change *change, struct dd_refusal *why)
+{
+	int err;
+
+	mutex_lock(&node->peer_lock);
+	err = dd_peer_add_locked(node, number, change, why);
+	mutex_unlock(&node->peer_lock);
+	return err;
+}
+
+static int dd_peer_missing(struct dd_refusal *why)
+{
+	return dd_refuse(why, -ENOENT, DD_A_PEER_NUMBER,
+			 "no such peer");
+}
+
+static int dd_peer_set_locked(struct dd_node *node, u32 number,
+			      const struct dd_peer_change *change,
+			      struct dd_refusal *why)
+{
+	struct dd_peer *peer = xa_load(&node->peers, number);
+	struct dd_peer_config config;
+	int err;
+
+	if (!peer)
+		return dd_peer_missing(why);
+	config = peer->config;
+	err = dd_peer_apply(node, number, change, &config, why);
+	if (err)
+		return err;
+	if (peer->live) {
+		err = peer->ops->update(peer, &config, &why->text);
+		if (err)
+			return err;
+	}
+	peer->config = config;
+	/* If the change has ended a session, its event comes first. */
+	dd_peer_tell(peer);
+	dd_events->peer(peer, DD_CMD_PEER_SET_NTF);
+	return 0;
+}
+
+/**
+ * dd_peer_set() - change a peer
+ * @node: this node
+ * @number: number of the peer
+ * @change: the changes
+ * @why: (out) on error, the reason; its text may be NULL
+ *
+ * Return: 0; %-ENOENT; otherwise see dd_peer_add().
+ */
+int dd_peer_set(struct dd_node *node, u32 number,
+		const struct dd_peer_change *change, struct dd_refusal *why)
+{
+	int err;
+
+	mutex_lock(&node->peer_lock);
+	err = dd_peer_set_locked(node, number, change, why);
+	mutex_unlock(&node->peer_lock);
+	return err;
+}
+
+/**
+ * dd_peers_set_node() - change the configuration of a node, and that of its sessions
+ * @node: the node
+ * @change: the changes
+ * @why: (out) on error, the reason
+ *
+ * Return: as dd_node_set().
+ */
+int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
+		      struct dd_refusal *why)
+{
+	struct dd_peer *peer;
+	unsigned long index;
+	u32 max;
+	int err;
+
+	mutex_lock(&node->peer_lock);
+	max = node->max;
+	err = dd_node_set(node, change, why);
+	/* Sessions were negotiated with the old number of nodes. */
+	if (node->max != max)
+		xa_for_each(&node->peers, index, peer)
+			if (peer->live)
+				peer->ops->renumber(peer);
+	mutex_unlock(&node->peer_lock);
+	return err;
+}
+
+/* Phase one: unlink the peer, stop its link, and send the last events. */
+static void dd_peer_unlink(struct dd_peer *peer)
+{
+	struct dd_node *node = peer->node;
+
+	lockdep_assert_held(&node->peer_lock);
+	xa_erase(&node->peers, peer->number);
+	if (peer->live)
+		peer->ops->stop(peer);
+	peer->live = false;
+	dd_peer_tell(peer);
+	dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
+}
+
+/*
+ * Phase two, without peer_lock, which the work takes: after this nothing of the peer
+ * refers to the node, which may be freed.
+ */
+static void dd_peer_forget(struct dd_peer *peer)
+{
+	if (cancel_work_sync(&peer->tell_work))
+		dd_peer_put(peer);
+	dd_peer_put(peer);
+}
+
+/**
+ * dd_peer_del() - remove a peer
+ * @node: this node
+ * @number: number of the peer
+ * @why: (out) on error, the reason
+ *
+ * Aborts its session. Does not wait for a peer or a process.
+ *
+ * Return: 0, or %-ENOENT.
+ */
+int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
+{
+	struct dd_peer *peer;
+
+	mutex_lock(&node->peer_lock);
+	peer = xa_load(&node->peers, number);
+	if (peer)
+		dd_peer_unlink(peer);
+	mutex_unlock(&node->peer_lock);
+	if (!peer)
+		return dd_peer_missing(why);
+	dd_peer_forget(peer);
+	return 0;
+}
+
+void dd_peer_link_register(struct dd_node *node,
+			   const struct dd_peer_link_ops *ops)
+{
+	mutex_lock(&node->peer_lock);
+	WARN_ON_ONCE(node->peers_open);
+	node->peer_link = ops;
+	mutex_unlock(&node->peer_lock);
+}
+
+static int __net_init dd_peer_net_init(struct net *net)
+{
+	struct dd_node *node = dd_node_of(net);
+
+	mutex_lock(&node->peer_lock);
+	node->peers_open = true;
+	mutex_unlock(&node->peer_lock);
+	return 0;
+}
+
+/*
+ * Links hold routes, and these hold devices, which must be released before the exit
+ * functions of pernet subsystems run. So this is done in pre_exit.
+ */
+static void __net_exit dd_peer_net_pre_exit(struct net *net)
+{
+	struct dd_node *node = dd_node_of(net);
+	struct dd_peer *peer;
+	unsigned long index;
+
+	mutex_lock(&node->peer_lock);
+	node->peers_open = false;
+	index = 0;
+	while ((peer = xa_find(&node->peers, &index, ULONG_MAX, XA_PRESENT))) {
+		dd_peer_unlink(peer);
+		mutex_unlock(&node->peer_lock);
+		dd_peer_forget(peer);
+		mutex_lock(&node->peer_lock);
+	}
+	mutex_unlock(&node->peer_lock);
+}
+
+static struct pernet_operations dd_peer_net_ops = {
+	.init = dd_peer_net_init,
+	.pre_exit = dd_peer_net_pre_exit,
+};
+
+int __init dd_peer_init(void)
+{
+	return register_pernet_subsys(&dd_peer_net_ops);
+}
+
+/*
+ * Remove all peers of all nodes. The work that frees them may be pending: the caller
+ * needs rcu_barrier() before it destroys dd_wq.
+ */
+void dd_peer_exit(void)
+{
+	unregister_pernet_subsys(&dd_peer_net_ops);
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Validation of peer addresses.
+ */
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <net/route.h>
+
+#include "core/node.h"
+#include "cluster/peer.h"
+
+#define DD_OWN_ADDRESS							\
+	"the address and port are those of this node"
+
+static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
+{
+	return dd_refuse(why, err, DD_A_PEER_ADDRESS, text);
+}
+
+/*
+ * A namespace without any address has no local routing table, and inet_addr_type()
+ * returns RTN_BROADCAST for everything, including the loopback address.
+ */
+static unsigned int dd_addr_type(struct net *net, __be32 addr)
+{
+	if (ipv4_is_lbcast(addr))
+		return RTN_BROADCAST;
+	if (ipv4_is_multicast(addr))
+		return RTN_MULTICAST;
+	if (inet_addr_type(net, htonl(INADDR_LOOPBACK)) == RTN_BROADCAST)
+		return RTN_UNICAST;
+	return inet_addr_type(net, addr);
+}
+
+static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
+			    u16 own_port, struct dd_refusal *why)
+{
+	__be32 addr = in->sin_addr.s_addr;
+	unsigned int type = dd_addr_type(net, addr);
+
+	if (ipv4_is_zeronet(addr))
+		return dd_addr_refuse(why, -EINVAL,
+				      "the unspecified address cannot be a peer's");
+	if (type == RTN_MULTICAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "a multicast address cannot be a peer's");
+	if (type == RTN_BROADCAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "a broadcast address cannot be a peer's");
+	/* Before loopback is up, the namespace has no local addresses. */
+	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
+	    ntohs(in->sin_port) == own_port)
+		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
+	return 0;
+}
+
+/* Whether this is an address of this node, on its interface if it is link-local. */
+static bool dd_addr_is_own6(struct net *net, const struct sockaddr_in6 *in6)
+{
+	struct net_device *dev = NULL;
+	bool own;
+
+	if (ipv6_addr_loopback(&in6->sin6_addr))
+		return true;
+	rcu_read_lock();
+	if (in6->sin6_scope_id)
+		dev = dev_get_by_index_rcu(net, in6->sin6_scope_id);
+	own = ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
+	rcu_read_unlock();
+	return own;
+}
+
+static bool dd_addr_has_link(struct net *net, u32 scope)
+{
+	bool has;
+
+	rcu_read_lock();
+	has = scope && dev_get_by_index_rcu(net, scope);
+	rcu_read_unlock();
+	return has;
+}
+
+static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
+			     u16 own_port, struct dd_refusal *why)
+{
+	int type = ipv6_addr_type(&in6->sin6_addr);
+
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return dd_addr_refuse(why, -EAFNOSUPPORT,
+				      "this kernel has no IPv6");
+	if (type == IPV6_ADDR_ANY)
+		return dd_addr_refuse(why, -EINVAL,
+				      "the unspecified address cannot be a peer's");
+	if (type & IPV6_ADDR_MULTICAST)
+		return dd_addr_refuse(why, -EINVAL,
+				      "a multicast address cannot be a peer's");
+	if (type & IPV6_ADDR_MAPPED)
+		return dd_addr_refuse(why, -EINVAL,
+				      "IPv4-mapped IPv6 address; use the IPv4 address");
+	if (type & IPV6_ADDR_LINKLOCAL &&
+	    !dd_addr_has_link(net, in6->sin6_scope_id))
+		return dd_addr_refuse(why, -EINVAL,
+				      "a link-local address needs its interface: fe80::1%eth0");
+	if (ntohs(in6->sin6_port) == own_port && dd_addr_is_own6(net, in6))
+		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
+	return 0;
+}
+
+/* Copy only significant fields, so that equal addresses have equal bytes. */
+static int dd_addr_copy(union dd_peer_addr *to, const union dd_peer_addr *from,
+			size_t len)
+{
+	memset(to, 0, sizeof(*to));
+	if (len == sizeof(from->in) && from->sa.sa_family == AF_INET) {
+		to->in.sin_family = AF_INET;
+		to->in.sin_port = from->in.sin_port;
+		to->in.sin_addr = from->in.sin_addr;
+		return 0;
+	}
+	if (len == sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
+		to->in6.sin6_family = AF_INET6;
+		to->in6.sin6_port = from->in6.sin6_port;
+		to->in6.sin6_addr = from->in6.sin6_addr;
+		if (ipv6_addr_type(&to->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
+			to->in6.sin6_scope_id = from->in6.sin6_scope_id;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+/**
+ * dd_peer_addr_check() - validate and copy the address of a peer
+ * @node: this node; its peer_lock is held
+ * @to: (out) the address
+ * @from: bytes from user space
+ * @len: number of bytes
+ * @why: (out) on error, the reason
+ *
+ * Return: 0; %-EINVAL or %-EAFNOSUPPORT.
+ */
+int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
+		       const union dd_peer_addr *from, size_t len,
+		       struct dd_refusal *why)
+{
+	lockdep_assert_held(&node->peer_lock);
+	if (dd_addr_copy(to, from, len))
+		return dd_addr_refuse(why, -EINVAL,
+				      "neither a struct sockaddr_in nor a struct sockaddr_in6");
+	/* The port is at the same offset in both families. */
+	if (!to->in.sin_port)
+		return dd_addr_refuse(why, -EINVAL, "the port must be 1 to 65535");
+	if (to->sa.sa_family == AF_INET)
+		return dd_addr_check_in(node->net, &to->in, node->port, why);
+	return dd_addr_check_in6(node->net, &to->in6, node->port, why);
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Imports and channels over a session with another node: their begin and end. Messages
+ * are in remote_msg.c.
+ *
+ * Import and channel are valid while the session's channel is registered with the peer.
+ * dd_remote_break() ends that under the peer's lock, before their owner releases them.
+ * So callbacks of the link, which run under that lock, find segment, cell and list valid.
+ *
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
+ */
+#include <linux/pid.h>
+#include <linux/slab.h>
+
+#include "core/charge.h"
+#include "cluster/ctl.h"
+#include "core/hooks.h"
+#include "udp/udp.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+
+/* Own classes: these locks are taken in softirq, those of local channels are not. */
+static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;
+
+/**
+ * dd_remote_alloc() - allocate the state of an access over a session
+ * @peer: the other node
+ *
+ * Return: the state, with one reference, or NULL.
+ */
+struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
+{
+	struct dd_remote *r = kzalloc(sizeof(*r), GFP_KERNEL_ACCOUNT);
+
+	if (!r)
+		return NULL;
+	refcount_set(&r->ref, 1);
+	refcount_inc(&peer->ref);
+	r->peer = peer;
+	INIT_LIST_HEAD(&r->entry);
+	mutex_init(&r->op_lock);
+	dd_channel_init(&r->proxy, NULL);
+	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
+	r->proxy.link = &dd_link_remote;
+	r->proxy.rights = DD_RIGHT_PUT;
+	return r;
+}
+
+static void dd_remote_free(struct rcu_head *rcu)
+{
+	struct dd_remote *r = container_of(rcu, struct dd_remote, rcu);
+
+	mutex_destroy(&r->op_lock);
+	kfree(r->op);
+	kfree(r);
+}
+
+void dd_remote_put(struct dd_remote *r)
+{
+	if (!refcount_dec_and_test(&r->ref))
+		return;
+	dd_peer_put(r->peer);
+	call_rcu(&r->rcu, dd_remote_free);
+}
+
+/* Import and channel have no user any more; dd_remote_break() was called before. */
+void dd_remote_release(struct dd_remote *r)
+{
+	WARN_ON_ONCE(r->registered);
+	dd_remote_put(r);
+}
+
+/**
+ * dd_remote_register() - choose the channel's id and add it to the peer's table
+ * @r: the state
+ *
+ * Return: 0; %-ENOSPC or %-ENOMEM.
+ */
+int dd_remote_register(struct dd_remote *r)
+{
+	struct dd_ctl *ctl = dd_ctl_of(r->peer);
+	int err;
+
+	do {
+		/* 0 is reserved for "none". */
+		do {
+			r->id = get_random_u64();
+		} while (!r->id);
+		err = rhashtable_lookup_insert_fast(&ctl->chans, &r->id_node,
+						    dd_remote_ids);
+	} while (err == -EEXIST);
+	if (err)
+		return err == -E2BIG ? -ENOSPC : err;
+	r->registered = true;
+	return 0;
+}
+
+/* Remove the channel from the transport and the table; the peer is locked. */
+static void dd_remote_unregister(struct dd_remote *r)
+{
+	if (!r->registered)
+		return;
+	r->registered = false;
+	r->open = false;
+	dd_tp_chan_drop(dd_ctl_tp(r->peer), &r->chan);
+	rhashtable_remove_fast(&dd_ctl_of(r->peer)->chans, &r->id_node,
+			       dd_remote_ids);
+	if (!list_empty(&r->entry)) {
+		list_del_init(&r->entry);
+		/* The reference of the list; the caller holds another one. */
+		dd_remote_put(r);
+	}
+}
+
+/**
+ * dd_remote_join() - add the channel to a session
+ * @r: the state, registered
+ * @imp: the import; its channel has no user yet
+ * @own: the channel of the other node to a segment of this one, with its credit
+ * @length: bytes in that segment
+ * @cfg: windows, id of the other node's channel (0 if not known yet), and @cfg->prompt
+ * @session: number of the session
+ *
+ * Nothing is sent or received before dd_remote_go().
+ *
+ * Return: 0; %-EHOSTUNREACH if the session has ended; %-ENOMEM.
+ */
+int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
+		   struct dd_channel *own, u64 length,
+		   struct dd_tp_chan_cfg *cfg, u64 session)
+{
+	struct dd_ctl *ctl = dd_ctl_of(r->peer);
+	int err = -ENOTCONN;
+
+	cfg->id = r->id;
+	cfg->rx_size = length;
+	cfg->rx_window = own->credit->window;
+	dd_ctl_lock(r->peer);
+	r->imp = imp;
+	r->own = own;
+	if (ctl->downs == session)
+		err = dd_tp_chan_init(dd_ctl_tp(r->peer), &r->chan, cfg);
+	if (!err) {
+		r->chan.hold = true;
+		refcount_inc(&r->ref);
+		list_add_tail(&r->entry, &ctl->open);
+	}
+	dd_ctl_unlock(r->peer);
+	return err == -ENOTCONN ? -EHOSTUNREACH : err;
+}
+
+/**
+ * dd_remote_found() - set the other node's channel, which a look-up has returned
+ * @r: the state, after dd_remote_join()
+ * @peer_id: id of that channel
+ * @window: unread notes allowed there
+ * @taken: of these, used by an earlier importer
+ *
+ * If this or a later step fails, dd_remote_break() sends a CLOSE.
+ *
+ * Return: 0 or %-EHOSTUNREACH.
+ */
+int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken)
+{
+	int err;
+
+	dd_ctl_lock(r->peer);
+	err = dd_tp_chan_peer(dd_ctl_tp(r->peer), &r->chan, peer_id, window, taken);
+	dd_ctl_unlock(r->peer);
+	return err ? -EHOSTUNREACH : 0;
+}
+
+/**
+ * dd_remote_ops_make() - allocate the messages that may be under way
+ * @r: the state
+ * @ctx: the context that is charged, for dd_remote_ops_size()
+ * @window: unread notes allowed at the other end
+ *
+ * Return: 0; %-EDQUOT; %-ENOMEM.
+ */
+int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window)
+{
+	size_t size = dd_remote_ops_size(window + 1);
+
+	if (dd_charge(ctx, size))
+		return -EDQUOT;
+	r->op = kzalloc(size, dd_gfp(ctx));
+	if (!r->op) {
+		dd_uncharge(ctx, size);
+		return -ENOMEM;
+	}
+	r->nops = window + 1;
+	return 0;
+}
+
+/**
+ * dd_remote_link() - let import and channel use the session
+ * @r: the state, after dd_remote_join()
+ */
+void dd_remote_link(struct dd_remote *r)
+{
+	lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
+	r->own->link = &dd_link_remote;
+	r->own->importer = r;
+	r->imp->chan = &r->proxy;
+}
+
+/**
+ * dd_remote_live() - open channel and import, before the id of the import is published
+ * @r: the state, after dd_remote_link(); @own is open but for its dead mark
+ *
+ * From the publication on the owner may use and end them at any time.
+ */
+void dd_remote_live(struct dd_remote *r)
+{
+	struct dd_channel *end[] = { r->own, &r->proxy };
+	int i;
+
+	r->own->id = r->id;
+	for (i = 0; i < ARRAY_SIZE(end); i++) {
+		spin_lock_bh(&end[i]->lock);
+		end[i]->dead = false;
+		spin_unlock_bh(&end[i]->lock);
+	}
+}
+
+/**
+ * dd_remote_go() - start sending and receiving, after the id was published
+ * @r: the state
+ *
+ * The peer retransmits messages that it sent before. If it has already ended the
+ * channel, the owner is notified now.
+ */
+void dd_remote_go(struct dd_remote *r)
+{
+	dd_ctl_lock(r->peer);
+	/* Not registered: the owner has already closed it. */
+	if (r->registered) {
+		r->open = true;
+		r->chan.hold = false;
+		if (r->gone)
+			dd_ctl_lose(r->peer, r);
+	}
+	dd_ctl_unlock(r->peer);
+}
+
+/**
+ * dd_remote_break() - end the channel: neither end reaches the other any more
+ * @r: the state
+ * @error: 0 if this end closes, else the errno to be stored in its cell
+ */
+void dd_remote_break(struct dd_remote *r, int error)
+{
+	struct dd_peer *peer = r->peer;
+	u32 i;
+
+	spin_lock(&r->proxy.lock);
+	if (!r->proxy.dead && error)
+		WRITE_ONCE(r->imp->cell->error, error);
+	r->proxy.dead = true;
+	spin_unlock(&r->proxy.lock);
+
+	dd_ctl_lock(peer);
+	if (r->registered) {
+		bool tell = !error && r->chan.up && r->chan.cfg.peer_id;
+
+		dd_remote_unregister(r);
+		if (tell)
+			dd_ctl_close(peer, r);
+	}
+	dd_ctl_unlock(peer);
+	/*
+	 * The transport and new requests do not use the ops any more; only another
+	 * dd_remote_break() may. Under op_lock either call frees all sources before
+	 * it returns.
+	 */
+	mutex_lock(&r->op_lock);
+	for (i = 0; i < r->nops; i++)
+		dd_remote_op_end(&r->op[i]);
+	mutex_unlock(&r->op_lock);
+}
+
+/**
+ * dd_remote_end_lost() - end the imports whose channels the peer has ended or lost
+ * @peer: the peer
+ */
+void dd_remote_end_lost(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_remote *r;
+
+	do {
+		struct dd_obj *obj = NULL;
+
+		dd_ctl_lock(peer);
+		r = list_first_entry_or_null(&ctl->lost, struct dd_remote,
+					     entry);
+		if (r) {
+			list_del_init(&r->entry);
+			r->gone = true;
+			/* On a list, so registered, so @imp is valid. */
+			if (r->open && refcount_inc_not_zero(&r->imp->obj.users))
+				obj = &r->imp->obj;
+		}
+		dd_ctl_unlock(peer);
+		if (obj) {
+			obj->ops->lost(obj);
+			dd_obj_put(obj);
+		}
+		if (r)
+			dd_remote_put(r);
+		cond_resched();
+	} while (r);
+}

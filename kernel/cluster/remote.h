@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Imports and channels over a session with another node: remote.c, remote_msg.c. */
+#ifndef _DD_REMOTE_H
+#define _DD_REMOTE_H
+
+#include "core/channel.h"
+#include "cluster/ctl.h"
+#include "core/import.h"
+#include "core/region.h"
+#include "transport/transport.h"
+
+struct dd_bounce;
+struct dd_net_upper;
+struct dd_peer;
+
+/**
+ * struct dd_remote_op - a message that was accepted and is not sent completely
+ * @tp: the transport's part
+ * @region: region of the source, counted; or NULL
+ * @src: offset in @region
+ * @copy: copy of the source if that is not wired memory; or NULL
+ */
+struct dd_remote_op {
+	struct dd_tp_op tp;
+	struct dd_region *region;
+	u64 src;
+	struct dd_bounce *copy;
+};
+
+/**
+ * struct dd_drain - progress of a drain before close, see dd_conn_drain()
+ * @submitted: messages accepted at @since
+ * @since: when the drain began, or when the peer last had credit for unsent messages;
+ *	in nanoseconds
+ * @sent_at: when a message was last acknowledged, in nanoseconds
+ */
+struct dd_drain {
+	u64 submitted;
+	u64 since;
+	u64 sent_at;
+};
+
+/**
+ * struct dd_remote - an import of another node's segment, and the channel of that node to
+ *	a segment of this one, over a channel of the session
+ * @ref: held by the owner of the import, by each list, and by the worker
+ * @imp: the import; valid while this is registered with the peer, or held by its owner
+ * @own: the channel; like @imp
+ * @proxy: stands for the channel to the other segment: its lock protects the import, and
+ *	it is dead once the import is broken. It has no segment
+ * @peer: the other node, counted
+ * @chan: the transport's channel; under the peer's lock
+ * @id: of the channel; the other node names @own by it
+ * @id_node: in dd_ctl.chans
+ * @registered: @id is in dd_ctl.chans; under the peer's lock
+ * @open: messages may be deposited; under the peer's lock
+ * @gone: the peer has ended the channel; under the peer's lock
+ * @posted: last message whose withheld note has been posted
+ * @drain: under the peer's lock
+ * @wait: query of the importer
+ * @entry: in one of the lists of struct dd_ctl; under the peer's lock
+ * @key: by which the importer has looked up the segment, zero-terminated
+ * @pid: process at the other end, in the pid namespace of its node
+ * @uid: user at the other end, in the user namespace of its node
+ * @rcu: look-ups in dd_ctl.chans may still be running
+ * @nops: entries in @op: the window of the other segment plus 1
+ * @op: message n uses entry n % @nops
+ * @op_lock: serialises freeing what @op still holds after the end
+ */
+struct dd_remote {
+	refcount_t ref;
+	struct dd_import *imp;
+	struct dd_channel *own;
+	struct dd_channel proxy;
+	struct dd_peer *peer;
+	struct dd_tp_chan chan;
+	u64 id;
+	struct rhash_head id_node;
+	bool registered;
+	bool open;
+	bool gone;
+	u64 posted;
+	struct dd_drain drain;
+	struct dd_ctl_wait wait;
+	struct list_head entry;
+	u8 key[DD_NAME_MAX + 1];
+	u32 pid;
+	u32 uid;
+	struct rcu_head rcu;
+	u32 nops;
+	struct dd_remote_op *op;
+	struct mutex op_lock;	/* what is left in @op */
+};
+
+/* Ids are random, so an id is its own hash. */
+static inline u32 dd_remote_id_hash(const void *id, u32 len, u32 seed)
+{
+	return *(const u64 *)id;
+}
+
+static const struct rhashtable_params dd_remote_ids __maybe_unused = {
+	.key_len = sizeof(u64),
+	.key_offset = offsetof(struct dd_remote, id),
+	.head_offset = offsetof(struct dd_remote, id_node),
+	.hashfn = dd_remote_id_hash,
+	.automatic_shrinking = true,
+};
+
+/* Of an import of another node's segment. */
+static inline struct dd_remote *dd_remote_of_import(const struct dd_import *imp)
+{
+	return container_of(imp->chan, struct dd_remote, proxy);
+}
+
+static inline struct dd_remote *dd_remote_of_chan(struct dd_tp_chan *chan)
+{
+	return container_of(chan, struct dd_remote, chan);
+}
+
+/* Bytes charged for messages that may be under way. */
+static inline size_t dd_remote_ops_size(u32 nops)
+{
+	return nops * sizeof(struct dd_remote_op);
+}
+
+struct dd_remote *dd_remote_alloc(struct dd_peer *peer);
+int dd_remote_register(struct dd_remote *r);
+int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
+		   struct dd_channel *own, u64 length,
+		   struct dd_tp_chan_cfg *cfg, u64 session);
+int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken);
+int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window);
+void dd_remote_link(struct dd_remote *r);
+void dd_remote_live(struct dd_remote *r);
+void dd_remote_go(struct dd_remote *r);
+void dd_remote_break(struct dd_remote *r, int error);
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
+u32 dd_remote_free_slots(struct dd_channel *ch);
+void dd_remote_end_lost(struct dd_peer *peer);
+void dd_remote_release(struct dd_remote *r);
+void dd_remote_put(struct dd_remote *r);
+void dd_remote_op_end(struct dd_remote_op *op);
+void dd_remote_report(struct dd_channel *ch);
+void dd_remote_await(struct dd_remote *r);
+
+extern const struct dd_link_ops dd_link_remote;
+extern const struct dd_net_upper dd_remote_upper;
+
+#endif /* _DD_REMOTE_H */

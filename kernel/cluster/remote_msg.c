@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages of connections whose other end is on another node: requests become messages
+ * of the transport, and the callbacks of the transport and the link are implemented.
+ *
+ * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "core/copy.h"
+#include "cluster/ctl.h"
+#include "core/deposit.h"
+#include "core/hooks.h"
+#include "udp/udp.h"
+#include "core/page.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+#include "core/trace.h"
+
+/**
+ * struct dd_bounce - copy of a message whose source is not wired memory
+ * @node: in dd_bounces
+ * @n: number of pages
+ * @page: the pages
+ */
+struct dd_bounce {
+	struct llist_node node;
+	u32 n;
+	struct page *page[];
+};
+
+#define DD_BOUNCE_FEW	64	/* pages that are freed at once, in any context */
+
+static void dd_bounce_free(struct dd_bounce *copy)
+{
+	while (copy->n) {
+		put_page(copy->page[--copy->n]);
+		if (copy->n && !(copy->n % DD_BOUNCE_FEW))
+			cond_resched();
+	}
+	kvfree(copy);
+}
+
+static LLIST_HEAD(dd_bounces);
+
+static void dd_bounces_free(struct work_struct *work)
+{
+	struct dd_bounce *copy, *next;
+
+	llist_for_each_entry_safe(copy, next, llist_del_all(&dd_bounces), node)
+		dd_bounce_free(copy);
+}
+
+static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
+
+/*
+ * The transport does not read the bytes of a message any more. A copy may have half a
+ * million pages and the peer is locked, so a worker frees large copies.
+ */
+void dd_remote_op_end(struct dd_remote_op *op)
+{
+	if (op->region)
+		dd_region_put(op->region);
+	op->region = NULL;
+	if (op->copy && op->copy->n <= DD_BOUNCE_FEW)
+		dd_bounce_free(op->copy);
+	else if (op->copy && llist_add(&op->copy->node, &dd_bounces))
+		queue_work(dd_wq, &dd_bounces_work);
+	op->copy = NULL;
+}
+
+/*
+ * Pass a request to the transport; the import is locked and alive. The transport may
+ * transmit it at any time, and does so at dd_remote_flush().
+ */
+static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
+			   struct dd_bounce *copy)
+{
+	struct dd_remote *r = dd_remote_of_import(imp);
+	u64 n = imp->submitted + 1;
+	struct dd_remote_op *rop = &r->op[n % r->nops];
+	const struct dd_sqe *sqe = &op->sqe;
+	int err = -EBUSY;
+
+	dd_ctl_lock(r->peer);
+	if (n - imp->done > r->nops)
+		goto out;
+	/* Message n - nops is done, so the transport does not use its entry any more. */
+	rop->tp.msg.dst = sqe->dst;
+	rop->tp.msg.len = sqe->len;
+	rop->tp.msg.flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
+	rop->tp.msg.meta_count = sqe->meta_count;
+	rop->tp.msg.tag = sqe->tag;
+	memcpy(rop->tp.msg.meta, sqe->meta, sizeof(rop->tp.msg.meta));
+	rop->src = op->src;
+	rop->copy = copy;
+	rop->region = copy ? NULL : op->region;
+	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
+	if (err) {
+		rop->region = NULL;
+		rop->copy = NULL;
+		err = err == -ENOTCONN ? -ECONNRESET : err;
+		goto out;
+	}
+	/* The message takes over the request's reference, or gets its own. */
+	if (rop->region && !op->counted)
+		refcount_inc(&rop->region->obj.users);
+	op->counted = false;
+	if (copy)
+		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
+	/* Before unlocking: then the peer may report the message as sent or done. */
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->cell->submitted, n);
+out:
+	dd_ctl_unlock_quiet(r->peer);
+	return err;
+}
+
+static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
+{
+	if (unlikely(!(imp->chan->rights & DD_RIGHT_PUT)))
+		return -EACCES;
+	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size)))
+		return -ERANGE;
+	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
+		return -EINPROGRESS;
+	return dd_remote_queue(imp, op, NULL);
+}
+
+static bool dd_remote_same(const struct dd_import *a, const struct dd_import *b)
+{
+	return dd_remote_of_import(a)->peer == dd_remote_of_import(b)->peer;
+}
+
+static void dd_remote_flush(struct dd_import *imp)
+{
+	struct dd_remote *r = dd_remote_of_import(imp);
+
+	dd_ctl_lock(r->peer);
+	dd_ctl_unlock(r->peer);
+}
+
+/* Copy the source of a message. */
+static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
+{
+	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
+	struct dd_bounce *copy = kvzalloc(struct_size(copy, page, n),
+					GFP_KERNEL_ACCOUNT);
+	struct page *page;
+	int err = 0;
+
+	if (!copy)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < n && !err; i++) {
+		size_t done = (size_t)i << PAGE_SHIFT;
+
+		page = alloc_page(GFP_KERNEL_ACCOUNT);
+		if (!page) {
+			err = -ENOMEM;
+			break;
+		}
+		copy->page[copy->n++] = page;
+		if (copy_from_user(page_address(page), op->user + done,
+				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
+			err = -EFAULT;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	if (!err)
+		return copy;
+	dd_bounce_free(copy);
+	return ERR_PTR(err);
+}
+
+static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_bounce *copy = dd_bounce_get(op);
+	struct dd_channel *ch = imp->chan;
+	int err;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	local_bh_disable();
+	spin_lock(&ch->lock);
+	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, copy);
+	spin_unlock(&ch->lock);
+	if (!err)
+		dd_remote_flush(imp);
+	local_bh_enable();
+	if (err)
+		dd_bounce_free(copy);
+	return err;
+}
+
+/* A withheld note was posted; the own channel is locked. */
+static void dd_remote_posted(struct dd_channel *ch)
+{
+	struct dd_remote *r = ch->importer;
+
+	WRITE_ONCE(r->posted, ch->received);
+}
+
+/**
+ * dd_remote_report() - report posted notes to the peer
+ * @ch: the own channel, not locked; the caller holds a reference or is in an RCU
+ *	read-side section
+ */
+void dd_remote_report(struct dd_channel *ch)
+{
+	struct dd_remote *r = ch->importer;
+
+	dd_ctl_lock(r->peer);
+	if (r->registered && r->chan.up) {
+		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->posted));
+		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
+	}
+	dd_ctl_unlock(r->peer);
+}
+
+const struct dd_link_ops dd_link_remote = {
+	.name = "udp",
+	.put = dd_remote_put_op,
+	.put_slow = dd_remote_put_slow,
+	.flush = dd_remote_flush,
+	.same = dd_remote_same,
+	.posted = dd_remote_posted,
+	.report = dd_remote_report,
+};
+
+/* Callbacks of the link; called with the peer locked and softirqs disabled. */
+
+static struct dd_ctl *dd_ctl_of_tp(struct dd_tp *tp)
+{
+	return dd_udp_of_tp(tp)->priv;
+}
+
+static struct dd_tp_chan *dd_remote_find(struct dd_tp *tp, u64 id)
+{
+	struct dd_ctl *ctl = dd_ctl_of_tp(tp);
+	struct dd_remote *r;
+
+	r = rhashtable_lookup_fast(&ctl->chans, &id, dd_remote_ids);
+	return r ? &r->chan : NULL;
+}
+
+/*
+ * The peer has ended a connection, after @notified messages were notified. If the
+ * connection is not published yet, dd_remote_go() will end it.
+ */
+void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
+{
+	struct dd_tp_chan *chan = dd_remote_find(dd_ctl_tp(peer), id);
+
+	if (!chan)
+		return;
+	dd_tp_chan_over(dd_ctl_tp(peer), chan, notified);
+	dd_ctl_lose(peer, dd_remote_of_chan(chan));
+}
+
+static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
+			     const void *payload, u32 off, u32 len)
+{
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	u32 done = 0;
+	int err;
+	u64 at;
+
+	spin_lock(&ch->lock);
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, dst, len, &at);
+	while (!err && done < len) {
+		size_t left;
+		void *to = dd_region_addr(ch->seg->mem.region, at + done, &left);
+
+		left = min_t(size_t, left, len - done);
+		dd_udp_copy(link, payload, off + done, to, left);
+		done += left;
+	}
+	spin_unlock(&ch->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, done);
+	/* The packet is acknowledged, as the peer could only repeat it. */
+	return err ? -ECONNRESET : 0;
+}
+
+static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
+				    u64 dst, const void *payload,
+				    struct dd_tp_rx_batch *batch)
+{
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	u32 n = 0;
+	u64 at;
+
+	spin_lock(&ch->lock);
+	/* If it is refused, dd_remote_deposit() reports that for single packets. */
+	if (!dd_deposit_at(ch, DD_RIGHT_PUT, dst,
+			   (u64)batch->most * batch->plen, &at))
+		n = dd_udp_copy_batch(link, payload, batch,
+				      ch->seg->mem.region->pages +
+				      dd_region_index(ch->seg->mem.region, at),
+				      offset_in_page(at));
+	spin_unlock(&ch->lock);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);
+}
+
+/* Store the last bytes of a message; the channel is locked. */
+static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
+			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail,
+			 u64 *word)
+{
+	size_t left;
+	void *to;
+	int err;
+	u64 at;
+
+	*word = 0;
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, msg->dst + msg->len - ntail, ntail, &at);
+	if (err || !ntail)
+		return err;
+	to = dd_region_addr(ch->seg->mem.region, at, &left);
+	*word = dd_copy_final(to, tail, ntail);
+	dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
+	return 0;
+}
+
+/**
+ * struct dd_remote_note - contents of a note
+ * @msg: the message
+ * @word: its last word
+ */
+struct dd_remote_note {
+	const struct dd_tp_msg *msg;
+	u64 word;
+};
+
+static void dd_remote_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_remote_note *note = arg;
+	const struct dd_tp_msg *msg = note->msg;
+
+	rec->meta_count = msg->meta_count;
+	rec->offset = msg->dst;
+	rec->len = msg->len;
+	rec->word = note->word;
+	rec->tag = msg->tag;
+	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+}
+
+/*
+ * A message is complete. A reader that sees its note may answer at once, on another CPU,
+ * and needs the peer's lock for that, so dd_remote_post() posts the note just before the
+ * peer is unlocked. The peer's lock keeps notes in order, and list and slot in existence:
+ * a connection leaves its list only after it has left the peer, under that lock.
+ */
+static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
+			       const struct dd_tp_msg *msg, const u8 *tail,
+			       u32 ntail)
+{
+	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	struct dd_due *due = &dd_ctl_of_tp(tp)->due;
+	struct dd_remote_note note = { .msg = msg };
+	bool done = false;
+
+	spin_lock(&ch->lock);
+	/* If it is refused, the message is not in place and never will be. */
+	if (!dd_remote_end(link, ch, msg, tail, ntail, &note.word)) {
+		done = dd_deposit_done(ch, msg->msgid, msg->flags & DD_PUT_NOTIFY,
+				       dd_remote_fill, &note, due);
+		trace_dd_arrival(ch, link->peer->number, msg->dst, msg->len,
+				 msg->msgid);
+		link->note_due = due->note;
+		if (!due->note)
+			dd_list_wake(ch->seg->list);
+	}
+	spin_unlock(&ch->lock);
+	return done;
+}
+
+/* Post the note that dd_remote_complete() has left. */
+static void dd_remote_post(struct dd_udp_peer *link)
+{
+	const struct dd_ctl *ctl = link->priv;
+
+	lockdep_assert_held(&link->lock);
+	link->note_due = false;
+	dd_deposit_post(&ctl->due);
+	dd_list_wake(ctl->due.list);
+}
+
+/*
+ * Number of free slots, 0 to the window. dd_credit.seen keeps the highest position read
+ * so far: if the reader moves its position back, credit that was returned to the peer
+ * stays valid.
+ */
+u32 dd_remote_free_slots(struct dd_channel *ch)
+{
+	struct dd_credit *c = ch->credit;
+	u64 head = max(dd_list_head_pos(ch->seg->list), READ_ONCE(c->seen));
+	u32 n, i = c->next;
+
+	WRITE_ONCE(c->seen, head);
+	for (n = 0; n < c->window && c->ends[i] <= head; n++)
+		if (++i == c->window)
+			i = 0;
+	return n;
+}
+
+static u32 dd_remote_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
+{
+	return dd_remote_free_slots(dd_remote_of_chan(chan)->own);
+}
+
+static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = r->imp;
+	u64 n;
+
+	for (n = imp->sent + 1; n <= msgid; n++)
+		dd_remote_op_end(&r->op[n % r->nops]);
+	WRITE_ONCE(imp->sent, msgid);
+	WRITE_ONCE(imp->cell->sent, msgid);
+	r->drain.sent_at = tp->last_rx;
+	dd_ctx_wake(imp->obj.ctx);
+}
+
+static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
+{
+	struct dd_remote *r = dd_remote_of_chan(chan);
+	struct dd_import *imp = r->imp;
+
+	WRITE_ONCE(imp->done, msgid);
+	WRITE_ONCE(imp->cell->done, msgid);
+	dd_ctx_wake(imp->obj.ctx);
+}
+
+static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
+				    u32 off, u32 *left)
+{
+	struct dd_remote_op *rop = container_of(op, struct dd_remote_op, tp);
+	const void *from;
+	size_t n;
+
+	if (rop->copy) {
+		*left = PAGE_SIZE - offset_in_page(off);
+		return page_address(rop->copy->page[off >> PAGE_SHIFT]) +
+		       offset_in_page(off);
+	}
+	from = dd_region_addr(rop->region, rop->src + off, &n);
+	*left = dd_page_left(from);
+	return from;
+}
+
+static void dd_remote_ctl(struct dd_tp *tp, const void *data, u32 len)
+{
+	dd_ctl_receive(dd_udp_of_tp(tp)->peer, data, len);
+}
+
+static void dd_remote_up(struct dd_tp *tp)
+{
+	dd_ctl_up(dd_udp_of_tp(tp)->peer);
+	dd_udp_up(tp);
+}
+
+/* Error for callers that wait for a session. */
+static int dd_remote_why(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_VERSION:
+		return -EPROTONOSUPPORT;
+	case DD_TP_MAXNODES:
+	case DD_TP_CONFIG:
+		return -EPROTO;
+	default:
+		return -EHOSTUNREACH;
+	}
+}
+
+static void dd_remote_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	dd_ctl_down(dd_udp_of_tp(tp)->peer, dd_remote_why(reason));
+	dd_udp_down(tp, reason);
+}
+
+static void dd_remote_progress(struct dd_udp_peer *link)
+{
+	dd_ctl_progress(link->peer);
+}
+
+/* Implements attach(). */
+static int dd_remote_peer(struct dd_udp_peer *link)
+{
+	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!ctl)
+		return -ENOMEM;
+	err = dd_ctl_init(ctl, link->peer);
+	if (err) {
+		kfree(ctl);
+		return err;
+	}
+	link->priv = ctl;
+	return 0;
+}
+
+/* Implements detach(). */
+static void dd_remote_peer_gone(struct dd_udp_peer *link)
+{
+	dd_ctl_stop(link->priv);
+}
+
+/* Implements release(). */
+static void dd_remote_peer_free(struct dd_udp_peer *link)
+{
+	dd_ctl_exit(link->priv);
+	kfree(link->priv);
+}
+
+const struct dd_net_upper dd_remote_upper = {
+	.attach = dd_remote_peer,
+	.detach = dd_remote_peer_gone,
+	.release = dd_remote_peer_free,
+	.post = dd_remote_post,
+	.progress = dd_remote_progress,
+	.source = dd_remote_source,
+	.tp = {
+		.random = dd_udp_tp_random,
+		.find = dd_remote_find,
+		.deposit = dd_remote_deposit,
+		.deposit_batch = dd_remote_deposit_batch,
+		.peek = dd_udp_tp_peek,
+		.payload_crc = dd_udp_tp_crc,
+		.complete = dd_remote_complete,
+		.credit = dd_remote_credit,
+		.sent = dd_remote_sent,
+		.done = dd_remote_done,
+		.ctl = dd_remote_ctl,
+		.up = dd_remote_up,
+		.down = dd_remote_down,
+		.trace = dd_udp_tp_trace,
+	},
+};
+
+/**
+ * dd_remote_await() - the caller is about to wait for a counter of the cell
+ * @r: the state, not locked; the caller holds a reference to the import
+ */
+void dd_remote_await(struct dd_remote *r)
+{
+	dd_ctl_lock(r->peer);
+	if (r->registered)
+		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);
+	dd_ctl_unlock(r->peer);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Channels: how one importer reaches a segment, and the notes that this causes.
+ */
+#include <linux/random.h>
+
+#include "core/channel.h"
+#include "core/hooks.h"
+#include "core/node.h"
+#include "core/notelist.h"
+
+/**
+ * dd_channel_init() - initialise a channel, which is dead
+ * @ch: the channel, zeroed
+ * @seg: its segment; NULL if it stands for one of another node
+ */
+void dd_channel_init(struct dd_channel *ch, struct dd_segment *seg)
+{
+	ch->seg = seg;
+	spin_lock_init(&ch->lock);
+	RB_CLEAR_NODE(&ch->pend);
+	ch->dead = true;
+}
+
+/**
+ * dd_channel_open() - grant access to a segment
+ * @ch: the channel, dead; the caller ends that when list, credit and link are set
+ * @rights: DD_RIGHT_*, of those that the segment has
+ * @node: node of the importer
+ */
+void dd_channel_open(struct dd_channel *ch, u8 rights, u16 node)
+{
+	ch->id = get_random_u64();
+	ch->generation = ch->seg->generation;
+	ch->rights = rights & ch->seg->rights;
+	ch->node = node;
+}
+
+/**
+ * dd_channel_hold_list() - get a reference to the list that a channel's notes go to
+ * @ch: the channel, whose memory is valid
+ *
+ * Return: the list, or NULL if the channel is dead.
+ */
+struct dd_list *dd_channel_hold_list(struct dd_channel *ch)
+{
+	struct dd_list *list = NULL;
+
+	spin_lock_bh(&ch->lock);
+	/* The list is attached, and so referenced, until the channel is dead. */
+	if (!ch->dead) {
+		list = ch->seg->list;
+		refcount_inc(&list->obj.users);
+	}
+	spin_unlock_bh(&ch->lock);
+	return list;
+}
+
+static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
+{
+	struct dd_list *list = ch->seg->list;
+	u64 pos;
+
+	if (!dd_credit_ok(ch->credit, dd_list_head_pos(list)) ||
+	    !dd_list_post(list, rec, &pos))
+		return false;
+	dd_credit_take(ch->credit, pos);
+	return true;
+}
+
+/**
+ * dd_channel_withhold() - queue the note of a message until a slot is free
+ * @ch: the channel, locked; the note is in @rec
+ *
+ * Return: true if a slot has become free meanwhile and the note is posted.
+ */
+bool dd_channel_withhold(struct dd_channel *ch)
+{
+	struct dd_list *list = ch->seg->list;
+
+	lockdep_assert_held(&ch->lock);
+	ch->withheld = true;
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_WITHHELD);
+	return dd_list_pend(list, ch) && dd_channel_retry(ch);
+}
+
+/**
+ * dd_channel_retry() - post the withheld note if there is a slot now
+ * @ch: the channel, locked
+ *
+ * Return: true if it was posted; the caller wakes the list's readers.
+ */
+bool dd_channel_retry(struct dd_channel *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	if (ch->dead || !ch->withheld)
+		return false;
+	dd_list_unpend(ch->seg->list, ch);
+	while (!dd_channel_post(ch, &ch->rec))
+		if (!dd_list_pend(ch->seg->list, ch))
+			return false;
+	ch->withheld = false;
+	ch->link->posted(ch);
+	return true;
+}
+
+/**
+ * dd_channel_revoke() - revoke a channel: nothing is deposited afterwards
+ * @ch: the channel, locked and not dead; its list is locked as well, so that the ring is
+ *	not being moved
+ * @rec: a last note to post, in the slot that the channel has reserved for it; or NULL
+ *
+ * If a note is withheld it is posted first, in the slot reserved for that.
+ */
+void dd_channel_revoke(struct dd_channel *ch, const struct dd_rec *rec)
+{
+	struct dd_list *list = ch->seg->list;
+	u64 pos;
+
+	lockdep_assert_held(&list->lock);
+	lockdep_assert_held(&ch->lock);
+	if (ch->withheld) {
+		dd_list_unpend(list, ch);
+		if (!WARN_ON_ONCE(!dd_list_post(list, &ch->rec, &pos)))
+			ch->credit->extra = pos + 1;
+		ch->withheld = false;
+		ch->link->posted(ch);
+	}
+	if (rec && !WARN_ON_ONCE(!dd_list_post(list, rec, &pos)))
+		ch->credit->extra = pos + 1;
+	ch->dead = true;
+}

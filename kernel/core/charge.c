@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Accounting: memory that belongs to a context is charged to the locked_vm of its
+ * user, limited by RLIMIT_MEMLOCK, and to the memory cgroup of its owner, whichever
+ * process causes the allocation.
+ */
+#include <linux/capability.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+
+#include "core/charge.h"
+#include "core/credit.h"
+#include "core/ctx.h"
+
+/*
+ * The limit in pages. Calls of the owner update it; calls of other processes and of
+ * kernel threads use the last value.
+ */
+static unsigned long dd_limit(struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		WRITE_ONCE(ctx->limit,
+			   ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK) ?
+			   ULONG_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT);
+	return READ_ONCE(ctx->limit);
+}
+
+/**
+ * dd_charge() - charge memory to the user of a context
+ * @ctx: context that owns the memory
+ * @bytes: number of bytes; the sum of a context's charges is rounded up to pages
+ *
+ * Return: 0, or %-EDQUOT if the user's RLIMIT_MEMLOCK would be exceeded.
+ */
+int dd_charge(struct dd_ctx *ctx, size_t bytes)
+{
+	unsigned long now = atomic_long_add_return(bytes, &ctx->charged);
+	unsigned long pages = PFN_UP(now) - PFN_UP(now - bytes);
+
+	if (!pages)
+		return 0;
+	if (atomic_long_add_return(pages, &ctx->user->locked_vm) <=
+	    dd_limit(ctx))
+		return 0;
+	dd_uncharge(ctx, bytes);
+	return -EDQUOT;
+}
+
+void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
+{
+	unsigned long now = atomic_long_sub_return(bytes, &ctx->charged);
+
+	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now),
+			&ctx->user->locked_vm);
+}
+
+/**
+ * dd_charge_keep() - keep a charge for pages that outlive their context
+ * @ctx: the context
+ * @pages: number of pages
+ *
+ * Return: the charged user, for dd_charge_end().
+ */
+struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages)
+{
+	/* Whole pages: the rounding of the other charges does not change. */
+	atomic_long_sub(pages << PAGE_SHIFT, &ctx->charged);
+	return get_uid(ctx->user);
+}
+
+void dd_charge_end(struct user_struct *user, unsigned long pages)
+{
+	atomic_long_sub(pages, &user->locked_vm);
+	free_uid(user);
+}
+
+/**
+ * dd_gfp() - flags for allocations on behalf of a context
+ * @ctx: the context
+ *
+ * Return: GFP_KERNEL_ACCOUNT in the owner's process. In another process also
+ * __GFP_NORETRY: the allocation fails rather than have the OOM killer kill a process of
+ * the owner's memory cgroup.
+ */
+gfp_t dd_gfp(const struct dd_ctx *ctx)
+{
+	if (current->mm == ctx->mm)
+		return GFP_KERNEL_ACCOUNT;
+	return GFP_KERNEL_ACCOUNT | __GFP_NORETRY | __GFP_NOWARN;
+}
+
+/**
+ * dd_owner_enter() - charge allocations to the memory cgroup of a context's owner
+ * @ctx: the context
+ *
+ * Return: the previous memory cgroup, for dd_owner_leave().
+ */
+struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx)
+{
+	return set_active_memcg(get_mem_cgroup_from_mm(ctx->mm));
+}
+
+void dd_owner_leave(struct mem_cgroup *before)
+{
+	mem_cgroup_put(set_active_memcg(before));
+}
+
+/**
+ * dd_credit_make() - initialise and charge a credit
+ * @ctx: owner of the list
+ * @c: (out) the credit
+ * @window: unread notes allowed
+ *
+ * Return: 0, %-EDQUOT or %-ENOMEM.
+ */
+int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window)
+{
+	int err = dd_charge(ctx, dd_credit_size(window));
+
+	if (err)
+		return err;
+	err = dd_credit_init(c, window, dd_gfp(ctx));
+	if (err)
+		dd_uncharge(ctx, dd_credit_size(window));
+	return err;
+}
+
+/* Undo dd_credit_make() if it has succeeded. */
+void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
+{
+	if (c->ends && c->ends != &c->one)
+		dd_uncharge(ctx, dd_credit_size(c->window));
+	dd_credit_exit(c);
+}

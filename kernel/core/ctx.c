@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts, and the ids of their objects.
+ *
+ * A context ends with its address space (when the last mapping of its area is closed)
+ * or with the last close of its file. A child that inherited the descriptor does not
+ * keep it alive. The context ends once; afterwards only its memory remains.
+ */
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/user.h>
+#include <linux/slab.h>
+
+#include "core/area.h"
+#include "core/charge.h"
+#include "core/ctx.h"
+#include "core/ids.h"
+#include "core/node.h"
+#include "core/window.h"
+
+const struct dd_event_ops *dd_events;
+
+static void dd_ctx_end_work(struct work_struct *work)
+{
+	struct dd_ctx *ctx = container_of(work, struct dd_ctx, end_work);
+
+	dd_ctx_end(ctx);
+	dd_ctx_put(ctx);
+}
+
+/* Called under the lock of the node, which also updates existing heads. */
+static void dd_ctx_fill_head(struct dd_ctx *ctx)
+{
+	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
+
+	head->magic = DD_AREA_MAGIC;
+	head->version = DD_ABI_VERSION;
+	head->flags = DD_AREA_NEED_WAKEUP;
+	head->node = ctx->node->id;
+	head->maxnodes = ctx->node->max;
+	head->node_up = ctx->node->up;
+}
+
+static int dd_ctx_insert(struct dd_ctx *ctx)
+{
+	struct dd_node *node = ctx->node;
+	int err;
+
+	mutex_lock(&node->lock);
+	ctx->serial = ++node->opened;
+	err = xa_insert(&node->ctxs, ctx->serial, ctx, GFP_KERNEL);
+	if (!err)
+		dd_ctx_fill_head(ctx);
+	mutex_unlock(&node->lock);
+	return err;
+}
+
+static void dd_ctx_remove(struct dd_ctx *ctx)
+{
+	struct dd_node *node = ctx->node;
+
+	mutex_lock(&node->lock);
+	xa_erase(&node->ctxs, ctx->serial);
+	mutex_unlock(&node->lock);
+}
+
+/**
+ * dd_ctx_create() - create a context for the current process
+ * @net: network namespace of the process
+ *
+ * Return: the context, with one reference, or an error pointer.
+ */
+struct dd_ctx *dd_ctx_create(struct net *net)
+{
+	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
+	int err = -ENOMEM;
+
+	if (!ctx)
+		goto err_free;
+	err = dd_window_ctx_init(ctx);
+	if (err)
+		goto err_free;
+	ctx->mm = current->mm;
+	ctx->user = get_uid(current_user());
+	err = dd_area_init(&ctx->area);
+	if (err)
+		goto err_user;
+	kref_init(&ctx->ref);
+	mutex_init(&ctx->lock);
+	dd_ids_init(&ctx->ids);
+	xa_init_flags(&ctx->regions, XA_FLAGS_ACCOUNT);
+	atomic_set(&ctx->area_maps, 0);
+	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
+	init_waitqueue_head(&ctx->wait);
+	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
+
+	mmgrab(ctx->mm);
+	ctx->cred = get_current_cred();
+	ctx->pid = get_pid(task_tgid(current));
+	ctx->node = dd_node_of(get_net(net));
+
+	err = dd_ctx_insert(ctx);
+	if (!err)
+		return ctx;
+	dd_ctx_put(ctx);
+	return ERR_PTR(err);
+
+err_user:
+	free_uid(ctx->user);
+	dd_window_ctx_exit(ctx);
+err_free:
+	kfree(ctx);
+	return ERR_PTR(err);
+}
+
+static void dd_ctx_release(struct kref *ref)
+{
+	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
+
+	WARN_ON_ONCE(!xa_empty(&ctx->ids.xa));
+	xa_destroy(&ctx->ids.xa);
+	xa_destroy(&ctx->regions);
+	dd_window_ctx_exit(ctx);
+	dd_area_exit(&ctx->area);
+	WARN_ON_ONCE(atomic_long_read(&ctx->charged));
+	put_net(ctx->node->net);
+	put_pid(ctx->pid);
+	free_uid(ctx->user);
+	put_cred(ctx->cred);
+	mmdrop(ctx->mm);
+	kfree(ctx);
+}
+
+void dd_ctx_put(struct dd_ctx *ctx)
+{
+	kref_put(&ctx->ref, dd_ctx_release);
+}
+
+/* End everything that a context owns. Called once, under its lock. */
+static void dd_ctx_drop_all(struct dd_ctx *ctx)
+{
+	enum dd_stage stage;
+	unsigned long index;
+	struct dd_obj *obj;
+
+	for (stage = 0; stage < DD_STAGES; stage++)
+		for (index = 0; (obj = dd_obj_next(ctx, &index, NULL));) {
+			if (obj->ops->end && obj->ops->stage == stage)
+				obj->ops->end(obj);
+			dd_obj_put(obj);
+			cond_resched();
+		}
+}
+
+/**
+ * dd_ctx_end() - end a context: release its objects and notify their peers
+ * @ctx: the context; a second call waits for the first one
+ */
+void dd_ctx_end(struct dd_ctx *ctx)
+{
+	mutex_lock(&ctx->lock);
+	if (!ctx->dead) {
+		WRITE_ONCE(ctx->dead, true);
+		dd_ctx_drop_all(ctx);
+		dd_ctx_remove(ctx);
+		dd_ctx_wake(ctx);
+		/* For pollers that wait only for the end. */
+		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
+	}
+	mutex_unlock(&ctx->lock);
+}
+
+/* Wake threads that wait for any list, or for a counter, of this context. */
+void dd_ctx_wake(struct dd_ctx *ctx)
+{
+	if (wq_has_sleeper(&ctx->wait))
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	if (READ_ONCE(ctx->fasync))
+		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
+		 const struct dd_obj_ops *ops)
+{
+	obj->ctx = dd_ctx_get(ctx);
+	obj->ops = ops;
+	obj->import = ops->import;
+	refcount_set(&obj->users, 1);
+}
+
+/**
+ * dd_obj_reserve() - allocate an id for an object that is not visible yet
+ * @obj: the object
+ *
+ * Return: 0, %-ENOMEM, or %-ENOSPC when all ids are in use.
+ */
+int dd_obj_reserve(struct dd_obj *obj)
+{
+	return dd_ids_reserve(&obj->ctx->ids, &obj->id, &obj->epoch,
+			      dd_gfp(obj->ctx));
+}
+
+/* Remove the id of an object; true for the one caller that removed it. */
+bool dd_obj_remove(struct dd_obj *obj)
+{
+	return xa_cmpxchg(&obj->ctx->ids.xa, obj->id, obj, NULL, 0) == obj;
+}
+
+/* Make an object with a reserved id visible; the table takes over a reference. */
+void dd_obj_publish(struct dd_obj *obj)
+{
+	/* Needs no memory: the entry is reserved. */
+	WARN_ON_ONCE(xa_err(xa_store(&obj->ctx->ids.xa, obj->id, obj, 0)));
+}
+
+/* Release the id of an object that was not published. */
+void dd_obj_unreserve(struct dd_obj *obj)
+{
+	xa_release(&obj->ctx->ids.xa, obj->id);
+}
+
+/**
+ * dd_obj_get() - get a reference to an object by its id
+ * @ctx: the context
+ * @id: id from user space
+ * @ops: expected type
+ *
+ * Return: the object, or NULL. The caller drops the reference by dd_obj_put().
+ */
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
+{
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	obj = dd_obj_find(ctx, id, ops);
+	if (obj && !refcount_inc_not_zero(&obj->users))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+/* Like dd_obj_get(), by serial. */
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
+			const struct dd_obj_ops *ops)
+{
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	obj = dd_obj_find_serial(ctx, serial, ops);
+	if (obj && !refcount_inc_not_zero(&obj->users))
+		obj = NULL;
+	rcu_read_unlock();
+	return obj;
+}
+
+/**
+ * dd_obj_next() - walk the objects of a context
+ * @ctx: the context
+ * @index: (in, out) index to continue at
+ * @ops: type of the objects, or NULL for all
+ *
+ * Return: the next object, with a reference, or NULL at the end. Objects that are
+ * created or removed during the walk may or may not be returned.
+ */
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index,
+		  const struct dd_obj_ops *ops)
+{
+	XA_STATE(xas, &ctx->ids.xa, *index);
+	struct dd_obj *obj;
+
+	rcu_read_lock();
+	xas_for_each(&xas, obj, S32_MAX) {
+		if (!xas_retry(&xas, obj) && (!ops || obj->ops == ops) &&
+		    refcount_inc_not_zero(&obj->users))
+			break;
+	}
+	rcu_read_unlock();
+	*index = xas.xa_index + 1;
+	return obj;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Contexts, each one open of /dev/dd, and their objects: ctx.c. */
+#ifndef _DD_CTX_H
+#define _DD_CTX_H
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "core/area.h"
+#include "core/hooks.h"
+#include "core/ids.h"
+
+struct dd_node;
+
+/**
+ * struct dd_obj - common part of all objects with an id
+ * @ctx: context that owns it; counted in dd_ctx.ref
+ * @id: handle in user space; may be reused for another object of the context
+ * @epoch: with @id the object's serial, which is never reused within the context
+ * @users: held by the id table and by each call that uses the object; @ops->release()
+ *	runs when the last one is dropped
+ * @import: @ops->import, for look-ups
+ * @ops: its type
+ *
+ * The memory is freed by RCU, so that look-ups under rcu_read_lock() may read it.
+ */
+struct dd_obj {
+	struct dd_ctx *ctx;
+	u32 id;
+	u32 epoch;
+	refcount_t users;
+	bool import;
+	const struct dd_obj_ops *ops;
+};
+
+/**
+ * struct dd_ctx - one open of /dev/dd
+ * @ref: held by the file and by every object; memory only
+ * @node: network namespace of the opener, with a reference
+ * @mm: address space of the opener; only compared
+ * @user: user whose locked_vm is charged
+ * @charged: bytes charged for this context
+ * @limit: RLIMIT_MEMLOCK of the owner in pages, as of its last call that was charged
+ * @cred: credentials of the opener
+ * @pid: thread group of the opener
+ * @lock: protects creation and destruction of objects; taken before the locks of objects
+ *	and dd_area.lock; user memory is not accessed under it
+ * @dead: set under @lock when the context ends; nothing is created afterwards
+ * @ids: ids of its objects
+ * @area: memory shared with the owner
+ * @area_maps: mappings of the area in @mm; the context ends with the last one
+ * @next_pgoff: next unused mmap() offset, in pages; under @lock
+ * @regions: pgoff to struct dd_region
+ * @inode: its mapping holds all mappings of this context; windows are unmapped by their
+ *	offset in it
+ * @windows: pgoff to struct dd_window
+ * @window_lock: protects dd_window.dead; held for reading, inside mmap_lock, while
+ *	pages of a window are mapped
+ * @scratch: page that replaces those of dead windows; allocated with the first window
+ * @ring_pages: pages of @area used by direct rings
+ * @wait: woken by every note and by advancing counters
+ * @fasync: processes that get SIGIO
+ * @serial: index in dd_node.ctxs; counts up and is never reused
+ * @end_work: ends the context when its address space is gone
+ */
+struct dd_ctx {
+	struct kref ref;
+	struct dd_node *node;
+	struct mm_struct *mm;
+	struct user_struct *user;
+	atomic_long_t charged;
+	unsigned long limit;
+	const struct cred *cred;
+	struct pid *pid;
+	struct mutex lock;	/* protects creation and destruction */
+	bool dead;
+	struct dd_ids ids;
+	struct dd_area area;
+	atomic_t area_maps;
+	unsigned long next_pgoff;
+	struct xarray regions;
+	struct inode *inode;
+	struct xarray windows;
+	struct rw_semaphore window_lock;	/* protects dd_window.dead */
+	void *scratch;
+	atomic_t ring_pages;
+	wait_queue_head_t wait;
+	struct fasync_struct *fasync;
+	unsigned long serial;
+	struct work_struct end_work;
+};
+
+struct dd_ctx *dd_ctx_create(struct net *net);
+void dd_ctx_put(struct dd_ctx *ctx);
+void dd_ctx_end(struct dd_ctx *ctx);
+void dd_ctx_wake(struct dd_ctx *ctx);
+
+static inline struct dd_ctx *dd_ctx_get(struct dd_ctx *ctx)
+{
+	kref_get(&ctx->ref);
+	return ctx;
+}
+
+/* Whether the current process may use @ctx: 0, or -ESTALE. */
+static inline int dd_ctx_check(const struct dd_ctx *ctx)
+{
+	return current->mm == ctx->mm && !READ_ONCE(ctx->dead) ? 0 : -ESTALE;
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
+		 const struct dd_obj_ops *ops);
+int dd_obj_reserve(struct dd_obj *obj);
+void dd_obj_publish(struct dd_obj *obj);
+void dd_obj_unreserve(struct dd_obj *obj);
+bool dd_obj_remove(struct dd_obj *obj);
+
+/**
+ * dd_obj_find() - look up an object of a context by its id
+ * @ctx: the context
+ * @id: id from user space
+ * @ops: expected type
+ *
+ * Return: the object, or NULL. Its memory is valid within the caller's RCU read-side
+ * section; the caller has to check whether it is still alive.
+ */
+static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id,
+				const struct dd_obj_ops *ops)
+{
+	/* xa_store() publishes the initialised object. */
+	struct dd_obj *obj = dd_ids_find(&ctx->ids, id);
+
+	return obj && obj->ops == ops ? obj : NULL;
+}
+
+/* Identifies an object within its context; never reused. */
+static inline u64 dd_obj_serial(const struct dd_obj *obj)
+{
+	return (u64)obj->epoch << 32 | obj->id;
+}
+
+/* Like dd_obj_find(), by serial. */
+static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
+				       const struct dd_obj_ops *ops)
+{
+	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
+
+	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
+	       likely(obj->ops == ops) ? obj : NULL;
+}
+
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops);
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
+			const struct dd_obj_ops *ops);
+void *dd_obj_next(struct dd_ctx *ctx, unsigned long *index,
+		  const struct dd_obj_ops *ops);
+
+/* Drop a reference. */
+static inline void dd_obj_put(struct dd_obj *obj)
+{
+	if (refcount_dec_and_test(&obj->users))
+		obj->ops->release(obj);
+}
+
+extern struct workqueue_struct *dd_wq;
+
+#endif /* _DD_CTX_H */

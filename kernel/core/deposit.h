@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The deposit: every message that reaches a segment, by any link, is decided, placed and
+ * notified here, under the lock of its channel.
+ *
+ * A link calls dd_deposit_at() for each piece, copies it to where that says, and calls
+ * dd_deposit_done() after the last one. Then it posts the note that is due.
+ */
+#ifndef _DD_DEPOSIT_H
+#define _DD_DEPOSIT_H
+
+#include "core/bounds.h"
+#include "core/channel.h"
+#include "core/import.h"
+
+/**
+ * dd_deposit_at() - decide whether bytes may be stored, and where
+ * @ch: the channel, locked
+ * @right: DD_RIGHT_*
+ * @off: byte offset in the segment
+ * @len: bytes
+ * @at: (out) byte offset in the segment's region
+ *
+ * The answer is valid until the channel is unlocked.
+ *
+ * Return: 0; an error of dd_channel_check(); %-ERANGE.
+ */
+static inline int dd_deposit_at(const struct dd_channel *ch, u8 right, u64 off,
+				u64 len, u64 *at)
+{
+	int err = dd_channel_check(ch, right);
+
+	if (unlikely(err))
+		return err;
+	if (unlikely(!dd_in_bounds(off, len, ch->seg->mem.length)))
+		return -ERANGE;
+	*at = ch->seg->mem.offset + off;
+	return 0;
+}
+
+/* Fills in what the link knows of a message: @meta_count, @offset to @word, @tag, @meta. */
+typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
+
+static __always_inline void dd_deposit_fill(struct dd_rec *rec,
+					    const struct dd_channel *ch, u64 n,
+					    dd_fill_t fill, const void *arg)
+{
+	rec->conn = ch->seg->owner;
+	rec->type = DD_NOTE_DATA;
+	rec->cookie = ch->seg->cookie;
+	rec->msgid = n;
+	fill(rec, arg);
+}
+
+/*
+ * Prepare the note of a message, or withhold it. The only place that takes credits for
+ * messages. Returns whether the message is done: false if its note is withheld.
+ */
+static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
+					    dd_fill_t fill, const void *arg,
+					    struct dd_due *due)
+{
+	struct dd_list *list = ch->seg->list;
+	struct dd_credit *credit = ch->credit;
+
+	if (likely(dd_credit_ok(credit, dd_list_head_pos(list))) ||
+	    dd_credit_ok(credit, READ_ONCE(credit->seen))) {
+		due->note = dd_list_claim(list, &due->pos);
+		if (likely(due->note)) {
+			due->list = list;
+			dd_deposit_fill(dd_note_rec(due->note), ch, n, fill, arg);
+			dd_credit_take(credit, due->pos);
+			return true;
+		}
+	}
+	dd_deposit_fill(&ch->rec, ch, n, fill, arg);
+	return dd_channel_withhold(ch);
+}
+
+/**
+ * dd_deposit_done() - all bytes of a message are in place: count it and notify the owner
+ * @ch: the channel, locked and not dead
+ * @n: number of the message
+ * @asked: the sender asks for a notification
+ * @fill: fills in the note
+ * @arg: argument of @fill
+ * @due: (out) the note that the caller has to post by dd_deposit_post(), if any. Until
+ *	then list and slot must stay: the caller holds a lock that revoking the channel
+ *	or leaving the list takes
+ *
+ * Return: true if the message needs nothing but @due; false if its note is withheld.
+ */
+static __always_inline bool dd_deposit_done(struct dd_channel *ch, u64 n, bool asked,
+					    dd_fill_t fill, const void *arg,
+					    struct dd_due *due)
+{
+	due->note = NULL;
+	WRITE_ONCE(ch->received, n);
+	if (likely(ch->back))
+		WRITE_ONCE(ch->back->cell->received, n);
+	if (likely(dd_segment_wants(ch->seg, asked)))
+		return dd_deposit_note(ch, n, fill, arg, due);
+	return true;
+}
+
+/* Post a note. The caller wakes the list's readers. */
+static __always_inline void dd_deposit_post(const struct dd_due *due)
+{
+	dd_list_commit(due->list, due->note, due->pos);
+}
+
+u64 dd_deposit_write(struct dd_channel *ch, u64 at, const void *src, size_t len,
+		     bool last);
+size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,
+			     const void __user *src, size_t len, bool last,
+			     u64 *word);
+
+#endif /* _DD_DEPOSIT_H */

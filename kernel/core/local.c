@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The local link: one copy, from the sender's pages to the receiver's, in the context of
+ * the sender. The channel is locked for a bounded number of bytes at a time, and
+ * never while the sender may sleep.
+ */
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+
+#include "core/copy.h"
+#include "core/deposit.h"
+#include "core/hooks.h"
+#include "core/submit.h"
+#include "core/notelist.h"
+#include "core/trace.h"
+
+/* Copy @len bytes from wired memory, at offset @done of the message, to @at. */
+static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
+			  u64 done, size_t len)
+{
+	while (len) {
+		bool last;
+		size_t n;
+		void *src = dd_region_addr(op->region, op->src + done, &n);
+
+		n = min(n, len);
+		last = done + n == op->sqe.len;
+		op->word = dd_deposit_write(ch, at, src, n, last);
+		at += n;
+		done += n;
+		len -= n;
+	}
+}
+
+/* Copy a message of few whole words that crosses no page boundary. */
+static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
+{
+	size_t len = op->sqe.len, src_left, dst_left;
+	void *src, *dst;
+
+	if (!len || len > DD_COPY_BULK)
+		return false;
+	src = dd_region_addr(op->region, op->src, &src_left);
+	dst = dd_region_addr(ch->seg->mem.region, at, &dst_left);
+	if (len > min(src_left, dst_left) || !dd_copy_is_small(dst, src, len))
+		return false;
+	op->word = dd_copy_small(dst, src, len);
+	return true;
+}
+
+/* Copy from wired or user memory. Returns the number of bytes copied. */
+static size_t dd_local_piece(struct dd_channel *ch, struct dd_op *op, u64 at,
+			     u64 done, size_t len)
+{
+	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
+		dd_local_copy(ch, op, at, done, len);
+		return len;
+	}
+	return len - dd_deposit_write_user(ch, at, op->user + done, len,
+					   done + len == op->sqe.len,
+					   &op->word);
+}
+
+static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
+{
+	const struct dd_op *op = arg;
+
+	rec->meta_count = op->sqe.meta_count;
+	rec->offset = op->sqe.dst;
+	rec->len = op->sqe.len;
+	rec->word = op->word;
+	rec->tag = op->sqe.tag;
+	/* The words are in another cache line: write them only if they are valid. */
+	if (op->sqe.meta_count)
+		memcpy(rec->meta, op->sqe.meta, sizeof(rec->meta));
+}
+
+/* Account an executed request and notify the receiver. */
+static __always_inline void dd_local_finish(struct dd_import *imp,
+					    const struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+	struct dd_cell *cell = imp->cell;
+	u64 n = imp->submitted + 1;
+	struct dd_due due;
+
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->sent, n);
+	if (likely(dd_deposit_done(ch, n, op->sqe.flags & DD_SQE_NOTIFY,
+				   dd_local_fill, op, &due))) {
+		if (likely(due.note))
+			dd_deposit_post(&due);
+		WRITE_ONCE(imp->done, n);
+		WRITE_ONCE(cell->done, n);
+	}
+	/* cell->submitted is last: a thread that sees it relies on the others. */
+	WRITE_ONCE(cell->sent, n);
+	WRITE_ONCE(cell->submitted, n);
+	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
+	trace_dd_deposit(imp, op, imp->submitted);
+	/* Before unlocking: without the lock the list may be freed. */
+	dd_list_wake(ch->seg->list);
+}
+
+/*
+ * The note of the previous message must be posted before the next may come. A request
+ * that would be refused in any case is refused for that reason.
+ */
+static noinline int dd_local_admit(struct dd_channel *ch, const struct dd_op *op)
+{
+	u64 at;
+	int err;
+
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	if (err)
+		return err;
+	if (!dd_channel_retry(ch))
+		return -EBUSY;
+	dd_list_wake(ch->seg->list);
+	return 0;
+}
+
+static int dd_local_put(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+	u64 at;
+	int err;
+
+	if (unlikely(ch->withheld)) {
+		err = dd_local_admit(ch, op);
+		if (err)
+			return err;
+	}
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	if (unlikely(err))
+		return err;
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
+		return -EINPROGRESS;
+	if (!dd_local_copy_small(ch, op, at)) {
+		if (op->sqe.len > DD_COPY_CHUNK)
+			return -EINPROGRESS;
+		op->word = 0;
+		dd_local_copy(ch, op, at, 0, op->sqe.len);
+	}
+	dd_local_finish(imp, op);
+	return 0;
+}
+
+/*
+ * Between two pieces, with nothing locked: fault in the next bytes of the source,
+ * reschedule, and check for a fatal signal. The last word of a message is copied as a
+ * whole, so at least one word must be readable.
+ */
+static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
+{
+	if (op->sqe.flags & DD_SQE_UNWIRED &&
+	    (fault_in_readable(op->user + done, want) == want ||
+	     fault_in_readable(op->user + done, min_t(size_t, want, 8))))
+		return -EFAULT;
+	cond_resched();
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+/*
+ * Deposit all bytes of @op. Called with the channel locked; unlocks it between pieces,
+ * and decides anew after each.
+ */
+static int dd_local_deposit(struct dd_channel *ch, struct dd_op *op)
+{
+	u64 len = op->sqe.len, done = 0, at;
+	size_t most;
+	int err;
+
+	for (;;) {
+		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst + done, most, &at);
+		if (err)
+			return err;
+		done += dd_local_piece(ch, op, at, done, most);
+		if (done == len)
+			return 0;
+		spin_unlock(&ch->lock);
+		err = dd_local_pause(op, done,
+				     min_t(u64, len - done, DD_COPY_CHUNK));
+		spin_lock(&ch->lock);
+		if (err)
+			return err;
+	}
+}
+
+static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+	int err;
+
+	/* Refuse an unreadable source before the target is written. */
+	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len &&
+	    fault_in_readable(op->user, op->sqe.len))
+		return -EFAULT;
+	op->word = 0;
+	spin_lock(&ch->lock);
+	err = dd_local_deposit(ch, op);
+	if (!err)
+		dd_local_finish(imp, op);
+	spin_unlock(&ch->lock);
+	return err;
+}
+
+/* A withheld note of the import is posted. */
+static void dd_local_posted(struct dd_channel *ch)
+{
+	struct dd_import *imp = ch->importer;
+
+	imp->done = imp->submitted;
+	WRITE_ONCE(imp->cell->done, imp->done);
+	dd_ctx_wake(imp->obj.ctx);
+}
+
+const struct dd_link_ops dd_link_local = {
+	.name = "local",
+	.put = dd_local_put,
+	.put_slow = dd_local_put_slow,
+	.posted = dd_local_posted,
+};

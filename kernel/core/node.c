@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Nodes: one per network namespace.
+ */
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include <uapi/linux/dd_netlink.h>
+
+#include "core/area.h"
+#include "core/ctx.h"
+#include "core/node.h"
+
+/* Without configuration: the node number that the programs in DDP's paper use. */
+#define DD_NODE_DEFAULT_ID	1
+#define DD_NODE_DEFAULT_MAX	2
+#define DD_NODE_MAX		4096
+#define DD_NODE_PORT		56797
+
+static unsigned int dd_net_id;
+
+#define DD_NAME_KEY	(offsetofend(struct dd_name, key) -		\
+			 offsetof(struct dd_name, class))
+
+static const struct rhashtable_params dd_names = {
+	.key_len = DD_NAME_KEY,
+	.key_offset = offsetof(struct dd_name, class),
+	.head_offset = offsetof(struct dd_name, entry),
+	.automatic_shrinking = true,
+};
+
+struct dd_node *dd_node_of(const struct net *net)
+{
+	return net_generic(net, dd_net_id);
+}
+
+static int __net_init dd_net_init(struct net *net)
+{
+	struct dd_node *node = dd_node_of(net);
+	int err;
+
+	node->net = net;
+	mutex_init(&node->lock);
+	xa_init_flags(&node->ctxs, XA_FLAGS_ACCOUNT);
+	node->id = DD_NODE_DEFAULT_ID;
+	node->max = DD_NODE_DEFAULT_MAX;
+	node->port = DD_NODE_PORT;
+	node->up = true;
+	mutex_init(&node->peer_lock);
+	xa_init(&node->peers);
+	node->stats = alloc_percpu(struct dd_stats);
+	if (!node->stats)
+		return -ENOMEM;
+	err = rhashtable_init(&node->names, &dd_names);
+	if (err)
+		free_percpu(node->stats);
+	return err;
+}
+
+static void __net_exit dd_net_exit(struct net *net)
+{
+	struct dd_node *node = dd_node_of(net);
+
+	/* Each context holds a reference to its namespace. */
+	WARN_ON_ONCE(!xa_empty(&node->ctxs));
+	WARN_ON_ONCE(!xa_empty(&node->peers));
+	xa_destroy(&node->peers);
+	mutex_destroy(&node->peer_lock);
+	rhashtable_destroy(&node->names);
+	free_percpu(node->stats);
+}
+
+static struct pernet_operations dd_net_ops = {
+	.init = dd_net_init,
+	.exit = dd_net_exit,
+	.id = &dd_net_id,
+	.size = sizeof(struct dd_node),
+};
+
+int dd_node_init(void)
+{
+	return register_pernet_subsys(&dd_net_ops);
+}
+
+void dd_node_exit(void)
+{
+	unregister_pernet_subsys(&dd_net_ops);
+}
+
+/* Update the head of all areas; the node is locked. */
+static void dd_node_show(struct dd_node *node)
+{
+	unsigned long serial;
+	struct dd_ctx *ctx;
+
+	lockdep_assert_held(&node->lock);
+	xa_for_each(&node->ctxs, serial, ctx) {
+		struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
+
+		WRITE_ONCE(head->node, node->id);
+		WRITE_ONCE(head->maxnodes, node->max);
+		WRITE_ONCE(head->node_up, node->up);
+	}
+}
+
+/* Check the new or current numbers against each other. */
+static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
+				 const struct dd_node_change *change,
+				 struct dd_refusal *why)
+{
+	int blame = change->id ? DD_A_NODE_ID : DD_A_NODE_MAXNODES;
+
+	if (!max || max > DD_NODE_MAX)
+		return dd_refuse(why, -ERANGE, DD_A_NODE_MAXNODES,
+				 "the number of nodes must be 1 to 4096");
+	if (id >= max)
+		return dd_refuse(why, -ERANGE, blame,
+				 "the node's number must be below the number of nodes");
+	if (max != node->max && node->up && (!change->up || *change->up))
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "max can change only while the node is down: ddctl node down");
+	return 0;
+}
+
+/* Running programs have read both numbers and rely on them. */
+static int dd_node_check_ctxs(struct dd_node *node, u32 id, u32 max,
+			      struct dd_refusal *why)
+{
+	if (xa_empty(&node->ctxs))
+		return 0;
+	if (id != node->id)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
+				 "the node's number can change only while no process has /dev/dd open");
+	if (max != node->max)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "max can change only while no process has /dev/dd open");
+	return 0;
+}
+
+/* Sessions with peers were negotiated with the current numbers and port. */
+static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
+			       const struct dd_node_change *change,
+			       struct dd_refusal *why)
+{
+	unsigned long number = max;
+
+	if (xa_empty(&node->peers))
+		return 0;
+	if (id != node->id)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
+				 "the node's number can change only while it has no peers: ddctl peer del");
+	if (change->port && *change->port != node->port)
+		return dd_refuse(why, -EBUSY, DD_A_NODE_PORT,
+				 "the port can change only while there are no peers: ddctl peer del");
+	if (xa_find(&node->peers, &number, ULONG_MAX, XA_PRESENT))
+		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
+				 "a peer's number is not below that: ddctl peer del");
+	return 0;
+}
+
+static int dd_node_set_locked(struct dd_node *node,
+			      const struct dd_node_change *change,
+			      struct dd_refusal *why)
+{
+	u32 id = change->id ? *change->id : node->id;
+	u32 max = change->max ? *change->max : node->max;
+	int err;
+
+	err = dd_node_check_numbers(node, id, max, change, why);
+	if (!err)
+		err = dd_node_check_ctxs(node, id, max, why);
+	if (!err)
+		err = dd_node_check_peers(node, id, max, change, why);
+	if (err)
+		return err;
+	WRITE_ONCE(node->id, id);
+	WRITE_ONCE(node->max, max);
+	if (change->port)
+		WRITE_ONCE(node->port, *change->port);
+	if (change->up)
+		WRITE_ONCE(node->up, *change->up);
+	dd_node_show(node);
+	return 0;
+}
+
+/**
+ * dd_node_set() - change the configuration of a node
+ * @node: the node; dd_node.peer_lock is held
+ * @change: the changes
+ * @why: (out) on error, the reason
+ *
+ * Return: 0; %-EBUSY for a new number of nodes while the node is up, for new numbers
+ * while there are contexts, or for a change that its peers do not permit; %-ERANGE for
+ * numbers out of range. On error nothing has changed.
+ */
+int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
+		struct dd_refusal *why)
+{
+	int err;
+
+	lockdep_assert_held(&node->peer_lock);
+	mutex_lock(&node->lock);
+	err = dd_node_set_locked(node, change, why);
+	mutex_unlock(&node->lock);
+	return err;
+}
+
+/**
+ * dd_node_ctx() - walk the contexts of a node
+ * @node: the node
+ * @from: serial to start at
+ *
+ * Return: the context with the lowest serial not below @from, with a reference; or
+ * NULL.
+ */
+struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from)
+{
+	struct dd_ctx *ctx;
+
+	mutex_lock(&node->lock);
+	ctx = xa_find(&node->ctxs, &from, ULONG_MAX, XA_PRESENT);
+	/* A context in the table is referenced by its file. */
+	if (ctx)
+		dd_ctx_get(ctx);
+	mutex_unlock(&node->lock);
+	return ctx;
+}
+
+/* Sum up the counters of all CPUs. */
+void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
+{
+	int cpu, i;
+
+	*sum = (struct dd_stats){};
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < DD_STAT_MAX; i++)
+			sum->v[i] += READ_ONCE(per_cpu_ptr(node->stats,
+							   cpu)->v[i]);
+}
+
+/**
+ * dd_name_add() - let others find an object
+ * @node: the node
+ * @name: the name, complete. Freed by RCU, after dd_name_del()
+ *
+ * Return: 0; %-EEXIST if the key is in use; %-ENOMEM.
+ */
+int dd_name_add(struct dd_node *node, struct dd_name *name)
+{
+	/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
+	return data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
+						       dd_names));
+}
+
+/* Undo dd_name_add(). */
+void dd_name_del(struct dd_node *node, struct dd_name *name)
+{
+	/* See above. */
+	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
+}
+
+/**
+ * dd_name_get() - find an object by its name
+ * @node: the node
+ * @class: enum dd_class
+ * @key: %DD_KEY_SIZE bytes
+ *
+ * Return: the object, with a reference, or NULL.
+ */
+struct dd_obj *dd_name_get(struct dd_node *node, enum dd_class class, const u8 *key)
+{
+	u8 want[DD_NAME_KEY] = { class };
+	struct dd_obj *obj = NULL;
+	struct dd_name *name;
+
+	memcpy(want + 1, key, DD_KEY_SIZE);
+	rcu_read_lock();
+	name = rhashtable_lookup(&node->names, want, dd_names);
+	if (name && refcount_inc_not_zero(&name->obj->users))
+		obj = name->obj;
+	rcu_read_unlock();
+	return obj;
+}

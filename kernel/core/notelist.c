@@ -1,0 +1,766 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Note lists: rings in their owner's area.
+ *
+ * Posting takes no lock that two channels share: an atomic increment hands out a
+ * position, and the slot at that position is free, since every channel has reserved
+ * the slots it may fill (credit.h). The ring may grow when a channel is attached: then
+ * no positions are handed out, the notes at positions that were handed out are waited
+ * for, and unread notes move. Notes that got no position are withheld and posted
+ * afterwards.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core/area.h"
+#include "core/charge.h"
+#include "core/channel.h"
+#include "core/ctx.h"
+#include "core/hooks.h"
+#include "core/node.h"
+#include "core/notelist.h"
+#include "core/ring.h"
+#include "core/trace.h"
+
+#define DD_LIST_MIN_SLOTS	4u
+#define DD_LIST_MAX_SLOTS	262144u
+/* Polls for a note that is being posted, before the wait for a grace period. */
+#define DD_LIST_LOOKS		20000u
+
+static struct dd_area *dd_list_area(const struct dd_list *list)
+{
+	return &list->obj.ctx->area;
+}
+
+static struct dd_note *dd_list_slot(const struct dd_list *list, u64 geometry,
+				    u64 pos)
+{
+	return dd_area_unit(dd_list_area(list), dd_slot_unit(geometry, pos));
+}
+
+/* @room: slots that the ring should be able to grow to in place. */
+static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
+			      u64 *geometry)
+{
+	u32 order = order_base_2(max(slots, DD_LIST_MIN_SLOTS));
+	u32 unit;
+	int err;
+
+	if (slots > DD_LIST_MAX_SLOTS)
+		return -ENOSPC;
+	/* A ring grows by doubling. */
+	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
+	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
+				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS),
+				 &unit);
+	if (!err)
+		*geometry = dd_geometry(unit, order);
+	return err;
+}
+
+static void dd_list_free_ring(struct dd_list *list, u64 geometry)
+{
+	dd_area_free(dd_list_area(list), geometry >> 32,
+		     dd_geometry_slots(geometry));
+}
+
+/**
+ * dd_list_create() - create a list with one user, not yet visible
+ * @ctx: its owner
+ * @slots: slots to reserve for that user
+ * @room: slots that may be reserved later without moving the ring
+ *
+ * Return: the list, with its id reserved, or an error pointer. dd_list_publish()
+ * makes it visible; dd_list_detach() ends it in either state.
+ */
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
+{
+	struct dd_list *list;
+	int err;
+
+	err = dd_charge(ctx, sizeof(*list));
+	if (err)
+		return ERR_PTR(err);
+	list = kzalloc(sizeof(*list), dd_gfp(ctx));
+	if (!list) {
+		dd_uncharge(ctx, sizeof(*list));
+		return ERR_PTR(-ENOMEM);
+	}
+	dd_obj_init(&list->obj, ctx, &dd_list_ops);
+	mutex_init(&list->lock);
+	init_waitqueue_head(&list->wait);
+	spin_lock_init(&list->pend_lock);
+	list->pending = RB_ROOT_CACHED;
+	list->users = 1;
+	list->reserved = slots;
+
+	err = dd_area_alloc(&ctx->area, 1, &list->unit);
+	if (err)
+		goto err_free;
+	err = dd_list_alloc_ring(list, slots, room, &list->geometry);
+	if (err)
+		goto err_head;
+	err = dd_obj_reserve(&list->obj);
+	if (err)
+		goto err_ring;
+	list->head = dd_area_unit(&ctx->area, list->unit);
+	list->head->geometry = list->geometry;
+	list->head->id = list->obj.id;
+	return list;
+
+err_ring:
+	dd_list_free_ring(list, list->geometry);
+err_head:
+	dd_area_free(&ctx->area, list->unit, 1);
+err_free:
+	dd_uncharge(ctx, sizeof(*list));
+	kfree(list);
+	dd_ctx_put(ctx);
+	return ERR_PTR(err);
+}
+
+static void dd_list_release(struct dd_obj *obj)
+{
+	struct dd_list *list = container_of(obj, struct dd_list, obj);
+	struct dd_ctx *ctx = obj->ctx;
+
+	dd_rings_free(list);
+	/* No channel is attached: no note is pending and no thread waits. */
+	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
+	dd_list_free_ring(list, list->geometry);
+	dd_area_free(&ctx->area, list->unit, 1);
+	dd_uncharge(ctx, sizeof(*list));
+	kfree_rcu(list, rcu);
+	dd_ctx_put(ctx);
+}
+
+/* A list ends with its last user. */
+const struct dd_obj_ops dd_list_ops = {
+	.release = dd_list_release,
+};
+
+/* ---- reservation and growth -------------------------------------------- */
+
+/* Position of the first unread note that can be in a ring. */
+static u64 dd_list_first(const struct dd_list *list, u64 geometry, u64 tail)
+{
+	u64 head = dd_list_head_pos(list);
+
+	return max(head, tail - min_t(u64, tail, dd_geometry_slots(geometry)));
+}
+
+/*
+ * Stop handing out positions, and wait until the notes at earlier positions have
+ * been posted. Their senders hold spinlocks, so the wait is short. The reader may
+ * overwrite the sequence numbers; in that case wait for a grace period instead.
+ *
+ * Returns the first position that was not handed out.
+ */
+static u64 dd_list_hold(struct dd_list *list)
+{
+	u64 tail = atomic64_fetch_or(DD_LIST_MOVING, &list->tail), pos;
+	u32 looks = DD_LIST_LOOKS;
+
+	for (pos = dd_list_first(list, list->geometry, tail); pos < tail; pos++) {
+		const struct dd_note *note = dd_list_slot(list, list->geometry,
+							  pos);
+
+		/* Pairs with dd_list_commit(): the note is complete. */
+		while (smp_load_acquire(&note->seq) != pos + 1) {
+			if (!--looks) {
+				synchronize_rcu();
+				return tail;
+			}
+			cpu_relax();
+		}
+	}
+	return tail;
+}
+
+/* Copy unread notes to the slots of their positions in the new ring. */
+static void dd_list_move(struct dd_list *list, u64 from, u64 to, u64 tail)
+{
+	u64 pos = dd_list_first(list, from, tail);
+
+	for (; pos < tail; pos++)
+		if (dd_slot_unit(to, pos) != dd_slot_unit(from, pos))
+			memcpy(dd_list_slot(list, to, pos),
+			       dd_list_slot(list, from, pos),
+			       sizeof(struct dd_note));
+}
+
+/* Get a larger ring: extend the old one in place if the units behind it are free. */
+static int dd_list_enlarge(struct dd_list *list, u64 old, u32 slots,
+			   u64 *geometry)
+{
+	u32 had = dd_geometry_slots(old);
+	u32 order = order_base_2(max(slots, 2 * had));
+
+	if (slots <= DD_LIST_MAX_SLOTS &&
+	    !dd_area_extend(dd_list_area(list), old >> 32, had,
+			    (1u << order) - had)) {
+		*geometry = dd_geometry(old >> 32, order);
+		return 0;
+	}
+	return dd_list_alloc_ring(list, 1u << order, 8u << order, geometry);
+}
+
+/* Switch to another ring; the list is locked. */
+static void dd_list_use(struct dd_list *list, u64 new)
+{
+	u64 old = list->geometry, tail = dd_list_hold(list);
+
+	dd_list_move(list, old, new, tail);
+	/* Release: a reader that sees the new geometry sees the moved notes. */
+	smp_store_release(&list->head->geometry, new);
+	/* Release: as above, for dd_list_ready(). */
+	smp_store_release(&list->geometry, new);
+	/* Release: a sender that gets a position sees the new geometry. */
+	atomic64_set_release(&list->tail, tail);
+	dd_list_kick(list);
+}
+
+/* Reserve @slots in the ring as it is; -EAGAIN if they do not fit. List locked. */
+static int dd_list_fit(struct dd_list *list, u32 slots, u32 users)
+{
+	lockdep_assert_held(&list->lock);
+	list->reserved -= dd_deferred_reap(&list->deferred, dd_list_head_pos(list));
+	if (!list->users)
+		return -ENOENT;
+	if (list->reserved + slots > dd_geometry_slots(list->geometry))
+		return -EAGAIN;
+	list->reserved += slots;
+	WRITE_ONCE(list->users, list->users + users);
+	return 0;
+}
+
+/* Switch to a larger ring, or free it if another thread has switched before. */
+static void dd_list_replace(struct dd_list *list, u64 old, u64 new)
+{
+	u32 had = dd_geometry_slots(old);
+	bool moved;
+
+	mutex_lock(&list->lock);
+	/* Rings only grow, so a geometry never recurs. */
+	moved = list->geometry == old;
+	if (moved)
+		dd_list_use(list, new);
+	mutex_unlock(&list->lock);
+	if (old >> 32 != new >> 32)
+		dd_list_free_ring(list, moved ? old : new);
+	else if (!moved)
+		dd_area_free(dd_list_area(list), (old >> 32) + had,
+			     dd_geometry_slots(new) - had);
+}
+
+/**
+ * dd_list_reserve() - reserve slots of a list
+ * @list: the list, of which the caller holds a reference
+ * @slots: number of slots
+ * @users: 1 to become a user of the list as well, to be undone by
+ *	dd_list_detach(); 0 for slots only, to be undone by dd_list_unreserve()
+ *
+ * Allocates memory with the list unlocked. The caller holds no lock that ending an
+ * object of another process needs.
+ *
+ * Return: 0; %-ENOENT if the list has ended; %-EINTR if the caller is killed;
+ * %-ENOMEM, %-EDQUOT, %-ENOSPC.
+ */
+int dd_list_reserve(struct dd_list *list, u32 slots, u32 users)
+{
+	u64 old, new;
+	u32 want;
+	int err;
+
+	for (;;) {
+		if (mutex_lock_killable(&list->lock))
+			return -EINTR;
+		err = dd_list_fit(list, slots, users);
+		want = list->reserved + slots;
+		old = list->geometry;
+		mutex_unlock(&list->lock);
+		if (err != -EAGAIN)
+			return err;
+		err = dd_list_enlarge(list, old, want, &new);
+		if (err)
+			return err;
+		dd_list_replace(list, old, new);
+	}
+}
+
+void dd_list_unreserve(struct dd_list *list, u32 slots)
+{
+	mutex_lock(&list->lock);
+	list->reserved -= slots;
+	mutex_unlock(&list->lock);
+}
+
+/**
+ * dd_list_attach() - attach a service or connection to a list
+ * @ctx: context of both, locked
+ * @id: the list that user space asked for
+ * @must: fail if there is no such list, rather than create one
+ * @slots: slots to reserve
+ * @room: as for dd_list_create()
+ *
+ * Return: a list that the caller is a user of, or an error pointer. A list that was
+ * created is not yet visible.
+ */
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
+			       u32 slots, u32 room)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
+	int err;
+
+	lockdep_assert_held(&ctx->lock);
+	if (!list)
+		return must ? ERR_PTR(-ENOENT) : dd_list_create(ctx, slots, room);
+	err = dd_list_reserve(list, slots, 1);
+	if (!err)
+		return list;
+	dd_list_put(list);
+	if (err == -ENOENT && !must)
+		return dd_list_create(ctx, slots, room);
+	return ERR_PTR(err);
+}
+
+/* Make a list visible that dd_list_attach() made; under its context's lock. */
+void dd_list_publish(struct dd_list *list)
+{
+	if (list->published)
+		return;
+	list->published = true;
+	refcount_inc(&list->obj.users);
+	dd_obj_publish(&list->obj);
+}
+
+/* Under @pend_lock; the reader may read the word at any time, and write it. */
+static void dd_list_flag(struct dd_list *list, u32 set, u32 clear)
+{
+	u32 flags = READ_ONCE(list->head->flags);
+
+	lockdep_assert_held(&list->pend_lock);
+	WRITE_ONCE(list->head->flags, (flags | set) & ~clear);
+}
+
+/* The last user has gone: void the id and wake sleepers. */
+static void dd_list_end(struct dd_list *list)
+{
+	unsigned long flags;
+
+	WRITE_ONCE(list->head->id, 0);
+	spin_lock_irqsave(&list->pend_lock, flags);
+	dd_list_flag(list, DD_LIST_GONE, 0);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+	WRITE_ONCE(list->gone, true);
+	wake_up_all(&list->wait);
+	dd_ctx_wake(list->obj.ctx);
+	if (!list->published)
+		dd_obj_unreserve(&list->obj);
+	else if (dd_obj_remove(&list->obj))
+		dd_list_put(list);
+}
+
+/**
+ * dd_list_detach() - undo dd_list_attach() or dd_list_create()
+ * @list: the list
+ * @slots: as reserved then
+ * @last: position after the last note in those slots, or 0
+ */
+void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
+{
+	bool end;
+
+	mutex_lock(&list->lock);
+	if (last > dd_list_head_pos(list))
+		dd_deferred_add(&list->deferred, slots, last);
+	else
+		list->reserved -= slots;
+	WRITE_ONCE(list->users, list->users - 1);
+	end = !list->users;
+	mutex_unlock(&list->lock);
+	if (end)
+		dd_list_end(list);
+	dd_list_put(list);
+}
+
+/* ---- posting ------------------------------------------------------------ */
+
+void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
+		   u64 pos)
+{
+	trace_dd_note(list, note, pos);
+}
+
+/**
+ * dd_list_post() - post a note
+ * @list: the list
+ * @rec: contents of the note
+ * @pos: (out) its position
+ *
+ * The caller has a credit and holds a spinlock, as for dd_list_claim().
+ *
+ * Return: true, or false if the ring is being moved and nothing was posted.
+ */
+bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos)
+{
+	struct dd_note *note = dd_list_claim(list, pos);
+
+	if (!note)
+		return false;
+	*dd_note_rec(note) = *rec;
+	dd_list_commit(list, note, *pos);
+	return true;
+}
+
+/* Called after the barrier in dd_list_wake(). */
+void dd_list_wake_all(struct dd_list *list)
+{
+	struct dd_ctx *ctx = list->obj.ctx;
+
+	/* Ordered by the barrier in dd_list_wake(). */
+	if (waitqueue_active(&list->wait)) {
+		dd_stat_inc(ctx->node, DD_STAT_WAKEUPS);
+		wake_up_interruptible_poll(&list->wait, EPOLLIN | EPOLLRDNORM);
+	}
+	/* Ordered by the barrier in dd_list_wake(). */
+	if (waitqueue_active(&ctx->wait))
+		wake_up_interruptible_poll(&ctx->wait, EPOLLIN | EPOLLRDNORM);
+	if (READ_ONCE(ctx->fasync))
+		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
+}
+
+/* Whether the reader would find a note. */
+bool dd_list_ready(const struct dd_list *list)
+{
+	u64 head = dd_list_head_pos(list), geometry;
+
+	if (head == (u64)atomic64_read(&list->tail))
+		return dd_rings_ready(list);
+	geometry = READ_ONCE(list->geometry);
+	/* Pairs with dd_list_commit(). */
+	if (smp_load_acquire(&dd_list_slot(list, geometry, head)->seq) == head + 1)
+		return true;
+	/* While the ring moves, have the owner look by itself. */
+	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry ||
+	       dd_rings_ready(list);
+}
+
+/* ---- withheld notes ----------------------------------------------------- */
+
+static bool dd_list_less(struct rb_node *a, const struct rb_node *b)
+{
+	return dd_credit_need(rb_entry(a, struct dd_channel, pend)->credit) <
+	       dd_credit_need(rb_entry(b, struct dd_channel, pend)->credit);
+}
+
+/**
+ * dd_list_pend() - queue a channel whose note must wait for a slot
+ * @list: the list
+ * @ch: the channel, locked, with its note withheld
+ *
+ * Return: true if the slot has become free meanwhile: the channel is not queued,
+ * and the caller posts.
+ */
+bool dd_list_pend(struct dd_list *list, struct dd_channel *ch)
+{
+	unsigned long flags;
+	bool now;
+
+	spin_lock_irqsave(&list->pend_lock, flags);
+	if (WARN_ON_ONCE(!RB_EMPTY_NODE(&ch->pend))) {
+		/* A second note would replace the first one only. */
+		spin_unlock_irqrestore(&list->pend_lock, flags);
+		return false;
+	}
+	rb_add_cached(&ch->pend, &list->pending, dd_list_less);
+	dd_list_flag(list, DD_LIST_NEED_KICK, 0);
+	/*
+	 * Orders the flag before the look at the head. Pairs with the barrier in
+	 * the reader, which stores its head and then loads the flag.
+	 */
+	smp_mb();
+	now = !dd_list_moving(list) &&
+	      dd_credit_ok(ch->credit, dd_list_head_pos(list));
+	if (now) {
+		rb_erase_cached(&ch->pend, &list->pending);
+		RB_CLEAR_NODE(&ch->pend);
+	}
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+	return now;
+}
+
+/* Remove a channel from the queue if it is queued; its lock is held. */
+void dd_list_unpend(struct dd_list *list, struct dd_channel *ch)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->pend_lock, flags);
+	if (!RB_EMPTY_NODE(&ch->pend)) {
+		rb_erase_cached(&ch->pend, &list->pending);
+		RB_CLEAR_NODE(&ch->pend);
+	}
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+}
+
+static struct dd_channel *dd_list_pop(struct dd_list *list, u64 head)
+{
+	struct dd_channel *ch = NULL;
+	struct rb_node *first;
+	unsigned long flags;
+
+	spin_lock_irqsave(&list->pend_lock, flags);
+	first = rb_first_cached(&list->pending);
+	if (first) {
+		ch = rb_entry(first, struct dd_channel, pend);
+		if (dd_credit_ok(ch->credit, head)) {
+			rb_erase_cached(first, &list->pending);
+			RB_CLEAR_NODE(first);
+		} else {
+			ch = NULL;
+		}
+	}
+	if (RB_EMPTY_ROOT(&list->pending.rb_root))
+		dd_list_flag(list, 0, DD_LIST_NEED_KICK);
+	spin_unlock_irqrestore(&list->pend_lock, flags);
+	return ch;
+}
+
+/**
+ * dd_list_kick() - let senders proceed that wait for the reader
+ * @list: the list
+ *
+ * Wakes senders whose direct ring has been read up to their position, and posts
+ * up to %DD_KICK_MAX withheld notes whose slots have become free. Called by the
+ * reader after it has consumed notes, and before it sleeps.
+ */
+void dd_list_kick(struct dd_list *list)
+{
+	struct dd_channel *ch;
+	bool done, posted = false;
+	u32 n = 0;
+
+	/*
+	 * Orders the reader's store of its head before the looks below. Pairs with
+	 * dd_list_pend() and dd_ring_wait_arm().
+	 */
+	smp_mb();
+	dd_rings_kick(list);
+	if (!(READ_ONCE(list->head->flags) & DD_LIST_NEED_KICK) &&
+	    RB_EMPTY_ROOT(&list->pending.rb_root))
+		return;
+	/*
+	 * A channel that was removed from the tree may be revoked before its lock
+	 * is taken. Its memory outlives the read section, and a revoked channel has
+	 * no withheld note.
+	 */
+	rcu_read_lock();
+	/*
+	 * Nothing can be posted while the ring moves; growth ends with a kick. If
+	 * more than DD_KICK_MAX notes are withheld, the flag stays set: a channel
+	 * leaves the tree only when its note is posted, so the reader has notes to
+	 * consume and kicks again after that.
+	 */
+	while (n++ < DD_KICK_MAX && !dd_list_moving(list) &&
+	       (ch = dd_list_pop(list, dd_list_head_pos(list)))) {
+		spin_lock_bh(&ch->lock);
+		done = dd_channel_retry(ch);
+		spin_unlock_bh(&ch->lock);
+		if (done && ch->link->report)
+			ch->link->report(ch);
+		posted |= done;
+	}
+	rcu_read_unlock();
+	if (posted)
+		dd_list_wake(list);
+}
+
+/* ---- waiting ------------------------------------------------------------ */
+
+static int dd_list_collect(struct dd_ctx *ctx, u32 *ids, u32 count,
+			   struct dd_list **lists)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops);
+		if (!lists[i]) {
+			while (i)
+				dd_list_put(lists[--i]);
+			return -ENOENT;
+		}
+	}
+	return 0;
+}
+
+/* Move ready lists to the front: their number, or -ENOENT if one has gone. */
+static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
+{
+	u32 i, ready = 0;
+
+	for (i = 0; i < count; i++)
+		if (READ_ONCE(lists[i]->gone))
+			return -ENOENT;
+	for (i = 0; i < count; i++)
+		dd_rings_arm(lists[i]);
+	for (i = 0; i < count; i++)
+		if (dd_list_ready(lists[i])) {
+			/* @ready <= @i: ready lists keep their order. */
+			swap(ids[ready], ids[i]);
+			swap(lists[ready], lists[i]);
+			ready++;
+		}
+	return ready;
+}
+
+/* As dd_list_scan(), or -ESTALE if the context has ended. */
+static int dd_list_look(const struct dd_ctx *ctx, u32 *ids, u32 count,
+			struct dd_list **lists)
+{
+	return READ_ONCE(ctx->dead) ? -ESTALE :
+	       dd_list_scan(ids, count, lists);
+}
+
+static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
+			 struct dd_list **lists, u64 timeout)
+{
+	wait_queue_head_t *wq = count == 1 ? &lists[0]->wait : &ctx->wait;
+	bool forever = timeout == U64_MAX, over = false;
+	ktime_t expires = 0;
+	DEFINE_WAIT(wait);
+	u32 i;
+	int n;
+
+	if (!forever)
+		expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, timeout, KTIME_MAX));
+	for (i = 0; i < count; i++)
+		dd_list_kick(lists[i]);
+	do {
+		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
+		n = dd_list_look(ctx, ids, count, lists);
+		if (n)
+			break;
+		n = -EAGAIN;
+		if (!timeout)
+			break;
+		n = -EINTR;
+		if (signal_pending(current))
+			break;
+		if (forever)
+			schedule();
+		else
+			over = !schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+		/* Usually the list is ready now. */
+		n = dd_list_look(ctx, ids, count, lists);
+		if (!n && over)
+			n = -ETIMEDOUT;
+	} while (!n);
+	finish_wait(wq, &wait);
+	return n;
+}
+
+/**
+ * dd_list_wait() - wait until lists have notes
+ * @ctx: their owner
+ * @arg: as passed by user space; @ready is filled in
+ *
+ * Return: 0 or an error as documented in the uapi header.
+ */
+int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
+{
+	u32 __user *uids = u64_to_user_ptr(arg->lists);
+	u32 few_ids[1], *ids = few_ids;
+	struct dd_list *few[1], **lists = few;
+	u32 count = arg->count;
+	int n;
+	u32 i;
+
+	if (arg->flags || !count || count > DD_WAIT_MAX)
+		return -EINVAL;
+	if (count > 1) {
+		ids = kcalloc(count, sizeof(*ids), GFP_KERNEL);
+		lists = kcalloc(count, sizeof(*lists), GFP_KERNEL);
+		n = -ENOMEM;
+		if (!ids || !lists)
+			goto out_free;
+	}
+	n = -EFAULT;
+	if (count == 1 ? get_user(*ids, uids) :
+			 copy_from_user(ids, uids, count * sizeof(*ids)))
+		goto out_free;
+	n = dd_list_collect(ctx, ids, count, lists);
+	if (n)
+		goto out_free;
+	n = dd_list_sleep(ctx, ids, count, lists, arg->timeout);
+	for (i = 0; i < count; i++)
+		dd_list_put(lists[i]);
+	if (n > 0) {
+		arg->ready = n;
+		n = 0;
+		if (count > 1 && copy_to_user(uids, ids, count * sizeof(*ids)))
+			n = -EFAULT;
+	}
+out_free:
+	if (count > 1) {
+		kfree(lists);
+		kfree(ids);
+	}
+	return n;
+}
+
+static int dd_list_fd_release(struct inode *inode, struct file *file)
+{
+	dd_list_put(file->private_data);
+	return 0;
+}
+
+static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
+{
+	struct dd_list *list = file->private_data;
+
+	poll_wait(file, &list->wait, pt);
+	if (READ_ONCE(list->gone))
+		return EPOLLHUP | EPOLLERR;
+	dd_list_kick(list);
+	dd_rings_arm(list);
+	return (dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (READ_ONCE(list->hup) ? EPOLLHUP : 0);
+}
+
+static const struct file_operations dd_list_fops = {
+	.owner = THIS_MODULE,
+	.release = dd_list_fd_release,
+	.poll = dd_list_fd_poll,
+};
+
+/* A descriptor that is readable while the list has notes. */
+int dd_list_fd(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
+	int fd;
+
+	if (!list)
+		return -ENOENT;
+	fd = anon_inode_getfd("[dd-list]", &dd_list_fops, list,
+			      O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		dd_list_put(list);
+	return fd;
+}
+
+int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg)
+{
+	struct dd_list *list = dd_obj_get(ctx, arg->list, &dd_list_ops);
+
+	if (!list)
+		return -ENOENT;
+	arg->list_unit = list->unit;
+	arg->users = READ_ONCE(list->users);
+	dd_list_put(list);
+	return 0;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Note lists: notelist.c. */
+#ifndef _DD_NOTELIST_H
+#define _DD_NOTELIST_H
+
+#include <linux/rbtree.h>
+#include <linux/spinlock.h>
+#include <linux/tracepoint-defs.h>
+#include <linux/wait.h>
+#include <uapi/linux/dd.h>
+
+#include "core/bounds.h"
+#include "core/ctx.h"
+#include "core/deferred.h"
+#include "core/node.h"
+
+struct dd_channel;
+struct dd_rings;
+
+/*
+ * Withheld notes posted by one kick. The reader does this work for its senders, so it
+ * is bounded.
+ */
+#define DD_KICK_MAX	64
+
+/**
+ * struct dd_list - a note list
+ * @obj: its id
+ * @head: first unit in the area
+ * @unit: number of that unit
+ * @geometry: location of the slots; changed under @lock while they are moved, when no
+ *	position is handed out whose note is not posted
+ * @tail: number of positions handed out, and %DD_LIST_MOVING while the slots are moved
+ * @lock: protects @users, @reserved and @deferred; taken after the locks of
+ *	its users
+ * @users: services and connections attached; the list ends with the last one
+ * @reserved: slots reserved by them
+ * @deferred: slots of detached channels whose notes may be unread
+ * @published: the id is in the table, which holds a reference
+ * @gone: set before sleepers are woken for the last time
+ * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
+ *	is gone
+ * @wait: sleeping readers
+ * @pend_lock: protects @pending and the flags in @head; innermost. Taken with
+ *	interrupts disabled: channels of this node are locked with softirqs enabled, and
+ *	spin_unlock_bh() would run pending softirqs with the channel locked
+ * @pending: channels with a withheld note, by the position they wait for
+ * @rings: direct rings, or NULL; set and changed under @lock
+ * @rcu: see struct dd_obj
+ */
+struct dd_list {
+	struct dd_obj obj;
+	struct dd_list_head *head;
+	u32 unit;
+	u64 geometry;
+	atomic64_t tail;
+	struct mutex lock;	/* protects users and reservations */
+	u32 users;
+	u32 reserved;
+	struct dd_deferred_slots deferred;
+	bool published;
+	bool gone;
+	bool hup;
+	wait_queue_head_t wait;
+	spinlock_t pend_lock;	/* protects pending */
+	struct rb_root_cached pending;
+	struct dd_rings *rings;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct dd_rec - contents of a note
+ * @conn: as in struct dd_note
+ * @cookie: as in struct dd_note
+ * @offset: as in struct dd_note
+ * @len: as in struct dd_note
+ * @word: as in struct dd_note
+ * @msgid: as in struct dd_note
+ * @tag: as in struct dd_note
+ * @type: as in struct dd_note
+ * @meta_count: as in struct dd_note
+ * @__reserved: as in struct dd_note
+ * @meta: as in struct dd_note
+ *
+ * Equal to struct dd_note without its sequence number and the reserved bytes at its end,
+ * so that a note can be written directly to its slot.
+ */
+struct dd_rec {
+	u64 conn;
+	u64 cookie;
+	u64 offset;
+	u64 len;
+	u64 word;
+	u32 msgid;
+	u32 tag;
+	u8 type;
+	u8 meta_count;
+	u8 __reserved[6];
+	u32 meta[DD_META_WORDS];
+};
+
+#define DD_REC_SAME(member)						\
+	static_assert(offsetof(struct dd_note, member) ==		\
+		      offsetof(struct dd_rec, member) + sizeof(u64))
+DD_REC_SAME(conn);
+DD_REC_SAME(type);
+DD_REC_SAME(meta_count);
+DD_REC_SAME(cookie);
+DD_REC_SAME(offset);
+DD_REC_SAME(len);
+DD_REC_SAME(word);
+DD_REC_SAME(msgid);
+DD_REC_SAME(tag);
+DD_REC_SAME(meta);
+
+struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room);
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must,
+			       u32 slots, u32 room);
+int dd_list_reserve(struct dd_list *list, u32 slots, u32 users);
+void dd_list_unreserve(struct dd_list *list, u32 slots);
+void dd_list_publish(struct dd_list *list);
+void dd_list_detach(struct dd_list *list, u32 slots, u64 last);
+bool dd_list_pend(struct dd_list *list, struct dd_channel *ch);
+void dd_list_unpend(struct dd_list *list, struct dd_channel *ch);
+
+extern const struct dd_obj_ops dd_list_ops;
+
+static inline void dd_list_put(struct dd_list *list)
+{
+	dd_obj_put(&list->obj);
+}
+
+/* Flag in dd_list.tail: positions handed out now are not valid. */
+#define DD_LIST_MOVING	BIT_ULL(63)
+
+/* Positions handed out; may be too high while the slots are moved. */
+static inline u64 dd_list_tail(const struct dd_list *list)
+{
+	return atomic64_read(&list->tail) & ~DD_LIST_MOVING;
+}
+
+static inline bool dd_list_moving(const struct dd_list *list)
+{
+	return atomic64_read(&list->tail) & DD_LIST_MOVING;
+}
+
+/**
+ * dd_list_head_pos() - the reader's position
+ * @list: the list
+ *
+ * The reader can write any value. An invalid one counts as 0, as if nothing had been
+ * read, which stops only the senders to this reader.
+ */
+static inline u64 dd_list_head_pos(const struct dd_list *list)
+{
+	/* Pairs with the reader's release: it does not read the consumed slots any more. */
+	u64 head = smp_load_acquire(&list->head->head);
+
+	return head <= dd_list_tail(list) ? head : 0;
+}
+
+/**
+ * dd_list_claim() - take the next position of a list
+ * @list: the list
+ * @pos: (out) the position
+ *
+ * The caller has a credit. Until dd_list_commit() it holds a spinlock, for which moving
+ * the slots waits, or dd_list.lock.
+ *
+ * Return: the slot, to be filled in by the caller; or NULL if the slots are being moved,
+ * and nothing can be posted.
+ */
+static inline struct dd_note *dd_list_claim(struct dd_list *list, u64 *pos)
+{
+	*pos = atomic64_fetch_inc(&list->tail);
+	if (unlikely(*pos & DD_LIST_MOVING))
+		return NULL;
+	/* Does not change before the note at this position is posted. */
+	return dd_area_unit(&list->obj.ctx->area,
+			    dd_slot_unit(READ_ONCE(list->geometry), *pos));
+}
+
+static inline struct dd_rec *dd_note_rec(struct dd_note *note)
+{
+	return (struct dd_rec *)&note->conn;
+}
+
+void dd_list_trace(const struct dd_list *list, const struct dd_note *note,
+		   u64 pos);
+
+DECLARE_TRACEPOINT(dd_note);
+
+/* Post a note: make it visible to the reader. */
+static inline void dd_list_commit(struct dd_list *list, struct dd_note *note,
+				  u64 pos)
+{
+	/* Release: a reader that sees the number sees the note and the message. */
+	smp_store_release(&note->seq, pos + 1);
+	dd_stat_inc(list->obj.ctx->node, DD_STAT_NOTES);
+	if (tracepoint_enabled(dd_note))
+		dd_list_trace(list, note, pos);
+}
+
+bool dd_list_post(struct dd_list *list, const struct dd_rec *rec, u64 *pos);
+void dd_list_wake_all(struct dd_list *list);
+
+/**
+ * dd_list_wake() - wake readers
+ * @list: the list; called after dd_list_post(), outside of spinlocks where possible
+ */
+static inline void dd_list_wake(struct dd_list *list)
+{
+	const struct dd_ctx *ctx = list->obj.ctx;
+
+	/* Orders the note before the checks of both queues; pairs with prepare_to_wait(). */
+	smp_mb();
+	/* Ordered by the barrier above. */
+	if (unlikely(waitqueue_active(&list->wait)) ||
+	    /* As above. */
+	    unlikely(waitqueue_active((wait_queue_head_t *)&ctx->wait)) ||
+	    unlikely(READ_ONCE(ctx->fasync)))
+		dd_list_wake_all(list);
+}
+
+bool dd_list_ready(const struct dd_list *list);
+void dd_list_kick(struct dd_list *list);
+int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
+int dd_list_fd(struct dd_ctx *ctx, u32 id);
+int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg);
+
+#endif /* _DD_NOTELIST_H */

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pages that are mapped into processes. They are counted, because kmemleak does not
+ * track pages: at module exit all must have been freed.
+ *
+ * A process may have pinned pages of a region, for example in a pipe. Pages allocated
+ * together are freed together, so one pinned byte keeps up to 64 of them. Pages that are
+ * pinned when their region is freed stay charged to the user, on a list that is checked
+ * every second.
+ */
+#include <linux/atomic.h>
+#include <linux/gfp.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+
+#include "core/charge.h"
+#include "core/ctx.h"
+#include "core/page.h"
+
+#define DD_PAGES_ORDER	6	/* higher orders save nothing more */
+
+/* Higher orders are optional: no reclaim, no compaction. */
+#define DD_PAGES_GFP							\
+	((GFP_KERNEL_ACCOUNT & ~__GFP_RECLAIM) |			\
+	 __GFP_ZERO | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
+
+static atomic_long_t dd_pages;
+
+/* Allocate a zeroed page, charged to the active memory cgroup. */
+void *dd_page_alloc(gfp_t gfp)
+{
+	unsigned long page = get_zeroed_page(gfp);
+
+	if (page)
+		atomic_long_inc(&dd_pages);
+	return (void *)page;
+}
+
+/**
+ * dd_pages_alloc() - allocate contiguous zeroed pages
+ * @n: number of pages wanted, at least 1
+ * @got: (out) number of pages allocated, at most @n
+ *
+ * The pages form a compound page, with one reference count.
+ *
+ * Return: address of the first one, or NULL.
+ */
+void *dd_pages_alloc(unsigned long n, unsigned long *got)
+{
+	unsigned int order = min(ilog2(n), DD_PAGES_ORDER);
+	struct page *page = NULL;
+
+	while (order && !page) {
+		page = alloc_pages(DD_PAGES_GFP, order);
+		if (!page)
+			order--;
+	}
+	*got = 1ul << order;
+	if (!page)
+		return dd_page_alloc(GFP_KERNEL_ACCOUNT);
+	atomic_long_add(*got, &dd_pages);
+	return page_address(page);
+}
+
+/**
+ * dd_page_free() - free the result of dd_page_alloc() or dd_pages_alloc()
+ * @page: its address
+ *
+ * Return: number of pages freed.
+ */
+unsigned long dd_page_free(void *page)
+{
+	unsigned int order = compound_order(virt_to_page(page));
+
+	atomic_long_sub(1ul << order, &dd_pages);
+	free_pages((unsigned long)page, order);
+	return 1ul << order;
+}
+
+/* Linked by page->lru of the head; page_private() is the charged user. */
+static LIST_HEAD(dd_pinned);
+static DEFINE_SPINLOCK(dd_pinned_lock);
+
+static void dd_pinned_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(dd_pinned_again, dd_pinned_work);
+
+static void dd_pinned_free(struct page *page)
+{
+	struct user_struct *user = (struct user_struct *)page_private(page);
+
+	list_del(&page->lru);
+	set_page_private(page, 0);
+	dd_charge_end(user, dd_page_free(page_address(page)));
+}
+
+static void dd_pinned_work(struct work_struct *work)
+{
+	struct page *page, *next;
+	LIST_HEAD(list);
+	bool left;
+
+	spin_lock(&dd_pinned_lock);
+	list_splice_init(&dd_pinned, &list);
+	spin_unlock(&dd_pinned_lock);
+	list_for_each_entry_safe(page, next, &list, lru) {
+		/* The last reference is that of the list: no other can be taken. */
+		if (page_count(page) == 1)
+			dd_pinned_free(page);
+		cond_resched();
+	}
+	spin_lock(&dd_pinned_lock);
+	list_splice(&list, &dd_pinned);
+	left = !list_empty(&dd_pinned);
+	spin_unlock(&dd_pinned_lock);
+	if (left)
+		schedule_delayed_work(&dd_pinned_again, HZ);
+}
+
+/**
+ * dd_page_release() - free pages of a region that has ended
+ * @ctx: context that is charged for them
+ * @addr: address returned by dd_pages_alloc(); not mapped any more
+ *
+ * Pages that are pinned are freed and uncharged when the pins are gone.
+ *
+ * Return: number of pages.
+ */
+unsigned long dd_page_release(struct dd_ctx *ctx, void *addr)
+{
+	struct page *page = virt_to_page(addr);
+	unsigned long n = compound_nr(page);
+
+	if (page_count(page) == 1) {
+		dd_uncharge(ctx, n << PAGE_SHIFT);
+		return dd_page_free(addr);
+	}
+	set_page_private(page, (unsigned long)dd_charge_keep(ctx, n));
+	spin_lock(&dd_pinned_lock);
+	list_add(&page->lru, &dd_pinned);
+	spin_unlock(&dd_pinned_lock);
+	schedule_delayed_work(&dd_pinned_again, HZ);
+	return n;
+}
+
+/* Report pages that were not freed. */
+void dd_page_exit(void)
+{
+	struct page *page, *next;
+	long left;
+
+	cancel_delayed_work_sync(&dd_pinned_again);
+	/* Drop the list's references: the last unpin frees the pages. */
+	list_for_each_entry_safe(page, next, &dd_pinned, lru)
+		dd_pinned_free(page);
+	left = atomic_long_read(&dd_pages);
+	WARN(left, "dd: %ld pages are lost\n", left);
+}

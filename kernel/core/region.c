@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions: wired memory that the driver allocates and its owner maps.
+ *
+ * Pages are charged to the owner's locked_vm until they are freed: after the id, all
+ * mappings, and all services, connections and requests that use them are gone. Pages
+ * that a process has pinned, for example in a pipe, are freed later (page.c).
+ */
+#include <linux/compat.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core/bounds.h"
+#include "core/charge.h"
+#include "compat/compat.h"
+#include "core/ctx.h"
+#include "core/page.h"
+#include "core/region.h"
+
+static void dd_free_pages(void **pages, unsigned long n)
+{
+	unsigned long i;
+
+	for (i = 0; i < n; i += dd_page_free(pages[i]))
+		cond_resched();
+}
+
+static int dd_fill_pages(void **pages, unsigned long n)
+{
+	unsigned long i, end, got;
+	void *page;
+
+	for (i = 0; i < n;) {
+		page = fatal_signal_pending(current) ? NULL :
+						       dd_pages_alloc(n - i, &got);
+		if (!page) {
+			dd_free_pages(pages, i);
+			return -ENOMEM;
+		}
+		for (end = i + got; i < end; i++, page += PAGE_SIZE)
+			pages[i] = page;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void dd_region_free_work(struct work_struct *work)
+{
+	struct dd_region *region = container_of(work, struct dd_region,
+						free_work);
+	struct dd_ctx *ctx = region->obj.ctx;
+	unsigned long i;
+
+	for (i = 0; i < region->npages;) {
+		i += dd_page_release(ctx, region->pages[i]);
+		cond_resched();
+	}
+	kvfree(region->pages);
+	kfree_rcu(region, rcu);
+	dd_ctx_put(ctx);
+}
+
+static void dd_region_release(struct dd_obj *obj)
+{
+	queue_work(dd_wq, &container_of(obj, struct dd_region, obj)->free_work);
+}
+
+static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
+{
+	struct dd_region *region;
+	int err = -ENOMEM;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	err = dd_charge(ctx, n << PAGE_SHIFT);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	/* kvcalloc() warns about sizes above INT_MAX. */
+	region->pages = kvcalloc(n, sizeof(*region->pages),
+				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!region->pages)
+		goto err_uncharge;
+	err = dd_fill_pages(region->pages, n);
+	if (err)
+		goto err_pages;
+	region->npages = n;
+	spin_lock_init(&region->lock);
+	region->uses = RB_ROOT;
+	INIT_WORK(&region->free_work, dd_region_free_work);
+	dd_obj_init(&region->obj, ctx, &dd_region_ops);
+	return region;
+
+err_pages:
+	kvfree(region->pages);
+err_uncharge:
+	dd_uncharge(ctx, n << PAGE_SHIFT);
+err_free:
+	kfree(region);
+	return ERR_PTR(err);
+}
+
+/* Choose an mmap() offset; a 32-bit caller must be able to pass it. */
+static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
+{
+	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
+
+	if (region->npages > max - ctx->next_pgoff)
+		return -ENOSPC;
+	region->pgoff = ctx->next_pgoff;
+	/* One page between regions, so that no mapping can span two. */
+	ctx->next_pgoff += region->npages + 1;
+	return xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
+}
+
+static int dd_region_publish(struct dd_ctx *ctx, struct dd_region *region)
+{
+	int err;
+
+	mutex_lock(&ctx->lock);
+	err = ctx->dead ? -ESTALE : dd_obj_reserve(&region->obj);
+	if (err)
+		goto out;
+	err = dd_region_place(ctx, region);
+	if (err)
+		dd_obj_unreserve(&region->obj);
+	else
+		dd_obj_publish(&region->obj);
+out:
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * dd_region_alloc() - allocate wired, zeroed memory
+ * @ctx: the owner
+ * @arg: argument of user space; the results are filled in
+ *
+ * Return: 0 or an error; then nothing is allocated or charged.
+ */
+int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
+{
+	struct dd_region *region;
+	unsigned long n;
+	int err;
+
+	if (arg->flags || arg->__reserved || !arg->length)
+		return -EINVAL;
+	/* Also prevents an overflow of the number of pages. */
+	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
+		return -ENOMEM;
+	n = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
+	region = dd_region_create(ctx, n);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	err = dd_region_publish(ctx, region);
+	if (err) {
+		dd_region_put(region);
+		return err;
+	}
+	arg->length = (u64)n << PAGE_SHIFT;
+	arg->offset = (u64)region->pgoff << PAGE_SHIFT;
+	arg->region = region->obj.id;
+	return 0;
+}
+
+/* Remove the id and the mmap() offset of a region; its context is locked. */
+static void dd_region_end(struct dd_obj *obj)
+{
+	struct dd_region *region = container_of(obj, struct dd_region, obj);
+
+	lockdep_assert_held(&obj->ctx->lock);
+	if (!dd_obj_remove(obj))
+		return;
+	xa_erase(&obj->ctx->regions, region->pgoff);
+	dd_obj_put(obj);
+}
+
+const struct dd_obj_ops dd_region_ops = {
+	.stage = DD_STAGE_MEMORY,
+	.end = dd_region_end,
+	.release = dd_region_release,
+};
+
+int dd_region_free(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_region *region = dd_obj_get(ctx, id, &dd_region_ops);
+	int err = 0;
+
+	if (!region)
+		return -ENOENT;
+	mutex_lock(&ctx->lock);
+	if (RB_EMPTY_ROOT(&region->uses))
+		dd_region_end(&region->obj);
+	else
+		err = -EBUSY;
+	mutex_unlock(&ctx->lock);
+	dd_region_put(region);
+	return err;
+}
+
+static void dd_region_vm_open(struct vm_area_struct *vma)
+{
+	struct dd_region *region = vma->vm_private_data;
+
+	refcount_inc(&region->obj.users);
+}
+
+static void dd_region_vm_close(struct vm_area_struct *vma)
+{
+	dd_region_put(vma->vm_private_data);
+}
+
+static int dd_region_vm_may_split(struct vm_area_struct *vma,
+				  unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
+{
+	struct dd_region *region = vmf->vma->vm_private_data;
+	unsigned long index = vmf->pgoff - region->pgoff;
+
+	if (index >= region->npages)
+		return VM_FAULT_SIGBUS;
+	vmf->page = virt_to_page(region->pages[index]);
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct dd_region_vm_ops = {
+	.open = dd_region_vm_open,
+	.close = dd_region_vm_close,
+	.may_split = dd_region_vm_may_split,
+	.fault = dd_region_vm_fault,
+};
+
+/**
+ * dd_region_mmap() - map a whole region
+ * @ctx: the owner
+ * @vma: the mapping; its offset identifies the region
+ *
+ * Return: 0, or %-EINVAL if offset and size do not match a region.
+ */
+int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
+{
+	struct dd_region *region;
+
+	rcu_read_lock();
+	region = xa_load(&ctx->regions, vma->vm_pgoff);
+	if (region && !refcount_inc_not_zero(&region->obj.users))
+		region = NULL;
+	rcu_read_unlock();
+	if (!region)
+		return -EINVAL;
+	if (vma_pages(vma) != region->npages) {
+		dd_region_put(region);
+		return -EINVAL;
+	}
+	vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND | VM_DONTDUMP,
+		     VM_MAYEXEC);
+	vma->vm_private_data = region;
+	vma->vm_ops = &dd_region_vm_ops;
+	return 0;
+}
+
+/* Order of slices by pages; slices that share a page compare equal. */
+static int dd_slice_cmp(struct rb_node *new, const struct rb_node *old)
+{
+	const struct dd_bytes *a = rb_entry(new, struct dd_slice, node)->bytes;
+	const struct dd_bytes *b = rb_entry(old, struct dd_slice, node)->bytes;
+
+	if (PAGE_ALIGN(a->offset + a->length) <= b->offset)
+		return -1;
+	return PAGE_ALIGN(b->offset + b->length) <= a->offset;
+}
+
+static bool dd_slice_insert(struct dd_slice *slice)
+{
+	struct dd_region *region = slice->bytes->region;
+	struct rb_node *found;
+
+	spin_lock(&region->lock);
+	found = rb_find_add(&slice->node, &region->uses, dd_slice_cmp);
+	spin_unlock(&region->lock);
+	return !found;
+}
+
+/**
+ * dd_slice_take() - use part of a region for a service or connection
+ * @ctx: context of the caller, locked
+ * @buf: argument of user space
+ * @empty_ok: accept an empty @buf
+ * @slice: (out) the use; must not be moved
+ * @bytes: (out) the part; must not be moved
+ *
+ * Return: 0; %-EINVAL if @buf is malformed, unaligned, not inside the region or overlaps
+ * a slice in use; %-ENOENT if there is no such region.
+ */
+int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		  struct dd_slice *slice, struct dd_bytes *bytes)
+{
+	struct dd_region *region;
+	int err;
+
+	lockdep_assert_held(&ctx->lock);
+	if (buf->__reserved)
+		return -EINVAL;
+	if (!buf->region)
+		return empty_ok && !buf->offset && !buf->length ? 0 : -EINVAL;
+	if (!buf->length || !PAGE_ALIGNED(buf->offset))
+		return -EINVAL;
+	region = dd_obj_get(ctx, buf->region, &dd_region_ops);
+	if (!region)
+		return -ENOENT;
+	err = -EINVAL;
+	if (!dd_in_bounds(buf->offset, buf->length,
+			  (u64)region->npages << PAGE_SHIFT))
+		goto err_put;
+	*bytes = (struct dd_bytes){ region, buf->offset, buf->length };
+	slice->bytes = bytes;
+	if (!dd_slice_insert(slice))
+		goto err_clear;
+	return 0;
+
+err_clear:
+	slice->bytes = NULL;
+	bytes->region = NULL;
+err_put:
+	dd_region_put(region);
+	return err;
+}
+
+/* End the use of a slice if dd_slice_take() has succeeded. */
+void dd_slice_drop(struct dd_slice *slice)
+{
+	struct dd_region *region;
+
+	if (!slice->bytes)
+		return;
+	region = slice->bytes->region;
+	spin_lock(&region->lock);
+	rb_erase(&slice->node, &region->uses);
+	spin_unlock(&region->lock);
+	slice->bytes->region = NULL;
+	slice->bytes = NULL;
+	dd_region_put(region);
+}
+
+void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
+		       struct dd_buf *buf)
+{
+	*buf = (struct dd_buf){};
+	if (!bytes->region)
+		return;
+	buf->region = bytes->region->obj.id;
+	buf->offset = offset;
+	buf->length = length;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Wired memory: region.c. */
+#ifndef _DD_REGION_H
+#define _DD_REGION_H
+
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/rbtree.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <uapi/linux/dd.h>
+
+#include "core/ctx.h"
+
+/**
+ * struct dd_region - wired memory of a context
+ * @obj: its id
+ * @pages: addresses of @npages pages, constant for the life of the region
+ * @npages: number of pages, charged to dd_ctx.user
+ * @pgoff: mmap() offset, in pages
+ * @lock: protects @uses; innermost
+ * @uses: slices used by services and connections, by offset
+ * @free_work: frees the region, as the last put may be in atomic context
+ * @rcu: see struct dd_obj
+ */
+struct dd_region {
+	struct dd_obj obj;
+	void **pages;
+	unsigned long npages;
+	unsigned long pgoff;
+	spinlock_t lock;	/* protects uses */
+	struct rb_root uses;
+	struct work_struct free_work;
+	struct rcu_head rcu;
+};
+
+int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
+int dd_region_free(struct dd_ctx *ctx, u32 id);
+int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
+
+extern const struct dd_obj_ops dd_region_ops;
+
+static inline void dd_region_put(struct dd_region *region)
+{
+	dd_obj_put(&region->obj);
+}
+
+/**
+ * struct dd_bytes - part of a region
+ * @region: the region, or NULL for none
+ * @offset: bytes
+ * @length: bytes
+ */
+struct dd_bytes {
+	struct dd_region *region;
+	u64 offset;
+	u64 length;
+};
+
+/**
+ * struct dd_slice - use of a part of a region by an object
+ * @bytes: the part, whose region is counted; NULL if unused
+ * @node: in dd_region.uses; slices share no pages
+ */
+struct dd_slice {
+	struct dd_bytes *bytes;
+	struct rb_node node;
+};
+
+int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
+		  struct dd_slice *slice, struct dd_bytes *bytes);
+void dd_slice_drop(struct dd_slice *slice);
+void dd_bytes_describe(const struct dd_bytes *bytes, u64 offset, u64 length,
+		       struct dd_buf *buf);
+
+/*
+ * Index of the page that contains byte @off, which is in bounds. User space chooses
+ * offsets, so the index is clamped for speculative execution, too.
+ */
+static inline unsigned long dd_region_index(const struct dd_region *region,
+					    u64 off)
+{
+	unsigned long index = off >> PAGE_SHIFT;
+
+	return array_index_nospec(index, region->npages);
+}
+
+/* Kernel address of byte @off, and bytes left in its page. */
+static inline void *dd_region_addr(const struct dd_region *region, u64 off,
+				   size_t *left)
+{
+	*left = PAGE_SIZE - offset_in_page(off);
+	return region->pages[dd_region_index(region, off)] + offset_in_page(off);
+}
+
+#endif /* _DD_REGION_H */

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Direct rings: note rings that the sending process writes itself.
+ *
+ * A ring belongs to a note list and is freed with it, so a receiver never looks
+ * at a ring that is gone. Only the sender of a ring changes: a ring that lost its
+ * last connection, and has been read, goes to the next context that asks. The
+ * kernel reads what a sender writes for reports only, except @seq, for which any
+ * value is possible.
+ *
+ * A receiver polls every ring of its list, so a list has at most DD_RINGS_MAX.
+ * They are given out first come, first served. A context without a ring sends
+ * through the kernel and may ask again.
+ */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "core/area.h"
+#include "core/charge.h"
+#include "core/ctx.h"
+#include "core/notelist.h"
+#include "core/ring.h"
+#include "core/window.h"
+
+#define DD_RING_MIN_SLOTS	64u
+#define DD_RING_MAX_SLOTS	4096u
+/* Limit for one context: its peers decide how many of its lists have rings. */
+#define DD_RING_PAGES		1024
+
+/* ---- rings -------------------------------------------------------------- */
+
+/* The rings of a list, or NULL. */
+struct dd_rings *dd_rings_of(const struct dd_list *list)
+{
+	/* Pairs with dd_rings_attach(). */
+	return smp_load_acquire(&list->rings);
+}
+
+/**
+ * dd_rings_ready() - whether a direct ring of a list has a note
+ * @list: the list
+ *
+ * A caller that is about to sleep calls dd_rings_arm() first.
+ *
+ * Return: true if there is one.
+ */
+bool dd_rings_ready(const struct dd_list *list)
+{
+	return dd_rings_have(dd_rings_of(list));
+}
+
+/**
+ * dd_rings_arm() - have senders wake the receiver after each note
+ * @list: the list; the caller is on its wait queue or on that of its context
+ *
+ * A full barrier: the caller then looks for notes.
+ */
+void dd_rings_arm(const struct dd_list *list)
+{
+	dd_rings_need_wake(dd_rings_of(list), 1);
+}
+
+/**
+ * dd_rings_disarm() - let senders post without a wake-up
+ * @list: the list, whose wait queue the caller wakes after this
+ */
+void dd_rings_disarm(const struct dd_list *list)
+{
+	dd_rings_need_wake(dd_rings_of(list), 0);
+	/* SIGIO is due for every note; enabling it sets @fasync, then arms. */
+	if (unlikely(READ_ONCE(list->obj.ctx->fasync)))
+		dd_rings_arm(list);
+}
+
+/* Pages of the slots and of the state. */
+static u32 dd_ring_pages(u32 slots)
+{
+	return 1 + slots / DD_PAGE_NOTES;
+}
+
+static size_t dd_ring_bytes(u32 slots)
+{
+	return struct_size((struct dd_ring *)NULL, page, slots / DD_PAGE_NOTES);
+}
+
+static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
+{
+	u32 pages = dd_ring_pages(ring->slots);
+
+	WARN_ON_ONCE(ring->from);
+	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
+	atomic_sub(pages, &ctx->ring_pages);
+	dd_uncharge(ctx, dd_ring_bytes(ring->slots));
+	kfree(ring);
+}
+
+/* From the receiver's area, and charged as area memory. */
+static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
+{
+	int err = -ENOSPC;
+
+	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
+		err = dd_area_alloc_pages(&ctx->area, pages, &ring->unit);
+	if (err)
+		atomic_sub(pages, &ctx->ring_pages);
+	return err;
+}
+
+static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
+{
+	struct dd_area *area = &ctx->area;
+	u32 i, n = slots / DD_PAGE_NOTES;
+	struct dd_ring *ring;
+	int err;
+
+	err = dd_charge(ctx, dd_ring_bytes(slots));
+	if (err)
+		return ERR_PTR(err);
+	err = -ENOMEM;
+	ring = kzalloc(dd_ring_bytes(slots), dd_gfp(ctx));
+	if (ring)
+		err = dd_ring_alloc(ctx, ring, dd_ring_pages(slots));
+	if (err) {
+		dd_uncharge(ctx, dd_ring_bytes(slots));
+		kfree(ring);
+		return ERR_PTR(err);
+	}
+	INIT_LIST_HEAD(&ring->rxs);
+	init_waitqueue_head(&ring->wait);
+	ring->slots = slots;
+	ring->state = dd_area_unit(area, ring->unit);
+	ring->state->slots = slots;
+	for (i = 0; i < n; i++)
+		ring->page[i] = dd_area_unit(area, ring->unit +
+					     (1 + i) * DD_PAGE_UNITS);
+	return ring;
+}
+
+static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
+{
+	struct dd_rings *rings;
+	int err;
+
+	err = dd_charge(ctx, sizeof(*rings));
+	if (err)
+		return ERR_PTR(err);
+	err = -ENOMEM;
+	rings = kzalloc(sizeof(*rings), dd_gfp(ctx));
+	if (rings)
+		err = dd_area_alloc(&ctx->area, 1, &rings->unit);
+	if (err) {
+		dd_uncharge(ctx, sizeof(*rings));
+		kfree(rings);
+		return ERR_PTR(err);
+	}
+	rings->table = dd_area_unit(&ctx->area, rings->unit);
+	return rings;
+}
+
+static void dd_rings_destroy(struct dd_ctx *ctx, struct dd_rings *rings)
+{
+	while (rings->n)
+		dd_ring_free(ctx, rings->ring[--rings->n]);
+	dd_area_free(&ctx->area, rings->unit, 1);
+	dd_uncharge(ctx, sizeof(*rings));
+	kfree(rings);
+}
+
+/* The list has no users, so its rings are not read any more. */
+void dd_rings_free(struct dd_list *list)
+{
+	if (list->rings)
+		dd_rings_destroy(list->obj.ctx, list->rings);
+}
+
+static void dd_rings_attach(struct dd_list *list, struct dd_rings *rings)
+{
+	WRITE_ONCE(list->head->rings_unit, rings->unit);
+	/* Pairs with dd_rings_of(). */
+	smp_store_release(&list->rings, rings);
+}
+
+/* Make a ring visible to the receiver and to dd_rings_count(). */
+static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
+{
+	struct dd_rings *rings = list->rings;
+	u32 n = rings->n;
+
+	rings->ring[n] = ring;
+	WRITE_ONCE(rings->table[n], ring->unit);
+	/* Pairs with dd_rings_count(). */
+	smp_store_release(&rings->n, n + 1);
+	/* Pairs with the acquire in the receiver, which then reads the table. */
+	smp_store_release(&list->head->rings, n + 1);
+}
+
+/* ---- sender of a ring --------------------------------------------------- */
+
+/*
+ * Stop the cells of closed connections from naming the ring: the next sender must
+ * not be able to post for them. Everything they sent has been read, or the ring
+ * would not be given away.
+ */
+static void dd_ring_unlink(struct dd_ring *ring)
+{
+	struct dd_direct_rx *rx, *next;
+
+	list_for_each_entry_safe(rx, next, &ring->rxs, on_ring) {
+		WRITE_ONCE(rx->cell->ring, 0);
+		list_del_init(&rx->on_ring);
+	}
+	/* Orders the stores above before any note of the next sender. */
+	smp_wmb();
+}
+
+/* 0 if the kit has the windows that a sender of the ring needs, or -EAGAIN. */
+static int dd_ring_kit_fits(struct dd_ring_kit *kit, const struct dd_ring *ring)
+{
+	u32 pages = ring->slots / DD_PAGE_NOTES;
+
+	if (kit->view && kit->notes && kit->notes->npages == pages)
+		return 0;
+	kit->want_pages = pages;
+	return -EAGAIN;
+}
+
+/* Give a ring without a sender to @ctx, with the windows of the kit. */
+static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
+			  struct dd_ring_kit *kit)
+{
+	void *state = ring->state;
+	u32 i;
+
+	dd_ring_unlink(ring);
+	/* The previous sender may have stored sequence numbers of later notes. */
+	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
+		memset(ring->page[i], 0, PAGE_SIZE);
+	dd_window_show(kit->notes, ring->page, false);
+	dd_window_show(kit->view, &state, true);
+	ring->notes = kit->notes;
+	ring->view = kit->view;
+	kit->notes = NULL;
+	kit->view = NULL;
+	ring->start = dd_ring_head(ring);
+	/* A receiver that is asleep has not armed this ring. */
+	WRITE_ONCE(ring->state->need_wake, 1);
+	ring->from = dd_ctx_get(ctx);
+}
+
+/*
+ * Fill the holes that threads left which took a position and died before they
+ * posted: the notes behind them are to be read. The windows are revoked, so no
+ * sender writes to the ring any more.
+ */
+static void dd_ring_fill_holes(struct dd_ring *ring)
+{
+	u64 head = dd_ring_head(ring), pos = head + ring->slots;
+
+	while (pos != head && !dd_ring_has(ring, pos - 1))
+		pos--;
+	while (pos-- != head) {
+		struct dd_ring_note *note = dd_ring_slot(ring, pos);
+
+		if (dd_ring_has(ring, pos))
+			continue;
+		WRITE_ONCE(note->conn, 0);
+		/* Pairs with the reader's acquire of the number. */
+		smp_store_release(&note->seq, pos + 1);
+	}
+}
+
+static void dd_ring_revoke(struct dd_ring *ring)
+{
+	dd_window_revoke(ring->notes);
+	dd_window_revoke(ring->view);
+	ring->notes = NULL;
+	ring->view = NULL;
+	dd_ring_fill_holes(ring);
+	dd_ctx_put(ring->from);
+	ring->from = NULL;
+}
+
+/* Slots for a new ring: twice those of the context's largest one here. */
+static u32 dd_ring_size(const struct dd_rings *rings, const struct dd_ctx *ctx,
+			u32 slots)
+{
+	u32 i;
+
+	slots = max_t(u32, DD_RING_MIN_SLOTS, roundup_pow_of_two(slots));
+	slots = max_t(u32, slots, DD_PAGE_NOTES);
+	for (i = 0; i < rings->n; i++)
+		if (rings->ring[i]->from == ctx)
+			slots = max(slots, 2 * rings->ring[i]->slots);
+	return slots;
+}
+
+static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
+				   u32 slots, struct dd_ring_kit *kit)
+{
+	struct dd_ring *ring = kit->ring;
+
+	slots = dd_ring_size(list->rings, ctx, slots);
+	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX ||
+	    kit->full)
+		return ERR_PTR(-ENOSPC);
+	if (!ring || ring->slots != slots) {
+		kit->want_slots = slots;
+		return ERR_PTR(-EAGAIN);
+	}
+	if (dd_ring_kit_fits(kit, ring))
+		return ERR_PTR(-EAGAIN);
+	kit->ring = NULL;
+	dd_ring_claim(ring, ctx, kit);
+	dd_rings_add(list, ring);
+	return ring;
+}
+
+/* ---- getting a ring ------------------------------------------------------ */
+
+/**
+ * dd_ring_kit_fill() - allocate what dd_ring_get() needs
+ * @kit: the kit, with the requests that dd_ring_get() left in it
+ * @owner: context of the list, which is not locked; charged for the ring
+ * @ctx: context of the sender, locked; owns the windows
+ *
+ * Return: 0 or an error.
+ */
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
+		     struct dd_ctx *ctx)
+{
+	struct mem_cgroup *before = dd_owner_enter(owner);
+	int err = 0;
+
+	if (kit->want_rings && !kit->rings) {
+		kit->rings = dd_rings_create(owner);
+		err = PTR_ERR_OR_ZERO(kit->rings);
+		if (err)
+			kit->rings = NULL;
+	}
+	if (!err && kit->want_slots) {
+		if (kit->ring)
+			dd_ring_free(owner, kit->ring);
+		kit->ring = dd_ring_create(owner, kit->want_slots);
+		err = PTR_ERR_OR_ZERO(kit->ring);
+		if (err)
+			kit->ring = NULL;
+		kit->want_slots = 0;
+		if (err == -ENOSPC || err == -EDQUOT) {
+			kit->full = true;
+			err = 0;
+		}
+	}
+	dd_owner_leave(before);
+	if (!err && !kit->view) {
+		kit->view = dd_window_create(ctx, 1, true, true);
+		err = PTR_ERR_OR_ZERO(kit->view);
+		if (err)
+			kit->view = NULL;
+	}
+	if (!err && kit->want_pages) {
+		if (kit->notes)
+			dd_window_revoke(kit->notes);
+		kit->notes = dd_window_create(ctx, kit->want_pages, false,
+					      false);
+		err = PTR_ERR_OR_ZERO(kit->notes);
+		if (err)
+			kit->notes = NULL;
+		kit->want_pages = 0;
+	}
+	return err;
+}
+
+/* Free what dd_ring_get() has not used. */
+void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
+{
+	if (kit->rings)
+		dd_rings_destroy(owner, kit->rings);
+	if (kit->ring)
+		dd_ring_free(owner, kit->ring);
+	if (kit->notes)
+		dd_window_revoke(kit->notes);
+	if (kit->view)
+		dd_window_revoke(kit->view);
+}
+
+/**
+ * dd_ring_get() - find a ring for a connection
+ * @list: the list that receives the connection's messages, locked
+ * @ctx: the sending context, locked
+ * @slots: slots that the connection needs
+ * @kit: memory to use
+ *
+ * In this order: a ring of @ctx with room for @slots, a ring without a sender
+ * that has been read, a new ring. Nothing is allocated here.
+ *
+ * Return: the ring; %-EAGAIN if @kit lacks something, which is then requested
+ * there; %-ENOSPC if there is none to be had.
+ */
+struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
+			    struct dd_ring_kit *kit)
+{
+	struct dd_ring *ring, *idle = NULL;
+	u32 i;
+
+	if (!list->rings) {
+		if (!kit->rings) {
+			kit->want_rings = true;
+			return ERR_PTR(-EAGAIN);
+		}
+		dd_rings_attach(list, kit->rings);
+		kit->rings = NULL;
+	}
+	for (i = 0; i < list->rings->n; i++) {
+		ring = list->rings->ring[i];
+		ring->reserved -= dd_deferred_reap(&ring->deferred,
+						 dd_ring_head(ring));
+		if (ring->from == ctx && ring->reserved + slots <= ring->slots)
+			return ring;
+		if (!ring->from && slots <= ring->slots &&
+		    !dd_ring_has(ring, dd_ring_head(ring)))
+			idle = ring;
+	}
+	if (!idle)
+		return dd_ring_new(list, ctx, slots, kit);
+	if (dd_ring_kit_fits(kit, idle))
+		return ERR_PTR(-EAGAIN);
+	dd_ring_claim(idle, ctx, kit);
+	return idle;
+}
+
+/**
+ * dd_ring_join() - account a connection to a ring
+ * @ring: the ring, whose list is locked
+ * @slots: slots reserved for the connection
+ */
+void dd_ring_join(struct dd_ring *ring, u32 slots)
+{
+	ring->users++;
+	ring->reserved += slots;
+}
+
+/**
+ * dd_ring_leave() - undo dd_ring_join()
+ * @ring: the ring, whose list is locked
+ * @slots: slots reserved for the connection
+ * @end: position after the last unread note of the connection, or 0
+ *
+ * The windows are revoked with the last connection.
+ */
+void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end)
+{
+	if (--ring->users) {
+		if (end > dd_ring_head(ring))
+			dd_deferred_add(&ring->deferred, slots, end);
+		else
+			ring->reserved -= slots;
+		return;
+	}
+	/* The ring gets no other sender before all of it has been read. */
+	ring->reserved = 0;
+	ring->deferred = (struct dd_deferred_slots){};
+	dd_ring_revoke(ring);
+}

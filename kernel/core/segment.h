@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Segments: windows of memory that others may reach. */
+#ifndef _DD_SEGMENT_H
+#define _DD_SEGMENT_H
+
+#include <linux/atomic.h>
+
+#include "core/node.h"
+#include "core/region.h"
+
+struct dd_list;
+struct dd_segment_ops;
+
+/**
+ * enum dd_policy - whether an operation on a segment notifies its owner
+ * @DD_POLICY_CONDITIONAL: if the request asks for it
+ * @DD_POLICY_ALWAYS: always
+ * @DD_POLICY_NEVER: never
+ */
+enum dd_policy {
+	DD_POLICY_CONDITIONAL,
+	DD_POLICY_ALWAYS,
+	DD_POLICY_NEVER,
+};
+
+#define DD_RIGHT_PUT	0x1
+
+/**
+ * struct dd_segment - a window [offset, offset + length) of a region, which others reach
+ *	by channels
+ * @rights: DD_RIGHT_* that a channel may have
+ * @policy: enum dd_policy; NEVER without @list
+ * @inhibit: writes are refused
+ * @nodirect: importers may not send directly
+ * @direct_any: importers of other users may send directly
+ * @shown: an importer has mapped the window; under dd_list.lock
+ * @mixed: the window may hold messages of an earlier importer in another context
+ * @index: number of the segment among those of its owner's service; names it in direct
+ *	notes
+ * @uid: user of the owner
+ * @generation: of the node's segments; counts up, so it never recurs. A channel is valid
+ *	for the generation that it was opened for
+ * @owner: serial of the object that the segment belongs to; copied to each note
+ * @cookie: copied to each note
+ * @ops: calls to the owner, or NULL
+ * @mem: the window; the owner counts its region as long as there are channels
+ * @list: list for notes, or NULL; counted like the region
+ *
+ * @inhibit and @policy change with every channel locked.
+ */
+struct dd_segment {
+	u8 rights;
+	u8 policy;
+	bool inhibit;
+	bool nodirect;
+	bool direct_any;
+	bool shown;
+	bool mixed;
+	u32 index;
+	kuid_t uid;
+	u64 generation;
+	u64 owner;
+	u64 cookie;
+	const struct dd_segment_ops *ops;
+	struct dd_bytes mem;
+	struct dd_list *list;
+};
+
+static inline void dd_segment_init(struct dd_segment *seg, struct dd_node *node,
+				   u8 rights)
+{
+	seg->rights = rights;
+	seg->policy = DD_POLICY_CONDITIONAL;
+	seg->generation = atomic64_inc_return(&node->generation);
+}
+
+/**
+ * dd_segment_wants() - whether a message notifies the owner
+ * @seg: the segment
+ * @asked: the request asks for a notification
+ *
+ * The only place that evaluates the notify policy.
+ */
+static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
+{
+	if (likely(seg->policy == DD_POLICY_CONDITIONAL))
+		return asked;
+	return seg->policy == DD_POLICY_ALWAYS;
+}
+
+#endif /* _DD_SEGMENT_H */

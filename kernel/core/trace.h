@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Tracepoints: requests, deposits, notes, connections, direct rings and packets. */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM dd
+
+#if !defined(_DD_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _DD_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "core/channel.h"
+#include "core/import.h"
+#include "core/submit.h"
+#include "core/notelist.h"
+
+TRACE_EVENT(dd_op,
+	    TP_PROTO(const struct dd_import *imp, const struct dd_sqe *sqe, int err),
+	TP_ARGS(imp, sqe, err),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(u64, seq)
+		__field(u8, opcode)
+		__field(u8, flags)
+		__field(u64, dst)
+		__field(u64, len)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->seq = sqe->seq;
+		__entry->opcode = sqe->opcode;
+		__entry->flags = sqe->flags;
+		__entry->dst = sqe->dst;
+		__entry->len = sqe->len;
+		__entry->err = err;
+	),
+	TP_printk("pid=%d conn=%u seq=%llu opcode=%u flags=%#x dst=%llu len=%llu err=%d",
+		  __entry->pid, __entry->conn, __entry->seq, __entry->opcode,
+		  __entry->flags, __entry->dst, __entry->len, __entry->err)
+);
+
+TRACE_EVENT(dd_deposit,
+	    TP_PROTO(const struct dd_import *imp, const struct dd_op *op, u32 msgid),
+	TP_ARGS(imp, op, msgid),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u64, offset)
+		__field(u64, len)
+		__field(u32, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_conn = imp->chan->seg->owner;
+		__entry->offset = op->sqe.dst;
+		__entry->len = op->sqe.len;
+		__entry->msgid = msgid;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u offset=%llu len=%llu msgid=%u",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn, __entry->offset, __entry->len,
+		  __entry->msgid)
+);
+
+TRACE_EVENT(dd_arrival,
+	    TP_PROTO(const struct dd_channel *ch, u32 node, u64 offset, u32 len,
+		     u64 msgid),
+	TP_ARGS(ch, node, offset, len, msgid),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(u32, node)
+		__field(u64, offset)
+		__field(u32, len)
+		__field(u64, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(ch->seg->list->obj.ctx->pid);
+		__entry->conn = ch->seg->owner;
+		__entry->node = node;
+		__entry->offset = offset;
+		__entry->len = len;
+		__entry->msgid = msgid;
+	),
+	TP_printk("pid=%d conn=%u node=%u offset=%llu len=%u msgid=%llu",
+		  __entry->pid, __entry->conn, __entry->node, __entry->offset,
+		  __entry->len, __entry->msgid)
+);
+
+TRACE_EVENT(dd_note,
+	    TP_PROTO(const struct dd_list *list, const struct dd_note *note, u64 pos),
+	TP_ARGS(list, note, pos),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, list)
+		__field(u64, pos)
+		__field(u8, type)
+		__field(u32, conn)
+		__field(u64, len)
+		__field(u32, msgid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(list->obj.ctx->pid);
+		__entry->list = list->obj.id;
+		__entry->pos = pos;
+		__entry->type = note->type;
+		__entry->conn = note->conn;
+		__entry->len = note->len;
+		__entry->msgid = note->msgid;
+	),
+	TP_printk("pid=%d list=%u pos=%llu type=%s conn=%u len=%llu msgid=%u",
+		  __entry->pid, __entry->list, __entry->pos,
+		  __print_symbolic(__entry->type, { DD_NOTE_DATA, "data" },
+				   { DD_NOTE_CONN, "conn" },
+				   { DD_NOTE_CLOSE, "close" }),
+		  __entry->conn, __entry->len, __entry->msgid)
+);
+
+DECLARE_EVENT_CLASS(dd_end,
+		    TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+			     u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u8, type)
+		__field(bool, server)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->peer_pid = peer_pid;
+		__entry->peer_conn = peer_conn;
+		__entry->type = type;
+		__entry->server = server;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u type=%s end=%s",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn,
+		  __print_symbolic(__entry->type, { DD_CONN_RPC, "rpc" },
+				   { DD_CONN_SPLIT, "split" },
+				   { DD_CONN_STREAM, "sstream" }),
+		  __entry->server ? "server" : "client")
+);
+
+DEFINE_EVENT(dd_end, dd_connect,
+	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+		      u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn)
+);
+
+DEFINE_EVENT(dd_end, dd_close,
+	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
+		      u32 peer_pid, u32 peer_conn),
+	TP_ARGS(imp, type, server, peer_pid, peer_conn)
+);
+
+/* At the sending end; @ring is the number in the cells of the receiver. */
+DECLARE_EVENT_CLASS(dd_direct,
+		    TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(pid_t, peer_pid)
+		__field(u32, peer_conn)
+		__field(u32, ring)
+		__field(u64, sent)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_conn = lower_32_bits(imp->chan->seg->owner);
+		__entry->ring = ring;
+		__entry->sent = sent;
+	),
+	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u ring=%u sent=%llu",
+		  __entry->pid, __entry->conn, __entry->peer_pid,
+		  __entry->peer_conn, __entry->ring, __entry->sent)
+);
+
+DEFINE_EVENT(dd_direct, dd_direct_grant,
+	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent)
+);
+
+DEFINE_EVENT(dd_direct, dd_direct_revoke,
+	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
+	TP_ARGS(imp, ring, sent)
+);
+
+DECLARE_EVENT_CLASS(dd_packet,
+		    TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes),
+	TP_STRUCT__entry(
+		__field(u32, peer)
+		__field(u64, pn)
+		__field(u32, bytes)
+	),
+	TP_fast_assign(
+		__entry->peer = peer;
+		__entry->pn = pn;
+		__entry->bytes = bytes;
+	),
+	TP_printk("peer=%u pn=%llu bytes=%u", __entry->peer, __entry->pn,
+		  __entry->bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_sent,
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_received,
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_acked,
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_lost,
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+DEFINE_EVENT(dd_packet, dd_packet_spurious,
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
+	TP_ARGS(peer, pn, bytes)
+);
+
+#endif /* _DD_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

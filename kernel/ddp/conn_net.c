@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections with other nodes: look-ups of class SERVICE, by name of the service.
+ */
+#include <linux/pid.h>
+#include <linux/slab.h>
+
+#include "core/charge.h"
+#include "ddp/conn_net.h"
+#include "cluster/ctl.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+#include "ddp/service.h"
+
+/* Body of queries and answers of class DD_CLASS_SERVICE. */
+struct dd_conn_net_end {
+	__le64 size;		/* bytes in the block of this end */
+	__le32 pid;
+	__le32 uid;
+	__le16 window;		/* unread notes permitted at this end */
+	u8 type;		/* enum dd_conn_type; 0 in an answer */
+	u8 __reserved;
+	__le16 taken;		/* of the window, used by an earlier connection */
+	u8 __reserved2[2];
+} __packed;
+
+static_assert(sizeof(struct dd_conn_net_end) <= DD_CTL_BODY);
+
+static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
+				 struct dd_conn_net_end *end)
+{
+	*end = (struct dd_conn_net_end) {
+		.size = cpu_to_le64(conn->seg.mem.length),
+		.pid = cpu_to_le32(pid_nr(conn->imp.obj.ctx->pid)),
+		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->imp.uid)),
+		.window = cpu_to_le16(conn->chan.credit->window),
+		.type = type,
+		.taken = cpu_to_le16(taken),
+	};
+}
+
+static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, u32 len)
+{
+	u32 window = le16_to_cpu(end->window);
+
+	return len >= sizeof(*end) && end->size && window &&
+	       window <= DD_WINDOW_MAX && le16_to_cpu(end->taken) <= window;
+}
+
+/* Store the properties of the other end, and allocate ops for its window. */
+static int dd_conn_net_learn(struct dd_remote *r, struct dd_conn *conn,
+			     const struct dd_conn_net_end *end)
+{
+	u32 window = le16_to_cpu(end->window);
+	int err;
+
+	conn->imp.size = le64_to_cpu(end->size);
+	conn->imp.window = window;
+	r->pid = le32_to_cpu(end->pid);
+	r->uid = le32_to_cpu(end->uid);
+	err = dd_remote_ops_make(r, conn->imp.obj.ctx, window);
+	if (!err)
+		conn->remote_ops = r->nops;
+	return err;
+}
+
+static int dd_conn_net_error(u32 status)
+{
+	switch (status) {
+	case DD_CTL_FULL:
+		return -EUSERS;
+	case DD_CTL_DENIED:
+		return -EACCES;
+	case DD_CTL_NOMEM:
+	case DD_CTL_BUSY:
+		return -ENOBUFS;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/* Complete the connection before its id is published. */
+static void dd_conn_net_open(struct dd_remote *r, struct dd_conn *conn)
+{
+	dd_remote_link(r);
+	dd_conn_open(conn, r->peer->number);
+	dd_remote_live(r);
+}
+
+/* Look up the service and set the other end of the registered channel. */
+static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
+			   const struct dd_connect *arg, ktime_t expires)
+{
+	struct dd_ctl_query query = { .class = DD_CLASS_SERVICE, .chan = r->id };
+	struct dd_conn_net_end *end = (struct dd_conn_net_end *)query.body;
+	/* The answer tells more of the other end. */
+	struct dd_tp_chan_cfg cfg = {
+		.tx_window = 1,
+		.prompt = conn->type != DD_CONN_SPLIT,
+	};
+	struct dd_ctl_answer answer = {};
+	u64 session;
+	int err;
+
+	err = dd_ctl_session(r->peer, &session, expires);
+	if (!err)
+		err = dd_remote_join(r, &conn->imp, &conn->chan,
+				     conn->seg.mem.length, &cfg, session);
+	if (err)
+		return err;
+	memcpy(r->key, arg->name, sizeof(r->key));
+	memcpy(query.key, arg->name, sizeof(query.key));
+	query.len = sizeof(*end);
+	dd_conn_net_describe(conn, conn->type, 0, end);
+	err = dd_ctl_lookup(r->peer, session, &query, r, &answer, expires);
+	if (err)
+		return err;
+	if (answer.status != DD_CTL_OK)
+		return dd_conn_net_error(answer.status);
+	end = (struct dd_conn_net_end *)answer.body;
+	if (!dd_conn_net_end_ok(end, answer.len) || !answer.chan)
+		return -EPROTO;
+	err = dd_remote_found(r, answer.chan, le16_to_cpu(end->window),
+			      le16_to_cpu(end->taken));
+	return err ? err : dd_conn_net_learn(r, conn, end);
+}
+
+/**
+ * dd_conn_net_connect() - connect to a service of another node
+ * @conn: the connecting end, equipped, its id reserved; its context is not
+ *	locked
+ * @arg: request of user space
+ *
+ * After the id is published the caller calls dd_remote_go().
+ *
+ * Return: 0; %-ENONET if there is no such peer; %-ECONNREFUSED if it has no such
+ * service; %-EHOSTUNREACH if the node does not answer for its dead time;
+ * %-EPROTONOSUPPORT if there is no protocol version in common; %-EPROTO if it belongs
+ * to another cluster; %-EAGAIN with a timeout of 0; %-ENOBUFS if the server or its node
+ * lacks memory; %-ETIMEDOUT, %-EUSERS, %-EACCES, %-ENOMEM, %-EDQUOT, %-EINTR.
+ */
+int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg)
+{
+	ktime_t expires = KTIME_MAX;
+	struct dd_peer *peer;
+	struct dd_remote *r;
+	int err;
+
+	peer = dd_peer_get(conn->imp.obj.ctx->node, arg->node);
+	if (!peer)
+		return -ENONET;
+	if (arg->flags & DD_CONNECT_TIMEOUT) {
+		expires = ktime_add_safe(ktime_get(),
+					 min_t(u64, arg->timeout, KTIME_MAX));
+		if (!arg->timeout) {
+			dd_peer_put(peer);
+			return -EAGAIN;
+		}
+	}
+	r = dd_remote_alloc(peer);
+	dd_peer_put(peer);
+	if (!r)
+		return -ENOMEM;
+	err = dd_remote_register(r);
+	if (!err)
+		err = dd_conn_net_ask(r, conn, arg, expires);
+	if (err) {
+		dd_remote_break(r, 0);
+		dd_remote_put(r);
+		return err;
+	}
+	dd_conn_net_open(r, conn);
+	return 0;
+}
+
+/**
+ * struct dd_conn_net_call - a connect request of a client on another node
+ * @r: state of the connection; owned by the serving end once that is accepted
+ * @session: number of the session, see struct dd_ctl_class_ops
+ * @chan: id of the client's channel
+ * @type: enum dd_conn_type
+ * @remote: properties of the client's end
+ * @local: (out) properties of the serving end
+ */
+struct dd_conn_net_call {
+	struct dd_remote *r;
+	u64 session;
+	u64 chan;
+	u8 type;
+	struct dd_conn_net_end remote;
+	struct dd_conn_net_end local;
+};
+
+/* Store the properties of the client in a serving end; 0 or an error. */
+int dd_conn_net_learn_client(struct dd_conn_net_call *call, struct dd_conn *conn)
+{
+	return dd_conn_net_learn(call->r, conn, &call->remote);
+}
+
+/* Identity of the client, as reported by its node. */
+void dd_conn_net_caller(const struct dd_conn_net_call *call, struct dd_client_id *cid)
+{
+	*cid = (struct dd_client_id) {
+		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->remote.uid)),
+		.node = call->r->peer->number,
+	};
+}
+
+/**
+ * dd_conn_net_accept() - connect a serving end to its client on another node
+ * @call: the request
+ * @conn: the serving end, equipped, after dd_conn_net_learn_client()
+ *
+ * After the id is published the caller calls dd_remote_go().
+ *
+ * Return: 0; %-EHOSTUNREACH if the client's session has ended; %-ENOMEM.
+ */
+int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
+{
+	/* Places still used by unread notes of the block's previous client. */
+	u32 taken = conn->chan.credit->window - dd_remote_free_slots(&conn->chan);
+	struct dd_tp_chan_cfg cfg = {
+		.peer_id = call->chan,
+		.rx_taken = taken,
+		.tx_window = conn->imp.window,
+		.tx_taken = le16_to_cpu(call->remote.taken),
+		.prompt = conn->type != DD_CONN_SPLIT,
+	};
+	int err;
+
+	err = dd_remote_join(call->r, &conn->imp, &conn->chan,
+			     conn->seg.mem.length, &cfg, call->session);
+	if (err)
+		return err;
+	dd_conn_net_describe(conn, 0, taken, &call->local);
+	dd_conn_net_open(call->r, conn);
+	return 0;
+}
+
+static enum dd_ctl_status dd_conn_net_status(int err)
+{
+	switch (err) {
+	case -EUSERS:
+		return DD_CTL_FULL;
+	case -EACCES:
+		return DD_CTL_DENIED;
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -ENOSPC:
+		return DD_CTL_NOMEM;
+	default:
+		return DD_CTL_NONE;
+	}
+}
+
+/* Make the serving end; on error nothing is left behind. */
+static int dd_conn_net_admit(struct dd_peer *peer, struct dd_service *svc,
+			     struct dd_conn_net_call *call)
+{
+	int err;
+
+	call->r = dd_remote_alloc(peer);
+	if (!call->r)
+		return -ENOMEM;
+	/* Once accepted, the connection owns one reference and may drop it at once. */
+	refcount_inc(&call->r->ref);
+	err = dd_remote_register(call->r);
+	if (!err)
+		err = dd_service_accept(svc, call->type, NULL, call);
+	if (!err)
+		return 0;
+	dd_remote_break(call->r, ECONNRESET);
+	dd_remote_put(call->r);
+	dd_remote_put(call->r);
+	call->r = NULL;
+	return err;
+}
+
+/* Find the service and connect the client to it. */
+static int dd_conn_net_serve(struct dd_peer *peer, const u8 *name,
+			     struct dd_conn_net_call *call)
+{
+	struct dd_node *node = peer->node;
+	struct mem_cgroup *before;
+	struct dd_service *svc;
+	int err;
+
+	svc = READ_ONCE(node->up) ? dd_service_find(node, name) : NULL;
+	if (!svc)
+		return -ECONNREFUSED;
+	/* The client is on another node: charge the server's user and memcg. */
+	before = dd_owner_enter(svc->obj.ctx);
+	err = dd_conn_net_admit(peer, svc, call);
+	dd_owner_leave(before);
+	dd_service_put(svc);
+	return err;
+}
+
+static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
+					     const struct dd_ctl_query *query,
+					     struct dd_ctl_answer *answer)
+{
+	struct dd_conn_net_call call = { .session = session };
+	int err;
+
+	memcpy(&call.remote, query->body, sizeof(call.remote));
+	call.chan = query->chan;
+	call.type = call.remote.type;
+	if (!dd_conn_net_end_ok(&call.remote, query->len) || !call.chan ||
+	    call.type < DD_CONN_RPC || call.type > DD_CONN_STREAM ||
+	    !dd_name_ok(query->key, sizeof(query->key)))
+		return DD_CTL_BAD;
+	err = dd_conn_net_serve(peer, query->key, &call);
+	if (err)
+		return dd_conn_net_status(err);
+	answer->chan = call.r->id;
+	answer->len = sizeof(call.local);
+	memcpy(answer->body, &call.local, sizeof(call.local));
+	dd_remote_put(call.r);
+	return DD_CTL_OK;
+}
+
+static const struct dd_ctl_class_ops dd_conn_net_class = {
+	.lookup = dd_conn_net_lookup,
+};
+
+void dd_conn_net_init(void)
+{
+	dd_ctl_register(DD_CLASS_SERVICE, &dd_conn_net_class);
+}

@@ -1,0 +1,982 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Services: a name, memory divided into blocks, and a note list.
+ *
+ * Blocks and cells are allocated when the service is registered. Slots of the list and a
+ * credit are allocated for a block when it is first given to a client that needs them,
+ * and stay with the block; a stream with a window of its own frees these at its end. The
+ * connecting process makes these allocations, with no lock held that ending the service
+ * takes; they are charged to the server. A block refers to its current or last
+ * connection: after a client is gone, its serving end stays valid until the server closes
+ * it or the block is given to another client.
+ */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "core/area.h"
+#include "core/charge.h"
+#include "ddp/conn.h"
+#include "ddp/conn_net.h"
+#include "core/ctx.h"
+#include "direct/direct.h"
+#include "core/node.h"
+#include "core/notelist.h"
+#include "core/region.h"
+#include "cluster/remote.h"
+#include "core/segment.h"
+#include "ddp/service.h"
+#include "core/trace.h"
+
+static size_t dd_service_blocks_size(const struct dd_service *svc)
+{
+	return svc->maxconn * sizeof(*svc->blocks);
+}
+
+static void dd_service_free_blocks(struct dd_service *svc)
+{
+	u32 i;
+
+	if (!svc->blocks)
+		return;
+	for (i = 0; i < svc->maxconn; i++)
+		dd_credit_drop(svc->obj.ctx, &svc->blocks[i].credit);
+	kvfree(svc->blocks);
+	dd_uncharge(svc->obj.ctx, dd_service_blocks_size(svc));
+}
+
+/*
+ * Release the resources of a service without live connections. Calls that still hold a
+ * reference to the service or a serving end find it and its segment dead; they access
+ * only the memory of these structures.
+ */
+static void dd_service_strip(struct dd_service *svc)
+{
+	u64 last = 0;
+	u32 i;
+
+	mutex_lock(&svc->lock);
+	/* Serving ends with references may still be linked to rings by their cells. */
+	for (i = 0; svc->blocks && i < svc->maxconn; i++)
+		if (svc->blocks[i].conn)
+			dd_direct_forget(&svc->blocks[i].conn->chan);
+	if (svc->attached) {
+		for (i = 0; i < svc->maxconn; i++)
+			last = max3(last, svc->blocks[i].conn_note,
+				    dd_credit_last(&svc->blocks[i].credit));
+		/* The service keeps a reference to the list until its own release. */
+		refcount_inc(&svc->list->obj.users);
+		dd_list_detach(svc->list, svc->slots, last);
+		svc->slots = 0;
+		svc->attached = false;
+	}
+	if (svc->cells_unit)
+		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
+			     svc->maxconn * svc->cell_units);
+	svc->cells_unit = 0;
+	dd_slice_drop(&svc->recv_use);
+	dd_slice_drop(&svc->send_use);
+	mutex_unlock(&svc->lock);
+}
+
+static void dd_service_release(struct dd_obj *obj)
+{
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
+	struct dd_ctx *ctx = obj->ctx;
+
+	dd_service_strip(svc);
+	if (svc->list)
+		dd_list_put(svc->list);
+	dd_service_free_blocks(svc);
+	kfree_rcu(svc, rcu);
+	dd_ctx_put(ctx);
+}
+
+static int dd_service_check_args(const struct dd_serve *arg)
+{
+	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
+	    arg->__reserved2 || arg->peruser > arg->maxconn ||
+	    (arg->uid && !(arg->flags & DD_SERVE_UID)) ||
+	    (arg->gid && !(arg->flags & DD_SERVE_GID)) ||
+	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
+	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
+	    arg->window > DD_WINDOW_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static int dd_service_alloc_blocks(struct dd_service *svc)
+{
+	size_t size = dd_service_blocks_size(svc);
+	u32 i;
+
+	if (dd_charge(svc->obj.ctx, size))
+		return -EDQUOT;
+	/* kmalloc() would round the size up to a power of two. */
+	if (size > PAGE_SIZE)
+		svc->blocks = __vmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	else
+		svc->blocks = kzalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!svc->blocks) {
+		dd_uncharge(svc->obj.ctx, size);
+		return -ENOMEM;
+	}
+	for (i = 0; i < svc->maxconn; i++) {
+		/* A window of 1 needs no allocation. */
+		dd_credit_init(&svc->blocks[i].credit, 1, 0);
+		list_add_tail(&svc->blocks[i].free, &svc->free);
+	}
+	return 0;
+}
+
+static int dd_service_take_memory(struct dd_service *svc,
+				  const struct dd_serve *arg)
+{
+	struct dd_ctx *ctx = svc->obj.ctx;
+	int err;
+
+	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv_use,
+			    &svc->recv);
+	if (!err)
+		err = dd_slice_take(ctx, &arg->send, true, &svc->send_use,
+				    &svc->send);
+	if (err)
+		return err;
+	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);
+	svc->send_block = dd_block_size(svc->send.length, svc->maxconn);
+	if (!svc->recv_block || (svc->send.length && !svc->send_block))
+		return -EINVAL;
+	err = dd_service_alloc_blocks(svc);
+	if (err)
+		return err;
+	svc->cell_units = DD_CELL_UNITS;
+	return dd_area_alloc(&ctx->area, svc->maxconn * svc->cell_units,
+			     &svc->cells_unit);
+}
+
+/*
+ * Slots for the notes of a connection: its window, the one added by dd_credit_slots(),
+ * and one for the close note.
+ */
+static u32 dd_service_slots(const struct dd_service *svc, u32 window)
+{
+	return dd_credit_slots(window) + !!(svc->flags & DD_SERVE_CLOSE);
+}
+
+/* With a list per connection, the service's list gets only connection notes. */
+static u32 dd_block_slots(const struct dd_service *svc)
+{
+	return svc->flags & DD_SERVE_ACCEPT ? 1 :
+	       dd_service_slots(svc, svc->window);
+}
+
+static int dd_service_take_list(struct dd_service *svc,
+				const struct dd_serve *arg)
+{
+	u64 room = (u64)svc->maxconn * dd_block_slots(svc);
+	struct dd_list *list;
+
+	/* Slots are reserved with the first connection of each block. */
+	list = dd_list_attach(svc->obj.ctx, arg->list,
+			      arg->flags & DD_SERVE_LIST, 0,
+			      min_t(u64, room, U32_MAX));
+	if (IS_ERR(list))
+		return PTR_ERR(list);
+	svc->list = list;
+	svc->attached = true;
+	return 0;
+}
+
+static int dd_service_publish(struct dd_service *svc)
+{
+	int err;
+
+	err = dd_obj_reserve(&svc->obj);
+	if (err)
+		return err;
+	mutex_lock(&svc->lock);
+	/* A client that finds the name now waits for the service's lock. */
+	err = dd_name_add(svc->obj.ctx->node, &svc->name);
+	if (err) {
+		dd_obj_unreserve(&svc->obj);
+	} else {
+		dd_list_publish(svc->list);
+		dd_obj_publish(&svc->obj);
+		svc->dead = false;
+	}
+	mutex_unlock(&svc->lock);
+	return err;
+}
+
+static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
+{
+	int err;
+
+	err = dd_service_take_memory(svc, arg);
+	if (!err)
+		err = dd_service_take_list(svc, arg);
+	if (!err)
+		err = dd_service_publish(svc);
+	return err;
+}
+
+static struct dd_service *dd_service_create(struct dd_ctx *ctx,
+					    const struct dd_serve *arg)
+{
+	struct dd_service *svc = kzalloc(sizeof(*svc), GFP_KERNEL_ACCOUNT);
+
+	if (!svc)
+		return NULL;
+	dd_obj_init(&svc->obj, ctx, &dd_service_ops);
+	mutex_init(&svc->lock);
+	INIT_LIST_HEAD(&svc->free);
+	svc->name.obj = &svc->obj;
+	svc->name.class = DD_CLASS_SERVICE;
+	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
+	svc->dead = true;
+	svc->flags = arg->flags;
+	svc->uid = current_euid();
+	svc->only_uid = make_kuid(current_user_ns(), arg->uid);
+	svc->only_gid = make_kgid(current_user_ns(), arg->gid);
+	svc->peruser = arg->peruser;
+	svc->maxconn = arg->maxconn;
+	svc->window = dd_credit_window(arg->window, DD_CONN_RPC);
+	svc->stream_window = dd_credit_window(arg->window, DD_CONN_STREAM);
+	return svc;
+}
+
+/**
+ * dd_service_serve() - register a service
+ * @ctx: the caller
+ * @arg: argument of user space; the results are filled in
+ *
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
+ */
+int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
+{
+	struct dd_service *svc;
+	int err;
+
+	err = dd_service_check_args(arg);
+	if (err)
+		return err;
+	if (!READ_ONCE(ctx->node->up))
+		return -ENETDOWN;
+	svc = dd_service_create(ctx, arg);
+	if (!svc)
+		return -ENOMEM;
+	mutex_lock(&ctx->lock);
+	err = ctx->dead ? -ESTALE : dd_service_make(svc, arg);
+	if (!err) {
+		arg->list = svc->list->obj.id;
+		arg->service = svc->obj.id;
+		arg->list_unit = svc->list->unit;
+		arg->cells_unit = svc->cells_unit;
+		arg->cell_units = svc->cell_units;
+		arg->recv_block = svc->recv_block;
+		arg->send_block = svc->send_block;
+		dd_event(&svc->obj, true);
+	}
+	mutex_unlock(&ctx->lock);
+	if (err)
+		dd_service_put(svc);
+	return err;
+}
+
+/* Get a reference to the connection that has block @i. */
+static struct dd_conn *dd_service_conn(struct dd_service *svc, u32 i)
+{
+	struct dd_conn *conn;
+
+	mutex_lock(&svc->lock);
+	conn = svc->blocks[i].conn;
+	if (conn && !refcount_inc_not_zero(&conn->imp.obj.users))
+		conn = NULL;
+	mutex_unlock(&svc->lock);
+	return conn;
+}
+
+/*
+ * Remove the name and the id of a service, and end its connections. The caller holds a
+ * reference; its context is locked.
+ */
+static void dd_service_end(struct dd_obj *obj)
+{
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
+	bool was_dead;
+	u32 i;
+
+	mutex_lock(&svc->lock);
+	was_dead = svc->dead;
+	if (!was_dead) {
+		svc->dead = true;
+		dd_name_del(svc->obj.ctx->node, &svc->name);
+	}
+	mutex_unlock(&svc->lock);
+	if (was_dead)
+		return;
+	/* No client is accepted any more, so one pass finds every connection. */
+	for (i = 0; i < svc->maxconn; i++) {
+		struct dd_conn *conn = dd_service_conn(svc, i);
+
+		if (!conn)
+			continue;
+		dd_conn_end(&conn->imp.obj);
+		dd_conn_put(conn);
+		cond_resched();
+	}
+	dd_service_strip(svc);
+	dd_event(obj, false);
+	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
+		dd_obj_put(obj);
+}
+
+const struct dd_obj_ops dd_service_ops = {
+	.stage = DD_STAGE_NAMES,
+	.end = dd_service_end,
+	.release = dd_service_release,
+};
+
+/*
+ * Send the messages accepted for other nodes first, like dd_conn_close(). A pass with a
+ * @timeout of 0 starts the time limits of all connections; the second pass waits.
+ */
+static int dd_service_drain(struct dd_service *svc, u64 timeout)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < svc->maxconn && err != -EINTR; i++) {
+		struct dd_conn *conn = dd_service_conn(svc, i);
+
+		if (conn) {
+			err = dd_conn_drain(conn, timeout);
+			dd_conn_put(conn);
+		}
+		cond_resched();
+	}
+	return err == -EINTR ? err : 0;
+}
+
+int dd_service_unserve(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_service *svc = dd_obj_get(ctx, id, &dd_service_ops);
+	int err;
+
+	if (!svc)
+		return -ENOENT;
+	err = dd_service_drain(svc, 0);
+	if (!err)
+		err = dd_service_drain(svc, U64_MAX);
+	if (!err) {
+		mutex_lock(&ctx->lock);
+		dd_service_end(&svc->obj);
+		mutex_unlock(&ctx->lock);
+	}
+	dd_service_put(svc);
+	return err;
+}
+
+/*
+ * Whether the receiver has read all notes that the last client of a block posted to a
+ * ring. Once the client's context does not own the ring any more, the notes in it are
+ * final; and the ring gets another sender only after all of them have been read.
+ */
+static bool dd_block_ring_read(const struct dd_service *svc,
+			       const struct dd_block *block)
+{
+	struct dd_ring *ring = block->ring;
+	bool read;
+
+	if (!ring || dd_ring_head(ring) >= block->ring_end)
+		return true;
+	mutex_lock(&svc->list->lock);
+	read = ring->from ? ring->from->serial + 1ull != block->client.ctx :
+			    !dd_ring_has(ring, dd_ring_head(ring));
+	mutex_unlock(&svc->list->lock);
+	return read;
+}
+
+/*
+ * Whether all notes of a block's previous connections have been read: an accepted
+ * message must not be lost because its sender has closed.
+ */
+static bool dd_block_clean(const struct dd_service *svc,
+			   const struct dd_block *block)
+{
+	const struct dd_conn *conn = block->conn;
+	u64 head = dd_list_head_pos(svc->list);
+
+	/* A list per connection is freed with its connection. */
+	if (svc->flags & DD_SERVE_ACCEPT && conn &&
+	    (dd_credit_last(conn->chan.credit) > dd_list_head_pos(conn->seg.list) ||
+	     dd_rings_ready(conn->seg.list)))
+		return false;
+	return max(block->conn_note, dd_credit_last(&block->credit)) <= head &&
+	       dd_block_ring_read(svc, block);
+}
+
+/*
+ * Number of messages of a block's last client that the server may still be working on:
+ * messages received less replies, where a reply refused because the client was gone
+ * counts. 0 if the server has closed.
+ */
+static u64 dd_block_owed(const struct dd_block *block)
+{
+	const struct dd_conn *conn = block->conn;
+	u64 got, sent;
+
+	if (!conn || READ_ONCE(conn->closing))
+		return 0;
+	/* Either number may have been written by a process. */
+	if (check_add_overflow(READ_ONCE(conn->chan.received), conn->owed, &got))
+		got = U64_MAX;
+	if (check_add_overflow(dd_direct_last(&conn->imp),
+			       (u64)READ_ONCE(conn->imp.refused), &sent))
+		sent = U64_MAX;
+	return got - min(got, sent);
+}
+
+static bool dd_client_same_user(const struct dd_client_id *a, const struct dd_client_id *b)
+{
+	return uid_eq(a->uid, b->uid) && a->node == b->node;
+}
+
+/* Whether a client may connect; one on this node is the current process. */
+static bool dd_service_admits(const struct dd_service *svc,
+			      const struct dd_client_id *cid)
+{
+	const u32 some = DD_SERVE_SAME_USER | DD_SERVE_UID | DD_SERVE_GID;
+
+	return !(svc->flags & some) ||
+	       (svc->flags & DD_SERVE_SAME_USER && uid_eq(cid->uid, svc->uid)) ||
+	       (svc->flags & DD_SERVE_UID && uid_eq(cid->uid, svc->only_uid)) ||
+	       (svc->flags & DD_SERVE_GID && cid->ctx &&
+		in_egroup_p(svc->only_gid));
+}
+
+/* Whether a client's user has all the blocks it may have. */
+static bool dd_service_share_used(const struct dd_service *svc,
+				  const struct dd_client_id *cid)
+{
+	u32 i, n = 0;
+
+	for (i = 0; svc->peruser && i < svc->maxconn; i++) {
+		const struct dd_block *block = &svc->blocks[i];
+
+		/* A block that was never given away has no user. */
+		if (block->bytes && dd_client_same_user(&block->client, cid) &&
+		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
+		     dd_block_owed(block)))
+			n++;
+	}
+	return svc->peruser && n >= svc->peruser;
+}
+
+/*
+ * Choose a block for a client. A block whose messages the server may be working on is
+ * given only to the same user, and only if there is no other block or the user may have
+ * no more blocks. With @ready only a block that has had a connection is chosen.
+ */
+static struct dd_block *dd_service_choose(struct dd_service *svc,
+					  const struct dd_client_id *cid, bool ready)
+{
+	bool more = !dd_service_share_used(svc, cid);
+	struct dd_block *block, *own = NULL;
+
+	list_for_each_entry(block, &svc->free, free) {
+		if ((ready && !block->ready) || !dd_block_clean(svc, block))
+			continue;
+		if (!dd_block_owed(block)) {
+			if (more)
+				return block;
+			continue;
+		}
+		if (!own && dd_client_same_user(&block->client, cid))
+			own = block;
+	}
+	return own;
+}
+
+/**
+ * struct dd_kit - resources for a block that has had no connection
+ * @slots: slots reserved in the service's list; 0 if there is no kit
+ * @credit: for the block
+ */
+struct dd_kit {
+	u32 slots;
+	struct dd_credit credit;
+};
+
+/* Called with the service unlocked, as it allocates. */
+static int dd_kit_make(struct dd_service *svc, struct dd_kit *kit)
+{
+	bool accept = svc->flags & DD_SERVE_ACCEPT;
+	struct dd_ctx *ctx = svc->obj.ctx;
+	u32 slots = dd_block_slots(svc);
+	int err;
+
+	err = dd_credit_make(ctx, &kit->credit, accept ? 1 : svc->window);
+	if (err)
+		return err;
+	err = dd_list_reserve(svc->list, slots, 0);
+	if (err)
+		dd_credit_drop(ctx, &kit->credit);
+	else
+		kit->slots = slots;
+	return err;
+}
+
+static void dd_kit_drop(struct dd_service *svc, struct dd_kit *kit)
+{
+	if (!kit->slots)
+		return;
+	dd_list_unreserve(svc->list, kit->slots);
+	dd_credit_drop(svc->obj.ctx, &kit->credit);
+}
+
+static void dd_kit_give(struct dd_service *svc, struct dd_kit *kit,
+			struct dd_block *block)
+{
+	block->ready = true;
+	svc->slots += kit->slots;
+	kit->slots = 0;
+	if (kit->credit.window > 1)
+		block->credit = kit->credit;
+}
+
+/*
+ * Choose a block for an end, which has its own credit or uses that of the block. The
+ * service is locked; it is unlocked meanwhile if a kit has to be made.
+ */
+static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
+			   const struct dd_client_id *cid, struct dd_kit *kit,
+			   struct dd_block **block)
+{
+	bool need = !conn->chan.credit || svc->flags & DD_SERVE_ACCEPT;
+	int err = 0;
+
+	for (;;) {
+		if (svc->dead)
+			return -ECONNREFUSED;
+		/* If a kit cannot be made, use a block that has had a connection. */
+		*block = dd_service_choose(svc, cid, err);
+		if (!*block)
+			return err ? err : -EUSERS;
+		if ((*block)->ready || !need)
+			return 0;
+		if (kit->slots) {
+			dd_kit_give(svc, kit, *block);
+			return 0;
+		}
+		mutex_unlock(&svc->lock);
+		err = dd_kit_make(svc, kit);
+		mutex_lock(&svc->lock);
+	}
+}
+
+/*
+ * Allocate a credit for this connection alone: with DD_SERVE_ACCEPT, together with a
+ * list; or if its window is larger than that of the blocks, with slots reserved in the
+ * service's list.
+ */
+static int dd_service_own_credit(struct dd_conn *conn, u32 window)
+{
+	struct dd_service *svc = conn->svc;
+	struct dd_ctx *ctx = svc->obj.ctx;
+	struct dd_credit *credit;
+	struct dd_list *list = svc->list;
+	int err;
+
+	credit = kzalloc(sizeof(*credit), dd_gfp(ctx));
+	if (!credit)
+		return -ENOMEM;
+	conn->chan.credit = credit;
+	err = dd_credit_make(ctx, credit, window);
+	if (err)
+		return err;
+	if (svc->flags & DD_SERVE_ACCEPT) {
+		list = dd_list_create(ctx, dd_service_slots(svc, window), 0);
+		if (IS_ERR(list))
+			return PTR_ERR(list);
+	} else {
+		err = dd_list_reserve(list, dd_service_slots(svc, window), 1);
+		if (err)
+			return err;
+		refcount_inc(&list->obj.users);
+	}
+	conn->seg.list = list;
+	return 0;
+}
+
+/* Implements dd_segment_ops.zeroed(). */
+static void dd_service_zeroed(struct dd_segment *seg)
+{
+	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
+	struct dd_block *block = &conn->svc->blocks[seg->index];
+
+	seg->mixed = false;
+	block->bytes = block->client.ctx;
+}
+
+/* Implements dd_segment_ops.unsure(). */
+static void dd_service_unsure(struct dd_segment *seg, u64 n)
+{
+	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
+
+	if (check_add_overflow(conn->owed, n, &conn->owed))
+		conn->owed = U64_MAX;
+}
+
+static const struct dd_segment_ops dd_service_segment_ops = {
+	.zeroed = dd_service_zeroed,
+	.unsure = dd_service_unsure,
+};
+
+/*
+ * Make a serving end, before its block is chosen. The service must not be locked: this
+ * allocates, and releasing the end takes the lock.
+ */
+static struct dd_conn *dd_service_new(struct dd_service *svc, u8 type)
+{
+	u32 window = type == DD_CONN_STREAM ? svc->stream_window : svc->window;
+	struct dd_conn *conn = dd_conn_alloc(svc->obj.ctx, type, true);
+	int err = 0;
+
+	if (IS_ERR(conn))
+		return conn;
+	conn->released = true;
+	conn->svc = svc;
+	refcount_inc(&svc->obj.users);
+	dd_conn_owner(conn, svc->uid, svc->flags & DD_SERVE_NODIRECT,
+		      svc->flags & DD_SERVE_DIRECT_ANY);
+	dd_segment_init(&conn->seg, svc->obj.ctx->node, DD_RIGHT_PUT);
+	conn->seg.ops = &dd_service_segment_ops;
+	if (svc->flags & DD_SERVE_ACCEPT || window != svc->window)
+		err = dd_service_own_credit(conn, window);
+	if (!err)
+		err = dd_obj_reserve(&conn->imp.obj);
+	if (!err)
+		return conn;
+	dd_conn_put(conn);
+	return ERR_PTR(err);
+}
+
+/* Assign a block to a serving end. */
+static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
+			     struct dd_conn *conn)
+{
+	u32 nr = block - svc->blocks;
+
+	/* A server still working on messages of the last client replies on this end. */
+	conn->owed = dd_block_owed(block);
+	conn->seg.index = nr;
+	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
+	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
+	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
+	conn->seg.mem.region = svc->recv.region;
+	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
+	conn->seg.mem.length = svc->recv_block;
+	if (svc->send.region) {
+		conn->imp.send.region = svc->send.region;
+		conn->imp.send.offset = svc->send.offset + nr * svc->send_block;
+		conn->imp.send.length = svc->send_block;
+	}
+	if (!conn->chan.credit) {
+		conn->chan.credit = &block->credit;
+		block->credit.seen = 0;
+		conn->seg.list = svc->list;
+	}
+}
+
+/* Post a connection note, in the slot reserved for it. */
+static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
+				const struct dd_conn *conn)
+{
+	struct dd_rec rec = {
+		.type = DD_NOTE_CONN,
+		.conn = dd_obj_serial(&conn->imp.obj),
+		.cookie = conn->seg.cookie,
+	};
+	u64 pos;
+
+	/* The ring is moved only under this lock. */
+	mutex_lock(&svc->list->lock);
+	if (!WARN_ON_ONCE(!dd_list_post(svc->list, &rec, &pos)))
+		block->conn_note = pos + 1;
+	mutex_unlock(&svc->list->lock);
+	dd_list_wake(svc->list);
+}
+
+/* Remove the id of the block's previous end and return it, with a reference. */
+static struct dd_conn *dd_service_evict(struct dd_block *block)
+{
+	struct dd_conn *old = block->conn;
+
+	block->conn = NULL;
+	if (!old)
+		return NULL;
+	/* Its release has not run, as that clears block->conn under the same lock. */
+	dd_direct_forget(&old->chan);
+	if (!refcount_inc_not_zero(&old->imp.obj.users))
+		return NULL;
+	if (xchg(&old->closing, 1))
+		return old;
+	dd_event(&old->imp.obj, false);
+	if (dd_obj_remove(&old->imp.obj))
+		/* The reference of the table; the caller's one remains. */
+		dd_conn_put(old);
+	return old;
+}
+
+static void dd_service_give(struct dd_service *svc, struct dd_block *block,
+			    struct dd_conn *conn, struct dd_conn *client,
+			    const struct dd_client_id *cid)
+{
+	list_del_init(&block->free);
+	block->conn = conn;
+	block->client = *cid;
+	conn->seg.mixed = block->bytes && block->bytes != cid->ctx;
+	block->bytes = conn->seg.mixed || !cid->ctx ? ~0ull : cid->ctx;
+	conn->released = false;
+	/* WRITE_ONCE(): reports read these without the lock. */
+	WRITE_ONCE(svc->nconn, svc->nconn + 1);
+	WRITE_ONCE(svc->past.conns, svc->past.conns + 1);
+	if (client)
+		dd_conn_pair(conn, client);
+	if (svc->flags & DD_SERVE_ACCEPT)
+		dd_list_publish(conn->seg.list);
+	dd_obj_publish(&conn->imp.obj);
+	if (svc->flags & DD_SERVE_ACCEPT)
+		dd_service_announce(svc, block, conn);
+	if (!client)
+		dd_remote_go(dd_remote_of(conn));
+}
+
+/* Give the block to the serving end; the service is locked. */
+static int dd_service_take(struct dd_service *svc, struct dd_block *block,
+			   struct dd_conn *conn, struct dd_conn *client,
+			   struct dd_conn_net_call *call,
+			   const struct dd_client_id *cid, struct dd_conn **old)
+{
+	int err;
+
+	dd_service_equip(svc, block, conn);
+	err = call ? dd_conn_net_accept(call, conn) : 0;
+	if (err)
+		return err;
+	*old = dd_service_evict(block);
+	refcount_inc(&conn->imp.obj.users);
+	dd_service_give(svc, block, conn, client, cid);
+	return 0;
+}
+
+static void dd_service_client_id(const struct dd_conn *client,
+				 const struct dd_conn_net_call *call, struct dd_client_id *cid)
+{
+	if (call) {
+		dd_conn_net_caller(call, cid);
+		return;
+	}
+	*cid = (struct dd_client_id) {
+		.uid = client->imp.uid,
+		.node = READ_ONCE(client->imp.obj.ctx->node->id),
+		.ctx = client->imp.obj.ctx->serial + 1ull,
+	};
+}
+
+static int dd_service_admit(struct dd_service *svc, u8 type,
+			    struct dd_conn *client, struct dd_conn_net_call *call)
+{
+	struct dd_conn *conn, *old = NULL;
+	struct dd_kit kit = {};
+	struct dd_block *block;
+	struct dd_client_id cid;
+	int err;
+
+	dd_service_client_id(client, call, &cid);
+	if (!dd_service_admits(svc, &cid))
+		return -EACCES;
+
+	conn = dd_service_new(svc, type);
+	if (IS_ERR(conn))
+		return PTR_ERR(conn);
+	err = call ? dd_conn_net_learn_client(call, conn) : 0;
+	if (err)
+		goto out;
+	err = mutex_lock_killable(&svc->lock);
+	if (err)
+		goto out;
+	err = dd_service_pick(svc, conn, &cid, &kit, &block);
+	if (!err)
+		err = dd_service_take(svc, block, conn, client, call, &cid,
+				      &old);
+	mutex_unlock(&svc->lock);
+	dd_kit_drop(svc, &kit);
+	if (old)
+		dd_conn_put(old);
+	/* For two ends on this node, dd_conn_connect() reports the connection. */
+	if (!err && call) {
+		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
+		if (trace_dd_connect_enabled())
+			trace_dd_connect(&conn->imp, conn->type, conn->server,
+					 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
+		dd_event(&conn->imp.obj, true);
+	}
+out:
+	if (err)
+		dd_obj_unreserve(&conn->imp.obj);
+	dd_conn_put(conn);
+	return err;
+}
+
+/**
+ * dd_service_accept() - connect a client to a service
+ * @svc: the service
+ * @type: enum dd_conn_type
+ * @client: the connecting end, equipped, its id reserved; NULL if it is remote
+ * @call: the request of a client on another node, else NULL
+ *
+ * The resources of the serving end are charged to the server's user and memory cgroup.
+ *
+ * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
+ * ended; %-EUSERS if there is no block for this client; %-ENOBUFS if the server's
+ * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
+ * caller was killed. On error nothing has changed.
+ */
+int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
+		      struct dd_conn_net_call *call)
+{
+	struct mem_cgroup *before = dd_owner_enter(svc->obj.ctx);
+	int err = dd_service_admit(svc, type, client, call);
+
+	dd_owner_leave(before);
+	return err == -EDQUOT ? -ENOBUFS : err;
+}
+
+/**
+ * dd_service_released() - a connection has ended: its block may be given away
+ * @conn: the serving end, of which the caller holds a reference
+ */
+void dd_service_released(struct dd_conn *conn)
+{
+	struct dd_service *svc = conn->svc;
+	struct dd_block *block;
+
+	mutex_lock(&svc->lock);
+	if (!conn->released) {
+		conn->released = true;
+		dd_stat_inc(conn->imp.obj.ctx->node, DD_STAT_CLOSES);
+		WRITE_ONCE(svc->nconn, svc->nconn - 1);
+		svc->past.received += conn->chan.received;
+		svc->past.sent += conn->imp.submitted;
+		block = &svc->blocks[conn->seg.index];
+		list_add_tail(&block->free, &svc->free);
+		/* Its credit is freed with it, but its notes stay in the list. */
+		if (conn->seg.list == svc->list &&
+		    conn->chan.credit != &block->credit)
+			block->conn_note = dd_credit_last(conn->chan.credit);
+		/* With a list per connection, the ring is freed with that list. */
+		block->ring = NULL;
+		if (conn->chan.direct_rx && !(svc->flags & DD_SERVE_ACCEPT)) {
+			block->ring = conn->chan.direct_rx->ring;
+			block->ring_end = conn->chan.direct_rx->end;
+		}
+	}
+	mutex_unlock(&svc->lock);
+}
+
+static void dd_service_drop_credit(struct dd_conn *conn)
+{
+	struct dd_credit *credit = conn->chan.credit;
+
+	if (!credit)
+		return;
+	if (conn->seg.list)
+		dd_list_detach(conn->seg.list,
+			       dd_service_slots(conn->svc, credit->window),
+			       dd_credit_last(credit));
+	dd_credit_drop(conn->imp.obj.ctx, credit);
+	kfree(credit);
+}
+
+/* The last reference to a serving end was dropped. */
+void dd_service_forget(struct dd_conn *conn)
+{
+	struct dd_service *svc = conn->svc;
+	struct dd_block *block;
+
+	if (!svc)
+		return;
+	block = &svc->blocks[conn->seg.index];
+	mutex_lock(&svc->lock);
+	if (block->conn == conn)
+		block->conn = NULL;
+	mutex_unlock(&svc->lock);
+	if (conn->chan.credit != &block->credit)
+		dd_service_drop_credit(conn);
+	dd_service_put(svc);
+}
+
+/* Describe the blocks of a serving end; none after the service has ended. */
+void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
+		       struct dd_buf *recv)
+{
+	struct dd_service *svc = conn->svc;
+
+	mutex_lock(&svc->lock);
+	dd_bytes_describe(&svc->send, conn->imp.send.offset, conn->imp.send.length,
+			  send);
+	dd_bytes_describe(&svc->recv, conn->seg.mem.offset,
+			  conn->seg.mem.length, recv);
+	mutex_unlock(&svc->lock);
+}
+
+static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)
+{
+	u32 i, n = 0;
+
+	mutex_lock(&svc->lock);
+	for (i = 0; i < svc->maxconn; i++) {
+		const struct dd_conn *conn = svc->blocks[i].conn;
+
+		if (!conn || conn->released)
+			continue;
+		if (n < max)
+			conns[n] = dd_obj_serial(&conn->imp.obj);
+		n++;
+	}
+	mutex_unlock(&svc->lock);
+	return n;
+}
+
+/* Return the serials of a service's connections, as many as fit, and their number. */
+int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
+{
+	struct dd_service *svc;
+	u64 *conns;
+	int err = 0;
+	u32 max;
+
+	if (arg->__reserved)
+		return -EINVAL;
+	svc = dd_obj_get(ctx, arg->service, &dd_service_ops);
+	if (!svc)
+		return -ENOENT;
+	max = min(arg->count, svc->maxconn);
+	conns = kvcalloc(max + 1, sizeof(*conns), GFP_KERNEL);
+	if (!conns) {
+		err = -ENOMEM;
+		goto out;
+	}
+	arg->count = dd_service_list_conns(svc, conns, max);
+	if (copy_to_user(u64_to_user_ptr(arg->conns), conns,
+			 min(max, arg->count) * sizeof(*conns)))
+		err = -EFAULT;
+	kvfree(conns);
+out:
+	dd_service_put(svc);
+	return err;
+}

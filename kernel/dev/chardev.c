@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/dd: open, ioctl, mmap, poll.
+ */
+#include <linux/compat.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/nsproxy.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
+#include <linux/uaccess.h>
+
+#include "core/area.h"
+#include "dev/chardev.h"
+#include "compat/compat.h"
+#include "ddp/conn.h"
+#include "core/ctx.h"
+#include "direct/direct.h"
+#include "core/submit.h"
+#include "core/notelist.h"
+#include "cluster/peer.h"
+#include "core/region.h"
+#include "ddp/service.h"
+#include "core/window.h"
+
+static int dd_open(struct inode *inode, struct file *file)
+{
+	struct dd_ctx *ctx;
+
+	if (!current->mm)
+		return -EINVAL;
+	ctx = dd_ctx_create(current->nsproxy->net_ns);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	file->private_data = ctx;
+	/* Mappings are found by this inode when a window is revoked. */
+	file->f_mapping = ctx->inode->i_mapping;
+	return 0;
+}
+
+static int dd_release(struct inode *inode, struct file *file)
+{
+	struct dd_ctx *ctx = file->private_data;
+
+	dd_ctx_end(ctx);
+	dd_ctx_put(ctx);
+	return 0;
+}
+
+/* ---- mmap --------------------------------------------------------------- */
+
+static void dd_area_vm_open(struct vm_area_struct *vma)
+{
+	struct dd_ctx *ctx = vma->vm_private_data;
+
+	atomic_inc(&ctx->area_maps);
+}
+
+/*
+ * The owner's address space is torn down, or the owner has unmapped the area. The
+ * caller holds mmap_lock, which other paths take inside the locks that ending a
+ * context needs, so a worker ends the context.
+ */
+static void dd_area_vm_close(struct vm_area_struct *vma)
+{
+	struct dd_ctx *ctx = vma->vm_private_data;
+
+	if (!atomic_dec_and_test(&ctx->area_maps))
+		return;
+	dd_ctx_get(ctx);
+	if (!queue_work(dd_wq, &ctx->end_work))
+		dd_ctx_put(ctx);
+}
+
+static int dd_area_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
+static vm_fault_t dd_area_vm_fault(struct vm_fault *vmf)
+{
+	struct dd_ctx *ctx = vmf->vma->vm_private_data;
+	struct page *page = dd_area_page(&ctx->area, vmf->pgoff);
+
+	if (!page)
+		return VM_FAULT_SIGBUS;
+	get_page(page);
+	vmf->page = page;
+	return 0;
+}
+
+static const struct vm_operations_struct dd_area_vm_ops = {
+	.open = dd_area_vm_open,
+	.close = dd_area_vm_close,
+	.may_split = dd_area_vm_may_split,
+	.fault = dd_area_vm_fault,
+};
+
+static int dd_area_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
+{
+	if (vma->vm_end - vma->vm_start > DD_AREA_SIZE)
+		return -EINVAL;
+	if (atomic_cmpxchg(&ctx->area_maps, 0, 1))
+		return -EBUSY;
+	/*
+	 * VM_IO also prevents GUP, mlock() and MADV_DOFORK. mremap() may expand the
+	 * mapping beyond the end of the area, where faults raise SIGBUS.
+	 */
+	vm_flags_mod(vma, VM_IO | VM_DONTCOPY | VM_DONTDUMP, VM_MAYEXEC);
+	vma->vm_private_data = ctx;
+	vma->vm_ops = &dd_area_vm_ops;
+	return 0;
+}
+
+static int dd_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct dd_ctx *ctx = file->private_data;
+	int err = dd_ctx_check(ctx);
+
+	if (err)
+		return err;
+	if (!(vma->vm_flags & VM_SHARED) || vma->vm_flags & VM_EXEC)
+		return -EINVAL;
+	if (vma->vm_pgoff == DD_AREA_OFFSET >> PAGE_SHIFT)
+		return dd_area_mmap(ctx, vma);
+	if (xa_load(&ctx->windows, vma->vm_pgoff))
+		return dd_window_mmap(ctx, vma);
+	return dd_region_mmap(ctx, vma);
+}
+
+/* ---- ioctl -------------------------------------------------------------- */
+
+static int dd_do_info(struct dd_ctx *ctx, void *arg)
+{
+	struct dd_info *info = arg;
+
+	info->abi = DD_ABI_VERSION;
+	info->features = DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT;
+	info->area_size = DD_AREA_SIZE;
+	info->node = READ_ONCE(ctx->node->id);
+	info->maxnodes = READ_ONCE(ctx->node->max);
+	info->up = READ_ONCE(ctx->node->up);
+	info->packet_size = dd_peers_packet_size(ctx->node, DD_PACKET_SIZE);
+	info->memlock_limit = rlimit(RLIMIT_MEMLOCK);
+	info->memlock_used = (u64)atomic_long_read(&ctx->user->locked_vm) <<
+			     PAGE_SHIFT;
+	return 0;
+}
+
+static int dd_do_region_alloc(struct dd_ctx *ctx, void *arg)
+{
+	return dd_region_alloc(ctx, arg);
+}
+
+static void dd_undo_region_alloc(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_region_alloc *region = arg;
+
+	dd_region_free(ctx, region->region);
+}
+
+static int dd_do_serve(struct dd_ctx *ctx, void *arg)
+{
+	return dd_service_serve(ctx, arg);
+}
+
+static void dd_undo_serve(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_serve *serve = arg;
+
+	dd_service_unserve(ctx, serve->service);
+}
+
+static int dd_do_connect(struct dd_ctx *ctx, void *arg)
+{
+	return dd_conn_connect(ctx, arg);
+}
+
+static void dd_undo_connect(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_connect *connect = arg;
+
+	dd_conn_close(ctx, connect->conn);
+}
+
+static int dd_do_conn_info(struct dd_ctx *ctx, void *arg)
+{
+	return dd_conn_info(ctx, arg);
+}
+
+static int dd_do_conn_list(struct dd_ctx *ctx, void *arg)
+{
+	return dd_service_conns(ctx, arg);
+}
+
+static int dd_do_conn_wait(struct dd_ctx *ctx, void *arg)
+{
+	return dd_conn_wait(ctx, arg);
+}
+
+static int dd_do_list_info(struct dd_ctx *ctx, void *arg)
+{
+	return dd_list_info(ctx, arg);
+}
+
+static int dd_do_list_wait(struct dd_ctx *ctx, void *arg)
+{
+	return dd_list_wait(ctx, arg);
+}
+
+static int dd_do_direct(struct dd_ctx *ctx, void *arg)
+{
+	return dd_direct_grant(ctx, arg);
+}
+
+static int dd_do_submit(struct dd_ctx *ctx, void *arg)
+{
+	return dd_nic_submit(ctx, arg);
+}
+
+/**
+ * struct dd_ioctl - an ioctl that takes a structure
+ * @fn: serves it, with the kernel's copy of the structure
+ * @undo: undoes it if the results cannot be stored, or NULL
+ * @size: size of the kernel's copy
+ * @min: size of the first version of the structure
+ * @no_area: allowed before the area is mapped
+ */
+struct dd_ioctl {
+	int (*fn)(struct dd_ctx *ctx, void *arg);
+	void (*undo)(struct dd_ctx *ctx, const void *arg);
+	u32 size;
+	u32 min;
+	bool no_area;
+};
+
+/* @last is the last member of the structure's first version. */
+#define DD_IOCTL(nr, _fn, _undo, type, last)				\
+	[_IOC_NR(nr)] = {						\
+		.fn = _fn,						\
+		.undo = _undo,						\
+		.size = sizeof(struct type),				\
+		.min = offsetofend(struct type, last),			\
+	}
+
+static const struct dd_ioctl dd_ioctls[] = {
+	[_IOC_NR(DD_IOC_INFO)] = {
+		.fn = dd_do_info,
+		.size = sizeof(struct dd_info),
+		.min = offsetofend(struct dd_info, memlock_used),
+		.no_area = true,
+	},
+	DD_IOCTL(DD_IOC_REGION_ALLOC, dd_do_region_alloc, dd_undo_region_alloc,
+		 dd_region_alloc, __reserved),
+	DD_IOCTL(DD_IOC_SERVE, dd_do_serve, dd_undo_serve, dd_serve,
+		 send_block),
+	DD_IOCTL(DD_IOC_CONNECT, dd_do_connect, dd_undo_connect, dd_connect,
+		 peer_size),
+	DD_IOCTL(DD_IOC_CONN_INFO, dd_do_conn_info, NULL, dd_conn_info,
+		 send_window),
+	DD_IOCTL(DD_IOC_CONN_LIST, dd_do_conn_list, NULL, dd_conn_list,
+		 __reserved),
+	DD_IOCTL(DD_IOC_CONN_WAIT, dd_do_conn_wait, NULL, dd_conn_wait,
+		 timeout),
+	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, NULL, dd_list_info, users),
+	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
+		 timeout),
+	/* Nothing to undo: a second call returns the same. */
+	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, __reserved),
+	/* Nothing to undo: the cells show which requests were accepted. */
+	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
+};
+
+union dd_ioctl_arg {
+	struct dd_info info;
+	struct dd_region_alloc region_alloc;
+	struct dd_serve serve;
+	struct dd_connect connect;
+	struct dd_conn_info conn_info;
+	struct dd_conn_list conn_list;
+	struct dd_conn_wait conn_wait;
+	struct dd_list_info list_info;
+	struct dd_list_wait list_wait;
+	struct dd_direct direct;
+	struct dd_submit submit;
+};
+
+static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
+			   void __user *uarg)
+{
+	union dd_ioctl_arg arg;
+	u32 size;
+	int err;
+
+	if (get_user(size, (u32 __user *)uarg))
+		return -EFAULT;
+	if (size < op->min || size > PAGE_SIZE)
+		return -EINVAL;
+	if (!op->no_area && !atomic_read(&ctx->area_maps))
+		return -ENXIO;
+	err = copy_struct_from_user(&arg, op->size, uarg, size);
+	if (err)
+		return err;
+	err = op->fn(ctx, &arg);
+	if (err)
+		return err;
+	*(u32 *)&arg = size;
+	if (!copy_to_user(uarg, &arg, min(size, op->size)))
+		return 0;
+	/* The caller does not know the id of what was created. */
+	if (op->undo)
+		op->undo(ctx, &arg);
+	return -EFAULT;
+}
+
+/* ioctls that take an id. */
+static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
+{
+	struct dd_list *list;
+
+	switch (cmd) {
+	case DD_IOC_LIST_KICK:
+		list = dd_obj_get(ctx, id, &dd_list_ops);
+		if (!list)
+			return -ENOENT;
+		dd_list_kick(list);
+		dd_list_put(list);
+		return 0;
+	case DD_IOC_LIST_FD:
+		return dd_list_fd(ctx, id);
+	case DD_IOC_REGION_FREE:
+		return dd_region_free(ctx, id);
+	case DD_IOC_UNSERVE:
+		return dd_service_unserve(ctx, id);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct dd_ctx *ctx = file->private_data;
+	unsigned int nr = _IOC_NR(cmd);
+	int err;
+
+	err = dd_ctx_check(ctx);
+	if (unlikely(err))
+		return err;
+	if (likely(cmd == DD_IOC_DOORBELL))
+		return dd_nic_doorbell(ctx, arg);
+	if (cmd == DD_IOC_CLOSE)
+		return dd_conn_close(ctx, arg);
+	if (cmd == DD_IOC_WAKE)
+		return dd_direct_wake(ctx, arg);
+	if (cmd != _IO(DD_IOC_TYPE, nr))
+		return -ENOTTY;
+	if (nr >= ARRAY_SIZE(dd_ioctls))
+		return dd_ioctl_id(ctx, cmd, arg);
+	nr = array_index_nospec(nr, ARRAY_SIZE(dd_ioctls));
+	if (!dd_ioctls[nr].fn)
+		return dd_ioctl_id(ctx, cmd, arg);
+	return dd_ioctl_struct(ctx, &dd_ioctls[nr], (void __user *)arg);
+}
+
+/* A serial does not fit a 32-bit long: its address is passed. */
+static long dd_compat_ioctl(struct file *file, unsigned int cmd,
+			    unsigned long arg)
+{
+	u64 serial;
+
+	arg = (unsigned long)compat_ptr(arg);
+	if (cmd == DD_IOC_DOORBELL || cmd == DD_IOC_CLOSE ||
+	    cmd == DD_IOC_WAKE) {
+		if (get_user(serial, (u64 __user *)arg))
+			return -EFAULT;
+		arg = serial;
+	}
+	return dd_ioctl(file, cmd, arg);
+}
+
+/* ---- poll, SIGIO -------------------------------------------------------- */
+
+static __poll_t dd_poll(struct file *file, poll_table *pt)
+{
+	struct dd_ctx *ctx = file->private_data;
+	unsigned long index = 0;
+	struct dd_list *list;
+	__poll_t mask = 0;
+
+	poll_wait(file, &ctx->wait, pt);
+	/*
+	 * The caller may be a kernel worker or another process, by epoll or
+	 * io_uring, so dd_ctx_check() does not apply here.
+	 */
+	if (READ_ONCE(ctx->dead))
+		return EPOLLERR | EPOLLHUP;
+	/* Arm every list: a note in any of them has to cause an edge. */
+	while ((list = dd_obj_next(ctx, &index, &dd_list_ops))) {
+		dd_rings_arm(list);
+		if (dd_list_ready(list))
+			mask = EPOLLIN | EPOLLRDNORM;
+		dd_list_put(list);
+	}
+	return mask;
+}
+
+static int dd_fasync(int fd, struct file *file, int on)
+{
+	struct dd_ctx *ctx = file->private_data;
+	int ret = fasync_helper(fd, file, on, &ctx->fasync);
+	unsigned long index = 0;
+	struct dd_list *list;
+
+	/* A SIGIO is due for direct notes as well. */
+	while (on && ret >= 0 &&
+	       (list = dd_obj_next(ctx, &index, &dd_list_ops))) {
+		dd_rings_arm(list);
+		dd_list_put(list);
+	}
+	return ret;
+}
+
+static const struct file_operations dd_fops = {
+	.owner = THIS_MODULE,
+	.open = dd_open,
+	.release = dd_release,
+	.unlocked_ioctl = dd_ioctl,
+	.compat_ioctl = dd_compat_ioctl,
+	.mmap = dd_mmap,
+	.poll = dd_poll,
+	.fasync = dd_fasync,
+};
+
+static struct miscdevice dd_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "dd",
+	.fops = &dd_fops,
+	.mode = 0660,
+};
+
+int dd_chardev_init(void)
+{
+	return misc_register(&dd_misc);
+}
+
+void dd_chardev_exit(void)
+{
+	misc_deregister(&dd_misc);
+}

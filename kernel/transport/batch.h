@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Receiving a batch: consecutive packets with pieces of one message. The header of
+ * the next packet is known before it arrives, except for its time and checksum, so
+ * it need only be compared. Used by the code that reads the packets' bytes.
+ */
+#ifndef _DD_TRANSPORT_RUN_H
+#define _DD_TRANSPORT_RUN_H
+
+#include "transport/crc.h"
+#include "transport/transport.h"
+
+/* dd_wire_crc() of a struct dd_wire_piece. */
+static inline u32 dd_wire_piece_crc(const struct dd_wire_piece *piece)
+{
+	u32 crc;
+
+	crc = dd_crc_words(~0u, dd_wire_word(piece, 0), dd_wire_word(piece, 8),
+			   dd_wire_word(piece, 16), dd_wire_half(piece, 24));
+	crc = dd_crc_words(crc, dd_wire_word(piece, 32),
+			   dd_wire_word(piece, 40), dd_wire_word(piece, 48),
+			   dd_wire_word(piece, 56));
+	return dd_crc_few(crc, (const u8 *)piece + 64, 8);
+}
+
+/* Copy four words and continue the checksum @crc over them. */
+static __always_inline u32 dd_wire_copy_four(u32 crc, void *to, const void *from)
+{
+	u64 a = dd_wire_word(from, 0), b = dd_wire_word(from, 8);
+	u64 c = dd_wire_word(from, 16), d = dd_wire_word(from, 24);
+
+	memcpy(to, &a, 8);
+	memcpy(to + 8, &b, 8);
+	memcpy(to + 16, &c, 8);
+	memcpy(to + 24, &d, 8);
+	return dd_crc_words(crc, a, b, c, d);
+}
+
+/* Copy @piece, whose checksum field is 0, to @to with its checksum. */
+static inline void dd_wire_piece_sealed(struct dd_wire_piece *to,
+					const struct dd_wire_piece *piece)
+{
+	u8 *p = (u8 *)to;
+	const u8 *from = (const u8 *)piece;
+	u32 crc;
+
+	crc = dd_wire_copy_four(~0u, p, from);
+	crc = dd_wire_copy_four(crc, p + 32, from + 32);
+	memcpy(p + 64, from + 64, 8);
+	to->h.crc = cpu_to_le32(~dd_crc_few(crc, from + 64, 8));
+}
+
+/* Advance the expected header behind a packet with @plen bytes of payload. */
+static inline void dd_wire_piece_next(struct dd_wire_piece *piece, u32 plen)
+{
+	piece->h.pn = cpu_to_le32(le32_to_cpu(piece->h.pn) + 1);
+	piece->put.off = cpu_to_le32(le32_to_cpu(piece->put.off) + plen);
+}
+
+/*
+ * All packets of a batch bear the time in the first one, which is covered only by
+ * the checksum: verify that of the first packet. All bits of the following headers
+ * are then known; comparing them replaces their checksums.
+ */
+static inline bool dd_tp_rx_batch_first(struct dd_tp_rx_batch *batch,
+					const struct dd_wire_piece *piece)
+{
+	batch->next.h.ts = piece->h.ts;
+	return le32_to_cpu(piece->h.crc) == ~dd_wire_piece_crc(&batch->next);
+}
+
+/**
+ * dd_tp_rx_batch_takes() - whether a packet belongs to a batch
+ * @batch: passed to deposit_batch() of struct dd_tp_ops
+ * @piece: the first bytes of the next packet, without its payload. May change
+ *	concurrently: it is read only by the comparison, once
+ *
+ * Return: true if the packet belongs to the batch: store its payload and continue
+ * with the next packet. False: stop.
+ */
+static inline bool dd_tp_rx_batch_takes(struct dd_tp_rx_batch *batch,
+					const struct dd_wire_piece *piece)
+{
+	struct dd_wire_piece *next = &batch->next;
+
+	if (batch->count == batch->most ||
+	    (!batch->count && !dd_tp_rx_batch_first(batch, piece)) ||
+	    !dd_wire_piece_same(piece, next))
+		return false;
+	dd_wire_piece_next(next, batch->plen);
+	batch->count++;
+	return true;
+}
+
+#endif /* _DD_TRANSPORT_RUN_H */

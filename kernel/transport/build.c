@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Building packets: what they carry, and when one has to be sent.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "transport/internal.h"
+
+#define DD_TP_PUT_ROOM	(sizeof(struct dd_wire_put) + \
+			 sizeof(struct dd_wire_head))
+
+/**
+ * struct dd_tp_build - a packet being built
+ * @pkt: the packet
+ * @rec: its record; NULL for a packet without a number
+ * @buf: unused part of its header
+ * @now: current time
+ * @ack: the packet contains an up-to-date ACK
+ */
+struct dd_tp_build {
+	struct dd_tp_pkt *pkt;
+	struct dd_tp_rec *rec;
+	struct dd_wire_buf buf;
+	u64 now;
+	bool ack;
+};
+
+static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_wire_hdr *hdr = pkt->hdr;
+
+	b->pkt = pkt;
+	b->rec = NULL;
+	b->now = now;
+	b->ack = false;
+	b->buf.p = (u8 *)hdr;
+	b->buf.end = (u8 *)hdr + DD_WIRE_HLEN_MAX;
+	pkt->count = 1;
+	pkt->chan = NULL;
+	pkt->op = NULL;
+	pkt->off = 0;
+	pkt->len = 0;
+	pkt->need_crc = false;
+	pkt->again = false;
+	pkt->more = false;
+	hdr = dd_wire_add(&b->buf, sizeof(*hdr));
+	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
+	hdr->version = tp->cur.version;
+	hdr->type = DD_WIRE_DATA;
+	hdr->token = cpu_to_le64(tp->cur.tx_token);
+	hdr->ts = cpu_to_le32(dd_tp_us(now));
+}
+
+static void dd_tp_build_end(struct dd_tp *tp, struct dd_tp_build *b)
+{
+	struct dd_tp_pkt *pkt = b->pkt;
+	struct dd_wire_hdr *hdr = pkt->hdr;
+
+	pkt->hlen = b->buf.p - (u8 *)hdr;
+	hdr->hlen = cpu_to_le16(pkt->hlen);
+	hdr->plen = cpu_to_le16(pkt->len);
+	if (b->rec) {
+		b->rec->bytes = pkt->hlen + pkt->len;
+		dd_tp_rec_sent(tp, b->rec, b->now);
+		hdr->pn = cpu_to_le32(b->rec->pn);
+	} else {
+		hdr->flags |= DD_WIRE_UNNUMBERED;
+	}
+	if (b->ack)
+		dd_tp_ack_sent(tp);
+	pkt->need_crc = pkt->len && (tp->cfg.payload_crc || tp->cur.want_crc);
+	if (pkt->need_crc)
+		hdr->flags |= DD_WIRE_PAYLOAD_CRC;
+	pkt->crc = dd_wire_crc(hdr, pkt->hlen);
+	dd_wire_seal(hdr, pkt->crc);
+	tp->stats.tx_packets++;
+	tp->stats.tx_bytes += pkt->len;
+}
+
+static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan,
+			    const struct dd_tp_msg *msg, u32 off)
+{
+	struct dd_wire_put *put = dd_wire_add(&b->buf, sizeof(*put));
+	struct dd_wire_head *head;
+	u32 i;
+
+	put->type = DD_FRAME_PUT;
+	put->flags = msg->flags;
+	put->meta_count = msg->meta_count;
+	put->chan = cpu_to_le64(chan->cfg.peer_id);
+	put->msgid = cpu_to_le64(msg->msgid);
+	put->dst = cpu_to_le64(msg->dst);
+	put->len = cpu_to_le32(msg->len);
+	put->off = cpu_to_le32(off);
+	if (off)
+		return;
+	head = dd_wire_add(&b->buf, sizeof(*head));
+	head->tag = cpu_to_le32(msg->tag);
+	for (i = 0; i < msg->meta_count; i++)
+		head->meta[i] = cpu_to_le32(msg->meta[i]);
+}
+
+/* Bytes from @off on that fit in @room, cut at a word boundary of the block. */
+static u32 dd_tp_piece_len(const struct dd_tp_msg *msg, u32 off, u32 left,
+			   u32 room)
+{
+	if (left <= room)
+		return left;
+	return room - ((msg->dst + off + room) & 7);
+}
+
+/* @len bytes of the lost piece @lost are being retransmitted. */
+static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_rec *lost, u32 len)
+{
+	b->rec->retransmit = true;
+	if (len == lost->len) {
+		list_del(&lost->node);
+		dd_tp_rec_free(tp, lost);
+		return;
+	}
+	lost->off += len;
+	lost->len -= len;
+	lost->op->retransmit++;
+}
+
+/*
+ * New bytes leave DD_TP_RESERVE records for lost pieces. A lost piece may take the
+ * last record: if it is split and its sent part is lost as well, the two parts are
+ * merged into one record again.
+ */
+static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost)
+{
+	if (lost)
+		return true;
+	/* Short of records: the congestion window is not the limit. */
+	tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
+	return tp->nfree >= DD_TP_RESERVE;
+}
+
+/* Put a piece of @chan into the packet: @lost, or the next bytes of @op. */
+static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
+			      struct dd_tp_chan *chan, struct dd_tp_op *op,
+			      struct dd_tp_rec *lost)
+{
+	struct dd_tp_pkt *pkt = b->pkt;
+	u32 off = lost ? lost->off : op->next;
+	u32 left = lost ? lost->len : op->msg.len - op->next;
+	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
+		   sizeof(struct dd_wire_put) -
+		   (off ? 0 : sizeof(struct dd_wire_head));
+	u32 len = dd_tp_piece_len(&op->msg, off, left, room);
+
+	if (!dd_tp_build_affords(tp, lost))
+		return false;
+	if (!op->head_sent)
+		dd_tp_chan_ask(chan, &op->msg, b->now);
+	dd_tp_build_put(b, chan, &op->msg, off);
+	pkt->chan = chan;
+	pkt->op = op;
+	pkt->off = off;
+	pkt->len = len;
+	pkt->again = lost;
+	pkt->more = len < left;
+	b->rec->chan = chan;
+	b->rec->op = op;
+	b->rec->off = off;
+	b->rec->len = len;
+	hlist_add_head(&b->rec->flight, &chan->flight);
+	if (lost)
+		dd_tp_build_again(tp, b, lost, len);
+	else
+		op->next += len;
+	op->head_sent = true;
+	return true;
+}
+
+/* Add a piece; channels take turns, with a burst of packets each. */
+static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b,
+				struct dd_tp_chan *chan, struct dd_tp_op *op,
+				struct dd_tp_rec *lost)
+{
+	if (!dd_tp_build_piece(tp, b, chan, op, lost))
+		return;
+	tp->fresh_turn = lost;
+	/* If the channel has nothing more to send, skip the next look at it. */
+	if (!lost && !b->pkt->more && list_is_last(&op->node, &chan->ops))
+		list_del_init(&chan->ready);
+	else
+		dd_tp_chan_turn(tp, chan, b->pkt->len);
+}
+
+static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
+			     u32 reserve)
+{
+	struct dd_tp_chan *chan, *next;
+	struct dd_wire_done *done;
+
+	list_for_each_entry_safe(chan, next, &tp->done_queue, done_node) {
+		if (b->buf.end - b->buf.p < sizeof(*done) + reserve)
+			return;
+		done = dd_wire_add(&b->buf, sizeof(*done));
+		dd_tp_done_fill(tp, chan, done);
+		list_move_tail(&chan->done_node, &b->rec->done);
+	}
+}
+
+/*
+ * Packets may be reordered. A node that answers a message must know by then that
+ * its previous answer is done. So until the DONE is acknowledged, each first piece
+ * of a message carries it again, and the receiver of the message has the DONE.
+ */
+static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
+			     const struct dd_tp_op *op,
+			     const struct dd_tp_rec *lost)
+{
+	if (list_empty(&chan->done_node) ||
+	    tp->done_queue.next == &chan->done_node)
+		return;
+	if (lost ? !lost->off : !op->head_sent) {
+		list_move(&chan->done_node, &tp->done_queue);
+		/* If it does not fit in this packet, send it in the next one. */
+		dd_tp_ack_by(tp, tp->last_rx);
+	}
+}
+
+static void dd_tp_build_ping(struct dd_tp_build *b)
+{
+	struct dd_wire_ping *ping = dd_wire_add(&b->buf, sizeof(*ping));
+
+	ping->type = DD_FRAME_PING;
+}
+
+/* Fill a numbered packet; without @data only with an ACK and DONEs. */
+static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
+			       bool data)
+{
+	struct dd_tp_chan *chan = NULL;
+	struct dd_tp_rec *lost;
+	bool spare = tp->nfree;
+	struct dd_tp_op *op;
+
+	/* Leave space for the longest control message. */
+	b->ack = dd_tp_ack_add(tp, b->now, &b->buf,
+			       sizeof(struct dd_wire_ctl) + DD_WIRE_CTL_MAX);
+	/* The last record is for retransmissions. */
+	if (data && spare)
+		dd_tp_ctl_add(tp, &b->buf, b->rec);
+	/*
+	 * During timeouts a control message is sent without a piece: a peer that
+	 * has closed the channel accepts the former but not the latter.
+	 */
+	if (data && !(tp->pto_count && b->rec->nctl) &&
+	    b->buf.end - b->buf.p >= DD_TP_PUT_ROOM)
+		chan = dd_tp_chan_first(tp, &op, &lost);
+	if (chan)
+		dd_tp_done_along(tp, chan, op, lost);
+	if (spare)
+		dd_tp_build_done(tp, b, chan ? DD_TP_PUT_ROOM : 0);
+	if (chan)
+		dd_tp_build_payload(tp, b, chan, op, lost);
+}
+
+static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
+			     bool data)
+{
+	struct dd_tp_build b;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	b.rec = dd_tp_rec_alloc(tp);
+	dd_tp_build_frames(tp, &b, data);
+	if (!b.rec->nctl && !b.rec->chan && list_empty(&b.rec->done)) {
+		if (!tp->ping || !tp->nfree) {
+			dd_tp_rec_free(tp, b.rec);
+			return false;
+		}
+		dd_tp_build_ping(&b);
+	}
+	dd_tp_build_end(tp, &b);
+	return true;
+}
+
+static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_tp_build b;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	b.ack = dd_tp_ack_add(tp, now, &b.buf, 0);
+	dd_tp_build_end(tp, &b);
+	tp->stats.acks++;
+}
+
+/* Whether there is anything to send other than ACK and DONE. */
+static bool dd_tp_wants(struct dd_tp *tp)
+{
+	struct dd_tp_rec *lost;
+	struct dd_tp_op *op;
+
+	return dd_tp_chan_first(tp, &op, &lost) || tp->ctl_queued || tp->ping;
+}
+
+static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
+{
+	if (!dd_tp_wants(tp)) {
+		tp->cc.limited = false;
+		tp->cc.paced = false;
+		return false;
+	}
+	if (tp->probes && dd_tp_rec_room(tp, 0)) {
+		tp->probes--;
+		return true;
+	}
+	return dd_tp_rec_room(tp, 0) &&
+	       dd_tp_cc_room(tp, now, dd_tp_packet_size(tp));
+}
+
+/* When the next ACK or DONE is due, as far as it can be sent. */
+u64 dd_tp_ack_at(const struct dd_tp *tp)
+{
+	bool done = !list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1);
+
+	return tp->ack_at && (tp->ack_count || done) ? tp->ack_at :
+							DD_TP_NEVER;
+}
+
+/* Quick check that nothing has to be sent now. */
+static bool dd_tp_nothing_due(const struct dd_tp *tp, u64 now)
+{
+	return list_empty(&tp->ready) && list_empty(&tp->retransmit) &&
+	       !tp->ctl_queued && !tp->ping && dd_tp_ack_at(tp) > now;
+}
+
+static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
+{
+	if (dd_tp_nothing_due(tp, now)) {
+		tp->cc.limited = false;
+		tp->cc.paced = false;
+		return false;
+	}
+	dd_tp_small_over(tp, now);
+	if (dd_tp_tx_batch_poll(tp, now, pkt))
+		return true;
+	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true)) {
+		dd_tp_tx_batch_begin(tp, pkt);
+		return true;
+	}
+	if (dd_tp_ack_at(tp) > now)
+		return false;
+	if (!list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1))
+		return dd_tp_build_full(tp, pkt, now, false);
+	if (!tp->ack_count)
+		return false;
+	dd_tp_build_ack(tp, pkt, now);
+	return true;
+}
+
+static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
+{
+	struct dd_tp_build b;
+	struct dd_wire_bye *bye;
+
+	dd_tp_build_begin(tp, &b, pkt, now);
+	pkt->hdr->token = cpu_to_le64(tp->bye);
+	pkt->hdr->version = tp->bye_version;
+	bye = dd_wire_add(&b.buf, sizeof(*bye));
+	bye->type = DD_FRAME_BYE;
+	bye->reason = tp->bye_reason;
+	dd_tp_build_end(tp, &b);
+	dd_tp_bye_sent(tp, now);
+}
+
+static bool dd_tp_build_reply(struct dd_tp *tp, struct dd_tp_pkt *pkt)
+{
+	memcpy(pkt->hdr, tp->reply, tp->reply_len);
+	pkt->hlen = tp->reply_len;
+	tp->reply_len = 0;
+	tp->stats.tx_packets++;
+	return true;
+}
+
+bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
+{
+	if (tp->bye && tp->bye_at <= now) {
+		dd_tp_build_bye(tp, pkt, now);
+		return true;
+	}
+	if (tp->state == DD_TP_UP && !tp->reply_len)
+		return dd_tp_poll_up(tp, now, pkt);
+	pkt->count = 1;
+	pkt->chan = NULL;
+	pkt->op = NULL;
+	pkt->off = 0;
+	pkt->len = 0;
+	pkt->need_crc = false;
+	pkt->again = false;
+	pkt->more = false;
+	if (tp->reply_len)
+		return dd_tp_build_reply(tp, pkt);
+	if (tp->state != DD_TP_OPENING || tp->init_at > now)
+		return false;
+	pkt->hlen = dd_tp_build_init(tp, now, pkt->hdr);
+	tp->stats.tx_packets++;
+	return true;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interfaces between the parts of the transport:
+ *
+ *	session.c		sessions: handshake, dead peers, timers
+ *	rx.c		receiving packets, making acknowledgments
+ *	build.c	building packets
+ *	tx.c		packets in flight: acknowledgments, loss, probes
+ *	ctl.c		control messages
+ *	cc.c		congestion control
+ *	chan.c	messages: pieces, order, exactly-once delivery
+ *	batch.c	batches of packets of one message
+ */
+#ifndef _DD_TRANSPORT_INT_H
+#define _DD_TRANSPORT_INT_H
+
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "transport/transport.h"
+#include "transport/ctl.h"
+#include "transport/rx.h"
+
+#define DD_TP_MS		1000000ull	/* ns */
+#define DD_TP_US		1000ull
+
+#define DD_TP_REORDER		3	/* initial threshold; RFC 9002, 6.1.1 */
+#define DD_TP_REORDER_MAX	1024
+#define DD_TP_BURST		16384	/* bytes of one channel in a row */
+#define DD_TP_RESERVE		8	/* records reserved for retransmissions */
+#define DD_TP_MOMENT	(25 * DD_TP_US)	/* time to read several messages */
+#define DD_TP_REST_WINDOW	3	/* least window for DD_TP_WAIT_REST */
+#define DD_TP_REST_BYTES	8192	/* longest message for DD_TP_WAIT_REST */
+
+/**
+ * struct dd_tp_rec - an unacknowledged packet or a lost piece; or a batch of
+ *	packets with consecutive pieces of equal size and nothing else
+ * @node: while lost: entry in dd_tp_chan.lost
+ * @flight: while in flight: entry in dd_tp_chan.flight, or unhashed
+ * @next: while free: next in dd_tp.free
+ * @done: channels whose DONE the packet carries
+ * @pn: number of the (first) packet
+ * @sent_at: when it was sent
+ * @chan: channel of the piece; NULL if there is none, or if it is not needed any
+ *	more
+ * @op: message of the piece
+ * @off: start of the piece
+ * @len: bytes of payload, in all packets of a batch together
+ * @bytes: contribution to the bytes in flight
+ * @count: number of packets; @count - 1 records on the free list are reserved for
+ *	splitting the batch, and are not counted in dd_tp.nfree
+ * @ctl: number of the first control message in the packet
+ * @nctl: number of control messages in the packet
+ * @retransmit: the piece has been declared lost before
+ */
+struct dd_tp_rec {
+	union {
+		struct list_head node;
+		struct hlist_node flight;
+		struct dd_tp_rec *next;
+	};
+	struct list_head done;
+	u64 pn;
+	u64 sent_at;
+	struct dd_tp_chan *chan;
+	struct dd_tp_op *op;
+	u32 off;
+	u32 len;
+	u32 bytes;
+	u32 count;
+	u32 ctl;
+	u16 nctl;
+	bool retransmit;
+};
+
+/* Entries of dd_tp.ring: none, the index of a record plus 1, or a loss mark. */
+#define DD_TP_RING_NONE		0
+#define DD_TP_RING_PROBED	0xfffe	/* retransmitted after a probe timeout */
+#define DD_TP_RING_LOST		0xffff	/* declared lost */
+
+/**
+ * enum dd_tp_slot_state - state of a slot for a control message
+ * @DD_TP_SLOT_FREE: empty
+ * @DD_TP_SLOT_QUEUED: to be sent; at the receiver: to be delivered
+ * @DD_TP_SLOT_FLIGHT: in a packet in flight
+ */
+enum dd_tp_slot_state {
+	DD_TP_SLOT_FREE,
+	DD_TP_SLOT_QUEUED,
+	DD_TP_SLOT_FLIGHT,
+};
+
+/**
+ * struct dd_tp_slot - a slot for a control message
+ * @state: enum dd_tp_slot_state
+ * @len: bytes in @data
+ * @data: the message
+ */
+struct dd_tp_slot {
+	u16 state;
+	u16 len;
+	u8 data[DD_WIRE_CTL_MAX];
+};
+
+static inline void dd_tp_drop(struct dd_tp *tp, enum dd_tp_drop reason)
+{
+	tp->stats.drops[reason]++;
+	if (tp->ops->drop)
+		tp->ops->drop(tp, reason);
+}
+
+static inline void dd_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
+			       u32 bytes)
+{
+	if (tp->tracing)
+		tp->ops->trace(tp, event, pn, bytes);
+}
+
+static inline u32 dd_tp_us(u64 now)
+{
+	return (u32)div_u64(now, DD_TP_US);
+}
+
+/* Largest datagram that the path and the peer are believed to take. */
+static inline u32 dd_tp_packet_full(const struct dd_tp *tp)
+{
+	return min(tp->mtu, tp->cur.packet_max) & ~7u;
+}
+
+/* Largest datagram to send now. */
+static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
+{
+	u32 size = dd_tp_packet_full(tp);
+
+	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
+}
+
+/* Whether a packet belongs to the session that is up, or to the pending one. */
+static inline bool dd_tp_knows(const struct dd_tp *tp, u64 token)
+{
+	return (tp->state == DD_TP_UP && token == tp->cur.rx_token) ||
+	       (tp->pend.rx_token && token == tp->pend.rx_token);
+}
+
+/* session.c */
+void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason);
+bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token);
+void dd_tp_bye_sent(struct dd_tp *tp, u64 now);
+void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
+		     size_t hlen);
+void dd_tp_reply_reset(struct dd_tp *tp, u64 now,
+		       const struct dd_wire_hdr *hdr);
+u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
+
+/* rx.c */
+void dd_tp_rx_reset(struct dd_tp *tp);
+void dd_tp_ack_by(struct dd_tp *tp, u64 at);
+void dd_tp_ack_sent(struct dd_tp *tp);
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
+		    bool in_order);
+bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
+		   u32 reserve);
+
+/* tx.c */
+void dd_tp_tx_init(struct dd_tp *tp, void *arena);
+void dd_tp_tx_reset(struct dd_tp *tp);
+struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp);
+void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec);
+void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now);
+bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep);
+void dd_tp_detect(struct dd_tp *tp, u64 now);
+bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack);
+void dd_tp_probe(struct dd_tp *tp, u64 now);
+u64 dd_tp_pto_at(const struct dd_tp *tp);
+void dd_tp_small_over(struct dd_tp *tp, u64 now);
+
+/* build.c */
+u64 dd_tp_ack_at(const struct dd_tp *tp);
+
+/* ctl.c */
+void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
+		   struct dd_tp_rec *rec);
+void dd_tp_ctl_lost(struct dd_tp *tp, const struct dd_tp_rec *rec);
+void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec);
+bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl);
+
+/* cc.c */
+void dd_tp_cc_reset(struct dd_tp *tp);
+void dd_tp_cc_rtt(struct dd_tp *tp, u64 rtt, u64 delay);
+void dd_tp_cc_sent(struct dd_tp *tp, u64 now, u32 bytes);
+void dd_tp_cc_acked(struct dd_tp *tp, u64 now, u64 sent_at, u32 bytes);
+void dd_tp_cc_lost(struct dd_tp *tp, u64 now, u64 sent_at);
+void dd_tp_cc_spurious(struct dd_tp *tp, u64 distance);
+void dd_tp_cc_collapse(struct dd_tp *tp, u64 now);
+bool dd_tp_cc_room(struct dd_tp *tp, u64 now, u32 bytes);
+u32 dd_tp_cc_rooms(const struct dd_tp *tp, u64 now, u32 bytes);
+u64 dd_tp_cc_pto(const struct dd_tp *tp);
+u64 dd_tp_cc_loss_delay(const struct dd_tp *tp);
+
+/* chan.c */
+void dd_tp_chans_end(struct dd_tp *tp);
+void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
+struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan);
+struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
+				    struct dd_tp_rec **lost);
+bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
+		     struct dd_tp_op **op, struct dd_tp_rec **lost);
+void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);
+void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len);
+void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now);
+void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec);
+void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec);
+void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done);
+void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
+		     struct dd_wire_done *done);
+bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
+		  const void *payload, u32 plen);
+struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
+
+/* batch.c */
+void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
+			  size_t hlen);
+void dd_tp_tx_batch_begin(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
+bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
+
+#endif /* _DD_TRANSPORT_INT_H */

@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Packets in flight: acknowledgments, loss detection and probes after RFC 9002.
+ * Packet numbers are never reused; the contents of a lost packet are sent again in
+ * packets with new numbers.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "transport/internal.h"
+
+#define DD_TP_COLLAPSE	3	/* timeouts in a row */
+#define DD_TP_SMALL_AT	2	/* timeouts in a row before small packets are tried */
+#define DD_TP_STALLS	3	/* stalls before large packets are given up */
+#define DD_TP_ROUNDS	8	/* round trips with losses before that */
+#define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
+
+/* @arena holds the ring, the records, and the slots for sending and receiving. */
+void dd_tp_tx_init(struct dd_tp *tp, void *arena)
+{
+	tp->ring_mask = 2 * tp->cfg.records - 1;
+	tp->ring = arena;
+	arena += 2 * tp->cfg.records * sizeof(*tp->ring);
+	tp->recs = arena;
+	arena += tp->cfg.records * sizeof(*tp->recs);
+	tp->tx_ctl = arena;
+	arena += tp->cfg.ctl_slots * sizeof(*tp->tx_ctl);
+	tp->rx_ctl = arena;
+	dd_tp_tx_reset(tp);
+}
+
+/* Forget all packets; the session has no channels. */
+void dd_tp_tx_reset(struct dd_tp *tp)
+{
+	u32 i;
+
+	tp->tx_batch.chan = NULL;
+	INIT_LIST_HEAD(&tp->chans);
+	INIT_LIST_HEAD(&tp->retransmit);
+	INIT_LIST_HEAD(&tp->ready);
+	tp->fresh_turn = false;
+	INIT_LIST_HEAD(&tp->done_queue);
+	tp->free = NULL;
+	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
+	for (i = 0; i < tp->cfg.records; i++) {
+		INIT_LIST_HEAD(&tp->recs[i].done);
+		tp->recs[i].next = tp->free;
+		tp->free = &tp->recs[i];
+	}
+	tp->nfree = tp->cfg.records;
+	for (i = 0; i < tp->cfg.ctl_slots; i++) {
+		tp->tx_ctl[i].state = DD_TP_SLOT_FREE;
+		tp->rx_ctl[i].state = DD_TP_SLOT_FREE;
+	}
+	tp->ctl_next = 0;
+	tp->ctl_una = 0;
+	tp->ctl_queued = 0;
+	tp->ctl_rx = 0;
+	tp->next_pn = 0;
+	tp->low_pn = 0;
+	tp->mark_pn = U64_MAX;
+	tp->mark_last = 0;
+	tp->largest_acked = 0;
+	tp->loss_at = 0;
+	tp->last_eliciting = 0;
+	tp->unanswered_since = 0;
+	tp->pto_count = 0;
+	tp->probes = 0;
+	tp->stalls = 0;
+	tp->rounds = 0;
+	tp->round_at = 0;
+	tp->small = false;
+	tp->small_until = 0;
+	tp->ping = false;
+	dd_tp_cc_reset(tp);
+}
+
+struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp)
+{
+	struct dd_tp_rec *rec = tp->free;
+
+	if (!rec)
+		return NULL;
+	tp->free = rec->next;
+	INIT_HLIST_NODE(&rec->flight);
+	tp->nfree--;
+	rec->chan = NULL;
+	rec->op = NULL;
+	rec->count = 1;
+	rec->nctl = 0;
+	rec->retransmit = false;
+	return rec;
+}
+
+/* @rec must be on no list and carry no DONE. */
+void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec)
+{
+	rec->next = tp->free;
+	tp->free = rec;
+	tp->nfree += rec->count;
+}
+
+static u16 *dd_tp_ring_at(struct dd_tp *tp, u64 pn)
+{
+	return &tp->ring[pn & tp->ring_mask];
+}
+
+static struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
+{
+	u16 i = *dd_tp_ring_at(tp, pn);
+
+	return i && i <= tp->cfg.records ? &tp->recs[i - 1] : NULL;
+}
+
+static bool dd_tp_in_flight(const struct dd_tp *tp)
+{
+	return tp->low_pn < tp->next_pn;
+}
+
+static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
+			   u16 entry)
+{
+	u32 i = rec->pn & tp->ring_mask;
+	u32 n = min(rec->count, tp->ring_mask + 1 - i);
+
+	memset16(tp->ring + i, entry, n);
+	memset16(tp->ring, entry, rec->count - n);
+}
+
+/*
+ * Split a batch: @rec keeps its first @n packets, and the rest moves to a record
+ * that was reserved for this on the free list.
+ */
+static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
+				       u32 n)
+{
+	struct dd_tp_rec *rest = tp->free;
+	u32 len = rec->len / rec->count, bytes = rec->bytes / rec->count;
+
+	tp->free = rest->next;
+	INIT_HLIST_NODE(&rest->flight);
+	rest->pn = rec->pn + n;
+	rest->sent_at = rec->sent_at;
+	rest->chan = rec->chan;
+	rest->op = rec->op;
+	rest->count = rec->count - n;
+	rest->off = rec->off + n * len;
+	rest->len = rest->count * len;
+	rest->bytes = rest->count * bytes;
+	rest->nctl = 0;
+	rest->retransmit = false;
+	if (rest->chan)
+		hlist_add_head(&rest->flight, &rest->chan->flight);
+	rec->count = n;
+	rec->len = n * len;
+	rec->bytes = n * bytes;
+	dd_tp_rec_ring(tp, rest, rest - tp->recs + 1);
+	return rest;
+}
+
+/* Assign the next packet numbers. */
+static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
+{
+	rec->pn = tp->next_pn;
+	rec->sent_at = now;
+	tp->next_pn += rec->count;
+	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
+	tp->last_eliciting = now;
+	if (!tp->unanswered_since)
+		tp->unanswered_since = now;
+}
+
+static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
+			    const struct dd_tp_rec *rec)
+{
+	u32 i;
+
+	for (i = 0; tp->tracing && i < rec->count; i++)
+		tp->ops->trace(tp, event, rec->pn + i, rec->bytes / rec->count);
+}
+
+/* The packets of @rec are built: number and account them. */
+void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
+{
+	dd_tp_rec_number(tp, rec, now);
+	tp->cc.flight += rec->bytes;
+	tp->ping = false;
+	dd_tp_cc_sent(tp, now, rec->bytes);
+	dd_tp_rec_trace(tp, DD_TP_EV_SENT, rec);
+}
+
+/* Whether a record can be used so that @keep remain free. */
+bool dd_tp_rec_room(const struct dd_tp *tp, u32 keep)
+{
+	return tp->nfree > keep && tp->next_pn - tp->low_pn <= tp->ring_mask;
+}
+
+static void dd_tp_advance(struct dd_tp *tp)
+{
+	u64 pn = tp->low_pn;
+
+	while (pn < tp->next_pn && !dd_tp_ring_rec(tp, pn))
+		pn++;
+	tp->low_pn = pn;
+}
+
+/**
+ * struct dd_tp_news - packets newly acknowledged that were sent at the same time
+ * @sent_at: when they were sent
+ * @bytes: bytes in them
+ * @count: packets newly acknowledged since the beginning of the ACK frame
+ */
+struct dd_tp_news {
+	u64 sent_at;
+	u32 bytes;
+	u32 count;
+};
+
+static void dd_tp_news_tell(struct dd_tp *tp, u64 now, struct dd_tp_news *news)
+{
+	tp->cc.flight -= news->bytes;
+	if (news->bytes)
+		dd_tp_cc_acked(tp, now, news->sent_at, news->bytes);
+	news->bytes = 0;
+}
+
+static void dd_tp_rec_acked(struct dd_tp *tp, u64 now, struct dd_tp_rec *rec,
+			    struct dd_tp_news *news)
+{
+	struct dd_tp_chan *chan, *next;
+
+	if (rec->bytes > rec->count * DD_WIRE_PACKET_MIN) {
+		tp->stalls = 0;
+		tp->rounds = 0;
+	}
+	if (rec->sent_at != news->sent_at)
+		dd_tp_news_tell(tp, now, news);
+	news->sent_at = rec->sent_at;
+	news->bytes += rec->bytes;
+	news->count += rec->count;
+	dd_tp_rec_trace(tp, DD_TP_EV_ACKED, rec);
+	list_for_each_entry_safe(chan, next, &rec->done, done_node)
+		list_del_init(&chan->done_node);
+	if (rec->nctl)
+		dd_tp_ctl_acked(tp, rec);
+	if (rec->chan)
+		dd_tp_piece_acked(tp, rec);
+	dd_tp_rec_free(tp, rec);
+}
+
+/* Queue the contents of a lost packet again and leave @mark in the ring. */
+static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
+{
+	bool empty = list_empty(&rec->done) && !rec->nctl && !rec->chan;
+
+	tp->stats.lost++;
+	dd_tp_trace(tp, DD_TP_EV_LOST, rec->pn, rec->bytes);
+	tp->mark_pn = min(tp->mark_pn, rec->pn);
+	tp->mark_last = max(tp->mark_last, rec->pn);
+	*dd_tp_ring_at(tp, rec->pn) = mark;
+	tp->cc.flight -= rec->bytes;
+	if (!list_empty(&rec->done)) {
+		list_splice_tail_init(&rec->done, &tp->done_queue);
+		dd_tp_ack_by(tp, tp->last_rx);
+	}
+	dd_tp_ctl_lost(tp, rec);
+	rec->nctl = 0;
+	if (empty)
+		tp->ping = true;
+	if (rec->chan)
+		dd_tp_piece_lost(tp, rec);
+	else
+		dd_tp_rec_free(tp, rec);
+}
+
+/* A packet that was declared lost is acknowledged. */
+static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
+{
+	/* A probe timeout has not reduced the window: nothing to undo. */
+	if (*dd_tp_ring_at(tp, pn) == DD_TP_RING_LOST)
+		dd_tp_cc_spurious(tp, tp->largest_acked - pn);
+	*dd_tp_ring_at(tp, pn) = DD_TP_RING_NONE;
+	tp->stats.spurious++;
+	dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
+}
+
+/* Packets @first to @last are acknowledged. */
+static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
+			      struct dd_tp_news *news)
+{
+	u64 oldest = tp->next_pn - min(tp->next_pn, tp->ring_mask + 1ull), pn;
+	struct dd_tp_rec *rec;
+
+	first = max3(first, oldest, min(tp->low_pn, tp->mark_pn));
+	for (pn = first; pn <= last; pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (!rec) {
+			if (*dd_tp_ring_at(tp, pn) != DD_TP_RING_NONE)
+				dd_tp_mark_acked(tp, pn);
+			continue;
+		}
+		if (rec->pn < pn)
+			rec = dd_tp_rec_cut(tp, rec, pn - rec->pn);
+		if (rec->count > last - pn + 1)
+			dd_tp_rec_cut(tp, rec, last - pn + 1);
+		dd_tp_rec_ring(tp, rec, DD_TP_RING_NONE);
+		pn += rec->count - 1;
+		if (rec->pn == tp->low_pn)
+			tp->low_pn = pn + 1;
+		dd_tp_rec_acked(tp, now, rec, news);
+	}
+}
+
+/* Forget loss marks that are too old to be acknowledged. */
+static void dd_tp_marks_age(struct dd_tp *tp)
+{
+	u64 old = tp->low_pn - min_t(u64, tp->low_pn, 2 * DD_TP_REORDER_MAX);
+
+	if (tp->mark_last < old)
+		tp->mark_pn = U64_MAX;
+	else if (tp->mark_pn < old)
+		tp->mark_pn = old + DD_TP_REORDER_MAX;
+}
+
+/*
+ * A packet was lost and later ones arrived. If all large packets are lost for many
+ * round trips while small ones arrive, the path does not carry large ones.
+ */
+static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
+			    const struct dd_tp_rec *rec)
+{
+	if (rec->bytes <= DD_WIRE_PACKET_MIN || rec->sent_at <= tp->round_at)
+		return;
+	tp->round_at = now;
+	if (++tp->rounds < DD_TP_ROUNDS)
+		return;
+	tp->rounds = 0;
+	tp->small = true;
+	tp->small_until = now + DD_TP_SMALL_NS;
+}
+
+/* Declare packets lost that are too far behind the highest acknowledged one. */
+void dd_tp_detect(struct dd_tp *tp, u64 now)
+{
+	struct dd_tp_rec *rec;
+	u64 delay, pn;
+
+	tp->loss_at = 0;
+	dd_tp_advance(tp);
+	/* Common case: nothing is missing. */
+	if (tp->low_pn >= tp->largest_acked && tp->mark_pn == U64_MAX)
+		return;
+	delay = dd_tp_cc_loss_delay(tp);
+	for (pn = tp->low_pn; pn < tp->largest_acked; pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (!rec)
+			continue;
+		if (tp->largest_acked - 1 - pn < tp->cc.reorder &&
+		    rec->sent_at + delay > now) {
+			tp->loss_at = rec->sent_at + delay;
+			break;
+		}
+		if (rec->count > 1)
+			dd_tp_rec_cut(tp, rec, 1);
+		dd_tp_overtaken(tp, now, rec);
+		dd_tp_cc_lost(tp, now, rec->sent_at);
+		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
+	}
+	dd_tp_advance(tp);
+	dd_tp_marks_age(tp);
+}
+
+/* Expand the highest number of an ACK; false if no such packet was sent. */
+static bool dd_tp_ack_largest(const struct dd_tp *tp,
+			      const struct dd_wire_ack *ack, u64 *largest)
+{
+	u64 last = tp->next_pn - 1;
+	u32 behind = (u32)last - le32_to_cpu(ack->largest);
+
+	*largest = last - behind;
+	return tp->next_pn && behind <= last;
+}
+
+/* Compute range @i of an ACK from the one above; false if it is invalid. */
+static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first,
+			    u64 *last)
+{
+	u64 gap, len;
+
+	if (!i) {
+		len = le32_to_cpu(ack->first);
+	} else {
+		gap = le32_to_cpu(ack->range[i - 1].gap);
+		len = le32_to_cpu(ack->range[i - 1].len) - 1;
+		if (*first < gap + 1)
+			return false;
+		*last = *first - gap - 1;
+	}
+	if (*last < len)
+		return false;
+	*first = *last - len;
+	return true;
+}
+
+static bool dd_tp_ack_valid(const struct dd_tp *tp,
+			    const struct dd_wire_ack *ack)
+{
+	u64 first = 0, last;
+	u32 i;
+
+	if (!dd_tp_ack_largest(tp, ack, &last))
+		return false;
+	for (i = 0; i <= ack->count; i++) {
+		if (!dd_tp_ack_range(ack, i, &first, &last))
+			return false;
+	}
+	return true;
+}
+
+/* Measure the round trip when the highest packet is acknowledged first. */
+static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
+			  const struct dd_wire_ack *ack, u64 largest)
+{
+	u32 rtt = dd_tp_us(now) - le32_to_cpu(ack->ts_echo);
+	u64 delay = le16_to_cpu(ack->delay) * DD_TP_US;
+
+	if (largest < tp->largest_acked || (s32)rtt < 0)
+		return;
+	dd_tp_cc_rtt(tp, rtt * DD_TP_US,
+		     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
+}
+
+/* Process an ACK frame; false if it is invalid. */
+bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
+{
+	u64 first = 0, last, largest;
+	struct dd_tp_news news = { 0 };
+	u32 i;
+
+	if (!dd_tp_ack_valid(tp, ack))
+		return false;
+	dd_tp_ack_largest(tp, ack, &largest);
+	dd_tp_ack_rtt(tp, now, ack, largest);
+	tp->largest_acked = max(tp->largest_acked, largest + 1);
+	last = largest;
+	for (i = 0; i <= ack->count; i++) {
+		dd_tp_ack_range(ack, i, &first, &last);
+		dd_tp_range_acked(tp, now, first, last, &news);
+	}
+	dd_tp_news_tell(tp, now, &news);
+	if (news.count) {
+		tp->pto_count = 0;
+		tp->probes = 0;
+		tp->small = tp->small_until;
+	}
+	dd_tp_detect(tp, now);
+	return true;
+}
+
+/* When the next probe is due, or DD_TP_NEVER. */
+u64 dd_tp_pto_at(const struct dd_tp *tp)
+{
+	if (!dd_tp_in_flight(tp))
+		return DD_TP_NEVER;
+	return tp->last_eliciting + dd_tp_cc_pto(tp);
+}
+
+/*
+ * Repeated timeouts: possibly the path drops large packets, and its ICMP errors were
+ * lost. Try small ones. If these get through where large ones do not, several times,
+ * use small ones for DD_TP_SMALL_NS.
+ */
+static void dd_tp_doubt(struct dd_tp *tp, u64 now,
+			const struct dd_tp_rec *oldest)
+{
+	if (tp->pto_count < DD_TP_SMALL_AT)
+		return;
+	tp->small = true;
+	if (tp->pto_count == DD_TP_SMALL_AT &&
+	    oldest->bytes > DD_WIRE_PACKET_MIN &&
+	    ++tp->stalls >= DD_TP_STALLS)
+		tp->small_until = now + DD_TP_SMALL_NS;
+}
+
+/* Try large packets again if it is time. */
+void dd_tp_small_over(struct dd_tp *tp, u64 now)
+{
+	if (!tp->small_until || now < tp->small_until)
+		return;
+	tp->small_until = 0;
+	tp->small = false;
+	/* After one more stall, return to small packets. */
+	tp->stalls = DD_TP_STALLS - 1;
+}
+
+/*
+ * Whether the contents of a packet declared lost can be sent now: a channel sends
+ * nothing of later messages while an earlier one has lost pieces, and the last free
+ * record is for pieces.
+ */
+static bool dd_tp_probe_helps(const struct dd_tp *tp, struct dd_tp_chan *chan,
+			      const struct dd_tp_op *op)
+{
+	return chan ? tp->nfree && dd_tp_chan_op(chan) == op : tp->nfree > 1;
+}
+
+/*
+ * A probe timeout sends two packets (RFC 9002, 6.2.4). The pieces of the two oldest
+ * packets are queued as lost, without reducing the window; if the packets are
+ * acknowledged after all, that is noticed. If none of these pieces can be sent,
+ * because they wait for a retransmission in flight, more packets are declared lost
+ * until one can.
+ */
+void dd_tp_probe(struct dd_tp *tp, u64 now)
+{
+	struct dd_tp_chan *chan;
+	struct dd_tp_rec *rec;
+	struct dd_tp_op *op;
+	bool helps = false;
+	u32 n = 0;
+	u64 pn;
+
+	tp->pto_count++;
+	tp->stats.probes++;
+	for (pn = tp->low_pn; pn < tp->next_pn && (n < 2 || !helps); pn++) {
+		rec = dd_tp_ring_rec(tp, pn);
+		if (!rec)
+			continue;
+		if (rec->count > 1)
+			dd_tp_rec_cut(tp, rec, 1);
+		if (!n++)
+			dd_tp_doubt(tp, now, rec);
+		chan = rec->chan;
+		op = rec->op;
+		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
+		helps |= dd_tp_probe_helps(tp, chan, op);
+	}
+	tp->probes = 2;
+	tp->last_eliciting = now;
+	dd_tp_advance(tp);
+	if (tp->pto_count == DD_TP_COLLAPSE)
+		dd_tp_cc_collapse(tp, now);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Checks of packets. The input is untrusted; packets that pass need no further
+ * checks of their format.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/string.h>
+
+#include "transport/crc.h"
+#include "transport/wire.h"
+
+int dd_wire_hlen(const void *p, size_t avail, size_t len)
+{
+	const struct dd_wire_hdr *hdr = p;
+	size_t hlen;
+
+	if (avail < sizeof(*hdr) || len < sizeof(*hdr) ||
+	    le16_to_cpu(hdr->magic) != DD_WIRE_MAGIC)
+		return -EBADMSG;
+	hlen = le16_to_cpu(hdr->hlen);
+	if (hlen < sizeof(*hdr) || hlen > DD_WIRE_HLEN_MAX ||
+	    hlen + le16_to_cpu(hdr->plen) != len)
+		return -EBADMSG;
+	return hlen;
+}
+
+u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
+{
+	u32 crc;
+
+	/* The checksum field counts as 0. */
+	crc = dd_crc_words(~0u, dd_wire_word(hdr, 0), dd_wire_word(hdr, 8),
+			   dd_wire_word(hdr, 16), dd_wire_half(hdr, 24));
+	return dd_crc_few(crc, hdr + 1, hlen - sizeof(*hdr));
+}
+
+void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)
+{
+	hdr->crc = cpu_to_le32(~crc);
+}
+
+static bool dd_wire_init_ok(const struct dd_wire_init *init)
+{
+	return init->token && !(init->flags & ~DD_WIRE_WANT_CRC) &&
+	       !init->__reserved[0] && !init->__reserved[1] &&
+	       !init->__reserved[2] && !init->__reserved2 &&
+	       le32_to_cpu(init->packet_max) >= DD_WIRE_PACKET_MIN &&
+	       init->ctl_slots && init->version_min &&
+	       init->version_min <= init->version_max;
+}
+
+static bool dd_wire_refuse_ok(const struct dd_wire_refuse *refuse)
+{
+	return !refuse->__reserved && !refuse->__reserved2;
+}
+
+bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen)
+{
+	const void *p = hdr;
+
+	if (hdr->flags || hdr->plen || hdr->pn || hdr->__reserved ||
+	    hdr->__reserved2)
+		return false;
+	switch (hdr->type) {
+	case DD_WIRE_INIT:
+		return hlen == sizeof(struct dd_wire_init) && !hdr->token &&
+		       dd_wire_init_ok(p);
+	case DD_WIRE_INIT_ACK:
+		return hlen == sizeof(struct dd_wire_init) &&
+		       dd_wire_init_ok(p);
+	case DD_WIRE_COOKIE:
+		return hlen == sizeof(struct dd_wire_cookie);
+	case DD_WIRE_REFUSE:
+		return hlen == sizeof(struct dd_wire_refuse) &&
+		       dd_wire_refuse_ok(p);
+	case DD_WIRE_RESET:
+		return hlen == sizeof(struct dd_wire_reset) && !hdr->token;
+	default:
+		return false;
+	}
+}
+
+/* Length of a frame of which @avail bytes are present; 0 if it is malformed. */
+static size_t dd_wire_ack_len(const struct dd_wire_ack *ack, size_t avail)
+{
+	u32 i;
+
+	if (avail < sizeof(*ack) || ack->count >= DD_WIRE_RANGES ||
+	    avail < struct_size(ack, range, ack->count))
+		return 0;
+	for (i = 0; i < ack->count; i++) {
+		if (!ack->range[i].gap || !ack->range[i].len)
+			return 0;
+	}
+	return struct_size(ack, range, ack->count);
+}
+
+static size_t dd_wire_done_len(const struct dd_wire_done *done, size_t avail)
+{
+	return avail < sizeof(*done) || done->__reserved ||
+	       done->__reserved2 ? 0 : sizeof(*done);
+}
+
+static size_t dd_wire_ctl_len(const struct dd_wire_ctl *ctl, size_t avail)
+{
+	size_t len;
+
+	if (avail < sizeof(*ctl) || ctl->__reserved)
+		return 0;
+	len = le16_to_cpu(ctl->len);
+	if (!len || len > DD_WIRE_CTL_MAX ||
+	    avail - sizeof(*ctl) < ALIGN(len, 8) ||
+	    memchr_inv(ctl->data + len, 0, ALIGN(len, 8) - len))
+		return 0;
+	return sizeof(*ctl) + ALIGN(len, 8);
+}
+
+/* Metadata words beyond meta_count must be zero. */
+static bool dd_wire_head_ok(const struct dd_wire_put *put)
+{
+	const struct dd_wire_head *head = (const void *)(put + 1);
+	u32 i;
+
+	if (put->off)
+		return true;
+	for (i = put->meta_count; i < DD_WIRE_META; i++) {
+		if (head->meta[i])
+			return false;
+	}
+	return !head->__reserved;
+}
+
+static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail)
+{
+	size_t len = sizeof(*put);
+
+	if (avail < len || put->flags & ~DD_PUT_FLAGS || put->__reserved ||
+	    put->__reserved2 || put->meta_count > DD_WIRE_META || !put->msgid ||
+	    le32_to_cpu(put->len) > DD_WIRE_MSG_MAX ||
+	    le32_to_cpu(put->off) > le32_to_cpu(put->len) ||
+	    le64_to_cpu(put->dst) > U64_MAX - DD_WIRE_MSG_MAX)
+		return 0;
+	if (!put->off)
+		len += sizeof(struct dd_wire_head);
+	/* A PUT is the last frame. */
+	return avail == len && dd_wire_head_ok(put) ? len : 0;
+}
+
+static size_t dd_wire_ping_len(const struct dd_wire_ping *ping, size_t avail)
+{
+	if (avail < sizeof(*ping) ||
+	    memchr_inv(ping->__reserved, 0, sizeof(ping->__reserved)))
+		return 0;
+	return sizeof(*ping);
+}
+
+static size_t dd_wire_bye_len(const struct dd_wire_bye *bye, size_t avail)
+{
+	if (avail < sizeof(*bye) ||
+	    memchr_inv(bye->__reserved, 0, sizeof(bye->__reserved)))
+		return 0;
+	return sizeof(*bye);
+}
+
+static size_t dd_wire_frame_len(const void *p, size_t avail)
+{
+	switch (*(const u8 *)p) {
+	case DD_FRAME_ACK:
+		return dd_wire_ack_len(p, avail);
+	case DD_FRAME_DONE:
+		return dd_wire_done_len(p, avail);
+	case DD_FRAME_CTL:
+		return dd_wire_ctl_len(p, avail);
+	case DD_FRAME_PUT:
+		return dd_wire_put_len(p, avail);
+	case DD_FRAME_PING:
+		return dd_wire_ping_len(p, avail);
+	case DD_FRAME_BYE:
+		return dd_wire_bye_len(p, avail);
+	default:
+		return 0;
+	}
+}
+
+/* A payload must be within the message of the PUT. */
+static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
+{
+	u32 len, off;
+
+	if (!put)
+		return !plen;
+	len = le32_to_cpu(put->len);
+	off = le32_to_cpu(put->off);
+	/* Only an empty message has an empty piece. */
+	return plen ? plen <= len - off : !len;
+}
+
+bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
+{
+	const u8 *p = (const u8 *)(hdr + 1), *end = (const u8 *)hdr + hlen;
+	const struct dd_wire_put *put = NULL;
+	size_t len;
+
+	if (hdr->flags & ~DD_WIRE_FLAGS || hdr->__reserved || hdr->__reserved2)
+		return false;
+	for (; p != end; p += len) {
+		len = dd_wire_frame_len(p, end - p);
+		if (!len)
+			return false;
+		if (*p == DD_FRAME_PUT)
+			put = (const void *)p;
+	}
+	return dd_wire_payload_ok(put, plen);
+}

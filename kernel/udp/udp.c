@@ -1,0 +1,723 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The link between nodes: sockets, and the life of a peer's link.
+ *
+ * A node has one socket per address family of its peers. The sockets hold no
+ * reference to the network namespace and are released before it is.
+ */
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <net/netns/generic.h>
+#include <net/sock.h>
+#include <net/udp.h>
+#include <net/udp_tunnel.h>
+
+#include "core/ctx.h"
+#include "udp/udp.h"
+#include "udp/skb.h"
+#include "core/node.h"
+#include "core/trace.h"
+
+#define DD_UDP_RCVBUF		(4 << 20)
+#define DD_UDP_SNDBUF		(4 << 20)	/* of a peer */
+#define DD_UDP_RECORDS		1024
+#define DD_UDP_CTL_SLOTS	32
+#define DD_UDP_PACKET_MAX	65507
+#define DD_UDP_ACK_DELAY_NS	NSEC_PER_MSEC
+#define DD_UDP_RETRY_NS		(100 * NSEC_PER_MSEC)
+#define DD_UDP_REFUSED_NS	(2ull * NSEC_PER_SEC)
+
+const struct dd_net_upper *dd_udp_upper;
+
+static unsigned int rx_buffer = DD_UDP_RCVBUF;
+module_param(rx_buffer, uint, 0644);
+MODULE_PARM_DESC(rx_buffer,
+		 "receive buffer of a socket in bytes, including overhead");
+
+static unsigned int dd_udp_net_id;
+
+static struct dd_udp_node *dd_udp_node_of(const struct dd_node *node)
+{
+	return net_generic(node->net, dd_udp_net_id);
+}
+
+static int dd_udp_family(const union dd_peer_addr *addr)
+{
+	return addr->sa.sa_family == AF_INET6;
+}
+
+/* dd_udp_sock_close() cancels this work before it releases the socket. */
+static void dd_udp_drain4(struct work_struct *work)
+{
+	dd_udp_drain(container_of(work, struct dd_udp_node, drain[0]), 0);
+}
+
+static void dd_udp_drain6(struct work_struct *work)
+{
+	dd_udp_drain(container_of(work, struct dd_udp_node, drain[1]), 1);
+}
+
+static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
+{
+	struct udp_tunnel_sock_cfg tunnel = {
+		.sk_user_data = un,
+		.encap_type = 1,
+	};
+	struct sock *sk = sock->sk;
+	int one = 1, err;
+
+	/* Receive GSO skbs as they are instead of segmenting them. */
+	err = sock->ops->setsockopt(sock, SOL_UDP, UDP_GRO,
+				    KERNEL_SOCKPTR(&one), sizeof(one));
+	if (err)
+		return err;
+	/*
+	 * Packets follow the path MTU, except for those of the smallest size, which
+	 * are sent regardless of ICMP messages.
+	 */
+	if (sk->sk_family == AF_INET)
+		ip_sock_set_mtu_discover(sk, IP_PMTUDISC_PROBE);
+	lock_sock(sk);
+	sk->sk_allocation = GFP_ATOMIC;
+	sk->sk_rcvbuf = clamp_t(unsigned int, READ_ONCE(rx_buffer),
+				SOCK_MIN_RCVBUF, INT_MAX / 2);
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	/* The socket is drained in softirq, where busy polling is not allowed. */
+	sk->sk_ll_usec = 0;
+#endif
+	release_sock(sk);
+	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
+	/* Packets are queued until dd_udp_update_encap() switches to encap_rcv. */
+	setup_udp_tunnel_sock(un->node->net, sock, &tunnel);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_data_ready = dd_udp_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	return 0;
+}
+
+static int dd_udp_sock_create(struct dd_udp_node *un, int family,
+			      struct socket **sock, const char **reason)
+{
+	struct udp_port_cfg cfg = {
+		.family = family ? AF_INET6 : AF_INET,
+		.local_udp_port = htons(un->node->port),
+		.use_udp_checksums = 1,
+		.use_udp6_tx_checksums = 1,
+		.use_udp6_rx_checksums = 1,
+		.ipv6_v6only = 1,
+	};
+	int err;
+
+	err = udp_sock_create(un->node->net, &cfg, sock);
+	if (err == -EADDRINUSE)
+		*reason = "the UDP port is in use: 'ss -ulnp'; net.ipv4.ip_local_reserved_ports";
+	else if (err)
+		*reason = "no UDP socket of the address' family";
+	if (err)
+		return err;
+	err = dd_udp_sock_setup(un, *sock);
+	if (err)
+		udp_tunnel_sock_release(*sock);
+	return err;
+}
+
+/* Get the node's socket for a peer at @addr, creating it for the first user. */
+static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
+				    const union dd_peer_addr *addr,
+				    const char **reason)
+{
+	int family = dd_udp_family(addr), err;
+
+	lockdep_assert_held(&un->lock);
+	if (un->closed)
+		return ERR_PTR(-ESHUTDOWN);
+	if (!un->users[family]) {
+		err = dd_udp_sock_create(un, family, &un->sock[family], reason);
+		if (err)
+			return ERR_PTR(err);
+	}
+	/* Packets may have been queued before sk_data_ready was set. */
+	if (!un->users[family]++)
+		queue_work(dd_wq, &un->drain[family]);
+	return un->sock[family]->sk;
+}
+
+/* No peer uses the socket; senders leave within a grace period. */
+static void dd_udp_sock_close(struct dd_udp_node *un, int family)
+{
+	struct socket *sock = un->sock[family];
+
+	rcu_assign_sk_user_data(sock->sk, NULL);
+	synchronize_net();
+	cancel_work_sync(&un->drain[family]);
+	un->sock[family] = NULL;
+	udp_tunnel_sock_release(sock);
+}
+
+static void dd_udp_sock_put(struct dd_udp_node *un,
+			    const union dd_peer_addr *addr)
+{
+	int family = dd_udp_family(addr);
+
+	lockdep_assert_held(&un->lock);
+	if (!--un->users[family] && !un->closed)
+		dd_udp_sock_close(un, family);
+}
+
+/*
+ * Create the socket that is charged for the packets sent to a peer. The IP stack keeps
+ * the charge until it frees a packet, even if it segments it before, so a peer behind
+ * a slow link fills its own send buffer only.
+ */
+static int dd_udp_tx_create(struct dd_udp_node *un,
+			    const union dd_peer_addr *addr, struct socket **sock)
+{
+	int err = sock_create_kern(un->node->net, addr->sa.sa_family,
+				   SOCK_DGRAM, IPPROTO_UDP, sock);
+
+	if (!err)
+		(*sock)->sk->sk_sndbuf = DD_UDP_SNDBUF;
+	return err;
+}
+
+u64 dd_udp_tp_random(struct dd_tp *tp)
+{
+	return get_random_u64();
+}
+
+/**
+ * dd_udp_up() - a session is up
+ * @tp: the session
+ */
+void dd_udp_up(struct dd_tp *tp)
+{
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+
+	link->retry_at = DD_TP_NEVER;
+	dd_peer_set_state(link->peer, DD_PEER_STATE_UP, 0);
+}
+
+static enum dd_peer_reason dd_udp_reason(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_DEAD:
+		return DD_PEER_REASON_DEAD;
+	case DD_TP_REBOOT:
+		return DD_PEER_REASON_REBOOT;
+	case DD_TP_RESET:
+		return DD_PEER_REASON_RESET;
+	case DD_TP_VERSION:
+		return DD_PEER_REASON_VERSION;
+	case DD_TP_MAXNODES:
+		return DD_PEER_REASON_MAXNODES;
+	case DD_TP_CONFIG:
+		return DD_PEER_REASON_NODE;
+	case DD_TP_STOPPED:
+	case DD_TP_BYE:
+		break;
+	}
+	return DD_PEER_REASON_STOPPED;
+}
+
+static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
+{
+	switch (reason) {
+	case DD_TP_DEAD:
+		return DD_PEER_STATE_UNREACHABLE;
+	case DD_TP_VERSION:
+	case DD_TP_MAXNODES:
+	case DD_TP_CONFIG:
+		return DD_PEER_STATE_REFUSED;
+	case DD_TP_STOPPED:
+		return DD_PEER_STATE_IDLE;
+	default:
+		return DD_PEER_STATE_CONNECTING;
+	}
+}
+
+/**
+ * dd_udp_down() - a session has ended, or was refused
+ * @tp: the session
+ * @reason: the reason
+ *
+ * Delays the next attempt, so that two disagreeing nodes do not keep trying.
+ */
+void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	enum dd_peer_state state = dd_udp_state(reason);
+
+	dd_peer_set_state(link->peer, state, dd_udp_reason(reason));
+	if (state == DD_PEER_STATE_IDLE)
+		link->retry_at = DD_TP_NEVER;
+	else if (state == DD_PEER_STATE_REFUSED)
+		link->retry_at = ktime_get_ns() + DD_UDP_REFUSED_NS;
+	else
+		link->retry_at = ktime_get_ns() + DD_UDP_RETRY_NS;
+}
+
+/* Whether a packet tracepoint is enabled; evaluated once per burst. */
+bool dd_udp_tracing(void)
+{
+	return trace_dd_packet_sent_enabled() ||
+	       trace_dd_packet_received_enabled() ||
+	       trace_dd_packet_acked_enabled() ||
+	       trace_dd_packet_lost_enabled() ||
+	       trace_dd_packet_spurious_enabled();
+}
+
+void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
+		     u32 bytes)
+{
+	u32 peer = dd_udp_of_tp(tp)->peer->number;
+
+	switch (event) {
+	case DD_TP_EV_SENT:
+		trace_dd_packet_sent(peer, pn, bytes);
+		break;
+	case DD_TP_EV_RECEIVED:
+		trace_dd_packet_received(peer, pn, bytes);
+		break;
+	case DD_TP_EV_ACKED:
+		trace_dd_packet_acked(peer, pn, bytes);
+		break;
+	case DD_TP_EV_LOST:
+		trace_dd_packet_lost(peer, pn, bytes);
+		break;
+	case DD_TP_EV_SPURIOUS:
+		trace_dd_packet_spurious(peer, pn, bytes);
+		break;
+	}
+}
+
+static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
+		       const struct dd_peer_config *config,
+		       struct dd_tp_cfg *cfg)
+{
+	*cfg = (struct dd_tp_cfg){
+		.node = READ_ONCE(un->node->id),
+		.peer = peer->number,
+		.maxnodes = READ_ONCE(un->node->max),
+		.incarnation = un->incarnation,
+		.records = DD_UDP_RECORDS,
+		.ctl_slots = DD_UDP_CTL_SLOTS,
+		.packet_max = DD_UDP_PACKET_MAX,
+		.mtu = DD_WIRE_PACKET_MIN,
+		.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC,
+		.ack_delay_ns = DD_UDP_ACK_DELAY_NS,
+		.payload_crc = config->payload_crc,
+		.version_min = DD_WIRE_VERSION,
+		.version_max = DD_WIRE_VERSION,
+	};
+}
+
+static void dd_udp_free(struct dd_udp_peer *link)
+{
+	if (link->priv)
+		dd_udp_upper->release(link);
+	dst_cache_destroy(&link->dst);
+	dd_udp_hdrs_free(link);
+	kvfree(link->arena);
+	kfree(link);
+}
+
+static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
+					struct dd_peer *peer)
+{
+	struct dd_udp_peer *link;
+	struct dd_tp_cfg cfg;
+	int err;
+
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	if (!link)
+		return ERR_PTR(-ENOMEM);
+	spin_lock_init(&link->lock);
+	link->peer = peer;
+	link->dead = true;
+	link->armed = DD_TP_NEVER;
+	link->retry_at = DD_TP_NEVER;
+	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	link->timer.function = dd_udp_timer;
+	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
+	link->addr = peer->config.addr;
+	dd_udp_cfg(un, peer, &peer->config, &cfg);
+	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
+	if (!link->arena)
+		goto err_free;
+	err = dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
+	if (err)
+		goto err_free;
+	return link;
+
+err_free:
+	dd_udp_free(link);
+	return ERR_PTR(err);
+}
+
+/* Start receiving from and sending to the peer. */
+static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
+{
+	lockdep_assert_held(&un->lock);
+	dd_udp_lock(link);
+	link->dead = false;
+	dd_udp_unlock(link);
+	/* Before hlist_add_head_rcu(): afterwards the session may come up. */
+	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
+	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
+	dd_udp_route(link);
+	dd_udp_lock(link);
+	dd_tp_start(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+}
+
+/*
+ * End the session and wait until the peer has answered a BYE, or all BYEs have been
+ * sent: 35 ms at most, as the timer sends them.
+ */
+static void dd_udp_goodbye(struct dd_udp_peer *link)
+{
+	dd_udp_lock(link);
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+	/* Written under the lock; a stale value costs one more iteration. */
+	while (data_race(READ_ONCE(link->tp.bye)))
+		usleep_range(100, 200);
+}
+
+/*
+ * Stop packets and timers, and notify the peer that the session ended. These contexts
+ * may still use the link:
+ * 1. a receiver that found it in the hash table: it takes the lock and finds @dead;
+ * 2. a sender without the lock: it runs with bottom halves disabled, and link and
+ *    socket are freed only after a grace period.
+ */
+static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
+{
+	lockdep_assert_held(&un->lock);
+	if (hlist_unhashed(&link->entry))
+		return;
+	dd_udp_goodbye(link);
+	hlist_del_init_rcu(&link->entry);
+	dd_udp_lock(link);
+	link->dead = true;
+	/* Another context may have started a new session since the first stop. */
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+	hrtimer_cancel(&link->timer);
+	tasklet_kill(&link->tx_tasklet);
+	link->armed = DD_TP_NEVER;
+	/* Packets on their way keep the memory of the socket. */
+	sock_release(link->tx);
+}
+
+static int dd_udp_start(struct dd_peer *peer, const char **reason)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link;
+	struct sock *sk;
+	int err;
+
+	link = dd_udp_alloc(un, peer);
+	if (IS_ERR(link))
+		return PTR_ERR(link);
+	err = dd_udp_upper->attach(link);
+	if (err)
+		goto err_free;
+	mutex_lock(&un->lock);
+	sk = dd_udp_sock_get(un, &link->addr, reason);
+	if (IS_ERR(sk)) {
+		err = PTR_ERR(sk);
+		goto err_unlock;
+	}
+	err = dd_udp_tx_create(un, &link->addr, &link->tx);
+	if (err)
+		goto err_sock;
+	link->sk = sk;
+	WRITE_ONCE(peer->link, link);
+	dd_udp_open(un, link);
+	mutex_unlock(&un->lock);
+	return 0;
+
+err_sock:
+	dd_udp_sock_put(un, &link->addr);
+err_unlock:
+	mutex_unlock(&un->lock);
+	dd_udp_upper->detach(link);
+err_free:
+	dd_udp_free(link);
+	return err;
+}
+
+static void dd_udp_stop(struct dd_peer *peer)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+
+	mutex_lock(&un->lock);
+	dd_udp_kill(un, link);
+	dd_udp_sock_put(un, &link->addr);
+	mutex_unlock(&un->lock);
+	dd_udp_upper->detach(link);
+}
+
+/* Called with the last reference to the peer: no context can lock the session. */
+static void dd_udp_release(struct dd_peer *peer)
+{
+	struct dd_udp_peer *link = peer->link;
+
+	dd_tp_exit(&link->tp);
+	dd_udp_free(link);
+}
+
+/* Change the peer's address. This ends its session. */
+static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
+		       const struct dd_peer_config *config, const char **reason)
+{
+	const union dd_peer_addr old = link->addr;
+	struct dd_tp_cfg cfg;
+	struct socket *tx;
+	struct sock *sk;
+	int err;
+
+	sk = dd_udp_sock_get(un, &config->addr, reason);
+	if (IS_ERR(sk))
+		return PTR_ERR(sk);
+	err = dd_udp_tx_create(un, &config->addr, &tx);
+	if (err) {
+		dd_udp_sock_put(un, &config->addr);
+		return err;
+	}
+	dd_udp_kill(un, link);
+	/* Wait for senders and receivers that use the old address. */
+	synchronize_net();
+	dd_udp_cfg(un, link->peer, config, &cfg);
+	dd_udp_lock(link);
+	dd_tp_exit(&link->tp);
+	dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
+	link->addr = config->addr;
+	link->sk = sk;
+	link->tx = tx;
+	link->mtu = 0;
+	link->local_addr = (union dd_udp_local){};
+	link->reply_addr = (union dd_udp_local){};
+	dst_cache_reset_now(&link->dst);
+	dd_udp_unlock(link);
+	dd_udp_sock_put(un, &old);
+	dd_peer_set_state(link->peer, DD_PEER_STATE_IDLE,
+			  DD_PEER_REASON_ADDRESS);
+	dd_udp_open(un, link);
+	return 0;
+}
+
+static int dd_udp_update(struct dd_peer *peer,
+			 const struct dd_peer_config *config,
+			 const char **reason)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+	int err = 0;
+
+	mutex_lock(&un->lock);
+	if (!dd_udp_same(&link->addr, &config->addr)) {
+		err = dd_udp_move(un, link, config, reason);
+	} else {
+		dd_udp_lock(link);
+		link->tp.cfg.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC;
+		/* Takes effect with the next session. */
+		link->tp.cfg.payload_crc = config->payload_crc;
+		dd_udp_unlock(link);
+	}
+	mutex_unlock(&un->lock);
+	return err;
+}
+
+/* The number of nodes changed: reopen, as the peer accepts only its own number. */
+static void dd_udp_renumber(struct dd_peer *peer)
+{
+	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_peer *link = peer->link;
+	u64 now;
+
+	mutex_lock(&un->lock);
+	dd_udp_lock(link);
+	now = ktime_get_ns();
+	dd_tp_stop(&link->tp, now);
+	link->tp.cfg.maxnodes = READ_ONCE(peer->node->max);
+	link->retry_at = DD_TP_NEVER;
+	dd_peer_set_state(peer, DD_PEER_STATE_CONNECTING, 0);
+	dd_tp_start(&link->tp, now);
+	dd_udp_unlock_at(link, now);
+	mutex_unlock(&un->lock);
+}
+
+#define DD_UDP_OF_LINK(name, member) \
+	{ name, offsetof(struct dd_udp_peer, stats.member) }
+#define DD_UDP_OF_TP(name, member) \
+	{ name, offsetof(struct dd_udp_peer, tp.stats.member) }
+#define DD_UDP_OF_DROP(name, reason) \
+	{ "drop-" name, offsetof(struct dd_udp_peer, \
+				 tp.stats.drops[DD_TP_DROP_##reason]) }
+
+/* Counters of a peer; each is a u64 in struct dd_udp_peer. */
+static const struct {
+	const char *name;
+	size_t offset;
+} dd_udp_counters[] = {
+	DD_UDP_OF_LINK("tx-skbs", tx_skbs),
+	DD_UDP_OF_LINK("tx-packets", tx_packets),
+	DD_UDP_OF_LINK("tx-copied", tx_copied),
+	DD_UDP_OF_LINK("tx-nomem", tx_nomem),
+	DD_UDP_OF_LINK("tx-noroute", tx_noroute),
+	DD_UDP_OF_LINK("tx-full", tx_full),
+	DD_UDP_OF_LINK("rx-skbs", rx_skbs),
+	DD_UDP_OF_LINK("rx-packets", rx_packets),
+	DD_UDP_OF_LINK("rx-softirq", rx_softirq),
+	DD_UDP_OF_LINK("rx-process", rx_process),
+	DD_UDP_OF_LINK("rx-copied", rx_copied),
+	DD_UDP_OF_LINK("mtu-changes", mtu_changes),
+	DD_UDP_OF_TP("messages", messages),
+	DD_UDP_OF_TP("spurious", spurious),
+	DD_UDP_OF_TP("probes", probes),
+	DD_UDP_OF_TP("acks", acks),
+	DD_UDP_OF_DROP("format", FORMAT),
+	DD_UDP_OF_DROP("version", VERSION),
+	DD_UDP_OF_DROP("crc", CRC),
+	DD_UDP_OF_DROP("token", TOKEN),
+	DD_UDP_OF_DROP("state", STATE),
+	DD_UDP_OF_DROP("cookie", COOKIE),
+	DD_UDP_OF_DROP("config", CONFIG),
+	DD_UDP_OF_DROP("dup", DUP),
+	DD_UDP_OF_DROP("old", OLD),
+	DD_UDP_OF_DROP("ack", ACK),
+	DD_UDP_OF_DROP("ctl", CTL),
+	DD_UDP_OF_DROP("chan", CHAN),
+	DD_UDP_OF_DROP("closed", CLOSED),
+	DD_UDP_OF_DROP("again", AGAIN),
+	DD_UDP_OF_DROP("order", ORDER),
+	DD_UDP_OF_DROP("credit", CREDIT),
+	DD_UDP_OF_DROP("bounds", BOUNDS),
+	DD_UDP_OF_DROP("holes", HOLES),
+	DD_UDP_OF_DROP("bytes", BYTES),
+	DD_UDP_OF_DROP("message", MESSAGE),
+};
+
+static_assert(ARRAY_SIZE(dd_udp_counters) <= DD_PEER_COUNTERS_MAX);
+
+static const char *dd_udp_counter(struct dd_peer *peer, unsigned int i,
+				  u64 *value)
+{
+	struct dd_udp_peer *link = peer->link;
+
+	if (i >= ARRAY_SIZE(dd_udp_counters))
+		return NULL;
+	/* Read without the lock: the value may be slightly out of date. */
+	*value = data_race(READ_ONCE(*(u64 *)((u8 *)link +
+					      dd_udp_counters[i].offset)));
+	return dd_udp_counters[i].name;
+}
+
+static void dd_udp_describe(struct dd_peer *peer, struct dd_peer_info *info)
+{
+	struct dd_udp_peer *link = peer->link;
+	const struct dd_tp_stats *stats = &link->tp.stats;
+	const struct dd_tp_cc *cc = &link->tp.cc;
+	unsigned int i;
+
+	dd_udp_lock(link);
+	info->packet_size = link->tp.mtu;
+	info->rtt_us = min_t(u64, div_u64(cc->srtt, NSEC_PER_USEC), U32_MAX);
+	info->rttvar_us = min_t(u64, div_u64(cc->rttvar, NSEC_PER_USEC), U32_MAX);
+	info->cwnd = cc->cwnd;
+	info->in_flight = cc->flight;
+	info->packets_sent = stats->tx_packets;
+	info->packets_received = stats->rx_packets;
+	info->packets_lost = stats->lost;
+	info->bytes_sent = stats->tx_bytes;
+	info->bytes_received = stats->rx_bytes;
+	for (i = 0; i < DD_TP_DROPS; i++)
+		info->dropped += stats->drops[i];
+	dd_udp_unlock(link);
+}
+
+static const struct dd_peer_link_ops dd_udp_link_ops = {
+	.start = dd_udp_start,
+	.stop = dd_udp_stop,
+	.update = dd_udp_update,
+	.renumber = dd_udp_renumber,
+	.describe = dd_udp_describe,
+	.counter = dd_udp_counter,
+	.release = dd_udp_release,
+};
+
+static int __net_init dd_udp_net_init(struct net *net)
+{
+	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
+
+	un->node = dd_node_of(net);
+	mutex_init(&un->lock);
+	INIT_WORK(&un->drain[0], dd_udp_drain4);
+	INIT_WORK(&un->drain[1], dd_udp_drain6);
+	un->seed = get_random_u32();
+	un->incarnation = get_random_u64();
+	dd_peer_link_register(un->node, &dd_udp_link_ops);
+	return 0;
+}
+
+/* The sockets hold no reference to the namespace: release them before it is gone. */
+static void __net_exit dd_udp_net_pre_exit(struct net *net)
+{
+	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
+	struct dd_udp_peer *link;
+	struct hlist_node *next;
+	unsigned int i;
+
+	mutex_lock(&un->lock);
+	/* Stop all sessions first, so that their BYEs are repeated in parallel. */
+	for (i = 0; i < DD_UDP_HASH; i++)
+		hlist_for_each_entry(link, &un->peers[i], entry) {
+			dd_udp_lock(link);
+			dd_tp_stop(&link->tp, ktime_get_ns());
+			dd_udp_unlock(link);
+		}
+	for (i = 0; i < DD_UDP_HASH; i++)
+		hlist_for_each_entry_safe(link, next, &un->peers[i], entry)
+			dd_udp_kill(un, link);
+	un->closed = true;
+	for (i = 0; i < ARRAY_SIZE(un->sock); i++) {
+		if (un->sock[i])
+			dd_udp_sock_close(un, i);
+	}
+	mutex_unlock(&un->lock);
+}
+
+static struct pernet_operations dd_udp_net_ops = {
+	.init = dd_udp_net_init,
+	.pre_exit = dd_udp_net_pre_exit,
+	.id = &dd_udp_net_id,
+	.size = sizeof(struct dd_udp_node),
+};
+
+/**
+ * dd_udp_init() - register the link with all nodes
+ * @upper: callbacks; the caller has called dd_node_init() and not yet dd_peer_init()
+ *
+ * Return: 0 or -errno.
+ */
+int dd_udp_init(const struct dd_net_upper *upper)
+{
+	dd_udp_upper = upper;
+	return register_pernet_subsys(&dd_udp_net_ops);
+}
+
+/* Called after dd_peer_exit(), when no node has a peer any more. */
+void dd_udp_exit(void)
+{
+	unregister_pernet_subsys(&dd_udp_net_ops);
+}
