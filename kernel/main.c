@@ -5,20 +5,20 @@
 #include <linux/module.h>
 #include <linux/workqueue.h>
 
-#include "dev/chardev.h"
-#include "ddp/conn.h"
-#include "ddp/conn_net.h"
-#include "core/ctx.h"
-#include "direct/direct.h"
-#include "udp/udp.h"
 #include "admin/netlink.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+#include "core/ctx.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/page.h"
-#include "cluster/peer.h"
 #include "core/region.h"
-#include "cluster/remote.h"
 #include "core/window.h"
+#include "ddp/conn.h"
+#include "ddp/conn_net.h"
+#include "dev/chardev.h"
+#include "direct/direct.h"
+#include "udp/udp.h"
 
 #define CREATE_TRACE_POINTS
 #include "core/trace.h"

@@ -50,7 +50,8 @@ uninstall-module:
 
 # --- files for the module -------------------------------------------------------
 
-UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_netlink.h
+UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_ddp.h \
+		   include/uapi/linux/dd_netlink.h
 DOCS		:= Documentation/protocol.rst Documentation/tutorial.rst
 EXAMPLES	:= packaging/90-dd-memlock.conf packaging/cluster.conf \
 	$(wildcard tools/samples/*.c)

@@ -16,10 +16,10 @@
 #include <linux/slab.h>
 
 #include "cluster/ctl.h"
-#include "udp/udp.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "transport/ctl.h"
+#include "udp/udp.h"
 
 #define DD_CTL_CLOSES		15	/* channels in a CLOSE message */
 

@@ -12,10 +12,10 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "core/channel.h"
-#include "udp/udp.h"
 #include "cluster/peer.h"
+#include "core/channel.h"
 #include "transport/transport.h"
+#include "udp/udp.h"
 
 struct dd_peer;
 struct dd_remote;

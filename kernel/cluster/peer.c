@@ -10,10 +10,10 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "cluster/peer.h"
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"
-#include "cluster/peer.h"
 
 /**
  * dd_peer_find() - look up a peer by its number

@@ -8,8 +8,8 @@
 #include <net/ipv6.h>
 #include <net/route.h>
 
-#include "core/node.h"
 #include "cluster/peer.h"
+#include "core/node.h"
 
 #define DD_OWN_ADDRESS							\
 	"the address and port are those of this node"

@@ -12,12 +12,12 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
-#include "core/charge.h"
 #include "cluster/ctl.h"
-#include "core/hooks.h"
-#include "udp/udp.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "core/charge.h"
+#include "core/hooks.h"
+#include "udp/udp.h"
 
 /* Own classes: these locks are taken in softirq, those of local channels are not. */
 static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;

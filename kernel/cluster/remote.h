@@ -3,8 +3,8 @@
 #ifndef _DD_REMOTE_H
 #define _DD_REMOTE_H
 
-#include "core/channel.h"
 #include "cluster/ctl.h"
+#include "core/channel.h"
 #include "core/import.h"
 #include "core/region.h"
 #include "transport/transport.h"
@@ -83,7 +83,7 @@ struct dd_remote {
 	struct dd_drain drain;
 	struct dd_ctl_wait wait;
 	struct list_head entry;
-	u8 key[DD_NAME_MAX + 1];
+	u8 key[DD_KEY_SIZE];
 	u32 pid;
 	u32 uid;
 	struct rcu_head rcu;

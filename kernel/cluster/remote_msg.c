@@ -8,15 +8,15 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "core/copy.h"
 #include "cluster/ctl.h"
-#include "core/deposit.h"
-#include "core/hooks.h"
-#include "udp/udp.h"
-#include "core/page.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "core/copy.h"
+#include "core/deposit.h"
+#include "core/hooks.h"
+#include "core/page.h"
 #include "core/trace.h"
+#include "udp/udp.h"
 
 /**
  * struct dd_bounce - copy of a message whose source is not wired memory

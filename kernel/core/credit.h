@@ -33,14 +33,6 @@ struct dd_credit {
 	u32 next;
 };
 
-/* The requested window, or the default of the type if that is 0. */
-static inline u32 dd_credit_window(u32 window, u32 type)
-{
-	if (window)
-		return window;
-	return type == DD_CONN_STREAM ? DD_WINDOW_STREAM : 1;
-}
-
 static inline int dd_credit_init(struct dd_credit *c, u32 window, gfp_t gfp)
 {
 	c->ends = &c->one;

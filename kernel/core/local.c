@@ -10,8 +10,8 @@
 #include "core/copy.h"
 #include "core/deposit.h"
 #include "core/hooks.h"
-#include "core/submit.h"
 #include "core/notelist.h"
+#include "core/submit.h"
 #include "core/trace.h"
 
 /* Copy @len bytes from wired memory, at offset @done of the message, to @at. */

@@ -17,8 +17,8 @@
 #include <linux/slab.h>
 
 #include "core/area.h"
-#include "core/charge.h"
 #include "core/channel.h"
+#include "core/charge.h"
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"

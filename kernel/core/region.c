@@ -12,9 +12,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "compat/compat.h"
 #include "core/bounds.h"
 #include "core/charge.h"
-#include "compat/compat.h"
 #include "core/ctx.h"
 #include "core/page.h"
 #include "core/region.h"

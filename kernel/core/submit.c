@@ -12,9 +12,9 @@
 #include "compat/compat.h"
 #include "core/ctx.h"
 #include "core/import.h"
-#include "core/submit.h"
 #include "core/node.h"
 #include "core/region.h"
+#include "core/submit.h"
 #include "core/trace.h"
 
 /*

@@ -7,11 +7,12 @@
 #define _DD_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <uapi/linux/dd_ddp.h>
 
 #include "core/channel.h"
 #include "core/import.h"
-#include "core/submit.h"
 #include "core/notelist.h"
+#include "core/submit.h"
 
 TRACE_EVENT(dd_op,
 	    TP_PROTO(const struct dd_import *imp, const struct dd_sqe *sqe, int err),

@@ -13,21 +13,21 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "cluster/remote.h"
 #include "core/area.h"
 #include "core/charge.h"
-#include "ddp/conn.h"
-#include "ddp/conn_net.h"
 #include "core/ctx.h"
-#include "direct/direct.h"
 #include "core/import.h"
-#include "core/submit.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/region.h"
-#include "cluster/remote.h"
 #include "core/segment.h"
-#include "ddp/service.h"
+#include "core/submit.h"
 #include "core/trace.h"
+#include "ddp/conn.h"
+#include "ddp/conn_net.h"
+#include "ddp/service.h"
+#include "direct/direct.h"
 
 static struct kmem_cache *dd_server_cache, *dd_client_cache;
 
@@ -220,7 +220,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
 	struct dd_client *client = dd_client_of(conn);
 	struct dd_ctx *ctx = conn->imp.obj.ctx;
-	u32 window = dd_credit_window(arg->window, arg->type);
+	u32 window = dd_conn_window(arg->window, arg->type);
 	struct dd_list *list;
 	int err;
 

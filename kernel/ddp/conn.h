@@ -5,6 +5,7 @@
 
 #include <linux/refcount.h>
 #include <linux/uidgid.h>
+#include <uapi/linux/dd_ddp.h>
 
 #include "core/channel.h"
 #include "core/credit.h"
@@ -70,6 +71,14 @@ struct dd_client {
 static inline struct dd_client *dd_client_of(struct dd_conn *conn)
 {
 	return container_of(conn, struct dd_client, conn);
+}
+
+/* The requested window, or the default of the type if that is 0. */
+static inline u32 dd_conn_window(u32 window, u32 type)
+{
+	if (window)
+		return window;
+	return type == DD_CONN_STREAM ? DD_WINDOW_STREAM : 1;
 }
 
 int dd_conn_init(void);

@@ -5,11 +5,11 @@
 #include <linux/pid.h>
 #include <linux/slab.h>
 
-#include "core/charge.h"
-#include "ddp/conn_net.h"
 #include "cluster/ctl.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "core/charge.h"
+#include "ddp/conn_net.h"
 #include "ddp/service.h"
 
 /* Body of queries and answers of class DD_CLASS_SERVICE. */

@@ -3,9 +3,9 @@
 #ifndef _DD_CONN_NET_H
 #define _DD_CONN_NET_H
 
-#include "ddp/conn.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "ddp/conn.h"
 
 struct dd_client_id;
 struct dd_conn_net_call;

@@ -16,19 +16,19 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "cluster/remote.h"
 #include "core/area.h"
 #include "core/charge.h"
-#include "ddp/conn.h"
-#include "ddp/conn_net.h"
 #include "core/ctx.h"
-#include "direct/direct.h"
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/region.h"
-#include "cluster/remote.h"
 #include "core/segment.h"
-#include "ddp/service.h"
 #include "core/trace.h"
+#include "ddp/conn.h"
+#include "ddp/conn_net.h"
+#include "ddp/service.h"
+#include "direct/direct.h"
 
 static size_t dd_service_blocks_size(const struct dd_service *svc)
 {
@@ -242,8 +242,8 @@ static struct dd_service *dd_service_create(struct dd_ctx *ctx,
 	svc->only_gid = make_kgid(current_user_ns(), arg->gid);
 	svc->peruser = arg->peruser;
 	svc->maxconn = arg->maxconn;
-	svc->window = dd_credit_window(arg->window, DD_CONN_RPC);
-	svc->stream_window = dd_credit_window(arg->window, DD_CONN_STREAM);
+	svc->window = dd_conn_window(arg->window, DD_CONN_RPC);
+	svc->stream_window = dd_conn_window(arg->window, DD_CONN_STREAM);
 	return svc;
 }
 

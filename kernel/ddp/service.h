@@ -6,6 +6,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
+#include <uapi/linux/dd_ddp.h>
 
 #include "core/credit.h"
 #include "core/ctx.h"

@@ -12,18 +12,18 @@
 #include <linux/sched/user.h>
 #include <linux/uaccess.h>
 
-#include "core/area.h"
-#include "dev/chardev.h"
-#include "compat/compat.h"
-#include "ddp/conn.h"
-#include "core/ctx.h"
-#include "direct/direct.h"
-#include "core/submit.h"
-#include "core/notelist.h"
 #include "cluster/peer.h"
+#include "compat/compat.h"
+#include "core/area.h"
+#include "core/ctx.h"
+#include "core/notelist.h"
 #include "core/region.h"
-#include "ddp/service.h"
+#include "core/submit.h"
 #include "core/window.h"
+#include "ddp/conn.h"
+#include "ddp/service.h"
+#include "dev/chardev.h"
+#include "direct/direct.h"
 
 static int dd_open(struct inode *inode, struct file *file)
 {

@@ -13,14 +13,14 @@
 
 #include "core/channel.h"
 #include "core/ctx.h"
-#include "direct/direct.h"
 #include "core/hooks.h"
 #include "core/import.h"
-#include "core/submit.h"
 #include "core/node.h"
 #include "core/notelist.h"
+#include "core/submit.h"
 #include "core/trace.h"
 #include "core/window.h"
+#include "direct/direct.h"
 
 static bool dd_direct_on = true;
 

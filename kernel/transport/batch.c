@@ -8,8 +8,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include "transport/internal.h"
 #include "transport/batch.h"
+#include "transport/internal.h"
 
 /**
  * dd_tp_rx_batch_begin() - a packet was accepted; a batch may follow

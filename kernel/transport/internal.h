@@ -17,9 +17,9 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include "transport/transport.h"
 #include "transport/ctl.h"
 #include "transport/rx.h"
+#include "transport/transport.h"
 
 #define DD_TP_MS		1000000ull	/* ns */
 #define DD_TP_US		1000ull

@@ -20,11 +20,11 @@
 #include "compat/compat.h"
 #include "core/copy.h"
 #include "core/ctx.h"
-#include "udp/udp.h"
 #include "core/node.h"
 #include "core/page.h"
 #include "transport/batch.h"
 #include "transport/rx.h"
+#include "udp/udp.h"
 
 #define DD_UDP_BUDGET	1024	/* skbs taken from a socket in a row */
 #define DD_UDP_BULK	16384	/* bytes in an skb that indicate a stream */

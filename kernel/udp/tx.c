@@ -15,9 +15,9 @@
 #include <net/udp_tunnel.h>
 #include <net/xfrm.h>
 
-#include "udp/udp.h"
-#include "udp/skb.h"
 #include "core/node.h"
+#include "udp/skb.h"
+#include "udp/udp.h"
 
 #define DD_UDP_BURST		(3 * DD_UDP_BATCH) /* packets made before any is sent */
 #define DD_UDP_ROUNDS		32	/* bursts sent before others may run */

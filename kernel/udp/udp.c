@@ -16,10 +16,10 @@
 #include <net/udp_tunnel.h>
 
 #include "core/ctx.h"
-#include "udp/udp.h"
-#include "udp/skb.h"
 #include "core/node.h"
 #include "core/trace.h"
+#include "udp/skb.h"
+#include "udp/udp.h"
 
 #define DD_UDP_RCVBUF		(4 << 20)
 #define DD_UDP_SNDBUF		(4 << 20)	/* of a peer */

@@ -18,11 +18,11 @@
 #include <linux/workqueue.h>
 #include <net/dst_cache.h>
 
+#include "cluster/peer.h"
+#include "transport/transport.h"
 #include "udp/rx.h"
 #include "udp/tx.h"
 #include "udp/upper.h"
-#include "cluster/peer.h"
-#include "transport/transport.h"
 
 struct dd_node;
 struct dd_udp_peer;

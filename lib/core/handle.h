@@ -28,7 +28,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "atomic.h"
 #include "dd.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #define PAGE	4096ul
 

@@ -41,7 +41,7 @@ for header in dd.h fedex.h dd_errno.h; do
 	done
 done
 
-compile "all headers together, with the kernel's" '#include <linux/dd.h>
+compile "all headers together, with the kernel's" '#include <linux/dd_ddp.h>
 #include "dd.h"
 #include "fedex.h"' "$CC" -xc -std=gnu11 -Wall -Wextra -I"$include" \
 	-I"$include/uapi"

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "dd.h"
 #include "echo.h"

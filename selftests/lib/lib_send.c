@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "dd.h"
 #include "echo.h"

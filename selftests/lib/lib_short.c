@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/single_threaded.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "dd.h"
 #include "tap.h"

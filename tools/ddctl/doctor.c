@@ -20,7 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <linux/capability.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "addr.h"
 #include "ddctl.h"

@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "ddctl.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "pair.h"
 #include "../common/tool.h"

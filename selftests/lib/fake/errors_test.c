@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "dd.h"
 #include "echo.h"

@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "fake_int.h"
 

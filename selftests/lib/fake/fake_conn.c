@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "fake_int.h"
 

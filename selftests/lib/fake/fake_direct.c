@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "fake_int.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "fake.h"
 

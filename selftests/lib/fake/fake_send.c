@@ -6,7 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "fake_int.h"
 

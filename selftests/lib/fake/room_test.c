@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 #include "wait.h"
 #include "dd.h"

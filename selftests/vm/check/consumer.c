@@ -9,7 +9,7 @@
 
 #include <dd.h>
 #include <fedex.h>
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 
 int main(int argc, char **argv)
 {

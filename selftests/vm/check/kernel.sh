@@ -8,7 +8,8 @@
 . "$(dirname "$0")/../tier.sh"
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
-DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h include/*.h)
+DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h
+	include/uapi/linux/dd_ddp.h include/*.h)
 
 kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
 

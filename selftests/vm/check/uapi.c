@@ -3,7 +3,7 @@
  * Structures shared with the kernel have the same layout for both word sizes. This
  * file is only compiled, as C and C++, with -m64 and -m32.
  */
-#include <linux/dd.h>
+#include <linux/dd_ddp.h>
 #include <linux/dd_netlink.h>
 
 #ifdef __cplusplus
