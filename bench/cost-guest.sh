@@ -15,5 +15,5 @@ done
 report ddperf lat --sleep -r 5 -n 500
 nodes 1500 trip -r 5 -n 500
 nodes 1500 insn -r 5 -n 500
-nodes 9000 insn -r 3 -n 200 -s 64K
+nodes 9000 insn -r 15 -n 200 -s 64K
 nodes 1500 insn -r 3 -n 16 -s 1M
