@@ -530,10 +530,18 @@ void dd_direct_forget(struct dd_channel *ch)
 /* The channel is not used any more; its owner still holds a reference to the list. */
 void dd_direct_release(struct dd_channel *ch)
 {
-	struct dd_direct_rx *rx = ch->direct_rx;
+	struct dd_list *list = ch->seg->list;
+	struct dd_direct_rx *rx;
 
-	dd_direct_forget(ch);
+	if (!list)
+		return;
+	/* The importer may ask dd_direct_locked() even now: it must not find @rx. */
+	mutex_lock(&list->lock);
+	rx = ch->direct_rx;
 	ch->direct_rx = NULL;
+	if (rx)
+		list_del_init(&rx->on_ring);
+	mutex_unlock(&list->lock);
 	kfree(rx);
 }
 
