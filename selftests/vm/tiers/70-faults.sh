@@ -48,6 +48,7 @@ red numbers-change 1 '^not ok .*kernel: in use: id' selftests/admin/errors.sh
 red dump-repeats 1 '^not ok .*no end is there twice' selftests/admin/dump.sh
 
 # Between nodes.
+red endless-drain 1 '^not ok .*drain__is_bounded' selftests/core/kunit.sh
 red leak-skb 201 'leak: .* one by (dd_udp|skb_segment)' \
 	'selftests/net/across.sh build/selftests/net_both' LEAKS=yes
 red find-ended-channel 200 'KASAN: use-after-free in dd_tp_chan_find' \
