@@ -59,7 +59,23 @@ static inline void dd_genl_set_ops(struct genl_family *family,
 				   const struct genl_split_ops *split,
 				   unsigned int n_split)
 {
-	family->split_ops = split;
+	/* As 6.1 and genl_ops do; attributes without a policy would be ignored. */
+	static const struct nla_policy reject[] = {
+		{ .type = NLA_REJECT },
+		{ .type = NLA_REJECT },
+	};
+	/* A command has at most one entry for "do" and one for "dump". */
+	static struct genl_split_ops ops[2 * DD_CMD_MAX] __ro_after_init;
+	unsigned int i;
+
+	for (i = 0; i < n_split; i++) {
+		ops[i] = split[i];
+		if (ops[i].policy)
+			continue;
+		ops[i].policy = reject;
+		ops[i].maxattr = ARRAY_SIZE(reject) - 1;
+	}
+	family->split_ops = ops;
 	family->n_split_ops = n_split;
 }
 #endif
