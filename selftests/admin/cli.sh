@@ -400,7 +400,7 @@ COMPLETION_TESTS=$((9 + 5 + COUNT))
 
 # The manual has the exit statuses of ddctl.h, and no other.
 manual_has_statuses() {
-	diff <(sed -n 's/^\tEXIT_[A-Z_]* = \([0-9]*\),$/\1/p' \
+	diff <(sed -n 's/^\tEXIT_[A-Z_]* = \([0-9]*\),.*/\1/p' \
 		"$TOP/tools/ddctl/ddctl.h") \
 		<(sed -n '/^\.Sh EXIT STATUS/,/^\.El/s/^\.It \([0-9]*\)$/\1/p' \
 		"$TOP/Documentation/man/ddctl.8")

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../tools/ddctl/cluster.h"
 #include "../../tools/ddctl/ddctl.h"
 
 /* ---- names and addresses ---------------------------------------------------------- */
@@ -42,6 +41,13 @@ void say(const char *fmt, ...)
 	vsnprintf(complaints + len, sizeof(complaints) - len, fmt, ap);
 	va_end(ap);
 	strcat(complaints, "\n");
+}
+
+void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
 }
 
 static const char *numeric(const char *text, union addr *addr)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "addr.h"
+#include "ddctl.h"
 
 socklen_t addr_len(const union addr *addr)
 {
@@ -20,11 +20,6 @@ socklen_t addr_len(const union addr *addr)
 }
 
 /* Both families have the port at the same offset. */
-uint16_t addr_port(const union addr *addr)
-{
-	return ntohs(addr->in.sin_port);
-}
-
 void addr_set_port(union addr *addr, uint16_t port)
 {
 	addr->in.sin_port = htons(port);
@@ -74,7 +69,7 @@ void addr_text(const union addr *addr, char text[ADDR_TEXT_MAX])
 			NI_NUMERICHOST))
 		strcpy(host, "?");
 	snprintf(text, ADDR_TEXT_MAX, "%s%s%s:%u", brackets ? "[" : "", host,
-		 brackets ? "]" : "", addr_port(addr));
+		 brackets ? "]" : "", ntohs(addr->in.sin_port));
 }
 
 /* ---- from text ---------------------------------------------------------- */
@@ -147,21 +142,11 @@ const char *addr_split(const char *text, char host[ADDR_HOST_MAX],
 		"the port must be 1 to 65535";
 }
 
-static bool is_listed(const union addr *addr, const union addr *list, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (addr_equal(addr, &list[i]))
-			return true;
-	}
-	return false;
-}
-
 const char *addr_resolve(const char *host, union addr *list, size_t max,
 			 size_t *n)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM }, *found, *ai;
+	size_t i;
 	int err;
 
 	*n = 0;
@@ -169,11 +154,12 @@ const char *addr_resolve(const char *host, union addr *list, size_t max,
 	if (err)
 		return gai_strerror(err);
 	for (ai = found; ai && *n < max; ai = ai->ai_next) {
-		union addr *addr = &list[*n];
-
-		if (addr_from(addr, ai->ai_addr, ai->ai_addrlen) &&
-		    !is_listed(addr, list, *n))
-			(*n)++;
+		if (!addr_from(&list[*n], ai->ai_addr, ai->ai_addrlen))
+			continue;
+		for (i = 0; !addr_equal(&list[i], &list[*n]); )
+			i++;
+		/* The first with this address is this one: no duplicate. */
+		*n += i == *n;
 	}
 	freeaddrinfo(found);
 	return *n ? NULL : "it has no address of IPv4 or IPv6";
@@ -204,37 +190,23 @@ bool addr_is_loopback(const union addr *addr)
 	return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
 }
 
-static const char *fault_in(uint32_t addr)
-{
-	if (addr == INADDR_ANY)
-		return "the unspecified address is no address of a node";
-	if (IN_MULTICAST(addr))
-		return "a multicast address is no address of a node";
-	if (addr == INADDR_BROADCAST)
-		return "a broadcast address is no address of a node";
-	return NULL;
-}
-
-static const char *fault_in6(const struct sockaddr_in6 *in6)
-{
-	const struct in6_addr *addr = &in6->sin6_addr;
-
-	if (IN6_IS_ADDR_UNSPECIFIED(addr))
-		return "the unspecified address is no address of a node";
-	if (IN6_IS_ADDR_MULTICAST(addr))
-		return "a multicast address is no address of a node";
-	if (IN6_IS_ADDR_V4MAPPED(addr))
-		return "an IPv4-mapped IPv6 address; give the IPv4 address";
-	if (IN6_IS_ADDR_LINKLOCAL(addr) && !in6->sin6_scope_id)
-		return "a link-local address needs its interface: fe80::1%eth0";
-	return NULL;
-}
-
 const char *addr_fault(const union addr *addr)
 {
-	return addr->sa.sa_family == AF_INET ?
-		fault_in(ntohl(addr->in.sin_addr.s_addr)) :
-		fault_in6(&addr->in6);
+	const struct in6_addr *in6 = &addr->in6.sin6_addr;
+	bool v4 = addr->sa.sa_family == AF_INET;
+	uint32_t in = v4 ? ntohl(addr->in.sin_addr.s_addr) : 0;
+
+	if (v4 ? in == INADDR_ANY : IN6_IS_ADDR_UNSPECIFIED(in6))
+		return "the unspecified address is no address of a node";
+	if (v4 ? IN_MULTICAST(in) : IN6_IS_ADDR_MULTICAST(in6))
+		return "a multicast address is no address of a node";
+	if (in == INADDR_BROADCAST)
+		return "a broadcast address is no address of a node";
+	if (!v4 && IN6_IS_ADDR_V4MAPPED(in6))
+		return "an IPv4-mapped IPv6 address; give the IPv4 address";
+	if (!v4 && IN6_IS_ADDR_LINKLOCAL(in6) && !addr->in6.sin6_scope_id)
+		return "a link-local address needs its interface: fe80::1%eth0";
+	return NULL;
 }
 
 bool addr_is_own(const union addr *addr)
@@ -250,12 +222,9 @@ bool addr_is_own(const union addr *addr)
 	for (ifa = all; ifa && !own; ifa = ifa->ifa_next) {
 		const struct sockaddr *sa = ifa->ifa_addr;
 
-		if (!sa || (sa->sa_family != AF_INET &&
-			    sa->sa_family != AF_INET6))
-			continue;
-		addr_from(&have, sa, sa->sa_family == AF_INET ?
-			  sizeof(have.in) : sizeof(have.in6));
-		own = same_host(addr, &have);
+		own = sa && addr_from(&have, sa, sa->sa_family == AF_INET ?
+				      sizeof(have.in) : sizeof(have.in6)) &&
+		      same_host(addr, &have);
 	}
 	freeifaddrs(all);
 	return own;

@@ -8,18 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/dd_netlink.h>
 
-#include "cluster.h"
 #include "ddctl.h"
 
 #define BLANKS		" \t\r\n\v\f"
 #define WORDS_MAX	4	/* more than any line may have */
+#define DEAD_TIME	5000	/* ms, by default */
+#define FILE_SETTINGS	(1u << SET_MAX | PEER_SETTINGS)
 
-static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static void complain(struct cluster *c, unsigned int line, const char *fmt, ...)
+static void __attribute__((format(printf, 3, 4)))
+complain(struct cluster *c, unsigned int line, const char *fmt, ...)
 {
 	char text[512];
 	va_list ap;
@@ -43,15 +41,16 @@ static bool parse_decimal(const struct setting *s, const char *text, uint32_t *v
 	       parse_value(s, text, value);
 }
 
-static void read_setting(struct cluster *c, struct setting *s, unsigned int line,
-			 char **words, int n)
+static void read_setting(struct cluster *c, int set, unsigned int line, char **words,
+			 int n)
 {
-	unsigned int *seen = &c->set_line[s - c->set];
+	const struct setting *s = &settings[set];
+	unsigned int *seen = &c->set_line[set];
 	char range[32] = "on or off";
 
 	if (!s->on_off)
 		snprintf(range, sizeof(range), "%u to %u%s", s->min, s->max,
-			 s == &c->set[CLUSTER_SET_DEAD_TIME] ? " ms" : "");
+			 set == SET_DEAD_TIME ? " ms" : "");
 	if (*seen) {
 		complain(c, line, "%s is there already, in line %u", s->word, *seen);
 		return;
@@ -59,11 +58,11 @@ static void read_setting(struct cluster *c, struct setting *s, unsigned int line
 	*seen = line;
 	if (n != 2)
 		complain(c, line, "%s needs one value: %s", s->word, range);
-	else if (!parse_decimal(s, words[1], &s->value))
+	else if (!parse_decimal(s, words[1], &c->set.value[set]))
 		complain(c, line, "%s must be %s, not '%.100s'", s->word, range,
 			 words[1]);
 	else
-		s->given = true;
+		c->set.given |= 1u << set;
 }
 
 static const struct cluster_node *node_find(const struct cluster *c,
@@ -99,13 +98,12 @@ static void read_host(struct cluster *c, struct cluster_node *node,
 
 static void read_node(struct cluster *c, unsigned int line, char **words, int n)
 {
-	static const struct setting id = SETTING_ID;
 	struct cluster_node node = { .line = line };
 	const struct cluster_node *other;
 
-	if (!parse_decimal(&id, words[0], &node.number)) {
+	if (!parse_decimal(&settings[SET_ID], words[0], &node.number)) {
 		complain(c, line, "a node's number is 0 to %u, not '%.100s'",
-			 id.max, words[0]);
+			 NODES_TOTAL - 1, words[0]);
 		return;
 	}
 	other = node_find(c, node.number);
@@ -129,8 +127,7 @@ static void read_node(struct cluster *c, unsigned int line, char **words, int n)
 static void read_line(struct cluster *c, unsigned int line, char *text)
 {
 	char *words[WORDS_MAX], *save = NULL, *word;
-	struct setting *set;
-	int n = 0;
+	int n = 0, set;
 
 	text[strcspn(text, "#")] = '\0';
 	for (word = strtok_r(text, BLANKS, &save); word && n < WORDS_MAX;
@@ -138,8 +135,8 @@ static void read_line(struct cluster *c, unsigned int line, char *text)
 		words[n++] = word;
 	if (!n)
 		return;
-	set = setting_find(c->set, words[0]);
-	if (set)
+	set = setting_find(FILE_SETTINGS, words[0]);
+	if (set >= 0)
 		read_setting(c, set, line, words, n);
 	else if (words[0][0] < '0' || words[0][0] > '9')
 		complain(c, line,
@@ -173,14 +170,13 @@ static void read_lines(struct cluster *c, FILE *in)
 /* Without "max" it is one more than the greatest number. */
 static void check_max(struct cluster *c)
 {
-	const struct setting *max = &c->set[CLUSTER_SET_MAX];
-	unsigned int max_line = c->set_line[CLUSTER_SET_MAX];
+	unsigned int max_line = c->set_line[SET_MAX];
 	size_t i;
 
 	/* A wrong value was reported. */
-	if (max_line && !max->given)
+	if (max_line && !(c->set.given & 1u << SET_MAX))
 		return;
-	c->max = max->given ? max->value : 0;
+	c->max = max_line ? c->set.value[SET_MAX] : 0;
 	for (i = 0; i < c->count; i++) {
 		const struct cluster_node *node = &c->nodes[i];
 
@@ -199,22 +195,16 @@ bool cluster_read(struct cluster *c, FILE *in, const char *file)
 {
 	*c = (struct cluster) {
 		.file = file,
-		.dead_time = CLUSTER_DEAD_TIME,
-		.set = { SETTING_MAX, SETTING_DEAD_TIME, SETTING_PAYLOAD_CRC },
 		/* Enough, since each number is there at most once. */
-		.nodes = calloc(NODES_TOTAL, sizeof(*c->nodes)),
+		.nodes = must(calloc(NODES_TOTAL, sizeof(*c->nodes))),
 	};
-	if (!c->nodes) {
-		complain(c, 0, "out of memory");
-		return false;
-	}
 	read_lines(c, in);
 	if (!c->count && !c->errors)
 		complain(c, 0, "there is no node in it");
 	check_max(c);
-	if (c->set[CLUSTER_SET_DEAD_TIME].given)
-		c->dead_time = c->set[CLUSTER_SET_DEAD_TIME].value;
-	c->payload_crc = c->set[CLUSTER_SET_PAYLOAD_CRC].value;
+	c->dead_time = c->set.given & 1u << SET_DEAD_TIME ? c->set.value[SET_DEAD_TIME] :
+		       DEAD_TIME;
+	c->payload_crc = c->set.value[SET_PAYLOAD_CRC];
 	return !c->errors;
 }
 
@@ -234,16 +224,6 @@ static bool is_numeric(const char *host)
 	       inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-/* The name of this machine often has a loopback address: Debian uses 127.0.1.1. */
-static const char *loopback_fault(const struct cluster *c,
-				  const struct cluster_node *node,
-				  const union addr *addr)
-{
-	if (addr_is_loopback(addr) && (node != c->self || is_numeric(node->host)))
-		return "a loopback address, which every machine has";
-	return NULL;
-}
-
 /**
  * struct lookup - addresses of a node
  * @list: addresses of its host
@@ -251,7 +231,7 @@ static const char *loopback_fault(const struct cluster *c,
  * @own: one of them is an address of this machine
  */
 struct lookup {
-	union addr list[CLUSTER_ADDRESSES];
+	union addr list[ADDR_LIST_MAX];
 	size_t n;
 	bool own;
 };
@@ -262,8 +242,7 @@ static void look_up(struct cluster *c, const struct cluster_node *node,
 	const char *wrong;
 	size_t i;
 
-	*found = (struct lookup) { };
-	wrong = addr_resolve(node->host, found->list, CLUSTER_ADDRESSES, &found->n);
+	wrong = addr_resolve(node->host, found->list, ADDR_LIST_MAX, &found->n);
 	if (wrong)
 		complain(c, node->line, "%s: %s", node->host, wrong);
 	for (i = 0; !wrong && i < found->n; i++)
@@ -303,8 +282,10 @@ static void choose(struct cluster *c, struct cluster_node *node,
 		wrong = addr_choose(found->list, found->n, &node->addr);
 	if (!wrong)
 		wrong = addr_fault(&node->addr);
-	if (!wrong)
-		wrong = loopback_fault(c, node, &node->addr);
+	/* The name of this machine often has one: Debian uses 127.0.1.1. */
+	if (!wrong && addr_is_loopback(&node->addr) &&
+	    (node != c->self || is_numeric(node->host)))
+		wrong = "a loopback address, which every machine has";
 	if (wrong)
 		complain(c, node->line, "%s: %s", node->host, wrong);
 	addr_set_port(&node->addr, node->port);
@@ -362,11 +343,8 @@ bool cluster_resolve(struct cluster *c, const uint32_t *self)
 			return false;
 		}
 	}
-	found = calloc(c->count, sizeof(*found));
-	if (found)
-		resolve_all(c, found);
-	else
-		complain(c, 0, "out of memory");
+	found = must(calloc(c->count, sizeof(*found)));
+	resolve_all(c, found);
 	free(found);
 	return !c->errors;
 }

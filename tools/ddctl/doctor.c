@@ -10,7 +10,6 @@
 #include <pwd.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,9 +21,7 @@
 #include <linux/capability.h>
 #include <linux/dd_ddp.h>
 
-#include "addr.h"
 #include "ddctl.h"
-#include "nl.h"
 
 #define DEVICE		"/dev/dd"
 #define CLUSTER_FILE	"/etc/dd/cluster.conf"
@@ -32,31 +29,18 @@
 #define INIT_USER_NS	"user:[4026531837]"	/* PROC_USER_INIT_INO */
 #define LEAST_MEMLOCK	(4ull << 20)	/* bytes; below, programs soon fail */
 
-/**
- * enum verdict - result of one check
- * @GOOD: nothing to do
- * @NOTE: worth knowing, nothing to do
- * @BAD: to be fixed
- */
-enum verdict {
-	GOOD,
-	NOTE,
-	BAD,
-};
-
-/* Lines of the module begin with "dd: "; many others contain "dd". */
-#define SEE_LOG	"See the messages of the module, as root: dmesg | grep -w 'dd:'"
+/* Result of one check: nothing to do; worth knowing; to be fixed. */
+enum verdict { GOOD, NOTE, BAD };
 
 static const char *const verdict_names[] = { "ok", "note", "fix" };
 
-static json_object *report;
+static json_object *report, *line;
 static int bad;
 
-/* Report the result of @check; @advice says how to fix it, and may be NULL. */
-static void __attribute__((format(printf, 4, 5)))
-found(enum verdict v, const char *check, const char *advice, const char *fmt, ...)
+/* Report the result of @check. */
+static void __attribute__((format(printf, 3, 4)))
+found(enum verdict v, const char *check, const char *fmt, ...)
 {
-	json_object *line;
 	char text[256];
 	va_list ap;
 
@@ -64,44 +48,67 @@ found(enum verdict v, const char *check, const char *advice, const char *fmt, ..
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	bad += v == BAD;
-	if (!options.json) {
+	if (!options.json)
 		printf("%-4s  %-7s  %s\n", verdict_names[v], check, text);
-		if (advice)
-			printf("               %s\n", advice);
-		return;
-	}
 	line = json_object_new_object();
 	json_add(line, "check", json_str(check));
 	json_add(line, "status", json_str(verdict_names[v]));
 	json_add(line, "text", json_str(text));
-	json_add(line, "advice", advice ? json_str(advice) : NULL);
+	json_add(line, "advice", NULL);
 	json_object_array_add(report, line);
 }
 
-/* The address without the port, or all of it if it cannot be split. */
-static const char *bare_host(json_object *row, char host[ADDR_HOST_MAX])
+/* Say how to fix what has just been found. */
+static void __attribute__((format(printf, 1, 2))) advise(const char *fmt, ...)
 {
-	uint16_t port;
+	char text[512];
+	va_list ap;
 
-	return addr_split(json_text(row, "address"), host, &port) ?
-		json_text(row, "address") : host;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!options.json)
+		printf("               %s\n", text);
+	json_add(line, "advice", json_str(text));
+}
+
+/* Lines of the module begin with "dd: "; many others contain "dd". */
+static void advise_log(void)
+{
+	advise("See the messages of the module, as root: dmesg | grep -w 'dd:'");
+}
+
+/* The first line of a file, which may be long; NULL if there is none. */
+static char *first_line(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+
+	if (!f)
+		return NULL;
+	len = getline(&text, &size, f);
+	fclose(f);
+	if (len > 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* ---- peers -------------------------------------------------------------- */
 
-static void no_peers(json_object *node)
+static void no_peers(uint32_t id, uint32_t max)
 {
-	if (access(CLUSTER_FILE, R_OK))
-		found(NOTE, "peers",
-		      "To reach other nodes, as root: ddctl apply FILE, see dd-cluster.conf(5), or ddctl peer add",
-		      "node %u of %u has no peers: it reaches itself only",
-		      (uint32_t)json_number(node, "id"), (uint32_t)json_number(node, "maxnodes"));
-	else
-		found(BAD, "peers",
-		      "As root: ddctl apply " CLUSTER_FILE "; 'systemctl enable dd-cluster' does this at each boot.",
-		      "node %u of %u has no peers, but there is a "
-		      CLUSTER_FILE, (uint32_t)json_number(node, "id"),
-		      (uint32_t)json_number(node, "maxnodes"));
+	if (access(CLUSTER_FILE, R_OK)) {
+		found(NOTE, "peers", "node %u of %u has no peers: it reaches itself only",
+		      id, max);
+		advise("To reach other nodes, as root: ddctl apply FILE, see dd-cluster.conf(5), or ddctl peer add");
+	} else {
+		found(BAD, "peers", "node %u of %u has no peers, but there is a " CLUSTER_FILE,
+		      id, max);
+		advise("As root: ddctl apply " CLUSTER_FILE "; 'systemctl enable dd-cluster' does this at each boot.");
+	}
 }
 
 static const char *advice_refused(const char *reason)
@@ -116,50 +123,30 @@ static const char *advice_refused(const char *reason)
 /* Report a peer that is not up; false if it is. */
 static bool judge_peer(json_object *row, uint32_t port)
 {
-	const char *state = json_text(row, "state");
+	const char *state = json_text(row, "state"), *address = json_text(row, "address");
 	const char *reason = json_text(row, "reason");
-	char advice[ADDR_HOST_MAX + 128], host[ADDR_HOST_MAX];
+	uint32_t n = json_number(row, "number");
+	char host[ADDR_HOST_MAX];
+	uint16_t its_port;
 	uint64_t lost;
 
 	if (!strcmp(state, "up"))
 		return false;
-	if (!strcmp(state, "refused")) {
-		found(BAD, "peers", advice_refused(reason),
-		      "node %u at %s refuses this node (%s)",
-		      (uint32_t)json_number(row, "number"), json_text(row, "address"), reason);
-		return true;
-	}
 	lost = json_number(json_object_object_get(row, "counters"), "tx_noroute");
-	if (lost) {
-		snprintf(advice, sizeof(advice),
-			 "ip route get %s shows whether there is a route now; if not, add one.",
-			 bare_host(row, host));
-		found(NOTE, "peers", advice,
-		      "node %u at %s is %s: no route to it for %" PRIu64 " packet%s",
-		      (uint32_t)json_number(row, "number"), json_text(row, "address"), state,
-		      lost, lost == 1 ? "" : "s");
-		return true;
+	if (!strcmp(state, "refused")) {
+		found(BAD, "peers", "node %u at %s refuses this node (%s)", n, address, reason);
+		advise("%s", advice_refused(reason));
+	} else if (lost) {
+		found(NOTE, "peers", "node %u at %s is %s: no route to it for %" PRIu64 " packet%s",
+		      n, address, state, lost, lost == 1 ? "" : "s");
+		advise("ip route get %s shows whether there is a route now; if not, add one.",
+		       addr_split(address, host, &its_port) ? address : host);
+	} else {
+		found(NOTE, "peers", "node %u at %s is %s", n, address, state);
+		advise("Check that it is up, that it has the right address of this node, and that UDP passes to its port and to port %u here.",
+		       port);
 	}
-	snprintf(advice, sizeof(advice),
-		 "Check that it is up, that it has the right address of this node, and that UDP passes to its port and to port %u here.",
-		 port);
-	found(NOTE, "peers", advice, "node %u at %s is %s",
-	      (uint32_t)json_number(row, "number"), json_text(row, "address"), state);
 	return true;
-}
-
-static void judge_peers(json_object *node, json_object *rows)
-{
-	size_t i, n = json_object_array_length(rows), odd = 0;
-
-	for (i = 0; i < n; i++)
-		odd += judge_peer(json_object_array_get_idx(rows, i),
-				  (uint32_t)json_number(node, "port"));
-	if (!n)
-		no_peers(node);
-	else if (!odd)
-		found(GOOD, "peers", NULL, "%zu of %zu peer%s up", n, n,
-		      n == 1 ? " is" : "s are");
 }
 
 /* ---- the port ----------------------------------------------------------- */
@@ -184,33 +171,19 @@ static bool is_listed(const char *list, uint32_t port)
 	return false;
 }
 
-/* The list may be long: each port once is 340 KiB. */
-static bool is_reserved(uint32_t port)
-{
-	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_reserved_ports", "re");
-	char *list = NULL;
-	bool reserved;
-	size_t size = 0;
-
-	if (!f)
-		return false;
-	reserved = getline(&list, &size, f) > 0 && is_listed(list, port);
-	free(list);
-	fclose(f);
-	return reserved;
-}
-
+/* Whether programs that ask for any port may get this one. */
 static bool is_given_away(uint32_t port)
 {
-	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
-	unsigned int low = 0, high = 0;
+	char *range = first_line("/proc/sys/net/ipv4/ip_local_port_range");
+	char *reserved = first_line("/proc/sys/net/ipv4/ip_local_reserved_ports");
+	unsigned int low, high;
+	bool given;
 
-	if (!f)
-		return false;
-	if (fscanf(f, "%u %u", &low, &high) != 2)
-		high = 0;
-	fclose(f);
-	return port >= low && port <= high;
+	given = range && sscanf(range, "%u %u", &low, &high) == 2 &&
+		port >= low && port <= high && !(reserved && is_listed(reserved, port));
+	free(range);
+	free(reserved);
+	return given;
 }
 
 /* Whether a socket of @family cannot have the port because another has it. */
@@ -233,99 +206,99 @@ static bool is_taken(int family, uint32_t port)
 /* With peers the node itself has the port. */
 static void judge_port(uint32_t port, bool peers)
 {
-	char advice[256];
-
 	if (!peers && (is_taken(AF_INET, port) || is_taken(AF_INET6, port))) {
-		snprintf(advice, sizeof(advice),
-			 "As root: ss -lunp sport = :%u shows which program has it; end it, or use another port: ddctl node set port",
-			 port);
-		found(BAD, "port", advice, "UDP port %u is in use", port);
-	} else if (is_given_away(port) && !is_reserved(port)) {
-		snprintf(advice, sizeof(advice),
-			 "As root: sysctl -w net.ipv4.ip_local_reserved_ports=%u; a file in /etc/sysctl.d makes this permanent.",
-			 port);
-		found(NOTE, "port", advice,
-		      "UDP port %u may be given to any program before dd takes it",
-		      port);
+		found(BAD, "port", "UDP port %u is in use", port);
+		advise("As root: ss -lunp sport = :%u shows which program has it; end it, or use another port: ddctl node set port",
+		       port);
+	} else if (is_given_away(port)) {
+		found(NOTE, "port",
+		      "UDP port %u may be given to any program before dd takes it", port);
+		advise("As root: sysctl -w net.ipv4.ip_local_reserved_ports=%u; a file in /etc/sysctl.d makes this permanent.",
+		       port);
 	} else {
-		found(GOOD, "port", NULL, "UDP port %u is kept for dd", port);
+		found(GOOD, "port", "UDP port %u is kept for dd", port);
 	}
 }
 
-static void check_network(struct ddnl *nl, json_object *node)
-{
-	json_object *rows;
-
-	if (ddnl_get(nl, &object_peers, &rows)) {
-		found(BAD, "peers", SEE_LOG,
-		      "the module does not report its peers");
-		return;
-	}
-	judge_peers(node, rows);
-	judge_port((uint32_t)json_number(node, "port"), json_object_array_length(rows));
-	json_object_put(rows);
-}
-
-/* ---- the kernel and the module ----------------------------------------- */
+/* ---- the kernel, the module and its node --------------------------------- */
 
 /* 6.1 and 6.12, as in README.md and dkms.conf. */
-static void check_kernel(void)
+static void check_kernel(const struct utsname *uts)
 {
 	unsigned int major = 0, minor = 0;
-	struct utsname uts;
 
-	uname(&uts);
-	sscanf(uts.release, "%u.%u", &major, &minor);
-	if (strstr(uts.version, "PREEMPT_RT"))
-		found(BAD, "kernel", "Boot a kernel without PREEMPT_RT.",
-		      "Linux %s has PREEMPT_RT, which dd does not support", uts.release);
-	else if (major == 6 && (minor == 1 || minor == 12))
-		found(GOOD, "kernel", NULL, "Linux %s", uts.release);
-	else
+	sscanf(uts->release, "%u.%u", &major, &minor);
+	if (strstr(uts->version, "PREEMPT_RT")) {
+		found(BAD, "kernel", "Linux %s has PREEMPT_RT, which dd does not support",
+		      uts->release);
+		advise("Boot a kernel without PREEMPT_RT.");
+	} else if (major == 6 && (minor == 1 || minor == 12)) {
+		found(GOOD, "kernel", "Linux %s", uts->release);
+	} else {
 		found(major < 6 || (major == 6 && minor < 1) ? BAD : NOTE, "kernel",
-		      "Boot Linux 6.1 or 6.12.",
-		      "Linux %s is not supported: dd is for 6.1 and 6.12", uts.release);
+		      "Linux %s is not supported: dd is for 6.1 and 6.12", uts->release);
+		advise("Boot Linux 6.1 or 6.12.");
+	}
 }
 
-#define ONE_VERSION	"Install module and tools of one version; then, as root: rmmod dd && modprobe dd"
+static void advise_one_version(void)
+{
+	advise("Install module and tools of one version; then, as root: rmmod dd && modprobe dd");
+}
 
-static bool check_module(void)
+static bool check_module(const struct utsname *uts)
 {
 	const char *version = module_version();
-	struct utsname uts;
-	char advice[256];
 
 	if (access("/sys/module/dd", F_OK)) {
-		uname(&uts);
-		snprintf(advice, sizeof(advice),
-			 "As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
-			 uts.release);
-		found(BAD, "module", advice, "dd is not loaded");
+		found(BAD, "module", "dd is not loaded");
+		advise("As root: modprobe dd. If it is not found, build and install it for this kernel (package linux-headers-%s).",
+		       uts->release);
 		return false;
 	}
-	if (strcmp(version, DD_VERSION))
-		found(NOTE, "module", ONE_VERSION, "dd %s is loaded, ddctl is %s",
+	if (strcmp(version, DD_VERSION)) {
+		found(NOTE, "module", "dd %s is loaded, ddctl is %s",
 		      *version ? version : "of an unknown version", DD_VERSION);
-	else
-		found(GOOD, "module", NULL, "dd %s is loaded", version);
+		advise_one_version();
+	} else {
+		found(GOOD, "module", "dd %s is loaded", version);
+	}
 	return true;
 }
 
-static void judge_node(json_object *row)
+static void judge_node(struct ddnl *nl, json_object *row)
 {
 	unsigned int abi = json_number(row, "abi"), id = json_number(row, "id");
-	unsigned int max = json_number(row, "maxnodes");
+	unsigned int max = json_number(row, "maxnodes"), port = json_number(row, "port");
+	size_t i, n, odd = 0;
+	json_object *peers;
 
-	if (abi != DD_ABI_VERSION)
-		found(BAD, "abi", ONE_VERSION, "the module has ABI %u, ddctl has %d", abi,
-		      DD_ABI_VERSION);
-	else
-		found(GOOD, "abi", NULL, "module and tools have ABI %u", abi);
-	if (json_number(row, "up"))
-		found(GOOD, "node", NULL, "node %u of %u is up", id, max);
-	else
-		found(BAD, "node", "As root: ddctl node up",
-		      "node %u of %u is down: programs get ENOCMP", id, max);
+	if (abi != DD_ABI_VERSION) {
+		found(BAD, "abi", "the module has ABI %u, ddctl has %d", abi, DD_ABI_VERSION);
+		advise_one_version();
+	} else {
+		found(GOOD, "abi", "module and tools have ABI %u", abi);
+	}
+	if (json_number(row, "up")) {
+		found(GOOD, "node", "node %u of %u is up", id, max);
+	} else {
+		found(BAD, "node", "node %u of %u is down: programs get ENOCMP", id, max);
+		advise("As root: ddctl node up");
+	}
+	if (ddnl_get(nl, &object_peers, &peers)) {
+		found(BAD, "peers", "the module does not report its peers");
+		advise_log();
+		return;
+	}
+	n = json_object_array_length(peers);
+	for (i = 0; i < n; i++)
+		odd += judge_peer(json_object_array_get_idx(peers, i), port);
+	if (!n)
+		no_peers(id, max);
+	else if (!odd)
+		found(GOOD, "peers", "%zu of %zu peer%s up", n, n, n == 1 ? " is" : "s are");
+	judge_port(port, n);
+	json_object_put(peers);
 }
 
 static void check_node(void)
@@ -334,14 +307,15 @@ static void check_node(void)
 	struct ddnl nl;
 
 	if (ddnl_open(&nl)) {
-		found(BAD, "node", SEE_LOG, "the module does not answer");
+		found(BAD, "node", "the module does not answer");
+		advise_log();
 		return;
 	}
 	if (ddnl_get(&nl, &object_node, &rows)) {
-		found(BAD, "node", SEE_LOG, "the module does not report its state");
+		found(BAD, "node", "the module does not report its state");
+		advise_log();
 	} else {
-		judge_node(json_object_array_get_idx(rows, 0));
-		check_network(&nl, json_object_array_get_idx(rows, 0));
+		judge_node(&nl, json_object_array_get_idx(rows, 0));
 		json_object_put(rows);
 	}
 	ddnl_close(&nl);
@@ -359,22 +333,16 @@ static const char *user_name(void)
 static void say_no_access(const struct stat *st)
 {
 	struct group *gr = getgrgid(st->st_gid);
-	char advice[256];
 
+	found(BAD, "device", DEVICE " is for user %u and group %s (mode %04o), not for %s",
+	      st->st_uid, gr ? gr->gr_name : "?", st->st_mode & 07777, user_name());
 	if (st->st_gid && (st->st_mode & 0060) == 0060)
-		snprintf(advice, sizeof(advice),
-			 "As root: usermod -aG %s %s; then log in again.",
-			 gr ? gr->gr_name : "GROUP", user_name());
+		advise("As root: usermod -aG %s %s; then log in again.",
+		       gr ? gr->gr_name : "GROUP", user_name());
 	else
-		snprintf(advice, sizeof(advice),
-			 "As root: groupadd -rf " GROUP " && chgrp " GROUP " "
-			 DEVICE " && chmod 660 " DEVICE " && usermod -aG "
-			 GROUP " %s; the udev rule of dd does the first three.",
-			 user_name());
-	found(BAD, "device", advice,
-	      DEVICE " is for user %u and group %s (mode %04o), not for %s",
-	      st->st_uid, gr ? gr->gr_name : "?", st->st_mode & 07777,
-	      user_name());
+		advise("As root: groupadd -rf " GROUP " && chgrp " GROUP " " DEVICE
+		       " && chmod 660 " DEVICE " && usermod -aG " GROUP
+		       " %s; the udev rule of dd does the first three.", user_name());
 }
 
 /* The memory lock limit does not allow the device to be opened. */
@@ -387,124 +355,107 @@ static int check_device(void)
 	int fd;
 
 	if (stat(DEVICE, &st)) {
-		found(BAD, "device",
-		      "Without udev, or in a container: mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc)",
-		      DEVICE ": %s", strerror(errno));
+		found(BAD, "device", DEVICE ": %s", strerror(errno));
+		advise("Without udev, or in a container: mknod " DEVICE " c 10 $(sed -n 's/ dd$//p' /proc/misc)");
 		return -1;
 	}
 	if (!S_ISCHR(st.st_mode)) {
-		found(BAD, "device", "As root: rm " DEVICE " && rmmod dd && modprobe dd",
-		      DEVICE " is not a device");
+		found(BAD, "device", DEVICE " is not a device");
+		advise("As root: rm " DEVICE " && rmmod dd && modprobe dd");
 		return -1;
 	}
 	fd = open(DEVICE, O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
-		found(GOOD, "device", NULL, DEVICE " can be opened");
-		if ((st.st_mode & 0006))
-			found(NOTE, "device", "As root: chmod o-rw " DEVICE,
-			      "every user may use " DEVICE);
+		found(GOOD, "device", DEVICE " can be opened");
+		if (st.st_mode & 0006) {
+			found(NOTE, "device", "every user may use " DEVICE);
+			advise("As root: chmod o-rw " DEVICE);
+		}
 	} else if (errno == EDQUOT) {
 		memlock_full = true;
 	} else if (errno == EACCES || errno == EPERM) {
 		say_no_access(&st);
 	} else {
-		found(BAD, "device", "As root: rmmod dd && modprobe dd",
-		      DEVICE ": %s", strerror(errno));
+		found(BAD, "device", DEVICE ": %s", strerror(errno));
+		advise("As root: rmmod dd && modprobe dd");
 	}
 	return fd;
 }
 
 /* ---- memory and processors ---------------------------------------------- */
 
-#define RAISE_MEMLOCK							\
-	"Raise it: 'ulimit -l' for this shell, a line '@" GROUP		\
-	" - memlock 1048576' (KiB) in /etc/security/limits.d/dd.conf "	\
-	"for logins, LimitMEMLOCK= for a systemd service."
-
-/* Bytes charged to this user. */
-static uint64_t memlock_used(int fd)
-{
-	struct dd_info info = { .size = sizeof(info) };
-
-	if (fd < 0 || ioctl(fd, DD_IOC_INFO, &info))
-		return 0;
-	return info.memlock_used;
-}
-
 /* Whether the caller has CAP_IPC_LOCK in the initial user namespace. */
 static bool is_exempt(void)
 {
 	unsigned long long caps = 0;
-	char line[128] = "";
+	char text[128] = "";
 	FILE *f;
 
-	if (readlink("/proc/self/ns/user", line, sizeof(line) - 1) < 0 ||
-	    strcmp(line, INIT_USER_NS))
+	if (readlink("/proc/self/ns/user", text, sizeof(text) - 1) < 0 ||
+	    strcmp(text, INIT_USER_NS))
 		return false;
 	f = fopen("/proc/self/status", "re");
 	if (!f)
 		return false;
-	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "CapEff: %llx", &caps) == 1)
-			break;
-	}
+	while (fgets(text, sizeof(text), f) && sscanf(text, "CapEff: %llx", &caps) != 1)
+		;
 	fclose(f);
 	return caps & 1ull << CAP_IPC_LOCK;
 }
 
 static void check_memlock(int fd)
 {
-	uint64_t used = memlock_used(fd), left;
+	struct dd_info info = { .size = sizeof(info) };
+	uint64_t used = 0, limit;
 	struct rlimit lim;
+	bool low = true;
 
+	if (fd >= 0 && !ioctl(fd, DD_IOC_INFO, &info))
+		used = info.memlock_used;	/* bytes charged to this user */
 	getrlimit(RLIMIT_MEMLOCK, &lim);
+	limit = lim.rlim_cur;
 	if (memlock_full) {
-		found(BAD, "memlock", RAISE_MEMLOCK,
-		      "the limit of %" PRIu64 " KiB for %s is reached: " DEVICE
-		      " cannot be opened", (uint64_t)lim.rlim_cur >> 10,
+		found(BAD, "memlock", "the limit of %" PRIu64 " KiB for %s is reached: "
+		      DEVICE " cannot be opened", limit >> 10, user_name());
+	} else if (is_exempt() || lim.rlim_cur == RLIM_INFINITY) {
+		found(GOOD, "memlock", "%" PRIu64 " KiB in use, no limit for %s", used >> 10,
 		      user_name());
-		return;
+		low = false;
+	} else {
+		low = limit < used + LEAST_MEMLOCK;
+		found(low ? BAD : GOOD, "memlock", "%" PRIu64 " KiB of %" PRIu64
+		      " KiB in use by %s", used >> 10, limit >> 10, user_name());
 	}
-	if (is_exempt() || lim.rlim_cur == RLIM_INFINITY) {
-		found(GOOD, "memlock", NULL,
-		      "%" PRIu64 " KiB in use, no limit for %s", used >> 10,
-		      user_name());
-		return;
-	}
-	left = lim.rlim_cur > used ? lim.rlim_cur - used : 0;
-	found(left < LEAST_MEMLOCK ? BAD : GOOD, "memlock",
-	      left < LEAST_MEMLOCK ? RAISE_MEMLOCK : NULL,
-	      "%" PRIu64 " KiB of %" PRIu64 " KiB in use by %s", used >> 10,
-	      (uint64_t)lim.rlim_cur >> 10, user_name());
+	if (low)
+		advise("Raise it: 'ulimit -l' for this shell, a line '@" GROUP
+		       " - memlock 1048576' (KiB) in /etc/security/limits.d/dd.conf for logins, LimitMEMLOCK= for a systemd service.");
 }
 
 static void check_cpus(void)
 {
 	cpu_set_t set;
-	int n;
 
 	if (sched_getaffinity(0, sizeof(set), &set)) {
-		found(NOTE, "cpus", NULL, "more than %d processors", CPU_SETSIZE);
-		return;
+		found(NOTE, "cpus", "more than %d processors", CPU_SETSIZE);
+	} else if (CPU_COUNT(&set) > 1) {
+		found(GOOD, "cpus", "%d processors may be used here", CPU_COUNT(&set));
+	} else {
+		found(NOTE, "cpus", "one processor may be used here");
+		advise("Receivers that spin (RECV_SPIN) yield sooner here; with two processors they answer faster.");
 	}
-	n = CPU_COUNT(&set);
-	if (n == 1)
-		found(NOTE, "cpus",
-		      "Receivers that spin (RECV_SPIN) yield sooner here; with two processors they answer faster.",
-		      "one processor may be used here");
-	else
-		found(GOOD, "cpus", NULL, "%d processors may be used here", n);
 }
 
 /* ------------------------------------------------------------------------- */
 
 static int doctor_run(int argc, char **argv)
 {
+	struct utsname uts;
 	int fd = -1;
 
+	uname(&uts);
 	report = json_object_new_array();
-	check_kernel();
-	if (check_module()) {
+	check_kernel(&uts);
+	if (check_module(&uts)) {
 		check_node();
 		fd = check_device();
 	}
@@ -513,13 +464,12 @@ static int doctor_run(int argc, char **argv)
 	if (fd >= 0)
 		close(fd);
 	if (options.json)
-		print_json(report);
-	else
-		json_object_put(report);
+		print_json(json_object_get(report));
+	json_object_put(report);
 	return bad ? EXIT_FINDINGS : EXIT_OK;
 }
 
-static const struct command doctor = {
+const struct command command_doctor = {
 	.name = "doctor",
 	.brief = "check whether dd can be used here, and give advice",
 	.verbs = (const struct verb[]) {
@@ -528,5 +478,3 @@ static const struct command doctor = {
 		{ }
 	},
 };
-
-COMMAND(doctor);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ddctl - the command line: options, a command, a verb.
+ * ddctl - the command line: options, a command, a verb; and the commands that need
+ * no file of their own.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>
 #include <locale.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/dd_ddp.h>
 
 #include "ddctl.h"
-#include "nl.h"
+#include "../common/tool.h"
 
 struct options options;
 
@@ -46,15 +47,36 @@ void *must(void *p)
 	exit(EXIT_RUNTIME);
 }
 
-/* With -j a failed command ends with this object. */
-static void print_error(int status)
-{
-	json_object *obj = json_object_new_object();
+/* ---- JSON --------------------------------------------------------------- */
 
-	json_add(obj, "status", json_str("error"));
-	json_add(obj, "exit_status", json_int(status));
-	json_add(obj, "error", text_to_json(said ? said : ""));
-	print_json(obj);
+json_object *text_to_json(const char *s)
+{
+	char *clean = NULL;
+	json_object *str;
+	size_t size;
+	FILE *out = must(open_memstream(&clean, &size));
+	unsigned int len;
+
+	for (; *s; s += len ? len : 1) {
+		len = tool_utf8_length((const unsigned char *)s);
+		fwrite(len ? s : "\xef\xbf\xbd", 1, len ? len : 3, out);
+	}
+	fclose(out);
+	str = json_object_new_string_len(must(clean), size);
+	free(clean);
+	return str;
+}
+
+int64_t json_number(json_object *obj, const char *key)
+{
+	return json_object_get_int64(json_object_object_get(obj, key));
+}
+
+const char *json_text(json_object *obj, const char *key)
+{
+	const char *text = json_object_get_string(json_object_object_get(obj, key));
+
+	return text ? text : "";
 }
 
 void print_json(json_object *value)
@@ -67,6 +89,17 @@ void print_json(json_object *value)
 	json_object_put(value);
 }
 
+/* With -j a failed command ends with this object. */
+static void print_error(int status)
+{
+	json_object *obj = json_object_new_object();
+
+	json_add(obj, "status", json_str("error"));
+	json_add(obj, "exit_status", json_int(status));
+	json_add(obj, "error", text_to_json(said ? said : ""));
+	print_json(obj);
+}
+
 int finish_output(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -74,16 +107,173 @@ int finish_output(int status)
 	return fail(EXIT_RUNTIME, "standard output: %s", strerror(errno));
 }
 
-const struct command *command_find(const char *name)
+/* ---- commands that show objects, and "version" ---------------------------- */
+
+#define SHOW(cmd, text, verb_text)					\
+	const struct command command_##cmd = {				\
+		.name = #cmd,						\
+		.brief = text,						\
+		.verbs = (const struct verb[]) {			\
+			{ "show", NULL, verb_text, .show = &object_##cmd }, \
+			{ }						\
+		},							\
+	}
+
+SHOW(service, "services of this node",
+     "list them: name, owner, connections, memory, messages");
+SHOW(conn, "connections of this node",
+     "list both ends of each: owner, peer, messages");
+SHOW(region, "wired memory on this node",
+     "list it: owner, bytes, whether it is in use");
+SHOW(stat, "counters of this node", "show them");
+
+/* From /sys: also works when the family does not answer. */
+const char *module_version(void)
+{
+	FILE *f = fopen("/sys/module/dd/version", "re");
+	static char version[64];
+
+	if (f && fgets(version, sizeof(version), f))
+		version[strcspn(version, "\n")] = '\0';
+	if (f)
+		fclose(f);
+	return version;
+}
+
+static int version_run(int argc, char **argv)
+{
+	const char *module = module_version();
+	json_object *obj;
+
+	if (!options.json) {
+		printf("ddctl   %s, ABI %d\n", DD_VERSION, DD_ABI_VERSION);
+		printf("module  %s\n", *module ? module : "not loaded");
+		return EXIT_OK;
+	}
+	obj = json_object_new_object();
+	json_add(obj, "ddctl", json_str(DD_VERSION));
+	json_add(obj, "abi", json_int(DD_ABI_VERSION));
+	json_add(obj, "module", *module ? json_str(module) : NULL);
+	print_json(obj);
+	return EXIT_OK;
+}
+
+const struct command command_version = {
+	.name = "version",
+	.brief = "versions of this program and of the loaded module",
+	.verbs = (const struct verb[]) {
+		{ "", NULL, "show them", .run = version_run },
+		{ }
+	},
+};
+
+/* ---- "help", from the table of commands ----------------------------------- */
+
+static const struct command *const commands[] = {
+	&command_apply, &command_conn, &command_doctor, &command_help,
+	&command_monitor, &command_node, &command_peer, &command_region,
+	&command_service, &command_stat, &command_version, NULL
+};
+
+static const struct command *command_find(const char *name)
+{
+	const struct command *const *c = commands;
+
+	while (*c && strcmp((*c)->name, name))
+		c++;
+	return *c;
+}
+
+static json_object *command_json(const struct command *cmd)
+{
+	json_object *all = json_object_new_object(), *verbs = json_object_new_array();
+	const struct verb *v;
+
+	for (v = cmd->verbs; v->name; v++) {
+		json_object *verb = json_object_new_object();
+
+		json_add(verb, "verb", json_str(v->name));
+		json_add(verb, "args", json_str(v->args ? v->args : ""));
+		json_add(verb, "brief", json_str(v->brief));
+		json_object_array_add(verbs, verb);
+	}
+	json_add(all, "command", json_str(cmd->name));
+	json_add(all, "brief", json_str(cmd->brief));
+	json_add(all, "verbs", verbs);
+	return all;
+}
+
+static void print_command(const struct command *cmd)
+{
+	const struct verb *v;
+
+	printf("ddctl %s - %s\n\n", cmd->name, cmd->brief);
+	for (v = cmd->verbs; v->name; v++)
+		printf("  ddctl %s%s%s%s%s\n        %s%s\n", cmd->name,
+		       *v->name ? " " : "", v->name, v->args ? " " : "",
+		       v->args ? v->args : "", v->brief,
+		       v == cmd->verbs && *v->name ? " (if no verb is given)" : "");
+}
+
+static void print_commands(void)
 {
 	const struct command *const *c;
 
-	for_each_command(c) {
-		if (!strcmp((*c)->name, name))
-			return *c;
-	}
-	return NULL;
+	printf("usage: ddctl [OPTION]... COMMAND [VERB] [ARGUMENT]...\n"
+	       "Options may stand anywhere.\n\n");
+	for (c = commands; *c; c++)
+		printf("  %-9s %s\n", (*c)->name, (*c)->brief);
+	printf("\n"
+	       "  -j, --json       print JSON, also for errors\n"
+	       "  -p, --pretty     the same, indented\n"
+	       "  -t, --timestamp  monitor prints times\n"
+	       "  -V, --version    same as the command version\n"
+	       "  -h, --help       this text, or help on the command given\n\n"
+	       "See also: ddctl help COMMAND, and ddctl(8).\n");
 }
+
+/* Describe @cmd, or all commands if it is NULL. */
+static int describe(const struct command *cmd)
+{
+	const struct command *const *c;
+	json_object *all;
+
+	if (options.json) {
+		all = json_object_new_array();
+		for (c = commands; *c; c++) {
+			if (!cmd || cmd == *c)
+				json_object_array_add(all, command_json(*c));
+		}
+		print_json(all);
+	} else if (cmd) {
+		print_command(cmd);
+	} else {
+		print_commands();
+	}
+	return EXIT_OK;
+}
+
+static int help_run(int argc, char **argv)
+{
+	const struct command *cmd = argc ? command_find(argv[0]) : NULL;
+
+	if (argc > 1)
+		return fail(EXIT_USAGE, "help takes one command, not '%s' too", argv[1]);
+	if (argc && !cmd)
+		return fail(EXIT_USAGE, "no command '%s'; see: ddctl help", argv[0]);
+	return describe(cmd);
+}
+
+const struct command command_help = {
+	.name = "help",
+	.brief = "list the commands, or describe one",
+	.verbs = (const struct verb[]) {
+		{ "", "[COMMAND]", "describe all commands, or one", .run = help_run },
+		{ }
+	},
+};
+
+/* ---- the command line ------------------------------------------------------ */
 
 /* A command without verbs has one verb ""; for others the first is the default. */
 static int run(const struct command *cmd, int argc, char **argv)
@@ -159,7 +349,7 @@ static int obey(int argc, char **argv)
 	if (version || optind == argc)
 		return run(cmd, 0, NULL);
 	if (help)
-		return command_help(cmd);
+		return describe(cmd);
 	return run(cmd, argc - optind - 1, argv + optind + 1);
 }
 

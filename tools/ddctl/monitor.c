@@ -8,10 +8,9 @@
 #include <string.h>
 #include <time.h>
 #include <linux/dd_netlink.h>
+#include <netlink/attr.h>
 
 #include "ddctl.h"
-#include "nl.h"
-#include "table.h"
 
 /**
  * struct event - a kind of event
@@ -25,21 +24,21 @@ struct event {
 	const struct object *obj;
 };
 
+#define EVENT(cmd, name, kind, obj)	[DD_CMD_##cmd] = { name, DD_A_EVENT_##kind, &obj }
+
 static const struct event events[DD_CMD_MAX + 1] = {
-	[DD_CMD_NODE_UP] = { "node-up", DD_A_EVENT_NODE, &object_node },
-	[DD_CMD_NODE_DOWN] = { "node-down", DD_A_EVENT_NODE, &object_node },
-	[DD_CMD_NODE_SET_NTF] = { "node-set", DD_A_EVENT_NODE, &object_node },
-	[DD_CMD_SERVICE_ADD] = { "service-add", DD_A_EVENT_SERVICE,
-				 &object_service },
-	[DD_CMD_SERVICE_DEL] = { "service-del", DD_A_EVENT_SERVICE,
-				 &object_service },
-	[DD_CMD_CONN_ADD] = { "conn-add", DD_A_EVENT_CONN, &object_conn },
-	[DD_CMD_CONN_DEL] = { "conn-del", DD_A_EVENT_CONN, &object_conn },
-	[DD_CMD_PEER_ADD_NTF] = { "peer-add", DD_A_EVENT_PEER, &object_peer },
-	[DD_CMD_PEER_SET_NTF] = { "peer-set", DD_A_EVENT_PEER, &object_peer },
-	[DD_CMD_PEER_DEL_NTF] = { "peer-del", DD_A_EVENT_PEER, &object_peer },
-	[DD_CMD_PEER_UP] = { "peer-up", DD_A_EVENT_PEER, &object_peer },
-	[DD_CMD_PEER_DOWN] = { "peer-down", DD_A_EVENT_PEER, &object_peer },
+	EVENT(NODE_UP, "node-up", NODE, object_node),
+	EVENT(NODE_DOWN, "node-down", NODE, object_node),
+	EVENT(NODE_SET_NTF, "node-set", NODE, object_node),
+	EVENT(SERVICE_ADD, "service-add", SERVICE, object_service),
+	EVENT(SERVICE_DEL, "service-del", SERVICE, object_service),
+	EVENT(CONN_ADD, "conn-add", CONN, object_conn),
+	EVENT(CONN_DEL, "conn-del", CONN, object_conn),
+	EVENT(PEER_ADD_NTF, "peer-add", PEER, object_peer),
+	EVENT(PEER_SET_NTF, "peer-set", PEER, object_peer),
+	EVENT(PEER_DEL_NTF, "peer-del", PEER, object_peer),
+	EVENT(PEER_UP, "peer-up", PEER, object_peer),
+	EVENT(PEER_DOWN, "peer-down", PEER, object_peer),
 };
 
 static void timestamp(char *text, size_t size)
@@ -104,9 +103,8 @@ static int print_state(void)
 {
 	json_object *rows;
 	struct ddnl nl;
-	int status;
+	int status = ddnl_open(&nl);
 
-	status = ddnl_open(&nl);
 	if (status)
 		return status;
 	status = ddnl_get(&nl, &object_node, &rows);
@@ -131,7 +129,7 @@ static int monitor_run(int argc, char **argv)
 	return status;
 }
 
-static const struct command monitor = {
+const struct command command_monitor = {
 	.name = "monitor",
 	.brief = "events of this node, one in a line, until interrupted",
 	.verbs = (const struct verb[]) {
@@ -139,5 +137,3 @@ static const struct command monitor = {
 		{ }
 	},
 };
-
-COMMAND(monitor);

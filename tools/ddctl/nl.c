@@ -12,10 +12,7 @@
 #include <netlink/genl/genl.h>
 #include <netlink/msg.h>
 
-#include "addr.h"
 #include "ddctl.h"
-#include "nl.h"
-#include "table.h"
 
 #define DUMP_TRIES	5
 #define EVENT_BUFFER	(4 << 20)
@@ -92,9 +89,10 @@ static void read_attr(struct answer *ans, uint32_t offset)
 	if (offset < NLMSG_HDRLEN || offset + NLA_HDRLEN > nlh->nlmsg_len)
 		return;
 	nla = (const void *)((const char *)nlh + offset);
-	a = object_attr(ans->obj, nla_type(nla));
-	if (a && a->word)
-		describe(ans->attr, sizeof(ans->attr), a, nla);
+	for (a = ans->obj->attrs; a->key; a++) {
+		if (a->id == nla_type(nla) && a->word)
+			describe(ans->attr, sizeof(ans->attr), a, nla);
+	}
 }
 
 static void read_extack(struct answer *ans, struct nlattr *head, int len)
@@ -197,17 +195,6 @@ static int say_nl(const char *what, int err)
 	return fail(EXIT_RUNTIME, "%s: %s", what, nl_geterror(err));
 }
 
-static int resolve(struct ddnl *nl)
-{
-	nl->family = genl_ctrl_resolve(nl->sk, DD_FAMILY_NAME);
-	if (nl->family >= 0)
-		return EXIT_OK;
-	if (nl->family != -NLE_OBJ_NOTFOUND)
-		return say_nl("generic netlink", nl->family);
-	return fail(EXIT_NO_MODULE,
-		    "the module dd is not loaded; as root: modprobe dd; see also: ddctl doctor");
-}
-
 int ddnl_open(struct ddnl *nl)
 {
 	int err, on = 1, status;
@@ -215,15 +202,20 @@ int ddnl_open(struct ddnl *nl)
 	nl->sk = must(nl_socket_alloc());
 	err = genl_connect(nl->sk);
 	if (err < 0) {
-		ddnl_close(nl);
-		return say_nl("netlink", err);
+		status = say_nl("netlink", err);
+		goto close;
 	}
 	/* Without it only the message of a refusal is missing. */
 	setsockopt(nl_socket_get_fd(nl->sk), SOL_NETLINK, NETLINK_EXT_ACK,
 		   &on, sizeof(on));
-	status = resolve(nl);
-	if (status)
-		ddnl_close(nl);
+	nl->family = genl_ctrl_resolve(nl->sk, DD_FAMILY_NAME);
+	if (nl->family >= 0)
+		return EXIT_OK;
+	status = nl->family != -NLE_OBJ_NOTFOUND ? say_nl("generic netlink", nl->family) :
+		fail(EXIT_NO_MODULE,
+		     "the module dd is not loaded; as root: modprobe dd; see also: ddctl doctor");
+close:
+	ddnl_close(nl);
 	return status;
 }
 
@@ -265,15 +257,15 @@ static int transact(struct ddnl *nl, struct nl_msg *msg, struct answer *ans)
 	return ans->error ? 0 : err;
 }
 
-/* Report an error, or the objects in @ans. */
-static int take_rows(const struct object *obj, struct answer *ans, int err,
-		     json_object **rows)
+/* Report an error, or return the objects in @ans. */
+static int take_rows(const struct answer *ans, int err, json_object **rows)
 {
+	const struct object *obj = ans->obj;
 	int status = err < 0 ? say_nl(obj->name, err) : judge(ans);
 
-	if (!status && !obj->many && !json_object_array_length(ans->rows))
+	if (!status && rows && !obj->many && !json_object_array_length(ans->rows))
 		status = fail(EXIT_RUNTIME, "%s: an empty answer", obj->name);
-	if (status)
+	if (status || !rows)
 		json_object_put(ans->rows);
 	else
 		*rows = ans->rows;
@@ -291,24 +283,16 @@ int ddnl_get(struct ddnl *nl, const struct object *obj, json_object **rows)
 						NLM_F_ACK), &ans);
 	} while (err == -NLE_DUMP_INTR && --tries && json_object_put(ans.rows));
 	/* Objects that existed all the time are in the dump even so. */
-	return take_rows(obj, &ans, err == -NLE_DUMP_INTR ? 0 : err, rows);
+	return take_rows(&ans, err == -NLE_DUMP_INTR ? 0 : err, rows);
 }
 
 int ddnl_ask(struct ddnl *nl, const struct object *obj, struct nl_msg *msg,
 	     json_object **rows)
 {
-	struct answer ans = { .obj = obj, .rows = json_object_new_array() };
+	struct answer ans = { .obj = obj, .rows = rows ? json_object_new_array() : NULL };
 	int err = transact(nl, msg, &ans);
 
-	return take_rows(obj, &ans, err, rows);
-}
-
-int ddnl_set(struct ddnl *nl, const struct object *obj, struct nl_msg *msg)
-{
-	struct answer ans = { .obj = obj };
-	int err = transact(nl, msg, &ans);
-
-	return err < 0 ? say_nl(obj->name, err) : judge(&ans);
+	return take_rows(&ans, err, rows);
 }
 
 int ddnl_show(const struct object *obj)
@@ -341,27 +325,19 @@ struct listener {
 	void (*event)(uint8_t cmd, struct nlattr *head, int len);
 };
 
-static bool is_end(const struct listener *l, struct genlmsghdr *hdr)
-{
-	struct nlattr *id;
-
-	if (hdr->cmd != CTRL_CMD_DELFAMILY)
-		return false;
-	id = nla_find(genlmsg_attrdata(hdr, 0), genlmsg_attrlen(hdr, 0),
-		      CTRL_ATTR_FAMILY_ID);
-	return id && nla_get_u16(id) == l->family;
-}
-
 static int on_event(struct nl_msg *msg, void *arg)
 {
 	struct genlmsghdr *hdr = genlmsg_hdr(nlmsg_hdr(msg));
+	struct nlattr *head = genlmsg_attrdata(hdr, 0), *id;
+	int len = genlmsg_attrlen(hdr, 0);
 	struct listener *l = arg;
 
-	if (nlmsg_hdr(msg)->nlmsg_type == l->family)
-		l->event(hdr->cmd, genlmsg_attrdata(hdr, 0),
-			 genlmsg_attrlen(hdr, 0));
-	else
-		l->gone |= is_end(l, hdr);
+	if (nlmsg_hdr(msg)->nlmsg_type == l->family) {
+		l->event(hdr->cmd, head, len);
+	} else if (hdr->cmd == CTRL_CMD_DELFAMILY) {
+		id = nla_find(head, len, CTRL_ATTR_FAMILY_ID);
+		l->gone |= id && nla_get_u16(id) == l->family;
+	}
 	return NL_OK;
 }
 

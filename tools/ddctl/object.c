@@ -6,10 +6,9 @@
 #include <string.h>
 #include <linux/dd_ddp.h>
 #include <linux/dd_netlink.h>
+#include <netlink/attr.h>
 
-#include "addr.h"
 #include "ddctl.h"
-#include "object.h"
 
 /* Rows of an object's table: plain, settable, left out of lists, enumeration. */
 #define ROW(id, key, head, kind)	{ id, key, head, kind, false, NULL, NULL }
@@ -21,16 +20,13 @@
 #define ATTRS_MAX	64	/* more than any object has */
 
 static const char *const conn_types[] = {
-	[DD_CONN_RPC] = "rpc",
-	[DD_CONN_SPLIT] = "split",
-	[DD_CONN_STREAM] = "stream",
-	NULL
+	[DD_CONN_RPC] = "rpc", [DD_CONN_SPLIT] = "split",
+	[DD_CONN_STREAM] = "stream", NULL
 };
 
 static const char *const conn_roles[] = {
 	[DD_CONN_ROLE_CLIENT] = "client",
-	[DD_CONN_ROLE_SERVER] = "server",
-	NULL
+	[DD_CONN_ROLE_SERVER] = "server", NULL
 };
 
 static const char *const peer_states[] = {
@@ -199,17 +195,6 @@ const struct object object_peer = {
 	.get = DD_CMD_PEER_GET,
 	.attrs = peer_attrs,
 };
-
-const struct attr *object_attr(const struct object *obj, int id)
-{
-	const struct attr *a;
-
-	for (a = obj->attrs; a->key; a++) {
-		if (a->id == id)
-			return a;
-	}
-	return NULL;
-}
 
 static const uint16_t wire_types[] = {
 	[ATTR_BOOL] = NLA_U8,

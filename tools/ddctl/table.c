@@ -2,11 +2,9 @@
 /*
  * Tables. libsmartcols aligns them and encodes characters that control a terminal.
  */
-#include <stdio.h>
 #include <libsmartcols.h>
 
 #include "ddctl.h"
-#include "table.h"
 
 /* Text of a cell; "-" if the kernel reported nothing. */
 static const char *cell_text(const struct attr *a, json_object *row)
@@ -20,19 +18,21 @@ static const char *cell_text(const struct attr *a, json_object *row)
 	return json_object_get_string(value);
 }
 
-static struct libscols_table *table_new(const char *separator)
+static struct libscols_table *table_new(const char *separator, bool headings)
 {
 	struct libscols_table *table = must(scols_new_table());
 
 	/* Never shorten a cell to the width of the terminal. */
 	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
 	scols_table_set_column_separator(table, separator);
+	scols_table_enable_noheadings(table, !headings);
 	return table;
 }
 
 static void print_columns(const struct object *obj, json_object *rows)
 {
-	struct libscols_table *table = table_new("  ");
+	struct libscols_table *table = table_new("  ", true);
+	struct libscols_line *line;
 	const struct attr *a;
 	size_t i, n;
 
@@ -43,8 +43,7 @@ static void print_columns(const struct object *obj, json_object *rows)
 						    SCOLS_FL_RIGHT : 0));
 	}
 	for (i = 0; i < json_object_array_length(rows); i++) {
-		struct libscols_line *line = must(scols_table_new_line(table, NULL));
-
+		line = must(scols_table_new_line(table, NULL));
 		for (n = 0, a = obj->attrs; a->key; a++) {
 			if (a->head && !a->alone)
 				scols_line_set_data(line, n++, cell_text(a,
@@ -65,23 +64,20 @@ static void add_pair(struct libscols_table *table, const char *name, const char 
 
 static void print_single(const struct object *obj, json_object *row)
 {
-	struct libscols_table *table = table_new("  ");
+	struct libscols_table *table = table_new("  ", false);
 	const struct attr *a;
 	json_object *all;
 
-	scols_table_enable_noheadings(table, 1);
 	must(scols_table_new_column(table, "name", 0, 0));
 	must(scols_table_new_column(table, "value", 0, 0));
 	for (a = obj->attrs; a->key; a++) {
 		if (a->kind != ATTR_COUNTERS) {
 			if (a->head)
 				add_pair(table, a->head, cell_text(a, row));
-			continue;
+		} else if (json_object_object_get_ex(row, a->key, &all)) {
+			json_object_object_foreach(all, name, value)
+				add_pair(table, name, json_object_get_string(value));
 		}
-		if (!json_object_object_get_ex(row, a->key, &all))
-			continue;
-		json_object_object_foreach(all, name, value)
-			add_pair(table, name, json_object_get_string(value));
 	}
 	scols_print_table(table);
 	scols_unref_table(table);
@@ -102,23 +98,17 @@ void table_print(const struct object *obj, json_object *rows)
 
 void table_print_line(const struct object *obj, json_object *row)
 {
-	struct libscols_table *table = table_new(" ");
-	struct libscols_line *line;
+	struct libscols_table *table = table_new(" ", false);
+	struct libscols_line *line = must(scols_table_new_line(table, NULL));
 	const struct attr *a;
 	size_t n = 0;
 
 	scols_table_enable_raw(table, 1);
-	scols_table_enable_noheadings(table, 1);
 	for (a = obj->attrs; a->key; a++) {
 		if (!json_object_object_get_ex(row, a->key, NULL))
 			continue;
 		must(scols_table_new_column(table, a->key, 0, 0));
 		must(scols_table_new_column(table, a->key, 0, 0));
-	}
-	line = must(scols_table_new_line(table, NULL));
-	for (a = obj->attrs; a->key; a++) {
-		if (!json_object_object_get_ex(row, a->key, NULL))
-			continue;
 		scols_line_set_data(line, n++, a->key);
 		scols_line_set_data(line, n++, cell_text(a, row));
 	}

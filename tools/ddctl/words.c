@@ -1,68 +1,106 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Settings of a command line, and their values.
+ * Settings of the node and of peers, and their values.
  */
-#include <stdio.h>
-#include <netlink/msg.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/dd_netlink.h>
 
 #include "ddctl.h"
-#include "words.h"
 
-int parse_u32(const char *what, const char *text, uint32_t min, uint32_t max,
-	      uint32_t *value)
+const struct setting settings[SETTINGS] = {
+	[SET_ID] = { "id", DD_A_NODE_ID, .max = NODES_TOTAL - 1 },
+	[SET_MAX] = { "max", DD_A_NODE_MAXNODES, .min = 1, .max = NODES_TOTAL },
+	[SET_PORT] = { "port", DD_A_NODE_PORT, .min = 1, .max = UINT16_MAX },
+	[SET_UP] = { "up", DD_A_NODE_UP, .on_off = true },
+	[SET_DEAD_TIME] = { "dead-time", DD_A_PEER_DEAD_TIME, .min = 100,
+			    .max = 3600000 },
+	[SET_PAYLOAD_CRC] = { "payload-crc", DD_A_PEER_PAYLOAD_CRC, .on_off = true },
+};
+
+int setting_find(unsigned int allowed, const char *word)
 {
-	const struct setting s = { .min = min, .max = max };
+	int i;
 
-	if (parse_value(&s, text, value))
-		return EXIT_OK;
-	return fail(EXIT_USAGE, "%s must be %u to %u, not %s%s%s", what, min, max,
+	for (i = 0; i < SETTINGS; i++) {
+		if ((allowed >> i & 1) && !strcmp(settings[i].word, word))
+			return i;
+	}
+	return -1;
+}
+
+bool parse_value(const struct setting *s, const char *text, uint32_t *value)
+{
+	bool hex = !strncmp(text, "0x", 2);
+	const char *digits = hex ? text + 2 : text;
+	unsigned long long n;
+
+	if (s->on_off) {
+		*value = !strcmp(text, "on");
+		return *value || !strcmp(text, "off");
+	}
+	/* strtoull() accepts blanks and signs; and "010" is ten, not eight. */
+	if (!*digits ||
+	    digits[strspn(digits, hex ? "0123456789abcdefABCDEF" : "0123456789")])
+		return false;
+	errno = 0;
+	n = strtoull(digits, NULL, hex ? 16 : 10);
+	*value = n;
+	return !errno && n >= s->min && n <= s->max;
+}
+
+static int say_range(const char *what, const struct setting *s, const char *text)
+{
+	return fail(EXIT_USAGE, "%s must be %u to %u, not %s%s%s", what, s->min, s->max,
 		    *text ? "" : "'", text, *text ? "" : "'");
 }
 
-static int say_unknown(const char *command, const struct setting *list,
-		       const char *word)
+int parse_node(const char *what, const char *text, uint32_t *number)
+{
+	return parse_value(&settings[SET_ID], text, number) ? EXIT_OK :
+		say_range(what, &settings[SET_ID], text);
+}
+
+static int say_unknown(const char *command, unsigned int allowed, const char *word)
 {
 	char known[128] = "";
 	size_t len = 0;
+	int i;
 
-	for (; list->word; list++)
-		len += snprintf(known + len, sizeof(known) - len, "%s'%s'",
-				len ? ", " : "", list->word);
+	for (i = 0; i < SETTINGS; i++) {
+		if (allowed >> i & 1)
+			len += snprintf(known + len, sizeof(known) - len, "%s'%s'",
+					len ? ", " : "", settings[i].word);
+	}
 	return fail(EXIT_USAGE, "%s accepts %s, not '%s'", command, known, word);
 }
 
-int parse_settings(const char *command, struct setting *list, int argc,
-		   char **argv)
+int parse_settings(const char *command, unsigned int allowed, struct values *v,
+		   int argc, char **argv)
 {
-	struct setting *s;
 	char what[64];
+	int i;
 
 	for (; argc > 0; argc -= 2, argv += 2) {
-		s = setting_find(list, argv[0]);
-		if (!s)
-			return say_unknown(command, list, argv[0]);
+		const struct setting *s;
+
+		i = setting_find(allowed, argv[0]);
+		if (i < 0)
+			return say_unknown(command, allowed, argv[0]);
+		s = &settings[i];
 		if (argc == 1)
 			return fail(EXIT_USAGE, "%s: '%s' needs a value", command, argv[0]);
-		if (s->given)
+		if (v->given >> i & 1)
 			return fail(EXIT_USAGE, "%s: '%s' is given twice", command, argv[0]);
-		s->given = true;
-		if (parse_value(s, argv[1], &s->value))
+		v->given |= 1u << i;
+		if (parse_value(s, argv[1], &v->value[i]))
 			continue;
 		if (s->on_off)
 			return fail(EXIT_USAGE, "%s: %s must be 'on' or 'off', not '%s'",
 				    command, s->word, argv[1]);
 		snprintf(what, sizeof(what), "%s: %s", command, s->word);
-		return parse_u32(what, argv[1], s->min, s->max, &s->value);
+		return say_range(what, s, argv[1]);
 	}
 	return EXIT_OK;
-}
-
-void put_settings(struct nl_msg *msg, const struct setting *s)
-{
-	for (; s->word; s++) {
-		if (s->given && s->on_off)
-			nla_put_u8(msg, s->attr, s->value);
-		else if (s->given)
-			nla_put_u32(msg, s->attr, s->value);
-	}
 }
