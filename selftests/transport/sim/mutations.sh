@@ -2,23 +2,46 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # mutations.sh OBJECTS: faults planted in the transport, each of which the
-# simulator must find: mutations/*.patch, with the scenarios that are to do it
-# in a line "Found by: ...". OBJECTS is where its own objects are.
+# simulator must find. OBJECTS is where its own objects are. mutations.txt has the
+# faults: "@NAME: SCENARIO...", the scenarios that are to find it; "# WHAT"; and for
+# each change "=FILE" and lines, as in a patch, whose old text is in the file once.
 OBJECTS=$PWD/$1
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../../vm/tier.sh"
 
+FAULTS=selftests/transport/sim/mutations.txt
 DIR=build/mutants
 SEEDS=4
 
-# build PATCH: the simulator with one fault, as $DIR/sim.
+# plant NAME: the fault's changes, in the copy of the transport.
+plant() {
+	python3 - "$FAULTS" "$1" "$DIR" <<'END'
+import re, sys
+
+faults, name, dir = sys.argv[1:]
+fault = re.search(rf"^@{re.escape(name)}:.*\n#.*\n((?:[= +-].*\n)+)",
+                  open(faults, encoding="utf-8").read(), re.M).group(1)
+for change in re.split("^=", fault, flags=re.M)[1:]:
+    file, *lines = change.splitlines()
+    with open(f"{dir}/{file}", encoding="utf-8") as f:
+        text = f.read()
+    old, new = ("".join(line[1:] + "\n" for line in lines if line[0] in " " + sign)
+                for sign in "-+")
+    if ("\n" + text).count("\n" + old) != 1:
+        sys.exit(f"{name}: the old text is not once in {file}")
+    with open(f"{dir}/{file}", "w", encoding="utf-8") as f:
+        f.write(("\n" + text).replace("\n" + old, "\n" + new)[1:])
+END
+}
+
+# build NAME: the simulator with one fault, as $DIR/sim.
 build() {
 	local file objects
 
 	rm -rf "$DIR"
 	mkdir -p "$DIR"
 	cp --parents kernel/*/*.h kernel/transport/*.c "$DIR"
-	patch -s -p1 -d "$DIR" <"$1" || return
+	plant "$1" || return
 	mapfile -t objects < <(ls "$OBJECTS"/sim/*.o)
 	for file in kernel/transport/*.c; do
 		cmp -s "$file" "$DIR/$file" && {
@@ -33,13 +56,13 @@ build() {
 	"${CC:-gcc}" -o "$DIR/sim" "${objects[@]}" -lm
 }
 
-# found PATCH: the simulator fails, and says why.
+# found NAME SCENARIO...: the simulator fails, and says why.
 found() {
-	local scenarios scenario args=() status=0
+	local name=$1 scenario args=() status=0
 
-	build "$1" || return 2
-	read -ra scenarios < <(sed -n 's/^Found by: //p' "$1")
-	for scenario in "${scenarios[@]}"; do
+	shift
+	build "$name" || return 2
+	for scenario; do
 		args+=(--scenario "$scenario")
 	done
 	timeout 600 "$DIR/sim" --seed 1 --runs "$SEEDS" "${args[@]}" \
@@ -48,8 +71,8 @@ found() {
 	[ "$status" = 1 ]
 }
 
-for patch in selftests/transport/sim/mutations/*.patch; do
-	name=${patch##*/}
-	check "planted fault is found: ${name%.patch}" found "$patch"
-done
+while IFS=': ' read -r name scenarios; do
+	# shellcheck disable=SC2086 # words
+	check "planted fault is found: $name" found "$name" $scenarios
+done < <(sed -n 's/^@//p' "$FAULTS")
 finish
