@@ -67,7 +67,7 @@ FUZZ_DIR	:= $(BUILD)/fuzz
 FUZZ_CFLAGS	:= -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		   -fno-sanitize-recover=undefined -Wall -Wno-sign-compare \
 		   -Wno-c2x-extensions $(NET_CPPFLAGS)
-FUZZ_SRCS	:= selftests/transport/sim/user.c $(NET_KERNEL)
+FUZZ_SRCS	:= $(addprefix selftests/transport/sim/,packet.c user.c) $(NET_KERNEL)
 
 $(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/transport/*.h)
 	@mkdir -p $(@D)

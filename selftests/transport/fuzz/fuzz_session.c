@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "packet.h"
 #include "transport/batch.h"
 
 #define CHANS	3
@@ -148,13 +148,7 @@ static void op_peek(struct dd_tp *t, const void *payload, u32 off, void *buf,
 		    u32 len)
 {
 	need(len >= 1 && len <= 8);
-	memcpy(buf, (const u8 *)payload + off, len);
-}
-
-static u32 op_payload_crc(struct dd_tp *t, const void *payload, u32 len,
-			  u32 crc)
-{
-	return crc32c(crc, payload, len);
+	bytes_peek(t, payload, off, buf, len);
 }
 
 static bool op_complete(struct dd_tp *t, struct dd_tp_chan *c,
@@ -225,7 +219,7 @@ static const struct dd_tp_ops ops = {
 	.deposit = op_deposit,
 	.deposit_batch = op_deposit_batch,
 	.peek = op_peek,
-	.payload_crc = op_payload_crc,
+	.payload_crc = bytes_payload_crc,
 	.complete = op_complete,
 	.credit = op_credit,
 	.sent = op_sent,
@@ -297,15 +291,8 @@ static void rx(u8 type, u64 token)
 {
 	struct dd_wire_hdr *hdr = (void *)packet;
 
-	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
-	hdr->version = type == DD_WIRE_DATA ? DD_WIRE_VERSION : 0;
-	hdr->type = type;
-	hdr->hlen = cpu_to_le16(hlen);
-	hdr->token = cpu_to_le64(token);
-	hdr->plen = cpu_to_le16(plen);
-	dd_wire_seal(hdr, hdr->flags & DD_WIRE_PAYLOAD_CRC ?
-		     crc32c(dd_wire_crc(hdr, hlen), payload, plen) :
-		     dd_wire_crc(hdr, hlen));
+	packet_head(hdr, type, hlen, plen, token);
+	packet_seal(hdr, hlen, payload, plen);
 	dd_tp_rx(&tp, now, hdr, hlen, payload, plen);
 }
 
@@ -536,7 +523,7 @@ static void step_confirm(struct in *in)
 
 static void drain(void)
 {
-	struct dd_wire_piece hdr[DD_WIRE_HLEN_MAX / sizeof(struct dd_wire_piece) + 1];
+	struct dd_wire_piece hdr[PKT_HDRS];
 	struct dd_tp_pkt pkt = {
 		.hdr = &hdr[0].h,
 		.room = sizeof(hdr) / sizeof(hdr[0]),
@@ -568,36 +555,6 @@ static void drain(void)
 		while (dd_tp_poll(&tp, now, &pkt))
 			;
 	}
-}
-
-static void audit(void)
-{
-	u32 nfree = 0, nlost = 0, nout = 0, nheld = 0, bytes = 0;
-	struct dd_tp_chan *c;
-	struct dd_tp_rec *rec;
-	u64 pn;
-
-	for (rec = tp.free; rec; rec = rec->next)
-		nfree++;
-	list_for_each_entry(c, &tp.chans, node) {
-		list_for_each_entry(rec, &c->lost, node)
-			nlost++;
-	}
-	for (pn = tp.low_pn; pn < tp.next_pn; pn++) {
-		u16 slot = tp.ring[pn & tp.ring_mask];
-
-		if (!slot || slot > tp.cfg.records)
-			continue;
-		rec = &tp.recs[slot - 1];
-		need(pn - rec->pn < rec->count);
-		/* One record may cover many packets; it holds their records. */
-		nheld += pn != rec->pn;
-		nout++;
-		bytes += rec->bytes / rec->count;
-	}
-	need(nfree == tp.nfree + nheld);
-	need(tp.nfree + nlost + nout == tp.cfg.records);
-	need(bytes == tp.cc.flight);
 }
 
 static void step(struct in *in)
@@ -657,21 +614,6 @@ static void step(struct in *in)
 	}
 }
 
-/* Start with a session that the peer has requested. */
-static void establish(void)
-{
-	struct dd_tp_id id = {
-		.incarnation = 7, .rx_token = 1111, .tx_token = 2222,
-		.packet_max = 65507, .ctl_slots = 4, .version = DD_WIRE_VERSION,
-	};
-	int i;
-
-	tp.pend = id;
-	need(dd_tp_confirm(&tp, now, id.rx_token));
-	for (i = 0; i < CHANS; i++)
-		chan_open(i);
-}
-
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	struct in in = { .p = data, .end = data + size };
@@ -689,11 +631,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	memset(chans, 0, sizeof(chans));
 	arena = malloc(dd_tp_arena_size(&cfg));
 	need(!dd_tp_init(&tp, &cfg, &ops, arena));
-	establish();
+	/* The peer has requested a session. */
+	need(session_establish(&tp, now, 1111, 2222, 65507));
+	for (i = 0; i < CHANS; i++)
+		chan_open(i);
 	while (in.p < in.end && ++steps < 500) {
 		step(&in);
 		drain();
-		audit();
+		need(!session_fault(&tp));
 	}
 	for (i = 0; i < CHANS; i++)
 		chan_close(i);

@@ -46,9 +46,7 @@ void ackloss(void)
 	world(2, MS);
 	node_cfg.late = 4 * MS;
 	net.ack_loss = 0.6;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	finish(60 * SEC);
 }
 
@@ -237,9 +235,7 @@ static void outage(u32 len, u32 window, u32 goal, u32 records)
 
 	world(2, 2 * MS);
 	node_cfg.records = records;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	for (i = 0; i < 1000 && end_get(0, 1)->tp.nfree > 8; i++)
 		sim_run_for(MS);
 	need(end_get(0, 1)->tp.nfree <= 8, "no record left");
@@ -267,9 +263,7 @@ static void narrower(void)
 	world(2, 2 * MS);
 	node_cfg.records = DD_TP_RECORDS_MIN;
 	node_cfg.mtu = mtus[0];
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	sim_run_for(100 * MS);
 	for (i = 1; i < 3; i++) {
 		net.mtu = mtus[i];

@@ -239,50 +239,17 @@ static const struct dd_tp_ops ops = {
 
 /* ---- audit -------------------------------------------------------------- */
 
-/* Every record is free, in flight or lost, and the sums are right. */
 void end_audit(struct end *e)
 {
-	struct dd_tp *tp = &e->tp;
-	u32 nfree = 0, nlost = 0, nout = 0, nheld = 0, bytes = 0, i;
-	struct dd_tp_chan *c;
-	struct dd_tp_rec *rec;
-	u64 pn;
+	const char *fault = session_fault(&e->tp);
+	u32 i;
 
 	for (i = 0; i < CANARY; i++) {
 		if (e->arena[e->arena_size + i] != 0xca)
 			sim_fail("written behind the arena");
 	}
-	for (rec = tp->free; rec; rec = rec->next)
-		nfree++;
-	list_for_each_entry(c, &tp->chans, node) {
-		list_for_each_entry(rec, &c->lost, node)
-			nlost++;
-		if (c->done > c->sent || c->sent > c->submitted ||
-		    c->notified > c->received)
-			sim_fail("counters out of order");
-	}
-	if (tp->next_pn - tp->low_pn > tp->ring_mask + 1)
-		sim_fail("more packets in flight than the ring holds");
-	for (pn = tp->low_pn; pn < tp->next_pn; pn++) {
-		u16 slot = tp->ring[pn & tp->ring_mask];
-
-		if (!slot || slot > tp->cfg.records)
-			continue;
-		rec = &tp->recs[slot - 1];
-		if (pn - rec->pn >= rec->count)
-			sim_fail("record of another packet");
-		/* One record may cover many packets; it holds their records. */
-		nheld += pn != rec->pn;
-		nout++;
-		bytes += rec->bytes / rec->count;
-	}
-	if (nfree != tp->nfree + nheld ||
-	    tp->nfree + nlost + nout != tp->cfg.records)
-		sim_fail("records: %u free (%u said), %u lost, %u in flight of %u",
-			 nfree - nheld, tp->nfree, nlost, nout, tp->cfg.records);
-	if (bytes != tp->cc.flight)
-		sim_fail("%u bytes in flight, but %u are counted", bytes,
-			 tp->cc.flight);
+	if (fault)
+		sim_fail("%s", fault);
 }
 
 /* ---- the transport's caller -------------------------------------------------- */
@@ -333,7 +300,7 @@ static void ctl_flush(struct end *e)
 
 void end_drain(struct end *e)
 {
-	struct dd_wire_piece hdr[DD_WIRE_HLEN_MAX / sizeof(struct dd_wire_piece) + 1];
+	struct dd_wire_piece hdr[PKT_HDRS];
 	struct dd_tp_pkt pkt;
 	bool still;
 	u32 n = 0;

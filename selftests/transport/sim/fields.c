@@ -67,18 +67,6 @@ static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 		op_deposit(tp, c, dst, piece, 0, batch->plen);
 }
 
-static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
-		    u32 len)
-{
-	memcpy(buf, (const u8 *)payload + off, len);
-}
-
-static u32 op_payload_crc(struct dd_tp *tp, const void *payload, u32 len,
-			  u32 crc)
-{
-	return crc32c(crc, payload, len);
-}
-
 static bool op_complete(struct dd_tp *tp, struct dd_tp_chan *c,
 			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
 {
@@ -108,8 +96,8 @@ static const struct dd_tp_ops ops = {
 	.find = op_find,
 	.deposit = op_deposit,
 	.deposit_batch = op_deposit_batch,
-	.peek = op_peek,
-	.payload_crc = op_payload_crc,
+	.peek = bytes_peek,
+	.payload_crc = bytes_payload_crc,
 	.complete = op_complete,
 	.sent = op_number,
 	.done = op_number,
@@ -131,17 +119,11 @@ static const struct dd_tp_chan_cfg chan_cfg = {
 
 static void victim_init(struct victim *v)
 {
-	struct dd_tp_id id = {
-		.incarnation = 6, .rx_token = TOKEN, .tx_token = 8,
-		.packet_max = 9000, .ctl_slots = 4, .version = 1,
-	};
-
 	memset(v, 0, sizeof(*v));
 	v->arena = sim_alloc(dd_tp_arena_size(&cfg));
 	if (dd_tp_init(&v->tp, &cfg, &ops, v->arena))
 		sim_fail("dd_tp_init() refuses");
-	v->tp.pend = id;
-	if (!dd_tp_confirm(&v->tp, sim.now, TOKEN) ||
+	if (!session_establish(&v->tp, sim.now, TOKEN, 8, 9000) ||
 	    dd_tp_chan_init(&v->tp, &v->c, &chan_cfg))
 		sim_fail("no session");
 }
@@ -176,16 +158,6 @@ struct sample {
 	u8 data[DD_WIRE_HLEN_MAX + 64];
 };
 
-static void seal(struct sample *s)
-{
-	struct dd_wire_hdr *hdr = (void *)s->data;
-	u32 crc = dd_wire_crc(hdr, s->hlen);
-
-	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
-		crc = crc32c(crc, s->data + s->hlen, s->plen);
-	dd_wire_seal(hdr, crc);
-}
-
 /* A packet with a control message and a message of one piece. */
 static void sample_make(struct sample *s)
 {
@@ -197,13 +169,8 @@ static void sample_make(struct sample *s)
 	memset(s, 0, sizeof(*s));
 	s->hlen = (u8 *)(head + 1) - s->data;
 	s->plen = 64;
-	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
-	hdr->version = DD_WIRE_VERSION;
-	hdr->type = DD_WIRE_DATA;
+	packet_head(hdr, DD_WIRE_DATA, s->hlen, s->plen, TOKEN);
 	hdr->flags = DD_WIRE_PAYLOAD_CRC;
-	hdr->hlen = cpu_to_le16(s->hlen);
-	hdr->plen = cpu_to_le16(s->plen);
-	hdr->token = cpu_to_le64(TOKEN);
 	ctl->type = DD_FRAME_CTL;
 	ctl->len = cpu_to_le16(5);
 	put->type = DD_FRAME_PUT;
@@ -216,7 +183,7 @@ static void sample_make(struct sample *s)
 	head->tag = cpu_to_le32(12);
 	head->meta[0] = cpu_to_le32(13);
 	head->meta[1] = cpu_to_le32(14);
-	seal(s);
+	packet_seal(s->data, s->hlen, s->data + s->hlen, s->plen);
 }
 
 /* From here to there, other values are as good: the message arrives. */
@@ -258,7 +225,7 @@ static void try_byte(const struct sample *good, u32 at, u8 change)
 	victim_init(&v);
 	s.data[at] ^= change;
 	if (at < 28 || at >= 32)
-		seal(&s);
+		packet_seal(s.data, s.hlen, s.data + s.hlen, s.plen);
 	dd_tp_rx(&v.tp, sim.now, s.data, s.hlen, s.data + s.hlen, s.plen);
 	whole = v.completed == 1 && !victim_drops(&v);
 	if (whole && !is_free(at))
@@ -305,12 +272,7 @@ static void pieces_make(struct dd_wire_piece *piece)
 
 	memset(piece, 0, PIECES * sizeof(*piece));
 	for (i = 0; i < PIECES; i++, piece++) {
-		piece->h.magic = cpu_to_le16(DD_WIRE_MAGIC);
-		piece->h.version = DD_WIRE_VERSION;
-		piece->h.type = DD_WIRE_DATA;
-		piece->h.hlen = cpu_to_le16(sizeof(*piece));
-		piece->h.plen = cpu_to_le16(PIECE);
-		piece->h.token = cpu_to_le64(TOKEN);
+		packet_head(piece, DD_WIRE_DATA, sizeof(*piece), PIECE, TOKEN);
 		piece->h.pn = cpu_to_le32(i);
 		piece->put.type = DD_FRAME_PUT;
 		piece->put.flags = DD_PUT_NOTIFY;
@@ -318,7 +280,7 @@ static void pieces_make(struct dd_wire_piece *piece)
 		piece->put.msgid = cpu_to_le64(1);
 		piece->put.len = cpu_to_le32(PIECES * PIECE);
 		piece->put.off = cpu_to_le32(i * PIECE);
-		dd_wire_seal(&piece->h, dd_wire_crc(&piece->h, sizeof(*piece)));
+		packet_seal(piece, sizeof(*piece), NULL, 0);
 	}
 }
 
@@ -332,8 +294,7 @@ static u32 pieces_taken(struct victim *v, struct dd_wire_piece *piece)
 	u8 bytes[PIECE] = {};
 
 	first.piece.h.hlen = cpu_to_le16(sizeof(first));
-	dd_wire_seal(&first.piece.h,
-		     dd_wire_crc(&first.piece.h, sizeof(first)));
+	packet_seal(&first, sizeof(first), NULL, 0);
 	dd_tp_rx(&v->tp, sim.now, &first, sizeof(first), bytes, PIECE);
 	if (dd_tp_rx_batch(&v->tp, sim.now, sizeof(*piece) + PIECE, PIECES - 1,
 			 piece + 1))
@@ -362,8 +323,7 @@ static void try_run(const struct dd_wire_piece *good, u32 which, u32 at,
 	memcpy(piece, good, sizeof(piece));
 	((u8 *)&piece[which])[at] ^= change;
 	if (!in_checksum(at) && (which > 2 || at < 20 || at >= 24))
-		dd_wire_seal(&piece[which].h,
-			     dd_wire_crc(&piece[which].h, sizeof(*piece)));
+		packet_seal(&piece[which], sizeof(*piece), NULL, 0);
 	taken = pieces_taken(&v, piece);
 	/* All but the last, which completes the message. */
 	if (taken != (bad ? which - 2 : PIECES - 3))
@@ -552,7 +512,7 @@ static void lones_may(size_t size, int may)
 
 static u32 poll_all(struct victim *v, u64 now)
 {
-	struct dd_wire_piece hdr[DD_WIRE_HLEN_MAX / sizeof(struct dd_wire_piece) + 1];
+	struct dd_wire_piece hdr[PKT_HDRS];
 	struct dd_tp_pkt pkt = { .hdr = &hdr[0].h };
 	u32 n = 0;
 

@@ -176,14 +176,9 @@ static void forge(const struct packet *p)
 		hdr->token = cpu_to_le64(sim_random());
 	else if (hdr->token == ((struct dd_wire_hdr *)p->data)->token)
 		hdr->token ^= cpu_to_le64(1ull << sim_below(64));
-	if (dd_wire_hlen(hdr, q->len, q->len) > 0) {
-		u32 crc = dd_wire_crc(hdr, le16_to_cpu(hdr->hlen));
-
-		if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
-			crc = crc32c(crc, q->data + le16_to_cpu(hdr->hlen),
-				     le16_to_cpu(hdr->plen));
-		dd_wire_seal(hdr, crc);
-	}
+	if (dd_wire_hlen(hdr, q->len, q->len) > 0)
+		packet_seal(hdr, le16_to_cpu(hdr->hlen), q->data + le16_to_cpu(hdr->hlen),
+			    le16_to_cpu(hdr->plen));
 	q->source = NULL;
 	sim_at(sim.now + net.delay, arrive, q, 0);
 }

@@ -26,6 +26,14 @@ void start_all(void)
 		end_start(end_get(conns[i].a, conns[i].b));
 }
 
+/* The only connection, from node 0 to node 1. */
+void start_one(const struct plan *plan)
+{
+	conns_init(1);
+	conn_add(0, 1, plan);
+	start_all();
+}
+
 void finish(u64 duration)
 {
 	sim_run(duration, conns_done);
@@ -55,9 +63,7 @@ static void back_and_forth(bool prompt)
 	double per_message;
 
 	world(2, 10 * US);
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	finish(10 * SEC);
 	per_message = (double)net_packets / (2 * plan.goal);
 	sim_say("%.3f packets per message", per_message);
@@ -92,9 +98,7 @@ static void holes(void)
 
 	world(2, 5 * MS);
 	node_cfg.records = 1024;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	/* Once the window is large, half of it is lost. */
 	sim_run_for(300 * MS);
 	net.cut = every_other;
@@ -113,9 +117,7 @@ static void stream(void)
 	};
 
 	world(2, 10 * US);
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }
@@ -176,9 +178,7 @@ static void taken_run(bool unsaid)
 	};
 
 	world(2, 10 * US);
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	finish(5 * SEC);
 }
 
@@ -211,9 +211,7 @@ static void asks(u64 gap, double most)
 
 	world(2, 10 * US);
 	net.merge = 0;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	finish(gap * plan.goal / 100 * 102 + 10 * MS);
 	per_message = (double)(net_packets - before) / plan.goal;
 	sim_say("%.3f packets per message", per_message);
@@ -237,9 +235,7 @@ static void await(void)
 	};
 
 	world(2, 10 * US);
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }

@@ -82,13 +82,9 @@ static u32 forge(u8 *p, enum forged what, int src, int dst)
 	u32 len = what == FORGED_DATA ? sizeof(init->h) + 8 : sizeof(*init);
 
 	memset(p, 0, len);
-	init->h.magic = cpu_to_le16(DD_WIRE_MAGIC);
-	init->h.hlen = cpu_to_le16(len);
-	init->h.type = DD_WIRE_INIT;
+	packet_head(p, what == FORGED_DATA ? DD_WIRE_DATA : DD_WIRE_INIT, len, 0,
+		    what == FORGED_DATA ? sim_random() : 0);
 	if (what == FORGED_DATA) {
-		init->h.type = DD_WIRE_DATA;
-		init->h.version = DD_WIRE_VERSION;
-		init->h.token = cpu_to_le64(sim_random());
 		p[sizeof(init->h)] = DD_FRAME_PING;
 	} else {
 		init->node = cpu_to_le32(src + 1 + (what == FORGED_NODE));
@@ -103,7 +99,7 @@ static u32 forge(u8 *p, enum forged what, int src, int dst)
 		if (what == FORGED_COOKIE)
 			init->cookie = cpu_to_le64(sim_random() | 1);
 	}
-	dd_wire_seal(&init->h, dd_wire_crc(&init->h, len));
+	packet_seal(p, len, NULL, 0);
 	return len;
 }
 
@@ -167,9 +163,7 @@ void goodbye(void)
 
 	for (i = 0; i < 4; i++) {
 		world(2, MS);
-		conns_init(1);
-		conn_add(0, 1, &plan);
-		start_all();
+		start_one(&plan);
 		finish(SEC);
 		a = end_get(0, 1);
 		b = end_get(1, 0);
@@ -308,9 +302,7 @@ void idle(void)
 	node_cfg.dead = SEC;
 	net.loss = 0.1;
 	net.cut = cut;
-	conns_init(1);
-	conn_add(0, 1, &plan);
-	start_all();
+	start_one(&plan);
 	finish(10 * SEC);
 	/* An attempt to open one may fail: all its INITs may be lost. */
 	downs = end_get(0, 1)->downs;

@@ -4,6 +4,7 @@
  * One seed determines everything that happens.
  *
  *	world.c		time, random numbers, failures
+ *	packet.c	headers and an audit, which the fuzzer shares
  *	net.c		packets in flight, their impairments, captures
  *	end.c		one end of a session, and its invariants
  *	chan.c		one end of a connection: checks every byte
@@ -18,7 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transport/internal.h"
+#include "packet.h"
 
 #define US	1000ull
 #define MS	1000000ull
@@ -375,6 +376,7 @@ void tcp_stop(struct tcp *t);
 
 void world(int nodes, u64 delay);
 void start_all(void);
+void start_one(const struct plan *plan);
 void finish(u64 duration);
 /* Packets dropped for @reason, of the first two nodes. */
 u64 drops(enum dd_tp_drop reason);
