@@ -6,14 +6,15 @@
  *
  * Messages that the kernel sends are collected, and submitted before one that goes
  * directly or that must not follow a refused message: the messages accepted are always
- * the first ones. Their connections stay locked meanwhile. A thread waits for a lock
- * only while it holds none, so that several threads may send on the same connections in
- * any order.
+ * the first ones. Their connections stay locked meanwhile, so that no other thread gets
+ * a direct path for one. A thread waits for a lock only while it holds none, so that
+ * several threads may send on the same connections in any order.
  */
 #include <limits.h>
 
 #include "direct_tx.h"
 #include "error.h"
+#include "send.h"
 
 #define BATCH_MAX	64	/* include/dd.h says so, too */
 
@@ -26,19 +27,11 @@ struct ddi_batch {
 	struct dd_request requests[BATCH_MAX];
 };
 
-static void batch_release(struct ddi_batch *b)
-{
-	while (b->held) {
-		struct ddi_conn *c = b->conns[--b->held];
-
-		c->batched = 0;
-		ddi_store(&c->batch, NULL);
-		ddi_unlock(&c->lock);
-	}
-}
-
-/* Submit up to the first one that is refused. Returns 0, or why it was refused. */
-static int batch_submit(struct ddi_batch *b)
+/*
+ * Submit what was collected up to the first message that is refused, and unlock all
+ * connections. Returns 0, or why it was refused.
+ */
+static int batch_flush(struct ddi_batch *b)
 {
 	uint32_t done = 0;
 	int ret = 0;
@@ -61,120 +54,80 @@ static int batch_submit(struct ddi_batch *b)
 	}
 	b->accepted += done;
 	b->count = 0;
-	return ret ? ddi_error(ret) : 0;
-}
+	while (b->held) {
+		struct ddi_conn *c = b->conns[--b->held];
 
-/* Submit what was collected, and unlock all connections. */
-static int batch_flush(struct ddi_batch *b)
-{
-	int ret = b->count ? batch_submit(b) : 0;
-
-	batch_release(b);
-	return ret;
+		ddi_store(&c->batch, NULL);
+		ddi_unlock(&c->lock);
+	}
+	return ddi_error(ret);
 }
 
 /*
- * Lock one more connection. Returns 0 with *@conn NULL if its messages are not for the
- * batch, but for dd_send().
+ * Lock the connection of a message. Returns 0 with *@conn NULL if the message is not
+ * for the batch, but for dd_send().
  */
 static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 {
-	struct ddi_conn *c = *conn;
+	struct ddi_conn *c = ddi_table_get(b->h->board.conns, id);
 	int ret;
 
-	if (ddi_load(&c->batch) == b && DD_SERIAL_ID(c->serial) == id)
+	*conn = c;
+	if (c && ddi_load(&c->batch) == b && DD_SERIAL_ID(c->serial) == id)
 		return 0;
 	*conn = NULL;
+	/* A hint that it goes directly; dd_send() is right in either case. */
+	if (!c || ddi_load(&c->tx))
+		return 0;
 	if (!ddi_trylock(&c->lock)) {
 		ret = batch_flush(b);
 		if (ret)
 			return ret;
 		ddi_lock(&c->lock);
 	}
-	if (!ddi_conn_is(c, id) || !ddi_send_fills(c)) {
+	if (!ddi_conn_is(c, id) || c->guarded || c->tx || ddi_direct_due(c)) {
 		ddi_unlock(&c->lock);
 		return 0;
 	}
 	ddi_store(&c->batch, b);
-	b->conns[b->held++] = c;
-	*conn = c;
+	b->conns[b->held++] = *conn = c;
 	return 0;
-}
-
-/*
- * As ddi_send_may(). Within a node it is not known before the kernel executes the
- * collected messages how many of them stay in flight; it then refuses those that follow.
- */
-static int batch_check(const struct ddi_batch *b, const struct ddi_conn *c)
-{
-	const struct dd_area_head *head = (void *)b->h->area;
-	const struct dd_cell *cell = c->cell;
-	int ret;
-
-	if (c->batched && ddi_load(&cell->node) == ddi_load(&head->node))
-		return 0;
-	ret = ddi_send_may(c, ddi_load(&cell->submitted) + c->batched);
-	return ret == -ECONNCLOSE ? ddi_send_closed(b->h, c) : ret;
-}
-
-static int batch_add(struct ddi_batch *b, struct ddi_conn *c,
-		     const struct ddi_request *rq)
-{
-	struct dd_request *r = &b->requests[b->count];
-	int ret = batch_check(b, c);
-
-	if (ret)
-		return ret;
-	r->conn = c->serial;
-	r->sqe.seq = 0;
-	ret = ddi_send_fill(b->h, c, rq, &r->sqe);
-	if (ret)
-		return ret;
-	c->batched++;
-	b->count++;
-	return b->count == BATCH_MAX ? batch_flush(b) : 0;
-}
-
-/* Send one message alone, after those before it. */
-static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
-{
-	int ret = b->held ? batch_flush(b) : 0;
-
-	if (!ret)
-		ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
-			      m->options, m->meta, m->metacount);
-	b->accepted += !ret;
-	return ret;
 }
 
 /* Returns 0, or the error of this message or of one before it. */
 static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 {
-	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
 	struct ddi_request rq = {
-		.addr = m->addr,
-		.len = m->len,
-		.roffset = m->roffset,
-		.options = m->options,
-		.meta = m->meta,
-		.metacount = m->metacount,
+		m->addr, m->len, m->roffset, m->options, m->meta, m->metacount, 0
 	};
+	struct dd_request *r;
+	struct ddi_conn *c;
 	int ret;
 
 	if (m->options & DD_SEND_BLOCK)
 		return -EINVAL;
-	/* A hint that it goes directly; dd_send() is right in either case. */
-	if (!c || ddi_load(&c->tx))
-		return batch_single(b, m);
 	ret = ddi_send_check(&rq);
 	if (!ret)
 		ret = batch_lock(b, m->conn, &c);
+	if (!ret && !c) {
+		ret = batch_flush(b);
+		if (!ret)
+			ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
+				      m->options, m->meta, m->metacount);
+		b->accepted += !ret;
+		return ret;
+	}
 	if (ret)
 		return ret;
-	if (!c)
-		return batch_single(b, m);
 	rq.tag = ddi_load(&c->got);
-	return batch_add(b, c, &rq);
+	/* Behind batch_lock(), which may have submitted those before. */
+	r = &b->requests[b->count];
+	r->conn = c->serial;
+	r->sqe.seq = 0;
+	ret = ddi_send_fill(b->h, c, &rq, &r->sqe);
+	if (ret)
+		return ret;
+	return ++b->count == BATCH_MAX ? batch_flush(b) : 0;
 }
 
 DD_API int dd_sendv(struct dd *h, const struct dd_send_msg *msgs, size_t count,

@@ -9,28 +9,21 @@
 #include "direct_tx.h"
 #include "error.h"
 #include "recv.h"
+#include "send.h"
 
-/* Wait until the first @n messages are done. */
-static int call_await(struct dd *h, int conn, uint64_t n, int64_t deadline)
+static int64_t call_left(int64_t deadline)
 {
-	struct ddi_conn *c = ddi_conn_lock(h, conn);
-	uint64_t serial;
+	int64_t left = ddi_remaining(deadline);
 
-	if (!c)
-		return -EBADID;
-	serial = c->serial;
-	if (c->tx)
-		return ddi_direct_wait(h, c, n, deadline);
-	ddi_unlock(&c->lock);
-	return ddi_conn_wait(h, serial, DD_WAIT_DONE, n, deadline);
+	/* Senders do not wait for 0. */
+	return left ? left : 1;
 }
 
 /*
  * Send the request, tagged with its number. Waits for the request of an earlier call
  * that has timed out.
  */
-static int call_send(struct dd *h, int conn, struct ddi_request *rq,
-		     int64_t deadline)
+static int call_send(struct dd *h, int conn, struct ddi_request *rq, int64_t deadline)
 {
 	for (;;) {
 		struct ddi_conn *c = ddi_conn_lock(h, conn);
@@ -44,11 +37,12 @@ static int call_send(struct dd *h, int conn, struct ddi_request *rq,
 		if (!rq->addr)
 			rq->addr = c->send;
 		ret = ddi_send_locked(h, c, rq);
-		ddi_unlock(&c->lock);
-		if (ret != -ENOTREADY)
+		if (ret != -ENOTREADY) {
+			ddi_unlock(&c->lock);
 			return ret;
-		ret = call_await(h, conn, n, deadline);
-		if (ret)
+		}
+		ret = ddi_send_wait(h, c, DD_DONE_PLACED, n, call_left(deadline));
+		if (ret < 0)
 			return ret;
 	}
 }
@@ -59,11 +53,11 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 		     int64_t deadline)
 {
 	for (bool again = false;; again = true) {
-		int ret = ddi_list_next(h, l, list, true, reply);
+		int ret = ddi_list_next(h, l, list, 0, reply);
 
 		if (ret < 0)
 			return ret;
-		if (ret && reply->type == DD_MSG_CLOSE)
+		if (ret == DD_MSG_CLOSE)
 			return -ECONNCLOSE;
 		if (ret && reply->tag == tag)
 			return 0;
@@ -96,18 +90,16 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 		       unsigned int options, int64_t deadline)
 {
 	uint32_t list = ddi_load(&c->list);
-	struct dd_msg late;
 	struct ddi_list *l;
+	struct dd_msg late;
 	int ret;
 
 	/* It may have been closed meanwhile, and the record reused. */
-	if (!ddi_conn_is(c, conn))
-		return -EBADID;
-	l = ddi_list_find(h, list);
+	l = ddi_conn_is(c, conn) ? ddi_list_find(h, list) : NULL;
 	if (!l)
 		return -EBADID;
 	/* Drop replies to calls that timed out. A close shows in the cell as well. */
-	while (ddi_list_next(h, l, list, true, &late) > 0 && !ddi_passed(deadline))
+	while (ddi_list_next(h, l, list, 0, &late) > 0 && !ddi_passed(deadline))
 		;
 	ret = call_send(h, conn, rq, deadline);
 	if (!ret)
@@ -119,7 +111,6 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 		   struct dd_msg *reply, unsigned int options, int64_t timeout)
 {
 	struct ddi_request rq = { .addr = addr, .len = len };
-	pthread_mutex_t *lock;
 	int64_t deadline;
 	struct ddi_conn *c;
 	int ret;
@@ -133,14 +124,12 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 		return -EBADID;
 	if (c->service || c->type != DD_TYPE_RPC)
 		return -EBADTYPE;
-
-	/* The record of a connecting end is embedded in a client. */
-	lock = &((struct ddi_client *)c)->call_lock;
-	deadline = timeout < 0 ? DD_FOREVER : ddi_deadline(timeout);
-	ret = call_lock(lock, deadline);
+	deadline = ddi_deadline(timeout);
+	ret = call_lock(&((struct ddi_client *)c)->call_lock, deadline);
 	if (ret)
 		return ret;
 	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
-	pthread_mutex_unlock(lock);
+	/* The record of a connecting end is embedded in a client. */
+	pthread_mutex_unlock(&((struct ddi_client *)c)->call_lock);
 	return ret;
 }

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct_rx.h"
+#include "deposit.h"
 #include "direct_tx.h"
 #include "error.h"
 #include "list.h"
@@ -42,6 +42,7 @@ static void conn_set_type(struct ddi_conn *c, uint8_t type)
 static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t block,
 			 uint64_t serial)
 {
+	c->simple = !c->guarded && c->send_size >= DDI_COPY_SHORT;
 	/* A reader that sees the new serial sees no older word. */
 	ddi_store(&c->note, DD_SERIAL_ID(serial) | (uint64_t)block << 40);
 	ddi_store(&c->dead, 0);

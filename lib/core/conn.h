@@ -26,7 +26,7 @@ struct ddi_conn {
 	uint32_t got;		/* number to tag the next message with, or 0 */
 	uint64_t serial;	/* DDI_UNBOUND or 0 while unbound; written last */
 	struct dd_cell *cell;	/* in the area */
-	struct ddi_direct_tx *tx_fast;	/* @tx, if ddi_send_fast() may use it; @lock */
+	struct ddi_direct_tx *tx;	/* direct path, or NULL; @lock */
 	uint64_t note;		/* first word of a direct note for this end: id, block */
 	uint32_t got_mask;	/* RPC server: ~0, to keep message numbers in @got; else 0 */
 	uint32_t service_id;	/* 0 at the connecting end */
@@ -34,16 +34,14 @@ struct ddi_conn {
 	size_t recv_size;
 	char *send;
 	size_t send_size;
-	struct ddi_direct_tx *tx;	/* direct path, or NULL; @lock */
 	uint32_t most;		/* limit of messages in flight, whatever the window is */
 	bool guarded;		/* RPC or SPLIT client: the type restricts sending */
+	bool simple;		/* it is not, and @send_size is at least DDI_COPY_SHORT */
 	uint8_t outstanding;	/* SPLIT client: a request has no reply yet */
 	uint8_t type;		/* DD_TYPE_* */
-	bool tx_known;		/* DD_IOC_DIRECT has been tried; @lock */
-	bool tx_again;		/* it failed, and may be tried again; @lock */
 	bool closing;		/* @dead is being closed; dd.lock */
 	bool described;		/* @list and below are known */
-	uint64_t tx_after;	/* not again before as many messages as these are sent */
+	uint64_t tx_ask;	/* messages sent before it asks for a direct path; @lock */
 	uint64_t dead;		/* serial of the last connection closed here: what it
 				 * left unread is not delivered
 				 */
@@ -54,7 +52,6 @@ struct ddi_conn {
 	uint32_t uid;
 	uint16_t window;	/* unread messages allowed here */
 	uint16_t send_window;	/* unread messages allowed at the other end */
-	uint32_t batched;	/* its messages in @batch */
 	struct ddi_batch *batch;	/* the batch that has locked it */
 	struct ddi_spin spin;	/* for waits for its counters */
 	uint32_t bucket;	/* in ddi_board.conns */

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * deposit.c - put the bytes of a message in place
+ * deposit.c - put the bytes of a message in place, as kernel/core/copy.h does
  *
  * Copyright (C) 2026 The dd authors
- *
- * As kernel/core/copy.h does it: aligned words by single stores, and the last word of the
- * message last, because the receiver may poll it.
  */
 #include <string.h>
 
-#include "atomic.h"
 #include "deposit.h"
 
 #define COPY_BULK	512	/* bytes, from which memcpy() is faster */
@@ -23,17 +19,15 @@ static void deposit_tail(char *dst, const char *src, size_t len)
 		if (len >= 4 && !((uintptr_t)dst & 3)) {
 			uint32_t v;
 
-			memcpy(&v, src, 4);
-			__atomic_store_n((uint32_t *)dst, v, __ATOMIC_RELAXED);
-			n = 4;
+			memcpy(&v, src, n = 4);
+			ddi_store((uint32_t *)dst, v);
 		} else if (len >= 2 && !((uintptr_t)dst & 1)) {
 			uint16_t v;
 
-			memcpy(&v, src, 2);
-			__atomic_store_n((uint16_t *)dst, v, __ATOMIC_RELAXED);
-			n = 2;
+			memcpy(&v, src, n = 2);
+			ddi_store((uint16_t *)dst, v);
 		} else {
-			__atomic_store_n(dst, *src, __ATOMIC_RELAXED);
+			ddi_store(dst, *src);
 		}
 		dst += n;
 		src += n;
@@ -43,7 +37,7 @@ static void deposit_tail(char *dst, const char *src, size_t len)
 
 static void deposit_words(char *dst, const char *src, size_t len)
 {
-	size_t lead = -(uintptr_t)dst & 7, bulk, i;
+	size_t lead = -(uintptr_t)dst & 7, bulk, i = 0;
 
 	if (lead > len)
 		lead = len;
@@ -55,13 +49,12 @@ static void deposit_words(char *dst, const char *src, size_t len)
 	if (bulk >= COPY_BULK) {
 		memcpy(dst, src, bulk);
 	} else {
-		for (i = 0; i + 32 <= bulk; i += 32) {
+		for (; i + 32 <= bulk; i += 32) {
 			ddi_move_pair(dst + i, src + i);
 			ddi_move_pair(dst + i + 16, src + i + 16);
 		}
 		for (; i < bulk; i += 8)
-			ddi_store((ddi_word *)(dst + i),
-				  *(const ddi_any_word *)(src + i));
+			ddi_store((ddi_word *)(dst + i), *(const ddi_any_word *)(src + i));
 	}
 	deposit_tail(dst + bulk, src + bulk, len - bulk);
 }
@@ -76,8 +69,11 @@ static size_t last_len(const char *dst, size_t len)
 	return tail < len ? tail : len;
 }
 
-/* Returns the last aligned word of the message, or its tail. */
-uint64_t ddi_deposit(char *dst, const char *src, size_t len)
+/*
+ * Deposit a message: aligned words by single stores, and the last word last, because
+ * the receiver may poll it. Returns the last aligned word, or the tail after it.
+ */
+uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)
 {
 	size_t tail = last_len(dst, len);
 	uint64_t word = 0;
@@ -96,7 +92,7 @@ uint64_t ddi_deposit(char *dst, const char *src, size_t len)
 	return word;
 }
 
-/* The same word, of a message that is in place. */
+/* The word that ddi_deposit_any() returns, of a message that is in place. */
 uint64_t ddi_last_word(const char *dst, size_t len)
 {
 	size_t tail = last_len(dst, len);

@@ -7,9 +7,7 @@
 #ifndef _DD_DEPOSIT_H
 #define _DD_DEPOSIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "atomic.h"
 
@@ -26,14 +24,17 @@ static inline void ddi_move_pair(char *dst, const char *src)
 	*(ddi_pair *)dst = *(const ddi_any_pair *)src;
 }
 
-/* Whether a message is a few words. */
-static inline bool ddi_is_short(size_t len)
+uint64_t ddi_deposit_any(char *dst, const char *src, size_t len);
+uint64_t ddi_last_word(const char *dst, size_t len);
+
+/* Whether a message is a few words, to an aligned place. */
+static inline bool ddi_is_short(size_t len, size_t roffset)
 {
-	/* This keeps bits of 0, of lengths above the limit and of odd ones. */
-	return !((len - 8) & ~(DDI_COPY_SHORT - 8ul));
+	/* These bits are those of 0, of lengths above the limit, of odd ones and places. */
+	return !(((len - 8) & ~(DDI_COPY_SHORT - 8ul)) | (roffset & 7));
 }
 
-/* As ddi_deposit(), if ddi_is_short() and @dst is aligned; stores some words twice. */
+/* ddi_deposit_any() of a few words, without a loop; stores some of them twice. */
 static inline uint64_t ddi_deposit_short(char *dst, const char *src, size_t len)
 {
 	uint64_t word;
@@ -53,8 +54,5 @@ static inline uint64_t ddi_deposit_short(char *dst, const char *src, size_t len)
 	ddi_store_release((ddi_word *)(dst + len - 8), word);
 	return word;
 }
-
-uint64_t ddi_deposit(char *dst, const char *src, size_t len);
-uint64_t ddi_last_word(const char *dst, size_t len);
 
 #endif /* _DD_DEPOSIT_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * direct_tx.h - sending by plain stores, to a process of the same node
+ * direct_tx.h - windows for sending by plain stores, to a process of the same node
  *
  * Copyright (C) 2026 The dd authors
  *
@@ -11,7 +11,7 @@
 #ifndef _DD_DIRECT_TX_H
 #define _DD_DIRECT_TX_H
 
-#include "send.h"
+#include "conn.h"
 
 /* A ring of another process that this process writes. */
 struct ddi_tx_ring {
@@ -32,14 +32,12 @@ struct ddi_direct_tx {
 	uint64_t to;		/* word of each note: the id of the connection there, and
 				 * its block number << 40 if that is a serving end
 				 */
-	const __u32 *node_up;	/* in the area */
 	uint64_t submitted;	/* messages sent */
 	uint64_t limit;		/* messages that may be sent before the reader's position is
 				 * to be loaded again; at most @submitted + @window + 1
 				 */
 	uint32_t window;	/* unread messages allowed there */
 	uint32_t mask;		/* entries in @ends minus 1 */
-	uint64_t deposits;	/* requests that the kernel has carried out */
 	uint64_t ends[];	/* entry n & @mask: position after the note of message n,
 				 * from 0, for the last @window + 1 messages at least
 				 */
@@ -47,37 +45,35 @@ struct ddi_direct_tx {
 
 void ddi_direct_open(struct dd *h, struct ddi_conn *c);
 void ddi_direct_close(struct dd *h, struct ddi_conn *c);
-bool ddi_direct_full(struct ddi_direct_tx *tx);
-int ddi_direct_send(struct dd *h, struct ddi_conn *c,
-		    const struct ddi_request *rq);
-int ddi_direct_wait(struct dd *h, struct ddi_conn *c, uint64_t n,
-		    int64_t deadline);
+bool ddi_direct_look(struct ddi_direct_tx *tx);
 void ddi_direct_release(struct dd *h);
 
-/*
- * A connection that sends by the kernel may ask again for a direct path at the last
- * DDI_ASK_TIMES of each DDI_ASK_EVERY messages, both powers of two: the kernel refuses while a
- * message is unread, so once is not enough.
- */
-#define DDI_ASK_EVERY	512
-#define DDI_ASK_TIMES	16
-
-/* Whether a locked connection without a direct path is to ask for one. */
-static inline bool ddi_direct_due(const struct ddi_conn *c)
+/* Whether the reader has consumed all messages: then the next one may be sent. */
+static inline bool ddi_direct_drained(struct ddi_direct_tx *tx)
 {
-	uint64_t n;
+	uint64_t n = tx->submitted;
 
-	if (ddi_likely(!c->tx_again))
-		return !c->tx_known;
-	n = ddi_load(&c->cell->submitted);
-	return n > c->tx_after &&
-	       n % DDI_ASK_EVERY >= DDI_ASK_EVERY - DDI_ASK_TIMES;
+	/* Pairs with the reader's release: it has finished with the slots before. */
+	if (ddi_unlikely(tx->ends[(n - 1) & tx->mask] >
+			 ddi_load_acquire(&tx->ring->state->head)))
+		return false;
+	tx->limit = n + 1 + tx->window;
+	return true;
 }
 
-/* Whether a locked connection sends any message by the kernel, and does not ask now. */
-static inline bool ddi_send_fills(const struct ddi_conn *c)
+/*
+ * Whether the next message must wait for the reader. If so, the one before is not
+ * done: it is beyond the window.
+ */
+static inline bool ddi_direct_full(struct ddi_direct_tx *tx)
 {
-	return !c->guarded && !c->tx && !ddi_direct_due(c);
+	return tx->submitted == tx->limit && !ddi_direct_look(tx);
+}
+
+/* Whether a locked connection sends by the kernel and is to ask for a direct path now. */
+static inline bool ddi_direct_due(const struct ddi_conn *c)
+{
+	return !c->tx && ddi_unlikely(ddi_load(&c->cell->submitted) >= c->tx_ask);
 }
 
 /* Messages that a locked connection has sent. */

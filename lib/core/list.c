@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "direct_rx.h"
 #include "error.h"
+#include "list.h"
 
 #define LISTS_MIN	64
 
@@ -139,6 +139,13 @@ void ddi_list_release(struct dd *h)
 	}
 }
 
+static bool direct_ready(const struct ddi_direct_rx *rx)
+{
+	uint64_t pos = ddi_load(&rx->state->head);
+
+	return ddi_load_acquire(&ddi_direct_slot(rx, pos)->seq) == pos + 1;
+}
+
 /* A reason to stop spinning: a note, a new ring, or the list is gone. */
 static bool list_over(const struct ddi_look *look)
 {
@@ -151,7 +158,7 @@ static bool list_over(const struct ddi_look *look)
 	if (ddi_load(&lh->rings) != n && n < DD_RINGS_MAX)
 		return true;
 	while (n)
-		if (ddi_direct_ready(&l->rx[--n]))
+		if (direct_ready(&l->rx[--n]))
 			return true;
 	geometry = ddi_load_acquire(&lh->geometry);
 	slot = ddi_list_slot(look->area, geometry, pos);

@@ -11,7 +11,12 @@
 #include "lock.h"
 #include "wait.h"
 
-struct ddi_direct_rx;
+/* A direct ring: a note ring written by the sending process. */
+struct ddi_direct_rx {
+	struct dd_ring_state *state;	/* in the area; the slots are behind it */
+	uint32_t mask;			/* number of slots minus 1 */
+	uint32_t unit;			/* unit number of @state; cells refer to it */
+};
 
 struct ddi_list {
 	struct ddi_lock lock;		/* one consumer at a time */
@@ -23,9 +28,6 @@ struct ddi_list {
 	uint32_t mask;			/* number of slots minus 1 */
 	uint32_t nr_rx;			/* direct rings known */
 	struct ddi_direct_rx *rx;	/* array of them; NULL until there is one */
-	int64_t timeout;		/* of ddi_recv(), while it holds the lock, */
-	uint32_t wanted;		/* as are its @list */
-	unsigned int options;		/* and its @options */
 	uint32_t turn;			/* ring that a scan begins at: 0 its own, else of @rx */
 	int32_t streak;			/* messages until all rings are looked at again */
 	uint64_t rest_of;		/* number of the close note that @rest belongs to */
@@ -40,6 +42,16 @@ struct ddi_list {
 } __attribute__((aligned(DDI_LINE)));
 
 #define DDI_AREA_UNITS	(DD_AREA_SIZE / DD_UNIT)
+#define DDI_STATE_SIZE	4096	/* struct dd_ring_state has a page */
+
+/* A slot. The sending process writes it at any time: load each word once. */
+static inline const struct dd_ring_note *
+ddi_direct_slot(const struct ddi_direct_rx *rx, uint64_t pos)
+{
+	const void *notes = (const char *)rx->state + DDI_STATE_SIZE;
+
+	return (const struct dd_ring_note *)notes + (pos & rx->mask);
+}
 
 /* A program may scribble on the head: a slot outside the area is no slot. */
 static inline struct dd_note *ddi_list_slot(char *area, uint64_t geometry,

@@ -32,7 +32,7 @@ void ddi_lock_wait(struct ddi_lock *lock)
  * bit 1 is still set and that thread wakes the waiters; if the bit is clear, the
  * thread that cleared it has woken one.
  */
-void ddi_lock_wake(struct ddi_lock *lock)
+int ddi_lock_wake(struct ddi_lock *lock)
 {
 	uint32_t expected = DDI_LOCK_WAITED;
 	int saved = errno;
@@ -41,4 +41,5 @@ void ddi_lock_wake(struct ddi_lock *lock)
 					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
 	errno = saved;
+	return 0;
 }

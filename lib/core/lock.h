@@ -11,8 +11,6 @@
 #ifndef _DD_LOCK_H
 #define _DD_LOCK_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #if __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #endif
@@ -28,8 +26,8 @@ struct ddi_lock {
 
 /*
  * Whether the C library knows that this is the only thread of the process. Then no
- * other thread can contend for a lock before this one has left the library, and plain
- * stores do, as in malloc().
+ * other thread can contend for a lock before this one has left the library, and locks
+ * are left alone.
  */
 static inline bool ddi_alone(void)
 {
@@ -41,20 +39,12 @@ static inline bool ddi_alone(void)
 }
 
 void ddi_lock_wait(struct ddi_lock *lock);
-void ddi_lock_wake(struct ddi_lock *lock);
+int ddi_lock_wake(struct ddi_lock *lock);
 
 static inline bool ddi_trylock(struct ddi_lock *lock)
 {
-	uint32_t old;
-
-	if (ddi_alone()) {
-		old = lock->state;
-		lock->state = old | DDI_LOCK_HELD;
-	} else {
-		old = __atomic_fetch_or(&lock->state, DDI_LOCK_HELD,
-					__ATOMIC_ACQUIRE);
-	}
-	return !(old & DDI_LOCK_HELD);
+	return ddi_alone() || !(__atomic_fetch_or(&lock->state, DDI_LOCK_HELD,
+						  __ATOMIC_ACQUIRE) & DDI_LOCK_HELD);
 }
 
 static inline void ddi_lock(struct ddi_lock *lock)
@@ -63,18 +53,13 @@ static inline void ddi_lock(struct ddi_lock *lock)
 		ddi_lock_wait(lock);
 }
 
-/* Leave the lock. Returns whether ddi_lock_wake() is to be called. */
-static inline bool ddi_lock_leave(struct ddi_lock *lock)
+/* Returns 0, so that it can be the last call of a function. */
+static inline int ddi_unlock(struct ddi_lock *lock)
 {
-	if (ddi_alone())
-		return lock->state -= DDI_LOCK_HELD;
-	return __atomic_sub_fetch(&lock->state, DDI_LOCK_HELD, __ATOMIC_RELEASE);
-}
-
-static inline void ddi_unlock(struct ddi_lock *lock)
-{
-	if (ddi_unlikely(ddi_lock_leave(lock)))
-		ddi_lock_wake(lock);
+	if (!ddi_alone() &&
+	    ddi_unlikely(__atomic_sub_fetch(&lock->state, DDI_LOCK_HELD, __ATOMIC_RELEASE)))
+		return ddi_lock_wake(lock);
+	return 0;
 }
 
 #endif /* _DD_LOCK_H */

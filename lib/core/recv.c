@@ -8,19 +8,109 @@
  * processes write. A message is taken from the ring of the last one; after STREAK of
  * them, and if there is none, all rings are looked at in turn.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "conn.h"
 #include "deposit.h"
-#include "direct_rx.h"
 #include "error.h"
 #include "recv.h"
 
 #define STREAK		32
-#define META_MASK	0xff	/* of the second word of a note */
+#define META_MASK	0xff00000000ull	/* @meta_count in the second word of a slot */
 #define VOID_MAX	4096	/* as many notes as a direct ring can hold */
 
-/* Account for a message that was taken; the list of the connection is locked. */
+/* ---- what a note says --------------------------------------------------------- */
+
+/* What the notes of both kinds of rings have in common. */
+struct body {
+	uint64_t offset;
+	uint64_t len;
+	uint64_t word;
+	uint32_t msgid;
+	uint32_t tag;
+} __attribute__((may_alias));
+
+#define SAME(field)								\
+	_Static_assert(offsetof(struct body, field) ==				\
+		       offsetof(struct dd_note, field) -			\
+		       offsetof(struct dd_note, offset) &&			\
+		       offsetof(struct body, field) ==				\
+		       offsetof(struct dd_ring_note, field) -			\
+		       offsetof(struct dd_ring_note, offset), #field)
+SAME(len);
+SAME(word);
+SAME(msgid);
+SAME(tag);
+
+/*
+ * Fill in @to, which is a &struct ddi_brief or a &struct dd_msg, for a message without
+ * metadata. @offset and @len are those of @body, and good. Another process may write
+ * @body at any time, so each word is loaded once. Returns the number of the message.
+ */
+static DDI_INLINE uint32_t fill(void *to, bool brief, const struct ddi_conn *c,
+				uint64_t serial, uint64_t offset, uint64_t len,
+				const struct body *body)
+{
+	struct ddi_brief *b = to;
+	struct dd_msg *msg = to;
+
+	if (brief) {
+		b->addr = c->recv + offset;
+		b->len = len;
+		b->conn = DD_SERIAL_ID(serial);
+		b->service = c->service_id;
+		b->meta_count = 0;
+		return ddi_load(&body->msgid);
+	}
+	msg->type = DD_MSG_DATA;
+	msg->conn = DD_SERIAL_ID(serial);
+	msg->service = c->service_id;
+	msg->serial = serial;
+	msg->addr = c->recv + offset;
+	msg->len = len;
+	msg->send = c->send;
+	msg->send_size = c->send_size;
+	msg->word = ddi_load(&body->word);
+	msg->tag = ddi_load(&body->tag);
+	msg->meta_count = 0;
+	return msg->msgid = ddi_load(&body->msgid);
+}
+
+static void fill_meta(void *to, bool brief, const __u32 *meta, unsigned int words)
+{
+	struct ddi_brief *b = to;
+	struct dd_msg *msg = to;
+
+	if (words > DD_META_WORDS)
+		words = DD_META_WORDS;
+	if (brief)
+		b->meta_count = words;
+	else
+		msg->meta_count = words;
+	for (unsigned int i = 0; i < words; i++)
+		(brief ? b->meta : msg->meta)[i] = ddi_load(&meta[i]);
+}
+
+/* Not a message, but a connection that begins or ends. */
+static void fill_event(void *to, bool brief, int type)
+{
+	struct ddi_brief *b = to;
+	struct dd_msg *msg = to;
+
+	if (brief) {
+		b->addr = NULL;
+		b->len = type == DD_MSG_CONN ? -1 : 0;
+		return;
+	}
+	msg->type = type;
+	msg->addr = NULL;
+	msg->len = 0;
+	msg->word = 0;
+}
+
+/* Account for a message that was taken; its list is locked. */
 static inline void consumed(struct ddi_conn *c, uint32_t msgid)
 {
 	ddi_store(&c->got, msgid & c->got_mask);
@@ -28,38 +118,48 @@ static inline void consumed(struct ddi_conn *c, uint32_t msgid)
 	ddi_store_release(&c->outstanding, 0);
 }
 
-/* A message without what its note says of it. */
-static inline void fill_msg(struct dd_msg *msg, const struct ddi_conn *c,
-			    const struct dd_note *note)
+/*
+ * Release a slot. The full barrier orders the store before the load of the flag: the
+ * sender, or the kernel for it, sets the flag and then loads the head. Returns whether
+ * the kernel has to be called.
+ */
+static DDI_INLINE bool release(__u64 *head, uint64_t pos, const __u32 *flag)
 {
-	msg->type = DD_MSG_DATA;
-	msg->conn = DD_SERIAL_ID(note->conn);
-	msg->service = c->service_id;
-	msg->serial = note->conn;
-	msg->addr = c->recv + note->offset;
-	msg->len = note->len;
-	msg->send = c->send;
-	msg->send_size = c->send_size;
+	ddi_store_mb(head, pos + 1);
+	return ddi_unlikely(ddi_test(flag, 1));
 }
 
-static inline void fill_brief(struct ddi_brief *brief, const struct ddi_conn *c,
-			      const struct dd_note *note)
+static DDI_INLINE bool release_own(struct ddi_list *l, uint64_t pos)
 {
-	brief->addr = c->recv + note->offset;
-	brief->len = note->len;
-	brief->conn = DD_SERIAL_ID(note->conn);
-	brief->service = c->service_id;
-	brief->meta_count = 0;
+	_Static_assert(DD_LIST_NEED_KICK == 1, "flag");
+
+	return release(&l->head->head, pos, &l->head->flags);
 }
 
-static inline void fill_meta(struct dd_msg *msg, const __u32 *meta,
-			     unsigned int words)
+static DDI_INLINE bool release_direct(const struct ddi_direct_rx *rx, uint64_t pos)
 {
-	if (words > DD_META_WORDS)
-		words = DD_META_WORDS;
-	msg->meta_count = words;
-	for (unsigned int i = 0; i < words; i++)
-		msg->meta[i] = ddi_load(&meta[i]);
+	return release(&rx->state->head, pos, &rx->state->need_kick);
+}
+
+/* ---- direct rings ------------------------------------------------------------- */
+
+/*
+ * Check the note of a slot against a connection; the list is locked. @word is the second
+ * word of the slot, without @meta_count. The note is good if the connection's cell, which
+ * the kernel writes, has the serial of the record and refers to this ring, and the
+ * message lies in the connection's block.
+ */
+static DDI_INLINE bool direct_good(const struct ddi_direct_rx *rx,
+				   const struct ddi_conn *c, uint64_t serial,
+				   uint64_t word, uint64_t offset, uint64_t len)
+{
+	const struct dd_cell *cell = c->cell;
+
+	return ddi_likely(ddi_equals(&c->note, word)) &&
+	       ddi_likely(ddi_equals(&cell->conn, serial)) &&
+	       ddi_likely(ddi_equals(&cell->ring, rx->unit)) &&
+	       ddi_likely(offset <= c->recv_size) &&
+	       ddi_likely(len <= c->recv_size - offset);
 }
 
 /*
@@ -91,96 +191,118 @@ direct_unknown(struct dd *h, const struct ddi_list *l, uint32_t id, uint32_t blo
 	return ddi_conn_of_note(h, &note);
 }
 
-/*
- * Load a note of a direct ring and check it against the connection that it names; the
- * list is locked. The sending process may write the note at any time, so each word is
- * loaded once. The note is good only if the connection's cell, which the kernel writes,
- * has the serial of the record and refers to this ring, and the message lies in the
- * connection's block. @head: @conn and @block of the slot, and no @meta_count.
- */
-static DDI_INLINE bool direct_load(const struct ddi_direct_rx *rx,
-				   const struct dd_ring_note *slot,
-				   const struct ddi_conn *c, uint64_t head,
-				   struct dd_note *note)
-{
-	const struct dd_cell *cell;
-
-	note->conn = ddi_load_acquire(&c->serial);
-	cell = c->cell;
-	if (ddi_unlikely(!ddi_equals(&c->note, head)) ||
-	    ddi_unlikely(!ddi_equals(&cell->conn, note->conn)) ||
-	    ddi_unlikely(!ddi_equals(&cell->ring, rx->unit)))
-		return false;
-	note->offset = ddi_load(&slot->offset);
-	note->len = ddi_load(&slot->len);
-	if (ddi_unlikely(note->offset > c->recv_size) ||
-	    ddi_unlikely(note->len > c->recv_size - note->offset))
-		return false;
-	return true;
-}
-
-/* Returns the number of the message. */
-static DDI_INLINE uint32_t direct_fill(struct dd_msg *msg, const struct ddi_conn *c,
-				       const struct dd_ring_note *slot,
-				       const struct dd_note *note)
-{
-	fill_msg(msg, c, note);
-	msg->word = ddi_load(&slot->word);
-	msg->tag = ddi_load(&slot->tag);
-	return msg->msgid = ddi_load(&slot->msgid);
-}
-
-/* Returns 1 a message, 0 none, -EAGAIN a void note. */
+/* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
 static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *rx,
-		       uint64_t pos, bool consume, struct dd_msg *msg)
+		       uint64_t pos, unsigned int options, void *to)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
+	const struct body *body = (const struct body *)&slot->offset;
+	bool brief = options & DDI_RECV_BRIEF;
+	uint64_t word, offset, len, serial;
 	struct ddi_conn *c;
-	struct dd_note note;
-	unsigned int words;
-	uint32_t msgid;
-	uint64_t head;
+	uint32_t msgid, words;
 
 	if (ddi_load_acquire(&slot->seq) != pos + 1)
 		return 0;
-	head = ddi_load((const ddi_word *)&slot->conn);
-	words = head >> 32 & META_MASK;
-	head &= ~((uint64_t)META_MASK << 32);
-	c = ddi_table_get(h->board.conns, head);
-	if (!c || ddi_load(&c->note) != head || !ddi_conn_is(c, head))
-		c = direct_unknown(h, l, head, head >> 40);
-	if (!c || !direct_load(rx, slot, c, head, &note))
+	word = ddi_load((const ddi_word *)&slot->conn);
+	words = word >> 32 & 0xff;
+	word &= ~META_MASK;
+	c = ddi_table_get(h->board.conns, word);
+	if (!c || ddi_load(&c->note) != word || !ddi_conn_is(c, word))
+		c = direct_unknown(h, l, word, word >> 40);
+	offset = ddi_load(&body->offset);
+	len = ddi_load(&body->len);
+	serial = c ? ddi_load_acquire(&c->serial) : 0;
+	if (!c || !direct_good(rx, c, serial, word, offset, len))
 		return -EAGAIN;
-	msgid = direct_fill(msg, c, slot, &note);
-	fill_meta(msg, slot->meta, words);
-	if (consume)
+	msgid = fill(to, brief, c, serial, offset, len, body);
+	fill_meta(to, brief, slot->meta, words);
+	if (!(options & DDI_RECV_PEEK))
 		consumed(c, msgid);
-	return 1;
+	return DD_NOTE_DATA;
+}
+
+/* Look for new rings of a locked list. Returns the number of rings. */
+static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
+{
+	uint32_t n = ddi_load_acquire(&l->head->rings);
+	const __u32 *table;
+
+	if (n > DD_RINGS_MAX)
+		n = DD_RINGS_MAX;
+	if (n <= l->nr_rx)
+		return l->nr_rx;
+	if (!l->rx)
+		l->rx = calloc(DD_RINGS_MAX, sizeof(*l->rx));
+	if (!l->rx)
+		return 0;
+	table = (void *)(h->area + (size_t)ddi_load(&l->head->rings_unit) * DD_UNIT);
+	while (l->nr_rx < n) {
+		struct ddi_direct_rx *rx = &l->rx[l->nr_rx];
+
+		rx->unit = ddi_load(&table[l->nr_rx]);
+		rx->state = (void *)(h->area + (size_t)rx->unit * DD_UNIT);
+		rx->mask = rx->state->slots - 1;
+		/* Pairs with list_over(), which looks without the lock. */
+		ddi_store_release(&l->nr_rx, l->nr_rx + 1);
+	}
+	return n;
+}
+
+/* The direct ring of a connection, or NULL. */
+static struct ddi_direct_rx *direct_ring(struct dd *h, struct ddi_list *l,
+					 const struct ddi_conn *c)
+{
+	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0;
+
+	for (uint32_t i = 0; unit && i < n; i++)
+		if (l->rx[i].unit == unit)
+			return &l->rx[i];
+	return NULL;
 }
 
 /*
- * Release a slot. The full barrier orders the store before the load of the flag: the
- * sender, or the kernel for it, sets the flag and then loads the head.
+ * The connection of a close note has ended. Take the first of its messages that are
+ * unread in its direct ring, perhaps behind positions that other connections have
+ * reserved but not written. Returns as take_direct().
  */
-static inline void release_direct(struct dd *h, struct ddi_list *l,
-				  struct ddi_direct_rx *rx, uint64_t pos)
+static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
+		     unsigned int options, void *to)
 {
-	ddi_store_mb(&rx->state->head, pos + 1);
-	if (ddi_unlikely(ddi_load(&rx->state->need_kick)))
+	struct ddi_direct_rx *rx = direct_ring(h, l, ddi_conn_of_note(h, close));
+	const struct dd_ring_note *slot;
+	uint64_t pos, head;
+	int ret;
+
+	if (!rx)
+		return 0;
+	if (l->rest_of != close->seq) {
+		l->rest_of = close->seq;
+		l->rest = 0;
+	}
+	head = ddi_load(&rx->state->head);
+	/* None twice: their sender may write them again. */
+	for (pos = head > l->rest ? head : l->rest;; pos++) {
+		if (pos >= close->word || pos - head > rx->mask)
+			return 0;
+		slot = ddi_direct_slot(rx, pos);
+		if (ddi_load_acquire(&slot->seq) == pos + 1 &&
+		    ddi_load(&slot->conn) == DD_SERIAL_ID(close->conn))
+			break;
+	}
+	ret = take_direct(h, l, rx, pos, options, to);
+	if (options & DDI_RECV_PEEK && ret > 0)
+		return ret;
+	/* Not necessarily the first of the ring: then it becomes a void note. */
+	if (pos != head)
+		ddi_store((__u32 *)&slot->conn, 0);
+	else if (release_direct(rx, pos))
 		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-}
-
-static inline int next_direct(struct dd *h, struct ddi_list *l,
-			      struct ddi_direct_rx *rx, bool consume,
-			      struct dd_msg *msg)
-{
-	uint64_t pos = ddi_load(&rx->state->head);
-	int ret = take_direct(h, l, rx, pos, consume, msg);
-
-	if (ret && (consume || ret < 0))
-		release_direct(h, l, rx, pos);
+	l->rest = pos + 1;
 	return ret;
 }
+
+/* ---- the list's own ring ------------------------------------------------------ */
 
 /* Use another geometry. Returns false if the ring is not inside the area. */
 static bool list_locate(char *area, struct ddi_list *l, uint64_t geometry)
@@ -197,13 +319,13 @@ static bool list_locate(char *area, struct ddi_list *l, uint64_t geometry)
 }
 
 /*
- * Copy the first unread note of the list's own ring. While the list grows, the notes
- * move: the geometry is compared again after the slot was read, whether or not it held
- * a note. Returns whether there is one.
+ * Copy the first unread note. While the list grows, the notes move: the geometry is
+ * compared again after the slot was read, whether or not it held a note. Returns whether
+ * there is one.
  */
-static DDI_INLINE bool own_look(char *area, struct ddi_list *l,
-				struct dd_list_head *lh, struct dd_note *note)
+static DDI_INLINE bool own_look(char *area, struct ddi_list *l, struct dd_note *note)
 {
+	struct dd_list_head *lh = l->head;
 	uint64_t pos = ddi_load(&lh->head);
 
 	for (;;) {
@@ -237,119 +359,69 @@ static DDI_INLINE bool own_look(char *area, struct ddi_list *l,
 	}
 }
 
-/*
- * The connection of a close note has ended. Take the first of its messages that are
- * unread in its direct ring, perhaps behind positions that other connections have
- * reserved but not written. Returns as take_direct().
- */
-static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
-		     bool consume, struct dd_msg *msg)
+/* Returns as take_direct(). */
+static int take_own(struct dd *h, const struct dd_note *note, unsigned int options,
+		    void *to)
 {
-	const struct ddi_conn *c = ddi_conn_of_note(h, close);
-	struct ddi_direct_rx *rx;
+	struct ddi_conn *c = ddi_conn_of_note(h, note);
+	bool brief = options & DDI_RECV_BRIEF;
+
+	if (!c || note->type < DD_NOTE_DATA || note->type > DD_NOTE_CLOSE)
+		return -EAGAIN;
+	fill(to, brief, c, note->conn, note->offset, note->len,
+	     (const struct body *)&note->offset);
+	if (note->type == DD_NOTE_DATA)
+		fill_meta(to, brief, note->meta, note->meta_count);
+	else
+		fill_event(to, brief, note->type);
+	if (options & DDI_RECV_PEEK)
+		return note->type;
+	if (note->type == DD_NOTE_DATA)
+		consumed(c, note->msgid);
+	/* After the close was read, later notes of the other end are void. */
+	if (note->type == DD_NOTE_CLOSE)
+		ddi_store(&c->cell->ring, 0);
+	return note->type;
+}
+
+/* ---- a list ------------------------------------------------------------------- */
+
+/*
+ * From the current ring; returns as take_direct(). A close note is read after all
+ * messages of the connection's direct ring.
+ */
+static int take(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
+{
+	struct ddi_direct_rx *rx = l->cur;
+	struct dd_note note;
 	uint64_t pos;
 	int ret;
 
-	if (l->rest_of != close->seq) {
-		l->rest_of = close->seq;
-		l->rest = 0;
+	if (rx) {
+		pos = ddi_load(&rx->state->head);
+		ret = take_direct(h, l, rx, pos, options, to);
+	} else {
+		if (!own_look(h->area, l, &note))
+			return 0;
+		pos = note.seq - 1;
+		if (ddi_unlikely(note.type == DD_NOTE_CLOSE)) {
+			ret = take_rest(h, l, &note, options, to);
+			if (ret)
+				return ret;
+		}
+		ret = take_own(h, &note, options, to);
 	}
-	rx = c ? ddi_direct_find(l, ddi_load(&c->cell->ring)) : NULL;
-	/* None twice: their sender may write them again. */
-	if (!rx || !ddi_direct_first(rx, DD_SERIAL_ID(close->conn), l->rest,
-				     close->word, &pos))
-		return 0;
-	ret = take_direct(h, l, rx, pos, consume, msg);
-	if (!consume && ret == 1)
-		return 1;
-	/* Not necessarily the first of the ring: then it becomes a void note. */
-	if (pos == ddi_load(&rx->state->head))
-		release_direct(h, l, rx, pos);
-	else
-		ddi_store((__u32 *)&ddi_direct_slot(rx, pos)->conn, 0);
-	l->rest = pos + 1;
+	if (!ret || (ret > 0 && options & DDI_RECV_PEEK))
+		return ret;
+	if (rx ? release_direct(rx, pos) : release_own(l, pos))
+		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
 	return ret;
 }
 
-static inline void own_data(struct dd_msg *msg, const struct ddi_conn *c,
-			    const struct dd_note *note)
-{
-	fill_msg(msg, c, note);
-	msg->msgid = note->msgid;
-	msg->word = note->word;
-	msg->tag = note->tag;
-}
-
-/* A message of a note of the list's own ring. False if its connection is gone. */
-static bool own_fill(struct dd *h, const struct dd_note *note, bool consume,
-		     struct dd_msg *msg)
-{
-	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
-
-	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note->conn)))
-		c = ddi_conn_of_note(h, note);
-	if (!c)
-		return false;
-	own_data(msg, c, note);
-	fill_meta(msg, note->meta, note->meta_count);
-	if (ddi_likely(note->type == DD_NOTE_DATA)) {
-		if (consume)
-			consumed(c, note->msgid);
-		return true;
-	}
-	msg->type = note->type;
-	msg->addr = NULL;
-	msg->len = 0;
-	msg->word = 0;
-	msg->meta_count = 0;
-	/* After the close was read, later notes of the other end are void. */
-	if (consume && note->type == DD_NOTE_CLOSE)
-		ddi_store(&c->cell->ring, 0);
-	return note->type == DD_NOTE_CONN || note->type == DD_NOTE_CLOSE;
-}
-
-/*
- * As next_direct(), from the list's own ring. A close note is read after all messages
- * of the connection's direct ring.
- */
-static int next_own(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
-		    bool consume, struct dd_msg *msg)
-{
-	struct dd_note note;
-	bool good;
-	int ret;
-
-	if (!own_look(h->area, l, lh, &note))
-		return 0;
-	if (ddi_unlikely(note.type == DD_NOTE_CLOSE) &&
-	    ddi_direct_refresh(h, l, lh)) {
-		ret = take_rest(h, l, &note, consume, msg);
-		if (ret)
-			return ret;
-	}
-	good = own_fill(h, &note, consume, msg);
-	if (consume || !good) {
-		/* A barrier as in release_direct(). */
-		ddi_store_mb(&lh->head, note.seq);
-		if (ddi_unlikely(ddi_load(&lh->flags) & DD_LIST_NEED_KICK))
-			ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	}
-	return good ? 1 : -EAGAIN;
-}
-
-static int next_of(struct dd *h, struct ddi_list *l, struct dd_list_head *lh,
-		   bool consume, struct dd_msg *msg)
-{
-	return l->cur ? next_direct(h, l, l->cur, consume, msg) :
-			next_own(h, l, lh, consume, msg);
-}
-
 /* Look at all rings, beginning with the one whose turn it is. */
-static DDI_NOINLINE int next_scan(struct dd *h, struct ddi_list *l,
-				  struct dd_list_head *lh, bool consume,
-				  struct dd_msg *msg)
+static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
 {
-	uint32_t n = ddi_direct_refresh(h, l, lh) ? l->nr_rx + 1 : 1;
+	uint32_t n = direct_refresh(h, l) + 1;
 	int ret = 0;
 
 	/* What was only looked at is the next to be taken: from the same ring. */
@@ -359,7 +431,7 @@ static DDI_NOINLINE int next_scan(struct dd *h, struct ddi_list *l,
 
 		ddi_store(&l->cur, turn ? &l->rx[turn - 1] : NULL);
 		l->turn = turn + 1;
-		ret = next_of(h, l, lh, consume, msg);
+		ret = take(h, l, options, to);
 	}
 	return ret;
 }
@@ -369,142 +441,91 @@ static DDI_NOINLINE int next_scan(struct dd *h, struct ddi_list *l,
  * @h: handle
  * @l: list
  * @id: its id
- * @consume: take it, or only look at it
- * @msg: (out) the message
+ * @options: DDI_RECV_*
+ * @to: (out) the message
  *
  * Void notes, whose connection is gone, are dropped, so that a message that was looked
  * at can also be received. At most VOID_MAX of direct rings are dropped in one call:
  * their senders may write them as fast, and the caller has a deadline.
  *
- * Return: 1 there was one, 0 there is none; -EBADID.
+ * Return: enum dd_msg_type, 0 there is no message; -EBADID.
  */
-int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
-		  struct dd_msg *msg)
+int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
+		  void *to)
 {
-	struct dd_list_head *lh;
 	int ret, left = VOID_MAX;
 
 	do {
 		ddi_lock(&l->lock);
-		lh = l->head;
 		ret = 0;
-		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&lh->id) != id))
+		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
 			ret = -EBADID;
 		else if (ddi_likely(l->streak > 0))
-			ret = next_of(h, l, lh, consume, msg);
-		if (ddi_likely(ret == 1))
-			l->streak -= consume;
+			ret = take(h, l, options, to);
+		if (ret > 0)
+			l->streak -= !(options & DDI_RECV_PEEK);
 		else if (!ret)
-			ret = next_scan(h, l, lh, consume, msg);
+			ret = take_any(h, l, options, to);
 		left -= ret == -EAGAIN && l->cur;
 		ddi_unlock(&l->lock);
 	} while (ddi_unlikely(ret == -EAGAIN) && left);
 	return ret == -EAGAIN ? 0 : ret;
 }
 
-static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
+/* Receive whatever it is, or wait; @locked is NULL or a list to unlock first. */
+static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int options,
+				  int64_t timeout, struct ddi_list *locked)
 {
-	brief->addr = msg->addr;
-	brief->len = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
-	brief->conn = msg->conn;
-	brief->service = msg->service;
-	brief->meta_count = msg->meta_count;
-	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
-}
-
-/* Receive whatever it is, or wait. Returns as ddi_recv(). */
-static DDI_NOINLINE int recv_general(struct dd *h, int list, void *to,
-				     unsigned int options, int64_t timeout)
-{
-	bool brief = options & DDI_RECV_BRIEF;
-	struct dd_msg local, *msg = brief ? &local : to;
 	struct ddi_list *l;
-	int64_t deadline;
+	int64_t deadline = 0;
 	int ret;
 
-	if (!ddi_alive(h))
-		return -EBADID;
-	l = ddi_list_find(h, list);
+	if (locked)
+		ddi_unlock(&locked->lock);
+	l = ddi_alive(h) ? ddi_list_find(h, list) : NULL;
 	if (!l)
 		return -EBADID;
-	ret = ddi_list_next(h, l, list, true, msg);
-	if (ret > 0 && brief)
-		brief_from(to, msg);
-	if (ret)
-		return ret < 0 ? ret : msg->type == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
-	if (!timeout)
-		return -EWOULDBLOCK;
-	deadline = ddi_deadline(timeout);
-	for (;;) {
-		ret = ddi_list_wait(h, l, list, options, deadline);
-		if (!ret)
-			ret = ddi_recv(h, list, to, options, 0);
-		if (ret != -EWOULDBLOCK)
-			return ret;
-		/* The sender of void notes may have ended each wait before. */
-		if (ddi_passed(deadline))
+	for (bool again = false;; again = true) {
+		ret = ddi_list_next(h, l, list, options, to);
+		if (ret)
+			return ret < 0 ? ret : ret == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
+		if (!timeout)
+			return -EWOULDBLOCK;
+		if (!again)
+			deadline = ddi_deadline(timeout);
+		else if (ddi_passed(deadline))
 			return -ETIMEDOUT;
+		ret = ddi_list_wait(h, l, list, options, deadline);
+		if (ret)
+			return ret;
 	}
 }
 
-/* The list is locked, if not ddi_alone(). */
-static DDI_NOINLINE int recv_other(struct dd *h, struct ddi_list *l, void *to)
-{
-	unsigned int options = l->options;
-	int64_t timeout = l->timeout;
-	int list = l->wanted;
-
-	if (!ddi_alone())
-		ddi_unlock(&l->lock);
-	return recv_general(h, list, to, options, timeout);
-}
-
+/* A message was taken, for whose slot the kernel waits. */
 static DDI_NOINLINE int recv_kick(struct dd *h, struct ddi_list *l)
 {
 	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	if (!ddi_alone())
-		ddi_unlock(&l->lock);
-	return 0;
+	return ddi_unlock(&l->lock);
 }
 
-static DDI_NOINLINE int recv_wake(struct ddi_list *l)
+/* As ddi_recv(), from the ring of a locked list that the kernel writes. */
+static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int options,
+				 int64_t timeout, struct ddi_list *l)
 {
-	ddi_lock_wake(&l->lock);
-	return 0;
-}
-
-/* A message was taken, and its slot released; @kick: the kernel waits for that. */
-static DDI_INLINE int recv_done(struct dd *h, struct ddi_list *l, bool kick)
-{
-	if (ddi_unlikely(kick))
-		return recv_kick(h, l);
-	if (!ddi_alone() && ddi_unlikely(ddi_lock_leave(&l->lock)))
-		return recv_wake(l);
-	return 0;
-}
-
-/* Take a simple message of the list's own ring; the list is locked, if not alone. */
-static DDI_NOINLINE int recv_own(struct dd *h, struct ddi_list *l, void *to)
-{
-	struct dd_list_head *lh = l->head;
-	struct dd_note note;
 	struct ddi_conn *c;
+	struct dd_note note;
 
-	if (!own_look(h->area, l, lh, &note) || note.type != DD_NOTE_DATA ||
-	    note.meta_count)
-		return recv_other(h, l, to);
+	if (!own_look(h->area, l, &note) || ddi_unlikely(note.type != DD_NOTE_DATA) ||
+	    ddi_unlikely(note.meta_count))
+		return recv_slow(h, list, to, options, timeout, l);
 	c = ddi_table_get(h->board.conns, note.conn);
 	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
-		return recv_other(h, l, to);
-	if (l->options & DDI_RECV_BRIEF) {
-		fill_brief(to, c, &note);
-	} else {
-		own_data(to, c, &note);
-		((struct dd_msg *)to)->meta_count = 0;
-	}
-	consumed(c, note.msgid);
-	ddi_store_mb(&lh->head, note.seq);
-	return recv_done(h, l, ddi_load(&lh->flags) & DD_LIST_NEED_KICK);
+		return recv_slow(h, list, to, options, timeout, l);
+	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, note.conn, note.offset,
+			 note.len, (const struct body *)&note.offset));
+	if (release_own(l, note.seq - 1))
+		return recv_kick(h, l);
+	return ddi_unlock(&l->lock);
 }
 
 /**
@@ -515,55 +536,49 @@ static DDI_NOINLINE int recv_own(struct dd *h, struct ddi_list *l, void *to)
  * @options: DD_RECV_*, DDI_RECV_BRIEF
  * @timeout: as dd_recv()
  *
- * The path of a data message without metadata, of a known connection, in the ring of the
- * last message. Everything else is left to functions that are called last, so that this
- * one saves few registers.
+ * A data message without metadata, of a known connection, in the ring of the last
+ * message, is taken at once. All functions are called last, so that few registers are
+ * saved.
  *
  * Return: as dd_recv().
  */
 int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
 	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
+	uint64_t pos, word, offset, len, serial;
 	const struct dd_ring_note *slot;
 	const struct ddi_direct_rx *rx;
-	struct dd_ring_state *state;
 	struct ddi_conn *c;
-	struct dd_note note;
-	uint64_t pos, head;
-	uint32_t msgid;
 
-	if (ddi_unlikely(!l) || (!ddi_alone() && !ddi_trylock(&l->lock)))
-		return recv_general(h, list, to, options, timeout);
-	l->wanted = list;
-	l->options = options;
-	l->timeout = timeout;
+	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
+		return recv_slow(h, list, to, options, timeout, NULL);
 	/* A list that is gone has the id 0, of which there is no record. */
 	if (ddi_unlikely(!ddi_equals(&l->head->id, (uint32_t)list)) ||
 	    ddi_unlikely(--l->streak < 0))
-		return recv_other(h, l, to);
+		return recv_slow(h, list, to, options, timeout, l);
+	/* The list is @list: below, reload its id to save a register. */
+	if (!ddi_load(&l->cur))
+		return recv_own(h, list, to, options, timeout, l);
 	rx = l->cur;
-	if (!rx)
-		return recv_own(h, l, to);
-	state = rx->state;
-	pos = ddi_load(&state->head);
+	pos = ddi_load(&rx->state->head);
 	slot = ddi_direct_slot(rx, pos);
 	if (!ddi_equals(&slot->seq, pos + 1))
-		return recv_other(h, l, to);
+		return recv_slow(h, l->id, to, options, timeout, l);
 	/* With metadata it is no connection's word. */
-	head = ddi_load((const ddi_word *)&slot->conn);
-	c = ddi_table_get(h->board.conns, head);
-	if (ddi_unlikely(!c) || !direct_load(rx, slot, c, head, &note))
-		return recv_other(h, l, to);
-	if (l->options & DDI_RECV_BRIEF) {
-		fill_brief(to, c, &note);
-		msgid = ddi_load(&slot->msgid);
-	} else {
-		msgid = direct_fill(to, c, slot, &note);
-		((struct dd_msg *)to)->meta_count = 0;
-	}
-	consumed(c, msgid);
-	ddi_store_mb(&state->head, pos + 1);
-	return recv_done(h, l, ddi_test(&state->need_kick, 1));
+	word = ddi_load((const ddi_word *)&slot->conn);
+	c = ddi_table_get(h->board.conns, word);
+	if (ddi_unlikely(!c))
+		return recv_slow(h, l->id, to, options, timeout, l);
+	serial = ddi_load_acquire(&c->serial);
+	offset = ddi_load(&slot->offset);
+	len = ddi_load(&slot->len);
+	if (!direct_good(rx, c, serial, word, offset, len))
+		return recv_slow(h, l->id, to, options, timeout, l);
+	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, serial, offset, len,
+			 (const struct body *)&slot->offset));
+	if (release_direct(rx, pos))
+		return recv_kick(h, l);
+	return ddi_unlock(&l->lock);
 }
 
 DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
@@ -577,13 +592,15 @@ DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
 DD_API int dd_peek(struct dd *h, int list, struct dd_msg *msg)
 {
 	struct ddi_list *l;
+	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
 	if (!msg)
 		return -EINVAL;
 	l = ddi_list_find(h, list);
-	return l ? ddi_list_next(h, l, list, false, msg) : -EBADID;
+	ret = l ? ddi_list_next(h, l, list, DDI_RECV_PEEK, msg) : -EBADID;
+	return ret > 0 ? 1 : ret;
 }
 
 DD_API int dd_ready(struct dd *h, int list)

@@ -10,7 +10,9 @@
 #include "list.h"
 
 #define DDI_RECV_OPTIONS	(DD_RECV_SLEEP | DD_RECV_INTR)
-#define DDI_RECV_BRIEF	0x80000000u	/* an option of ddi_recv() */
+/* Further options of the functions below. */
+#define DDI_RECV_PEEK	0x40000000u	/* leave the message in the list */
+#define DDI_RECV_BRIEF	0x80000000u	/* into a &struct ddi_brief */
 
 /*
  * What most interfaces need of a message; they may pass a structure of their own. The
@@ -25,8 +27,8 @@ struct ddi_brief {
 	int meta_count;
 } __attribute__((may_alias));
 
-int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, bool consume,
-		  struct dd_msg *msg);
+int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
+		  void *to);
 int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout);
 
 #endif /* _DD_RECV_H */

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * send.c - the send path: by the send queue and its doorbell, or directly
+ * send.c - the send path: by plain stores, or by the send queue and its doorbell
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <sys/ioctl.h>
+#include <string.h>
 
+#include "deposit.h"
 #include "direct_tx.h"
 #include "error.h"
 #include "region.h"
 #include "send.h"
+
+/* The first words of a queue entry, written with one store. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define DD_SQE_WORD(op, flags, words)	((uint64_t)(op) | (uint64_t)(flags) << 8 | \
+					 (uint64_t)(words) << 16)
+#else
+#define DD_SQE_WORD(op, flags, words)	((uint64_t)(op) << 56 | (uint64_t)(flags) << 48 | \
+					 (uint64_t)(words) << 40)
+#endif
 
 #define SEND_OPTIONS	(DD_SEND_BLOCK | DD_SEND_UNWIRED | DD_SEND_DMA)
 
@@ -18,32 +28,39 @@ int ddi_send_check(const struct ddi_request *rq)
 {
 	const unsigned int both = DD_SEND_UNWIRED | DD_SEND_DMA;
 
-	if (ddi_likely(!rq->options && !rq->metacount))
-		return 0;
-	if (rq->options & ~SEND_OPTIONS || (rq->options & both) == both)
-		return -EINVAL;
-	if (rq->metacount > DD_META_WORDS || (rq->metacount && !rq->meta))
+	if (rq->options & ~SEND_OPTIONS || (rq->options & both) == both ||
+	    rq->metacount > DD_META_WORDS || (rq->metacount && !rq->meta))
 		return -EINVAL;
 	return 0;
 }
 
-static DDI_NOINLINE int doorbell_failed(struct dd *h, uint64_t serial, int ret)
+static inline bool inside(size_t offset, size_t len, size_t size)
 {
-	while (ret < 0 && errno == EINTR)
-		ret = ddi_ioctl_conn(h, DD_IOC_DOORBELL, serial);
-	if (ret < 0)
-		return ddi_error(-errno);
-	return ret ? 0 : -EIO;
+	return offset <= size && len <= size - offset;
 }
 
-/* Ring the doorbell. Returns 0, or why the request was refused. */
-int ddi_doorbell(struct dd *h, const struct ddi_conn *c)
+/* Whether the source is inside the connection's own send buffer. */
+static inline bool own_source(const struct ddi_conn *c, const void *addr, size_t len)
 {
-	/* Where a long has 32 bits, the kernel takes the address of the serial. */
-	int ret = ioctl(h->fd, DD_IOC_DOORBELL, sizeof(long) < sizeof(c->serial) ?
-			(unsigned long)&c->serial : (unsigned long)c->serial);
+	return inside((uintptr_t)addr - (uintptr_t)c->send, len, c->send_size);
+}
 
-	return ddi_likely(ret > 0) ? 0 : doorbell_failed(h, c->serial, ret);
+static inline bool node_up(const struct dd *h)
+{
+	return ddi_load(&((const struct dd_area_head *)h->area)->node_up);
+}
+
+/* Execute the request in the queue. Returns 0, or why it was refused. */
+static DDI_INLINE int doorbell(struct dd *h, const struct ddi_conn *c)
+{
+	int ret;
+
+	do {
+		ret = ddi_ioctl_conn(h, DD_IOC_DOORBELL, c->serial);
+	} while (ddi_unlikely(ret == -EINTR));
+	if (ddi_likely(ret > 0))
+		return 0;
+	return ret ? ddi_error(ret) : -EIO;
 }
 
 /*
@@ -51,49 +68,33 @@ int ddi_doorbell(struct dd *h, const struct ddi_conn *c)
  * replies: no other user's client gets the block of a request before the server has
  * replied to it or has closed.
  */
-int ddi_send_closed(struct dd *h, const struct ddi_conn *c)
+static int send_closed(struct dd *h, const struct ddi_conn *c)
 {
 	if (c->service)
-		ddi_doorbell(h, c);
+		doorbell(h, c);
 	return -ECONNCLOSE;
 }
 
-/* Anywhere but in the connection's own send buffer. Returns DD_SQE_*. */
-static int other_source(struct dd *h, const struct ddi_request *rq,
-			struct dd_sqe *sqe)
+static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
+			   const struct ddi_request *rq, uint8_t flags, struct dd_sqe *sqe)
 {
 	struct dd_buf buf = { 0 };
-	int flags = DD_SQE_UNWIRED;
 
-	if (rq->options & DD_SEND_DMA) {
+	/* The kernel checks that an offset is inside the connection's send buffer. */
+	sqe->src = (uintptr_t)rq->addr - (uintptr_t)c->send;
+	if (rq->options & DD_SEND_UNWIRED) {
+		flags |= DD_SQE_UNWIRED;
+		sqe->src = (uintptr_t)rq->addr;
+	} else if (rq->options & DD_SEND_DMA) {
 		if (!ddi_region_find(h, rq->addr, rq->len, &buf))
 			return -EBADRANGE;
-		flags = DD_SQE_REGION;
+		flags |= DD_SQE_REGION;
 		sqe->src = buf.offset;
-	} else {
-		sqe->src = (uintptr_t)rq->addr;
 	}
-	sqe->region = buf.region;
-	return flags;
-}
-
-static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
-			   const struct ddi_request *rq, struct dd_sqe *sqe)
-{
-	int flags = 0;
-
-	if (rq->options & (DD_SEND_UNWIRED | DD_SEND_DMA)) {
-		flags = other_source(h, rq, sqe);
-		if (flags < 0)
-			return flags;
-	} else {
-		/* The kernel checks that this is inside the connection's send buffer. */
-		sqe->src = (uintptr_t)rq->addr - (uintptr_t)c->send;
-		sqe->region = 0;
-	}
-	ddi_sqe_head(sqe, DD_SQE_NOTIFY | flags, rq->metacount);
+	*(ddi_word *)&sqe->opcode = DD_SQE_WORD(DD_OP_PUT, flags, rq->metacount);
 	sqe->dst = rq->roffset;
 	sqe->len = rq->len;
+	sqe->region = buf.region;
 	sqe->tag = rq->tag;
 	for (size_t i = 0; i < rq->metacount; i++)
 		sqe->meta[i] = rq->meta[i];
@@ -109,47 +110,147 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
  *
  * Return: 0; -EBADRANGE if the source is not where it has to be.
  */
-int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
-		  const struct ddi_request *rq, struct dd_sqe *sqe)
+int ddi_send_fill(struct dd *h, const struct ddi_conn *c, const struct ddi_request *rq,
+		  struct dd_sqe *sqe)
 {
-	return fill(h, c, rq, sqe);
+	return fill(h, c, rq, DD_SQE_NOTIFY, sqe);
 }
 
+/* Have the kernel execute a request. */
 static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
-				  const struct ddi_request *rq)
+				  const struct ddi_request *rq, uint8_t flags)
 {
 	struct dd_sqe *sqe = c->cell->sq;
-	uint64_t n = ddi_load(&c->cell->submitted);
-	int ret = ddi_send_may(c, n);
+	int ret;
 
-	if (ret)
-		return ret == -ECONNCLOSE ? ddi_send_closed(h, c) : ret;
-	ddi_sqe_open(sqe);
-	ret = fill(h, c, rq, sqe);
+	/* A refused request may have left its number there. */
+	ddi_store(&sqe->seq, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	ret = fill(h, c, rq, flags, sqe);
 	if (ret)
 		return ret;
-	ddi_store_release(&sqe->seq, n + 1);
-	return ddi_doorbell(h, c);
+	ddi_store_release(&sqe->seq, ddi_load(&c->cell->submitted) + 1);
+	return doorbell(h, c);
 }
 
 /*
- * The fast path of a connection that sends by the kernel: without options and metadata.
- * The connection is locked, if not ddi_alone(), and is unlocked here.
+ * Send by the kernel. As many messages as fit the other end's list may be in flight, but
+ * at least one. The kernel would refuse more as well; this saves a system call.
  */
-int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t len,
-		   size_t roffset)
+static DDI_INLINE int send_queue(struct dd *h, struct ddi_conn *c,
+				 const struct ddi_request *rq)
 {
-	const struct ddi_request rq = {
-		.addr = addr,
-		.len = len,
-		.roffset = roffset,
-		.tag = ddi_load(&c->got),
-	};
-	int ret = send_kernel(h, c, &rq);
+	const struct dd_cell *cell = c->cell;
+	uint64_t pending = ddi_load(&cell->submitted) - ddi_load(&cell->done);
 
-	if (!ddi_alone())
-		ddi_unlock(&c->lock);
-	return ret;
+	if (ddi_unlikely(ddi_load(&cell->error)))
+		return send_closed(h, c);
+	if (pending && (pending >= ddi_load(&cell->window) || pending >= c->most))
+		return -ENOTREADY;
+	return send_kernel(h, c, rq, DD_SQE_NOTIFY);
+}
+
+/*
+ * Finish a message after post() on a locked connection. If the other end has closed, it
+ * may have read the last message before: the kernel reports the position up to which
+ * notes were delivered, and the message counts only if its note is before that.
+ */
+static int posted(struct dd *h, struct ddi_conn *c)
+{
+	struct ddi_direct_tx *tx = c->tx;
+	uint64_t end = tx->ends[(tx->submitted - 1) & tx->mask];
+	struct dd_direct d = { .size = sizeof(d), .conn = c->serial,
+			       .flags = DD_DIRECT_DROP, .start = end };
+
+	if (ddi_load(&c->cell->conn) != c->serial || ddi_load(&c->cell->error)) {
+		if (ddi_ioctl(h, DD_IOC_DIRECT, &d) >= 0 && end <= d.start)
+			return 0;
+		tx->submitted--;
+		return -ECONNCLOSE;
+	}
+	/* A close meanwhile has woken the receiver. */
+	if (ddi_load(&tx->ring->state->need_wake))
+		ddi_ioctl_conn(h, DD_IOC_WAKE, c->serial);
+	return 0;
+}
+
+/*
+ * The message is in place: post its note, followed by a full barrier. Returns whether
+ * the connection has ended or its receiver sleeps: then posted() is called.
+ */
+static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t len,
+			    size_t roffset, uint64_t word, const uint32_t *tag,
+			    const unsigned int *meta, size_t metacount)
+{
+	struct ddi_tx_ring *ring = tx->ring;
+	/* Connections with locks of their own share the ring. */
+	uint64_t pos = ddi_alone() ? ring->tail++ :
+		       __atomic_fetch_add(&ring->tail, 1, __ATOMIC_RELAXED);
+	struct dd_ring_note *note = &ring->notes[pos & ring->mask];
+	uint64_t n = tx->submitted;
+	struct dd_cell *cell;
+
+	note->word = word;
+	note->offset = roffset;
+	note->len = len;
+	*(ddi_word *)&note->conn = tx->to | (uint64_t)metacount << 32;
+	note->msgid = n + 1;
+	note->tag = ddi_load(tag);
+	for (size_t i = 0; i < metacount; i++)
+		note->meta[i] = meta[i];
+	/*
+	 * Orders the note before the loads of @error and @need_wake that follow. Pairs
+	 * with the kernel's barriers when it closes and when the receiver goes to sleep.
+	 */
+	ddi_store_mb(&note->seq, pos + 1);
+	tx->ends[n & tx->mask] = pos + 1;
+	tx->submitted = n + 1;
+	cell = c->cell;
+	/* For reports only. */
+	ddi_store((ddi_word *)cell->sq[0].meta, n + 1);
+	return !ddi_equals(&ring->state->need_wake, 0) ||
+	       !ddi_equals(&cell->error, 0) || !ddi_equals(&cell->conn, c->serial);
+}
+
+/* Send directly. Errors are those that the kernel would return, in its order. */
+static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
+{
+	struct ddi_direct_tx *tx = c->tx;
+	bool full = ddi_direct_full(tx), good;
+	char *to = tx->block + rq->roffset;
+	struct dd_buf buf;
+	uint64_t word;
+	int ret;
+
+	if (ddi_load(&c->cell->error))
+		return send_closed(h, c);
+	if (full && (tx->window == 1 || c->most == 1))
+		return -ENOTREADY;
+	if (rq->options & DD_SEND_DMA)
+		good = ddi_region_find(h, rq->addr, rq->len, &buf);
+	else
+		good = rq->options & DD_SEND_UNWIRED || own_source(c, rq->addr, rq->len);
+	if (!good)
+		return -EBADRANGE;
+	if (!node_up(h))
+		return -ENOCMP;
+	if (!inside(rq->roffset, rq->len, tx->size))
+		return -EBADRANGE;
+	if (full)
+		return -ENOTREADY;
+	if (rq->options & DD_SEND_UNWIRED) {
+		/* The kernel copies memory on which this process might fault. */
+		ret = send_kernel(h, c, &(struct ddi_request){
+			.addr = rq->addr, .len = rq->len, .roffset = rq->roffset,
+			.options = DD_SEND_UNWIRED }, 0);
+		if (ret)
+			return ret;
+		word = ddi_last_word(to, rq->len);
+	} else {
+		word = ddi_deposit_any(to, rq->addr, rq->len);
+	}
+	return post(c, tx, rq->len, rq->roffset, word, &rq->tag, rq->meta,
+		    rq->metacount) ? posted(h, c) : 0;
 }
 
 /**
@@ -160,20 +261,18 @@ int ddi_send_queue(struct dd *h, struct ddi_conn *c, const void *addr, size_t le
  *
  * Return: as dd_send().
  */
-int ddi_send_locked(struct dd *h, struct ddi_conn *c,
-		    const struct ddi_request *rq)
+int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
-	if (ddi_unlikely(!c->tx) && ddi_direct_due(c))
+	if (ddi_direct_due(c))
 		ddi_direct_open(h, c);
-	return c->tx ? ddi_direct_send(h, c, rq) : send_kernel(h, c, rq);
+	return c->tx ? send_direct(h, c, rq) : send_queue(h, c, rq);
 }
 
 /*
  * At the connecting end of RPC and SPLIT. A split request counts as outstanding before
  * it is sent: another thread may consume its reply before the system call returns.
  */
-static DDI_NOINLINE int send_guarded(struct dd *h, struct ddi_conn *c,
-				     const struct ddi_request *rq)
+static int send_guarded(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	int ret;
 
@@ -189,16 +288,127 @@ static DDI_NOINLINE int send_guarded(struct dd *h, struct ddi_conn *c,
 	return ret;
 }
 
+/* Send on a locked connection, and unlock it. */
+static int send_unlock(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
+{
+	int ret = ddi_unlikely(c->guarded) ? send_guarded(h, c, rq) :
+					     ddi_send_locked(h, c, rq);
+
+	if (ddi_unlikely(rq->options & DD_SEND_BLOCK) && !ret) {
+		ret = ddi_send_wait(h, c, DD_DONE_SENT, ddi_submitted(c), DD_FOREVER);
+		return ret < 0 ? ret : 0;
+	}
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
+/* A plain message that does not go directly, or cannot be sent. */
+static DDI_NOINLINE int send_other(struct dd *h, struct ddi_conn *c, const char *addr,
+				   size_t len, size_t roffset)
+{
+	const struct ddi_request rq = {
+		.addr = addr, .len = len, .roffset = roffset, .tag = ddi_load(&c->got),
+	};
+	int ret;
+
+	if (c->guarded || c->tx || ddi_direct_due(c)) {
+		/* A copy, so that the compiler knows @rq below. */
+		const struct ddi_request any = rq;
+
+		return send_unlock(h, c, &any);
+	}
+	ret = send_queue(h, c, &rq);
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
+/*
+ * The same, of a connection that has to be searched or waited for; @locked is NULL or
+ * a connection to unlock first.
+ */
+static DDI_NOINLINE int send_slow(struct dd *h, int conn, const char *addr, size_t len,
+				  size_t roffset, struct ddi_conn *locked)
+{
+	struct ddi_conn *c;
+
+	if (locked)
+		ddi_unlock(&locked->lock);
+	c = ddi_alive(h) ? ddi_conn_lock(h, conn) : NULL;
+	return c ? send_other(h, c, addr, len, roffset) : -EBADID;
+}
+
+static DDI_NOINLINE int posted_unlock(struct dd *h, struct ddi_conn *c)
+{
+	int ret = posted(h, c);
+
+	ddi_unlock(&c->lock);
+	return ret;
+}
+
+/* The message is in place: post its note. The order of arguments saves moves. */
+static DDI_NOINLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
+				  size_t len, size_t roffset)
+{
+	if (ddi_unlikely(post(c, c->tx, len, roffset, word, &c->got, NULL, 0)))
+		return posted_unlock(h, c);
+	return ddi_unlock(&c->lock);
+}
+
+static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *addr,
+				  size_t len, size_t roffset)
+{
+	struct ddi_direct_tx *tx = c->tx;
+
+	if (!own_source(c, addr, len) || !inside(roffset, len, tx->size))
+		return send_other(h, c, addr, len, roffset);
+	return send_post(h, c, ddi_deposit_any(tx->block + roffset, addr, len), len,
+			 roffset);
+}
+
+/**
+ * ddi_send() - send a message without options and metadata
+ * @h: handle, may be NULL; a child of fork() finds no connection
+ * @conn: as dd_send()
+ * @addr: as dd_send()
+ * @len: as dd_send()
+ * @roffset: as dd_send()
+ *
+ * A message that can go directly does so. All functions are called last, so that this
+ * one saves few registers.
+ *
+ * Return: as dd_send().
+ */
+int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
+{
+	struct ddi_conn *c = ddi_likely(h) ? ddi_table_get(h->board.conns, conn) : NULL;
+	struct ddi_direct_tx *tx;
+
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_trylock(&c->lock)))
+		return send_slow(h, conn, addr, len, roffset, NULL);
+	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
+		return send_slow(h, conn, addr, len, roffset, c);
+	tx = c->tx;
+	if (!tx || ddi_unlikely(!c->simple) ||
+	    ddi_unlikely(!ddi_equals(&c->cell->error, 0)) || ddi_unlikely(!node_up(h)) ||
+	    (tx->submitted == tx->limit && ddi_unlikely(!ddi_direct_drained(tx))))
+		return send_other(h, c, addr, len, roffset);
+	if (!ddi_is_short(len, roffset))
+		return send_long(h, c, addr, len, roffset);
+	/* Neither buffer is shorter than a short message. */
+	if (ddi_unlikely((size_t)(addr - c->send) > c->send_size - len) ||
+	    ddi_unlikely(roffset > tx->size - len))
+		return send_other(h, c, addr, len, roffset);
+	return send_post(h, c, ddi_deposit_short(tx->block + roffset, addr, len), len,
+			 roffset);
+}
+
 /*
  * @serial: of the connection of the message that is replied to, whose number is the
  * tag of @rq; or 0.
  */
-static int send_request(struct dd *h, int conn, struct ddi_request *rq,
-			uint64_t serial)
+static int send_request(struct dd *h, int conn, struct ddi_request *rq, uint64_t serial)
 {
 	struct ddi_conn *c;
-	uint64_t n = 0;
-	bool wait;
 	int ret;
 
 	if (!ddi_alive(h))
@@ -209,60 +419,32 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq,
 	c = ddi_conn_lock(h, conn);
 	if (!c)
 		return -EBADID;
+	if (serial && c->serial != serial) {
+		/* The id names another connection by now. */
+		ddi_unlock(&c->lock);
+		return -EBADID;
+	}
 	if (!serial)
 		rq->tag = ddi_load(&c->got);
-	if (serial && c->serial != serial)
-		ret = -EBADID;	/* The id names another connection by now. */
-	else if (ddi_unlikely(c->guarded))
-		ret = send_guarded(h, c, rq);
-	else
-		ret = ddi_send_locked(h, c, rq);
-	wait = !ret && rq->options & DD_SEND_BLOCK && !c->tx;
-	if (wait) {
-		serial = c->serial;
-		n = ddi_load(&c->cell->submitted);
-		wait = ddi_load(&c->cell->sent) < n;
-	}
-	ddi_unlock(&c->lock);
-	return wait ? ddi_conn_wait(h, serial, DD_WAIT_SENT, n, DD_FOREVER) : ret;
-}
-
-/* Send whatever it is. Returns as dd_send(). */
-DDI_NOINLINE int ddi_send_general(struct dd *h, int conn, const void *addr, size_t len,
-		     size_t roffset, unsigned int options,
-		     const unsigned int *meta, size_t metacount)
-{
-	struct ddi_request rq = {
-		.addr = addr,
-		.len = len,
-		.roffset = roffset,
-		.options = options,
-		.meta = meta,
-		.metacount = metacount,
-	};
-
-	return send_request(h, conn, &rq, 0);
+	return send_unlock(h, c, rq);
 }
 
 DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 		   size_t roffset, unsigned int options,
 		   const unsigned int *meta, size_t metacount)
 {
-	if (ddi_unlikely(options | metacount))
-		return ddi_send_general(h, conn, addr, len, roffset, options,
-					meta, metacount);
-	return ddi_send_fast(h, conn, addr, len, roffset);
+	struct ddi_request rq;
+
+	if (ddi_likely(!(options | metacount)))
+		return ddi_send(h, conn, addr, len, roffset);
+	rq = (struct ddi_request){ addr, len, roffset, options, meta, metacount, 0 };
+	return send_request(h, conn, &rq, 0);
 }
 
 DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 		    size_t len, size_t roffset, unsigned int options)
 {
-	struct ddi_request rq = {
-		.addr = addr,
-		.len = len,
-		.roffset = roffset,
-		.options = options,
-	};
+	struct ddi_request rq = { addr, len, roffset, options, NULL, 0, 0 };
 
 	if (!ddi_alive(h))
 		return -EBADID;
@@ -274,71 +456,83 @@ DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 	return send_request(h, msg->conn, &rq, msg->serial);
 }
 
-static bool counter_reached(const struct ddi_look *look)
-{
-	return ddi_load_acquire(look->word) >= look->value;
-}
-
-/* The counter may have grown beyond the value that is waited for. */
 static bool counter_over(const struct ddi_look *look)
 {
 	const struct dd_cell *cell = look->place;
 
-	return counter_reached(look) || ddi_load(&cell->error) ||
+	return ddi_load_acquire(look->word) >= look->value || ddi_load(&cell->error) ||
 	       ddi_load(&cell->conn) != look->id;
 }
 
-/* dd_done() of a locked connection that sends directly; unlocks it. */
-static int done_direct(struct dd *h, struct ddi_conn *c, unsigned int what,
-		       int64_t timeout)
+/* Wait for the reader, of a connection that sends directly. */
+static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t timeout)
 {
-	int ret = what == DD_DONE_SENT || !ddi_direct_full(c->tx) ||
-		  ddi_load(&c->cell->error);
+	struct ddi_direct_tx *tx = c->tx;
+	uint64_t serial = c->serial, end;
+	bool done;
+	int ret;
 
-	if (ret || !timeout) {
-		ddi_unlock(&c->lock);
+	/* All but the last one are within the window; a close puts that in place. */
+	done = n != tx->submitted || !ddi_direct_full(tx) || ddi_load(&c->cell->error);
+	end = tx->ends[(n - tx->window - 1) & tx->mask];
+	/* A reader that is running is faster than this thread falls asleep. */
+	if (!done && timeout)
+		done = ddi_poll_once(h, &c->spin, &tx->ring->state->head, end);
+	ddi_unlock(&c->lock);
+	if (done || !timeout)
+		return done;
+	ret = ddi_conn_wait(h, serial, DD_WAIT_RING, end, ddi_deadline(timeout));
+	return ret && ret != -ECONNCLOSE ? ret : 1;
+}
+
+/**
+ * ddi_send_wait() - wait until a message is sent or done
+ * @h: handle
+ * @c: connection, locked; unlocked by this function
+ * @what: DD_DONE_*
+ * @n: number of the message, at most that of the last one sent
+ * @timeout: as dd_done()
+ *
+ * Return: as dd_done().
+ */
+int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t n,
+		  int64_t timeout)
+{
+	bool placed = what == DD_DONE_PLACED;
+	struct ddi_look look = {
+		.over = counter_over, .place = c->cell, .id = c->serial, .value = n,
+		.word = placed ? &c->cell->done : &c->cell->sent,
+	};
+	int64_t start, deadline;
+	int ret;
+
+	if (c->tx && placed)
+		return wait_direct(h, c, n, timeout);
+	ret = c->tx || ddi_load_acquire(look.word) >= n;
+	if (!ret && ddi_load(&c->cell->error))
+		ret = -ECONNCLOSE;
+	ddi_unlock(&c->lock);
+	if (ret || !timeout)
 		return ret;
+	deadline = ddi_deadline(timeout);
+	if (ddi_spin(h, &c->spin, deadline, &look, &start)) {
+		if (ddi_load_acquire(look.word) >= n)
+			return 1;
+		start = ddi_now();
 	}
-	ret = ddi_direct_wait(h, c, c->tx->submitted, ddi_deadline(timeout));
+	ret = ddi_conn_wait(h, look.id, placed ? DD_WAIT_DONE : DD_WAIT_SENT, n, deadline);
+	ddi_spin_slept(&c->spin, start);
 	return ret ? ret : 1;
 }
 
 DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)
 {
-	struct ddi_look look = { .over = counter_over };
-	int64_t start, deadline;
 	struct ddi_conn *c;
-	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
 	if (what > DD_DONE_PLACED)
 		return -EINVAL;
 	c = ddi_conn_lock(h, conn);
-	if (!c)
-		return -EBADID;
-	if (c->tx)
-		return done_direct(h, c, what, timeout);
-	look.id = c->serial;
-	look.place = c->cell;
-	look.word = what == DD_DONE_PLACED ? &c->cell->done : &c->cell->sent;
-	look.value = ddi_load(&c->cell->submitted);
-	ret = counter_reached(&look);
-	if (!ret && ddi_load(&c->cell->error))
-		ret = -ECONNCLOSE;
-	ddi_unlock(&c->lock);
-	if (ret || !timeout)
-		return ret;
-
-	deadline = ddi_deadline(timeout);
-	if (ddi_spin(h, &c->spin, deadline, &look, &start)) {
-		if (counter_reached(&look))
-			return 1;
-		start = ddi_now();
-	}
-	ret = ddi_conn_wait(h, look.id, what == DD_DONE_PLACED ? DD_WAIT_DONE :
-								 DD_WAIT_SENT,
-			    look.value, deadline);
-	ddi_spin_slept(&c->spin, start);
-	return ret ? ret : 1;
+	return c ? ddi_send_wait(h, c, what, ddi_submitted(c), timeout) : -EBADID;
 }

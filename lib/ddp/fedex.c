@@ -174,9 +174,8 @@ int DD_API ddsend(connid_t connid, const char *addr, size_t len,
 		  offset_t roffset, option_t options)
 {
 	return result(ddi_unlikely(options) ?
-		      ddi_send_general(handle_have(), connid, addr, len, roffset,
-				       options, NULL, 0) :
-		      ddi_send_fast(handle_have(), connid, addr, len, roffset));
+		      dd_send(handle_have(), connid, addr, len, roffset, options, NULL, 0) :
+		      ddi_send(handle_have(), connid, addr, len, roffset));
 }
 
 int DD_API ddsend_with_metadata(connid_t connid, const char *addr, size_t size,

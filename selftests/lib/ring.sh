@@ -85,15 +85,15 @@ if [ "$(nproc)" = 1 ]; then
 else
 	check "each receiver is woken" holds plain wake -O2
 	check "without the sender's barrier a wake-up is lost" breaks no-sender-barrier \
-		lib/core/direct_tx.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
+		lib/core/send.c "s/$POST/ddi_store_release(\\&note->seq, pos + 1)/"
 	check "without the receiver's barrier a wake-up is lost" \
 		breaks no-receiver-barrier kernel/core/rings.h '/smp_mb();/d'
 fi
 check "no data race" holds tsan traffic "${TSAN[@]}"
 check "a data race: a note is stored too early" races note-early \
-	lib/core/direct_tx.c "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
+	lib/core/send.c "s/$POST/ddi_store(\\&note->seq, pos + 1)/"
 check "a data race: a note is read too early" races read-early \
 	lib/core/atomic.h '/define ddi_equals/s/ddi_load_acquire(p) == (v)/ddi_load(p) == (v)/'
 check "a data race: a slot is released too early" races slot-early \
-	lib/core/recv.c 's/ddi_store_mb(\(.*state->head\)/ddi_store(\1/'
+	lib/core/recv.c 's/ddi_store_mb(head,/ddi_store(head,/'
 finish

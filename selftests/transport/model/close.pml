@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A close while a message is being sent directly: ddi_out_post() of
- * lib/core/direct_tx.c, dd_direct_revoke() of kernel/direct/direct.c, and the reader of
+ * A close while a message is being sent directly: post() of
+ * lib/core/send.c, dd_direct_revoke() of kernel/direct/direct.c, and the reader of
  * lib/core/recv.c, which on the close note looks at the ring once more.
  *
  * Stores wait in a buffer of their CPU, as in wake.pml, and leave it in their
