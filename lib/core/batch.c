@@ -60,7 +60,7 @@ static int batch_flush(struct ddi_batch *b)
 		ddi_store(&c->batch, NULL);
 		ddi_unlock(&c->lock);
 	}
-	return ddi_error(ret);
+	return ret ? ddi_error(ret) : 0;
 }
 
 /*
@@ -69,16 +69,12 @@ static int batch_flush(struct ddi_batch *b)
  */
 static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 {
-	struct ddi_conn *c = ddi_table_get(b->h->board.conns, id);
+	struct ddi_conn *c = *conn;
 	int ret;
 
-	*conn = c;
-	if (c && ddi_load(&c->batch) == b && DD_SERIAL_ID(c->serial) == id)
+	if (ddi_load(&c->batch) == b && DD_SERIAL_ID(c->serial) == id)
 		return 0;
 	*conn = NULL;
-	/* A hint that it goes directly; dd_send() is right in either case. */
-	if (!c || ddi_load(&c->tx))
-		return 0;
 	if (!ddi_trylock(&c->lock)) {
 		ret = batch_flush(b);
 		if (ret)
@@ -94,31 +90,40 @@ static int batch_lock(struct ddi_batch *b, uint32_t id, struct ddi_conn **conn)
 	return 0;
 }
 
+/* Send one message alone, after those before it. */
+static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
+{
+	int ret = b->held ? batch_flush(b) : 0;
+
+	if (!ret)
+		ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
+			      m->options, m->meta, m->metacount);
+	b->accepted += !ret;
+	return ret;
+}
+
 /* Returns 0, or the error of this message or of one before it. */
 static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 {
+	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
 	struct ddi_request rq = {
 		m->addr, m->len, m->roffset, m->options, m->meta, m->metacount, 0
 	};
 	struct dd_request *r;
-	struct ddi_conn *c;
 	int ret;
 
 	if (m->options & DD_SEND_BLOCK)
 		return -EINVAL;
+	/* A hint that it goes directly; dd_send() is right in either case. */
+	if (!c || ddi_load(&c->tx))
+		return batch_single(b, m);
 	ret = ddi_send_check(&rq);
 	if (!ret)
 		ret = batch_lock(b, m->conn, &c);
-	if (!ret && !c) {
-		ret = batch_flush(b);
-		if (!ret)
-			ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
-				      m->options, m->meta, m->metacount);
-		b->accepted += !ret;
-		return ret;
-	}
 	if (ret)
 		return ret;
+	if (!c)
+		return batch_single(b, m);
 	rq.tag = ddi_load(&c->got);
 	/* Behind batch_lock(), which may have submitted those before. */
 	r = &b->requests[b->count];
