@@ -396,7 +396,6 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->len = 0;
 	pkt->need_crc = false;
 	pkt->again = false;
-	pkt->more = false;
 	if (tp->reply_len)
 		return dd_tp_build_reply(tp, pkt);
 	if (tp->state != DD_TP_OPENING || tp->init_at > now)

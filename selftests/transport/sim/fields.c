@@ -444,6 +444,60 @@ static void calls_submit(struct victim *v)
 	REFUSES(-ENOTCONN, dd_tp_chan_peer(&v->tp, &v->c, 1, 1, 0));
 }
 
+/* A batch has as many packets as may be sent one by one, or a few less. */
+static void calls_rooms(struct victim *v)
+{
+	struct dd_tp *tp = &v->tp;
+	struct dd_tp_cc *cc = &tp->cc;
+	u32 i, n, rooms, bytes;
+	u64 now = sim.now + SEC;
+
+	for (i = 0; i < 10000; i++) {
+		bytes = 500 + sim_below(1000);
+		cc->cwnd = 10000 + sim_below(1000000);
+		cc->ssthresh = sim_below(2 * cc->cwnd);
+		cc->flight = sim_below(cc->cwnd);
+		cc->srtt = MS + sim_below(50 * MS);
+		cc->min_rtt = cc->srtt;
+		cc->pace_at = now - 10 * MS + sim_below(10 * MS);
+		rooms = dd_tp_cc_rooms(tp, now, bytes);
+		for (n = 0; dd_tp_cc_room(tp, now, bytes); n++) {
+			dd_tp_cc_sent(tp, now, bytes);
+			cc->flight += bytes;
+		}
+		if (rooms > max(n, 1u) || n > rooms + n / 200 + 1)
+			sim_fail("a batch of %u, but %u may be sent", rooms, n);
+	}
+	dd_tp_cc_reset(tp);
+}
+
+/* Samples below and above the mean: RFC 9002, 5.3, by numbers made by hand. */
+static void calls_rtt(struct victim *v)
+{
+	static const struct {
+		u64 rtt, delay, srtt, rttvar;	/* us */
+	} sample[] = {
+		{ 8000, 0, 8000, 4000 },
+		{ 4000, 0, 7500, 4000 },
+		{ 15500, 0, 8500, 5000 },
+		{ 5500, 1000, 8000, 4750 },	/* without the delay: 4,500 */
+		{ 4500, 1000, 7562, 4437 },	/* less than min_rtt and the delay */
+	};
+	const struct dd_tp_cc *cc = &v->tp.cc;
+	u32 i;
+
+	dd_tp_cc_reset(&v->tp);
+	for (i = 0; i < ARRAY_SIZE(sample); i++) {
+		dd_tp_cc_rtt(&v->tp, sample[i].rtt * US, sample[i].delay * US);
+		if (cc->srtt / US != sample[i].srtt ||
+		    cc->rttvar / US != sample[i].rttvar)
+			sim_fail("sample %u: mean %llu, variation %llu ns", i,
+				 (unsigned long long)cc->srtt,
+				 (unsigned long long)cc->rttvar);
+	}
+	dd_tp_cc_reset(&v->tp);
+}
+
 void calls(void)
 {
 	u8 data[DD_WIRE_CTL_MAX + 1] = {};
@@ -454,6 +508,8 @@ void calls(void)
 	victim_init(&v);
 	calls_chan(&v);
 	calls_submit(&v);
+	calls_rtt(&v);
+	calls_rooms(&v);
 	REFUSES(-EINVAL, dd_tp_ctl(&v.tp, data, 0));
 	REFUSES(-EINVAL, dd_tp_ctl(&v.tp, data, sizeof(data)));
 	for (i = 0; i < cfg.ctl_slots; i++)

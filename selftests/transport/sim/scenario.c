@@ -287,6 +287,7 @@ const struct scenario scenarios[] = {
 	{ "blackhole", "large packets vanish silently", blackhole },
 	{ "records", "many losses, and memory for few", records },
 	{ "handshake", "both ends begin, over a bad network", handshake },
+	{ "confirming", "one end begins, and nothing is sent", confirming },
 	{ "opening", "both ends begin, over a long way", opening },
 	{ "flood", "both ends begin, and others send in their names", flood },
 	{ "goodbye", "a session ends, and the news of it is lost", goodbye },

@@ -71,6 +71,24 @@ void opening(void)
 		     end_get(2 * i + 1, 2 * i)->ups == 1, "one session");
 }
 
+/* One end opens a session without messages: one packet confirms it, no more are sent. */
+void confirming(void)
+{
+	struct end *a, *b;
+
+	world(2, MS);
+	a = end_get(0, 1);
+	b = end_get(1, 0);
+	end_start(a);
+	sim_run_for(50 * MS);
+	need(a->tp.state == DD_TP_UP && b->tp.state == DD_TP_UP, "a session");
+	/* INIT, COOKIE, INIT, INIT_ACK, PING, acknowledgment. */
+	if (a->tp.stats.tx_packets != 3 || b->tp.stats.tx_packets != 3)
+		sim_fail("%llu and %llu packets",
+			 (unsigned long long)a->tp.stats.tx_packets,
+			 (unsigned long long)b->tp.stats.tx_packets);
+}
+
 /* Packets that any sender can forge, each of which is answered. */
 enum forged { FORGED_INIT, FORGED_COOKIE, FORGED_NODE, FORGED_DATA, FORGED };
 

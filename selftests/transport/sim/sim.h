@@ -409,6 +409,7 @@ void blackhole(void);
 void records(void);
 void handshake(void);
 void opening(void);
+void confirming(void);
 void flood(void);
 void goodbye(void);
 void rebooting(void);
