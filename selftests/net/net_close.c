@@ -6,6 +6,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
+#include "dd.h"
 #include "dead_time.h"
 #include "peer.h"
 
@@ -405,6 +406,97 @@ TEST(a_window_is_what_may_be_unacknowledged)
 		EXPECT_STREQ(want, (char *)srv->shm->data);
 	}
 	peer_kill(srv);
+}
+
+/* --- callers that do not wait for the answer ---------------------------------*/
+
+/* In a peer: connect to shm->name at @node, within @ms. */
+static long connect_within(long node, long ms, long c)
+{
+	struct dd_connect_attr attr = {
+		.size = sizeof(attr), .flags = DD_ATTR_TIMEOUT,
+		.type = DD_TYPE_STREAM, .recv_size = 4096,
+		.timeout = ms * 1000000ll,
+	};
+	struct dd *h;
+	int ret = dd_open(&h);
+
+	if (!ret)
+		ret = dd_alloc(h, attr.recv_size, &attr.recv);
+	return ret ? ret : dd_connect(h, peer_shm->name, node, &attr, NULL);
+}
+
+/* A counter of the other node. */
+static long far_stat(const char *name)
+{
+	char command[128];
+	long value = -1;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip netns exec dd2 ddctl -j stat' | jq .%s", name);
+	f = popen(command, "r");
+	if (!f || fscanf(f, "%ld", &value) != 1)
+		value = -1;
+	if (f)
+		pclose(f);
+	return value;
+}
+
+/* A server with one place, a client, and no network between them. */
+FIXTURE(cut) {
+	struct peer *srv, *cl;
+};
+
+FIXTURE_SETUP(cut)
+{
+	const char *name = own_name("cut");
+
+	ASSERT_TRUE(across_nodes());
+	self->srv = peer_start();
+	self->cl = peer_start_near();
+	snprintf(self->cl->shm->name, sizeof(self->cl->shm->name), "%s", name);
+	ASSERT_OK(p_serve_simple(self->srv, name, 1, 4096));
+	ASSERT_SOON(peer_is("up"));
+	ASSERT_EQ(0, cut());
+}
+
+FIXTURE_TEARDOWN(cut)
+{
+	heal();
+	peer_kill(self->cl);
+	peer_kill(self->srv);
+}
+
+TEST_F(cut, what_is_granted_after_the_caller_has_left_ends)
+{
+	long closes = far_stat("closes"), conns = far_stat("connects");
+
+	ASSERT_EQ(-ETIMEDOUT, peer_call(self->cl, connect_within, far_node(), 200, 0));
+	ASSERT_EQ(conns, far_stat("connects"));
+	ASSERT_EQ(0, heal());
+	ASSERT_SOON(far_stat("closes") == closes + 1);
+	EXPECT_EQ(conns + 1, far_stat("connects"));
+	/* The server's only place is free. */
+	EXPECT_LT(0, peer_call(self->cl, connect_within, far_node(), dd_patience(), 0));
+}
+
+TEST_F(cut, a_caller_is_woken_when_the_node_is_removed)
+{
+	char command[64];
+
+	ASSERT_EQ(-ETIMEDOUT, peer_call(self->cl, connect_within, far_node(), 200, 0));
+	peer_begin(self->cl, connect_within, far_node(), 10 * dd_patience(), 0);
+	ASSERT_TRUE(peer_sleeps(self->cl));
+	snprintf(command, sizeof(command), "ddctl peer del %d", far_node());
+	ASSERT_EQ(0, system(command));
+	EXPECT_EQ(-EBADSERVER, peer_end(self->cl));
+	ASSERT_EQ(0, heal());
+	snprintf(command, sizeof(command), "ddctl peer add %d 10.9.0.%d", far_node(),
+		 far_node());
+	ASSERT_EQ(0, system(command));
+	ASSERT_SOON(peer_is("up"));
+	EXPECT_LT(0, peer_call(self->cl, connect_within, far_node(), dd_patience(), 0));
 }
 
 DD_TEST_MAIN
