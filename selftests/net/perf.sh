@@ -63,7 +63,7 @@ disturb() {
 # steer NODE CPUS
 steer() {
 	# shellcheck disable=SC2016 # by the shell that it is for
-	cluster_exec "$1" sh -c 'for q in /sys/class/net/eth0/queues/rx-*/rps_cpus; do
+	ip netns exec "dd$1" sh -c 'for q in /sys/class/net/eth0/queues/rx-*/rps_cpus; do
 		echo "$1" >"$q" && echo "steered  $q: $(cat "$q")" || exit; done' sh "$2"
 }
 

@@ -22,7 +22,12 @@ plan() {
 	echo "1..$1"
 }
 
-diag() { printf '%s\n' "$*" | sed 's/^/# /'; }
+# Without a process: guests with all checks start few of them in a second.
+diag() {
+	local text=$*
+
+	printf '# %s\n' "${text//$'\n'/$'\n# '}"
+}
 
 pass() { echo "ok $((++RAN)) $1"; }
 
@@ -35,12 +40,14 @@ fail() {
 # check NAME COMMAND...: one test, passed if COMMAND succeeds. Comments that COMMAND
 # prints are shown; after a failure all its output, and the output of run().
 check() {
-	local name=$1
+	local name=$1 line
 
 	shift
 	if "$@" >"$TAP_DIR/check" 2>&1; then
 		pass "$name"
-		grep '^# ' "$TAP_DIR/check"
+		while IFS= read -r line; do
+			[[ $line != '# '* ]] || printf '%s\n' "$line"
+		done <"$TAP_DIR/check"
 		return
 	fi
 	fail "$name"
@@ -93,15 +100,26 @@ scratch() {
 	mkdir "$HOLD" && cd "$HOLD" || exit 1
 }
 
+# nap MILLISECONDS, fewer than 1,000, without a process: nothing is ever written to
+# the pipe.
+exec {NAP}<> <(:)
+nap() {
+	local seconds
+
+	printf -v seconds '0.%03d' "$1"
+	read -r -t "$seconds" -u "$NAP"
+}
+
 # within SECONDS COMMAND...: repeat COMMAND until it succeeds; SECONDS is a hang
 # limit.
 within() {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1)) pause=20
 
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1
-		sleep 0.02
+		nap $pause
+		pause=$((pause < 160 ? 2 * pause : pause))
 	done
 }
 
