@@ -390,9 +390,9 @@ struct dd_msg {
  * @options: DD_RECV_*
  * @timeout: nanoseconds to wait
  *
- * If there is a message already, no system call is needed, unless a sender waits for
- * a free slot. Spinning is bounded, yields to other threads on the CPU, and is not
- * done if there is only one CPU.
+ * If there is a message already, no system call is needed, unless it is the first one of
+ * its connection or a sender waits for a free slot. Spinning is bounded, yields to other
+ * threads on the CPU, and is not done if there is only one CPU.
  *
  * Return: 0; -ECONNCLOSE (the other end has closed @msg->conn, and all its messages
  * have been consumed; at a serving end with DD_ATTR_CLOSE only, otherwise the next

@@ -89,14 +89,13 @@ static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 		       struct ddi_request *rq, struct dd_msg *reply,
 		       unsigned int options, int64_t deadline)
 {
-	uint32_t list = ddi_load(&c->list);
-	struct ddi_list *l;
+	struct ddi_list *l = ddi_load(&c->list);
+	uint32_t list = ddi_load(&c->list_id);
 	struct dd_msg late;
 	int ret;
 
 	/* It may have been closed meanwhile, and the record reused. */
-	l = ddi_conn_is(c, conn) ? ddi_list_find(h, list) : NULL;
-	if (!l)
+	if (!ddi_conn_is(c, conn))
 		return -EBADID;
 	/* Drop replies to calls that timed out. A close shows in the cell as well. */
 	while (ddi_list_next(h, l, list, 0, &late) > 0 && !ddi_passed(deadline))
@@ -125,11 +124,10 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	if (c->service || c->type != DD_TYPE_RPC)
 		return -EBADTYPE;
 	deadline = ddi_deadline(timeout);
-	ret = call_lock(&((struct ddi_client *)c)->call_lock, deadline);
+	ret = call_lock(&c->call_lock, deadline);
 	if (ret)
 		return ret;
 	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
-	/* The record of a connecting end is embedded in a client. */
-	pthread_mutex_unlock(&((struct ddi_client *)c)->call_lock);
+	pthread_mutex_unlock(&c->call_lock);
 	return ret;
 }

@@ -4,8 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * No call creates a serving end: its record is bound when its first message is consumed,
- * or when its id is used for the first time.
+ * A record is bound to a connection when that is made here or, at a serving end, when
+ * its first message is consumed or its id is used for the first time. What it is bound
+ * to the kernel describes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,39 +17,37 @@
 #include "list.h"
 #include "region.h"
 
-static struct dd_cell *block_cell(const struct ddi_service *s, uint32_t block)
+/* dd.lock is held. */
+struct ddi_service *ddi_service_find(struct dd *h, uint32_t id)
 {
-	return (struct dd_cell *)(s->cells + block * s->cell_size);
+	struct ddi_service *s = h->services;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
 }
 
-/* Unread messages that a client of this type may have here, as in the kernel. */
-static uint32_t own_window(const struct ddi_service *s, uint8_t type)
+/* The record of a cell, or NULL; dd.lock is held. */
+static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 {
-	if (s->window)
-		return s->window;
-	return type == DD_TYPE_STREAM ? DD_WINDOW_STREAM : 1;
-}
+	struct ddi_conn **bucket = &h->board.cells[DDI_UNIT_BUCKET(unit)], *c;
 
-/* What the type of a connection requires of this end. */
-static void conn_set_type(struct ddi_conn *c, uint8_t type)
-{
-	c->type = type;
-	c->guarded = !c->service && type != DD_TYPE_STREAM;
-	c->got_mask = c->service && type == DD_TYPE_RPC ? ~0u : 0;
-	c->outstanding = 0;
-	c->got = 0;
-}
-
-static void conn_publish(struct dd *h, struct ddi_conn *c, uint32_t block,
-			 uint64_t serial)
-{
-	c->simple = !c->guarded && c->send_size >= DDI_COPY_SHORT;
-	/* A reader that sees the new serial sees no older word. */
-	ddi_store(&c->note, DD_SERIAL_ID(serial) | (uint64_t)block << 40);
-	ddi_store(&c->dead, 0);
-	ddi_store(&c->closing, false);
-	ddi_store_release(&c->serial, serial);
-	ddi_table_put(h->board.conns, serial, c);
+	for (c = *bucket; c; c = c->same)
+		if (c->unit == unit)
+			return c;
+	c = aligned_alloc(DDI_LINE, sizeof(*c));
+	if (!c)
+		return NULL;
+	memset(c, 0, sizeof(*c));
+	c->serial = DDI_UNBOUND;
+	c->unit = unit;
+	c->cell = (struct dd_cell *)(h->area + (size_t)unit * DD_UNIT);
+	pthread_mutex_init(&c->call_lock, NULL);
+	c->same = *bucket;
+	*bucket = c;
+	c->next = h->conns;
+	ddi_store_release(&h->conns, c);
+	return c;
 }
 
 /* The connection is locked; from here on no serial finds it. */
@@ -57,134 +56,60 @@ static void conn_hide(struct ddi_conn *c)
 	ddi_store_release(&c->serial, DDI_UNBOUND);
 }
 
-static bool conn_bound(const struct ddi_conn *c)
+/* The connection is locked, and hidden. */
+static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
+		      const struct dd_conn_info *info)
 {
-	return c->serial && c->serial != DDI_UNBOUND;
-}
-
-/* dd.lock is held. */
-static void block_bind(struct dd *h, struct ddi_service *s, uint32_t block,
-		       uint64_t serial)
-{
-	struct ddi_conn *c = &s->blocks[block];
-
-	ddi_lock(&c->lock);
-	if (c->serial != serial) {
-		conn_hide(c);
-		ddi_direct_close(h, c);
-		c->service = s;
-		c->service_id = s->id;
-		c->cell = block_cell(s, block);
-		conn_set_type(c, ddi_load(&c->cell->type));
-		c->most = h->mutual ? own_window(s, c->type) : DD_WINDOW_MAX;
-		ddi_store(&c->list, 0);
-		c->described = false;
-		c->recv = s->recv + block * s->recv_block;
-		c->recv_size = s->recv_block;
-		c->send = s->send ? s->send + block * s->send_block : NULL;
-		c->send_size = s->send ? s->send_block : 0;
-		conn_publish(h, c, block, serial);
-	}
-	ddi_unlock(&c->lock);
-}
-
-static struct ddi_conn *pool_get(struct dd *h)
-{
-	struct ddi_conn *c;
-
-	if (!h->pool) {
-		struct ddi_conn_chunk *chunk;
-
-		chunk = aligned_alloc(DDI_LINE, sizeof(*chunk));
-		if (!chunk)
-			return NULL;
-		memset(chunk, 0, sizeof(*chunk));
-		chunk->next = h->chunks;
-		h->chunks = chunk;
-		for (size_t i = 0; i < DDI_POOL_CHUNK; i++) {
-			c = &chunk->client[i].conn;
-			c->serial = DDI_UNBOUND;
-			pthread_mutex_init(&chunk->client[i].call_lock, NULL);
-			c->next = h->pool;
-			h->pool = c;
-		}
-	}
-	c = h->pool;
-	h->pool = c->next;
-	return c;
-}
-
-/* Whether another thread is closing it; the kernel still knows it. dd.lock is held. */
-static bool conn_closes(const struct ddi_conn *c, uint64_t serial)
-{
-	return c->closing && c->dead == serial;
-}
-
-/* dd.lock is held. */
-static struct ddi_conn *client_bind(struct dd *h,
-				    const struct dd_conn_info *info)
-{
-	struct ddi_conn *c = ddi_table_get(h->board.conns, info->conn);
-
-	for (; c; c = c->chain) {
-		if (c->serial == info->conn)
-			return c;
-		if (conn_closes(c, info->conn))
-			return NULL;
-	}
-	c = pool_get(h);
-	if (!c)
-		return NULL;
-
-	ddi_lock(&c->lock);
-	conn_hide(c);
 	ddi_direct_close(h, c);
-	c->cell = (struct dd_cell *)(h->area +
-				     (size_t)info->cell_unit * DD_UNIT);
-	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
-	conn_set_type(c, info->type);
+	c->got = 0;
+	c->got_mask = info->service && info->type == DD_TYPE_RPC ? ~0u : 0;
+	c->service = info->service;
 	c->recv = ddi_region_addr(h, &info->recv);
 	c->recv_size = info->recv.length;
 	c->send = ddi_region_addr(h, &info->send);
 	c->send_size = info->send.length;
+	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
+	c->guarded = !info->service && info->type != DD_TYPE_STREAM;
+	c->simple = !c->guarded && c->send_size >= DDI_COPY_SHORT;
+	c->outstanding = 0;
+	c->type = info->type;
 	memset(&c->spin, 0, sizeof(c->spin));
-	conn_publish(h, c, 0, info->conn);
-	ddi_unlock(&c->lock);
-	return c;
+	ddi_store(&c->list, l);
+	ddi_store(&c->list_id, info->list);
+	ddi_store(&c->dead, 0);
+	ddi_store(&c->closing, false);
+	ddi_store(&c->note, DD_SERIAL_ID(info->conn) | (uint64_t)info->block << 40);
 }
 
-static void conn_describe(struct ddi_conn *c, const struct dd_conn_info *info)
-{
-	ddi_lock(&c->lock);
-	if (c->serial == info->conn) {
-		ddi_store(&c->list, info->list);
-		c->node = info->node;
-		c->pid = info->pid;
-		c->uid = info->uid;
-		c->window = info->window;
-		c->send_window = info->send_window;
-		c->described = true;
-	}
-	ddi_unlock(&c->lock);
-}
-
+/*
+ * Not what another thread is closing, as the kernel still knows it, nor connections of a
+ * service that is being withdrawn. dd_serve() holds the lock until it has recorded the
+ * service. dd.lock is held.
+ */
 static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 {
-	struct ddi_service *s;
+	struct ddi_conn *c = conn_of_cell(h, info->cell_unit);
+	struct ddi_list *l = ddi_list_bind(h, info->list, info->list_unit);
+	struct ddi_service *s = ddi_service_find(h, info->service);
 
-	if (!info->service)
-		return client_bind(h, info);
-	s = ddi_table_get(h->board.services, info->service);
-	if (!s || s->id != info->service || info->block >= s->maxconn ||
-	    conn_closes(&s->blocks[info->block], info->conn))
+	if (!c || !l || (c->closing && c->dead == info->conn) ||
+	    (info->service && (!s || s->dying)))
 		return NULL;
-	block_bind(h, s, info->block, info->conn);
-	return &s->blocks[info->block];
+	ddi_lock(&c->lock);
+	if (c->serial != info->conn) {
+		conn_hide(c);
+		conn_fill(h, c, l, info);
+		/* A reader that sees the new serial sees no older word. */
+		ddi_store_release(&c->serial, info->conn);
+	}
+	ddi_unlock(&c->lock);
+	ddi_store_release(&h->board.conns[DDI_BUCKET(info->conn)], c);
+	return c;
 }
 
 /*
  * Bind what the kernel reports for a serial, or for an id; NULL if there is no such
- * connection. dd.lock is held meanwhile, so that a later connection with the same block
+ * connection. dd.lock is held meanwhile, so that a later connection with the same cell
  * is bound later.
  */
 struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name)
@@ -197,39 +122,22 @@ struct ddi_conn *ddi_conn_load(struct dd *h, uint64_t name)
 	pthread_mutex_lock(&h->lock);
 	if (ddi_ioctl(h, DD_IOC_CONN_INFO, &info) >= 0)
 		c = conn_bind(h, &info);
-	if (c)
-		conn_describe(c, &info);
 	pthread_mutex_unlock(&h->lock);
 	return c;
 }
 
-/* A connection that is not the first one of its bucket, which it becomes. */
-static struct ddi_conn *conn_behind(struct dd *h, uint32_t id)
+/* A connection that exists, or NULL. */
+struct ddi_conn *ddi_conn_find(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c;
+	struct ddi_conn *c = ddi_table_get(h->board.conns, id);
 
-	pthread_mutex_lock(&h->lock);
-	for (c = ddi_table_get(h->board.conns, id); c; c = c->chain)
-		if (DD_SERIAL_ID(c->serial) == id && ddi_conn_is(c, id))
-			break;
-	if (c)
-		ddi_table_put(h->board.conns, id, c);
-	pthread_mutex_unlock(&h->lock);
-	return c;
+	return c && ddi_conn_is(c, id) ? c : ddi_conn_load(h, id);
 }
 
-/* As ddi_conn_find(), for one that is new, gone, or not the first of its bucket. */
-struct ddi_conn *ddi_conn_find_slow(struct dd *h, uint32_t id)
+/* The same, locked. */
+struct ddi_conn *ddi_conn_lock(struct dd *h, uint32_t id)
 {
-	struct ddi_conn *c = conn_behind(h, id);
-
-	return c ? c : ddi_conn_load(h, id);
-}
-
-/* As ddi_conn_lock(), of the same connections. */
-struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
-{
-	struct ddi_conn *c = ddi_conn_find_slow(h, id);
+	struct ddi_conn *c = ddi_conn_find(h, id);
 
 	if (!c)
 		return NULL;
@@ -238,34 +146,6 @@ struct ddi_conn *ddi_conn_lock_slow(struct dd *h, uint32_t id)
 		return c;
 	ddi_unlock(&c->lock);
 	return NULL;
-}
-
-/* Whether a block belongs to a connection that has not been closed here. */
-static bool block_has(struct ddi_service *s, uint32_t block, uint64_t serial)
-{
-	return ddi_load_acquire(&block_cell(s, block)->conn) == serial &&
-	       ddi_load(&s->blocks[block].dead) != serial;
-}
-
-/*
- * Bind the serving end of its first note; NULL if the note is void by now: the service
- * was withdrawn, or another client has the block. dd_serve() holds the lock until it has
- * recorded the service.
- */
-static struct ddi_conn *note_bind(struct dd *h, const struct dd_note *note)
-{
-	uint32_t block = note->cookie >> 32;
-	struct ddi_conn *c = NULL;
-	struct ddi_service *s;
-
-	pthread_mutex_lock(&h->lock);
-	s = ddi_service_lookup(h, note->cookie);
-	if (note->conn && s && block < s->maxconn && block_has(s, block, note->conn)) {
-		block_bind(h, s, block, note->conn);
-		c = &s->blocks[block];
-	}
-	pthread_mutex_unlock(&h->lock);
-	return c && ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
 /*
@@ -277,13 +157,9 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 {
 	struct ddi_conn *c = ddi_table_get(h->board.conns, note->conn);
 
-	if (c && ddi_conn_has(c, note->conn))
-		return c;
-	c = conn_behind(h, DD_SERIAL_ID(note->conn));
-	if (c && ddi_conn_has(c, note->conn))
-		return c;
-	return (uint32_t)note->cookie ? note_bind(h, note) :
-					ddi_conn_load(h, note->conn);
+	if (!c || !ddi_conn_has(c, note->conn))
+		c = ddi_conn_load(h, note->conn);
+	return c && ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
 /**
@@ -301,7 +177,7 @@ bool ddi_conn_end(struct ddi_conn *c)
 	bool bound;
 
 	ddi_lock(&c->lock);
-	bound = conn_bound(c);
+	bound = c->serial != DDI_UNBOUND;
 	if (bound) {
 		ddi_store(&c->dead, c->serial);
 		ddi_store(&c->closing, true);
@@ -319,20 +195,6 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 	conn_hide(c);
 	ddi_direct_close(h, c);
 	ddi_unlock(&c->lock);
-}
-
-/* Unless another client has its block already, or its service was withdrawn. */
-static void conn_forget(struct dd *h, struct ddi_conn *c, uint64_t serial)
-{
-	pthread_mutex_lock(&h->lock);
-	if (conn_closes(c, serial)) {
-		ddi_conn_unbind(h, c);
-		if (!c->service) {
-			c->next = h->pool;
-			h->pool = c;
-		}
-	}
-	pthread_mutex_unlock(&h->lock);
 }
 
 /**
@@ -369,17 +231,14 @@ void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint64_t serial)
 {
 	/* Another client may have its block already, with another serial. */
-	uint32_t list = ddi_load(&c->list);
-	struct ddi_list *l = ddi_list_bound(h, list);
+	struct ddi_list *l = ddi_load(&c->list);
 	int ret;
 
-	if (l)
-		ddi_lock(&l->lock);
+	ddi_lock(&l->lock);
 	do {
 		ret = ddi_ioctl_conn(h, DD_IOC_CLOSE, serial);
 	} while (ret == -EINTR);
-	if (l)
-		ddi_unlock(&l->lock);
+	ddi_unlock(&l->lock);
 	return ret;
 }
 
@@ -405,75 +264,73 @@ DD_API int dd_close(struct dd *h, int conn)
 
 	ddi_conn_drain(h, c, serial, DD_FOREVER);
 	ret = ddi_conn_close(h, c, serial);
-	conn_forget(h, c, serial);
+	pthread_mutex_lock(&h->lock);
+	/* Unless its cell has another connection, or its service was withdrawn. */
+	if (c->closing && c->dead == serial)
+		ddi_conn_unbind(h, c);
+	pthread_mutex_unlock(&h->lock);
 	return ret < 0 ? ddi_error(ret) : 0;
-}
-
-static void conn_desc(const struct ddi_conn *c, struct dd_conn_desc *desc)
-{
-	const struct dd_cell *cell = c->cell;
-	bool anonymous = !c->service && c->type == DD_TYPE_RPC;
-
-	*desc = (struct dd_conn_desc){
-		.type = c->type,
-		.service = c->service ? (int)ddi_load(&c->service->id) : 0,
-		.list = anonymous ? 0 : c->list,
-		.closed = ddi_load(&cell->error) != 0,
-		.node = c->node,
-		.pid = c->pid,
-		.uid = c->uid,
-		.window = c->window,
-		.send_window = c->send_window,
-		.send = c->send,
-		.send_size = c->send_size,
-		.recv = c->recv,
-		.recv_size = c->recv_size,
-		.peer_size = ddi_load(&cell->peer_size),
-		.submitted = ddi_load(&cell->submitted),
-		.sent = ddi_load(&cell->sent),
-		.done = ddi_load(&cell->done),
-		.received = ddi_load(&cell->received),
-		.serial = c->serial,
-	};
-	if (!c->tx)
-		return;
-	/* The cell does not count what is sent directly. */
-	desc->submitted = c->tx->submitted;
-	desc->sent = desc->submitted;
-	desc->done = desc->submitted - (!desc->closed && ddi_direct_full(c->tx));
 }
 
 DD_API int dd_conn_info(struct dd *h, int conn, struct dd_conn_desc *desc)
 {
 	struct dd_conn_info info = { .size = sizeof(info) };
+	const struct dd_cell *cell;
 	struct ddi_conn *c;
+	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
 	if (!desc)
 		return -EINVAL;
 	c = ddi_conn_lock(h, conn);
-	if (c && !c->described) {
-		ddi_unlock(&c->lock);
-		c = ddi_conn_load(h, conn) ? ddi_conn_lock(h, conn) : NULL;
-	}
 	if (!c)
 		return -EBADID;
-	conn_desc(c, desc);
+	cell = c->cell;
+	info.conn = c->serial;
+	ret = ddi_ioctl(h, DD_IOC_CONN_INFO, &info);
+	*desc = (struct dd_conn_desc){
+		.type = c->type,
+		.service = c->service,
+		.list = !c->service && c->type == DD_TYPE_RPC ? 0 : c->list_id,
+		.closed = ddi_load(&cell->error) != 0,
+		.node = info.node,
+		.pid = info.pid,
+		.uid = info.uid,
+		.window = info.window,
+		.send_window = info.send_window,
+		.send = c->send,
+		.send_size = c->send_size,
+		.recv = c->recv,
+		.recv_size = c->recv_size,
+		.peer_size = ddi_load(&cell->peer_size),
+		.submitted = ddi_submitted(c),
+		.sent = ddi_load(&cell->sent),
+		.done = ddi_load(&cell->done),
+		.received = info.received,
+		.serial = c->serial,
+	};
+	/* The cell does not count what is sent directly. */
+	if (c->tx) {
+		desc->sent = desc->submitted;
+		desc->done = desc->submitted - (!desc->closed && ddi_direct_full(c->tx));
+	}
 	ddi_unlock(&c->lock);
-	/* Only the kernel knows the count of messages that came directly. */
-	info.conn = desc->serial;
-	if (ddi_ioctl(h, DD_IOC_CONN_INFO, &info) >= 0)
-		desc->received = info.received;
-	return 0;
+	return ret < 0 ? ddi_error(ret) : 0;
 }
 
 void ddi_conn_release(struct dd *h)
 {
-	while (h->chunks) {
-		struct ddi_conn_chunk *chunk = h->chunks;
+	struct ddi_conn *c;
+	struct ddi_service *s;
 
-		h->chunks = chunk->next;
-		free(chunk);
+	while ((c = h->conns)) {
+		h->conns = c->next;
+		pthread_mutex_destroy(&c->call_lock);
+		free(c);
+	}
+	while ((s = h->services)) {
+		h->services = s->next;
+		free(s);
 	}
 }

@@ -195,16 +195,8 @@ void ddi_direct_close(struct dd *h, struct ddi_conn *c)
 
 void ddi_direct_release(struct dd *h)
 {
-	struct ddi_conn_chunk *chunk;
-	struct ddi_service *s;
-
-	for (chunk = h->chunks; chunk; chunk = chunk->next)
-		for (int i = 0; i < DDI_POOL_CHUNK; i++)
-			ddi_direct_close(h, &chunk->client[i].conn);
-	for (s = h->all_services; s; s = s->next)
-		for (uint32_t i = 0; i < s->capacity; i++)
-			if (s->blocks[i].tx)
-				ddi_direct_close(h, &s->blocks[i]);
+	for (struct ddi_conn *c = h->conns; c; c = c->next)
+		ddi_direct_close(h, c);
 }
 
 /*

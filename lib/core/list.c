@@ -10,10 +10,8 @@
 #include "error.h"
 #include "list.h"
 
-#define LISTS_MIN	64
-
-static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
-		      uint32_t unit)
+/* The list is locked, or new. */
+static void list_fill(struct ddi_list *l, uint32_t id)
 {
 	ddi_store(&l->id, 0);
 	memset(&l->spin, 0, sizeof(l->spin));
@@ -22,97 +20,44 @@ static void list_bind(struct dd *h, struct ddi_list *l, uint32_t id,
 	l->streak = 0;
 	l->rest_of = 0;
 	ddi_store(&l->nr_rx, 0);
-	/* A thread that sees the new head sees none of the old rings. */
-	ddi_store_release(&l->head, (struct dd_list_head *)
-			  (h->area + (size_t)unit * DD_UNIT));
+	/* A thread that sees the new id sees none of the old rings. */
 	ddi_store_release(&l->id, id);
 }
 
 /*
- * Unbind the records of lists that are gone, many of which ended without a call. Done
- * once for as many new ones, so that the cost of each is constant. A record that a
- * thread has locked stays until the next time.
+ * Bind the record of a list head to the list that is there; NULL without memory. dd.lock
+ * is held. A thread that still reads the list that was there before may wait for it: then
+ * the head gets another record.
  */
-static void lists_sweep(struct dd *h)
-{
-	for (struct ddi_list *l = h->all_lists; l; l = l->next) {
-		if (!l->id || ddi_load(&l->head->id) == l->id ||
-		    !ddi_trylock(&l->lock))
-			continue;
-		ddi_table_del(h->board.lists, l);
-		ddi_store(&l->id, 0);
-		l->free = h->free_lists;
-		h->free_lists = l;
-		h->nr_lists--;
-		ddi_unlock(&l->lock);
-	}
-	h->sweep_lists = 2 * h->nr_lists + LISTS_MIN;
-}
-
-/* An unbound record, in no bucket. */
-static struct ddi_list *list_get(struct dd *h)
-{
-	struct ddi_list *l;
-
-	if (h->nr_lists >= h->sweep_lists)
-		lists_sweep(h);
-	l = h->free_lists;
-	if (l) {
-		h->free_lists = l->free;
-		return l;
-	}
-	l = aligned_alloc(DDI_LINE, sizeof(*l));
-	if (!l)
-		return NULL;
-	memset(l, 0, sizeof(*l));
-	l->ring = ddi_list_slot(h->area, 0, 0);	/* of geometry 0 */
-	l->next = h->all_lists;
-	h->all_lists = l;
-	return l;
-}
-
-static struct ddi_list *list_chained(struct dd *h, uint32_t id)
-{
-	struct ddi_list *l = ddi_table_get(h->board.lists, id);
-
-	while (l && l->id != id)
-		l = l->chain;
-	return l;
-}
-
-/* The record of a list, or NULL; the list may be gone. */
-struct ddi_list *ddi_list_bound(struct dd *h, uint32_t id)
-{
-	struct ddi_list *l;
-
-	if (!id)
-		return NULL;
-	pthread_mutex_lock(&h->lock);
-	l = list_chained(h, id);
-	pthread_mutex_unlock(&h->lock);
-	return l;
-}
-
-/* dd.lock is held. The record becomes the first one of its bucket. */
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 {
-	struct ddi_list *l = list_chained(h, id);
+	struct ddi_list **bucket = &h->board.heads[DDI_UNIT_BUCKET(unit)], *l;
 
+	for (l = *bucket; l; l = l->same)
+		if (l->unit == unit && (l->id == id || ddi_trylock(&l->lock)))
+			break;
 	if (!l) {
-		l = list_get(h);
+		l = aligned_alloc(DDI_LINE, sizeof(*l));
 		if (!l)
 			return NULL;
-		/* A thread may have found it by its old id, and be reading. */
-		ddi_lock(&l->lock);
-		list_bind(h, l, id, unit);
+		memset(l, 0, sizeof(*l));
+		l->unit = unit;
+		l->head = (struct dd_list_head *)(h->area + (size_t)unit * DD_UNIT);
+		l->ring = ddi_list_slot(h->area, 0, 0);	/* of geometry 0 */
+		l->same = *bucket;
+		*bucket = l;
+		l->next = h->all_lists;
+		h->all_lists = l;
+		list_fill(l, id);
+	} else if (l->id != id) {
+		list_fill(l, id);
 		ddi_unlock(&l->lock);
-		h->nr_lists++;
 	}
-	ddi_table_put(h->board.lists, id, l);
+	ddi_store_release(&h->board.lists[DDI_BUCKET(id)], l);
 	return l;
 }
 
-/* One that is not the first of its bucket, or that only the kernel knows so far. */
+/* A list that is not in its bucket, or that only the kernel knows so far. */
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id)
 {
 	struct dd_list_info info = { .size = sizeof(info), .list = id };
@@ -146,13 +91,22 @@ static bool direct_ready(const struct ddi_direct_rx *rx)
 	return ddi_load_acquire(&ddi_direct_slot(rx, pos)->seq) == pos + 1;
 }
 
+/* The slot of the next note in the list's own ring, or NULL. */
+static struct dd_note *own_slot(const struct ddi_list *l)
+{
+	char *area = (char *)l->head - (size_t)l->unit * DD_UNIT;
+
+	return ddi_list_slot(area, ddi_load_acquire(&l->head->geometry),
+			     ddi_load(&l->head->head));
+}
+
 /* A reason to stop spinning: a note, a new ring, or the list is gone. */
 static bool list_over(const struct ddi_look *look)
 {
-	const struct dd_list_head *lh = look->place;
-	const struct ddi_list *l = look->list;
+	const struct ddi_list *l = look->place;
+	const struct dd_list_head *lh = l->head;
 	uint32_t n = ddi_load_acquire(&l->nr_rx);
-	uint64_t pos = ddi_load(&lh->head), geometry;
+	uint64_t pos, geometry = ddi_load(&lh->geometry);
 	struct dd_note *slot;
 
 	if (ddi_load(&lh->rings) != n && n < DD_RINGS_MAX)
@@ -160,36 +114,10 @@ static bool list_over(const struct ddi_look *look)
 	while (n)
 		if (direct_ready(&l->rx[--n]))
 			return true;
-	geometry = ddi_load_acquire(&lh->geometry);
-	slot = ddi_list_slot(look->area, geometry, pos);
+	pos = ddi_load(&lh->head);
+	slot = own_slot(l);
 	return !slot || ddi_load(&lh->id) != look->id ||
-	       ddi_load(&slot->seq) == pos + 1 ||
-	       ddi_load(&lh->geometry) != geometry;
-}
-
-/*
- * Look at the slot of the next note, in the ring of the last one: list_over() looks at
- * the others. Returns whether there is such a slot.
- */
-static bool list_look(struct dd *h, struct ddi_list *l, uint32_t id,
-		      struct ddi_look *look)
-{
-	struct dd_list_head *lh = ddi_load_acquire(&l->head);
-	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
-	uint64_t pos = ddi_load(rx ? &rx->state->head : &lh->head);
-	struct dd_note *slot = ddi_list_slot(h->area, ddi_load(&lh->geometry),
-					     pos);
-
-	*look = (struct ddi_look){
-		.word = rx ? &ddi_direct_slot(rx, pos)->seq : &slot->seq,
-		.value = pos + 1,
-		.over = list_over,
-		.area = h->area,
-		.place = lh,
-		.list = l,
-		.id = id,
-	};
-	return rx || slot;
+	       ddi_load(&slot->seq) == pos + 1 || ddi_load(&lh->geometry) != geometry;
 }
 
 /*
@@ -224,19 +152,27 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
 {
-	bool look_first = !(options & (DD_RECV_SLEEP | DD_RECV_INTR));
-	struct ddi_look look;
+	bool spins = !(options & (DD_RECV_SLEEP | DD_RECV_INTR));
+	struct ddi_look look = { .over = list_over, .place = l, .id = id };
+	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
+	struct dd_note *slot = own_slot(l);
 	int64_t start;
 	int ret;
 
-	/* If there is no slot to look at, the kernel finds out why. */
-	look_first = look_first && list_look(h, l, id, &look);
-	if (look_first && ddi_spin(h, &l->spin, deadline, &look, &start))
+	/* The slot of the ring of the last note; list_over() looks at the others. */
+	if (rx || slot) {
+		look.value = ddi_load(rx ? &rx->state->head : &l->head->head) + 1;
+		look.word = rx ? &ddi_direct_slot(rx, look.value - 1)->seq : &slot->seq;
+	} else {
+		/* The kernel finds out why there is none. */
+		spins = false;
+	}
+	if (spins && ddi_spin(h, &l->spin, deadline, &look, &start))
 		return 0;
 	do {
 		ret = ddi_list_sleep(h, &id, 1, deadline);
 	} while (ret == -EINTR && !(options & DD_RECV_INTR));
-	if (look_first)
+	if (spins)
 		ddi_spin_slept(&l->spin, start);
 	return ret;
 }

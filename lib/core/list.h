@@ -18,10 +18,11 @@ struct ddi_direct_rx {
 	uint32_t unit;			/* unit number of @state; cells refer to it */
 };
 
+/* The record of a list head, which later lists with that head use as well. */
 struct ddi_list {
 	struct ddi_lock lock;		/* one consumer at a time */
 	uint32_t id;			/* 0 while unbound */
-	struct dd_list_head *head;	/* in the area, never NULL */
+	struct dd_list_head *head;	/* in the area; never changes */
 	struct ddi_direct_rx *cur;	/* ring of the last message; NULL: the list's own */
 	struct dd_note *ring;		/* slot 0 of the list's own ring, */
 	uint64_t geometry;		/* for this geometry: at worst out of date */
@@ -35,10 +36,9 @@ struct ddi_list {
 					 * before it has been taken
 					 */
 	struct ddi_spin spin;
-	uint32_t bucket;		/* in ddi_board.lists */
-	struct ddi_list *chain;		/* next record of the bucket */
+	uint32_t unit;			/* of @head */
+	struct ddi_list *same;		/* next record of the bucket in ddi_board.heads */
 	struct ddi_list *next;		/* in dd.all_lists */
-	struct ddi_list *free;		/* in dd.free_lists */
 } __attribute__((aligned(DDI_LINE)));
 
 #define DDI_AREA_UNITS	(DD_AREA_SIZE / DD_UNIT)
@@ -69,7 +69,6 @@ static inline struct dd_note *ddi_list_slot(char *area, uint64_t geometry,
 }
 
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id);
-struct ddi_list *ddi_list_bound(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);

@@ -122,7 +122,6 @@ static void device_close(struct dd *h)
 static void handle_free(struct dd *h)
 {
 	ddi_list_release(h);
-	ddi_service_release(h);
 	ddi_conn_release(h);
 	pthread_rwlock_destroy(&h->region_lock);
 	pthread_mutex_destroy(&h->reason_lock);

@@ -60,13 +60,13 @@ static DDI_INLINE uint32_t fill(void *to, bool brief, const struct ddi_conn *c,
 		b->addr = c->recv + offset;
 		b->len = len;
 		b->conn = DD_SERIAL_ID(serial);
-		b->service = c->service_id;
+		b->service = c->service;
 		b->meta_count = 0;
 		return ddi_load(&body->msgid);
 	}
 	msg->type = DD_MSG_DATA;
 	msg->conn = DD_SERIAL_ID(serial);
-	msg->service = c->service_id;
+	msg->service = c->service;
 	msg->serial = serial;
 	msg->addr = c->recv + offset;
 	msg->len = len;
@@ -162,38 +162,9 @@ static DDI_INLINE bool direct_good(const struct ddi_direct_rx *rx,
 	       ddi_likely(len <= c->recv_size - offset);
 }
 
-/*
- * Find the connection of a direct note whose id, or block, is not that of a known
- * connection: a serving end whose first message this is. Returns NULL if no service of
- * this list has such an end.
- */
-static DDI_NOINLINE struct ddi_conn *
-direct_unknown(struct dd *h, const struct ddi_list *l, uint32_t id, uint32_t block)
-{
-	struct dd_note note = { .conn = id };
-	struct ddi_service *s;
-
-	pthread_mutex_lock(&h->lock);
-	for (s = h->all_services; s && !note.cookie; s = s->next) {
-		const struct dd_cell *cell = (const struct dd_cell *)
-					     (s->cells + block * s->cell_size);
-		uint64_t serial;
-
-		if (!s->id || s->list != l->id || block >= s->maxconn)
-			continue;
-		serial = ddi_load_acquire(&cell->conn);
-		if (DD_SERIAL_ID(serial) == id) {
-			note.conn = serial;
-			note.cookie = s->id | (uint64_t)block << 32;
-		}
-	}
-	pthread_mutex_unlock(&h->lock);
-	return ddi_conn_of_note(h, &note);
-}
-
 /* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
-static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *rx,
-		       uint64_t pos, unsigned int options, void *to)
+static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t pos,
+		       unsigned int options, void *to)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
 	const struct body *body = (const struct body *)&slot->offset;
@@ -207,9 +178,7 @@ static int take_direct(struct dd *h, struct ddi_list *l, struct ddi_direct_rx *r
 	word = ddi_load((const ddi_word *)&slot->conn);
 	words = word >> 32 & 0xff;
 	word &= ~META_MASK;
-	c = ddi_table_get(h->board.conns, word);
-	if (!c || ddi_load(&c->note) != word || !ddi_conn_is(c, word))
-		c = direct_unknown(h, l, word, word >> 40);
+	c = ddi_conn_find(h, word);
 	offset = ddi_load(&body->offset);
 	len = ddi_load(&body->len);
 	serial = c ? ddi_load_acquire(&c->serial) : 0;
@@ -290,7 +259,7 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 		    ddi_load(&slot->conn) == DD_SERIAL_ID(close->conn))
 			break;
 	}
-	ret = take_direct(h, l, rx, pos, options, to);
+	ret = take_direct(h, rx, pos, options, to);
 	if (options & DDI_RECV_PEEK && ret > 0)
 		return ret;
 	/* Not necessarily the first of the ring: then it becomes a void note. */
@@ -399,7 +368,7 @@ static int take(struct dd *h, struct ddi_list *l, unsigned int options, void *to
 
 	if (rx) {
 		pos = ddi_load(&rx->state->head);
-		ret = take_direct(h, l, rx, pos, options, to);
+		ret = take_direct(h, rx, pos, options, to);
 	} else {
 		if (!own_look(h->area, l, &note))
 			return 0;

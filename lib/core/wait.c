@@ -125,9 +125,10 @@ static long switches(void)
 	return getrusage(RUSAGE_THREAD, &ru) ? 0 : ru.ru_nvcsw + ru.ru_nivcsw;
 }
 
-static inline bool seen(const struct ddi_look *look)
+/* Pairs with the release of the writer: a reader has finished with the slots before. */
+static inline bool seen(const __u64 *word, uint64_t value)
 {
-	return ddi_load(look->word) == look->value;
+	return ddi_load_acquire(word) >= value;
 }
 
 /* Returns whether the wait is over. */
@@ -136,62 +137,56 @@ static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
 	long before = switches();
 
 	sched_yield();
-	if (!seen(look) && !look->over(look))
+	if (!seen(look->word, look->value) && !look->over(look))
 		return false;
 	if (switches() != before)
 		spin_shared(spin);
 	return true;
 }
 
-/* Look without a clock: is it @value or, for a @count, more? */
-static inline bool first_looks(const __u64 *word, uint64_t value, bool count)
+/*
+ * Look without a clock. Back off after a while, so that polling does not steal the cache
+ * line from the writer; not at once, because a pause takes longer than most of a round
+ * trip.
+ */
+static bool first_looks(struct ddi_spin *spin, const __u64 *word, uint64_t value)
 {
 	for (int i = 0; i < SPIN_FIRST; i++) {
-		uint64_t is = ddi_load_acquire(word);
-
-		if (is == value || (count && is > value))
+		if (seen(word, value)) {
+			/* The other end runs on another CPU. */
+			ddi_store(&spin->shift, 0);
 			return true;
-		/*
-		 * Back off, so that polling does not steal the cache line from the
-		 * writer; not at once, because a pause takes longer than most of a round
-		 * trip.
-		 */
+		}
 		if (i >= SPIN_BARE)
 			cpu_relax();
 	}
 	return false;
 }
 
-/**
- * ddi_poll_once() - look at a count for a moment, without a clock
- * @h: handle
- * @spin: history of this place
- * @count: what to look at; other threads may change it
- * @value: what it is to reach
- *
- * Takes less time than a system call, so locks may be held. After a look in vain, the
- * next waits (1, 2, 4, ... of them) do without.
- *
- * Return: whether it has reached @value.
- */
-bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *count,
-		   uint64_t value)
+/* Whether this wait is to do without spinning. */
+static bool spin_skip(struct ddi_spin *spin)
 {
 	uint16_t skip = ddi_load(&spin->skip);
 
-	if (skip) {
+	if (skip)
 		ddi_store(&spin->skip, skip - 1);
+	return skip;
+}
+
+/*
+ * Look at a word, which other threads may change, for less time than a system call
+ * takes: locks may be held. After a look in vain, the next waits (1, 2, 4, ... of them)
+ * do without. Returns whether it has reached @value.
+ */
+bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
+		   uint64_t value)
+{
+	if (spin_skip(spin) || (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2))
 		return false;
-	}
-	if (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2)
-		return false;
-	/* Pairs with the reader's release: it has finished with the slots. */
-	if (!first_looks(count, value, true)) {
-		spin_shared(spin);
-		return false;
-	}
-	ddi_store(&spin->shift, 0);
-	return true;
+	if (first_looks(spin, word, value))
+		return true;
+	spin_shared(spin);
+	return false;
 }
 
 /**
@@ -208,32 +203,26 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *count,
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start)
 {
-	uint32_t budget, n, slice;
+	uint32_t budget = ddi_load(&spin->budget), n, slice;
 	int64_t now, yield_at;
-	uint16_t skip;
 
-	skip = ddi_load(&spin->skip);
-	if (ddi_load(&h->cpus) >= 2 && !skip &&
-	    first_looks(look->word, look->value, false))
-		goto uninterrupted;
+	if (ddi_load(&h->cpus) >= 2 && !ddi_load(&spin->skip) &&
+	    first_looks(spin, look->word, look->value))
+		return true;
 	*start = now = ddi_now();
-	budget = ddi_load(&spin->budget);
 	n = cpus(h, now);
-	if (n == 1)
+	if (n == 1 || spin_skip(spin))
 		return false;
-	if (skip) {
-		ddi_store(&spin->skip, skip - 1);
-		return false;
-	}
-	if (!budget)
-		budget = SPIN_MIN;
 	slice = n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE;
 	yield_at = now + slice;
 
-	for (;;) {
+	while (now - *start < (budget ? budget : SPIN_MIN) &&
+	       (deadline < 0 || now < deadline)) {
 		for (int i = 0; i < SPIN_LOOKS; i++) {
-			if (seen(look))
-				goto uninterrupted;
+			if (seen(look->word, look->value)) {
+				ddi_store(&spin->shift, 0);
+				return true;
+			}
 			cpu_relax();
 		}
 		if (look->over(look))
@@ -245,15 +234,8 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 			now = ddi_now();
 			yield_at = now + slice;
 		}
-		if (now - *start >= budget ||
-		    (deadline >= 0 && now >= deadline))
-			return false;
 	}
-
-uninterrupted:
-	/* The other end runs on another CPU. */
-	ddi_store(&spin->shift, 0);
-	return true;
+	return false;
 }
 
 /**

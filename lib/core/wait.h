@@ -24,12 +24,10 @@ struct ddi_spin {
 /* What a spinning thread looks at. */
 struct ddi_look {
 	const __u64 *word;
-	uint64_t value;		/* the wait ends when @word has this value */
+	uint64_t value;		/* the wait ends when @word is at least this */
 	bool (*over)(const struct ddi_look *look);	/* other reasons to end it */
-	char *area;		/* these are for @over */
-	void *place;		/* list head or cell */
-	struct ddi_list *list;
-	uint64_t id;		/* of the list, or serial of the connection */
+	void *place;		/* for @over: list or cell, */
+	uint64_t id;		/* id of the list or serial of the connection */
 };
 
 int64_t ddi_now(void);
@@ -38,7 +36,7 @@ bool ddi_passed(int64_t deadline);
 int64_t ddi_remaining(int64_t deadline);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start);
-bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *count,
+bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 		   uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,

@@ -58,21 +58,6 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	return ret;
 }
 
-static int connect_bind(struct dd *h, const struct dd_connect *cn)
-{
-	struct ddi_list *l;
-
-	pthread_mutex_lock(&h->lock);
-	l = ddi_list_bind(h, cn->list, cn->list_unit);
-	pthread_mutex_unlock(&h->lock);
-	/* A reply may have been consumed already, which has bound it. */
-	if (!l || !ddi_conn_load(h, cn->conn)) {
-		ddi_ioctl_conn(h, DD_IOC_CLOSE, cn->conn);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Explain what the error number does not. */
 static void connect_reason(struct dd *h, int ret, const char *name, int node)
 {
@@ -158,8 +143,11 @@ DD_API int dd_connect(struct dd *h, const char *name, int node,
 
 	ret = connect_wait(h, attr, &cn);
 	connect_reason(h, ret, name, node);
-	if (ret >= 0)
-		ret = connect_bind(h, &cn);
+	/* A reply may have been consumed already, which has bound it. */
+	if (ret >= 0 && !ddi_conn_load(h, cn.conn)) {
+		ddi_ioctl_conn(h, DD_IOC_CLOSE, cn.conn);
+		ret = -ENOMEM;
+	}
 	if (ret < 0)
 		return ddi_error(ret);
 	if (list)

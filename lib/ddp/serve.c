@@ -13,9 +13,6 @@
 #include "list.h"
 #include "region.h"
 
-/* The id of a service that is being withdrawn. No id is negative. */
-#define SERVICE_DYING	0xffffffffu
-
 int ddi_name_copy(unsigned char *to, const char *name)
 {
 	size_t len = name ? strnlen(name, DD_NAME_MAX + 1) : 0;
@@ -23,26 +20,6 @@ int ddi_name_copy(unsigned char *to, const char *name)
 	if (!len || len > DD_NAME_MAX)
 		return -EINVAL;
 	memcpy(to, name, len);
-	return 0;
-}
-
-static int service_bind(struct dd *h, struct ddi_service *s,
-			const struct dd_serve_attr *attr,
-			const struct dd_serve *sv)
-{
-	if (!ddi_list_bind(h, sv->list, sv->list_unit))
-		return -ENOMEM;
-	s->list = sv->list;
-	s->maxconn = attr->maxconn;
-	s->window = attr->window;
-	s->cells = h->area + (size_t)sv->cells_unit * DD_UNIT;
-	s->cell_size = (size_t)sv->cell_units * DD_UNIT;
-	s->recv = attr->recv;
-	s->recv_block = sv->recv_block;
-	s->send = attr->send;
-	s->send_block = sv->send_block;
-	ddi_store_release(&s->id, sv->service);
-	ddi_table_put(h->board.services, sv->service, s);
 	return 0;
 }
 
@@ -82,21 +59,26 @@ static int serve_prepare(struct dd *h, const char *name,
 	return ret;
 }
 
-static int serve_locked(struct dd *h, const struct dd_serve_attr *attr,
-			struct dd_serve *sv)
+static int serve_locked(struct dd *h, struct dd_serve *sv)
 {
-	struct ddi_service *s = ddi_service_new(h, attr->maxconn);
-	int ret;
+	struct ddi_service *s = calloc(1, sizeof(*s));
+	int ret = s ? ddi_ioctl(h, DD_IOC_SERVE, sv) : -ENOMEM;
 
-	if (!s)
-		return -ENOMEM;
-	ret = ddi_ioctl(h, DD_IOC_SERVE, sv);
-	if (ret < 0)
+	if (ret >= 0) {
+		s->list = ddi_list_bind(h, sv->list, sv->list_unit);
+		if (!s->list) {
+			ddi_ioctl_id(h, DD_IOC_UNSERVE, sv->service);
+			ret = -ENOMEM;
+		}
+	}
+	if (ret < 0) {
+		free(s);
 		return ret;
-	ret = service_bind(h, s, attr, sv);
-	if (ret)
-		ddi_ioctl_id(h, DD_IOC_UNSERVE, sv->service);
-	return ret;
+	}
+	s->id = sv->service;
+	s->next = h->services;
+	h->services = s;
+	return 0;
 }
 
 DD_API int dd_serve(struct dd *h, const char *name,
@@ -120,7 +102,7 @@ DD_API int dd_serve(struct dd *h, const char *name,
 		return ret;
 
 	pthread_mutex_lock(&h->lock);
-	ret = serve_locked(h, attr, &sv);
+	ret = serve_locked(h, &sv);
 	pthread_mutex_unlock(&h->lock);
 	ddi_reason_kernel(h, ret);
 	if (ret == -EDQUOT)
@@ -144,74 +126,72 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 	struct ddi_service *s;
 
 	pthread_mutex_lock(&h->lock);
-	s = ddi_service_lookup(h, id);
-	if (s) {
-		ddi_store_release(&s->id, SERVICE_DYING);
-		for (uint32_t i = 0; i < s->maxconn; i++)
-			if (ddi_load(&s->blocks[i].serial))
-				ddi_conn_end(&s->blocks[i]);
-	}
+	s = ddi_service_find(h, id);
+	if (s && s->dying)
+		s = NULL;
+	if (s)
+		s->dying = true;
+	for (struct ddi_conn *c = h->conns; s && c; c = c->next)
+		if (c->service == id)
+			ddi_conn_end(c);
 	pthread_mutex_unlock(&h->lock);
 	return s;
 }
 
 /* No lock is held: see ddi_conn_drain(). */
-static void service_drain(struct dd *h, struct ddi_service *s, int64_t deadline)
+static void service_drain(struct dd *h, uint32_t id, int64_t deadline)
 {
-	for (uint32_t i = 0; i < s->maxconn; i++)
-		if (ddi_load(&s->blocks[i].closing))
-			ddi_conn_drain(h, &s->blocks[i],
-				       ddi_load(&s->blocks[i].dead), deadline);
+	for (struct ddi_conn *c = ddi_load_acquire(&h->conns); c; c = c->next)
+		if (ddi_load(&c->closing) && ddi_load(&c->service) == id)
+			ddi_conn_drain(h, c, ddi_load(&c->dead), deadline);
 }
 
 /* Close connections that have a list of their own, with that list locked. */
-static void service_close_lists(struct dd *h, struct ddi_service *s)
+static void service_close_lists(struct dd *h, const struct ddi_service *s)
 {
-	for (uint32_t i = 0; i < s->maxconn; i++) {
-		const struct ddi_conn *c = &s->blocks[i];
-		uint32_t list = ddi_load(&c->list);
-
-		if (ddi_load(&c->closing) && list && list != s->list)
+	for (struct ddi_conn *c = ddi_load_acquire(&h->conns); c; c = c->next)
+		if (ddi_load(&c->closing) && ddi_load(&c->service) == s->id &&
+		    ddi_load(&c->list) != s->list)
 			ddi_conn_close(h, c, ddi_load(&c->dead));
-	}
 }
 
 /* The kernel has ended its connections. */
 static void service_bury(struct dd *h, struct ddi_service *s)
 {
+	struct ddi_service **at = &h->services;
+
 	pthread_mutex_lock(&h->lock);
-	for (uint32_t i = 0; i < s->maxconn; i++)
-		if (ddi_load(&s->blocks[i].serial))
-			ddi_conn_unbind(h, &s->blocks[i]);
-	ddi_store_release(&s->id, 0);
+	for (struct ddi_conn *c = h->conns; c; c = c->next)
+		if (c->service == s->id)
+			ddi_conn_unbind(h, c);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
 	pthread_mutex_unlock(&h->lock);
+	free(s);
 }
 
 DD_API int dd_unserve(struct dd *h, int service)
 {
 	struct ddi_service *s;
-	struct ddi_list *l;
 	int ret;
 
 	if (!ddi_alive(h))
 		return -EBADID;
-	s = service > 0 ? service_kill(h, service) : NULL;
+	s = service_kill(h, service);
 	if (!s)
 		return -EBADID;
 	/* The first call starts all of them, the second one waits. */
-	service_drain(h, s, 0);
-	service_drain(h, s, DD_FOREVER);
+	service_drain(h, s->id, 0);
+	service_drain(h, s->id, DD_FOREVER);
 	service_close_lists(h, s);
 
 	/* No thread may be reading the list when the kernel frees it. */
-	l = ddi_list_bound(h, s->list);
-	if (l)
-		ddi_lock(&l->lock);
+	ddi_lock(&s->list->lock);
 	do {
 		ret = ddi_ioctl_id(h, DD_IOC_UNSERVE, service);
 	} while (ret == -EINTR);
-	if (l)
-		ddi_unlock(&l->lock);
+	ddi_unlock(&s->list->lock);
 
 	service_bury(h, s);
 	return ret < 0 ? ddi_error(ret) : 0;

@@ -293,6 +293,7 @@ int __wrap_open(const char *path, int flags, ...)
 				       .version = DD_ABI_VERSION, .node = 1,
 				       .maxnodes = 2, .node_up = 1 };
 	next_unit = 1;
+	lists_reset();
 	fake_fd = __real_open("/dev/null", O_RDWR | O_CLOEXEC);
 	return fake_fd;
 }

@@ -76,6 +76,7 @@ static inline uint64_t serial_of(const struct object *o)
 }
 
 /* fake_list.c */
+void lists_reset(void);
 struct object *list_attach(uint32_t id, bool must);
 void list_detach(struct object *l);
 uint64_t list_post(struct object *l, const struct dd_note *note);

@@ -12,13 +12,23 @@
 
 #define RING_ORDER	5
 
+/* Heads of lists that are gone, for others, as in the kernel. */
+static uint32_t spare[64];
+static unsigned int nr_spare;
+
+void lists_reset(void)
+{
+	nr_spare = 0;
+}
+
 static struct object *list_new(void)
 {
 	struct object *l = object_new(LIST);
 	struct dd_list_head *lh;
 
-	l->unit = units(1);
+	l->unit = nr_spare ? spare[--nr_spare] : units(1);
 	lh = list_head(l);
+	memset(lh, 0, sizeof(*lh));
 	lh->geometry = (uint64_t)units(1 << RING_ORDER) << 32 | RING_ORDER;
 	lh->id = l->id;
 	return l;
@@ -42,6 +52,8 @@ void list_detach(struct object *l)
 	list_head(l)->id = 0;
 	list_head(l)->flags |= DD_LIST_GONE;
 	l->kind = FREE;
+	if (nr_spare < sizeof(spare) / sizeof(*spare))
+		spare[nr_spare++] = l->unit;
 }
 
 static struct dd_note *list_slot(struct object *l, uint64_t pos)
