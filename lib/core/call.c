@@ -11,14 +11,6 @@
 #include "recv.h"
 #include "send.h"
 
-static int64_t call_left(int64_t deadline)
-{
-	int64_t left = ddi_remaining(deadline);
-
-	/* Senders do not wait for 0. */
-	return left ? left : 1;
-}
-
 /*
  * Send the request, tagged with its number. Waits for the request of an earlier call
  * that has timed out.
@@ -41,9 +33,9 @@ static int call_send(struct dd *h, int conn, struct ddi_request *rq, int64_t dea
 			ddi_unlock(&c->lock);
 			return ret;
 		}
-		ret = ddi_send_wait(h, c, DD_DONE_PLACED, n, call_left(deadline));
-		if (ret < 0)
-			return ret;
+		ret = ddi_send_wait(h, c, DD_DONE_PLACED, n, ddi_remaining(deadline));
+		if (ret <= 0)
+			return ret ? ret : -ETIMEDOUT;
 	}
 }
 

@@ -45,37 +45,32 @@ static void ring_free(struct ddi_tx_ring *ring)
 	free(ring);
 }
 
-static struct ddi_tx_ring *ring_new(struct dd *h, const struct dd_direct *d)
+/* direct_lock is held, since before the kernel has granted the ring: see tx_get(). */
+static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 {
-	struct ddi_tx_ring *ring = calloc(1, sizeof(*ring));
+	struct ddi_tx_ring *ring;
 
+	for (ring = h->tx_rings; ring; ring = ring->next) {
+		if (ring->offset == d->notes) {
+			ring->users++;
+			return ring;
+		}
+	}
+	ring = calloc(1, sizeof(*ring));
 	if (!ring)
 		return NULL;
 	ring->offset = d->notes;
 	ring->mask = d->slots - 1;
+	ring->users = 1;
 	ring->tail = d->start;
 	ring->notes = map(h, d->notes, ring_size(ring), PROT_READ | PROT_WRITE);
 	ring->state = map(h, d->state, STATE_SIZE, PROT_READ);
-	if (ring->notes && ring->state) {
-		ring->next = h->tx_rings;
-		h->tx_rings = ring;
-		return ring;
+	if (!ring->notes || !ring->state) {
+		ring_free(ring);
+		return NULL;
 	}
-	ring_free(ring);
-	return NULL;
-}
-
-/* direct_lock is held, since before the kernel has granted the ring: see tx_get(). */
-static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
-{
-	struct ddi_tx_ring *ring = h->tx_rings;
-
-	while (ring && ring->offset != d->notes)
-		ring = ring->next;
-	if (!ring)
-		ring = ring_new(h, d);
-	if (ring)
-		ring->users++;
+	ring->next = h->tx_rings;
+	h->tx_rings = ring;
 	return ring;
 }
 

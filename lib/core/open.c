@@ -27,88 +27,67 @@ int ddi_ioctl(struct dd *h, unsigned long request, void *arg)
 
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id)
 {
-	int ret = ioctl(h->fd, request, (unsigned long)id);
-
-	return ret < 0 ? -errno : ret;
+	return ddi_ioctl(h, request, (void *)(unsigned long)id);
 }
 
 int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
 {
-	int ret;
-
 	/* Where a long has 32 bits, the kernel takes the address of the serial. */
-	if (sizeof(long) < sizeof(serial))
-		return ddi_ioctl(h, request, &serial);
-	ret = ioctl(h->fd, request, (unsigned long)serial);
-	return ret < 0 ? -errno : ret;
+	return ddi_ioctl(h, request, sizeof(long) < sizeof(serial) ?
+			 (void *)&serial : (void *)(unsigned long)serial);
 }
 
 /*
  * A child of fork() does not inherit the area and would fault on it, so its tables are
  * wiped (MADV_WIPEONFORK). A child of vfork() shares both.
  */
-static struct dd *handle_map(void)
+static int handle_map(struct dd **handle)
 {
 	struct dd *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int ret;
 
 	if (h == MAP_FAILED)
-		return NULL;
+		return -errno;
 	/* Few entries are used, so huge pages would waste memory. */
 	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
 	if (madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK)) {
-		int saved = errno;
-
+		ret = -errno;
 		munmap(h, sizeof(*h));
-		errno = saved;
-		return NULL;
+		return ret;
 	}
 	ddi_store(&h->board.alive, 1);
-	return h;
+	*handle = h;
+	return 0;
 }
 
 /*
  * After mlockall(MCL_FUTURE), mmap() compares the length with RLIMIT_MEMLOCK although
- * this mapping is never locked. So map little and extend it.
+ * the area is never locked. So map little and extend it.
  */
-static char *area_map(int fd)
-{
-	char *small = mmap(NULL, DDI_PAGE_MAX, PROT_READ | PROT_WRITE,
-			   MAP_SHARED, fd, DD_AREA_OFFSET);
-	char *area;
-
-	if (small == MAP_FAILED)
-		return NULL;
-	area = mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE);
-	if (area == MAP_FAILED) {
-		int saved = errno;
-
-		munmap(small, DDI_PAGE_MAX);
-		errno = saved;
-		return NULL;
-	}
-	return area;
-}
-
 static int device_open(struct dd *h)
 {
+	void *small;
 	int ret;
 
 	h->fd = open(DD_DEVICE, O_RDWR | O_CLOEXEC);
 	if (h->fd < 0) {
-		ret = -errno;
 		/* No such file, or no driver for it. */
-		if (ret == -ENOENT || ret == -ENXIO || ret == -ENODEV)
+		if (errno == ENOENT || errno == ENXIO || errno == ENODEV)
 			return -ENOCMP;
-		return ddi_error(ret);
+		return ddi_error(-errno);
 	}
-	h->area = area_map(h->fd);
-	if (!h->area) {
-		ret = ddi_error(-errno);
-		close(h->fd);
-		return ret;
-	}
-	return 0;
+	small = mmap(NULL, DDI_PAGE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd,
+		     DD_AREA_OFFSET);
+	h->area = small == MAP_FAILED ? small :
+		  mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE);
+	if (h->area != MAP_FAILED)
+		return 0;
+	ret = ddi_error(-errno);
+	if (small != MAP_FAILED)
+		munmap(small, DDI_PAGE_MAX);
+	close(h->fd);
+	return ret;
 }
 
 static void device_close(struct dd *h)
@@ -134,14 +113,14 @@ DD_API int dd_open(struct dd **handle)
 {
 	const struct dd_area_head *head;
 	const char *direct = getenv("DD_DIRECT");
-	struct dd *h;
+	struct dd *h = NULL;
 	int ret;
 
 	if (!handle)
 		return -EINVAL;
-	h = handle_map();
-	if (!h)
-		return ddi_error(-errno);
+	ret = handle_map(&h);
+	if (ret)
+		return ddi_error(ret);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->direct_lock, NULL);
 	pthread_mutex_init(&h->reason_lock, NULL);

@@ -32,17 +32,11 @@ struct body {
 	uint32_t tag;
 } __attribute__((may_alias));
 
-#define SAME(field)								\
-	_Static_assert(offsetof(struct body, field) ==				\
-		       offsetof(struct dd_note, field) -			\
-		       offsetof(struct dd_note, offset) &&			\
-		       offsetof(struct body, field) ==				\
-		       offsetof(struct dd_ring_note, field) -			\
-		       offsetof(struct dd_ring_note, offset), #field)
-SAME(len);
-SAME(word);
-SAME(msgid);
-SAME(tag);
+#define BODY_IN(type)	(offsetof(struct type, len) - offsetof(struct type, offset) == 8 && \
+			 offsetof(struct type, word) - offsetof(struct type, offset) == 16 && \
+			 offsetof(struct type, msgid) - offsetof(struct type, offset) == 24 && \
+			 offsetof(struct type, tag) - offsetof(struct type, offset) == 28)
+_Static_assert(BODY_IN(dd_note) && BODY_IN(dd_ring_note), "layout");
 
 /*
  * Fill in @to, which is a &struct ddi_brief or a &struct dd_msg, for a message without

@@ -61,39 +61,31 @@ static int region_insert(struct dd *h, const struct ddi_region *new)
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
 		     struct dd_buf *buf)
 {
+	const struct ddi_region *r;
 	bool found = false;
-	size_t i;
+	size_t i, offset;
 
 	pthread_rwlock_rdlock(&h->region_lock);
 	i = region_index(h, addr);
-	if (i < h->nr_regions && h->regions[i].addr <= (const char *)addr) {
-		const struct ddi_region *r = &h->regions[i];
-		size_t offset = (const char *)addr - r->addr;
-
-		if (len <= r->size - offset) {
-			*buf = (struct dd_buf){ .region = r->id,
-						.offset = offset,
-						.length = len };
-			found = true;
-		}
+	r = &h->regions[i];
+	if (i < h->nr_regions && r->addr <= (const char *)addr) {
+		offset = (const char *)addr - r->addr;
+		found = len <= r->size - offset;
+		*buf = (struct dd_buf){ .region = r->id, .offset = offset, .length = len };
 	}
 	pthread_rwlock_unlock(&h->region_lock);
 	return found;
 }
 
+/* Where a buffer is mapped; NULL if there is none. */
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
 {
 	void *addr = NULL;
 
-	if (!buf->region)
-		return NULL;
 	pthread_rwlock_rdlock(&h->region_lock);
-	for (size_t i = 0; i < h->nr_regions; i++) {
-		if (h->regions[i].id == buf->region) {
+	for (size_t i = 0; buf->region && i < h->nr_regions && !addr; i++)
+		if (h->regions[i].id == buf->region)
 			addr = h->regions[i].addr + buf->offset;
-			break;
-		}
-	}
 	pthread_rwlock_unlock(&h->region_lock);
 	return addr;
 }
@@ -132,28 +124,10 @@ void ddi_memlock_reason(struct dd *h, const char *what)
 		   (unsigned long long)info.memlock_used / 1024);
 }
 
-static int region_map(struct dd *h, const struct dd_region_alloc *ra,
-		      void **addr)
-{
-	struct ddi_region r = { .size = ra->length, .id = ra->region };
-	int ret;
-
-	r.addr = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd,
-		      ra->offset);
-	if (r.addr == MAP_FAILED)
-		return -errno;
-	pthread_rwlock_wrlock(&h->region_lock);
-	ret = region_insert(h, &r);
-	pthread_rwlock_unlock(&h->region_lock);
-	if (ret)
-		munmap(r.addr, r.size);
-	*addr = r.addr;
-	return ret;
-}
-
 DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 {
 	struct dd_region_alloc ra = { .size = sizeof(ra), .length = size };
+	struct ddi_region r;
 	char what[32];
 	int ret;
 
@@ -164,18 +138,27 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 		return -EINVAL;
 
 	ret = ddi_ioctl(h, DD_IOC_REGION_ALLOC, &ra);
-	if (ret < 0) {
-		ddi_reason_kernel(h, ret);
-		if (ret == -EDQUOT) {
-			snprintf(what, sizeof(what), "%zu KiB more",
-				 (size + 1023) / 1024);
-			ddi_memlock_reason(h, what);
-		}
-		return ddi_error(ret);
+	ddi_reason_kernel(h, ret);
+	if (ret == -EDQUOT) {
+		snprintf(what, sizeof(what), "%zu KiB more", (size + 1023) / 1024);
+		ddi_memlock_reason(h, what);
 	}
-	ret = region_map(h, &ra, addr);
+	if (ret < 0)
+		return ddi_error(ret);
+	r = (struct ddi_region){ .size = ra.length, .id = ra.region };
+	r.addr = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, ra.offset);
+	ret = -errno;
+	if (r.addr != MAP_FAILED) {
+		pthread_rwlock_wrlock(&h->region_lock);
+		ret = region_insert(h, &r);
+		pthread_rwlock_unlock(&h->region_lock);
+		if (ret)
+			munmap(r.addr, r.size);
+	}
 	if (ret)
 		ddi_ioctl_id(h, DD_IOC_REGION_FREE, ra.region);
+	else
+		*addr = r.addr;
 	return ddi_error(ret);
 }
 

@@ -12,15 +12,6 @@
 #include "region.h"
 #include "send.h"
 
-/* The first words of a queue entry, written with one store. */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define DD_SQE_WORD(op, flags, words)	((uint64_t)(op) | (uint64_t)(flags) << 8 | \
-					 (uint64_t)(words) << 16)
-#else
-#define DD_SQE_WORD(op, flags, words)	((uint64_t)(op) << 56 | (uint64_t)(flags) << 48 | \
-					 (uint64_t)(words) << 40)
-#endif
-
 #define SEND_OPTIONS	(DD_SEND_BLOCK | DD_SEND_UNWIRED | DD_SEND_DMA)
 
 /* Check what does not depend on the connection. */
@@ -91,7 +82,8 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 		flags |= DD_SQE_REGION;
 		sqe->src = buf.offset;
 	}
-	*(ddi_word *)&sqe->opcode = DD_SQE_WORD(DD_OP_PUT, flags, rq->metacount);
+	/* With one store. */
+	memcpy(&sqe->opcode, (const __u8[8]){ DD_OP_PUT, flags, rq->metacount }, 8);
 	sqe->dst = rq->roffset;
 	sqe->len = rq->len;
 	sqe->region = buf.region;
@@ -269,32 +261,26 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *
 }
 
 /*
- * At the connecting end of RPC and SPLIT. A split request counts as outstanding before
- * it is sent: another thread may consume its reply before the system call returns.
+ * Send on a locked connection what its type allows, and unlock it. A request of SPLIT
+ * counts as outstanding before it is sent: another thread may consume its reply before
+ * the system call returns. A close of the other end is reported in any case.
  */
-static int send_guarded(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
-{
-	int ret;
-
-	if (c->type == DD_TYPE_RPC)
-		return -EBADTYPE;
-	/* A close of the other end is reported in any case. */
-	if (ddi_load_acquire(&c->outstanding) && !ddi_load(&c->cell->error))
-		return -ESLOTBUSY;
-	ddi_store(&c->outstanding, 1);
-	ret = ddi_send_locked(h, c, rq);
-	if (ret)
-		ddi_store(&c->outstanding, 0);
-	return ret;
-}
-
-/* Send on a locked connection, and unlock it. */
 static int send_unlock(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
-	int ret = ddi_unlikely(c->guarded) ? send_guarded(h, c, rq) :
-					     ddi_send_locked(h, c, rq);
+	int ret = 0;
 
-	if (ddi_unlikely(rq->options & DD_SEND_BLOCK) && !ret) {
+	if (c->guarded && c->type == DD_TYPE_RPC)
+		ret = -EBADTYPE;
+	else if (c->guarded && ddi_load_acquire(&c->outstanding) &&
+		 !ddi_load(&c->cell->error))
+		ret = -ESLOTBUSY;
+	if (!ret) {
+		ddi_store(&c->outstanding, c->guarded);
+		ret = ddi_send_locked(h, c, rq);
+		if (ret)
+			ddi_store(&c->outstanding, 0);
+	}
+	if (!ret && rq->options & DD_SEND_BLOCK) {
 		ret = ddi_send_wait(h, c, DD_DONE_SENT, ddi_submitted(c), DD_FOREVER);
 		return ret < 0 ? ret : 0;
 	}

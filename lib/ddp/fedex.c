@@ -5,14 +5,16 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <limits.h>
+#include <linux/futex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "fedex.h"
-#include "probe.h"
 #include "recv.h"
 #include "send.h"
 #include "wait.h"
@@ -21,13 +23,13 @@
 #undef ddrecv
 #undef ddcall
 
-/* SERVE_WINDOW() and CONN_WINDOW() in flags. */
+/* SERVE_WINDOW(), CONN_WINDOW() and SERVE_PERUSER() in flags. */
 #define WINDOW_FLAGS	(0xfff << 16)
-/* SERVE_PERUSER() in flags. */
-#define PERUSER_FLAGS	(0xff << 8)
 #define WINDOW_GET(f)	(((f) & WINDOW_FLAGS) >> 16)
+#define PERUSER_FLAGS	(0xff << 8)
+#define PERUSER_GET(f)	(((f) & PERUSER_FLAGS) >> 8)
 
-/* The other flags are attributes of the core. */
+/* The other flags, and the options, are the core's. */
 #define SERVE_FLAGS	(SERVE_NOTELIST | SERVE_DOACCEPT | SERVE_NODIRECT | \
 			 SERVE_DIRECT_ANY | SERVE_CLOSE | SERVE_SAMEUSER)
 #define CONN_FLAGS	(CONN_NOTELIST | CONN_NODIRECT | CONN_DIRECT_ANY)
@@ -35,11 +37,10 @@ _Static_assert(SERVE_NOTELIST == DD_ATTR_LIST && SERVE_DOACCEPT == DD_ATTR_ACCEP
 	       SERVE_NODIRECT == DD_ATTR_NODIRECT &&
 	       SERVE_DIRECT_ANY == DD_ATTR_DIRECT_ANY && SERVE_CLOSE == DD_ATTR_CLOSE &&
 	       SERVE_SAMEUSER == DD_ATTR_SAME_USER && CONN_NOTELIST == DD_ATTR_LIST &&
-	       CONN_NODIRECT == DD_ATTR_NODIRECT &&
-	       CONN_DIRECT_ANY == DD_ATTR_DIRECT_ANY, "flags");
+	       CONN_NODIRECT == DD_ATTR_NODIRECT && CONN_DIRECT_ANY == DD_ATTR_DIRECT_ANY &&
+	       RECV_SLEEP == DD_RECV_SLEEP && RECV_INTR == DD_RECV_INTR, "flags");
 
 #define RECV_OPTIONS	(RECV_SLEEP | RECV_NOBLOCK | RECV_TIMEOUT | RECV_INTR)
-
 #define NSEC_PER_TICK	(DDI_NSEC_PER_SEC / SBP_HZ)
 
 /*
@@ -61,13 +62,28 @@ static inline int result(int ret)
 	return ddi_unlikely(ret < 0) ? fail(ret) : ret;
 }
 
+/* The same, of a call that creates something. */
+static int result_id(int ret, int *id)
+{
+	if (ret < 0)
+		return fail(ret);
+	*id = ret;
+	return 0;
+}
+
+/* For calls that take an id; NULL, as long as there is no handle, gives EBADID. */
+static struct dd *handle_have(void)
+{
+	return ddi_load_acquire(&default_handle);
+}
+
 /*
  * For calls that need the device, whatever their arguments; @fresh: for ddalloc(), the
  * first call of any program.
  */
 static int handle_get(struct dd **handle, bool fresh)
 {
-	struct dd *old = ddi_load_acquire(&default_handle);
+	struct dd *old = handle_have();
 	int ret;
 
 	*handle = old;
@@ -86,42 +102,24 @@ static int handle_get(struct dd **handle, bool fresh)
 	return 0;
 }
 
-/* For calls that take an id; NULL, as long as there is no handle, gives EBADID. */
-static struct dd *handle_have(void)
-{
-	return ddi_load_acquire(&default_handle);
-}
-
 int DD_API ddserve(const char *name, int flags, int maxconn,
 		   address_t recvbase, size_t recvsize,
 		   address_t replybase, size_t replysize,
 		   noteid_t *noteid, servid_t *servid)
 {
 	struct dd_serve_attr attr = {
-		.size = sizeof(attr),
-		.flags = flags & SERVE_FLAGS,
-		.maxconn = maxconn,
-		.window = WINDOW_GET(flags),
-		.recv = recvbase,
-		.recv_size = recvsize,
-		.send = replybase,
-		.send_size = replysize,
-		.peruser = (flags & PERUSER_FLAGS) >> 8,
+		.size = sizeof(attr), .flags = flags & SERVE_FLAGS, .maxconn = maxconn,
+		.window = WINDOW_GET(flags), .peruser = PERUSER_GET(flags),
+		.recv = recvbase, .recv_size = recvsize,
+		.send = replybase, .send_size = replysize,
 	};
 	struct dd *h;
-	int ret;
 
 	if (flags & ~(SERVE_FLAGS | PERUSER_FLAGS | WINDOW_FLAGS) || maxconn <= 0 ||
 	    !noteid || !servid)
 		return fail(-EINVAL);
 	attr.list = *noteid;
-	ret = handle_get(&h, false);
-	if (!ret)
-		ret = dd_serve(h, name, &attr, noteid);
-	if (ret < 0)
-		return fail(ret);
-	*servid = ret;
-	return 0;
+	return result_id(handle_get(&h, false) ?: dd_serve(h, name, &attr, noteid), servid);
 }
 
 int DD_API ddconn(const char *name, int node, int type, int flags,
@@ -130,34 +128,22 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 		  connid_t *connid, noteid_t *noteid)
 {
 	struct dd_connect_attr attr = {
-		.size = sizeof(attr),
-		.flags = flags & CONN_FLAGS,
-		.type = type,
-		.window = WINDOW_GET(flags),
-		.send = sendbase,
-		.send_size = sendsize,
-		.recv = replybase,
-		.recv_size = replysize,
+		.size = sizeof(attr), .flags = flags & CONN_FLAGS, .type = type,
+		.window = WINDOW_GET(flags), .send = sendbase, .send_size = sendsize,
+		.recv = replybase, .recv_size = replysize,
 	};
 	struct dd *h;
 	int ret;
 
+	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
+	    type > TYPE_SSTREAM || !connid || (!noteid && type != TYPE_RPC))
+		return fail(-EINVAL);
 	if (type == TYPE_RPC)
 		noteid = NULL;
-	else if (!noteid)
-		return fail(-EINVAL);
-	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
-	    type > TYPE_SSTREAM || !connid)
-		return fail(-EINVAL);
 	attr.list = noteid ? *noteid : 0;
-	ret = handle_get(&h, false);
-	if (!ret)
-		ret = dd_connect(h, name, node, &attr, noteid);
+	ret = handle_get(&h, false) ?: dd_connect(h, name, node, &attr, noteid);
 	/* DDP-30 has one error for all that a node may lack. */
-	if (ret < 0)
-		return fail(ret == -EPROTO ? -EBADSERVER : ret);
-	*connid = ret;
-	return 0;
+	return result_id(ret == -EPROTO ? -EBADSERVER : ret, connid);
 }
 
 int DD_API ddclose(connid_t connid)
@@ -221,19 +207,12 @@ static inline int timeout_get(option_t options, timeout_t ticks, int64_t *timeou
 	return 0;
 }
 
-/* The core's options that select how to wait have the same values. */
-_Static_assert(RECV_SLEEP == DD_RECV_SLEEP && RECV_INTR == DD_RECV_INTR, "options");
-
 /* ddrecv() passes its result to the core as it is. */
-#define SAME(field, brief)						\
-	_Static_assert(offsetof(ddrecv_desc_t, field) ==		\
-		       offsetof(struct ddi_brief, brief), #field)
-SAME(msgaddr, addr);
-SAME(msgsize, len);
-SAME(connid, conn);
-SAME(servid, service);
-SAME(metad, meta);
-SAME(metacount, meta_count);
+#define SAME(field, brief)	(offsetof(ddrecv_desc_t, field) ==		\
+				 offsetof(struct ddi_brief, brief))
+_Static_assert(SAME(msgaddr, addr) && SAME(msgsize, len) && SAME(connid, conn) &&
+	       SAME(servid, service) && SAME(metad, meta) &&
+	       SAME(metacount, meta_count), "layout");
 
 int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
 		  timeout_t ticks)
@@ -260,8 +239,8 @@ int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 	struct dd_msg msg;
 	int ret;
 
-	ret = timeout_get(options, timeout, &limit);
-	if (ret || options & RECV_NOBLOCK || !repaddr || !repsize)
+	if (timeout_get(options, timeout, &limit) || options & RECV_NOBLOCK ||
+	    !repaddr || !repsize)
 		return fail(-EINVAL);
 	ret = dd_call(handle_have(), connid, saddr, ssize, &msg,
 		      options & (RECV_SLEEP | RECV_INTR), limit);
@@ -272,28 +251,60 @@ int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 	return 0;
 }
 
+/*
+ * The protocol requires EINVAL for a bad pointer of ddconninfo() and ddpoll(); other
+ * calls check for NULL only. So find out whether memory can be accessed, without
+ * accessing it. Ranges are no longer than the smallest page: probe both of their ends.
+ */
+
+/*
+ * The kernel copies the signal set before it finds that the first argument is
+ * invalid: the result is EFAULT or EINVAL, and nothing else happens.
+ */
+static bool word_readable(uintptr_t addr)
+{
+	return !syscall(SYS_rt_sigprocmask, ~0, addr & ~7ul, NULL, 8) || errno != EFAULT;
+}
+
+/*
+ * The kernel adds 0 to the word atomically, so a concurrent store of another thread
+ * is not lost. No thread waits on @here, and the comparison is never true, so that
+ * no waiter on the word is woken.
+ */
+static bool word_writable(uintptr_t addr)
+{
+	uint32_t here = 0, op = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_LT, -2048);
+
+	return syscall(SYS_futex, &here, FUTEX_WAKE_OP_PRIVATE, 0, NULL, addr & ~3ul,
+		       op) >= 0 || errno != EFAULT;
+}
+
+static bool range_good(const void *start, size_t len, bool (*good)(uintptr_t addr))
+{
+	uintptr_t addr = (uintptr_t)start;
+	int saved = errno;
+	bool ret = addr + len > addr && good(addr) && good(addr + len - 1);
+
+	errno = saved;
+	return ret;
+}
+
 int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
 {
 	struct dd_conn_desc desc;
 	int ret;
 
-	if (!ddi_writable(conninfo, sizeof(*conninfo)))
+	if (!range_good(conninfo, sizeof(*conninfo), word_writable))
 		return fail(-EINVAL);
 	ret = dd_conn_info(handle_have(), connid, &desc);
 	if (ret)
 		return fail(ret);
 	*conninfo = (conninfo_t){
-		.node = desc.node,
-		.noteid = desc.list,
-		.sendbase = desc.send,
-		.sendsize = desc.send_size,
-		.recvbase = desc.recv,
-		.recvsize = desc.recv_size,
+		.node = desc.node, .noteid = desc.list, .pid = desc.pid, .uid = desc.uid,
+		.sendbase = desc.send, .sendsize = desc.send_size,
+		.recvbase = desc.recv, .recvsize = desc.recv_size,
 		.msgid_send = desc.submitted & INT_MAX,
-		.msgid_recv = desc.received & INT_MAX,
-		.remotesize = desc.peer_size,
-		.pid = desc.pid,
-		.uid = desc.uid,
+		.msgid_recv = desc.received & INT_MAX, .remotesize = desc.peer_size,
 	};
 	return 0;
 }
@@ -303,7 +314,7 @@ static int timeval_get(const timeval_t *tv, int64_t *timeout)
 	*timeout = DD_FOREVER;
 	if (!tv)
 		return 0;
-	if (!ddi_readable(tv, sizeof(*tv)) || tv->tv_sec < 0 ||
+	if (!range_good(tv, sizeof(*tv), word_readable) || tv->tv_sec < 0 ||
 	    tv->tv_usec < 0 || tv->tv_usec >= 1000000)
 		return -EINVAL;
 	if (__builtin_mul_overflow(tv->tv_sec, DDI_NSEC_PER_SEC, timeout) ||
@@ -314,26 +325,22 @@ static int timeval_get(const timeval_t *tv, int64_t *timeout)
 
 int DD_API ddpoll(int count, noteid_t *notelist, timeval_t *timeout)
 {
+	struct dd *h = handle_have();
 	int64_t limit;
-	struct dd *h;
-	int ret;
 
 	if (count < 0 || count > DD_WAIT_MAX || timeval_get(timeout, &limit) ||
-	    (count &&
-	     !ddi_writable(notelist, count * sizeof(*notelist))))
+	    (count && !range_good(notelist, count * sizeof(*notelist), word_writable)))
 		return fail(-EINVAL);
-	ret = count ? 0 : handle_get(&h, false);
-	return result(ret ? ret : dd_poll(handle_have(), notelist, count, limit));
+	return result((count ? 0 : handle_get(&h, false)) ?:
+		      dd_poll(h, notelist, count, limit));
 }
 
 address_t DD_API ddalloc(size_t size)
 {
 	struct dd *h;
 	void *addr;
-	int ret = size ? handle_get(&h, true) : -EINVAL;
+	int ret = size ? handle_get(&h, true) ?: dd_alloc(h, size, &addr) : -EINVAL;
 
-	if (!ret)
-		ret = dd_alloc(h, size, &addr);
 	return ret ? fail(ret), NULL : addr;
 }
 
@@ -360,9 +367,8 @@ int DD_API ddready(noteid_t noteid)
 static int number_of(int (*call)(struct dd *h))
 {
 	struct dd *h;
-	int ret = handle_get(&h, false);
 
-	return result(ret ? ret : call(h));
+	return result(handle_get(&h, false) ?: call(h));
 }
 
 int DD_API ddmynode(void)
@@ -380,63 +386,47 @@ int DD_API ddpacketssize(void)
 	return number_of(dd_packet_size);
 }
 
-/* The limit that EMEMLOCK is about. */
-static void memlock_text(char *buf, size_t size)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &limit))
-		return;
-	snprintf(buf, size, " (the limit is %llu KiB)",
-		 (unsigned long long)limit.rlim_cur / 1024);
-}
-
 /*
- * The reason that ddconn(), ddserve(), ddalloc() or ddfd() has recorded. Other calls
- * that fail with these numbers clear it, so it is never that of an earlier call.
+ * What the number does not say: the limit of EMEMLOCK, or the reason that ddconn(),
+ * ddserve(), ddalloc() or ddfd() has recorded. Other calls that fail with these numbers
+ * clear it, so it is never that of an earlier call.
  */
 static void reason_text(int error, char *buf, size_t size)
 {
-	char reason[256] = "";
 	struct dd *h = handle_have();
+	struct rlimit limit;
 
-	if (!ddi_alive(h)) {
-		if (error == ENOCMP)
-			snprintf(reason, sizeof(reason), "there is no /dev/dd: 'modprobe dd' loads the module");
-	} else if (error == ENOCMP) {
+	if (error == EMEMLOCK && !getrlimit(RLIMIT_MEMLOCK, &limit))
+		snprintf(buf, size, "the limit is %llu KiB",
+			 (unsigned long long)limit.rlim_cur / 1024);
+	else if (error == ENOCMP && !ddi_alive(h))
+		snprintf(buf, size, "there is no /dev/dd: 'modprobe dd' loads the module");
+	else if (error == ENOCMP)
 		/* The device is open, so it is the node. */
-		snprintf(reason, sizeof(reason), "node %d, this one, is down: 'ddctl node up' starts it",
+		snprintf(buf, size, "node %d, this one, is down: 'ddctl node up' starts it",
 			 dd_node(h));
-	} else if (!ddi_reason_of(h, -error, reason, sizeof(reason)) &&
-		   error == EBADSERVER) {
-		ddi_reason_of(h, -EPROTO, reason, sizeof(reason));
-	}
-	if (*reason)
-		snprintf(buf, size, " (%s)", reason);
+	else if ((error == EBADSERVER || error == ENORESOURCE || error == EEXIST) &&
+		 ddi_alive(h) && !ddi_reason_of(h, -error, buf, size) &&
+		 error == EBADSERVER)
+		ddi_reason_of(h, -EPROTO, buf, size);
 }
 
 void DD_API dderror(const char *string, ...)
 {
-	char detail[260] = "", *what = NULL;
+	char detail[256] = "", *what = NULL;
 	int error = errno, cancel;
 	va_list args;
 
-	if (error == EMEMLOCK)
-		memlock_text(detail, sizeof(detail));
-	else if (error == EBADSERVER || error == ENORESOURCE ||
-		 error == ENOCMP || error == EEXIST)
-		reason_text(error, detail, sizeof(detail));
+	reason_text(error, detail, sizeof(detail));
 	/* Disable cancellation: a cancelled thread would leave stderr locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	if (string && *string) {
-		va_start(args, string);
-		if (vasprintf(&what, string, args) < 0)
-			what = NULL;
-		va_end(args);
-	}
+	va_start(args, string);
+	if (!string || !*string || vasprintf(&what, string, args) < 0)
+		what = NULL;
+	va_end(args);
 	/* stderr has no buffer: one call is one write(), so lines do not mix. */
-	fprintf(stderr, "%s%s%s%s\n", what ? what : "", what ? ": " : "",
-		dd_strerror(error), detail);
+	fprintf(stderr, "%s%s%s%s%s%s\n", what ? what : "", what ? ": " : "",
+		dd_strerror(error), *detail ? " (" : "", detail, *detail ? ")" : "");
 	free(what);
 	pthread_setcancelstate(cancel, NULL);
 	errno = error;
