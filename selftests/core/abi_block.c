@@ -229,9 +229,6 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 	ASSERT_EQ(0, raw_alloc(&other.r, 2 * PAGE, &other.m));
 	raw_connect_args(&other.c, shop.name, &other.m);
 	EXPECT_EQ(0, raw_connect(&other.r, &other.c));
-	raw_close(&cl.r);
-	raw_close(&other.r);
-	raw_close(&shop.r);
 }
 
 /* --- permission to connect ------------------------------------------------*/
@@ -290,7 +287,6 @@ TEST(a_service_may_be_for_one_user)
 	EXPECT_EQ(1, may(&shop, BOB));
 	EXPECT_EQ(1, may(&shop, 0));
 	EXPECT_EQ(0, may(&shop, ALICE));
-	raw_close(&shop.r);
 }
 
 TEST(a_service_may_be_for_one_group)
@@ -308,7 +304,6 @@ TEST(a_service_may_be_for_one_group)
 	ASSERT_EQ(0, setegid(group));
 	EXPECT_EQ(1, may(&shop, ALICE));
 	ASSERT_EQ(0, setegid(0));
-	raw_close(&shop.r);
 }
 
 TEST(one_user_has_no_more_than_its_share)
@@ -333,8 +328,6 @@ TEST(one_user_has_no_more_than_its_share)
 	EXPECT_EQ(0, client_connect(&a[2], ALICE));
 	for (i = 0; i < 3; i++)
 		raw_close(&a[i].r);
-	raw_close(&b.r);
-	raw_close(&shop.r);
 }
 
 TEST(bad_limits_of_a_service_are_refused)
@@ -346,7 +339,6 @@ TEST(bad_limits_of_a_service_are_refused)
 	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, ALICE, 1, 0));
 	raw_close(&shop.r);
 	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, 0, 1, 2));
-	raw_close(&shop.r);
 }
 
 /* --- what is in it ---------------------------------------------------------*/
@@ -394,10 +386,6 @@ TEST(messages_of_another_client_are_not_shown)
 	ASSERT_EQ(0, client_connect(&a, 0));
 	ASSERT_EQ(0, way_open(&a.r, a.c.conn, &w));
 	EXPECT_EQ(0, w.block[0]);
-	raw_close(&a.r);
-	raw_close(&b.r);
-	raw_close(&c.r);
-	raw_close(&shop.r);
 }
 
 DD_TEST_MAIN

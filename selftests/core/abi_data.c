@@ -168,7 +168,6 @@ TEST_F(data, a_page_and_its_edges)
 			    big.cmem.at + big.c.send.offset + PAGE - 5, size));
 	EXPECT_EQ(0, to[2 * PAGE - 4]);
 	EXPECT_EQ(0, to[2 * PAGE - 3 + size]);
-	pair_close(&big);
 }
 
 /* --- bounds ----------------------------------------------------------------*/
@@ -410,7 +409,6 @@ TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 {
 	int fd = self->p.cl.fd;
 	struct dd_note n;
-	pid_t pid;
 
 	queue_one(self);
 	EXPECT_ERR(ENOENT, ring(self, 0));
@@ -419,13 +417,10 @@ TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn | 1ll << 62));
 	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn ^ 1));
 	EXPECT_ERR(ENOENT, ring(self, self->p.cmem.id));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(ring(self, self->p.c.conn) == -1);
 		CHILD_CHECK(errno == ESTALE);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_EQ(1, ring(self, self->p.c.conn));
 	EXPECT_TRUE(take(self, &n));
@@ -629,12 +624,9 @@ TEST(a_list_grows_while_messages_arrive)
 TEST_F(data, closed_by_the_server)
 {
 	__u64 there = pair_server_conn(&self->p);
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
-			      .len = 8 };
 	struct dd_note n;
 
-	ASSERT_EQ(1, raw_submit(&self->p.srv, self->p.s.cells_unit, there,
-				&sqe));
+	ASSERT_EQ(1, raw_send(&self->p.srv, self->p.s.cells_unit, there, 0, 0, 8));
 	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
 	EXPECT_EQ(ECONNRESET, self->cell->error);
 	EXPECT_ERR(ECONNRESET, pair_request(&self->p, 0, 0, 8));
@@ -652,12 +644,10 @@ TEST_F(data, closed_by_the_server)
 TEST_F(data, a_close_note_follows_withheld_messages)
 {
 	__u64 there = pair_server_conn(&self->p);
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
-			      .len = 8 };
 	struct dd_note n;
 	int sent = 0, got = 0;
 
-	while (raw_submit(&self->p.srv, self->p.s.cells_unit, there, &sqe) == 1)
+	while (raw_send(&self->p.srv, self->p.s.cells_unit, there, 0, 0, 8) == 1)
 		sent++;
 	EXPECT_EQ(2, sent);
 	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
@@ -698,14 +688,11 @@ TEST(a_close_note_comes_after_the_error_in_the_cell)
 		p.c.list = 0;
 		ASSERT_EQ(0, raw_connect(&p.cl, &p.c));
 	}
-	pair_close(&p);
 }
 
 TEST_F(data, closed_by_the_client)
 {
 	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
-			      .len = 8 };
 	__u64 id = pair_server_conn(&self->p);
 	struct dd_note n;
 
@@ -713,8 +700,7 @@ TEST_F(data, closed_by_the_client)
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
 	EXPECT_EQ(ECONNRESET, there->error);
 	EXPECT_EQ(id, there->conn);
-	EXPECT_ERR(ECONNRESET, raw_submit(&self->p.srv, self->p.s.cells_unit, id,
-					  &sqe));
+	EXPECT_ERR(ECONNRESET, raw_send(&self->p.srv, self->p.s.cells_unit, id, 0, 0, 8));
 	ASSERT_TRUE(take(self, &n));
 	EXPECT_EQ(DD_NOTE_DATA, n.type);
 	/* The serving end gets no note of the close. */
@@ -793,24 +779,16 @@ TEST(a_block_waits_until_its_old_direct_notes_are_read)
 
 TEST_F(data, accepted_connections_have_a_note_and_a_list)
 {
-	struct dd_conn_info i = { .size = sizeof(i) };
+	struct dd_conn_info i;
 	struct dd_connect c;
 	struct dd_serve s;
-	struct mem m[2];
 	struct dd_note n;
 
-	ASSERT_EQ(0, raw_alloc(&self->p.srv, 4 * PAGE, &m[0]));
-	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[1]));
-	raw_serve_args(&s, "accepts", 2, &m[0]);
-	s.flags = DD_SERVE_ACCEPT;
-	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
-	raw_connect_args(&c, "accepts", &m[1]);
-	ASSERT_EQ(0, raw_connect(&self->p.cl, &c));
+	ASSERT_EQ(0, pair_more(&self->p, "accepts", DD_SERVE_ACCEPT, &s, &c));
 	ASSERT_TRUE(raw_take(&self->p.srv, s.list_unit, &n));
 	EXPECT_EQ(DD_NOTE_CONN, n.type);
 	EXPECT_EQ(s.service, (__u32)n.cookie);
-	i.conn = n.conn;
-	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_CONN_INFO, &i));
+	ASSERT_EQ(0, raw_conn_info(&self->p.srv, n.conn, &i));
 	EXPECT_NE(s.list, i.list);
 	EXPECT_NE(s.list_unit, i.list_unit);
 	ASSERT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));

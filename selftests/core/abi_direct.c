@@ -15,11 +15,7 @@
 
 static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
 {
-	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
-				  .what = DD_WAIT_RING, .value = pos,
-				  .timeout = timeout };
-
-	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+	return raw_conn_wait(r, conn, DD_WAIT_RING, pos, timeout);
 }
 
 FIXTURE(direct) {
@@ -129,18 +125,18 @@ TEST_F(direct, the_kernel_may_deposit)
 TEST_F(direct, counts_for_reports)
 {
 	long long before = raw_node_count("direct"), ops = raw_node_count("ops");
-	struct dd_conn_info i = { .size = sizeof(i) };
+	struct dd_conn_info i;
 	struct pair *p = &self->p;
 	struct dd_cell *cell = raw_cell(&p->cl, p->c.cell_unit);
 	const __u64 count = (1ull << 32) + 7;
+	__u64 there;
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
 	memcpy(cell->sq[0].meta, &count, sizeof(count));
-	i.conn = p->c.conn;
-	ASSERT_EQ(0, raw_ioctl(&p->cl, DD_IOC_CONN_INFO, &i));
+	ASSERT_EQ(0, raw_conn_info(&p->cl, p->c.conn, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.submitted);
-	i.conn = pair_server_conn(p);
-	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
+	there = pair_server_conn(p);
+	ASSERT_EQ(0, raw_conn_info(&p->srv, there, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.received);
 	EXPECT_EQ(0, system("ddctl -j conn | jq -e 'any(.[]; .direct and "
 			    ".submitted == 4294967303 and .role == \"client\") and "
@@ -150,7 +146,7 @@ TEST_F(direct, counts_for_reports)
 			    ".received == 4294967303)' >/dev/null"));
 	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
 	EXPECT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
-	ASSERT_EQ(0, raw_ioctl(&p->srv, DD_IOC_CONN_INFO, &i));
+	ASSERT_EQ(0, raw_conn_info(&p->srv, there, &i));
 	EXPECT_EQ((1ull << 32) + 7, i.received);
 	EXPECT_EQ(before + (1ll << 32) + 7, raw_node_count("direct"));
 	EXPECT_EQ(0, system("ddctl -j service | jq -e 'any(.[]; "
@@ -275,8 +271,6 @@ TEST(rings_of_many_lists)
 {
 	static __u64 ids[RINGS + 2];
 	struct dd_connect c[RINGS + 1];
-	struct dd_conn_list l = { .size = sizeof(l), .count = RINGS + 2,
-				  .conns = (uintptr_t)ids };
 	long long used;
 	struct pair p;
 	struct mem m;
@@ -293,9 +287,7 @@ TEST(rings_of_many_lists)
 		c[i].flags = DD_CONNECT_ANON;
 		ASSERT_EQ(0, raw_connect(&p.cl, &c[i]));
 	}
-	l.service = p.s.service;
-	ASSERT_EQ(0, raw_ioctl(&p.srv, DD_IOC_CONN_LIST, &l));
-	ASSERT_EQ(RINGS + 2, l.count);
+	ASSERT_EQ(RINGS + 2, raw_conns(&p.srv, p.s.service, ids, RINGS + 2));
 	used = memlock_used(&p.srv);
 	/* The first one is the pair's own, with a larger block. */
 	for (n = 0; n < RINGS + 1 && !way_grant(&p.srv, ids[n + 1], &w); n++)
@@ -307,7 +299,6 @@ TEST(rings_of_many_lists)
 	/* The rings of a closed list make room for others. */
 	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, c[0].conn));
 	EXPECT_EQ(0, way_grant(&p.srv, ids[n + 1], &w));
-	pair_close(&p);
 }
 
 /* --- what is refused -------------------------------------------------------*/
@@ -352,7 +343,6 @@ TEST(blocks_that_are_not_whole_pages)
 	EXPECT_ERR(EOPNOTSUPP, way_grant(&p.cl, p.c.conn, &w));
 	/* The blocks of the other direction are. */
 	EXPECT_EQ(0, way_grant(&p.srv, pair_server_conn(&p), &w));
-	pair_close(&p);
 }
 
 /*
@@ -485,7 +475,6 @@ TEST(more_senders_than_rings)
 	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
 	for (i = 0; i < N; i++)
 		raw_close(&r[i]);
-	pair_close(&p);
 }
 
 /* Slots of closed connections are reserved until their notes have been read. */
@@ -529,7 +518,6 @@ TEST(slots_of_closed_connections_stay_reserved_until_read)
 	ASSERT_EQ(0, raw_connect(&p.cl, &c));
 	ASSERT_EQ(0, way_grant(&p.cl, c.conn, &w));
 	EXPECT_EQ(first.d.notes, w.d.notes);
-	pair_close(&p);
 }
 
 static bool parameter(const char *value)
@@ -890,7 +878,6 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	}
 	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	EXPECT_EQ(ring, second->ring);
-	raw_close(&r);
 }
 
 DD_TEST_MAIN

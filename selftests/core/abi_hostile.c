@@ -130,7 +130,6 @@ static size_t used_bytes(const struct pair *p, bool server)
 static void scribbler(unsigned int seed, int rounds)
 {
 	double end = dd_now() + BUDGET;
-	struct dd_note n;
 	struct pair p;
 	size_t sb, cb;
 	__u64 there;
@@ -152,7 +151,6 @@ static void scribbler(unsigned int seed, int rounds)
 		raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
 		raw_op(&p.cl, DD_IOC_LIST_KICK, p.c.list);
 	}
-	(void)n;
 	/* Whatever its state is, the service can be ended. */
 	CHILD_CHECK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn) == 0);
 	CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == 0);
@@ -195,7 +193,6 @@ static void racer(unsigned int seed, int rounds)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 64 };
-	struct dd_list_wait w = { .size = sizeof(w), .count = 1, .timeout = 1 };
 	double end = dd_now() + BUDGET;
 	pthread_t t;
 	int i;
@@ -212,8 +209,7 @@ static void racer(unsigned int seed, int rounds)
 		raw_op(&shared.cl, DD_IOC_DOORBELL, shared.c.conn);
 		raw_list(&shared.srv, shared.s.list_unit)->head = i % 32;
 		raw_op(&shared.srv, DD_IOC_LIST_KICK, list);
-		w.lists = (uintptr_t)&list;
-		raw_ioctl(&shared.srv, DD_IOC_LIST_WAIT, &w);
+		raw_list_wait(&shared.srv, list, 1);
 	}
 	stop_scribbling = true;
 	pthread_join(t, NULL);
@@ -271,7 +267,6 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 		}
 		ASSERT_EQ(i, seen);
 	}
-	pair_close(&p);
 }
 
 /* --- random calls ----------------------------------------------------------*/
@@ -509,7 +504,7 @@ static pid_t storm_start(struct storm *storm, int i, unsigned int seed)
 static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
 		      const struct dd_serve *s, const struct mem *mem)
 {
-	struct dd_conn_info info = { .size = sizeof(info) };
+	struct dd_conn_info info;
 	struct storm_message m;
 	struct dd_note n;
 
@@ -517,8 +512,7 @@ static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
 		return 0;
 	ASSERT_EQ(sizeof(m), n.len);
 	memcpy(&m, mem->at + (n.cookie >> 32) * 256, sizeof(m));
-	info.conn = n.conn;
-	EXPECT_EQ(0, raw_ioctl(r, DD_IOC_CONN_INFO, &info)) {
+	EXPECT_EQ(0, raw_conn_info(r, n.conn, &info)) {
 		TH_LOG("connection %#llx: errno %d", n.conn, errno);
 	}
 	EXPECT_EQ(info.uid, m.uid);
@@ -567,7 +561,6 @@ TEST(a_storm_of_connections_of_two_users)
 	__atomic_store_n(&storm->stop, true, __ATOMIC_RELEASE);
 	for (i = 0; i < STORM_CLIENTS; i++)
 		ASSERT_CHILD_OK(pid[i]);
-	raw_close(&r);
 }
 
 TEST(random_requests_in_the_queue)
@@ -593,7 +586,6 @@ TEST(random_requests_in_the_queue)
 	}
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
 	EXPECT_UNHARMED(b);
-	pair_close(&p);
 }
 
 DD_TEST_MAIN

@@ -38,29 +38,19 @@ static bool hear(struct line l)
 	return read(l.fd, &c, 1) == 1;
 }
 
-static int conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i)
-{
-	memset(i, 0, sizeof(*i));
-	i->size = sizeof(*i);
-	i->conn = conn;
-	return raw_ioctl(r, DD_IOC_CONN_INFO, i);
-}
-
 /* The only connection of service @id. */
 static __u64 only_conn(const struct raw *r, __u32 id)
 {
 	__u64 conn = 0;
-	struct dd_conn_list l = { .size = sizeof(l), .service = id,
-				  .conns = (uintptr_t)&conn, .count = 1 };
 
-	return raw_ioctl(r, DD_IOC_CONN_LIST, &l) || l.count != 1 ? 0 : conn;
+	return raw_conns(r, id, &conn, 1) == 1 ? conn : 0;
 }
 
 static bool only_conn_is(const struct raw *r, __u32 id, int pid, int uid)
 {
 	struct dd_conn_info i;
 
-	return !conn_info(r, only_conn(r, id), &i) && (int)i.pid == pid &&
+	return !raw_conn_info(r, only_conn(r, id), &i) && (int)i.pid == pid &&
 	       (int)i.uid == uid && i.node == 1;
 }
 
@@ -98,7 +88,7 @@ TEST(pid_uid_and_node_of_the_peer)
 		CHILD_CHECK(become_user(ALICE) == 0);
 		CHILD_CHECK(hear(child));
 		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
-		CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+		CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
 		CHILD_CHECK((pid_t)i.pid == getppid());
 		CHILD_CHECK(i.uid == 0 && i.node == 1);
 		CHILD_CHECK(i.service == 0 && i.block == 0);
@@ -136,7 +126,7 @@ TEST(identity_of_a_dead_peer)
 	 * The pid is reported as long as this end exists: the old one, or none.
 	 */
 	for (k = 0; k < 20; k++) {
-		ASSERT_EQ(0, conn_info(&r, c.conn, &i));
+		ASSERT_EQ(0, raw_conn_info(&r, c.conn, &i));
 		EXPECT_EQ(ECONNRESET, i.closed);
 		EXPECT_EQ(1, i.node);
 		EXPECT_EQ(ALICE, i.uid);
@@ -190,7 +180,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			CHILD_CHECK(getpid() == 1);
 			CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
-			CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+			CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
 			/* The server has no pid in that namespace. */
 			CHILD_CHECK(i.pid == 0);
 			tell(child);
@@ -247,7 +237,7 @@ TEST(uids_are_those_of_the_readers_namespace)
 		CHILD_CHECK(hear(child));
 		raw_connect_args(&c, "identity", &cm);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
-		CHILD_CHECK(conn_info(&cr, c.conn, &i) == 0);
+		CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
 		CHILD_CHECK(i.uid == 65534);
 		CHILD_CHECK((pid_t)i.pid == getppid());
 		tell(child);
@@ -273,20 +263,16 @@ TEST(another_network_namespace_is_another_node)
 	struct dd_serve s, s2;
 	struct raw r, cr, sr;
 	struct mem m, cm, sm;
-	pid_t pid;
 
 	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
 		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == -1);
 		CHILD_CHECK(errno == ECONNREFUSED);
 		/* The name is free in that namespace. */
 		CHILD_CHECK(raw_server(&sr, &sm, &s2, "identity", 1) == 0);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	EXPECT_EQ(0, only_conn(&r, s.service));
 }
 
@@ -380,23 +366,18 @@ TEST(no_serial_comes_twice)
 	EXPECT_TRUE(raw_take(&p.cl, c.list_unit, &n));
 	EXPECT_EQ(c.conn, n.conn);
 	EXPECT_EQ(last, raw_serial(&p.srv, DD_SERIAL_ID(last)));
-	pair_close(&p);
 }
 
 /* --- users -----------------------------------------------------------------*/
 
 TEST(a_user_outside_of_the_group_cannot_open_it)
 {
-	pid_t pid = fork_child();
-
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(setgroups(0, NULL) == 0);
 		CHILD_CHECK(setresgid(65534, 65534, 65534) == 0);
 		CHILD_CHECK(setresuid(65534, 65534, 65534) == 0);
 		CHILD_CHECK(open("/dev/dd", O_RDWR) == -1 && errno == EACCES);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 TEST(users_of_the_group_can_work_with_each_other)
@@ -509,23 +490,18 @@ TEST(a_passed_descriptor_is_of_no_use)
 	ASSERT_EQ(1, send_fd(l.fd, p.cl.fd));
 	ASSERT_CHILD_OK(pid);
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	pair_close(&p);
 }
 
 TEST(an_unused_descriptor_belongs_to_its_opener)
 {
 	struct raw r;
-	pid_t pid;
 
 	r.fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, r.fd);
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE,
 				 MAP_SHARED, r.fd, 0) == MAP_FAILED);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	EXPECT_NE(MAP_FAILED, mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE,
 				   MAP_SHARED, r.fd, 0));
 }
@@ -651,7 +627,6 @@ TEST(a_32_bit_caller_sees_the_same_structures)
 	EXPECT_EQ(-ENOTTY, ioctl32(p.cl.fd, _IO(DD_IOC_TYPE, 0x77), 0));
 	EXPECT_EQ(0, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
 	EXPECT_EQ(-ENOENT, ioctl32(p.cl.fd, DD_IOC_CLOSE, (unsigned long)low));
-	pair_close(&p);
 }
 
 /* The stack of a 32-bit process lies at the end of its address space. */
@@ -681,7 +656,6 @@ TEST(a_32_bit_caller_submits_from_above_2_GiB)
 	EXPECT_EQ(1, s->taken);
 	EXPECT_EQ(0, s->error);
 	EXPECT_EQ(-EFAULT, ioctl32(p.cl.fd, DD_IOC_SUBMIT, high + 2 * PAGE));
-	pair_close(&p);
 }
 
 int main(int argc, char **argv)

@@ -129,12 +129,11 @@ FIXTURE_TEARDOWN(limits)
 
 TEST_F(limits, a_region_is_charged)
 {
-	pid_t pid = fork_child();
 	long long before, with;
 	struct raw r;
 	struct mem m;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
@@ -144,20 +143,17 @@ TEST_F(limits, a_region_is_charged)
 		CHILD_CHECK(raw_free(&r, &m) == 0);
 		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
 				     with - 15 * MIB));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 /* 512 KiB of region and credits that no connection uses. */
 TEST_F(limits, credits_of_an_unused_service)
 {
-	pid_t pid = fork_child();
 	struct dd_serve s;
 	long long before;
 	struct raw r;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
@@ -165,35 +161,29 @@ TEST_F(limits, credits_of_an_unused_service)
 				      DD_SERVE_ACCEPT, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    memlock_used(&r) + SLACK);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 /* 8 KiB of region and a slot for each message that clients might send. */
 TEST_F(limits, slots_of_an_unused_list)
 {
-	pid_t pid = fork_child();
 	struct dd_serve s;
 	long long before;
 	struct raw r;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
 		CHILD_CHECK(serve_big(&r, "slots", 1000, 8, 0, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    1 * MIB);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 /* Lists of connections, without end: each has its own, in the area. */
 TEST_F(limits, area_counts_against_memlock)
 {
-	pid_t pid = fork_child();
 	int made = 0, err = 0;
 	struct dd_connect c;
 	long long before;
@@ -201,7 +191,7 @@ TEST_F(limits, area_counts_against_memlock)
 	struct raw r, srv;
 	struct mem m;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 8 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(raw_open(&srv) == 0);
@@ -229,19 +219,16 @@ TEST_F(limits, area_counts_against_memlock)
 		CHILD_CHECK(made > 10);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    8 * MIB + SLACK);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 TEST_F(limits, all_is_given_back)
 {
-	pid_t pid = fork_child();
 	struct dd_serve s;
 	struct raw r, watch;
 	long long before;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&watch) == 0);
 		before = memlock_used(&watch);
@@ -252,9 +239,7 @@ TEST_F(limits, all_is_given_back)
 		raw_close(&r);
 		CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <=
 				     before + (long long)(128 * PAGE)));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 #define REFUSED	16384	/* connections of the service that is refused */
@@ -273,11 +258,10 @@ static void soft_limit(long long bytes)
 TEST_F(limits, a_service_that_is_refused_at_any_page)
 {
 	long long base, full, cells, at;
-	pid_t pid = fork_child();
 	struct raw r, watch;
 	struct dd_serve s;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&watch) == 0);
 		base = memlock_used(&watch);
@@ -297,22 +281,19 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 					      &s) == -1 && errno == EDQUOT);
 			raw_close(&r);
 		}
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 /* One byte in a pipe keeps a row of pages, which stay charged. */
 TEST_F(limits, pages_in_a_pipe_stay_charged)
 {
-	pid_t pid = fork_child();
 	long long before, with;
 	struct iovec iov;
 	struct mem m, m2;
 	struct raw r;
 	int p[2], i;
 
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->a, 0, 4 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = memlock_used(&r);
@@ -338,9 +319,7 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 		close(p[0]);
 		close(p[1]);
 		CHILD_CHECK(WAIT_FOR(memlock_used(&r) <= before));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 }
 
 /* A server for 512 clients, in a group and below a limit; it has started. */
@@ -388,31 +367,28 @@ static int connect_once(const struct raw *r, const char *name,
 /* A server without the means to accept: the client learns whose limit it is. */
 TEST_F(limits, a_server_over_its_limit)
 {
-	pid_t server, pid;
+	pid_t server;
 	int made = 0;
 	struct dd_connect c;
 	struct raw r;
 
 	server = start_server(self->a, 4 * MIB, "poor");
 	ASSERT_LT(0, server);
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->b, 1, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		while (made < 512 && !connect_once(&r, "poor", &c))
 			made++;
 		CHILD_CHECK(errno == ENOBUFS);
 		CHILD_CHECK(made > 0 && made < 100);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	kill_child(server);
 }
 
 /* What a client makes its server need is of the server's cgroup. */
 TEST_F(limits, the_owners_cgroup_is_charged)
 {
-	pid_t server, pid;
+	pid_t server;
 	long long before;
 	struct dd_connect c;
 	int i;
@@ -420,8 +396,7 @@ TEST_F(limits, the_owners_cgroup_is_charged)
 
 	server = start_server(self->a, 64 * MIB, "owner");
 	ASSERT_LT(0, server);
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		be_user(self->b, 1, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
@@ -431,9 +406,7 @@ TEST_F(limits, the_owners_cgroup_is_charged)
 		CHILD_CHECK(group_value(self->a, "memory.current") - before >
 			    5 * MIB);
 		CHILD_CHECK(group_value(self->b, "memory.current") < 5 * MIB);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	kill_child(server);
 }
 
@@ -441,15 +414,14 @@ TEST_F(limits, the_owners_cgroup_is_charged)
 TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
 {
 	long long before, mine;
-	pid_t server, pid;
+	pid_t server;
 	struct way w[8];
 	int i;
 	struct raw r;
 
 	server = start_server(self->a, 64 * MIB, "rings");
 	ASSERT_LT(0, server);
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		struct dd_connect cs[8];
 
 		be_user(self->b, 1, 64 * MIB);
@@ -465,9 +437,7 @@ TEST_F(limits, the_receivers_cgroup_is_charged_with_rings)
 			    8 * 32 * KIB - 64 * KIB);
 		CHILD_CHECK(group_value(self->b, "memory.current") - mine <
 			    8 * 32 * KIB);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	kill_child(server);
 }
 

@@ -156,7 +156,6 @@ TEST(area_cannot_be_split_or_made_executable)
 		TH_LOG("errno %d", errno);
 	}
 	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
-	pair_close(&p);
 }
 
 TEST(area_may_be_moved_whole)
@@ -175,7 +174,6 @@ TEST(area_may_be_moved_whole)
 		p.srv.area = to;
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
 	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
-	pair_close(&p);
 }
 
 /* A worker ends the context some time after its area was unmapped. */
@@ -232,7 +230,6 @@ TEST(unmapping_the_area_ends_the_context)
 	EXPECT_ERR(ESTALE, raw_ioctl(&p.srv, DD_IOC_REGION_ALLOC, &a));
 	EXPECT_EQ(MAP_FAILED, map(p.srv.fd, DD_AREA_SIZE, RW, MAP_SHARED, 0));
 	ASSERT_SOON(reset(&p));
-	pair_close(&p);
 }
 
 TEST(closing_the_descriptor_under_the_mapping)
@@ -367,7 +364,6 @@ TEST_F(region, unmapped_while_used_goes_on_receiving)
 	ASSERT_EQ(0, munmap(p.cmem.at, p.cmem.len));
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 64));
 	EXPECT_TRUE(raw_take(&p.srv, p.s.list_unit, &n));
-	pair_close(&p);
 }
 
 TEST_F(region, kernel_never_hands_out_an_address_of_its_own)
@@ -494,7 +490,6 @@ TEST(a_child_inherits_no_mapping)
 	EXPECT_TRUE(faults(p.smem.at));
 	EXPECT_TRUE(faults(p.smem.at + p.smem.len - 1));
 	EXPECT_EQ(1, pair_request(&p, 0, 0, 8));
-	pair_close(&p);
 }
 
 TEST(a_child_keeps_nothing_alive)

@@ -289,6 +289,20 @@ TEST_F(object, a_region_in_use_is_not_freed)
 	EXPECT_EQ(0, raw_free(&self->p.cl, &self->p.cmem));
 }
 
+/* A service, or connection, of the server's context with one bad argument. */
+#define SERVE_ERR(err, name, ...) do {					\
+	struct dd_serve args;						\
+	raw_serve_args(&args, name, 1, &self->spare);			\
+	__VA_ARGS__;							\
+	EXPECT_ERR(err, raw_serve(&self->p.srv, &args));		\
+} while (0)
+#define CONNECT_ERR(err, name, ...) do {				\
+	struct dd_connect args;						\
+	raw_connect_args(&args, name, &self->spare);			\
+	__VA_ARGS__;							\
+	EXPECT_ERR(err, raw_connect(&self->p.srv, &args));		\
+} while (0)
+
 /* --- names and limits ------------------------------------------------------*/
 
 TEST_F(object, names)
@@ -339,13 +353,10 @@ TEST_F(object, limits_of_a_service)
 	int i;
 
 	for (i = 0; i < 4; i++) {
-		raw_serve_args(&s, "limits", 1, &self->spare);
-		s.maxconn = bad[i];
-		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+		SERVE_ERR(EINVAL, "limits", args.maxconn = bad[i]);
 		if (i) {
-			raw_serve_args(&s, "limits", 1, &self->spare);
-			s.window = i == 1 ? DD_WINDOW_MAX + 1 : bad[i];
-			EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+			SERVE_ERR(EINVAL, "limits",
+				    args.window = i == 1 ? DD_WINDOW_MAX + 1 : bad[i]);
 		}
 	}
 	/* More blocks than 8 bytes for each. */
@@ -378,16 +389,10 @@ TEST_F(object, arguments_of_connect)
 	int i;
 
 	for (i = 0; i < 5; i++) {
-		raw_connect_args(&c, self->p.name, &self->spare);
-		c.type = types[i];
-		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
-		raw_connect_args(&c, self->p.name, &self->spare);
-		c.node = nodes[i];
-		EXPECT_ERR(ENONET, raw_connect(&self->p.srv, &c));
+		CONNECT_ERR(EINVAL, self->p.name, args.type = types[i]);
+		CONNECT_ERR(ENONET, self->p.name, args.node = nodes[i]);
 	}
-	raw_connect_args(&c, self->p.name, &self->spare);
-	c.window = DD_WINDOW_MAX + 1;
-	EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+	CONNECT_ERR(EINVAL, self->p.name, args.window = DD_WINDOW_MAX + 1);
 	raw_connect_args(&c, "not served", &self->spare);
 	EXPECT_ERR(ECONNREFUSED, raw_connect(&self->p.srv, &c));
 	raw_connect_args(&c, self->p.name, &self->spare);
@@ -502,24 +507,15 @@ TEST_F(object, slices_outside_of_their_region)
 {
 	struct dd_buf bad = { .region = self->spare.id };
 	struct dd_serve s;
-	struct dd_connect c;
 	unsigned int i;
 
 	for (i = 0; i < sizeof(bad_slices) / sizeof(bad_slices[0]); i++) {
 		bad.offset = bad_slices[i].offset;
 		bad.length = bad_slices[i].length;
-		raw_serve_args(&s, "slices", 1, &self->spare);
-		s.recv = bad;
-		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-		raw_serve_args(&s, "slices", 1, &self->spare);
-		s.send = bad;
-		EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
-		raw_connect_args(&c, self->p.name, &self->spare);
-		c.recv = bad;
-		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
-		raw_connect_args(&c, self->p.name, &self->spare);
-		c.send = bad;
-		EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+		SERVE_ERR(EINVAL, "slices", args.recv = bad);
+		SERVE_ERR(EINVAL, "slices", args.send = bad);
+		CONNECT_ERR(EINVAL, self->p.name, args.recv = bad);
+		CONNECT_ERR(EINVAL, self->p.name, args.send = bad);
 	}
 	raw_serve_args(&s, "slices", 1, &self->spare);
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
@@ -530,30 +526,21 @@ TEST_F(object, slices_of_no_region)
 	struct dd_buf gone = { .region = self->spare.id ^ 0x40000,
 			       .length = PAGE };
 	struct dd_buf half = { .length = PAGE };
-	struct dd_connect c;
 	struct dd_serve s;
 
-	raw_serve_args(&s, "slices", 1, &self->spare);
-	s.recv = gone;
-	EXPECT_ERR(ENOENT, raw_serve(&self->p.srv, &s));
-	raw_serve_args(&s, "slices", 1, &self->spare);
-	s.send = gone;
-	EXPECT_ERR(ENOENT, raw_serve(&self->p.srv, &s));
-	raw_connect_args(&c, self->p.name, &self->spare);
-	c.recv = gone;
-	EXPECT_ERR(ENOENT, raw_connect(&self->p.srv, &c));
+	SERVE_ERR(ENOENT, "slices", args.recv = gone);
+	SERVE_ERR(ENOENT, "slices", args.send = gone);
+	CONNECT_ERR(ENOENT, self->p.name, args.recv = gone);
 	/* "None" has no size and no place. */
-	raw_serve_args(&s, "slices", 1, &self->spare);
-	s.send = half;
-	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	SERVE_ERR(EINVAL, "slices", args.send = half);
 	half.length = 0;
 	half.offset = PAGE;
-	s.send = half;
-	EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s));
+	SERVE_ERR(EINVAL, "slices", args.send = half);
 	/*
 	 * The target of requests must exist; the source of replies may be
 	 * missing.
 	 */
+	raw_serve_args(&s, "slices", 1, &self->spare);
 	memset(&s.send, 0, sizeof(s.send));
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
 	EXPECT_EQ(0, s.send_block);
@@ -578,22 +565,22 @@ TEST_F(object, slices_in_use)
 				continue;
 			pages.offset = from * PAGE;
 			pages.length = (to - from) * PAGE;
-			raw_serve_args(&s2, "second", 1, &self->spare);
-			memset(&s2.send, 0, sizeof(s2.send));
-			s2.recv = pages;
-			EXPECT_ERR(EINVAL, raw_serve(&self->p.srv, &s2));
-			raw_connect_args(&c, self->p.name, &self->spare);
-			memset(&c.send, 0, sizeof(c.send));
-			c.recv = pages;
-			EXPECT_ERR(EINVAL, raw_connect(&self->p.srv, &c));
+			SERVE_ERR(EINVAL, "second",
+				    args.send = (struct dd_buf){}; args.recv = pages);
+			CONNECT_ERR(EINVAL, self->p.name,
+				    args.send = (struct dd_buf){}; args.recv = pages);
 		}
 	/* The neighbouring pages are free. */
 	pages.offset = 0;
 	pages.length = 2 * PAGE;
+	raw_serve_args(&s2, "second", 1, &self->spare);
+	s2.send = (struct dd_buf){};
 	s2.recv = pages;
 	EXPECT_EQ(0, raw_serve(&self->p.srv, &s2));
 	pages.offset = 5 * PAGE;
 	pages.length = 3 * PAGE;
+	raw_connect_args(&c, self->p.name, &self->spare);
+	c.send = (struct dd_buf){};
 	c.recv = pages;
 	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
 	/* The pages are free again after the connection. */

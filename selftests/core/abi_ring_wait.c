@@ -69,11 +69,7 @@ static long switches(void)
 
 static int ring_wait(const struct raw *r, __u64 conn, __u64 pos, __u64 timeout)
 {
-	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn,
-				  .what = DD_WAIT_RING, .value = pos,
-				  .timeout = timeout };
-
-	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+	return raw_conn_wait(r, conn, DD_WAIT_RING, pos, timeout);
 }
 
 static void *wait_there(void *arg)

@@ -47,12 +47,7 @@ static int wait_list(struct pair *p, __u64 timeout)
 
 static int wait_conn(struct pair *p, int what, __u64 value, __u64 timeout)
 {
-	struct dd_conn_wait w = {
-		.size = sizeof(w), .conn = p->c.conn, .what = what,
-		.value = value, .timeout = timeout,
-	};
-
-	return raw_ioctl(&p->cl, DD_IOC_CONN_WAIT, &w);
+	return raw_conn_wait(&p->cl, p->c.conn, what, value, timeout);
 }
 
 TEST_F(wait, nothing_yet)
@@ -150,7 +145,6 @@ TEST_F(wait, many_lists_ready_ones_first)
 {
 	struct dd_connect c[3];
 	struct dd_serve s[3];
-	struct mem m[3], cm[3];
 	__u32 lists[4], want[2];
 	int i;
 
@@ -158,12 +152,7 @@ TEST_F(wait, many_lists_ready_ones_first)
 		char name[16];
 
 		snprintf(name, sizeof(name), "many%d", i);
-		ASSERT_EQ(0, raw_alloc(&self->p.srv, 2 * PAGE, &m[i]));
-		ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &cm[i]));
-		raw_serve_args(&s[i], name, 1, &m[i]);
-		ASSERT_EQ(0, raw_serve(&self->p.srv, &s[i]));
-		raw_connect_args(&c[i], name, &cm[i]);
-		ASSERT_EQ(0, raw_connect(&self->p.cl, &c[i]));
+		ASSERT_EQ(0, pair_more(&self->p, name, 0, &s[i], &c[i]));
 		lists[i] = s[i].list;
 	}
 	lists[3] = self->p.s.list;
@@ -452,19 +441,13 @@ TEST_F(wait, an_edge_of_any_list)
 	struct pollfd fd = { .fd = p->srv.fd, .events = POLLIN };
 	__u32 list[2] = { p->s.list_unit };
 	__u64 conn[2] = { p->c.conn };
-	struct mem m[2];
 	struct dd_connect c;
 	struct dd_ring_note n;
 	struct dd_serve s;
 	struct way w[2];
 	int i, k;
 
-	ASSERT_EQ(0, raw_alloc(&p->srv, 2 * PAGE, &m[0]));
-	ASSERT_EQ(0, raw_alloc(&p->cl, 2 * PAGE, &m[1]));
-	raw_serve_args(&s, "direct.second", 1, &m[0]);
-	raw_connect_args(&c, "direct.second", &m[1]);
-	ASSERT_EQ(0, raw_serve(&p->srv, &s));
-	ASSERT_EQ(0, raw_connect(&p->cl, &c));
+	ASSERT_EQ(0, pair_more(p, "direct.second", 0, &s, &c));
 	list[1] = s.list_unit;
 	conn[1] = c.conn;
 	for (i = 0; i < 2; i++)

@@ -116,11 +116,9 @@ static bool nothing_arrives(char *at, size_t len)
 	return true;
 }
 
-static unsigned int connections(const struct raw *r, const struct dd_serve *s)
+static int connections(const struct raw *r, const struct dd_serve *s)
 {
-	struct dd_conn_list l = { .size = sizeof(l), .service = s->service };
-
-	return raw_ioctl(r, DD_IOC_CONN_LIST, &l) ? ~0u : l.count;
+	return raw_conns(r, s->service, NULL, 0);
 }
 
 static pid_t start_storer(const char *name, enum fate fate)
@@ -159,7 +157,6 @@ static void read_all(const struct raw *r, __u32 list_unit)
 
 TEST(stores_after_the_server_closed)
 {
-	struct dd_conn_list l = { .size = sizeof(l), .count = 1 };
 	struct dd_serve s;
 	struct raw r;
 	struct mem m;
@@ -170,9 +167,7 @@ TEST(stores_after_the_server_closed)
 	for (int i = 0; i < dd_count(30); i++) {
 		pid = start_storer("stored", KILLED);
 		ASSERT_LT(0, pid);
-		l.service = s.service;
-		l.conns = (uintptr_t)&id;
-		ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
+		ASSERT_EQ(1, raw_conns(&r, s.service, &id, 1));
 		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
 		memset(m.at, 0, PAGE);
 		/*
@@ -187,7 +182,6 @@ TEST(stores_after_the_server_closed)
 		/* Otherwise the block stays reserved for the unread notes. */
 		read_all(&r, s.list_unit);
 	}
-	raw_close(&r);
 }
 
 TEST(stores_while_the_server_dies)
@@ -225,7 +219,6 @@ TEST(stores_through_an_own_close)
 		ASSERT_CHILD_OK(pid);
 		EXPECT_NE(0xdd, (unsigned char)m.at[0]);
 	}
-	raw_close(&r);
 }
 
 /* --- exec ------------------------------------------------------------------*/
@@ -679,9 +672,6 @@ TEST(stores_and_pins_through_every_end)
 
 	ASSERT_EQ(0, raw_server(&r, &m, &serve, "stored", 1));
 	for (int i = 0; i < dd_count(24); i++) {
-		struct dd_conn_list l = { .size = sizeof(l), .count = 1,
-					  .service = serve.service,
-					  .conns = (uintptr_t)&id };
 		enum { EXECS_NOW, SERVER_CLOSES, DIES } how = i % 3;
 
 		ASSERT_EQ(0, pipe2(pipes, 0));
@@ -694,7 +684,7 @@ TEST(stores_and_pins_through_every_end)
 		if (!third)
 			meddler(pid, s);
 		if (how == SERVER_CLOSES) {
-			ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_CONN_LIST, &l));
+			ASSERT_EQ(1, raw_conns(&r, serve.service, &id, 1));
 			ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
 		} else if (how == DIES) {
 			kill(pid, SIGKILL);
@@ -758,7 +748,6 @@ TEST(faults_in_a_window_allocate_no_page_tables)
 	((volatile char *)w.notes)[0] = 0;
 	(void)*(volatile char *)w.state;
 	EXPECT_EQ(before, page_tables());
-	pair_close(&p);
 }
 
 struct grant {
@@ -835,7 +824,6 @@ TEST(a_server_closes_while_its_block_is_being_zeroed)
 		}
 		ASSERT_OK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));
 	}
-	pair_close(&p);
 }
 
 int main(int argc, char **argv)

@@ -139,9 +139,9 @@ int raw_client(struct raw *r, struct mem *m, struct dd_connect *c,
 
 __u64 raw_serial(const struct raw *r, __u32 id)
 {
-	struct dd_conn_info i = { .size = sizeof(i), .conn = id };
+	struct dd_conn_info i;
 
-	return raw_ioctl(r, DD_IOC_CONN_INFO, &i) ? 0 : i.conn;
+	return raw_conn_info(r, id, &i) ? 0 : i.conn;
 }
 
 void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe)
@@ -214,6 +214,29 @@ int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout)
 	return raw_ioctl(r, DD_IOC_LIST_WAIT, &w);
 }
 
+int raw_conn_wait(const struct raw *r, __u64 conn, int what, __u64 value,
+		  __u64 timeout)
+{
+	struct dd_conn_wait w = { .size = sizeof(w), .conn = conn, .what = what,
+				  .value = value, .timeout = timeout };
+
+	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+}
+
+int raw_conns(const struct raw *r, __u32 service, __u64 *conns, __u32 count)
+{
+	struct dd_conn_list l = { .size = sizeof(l), .service = service,
+				  .conns = (uintptr_t)conns, .count = count };
+
+	return raw_ioctl(r, DD_IOC_CONN_LIST, &l) ? -1 : (int)l.count;
+}
+
+int raw_conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i)
+{
+	*i = (struct dd_conn_info){ .size = sizeof(*i), .conn = conn };
+	return raw_ioctl(r, DD_IOC_CONN_INFO, i);
+}
+
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window)
 {
@@ -244,18 +267,26 @@ void pair_close(struct pair *p)
 __u64 pair_server_conn(const struct pair *p)
 {
 	__u64 conn = 0;
-	struct dd_conn_list l = {
-		.size = sizeof(l), .service = p->s.service,
-		.conns = (uintptr_t)&conn, .count = 1,
-	};
 
-	raw_ioctl(&p->srv, DD_IOC_CONN_LIST, &l);
+	raw_conns(&p->srv, p->s.service, &conn, 1);
 	return conn;
 }
 
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len)
 {
 	return raw_send(&p->cl, p->c.cell_unit, p->c.conn, src, dst, len);
+}
+
+int pair_more(const struct pair *p, const char *name, __u32 flags,
+	      struct dd_serve *s, struct dd_connect *c)
+{
+	struct mem m;
+
+	if (raw_alloc(&p->srv, 4 * PAGE, &m))
+		return -1;
+	raw_serve_args(s, name, 2, &m);
+	s->flags = flags;
+	return raw_serve(&p->srv, s) || raw_join(&p->cl, &m, c, name) ? -1 : 0;
 }
 
 void *raw_map(const struct raw *r, __u64 off, size_t len, int prot)

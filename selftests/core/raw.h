@@ -97,6 +97,12 @@ bool raw_take(const struct raw *r, __u32 list_unit, struct dd_note *n);
 
 /* Waits until a list has a note, for @timeout nanoseconds. */
 int raw_list_wait(const struct raw *r, __u32 list, __u64 timeout);
+/* Waits until @what of a connection is @value. */
+int raw_conn_wait(const struct raw *r, __u64 conn, int what, __u64 value,
+		  __u64 timeout);
+/* Ids of a service's connections; returns their number, which may exceed @count. */
+int raw_conns(const struct raw *r, __u32 service, __u64 *conns, __u32 count);
+int raw_conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i);
 
 /* @maxconn blocks of @block bytes each way; one connection, to block 0. */
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
@@ -105,6 +111,9 @@ void pair_close(struct pair *p);
 /* The serving end of the pair's connection. */
 __u64 pair_server_conn(const struct pair *p);
 int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len);
+/* Another service and a connection to it, of the pair's contexts. */
+int pair_more(const struct pair *p, const char *name, __u32 flags,
+	      struct dd_serve *s, struct dd_connect *c);
 
 /* The direct path of one end of a connection, as its sender sees it. */
 struct way {

@@ -187,12 +187,8 @@ TEST(a_reader_closes_at_once)
 static void *wait_forever(void *arg)
 {
 	struct pair *p = arg;
-	__u32 list = p->s.list;
-	struct dd_list_wait w = { .size = sizeof(w), .count = 1,
-				  .lists = (uintptr_t)&list, .timeout = ~0ull };
 
-	return (void *)(long)(raw_ioctl(&p->srv, DD_IOC_LIST_WAIT, &w) ? errno :
-			      0);
+	return (void *)(long)(raw_list_wait(&p->srv, p->s.list, ~0ull) ? errno : 0);
 }
 
 TEST(unserve_while_waiting)
@@ -328,7 +324,6 @@ TEST(unserve_while_connecting)
 			}
 	}
 	TH_LOG("%d services", rounds);
-	raw_close(&r);
 }
 
 TEST(connect_and_close_for_long)
@@ -363,7 +358,6 @@ TEST(connect_and_close_for_long)
 	}
 	/* Pages of an area stay with its context. */
 	EXPECT_GE(used + 16 * (long long)PAGE, memlock_used(&p.srv));
-	pair_close(&p);
 }
 
 TEST(nothing_is_left_of_it)

@@ -222,11 +222,8 @@ static int poll_device(struct stage *t)
 static int list_conns(struct stage *t)
 {
 	__u64 ids[64];
-	struct dd_conn_list l = { .size = sizeof(l), .count = 64,
-				  .service = t->p.s.service,
-				  .conns = (uintptr_t)ids };
 
-	return raw_ioctl(&t->p.srv, DD_IOC_CONN_LIST, &l);
+	return raw_conns(&t->p.srv, t->p.s.service, ids, 64) < 0 ? -1 : 0;
 }
 
 static int set_fasync(struct stage *t)
@@ -243,12 +240,9 @@ static void clear_fasync(struct stage *t)
 static int grant_direct(struct stage *t)
 {
 	__u64 ids[2];
-	struct dd_conn_list l = { .size = sizeof(l), .count = 2,
-				  .service = t->p.s.service,
-				  .conns = (uintptr_t)ids };
 	struct dd_direct d = { .size = sizeof(d) };
 
-	if (raw_ioctl(&t->p.srv, DD_IOC_CONN_LIST, &l))
+	if (raw_conns(&t->p.srv, t->p.s.service, ids, 2) < 0)
 		return -1;
 	d.conn = ids[1];
 	return raw_ioctl(&t->p.srv, DD_IOC_DIRECT, &d);
@@ -404,13 +398,11 @@ static void check_path(struct __test_metadata *_metadata,
 		       const struct path *path)
 {
 	int fds[2], n = -1;
-	pid_t pid;
 
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
 	ASSERT_EQ(0, pipe(fds));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		/* The file belongs to the task that opened it. */
 		CHILD_CHECK(inject_ready());
 		CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
@@ -418,9 +410,7 @@ static void check_path(struct __test_metadata *_metadata,
 		CHILD_CHECK(inject_keep());
 		n = sweep(path);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
 	TH_LOG("%d failures", n);
 	EXPECT_LE(path->least, n);

@@ -54,17 +54,11 @@ static long read_count(const long *count)
 /* A server: serves, waits, reads, replies, closes, for ever. */
 static void storm_server(const char *name, unsigned int seed)
 {
-	struct dd_list_wait w = { .size = sizeof(w), .count = 1 };
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
-			      .len = 64 };
 	__u64 conns[4];
-	__u32 list;
-	struct dd_conn_list l = { .size = sizeof(l),
-				  .conns = (uintptr_t)conns };
 	struct dd_serve s;
 	struct raw r;
 	struct mem m;
-	int i;
+	int i, n;
 
 	CHILD_CHECK(raw_start(&r, 8 * PAGE, &m) == 0);
 	for (;;) {
@@ -74,17 +68,12 @@ static void storm_server(const char *name, unsigned int seed)
 		if (raw_serve(&r, &s))
 			continue;
 		for (i = rand_r(&seed) % 200; i; i--) {
-			list = s.list;
-			w.lists = (uintptr_t)&list;
-			w.timeout = rand_r(&seed) % 100000;
-			raw_ioctl(&r, DD_IOC_LIST_WAIT, &w);
+			raw_list_wait(&r, s.list, rand_r(&seed) % 100000);
 			take_all(&r, s.list_unit, &received->requests);
-			l.service = s.service;
-			l.count = 4;
-			raw_ioctl(&r, DD_IOC_CONN_LIST, &l);
-			if (l.count && rand_r(&seed) % 8)
-				raw_submit(&r, s.cells_unit, conns[0], &sqe);
-			else if (l.count)
+			n = raw_conns(&r, s.service, conns, 4);
+			if (n > 0 && rand_r(&seed) % 8)
+				raw_send(&r, s.cells_unit, conns[0], 0, 0, 64);
+			else if (n > 0)
 				raw_op(&r, DD_IOC_CLOSE, conns[0]);
 		}
 		raw_op(&r, DD_IOC_UNSERVE, s.service);
@@ -94,7 +83,6 @@ static void storm_server(const char *name, unsigned int seed)
 /* A client: connects, sends, waits, reads, closes, for ever. */
 static void storm_client(const char *name, unsigned int seed)
 {
-	struct dd_conn_wait w = { .size = sizeof(w), .what = DD_WAIT_DONE };
 	struct dd_connect c;
 	struct raw r;
 	struct mem m;
@@ -109,10 +97,9 @@ static void storm_client(const char *name, unsigned int seed)
 			for (i = rand_r(&seed) % 100; i; i--) {
 				raw_send(&r, c.cell_unit, c.conn, 0, 0,
 					 rand_r(&seed) % 2048);
-				w.conn = c.conn;
-				w.value = raw_cell(&r, c.cell_unit)->submitted;
-				w.timeout = rand_r(&seed) % 100000;
-				raw_ioctl(&r, DD_IOC_CONN_WAIT, &w);
+				raw_conn_wait(&r, c.conn, DD_WAIT_DONE,
+					      raw_cell(&r, c.cell_unit)->submitted,
+					      rand_r(&seed) % 100000);
 				take_all(&r, c.list_unit, &received->replies);
 			}
 			close(fd);
@@ -195,8 +182,6 @@ TEST(killed_at_random_moments)
 	EXPECT_GONE(paid);
 }
 
-/* --- each moment of waiting ------------------------------------------------*/
-
 /* --- a source that never comes ---------------------------------------------*/
 
 /* A page whose fault is never resolved. */
@@ -257,12 +242,8 @@ static pid_t stuck_server(const char *name, int *go)
 	CHILD_CHECK(read(go[0], &c, 1) == 1);
 	if (c == CLOSES) {
 		__u64 ids[2] = {};
-		struct dd_conn_list l = { .size = sizeof(l), .count = 2,
-					  .service = s.service,
-					  .conns = (uintptr_t)ids };
 
-		CHILD_CHECK(raw_ioctl(&r, DD_IOC_CONN_LIST, &l) == 0);
-		CHILD_CHECK(l.count == 1);
+		CHILD_CHECK(raw_conns(&r, s.service, ids, 2) == 1);
 		CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, ids[0]) == 0);
 	}
 	CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);

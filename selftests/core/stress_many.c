@@ -189,12 +189,12 @@ TEST_F(many, connections_of_a_killed_server)
 	}
 	KILL_AND_RESET(pid);
 	/* The list has a close note for each connection. */
-	struct dd_conn_info info = { .size = sizeof(info) };
+	struct dd_conn_info info;
 	struct dd_note n;
 	int i = 0;
 
-	info.conn = raw_cell(&self->r, self->cells[0])->conn;
-	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_CONN_INFO, &info));
+	ASSERT_EQ(0, raw_conn_info(&self->r, raw_cell(&self->r, self->cells[0])->conn,
+				   &info));
 	while (raw_take(&self->r, info.list_unit, &n)) {
 		EXPECT_EQ(DD_NOTE_CLOSE, n.type);
 		i++;
@@ -205,7 +205,6 @@ TEST_F(many, connections_of_a_killed_server)
 TEST_F(many, messages_on_many_connections)
 {
 	static const int rounds = 3;
-	struct dd_conn_list l = { .size = sizeof(l) };
 	struct dd_note n;
 	pid_t pid = fork_child();
 	int i, k, taken = 0;
@@ -238,9 +237,7 @@ TEST_F(many, messages_on_many_connections)
 		ASSERT_EQ(++self->cells[n.cookie >> 32], n.msgid);
 		taken++;
 	}
-	l.service = self->s.service;
-	ASSERT_EQ(0, raw_ioctl(&self->r, DD_IOC_CONN_LIST, &l));
-	EXPECT_EQ(many(), l.count);
+	EXPECT_EQ(many(), raw_conns(&self->r, self->s.service, NULL, 0));
 	kill_child(pid);
 }
 

@@ -293,8 +293,6 @@ static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 static void hostile_server(unsigned int seed, int ready)
 {
 	__u64 conn;
-	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
-				  .conns = (uintptr_t)&conn };
 	struct dd_serve s;
 	struct raw r;
 	struct mem m;
@@ -309,10 +307,7 @@ static void hostile_server(unsigned int seed, int ready)
 				CHILD_CHECK(write(ready, "", 1) == 1);
 			ready = -1;
 			for (int n = 0; n < 500; n++) {
-				l.service = s.service;
-				l.count = 1;
-				if (!raw_ioctl(&r, DD_IOC_CONN_LIST, &l) &&
-				    l.count)
+				if (raw_conns(&r, s.service, &conn, 1) > 0)
 					lie_to(&r, &s, conn, &seed);
 				else
 					sched_yield();

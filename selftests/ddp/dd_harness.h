@@ -209,6 +209,14 @@ static inline int wait_child(pid_t pid)
 	ASSERT_EQ(0, WEXITSTATUS(__status));				\
 } while (0)
 
+/*
+ * The block that follows runs in a child, which must exit by itself. A test need not
+ * close what it has opened: it runs in a process of its own.
+ */
+#define IN_CHILD							\
+	for (pid_t __pid = fork_child();				\
+	     ({ if (__pid) ASSERT_CHILD_OK(__pid); !__pid; }); _exit(0))
+
 /* For children, which have no ASSERT: exits with the line number. */
 #define CHILD_CHECK(cond) do {						\
 	if (!(cond)) {							\

@@ -407,12 +407,10 @@ TEST(DDP_13_a_forked_child_has_none_of_its_parents_ids)
 	ddrecv_desc_t d;
 	conninfo_t info;
 	struct slot c;
-	pid_t pid;
 
 	ASSERT_OK(p_serve_simple(srv, own_name("m"), 1, 4096));
 	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS) == -1);
 		CHILD_CHECK(errno == EBADID);
 		CHILD_CHECK(ddconninfo(c.conn, &info) == -1);
@@ -421,9 +419,7 @@ TEST(DDP_13_a_forked_child_has_none_of_its_parents_ids)
 		CHILD_CHECK(ddrecv(c.note, &d, RECV_NOBLOCK, 0) == -1);
 		CHILD_CHECK(errno == EBADID);
 		CHILD_CHECK(ddclose(c.conn) == -1 && errno == EBADID);
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	/* The parent has lost nothing. */
 	EXPECT_EQ(0, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, p_recv(srv, 0, RECV_SLEEP, 0));
@@ -434,21 +430,17 @@ TEST(DDP_13_a_forked_child_may_use_the_calls_for_itself)
 	char *name = (char *)own_name("m");
 	struct peer *srv = peer_start();
 	struct slot c, own;
-	pid_t pid;
 
 	ASSERT_OK(p_serve_simple(srv, name, 2, 8192));
 	ASSERT_OK(open_conn(&c, name, TYPE_SPLIT, 4096));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		CHILD_CHECK(open_conn(&own, name, TYPE_SPLIT, 4096) == 0);
 		strcpy(own.out, "child");
 		CHILD_CHECK(ddsend(own.conn, own.out, 6, 0, SEND_NOOPTS) == 0);
 		/* Not the parent's, even with a handle of its own. */
 		CHILD_CHECK(own.conn == c.conn || (ddclose(c.conn) == -1 &&
 						   errno == EBADID));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
 	EXPECT_STREQ("child", (char *)srv->shm->data);
 	EXPECT_EQ(0, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
