@@ -418,8 +418,7 @@ TEST_F(data, a_doorbell_names_a_connection_of_its_context)
 	EXPECT_ERR(ENOENT, ring(self, self->p.c.conn ^ 1));
 	EXPECT_ERR(ENOENT, ring(self, self->p.cmem.id));
 	IN_CHILD {
-		CHILD_CHECK(ring(self, self->p.c.conn) == -1);
-		CHILD_CHECK(errno == ESTALE);
+		CHILD_ERR(ESTALE, ring(self, self->p.c.conn));
 	}
 	EXPECT_FALSE(take(self, &n));
 	EXPECT_EQ(1, ring(self, self->p.c.conn));

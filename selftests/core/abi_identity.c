@@ -267,8 +267,7 @@ TEST(another_network_namespace_is_another_node)
 	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
 	IN_CHILD {
 		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == -1);
-		CHILD_CHECK(errno == ECONNREFUSED);
+		CHILD_ERR(ECONNREFUSED, raw_client(&cr, &cm, &c, "identity"));
 		/* The name is free in that namespace. */
 		CHILD_CHECK(raw_server(&sr, &sm, &s2, "identity", 1) == 0);
 		CHILD_CHECK(raw_connect(&cr, &c) == 0);
@@ -376,7 +375,7 @@ TEST(a_user_outside_of_the_group_cannot_open_it)
 		CHILD_CHECK(setgroups(0, NULL) == 0);
 		CHILD_CHECK(setresgid(65534, 65534, 65534) == 0);
 		CHILD_CHECK(setresuid(65534, 65534, 65534) == 0);
-		CHILD_CHECK(open("/dev/dd", O_RDWR) == -1 && errno == EACCES);
+		CHILD_ERR(EACCES, open("/dev/dd", O_RDWR));
 	}
 }
 
@@ -454,20 +453,13 @@ static void try_all(int fd, const struct pair *p)
 	struct dd_list_info li = { .size = sizeof(li), .list = p->c.list };
 	struct raw r = { .fd = fd };
 
-	CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_ioctl(&r, DD_IOC_CONN_INFO, &i) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_op(&r, DD_IOC_DOORBELL, p->c.conn) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, p->c.conn) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_op(&r, DD_IOC_LIST_FD, p->c.list) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_ioctl(&r, DD_IOC_LIST_INFO, &li) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, p->s.service) == -1);
-	CHILD_CHECK(errno == ESTALE);
+	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a));
+	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_CONN_INFO, &i));
+	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_DOORBELL, p->c.conn));
+	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_CLOSE, p->c.conn));
+	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_LIST_FD, p->c.list));
+	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_LIST_INFO, &li));
+	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_UNSERVE, p->s.service));
 	CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 fd, 0) == MAP_FAILED);
 }
@@ -542,9 +534,8 @@ static int after_exec(int fd)
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
 	struct line up = { 0 };
 
-	CHILD_CHECK(ioctl(fd, DD_IOC_REGION_ALLOC, &a) == -1);
-	CHILD_CHECK(errno == ESTALE);
-	CHILD_CHECK(ioctl(fd, DD_IOC_CLOSE, 1) == -1 && errno == ESTALE);
+	CHILD_ERR(ESTALE, ioctl(fd, DD_IOC_REGION_ALLOC, &a));
+	CHILD_ERR(ESTALE, ioctl(fd, DD_IOC_CLOSE, 1));
 	tell(up);
 	CHILD_CHECK(hear(up));
 	return 0;

@@ -314,8 +314,7 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 		CHILD_CHECK(memlock_used(&r) - before >= 8 * (long long)PAGE);
 		CHILD_CHECK(group_value(self->a, "memory.current") <
 			    memlock_used(&r) + SLACK);
-		CHILD_CHECK(raw_alloc(&r, 4 * MIB - 8 * PAGE, &m2) == -1);
-		CHILD_CHECK(errno == EDQUOT);
+		CHILD_ERR(EDQUOT, raw_alloc(&r, 4 * MIB - 8 * PAGE, &m2));
 		close(p[0]);
 		close(p[1]);
 		CHILD_CHECK(WAIT_FOR(memlock_used(&r) <= before));
@@ -325,29 +324,21 @@ TEST_F(limits, pages_in_a_pipe_stay_charged)
 /* A server for 512 clients, in a group and below a limit; it has started. */
 static pid_t start_server(const char *group, long long bytes, const char *name)
 {
+	int ready;
+	pid_t pid = fork_until_report(&ready);
 	struct dd_serve s;
-	int ready[2];
 	struct raw r;
-	pid_t pid;
-	char c;
 
-	if (pipe(ready))
-		return -1;
-	pid = fork_child();
 	if (!pid) {
 		be_user(group, 0, bytes);
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(serve_big(&r, name, 512, PAGE,
 				      DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY,
 				      &s) == 0);
-		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		child_report(ready);
 		pause();
 		_exit(1);
 	}
-	close(ready[1]);
-	if (read(ready[0], &c, 1) != 1)
-		pid = -1;
-	close(ready[0]);
 	return pid;
 }
 

@@ -410,8 +410,7 @@ TEST(memlock_limits_a_user)
 	CHILD_CHECK(raw_alloc(&r, MIB / 2 + PAGE, &m2) == -1 && errno == EDQUOT);
 	/* Another context of the user shares the limit. */
 	CHILD_CHECK(raw_open(&r2) == 0);
-	CHILD_CHECK(raw_alloc(&r2, MIB / 2 + PAGE, &m2) == -1);
-	CHILD_CHECK(errno == EDQUOT);
+	CHILD_ERR(EDQUOT, raw_alloc(&r2, MIB / 2 + PAGE, &m2));
 	CHILD_CHECK(raw_free(&r, &m) == 0);
 	CHILD_CHECK(WAIT_FOR(raw_alloc(&r2, MIB / 2 + PAGE, &m2) == 0));
 	_exit(0);
@@ -499,7 +498,6 @@ TEST(a_child_keeps_nothing_alive)
 	struct mem m, own;
 	struct dd_serve s;
 	pid_t parent, pid;
-	char c;
 
 	ASSERT_EQ(0, pipe(ready));
 	parent = fork_child();
@@ -521,7 +519,6 @@ TEST(a_child_keeps_nothing_alive)
 	raw_serve_args(&s, "orphan", 1, &own);
 	EXPECT_TRUE(WAIT_FOR(!raw_serve(&r, &s)));
 	kill(pid, SIGKILL);
-	(void)c;
 }
 
 DD_TEST_MAIN

@@ -459,16 +459,14 @@ TEST_F(many, a_signal_ends_it)
  */
 TEST_F(many, killed_in_the_middle)
 {
-	int i, status, ready[2];
+	int i, status, ready;
 	struct pair own = {};
 	pid_t pid;
-	char c;
 
 	/* The senders get the free block in turn. */
 	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->conns[1]));
 	for (i = 0; i < 3; i++) {
-		ASSERT_EQ(0, pipe(ready));
-		pid = fork_child();
+		pid = fork_until_report(&ready);
 		if (!pid) {
 			if (raw_start(&own.cl, 2 * BLOCK, &own.cmem))
 				_exit(1);
@@ -478,19 +476,17 @@ TEST_F(many, killed_in_the_middle)
 				_exit(2);
 			self->p.cl = own.cl;
 			self->conns[0] = own.c.conn;
-			for (;;) {
+			for (bool first = true;; first = false) {
 				fill(self, MANY, false, 0);
 				if (submit(self))
 					_exit(3);
-				if (write(ready[1], "", 1) < 0)
-					_exit(4);
+				if (first)
+					child_report(ready);
 			}
 		}
-		close(ready[1]);
-		ASSERT_EQ(1, read(ready[0], &c, 1));
+		ASSERT_LT(0, pid);
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
-		close(ready[0]);
 		EXPECT_TRUE(WIFSIGNALED(status));
 	}
 	fill(self, 2, false, DD_SQE_NOTIFY);

@@ -85,7 +85,7 @@ static void storer(const char *name, int ready, enum fate fate)
 
 	sender_open(&s, name);
 	s.w.block[0] = 1;
-	CHILD_CHECK(write(ready, "x", 1) == 1);
+	child_report(ready);
 	if (fate == KILLED)
 		store_for_ever(&s.w);
 	for (k = 0; k < 20000; k++)
@@ -123,19 +123,11 @@ static int connections(const struct raw *r, const struct dd_serve *s)
 
 static pid_t start_storer(const char *name, enum fate fate)
 {
-	int pipes[2];
-	pid_t pid;
-	char c;
+	int ready;
+	pid_t pid = fork_until_report(&ready);
 
-	if (pipe(pipes))
-		return -1;
-	pid = fork_child();
 	if (!pid)
-		storer(name, pipes[1], fate);
-	close(pipes[1]);
-	if (read(pipes[0], &c, 1) != 1)
-		pid = -1;
-	close(pipes[0]);
+		storer(name, ready, fate);
 	return pid;
 }
 

@@ -418,19 +418,11 @@ static pid_t enemy(void (*fn)(unsigned int), unsigned int seed)
 
 static pid_t server(void (*fn)(int))
 {
-	int pipes[2];
-	pid_t pid;
-	char c;
+	int ready;
+	pid_t pid = fork_until_report(&ready);
 
-	if (pipe(pipes))
-		return -1;
-	pid = fork_child();
 	if (!pid)
-		fn(pipes[1]);
-	close(pipes[1]);
-	if (read(pipes[0], &c, 1) != 1)
-		pid = -1;
-	close(pipes[0]);
+		fn(ready);
 	return pid;
 }
 

@@ -226,6 +226,37 @@ static inline int wait_child(pid_t pid)
 	}								\
 } while (0)
 
+#define CHILD_ERR(err, call)	CHILD_CHECK((long)(call) == -1 && errno == (err))
+
+/*
+ * Like fork_child(), but returns in the caller when the child has written a byte to
+ * @report; -1 if it ends before that.
+ */
+static inline pid_t fork_until_report(int *report)
+{
+	int fds[2];
+	pid_t pid;
+	char c;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid = fork_child();
+	*report = fds[1];
+	if (!pid)
+		return 0;
+	close(fds[1]);
+	if (read(fds[0], &c, 1) != 1)
+		pid = -1;
+	close(fds[0]);
+	return pid;
+}
+
+static inline void child_report(int report)
+{
+	CHILD_CHECK(write(report, "", 1) == 1);
+	close(report);
+}
+
 static inline void kill_child(pid_t pid)
 {
 	int status;

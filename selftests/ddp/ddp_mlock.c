@@ -85,16 +85,14 @@ static void client(const char *name)
 TEST(DDP_8_a_process_whose_memory_is_locked_opens_serves_and_sends)
 {
 	pid_t server_pid, client_pid;
-	char name[40], c;
-	int ready[2];
+	char name[40];
+	int ready;
 
 	snprintf(name, sizeof(name), "mlock.%d", getpid());
-	ASSERT_EQ(0, pipe(ready));
-	server_pid = fork_child();
+	server_pid = fork_until_report(&ready);
 	if (!server_pid)
-		server(name, ready[1]);
-	close(ready[1]);
-	ASSERT_EQ(1, read(ready[0], &c, 1));
+		server(name, ready);
+	ASSERT_LT(0, server_pid);
 	client_pid = fork_child();
 	if (!client_pid)
 		client(name);

@@ -411,14 +411,11 @@ TEST(DDP_13_a_forked_child_has_none_of_its_parents_ids)
 	ASSERT_OK(p_serve_simple(srv, own_name("m"), 1, 4096));
 	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
 	IN_CHILD {
-		CHILD_CHECK(ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS) == -1);
-		CHILD_CHECK(errno == EBADID);
-		CHILD_CHECK(ddconninfo(c.conn, &info) == -1);
-		CHILD_CHECK(errno == EBADID);
-		CHILD_CHECK(ddready(c.note) == -1 && errno == EBADID);
-		CHILD_CHECK(ddrecv(c.note, &d, RECV_NOBLOCK, 0) == -1);
-		CHILD_CHECK(errno == EBADID);
-		CHILD_CHECK(ddclose(c.conn) == -1 && errno == EBADID);
+		CHILD_ERR(EBADID, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
+		CHILD_ERR(EBADID, ddconninfo(c.conn, &info));
+		CHILD_ERR(EBADID, ddready(c.note));
+		CHILD_ERR(EBADID, ddrecv(c.note, &d, RECV_NOBLOCK, 0));
+		CHILD_ERR(EBADID, ddclose(c.conn));
 	}
 	/* The parent has lost nothing. */
 	EXPECT_EQ(0, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));

@@ -456,17 +456,12 @@ struct outcome {
 
 static void evaluate(struct outcome *out, double *v[PHASES], unsigned int rounds)
 {
-	double *ratio = allocate(rounds, sizeof(double));
-	unsigned int r;
 	int p;
 
 	for (p = PHASES - 1; p >= 0; p--) {
-		for (r = 0; r < rounds; r++)
-			ratio[r] = v[p][r] / v[PHASE_ONE][r];
-		spread_of(&out->ratio[p], ratio, rounds);
+		spread_of_ratio(&out->ratio[p], v[p], v[PHASE_ONE], rounds);
 		spread_of(&out->cost[p], v[p], rounds);
 	}
-	free(ratio);
 }
 
 static void measure(const struct perf_options *o, unsigned int processes,
@@ -511,13 +506,13 @@ static void print_outcome(const struct perf_options *o, const struct outcome *ou
 	       out->processes == 1 ? "" : "es", o->active, o->size,
 	       tool_s(o->size), o->block, o->window, o->rounds,
 	       tool_s(o->rounds));
-	printf("%-12s %9s %9s %9s %9s %9s  by one (min..max)\n", "", "min",
-	       "p25", "median", "p75", "max");
-	for (p = 0; p < PHASES; p++)
-		printf("%-12s %9.0f %9.0f %9.0f %9.0f %9.0f  %.3f (%.3f..%.3f)\n",
-		       phase_names[p], out->cost[p].min, out->cost[p].p25,
-		       out->cost[p].median, out->cost[p].p75, out->cost[p].max,
-		       out->ratio[p].median, out->ratio[p].min, out->ratio[p].max);
+	print_spread(12, NULL, 0, NULL);
+	printf("  by one (min..max)\n");
+	for (p = 0; p < PHASES; p++) {
+		print_spread(12, phase_names[p], 0, &out->cost[p]);
+		printf("  %.3f (%.3f..%.3f)\n", out->ratio[p].median,
+		       out->ratio[p].min, out->ratio[p].max);
+	}
 	fflush(stdout);
 }
 

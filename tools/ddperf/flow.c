@@ -193,12 +193,9 @@ void flow_answer(struct side *s)
 /* The median: a stall of the whole machine changes few of the samples. */
 static double median_trip(const double *samples, size_t n)
 {
-	double *v = allocate(n, sizeof(double));
 	struct spread s;
 
-	memcpy(v, samples, n * sizeof(double));
-	spread_of(&s, v, n);
-	free(v);
+	spread_of_ratio(&s, samples, NULL, n);
 	return s.median;
 }
 
@@ -297,7 +294,7 @@ static uint64_t default_iterations(enum test test, size_t size)
 static bool takes_part(const struct method *m, const struct side *s,
 		       const struct perf_options *o, enum test test, size_t size)
 {
-	if (!(m->tests & 1u << test) || !(s->net ? m->net : m->here) ||
+	if (!(m->tests & 1u << test) || !(m->where & (s->net ? NET : HERE)) ||
 	    (m->limit && size > m->limit))
 		return false;
 	return m == methods || method_chosen(m, o->methods);
@@ -349,17 +346,13 @@ static void play_round(struct side *s, struct score *sc, unsigned int round)
 
 static void evaluate(struct score *scores, unsigned int n, unsigned int rounds)
 {
-	double *v = allocate(rounds, sizeof(double));
 	struct spread ignored;
 	struct score *sc;
 	unsigned int i;
 
 	/* Before the first spread_of(), which sorts the rounds. */
-	for (sc = scores; sc < scores + n; sc++) {
-		for (i = 0; i < rounds; i++)
-			v[i] = scores->rounds[i] / sc->rounds[i];
-		spread_of(&sc->ratio, v, rounds);
-	}
+	for (sc = scores; sc < scores + n; sc++)
+		spread_of_ratio(&sc->ratio, scores->rounds, sc->rounds, rounds);
 	for (sc = scores; sc < scores + n; sc++) {
 		spread_of(&sc->spread, sc->rounds, rounds);
 		if (!sc->count)
@@ -369,7 +362,6 @@ static void evaluate(struct score *scores, unsigned int n, unsigned int rounds)
 			sc->percentiles[i] = quantile(sc->samples, sc->count,
 						      percents[i]);
 	}
-	free(v);
 }
 
 /* --- reports -------------------------------------------------------------- */
@@ -399,14 +391,12 @@ static void print_scores(const struct perf_options *o, const struct score *score
 	       (unsigned long long)c->count, o->sleep ? "sleeping" : "spinning",
 	       o->touch ? "payload read" : "payload not read", o->window,
 	       unit_of(c->test));
-	printf("%-12s %9s %9s %9s %9s %9s", "", "min", "p25", "median", "p75", "max");
+	print_spread(12, NULL, 5, NULL);
 	for (i = 0; c->test == TEST_LAT && i < PERCENTS; i++)
 		printf(" %9s", percent_names[i]);
 	printf("  ours/it (min..max)\n");
 	for (sc = scores; sc < scores + n; sc++) {
-		printf("%-12s %9.5g %9.5g %9.5g %9.5g %9.5g", sc->method->name,
-		       sc->spread.min, sc->spread.p25, sc->spread.median,
-		       sc->spread.p75, sc->spread.max);
+		print_spread(12, sc->method->name, 5, &sc->spread);
 		for (i = 0; sc->count && i < PERCENTS; i++)
 			printf(" %9.5g", sc->percentiles[i]);
 		if (sc->messages)

@@ -406,12 +406,12 @@ static void print_table(size_t size, uint64_t count, const char *unit,
 	printf("\none message of %zu byte%s within one process, %llu time%s; %s,\n"
 	       "reading the clock (%.0f) taken off\n", size, tool_s(size),
 	       (unsigned long long)count, tool_s(count), unit, overhead);
-	printf("%-18s %9s %9s %9s %9s %9s\n", "", "min", "p25", "median", "p75", "max");
-	for (i = 0; i < n; i++)
-		printf("%-18s %9.0f %9.0f %9.0f %9.0f %9.0f\n", costs[i].name,
-		       costs[i].spread.min, costs[i].spread.p25,
-		       costs[i].spread.median, costs[i].spread.p75,
-		       costs[i].spread.max);
+	print_spread(18, NULL, 0, NULL);
+	for (i = 0; i < n; i++) {
+		putchar('\n');
+		print_spread(18, costs[i].name, 0, &costs[i].spread);
+	}
+	putchar('\n');
 }
 
 int perf_insn(const struct perf_options *options)

@@ -87,31 +87,6 @@ static const struct option long_options[] = {
 	{ }
 };
 
-static int run_lat(const struct perf_options *o)
-{
-	return perf_flow(TEST_LAT, o);
-}
-
-static int run_bw(const struct perf_options *o)
-{
-	return perf_flow(TEST_BW, o);
-}
-
-static int run_rate(const struct perf_options *o)
-{
-	return perf_flow(TEST_RATE, o);
-}
-
-static int run_net_insn(const struct perf_options *o)
-{
-	return perf_flow(TEST_INSN, o);
-}
-
-static int run_net_trip(const struct perf_options *o)
-{
-	return perf_flow(TEST_TRIP, o);
-}
-
 #define COMMON	"hVj"
 #define FLOW	COMMON "sncrtZm"
 #define NET	"op"
@@ -122,7 +97,8 @@ static int run_net_trip(const struct perf_options *o)
  * @net: between nodes
  * @options: letters of its options
  * @size: default bytes in a message
- * @run: returns the exit code
+ * @run: returns the exit code; NULL: perf_flow() measures @test
+ * @test: what it measures
  */
 static const struct test_command {
 	const char *name;
@@ -130,20 +106,21 @@ static const struct test_command {
 	const char *options;
 	size_t size;
 	int (*run)(const struct perf_options *o);
+	enum test test;
 } commands[] = {
-	{ "lat", false, FLOW, 64, run_lat },
-	{ "bw", false, FLOW "w", 1 << 20, run_bw },
-	{ "rate", false, FLOW "w", 64, run_rate },
-	{ "insn", false, COMMON "snc", 64, perf_insn },
-	{ "conns", false, COMMON "sncrtwNAPB", 64, perf_conns },
-	{ "mem", false, COMMON "N", 64, perf_mem },
-	{ "lat", true, FLOW NET, 64, run_lat },
-	{ "bw", true, FLOW NET "w", 1 << 20, run_bw },
-	{ "rate", true, FLOW NET "w", 64, run_rate },
-	{ "insn", true, COMMON NET "sncrtw", 64, run_net_insn },
-	{ "trip", true, COMMON NET "sncrt", 64, run_net_trip },
-	{ "conns", true, COMMON NET "sncrtwNAPB", 64, perf_conns },
-	{ "serve", true, "hVp", 64, net_serve },
+	{ "lat", false, FLOW, 64, NULL, TEST_LAT },
+	{ "bw", false, FLOW "w", 1 << 20, NULL, TEST_BW },
+	{ "rate", false, FLOW "w", 64, NULL, TEST_RATE },
+	{ "insn", false, COMMON "snc", 64, .run = perf_insn },
+	{ "conns", false, COMMON "sncrtwNAPB", 64, .run = perf_conns },
+	{ "mem", false, COMMON "N", 64, .run = perf_mem },
+	{ "lat", true, FLOW NET, 64, NULL, TEST_LAT },
+	{ "bw", true, FLOW NET "w", 1 << 20, NULL, TEST_BW },
+	{ "rate", true, FLOW NET "w", 64, NULL, TEST_RATE },
+	{ "insn", true, COMMON NET "sncrtw", 64, NULL, TEST_INSN },
+	{ "trip", true, COMMON NET "sncrt", 64, NULL, TEST_TRIP },
+	{ "conns", true, COMMON NET "sncrtwNAPB", 64, .run = perf_conns },
+	{ "serve", true, "hVp", 64, .run = net_serve },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -203,54 +180,42 @@ static void parse_sizes(struct perf_options *o, const char *text)
 	o->size = o->sizes[0];
 }
 
+/* A number, whose member has the name of its option. */
+#define NUMBER(c, member, min, max)					\
+	case c:								\
+		o->member = tool_number("--" #member, optarg, min, max); \
+		break
+#define FLAG(c, member)							\
+	case c:								\
+		o->member = true;					\
+		break
+
 static void parse_one(struct perf_options *o, int c)
 {
 	switch (c) {
+	NUMBER('n', iterations, 1, 1u << 30);
+	NUMBER('r', rounds, 1, 10000);
+	NUMBER('w', window, 1, 256);
+	NUMBER('N', connections, 1, CONNECTIONS_MAX);
+	NUMBER('A', active, 1, CONNECTIONS_MAX);
+	NUMBER('B', block, 8, SIZE_MAX_BYTES);
+	NUMBER(OPT_NODE, node, 0, 4095);
+	NUMBER(OPT_PORT, port, 1, 65535);
+	FLAG('t', touch);
+	FLAG('j', json);
+	FLAG(OPT_SLEEP, sleep);
 	case 's':
 		parse_sizes(o, optarg);
 		break;
-	case 'n':
-		o->iterations = tool_number("--iterations", optarg, 1, 1u << 30);
-		break;
 	case 'c':
 		parse_cpus(o, optarg);
-		break;
-	case 'r':
-		o->rounds = tool_number("--rounds", optarg, 1, 10000);
-		break;
-	case 't':
-		o->touch = true;
-		break;
-	case 'j':
-		o->json = true;
-		break;
-	case OPT_SLEEP:
-		o->sleep = true;
 		break;
 	case 'm':
 		methods_check(optarg);
 		o->methods = optarg;
 		break;
-	case 'w':
-		o->window = tool_number("--window", optarg, 1, 256);
-		break;
-	case 'N':
-		o->connections = tool_number("--connections", optarg, 1, CONNECTIONS_MAX);
-		break;
-	case 'A':
-		o->active = tool_number("--active", optarg, 1, CONNECTIONS_MAX);
-		break;
 	case 'P':
 		parse_processes(o, optarg);
-		break;
-	case 'B':
-		o->block = tool_number("--block", optarg, 8, SIZE_MAX_BYTES);
-		break;
-	case OPT_NODE:
-		o->node = tool_number("--node", optarg, 0, 4095);
-		break;
-	case OPT_PORT:
-		o->port = tool_number("--port", optarg, 1, 65535);
 		break;
 	}
 }
@@ -332,5 +297,5 @@ int main(int argc, char **argv)
 	parse(&o, cmd, argc - 1 - net, argv + 1 + net);
 	/* Fail here, before there is a server, if dd is not available. */
 	dd_shutdown(perf_open());
-	return cmd->run(&o);
+	return cmd->run ? cmd->run(&o) : perf_flow(cmd->test, &o);
 }

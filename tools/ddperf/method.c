@@ -91,25 +91,19 @@ static char *link_get(struct side *s, const struct link *l, size_t size)
 	return msg.addr;
 }
 
-static void dd_put(struct side *s, size_t size)
-{
-	link_put(s, &s->links[LINK_DD], size);
+#define LINK(name, link)						\
+static void name##_put(struct side *s, size_t size)			\
+{									\
+	link_put(s, &s->links[link], size);				\
+}									\
+									\
+static char *name##_get(struct side *s, size_t size)			\
+{									\
+	return link_get(s, &s->links[link], size);			\
 }
 
-static char *dd_get(struct side *s, size_t size)
-{
-	return link_get(s, &s->links[LINK_DD], size);
-}
-
-static void kernel_put(struct side *s, size_t size)
-{
-	link_put(s, &s->links[LINK_KERNEL], size);
-}
-
-static char *kernel_get(struct side *s, size_t size)
-{
-	return link_get(s, &s->links[LINK_KERNEL], size);
-}
+LINK(dd, LINK_DD)
+LINK(kernel, LINK_KERNEL)
 
 /* --- a bare flag ---------------------------------------------------------- */
 
@@ -296,25 +290,19 @@ static char *socket_get(struct side *s, size_t size, int flags)
 	return s->buffer;
 }
 
-static void socket_put_spinning(struct side *s, size_t size)
-{
-	socket_put(s, size, MSG_DONTWAIT);
+#define SOCKET(name, flags)						\
+static void name##_put(struct side *s, size_t size)			\
+{									\
+	socket_put(s, size, flags);					\
+}									\
+									\
+static char *name##_get(struct side *s, size_t size)			\
+{									\
+	return socket_get(s, size, flags);				\
 }
 
-static char *socket_get_spinning(struct side *s, size_t size)
-{
-	return socket_get(s, size, MSG_DONTWAIT);
-}
-
-static void socket_put_blocking(struct side *s, size_t size)
-{
-	socket_put(s, size, 0);
-}
-
-static char *socket_get_blocking(struct side *s, size_t size)
-{
-	return socket_get(s, size, 0);
-}
+SOCKET(spin, MSG_DONTWAIT)
+SOCKET(block, 0)
 
 /* --- all of them ---------------------------------------------------------- */
 
@@ -323,96 +311,28 @@ static char *socket_get_blocking(struct side *s, size_t size)
 #define COST		(BIT(TEST_INSN) | BIT(TEST_TRIP))
 
 const struct method methods[METHODS] = {
-	{
-		.name = "dd",
-		.what = "direct deposit",
-		.tests = EVERY | COST,
-		.here = true,
-		.net = true,
-		.send = dd_put,
-		.recv = dd_get,
-	}, {
-		.name = "dd-kernel",
-		.what = "direct deposit, each message sent by the kernel",
-		.tests = EVERY,
-		.here = true,
-		.send = kernel_put,
-		.recv = kernel_get,
-	}, {
-		.name = "flag",
-		.what = "memcpy() to shared memory and a flag behind it, no pause, no window: the limit",
-		.tests = BIT(TEST_LAT),
-		.here = true,
-		.waiting = WAITS_SPINNING,
-		.send = flag_put,
-		.recv = flag_get,
-	}, {
-		.name = "shm",
-		.what = "memcpy() to shared memory, and a counter there",
-		.tests = EVERY,
-		.here = true,
-		.waiting = WAITS_SPINNING,
-		.send = shm_put,
-		.recv = shm_get,
-	}, {
-		.name = "memcpy",
-		.what = "memcpy() within the sender, and a counter: carries nothing",
-		.tests = BIT(TEST_BW),
-		.here = true,
-		.waiting = WAITS_SPINNING,
-		.send = copy_put,
-		.recv = wait_for_post,
-	}, {
-		.name = "futex",
-		.what = "memcpy() to shared memory, a counter and a futex there, blocking",
-		.tests = EVERY,
-		.here = true,
-		.waiting = WAITS_ASLEEP,
-		.send = futex_put,
-		.recv = futex_get,
-	}, {
-		.name = "vm-writev",
-		.what = "process_vm_writev(), and a counter in shared memory",
-		.tests = EVERY,
-		.here = true,
-		.waiting = WAITS_SPINNING,
-		.send = vm_put,
-		.recv = wait_for_post,
-	}, {
-		.name = "unix-spin",
-		.what = "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
-		.tests = EVERY,
-		.here = true,
-		.waiting = WAITS_SPINNING,
-		.limit = PACKET_LIMIT,
-		.send = socket_put_spinning,
-		.recv = socket_get_spinning,
-	}, {
-		.name = "unix-block",
-		.what = "UNIX SOCK_SEQPACKET, blocking",
-		.tests = EVERY,
-		.here = true,
-		.waiting = WAITS_ASLEEP,
-		.limit = PACKET_LIMIT,
-		.send = socket_put_blocking,
-		.recv = socket_get_blocking,
-	}, {
-		.name = "tcp-spin",
-		.what = "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
-		.tests = EVERY,
-		.net = true,
-		.waiting = WAITS_SPINNING,
-		.send = socket_put_spinning,
-		.recv = socket_get_spinning,
-	}, {
-		.name = "tcp-block",
-		.what = "TCP with TCP_NODELAY, blocking",
-		.tests = EVERY | COST,
-		.net = true,
-		.waiting = WAITS_ASLEEP,
-		.send = socket_put_blocking,
-		.recv = socket_get_blocking,
-	},
+	{ "dd", "direct deposit",
+	  EVERY | COST, HERE | NET, WAITS_BY_OPTION, 0, dd_put, dd_get },
+	{ "dd-kernel", "direct deposit, each message sent by the kernel",
+	  EVERY, HERE, WAITS_BY_OPTION, 0, kernel_put, kernel_get },
+	{ "flag", "memcpy() to shared memory and a flag behind it, no pause, no window: the limit",
+	  BIT(TEST_LAT), HERE, WAITS_SPINNING, 0, flag_put, flag_get },
+	{ "shm", "memcpy() to shared memory, and a counter there",
+	  EVERY, HERE, WAITS_SPINNING, 0, shm_put, shm_get },
+	{ "memcpy", "memcpy() within the sender, and a counter: carries nothing",
+	  BIT(TEST_BW), HERE, WAITS_SPINNING, 0, copy_put, wait_for_post },
+	{ "futex", "memcpy() to shared memory, a counter and a futex there, blocking",
+	  EVERY, HERE, WAITS_ASLEEP, 0, futex_put, futex_get },
+	{ "vm-writev", "process_vm_writev(), and a counter in shared memory",
+	  EVERY, HERE, WAITS_SPINNING, 0, vm_put, wait_for_post },
+	{ "unix-spin", "UNIX SOCK_SEQPACKET, spinning with MSG_DONTWAIT",
+	  EVERY, HERE, WAITS_SPINNING, PACKET_LIMIT, spin_put, spin_get },
+	{ "unix-block", "UNIX SOCK_SEQPACKET, blocking",
+	  EVERY, HERE, WAITS_ASLEEP, PACKET_LIMIT, block_put, block_get },
+	{ "tcp-spin", "TCP with TCP_NODELAY, spinning with MSG_DONTWAIT",
+	  EVERY, NET, WAITS_SPINNING, 0, spin_put, spin_get },
+	{ "tcp-block", "TCP with TCP_NODELAY, blocking",
+	  EVERY | COST, NET, WAITS_ASLEEP, 0, block_put, block_get },
 };
 
 static bool is_called(const struct method *m, const char *word, size_t len)

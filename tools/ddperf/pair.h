@@ -155,8 +155,7 @@ enum waiting { WAITS_BY_OPTION, WAITS_SPINNING, WAITS_ASLEEP };
  * @name: for reports
  * @what: description for reports
  * @tests: bit per enum test that it takes part in
- * @here: it works within a node
- * @net: it works between nodes
+ * @where: HERE within a node, NET between nodes, or both
  * @waiting: how both sides wait
  * @limit: largest message, 0 for any
  * @send: send a message; waits while a window of messages is unconsumed
@@ -168,7 +167,7 @@ struct method {
 	const char *name;
 	const char *what;
 	unsigned int tests;
-	bool here, net;
+	enum { HERE = 1, NET = 2 } where;
 	enum waiting waiting;
 	size_t limit;
 	void (*send)(struct side *s, size_t size);

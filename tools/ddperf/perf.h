@@ -99,6 +99,15 @@ struct spread {
 /* Sorts @v. */
 void spread_of(struct spread *s, double *v, size_t n);
 
+/* Of the ratios of @a to @b, or of @a alone if that is NULL; sorts neither. */
+void spread_of_ratio(struct spread *s, const double *a, const double *b, size_t n);
+
+/*
+ * The beginning of a line: @name and the figures of @s, with @digits significant
+ * ones, 0 for whole numbers; headings if @s is NULL.
+ */
+void print_spread(int width, const char *name, int digits, const struct spread *s);
+
 /* Of a sorted sample, @q from 0 to 1, interpolated. */
 double quantile(const double *sorted, size_t n, double q);
 

@@ -46,6 +46,29 @@ void spread_of(struct spread *s, double *v, size_t n)
 	s->max = v[n - 1];
 }
 
+void spread_of_ratio(struct spread *s, const double *a, const double *b, size_t n)
+{
+	double *v = allocate(n, sizeof(*v));
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		v[i] = b ? a[i] / b[i] : a[i];
+	spread_of(s, v, n);
+	free(v);
+}
+
+void print_spread(int width, const char *name, int digits, const struct spread *s)
+{
+	if (!s)
+		printf("%-*s %9s %9s %9s %9s %9s", width, "", "min", "p25", "median",
+		       "p75", "max");
+	else
+		printf(digits ? "%-*s %9.*g %9.*g %9.*g %9.*g %9.*g" :
+				"%-*s %9.*f %9.*f %9.*f %9.*f %9.*f", width, name,
+		       digits, s->min, digits, s->p25, digits, s->median,
+		       digits, s->p75, digits, s->max);
+}
+
 /* --- JSON ----------------------------------------------------------------- */
 
 void json_text(struct json_object *j, const char *key, const char *value)
