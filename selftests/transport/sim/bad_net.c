@@ -46,7 +46,7 @@ void ackloss(void)
 	world(2, MS);
 	node_cfg.late = 4 * MS;
 	net.ack_loss = 0.6;
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	finish(60 * SEC);
 }
 
@@ -57,7 +57,6 @@ void reuse(void)
 		.min_len = 1, .max_len = 6000, .window = 2, .goal = 400,
 		.back = 400, .read_ns = 100 * US,
 	};
-	int i;
 
 	world(2, MS);
 	net.late = true;
@@ -66,10 +65,7 @@ void reuse(void)
 	net.dup = 0.2;
 	net.dup_ns = 100 * MS;
 	net.loss = 0.02;
-	conns_init(4);
-	for (i = 0; i < 4; i++)
-		conn_add(0, 1, &plan);
-	start_all();
+	start_conns(4, false, &plan);
 	finish(200 * SEC);
 	need(end_get(0, 1)->tp.stats.spurious, "a packet only seemed lost");
 	need(drops(DD_TP_DROP_BYTES), "duplicate bytes");
@@ -83,7 +79,6 @@ void bursts(void)
 		.again = 0.01,
 	};
 	u32 runs;
-	int i;
 
 	world(2, MS);
 	node_cfg.late = 4 * MS;
@@ -94,10 +89,7 @@ void bursts(void)
 	net.dup = 0.003;
 	net.dup_ns = 3 * MS;
 	net.forge = 0.003;
-	conns_init(3);
-	for (i = 0; i < 3; i++)
-		conn_add(i & 1, !(i & 1), &plan);
-	start_all();
+	start_conns(3, true, &plan);
 	finish(100 * SEC);
 	runs = end_get(0, 1)->runs + end_get(1, 0)->runs;
 	sim_say("%u runs", runs);
@@ -120,7 +112,6 @@ void closing(void)
 		.max_len = 30000, .window = 2, .goal = 100, .back = 50,
 		.read_ns = 200 * US,
 	};
-	int i;
 
 	world(2, 300 * US);
 	node_cfg.late = 4 * MS;
@@ -129,10 +120,7 @@ void closing(void)
 	net.dup_ns = 20 * MS;
 	net.reorder = 0.1;
 	net.reorder_ns = 3 * MS;
-	conns_init(6);
-	for (i = 0; i < 6; i++)
-		conn_add(0, 1, &plan);
-	start_all();
+	start_conns(6, false, &plan);
 	sim_at(sim.now + 10 * MS, churn, NULL, 150);
 	finish(100 * SEC);
 	need(drops(DD_TP_DROP_CHAN), "a packet for a closed channel");
@@ -164,16 +152,12 @@ void mtu(void)
 		.max_len = 200000, .window = 2, .goal = 300, .back = 100,
 		.read_ns = 100 * US,
 	};
-	int i;
 
 	world(2, 500 * US);
 	node_cfg.records = 64;
 	node_cfg.mtu = 8972;
 	net.loss = 0.01;
-	conns_init(4);
-	for (i = 0; i < 4; i++)
-		conn_add(0, 1, &plan);
-	start_all();
+	start_conns(4, false, &plan);
 	sim_at(sim.now, mtu_change, NULL, 30);
 	finish(100 * SEC);
 }
@@ -235,7 +219,7 @@ static void outage(u32 len, u32 window, u32 goal, u32 records)
 
 	world(2, 2 * MS);
 	node_cfg.records = records;
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	for (i = 0; i < 1000 && end_get(0, 1)->tp.nfree > 8; i++)
 		sim_run_for(MS);
 	need(end_get(0, 1)->tp.nfree <= 8, "no record left");
@@ -263,7 +247,7 @@ static void narrower(void)
 	world(2, 2 * MS);
 	node_cfg.records = DD_TP_RECORDS_MIN;
 	node_cfg.mtu = mtus[0];
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	sim_run_for(100 * MS);
 	for (i = 1; i < 3; i++) {
 		net.mtu = mtus[i];
@@ -290,16 +274,12 @@ void records(void)
 		.max_len = 100000, .window = 4, .goal = 40, .back = 40,
 		.read_ns = 50 * US,
 	};
-	int i;
 
 	world(2, 2 * MS);
 	node_cfg.records = DD_TP_RECORDS_MIN;
 	node_cfg.ctl_slots = DD_TP_CTL_MIN;
 	net.loss = 0.2;
-	conns_init(3);
-	for (i = 0; i < 3; i++)
-		conn_add(0, 1, &plan);
-	start_all();
+	start_conns(3, false, &plan);
 	finish(400 * SEC);
 	/* Adjacent pieces, which are merged, and others. */
 	outage(1 << 20, 4, 100, 256);

@@ -76,56 +76,18 @@ static bool same(const u8 *p, u64 key, u32 off, u32 len)
 	return true;
 }
 
-/* ---- table -------------------------------------------------------------- */
-
+/* The channel found goes to the front: most packets follow one of its own. */
 struct chan *chan_find(struct end *e, u64 id)
 {
-	u32 i;
+	struct chan *ch;
 
-	if (!e->nchans)
-		return NULL;
-	for (i = id & (e->chans_size - 1); e->chans[i];
-	     i = (i + 1) & (e->chans_size - 1)) {
-		if (e->chans[i]->c.cfg.id == id)
-			return e->chans[i];
+	list_for_each_entry(ch, &e->chans, node) {
+		if (ch->c.cfg.id == id) {
+			list_move(&ch->node, &e->chans);
+			return ch;
+		}
 	}
 	return NULL;
-}
-
-static void table_put(struct chan **table, u32 size, struct chan *ch)
-{
-	u32 i = ch->c.cfg.id & (size - 1);
-
-	while (table[i])
-		i = (i + 1) & (size - 1);
-	table[i] = ch;
-}
-
-static void table_rebuild(struct end *e, u32 size, const struct chan *without)
-{
-	struct chan **table = size ? sim_alloc(size * sizeof(*table)) : NULL;
-	u32 i;
-
-	for (i = 0; i < e->chans_size; i++) {
-		if (e->chans[i] && e->chans[i] != without)
-			table_put(table, size, e->chans[i]);
-	}
-	free(e->chans);
-	e->chans = table;
-	e->chans_size = size;
-}
-
-static void chan_publish(struct end *e, struct chan *ch)
-{
-	if (2 * ++e->nchans >= e->chans_size)
-		table_rebuild(e, max(4u, 2 * e->chans_size), NULL);
-	table_put(e->chans, e->chans_size, ch);
-}
-
-static void chan_unpublish(struct end *e, struct chan *ch)
-{
-	e->nchans--;
-	table_rebuild(e, e->chans_size, ch);
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -165,7 +127,7 @@ static struct chan *chan_new(struct conn *conn, struct end *e, bool server,
 	}
 	if (dd_tp_chan_init(&e->tp, &ch->c, &cfg))
 		sim_fail("dd_tp_chan_init() refuses");
-	chan_publish(e, ch);
+	list_add(&ch->node, &e->chans);
 	return ch;
 }
 
@@ -192,7 +154,7 @@ void chan_close(struct chan *ch, bool drop)
 	if (!ch->open)
 		return;
 	chan_settle(ch);
-	chan_unpublish(ch->end, ch);
+	list_del(&ch->node);
 	if (drop || ch->c.up)
 		dd_tp_chan_drop(&ch->end->tp, &ch->c);
 	ch->open = false;

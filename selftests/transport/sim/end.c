@@ -201,7 +201,7 @@ static void restart(void *arg, u64 gen)
 static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct end *e = to_end(tp);
-	u32 i;
+	struct chan *ch, *next;
 
 	if (sim.verbose)
 		sim_say("%.6f: %d-%d down: %d", sim.now / 1e9, e->node,
@@ -209,13 +209,10 @@ static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	e->downs++;
 	e->reason = reason;
 	e->down_at = sim.now;
-	for (i = 0; i < e->chans_size; i++) {
-		if (e->chans[i]) {
-			if (e->chans[i]->c.up)
-				sim_fail("down: a channel still seems up");
-			chan_close(e->chans[i], sim_chance(0.5));
-			i = -1;
-		}
+	list_for_each_entry_safe(ch, next, &e->chans, node) {
+		if (ch->c.up)
+			sim_fail("down: a channel still seems up");
+		chan_close(ch, sim_chance(0.5));
 	}
 	if (e->wanted)
 		sim_at(sim.now + sim_below(50 * MS), restart, e, 0);
@@ -477,6 +474,7 @@ struct end *end_get(int node, int peer)
 	e->node = node;
 	e->peer = peer;
 	ends[node][peer] = e;
+	INIT_LIST_HEAD(&e->chans);
 	end_init(e);
 	return e;
 }
@@ -517,8 +515,8 @@ static void reborn(void *arg, u64 gen)
 /* The node fails without a packet and restarts after a while. */
 void node_reboot(int node)
 {
+	struct chan *ch, *next;
 	struct end *e;
-	u32 i;
 	int j;
 
 	incarnation[node] = sim_random();
@@ -526,12 +524,8 @@ void node_reboot(int node)
 		e = ends[node][j];
 		if (!e)
 			continue;
-		for (i = 0; i < e->chans_size; i++) {
-			if (e->chans[i]) {
-				chan_close(e->chans[i], false);
-				i = -1;
-			}
-		}
+		list_for_each_entry_safe(ch, next, &e->chans, node)
+			chan_close(ch, false);
 		dd_tp_exit(&e->tp);
 		e->alive = false;
 	}

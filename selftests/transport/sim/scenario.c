@@ -26,11 +26,14 @@ void start_all(void)
 		end_start(end_get(conns[i].a, conns[i].b));
 }
 
-/* The only connection, from node 0 to node 1. */
-void start_one(const struct plan *plan)
+/* @n connections from node 0 to node 1, or with @both every second one back. */
+void start_conns(u32 n, bool both, const struct plan *plan)
 {
-	conns_init(1);
-	conn_add(0, 1, plan);
+	u32 i;
+
+	conns_init(n);
+	for (i = 0; i < n; i++)
+		conn_add(both && (i & 1), !(both && (i & 1)), plan);
 	start_all();
 }
 
@@ -63,7 +66,7 @@ static void back_and_forth(bool prompt)
 	double per_message;
 
 	world(2, 10 * US);
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	finish(10 * SEC);
 	per_message = (double)net_packets / (2 * plan.goal);
 	sim_say("%.3f packets per message", per_message);
@@ -98,7 +101,7 @@ static void holes(void)
 
 	world(2, 5 * MS);
 	node_cfg.records = 1024;
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	/* Once the window is large, half of it is lost. */
 	sim_run_for(300 * MS);
 	net.cut = every_other;
@@ -117,7 +120,7 @@ static void stream(void)
 	};
 
 	world(2, 10 * US);
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }
@@ -178,7 +181,7 @@ static void taken_run(bool unsaid)
 	};
 
 	world(2, 10 * US);
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	finish(5 * SEC);
 }
 
@@ -211,7 +214,7 @@ static void asks(u64 gap, double most)
 
 	world(2, 10 * US);
 	net.merge = 0;
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	finish(gap * plan.goal / 100 * 102 + 10 * MS);
 	per_message = (double)(net_packets - before) / plan.goal;
 	sim_say("%.3f packets per message", per_message);
@@ -235,7 +238,7 @@ static void await(void)
 	};
 
 	world(2, 10 * US);
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	/* With a delayed ACK for each message this takes three seconds. */
 	finish(500 * MS);
 }

@@ -181,7 +181,7 @@ void goodbye(void)
 
 	for (i = 0; i < 4; i++) {
 		world(2, MS);
-		start_one(&plan);
+		start_conns(1, false, &plan);
 		finish(SEC);
 		a = end_get(0, 1);
 		b = end_get(1, 0);
@@ -235,17 +235,13 @@ void rebooting(void)
 		.max_len = 20000, .window = 2, .goal = 4000, .back = 1000,
 		.read_ns = 100 * US,
 	};
-	int i;
 
 	world(2, MS);
 	node_cfg.late = 4 * MS;
 	net.loss = 0.01;
 	net.dup = 0.05;
 	net.dup_ns = 2 * SEC;
-	conns_init(4);
-	for (i = 0; i < 4; i++)
-		conn_add(i & 1, !(i & 1), &plan);
-	start_all();
+	start_conns(4, true, &plan);
 	sim_at(sim.now + 500 * MS, reboot, NULL, 20);
 	sim_run(200 * SEC, reboots_done);
 	ends_each(end_audit);
@@ -320,7 +316,7 @@ void idle(void)
 	node_cfg.dead = SEC;
 	net.loss = 0.1;
 	net.cut = cut;
-	start_one(&plan);
+	start_conns(1, false, &plan);
 	finish(10 * SEC);
 	/* An attempt to open one may fail: all its INITs may be lost. */
 	downs = end_get(0, 1)->downs;

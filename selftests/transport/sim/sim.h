@@ -145,9 +145,7 @@ struct conn;
  * @arena_size: bytes without the canary
  * @timer_at: expiry of the current timer
  * @timer_gen: generation of the current timer; others are ignored
- * @chans: hash table of channels by id
- * @nchans: number of channels
- * @chans_size: size of the table, a power of two
+ * @chans: open channels
  * @ctlq: control messages that wait for space
  * @nctlq: number of these
  * @ctl_tx: number of the next control message to send
@@ -171,9 +169,7 @@ struct end {
 	size_t arena_size;
 	u64 timer_at;
 	u64 timer_gen;
-	struct chan **chans;
-	u32 nchans;
-	u32 chans_size;
+	struct list_head chans;
 	struct ctl_msg *ctlq;
 	u32 nctlq;
 	u32 ctl_tx;
@@ -273,6 +269,7 @@ struct plan {
  * @c: the channel under test
  * @conn: the connection
  * @end: the session
+ * @node: in the list of the session's channels
  * @key: key from which the contents of messages are computed
  * @server: this is the serving end
  * @open: not closed; a callback for a closed channel is a failure
@@ -295,6 +292,7 @@ struct chan {
 	struct dd_tp_chan c;
 	struct conn *conn;
 	struct end *end;
+	struct list_head node;
 	u64 key;
 	bool server;
 	bool open;
@@ -376,7 +374,7 @@ void tcp_stop(struct tcp *t);
 
 void world(int nodes, u64 delay);
 void start_all(void);
-void start_one(const struct plan *plan);
+void start_conns(u32 n, bool both, const struct plan *plan);
 void finish(u64 duration);
 /* Packets dropped for @reason, of the first two nodes. */
 u64 drops(enum dd_tp_drop reason);
