@@ -54,13 +54,15 @@ struct object;
  * @brief: one line for help
  * @run: execute it with the words after the verb; returns enum ddctl_exit
  * @show: instead of @run: print objects of this kind
+ * @cmd: for @run: DD_CMD_*
  */
 struct verb {
 	const char *name;
 	const char *args;
 	const char *brief;
-	int (*run)(int argc, char **argv);
+	int (*run)(const struct verb *verb, int argc, char **argv);
 	const struct object *show;
+	uint8_t cmd;
 };
 
 /**
@@ -74,6 +76,17 @@ struct command {
 	const char *brief;
 	const struct verb *verbs;
 };
+
+/* A command with one action. */
+#define COMMAND(cmd, text, arguments, verb_text)			\
+	const struct command command_##cmd = {				\
+		.name = #cmd,						\
+		.brief = text,						\
+		.verbs = (const struct verb[]) {			\
+			{ "", arguments, verb_text, .run = cmd##_run },	\
+			{ }						\
+		},							\
+	}
 
 extern const struct command command_apply, command_conn, command_doctor,
 	command_help, command_monitor, command_node, command_peer, command_region,

@@ -447,7 +447,7 @@ static void check_cpus(void)
 
 /* ------------------------------------------------------------------------- */
 
-static int doctor_run(int argc, char **argv)
+static int doctor_run(const struct verb *verb, int argc, char **argv)
 {
 	struct utsname uts;
 	int fd = -1;
@@ -469,12 +469,5 @@ static int doctor_run(int argc, char **argv)
 	return bad ? EXIT_FINDINGS : EXIT_OK;
 }
 
-const struct command command_doctor = {
-	.name = "doctor",
-	.brief = "check whether dd can be used here, and give advice",
-	.verbs = (const struct verb[]) {
-		{ "", NULL, "check kernel, module, peers, device, memory, processors",
-		  .run = doctor_run },
-		{ }
-	},
-};
+COMMAND(doctor, "check whether dd can be used here, and give advice",
+	NULL, "check kernel, module, peers, device, memory, processors");

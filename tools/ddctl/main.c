@@ -140,7 +140,7 @@ const char *module_version(void)
 	return version;
 }
 
-static int version_run(int argc, char **argv)
+static int version_run(const struct verb *verb, int argc, char **argv)
 {
 	const char *module = module_version();
 	json_object *obj;
@@ -158,14 +158,8 @@ static int version_run(int argc, char **argv)
 	return EXIT_OK;
 }
 
-const struct command command_version = {
-	.name = "version",
-	.brief = "versions of this program and of the loaded module",
-	.verbs = (const struct verb[]) {
-		{ "", NULL, "show them", .run = version_run },
-		{ }
-	},
-};
+COMMAND(version, "versions of this program and of the loaded module",
+	NULL, "show them");
 
 /* ---- "help", from the table of commands ----------------------------------- */
 
@@ -253,7 +247,7 @@ static int describe(const struct command *cmd)
 	return EXIT_OK;
 }
 
-static int help_run(int argc, char **argv)
+static int help_run(const struct verb *verb, int argc, char **argv)
 {
 	const struct command *cmd = argc ? command_find(argv[0]) : NULL;
 
@@ -264,14 +258,8 @@ static int help_run(int argc, char **argv)
 	return describe(cmd);
 }
 
-const struct command command_help = {
-	.name = "help",
-	.brief = "list the commands, or describe one",
-	.verbs = (const struct verb[]) {
-		{ "", "[COMMAND]", "describe all commands, or one", .run = help_run },
-		{ }
-	},
-};
+COMMAND(help, "list the commands, or describe one",
+	"[COMMAND]", "describe all commands, or one");
 
 /* ---- the command line ------------------------------------------------------ */
 
@@ -292,7 +280,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 	if (argc && !verb->args)
 		return fail(EXIT_USAGE, "%s takes no argument '%s'; see: ddctl help %s",
 			    cmd->name, argv[0], cmd->name);
-	return verb->show ? ddnl_show(verb->show) : verb->run(argc, argv);
+	return verb->show ? ddnl_show(verb->show) : verb->run(verb, argc, argv);
 }
 
 /* Options may stand anywhere; -h after a command describes that command. */

@@ -117,7 +117,7 @@ static int print_state(void)
 	return EXIT_OK;
 }
 
-static int monitor_run(int argc, char **argv)
+static int monitor_run(const struct verb *verb, int argc, char **argv)
 {
 	struct ddnl nl;
 	int status = ddnl_open(&nl);
@@ -129,11 +129,5 @@ static int monitor_run(int argc, char **argv)
 	return status;
 }
 
-const struct command command_monitor = {
-	.name = "monitor",
-	.brief = "events of this node, one in a line, until interrupted",
-	.verbs = (const struct verb[]) {
-		{ "", NULL, "print this node, then its events", .run = monitor_run },
-		{ }
-	},
-};
+COMMAND(monitor, "events of this node, one in a line, until interrupted",
+	NULL, "print this node, then its events");

@@ -117,17 +117,13 @@ static int change_node(const struct values *v)
 	return status;
 }
 
-static int node_up(int argc, char **argv)
+static int node_up(const struct verb *verb, int argc, char **argv)
 {
-	return change_node(&(struct values) { 1u << SET_UP, { [SET_UP] = true } });
+	return change_node(&(struct values) {
+		1u << SET_UP, { [SET_UP] = !strcmp(verb->name, "up") } });
 }
 
-static int node_down(int argc, char **argv)
-{
-	return change_node(&(struct values) { 1u << SET_UP, { } });
-}
-
-static int node_set(int argc, char **argv)
+static int node_set(const struct verb *verb, int argc, char **argv)
 {
 	struct values v = { };
 	int status;
@@ -148,7 +144,7 @@ const struct command command_node = {
 		  "change its number, the number of nodes (while it is down), its UDP port",
 		  .run = node_set },
 		{ "up", NULL, "serve", .run = node_up },
-		{ "down", NULL, "stop serving; connections stay", .run = node_down },
+		{ "down", NULL, "stop serving; connections stay", .run = node_up },
 		{ }
 	},
 };
@@ -180,21 +176,25 @@ static int parse_address(const char *text, union addr *addr)
 }
 
 /*
- * All verbs of "peer" but the list: a number, for "peer add" and "peer set" an
- * address, which only a change may leave out, and settings.
+ * All verbs of "peer": a number, which only "peer show" may leave out, for "peer add"
+ * and "peer set" an address, which only a change may leave out, and settings.
  */
-static int peer_do(uint8_t cmd, const char *command, int argc, char **argv)
+static int peer_run(const struct verb *verb, int argc, char **argv)
 {
+	uint8_t cmd = verb->cmd;
 	bool has_addr = cmd == DD_CMD_PEER_ADD, settable = has_addr;
 	struct values v = { };
 	json_object *rows;
 	struct nl_msg *msg;
-	char what[64];
+	char command[16], what[64];
 	union addr addr;
 	uint32_t number;
 	struct ddnl nl;
 	int status;
 
+	if (cmd == DD_CMD_PEER_GET && !argc)
+		return ddnl_show(&object_peers);
+	snprintf(command, sizeof(command), "peer %s", verb->name);
 	if (cmd == DD_CMD_PEER_SET) {
 		settable = true;
 		has_addr = argc > 1 && setting_find(PEER_SETTINGS, argv[1]) < 0;
@@ -228,37 +228,20 @@ static int peer_do(uint8_t cmd, const char *command, int argc, char **argv)
 	return status;
 }
 
-static int peer_show(int argc, char **argv)
-{
-	return argc ? peer_do(DD_CMD_PEER_GET, "peer show", argc, argv) :
-		ddnl_show(&object_peers);
-}
-
-static int peer_add(int argc, char **argv)
-{
-	return peer_do(DD_CMD_PEER_ADD, "peer add", argc, argv);
-}
-
-static int peer_set(int argc, char **argv)
-{
-	return peer_do(DD_CMD_PEER_SET, "peer set", argc, argv);
-}
-
-static int peer_del(int argc, char **argv)
-{
-	return peer_do(DD_CMD_PEER_DEL, "peer del", argc, argv);
-}
-
 const struct command command_peer = {
 	.name = "peer",
 	.brief = "the other nodes that this one knows",
 	.verbs = (const struct verb[]) {
-		{ "show", "[NUMBER]", "list them, or show all about one", .run = peer_show },
+		{ "show", "[NUMBER]", "list them, or show all about one",
+		  .run = peer_run, .cmd = DD_CMD_PEER_GET },
 		{ "add", "NUMBER ADDRESS[:PORT] [dead-time MS] [payload-crc on|off]",
-		  "add one, and connect to it", .run = peer_add },
+		  "add one, and connect to it",
+		  .run = peer_run, .cmd = DD_CMD_PEER_ADD },
 		{ "set", "NUMBER [ADDRESS[:PORT]] [dead-time MS] [payload-crc on|off]",
-		  "change one; with a new address its connections end", .run = peer_set },
-		{ "del", "NUMBER", "remove one; its connections end", .run = peer_del },
+		  "change one; with a new address its connections end",
+		  .run = peer_run, .cmd = DD_CMD_PEER_SET },
+		{ "del", "NUMBER", "remove one; its connections end",
+		  .run = peer_run, .cmd = DD_CMD_PEER_DEL },
 		{ }
 	},
 };
@@ -553,7 +536,7 @@ static int apply(struct ddnl *nl, const struct cluster *c)
 	return status;
 }
 
-static int apply_run(int argc, char **argv)
+static int apply_run(const struct verb *verb, int argc, char **argv)
 {
 	uint32_t self, *given = options.node ? &self : NULL;
 	int status = EXIT_CLUSTER;
@@ -585,13 +568,6 @@ static int apply_run(int argc, char **argv)
 	return status;
 }
 
-const struct command command_apply = {
-	.name = "apply",
-	.brief = "configure node and peers by a cluster file",
-	.verbs = (const struct verb[]) {
-		{ "", "[--check] [--node NUMBER] FILE",
-		  "apply dd-cluster.conf(5), the same on all nodes, or only check it",
-		  .run = apply_run },
-		{ }
-	},
-};
+COMMAND(apply, "configure node and peers by a cluster file",
+	"[--check] [--node NUMBER] FILE",
+	"apply dd-cluster.conf(5), the same on all nodes, or only check it");
