@@ -54,13 +54,14 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
-		$(BUILD)/obj/selftests/core/%.o $(BUILD)/obj/selftests/core/raw.o
+		$(BUILD)/obj/selftests/core/%.o \
+		$(addprefix $(BUILD)/obj/selftests/core/,calls.o raw.o)
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_STRESS)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \
-		$(addprefix $(BUILD)/obj/selftests/core/,audit.o inject.o raw.o) \
+		$(addprefix $(BUILD)/obj/selftests/core/,audit.o calls.o inject.o raw.o) \
 		$(BUILD)/obj/selftests/ddp/peer.o $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include "raw.h"
+#include "calls.h"
 
 /* Seconds; a busy machine completes fewer rounds. */
 #define BUDGET	5
@@ -273,112 +273,23 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 
 #define FUZZERS	4
 
-/* State that the processes with random calls share. */
-struct fuzzers {
-	char name[FUZZERS][DD_NAME_MAX + 1];	/* names of their services */
-	int ready;
-};
-
-/* A service, possibly another user's, and own memory, valid or not. */
-static void random_connect(const struct raw *r, const struct mem *m,
-			   const struct fuzzers *all, unsigned int *seed)
-{
-	const char *name = all->name[rand_r(seed) % FUZZERS];
-	struct dd_connect c;
-	int i, n = rand_r(seed) % 8;
-
-	raw_connect_args(&c, name, m);
-	c.recv.offset = rand_r(seed) % 4 * PAGE;
-	c.recv.length = PAGE;
-	c.send.length = rand_r(seed) % 2 * PAGE;
-	if (!c.send.length)
-		memset(&c.send, 0, sizeof(c.send));
-	c.window = rand_r(seed) % 4;
-	if (raw_connect(r, &c))
-		return;
-	for (i = 0; i < n; i++)
-		raw_send(r, c.cell_unit, c.conn, raw_random(seed) % PAGE,
-			 raw_random(seed) % 300, raw_random(seed) % 300);
-	if (rand_r(seed) % 4)
-		raw_op(r, DD_IOC_CLOSE, c.conn);
-}
-
-/* Calls with random arguments, some of which are ids that may exist. */
-static void random_call(const struct raw *r, const char *name,
-			const __u64 *ids, unsigned int *seed)
-{
-	static const unsigned int nrs[] = {
-		0, 1, 2, 3, 4, 5, 6, 7, 8, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25,
-	};
-	static const __u32 sizes[] = {
-		sizeof(struct dd_info), sizeof(struct dd_region_alloc),
-		sizeof(struct dd_serve), sizeof(struct dd_connect),
-		sizeof(struct dd_conn_info), sizeof(struct dd_conn_list),
-		sizeof(struct dd_conn_wait), sizeof(struct dd_list_info),
-		sizeof(struct dd_list_wait),
-	};
-	unsigned int nr = nrs[rand_r(seed) % 15];
-	__u32 buf[64];
-	int k, fd;
-
-	for (k = 0; k < 64; k++)
-		buf[k] = rand_r(seed) % 3 ? 0 :
-			 rand_r(seed) % 2 ? (__u32)ids[rand_r(seed) % 8] :
-			 (__u32)raw_random(seed);
-	/* A serial has two words. */
-	memcpy(&buf[rand_r(seed) % 32 * 2], &ids[rand_r(seed) % 8], 8);
-	if (nr >= 0x20) {
-		fd = raw_op(r, _IO(DD_IOC_TYPE, nr),
-			    rand_r(seed) % 2 ? ids[rand_r(seed) % 8] : buf[0]);
-		if (nr == 0x22 && fd >= 0)
-			close(fd);
-		return;
-	}
-	buf[0] = sizes[nr] + rand_r(seed) % 4 / 3 * 8;
-	/* Do not wait for long. */
-	if (nr == 6 || nr == 8)
-		buf[6] = raw_random(seed) & 0xffff, buf[7] = 0;
-	/* Do not wire half of the machine's memory. */
-	if (nr == 1)
-		buf[2] &= 0xfffff, buf[3] = 0;
-	/* Use a name, and slices that may exist. */
-	if (nr == 2 || nr == 3) {
-		memset(&buf[2], 0, DD_NAME_MAX + 1);
-		strcpy((char *)&buf[2], rand_r(seed) % 2 ? name : "fuzz");
-	}
-	raw_ioctl(r, _IO(DD_IOC_TYPE, nr), buf);
-}
-
-/* Process number @me of @all. */
-static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
+/* Sequences that share the names of services, and so connect to each other. */
+static void fuzz(unsigned int seed, int rounds)
 {
 	double end = dd_now() + BUDGET;
-	__u64 ids[8] = {};
-	struct mem own = {};
-	struct pair p;
-	int i;
+	struct sequence s;
+	int i, ran = 0;
 
-	CHILD_CHECK(pair_open(&p, 4, 256, 1) == 0);
-	/* More than the pair's may exceed a limit. */
-	raw_alloc(&p.cl, 4 * PAGE, &own);
-	ids[0] = p.s.service;
-	ids[1] = p.s.list;
-	ids[2] = p.smem.id;
-	ids[3] = pair_server_conn(&p);
-	ids[4] = p.c.conn;
-	ids[5] = p.c.list;
-	ids[6] = p.cmem.id;
-	ids[7] = own.id;
-	strcpy(all->name[me], p.name);
-	__atomic_add_fetch(&all->ready, 1, __ATOMIC_ACQ_REL);
-	CHILD_CHECK(WAIT_FOR(__atomic_load_n(&all->ready, __ATOMIC_ACQUIRE) ==
-			     FUZZERS));
+	calls_seed = seed;
 	for (i = 0; i < rounds && dd_now() < end; i++) {
-		if (own.id && i % 4 == 0)
-			random_connect(&p.cl, &own, all, &seed);
-		random_call(rand_r(&seed) % 2 ? &p.srv : &p.cl, p.name, ids,
-			    &seed);
+		s = calls_first();
+		do
+			calls_mutate(&s);
+		while (calls_pick(8));
+		/* There may be no memory for a context now. */
+		ran += calls_run(&s, NULL);
 	}
+	CHILD_CHECK(ran > 0);
 	_exit(0);
 }
 
@@ -388,13 +299,10 @@ static void fuzz(struct fuzzers *all, int me, unsigned int seed, int rounds)
 static void fuzz_all(struct __test_metadata *_metadata, unsigned int seed,
 		     rlim_t memlock, const char *group)
 {
-	struct fuzzers *all = mmap(NULL, sizeof(*all), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct rlimit l = { memlock, memlock };
 	pid_t pid[FUZZERS];
 	int i;
 
-	ASSERT_NE(MAP_FAILED, all);
 	for (i = 0; i < FUZZERS; i++) {
 		pid[i] = fork_child();
 		if (pid[i])
@@ -402,11 +310,10 @@ static void fuzz_all(struct __test_metadata *_metadata, unsigned int seed,
 		setrlimit(RLIMIT_MEMLOCK, &l);
 		CHILD_CHECK(!group || put_number(group, "cgroup.procs", 0) == 0);
 		CHILD_CHECK(become_user(i % 2 ? BOB : ALICE) == 0);
-		fuzz(all, i, seed + i, dd_count(20000));
+		fuzz(seed + i, dd_count(20000));
 	}
 	for (i = 0; i < FUZZERS; i++)
 		ASSERT_CHILD_OK(pid[i]);
-	munmap(all, sizeof(*all));
 }
 
 TEST(random_calls_with_random_arguments)
