@@ -66,14 +66,11 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 
 static int call_lock(pthread_mutex_t *lock, int64_t deadline)
 {
-	struct timespec ts;
+	int64_t until = deadline < 0 ? INT64_MAX : deadline;
+	struct timespec ts = {
+		.tv_sec = until / DDI_NSEC_PER_SEC, .tv_nsec = until % DDI_NSEC_PER_SEC,
+	};
 
-	if (!pthread_mutex_trylock(lock))
-		return 0;
-	if (deadline < 0)
-		return -pthread_mutex_lock(lock);
-	ts.tv_sec = deadline / DDI_NSEC_PER_SEC;
-	ts.tv_nsec = deadline % DDI_NSEC_PER_SEC;
 	return -pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
 }
 

@@ -162,15 +162,11 @@ struct ddi_conn *ddi_conn_of_note(struct dd *h, const struct dd_note *note)
 	return c && ddi_conn_has(c, note->conn) ? c : NULL;
 }
 
-/**
- * ddi_conn_end() - hide a connection that is to be closed
- * @c: connection; dd.lock is held
- *
- * Its cell and its list may belong to another connection as soon as the kernel has
- * closed it. So from here on no thread finds it by its id, and a thread that sends on
- * it has left its lock.
- *
- * Return: whether it was there.
+/*
+ * Hide a connection that is to be closed; dd.lock is held. Its cell and its list may
+ * belong to another connection as soon as the kernel has closed it. So from here on no
+ * thread finds it by its id, and a thread that sends on it has left its lock. Returns
+ * whether it was there.
  */
 bool ddi_conn_end(struct ddi_conn *c)
 {
@@ -197,15 +193,10 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 	ddi_unlock(&c->lock);
 }
 
-/**
- * ddi_conn_drain() - wait until accepted messages to another node have been sent
- * @h: handle
- * @c: connection, after ddi_conn_end()
- * @serial: its serial
- * @deadline: when to give up
- *
- * The kernel would wait for them when it closes; here no lock is held. It may take as
- * long as the other node's dead time, which the kernel bounds.
+/*
+ * Wait until messages accepted for another node have been sent, after ddi_conn_end(). The
+ * kernel would wait for them when it closes; here no lock is held. It may take as long as
+ * the other node's dead time, which the kernel bounds.
  */
 void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline)
@@ -218,15 +209,9 @@ void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		ddi_conn_wait(h, serial, DD_WAIT_CLOSE, 0, deadline);
 }
 
-/**
- * ddi_conn_close() - have the kernel close a connection
- * @h: handle
- * @c: connection, after ddi_conn_end()
- * @serial: its serial
- *
- * The kernel may free its list, so no thread may be reading it.
- *
- * Return: 0, or a negative errno.
+/*
+ * Have the kernel close a connection, after ddi_conn_end(). The kernel may free its list,
+ * so no thread may be reading it. Returns 0, or a negative errno of the kernel.
  */
 int ddi_conn_close(struct dd *h, const struct ddi_conn *c, uint64_t serial)
 {

@@ -10,28 +10,25 @@
 
 #define COPY_BULK	512	/* bytes, from which memcpy() is faster */
 
+typedef uint32_t any_u32 __attribute__((aligned(1), may_alias));
+typedef uint16_t any_u16 __attribute__((aligned(1), may_alias));
+
 /* Bytes that do not fill an aligned word. */
 static void deposit_tail(char *dst, const char *src, size_t len)
 {
-	while (len) {
-		size_t n = 1;
+	size_t n;
 
+	for (; len; dst += n, src += n, len -= n) {
 		if (len >= 4 && !((uintptr_t)dst & 3)) {
-			uint32_t v;
-
-			memcpy(&v, src, n = 4);
-			ddi_store((uint32_t *)dst, v);
+			ddi_store((uint32_t *)dst, *(const any_u32 *)src);
+			n = 4;
 		} else if (len >= 2 && !((uintptr_t)dst & 1)) {
-			uint16_t v;
-
-			memcpy(&v, src, n = 2);
-			ddi_store((uint16_t *)dst, v);
+			ddi_store((uint16_t *)dst, *(const any_u16 *)src);
+			n = 2;
 		} else {
 			ddi_store(dst, *src);
+			n = 1;
 		}
-		dst += n;
-		src += n;
-		len -= n;
 	}
 }
 

@@ -146,13 +146,10 @@ static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *
 	return -ENOMEM;
 }
 
-/**
- * ddi_direct_open() - send directly from now on, if that is possible
- * @h: handle
- * @c: connection, locked, which sends by the kernel and is to ask now
- *
- * The kernel refuses while a message is unread, so a connection asks again: not with
- * each message, and not with each n-th for an n that bursts of messages may have.
+/*
+ * Send directly from now on, if that is possible. The connection is locked and sends by
+ * the kernel, which refuses while a message is unread. So a connection asks again: not
+ * with each message, and not with each n-th for an n that bursts of messages may have.
  */
 void ddi_direct_open(struct dd *h, struct ddi_conn *c)
 {

@@ -105,21 +105,13 @@ void ddi_reason_kernel(struct dd *h, int error)
 	}
 }
 
-void ddi_reason_clear(struct dd *h)
-{
-	pthread_mutex_lock(&h->reason_lock);
-	h->reason[0] = 0;
-	h->reason_error = 0;
-	pthread_mutex_unlock(&h->reason_lock);
-}
-
-/* Whether there is one for @error, which is the library's; it is in @buf then. */
+/* Whether there is one for @error, which is the library's, or any if that is 0. */
 bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size)
 {
 	bool has;
 
 	pthread_mutex_lock(&h->reason_lock);
-	has = h->reason_error == error;
+	has = !error || h->reason_error == error;
 	if (has)
 		snprintf(buf, size, "%s", h->reason);
 	pthread_mutex_unlock(&h->reason_lock);
@@ -132,8 +124,6 @@ DD_API int dd_last_error(struct dd *h, char *buf, size_t size)
 		return -EBADID;
 	if (!buf || !size)
 		return -EINVAL;
-	pthread_mutex_lock(&h->reason_lock);
-	snprintf(buf, size, "%s", h->reason);
-	pthread_mutex_unlock(&h->reason_lock);
+	ddi_reason_of(h, 0, buf, size);
 	return 0;
 }

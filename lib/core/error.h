@@ -14,7 +14,7 @@
 int ddi_error(int error);
 void ddi_reason(struct dd *h, int error, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
-void ddi_reason_clear(struct dd *h);
+#define ddi_reason_clear(h)	ddi_reason(h, 0, "%s", "")
 void ddi_reason_kernel(struct dd *h, int error);
 bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size);
 

@@ -139,15 +139,10 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
 	return ret < 0 ? ddi_error(ret) : 0;
 }
 
-/**
- * ddi_list_wait() - wait until a list may have a note
- * @h: handle
- * @l: list
- * @id: its id
- * @options: DD_RECV_*; no spinning with DD_RECV_INTR, which would miss a signal
- * @deadline: when to give up
- *
- * Return: 0 look again; -ETIMEDOUT, -EINTR (DD_RECV_INTR), -EBADID.
+/*
+ * Wait until the list with this id may have a note. There is no spinning with
+ * DD_RECV_INTR, which would miss a signal. Returns 0 to look again; -ETIMEDOUT, -EINTR
+ * (DD_RECV_INTR), -EBADID.
  */
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)

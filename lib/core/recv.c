@@ -72,36 +72,11 @@ static DDI_INLINE uint32_t fill(void *to, bool brief, const struct ddi_conn *c,
 	return msg->msgid = ddi_load(&body->msgid);
 }
 
-static void fill_meta(void *to, bool brief, const __u32 *meta, unsigned int words)
+static void fill_meta(struct dd_msg *msg, const __u32 *meta, unsigned int words)
 {
-	struct ddi_brief *b = to;
-	struct dd_msg *msg = to;
-
-	if (words > DD_META_WORDS)
-		words = DD_META_WORDS;
-	if (brief)
-		b->meta_count = words;
-	else
-		msg->meta_count = words;
-	for (unsigned int i = 0; i < words; i++)
-		(brief ? b->meta : msg->meta)[i] = ddi_load(&meta[i]);
-}
-
-/* Not a message, but a connection that begins or ends. */
-static void fill_event(void *to, bool brief, int type)
-{
-	struct ddi_brief *b = to;
-	struct dd_msg *msg = to;
-
-	if (brief) {
-		b->addr = NULL;
-		b->len = type == DD_MSG_CONN ? -1 : 0;
-		return;
-	}
-	msg->type = type;
-	msg->addr = NULL;
-	msg->len = 0;
-	msg->word = 0;
+	msg->meta_count = words > DD_META_WORDS ? DD_META_WORDS : words;
+	for (unsigned int i = 0; i < msg->meta_count; i++)
+		msg->meta[i] = ddi_load(&meta[i]);
 }
 
 /* Account for a message that was taken; its list is locked. */
@@ -117,23 +92,16 @@ static inline void consumed(struct ddi_conn *c, uint32_t msgid)
  * sender, or the kernel for it, sets the flag and then loads the head. Returns whether
  * the kernel has to be called.
  */
-static DDI_INLINE bool release(__u64 *head, uint64_t pos, const __u32 *flag)
+static DDI_INLINE bool release(uint64_t pos, __u64 *head, const __u32 *flag)
 {
 	ddi_store_mb(head, pos + 1);
 	return ddi_unlikely(ddi_test(flag, 1));
 }
 
-static DDI_INLINE bool release_own(struct ddi_list *l, uint64_t pos)
-{
-	_Static_assert(DD_LIST_NEED_KICK == 1, "flag");
-
-	return release(&l->head->head, pos, &l->head->flags);
-}
-
-static DDI_INLINE bool release_direct(const struct ddi_direct_rx *rx, uint64_t pos)
-{
-	return release(&rx->state->head, pos, &rx->state->need_kick);
-}
+/* The words that it needs, of a list's own ring and of a direct one. */
+#define OWN(l)		(&(l)->head->head), (&(l)->head->flags)
+#define DIRECT(rx)	(&(rx)->state->head), (&(rx)->state->need_kick)
+_Static_assert(DD_LIST_NEED_KICK == 1, "flag");
 
 /* ---- direct rings ------------------------------------------------------------- */
 
@@ -158,14 +126,12 @@ static DDI_INLINE bool direct_good(const struct ddi_direct_rx *rx,
 
 /* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
 static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t pos,
-		       unsigned int options, void *to)
+		       unsigned int options, struct dd_msg *msg)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
-	const struct body *body = (const struct body *)&slot->offset;
-	bool brief = options & DDI_RECV_BRIEF;
 	uint64_t word, offset, len, serial;
 	struct ddi_conn *c;
-	uint32_t msgid, words;
+	uint32_t words;
 
 	if (ddi_load_acquire(&slot->seq) != pos + 1)
 		return 0;
@@ -173,16 +139,16 @@ static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t po
 	words = word >> 32 & 0xff;
 	word &= ~META_MASK;
 	c = ddi_conn_find(h, word);
-	offset = ddi_load(&body->offset);
-	len = ddi_load(&body->len);
+	offset = ddi_load(&slot->offset);
+	len = ddi_load(&slot->len);
 	serial = c ? ddi_load_acquire(&c->serial) : 0;
 	if (!c || !direct_good(rx, c, serial, word, offset, len))
 		return -EAGAIN;
-	msgid = fill(to, brief, c, serial, offset, len, body);
-	fill_meta(to, brief, slot->meta, words);
+	fill(msg, false, c, serial, offset, len, (const struct body *)&slot->offset);
+	fill_meta(msg, slot->meta, words);
 	if (!(options & DDI_RECV_PEEK))
-		consumed(c, msgid);
-	return DD_NOTE_DATA;
+		consumed(c, msg->msgid);
+	return DD_MSG_DATA;
 }
 
 /* Look for new rings of a locked list. Returns the number of rings. */
@@ -230,7 +196,7 @@ static struct ddi_direct_rx *direct_ring(struct dd *h, struct ddi_list *l,
  * reserved but not written. Returns as take_direct().
  */
 static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
-		     unsigned int options, void *to)
+		     unsigned int options, struct dd_msg *msg)
 {
 	struct ddi_direct_rx *rx = direct_ring(h, l, ddi_conn_of_note(h, close));
 	const struct dd_ring_note *slot;
@@ -253,13 +219,13 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 		    ddi_load(&slot->conn) == DD_SERIAL_ID(close->conn))
 			break;
 	}
-	ret = take_direct(h, rx, pos, options, to);
+	ret = take_direct(h, rx, pos, options, msg);
 	if (options & DDI_RECV_PEEK && ret > 0)
 		return ret;
 	/* Not necessarily the first of the ring: then it becomes a void note. */
 	if (pos != head)
 		ddi_store((__u32 *)&slot->conn, 0);
-	else if (release_direct(rx, pos))
+	else if (release(pos, DIRECT(rx)))
 		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
 	l->rest = pos + 1;
 	return ret;
@@ -324,25 +290,27 @@ static DDI_INLINE bool own_look(char *area, struct ddi_list *l, struct dd_note *
 
 /* Returns as take_direct(). */
 static int take_own(struct dd *h, const struct dd_note *note, unsigned int options,
-		    void *to)
+		    struct dd_msg *msg)
 {
 	struct ddi_conn *c = ddi_conn_of_note(h, note);
-	bool brief = options & DDI_RECV_BRIEF;
 
 	if (!c || note->type < DD_NOTE_DATA || note->type > DD_NOTE_CLOSE)
 		return -EAGAIN;
-	fill(to, brief, c, note->conn, note->offset, note->len,
+	fill(msg, false, c, note->conn, note->offset, note->len,
 	     (const struct body *)&note->offset);
-	if (note->type == DD_NOTE_DATA)
-		fill_meta(to, brief, note->meta, note->meta_count);
-	else
-		fill_event(to, brief, note->type);
-	if (options & DDI_RECV_PEEK)
-		return note->type;
-	if (note->type == DD_NOTE_DATA)
-		consumed(c, note->msgid);
+	fill_meta(msg, note->meta, note->meta_count);
+	if (note->type == DD_NOTE_DATA) {
+		if (!(options & DDI_RECV_PEEK))
+			consumed(c, note->msgid);
+		return DD_MSG_DATA;
+	}
+	msg->type = note->type;
+	msg->addr = NULL;
+	msg->len = 0;
+	msg->word = 0;
+	msg->meta_count = 0;
 	/* After the close was read, later notes of the other end are void. */
-	if (note->type == DD_NOTE_CLOSE)
+	if (note->type == DD_NOTE_CLOSE && !(options & DDI_RECV_PEEK))
 		ddi_store(&c->cell->ring, 0);
 	return note->type;
 }
@@ -353,7 +321,7 @@ static int take_own(struct dd *h, const struct dd_note *note, unsigned int optio
  * From the current ring; returns as take_direct(). A close note is read after all
  * messages of the connection's direct ring.
  */
-static int take(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
+static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
 {
 	struct ddi_direct_rx *rx = l->cur;
 	struct dd_note note;
@@ -362,27 +330,27 @@ static int take(struct dd *h, struct ddi_list *l, unsigned int options, void *to
 
 	if (rx) {
 		pos = ddi_load(&rx->state->head);
-		ret = take_direct(h, rx, pos, options, to);
+		ret = take_direct(h, rx, pos, options, msg);
 	} else {
 		if (!own_look(h->area, l, &note))
 			return 0;
 		pos = note.seq - 1;
 		if (ddi_unlikely(note.type == DD_NOTE_CLOSE)) {
-			ret = take_rest(h, l, &note, options, to);
+			ret = take_rest(h, l, &note, options, msg);
 			if (ret)
 				return ret;
 		}
-		ret = take_own(h, &note, options, to);
+		ret = take_own(h, &note, options, msg);
 	}
 	if (!ret || (ret > 0 && options & DDI_RECV_PEEK))
 		return ret;
-	if (rx ? release_direct(rx, pos) : release_own(l, pos))
+	if (rx ? release(pos, DIRECT(rx)) : release(pos, OWN(l)))
 		ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
 	return ret;
 }
 
 /* Look at all rings, beginning with the one whose turn it is. */
-static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, void *to)
+static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
 {
 	uint32_t n = direct_refresh(h, l) + 1;
 	int ret = 0;
@@ -394,27 +362,19 @@ static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, void
 
 		ddi_store(&l->cur, turn ? &l->rx[turn - 1] : NULL);
 		l->turn = turn + 1;
-		ret = take(h, l, options, to);
+		ret = take(h, l, options, msg);
 	}
 	return ret;
 }
 
-/**
- * ddi_list_next() - the next message of a list, without waiting
- * @h: handle
- * @l: list
- * @id: its id
- * @options: DDI_RECV_*
- * @to: (out) the message
- *
- * Void notes, whose connection is gone, are dropped, so that a message that was looked
- * at can also be received. At most VOID_MAX of direct rings are dropped in one call:
- * their senders may write them as fast, and the caller has a deadline.
- *
- * Return: enum dd_msg_type, 0 there is no message; -EBADID.
+/*
+ * The next message of the list with this id, without waiting. Void notes, whose connection
+ * is gone, are dropped, so that a message that was looked at can also be received. At most
+ * VOID_MAX of direct rings are dropped in one call: their senders may write them as fast,
+ * and the caller has a deadline. Returns enum dd_msg_type, 0 for none; -EBADID.
  */
 int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
-		  void *to)
+		  struct dd_msg *msg)
 {
 	int ret, left = VOID_MAX;
 
@@ -424,21 +384,32 @@ int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int op
 		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
 			ret = -EBADID;
 		else if (ddi_likely(l->streak > 0))
-			ret = take(h, l, options, to);
+			ret = take(h, l, options, msg);
 		if (ret > 0)
 			l->streak -= !(options & DDI_RECV_PEEK);
 		else if (!ret)
-			ret = take_any(h, l, options, to);
+			ret = take_any(h, l, options, msg);
 		left -= ret == -EAGAIN && l->cur;
 		ddi_unlock(&l->lock);
 	} while (ddi_unlikely(ret == -EAGAIN) && left);
 	return ret == -EAGAIN ? 0 : ret;
 }
 
+static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
+{
+	brief->addr = msg->addr;
+	brief->len = msg->type == DD_MSG_CONN ? -1 : (int)msg->len;
+	brief->conn = msg->conn;
+	brief->service = msg->service;
+	brief->meta_count = msg->meta_count;
+	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
+}
+
 /* Receive whatever it is, or wait; @locked is NULL or a list to unlock first. */
 static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int options,
 				  int64_t timeout, struct ddi_list *locked)
 {
+	struct dd_msg local, *msg = options & DDI_RECV_BRIEF ? &local : to;
 	struct ddi_list *l;
 	int64_t deadline = 0;
 	int ret;
@@ -449,7 +420,9 @@ static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int
 	if (!l)
 		return -EBADID;
 	for (bool again = false;; again = true) {
-		ret = ddi_list_next(h, l, list, options, to);
+		ret = ddi_list_next(h, l, list, options, msg);
+		if (ret > 0 && msg == &local)
+			brief_from(to, msg);
 		if (ret)
 			return ret < 0 ? ret : ret == DD_MSG_CLOSE ? -ECONNCLOSE : 0;
 		if (!timeout)
@@ -486,24 +459,16 @@ static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int 
 		return recv_slow(h, list, to, options, timeout, l);
 	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, note.conn, note.offset,
 			 note.len, (const struct body *)&note.offset));
-	if (release_own(l, note.seq - 1))
+	if (release(note.seq - 1, OWN(l)))
 		return recv_kick(h, l);
 	return ddi_unlock(&l->lock);
 }
 
-/**
- * ddi_recv() - receive a message
- * @h: handle, may be NULL; a child of fork() finds no list
- * @list: as dd_recv()
- * @to: (out) the message: &struct dd_msg or, with DDI_RECV_BRIEF, &struct ddi_brief
- * @options: DD_RECV_*, DDI_RECV_BRIEF
- * @timeout: as dd_recv()
- *
- * A data message without metadata, of a known connection, in the ring of the last
+/*
+ * dd_recv(), also with DDI_RECV_BRIEF; the handle may be NULL, and a child of fork() finds
+ * no list. A data message without metadata, of a known connection, in the ring of the last
  * message, is taken at once. All functions are called last, so that few registers are
  * saved.
- *
- * Return: as dd_recv().
  */
 int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
@@ -539,7 +504,7 @@ int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t tim
 		return recv_slow(h, l->id, to, options, timeout, l);
 	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, serial, offset, len,
 			 (const struct body *)&slot->offset));
-	if (release_direct(rx, pos))
+	if (release(pos, DIRECT(rx)))
 		return recv_kick(h, l);
 	return ddi_unlock(&l->lock);
 }
@@ -576,8 +541,7 @@ DD_API int dd_ready(struct dd *h, int list)
 /* Replaces @lists by the ready ones; -EBADID before any of them. */
 static int poll_ready(struct dd *h, int *lists, int count)
 {
-	int ready[DD_WAIT_MAX];
-	int n = 0;
+	int ready[DD_WAIT_MAX], n = 0;
 
 	for (int i = 0; i < count; i++) {
 		int ret = dd_ready(h, lists[i]);
@@ -591,16 +555,16 @@ static int poll_ready(struct dd *h, int *lists, int count)
 	return n;
 }
 
-static void pause_until(int64_t deadline)
+static int pause_until(int64_t deadline)
 {
+	int64_t until = deadline < 0 ? INT64_MAX : deadline;
 	struct timespec ts = {
-		.tv_sec = deadline < 0 ? INT32_MAX : deadline / DDI_NSEC_PER_SEC,
-		.tv_nsec = deadline < 0 ? 0 : deadline % DDI_NSEC_PER_SEC,
+		.tv_sec = until / DDI_NSEC_PER_SEC, .tv_nsec = until % DDI_NSEC_PER_SEC,
 	};
 
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) ==
-	       EINTR)
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
 		;
+	return 0;
 }
 
 DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
@@ -614,24 +578,22 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 	if (count < 0 || count > DD_WAIT_MAX || (count && !lists))
 		return -EINVAL;
 	deadline = timeout ? ddi_deadline(timeout) : 0;
-	if (!count) {
-		pause_until(deadline);
-		return 0;
-	}
-	for (bool again = false;; again = true) {
-		ret = poll_ready(h, lists, count);
-		if (ret || !timeout)
-			return ret;
-		if (again && ddi_passed(deadline))
-			return 0;
+	if (!count)
+		return pause_until(deadline);
+	ret = poll_ready(h, lists, count);
+	while (!ret && timeout) {
 		memcpy(ids, lists, count * sizeof(*ids));
 		ret = ddi_list_sleep(h, ids, count, deadline);
-		if (ret == -ETIMEDOUT)
-			return 0;
 		/* The reason of an earlier error does not explain this one. */
 		if (ret == -ENORESOURCE)
 			ddi_reason_clear(h);
+		if (ret == -ETIMEDOUT)
+			return 0;
 		if (ret && ret != -EINTR)
 			return ret;
+		ret = poll_ready(h, lists, count);
+		if (ddi_passed(deadline))
+			break;
 	}
+	return ret;
 }

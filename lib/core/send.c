@@ -93,14 +93,10 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 	return 0;
 }
 
-/**
- * ddi_send_fill() - make a queue entry for the kernel, but for its number
- * @h: handle
- * @c: connection, locked
- * @rq: request, which has passed ddi_send_check()
- * @sqe: (out) the entry
- *
- * Return: 0; -EBADRANGE if the source is not where it has to be.
+/*
+ * Make a queue entry for the kernel, but for its number. The connection is locked, the
+ * request has passed ddi_send_check(). Returns -EBADRANGE if the source is not where it
+ * has to be.
  */
 int ddi_send_fill(struct dd *h, const struct ddi_conn *c, const struct ddi_request *rq,
 		  struct dd_sqe *sqe)
@@ -245,13 +241,9 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 		    rq->metacount) ? posted(h, c) : 0;
 }
 
-/**
- * ddi_send_locked() - send one message, whatever the connection's type allows
- * @h: handle
- * @c: connection, locked
- * @rq: request, which has passed ddi_send_check()
- *
- * Return: as dd_send().
+/*
+ * Send one message, whatever the type of the locked connection allows; the request has
+ * passed ddi_send_check(). Returns as dd_send().
  */
 int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
@@ -351,18 +343,10 @@ static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *
 			 roffset);
 }
 
-/**
- * ddi_send() - send a message without options and metadata
- * @h: handle, may be NULL; a child of fork() finds no connection
- * @conn: as dd_send()
- * @addr: as dd_send()
- * @len: as dd_send()
- * @roffset: as dd_send()
- *
- * A message that can go directly does so. All functions are called last, so that this
- * one saves few registers.
- *
- * Return: as dd_send().
+/*
+ * dd_send() without options and metadata; the handle may be NULL, and a child of fork()
+ * finds no connection. A message that can go directly does so. All functions are called
+ * last, so that this one saves few registers.
  */
 int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
 {
@@ -471,15 +455,9 @@ static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t tim
 	return ret && ret != -ECONNCLOSE ? ret : 1;
 }
 
-/**
- * ddi_send_wait() - wait until a message is sent or done
- * @h: handle
- * @c: connection, locked; unlocked by this function
- * @what: DD_DONE_*
- * @n: number of the message, at most that of the last one sent
- * @timeout: as dd_done()
- *
- * Return: as dd_done().
+/*
+ * Wait until message @n, which the locked connection has sent, is sent or done (@what is
+ * DD_DONE_*); unlocks the connection. Returns as dd_done().
  */
 int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t n,
 		  int64_t timeout)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * wait.c - deadlines, spinning where that helps, and sleeping
+ * wait.c - deadlines, spinning where that helps, sleeping, and waiting for a lock
  *
  * Copyright (C) 2026 The dd authors
  *
@@ -21,12 +21,15 @@
  * With several CPUs, unless the sender was seen on this one, the first looks are done
  * without a clock. They take less time than falling asleep, and find a quick answer.
  */
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "error.h"
+#include "lock.h"
 #include "wait.h"
 
 #define SPIN_MIN	50000		/* ns; also where it starts */
@@ -189,16 +192,9 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 	return false;
 }
 
-/**
- * ddi_spin() - look for a while
- * @h: handle
- * @spin: history of this place
- * @deadline: when to stop
- * @look: what to look at
- * @start: (out) when the wait began, if it is not over
- *
- * Return: whether the wait is over; if not, the caller sleeps and then calls
- * ddi_spin_slept().
+/*
+ * Look for a while. Returns whether the wait is over; if not, the caller sleeps and then
+ * calls ddi_spin_slept() with *@start, the time when the wait began.
  */
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start)
@@ -238,11 +234,7 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	return false;
 }
 
-/**
- * ddi_spin_slept() - learn from a wait that ended in sleep
- * @spin: history of this place
- * @since: when the wait began
- */
+/* Learn from a wait that began at @since and ended in sleep. */
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 {
 	uint32_t budget = ddi_load(&spin->budget);
@@ -275,4 +267,36 @@ int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 	if (ret == -EAGAIN)
 		return -ETIMEDOUT;
 	return ret < 0 ? ddi_error(ret) : 0;
+}
+
+/*
+ * A thread that has waited leaves bit 1 set, because others may still wait: at worst
+ * this causes one needless wake-up. errno of the caller is kept.
+ */
+void ddi_lock_wait(struct ddi_lock *lock)
+{
+	const uint32_t both = DDI_LOCK_HELD | DDI_LOCK_WAITED;
+	int saved = errno;
+
+	while (__atomic_exchange_n(&lock->state, both, __ATOMIC_ACQUIRE) &
+	       DDI_LOCK_HELD)
+		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, both, NULL);
+	errno = saved;
+}
+
+/*
+ * Called after the lock was left with bit 1 set. If another thread holds it by now,
+ * bit 1 is still set and that thread wakes the waiters; if the bit is clear, the
+ * thread that cleared it has woken one.
+ */
+int ddi_lock_wake(struct ddi_lock *lock)
+{
+	uint32_t expected = DDI_LOCK_WAITED;
+	int saved = errno;
+
+	if (__atomic_compare_exchange_n(&lock->state, &expected, 0, false,
+					__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1);
+	errno = saved;
+	return 0;
 }

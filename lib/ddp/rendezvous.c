@@ -58,26 +58,25 @@ static int serve_prepare(struct dd *h, const char *name,
 	return ret;
 }
 
+/* dd.lock is held. */
 static int serve_locked(struct dd *h, struct dd_serve *sv)
 {
 	struct ddi_service *s = calloc(1, sizeof(*s));
 	int ret = s ? ddi_ioctl(h, DD_IOC_SERVE, sv) : -ENOMEM;
 
 	if (ret >= 0) {
+		s->id = sv->service;
 		s->list = ddi_list_bind(h, sv->list, sv->list_unit);
-		if (!s->list) {
-			ddi_ioctl_id(h, DD_IOC_UNSERVE, sv->service);
-			ret = -ENOMEM;
+		s->next = h->services;
+		if (s->list) {
+			h->services = s;
+			return 0;
 		}
+		ddi_ioctl_id(h, DD_IOC_UNSERVE, sv->service);
+		ret = -ENOMEM;
 	}
-	if (ret < 0) {
-		free(s);
-		return ret;
-	}
-	s->id = sv->service;
-	s->next = h->services;
-	h->services = s;
-	return 0;
+	free(s);
+	return ret;
 }
 
 DD_API int dd_serve(struct dd *h, const char *name,
@@ -137,21 +136,27 @@ static struct ddi_service *service_kill(struct dd *h, uint32_t id)
 	return s;
 }
 
-/* No lock is held: see ddi_conn_drain(). */
-static void service_drain(struct dd *h, uint32_t id, int64_t deadline)
+/*
+ * Prepare the connections of a service for its end; no lock is held. The first drain
+ * starts all of them, the second one waits. Those that have a list of their own are
+ * closed with that list locked.
+ */
+static void service_close(struct dd *h, const struct ddi_service *s)
 {
-	for (struct ddi_conn *c = ddi_load_acquire(&h->conns); c; c = c->next)
-		if (ddi_load(&c->closing) && ddi_load(&c->service) == id)
-			ddi_conn_drain(h, c, ddi_load(&c->dead), deadline);
-}
+	for (int step = 0; step < 3; step++) {
+		struct ddi_conn *c = ddi_load_acquire(&h->conns);
 
-/* Close connections that have a list of their own, with that list locked. */
-static void service_close_lists(struct dd *h, const struct ddi_service *s)
-{
-	for (struct ddi_conn *c = ddi_load_acquire(&h->conns); c; c = c->next)
-		if (ddi_load(&c->closing) && ddi_load(&c->service) == s->id &&
-		    ddi_load(&c->list) != s->list)
-			ddi_conn_close(h, c, ddi_load(&c->dead));
+		for (; c; c = c->next) {
+			uint64_t serial = ddi_load(&c->dead);
+
+			if (!ddi_load(&c->closing) || ddi_load(&c->service) != s->id)
+				continue;
+			if (step < 2)
+				ddi_conn_drain(h, c, serial, step ? DD_FOREVER : 0);
+			else if (ddi_load(&c->list) != s->list)
+				ddi_conn_close(h, c, serial);
+		}
+	}
 }
 
 /* The kernel has ended its connections. */
@@ -180,11 +185,7 @@ DD_API int dd_unserve(struct dd *h, int service)
 	s = service_kill(h, service);
 	if (!s)
 		return -EBADID;
-	/* The first call starts all of them, the second one waits. */
-	service_drain(h, s->id, 0);
-	service_drain(h, s->id, DD_FOREVER);
-	service_close_lists(h, s);
-
+	service_close(h, s);
 	/* No thread may be reading the list when the kernel frees it. */
 	ddi_lock(&s->list->lock);
 	do {
