@@ -31,11 +31,13 @@ static void list_fill(struct ddi_list *l, uint32_t id)
  */
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 {
-	struct ddi_list **bucket = &h->board.heads[DDI_UNIT_BUCKET(unit)], *l;
+	struct ddi_list **bucket = &h->board.heads[DDI_UNIT_BUCKET(unit)], *l, *old;
 
-	for (l = *bucket; l; l = l->same)
-		if (l->unit == unit && (l->id == id || ddi_trylock(&l->lock)))
-			break;
+	for (l = *bucket; l && (l->unit != unit || l->id != id);)
+		l = l->same;
+	for (old = *bucket; !l && old; old = old->same)
+		if (old->unit == unit && ddi_trylock(&old->lock))
+			l = old;
 	if (!l) {
 		l = aligned_alloc(DDI_LINE, sizeof(*l));
 		if (!l)
