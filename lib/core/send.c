@@ -4,7 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <string.h>
+#include <endian.h>
 
 #include "deposit.h"
 #include "direct_tx.h"
@@ -82,8 +82,8 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 		flags |= DD_SQE_REGION;
 		sqe->src = buf.offset;
 	}
-	/* With one store. */
-	memcpy(&sqe->opcode, (const __u8[8]){ DD_OP_PUT, flags, rq->metacount }, 8);
+	/* @opcode, @flags and @meta_count with one store */
+	*(ddi_word *)&sqe->opcode = htole64(DD_OP_PUT | flags << 8 | rq->metacount << 16);
 	sqe->dst = rq->roffset;
 	sqe->len = rq->len;
 	sqe->region = buf.region;
