@@ -132,15 +132,15 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 		.window = WINDOW_GET(flags), .send = sendbase, .send_size = sendsize,
 		.recv = replybase, .recv_size = replysize,
 	};
+	int ret, none = 0;
 	struct dd *h;
-	int ret;
 
-	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
-	    type > TYPE_SSTREAM || !connid || (!noteid && type != TYPE_RPC))
-		return fail(-EINVAL);
 	if (type == TYPE_RPC)
-		noteid = NULL;
-	attr.list = noteid ? *noteid : 0;
+		noteid = &none;
+	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
+	    type > TYPE_SSTREAM || !connid || !noteid)
+		return fail(-EINVAL);
+	attr.list = *noteid;
 	ret = handle_get(&h, false) ?: dd_connect(h, name, node, &attr, noteid);
 	/* DDP-30 has one error for all that a node may lack. */
 	return result_id(ret == -EPROTO ? -EBADSERVER : ret, connid);
@@ -297,7 +297,7 @@ int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
 	if (!range_good(conninfo, sizeof(*conninfo), word_writable))
 		return fail(-EINVAL);
 	ret = dd_conn_info(handle_have(), connid, &desc);
-	if (ret)
+	if (ret < 0)
 		return fail(ret);
 	*conninfo = (conninfo_t){
 		.node = desc.node, .noteid = desc.list, .pid = desc.pid, .uid = desc.uid,

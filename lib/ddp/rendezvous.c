@@ -4,6 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -271,55 +272,49 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	return ret;
 }
 
+/* What a service, or its node, is or does; @peer: ddctl shows more about that. */
+static const struct reason {
+	int error;
+	bool service;
+	bool peer;
+	const char *text;
+} reasons[] = {
+	{ EUSERS, true, false, "has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on" },
+	{ ENOBUFS, true, false, "cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK)" },
+	{ EACCES, true, false, "does not let this user connect" },
+	{ EHOSTUNREACH, false, true, "does not answer" },
+	{ ETIMEDOUT, false, true, "has not answered in time" },
+	{ EAGAIN, false, false, "is another one, whose answer has to be waited for: give a timeout that is not 0" },
+	{ EPROTONOSUPPORT, false, false, "speaks no version of the protocol that this one speaks" },
+	{ EPROTO, false, true, "and this one do not understand each other" },
+};
+
 /* Explain what the error number does not. */
 static void connect_reason(struct dd *h, int ret, const char *name, int node)
 {
+	char on[96] = "", more[64] = "";
+
 	ddi_reason_kernel(h, ret);
-	switch (-ret) {
-	case EUSERS:
-		ddi_reason(h, ret, "service '%.63s' on node %d has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on",
-			   name, node);
-		break;
-	case ENOBUFS:
-		ddi_reason(h, ret, "service '%.63s' on node %d cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK)%s",
-			   name, node, node == dd_node(h) ? "" :
-			   ", or that node is out of memory");
-		break;
-	case EDQUOT:
+	if (ret == -EDQUOT)
 		ddi_memlock_reason(h, "this connection");
-		break;
-	case EACCES:
-		ddi_reason(h, ret, "service '%.63s' on node %d does not let this user connect",
-			   name, node);
-		break;
-	case ECONNREFUSED:
+	if (ret == -ECONNREFUSED)
 		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
 			   node, name);
-		break;
-	case ENONET:
+	if (ret == -ENONET)
 		ddi_reason(h, ret, "node %d is no peer of this one, node %d: see 'ddctl peer'",
 			   node, dd_node(h));
-		break;
-	case EHOSTUNREACH:
-		ddi_reason(h, ret, "node %d does not answer: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
-	case ETIMEDOUT:
-		ddi_reason(h, ret, "node %d has not answered in time: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
-	case EAGAIN:
-		ddi_reason(h, ret, "node %d is another one, whose answer has to be waited for: give a timeout that is not 0",
-			   node);
-		break;
-	case EPROTONOSUPPORT:
-		ddi_reason(h, ret, "node %d speaks no version of the protocol that this one speaks",
-			   node);
-		break;
-	case EPROTO:
-		ddi_reason(h, ret, "node %d and this one do not understand each other: 'ddctl peer show %d' may say why",
-			   node, node);
-		break;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		const struct reason *r = &reasons[i];
+
+		if (ret != -r->error)
+			continue;
+		if (r->service)
+			snprintf(on, sizeof(on), "service '%.63s' on ", name);
+		if (r->peer)
+			snprintf(more, sizeof(more), ": 'ddctl peer show %d' may say why", node);
+		if (ret == -ENOBUFS && node != dd_node(h))
+			snprintf(more, sizeof(more), ", or that node is out of memory");
+		ddi_reason(h, ret, "%snode %d %s%s", on, node, r->text, more);
 	}
 }
 
