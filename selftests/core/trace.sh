@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tracepoints of three calls and their replies, sent directly and by the kernel.
+# Tracepoints of three calls and their replies, sent directly and by the kernel, and of
+# packets between two nodes.
 
-# shellcheck source=selftests/vm/tap.sh
-. "$(dirname "$0")/../vm/tap.sh"
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/../net/net.sh"
 
 TRACING=/sys/kernel/tracing
 MESSAGES=6
@@ -60,8 +61,45 @@ framed() {
 		times 1 dd_close 'end=server'
 }
 
-plan 8
-scratch
+# Traffic between two nodes over a link that loses packets; leaves the trace in ./trace.
+packets() {
+	echo >"$TRACING/trace"
+	cluster 2 && tc -n dd1 qdisc replace dev eth0 root netem loss 20% &&
+		new_traffic && begin_all 0 2 4096 && flows 50 1 2 && end_all whole || return
+	echo 0 >"$TRACING/events/dd/enable"
+	grep ' dd_packet_' "$TRACING/trace" >trace
+	LOST=$(($(peer 1 2 .packets_lost) + $(peer 2 1 .packets_lost)))
+}
+
+# Node 1 names its peer 2, and node 2 its peer 1. A packet is received, acknowledged or
+# lost after it was sent, and the counters agree with the events.
+in_order() {
+	awk -v lost="$LOST" '{
+		match($0, /dd_packet_[a-z]+/)
+		event = substr($0, RSTART + 10, RLENGTH - 10)
+		match($0, /peer=[0-9]+/)
+		to = substr($0, RSTART + 5, RLENGTH - 5)
+		match($0, /pn=[0-9]+/)
+		pn = substr($0, RSTART + 3, RLENGTH - 3)
+		n[event]++
+		if (event == "received")
+			to = 3 - to
+		if (event == "sent")
+			sent[to, pn] = 1
+		else if (!((to, pn) in sent))
+			bad++
+	}
+	END {
+		printf "# %d sent, %d received, %d acknowledged, %d lost, %d spurious, %d never sent\n",
+			n["sent"], n["received"], n["acked"], n["lost"], n["spurious"], bad
+		exit bad || n["received"] < 50 || n["acked"] < 50 || n["lost"] < 1 ||
+			n["received"] >= n["sent"] || n["lost"] > lost
+	}' trace
+}
+
+plan 10
+# One order on all processors.
+echo global >"$TRACING/trace_clock"
 echo 1 >"$TRACING/events/dd/enable"
 check "calls sent directly" talk 1
 check "a connection begins and ends" framed
@@ -75,5 +113,7 @@ by_kernel() {
 }
 check "requests, deposits and notes" by_kernel
 check "neither end gets a direct path" times 0 'dd_direct_[a-z]*'
+check "packets between nodes" packets
+check "a packet is sent before it is received, acknowledged or lost" in_order
 echo 0 >"$TRACING/events/dd/enable"
 finish
