@@ -33,7 +33,7 @@ fi
 # are compared by content: a reverted patch must be compiled again.
 copy_sources() {
 	rsync -rlp --checksum --delete --exclude='*.o' --exclude='*.ko' \
-		--exclude='*.mod*' --exclude='.*' --exclude='*.symvers' \
+		--exclude='*.mod*' --exclude='.*' --exclude='*.symvers' --exclude='*.gc??' \
 		--exclude=modules.order \
 		"$TOP/Kbuild" "$TOP/kernel" "$TOP/include" "$dir/"
 }
