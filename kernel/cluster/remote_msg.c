@@ -340,6 +340,7 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 	const struct dd_remote_note *note = arg;
 	const struct dd_tp_msg *msg = note->msg;
 
+	rec->op = DD_OP_PUT;
 	rec->meta_count = msg->meta_count;
 	rec->offset = msg->dst;
 	rec->len = msg->len;
@@ -450,7 +451,7 @@ static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *o
 		       offset_in_page(off);
 	}
 	from = dd_region_addr(rop->region, rop->src + off, &n);
-	*left = dd_page_left(from);
+	*left = rop->region->pinned ? n : dd_page_left(from);
 	return from;
 }
 

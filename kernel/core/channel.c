@@ -40,7 +40,7 @@ void dd_channel_open(struct dd_channel *ch, u8 rights, u16 node)
  * dd_channel_hold_list() - get a reference to the list that a channel's notes go to
  * @ch: the channel, whose memory is valid
  *
- * Return: the list, or NULL if the channel is dead.
+ * Return: the list, or NULL if there is none or the channel is dead.
  */
 struct dd_list *dd_channel_hold_list(struct dd_channel *ch)
 {
@@ -50,7 +50,8 @@ struct dd_list *dd_channel_hold_list(struct dd_channel *ch)
 	/* The list is attached, and so referenced, until the channel is dead. */
 	if (!ch->dead) {
 		list = ch->seg->list;
-		refcount_inc(&list->obj.users);
+		if (list)
+			refcount_inc(&list->obj.users);
 	}
 	spin_unlock_bh(&ch->lock);
 	return list;

@@ -255,6 +255,30 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
 }
 
 /**
+ * dd_obj_end() - end an object that DD_IOC_END may end
+ * @ctx: the context
+ * @serial: serial from user space
+ *
+ * Return: 0, also if the object was ended meanwhile; %-ENOENT.
+ */
+int dd_obj_end(struct dd_ctx *ctx, u64 serial)
+{
+	struct dd_obj *obj = dd_obj_get_serial(ctx, serial, NULL);
+	int err = -ENOENT;
+
+	if (!obj)
+		return -ENOENT;
+	if (obj->ops->endable) {
+		mutex_lock(&ctx->lock);
+		obj->ops->end(obj);
+		mutex_unlock(&ctx->lock);
+		err = 0;
+	}
+	dd_obj_put(obj);
+	return err;
+}
+
+/**
  * dd_obj_next() - walk the objects of a context
  * @ctx: the context
  * @index: (in, out) index to continue at

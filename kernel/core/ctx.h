@@ -147,16 +147,17 @@ static inline u64 dd_obj_serial(const struct dd_obj *obj)
 	return (u64)obj->epoch << 32 | obj->id;
 }
 
-/* Like dd_obj_find(), by serial. */
+/* Like dd_obj_find(), by serial; with @ops NULL of any type. */
 static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
 				       const struct dd_obj_ops *ops)
 {
 	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
 
 	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
-	       likely(obj->ops == ops) ? obj : NULL;
+	       likely(!ops || obj->ops == ops) ? obj : NULL;
 }
 
+int dd_obj_end(struct dd_ctx *ctx, u64 serial);
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops);
 void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
 			const struct dd_obj_ops *ops);

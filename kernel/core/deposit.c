@@ -7,10 +7,20 @@
 #include "core/copy.h"
 #include "core/deposit.h"
 
+/* Count a refused operation. Returns @err, which is -ECONNRESET if it was not refused. */
+int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err)
+{
+	const struct dd_segment_ops *ops = ch->seg->ops;
+
+	if (ops && ops->refused && !ch->dead)
+		ops->refused(ch, right, err);
+	return err;
+}
+
 /**
- * dd_deposit_write() - deposit bytes
- * @ch: the channel, locked
- * @at: byte offset in the region, from dd_deposit_at()
+ * dd_deposit_write() - store bytes in a region
+ * @region: the region; if it is that of a segment, the channel is locked
+ * @at: byte offset in the region; in a segment, from dd_deposit_at()
  * @src: kernel address
  * @len: bytes, at least 1
  * @last: the bytes end the message
@@ -18,20 +28,19 @@
  * Return: with @last, the last aligned word of the message, or its tail, which is
  * stored after all other bytes.
  */
-u64 dd_deposit_write(struct dd_channel *ch, u64 at, const void *src,
+u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 		     size_t len, bool last)
 {
 	size_t left;
 	void *dst;
 
-	lockdep_assert_held(&ch->lock);
-	dst = dd_region_addr(ch->seg->mem.region, at, &left);
+	dst = dd_region_addr(region, at, &left);
 	while (len > left) {
 		dd_copy_words(dst, src, left);
 		src += left;
 		at += left;
 		len -= left;
-		dst = dd_region_addr(ch->seg->mem.region, at, &left);
+		dst = dd_region_addr(region, at, &left);
 	}
 	left = last ? dd_copy_last(dst, len) : 0;
 	dd_copy_words(dst, src, len - left);

@@ -13,6 +13,8 @@
 #include "core/channel.h"
 #include "core/import.h"
 
+int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err);
+
 /**
  * dd_deposit_at() - decide whether bytes may be stored, and where
  * @ch: the channel, locked
@@ -31,14 +33,14 @@ static inline int dd_deposit_at(const struct dd_channel *ch, u8 right, u64 off,
 	int err = dd_channel_check(ch, right);
 
 	if (unlikely(err))
-		return err;
+		return dd_deposit_refuse(ch, right, err);
 	if (unlikely(!dd_in_bounds(off, len, ch->seg->mem.length)))
-		return -ERANGE;
+		return dd_deposit_refuse(ch, right, -ERANGE);
 	*at = ch->seg->mem.offset + off;
 	return 0;
 }
 
-/* Fills in what the link knows of a message: @meta_count, @offset to @word, @tag, @meta. */
+/* Fills in what the link knows of a message: @op, @meta_count, @offset to @word, @tag, @meta. */
 typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
 
 static __always_inline void dd_deposit_fill(struct dd_rec *rec,
@@ -47,6 +49,7 @@ static __always_inline void dd_deposit_fill(struct dd_rec *rec,
 {
 	rec->conn = ch->seg->owner;
 	rec->type = DD_NOTE_DATA;
+	rec->node = ch->node;
 	rec->cookie = ch->seg->cookie;
 	rec->msgid = n;
 	fill(rec, arg);
@@ -109,7 +112,7 @@ static __always_inline void dd_deposit_post(const struct dd_due *due)
 	dd_list_commit(due->list, due->note, due->pos);
 }
 
-u64 dd_deposit_write(struct dd_channel *ch, u64 at, const void *src, size_t len,
+u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src, size_t len,
 		     bool last);
 size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,
 			     const void __user *src, size_t len, bool last,

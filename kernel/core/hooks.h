@@ -30,6 +30,9 @@ enum dd_stage {
  * struct dd_obj_ops - type of an object
  * @stage: when @end is called
  * @import: the object begins with a struct dd_import: it accepts work requests
+ * @all_ops: with @import: requests other than PUT are supported
+ * @endable: DD_IOC_END ends it
+ * @gone: with @import: errno of requests after the access has ended; 0 for %ECONNRESET
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference. NULL if the object ends
  *	with its last user
@@ -39,6 +42,9 @@ enum dd_stage {
 struct dd_obj_ops {
 	enum dd_stage stage;
 	bool import;
+	bool all_ops;
+	bool endable;
+	u8 gone;
 	void (*end)(struct dd_obj *obj);
 	void (*lost)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
@@ -50,10 +56,13 @@ struct dd_obj_ops {
  *	channel is open, only this call changes that state; dd_list.lock is held
  * @unsure: the importer may have sent @n messages more than it states; the channel is
  *	locked
+ * @refused: an operation that needs @right was refused; the channel is locked. NULL if
+ *	the owner does not count them
  */
 struct dd_segment_ops {
 	void (*zeroed)(struct dd_segment *seg);
 	void (*unsure)(struct dd_segment *seg, u64 n);
+	void (*refused)(const struct dd_channel *ch, u8 right, int err);
 };
 
 /**
@@ -62,6 +71,8 @@ struct dd_segment_ops {
  * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
  *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
  * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
+ * @other: as @put, for GET and CAS, of an import with dd_obj_ops.all_ops
+ * @other_slow: as @put_slow, for GET
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything
  * @same: whether one @flush serves two imports; NULL without @flush
@@ -74,6 +85,8 @@ struct dd_link_ops {
 	const char *name;
 	int (*put)(struct dd_import *imp, struct dd_op *op);
 	int (*put_slow)(struct dd_import *imp, struct dd_op *op);
+	int (*other)(struct dd_import *imp, struct dd_op *op);
+	int (*other_slow)(struct dd_import *imp, struct dd_op *op);
 	void (*flush)(struct dd_import *imp);
 	bool (*same)(const struct dd_import *a, const struct dd_import *b);
 	void (*posted)(struct dd_channel *ch);

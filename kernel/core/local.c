@@ -18,6 +18,7 @@
 static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
 			  u64 done, size_t len)
 {
+	lockdep_assert_held(&ch->lock);
 	while (len) {
 		bool last;
 		size_t n;
@@ -25,7 +26,7 @@ static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
 
 		n = min(n, len);
 		last = done + n == op->sqe.len;
-		op->word = dd_deposit_write(ch, at, src, n, last);
+		op->word = dd_deposit_write(ch->seg->mem.region, at, src, n, last);
 		at += n;
 		done += n;
 		len -= n;
@@ -65,6 +66,7 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 {
 	const struct dd_op *op = arg;
 
+	rec->op = op->sqe.opcode;
 	rec->meta_count = op->sqe.meta_count;
 	rec->offset = op->sqe.dst;
 	rec->len = op->sqe.len;
@@ -88,8 +90,14 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	WRITE_ONCE(imp->sent, n);
 	if (likely(dd_deposit_done(ch, n, op->sqe.flags & DD_SQE_NOTIFY,
 				   dd_local_fill, op, &due))) {
-		if (likely(due.note))
+		/* The lock keeps the list. */
+		if (likely(due.note)) {
 			dd_deposit_post(&due);
+			dd_list_wake(due.list);
+		} else if (ch->seg->list) {
+			/* The note may have been withheld and posted. */
+			dd_list_wake(ch->seg->list);
+		}
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);
 	}
@@ -98,8 +106,6 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 	trace_dd_deposit(imp, op, imp->submitted);
-	/* Before unlocking: without the lock the list may be freed. */
-	dd_list_wake(ch->seg->list);
 }
 
 /*
@@ -206,6 +212,154 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
+/* ---- GET and CAS -------------------------------------------------------- */
+
+/* Account an executed GET. The owner of the segment is not notified. */
+static void dd_local_fetched(struct dd_import *imp, const struct dd_op *op)
+{
+	struct dd_cell *cell = imp->cell;
+	u64 n = imp->submitted + 1;
+
+	WRITE_ONCE(imp->submitted, n);
+	WRITE_ONCE(imp->sent, n);
+	WRITE_ONCE(imp->done, n);
+	WRITE_ONCE(cell->done, n);
+	WRITE_ONCE(cell->sent, n);
+	/* Release: a thread that sees the number sees the bytes. */
+	smp_store_release(&cell->submitted, n);
+	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
+}
+
+/* Fetch @len bytes at @at of the segment's region; they follow @done others. */
+static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
+			     u64 done, size_t len)
+{
+	size_t n, left = len, missing;
+	void *src;
+
+	lockdep_assert_held(&ch->lock);
+	for (; left; left -= n, done += n, at += n) {
+		src = dd_region_addr(ch->seg->mem.region, at, &n);
+		n = min(n, left);
+		if (op->region) {
+			dd_deposit_write(op->region, op->src + done, src, n,
+					 done + n == op->sqe.len);
+			continue;
+		}
+		pagefault_disable();
+		missing = __copy_to_user_inatomic((void __user *)op->user + done, src, n);
+		pagefault_enable();
+		if (missing)
+			return len - left + n - missing;
+	}
+	return len;
+}
+
+static int dd_local_get(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+	u64 at;
+	int err;
+
+	err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst, op->sqe.len, &at);
+	if (err)
+		return err;
+	if (!op->region || op->sqe.len > DD_COPY_CHUNK)
+		return -EINPROGRESS;
+	dd_local_fetch(ch, op, at, 0, op->sqe.len);
+	dd_local_fetched(imp, op);
+	return 0;
+}
+
+/* Like dd_local_put_slow(), in the other direction. */
+static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
+{
+	u64 len = op->sqe.len, done = 0, at;
+	struct dd_channel *ch = imp->chan;
+	size_t most;
+	int err = 0;
+
+	spin_lock(&ch->lock);
+	for (;;) {
+		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + done, most, &at);
+		if (err)
+			break;
+		done += dd_local_fetch(ch, op, at, done, most);
+		if (done == len) {
+			dd_local_fetched(imp, op);
+			break;
+		}
+		spin_unlock(&ch->lock);
+		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		if (!op->region &&
+		    fault_in_writeable((char __user *)op->user + done, most) == most)
+			err = -EFAULT;
+		else if (fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+		spin_lock(&ch->lock);
+		if (err)
+			break;
+	}
+	spin_unlock(&ch->lock);
+	return err;
+}
+
+/* Compare and swap a word in place; returns its earlier value. */
+static u64 dd_local_swap(void *word, const u64 *arg, size_t len)
+{
+	if (len == sizeof(u32))
+		return cmpxchg((u32 *)word, (u32)arg[0], (u32)arg[1]);
+	return cmpxchg((u64 *)word, arg[0], arg[1]);
+}
+
+static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
+{
+	u64 arg[2] = { op->raw[6], op->raw[7] }, was;
+	struct dd_channel *ch = imp->chan;
+	size_t left, len = op->sqe.len;
+	void *to;
+	u64 at;
+	int err;
+
+	BUILD_BUG_ON(offsetof(struct dd_sqe, meta) != 6 * sizeof(u64));
+	err = dd_deposit_at(ch, DD_RIGHT_CAS, op->sqe.dst, len, &at);
+	if (err)
+		return err;
+	/* The submitter checked offset and length; a segment begins at any word. */
+	if (!IS_ALIGNED(at, len))
+		return -EINVAL;
+	was = dd_local_swap(dd_region_addr(ch->seg->mem.region, at, &left), arg, len);
+	op->word = was;
+	if (op->sqe.flags & DD_SQE_STATUS)
+		was = was == (len == sizeof(u32) ? (u32)arg[0] : arg[0]) ? 1 : 2;
+	to = dd_region_addr(op->region, op->src, &left);
+	if (len == sizeof(u32))
+		WRITE_ONCE(*(u32 *)to, was);
+	else
+		WRITE_ONCE(*(u64 *)to, was);
+	dd_local_finish(imp, op);
+	return 0;
+}
+
+/*
+ * GET and CAS. They are not executed while the note of an earlier message is withheld:
+ * that message is not done, and requests of an import are done in their order.
+ */
+static int dd_local_other(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+
+	if (ch->withheld) {
+		if (!dd_channel_retry(ch))
+			return -EBUSY;
+		dd_list_wake(ch->seg->list);
+	}
+	return op->sqe.opcode == DD_OP_GET ? dd_local_get(imp, op) :
+					     dd_local_cas(imp, op);
+}
+
 /* A withheld note of the import is posted. */
 static void dd_local_posted(struct dd_channel *ch)
 {
@@ -220,5 +374,7 @@ const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
 	.put_slow = dd_local_put_slow,
+	.other = dd_local_other,
+	.other_slow = dd_local_get_slow,
 	.posted = dd_local_posted,
 };

@@ -262,12 +262,12 @@ void dd_name_del(struct dd_node *node, struct dd_name *name)
 /**
  * dd_name_get() - find an object by its name
  * @node: the node
- * @class: enum dd_class
+ * @class: enum dd_class or enum dd_segment_class
  * @key: %DD_KEY_SIZE bytes
  *
  * Return: the object, with a reference, or NULL.
  */
-struct dd_obj *dd_name_get(struct dd_node *node, enum dd_class class, const u8 *key)
+struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 {
 	u8 want[DD_NAME_KEY] = { class };
 	struct dd_obj *obj = NULL;

@@ -92,7 +92,8 @@ struct dd_node {
 };
 
 /**
- * enum dd_class - classes of names
+ * enum dd_class - classes of names that other nodes may look up. Those of enum
+ *	dd_segment_class, which have other numbers, are known on this node only
  * @DD_CLASS_SERVICE: a service of DDP; the key is its name, padded with zeros
  * @DD_CLASSES: highest class plus 1
  *
@@ -107,7 +108,7 @@ enum dd_class {
  * struct dd_name - an object that others find by a key
  * @entry: in dd_node.names
  * @obj: the object
- * @class: enum dd_class
+ * @class: enum dd_class or enum dd_segment_class
  * @key: padded with zeros; unique in its class
  */
 struct dd_name {
@@ -159,7 +160,7 @@ struct dd_ctx *dd_node_ctx(struct dd_node *node, unsigned long from);
 void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
 int dd_name_add(struct dd_node *node, struct dd_name *name);
 void dd_name_del(struct dd_node *node, struct dd_name *name);
-struct dd_obj *dd_name_get(struct dd_node *node, enum dd_class class, const u8 *key);
+struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key);
 
 #define dd_stat_add(node, stat, n) \
 	this_cpu_add((node)->stats->v[stat], n)

@@ -9,7 +9,6 @@
  * for, and unread notes move. Notes that got no position are withheld and posted
  * afterwards.
  */
-#include <linux/anon_inodes.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/poll.h>
@@ -138,8 +137,50 @@ static void dd_list_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
-/* A list ends with its last user. */
+/**
+ * dd_list_make() - make a list that exists until DD_IOC_END
+ * @ctx: the caller
+ * @arg: argument of user space; the results are filled in
+ *
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
+ */
+int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
+{
+	struct dd_list *list;
+	int err;
+
+	if (arg->flags || arg->list || arg->list_unit || arg->serial)
+		return -EINVAL;
+	mutex_lock(&ctx->lock);
+	list = ctx->dead ? ERR_PTR(-ESTALE) : dd_list_create(ctx, 0, 0);
+	err = PTR_ERR_OR_ZERO(list);
+	if (!err) {
+		list->own = true;
+		arg->list = list->obj.id;
+		arg->list_unit = list->unit;
+		arg->serial = dd_obj_serial(&list->obj);
+		dd_list_publish(list);
+	}
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/* A list ends with its last user; here the list is its own. The context is locked. */
+static void dd_list_disown(struct dd_obj *obj)
+{
+	struct dd_list *list = container_of(obj, struct dd_list, obj);
+
+	lockdep_assert_held(&obj->ctx->lock);
+	if (!list->own)
+		return;
+	list->own = false;
+	dd_list_detach(list, 0, 0);
+}
+
 const struct dd_obj_ops dd_list_ops = {
+	.stage = DD_STAGE_MEMORY,
+	.endable = true,
+	.end = dd_list_disown,
 	.release = dd_list_release,
 };
 
@@ -434,20 +475,25 @@ void dd_list_wake_all(struct dd_list *list)
 		kill_fasync(&ctx->fasync, SIGIO, POLL_IN);
 }
 
-/* Whether the reader would find a note. */
-bool dd_list_ready(const struct dd_list *list)
+/* Whether the reader would find a note in the list itself. */
+bool dd_list_has_note(const struct dd_list *list)
 {
 	u64 head = dd_list_head_pos(list), geometry;
 
 	if (head == (u64)atomic64_read(&list->tail))
-		return dd_rings_ready(list);
+		return false;
 	geometry = READ_ONCE(list->geometry);
 	/* Pairs with dd_list_commit(). */
 	if (smp_load_acquire(&dd_list_slot(list, geometry, head)->seq) == head + 1)
 		return true;
 	/* While the ring moves, have the owner look by itself. */
-	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry ||
-	       dd_rings_ready(list);
+	return dd_list_moving(list) || READ_ONCE(list->geometry) != geometry;
+}
+
+/* Whether the reader would find a note in the list or in a direct ring. */
+bool dd_list_ready(const struct dd_list *list)
+{
+	return dd_list_has_note(list) || dd_rings_ready(list);
 }
 
 /* ---- withheld notes ----------------------------------------------------- */
@@ -711,46 +757,6 @@ out_free:
 		kfree(ids);
 	}
 	return n;
-}
-
-static int dd_list_fd_release(struct inode *inode, struct file *file)
-{
-	dd_list_put(file->private_data);
-	return 0;
-}
-
-static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
-{
-	struct dd_list *list = file->private_data;
-
-	poll_wait(file, &list->wait, pt);
-	if (READ_ONCE(list->gone))
-		return EPOLLHUP | EPOLLERR;
-	dd_list_kick(list);
-	dd_rings_arm(list);
-	return (dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0) |
-	       (READ_ONCE(list->hup) ? EPOLLHUP : 0);
-}
-
-static const struct file_operations dd_list_fops = {
-	.owner = THIS_MODULE,
-	.release = dd_list_fd_release,
-	.poll = dd_list_fd_poll,
-};
-
-/* A descriptor that is readable while the list has notes. */
-int dd_list_fd(struct dd_ctx *ctx, u32 id)
-{
-	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
-	int fd;
-
-	if (!list)
-		return -ENOENT;
-	fd = anon_inode_getfd("[dd-list]", &dd_list_fops, list,
-			      O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		dd_list_put(list);
-	return fd;
 }
 
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg)

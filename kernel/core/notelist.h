@@ -7,7 +7,7 @@
 #include <linux/spinlock.h>
 #include <linux/tracepoint-defs.h>
 #include <linux/wait.h>
-#include <uapi/linux/dd.h>
+#include <uapi/linux/dd_mem.h>
 
 #include "core/bounds.h"
 #include "core/ctx.h"
@@ -38,6 +38,7 @@ struct dd_rings;
  * @deferred: slots of detached channels whose notes may be unread
  * @published: the id is in the table, which holds a reference
  * @gone: set before sleepers are woken for the last time
+ * @own: made by DD_IOC_LIST_MAKE, and not ended yet: it is a user of itself
  * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
  *	is gone
  * @wait: sleeping readers
@@ -60,6 +61,7 @@ struct dd_list {
 	struct dd_deferred_slots deferred;
 	bool published;
 	bool gone;
+	bool own;
 	bool hup;
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* protects pending */
@@ -79,7 +81,10 @@ struct dd_list {
  * @tag: as in struct dd_note
  * @type: as in struct dd_note
  * @meta_count: as in struct dd_note
+ * @op: as in struct dd_note
  * @__reserved: as in struct dd_note
+ * @node: as in struct dd_note
+ * @__reserved2: as in struct dd_note
  * @meta: as in struct dd_note
  *
  * Equal to struct dd_note without its sequence number and the reserved bytes at its end,
@@ -95,7 +100,10 @@ struct dd_rec {
 	u32 tag;
 	u8 type;
 	u8 meta_count;
-	u8 __reserved[6];
+	u8 op;
+	u8 __reserved;
+	u16 node;
+	u8 __reserved2[2];
 	u32 meta[DD_META_WORDS];
 };
 
@@ -105,6 +113,8 @@ struct dd_rec {
 DD_REC_SAME(conn);
 DD_REC_SAME(type);
 DD_REC_SAME(meta_count);
+DD_REC_SAME(op);
+DD_REC_SAME(node);
 DD_REC_SAME(cookie);
 DD_REC_SAME(offset);
 DD_REC_SAME(len);
@@ -222,9 +232,11 @@ static inline void dd_list_wake(struct dd_list *list)
 		dd_list_wake_all(list);
 }
 
+bool dd_list_has_note(const struct dd_list *list);
 bool dd_list_ready(const struct dd_list *list);
 void dd_list_kick(struct dd_list *list);
 int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg);
+int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg);
 int dd_list_fd(struct dd_ctx *ctx, u32 id);
 int dd_list_info(struct dd_ctx *ctx, struct dd_list_info *arg);
 

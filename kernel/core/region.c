@@ -51,9 +51,13 @@ static void dd_region_free_work(struct work_struct *work)
 	struct dd_region *region = container_of(work, struct dd_region,
 						free_work);
 	struct dd_ctx *ctx = region->obj.ctx;
-	unsigned long i;
+	unsigned long i = 0;
 
-	for (i = 0; i < region->npages;) {
+	if (region->pinned) {
+		dd_region_unpin(region);
+		i = region->npages;
+	}
+	while (i < region->npages) {
 		i += dd_page_release(ctx, region->pages[i]);
 		cond_resched();
 	}
@@ -67,10 +71,18 @@ static void dd_region_release(struct dd_obj *obj)
 	queue_work(dd_wq, &container_of(obj, struct dd_region, obj)->free_work);
 }
 
-static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
+/**
+ * dd_region_new() - allocate and charge a region without its pages
+ * @ctx: the owner
+ * @n: number of pages, at least 1
+ *
+ * Return: the region, to be completed by dd_region_publish() or freed by
+ * dd_region_unnew(); or %-EDQUOT or %-ENOMEM as an error pointer.
+ */
+struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n)
 {
 	struct dd_region *region;
-	int err = -ENOMEM;
+	int err;
 
 	region = kzalloc(sizeof(*region), GFP_KERNEL_ACCOUNT);
 	if (!region)
@@ -84,9 +96,6 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 				 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!region->pages)
 		goto err_uncharge;
-	err = dd_fill_pages(region->pages, n);
-	if (err)
-		goto err_pages;
 	region->npages = n;
 	spin_lock_init(&region->lock);
 	region->uses = RB_ROOT;
@@ -94,13 +103,22 @@ static struct dd_region *dd_region_create(struct dd_ctx *ctx, unsigned long n)
 	dd_obj_init(&region->obj, ctx, &dd_region_ops);
 	return region;
 
-err_pages:
-	kvfree(region->pages);
 err_uncharge:
 	dd_uncharge(ctx, n << PAGE_SHIFT);
 err_free:
 	kfree(region);
 	return ERR_PTR(err);
+}
+
+/* Undo dd_region_new(); the region has no pages. */
+void dd_region_unnew(struct dd_region *region)
+{
+	struct dd_ctx *ctx = region->obj.ctx;
+
+	dd_uncharge(ctx, region->npages << PAGE_SHIFT);
+	kvfree(region->pages);
+	kfree(region);
+	dd_ctx_put(ctx);
 }
 
 /* Choose an mmap() offset; a 32-bit caller must be able to pass it. */
@@ -116,21 +134,39 @@ static int dd_region_place(struct dd_ctx *ctx, struct dd_region *region)
 	return xa_insert(&ctx->regions, region->pgoff, region, GFP_KERNEL);
 }
 
-static int dd_region_publish(struct dd_ctx *ctx, struct dd_region *region)
+/**
+ * dd_region_publish() - give a region its id
+ * @region: the region, complete. Its reference passes to the table of ids; on an error
+ *	it is dropped
+ * @id: (out) its id
+ * @offset: (out) where it can be mapped, in bytes; NULL if nowhere
+ *
+ * Another thread may free the region as soon as it is published.
+ *
+ * Return: 0; %-ESTALE; %-ENOMEM; %-ENOSPC.
+ */
+int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset)
 {
+	struct dd_ctx *ctx = region->obj.ctx;
 	int err;
 
 	mutex_lock(&ctx->lock);
 	err = ctx->dead ? -ESTALE : dd_obj_reserve(&region->obj);
 	if (err)
 		goto out;
-	err = dd_region_place(ctx, region);
-	if (err)
+	err = offset ? dd_region_place(ctx, region) : 0;
+	if (err) {
 		dd_obj_unreserve(&region->obj);
-	else
-		dd_obj_publish(&region->obj);
+		goto out;
+	}
+	*id = region->obj.id;
+	if (offset)
+		*offset = (u64)region->pgoff << PAGE_SHIFT;
+	dd_obj_publish(&region->obj);
 out:
 	mutex_unlock(&ctx->lock);
+	if (err)
+		dd_region_put(region);
 	return err;
 }
 
@@ -153,18 +189,16 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
 		return -ENOMEM;
 	n = PAGE_ALIGN(arg->length) >> PAGE_SHIFT;
-	region = dd_region_create(ctx, n);
+	region = dd_region_new(ctx, n);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = dd_region_publish(ctx, region);
+	err = dd_fill_pages(region->pages, n);
 	if (err) {
-		dd_region_put(region);
+		dd_region_unnew(region);
 		return err;
 	}
 	arg->length = (u64)n << PAGE_SHIFT;
-	arg->offset = (u64)region->pgoff << PAGE_SHIFT;
-	arg->region = region->obj.id;
-	return 0;
+	return dd_region_publish(region, &arg->region, &arg->offset);
 }
 
 /* Remove the id and the mmap() offset of a region; its context is locked. */
@@ -175,7 +209,8 @@ static void dd_region_end(struct dd_obj *obj)
 	lockdep_assert_held(&obj->ctx->lock);
 	if (!dd_obj_remove(obj))
 		return;
-	xa_erase(&obj->ctx->regions, region->pgoff);
+	if (!region->pinned)
+		xa_erase(&obj->ctx->regions, region->pgoff);
 	dd_obj_put(obj);
 }
 
@@ -299,7 +334,8 @@ static bool dd_slice_insert(struct dd_slice *slice)
  * @bytes: (out) the part; must not be moved
  *
  * Return: 0; %-EINVAL if @buf is malformed, unaligned, not inside the region or overlaps
- * a slice in use; %-ENOENT if there is no such region.
+ * a slice in use; %-ENOENT if there is no such region; %-EOPNOTSUPP if it is pinned
+ * memory.
  */
 int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 		  struct dd_slice *slice, struct dd_bytes *bytes)
@@ -317,6 +353,10 @@ int dd_slice_take(struct dd_ctx *ctx, const struct dd_buf *buf, bool empty_ok,
 	region = dd_obj_get(ctx, buf->region, &dd_region_ops);
 	if (!region)
 		return -ENOENT;
+	/* The UDP link stores runs of pages at a time. */
+	err = -EOPNOTSUPP;
+	if (region->pinned)
+		goto err_put;
 	err = -EINVAL;
 	if (!dd_in_bounds(buf->offset, buf->length,
 			  (u64)region->npages << PAGE_SHIFT))

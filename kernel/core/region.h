@@ -9,7 +9,7 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include <uapi/linux/dd.h>
+#include <uapi/linux/dd_mem.h>
 
 #include "core/ctx.h"
 
@@ -18,7 +18,9 @@
  * @obj: its id
  * @pages: addresses of @npages pages, constant for the life of the region
  * @npages: number of pages, charged to dd_ctx.user
- * @pgoff: mmap() offset, in pages
+ * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
+ *	adjacent pages of the region need not be contiguous, even in a compound page
+ * @pgoff: mmap() offset, in pages; 0 if @pinned
  * @lock: protects @uses; innermost
  * @uses: slices used by services and connections, by offset
  * @free_work: frees the region, as the last put may be in atomic context
@@ -28,6 +30,7 @@ struct dd_region {
 	struct dd_obj obj;
 	void **pages;
 	unsigned long npages;
+	bool pinned;
 	unsigned long pgoff;
 	spinlock_t lock;	/* protects uses */
 	struct rb_root uses;
@@ -35,7 +38,12 @@ struct dd_region {
 	struct rcu_head rcu;
 };
 
+struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n);
+void dd_region_unnew(struct dd_region *region);
+int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset);
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
+int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg);
+void dd_region_unpin(struct dd_region *region);
 int dd_region_free(struct dd_ctx *ctx, u32 id);
 int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 

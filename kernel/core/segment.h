@@ -4,26 +4,13 @@
 #define _DD_SEGMENT_H
 
 #include <linux/atomic.h>
+#include <uapi/linux/dd_mem.h>
 
 #include "core/node.h"
 #include "core/region.h"
 
 struct dd_list;
 struct dd_segment_ops;
-
-/**
- * enum dd_policy - whether an operation on a segment notifies its owner
- * @DD_POLICY_CONDITIONAL: if the request asks for it
- * @DD_POLICY_ALWAYS: always
- * @DD_POLICY_NEVER: never
- */
-enum dd_policy {
-	DD_POLICY_CONDITIONAL,
-	DD_POLICY_ALWAYS,
-	DD_POLICY_NEVER,
-};
-
-#define DD_RIGHT_PUT	0x1
 
 /**
  * struct dd_segment - a window [offset, offset + length) of a region, which others reach

@@ -81,23 +81,72 @@ static __always_inline int dd_nic_source(struct dd_import *imp, struct dd_op *op
 	return 0;
 }
 
-/* The reserved bytes: the last five of the second word. */
-static u64 dd_sqe_reserved(const struct dd_op *op)
+/*
+ * The second word of a request: opcode, flags, number of metadata words, and reserved
+ * bytes, of which all are checked together.
+ */
+#define DD_SQE_BITS(opcode, flags)	((opcode) | (u64)(flags) << 8)
+#define DD_SQE_BITS_META		(0xffull << 16)
+
+static __always_inline bool dd_sqe_is(const struct dd_op *op, u8 opcode, u8 flags)
 {
-	BUILD_BUG_ON(offsetof(struct dd_sqe, __reserved) != 11);
-	return le64_to_cpu((__force __le64)op->raw[1]) >> 24;
+	u64 bits = le64_to_cpu((__force __le64)op->raw[1]);
+
+	BUILD_BUG_ON(offsetof(struct dd_sqe, opcode) != 8 ||
+		     offsetof(struct dd_sqe, flags) != 9 ||
+		     offsetof(struct dd_sqe, meta_count) != 10);
+	return (bits & ~(DD_SQE_BITS(0, flags) | DD_SQE_BITS_META)) ==
+	       DD_SQE_BITS(opcode, 0);
 }
 
-/* Validate the kernel's copy of a request. */
+/*
+ * Validate a request that is not a plain PUT; the local memory of a GET or CAS is a
+ * destination. Returns 1 if it is a valid GET or CAS.
+ */
+static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
+{
+	const struct dd_sqe *sqe = &op->sqe;
+	int err;
+
+	if (sqe->opcode == DD_OP_PUT)
+		return -EINVAL;
+	if (!imp->obj.ops->all_ops)
+		return -EOPNOTSUPP;
+	switch (sqe->opcode) {
+	case DD_OP_GET:
+		if (!dd_sqe_is(op, DD_OP_GET, DD_SQE_REGION | DD_SQE_UNWIRED) ||
+		    sqe->meta_count)
+			return -EINVAL;
+		break;
+	case DD_OP_CAS:
+		if (!dd_sqe_is(op, DD_OP_CAS, DD_SQE_REGION | DD_SQE_NOTIFY |
+					      DD_SQE_STATUS) ||
+		    sqe->meta_count != DD_META_WORDS ||
+		    (sqe->len != 4 && sqe->len != 8) || sqe->src & (sqe->len - 1))
+			return -EINVAL;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	if (sqe->len > DD_LEN_MAX)
+		return -ERANGE;
+	err = dd_nic_other_source(imp, op);
+	return err ?: 1;
+}
+
+/*
+ * Validate the kernel's copy of a request. Returns 0 for a PUT, 1 for another operation,
+ * or an error.
+ */
 static __always_inline int dd_nic_check(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
 
 	op->counted = false;
-	if (unlikely(sqe->opcode != DD_OP_PUT))
-		return -EOPNOTSUPP;
-	if (unlikely(sqe->flags & ~DD_SQE_FLAGS ||
-		     sqe->meta_count > DD_META_WORDS || dd_sqe_reserved(op)))
+	if (unlikely(!dd_sqe_is(op, DD_OP_PUT, DD_SQE_UNWIRED | DD_SQE_REGION |
+					       DD_SQE_NOTIFY)))
+		return dd_nic_check_other(imp, op);
+	if (unlikely(sqe->meta_count > DD_META_WORDS))
 		return -EINVAL;
 	if (unlikely(sqe->len > DD_LEN_MAX))
 		return -ERANGE;
@@ -129,7 +178,8 @@ static __always_inline void dd_nic_finish(struct dd_import *imp, struct dd_op *o
 }
 
 /*
- * Execute a request, unless @err refuses it. The import is locked, alive and not busy.
+ * Execute a request, unless dd_nic_check() has refused it with @err. The import is locked,
+ * alive and not busy.
  *
  * Return: 1 if it was accepted, or an error. With -EINPROGRESS, @op holds the request,
  * the import is busy and has a reference, all for dd_nic_slow().
@@ -140,6 +190,8 @@ static __always_inline int dd_nic_put(struct dd_import *imp,
 {
 	if (likely(!err))
 		err = link->put(imp, op);
+	else if (err > 0)
+		err = link->other(imp, op);
 	if (unlikely(err == -EINPROGRESS)) {
 		imp->busy = true;
 		/* The import is alive, so the id table holds a reference. */
@@ -168,10 +220,19 @@ static __always_inline int dd_nic_next(struct dd_import *imp,
 	return dd_nic_put(imp, link, op, dd_nic_fetch(imp, slot, op));
 }
 
+/* The errno of this type of import for an access that has ended. */
+static int dd_nic_error(const struct dd_import *imp, int err)
+{
+	const struct dd_obj_ops *ops = imp->obj.ops;
+
+	return err == -ECONNRESET && ops->gone ? -ops->gone : err;
+}
+
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
-	int err = ch->link->put_slow(imp, op);
+	int err = op->sqe.opcode == DD_OP_PUT ? ch->link->put_slow(imp, op) :
+						ch->link->other_slow(imp, op);
 
 	spin_lock(&ch->lock);
 	imp->busy = false;
@@ -179,18 +240,20 @@ static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
 	dd_nic_finish(imp, op, err);
 	/* Another thread may wait for the request to be sent. */
 	dd_ctx_wake(imp->obj.ctx);
+	err = dd_nic_error(imp, err);
 	dd_obj_put(&imp->obj);
 	return err ? err : 1;
 }
 
 /*
- * A request was refused, or the queue was empty. If the other end has gone, a server may
- * count it as a reply. The channel is locked.
+ * A request was refused with @n, or the queue was empty. If the other end has gone, a
+ * server may count it as a reply. The channel is locked.
  */
-static noinline void dd_nic_refused(struct dd_import *imp)
+static noinline int dd_nic_refused(struct dd_import *imp, int n)
 {
 	if (imp->chan->dead || imp->chan->cut)
 		WRITE_ONCE(imp->refused, imp->refused + 1);
+	return dd_nic_error(imp, n);
 }
 
 /**
@@ -223,7 +286,7 @@ long dd_nic_doorbell(struct dd_ctx *ctx, u64 serial)
 		n = unlikely(ch->dead) ? -ECONNRESET :
 					 dd_nic_next(imp, link, &op);
 		if (unlikely(n <= 0))
-			dd_nic_refused(imp);
+			n = dd_nic_refused(imp, n);
 		dd_nic_unlock(ch, link);
 		if (unlikely(link->flush) && n > 0)
 			link->flush(imp);
@@ -297,7 +360,7 @@ static int dd_nic_request(struct dd_ctx *ctx, const struct dd_request *req,
 		n = unlikely(ch->dead) ? -ECONNRESET :
 					 dd_nic_one(imp, &op, *before, &left);
 		if (unlikely(n <= 0))
-			dd_nic_refused(imp);
+			n = dd_nic_refused(imp, n);
 		dd_nic_unlock(ch, ch->link);
 	}
 	rcu_read_unlock_sched();

@@ -17,10 +17,10 @@ struct dd_region;
  * struct dd_op - a validated work request
  * @sqe: copy of the request
  * @raw: the same, as words
- * @region: source region, or NULL
+ * @region: source region, or for GET and CAS the destination; or NULL
  * @counted: this request, not its connection, holds the reference to @region
  * @src: offset in @region
- * @user: source address, if @region is NULL
+ * @user: source or destination address, if @region is NULL
  * @word: last word of the message, after the deposit
  */
 struct dd_op {

@@ -57,7 +57,7 @@ TRACE_EVENT(dd_deposit,
 	TP_fast_assign(
 		__entry->pid = pid_nr(imp->obj.ctx->pid);
 		__entry->conn = imp->obj.id;
-		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_pid = pid_nr(imp->chan->seg->mem.region->obj.ctx->pid);
 		__entry->peer_conn = imp->chan->seg->owner;
 		__entry->offset = op->sqe.dst;
 		__entry->len = op->sqe.len;
@@ -82,7 +82,7 @@ TRACE_EVENT(dd_arrival,
 		__field(u64, msgid)
 	),
 	TP_fast_assign(
-		__entry->pid = pid_nr(ch->seg->list->obj.ctx->pid);
+		__entry->pid = pid_nr(ch->seg->mem.region->obj.ctx->pid);
 		__entry->conn = ch->seg->owner;
 		__entry->node = node;
 		__entry->offset = offset;
@@ -179,7 +179,7 @@ DECLARE_EVENT_CLASS(dd_direct,
 	TP_fast_assign(
 		__entry->pid = pid_nr(imp->obj.ctx->pid);
 		__entry->conn = imp->obj.id;
-		__entry->peer_pid = pid_nr(imp->chan->seg->list->obj.ctx->pid);
+		__entry->peer_pid = pid_nr(imp->chan->seg->mem.region->obj.ctx->pid);
 		__entry->peer_conn = lower_32_bits(imp->chan->seg->owner);
 		__entry->ring = ring;
 		__entry->sent = sent;

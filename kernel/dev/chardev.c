@@ -14,8 +14,10 @@
 
 #include "cluster/peer.h"
 #include "compat/compat.h"
+#include "core/access.h"
 #include "core/area.h"
 #include "core/ctx.h"
+#include "core/export.h"
 #include "core/notelist.h"
 #include "core/region.h"
 #include "core/submit.h"
@@ -137,7 +139,8 @@ static int dd_do_info(struct dd_ctx *ctx, void *arg)
 	struct dd_info *info = arg;
 
 	info->abi = DD_ABI_VERSION;
-	info->features = DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT;
+	info->features = DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT |
+			 DD_FEATURE_MEMORY;
 	info->area_size = DD_AREA_SIZE;
 	info->node = READ_ONCE(ctx->node->id);
 	info->maxnodes = READ_ONCE(ctx->node->max);
@@ -220,6 +223,64 @@ static int dd_do_submit(struct dd_ctx *ctx, void *arg)
 	return dd_nic_submit(ctx, arg);
 }
 
+static int dd_do_region_pin(struct dd_ctx *ctx, void *arg)
+{
+	return dd_region_pin(ctx, arg);
+}
+
+static void dd_undo_region_pin(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_region_pin *region = arg;
+
+	dd_region_free(ctx, region->region);
+}
+
+static int dd_do_segment(struct dd_ctx *ctx, void *arg)
+{
+	return dd_export_make(ctx, arg);
+}
+
+static void dd_undo_segment(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_segment_make *seg = arg;
+
+	dd_obj_end(ctx, seg->segment);
+}
+
+static int dd_do_segment_ctl(struct dd_ctx *ctx, void *arg)
+{
+	return dd_export_ctl(ctx, arg);
+}
+
+static int dd_do_segment_info(struct dd_ctx *ctx, void *arg)
+{
+	return dd_export_info(ctx, arg);
+}
+
+static int dd_do_import(struct dd_ctx *ctx, void *arg)
+{
+	return dd_access_make(ctx, arg);
+}
+
+static void dd_undo_import(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_import_make *imp = arg;
+
+	dd_obj_end(ctx, imp->import);
+}
+
+static int dd_do_list_make(struct dd_ctx *ctx, void *arg)
+{
+	return dd_list_make(ctx, arg);
+}
+
+static void dd_undo_list_make(struct dd_ctx *ctx, const void *arg)
+{
+	const struct dd_list_make *list = arg;
+
+	dd_obj_end(ctx, list->serial);
+}
+
 /**
  * struct dd_ioctl - an ioctl that takes a structure
  * @fn: serves it, with the kernel's copy of the structure
@@ -271,6 +332,17 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, __reserved),
 	/* Nothing to undo: the cells show which requests were accepted. */
 	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
+	DD_IOCTL(DD_IOC_REGION_PIN, dd_do_region_pin, dd_undo_region_pin,
+		 dd_region_pin, __reserved),
+	DD_IOCTL(DD_IOC_SEGMENT, dd_do_segment, dd_undo_segment, dd_segment_make,
+		 generation),
+	DD_IOCTL(DD_IOC_SEGMENT_CTL, dd_do_segment_ctl, NULL, dd_segment_ctl, rights),
+	DD_IOCTL(DD_IOC_SEGMENT_INFO, dd_do_segment_info, NULL, dd_segment_info,
+		 refused_bounds),
+	DD_IOCTL(DD_IOC_IMPORT, dd_do_import, dd_undo_import, dd_import_make,
+		 generation),
+	DD_IOCTL(DD_IOC_LIST_MAKE, dd_do_list_make, dd_undo_list_make, dd_list_make,
+		 serial),
 };
 
 union dd_ioctl_arg {
@@ -285,6 +357,12 @@ union dd_ioctl_arg {
 	struct dd_list_wait list_wait;
 	struct dd_direct direct;
 	struct dd_submit submit;
+	struct dd_region_pin region_pin;
+	struct dd_segment_make segment;
+	struct dd_segment_ctl segment_ctl;
+	struct dd_segment_info segment_info;
+	struct dd_import_make import;
+	struct dd_list_make list_make;
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
@@ -354,6 +432,8 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return dd_conn_close(ctx, arg);
 	if (cmd == DD_IOC_WAKE)
 		return dd_direct_wake(ctx, arg);
+	if (cmd == DD_IOC_END)
+		return dd_obj_end(ctx, arg);
 	if (cmd != _IO(DD_IOC_TYPE, nr))
 		return -ENOTTY;
 	if (nr >= ARRAY_SIZE(dd_ioctls))
@@ -372,7 +452,7 @@ static long dd_compat_ioctl(struct file *file, unsigned int cmd,
 
 	arg = (unsigned long)compat_ptr(arg);
 	if (cmd == DD_IOC_DOORBELL || cmd == DD_IOC_CLOSE ||
-	    cmd == DD_IOC_WAKE) {
+	    cmd == DD_IOC_WAKE || cmd == DD_IOC_END) {
 		if (get_user(serial, (u64 __user *)arg))
 			return -EFAULT;
 		arg = serial;

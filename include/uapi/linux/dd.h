@@ -139,9 +139,13 @@ struct dd_area_head {
 /**
  * enum dd_opcode - operation of a send-queue entry
  * @DD_OP_NONE: invalid, so that a zeroed entry is refused
- * @DD_OP_PUT: deposit bytes in the peer's block, and notify it if asked to
- * @DD_OP_GET: reserved: fetch bytes
- * @DD_OP_CAS: reserved: compare and swap a word
+ * @DD_OP_PUT: deposit bytes at the other end, and notify it if asked to
+ * @DD_OP_GET: fetch bytes from a segment; @src is their destination, with
+ *	%DD_SQE_REGION or %DD_SQE_UNWIRED
+ * @DD_OP_CAS: if the word of @len (4 or 8) bytes at @dst, aligned, equals the first 8
+ *	bytes of @meta, replace it by the next 8 bytes; @src is where its earlier value
+ *	is stored, with %DD_SQE_REGION and a multiple of @len. @meta is in the caller's
+ *	byte order, @meta_count is 4
  */
 enum dd_opcode {
 	DD_OP_NONE = 0,
@@ -153,8 +157,9 @@ enum dd_opcode {
 /* Flags of a send-queue entry. */
 #define DD_SQE_UNWIRED		0x01	/* @src is an address in the caller */
 #define DD_SQE_REGION		0x02	/* @src is an offset in region @region */
-#define DD_SQE_NOTIFY		0x04	/* post a note after the deposit */
-#define DD_SQE_FLAGS		0x07
+#define DD_SQE_NOTIFY		0x04	/* post a note after the deposit; not for GET */
+#define DD_SQE_STATUS		0x08	/* CAS: store 1 if it has replaced, else 2 */
+#define DD_SQE_FLAGS		0x0f
 
 /**
  * struct dd_sqe - one work request, in the cell of its connection
@@ -265,7 +270,10 @@ enum dd_note_type {
  * @tag: as in struct dd_sqe
  * @type: enum dd_note_type
  * @meta_count: valid words of payload
+ * @op: enum dd_opcode of the request; 0 unless @type is %DD_NOTE_DATA
  * @__reserved: zero
+ * @node: node of the sender; 0 unless @type is %DD_NOTE_DATA
+ * @__reserved2: zero
  * @meta: metadata words
  * @payload: reserved for larger records
  */
@@ -280,7 +288,10 @@ struct dd_note {
 	__u32 tag;
 	__u8 type;
 	__u8 meta_count;
-	__u8 __reserved[6];
+	__u8 op;
+	__u8 __reserved;
+	__u16 node;
+	__u8 __reserved2[2];
 	union {
 		__u32 meta[DD_META_WORDS];
 		__u8 payload[DD_PAYLOAD_MAX];
@@ -438,6 +449,7 @@ struct dd_info {
 
 #define DD_FEATURE_DIRECT	0x1	/* %DD_IOC_DIRECT, unless turned off */
 #define DD_FEATURE_SUBMIT	0x2	/* %DD_IOC_SUBMIT */
+#define DD_FEATURE_MEMORY	0x4	/* the calls of <linux/dd_mem.h>, on this node */
 
 /**
  * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)

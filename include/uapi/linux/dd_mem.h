@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * dd - Direct Deposit: one-sided memory. A process exports a segment of wired memory;
+ * another one imports it, and writes, reads and atomically updates it without action of
+ * the exporter.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _UAPI_LINUX_DD_MEM_H
+#define _UAPI_LINUX_DD_MEM_H
+
+#include <linux/dd.h>
+
+/**
+ * DOC: one-sided memory
+ *
+ * A *segment* is a part of a region that others may reach. %DD_IOC_SEGMENT exports it under
+ * a class and a key. %DD_IOC_IMPORT finds it by these and returns an *import*, which has a
+ * cell with a send queue like a connection: requests are %DD_OP_PUT, %DD_OP_GET and
+ * %DD_OP_CAS, submitted by %DD_IOC_DOORBELL or %DD_IOC_SUBMIT with the import's serial. A
+ * request names memory by an offset in the segment, never by an address.
+ *
+ * **Order.** The requests of one import are executed in their order; requests of different
+ * imports are not ordered. The last aligned word of a PUT or GET is stored after the
+ * others. Aligned words of 4 and 8 bytes are loaded and stored as a whole. CAS is atomic
+ * against stores, loads and atomic instructions of every process that maps the word.
+ *
+ * **Protection.** Each request is checked against rights, inhibition, bounds and
+ * generation when it is executed. After %DD_IOC_END of a segment has returned, not one
+ * more byte arrives, and its importers get %ESTALE.
+ *
+ * **Notification.** A segment with a note list notifies its owner according to its policy.
+ * The note has the serial of the segment as @conn, its @cookie, and @op and @node of the
+ * request. A request whose note has no free slot is accepted, and its note is withheld
+ * until the reader has consumed notes; the next request is refused with %EBUSY meanwhile.
+ *
+ * Segments of other nodes cannot be imported by this version: %EOPNOTSUPP.
+ */
+
+/**
+ * struct dd_region_pin - make a region of memory that the caller has (%DD_IOC_REGION_PIN)
+ * @size: sizeof(struct dd_region_pin)
+ * @flags: zero
+ * @address: first byte; it need not be aligned
+ * @length: bytes
+ * @offset: (in) zero; (out) offset of @address in the region, which consists of whole pages
+ * @region: (in) zero; (out) id of the region
+ * @__reserved: zero
+ *
+ * The pages are pinned, and charged to RLIMIT_MEMLOCK of the user, until the region is
+ * freed and no request uses it. The region keeps its pages after munmap(), mremap() or
+ * MADV_DONTNEED, and across fork(), which gives a child copies. It cannot be mapped by the
+ * device, nor be memory of services and connections.
+ *
+ * Errors: %EINVAL, %EFAULT (an address that is not mapped, or is read-only), %EOPNOTSUPP
+ * (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM, %ENOSPC, %EINTR.
+ */
+struct dd_region_pin {
+	__u32 size;
+	__u32 flags;
+	__aligned_u64 address;
+	__aligned_u64 length;
+	__aligned_u64 offset;
+	__u32 region;
+	__u32 __reserved;
+};
+
+/**
+ * enum dd_segment_class - classes of keys; keys of different classes are independent
+ * @DD_SEGMENT_NAME: a text, 1 to 63 bytes and padded with zeros, chosen by the owner
+ * @DD_SEGMENT_ID: the generation, 8 bytes low byte first; chosen by the kernel
+ * @DD_SEGMENT_BUFFER: a process id of 4 bytes, and 8 bytes chosen by the owner, low bytes
+ *	first; the owner's process id in its own namespace is checked
+ * @DD_SEGMENT_WELL_KNOWN: a number below %DD_WELL_KNOWN_MAX, 1 byte. The owner needs
+ *	CAP_NET_ADMIN in the user namespace of its network namespace
+ */
+enum dd_segment_class {
+	DD_SEGMENT_NAME = 2,
+	DD_SEGMENT_ID = 3,
+	DD_SEGMENT_BUFFER = 4,
+	DD_SEGMENT_WELL_KNOWN = 5,
+};
+
+#define DD_SEGMENT_KEY		64
+#define DD_WELL_KNOWN_MAX	64
+
+/* Rights of a segment, an import or a grant. */
+#define DD_RIGHT_PUT		0x1
+#define DD_RIGHT_GET		0x2
+#define DD_RIGHT_CAS		0x4
+#define DD_RIGHTS		0x7
+
+/**
+ * enum dd_policy - whether a PUT or CAS notifies the owner of a segment
+ * @DD_POLICY_CONDITIONAL: with %DD_SQE_NOTIFY
+ * @DD_POLICY_ALWAYS: always
+ * @DD_POLICY_NEVER: never
+ */
+enum dd_policy {
+	DD_POLICY_CONDITIONAL = 0,
+	DD_POLICY_ALWAYS = 1,
+	DD_POLICY_NEVER = 2,
+};
+
+/**
+ * enum dd_permission - which users may import a segment
+ * @DD_PERMIT_USER: the owner's effective user
+ * @DD_PERMIT_ANY: all
+ * @DD_PERMIT_LISTED: those of %DD_SEGMENT_GRANT
+ */
+enum dd_permission {
+	DD_PERMIT_USER = 0,
+	DD_PERMIT_ANY = 1,
+	DD_PERMIT_LISTED = 2,
+};
+
+/**
+ * struct dd_segment_make - export a segment (%DD_IOC_SEGMENT)
+ * @size: sizeof(struct dd_segment_make)
+ * @flags: zero
+ * @region: id of the region
+ * @class: enum dd_segment_class
+ * @offset: first byte in the region, a multiple of 4
+ * @length: bytes, a multiple of 4; segments may overlap
+ * @key: see enum dd_segment_class; with %DD_SEGMENT_ID (in) zero, (out) the key
+ * @rights: DD_RIGHT_*, at least one
+ * @policy: enum dd_policy; %DD_POLICY_NEVER without a list
+ * @permission: enum dd_permission
+ * @importers: number of imports at a time, 1..%DD_IMPORTERS_MAX
+ * @list: id of a note list, or 0
+ * @window: with @list, unread notes of each importer, 1..%DD_WINDOW_MAX; else 0
+ * @cookie: copied to each note
+ * @segment: (in) zero; (out) serial of the segment
+ * @generation: (in) zero; (out) number of this export, which counts up on each node
+ *
+ * Slots of the list are reserved for each importer when it imports, and charged to the
+ * owner.
+ *
+ * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
+ * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT.
+ */
+struct dd_segment_make {
+	__u32 size;
+	__u32 flags;
+	__u32 region;
+	__u32 class;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u8 key[DD_SEGMENT_KEY];
+	__u32 rights;
+	__u32 policy;
+	__u32 permission;
+	__u32 importers;
+	__u32 list;
+	__u32 window;
+	__aligned_u64 cookie;
+	__aligned_u64 segment;
+	__aligned_u64 generation;
+};
+
+#define DD_IMPORTERS_MAX	65536
+
+/**
+ * enum dd_segment_what - changes of a segment
+ * @DD_SEGMENT_INHIBIT: @value 1: refuse PUT and CAS from now on; 0: accept them. When the
+ *	call returns, no PUT or CAS that began before is still storing
+ * @DD_SEGMENT_POLICY: @value: enum dd_policy
+ * @DD_SEGMENT_GRANT: user @uid may import with @rights; 0 withdraws a grant. Imports that
+ *	exist keep their rights
+ * @DD_SEGMENT_DENY: end the import of channel @value, which gets %ESTALE
+ */
+enum dd_segment_what {
+	DD_SEGMENT_INHIBIT = 1,
+	DD_SEGMENT_POLICY = 2,
+	DD_SEGMENT_GRANT = 3,
+	DD_SEGMENT_DENY = 4,
+};
+
+/**
+ * struct dd_segment_ctl - change a segment (%DD_IOC_SEGMENT_CTL)
+ * @size: sizeof(struct dd_segment_ctl)
+ * @what: enum dd_segment_what
+ * @segment: serial of the segment
+ * @value: see enum dd_segment_what; else 0
+ * @uid: user of a grant, in the caller's user namespace; else 0
+ * @rights: DD_RIGHT_* of a grant; else 0
+ *
+ * Errors: %EINVAL, %ENOENT (the segment; no such channel or grant), %ENOSPC (more than
+ * %DD_GRANTS_MAX grants), %ENOMEM, %EDQUOT.
+ */
+struct dd_segment_ctl {
+	__u32 size;
+	__u32 what;
+	__aligned_u64 segment;
+	__aligned_u64 value;
+	__u32 uid;
+	__u32 rights;
+};
+
+#define DD_GRANTS_MAX		1024
+
+/**
+ * struct dd_importer - an importer of a segment
+ * @channel: names its access, for %DD_SEGMENT_DENY
+ * @count: requests executed
+ * @node: its node
+ * @pid: its process, in the caller's namespace, 0 if that has none
+ * @uid: its user, in the caller's namespace
+ * @rights: DD_RIGHT_*
+ */
+struct dd_importer {
+	__aligned_u64 channel;
+	__aligned_u64 count;
+	__u32 node;
+	__u32 pid;
+	__u32 uid;
+	__u32 rights;
+};
+
+/**
+ * struct dd_segment_info - describe a segment (%DD_IOC_SEGMENT_INFO)
+ * @size: sizeof(struct dd_segment_info)
+ * @count: (in) entries at @importers; (out) entries written there
+ * @segment: serial of the segment
+ * @importers: address of an array of struct dd_importer, or 0 if @count is 0
+ * @generation: (out) see struct dd_segment_make
+ * @length: (out) bytes
+ * @total: (out) number of importers
+ * @inhibit: (out) 1 while PUT and CAS are refused
+ * @policy: (out) enum dd_policy
+ * @__reserved: zero
+ * @refused_rights: (out) requests refused because the import lacks the right
+ * @refused_inhibit: (out) because of inhibition
+ * @refused_bounds: (out) because they were not inside the segment
+ *
+ * Errors: %EINVAL, %ENOENT, %EFAULT.
+ */
+struct dd_segment_info {
+	__u32 size;
+	__u32 count;
+	__aligned_u64 segment;
+	__aligned_u64 importers;
+	__aligned_u64 generation;
+	__aligned_u64 length;
+	__u32 total;
+	__u32 inhibit;
+	__u32 policy;
+	__u32 __reserved;
+	__aligned_u64 refused_rights;
+	__aligned_u64 refused_inhibit;
+	__aligned_u64 refused_bounds;
+};
+
+/**
+ * struct dd_import_make - import a segment (%DD_IOC_IMPORT)
+ * @size: sizeof(struct dd_import_make)
+ * @flags: zero
+ * @node: number of its node
+ * @class: enum dd_segment_class
+ * @key: see enum dd_segment_class
+ * @rights: DD_RIGHT_* that are needed
+ * @cell_unit: (in) zero; (out) unit number of struct dd_cell
+ * @import: (in) zero; (out) serial of the import
+ * @length: (in) zero; (out) bytes in the segment
+ * @generation: (in) zero; (out) see struct dd_segment_make
+ *
+ * If the segment ends, @error of the cell is %ESTALE.
+ *
+ * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
+ * have these rights, or does not grant them to this user), %EUSERS (it has as many importers
+ * as it permits), %ENONET, %EOPNOTSUPP (another node), %ENETDOWN, %ENOMEM, %ENOSPC,
+ * %EDQUOT, %ENOBUFS, %EINTR.
+ */
+struct dd_import_make {
+	__u32 size;
+	__u32 flags;
+	__u32 node;
+	__u32 class;
+	__u8 key[DD_SEGMENT_KEY];
+	__u32 rights;
+	__u32 cell_unit;
+	__aligned_u64 import;
+	__aligned_u64 length;
+	__aligned_u64 generation;
+};
+
+/**
+ * struct dd_list_make - make a note list (%DD_IOC_LIST_MAKE)
+ * @size: sizeof(struct dd_list_make)
+ * @flags: zero
+ * @list: (in) zero; (out) id of the list
+ * @list_unit: (in) zero; (out) unit number of struct dd_list_head
+ * @serial: (in) zero; (out) serial of the list, for %DD_IOC_END
+ *
+ * It exists until %DD_IOC_END, and then until the last service, connection or segment
+ * that uses it has ended. Services and connections may attach to it.
+ *
+ * Errors: %EINVAL, %ENOMEM, %ENOSPC, %EDQUOT.
+ */
+struct dd_list_make {
+	__u32 size;
+	__u32 flags;
+	__u32 list;
+	__u32 list_unit;
+	__aligned_u64 serial;
+};
+
+/**
+ * struct dd_list_record - what read() of a descriptor of %DD_IOC_LIST_FD returns
+ * @cookie: as in struct dd_note
+ * @offset: as in struct dd_note
+ * @count: bytes, as @len of struct dd_note
+ * @node: node of the sender
+ * @op: enum dd_opcode; 0 if the note is not of type %DD_NOTE_DATA
+ * @type: enum dd_note_type
+ * @__reserved: zero
+ * @generation: lower half of the segment's generation; 0 for a connection
+ * @seq: number of the message on its import or connection
+ *
+ * A read consumes as many whole records as fit the buffer, which holds at least one; it
+ * blocks while there is none, unless the descriptor has O_NONBLOCK (%EAGAIN). At the end of
+ * the list it returns 0. A program reads a list either by its descriptor or in the area.
+ * Direct notes are not returned: a list that is read has no senders that send directly.
+ */
+struct dd_list_record {
+	__aligned_u64 cookie;
+	__aligned_u64 offset;
+	__u32 count;
+	__u16 node;
+	__u8 op;
+	__u8 type;
+	__u32 generation;
+	__u32 seq;
+};
+
+/*
+ * END takes a serial as DOORBELL does: of a segment, which is revoked; of an import; or of
+ * a list of LIST_MAKE.
+ */
+#define DD_IOC_REGION_PIN	_IO(DD_IOC_TYPE, 0x0b)
+#define DD_IOC_SEGMENT		_IO(DD_IOC_TYPE, 0x0c)
+#define DD_IOC_SEGMENT_CTL	_IO(DD_IOC_TYPE, 0x0d)
+#define DD_IOC_SEGMENT_INFO	_IO(DD_IOC_TYPE, 0x0e)
+#define DD_IOC_IMPORT		_IO(DD_IOC_TYPE, 0x0f)
+#define DD_IOC_LIST_MAKE	_IO(DD_IOC_TYPE, 0x10)
+
+#define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
+
+#endif /* _UAPI_LINUX_DD_MEM_H */

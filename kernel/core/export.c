@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Exports: segments that processes of this node import by class and key.
+ *
+ * An export ends with DD_IOC_END or with its context. Then it is removed from the names,
+ * and each importer's channel is revoked, one at a time: after that nothing reaches the
+ * memory. Importers keep the memory of the structure only.
+ */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <net/net_namespace.h>
+
+#include "compat/compat.h"
+#include "core/access.h"
+#include "core/bounds.h"
+#include "core/charge.h"
+#include "core/export.h"
+#include "core/hooks.h"
+#include "core/notelist.h"
+#include "core/region.h"
+
+/**
+ * struct dd_grant - permission of a user to import a segment
+ * @entry: in dd_export.grants
+ * @uid: the user
+ * @rights: DD_RIGHT_*
+ */
+struct dd_grant {
+	struct list_head entry;
+	kuid_t uid;
+	u8 rights;
+};
+
+static void dd_export_refused(const struct dd_channel *ch, u8 right, int err)
+{
+	struct dd_export *exp = container_of(ch->seg, struct dd_export, seg);
+
+	if (err == -ERANGE)
+		atomic64_inc(&exp->refused[DD_REFUSED_BOUNDS]);
+	else if (err == -EACCES && ch->rights & right)
+		atomic64_inc(&exp->refused[DD_REFUSED_INHIBIT]);
+	else if (err == -EACCES)
+		atomic64_inc(&exp->refused[DD_REFUSED_RIGHTS]);
+}
+
+static const struct dd_segment_ops dd_export_segment_ops = {
+	.refused = dd_export_refused,
+};
+
+void dd_export_mem_put(struct dd_export *exp)
+{
+	struct dd_ctx *ctx = exp->obj.ctx;
+
+	if (!refcount_dec_and_test(&exp->mem))
+		return;
+	kfree_rcu(exp, rcu);
+	dd_uncharge(ctx, sizeof(*exp));
+	dd_ctx_put(ctx);
+}
+
+static void dd_grant_free(struct dd_export *exp, struct dd_grant *grant)
+{
+	list_del(&grant->entry);
+	kfree(grant);
+	dd_uncharge(exp->obj.ctx, sizeof(*grant));
+}
+
+static void dd_export_release(struct dd_obj *obj)
+{
+	struct dd_export *exp = container_of(obj, struct dd_export, obj);
+	struct dd_grant *grant, *next;
+
+	list_for_each_entry_safe(grant, next, &exp->grants, entry)
+		dd_grant_free(exp, grant);
+	if (exp->seg.list)
+		dd_list_detach(exp->seg.list, 0, 0);
+	if (exp->seg.mem.region)
+		dd_region_put(exp->seg.mem.region);
+	dd_export_mem_put(exp);
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/* Check the key, or choose it. */
+static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
+{
+	const u8 *key = arg->key;
+	size_t used;
+
+	switch (arg->class) {
+	case DD_SEGMENT_NAME:
+		return dd_name_ok(key, sizeof(arg->key)) ? 0 : -EINVAL;
+	case DD_SEGMENT_ID:
+		if (memchr_inv(key, 0, sizeof(arg->key)))
+			return -EINVAL;
+		put_unaligned_le64(exp->seg.generation, arg->key);
+		return 0;
+	case DD_SEGMENT_BUFFER:
+		if (get_unaligned_le32(key) != task_tgid_vnr(current))
+			return -EINVAL;
+		used = 12;
+		break;
+	case DD_SEGMENT_WELL_KNOWN:
+		if (key[0] >= DD_WELL_KNOWN_MAX)
+			return -EINVAL;
+		if (!ns_capable(exp->obj.ctx->node->net->user_ns, CAP_NET_ADMIN))
+			return -EPERM;
+		used = 1;
+		break;
+	default:
+		return -EINVAL;
+	}
+	return memchr_inv(key + used, 0, sizeof(arg->key) - used) ? -EINVAL : 0;
+}
+
+static int dd_export_check_args(const struct dd_segment_make *arg)
+{
+	if (arg->flags || arg->segment || arg->generation ||
+	    !arg->length || (arg->offset | arg->length) & 3 ||
+	    !arg->rights || arg->rights & ~DD_RIGHTS ||
+	    arg->policy > DD_POLICY_NEVER || arg->permission > DD_PERMIT_LISTED ||
+	    !arg->importers || arg->importers > DD_IMPORTERS_MAX)
+		return -EINVAL;
+	if (!arg->list)
+		return arg->window || arg->policy != DD_POLICY_NEVER ? -EINVAL : 0;
+	return arg->window && arg->window <= DD_WINDOW_MAX ? 0 : -EINVAL;
+}
+
+static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
+					 const struct dd_segment_make *arg)
+{
+	struct dd_export *exp;
+
+	if (dd_charge(ctx, sizeof(*exp)))
+		return ERR_PTR(-EDQUOT);
+	exp = kzalloc(sizeof(*exp), GFP_KERNEL_ACCOUNT);
+	if (!exp) {
+		dd_uncharge(ctx, sizeof(*exp));
+		return ERR_PTR(-ENOMEM);
+	}
+	dd_obj_init(&exp->obj, ctx, &dd_export_ops);
+	dd_segment_init(&exp->seg, ctx->node, arg->rights);
+	exp->seg.policy = arg->policy;
+	exp->seg.nodirect = true;
+	exp->seg.uid = current_euid();
+	exp->seg.cookie = arg->cookie;
+	exp->seg.ops = &dd_export_segment_ops;
+	exp->permission = arg->permission;
+	exp->window = arg->window;
+	exp->max = arg->importers;
+	mutex_init(&exp->lock);
+	INIT_LIST_HEAD(&exp->importers);
+	INIT_LIST_HEAD(&exp->grants);
+	refcount_set(&exp->mem, 1);
+	return exp;
+}
+
+/* Take region and list, and publish; the context is locked. */
+static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
+{
+	struct dd_ctx *ctx = exp->obj.ctx;
+	struct dd_region *region;
+	struct dd_list *list;
+	int err;
+
+	region = dd_obj_get(ctx, arg->region, &dd_region_ops);
+	if (!region)
+		return -ENOENT;
+	exp->seg.mem = (struct dd_bytes){ region, arg->offset, arg->length };
+	if (!dd_in_bounds(arg->offset, arg->length, (u64)region->npages << PAGE_SHIFT))
+		return -ERANGE;
+	if (arg->list) {
+		/* Importers reserve their slots. */
+		list = dd_list_attach(ctx, arg->list, true, 0, 0);
+		if (IS_ERR(list))
+			return PTR_ERR(list);
+		exp->seg.list = list;
+	}
+	err = dd_obj_reserve(&exp->obj);
+	if (err)
+		return err;
+	exp->seg.owner = dd_obj_serial(&exp->obj);
+	exp->name.obj = &exp->obj;
+	exp->name.class = arg->class;
+	memcpy(exp->name.key, arg->key, sizeof(exp->name.key));
+	err = dd_name_add(ctx->node, &exp->name);
+	if (err) {
+		dd_obj_unreserve(&exp->obj);
+		return err;
+	}
+	arg->segment = exp->seg.owner;
+	arg->generation = exp->seg.generation;
+	/* The table of ids takes over the reference. */
+	dd_obj_publish(&exp->obj);
+	return 0;
+}
+
+/**
+ * dd_export_make() - export a segment
+ * @ctx: the caller
+ * @arg: argument of user space; the results are filled in
+ *
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
+ */
+int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
+{
+	struct dd_export *exp;
+	int err;
+
+	err = dd_export_check_args(arg);
+	if (err)
+		return err;
+	if (!READ_ONCE(ctx->node->up))
+		return -ENETDOWN;
+	exp = dd_export_alloc(ctx, arg);
+	if (IS_ERR(exp))
+		return PTR_ERR(exp);
+	err = dd_export_key(exp, arg);
+	if (!err) {
+		mutex_lock(&ctx->lock);
+		err = ctx->dead ? -ESTALE : dd_export_publish(exp, arg);
+		mutex_unlock(&ctx->lock);
+	}
+	if (err)
+		dd_export_put(exp);
+	return err;
+}
+
+/* ---- importers ---------------------------------------------------------- */
+
+/**
+ * dd_export_get() - find a segment
+ * @node: the node
+ * @class: enum dd_segment_class
+ * @key: %DD_KEY_SIZE bytes
+ *
+ * Return: the segment, with a reference, or NULL.
+ */
+struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key)
+{
+	struct dd_obj *obj = dd_name_get(node, class, key);
+
+	if (!obj)
+		return NULL;
+	if (obj->ops == &dd_export_ops)
+		return container_of(obj, struct dd_export, obj);
+	dd_obj_put(obj);
+	return NULL;
+}
+
+static struct dd_grant *dd_export_grant(struct dd_export *exp, kuid_t uid)
+{
+	struct dd_grant *grant;
+
+	lockdep_assert_held(&exp->lock);
+	list_for_each_entry(grant, &exp->grants, entry)
+		if (uid_eq(grant->uid, uid))
+			return grant;
+	return NULL;
+}
+
+/* Rights that a user of this node may have: DD_RIGHT_*, 0 for none. */
+u8 dd_export_rights(struct dd_export *exp, kuid_t uid)
+{
+	struct dd_grant *grant;
+	u8 rights = 0;
+
+	switch (exp->permission) {
+	case DD_PERMIT_ANY:
+		return exp->seg.rights;
+	case DD_PERMIT_USER:
+		return uid_eq(uid, exp->seg.uid) ? exp->seg.rights : 0;
+	default:
+		mutex_lock(&exp->lock);
+		grant = dd_export_grant(exp, uid);
+		if (grant)
+			rights = grant->rights & exp->seg.rights;
+		mutex_unlock(&exp->lock);
+		return rights;
+	}
+}
+
+/**
+ * dd_export_join() - add an importer
+ * @exp: the segment, of which the caller holds a reference
+ * @a: the importer, whose channel is open but dead; it is alive afterwards
+ *
+ * Return: 0; %-ECONNREFUSED if the segment has ended; %-EUSERS.
+ */
+int dd_export_join(struct dd_export *exp, struct dd_access *a)
+{
+	int err = 0;
+
+	mutex_lock(&exp->lock);
+	if (exp->dead) {
+		err = -ECONNREFUSED;
+	} else if (exp->count == exp->max) {
+		err = -EUSERS;
+	} else {
+		exp->count++;
+		list_add_tail(&a->entry, &exp->importers);
+		a->chan.dead = false;
+	}
+	mutex_unlock(&exp->lock);
+	return err;
+}
+
+/* Undo dd_export_join(), once; the channel is dead. */
+void dd_export_leave(struct dd_export *exp, struct dd_access *a)
+{
+	mutex_lock(&exp->lock);
+	exp->count--;
+	list_del_init(&a->entry);
+	mutex_unlock(&exp->lock);
+}
+
+/* An importer with a reference, or NULL if there is none. */
+static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
+{
+	struct dd_access *a, *found = NULL;
+
+	mutex_lock(&exp->lock);
+	list_for_each_entry(a, &exp->importers, entry)
+		if ((!channel || a->chan.id == channel) &&
+		    refcount_inc_not_zero(&a->imp.obj.users)) {
+			found = a;
+			break;
+		}
+	mutex_unlock(&exp->lock);
+	return found;
+}
+
+/* Revoke a segment. The caller holds a reference; its context is locked. */
+static void dd_export_end(struct dd_obj *obj)
+{
+	struct dd_export *exp = container_of(obj, struct dd_export, obj);
+	struct dd_access *a;
+	bool was;
+
+	mutex_lock(&exp->lock);
+	was = exp->dead;
+	exp->dead = true;
+	mutex_unlock(&exp->lock);
+	if (was)
+		return;
+	dd_name_del(obj->ctx->node, &exp->name);
+	/* An importer without references has revoked its channel itself. */
+	while ((a = dd_export_importer(exp, 0))) {
+		dd_access_revoke(a, ESTALE);
+		dd_obj_put(&a->imp.obj);
+		cond_resched();
+	}
+	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
+		dd_obj_put(obj);
+}
+
+const struct dd_obj_ops dd_export_ops = {
+	.stage = DD_STAGE_NAMES,
+	.endable = true,
+	.end = dd_export_end,
+	.release = dd_export_release,
+};
+
+/* ---- changes and reports ------------------------------------------------ */
+
+/* Wait until no request is executed that has seen the previous rights. */
+static void dd_export_sync(struct dd_export *exp)
+{
+	struct dd_access *a;
+
+	lockdep_assert_held(&exp->lock);
+	list_for_each_entry(a, &exp->importers, entry) {
+		spin_lock(&a->chan.lock);
+		spin_unlock(&a->chan.lock);
+	}
+}
+
+static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
+{
+	struct dd_ctx *ctx = exp->obj.ctx;
+	struct dd_grant *grant = dd_export_grant(exp, uid);
+
+	if (grant && rights) {
+		grant->rights = rights;
+		return 0;
+	}
+	if (!rights) {
+		if (!grant)
+			return -ENOENT;
+		dd_grant_free(exp, grant);
+		exp->ngrants--;
+		return 0;
+	}
+	if (exp->ngrants == DD_GRANTS_MAX)
+		return -ENOSPC;
+	if (dd_charge(ctx, sizeof(*grant)))
+		return -EDQUOT;
+	grant = kzalloc(sizeof(*grant), GFP_KERNEL_ACCOUNT);
+	if (!grant) {
+		dd_uncharge(ctx, sizeof(*grant));
+		return -ENOMEM;
+	}
+	grant->uid = uid;
+	grant->rights = rights;
+	list_add(&grant->entry, &exp->grants);
+	exp->ngrants++;
+	return 0;
+}
+
+static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *arg)
+{
+	struct dd_segment *seg = &exp->seg;
+	kuid_t uid;
+
+	lockdep_assert_held(&exp->lock);
+	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))
+		return -EINVAL;
+	switch (arg->what) {
+	case DD_SEGMENT_INHIBIT:
+		if (arg->value > 1)
+			return -EINVAL;
+		WRITE_ONCE(seg->inhibit, arg->value);
+		break;
+	case DD_SEGMENT_POLICY:
+		if (arg->value > DD_POLICY_NEVER ||
+		    (!seg->list && arg->value != DD_POLICY_NEVER))
+			return -EINVAL;
+		WRITE_ONCE(seg->policy, arg->value);
+		break;
+	case DD_SEGMENT_GRANT:
+		uid = make_kuid(current_user_ns(), arg->uid);
+		if (arg->value || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
+			return -EINVAL;
+		return dd_export_set_grant(exp, uid, arg->rights);
+	default:
+		return -EINVAL;
+	}
+	dd_export_sync(exp);
+	return 0;
+}
+
+static int dd_export_deny(struct dd_export *exp, u64 channel)
+{
+	struct dd_access *a = channel ? dd_export_importer(exp, channel) : NULL;
+
+	if (!a)
+		return -ENOENT;
+	dd_access_revoke(a, ESTALE);
+	dd_obj_put(&a->imp.obj);
+	return 0;
+}
+
+/**
+ * dd_export_ctl() - change a segment
+ * @ctx: the caller
+ * @arg: argument of user space
+ *
+ * Return: 0 or an error documented in the uapi header; on error nothing has changed.
+ */
+int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
+{
+	struct dd_export *exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
+	int err;
+
+	if (!exp)
+		return -ENOENT;
+	if (arg->what == DD_SEGMENT_DENY && !arg->uid && !arg->rights) {
+		err = dd_export_deny(exp, arg->value);
+	} else {
+		mutex_lock(&exp->lock);
+		err = dd_export_change(exp, arg);
+		mutex_unlock(&exp->lock);
+	}
+	dd_export_put(exp);
+	return err;
+}
+
+static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u32 max,
+			       struct dd_segment_info *arg)
+{
+	struct dd_access *a;
+	u32 n = 0;
+
+	mutex_lock(&exp->lock);
+	list_for_each_entry(a, &exp->importers, entry) {
+		if (n == max)
+			break;
+		to[n++] = (struct dd_importer){
+			.channel = a->chan.id,
+			.count = READ_ONCE(a->imp.submitted),
+			.node = a->chan.node,
+			.pid = pid_vnr(a->imp.obj.ctx->pid),
+			.uid = from_kuid_munged(current_user_ns(), a->imp.uid),
+			.rights = a->chan.rights,
+		};
+	}
+	arg->count = n;
+	arg->total = exp->count;
+	arg->inhibit = exp->seg.inhibit;
+	arg->policy = exp->seg.policy;
+	mutex_unlock(&exp->lock);
+	arg->generation = exp->seg.generation;
+	arg->length = exp->seg.mem.length;
+	arg->refused_rights = atomic64_read(&exp->refused[DD_REFUSED_RIGHTS]);
+	arg->refused_inhibit = atomic64_read(&exp->refused[DD_REFUSED_INHIBIT]);
+	arg->refused_bounds = atomic64_read(&exp->refused[DD_REFUSED_BOUNDS]);
+}
+
+/**
+ * dd_export_info() - describe a segment and its importers
+ * @ctx: the caller
+ * @arg: argument of user space; the results are filled in
+ *
+ * Return: 0; %-EINVAL; %-ENOENT; %-EFAULT; %-ENOMEM.
+ */
+int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg)
+{
+	struct dd_importer *importers = NULL;
+	struct dd_export *exp;
+	int err = 0;
+	u32 max;
+
+	if (arg->__reserved || !arg->count != !arg->importers)
+		return -EINVAL;
+	exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
+	if (!exp)
+		return -ENOENT;
+	max = min(arg->count, READ_ONCE(exp->count));
+	if (max) {
+		importers = kvcalloc(max, sizeof(*importers), GFP_KERNEL_ACCOUNT);
+		err = importers ? 0 : -ENOMEM;
+	}
+	if (!err) {
+		dd_export_describe(exp, importers, max, arg);
+		if (copy_to_user(u64_to_user_ptr(arg->importers), importers,
+				 arg->count * sizeof(*importers)))
+			err = -EFAULT;
+	}
+	kvfree(importers);
+	dd_export_put(exp);
+	return err;
+}

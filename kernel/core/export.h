@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Segments that their owner exports by themselves: export.c. */
+#ifndef _DD_EXPORT_H
+#define _DD_EXPORT_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <uapi/linux/dd_mem.h>
+
+#include "core/ctx.h"
+#include "core/node.h"
+#include "core/segment.h"
+
+struct dd_access;
+
+/* Reasons of refusals, in the order of struct dd_segment_info. */
+enum dd_refused {
+	DD_REFUSED_RIGHTS,
+	DD_REFUSED_INHIBIT,
+	DD_REFUSED_BOUNDS,
+	DD_REFUSED_MAX
+};
+
+/**
+ * struct dd_export - a segment with an id and a name of its own
+ * @obj: its id
+ * @name: class and key
+ * @seg: the segment; region and list are counted until @obj has no users
+ * @permission: enum dd_permission
+ * @window: unread notes of each importer
+ * @max: importers at a time
+ * @lock: protects what follows; innermost but for spinlocks
+ * @dead: revoked; no importer is added
+ * @count: number of importers
+ * @importers: struct dd_access
+ * @ngrants: number of grants
+ * @grants: struct dd_grant
+ * @refused: requests refused, by enum dd_refused
+ * @mem: held by importers and, once, by all of @obj.users; memory only
+ * @rcu: see struct dd_obj and struct dd_name
+ */
+struct dd_export {
+	struct dd_obj obj;
+	struct dd_name name;
+	struct dd_segment seg;
+	u8 permission;
+	u32 window;
+	u32 max;
+	struct mutex lock;	/* protects importers and grants */
+	bool dead;
+	u32 count;
+	struct list_head importers;
+	u32 ngrants;
+	struct list_head grants;
+	atomic64_t refused[DD_REFUSED_MAX];
+	refcount_t mem;
+	struct rcu_head rcu;
+};
+
+int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg);
+int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
+int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
+struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key);
+u8 dd_export_rights(struct dd_export *exp, kuid_t uid);
+int dd_export_join(struct dd_export *exp, struct dd_access *a);
+void dd_export_leave(struct dd_export *exp, struct dd_access *a);
+void dd_export_mem_put(struct dd_export *exp);
+
+extern const struct dd_obj_ops dd_export_ops;
+
+static inline void dd_export_put(struct dd_export *exp)
+{
+	dd_obj_put(&exp->obj);
+}
+
+#endif /* _DD_EXPORT_H */

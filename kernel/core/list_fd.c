@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Descriptors of note lists: poll(), read() and SIGIO.
+ *
+ * Signals are sent by an entry in the queue of sleeping readers, so posting a note costs
+ * nothing for them.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pagemap.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "core/bounds.h"
+#include "core/export.h"
+#include "core/notelist.h"
+#include "core/ring.h"
+
+/**
+ * struct dd_list_file - a descriptor of a list
+ * @list: the list, counted
+ * @lock: one reader at a time; protects @waiting
+ * @fasync: processes that get SIGIO
+ * @waiting: @entry is in the queue of the list
+ * @entry: sends SIGIO
+ */
+struct dd_list_file {
+	struct dd_list *list;
+	struct mutex lock;	/* protects reading */
+	struct fasync_struct *fasync;
+	bool waiting;
+	wait_queue_entry_t entry;
+};
+
+static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flags,
+			  void *key)
+{
+	struct dd_list_file *f = container_of(entry, struct dd_list_file, entry);
+
+	kill_fasync(&f->fasync, SIGIO, POLL_IN);
+	return 0;
+}
+
+static int dd_list_fd_fasync(int fd, struct file *file, int on)
+{
+	struct dd_list_file *f = file->private_data;
+	int ret;
+
+	mutex_lock(&f->lock);
+	ret = fasync_helper(fd, file, on, &f->fasync);
+	if (f->fasync && !f->waiting) {
+		add_wait_queue(&f->list->wait, &f->entry);
+		f->waiting = true;
+		dd_rings_arm(f->list);
+	} else if (!f->fasync && f->waiting) {
+		remove_wait_queue(&f->list->wait, &f->entry);
+		f->waiting = false;
+	}
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+/* The last close has called dd_list_fd_fasync() to turn signals off. */
+static int dd_list_fd_release(struct inode *inode, struct file *file)
+{
+	struct dd_list_file *f = file->private_data;
+
+	dd_list_put(f->list);
+	kfree(f);
+	return 0;
+}
+
+static __poll_t dd_list_fd_poll(struct file *file, poll_table *pt)
+{
+	struct dd_list_file *f = file->private_data;
+	struct dd_list *list = f->list;
+
+	poll_wait(file, &list->wait, pt);
+	if (READ_ONCE(list->gone))
+		return EPOLLHUP | EPOLLERR;
+	dd_list_kick(list);
+	dd_rings_arm(list);
+	return (dd_list_ready(list) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (READ_ONCE(list->hup) ? EPOLLHUP : 0);
+}
+
+static u32 dd_list_generation(struct dd_ctx *ctx, u64 serial)
+{
+	struct dd_export *exp = dd_obj_get_serial(ctx, serial, &dd_export_ops);
+	u32 generation;
+
+	if (!exp)
+		return 0;
+	generation = lower_32_bits(exp->seg.generation);
+	dd_export_put(exp);
+	return generation;
+}
+
+/* Take the first note; false if there is none. One reader at a time. */
+static bool dd_list_take(struct dd_list *list, struct dd_list_record *to)
+{
+	u64 head = dd_list_head_pos(list), geometry, serial;
+	const struct dd_note *note;
+
+	do {
+		/* Pairs with dd_list_use(): the notes have been moved. */
+		geometry = smp_load_acquire(&list->geometry);
+		note = dd_area_unit(&list->obj.ctx->area, dd_slot_unit(geometry, head));
+		/* Pairs with dd_list_commit(). */
+		if (smp_load_acquire(&note->seq) != head + 1)
+			return false;
+		serial = READ_ONCE(note->conn);
+		*to = (struct dd_list_record){
+			.cookie = READ_ONCE(note->cookie),
+			.offset = READ_ONCE(note->offset),
+			.count = READ_ONCE(note->len),
+			.node = READ_ONCE(note->node),
+			.op = READ_ONCE(note->op),
+			.type = READ_ONCE(note->type),
+			.seq = READ_ONCE(note->msgid),
+		};
+		/* Orders the loads above before the look whether the ring was moved. */
+		smp_rmb();
+	} while (READ_ONCE(list->geometry) != geometry);
+	to->generation = dd_list_generation(list->obj.ctx, serial);
+	/* Release: the slot may be reused. Pairs with dd_list_head_pos(). */
+	smp_store_release(&list->head->head, head + 1);
+	return true;
+}
+
+/* Wait for a note: 0, or an error. */
+static int dd_list_fd_wait(struct dd_list *list, bool block)
+{
+	if (READ_ONCE(list->gone))
+		return -ENOENT;
+	dd_list_kick(list);
+	if (!block && !dd_list_has_note(list))
+		return -EAGAIN;
+	/* While the ring is moved, the caller looks again at once. */
+	cond_resched();
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+	return wait_event_interruptible(list->wait, READ_ONCE(list->gone) ||
+						    dd_list_has_note(list));
+}
+
+static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
+			       loff_t *pos)
+{
+	struct dd_list_file *f = file->private_data;
+	struct dd_list *list = f->list;
+	struct dd_list_record rec;
+	size_t done = 0;
+	int err;
+
+	if (size < sizeof(rec))
+		return -EINVAL;
+	/* Fails before a note is consumed. */
+	if (fault_in_writeable(to, size - size % sizeof(rec)))
+		return -EFAULT;
+	if (mutex_lock_interruptible(&f->lock))
+		return -ERESTARTSYS;
+	while (size - done >= sizeof(rec)) {
+		if (dd_list_take(list, &rec)) {
+			err = copy_to_user(to + done, &rec, sizeof(rec)) ? -EFAULT : 0;
+			done += err ? 0 : sizeof(rec);
+			if (err)
+				break;
+			continue;
+		}
+		err = 0;
+		if (done)
+			break;
+		mutex_unlock(&f->lock);
+		err = dd_list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
+		if (!err && mutex_lock_interruptible(&f->lock))
+			err = -ERESTARTSYS;
+		if (err)
+			return err == -ENOENT ? 0 : err;
+	}
+	mutex_unlock(&f->lock);
+	/* Senders may wait for the slots. */
+	dd_list_kick(list);
+	return done ?: err;
+}
+
+static const struct file_operations dd_list_fops = {
+	.owner = THIS_MODULE,
+	.release = dd_list_fd_release,
+	.poll = dd_list_fd_poll,
+	.read = dd_list_fd_read,
+	.fasync = dd_list_fd_fasync,
+	.llseek = noop_llseek,
+};
+
+/* A descriptor that is readable while the list has notes. */
+int dd_list_fd(struct dd_ctx *ctx, u32 id)
+{
+	struct dd_list *list = dd_obj_get(ctx, id, &dd_list_ops);
+	struct dd_list_file *f;
+	int fd = -ENOMEM;
+
+	if (!list)
+		return -ENOENT;
+	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
+	if (f) {
+		f->list = list;
+		mutex_init(&f->lock);
+		init_waitqueue_func_entry(&f->entry, dd_list_signal);
+		fd = anon_inode_getfd("[dd-list]", &dd_list_fops, f,
+				      O_RDONLY | O_CLOEXEC);
+	}
+	if (fd < 0) {
+		kfree(f);
+		dd_list_put(list);
+	}
+	return fd;
+}
