@@ -51,7 +51,7 @@ uninstall-module:
 # --- files for the module -------------------------------------------------------
 
 UAPI_HEADERS	:= include/uapi/linux/dd.h include/uapi/linux/dd_ddp.h \
-		   include/uapi/linux/dd_netlink.h
+		   include/uapi/linux/dd_mem.h include/uapi/linux/dd_netlink.h
 DOCS		:= Documentation/protocol.rst Documentation/tutorial.rst
 EXAMPLES	:= packaging/90-dd-memlock.conf packaging/cluster.conf \
 	$(wildcard tools/samples/*.c)

@@ -27,7 +27,7 @@ FIXTURE_TEARDOWN(object)
 
 static bool known(unsigned int nr)
 {
-	return nr <= 0x0a || (nr >= 0x20 && nr <= 0x26);
+	return nr <= 0x10 || (nr >= 0x20 && nr <= 0x27);
 }
 
 TEST_F(object, unknown_ioctls_are_enotty)
@@ -620,7 +620,8 @@ TEST(info_returns_the_constants_of_the_header)
 	i.size = sizeof(i);
 	ASSERT_EQ(0, raw_ioctl(&r, DD_IOC_INFO, &i));
 	EXPECT_EQ(DD_ABI_VERSION, i.abi);
-	EXPECT_EQ(DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT, i.features);
+	EXPECT_EQ(DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT | DD_FEATURE_MEMORY,
+		  i.features);
 	EXPECT_EQ(DD_AREA_SIZE, i.area_size);
 	EXPECT_EQ(1, i.node);
 	EXPECT_EQ(2, i.maxnodes);

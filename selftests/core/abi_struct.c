@@ -6,7 +6,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "dd_harness.h"
-#include "raw.h"
+#include "mem.h"
 
 union arg {
 	__u32 size;
@@ -21,6 +21,12 @@ union arg {
 	struct dd_list_wait lwait;
 	struct dd_direct direct;
 	struct dd_submit submit;
+	struct dd_region_pin pin;
+	struct dd_segment_make segment;
+	struct dd_segment_ctl ctl;
+	struct dd_segment_info sinfo;
+	struct dd_import_make import;
+	struct dd_list_make make;
 };
 
 FIXTURE(arg) {
@@ -30,6 +36,7 @@ FIXTURE(arg) {
 	char *page;		/* followed by an unmapped page */
 	__u32 lists[2];
 	struct dd_request request;
+	struct dd_segment_make seg;
 	union arg a;
 	long long used;
 };
@@ -96,6 +103,42 @@ FIXTURE_VARIANT_ADD(arg, submit) {
 	{ Z(dd_submit, flags), Z(dd_submit, taken), Z(dd_submit, error) }
 };
 
+FIXTURE_VARIANT_ADD(arg, region_pin) {
+	DD_IOC_REGION_PIN, sizeof(struct dd_region_pin),
+	{ Z(dd_region_pin, flags), Z(dd_region_pin, offset), Z(dd_region_pin, region),
+	  Z(dd_region_pin, __reserved) }
+};
+
+FIXTURE_VARIANT_ADD(arg, segment) {
+	DD_IOC_SEGMENT, sizeof(struct dd_segment_make),
+	{ Z(dd_segment_make, flags), Z(dd_segment_make, segment),
+	  Z(dd_segment_make, generation) }
+};
+
+FIXTURE_VARIANT_ADD(arg, segment_ctl) {
+	DD_IOC_SEGMENT_CTL, sizeof(struct dd_segment_ctl),
+	{ Z(dd_segment_ctl, uid), Z(dd_segment_ctl, rights) }
+};
+
+FIXTURE_VARIANT_ADD(arg, segment_info) {
+	DD_IOC_SEGMENT_INFO, sizeof(struct dd_segment_info),
+	{ Z(dd_segment_info, count), Z(dd_segment_info, importers),
+	  Z(dd_segment_info, __reserved) }
+};
+
+FIXTURE_VARIANT_ADD(arg, import) {
+	DD_IOC_IMPORT, sizeof(struct dd_import_make),
+	{ Z(dd_import_make, flags), Z(dd_import_make, cell_unit),
+	  Z(dd_import_make, import), Z(dd_import_make, length),
+	  Z(dd_import_make, generation) }
+};
+
+FIXTURE_VARIANT_ADD(arg, list_make) {
+	DD_IOC_LIST_MAKE, sizeof(struct dd_list_make),
+	{ Z(dd_list_make, flags), Z(dd_list_make, list), Z(dd_list_make, list_unit),
+	  Z(dd_list_make, serial) }
+};
+
 /* Fills self->a with valid arguments, for the server's context. */
 static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 {
@@ -142,6 +185,27 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->submit.count = 1;
 		a->submit.stride = sizeof(self->request);
 		break;
+	case DD_IOC_REGION_PIN:
+		a->pin.address = (uintptr_t)self->page + 2 * PAGE;
+		a->pin.length = PAGE;
+		break;
+	case DD_IOC_SEGMENT:
+		a->segment = mem_segment(&self->spare, "");
+		a->segment.class = DD_SEGMENT_ID;
+		break;
+	case DD_IOC_SEGMENT_CTL:
+		a->ctl.segment = self->seg.segment;
+		a->ctl.what = DD_SEGMENT_INHIBIT;
+		break;
+	case DD_IOC_SEGMENT_INFO:
+		a->sinfo.segment = self->seg.segment;
+		break;
+	case DD_IOC_IMPORT:
+		a->import.node = ((struct dd_area_head *)self->p.srv.area)->node;
+		a->import.class = DD_SEGMENT_ID;
+		a->import.rights = DD_RIGHTS;
+		memcpy(a->import.key, self->seg.key, sizeof(a->import.key));
+		break;
 	}
 	a->size = variant->size;
 }
@@ -157,6 +221,10 @@ FIXTURE_SETUP(arg)
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->page);
 	ASSERT_EQ(0, munmap(self->page + PAGE, PAGE));
+	self->seg = mem_segment(&self->spare, "");
+	self->seg.class = DD_SEGMENT_ID;
+	self->seg.importers = 100;
+	ASSERT_EQ(0, mem_export(&self->p.srv, &self->seg));
 	self->used = memlock_used(&self->p.srv);
 	fill(self, variant);
 }

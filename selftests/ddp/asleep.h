@@ -26,7 +26,7 @@ static inline void read_proc(pid_t pid, const char *file, char *buf, size_t size
 }
 
 /*
- * Whether @pid sleeps in system call @nr, SYS_ioctl of /dev/dd or SYS_poll. User-Mode
+ * Whether @pid sleeps in system call @nr, SYS_ioctl of /dev/dd, SYS_read of a list, or SYS_poll. User-Mode
  * Linux has no /proc/PID/syscall; there the stack has the system call's function.
  */
 static inline bool asleep_in(pid_t pid, long nr)
@@ -42,7 +42,8 @@ static inline bool asleep_in(pid_t pid, long nr)
 	if (buf[0])
 		return sscanf(buf, "%ld", &in) == 1 && in == nr;
 	read_proc(pid, "stack", buf, sizeof(buf));
-	return strstr(buf, nr == SYS_ioctl ? " dd_ioctl+" : " do_sys_poll+");
+	return strstr(buf, nr == SYS_ioctl ? " dd_ioctl+" :
+			   nr == SYS_read ? " dd_list_fd_read+" : " do_sys_poll+");
 }
 
 #endif

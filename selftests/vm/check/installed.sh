@@ -62,6 +62,7 @@ install_all() {
 		DESTDIR="$ROOT" && present usr/lib/libdd.so usr/lib/libdd.a \
 		usr/lib/pkgconfig/libdd.pc usr/include/dd.h usr/include/fedex.h \
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
+		usr/include/linux/dd_mem.h \
 		usr/include/linux/dd_netlink.h \
 		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/dd-echo-server \
 		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf \

@@ -9,7 +9,7 @@
 
 MODULE_FILES=(kernel/*.[ch] kernel/*/*.[ch] include/uapi/linux/*.h)
 DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h
-	include/uapi/linux/dd_ddp.h include/*.h)
+	include/uapi/linux/dd_ddp.h include/uapi/linux/dd_mem.h include/*.h)
 
 kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
 

@@ -4,6 +4,7 @@
  * file is only compiled, as C and C++, with -m64 and -m32.
  */
 #include <linux/dd_ddp.h>
+#include <linux/dd_mem.h>
 #include <linux/dd_netlink.h>
 
 #ifdef __cplusplus
@@ -38,6 +39,14 @@ SIZE(dd_list_wait, 32);
 SIZE(dd_conn_wait, 32);
 SIZE(dd_direct, 72);
 SIZE(dd_submit, 32);
+SIZE(dd_region_pin, 40);
+SIZE(dd_segment_make, 144);
+SIZE(dd_segment_ctl, 32);
+SIZE(dd_importer, 32);
+SIZE(dd_segment_info, 80);
+SIZE(dd_import_make, 112);
+SIZE(dd_list_make, 24);
+SIZE(dd_list_record, 32);
 SIZE(dd_ring_state, 128);
 SIZE(dd_ring_note, 64);
 

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions of memory that the process had before.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include "mem.h"
+
+/* A context that imports the segments that the tests export in @ex. */
+FIXTURE(pin) {
+	struct raw ex, im;
+	char *at;		/* 4 pages of private memory, not touched yet */
+	long long used;
+	struct dd_segment_make s;
+	struct dd_import_make i;
+};
+
+FIXTURE_SETUP(pin)
+{
+	ASSERT_OK(raw_open(&self->ex));
+	ASSERT_OK(raw_open(&self->im));
+	self->at = mmap(NULL, MEM_LEN, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->at);
+	self->used = memlock_used(&self->ex);
+}
+
+FIXTURE_TEARDOWN(pin)
+{
+	raw_close(&self->im);
+	raw_close(&self->ex);
+}
+
+static int pin(const struct raw *r, const void *at, size_t len, struct dd_region_pin *p)
+{
+	*p = (struct dd_region_pin){
+		.size = sizeof(*p), .address = (uintptr_t)at, .length = len,
+	};
+	return raw_ioctl(r, DD_IOC_REGION_PIN, p);
+}
+
+/* Pins, exports and imports the memory; the region ends with the segment. */
+static int share(FIXTURE_DATA(pin) *self, const void *at, size_t len)
+{
+	struct dd_region_pin p;
+	struct mem m;
+
+	if (pin(&self->ex, at, len, &p))
+		return -1;
+	m = (struct mem){ .id = p.region, .len = len };
+	self->s = mem_segment(&m, "abi_pin");
+	self->s.offset = p.offset;
+	if (mem_export(&self->ex, &self->s) ||
+	    raw_op(&self->ex, DD_IOC_REGION_FREE, p.region))
+		return -1;
+	return mem_import(&self->im, &self->s, DD_RIGHTS, &self->i);
+}
+
+static int store(FIXTURE_DATA(pin) *self, __u64 off, __u64 value)
+{
+	return mem_put(&self->im, &self->i, &value, off, sizeof(value), 0);
+}
+
+static __u64 load(FIXTURE_DATA(pin) *self, __u64 off)
+{
+	__u64 value = ~0ull;
+
+	if (mem_get(&self->im, &self->i, &value, off, sizeof(value)) != 1)
+		return ~0ull;
+	return value;
+}
+
+TEST_F(pin, memory_is_reached_where_it_is)
+{
+	__u64 on_stack[4] = { 0 };
+
+	ASSERT_OK(share(self, self->at, MEM_LEN));
+	ASSERT_EQ(1, store(self, PAGE - 8, 5));
+	EXPECT_EQ(5, *(__u64 *)(self->at + PAGE - 8));
+	*(__u64 *)(self->at + 8) = 6;
+	EXPECT_EQ(6, load(self, 8));
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+
+	/* Any address; other memory in its page is out of bounds. */
+	ASSERT_OK(share(self, on_stack + 1, 16));
+	ASSERT_EQ(1, store(self, 8, 7));
+	EXPECT_EQ(7, on_stack[2]);
+	EXPECT_ERR(ERANGE, store(self, 16, 8));
+	EXPECT_EQ(0, on_stack[0]);
+	EXPECT_EQ(0, on_stack[3]);
+}
+
+TEST_F(pin, a_message_crosses_pages)
+{
+	static char data[3 * PAGE];
+
+	/* The pages are not adjacent: every second one is another mapping. */
+	memset(data, 0x3c, sizeof(data));
+	ASSERT_EQ(self->at + PAGE, mmap(self->at + PAGE, PAGE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+	ASSERT_OK(share(self, self->at + 4, MEM_LEN - 4));
+	ASSERT_EQ(1, mem_put(&self->im, &self->i, data, 1, sizeof(data), 0));
+	EXPECT_EQ(0, memcmp(self->at + 5, data, sizeof(data)));
+	EXPECT_EQ(0, self->at[4]);
+	EXPECT_EQ(0, self->at[5 + sizeof(data)]);
+}
+
+TEST_F(pin, shared_and_huge_memory_can_be_pinned)
+{
+	char *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	size_t big = 4 << 20;
+	char *huge = mmap(NULL, big, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, shared);
+	ASSERT_OK(share(self, shared, PAGE));
+	ASSERT_EQ(1, store(self, 0, 9));
+	EXPECT_EQ(9, *(__u64 *)shared);
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+
+	ASSERT_NE(MAP_FAILED, huge);
+	madvise(huge, big, MADV_HUGEPAGE);
+	ASSERT_OK(share(self, huge, big));
+	ASSERT_EQ(1, store(self, (3 << 20) - 4, 0x0102030405060708));
+	EXPECT_EQ(0, memcmp(huge + (3 << 20) - 4, &(__u64){ 0x0102030405060708 }, 8));
+}
+
+TEST_F(pin, other_memory_is_refused)
+{
+	FILE *f = tmpfile();
+	struct dd_region_pin p;
+	struct mem m;
+	char *at;
+
+	EXPECT_ERR(EINVAL, pin(&self->ex, self->at, 0, &p));
+	EXPECT_ERR(EFAULT, pin(&self->ex, NULL, PAGE, &p));
+	EXPECT_ERR(EFAULT, pin(&self->ex, self->at, -1ul, &p));
+	EXPECT_ERR(EFAULT, pin(&self->ex, (void *)-PAGE, PAGE, &p));
+	/* Partly unmapped, and read-only. */
+	ASSERT_EQ(0, munmap(self->at + 3 * PAGE, PAGE));
+	EXPECT_ERR(EFAULT, pin(&self->ex, self->at, MEM_LEN, &p));
+	ASSERT_EQ(0, mprotect(self->at + 2 * PAGE, PAGE, PROT_READ));
+	EXPECT_ERR(EFAULT, pin(&self->ex, self->at + 2 * PAGE, PAGE, &p));
+	/* Memory of the device: its regions, and the area. */
+	ASSERT_OK(raw_alloc(&self->ex, PAGE, &m));
+	EXPECT_ERR(EOPNOTSUPP, pin(&self->ex, m.at, PAGE, &p));
+	ASSERT_OK(raw_free(&self->ex, &m));
+	EXPECT_ERR(EFAULT, pin(&self->ex, self->ex.area, PAGE, &p));
+	/* A file's pages, unless the file is in memory. */
+	ASSERT_NE(NULL, f);
+	ASSERT_EQ(0, ftruncate(fileno(f), PAGE));
+	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fileno(f), 0);
+	ASSERT_NE(MAP_FAILED, at);
+	if (pin(&self->ex, at, PAGE, &p) == 0) {
+		ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, p.region));
+	} else {
+		EXPECT_TRUE(errno == EOPNOTSUPP || errno == EFAULT);
+	}
+	fclose(f);
+	/* Nothing stays pinned or charged. */
+	ASSERT_SOON(memlock_used(&self->ex) == self->used);
+}
+
+TEST_F(pin, it_is_charged_until_it_ends)
+{
+	struct dd_region_pin p;
+
+	ASSERT_OK(pin(&self->ex, self->at, MEM_LEN, &p));
+	EXPECT_LE(self->used + (long long)MEM_LEN, memlock_used(&self->ex));
+	/* Twice the same memory is charged twice. */
+	ASSERT_OK(pin(&self->ex, self->at, MEM_LEN, &p));
+	EXPECT_LE(self->used + 2 * (long long)MEM_LEN, memlock_used(&self->ex));
+	raw_close(&self->ex);
+	ASSERT_OK(raw_open(&self->ex));
+	ASSERT_SOON(memlock_used(&self->ex) <= self->used);
+}
+
+TEST_F(pin, the_limit_of_locked_memory_counts)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		const struct rlimit few = { 3 * PAGE, 3 * PAGE };
+		struct dd_region_pin p;
+		struct raw r;
+
+		CHILD_CHECK(setrlimit(RLIMIT_MEMLOCK, &few) == 0);
+		CHILD_CHECK(become_user(BOB) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(pin(&r, self->at, MEM_LEN, &p) == -1 && errno == EDQUOT);
+		CHILD_CHECK(pin(&r, self->at, PAGE, &p) == 0);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+TEST_F(pin, the_device_neither_maps_it_nor_serves_in_it)
+{
+	struct dd_region_pin p;
+	struct dd_serve s;
+	struct mem m;
+
+	ASSERT_OK(pin(&self->ex, self->at, 2 * PAGE, &p));
+	m = (struct mem){ .id = p.region, .len = 2 * PAGE };
+	raw_serve_args(&s, "abi_pin", 1, &m);
+	EXPECT_ERR(EOPNOTSUPP, raw_serve(&self->ex, &s));
+	EXPECT_EQ(MAP_FAILED, raw_map(&self->ex, p.offset + DD_AREA_SIZE, 2 * PAGE,
+				      PROT_READ | PROT_WRITE));
+}
+
+TEST_F(pin, it_outlives_its_mapping)
+{
+	char *before = self->at;
+
+	*(__u64 *)before = 1;
+	ASSERT_OK(share(self, before, MEM_LEN));
+	/* The process gets a new page, and the region keeps the old one. */
+	ASSERT_EQ(0, madvise(before, PAGE, MADV_DONTNEED));
+	EXPECT_EQ(0, *(__u64 *)before);
+	EXPECT_EQ(1, load(self, 0));
+	*(__u64 *)(before + PAGE) = 2;
+	before = mremap(self->at, MEM_LEN, MEM_LEN, MREMAP_MAYMOVE | MREMAP_FIXED,
+			mmap(NULL, MEM_LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	ASSERT_NE(MAP_FAILED, before);
+	ASSERT_EQ(1, store(self, PAGE, 3));
+	EXPECT_EQ(3, *(__u64 *)(before + PAGE));
+	ASSERT_EQ(0, munmap(before, MEM_LEN));
+	ASSERT_EQ(1, store(self, 2 * PAGE, 4));
+	EXPECT_EQ(4, load(self, 2 * PAGE));
+}
+
+TEST_F(pin, a_child_gets_a_copy)
+{
+	pid_t pid;
+
+	SKIP_ON_UM("may zero memory of a child");
+	*(__u64 *)self->at = 1;
+	ASSERT_OK(share(self, self->at, MEM_LEN));
+	pid = fork_child();
+	if (!pid) {
+		CHILD_CHECK(*(__u64 *)self->at == 1);
+		*(__u64 *)self->at = 99;
+		/* The import and the region belong to the parent. */
+		CHILD_CHECK(raw_op(&self->im, DD_IOC_DOORBELL, self->i.import) == -1 &&
+			    errno == ESTALE);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+	/* The parent still has the page that is pinned. */
+	ASSERT_EQ(1, store(self, 0, 2));
+	EXPECT_EQ(2, *(__u64 *)self->at);
+	*(__u64 *)self->at = 3;
+	EXPECT_EQ(3, load(self, 0));
+}
+
+TEST_F(pin, it_can_be_source_and_destination)
+{
+	struct dd_region_pin p;
+	static __u64 local[4];
+	struct dd_sqe sqe = {
+		.flags = DD_SQE_REGION, .len = 8, .dst = 16,
+	};
+
+	ASSERT_OK(share(self, self->at, MEM_LEN));
+	ASSERT_OK(pin(&self->im, local, sizeof(local), &p));
+	local[1] = 0x77;
+	sqe.region = p.region;
+	sqe.opcode = DD_OP_PUT;
+	sqe.src = p.offset + 8;
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_EQ(0x77, *(__u64 *)(self->at + 16));
+	sqe.opcode = DD_OP_GET;
+	sqe.src = p.offset + 24;
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_EQ(0x77, local[3]);
+}
+
+DD_TEST_MAIN

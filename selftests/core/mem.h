@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One-sided memory without the library: segments, imports and their requests.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef DD_TEST_MEM_H
+#define DD_TEST_MEM_H
+
+#include <string.h>
+#include <linux/dd_mem.h>
+#include "raw.h"
+
+#define MEM_LEN		(4 * PAGE)
+#define MEM_WINDOW	4
+
+/* Arguments of an export of all of @m for everybody, with every right. */
+static inline struct dd_segment_make mem_segment(const struct mem *m, const char *name)
+{
+	struct dd_segment_make s = {
+		.size = sizeof(s), .region = m->id, .class = DD_SEGMENT_NAME,
+		.length = m->len, .rights = DD_RIGHTS, .policy = DD_POLICY_NEVER,
+		.permission = DD_PERMIT_ANY, .importers = 16,
+	};
+
+	strncpy((char *)s.key, name, sizeof(s.key) - 1);
+	return s;
+}
+
+static inline int mem_export(const struct raw *r, struct dd_segment_make *s)
+{
+	return raw_ioctl(r, DD_IOC_SEGMENT, s);
+}
+
+static inline int mem_import(const struct raw *r, const struct dd_segment_make *s,
+			     __u32 rights, struct dd_import_make *i)
+{
+	struct dd_info info = { .size = sizeof(info) };
+
+	if (raw_ioctl(r, DD_IOC_INFO, &info))
+		return -1;
+	*i = (struct dd_import_make){
+		.size = sizeof(*i), .node = info.node, .class = s->class,
+		.rights = rights,
+	};
+	memcpy(i->key, s->key, sizeof(i->key));
+	return raw_ioctl(r, DD_IOC_IMPORT, i);
+}
+
+static inline int mem_op(const struct raw *r, const struct dd_import_make *i,
+			 const struct dd_sqe *sqe)
+{
+	return raw_submit(r, i->cell_unit, i->import, sqe);
+}
+
+/* @src is a pointer with DD_SQE_UNWIRED in @flags. */
+static inline int mem_put(const struct raw *r, const struct dd_import_make *i,
+			  const void *src, __u64 dst, __u64 len, __u8 flags)
+{
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT, .flags = flags | DD_SQE_UNWIRED,
+		.src = (uintptr_t)src, .dst = dst, .len = len, .tag = 7,
+	};
+
+	return mem_op(r, i, &sqe);
+}
+
+static inline int mem_get(const struct raw *r, const struct dd_import_make *i,
+			  void *to, __u64 dst, __u64 len)
+{
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_GET, .flags = DD_SQE_UNWIRED,
+		.src = (uintptr_t)to, .dst = dst, .len = len,
+	};
+
+	return mem_op(r, i, &sqe);
+}
+
+/* The result is stored at offset @at of region @m. */
+static inline int mem_cas(const struct raw *r, const struct dd_import_make *i,
+			  const struct mem *m, __u64 at, __u64 dst, __u64 len,
+			  __u64 old, __u64 new, __u8 flags)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_CAS, .flags = flags | DD_SQE_REGION, .region = m->id,
+		.src = at, .dst = dst, .len = len, .meta_count = DD_META_WORDS,
+	};
+
+	memcpy(sqe.meta, &old, 8);
+	memcpy(sqe.meta + 2, &new, 8);
+	return mem_op(r, i, &sqe);
+}
+
+static inline int mem_ctl(const struct raw *r, __u64 segment, __u32 what, __u64 value,
+			  __u32 uid, __u32 rights)
+{
+	const struct dd_segment_ctl c = {
+		.size = sizeof(c), .what = what, .segment = segment, .value = value,
+		.uid = uid, .rights = rights,
+	};
+
+	return raw_ioctl(r, DD_IOC_SEGMENT_CTL, &c);
+}
+
+static inline int mem_list(const struct raw *r, struct dd_list_make *l)
+{
+	*l = (struct dd_list_make){ .size = sizeof(*l) };
+	return raw_ioctl(r, DD_IOC_LIST_MAKE, l);
+}
+
+static inline int mem_end(const struct raw *r, __u64 serial)
+{
+	return raw_op(r, DD_IOC_END, serial);
+}
+
+#endif /* DD_TEST_MEM_H */
