@@ -8,7 +8,7 @@
 #include "admin/netlink_msg.h"
 #include "cluster/peer.h"
 
-/* Size of a message about a peer with DD_PEER_COUNTERS_MAX counters. */
+/* Size of a message about a peer with DD_UDP_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
 
 static int dd_fill_peer_addr(struct sk_buff *skb, const struct dd_peer *peer)
@@ -92,14 +92,14 @@ static int dd_fill_counters(struct sk_buff *skb, struct dd_peer *peer)
 
 	if (!peer->live)
 		return 0;
-	for (i = 0; i < DD_PEER_COUNTERS_MAX; i++) {
-		name = peer->ops->counter(peer, i, &value);
+	for (i = 0; i < DD_UDP_COUNTERS_MAX; i++) {
+		name = dd_udp_counter(peer->link, i, &value);
 		if (!name)
 			return 0;
 		if (dd_fill_counter(skb, name, value))
 			return -EMSGSIZE;
 	}
-	WARN_ON_ONCE(peer->ops->counter(peer, i, &value));
+	WARN_ON_ONCE(dd_udp_counter(peer->link, i, &value));
 	return 0;
 }
 

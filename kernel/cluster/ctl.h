@@ -168,28 +168,28 @@ struct dd_ctl_class_ops {
 
 static inline struct dd_udp_peer *dd_ctl_link(const struct dd_peer *peer)
 {
-	return dd_udp_of(peer);
+	return READ_ONCE(peer->link);
 }
 
 static inline struct dd_tp *dd_ctl_tp(const struct dd_peer *peer)
 {
-	return &dd_udp_of(peer)->tp;
+	return &dd_ctl_link(peer)->tp;
 }
 
 static inline struct dd_ctl *dd_ctl_of(const struct dd_peer *peer)
 {
-	return dd_udp_of(peer)->priv;
+	return dd_ctl_link(peer)->priv;
 }
 
 /* Lock the peer's session. dd_ctl_unlock() transmits what is due. */
 static inline void dd_ctl_lock(const struct dd_peer *peer)
 {
-	dd_udp_lock(dd_udp_of(peer));
+	dd_udp_lock(dd_ctl_link(peer));
 }
 
 static inline void dd_ctl_unlock(const struct dd_peer *peer)
 {
-	dd_udp_unlock(dd_udp_of(peer));
+	dd_udp_unlock(dd_ctl_link(peer));
 }
 
 /*
@@ -201,7 +201,7 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 {
 	lockdep_assert(in_serving_softirq() ||
 		       softirq_count() > SOFTIRQ_DISABLE_OFFSET);
-	spin_unlock_bh(&dd_udp_of(peer)->lock);
+	spin_unlock_bh(&dd_ctl_link(peer)->lock);
 }
 
 void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);

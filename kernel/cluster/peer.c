@@ -48,8 +48,7 @@ static void dd_peer_free_work(struct work_struct *work)
 	struct dd_peer *peer = container_of(to_rcu_work(work), struct dd_peer,
 					    free_work);
 
-	if (peer->ops)
-		peer->ops->release(peer);
+	dd_udp_release(peer->link);
 	kfree(peer);
 }
 
@@ -136,7 +135,7 @@ bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
 	*info = (struct dd_peer_info){};
 	if (!peer->live)
 		return false;
-	peer->ops->describe(peer, info);
+	dd_udp_describe(peer->link, info);
 	return true;
 }
 
@@ -233,22 +232,6 @@ static struct dd_peer *dd_peer_create(struct dd_node *node, u32 number,
 	return peer;
 }
 
-/* Start the link; the peer may receive packets before this returns. */
-static int dd_peer_start(struct dd_peer *peer, struct dd_refusal *why)
-{
-	const struct dd_peer_link_ops *ops = peer->node->peer_link;
-	int err;
-
-	if (!ops)
-		return 0;
-	err = ops->start(peer, &why->text);
-	if (err)
-		return err;
-	peer->ops = ops;
-	peer->live = true;
-	return 0;
-}
-
 static int dd_peer_insert(struct dd_node *node, u32 number,
 			  const struct dd_peer_config *config,
 			  struct dd_refusal *why)
@@ -263,9 +246,11 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	err = xa_reserve(&node->peers, number, GFP_KERNEL);
 	if (err)
 		goto err_free;
-	err = dd_peer_start(peer, why);
+	/* The peer may receive packets before this returns. */
+	err = dd_udp_start(peer, node, number, config, &why->text);
 	if (err)
 		goto err_reserved;
+	peer->live = true;
 	xa_store(&node->peers, number, peer, GFP_KERNEL);
 	dd_events->peer(peer, DD_CMD_PEER_ADD_NTF);
 	return 0;
@@ -339,7 +324,7 @@ static int dd_peer_set_locked(struct dd_node *node, u32 number,
 	if (err)
 		return err;
 	if (peer->live) {
-		err = peer->ops->update(peer, &config, &why->text);
+		err = dd_udp_update(peer->link, &config, &why->text);
 		if (err)
 			return err;
 	}
@@ -393,7 +378,7 @@ int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 	if (node->max != max)
 		xa_for_each(&node->peers, index, peer)
 			if (peer->live)
-				peer->ops->renumber(peer);
+				dd_udp_renumber(peer->link);
 	mutex_unlock(&node->peer_lock);
 	return err;
 }
@@ -406,7 +391,7 @@ static void dd_peer_unlink(struct dd_peer *peer)
 	lockdep_assert_held(&node->peer_lock);
 	xa_erase(&node->peers, peer->number);
 	if (peer->live)
-		peer->ops->stop(peer);
+		dd_udp_stop(peer->link);
 	peer->live = false;
 	dd_peer_tell(peer);
 	dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
@@ -446,15 +431,6 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
 		return dd_peer_missing(why);
 	dd_peer_forget(peer);
 	return 0;
-}
-
-void dd_peer_link_register(struct dd_node *node,
-			   const struct dd_peer_link_ops *ops)
-{
-	mutex_lock(&node->peer_lock);
-	WARN_ON_ONCE(node->peers_open);
-	node->peer_link = ops;
-	mutex_unlock(&node->peer_lock);
 }
 
 static int __net_init dd_peer_net_init(struct net *net)

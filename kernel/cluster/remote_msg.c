@@ -279,7 +279,7 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 		done += left;
 	}
 	spin_unlock(&ch->lock);
-	dd_stat_add(link->peer->node, DD_STAT_BYTES, done);
+	dd_stat_add(link->node, DD_STAT_BYTES, done);
 	/* The packet is acknowledged, as the peer could only repeat it. */
 	return err ? -ECONNRESET : 0;
 }
@@ -302,7 +302,7 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 				      dd_region_index(ch->seg->mem.region, at),
 				      offset_in_page(at));
 	spin_unlock(&ch->lock);
-	dd_stat_add(link->peer->node, DD_STAT_BYTES, n);
+	dd_stat_add(link->node, DD_STAT_BYTES, n);
 }
 
 /* Store the last bytes of a message; the channel is locked. */
@@ -321,7 +321,7 @@ static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
 		return err;
 	to = dd_region_addr(ch->seg->mem.region, at, &left);
 	*word = dd_copy_final(to, tail, ntail);
-	dd_stat_add(link->peer->node, DD_STAT_BYTES, ntail);
+	dd_stat_add(link->node, DD_STAT_BYTES, ntail);
 	return 0;
 }
 
@@ -370,7 +370,7 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 	if (!dd_remote_end(link, ch, msg, tail, ntail, &note.word)) {
 		done = dd_deposit_done(ch, msg->msgid, msg->flags & DD_PUT_NOTIFY,
 				       dd_remote_fill, &note, due);
-		trace_dd_arrival(ch, link->peer->number, msg->dst, msg->len,
+		trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len,
 				 msg->msgid);
 		link->note_due = due->note;
 		if (!due->note)
@@ -486,6 +486,12 @@ static void dd_remote_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	dd_udp_down(tp, reason);
 }
 
+static void dd_remote_state(struct dd_udp_peer *link, enum dd_peer_state state,
+			    enum dd_peer_reason reason)
+{
+	dd_peer_set_state(link->peer, state, reason);
+}
+
 static void dd_remote_progress(struct dd_udp_peer *link)
 {
 	dd_ctl_progress(link->peer);
@@ -505,6 +511,7 @@ static int dd_remote_peer(struct dd_udp_peer *link)
 		return err;
 	}
 	link->priv = ctl;
+	WRITE_ONCE(link->peer->link, link);
 	return 0;
 }
 
@@ -526,6 +533,7 @@ const struct dd_net_upper dd_remote_upper = {
 	.detach = dd_remote_peer_gone,
 	.release = dd_remote_peer_free,
 	.post = dd_remote_post,
+	.state = dd_remote_state,
 	.progress = dd_remote_progress,
 	.source = dd_remote_source,
 	.tp = {

@@ -14,7 +14,6 @@
 struct dd_ctx;
 struct dd_obj;
 struct dd_obj_ops;
-struct dd_peer_link_ops;
 
 /**
  * enum dd_stat - counters of a node
@@ -71,7 +70,6 @@ struct dd_stats {
  *	@lock
  * @peers: other nodes by number; looked up under RCU
  * @peers_open: peers may be added; under @peer_lock
- * @peer_link: link to the peers, or NULL; set before the first one is added
  */
 struct dd_node {
 	struct net *net;
@@ -88,7 +86,6 @@ struct dd_node {
 	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;
 	bool peers_open;
-	const struct dd_peer_link_ops *peer_link;
 };
 
 /**

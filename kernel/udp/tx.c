@@ -486,7 +486,7 @@ void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
 {
 	/* For the next session: it may have changed since this one began. */
-	link->tp.cfg.maxnodes = READ_ONCE(link->peer->node->max);
+	link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
 	if (now >= link->retry_at) {
 		link->retry_at = DD_TP_NEVER;
 		/* The address may not be local any more, and replies lost. */

@@ -197,7 +197,7 @@ void dd_udp_up(struct dd_tp *tp)
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 
 	link->retry_at = DD_TP_NEVER;
-	dd_peer_set_state(link->peer, DD_PEER_STATE_UP, 0);
+	dd_udp_upper->state(link, DD_PEER_STATE_UP, 0);
 }
 
 static enum dd_peer_reason dd_udp_reason(enum dd_tp_reason reason)
@@ -250,7 +250,7 @@ void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	enum dd_peer_state state = dd_udp_state(reason);
 
-	dd_peer_set_state(link->peer, state, dd_udp_reason(reason));
+	dd_udp_upper->state(link, state, dd_udp_reason(reason));
 	if (state == DD_PEER_STATE_IDLE)
 		link->retry_at = DD_TP_NEVER;
 	else if (state == DD_PEER_STATE_REFUSED)
@@ -272,7 +272,7 @@ bool dd_udp_tracing(void)
 void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 		     u32 bytes)
 {
-	u32 peer = dd_udp_of_tp(tp)->peer->number;
+	u32 peer = tp->cfg.peer;
 
 	switch (event) {
 	case DD_TP_EV_SENT:
@@ -293,13 +293,13 @@ void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 	}
 }
 
-static void dd_udp_cfg(const struct dd_udp_node *un, const struct dd_peer *peer,
+static void dd_udp_cfg(const struct dd_udp_node *un, u32 number,
 		       const struct dd_peer_config *config,
 		       struct dd_tp_cfg *cfg)
 {
 	*cfg = (struct dd_tp_cfg){
 		.node = READ_ONCE(un->node->id),
-		.peer = peer->number,
+		.peer = number,
 		.maxnodes = READ_ONCE(un->node->max),
 		.incarnation = un->incarnation,
 		.records = DD_UDP_RECORDS,
@@ -325,7 +325,8 @@ static void dd_udp_free(struct dd_udp_peer *link)
 }
 
 static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
-					struct dd_peer *peer)
+					struct dd_peer *peer, u32 number,
+					const struct dd_peer_config *config)
 {
 	struct dd_udp_peer *link;
 	struct dd_tp_cfg cfg;
@@ -335,6 +336,7 @@ static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
 	if (!link)
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&link->lock);
+	link->node = un->node;
 	link->peer = peer;
 	link->dead = true;
 	link->armed = DD_TP_NEVER;
@@ -342,8 +344,8 @@ static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
 	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	link->timer.function = dd_udp_timer;
 	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
-	link->addr = peer->config.addr;
-	dd_udp_cfg(un, peer, &peer->config, &cfg);
+	link->addr = config->addr;
+	dd_udp_cfg(un, number, config, &cfg);
 	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
 	if (err)
 		goto err_free;
@@ -369,7 +371,7 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 	link->dead = false;
 	dd_udp_unlock(link);
 	/* Before hlist_add_head_rcu(): afterwards the session may come up. */
-	dd_peer_set_state(link->peer, DD_PEER_STATE_CONNECTING, 0);
+	dd_udp_upper->state(link, DD_PEER_STATE_CONNECTING, 0);
 	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
 	dd_udp_route(link);
 	dd_udp_lock(link);
@@ -417,14 +419,28 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	sock_release(link->tx);
 }
 
-static int dd_udp_start(struct dd_peer *peer, const char **reason)
+/**
+ * dd_udp_start() - a peer was configured: open a session with it
+ * @peer: the peer, dd_udp_peer.peer
+ * @node: this node
+ * @number: number of the peer
+ * @config: its configuration, which is copied
+ * @reason: (out) on error, if set, a constant text that tells the administrator what
+ *	to do
+ *
+ * Calls struct dd_net_upper before it returns. On error nothing is left behind.
+ *
+ * Return: 0; %-EADDRINUSE if the UDP port dd_node.port is in use; -errno.
+ */
+int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
+		 const struct dd_peer_config *config, const char **reason)
 {
-	struct dd_udp_node *un = dd_udp_node_of(peer->node);
+	struct dd_udp_node *un = dd_udp_node_of(node);
 	struct dd_udp_peer *link;
 	struct sock *sk;
 	int err;
 
-	link = dd_udp_alloc(un, peer);
+	link = dd_udp_alloc(un, peer, number, config);
 	if (IS_ERR(link))
 		return PTR_ERR(link);
 	err = dd_udp_upper->attach(link);
@@ -440,7 +456,6 @@ static int dd_udp_start(struct dd_peer *peer, const char **reason)
 	if (err)
 		goto err_sock;
 	link->sk = sk;
-	WRITE_ONCE(peer->link, link);
 	dd_udp_open(un, link);
 	mutex_unlock(&un->lock);
 	return 0;
@@ -455,10 +470,16 @@ err_free:
 	return err;
 }
 
-static void dd_udp_stop(struct dd_peer *peer)
+/**
+ * dd_udp_stop() - the peer was removed
+ * @link: its link
+ *
+ * Aborts the session. May sleep, but does not wait for a peer or a process. Afterwards
+ * the link calls only dd_net_upper.release().
+ */
+void dd_udp_stop(struct dd_udp_peer *link)
 {
-	struct dd_udp_node *un = dd_udp_node_of(peer->node);
-	struct dd_udp_peer *link = peer->link;
+	struct dd_udp_node *un = dd_udp_node_of(link->node);
 
 	mutex_lock(&un->lock);
 	dd_udp_kill(un, link);
@@ -467,11 +488,9 @@ static void dd_udp_stop(struct dd_peer *peer)
 	dd_udp_upper->detach(link);
 }
 
-/* Called with the last reference to the peer: no context can lock the session. */
-static void dd_udp_release(struct dd_peer *peer)
+/* A grace period has passed since the peer could last be found: free the link. */
+void dd_udp_release(struct dd_udp_peer *link)
 {
-	struct dd_udp_peer *link = peer->link;
-
 	dd_tp_exit(&link->tp);
 	dd_udp_free(link);
 }
@@ -497,7 +516,7 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	dd_udp_kill(un, link);
 	/* Wait for senders and receivers that use the old address. */
 	synchronize_net();
-	dd_udp_cfg(un, link->peer, config, &cfg);
+	dd_udp_cfg(un, link->tp.cfg.peer, config, &cfg);
 	dd_udp_lock(link);
 	dd_tp_exit(&link->tp);
 	dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
@@ -510,18 +529,25 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	dst_cache_reset_now(&link->dst);
 	dd_udp_unlock(link);
 	dd_udp_sock_put(un, &old);
-	dd_peer_set_state(link->peer, DD_PEER_STATE_IDLE,
-			  DD_PEER_REASON_ADDRESS);
+	dd_udp_upper->state(link, DD_PEER_STATE_IDLE, DD_PEER_REASON_ADDRESS);
 	dd_udp_open(un, link);
 	return 0;
 }
 
-static int dd_udp_update(struct dd_peer *peer,
-			 const struct dd_peer_config *config,
-			 const char **reason)
+/**
+ * dd_udp_update() - change the configuration of a link
+ * @link: the link
+ * @config: the new configuration, which is copied
+ * @reason: as for dd_udp_start()
+ *
+ * A new address ends the session, as the peer may be another machine.
+ *
+ * Return: 0 or -errno; then nothing has changed.
+ */
+int dd_udp_update(struct dd_udp_peer *link, const struct dd_peer_config *config,
+		  const char **reason)
 {
-	struct dd_udp_node *un = dd_udp_node_of(peer->node);
-	struct dd_udp_peer *link = peer->link;
+	struct dd_udp_node *un = dd_udp_node_of(link->node);
 	int err = 0;
 
 	mutex_lock(&un->lock);
@@ -539,19 +565,18 @@ static int dd_udp_update(struct dd_peer *peer,
 }
 
 /* The number of nodes changed: reopen, as the peer accepts only its own number. */
-static void dd_udp_renumber(struct dd_peer *peer)
+void dd_udp_renumber(struct dd_udp_peer *link)
 {
-	struct dd_udp_node *un = dd_udp_node_of(peer->node);
-	struct dd_udp_peer *link = peer->link;
+	struct dd_udp_node *un = dd_udp_node_of(link->node);
 	u64 now;
 
 	mutex_lock(&un->lock);
 	dd_udp_lock(link);
 	now = ktime_get_ns();
 	dd_tp_stop(&link->tp, now);
-	link->tp.cfg.maxnodes = READ_ONCE(peer->node->max);
+	link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
 	link->retry_at = DD_TP_NEVER;
-	dd_peer_set_state(peer, DD_PEER_STATE_CONNECTING, 0);
+	dd_udp_upper->state(link, DD_PEER_STATE_CONNECTING, 0);
 	dd_tp_start(&link->tp, now);
 	dd_udp_unlock_at(link, now);
 	mutex_unlock(&un->lock);
@@ -608,13 +633,19 @@ static const struct {
 	DD_UDP_OF_DROP("message", MESSAGE),
 };
 
-static_assert(ARRAY_SIZE(dd_udp_counters) <= DD_PEER_COUNTERS_MAX);
+static_assert(ARRAY_SIZE(dd_udp_counters) <= DD_UDP_COUNTERS_MAX);
 
-static const char *dd_udp_counter(struct dd_peer *peer, unsigned int i,
-				  u64 *value)
+/**
+ * dd_udp_counter() - read a counter of a link
+ * @link: the link
+ * @i: index, from 0
+ * @value: (out) value
+ *
+ * Return: the name, constant, in lower case with '-', "drop-..." for packets dropped
+ * for that reason; NULL after the last one, at most %DD_UDP_COUNTERS_MAX.
+ */
+const char *dd_udp_counter(struct dd_udp_peer *link, unsigned int i, u64 *value)
 {
-	struct dd_udp_peer *link = peer->link;
-
 	if (i >= ARRAY_SIZE(dd_udp_counters))
 		return NULL;
 	/* Read without the lock: the value may be slightly out of date. */
@@ -623,9 +654,13 @@ static const char *dd_udp_counter(struct dd_peer *peer, unsigned int i,
 	return dd_udp_counters[i].name;
 }
 
-static void dd_udp_describe(struct dd_peer *peer, struct dd_peer_info *info)
+/**
+ * dd_udp_describe() - read the state of a link
+ * @link: the link
+ * @info: (out) the state; the caller has zeroed it
+ */
+void dd_udp_describe(struct dd_udp_peer *link, struct dd_peer_info *info)
 {
-	struct dd_udp_peer *link = peer->link;
 	const struct dd_tp_stats *stats = &link->tp.stats;
 	const struct dd_tp_cc *cc = &link->tp.cc;
 	unsigned int i;
@@ -646,16 +681,6 @@ static void dd_udp_describe(struct dd_peer *peer, struct dd_peer_info *info)
 	dd_udp_unlock(link);
 }
 
-static const struct dd_peer_link_ops dd_udp_link_ops = {
-	.start = dd_udp_start,
-	.stop = dd_udp_stop,
-	.update = dd_udp_update,
-	.renumber = dd_udp_renumber,
-	.describe = dd_udp_describe,
-	.counter = dd_udp_counter,
-	.release = dd_udp_release,
-};
-
 static int __net_init dd_udp_net_init(struct net *net)
 {
 	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
@@ -666,7 +691,6 @@ static int __net_init dd_udp_net_init(struct net *net)
 	INIT_WORK(&un->drain[1], dd_udp_drain6);
 	un->seed = get_random_u32();
 	un->incarnation = get_random_u64();
-	dd_peer_link_register(un->node, &dd_udp_link_ops);
 	return 0;
 }
 

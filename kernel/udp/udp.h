@@ -18,8 +18,8 @@
 #include <linux/workqueue.h>
 #include <net/dst_cache.h>
 
-#include "cluster/peer.h"
 #include "transport/transport.h"
+#include "udp/link.h"
 #include "udp/rx.h"
 #include "udp/tx.h"
 #include "udp/upper.h"
@@ -74,12 +74,13 @@ union dd_udp_local {
 };
 
 /**
- * struct dd_udp_peer - link state of a peer: dd_peer.link
+ * struct dd_udp_peer - the link to a peer
  * @lock: protects the session, all its channels, and the members below; taken
  *	before the lock of a segment
  * @tp: the session
  * @arena: memory of the session
- * @peer: the peer
+ * @node: this node; valid until the link is stopped
+ * @peer: of the user of the link, like @priv
  * @priv: private to struct dd_net_upper
  * @addr: address and port of the peer
  * @entry: in dd_udp_node.peers
@@ -118,6 +119,7 @@ struct dd_udp_peer {
 	spinlock_t lock;	/* of the session */
 	struct dd_tp tp;
 	void *arena;
+	struct dd_node *node;
 	struct dd_peer *peer;
 	void *priv;
 	union dd_peer_addr addr;
@@ -193,17 +195,6 @@ void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
 extern const struct dd_net_upper *dd_udp_upper;
 
 bool dd_udp_tracing(void);
-
-/**
- * dd_udp_of() - link of a peer
- * @peer: the peer; the caller holds a reference or is in an RCU read-side section
- *
- * Return: the link, or NULL if there is none.
- */
-static inline struct dd_udp_peer *dd_udp_of(const struct dd_peer *peer)
-{
-	return READ_ONCE(peer->link);
-}
 
 static inline struct dd_udp_peer *dd_udp_of_tp(struct dd_tp *tp)
 {
