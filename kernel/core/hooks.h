@@ -72,7 +72,7 @@ struct dd_segment_ops {
  *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
  * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
  * @other: as @put, for GET and CAS, of an import with dd_obj_ops.all_ops
- * @other_slow: as @put_slow, for GET
+ * @other_slow: as @put_slow, for GET and CAS
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything
  * @same: whether one @flush serves two imports; NULL without @flush

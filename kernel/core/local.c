@@ -314,12 +314,12 @@ static u64 dd_local_swap(void *word, const u64 *arg, size_t len)
 	return cmpxchg((u64 *)word, arg[0], arg[1]);
 }
 
-static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
+/* Store the result of a CAS at @to. */
+static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 {
 	u64 arg[2] = { op->raw[6], op->raw[7] }, was;
 	struct dd_channel *ch = imp->chan;
 	size_t left, len = op->sqe.len;
-	void *to;
 	u64 at;
 	int err;
 
@@ -327,20 +327,52 @@ static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_at(ch, DD_RIGHT_CAS, op->sqe.dst, len, &at);
 	if (err)
 		return err;
-	/* The submitter checked offset and length; a segment begins at any word. */
+	/* The submitter checked the length; a segment begins at any word. */
 	if (!IS_ALIGNED(at, len))
 		return -EINVAL;
 	was = dd_local_swap(dd_region_addr(ch->seg->mem.region, at, &left), arg, len);
 	op->word = was;
 	if (op->sqe.flags & DD_SQE_STATUS)
 		was = was == (len == sizeof(u32) ? (u32)arg[0] : arg[0]) ? 1 : 2;
-	to = dd_region_addr(op->region, op->src, &left);
 	if (len == sizeof(u32))
 		WRITE_ONCE(*(u32 *)to, was);
 	else
 		WRITE_ONCE(*(u64 *)to, was);
 	dd_local_finish(imp, op);
 	return 0;
+}
+
+static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
+{
+	size_t left;
+
+	if (!op->region)
+		return -EINPROGRESS;
+	return dd_local_cas_at(imp, op, dd_region_addr(op->region, op->src, &left));
+}
+
+/* The page of the result is pinned first: a word must not be replaced in vain. */
+static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
+{
+	unsigned long to = (unsigned long)op->user;
+	struct dd_channel *ch = imp->chan;
+	struct page *page;
+	int err;
+
+	err = pin_user_pages_fast(untagged_addr(to) & PAGE_MASK, 1, FOLL_WRITE, &page);
+	if (err != 1)
+		return -EFAULT;
+	spin_lock(&ch->lock);
+	err = dd_local_cas_at(imp, op, page_address(page) + offset_in_page(to));
+	spin_unlock(&ch->lock);
+	unpin_user_pages_dirty_lock(&page, 1, true);
+	return err;
+}
+
+static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
+{
+	return op->sqe.opcode == DD_OP_GET ? dd_local_get_slow(imp, op) :
+					     dd_local_cas_slow(imp, op);
 }
 
 /*
@@ -375,6 +407,6 @@ const struct dd_link_ops dd_link_local = {
 	.put = dd_local_put,
 	.put_slow = dd_local_put_slow,
 	.other = dd_local_other,
-	.other_slow = dd_local_get_slow,
+	.other_slow = dd_local_other_slow,
 	.posted = dd_local_posted,
 };

@@ -119,8 +119,8 @@ static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
 			return -EINVAL;
 		break;
 	case DD_OP_CAS:
-		if (!dd_sqe_is(op, DD_OP_CAS, DD_SQE_REGION | DD_SQE_NOTIFY |
-					      DD_SQE_STATUS) ||
+		if (!dd_sqe_is(op, DD_OP_CAS, DD_SQE_REGION | DD_SQE_UNWIRED |
+					      DD_SQE_NOTIFY | DD_SQE_STATUS) ||
 		    sqe->meta_count != DD_META_WORDS ||
 		    (sqe->len != 4 && sqe->len != 8) || sqe->src & (sqe->len - 1))
 			return -EINVAL;

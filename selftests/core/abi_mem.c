@@ -192,6 +192,35 @@ TEST_F(mem, cas_of_four_bytes_leaves_the_others)
 	EXPECT_EQ(1, was[0]);
 }
 
+TEST_F(mem, cas_stores_its_result_anywhere)
+{
+	__u64 *word = (__u64 *)self->em.at, was = 0;
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_CAS, .flags = DD_SQE_UNWIRED, .src = (uintptr_t)&was,
+		.len = 8, .meta_count = DD_META_WORDS,
+	};
+	char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	*word = 11;
+	sqe.meta[0] = 11;
+	sqe.meta[2] = 12;
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_EQ(12, *word);
+	EXPECT_EQ(11, was);
+	/* Not done where the result cannot be stored. */
+	sqe.meta[0] = 12;
+	sqe.meta[2] = 13;
+	sqe.src = (uintptr_t)page;
+	EXPECT_ERR(EFAULT, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_EQ(12, *word);
+	EXPECT_EQ(1, cell(self)->submitted);
+	ASSERT_EQ(0, mprotect(page, PAGE, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_EQ(13, *word);
+	EXPECT_EQ(12, *(__u64 *)page);
+}
+
 TEST_F(mem, malformed_requests_are_refused)
 {
 	const struct dd_sqe good = {
@@ -212,7 +241,8 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EINVAL, sqe.src = 4);
 	BAD(EINVAL, sqe.meta_count = 3);
 	BAD(EINVAL, sqe.flags = 0; sqe.region = 0);
-	BAD(EINVAL, sqe.flags = DD_SQE_UNWIRED; sqe.region = 0);
+	BAD(EINVAL, sqe.flags |= DD_SQE_UNWIRED);
+	BAD(EFAULT, sqe.flags = DD_SQE_UNWIRED; sqe.region = 0);
 	BAD(EINVAL, sqe.flags |= 0x10);
 	BAD(EINVAL, sqe.__reserved[4] = 1);
 	BAD(ERANGE, sqe.src = MEM_LEN);

@@ -144,8 +144,8 @@ struct dd_area_head {
  *	%DD_SQE_REGION or %DD_SQE_UNWIRED
  * @DD_OP_CAS: if the word of @len (4 or 8) bytes at @dst, aligned, equals the first 8
  *	bytes of @meta, replace it by the next 8 bytes; @src is where its earlier value
- *	is stored, with %DD_SQE_REGION and a multiple of @len. @meta is in the caller's
- *	byte order, @meta_count is 4
+ *	is stored, with %DD_SQE_REGION or %DD_SQE_UNWIRED and a multiple of @len. @meta
+ *	is in the caller's byte order, @meta_count is 4
  */
 enum dd_opcode {
 	DD_OP_NONE = 0,
