@@ -8,13 +8,14 @@
 LIBDD_SONAME	:= libdd.so.0
 LIBDD_DIR	:= $(BUILD)/lib
 LIBDD_OBJ	:= $(BUILD)/obj/lib
-LIBDD_SRCS	:= $(wildcard lib/core/*.c lib/ddp/*.c)
+LIBDD_SRCS	:= $(wildcard lib/core/*.c lib/ddp/*.c lib/mem/*.c)
 LIBDD_OBJS	:= $(LIBDD_SRCS:lib/%.c=$(LIBDD_OBJ)/%.o)
 LIBDD_SHARED	:= $(LIBDD_DIR)/$(LIBDD_SONAME)
 LIBDD_STATIC	:= $(LIBDD_DIR)/libdd.a
 LIBDD_LINK	:= $(LIBDD_DIR)/libdd.so
 LIBDD_PC	:= $(LIBDD_DIR)/libdd.pc
-LIBDD_HEADERS	:= include/dd.h include/fedex.h include/dd_errno.h
+LIBDD_HEADERS	:= include/dd.h include/dd_mem.h include/fedex.h \
+		   include/dd_errno.h
 
 LIBDIR		?= $(PREFIX)/lib
 INCLUDEDIR	?= $(PREFIX)/include
@@ -32,6 +33,10 @@ $(LIBDD_OBJ)/core/%.o: lib/core/%.c
 	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
 
 $(LIBDD_OBJ)/ddp/%.o: lib/ddp/%.c
+	@mkdir -p $(@D)
+	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
+
+$(LIBDD_OBJ)/mem/%.o: lib/mem/%.c
 	@mkdir -p $(@D)
 	$(CC) $(LIBDD_CFLAGS) -c -o $@ $<
 

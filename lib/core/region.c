@@ -9,14 +9,18 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <linux/dd_mem.h>
 
+#include "dd_mem.h"
 #include "error.h"
 #include "region.h"
 
 struct ddi_region {
 	char *addr;
 	size_t size;
+	uint64_t offset;	/* of @addr in the kernel's region */
 	uint32_t id;
+	bool pinned;		/* of the program, not mapped here */
 };
 
 /* Index of the first region that ends after @addr; region_lock held. */
@@ -57,22 +61,39 @@ static int region_insert(struct dd *h, const struct ddi_region *new)
 	return 0;
 }
 
+static bool region_at(const struct dd *h, const char *addr, size_t len,
+		      struct dd_buf *buf)
+{
+	size_t i = region_index(h, addr);
+	const struct ddi_region *r = &h->regions[i];
+
+	if (i == h->nr_regions || r->addr > addr)
+		return false;
+	*buf = (struct dd_buf){ .region = r->id, .length = len,
+				.offset = r->offset + (addr - r->addr) };
+	return len <= r->size - (addr - r->addr);
+}
+
 /* Returns whether all of [@addr, @addr + @len) lies in one region. */
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
 		     struct dd_buf *buf)
 {
-	const struct ddi_region *r;
-	bool found = false;
-	size_t i, offset;
+	bool found;
 
 	pthread_rwlock_rdlock(&h->region_lock);
-	i = region_index(h, addr);
-	r = &h->regions[i];
-	if (i < h->nr_regions && r->addr <= (const char *)addr) {
-		offset = (const char *)addr - r->addr;
-		found = len <= r->size - offset;
-		*buf = (struct dd_buf){ .region = r->id, .offset = offset, .length = len };
-	}
+	found = region_at(h, addr, len, buf);
+	pthread_rwlock_unlock(&h->region_lock);
+	return found;
+}
+
+/* The same in a signal handler: false also if the regions are being changed. */
+bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf)
+{
+	bool found;
+
+	if (pthread_rwlock_tryrdlock(&h->region_lock))
+		return false;
+	found = region_at(h, addr, len, buf);
 	pthread_rwlock_unlock(&h->region_lock);
 	return found;
 }
@@ -85,7 +106,7 @@ void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
 	pthread_rwlock_rdlock(&h->region_lock);
 	for (size_t i = 0; buf->region && i < h->nr_regions && !addr; i++)
 		if (h->regions[i].id == buf->region)
-			addr = h->regions[i].addr + buf->offset;
+			addr = h->regions[i].addr + (buf->offset - h->regions[i].offset);
 	pthread_rwlock_unlock(&h->region_lock);
 	return addr;
 }
@@ -173,7 +194,7 @@ DD_API int dd_free(struct dd *h, void *addr)
 
 	pthread_rwlock_wrlock(&h->region_lock);
 	i = region_index(h, addr);
-	if (i == h->nr_regions || h->regions[i].addr != addr)
+	if (i == h->nr_regions || h->regions[i].addr != addr || h->regions[i].pinned)
 		goto out;
 	r = h->regions[i];
 	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
@@ -189,10 +210,57 @@ out:
 	return ret == -EBUSY ? ret : ddi_error(ret);
 }
 
+DD_API int dd_pin(struct dd *h, void *addr, size_t len)
+{
+	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)addr,
+				   .length = len };
+	struct ddi_region r = { .addr = addr, .size = len, .pinned = true };
+	int ret = -EEXIST;
+	size_t i;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	pthread_rwlock_wrlock(&h->region_lock);
+	i = region_index(h, addr);
+	if (i < h->nr_regions && (uintptr_t)h->regions[i].addr < (uintptr_t)addr + len)
+		goto out;
+	ret = ddi_ioctl(h, DD_IOC_REGION_PIN, &p);
+	if (ret < 0)
+		goto out;
+	r.id = p.region;
+	r.offset = p.offset;
+	ret = region_insert(h, &r);
+	if (ret)
+		ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
+out:
+	pthread_rwlock_unlock(&h->region_lock);
+	return ret;
+}
+
+DD_API int dd_unpin(struct dd *h, void *addr)
+{
+	int ret = -EINVAL;
+	size_t i;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	pthread_rwlock_wrlock(&h->region_lock);
+	i = region_index(h, addr);
+	if (i < h->nr_regions && h->regions[i].addr == addr && h->regions[i].pinned) {
+		ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, h->regions[i].id);
+		h->nr_regions--;
+		memmove(&h->regions[i], &h->regions[i + 1],
+			(h->nr_regions - i) * sizeof(h->regions[0]));
+	}
+	pthread_rwlock_unlock(&h->region_lock);
+	return ret;
+}
+
 void ddi_region_release(struct dd *h)
 {
 	for (size_t i = 0; i < h->nr_regions; i++)
-		munmap(h->regions[i].addr, h->regions[i].size);
+		if (!h->regions[i].pinned)
+			munmap(h->regions[i].addr, h->regions[i].size);
 	free(h->regions);
 	h->regions = NULL;
 	h->nr_regions = 0;

@@ -9,6 +9,7 @@
 
 #include "handle.h"
 
+bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
 		     struct dd_buf *buf);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);

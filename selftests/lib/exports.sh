@@ -24,7 +24,7 @@ echo "TAP version 13"
 exported=$(nm -D --defined-only "$library" |
 	sed -n 's/.* T \([^@]*\)@@LIBDD_.*/\1/p' | sort)
 every=$(nm -D --defined-only "$library" | grep -vc ' A LIBDD_')
-declared=$(printf '#include "dd.h"\n#include "fedex.h"\n' |
+declared=$(printf '#include "dd_mem.h"\n#include "fedex.h"\n' |
 	"${CC:-cc}" -E -I"$include" - |
 	grep -o '\<dd[a-z_]*(' | tr -d '(' | sort -u)
 

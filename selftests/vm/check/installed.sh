@@ -60,7 +60,7 @@ without_headers() {
 install_all() {
 	quiet build all KDIR="$KDIR" && quiet build install KDIR="$KDIR" \
 		DESTDIR="$ROOT" && present usr/lib/libdd.so usr/lib/libdd.a \
-		usr/lib/pkgconfig/libdd.pc usr/include/dd.h usr/include/fedex.h \
+		usr/lib/pkgconfig/libdd.pc usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
 		usr/include/linux/dd_mem.h \
 		usr/include/linux/dd_netlink.h \

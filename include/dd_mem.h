@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * dd_mem.h - one-sided memory: write, read and update the memory of another process
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A process exports a segment of its memory; another process of this node imports it, and
+ * accesses it without action of the exporter. Calls return >= 0, or the kernel's -errno.
+ *
+ * Any number of threads may use one import. dd_put(), dd_get() and dd_cas() may be called in
+ * signal handlers. In a child of fork() all calls return -ESTALE.
+ */
+#ifndef _DD_MEM_H
+#define _DD_MEM_H
+
+#include "dd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An import. */
+struct dd_mem;
+
+#define DD_KEY_SIZE		64
+
+/* Classes of keys; see dd_mem(3) */
+#define DD_KEY_NAME		2	/* a text */
+#define DD_KEY_ID		3	/* chosen by the kernel, never repeated */
+#define DD_KEY_BUFFER		4	/* process id, and 8 bytes of the exporter */
+#define DD_KEY_WELL_KNOWN	5	/* a number below 64; privileged */
+
+/* Rights */
+#define DD_CAN_PUT		0x1
+#define DD_CAN_GET		0x2
+#define DD_CAN_CAS		0x4
+
+/* Which puts and swaps notify the exporter */
+#define DD_NOTIFY_IF_ASKED	0	/* those with DD_PUT_NOTIFY */
+#define DD_NOTIFY_ALWAYS	1
+#define DD_NOTIFY_NEVER		2
+
+/* Which users may import */
+#define DD_FOR_USER		0	/* the exporter's */
+#define DD_FOR_ANY		1
+#define DD_FOR_LISTED		2	/* those of dd_export_grant() */
+
+/**
+ * dd_pin() - let the caller's memory be exported, or be accessed faster
+ * @h: handle
+ * @addr: first byte
+ * @len: bytes
+ *
+ * The pages stay in memory, and count against RLIMIT_MEMLOCK, until dd_unpin() and the end of
+ * the segments in it. Memory of dd_alloc() needs no pin.
+ *
+ * Return: 0; -EINVAL, -EFAULT, -EOPNOTSUPP (memory of a file or a device), -EEXIST (part of it
+ * is pinned, or of dd_alloc()), -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ */
+int dd_pin(struct dd *h, void *addr, size_t len);
+
+/**
+ * dd_unpin() - undo dd_pin()
+ * @h: handle
+ * @addr: as passed to dd_pin()
+ *
+ * Return: 0; -EINVAL (not pinned), -ESTALE.
+ */
+int dd_unpin(struct dd *h, void *addr);
+
+/**
+ * struct dd_export_attr - a segment
+ * @size: sizeof(struct dd_export_attr)
+ * @addr: first byte, a multiple of 4, in one piece of dd_alloc() or dd_pin()
+ * @len: bytes, a multiple of 4
+ * @key_class: DD_KEY_*
+ * @key: padded with zeros; with DD_KEY_ID (in) zero, (out) the key
+ * @rights: DD_CAN_*
+ * @notify: DD_NOTIFY_*; DD_NOTIFY_NEVER without @list
+ * @users: DD_FOR_*
+ * @importers: imports at a time, 1 to 65536
+ * @list: note list of dd_list(), or 0
+ * @window: with @list, unread notes of each importer, 1 to 256; else 0
+ * @cookie: for the records of notes
+ */
+struct dd_export_attr {
+	size_t size;
+	void *addr;
+	size_t len;
+	unsigned int key_class;
+	unsigned char key[DD_KEY_SIZE];
+	unsigned int rights;
+	unsigned int notify;
+	unsigned int users;
+	unsigned int importers;
+	int list;
+	unsigned int window;
+	uint64_t cookie;
+};
+
+/**
+ * dd_export() - export a segment
+ * @h: handle
+ * @attr: attributes
+ * @segment: (out) its number, for the calls below
+ *
+ * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ENOENT (no such list), -ENETDOWN,
+ * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ */
+int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
+
+/**
+ * dd_unexport() - revoke a segment
+ * @h: handle
+ * @segment: its number
+ *
+ * When the call returns, nothing reaches the memory any more.
+ *
+ * Return: 0; -ENOENT, -ESTALE.
+ */
+int dd_unexport(struct dd *h, uint64_t segment);
+
+/**
+ * dd_export_inhibit() - refuse puts and swaps for a while
+ * @h: handle
+ * @segment: its number
+ * @on: 1 to refuse, 0 to accept
+ *
+ * When the call returns, none that began before is still storing.
+ *
+ * Return: 0; -EINVAL, -ENOENT, -ESTALE.
+ */
+int dd_export_inhibit(struct dd *h, uint64_t segment, int on);
+
+/**
+ * dd_export_grant() - let a user import a segment with DD_FOR_LISTED
+ * @h: handle
+ * @segment: its number
+ * @uid: the user
+ * @rights: DD_CAN_*; 0 withdraws the grant, which does not end imports
+ *
+ * Return: 0; -EINVAL, -ENOENT (the segment, or the grant), -ENOSPC, -EDQUOT, -ENOMEM, -ESTALE.
+ */
+int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid, unsigned int rights);
+
+/**
+ * dd_list() - make a note list for segments
+ * @h: handle
+ *
+ * dd_list_fd() returns its descriptor, from which read(2) gets a struct dd_list_record of
+ * <linux/dd_mem.h> for each note.
+ *
+ * Return: its id, > 0; -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ */
+int dd_list(struct dd *h);
+
+/**
+ * dd_import() - import a segment
+ * @h: handle
+ * @node: its node; segments of other nodes cannot be imported yet
+ * @key_class: DD_KEY_*
+ * @key: DD_KEY_SIZE bytes, padded with zeros
+ * @rights: DD_CAN_* that are needed
+ * @mem: (out) the import
+ *
+ * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
+ * -EOPNOTSUPP (another node), -ENETDOWN, -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
+ */
+int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
+	      unsigned int rights, struct dd_mem **mem);
+
+/**
+ * dd_unimport() - end an import
+ * @mem: the import, not used by any thread any more
+ *
+ * Before dd_shutdown() of its handle.
+ *
+ * Return: 0; -EINVAL (null), -ESTALE (in a child of fork(); the record is freed).
+ */
+int dd_unimport(struct dd_mem *mem);
+
+/**
+ * dd_mem_size() - bytes in an imported segment
+ * @mem: the import
+ *
+ * Return: bytes.
+ */
+size_t dd_mem_size(const struct dd_mem *mem);
+
+#define DD_PUT_NOTIFY	0x1	/* notify the exporter */
+
+/**
+ * dd_put() - write to a segment
+ * @mem: the import
+ * @src: bytes
+ * @len: number of bytes, below 2 GiB
+ * @offset: where to, in the segment
+ * @flags: 0 or DD_PUT_NOTIFY
+ *
+ * Aligned words are written as a whole, the last one after the others. When the call returns,
+ * the bytes are in place.
+ *
+ * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT, -EBUSY (the note of an earlier
+ * put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN.
+ */
+int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
+	   unsigned int flags);
+
+/**
+ * dd_get() - read from a segment
+ * @mem: the import
+ * @dst: where to
+ * @len: number of bytes, below 2 GiB
+ * @offset: where from, in the segment
+ *
+ * Return: 0; errors as of dd_put().
+ */
+int dd_get(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);
+
+/**
+ * dd_cas() - compare and swap a word of a segment
+ * @mem: the import
+ * @offset: the word in the segment; its address in memory is aligned
+ * @len: 4 or 8
+ * @expect: the value to be replaced
+ * @replace: the value to replace it by
+ * @was: (out) the value that the word had; the word was replaced if that is @expect
+ * @flags: 0 or DD_PUT_NOTIFY
+ *
+ * Atomic against stores and atomic instructions of all processes.
+ *
+ * Return: 0; errors as of dd_put().
+ */
+int dd_cas(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
+	   uint64_t replace, uint64_t *was, unsigned int flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* _DD_MEM_H */

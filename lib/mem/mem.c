@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * mem.c - one-sided memory: segments, imports and their requests
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Requests are submitted as arrays of one, without a queue, so they need no lock: threads
+ * and signal handlers may use one import at a time.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/dd_mem.h>
+
+#include "dd_mem.h"
+#include "handle.h"
+#include "region.h"
+
+_Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &&
+	       DD_KEY_ID == DD_SEGMENT_ID && DD_KEY_BUFFER == DD_SEGMENT_BUFFER &&
+	       DD_KEY_WELL_KNOWN == DD_SEGMENT_WELL_KNOWN &&
+	       DD_CAN_PUT == DD_RIGHT_PUT && DD_CAN_GET == DD_RIGHT_GET &&
+	       DD_CAN_CAS == DD_RIGHT_CAS &&
+	       DD_NOTIFY_IF_ASKED == (int)DD_POLICY_CONDITIONAL &&
+	       DD_NOTIFY_ALWAYS == (int)DD_POLICY_ALWAYS &&
+	       DD_NOTIFY_NEVER == (int)DD_POLICY_NEVER &&
+	       DD_FOR_USER == (int)DD_PERMIT_USER && DD_FOR_ANY == (int)DD_PERMIT_ANY &&
+	       DD_FOR_LISTED == (int)DD_PERMIT_LISTED, "numbers of the kernel");
+
+struct dd_mem {
+	struct dd *h;
+	uint64_t serial;
+	uint64_t size;
+	const struct dd_cell *cell;
+};
+
+/* ---- exporting ---------------------------------------------------------- */
+
+DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment)
+{
+	struct dd_segment_make s = { .size = sizeof(s) };
+	struct dd_buf buf;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!attr || !segment || attr->size != sizeof(*attr) ||
+	    !ddi_region_find(h, attr->addr, attr->len, &buf))
+		return -EINVAL;
+	s.region = buf.region;
+	s.offset = buf.offset;
+	s.length = attr->len;
+	s.class = attr->key_class;
+	memcpy(s.key, attr->key, sizeof(s.key));
+	s.rights = attr->rights;
+	s.policy = attr->notify;
+	s.permission = attr->users;
+	s.importers = attr->importers;
+	s.list = attr->list;
+	s.window = attr->window;
+	s.cookie = attr->cookie;
+	ret = ddi_ioctl(h, DD_IOC_SEGMENT, &s);
+	if (ret < 0)
+		return ret;
+	memcpy(attr->key, s.key, sizeof(attr->key));
+	*segment = s.segment;
+	return 0;
+}
+
+DD_API int dd_unexport(struct dd *h, uint64_t segment)
+{
+	return ddi_alive(h) ? ddi_ioctl_conn(h, DD_IOC_END, segment) : -ESTALE;
+}
+
+static int segment_ctl(struct dd *h, struct dd_segment_ctl c)
+{
+	c.size = sizeof(c);
+	return ddi_alive(h) ? ddi_ioctl(h, DD_IOC_SEGMENT_CTL, &c) : -ESTALE;
+}
+
+DD_API int dd_export_inhibit(struct dd *h, uint64_t segment, int on)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_INHIBIT, .segment = segment, .value = on });
+}
+
+DD_API int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid,
+			   unsigned int rights)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_GRANT, .segment = segment, .uid = uid,
+		.rights = rights });
+}
+
+DD_API int dd_list(struct dd *h)
+{
+	struct dd_list_make l = { .size = sizeof(l) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &l);
+	return ret < 0 ? ret : (int)l.list;
+}
+
+/* ---- importing ---------------------------------------------------------- */
+
+DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
+		     unsigned int rights, struct dd_mem **mem)
+{
+	struct dd_import_make i = { .size = sizeof(i), .node = node, .class = key_class,
+				    .rights = rights };
+	struct dd_mem *m;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!key || !mem)
+		return -EINVAL;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	memcpy(i.key, key, sizeof(i.key));
+	ret = ddi_ioctl(h, DD_IOC_IMPORT, &i);
+	if (ret < 0) {
+		free(m);
+		return ret;
+	}
+	*m = (struct dd_mem){ .h = h, .serial = i.import, .size = i.length,
+		.cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT) };
+	*mem = m;
+	return 0;
+}
+
+DD_API int dd_unimport(struct dd_mem *m)
+{
+	int ret;
+
+	if (!m)
+		return -EINVAL;
+	ret = ddi_alive(m->h) ? ddi_ioctl_conn(m->h, DD_IOC_END, m->serial) : -ESTALE;
+
+	free(m);
+	return ret;
+}
+
+DD_API size_t dd_mem_size(const struct dd_mem *m)
+{
+	return m->size;
+}
+
+/*
+ * Submit a request with @local as its source or destination. While another thread copies
+ * to or from memory that may fault, the kernel refuses requests of its import.
+ */
+static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+{
+	struct dd_request rq = { .conn = m->serial };
+	struct dd_buf buf;
+	int ret;
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	sqe.len = len;
+	sqe.src = (uintptr_t)local;
+	if (ddi_region_try(m->h, local, len, &buf)) {
+		sqe.flags |= DD_SQE_REGION;
+		sqe.region = buf.region;
+		sqe.src = buf.offset;
+	} else {
+		sqe.flags |= DD_SQE_UNWIRED;
+	}
+	rq.sqe = sqe;
+	for (;;) {
+		struct dd_submit s = {
+			.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
+			.stride = sizeof(rq),
+		};
+
+		ret = ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
+		if (ret != -EBUSY ||
+		    ddi_load(&m->cell->done) != ddi_load(&m->cell->sent))
+			return ret;
+		sched_yield();
+	}
+}
+
+DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
+		  unsigned int flags)
+{
+	if (flags & ~DD_PUT_NOTIFY)
+		return -EINVAL;
+	return mem_submit(m, (struct dd_sqe){
+		.opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset },
+		src, len);
+}
+
+DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	return mem_submit(m, (struct dd_sqe){ .opcode = DD_OP_GET, .dst = offset },
+			  dst, len);
+}
+
+DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+		  uint64_t replace, uint64_t *was, unsigned int flags)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_CAS, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset,
+		.meta_count = DD_META_WORDS,
+	};
+	uint64_t result = 0;
+	uint32_t half;
+	int ret;
+
+	if (flags & ~DD_PUT_NOTIFY || !was)
+		return -EINVAL;
+	memcpy(sqe.meta, &expect, sizeof(expect));
+	memcpy(sqe.meta + 2, &replace, sizeof(replace));
+	ret = mem_submit(m, sqe, &result, len);
+	if (ret)
+		return ret;
+	memcpy(&half, &result, sizeof(half));
+	*was = len == sizeof(half) ? half : result;
+	return 0;
+}
