@@ -99,10 +99,10 @@ static u32 dd_list_generation(struct dd_ctx *ctx, u64 serial)
 	return generation;
 }
 
-/* Take the first note; false if there is none. One reader at a time. */
-static bool dd_list_take(struct dd_list *list, struct dd_list_record *to)
+/* Describe the first note, at position @head; false if there is none. */
+static bool dd_list_first(struct dd_list *list, u64 head, struct dd_list_record *to)
 {
-	u64 head = dd_list_head_pos(list), geometry, serial;
+	u64 geometry, serial;
 	const struct dd_note *note;
 
 	do {
@@ -126,8 +126,6 @@ static bool dd_list_take(struct dd_list *list, struct dd_list_record *to)
 		smp_rmb();
 	} while (READ_ONCE(list->geometry) != geometry);
 	to->generation = dd_list_generation(list->obj.ctx, serial);
-	/* Release: the slot may be reused. Pairs with dd_list_head_pos(). */
-	smp_store_release(&list->head->head, head + 1);
 	return true;
 }
 
@@ -154,21 +152,26 @@ static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
 	struct dd_list *list = f->list;
 	struct dd_list_record rec;
 	size_t done = 0;
+	u64 head;
 	int err;
 
 	if (size < sizeof(rec))
 		return -EINVAL;
-	/* Fails before a note is consumed. */
+	/* Fails before the caller sleeps. */
 	if (fault_in_writeable(to, size - size % sizeof(rec)))
 		return -EFAULT;
 	if (mutex_lock_interruptible(&f->lock))
 		return -ERESTARTSYS;
 	while (size - done >= sizeof(rec)) {
-		if (dd_list_take(list, &rec)) {
+		head = dd_list_head_pos(list);
+		if (dd_list_first(list, head, &rec)) {
+			/* A note that cannot be stored remains the first. */
 			err = copy_to_user(to + done, &rec, sizeof(rec)) ? -EFAULT : 0;
-			done += err ? 0 : sizeof(rec);
 			if (err)
 				break;
+			/* Release: the slot may be reused. Pairs with dd_list_head_pos(). */
+			smp_store_release(&list->head->head, head + 1);
+			done += sizeof(rec);
 			continue;
 		}
 		err = 0;
