@@ -288,6 +288,7 @@ static void dd_undo_list_make(struct dd_ctx *ctx, const void *arg)
  * @size: size of the kernel's copy
  * @min: size of the first version of the structure
  * @no_area: allowed before the area is mapped
+ * @no_result: stores nothing in the structure, which may be read-only
  */
 struct dd_ioctl {
 	int (*fn)(struct dd_ctx *ctx, void *arg);
@@ -295,6 +296,7 @@ struct dd_ioctl {
 	u32 size;
 	u32 min;
 	bool no_area;
+	bool no_result;
 };
 
 /* @last is the last member of the structure's first version. */
@@ -336,7 +338,12 @@ static const struct dd_ioctl dd_ioctls[] = {
 		 dd_region_pin, __reserved),
 	DD_IOCTL(DD_IOC_SEGMENT, dd_do_segment, dd_undo_segment, dd_segment_make,
 		 generation),
-	DD_IOCTL(DD_IOC_SEGMENT_CTL, dd_do_segment_ctl, NULL, dd_segment_ctl, rights),
+	[_IOC_NR(DD_IOC_SEGMENT_CTL)] = {
+		.fn = dd_do_segment_ctl,
+		.size = sizeof(struct dd_segment_ctl),
+		.min = offsetofend(struct dd_segment_ctl, rights),
+		.no_result = true,
+	},
 	DD_IOCTL(DD_IOC_SEGMENT_INFO, dd_do_segment_info, NULL, dd_segment_info,
 		 refused_bounds),
 	DD_IOCTL(DD_IOC_IMPORT, dd_do_import, dd_undo_import, dd_import_make,
@@ -382,7 +389,7 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 	if (err)
 		return err;
 	err = op->fn(ctx, &arg);
-	if (err)
+	if (err || op->no_result)
 		return err;
 	*(u32 *)&arg = size;
 	if (!copy_to_user(uarg, &arg, min(size, op->size)))
