@@ -12,7 +12,7 @@
 #include <poll.h>
 #include "audit.h"
 #include "inject.h"
-#include "raw.h"
+#include "mem.h"
 
 /* The objects that a path works on; a path restores them, failed or not. */
 struct stage {
@@ -21,8 +21,13 @@ struct stage {
 	struct mem spare, client, m;
 	struct dd_serve s;
 	struct dd_connect c;
+	struct dd_region_pin pin;
+	struct dd_segment_make seg;
+	struct dd_import_make imp;
+	struct dd_list_make list;
+	struct dd_importer importer;
 	void *at;
-	int fd;
+	int fd, got;
 };
 
 /* --- the paths; each returns 0 or -1, and cleans up with faults off --------*/
@@ -284,6 +289,193 @@ static void prepare_device(struct stage *t)
 	CHILD_CHECK(open_device(t) == 0);
 }
 
+/* --- one-sided memory: the serving context exports, the client's imports ---*/
+
+static char plain[4 * PAGE] __attribute__((aligned(PAGE)));
+
+static int pin_region(struct stage *t)
+{
+	t->pin = (struct dd_region_pin){ .size = sizeof(t->pin), .length = sizeof(plain) - 8,
+					 .address = (uintptr_t)plain + 4 };
+	/* The call must allocate the pages. */
+	if (madvise(plain, sizeof(plain), MADV_DONTNEED))
+		return -1;
+	return raw_ioctl(&t->p.srv, DD_IOC_REGION_PIN, &t->pin);
+}
+
+static void unpin_region(struct stage *t)
+{
+	raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
+}
+
+static int make_list(struct stage *t)
+{
+	return mem_list(&t->p.srv, &t->list);
+}
+
+static void end_list(struct stage *t)
+{
+	mem_end(&t->p.srv, t->list.serial);
+}
+
+static int export_segment(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth");
+	t->seg.permission = DD_PERMIT_LISTED;
+	return mem_export(&t->p.srv, &t->seg);
+}
+
+static int export_notifying(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth");
+	t->seg.list = t->list.list;
+	/* The list must grow for each importer. */
+	t->seg.window = DD_WINDOW_MAX;
+	t->seg.policy = DD_POLICY_ALWAYS;
+	return mem_export(&t->p.srv, &t->seg);
+}
+
+static void end_segment(struct stage *t)
+{
+	mem_end(&t->p.srv, t->seg.segment);
+}
+
+static int import_segment(struct stage *t)
+{
+	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp);
+}
+
+static void end_import(struct stage *t)
+{
+	mem_end(&t->p.cl, t->imp.import);
+}
+
+/* A first grant, which is changed and withdrawn. */
+static int control_segment(struct stage *t)
+{
+	const struct raw *r = &t->p.srv;
+	__u64 seg = t->seg.segment;
+	const __u32 uid = getuid() + 1;
+
+	return mem_ctl(r, seg, DD_SEGMENT_INHIBIT, 1, 0, 0) ||
+	       mem_ctl(r, seg, DD_SEGMENT_INHIBIT, 0, 0, 0) ||
+	       mem_ctl(r, seg, DD_SEGMENT_POLICY, DD_POLICY_NEVER, 0, 0) ||
+	       mem_ctl(r, seg, DD_SEGMENT_GRANT, 0, uid, DD_RIGHT_GET) ||
+	       mem_ctl(r, seg, DD_SEGMENT_GRANT, 0, uid, DD_RIGHTS) ||
+	       mem_ctl(r, seg, DD_SEGMENT_GRANT, 0, uid, 0) ? -1 : 0;
+}
+
+static int grant_segment(struct stage *t)
+{
+	return mem_ctl(&t->p.srv, t->seg.segment, DD_SEGMENT_GRANT, 0, getuid(),
+		       DD_RIGHTS);
+}
+
+static int segment_info(struct stage *t)
+{
+	struct dd_segment_info i = { .size = sizeof(i), .segment = t->seg.segment,
+				     .importers = (uintptr_t)&t->importer, .count = 1 };
+
+	return raw_ioctl(&t->p.srv, DD_IOC_SEGMENT_INFO, &i);
+}
+
+static int deny_importer(struct stage *t)
+{
+	return mem_ctl(&t->p.srv, t->seg.segment, DD_SEGMENT_DENY, t->importer.channel,
+		       0, 0);
+}
+
+/* Each way to submit, to user memory and to a region. */
+static int request_all(struct stage *t)
+{
+	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION,
+				    .region = t->client.id, .len = PAGE };
+	const struct raw *r = &t->p.cl;
+
+	return mem_put(r, &t->imp, plain, 4, 2 * PAGE, 0) == 1 &&
+	       mem_get(r, &t->imp, plain, 4, 2 * PAGE) == 1 &&
+	       mem_op(r, &t->imp, &get) == 1 &&
+	       mem_cas(r, &t->imp, &t->client, 0, 8, 8, 0, 1, 0) == 1 ? 0 : -1;
+}
+
+/* A record that cannot be stored must not be lost. */
+static int read_list(struct stage *t)
+{
+	struct dd_list_record rec[2];
+	ssize_t n;
+
+	for (; t->got < 2; t->got += n / sizeof(rec[0])) {
+		n = read(t->fd, rec, sizeof(rec));
+		if (n < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* As above: the end of an object must not need memory. */
+static int end_segment_once(struct stage *t)
+{
+	return mem_end(&t->p.srv, t->seg.segment);
+}
+
+static int end_import_once(struct stage *t)
+{
+	return mem_end(&t->p.cl, t->imp.import);
+}
+
+static int end_list_once(struct stage *t)
+{
+	return mem_end(&t->p.srv, t->list.serial);
+}
+
+static int unpin_once(struct stage *t)
+{
+	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
+}
+
+static void prepare_pinned(struct stage *t)
+{
+	CHILD_CHECK(pin_region(t) == 0);
+}
+
+static void prepare_list(struct stage *t)
+{
+	CHILD_CHECK(make_list(t) == 0);
+}
+
+static void prepare_segment(struct stage *t)
+{
+	CHILD_CHECK(export_segment(t) == 0);
+	CHILD_CHECK(grant_segment(t) == 0);
+}
+
+static void prepare_ungranted(struct stage *t)
+{
+	CHILD_CHECK(export_segment(t) == 0);
+}
+
+static void prepare_notifying(struct stage *t)
+{
+	prepare_list(t);
+	CHILD_CHECK(export_notifying(t) == 0);
+}
+
+static void prepare_import(struct stage *t)
+{
+	prepare_notifying(t);
+	CHILD_CHECK(import_segment(t) == 0);
+	CHILD_CHECK(segment_info(t) == 0);
+}
+
+static void prepare_records(struct stage *t)
+{
+	prepare_import(t);
+	CHILD_CHECK(mem_put(&t->p.cl, &t->imp, plain, 0, 8, 0) == 1);
+	CHILD_CHECK(mem_put(&t->p.cl, &t->imp, plain, 8, 8, 0) == 1);
+	t->fd = raw_op(&t->p.srv, DD_IOC_LIST_FD, t->list.list);
+	CHILD_CHECK(t->fd >= 0 && !fcntl(t->fd, F_SETFL, O_NONBLOCK));
+}
+
 /* --- the sweep -------------------------------------------------------------*/
 
 struct path {
@@ -443,6 +635,22 @@ PATH(poll, NULL, poll_device, NULL, 0)
 PATH(conn_list, NULL, list_conns, NULL, 1)
 PATH(fasync, NULL, set_fasync, clear_fasync, 1)
 PATH(direct, prepare_connection, grant_direct, close_it, 6)
+PATH(region_pin, NULL, pin_region, unpin_region, 4)
+PATH(list_make, NULL, make_list, end_list, 2)
+PATH(segment, NULL, export_segment, end_segment, 2)
+PATH(segment_with_a_list, prepare_list, export_notifying, end_segment, 2)
+PATH(segment_ctl, prepare_segment, control_segment, end_segment, 6)
+PATH(segment_grant, prepare_ungranted, grant_segment, end_segment, 2)
+PATH(segment_info, prepare_import, segment_info, end_import, 2)
+PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
+PATH(import, prepare_segment, import_segment, end_import, 2)
+PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
+PATH(requests, prepare_import, request_all, end_import, 1)
+PATH(list_read, prepare_records, read_list, close_fd, 2)
+PATH(segment_end, prepare_import, end_segment_once, end_import, 0, true)
+PATH(import_end, prepare_import, end_import_once, NULL, 0, true)
+PATH(list_end, prepare_import, end_list_once, end_import, 0, true)
+PATH(region_unpin, prepare_pinned, unpin_once, NULL, 0, true)
 PATH(close, prepare_connection, close_once, NULL, 0, true)
 PATH(unserve, prepare_service, unserve_once, NULL, 0, true)
 PATH(region_free, prepare_region, free_once, NULL, 0, true)
