@@ -282,7 +282,7 @@ static void fuzz(unsigned int seed, int rounds)
 
 	calls_seed = seed;
 	for (i = 0; i < rounds && dd_now() < end; i++) {
-		s = calls_first();
+		s = calls_first(calls_pick(CALLS_FIRST));
 		do
 			calls_mutate(&s);
 		while (calls_pick(8));

@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "mem.h"
 
 #define KEPT		4	/* results of each kind that are remembered */
 #define WAIT_NS		100000	/* of calls that wait, at most */
+#define REGION_MAX	(1 << 18)
 
 unsigned int calls_seed;
 
@@ -25,14 +27,16 @@ enum kind {
 	OP_ALLOC, OP_MAP, OP_FREE, OP_SERVE, OP_CONNECT, OP_CLOSE, OP_UNSERVE, OP_SEND,
 	OP_SUBMIT, OP_CONN_WAIT, OP_LIST_WAIT, OP_KICK, OP_LIST_FD, OP_TAKE,
 	OP_CONN_INFO, OP_LIST_INFO, OP_CONN_LIST, OP_DIRECT, OP_WAKE, OP_STORE,
-	OP_FASYNC, OP_RAW, OP_END, OP_KINDS
+	OP_FASYNC, OP_RAW, OP_END, OP_PIN, OP_LIST, OP_EXPORT, OP_CONTROL, OP_SEGMENT_INFO,
+	OP_IMPORT, OP_GET, OP_CAS, OP_FINISH, OP_KINDS
 };
 
 static const char *const names[OP_KINDS] = {
 	"alloc", "map", "free", "serve", "connect", "close", "unserve", "send",
 	"submit", "conn-wait", "list-wait", "kick", "list-fd", "take",
 	"conn-info", "list-info", "conn-list", "direct", "wake", "store",
-	"fasync", "raw", "end",
+	"fasync", "raw", "end", "pin", "list", "export", "control", "segment-info",
+	"import", "get", "cas", "finish",
 };
 
 /* The state of a sequence that runs. */
@@ -40,9 +44,11 @@ struct run {
 	struct raw r[2];
 	struct mem region[KEPT];
 	__u32 service[KEPT], list[KEPT], list_unit[KEPT], cell_unit[KEPT];
-	__u64 conn[KEPT];
+	__u64 conn[KEPT];	/* also imports */
+	__u64 segment[KEPT], made[KEPT];	/* serials; those of lists made */
+	__u64 channel;		/* of an importer */
 	struct way way[KEPT];
-	int regions, services, conns, ways;
+	int regions, services, conns, ways, segments, lists;
 };
 
 /* --- choices ---------------------------------------------------------------*/
@@ -110,17 +116,29 @@ void calls_mutate(struct sequence *s)
 	}
 }
 
-struct sequence calls_first(void)
+struct sequence calls_first(unsigned int i)
 {
-	struct sequence s = { .n = 9, .op = {
+	static const struct sequence s[CALLS_FIRST] = { { .n = 9, .op = {
 		{ OP_ALLOC, 0, {}, { 0x4000 } }, { OP_ALLOC, 1, {}, { 0x4000 } },
 		{ OP_SERVE, 0, { 0 }, { 0, 2, 2 } }, { OP_CONNECT, 1, { 1 }, { 0, 0, 2 } },
 		{ OP_SEND, 1, { 0 }, { DD_SQE_NOTIFY, 0, 0, 64 } },
 		{ OP_TAKE, 0, { 0 }, { 0 } }, { OP_DIRECT, 1, { 0 }, { 0 } },
 		{ OP_CLOSE, 1, { 0 }, { 0 } }, { OP_UNSERVE, 0, { 0 }, { 0 } },
-	} };
+	} }, { .n = 13, .op = {
+		{ OP_ALLOC, 1, {}, { 0x4000 } }, { OP_PIN, 0, {}, { 0x4000, 4 } },
+		{ OP_LIST, 0, {}, {} }, { OP_EXPORT, 0, { 1 }, { 0, 0, 4 } },
+		{ OP_IMPORT, 1, {}, { 0, DD_RIGHTS } },
+		{ OP_SEND, 1, { 0 }, { DD_SQE_NOTIFY | DD_SQE_REGION, 0, 0, 64 } },
+		{ OP_LIST_FD, 0, { 0 }, { 64 } },
+		{ OP_GET, 1, { 0 }, { DD_SQE_REGION, 0, 0, 64 } },
+		{ OP_CAS, 1, { 0 }, { 0, 0, 0, 8 } },
+		{ OP_SEGMENT_INFO, 0, {}, { 1 } },
+		{ OP_CONTROL, 0, {}, { DD_SEGMENT_GRANT, 0, 0, 1 } },
+		{ OP_CONTROL, 0, {}, { DD_SEGMENT_DENY } },
+		{ OP_FINISH, 0, {}, { 0 } },
+	} } };
 
-	return s;
+	return s[i];
 }
 
 /* --- calls -----------------------------------------------------------------*/
@@ -129,7 +147,7 @@ static void keep_region(struct run *t, const struct op *op)
 {
 	struct mem *m = &t->region[t->regions % KEPT];
 
-	if (t->regions >= KEPT || raw_alloc(&t->r[op->ctx], op->v[0] % (1 << 18), m))
+	if (t->regions >= KEPT || raw_alloc(&t->r[op->ctx], op->v[0] % REGION_MAX, m))
 		return;
 	t->regions++;
 }
@@ -174,15 +192,27 @@ static void connect_it(struct run *t, const struct op *op)
 	t->conns++;
 }
 
+/* The calls store to these bytes only: no more than a region, at any offset in it. */
+static char plain[2 * REGION_MAX];
+
 static struct dd_sqe sqe_of(struct run *t, const struct op *op)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = op->v[0],
-			      .src = op->v[1], .dst = op->v[2], .len = op->v[3],
-			      .region = t->region[op->ref[1]].id };
+			      .src = op->v[1], .dst = op->v[2], .len = op->v[3] };
 
-	/* Some address of this process, rather than any. */
-	if (sqe.flags & DD_SQE_UNWIRED && sqe.src < 1 << 20)
-		sqe.src += (uintptr_t)names;
+	if (op->kind == OP_GET) {
+		sqe.opcode = DD_OP_GET;
+	} else if (op->kind == OP_CAS) {
+		sqe.opcode = DD_OP_CAS;
+		sqe.flags |= DD_SQE_REGION;
+		sqe.meta_count = DD_META_WORDS;
+	}
+	/* Refused without the flag. */
+	if (sqe.flags & DD_SQE_REGION)
+		sqe.region = t->region[op->ref[1]].id;
+	/* Mostly an address of this process. */
+	if (sqe.flags & DD_SQE_UNWIRED && (op->kind == OP_GET || sqe.src < 1 << 20))
+		sqe.src = (uintptr_t)plain + sqe.src % REGION_MAX;
 	return sqe;
 }
 
@@ -312,11 +342,134 @@ static void send_it(struct run *t, const struct op *op)
 		raw_submit(&t->r[op->ctx], cell, t->conn[op->ref[0]], &sqe);
 }
 
+/* --- one-sided memory ------------------------------------------------------*/
+
+/* The region keeps the pages, and the sequence their addresses, as of any region. */
+static void pin(struct run *t, const struct op *op)
+{
+	struct mem *m = &t->region[t->regions % KEPT];
+	size_t len = op->v[0] % REGION_MAX, skip = op->v[1] % PAGE;
+	struct dd_region_pin p = { .size = sizeof(p), .length = len - skip };
+	char *at;
+
+	if (t->regions >= KEPT || len <= skip)
+		return;
+	at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (at == MAP_FAILED)
+		return;
+	p.address = (uintptr_t)at + skip;
+	if (raw_ioctl(&t->r[op->ctx], DD_IOC_REGION_PIN, &p)) {
+		munmap(at, len);
+		return;
+	}
+	*m = (struct mem){ .id = p.region, .len = len, .at = at };
+	t->regions++;
+}
+
+static void make_list(struct run *t, const struct op *op)
+{
+	struct dd_list_make l;
+	int i = t->lists % KEPT;
+
+	if (mem_list(&t->r[op->ctx], &l))
+		return;
+	t->list[i] = l.list;
+	t->list_unit[i] = l.list_unit;
+	t->made[i] = l.serial;
+	t->lists++;
+}
+
+static struct dd_segment_make segment_of(struct run *t, const struct op *op)
+{
+	struct dd_segment_make s = mem_segment(&t->region[op->ref[0]], "kcov");
+
+	s.key[4] = 'a' + op->v[0] % 3;
+	return s;
+}
+
+static void export_it(struct run *t, const struct op *op)
+{
+	struct dd_segment_make s = segment_of(t, op);
+
+	s.length = s.length / 4 * 4 - op->v[1] % 64 / 4 * 4;
+	s.offset = op->v[1] % 64 / 4 * 4;
+	s.window = op->v[2];
+	if (s.window) {
+		s.list = t->list[op->ref[1]];
+		s.policy = op->v[3] % 4;
+	}
+	s.permission = op->v[3] / 4 % 4;
+	s.importers = op->v[3] == 7 ? 1 : 16;
+	if (op->v[3] == 63) {
+		s.class = DD_SEGMENT_ID;
+		memset(s.key, 0, sizeof(s.key));
+	}
+	if (!mem_export(&t->r[op->ctx], &s))
+		t->segment[t->segments++ % KEPT] = s.segment;
+}
+
+static void import_it(struct run *t, const struct op *op)
+{
+	struct dd_segment_make s = segment_of(t, op);
+	struct dd_import_make m;
+	int i = t->conns % KEPT;
+
+	if (mem_import(&t->r[op->ctx], &s, op->v[1], &m))
+		return;
+	t->conn[i] = m.import;
+	t->cell_unit[i] = m.cell_unit;
+	t->conns++;
+}
+
+static void control(struct run *t, const struct op *op)
+{
+	__u64 segment = t->segment[op->ref[0]];
+	const struct raw *r = &t->r[op->ctx];
+
+	switch (op->v[0]) {
+	case DD_SEGMENT_GRANT:
+		mem_ctl(r, segment, op->v[0], 0, op->v[2], op->v[3]);
+		break;
+	case DD_SEGMENT_DENY:
+		mem_ctl(r, segment, op->v[0], t->channel + op->v[1], 0, 0);
+		break;
+	default:
+		mem_ctl(r, segment, op->v[0] % 4, op->v[1], 0, 0);
+	}
+}
+
+static void segment_info(struct run *t, const struct op *op)
+{
+	struct dd_importer imp[4] = {};
+	struct dd_segment_info i = { .size = sizeof(i), .count = op->v[0] % 5,
+				     .segment = t->segment[op->ref[0]],
+				     .importers = i.count ? (uintptr_t)imp : 0 };
+
+	if (!raw_ioctl(&t->r[op->ctx], DD_IOC_SEGMENT_INFO, &i) && i.count)
+		t->channel = imp[0].channel;
+}
+
+static void finish(struct run *t, const struct op *op)
+{
+	const __u64 serial[] = { t->segment[op->ref[0]], t->conn[op->ref[0]],
+				 t->made[op->ref[0]] };
+
+	mem_end(&t->r[op->ctx], serial[op->v[0] % 3]);
+}
+
 static void call(struct run *t, const struct op *op)
 {
+	static const unsigned char raws[] = {
+		0x02, 0x03, 0x04, 0x05, 0x06, 0x22, 0x23, 0x24, 0x25, 0x26,
+		0x0b, 0x0c, 0x0d, 0x0e, 0x0f, 0x10, 0x27,
+	};
 	const struct raw *r = &t->r[op->ctx];
-	struct dd_conn_wait any = { .size = op->v[0], .what = op->v[1],
-				    .conn = op->v[2], .value = op->v[3] };
+	/* A call may store to all of its structure. */
+	union {
+		struct dd_conn_wait wait;
+		char room[PAGE];
+	} any = { .wait = { .size = op->v[0], .what = op->v[1],
+			    .conn = op->v[2], .value = op->v[3] } };
 
 	switch (op->kind) {
 	case OP_ALLOC: keep_region(t, op); break;
@@ -345,10 +498,19 @@ static void call(struct run *t, const struct op *op)
 	case OP_FASYNC: fcntl(r->fd, F_SETFL, op->v[0] % 2 ? O_ASYNC | O_RDWR : O_RDWR); break;
 	case OP_RAW:
 		/* A struct of another call, whose timeout is 0. */
-		raw_ioctl(r, _IO(DD_IOC_TYPE, op->v[0] % 5 + 0x20 * (op->v[1] % 2) + 2),
+		raw_ioctl(r, _IO(DD_IOC_TYPE, raws[(op->v[0] + 5 * op->v[1]) % sizeof(raws)]),
 			  &any);
 		break;
 	case OP_END: end_context(t, op->ctx); break;
+	case OP_PIN: pin(t, op); break;
+	case OP_LIST: make_list(t, op); break;
+	case OP_EXPORT: export_it(t, op); break;
+	case OP_CONTROL: control(t, op); break;
+	case OP_SEGMENT_INFO: segment_info(t, op); break;
+	case OP_IMPORT: import_it(t, op); break;
+	case OP_GET:
+	case OP_CAS: send_it(t, op); break;
+	case OP_FINISH: finish(t, op); break;
 	}
 }
 

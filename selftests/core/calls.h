@@ -12,6 +12,7 @@
 #include "raw.h"
 
 #define OPS		16	/* calls in a sequence, at most */
+#define CALLS_FIRST	2
 
 struct op {
 	unsigned char kind, ctx;
@@ -29,8 +30,8 @@ extern unsigned int calls_seed;
 
 /* Below @n. */
 unsigned int calls_pick(unsigned int n);
-/* Two regions, a service, a connection, a message. */
-struct sequence calls_first(void);
+/* A sequence to begin with: 0: a service, a connection, a message; 1: one-sided memory. */
+struct sequence calls_first(unsigned int i);
 /* Adds, removes or changes calls. */
 void calls_mutate(struct sequence *s);
 /*
