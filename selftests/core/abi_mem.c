@@ -765,6 +765,8 @@ TEST_F(mem, death_of_an_importer_frees_its_place)
 	struct dd_note n;
 	char c;
 
+	/* An importer writes to its parent's area where its own should be. */
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
 	ASSERT_EQ(0, pipe(up));
 	while (rounds--) {
 		pid_t pid = fork_child();
