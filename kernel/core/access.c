@@ -42,6 +42,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 {
 	struct dd_channel *ch = &a->chan;
 	struct dd_list *list = dd_channel_hold_list(ch);
+	u64 last;
 	bool was;
 
 	if (list)
@@ -58,12 +59,14 @@ void dd_access_revoke(struct dd_access *a, int error)
 	if (list)
 		mutex_unlock(&list->lock);
 	if (!was) {
+		last = list ? dd_credit_last(&a->credit) : 0;
+		dd_export_leave(a->exp, a, last);
 		if (list) {
 			dd_list_wake(list);
-			dd_list_detach(list, dd_credit_slots(a->credit.window),
-				       dd_credit_last(&a->credit));
+			dd_list_detach(list, dd_credit_slots(a->credit.window), last);
+			/* Not used any more, and charged to the exporter. */
+			dd_credit_drop(a->exp->obj.ctx, &a->credit);
 		}
-		dd_export_leave(a->exp, a);
 		dd_ctx_wake(a->imp.obj.ctx);
 	}
 	if (list)
@@ -120,6 +123,7 @@ static int dd_access_publish(struct dd_access *a, struct dd_import_make *arg)
 {
 	struct dd_ctx *ctx = a->imp.obj.ctx;
 	struct dd_cell *cell = a->imp.cell;
+	u64 serial;
 	int err;
 
 	if (ctx->dead)
@@ -127,17 +131,18 @@ static int dd_access_publish(struct dd_access *a, struct dd_import_make *arg)
 	err = dd_obj_reserve(&a->imp.obj);
 	if (err)
 		return err;
+	serial = dd_obj_serial(&a->imp.obj);
 	memset(cell, 0, sizeof(*cell));
 	cell->node = a->chan.node;
 	cell->peer_size = a->imp.size;
 	cell->window = a->imp.window;
-	cell->conn = dd_obj_serial(&a->imp.obj);
+	cell->conn = serial;
 	err = dd_export_join(a->exp, a);
 	if (err) {
 		dd_obj_unreserve(&a->imp.obj);
 		return err;
 	}
-	arg->import = cell->conn;
+	arg->import = serial;
 	arg->cell_unit = a->imp.unit;
 	arg->length = a->imp.size;
 	arg->generation = a->chan.generation;
@@ -168,14 +173,21 @@ static int dd_access_setup(struct dd_access *a, struct dd_export *exp,
 	a->chan.link = &dd_link_local;
 	a->chan.importer = &a->imp;
 	a->chan.credit = &a->credit;
-	err = dd_access_slots(a, exp);
+	err = dd_export_admit(exp);
 	if (err)
 		return err;
+	err = dd_access_slots(a, exp);
+	if (err)
+		goto err_leave;
 	mutex_lock(&ctx->lock);
 	err = dd_access_publish(a, arg);
 	mutex_unlock(&ctx->lock);
-	if (err && exp->seg.list)
+	if (!err)
+		return 0;
+	if (exp->seg.list)
 		dd_list_detach(exp->seg.list, dd_credit_slots(exp->window), 0);
+err_leave:
+	dd_export_leave(exp, a, 0);
 	return err;
 }
 

@@ -90,7 +90,8 @@ static inline int dd_channel_check(const struct dd_channel *ch, u8 right)
 	if (unlikely(ch->dead || ch->generation != ch->seg->generation))
 		return -ECONNRESET;
 	if (unlikely(!(ch->rights & right) ||
-		     (ch->seg->inhibit && (right & (DD_RIGHT_PUT | DD_RIGHT_CAS)))))
+		     (READ_ONCE(ch->seg->inhibit) &&
+		      (right & (DD_RIGHT_PUT | DD_RIGHT_CAS)))))
 		return -EACCES;
 	return 0;
 }

@@ -186,6 +186,7 @@ void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx,
 	obj->ctx = dd_ctx_get(ctx);
 	obj->ops = ops;
 	obj->import = ops->import;
+	obj->endable = ops->endable;
 	refcount_set(&obj->users, 1);
 }
 
@@ -268,12 +269,12 @@ int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 
 	if (!obj)
 		return -ENOENT;
-	if (obj->ops->endable) {
-		mutex_lock(&ctx->lock);
+	mutex_lock(&ctx->lock);
+	if (obj->endable) {
 		obj->ops->end(obj);
-		mutex_unlock(&ctx->lock);
 		err = 0;
 	}
+	mutex_unlock(&ctx->lock);
 	dd_obj_put(obj);
 	return err;
 }

@@ -29,6 +29,7 @@ struct dd_node;
  * @users: held by the id table and by each call that uses the object; @ops->release()
  *	runs when the last one is dropped
  * @import: @ops->import, for look-ups
+ * @endable: DD_IOC_END may end it; @ops->endable, or changed under dd_ctx.lock
  * @ops: its type
  *
  * The memory is freed by RCU, so that look-ups under rcu_read_lock() may read it.
@@ -39,6 +40,7 @@ struct dd_obj {
 	u32 epoch;
 	refcount_t users;
 	bool import;
+	bool endable;
 	const struct dd_obj_ops *ops;
 };
 

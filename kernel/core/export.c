@@ -285,40 +285,73 @@ u8 dd_export_rights(struct dd_export *exp, kuid_t uid)
 }
 
 /**
- * dd_export_join() - add an importer
+ * dd_export_admit() - count an importer, before anything is reserved for it
  * @exp: the segment, of which the caller holds a reference
- * @a: the importer, whose channel is open but dead; it is alive afterwards
  *
- * Return: 0; %-ECONNREFUSED if the segment has ended; %-EUSERS.
+ * Return: 0, and dd_export_leave() undoes it; %-ECONNREFUSED if the segment has ended;
+ * %-EUSERS.
  */
-int dd_export_join(struct dd_export *exp, struct dd_access *a)
+int dd_export_admit(struct dd_export *exp)
 {
 	int err = 0;
 
 	mutex_lock(&exp->lock);
-	if (exp->dead) {
+	if (exp->seg.list)
+		exp->nleft -= dd_deferred_reap(&exp->left,
+					       dd_list_head_pos(exp->seg.list));
+	if (exp->dead)
 		err = -ECONNREFUSED;
-	} else if (exp->count == exp->max) {
+	else if (exp->count + exp->nleft >= exp->max)
 		err = -EUSERS;
-	} else {
-		exp->count++;
+	else
+		WRITE_ONCE(exp->count, exp->count + 1);
+	mutex_unlock(&exp->lock);
+	return err;
+}
+
+/**
+ * dd_export_join() - add an importer
+ * @exp: the segment, of which the caller holds a reference
+ * @a: the importer, admitted, whose channel is open but dead; it is alive afterwards
+ *
+ * Return: 0; %-ECONNREFUSED if the segment has ended.
+ */
+int dd_export_join(struct dd_export *exp, struct dd_access *a)
+{
+	int err = -ECONNREFUSED;
+
+	mutex_lock(&exp->lock);
+	if (!exp->dead) {
 		list_add_tail(&a->entry, &exp->importers);
 		a->chan.dead = false;
+		err = 0;
 	}
 	mutex_unlock(&exp->lock);
 	return err;
 }
 
-/* Undo dd_export_join(), once; the channel is dead. */
-void dd_export_leave(struct dd_export *exp, struct dd_access *a)
+/**
+ * dd_export_leave() - undo dd_export_admit() and dd_export_join(), once
+ * @exp: the segment, of which memory and list are valid
+ * @a: the importer, whose channel is dead
+ * @last: position after its last note, or 0
+ */
+void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
 {
 	mutex_lock(&exp->lock);
-	exp->count--;
+	WRITE_ONCE(exp->count, exp->count - 1);
 	list_del_init(&a->entry);
+	if (last && last > dd_list_head_pos(exp->seg.list)) {
+		dd_deferred_add(&exp->left, 1, last);
+		exp->nleft++;
+	}
 	mutex_unlock(&exp->lock);
 }
 
-/* An importer with a reference, or NULL if there is none. */
+/*
+ * The importer of a channel, with a reference; or NULL. If @channel is 0, the next one,
+ * which is removed, so that each is visited once even if it is leaving.
+ */
 static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
 {
 	struct dd_access *a, *found = NULL;
@@ -328,6 +361,8 @@ static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
 		if ((!channel || a->chan.id == channel) &&
 		    refcount_inc_not_zero(&a->imp.obj.users)) {
 			found = a;
+			if (!channel)
+				list_del_init(&a->entry);
 			break;
 		}
 	mutex_unlock(&exp->lock);
@@ -376,6 +411,7 @@ static void dd_export_sync(struct dd_export *exp)
 	list_for_each_entry(a, &exp->importers, entry) {
 		spin_lock(&a->chan.lock);
 		spin_unlock(&a->chan.lock);
+		cond_resched();
 	}
 }
 
@@ -497,6 +533,7 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 			.uid = from_kuid_munged(current_user_ns(), a->imp.uid),
 			.rights = a->chan.rights,
 		};
+		cond_resched();
 	}
 	arg->count = n;
 	arg->total = exp->count;

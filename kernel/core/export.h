@@ -8,6 +8,7 @@
 #include <uapi/linux/dd_mem.h>
 
 #include "core/ctx.h"
+#include "core/deferred.h"
 #include "core/node.h"
 #include "core/segment.h"
 
@@ -31,7 +32,10 @@ enum dd_refused {
  * @max: importers at a time
  * @lock: protects what follows; innermost but for spinlocks
  * @dead: revoked; no importer is added
- * @count: number of importers
+ * @count: number of importers, and of those that are being added
+ * @nleft: importers that have ended with notes unread; as @importers, they count up to
+ *	@max, since their slots are still reserved
+ * @left: the same, by the position after the last of these notes
  * @importers: struct dd_access
  * @ngrants: number of grants
  * @grants: struct dd_grant
@@ -49,6 +53,8 @@ struct dd_export {
 	struct mutex lock;	/* protects importers and grants */
 	bool dead;
 	u32 count;
+	u32 nleft;
+	struct dd_deferred_slots left;
 	struct list_head importers;
 	u32 ngrants;
 	struct list_head grants;
@@ -62,8 +68,9 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
 int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
 struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key);
 u8 dd_export_rights(struct dd_export *exp, kuid_t uid);
+int dd_export_admit(struct dd_export *exp);
 int dd_export_join(struct dd_export *exp, struct dd_access *a);
-void dd_export_leave(struct dd_export *exp, struct dd_access *a);
+void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last);
 void dd_export_mem_put(struct dd_export *exp);
 
 extern const struct dd_obj_ops dd_export_ops;

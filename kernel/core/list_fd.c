@@ -9,7 +9,6 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/pagemap.h>
 #include <linux/poll.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -22,14 +21,14 @@
 /**
  * struct dd_list_file - a descriptor of a list
  * @list: the list, counted
- * @lock: one reader at a time; protects @waiting
+ * @lock: protects @waiting
  * @fasync: processes that get SIGIO
  * @waiting: @entry is in the queue of the list
  * @entry: sends SIGIO
  */
 struct dd_list_file {
 	struct dd_list *list;
-	struct mutex lock;	/* protects reading */
+	struct mutex lock;	/* protects waiting */
 	struct fasync_struct *fasync;
 	bool waiting;
 	wait_queue_entry_t entry;
@@ -99,10 +98,10 @@ static u32 dd_list_generation(struct dd_ctx *ctx, u64 serial)
 	return generation;
 }
 
-/* Describe the first note, at position @head; false if there is none. */
-static bool dd_list_first(struct dd_list *list, u64 head, struct dd_list_record *to)
+/* Copy the first note and its position; false if there is none. */
+static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *pos)
 {
-	u64 geometry, serial;
+	u64 head = dd_list_head_pos(list), geometry, serial;
 	const struct dd_note *note;
 
 	do {
@@ -126,14 +125,16 @@ static bool dd_list_first(struct dd_list *list, u64 head, struct dd_list_record 
 		smp_rmb();
 	} while (READ_ONCE(list->geometry) != geometry);
 	to->generation = dd_list_generation(list->obj.ctx, serial);
+	*pos = head;
 	return true;
 }
 
 /* Wait for a note: 0, or an error. */
 static int dd_list_fd_wait(struct dd_list *list, bool block)
 {
-	if (READ_ONCE(list->gone))
-		return -ENOENT;
+	/* Pairs with dd_list_end(). */
+	if (smp_load_acquire(&list->gone))
+		return dd_list_has_note(list) ? 0 : -ENOENT;
 	dd_list_kick(list);
 	if (!block && !dd_list_has_note(list))
 		return -EAGAIN;
@@ -145,49 +146,44 @@ static int dd_list_fd_wait(struct dd_list *list, bool block)
 						    dd_list_has_note(list));
 }
 
+/*
+ * A note is consumed after its record was stored. Of several readers, the one that moves
+ * the position has got the note; the others store another record at the same place.
+ */
 static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
-			       loff_t *pos)
+			       loff_t *off)
 {
 	struct dd_list_file *f = file->private_data;
 	struct dd_list *list = f->list;
 	struct dd_list_record rec;
 	size_t done = 0;
-	u64 head;
-	int err;
+	int err = 0;
+	u64 pos;
 
 	if (size < sizeof(rec))
 		return -EINVAL;
-	/* Fails before the caller sleeps. */
-	if (fault_in_writeable(to, size - size % sizeof(rec)))
-		return -EFAULT;
-	if (mutex_lock_interruptible(&f->lock))
-		return -ERESTARTSYS;
-	while (size - done >= sizeof(rec)) {
-		head = dd_list_head_pos(list);
-		if (dd_list_first(list, head, &rec)) {
-			/* A note that cannot be stored remains the first. */
-			err = copy_to_user(to + done, &rec, sizeof(rec)) ? -EFAULT : 0;
-			if (err)
+	while (!err && size - done >= sizeof(rec)) {
+		if (!dd_list_peek(list, &rec, &pos)) {
+			if (done)
 				break;
-			/* Release: the slot may be reused. Pairs with dd_list_head_pos(). */
-			smp_store_release(&list->head->head, head + 1);
-			done += sizeof(rec);
+			err = dd_list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
 			continue;
 		}
-		err = 0;
-		if (done)
-			break;
-		mutex_unlock(&f->lock);
-		err = dd_list_fd_wait(list, !(file->f_flags & O_NONBLOCK));
-		if (!err && mutex_lock_interruptible(&f->lock))
+		if (copy_to_user(to + done, &rec, sizeof(rec)))
+			err = -EFAULT;
+		/* The slot may be reused. Pairs with dd_list_head_pos(). */
+		else if (cmpxchg_release(&list->head->head, pos, pos + 1) == pos)
+			done += sizeof(rec);
+		/* The owner can write the position, so this may go on for ever. */
+		if (signal_pending(current) && !err)
 			err = -ERESTARTSYS;
-		if (err)
-			return err == -ENOENT ? 0 : err;
+		cond_resched();
 	}
-	mutex_unlock(&f->lock);
 	/* Senders may wait for the slots. */
 	dd_list_kick(list);
-	return done ?: err;
+	if (done)
+		return done;
+	return err == -ENOENT ? 0 : err;
 }
 
 static const struct file_operations dd_list_fops = {

@@ -220,13 +220,14 @@ static void dd_local_fetched(struct dd_import *imp, const struct dd_op *op)
 	struct dd_cell *cell = imp->cell;
 	u64 n = imp->submitted + 1;
 
+	/* A thread that sees any of the counters sees the bytes. */
+	smp_wmb();
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
 	WRITE_ONCE(imp->done, n);
 	WRITE_ONCE(cell->done, n);
 	WRITE_ONCE(cell->sent, n);
-	/* Release: a thread that sees the number sees the bytes. */
-	smp_store_release(&cell->submitted, n);
+	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
 }
 
@@ -234,7 +235,8 @@ static void dd_local_fetched(struct dd_import *imp, const struct dd_op *op)
 static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
 			     u64 done, size_t len)
 {
-	size_t n, left = len, missing;
+	size_t n, tail, left = len, missing;
+	void __user *to;
 	void *src;
 
 	lockdep_assert_held(&ch->lock);
@@ -246,8 +248,19 @@ static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
 					 done + n == op->sqe.len);
 			continue;
 		}
+		to = (void __user *)op->user + done;
+		tail = done + n == op->sqe.len ?
+		       dd_copy_last((const void __force *)to, n) : 0;
 		pagefault_disable();
-		missing = __copy_to_user_inatomic((void __user *)op->user + done, src, n);
+		missing = __copy_to_user_inatomic(to, src, n - tail);
+		if (missing) {
+			missing += tail;
+		} else if (tail) {
+			/* The last word is stored after the others. */
+			smp_wmb();
+			missing = __copy_to_user_inatomic(to + n - tail, src + n - tail,
+							  tail) ? tail : 0;
+		}
 		pagefault_enable();
 		if (missing)
 			return len - left + n - missing;
@@ -293,7 +306,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 		spin_unlock(&ch->lock);
 		most = min_t(u64, len - done, DD_COPY_CHUNK);
 		if (!op->region &&
-		    fault_in_writeable((char __user *)op->user + done, most) == most)
+		    fault_in_safe_writeable(op->user + done, most) == most)
 			err = -EFAULT;
 		else if (fatal_signal_pending(current))
 			err = -EINTR;
@@ -338,6 +351,8 @@ static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 		WRITE_ONCE(*(u32 *)to, was);
 	else
 		WRITE_ONCE(*(u64 *)to, was);
+	/* As in dd_local_fetched(). */
+	smp_wmb();
 	dd_local_finish(imp, op);
 	return 0;
 }

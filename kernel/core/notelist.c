@@ -156,6 +156,7 @@ int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
 	err = PTR_ERR_OR_ZERO(list);
 	if (!err) {
 		list->own = true;
+		list->obj.endable = true;
 		arg->list = list->obj.id;
 		arg->list_unit = list->unit;
 		arg->serial = dd_obj_serial(&list->obj);
@@ -174,12 +175,12 @@ static void dd_list_disown(struct dd_obj *obj)
 	if (!list->own)
 		return;
 	list->own = false;
+	obj->endable = false;
 	dd_list_detach(list, 0, 0);
 }
 
 const struct dd_obj_ops dd_list_ops = {
 	.stage = DD_STAGE_MEMORY,
-	.endable = true,
 	.end = dd_list_disown,
 	.release = dd_list_release,
 };
@@ -397,7 +398,8 @@ static void dd_list_end(struct dd_list *list)
 	spin_lock_irqsave(&list->pend_lock, flags);
 	dd_list_flag(list, DD_LIST_GONE, 0);
 	spin_unlock_irqrestore(&list->pend_lock, flags);
-	WRITE_ONCE(list->gone, true);
+	/* Release: a reader that sees it sees the last notes. */
+	smp_store_release(&list->gone, true);
 	wake_up_all(&list->wait);
 	dd_ctx_wake(list->obj.ctx);
 	if (!list->published)

@@ -33,7 +33,8 @@ struct dd_segment_ops;
  * @mem: the window; the owner counts its region as long as there are channels
  * @list: list for notes, or NULL; counted like the region
  *
- * @inhibit and @policy change with every channel locked.
+ * @inhibit and @policy may change at any time; then the lock of every channel is taken once,
+ * so that no operation goes on that has seen the earlier value.
  */
 struct dd_segment {
 	u8 rights;
@@ -70,9 +71,11 @@ static inline void dd_segment_init(struct dd_segment *seg, struct dd_node *node,
  */
 static inline bool dd_segment_wants(const struct dd_segment *seg, bool asked)
 {
-	if (likely(seg->policy == DD_POLICY_CONDITIONAL))
+	u8 policy = READ_ONCE(seg->policy);
+
+	if (likely(policy == DD_POLICY_CONDITIONAL))
 		return asked;
-	return seg->policy == DD_POLICY_ALWAYS;
+	return policy == DD_POLICY_ALWAYS;
 }
 
 #endif /* _DD_SEGMENT_H */

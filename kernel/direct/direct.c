@@ -364,6 +364,8 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 	err = dd_direct_allowed(imp);
 	if (err && !(arg->flags & DD_DIRECT_DROP && dd_direct_local(imp)))
 		return err;
+	if (!imp->chan->seg->list)
+		return -EOPNOTSUPP;
 	list = dd_channel_hold_list(imp->chan);
 	if (!list)
 		return dd_direct_over(imp, arg);

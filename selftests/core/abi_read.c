@@ -108,6 +108,61 @@ TEST_F(fd, a_bad_buffer_loses_nothing)
 	EXPECT_EQ(8, rec.offset);
 }
 
+/* What is not filled stays as it was. */
+TEST_F(fd, only_records_are_stored)
+{
+	static char buf[3 * PAGE], was[3 * PAGE];
+	ssize_t n;
+
+	memset(buf, 0x5b, sizeof(buf));
+	memset(was, 0x5b, sizeof(was));
+	nonblocking(self->fd);
+	EXPECT_ERR(EAGAIN, read(self->fd, buf, sizeof(buf)));
+	EXPECT_EQ(0, memcmp(buf, was, sizeof(buf)));
+	ASSERT_EQ(1, put(self, 0));
+	n = read(self->fd, buf, sizeof(buf));
+	ASSERT_EQ(sizeof(struct dd_list_record), n);
+	EXPECT_EQ(0, memcmp(buf + n, was, sizeof(buf) - n));
+	/* One record fits before memory that cannot be written. */
+	ASSERT_EQ(0, mprotect((void *)(((uintptr_t)buf + PAGE - 1) & -PAGE), PAGE,
+			      PROT_READ));
+	ASSERT_EQ(1, put(self, 8));
+	ASSERT_EQ(1, put(self, 16));
+	EXPECT_EQ(n, read(self->fd, (char *)(((uintptr_t)buf + PAGE - 1) & -PAGE) - n,
+			  2 * n));
+	EXPECT_EQ(n, read(self->fd, was, sizeof(was)));
+	EXPECT_EQ(16, ((struct dd_list_record *)was)->offset);
+	ASSERT_EQ(0, mprotect((void *)(((uintptr_t)buf + PAGE - 1) & -PAGE), PAGE,
+			      PROT_READ | PROT_WRITE));
+}
+
+/* The owner writes the position and the notes: a read ends with a signal. */
+TEST_F(fd, a_read_of_forged_notes_can_be_interrupted)
+{
+	struct dd_list_head *head = raw_list(&self->ex, self->list.list_unit);
+	struct dd_note *slot = raw_unit(&self->ex, head->geometry >> 32);
+	int up[2];
+	char c;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(up));
+	slot->seq = 1;
+	head->head = ~0ull / 2;
+	pid = fork_child();
+	if (!pid) {
+		char *all = mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		CHILD_CHECK(all != MAP_FAILED);
+		CHILD_CHECK(write(up[1], "x", 1) == 1);
+		CHILD_CHECK(read(self->fd, all, 1ul << 30) >= 0);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(up[0], &c, 1));
+	/* Waits until it has ended. */
+	kill_child(pid);
+}
+
 TEST_F(fd, nonblocking_reads_do_not_wait)
 {
 	struct dd_list_record rec;
@@ -194,7 +249,7 @@ TEST_F(fd, a_list_ends_once)
 	s.list = l.list;
 	ASSERT_OK(raw_serve(&self->ex, &s));
 	ASSERT_OK(mem_end(&self->ex, l.serial));
-	ASSERT_OK(mem_end(&self->ex, l.serial));
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, l.serial));
 	ASSERT_OK(raw_op(&self->ex, DD_IOC_UNSERVE, s.service));
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, l.serial));
 }

@@ -48,12 +48,13 @@
  * @__reserved: zero
  *
  * The pages are pinned, and charged to RLIMIT_MEMLOCK of the user, until the region is
- * freed and no request uses it. The region keeps its pages after munmap(), mremap() or
+ * freed and no segment or request uses it. The region keeps its pages after munmap(), mremap() or
  * MADV_DONTNEED, and across fork(), which gives a child copies. It cannot be mapped by the
  * device, nor be memory of services and connections.
  *
- * Errors: %EINVAL, %EFAULT (an address that is not mapped, or is read-only), %EOPNOTSUPP
- * (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM, %ENOSPC, %EINTR.
+ * Errors: %EINVAL, %EFAULT (an address that is not mapped, or is read-only), %EOPNOTSUPP or
+ * %EFAULT (memory that is not anonymous, shared or huge pages), %EDQUOT, %ENOMEM, %ENOSPC,
+ * %EINTR.
  */
 struct dd_region_pin {
 	__u32 size;
@@ -137,7 +138,8 @@ enum dd_permission {
  * owner.
  *
  * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
- * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT.
+ * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
+ * %EINTR.
  */
 struct dd_segment_make {
 	__u32 size;
@@ -267,9 +269,9 @@ struct dd_segment_info {
  * If the segment ends, @error of the cell is %ESTALE.
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
- * have these rights, or does not grant them to this user), %EUSERS (it has as many importers
- * as it permits), %ENONET, %EOPNOTSUPP (another node), %ENETDOWN, %ENOMEM, %ENOSPC,
- * %EDQUOT, %ENOBUFS, %EINTR.
+ * have these rights, or does not grant them to this user), %EUSERS (it has as many
+ * importers as it permits, or notes of ended ones are unread), %ENONET, %EOPNOTSUPP
+ * (another node), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  */
 struct dd_import_make {
 	__u32 size;
@@ -314,7 +316,8 @@ struct dd_list_make {
  * @op: enum dd_opcode; 0 if the note is not of type %DD_NOTE_DATA
  * @type: enum dd_note_type
  * @__reserved: zero
- * @generation: lower half of the segment's generation; 0 for a connection
+ * @generation: lower half of the segment's generation; 0 for a connection, or if the
+ *	segment has ended
  * @seq: number of the message on its import or connection
  *
  * A read consumes as many whole records as fit the buffer, which holds at least one; it
