@@ -17,7 +17,7 @@ direct() { red "$1" 1 "^not ok .*$2" "DD_SCALE=1 build/selftests/$3 $2" "${@:4}"
 
 by_kernel leak-page 200 'WARNING.*dd_(page_exit|ctx_release)' ddp_info
 by_kernel leak-reference 200 'Objects remaining|cache still has objects' ddp_conn
-red lose-memory 201 'leak: .* one by dd_region_alloc' build/selftests/ddp_info LEAKS=yes
+red lose-memory 201 'leak: .* one by dd_region_new' build/selftests/ddp_info LEAKS=yes
 by_kernel invert-locks 200 'circular locking dependency' ddp_model
 by_kernel use-after-free 200 'KASAN.*use-after-free' ddp_conn
 by_kernel lose-note 1 '^not ok .*many_senders' 'stress_flow many_senders'
