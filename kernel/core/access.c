@@ -230,13 +230,13 @@ int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 
 	if (arg->flags || arg->cell_unit || arg->import || arg->length ||
 	    arg->generation || !arg->rights || arg->rights & ~DD_RIGHTS ||
-	    arg->class < DD_SEGMENT_NAME || arg->class > DD_SEGMENT_WELL_KNOWN)
+	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
 		return -EINVAL;
 	if (!READ_ONCE(node->up))
 		return -ENETDOWN;
 	if (arg->node != READ_ONCE(node->id))
 		return xa_load(&node->peers, arg->node) ? -EOPNOTSUPP : -ENONET;
-	exp = dd_export_get(node, arg->class, arg->key);
+	exp = dd_export_get(node, arg->key_class, arg->key);
 	if (!exp)
 		return -ECONNREFUSED;
 	err = dd_access_open(ctx, exp, arg);

@@ -91,7 +91,7 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 	const u8 *key = arg->key;
 	size_t used;
 
-	switch (arg->class) {
+	switch (arg->key_class) {
 	case DD_SEGMENT_NAME:
 		return dd_name_ok(key, sizeof(arg->key)) ? 0 : -EINVAL;
 	case DD_SEGMENT_ID:
@@ -185,7 +185,7 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 		return err;
 	exp->seg.owner = dd_obj_serial(&exp->obj);
 	exp->name.obj = &exp->obj;
-	exp->name.class = arg->class;
+	exp->name.class = arg->key_class;
 	memcpy(exp->name.key, arg->key, sizeof(exp->name.key));
 	err = dd_name_add(ctx->node, &exp->name);
 	if (err) {

@@ -51,7 +51,7 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	s.region = buf.region;
 	s.offset = buf.offset;
 	s.length = attr->len;
-	s.class = attr->key_class;
+	s.key_class = attr->key_class;
 	memcpy(s.key, attr->key, sizeof(s.key));
 	s.rights = attr->rights;
 	s.policy = attr->notify;
@@ -109,7 +109,7 @@ DD_API int dd_list(struct dd *h)
 DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 		     unsigned int rights, struct dd_mem **mem)
 {
-	struct dd_import_make i = { .size = sizeof(i), .node = node, .class = key_class,
+	struct dd_import_make i = { .size = sizeof(i), .node = node, .key_class = key_class,
 				    .rights = rights };
 	struct dd_mem *m;
 	int ret;

@@ -582,11 +582,11 @@ TEST_F(mem, keys_have_the_form_of_their_class)
 	EXPECT_ERR(EEXIST, mem_export(&self->ex, (t = self->s, t.segment = 0,
 						  t.generation = 0, &t)));
 	for (n = 0; n < 8; n += n == 1 ? 5 : 1) {
-		s.class = n;
+		s.key_class = n;
 		EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
 	}
 
-	s.class = DD_SEGMENT_ID;
+	s.key_class = DD_SEGMENT_ID;
 	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
 	memset(s.key, 0, sizeof(s.key));
 	ASSERT_OK(mem_export(&self->ex, &s));
@@ -594,7 +594,7 @@ TEST_F(mem, keys_have_the_form_of_their_class)
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 
 	s = mem_segment(&self->em, "");
-	s.class = DD_SEGMENT_BUFFER;
+	s.key_class = DD_SEGMENT_BUFFER;
 	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
 	memcpy(s.key, &pid, 4);
 	s.key[4] = 9;
@@ -606,14 +606,14 @@ TEST_F(mem, keys_have_the_form_of_their_class)
 	EXPECT_ERR(EINVAL, mem_export(&self->ex, &t));
 
 	s = mem_segment(&self->em, "");
-	s.class = DD_SEGMENT_WELL_KNOWN;
+	s.key_class = DD_SEGMENT_WELL_KNOWN;
 	s.key[0] = DD_WELL_KNOWN_MAX;
 	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
 	s.key[0] = DD_WELL_KNOWN_MAX - 1;
 	ASSERT_OK(mem_export(&self->ex, &s));
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 	/* A service's name is of another class. */
-	s.class = 1;
+	s.key_class = 1;
 	EXPECT_ERR(EINVAL, mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 }
 
@@ -654,7 +654,7 @@ TEST_F(mem, arguments_are_checked)
 	s.key[0] = '?';
 	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 	i = (struct dd_import_make){ .size = sizeof(i), .node = 0xfffffff0,
-		.class = DD_SEGMENT_NAME, .rights = DD_RIGHT_GET };
+		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHT_GET };
 	EXPECT_ERR(ENONET, raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, 0, 0, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY + 1, 0, 0, 0));
@@ -745,7 +745,7 @@ TEST_F(mem, well_known_keys_need_a_privilege)
 		CHILD_CHECK(become_user(ALICE) == 0);
 		CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
 		s = mem_segment(&m, "");
-		s.class = DD_SEGMENT_WELL_KNOWN;
+		s.key_class = DD_SEGMENT_WELL_KNOWN;
 		CHILD_CHECK(mem_export(&r, &s) == -1 && errno == EPERM);
 		_exit(0);
 	}

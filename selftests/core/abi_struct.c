@@ -191,7 +191,7 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		break;
 	case DD_IOC_SEGMENT:
 		a->segment = mem_segment(&self->spare, "");
-		a->segment.class = DD_SEGMENT_ID;
+		a->segment.key_class = DD_SEGMENT_ID;
 		break;
 	case DD_IOC_SEGMENT_CTL:
 		a->ctl.segment = self->seg.segment;
@@ -202,7 +202,7 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		break;
 	case DD_IOC_IMPORT:
 		a->import.node = ((struct dd_area_head *)self->p.srv.area)->node;
-		a->import.class = DD_SEGMENT_ID;
+		a->import.key_class = DD_SEGMENT_ID;
 		a->import.rights = DD_RIGHTS;
 		memcpy(a->import.key, self->seg.key, sizeof(a->import.key));
 		break;
@@ -222,7 +222,7 @@ FIXTURE_SETUP(arg)
 	ASSERT_NE(MAP_FAILED, self->page);
 	ASSERT_EQ(0, munmap(self->page + PAGE, PAGE));
 	self->seg = mem_segment(&self->spare, "");
-	self->seg.class = DD_SEGMENT_ID;
+	self->seg.key_class = DD_SEGMENT_ID;
 	self->seg.importers = 100;
 	ASSERT_EQ(0, mem_export(&self->p.srv, &self->seg));
 	self->used = memlock_used(&self->p.srv);

@@ -401,7 +401,7 @@ static void export_it(struct run *t, const struct op *op)
 	s.permission = op->v[3] / 4 % 4;
 	s.importers = op->v[3] == 7 ? 1 : 16;
 	if (op->v[3] == 63) {
-		s.class = DD_SEGMENT_ID;
+		s.key_class = DD_SEGMENT_ID;
 		memset(s.key, 0, sizeof(s.key));
 	}
 	if (!mem_export(&t->r[op->ctx], &s))

@@ -18,7 +18,7 @@
 static inline struct dd_segment_make mem_segment(const struct mem *m, const char *name)
 {
 	struct dd_segment_make s = {
-		.size = sizeof(s), .region = m->id, .class = DD_SEGMENT_NAME,
+		.size = sizeof(s), .region = m->id, .key_class = DD_SEGMENT_NAME,
 		.length = m->len, .rights = DD_RIGHTS, .policy = DD_POLICY_NEVER,
 		.permission = DD_PERMIT_ANY, .importers = 16,
 	};
@@ -40,7 +40,7 @@ static inline int mem_import(const struct raw *r, const struct dd_segment_make *
 	if (raw_ioctl(r, DD_IOC_INFO, &info))
 		return -1;
 	*i = (struct dd_import_make){
-		.size = sizeof(*i), .node = info.node, .class = s->class,
+		.size = sizeof(*i), .node = info.node, .key_class = s->key_class,
 		.rights = rights,
 	};
 	memcpy(i->key, s->key, sizeof(i->key));

@@ -120,7 +120,7 @@ enum dd_permission {
  * @size: sizeof(struct dd_segment_make)
  * @flags: zero
  * @region: id of the region
- * @class: enum dd_segment_class
+ * @key_class: enum dd_segment_class
  * @offset: first byte in the region, a multiple of 4
  * @length: bytes, a multiple of 4; segments may overlap
  * @key: see enum dd_segment_class; with %DD_SEGMENT_ID (in) zero, (out) the key
@@ -145,7 +145,7 @@ struct dd_segment_make {
 	__u32 size;
 	__u32 flags;
 	__u32 region;
-	__u32 class;
+	__u32 key_class;
 	__aligned_u64 offset;
 	__aligned_u64 length;
 	__u8 key[DD_SEGMENT_KEY];
@@ -258,7 +258,7 @@ struct dd_segment_info {
  * @size: sizeof(struct dd_import_make)
  * @flags: zero
  * @node: number of its node
- * @class: enum dd_segment_class
+ * @key_class: enum dd_segment_class
  * @key: see enum dd_segment_class
  * @rights: DD_RIGHT_* that are needed
  * @cell_unit: (in) zero; (out) unit number of struct dd_cell
@@ -277,7 +277,7 @@ struct dd_import_make {
 	__u32 size;
 	__u32 flags;
 	__u32 node;
-	__u32 class;
+	__u32 key_class;
 	__u8 key[DD_SEGMENT_KEY];
 	__u32 rights;
 	__u32 cell_unit;
