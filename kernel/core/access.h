@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Imports of exported segments: access.c. */
+/* Importers of exported segments: access.c. */
 #ifndef _DD_ACCESS_H
 #define _DD_ACCESS_H
 
@@ -7,29 +7,59 @@
 #include <uapi/linux/dd_mem.h>
 
 #include "core/channel.h"
-#include "core/import.h"
+#include "core/credit.h"
 
+struct dd_access;
 struct dd_export;
 
 /**
- * struct dd_access - an import of a segment of this node, with its channel
- * @imp: the import
+ * struct dd_access_ops - what depends on where an importer is
+ * @get: get a reference to the structure that contains the access; false if it has none
+ * @put: drop it
+ * @revoked: the channel is dead: store @error for the importer and wake it. Called once,
+ *	by a caller with a reference
+ * @describe: fill in @count, @pid and @uid. The export is locked
+ */
+struct dd_access_ops {
+	bool (*get)(struct dd_access *a);
+	void (*put)(struct dd_access *a);
+	void (*revoked)(struct dd_access *a, int error);
+	void (*describe)(struct dd_access *a, struct dd_importer *to);
+};
+
+/**
+ * struct dd_access - access of one importer to an exported segment
  * @chan: the channel; its slots in the list of the segment are reserved until it is dead
  * @credit: these slots
  * @exp: the segment; its memory is counted
  * @entry: in dd_export.importers
+ * @ops: see there
  */
 struct dd_access {
-	struct dd_import imp;
 	struct dd_channel chan;
 	struct dd_credit credit;
 	struct dd_export *exp;
 	struct list_head entry;
+	const struct dd_access_ops *ops;
 };
 
-int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg);
+int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 node);
+void dd_access_ungrant(struct dd_access *a);
 void dd_access_revoke(struct dd_access *a, int error);
+void dd_access_exit(struct dd_access *a);
 
-extern const struct dd_obj_ops dd_access_ops;
+int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg);
+
+/**
+ * dd_access_init() - initialise an access, whose channel is dead
+ * @a: the access, zeroed
+ * @ops: what depends on the importer
+ */
+static inline void dd_access_init(struct dd_access *a, const struct dd_access_ops *ops)
+{
+	a->ops = ops;
+	a->chan.dead = true;
+	INIT_LIST_HEAD(&a->entry);
+}
 
 #endif /* _DD_ACCESS_H */

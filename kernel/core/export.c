@@ -359,7 +359,7 @@ static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
 	mutex_lock(&exp->lock);
 	list_for_each_entry(a, &exp->importers, entry)
 		if ((!channel || a->chan.id == channel) &&
-		    refcount_inc_not_zero(&a->imp.obj.users)) {
+		    a->ops->get(a)) {
 			found = a;
 			if (!channel)
 				list_del_init(&a->entry);
@@ -386,7 +386,7 @@ static void dd_export_end(struct dd_obj *obj)
 	/* An importer without references has revoked its channel itself. */
 	while ((a = dd_export_importer(exp, 0))) {
 		dd_access_revoke(a, ESTALE);
-		dd_obj_put(&a->imp.obj);
+		a->ops->put(a);
 		cond_resched();
 	}
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
@@ -409,8 +409,8 @@ static void dd_export_sync(struct dd_export *exp)
 
 	lockdep_assert_held(&exp->lock);
 	list_for_each_entry(a, &exp->importers, entry) {
-		spin_lock(&a->chan.lock);
-		spin_unlock(&a->chan.lock);
+		spin_lock_bh(&a->chan.lock);
+		spin_unlock_bh(&a->chan.lock);
 		cond_resched();
 	}
 }
@@ -486,7 +486,7 @@ static int dd_export_deny(struct dd_export *exp, u64 channel)
 	if (!a)
 		return -ENOENT;
 	dd_access_revoke(a, ESTALE);
-	dd_obj_put(&a->imp.obj);
+	a->ops->put(a);
 	return 0;
 }
 
@@ -525,14 +525,12 @@ static void dd_export_describe(struct dd_export *exp, struct dd_importer *to, u3
 	list_for_each_entry(a, &exp->importers, entry) {
 		if (n == max)
 			break;
-		to[n++] = (struct dd_importer){
+		to[n] = (struct dd_importer){
 			.channel = a->chan.id,
-			.count = READ_ONCE(a->imp.submitted),
 			.node = a->chan.node,
-			.pid = pid_vnr(a->imp.obj.ctx->pid),
-			.uid = from_kuid_munged(current_user_ns(), a->imp.uid),
 			.rights = a->chan.rights,
 		};
+		a->ops->describe(a, &to[n++]);
 		cond_resched();
 	}
 	arg->count = n;
