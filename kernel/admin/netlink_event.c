@@ -6,7 +6,6 @@
 #include "admin/netlink.h"
 #include "admin/netlink_msg.h"
 #include "cluster/peer.h"
-#include "ddp/service.h"
 
 /* One message goes to readers in any pid namespace, so it has no process ids. */
 static struct dd_reader dd_reader_event(const struct dd_node *node)
@@ -88,43 +87,28 @@ void dd_event_node(struct dd_node *node, u8 cmd)
 		dd_event_end(&ev, dd_fill_node(ev.skb, node));
 }
 
-static void dd_event_service(struct dd_obj *obj, bool begin)
+static void dd_event_one(struct dd_obj *obj, bool begin)
 {
+	const struct dd_kind *kind = dd_kind_of(obj);
 	struct dd_node *node = obj->ctx->node;
 	struct dd_reader reader = dd_reader_event(node);
 	struct dd_event ev;
 
-	if (dd_event_start(&ev, node, begin ? DD_CMD_SERVICE_ADD :
-			   DD_CMD_SERVICE_DEL, DD_A_EVENT_SERVICE))
-		dd_event_end(&ev, dd_fill_service(ev.skb, obj, &reader));
-}
-
-static void dd_event_conn(struct dd_obj *obj, bool begin)
-{
-	struct dd_node *node = obj->ctx->node;
-	struct dd_reader reader = dd_reader_event(node);
-	struct dd_event ev;
-
-	if (dd_event_start(&ev, node, begin ? DD_CMD_CONN_ADD : DD_CMD_CONN_DEL,
-			   DD_A_EVENT_CONN))
-		dd_event_end(&ev, dd_fill_conn(ev.skb, obj, &reader));
+	if (dd_event_start(&ev, node, begin ? kind->add : kind->del, kind->attr))
+		dd_event_end(&ev, kind->fill(ev.skb, obj, &reader));
 }
 
 static void dd_event_object(struct dd_obj *obj, bool begin)
 {
-	struct dd_conn *other;
+	struct dd_conn *other = obj->ops == &dd_conn_ops ?
+				container_of(obj, struct dd_conn, imp.obj)->other : NULL;
 
-	if (obj->ops == &dd_service_ops) {
-		dd_event_service(obj, begin);
-		return;
-	}
-	other = container_of(obj, struct dd_conn, imp.obj)->other;
 	/* The serving end may have been closed meanwhile. */
 	if (begin && other && refcount_inc_not_zero(&other->imp.obj.users)) {
-		dd_event_conn(&other->imp.obj, true);
+		dd_event_one(&other->imp.obj, true);
 		dd_conn_put(other);
 	}
-	dd_event_conn(obj, begin);
+	dd_event_one(obj, begin);
 }
 
 static void dd_event_peer(struct dd_peer *peer, u8 cmd)

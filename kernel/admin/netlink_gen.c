@@ -10,6 +10,10 @@
 
 #include <uapi/linux/dd_netlink.h>
 #include <linux/dd.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
 
 /* Integer value ranges */
 static const struct netlink_range_validation dd_a_node_port_range = {
@@ -62,7 +66,7 @@ static const struct nla_policy dd_peer_del_nl_policy[DD_A_PEER_NUMBER + 1] = {
 };
 
 /* Ops table for dd */
-const struct genl_split_ops dd_nl_ops[11] = {
+const struct genl_split_ops dd_nl_ops[13] = {
 	{
 		.cmd	= DD_CMD_NODE_GET,
 		.doit	= dd_nl_node_get_doit,
@@ -133,6 +137,18 @@ const struct genl_split_ops dd_nl_ops[11] = {
 		.policy		= dd_peer_del_nl_policy,
 		.maxattr	= DD_A_PEER_NUMBER,
 		.flags		= GENL_UNS_ADMIN_PERM | GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd	= DD_CMD_SEGMENT_GET,
+		.start	= dd_nl_obj_start,
+		.dumpit	= dd_nl_segment_get_dumpit,
+		.flags	= GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd	= DD_CMD_IMPORT_GET,
+		.start	= dd_nl_obj_start,
+		.dumpit	= dd_nl_import_get_dumpit,
+		.flags	= GENL_CMD_CAP_DUMP,
 	},
 };
 

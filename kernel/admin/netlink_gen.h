@@ -11,9 +11,13 @@
 
 #include <uapi/linux/dd_netlink.h>
 #include <linux/dd.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
+#include <linux/dd_mem.h>
 
 /* Ops table for dd */
-extern const struct genl_split_ops dd_nl_ops[11];
+extern const struct genl_split_ops dd_nl_ops[13];
 
 int dd_nl_obj_start(struct netlink_callback *cb);
 int dd_nl_peer_get_start(struct netlink_callback *cb);
@@ -29,6 +33,8 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info);
 int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info);
 int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info);
+int dd_nl_segment_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
+int dd_nl_import_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb);
 
 enum {
 	DD_NLGRP_EVENTS,

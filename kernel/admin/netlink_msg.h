@@ -35,6 +35,27 @@ struct dd_reader {
 	struct user_namespace *users;
 };
 
+/**
+ * struct dd_kind - how to report objects of a type
+ * @get: DD_CMD_*_GET of its dump
+ * @add: DD_CMD_*_ADD of its events, if it has any
+ * @del: DD_CMD_*_DEL
+ * @attr: DD_A_EVENT_* that contains the object
+ * @ops: the type
+ * @uid: return the user of an object
+ * @fill: put an object into a message; the caller holds a reference to it
+ */
+struct dd_kind {
+	u8 get;
+	u8 add;
+	u8 del;
+	u8 attr;
+	const struct dd_obj_ops *ops;
+	kuid_t (*uid)(const struct dd_obj *obj);
+	int (*fill)(struct sk_buff *skb, struct dd_obj *obj,
+		    const struct dd_reader *reader);
+};
+
 extern struct genl_family dd_family;
 
 static inline int dd_fill_u64(struct sk_buff *skb, int attr, u64 value, int pad)
@@ -63,12 +84,9 @@ static inline int dd_nl_refuse(struct genl_info *info, int err,
 struct dd_netlink_net *dd_netlink_net(const struct net *net);
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 
-/* netlink_obj.c: the caller holds a reference to the object */
-int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
-		    const struct dd_reader *reader);
+/* netlink_obj.c */
+const struct dd_kind *dd_kind_of(const struct dd_obj *obj);
 u64 dd_direct_alive(struct dd_node *node);
-int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
-		 const struct dd_reader *reader);
 
 /* netlink_peer.c; struct dd_peer with dd_node.peer_lock held */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Services, connections and regions in netlink messages, and dumps of them.
+ * Objects of contexts in netlink messages, and dumps of them.
  *
  * A dump visits contexts by ascending serial, which never changes, and the objects of
  * each by index. An object that exists during the whole dump is reported exactly once.
@@ -8,15 +8,22 @@
 #include <linux/sched/signal.h>
 #include <net/sock.h>
 
+#include "core/access.h"
+#include "core/export.h"
 #include "ddp/conn_net.h"
 #include "direct/direct.h"
 #include "admin/netlink_msg.h"
 #include "ddp/service.h"
 
 /* These attributes are the same for all objects with an owner. */
-static_assert(DD_A_SERVICE_CTX == 1 && DD_A_CONN_CTX == 1 && DD_A_REGION_CTX == 1);
-static_assert(DD_A_SERVICE_PID == 3 && DD_A_CONN_PID == 3 && DD_A_REGION_PID == 3);
-static_assert(DD_A_SERVICE_UID == 4 && DD_A_CONN_UID == 4 && DD_A_REGION_UID == 4);
+#define DD_SAME_OWNER(kind)						  \
+	static_assert(DD_A_##kind##_CTX == 1 && DD_A_##kind##_PID == 3 && \
+		      DD_A_##kind##_UID == 4)
+DD_SAME_OWNER(CONN);
+DD_SAME_OWNER(SERVICE);
+DD_SAME_OWNER(REGION);
+DD_SAME_OWNER(SEGMENT);
+DD_SAME_OWNER(IMPORT);
 
 static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
 			 kuid_t uid, const struct dd_reader *reader)
@@ -52,8 +59,8 @@ static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
 	mutex_unlock(&svc->lock);
 }
 
-int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
-		    const struct dd_reader *reader)
+static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
+			   const struct dd_reader *reader)
 {
 	struct dd_service *svc = container_of(obj, struct dd_service, obj);
 	u64 received, sent;
@@ -167,8 +174,8 @@ static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
 }
 
 /* The caller holds a reference to this end; of the other end only memory is valid. */
-int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
-		 const struct dd_reader *reader)
+static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
+			const struct dd_reader *reader)
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
@@ -202,6 +209,151 @@ static int dd_fill_region(struct sk_buff *skb, struct dd_obj *obj,
 	return 0;
 }
 
+static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
+			   const struct dd_reader *reader)
+{
+	static const u8 reasons[DD_REFUSED_MAX] = {
+		[DD_REFUSED_RIGHTS] = DD_A_SEGMENT_REFUSED_RIGHTS,
+		[DD_REFUSED_INHIBIT] = DD_A_SEGMENT_REFUSED_INHIBIT,
+		[DD_REFUSED_BOUNDS] = DD_A_SEGMENT_REFUSED_BOUNDS,
+	};
+	struct dd_export *exp = container_of(obj, struct dd_export, obj);
+	const struct dd_segment *seg = &exp->seg;
+	int pad = DD_A_SEGMENT_PAD, i, err = 0;
+
+	if (dd_fill_owner(skb, obj, pad, seg->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_SEGMENT_ID, seg->owner, pad) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_CLASS, exp->name.class) ||
+	    nla_put(skb, DD_A_SEGMENT_KEY, sizeof(exp->name.key), exp->name.key) ||
+	    dd_fill_u64(skb, DD_A_SEGMENT_GENERATION, seg->generation, pad) ||
+	    dd_fill_u64(skb, DD_A_SEGMENT_LENGTH, seg->mem.length, pad) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_RIGHTS, seg->rights) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_POLICY, READ_ONCE(seg->policy)) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_PERMISSION, exp->permission) ||
+	    nla_put_u8(skb, DD_A_SEGMENT_INHIBIT, READ_ONCE(seg->inhibit)) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_LIST, seg->list ? seg->list->obj.id : 0) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_WINDOW, exp->window) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_IMPORTERS, READ_ONCE(exp->count)) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_MAX_IMPORTERS, exp->max))
+		return -EMSGSIZE;
+	for (i = 0; i < DD_REFUSED_MAX && !err; i++)
+		err = dd_fill_u64(skb, reasons[i], atomic64_read(&exp->refused[i]), pad);
+	return err;
+}
+
+/* Describe the segment: the import keeps its memory, and that keeps the context. */
+static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
+			       const struct dd_reader *reader)
+{
+	const struct dd_ctx *ctx = exp->obj.ctx;
+
+	if (dd_fill_u64(skb, DD_A_IMPORT_PEER_CTX, ctx->serial, DD_A_IMPORT_PAD) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_PEER_ID, exp->seg.owner, DD_A_IMPORT_PAD))
+		return -EMSGSIZE;
+	if (!reader->pids)
+		return 0;
+	return nla_put_u32(skb, DD_A_IMPORT_PEER_PID,
+			   pid_nr_ns(ctx->pid, reader->pids)) ||
+	       nla_put_u32(skb, DD_A_IMPORT_PEER_UID,
+			   from_kuid_munged(reader->users, exp->seg.uid)) ?
+	       -EMSGSIZE : 0;
+}
+
+static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
+			  const struct dd_reader *reader)
+{
+	const struct dd_local_import *l = container_of(obj, struct dd_local_import,
+						       imp.obj);
+	const struct dd_import *imp = &l->imp;
+	const struct dd_access *a = &l->a;
+	int pad = DD_A_IMPORT_PAD;
+
+	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, READ_ONCE(obj->ctx->node->id)) ||
+	    dd_fill_import_peer(skb, a->exp, reader) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, a->chan.generation, pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, imp->size, pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, a->chan.rights) ||
+	    nla_put_u32(skb, DD_A_IMPORT_ERROR, READ_ONCE(a->error)) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static kuid_t dd_service_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_service, obj)->uid;
+}
+
+/* Of a connection or an import of a segment. */
+static kuid_t dd_import_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_import, obj)->uid;
+}
+
+static kuid_t dd_region_uid(const struct dd_obj *obj)
+{
+	return obj->ctx->cred->euid;
+}
+
+static kuid_t dd_segment_uid(const struct dd_obj *obj)
+{
+	return container_of(obj, struct dd_export, obj)->seg.uid;
+}
+
+static const struct dd_kind dd_kinds[] = {
+	{
+		.get = DD_CMD_SERVICE_GET,
+		.add = DD_CMD_SERVICE_ADD,
+		.del = DD_CMD_SERVICE_DEL,
+		.attr = DD_A_EVENT_SERVICE,
+		.ops = &dd_service_ops,
+		.uid = dd_service_uid,
+		.fill = dd_fill_service,
+	}, {
+		.get = DD_CMD_CONN_GET,
+		.add = DD_CMD_CONN_ADD,
+		.del = DD_CMD_CONN_DEL,
+		.attr = DD_A_EVENT_CONN,
+		.ops = &dd_conn_ops,
+		.uid = dd_import_uid,
+		.fill = dd_fill_conn,
+	}, {
+		.get = DD_CMD_REGION_GET,
+		.ops = &dd_region_ops,
+		.uid = dd_region_uid,
+		.fill = dd_fill_region,
+	}, {
+		.get = DD_CMD_SEGMENT_GET,
+		.add = DD_CMD_SEGMENT_ADD,
+		.del = DD_CMD_SEGMENT_DEL,
+		.attr = DD_A_EVENT_SEGMENT,
+		.ops = &dd_export_ops,
+		.uid = dd_segment_uid,
+		.fill = dd_fill_segment,
+	}, {
+		.get = DD_CMD_IMPORT_GET,
+		.add = DD_CMD_IMPORT_ADD,
+		.del = DD_CMD_IMPORT_DEL,
+		.attr = DD_A_EVENT_IMPORT,
+		.ops = &dd_local_import_ops,
+		.uid = dd_import_uid,
+		.fill = dd_fill_import,
+	},
+};
+
+/* The kind of an object; it has one. */
+const struct dd_kind *dd_kind_of(const struct dd_obj *obj)
+{
+	const struct dd_kind *kind = dd_kinds;
+
+	while (kind->ops != obj->ops)
+		kind++;
+	return kind;
+}
+
 /* A dump runs in the context of its reader. */
 static struct dd_reader dd_reader_current(void)
 {
@@ -217,21 +369,6 @@ static bool dd_dump_killed(void)
 	cond_resched();
 	return fatal_signal_pending(current);
 }
-
-/**
- * struct dd_dump - how to report objects of a type
- * @cmd: DD_CMD_*
- * @ops: the type
- * @uid: return the user of an object
- * @fill: put an object into a message
- */
-struct dd_dump {
-	u8 cmd;
-	const struct dd_obj_ops *ops;
-	kuid_t (*uid)(const struct dd_obj *obj);
-	int (*fill)(struct sk_buff *skb, struct dd_obj *obj,
-		    const struct dd_reader *reader);
-};
 
 /**
  * struct dd_cursor - position of a dump, in the memory of the callback
@@ -281,17 +418,17 @@ u64 dd_direct_alive(struct dd_node *node)
 }
 
 static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
-		       struct dd_obj *obj, const struct dd_dump *dump)
+		       struct dd_obj *obj, const struct dd_kind *kind)
 {
 	struct dd_reader reader = dd_reader_current();
 	void *hdr;
 
 	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &dd_family, NLM_F_MULTI, dump->cmd);
+			  &dd_family, NLM_F_MULTI, kind->get);
 	if (!hdr)
 		return -EMSGSIZE;
 	genl_dump_check_consistent(cb, hdr);
-	if (dump->fill(skb, obj, &reader)) {
+	if (kind->fill(skb, obj, &reader)) {
 		genlmsg_cancel(skb, hdr);
 		return -EMSGSIZE;
 	}
@@ -301,23 +438,23 @@ static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
 
 /* Whether the requesting user may see an object. */
 static bool dd_dump_may(const struct netlink_callback *cb,
-			const struct dd_obj *obj, const struct dd_dump *dump)
+			const struct dd_obj *obj, const struct dd_kind *kind)
 {
 	return dd_cursor((struct netlink_callback *)cb)->all ||
-	       uid_eq(dump->uid(obj), NETLINK_CB(cb->skb).creds.uid);
+	       uid_eq(kind->uid(obj), NETLINK_CB(cb->skb).creds.uid);
 }
 
 static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
-		       struct dd_ctx *ctx, const struct dd_dump *dump)
+		       struct dd_ctx *ctx, const struct dd_kind *kind)
 {
 	struct dd_cursor *cur = dd_cursor(cb);
 	unsigned long index = cur->index;
 	struct dd_obj *obj;
 	int err = 0;
 
-	while (!err && (obj = dd_obj_next(ctx, &index, dump->ops))) {
-		if (dd_dump_may(cb, obj, dump))
-			err = dd_dump_obj(skb, cb, obj, dump);
+	while (!err && (obj = dd_obj_next(ctx, &index, kind->ops))) {
+		if (dd_dump_may(cb, obj, kind))
+			err = dd_dump_obj(skb, cb, obj, kind);
 		dd_obj_put(obj);
 		if (!err)
 			cur->index = index;
@@ -326,21 +463,23 @@ static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 	return err;
 }
 
-static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb,
-		   const struct dd_dump *dump)
+static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 get)
 {
 	struct net *net = sock_net(cb->skb->sk);
 	struct dd_cursor *cur = dd_cursor(cb);
+	const struct dd_kind *kind = dd_kinds;
 	struct dd_ctx *ctx;
 	int err = 0;
 
+	while (kind->get != get)
+		kind++;
 	cb->seq = dd_event_seq(net);
 	while (!err && (ctx = dd_node_ctx(dd_node_of(net), cur->ctx))) {
 		if (cur->ctx != ctx->serial) {
 			cur->ctx = ctx->serial;
 			cur->index = 0;
 		}
-		err = dd_dump_ctx(skb, cb, ctx, dump);
+		err = dd_dump_ctx(skb, cb, ctx, kind);
 		dd_ctx_put(ctx);
 		if (!err) {
 			cur->ctx++;
@@ -363,53 +502,27 @@ int dd_nl_obj_start(struct netlink_callback *cb)
 	return 0;
 }
 
-static kuid_t dd_dump_service_uid(const struct dd_obj *obj)
-{
-	return container_of(obj, struct dd_service, obj)->uid;
-}
-
-static kuid_t dd_dump_conn_uid(const struct dd_obj *obj)
-{
-	return container_of(obj, struct dd_conn, imp.obj)->imp.uid;
-}
-
-static kuid_t dd_dump_region_uid(const struct dd_obj *obj)
-{
-	return obj->ctx->cred->euid;
-}
-
 int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	static const struct dd_dump dump = {
-		.cmd = DD_CMD_SERVICE_GET,
-		.ops = &dd_service_ops,
-		.uid = dd_dump_service_uid,
-		.fill = dd_fill_service,
-	};
-
-	return dd_dump(skb, cb, &dump);
+	return dd_dump(skb, cb, DD_CMD_SERVICE_GET);
 }
 
 int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	static const struct dd_dump dump = {
-		.cmd = DD_CMD_CONN_GET,
-		.ops = &dd_conn_ops,
-		.uid = dd_dump_conn_uid,
-		.fill = dd_fill_conn,
-	};
-
-	return dd_dump(skb, cb, &dump);
+	return dd_dump(skb, cb, DD_CMD_CONN_GET);
 }
 
 int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	static const struct dd_dump dump = {
-		.cmd = DD_CMD_REGION_GET,
-		.ops = &dd_region_ops,
-		.uid = dd_dump_region_uid,
-		.fill = dd_fill_region,
-	};
+	return dd_dump(skb, cb, DD_CMD_REGION_GET);
+}
 
-	return dd_dump(skb, cb, &dump);
+int dd_nl_segment_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dd_dump(skb, cb, DD_CMD_SEGMENT_GET);
+}
+
+int dd_nl_import_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	return dd_dump(skb, cb, DD_CMD_IMPORT_GET);
 }

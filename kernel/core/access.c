@@ -11,7 +11,6 @@
 #include "core/charge.h"
 #include "core/export.h"
 #include "core/hooks.h"
-#include "core/import.h"
 #include "core/notelist.h"
 
 /* Reserve the exporter's slots for the notes of this importer. */
@@ -102,6 +101,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 		if (list)
 			dd_channel_revoke(ch, NULL);
 		ch->dead = true;
+		WRITE_ONCE(a->error, error);
 	}
 	spin_unlock_bh(&ch->lock);
 	if (list)
@@ -132,16 +132,6 @@ void dd_access_exit(struct dd_access *a)
 }
 
 /* ---- importers of this node --------------------------------------------- */
-
-/**
- * struct dd_local_import - an import of a segment of this node
- * @imp: the import
- * @a: the access
- */
-struct dd_local_import {
-	struct dd_import imp;
-	struct dd_access a;
-};
 
 static struct dd_local_import *dd_local_import(struct dd_obj *obj)
 {
@@ -206,10 +196,11 @@ static void dd_local_end(struct dd_obj *obj)
 	if (!dd_obj_remove(obj))
 		return;
 	dd_access_revoke(&dd_local_import(obj)->a, 0);
+	dd_event(obj, false);
 	dd_obj_put(obj);
 }
 
-static const struct dd_obj_ops dd_local_import_ops = {
+const struct dd_obj_ops dd_local_import_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
 	.all_ops = true,
@@ -248,6 +239,7 @@ static int dd_local_publish(struct dd_local_import *l, struct dd_import_make *ar
 	arg->length = l->imp.size;
 	arg->generation = l->a.chan.generation;
 	dd_obj_publish(&l->imp.obj);
+	dd_event(&l->imp.obj, true);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/channel.h"
 #include "core/credit.h"
+#include "core/import.h"
 
 struct dd_access;
 struct dd_export;
@@ -31,6 +32,7 @@ struct dd_access_ops {
  * struct dd_access - access of one importer to an exported segment
  * @chan: the channel; its slots in the list of the segment are reserved until it is dead
  * @credit: these slots
+ * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; its memory is counted
  * @entry: in dd_export.importers
  * @ops: see there
@@ -38,10 +40,23 @@ struct dd_access_ops {
 struct dd_access {
 	struct dd_channel chan;
 	struct dd_credit credit;
+	int error;
 	struct dd_export *exp;
 	struct list_head entry;
 	const struct dd_access_ops *ops;
 };
+
+/**
+ * struct dd_local_import - an import of a segment of this node
+ * @imp: the import
+ * @a: the access
+ */
+struct dd_local_import {
+	struct dd_import imp;
+	struct dd_access a;
+};
+
+extern const struct dd_obj_ops dd_local_import_ops;
 
 int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 node);
 void dd_access_ungrant(struct dd_access *a);

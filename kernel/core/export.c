@@ -196,6 +196,7 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 	arg->generation = exp->seg.generation;
 	/* The table of ids takes over the reference. */
 	dd_obj_publish(&exp->obj);
+	dd_event(&exp->obj, true);
 	return 0;
 }
 
@@ -389,6 +390,7 @@ static void dd_export_end(struct dd_obj *obj)
 		a->ops->put(a);
 		cond_resched();
 	}
+	dd_event(obj, false);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);
 }

@@ -97,9 +97,9 @@ extern const struct dd_link_ops dd_link_local;
 
 /**
  * struct dd_event_ops - reports to user space
- * @object: an object with a name or a connection has begun or ended. Takes locks of the
- *	object's type. The caller holds a reference. One call for a connection between
- *	two ends of this node reports the beginning of both
+ * @object: an object with a name, a connection or an import has begun or ended. Takes
+ *	locks of the object's type. The caller holds a reference. One call for a connection
+ *	between two ends of this node reports the beginning of both
  * @peer: event @cmd, DD_CMD_PEER_*, of a peer; dd_node.peer_lock is held
  *
  * Both may sleep. Without listeners they only count.
