@@ -78,8 +78,8 @@ NETLINK_TESTS := $(addprefix $(BUILD)/selftests/,dd_hold dd_ask dd_keys.json)
 selftests: $(NETLINK_TESTS)
 
 $(BUILD)/selftests/dd_hold: selftests/admin/hold.c selftests/core/raw.c \
-		selftests/core/raw.h include/uapi/linux/dd.h \
-		include/uapi/linux/dd_ddp.h
+		selftests/core/raw.h selftests/core/mem.h include/uapi/linux/dd.h \
+		include/uapi/linux/dd_ddp.h include/uapi/linux/dd_mem.h
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(CFLAGS)) -Iselftests/core -o $@ \
 		$(filter %.c,$^)

@@ -12,8 +12,8 @@ DDCTL=$(realpath "${1:-$TOP/build/bin/ddctl}")
 # shellcheck source=tools/ddctl/completion.bash
 . "$TOP/tools/ddctl/completion.bash"
 
-COMMANDS='apply conn doctor help monitor node peer region service stat version'
-COUNT=11
+COMMANDS='apply conn doctor help import monitor node peer region segment service stat version'
+COUNT=13
 CONF=$TAP_DIR/cluster.conf
 
 ddctl() { "$DDCTL" "$@"; }
@@ -92,7 +92,7 @@ test_usage() {
 	exits 'usage: apply: --node of no number' 2 ddctl apply --node me x
 	exits 'apply: no such file' 1 ddctl apply "$TAP_DIR/missing"
 	exits 'apply: a directory' 7 ddctl apply "$TAP_DIR"
-	for command in service conn region stat; do
+	for command in service conn region segment import stat; do
 		exits "usage: $command: no such verb" 2 ddctl $command list
 		exits "usage: $command show: an argument" 2 \
 			ddctl $command show all
@@ -103,7 +103,7 @@ test_usage() {
 	exits 'usage: help: no such command' 2 ddctl help nodes
 	exits 'usage: help: two commands' 2 ddctl help node conn
 }
-USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7 + 10 + 10 + 8))
+USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7 + 10 + 10 + 12))
 
 # says STATUS PATTERN: the exit status, and a line on standard error.
 says() { [ "$status" = "$1" ] && grep -q -- "$2" "$ERR"; }
@@ -222,7 +222,7 @@ without_module() {
 test_without_module() {
 	local object
 
-	for object in node peer service conn region stat; do
+	for object in node peer service conn region segment import stat; do
 		without_module $object
 		without_module -j $object show
 	done
@@ -237,7 +237,7 @@ test_without_module() {
 	without_module node set id 1 max 2
 	without_module monitor
 }
-WITHOUT_TESTS=21
+WITHOUT_TESTS=25
 
 # The exit status is 6 if, and only if, there is something to fix.
 doctor_agrees() {

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/guest.sh"
 
 EPERM=1 EBUSY=16 EINVAL=22 ERANGE=34 EOPNOTSUPP=95
-GET=1 SET=2 SERVICE=3 STAT=6
+GET=1 SET=2 SERVICE=3 STAT=6 SEGMENT=11 IMPORT=12
 ID=1 MAX=2 UP=3 ABI=5
 
 test_kernel() {
@@ -41,11 +41,17 @@ test_kernel() {
 	kernel_refuses 'stat: an attribute' $EINVAL '[Aa]ttribute' request $STAT $ID:4:1
 	kernel_refuses 'dump: an attribute' $EINVAL '[Aa]ttribute' \
 		dump $SERVICE $ID:4:1
+	kernel_refuses 'dump of segments: an attribute' $EINVAL '[Aa]ttribute' \
+		dump $SEGMENT $ID:4:1
+	kernel_refuses 'dump of imports: an attribute' $EINVAL '[Aa]ttribute' \
+		dump $IMPORT $ID:4:1
 	kernel_refuses 'a dump of a request without one' $EOPNOTSUPP '' dump $GET
 	kernel_refuses 'services without a dump' $EOPNOTSUPP '' request $SERVICE
+	kernel_refuses 'segments without a dump' $EOPNOTSUPP '' request $SEGMENT
+	kernel_refuses 'imports without a dump' $EOPNOTSUPP '' request $IMPORT
 	kernel_refuses 'no such request' $EOPNOTSUPP '' request 31
 }
-KERNEL_TESTS=19
+KERNEL_TESTS=23
 
 test_ddctl() {
 	ddctl_refuses 'set id 4096' 2 'id must be 0 to 4095, not 4096' \
@@ -76,7 +82,7 @@ test_user() {
 	check 'user: the kernel refuses' \
 		[ "$($as_user "$TESTS/dd_ask" request $SET $UP:1:0)" = "$EPERM " ]
 	check 'user: nothing has changed' json '.up' node
-	for object in node service conn region stat; do
+	for object in node service conn region segment import stat; do
 		exits "user: $object may be seen" 0 $as_user ddctl -j $object
 	done
 }
@@ -118,7 +124,7 @@ test_set() {
 	exits 'set: up' 0 ddctl node up
 }
 
-plan $((KERNEL_TESTS + 5 + 9 + 8 + 13))
+plan $((KERNEL_TESTS + 5 + 11 + 8 + 13))
 test_kernel
 test_ddctl
 test_user

@@ -12,7 +12,11 @@
  *   send CONN BYTES                     "1", or 0 if nothing was accepted
  *   take                                the number of notes consumed
  *   contexts COUNT                      the number of contexts opened
- *   close CONN / unserve SERVICE / free REGION   "0"
+ *   export NAME USERS IMPORTERS         its serial; enum dd_permission
+ *   import NAME RIGHTS                  its serial
+ *   put IMPORT OFFSET BYTES             "1"
+ *   control SEGMENT WHAT VALUE          "0"
+ *   close CONN / unserve SERVICE / free REGION / end SERIAL   "0"
  *
  * or "error ERRNO". It ends at the end of its input.
  */
@@ -22,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "raw.h"
+#include "mem.h"
 
 #define BLOCK		4096
 #define LINKS_MAX	20000
@@ -156,10 +160,58 @@ static long long do_take(char **arg)
 	int n = 0;
 
 	for (i = 0; i < nlinks; i++) {
-		while (raw_take(&ctx, links[i].list_unit, &note))
+		while (links[i].list_unit && raw_take(&ctx, links[i].list_unit, &note))
 			n++;
 	}
 	return n;
+}
+
+static long long do_export(char **arg)
+{
+	struct dd_segment_make s;
+	struct mem mem;
+
+	if (raw_alloc(&ctx, BLOCK, &mem))
+		return -1;
+	s = mem_segment(&mem, arg[0]);
+	s.permission = atoi(arg[1]);
+	s.importers = atoi(arg[2]);
+	return mem_export(&ctx, &s) ? -1 : (long long)s.segment;
+}
+
+static long long do_import(char **arg)
+{
+	const struct mem none = { .len = BLOCK };
+	struct dd_segment_make s = mem_segment(&none, arg[0]);
+	struct dd_import_make i;
+
+	if (mem_import(&ctx, &s, atoi(arg[1]), &i))
+		return -1;
+	return link_add(i.import, i.cell_unit, 0);
+}
+
+static long long do_put(char **arg)
+{
+	static const char bytes[BLOCK];
+	struct link *link = link_find(atoll(arg[0]));
+	struct dd_import_make i;
+
+	if (!link) {
+		errno = ENOENT;
+		return -1;
+	}
+	i = (struct dd_import_make){ .import = link->name, .cell_unit = link->cell_unit };
+	return mem_put(&ctx, &i, bytes, atoll(arg[1]), atoll(arg[2]), 0);
+}
+
+static long long do_control(char **arg)
+{
+	return mem_ctl(&ctx, atoll(arg[0]), atoi(arg[1]), atoll(arg[2]), 0, 0);
+}
+
+static long long do_end(char **arg)
+{
+	return mem_end(&ctx, atoll(arg[0]));
 }
 
 /* Empty ones, open until this process ends. */
@@ -202,6 +254,11 @@ static const struct request {
 	{ "send", 2, do_send },
 	{ "take", 0, do_take },
 	{ "contexts", 1, do_contexts },
+	{ "export", 3, do_export },
+	{ "import", 2, do_import },
+	{ "put", 3, do_put },
+	{ "control", 3, do_control },
+	{ "end", 1, do_end },
 	{ "close", 1, do_close },
 	{ "unserve", 1, do_unserve },
 	{ "free", 1, do_free },

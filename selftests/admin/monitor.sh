@@ -33,7 +33,7 @@ normalise() {
 	jq -c -n '
 		def name($table; $key): ($table | index($key)) + 1 | "#\(.)";
 		reduce inputs as $line ({ids: [], ctxs: [], out: []};
-			($line.conn // $line.service // {}) as $o |
+			($line.conn // $line.service // $line.segment // $line.import // {}) as $o |
 			reduce ([$o.ctx, $o.peer_ctx] | .[] | values) as $c (.;
 				if .ctxs | index($c) then . else .ctxs += [$c] end) |
 			reduce ([[$o.ctx, $o.id], [$o.peer_ctx, $o.peer_id]] |
@@ -42,8 +42,8 @@ normalise() {
 			. as $s | .out += [$line | del(.seq) |
 				(.node.version | values) = "VERSION" |
 				(.node.abi | values) = "ABI" |
-				((.conn, .service) | values) |= (
-					del(.list) |
+				((.conn, .service, .segment, .import) | values) |= (
+					del(.list, .generation) |
 					.id = ($s.ids | index([[$o.ctx, $o.id]]) + 1 |
 						"#\(.)") |
 					.ctx = name($s.ctxs; $o.ctx) |
@@ -77,6 +77,15 @@ act() {
 	until_true count_is conn-del 1
 	tell server unserve "$service"
 	tell client close "$second"
+	tell server export shared 1 3
+	segment=$reply
+	tell client import shared 3
+	first=$reply
+	tell client import shared 1
+	tell client put "$first" 8 8
+	tell client end "$first"
+	tell server end "$segment"
+	tell client end "$reply"
 	let_go client
 	let_go server
 	ddctl node down

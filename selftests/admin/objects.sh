@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# ddctl's output about services, connections, regions and counters: keys and types
-# are those of the specification, values are right, tables agree with JSON.
+# ddctl's output about services, connections, regions, segments, imports and counters:
+# keys and types are those of the specification, values are right, tables agree with
+# JSON.
 
 # shellcheck source=selftests/admin/guest.sh
 . "$(dirname "$0")/guest.sh"
@@ -61,28 +62,40 @@ set_up() {
 		tell client send "${conn[3]}" $bytes
 		tell server take
 	done
+	tell server export shared 1 5
+	segment=$reply
+	tell client import shared 3
+	import=$reply
+	tell client put "$import" 0 100
+	tell client import shared 2
+	tell client put "$reply" 0 8
+	tell client put "$import" 4096 8
+	tell server control "$segment" 1 1
+	tell client put "$import" 0 8
 }
 
 test_shape() {
 	local object
 
-	for object in node service region stat; do
+	for object in node service region segment import stat; do
 		check "$object: keys and types" typed $object
 	done
 	check 'conn: keys and types' typed conn block
-	for object in service conn region; do
+	for object in service conn region segment import; do
 		check "$object: a table with a line for each" \
 			table_agrees $object
 	done
 	check 'service: names are in the table' table_has service name
 	check 'conn: ids are in the table' table_has conn id
 	check 'region: ids are in the table' table_has region id
-	for object in node service conn region stat; do
+	check 'segment: keys are in the table' table_has segment key
+	check 'import: rights are in the table' table_has import rights
+	for object in node service conn region segment import stat; do
 		check "$object: -p is -j, indented" pretty_agrees $object
 		exits "$object show is $object" 0 ddctl -j $object show
 	done
 }
-SHAPE_TESTS=21
+SHAPE_TESTS=31
 
 test_values() {
 	check 'service: values' json "length == 1 and .[0].name == \"echo\" and
@@ -103,8 +116,25 @@ test_values() {
 		.length == 3 * 4096 and .busy == false and
 		.pid == ${holder_pid[server]}) and
 		([.[] | select(.busy)] | length == 4)" region
+	check 'segment: values' json "length == 1 and (.[0] | .id == $segment and
+		.class == \"name\" and .key == \"shared\" and
+		.pid == ${holder_pid[server]} and .uid == 0 and .length == 4096 and
+		.rights == \"put,get,cas\" and .policy == \"never\" and
+		.permission == \"any\" and .inhibit and .list == 0 and
+		.window == 0 and .importers == 2 and .max_importers == 5)" segment
+	check 'segment: refused requests by reason' json '.[0] | .refused_rights == 1 and
+		.refused_inhibit == 1 and .refused_bounds == 1'
+	check 'import: values' json "map(select(.id == $import)) | length == 1 and
+		(.[0] | .pid == ${holder_pid[client]} and .rights == \"put,get\" and
+		.length == 4096 and .peer_node == 1 and .error == 0 and
+		.submitted == 1 and .done == 1)" import
+	# shellcheck disable=SC2016 # variables of jq
+	check 'import: names its segment' jq -e --slurpfile segments \
+		<(ddctl -j segment) '$segments[0][0] as $s | all(.[];
+		.peer_id == $s.id and .peer_ctx == $s.ctx and .peer_pid == $s.pid and
+		.peer_uid == $s.uid and .generation == $s.generation)' "$OUT"
 	check 'stat: values' json "($before) as \$old |
-		.bytes - \$old.bytes == 300 and .ops - \$old.ops == 2 and
+		.bytes - \$old.bytes == 400 and .ops - \$old.ops == 3 and
 		.notes - \$old.notes == 2 and .connects - \$old.connects == 3" \
 		stat
 }
@@ -124,8 +154,13 @@ test_ends() {
 	check 'without the service: its name is not known' \
 		[ "$(ddctl conn | tail -n +2 | awk '{ print $1 }' | sort -u)" = - ]
 	check 'without the service: none is listed' json '. == []' service
+	tell server end "$segment"
+	check 'a segment that has ended: its imports report it' json '
+		length == 2 and all(.[]; .error == 116)' import
+	check 'a segment that has ended: it is not listed' json '. == []' segment
 	let_go client
 	let_go server
+	check 'without the processes: no imports' json '. == []' import
 	check 'without the processes: nothing is left' json '. == []' conn
 	check 'without the processes: no memory' json '. == []' region
 }
@@ -152,7 +187,7 @@ test_names() {
 	let_go server
 }
 
-plan $((SHAPE_TESTS + 7 + 7 + 4))
+plan $((SHAPE_TESTS + 11 + 10 + 4))
 declare -a conn
 set_up
 test_shape

@@ -36,7 +36,17 @@ test_own() {
 	check 'user: its own two ends, no other' as_1000 'length == 2 and
 		all(.[]; .uid == 1000)' conn
 	check 'user: its own memory, no other' as_1000 'length == 2' region
-	for object in service conn region; do
+	tell root export of-root 1 2
+	tell member export of-member 0 2
+	tell root import of-root 1
+	tell member import of-root 1
+	check 'root sees both segments' json 'length == 2' segment
+	check 'root sees both imports' json 'length == 2' import
+	check 'user: its own segment, no other' as_1000 'length == 1 and
+		.[0].key == "of-member" and .[0].uid == 1000' segment
+	check 'user: its own import, and whose segment that is' as_1000 'length == 1 and
+		.[0].uid == 1000 and .[0].peer_uid == 0' import
+	for object in service conn region segment import; do
 		check "user: no process of root in $object" no_pid $object root
 	done
 	tell member connect of-root 1 1 1
@@ -83,7 +93,7 @@ test_many() {
 	done
 }
 
-plan 14
+plan 20
 test_own
 test_events
 test_many

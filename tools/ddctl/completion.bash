@@ -4,14 +4,14 @@
 # program's own table of commands.
 
 _ddctl_options='-j --json -p --pretty -t --timestamp -V --version -h --help'
-_ddctl_commands='apply conn doctor help monitor node peer region service stat version'
+_ddctl_commands='apply conn doctor help import monitor node peer region segment service stat version'
 
 # The verbs of a command, or what else may follow it.
 _ddctl_verbs() {
 	case $1 in
 	node) echo 'show set up down' ;;
 	peer) echo 'show add set del' ;;
-	conn | region | service | stat) echo show ;;
+	conn | import | region | segment | service | stat) echo show ;;
 	help) echo "$_ddctl_commands" ;;
 	esac
 }

@@ -89,8 +89,8 @@ struct command {
 	}
 
 extern const struct command command_apply, command_conn, command_doctor,
-	command_help, command_monitor, command_node, command_peer, command_region,
-	command_service, command_stat, command_version;
+	command_help, command_import, command_monitor, command_node, command_peer,
+	command_region, command_segment, command_service, command_stat, command_version;
 
 /* Print a line on standard error. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -291,6 +291,8 @@ enum attr_kind {
 	ATTR_U64,		/* u64, and a number */
 	ATTR_STRING,		/* string, and a string */
 	ATTR_ENUM,		/* u32, and a string of attr.names */
+	ATTR_FLAGS,		/* u32, and strings of attr.names, separated by commas */
+	ATTR_KEY,		/* key of a segment, and a string as its class says */
 	ATTR_ADDRESS,		/* a sockaddr of IPv4 or IPv6, and a string */
 	ATTR_COUNTERS,		/* nests of a name and a u64, and an object */
 };
@@ -303,7 +305,8 @@ enum attr_kind {
  * @kind: its type
  * @alone: shown of a single object only
  * @word: name on the command line, NULL if it cannot be set
- * @names: of the values of an %ATTR_ENUM, by number; NULL behind the last one
+ * @names: of the values of an %ATTR_ENUM, or of the bits of %ATTR_FLAGS, by number; NULL
+ *	behind the last one, and also first if numbers start with 1
  */
 struct attr {
 	uint16_t id;
@@ -331,7 +334,7 @@ struct object {
 
 /* object_peer is one peer, requested by its number; object_peers are all. */
 extern const struct object object_node, object_service, object_conn, object_region,
-	object_stat, object_peers, object_peer;
+	object_segment, object_import, object_stat, object_peers, object_peer;
 
 /*
  * Parse @len bytes of attributes from @head; NULL if they do not match @obj.

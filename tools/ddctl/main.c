@@ -125,6 +125,10 @@ SHOW(conn, "connections of this node",
      "list both ends of each: owner, peer, messages");
 SHOW(region, "wired memory on this node",
      "list it: owner, bytes, whether it is in use");
+SHOW(segment, "memory that processes of this node export",
+     "list it: key, owner, bytes, rights, importers, refused requests");
+SHOW(import, "segments that processes of this node import",
+     "list them: owner, node and owner of the segment, rights, requests");
 SHOW(stat, "counters of this node", "show them");
 
 /* From /sys: also works when the family does not answer. */
@@ -164,9 +168,9 @@ COMMAND(version, "versions of this program and of the loaded module",
 /* ---- "help", from the table of commands ----------------------------------- */
 
 static const struct command *const commands[] = {
-	&command_apply, &command_conn, &command_doctor, &command_help,
+	&command_apply, &command_conn, &command_doctor, &command_help, &command_import,
 	&command_monitor, &command_node, &command_peer, &command_region,
-	&command_service, &command_stat, &command_version, NULL
+	&command_segment, &command_service, &command_stat, &command_version, NULL
 };
 
 static const struct command *command_find(const char *name)

@@ -2,9 +2,11 @@
 /*
  * Attributes of the kernel's objects, and their conversion to JSON.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <linux/dd_ddp.h>
+#include <linux/dd_mem.h>
 #include <linux/dd_netlink.h>
 #include <netlink/attr.h>
 
@@ -15,6 +17,7 @@
 #define GIVEN(id, key, head, kind, word) { id, key, head, kind, false, word, NULL }
 #define MORE(id, key, head, kind, word)	{ id, key, head, kind, true, word, NULL }
 #define ENUM(id, key, head, names)	{ id, key, head, ATTR_ENUM, false, NULL, names }
+#define FLAGS(id, key, head, names)	{ id, key, head, ATTR_FLAGS, false, NULL, names }
 #define END				{ 0, NULL, NULL, 0, false, NULL, NULL }
 
 #define ATTRS_MAX	64	/* more than any object has */
@@ -27,6 +30,24 @@ static const char *const conn_types[] = {
 static const char *const conn_roles[] = {
 	[DD_CONN_ROLE_CLIENT] = "client",
 	[DD_CONN_ROLE_SERVER] = "server", NULL
+};
+
+static const char *const segment_classes[] = {
+	[DD_SEGMENT_NAME - 1] = "", [DD_SEGMENT_NAME] = "name", [DD_SEGMENT_ID] = "id",
+	[DD_SEGMENT_BUFFER] = "buffer", [DD_SEGMENT_WELL_KNOWN] = "well-known", NULL
+};
+
+static const char *const rights[] = { "put", "get", "cas", NULL };
+
+static const char *const policies[] = {
+	[DD_POLICY_CONDITIONAL] = "conditional",
+	[DD_POLICY_ALWAYS] = "always",
+	[DD_POLICY_NEVER] = "never", NULL
+};
+
+static const char *const permissions[] = {
+	[DD_PERMIT_USER] = "user", [DD_PERMIT_ANY] = "any",
+	[DD_PERMIT_LISTED] = "listed", NULL
 };
 
 static const char *const peer_states[] = {
@@ -138,6 +159,58 @@ const struct object object_region = {
 	},
 };
 
+const struct object object_segment = {
+	.name = "segment",
+	.get = DD_CMD_SEGMENT_GET,
+	.many = true,
+	.attrs = (const struct attr[]) {
+		ENUM(DD_A_SEGMENT_CLASS, "class", "CLASS", segment_classes),
+		ROW(DD_A_SEGMENT_KEY, "key", "KEY", ATTR_KEY),
+		ROW(DD_A_SEGMENT_PID, "pid", "PID", ATTR_U32),
+		ROW(DD_A_SEGMENT_UID, "uid", "UID", ATTR_U32),
+		ROW(DD_A_SEGMENT_CTX, "ctx", NULL, ATTR_U64),
+		ROW(DD_A_SEGMENT_ID, "id", "ID", ATTR_U64),
+		ROW(DD_A_SEGMENT_GENERATION, "generation", NULL, ATTR_U64),
+		ROW(DD_A_SEGMENT_LENGTH, "length", "BYTES", ATTR_U64),
+		FLAGS(DD_A_SEGMENT_RIGHTS, "rights", "RIGHTS", rights),
+		ENUM(DD_A_SEGMENT_POLICY, "policy", "NOTIFY", policies),
+		ENUM(DD_A_SEGMENT_PERMISSION, "permission", "USERS", permissions),
+		ROW(DD_A_SEGMENT_INHIBIT, "inhibit", "INHIBIT", ATTR_BOOL),
+		ROW(DD_A_SEGMENT_LIST, "list", NULL, ATTR_U32),
+		ROW(DD_A_SEGMENT_WINDOW, "window", NULL, ATTR_U32),
+		ROW(DD_A_SEGMENT_IMPORTERS, "importers", "IMPORTS", ATTR_U32),
+		ROW(DD_A_SEGMENT_MAX_IMPORTERS, "max_importers", "MAX", ATTR_U32),
+		ROW(DD_A_SEGMENT_REFUSED_RIGHTS, "refused_rights", "NO RIGHT", ATTR_U64),
+		ROW(DD_A_SEGMENT_REFUSED_INHIBIT, "refused_inhibit", "INHIBITED", ATTR_U64),
+		ROW(DD_A_SEGMENT_REFUSED_BOUNDS, "refused_bounds", "OUTSIDE", ATTR_U64),
+		END,
+	},
+};
+
+const struct object object_import = {
+	.name = "import",
+	.get = DD_CMD_IMPORT_GET,
+	.many = true,
+	.attrs = (const struct attr[]) {
+		ROW(DD_A_IMPORT_PID, "pid", "PID", ATTR_U32),
+		ROW(DD_A_IMPORT_UID, "uid", "UID", ATTR_U32),
+		ROW(DD_A_IMPORT_CTX, "ctx", NULL, ATTR_U64),
+		ROW(DD_A_IMPORT_ID, "id", "ID", ATTR_U64),
+		ROW(DD_A_IMPORT_PEER_NODE, "peer_node", "NODE", ATTR_U32),
+		ROW(DD_A_IMPORT_PEER_PID, "peer_pid", "OWNER", ATTR_U32),
+		ROW(DD_A_IMPORT_PEER_UID, "peer_uid", NULL, ATTR_U32),
+		ROW(DD_A_IMPORT_PEER_CTX, "peer_ctx", NULL, ATTR_U64),
+		ROW(DD_A_IMPORT_PEER_ID, "peer_id", "SEGMENT", ATTR_U64),
+		ROW(DD_A_IMPORT_GENERATION, "generation", NULL, ATTR_U64),
+		ROW(DD_A_IMPORT_LENGTH, "length", "BYTES", ATTR_U64),
+		FLAGS(DD_A_IMPORT_RIGHTS, "rights", "RIGHTS", rights),
+		ROW(DD_A_IMPORT_SUBMITTED, "submitted", "SUBMITTED", ATTR_U64),
+		ROW(DD_A_IMPORT_DONE, "done", "DONE", ATTR_U64),
+		ROW(DD_A_IMPORT_ERROR, "error", "ERROR", ATTR_U32),
+		END,
+	},
+};
+
 const struct object object_stat = {
 	.name = "stat",
 	.get = DD_CMD_STAT_GET,
@@ -202,6 +275,8 @@ static const uint16_t wire_types[] = {
 	[ATTR_U64] = NLA_U64,
 	[ATTR_STRING] = NLA_NUL_STRING,
 	[ATTR_ENUM] = NLA_U32,
+	[ATTR_FLAGS] = NLA_U32,
+	[ATTR_KEY] = NLA_UNSPEC,
 	[ATTR_ADDRESS] = NLA_UNSPEC,
 	[ATTR_COUNTERS] = NLA_NESTED,
 };
@@ -210,12 +285,52 @@ static json_object *parse_enum(const struct attr *a, uint32_t value)
 {
 	uint32_t i;
 
-	/* Numbers start with 1, so that entry 0 is never the end. */
-	for (i = 1; a->names[i]; i++) {
-		if (i == value)
-			return json_object_new_string(a->names[i]);
+	/* Entry 0 is never the end. */
+	for (i = 0; !i || a->names[i]; i++) {
+		if (i == value && a->names[i])
+			return json_str(a->names[i]);
 	}
-	return json_object_new_int64(value);
+	return json_int(value);
+}
+
+static json_object *parse_flags(const struct attr *a, uint32_t value)
+{
+	char text[64] = "";
+	size_t len = 0;
+	int i;
+
+	for (i = 0; a->names[i]; i++) {
+		if (value >> i & 1)
+			len += snprintf(text + len, sizeof(text) - len, "%s%s",
+					len ? "," : "", a->names[i]);
+	}
+	return json_str(text);
+}
+
+/* "name", "generation", "pid:number" or "number", by @class. */
+static json_object *parse_key(const struct nlattr *nla, const struct nlattr *class)
+{
+	unsigned char key[DD_SEGMENT_KEY + 1] = { 0 };
+	uint64_t number = 0, id = 0;
+	char text[64];
+	int i;
+
+	memcpy(key, nla_data(nla), nla_len(nla) < DD_SEGMENT_KEY ? nla_len(nla) :
+	       DD_SEGMENT_KEY);
+	for (i = 7; i >= 0; i--) {
+		number = number << 8 | key[i];
+		id = id << 8 | key[i + 4];
+	}
+	switch (class ? nla_get_u32(class) : 0) {
+	case DD_SEGMENT_NAME:
+		return text_to_json((const char *)key);
+	case DD_SEGMENT_BUFFER:
+		snprintf(text, sizeof(text), "%u:%" PRIu64, (uint32_t)number, id);
+		break;
+	default:
+		snprintf(text, sizeof(text), "%" PRIu64, number);
+	}
+	return json_str(text);
 }
 
 static json_object *parse_address(const struct nlattr *nla)
@@ -265,8 +380,10 @@ static json_object *parse_counters(const struct attr *a, struct nlattr *head,
 	return all;
 }
 
-static json_object *parse_attr(const struct attr *a, const struct nlattr *nla)
+static json_object *parse_attr(const struct attr *a, struct nlattr **tb)
 {
+	const struct nlattr *nla = tb[a->id];
+
 	switch (a->kind) {
 	case ATTR_BOOL:
 		return json_object_new_boolean(nla_get_u8(nla));
@@ -276,6 +393,10 @@ static json_object *parse_attr(const struct attr *a, const struct nlattr *nla)
 		return json_object_new_uint64(nla_get_u64(nla));
 	case ATTR_ENUM:
 		return parse_enum(a, nla_get_u32(nla));
+	case ATTR_FLAGS:
+		return parse_flags(a, nla_get_u32(nla));
+	case ATTR_KEY:
+		return parse_key(nla, tb[DD_A_SEGMENT_CLASS]);
 	case ATTR_STRING:
 		return text_to_json(nla_get_string(nla));
 	case ATTR_ADDRESS:
@@ -304,7 +425,7 @@ json_object *object_parse(const struct object *obj, struct nlattr *head,
 			continue;
 		json_object_object_add(row, a->key, a->kind == ATTR_COUNTERS ?
 				       parse_counters(a, head, len) :
-				       parse_attr(a, tb[a->id]));
+				       parse_attr(a, tb));
 	}
 	return row;
 }
