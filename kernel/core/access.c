@@ -12,6 +12,7 @@
 #include "core/export.h"
 #include "core/hooks.h"
 #include "core/notelist.h"
+#include "core/window.h"
 
 /* Reserve the exporter's slots for the notes of this importer. */
 static int dd_access_slots(struct dd_access *a)
@@ -79,20 +80,106 @@ void dd_access_ungrant(struct dd_access *a)
 	dd_export_leave(exp, a, 0);
 }
 
+/* ---- windows, of importers of this node ---------------------------------- */
+
+/* Which window there is: the cell is written as long as requests may come. */
+static void dd_access_number(struct dd_access *a, u32 number)
+{
+	struct dd_channel *ch = &a->chan;
+	struct dd_import *imp = ch->importer;
+
+	spin_lock(&ch->lock);
+	if (!ch->dead)
+		/* Release: a process that sees the number sees no spare page. */
+		smp_store_release(&imp->cell->ring, number);
+	spin_unlock(&ch->lock);
+}
+
+static void dd_access_show(struct dd_access *a)
+{
+	const struct dd_bytes *mem = &a->exp->seg.mem;
+	void **pages = mem->region->pages + (mem->offset >> PAGE_SHIFT);
+
+	dd_window_show(a->block, pages, false);
+	if (a->cas)
+		dd_window_show(a->cas, pages, false);
+	a->open = true;
+	/* 0 means that there is none. */
+	a->shown += a->shown == U32_MAX ? 2 : 1;
+	dd_access_number(a, a->shown);
+}
+
+/*
+ * A process that still finds the number after it has stored, and executed a full barrier,
+ * knows that its bytes are in the segment: they were stored before what follows.
+ */
+static void dd_access_hide(struct dd_access *a)
+{
+	a->open = false;
+	dd_access_number(a, 0);
+	/* Orders the number before the windows. Pairs with the barrier of the process. */
+	smp_mb();
+	dd_window_hide(a->block);
+	if (a->cas)
+		dd_window_hide(a->cas);
+}
+
+/**
+ * dd_access_update() - show or hide the windows of an import
+ * @a: the access; inhibition or policy of its segment may have changed
+ *
+ * If they are to be hidden, no byte arrives by them any more when it returns.
+ */
+void dd_access_update(struct dd_access *a)
+{
+	const struct dd_segment *seg = &a->exp->seg;
+	bool open = !seg->inhibit && seg->policy != DD_POLICY_ALWAYS;
+
+	lockdep_assert_held(&a->exp->lock);
+	if (!a->block || open == a->open)
+		return;
+	if (open)
+		dd_access_show(a);
+	else
+		dd_access_hide(a);
+}
+
+/*
+ * No byte arrives by a window any more. Exporter and importer may both end the access:
+ * the second one waits here for the first one.
+ */
+static void dd_access_close(struct dd_access *a)
+{
+	mutex_lock(&a->exp->lock);
+	a->closed = true;
+	if (a->open)
+		dd_access_hide(a);
+	if (a->block)
+		dd_window_revoke(a->block);
+	if (a->cas)
+		dd_window_revoke(a->cas);
+	a->block = NULL;
+	a->cas = NULL;
+	mutex_unlock(&a->exp->lock);
+}
+
 /**
  * dd_access_revoke() - end the access of an importer
  * @a: the access, of which the caller holds a reference
  * @error: errno for the importer, if it has not ended before; or 0
  *
- * When it returns, no request reaches the segment, and none is being executed.
+ * When it returns, no request or store reaches the segment, and none is being executed.
  */
 void dd_access_revoke(struct dd_access *a, int error)
 {
 	struct dd_channel *ch = &a->chan;
-	struct dd_list *list = dd_channel_hold_list(ch);
+	struct dd_list *list;
 	u64 last;
 	bool was;
 
+	/* First: the other end relies on it when it finds the channel dead. */
+	dd_access_close(a);
+	list = dd_channel_hold_list(ch);
 	if (list)
 		mutex_lock(&list->lock);
 	spin_lock_bh(&ch->lock);
@@ -210,6 +297,97 @@ const struct dd_obj_ops dd_local_import_ops = {
 	.release = dd_local_release,
 };
 
+static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
+{
+	const struct dd_segment *seg = &a->exp->seg;
+
+	if (!seg->whole_pages &&
+	    !PAGE_ALIGNED(seg->mem.offset | seg->mem.length))
+		return -EOPNOTSUPP;
+	/* What can be written in a window can be read as well. */
+	if (seg->nodirect || !(a->chan.rights & DD_RIGHT_GET))
+		return -EACCES;
+	return uid_eq(uid, seg->uid) || seg->direct_any ? 0 : -EACCES;
+}
+
+static void dd_access_describe(const struct dd_access *a, struct dd_direct *arg)
+{
+	arg->block = (u64)a->block->pgoff << PAGE_SHIFT;
+	arg->block_size = (u64)a->block->npages << PAGE_SHIFT;
+	arg->start = offset_in_page(a->exp->seg.mem.offset);
+	arg->notes = a->cas ? (u64)a->cas->pgoff << PAGE_SHIFT : 0;
+}
+
+/* Add windows that show nothing yet, unless there are some: then @block and @cas stay. */
+static int dd_access_join(struct dd_access *a, struct dd_window **block,
+			  struct dd_window **cas, struct dd_direct *arg)
+{
+	int err = mutex_lock_killable(&a->exp->lock);
+
+	if (err)
+		return err;
+	if (a->closed) {
+		err = -ESTALE;
+	} else {
+		if (!a->block) {
+			swap(a->block, *block);
+			swap(a->cas, *cas);
+			dd_access_update(a);
+		}
+		dd_access_describe(a, arg);
+	}
+	mutex_unlock(&a->exp->lock);
+	return err;
+}
+
+/* Whether an import is of a segment of this node. */
+bool dd_access_is(const struct dd_import *imp)
+{
+	return imp->obj.ops == &dd_local_import_ops;
+}
+
+/**
+ * dd_access_direct() - serve DD_IOC_DIRECT for an import
+ * @imp: the import, dd_access_is(), of which the caller holds a reference; its context is
+ *	locked
+ * @arg: as passed by user space; the results are filled in
+ *
+ * While the segment is inhibited, or notifies of each request, the windows show nothing.
+ *
+ * Return: 0 or an error documented in the uapi header.
+ */
+int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
+{
+	struct dd_access *a = &dd_local_import(&imp->obj)->a;
+	const struct dd_bytes *mem = &a->exp->seg.mem;
+	unsigned long n = PFN_UP(offset_in_page(mem->offset) + mem->length);
+	unsigned int flags = a->chan.rights & DD_RIGHT_PUT ? 0 : DD_WINDOW_READONLY;
+	struct dd_window *block, *cas = NULL;
+	int err;
+
+	if (arg->flags)
+		return -EINVAL;
+	err = dd_access_permitted(a, imp->uid);
+	if (err)
+		return err;
+	block = dd_window_create(imp->obj.ctx, n, flags);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	if (a->chan.rights == DD_RIGHTS)
+		cas = dd_window_create(imp->obj.ctx, n, DD_WINDOW_MARKED);
+	if (IS_ERR(cas)) {
+		err = PTR_ERR(cas);
+		cas = NULL;
+	} else {
+		err = dd_access_join(a, &block, &cas, arg);
+	}
+	if (block)
+		dd_window_revoke(block);
+	if (cas)
+		dd_window_revoke(cas);
+	return err;
+}
+
 /* With the importer's context locked: give the import its id. */
 static int dd_local_publish(struct dd_local_import *l, struct dd_import_make *arg)
 {
@@ -257,7 +435,6 @@ static int dd_local_setup(struct dd_local_import *l, struct dd_export *exp,
 	imp->cell = dd_area_unit(&ctx->area, imp->unit);
 	imp->chan = &l->a.chan;
 	imp->uid = current_euid();
-	imp->nodirect = true;
 	imp->size = exp->seg.mem.length;
 	imp->window = exp->window;
 	err = dd_access_grant(&l->a, exp, arg->rights, ctx->node->id);

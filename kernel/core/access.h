@@ -11,7 +11,10 @@
 #include "core/import.h"
 
 struct dd_access;
+struct dd_direct;
 struct dd_export;
+struct dd_import;
+struct dd_window;
 
 /**
  * struct dd_access_ops - what depends on where an importer is
@@ -36,6 +39,11 @@ struct dd_access_ops {
  * @exp: the segment; its memory is counted
  * @entry: in dd_export.importers
  * @ops: see there
+ * @block: window on the segment, or NULL; it and what follows under dd_export.lock
+ * @cas: the same for CAS, with DD_WINDOW_MARKED, or NULL
+ * @shown: times that the windows were shown, which numbers them
+ * @open: they show the segment
+ * @closed: the access ends; no window is added
  */
 struct dd_access {
 	struct dd_channel chan;
@@ -44,6 +52,11 @@ struct dd_access {
 	struct dd_export *exp;
 	struct list_head entry;
 	const struct dd_access_ops *ops;
+	struct dd_window *block;
+	struct dd_window *cas;
+	u32 shown;
+	bool open;
+	bool closed;
 };
 
 /**
@@ -62,8 +75,11 @@ int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 n
 void dd_access_ungrant(struct dd_access *a);
 void dd_access_revoke(struct dd_access *a, int error);
 void dd_access_exit(struct dd_access *a);
+void dd_access_update(struct dd_access *a);
 
 int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg);
+bool dd_access_is(const struct dd_import *imp);
+int dd_access_direct(struct dd_import *imp, struct dd_direct *arg);
 
 /**
  * dd_access_init() - initialise an access, whose channel is dead

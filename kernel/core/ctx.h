@@ -68,6 +68,7 @@ struct dd_obj {
  * @window_lock: protects dd_window.dead; held for reading, inside mmap_lock, while
  *	pages of a window are mapped
  * @scratch: page that replaces those of dead windows; allocated with the first window
+ * @marked: the same for windows with DD_WINDOW_MARKED
  * @ring_pages: pages of @area used by direct rings
  * @wait: woken by every note and by advancing counters
  * @fasync: processes that get SIGIO
@@ -94,6 +95,7 @@ struct dd_ctx {
 	struct xarray windows;
 	struct rw_semaphore window_lock;	/* protects dd_window.dead */
 	void *scratch;
+	void *marked;
 	atomic_t ring_pages;
 	wait_queue_head_t wait;
 	struct fasync_struct *fasync;

@@ -119,7 +119,7 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 
 static int dd_export_check_args(const struct dd_segment_make *arg)
 {
-	if (arg->flags || arg->segment || arg->generation ||
+	if (arg->flags & ~DD_SEGMENT_FLAGS || arg->segment || arg->generation ||
 	    !arg->length || (arg->offset | arg->length) & 3 ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS ||
 	    arg->policy > DD_POLICY_NEVER || arg->permission > DD_PERMIT_LISTED ||
@@ -145,7 +145,9 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	dd_obj_init(&exp->obj, ctx, &dd_export_ops);
 	dd_segment_init(&exp->seg, ctx->node, arg->rights);
 	exp->seg.policy = arg->policy;
-	exp->seg.nodirect = true;
+	exp->seg.nodirect = arg->flags & DD_SEGMENT_NODIRECT;
+	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
+	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
 	exp->seg.uid = current_euid();
 	exp->seg.cookie = arg->cookie;
 	exp->seg.ops = &dd_export_segment_ops;
@@ -404,7 +406,10 @@ const struct dd_obj_ops dd_export_ops = {
 
 /* ---- changes and reports ------------------------------------------------ */
 
-/* Wait until no request is executed that has seen the previous rights. */
+/*
+ * Wait until no request is executed that has seen the previous state, and show or hide
+ * the windows of importers.
+ */
 static void dd_export_sync(struct dd_export *exp)
 {
 	struct dd_access *a;
@@ -413,6 +418,7 @@ static void dd_export_sync(struct dd_export *exp)
 	list_for_each_entry(a, &exp->importers, entry) {
 		spin_lock_bh(&a->chan.lock);
 		spin_unlock_bh(&a->chan.lock);
+		dd_access_update(a);
 		cond_resched();
 	}
 }
@@ -455,6 +461,9 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 	kuid_t uid;
 
 	lockdep_assert_held(&exp->lock);
+	/* Importers that are being revoked are not on the list any more. */
+	if (exp->dead)
+		return -ENOENT;
 	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))
 		return -EINVAL;
 	switch (arg->what) {

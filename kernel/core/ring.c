@@ -353,7 +353,7 @@ int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
 	}
 	dd_owner_leave(before);
 	if (!err && !kit->view) {
-		kit->view = dd_window_create(ctx, 1, true, true);
+		kit->view = dd_window_create(ctx, 1, DD_WINDOW_OWN | DD_WINDOW_READONLY);
 		err = PTR_ERR_OR_ZERO(kit->view);
 		if (err)
 			kit->view = NULL;
@@ -361,8 +361,7 @@ int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
 	if (!err && kit->want_pages) {
 		if (kit->notes)
 			dd_window_revoke(kit->notes);
-		kit->notes = dd_window_create(ctx, kit->want_pages, false,
-					      false);
+		kit->notes = dd_window_create(ctx, kit->want_pages, 0);
 		err = PTR_ERR_OR_ZERO(kit->notes);
 		if (err)
 			kit->notes = NULL;

@@ -20,6 +20,7 @@ struct dd_segment_ops;
  * @inhibit: writes are refused
  * @nodirect: importers may not send directly
  * @direct_any: importers of other users may send directly
+ * @whole_pages: importers may see the rest of its first and its last page
  * @shown: an importer has mapped the window; under dd_list.lock
  * @mixed: the window may hold messages of an earlier importer in another context
  * @index: number of the segment among those of its owner's service; names it in direct
@@ -34,7 +35,7 @@ struct dd_segment_ops;
  * @list: list for notes, or NULL; counted like the region
  *
  * @inhibit and @policy may change at any time; then the lock of every channel is taken once,
- * so that no operation goes on that has seen the earlier value.
+ * so that no operation goes on that has seen the earlier value, and windows are hidden.
  */
 struct dd_segment {
 	u8 rights;
@@ -42,6 +43,7 @@ struct dd_segment {
 	bool inhibit;
 	bool nodirect;
 	bool direct_any;
+	bool whole_pages;
 	bool shown;
 	bool mixed;
 	u32 index;

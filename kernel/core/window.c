@@ -5,8 +5,8 @@
  * Pages are mapped by page frame number, so that they cannot be pinned, and only by
  * the fault handler. It checks under window_lock whether the window is alive, and
  * allocates nothing: mmap() has allocated the page tables. Revocation takes the lock
- * for writing and then unmaps all pages, so none is mapped again; later faults map the
- * scratch page of the faulting context. Pages are unmapped by their offset in an inode
+ * for writing and then unmaps all pages, so none is mapped again; later faults map a
+ * spare page of the faulting context. Pages are unmapped by their offset in an inode
  * of the context, without the mmap_lock of another process.
  */
 #include <linux/compat.h>
@@ -17,6 +17,8 @@
 #include <linux/pseudo_fs.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+
+#include <uapi/linux/dd_mem.h>
 
 #include "compat/compat.h"
 #include "core/ctx.h"
@@ -62,6 +64,8 @@ void dd_window_ctx_exit(struct dd_ctx *ctx)
 {
 	if (ctx->scratch)
 		dd_page_free(ctx->scratch);
+	if (ctx->marked)
+		dd_page_free(ctx->marked);
 	xa_destroy(&ctx->windows);
 	iput(ctx->inode);
 }
@@ -79,18 +83,30 @@ static void dd_window_put(struct dd_window *win)
 	kref_put(&win->ref, dd_window_free);
 }
 
+/* The page that dead windows of a context show, allocated with the first of them. */
+static void *dd_window_spare(struct dd_ctx *ctx, bool marked)
+{
+	void **page = marked ? &ctx->marked : &ctx->scratch;
+
+	if (*page)
+		return *page;
+	*page = dd_page_alloc(GFP_KERNEL_ACCOUNT);
+	if (*page && marked)
+		memset64(*page, DD_DIRECT_GONE, PAGE_SIZE / sizeof(u64));
+	return *page;
+}
+
 /**
  * dd_window_create() - create a window without pages
  * @ctx: the context that may map it, locked and not dead
  * @npages: number of pages that it will show
- * @own: allocate an array for their addresses
- * @readonly: refuse write access
+ * @flags: DD_WINDOW_*
  *
  * Return: the window, dead until dd_window_show(), to be ended by
  * dd_window_revoke(); or an error pointer.
  */
 struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
-				   bool own, bool readonly)
+				   unsigned int flags)
 {
 	unsigned long max = in_compat_syscall() ? U32_MAX : LONG_MAX;
 	struct dd_window *win;
@@ -99,20 +115,18 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
 	lockdep_assert_held(&ctx->lock);
 	if (npages > max - ctx->next_pgoff)
 		return ERR_PTR(-ENOSPC);
-	win = kzalloc(struct_size(win, own, own ? npages : 0),
+	win = kzalloc(struct_size(win, own, flags & DD_WINDOW_OWN ? npages : 0),
 		      GFP_KERNEL_ACCOUNT);
 	if (!win)
 		return ERR_PTR(-ENOMEM);
-	/* Mappings of a dead window show this page. */
-	if (!ctx->scratch)
-		ctx->scratch = dd_page_alloc(GFP_KERNEL_ACCOUNT);
 	err = -ENOMEM;
-	if (!ctx->scratch)
+	win->spare = dd_window_spare(ctx, flags & DD_WINDOW_MARKED);
+	if (!win->spare)
 		goto err_free;
 	kref_init(&win->ref);
 	win->pgoff = ctx->next_pgoff;
 	win->npages = npages;
-	win->readonly = readonly;
+	win->readonly = flags & DD_WINDOW_READONLY;
 	win->dead = true;
 	win->ctx = dd_ctx_get(ctx);
 	err = xa_insert(&ctx->windows, win->pgoff, win, GFP_KERNEL);
@@ -128,12 +142,20 @@ err_free:
 	return ERR_PTR(err);
 }
 
+static void dd_window_unmap(const struct dd_window *win)
+{
+	unmap_mapping_range(win->ctx->inode->i_mapping,
+			    (loff_t)win->pgoff << PAGE_SHIFT,
+			    (loff_t)win->npages << PAGE_SHIFT, 1);
+}
+
 /**
  * dd_window_show() - show pages in a window
- * @win: a new window. A page that a process has mapped before, by guessing the
- *	offset, remains the scratch page
- * @pages: addresses of its pages, which stay valid until it is revoked
+ * @win: the window, dead
+ * @pages: addresses of its pages, which stay valid until it is hidden or revoked
  * @own: copy the addresses to the window's array; else @pages stays valid as well
+ *
+ * On return no process has the spare page mapped there.
  */
 void dd_window_show(struct dd_window *win, void **pages, bool own)
 {
@@ -144,32 +166,33 @@ void dd_window_show(struct dd_window *win, void **pages, bool own)
 				    win->npages * sizeof(*pages));
 	win->dead = false;
 	up_write(&win->ctx->window_lock);
-}
-
-static void dd_window_unmap(const struct dd_window *win)
-{
-	unmap_mapping_range(win->ctx->inode->i_mapping,
-			    (loff_t)win->pgoff << PAGE_SHIFT,
-			    (loff_t)win->npages << PAGE_SHIFT, 1);
+	dd_window_unmap(win);
 }
 
 /**
- * dd_window_revoke() - end a window
- * @win: the window; the caller's reference is dropped
+ * dd_window_hide() - undo dd_window_show()
+ * @win: the window
  *
  * On return its pages are mapped in no process and no CPU has a translation for
  * them, so they may be reused.
  */
+void dd_window_hide(struct dd_window *win)
+{
+	/* A fault holds this from its check of @dead until the page is mapped. */
+	down_write(&win->ctx->window_lock);
+	win->dead = true;
+	up_write(&win->ctx->window_lock);
+	dd_window_unmap(win);
+}
+
+/**
+ * dd_window_revoke() - hide a window for ever
+ * @win: the window; the caller's reference is dropped
+ */
 void dd_window_revoke(struct dd_window *win)
 {
-	struct dd_ctx *ctx = win->ctx;
-
-	/* A fault holds this from its check of @dead until the page is mapped. */
-	down_write(&ctx->window_lock);
-	win->dead = true;
-	up_write(&ctx->window_lock);
-	dd_window_unmap(win);
-	xa_erase(&ctx->windows, win->pgoff);
+	dd_window_hide(win);
+	xa_erase(&win->ctx->windows, win->pgoff);
 	dd_window_put(win);
 }
 
@@ -203,7 +226,7 @@ static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	index = array_index_nospec(index, win->npages);
 	down_read(&ctx->window_lock);
-	page = win->dead ? ctx->scratch : win->pages[index];
+	page = win->dead ? win->spare : win->pages[index];
 	ret = vmf_insert_pfn(vmf->vma, vmf->address,
 			     page_to_pfn(virt_to_page(page)));
 	up_read(&ctx->window_lock);
@@ -242,13 +265,13 @@ static const struct vm_operations_struct dd_window_vm_ops = {
 /*
  * Allocate the page tables of a new mapping. The fault handler must not allocate: it
  * holds @window_lock, which the other process needs to end its connection, and a
- * process over its memory.high sleeps when it allocates. The scratch page is mapped
+ * process over its memory.high sleeps when it allocates. The spare page is mapped
  * once in each table and unmapped; no thread can access the mapping yet.
  */
 static int dd_window_tables(const struct dd_window *win,
 			    struct vm_area_struct *vma)
 {
-	unsigned long pfn = page_to_pfn(virt_to_page(win->ctx->scratch));
+	unsigned long pfn = page_to_pfn(virt_to_page(win->spare));
 	unsigned long addr = vma->vm_start;
 
 	do {

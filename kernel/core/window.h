@@ -16,8 +16,8 @@ struct vm_area_struct;
  * @pgoff: offset in the device where it is mapped, in pages
  * @npages: number of pages
  * @readonly: write access is refused
- * @dead: revoked: faults map the scratch page of @ctx; under
- *	dd_ctx.window_lock
+ * @dead: hidden or revoked: faults map @spare; under dd_ctx.window_lock
+ * @spare: a page of @ctx
  * @pages: addresses of the pages, valid while it is not dead
  * @rcu: delays freeing for look-ups
  * @own: storage for @pages, if no other object keeps the array
@@ -29,18 +29,24 @@ struct dd_window {
 	unsigned long npages;
 	bool readonly;
 	bool dead;
+	void *spare;
 	void **pages;
 	struct rcu_head rcu;
 	void *own[];
 };
+
+#define DD_WINDOW_OWN		0x1	/* dd_window_show() copies the addresses */
+#define DD_WINDOW_READONLY	0x2	/* write access is refused */
+#define DD_WINDOW_MARKED	0x4	/* while it is dead, words are DD_DIRECT_GONE */
 
 int dd_window_init(void);
 void dd_window_exit(void);
 int dd_window_ctx_init(struct dd_ctx *ctx);
 void dd_window_ctx_exit(struct dd_ctx *ctx);
 struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
-				   bool own, bool readonly);
+				   unsigned int flags);
 void dd_window_show(struct dd_window *win, void **pages, bool own);
+void dd_window_hide(struct dd_window *win);
 void dd_window_revoke(struct dd_window *win);
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);
 

@@ -11,6 +11,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "core/access.h"
 #include "core/channel.h"
 #include "core/ctx.h"
 #include "core/hooks.h"
@@ -188,8 +189,7 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 	if (!rx->block) {
 		struct dd_window *win;
 
-		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT,
-				       false, false);
+		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT, 0);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
 		rx->block = win;
@@ -385,6 +385,16 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 	return err;
 }
 
+/* The same for the import of an export, whose notes the kernel posts. */
+static int dd_direct_access(struct dd_import *imp, struct dd_direct *arg)
+{
+	if (!READ_ONCE(dd_direct_on) || !dd_direct_local(imp))
+		return -EOPNOTSUPP;
+	if (!READ_ONCE(imp->obj.ctx->node->up))
+		return -ENETDOWN;
+	return dd_access_direct(imp, arg);
+}
+
 /**
  * dd_direct_grant() - serve DD_IOC_DIRECT
  * @ctx: the caller's context
@@ -404,7 +414,12 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	if (!imp)
 		return -ENOENT;
 	mutex_lock(&ctx->lock);
-	err = ctx->dead ? -ESTALE : dd_direct_import(imp, arg);
+	if (ctx->dead)
+		err = -ESTALE;
+	else if (dd_access_is(imp))
+		err = dd_direct_access(imp, arg);
+	else
+		err = dd_direct_import(imp, arg);
 	mutex_unlock(&ctx->lock);
 	dd_obj_put(&imp->obj);
 	return err;

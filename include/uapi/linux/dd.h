@@ -212,7 +212,8 @@ struct dd_request {
  *	block of a serving connection is given to another client
  * @error: 0, or the errno that ended the connection (%ECONNRESET)
  * @ring: unit number of the struct dd_ring_state of the direct ring that
- *	carries the notes of this connection; 0 if they are in the list's ring
+ *	carries the notes of this connection; 0 if they are in the list's ring. Of an
+ *	import: see <linux/dd_mem.h>
  * @peer_size: bytes in the other end's block
  * @node: node number of the other end
  * @window: unread messages allowed at the other end
@@ -565,7 +566,8 @@ enum dd_wait_what {
 };
 
 /**
- * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT)
+ * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT); for an import see
+ *	<linux/dd_mem.h>
  * @size: sizeof(struct dd_direct)
  * @flags: zero, or %DD_DIRECT_DROP to give the direct path back
  * @conn: (in) serial of the connection

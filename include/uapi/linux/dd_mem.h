@@ -38,6 +38,43 @@
  */
 
 /**
+ * DOC: windows
+ *
+ * %DD_IOC_DIRECT with the serial of an import as @conn, and no flags, makes a *window*: a
+ * mapping of the segment in the importer, which then puts and gets by stores and loads.
+ * @block and @block_size of struct dd_direct describe it, @start is the offset of the
+ * segment in it, less than a page. @notes is the offset for mmap() of a second window of
+ * the same size, for CAS by an atomic instruction, or 0. The other members are 0. A second
+ * call returns the same. The mappings are whole and shared; they cannot be pinned and are
+ * not inherited by a child.
+ *
+ * A window is given to a user of the exporter, or with %DD_SEGMENT_DIRECT_ANY to any, on
+ * the exporter's node, if the import has %DD_RIGHT_GET, since what a process can write it
+ * can read. Without %DD_RIGHT_PUT it is read-only. The second window needs all rights. The
+ * segment consists of whole pages, or has %DD_SEGMENT_WHOLE_PAGES_OK: then the importer
+ * sees, and with %DD_RIGHT_PUT writes, the rest of the first and the last page as well.
+ *
+ * Windows show the segment unless it is inhibited, or its policy is %DD_POLICY_ALWAYS, or
+ * the access has ended. @ring of the import's cell is then the number of the window, which
+ * is another one each time that the segment is shown again, and else 0. When
+ * %DD_SEGMENT_INHIBIT, %DD_SEGMENT_POLICY, %DD_SEGMENT_DENY or %DD_IOC_END returns, no
+ * store arrives by the window any more: the first one shows a private page of the
+ * importer instead, and the second one a page full of %DD_DIRECT_GONE.
+ *
+ * So the importer loads @ring with acquire semantics. If it is 0, it uses the kernel. After
+ * its stores it executes a full barrier, after its loads one with acquire semantics. If
+ * @ring has not changed then, the bytes have been stored, or loaded. Otherwise it repeats
+ * the request by the kernel: some of the bytes may have been stored before. A CAS is not
+ * repeated that was executed: it was if the word had the expected value, provided that this
+ * is never %DD_DIRECT_GONE or half of it, which is left to the kernel.
+ *
+ * Errors: %EINVAL, %ENOENT, %ESTALE (the access has ended), %EACCES (the rights, the user, or
+ * %DD_SEGMENT_NODIRECT), %EOPNOTSUPP (not whole pages, or the direct path is turned off),
+ * %ENETDOWN, %ENOMEM, %ENOSPC.
+ */
+#define DD_DIRECT_GONE		0xd1edfaded1edfade
+
+/**
  * struct dd_region_pin - make a region of memory that the caller has (%DD_IOC_REGION_PIN)
  * @size: sizeof(struct dd_region_pin)
  * @flags: zero
@@ -118,7 +155,7 @@ enum dd_permission {
 /**
  * struct dd_segment_make - export a segment (%DD_IOC_SEGMENT)
  * @size: sizeof(struct dd_segment_make)
- * @flags: zero
+ * @flags: DD_SEGMENT_* below
  * @region: id of the region
  * @key_class: enum dd_segment_class
  * @offset: first byte in the region, a multiple of 4
@@ -162,6 +199,11 @@ struct dd_segment_make {
 
 #define DD_IMPORTERS_MAX	65536
 
+#define DD_SEGMENT_NODIRECT		0x1	/* no windows */
+#define DD_SEGMENT_DIRECT_ANY		0x2	/* windows for other users */
+#define DD_SEGMENT_WHOLE_PAGES_OK	0x4	/* they may show bytes around it */
+#define DD_SEGMENT_FLAGS		0x7
+
 /**
  * enum dd_segment_what - changes of a segment
  * @DD_SEGMENT_INHIBIT: @value 1: refuse PUT and CAS from now on; 0: accept them. When the
@@ -204,7 +246,7 @@ struct dd_segment_ctl {
 /**
  * struct dd_importer - an importer of a segment
  * @channel: names its access, for %DD_SEGMENT_DENY
- * @count: requests executed
+ * @count: requests executed by the kernel
  * @node: its node
  * @pid: its process, in the caller's namespace, 0 if that has none
  * @uid: its user, in the caller's namespace
