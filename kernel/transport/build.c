@@ -90,6 +90,8 @@ static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan
 	put->type = DD_FRAME_PUT;
 	put->flags = msg->flags;
 	put->meta_count = msg->meta_count;
+	put->op = msg->op;
+	put->generation = cpu_to_le32(chan->cfg.generation);
 	put->chan = cpu_to_le64(chan->cfg.peer_id);
 	put->msgid = cpu_to_le64(msg->msgid);
 	put->dst = cpu_to_le64(msg->dst);

@@ -161,7 +161,8 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	if (!chan->up || !chan->cfg.peer_id)
 		return -ENOTCONN;
 	if (msg->len > DD_WIRE_MSG_MAX || msg->meta_count > DD_WIRE_META ||
-	    msg->dst > U64_MAX - DD_WIRE_MSG_MAX || msg->flags & ~DD_PUT_FLAGS)
+	    msg->dst > U64_MAX - DD_WIRE_MSG_MAX || msg->flags & ~DD_PUT_FLAGS ||
+	    ((msg->op || msg->flags & DD_PUT_REPLY) && tp->cur.version < 2))
 		return -EINVAL;
 	if (chan->submitted - chan->done > chan->cfg.tx_window)
 		return -EBUSY;
@@ -607,13 +608,14 @@ static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
 
 	if (chan->in_progress)
 		return dst == msg->dst && len == msg->len &&
-		       put->flags == msg->flags &&
+		       put->op == msg->op && put->flags == msg->flags &&
 		       put->meta_count == msg->meta_count;
 	if (len > chan->cfg.rx_size || dst > chan->cfg.rx_size - len)
 		return false;
 	msg->msgid = chan->received + 1;
 	msg->dst = dst;
 	msg->len = len;
+	msg->op = put->op;
 	msg->flags = put->flags;
 	msg->meta_count = put->meta_count;
 	chan->in_progress = true;
@@ -825,7 +827,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	piece.off = le32_to_cpu(put->off);
 	piece.end = piece.off + plen;
 	chan = dd_tp_chan_find(tp, le64_to_cpu(put->chan));
-	if (!chan) {
+	if (!chan || le32_to_cpu(put->generation) != chan->cfg.generation) {
 		dd_tp_drop(tp, DD_TP_DROP_CHAN);
 		return true;
 	}

@@ -16,6 +16,7 @@
  * @msgid: number of the message on its channel, from 1
  * @dst: offset in the destination block
  * @len: bytes
+ * @op: enum dd_wire_op
  * @flags: DD_PUT_*
  * @meta_count: number of valid words in @meta
  * @tag: tag word of the note
@@ -25,6 +26,7 @@ struct dd_tp_msg {
 	u64 msgid;
 	u64 dst;
 	u32 len;
+	u8 op;
 	u8 flags;
 	u8 meta_count;
 	u32 tag;
@@ -79,6 +81,8 @@ struct dd_tp_range {
  * @tx_taken: places of @tx_window not available at first
  * @prompt: with @tx_window 1: the local sender waits for DONE after each message,
  *	so each message asks for an immediate DONE
+ * @generation: in each frame of the channel; 0 for a connection. May be set until
+ *	dd_tp_chan_peer()
  */
 struct dd_tp_chan_cfg {
 	u64 id;
@@ -89,6 +93,7 @@ struct dd_tp_chan_cfg {
 	u32 tx_window;
 	u32 tx_taken;
 	bool prompt;
+	u32 generation;
 };
 
 /**

@@ -128,8 +128,8 @@ enum dd_tp_state {
  * @dead_ns: dead time, at least 10 ms
  * @ack_delay_ns: longest delay of an acknowledgment, at most 50 ms, usually 1 ms
  * @payload_crc: checksum payloads, and ask the peer to do so
- * @version_min: lowest version of DATA packets supported, %DD_WIRE_VERSION
- * @version_max: highest version supported, %DD_WIRE_VERSION
+ * @version_min: lowest version of DATA packets supported
+ * @version_max: highest version supported, at most %DD_WIRE_VERSION
  */
 struct dd_tp_cfg {
 	u32 node;

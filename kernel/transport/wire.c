@@ -131,12 +131,24 @@ static bool dd_wire_head_ok(const struct dd_wire_put *put)
 	return !head->__reserved;
 }
 
-static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail)
+/* Whether fields that version 1 does not have are zero, or consistent. */
+static bool dd_wire_op_ok(const struct dd_wire_put *put, u8 version)
+{
+	bool reply = put->flags & DD_PUT_REPLY;
+
+	if (version < 2)
+		return !put->op && !reply && !put->generation;
+	if (put->op >= DD_WIRE_OPS)
+		return false;
+	return !put->len || put->op == (reply ? DD_WIRE_GET : DD_WIRE_PUT);
+}
+
+static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail, u8 version)
 {
 	size_t len = sizeof(*put);
 
-	if (avail < len || put->flags & ~DD_PUT_FLAGS || put->__reserved ||
-	    put->__reserved2 || put->meta_count > DD_WIRE_META || !put->msgid ||
+	if (avail < len || put->flags & ~DD_PUT_FLAGS ||
+	    !dd_wire_op_ok(put, version) || put->meta_count > DD_WIRE_META || !put->msgid ||
 	    le32_to_cpu(put->len) > DD_WIRE_MSG_MAX ||
 	    le32_to_cpu(put->off) > le32_to_cpu(put->len) ||
 	    le64_to_cpu(put->dst) > U64_MAX - DD_WIRE_MSG_MAX)
@@ -163,7 +175,7 @@ static size_t dd_wire_bye_len(const struct dd_wire_bye *bye, size_t avail)
 	return sizeof(*bye);
 }
 
-static size_t dd_wire_frame_len(const void *p, size_t avail)
+static size_t dd_wire_frame_len(const void *p, size_t avail, u8 version)
 {
 	switch (*(const u8 *)p) {
 	case DD_FRAME_ACK:
@@ -173,7 +185,7 @@ static size_t dd_wire_frame_len(const void *p, size_t avail)
 	case DD_FRAME_CTL:
 		return dd_wire_ctl_len(p, avail);
 	case DD_FRAME_PUT:
-		return dd_wire_put_len(p, avail);
+		return dd_wire_put_len(p, avail, version);
 	case DD_FRAME_PING:
 		return dd_wire_ping_len(p, avail);
 	case DD_FRAME_BYE:
@@ -205,7 +217,7 @@ bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
 	if (hdr->flags & ~DD_WIRE_FLAGS || hdr->__reserved || hdr->__reserved2)
 		return false;
 	for (; p != end; p += len) {
-		len = dd_wire_frame_len(p, end - p);
+		len = dd_wire_frame_len(p, end - p, hdr->version);
 		if (!len)
 			return false;
 		if (*p == DD_FRAME_PUT)

@@ -94,15 +94,40 @@ struct dd_wire_ctl {
 /* Flags of a PUT. */
 #define DD_PUT_NOTIFY		0x01	/* post a note when the message is complete */
 #define DD_PUT_PROMPT		0x02	/* send DONE without delay */
-#define DD_PUT_FLAGS		0x03
+#define DD_PUT_REPLY		0x04	/* answers a message in the other direction */
+#define DD_PUT_FLAGS		0x07
+
+/**
+ * enum dd_wire_op - operations of messages
+ * @DD_WIRE_PUT: the bytes of the message are stored. A reply refuses a PUT: see there
+ * @DD_WIRE_GET: bytes are returned by a reply. The message is empty; its metadata are
+ *	their number, and the address modulo 8 to which the reply stores them
+ * @DD_WIRE_CAS4: compare and swap 4 bytes. The message is empty; its metadata are the
+ *	expected value and the new one, low word first
+ * @DD_WIRE_CAS8: the same for 8 bytes
+ * @DD_WIRE_OPS: number of operations
+ *
+ * A reply has the operation of the message that it answers, and metadata: the low half of
+ * that message's number; 0 or an errno; for CAS the value that the word had, low word
+ * first. The reply to a GET has the bytes, with @dst from 0 to 7; all others are empty.
+ * Only a PUT that is refused has a reply, and is not done before that has arrived.
+ */
+enum dd_wire_op {
+	DD_WIRE_PUT,
+	DD_WIRE_GET,
+	DD_WIRE_CAS4,
+	DD_WIRE_CAS8,
+	DD_WIRE_OPS
+};
 
 /**
  * struct dd_wire_put - PUT
  * @type: DD_FRAME_PUT
  * @flags: DD_PUT_*; the same in all pieces of a message
  * @meta_count: valid words of metadata, 0..%DD_WIRE_META
- * @__reserved: zero
- * @__reserved2: zero
+ * @op: enum dd_wire_op; zero in version 1, which has no DD_PUT_REPLY either
+ * @generation: low half of the generation of the segment that the channel leads to;
+ *	zero in version 1, and for a connection
  * @chan: channel, by the id chosen by the receiver of this frame
  * @msgid: number of the message on its channel, from 1
  * @dst: offset of the message in the receiver's block
@@ -116,8 +141,8 @@ struct dd_wire_put {
 	u8 type;
 	u8 flags;
 	u8 meta_count;
-	u8 __reserved;
-	__le32 __reserved2;
+	u8 op;
+	__le32 generation;
 	__le64 chan;
 	__le64 msgid;
 	__le64 dst;

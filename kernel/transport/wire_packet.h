@@ -9,7 +9,8 @@
 
 #define DD_WIRE_PORT		56797	/* default UDP port */
 #define DD_WIRE_MAGIC		0x4444	/* "DD" */
-#define DD_WIRE_VERSION		1	/* of DATA packets */
+#define DD_WIRE_VERSION_MIN	1	/* of DATA packets */
+#define DD_WIRE_VERSION		2	/* highest one */
 #define DD_WIRE_HANDSHAKE	0	/* version of all other packets; fixed */
 
 #define DD_WIRE_HLEN_MAX	640	/* most bytes before the payload */
@@ -45,7 +46,7 @@ enum dd_wire_type {
 /**
  * struct dd_wire_hdr - header of every packet
  * @magic: %DD_WIRE_MAGIC
- * @version: %DD_WIRE_VERSION of a DATA packet, else %DD_WIRE_HANDSHAKE
+ * @version: version agreed on of a DATA packet, else %DD_WIRE_HANDSHAKE
  * @type: enum dd_wire_type
  * @flags: DD_WIRE_PAYLOAD_CRC, DD_WIRE_UNNUMBERED
  * @__reserved: zero

@@ -214,18 +214,21 @@ static __always_inline bool dd_udp_batch_takes(struct dd_udp_cursor *c,
  * @to: next byte
  * @room: contiguous bytes at @to
  * @pages: addresses of the following pages
+ * @single: these may be parts of compound pages, each of another one
  */
 struct dd_udp_sink {
 	u8 *to;
 	u32 room;
 	void **pages;
+	bool single;
 };
 
 /* Go to byte @at of the next page. */
 static void dd_udp_sink_at(struct dd_udp_sink *s, u32 at)
 {
 	s->to = *s->pages + at;
-	s->room = dd_page_left(s->to);
+	s->room = unlikely(s->single) ? PAGE_SIZE - offset_in_page(s->to) :
+					dd_page_left(s->to);
 	s->pages += (at + s->room) >> PAGE_SHIFT;
 }
 
@@ -280,16 +283,18 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
  * @batch: batch passed to deposit_batch()
  * @pages: kernel addresses of wired pages, enough for the whole batch
  * @at: offset in the first page
+ * @single: the pages may be parts of compound pages, each of another one
  *
  * Stores aligned words, in ascending order.
  *
+ * Return: bytes stored.
  */
 u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *data,
-		      struct dd_tp_rx_batch *batch, void **pages, u32 at)
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at, bool single)
 {
 	struct dd_udp_payload *payload = dd_udp_payload_of(data);
 	struct dd_udp_cursor c = payload->at;
-	struct dd_udp_sink s = { .pages = pages };
+	struct dd_udp_sink s = { .pages = pages, .single = single };
 	u32 n;
 
 	lockdep_assert_held(&link->lock);

@@ -56,6 +56,6 @@ bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off,
 		 void *dst, u32 len);
 u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,
-		      struct dd_tp_rx_batch *batch, void **pages, u32 at);
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at, bool single);
 
 #endif /* _DD_LINK_UDP_RX_H */

@@ -309,7 +309,7 @@ static void dd_udp_cfg(const struct dd_udp_node *un, u32 number,
 		.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC,
 		.ack_delay_ns = DD_UDP_ACK_DELAY_NS,
 		.payload_crc = config->payload_crc,
-		.version_min = DD_WIRE_VERSION,
+		.version_min = DD_WIRE_VERSION_MIN,
 		.version_max = DD_WIRE_VERSION,
 	};
 }

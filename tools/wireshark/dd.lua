@@ -210,10 +210,13 @@ local put = {
 	{ flags("put.flags", "Flags", {
 		[0x01] = { "notify", "Tell when all is there" },
 		[0x02] = { "prompt", "The sender waits for DONE" },
+		[0x04] = { "reply", "Answers a message" },
 	}), 1 },
 	{ number(8, "put.meta_count", "Words of metadata"), 1 },
-	{ reserved("put"), 1 },
-	{ reserved("put2"), 4 },
+	{ number(8, "put.op", "Operation", {
+		[0] = "PUT", [1] = "GET", [2] = "CAS4", [3] = "CAS8",
+	}), 1 },
+	{ id(32, "put.generation", "Generation"), 4 },
 	{ id(64, "put.chan", "Channel"), 8 },
 	{ number(64, "put.msgid", "Message"), 8 },
 	{ number(64, "put.dst", "Offset in the block"), 8 },

@@ -447,7 +447,7 @@ static void end_init(struct end *e)
 		.dead_ns = node_cfg.dead,
 		.ack_delay_ns = MS,
 		.payload_crc = node_cfg.crc,
-		.version_min = DD_WIRE_VERSION,
+		.version_min = DD_WIRE_VERSION_MIN,
 		.version_max = DD_WIRE_VERSION,
 	};
 

@@ -435,6 +435,15 @@ static void calls_submit(struct victim *v)
 	op[0].msg.dst = U64_MAX;
 	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
 	op[0].msg.dst = 0;
+	/* Version 1 of the protocol has neither. */
+	v->tp.cur.version = 1;
+	op[0].msg.op = DD_WIRE_GET;
+	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
+	op[0].msg.op = 0;
+	op[0].msg.flags = DD_PUT_REPLY;
+	REFUSES(-EINVAL, dd_tp_submit(&v->tp, &v->c, op));
+	op[0].msg.flags = 0;
+	v->tp.cur.version = DD_WIRE_VERSION;
 	for (i = 0; i < 3; i++)
 		REFUSES(0, dd_tp_submit(&v->tp, &v->c, &op[i]));
 	REFUSES(-EBUSY, dd_tp_submit(&v->tp, &v->c, &op[3]));

@@ -381,8 +381,8 @@ void holding(void)
 
 static void change_version(struct dd_tp_cfg *cfg)
 {
-	cfg->version_min = 2;
-	cfg->version_max = 3;
+	cfg->version_min = DD_WIRE_VERSION + 1;
+	cfg->version_max = DD_WIRE_VERSION + 2;
 }
 
 static void change_maxnodes(struct dd_tp_cfg *cfg)
@@ -400,6 +400,11 @@ static void change_both(struct dd_tp_cfg *cfg)
 	cfg->version_max = 9;
 }
 
+static void change_old(struct dd_tp_cfg *cfg)
+{
+	cfg->version_max = DD_WIRE_VERSION_MIN;
+}
+
 static void expect_down(void (*change)(struct dd_tp_cfg *cfg),
 			enum dd_tp_reason reason)
 {
@@ -415,6 +420,19 @@ static void expect_down(void (*change)(struct dd_tp_cfg *cfg),
 		sim_fail("down with %d, not %d", a->reason, reason);
 }
 
+static void expect_version(void (*change)(struct dd_tp_cfg *cfg), u8 version)
+{
+	struct end *a = end_get(0, 1), *b = end_get(1, 0);
+
+	end_reinit(a, NULL);
+	end_reinit(b, change);
+	end_start(a);
+	sim_run_for(10 * SEC);
+	if (a->tp.state != DD_TP_UP || a->tp.cur.version != version ||
+	    b->tp.cur.version != version)
+		sim_fail("version %d was not agreed upon", version);
+}
+
 void config(void)
 {
 	struct end *a, *b;
@@ -427,13 +445,8 @@ void config(void)
 	expect_down(change_node, DD_TP_CONFIG);
 	a = end_get(0, 1);
 	b = end_get(1, 0);
-	end_reinit(a, NULL);
-	end_reinit(b, change_both);
-	end_start(a);
-	sim_run_for(10 * SEC);
-	if (a->tp.state != DD_TP_UP || a->tp.cur.version != 1 ||
-	    b->tp.cur.version != 1)
-		sim_fail("no version agreed upon");
+	expect_version(change_old, DD_WIRE_VERSION_MIN);
+	expect_version(change_both, DD_WIRE_VERSION);
 	/* The peer notices a BYE at once. */
 	net.loss = 0;
 	end_stop(b);
