@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * A process exports a segment of its memory; another process of this node imports it, and
- * accesses it without action of the exporter. Calls return >= 0, or the kernel's -errno.
+ * A process exports a segment of its memory; another process, also of another node, imports
+ * it, and accesses it without action of the exporter. Calls return >= 0, or the kernel's -errno.
  *
  * Any number of threads may use one import. dd_put(), dd_get() and dd_cas() may be called in
  * signal handlers. In a child of fork() all calls return -ESTALE.
@@ -157,14 +157,14 @@ int dd_list(struct dd *h);
 /**
  * dd_import() - import a segment
  * @h: handle
- * @node: its node; segments of other nodes cannot be imported yet
+ * @node: its node
  * @key_class: DD_KEY_*
  * @key: DD_KEY_SIZE bytes, padded with zeros
  * @rights: DD_CAN_* that are needed
  * @mem: (out) the import
  *
  * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
- * -EOPNOTSUPP (another node), -ENETDOWN, -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
+ * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN, -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
  */
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);
@@ -201,7 +201,9 @@ size_t dd_mem_size(const struct dd_mem *mem);
  * the bytes are in place.
  *
  * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT, -EBUSY (the note of an earlier
- * put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN.
+ * put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN; with another
+ * node also -EHOSTUNREACH (the session has ended; it is not known whether this put was
+ * executed, and it is not repeated) and -EDQUOT (memory that is not pinned is for a while).
  */
 int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 	   unsigned int flags);

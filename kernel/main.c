@@ -6,6 +6,7 @@
 #include <linux/workqueue.h>
 
 #include "admin/netlink.h"
+#include "cluster/far.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "core/ctx.h"
@@ -63,6 +64,7 @@ static int __init dd_init(void)
 	if (err)
 		goto err_wq;
 	dd_conn_net_init();
+	dd_far_init();
 	err = dd_conn_init();
 	if (err)
 		goto err_window;

@@ -75,6 +75,39 @@ struct dd_ctl_asked {
 
 static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CLASSES];
 
+/* The errno of a negative answer. */
+int dd_ctl_error(u32 status)
+{
+	switch (status) {
+	case DD_CTL_FULL:
+		return -EUSERS;
+	case DD_CTL_DENIED:
+		return -EACCES;
+	case DD_CTL_NOMEM:
+	case DD_CTL_BUSY:
+		return -ENOBUFS;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/* The negative answer for an errno. */
+enum dd_ctl_status dd_ctl_status(int err)
+{
+	switch (err) {
+	case -EUSERS:
+		return DD_CTL_FULL;
+	case -EACCES:
+		return DD_CTL_DENIED;
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -ENOSPC:
+		return DD_CTL_NOMEM;
+	default:
+		return DD_CTL_NONE;
+	}
+}
+
 /* Register a class, before any peer exists. */
 void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops)
 {

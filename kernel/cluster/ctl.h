@@ -140,7 +140,7 @@ struct dd_ctl_wait {
 
 /**
  * struct dd_ctl_query - a query
- * @class: enum dd_class
+ * @class: enum dd_class, or enum dd_segment_class
  * @key: padded with zeros
  * @chan: id of the channel that the asking node provides for the connection
  * @len: bytes in @body
@@ -204,6 +204,8 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 	spin_unlock_bh(&dd_ctl_link(peer)->lock);
 }
 
+int dd_ctl_error(u32 status);
+enum dd_ctl_status dd_ctl_status(int err);
 void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);

@@ -15,6 +15,7 @@
 #include "cluster/ctl.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
+#include "core/access.h"
 #include "core/charge.h"
 #include "core/hooks.h"
 #include "udp/udp.h"
@@ -115,26 +116,22 @@ static void dd_remote_unregister(struct dd_remote *r)
 /**
  * dd_remote_join() - add the channel to a session
  * @r: the state, registered
- * @imp: the import; its channel has no user yet
- * @own: the channel of the other node to a segment of this one, with its credit
- * @length: bytes in that segment
- * @cfg: windows, id of the other node's channel (0 if not known yet), and @cfg->prompt
+ * @imp: the import, whose channel has no user yet; or NULL
+ * @own: the channel of the other node to a segment of this one; or NULL
+ * @cfg: its parameters but for @cfg->id; @cfg->peer_id is 0 if not known yet
  * @session: number of the session
  *
  * Nothing is sent or received before dd_remote_go().
  *
  * Return: 0; %-EHOSTUNREACH if the session has ended; %-ENOMEM.
  */
-int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
-		   struct dd_channel *own, u64 length,
+int dd_remote_join(struct dd_remote *r, struct dd_import *imp, struct dd_channel *own,
 		   struct dd_tp_chan_cfg *cfg, u64 session)
 {
 	struct dd_ctl *ctl = dd_ctl_of(r->peer);
 	int err = -ENOTCONN;
 
 	cfg->id = r->id;
-	cfg->rx_size = length;
-	cfg->rx_window = own->credit->window;
 	dd_ctl_lock(r->peer);
 	r->imp = imp;
 	r->own = own;
@@ -155,16 +152,19 @@ int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
  * @peer_id: id of that channel
  * @window: unread notes allowed there
  * @taken: of these, used by an earlier importer
+ * @generation: of the other segment; 0 for a connection
  *
  * If this or a later step fails, dd_remote_break() sends a CLOSE.
  *
  * Return: 0 or %-EHOSTUNREACH.
  */
-int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken)
+int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken,
+		    u64 generation)
 {
 	int err;
 
 	dd_ctl_lock(r->peer);
+	r->chan.cfg.generation = lower_32_bits(generation);
 	err = dd_tp_chan_peer(dd_ctl_tp(r->peer), &r->chan, peer_id, window, taken);
 	dd_ctl_unlock(r->peer);
 	return err ? -EHOSTUNREACH : 0;
@@ -174,7 +174,7 @@ int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken)
  * dd_remote_ops_make() - allocate the messages that may be under way
  * @r: the state
  * @ctx: the context that is charged, for dd_remote_ops_size()
- * @window: unread notes allowed at the other end
+ * @window: messages that may be under way, less 1
  *
  * Return: 0; %-EDQUOT; %-ENOMEM.
  */
@@ -199,15 +199,20 @@ int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window)
  */
 void dd_remote_link(struct dd_remote *r)
 {
-	lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
-	r->own->link = &dd_link_remote;
-	r->own->importer = r;
-	r->imp->chan = &r->proxy;
+	if (r->own) {
+		lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
+		r->own->link = &dd_link_remote;
+		r->own->importer = r;
+		r->own->id = r->id;
+	}
+	if (r->imp)
+		r->imp->chan = &r->proxy;
 }
 
 /**
  * dd_remote_live() - open channel and import, before the id of the import is published
- * @r: the state, after dd_remote_link(); @own is open but for its dead mark
+ * @r: the state of a connection, after dd_remote_link(); @own is open but for its dead
+ *	mark
  *
  * From the publication on the owner may use and end them at any time.
  */
@@ -216,6 +221,7 @@ void dd_remote_live(struct dd_remote *r)
 	struct dd_channel *end[] = { r->own, &r->proxy };
 	int i;
 
+	/* dd_channel_open() has chosen another one. */
 	r->own->id = r->id;
 	for (i = 0; i < ARRAY_SIZE(end); i++) {
 		spin_lock_bh(&end[i]->lock);
@@ -247,9 +253,10 @@ void dd_remote_go(struct dd_remote *r)
 /**
  * dd_remote_break() - end the channel: neither end reaches the other any more
  * @r: the state
- * @error: 0 if this end closes, else the errno to be stored in its cell
+ * @error: errno to be stored in the cell of the import; 0 for none
+ * @tell: this end has closed: send a CLOSE
  */
-void dd_remote_break(struct dd_remote *r, int error)
+void dd_remote_break(struct dd_remote *r, int error, bool tell)
 {
 	struct dd_peer *peer = r->peer;
 	u32 i;
@@ -262,8 +269,7 @@ void dd_remote_break(struct dd_remote *r, int error)
 
 	dd_ctl_lock(peer);
 	if (r->registered) {
-		bool tell = !error && r->chan.up && r->chan.cfg.peer_id;
-
+		tell = tell && r->chan.up && r->chan.cfg.peer_id;
 		dd_remote_unregister(r);
 		if (tell)
 			dd_ctl_close(peer, r);
@@ -280,8 +286,30 @@ void dd_remote_break(struct dd_remote *r, int error)
 	mutex_unlock(&r->op_lock);
 }
 
+/* Get a reference to the owner of @r, if the owner still exists; the peer is locked. */
+static bool dd_remote_get_owner(struct dd_remote *r)
+{
+	struct dd_access *a = container_of(r->own, struct dd_access, chan);
+
+	return r->imp ? refcount_inc_not_zero(&r->imp->obj.users) : a->ops->get(a);
+}
+
+/* The owner has lost its access; drops that reference. */
+static void dd_remote_tell_owner(struct dd_remote *r)
+{
+	struct dd_access *a = container_of(r->own, struct dd_access, chan);
+
+	if (r->imp) {
+		r->imp->obj.ops->lost(&r->imp->obj);
+		dd_obj_put(&r->imp->obj);
+	} else {
+		dd_access_revoke(a, 0);
+		a->ops->put(a);
+	}
+}
+
 /**
- * dd_remote_end_lost() - end the imports whose channels the peer has ended or lost
+ * dd_remote_end_lost() - end the accesses whose channels the peer has ended or lost
  * @peer: the peer
  */
 void dd_remote_end_lost(struct dd_peer *peer)
@@ -290,7 +318,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 	struct dd_remote *r;
 
 	do {
-		struct dd_obj *obj = NULL;
+		bool owned = false;
 
 		dd_ctl_lock(peer);
 		r = list_first_entry_or_null(&ctl->lost, struct dd_remote,
@@ -298,15 +326,12 @@ void dd_remote_end_lost(struct dd_peer *peer)
 		if (r) {
 			list_del_init(&r->entry);
 			r->gone = true;
-			/* On a list, so registered, so @imp is valid. */
-			if (r->open && refcount_inc_not_zero(&r->imp->obj.users))
-				obj = &r->imp->obj;
+			/* On a list, so registered, so @imp or @own is valid. */
+			owned = r->open && dd_remote_get_owner(r);
 		}
 		dd_ctl_unlock(peer);
-		if (obj) {
-			obj->ops->lost(obj);
-			dd_obj_put(obj);
-		}
+		if (owned)
+			dd_remote_tell_owner(r);
 		if (r)
 			dd_remote_put(r);
 		cond_resched();

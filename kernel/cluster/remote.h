@@ -19,12 +19,18 @@ struct dd_peer;
  * @region: region of the source, counted; or NULL
  * @src: offset in @region
  * @copy: copy of the source if that is not wired memory; or NULL
+ * @len: of a GET or CAS: bytes of its result, which go to @region and @src
+ * @status: of a CAS: the result is a status
+ * @awaited: the reply has not come
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
 	struct dd_region *region;
 	u64 src;
 	struct dd_bounce *copy;
+	u32 len;
+	bool status;
+	bool awaited;
 };
 
 /**
@@ -41,11 +47,12 @@ struct dd_drain {
 };
 
 /**
- * struct dd_remote - an import of another node's segment, and the channel of that node to
- *	a segment of this one, over a channel of the session
+ * struct dd_remote - an import of another node's segment, or the channel of that node to
+ *	a segment of this one, or for a connection both, over a channel of the session
  * @ref: held by the owner of the import, by each list, and by the worker
- * @imp: the import; valid while this is registered with the peer, or held by its owner
- * @own: the channel; like @imp
+ * @imp: the import, or NULL; valid while this is registered with the peer, or held by its
+ *	owner
+ * @own: the channel, or NULL; like @imp. Without @imp it is that of a struct dd_access
  * @proxy: stands for the channel to the other segment: its lock protects the import, and
  *	it is dead once the import is broken. It has no segment
  * @peer: the other node, counted
@@ -55,6 +62,9 @@ struct dd_drain {
  * @registered: @id is in dd_ctl.chans; under the peer's lock
  * @open: messages may be deposited; under the peer's lock
  * @gone: the peer has ended the channel; under the peer's lock
+ * @closed: it has said so; else the session has ended. Under the peer's lock
+ * @late: the last message waits for an entry for its reply; under the peer's lock
+ * @refused: why the PUT that is being received is refused, an errno; under the peer's lock
  * @posted: last message whose withheld note has been posted
  * @drain: under the peer's lock
  * @wait: query of the importer
@@ -63,8 +73,13 @@ struct dd_drain {
  * @pid: process at the other end, in the pid namespace of its node
  * @uid: user at the other end, in the user namespace of its node
  * @rcu: look-ups in dd_ctl.chans may still be running
- * @nops: entries in @op: the window of the other segment plus 1
+ * @nops: entries in @op: messages that may be under way to the peer, plus 1
  * @op: message n uses entry n % @nops
+ * @ended: messages whose source is not used any more; under the peer's lock
+ * @confirmed: messages that the peer has reported as done; those of @imp that await a
+ *	reply are not done yet. Under the peer's lock
+ * @awaited: messages that await a reply; under the peer's lock
+ * @gets: GETs among them; under the peer's lock
  * @op_lock: serialises freeing what @op still holds after the end
  */
 struct dd_remote {
@@ -79,6 +94,9 @@ struct dd_remote {
 	bool registered;
 	bool open;
 	bool gone;
+	bool closed;
+	bool late;
+	u8 refused;
 	u64 posted;
 	struct dd_drain drain;
 	struct dd_ctl_wait wait;
@@ -89,6 +107,10 @@ struct dd_remote {
 	struct rcu_head rcu;
 	u32 nops;
 	struct dd_remote_op *op;
+	u64 ended;
+	u64 confirmed;
+	u32 awaited;
+	u32 gets;
 	struct mutex op_lock;	/* what is left in @op */
 };
 
@@ -125,15 +147,15 @@ static inline size_t dd_remote_ops_size(u32 nops)
 
 struct dd_remote *dd_remote_alloc(struct dd_peer *peer);
 int dd_remote_register(struct dd_remote *r);
-int dd_remote_join(struct dd_remote *r, struct dd_import *imp,
-		   struct dd_channel *own, u64 length,
+int dd_remote_join(struct dd_remote *r, struct dd_import *imp, struct dd_channel *own,
 		   struct dd_tp_chan_cfg *cfg, u64 session);
-int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken);
+int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken,
+		    u64 generation);
 int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window);
 void dd_remote_link(struct dd_remote *r);
 void dd_remote_live(struct dd_remote *r);
 void dd_remote_go(struct dd_remote *r);
-void dd_remote_break(struct dd_remote *r, int error);
+void dd_remote_break(struct dd_remote *r, int error, bool tell);
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
 u32 dd_remote_free_slots(struct dd_channel *ch);
 void dd_remote_end_lost(struct dd_peer *peer);
@@ -141,7 +163,7 @@ void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
-void dd_remote_await(struct dd_remote *r);
+void dd_remote_await(struct dd_import *imp);
 
 extern const struct dd_link_ops dd_link_remote;
 extern const struct dd_net_upper dd_remote_upper;

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages of connections whose other end is on another node: requests become messages
- * of the transport, and the callbacks of the transport and the link are implemented.
+ * Messages between nodes: requests become messages of the transport, and the callbacks of
+ * the transport and the link are implemented.
+ *
+ * The peer executes a GET or CAS when its message is complete, and answers in the other
+ * direction of the channel; see enum dd_wire_op. So numbers, retransmission and flow
+ * control are those of the transport, and a request is executed once. The importer has at
+ * most as many requests without a reply as the other end has entries for replies.
  *
  * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
@@ -15,6 +20,7 @@
 #include "core/deposit.h"
 #include "core/hooks.h"
 #include "core/page.h"
+#include "core/notelist.h"
 #include "core/trace.h"
 #include "udp/udp.h"
 
@@ -70,6 +76,32 @@ void dd_remote_op_end(struct dd_remote_op *op)
 	op->copy = NULL;
 }
 
+static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
+{
+	return &container_of(imp->cell, struct dd_import_cell, cell)->result[n % DD_RESULTS];
+}
+
+/* A GET or CAS is an empty message, and its local memory receives the reply. */
+static void dd_remote_ask(struct dd_remote_op *rop, const struct dd_op *op)
+{
+	struct dd_tp_msg *msg = &rop->tp.msg;
+
+	msg->len = 0;
+	rop->len = op->sqe.len;
+	rop->status = op->sqe.flags & DD_SQE_STATUS;
+	rop->awaited = true;
+	if (op->sqe.opcode == DD_OP_GET) {
+		msg->op = DD_WIRE_GET;
+		msg->meta_count = 2;
+		msg->meta[0] = op->sqe.len;
+		msg->meta[1] = op->src & 7;
+		msg->meta[2] = 0;
+		msg->meta[3] = 0;
+	} else {
+		msg->op = op->sqe.len == sizeof(u32) ? DD_WIRE_CAS4 : DD_WIRE_CAS8;
+	}
+}
+
 /*
  * Pass a request to the transport; the import is locked and alive. The transport may
  * transmit it at any time, and does so at dd_remote_flush().
@@ -80,26 +112,34 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	struct dd_remote *r = dd_remote_of_import(imp);
 	u64 n = imp->submitted + 1;
 	struct dd_remote_op *rop = &r->op[n % r->nops];
+	struct dd_tp_msg *msg = &rop->tp.msg;
 	const struct dd_sqe *sqe = &op->sqe;
 	int err = -EBUSY;
 
 	dd_ctl_lock(r->peer);
 	if (n - imp->done > r->nops)
 		goto out;
+	/* The peer sends the bytes of a GET later than it executes the next request. */
+	if (unlikely(r->gets) && sqe->opcode != DD_OP_GET)
+		goto out;
 	/* Message n - nops is done, so the transport does not use its entry any more. */
-	rop->tp.msg.dst = sqe->dst;
-	rop->tp.msg.len = sqe->len;
-	rop->tp.msg.flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
-	rop->tp.msg.meta_count = sqe->meta_count;
-	rop->tp.msg.tag = sqe->tag;
-	memcpy(rop->tp.msg.meta, sqe->meta, sizeof(rop->tp.msg.meta));
+	msg->dst = sqe->dst;
+	msg->len = sqe->len;
+	msg->op = DD_WIRE_PUT;
+	msg->flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
+	msg->meta_count = sqe->meta_count;
+	msg->tag = sqe->tag;
+	memcpy(msg->meta, sqe->meta, sizeof(msg->meta));
 	rop->src = op->src;
+	if (unlikely(sqe->opcode != DD_OP_PUT))
+		dd_remote_ask(rop, op);
 	rop->copy = copy;
 	rop->region = copy ? NULL : op->region;
 	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
 	if (err) {
 		rop->region = NULL;
 		rop->copy = NULL;
+		rop->awaited = false;
 		err = err == -ENOTCONN ? -ECONNRESET : err;
 		goto out;
 	}
@@ -107,6 +147,12 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	if (rop->region && !op->counted)
 		refcount_inc(&rop->region->obj.users);
 	op->counted = false;
+	if (!r->own)
+		WRITE_ONCE(*dd_remote_result(imp, n), 0);
+	if (unlikely(rop->awaited)) {
+		r->awaited++;
+		r->gets += msg->op == DD_WIRE_GET;
+	}
 	if (copy)
 		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
 	/* Before unlocking: then the peer may report the message as sent or done. */
@@ -124,6 +170,20 @@ static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
 	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size)))
 		return -ERANGE;
 	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
+		return -EINPROGRESS;
+	return dd_remote_queue(imp, op, NULL);
+}
+
+/* Check rights and bounds of a GET or CAS; the other node does so again. */
+static int dd_remote_other(struct dd_import *imp, struct dd_op *op)
+{
+	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET : DD_RIGHT_CAS;
+
+	if (!(imp->chan->rights & right))
+		return -EACCES;
+	if (!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
+		return -ERANGE;
+	if (!op->region && op->sqe.len)
 		return -EINPROGRESS;
 	return dd_remote_queue(imp, op, NULL);
 }
@@ -194,6 +254,28 @@ static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
+/* The result goes to memory that is not wired: pin it until then. */
+static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
+{
+	u64 to = (unsigned long)op->user;
+	struct dd_channel *ch = imp->chan;
+	int err;
+
+	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
+	if (IS_ERR(op->region))
+		return PTR_ERR(op->region);
+	op->counted = true;
+	op->src = offset_in_page(to);
+	local_bh_disable();
+	spin_lock(&ch->lock);
+	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, NULL);
+	spin_unlock(&ch->lock);
+	if (!err)
+		dd_remote_flush(imp);
+	local_bh_enable();
+	return err;
+}
+
 /* A withheld note was posted; the own channel is locked. */
 static void dd_remote_posted(struct dd_channel *ch)
 {
@@ -223,8 +305,11 @@ const struct dd_link_ops dd_link_remote = {
 	.name = "udp",
 	.put = dd_remote_put_op,
 	.put_slow = dd_remote_put_slow,
+	.other = dd_remote_other,
+	.other_slow = dd_remote_other_slow,
 	.flush = dd_remote_flush,
 	.same = dd_remote_same,
+	.await = dd_remote_await,
 	.posted = dd_remote_posted,
 	.report = dd_remote_report,
 };
@@ -256,51 +341,120 @@ void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 	if (!chan)
 		return;
 	dd_tp_chan_over(dd_ctl_tp(peer), chan, notified);
+	dd_remote_of_chan(chan)->closed = true;
 	dd_ctl_lose(peer, dd_remote_of_chan(chan));
+}
+
+/*
+ * The GET that the reply @msg answers: the first request without a reply. NULL if the
+ * peer is mistaken.
+ */
+static struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg)
+{
+	struct dd_remote_op *op;
+	u64 n;
+
+	if (!r->awaited || !(msg->flags & DD_PUT_REPLY))
+		return NULL;
+	/* No later than the last one submitted, as one is awaited. */
+	for (n = r->imp->done + 1; !r->op[n % r->nops].awaited; n++)
+		;
+	op = &r->op[n % r->nops];
+	return msg->op == DD_WIRE_GET && op->tp.msg.op == DD_WIRE_GET &&
+	       msg->len == op->len && msg->dst == (op->src & 7) ? op : NULL;
+}
+
+/* Copy payload to a region. */
+static void dd_remote_store(struct dd_udp_peer *link, struct dd_region *region, u64 at,
+			    const void *payload, u32 off, u32 len)
+{
+	dd_stat_add(link->node, DD_STAT_BYTES, len);
+	while (len) {
+		size_t n;
+		void *to = dd_region_addr(region, at, &n);
+
+		n = min_t(size_t, n, len);
+		dd_udp_copy(link, payload, off, to, n);
+		at += n;
+		off += n;
+		len -= n;
+	}
+}
+
+/*
+ * A segment's owner may refuse a PUT of an importer, which then gets a reply; the bytes
+ * are dropped. A connection refuses none before it has ended.
+ */
+static int dd_remote_refuse(struct dd_remote *r, int err)
+{
+	if (r->imp || r->own->dead)
+		return -ECONNRESET;
+	r->refused = -err;
+	return 0;
 }
 
 static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 			     const void *payload, u32 off, u32 len)
 {
-	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	u32 done = 0;
+	struct dd_channel *ch = r->own;
+	struct dd_remote_op *rop;
 	int err;
 	u64 at;
 
+	if (!ch) {
+		rop = dd_remote_asked(r, &chan->msg);
+		if (rop)
+			dd_remote_store(link, rop->region, rop->src + dst - chan->msg.dst,
+					payload, off, len);
+		return rop ? 0 : -ECONNRESET;
+	}
 	spin_lock(&ch->lock);
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, dst, len, &at);
-	while (!err && done < len) {
-		size_t left;
-		void *to = dd_region_addr(ch->seg->mem.region, at + done, &left);
-
-		left = min_t(size_t, left, len - done);
-		dd_udp_copy(link, payload, off + done, to, left);
-		done += left;
-	}
+	if (likely(!err))
+		dd_remote_store(link, ch->seg->mem.region, at, payload, off, len);
+	else
+		err = dd_remote_refuse(r, err);
 	spin_unlock(&ch->lock);
-	dd_stat_add(link->node, DD_STAT_BYTES, done);
 	/* The packet is acknowledged, as the peer could only repeat it. */
-	return err ? -ECONNRESET : 0;
+	return err;
+}
+
+static u32 dd_remote_store_batch(struct dd_udp_peer *link, const void *payload,
+				 struct dd_tp_rx_batch *batch, struct dd_region *region,
+				 u64 at)
+{
+	return dd_udp_copy_batch(link, payload, batch,
+				 region->pages + dd_region_index(region, at),
+				 offset_in_page(at), region->pinned);
 }
 
 static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 				    u64 dst, const void *payload,
 				    struct dd_tp_rx_batch *batch)
 {
-	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
+	struct dd_channel *ch = r->own;
+	struct dd_remote_op *rop;
 	u32 n = 0;
 	u64 at;
 
+	if (!ch) {
+		rop = dd_remote_asked(r, &chan->msg);
+		if (!rop)
+			return;
+		at = rop->src + dst - chan->msg.dst;
+		n = dd_remote_store_batch(link, payload, batch, rop->region, at);
+		dd_stat_add(link->node, DD_STAT_BYTES, n);
+		return;
+	}
 	spin_lock(&ch->lock);
 	/* If it is refused, dd_remote_deposit() reports that for single packets. */
 	if (!dd_deposit_at(ch, DD_RIGHT_PUT, dst,
 			   (u64)batch->most * batch->plen, &at))
-		n = dd_udp_copy_batch(link, payload, batch,
-				      ch->seg->mem.region->pages +
-				      dd_region_index(ch->seg->mem.region, at),
-				      offset_in_page(at));
+		n = dd_remote_store_batch(link, payload, batch, ch->seg->mem.region, at);
 	spin_unlock(&ch->lock);
 	dd_stat_add(link->node, DD_STAT_BYTES, n);
 }
@@ -335,18 +489,229 @@ struct dd_remote_note {
 	u64 word;
 };
 
+/* Bytes that a CAS swaps. */
+static u32 dd_remote_word(const struct dd_tp_msg *msg)
+{
+	return msg->op == DD_WIRE_CAS4 ? sizeof(u32) : sizeof(u64);
+}
+
 static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 {
 	const struct dd_remote_note *note = arg;
 	const struct dd_tp_msg *msg = note->msg;
 
-	rec->op = DD_OP_PUT;
+	rec->op = msg->op == DD_WIRE_PUT ? DD_OP_PUT : DD_OP_CAS;
 	rec->meta_count = msg->meta_count;
 	rec->offset = msg->dst;
-	rec->len = msg->len;
+	rec->len = msg->op == DD_WIRE_PUT ? msg->len : dd_remote_word(msg);
 	rec->word = note->word;
 	rec->tag = msg->tag;
 	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
+}
+
+/* Post the note that dd_remote_complete() has left. */
+static void dd_remote_post(struct dd_udp_peer *link)
+{
+	const struct dd_ctl *ctl = link->priv;
+
+	lockdep_assert_held(&link->lock);
+	link->note_due = false;
+	dd_deposit_post(&ctl->due);
+	dd_list_wake(ctl->due.list);
+}
+
+/* ---- GET, CAS and refusals: requests at the owner ------------------------ */
+
+/* Queue a reply, for which there is an entry; see dd_remote_complete(). */
+static void dd_remote_reply(struct dd_remote *r, struct dd_remote_op *op,
+			    const struct dd_tp_msg *msg, int err)
+{
+	op->tp.msg.op = msg->op;
+	op->tp.msg.flags = DD_PUT_REPLY;
+	op->tp.msg.meta[0] = lower_32_bits(msg->msgid);
+	op->tp.msg.meta[1] = -err;
+	op->tp.msg.tag = 0;
+	op->copy = NULL;
+	if (dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &op->tp))
+		dd_remote_op_end(op);
+}
+
+static struct dd_remote_op *dd_remote_reply_op(struct dd_remote *r)
+{
+	struct dd_remote_op *op = &r->op[(r->chan.submitted + 1) % r->nops];
+
+	op->region = NULL;
+	op->tp.msg.dst = 0;
+	op->tp.msg.len = 0;
+	op->tp.msg.meta_count = 2;
+	op->tp.msg.meta[2] = 0;
+	op->tp.msg.meta[3] = 0;
+	return op;
+}
+
+/* The reply sends the bytes from the pages of the segment. */
+static bool dd_remote_get(struct dd_remote *r, const struct dd_tp_msg *msg)
+{
+	struct dd_remote_op *op = dd_remote_reply_op(r);
+	struct dd_channel *ch = r->own;
+	int err = -EINVAL;
+	u64 at;
+
+	spin_lock(&ch->lock);
+	if (msg->meta_count == 2 && msg->meta[0] <= DD_WIRE_MSG_MAX && msg->meta[1] < 8)
+		err = dd_deposit_at(ch, DD_RIGHT_GET, msg->dst, msg->meta[0], &at);
+	if (!err) {
+		op->region = ch->seg->mem.region;
+		refcount_inc(&op->region->obj.users);
+		op->src = at;
+		op->tp.msg.dst = msg->meta[1];
+		op->tp.msg.len = msg->meta[0];
+	}
+	WRITE_ONCE(ch->received, msg->msgid);
+	spin_unlock(&ch->lock);
+	if (err == -ECONNRESET)
+		return false;
+	dd_remote_reply(r, op, msg, err);
+	return true;
+}
+
+/* Count a message, and leave its note to dd_remote_post(); the channel is locked. */
+static bool dd_remote_notify(struct dd_remote *r, const struct dd_remote_note *note)
+{
+	struct dd_udp_peer *link = dd_ctl_link(r->peer);
+	struct dd_due *due = &dd_ctl_of(r->peer)->due;
+	const struct dd_tp_msg *msg = note->msg;
+	struct dd_channel *ch = r->own;
+	bool done;
+
+	done = dd_deposit_done(ch, msg->msgid, msg->flags & DD_PUT_NOTIFY, dd_remote_fill,
+			       note, due);
+	trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len, msg->msgid);
+	link->note_due = due->note;
+	if (!due->note && ch->seg->list)
+		dd_list_wake(ch->seg->list);
+	return done;
+}
+
+static bool dd_remote_cas(struct dd_remote *r, const struct dd_tp_msg *msg)
+{
+	struct dd_remote_op *op = dd_remote_reply_op(r);
+	struct dd_remote_note note = { .msg = msg };
+	struct dd_channel *ch = r->own;
+	int err = -EINVAL;
+	bool done = true;
+
+	spin_lock(&ch->lock);
+	if (msg->meta_count == DD_WIRE_META)
+		err = dd_deposit_swap(ch, msg->dst, dd_remote_word(msg), msg->meta,
+				      &note.word);
+	if (!err)
+		done = dd_remote_notify(r, &note);
+	spin_unlock(&ch->lock);
+	if (err == -ECONNRESET)
+		return false;
+	op->tp.msg.meta_count = DD_WIRE_META;
+	op->tp.msg.meta[2] = lower_32_bits(note.word);
+	op->tp.msg.meta[3] = upper_32_bits(note.word);
+	dd_remote_reply(r, op, msg, err);
+	return done;
+}
+
+/*
+ * A PUT is complete. If it was refused, it is not in place and never will be. An importer
+ * gets a reply, and the message counts as done when that was received: dd_remote_sent().
+ */
+static bool dd_remote_put_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
+			      const u8 *tail, u32 ntail)
+{
+	struct dd_udp_peer *link = dd_ctl_link(r->peer);
+	struct dd_remote_note note = { .msg = msg };
+	struct dd_channel *ch = r->own;
+	bool done = false;
+	int err;
+
+	spin_lock(&ch->lock);
+	err = unlikely(r->refused) ? -r->refused :
+	      dd_remote_end(link, ch, msg, tail, ntail, &note.word);
+	r->refused = 0;
+	if (likely(!err))
+		done = dd_remote_notify(r, &note);
+	spin_unlock(&ch->lock);
+	if (unlikely(err) && !r->imp && err != -ECONNRESET)
+		dd_remote_reply(r, dd_remote_reply_op(r), msg, err);
+	return done;
+}
+
+static bool dd_remote_execute(struct dd_remote *r, const struct dd_tp_msg *msg,
+			      const u8 *tail, u32 ntail)
+{
+	if (likely(msg->op == DD_WIRE_PUT))
+		return dd_remote_put_msg(r, msg, tail, ntail);
+	return msg->op == DD_WIRE_GET ? dd_remote_get(r, msg) : dd_remote_cas(r, msg);
+}
+
+/* ---- replies at the importer ---------------------------------------------- */
+
+/* Requests are done in their order; one that awaits a reply is not. */
+static void dd_remote_advance(struct dd_remote *r)
+{
+	struct dd_import *imp = r->imp;
+	u64 n = r->confirmed;
+
+	if (unlikely(r->awaited))
+		for (n = imp->done; n < r->confirmed && !r->op[(n + 1) % r->nops].awaited; )
+			n++;
+	if (n == imp->done)
+		return;
+	WRITE_ONCE(imp->done, n);
+	/* A thread that sees the counter sees the results. */
+	smp_store_release(&imp->cell->done, n);
+	dd_ctx_wake(imp->obj.ctx);
+}
+
+/* Store the result of a GET or CAS; returns its errno. */
+static u8 dd_remote_take(struct dd_remote *r, struct dd_remote_op *op,
+			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
+{
+	u8 err = min_t(u32, msg->meta[1], U8_MAX);
+	size_t left;
+
+	if (err)
+		return err;
+	if (msg->op != DD_WIRE_GET)
+		dd_swap_result(dd_region_addr(op->region, op->src, &left), op->len,
+			       dd_meta_word(msg->meta + 2), op->tp.msg.meta, op->status);
+	else if (dd_remote_asked(r, msg) != op)
+		err = EIO;
+	else if (ntail)
+		dd_copy_final(dd_region_addr(op->region, op->src + op->len - ntail, &left),
+			      tail, ntail);
+	return err;
+}
+
+/* A reply is complete. One that answers no request is ignored. */
+static void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
+			      const u8 *tail, u32 ntail)
+{
+	struct dd_import *imp = r->imp;
+	struct dd_remote_op *op;
+	u64 n;
+
+	n = imp->done + (u32)(msg->meta[0] - lower_32_bits(imp->done));
+	op = &r->op[n % r->nops];
+	if (n == imp->done || n > imp->submitted || op->tp.msg.op != msg->op ||
+	    op->awaited == !msg->op)
+		return;
+	if (!op->awaited) {
+		WRITE_ONCE(*dd_remote_result(imp, n), min_t(u32, msg->meta[1], U8_MAX));
+		return;
+	}
+	WRITE_ONCE(*dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
+	op->awaited = false;
+	r->awaited--;
+	r->gets -= msg->op == DD_WIRE_GET;
+	dd_remote_op_end(op);
+	dd_remote_advance(r);
 }
 
 /*
@@ -359,36 +724,19 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			       const struct dd_tp_msg *msg, const u8 *tail,
 			       u32 ntail)
 {
-	struct dd_channel *ch = dd_remote_of_chan(chan)->own;
+	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	struct dd_due *due = &dd_ctl_of_tp(tp)->due;
-	struct dd_remote_note note = { .msg = msg };
-	bool done = false;
 
-	spin_lock(&ch->lock);
-	/* If it is refused, the message is not in place and never will be. */
-	if (!dd_remote_end(link, ch, msg, tail, ntail, &note.word)) {
-		done = dd_deposit_done(ch, msg->msgid, msg->flags & DD_PUT_NOTIFY,
-				       dd_remote_fill, &note, due);
-		trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len,
-				 msg->msgid);
-		link->note_due = due->note;
-		if (!due->note)
-			dd_list_wake(ch->seg->list);
+	if (WARN_ON_ONCE(link->note_due))
+		dd_remote_post(link);
+	if (unlikely(!r->own)) {
+		if (msg->flags & DD_PUT_REPLY)
+			dd_remote_replied(r, msg, tail, ntail);
+		return true;
 	}
-	spin_unlock(&ch->lock);
-	return done;
-}
-
-/* Post the note that dd_remote_complete() has left. */
-static void dd_remote_post(struct dd_udp_peer *link)
-{
-	const struct dd_ctl *ctl = link->priv;
-
-	lockdep_assert_held(&link->lock);
-	link->note_due = false;
-	dd_deposit_post(&ctl->due);
-	dd_list_wake(ctl->due.list);
+	/* Without an entry for its reply the message waits, see dd_remote_done(). */
+	r->late = !r->imp && chan->submitted - chan->done >= r->nops;
+	return likely(!r->late) && dd_remote_execute(r, msg, tail, ntail);
 }
 
 /*
@@ -411,17 +759,31 @@ u32 dd_remote_free_slots(struct dd_channel *ch)
 
 static u32 dd_remote_credit(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
-	return dd_remote_free_slots(dd_remote_of_chan(chan)->own);
+	struct dd_channel *own = dd_remote_of_chan(chan)->own;
+
+	/* Replies, and requests to a segment without a list, need no slots. */
+	return likely(own && own->seg->list) ? dd_remote_free_slots(own) :
+					       chan->cfg.rx_window;
 }
 
 static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_import *imp = r->imp;
-	u64 n;
+	struct dd_remote_op *op;
 
-	for (n = imp->sent + 1; n <= msgid; n++)
-		dd_remote_op_end(&r->op[n % r->nops]);
+	while (r->ended < msgid) {
+		op = &r->op[++r->ended % r->nops];
+		/* The memory of a GET or CAS is needed until the reply has come. */
+		if (unlikely(op->awaited))
+			continue;
+		dd_remote_op_end(op);
+		/* The peer knows that its PUT is refused: accept the next message. */
+		if (unlikely(!imp && op->tp.msg.op == DD_WIRE_PUT))
+			dd_tp_notified(tp, chan, chan->received);
+	}
+	if (unlikely(!imp))
+		return;
 	WRITE_ONCE(imp->sent, msgid);
 	WRITE_ONCE(imp->cell->sent, msgid);
 	r->drain.sent_at = tp->last_rx;
@@ -431,11 +793,16 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 {
 	struct dd_remote *r = dd_remote_of_chan(chan);
-	struct dd_import *imp = r->imp;
 
-	WRITE_ONCE(imp->done, msgid);
-	WRITE_ONCE(imp->cell->done, msgid);
-	dd_ctx_wake(imp->obj.ctx);
+	r->confirmed = msgid;
+	if (likely(r->imp)) {
+		dd_remote_advance(r);
+	} else if (r->late) {
+		/* The transport keeps the message, as no other one has begun. */
+		r->late = false;
+		if (dd_remote_execute(r, &chan->msg, chan->tail, chan->ntail))
+			dd_tp_notified(tp, chan, chan->received);
+	}
 }
 
 static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
@@ -556,10 +923,12 @@ const struct dd_net_upper dd_remote_upper = {
 
 /**
  * dd_remote_await() - the caller is about to wait for a counter of the cell
- * @r: the state, not locked; the caller holds a reference to the import
+ * @imp: the import, not locked; the caller holds a reference
  */
-void dd_remote_await(struct dd_remote *r)
+void dd_remote_await(struct dd_import *imp)
 {
+	struct dd_remote *r = dd_remote_of_import(imp);
+
 	dd_ctl_lock(r->peer);
 	if (r->registered)
 		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);

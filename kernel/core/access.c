@@ -270,7 +270,7 @@ static void dd_local_release(struct dd_obj *obj)
 	struct dd_ctx *ctx = obj->ctx;
 
 	if (l->imp.unit)
-		dd_area_free(&ctx->area, l->imp.unit, DD_CELL_UNITS);
+		dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
 	dd_access_exit(&l->a);
 	kfree_rcu(l, imp.rcu);
 	dd_uncharge(ctx, sizeof(*l));
@@ -292,7 +292,6 @@ const struct dd_obj_ops dd_local_import_ops = {
 	.import = true,
 	.all_ops = true,
 	.endable = true,
-	.gone = ESTALE,
 	.end = dd_local_end,
 	.release = dd_local_release,
 };
@@ -402,7 +401,7 @@ static int dd_local_publish(struct dd_local_import *l, struct dd_import_make *ar
 	if (err)
 		return err;
 	serial = dd_obj_serial(&l->imp.obj);
-	memset(cell, 0, sizeof(*cell));
+	memset(cell, 0, sizeof(struct dd_import_cell));
 	cell->node = l->a.chan.node;
 	cell->peer_size = l->imp.size;
 	cell->window = l->imp.window;
@@ -429,12 +428,13 @@ static int dd_local_setup(struct dd_local_import *l, struct dd_export *exp,
 	struct dd_ctx *ctx = imp->obj.ctx;
 	int err;
 
-	err = dd_area_alloc(&ctx->area, DD_CELL_UNITS, &imp->unit);
+	err = dd_area_alloc(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
 	if (err)
 		return err;
 	imp->cell = dd_area_unit(&ctx->area, imp->unit);
 	imp->chan = &l->a.chan;
 	imp->uid = current_euid();
+	imp->gone = ESTALE;
 	imp->size = exp->seg.mem.length;
 	imp->window = exp->window;
 	err = dd_access_grant(&l->a, exp, arg->rights, ctx->node->id);
@@ -474,27 +474,34 @@ static int dd_local_open(struct dd_ctx *ctx, struct dd_export *exp,
 }
 
 /**
- * dd_access_make() - import a segment
+ * dd_access_check_args() - check the argument of an import
+ * @arg: argument of user space
+ *
+ * Return: 0 or %-EINVAL.
+ */
+int dd_access_check_args(const struct dd_import_make *arg)
+{
+	if (arg->flags || arg->cell_unit || arg->import || arg->length || arg->__reserved ||
+	    arg->generation || !arg->rights || arg->rights & ~DD_RIGHTS ||
+	    arg->depth > DD_DEPTH_MAX ||
+	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * dd_access_make() - import a segment of this node
  * @ctx: the caller
- * @arg: argument of user space; the results are filled in
+ * @arg: argument of user space, checked; the results are filled in
  *
  * Return: 0 or an error documented in the uapi header; on error nothing has changed.
  */
 int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
-	struct dd_node *node = ctx->node;
 	struct dd_export *exp;
 	int err;
 
-	if (arg->flags || arg->cell_unit || arg->import || arg->length ||
-	    arg->generation || !arg->rights || arg->rights & ~DD_RIGHTS ||
-	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
-		return -EINVAL;
-	if (!READ_ONCE(node->up))
-		return -ENETDOWN;
-	if (arg->node != READ_ONCE(node->id))
-		return xa_load(&node->peers, arg->node) ? -EOPNOTSUPP : -ENONET;
-	exp = dd_export_get(node, arg->key_class, arg->key);
+	exp = dd_export_get(ctx->node, arg->key_class, arg->key);
 	if (!exp)
 		return -ECONNREFUSED;
 	err = dd_local_open(ctx, exp, arg);

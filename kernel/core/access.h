@@ -77,6 +77,7 @@ void dd_access_revoke(struct dd_access *a, int error);
 void dd_access_exit(struct dd_access *a);
 void dd_access_update(struct dd_access *a);
 
+int dd_access_check_args(const struct dd_import_make *arg);
 int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg);
 bool dd_access_is(const struct dd_import *imp);
 int dd_access_direct(struct dd_import *imp, struct dd_direct *arg);

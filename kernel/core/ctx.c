@@ -260,7 +260,7 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
  * @ctx: the context
  * @serial: serial from user space
  *
- * Return: 0, also if the object was ended meanwhile; %-ENOENT.
+ * Return: 0, also if the object was ended meanwhile; %-ENOENT; %-EINTR.
  */
 int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 {
@@ -269,12 +269,14 @@ int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 
 	if (!obj)
 		return -ENOENT;
-	mutex_lock(&ctx->lock);
 	if (obj->endable) {
-		obj->ops->end(obj);
-		err = 0;
+		err = obj->ops->drain ? obj->ops->drain(obj) : 0;
+		if (!err) {
+			mutex_lock(&ctx->lock);
+			obj->ops->end(obj);
+			mutex_unlock(&ctx->lock);
+		}
 	}
-	mutex_unlock(&ctx->lock);
 	dd_obj_put(obj);
 	return err;
 }

@@ -49,6 +49,55 @@ u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 	return dd_copy_final(dst + len - left, src + len - left, left);
 }
 
+/**
+ * dd_deposit_swap() - compare and swap a word of a segment
+ * @ch: the channel, locked
+ * @off: byte offset in the segment
+ * @len: 4 or 8
+ * @meta: the expected value and the new one, low word first
+ * @was: (out) the value that the word had
+ *
+ * Return: 0; an error of dd_deposit_at(); %-EINVAL if the word is not aligned.
+ */
+int dd_deposit_swap(struct dd_channel *ch, u64 off, size_t len, const u32 *meta, u64 *was)
+{
+	size_t left;
+	void *word;
+	int err;
+	u64 at;
+
+	err = dd_deposit_at(ch, DD_RIGHT_CAS, off, len, &at);
+	if (err)
+		return err;
+	/* A segment begins at any multiple of 4 of its region. */
+	if (!IS_ALIGNED(at, len))
+		return -EINVAL;
+	word = dd_region_addr(ch->seg->mem.region, at, &left);
+	if (len == sizeof(u32))
+		*was = cmpxchg((u32 *)word, meta[0], meta[2]);
+	else
+		*was = cmpxchg((u64 *)word, dd_meta_word(meta), dd_meta_word(meta + 2));
+	return 0;
+}
+
+/**
+ * dd_swap_result() - store the result of a CAS for the importer
+ * @to: where to, aligned
+ * @len: 4 or 8
+ * @was: the value that the word had
+ * @meta: as of dd_deposit_swap()
+ * @status: store 1 if the word was replaced, else 2
+ */
+void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status)
+{
+	if (status)
+		was = was == (len == sizeof(u32) ? meta[0] : dd_meta_word(meta)) ? 1 : 2;
+	if (len == sizeof(u32))
+		WRITE_ONCE(*(u32 *)to, was);
+	else
+		WRITE_ONCE(*(u64 *)to, was);
+}
+
 /* dd_deposit_write_user() within a page. Returns the number of bytes not copied. */
 static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 			   bool last, u64 *word)

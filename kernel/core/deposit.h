@@ -112,6 +112,14 @@ static __always_inline void dd_deposit_post(const struct dd_due *due)
 	dd_list_commit(due->list, due->note, due->pos);
 }
 
+/* Two words of metadata as one, low word first. */
+static inline u64 dd_meta_word(const u32 *meta)
+{
+	return (u64)meta[1] << 32 | meta[0];
+}
+
+int dd_deposit_swap(struct dd_channel *ch, u64 off, size_t len, const u32 *meta, u64 *was);
+void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status);
 u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src, size_t len,
 		     bool last);
 size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,

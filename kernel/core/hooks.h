@@ -32,7 +32,8 @@ enum dd_stage {
  * @import: the object begins with a struct dd_import: it accepts work requests
  * @all_ops: with @import: requests other than PUT are supported
  * @endable: DD_IOC_END ends it
- * @gone: with @import: errno of requests after the access has ended; 0 for %ECONNRESET
+ * @drain: %DD_IOC_END waits for requests that were accepted; the caller holds a
+ *	reference. Return 0, or %-EINTR: the object stays. NULL if there is no need
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference. NULL if the object ends
  *	with its last user
@@ -44,7 +45,7 @@ struct dd_obj_ops {
 	bool import;
 	bool all_ops;
 	bool endable;
-	u8 gone;
+	int (*drain)(struct dd_obj *obj);
 	void (*end)(struct dd_obj *obj);
 	void (*lost)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
@@ -76,6 +77,8 @@ struct dd_segment_ops {
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything
  * @same: whether one @flush serves two imports; NULL without @flush
+ * @await: the caller is about to wait for a counter of the import, of which it holds a
+ *	reference; NULL if not needed
  * @posted: a withheld note of a channel was posted: its message is done. The channel is
  *	locked
  * @report: make @posted known to another node. The channel is not locked; the caller is
@@ -89,6 +92,7 @@ struct dd_link_ops {
 	int (*other_slow)(struct dd_import *imp, struct dd_op *op);
 	void (*flush)(struct dd_import *imp);
 	bool (*same)(const struct dd_import *a, const struct dd_import *b);
+	void (*await)(struct dd_import *imp);
 	void (*posted)(struct dd_channel *ch);
 	void (*report)(struct dd_channel *ch);
 };

@@ -18,6 +18,7 @@ struct dd_cell;
  * @nodirect: the owner does not want to send directly
  * @counted: sent directly until @chan was dead: @meta in the cell has the number of
  *	messages
+ * @gone: errno of requests after the access has ended; 0 for %ECONNRESET
  * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
  * @refused: requests refused since @chan was cut
@@ -39,6 +40,7 @@ struct dd_import {
 	bool direct;
 	bool nodirect;
 	bool counted;
+	u8 gone;
 	u16 window;
 	u32 unit;
 	u32 refused;
@@ -84,5 +86,8 @@ static inline struct dd_import *dd_import_get(const struct dd_ctx *ctx, u64 seri
 	rcu_read_unlock();
 	return imp;
 }
+
+int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
+int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
 
 #endif /* _DD_IMPORT_H */

@@ -319,38 +319,16 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-/* Compare and swap a word in place; returns its earlier value. */
-static u64 dd_local_swap(void *word, const u64 *arg, size_t len)
-{
-	if (len == sizeof(u32))
-		return cmpxchg((u32 *)word, (u32)arg[0], (u32)arg[1]);
-	return cmpxchg((u64 *)word, arg[0], arg[1]);
-}
-
 /* Store the result of a CAS at @to. */
 static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 {
-	u64 arg[2] = { op->raw[6], op->raw[7] }, was;
-	struct dd_channel *ch = imp->chan;
-	size_t left, len = op->sqe.len;
-	u64 at;
+	size_t len = op->sqe.len;
 	int err;
 
-	BUILD_BUG_ON(offsetof(struct dd_sqe, meta) != 6 * sizeof(u64));
-	err = dd_deposit_at(ch, DD_RIGHT_CAS, op->sqe.dst, len, &at);
+	err = dd_deposit_swap(imp->chan, op->sqe.dst, len, op->sqe.meta, &op->word);
 	if (err)
 		return err;
-	/* The submitter checked the length; a segment begins at any word. */
-	if (!IS_ALIGNED(at, len))
-		return -EINVAL;
-	was = dd_local_swap(dd_region_addr(ch->seg->mem.region, at, &left), arg, len);
-	op->word = was;
-	if (op->sqe.flags & DD_SQE_STATUS)
-		was = was == (len == sizeof(u32) ? (u32)arg[0] : arg[0]) ? 1 : 2;
-	if (len == sizeof(u32))
-		WRITE_ONCE(*(u32 *)to, was);
-	else
-		WRITE_ONCE(*(u64 *)to, was);
+	dd_swap_result(to, len, op->word, op->sqe.meta, op->sqe.flags & DD_SQE_STATUS);
 	/* As in dd_local_fetched(). */
 	smp_wmb();
 	dd_local_finish(imp, op);

@@ -89,8 +89,8 @@ struct dd_node {
 };
 
 /**
- * enum dd_class - classes of names that other nodes may look up. Those of enum
- *	dd_segment_class, which have other numbers, are known on this node only
+ * enum dd_class - classes of names that other nodes may look up, with those of enum
+ *	dd_segment_class
  * @DD_CLASS_SERVICE: a service of DDP; the key is its name, padded with zeros
  * @DD_CLASSES: highest class plus 1
  *
@@ -98,7 +98,7 @@ struct dd_node {
  */
 enum dd_class {
 	DD_CLASS_SERVICE = 1,
-	DD_CLASSES
+	DD_CLASSES = 6
 };
 
 /**

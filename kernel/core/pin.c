@@ -58,6 +58,43 @@ err_unpin:
 }
 
 /**
+ * dd_region_pin_user() - make a region without id of the caller's own memory
+ * @ctx: the owner
+ * @address: user address; the region begins with its page
+ * @length: bytes, at least 1
+ *
+ * Return: the region; an error of dd_region_pin() as an error pointer, then nothing is
+ * pinned or charged.
+ */
+struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length)
+{
+	unsigned long addr = untagged_addr(address) & PAGE_MASK, n, i;
+	struct dd_region *region;
+	struct page **pages;
+	int err;
+
+	if (!access_ok(u64_to_user_ptr(address), length))
+		return ERR_PTR(-EFAULT);
+	n = PFN_UP(offset_in_page(address) + length);
+	if (n > totalram_pages())
+		return ERR_PTR(-ENOMEM);
+	region = dd_region_new(ctx, n);
+	if (IS_ERR(region))
+		return region;
+	/* The array holds pages first, and then their addresses. */
+	pages = (struct page **)region->pages;
+	err = dd_pin_pages(addr, pages, n);
+	if (err) {
+		dd_region_unnew(region);
+		return ERR_PTR(err);
+	}
+	for (i = 0; i < n; i++)
+		region->pages[i] = page_address(pages[i]);
+	region->pinned = true;
+	return region;
+}
+
+/**
  * dd_region_pin() - make a region of the caller's own memory
  * @ctx: the owner
  * @arg: argument of user space; the results are filled in
@@ -66,33 +103,14 @@ err_unpin:
  */
 int dd_region_pin(struct dd_ctx *ctx, struct dd_region_pin *arg)
 {
-	unsigned long addr = untagged_addr(arg->address) & PAGE_MASK, n, i;
-	u64 skip = offset_in_page(arg->address);
 	struct dd_region *region;
-	struct page **pages;
-	int err;
 
 	if (arg->flags || arg->region || arg->__reserved || arg->offset || !arg->length)
 		return -EINVAL;
-	if (!access_ok(u64_to_user_ptr(arg->address), arg->length))
-		return -EFAULT;
-	n = PFN_UP(skip + arg->length);
-	if (n > totalram_pages())
-		return -ENOMEM;
-	region = dd_region_new(ctx, n);
+	region = dd_region_pin_user(ctx, arg->address, arg->length);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	/* The array holds pages first, and then their addresses. */
-	pages = (struct page **)region->pages;
-	err = dd_pin_pages(addr, pages, n);
-	if (err) {
-		dd_region_unnew(region);
-		return err;
-	}
-	for (i = 0; i < n; i++)
-		region->pages[i] = page_address(pages[i]);
-	region->pinned = true;
-	arg->offset = skip;
+	arg->offset = offset_in_page(arg->address);
 	return dd_region_publish(region, &arg->region, NULL);
 }
 

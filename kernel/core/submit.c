@@ -220,12 +220,12 @@ static __always_inline int dd_nic_next(struct dd_import *imp,
 	return dd_nic_put(imp, link, op, dd_nic_fetch(imp, slot, op));
 }
 
-/* The errno of this type of import for an access that has ended. */
+/* The errno of this import for an access that has ended. */
 static int dd_nic_error(const struct dd_import *imp, int err)
 {
-	const struct dd_obj_ops *ops = imp->obj.ops;
+	u8 gone = READ_ONCE(imp->gone);
 
-	return err == -ECONNRESET && ops->gone ? -ops->gone : err;
+	return err == -ECONNRESET && gone ? -gone : err;
 }
 
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)

@@ -416,7 +416,7 @@ static int dd_conn_await_count(struct dd_conn *conn,
 {
 	if (!conn->other && arg->timeout &&
 	    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
-		dd_remote_await(dd_remote_of(conn));
+		dd_remote_await(&conn->imp);
 	return dd_conn_await(conn, &conn->imp.obj.ctx->wait, arg->what, arg->value,
 			     NULL, arg->timeout);
 }
@@ -550,7 +550,7 @@ void dd_conn_sever(struct dd_conn *conn)
 		dd_conn_revoke(conn, false);
 		/* Revoking may have posted a withheld note. */
 		dd_remote_report(&conn->chan);
-		dd_remote_break(dd_remote_of(conn), 0);
+		dd_remote_break(dd_remote_of(conn), 0, true);
 		dd_conn_over(conn);
 		return;
 	}
@@ -576,7 +576,7 @@ static void dd_conn_lost(struct dd_obj *obj)
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
 	cmpxchg(&conn->closed, 0, ECONNRESET);
-	dd_remote_break(dd_remote_of(conn), ECONNRESET);
+	dd_remote_break(dd_remote_of(conn), ECONNRESET, false);
 	dd_conn_revoke(conn, true);
 	dd_ctx_wake(obj->ctx);
 	dd_conn_over(conn);

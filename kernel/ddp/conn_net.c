@@ -64,21 +64,6 @@ static int dd_conn_net_learn(struct dd_remote *r, struct dd_conn *conn,
 	return err;
 }
 
-static int dd_conn_net_error(u32 status)
-{
-	switch (status) {
-	case DD_CTL_FULL:
-		return -EUSERS;
-	case DD_CTL_DENIED:
-		return -EACCES;
-	case DD_CTL_NOMEM:
-	case DD_CTL_BUSY:
-		return -ENOBUFS;
-	default:
-		return -ECONNREFUSED;
-	}
-}
-
 /* Complete the connection before its id is published. */
 static void dd_conn_net_open(struct dd_remote *r, struct dd_conn *conn)
 {
@@ -96,6 +81,8 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 	/* The answer tells more of the other end. */
 	struct dd_tp_chan_cfg cfg = {
 		.tx_window = 1,
+		.rx_size = conn->seg.mem.length,
+		.rx_window = conn->chan.credit->window,
 		.prompt = conn->type != DD_CONN_SPLIT,
 	};
 	struct dd_ctl_answer answer = {};
@@ -104,8 +91,7 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 
 	err = dd_ctl_session(r->peer, &session, expires);
 	if (!err)
-		err = dd_remote_join(r, &conn->imp, &conn->chan,
-				     conn->seg.mem.length, &cfg, session);
+		err = dd_remote_join(r, &conn->imp, &conn->chan, &cfg, session);
 	if (err)
 		return err;
 	memcpy(r->key, arg->name, sizeof(r->key));
@@ -116,12 +102,12 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 	if (err)
 		return err;
 	if (answer.status != DD_CTL_OK)
-		return dd_conn_net_error(answer.status);
+		return dd_ctl_error(answer.status);
 	end = (struct dd_conn_net_end *)answer.body;
 	if (!dd_conn_net_end_ok(end, answer.len) || !answer.chan)
 		return -EPROTO;
 	err = dd_remote_found(r, answer.chan, le16_to_cpu(end->window),
-			      le16_to_cpu(end->taken));
+			      le16_to_cpu(end->taken), 0);
 	return err ? err : dd_conn_net_learn(r, conn, end);
 }
 
@@ -165,7 +151,7 @@ int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg)
 	if (!err)
 		err = dd_conn_net_ask(r, conn, arg, expires);
 	if (err) {
-		dd_remote_break(r, 0);
+		dd_remote_break(r, 0, true);
 		dd_remote_put(r);
 		return err;
 	}
@@ -221,6 +207,8 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	u32 taken = conn->chan.credit->window - dd_remote_free_slots(&conn->chan);
 	struct dd_tp_chan_cfg cfg = {
 		.peer_id = call->chan,
+		.rx_size = conn->seg.mem.length,
+		.rx_window = conn->chan.credit->window,
 		.rx_taken = taken,
 		.tx_window = conn->imp.window,
 		.tx_taken = le16_to_cpu(call->remote.taken),
@@ -228,29 +216,12 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	};
 	int err;
 
-	err = dd_remote_join(call->r, &conn->imp, &conn->chan,
-			     conn->seg.mem.length, &cfg, call->session);
+	err = dd_remote_join(call->r, &conn->imp, &conn->chan, &cfg, call->session);
 	if (err)
 		return err;
 	dd_conn_net_describe(conn, 0, taken, &call->local);
 	dd_conn_net_open(call->r, conn);
 	return 0;
-}
-
-static enum dd_ctl_status dd_conn_net_status(int err)
-{
-	switch (err) {
-	case -EUSERS:
-		return DD_CTL_FULL;
-	case -EACCES:
-		return DD_CTL_DENIED;
-	case -ENOBUFS:
-	case -ENOMEM:
-	case -ENOSPC:
-		return DD_CTL_NOMEM;
-	default:
-		return DD_CTL_NONE;
-	}
 }
 
 /* Make the serving end; on error nothing is left behind. */
@@ -269,7 +240,7 @@ static int dd_conn_net_admit(struct dd_peer *peer, struct dd_service *svc,
 		err = dd_service_accept(svc, call->type, NULL, call);
 	if (!err)
 		return 0;
-	dd_remote_break(call->r, ECONNRESET);
+	dd_remote_break(call->r, ECONNRESET, false);
 	dd_remote_put(call->r);
 	dd_remote_put(call->r);
 	call->r = NULL;
@@ -312,7 +283,7 @@ static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 		return DD_CTL_BAD;
 	err = dd_conn_net_serve(peer, query->key, &call);
 	if (err)
-		return dd_conn_net_status(err);
+		return dd_ctl_status(err);
 	answer->chan = call.r->id;
 	answer->len = sizeof(call.local);
 	memcpy(answer->body, &call.local, sizeof(call.local));

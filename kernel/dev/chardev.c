@@ -12,12 +12,14 @@
 #include <linux/sched/user.h>
 #include <linux/uaccess.h>
 
+#include "cluster/far.h"
 #include "cluster/peer.h"
 #include "compat/compat.h"
 #include "core/access.h"
 #include "core/area.h"
 #include "core/ctx.h"
 #include "core/export.h"
+#include "core/import.h"
 #include "core/notelist.h"
 #include "core/region.h"
 #include "core/submit.h"
@@ -200,7 +202,9 @@ static int dd_do_conn_list(struct dd_ctx *ctx, void *arg)
 
 static int dd_do_conn_wait(struct dd_ctx *ctx, void *arg)
 {
-	return dd_conn_wait(ctx, arg);
+	int err = dd_conn_wait(ctx, arg);
+
+	return err == -ENOENT ? dd_import_wait(ctx, arg) : err;
 }
 
 static int dd_do_list_info(struct dd_ctx *ctx, void *arg)
@@ -259,7 +263,15 @@ static int dd_do_segment_info(struct dd_ctx *ctx, void *arg)
 
 static int dd_do_import(struct dd_ctx *ctx, void *arg)
 {
-	return dd_access_make(ctx, arg);
+	const struct dd_import_make *imp = arg;
+	int err = dd_access_check_args(arg);
+
+	if (err)
+		return err;
+	if (!READ_ONCE(ctx->node->up))
+		return -ENETDOWN;
+	return imp->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
+						       dd_far_import_make(ctx, arg);
 }
 
 static void dd_undo_import(struct dd_ctx *ctx, const void *arg)

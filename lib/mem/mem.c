@@ -4,11 +4,14 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Requests are submitted as arrays of one, without a queue, so they need no lock: threads
- * and signal handlers may use one import at a time.
+ * Requests are submitted as arrays of one, without a queue. On one node they need no lock:
+ * threads and signal handlers may use one import at a time. With another node a request is
+ * one round trip, under a lock, with signals blocked, so that no handler waits for it.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/dd_mem.h>
@@ -28,11 +31,15 @@ _Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &
 	       DD_FOR_USER == (int)DD_PERMIT_USER && DD_FOR_ANY == (int)DD_PERMIT_ANY &&
 	       DD_FOR_LISTED == (int)DD_PERMIT_LISTED, "numbers of the kernel");
 
+#define MEM_WITHHELD_NS	1000000000ull
+
 struct dd_mem {
 	struct dd *h;
 	uint64_t serial;
 	uint64_t size;
 	const struct dd_cell *cell;
+	const uint8_t *result;	/* of another node's segment, else NULL */
+	pthread_mutex_t lock;	/* one request at a time, with @result */
 };
 
 /* ---- exporting ---------------------------------------------------------- */
@@ -111,6 +118,7 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 {
 	struct dd_import_make i = { .size = sizeof(i), .node = node, .key_class = key_class,
 				    .rights = rights };
+	const struct dd_import_cell *cell;
 	struct dd_mem *m;
 	int ret;
 
@@ -127,8 +135,11 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 		free(m);
 		return ret;
 	}
+	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .size = i.length,
-		.cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT) };
+		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
+	if (node != dd_node(h))
+		m->result = cell->result;
 	*mem = m;
 	return 0;
 }
@@ -154,7 +165,7 @@ DD_API size_t dd_mem_size(const struct dd_mem *m)
  * Submit a request with @local as its source or destination. While another thread copies
  * to or from memory that may fault, the kernel refuses requests of its import.
  */
-static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+static int mem_local(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
 {
 	struct dd_request rq = { .conn = m->serial };
 	struct dd_buf buf;
@@ -184,6 +195,60 @@ static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, si
 			return ret;
 		sched_yield();
 	}
+}
+
+/*
+ * Wait until the last request is done. %-ETIMEDOUT: its bytes are in place, but its note
+ * waits for a slot. The caller holds the lock.
+ */
+static int mem_done(struct dd_mem *m)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
+		.value = ddi_load(&m->cell->submitted), .timeout = MEM_WITHHELD_NS,
+	};
+	int ret;
+
+	do {
+		ret = ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
+	} while (ret == -EINTR ||
+		 (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < w.value));
+	return ret;
+}
+
+/* As on one node: a request whose note waits is executed, and the next one refused. */
+static int mem_far(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+{
+	int ret = mem_done(m);
+
+	if (!ret)
+		ret = mem_local(m, sqe, local, len);
+	else if (ret == -ETIMEDOUT)
+		ret = -EBUSY;
+	if (ret)
+		return ret;
+	ret = mem_done(m);
+	if (ret == -ETIMEDOUT)
+		return 0;
+	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
+}
+
+static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+{
+	sigset_t all, before;
+	int ret;
+
+	if (!m->result)
+		return mem_local(m, sqe, local, len);
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_mutex_lock(&m->lock);
+	ret = mem_far(m, sqe, local, len);
+	pthread_mutex_unlock(&m->lock);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
 }
 
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,

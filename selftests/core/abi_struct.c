@@ -130,7 +130,7 @@ FIXTURE_VARIANT_ADD(arg, import) {
 	DD_IOC_IMPORT, sizeof(struct dd_import_make),
 	{ Z(dd_import_make, flags), Z(dd_import_make, cell_unit),
 	  Z(dd_import_make, import), Z(dd_import_make, length),
-	  Z(dd_import_make, generation) }
+	  Z(dd_import_make, generation), Z(dd_import_make, __reserved) }
 };
 
 FIXTURE_VARIANT_ADD(arg, list_make) {
@@ -381,6 +381,8 @@ static __u32 known_flags(unsigned int nr)
 		return DD_CONNECT_FLAGS;
 	case DD_IOC_DIRECT:
 		return DD_DIRECT_DROP;
+	case DD_IOC_SEGMENT:
+		return DD_SEGMENT_FLAGS;
 	default:
 		return 0;
 	}

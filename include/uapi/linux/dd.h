@@ -533,12 +533,13 @@ struct dd_list_wait {
  * struct dd_conn_wait - wait for a counter of an import (%DD_IOC_CONN_WAIT)
  * @size: sizeof(struct dd_conn_wait)
  * @what: enum dd_wait_what
- * @conn: serial of the connection
+ * @conn: serial of the connection, or of an import of a segment (%DD_WAIT_SENT and
+ *	%DD_WAIT_DONE)
  * @value: the wait ends when the counter is at least this
  * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 without limit
  *
- * Errors: %EINVAL, %ENOENT, %ECONNRESET (not for %DD_WAIT_CLOSE), %EAGAIN,
- * %ETIMEDOUT, %EINTR.
+ * Errors: %EINVAL, %ENOENT, %ECONNRESET (not for %DD_WAIT_CLOSE; of an import its
+ * @error), %EAGAIN, %ETIMEDOUT, %EINTR.
  */
 struct dd_conn_wait {
 	__u32 size;

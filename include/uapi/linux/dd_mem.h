@@ -34,7 +34,18 @@
  * request. A request whose note has no free slot is accepted, and its note is withheld
  * until the reader has consumed notes; the next request is refused with %EBUSY meanwhile.
  *
- * Segments of other nodes cannot be imported by this version: %EOPNOTSUPP.
+ * **Other nodes.** Requests are executed while the importer goes on, so their results come
+ * later: when @done of the cell has reached the number of a request, it has been executed,
+ * or refused with the errno in @result of struct dd_import_cell; the result of a GET or CAS
+ * is in place then. %DD_IOC_CONN_WAIT waits for that. Each request is executed once. If the
+ * session ends, or the segment, the outcome of requests that are not done is not known; they
+ * are never repeated. While a GET is under way, PUT and CAS are refused with %EBUSY, since
+ * they could overtake it. The bytes of a GET are those at some time before it is done, and
+ * not earlier than the preceding requests of the import; if the segment ends meanwhile, not
+ * later than a moment after that. Without %DD_SQE_REGION, the memory for the result of a GET
+ * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits
+ * until its requests are
+ * done, unless the other node does not make progress for twice its dead time.
  */
 
 /**
@@ -303,17 +314,22 @@ struct dd_segment_info {
  * @key_class: enum dd_segment_class
  * @key: see enum dd_segment_class
  * @rights: DD_RIGHT_* that are needed
- * @cell_unit: (in) zero; (out) unit number of struct dd_cell
+ * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
+ * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
+ *	%DD_DEPTH_USUAL; the owner's window limits it as well
+ * @__reserved: zero
  * @import: (in) zero; (out) serial of the import
  * @length: (in) zero; (out) bytes in the segment
  * @generation: (in) zero; (out) see struct dd_segment_make
  *
- * If the segment ends, @error of the cell is %ESTALE.
+ * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
+ * ends, %EHOSTUNREACH.
  *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
  * have these rights, or does not grant them to this user), %EUSERS (it has as many
- * importers as it permits, or notes of ended ones are unread), %ENONET, %EOPNOTSUPP
- * (another node), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
+ * importers as it permits, or notes of ended ones are unread), %ENONET, %EHOSTUNREACH,
+ * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
+ * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  */
 struct dd_import_make {
 	__u32 size;
@@ -323,9 +339,27 @@ struct dd_import_make {
 	__u8 key[DD_SEGMENT_KEY];
 	__u32 rights;
 	__u32 cell_unit;
+	__u32 depth;
+	__u32 __reserved;
 	__aligned_u64 import;
 	__aligned_u64 length;
 	__aligned_u64 generation;
+};
+
+#define DD_DEPTH_USUAL		16
+#define DD_DEPTH_MAX		64
+#define DD_RESULTS		64
+
+/**
+ * struct dd_import_cell - state of an import, in the area of its owner
+ * @cell: counters and send queue. @conn is the serial of the import
+ * @result: errno of request n at n % %DD_RESULTS, once @cell.done is at least n: 0, or why
+ *	the other node has refused it. %EIO: its outcome is not known, since the access
+ *	has ended
+ */
+struct dd_import_cell {
+	struct dd_cell cell;
+	__u8 result[DD_RESULTS];
 };
 
 /**

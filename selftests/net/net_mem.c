@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One-sided memory between nodes: export, import, PUT, GET, CAS, notes, refusals, and what
+ * ends them. Run by across.sh; one process has a context on each node.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include "dd_harness.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include "mem.h"
+
+#define BULK	(1 << 20)
+#define SECOND	1000000000ull
+
+static int enter(const char *netns)
+{
+	int fd = open(netns, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -1;
+	ret = setns(fd, CLONE_NEWNET);
+	close(fd);
+	return ret;
+}
+
+/* A context on the other node. The process returns to its own. */
+static int raw_start_there(struct raw *r, size_t len, struct mem *m)
+{
+	int ret = enter("/run/netns/dd2") ?: raw_start(r, len, m);
+
+	return enter("/run/netns/dd1") ?: ret;
+}
+
+/* @ex exports all of @em on the other node, @im imports it. */
+FIXTURE(far) {
+	struct raw ex, im;
+	struct mem em, imem;
+	struct dd_list_make list;
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct dd_import_cell *cell;
+};
+
+static int import(const struct raw *r, const struct dd_segment_make *s, __u32 rights,
+		  __u32 depth, struct dd_import_make *i)
+{
+	*i = (struct dd_import_make){
+		.size = sizeof(*i), .node = 2, .key_class = s->key_class,
+		.rights = rights, .depth = depth,
+	};
+	memcpy(i->key, s->key, sizeof(i->key));
+	return raw_ioctl(r, DD_IOC_IMPORT, i);
+}
+
+FIXTURE_SETUP(far)
+{
+	ASSERT_OK(raw_start_there(&self->ex, BULK, &self->em));
+	ASSERT_OK(raw_start(&self->im, BULK, &self->imem));
+	ASSERT_OK(mem_list(&self->ex, &self->list));
+	self->s = mem_segment(&self->em, "far");
+	self->s.list = self->list.list;
+	self->s.window = MEM_WINDOW;
+	self->s.policy = DD_POLICY_CONDITIONAL;
+	self->s.cookie = 0x1122334455667788;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &self->i));
+	self->cell = raw_unit(&self->im, self->i.cell_unit);
+}
+
+FIXTURE_TEARDOWN(far)
+{
+	raw_close(&self->im);
+	raw_close(&self->ex);
+}
+
+static int wait_done(const struct raw *r, const struct dd_import_make *i, __u64 n)
+{
+	const struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = i->import, .value = n,
+		.timeout = 60 * SECOND,
+	};
+
+	return raw_ioctl(r, DD_IOC_CONN_WAIT, &w);
+}
+
+/* Wait for the last request; returns its errno, or -1. */
+static int result(FIXTURE_DATA(far) *self)
+{
+	__u64 n = self->cell->cell.submitted;
+
+	return wait_done(&self->im, &self->i, n) ? -1 : self->cell->result[n % DD_RESULTS];
+}
+
+static int put(FIXTURE_DATA(far) *self, const void *src, __u64 dst, __u64 len, __u8 flags)
+{
+	return mem_put(&self->im, &self->i, src, dst, len, flags);
+}
+
+static int get(FIXTURE_DATA(far) *self, void *to, __u64 dst, __u64 len)
+{
+	return mem_get(&self->im, &self->i, to, dst, len);
+}
+
+static int cas(FIXTURE_DATA(far) *self, __u64 dst, __u64 len, __u64 old, __u64 new,
+	       __u8 flags)
+{
+	return mem_cas(&self->im, &self->i, &self->imem, 0, dst, len, old, new, flags);
+}
+
+static bool take(FIXTURE_DATA(far) *self, struct dd_note *n)
+{
+	return raw_take(&self->ex, self->list.list_unit, n);
+}
+
+static void pattern(char *at, size_t len, unsigned int seed)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		at[i] = (i * 31 + seed * 7 + (i >> 8)) & 0xff;
+}
+
+TEST_F(far, import_describes_the_segment)
+{
+	EXPECT_EQ(BULK, self->i.length);
+	EXPECT_EQ(self->s.generation, self->i.generation);
+	EXPECT_EQ(BULK, self->cell->cell.peer_size);
+	EXPECT_EQ(MEM_WINDOW, self->cell->cell.window);
+	EXPECT_EQ(2, self->cell->cell.node);
+	EXPECT_EQ(self->i.import, self->cell->cell.conn);
+}
+
+TEST_F(far, put_and_get_move_bytes_at_any_offset)
+{
+	const size_t off[] = { 0, 1, 7, PAGE - 3, 2 * PAGE + 5 };
+	const size_t len[] = { 0, 1, 8, 9, 64, 511, 4096, 5 * PAGE - 6, 100000 };
+	static char from[BULK], to[BULK];
+	unsigned int i, k;
+
+	for (i = 0; i < 5; i++)
+		for (k = 0; k < 9; k++) {
+			memset(self->em.at, 0xee, 2 * len[8]);
+			memset(to, 0xdd, 2 * len[8]);
+			pattern(from + i, len[k], i * 16 + k);
+			ASSERT_EQ(1, put(self, from + i, off[i], len[k], 0));
+			ASSERT_EQ(0, result(self));
+			ASSERT_EQ(0, memcmp(self->em.at + off[i], from + i, len[k]));
+			ASSERT_EQ('\xee', self->em.at[off[i] + len[k]]);
+			ASSERT_EQ(1, get(self, to + 1 + k, off[i], len[k]));
+			ASSERT_EQ(0, result(self));
+			ASSERT_EQ(0, memcmp(to + 1 + k, from + i, len[k]));
+			ASSERT_EQ('\xdd', to[k]);
+			ASSERT_EQ('\xdd', to[1 + k + len[k]]);
+		}
+}
+
+TEST_F(far, many_gets_are_under_way)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_GET, .flags = DD_SQE_REGION, .region = self->imem.id,
+		.len = 4096,
+	};
+	struct dd_import_make i;
+	int n;
+
+	self->s.list = 0;
+	self->s.window = 0;
+	self->s.policy = DD_POLICY_NEVER;
+	self->s.segment = 0;
+	self->s.generation = 0;
+	strcpy((char *)self->s.key, "deep");
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, DD_DEPTH_MAX, &i));
+	pattern(self->em.at, BULK, 1);
+	for (n = 0; n < DD_DEPTH_MAX; n++) {
+		sqe.src = 4096 * n;
+		sqe.dst = 4096 * n;
+		ASSERT_EQ(1, mem_op(&self->im, &i, &sqe));
+	}
+	ASSERT_OK(wait_done(&self->im, &i, n));
+	EXPECT_EQ(0, memcmp(self->em.at, self->imem.at, 4096 * n));
+}
+
+TEST_F(far, cas_swaps_words_of_4_and_8_bytes)
+{
+	__u64 *word = (__u64 *)self->em.at, *was = (__u64 *)self->imem.at;
+
+	*word = 0x1111111122222222;
+	*was = ~0ull;
+	ASSERT_EQ(1, cas(self, 0, 8, 1, 2, 0));
+	ASSERT_EQ(0, result(self));
+	EXPECT_EQ(0x1111111122222222, *was);
+	EXPECT_EQ(0x1111111122222222, *word);
+	ASSERT_EQ(1, cas(self, 0, 8, 0x1111111122222222, 5, 0));
+	ASSERT_EQ(0, result(self));
+	EXPECT_EQ(0x1111111122222222, *was);
+	EXPECT_EQ(5, *word);
+	*was = ~0ull;
+	ASSERT_EQ(1, cas(self, 4, 4, 0, 9, 0));
+	ASSERT_EQ(0, result(self));
+	EXPECT_EQ(0xffffffff00000000, *was);
+	EXPECT_EQ(0x900000005, *word);
+	ASSERT_EQ(1, cas(self, 0, 8, 0x900000005, 1, DD_SQE_STATUS));
+	ASSERT_EQ(0, result(self));
+	EXPECT_EQ(1, *was);
+	ASSERT_EQ(1, cas(self, 0, 8, 0x900000005, 1, DD_SQE_STATUS));
+	ASSERT_EQ(0, result(self));
+	EXPECT_EQ(2, *was);
+	ASSERT_EQ(1, cas(self, 4, 8, 0, 1, 0));
+	EXPECT_EQ(EINVAL, result(self));
+}
+
+TEST_F(far, requests_are_executed_in_their_order)
+{
+	__u64 *was = (__u64 *)self->imem.at, now, n;
+
+	for (n = 0; n < 50; n++) {
+		const __u64 value = n + 1;
+
+		ASSERT_EQ(1, put(self, &value, 8, 8, 0));
+		ASSERT_EQ(1, cas(self, 8, 8, value, value + 1000, 0));
+		ASSERT_EQ(1, get(self, &now, 8, 8));
+		/* Neither may overtake the GET. */
+		if (self->cell->cell.done != self->cell->cell.submitted &&
+		    put(self, &value, 8, 8, 0) < 0)
+			ASSERT_EQ(EBUSY, errno);
+		ASSERT_EQ(0, result(self));
+		ASSERT_EQ(value, was[0]);
+		ASSERT_EQ(value + 1000, now);
+	}
+}
+
+TEST_F(far, notes_name_operation_and_node)
+{
+	struct dd_note n;
+	int i;
+
+	ASSERT_EQ(1, put(self, "abcdefgh", 16, 8, DD_SQE_NOTIFY));
+	ASSERT_EQ(1, cas(self, 16, 8, 0, 1, DD_SQE_NOTIFY));
+	ASSERT_EQ(0, result(self));
+	for (i = 0; i < 2; i++) {
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(i ? DD_OP_CAS : DD_OP_PUT, n.op);
+		EXPECT_EQ(1, n.node);
+		EXPECT_EQ(16, n.offset);
+		EXPECT_EQ(8, n.len);
+		EXPECT_EQ(self->s.cookie, n.cookie);
+		EXPECT_EQ(self->s.segment, n.conn);
+	}
+	EXPECT_FALSE(take(self, &n));
+}
+
+TEST_F(far, a_note_waits_until_the_reader_has_a_slot)
+{
+	struct dd_note n;
+	int i;
+
+	for (i = 0; i < MEM_WINDOW; i++)
+		ASSERT_EQ(1, put(self, "note", 4 * i, 4, DD_SQE_NOTIFY));
+	ASSERT_EQ(0, result(self));
+	ASSERT_EQ(1, put(self, "late", 4 * i, 4, DD_SQE_NOTIFY));
+	for (i = 0; i <= MEM_WINDOW; i++) {
+		while (!take(self, &n))
+			sched_yield();
+		EXPECT_EQ(4 * i, n.offset);
+	}
+	EXPECT_EQ(0, result(self));
+	EXPECT_FALSE(take(self, &n));
+}
+
+TEST_F(far, rights_and_bounds_are_checked_at_the_importer)
+{
+	struct dd_import_make i;
+	char b[8] = "";
+
+	EXPECT_ERR(ERANGE, put(self, b, BULK - 4, 8, 0));
+	EXPECT_ERR(ERANGE, get(self, b, ~0ull - 3, 8));
+	ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
+	EXPECT_ERR(EACCES, mem_put(&self->im, &i, b, 0, 8, 0));
+	EXPECT_ERR(EACCES, mem_cas(&self->im, &i, &self->imem, 0, 0, 8, 0, 0, 0));
+	EXPECT_EQ(1, mem_get(&self->im, &i, b, 0, 8));
+	EXPECT_EQ(0, wait_done(&self->im, &i, 1));
+}
+
+TEST_F(far, inhibition_refuses_put_and_cas_and_tells_the_importer)
+{
+	struct dd_segment_info info = { .size = sizeof(info), .segment = self->s.segment };
+	static char large[100000];
+	char b[8] = "12345678";
+
+	memset(large, 'x', sizeof(large));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	ASSERT_EQ(1, put(self, b, 0, 8, DD_SQE_NOTIFY));
+	EXPECT_EQ(EACCES, result(self));
+	ASSERT_EQ(1, put(self, large, 0, sizeof(large), 0));
+	EXPECT_EQ(EACCES, result(self));
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, 0));
+	EXPECT_EQ(EACCES, result(self));
+	ASSERT_EQ(1, get(self, b, 0, 8));
+	EXPECT_EQ(0, result(self));
+	EXPECT_EQ(0, memcmp(b, "\0\0\0\0\0\0\0", 8));
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
+	EXPECT_LE(3, info.refused_inhibit);
+	EXPECT_EQ(1, info.total);
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
+	ASSERT_EQ(1, put(self, large, 0, sizeof(large), 0));
+	EXPECT_EQ(0, result(self));
+	EXPECT_EQ(0, memcmp(self->em.at, large, sizeof(large)));
+}
+
+TEST_F(far, keys_permission_and_number_of_importers)
+{
+	struct dd_segment_make s = self->s;
+	struct dd_import_make i, j;
+
+	strcpy((char *)s.key, "none");
+	EXPECT_ERR(ECONNREFUSED, import(&self->im, &s, DD_RIGHT_GET, 0, &i));
+	s.segment = 0;
+	s.generation = 0;
+	s.importers = 1;
+	s.rights = DD_RIGHT_GET;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_ERR(EACCES, import(&self->im, &s, DD_RIGHT_PUT, 0, &i));
+	EXPECT_ERR(EINVAL, import(&self->im, &s, DD_RIGHT_GET, DD_DEPTH_MAX + 1, &i));
+	ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 0, &i));
+	EXPECT_ERR(EUSERS, import(&self->im, &s, DD_RIGHT_GET, 0, &j));
+	ASSERT_OK(mem_end(&self->im, i.import));
+	/* The other node ends the access before it looks at the next query. */
+	ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 0, &i));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	EXPECT_ERR(ECONNREFUSED, import(&self->im, &s, DD_RIGHT_GET, 0, &i));
+}
+
+TEST_F(far, nothing_arrives_after_the_end)
+{
+	static char ones[BULK];
+	int n, i, end;
+	ssize_t at;
+
+	memset(ones, 1, sizeof(ones));
+	for (n = 0; n < 4; n++) {
+		for (i = 0; i < MEM_WINDOW; i++)
+			ASSERT_EQ(1, put(self, ones, 0, sizeof(ones), 0));
+		while (!*(volatile char *)(self->em.at + n * 1000))
+			sched_yield();
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		memset(self->em.at, 0, BULK);
+		while (!(end = *(volatile __u32 *)&self->cell->cell.error))
+			sched_yield();
+		EXPECT_EQ(ESTALE, end);
+		EXPECT_ERR(ESTALE, put(self, ones, 0, 8, 0));
+		EXPECT_ERR(ESTALE, wait_done(&self->im, &self->i, ~0ull));
+		for (at = 0; at < BULK; at++)
+			ASSERT_EQ(0, self->em.at[at]);
+		ASSERT_OK(mem_end(&self->im, self->i.import));
+		self->s.segment = 0;
+		self->s.generation = 0;
+		ASSERT_OK(mem_export(&self->ex, &self->s));
+		ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &self->i));
+		self->cell = raw_unit(&self->im, self->i.cell_unit);
+	}
+}
+
+TEST_F(far, the_end_of_the_session_leaves_outcomes_unknown)
+{
+	__u64 n;
+
+	/* Its note is withheld, so the last request is not done. */
+	for (n = 1; n <= MEM_WINDOW + 1; n++)
+		ASSERT_EQ(1, put(self, "note", 0, 4, DD_SQE_NOTIFY));
+	ASSERT_OK(wait_done(&self->im, &self->i, MEM_WINDOW));
+	ASSERT_EQ(0, system("ddctl peer del 2"));
+	while (!*(volatile __u32 *)&self->cell->cell.error)
+		sched_yield();
+	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
+	EXPECT_ERR(EHOSTUNREACH, put(self, "note", 0, 4, 0));
+	EXPECT_ERR(EHOSTUNREACH, wait_done(&self->im, &self->i, n));
+	EXPECT_EQ(EIO, self->cell->result[(MEM_WINDOW + 1) % DD_RESULTS]);
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
+	while (import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i))
+		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
+}
+
+/* Add @n to the first word, by an import of its own. */
+static int adder(const struct dd_segment_make *s, int n)
+{
+	volatile __u64 *was;
+	struct dd_import_make i;
+	struct mem m;
+	struct raw r;
+	__u64 value = 0, done = 0;
+
+	if (raw_start(&r, PAGE, &m) || import(&r, s, DD_RIGHTS, 0, &i))
+		return 1;
+	was = (volatile __u64 *)m.at;
+	while (n) {
+		if (mem_cas(&r, &i, &m, 0, 0, 8, value, value + 1, 0) != 1 ||
+		    wait_done(&r, &i, ++done))
+			return 1;
+		n -= *was == value;
+		value = *was + (*was == value);
+	}
+	return 0;
+}
+
+TEST_F(far, processes_add_by_cas)
+{
+	const int n = dd_count(2000);
+	int k, status;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY,
+			  DD_POLICY_NEVER, 0, 0));
+	for (k = 0; k < 4; k++)
+		if (!fork())
+			_exit(adder(&self->s, n));
+	for (k = 0; k < 4; k++) {
+		ASSERT_LT(0, wait(&status));
+		ASSERT_EQ(0, status);
+	}
+	EXPECT_EQ(4ull * n, *(__u64 *)self->em.at);
+}
+
+DD_TEST_MAIN
