@@ -141,7 +141,7 @@ refused() {
 	local before
 
 	before=$(peer '.counters["drop_config"]')
-	echo "@boot differs version-2" >&3
+	echo "@boot differs version-next" >&3
 	becomes .state refused && becomes .reason version || return
 	# Both nodes send requests, and the receiver of one counts it.
 	within "$PATIENCE" counted "$before" || return
@@ -157,7 +157,7 @@ refused() {
 # Data of any other version would be counted as drop_version.
 returned() {
 	order 3 || return
-	echo "@boot returns version-1-2" >&3
+	echo "@boot returns version-both" >&3
 	client
 	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
 }

@@ -118,8 +118,8 @@ run() {
 build() {
 	selftests/vm/kernels.sh fetch "$KERNEL" && make -s user selftests build/tsc-khz &&
 		selftests/vm/module.sh "$KERNEL" &&
-		selftests/vm/module.sh "$KERNEL" version-2 &&
-		selftests/vm/module.sh "$KERNEL" version-1-2
+		selftests/vm/module.sh "$KERNEL" version-next &&
+		selftests/vm/module.sh "$KERNEL" version-both
 }
 
 mkdir -p "$LOGS" || exit
