@@ -99,6 +99,7 @@ enum dd_ctl_status dd_ctl_status(int err)
 		return DD_CTL_FULL;
 	case -EACCES:
 		return DD_CTL_DENIED;
+	case -EDQUOT:
 	case -ENOBUFS:
 	case -ENOMEM:
 	case -ENOSPC:

@@ -299,11 +299,13 @@ out:
  * struct dd_far_access - access of an importer on another node to an exported segment
  * @a: the access
  * @r: the session's part
+ * @ctx: context of the exporter, which is charged; valid, as the memory of @a.exp holds it
  * @ref: held once until the access is revoked
  */
 struct dd_far_access {
 	struct dd_access a;
 	struct dd_remote *r;
+	struct dd_ctx *ctx;
 	refcount_t ref;
 };
 
@@ -320,17 +322,13 @@ static bool dd_far_get(struct dd_access *a)
 static void dd_far_put(struct dd_access *a)
 {
 	struct dd_far_access *f = dd_far_access(a);
-	struct dd_ctx *ctx = a->exp->obj.ctx;
 	size_t size = sizeof(*f) + sizeof(struct dd_remote);
 
 	if (!refcount_dec_and_test(&f->ref))
 		return;
-	if (f->r) {
-		size += dd_remote_ops_size(f->r->nops);
-		dd_remote_release(f->r);
-	}
-	/* The export's memory holds the context. */
-	dd_uncharge(ctx, size);
+	size += dd_remote_ops_size(f->r->nops);
+	dd_remote_release(f->r);
+	dd_uncharge(f->ctx, size);
 	dd_access_exit(a);
 	kfree(f);
 }
@@ -422,6 +420,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 		return -ENOMEM;
 	}
 	dd_access_init(&f->a, &dd_far_access_ops);
+	f->ctx = ctx;
 	f->r = dd_remote_alloc(peer);
 	if (!f->r) {
 		kfree(f);

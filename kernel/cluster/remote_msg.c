@@ -734,6 +734,9 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			dd_remote_replied(r, msg, tail, ntail);
 		return true;
 	}
+	/* A connection has no other requests: the peer is mistaken. */
+	if (unlikely(r->imp && msg->op != DD_WIRE_PUT))
+		return true;
 	/* Without an entry for its reply the message waits, see dd_remote_done(). */
 	r->late = !r->imp && chan->submitted - chan->done >= r->nops;
 	return likely(!r->late) && dd_remote_execute(r, msg, tail, ntail);
@@ -802,6 +805,9 @@ static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 		r->late = false;
 		if (dd_remote_execute(r, &chan->msg, chan->tail, chan->ntail))
 			dd_tp_notified(tp, chan, chan->received);
+		/* The packet may complete the next message. */
+		if (dd_udp_of_tp(tp)->note_due)
+			dd_remote_post(dd_udp_of_tp(tp));
 	}
 }
 

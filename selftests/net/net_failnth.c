@@ -14,9 +14,10 @@
 #include <linux/genetlink.h>
 #include <sys/socket.h>
 
-#include "dd.h"
+#include "dd_mem.h"
 #include "inject.h"
 #include "peer.h"
+#include "mem.h"
 #include "raw.h"
 
 #define SIZE	3000
@@ -28,6 +29,7 @@ struct stage {
 	struct mem m;
 	struct dd_connect c;
 	bool connected;
+	struct dd_import_make i;
 };
 
 static struct peer *server;
@@ -39,12 +41,22 @@ static long echo(long a, long b, long c)
 		.size = sizeof(attr), .maxconn = 32, .window = 4,
 		.recv_size = 32 * PAGE,
 	};
+	struct dd_export_attr seg = {
+		.size = sizeof(seg), .len = PAGE, .key_class = DD_KEY_NAME,
+		.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS,
+		.notify = DD_NOTIFY_NEVER, .users = DD_FOR_ANY, .importers = 32,
+	};
 	struct dd_msg msg;
+	uint64_t segment;
 	struct dd *h;
 	int list;
 
 	if (dd_open(&h) || dd_alloc(h, attr.recv_size, &attr.recv) ||
+	    dd_alloc(h, PAGE, &seg.addr) ||
 	    dd_serve(h, peer_shm->name, &attr, &list) < 0)
+		return -1;
+	strncpy((char *)seg.key, (char *)peer_shm->name, sizeof(seg.key) - 1);
+	if (dd_export(h, &seg, &segment))
 		return -1;
 	peer_shm->data[0] = 1;
 	for (;;) {
@@ -90,6 +102,40 @@ static int wait_note(struct stage *t)
 static int close_far(struct stage *t)
 {
 	return raw_op(&t->r, DD_IOC_CLOSE, t->c.conn);
+}
+
+static int import_far(struct stage *t)
+{
+	t->i = (struct dd_import_make){
+		.size = sizeof(t->i), .node = far_node(),
+		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHTS,
+	};
+	strncpy((char *)t->i.key, (char *)server->shm->name, sizeof(t->i.key) - 1);
+	return raw_ioctl(&t->r, DD_IOC_IMPORT, &t->i);
+}
+
+static void prepare_import(struct stage *t)
+{
+	/* Imports of earlier contexts may not have ended yet. */
+	CHILD_CHECK(WAIT_FOR(!import_far(t)));
+}
+
+static char fetched[PAGE] __attribute__((aligned(PAGE)));
+
+/* The memory for the bytes is pinned meanwhile. */
+static int get_far(struct stage *t)
+{
+	return mem_get(&t->r, &t->i, fetched, 0, sizeof(fetched)) == 1 ? 0 : -1;
+}
+
+static void expect_bytes(struct stage *t)
+{
+	const struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = t->i.import, .value = 1,
+		.timeout = dd_patience() * 1000000ull,
+	};
+
+	CHILD_CHECK(raw_ioctl(&t->r, DD_IOC_CONN_WAIT, &w) == 0);
 }
 
 static void prepare_connection(struct stage *t)
@@ -429,6 +475,10 @@ PATH(far_wait, prepare_note, wait_note, expect_echo, 2)
 PATH(far_close, prepare_connection, close_far, NULL, 0)
 PATH(accepting_worker, NULL, connect_far, NULL, 2, .first = INJECT_WORKER,
      .last = INJECT_WORKER)
+PATH(far_import, NULL, import_far, NULL, 6)
+PATH(granting_worker, NULL, import_far, NULL, 3, .first = INJECT_WORKER,
+     .last = INJECT_WORKER)
+PATH(far_get, prepare_import, get_far, expect_bytes, 2)
 PATH(peer_add, NULL, add_peer, expect_peer, 10, true, EEXIST)
 PATH(peer_move, prepare_peer, move_peer, expect_peer, 10, true)
 PATH(peer_get, prepare_peer, get_peer, expect_peer, 5, true)
