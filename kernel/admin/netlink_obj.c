@@ -8,6 +8,7 @@
 #include <linux/sched/signal.h>
 #include <net/sock.h>
 
+#include "cluster/far.h"
 #include "core/access.h"
 #include "core/export.h"
 #include "ddp/conn_net.h"
@@ -282,6 +283,29 @@ static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 	return 0;
 }
 
+/* The other node's segment and its owner are known there only. */
+static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
+			      const struct dd_reader *reader)
+{
+	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
+	const struct dd_import *imp = &f->imp;
+	const struct dd_channel *ch = &f->r->proxy;
+	int pad = DD_A_IMPORT_PAD;
+
+	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, f->r->peer->number) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, ch->generation, pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, imp->size, pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, ch->rights) ||
+	    nla_put_u32(skb, DD_A_IMPORT_ERROR,
+			READ_ONCE(ch->dead) ? READ_ONCE(imp->gone) : 0) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static kuid_t dd_service_uid(const struct dd_obj *obj)
 {
 	return container_of(obj, struct dd_service, obj)->uid;
@@ -341,17 +365,26 @@ static const struct dd_kind dd_kinds[] = {
 		.ops = &dd_local_import_ops,
 		.uid = dd_import_uid,
 		.fill = dd_fill_import,
+	}, {
+		.get = DD_CMD_IMPORT_GET,
+		.add = DD_CMD_IMPORT_ADD,
+		.del = DD_CMD_IMPORT_DEL,
+		.attr = DD_A_EVENT_IMPORT,
+		.ops = &dd_far_import_ops,
+		.uid = dd_import_uid,
+		.fill = dd_fill_far_import,
 	},
 };
 
-/* The kind of an object; it has one. */
+/* The kind of an object; NULL for one that is not reported. */
 const struct dd_kind *dd_kind_of(const struct dd_obj *obj)
 {
-	const struct dd_kind *kind = dd_kinds;
+	int i;
 
-	while (kind->ops != obj->ops)
-		kind++;
-	return kind;
+	for (i = 0; i < ARRAY_SIZE(dd_kinds); i++)
+		if (dd_kinds[i].ops == obj->ops)
+			return &dd_kinds[i];
+	return NULL;
 }
 
 /* A dump runs in the context of its reader. */
@@ -445,15 +478,17 @@ static bool dd_dump_may(const struct netlink_callback *cb,
 }
 
 static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
-		       struct dd_ctx *ctx, const struct dd_kind *kind)
+		       struct dd_ctx *ctx, u8 get)
 {
 	struct dd_cursor *cur = dd_cursor(cb);
 	unsigned long index = cur->index;
+	const struct dd_kind *kind;
 	struct dd_obj *obj;
 	int err = 0;
 
-	while (!err && (obj = dd_obj_next(ctx, &index, kind->ops))) {
-		if (dd_dump_may(cb, obj, kind))
+	while (!err && (obj = dd_obj_next(ctx, &index, NULL))) {
+		kind = dd_kind_of(obj);
+		if (kind && kind->get == get && dd_dump_may(cb, obj, kind))
 			err = dd_dump_obj(skb, cb, obj, kind);
 		dd_obj_put(obj);
 		if (!err)
@@ -467,19 +502,16 @@ static int dd_dump(struct sk_buff *skb, struct netlink_callback *cb, u8 get)
 {
 	struct net *net = sock_net(cb->skb->sk);
 	struct dd_cursor *cur = dd_cursor(cb);
-	const struct dd_kind *kind = dd_kinds;
 	struct dd_ctx *ctx;
 	int err = 0;
 
-	while (kind->get != get)
-		kind++;
 	cb->seq = dd_event_seq(net);
 	while (!err && (ctx = dd_node_ctx(dd_node_of(net), cur->ctx))) {
 		if (cur->ctx != ctx->serial) {
 			cur->ctx = ctx->serial;
 			cur->index = 0;
 		}
-		err = dd_dump_ctx(skb, cb, ctx, kind);
+		err = dd_dump_ctx(skb, cb, ctx, get);
 		dd_ctx_put(ctx);
 		if (!err) {
 			cur->ctx++;

@@ -45,16 +45,6 @@ static_assert(sizeof(struct dd_far_told) <= DD_CTL_BODY);
 
 /* ---- the importer's end --------------------------------------------------- */
 
-/**
- * struct dd_far_import - an import of another node's segment
- * @imp: the import
- * @r: the access; NULL if there is none yet
- */
-struct dd_far_import {
-	struct dd_import imp;
-	struct dd_remote *r;
-};
-
 static struct dd_far_import *dd_far_import(struct dd_obj *obj)
 {
 	return container_of(obj, struct dd_far_import, imp.obj);
@@ -81,6 +71,7 @@ static void dd_far_end(struct dd_obj *obj)
 {
 	if (!dd_obj_remove(obj))
 		return;
+	dd_event(obj, false);
 	dd_remote_break(dd_far_import(obj)->r, 0, true);
 	dd_obj_put(obj);
 }
@@ -123,7 +114,7 @@ static int dd_far_drain(struct dd_obj *obj)
 	return err == -EINTR ? err : 0;
 }
 
-static const struct dd_obj_ops dd_far_import_ops = {
+const struct dd_obj_ops dd_far_import_ops = {
 	.stage = DD_STAGE_ACCESS,
 	.import = true,
 	.all_ops = true,
@@ -287,6 +278,8 @@ int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	err = dd_far_setup(f, peer, arg);
 	if (err)
 		dd_obj_put(&f->imp.obj);
+	else
+		dd_event(&f->imp.obj, true);
 	dd_obj_put(&f->imp.obj);
 out:
 	dd_peer_put(peer);

@@ -3,8 +3,21 @@
 #ifndef _DD_FAR_H
 #define _DD_FAR_H
 
-struct dd_ctx;
+#include "cluster/remote.h"
+
 struct dd_import_make;
+
+/**
+ * struct dd_far_import - an import of another node's segment
+ * @imp: the import
+ * @r: the access; NULL if there is none yet
+ */
+struct dd_far_import {
+	struct dd_import imp;
+	struct dd_remote *r;
+};
+
+extern const struct dd_obj_ops dd_far_import_ops;
 
 int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg);
 void dd_far_init(void);

@@ -134,6 +134,38 @@ TEST_F(far, import_describes_the_segment)
 	EXPECT_EQ(self->i.import, self->cell->cell.conn);
 }
 
+/* A number that ddctl reports, of the node whose namespace is @netns. */
+static long long reported(const char *netns, const char *object, const char *filter)
+{
+	long long value = -1;
+	char command[160];
+	FILE *f;
+
+	/* The builtin ip of the guest's shell has no namespaces. */
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip netns exec %s ddctl -j %s' | jq '%s'", netns, object, filter);
+	f = popen(command, "r");
+	if (f && fscanf(f, "%lld", &value) != 1)
+		value = -1;
+	if (f)
+		pclose(f);
+	return value;
+}
+
+TEST_F(far, both_nodes_report_it)
+{
+	EXPECT_EQ(1, reported("dd1", "import", "length"));
+	EXPECT_EQ(2, reported("dd1", "import", ".[0].peer_node"));
+	EXPECT_EQ(BULK, reported("dd1", "import", ".[0].length"));
+	EXPECT_EQ(0, reported("dd1", "segment", "length"));
+	EXPECT_EQ(1, reported("dd2", "segment", ".[0].importers"));
+	EXPECT_EQ(0, reported("dd2", "import", "length"));
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	while (!*(volatile __u32 *)&self->cell->cell.error)
+		sched_yield();
+	EXPECT_EQ(ESTALE, reported("dd1", "import", ".[0].error"));
+}
+
 TEST_F(far, put_and_get_move_bytes_at_any_offset)
 {
 	const size_t off[] = { 0, 1, 7, PAGE - 3, 2 * PAGE + 5 };
