@@ -440,12 +440,23 @@ static int adder(const struct dd_segment_make *s, int n)
 	return 0;
 }
 
-TEST_F(far, processes_add_by_cas)
+static int lose_packets(void)
 {
-	const int n = dd_count(2000);
+	return system("bash -c 'for i in 1 2; do "
+		      "tc -n dd$i qdisc replace dev eth0 root netem loss 2%; done'");
+}
+
+static int lose_none(void)
+{
+	return system("bash -c 'for i in 1 2; do "
+		      "tc -n dd$i qdisc del dev eth0 root; done'");
+}
+
+static void check_adders(struct __test_metadata *_metadata, FIXTURE_DATA(far) *self,
+			 int n)
+{
 	int k, status;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
 	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY,
 			  DD_POLICY_NEVER, 0, 0));
 	for (k = 0; k < 4; k++)
@@ -456,6 +467,37 @@ TEST_F(far, processes_add_by_cas)
 		ASSERT_EQ(0, status);
 	}
 	EXPECT_EQ(4ull * n, *(__u64 *)self->em.at);
+}
+
+TEST_F(far, processes_add_by_cas)
+{
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	check_adders(_metadata, self, dd_count(2000));
+}
+
+/* Each request is executed once, however often its packets and its reply are lost. */
+TEST_F(far, processes_add_by_cas_with_loss)
+{
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	ASSERT_EQ(0, lose_packets());
+	check_adders(_metadata, self, dd_count(500));
+	EXPECT_EQ(0, lose_none());
+}
+
+TEST_F(far, bytes_are_right_with_loss)
+{
+	static char from[BULK], to[BULK];
+	int i;
+
+	ASSERT_EQ(0, lose_packets());
+	for (i = 0; i < dd_count(20); i++) {
+		pattern(from, sizeof(from), i);
+		ASSERT_EQ(1, put(self, from + i, i, sizeof(from) - 100, 0));
+		ASSERT_EQ(1, get(self, to, i, sizeof(from) - 100));
+		ASSERT_EQ(0, result(self));
+		ASSERT_EQ(0, memcmp(from + i, to, sizeof(from) - 100));
+	}
+	EXPECT_EQ(0, lose_none());
 }
 
 DD_TEST_MAIN
