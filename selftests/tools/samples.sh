@@ -214,6 +214,47 @@ between_nodes() {
 	return $ret
 }
 
+found() { [ "$(timeout "$PATIENCE" $TX dd-hash get "$1" $TO)" = "$2" ]; }
+
+# Each process inserts keys of its own, and all change one entry.
+shared_table() {
+	local i k pids=()
+
+	serve $RX dd-hash serve
+	for i in 1 2 3 4; do
+		for k in 1 2 3 4 5; do
+			client $TX dd-hash put "key$i.$k" "$k of $i" $TO &&
+				client $TX dd-hash put all "$i.$k" $TO || exit 1
+		done &
+		pids+=($!)
+	done
+	for i in "${pids[@]}"; do
+		wait "$i" || return
+	done
+	for i in 1 2 3 4; do
+		for k in 1 2 3 4 5; do
+			found "key$i.$k" "$k of $i" || return
+		done
+	done
+	timeout "$PATIENCE" $TX dd-hash get all $TO | grep -q '^[1-4]\.5$' || return
+	timeout "$PATIENCE" $TX dd-hash get none $TO
+	[ $? = 1 ] || return
+	kill "$SERVER"
+	wait "$SERVER" 2>/dev/null
+	refused 1 'dd-hash: dd_import: Connection refused' $TX dd-hash get all $TO
+}
+
+shared_between_nodes() {
+	local ret=0
+
+	cluster_up 2 && cluster_peers 2 || return 1
+	RX='ip netns exec dd2' TX='ip netns exec dd1' TO=2
+	shared_table || ret=1
+	RX='' TX='' TO=''
+	cluster_down
+	return $ret
+}
+
 # Its commands are lines of literal blocks after a prompt. "sleep" waits until a
 # service is there.
 tutorial() {
@@ -225,7 +266,7 @@ tutorial() {
 	[ "$(wc -l <commands)" -gt 35 ] && timeout 300 bash commands
 }
 
-plan 17
+plan 19
 serve dd-echo-server
 check "echo: requests of all sizes come back" echo_sizes
 check "a third client is refused, and admitted when the others are dead" crowded
@@ -246,5 +287,7 @@ check "stream: window + 2 places are enough for a slow receiver" slow_receiver
 check "stream: the sender is killed" sender_dies
 check "stream: the receiver is killed" receiver_dies
 check "stream: window + 2 places are enough between nodes" between_nodes
+check "hash table: processes insert and change entries" shared_table
+check "hash table: the same between nodes" shared_between_nodes
 check "the commands of the tutorial" tutorial
 finish

@@ -10,7 +10,7 @@
 
 HOLD=$TAP_DIR
 EXAMPLES="dd-echo-server dd-rpc-client dd-epoll-server dd-sum-server dd-sum-client
-	dd-stream-send dd-stream-recv"
+	dd-stream-send dd-stream-recv dd-hash"
 
 # status CODE COMMAND...: it exits with CODE
 status() {
@@ -49,7 +49,8 @@ wrong_examples() {
 			status 2 $s --frobnicate && status 2 $s --size || return 1
 	done
 	status 2 dd-sum-client 0 && status 2 dd-sum-client 1 2 3 4 &&
-		status 2 dd-stream-send 1 2
+		status 2 dd-stream-send 1 2 && status 2 dd-hash && status 2 dd-hash put key &&
+		status 2 dd-hash get 1234567890123456789012345678
 }
 
 wrong_ddcp() {
