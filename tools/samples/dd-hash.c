@@ -32,7 +32,7 @@ static void check(const char *call, int ret)
 {
 	if (ret >= 0)
 		return;
-	fprintf(stderr, "dd-hash: %s: %s\n", call, strerror(-ret));
+	fprintf(stderr, "dd-hash: %s: %s\n", call, dd_strerror(ret));
 	exit(1);
 }
 
