@@ -220,7 +220,7 @@ found() { [ "$(timeout "$PATIENCE" $TX dd-hash get "$1" $TO)" = "$2" ]; }
 shared_table() {
 	local i k pids=()
 
-	serve $RX dd-hash serve
+	serve $RX dd-hash
 	for i in 1 2 3 4; do
 		for k in 1 2 3 4 5; do
 			client $TX dd-hash put "key$i.$k" "$k of $i" $TO &&

@@ -6,7 +6,7 @@
  * insert and change entries by dd_get(), dd_cas() and dd_put().
  *
  *	cc dd-hash.c -o dd-hash $(pkg-config --cflags --libs libdd)
- *	dd-hash serve
+ *	dd-hash
  *	dd-hash put KEY VALUE [NODE]
  *	dd-hash get KEY [NODE]
  *
@@ -127,7 +127,7 @@ static void serve(struct dd *h)
 int main(int argc, char **argv)
 {
 	static const char key[DD_KEY_SIZE] = "dd-hash";
-	int serves = argc == 2 && !strcmp(argv[1], "serve");
+	int serves = argc == 1;
 	int gets = argc >= 3 && argc <= 4 && !strcmp(argv[1], "get");
 	int sets = argc >= 4 && argc <= 5 && !strcmp(argv[1], "put");
 	struct dd_mem *table;
@@ -137,7 +137,7 @@ int main(int argc, char **argv)
 	if ((!serves && !gets && !sets) ||
 	    (!serves && (!*argv[2] || strlen(argv[2]) >= TEXT)) ||
 	    (sets && strlen(argv[3]) >= TEXT)) {
-		fprintf(stderr, "Usage: dd-hash serve | put KEY VALUE [NODE] | get KEY [NODE]\n"
+		fprintf(stderr, "Usage: dd-hash [put KEY VALUE [NODE] | get KEY [NODE]]\n"
 				"A key has 1 to %d bytes, a value at most %d.\n", TEXT - 1, TEXT - 1);
 		return 2;
 	}

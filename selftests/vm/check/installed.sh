@@ -203,7 +203,7 @@ examples() {
 			return
 		count=$((count + 1))
 	done
-	[ "$count" = 7 ]
+	[ "$count" = 8 ]
 }
 
 # The library and pkg-config report the same version.
