@@ -150,6 +150,7 @@ static int dd_far_ask(struct dd_far_import *f, struct dd_import_make *arg)
 		.tx_window = depth,
 		.rx_window = depth,
 		.rx_size = DD_WIRE_MSG_MAX + 8ull,
+		.one_sided = true,
 	};
 	struct dd_far_ask ask = {
 		.pid = cpu_to_le32(pid_nr(f->imp.obj.ctx->pid)),
@@ -366,6 +367,7 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 		.rx_size = exp->seg.mem.length,
 		.rx_window = depth,
 		.tx_window = most,
+		.one_sided = true,
 		.generation = lower_32_bits(exp->seg.generation),
 	};
 	int err;

@@ -174,7 +174,7 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
 	op->head_sent = false;
 	op->head_acked = false;
 	list_add_tail(&op->node, &chan->ops);
-	chan->answers |= chan->unanswered;
+	chan->answers |= chan->unanswered && !chan->cfg.one_sided;
 	chan->unanswered = false;
 	dd_tp_chan_kick(tp, chan);
 	return 0;

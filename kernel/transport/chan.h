@@ -81,6 +81,7 @@ struct dd_tp_range {
  * @tx_taken: places of @tx_window not available at first
  * @prompt: with @tx_window 1: the local sender waits for DONE after each message,
  *	so each message asks for an immediate DONE
+ * @one_sided: no process answers; replies are those of enum dd_wire_op
  * @generation: in each frame of the channel; 0 for a connection. May be set until
  *	dd_tp_chan_peer()
  */
@@ -93,6 +94,7 @@ struct dd_tp_chan_cfg {
 	u32 tx_window;
 	u32 tx_taken;
 	bool prompt;
+	bool one_sided;
 	u32 generation;
 };
 

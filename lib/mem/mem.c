@@ -40,6 +40,7 @@ struct dd_mem {
 	const struct dd_cell *cell;
 	const uint8_t *result;	/* of another node's segment, else NULL */
 	pthread_mutex_t lock;	/* one request at a time, with @result */
+	void *word;		/* wired, for results of swaps; or NULL */
 };
 
 /* ---- exporting ---------------------------------------------------------- */
@@ -138,8 +139,12 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .size = i.length,
 		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
-	if (node != dd_node(h))
+	if (node != dd_node(h)) {
 		m->result = cell->result;
+		/* Without it the kernel pins the memory of each result. */
+		if (dd_alloc(h, sizeof(uint64_t), &m->word))
+			m->word = NULL;
+	}
 	*mem = m;
 	return 0;
 }
@@ -151,7 +156,8 @@ DD_API int dd_unimport(struct dd_mem *m)
 	if (!m)
 		return -EINVAL;
 	ret = ddi_alive(m->h) ? ddi_ioctl_conn(m->h, DD_IOC_END, m->serial) : -ESTALE;
-
+	if (m->word && ret != -ESTALE)
+		dd_free(m->h, m->word);
 	free(m);
 	return ret;
 }
@@ -217,17 +223,20 @@ static int mem_done(struct dd_mem *m)
 }
 
 /* As on one node: a request whose note waits is executed, and the next one refused. */
-static int mem_far(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+static int mem_far(struct dd_mem *m, struct dd_sqe sqe, void *local, size_t len)
 {
+	bool swap = sqe.opcode == DD_OP_CAS && m->word;
 	int ret = mem_done(m);
 
 	if (!ret)
-		ret = mem_local(m, sqe, local, len);
+		ret = mem_local(m, sqe, swap ? m->word : local, len);
 	else if (ret == -ETIMEDOUT)
 		ret = -EBUSY;
 	if (ret)
 		return ret;
 	ret = mem_done(m);
+	if (swap && (!ret || ret == -ETIMEDOUT))
+		memcpy(local, m->word, len);
 	if (ret == -ETIMEDOUT)
 		return 0;
 	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
@@ -245,7 +254,7 @@ static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, si
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&m->lock);
-	ret = mem_far(m, sqe, local, len);
+	ret = mem_far(m, sqe, (void *)local, len);
 	pthread_mutex_unlock(&m->lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
