@@ -73,6 +73,8 @@ static void dd_far_end(struct dd_obj *obj)
 		return;
 	dd_event(obj, false);
 	dd_remote_break(dd_far_import(obj)->r, 0, true);
+	/* Another thread may wait for a request. */
+	dd_ctx_wake(obj->ctx);
 	dd_obj_put(obj);
 }
 

@@ -234,14 +234,13 @@ static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 	return ERR_PTR(err);
 }
 
-static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
+/* Queue and transmit a request; dd_import.busy is set, the import is not locked. */
+static int dd_remote_queue_slow(struct dd_import *imp, struct dd_op *op,
+				struct dd_bounce *copy)
 {
-	struct dd_bounce *copy = dd_bounce_get(op);
 	struct dd_channel *ch = imp->chan;
 	int err;
 
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
 	local_bh_disable();
 	spin_lock(&ch->lock);
 	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, copy);
@@ -249,6 +248,17 @@ static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
 	if (!err)
 		dd_remote_flush(imp);
 	local_bh_enable();
+	return err;
+}
+
+static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_bounce *copy = dd_bounce_get(op);
+	int err;
+
+	if (IS_ERR(copy))
+		return PTR_ERR(copy);
+	err = dd_remote_queue_slow(imp, op, copy);
 	if (err)
 		dd_bounce_free(copy);
 	return err;
@@ -258,22 +268,13 @@ static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
 static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
 {
 	u64 to = (unsigned long)op->user;
-	struct dd_channel *ch = imp->chan;
-	int err;
 
 	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
 	if (IS_ERR(op->region))
 		return PTR_ERR(op->region);
 	op->counted = true;
 	op->src = offset_in_page(to);
-	local_bh_disable();
-	spin_lock(&ch->lock);
-	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, NULL);
-	spin_unlock(&ch->lock);
-	if (!err)
-		dd_remote_flush(imp);
-	local_bh_enable();
-	return err;
+	return dd_remote_queue_slow(imp, op, NULL);
 }
 
 /* A withheld note was posted; the own channel is locked. */

@@ -8,9 +8,11 @@
 #define _GNU_SOURCE
 #include "dd_harness.h"
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include "asleep.h"
 #include "mem.h"
 
 #define BULK	(1 << 20)
@@ -395,6 +397,29 @@ TEST_F(far, nothing_arrives_after_the_end)
 		ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &self->i));
 		self->cell = raw_unit(&self->im, self->i.cell_unit);
 	}
+}
+
+static volatile pid_t waiter;
+
+static void *wait_for_more(void *arg)
+{
+	FIXTURE_DATA(far) *self = arg;
+
+	waiter = gettid();
+	return (void *)(long)(wait_done(&self->im, &self->i, 1) ? errno : 0);
+}
+
+TEST_F(far, the_end_of_an_import_ends_a_wait)
+{
+	pthread_t t;
+	void *err;
+
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, wait_for_more, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(ESTALE, (long)err);
 }
 
 TEST_F(far, the_end_of_the_session_leaves_outcomes_unknown)
