@@ -234,9 +234,10 @@ TEST_F(send, DDP_26_a_stream_accepts_16_unread_messages_at_both_ends)
 			EXPECT_EQ(i, *(int *)self->srv->shm->data);
 		ASSERT_SENT(ddsend(c, out, 8, 0, SEND_NOOPTS));
 	}
+	/* The peer has one buffer to send from, so each call waits. */
 	for (i = 0; i < UNREAD; i++)
 		ASSERT_OK(p_send(self->srv, there, &i, sizeof(i), 8 * i,
-				 SEND_NOOPTS));
+				 SEND_BLOCK));
 	for (i = 0; i < UNREAD; i++) {
 		ASSERT_OK(ddrecv(self->stream.note, &d, RECV_SLEEP, 0));
 		EXPECT_EQ(i, *(int *)d.msgaddr);
@@ -338,7 +339,7 @@ TEST_F(send, DDP_40_a_window_lets_more_be_unacknowledged_at_both_ends)
 	}
 	EXPECT_ERR(EWOULDBLOCK, p_recv(srv, 0, RECV_NOBLOCK, 0));
 	for (i = 0; i < WINDOW; i++)
-		ASSERT_OK(p_send(srv, there, &i, sizeof(i), 8 * i, SEND_NOOPTS));
+		ASSERT_OK(p_send(srv, there, &i, sizeof(i), 8 * i, SEND_BLOCK));
 	for (i = 0; i < WINDOW; i++) {
 		ASSERT_OK(ddrecv(note, &d, RECV_SLEEP, 0));
 		EXPECT_EQ(i, *(int *)d.msgaddr);
