@@ -21,6 +21,7 @@
 #include "core/charge.h"
 #include "core/export.h"
 #include "core/hooks.h"
+#include "core/trace.h"
 
 /* Body of a query for a segment. */
 struct dd_far_ask {
@@ -215,6 +216,7 @@ static int dd_far_publish(struct dd_far_import *f, struct dd_import_make *arg)
 	spin_lock_bh(&f->r->proxy.lock);
 	f->r->proxy.dead = false;
 	spin_unlock_bh(&f->r->proxy.lock);
+	trace_dd_import(imp, cell->node, arg->rights, arg->generation);
 	dd_obj_publish(&imp->obj);
 	return 0;
 }

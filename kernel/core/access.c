@@ -12,6 +12,7 @@
 #include "core/export.h"
 #include "core/hooks.h"
 #include "core/notelist.h"
+#include "core/trace.h"
 #include "core/window.h"
 
 /* Reserve the exporter's slots for the notes of this importer. */
@@ -194,6 +195,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 	if (list)
 		mutex_unlock(&list->lock);
 	if (!was) {
+		trace_dd_revoke(a->exp, ch->node, error);
 		a->ops->revoked(a, error);
 		last = list ? dd_credit_last(&a->credit) : 0;
 		dd_export_leave(a->exp, a, last);
@@ -415,6 +417,7 @@ static int dd_local_publish(struct dd_local_import *l, struct dd_import_make *ar
 	arg->cell_unit = l->imp.unit;
 	arg->length = l->imp.size;
 	arg->generation = l->a.chan.generation;
+	trace_dd_import(&l->imp, cell->node, arg->rights, arg->generation);
 	dd_obj_publish(&l->imp.obj);
 	dd_event(&l->imp.obj, true);
 	return 0;

@@ -22,6 +22,7 @@
 #include "core/hooks.h"
 #include "core/notelist.h"
 #include "core/region.h"
+#include "core/trace.h"
 
 /**
  * struct dd_grant - permission of a user to import a segment
@@ -45,6 +46,10 @@ static void dd_export_refused(const struct dd_channel *ch, u8 right, int err)
 		atomic64_inc(&exp->refused[DD_REFUSED_INHIBIT]);
 	else if (err == -EACCES)
 		atomic64_inc(&exp->refused[DD_REFUSED_RIGHTS]);
+	else
+		return;
+	/* The channel is alive and locked: the segment has its region. */
+	trace_dd_refused(ch, right, err);
 }
 
 static const struct dd_segment_ops dd_export_segment_ops = {
@@ -196,6 +201,7 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 	}
 	arg->segment = exp->seg.owner;
 	arg->generation = exp->seg.generation;
+	trace_dd_export(exp);
 	/* The table of ids takes over the reference. */
 	dd_obj_publish(&exp->obj);
 	dd_event(&exp->obj, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints: requests, deposits, notes, connections, direct rings and packets. */
+/* Tracepoints: requests, deposits, notes, segments, connections, direct rings, packets. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dd
 
@@ -10,6 +10,7 @@
 #include <uapi/linux/dd_ddp.h>
 
 #include "core/channel.h"
+#include "core/export.h"
 #include "core/import.h"
 #include "core/notelist.h"
 #include "core/submit.h"
@@ -121,6 +122,95 @@ TRACE_EVENT(dd_note,
 				   { DD_NOTE_CONN, "conn" },
 				   { DD_NOTE_CLOSE, "close" }),
 		  __entry->conn, __entry->len, __entry->msgid)
+);
+
+TRACE_EVENT(dd_export,
+	    TP_PROTO(const struct dd_export *exp),
+	TP_ARGS(exp),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, segment)
+		__field(u8, class)
+		__field(u8, rights)
+		__field(u64, len)
+		__field(u64, generation)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(exp->obj.ctx->pid);
+		__entry->segment = exp->obj.id;
+		__entry->class = exp->name.class;
+		__entry->rights = exp->seg.rights;
+		__entry->len = exp->seg.mem.length;
+		__entry->generation = exp->seg.generation;
+	),
+	TP_printk("pid=%d segment=%u class=%u rights=%#x len=%llu generation=%llu",
+		  __entry->pid, __entry->segment, __entry->class, __entry->rights,
+		  __entry->len, __entry->generation)
+);
+
+TRACE_EVENT(dd_import,
+	    TP_PROTO(const struct dd_import *imp, u32 node, u8 rights, u64 generation),
+	TP_ARGS(imp, node, rights, generation),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, conn)
+		__field(u32, node)
+		__field(u8, rights)
+		__field(u64, len)
+		__field(u64, generation)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(imp->obj.ctx->pid);
+		__entry->conn = imp->obj.id;
+		__entry->node = node;
+		__entry->rights = rights;
+		__entry->len = imp->size;
+		__entry->generation = generation;
+	),
+	TP_printk("pid=%d conn=%u node=%u rights=%#x len=%llu generation=%llu",
+		  __entry->pid, __entry->conn, __entry->node, __entry->rights,
+		  __entry->len, __entry->generation)
+);
+
+/* The access of an importer ends; @err is 0 if the importer has ended it. */
+TRACE_EVENT(dd_revoke,
+	    TP_PROTO(const struct dd_export *exp, u32 node, int err),
+	TP_ARGS(exp, node, err),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, segment)
+		__field(u32, node)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(exp->obj.ctx->pid);
+		__entry->segment = lower_32_bits(exp->seg.owner);
+		__entry->node = node;
+		__entry->err = err;
+	),
+	TP_printk("pid=%d segment=%u node=%u err=%d", __entry->pid, __entry->segment,
+		  __entry->node, __entry->err)
+);
+
+TRACE_EVENT(dd_refused,
+	    TP_PROTO(const struct dd_channel *ch, u8 right, int err),
+	TP_ARGS(ch, right, err),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u32, segment)
+		__field(u32, node)
+		__field(u8, right)
+		__field(int, err)
+	),
+	TP_fast_assign(
+		__entry->pid = pid_nr(ch->seg->mem.region->obj.ctx->pid);
+		__entry->segment = lower_32_bits(ch->seg->owner);
+		__entry->node = ch->node;
+		__entry->right = right;
+		__entry->err = err;
+	),
+	TP_printk("pid=%d segment=%u node=%u right=%#x err=%d", __entry->pid,
+		  __entry->segment, __entry->node, __entry->right, __entry->err)
 );
 
 DECLARE_EVENT_CLASS(dd_end,

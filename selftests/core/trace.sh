@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Tracepoints of three calls and their replies, sent directly and by the kernel, and of
-# packets between two nodes.
+# Tracepoints of three calls and their replies, sent directly and by the kernel, of one-sided
+# memory, and of packets between two nodes.
 
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/../net/net.sh"
@@ -61,6 +61,28 @@ framed() {
 		times 1 dd_close 'end=server'
 }
 
+# memory TEST: leaves the trace of a test of one-sided memory in ./trace.
+memory() {
+	echo >"$TRACING/trace"
+	if ! abi_mem "$1" >mem.out 2>&1; then
+		diag "$(cat mem.out)"
+		return 1
+	fi
+	grep -v '^#' "$TRACING/trace" >trace
+}
+
+# Eight imports, of which seven lack one of three rights in nine cases.
+refusals() {
+	memory rights_are_asked && times 1 dd_export 'rights=0x7 ' && times 8 dd_import &&
+		times 9 dd_refused 'err=-13$' && times 3 dd_refused 'right=0x2 ' &&
+		times 8 dd_revoke 'err=0$'
+}
+
+revocation() {
+	memory end_of_the_segment && times 2 dd_export && times 1 dd_import &&
+		times 1 dd_revoke 'err=116$'
+}
+
 # Traffic between two nodes over a link that loses packets; leaves the trace in ./trace.
 packets() {
 	echo >"$TRACING/trace"
@@ -97,7 +119,7 @@ in_order() {
 	}' trace
 }
 
-plan 10
+plan 12
 # One order on all processors.
 echo global >"$TRACING/trace_clock"
 echo 1 >"$TRACING/events/dd/enable"
@@ -113,6 +135,8 @@ by_kernel() {
 }
 check "requests, deposits and notes" by_kernel
 check "neither end gets a direct path" times 0 'dd_direct_[a-z]*'
+check "segments, imports and refused requests" refusals
+check "the end of a segment revokes its import" revocation
 check "packets between nodes" packets
 check "a packet is sent before it is received, acknowledged or lost" in_order
 echo 0 >"$TRACING/events/dd/enable"
