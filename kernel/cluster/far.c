@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Imports of segments between nodes. The importer looks the segment up by class and key;
- * the node of the owner grants a channel. Requests and replies are in remote_msg.c.
+ * the node of the owner grants a channel. Requests are in remote_op.c, their execution is
+ * in remote_msg.c.
  *
  * Either side may end the access: the importer's end sends a CLOSE, and so does the
  * owner's when the segment is revoked. Its channel is dead before that, so a CLOSE that

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Imports and channels over a session with another node: their begin and end. Messages
- * are in remote_msg.c.
+ * are in remote_op.c and remote_msg.c.
  *
  * Import and channel are valid while the session's channel is registered with the peer.
  * dd_remote_break() ends that under the peer's lock, before their owner releases them.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Imports and channels over a session with another node: remote.c, remote_msg.c. */
+/* Imports and channels over a session with another node: remote.c, remote_op.c, remote_msg.c. */
 #ifndef _DD_REMOTE_H
 #define _DD_REMOTE_H
 
@@ -12,6 +12,7 @@
 struct dd_bounce;
 struct dd_net_upper;
 struct dd_peer;
+struct dd_udp_peer;
 
 /**
  * struct dd_remote_op - a message that was accepted and is not sent completely
@@ -164,6 +165,12 @@ void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
 void dd_remote_await(struct dd_import *imp);
+struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg);
+void dd_remote_advance(struct dd_remote *r);
+void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
+		       const u8 *tail, u32 ntail);
+const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op, u32 off,
+			     u32 *left);
 
 extern const struct dd_link_ops dd_link_remote;
 extern const struct dd_net_upper dd_remote_upper;

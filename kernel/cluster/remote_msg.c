@@ -1,321 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages between nodes: requests become messages of the transport, and the callbacks of
- * the transport and the link are implemented.
+ * Messages from other nodes, and the callbacks of the transport and the link. They are
+ * called with the peer locked and softirqs disabled.
  *
- * The peer executes a GET or CAS when its message is complete, and answers in the other
- * direction of the channel; see enum dd_wire_op. So numbers, retransmission and flow
- * control are those of the transport, and a request is executed once. The importer has at
- * most as many requests without a reply as the other end has entries for replies.
+ * The owner's node executes a GET or CAS when its message is complete, and answers in the
+ * other direction of the channel; see enum dd_wire_op. So numbers, retransmission and flow
+ * control are those of the transport, and a request is executed once.
  *
- * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
+ * Lock order: the peer's lock, the lock of the own channel.
  */
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "cluster/ctl.h"
 #include "cluster/peer.h"
 #include "cluster/remote.h"
 #include "core/copy.h"
 #include "core/deposit.h"
-#include "core/hooks.h"
-#include "core/page.h"
 #include "core/notelist.h"
 #include "core/trace.h"
 #include "udp/udp.h"
-
-/**
- * struct dd_bounce - copy of a message whose source is not wired memory
- * @node: in dd_bounces
- * @n: number of pages
- * @page: the pages
- */
-struct dd_bounce {
-	struct llist_node node;
-	u32 n;
-	struct page *page[];
-};
-
-#define DD_BOUNCE_FEW	64	/* pages that are freed at once, in any context */
-
-static void dd_bounce_free(struct dd_bounce *copy)
-{
-	while (copy->n) {
-		put_page(copy->page[--copy->n]);
-		if (copy->n && !(copy->n % DD_BOUNCE_FEW))
-			cond_resched();
-	}
-	kvfree(copy);
-}
-
-static LLIST_HEAD(dd_bounces);
-
-static void dd_bounces_free(struct work_struct *work)
-{
-	struct dd_bounce *copy, *next;
-
-	llist_for_each_entry_safe(copy, next, llist_del_all(&dd_bounces), node)
-		dd_bounce_free(copy);
-}
-
-static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
-
-/*
- * The transport does not read the bytes of a message any more. A copy may have half a
- * million pages and the peer is locked, so a worker frees large copies.
- */
-void dd_remote_op_end(struct dd_remote_op *op)
-{
-	if (op->region)
-		dd_region_put(op->region);
-	op->region = NULL;
-	if (op->copy && op->copy->n <= DD_BOUNCE_FEW)
-		dd_bounce_free(op->copy);
-	else if (op->copy && llist_add(&op->copy->node, &dd_bounces))
-		queue_work(dd_wq, &dd_bounces_work);
-	op->copy = NULL;
-}
-
-static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
-{
-	return &container_of(imp->cell, struct dd_import_cell, cell)->result[n % DD_RESULTS];
-}
-
-/* A GET or CAS is an empty message, and its local memory receives the reply. */
-static void dd_remote_ask(struct dd_remote_op *rop, const struct dd_op *op)
-{
-	struct dd_tp_msg *msg = &rop->tp.msg;
-
-	msg->len = 0;
-	rop->len = op->sqe.len;
-	rop->status = op->sqe.flags & DD_SQE_STATUS;
-	rop->awaited = true;
-	if (op->sqe.opcode == DD_OP_GET) {
-		msg->op = DD_WIRE_GET;
-		msg->meta_count = 2;
-		msg->meta[0] = op->sqe.len;
-		msg->meta[1] = op->src & 7;
-		msg->meta[2] = 0;
-		msg->meta[3] = 0;
-	} else {
-		msg->op = op->sqe.len == sizeof(u32) ? DD_WIRE_CAS4 : DD_WIRE_CAS8;
-	}
-}
-
-/*
- * Pass a request to the transport; the import is locked and alive. The transport may
- * transmit it at any time, and does so at dd_remote_flush().
- */
-static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
-			   struct dd_bounce *copy)
-{
-	struct dd_remote *r = dd_remote_of_import(imp);
-	u64 n = imp->submitted + 1;
-	struct dd_remote_op *rop = &r->op[n % r->nops];
-	struct dd_tp_msg *msg = &rop->tp.msg;
-	const struct dd_sqe *sqe = &op->sqe;
-	int err = -EBUSY;
-
-	dd_ctl_lock(r->peer);
-	if (n - imp->done > r->nops)
-		goto out;
-	/* The peer sends the bytes of a GET later than it executes the next request. */
-	if (unlikely(r->gets) && sqe->opcode != DD_OP_GET)
-		goto out;
-	/* Message n - nops is done, so the transport does not use its entry any more. */
-	msg->dst = sqe->dst;
-	msg->len = sqe->len;
-	msg->op = DD_WIRE_PUT;
-	msg->flags = sqe->flags & DD_SQE_NOTIFY ? DD_PUT_NOTIFY : 0;
-	msg->meta_count = sqe->meta_count;
-	msg->tag = sqe->tag;
-	memcpy(msg->meta, sqe->meta, sizeof(msg->meta));
-	rop->src = op->src;
-	if (unlikely(sqe->opcode != DD_OP_PUT))
-		dd_remote_ask(rop, op);
-	rop->copy = copy;
-	rop->region = copy ? NULL : op->region;
-	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
-	if (err) {
-		rop->region = NULL;
-		rop->copy = NULL;
-		rop->awaited = false;
-		err = err == -ENOTCONN ? -ECONNRESET : err;
-		goto out;
-	}
-	/* The message takes over the request's reference, or gets its own. */
-	if (rop->region && !op->counted)
-		refcount_inc(&rop->region->obj.users);
-	op->counted = false;
-	if (!r->own)
-		WRITE_ONCE(*dd_remote_result(imp, n), 0);
-	if (unlikely(rop->awaited)) {
-		r->awaited++;
-		r->gets += msg->op == DD_WIRE_GET;
-	}
-	if (copy)
-		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
-	/* Before unlocking: then the peer may report the message as sent or done. */
-	WRITE_ONCE(imp->submitted, n);
-	WRITE_ONCE(imp->cell->submitted, n);
-out:
-	dd_ctl_unlock_quiet(r->peer);
-	return err;
-}
-
-static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
-{
-	if (unlikely(!(imp->chan->rights & DD_RIGHT_PUT)))
-		return -EACCES;
-	if (unlikely(!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size)))
-		return -ERANGE;
-	if (op->sqe.flags & DD_SQE_UNWIRED && op->sqe.len)
-		return -EINPROGRESS;
-	return dd_remote_queue(imp, op, NULL);
-}
-
-/* Check rights and bounds of a GET or CAS; the other node does so again. */
-static int dd_remote_other(struct dd_import *imp, struct dd_op *op)
-{
-	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET : DD_RIGHT_CAS;
-
-	if (!(imp->chan->rights & right))
-		return -EACCES;
-	if (!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
-		return -ERANGE;
-	if (!op->region && op->sqe.len)
-		return -EINPROGRESS;
-	return dd_remote_queue(imp, op, NULL);
-}
-
-static bool dd_remote_same(const struct dd_import *a, const struct dd_import *b)
-{
-	return dd_remote_of_import(a)->peer == dd_remote_of_import(b)->peer;
-}
-
-static void dd_remote_flush(struct dd_import *imp)
-{
-	struct dd_remote *r = dd_remote_of_import(imp);
-
-	dd_ctl_lock(r->peer);
-	dd_ctl_unlock(r->peer);
-}
-
-/* Copy the source of a message. */
-static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
-{
-	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
-	struct dd_bounce *copy = kvzalloc(struct_size(copy, page, n),
-					GFP_KERNEL_ACCOUNT);
-	struct page *page;
-	int err = 0;
-
-	if (!copy)
-		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < n && !err; i++) {
-		size_t done = (size_t)i << PAGE_SHIFT;
-
-		page = alloc_page(GFP_KERNEL_ACCOUNT);
-		if (!page) {
-			err = -ENOMEM;
-			break;
-		}
-		copy->page[copy->n++] = page;
-		if (copy_from_user(page_address(page), op->user + done,
-				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
-			err = -EFAULT;
-		else if (fatal_signal_pending(current))
-			err = -EINTR;
-		cond_resched();
-	}
-	if (!err)
-		return copy;
-	dd_bounce_free(copy);
-	return ERR_PTR(err);
-}
-
-/* Queue and transmit a request; dd_import.busy is set, the import is not locked. */
-static int dd_remote_queue_slow(struct dd_import *imp, struct dd_op *op,
-				struct dd_bounce *copy)
-{
-	struct dd_channel *ch = imp->chan;
-	int err;
-
-	local_bh_disable();
-	spin_lock(&ch->lock);
-	err = ch->dead ? -ECONNRESET : dd_remote_queue(imp, op, copy);
-	spin_unlock(&ch->lock);
-	if (!err)
-		dd_remote_flush(imp);
-	local_bh_enable();
-	return err;
-}
-
-static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
-{
-	struct dd_bounce *copy = dd_bounce_get(op);
-	int err;
-
-	if (IS_ERR(copy))
-		return PTR_ERR(copy);
-	err = dd_remote_queue_slow(imp, op, copy);
-	if (err)
-		dd_bounce_free(copy);
-	return err;
-}
-
-/* The result goes to memory that is not wired: pin it until then. */
-static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
-{
-	u64 to = (unsigned long)op->user;
-
-	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
-	if (IS_ERR(op->region))
-		return PTR_ERR(op->region);
-	op->counted = true;
-	op->src = offset_in_page(to);
-	return dd_remote_queue_slow(imp, op, NULL);
-}
-
-/* A withheld note was posted; the own channel is locked. */
-static void dd_remote_posted(struct dd_channel *ch)
-{
-	struct dd_remote *r = ch->importer;
-
-	WRITE_ONCE(r->posted, ch->received);
-}
-
-/**
- * dd_remote_report() - report posted notes to the peer
- * @ch: the own channel, not locked; the caller holds a reference or is in an RCU
- *	read-side section
- */
-void dd_remote_report(struct dd_channel *ch)
-{
-	struct dd_remote *r = ch->importer;
-
-	dd_ctl_lock(r->peer);
-	if (r->registered && r->chan.up) {
-		dd_tp_notified(dd_ctl_tp(r->peer), &r->chan, READ_ONCE(r->posted));
-		dd_tp_chan_hurry(dd_ctl_tp(r->peer), &r->chan);
-	}
-	dd_ctl_unlock(r->peer);
-}
-
-const struct dd_link_ops dd_link_remote = {
-	.name = "udp",
-	.put = dd_remote_put_op,
-	.put_slow = dd_remote_put_slow,
-	.other = dd_remote_other,
-	.other_slow = dd_remote_other_slow,
-	.flush = dd_remote_flush,
-	.same = dd_remote_same,
-	.await = dd_remote_await,
-	.posted = dd_remote_posted,
-	.report = dd_remote_report,
-};
-
-/* Callbacks of the link; called with the peer locked and softirqs disabled. */
 
 static struct dd_ctl *dd_ctl_of_tp(struct dd_tp *tp)
 {
@@ -344,25 +47,6 @@ void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified)
 	dd_tp_chan_over(dd_ctl_tp(peer), chan, notified);
 	dd_remote_of_chan(chan)->closed = true;
 	dd_ctl_lose(peer, dd_remote_of_chan(chan));
-}
-
-/*
- * The GET that the reply @msg answers: the first request without a reply. NULL if the
- * peer is mistaken.
- */
-static struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg)
-{
-	struct dd_remote_op *op;
-	u64 n;
-
-	if (!r->awaited || !(msg->flags & DD_PUT_REPLY))
-		return NULL;
-	/* No later than the last one submitted, as one is awaited. */
-	for (n = r->imp->done + 1; !r->op[n % r->nops].awaited; n++)
-		;
-	op = &r->op[n % r->nops];
-	return msg->op == DD_WIRE_GET && op->tp.msg.op == DD_WIRE_GET &&
-	       msg->len == op->len && msg->dst == (op->src & 7) ? op : NULL;
 }
 
 /* Copy payload to a region. */
@@ -651,70 +335,6 @@ static bool dd_remote_execute(struct dd_remote *r, const struct dd_tp_msg *msg,
 	return msg->op == DD_WIRE_GET ? dd_remote_get(r, msg) : dd_remote_cas(r, msg);
 }
 
-/* ---- replies at the importer ---------------------------------------------- */
-
-/* Requests are done in their order; one that awaits a reply is not. */
-static void dd_remote_advance(struct dd_remote *r)
-{
-	struct dd_import *imp = r->imp;
-	u64 n = r->confirmed;
-
-	if (unlikely(r->awaited))
-		for (n = imp->done; n < r->confirmed && !r->op[(n + 1) % r->nops].awaited; )
-			n++;
-	if (n == imp->done)
-		return;
-	WRITE_ONCE(imp->done, n);
-	/* A thread that sees the counter sees the results. */
-	smp_store_release(&imp->cell->done, n);
-	dd_ctx_wake(imp->obj.ctx);
-}
-
-/* Store the result of a GET or CAS; returns its errno. */
-static u8 dd_remote_take(struct dd_remote *r, struct dd_remote_op *op,
-			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
-{
-	u8 err = min_t(u32, msg->meta[1], U8_MAX);
-	size_t left;
-
-	if (err)
-		return err;
-	if (msg->op != DD_WIRE_GET)
-		dd_swap_result(dd_region_addr(op->region, op->src, &left), op->len,
-			       dd_meta_word(msg->meta + 2), op->tp.msg.meta, op->status);
-	else if (dd_remote_asked(r, msg) != op)
-		err = EIO;
-	else if (ntail)
-		dd_copy_final(dd_region_addr(op->region, op->src + op->len - ntail, &left),
-			      tail, ntail);
-	return err;
-}
-
-/* A reply is complete. One that answers no request is ignored. */
-static void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
-			      const u8 *tail, u32 ntail)
-{
-	struct dd_import *imp = r->imp;
-	struct dd_remote_op *op;
-	u64 n;
-
-	n = imp->done + (u32)(msg->meta[0] - lower_32_bits(imp->done));
-	op = &r->op[n % r->nops];
-	if (n == imp->done || n > imp->submitted || op->tp.msg.op != msg->op ||
-	    op->awaited == !msg->op)
-		return;
-	if (!op->awaited) {
-		WRITE_ONCE(*dd_remote_result(imp, n), min_t(u32, msg->meta[1], U8_MAX));
-		return;
-	}
-	WRITE_ONCE(*dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
-	op->awaited = false;
-	r->awaited--;
-	r->gets -= msg->op == DD_WIRE_GET;
-	dd_remote_op_end(op);
-	dd_remote_advance(r);
-}
-
 /*
  * A message is complete. A reader that sees its note may answer at once, on another CPU,
  * and needs the peer's lock for that, so dd_remote_post() posts the note just before the
@@ -810,23 +430,6 @@ static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 		if (dd_udp_of_tp(tp)->note_due)
 			dd_remote_post(dd_udp_of_tp(tp));
 	}
-}
-
-static const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op,
-				    u32 off, u32 *left)
-{
-	struct dd_remote_op *rop = container_of(op, struct dd_remote_op, tp);
-	const void *from;
-	size_t n;
-
-	if (rop->copy) {
-		*left = PAGE_SIZE - offset_in_page(off);
-		return page_address(rop->copy->page[off >> PAGE_SHIFT]) +
-		       offset_in_page(off);
-	}
-	from = dd_region_addr(rop->region, rop->src + off, &n);
-	*left = rop->region->pinned ? n : dd_page_left(from);
-	return from;
 }
 
 static void dd_remote_ctl(struct dd_tp *tp, const void *data, u32 len)
@@ -927,17 +530,3 @@ const struct dd_net_upper dd_remote_upper = {
 		.trace = dd_udp_tp_trace,
 	},
 };
-
-/**
- * dd_remote_await() - the caller is about to wait for a counter of the cell
- * @imp: the import, not locked; the caller holds a reference
- */
-void dd_remote_await(struct dd_import *imp)
-{
-	struct dd_remote *r = dd_remote_of_import(imp);
-
-	dd_ctl_lock(r->peer);
-	if (r->registered)
-		dd_tp_chan_await(dd_ctl_tp(r->peer), &r->chan);
-	dd_ctl_unlock(r->peer);
-}
