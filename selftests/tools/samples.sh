@@ -141,8 +141,16 @@ stream_sizes() {
 	done
 }
 
-# read_by PID BYTES: the process has read so much of its standard input.
-read_by() { grep -q "^pos:	$2\$" "/proc/$1/fdinfo/0"; }
+# One message is in the pipe, one is being written, eight are unread, and one is in
+# place without a notification: the sender has read the twelfth.
+full() { grep -q "^pos:	$((12 * PLACE))\$" "/proc/$SENDER/fdinfo/0"; }
+
+# Between nodes it has read the twelfth at least. dd_done() waits for the last message
+# that was accepted, and their number depends on how many were in place by then.
+full_far() {
+	$TX ddctl -j conn | grep -q '"sent":11,"done":10,' &&
+		[ "$(sed -n 's/^pos:\t//p' "/proc/$SENDER/fdinfo/0")" -ge $((12 * PLACE)) ]
+}
 
 # Prefixes of the receiver and of the sender, and the receiver's node.
 RX='' TX='' TO=''
@@ -150,7 +158,7 @@ RX='' TX='' TO=''
 # stuck: a receiver that writes its first message to a pipe that is not read, and
 # a sender that has filled all places.
 stuck() {
-	rm -f pipe
+	rm -f pipe ready server.log
 	mkfifo pipe
 	exec 7<>pipe
 	head -c $((25 * PLACE)) /dev/urandom >in
@@ -161,13 +169,12 @@ stuck() {
 	SENDER=$!
 }
 
-# One message is in the pipe, one is being written, eight are unread, and one is in
-# place without a notification: the sender has read the twelfth. None is overwritten.
+# slow_receiver FULL: no message is overwritten.
 slow_receiver() {
 	local reader
 
 	stuck
-	within "$PATIENCE" read_by "$SENDER" $((${1:-12} * PLACE)) || return 1
+	within "$PATIENCE" "$1" || return 1
 	exec 6<pipe 7<&-
 	cat <&6 >out &
 	reader=$!
@@ -180,7 +187,7 @@ sender_dies() {
 	local reader
 
 	stuck
-	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	within "$PATIENCE" full || return 1
 	kill -9 "$SENDER"
 	wait "$SENDER" 2>/dev/null
 	exec 6<pipe 7<&-
@@ -195,20 +202,19 @@ sender_dies() {
 
 receiver_dies() {
 	stuck
-	within "$PATIENCE" read_by "$SENDER" $((12 * PLACE)) || return 1
+	within "$PATIENCE" full || return 1
 	kill -9 "$SERVER"
 	wait "$SERVER" 2>/dev/null
 	exec 7<&-
 	exited "$SENDER" 1 client.err && grep '^dd-stream-send: dd_[a-z]*: .*closed by the other end' client.err
 }
 
-# Beyond those, as many messages as the window are accepted. They wait at the sender.
 between_nodes() {
 	local ret=0
 
 	cluster_up 2 && cluster_peers 2 || return 1
 	RX='ip netns exec dd2' TX='ip netns exec dd1' TO=2
-	slow_receiver 19 || ret=1
+	slow_receiver full_far || ret=1
 	RX='' TX='' TO=''
 	cluster_down
 	return $ret
@@ -283,7 +289,7 @@ check "RPC: several clients, one sum for each" several
 check "RPC: a client that sends other requests" client_and_stop stranger
 check "epoll: all requests are answered, SIGTERM ends the server" epoll
 check "stream: every size arrives" stream_sizes
-check "stream: window + 2 places are enough for a slow receiver" slow_receiver
+check "stream: window + 2 places are enough for a slow receiver" slow_receiver full
 check "stream: the sender is killed" sender_dies
 check "stream: the receiver is killed" receiver_dies
 check "stream: window + 2 places are enough between nodes" between_nodes
