@@ -232,7 +232,7 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	imp->nodirect = true;
 	imp->gone = ESTALE;
 	imp->uid = current_euid();
-	err = dd_area_alloc(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
+	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
 	if (err)
 		return err;
 	imp->cell = dd_area_unit(&ctx->area, imp->unit);

@@ -431,7 +431,7 @@ static int dd_local_setup(struct dd_local_import *l, struct dd_export *exp,
 	struct dd_ctx *ctx = imp->obj.ctx;
 	int err;
 
-	err = dd_area_alloc(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
+	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
 	if (err)
 		return err;
 	imp->cell = dd_area_unit(&ctx->area, imp->unit);

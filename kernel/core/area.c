@@ -233,6 +233,12 @@ int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 	return dd_area_alloc_room(area, units, units, unit);
 }
 
+/* The same for units that kernel code uses as one piece: a power of 2, within a page. */
+int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
+{
+	return dd_area_get(area, units, units, units - 1, unit);
+}
+
 /**
  * dd_area_alloc_pages() - allocate whole pages, not shared with other objects
  * @area: the area

@@ -77,6 +77,30 @@ TEST_F(mem, import_describes_the_segment)
 	EXPECT_EQ(self->i.import, cell(self)->conn);
 }
 
+/* Also if other objects have an odd number of units between them. */
+TEST_F(mem, the_cell_of_an_import_is_within_a_page)
+{
+	struct dd_import_make i;
+	struct dd_list_make l;
+	__u32 at;
+	int n;
+
+	self->s.importers = 1000;
+	self->s.segment = self->s.generation = 0;
+	self->s.list = self->s.window = 0;
+	self->s.policy = DD_POLICY_NEVER;
+	strcpy((char *)self->s.key, "abi_mem_cells");
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	for (n = 0; n < 200; n++) {
+		ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHTS, &i));
+		at = i.cell_unit * DD_UNIT % PAGE;
+		EXPECT_LE(at + sizeof(struct dd_import_cell), PAGE);
+		EXPECT_EQ(i.import, raw_cell(&self->im, i.cell_unit)->conn);
+		if (n % 50 == 25)
+			ASSERT_OK(mem_list(&self->im, &l));
+	}
+}
+
 TEST_F(mem, put_and_get_move_bytes_at_any_offset)
 {
 	const size_t off[] = { 0, 1, 7, 8, PAGE - 3, PAGE, 2 * PAGE + 5 };
