@@ -79,11 +79,13 @@ uint64_t ddi_deposit_any(char *dst, const char *src, size_t len)
 		return 0;
 	deposit_words(dst, src, len - tail);
 	dst += len - tail;
-	memcpy(&word, src + len - tail, tail);
-	if (tail == 8 && !((uintptr_t)dst & 7)) {
+	src += len - tail;
+	if (tail == 8) {
+		word = *(const ddi_any_word *)src;
 		ddi_store_release((ddi_word *)dst, word);
 		return word;
 	}
+	deposit_tail((char *)&word, src, tail);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	deposit_tail(dst, (const char *)&word, tail);
 	return word;
