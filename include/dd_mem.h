@@ -5,7 +5,9 @@
  * Copyright (C) 2026 The dd authors
  *
  * A process exports a segment of its memory; another process, also of another node, imports
- * it, and accesses it without action of the exporter. Calls return >= 0, or the kernel's -errno.
+ * it, and accesses it without action of the exporter. Calls return >= 0, or the kernel's
+ * -errno. On one node the segment may be mapped in the importer: then dd_put(), dd_get() and
+ * dd_cas() make no system call, and a bad address of the caller raises SIGSEGV in them.
  *
  * Any number of threads may use one import. dd_put(), dd_get() and dd_cas() may be called in
  * signal handlers. In a child of fork() all calls return -ESTALE.
@@ -45,6 +47,11 @@ struct dd_mem;
 #define DD_FOR_ANY		1
 #define DD_FOR_LISTED		2	/* those of dd_export_grant() */
 
+/* Whether importers of this node may map the segment; see dd_mem(3) */
+#define DD_EXPORT_NODIRECT	0x1	/* none */
+#define DD_EXPORT_DIRECT_ANY	0x2	/* also those of other users */
+#define DD_EXPORT_WHOLE_PAGES	0x4	/* with the rest of its first and last page */
+
 /**
  * dd_pin() - let the caller's memory be exported, or be accessed faster
  * @h: handle
@@ -81,6 +88,7 @@ int dd_unpin(struct dd *h, void *addr);
  * @importers: imports at a time, 1 to 65536
  * @list: note list of dd_list(), or 0
  * @window: with @list, unread notes of each importer, 1 to 256; else 0
+ * @flags: DD_EXPORT_*, combined
  * @cookie: for the records of notes
  */
 struct dd_export_attr {
@@ -95,6 +103,7 @@ struct dd_export_attr {
 	unsigned int importers;
 	int list;
 	unsigned int window;
+	unsigned int flags;
 	uint64_t cookie;
 };
 
@@ -173,7 +182,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * dd_unimport() - end an import
  * @mem: the import, not used by any thread any more
  *
- * Before dd_shutdown() of its handle.
+ * dd_shutdown() ends and frees the imports that its handle still has.
  *
  * Return: 0; -EINVAL (null), -ESTALE (in a child of fork(); the record is freed).
  */
@@ -198,9 +207,9 @@ size_t dd_mem_size(const struct dd_mem *mem);
  * @flags: 0 or DD_PUT_NOTIFY
  *
  * Aligned words are written as a whole, the last one after the others. When the call returns,
- * the bytes are in place.
+ * the bytes are in place. If it fails, some of them may be.
  *
- * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT, -EBUSY (the note of an earlier
+ * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note of an earlier
  * put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN; with another
  * node also -EHOSTUNREACH (the session has ended; it is not known whether this put was
  * executed, and it is not repeated) and -EDQUOT (memory that is not pinned is for a while).

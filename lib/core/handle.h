@@ -43,6 +43,7 @@ struct ddi_list;
 struct ddi_region;
 struct ddi_service;
 struct ddi_tx_ring;
+struct dd_mem;
 
 #define DDI_BUCKETS	(1u << 18)
 #define DDI_BUCKET(id)	((uint32_t)(id) % DDI_BUCKETS)
@@ -80,6 +81,7 @@ struct dd {
 			struct ddi_list *all_lists;
 			struct ddi_service *services;
 			struct ddi_conn *conns;		/* all records */
+			struct dd_mem *mems;		/* imports of segments */
 			pthread_rwlock_t region_lock;	/* of the next three */
 			struct ddi_region *regions;	/* sorted by address */
 			size_t nr_regions;
@@ -109,5 +111,7 @@ static inline bool ddi_alive(const struct dd *h)
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial);
+
+void ddi_mem_release(struct dd *h);
 
 #endif /* _DD_HANDLE_H */

@@ -93,6 +93,7 @@ static int device_open(struct dd *h)
 static void device_close(struct dd *h)
 {
 	ddi_direct_release(h);
+	ddi_mem_release(h);
 	munmap(h->area, DD_AREA_SIZE);
 	ddi_region_release(h);
 	close(h->fd);

@@ -4,9 +4,13 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Requests are submitted as arrays of one, without a queue. On one node they need no lock:
- * threads and signal handlers may use one import at a time. With another node a request is
- * one round trip, under a lock, with signals blocked, so that no handler waits for it.
+ * On one node, an import may have windows on its segment. Then requests are loads, stores
+ * and atomic instructions; <linux/dd_mem.h> has the protocol. They have no state, so threads
+ * and signal handlers may use one import at a time.
+ *
+ * Other requests go by the kernel: by the send queue, which has one entry, or, if another
+ * thread or the interrupted one uses that, as arrays of one. With another node a request
+ * is one round trip, under a lock, with signals blocked, so that no handler waits for it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,9 +18,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
+#include "deposit.h"
 #include "handle.h"
 #include "region.h"
 
@@ -25,6 +31,9 @@ _Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &
 	       DD_KEY_WELL_KNOWN == DD_SEGMENT_WELL_KNOWN &&
 	       DD_CAN_PUT == DD_RIGHT_PUT && DD_CAN_GET == DD_RIGHT_GET &&
 	       DD_CAN_CAS == DD_RIGHT_CAS &&
+	       DD_EXPORT_NODIRECT == DD_SEGMENT_NODIRECT &&
+	       DD_EXPORT_DIRECT_ANY == DD_SEGMENT_DIRECT_ANY &&
+	       DD_EXPORT_WHOLE_PAGES == DD_SEGMENT_WHOLE_PAGES_OK &&
 	       DD_NOTIFY_IF_ASKED == (int)DD_POLICY_CONDITIONAL &&
 	       DD_NOTIFY_ALWAYS == (int)DD_POLICY_ALWAYS &&
 	       DD_NOTIFY_NEVER == (int)DD_POLICY_NEVER &&
@@ -32,15 +41,23 @@ _Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &
 	       DD_FOR_LISTED == (int)DD_PERMIT_LISTED, "numbers of the kernel");
 
 #define MEM_WITHHELD_NS	1000000000ull
+#define MEM_FEW		256	/* bytes that the kernel copies faster if they are not wired */
 
 struct dd_mem {
 	struct dd *h;
 	uint64_t serial;
 	uint64_t size;
-	const struct dd_cell *cell;
+	struct dd_cell *cell;
+	char *put;		/* the segment, in a window to write; or NULL */
+	char *get;		/* to read, the same window; or NULL */
+	char *cas;		/* for atomic instructions, a second window; or NULL */
+	void *window[2];	/* where they are mapped; or NULL */
+	size_t window_size;
+	uint32_t queued;	/* the send queue is in use */
 	const uint8_t *result;	/* of another node's segment, else NULL */
 	pthread_mutex_t lock;	/* one request at a time, with @result */
 	void *word;		/* wired, for results of swaps; or NULL */
+	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 
 /* ---- exporting ---------------------------------------------------------- */
@@ -56,6 +73,7 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	if (!attr || !segment || attr->size != sizeof(*attr) ||
 	    !ddi_region_find(h, attr->addr, attr->len, &buf))
 		return -EINVAL;
+	s.flags = attr->flags;
 	s.region = buf.region;
 	s.offset = buf.offset;
 	s.length = attr->len;
@@ -114,12 +132,82 @@ DD_API int dd_list(struct dd *h)
 
 /* ---- importing ---------------------------------------------------------- */
 
+static void *window_map(struct dd *h, uint64_t offset, size_t size, int prot)
+{
+	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Without windows, requests go by the kernel. */
+static void window_open(struct dd_mem *m, unsigned int rights)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = m->serial };
+	int prot = PROT_READ | (rights & DD_CAN_PUT ? PROT_WRITE : 0);
+
+	if (!m->h->direct || ddi_ioctl(m->h, DD_IOC_DIRECT, &d) < 0)
+		return;
+	m->window_size = d.block_size;
+	m->window[0] = window_map(m->h, d.block, d.block_size, prot);
+	if (m->window[0]) {
+		m->get = (char *)m->window[0] + d.start;
+		m->put = rights & DD_CAN_PUT ? m->get : NULL;
+	}
+	if (d.notes)
+		m->window[1] = window_map(m->h, d.notes, d.block_size,
+					  PROT_READ | PROT_WRITE);
+	if (m->window[1])
+		m->cas = (char *)m->window[1] + d.start;
+}
+
+/* A child of fork() does not inherit them, and may have other memory there. */
+static void window_close(struct dd_mem *m)
+{
+	for (int i = 0; i < 2; i++)
+		if (m->window[i])
+			munmap(m->window[i], m->window_size);
+}
+
+/* The handle is being shut down: a window would keep the device open. */
+void ddi_mem_release(struct dd *h)
+{
+	struct dd_mem *m;
+
+	while ((m = h->mems)) {
+		h->mems = m->next;
+		window_close(m);
+		free(m);
+	}
+}
+
+static void mem_insert(struct dd_mem *m)
+{
+	struct dd *h = m->h;
+
+	pthread_mutex_lock(&h->lock);
+	m->link = &h->mems;
+	m->next = h->mems;
+	if (m->next)
+		m->next->link = &m->next;
+	h->mems = m;
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void mem_remove(struct dd_mem *m)
+{
+	pthread_mutex_lock(&m->h->lock);
+	*m->link = m->next;
+	if (m->next)
+		m->next->link = m->link;
+	pthread_mutex_unlock(&m->h->lock);
+}
+
 DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 		     unsigned int rights, struct dd_mem **mem)
 {
 	struct dd_import_make i = { .size = sizeof(i), .node = node, .key_class = key_class,
 				    .rights = rights };
-	const struct dd_import_cell *cell;
+	struct dd_import_cell *cell;
 	struct dd_mem *m;
 	int ret;
 
@@ -144,20 +232,27 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 		/* Without it the kernel pins the memory of each result. */
 		if (dd_alloc(h, sizeof(uint64_t), &m->word))
 			m->word = NULL;
+	} else {
+		window_open(m, rights);
 	}
+	mem_insert(m);
 	*mem = m;
 	return 0;
 }
 
 DD_API int dd_unimport(struct dd_mem *m)
 {
-	int ret;
+	int ret = -ESTALE;
 
 	if (!m)
 		return -EINVAL;
-	ret = ddi_alive(m->h) ? ddi_ioctl_conn(m->h, DD_IOC_END, m->serial) : -ESTALE;
-	if (m->word && ret != -ESTALE)
-		dd_free(m->h, m->word);
+	if (ddi_alive(m->h)) {
+		ret = ddi_ioctl_conn(m->h, DD_IOC_END, m->serial);
+		mem_remove(m);
+		window_close(m);
+		if (m->word)
+			dd_free(m->h, m->word);
+	}
 	free(m);
 	return ret;
 }
@@ -167,38 +262,79 @@ DD_API size_t dd_mem_size(const struct dd_mem *m)
 	return m->size;
 }
 
+/* ---- requests by the kernel --------------------------------------------- */
+
+/*
+ * Ring the doorbell for one request, which costs less than an array. Returns 0 if the
+ * queue is in use, or another thread's request was executed first.
+ */
+static int mem_doorbell(struct dd_mem *m, const struct dd_sqe *sqe)
+{
+	struct dd_sqe *slot = m->cell->sq;
+	int ret;
+
+	/* A signal handler finds it in use, even if there is one thread. */
+	if (__atomic_exchange_n(&m->queued, 1, __ATOMIC_ACQUIRE))
+		return 0;
+	/* A refused request may have left its number there; the kernel reads it first. */
+	ddi_store(&slot->seq, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy((char *)slot + sizeof(slot->seq), (const char *)sqe + sizeof(slot->seq),
+	       sizeof(*slot) - sizeof(slot->seq));
+	ddi_store_release(&slot->seq, ddi_load(&m->cell->submitted) + 1);
+	ret = ddi_ioctl_conn(m->h, DD_IOC_DOORBELL, m->serial);
+	ddi_store_release(&m->queued, 0);
+	return ret;
+}
+
+/*
+ * Whether the note of a request waits for a slot. The kernel counts a request as done
+ * before it counts it as submitted, unless its note waits.
+ */
+static inline bool mem_withheld(const struct dd_cell *cell)
+{
+	uint64_t submitted = ddi_load_acquire(&cell->submitted);
+
+	return ddi_load(&cell->done) < submitted;
+}
+
+static int mem_request(struct dd_mem *m, const struct dd_sqe *sqe)
+{
+	struct dd_request rq = { .conn = m->serial, .sqe = *sqe };
+	struct dd_submit s = {
+		.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
+		.stride = sizeof(rq),
+	};
+
+	return ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
+}
+
 /*
  * Submit a request with @local as its source or destination. While another thread copies
  * to or from memory that may fault, the kernel refuses requests of its import.
  */
-static int mem_local(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
-	struct dd_request rq = { .conn = m->serial };
 	struct dd_buf buf;
 	int ret;
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	sqe.len = len;
-	sqe.src = (uintptr_t)local;
-	if (ddi_region_try(m->h, local, len, &buf)) {
-		sqe.flags |= DD_SQE_REGION;
-		sqe.region = buf.region;
-		sqe.src = buf.offset;
+	sqe->len = len;
+	sqe->src = (uintptr_t)local;
+	if ((len > MEM_FEW || m->result) && ddi_region_try(m->h, local, len, &buf)) {
+		sqe->flags |= DD_SQE_REGION;
+		sqe->region = buf.region;
+		sqe->src = buf.offset;
 	} else {
-		sqe.flags |= DD_SQE_UNWIRED;
+		sqe->flags |= DD_SQE_UNWIRED;
 	}
-	rq.sqe = sqe;
 	for (;;) {
-		struct dd_submit s = {
-			.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
-			.stride = sizeof(rq),
-		};
-
-		ret = ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
-		if (ret != -EBUSY ||
-		    ddi_load(&m->cell->done) != ddi_load(&m->cell->sent))
-			return ret;
+		ret = mem_doorbell(m, sqe);
+		if (!ret)
+			ret = mem_request(m, sqe);
+		if (ret != -EBUSY || mem_withheld(m->cell))
+			return ret < 0 ? ret : 0;
 		sched_yield();
 	}
 }
@@ -223,9 +359,9 @@ static int mem_done(struct dd_mem *m)
 }
 
 /* As on one node: a request whose note waits is executed, and the next one refused. */
-static int mem_far(struct dd_mem *m, struct dd_sqe sqe, void *local, size_t len)
+static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len)
 {
-	bool swap = sqe.opcode == DD_OP_CAS && m->word;
+	bool swap = sqe->opcode == DD_OP_CAS && m->word;
 	int ret = mem_done(m);
 
 	if (!ret)
@@ -242,7 +378,7 @@ static int mem_far(struct dd_mem *m, struct dd_sqe sqe, void *local, size_t len)
 	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
 }
 
-static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, size_t len)
+static int mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
 	sigset_t all, before;
 	int ret;
@@ -260,24 +396,159 @@ static int mem_submit(struct dd_mem *m, struct dd_sqe sqe, const void *local, si
 	return ret;
 }
 
+/* ---- requests by the windows -------------------------------------------- */
+
+/*
+ * Number of the windows that show @len bytes at @offset now; 0 sends the request to the
+ * kernel, which finds the reason. A request follows those before it: while the note of
+ * one is withheld, the kernel refuses others.
+ */
+static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
+				     uint64_t offset)
+{
+	if (!ddi_alive(m->h) || ddi_unlikely(!window) ||
+	    ddi_unlikely(offset > m->size || len > m->size - offset || len > INT32_MAX) ||
+	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)m->h->area)->node_up)) ||
+	    ddi_unlikely(mem_withheld(m->cell)))
+		return 0;
+	return ddi_load_acquire(&m->cell->ring);
+}
+
+/* Unlike ddi_deposit_short(), store each word once: other processes may swap it. */
+static inline void window_copy_short(char *dst, const char *src, size_t len)
+{
+	for (; len > 16; dst += 16, src += 16, len -= 16)
+		ddi_move_pair(dst, src);
+	if (len > 8) {
+		ddi_store((ddi_word *)dst, *(const ddi_word *)src);
+		dst += 8;
+		src += 8;
+	}
+	ddi_store_release((ddi_word *)dst, *(const ddi_word *)src);
+}
+
+static inline bool window_is_short(const char *dst, const char *src, size_t len)
+{
+	return ddi_is_short(len, (uintptr_t)dst | (uintptr_t)src);
+}
+
+static bool put_direct(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
+{
+	uint32_t number = window_number(m, m->put, len, offset);
+	char *dst = m->put + offset;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (window_is_short(dst, src, len))
+		window_copy_short(dst, src, len);
+	else
+		ddi_deposit_any(dst, src, len);
+	/*
+	 * Orders the stores before the load of @ring. Pairs with the kernel's barrier
+	 * between its store of @ring and the end of the windows.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/* Load aligned words of the segment as a whole, also if @dst is aligned in another way. */
+static void fetch(char *dst, const char *src, size_t len)
+{
+	uint64_t words[MEM_FEW / 8 + 1];
+	char *at = (char *)words + ((uintptr_t)src & 7);
+	size_t n;
+
+	if (!(((uintptr_t)dst ^ (uintptr_t)src) & 7)) {
+		ddi_deposit_any(dst, src, len);
+		return;
+	}
+	for (; len; dst += n, src += n, len -= n) {
+		n = len < MEM_FEW ? len : MEM_FEW;
+		ddi_deposit_any(at, src, n);
+		memcpy(dst, at, n);
+	}
+}
+
+static bool get_direct(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
+{
+	uint32_t number = window_number(m, m->get, len, offset);
+	const char *src = m->get + offset;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (window_is_short(dst, src, len))
+		window_copy_short(dst, src, len);
+	else
+		fetch(dst, src, len);
+	/* Orders the loads before that of @ring; pairs as in put_direct(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/*
+ * A window that shows nothing is full of %DD_DIRECT_GONE, so a swap of other values that
+ * has replaced the word was executed, whatever happens to the window afterwards.
+ */
+static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+		       uint64_t replace, uint64_t *was)
+{
+	uint32_t number = window_number(m, m->cas, len, offset);
+	char *word = m->cas + offset;
+	uint32_t half = expect;
+	bool done;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (len == 8 && !((uintptr_t)word & 7) && expect != DD_DIRECT_GONE) {
+		done = __atomic_compare_exchange_n((ddi_word *)word, &expect, replace, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was = expect;
+	} else if (len == 4 && !((uintptr_t)word & 3) && half != (uint32_t)DD_DIRECT_GONE) {
+		done = __atomic_compare_exchange_n((uint32_t *)word, &half, (uint32_t)replace,
+						   false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was = half;
+	} else {
+		return false;
+	}
+	return done || ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
+				uint64_t offset, unsigned int flags)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0,
+			      .dst = offset };
+
+	if (flags & ~DD_PUT_NOTIFY)
+		return -EINVAL;
+	return mem_submit(m, &sqe, src, len);
+}
+
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 		  unsigned int flags)
 {
-	if (flags & ~DD_PUT_NOTIFY)
-		return -EINVAL;
-	return mem_submit(m, (struct dd_sqe){
-		.opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset },
-		src, len);
+	if (!flags && put_direct(m, src, len, offset))
+		return 0;
+	return mem_put(m, src, len, offset, flags);
+}
+
+static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+
+	return mem_submit(m, &sqe, dst, len);
 }
 
 DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	return mem_submit(m, (struct dd_sqe){ .opcode = DD_OP_GET, .dst = offset },
-			  dst, len);
+	return get_direct(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
 }
 
-DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
-		  uint64_t replace, uint64_t *was, unsigned int flags)
+static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
+				uint64_t expect, uint64_t replace, uint64_t *was,
+				unsigned int flags)
 {
 	struct dd_sqe sqe = {
 		.opcode = DD_OP_CAS, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset,
@@ -291,10 +562,18 @@ DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect
 		return -EINVAL;
 	memcpy(sqe.meta, &expect, sizeof(expect));
 	memcpy(sqe.meta + 2, &replace, sizeof(replace));
-	ret = mem_submit(m, sqe, &result, len);
+	ret = mem_submit(m, &sqe, &result, len);
 	if (ret)
 		return ret;
 	memcpy(&half, &result, sizeof(half));
 	*was = len == sizeof(half) ? half : result;
 	return 0;
+}
+
+DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+		  uint64_t replace, uint64_t *was, unsigned int flags)
+{
+	if (!flags && was && cas_direct(m, offset, len, expect, replace, was))
+		return 0;
+	return mem_cas(m, offset, len, expect, replace, was, flags);
 }
