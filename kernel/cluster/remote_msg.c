@@ -149,8 +149,6 @@ static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
 			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail,
 			 u64 *word)
 {
-	size_t left;
-	void *to;
 	int err;
 	u64 at;
 
@@ -158,8 +156,9 @@ static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, msg->dst + msg->len - ntail, ntail, &at);
 	if (err || !ntail)
 		return err;
-	to = dd_region_addr(ch->seg->mem.region, at, &left);
-	*word = dd_copy_final(to, tail, ntail);
+	memcpy(word, tail, ntail);
+	/* A word of the segment may cross a page: segments begin at multiples of 4. */
+	dd_deposit_write(ch->seg->mem.region, at, tail, ntail, true);
 	dd_stat_add(link->node, DD_STAT_BYTES, ntail);
 	return 0;
 }

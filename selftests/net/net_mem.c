@@ -192,6 +192,30 @@ TEST_F(far, put_and_get_move_bytes_at_any_offset)
 		}
 }
 
+/* A segment may begin between words of 8 bytes, and pages need not be contiguous. */
+TEST_F(far, the_last_word_may_cross_a_page)
+{
+	char *own = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)own,
+				   .length = 2 * PAGE };
+	struct dd_segment_make s;
+	struct dd_import_make i;
+
+	ASSERT_NE(MAP_FAILED, own);
+	/* Allocates the pages in descending order. */
+	own[PAGE] = 1;
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_REGION_PIN, &p));
+	s = mem_segment(&(struct mem){ .id = p.region, .len = PAGE }, "far_cross");
+	s.offset = 4;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(import(&self->im, &s, DD_RIGHT_PUT, 0, &i));
+	ASSERT_EQ(1, mem_put(&self->im, &i, "12345678", PAGE - 8, 8, 0));
+	ASSERT_OK(wait_done(&self->im, &i, 1));
+	EXPECT_EQ(0, memcmp(own + PAGE - 8, "\0\0\0\00012345678\0\0\0", 16));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+}
+
 TEST_F(far, many_gets_are_under_way)
 {
 	struct dd_sqe sqe = {
