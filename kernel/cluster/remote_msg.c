@@ -85,8 +85,8 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_channel *ch = r->own;
 	struct dd_remote_op *rop;
+	struct dd_place p;
 	int err;
-	u64 at;
 
 	if (!ch) {
 		rop = dd_remote_asked(r, &chan->msg);
@@ -95,11 +95,21 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 					payload, off, len);
 		return rop ? 0 : -ECONNRESET;
 	}
+	p.msgid = chan->msg.msgid;
+	p.dst = chan->msg.dst;
+	p.off = dst;
+	p.len = len;
 	spin_lock(&ch->lock);
-	err = dd_deposit_at(ch, DD_RIGHT_PUT, dst, len, &at);
-	if (likely(!err))
-		dd_remote_store(link, ch->seg->mem.region, at, payload, off, len);
-	else
+	while (likely(!(err = dd_deposit_place(ch, &p)))) {
+		dd_remote_store(link, p.region, p.at, payload, off, p.len);
+		if (likely(p.len == len))
+			break;
+		off += p.len;
+		len -= p.len;
+		p.off += p.len;
+		p.len = len;
+	}
+	if (unlikely(err))
 		err = dd_remote_refuse(r, err);
 	spin_unlock(&ch->lock);
 	/* The packet is acknowledged, as the peer could only repeat it. */
@@ -136,8 +146,12 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 		return;
 	}
 	spin_lock(&ch->lock);
-	/* If it is refused, dd_remote_deposit() reports that for single packets. */
-	if (!dd_deposit_at(ch, DD_RIGHT_PUT, dst,
+	/*
+	 * If it is refused, dd_remote_deposit() reports that for single packets, of which
+	 * each may be redirected.
+	 */
+	if (!READ_ONCE(ch->seg->redir) &&
+	    !dd_deposit_at(ch, DD_RIGHT_PUT, dst,
 			   (u64)batch->most * batch->plen, &at))
 		n = dd_remote_store_batch(link, payload, batch, ch->seg->mem.region, at);
 	spin_unlock(&ch->lock);
@@ -149,17 +163,15 @@ static int dd_remote_end(struct dd_udp_peer *link, struct dd_channel *ch,
 			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail,
 			 u64 *word)
 {
-	int err;
-	u64 at;
+	struct dd_place p = { .msgid = msg->msgid, .dst = msg->dst,
+			      .off = msg->dst + msg->len - ntail };
+	int err = dd_deposit_tail(ch, &p, tail, ntail, word);
 
-	*word = 0;
-	err = dd_deposit_at(ch, DD_RIGHT_PUT, msg->dst + msg->len - ntail, ntail, &at);
-	if (err || !ntail)
+	if (err)
 		return err;
-	memcpy(word, tail, ntail);
-	/* A word of the segment may cross a page: segments begin at multiples of 4. */
-	dd_deposit_write(ch->seg->mem.region, at, tail, ntail, true);
 	dd_stat_add(link->node, DD_STAT_BYTES, ntail);
+	if (unlikely(ch->seg->state))
+		dd_deposit_ended(ch, msg->msgid, msg->dst, msg->len);
 	return 0;
 }
 

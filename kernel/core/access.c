@@ -443,7 +443,7 @@ static int dd_local_setup(struct dd_local_import *l, struct dd_export *exp,
 	err = dd_access_grant(&l->a, exp, arg->rights, ctx->node->id);
 	if (err)
 		return err;
-	l->a.chan.link = &dd_link_local;
+	l->a.chan.link = exp->seg.state ? &dd_link_redir : &dd_link_local;
 	l->a.chan.importer = imp;
 	mutex_lock(&ctx->lock);
 	err = dd_local_publish(l, arg);

@@ -17,6 +17,88 @@ int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err)
 	return err;
 }
 
+/* Whether the message is the one that is redirected; only its channel reads the rest. */
+static bool dd_redir_is(const struct dd_redir *redir, const struct dd_channel *ch,
+			u64 msgid, u64 dst)
+{
+	return READ_ONCE(redir->channel) == ch->id && redir->msgid == msgid &&
+	       redir->dst == dst;
+}
+
+/* Whether the redirection takes bytes at @off, which are inside it. */
+static bool dd_redir_takes(struct dd_redir *redir, const struct dd_channel *ch,
+			   const struct dd_place *p)
+{
+	/* Of two channels, one wins. */
+	if (cmpxchg(&redir->state, DD_REDIR_FREE, DD_REDIR_USED) == DD_REDIR_FREE) {
+		redir->msgid = p->msgid;
+		redir->dst = p->dst;
+		redir->first = p->off - redir->at;
+		WRITE_ONCE(redir->channel, ch->id);
+		return true;
+	}
+	if (READ_ONCE(redir->state) == DD_REDIR_USED &&
+	    dd_redir_is(redir, ch, p->msgid, p->dst) &&
+	    p->off == redir->at + redir->first + redir->count)
+		return true;
+	WRITE_ONCE(redir->state, DD_REDIR_OVER);
+	return false;
+}
+
+/**
+ * dd_redir_place() - decide which bytes of a PUT are redirected
+ * @redir: the redirection
+ * @ch: the channel, locked
+ * @p: the bytes, placed in the segment
+ *
+ * The first bytes inside @redir bind it to their message. Others of the message are
+ * redirected as long as each follows the one before.
+ */
+void dd_redir_place(struct dd_redir *redir, const struct dd_channel *ch,
+		    struct dd_place *p)
+{
+	u64 end = redir->at + redir->mem.length;
+
+	lockdep_assert_held(&ch->lock);
+	if (!p->len || p->off >= end || p->off + p->len <= redir->at)
+		return;
+	if (p->off < redir->at) {
+		p->len = redir->at - p->off;
+		return;
+	}
+	p->len = min(p->len, end - p->off);
+	if (!dd_redir_takes(redir, ch, p))
+		return;
+	redir->count += p->len;
+	p->region = redir->mem.region;
+	p->at = redir->mem.offset + p->off - redir->at;
+	p->redir = redir;
+}
+
+/**
+ * dd_deposit_ended() - all bytes of a message to a segment with a state are in place
+ * @ch: the channel, locked
+ * @msgid: number of the message
+ * @dst: its byte offset in the segment
+ * @len: bytes
+ *
+ * Called before dd_deposit_done().
+ */
+void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len)
+{
+	struct dd_redir *redir;
+
+	lockdep_assert_held(&ch->lock);
+	/* Pairs with the release of dd_export_redirect(). */
+	redir = smp_load_acquire(&ch->seg->redir);
+	if (redir && dd_redir_is(redir, ch, msgid, dst))
+		WRITE_ONCE(redir->state, DD_REDIR_OVER);
+	if (!len)
+		return;
+	/* Release: a process that sees the word sees the bytes. */
+	smp_store_release(&ch->seg->state->data_end, dst + len);
+}
+
 /**
  * dd_deposit_write() - store bytes in a region
  * @region: the region; if it is that of a segment, the channel is locked
@@ -47,6 +129,39 @@ u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src,
 	if (!last)
 		return 0;
 	return dd_copy_final(dst + len - left, src + len - left, left);
+}
+
+/**
+ * dd_deposit_tail() - store the last bytes of a message, its last word in the segment
+ * @ch: the channel, locked
+ * @p: @msgid, @dst and @off of the bytes
+ * @tail: the bytes
+ * @ntail: number of bytes, at most 8
+ * @word: (out) the bytes as a little-endian word
+ *
+ * A redirection, or a page of the region, may begin within them: segments begin at any
+ * multiple of 4.
+ *
+ * Return: as dd_deposit_at().
+ */
+int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
+		    size_t ntail, u64 *word)
+{
+	int err;
+
+	*word = 0;
+	memcpy(word, tail, ntail);
+	do {
+		p->len = ntail;
+		err = dd_deposit_place(ch, p);
+		if (err || !ntail)
+			return err;
+		dd_deposit_write(p->region, p->at, tail, p->len, true);
+		p->off += p->len;
+		tail += p->len;
+		ntail -= p->len;
+	} while (ntail);
+	return 0;
 }
 
 /**
@@ -121,8 +236,8 @@ static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 
 /**
  * dd_deposit_write_user() - deposit bytes from user memory without sleeping
- * @ch: the channel, locked
- * @at: byte offset in the region, from dd_deposit_at()
+ * @region: the region; the channel is locked
+ * @at: byte offset in the region, from dd_deposit_place()
  * @src: user address, checked by access_ok()
  * @len: bytes, at least 1
  * @last: the bytes end the message
@@ -131,14 +246,13 @@ static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
  * Return: number of bytes not copied because a page of the source is not present; the
  * caller unlocks, faults the page in and continues there.
  */
-size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,
+size_t dd_deposit_write_user(struct dd_region *region, u64 at,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word)
 {
-	lockdep_assert_held(&ch->lock);
 	while (len) {
 		size_t n, missing;
-		void *dst = dd_region_addr(ch->seg->mem.region, at, &n);
+		void *dst = dd_region_addr(region, at, &n);
 
 		n = min(n, len);
 		missing = dd_copy_user(dst, src, n, last && n == len, word);

@@ -3,7 +3,7 @@
  * The deposit: every message that reaches a segment, by any link, is decided, placed and
  * notified here, under the lock of its channel.
  *
- * A link calls dd_deposit_at() for each piece, copies it to where that says, and calls
+ * A link calls dd_deposit_place() for each piece, copies it to where that says, and calls
  * dd_deposit_done() after the last one. Then it posts the note that is due.
  */
 #ifndef _DD_DEPOSIT_H
@@ -39,6 +39,59 @@ static inline int dd_deposit_at(const struct dd_channel *ch, u8 right, u64 off,
 	*at = ch->seg->mem.offset + off;
 	return 0;
 }
+
+/**
+ * struct dd_place - where bytes of a PUT are stored
+ * @msgid: (in) number of the message on its channel
+ * @dst: (in) its byte offset in the segment
+ * @off: (in) byte offset of these bytes in the segment
+ * @len: (in) bytes; (out) how many of them may be stored at @at
+ * @region: (out) the region
+ * @at: (out) byte offset in the region
+ * @redir: (out) the redirection that has counted them, or NULL
+ */
+struct dd_place {
+	u64 msgid;
+	u64 dst;
+	u64 off;
+	u64 len;
+	struct dd_region *region;
+	u64 at;
+	struct dd_redir *redir;
+};
+
+void dd_redir_place(struct dd_redir *redir, const struct dd_channel *ch,
+		    struct dd_place *p);
+
+/**
+ * dd_deposit_place() - decide whether bytes of a PUT may be stored, and where
+ * @ch: the channel, locked
+ * @p: the bytes; if @len is less than it was, the caller asks again for the others
+ *
+ * The answer is valid until the channel is unlocked.
+ *
+ * Return: as dd_deposit_at().
+ */
+static inline int dd_deposit_place(const struct dd_channel *ch, struct dd_place *p)
+{
+	struct dd_redir *redir;
+	int err;
+
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, p->off, p->len, &p->at);
+	if (unlikely(err))
+		return err;
+	p->region = ch->seg->mem.region;
+	p->redir = NULL;
+	/* Pairs with the release of dd_export_redirect(). */
+	redir = smp_load_acquire(&ch->seg->redir);
+	if (unlikely(redir))
+		dd_redir_place(redir, ch, p);
+	return 0;
+}
+
+int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
+		    size_t ntail, u64 *word);
+void dd_deposit_ended(struct dd_channel *ch, u64 msgid, u64 dst, u64 len);
 
 /* Fills in what the link knows of a message: @op, @meta_count, @offset to @word, @tag, @meta. */
 typedef void (*dd_fill_t)(struct dd_rec *rec, const void *arg);
@@ -122,7 +175,7 @@ int dd_deposit_swap(struct dd_channel *ch, u64 off, size_t len, const u32 *meta,
 void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status);
 u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src, size_t len,
 		     bool last);
-size_t dd_deposit_write_user(struct dd_channel *ch, u64 at,
+size_t dd_deposit_write_user(struct dd_region *region, u64 at,
 			     const void __user *src, size_t len, bool last,
 			     u64 *word);
 

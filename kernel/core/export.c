@@ -16,6 +16,7 @@
 
 #include "compat/compat.h"
 #include "core/access.h"
+#include "core/area.h"
 #include "core/bounds.h"
 #include "core/charge.h"
 #include "core/export.h"
@@ -85,6 +86,11 @@ static void dd_export_release(struct dd_obj *obj)
 		dd_list_detach(exp->seg.list, 0, 0);
 	if (exp->seg.mem.region)
 		dd_region_put(exp->seg.mem.region);
+	/* No channel is alive, so nothing is placed there any more. */
+	if (exp->redir.mem.region)
+		dd_region_put(exp->redir.mem.region);
+	if (exp->unit)
+		dd_area_free(&obj->ctx->area, exp->unit, 1);
 	dd_export_mem_put(exp);
 }
 
@@ -125,6 +131,7 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 static int dd_export_check_args(const struct dd_segment_make *arg)
 {
 	if (arg->flags & ~DD_SEGMENT_FLAGS || arg->segment || arg->generation ||
+	    arg->state_unit || arg->__reserved ||
 	    !arg->length || (arg->offset | arg->length) & 3 ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS ||
 	    arg->policy > DD_POLICY_NEVER || arg->permission > DD_PERMIT_LISTED ||
@@ -150,7 +157,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	dd_obj_init(&exp->obj, ctx, &dd_export_ops);
 	dd_segment_init(&exp->seg, ctx->node, arg->rights);
 	exp->seg.policy = arg->policy;
-	exp->seg.nodirect = arg->flags & DD_SEGMENT_NODIRECT;
+	exp->seg.nodirect = arg->flags & (DD_SEGMENT_NODIRECT | DD_SEGMENT_REDIRECT);
 	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
 	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
 	exp->seg.uid = current_euid();
@@ -199,12 +206,26 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 		dd_obj_unreserve(&exp->obj);
 		return err;
 	}
+	arg->state_unit = exp->unit;
 	arg->segment = exp->seg.owner;
 	arg->generation = exp->seg.generation;
 	trace_dd_export(exp);
 	/* The table of ids takes over the reference. */
 	dd_obj_publish(&exp->obj);
 	dd_event(&exp->obj, true);
+	return 0;
+}
+
+/* Give a segment that can be redirected its state. */
+static int dd_export_state(struct dd_export *exp)
+{
+	struct dd_area *area = &exp->obj.ctx->area;
+	int err = dd_area_alloc(area, 1, &exp->unit);
+
+	if (err)
+		return err;
+	exp->seg.state = dd_area_unit(area, exp->unit);
+	*exp->seg.state = (struct dd_segment_state){};
 	return 0;
 }
 
@@ -229,6 +250,8 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 	if (IS_ERR(exp))
 		return PTR_ERR(exp);
 	err = dd_export_key(exp, arg);
+	if (!err && arg->flags & DD_SEGMENT_REDIRECT)
+		err = dd_export_state(exp);
 	if (!err) {
 		mutex_lock(&ctx->lock);
 		err = ctx->dead ? -ESTALE : dd_export_publish(exp, arg);
@@ -461,6 +484,51 @@ static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
 	return 0;
 }
 
+/* End the redirection. Returns -ENOENT if there is none. */
+static int dd_export_redirect_end(struct dd_export *exp)
+{
+	struct dd_redir *redir = &exp->redir;
+	struct dd_segment_state *state = exp->seg.state;
+
+	if (!exp->seg.redir)
+		return -ENOENT;
+	WRITE_ONCE(exp->seg.redir, NULL);
+	dd_export_sync(exp);
+	WRITE_ONCE(state->first, redir->first);
+	WRITE_ONCE(state->count, redir->count);
+	dd_region_put(redir->mem.region);
+	redir->mem.region = NULL;
+	return 0;
+}
+
+static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl *arg)
+{
+	struct dd_segment *seg = &exp->seg;
+	struct dd_region *region;
+
+	if (!seg->state)
+		return -EOPNOTSUPP;
+	if (!arg->length || (arg->value | arg->offset | arg->length) & 3)
+		return -EINVAL;
+	if (!dd_in_bounds(arg->value, arg->length, seg->mem.length))
+		return -ERANGE;
+	if (seg->redir && READ_ONCE(seg->redir->state) != DD_REDIR_OVER)
+		return -EBUSY;
+	region = dd_obj_get(exp->obj.ctx, arg->region, &dd_region_ops);
+	if (!region)
+		return -ENOENT;
+	if (!dd_in_bounds(arg->offset, arg->length, (u64)region->npages << PAGE_SHIFT)) {
+		dd_region_put(region);
+		return -ERANGE;
+	}
+	dd_export_redirect_end(exp);
+	exp->redir = (struct dd_redir){
+		.mem = { region, arg->offset, arg->length }, .at = arg->value };
+	/* Release: publishes what is set above. */
+	smp_store_release(&seg->redir, &exp->redir);
+	return 0;
+}
+
 static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	struct dd_segment *seg = &exp->seg;
@@ -470,8 +538,6 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 	/* Importers that are being revoked are not on the list any more. */
 	if (exp->dead)
 		return -ENOENT;
-	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))
-		return -EINVAL;
 	switch (arg->what) {
 	case DD_SEGMENT_INHIBIT:
 		if (arg->value > 1)
@@ -489,11 +555,26 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 		if (arg->value || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
 			return -EINVAL;
 		return dd_export_set_grant(exp, uid, arg->rights);
+	case DD_SEGMENT_REDIRECT_TO:
+		return dd_export_redirect(exp, arg);
+	case DD_SEGMENT_REDIRECT_END:
+		return arg->value ? -EINVAL : dd_export_redirect_end(exp);
 	default:
 		return -EINVAL;
 	}
 	dd_export_sync(exp);
 	return 0;
+}
+
+/* Fields that only some of the changes have. */
+static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
+{
+	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))
+		return false;
+	if (arg->what != DD_SEGMENT_REDIRECT_TO &&
+	    (arg->region || arg->offset || arg->length))
+		return false;
+	return !arg->__reserved;
 }
 
 static int dd_export_deny(struct dd_export *exp, u64 channel)
@@ -516,12 +597,15 @@ static int dd_export_deny(struct dd_export *exp, u64 channel)
  */
 int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 {
-	struct dd_export *exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
+	struct dd_export *exp;
 	int err;
 
+	if (!dd_export_ctl_ok(arg))
+		return -EINVAL;
+	exp = dd_obj_get_serial(ctx, arg->segment, &dd_export_ops);
 	if (!exp)
 		return -ENOENT;
-	if (arg->what == DD_SEGMENT_DENY && !arg->uid && !arg->rights) {
+	if (arg->what == DD_SEGMENT_DENY) {
 		err = dd_export_deny(exp, arg->value);
 	} else {
 		mutex_lock(&exp->lock);

@@ -27,6 +27,7 @@ enum dd_refused {
  * @obj: its id
  * @name: class and key
  * @seg: the segment; region and list are counted until @obj has no users
+ * @unit: unit of the state of a segment that can be redirected, or 0
  * @permission: enum dd_permission
  * @window: unread notes of each importer
  * @max: importers at a time
@@ -39,6 +40,7 @@ enum dd_refused {
  * @importers: struct dd_access
  * @ngrants: number of grants
  * @grants: struct dd_grant
+ * @redir: the redirection, if @seg.redir is set
  * @refused: requests refused, by enum dd_refused
  * @mem: held by importers and, once, by all of @obj.users; memory only
  * @rcu: see struct dd_obj and struct dd_name
@@ -47,6 +49,7 @@ struct dd_export {
 	struct dd_obj obj;
 	struct dd_name name;
 	struct dd_segment seg;
+	u32 unit;
 	u8 permission;
 	u32 window;
 	u32 max;
@@ -58,6 +61,7 @@ struct dd_export {
 	struct list_head importers;
 	u32 ngrants;
 	struct list_head grants;
+	struct dd_redir redir;
 	atomic64_t refused[DD_REFUSED_MAX];
 	refcount_t mem;
 	struct rcu_head rcu;

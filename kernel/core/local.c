@@ -14,11 +14,10 @@
 #include "core/submit.h"
 #include "core/trace.h"
 
-/* Copy @len bytes from wired memory, at offset @done of the message, to @at. */
-static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
+/* Copy @len bytes from wired memory, at offset @done of the message, to @at of @to. */
+static void dd_local_copy(struct dd_region *to, struct dd_op *op, u64 at,
 			  u64 done, size_t len)
 {
-	lockdep_assert_held(&ch->lock);
 	while (len) {
 		bool last;
 		size_t n;
@@ -26,7 +25,7 @@ static void dd_local_copy(struct dd_channel *ch, struct dd_op *op, u64 at,
 
 		n = min(n, len);
 		last = done + n == op->sqe.len;
-		op->word = dd_deposit_write(ch->seg->mem.region, at, src, n, last);
+		op->word = dd_deposit_write(to, at, src, n, last);
 		at += n;
 		done += n;
 		len -= n;
@@ -50,16 +49,19 @@ static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
 }
 
 /* Copy from wired or user memory. Returns the number of bytes copied. */
-static size_t dd_local_piece(struct dd_channel *ch, struct dd_op *op, u64 at,
-			     u64 done, size_t len)
+static size_t dd_local_piece(struct dd_op *op, const struct dd_place *p, u64 done)
 {
+	size_t missing;
+
 	if (!(op->sqe.flags & DD_SQE_UNWIRED)) {
-		dd_local_copy(ch, op, at, done, len);
-		return len;
+		dd_local_copy(p->region, op, p->at, done, p->len);
+		return p->len;
 	}
-	return len - dd_deposit_write_user(ch, at, op->user + done, len,
-					   done + len == op->sqe.len,
-					   &op->word);
+	missing = dd_deposit_write_user(p->region, p->at, op->user + done, p->len,
+					done + p->len == op->sqe.len, &op->word);
+	if (unlikely(p->redir))
+		p->redir->count -= missing;
+	return p->len - missing;
 }
 
 static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
@@ -146,10 +148,22 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
 		op->word = 0;
-		dd_local_copy(ch, op, at, 0, op->sqe.len);
+		dd_local_copy(ch->seg->mem.region, op, at, 0, op->sqe.len);
 	}
 	dd_local_finish(imp, op);
 	return 0;
+}
+
+/* PUT to a segment that can be redirected: in pieces, each of which has its place. */
+static int dd_local_put_redir(struct dd_import *imp, struct dd_op *op)
+{
+	struct dd_channel *ch = imp->chan;
+	u64 at;
+	int err;
+
+	err = ch->withheld ? dd_local_admit(ch, op) :
+			     dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	return err ? err : -EINPROGRESS;
 }
 
 /*
@@ -168,23 +182,63 @@ static int dd_local_pause(const struct dd_op *op, u64 done, size_t want)
 }
 
 /*
+ * Deposit the last @ntail bytes of a message as one word, since a redirection may begin or
+ * end within them. Returns -EAGAIN if a page of the source is not present.
+ */
+static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_place *p,
+			 size_t ntail)
+{
+	u64 off = op->sqe.len - ntail;
+	size_t missing = 0, left, n;
+	u8 tail[8] __aligned(8);
+	void *src;
+
+	if (op->sqe.flags & DD_SQE_UNWIRED) {
+		pagefault_disable();
+		missing = __copy_from_user_inatomic(tail, op->user + off, ntail);
+		pagefault_enable();
+	} else {
+		src = dd_region_addr(op->region, op->src + off, &left);
+		n = min(left, ntail);
+		dd_copy_words(tail, src, n);
+		if (n < ntail) {
+			src = dd_region_addr(op->region, op->src + off + n, &left);
+			dd_copy_words(tail + n, src, ntail - n);
+		}
+	}
+	if (missing)
+		return -EAGAIN;
+	p->off = op->sqe.dst + off;
+	return dd_deposit_tail(ch, p, tail, ntail, &op->word);
+}
+
+/*
  * Deposit all bytes of @op. Called with the channel locked; unlocks it between pieces,
  * and decides anew after each.
  */
-static int dd_local_deposit(struct dd_channel *ch, struct dd_op *op)
+static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 {
-	u64 len = op->sqe.len, done = 0, at;
-	size_t most;
+	struct dd_place p = { .msgid = imp->submitted + 1, .dst = op->sqe.dst };
+	struct dd_channel *ch = imp->chan;
+	u64 len = op->sqe.len, done = 0;
+	size_t ntail = 0;
 	int err;
 
+	/* The last word of the segment, as if that began at address 0. */
+	if (ch->seg->state)
+		ntail = dd_copy_last((void *)(uintptr_t)p.dst, len);
 	for (;;) {
-		most = min_t(u64, len - done, DD_COPY_CHUNK);
-		err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst + done, most, &at);
+		p.off = p.dst + done;
+		p.len = min_t(u64, len - ntail - done, DD_COPY_CHUNK);
+		err = dd_deposit_place(ch, &p);
 		if (err)
 			return err;
-		done += dd_local_piece(ch, op, at, done, most);
-		if (done == len)
-			return 0;
+		done += dd_local_piece(op, &p, done);
+		if (done == len - ntail) {
+			err = ntail ? dd_local_tail(ch, op, &p, ntail) : 0;
+			if (err != -EAGAIN)
+				return err;
+		}
 		spin_unlock(&ch->lock);
 		err = dd_local_pause(op, done,
 				     min_t(u64, len - done, DD_COPY_CHUNK));
@@ -205,9 +259,13 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 		return -EFAULT;
 	op->word = 0;
 	spin_lock(&ch->lock);
-	err = dd_local_deposit(ch, op);
-	if (!err)
+	err = dd_local_deposit(imp, op);
+	if (!err) {
+		if (ch->seg->state)
+			dd_deposit_ended(ch, imp->submitted + 1, op->sqe.dst,
+					 op->sqe.len);
 		dd_local_finish(imp, op);
+	}
 	spin_unlock(&ch->lock);
 	return err;
 }
@@ -398,6 +456,15 @@ static void dd_local_posted(struct dd_channel *ch)
 const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
+	.put_slow = dd_local_put_slow,
+	.other = dd_local_other,
+	.other_slow = dd_local_other_slow,
+	.posted = dd_local_posted,
+};
+
+const struct dd_link_ops dd_link_redir = {
+	.name = "local",
+	.put = dd_local_put_redir,
 	.put_slow = dd_local_put_slow,
 	.other = dd_local_other,
 	.other_slow = dd_local_other_slow,

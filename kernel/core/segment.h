@@ -12,6 +12,36 @@
 struct dd_list;
 struct dd_segment_ops;
 
+enum dd_redir_state {
+	DD_REDIR_FREE,
+	DD_REDIR_USED,
+	DD_REDIR_OVER
+};
+
+/**
+ * struct dd_redir - a second destination of a segment, for one message
+ * @mem: where the bytes of the segment from @at on are placed; the region is counted.
+ *	NULL if there is none
+ * @at: byte offset in the segment
+ * @state: enum dd_redir_state: no message is placed here; one is; no more bytes are. It
+ *	only grows. The channel that changes it from FREE sets what follows, under its lock
+ * @channel: id of that channel, before 0
+ * @msgid: number of the message on the channel
+ * @dst: first byte of the message in the segment
+ * @first: offset in @mem of the first byte placed
+ * @count: number of bytes placed
+ */
+struct dd_redir {
+	struct dd_bytes mem;
+	u64 at;
+	u32 state;
+	u64 channel;
+	u64 msgid;
+	u64 dst;
+	u64 first;
+	u64 count;
+};
+
 /**
  * struct dd_segment - a window [offset, offset + length) of a region, which others reach
  *	by channels
@@ -33,9 +63,12 @@ struct dd_segment_ops;
  * @ops: calls to the owner, or NULL
  * @mem: the window; the owner counts its region as long as there are channels
  * @list: list for notes, or NULL; counted like the region
+ * @state: in the area of the owner, for a segment that can be redirected; else NULL
+ * @redir: the redirection that is in place, or NULL
  *
  * @inhibit and @policy may change at any time; then the lock of every channel is taken once,
- * so that no operation goes on that has seen the earlier value, and windows are hidden.
+ * so that no operation goes on that has seen the earlier value, and windows are hidden. The
+ * same holds for the end of @redir.
  */
 struct dd_segment {
 	u8 rights;
@@ -54,6 +87,8 @@ struct dd_segment {
 	const struct dd_segment_ops *ops;
 	struct dd_bytes mem;
 	struct dd_list *list;
+	struct dd_segment_state *state;
+	struct dd_redir *redir;
 };
 
 static inline void dd_segment_init(struct dd_segment *seg, struct dd_node *node,

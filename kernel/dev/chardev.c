@@ -349,11 +349,11 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_REGION_PIN, dd_do_region_pin, dd_undo_region_pin,
 		 dd_region_pin, __reserved),
 	DD_IOCTL(DD_IOC_SEGMENT, dd_do_segment, dd_undo_segment, dd_segment_make,
-		 generation),
+		 __reserved),
 	[_IOC_NR(DD_IOC_SEGMENT_CTL)] = {
 		.fn = dd_do_segment_ctl,
 		.size = sizeof(struct dd_segment_ctl),
-		.min = offsetofend(struct dd_segment_ctl, rights),
+		.min = offsetofend(struct dd_segment_ctl, __reserved),
 		.no_result = true,
 	},
 	DD_IOCTL(DD_IOC_SEGMENT_INFO, dd_do_segment_info, NULL, dd_segment_info,

@@ -682,7 +682,7 @@ TEST_F(mem, arguments_are_checked)
 		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHT_GET };
 	EXPECT_ERR(ENONET, raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, 0, 0, 0, 0));
-	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY + 1, 0, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_REDIRECT_END + 1, 0, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 2, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 1, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, 3, 0, 0));
@@ -993,6 +993,7 @@ TEST_F(mem, rules_decide_on_windows)
 	/* Read-only: also later. */
 	EXPECT_ERR(EACCES, mprotect(at, PAGE, PROT_READ | PROT_WRITE));
 	WINDOW(EACCES, DD_RIGHTS, s.flags = DD_SEGMENT_NODIRECT);
+	WINDOW(EACCES, DD_RIGHTS, s.flags = DD_SEGMENT_REDIRECT);
 	WINDOW(EOPNOTSUPP, DD_RIGHTS, s.length = PAGE + 4);
 	WINDOW(EOPNOTSUPP, DD_RIGHTS, s.offset = 4; s.length = PAGE);
 	WINDOW(0, DD_RIGHTS, s.offset = PAGE + 4; s.length = PAGE;

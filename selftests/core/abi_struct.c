@@ -112,12 +112,15 @@ FIXTURE_VARIANT_ADD(arg, region_pin) {
 FIXTURE_VARIANT_ADD(arg, segment) {
 	DD_IOC_SEGMENT, sizeof(struct dd_segment_make),
 	{ Z(dd_segment_make, flags), Z(dd_segment_make, segment),
-	  Z(dd_segment_make, generation) }
+	  Z(dd_segment_make, generation), Z(dd_segment_make, state_unit),
+	  Z(dd_segment_make, __reserved) }
 };
 
 FIXTURE_VARIANT_ADD(arg, segment_ctl) {
 	DD_IOC_SEGMENT_CTL, sizeof(struct dd_segment_ctl),
-	{ Z(dd_segment_ctl, uid), Z(dd_segment_ctl, rights) }
+	{ Z(dd_segment_ctl, uid), Z(dd_segment_ctl, rights), Z(dd_segment_ctl, offset),
+	  Z(dd_segment_ctl, length), Z(dd_segment_ctl, region),
+	  Z(dd_segment_ctl, __reserved) }
 };
 
 FIXTURE_VARIANT_ADD(arg, segment_info) {

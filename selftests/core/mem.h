@@ -102,6 +102,22 @@ static inline int mem_ctl(const struct raw *r, __u64 segment, __u32 what, __u64 
 	return raw_ioctl(r, DD_IOC_SEGMENT_CTL, &c);
 }
 
+static inline int mem_redirect(const struct raw *r, __u64 segment, __u64 at,
+			       const struct mem *m, __u64 offset, __u64 length)
+{
+	const struct dd_segment_ctl c = {
+		.size = sizeof(c), .what = DD_SEGMENT_REDIRECT_TO, .segment = segment,
+		.value = at, .region = m->id, .offset = offset, .length = length,
+	};
+
+	return raw_ioctl(r, DD_IOC_SEGMENT_CTL, &c);
+}
+
+static inline int mem_redirect_end(const struct raw *r, __u64 segment)
+{
+	return mem_ctl(r, segment, DD_SEGMENT_REDIRECT_END, 0, 0, 0);
+}
+
 static inline int mem_list(const struct raw *r, struct dd_list_make *l)
 {
 	*l = (struct dd_list_make){ .size = sizeof(*l) };

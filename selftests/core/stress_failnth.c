@@ -365,6 +365,22 @@ static int control_segment(struct stage *t)
 	       mem_ctl(r, seg, DD_SEGMENT_GRANT, 0, uid, 0) ? -1 : 0;
 }
 
+static int export_redirectable(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth");
+	t->seg.flags = DD_SEGMENT_REDIRECT;
+	return mem_export(&t->p.srv, &t->seg);
+}
+
+/* Begin and end; the first run may have failed between them. */
+static int redirect_segment(struct stage *t)
+{
+	if (mem_redirect(&t->p.srv, t->seg.segment, 0, &t->spare, 0, PAGE) &&
+	    errno != EBUSY)
+		return -1;
+	return mem_redirect_end(&t->p.srv, t->seg.segment);
+}
+
 static int grant_segment(struct stage *t)
 {
 	return mem_ctl(&t->p.srv, t->seg.segment, DD_SEGMENT_GRANT, 0, getuid(),
@@ -447,6 +463,11 @@ static void prepare_segment(struct stage *t)
 {
 	CHILD_CHECK(export_segment(t) == 0);
 	CHILD_CHECK(grant_segment(t) == 0);
+}
+
+static void prepare_redirectable(struct stage *t)
+{
+	CHILD_CHECK(export_redirectable(t) == 0);
 }
 
 static void prepare_ungranted(struct stage *t)
@@ -640,6 +661,8 @@ PATH(list_make, NULL, make_list, end_list, 2)
 PATH(segment, NULL, export_segment, end_segment, 2)
 PATH(segment_with_a_list, prepare_list, export_notifying, end_segment, 2)
 PATH(segment_ctl, prepare_segment, control_segment, end_segment, 6)
+PATH(segment_redirectable, NULL, export_redirectable, end_segment, 2)
+PATH(segment_redirect, prepare_redirectable, redirect_segment, end_segment, 2)
 PATH(segment_grant, prepare_ungranted, grant_segment, end_segment, 2)
 PATH(segment_info, prepare_import, segment_info, end_import, 2)
 PATH(segment_deny, prepare_import, deny_importer, end_import, 1)

@@ -181,6 +181,9 @@ enum dd_permission {
  * @cookie: copied to each note
  * @segment: (in) zero; (out) serial of the segment
  * @generation: (in) zero; (out) number of this export, which counts up on each node
+ * @state_unit: (in) zero; (out) with %DD_SEGMENT_REDIRECT, unit number of
+ *	struct dd_segment_state; else 0
+ * @__reserved: zero
  *
  * Slots of the list are reserved for each importer when it imports, and charged to the
  * owner.
@@ -206,6 +209,8 @@ struct dd_segment_make {
 	__aligned_u64 cookie;
 	__aligned_u64 segment;
 	__aligned_u64 generation;
+	__u32 state_unit;
+	__u32 __reserved;
 };
 
 #define DD_IMPORTERS_MAX	65536
@@ -213,7 +218,24 @@ struct dd_segment_make {
 #define DD_SEGMENT_NODIRECT		0x1	/* no windows */
 #define DD_SEGMENT_DIRECT_ANY		0x2	/* windows for other users */
 #define DD_SEGMENT_WHOLE_PAGES_OK	0x4	/* they may show bytes around it */
-#define DD_SEGMENT_FLAGS		0x7
+#define DD_SEGMENT_REDIRECT		0x8	/* has a state; no windows */
+#define DD_SEGMENT_FLAGS		0xf
+
+/**
+ * struct dd_segment_state - state of a segment with %DD_SEGMENT_REDIRECT, in the area of
+ *	its owner
+ * @data_end: byte of the segment after the last one of the PUT that has arrived last, all
+ *	of it; 0 if there was none since the owner stored 0. An empty PUT does not change it.
+ *	Stored with release semantics after all bytes of the PUT, and before its note
+ * @first: first byte redirected, from the beginning of the redirection; stored by
+ *	%DD_SEGMENT_REDIRECT_END
+ * @count: bytes redirected; stored as @first
+ */
+struct dd_segment_state {
+	__aligned_u64 data_end;
+	__aligned_u64 first;
+	__aligned_u64 count;
+};
 
 /**
  * enum dd_segment_what - changes of a segment
@@ -223,12 +245,18 @@ struct dd_segment_make {
  * @DD_SEGMENT_GRANT: user @uid may import with @rights; 0 withdraws a grant. Imports that
  *	exist keep their rights
  * @DD_SEGMENT_DENY: end the import of channel @value, which gets %ESTALE
+ * @DD_SEGMENT_REDIRECT_TO: place the bytes of one PUT that are for the @length bytes of the
+ *	segment from byte @value on at @offset of @region instead, see below
+ * @DD_SEGMENT_REDIRECT_END: end that, and store in struct dd_segment_state what was
+ *	placed there. When the call returns, no PUT is storing there any more
  */
 enum dd_segment_what {
 	DD_SEGMENT_INHIBIT = 1,
 	DD_SEGMENT_POLICY = 2,
 	DD_SEGMENT_GRANT = 3,
 	DD_SEGMENT_DENY = 4,
+	DD_SEGMENT_REDIRECT_TO = 5,
+	DD_SEGMENT_REDIRECT_END = 6,
 };
 
 /**
@@ -239,9 +267,27 @@ enum dd_segment_what {
  * @value: see enum dd_segment_what; else 0
  * @uid: user of a grant, in the caller's user namespace; else 0
  * @rights: DD_RIGHT_* of a grant; else 0
+ * @offset: first byte in @region, a multiple of 4; else 0
+ * @length: bytes redirected, a multiple of 4; else 0
+ * @region: id of the region of a redirection; else 0
+ * @__reserved: zero
  *
- * Errors: %EINVAL, %ENOENT (the segment; no such channel or grant), %ENOSPC (more than
- * %DD_GRANTS_MAX grants), %ENOMEM, %EDQUOT.
+ * Redirection is decided for each piece of a PUT when it arrives. The first piece that has
+ * bytes in the redirected range binds the redirection to its PUT. Bytes of that PUT are
+ * redirected as long as they are in the range and each follows the one before. A gap (a
+ * packet was lost and is retransmitted later), the end of the PUT or a byte of another PUT
+ * in the range ends the redirection: later bytes go to the segment, as do those that arrived
+ * before. Rights, bounds and inhibition are those of the segment. GET and CAS are not
+ * redirected. Words of 4 bytes, aligned in the segment, are stored as such, and @word of
+ * struct dd_note is the last word of the segment, wherever it was stored. What no byte will
+ * reach any more is replaced by the next %DD_SEGMENT_REDIRECT_TO, after the same that
+ * %DD_SEGMENT_REDIRECT_END does. The region keeps its memory until then, or until the end
+ * of the segment.
+ *
+ * Errors: %EINVAL, %ENOENT (the segment; no such channel, grant, region or redirection),
+ * %EOPNOTSUPP (the segment has not %DD_SEGMENT_REDIRECT), %EBUSY (there is a redirection),
+ * %ERANGE (it is not inside the segment or the region), %ENOSPC (more than %DD_GRANTS_MAX
+ * grants), %ENOMEM, %EDQUOT.
  */
 struct dd_segment_ctl {
 	__u32 size;
@@ -250,6 +296,10 @@ struct dd_segment_ctl {
 	__aligned_u64 value;
 	__u32 uid;
 	__u32 rights;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u32 region;
+	__u32 __reserved;
 };
 
 #define DD_GRANTS_MAX		1024
