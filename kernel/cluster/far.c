@@ -369,7 +369,7 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	u32 depth = window ? min(most, window) : most;
 	struct dd_tp_chan_cfg cfg = {
 		.peer_id = query->chan,
-		.rx_size = exp->seg.mem.length,
+		.rx_size = max_t(u64, exp->seg.mem.length, DD_WIRE_NOTE_MAX),
 		.rx_window = depth,
 		.tx_window = most,
 		.one_sided = true,

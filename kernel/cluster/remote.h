@@ -70,7 +70,8 @@ struct dd_drain {
  * @drain: under the peer's lock
  * @wait: query of the importer
  * @entry: in one of the lists of struct dd_ctl; under the peer's lock
- * @key: by which the importer has looked up the segment, zero-terminated
+ * @key: by which a client has looked up its service, zero-terminated
+ * @payload: without @imp, bytes of the NOTE that is being received; under the peer's lock
  * @pid: process at the other end, in the pid namespace of its node
  * @uid: user at the other end, in the user namespace of its node
  * @rcu: look-ups in dd_ctl.chans may still be running
@@ -102,7 +103,10 @@ struct dd_remote {
 	struct dd_drain drain;
 	struct dd_ctl_wait wait;
 	struct list_head entry;
-	u8 key[DD_KEY_SIZE];
+	union {
+		u8 key[DD_KEY_SIZE];
+		u8 payload[DD_WIRE_NOTE_MAX];
+	};
 	u32 pid;
 	u32 uid;
 	struct rcu_head rcu;

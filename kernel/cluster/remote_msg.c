@@ -95,6 +95,12 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 					payload, off, len);
 		return rop ? 0 : -ECONNRESET;
 	}
+	if (unlikely(chan->msg.op == DD_WIRE_NOTE)) {
+		/* dd_wire_op_ok() has checked the bounds, dd_remote_note() checks the rest. */
+		if (!r->imp)
+			dd_udp_copy(link, payload, off, r->payload + dst, len);
+		return 0;
+	}
 	p.msgid = chan->msg.msgid;
 	p.dst = chan->msg.dst;
 	p.off = dst;
@@ -145,6 +151,8 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 		dd_stat_add(link->node, DD_STAT_BYTES, n);
 		return;
 	}
+	if (unlikely(chan->msg.op != DD_WIRE_PUT))
+		return;
 	spin_lock(&ch->lock);
 	/*
 	 * If it is refused, dd_remote_deposit() reports that for single packets, of which
@@ -196,10 +204,11 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 	const struct dd_remote_note *note = arg;
 	const struct dd_tp_msg *msg = note->msg;
 
-	rec->op = msg->op == DD_WIRE_PUT ? DD_OP_PUT : DD_OP_CAS;
+	rec->op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
+		  msg->op == DD_WIRE_NOTE ? DD_OP_NOTE : DD_OP_CAS;
 	rec->meta_count = msg->meta_count;
 	rec->offset = msg->dst;
-	rec->len = msg->op == DD_WIRE_PUT ? msg->len : dd_remote_word(msg);
+	rec->len = rec->op == DD_OP_CAS ? dd_remote_word(msg) : msg->len;
 	rec->word = note->word;
 	rec->tag = msg->tag;
 	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
@@ -338,11 +347,36 @@ static bool dd_remote_put_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
 	return done;
 }
 
+/* A NOTE is complete. An importer that has a slot has sent it. */
+static bool dd_remote_note_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
+			       const u8 *tail, u32 ntail)
+{
+	struct dd_udp_peer *link = dd_ctl_link(r->peer);
+	struct dd_remote_note note = { .msg = msg };
+	struct dd_due *due = &dd_ctl_of(r->peer)->due;
+	struct dd_channel *ch = r->own;
+	int err;
+
+	memcpy(r->payload + msg->len - ntail, tail, ntail);
+	spin_lock(&ch->lock);
+	err = dd_deposit_payload(ch, msg->msgid, r->payload, msg->len, dd_remote_fill, &note,
+				 due);
+	WRITE_ONCE(ch->received, msg->msgid);
+	spin_unlock(&ch->lock);
+	trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len, msg->msgid);
+	link->note_due = due->note;
+	if (err && err != -ECONNRESET)
+		dd_remote_reply(r, dd_remote_reply_op(r), msg, err);
+	return !err;
+}
+
 static bool dd_remote_execute(struct dd_remote *r, const struct dd_tp_msg *msg,
 			      const u8 *tail, u32 ntail)
 {
 	if (likely(msg->op == DD_WIRE_PUT))
 		return dd_remote_put_msg(r, msg, tail, ntail);
+	if (msg->op == DD_WIRE_NOTE)
+		return dd_remote_note_msg(r, msg, tail, ntail);
 	return msg->op == DD_WIRE_GET ? dd_remote_get(r, msg) : dd_remote_cas(r, msg);
 }
 
@@ -413,8 +447,9 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 		if (unlikely(op->awaited))
 			continue;
 		dd_remote_op_end(op);
-		/* The peer knows that its PUT is refused: accept the next message. */
-		if (unlikely(!imp && op->tp.msg.op == DD_WIRE_PUT))
+		/* The peer knows that its request is refused: accept the next message. */
+		if (unlikely(!imp && (op->tp.msg.op == DD_WIRE_PUT ||
+				      op->tp.msg.op == DD_WIRE_NOTE)))
 			dd_tp_notified(tp, chan, chan->received);
 	}
 	if (unlikely(!imp))

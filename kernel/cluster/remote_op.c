@@ -76,11 +76,19 @@ static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 	return &container_of(imp->cell, struct dd_import_cell, cell)->result[n % DD_RESULTS];
 }
 
-/* A GET or CAS is an empty message, and its local memory receives the reply. */
+/*
+ * A GET or CAS is an empty message, and its local memory receives the reply. A NOTE is
+ * sent like a PUT.
+ */
 static void dd_remote_ask(struct dd_remote_op *rop, const struct dd_op *op)
 {
 	struct dd_tp_msg *msg = &rop->tp.msg;
 
+	if (op->sqe.opcode == DD_OP_NOTE) {
+		msg->op = DD_WIRE_NOTE;
+		msg->flags = DD_PUT_NOTIFY;
+		return;
+	}
 	msg->len = 0;
 	rop->len = op->sqe.len;
 	rop->status = op->sqe.flags & DD_SQE_STATUS;
@@ -169,14 +177,15 @@ static int dd_remote_put_op(struct dd_import *imp, struct dd_op *op)
 	return dd_remote_queue(imp, op, NULL);
 }
 
-/* Check rights and bounds of a GET or CAS; the other node does so again. */
+/* Check rights and bounds; the other node does so again. */
 static int dd_remote_other(struct dd_import *imp, struct dd_op *op)
 {
-	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET : DD_RIGHT_CAS;
+	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET :
+		   op->sqe.opcode == DD_OP_CAS ? DD_RIGHT_CAS : DD_RIGHT_PUT;
 
 	if (!(imp->chan->rights & right))
 		return -EACCES;
-	if (!dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
+	if (right != DD_RIGHT_PUT && !dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
 		return -ERANGE;
 	if (!op->region && op->sqe.len)
 		return -EINPROGRESS;
@@ -264,6 +273,8 @@ static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
 {
 	u64 to = (unsigned long)op->user;
 
+	if (op->sqe.opcode == DD_OP_NOTE)
+		return dd_remote_put_slow(imp, op);
 	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
 	if (IS_ERR(op->region))
 		return PTR_ERR(op->region);
@@ -387,13 +398,14 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		       const u8 *tail, u32 ntail)
 {
 	struct dd_import *imp = r->imp;
+	bool only_refused = msg->op == DD_WIRE_PUT || msg->op == DD_WIRE_NOTE;
 	struct dd_remote_op *op;
 	u64 n;
 
 	n = imp->done + (u32)(msg->meta[0] - lower_32_bits(imp->done));
 	op = &r->op[n % r->nops];
 	if (n == imp->done || n > imp->submitted || op->tp.msg.op != msg->op ||
-	    op->awaited == !msg->op)
+	    op->awaited == only_refused)
 		return;
 	if (!op->awaited) {
 		WRITE_ONCE(*dd_remote_result(imp, n), min_t(u32, msg->meta[1], U8_MAX));

@@ -165,6 +165,38 @@ int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
 }
 
 /**
+ * dd_deposit_payload() - notify the owner of a segment, with the bytes of a NOTE
+ * @ch: the channel, locked
+ * @n: number of the request
+ * @payload: the bytes
+ * @len: their number, at most %DD_PAYLOAD_MAX
+ * @fill: as of dd_deposit_done()
+ * @arg: as of dd_deposit_done()
+ * @due: (out) as of dd_deposit_done(); a note if the return value is 0
+ *
+ * Return: 0; an error of dd_deposit_at(); %-EACCES if the owner is not notified; %-EBUSY if
+ * there is no slot.
+ */
+int dd_deposit_payload(struct dd_channel *ch, u64 n, const void *payload, size_t len,
+		       dd_fill_t fill, const void *arg, struct dd_due *due)
+{
+	u64 at;
+	int err;
+
+	due->note = NULL;
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, 0, 0, &at);
+	if (err)
+		return err;
+	if (!ch->seg->list || !dd_segment_wants(ch->seg, true))
+		return dd_deposit_refuse(ch, DD_RIGHT_PUT, -EACCES);
+	if (!dd_deposit_claim(ch, n, fill, arg, due))
+		return -EBUSY;
+	memcpy(due->note->payload, payload, len);
+	WRITE_ONCE(ch->received, n);
+	return 0;
+}
+
+/**
  * dd_deposit_swap() - compare and swap a word of a segment
  * @ch: the channel, locked
  * @off: byte offset in the segment

@@ -109,12 +109,12 @@ static __always_inline void dd_deposit_fill(struct dd_rec *rec,
 }
 
 /*
- * Prepare the note of a message, or withhold it. The only place that takes credits for
- * messages. Returns whether the message is done: false if its note is withheld.
+ * Prepare the note of a message, if there is a slot. The only place that takes credits for
+ * messages.
  */
-static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
-					    dd_fill_t fill, const void *arg,
-					    struct dd_due *due)
+static __always_inline bool dd_deposit_claim(struct dd_channel *ch, u64 n,
+					     dd_fill_t fill, const void *arg,
+					     struct dd_due *due)
 {
 	struct dd_list *list = ch->seg->list;
 	struct dd_credit *credit = ch->credit;
@@ -129,6 +129,19 @@ static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
 			return true;
 		}
 	}
+	return false;
+}
+
+/*
+ * Prepare the note of a message, or withhold it. Returns whether the message is done:
+ * false if its note is withheld.
+ */
+static __always_inline bool dd_deposit_note(struct dd_channel *ch, u64 n,
+					    dd_fill_t fill, const void *arg,
+					    struct dd_due *due)
+{
+	if (likely(dd_deposit_claim(ch, n, fill, arg, due)))
+		return true;
 	dd_deposit_fill(&ch->rec, ch, n, fill, arg);
 	return dd_channel_withhold(ch);
 }
@@ -171,6 +184,8 @@ static inline u64 dd_meta_word(const u32 *meta)
 	return (u64)meta[1] << 32 | meta[0];
 }
 
+int dd_deposit_payload(struct dd_channel *ch, u64 n, const void *payload, size_t len,
+		       dd_fill_t fill, const void *arg, struct dd_due *due);
 int dd_deposit_swap(struct dd_channel *ch, u64 off, size_t len, const u32 *meta, u64 *was);
 void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status);
 u64 dd_deposit_write(struct dd_region *region, u64 at, const void *src, size_t len,

@@ -72,8 +72,8 @@ struct dd_segment_ops {
  * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
  *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
  * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
- * @other: as @put, for GET and CAS, of an import with dd_obj_ops.all_ops
- * @other_slow: as @put_slow, for GET and CAS
+ * @other: as @put, for other operations, of an import with dd_obj_ops.all_ops
+ * @other_slow: as @put_slow, for other operations
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything
  * @same: whether one @flush serves two imports; NULL without @flush

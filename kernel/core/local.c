@@ -270,10 +270,10 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-/* ---- GET and CAS -------------------------------------------------------- */
+/* ---- GET, CAS and NOTE ---------------------------------------------------- */
 
-/* Account an executed GET. The owner of the segment is not notified. */
-static void dd_local_fetched(struct dd_import *imp, const struct dd_op *op)
+/* Account an executed GET or NOTE. */
+static void dd_local_account(struct dd_import *imp, const struct dd_op *op)
 {
 	struct dd_cell *cell = imp->cell;
 	u64 n = imp->submitted + 1;
@@ -338,7 +338,7 @@ static int dd_local_get(struct dd_import *imp, struct dd_op *op)
 	if (!op->region || op->sqe.len > DD_COPY_CHUNK)
 		return -EINPROGRESS;
 	dd_local_fetch(ch, op, at, 0, op->sqe.len);
-	dd_local_fetched(imp, op);
+	dd_local_account(imp, op);
 	return 0;
 }
 
@@ -358,7 +358,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 			break;
 		done += dd_local_fetch(ch, op, at, done, most);
 		if (done == len) {
-			dd_local_fetched(imp, op);
+			dd_local_account(imp, op);
 			break;
 		}
 		spin_unlock(&ch->lock);
@@ -387,7 +387,7 @@ static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 	if (err)
 		return err;
 	dd_swap_result(to, len, op->word, op->sqe.meta, op->sqe.flags & DD_SQE_STATUS);
-	/* As in dd_local_fetched(). */
+	/* As in dd_local_account(). */
 	smp_wmb();
 	dd_local_finish(imp, op);
 	return 0;
@@ -420,15 +420,67 @@ static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
+static int dd_local_note_from(struct dd_import *imp, struct dd_op *op, const u8 *payload)
+{
+	struct dd_due due;
+	int err;
+
+	op->word = 0;
+	err = dd_deposit_payload(imp->chan, imp->submitted + 1, payload, op->sqe.len,
+				 dd_local_fill, op, &due);
+	if (err)
+		return err;
+	/* The lock keeps the list. */
+	dd_deposit_post(&due);
+	dd_list_wake(due.list);
+	dd_local_account(imp, op);
+	return 0;
+}
+
+static int dd_local_note(struct dd_import *imp, struct dd_op *op)
+{
+	u8 payload[DD_PAYLOAD_MAX];
+	size_t n, left;
+	void *from;
+
+	if (!op->region && op->sqe.len)
+		return -EINPROGRESS;
+	for (n = 0; n < op->sqe.len; n += left) {
+		from = dd_region_addr(op->region, op->src + n, &left);
+		left = min_t(size_t, left, op->sqe.len - n);
+		memcpy(payload + n, from, left);
+	}
+	return dd_local_note_from(imp, op, payload);
+}
+
+static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
+{
+	u8 payload[DD_PAYLOAD_MAX];
+	int err;
+
+	if (copy_from_user(payload, op->user, op->sqe.len))
+		return -EFAULT;
+	spin_lock(&imp->chan->lock);
+	err = dd_local_note_from(imp, op, payload);
+	spin_unlock(&imp->chan->lock);
+	return err;
+}
+
 static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
 {
-	return op->sqe.opcode == DD_OP_GET ? dd_local_get_slow(imp, op) :
-					     dd_local_cas_slow(imp, op);
+	switch (op->sqe.opcode) {
+	case DD_OP_GET:
+		return dd_local_get_slow(imp, op);
+	case DD_OP_CAS:
+		return dd_local_cas_slow(imp, op);
+	default:
+		return dd_local_note_slow(imp, op);
+	}
 }
 
 /*
- * GET and CAS. They are not executed while the note of an earlier message is withheld:
- * that message is not done, and requests of an import are done in their order.
+ * Operations other than PUT. They are not executed while the note of an earlier message is
+ * withheld: that message is not done, and requests of an import are done in their order.
  */
 static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 {
@@ -439,8 +491,14 @@ static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 			return -EBUSY;
 		dd_list_wake(ch->seg->list);
 	}
-	return op->sqe.opcode == DD_OP_GET ? dd_local_get(imp, op) :
-					     dd_local_cas(imp, op);
+	switch (op->sqe.opcode) {
+	case DD_OP_GET:
+		return dd_local_get(imp, op);
+	case DD_OP_CAS:
+		return dd_local_cas(imp, op);
+	default:
+		return dd_local_note(imp, op);
+	}
 }
 
 /* A withheld note of the import is posted. */

@@ -101,7 +101,7 @@ static __always_inline bool dd_sqe_is(const struct dd_op *op, u8 opcode, u8 flag
 
 /*
  * Validate a request that is not a plain PUT; the local memory of a GET or CAS is a
- * destination. Returns 1 if it is a valid GET or CAS.
+ * destination. Returns 1 if it is valid.
  */
 static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
 {
@@ -124,6 +124,13 @@ static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
 		    sqe->meta_count != DD_META_WORDS ||
 		    (sqe->len != 4 && sqe->len != 8) || sqe->src & (sqe->len - 1))
 			return -EINVAL;
+		break;
+	case DD_OP_NOTE:
+		if (!dd_sqe_is(op, DD_OP_NOTE, DD_SQE_REGION | DD_SQE_UNWIRED) ||
+		    sqe->meta_count || sqe->dst)
+			return -EINVAL;
+		if (sqe->len > DD_PAYLOAD_MAX)
+			return -ERANGE;
 		break;
 	default:
 		return -EOPNOTSUPP;

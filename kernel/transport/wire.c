@@ -135,12 +135,15 @@ static bool dd_wire_head_ok(const struct dd_wire_put *put)
 static bool dd_wire_op_ok(const struct dd_wire_put *put, u8 version)
 {
 	bool reply = put->flags & DD_PUT_REPLY;
+	u32 len = le32_to_cpu(put->len);
 
 	if (version < 2)
 		return !put->op && !reply && !put->generation;
 	if (put->op >= DD_WIRE_OPS)
 		return false;
-	return !put->len || put->op == (reply ? DD_WIRE_GET : DD_WIRE_PUT);
+	if (put->op == DD_WIRE_NOTE && !reply)
+		return len <= DD_WIRE_NOTE_MAX && !put->dst;
+	return !len || put->op == (reply ? DD_WIRE_GET : DD_WIRE_PUT);
 }
 
 static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail, u8 version)

@@ -105,20 +105,25 @@ struct dd_wire_ctl {
  * @DD_WIRE_CAS4: compare and swap 4 bytes. The message is empty; its metadata are the
  *	expected value and the new one, low word first
  * @DD_WIRE_CAS8: the same for 8 bytes
+ * @DD_WIRE_NOTE: a note is posted. The message has its payload, up to %DD_WIRE_NOTE_MAX
+ *	bytes, with @dst 0
  * @DD_WIRE_OPS: number of operations
  *
  * A reply has the operation of the message that it answers, and metadata: the low half of
  * that message's number; 0 or an errno; for CAS the value that the word had, low word
  * first. The reply to a GET has the bytes, with @dst from 0 to 7; all others are empty.
- * Only a PUT that is refused has a reply, and is not done before that has arrived.
+ * A PUT or NOTE has a reply only if it is refused, and is not done before that has arrived.
  */
 enum dd_wire_op {
 	DD_WIRE_PUT,
 	DD_WIRE_GET,
 	DD_WIRE_CAS4,
 	DD_WIRE_CAS8,
+	DD_WIRE_NOTE,
 	DD_WIRE_OPS
 };
+
+#define DD_WIRE_NOTE_MAX	64
 
 /**
  * struct dd_wire_put - PUT

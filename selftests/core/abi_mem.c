@@ -283,7 +283,7 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EINVAL, sqe.opcode = DD_OP_GET; sqe.meta_count = 0; sqe.flags |= DD_SQE_STATUS);
 	BAD(EINVAL, sqe.opcode = DD_OP_GET; sqe.meta_count = 0; sqe.flags = 0; sqe.region = 0);
 	BAD(EINVAL, sqe.opcode = DD_OP_PUT; sqe.flags |= DD_SQE_STATUS);
-	BAD(EOPNOTSUPP, sqe.opcode = 4);
+	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NOTE + 1);
 	BAD(EOPNOTSUPP, sqe.opcode = DD_OP_NONE);
 #undef BAD
 	EXPECT_EQ(0, cell(self)->submitted);
@@ -425,6 +425,90 @@ TEST_F(mem, policy_decides_on_notes)
 			  DD_POLICY_NEVER, 0, 0));
 	ASSERT_EQ(1, put(self, &word, 16, 8, DD_SQE_NOTIFY));
 	EXPECT_FALSE(take(self, &n));
+}
+
+TEST_F(mem, a_note_brings_its_payload)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_NOTE, .flags = DD_SQE_REGION, .region = self->imem.id,
+		.src = PAGE - 5, .len = DD_PAYLOAD_MAX,
+	};
+	char bytes[DD_PAYLOAD_MAX];
+	struct dd_note n;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bytes); i++)
+		bytes[i] = i + 1;
+	for (i = 0; i <= sizeof(bytes); i += 8) {
+		ASSERT_EQ(1, mem_note(&self->im, &self->i, bytes, i));
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(self->s.segment, n.conn);
+		EXPECT_EQ(self->s.cookie, n.cookie);
+		EXPECT_EQ(DD_NOTE_DATA, n.type);
+		EXPECT_EQ(DD_OP_NOTE, n.op);
+		EXPECT_EQ(0, n.offset);
+		EXPECT_EQ(i, n.len);
+		EXPECT_EQ(9, n.tag);
+		EXPECT_EQ(cell(self)->done, n.msgid);
+		EXPECT_EQ(0, memcmp(n.payload, bytes, i));
+	}
+	memcpy(self->imem.at + PAGE - 5, bytes, sizeof(bytes));
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(0, memcmp(n.payload, bytes, sizeof(bytes)));
+	EXPECT_EQ(0, *(__u64 *)self->em.at);
+}
+
+TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_NOTE, .flags = DD_SQE_REGION, .region = self->imem.id,
+	};
+	struct dd_import_make i;
+	struct dd_note n;
+	int k;
+
+	for (k = 0; k < MEM_WINDOW; k++)
+		ASSERT_EQ(1, mem_note(&self->im, &self->i, "note", 4));
+	EXPECT_ERR(EBUSY, mem_note(&self->im, &self->i, "more", 4));
+	EXPECT_EQ(MEM_WINDOW, cell(self)->submitted);
+	for (k = 0; k < MEM_WINDOW; k++) {
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(0, memcmp(n.payload, "note", 4));
+	}
+	EXPECT_FALSE(take(self, &n));
+	ASSERT_EQ(1, mem_note(&self->im, &self->i, "more", 4));
+	ASSERT_TRUE(take(self, &n));
+	/* After a PUT whose note is withheld, too. */
+	for (k = 0; k <= MEM_WINDOW; k++)
+		ASSERT_EQ(1, put(self, "word", 0, 4, DD_SQE_NOTIFY));
+	EXPECT_ERR(EBUSY, mem_note(&self->im, &self->i, "more", 4));
+	while (take(self, &n))
+		EXPECT_EQ(DD_OP_PUT, n.op);
+	EXPECT_EQ(cell(self)->submitted, cell(self)->done);
+
+	EXPECT_ERR(ERANGE, mem_note(&self->im, &self->i, self->em.at, DD_PAYLOAD_MAX + 1));
+	EXPECT_ERR(EFAULT, mem_note(&self->im, &self->i, (void *)8, 4));
+	sqe.dst = 4;
+	EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
+	sqe.dst = 0;
+	sqe.meta_count = 1;
+	EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
+	sqe.meta_count = 0;
+	sqe.flags |= DD_SQE_NOTIFY;
+	EXPECT_ERR(EINVAL, mem_op(&self->im, &self->i, &sqe));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	EXPECT_ERR(EACCES, mem_note(&self->im, &self->i, "note", 4));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, DD_POLICY_NEVER,
+			  0, 0));
+	EXPECT_ERR(EACCES, mem_note(&self->im, &self->i, "note", 4));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, DD_POLICY_ALWAYS,
+			  0, 0));
+	ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHT_GET, &i));
+	EXPECT_ERR(EACCES, mem_note(&self->im, &i, "note", 4));
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	EXPECT_ERR(ESTALE, mem_note(&self->im, &self->i, "note", 4));
 }
 
 TEST_F(mem, a_full_list_withholds_one_note)

@@ -76,6 +76,18 @@ static inline int mem_get(const struct raw *r, const struct dd_import_make *i,
 	return mem_op(r, i, &sqe);
 }
 
+/* A note with @len bytes of @payload. */
+static inline int mem_note(const struct raw *r, const struct dd_import_make *i,
+			   const void *payload, __u64 len)
+{
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_NOTE, .flags = DD_SQE_UNWIRED,
+		.src = (uintptr_t)payload, .len = len, .tag = 9,
+	};
+
+	return mem_op(r, i, &sqe);
+}
+
 /* The result is stored at offset @at of region @m. */
 static inline int mem_cas(const struct raw *r, const struct dd_import_make *i,
 			  const struct mem *m, __u64 at, __u64 dst, __u64 len,

@@ -312,6 +312,38 @@ TEST_F(far, notes_name_operation_and_node)
 	EXPECT_FALSE(take(self, &n));
 }
 
+TEST_F(far, notes_bring_their_payloads_in_order)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_NOTE, .flags = DD_SQE_REGION, .region = self->imem.id,
+	};
+	char bytes[DD_PAYLOAD_MAX];
+	unsigned int i, k, sent = 0;
+	struct dd_note n;
+
+	for (i = 0; i <= DD_PAYLOAD_MAX; i++) {
+		while (sent <= DD_PAYLOAD_MAX && sent < i + MEM_WINDOW) {
+			pattern(self->imem.at + 64 * sent, sent, sent);
+			sqe.src = 64 * sent;
+			sqe.len = sent;
+			pattern(bytes, sent, sent);
+			/* By turns from wired memory and from other memory. */
+			ASSERT_EQ(1, sent & 1 ? mem_op(&self->im, &self->i, &sqe) :
+				     mem_note(&self->im, &self->i, bytes, sent));
+			sent++;
+			ASSERT_EQ(0, result(self));
+		}
+		ASSERT_TRUE(take(self, &n));
+		ASSERT_EQ(DD_OP_NOTE, n.op);
+		ASSERT_EQ(i, n.len);
+		ASSERT_EQ(i + 1, n.msgid);
+		pattern(bytes, i, i);
+		ASSERT_EQ(0, memcmp(n.payload, bytes, i));
+	}
+	for (k = 0; k < 64; k++)
+		ASSERT_EQ(0, self->em.at[k]);
+}
+
 TEST_F(far, a_note_waits_until_the_reader_has_a_slot)
 {
 	struct dd_note n;
@@ -358,11 +390,13 @@ TEST_F(far, inhibition_refuses_put_and_cas_and_tells_the_importer)
 	EXPECT_EQ(EACCES, result(self));
 	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, 0));
 	EXPECT_EQ(EACCES, result(self));
+	ASSERT_EQ(1, mem_note(&self->im, &self->i, "refused", 7));
+	EXPECT_EQ(EACCES, result(self));
 	ASSERT_EQ(1, get(self, b, 0, 8));
 	EXPECT_EQ(0, result(self));
 	EXPECT_EQ(0, memcmp(b, "\0\0\0\0\0\0\0", 8));
 	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	EXPECT_LE(3, info.refused_inhibit);
+	EXPECT_LE(4, info.refused_inhibit);
 	EXPECT_EQ(1, info.total);
 	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
 	ASSERT_EQ(1, put(self, large, 0, sizeof(large), 0));

@@ -214,7 +214,7 @@ local put = {
 	}), 1 },
 	{ number(8, "put.meta_count", "Words of metadata"), 1 },
 	{ number(8, "put.op", "Operation", {
-		[0] = "PUT", [1] = "GET", [2] = "CAS4", [3] = "CAS8",
+		[0] = "PUT", [1] = "GET", [2] = "CAS4", [3] = "CAS8", [4] = "NOTE",
 	}), 1 },
 	{ id(32, "put.generation", "Generation"), 4 },
 	{ id(64, "put.chan", "Channel"), 8 },

@@ -146,12 +146,16 @@ struct dd_area_head {
  *	bytes of @meta, replace it by the next 8 bytes; @src is where its earlier value
  *	is stored, with %DD_SQE_REGION or %DD_SQE_UNWIRED and a multiple of @len. @meta
  *	is in the caller's byte order, @meta_count is 4
+ * @DD_OP_NOTE: post a note with @len bytes of @src, up to %DD_PAYLOAD_MAX, as @payload.
+ *	Nothing is stored in the segment. @dst and @meta_count are 0, and the source is
+ *	given by %DD_SQE_REGION or %DD_SQE_UNWIRED. Needs %DD_RIGHT_PUT
  */
 enum dd_opcode {
 	DD_OP_NONE = 0,
 	DD_OP_PUT = 1,
 	DD_OP_GET = 2,
 	DD_OP_CAS = 3,
+	DD_OP_NOTE = 4,
 };
 
 /* Flags of a send-queue entry. */
@@ -276,7 +280,7 @@ enum dd_note_type {
  * @node: node of the sender; 0 unless @type is %DD_NOTE_DATA
  * @__reserved2: zero
  * @meta: metadata words
- * @payload: reserved for larger records
+ * @payload: @len bytes of a %DD_OP_NOTE, instead of metadata; the rest is not defined
  */
 struct dd_note {
 	__aligned_u64 seq;

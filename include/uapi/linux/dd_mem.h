@@ -16,9 +16,9 @@
  *
  * A *segment* is a part of a region that others may reach. %DD_IOC_SEGMENT exports it under
  * a class and a key. %DD_IOC_IMPORT finds it by these and returns an *import*, which has a
- * cell with a send queue like a connection: requests are %DD_OP_PUT, %DD_OP_GET and
- * %DD_OP_CAS, submitted by %DD_IOC_DOORBELL or %DD_IOC_SUBMIT with the import's serial. A
- * request names memory by an offset in the segment, never by an address.
+ * cell with a send queue like a connection: requests are %DD_OP_PUT, %DD_OP_GET,
+ * %DD_OP_CAS and %DD_OP_NOTE, submitted by %DD_IOC_DOORBELL or %DD_IOC_SUBMIT with the
+ * import's serial. A request names memory by an offset in the segment, never by an address.
  *
  * **Order.** The requests of one import are executed in their order; requests of different
  * imports are not ordered. The last aligned word of a PUT or GET is stored after the
@@ -33,6 +33,8 @@
  * The note has the serial of the segment as @conn, its @cookie, and @op and @node of the
  * request. A request whose note has no free slot is accepted, and its note is withheld
  * until the reader has consumed notes; the next request is refused with %EBUSY meanwhile.
+ * A NOTE, whose contents are nowhere else, is refused with %EBUSY if it has no free slot,
+ * and with %EACCES if the policy is %DD_POLICY_NEVER.
  *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
  * later: when @done of the cell has reached the number of a request, it has been executed,

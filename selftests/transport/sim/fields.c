@@ -354,6 +354,58 @@ static void runs(void)
 	}
 }
 
+/* Of a frame that is valid as a PUT of version 2. */
+static bool op_is_valid(u8 version, u8 op, bool reply, u32 len, u64 dst)
+{
+	if (version == 1)
+		return op == DD_WIRE_PUT && !reply;
+	switch (op) {
+	case DD_WIRE_PUT:
+		return !reply || !len;
+	case DD_WIRE_GET:
+		return reply || !len;
+	case DD_WIRE_CAS4:
+	case DD_WIRE_CAS8:
+		return !len;
+	case DD_WIRE_NOTE:
+		return reply ? !len : len <= 64 && !dst;
+	default:
+		return false;
+	}
+}
+
+/* Each operation, with and without bytes, as a request and as a reply. */
+static void operations(void)
+{
+	static const u32 lens[] = { 0, 1, 64, 65, 4000 };
+	struct {
+		struct dd_wire_hdr h;
+		struct dd_wire_put put;
+		struct dd_wire_head head;
+	} __packed p = { .put = { .type = DD_FRAME_PUT, .msgid = cpu_to_le64(1) } };
+	u32 i, n;
+	bool ok;
+
+	for (i = 0; i < 2 * 2 * 8 * 2 * ARRAY_SIZE(lens); i++) {
+		u8 version = 1 + (i & 1), op = i >> 2 & 7;
+		bool reply = i >> 1 & 1;
+		u64 dst = i >> 5 & 1 ? 8 : 0;
+		u32 len = lens[i >> 6];
+
+		p.h.version = version;
+		p.put.op = op;
+		p.put.flags = reply ? DD_PUT_REPLY : 0;
+		p.put.dst = cpu_to_le64(dst);
+		p.put.len = cpu_to_le32(len);
+		n = min(len, 1000u);
+		ok = dd_wire_frames_ok(&p.h, sizeof(p), n);
+		if (ok != op_is_valid(version, op, reply, len, dst))
+			sim_fail("version %u, operation %u, reply %d, %u bytes at %llu: %s",
+				 version, op, reply, len, (unsigned long long)dst,
+				 ok ? "accepted" : "refused");
+	}
+}
+
 void fields(void)
 {
 	struct sample good;
@@ -365,6 +417,7 @@ void fields(void)
 		for (change = 1; change < 256; change++)
 			try_byte(&good, at, change);
 	}
+	operations();
 	for (len = 0; len < good.hlen + good.plen; len++)
 		try_length(&good, len);
 	runs();
