@@ -388,7 +388,7 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 /* The same for the import of an export, whose notes the kernel posts. */
 static int dd_direct_access(struct dd_import *imp, struct dd_direct *arg)
 {
-	if (!READ_ONCE(dd_direct_on) || !dd_direct_local(imp))
+	if (!READ_ONCE(dd_direct_on))
 		return -EOPNOTSUPP;
 	if (!READ_ONCE(imp->obj.ctx->node->up))
 		return -ENETDOWN;
