@@ -42,7 +42,7 @@
 #define PLACE	(256 << 10)
 #define REPLY	4096
 #define MAGIC	0x70636464u	/* "ddcp" */
-#define VERSION	2
+#define VERSION	3
 #define UNKNOWN	UINT64_MAX	/* size of what comes through a pipe */
 
 enum { HELLO = 1, DATA, FIN, RESULT };
@@ -89,7 +89,7 @@ static const struct option options[] = {
 
 /* The command line. */
 static bool sending, quiet;
-static const char *service = "ddcp", *file, *dir, *as;
+static const char *service, *file, *dir, *as;
 static int node = -1;
 static unsigned int patience;
 
@@ -101,10 +101,12 @@ static char name[NAME_MAX + 1];	/* of the file, as a terminal can show it */
 static uint64_t size, total, begin, drawn;
 static XXH3_state_t *hash;
 
-/* The receiver's file. The handler of signals reads @temp. */
+/*
+ * The receiver's file; @path is empty if it is written in place, a pipe or a device. The
+ * handler of signals reads @temp. The kernel refuses a name that does not fit.
+ */
 static int out = -1;
-static char *path;		/* NULL: written in place, a pipe or a device */
-static char *volatile temp;
+static char path[PATH_MAX + NAME_MAX], temp[PATH_MAX + NAME_MAX + 16];
 
 /* --- messages for people --------------------------------------------------- */
 
@@ -122,45 +124,40 @@ static const char *amount(char buf[16], double bytes)
 /* On a terminal, five times a second and at the end. */
 static void progress(bool end)
 {
-	static const char full[] = "##############################";
 	uint64_t now = tool_now();
-	char done[16], rate[16];
+	char done[16], rate[16], bar[64] = "";
 	int percent = size >= total ? 100 : 100.0 * size / total;
 
 	if (quiet || !isatty(STDERR_FILENO) || (!end && now - drawn < 200000000))
 		return;
 	drawn = now;
-	amount(done, size);
-	amount(rate, now > begin ? size * 1e9 / (now - begin) : 0);
-	if (total == UNKNOWN)
-		fprintf(stderr, "\r%-24.24s %10s %10s/s\033[K", name, done, rate);
-	else
-		fprintf(stderr, "\r%-24.24s %3d%% [%-30.*s] %10s %10s/s\033[K", name,
-			percent, percent * 30 / 100, full, done, rate);
-	if (end)
-		fputc('\n', stderr);
+	if (total != UNKNOWN)
+		snprintf(bar, sizeof(bar), " %3d%% [%-30.*s]", percent, percent * 30 / 100,
+			 "##############################");
+	fprintf(stderr, "\r%-24.24s%s %10s %10s/s\033[K%s", name, bar, amount(done, size),
+		amount(rate, now > begin ? size * 1e9 / (now - begin) : 0), end ? "\n" : "");
 }
 
-static void summary(void)
+static int summary(void)
 {
 	double seconds = (tool_now() - begin) / 1e9;
 	char done[16], rate[16];
 
 	progress(true);
 	if (!quiet)
-		fprintf(stderr, "ddcp: %s %s, %s in %.3f s, %s/s, checksum verified\n",
-			sending ? "sent" : "received", name, amount(done, size),
-			seconds, amount(rate, seconds > 0 ? size / seconds : 0));
+		tool_warn("%s %s, %s in %.3f s, %s/s, checksum verified",
+			  sending ? "sent" : "received", name, amount(done, size),
+			  seconds, amount(rate, seconds > 0 ? size / seconds : 0));
+	return TOOL_OK;
 }
 
 /* The receiver's last message. dd_close() waits until it has been sent. */
 static void send_result(int error, const char *text)
 {
 	const unsigned int meta[2] = { RESULT, error };
-	size_t len = strlen(text);
 
-	memcpy(reply, text, len);
-	dd_send(h, conn, reply, len, 0, 0, meta, 2);
+	strcpy(reply, text);
+	dd_send(h, conn, reply, strlen(text), 0, 0, meta, 2);
 	dd_close(h, conn);
 }
 
@@ -174,7 +171,7 @@ static void fail(int code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (temp)
+	if (*temp)
 		unlink(temp);
 	if (reply && code != TOOL_PEER)
 		send_result(code, text);
@@ -186,7 +183,13 @@ static void fail(int code, const char *format, ...)
 }
 
 __attribute__((noreturn))
-static void dd_fail(const char *what, int error)
+static void fail_errno(const char *what, int error)
+{
+	fail(TOOL_FAILED, "%s: %s", what, strerror(error));
+}
+
+__attribute__((noreturn))
+static void fail_dd(const char *what, int error)
 {
 	char more[512] = "";
 
@@ -196,59 +199,46 @@ static void dd_fail(const char *what, int error)
 	     *more ? " (" : "", more, *more ? ")" : "");
 }
 
-static void open_dd(void)
+/* Open dd and allocate both blocks. */
+static void open_dd(size_t send_size, void **send, size_t recv_size, void **recv)
 {
 	int ret = dd_open(&h);
 
 	if (ret)
-		dd_fail("/dev/dd", ret);
+		fail_dd("/dev/dd", ret);
 	tool_raise_memlock();
+	ret = dd_alloc(h, send_size, send);
+	if (!ret)
+		ret = dd_alloc(h, recv_size, recv);
+	if (ret)
+		fail_dd("wired memory", ret);
 	hash = XXH3_createState();
 	if (!hash)
-		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
+		fail_errno("checksum", ENOMEM);
 	XXH3_128bits_reset(hash);
-}
-
-static void *alloc(size_t bytes)
-{
-	void *addr;
-	int ret = dd_alloc(h, bytes, &addr);
-
-	if (ret)
-		dd_fail("wired memory", ret);
-	return addr;
-}
-
-static XXH128_canonical_t checksum(void)
-{
-	XXH128_canonical_t sum;
-
-	XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(hash));
-	return sum;
 }
 
 /* --- the sender ------------------------------------------------------------ */
 
 /* Take the receiver's RESULT, if there is one within @timeout. */
-static bool hear(int64_t timeout)
+static void hear(int64_t timeout)
 {
 	char text[REPLY / 2] = "";
 	struct dd_msg msg;
 	int ret = dd_recv(h, list, &msg, DD_RECV_SPIN, timeout);
 
 	if (ret == -EWOULDBLOCK)
-		return false;
+		return;
 	if (ret == -ECONNCLOSE)
 		fail(TOOL_PEER, "the receiver went away after %llu byte%s",
 		     (unsigned long long)size, tool_s(size));
 	if (ret)
-		dd_fail("receiving", ret);
+		fail_dd("receiving", ret);
 	if (msg.meta_count != 2 || msg.meta[0] != RESULT || msg.len >= sizeof(text))
 		fail(TOOL_FAILED, "the receiver broke the protocol");
 	memcpy(text, msg.addr, msg.len);
 	if (msg.meta[1])
 		fail(TOOL_FAILED, "receiver: %s", text);
-	return true;
 }
 
 /* Send @len bytes, which are in place already. Return: the next place. */
@@ -258,37 +248,34 @@ static char *send_message(char *block, unsigned int kind, size_t len)
 	size_t at = n++ % PLACES * PLACE;
 	int ret;
 
-	while ((ret = dd_send(h, conn, block + at, len, at, 0, &kind, 1)) ==
-	       -ENOTREADY) {
-		ret = dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER);
-		if (ret < 0)
-			break;
-	}
+	do {
+		ret = dd_send(h, conn, block + at, len, at, 0, &kind, 1);
+	} while (ret == -ENOTREADY &&
+		 (ret = dd_done(h, conn, DD_DONE_PLACED, DD_FOREVER)) > 0);
 	while (ret == -ECONNCLOSE)
 		hear(DD_FOREVER);	/* the reason, or that there is none */
 	if (ret < 0)
-		dd_fail("sending", ret);
+		fail_dd("sending", ret);
 	return block + n % PLACES * PLACE;
 }
 
 /* Fill a place, as far as the file goes. A receiver's end wakes a waiting read. */
 static size_t fill(int in, bool regular, char *place)
 {
-	static struct pollfd p[2] = { { -1, POLLIN, 0 }, { -1, POLLIN, 0 } };
+	static struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	size_t done = 0;
 	ssize_t n = 1;
 
-	if (p[0].fd < 0) {
-		p[0].fd = in;
+	p[0].fd = in;
+	if (!p[1].fd)
 		p[1].fd = dd_list_fd(h, list);
-	}
 	while (done < PLACE && n) {
 		hear(0);
 		if (!regular && poll(p, 2, -1) > 0 && !p[0].revents)
 			continue;
 		n = read(in, place + done, PLACE - done);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+			fail_errno(file, errno);
 		done += n > 0 ? n : 0;
 	}
 	XXH3_128bits_update(hash, place, done);
@@ -306,17 +293,16 @@ static void connect_to(struct dd_connect_attr *attr)
 	/* There is no receiver yet, or it has another sender. */
 	while ((conn = dd_connect(h, service, node, attr, &list)) == -EBADSERVER ||
 	       conn == -ENORESOURCE) {
-		if (tool_now() < end) {
-			usleep(50000);
-			continue;
-		}
-		if (conn == -ENORESOURCE)
+		if (tool_now() >= end)
 			break;
+		usleep(50000);
+	}
+	if (conn == -EBADSERVER) {
 		dd_last_error(h, why, sizeof(why));
 		fail(TOOL_FAILED, "no receiver '%s' on node %d: %s", service, node, why);
 	}
 	if (conn < 0)
-		dd_fail(service, conn);
+		fail_dd(service, conn);
 }
 
 static int copy_out(void)
@@ -329,17 +315,15 @@ static int copy_out(void)
 	bool in = !strcmp(file, "-"), regular;
 	const char *base = strrchr(file, '/');
 	int fd = in ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
-	XXH128_canonical_t sum;
+	XXH128_hash_t sum;
 	struct stat st;
 	char *place;
 	size_t n;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISDIR(st.st_mode))
-		errno = EISDIR;
-	else if (fd >= 0)
-		errno = 0;
-	if (errno)
-		fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+	if (fd < 0 || fstat(fd, &st))
+		fail_errno(file, errno);
+	if (S_ISDIR(st.st_mode))
+		fail_errno(file, EISDIR);
 	regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
 	if (S_ISREG(st.st_mode))
 		hello.mode = st.st_mode & 0777;
@@ -349,17 +333,15 @@ static int copy_out(void)
 	if (!as)
 		as = in ? "stdin" : base ? base + 1 : file;
 	if (strlen(as) > NAME_MAX)
-		fail(TOOL_FAILED, "%s: %s", as, strerror(ENAMETOOLONG));
+		fail_errno(as, ENAMETOOLONG);
 	strcpy(hello.name, as);
 	tool_print_name(name, sizeof(name), hello.name);
 	total = hello.size;
 
-	open_dd();
-	place = attr.send = alloc(attr.send_size);
-	attr.recv = alloc(attr.recv_size);
+	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
 	connect_to(&attr);
 	begin = tool_now();
-	memcpy(place, &hello, sizeof(hello));
+	memcpy(attr.send, &hello, sizeof(hello));
 	place = send_message(attr.send, HELLO, sizeof(hello));
 	while ((n = fill(fd, regular, place))) {
 		place = send_message(attr.send, DATA, n);
@@ -368,36 +350,32 @@ static int copy_out(void)
 	if (total != UNKNOWN && size != total)
 		fail(TOOL_FAILED, "%s: its size has changed from %llu to %llu", file,
 		     (unsigned long long)total, (unsigned long long)size);
-	sum = checksum();
+	sum = XXH3_128bits_digest(hash);
 	memcpy(place, &sum, sizeof(sum));
 	send_message(attr.send, FIN, sizeof(sum));
 	hear(DD_FOREVER);
-	summary();
-	return TOOL_OK;
+	return summary();
 }
 
 /* --- the receiver's file --------------------------------------------------- */
 
 static void unlink_temp(int sig)
 {
-	if (temp)
+	if (*temp)
 		unlink(temp);
-	raise(sig);	/* SA_RESETHAND: this one ends the process */
+	signal(sig, SIG_DFL);
+	raise(sig);	/* ends the process when this function returns */
 }
 
 static void catch_signals(void)
 {
 	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGQUIT };
-	struct sigaction sa = { .sa_handler = unlink_temp, .sa_flags = SA_RESETHAND };
-	struct sigaction old;
 	unsigned int i;
 
-	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
-		/* nohup, and shells that start it in the background, ignore some. */
-		sigaction(fatal[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN)
-			sigaction(fatal[i], &sa, NULL);
-	}
+	/* nohup, and shells that start it in the background, ignore some. */
+	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+		if (signal(fatal[i], unlink_temp) == SIG_IGN)
+			signal(fatal[i], SIG_IGN);
 }
 
 static bool in_place(void)
@@ -410,61 +388,57 @@ static bool in_place(void)
 /* Before there is a sender: can the file be created? */
 static void check_output(void)
 {
-	char *copy = strdup(file ? file : ""), *where = file ? dirname(copy) : (char *)dir;
+	const char *where = file ? dirname(strdup(file)) : dir;
 	struct stat st;
 
 	if (file && !stat(file, &st) && S_ISDIR(st.st_mode))
-		fail(TOOL_FAILED, "%s: %s", file, strerror(EISDIR));
-	if (!in_place() && !stat(where, &st) && !S_ISDIR(st.st_mode))
-		fail(TOOL_FAILED, "%s: %s", where, strerror(ENOTDIR));
-	if (!in_place() && access(where, W_OK | X_OK))
-		fail(TOOL_FAILED, "%s: %s", where, strerror(errno));
-	free(copy);
+		fail_errno(file, EISDIR);
+	if (in_place())
+		return;
+	if (!stat(where, &st) && !S_ISDIR(st.st_mode))
+		fail_errno(where, ENOTDIR);
+	if (access(where, W_OK | X_OK))
+		fail_errno(where, errno);
 }
 
 static void open_output(const char *their_name)
 {
-	char *made, *base;
+	const char *base;
 
 	if (in_place()) {
 		out = strcmp(file, "-") ? open(file, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
 		if (out < 0)
-			fail(TOOL_FAILED, "%s: %s", file, strerror(errno));
+			fail_errno(file, errno);
 		return;
 	}
-	if ((file ? asprintf(&path, "%s", file) :
-		    asprintf(&path, "%s/%s", dir, their_name)) < 0)
-		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
+	snprintf(path, sizeof(path), "%s%s%s", file ? file : dir, file ? "" : "/",
+		 file ? "" : their_name);
 	if (!file && !access(path, F_OK))
-		fail(TOOL_FAILED, "%s: %s", path, strerror(EEXIST));
+		fail_errno(path, EEXIST);
 	/* .NAME.ddcp.XXXXXX beside it, NAME cut where it would be too long. */
 	base = strrchr(path, '/');
 	base = base ? base + 1 : path;
-	if (asprintf(&made, "%.*s.%.*s.ddcp.XXXXXX", (int)(base - path), path,
-		     NAME_MAX - 13, base) < 0)
-		fail(TOOL_FAILED, "%s", strerror(ENOMEM));
 	/* Before the file exists: mkostemp() completes the name, then creates it. */
-	temp = made;
-	out = mkostemp(made, O_CLOEXEC);
+	snprintf(temp, sizeof(temp), "%.*s.%.*s.ddcp.XXXXXX", (int)(base - path), path,
+		 NAME_MAX - 13, base);
+	out = mkostemp(temp, O_CLOEXEC);
 	if (out < 0)
-		temp = NULL;
+		*temp = 0;
 	/* Many file systems cannot reserve space: only its lack matters. */
 	if (out < 0 || (total && total != UNKNOWN &&
 			fallocate(out, FALLOC_FL_KEEP_SIZE, 0, total) < 0 &&
 			(errno == ENOSPC || errno == EFBIG || errno == EDQUOT)))
-		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
+		fail_errno(path, errno);
 }
 
 static void write_output(const char *p, size_t len)
 {
 	ssize_t n;
 
-	for (; len; p += n, len -= n) {
+	for (; len; p += n > 0 ? n : 0, len -= n > 0 ? n : 0) {
 		n = write(out, p, len);
 		if (n < 0 && errno != EINTR)
-			fail(TOOL_FAILED, "%s: %s", path ? path : "output", strerror(errno));
-		if (n < 0)
-			n = 0;
+			fail_errno(*path ? path : "output", errno);
 	}
 }
 
@@ -472,21 +446,18 @@ static void write_output(const char *p, size_t len)
 static void commit(mode_t mode)
 {
 	mode_t mask = umask(0);
-	int fd;
 
-	if (!temp) {
+	if (!*temp) {
 		if (fsync(out) < 0 && errno != EINVAL && errno != EROFS)
-			fail(TOOL_FAILED, "output: %s", strerror(errno));
+			fail_errno("output", errno);
 		return;
 	}
-	if (fchmod(out, mode & 0777 & ~mask) < 0 || fsync(out) < 0)
-		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
-	if (renameat2(AT_FDCWD, temp, AT_FDCWD, path, file ? 0 : RENAME_NOREPLACE) < 0)
-		fail(TOOL_FAILED, "%s: %s", path, strerror(errno));
-	temp = NULL;
-	fd = open(dirname(strdup(path)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0)
-		fsync(fd);
+	if (fchmod(out, mode & 0777 & ~mask) < 0 || fsync(out) < 0 ||
+	    renameat2(AT_FDCWD, temp, AT_FDCWD, path, file ? 0 : RENAME_NOREPLACE) < 0)
+		fail_errno(path, errno);
+	*temp = 0;
+	/* EBADF if it cannot be opened: then the kernel writes it back later. */
+	fsync(open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* --- the receiver ---------------------------------------------------------- */
@@ -519,9 +490,9 @@ static bool on_hello(const struct dd_msg *msg, mode_t *mode)
 	return true;
 }
 
-static void on_fin(const struct dd_msg *msg, mode_t mode)
+static int on_fin(const struct dd_msg *msg, mode_t mode)
 {
-	XXH128_canonical_t sum = checksum();
+	XXH128_hash_t sum = XXH3_128bits_digest(hash);
 
 	if (total != UNKNOWN && size != total)
 		fail(TOOL_FAILED, "%llu bytes arrived, the sender announced %llu",
@@ -530,7 +501,7 @@ static void on_fin(const struct dd_msg *msg, mode_t mode)
 		fail(TOOL_FAILED, "the checksum does not match what arrived");
 	commit(mode);
 	send_result(0, "");
-	summary();
+	return summary();
 }
 
 static int copy_in(void)
@@ -545,24 +516,22 @@ static int copy_in(void)
 	int ret;
 
 	check_output();
-	open_dd();
 	catch_signals();
-	attr.recv = alloc(attr.recv_size);
-	attr.send = alloc(attr.send_size);
+	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
 	ret = dd_serve(h, service, &attr, &list);
 	if (ret == -EEXIST)
 		fail(TOOL_FAILED, "there is a receiver '%s' on this node already", service);
 	if (ret < 0)
-		dd_fail(service, ret);
+		fail_dd(service, ret);
 	if (!quiet)
-		fprintf(stderr, "ddcp: ready as '%s' on node %d\n", service, dd_node(h));
+		tool_warn("ready as '%s' on node %d", service, dd_node(h));
 	for (;;) {
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, DD_FOREVER);
 		if (ret == -ECONNCLOSE && conn)
 			fail(TOOL_PEER, "%s: the sender went away after %llu byte%s",
 			     name, (unsigned long long)size, tool_s(size));
 		if (ret && ret != -ECONNCLOSE)
-			dd_fail("receiving", ret);
+			fail_dd("receiving", ret);
 		if (!conn) {
 			/* A client that is no ddcp makes room for another one. */
 			if (ret || !on_hello(&msg, &mode))
@@ -570,10 +539,8 @@ static int copy_in(void)
 			continue;
 		}
 		kind = msg.meta_count == 1 ? msg.meta[0] : 0;
-		if (kind == FIN) {
-			on_fin(&msg, mode);
-			return TOOL_OK;
-		}
+		if (kind == FIN)
+			return on_fin(&msg, mode);
 		if (kind != DATA)
 			fail(TOOL_FAILED, "the sender broke the protocol");
 		XXH3_128bits_update(hash, msg.addr, msg.len);
@@ -587,6 +554,7 @@ static int copy_in(void)
 
 static void parse(int argc, char **argv)
 {
+	const char *given[128] = { NULL };
 	int c, index;
 
 	while (index = -1, (c = getopt_long(argc, argv, "n:qo:d:N:w:a:hV", options,
@@ -596,46 +564,29 @@ static void parse(int argc, char **argv)
 		if (strchr(sending ? "od" : "Nwa", c))
 			tool_usage("'%s' is no option of '%s'",
 				   tool_option(c, options, index), argv[0]);
-		switch (c) {
-		case 'n':
-			service = optarg;
-			break;
-		case 'o':
-			file = optarg;
-			break;
-		case 'd':
-			dir = optarg;
-			break;
-		case 'N':
-			node = tool_number("--node", optarg, 0, INT_MAX);
-			break;
-		case 'a':
-			as = optarg;
-			break;
-		case 'w':
-			patience = tool_number("--wait", optarg, 0, 86400);
-			break;
-		case 'q':
-			quiet = true;
-			break;
-		default:
-			if (c == 'h')
-				fputs(usage, stdout);
-			else
-				printf("ddcp %s\n", DD_VERSION);
-			exit(TOOL_OK);
-		}
+		given[c] = optarg ? optarg : "";
 	}
-	if (!*service || strlen(service) > 63)
-		tool_usage("--name: 1 to 63 bytes");
-	if (file && dir)
-		tool_usage("--output names the file, --dir lets the sender name it: use one of them");
+	if (given['h'])
+		fputs(usage, stdout);
+	else if (given['V'])
+		printf("ddcp %s\n", DD_VERSION);
+	if (given['h'] || given['V'])
+		exit(TOOL_OK);
 	if (argc != optind + sending)
 		tool_usage(sending ? "send takes one file" : "recv takes options only");
-	if (sending)
-		file = argv[optind];
-	else if (!dir)
-		dir = ".";
+	if (given['o'] && given['d'])
+		tool_usage("--output names the file, --dir lets the sender name it: use one of them");
+	quiet = given['q'];
+	service = given['n'] ? given['n'] : "ddcp";
+	if (!*service || strlen(service) > 63)
+		tool_usage("--name: 1 to 63 bytes");
+	file = sending ? argv[optind] : given['o'];
+	dir = given['d'] ? given['d'] : ".";
+	as = given['a'];
+	if (given['N'])
+		node = tool_number("--node", given['N'], 0, INT_MAX);
+	if (given['w'])
+		patience = tool_number("--wait", given['w'], 0, 86400);
 }
 
 int main(int argc, char **argv)
