@@ -95,7 +95,7 @@ static unsigned int patience;
 
 /* The copy: a process makes one. */
 static struct dd *h;
-static int conn, list;
+static int conn, list, offered;
 static char *reply;		/* the receiver's reply block, once connected */
 static char name[NAME_MAX + 1];	/* of the file, as a terminal can show it */
 static uint64_t size, total, begin, drawn;
@@ -151,14 +151,17 @@ static int summary(void)
 	return TOOL_OK;
 }
 
-/* The receiver's last message. dd_close() waits until it has been sent. */
+/*
+ * The receiver's last message. dd_unserve() waits until it has been sent, and lets no
+ * other sender in, which waits for the next receiver.
+ */
 static void send_result(int error, const char *text)
 {
 	const unsigned int meta[2] = { RESULT, error };
 
 	strcpy(reply, text);
 	dd_send(h, conn, reply, strlen(text), 0, 0, meta, 2);
-	dd_close(h, conn);
+	dd_unserve(h, offered);
 }
 
 /* End the process; a receiver sends the reason to the sender. */
@@ -518,11 +521,11 @@ static int copy_in(void)
 	check_output();
 	catch_signals();
 	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
-	ret = dd_serve(h, service, &attr, &list);
-	if (ret == -EEXIST)
+	offered = dd_serve(h, service, &attr, &list);
+	if (offered == -EEXIST)
 		fail(TOOL_FAILED, "there is a receiver '%s' on this node already", service);
-	if (ret < 0)
-		fail_dd(service, ret);
+	if (offered < 0)
+		fail_dd(service, offered);
 	if (!quiet)
 		tool_warn("ready as '%s' on node %d", service, dd_node(h));
 	for (;;) {
