@@ -580,15 +580,7 @@ static void receive(struct __test_metadata *_metadata, struct reader *r,
 /* Clients that send directly, as the kernel reports. */
 static int direct(void)
 {
-	FILE *f = popen("ddctl -j conn | jq '[.[] | select(.direct and .role == \"client\")] | length'",
-			"r");
-	int found = -1;
-
-	if (!f)
-		return -1;
-	if (fscanf(f, "%d", &found) != 1)
-		found = -1;
-	return pclose(f) ? -1 : found;
+	return printed_number("ddctl -j conn | jq '[.[] | select(.direct and .role == \"client\")] | length'");
 }
 
 /* Starts the sender of a slot; every other one makes calls. */

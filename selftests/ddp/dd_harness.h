@@ -17,6 +17,7 @@
 #include <grp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -275,6 +276,28 @@ static inline pid_t thread_id(void)
 static inline bool asleep_in_wait(pid_t pid)
 {
 	return asleep_in(pid, SYS_ioctl);
+}
+
+/* The number that a command prints; -1 if there is none. */
+static inline __attribute__((format(printf, 1, 2)))
+long long printed_number(const char *format, ...)
+{
+	long long n = -1;
+	char *command;
+	va_list args;
+	FILE *f;
+
+	va_start(args, format);
+	if (vasprintf(&command, format, args) < 0)
+		command = NULL;
+	va_end(args);
+	f = command ? popen(command, "r") : NULL;
+	if (!f || fscanf(f, "%lld", &n) != 1)
+		n = -1;
+	if (f)
+		pclose(f);
+	free(command);
+	return n;
 }
 
 /* Makes the caller an ordinary user with access to /dev/dd; 0 or -1. */

@@ -387,20 +387,6 @@ TEST(DDP_72_maxnodes_is_fixed)
 	EXPECT_EQ(n, ddmaxnodes());
 }
 
-/* The number that a command prints, 0 if there is none. */
-static int printed(const char *command)
-{
-	FILE *f = popen(command, "r");
-	int n = 0;
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "%d", &n) != 1)
-		n = 0;
-	pclose(f);
-	return n;
-}
-
 #define NODE_PACKET	"ddctl -j node show | jq '.. | .packet_size? // empty'"
 #define PEER_PACKET	"ddctl -j peer show | jq '[.. | .packet_size? // empty] | min'"
 
@@ -430,12 +416,12 @@ static void another_peer(struct __test_metadata *_metadata, int before)
 
 TEST(DDP_73_packet_size_is_that_of_the_interface)
 {
-	int n = printed(NODE_PACKET);
+	int n = printed_number(NODE_PACKET);
 
 	ASSERT_LT(0, n);
 	if (across_nodes()) {
 		/* The path's maximum is known after the first packet. */
-		ASSERT_SOON(ddpacketssize() == printed(PEER_PACKET));
+		ASSERT_SOON(ddpacketssize() == printed_number(PEER_PACKET));
 		EXPECT_GT(n, ddpacketssize());
 		/* The link's MTU, less headers and a margin. */
 		EXPECT_GE(link_unit() - 28, ddpacketssize());

@@ -103,15 +103,10 @@ static unsigned long long done_of(struct dd *h, int conn)
 /* Number of messages received by the service of the other node. */
 static unsigned long long came(void)
 {
-	unsigned long long n = 0;
-	FILE *f = popen("bash -c 'ip netns exec dd2 ddctl -j service | jq .[0].received'", "r");
+	long long n;
 
-	if (!f)
-		return 0;
-	if (fscanf(f, "%llu", &n) != 1)
-		n = 0;
-	pclose(f);
-	return n;
+	n = printed_number("bash -c 'ip netns exec dd2 ddctl -j service | jq .[0].received'");
+	return n < 0 ? 0 : n;
 }
 
 /* The blocks of the last connections may not be free yet. */

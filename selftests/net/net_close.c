@@ -429,18 +429,7 @@ static long connect_within(long node, long ms, long c)
 /* A counter of the other node. */
 static long far_stat(const char *name)
 {
-	char command[128];
-	long value = -1;
-	FILE *f;
-
-	snprintf(command, sizeof(command),
-		 "bash -c 'ip netns exec dd2 ddctl -j stat' | jq .%s", name);
-	f = popen(command, "r");
-	if (!f || fscanf(f, "%ld", &value) != 1)
-		value = -1;
-	if (f)
-		pclose(f);
-	return value;
+	return printed_number("bash -c 'ip netns exec dd2 ddctl -j stat' | jq .%s", name);
 }
 
 /* A server with one place, a client, and no network between them. */

@@ -413,15 +413,8 @@ static int sweep(const struct path *path)
 /* Connections of both nodes. */
 static int connections(void)
 {
-	FILE *f = popen("bash -c 'for i in 1 2; do ip netns exec dd$i ddctl -j conn; done' | jq -s 'map(length) | add'",
-			"r");
-	int n = -1;
-
-	if (f && fscanf(f, "%d", &n) != 1)
-		n = -1;
-	if (f)
-		pclose(f);
-	return n;
+	return printed_number("bash -c 'for i in 1 2; do ip netns exec dd$i ddctl -j conn; done' |"
+			      " jq -s 'map(length) | add'");
 }
 
 static void check_path(struct __test_metadata *_metadata,

@@ -20,20 +20,9 @@
 /* A counter of a node for its peer. */
 static long long counter(int node, const char *filter)
 {
-	long long value = -1;
-	char command[256];
-	FILE *f;
-
 	/* The builtin ip of the guest's shell has no namespaces. */
-	snprintf(command, sizeof(command),
-		 "bash -c 'ip netns exec dd%d ddctl -j peer show %d' | jq '%s'",
-		 node, 3 - node, filter);
-	f = popen(command, "r");
-	if (f && fscanf(f, "%lld", &value) != 1)
-		value = -1;
-	if (f)
-		pclose(f);
-	return value;
+	return printed_number("bash -c 'ip netns exec dd%d ddctl -j peer show %d' | jq '%s'",
+			      node, 3 - node, filter);
 }
 
 #define SENT(name)	counter(1, ".counters.\"" name "\"")
