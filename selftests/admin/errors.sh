@@ -13,43 +13,31 @@ GET=1 SET=2 SERVICE=3 STAT=6 SEGMENT=11 IMPORT=12
 ID=1 MAX=2 UP=3 ABI=5
 
 test_kernel() {
-	kernel_refuses 'set: nothing' $EINVAL 'nothing to change; give' request $SET
-	kernel_refuses 'set: id 4096' $ERANGE 'integer out of range' \
-		request $SET $ID:4:4096
-	kernel_refuses 'set: maxnodes 0' $ERANGE 'integer out of range' \
-		request $SET $MAX:4:0
-	kernel_refuses 'set: maxnodes 4097' $ERANGE 'integer out of range' \
-		request $SET $MAX:4:4097
-	kernel_refuses 'set: up 2' $ERANGE 'integer out of range' request $SET $UP:1:2
-	kernel_refuses 'set: id of two bytes' $EINVAL 'invalid attribute length' \
-		request $SET $ID:2:1
-	kernel_refuses 'set: up of four bytes' $EINVAL 'invalid attribute length' \
-		request $SET $UP:4:1
-	kernel_refuses 'set: an attribute to read' $EINVAL 'Unsupported attribute' \
-		request $SET $ABI:4:1
-	kernel_refuses 'set: an attribute of the future' $EINVAL \
-		'Unknown attribute type' request $SET 77:4:1
-	kernel_refuses 'set: id not below maxnodes' $ERANGE 'below the number' \
-		request $SET $ID:4:2
-	kernel_refuses 'set: maxnodes while up' $EBUSY 'while the node is down' \
-		request $SET $MAX:4:8
-	kernel_refuses 'set: maxnodes while up, and up' $EBUSY \
-		'while the node is down' request $SET $MAX:4:8 $UP:1:1
-	kernel_refuses 'set: id good, maxnodes bad: neither' $ERANGE 'below the number' \
-		request $SET $ID:4:0 $MAX:4:1 $ID:4:1
-	kernel_refuses 'get: an attribute' $EINVAL '[Aa]ttribute' request $GET $ID:4:1
-	kernel_refuses 'stat: an attribute' $EINVAL '[Aa]ttribute' request $STAT $ID:4:1
-	kernel_refuses 'dump: an attribute' $EINVAL '[Aa]ttribute' \
-		dump $SERVICE $ID:4:1
-	kernel_refuses 'dump of segments: an attribute' $EINVAL '[Aa]ttribute' \
-		dump $SEGMENT $ID:4:1
-	kernel_refuses 'dump of imports: an attribute' $EINVAL '[Aa]ttribute' \
-		dump $IMPORT $ID:4:1
-	kernel_refuses 'a dump of a request without one' $EOPNOTSUPP '' dump $GET
-	kernel_refuses 'services without a dump' $EOPNOTSUPP '' request $SERVICE
-	kernel_refuses 'segments without a dump' $EOPNOTSUPP '' request $SEGMENT
-	kernel_refuses 'imports without a dump' $EOPNOTSUPP '' request $IMPORT
-	kernel_refuses 'no such request' $EOPNOTSUPP '' request 31
+	all_refused <<-EOT
+	set: nothing|$EINVAL|nothing to change; give|request $SET
+	set: id 4096|$ERANGE|integer out of range|request $SET $ID:4:4096
+	set: maxnodes 0|$ERANGE|integer out of range|request $SET $MAX:4:0
+	set: maxnodes 4097|$ERANGE|integer out of range|request $SET $MAX:4:4097
+	set: up 2|$ERANGE|integer out of range|request $SET $UP:1:2
+	set: id of two bytes|$EINVAL|invalid attribute length|request $SET $ID:2:1
+	set: up of four bytes|$EINVAL|invalid attribute length|request $SET $UP:4:1
+	set: an attribute to read|$EINVAL|Unsupported attribute|request $SET $ABI:4:1
+	set: an attribute of the future|$EINVAL|Unknown attribute type|request $SET 77:4:1
+	set: id not below maxnodes|$ERANGE|below the number|request $SET $ID:4:2
+	set: maxnodes while up|$EBUSY|while the node is down|request $SET $MAX:4:8
+	set: maxnodes while up, and up|$EBUSY|while the node is down|request $SET $MAX:4:8 $UP:1:1
+	set: id good, maxnodes bad: neither|$ERANGE|below the number|request $SET $ID:4:0 $MAX:4:1 $ID:4:1
+	get: an attribute|$EINVAL|[Aa]ttribute|request $GET $ID:4:1
+	stat: an attribute|$EINVAL|[Aa]ttribute|request $STAT $ID:4:1
+	dump: an attribute|$EINVAL|[Aa]ttribute|dump $SERVICE $ID:4:1
+	dump of segments: an attribute|$EINVAL|[Aa]ttribute|dump $SEGMENT $ID:4:1
+	dump of imports: an attribute|$EINVAL|[Aa]ttribute|dump $IMPORT $ID:4:1
+	a dump of a request without one|$EOPNOTSUPP||dump $GET
+	services without a dump|$EOPNOTSUPP||request $SERVICE
+	segments without a dump|$EOPNOTSUPP||request $SEGMENT
+	imports without a dump|$EOPNOTSUPP||request $IMPORT
+	no such request|$EOPNOTSUPP||request 31
+	EOT
 }
 KERNEL_TESTS=23
 

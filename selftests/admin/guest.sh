@@ -114,6 +114,16 @@ kernel_refuses() {
 	check "kernel: $name" answered "$errno" "$message" "$before"
 }
 
+# all_refused: kernel_refuses for each line NAME|ERRNO|MESSAGE|REQUEST of its input.
+all_refused() {
+	local name errno message request
+
+	while IFS='|' read -r name errno message request; do
+		# shellcheck disable=SC2086 # words
+		kernel_refuses "$name" "$errno" "$message" $request
+	done
+}
+
 answered() { grep -q "^$1 .*$2" "$OUT" && [ "$(config)" = "$3" ]; }
 
 # ddctl_refuses NAME STATUS MESSAGE ARGUMENT...

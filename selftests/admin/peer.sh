@@ -30,39 +30,25 @@ test_numbers() {
 	local good
 
 	good=$(in4 0a000002)
-	kernel_refuses 'add: nothing' $EINVAL 'the number of the peer is missing' request $ADD
-	kernel_refuses 'add: no address' $EINVAL 'the address of the peer is missing' \
-		request $ADD "$(number 0)"
-	kernel_refuses 'add: number 4096' $ERANGE 'integer out of range' \
-		request $ADD "$(number 4096)" "$good"
-	kernel_refuses 'add: number 4' $ERANGE \
-		"a peer's number must be below the number of nodes" \
-		request $ADD "$(number 4)" "$good"
-	kernel_refuses 'add: number 1' $EINVAL "a node cannot be its own peer" \
-		request $ADD "$(number 1)" "$good"
-	kernel_refuses 'add: dead-time 99' $ERANGE 'integer out of range' \
-		request $ADD "$(number 0)" "$good" $DEAD:4:99
-	kernel_refuses 'add: dead-time 3600001' $ERANGE 'integer out of range' \
-		request $ADD "$(number 0)" "$good" $DEAD:4:3600001
-	kernel_refuses 'add: payload-crc 2' $ERANGE 'integer out of range' \
-		request $ADD "$(number 0)" "$good" $CRC:1:2
-	kernel_refuses 'add: an attribute to read' $EINVAL 'Unknown attribute type' \
-		request $ADD "$(number 0)" "$good" 5:4:1
-	for cmd in $SET $DEL $GET; do
-		kernel_refuses "$cmd: nothing" $EINVAL 'the number of the peer is missing' \
-			request $cmd
-	done
-	kernel_refuses 'set: nothing to change' $EINVAL \
-		'nothing to change; give address, dead-time or payload-crc' \
-		request $SET "$(number 0)"
-	kernel_refuses 'set: no such peer' $ENOENT 'no such peer' \
-		request $SET "$(number 0)" "$good"
-	kernel_refuses 'del: no such peer' $ENOENT 'no such peer' \
-		request $DEL "$(number 0)"
-	kernel_refuses 'del: an address' $EINVAL 'Unknown attribute type' \
-		request $DEL "$(number 0)" "$good"
-	kernel_refuses 'get: no such peer' $ENOENT 'no such peer' \
-		request $GET "$(number 0)"
+	all_refused <<-EOT
+	add: nothing|$EINVAL|the number of the peer is missing|request $ADD
+	add: no address|$EINVAL|the address of the peer is missing|request $ADD $(number 0)
+	add: number 4096|$ERANGE|integer out of range|request $ADD $(number 4096) $good
+	add: number 4|$ERANGE|a peer's number must be below the number of nodes|request $ADD $(number 4) $good
+	add: number 1|$EINVAL|a node cannot be its own peer|request $ADD $(number 1) $good
+	add: dead-time 99|$ERANGE|integer out of range|request $ADD $(number 0) $good $DEAD:4:99
+	add: dead-time 3600001|$ERANGE|integer out of range|request $ADD $(number 0) $good $DEAD:4:3600001
+	add: payload-crc 2|$ERANGE|integer out of range|request $ADD $(number 0) $good $CRC:1:2
+	add: an attribute to read|$EINVAL|Unknown attribute type|request $ADD $(number 0) $good 5:4:1
+	$SET: nothing|$EINVAL|the number of the peer is missing|request $SET
+	$DEL: nothing|$EINVAL|the number of the peer is missing|request $DEL
+	$GET: nothing|$EINVAL|the number of the peer is missing|request $GET
+	set: nothing to change|$EINVAL|nothing to change; give address, dead-time or payload-crc|request $SET $(number 0)
+	set: no such peer|$ENOENT|no such peer|request $SET $(number 0) $good
+	del: no such peer|$ENOENT|no such peer|request $DEL $(number 0)
+	del: an address|$EINVAL|Unknown attribute type|request $DEL $(number 0) $good
+	get: no such peer|$ENOENT|no such peer|request $GET $(number 0)
+	EOT
 	run "$TESTS/dd_ask" dump $GET "$(number 0)"
 	check 'kernel: a dump of one is refused' \
 		[ "$(cut -d ' ' -f 1 "$OUT")" = $EINVAL ]
