@@ -121,23 +121,6 @@ static void seal(unsigned char *p, size_t len)
 
 /* --- the network -----------------------------------------------------------*/
 
-static uint32_t sum16(const void *data, size_t len)
-{
-	const unsigned char *p = data;
-	uint32_t sum = 0;
-
-	for (; len > 1; len -= 2, p += 2)
-		sum += p[0] << 8 | p[1];
-	return len ? sum + (p[0] << 8) : sum;
-}
-
-static uint16_t fold(uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
 static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 {
 	struct {
@@ -161,7 +144,7 @@ static void transmit(const unsigned char *bytes, size_t len, struct in_addr src)
 	memcpy(p.bytes, bytes, len);
 	sum = sum16(&p.ip.saddr, 8) + IPPROTO_UDP + ntohs(p.udp.len) +
 	      sum16(&p.udp, sizeof(p.udp) + len);
-	p.udp.check = htons(fold(sum));
+	p.udp.check = fold(sum);
 	if (!p.udp.check)
 		p.udp.check = 0xffff;
 	/* Ignore a full queue. */
@@ -194,13 +177,13 @@ static void narrow(unsigned int mtu)
 	p.about.protocol = IPPROTO_UDP;
 	p.about.frag_off = htons(IP_DF);
 	p.about.tot_len = htons(1228);
-	p.about.check = htons(fold(sum16(&p.about, sizeof(p.about))));
+	p.about.check = fold(sum16(&p.about, sizeof(p.about)));
 	p.udp.source = p.udp.dest = htons(PORT);
 	p.udp.len = htons(1208);
 	p.icmp.type = ICMP_DEST_UNREACH;
 	p.icmp.code = ICMP_FRAG_NEEDED;
 	p.icmp.un.frag.mtu = htons(mtu);
-	p.icmp.checksum = htons(fold(sum16(&p.icmp, sizeof(p) - sizeof(p.ip))));
+	p.icmp.checksum = fold(sum16(&p.icmp, sizeof(p) - sizeof(p.ip)));
 	if (sendto(sock, &p, sizeof(p), 0, (void *)&dst, sizeof(dst)) < 0)
 		die("sendto");
 }

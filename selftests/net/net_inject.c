@@ -63,22 +63,6 @@ static int open_interface(const char *name)
 	return fd;
 }
 
-static uint32_t sum16(const unsigned char *p, size_t len)
-{
-	uint32_t sum = 0;
-
-	for (; len > 1; len -= 2, p += 2)
-		sum += p[0] << 8 | p[1];
-	return len ? sum + (p[0] << 8) : sum;
-}
-
-static uint16_t fold(uint32_t sum)
-{
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return htons(~sum);
-}
-
 /* Correct the checksums. */
 static void checksums(unsigned char *frame, size_t len)
 {
@@ -87,11 +71,11 @@ static void checksums(unsigned char *frame, size_t len)
 
 	ip->tot_len = htons(len - AT_IP);
 	ip->check = 0;
-	ip->check = fold(sum16((void *)ip, sizeof(*ip)));
+	ip->check = fold(sum16(ip, sizeof(*ip)));
 	udp->len = htons(len - AT_UDP);
 	udp->check = 0;
-	udp->check = fold(sum16((void *)&ip->saddr, 8) + IPPROTO_UDP +
-			  ntohs(udp->len) + sum16((void *)udp, len - AT_UDP));
+	udp->check = fold(sum16(&ip->saddr, 8) + IPPROTO_UDP +
+			  ntohs(udp->len) + sum16(udp, len - AT_UDP));
 	if (!udp->check)
 		udp->check = 0xffff;
 }

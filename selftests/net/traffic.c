@@ -4,6 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,23 @@
 #include <unistd.h>
 
 #include "traffic.h"
+
+uint32_t sum16(const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	uint32_t sum = 0;
+
+	for (; len > 1; len -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	return len ? sum + (p[0] << 8) : sum;
+}
+
+uint16_t fold(uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return htons(~sum);
+}
 
 /* splitmix64 */
 uint64_t next_random(uint64_t *state)

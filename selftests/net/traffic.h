@@ -80,6 +80,10 @@ uint64_t next_random(uint64_t *state);
 /* A random size up to @max, often near the size of a packet or page. */
 size_t random_size(uint64_t *state, size_t max);
 
+/* The checksum of IP: a sum of bytes, and the field of a header for a sum. */
+uint32_t sum16(const void *data, size_t len);
+uint16_t fold(uint32_t sum);
+
 struct traffic *traffic_create(const char *path, uint64_t seed);
 struct traffic *traffic_open(const char *path);
 
