@@ -139,19 +139,9 @@ TEST_F(far, import_describes_the_segment)
 /* A number that ddctl reports, of the node whose namespace is @netns. */
 static long long reported(const char *netns, const char *object, const char *filter)
 {
-	long long value = -1;
-	char command[160];
-	FILE *f;
-
 	/* The builtin ip of the guest's shell has no namespaces. */
-	snprintf(command, sizeof(command),
-		 "bash -c 'ip netns exec %s ddctl -j %s' | jq '%s'", netns, object, filter);
-	f = popen(command, "r");
-	if (f && fscanf(f, "%lld", &value) != 1)
-		value = -1;
-	if (f)
-		pclose(f);
-	return value;
+	return printed_number("bash -c 'ip netns exec %s ddctl -j %s' | jq '%s'", netns, object,
+			      filter);
 }
 
 TEST_F(far, both_nodes_report_it)
