@@ -9,8 +9,8 @@
  * -errno. On one node the segment may be mapped in the importer: then dd_put(), dd_get() and
  * dd_cas() make no system call, and a bad address of the caller raises SIGSEGV in them.
  *
- * Any number of threads may use one import. dd_put(), dd_get() and dd_cas() may be called in
- * signal handlers. In a child of fork() all calls return -ESTALE.
+ * Any number of threads may use one import. dd_put(), dd_get(), dd_cas() and dd_note() may be
+ * called in signal handlers. In a child of fork() all calls return -ESTALE.
  */
 #ifndef _DD_MEM_H
 #define _DD_MEM_H
@@ -244,6 +244,86 @@ int dd_get(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);
  */
 int dd_cas(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
 	   uint64_t replace, uint64_t *was, unsigned int flags);
+
+/**
+ * dd_note() - post bytes to the note list of a segment
+ * @mem: the import, with DD_CAN_PUT
+ * @bytes: the bytes
+ * @len: number of bytes, at most 64
+ *
+ * The exporter finds them in @payload of the note, see struct dd_note of <linux/dd.h>.
+ *
+ * Return: 0; -EAGAIN (no slot is free), -EACCES (also: the exporter wants no notes), -ERANGE, and
+ * errors as of dd_put().
+ */
+int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
+
+/**
+ * dd_put_async() - begin to write to a segment
+ * @mem: the import
+ * @src: bytes; if they are of dd_alloc() or dd_pin(), they stay as they are until the request is
+ *	done
+ * @len: number of bytes, below 2 GiB
+ * @offset: where to, in the segment
+ * @flags: 0 or DD_PUT_NOTIFY
+ *
+ * Requests of an import are executed in the order of the calls. On one node the call is the
+ * same as dd_put().
+ *
+ * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests are under
+ * way, or a dd_get_async() of this import is; other errors as of dd_put().
+ */
+int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
+		     unsigned int flags);
+
+/**
+ * dd_get_async() - begin to read from a segment
+ * @mem: the import
+ * @dst: where to; not defined until the request is done
+ * @len: number of bytes, below 2 GiB
+ * @offset: where from, in the segment
+ *
+ * Return: as dd_put_async(), but for -EBUSY: 16 requests are under way.
+ */
+int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);
+
+/**
+ * dd_cas_async() - begin to compare and swap a word of a segment
+ * @mem: the import
+ * @offset: the word in the segment; its address in memory is aligned
+ * @len: 4 or 8
+ * @expect: the value to be replaced
+ * @replace: the value to replace it by
+ * @was: @len aligned bytes for the value that the word had, not defined until the request is done
+ * @flags: 0 or DD_PUT_NOTIFY
+ *
+ * Return: as dd_put_async().
+ */
+int64_t dd_cas_async(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
+		     uint64_t replace, void *was, unsigned int flags);
+
+/**
+ * dd_wait() - wait until a request is done
+ * @mem: the import
+ * @request: its number, of the last 64 requests
+ * @timeout: nanoseconds to wait at most; -1: no limit
+ *
+ * Return: 0; the error with which the request was refused, see dd_put(); -ESTALE, -EHOSTUNREACH
+ * (the access has ended, and it is not known whether the request was executed); -ETIMEDOUT,
+ * -EAGAIN (@timeout is 0), -EINTR, -EINVAL.
+ */
+int dd_wait(struct dd_mem *mem, int64_t request, int64_t timeout);
+
+/**
+ * dd_fence() - wait until all requests are done
+ * @mem: the import
+ * @timeout: nanoseconds to wait at most; -1: no limit
+ *
+ * Return: 0, or the first error since the last call of a request begun by dd_put_async(),
+ * dd_get_async() or dd_cas_async(). Errors of the wait itself as of dd_wait(); the former error
+ * is returned by a later call then.
+ */
+int dd_fence(struct dd_mem *mem, int64_t timeout);
 
 #ifdef __cplusplus
 }

@@ -174,7 +174,7 @@ int dd_deposit_tail(struct dd_channel *ch, struct dd_place *p, const void *tail,
  * @arg: as of dd_deposit_done()
  * @due: (out) as of dd_deposit_done(); a note if the return value is 0
  *
- * Return: 0; an error of dd_deposit_at(); %-EACCES if the owner is not notified; %-EBUSY if
+ * Return: 0; an error of dd_deposit_at(); %-EACCES if the owner is not notified; %-EAGAIN if
  * there is no slot.
  */
 int dd_deposit_payload(struct dd_channel *ch, u64 n, const void *payload, size_t len,
@@ -190,7 +190,7 @@ int dd_deposit_payload(struct dd_channel *ch, u64 n, const void *payload, size_t
 	if (!ch->seg->list || !dd_segment_wants(ch->seg, true))
 		return dd_deposit_refuse(ch, DD_RIGHT_PUT, -EACCES);
 	if (!dd_deposit_claim(ch, n, fill, arg, due))
-		return -EBUSY;
+		return -EAGAIN;
 	memcpy(due->note->payload, payload, len);
 	WRITE_ONCE(ch->received, n);
 	return 0;

@@ -57,6 +57,8 @@ struct dd_mem {
 	const uint8_t *result;	/* of another node's segment, else NULL */
 	pthread_mutex_t lock;	/* one request at a time, with @result */
 	void *word;		/* wired, for results of swaps; or NULL */
+	uint64_t seen;		/* requests whose result was seen; under the lock */
+	int error;		/* the first one of these that dd_fence() has to return */
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 
@@ -358,12 +360,30 @@ static int mem_done(struct dd_mem *m)
 	return ret;
 }
 
+/*
+ * Keep the first error of requests that dd_fence() returns. Called before each request:
+ * its result replaces that of the one %DD_RESULTS before it, which is done. The caller
+ * holds the lock.
+ */
+static void mem_collect(struct dd_mem *m)
+{
+	uint64_t done = ddi_load_acquire(&m->cell->done);
+
+	while (m->seen < done) {
+		int error = m->result[++m->seen % DD_RESULTS];
+
+		if (!m->error)
+			m->error = error;
+	}
+}
+
 /* As on one node: a request whose note waits is executed, and the next one refused. */
 static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len)
 {
 	bool swap = sqe->opcode == DD_OP_CAS && m->word;
 	int ret = mem_done(m);
 
+	mem_collect(m);
 	if (!ret)
 		ret = mem_local(m, sqe, swap ? m->word : local, len);
 	else if (ret == -ETIMEDOUT)
@@ -371,6 +391,8 @@ static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len
 	if (ret)
 		return ret;
 	ret = mem_done(m);
+	/* Returned here, not by dd_fence(). */
+	m->seen = ddi_load(&m->cell->submitted);
 	if (swap && (!ret || ret == -ETIMEDOUT))
 		memcpy(local, m->word, len);
 	if (ret == -ETIMEDOUT)
@@ -378,21 +400,34 @@ static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len
 	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
 }
 
+/* A signal handler may use the import. */
+static void mem_lock(struct dd_mem *m, sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_mutex_lock(&m->lock);
+}
+
+static void mem_unlock(struct dd_mem *m, const sigset_t *before)
+{
+	pthread_mutex_unlock(&m->lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 static int mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
-	sigset_t all, before;
+	sigset_t before;
 	int ret;
 
 	if (!m->result)
 		return mem_local(m, sqe, local, len);
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_mutex_lock(&m->lock);
+	mem_lock(m, &before);
 	ret = mem_far(m, sqe, (void *)local, len);
-	pthread_mutex_unlock(&m->lock);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	mem_unlock(m, &before);
 	return ret;
 }
 
@@ -576,4 +611,117 @@ DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect
 	if (!flags && was && cas_direct(m, offset, len, expect, replace, was))
 		return 0;
 	return mem_cas(m, offset, len, expect, replace, was, flags);
+}
+
+DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_NOTE };
+
+	return mem_submit(m, &sqe, bytes, len);
+}
+
+/* ---- requests that the caller does not wait for --------------------------- */
+
+static int64_t mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+{
+	sigset_t before;
+	int64_t ret;
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	mem_lock(m, &before);
+	mem_collect(m);
+	ret = mem_local(m, sqe, local, len);
+	if (!ret)
+		ret = ddi_load(&m->cell->submitted);
+	mem_unlock(m, &before);
+	return ret;
+}
+
+DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
+			    unsigned int flags)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0,
+			      .dst = offset };
+
+	if (!m->result)
+		return dd_put(m, src, len, offset, flags);
+	return flags & ~DD_PUT_NOTIFY ? -EINVAL : mem_start(m, &sqe, src, len);
+}
+
+DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+
+	return m->result ? mem_start(m, &sqe, dst, len) : dd_get(m, dst, len, offset);
+}
+
+DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+			    uint64_t replace, void *was, unsigned int flags)
+{
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_CAS, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset,
+		.meta_count = DD_META_WORDS,
+	};
+	uint64_t word;
+	uint32_t half;
+	int ret;
+
+	if (flags & ~DD_PUT_NOTIFY || !was)
+		return -EINVAL;
+	if (m->result) {
+		memcpy(sqe.meta, &expect, sizeof(expect));
+		memcpy(sqe.meta + 2, &replace, sizeof(replace));
+		return mem_start(m, &sqe, was, len);
+	}
+	ret = dd_cas(m, offset, len, expect, replace, &word, flags);
+	half = word;
+	if (!ret)
+		memcpy(was, len == sizeof(half) ? (void *)&half : &word, len);
+	return ret;
+}
+
+static int mem_wait(struct dd_mem *m, uint64_t request, int64_t timeout)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
+		.value = request, .timeout = timeout,
+	};
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	if (timeout < -1)
+		return -EINVAL;
+	return ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
+}
+
+DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
+{
+	uint64_t submitted = ddi_load_acquire(&m->cell->submitted);
+	int ret;
+
+	if (request < 0 || (uint64_t)request > submitted)
+		return -EINVAL;
+	ret = mem_wait(m, request, timeout);
+	if (ret || !m->result || !request)
+		return ret;
+	ret = -(int)m->result[request % DD_RESULTS];
+	/* Load the result before the number of requests that may have replaced it. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ddi_load(&m->cell->submitted) - request < DD_RESULTS ? ret : -EINVAL;
+}
+
+DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
+{
+	int ret = mem_wait(m, ddi_load(&m->cell->submitted), timeout);
+	sigset_t before;
+
+	if (ret || !m->result)
+		return ret;
+	mem_lock(m, &before);
+	mem_collect(m);
+	ret = -m->error;
+	m->error = 0;
+	mem_unlock(m, &before);
+	return ret;
 }

@@ -470,7 +470,7 @@ TEST_F(mem, a_note_that_cannot_be_delivered_is_refused)
 
 	for (k = 0; k < MEM_WINDOW; k++)
 		ASSERT_EQ(1, mem_note(&self->im, &self->i, "note", 4));
-	EXPECT_ERR(EBUSY, mem_note(&self->im, &self->i, "more", 4));
+	EXPECT_ERR(EAGAIN, mem_note(&self->im, &self->i, "more", 4));
 	EXPECT_EQ(MEM_WINDOW, cell(self)->submitted);
 	for (k = 0; k < MEM_WINDOW; k++) {
 		ASSERT_TRUE(take(self, &n));

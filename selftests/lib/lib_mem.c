@@ -187,7 +187,7 @@ static void errors(void)
 	attr.size = 1;
 	check_eq(dd_export(ex, &attr, &other), -EINVAL);
 	attr.size = sizeof(attr);
-	attr.flags = 8;
+	attr.flags = DD_SEGMENT_FLAGS + 1;
 	check_eq(dd_export(ex, &attr, &other), -EINVAL);
 	attr.flags = 0;
 	attr.len = PAGE + 4;
@@ -260,6 +260,100 @@ static void notes_are_read(void)
 	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
 	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
 	close(fd);
+	end();
+}
+
+static void notes_with_bytes(void)
+{
+	struct dd_list_record rec;
+	char bytes[65] = "";
+	int fd;
+
+	begin(1, DD_NOTIFY_IF_ASKED);
+	fd = dd_list_fd(ex, attr.list);
+	check(fd >= 0);
+	check_eq(dd_note(mem, bytes, 65), -ERANGE);
+	for (int i = 0; i < 4; i++)
+		check_eq(dd_note(mem, bytes, 64 - i), 0);
+	check_eq(dd_note(mem, bytes, 1), -EAGAIN);
+	for (int i = 0; i < 4; i++) {
+		check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+		check_eq(rec.op, DD_OP_NOTE);
+		check_eq(rec.count, 64 - i);
+	}
+	check_eq(dd_note(mem, bytes, 0), 0);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(rec.count, 0);
+	close(fd);
+	end();
+}
+
+/* Refused at once on one node, and as a rule later by another node. */
+static int64_t put_refused(void)
+{
+	int64_t n = dd_put_async(mem, "x", 1, 0, 0);
+
+	check(far || n < 0);
+	return n < 0 ? n : dd_wait(mem, n, -1);
+}
+
+static void requests_under_way(void)
+{
+	static uint64_t words[16];
+	uint64_t *wired, sum = 0;
+	int64_t n[16];
+	int i, k;
+
+	begin(0, 0);
+	check_eq(dd_alloc(im, PAGE, (void **)&wired), 0);
+	for (k = 0; k < 20; k++) {
+		for (i = 0; i < 16; i++) {
+			wired[i] = 100 * k + i;
+			n[i] = dd_put_async(mem, wired + i, 8, 8 * i, 0);
+			check(far ? n[i] > 0 : !n[i]);
+		}
+		for (i = 0; i < 16; i++)
+			check_eq(dd_wait(mem, n[i], -1), 0);
+		check(!memcmp(shared, wired, sizeof(words)));
+		for (i = 0; i < 16; i++)
+			check((n[i] = dd_get_async(mem, words + i, 8, 8 * i)) >= 0);
+		check_eq(dd_wait(mem, n[15], -1), 0);
+		check(!memcmp(shared, words, sizeof(words)));
+	}
+	for (i = 0; i < 200; i++) {
+		/* Only the last one is waited for when there is no room. */
+		while ((n[0] = dd_cas_async(mem, 0, 8, 1900 + i, 1901 + i, words, 0)) == -EBUSY)
+			check_eq(dd_fence(mem, -1), 0);
+		check(n[0] >= 0);
+	}
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(words[0], 2099);
+	check_eq(*(uint64_t *)shared, 2100);
+
+	check_eq(dd_put_async(mem, "x", 1, PAGE, 0), -ERANGE);
+	check_eq(dd_put_async(mem, "x", 1, 0, 2), -EINVAL);
+	check_eq(dd_cas_async(mem, 0, 8, 0, 0, NULL, 0), -EINVAL);
+	check_eq(dd_export_inhibit(ex, segment, 1), 0);
+	check_eq(put_refused(), -EACCES);
+	if (far) {
+		check_eq(dd_put(mem, "x", 1, 0, 0), -EACCES);
+		for (i = 0; i < 3 * 64; i++) {
+			while ((n[0] = dd_get_async(mem, words, 8, 0)) == -EBUSY)
+				check_eq(dd_wait(mem, sum, -1), 0);
+			check(n[0] > 0);
+			sum = n[0];
+		}
+		check_eq(dd_wait(mem, sum - 64, 0), -EINVAL);
+		check_eq(dd_fence(mem, -1), -EACCES);
+	}
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(dd_export_inhibit(ex, segment, 0), 0);
+	check_eq(dd_wait(mem, 1 << 30, 0), -EINVAL);
+	check_eq(dd_wait(mem, -1, 0), -EINVAL);
+	check_eq(dd_wait(mem, 0, 0), 0);
+	check_eq(dd_fence(mem, -2), -EINVAL);
+	check_eq(dd_unexport(ex, segment), 0);
+	check_eq(put_refused(), -ESTALE);
 	end();
 }
 
@@ -853,6 +947,8 @@ int main(void)
 		TEST(errors),
 		TEST(the_owner_decides),
 		TEST(notes_are_read),
+		TEST(notes_with_bytes),
+		TEST(requests_under_way),
 		TEST(forked_child),
 		TEST(threads_share_an_import),
 		TEST(a_handler_may_put),

@@ -33,7 +33,7 @@
  * The note has the serial of the segment as @conn, its @cookie, and @op and @node of the
  * request. A request whose note has no free slot is accepted, and its note is withheld
  * until the reader has consumed notes; the next request is refused with %EBUSY meanwhile.
- * A NOTE, whose contents are nowhere else, is refused with %EBUSY if it has no free slot,
+ * A NOTE, whose contents are nowhere else, is refused with %EAGAIN if it has no free slot,
  * and with %EACCES if the policy is %DD_POLICY_NEVER.
  *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
