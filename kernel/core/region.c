@@ -18,6 +18,7 @@
 #include "core/ctx.h"
 #include "core/page.h"
 #include "core/region.h"
+#include "core/track.h"
 
 static void dd_free_pages(void **pages, unsigned long n)
 {
@@ -61,6 +62,7 @@ static void dd_region_free_work(struct work_struct *work)
 		i += dd_page_release(ctx, region->pages[i]);
 		cond_resched();
 	}
+	kvfree(region->track);
 	kvfree(region->pages);
 	kfree_rcu(region, rcu);
 	dd_ctx_put(ctx);
@@ -116,6 +118,7 @@ void dd_region_unnew(struct dd_region *region)
 	struct dd_ctx *ctx = region->obj.ctx;
 
 	dd_uncharge(ctx, region->npages << PAGE_SHIFT);
+	kvfree(region->track);
 	kvfree(region->pages);
 	kfree(region);
 	dd_ctx_put(ctx);
@@ -183,7 +186,7 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	unsigned long n;
 	int err;
 
-	if (arg->flags || arg->__reserved || !arg->length)
+	if (arg->flags & ~DD_REGION_TRACK || arg->__reserved || !arg->length)
 		return -EINVAL;
 	/* Also prevents an overflow of the number of pages. */
 	if (arg->length > (u64)totalram_pages() << PAGE_SHIFT)
@@ -192,7 +195,9 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 	region = dd_region_new(ctx, n);
 	if (IS_ERR(region))
 		return PTR_ERR(region);
-	err = dd_fill_pages(region->pages, n);
+	err = arg->flags & DD_REGION_TRACK ? dd_track_init(region) : 0;
+	if (!err)
+		err = dd_fill_pages(region->pages, n);
 	if (err) {
 		dd_region_unnew(region);
 		return err;
@@ -274,6 +279,14 @@ static const struct vm_operations_struct dd_region_vm_ops = {
 	.fault = dd_region_vm_fault,
 };
 
+static const struct vm_operations_struct dd_track_vm_ops = {
+	.open = dd_region_vm_open,
+	.close = dd_region_vm_close,
+	.may_split = dd_region_vm_may_split,
+	.fault = dd_track_vm_fault,
+	.pfn_mkwrite = dd_track_vm_mkwrite,
+};
+
 /**
  * dd_region_mmap() - map a whole region
  * @ctx: the owner
@@ -300,6 +313,11 @@ int dd_region_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma)
 		     VM_MAYEXEC);
 	vma->vm_private_data = region;
 	vma->vm_ops = &dd_region_vm_ops;
+	if (region->track) {
+		/* PFNMAP and IO prevent GUP: no page is written without a fault. */
+		vm_flags_mod(vma, VM_PFNMAP | VM_IO, 0);
+		vma->vm_ops = &dd_track_vm_ops;
+	}
 	return 0;
 }
 

@@ -13,6 +13,8 @@
 
 #include "core/ctx.h"
 
+struct dd_track;
+
 /**
  * struct dd_region - wired memory of a context
  * @obj: its id
@@ -20,6 +22,7 @@
  * @npages: number of pages, charged to dd_ctx.user
  * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
  *	adjacent pages of the region need not be contiguous, even in a compound page
+ * @track: which pages the process has stored to, for a tracked region; else NULL
  * @pgoff: mmap() offset, in pages; 0 if @pinned
  * @lock: protects @uses; innermost
  * @uses: slices used by services and connections, by offset
@@ -31,6 +34,7 @@ struct dd_region {
 	void **pages;
 	unsigned long npages;
 	bool pinned;
+	struct dd_track *track;
 	unsigned long pgoff;
 	spinlock_t lock;	/* protects uses */
 	struct rb_root uses;

@@ -23,6 +23,7 @@
 #include "core/notelist.h"
 #include "core/region.h"
 #include "core/submit.h"
+#include "core/track.h"
 #include "core/window.h"
 #include "ddp/conn.h"
 #include "ddp/service.h"
@@ -239,6 +240,11 @@ static void dd_undo_region_pin(struct dd_ctx *ctx, const void *arg)
 	dd_region_free(ctx, region->region);
 }
 
+static int dd_do_region_dirty(struct dd_ctx *ctx, void *arg)
+{
+	return dd_region_dirty(ctx, arg);
+}
+
 static int dd_do_segment(struct dd_ctx *ctx, void *arg)
 {
 	return dd_export_make(ctx, arg);
@@ -362,6 +368,12 @@ static const struct dd_ioctl dd_ioctls[] = {
 		 generation),
 	DD_IOCTL(DD_IOC_LIST_MAKE, dd_do_list_make, dd_undo_list_make, dd_list_make,
 		 serial),
+	[_IOC_NR(DD_IOC_REGION_DIRTY)] = {
+		.fn = dd_do_region_dirty,
+		.size = sizeof(struct dd_region_dirty),
+		.min = offsetofend(struct dd_region_dirty, bitmap),
+		.no_result = true,
+	},
 };
 
 union dd_ioctl_arg {
@@ -382,6 +394,7 @@ union dd_ioctl_arg {
 	struct dd_segment_info segment_info;
 	struct dd_import_make import;
 	struct dd_list_make list_make;
+	struct dd_region_dirty region_dirty;
 };
 
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,

@@ -22,6 +22,7 @@ union arg {
 	struct dd_direct direct;
 	struct dd_submit submit;
 	struct dd_region_pin pin;
+	struct dd_region_dirty dirty;
 	struct dd_segment_make segment;
 	struct dd_segment_ctl ctl;
 	struct dd_segment_info sinfo;
@@ -37,6 +38,8 @@ FIXTURE(arg) {
 	__u32 lists[2];
 	struct dd_request request;
 	struct dd_segment_make seg;
+	__u32 tracked;
+	__u64 bits;
 	union arg a;
 	long long used;
 };
@@ -107,6 +110,10 @@ FIXTURE_VARIANT_ADD(arg, region_pin) {
 	DD_IOC_REGION_PIN, sizeof(struct dd_region_pin),
 	{ Z(dd_region_pin, flags), Z(dd_region_pin, offset), Z(dd_region_pin, region),
 	  Z(dd_region_pin, __reserved) }
+};
+
+FIXTURE_VARIANT_ADD(arg, region_dirty) {
+	DD_IOC_REGION_DIRTY, sizeof(struct dd_region_dirty), {}
 };
 
 FIXTURE_VARIANT_ADD(arg, segment) {
@@ -192,6 +199,11 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 		a->pin.address = (uintptr_t)self->page + 2 * PAGE;
 		a->pin.length = PAGE;
 		break;
+	case DD_IOC_REGION_DIRTY:
+		a->dirty.region = self->tracked;
+		a->dirty.length = PAGE;
+		a->dirty.bitmap = (uintptr_t)&self->bits;
+		break;
 	case DD_IOC_SEGMENT:
 		a->segment = mem_segment(&self->spare, "");
 		a->segment.key_class = DD_SEGMENT_ID;
@@ -228,6 +240,11 @@ FIXTURE_SETUP(arg)
 	self->seg.key_class = DD_SEGMENT_ID;
 	self->seg.importers = 100;
 	ASSERT_EQ(0, mem_export(&self->p.srv, &self->seg));
+	memset(&self->a, 0, sizeof(self->a));
+	self->a.region = (struct dd_region_alloc){
+		.size = sizeof(self->a.region), .flags = DD_REGION_TRACK, .length = PAGE };
+	ASSERT_EQ(0, raw_ioctl(&self->p.srv, DD_IOC_REGION_ALLOC, &self->a));
+	self->tracked = self->a.region.region;
 	self->used = memlock_used(&self->p.srv);
 	fill(self, variant);
 }
@@ -358,7 +375,7 @@ TEST_F(arg, results_that_cannot_be_stored)
 	memcpy(self->page, &self->a, variant->size);
 	ASSERT_EQ(0, mprotect(self->page, PAGE, PROT_READ));
 	/* It has no results. */
-	if (variant->nr == DD_IOC_SEGMENT_CTL) {
+	if (variant->nr == DD_IOC_SEGMENT_CTL || variant->nr == DD_IOC_REGION_DIRTY) {
 		EXPECT_EQ(0, call(self, variant, self->page));
 		return;
 	}
@@ -378,6 +395,8 @@ TEST_F(arg, results_that_cannot_be_stored)
 static __u32 known_flags(unsigned int nr)
 {
 	switch (nr) {
+	case DD_IOC_REGION_ALLOC:
+		return DD_REGION_TRACK;
 	case DD_IOC_SERVE:
 		return DD_SERVE_FLAGS;
 	case DD_IOC_CONNECT:

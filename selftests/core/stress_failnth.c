@@ -284,6 +284,34 @@ static void prepare_region(struct stage *t)
 	CHILD_CHECK(alloc_region(t) == 0);
 }
 
+static int alloc_tracked(struct stage *t)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .flags = DD_REGION_TRACK,
+				     .length = 8 * PAGE };
+
+	t->m.id = 0;
+	if (raw_ioctl(&t->p.srv, DD_IOC_REGION_ALLOC, &a))
+		return -1;
+	t->m.id = a.region;
+	return 0;
+}
+
+static void prepare_tracked(struct stage *t)
+{
+	CHILD_CHECK(alloc_tracked(t) == 0);
+}
+
+static int fetch_dirty(struct stage *t)
+{
+	__u64 word;
+	const struct dd_region_dirty d = {
+		.size = sizeof(d), .region = t->m.id, .length = 8 * PAGE,
+		.bitmap = (uintptr_t)&word,
+	};
+
+	return raw_ioctl(&t->p.srv, DD_IOC_REGION_DIRTY, &d);
+}
+
 static void prepare_device(struct stage *t)
 {
 	CHILD_CHECK(open_device(t) == 0);
@@ -641,6 +669,8 @@ TEST(failures_in_##name)						\
 PATH(open, NULL, open_device, close_device, 2)
 PATH(area_mmap, prepare_device, map_area, unmap_area, 1)
 PATH(region_alloc, NULL, alloc_region, free_region, 8)
+PATH(region_track, NULL, alloc_tracked, free_region, 8)
+PATH(region_dirty, prepare_tracked, fetch_dirty, free_region, 3)
 PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
 PATH(serve, NULL, serve, unserve, 2)
 PATH(serve_accepting, NULL, serve_accepting, unserve, 2)

@@ -459,7 +459,7 @@ struct dd_info {
 /**
  * struct dd_region_alloc - allocate wired memory (%DD_IOC_REGION_ALLOC)
  * @size: sizeof(struct dd_region_alloc)
- * @flags: zero
+ * @flags: %DD_REGION_TRACK or 0
  * @length: bytes, rounded up to whole pages; (out) rounded value
  * @offset: (out) offset for mmap() of the whole region, shared, readable and
  *	writable
@@ -468,6 +468,11 @@ struct dd_info {
  *
  * The memory is zeroed, charged to RLIMIT_MEMLOCK of the user and to the
  * memory cgroup of the caller, and not inherited over fork.
+ *
+ * With %DD_REGION_TRACK the kernel records which pages are stored to by the mappings of
+ * the region, for %DD_IOC_REGION_DIRTY. Such a mapping cannot be pinned: O_DIRECT and
+ * vmsplice() fail with %EFAULT. It can take the place of other memory of the process, by
+ * MAP_FIXED or mremap().
  *
  * Errors: %EINVAL (length 0), %EDQUOT, %ENOMEM (also for more than the machine's
  * memory), %ENOSPC.
@@ -480,6 +485,8 @@ struct dd_region_alloc {
 	__u32 region;
 	__u32 __reserved;
 };
+
+#define DD_REGION_TRACK		0x1
 
 /**
  * struct dd_buf - a page-aligned slice of a region

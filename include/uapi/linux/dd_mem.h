@@ -117,6 +117,31 @@ struct dd_region_pin {
 };
 
 /**
+ * struct dd_region_dirty - fetch which pages were stored to (%DD_IOC_REGION_DIRTY)
+ * @size: sizeof(struct dd_region_dirty)
+ * @region: id of a region with %DD_REGION_TRACK
+ * @offset: first byte, a multiple of the page size
+ * @length: bytes, a multiple of the page size
+ * @bitmap: address of an array of __u64. Bit n % 64 of word n / 64 is set if page n of the
+ *	range was stored to, and cleared if it was not; bits after the last page are zero
+ *
+ * Each store by a mapping of the region is reported by one call or more: by that during
+ * which it happened or by the next one. When a call returns, the bytes of the stores that it
+ * reports are in memory. Loads are not reported, nor is what arrives in segments, services
+ * and connections, or is stored by windows of importers.
+ *
+ * Errors: %EINVAL, %ENOENT, %EOPNOTSUPP (the region is not tracked), %ERANGE (not inside the
+ * region), %EFAULT, %ENOMEM. After an error, the next call reports the same pages.
+ */
+struct dd_region_dirty {
+	__u32 size;
+	__u32 region;
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__aligned_u64 bitmap;
+};
+
+/**
  * enum dd_segment_class - classes of keys; keys of different classes are independent
  * @DD_SEGMENT_NAME: a text, 1 to 63 bytes and padded with zeros, chosen by the owner
  * @DD_SEGMENT_ID: the generation, 8 bytes low byte first; chosen by the kernel
@@ -474,6 +499,7 @@ struct dd_list_record {
 #define DD_IOC_SEGMENT_INFO	_IO(DD_IOC_TYPE, 0x0e)
 #define DD_IOC_IMPORT		_IO(DD_IOC_TYPE, 0x0f)
 #define DD_IOC_LIST_MAKE	_IO(DD_IOC_TYPE, 0x10)
+#define DD_IOC_REGION_DIRTY	_IO(DD_IOC_TYPE, 0x11)
 
 #define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
 

@@ -33,6 +33,7 @@ red softirq-under-import 200 'WARNING.*dd_remote_(leave|queue)' \
 	'selftests/net/across.sh build/selftests/net_shape'
 red no-inhibit 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 direct redirection-stays an_ended_redirection_takes_nothing abi_redir
+direct fetch-keeps-mappings a_store_is_reported_once abi_track
 red no-rights 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
 	'DD_SCALE=1 build/selftests/abi_memory memlock_limits_a_user'
