@@ -14,6 +14,8 @@
 #include "core/submit.h"
 #include "core/trace.h"
 
+#define DD_LOCAL_FEW	32	/* words that are copied twice rather than by the slow path */
+
 /* Copy @len bytes from wired memory, at offset @done of the message, to @at of @to. */
 static void dd_local_copy(struct dd_region *to, struct dd_op *op, u64 at,
 			  u64 done, size_t len)
@@ -46,6 +48,54 @@ static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
 		return false;
 	op->word = dd_copy_small(dst, src, len);
 	return true;
+}
+
+/* Store whole words to where they do not cross a page, each once and the last one last. */
+static void dd_local_store(u64 *dst, const u64 *src, size_t n)
+{
+	for (; n > 4; n -= 4, dst += 4, src += 4)
+		dd_copy_four(dst, src);
+	for (; n > 1; n--)
+		dd_copy_word(dst++, src++);
+	/* Pairs with the acquire of a process that polls this word. */
+	smp_store_release(dst, *src);
+}
+
+/*
+ * Copy few words of user memory, if it is present. All are loaded before one is stored:
+ * after a fault the target is as it was, and the slow path decides.
+ */
+static bool dd_local_copy_present(struct dd_channel *ch, struct dd_op *op, u64 at)
+{
+	u64 words[DD_LOCAL_FEW] __uninitialized;
+	const u64 __user *from = op->user;
+	size_t n = op->sqe.len / sizeof(u64), left, i;
+	void *dst = dd_region_addr(ch->seg->mem.region, at, &left);
+
+	if (!n || n > DD_LOCAL_FEW || op->sqe.len > left || (op->sqe.len | at) % sizeof(u64))
+		return false;
+	pagefault_disable();
+	if (!user_read_access_begin(from, op->sqe.len))
+		goto err;
+	for (i = 0; i + 4 <= n; i += 4) {
+		unsafe_get_user(words[i], from + i, err_access);
+		unsafe_get_user(words[i + 1], from + i + 1, err_access);
+		unsafe_get_user(words[i + 2], from + i + 2, err_access);
+		unsafe_get_user(words[i + 3], from + i + 3, err_access);
+	}
+	for (; i < n; i++)
+		unsafe_get_user(words[i], from + i, err_access);
+	user_read_access_end();
+	pagefault_enable();
+	dd_local_store(dst, words, n);
+	op->word = words[n - 1];
+	return true;
+
+err_access:
+	user_read_access_end();
+err:
+	pagefault_enable();
+	return false;
 }
 
 /* Copy from wired or user memory. Returns the number of bytes copied. */
@@ -142,9 +192,10 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (unlikely(err))
 		return err;
-	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
-		return -EINPROGRESS;
-	if (!dd_local_copy_small(ch, op, at)) {
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
+		if (!dd_local_copy_present(ch, op, at))
+			return -EINPROGRESS;
+	} else if (!dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
 		op->word = 0;
@@ -335,9 +386,10 @@ static int dd_local_get(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst, op->sqe.len, &at);
 	if (err)
 		return err;
-	if (!op->region || op->sqe.len > DD_COPY_CHUNK)
+	/* The slow path faults in what is missing, and begins again. */
+	if (op->sqe.len > DD_COPY_CHUNK ||
+	    dd_local_fetch(ch, op, at, 0, op->sqe.len) < op->sqe.len)
 		return -EINPROGRESS;
-	dd_local_fetch(ch, op, at, 0, op->sqe.len);
 	dd_local_account(imp, op);
 	return 0;
 }
