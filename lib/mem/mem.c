@@ -267,29 +267,6 @@ DD_API size_t dd_mem_size(const struct dd_mem *m)
 /* ---- requests by the kernel --------------------------------------------- */
 
 /*
- * Ring the doorbell for one request, which costs less than an array. Returns 0 if the
- * queue is in use, or another thread's request was executed first.
- */
-static int mem_doorbell(struct dd_mem *m, const struct dd_sqe *sqe)
-{
-	struct dd_sqe *slot = m->cell->sq;
-	int ret;
-
-	/* A signal handler finds it in use, even if there is one thread. */
-	if (__atomic_exchange_n(&m->queued, 1, __ATOMIC_ACQUIRE))
-		return 0;
-	/* A refused request may have left its number there; the kernel reads it first. */
-	ddi_store(&slot->seq, 0);
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	memcpy((char *)slot + sizeof(slot->seq), (const char *)sqe + sizeof(slot->seq),
-	       sizeof(*slot) - sizeof(slot->seq));
-	ddi_store_release(&slot->seq, ddi_load(&m->cell->submitted) + 1);
-	ret = ddi_ioctl_conn(m->h, DD_IOC_DOORBELL, m->serial);
-	ddi_store_release(&m->queued, 0);
-	return ret;
-}
-
-/*
  * Whether the note of a request waits for a slot. The kernel counts a request as done
  * before it counts it as submitted, unless its note waits.
  */
@@ -300,45 +277,77 @@ static inline bool mem_withheld(const struct dd_cell *cell)
 	return ddi_load(&cell->done) < submitted;
 }
 
-static int mem_request(struct dd_mem *m, const struct dd_sqe *sqe)
+/* Submit a request as an array of one, and again while the import is busy. */
+static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
 {
 	struct dd_request rq = { .conn = m->serial, .sqe = *sqe };
-	struct dd_submit s = {
-		.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
-		.stride = sizeof(rq),
-	};
+	struct dd_submit s;
+	int ret;
 
-	return ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
+	for (;;) {
+		s = (struct dd_submit){
+			.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
+			.stride = sizeof(rq),
+		};
+		ret = ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
+		if (ret != -EBUSY || mem_withheld(m->cell))
+			return ret;
+		sched_yield();
+	}
 }
 
 /*
- * Submit a request with @local as its source or destination. While another thread copies
- * to or from memory that may fault, the kernel refuses requests of its import.
+ * Submit a request. The doorbell costs less than an array, but the queue may be in use,
+ * or another thread's request be executed first. While another thread copies to or from
+ * memory that may fault, the kernel refuses requests of its import.
  */
-static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 {
-	struct dd_buf buf;
+	struct dd_sqe *slot = m->cell->sq;
 	int ret;
 
-	if (!ddi_alive(m->h))
-		return -ESTALE;
-	sqe->len = len;
-	sqe->src = (uintptr_t)local;
-	if ((len > MEM_FEW || m->result) && ddi_region_try(m->h, local, len, &buf)) {
+	/* A signal handler finds it in use, even if there is one thread. */
+	if (__atomic_exchange_n(&m->queued, 1, __ATOMIC_ACQUIRE))
+		return mem_again(m, sqe);
+	/* A refused request may have left its number there; the kernel reads it first. */
+	ddi_store(&slot->seq, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy((char *)slot + sizeof(slot->seq), (const char *)sqe + sizeof(slot->seq),
+	       sizeof(*slot) - sizeof(slot->seq));
+	ddi_store_release(&slot->seq, ddi_load(&m->cell->submitted) + 1);
+	ret = ddi_ioctl_conn(m->h, DD_IOC_DOORBELL, m->serial);
+	ddi_store_release(&m->queued, 0);
+	if (ddi_likely(ret > 0))
+		return 0;
+	return !ret || ret == -EBUSY ? mem_again(m, sqe) : ret;
+}
+
+static DDI_NOINLINE int mem_wired(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
+				  size_t len)
+{
+	struct dd_buf buf;
+
+	if (ddi_region_try(m->h, local, len, &buf)) {
 		sqe->flags |= DD_SQE_REGION;
 		sqe->region = buf.region;
 		sqe->src = buf.offset;
 	} else {
 		sqe->flags |= DD_SQE_UNWIRED;
 	}
-	for (;;) {
-		ret = mem_doorbell(m, sqe);
-		if (!ret)
-			ret = mem_request(m, sqe);
-		if (ret != -EBUSY || mem_withheld(m->cell))
-			return ret < 0 ? ret : 0;
-		sched_yield();
-	}
+	return mem_queue(m, sqe);
+}
+
+/* Submit a request with @local as its source or destination. */
+static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+{
+	if (!ddi_load(&m->h->board.alive))
+		return -ESTALE;
+	sqe->len = len;
+	sqe->src = (uintptr_t)local;
+	if (len > MEM_FEW || m->result)
+		return mem_wired(m, sqe, local, len);
+	sqe->flags |= DD_SQE_UNWIRED;
+	return mem_queue(m, sqe);
 }
 
 /*
@@ -416,19 +425,25 @@ static void mem_unlock(struct dd_mem *m, const sigset_t *before)
 	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-static int mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+static DDI_NOINLINE int mem_remote(struct dd_mem *m, struct dd_sqe *sqe, void *local,
+				   size_t len)
 {
 	sigset_t before;
 	int ret;
 
-	if (!m->result)
-		return mem_local(m, sqe, local, len);
 	if (!ddi_alive(m->h))
 		return -ESTALE;
 	mem_lock(m, &before);
-	ret = mem_far(m, sqe, (void *)local, len);
+	ret = mem_far(m, sqe, local, len);
 	mem_unlock(m, &before);
 	return ret;
+}
+
+static inline int mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
+			     size_t len)
+{
+	return m->result ? mem_remote(m, sqe, (void *)local, len) :
+			   mem_local(m, sqe, local, len);
 }
 
 /* ---- requests by the windows -------------------------------------------- */
@@ -441,8 +456,8 @@ static int mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
 				     uint64_t offset)
 {
-	if (!ddi_alive(m->h) || ddi_unlikely(!window) ||
-	    ddi_unlikely(offset > m->size || len > m->size - offset || len > INT32_MAX) ||
+	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
+	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
 	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)m->h->area)->node_up)) ||
 	    ddi_unlikely(mem_withheld(m->cell)))
 		return 0;
