@@ -25,6 +25,10 @@ LIMITS = {
     "here insn 64 ddsend": (140, False),
     "here insn 64 ddrecv": (120, False),
     "here insn 64 dd-send-kernel": (1100, True),
+    "here insn 64 dd-put": (120, False),
+    "here insn 64 dd-get": (120, False),
+    "here insn 64 dd-cas": (90, False),
+    "here insn 64 dd-put-kernel": (1120, True),
 }
 
 

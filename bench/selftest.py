@@ -106,7 +106,9 @@ DOCTORED = [
      "not ok 2 - limit: here insn 64 ddrecv: None"),
 ]
 LIMITED = {"here insn 64 ddsend": 95, "here insn 64 ddrecv": 76,
-           "here insn 64 dd-send-kernel": 1050}
+           "here insn 64 dd-send-kernel": 1050, "here insn 64 dd-put": 100,
+           "here insn 64 dd-get": 100, "here insn 64 dd-cas": 80,
+           "here insn 64 dd-put-kernel": 1000}
 
 
 def changed(figures, changes):

@@ -82,7 +82,8 @@ asleep() {
 insn() {
 	report "$COMMON"'[.results[].name] == ["dd-send", "dd-recv",
 		"ddsend", "ddrecv", "vm-writev", "getppid", "memcpy",
-		"dd-send-kernel", "dd-recv-kernel", "dd-sendv-4-kernel",
+		"dd-put", "dd-get", "dd-cas", "dd-put-kernel", "dd-get-kernel",
+		"dd-cas-kernel", "dd-send-kernel", "dd-recv-kernel", "dd-sendv-4-kernel",
 		"dd-sendv-16-kernel", "dd-sendv-16"] and
 		.iterations == 200 and all(.results[].cost; .min <= .median and
 		.median <= .max)' ddperf insn -j -n 200

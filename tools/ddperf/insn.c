@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dd_mem.h"
 #include "fedex.h"
 #include "pair.h"
 #include "../common/tool.h"
@@ -49,6 +50,7 @@ struct documented {
  * @batch: connections with a window of BATCH
  * @msgs: messages for each of @batch
  * @ddp: both ends, by the calls of <fedex.h>
+ * @mem: imports of @from, of segments of @to: with a window, and without
  * @child: a process that does nothing
  * @memory: @size bytes, at the same address here and there
  */
@@ -60,6 +62,7 @@ struct bench {
 	struct link batch[LINKS];
 	struct dd_send_msg msgs[LINKS][BATCH];
 	struct documented ddp;
+	struct dd_mem *mem[LINKS];
 	pid_t child;
 	char *memory;
 };
@@ -69,7 +72,7 @@ struct bench {
  * @name: for reports; an operation without one is not reported
  * @work: the operations
  * @messages: messages of an operation; the cost is that of one
- * @link: of several messages at once: LINK_DD or LINK_KERNEL
+ * @link: of several messages at once, and of segments: LINK_DD or LINK_KERNEL
  */
 struct step {
 	const char *name[2];
@@ -151,6 +154,24 @@ static void do_ddrecv(struct bench *b, const struct step *s)
 	need(ddrecv(b->ddp.list, &desc, RECV_SPIN, 0), "ddrecv");
 }
 
+static void do_put(struct bench *b, const struct step *s)
+{
+	must(b->from, dd_put(b->mem[s->link], b->links[0].send, b->size, 0, 0), "dd_put");
+}
+
+static void do_get(struct bench *b, const struct step *s)
+{
+	must(b->from, dd_get(b->mem[s->link], b->links[0].send, b->size, 0), "dd_get");
+}
+
+static void do_cas(struct bench *b, const struct step *s)
+{
+	static uint64_t was;
+
+	must(b->from, dd_cas(b->mem[s->link], 0, sizeof(was), was, was + 1, &was, 0),
+	     "dd_cas");
+}
+
 static void do_writev(struct bench *b, const struct step *s)
 {
 	struct iovec v = { b->memory, b->size };
@@ -171,6 +192,7 @@ static void do_memcpy(struct bench *b, const struct step *s)
 }
 
 #define ONE(...)	.work = { __VA_ARGS__ }, .messages = 1
+#define ACCESS(w, l)	.work = { w, do_nothing }, .messages = 1, .link = l
 #define SOME(w, n)	.work = { do_sendv, do_recvs }, .messages = n, .link = w
 
 static const struct step steps[] = {
@@ -179,6 +201,12 @@ static const struct step steps[] = {
 	{ { "vm-writev" }, ONE(do_writev, do_nothing) },
 	{ { "getppid" }, ONE(do_getppid, do_nothing) },
 	{ { "memcpy" }, ONE(do_memcpy, do_nothing) },
+	{ { "dd-put" }, ACCESS(do_put, LINK_DD) },
+	{ { "dd-get" }, ACCESS(do_get, LINK_DD) },
+	{ { "dd-cas" }, ACCESS(do_cas, LINK_DD) },
+	{ { "dd-put-kernel" }, ACCESS(do_put, LINK_KERNEL) },
+	{ { "dd-get-kernel" }, ACCESS(do_get, LINK_KERNEL) },
+	{ { "dd-cas-kernel" }, ACCESS(do_cas, LINK_KERNEL) },
 	{ { "dd-send-kernel", "dd-recv-kernel" }, ONE(do_kernel_send, do_kernel_recv) },
 	{ { "dd-sendv-4-kernel" }, SOME(LINK_KERNEL, 4) },
 	{ { "dd-sendv-16-kernel" }, SOME(LINK_KERNEL, 16) },
@@ -242,6 +270,21 @@ static void open_links(struct bench *b, int link, size_t size)
 		};
 }
 
+static void open_segment(struct bench *b, int link, size_t size)
+{
+	struct dd_export_attr attr = {
+		.size = sizeof(attr), .len = size, .key_class = DD_KEY_ID,
+		.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS, .notify = DD_NOTIFY_NEVER,
+		.importers = 1, .flags = link == LINK_KERNEL ? DD_EXPORT_NODIRECT : 0,
+	};
+	uint64_t segment;
+
+	must(b->to, dd_alloc(b->to, size, &attr.addr), "memory");
+	must(b->to, dd_export(b->to, &attr, &segment), "dd_export");
+	must(b->from, dd_import(b->from, dd_node(b->from), attr.key_class, attr.key,
+				attr.rights, &b->mem[link]), "dd_import");
+}
+
 static void open_bench(struct bench *b, size_t size)
 {
 	pid_t parent = getpid();
@@ -264,6 +307,8 @@ static void open_bench(struct bench *b, size_t size)
 	b->to = perf_open();
 	open_links(b, LINK_DD, size);
 	open_links(b, LINK_KERNEL, size);
+	open_segment(b, LINK_DD, size);
+	open_segment(b, LINK_KERNEL, size);
 	snprintf(name, sizeof(name), "ddperf.%d.ddp", (int)getpid());
 	open_documented(&b->ddp, name, size);
 }
