@@ -148,6 +148,22 @@ conns() {
 
 # Whole pages of the machine are counted, of other programs too: with few connections
 # the difference may have any sign.
+# A window costs less than a system call.
+access() {
+	local verb methods
+
+	for verb in put get cas; do
+		case $verb in
+		put) methods='"dd", "dd-kernel", "memcpy", "vm-writev"' ;;
+		get) methods='"dd", "dd-kernel", "memcpy", "vm-readv"' ;;
+		cas) methods='"dd", "dd-kernel", "cmpxchg"' ;;
+		esac
+		report "$SPREAD $COMMON .test == \"$verb\" and ([.results[].name] == [$methods]) and
+			.iterations == 300 and all(.results[]; (.rounds, .ratio) | spread) and
+			.results[1].ratio.median < 1" ddperf "$verb" -j -r 3 -n 300 || return 1
+	done
+}
+
 mem() {
 	report "$COMMON"'.connections == 2000 and .kernel > 0 and has("Slab") and
 		has("kernel_after_closing")' ddperf mem -j -N 2000
@@ -189,7 +205,7 @@ other_side_dies() {
 	exited $me 4 err && grep -q 'the other side went away' err
 }
 
-plan 14
+plan 15
 check "lat" lat
 check "bw, reading the payload" bw
 check "rate" rate
@@ -202,6 +218,7 @@ check "insn" insn
 check "conns" conns
 check "conns --block, directly" conns_direct
 check "mem" mem
+check "put, get, cas" access
 check "text reports" for_people
 check "the other side is killed: exit code 4" other_side_dies
 finish

@@ -15,8 +15,8 @@
 #include "../common/tool.h"
 
 static const char usage[] =
-"Usage: ddperf lat|bw|rate|insn|conns|mem [OPTION]...\n"
-"       ddperf net lat|bw|rate|insn|trip|conns --node N [OPTION]...\n"
+"Usage: ddperf lat|bw|rate|insn|conns|mem|put|get|cas [OPTION]...\n"
+"       ddperf net lat|bw|rate|insn|trip|conns|put|get|cas --node N [OPTION]...\n"
 "       ddperf net serve [--port PORT]\n"
 "Measures direct deposit, and controls that do the same work in the same run.\n"
 "\n"
@@ -27,8 +27,10 @@ static const char usage[] =
 "         clock counts them (QEMU -icount)\n"
 "  conns  cost of a message while many connections are open\n"
 "  mem    kernel memory of an idle connection\n"
+"  put, get, cas  write to, read from, and swap a word of, memory of a process\n"
+"         that takes no part\n"
 "net: between this node and another one, beside TCP\n"
-"  lat, bw, rate, conns   as above\n"
+"  lat, bw, rate, conns, put, get, cas   as above\n"
 "  insn   cost of a message in one direction, both nodes together; both must be\n"
 "         network namespaces of one machine; instructions, as above\n"
 "  trip   cost of a message of a round trip, both nodes together\n"
@@ -114,12 +116,18 @@ static const struct test_command {
 	{ "insn", false, COMMON "snc", 64, .run = perf_insn },
 	{ "conns", false, COMMON "sncrtwNAPB", 64, .run = perf_conns },
 	{ "mem", false, COMMON "N", 64, .run = perf_mem },
+	{ "put", false, COMMON "sncr", 64, .run = perf_put },
+	{ "get", false, COMMON "sncr", 64, .run = perf_get },
+	{ "cas", false, COMMON "ncr", 8, .run = perf_cas },
 	{ "lat", true, FLOW NET, 64, NULL, TEST_LAT },
 	{ "bw", true, FLOW NET "w", 1 << 20, NULL, TEST_BW },
 	{ "rate", true, FLOW NET "w", 64, NULL, TEST_RATE },
 	{ "insn", true, COMMON NET "sncrtw", 64, NULL, TEST_INSN },
 	{ "trip", true, COMMON NET "sncrt", 64, NULL, TEST_TRIP },
 	{ "conns", true, COMMON NET "sncrtwNAPB", 64, .run = perf_conns },
+	{ "put", true, COMMON NET "sncr", 64, .run = perf_put },
+	{ "get", true, COMMON NET "sncr", 64, .run = perf_get },
+	{ "cas", true, COMMON NET "ncr", 8, .run = perf_cas },
 	{ "serve", true, "hVp", 64, .run = net_serve },
 };
 
@@ -261,9 +269,9 @@ static const struct test_command *find_command(bool net, const char *name)
 		if (c->net == net && !strcmp(name, c->name))
 			return c;
 	if (net)
-		tool_usage("'net %s': lat, bw, rate, insn, trip, conns or serve?",
+		tool_usage("'net %s': lat, bw, rate, insn, trip, conns, put, get, cas or serve?",
 			   name);
-	tool_usage("'%s': lat, bw, rate, insn, conns, mem or net?", name);
+	tool_usage("'%s': lat, bw, rate, insn, conns, mem, put, get, cas or net?", name);
 }
 
 int main(int argc, char **argv)

@@ -37,7 +37,7 @@ struct greeting {
 };
 
 /* Both sides have the same version: their records carry no other one. */
-#define GREETING	"ddperf3 " DD_VERSION
+#define GREETING	"ddperf4 " DD_VERSION
 
 /* --- the control socket --------------------------------------------------- */
 
@@ -214,7 +214,7 @@ static void serve_client(struct side *s)
 	_exit(TOOL_OK);
 }
 
-static void fork_server(struct side *s)
+pid_t pair_fork(struct side *s, void (*serve)(struct side *s))
 {
 	int control[2], packet[2];
 	pid_t client = getpid(), pid;
@@ -232,10 +232,11 @@ static void fork_server(struct side *s)
 	close(control[!s->me]);
 	close(packet[!s->me]);
 	if (pid)
-		return;
+		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	perf_serves(s->control, true);
-	serve_client(s);
+	serve(s);
+	_exit(TOOL_OK);
 }
 
 static void no_delay(int fd)
@@ -257,6 +258,8 @@ static void answer(int control)
 		perf_fail(TOOL_FAILED, "a client of another version");
 	if (g.kind == NET_CONNS)
 		conns_answer(control);
+	if (g.kind == NET_ACCESS)
+		access_answer(&s);
 	pair_get(&s, &s.hello, sizeof(s.hello));
 	if (!s.hello.size || s.hello.size > SIZE_MAX_BYTES)
 		perf_fail(TOOL_FAILED, "the client's message size is out of range");
@@ -358,7 +361,7 @@ void pair_open(struct side *s, const struct perf_options *o, size_t size)
 		s->control = s->socket = net_connect(o, NET_PAIR);
 		pair_put(s, &s->hello, sizeof(s->hello));
 	} else {
-		fork_server(s);
+		pair_fork(s, serve_client);
 	}
 	pin(o->cpus[0]);
 	begin(s);

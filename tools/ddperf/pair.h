@@ -112,10 +112,13 @@ struct side {
 
 /* --- pair.c: set-up ------------------------------------------------------- */
 
-enum net_kind { NET_PAIR, NET_CONNS };
+enum net_kind { NET_PAIR, NET_CONNS, NET_ACCESS };
 
 /* The client's side, with a server started or found; exits if that fails. */
 void pair_open(struct side *s, const struct perf_options *o, size_t size);
+
+/* Start a server on this node; it calls @serve. Returns its process. */
+pid_t pair_fork(struct side *s, void (*serve)(struct side *s));
 
 /* Fixed records on the control socket; both exit if the other side has ended. */
 void pair_put(const struct side *s, const void *p, size_t size);
@@ -127,6 +130,9 @@ int net_connect(const struct perf_options *o, enum net_kind kind);
 /* The server's loop: commands, until the client hangs up. */
 void flow_answer(struct side *s);
 void conns_answer(int control);
+
+/* Export memory until the client hangs up. */
+void access_answer(struct side *s);
 
 /**
  * struct peer - what ddctl reports of another node

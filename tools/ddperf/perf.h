@@ -74,6 +74,9 @@ int perf_flow(enum test test, const struct perf_options *o);
 int perf_insn(const struct perf_options *o);
 int perf_conns(const struct perf_options *o);
 int perf_mem(const struct perf_options *o);
+int perf_put(const struct perf_options *o);
+int perf_get(const struct perf_options *o);
+int perf_cas(const struct perf_options *o);
 int net_serve(const struct perf_options *o);
 
 /* Whether the clock counts instructions, as with QEMU's -icount. */

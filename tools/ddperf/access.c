@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * access.c - one-sided access: put, get and swap in the memory of another process
+ *
+ * The exporter takes no part: on one node it is a child that sleeps, on another node a
+ * server that waits for its client to hang up.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "dd_mem.h"
+#include "pair.h"
+#include "../common/tool.h"
+
+#define ROUND_BYTES	(64u << 20)
+#define ROUND_MOST	100000
+#define ROUND_FAR	500
+#define METHODS_MAX	4
+
+enum { DIRECT, KERNEL, SEGMENTS };
+
+/**
+ * struct access - the importer's side
+ * @h: handle
+ * @mem: segments: mapped if possible, and by the kernel
+ * @local: private memory of @size bytes
+ * @shared: memory of both processes, at one address in both
+ * @size: bytes of a request
+ * @other: the exporter
+ * @was: what the words had, of each method
+ */
+struct access {
+	struct dd *h;
+	struct dd_mem *mem[SEGMENTS];
+	char *local;
+	char *shared;
+	size_t size;
+	pid_t other;
+	uint64_t was[METHODS_MAX];
+};
+
+/* --- the exporter --------------------------------------------------------- */
+
+static void export_all(struct dd *h, size_t size, unsigned char keys[][DD_KEY_SIZE])
+{
+	uint64_t segment;
+	int i;
+
+	for (i = 0; i < SEGMENTS; i++) {
+		struct dd_export_attr attr = {
+			.size = sizeof(attr), .len = perf_pages(size), .key_class = DD_KEY_ID,
+			.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS,
+			.notify = DD_NOTIFY_NEVER, .importers = 1,
+			.flags = i == KERNEL ? DD_EXPORT_NODIRECT : 0,
+		};
+
+		must(h, dd_alloc(h, attr.len, &attr.addr), "memory");
+		must(h, dd_export(h, &attr, &segment), "dd_export");
+		memcpy(keys[i], attr.key, DD_KEY_SIZE);
+	}
+}
+
+void access_answer(struct side *s)
+{
+	unsigned char keys[SEGMENTS][DD_KEY_SIZE];
+	char end;
+
+	if (s->net)
+		pair_get(s, &s->hello, sizeof(s->hello));
+	if (!s->hello.size || s->hello.size > SIZE_MAX_BYTES)
+		perf_fail(TOOL_FAILED, "the client's size is out of range");
+	if (!s->net)
+		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	tool_raise_memlock();
+	export_all(perf_open(), s->hello.size, keys);
+	pair_put(s, keys, sizeof(keys));
+	pair_get(s, &end, sizeof(end));	/* exits when the client hangs up */
+	_exit(TOOL_OK);
+}
+
+/* --- the importer --------------------------------------------------------- */
+
+static void access_open(struct access *a, const struct perf_options *o, size_t size)
+{
+	unsigned char keys[SEGMENTS][DD_KEY_SIZE];
+	struct side s = { .net = o->node >= 0, .node = o->node, .hello.size = size };
+	int i;
+
+	*a = (struct access){ .size = size, .local = allocate(1, size) };
+	memset(a->local, 1, size);
+	a->shared = mmap(NULL, perf_pages(size), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (a->shared == MAP_FAILED)
+		perf_die("memory");
+	tool_raise_memlock();
+	if (s.net) {
+		s.control = net_connect(o, NET_ACCESS);
+		pair_put(&s, &s.hello, sizeof(s.hello));
+	} else {
+		a->other = pair_fork(&s, access_answer);
+	}
+	pin(o->cpus[0]);
+	a->h = perf_open();
+	pair_get(&s, keys, sizeof(keys));
+	for (i = 0; i < SEGMENTS; i++)
+		must(a->h, dd_import(a->h, s.net ? s.node : dd_node(a->h), DD_KEY_ID, keys[i],
+				     DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS, &a->mem[i]),
+		     "dd_import");
+}
+
+/* --- requests ------------------------------------------------------------- */
+
+static void dd_put_by(struct access *a, int i)
+{
+	must(a->h, dd_put(a->mem[i], a->local, a->size, 0, 0), "dd_put");
+}
+
+static void dd_get_by(struct access *a, int i)
+{
+	must(a->h, dd_get(a->mem[i], a->local, a->size, 0), "dd_get");
+}
+
+static void dd_cas_by(struct access *a, int i)
+{
+	must(a->h, dd_cas(a->mem[i], 0, 8, a->was[i], a->was[i] + 1, &a->was[i], 0), "dd_cas");
+}
+
+static void shm_put(struct access *a, int i)
+{
+	(void)i;
+	memcpy(a->shared, a->local, a->size);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void shm_get(struct access *a, int i)
+{
+	(void)i;
+	memcpy(a->local, a->shared, a->size);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void shm_cas(struct access *a, int i)
+{
+	__atomic_compare_exchange_n((uint64_t *)a->shared, &a->was[i], a->was[i] + 1, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void vm_put(struct access *a, int i)
+{
+	struct iovec from = { a->local, a->size }, to = { a->shared, a->size };
+
+	(void)i;
+	if (process_vm_writev(a->other, &from, 1, &to, 1, 0) != (ssize_t)a->size)
+		perf_die("process_vm_writev");
+}
+
+static void vm_get(struct access *a, int i)
+{
+	struct iovec to = { a->local, a->size }, from = { a->shared, a->size };
+
+	(void)i;
+	if (process_vm_readv(a->other, &to, 1, &from, 1, 0) != (ssize_t)a->size)
+		perf_die("process_vm_readv");
+}
+
+static const struct {
+	const char *verb;
+	const char *title;
+	struct {
+		const char *name;
+		void (*run)(struct access *a, int i);
+	} methods[METHODS_MAX];	/* the first is that between nodes */
+} verbs[] = {
+	{ "put", "write to another process",
+	  { { "dd", dd_put_by }, { "dd-kernel", dd_put_by }, { "memcpy", shm_put },
+	    { "vm-writev", vm_put } } },
+	{ "get", "read from another process",
+	  { { "dd", dd_get_by }, { "dd-kernel", dd_get_by }, { "memcpy", shm_get },
+	    { "vm-readv", vm_get } } },
+	{ "cas", "compare and swap a word of another process",
+	  { { "dd", dd_cas_by }, { "dd-kernel", dd_cas_by }, { "cmpxchg", shm_cas } } },
+};
+
+/* --- rounds and report ---------------------------------------------------- */
+
+static uint64_t round_count(const struct perf_options *o)
+{
+	uint64_t n = ROUND_BYTES / o->size;
+
+	if (o->iterations)
+		return o->iterations;
+	return n > ROUND_MOST ? o->node >= 0 ? ROUND_FAR : ROUND_MOST : n;
+}
+
+static void report(const struct perf_options *o, int verb, int n, uint64_t count,
+		   double rounds[METHODS_MAX][10000])
+{
+	struct json_object *j = o->json ? report_json(verbs[verb].verb, o) : NULL;
+	struct json_object *array = json_object_new_array(), *one;
+	struct spread s, ratio;
+	int m;
+
+	if (!o->json) {
+		printf("\n%s, %zu byte%s; ns, %u round%s of %llu\n", verbs[verb].title, o->size,
+		       tool_s(o->size), o->rounds, tool_s(o->rounds), (unsigned long long)count);
+		print_spread(12, NULL, 0, NULL);
+		printf(" %9s %9s\n", "MB/s", "dd/this");
+	}
+	for (m = 0; m < n; m++) {
+		spread_of_ratio(&s, rounds[m], NULL, o->rounds);
+		spread_of_ratio(&ratio, rounds[0], rounds[m], o->rounds);
+		if (!o->json) {
+			print_spread(12, verbs[verb].methods[m].name, 5, &s);
+			printf(" %9.4g %9.3f\n", o->size * 1e3 / s.median, ratio.median);
+			continue;
+		}
+		one = json_object_new_object();
+		json_text(one, "name", verbs[verb].methods[m].name);
+		json_spread(one, "rounds", &s);
+		json_spread(one, "ratio", &ratio);
+		json_object_array_add(array, one);
+	}
+	if (!o->json) {
+		json_object_put(array);
+		return;
+	}
+	json_count(j, "size", o->size);
+	json_count(j, "iterations", count);
+	json_text(j, "unit", clock_counts_instructions() ? "instructions" : "ns");
+	json_object_object_add(j, "results", array);
+	report_print_json(j);
+}
+
+static int perf_access(int verb, const struct perf_options *options)
+{
+	static double rounds[METHODS_MAX][10000];
+	struct perf_options o = *options;
+	uint64_t count = round_count(&o), i, before;
+	struct access a;
+	unsigned int r;
+	int m, n = 1;
+
+	choose_cpus(&o);
+	if (!o.json)
+		report_head(verbs[verb].verb, &o);
+	access_open(&a, &o, o.size);
+	while (o.node < 0 && n < METHODS_MAX && verbs[verb].methods[n].name)
+		n++;
+	/* The first round does not count. */
+	for (r = 0; r <= o.rounds; r++) {
+		for (m = 0; m < n; m++) {
+			void (*run)(struct access *a, int i) = verbs[verb].methods[m].run;
+
+			before = tool_now();
+			for (i = 0; i < count; i++)
+				run(&a, m);
+			if (r)
+				rounds[m][r - 1] = (double)(tool_now() - before) / count;
+		}
+	}
+	report(&o, verb, n, count, rounds);
+	dd_shutdown(a.h);
+	if (a.other > 0) {
+		kill(a.other, SIGKILL);
+		waitpid(a.other, NULL, 0);
+	}
+	return TOOL_OK;
+}
+
+int perf_put(const struct perf_options *o)
+{
+	return perf_access(0, o);
+}
+
+int perf_get(const struct perf_options *o)
+{
+	return perf_access(1, o);
+}
+
+int perf_cas(const struct perf_options *o)
+{
+	return perf_access(2, o);
+}
