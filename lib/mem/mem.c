@@ -73,6 +73,7 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	if (!ddi_alive(h))
 		return -ESTALE;
 	if (!attr || !segment || attr->size != sizeof(*attr) ||
+	    attr->flags & ~(DD_EXPORT_NODIRECT | DD_EXPORT_DIRECT_ANY | DD_EXPORT_WHOLE_PAGES) ||
 	    !ddi_region_find(h, attr->addr, attr->len, &buf))
 		return -EINVAL;
 	s.flags = attr->flags;
