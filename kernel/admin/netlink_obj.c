@@ -267,16 +267,19 @@ static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 						       imp.obj);
 	const struct dd_import *imp = &l->imp;
 	const struct dd_access *a = &l->a;
+	/* Pairs with dd_making_over(): then the access stays. */
+	bool up = smp_load_acquire(&l->m.up);
 	int pad = DD_A_IMPORT_PAD;
 
 	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
 	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, READ_ONCE(obj->ctx->node->id)) ||
-	    dd_fill_import_peer(skb, a->exp, reader) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, a->chan.generation, pad) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, imp->size, pad) ||
-	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, a->chan.rights) ||
-	    nla_put_u32(skb, DD_A_IMPORT_ERROR, READ_ONCE(a->error)) ||
+	    (up && dd_fill_import_peer(skb, a->exp, reader)) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, up ? a->chan.generation : 0, pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, up ? imp->size : 0, pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, l->m.rights) ||
+	    nla_put_u32(skb, DD_A_IMPORT_ERROR,
+			up ? READ_ONCE(a->error) : READ_ONCE(imp->gone)) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
 		return -EMSGSIZE;

@@ -8,8 +8,13 @@
  * that names it; the end of the session ends all channels. A caller that stops
  * waiting leaves its query on the list, and a grant that still arrives is closed.
  *
+ * A query may wait for a name that is not there. It is answered with DD_CTL_PARKED and an id,
+ * by which a CLOSE ends the wait. When the name is added, a WAKE names the channel of the
+ * asking node, which sends the query again.
+ *
  * All queues are bounded: local queries by DD_CTL_WAITING, the peer's queries and
- * refusals by DD_CTL_INBOX, and pending CLOSE messages by the number of connections.
+ * refusals by DD_CTL_INBOX, those that wait for a name by DD_PARKED_MAX, and pending CLOSE
+ * messages by the number of connections and of waits for a name.
  */
 #include <linux/nospec.h>
 #include <linux/sched/signal.h>
@@ -28,6 +33,7 @@ enum dd_ctl_kind {
 	DD_CTL_QUERY = 1,
 	DD_CTL_ANSWER = 2,
 	DD_CTL_CLOSE = 3,
+	DD_CTL_WAKE = 4,
 };
 
 struct dd_ctl_head {
@@ -62,6 +68,11 @@ struct dd_ctl_close_msg {
 	struct dd_ctl_end end[DD_CTL_CLOSES];
 } __packed;
 
+struct dd_ctl_wake_msg {
+	struct dd_ctl_head head;
+	__le64 chan;
+} __packed;
+
 static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
 static_assert(sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY <= DD_WIRE_CTL_MAX);
 
@@ -71,6 +82,24 @@ struct dd_ctl_asked {
 	u64 session;
 	u32 req;
 	struct dd_ctl_query query;
+};
+
+/**
+ * struct dd_ctl_parked - a query of the peer that waits for a name
+ * @p: the look-up
+ * @entry: in dd_ctl.parked
+ * @ctl: the control stream, which outlives the session
+ * @id: by which the peer ends the wait
+ * @chan: of the query
+ * @woken: the name was added
+ */
+struct dd_ctl_parked {
+	struct dd_parked p;
+	struct list_head entry;
+	struct dd_ctl *ctl;
+	u64 id;
+	u64 chan;
+	bool woken;
 };
 
 static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CLASSES];
@@ -129,7 +158,7 @@ static void dd_ctl_malformed(struct dd_peer *peer)
 }
 
 /* Whether a session is up (@err is 0) or will not come up (@err is the reason). */
-static bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
+bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
 {
 	struct dd_tp *tp = dd_ctl_tp(peer);
 	bool settled = true;
@@ -162,6 +191,19 @@ static ktime_t dd_ctl_left(ktime_t expires)
 	__ret == -ETIME ? -ETIMEDOUT : __ret ? -EINTR : 0;		\
 })
 
+/* Start a session unless there is one. Returns its number, for dd_ctl_settled(). */
+u64 dd_ctl_start(struct dd_peer *peer)
+{
+	u64 session;
+
+	dd_ctl_lock(peer);
+	session = dd_ctl_of(peer)->downs;
+	if (!dd_ctl_link(peer)->dead)
+		dd_tp_start(dd_ctl_tp(peer), ktime_get_ns());
+	dd_ctl_unlock(peer);
+	return session;
+}
+
 /**
  * dd_ctl_session() - wait for a session with a peer
  * @peer: the peer
@@ -174,22 +216,16 @@ static ktime_t dd_ctl_left(ktime_t expires)
  */
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 {
-	struct dd_ctl *ctl = dd_ctl_of(peer);
 	int ret, err = 0;
 
-	dd_ctl_lock(peer);
-	*session = ctl->downs;
-	if (!dd_ctl_link(peer)->dead)
-		dd_tp_start(dd_ctl_tp(peer), ktime_get_ns());
-	dd_ctl_unlock(peer);
-	ret = dd_ctl_wait(ctl, dd_ctl_settled(peer, *session, &err), expires);
+	*session = dd_ctl_start(peer);
+	ret = dd_ctl_wait(dd_ctl_of(peer), dd_ctl_settled(peer, *session, &err), expires);
 	return ret ? ret : err;
 }
 
 /* Send a query. False if it has to wait for space; else @err is 0 or the error. */
-static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
-		       const struct dd_ctl_query *query, struct dd_remote *r,
-		       int *err)
+bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+		struct dd_remote *r, int *err)
 {
 	u8 buf[sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY] = {};
 	struct dd_ctl_query_msg *msg = (struct dd_ctl_query_msg *)buf;
@@ -213,6 +249,8 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
 		*err = dd_tp_ctl(dd_ctl_tp(peer), msg,
 				 sizeof(*msg) + query->len);
 	if (!*err) {
+		r->wait.over = false;
+		r->wait.woken = false;
 		ctl->nwaiting++;
 		list_add_tail(&r->wait.entry, &ctl->waiting);
 	} else if (*err == -EAGAIN && ctl->nwaiting < DD_CTL_WAITING) {
@@ -226,7 +264,7 @@ static bool dd_ctl_ask(struct dd_peer *peer, u64 session,
  * The caller stops waiting. If the query is still unanswered it stays on the list,
  * with a reference. Returns whether it was complete.
  */
-static bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
+bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
 {
 	bool over;
 
@@ -307,6 +345,167 @@ static bool dd_ctl_refuse(struct dd_peer *peer, u32 req,
 		(struct dd_ctl_refusal){ .req = req, .status = status };
 	dd_ctl_pump_refusals(peer);
 	return true;
+}
+
+/* Called with dd_node.park_lock held: without it, the query may be freed. */
+static void dd_ctl_parked_wake(struct dd_parked *p)
+{
+	struct dd_ctl_parked *k = container_of(p, struct dd_ctl_parked, p);
+
+	WRITE_ONCE(k->woken, true);
+	WRITE_ONCE(k->ctl->woken, true);
+	queue_work(dd_wq, &k->ctl->work);
+}
+
+/**
+ * dd_ctl_park() - let a query wait for its name
+ * @peer: the peer that asks
+ * @session: number of the session
+ * @query: the query
+ * @answer: its answer
+ *
+ * Called by dd_ctl_class_ops.lookup(), which returns the result.
+ *
+ * Return: the status.
+ */
+enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
+			       const struct dd_ctl_query *query,
+			       struct dd_ctl_answer *answer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_ctl_parked *k;
+	int err = -ENOTCONN;
+
+	k = kzalloc(sizeof(*k), GFP_KERNEL);
+	if (!k)
+		return DD_CTL_NOMEM;
+	INIT_LIST_HEAD(&k->p.entry);
+	k->p.class = query->class;
+	memcpy(k->p.key, query->key, sizeof(k->p.key));
+	k->p.wake = dd_ctl_parked_wake;
+	k->ctl = ctl;
+	k->chan = query->chan;
+	do {
+		k->id = get_random_u64();
+	} while (!k->id);
+	/* From then on the end of the session may free it. */
+	answer->chan = k->id;
+	dd_ctl_lock(peer);
+	if (ctl->downs == session)
+		err = dd_name_park(peer->node, &k->p);
+	if (!err)
+		list_add_tail(&k->entry, &ctl->parked);
+	dd_ctl_unlock(peer);
+	if (!err)
+		return DD_CTL_PARKED;
+	answer->chan = 0;
+	kfree(k);
+	return dd_ctl_status(err);
+}
+
+/* The peer is locked. */
+static void dd_ctl_unpark(struct dd_peer *peer, struct dd_ctl_parked *k)
+{
+	dd_name_unpark(peer->node, &k->p);
+	list_del(&k->entry);
+	kfree(k);
+}
+
+/* Send WAKE messages, as many as the stream accepts; the peer is locked. */
+static void dd_ctl_pump_parked(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_tp *tp = dd_ctl_tp(peer);
+	struct dd_ctl_parked *k, *next;
+
+	if (!xchg(&ctl->woken, false))
+		return;
+	list_for_each_entry_safe(k, next, &ctl->parked, entry) {
+		struct dd_ctl_wake_msg msg = {
+			.head.kind = DD_CTL_WAKE,
+			.chan = cpu_to_le64(k->chan),
+		};
+
+		if (!READ_ONCE(k->woken))
+			continue;
+		if (!dd_tp_ctl_room(tp)) {
+			WRITE_ONCE(ctl->woken, true);
+			return;
+		}
+		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
+		dd_ctl_unpark(peer, k);
+	}
+}
+
+/* The peer ends a wait; false if there is none of that id. */
+static bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
+{
+	struct dd_ctl_parked *k;
+
+	list_for_each_entry(k, &dd_ctl_of(peer)->parked, entry)
+		if (k->id == id) {
+			dd_ctl_unpark(peer, k);
+			return true;
+		}
+	return false;
+}
+
+/**
+ * dd_ctl_woken() - whether a query that was answered with %DD_CTL_PARKED may be sent again
+ * @peer: the peer
+ * @session: number of the session
+ * @r: the connection being made
+ * @err: (out) set if the session has ended
+ *
+ * Return: whether it may, or @err is set.
+ */
+bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err)
+{
+	bool woken;
+
+	dd_ctl_lock(peer);
+	woken = r->wait.woken;
+	if (dd_ctl_of(peer)->downs != session)
+		*err = dd_ctl_of(peer)->why;
+	dd_ctl_unlock(peer);
+	return woken || *err;
+}
+
+/**
+ * dd_ctl_cancel() - end what the peer holds for a query
+ * @peer: the peer
+ * @session: number of the session
+ * @r: the connection, after dd_remote_break()
+ * @chan: of the answer
+ */
+void dd_ctl_cancel(struct dd_peer *peer, u64 session, struct dd_remote *r, u64 chan)
+{
+	dd_ctl_lock(peer);
+	if (dd_ctl_of(peer)->downs == session && list_empty(&r->entry)) {
+		r->chan.cfg.peer_id = chan;
+		dd_ctl_close(peer, r);
+	}
+	dd_ctl_unlock(peer);
+}
+
+static void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_remote *r;
+	u64 chan;
+
+	if (len != sizeof(*msg)) {
+		dd_ctl_malformed(peer);
+		return;
+	}
+	chan = le64_to_cpu(msg->chan);
+	r = rhashtable_lookup_fast(&ctl->chans, &chan, dd_remote_ids);
+	/* The wait may have ended here. */
+	if (!r)
+		return;
+	WRITE_ONCE(r->wait.woken, true);
+	wake_up_all(&ctl->room);
 }
 
 static void dd_ctl_queried(struct dd_peer *peer,
@@ -406,6 +605,9 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 	asked = ctl->unsent;
 	ctl->unsent = NULL;
 	fresh = !asked;
+	/* Not before the answer that the query waits. */
+	if (fresh)
+		dd_ctl_pump_parked(peer);
 	if (fresh) {
 		asked = list_first_entry_or_null(&ctl->inbox,
 						 struct dd_ctl_asked, entry);
@@ -494,7 +696,7 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 {
 	u64 chan = le64_to_cpu(msg->chan);
 
-	if (msg->status || !chan) {
+	if ((msg->status && le32_to_cpu(msg->status) != DD_CTL_PARKED) || !chan) {
 		;
 	} else if (r->registered) {
 		/* dd_remote_break() is still to come and sends the CLOSE. */
@@ -551,9 +753,12 @@ static void dd_ctl_closed(struct dd_peer *peer,
 		dd_ctl_malformed(peer);
 		return;
 	}
-	for (i = 0; i < n; i++)
-		dd_remote_lost(peer, le64_to_cpu(msg->end[i].chan),
-			       le64_to_cpu(msg->end[i].notified));
+	for (i = 0; i < n; i++) {
+		u64 chan = le64_to_cpu(msg->end[i].chan);
+
+		if (!dd_ctl_parked_end(peer, chan))
+			dd_remote_lost(peer, chan, le64_to_cpu(msg->end[i].notified));
+	}
 }
 
 /**
@@ -581,6 +786,9 @@ void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
 		break;
 	case DD_CTL_CLOSE:
 		dd_ctl_closed(peer, data, len);
+		break;
+	case DD_CTL_WAKE:
+		dd_ctl_wake(peer, data, len);
 		break;
 	default:
 		dd_ctl_malformed(peer);
@@ -619,6 +827,9 @@ void dd_ctl_down(struct dd_peer *peer, int why)
 		list_del_init(&r->entry);
 		dd_remote_put(r);
 	}
+	while (!list_empty(&ctl->parked))
+		dd_ctl_unpark(peer, list_first_entry(&ctl->parked, struct dd_ctl_parked,
+						     entry));
 	list_splice_tail_init(&ctl->open, &ctl->lost);
 	queue_work(dd_wq, &ctl->work);
 	wake_up_all(&ctl->room);
@@ -633,7 +844,8 @@ void dd_ctl_progress(struct dd_peer *peer)
 		dd_ctl_pump_refusals(peer);
 	if (!list_empty(&ctl->closing))
 		dd_ctl_pump(peer);
-	if (unlikely(ctl->unsent) && dd_tp_ctl_room(dd_ctl_tp(peer)))
+	if (unlikely(ctl->unsent || READ_ONCE(ctl->woken)) &&
+	    dd_tp_ctl_room(dd_ctl_tp(peer)))
 		queue_work(dd_wq, &ctl->work);
 	/* Not while DD_CTL_WAITING queries are open: callers then could not send. */
 	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
@@ -654,6 +866,7 @@ int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 	INIT_LIST_HEAD(&ctl->open);
 	INIT_LIST_HEAD(&ctl->lost);
 	INIT_LIST_HEAD(&ctl->closing);
+	INIT_LIST_HEAD(&ctl->parked);
 	init_waitqueue_head(&ctl->room);
 	INIT_WORK(&ctl->work, dd_ctl_work);
 	return 0;
@@ -676,6 +889,6 @@ void dd_ctl_exit(struct dd_ctl *ctl)
 	cancel_work_sync(&ctl->work);
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
 		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox) ||
-		     ctl->unsent);
+		     !list_empty(&ctl->parked) || ctl->unsent);
 	rhashtable_destroy(&ctl->chans);
 }

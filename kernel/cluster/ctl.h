@@ -37,6 +37,8 @@ struct dd_remote;
  * @DD_CTL_BUSY: the answering node has too many queries in its inbox
  * @DD_CTL_BAD: malformed query
  * @DD_CTL_DENIED: the key exists, but this user has no permission
+ * @DD_CTL_PARKED: no such key yet. A WAKE follows when it is added, unless a CLOSE with the
+ *	channel of this answer ends the wait
  */
 enum dd_ctl_status {
 	DD_CTL_OK = 0,
@@ -46,6 +48,7 @@ enum dd_ctl_status {
 	DD_CTL_BUSY = 4,
 	DD_CTL_BAD = 5,
 	DD_CTL_DENIED = 6,
+	DD_CTL_PARKED = 7,
 };
 
 /**
@@ -94,6 +97,8 @@ struct dd_ctl_asked;
  * @open: open struct dd_remote
  * @lost: struct dd_remote that the peer has ended
  * @closing: struct dd_remote ended here, until a CLOSE is sent
+ * @parked: queries of the peer that wait for a name
+ * @woken: the name of one of them was added
  * @room: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
  * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
@@ -117,6 +122,8 @@ struct dd_ctl {
 	struct list_head open;
 	struct list_head lost;
 	struct list_head closing;
+	struct list_head parked;
+	bool woken;
 	wait_queue_head_t room;
 	struct work_struct work;
 	struct dd_due due;
@@ -128,6 +135,7 @@ struct dd_ctl {
  * @req: number of the query
  * @err: error if there will be no answer
  * @over: the query is complete
+ * @woken: since it was sent, the peer has reported that the name was added
  * @answer: memory for the answer; NULL once the caller has stopped waiting
  */
 struct dd_ctl_wait {
@@ -135,6 +143,7 @@ struct dd_ctl_wait {
 	u32 req;
 	int err;
 	bool over;
+	bool woken;
 	struct dd_ctl_answer *answer;
 };
 
@@ -210,7 +219,17 @@ void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
 int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
 void dd_ctl_stop(struct dd_ctl *ctl);
 void dd_ctl_exit(struct dd_ctl *ctl);
+bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err);
+u64 dd_ctl_start(struct dd_peer *peer);
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
+bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+		struct dd_remote *r, int *err);
+bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
+bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
+void dd_ctl_cancel(struct dd_peer *peer, u64 session, struct dd_remote *r, u64 chan);
+enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
+			       const struct dd_ctl_query *query,
+			       struct dd_ctl_answer *answer);
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
 		  struct dd_ctl_answer *answer, ktime_t expires);

@@ -4,6 +4,10 @@
  * the node of the owner grants a channel. Requests are in remote_op.c, their execution is
  * in remote_msg.c.
  *
+ * An import is made in steps, each when what it waits for has come. Its entry in the wait
+ * queue of the control stream queues the work that takes them, so nothing sleeps for another
+ * node but the calling thread, in dd_import_await().
+ *
  * Either side may end the access: the importer's end sends a CLOSE, and so does the
  * owner's when the segment is revoked. Its channel is dead before that, so a CLOSE that
  * is lost with its session lets nothing in.
@@ -30,7 +34,8 @@ struct dd_far_ask {
 	__le32 uid;
 	__le16 depth;		/* requests that may be under way */
 	u8 rights;		/* DD_RIGHT_* that are needed */
-	u8 __reserved[5];
+	u8 park;		/* 1: wait until there is a segment; else 0 */
+	u8 __reserved[4];
 } __packed;
 
 /* Body of its answer. */
@@ -60,7 +65,8 @@ static void dd_far_release(struct dd_obj *obj)
 	if (f->imp.unit)
 		dd_area_free(&ctx->area, f->imp.unit, DD_IMPORT_UNITS);
 	if (f->r) {
-		dd_uncharge(ctx, dd_remote_ops_size(f->r->nops));
+		if (f->r->op)
+			dd_uncharge(ctx, dd_remote_ops_size(f->depth));
 		dd_remote_release(f->r);
 	}
 	kfree_rcu(f, imp.rcu);
@@ -68,15 +74,31 @@ static void dd_far_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
+/* Let the worker take the next step, or find that there is none. */
+static void dd_far_kick(struct dd_far_import *f)
+{
+	/* The making has a reference while it is pending. */
+	refcount_inc(&f->imp.obj.users);
+	if (!queue_work(dd_wq, &f->m.work))
+		refcount_dec(&f->imp.obj.users);
+}
+
 /* The importer ends the access. The caller holds a reference; its context is locked. */
 static void dd_far_end(struct dd_obj *obj)
 {
+	struct dd_far_import *f = dd_far_import(obj);
+
 	if (!dd_obj_remove(obj))
 		return;
-	dd_event(obj, false);
-	dd_remote_break(dd_far_import(obj)->r, 0, true);
-	/* Another thread may wait for a request. */
-	dd_ctx_wake(obj->ctx);
+	if (f->m.pending) {
+		dd_making_stop(&f->m, &f->imp);
+		dd_far_kick(f);
+	} else if (f->m.up) {
+		dd_event(obj, false);
+		dd_remote_break(f->r, 0, true);
+		/* Another thread may wait for a request. */
+		dd_ctx_wake(obj->ctx);
+	}
 	dd_obj_put(obj);
 }
 
@@ -140,98 +162,222 @@ static int dd_far_supported(struct dd_peer *peer)
 	return ok ? 0 : -EPROTONOSUPPORT;
 }
 
-/* Look the segment up, and open the channel to it. */
-static int dd_far_ask(struct dd_far_import *f, struct dd_import_make *arg)
+/* Add the channel to the session. */
+static int dd_far_join(struct dd_far_import *f)
 {
-	struct dd_ctl_query query = {
-		.class = arg->key_class,
-		.chan = f->r->id,
-		.len = sizeof(struct dd_far_ask),
-	};
-	u32 depth = arg->depth ?: DD_DEPTH_USUAL;
 	/* Replies are stored at 0 to 7, as their requests tell. */
 	struct dd_tp_chan_cfg cfg = {
-		.tx_window = depth,
-		.rx_window = depth,
+		.tx_window = f->depth,
+		.rx_window = f->depth,
 		.rx_size = DD_WIRE_MSG_MAX + 8ull,
 		.one_sided = true,
 	};
-	struct dd_far_ask ask = {
-		.pid = cpu_to_le32(pid_nr(f->imp.obj.ctx->pid)),
-		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
-		.depth = cpu_to_le16(depth),
-		.rights = arg->rights,
-	};
-	struct dd_ctl_answer answer = {};
-	struct dd_far_told told;
-	struct dd_remote *r = f->r;
-	u64 session;
-	int err;
 
-	err = dd_ctl_session(r->peer, &session, KTIME_MAX) ?: dd_far_supported(r->peer) ?:
-	      dd_remote_join(r, &f->imp, NULL, &cfg, session);
-	if (err)
-		return err;
-	memcpy(query.key, arg->key, sizeof(query.key));
-	memcpy(query.body, &ask, sizeof(ask));
-	err = dd_ctl_lookup(r->peer, session, &query, r, &answer, KTIME_MAX);
-	if (err)
-		return err;
-	if (answer.status != DD_CTL_OK)
-		return dd_ctl_error(answer.status);
-	memcpy(&told, answer.body, sizeof(told));
-	f->imp.size = le64_to_cpu(told.length);
-	f->imp.window = le16_to_cpu(told.window);
-	arg->generation = le64_to_cpu(told.generation);
-	if (answer.len < sizeof(told) || !answer.chan || !told.length || !told.depth ||
-	    le16_to_cpu(told.depth) > depth || f->imp.window > DD_WINDOW_MAX)
-		return -EPROTO;
-	depth = le16_to_cpu(told.depth);
-	r->proxy.rights = arg->rights;
-	r->proxy.generation = arg->generation;
-	r->uid = le32_to_cpu(told.uid);
-	err = dd_remote_found(r, answer.chan, depth, 0, arg->generation);
-	return err ?: dd_remote_ops_make(r, f->imp.obj.ctx, depth - 1);
+	return dd_far_supported(f->r->peer) ?:
+	       dd_remote_join(f->r, &f->imp, NULL, &cfg, f->session);
 }
 
-/* With the context locked: give the import its id. */
-static int dd_far_publish(struct dd_far_import *f, struct dd_import_make *arg)
+/* As dd_ctl_ask(). */
+static bool dd_far_query(struct dd_far_import *f)
+{
+	struct dd_ctl_query query = {
+		.class = f->class,
+		.chan = f->r->id,
+		.len = sizeof(struct dd_far_ask),
+	};
+	const struct dd_far_ask ask = {
+		.pid = cpu_to_le32(pid_nr(f->imp.obj.ctx->pid)),
+		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
+		.depth = cpu_to_le16(f->depth),
+		.rights = f->m.rights,
+		.park = f->m.park,
+	};
+
+	memcpy(query.key, f->key, sizeof(query.key));
+	memcpy(query.body, &ask, sizeof(ask));
+	return dd_ctl_ask(f->r->peer, f->session, &query, f->r, &f->err);
+}
+
+/* Open the channel that was granted. */
+static int dd_far_found(struct dd_far_import *f)
+{
+	struct dd_remote *r = f->r;
+	struct dd_far_told told;
+	u32 depth;
+
+	memcpy(&told, f->answer.body, sizeof(told));
+	f->imp.size = le64_to_cpu(told.length);
+	f->imp.window = le16_to_cpu(told.window);
+	depth = le16_to_cpu(told.depth);
+	if (f->answer.len < sizeof(told) || !f->answer.chan || !told.length || !depth ||
+	    depth > f->depth || f->imp.window > DD_WINDOW_MAX)
+		return -EPROTO;
+	r->nops = depth;
+	r->uid = le32_to_cpu(told.uid);
+	r->proxy.rights = f->m.rights;
+	r->proxy.generation = le64_to_cpu(told.generation);
+	return dd_remote_found(r, f->answer.chan, depth, 0, r->proxy.generation);
+}
+
+/* Whether there is a next step; sets @f->err if that is an error. */
+static bool dd_far_ready(struct dd_far_import *f)
+{
+	struct dd_remote *r = f->r;
+
+	if (!READ_ONCE(f->m.pending))
+		return true;
+	switch (f->step) {
+	case DD_FAR_SESSION:
+		return dd_ctl_settled(r->peer, f->session, &f->err);
+	case DD_FAR_QUERY:
+		return dd_far_query(f);
+	case DD_FAR_ANSWER:
+		return READ_ONCE(r->wait.over);
+	case DD_FAR_PARKED:
+		return dd_ctl_woken(r->peer, f->session, r, &f->err);
+	default:
+		return false;
+	}
+}
+
+static int dd_far_goto(struct dd_far_import *f, enum dd_far_step step)
+{
+	WRITE_ONCE(f->step, step);
+	return -EINPROGRESS;
+}
+
+static int dd_far_answered(struct dd_far_import *f)
+{
+	/* True now, and takes the lock under which the answer was copied. */
+	dd_ctl_forget(f->r->peer, f->r);
+	if (f->r->wait.err)
+		return f->r->wait.err;
+	switch (f->answer.status) {
+	case DD_CTL_OK:
+		dd_far_goto(f, DD_FAR_FOUND);
+		return dd_far_found(f);
+	case DD_CTL_PARKED:
+		return f->m.park ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
+	default:
+		return dd_ctl_error(f->answer.status);
+	}
+}
+
+/* Take a step. Returns 0 if the import was made, -EINPROGRESS, or an error. */
+static int dd_far_step(struct dd_far_import *f)
+{
+	if (!READ_ONCE(f->m.pending))
+		return -ESTALE;
+	if (f->err)
+		return f->err == -ENOTCONN ? -EHOSTUNREACH : f->err;
+	switch (f->step) {
+	case DD_FAR_SESSION:
+		return dd_far_join(f) ?: dd_far_goto(f, DD_FAR_QUERY);
+	case DD_FAR_QUERY:
+		return dd_far_goto(f, DD_FAR_ANSWER);
+	case DD_FAR_ANSWER:
+		return dd_far_answered(f);
+	default:
+		return dd_far_goto(f, DD_FAR_QUERY);
+	}
+}
+
+/* With the context locked: the channel is open. */
+static void dd_far_up(struct dd_far_import *f)
 {
 	struct dd_import *imp = &f->imp;
-	struct dd_cell *cell = imp->cell;
-	int err;
+	struct dd_channel *ch = &f->r->proxy;
 
-	if (imp->obj.ctx->dead)
-		return -ESTALE;
-	err = dd_obj_reserve(&imp->obj);
+	imp->cell->peer_size = imp->size;
+	imp->cell->window = imp->window;
+	imp->cell->received = ch->generation;
+	trace_dd_import(imp, f->m.node, ch->rights, ch->generation);
+	spin_lock_bh(&ch->lock);
+	ch->dead = false;
+	spin_unlock_bh(&ch->lock);
+	dd_making_over(&f->m, imp, 0);
+}
+
+/* The import is not made: give back what the peer holds for it. */
+static void dd_far_drop(struct dd_far_import *f)
+{
+	struct dd_remote *r = f->r;
+	u64 held = 0;
+
+	/* What answers a query that is given up is closed. */
+	if ((f->step == DD_FAR_ANSWER && dd_ctl_forget(r->peer, r)) ||
+	    f->step == DD_FAR_PARKED)
+		held = r->wait.err ? 0 : f->answer.chan;
+	dd_remote_break(r, 0, true);
+	if (held)
+		dd_ctl_cancel(r->peer, f->session, r, held);
+}
+
+static void dd_far_finish(struct dd_far_import *f, int err)
+{
+	struct dd_ctx *ctx = f->imp.obj.ctx;
+	bool ended;
+
+	remove_wait_queue(&dd_ctl_of(f->r->peer)->room, &f->entry);
 	if (err)
-		return err;
-	memset(cell, 0, sizeof(struct dd_import_cell));
-	cell->node = f->r->peer->number;
-	cell->peer_size = imp->size;
-	cell->window = imp->window;
-	cell->conn = dd_obj_serial(&imp->obj);
-	arg->import = cell->conn;
-	arg->cell_unit = imp->unit;
-	arg->length = imp->size;
-	spin_lock_bh(&f->r->proxy.lock);
-	f->r->proxy.dead = false;
-	spin_unlock_bh(&f->r->proxy.lock);
-	trace_dd_import(imp, cell->node, arg->rights, arg->generation);
-	dd_obj_publish(&imp->obj);
+		dd_far_drop(f);
+	mutex_lock(&ctx->lock);
+	ended = !f->m.pending;
+	if (!ended && err)
+		dd_making_over(&f->m, &f->imp, err);
+	else if (!ended)
+		dd_far_up(f);
+	mutex_unlock(&ctx->lock);
+	if (!ended && !err)
+		dd_remote_go(f->r);
+	else if (!err)
+		dd_far_drop(f);
+	f->step = DD_FAR_OVER;
+	/* The reference of @entry. */
+	dd_obj_put(&f->imp.obj);
+}
+
+static void dd_far_work(struct work_struct *work)
+{
+	struct dd_far_import *f = container_of(work, struct dd_far_import, m.work);
+	int err = -EINPROGRESS;
+
+	while (f->step != DD_FAR_OVER && err == -EINPROGRESS && dd_far_ready(f))
+		err = dd_far_step(f);
+	if (err != -EINPROGRESS)
+		dd_far_finish(f, err);
+	dd_obj_put(&f->imp.obj);
+}
+
+/*
+ * Something has changed in the control stream. Of many imports that are parked, only those
+ * that are concerned go on.
+ */
+static int dd_far_stirred(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
+{
+	struct dd_far_import *f = container_of(entry, struct dd_far_import, entry);
+	const struct dd_remote *r = f->r;
+
+	if (READ_ONCE(f->step) != DD_FAR_PARKED || READ_ONCE(r->wait.woken) ||
+	    READ_ONCE(dd_ctl_of(r->peer)->downs) != f->session)
+		dd_far_kick(f);
 	return 0;
 }
 
 static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
-			struct dd_import_make *arg)
+			const struct dd_import_make *arg)
 {
 	struct dd_import *imp = &f->imp;
 	struct dd_ctx *ctx = imp->obj.ctx;
 	int err;
 
 	imp->nodirect = true;
-	imp->gone = ESTALE;
 	imp->uid = current_euid();
+	INIT_WORK(&f->m.work, dd_far_work);
+	init_waitqueue_func_entry(&f->entry, dd_far_stirred);
+	f->depth = arg->depth ?: DD_DEPTH_USUAL;
+	f->class = arg->key_class;
+	memcpy(f->key, arg->key, sizeof(f->key));
 	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
 	if (err)
 		return err;
@@ -239,17 +385,28 @@ static int dd_far_setup(struct dd_far_import *f, struct dd_peer *peer,
 	f->r = dd_remote_alloc(peer);
 	if (!f->r)
 		return -ENOMEM;
-	err = dd_remote_register(f->r) ?: dd_far_ask(f, arg);
+	f->r->wait.answer = &f->answer;
+	imp->chan = &f->r->proxy;
+	return dd_remote_ops_make(f->r, ctx, f->depth - 1) ?: dd_remote_register(f->r);
+}
+
+/* Make the import visible and look the segment up. Returns -EINPROGRESS or an error. */
+static int dd_far_begin(struct dd_far_import *f, struct dd_import_make *arg)
+{
+	struct dd_ctx *ctx = f->imp.obj.ctx;
+	int err;
+
+	f->session = dd_ctl_start(f->r->peer);
+	mutex_lock(&ctx->lock);
+	err = dd_making_begin(&f->m, &f->imp, arg);
 	if (!err) {
-		dd_remote_link(f->r);
-		mutex_lock(&ctx->lock);
-		err = dd_far_publish(f, arg);
-		mutex_unlock(&ctx->lock);
+		/* dd_far_finish() drops it. */
+		refcount_inc(&f->imp.obj.users);
+		add_wait_queue(&dd_ctl_of(f->r->peer)->room, &f->entry);
+		dd_far_kick(f);
+		err = -EINPROGRESS;
 	}
-	if (err)
-		dd_remote_break(f->r, 0, true);
-	else
-		dd_remote_go(f->r);
+	mutex_unlock(&ctx->lock);
 	return err;
 }
 
@@ -281,11 +438,14 @@ int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	dd_obj_init(&f->imp.obj, ctx, &dd_far_import_ops);
 	/* The id table and this function have a reference each. */
 	refcount_inc(&f->imp.obj.users);
-	err = dd_far_setup(f, peer, arg);
-	if (err)
+	err = dd_far_setup(f, peer, arg) ?: dd_far_begin(f, arg);
+	if (err == -EINPROGRESS) {
+		err = dd_making_end(&f->m, &f->imp, arg, err);
+	} else {
+		if (f->r)
+			dd_remote_break(f->r, 0, false);
 		dd_obj_put(&f->imp.obj);
-	else
-		dd_event(&f->imp.obj, true);
+	}
 	dd_obj_put(&f->imp.obj);
 out:
 	dd_peer_put(peer);
@@ -474,11 +634,14 @@ static enum dd_ctl_status dd_far_lookup(struct dd_peer *peer, u64 session,
 	int err;
 
 	memcpy(&ask, query->body, sizeof(ask));
-	if (query->len < sizeof(ask) || !query->chan || !ask.rights ||
+	if (query->len < sizeof(ask) || !query->chan || !ask.rights || ask.park > 1 ||
 	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_far_supported(peer))
 		return DD_CTL_BAD;
 	err = dd_far_serve(peer, session, query, &ask, answer);
+	/* At a node that is down, nothing is exported. */
+	if (err == -ECONNREFUSED && ask.park && READ_ONCE(peer->node->up))
+		return dd_ctl_park(peer, session, query, answer);
 	return err ? dd_ctl_status(err) : DD_CTL_OK;
 }
 

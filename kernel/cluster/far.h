@@ -8,13 +8,50 @@
 struct dd_import_make;
 
 /**
+ * enum dd_far_step - what the making of an import waits for
+ * @DD_FAR_SESSION: a session
+ * @DD_FAR_QUERY: space in the control stream
+ * @DD_FAR_ANSWER: the answer to the query
+ * @DD_FAR_PARKED: the export of the segment
+ * @DD_FAR_FOUND: nothing: the segment was found
+ * @DD_FAR_OVER: nothing: the making is over
+ */
+enum dd_far_step {
+	DD_FAR_SESSION,
+	DD_FAR_QUERY,
+	DD_FAR_ANSWER,
+	DD_FAR_PARKED,
+	DD_FAR_FOUND,
+	DD_FAR_OVER,
+};
+
+/**
  * struct dd_far_import - an import of another node's segment
  * @imp: the import
+ * @m: its making
  * @r: the access; NULL if there is none yet
+ * @step: of the making; what follows is used by its worker only, but for what
+ *	dd_far_stirred() reads
+ * @err: error of a step
+ * @depth: requests that may be under way, as the importer wants
+ * @session: number of the session
+ * @class: enum dd_segment_class
+ * @key: padded with zeros
+ * @answer: to the query
+ * @entry: in dd_ctl.room while the making is pending; holds a reference
  */
 struct dd_far_import {
 	struct dd_import imp;
+	struct dd_making m;
 	struct dd_remote *r;
+	enum dd_far_step step;
+	int err;
+	u32 depth;
+	u64 session;
+	u8 class;
+	u8 key[DD_KEY_SIZE];
+	struct dd_ctl_answer answer;
+	wait_queue_entry_t entry;
 };
 
 extern const struct dd_obj_ops dd_far_import_ops;

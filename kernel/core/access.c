@@ -59,7 +59,7 @@ int dd_access_grant(struct dd_access *a, struct dd_export *exp, u8 rights, u16 n
 
 	refcount_inc(&exp->mem);
 	a->exp = exp;
-	dd_channel_init(&a->chan, &exp->seg);
+	a->chan.seg = &exp->seg;
 	dd_channel_open(&a->chan, rights, node);
 	a->chan.credit = &a->credit;
 	err = dd_export_admit(exp);
@@ -210,7 +210,10 @@ void dd_access_revoke(struct dd_access *a, int error)
 		dd_list_put(list);
 }
 
-/* Drop what the access holds. It has no users, and its channel is dead. */
+/*
+ * Drop what the access holds. It has no users, and its channel is dead; it may be granted
+ * again.
+ */
 void dd_access_exit(struct dd_access *a)
 {
 	WARN_ON_ONCE(!a->chan.dead);
@@ -218,6 +221,7 @@ void dd_access_exit(struct dd_access *a)
 		return;
 	dd_credit_drop(a->exp->obj.ctx, &a->credit);
 	dd_export_mem_put(a->exp);
+	a->exp = NULL;
 }
 
 /* ---- importers of this node --------------------------------------------- */
@@ -282,10 +286,19 @@ static void dd_local_release(struct dd_obj *obj)
 /* The importer ends the access. The caller holds a reference; its context is locked. */
 static void dd_local_end(struct dd_obj *obj)
 {
+	struct dd_local_import *l = dd_local_import(obj);
+
 	if (!dd_obj_remove(obj))
 		return;
-	dd_access_revoke(&dd_local_import(obj)->a, 0);
-	dd_event(obj, false);
+	if (l->m.pending) {
+		dd_making_stop(&l->m, &l->imp);
+		/* Else dd_local_work() will find it ended, and drops its reference. */
+		if (dd_name_unpark(obj->ctx->node, &l->parked))
+			dd_obj_put(obj);
+	} else if (l->m.up) {
+		dd_access_revoke(&l->a, 0);
+		dd_event(obj, false);
+	}
 	dd_obj_put(obj);
 }
 
@@ -359,15 +372,21 @@ bool dd_access_is(const struct dd_import *imp)
  */
 int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
 {
-	struct dd_access *a = &dd_local_import(&imp->obj)->a;
-	const struct dd_bytes *mem = &a->exp->seg.mem;
-	unsigned long n = PFN_UP(offset_in_page(mem->offset) + mem->length);
-	unsigned int flags = a->chan.rights & DD_RIGHT_PUT ? 0 : DD_WINDOW_READONLY;
+	struct dd_local_import *l = dd_local_import(&imp->obj);
 	struct dd_window *block, *cas = NULL;
+	struct dd_access *a = &l->a;
+	const struct dd_bytes *mem;
+	unsigned int flags;
+	unsigned long n;
 	int err;
 
 	if (arg->flags)
 		return -EINVAL;
+	if (!l->m.up)
+		return -(int)imp->gone;
+	mem = &a->exp->seg.mem;
+	n = PFN_UP(offset_in_page(mem->offset) + mem->length);
+	flags = a->chan.rights & DD_RIGHT_PUT ? 0 : DD_WINDOW_READONLY;
 	err = dd_access_permitted(a, imp->uid);
 	if (err)
 		return err;
@@ -389,91 +408,137 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
 	return err;
 }
 
-/* With the importer's context locked: give the import its id. */
-static int dd_local_publish(struct dd_local_import *l, struct dd_import_make *arg)
+/* With the importer's context locked: the access is granted. */
+static int dd_local_join(struct dd_local_import *l)
 {
-	struct dd_ctx *ctx = l->imp.obj.ctx;
 	struct dd_cell *cell = l->imp.cell;
-	u64 serial;
 	int err;
 
-	if (ctx->dead)
+	if (!l->m.pending)
 		return -ESTALE;
-	err = dd_obj_reserve(&l->imp.obj);
-	if (err)
-		return err;
-	serial = dd_obj_serial(&l->imp.obj);
-	memset(cell, 0, sizeof(struct dd_import_cell));
-	cell->node = l->a.chan.node;
+	l->imp.size = l->a.exp->seg.mem.length;
+	l->imp.window = l->a.exp->window;
 	cell->peer_size = l->imp.size;
 	cell->window = l->imp.window;
-	cell->conn = serial;
+	cell->received = l->a.chan.generation;
 	err = dd_export_join(l->a.exp, &l->a);
-	if (err) {
-		dd_obj_unreserve(&l->imp.obj);
+	if (err)
 		return err;
-	}
-	arg->import = serial;
-	arg->cell_unit = l->imp.unit;
-	arg->length = l->imp.size;
-	arg->generation = l->a.chan.generation;
-	trace_dd_import(&l->imp, cell->node, arg->rights, arg->generation);
-	dd_obj_publish(&l->imp.obj);
-	dd_event(&l->imp.obj, true);
+	trace_dd_import(&l->imp, l->m.node, l->m.rights, l->a.chan.generation);
+	dd_making_over(&l->m, &l->imp, 0);
 	return 0;
 }
 
-/* Fill in an import of @exp; the caller drops what it holds by dd_local_release(). */
-static int dd_local_setup(struct dd_local_import *l, struct dd_export *exp,
-			  struct dd_import_make *arg)
+static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 {
-	struct dd_import *imp = &l->imp;
-	struct dd_ctx *ctx = imp->obj.ctx;
+	const struct dd_link_ops *link = exp->seg.state ? &dd_link_redir : &dd_link_local;
+	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
-	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &imp->unit);
+	if (l->m.rights & ~dd_export_rights(exp, l->imp.uid))
+		return -EACCES;
+	err = dd_access_grant(&l->a, exp, l->m.rights, l->m.node);
+	if (!err) {
+		if (l->a.chan.link != link) {
+			WRITE_ONCE(l->a.chan.link, link);
+			/* Requests that have seen the other one find the channel dead. */
+			synchronize_rcu();
+		}
+		mutex_lock(&ctx->lock);
+		err = dd_local_join(l);
+		mutex_unlock(&ctx->lock);
+		if (err)
+			dd_access_ungrant(&l->a);
+	}
 	if (err)
-		return err;
-	imp->cell = dd_area_unit(&ctx->area, imp->unit);
-	imp->chan = &l->a.chan;
-	imp->uid = current_euid();
-	imp->gone = ESTALE;
-	imp->size = exp->seg.mem.length;
-	imp->window = exp->window;
-	err = dd_access_grant(&l->a, exp, arg->rights, ctx->node->id);
-	if (err)
-		return err;
-	l->a.chan.link = exp->seg.state ? &dd_link_redir : &dd_link_local;
-	l->a.chan.importer = imp;
-	mutex_lock(&ctx->lock);
-	err = dd_local_publish(l, arg);
-	mutex_unlock(&ctx->lock);
-	if (err)
-		dd_access_ungrant(&l->a);
+		dd_access_exit(&l->a);
 	return err;
 }
 
-static int dd_local_open(struct dd_ctx *ctx, struct dd_export *exp,
-			 struct dd_import_make *arg)
+/*
+ * Look the segment up, and import it or wait for it. Returns 0 if the import was made,
+ * -EINPROGRESS if it waits, with a reference for dd_local_work(), or an error.
+ */
+static int dd_local_try(struct dd_local_import *l)
+{
+	struct dd_ctx *ctx = l->imp.obj.ctx;
+	struct dd_export *exp;
+	int err = -ECONNREFUSED;
+
+	exp = dd_export_get(ctx->node, l->parked.class, l->parked.key);
+	if (exp) {
+		err = dd_local_open(l, exp);
+		dd_export_put(exp);
+	}
+	if (err != -ECONNREFUSED || !l->m.park)
+		return err;
+	/* dd_local_end() has the context locked, and ends the wait. */
+	mutex_lock(&ctx->lock);
+	if (!l->m.pending) {
+		err = -ESTALE;
+	} else {
+		refcount_inc(&l->imp.obj.users);
+		err = dd_name_park(ctx->node, &l->parked) ?: -EINPROGRESS;
+		/* The caller has another reference. */
+		if (err != -EINPROGRESS)
+			dd_obj_put(&l->imp.obj);
+	}
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+static void dd_local_wake(struct dd_parked *p)
+{
+	struct dd_local_import *l = container_of(p, struct dd_local_import, parked);
+
+	/* With the reference of dd_local_try(). */
+	queue_work(dd_wq, &l->m.work);
+}
+
+static void dd_local_work(struct work_struct *work)
+{
+	struct dd_local_import *l = container_of(work, struct dd_local_import, m.work);
+	struct dd_ctx *ctx = l->imp.obj.ctx;
+	int err = dd_local_try(l);
+
+	mutex_lock(&ctx->lock);
+	if (l->m.pending && err && err != -EINPROGRESS)
+		dd_making_over(&l->m, &l->imp, err);
+	mutex_unlock(&ctx->lock);
+	dd_obj_put(&l->imp.obj);
+}
+
+static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
+					      const struct dd_import_make *arg)
 {
 	struct dd_local_import *l;
 	int err;
 
-	if (arg->rights & ~dd_export_rights(exp, current_euid()))
-		return -EACCES;
 	if (dd_charge(ctx, sizeof(*l)))
-		return -EDQUOT;
+		return ERR_PTR(-EDQUOT);
 	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
 	if (!l) {
 		dd_uncharge(ctx, sizeof(*l));
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	}
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
 	dd_access_init(&l->a, &dd_local_access_ops);
-	err = dd_local_setup(l, exp, arg);
-	if (err)
-		dd_obj_put(&l->imp.obj);
-	return err;
+	l->a.chan.link = &dd_link_local;
+	l->a.chan.importer = &l->imp;
+	l->imp.chan = &l->a.chan;
+	l->imp.uid = current_euid();
+	INIT_WORK(&l->m.work, dd_local_work);
+	INIT_LIST_HEAD(&l->parked.entry);
+	l->parked.class = arg->key_class;
+	memcpy(l->parked.key, arg->key, sizeof(l->parked.key));
+	l->parked.wake = dd_local_wake;
+	err = dd_area_alloc_piece(&ctx->area, DD_IMPORT_UNITS, &l->imp.unit);
+	if (!err) {
+		l->imp.cell = dd_area_unit(&ctx->area, l->imp.unit);
+		return l;
+	}
+	dd_obj_put(&l->imp.obj);
+	return ERR_PTR(err);
 }
 
 /**
@@ -484,8 +549,9 @@ static int dd_local_open(struct dd_ctx *ctx, struct dd_export *exp,
  */
 int dd_access_check_args(const struct dd_import_make *arg)
 {
-	if (arg->flags || arg->cell_unit || arg->import || arg->length || arg->__reserved ||
-	    arg->generation || !arg->rights || arg->rights & ~DD_RIGHTS ||
+	if (arg->flags & ~(DD_IMPORT_NOWAIT | DD_IMPORT_PARK) || arg->cell_unit ||
+	    arg->import || arg->length || arg->generation ||
+	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) || !arg->rights || arg->rights & ~DD_RIGHTS ||
 	    arg->depth > DD_DEPTH_MAX ||
 	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
 		return -EINVAL;
@@ -501,13 +567,22 @@ int dd_access_check_args(const struct dd_import_make *arg)
  */
 int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
-	struct dd_export *exp;
+	struct dd_local_import *l = dd_local_alloc(ctx, arg);
+	struct dd_import *imp;
 	int err;
 
-	exp = dd_export_get(ctx->node, arg->key_class, arg->key);
-	if (!exp)
-		return -ECONNREFUSED;
-	err = dd_local_open(ctx, exp, arg);
-	dd_export_put(exp);
+	if (IS_ERR(l))
+		return PTR_ERR(l);
+	imp = &l->imp;
+	/* The id table and this function have a reference each. */
+	refcount_inc(&imp->obj.users);
+	mutex_lock(&ctx->lock);
+	err = dd_making_begin(&l->m, imp, arg);
+	mutex_unlock(&ctx->lock);
+	if (err)
+		dd_obj_put(&imp->obj);
+	else
+		err = dd_making_end(&l->m, imp, arg, dd_local_try(l));
+	dd_obj_put(&imp->obj);
 	return err;
 }

@@ -62,10 +62,14 @@ struct dd_access {
 /**
  * struct dd_local_import - an import of a segment of this node
  * @imp: the import
- * @a: the access
+ * @m: its making
+ * @parked: the look-up
+ * @a: the access; while @m is pending, used only by the thread that tries the import
  */
 struct dd_local_import {
 	struct dd_import imp;
+	struct dd_making m;
+	struct dd_parked parked;
 	struct dd_access a;
 };
 
@@ -90,7 +94,7 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg);
 static inline void dd_access_init(struct dd_access *a, const struct dd_access_ops *ops)
 {
 	a->ops = ops;
-	a->chan.dead = true;
+	dd_channel_init(&a->chan, NULL);
 	INIT_LIST_HEAD(&a->entry);
 }
 

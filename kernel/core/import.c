@@ -1,26 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for requests of an import.
+ * The state of imports of segments, and waiting for it and for their requests.
  */
 #include <linux/wait.h>
+#include <uapi/linux/dd_mem.h>
 
 #include "core/hooks.h"
 #include "core/import.h"
+#include "core/notelist.h"
 
 /* 0 if the counter has reached @value, -EAGAIN if it may, or another error. */
 static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
+	/* First, and pairs with dd_making_over(): only a channel that was alive is gone. */
+	int gone = smp_load_acquire(&imp->gone);
+
 	if (READ_ONCE(imp->obj.ctx->dead))
 		return -ESTALE;
+	if (what == DD_WAIT_UP)
+		return READ_ONCE(imp->chan->dead) ? -gone : 0;
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
 		return 0;
-	return READ_ONCE(imp->chan->dead) ? -(int)READ_ONCE(imp->gone) : -EAGAIN;
+	return READ_ONCE(imp->chan->dead) ? -gone : -EAGAIN;
 }
 
 /**
  * dd_import_await() - wait for a counter of an import
  * @imp: the import, of which the caller holds a reference
- * @what: %DD_WAIT_SENT or %DD_WAIT_DONE
+ * @what: %DD_WAIT_SENT, %DD_WAIT_DONE or %DD_WAIT_UP
  * @value: the wait ends when the counter is at least this
  * @timeout: nanoseconds, 0 not to wait, %U64_MAX without limit
  *
@@ -33,7 +40,7 @@ int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout)
 
 	if (err != -EAGAIN || !timeout)
 		return err;
-	if (imp->chan->link->await)
+	if (imp->chan->link->await && what != DD_WAIT_UP)
 		imp->chan->link->await(imp);
 	ret = wait_event_interruptible_hrtimeout(imp->obj.ctx->wait,
 						 (err = dd_import_reached(imp, what, value)) !=
@@ -58,8 +65,148 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	imp = dd_import_get(ctx, arg->conn);
 	if (!imp)
 		return -ENOENT;
-	if (arg->what == DD_WAIT_SENT || arg->what == DD_WAIT_DONE)
+	if (arg->what == DD_WAIT_SENT || arg->what == DD_WAIT_DONE ||
+	    (arg->what == DD_WAIT_UP && !arg->value))
 		err = dd_import_await(imp, arg->what, arg->value, arg->timeout);
 	dd_obj_put(&imp->obj);
 	return err;
+}
+
+/* ---- making ------------------------------------------------------------- */
+
+/**
+ * dd_making_begin() - give an import its id
+ * @m: its making, zeroed
+ * @imp: the import, with its cell; its channel is dead and its context locked
+ * @arg: argument of user space, checked; id and cell are filled in
+ *
+ * The table of ids takes over a reference.
+ *
+ * Return: 0; %-ESTALE; %-ENOENT (the list); an error of dd_list_reserve() or
+ * dd_obj_reserve().
+ */
+int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg)
+{
+	struct dd_ctx *ctx = imp->obj.ctx;
+	struct dd_list *list = NULL;
+	int err;
+
+	lockdep_assert_held(&ctx->lock);
+	if (ctx->dead)
+		return -ESTALE;
+	if (arg->list) {
+		list = dd_list_attach(ctx, arg->list, true, 1, 0);
+		if (IS_ERR(list))
+			return PTR_ERR(list);
+	}
+	err = dd_obj_reserve(&imp->obj);
+	if (err) {
+		if (list)
+			dd_list_detach(list, 1, 0);
+		return err;
+	}
+	arg->import = dd_obj_serial(&imp->obj);
+	arg->cell_unit = imp->unit;
+	memset(imp->cell, 0, sizeof(struct dd_import_cell));
+	imp->cell->node = arg->node;
+	imp->cell->conn = arg->import;
+	imp->cell->error = EINPROGRESS;
+	imp->gone = EAGAIN;
+	m->list = list;
+	m->cookie = arg->cookie;
+	m->node = arg->node;
+	m->rights = arg->rights;
+	m->park = arg->flags & DD_IMPORT_PARK;
+	m->pending = true;
+	dd_obj_publish(&imp->obj);
+	return 0;
+}
+
+/* The slot is free again when the reader has consumed the note. */
+static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int err)
+{
+	const struct dd_rec rec = {
+		.conn = dd_obj_serial(&imp->obj),
+		.cookie = m->cookie,
+		.offset = -err,
+		.len = imp->size,
+		.type = DD_NOTE_IMPORT,
+		.node = m->node,
+	};
+	u64 pos;
+
+	mutex_lock(&m->list->lock);
+	/* The slots are not being moved, as the list is locked. */
+	WARN_ON_ONCE(!dd_list_post(m->list, &rec, &pos));
+	mutex_unlock(&m->list->lock);
+	dd_list_wake(m->list);
+	dd_list_detach(m->list, 1, pos + 1);
+}
+
+/**
+ * dd_making_over() - the making of an import is over
+ * @m: the making, pending
+ * @imp: the import; its context is locked
+ * @err: 0: its channel is alive, or may have been ended since; or the errno of requests
+ */
+void dd_making_over(struct dd_making *m, struct dd_import *imp, int err)
+{
+	lockdep_assert_held(&imp->obj.ctx->lock);
+	m->pending = false;
+	/* Release: of an import that was made, what describes the segment is valid. */
+	smp_store_release(&m->up, !err);
+	/* Release: after the channel was alive. */
+	smp_store_release(&imp->gone, err ? -err : ESTALE);
+	/* The access may have ended since. Orders the cell before its state. */
+	cmpxchg(&imp->cell->error, EINPROGRESS, -err);
+	if (m->list)
+		dd_making_note(m, imp, err);
+	dd_ctx_wake(imp->obj.ctx);
+	if (!err)
+		dd_event(&imp->obj, true);
+}
+
+/**
+ * dd_making_end() - the end of %DD_IOC_IMPORT
+ * @m: the making
+ * @imp: the import, of which the caller holds a reference
+ * @arg: argument of user space; the results are filled in
+ * @err: 0 if the import was made; %-EINPROGRESS if that goes on; or an error
+ *
+ * Return: 0, or an error; then the import was ended.
+ */
+int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
+		  int err)
+{
+	struct dd_ctx *ctx = imp->obj.ctx;
+
+	if (err == -EINPROGRESS)
+		err = arg->flags & DD_IMPORT_NOWAIT ?
+		      0 : dd_import_await(imp, DD_WAIT_UP, 0, U64_MAX);
+	if (err) {
+		mutex_lock(&ctx->lock);
+		imp->obj.ops->end(&imp->obj);
+		mutex_unlock(&ctx->lock);
+	/* Pairs with dd_making_over(). */
+	} else if (smp_load_acquire(&m->up)) {
+		arg->length = imp->size;
+		arg->generation = imp->chan->generation;
+	}
+	return err;
+}
+
+/**
+ * dd_making_stop() - the owner ends an import before its making is over
+ * @m: the making, pending
+ * @imp: the import; its context is locked
+ */
+void dd_making_stop(struct dd_making *m, struct dd_import *imp)
+{
+	lockdep_assert_held(&imp->obj.ctx->lock);
+	m->pending = false;
+	WRITE_ONCE(imp->gone, ESTALE);
+	if (m->list)
+		dd_list_detach(m->list, 1, 0);
+	/* Another thread may wait. */
+	dd_ctx_wake(imp->obj.ctx);
 }

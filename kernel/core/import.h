@@ -3,11 +3,14 @@
 #ifndef _DD_IMPORT_H
 #define _DD_IMPORT_H
 
+#include <linux/workqueue.h>
+
 #include "core/channel.h"
 #include "core/ctx.h"
 #include "core/region.h"
 
 struct dd_cell;
+struct dd_import_make;
 
 /**
  * struct dd_import - access to the segment of another process; protected by the lock of
@@ -18,7 +21,7 @@ struct dd_cell;
  * @nodirect: the owner does not want to send directly
  * @counted: sent directly until @chan was dead: @meta in the cell has the number of
  *	messages
- * @gone: errno of requests after the access has ended; 0 for %ECONNRESET
+ * @gone: errno of requests while @chan is dead; 0 for %ECONNRESET
  * @window: unread notes allowed at the other end
  * @unit: number of the first unit of @cell
  * @refused: requests refused since @chan was cut
@@ -59,6 +62,29 @@ struct dd_import {
 };
 
 /**
+ * struct dd_making - the making of an import of a segment, part of its structure. The id
+ *	is published before; the channel is dead until it has succeeded
+ * @work: goes on with it
+ * @list: list for the note at its end, with one slot reserved; or NULL
+ * @cookie: of that note
+ * @node: of the segment
+ * @rights: DD_RIGHT_* that are needed
+ * @park: wait until there is a segment
+ * @pending: it is not over, nor was the import ended; changes under dd_ctx.lock
+ * @up: it has succeeded; set under dd_ctx.lock
+ */
+struct dd_making {
+	struct work_struct work;
+	struct dd_list *list;
+	u64 cookie;
+	u16 node;
+	u8 rights;
+	bool park;
+	bool pending;
+	bool up;
+};
+
+/**
  * dd_import_find() - look up an import by its serial
  * @ctx: the context
  * @serial: serial from user space
@@ -89,5 +115,10 @@ static inline struct dd_import *dd_import_get(const struct dd_ctx *ctx, u64 seri
 
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
+int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg);
+int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
+		  int err);
+void dd_making_over(struct dd_making *m, struct dd_import *imp, int err);
+void dd_making_stop(struct dd_making *m, struct dd_import *imp);
 
 #endif /* _DD_IMPORT_H */

@@ -48,6 +48,8 @@ static int __net_init dd_net_init(struct net *net)
 	node->up = true;
 	mutex_init(&node->peer_lock);
 	xa_init(&node->peers);
+	spin_lock_init(&node->park_lock);
+	INIT_LIST_HEAD(&node->parked);
 	node->stats = alloc_percpu(struct dd_stats);
 	if (!node->stats)
 		return -ENOMEM;
@@ -64,6 +66,7 @@ static void __net_exit dd_net_exit(struct net *net)
 	/* Each context holds a reference to its namespace. */
 	WARN_ON_ONCE(!xa_empty(&node->ctxs));
 	WARN_ON_ONCE(!xa_empty(&node->peers));
+	WARN_ON_ONCE(!list_empty(&node->parked));
 	xa_destroy(&node->peers);
 	mutex_destroy(&node->peer_lock);
 	rhashtable_destroy(&node->names);
@@ -238,6 +241,21 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 							   cpu)->v[i]);
 }
 
+/* A name was added: wake look-ups that wait for it. */
+static void dd_name_wake(struct dd_node *node, const struct dd_name *name)
+{
+	struct dd_parked *p, *next;
+
+	spin_lock_bh(&node->park_lock);
+	list_for_each_entry_safe(p, next, &node->parked, entry)
+		if (p->class == name->class && !memcmp(p->key, name->key, DD_KEY_SIZE)) {
+			list_del_init(&p->entry);
+			node->nparked--;
+			p->wake(p);
+		}
+	spin_unlock_bh(&node->park_lock);
+}
+
 /**
  * dd_name_add() - let others find an object
  * @node: the node
@@ -248,8 +266,12 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 int dd_name_add(struct dd_node *node, struct dd_name *name)
 {
 	/* data_race(): KCSAN reports the lockless reads of rhashtable itself. */
-	return data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
-						       dd_names));
+	int err = data_race(rhashtable_lookup_insert_fast(&node->names, &name->entry,
+							  dd_names));
+
+	if (!err)
+		dd_name_wake(node, name);
+	return err;
 }
 
 /* Undo dd_name_add(). */
@@ -257,6 +279,15 @@ void dd_name_del(struct dd_node *node, struct dd_name *name)
 {
 	/* See above. */
 	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
+}
+
+/* In an RCU read-side section. */
+static struct dd_name *dd_name_find(struct dd_node *node, u8 class, const u8 *key)
+{
+	u8 want[DD_NAME_KEY] = { class };
+
+	memcpy(want + 1, key, DD_KEY_SIZE);
+	return rhashtable_lookup(&node->names, want, dd_names);
 }
 
 /**
@@ -269,15 +300,66 @@ void dd_name_del(struct dd_node *node, struct dd_name *name)
  */
 struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 {
-	u8 want[DD_NAME_KEY] = { class };
 	struct dd_obj *obj = NULL;
 	struct dd_name *name;
 
-	memcpy(want + 1, key, DD_KEY_SIZE);
 	rcu_read_lock();
-	name = rhashtable_lookup(&node->names, want, dd_names);
+	name = dd_name_find(node, class, key);
 	if (name && refcount_inc_not_zero(&name->obj->users))
 		obj = name->obj;
 	rcu_read_unlock();
 	return obj;
+}
+
+/**
+ * dd_name_park() - wait for a name
+ * @node: the node
+ * @p: the look-up, on no list; @p->wake() is called when the name is added, or at once if
+ *	it has been
+ *
+ * Does not sleep.
+ *
+ * Return: 0; %-EUSERS if too many look-ups wait.
+ */
+int dd_name_park(struct dd_node *node, struct dd_parked *p)
+{
+	bool added;
+	int err = 0;
+
+	spin_lock_bh(&node->park_lock);
+	/* A name that is added later is followed by dd_name_wake(), under this lock. */
+	rcu_read_lock();
+	added = dd_name_find(node, p->class, p->key);
+	rcu_read_unlock();
+	if (added) {
+		p->wake(p);
+	} else if (node->nparked == DD_PARKED_MAX) {
+		err = -EUSERS;
+	} else {
+		list_add_tail(&p->entry, &node->parked);
+		node->nparked++;
+	}
+	spin_unlock_bh(&node->park_lock);
+	return err;
+}
+
+/**
+ * dd_name_unpark() - stop waiting for a name
+ * @node: the node
+ * @p: the look-up
+ *
+ * Return: true if it waited; else dd_parked.wake() was called, and has returned.
+ */
+bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
+{
+	bool waits;
+
+	spin_lock_bh(&node->park_lock);
+	waits = !list_empty(&p->entry);
+	if (waits) {
+		list_del_init(&p->entry);
+		node->nparked--;
+	}
+	spin_unlock_bh(&node->park_lock);
+	return waits;
 }

@@ -65,6 +65,9 @@ struct dd_stats {
  * @ctxs: all contexts, by dd_ctx.serial
  * @opened: serial of the last context
  * @generation: of the segment that was made last
+ * @park_lock: protects @parked and @nparked; innermost, inside the locks of sessions
+ * @parked: struct dd_parked
+ * @nparked: number of entries, at most %DD_PARKED_MAX
  * @stats: per-CPU counters
  * @peer_lock: protects changes of @peers and of their configuration; taken before
  *	@lock
@@ -82,6 +85,9 @@ struct dd_node {
 	struct xarray ctxs;
 	unsigned long opened;
 	atomic64_t generation;
+	spinlock_t park_lock;	/* protects parked */
+	struct list_head parked;
+	u32 nparked;
 	struct dd_stats __percpu *stats;
 	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;
@@ -113,6 +119,23 @@ struct dd_name {
 	struct dd_obj *obj;
 	u8 class;
 	u8 key[DD_KEY_SIZE];
+};
+
+#define DD_PARKED_MAX	1024
+
+/**
+ * struct dd_parked - a look-up that waits until a name is added
+ * @entry: in dd_node.parked while it waits
+ * @class: enum dd_segment_class
+ * @key: padded with zeros
+ * @wake: the name was added: look it up again. Called with dd_node.park_lock held, once
+ *	@entry was removed
+ */
+struct dd_parked {
+	struct list_head entry;
+	u8 class;
+	u8 key[DD_KEY_SIZE];
+	void (*wake)(struct dd_parked *p);
 };
 
 /**
@@ -158,6 +181,8 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum);
 int dd_name_add(struct dd_node *node, struct dd_name *name);
 void dd_name_del(struct dd_node *node, struct dd_name *name);
 struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key);
+int dd_name_park(struct dd_node *node, struct dd_parked *p);
+bool dd_name_unpark(struct dd_node *node, struct dd_parked *p);
 
 #define dd_stat_add(node, stat, n) \
 	this_cpu_add((node)->stats->v[stat], n)

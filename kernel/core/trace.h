@@ -120,7 +120,8 @@ TRACE_EVENT(dd_note,
 		  __entry->pid, __entry->list, __entry->pos,
 		  __print_symbolic(__entry->type, { DD_NOTE_DATA, "data" },
 				   { DD_NOTE_CONN, "conn" },
-				   { DD_NOTE_CLOSE, "close" }),
+				   { DD_NOTE_CLOSE, "close" },
+				   { DD_NOTE_IMPORT, "import" }),
 		  __entry->conn, __entry->len, __entry->msgid)
 );
 

@@ -451,8 +451,7 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	struct dd_conn *conn;
 	int err;
 
-	if (arg->what > DD_WAIT_CLOSE ||
-	    (arg->what == DD_WAIT_CLOSE && arg->value))
+	if (arg->what > DD_WAIT_UP || (arg->what >= DD_WAIT_CLOSE && arg->value))
 		return -EINVAL;
 	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
@@ -461,6 +460,8 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
 	else if (arg->what == DD_WAIT_CLOSE)
 		err = dd_conn_drain(conn, arg->timeout);
+	else if (arg->what == DD_WAIT_UP)
+		err = -EINVAL;
 	else
 		err = dd_conn_await_count(conn, arg);
 	dd_conn_put(conn);

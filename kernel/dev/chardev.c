@@ -365,7 +365,7 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(DD_IOC_SEGMENT_INFO, dd_do_segment_info, NULL, dd_segment_info,
 		 refused_bounds),
 	DD_IOCTL(DD_IOC_IMPORT, dd_do_import, dd_undo_import, dd_import_make,
-		 generation),
+		 cookie),
 	DD_IOCTL(DD_IOC_LIST_MAKE, dd_do_list_make, dd_undo_list_make, dd_list_make,
 		 serial),
 	[_IOC_NR(DD_IOC_REGION_DIRTY)] = {

@@ -140,7 +140,7 @@ FIXTURE_VARIANT_ADD(arg, import) {
 	DD_IOC_IMPORT, sizeof(struct dd_import_make),
 	{ Z(dd_import_make, flags), Z(dd_import_make, cell_unit),
 	  Z(dd_import_make, import), Z(dd_import_make, length),
-	  Z(dd_import_make, generation), Z(dd_import_make, __reserved) }
+	  Z(dd_import_make, generation), Z(dd_import_make, list) }
 };
 
 FIXTURE_VARIANT_ADD(arg, list_make) {
@@ -405,6 +405,8 @@ static __u32 known_flags(unsigned int nr)
 		return DD_DIRECT_DROP;
 	case DD_IOC_SEGMENT:
 		return DD_SEGMENT_FLAGS;
+	case DD_IOC_IMPORT:
+		return DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
 	default:
 		return 0;
 	}
@@ -442,6 +444,8 @@ TEST_F(arg, random_bytes_harm_nothing)
 			a.lwait.timeout = 0;
 		if (variant->nr == DD_IOC_CONN_WAIT)
 			a.cwait.timeout = 0;
+		if (variant->nr == DD_IOC_IMPORT)
+			a.import.flags &= ~DD_IMPORT_PARK;
 		call(self, variant, &a);
 	}
 	fill(self, variant);

@@ -127,7 +127,7 @@ struct sequence calls_first(unsigned int i)
 	} }, { .n = 13, .op = {
 		{ OP_ALLOC, 1, {}, { 0x4000 } }, { OP_PIN, 0, {}, { 0x4000, 4 } },
 		{ OP_LIST, 0, {}, {} }, { OP_EXPORT, 0, { 1 }, { 0, 0, 4 } },
-		{ OP_IMPORT, 1, {}, { 0, DD_RIGHTS } },
+		{ OP_IMPORT, 1, {}, { 0, DD_RIGHTS, DD_IMPORT_NOWAIT | DD_IMPORT_PARK } },
 		{ OP_SEND, 1, { 0 }, { DD_SQE_NOTIFY | DD_SQE_REGION, 0, 0, 64 } },
 		{ OP_LIST_FD, 0, { 0 }, { 64 } },
 		{ OP_GET, 1, { 0 }, { DD_SQE_REGION, 0, 0, 64 } },
@@ -414,7 +414,9 @@ static void import_it(struct run *t, const struct op *op)
 	struct dd_import_make m;
 	int i = t->conns % KEPT;
 
-	if (mem_import(&t->r[op->ctx], &s, op->v[1], &m))
+	/* A call that waits for a segment would not return. */
+	if (mem_import_flags(&t->r[op->ctx], &s, op->v[1],
+			     op->v[2] & DD_IMPORT_NOWAIT ? op->v[2] & 3 : 0, 0, &m))
 		return;
 	t->conn[i] = m.import;
 	t->cell_unit[i] = m.cell_unit;

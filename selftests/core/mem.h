@@ -32,19 +32,34 @@ static inline int mem_export(const struct raw *r, struct dd_segment_make *s)
 	return raw_ioctl(r, DD_IOC_SEGMENT, s);
 }
 
-static inline int mem_import(const struct raw *r, const struct dd_segment_make *s,
-			     __u32 rights, struct dd_import_make *i)
+/* @list, or 0, gets a note with cookie 99. */
+static inline int mem_import_flags(const struct raw *r, const struct dd_segment_make *s,
+				   __u32 rights, __u32 flags, __u32 list,
+				   struct dd_import_make *i)
 {
 	struct dd_info info = { .size = sizeof(info) };
 
 	if (raw_ioctl(r, DD_IOC_INFO, &info))
 		return -1;
 	*i = (struct dd_import_make){
-		.size = sizeof(*i), .node = info.node, .key_class = s->key_class,
-		.rights = rights,
+		.size = sizeof(*i), .flags = flags, .node = info.node,
+		.key_class = s->key_class, .rights = rights, .list = list,
+		.cookie = list ? 99 : 0,
 	};
 	memcpy(i->key, s->key, sizeof(i->key));
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
+}
+
+static inline int mem_import(const struct raw *r, const struct dd_segment_make *s,
+			     __u32 rights, struct dd_import_make *i)
+{
+	return mem_import_flags(r, s, rights, 0, 0, i);
+}
+
+static inline int mem_wait_up(const struct raw *r, const struct dd_import_make *i,
+			      __u64 timeout)
+{
+	return raw_conn_wait(r, i->import, DD_WAIT_UP, 0, timeout);
 }
 
 static inline int mem_op(const struct raw *r, const struct dd_import_make *i,

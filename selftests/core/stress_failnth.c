@@ -373,6 +373,14 @@ static int import_segment(struct stage *t)
 	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp);
 }
 
+/* A note is reserved for it. */
+static int park_import(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth-parked");
+	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS,
+				DD_IMPORT_NOWAIT | DD_IMPORT_PARK, t->list.list, &t->imp);
+}
+
 static void end_import(struct stage *t)
 {
 	mem_end(&t->p.cl, t->imp.import);
@@ -501,6 +509,11 @@ static void prepare_redirectable(struct stage *t)
 static void prepare_ungranted(struct stage *t)
 {
 	CHILD_CHECK(export_segment(t) == 0);
+}
+
+static void prepare_list_of_client(struct stage *t)
+{
+	CHILD_CHECK(mem_list(&t->p.cl, &t->list) == 0);
 }
 
 static void prepare_notifying(struct stage *t)
@@ -697,6 +710,7 @@ PATH(segment_grant, prepare_ungranted, grant_segment, end_segment, 2)
 PATH(segment_info, prepare_import, segment_info, end_import, 2)
 PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
 PATH(import, prepare_segment, import_segment, end_import, 2)
+PATH(import_parked, prepare_list_of_client, park_import, end_import, 2)
 PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
 PATH(requests, prepare_import, request_all, end_import, 1)
 PATH(list_read, prepare_records, read_list, close_fd, 2)

@@ -166,11 +166,11 @@ local ctl = {
 }
 local ctl_data = bytes_of("ctl.data", "Control message")
 local ctl_fill = bytes_of("ctl.fill", "Filling")
-local ctl_kinds = { [1] = "QUERY", [2] = "ANSWER", [3] = "CLOSE" }
+local ctl_kinds = { [1] = "QUERY", [2] = "ANSWER", [3] = "CLOSE", [4] = "WAKE" }
 local ctl_classes = { [0] = "none", [1] = "service" }
 local ctl_statuses = {
 	[0] = "granted", [1] = "none", [2] = "full", [3] = "no memory",
-	[4] = "busy", [5] = "bad", [6] = "denied",
+	[4] = "busy", [5] = "bad", [6] = "denied", [7] = "parked",
 }
 local ctl_kind = number(8, "ctl.kind", "Kind", ctl_kinds)
 local ctl_class = number(8, "ctl.class", "Class", ctl_classes)
@@ -203,6 +203,10 @@ local controls = {
 	[3] = {
 		{ ctl_kind, 1 }, { ctl_ends, 1 }, { ctl_body_len, 2 },
 		{ ctl_req, 4 },
+	},
+	[4] = {
+		{ ctl_kind, 1 }, { ctl_class, 1 }, { ctl_body_len, 2 },
+		{ ctl_req, 4 }, { ctl_chan, 8 },
 	},
 }
 local put = {

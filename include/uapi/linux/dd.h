@@ -211,10 +211,10 @@ struct dd_request {
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
  * @done: requests whose bytes and note are in place at the other end
- * @received: messages received from the other end
+ * @received: messages received from the other end; of an import of a segment, its generation
  * @conn: serial of the connection this cell belongs to; changes when the
  *	block of a serving connection is given to another client
- * @error: 0, or the errno that ended the connection (%ECONNRESET)
+ * @error: 0, or the errno that ended the connection (%ECONNRESET) or the import
  * @ring: unit number of the struct dd_ring_state of the direct ring that
  *	carries the notes of this connection; 0 if they are in the list's ring. Of an
  *	import: see <linux/dd_mem.h>
@@ -253,11 +253,14 @@ struct dd_cell {
  * @DD_NOTE_CONN: a client has connected to a service with %DD_SERVE_ACCEPT
  * @DD_NOTE_CLOSE: the other end has closed; follows all its messages. A serving
  *	end gets it with %DD_SERVE_CLOSE only
+ * @DD_NOTE_IMPORT: the import of a segment that was pending was made, @offset is 0; or it
+ *	has failed, @offset is the errno
  */
 enum dd_note_type {
 	DD_NOTE_DATA = 1,
 	DD_NOTE_CONN = 2,
 	DD_NOTE_CLOSE = 3,
+	DD_NOTE_IMPORT = 4,
 };
 
 /**
@@ -544,8 +547,8 @@ struct dd_list_wait {
  * struct dd_conn_wait - wait for a counter of an import (%DD_IOC_CONN_WAIT)
  * @size: sizeof(struct dd_conn_wait)
  * @what: enum dd_wait_what
- * @conn: serial of the connection, or of an import of a segment (%DD_WAIT_SENT and
- *	%DD_WAIT_DONE)
+ * @conn: serial of the connection, or of an import of a segment (%DD_WAIT_SENT,
+ *	%DD_WAIT_DONE and %DD_WAIT_UP)
  * @value: the wait ends when the counter is at least this
  * @timeout: nanoseconds to wait at most, 0 not to wait, ~0 without limit
  *
@@ -569,12 +572,15 @@ struct dd_conn_wait {
  *	wait. That call waits until all messages accepted for another node are sent,
  *	but gives up messages for which the reader leaves no slots if none was sent
  *	for twice the peer's dead time since a wait to close began
+ * @DD_WAIT_UP: of an import of a segment, no counter, @value is zero: wait while it is
+ *	pending; 0 if it was made
  */
 enum dd_wait_what {
 	DD_WAIT_SENT = 0,
 	DD_WAIT_DONE = 1,
 	DD_WAIT_RING = 2,
 	DD_WAIT_CLOSE = 3,
+	DD_WAIT_UP = 4,
 };
 
 /**

@@ -386,7 +386,7 @@ struct dd_segment_info {
 /**
  * struct dd_import_make - import a segment (%DD_IOC_IMPORT)
  * @size: sizeof(struct dd_import_make)
- * @flags: zero
+ * @flags: DD_IMPORT_* below
  * @node: number of its node
  * @key_class: enum dd_segment_class
  * @key: see enum dd_segment_class
@@ -394,17 +394,32 @@ struct dd_segment_info {
  * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
  *	%DD_DEPTH_USUAL; the owner's window limits it as well
- * @__reserved: zero
+ * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
  * @import: (in) zero; (out) serial of the import
- * @length: (in) zero; (out) bytes in the segment
- * @generation: (in) zero; (out) see struct dd_segment_make
+ * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
+ * @generation: (in) zero; (out) see struct dd_segment_make; 0 while the import is pending
+ * @cookie: for the note; 0 without @list
  *
  * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
  * ends, %EHOSTUNREACH.
  *
+ * With %DD_IMPORT_NOWAIT the call does not wait. @error of the cell is %EINPROGRESS while the
+ * import is *pending*, and then 0, or the errno with which the import has failed. When it is
+ * 0, @peer_size of the cell is the length and @received the generation. Requests to a pending
+ * import get %EAGAIN, and %DD_IOC_CONN_WAIT with %DD_WAIT_UP waits for its end. A note of
+ * type %DD_NOTE_IMPORT in @list reports the end; one slot is reserved for it. %DD_IOC_END ends
+ * a pending import without a note. An error that is known at once is returned, also without a
+ * note.
+ *
+ * With %DD_IMPORT_PARK the import waits until a segment is exported under the key, unless
+ * there is one. It takes the first one, and fails if that does not grant the access. With
+ * another node it fails with %EHOSTUNREACH when the session ends. Without
+ * %DD_IMPORT_NOWAIT the call waits, until a signal comes.
+ *
  * Errors: %EINVAL, %ECONNREFUSED (no segment has that key), %EACCES (the segment does not
  * have these rights, or does not grant them to this user), %EUSERS (it has as many
- * importers as it permits, or notes of ended ones are unread), %ENONET, %EHOSTUNREACH,
+ * importers as it permits, or notes of ended ones are unread; or, with %DD_IMPORT_PARK, 1024
+ * look-ups wait on its node), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
  * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
  * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  */
@@ -417,11 +432,15 @@ struct dd_import_make {
 	__u32 rights;
 	__u32 cell_unit;
 	__u32 depth;
-	__u32 __reserved;
+	__u32 list;
 	__aligned_u64 import;
 	__aligned_u64 length;
 	__aligned_u64 generation;
+	__aligned_u64 cookie;
 };
+
+#define DD_IMPORT_NOWAIT	0x1	/* do not wait for the other node or the segment */
+#define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
 
 #define DD_DEPTH_USUAL		16
 #define DD_DEPTH_MAX		64

@@ -84,7 +84,8 @@ def controls():
             struct.pack("<BBHI64sQ", 1, 1, len(end), 7, b"echo", 0xaaaa) + end,
             struct.pack("<BBHIIQ", 2, 0, len(end), 7, 0, 0xbbbb) + end,
             struct.pack("<BBHIIQ", 2, 0, 0, 8, 1, 0),
-            struct.pack("<BBHIQQQQ", 3, 2, 0, 0, 1, 7, 2, 9)):
+            struct.pack("<BBHIQQQQ", 3, 2, 0, 0, 1, 7, 2, 9),
+            struct.pack("<BBHIQ", 4, 0, 0, 0, 0xaaaa)):
         frame = struct.pack("<BBHI", 3, 0, len(message), 5) + message + bytes(-len(message) % 8)
         yield ip(struct.pack("<HBBBBHQIIHHI", 0x4444, 1, 6, 0, 0, 32 + len(frame), 99, 1, 2, 0,
                              0, 0) + frame)
@@ -113,7 +114,7 @@ def check_controls():
         notified += values(proto, "dd.ctl.notified")
     if notified != [7, 9]:
         bad.append("notified %s" % notified)
-    if kinds != [1, 2, 2, 3]:
+    if kinds != [1, 2, 2, 3, 4]:
         bad.append("kinds %s" % kinds)
     return bad
 

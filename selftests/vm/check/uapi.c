@@ -46,7 +46,7 @@ SIZE(dd_segment_state, 24);
 SIZE(dd_segment_ctl, 56);
 SIZE(dd_importer, 32);
 SIZE(dd_segment_info, 80);
-SIZE(dd_import_make, 120);
+SIZE(dd_import_make, 128);
 SIZE(dd_import_cell, 192);
 SIZE(dd_list_make, 24);
 SIZE(dd_list_record, 32);

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Pending imports on one node: DD_IMPORT_NOWAIT and DD_IMPORT_PARK, their notes, and what
+ * ends them.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include "asleep.h"
+#include "mem.h"
+
+#define SECOND	1000000000ull
+#define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
+#define PARKED	1024	/* look-ups that wait on a node, at most */
+
+/* @s is not exported yet; @list is of the importer @im. */
+FIXTURE(pending) {
+	struct raw ex, im;
+	struct mem em, imem;
+	struct dd_list_make list;
+	struct dd_segment_make s;
+	struct dd_import_make i;
+};
+
+FIXTURE_SETUP(pending)
+{
+	ASSERT_OK(raw_start(&self->ex, MEM_LEN, &self->em));
+	ASSERT_OK(raw_start(&self->im, MEM_LEN, &self->imem));
+	ASSERT_OK(mem_list(&self->im, &self->list));
+	self->s = mem_segment(&self->em, "abi_import");
+}
+
+FIXTURE_TEARDOWN(pending)
+{
+	raw_close(&self->im);
+	raw_close(&self->ex);
+}
+
+static int import(FIXTURE_DATA(pending) *self, __u32 flags, __u32 list)
+{
+	return mem_import_flags(&self->im, &self->s, DD_RIGHTS, flags, list, &self->i);
+}
+
+/* The state of the import, as its owner sees it. */
+static __u32 state(FIXTURE_DATA(pending) *self)
+{
+	return *(volatile __u32 *)&raw_cell(&self->im, self->i.cell_unit)->error;
+}
+
+static bool take(FIXTURE_DATA(pending) *self, struct dd_note *n)
+{
+	return raw_take(&self->im, self->list.list_unit, n);
+}
+
+static int put(FIXTURE_DATA(pending) *self)
+{
+	return mem_put(&self->im, &self->i, &(__u64){ 1 }, 0, 8, 0);
+}
+
+TEST_F(pending, an_import_that_need_not_wait_is_made_at_once)
+{
+	struct dd_note n;
+
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(import(self, DD_IMPORT_NOWAIT, self->list.list));
+	EXPECT_EQ(0, state(self));
+	EXPECT_EQ(MEM_LEN, self->i.length);
+	EXPECT_EQ(self->s.generation, self->i.generation);
+	EXPECT_EQ(1, put(self));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	EXPECT_EQ(0, n.offset);
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	ASSERT_OK(import(self, LATER, 0));
+	EXPECT_EQ(1, put(self));
+	EXPECT_FALSE(take(self, &n));
+}
+
+TEST_F(pending, an_error_that_is_known_at_once_is_returned)
+{
+	struct dd_note n;
+
+	EXPECT_ERR(ECONNREFUSED, import(self, DD_IMPORT_NOWAIT, self->list.list));
+	self->s.rights = DD_RIGHT_GET;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_ERR(EACCES, import(self, LATER, self->list.list));
+	EXPECT_FALSE(take(self, &n));
+	/* No slot is reserved any more. */
+	EXPECT_EQ(0, mem_end(&self->im, self->list.serial));
+	EXPECT_ERR(ENOENT, import(self, LATER, self->list.list));
+}
+
+TEST_F(pending, arguments_are_checked)
+{
+	EXPECT_ERR(EINVAL, import(self, 4, 0));
+	EXPECT_ERR(EINVAL, import(self, 0, self->list.list));
+	EXPECT_ERR(EINVAL, import(self, DD_IMPORT_PARK, self->list.list));
+	EXPECT_ERR(ENOENT, import(self, LATER, 0x7fff0000));
+	self->i.import = self->i.cell_unit = 0;
+	self->i.list = 0;
+	EXPECT_ERR(EINVAL, raw_ioctl(&self->im, DD_IOC_IMPORT, &self->i));
+	ASSERT_OK(import(self, LATER, 0));
+	EXPECT_ERR(EINVAL, raw_conn_wait(&self->im, self->i.import, DD_WAIT_UP, 1, 0));
+	EXPECT_ERR(EINVAL, raw_conn_wait(&self->im, self->i.import, DD_WAIT_UP + 1, 0, 0));
+}
+
+TEST_F(pending, the_export_completes_a_parked_import)
+{
+	struct dd_direct d = { .size = sizeof(d) };
+	struct dd_cell *cell;
+	struct dd_note n;
+
+	ASSERT_OK(import(self, LATER, self->list.list));
+	EXPECT_EQ(EINPROGRESS, state(self));
+	EXPECT_EQ(0, self->i.length);
+	EXPECT_ERR(EAGAIN, put(self));
+	EXPECT_ERR(EAGAIN, mem_wait_up(&self->im, &self->i, 0));
+	EXPECT_ERR(ETIMEDOUT, mem_wait_up(&self->im, &self->i, SECOND / 100));
+	d.conn = self->i.import;
+	EXPECT_ERR(EAGAIN, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
+	EXPECT_FALSE(take(self, &n));
+
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	cell = raw_cell(&self->im, self->i.cell_unit);
+	EXPECT_EQ(0, cell->error);
+	EXPECT_EQ(MEM_LEN, cell->peer_size);
+	EXPECT_EQ(self->s.generation, cell->received);
+	ASSERT_SOON(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	EXPECT_EQ(self->i.import, n.conn);
+	EXPECT_EQ(99, n.cookie);
+	EXPECT_EQ(0, n.offset);
+	EXPECT_EQ(MEM_LEN, n.len);
+	EXPECT_EQ(self->i.node, n.node);
+	EXPECT_EQ(1, put(self));
+	EXPECT_EQ(0, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
+	/* The slot is free again. */
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	ASSERT_SOON(state(self) == ESTALE);
+	EXPECT_ERR(ESTALE, mem_wait_up(&self->im, &self->i, 0));
+	EXPECT_FALSE(take(self, &n));
+}
+
+/* Other names, and other classes, do not matter. */
+TEST_F(pending, a_parked_import_waits_for_its_own_key)
+{
+	struct dd_segment_make other = mem_segment(&self->em, "abi_import_other");
+	struct dd_import_make first;
+
+	ASSERT_OK(import(self, LATER, 0));
+	first = self->i;
+	ASSERT_OK(mem_export(&self->ex, &other));
+	ASSERT_OK(import(self, LATER, 0));
+	EXPECT_EQ(EINPROGRESS, state(self));
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_EQ(0, mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	EXPECT_EQ(0, mem_wait_up(&self->im, &first, 60 * SECOND));
+}
+
+TEST_F(pending, a_parked_import_fails_if_the_segment_refuses_it)
+{
+	struct dd_note n;
+
+	ASSERT_OK(import(self, LATER, self->list.list));
+	self->s.rights = DD_RIGHT_GET;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_ERR(EACCES, mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	EXPECT_EQ(EACCES, state(self));
+	EXPECT_ERR(EACCES, put(self));
+	ASSERT_SOON(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	EXPECT_EQ(EACCES, n.offset);
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	EXPECT_ERR(ENOENT, put(self));
+}
+
+TEST_F(pending, the_end_of_a_pending_import_posts_no_note)
+{
+	struct dd_import_make other;
+	struct dd_note n;
+
+	ASSERT_OK(import(self, LATER, self->list.list));
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	EXPECT_ERR(ENOENT, mem_end(&self->im, self->i.import));
+	other = self->i;
+	ASSERT_OK(import(self, LATER, 0));
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	EXPECT_ERR(ENOENT, mem_wait_up(&self->im, &other, 0));
+	EXPECT_FALSE(take(self, &n));
+}
+
+static volatile pid_t waiter;
+
+static void *import_parked(void *arg)
+{
+	FIXTURE_DATA(pending) *self = arg;
+
+	waiter = gettid();
+	return (void *)(long)(import(self, DD_IMPORT_PARK, 0) ? errno : 0);
+}
+
+static void *wait_up(void *arg)
+{
+	FIXTURE_DATA(pending) *self = arg;
+
+	waiter = gettid();
+	return (void *)(long)(mem_wait_up(&self->im, &self->i, -1ull) ? errno : 0);
+}
+
+TEST_F(pending, a_call_without_nowait_waits_for_the_export)
+{
+	pthread_t t;
+	void *err;
+
+	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(0, (long)err);
+	EXPECT_EQ(MEM_LEN, self->i.length);
+	EXPECT_EQ(self->s.generation, self->i.generation);
+	EXPECT_EQ(1, put(self));
+}
+
+static void on_signal(int sig)
+{
+}
+
+TEST_F(pending, a_signal_ends_the_call_and_the_import)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct dd_segment_info info = { .size = sizeof(info) };
+	pthread_t t;
+	void *err;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_EQ(0, pthread_kill(t, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(EINTR, (long)err);
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	info.segment = self->s.segment;
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
+	EXPECT_EQ(0, info.total);
+}
+
+TEST_F(pending, the_end_of_a_pending_import_ends_a_wait)
+{
+	pthread_t t;
+	void *err;
+
+	ASSERT_OK(import(self, LATER, 0));
+	ASSERT_EQ(0, pthread_create(&t, NULL, wait_up, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(ESTALE, (long)err);
+}
+
+static int park_all(FIXTURE_DATA(pending) *self)
+{
+	int n;
+
+	for (n = 0; n < PARKED; n++)
+		if (import(self, LATER, 0))
+			return -1;
+	return 0;
+}
+
+TEST_F(pending, the_number_of_parked_look_ups_is_limited)
+{
+	struct dd_import_make last;
+
+	ASSERT_OK(park_all(self));
+	last = self->i;
+	EXPECT_ERR(EUSERS, import(self, LATER, 0));
+	ASSERT_OK(mem_end(&self->im, last.import));
+	ASSERT_OK(import(self, LATER, 0));
+	EXPECT_ERR(EUSERS, import(self, LATER, 0));
+}
+
+TEST_F(pending, a_killed_importer_parks_no_more)
+{
+	int report;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	pid = fork_until_report(&report);
+	if (!pid) {
+		CHILD_CHECK(raw_open(&self->im) == 0);
+		CHILD_CHECK(park_all(self) == 0);
+		child_report(report);
+		import(self, DD_IMPORT_PARK, 0);
+		for (;;)
+			pause();
+	}
+	ASSERT_LT(0, pid);
+	EXPECT_ERR(EUSERS, import(self, LATER, 0));
+	kill_child(pid);
+	ASSERT_SOON(import(self, LATER, 0) == 0);
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_EQ(0, mem_wait_up(&self->im, &self->i, 60 * SECOND));
+}
+
+/* Exporters come and go, importers are killed in each state: what is left can be used. */
+TEST_F(pending, importers_die_while_segments_come_and_go)
+{
+	struct dd_import_make kept;
+	int rounds = dd_count(50), report;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	while (rounds--) {
+		ASSERT_OK(import(self, LATER, 0));
+		kept = self->i;
+		pid = fork_until_report(&report);
+		if (!pid) {
+			CHILD_CHECK(raw_open(&self->im) == 0);
+			child_report(report);
+			for (;;)
+				if (!import(self, LATER, 0))
+					mem_end(&self->im, self->i.import);
+				else
+					CHILD_CHECK(errno == EUSERS);
+		}
+		ASSERT_LT(0, pid);
+		ASSERT_OK(mem_export(&self->ex, &self->s));
+		kill_child(pid);
+		EXPECT_EQ(0, mem_wait_up(&self->im, &kept, 60 * SECOND));
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		self->s.segment = self->s.generation = 0;
+		ASSERT_OK(mem_end(&self->im, kept.import));
+	}
+}
+
+/* The note of a pending import keeps its slot however full the list is. */
+TEST_F(pending, each_pending_import_has_a_slot)
+{
+	struct dd_import_make first;
+	struct dd_note n;
+	int i, got = 0;
+
+	ASSERT_OK(import(self, LATER, self->list.list));
+	first = self->i;
+	for (i = 1; i < 100; i++)
+		ASSERT_OK(import(self, LATER, self->list.list));
+	/* The list is kept by them. */
+	ASSERT_OK(mem_end(&self->im, self->list.serial));
+	self->s.importers = 200;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	for (i = 0; i < 100; i++, got += n.offset == 0)
+		ASSERT_SOON(take(self, &n));
+	EXPECT_EQ(100, got);
+	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(0, mem_wait_up(&self->im, &first, 0));
+}
+
+DD_TEST_MAIN
