@@ -54,10 +54,8 @@ static void dd_conn_mem_free(struct rcu_head *rcu)
 {
 	struct dd_conn *conn = container_of(rcu, struct dd_conn, imp.rcu);
 
-	if (conn->server)
-		kmem_cache_free(dd_server_cache, conn);
-	else
-		kmem_cache_free(dd_client_cache, dd_client_of(conn));
+	/* struct dd_conn is the first member of struct dd_client. */
+	kmem_cache_free(conn->server ? dd_server_cache : dd_client_cache, conn);
 }
 
 static size_t dd_conn_size(bool server)
@@ -81,10 +79,8 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 	err = dd_charge(ctx, dd_conn_size(server));
 	if (err)
 		return ERR_PTR(err);
-	/* struct dd_conn is the first member of struct dd_client. */
 	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache,
 				 dd_gfp(ctx));
-
 	if (!conn) {
 		dd_uncharge(ctx, dd_conn_size(server));
 		return ERR_PTR(-ENOMEM);
@@ -201,20 +197,6 @@ void dd_conn_pair(struct dd_conn *a, struct dd_conn *b)
 	}
 }
 
-static int dd_conn_check_args(const struct dd_connect *arg)
-{
-	const u32 list = DD_CONNECT_LIST | DD_CONNECT_ANON;
-
-	if (arg->flags & ~DD_CONNECT_FLAGS ||
-	    (arg->flags & list) == list ||
-	    (arg->timeout && !(arg->flags & DD_CONNECT_TIMEOUT)) ||
-	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
-	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
-	    arg->window > DD_WINDOW_MAX)
-		return -EINVAL;
-	return 0;
-}
-
 /* Take the memory, list and cell of a connecting end. */
 static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 {
@@ -255,15 +237,24 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 /* Connect to a service of this node; the context is locked. */
 static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 {
+	struct dd_ctx *ctx = conn->imp.obj.ctx;
+	struct dd_client_id cid = {
+		.uid = conn->imp.uid,
+		.node = READ_ONCE(ctx->node->id),
+		.ctx = ctx->serial + 1ull,
+	};
+	struct mem_cgroup *before;
 	struct dd_service *svc;
 	int err;
 
-	svc = dd_service_find(conn->imp.obj.ctx->node, arg->name);
+	svc = dd_service_find(ctx->node, arg->name);
 	if (!svc)
 		return -ECONNREFUSED;
-	err = dd_service_accept(svc, conn->type, conn, NULL);
+	before = dd_owner_enter(svc->obj.ctx);
+	err = dd_service_accept(svc, conn->type, &cid, conn, NULL);
+	dd_owner_leave(before);
 	dd_service_put(svc);
-	return err;
+	return err == -EDQUOT ? -ENOBUFS : err;
 }
 
 /*
@@ -314,6 +305,16 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 	return 0;
 }
 
+/* Count and report a connection that has been made. */
+void dd_conn_report(struct dd_conn *conn)
+{
+	dd_stat_inc(conn->imp.obj.ctx->node, DD_STAT_CONNECTS);
+	if (trace_dd_connect_enabled())
+		trace_dd_connect(&conn->imp, conn->type, conn->server,
+				 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
+	dd_event(&conn->imp.obj, true);
+}
+
 /**
  * dd_conn_connect() - connect to a service
  * @ctx: the caller
@@ -323,12 +324,17 @@ static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
  */
 int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 {
+	const u32 list = DD_CONNECT_LIST | DD_CONNECT_ANON;
 	struct dd_conn *conn;
 	int err;
 
-	err = dd_conn_check_args(arg);
-	if (err)
-		return err;
+	if (arg->flags & ~DD_CONNECT_FLAGS ||
+	    (arg->flags & list) == list ||
+	    (arg->timeout && !(arg->flags & DD_CONNECT_TIMEOUT)) ||
+	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
+	    arg->type < DD_CONN_RPC || arg->type > DD_CONN_STREAM ||
+	    arg->window > DD_WINDOW_MAX)
+		return -EINVAL;
 	conn = dd_conn_alloc(ctx, arg->type, false);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
@@ -341,11 +347,7 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 		arg->list_unit = conn->seg.list->unit;
 		arg->cell_unit = conn->imp.unit;
 		arg->peer_size = conn->imp.size;
-		dd_stat_inc(ctx->node, DD_STAT_CONNECTS);
-		if (trace_dd_connect_enabled())
-			trace_dd_connect(&conn->imp, conn->type, conn->server,
-					 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
-		dd_event(&conn->imp.obj, true);
+		dd_conn_report(conn);
 	}
 	dd_conn_put(conn);
 	return err;
@@ -410,17 +412,6 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 	return err;
 }
 
-/* Wait until messages are sent, or done. */
-static int dd_conn_await_count(struct dd_conn *conn,
-			       const struct dd_conn_wait *arg)
-{
-	if (!conn->other && arg->timeout &&
-	    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
-		dd_remote_await(&conn->imp);
-	return dd_conn_await(conn, &conn->imp.obj.ctx->wait, arg->what, arg->value,
-			     NULL, arg->timeout);
-}
-
 /* Wait until the reader has consumed the notes before a position of a direct ring. */
 static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 {
@@ -456,14 +447,19 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
 		return -ENOENT;
-	if (arg->what == DD_WAIT_RING)
+	if (arg->what == DD_WAIT_RING) {
 		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
-	else if (arg->what == DD_WAIT_CLOSE)
+	} else if (arg->what == DD_WAIT_CLOSE) {
 		err = dd_conn_drain(conn, arg->timeout);
-	else if (arg->what == DD_WAIT_UP)
+	} else if (arg->what == DD_WAIT_UP) {
 		err = -EINVAL;
-	else
-		err = dd_conn_await_count(conn, arg);
+	} else {
+		if (!conn->other && arg->timeout &&
+		    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
+			dd_remote_await(&conn->imp);
+		err = dd_conn_await(conn, &ctx->wait, arg->what, arg->value, NULL,
+				    arg->timeout);
+	}
 	dd_conn_put(conn);
 	return err;
 }
@@ -703,29 +699,34 @@ static void dd_conn_describe_peer(const struct dd_conn *conn,
 	info->uid = from_kuid_munged(current_user_ns(), uid);
 }
 
-/**
- * dd_conn_describe() - describe a connection for a report
- * @conn: the connection, of which the caller holds a reference
- * @info: (out) everything but its size; ids of the other end are translated into the
- *	namespaces of the current process
+/*
+ * Describe a connection for a report. Ids of the other end are translated into the
+ * namespaces of the current process.
  */
-void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
+static void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
 {
+	const struct dd_bytes *send = &conn->imp.send, *recv = &conn->seg.mem;
+	struct dd_service *svc = conn->svc;
+
 	info->conn = dd_obj_serial(&conn->imp.obj);
 	info->list = conn->seg.list->obj.id;
-	info->service = conn->server ? conn->svc->obj.id : 0;
+	info->service = svc ? svc->obj.id : 0;
 	info->block = conn->seg.index;
 	info->type = conn->type;
 	info->closed = READ_ONCE(conn->closed);
 	dd_conn_describe_peer(conn, info);
-	if (conn->server) {
-		dd_service_blocks(conn, &info->send, &info->recv);
-	} else {
-		dd_bytes_describe(&conn->imp.send, conn->imp.send.offset,
-				  conn->imp.send.length, &info->send);
-		dd_bytes_describe(&conn->seg.mem, conn->seg.mem.offset,
-				  conn->seg.mem.length, &info->recv);
+	if (svc) {
+		/* The service's regions are gone once it has ended. */
+		mutex_lock(&svc->lock);
+		send = &svc->send;
+		recv = &svc->recv;
 	}
+	dd_bytes_describe(send, conn->imp.send.offset, conn->imp.send.length,
+			  &info->send);
+	dd_bytes_describe(recv, conn->seg.mem.offset, conn->seg.mem.length,
+			  &info->recv);
+	if (svc)
+		mutex_unlock(&svc->lock);
 	info->peer_size = conn->imp.size;
 	info->submitted = dd_direct_sent(&conn->imp);
 	info->received = dd_direct_received(&conn->chan);

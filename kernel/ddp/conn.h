@@ -91,7 +91,7 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout);
 void dd_conn_owner(struct dd_conn *conn, kuid_t uid, bool nodirect, bool any);
 void dd_conn_open(struct dd_conn *conn, u16 node);
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg);
-void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info);
+void dd_conn_report(struct dd_conn *conn);
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server);
 void dd_conn_pair(struct dd_conn *a, struct dd_conn *b);

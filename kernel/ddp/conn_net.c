@@ -27,9 +27,9 @@ struct dd_conn_net_end {
 static_assert(sizeof(struct dd_conn_net_end) <= DD_CTL_BODY);
 
 static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
-				 struct dd_conn_net_end *end)
+				 u8 *body)
 {
-	*end = (struct dd_conn_net_end) {
+	*(struct dd_conn_net_end *)body = (struct dd_conn_net_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),
 		.pid = cpu_to_le32(pid_nr(conn->imp.obj.ctx->pid)),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, conn->imp.uid)),
@@ -47,18 +47,34 @@ static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, u32 len)
 	       window <= DD_WINDOW_MAX && le16_to_cpu(end->taken) <= window;
 }
 
+/**
+ * struct dd_conn_net_call - a connection being made with another node
+ * @r: state of the connection; owned by the local end once that is connected
+ * @session: number of the session, see struct dd_ctl_class_ops
+ * @chan: id of the other end's channel
+ * @remote: properties of the other end
+ * @answer: (out) the answer to a query, with the properties of this end
+ */
+struct dd_conn_net_call {
+	struct dd_remote *r;
+	u64 session;
+	u64 chan;
+	struct dd_conn_net_end remote;
+	struct dd_ctl_answer *answer;
+};
+
 /* Store the properties of the other end, and allocate ops for its window. */
-static int dd_conn_net_learn(struct dd_remote *r, struct dd_conn *conn,
-			     const struct dd_conn_net_end *end)
+int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn)
 {
-	u32 window = le16_to_cpu(end->window);
+	const struct dd_conn_net_end *end = &call->remote;
+	struct dd_remote *r = call->r;
 	int err;
 
 	conn->imp.size = le64_to_cpu(end->size);
-	conn->imp.window = window;
+	conn->imp.window = le16_to_cpu(end->window);
 	r->pid = le32_to_cpu(end->pid);
 	r->uid = le32_to_cpu(end->uid);
-	err = dd_remote_ops_make(r, conn->imp.obj.ctx, window);
+	err = dd_remote_ops_make(r, conn->imp.obj.ctx, conn->imp.window);
 	if (!err)
 		conn->remote_ops = r->nops;
 	return err;
@@ -76,8 +92,12 @@ static void dd_conn_net_open(struct dd_remote *r, struct dd_conn *conn)
 static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_connect *arg, ktime_t expires)
 {
-	struct dd_ctl_query query = { .class = DD_CLASS_SERVICE, .chan = r->id };
-	struct dd_conn_net_end *end = (struct dd_conn_net_end *)query.body;
+	struct dd_ctl_query query = {
+		.class = DD_CLASS_SERVICE,
+		.chan = r->id,
+		.len = sizeof(struct dd_conn_net_end),
+	};
+	struct dd_conn_net_call call = { .r = r };
 	/* The answer tells more of the other end. */
 	struct dd_tp_chan_cfg cfg = {
 		.tx_window = 1,
@@ -96,19 +116,18 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 		return err;
 	memcpy(r->key, arg->name, sizeof(r->key));
 	memcpy(query.key, arg->name, sizeof(query.key));
-	query.len = sizeof(*end);
-	dd_conn_net_describe(conn, conn->type, 0, end);
+	dd_conn_net_describe(conn, conn->type, 0, query.body);
 	err = dd_ctl_lookup(r->peer, session, &query, r, &answer, expires);
 	if (err)
 		return err;
 	if (answer.status != DD_CTL_OK)
 		return dd_ctl_error(answer.status);
-	end = (struct dd_conn_net_end *)answer.body;
-	if (!dd_conn_net_end_ok(end, answer.len) || !answer.chan)
+	memcpy(&call.remote, answer.body, sizeof(call.remote));
+	if (!dd_conn_net_end_ok(&call.remote, answer.len) || !answer.chan)
 		return -EPROTO;
-	err = dd_remote_found(r, answer.chan, le16_to_cpu(end->window),
-			      le16_to_cpu(end->taken), 0);
-	return err ? err : dd_conn_net_learn(r, conn, end);
+	err = dd_remote_found(r, answer.chan, le16_to_cpu(call.remote.window),
+			      le16_to_cpu(call.remote.taken), 0);
+	return err ? err : dd_conn_net_learn(&call, conn);
 }
 
 /**
@@ -160,42 +179,9 @@ int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg)
 }
 
 /**
- * struct dd_conn_net_call - a connect request of a client on another node
- * @r: state of the connection; owned by the serving end once that is accepted
- * @session: number of the session, see struct dd_ctl_class_ops
- * @chan: id of the client's channel
- * @type: enum dd_conn_type
- * @remote: properties of the client's end
- * @local: (out) properties of the serving end
- */
-struct dd_conn_net_call {
-	struct dd_remote *r;
-	u64 session;
-	u64 chan;
-	u8 type;
-	struct dd_conn_net_end remote;
-	struct dd_conn_net_end local;
-};
-
-/* Store the properties of the client in a serving end; 0 or an error. */
-int dd_conn_net_learn_client(struct dd_conn_net_call *call, struct dd_conn *conn)
-{
-	return dd_conn_net_learn(call->r, conn, &call->remote);
-}
-
-/* Identity of the client, as reported by its node. */
-void dd_conn_net_caller(const struct dd_conn_net_call *call, struct dd_client_id *cid)
-{
-	*cid = (struct dd_client_id) {
-		.uid = make_kuid(&init_user_ns, le32_to_cpu(call->remote.uid)),
-		.node = call->r->peer->number,
-	};
-}
-
-/**
  * dd_conn_net_accept() - connect a serving end to its client on another node
  * @call: the request
- * @conn: the serving end, equipped, after dd_conn_net_learn_client()
+ * @conn: the serving end, equipped, after dd_conn_net_learn()
  *
  * After the id is published the caller calls dd_remote_go().
  *
@@ -219,76 +205,50 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	err = dd_remote_join(call->r, &conn->imp, &conn->chan, &cfg, call->session);
 	if (err)
 		return err;
-	dd_conn_net_describe(conn, 0, taken, &call->local);
+	call->answer->chan = call->r->id;
+	call->answer->len = sizeof(struct dd_conn_net_end);
+	dd_conn_net_describe(conn, 0, taken, call->answer->body);
 	dd_conn_net_open(call->r, conn);
 	return 0;
-}
-
-/* Make the serving end; on error nothing is left behind. */
-static int dd_conn_net_admit(struct dd_peer *peer, struct dd_service *svc,
-			     struct dd_conn_net_call *call)
-{
-	int err;
-
-	call->r = dd_remote_alloc(peer);
-	if (!call->r)
-		return -ENOMEM;
-	/* Once accepted, the connection owns one reference and may drop it at once. */
-	refcount_inc(&call->r->ref);
-	err = dd_remote_register(call->r);
-	if (!err)
-		err = dd_service_accept(svc, call->type, NULL, call);
-	if (!err)
-		return 0;
-	dd_remote_break(call->r, ECONNRESET, false);
-	dd_remote_put(call->r);
-	dd_remote_put(call->r);
-	call->r = NULL;
-	return err;
-}
-
-/* Find the service and connect the client to it. */
-static int dd_conn_net_serve(struct dd_peer *peer, const u8 *name,
-			     struct dd_conn_net_call *call)
-{
-	struct dd_node *node = peer->node;
-	struct mem_cgroup *before;
-	struct dd_service *svc;
-	int err;
-
-	svc = READ_ONCE(node->up) ? dd_service_find(node, name) : NULL;
-	if (!svc)
-		return -ECONNREFUSED;
-	/* The client is on another node: charge the server's user and memcg. */
-	before = dd_owner_enter(svc->obj.ctx);
-	err = dd_conn_net_admit(peer, svc, call);
-	dd_owner_leave(before);
-	dd_service_put(svc);
-	return err;
 }
 
 static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 					     const struct dd_ctl_query *query,
 					     struct dd_ctl_answer *answer)
 {
-	struct dd_conn_net_call call = { .session = session };
+	struct dd_conn_net_call call = {
+		.session = session,
+		.chan = query->chan,
+		.answer = answer,
+	};
+	struct dd_conn_net_end *end = &call.remote;
+	struct dd_client_id cid = { .node = peer->number };
+	struct mem_cgroup *before;
+	struct dd_service *svc;
 	int err;
 
-	memcpy(&call.remote, query->body, sizeof(call.remote));
-	call.chan = query->chan;
-	call.type = call.remote.type;
-	if (!dd_conn_net_end_ok(&call.remote, query->len) || !call.chan ||
-	    call.type < DD_CONN_RPC || call.type > DD_CONN_STREAM ||
+	memcpy(end, query->body, sizeof(*end));
+	if (!dd_conn_net_end_ok(end, query->len) || !call.chan ||
+	    end->type < DD_CONN_RPC || end->type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
 		return DD_CTL_BAD;
-	err = dd_conn_net_serve(peer, query->key, &call);
-	if (err)
-		return dd_ctl_status(err);
-	answer->chan = call.r->id;
-	answer->len = sizeof(call.local);
-	memcpy(answer->body, &call.local, sizeof(call.local));
-	dd_remote_put(call.r);
-	return DD_CTL_OK;
+	svc = READ_ONCE(peer->node->up) ? dd_service_find(peer->node, query->key) : NULL;
+	if (!svc)
+		return DD_CTL_NONE;
+	cid.uid = make_kuid(&init_user_ns, le32_to_cpu(end->uid));
+	/* The client is on another node: charge the server's user and memcg. */
+	before = dd_owner_enter(svc->obj.ctx);
+	call.r = dd_remote_alloc(peer);
+	err = call.r ? dd_remote_register(call.r) : -ENOMEM;
+	if (!err)
+		err = dd_service_accept(svc, end->type, &cid, NULL, &call);
+	if (err && call.r) {
+		dd_remote_break(call.r, ECONNRESET, false);
+		dd_remote_put(call.r);
+	}
+	dd_owner_leave(before);
+	dd_service_put(svc);
+	return err ? dd_ctl_status(err) : DD_CTL_OK;
 }
 
 static const struct dd_ctl_class_ops dd_conn_net_class = {

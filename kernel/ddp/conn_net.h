@@ -7,20 +7,12 @@
 #include "cluster/remote.h"
 #include "ddp/conn.h"
 
-struct dd_client_id;
 struct dd_conn_net_call;
 
 /* For a connection whose other end is on another node. */
 static inline struct dd_remote *dd_remote_of(const struct dd_conn *conn)
 {
 	return dd_remote_of_import(&conn->imp);
-}
-
-/* Node number of the other end. */
-static inline u32 dd_conn_peer_node(const struct dd_conn *conn)
-{
-	return conn->other ? READ_ONCE(conn->other->imp.obj.ctx->node->id) :
-			    dd_remote_of(conn)->peer->number;
 }
 
 /* Process of the other end, as numbered on its node. */
@@ -38,9 +30,7 @@ static inline u32 dd_conn_peer_id(const struct dd_conn *conn)
 
 void dd_conn_net_init(void);
 int dd_conn_net_connect(struct dd_conn *conn, const struct dd_connect *arg);
-int dd_conn_net_learn_client(struct dd_conn_net_call *call, struct dd_conn *conn);
-void dd_conn_net_caller(const struct dd_conn_net_call *call,
-			struct dd_client_id *cid);
+int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn);
 int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn);
 
 #endif /* _DD_CONN_NET_H */

@@ -24,7 +24,6 @@
 #include "core/notelist.h"
 #include "core/region.h"
 #include "core/segment.h"
-#include "core/trace.h"
 #include "ddp/conn.h"
 #include "ddp/conn_net.h"
 #include "ddp/service.h"
@@ -33,18 +32,6 @@
 static size_t dd_service_blocks_size(const struct dd_service *svc)
 {
 	return svc->maxconn * sizeof(*svc->blocks);
-}
-
-static void dd_service_free_blocks(struct dd_service *svc)
-{
-	u32 i;
-
-	if (!svc->blocks)
-		return;
-	for (i = 0; i < svc->maxconn; i++)
-		dd_credit_drop(svc->obj.ctx, &svc->blocks[i].credit);
-	kvfree(svc->blocks);
-	dd_uncharge(svc->obj.ctx, dd_service_blocks_size(svc));
 }
 
 /*
@@ -58,14 +45,15 @@ static void dd_service_strip(struct dd_service *svc)
 	u32 i;
 
 	mutex_lock(&svc->lock);
-	/* Serving ends with references may still be linked to rings by their cells. */
-	for (i = 0; svc->blocks && i < svc->maxconn; i++)
-		if (svc->blocks[i].conn)
-			dd_direct_forget(&svc->blocks[i].conn->chan);
+	for (i = 0; svc->blocks && i < svc->maxconn; i++) {
+		const struct dd_block *block = &svc->blocks[i];
+
+		/* An end with references may still be linked to a ring by its cell. */
+		if (block->conn)
+			dd_direct_forget(&block->conn->chan);
+		last = max3(last, block->conn_note, dd_credit_last(&block->credit));
+	}
 	if (svc->attached) {
-		for (i = 0; i < svc->maxconn; i++)
-			last = max3(last, svc->blocks[i].conn_note,
-				    dd_credit_last(&svc->blocks[i].credit));
 		/* The service keeps a reference to the list until its own release. */
 		refcount_inc(&svc->list->obj.users);
 		dd_list_detach(svc->list, svc->slots, last);
@@ -74,7 +62,7 @@ static void dd_service_strip(struct dd_service *svc)
 	}
 	if (svc->cells_unit)
 		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
-			     svc->maxconn * svc->cell_units);
+			     svc->maxconn * DD_CELL_UNITS);
 	svc->cells_unit = 0;
 	dd_slice_drop(&svc->recv_use);
 	dd_slice_drop(&svc->send_use);
@@ -85,26 +73,19 @@ static void dd_service_release(struct dd_obj *obj)
 {
 	struct dd_service *svc = container_of(obj, struct dd_service, obj);
 	struct dd_ctx *ctx = obj->ctx;
+	u32 i;
 
 	dd_service_strip(svc);
 	if (svc->list)
 		dd_list_put(svc->list);
-	dd_service_free_blocks(svc);
+	if (svc->blocks) {
+		for (i = 0; i < svc->maxconn; i++)
+			dd_credit_drop(ctx, &svc->blocks[i].credit);
+		kvfree(svc->blocks);
+		dd_uncharge(ctx, dd_service_blocks_size(svc));
+	}
 	kfree_rcu(svc, rcu);
 	dd_ctx_put(ctx);
-}
-
-static int dd_service_check_args(const struct dd_serve *arg)
-{
-	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
-	    arg->__reserved2 || arg->peruser > arg->maxconn ||
-	    (arg->uid && !(arg->flags & DD_SERVE_UID)) ||
-	    (arg->gid && !(arg->flags & DD_SERVE_GID)) ||
-	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
-	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
-	    arg->window > DD_WINDOW_MAX)
-		return -EINVAL;
-	return 0;
 }
 
 static int dd_service_alloc_blocks(struct dd_service *svc)
@@ -151,8 +132,7 @@ static int dd_service_take_memory(struct dd_service *svc,
 	err = dd_service_alloc_blocks(svc);
 	if (err)
 		return err;
-	svc->cell_units = DD_CELL_UNITS;
-	return dd_area_alloc(&ctx->area, svc->maxconn * svc->cell_units,
+	return dd_area_alloc(&ctx->area, svc->maxconn * DD_CELL_UNITS,
 			     &svc->cells_unit);
 }
 
@@ -172,53 +152,37 @@ static u32 dd_block_slots(const struct dd_service *svc)
 	       dd_service_slots(svc, svc->window);
 }
 
-static int dd_service_take_list(struct dd_service *svc,
-				const struct dd_serve *arg)
+/* Equip a service and publish it; its context is locked. */
+static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 {
-	u64 room = (u64)svc->maxconn * dd_block_slots(svc);
+	struct dd_ctx *ctx = svc->obj.ctx;
 	struct dd_list *list;
+	int err;
 
+	err = dd_service_take_memory(svc, arg);
+	if (err)
+		return err;
 	/* Slots are reserved with the first connection of each block. */
-	list = dd_list_attach(svc->obj.ctx, arg->list,
-			      arg->flags & DD_SERVE_LIST, 0,
-			      min_t(u64, room, U32_MAX));
+	list = dd_list_attach(ctx, arg->list, arg->flags & DD_SERVE_LIST, 0,
+			      svc->maxconn * dd_block_slots(svc));
 	if (IS_ERR(list))
 		return PTR_ERR(list);
 	svc->list = list;
 	svc->attached = true;
-	return 0;
-}
-
-static int dd_service_publish(struct dd_service *svc)
-{
-	int err;
-
 	err = dd_obj_reserve(&svc->obj);
 	if (err)
 		return err;
 	mutex_lock(&svc->lock);
 	/* A client that finds the name now waits for the service's lock. */
-	err = dd_name_add(svc->obj.ctx->node, &svc->name);
+	err = dd_name_add(ctx->node, &svc->name);
 	if (err) {
 		dd_obj_unreserve(&svc->obj);
 	} else {
-		dd_list_publish(svc->list);
+		dd_list_publish(list);
 		dd_obj_publish(&svc->obj);
 		svc->dead = false;
 	}
 	mutex_unlock(&svc->lock);
-	return err;
-}
-
-static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
-{
-	int err;
-
-	err = dd_service_take_memory(svc, arg);
-	if (!err)
-		err = dd_service_take_list(svc, arg);
-	if (!err)
-		err = dd_service_publish(svc);
 	return err;
 }
 
@@ -259,9 +223,14 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	struct dd_service *svc;
 	int err;
 
-	err = dd_service_check_args(arg);
-	if (err)
-		return err;
+	if (arg->flags & ~DD_SERVE_FLAGS || arg->__reserved ||
+	    arg->__reserved2 || arg->peruser > arg->maxconn ||
+	    (arg->uid && !(arg->flags & DD_SERVE_UID)) ||
+	    (arg->gid && !(arg->flags & DD_SERVE_GID)) ||
+	    !dd_name_ok(arg->name, sizeof(arg->name)) ||
+	    !arg->maxconn || arg->maxconn > DD_MAXCONN_MAX ||
+	    arg->window > DD_WINDOW_MAX)
+		return -EINVAL;
 	if (!READ_ONCE(ctx->node->up))
 		return -ENETDOWN;
 	svc = dd_service_create(ctx, arg);
@@ -274,7 +243,7 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 		arg->service = svc->obj.id;
 		arg->list_unit = svc->list->unit;
 		arg->cells_unit = svc->cells_unit;
-		arg->cell_units = svc->cell_units;
+		arg->cell_units = DD_CELL_UNITS;
 		arg->recv_block = svc->recv_block;
 		arg->send_block = svc->send_block;
 		dd_event(&svc->obj, true);
@@ -537,16 +506,6 @@ static void dd_kit_drop(struct dd_service *svc, struct dd_kit *kit)
 	dd_credit_drop(svc->obj.ctx, &kit->credit);
 }
 
-static void dd_kit_give(struct dd_service *svc, struct dd_kit *kit,
-			struct dd_block *block)
-{
-	block->ready = true;
-	svc->slots += kit->slots;
-	kit->slots = 0;
-	if (kit->credit.window > 1)
-		block->credit = kit->credit;
-}
-
 /*
  * Choose a block for an end, which has its own credit or uses that of the block. The
  * service is locked; it is unlocked meanwhile if a kit has to be made.
@@ -568,7 +527,11 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 		if ((*block)->ready || !need)
 			return 0;
 		if (kit->slots) {
-			dd_kit_give(svc, kit, *block);
+			(*block)->ready = true;
+			svc->slots += kit->slots;
+			kit->slots = 0;
+			if (kit->credit.window > 1)
+				(*block)->credit = kit->credit;
 			return 0;
 		}
 		mutex_unlock(&svc->lock);
@@ -674,7 +637,7 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	conn->owed = dd_block_owed(block);
 	conn->seg.index = nr;
 	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
-	conn->imp.unit = svc->cells_unit + nr * svc->cell_units;
+	conn->imp.unit = svc->cells_unit + nr * DD_CELL_UNITS;
 	conn->imp.cell = dd_area_unit(&svc->obj.ctx->area, conn->imp.unit);
 	conn->seg.mem.region = svc->recv.region;
 	conn->seg.mem.offset = svc->recv.offset + nr * svc->recv_block;
@@ -755,105 +718,62 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 		dd_remote_go(dd_remote_of(conn));
 }
 
-/* Give the block to the serving end; the service is locked. */
-static int dd_service_take(struct dd_service *svc, struct dd_block *block,
-			   struct dd_conn *conn, struct dd_conn *client,
-			   struct dd_conn_net_call *call,
-			   const struct dd_client_id *cid, struct dd_conn **old)
-{
-	int err;
-
-	dd_service_equip(svc, block, conn);
-	err = call ? dd_conn_net_accept(call, conn) : 0;
-	if (err)
-		return err;
-	*old = dd_service_evict(block);
-	refcount_inc(&conn->imp.obj.users);
-	dd_service_give(svc, block, conn, client, cid);
-	return 0;
-}
-
-static void dd_service_client_id(const struct dd_conn *client,
-				 const struct dd_conn_net_call *call, struct dd_client_id *cid)
-{
-	if (call) {
-		dd_conn_net_caller(call, cid);
-		return;
-	}
-	*cid = (struct dd_client_id) {
-		.uid = client->imp.uid,
-		.node = READ_ONCE(client->imp.obj.ctx->node->id),
-		.ctx = client->imp.obj.ctx->serial + 1ull,
-	};
-}
-
-static int dd_service_admit(struct dd_service *svc, u8 type,
-			    struct dd_conn *client, struct dd_conn_net_call *call)
+/**
+ * dd_service_accept() - connect a client to a service
+ * @svc: the service
+ * @type: enum dd_conn_type
+ * @cid: identity of the client
+ * @client: the connecting end, equipped, its id reserved; NULL if it is remote
+ * @call: the request of a client on another node, else NULL
+ *
+ * The resources of the serving end are charged to the server's user; the caller has
+ * entered the server's memory cgroup by dd_owner_enter().
+ *
+ * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
+ * ended; %-EUSERS if there is no block for this client; %-EDQUOT if the server's
+ * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
+ * caller was killed. On error nothing has changed.
+ */
+int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id *cid,
+		      struct dd_conn *client, struct dd_conn_net_call *call)
 {
 	struct dd_conn *conn, *old = NULL;
 	struct dd_kit kit = {};
 	struct dd_block *block;
-	struct dd_client_id cid;
 	int err;
 
-	dd_service_client_id(client, call, &cid);
-	if (!dd_service_admits(svc, &cid))
+	if (!dd_service_admits(svc, cid))
 		return -EACCES;
-
 	conn = dd_service_new(svc, type);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	err = call ? dd_conn_net_learn_client(call, conn) : 0;
-	if (err)
-		goto out;
-	err = mutex_lock_killable(&svc->lock);
-	if (err)
-		goto out;
-	err = dd_service_pick(svc, conn, &cid, &kit, &block);
+	err = call ? dd_conn_net_learn(call, conn) : 0;
 	if (!err)
-		err = dd_service_take(svc, block, conn, client, call, &cid,
-				      &old);
+		err = mutex_lock_killable(&svc->lock);
+	if (err)
+		goto out;
+	err = dd_service_pick(svc, conn, cid, &kit, &block);
+	if (!err) {
+		dd_service_equip(svc, block, conn);
+		err = call ? dd_conn_net_accept(call, conn) : 0;
+	}
+	if (!err) {
+		old = dd_service_evict(block);
+		refcount_inc(&conn->imp.obj.users);
+		dd_service_give(svc, block, conn, client, cid);
+	}
 	mutex_unlock(&svc->lock);
 	dd_kit_drop(svc, &kit);
 	if (old)
 		dd_conn_put(old);
 	/* For two ends on this node, dd_conn_connect() reports the connection. */
-	if (!err && call) {
-		dd_stat_inc(svc->obj.ctx->node, DD_STAT_CONNECTS);
-		if (trace_dd_connect_enabled())
-			trace_dd_connect(&conn->imp, conn->type, conn->server,
-					 dd_conn_peer_pid(conn), dd_conn_peer_id(conn));
-		dd_event(&conn->imp.obj, true);
-	}
+	if (!err && call)
+		dd_conn_report(conn);
 out:
 	if (err)
 		dd_obj_unreserve(&conn->imp.obj);
 	dd_conn_put(conn);
 	return err;
-}
-
-/**
- * dd_service_accept() - connect a client to a service
- * @svc: the service
- * @type: enum dd_conn_type
- * @client: the connecting end, equipped, its id reserved; NULL if it is remote
- * @call: the request of a client on another node, else NULL
- *
- * The resources of the serving end are charged to the server's user and memory cgroup.
- *
- * Return: 0; %-EACCES if the user may not connect; %-ECONNREFUSED if the service has
- * ended; %-EUSERS if there is no block for this client; %-ENOBUFS if the server's
- * RLIMIT_MEMLOCK would be exceeded; %-ENOMEM or %-ENOSPC; %-EHOSTUNREACH; %-EINTR if the
- * caller was killed. On error nothing has changed.
- */
-int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
-		      struct dd_conn_net_call *call)
-{
-	struct mem_cgroup *before = dd_owner_enter(svc->obj.ctx);
-	int err = dd_service_admit(svc, type, client, call);
-
-	dd_owner_leave(before);
-	return err == -EDQUOT ? -ENOBUFS : err;
 }
 
 /**
@@ -888,23 +808,10 @@ void dd_service_released(struct dd_conn *conn)
 	mutex_unlock(&svc->lock);
 }
 
-static void dd_service_drop_credit(struct dd_conn *conn)
-{
-	struct dd_credit *credit = conn->chan.credit;
-
-	if (!credit)
-		return;
-	if (conn->seg.list)
-		dd_list_detach(conn->seg.list,
-			       dd_service_slots(conn->svc, credit->window),
-			       dd_credit_last(credit));
-	dd_credit_drop(conn->imp.obj.ctx, credit);
-	kfree(credit);
-}
-
 /* The last reference to a serving end was dropped. */
 void dd_service_forget(struct dd_conn *conn)
 {
+	struct dd_credit *credit = conn->chan.credit;
 	struct dd_service *svc = conn->svc;
 	struct dd_block *block;
 
@@ -915,23 +822,16 @@ void dd_service_forget(struct dd_conn *conn)
 	if (block->conn == conn)
 		block->conn = NULL;
 	mutex_unlock(&svc->lock);
-	if (conn->chan.credit != &block->credit)
-		dd_service_drop_credit(conn);
+	/* A credit of its own, as made by dd_service_own_credit() as far as it got. */
+	if (credit && credit != &block->credit) {
+		if (conn->seg.list)
+			dd_list_detach(conn->seg.list,
+				       dd_service_slots(svc, credit->window),
+				       dd_credit_last(credit));
+		dd_credit_drop(conn->imp.obj.ctx, credit);
+		kfree(credit);
+	}
 	dd_service_put(svc);
-}
-
-/* Describe the blocks of a serving end; none after the service has ended. */
-void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
-		       struct dd_buf *recv)
-{
-	struct dd_service *svc = conn->svc;
-
-	mutex_lock(&svc->lock);
-	dd_bytes_describe(&svc->send, conn->imp.send.offset, conn->imp.send.length,
-			  send);
-	dd_bytes_describe(&svc->recv, conn->seg.mem.offset,
-			  conn->seg.mem.length, recv);
-	mutex_unlock(&svc->lock);
 }
 
 static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)

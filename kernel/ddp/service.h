@@ -84,7 +84,6 @@ struct dd_block {
  * @attached: the service is attached to @list
  * @slots: slots reserved in @list for blocks that are ready
  * @cells_unit: first unit of the cells
- * @cell_units: units of a cell
  * @blocks: array of @maxconn blocks
  * @free: blocks that may be given away, in the order in which they became free
  * @nconn: current number of connections
@@ -114,7 +113,6 @@ struct dd_service {
 	bool attached;
 	u32 slots;
 	u32 cells_unit;
-	u32 cell_units;
 	struct dd_block *blocks;
 	struct list_head free;
 	u32 nconn;
@@ -129,10 +127,8 @@ struct dd_service {
 int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg);
 int dd_service_unserve(struct dd_ctx *ctx, u32 id);
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
-void dd_service_blocks(const struct dd_conn *conn, struct dd_buf *send,
-		       struct dd_buf *recv);
-int dd_service_accept(struct dd_service *svc, u8 type, struct dd_conn *client,
-		      struct dd_conn_net_call *call);
+int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id *cid,
+		      struct dd_conn *client, struct dd_conn_net_call *call);
 void dd_service_released(struct dd_conn *conn);
 void dd_service_forget(struct dd_conn *conn);
 
