@@ -137,10 +137,8 @@ static int dd_mmap(struct file *file, struct vm_area_struct *vma)
 
 /* ---- ioctl -------------------------------------------------------------- */
 
-static int dd_do_info(struct dd_ctx *ctx, void *arg)
+static int dd_info(struct dd_ctx *ctx, struct dd_info *info)
 {
-	struct dd_info *info = arg;
-
 	info->abi = DD_ABI_VERSION;
 	info->features = DD_FEATURE_DIRECT | DD_FEATURE_SUBMIT |
 			 DD_FEATURE_MEMORY;
@@ -155,149 +153,65 @@ static int dd_do_info(struct dd_ctx *ctx, void *arg)
 	return 0;
 }
 
-static int dd_do_region_alloc(struct dd_ctx *ctx, void *arg)
-{
-	return dd_region_alloc(ctx, arg);
-}
-
-static void dd_undo_region_alloc(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_region_alloc *region = arg;
-
-	dd_region_free(ctx, region->region);
-}
-
-static int dd_do_serve(struct dd_ctx *ctx, void *arg)
-{
-	return dd_service_serve(ctx, arg);
-}
-
-static void dd_undo_serve(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_serve *serve = arg;
-
-	dd_service_unserve(ctx, serve->service);
-}
-
-static int dd_do_connect(struct dd_ctx *ctx, void *arg)
-{
-	return dd_conn_connect(ctx, arg);
-}
-
-static void dd_undo_connect(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_connect *connect = arg;
-
-	dd_conn_close(ctx, connect->conn);
-}
-
-static int dd_do_conn_info(struct dd_ctx *ctx, void *arg)
-{
-	return dd_conn_info(ctx, arg);
-}
-
-static int dd_do_conn_list(struct dd_ctx *ctx, void *arg)
-{
-	return dd_service_conns(ctx, arg);
-}
-
-static int dd_do_conn_wait(struct dd_ctx *ctx, void *arg)
+static int dd_conn_or_import_wait(struct dd_ctx *ctx, struct dd_conn_wait *arg)
 {
 	int err = dd_conn_wait(ctx, arg);
 
 	return err == -ENOENT ? dd_import_wait(ctx, arg) : err;
 }
 
-static int dd_do_list_info(struct dd_ctx *ctx, void *arg)
+static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
-	return dd_list_info(ctx, arg);
-}
-
-static int dd_do_list_wait(struct dd_ctx *ctx, void *arg)
-{
-	return dd_list_wait(ctx, arg);
-}
-
-static int dd_do_direct(struct dd_ctx *ctx, void *arg)
-{
-	return dd_direct_grant(ctx, arg);
-}
-
-static int dd_do_submit(struct dd_ctx *ctx, void *arg)
-{
-	return dd_nic_submit(ctx, arg);
-}
-
-static int dd_do_region_pin(struct dd_ctx *ctx, void *arg)
-{
-	return dd_region_pin(ctx, arg);
-}
-
-static void dd_undo_region_pin(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_region_pin *region = arg;
-
-	dd_region_free(ctx, region->region);
-}
-
-static int dd_do_region_dirty(struct dd_ctx *ctx, void *arg)
-{
-	return dd_region_dirty(ctx, arg);
-}
-
-static int dd_do_segment(struct dd_ctx *ctx, void *arg)
-{
-	return dd_export_make(ctx, arg);
-}
-
-static void dd_undo_segment(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_segment_make *seg = arg;
-
-	dd_obj_end(ctx, seg->segment);
-}
-
-static int dd_do_segment_ctl(struct dd_ctx *ctx, void *arg)
-{
-	return dd_export_ctl(ctx, arg);
-}
-
-static int dd_do_segment_info(struct dd_ctx *ctx, void *arg)
-{
-	return dd_export_info(ctx, arg);
-}
-
-static int dd_do_import(struct dd_ctx *ctx, void *arg)
-{
-	const struct dd_import_make *imp = arg;
 	int err = dd_access_check_args(arg);
 
 	if (err)
 		return err;
 	if (!READ_ONCE(ctx->node->up))
 		return -ENETDOWN;
-	return imp->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
+	return arg->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
 						       dd_far_import_make(ctx, arg);
 }
 
-static void dd_undo_import(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_import_make *imp = arg;
-
-	dd_obj_end(ctx, imp->import);
+/* The function of an ioctl that takes a struct dd_@type. */
+#define DD_DO(type, call)						\
+static int dd_do_##type(struct dd_ctx *ctx, void *arg)			\
+{									\
+	return call(ctx, (struct dd_##type *)arg);			\
 }
 
-static int dd_do_list_make(struct dd_ctx *ctx, void *arg)
-{
-	return dd_list_make(ctx, arg);
+DD_DO(info, dd_info)
+DD_DO(region_alloc, dd_region_alloc)
+DD_DO(serve, dd_service_serve)
+DD_DO(connect, dd_conn_connect)
+DD_DO(conn_info, dd_conn_info)
+DD_DO(conn_list, dd_service_conns)
+DD_DO(conn_wait, dd_conn_or_import_wait)
+DD_DO(list_info, dd_list_info)
+DD_DO(list_wait, dd_list_wait)
+DD_DO(direct, dd_direct_grant)
+DD_DO(submit, dd_nic_submit)
+DD_DO(region_pin, dd_region_pin)
+DD_DO(region_dirty, dd_region_dirty)
+DD_DO(segment_make, dd_export_make)
+DD_DO(segment_ctl, dd_export_ctl)
+DD_DO(segment_info, dd_export_info)
+DD_DO(import_make, dd_import)
+DD_DO(list_make, dd_list_make)
+
+/* The function that undoes it, by the id in its result. */
+#define DD_UNDO(type, call, member)					\
+static void dd_undo_##type(struct dd_ctx *ctx, const void *arg)		\
+{									\
+	call(ctx, ((const struct dd_##type *)arg)->member);		\
 }
 
-static void dd_undo_list_make(struct dd_ctx *ctx, const void *arg)
-{
-	const struct dd_list_make *list = arg;
-
-	dd_obj_end(ctx, list->serial);
-}
+DD_UNDO(region_alloc, dd_region_free, region)
+DD_UNDO(serve, dd_service_unserve, service)
+DD_UNDO(connect, dd_conn_close, conn)
+DD_UNDO(region_pin, dd_region_free, region)
+DD_UNDO(segment_make, dd_obj_end, segment)
+DD_UNDO(import_make, dd_obj_end, import)
+DD_UNDO(list_make, dd_obj_end, serial)
 
 /**
  * struct dd_ioctl - an ioctl that takes a structure
@@ -317,63 +231,36 @@ struct dd_ioctl {
 	bool no_result;
 };
 
-/* @last is the last member of the structure's first version. */
-#define DD_IOCTL(nr, _fn, _undo, type, last)				\
-	[_IOC_NR(nr)] = {						\
-		.fn = _fn,						\
-		.undo = _undo,						\
-		.size = sizeof(struct type),				\
-		.min = offsetofend(struct type, last),			\
+/* @last is the last member of the structure's first version; other initialisers follow. */
+#define DD_IOCTL(nr, type, last, ...)					\
+	[_IOC_NR(DD_IOC_##nr)] = {					\
+		.fn = dd_do_##type,					\
+		.size = sizeof(struct dd_##type),			\
+		.min = offsetofend(struct dd_##type, last),		\
+		__VA_ARGS__						\
 	}
 
 static const struct dd_ioctl dd_ioctls[] = {
-	[_IOC_NR(DD_IOC_INFO)] = {
-		.fn = dd_do_info,
-		.size = sizeof(struct dd_info),
-		.min = offsetofend(struct dd_info, memlock_used),
-		.no_area = true,
-	},
-	DD_IOCTL(DD_IOC_REGION_ALLOC, dd_do_region_alloc, dd_undo_region_alloc,
-		 dd_region_alloc, __reserved),
-	DD_IOCTL(DD_IOC_SERVE, dd_do_serve, dd_undo_serve, dd_serve,
-		 send_block),
-	DD_IOCTL(DD_IOC_CONNECT, dd_do_connect, dd_undo_connect, dd_connect,
-		 peer_size),
-	DD_IOCTL(DD_IOC_CONN_INFO, dd_do_conn_info, NULL, dd_conn_info,
-		 send_window),
-	DD_IOCTL(DD_IOC_CONN_LIST, dd_do_conn_list, NULL, dd_conn_list,
-		 __reserved),
-	DD_IOCTL(DD_IOC_CONN_WAIT, dd_do_conn_wait, NULL, dd_conn_wait,
-		 timeout),
-	DD_IOCTL(DD_IOC_LIST_INFO, dd_do_list_info, NULL, dd_list_info, users),
-	DD_IOCTL(DD_IOC_LIST_WAIT, dd_do_list_wait, NULL, dd_list_wait,
-		 timeout),
+	DD_IOCTL(INFO, info, memlock_used, .no_area = true),
+	DD_IOCTL(REGION_ALLOC, region_alloc, __reserved, .undo = dd_undo_region_alloc),
+	DD_IOCTL(SERVE, serve, send_block, .undo = dd_undo_serve),
+	DD_IOCTL(CONNECT, connect, peer_size, .undo = dd_undo_connect),
+	DD_IOCTL(CONN_INFO, conn_info, send_window),
+	DD_IOCTL(CONN_LIST, conn_list, __reserved),
+	DD_IOCTL(CONN_WAIT, conn_wait, timeout),
+	DD_IOCTL(LIST_INFO, list_info, users),
+	DD_IOCTL(LIST_WAIT, list_wait, timeout),
 	/* Nothing to undo: a second call returns the same. */
-	DD_IOCTL(DD_IOC_DIRECT, dd_do_direct, NULL, dd_direct, __reserved),
+	DD_IOCTL(DIRECT, direct, __reserved),
 	/* Nothing to undo: the cells show which requests were accepted. */
-	DD_IOCTL(DD_IOC_SUBMIT, dd_do_submit, NULL, dd_submit, error),
-	DD_IOCTL(DD_IOC_REGION_PIN, dd_do_region_pin, dd_undo_region_pin,
-		 dd_region_pin, __reserved),
-	DD_IOCTL(DD_IOC_SEGMENT, dd_do_segment, dd_undo_segment, dd_segment_make,
-		 __reserved),
-	[_IOC_NR(DD_IOC_SEGMENT_CTL)] = {
-		.fn = dd_do_segment_ctl,
-		.size = sizeof(struct dd_segment_ctl),
-		.min = offsetofend(struct dd_segment_ctl, __reserved),
-		.no_result = true,
-	},
-	DD_IOCTL(DD_IOC_SEGMENT_INFO, dd_do_segment_info, NULL, dd_segment_info,
-		 refused_bounds),
-	DD_IOCTL(DD_IOC_IMPORT, dd_do_import, dd_undo_import, dd_import_make,
-		 cookie),
-	DD_IOCTL(DD_IOC_LIST_MAKE, dd_do_list_make, dd_undo_list_make, dd_list_make,
-		 serial),
-	[_IOC_NR(DD_IOC_REGION_DIRTY)] = {
-		.fn = dd_do_region_dirty,
-		.size = sizeof(struct dd_region_dirty),
-		.min = offsetofend(struct dd_region_dirty, bitmap),
-		.no_result = true,
-	},
+	DD_IOCTL(SUBMIT, submit, error),
+	DD_IOCTL(REGION_PIN, region_pin, __reserved, .undo = dd_undo_region_pin),
+	DD_IOCTL(SEGMENT, segment_make, __reserved, .undo = dd_undo_segment_make),
+	DD_IOCTL(SEGMENT_CTL, segment_ctl, __reserved, .no_result = true),
+	DD_IOCTL(SEGMENT_INFO, segment_info, refused_bounds),
+	DD_IOCTL(IMPORT, import_make, cookie, .undo = dd_undo_import_make),
+	DD_IOCTL(LIST_MAKE, list_make, serial, .undo = dd_undo_list_make),
+	DD_IOCTL(REGION_DIRTY, region_dirty, bitmap, .no_result = true),
 };
 
 union dd_ioctl_arg {
