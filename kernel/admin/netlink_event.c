@@ -7,12 +7,6 @@
 #include "admin/netlink_msg.h"
 #include "cluster/peer.h"
 
-/* One message goes to readers in any pid namespace, so it has no process ids. */
-static struct dd_reader dd_reader_event(const struct dd_node *node)
-{
-	return (struct dd_reader) { .users = node->net->user_ns };
-}
-
 /* Events describe objects of all users, so listeners need CAP_NET_ADMIN. */
 const struct genl_multicast_group dd_groups[] = {
 	[DD_NLGRP_EVENTS] = {
@@ -91,7 +85,8 @@ static void dd_event_one(struct dd_obj *obj, bool begin)
 {
 	const struct dd_kind *kind = dd_kind_of(obj);
 	struct dd_node *node = obj->ctx->node;
-	struct dd_reader reader = dd_reader_event(node);
+	/* One message goes to readers in any pid namespace, so it has no process ids. */
+	struct dd_reader reader = { .users = node->net->user_ns };
 	struct dd_event ev;
 
 	if (dd_event_start(&ev, node, begin ? kind->add : kind->del, kind->attr))

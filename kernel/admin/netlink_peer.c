@@ -11,20 +11,10 @@
 /* Size of a message about a peer with DD_UDP_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
 
-static int dd_fill_peer_addr(struct sk_buff *skb, const struct dd_peer *peer)
-{
-	const union dd_peer_addr *addr = &peer->config.addr;
-	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) :
-						     sizeof(addr->in6);
-
-	return nla_put(skb, DD_A_PEER_ADDRESS, len, addr);
-}
-
 static int dd_fill_peer_state(struct sk_buff *skb, struct dd_peer *peer)
 {
+	u32 reason, state;
 	u64 sessions;
-	u32 reason;
-	u32 state;
 
 	spin_lock_bh(&peer->lock);
 	state = peer->state;
@@ -64,8 +54,11 @@ static int dd_fill_peer_info(struct sk_buff *skb, struct dd_peer *peer)
 /* Without the counters, which are too many for an event. */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
 {
+	const union dd_peer_addr *addr = &peer->config.addr;
+	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
+
 	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
-	    dd_fill_peer_addr(skb, peer) ||
+	    nla_put(skb, DD_A_PEER_ADDRESS, len, addr) ||
 	    nla_put_u32(skb, DD_A_PEER_DEAD_TIME, peer->config.dead_ms) ||
 	    nla_put_u8(skb, DD_A_PEER_PAYLOAD_CRC, peer->config.payload_crc) ||
 	    dd_fill_peer_state(skb, peer))
@@ -84,12 +77,14 @@ static int dd_fill_counter(struct sk_buff *skb, const char *name, u64 value)
 	return 0;
 }
 
-static int dd_fill_counters(struct sk_buff *skb, struct dd_peer *peer)
+static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 {
 	const char *name;
 	unsigned int i;
 	u64 value = 0;
 
+	if (dd_fill_peer(skb, peer))
+		return -EMSGSIZE;
 	if (!peer->live)
 		return 0;
 	for (i = 0; i < DD_UDP_COUNTERS_MAX; i++) {
@@ -101,13 +96,6 @@ static int dd_fill_counters(struct sk_buff *skb, struct dd_peer *peer)
 	}
 	WARN_ON_ONCE(dd_udp_counter(peer->link, i, &value));
 	return 0;
-}
-
-static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
-{
-	int err = dd_fill_peer(skb, peer);
-
-	return err ? err : dd_fill_counters(skb, peer);
 }
 
 int dd_nl_peer_get_start(struct netlink_callback *cb)
@@ -161,13 +149,6 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ? skb->len : err;
 }
 
-static int dd_peer_missing(struct genl_info *info)
-{
-	NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
-			    "no such peer");
-	return -ENOENT;
-}
-
 /* Read the number of the peer, a mandatory attribute. */
 static int dd_peer_asked(struct genl_info *info, u32 *number)
 {
@@ -184,11 +165,15 @@ static int dd_fill_numbered(struct sk_buff *skb, struct genl_info *info,
 {
 	struct dd_node *node = dd_node_asked(info);
 	struct dd_peer *peer;
-	int err;
+	int err = -ENOENT;
 
 	mutex_lock(&node->peer_lock);
 	peer = xa_load(&node->peers, number);
-	err = peer ? dd_fill_peer_all(skb, peer) : dd_peer_missing(info);
+	if (peer)
+		err = dd_fill_peer_all(skb, peer);
+	else
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
+				    "no such peer");
 	mutex_unlock(&node->peer_lock);
 	return err;
 }
@@ -251,7 +236,7 @@ static void dd_peer_read(struct genl_info *info, struct dd_peer_change *change,
 	}
 }
 
-static int dd_peer_change(struct genl_info *info, u32 number,
+static int dd_peer_change(struct genl_info *info,
 			  int (*apply)(struct dd_node *node, u32 number,
 				       const struct dd_peer_change *change,
 				       struct dd_refusal *why))
@@ -260,8 +245,12 @@ static int dd_peer_change(struct genl_info *info, u32 number,
 	struct dd_peer_change change;
 	struct dd_peer_values val;
 	struct dd_refusal why = {};
+	u32 number;
 	int err;
 
+	err = dd_peer_asked(info, &number);
+	if (err)
+		return err;
 	dd_peer_read(info, &change, &val);
 	mutex_lock(&nn->set_lock);
 	err = apply(dd_node_asked(info), number, &change, &why);
@@ -271,35 +260,22 @@ static int dd_peer_change(struct genl_info *info, u32 number,
 
 int dd_nl_peer_add_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	u32 number;
-	int err;
-
-	err = dd_peer_asked(info, &number);
-	if (err)
-		return err;
-	if (!info->attrs[DD_A_PEER_ADDRESS]) {
+	if (info->attrs[DD_A_PEER_NUMBER] && !info->attrs[DD_A_PEER_ADDRESS]) {
 		NL_SET_ERR_MSG(info->extack, "the address of the peer is missing");
 		return -EINVAL;
 	}
-	return dd_peer_change(info, number, dd_peer_add);
+	return dd_peer_change(info, dd_peer_add);
 }
 
 int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	u32 number;
-	int err;
-
-	err = dd_peer_asked(info, &number);
-	if (err)
-		return err;
-	if (!info->attrs[DD_A_PEER_ADDRESS] &&
-	    !info->attrs[DD_A_PEER_DEAD_TIME] &&
-	    !info->attrs[DD_A_PEER_PAYLOAD_CRC]) {
+	if (info->attrs[DD_A_PEER_NUMBER] && !info->attrs[DD_A_PEER_ADDRESS] &&
+	    !info->attrs[DD_A_PEER_DEAD_TIME] && !info->attrs[DD_A_PEER_PAYLOAD_CRC]) {
 		NL_SET_ERR_MSG(info->extack,
 			       "nothing to change; give address, dead-time or payload-crc");
 		return -EINVAL;
 	}
-	return dd_peer_change(info, number, dd_peer_set);
+	return dd_peer_change(info, dd_peer_set);
 }
 
 int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info)
