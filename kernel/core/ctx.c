@@ -29,40 +29,24 @@ static void dd_ctx_end_work(struct work_struct *work)
 	dd_ctx_put(ctx);
 }
 
-/* Called under the lock of the node, which also updates existing heads. */
-static void dd_ctx_fill_head(struct dd_ctx *ctx)
-{
-	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
-
-	head->magic = DD_AREA_MAGIC;
-	head->version = DD_ABI_VERSION;
-	head->flags = DD_AREA_NEED_WAKEUP;
-	head->node = ctx->node->id;
-	head->maxnodes = ctx->node->max;
-	head->node_up = ctx->node->up;
-}
-
 static int dd_ctx_insert(struct dd_ctx *ctx)
 {
+	struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
 	struct dd_node *node = ctx->node;
 	int err;
 
 	mutex_lock(&node->lock);
 	ctx->serial = ++node->opened;
 	err = xa_insert(&node->ctxs, ctx->serial, ctx, GFP_KERNEL);
-	if (!err)
-		dd_ctx_fill_head(ctx);
+	/* Under the lock of the node, which also updates existing heads. */
+	head->magic = DD_AREA_MAGIC;
+	head->version = DD_ABI_VERSION;
+	head->flags = DD_AREA_NEED_WAKEUP;
+	head->node = node->id;
+	head->maxnodes = node->max;
+	head->node_up = node->up;
 	mutex_unlock(&node->lock);
 	return err;
-}
-
-static void dd_ctx_remove(struct dd_ctx *ctx)
-{
-	struct dd_node *node = ctx->node;
-
-	mutex_lock(&node->lock);
-	xa_erase(&node->ctxs, ctx->serial);
-	mutex_unlock(&node->lock);
 }
 
 /**
@@ -163,7 +147,9 @@ void dd_ctx_end(struct dd_ctx *ctx)
 	if (!ctx->dead) {
 		WRITE_ONCE(ctx->dead, true);
 		dd_ctx_drop_all(ctx);
-		dd_ctx_remove(ctx);
+		mutex_lock(&ctx->node->lock);
+		xa_erase(&ctx->node->ctxs, ctx->serial);
+		mutex_unlock(&ctx->node->lock);
 		dd_ctx_wake(ctx);
 		/* For pollers that wait only for the end. */
 		wake_up_interruptible_poll(&ctx->wait, EPOLLHUP | EPOLLERR);
@@ -234,22 +220,24 @@ void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	obj = dd_obj_find(ctx, id, ops);
-	if (obj && !refcount_inc_not_zero(&obj->users))
+	/* xa_store() publishes the initialised object. */
+	obj = dd_ids_find(&ctx->ids, id);
+	if (obj && (obj->ops != ops || !refcount_inc_not_zero(&obj->users)))
 		obj = NULL;
 	rcu_read_unlock();
 	return obj;
 }
 
-/* Like dd_obj_get(), by serial. */
+/* Like dd_obj_get(), by serial; with @ops NULL of any type. */
 void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
 			const struct dd_obj_ops *ops)
 {
 	struct dd_obj *obj;
 
 	rcu_read_lock();
-	obj = dd_obj_find_serial(ctx, serial, ops);
-	if (obj && !refcount_inc_not_zero(&obj->users))
+	obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
+	if (obj && (dd_obj_serial(obj) != serial || (ops && obj->ops != ops) ||
+		    !refcount_inc_not_zero(&obj->users)))
 		obj = NULL;
 	rcu_read_unlock();
 	return obj;

@@ -127,38 +127,10 @@ void dd_obj_publish(struct dd_obj *obj);
 void dd_obj_unreserve(struct dd_obj *obj);
 bool dd_obj_remove(struct dd_obj *obj);
 
-/**
- * dd_obj_find() - look up an object of a context by its id
- * @ctx: the context
- * @id: id from user space
- * @ops: expected type
- *
- * Return: the object, or NULL. Its memory is valid within the caller's RCU read-side
- * section; the caller has to check whether it is still alive.
- */
-static inline void *dd_obj_find(const struct dd_ctx *ctx, u32 id,
-				const struct dd_obj_ops *ops)
-{
-	/* xa_store() publishes the initialised object. */
-	struct dd_obj *obj = dd_ids_find(&ctx->ids, id);
-
-	return obj && obj->ops == ops ? obj : NULL;
-}
-
 /* Identifies an object within its context; never reused. */
 static inline u64 dd_obj_serial(const struct dd_obj *obj)
 {
 	return (u64)obj->epoch << 32 | obj->id;
-}
-
-/* Like dd_obj_find(), by serial; with @ops NULL of any type. */
-static inline void *dd_obj_find_serial(const struct dd_ctx *ctx, u64 serial,
-				       const struct dd_obj_ops *ops)
-{
-	struct dd_obj *obj = dd_ids_find(&ctx->ids, lower_32_bits(serial));
-
-	return likely(obj) && likely(dd_obj_serial(obj) == serial) &&
-	       likely(!ops || obj->ops == ops) ? obj : NULL;
 }
 
 int dd_obj_end(struct dd_ctx *ctx, u64 serial);

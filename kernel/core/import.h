@@ -89,7 +89,8 @@ struct dd_making {
  * @ctx: the context
  * @serial: serial from user space
  *
- * Return: as dd_obj_find().
+ * Return: the import, or NULL. Its memory is valid within the caller's RCU read-side
+ * section; the caller has to check whether it is still alive.
  */
 static inline struct dd_import *dd_import_find(const struct dd_ctx *ctx, u64 serial)
 {

@@ -161,31 +161,6 @@ static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
 	return 0;
 }
 
-static int dd_node_set_locked(struct dd_node *node,
-			      const struct dd_node_change *change,
-			      struct dd_refusal *why)
-{
-	u32 id = change->id ? *change->id : node->id;
-	u32 max = change->max ? *change->max : node->max;
-	int err;
-
-	err = dd_node_check_numbers(node, id, max, change, why);
-	if (!err)
-		err = dd_node_check_ctxs(node, id, max, why);
-	if (!err)
-		err = dd_node_check_peers(node, id, max, change, why);
-	if (err)
-		return err;
-	WRITE_ONCE(node->id, id);
-	WRITE_ONCE(node->max, max);
-	if (change->port)
-		WRITE_ONCE(node->port, *change->port);
-	if (change->up)
-		WRITE_ONCE(node->up, *change->up);
-	dd_node_show(node);
-	return 0;
-}
-
 /**
  * dd_node_set() - change the configuration of a node
  * @node: the node; dd_node.peer_lock is held
@@ -199,11 +174,27 @@ static int dd_node_set_locked(struct dd_node *node,
 int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 		struct dd_refusal *why)
 {
+	u32 id = change->id ? *change->id : node->id;
+	u32 max = change->max ? *change->max : node->max;
 	int err;
 
+	/* Held for every change of the numbers. */
 	lockdep_assert_held(&node->peer_lock);
 	mutex_lock(&node->lock);
-	err = dd_node_set_locked(node, change, why);
+	err = dd_node_check_numbers(node, id, max, change, why);
+	if (!err)
+		err = dd_node_check_ctxs(node, id, max, why);
+	if (!err)
+		err = dd_node_check_peers(node, id, max, change, why);
+	if (!err) {
+		WRITE_ONCE(node->id, id);
+		WRITE_ONCE(node->max, max);
+		if (change->port)
+			WRITE_ONCE(node->port, *change->port);
+		if (change->up)
+			WRITE_ONCE(node->up, *change->up);
+		dd_node_show(node);
+	}
 	mutex_unlock(&node->lock);
 	return err;
 }

@@ -54,8 +54,7 @@ static int dd_list_alloc_ring(struct dd_list *list, u32 slots, u32 room,
 	/* A ring grows by doubling. */
 	room = 1u << order_base_2(clamp(room, 1u, DD_LIST_MAX_SLOTS));
 	err = dd_area_alloc_room(dd_list_area(list), 1u << order,
-				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS),
-				 &unit);
+				 clamp(room, 1u << order, DD_LIST_MAX_SLOTS), &unit);
 	if (!err)
 		*geometry = dd_geometry(unit, order);
 	return err;
@@ -155,7 +154,6 @@ int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
 	list = ctx->dead ? ERR_PTR(-ESTALE) : dd_list_create(ctx, 0, 0);
 	err = PTR_ERR_OR_ZERO(list);
 	if (!err) {
-		list->own = true;
 		list->obj.endable = true;
 		arg->list = list->obj.id;
 		arg->list_unit = list->unit;
@@ -166,17 +164,17 @@ int dd_list_make(struct dd_ctx *ctx, struct dd_list_make *arg)
 	return err;
 }
 
-/* A list ends with its last user; here the list is its own. The context is locked. */
+/*
+ * A list ends with its last user. One made by DD_IOC_LIST_MAKE is its own user as long as
+ * it may be ended. The context is locked.
+ */
 static void dd_list_disown(struct dd_obj *obj)
 {
-	struct dd_list *list = container_of(obj, struct dd_list, obj);
-
 	lockdep_assert_held(&obj->ctx->lock);
-	if (!list->own)
+	if (!obj->endable)
 		return;
-	list->own = false;
 	obj->endable = false;
-	dd_list_detach(list, 0, 0);
+	dd_list_detach(container_of(obj, struct dd_list, obj), 0, 0);
 }
 
 const struct dd_obj_ops dd_list_ops = {
@@ -629,27 +627,17 @@ void dd_list_kick(struct dd_list *list)
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int dd_list_collect(struct dd_ctx *ctx, u32 *ids, u32 count,
-			   struct dd_list **lists)
-{
-	u32 i;
-
-	for (i = 0; i < count; i++) {
-		lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops);
-		if (!lists[i]) {
-			while (i)
-				dd_list_put(lists[--i]);
-			return -ENOENT;
-		}
-	}
-	return 0;
-}
-
-/* Move ready lists to the front: their number, or -ENOENT if one has gone. */
-static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
+/*
+ * Move ready lists to the front: their number, -ENOENT if one has gone, or -ESTALE if the
+ * context has ended.
+ */
+static int dd_list_scan(const struct dd_ctx *ctx, u32 *ids, u32 count,
+			struct dd_list **lists)
 {
 	u32 i, ready = 0;
 
+	if (READ_ONCE(ctx->dead))
+		return -ESTALE;
 	for (i = 0; i < count; i++)
 		if (READ_ONCE(lists[i]->gone))
 			return -ENOENT;
@@ -663,14 +651,6 @@ static int dd_list_scan(u32 *ids, u32 count, struct dd_list **lists)
 			ready++;
 		}
 	return ready;
-}
-
-/* As dd_list_scan(), or -ESTALE if the context has ended. */
-static int dd_list_look(const struct dd_ctx *ctx, u32 *ids, u32 count,
-			struct dd_list **lists)
-{
-	return READ_ONCE(ctx->dead) ? -ESTALE :
-	       dd_list_scan(ids, count, lists);
 }
 
 static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
@@ -690,7 +670,7 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 		dd_list_kick(lists[i]);
 	do {
 		prepare_to_wait(wq, &wait, TASK_INTERRUPTIBLE);
-		n = dd_list_look(ctx, ids, count, lists);
+		n = dd_list_scan(ctx, ids, count, lists);
 		if (n)
 			break;
 		n = -EAGAIN;
@@ -704,7 +684,7 @@ static int dd_list_sleep(struct dd_ctx *ctx, u32 *ids, u32 count,
 		else
 			over = !schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
 		/* Usually the list is ready now. */
-		n = dd_list_look(ctx, ids, count, lists);
+		n = dd_list_scan(ctx, ids, count, lists);
 		if (!n && over)
 			n = -ETIMEDOUT;
 	} while (!n);
@@ -741,12 +721,15 @@ int dd_list_wait(struct dd_ctx *ctx, struct dd_list_wait *arg)
 	if (count == 1 ? get_user(*ids, uids) :
 			 copy_from_user(ids, uids, count * sizeof(*ids)))
 		goto out_free;
-	n = dd_list_collect(ctx, ids, count, lists);
-	if (n)
-		goto out_free;
-	n = dd_list_sleep(ctx, ids, count, lists, arg->timeout);
-	for (i = 0; i < count; i++)
-		dd_list_put(lists[i]);
+	for (i = 0; i < count; i++) {
+		lists[i] = dd_obj_get(ctx, ids[i], &dd_list_ops);
+		if (!lists[i])
+			break;
+	}
+	n = i < count ? -ENOENT :
+			dd_list_sleep(ctx, ids, count, lists, arg->timeout);
+	while (i)
+		dd_list_put(lists[--i]);
 	if (n > 0) {
 		arg->ready = n;
 		n = 0;

@@ -38,7 +38,6 @@ struct dd_rings;
  * @deferred: slots of detached channels whose notes may be unread
  * @published: the id is in the table, which holds a reference
  * @gone: set before sleepers are woken for the last time
- * @own: made by DD_IOC_LIST_MAKE, and not ended yet: it is a user of itself
  * @hup: belongs to a single connection of a service with DD_SERVE_CLOSE, whose client
  *	is gone
  * @wait: sleeping readers
@@ -61,7 +60,6 @@ struct dd_list {
 	struct dd_deferred_slots deferred;
 	bool published;
 	bool gone;
-	bool own;
 	bool hup;
 	wait_queue_head_t wait;
 	spinlock_t pend_lock;	/* protects pending */
@@ -70,25 +68,9 @@ struct dd_list {
 	struct rcu_head rcu;
 };
 
-/**
- * struct dd_rec - contents of a note
- * @conn: as in struct dd_note
- * @cookie: as in struct dd_note
- * @offset: as in struct dd_note
- * @len: as in struct dd_note
- * @word: as in struct dd_note
- * @msgid: as in struct dd_note
- * @tag: as in struct dd_note
- * @type: as in struct dd_note
- * @meta_count: as in struct dd_note
- * @op: as in struct dd_note
- * @__reserved: as in struct dd_note
- * @node: as in struct dd_note
- * @__reserved2: as in struct dd_note
- * @meta: as in struct dd_note
- *
- * Equal to struct dd_note without its sequence number and the reserved bytes at its end,
- * so that a note can be written directly to its slot.
+/*
+ * Contents of a note: struct dd_note without its sequence number and the reserved bytes at
+ * its end, so that a note can be written directly to its slot.
  */
 struct dd_rec {
 	u64 conn;
@@ -111,16 +93,11 @@ struct dd_rec {
 	static_assert(offsetof(struct dd_note, member) ==		\
 		      offsetof(struct dd_rec, member) + sizeof(u64))
 DD_REC_SAME(conn);
+DD_REC_SAME(word);
+DD_REC_SAME(tag);
 DD_REC_SAME(type);
-DD_REC_SAME(meta_count);
 DD_REC_SAME(op);
 DD_REC_SAME(node);
-DD_REC_SAME(cookie);
-DD_REC_SAME(offset);
-DD_REC_SAME(len);
-DD_REC_SAME(word);
-DD_REC_SAME(msgid);
-DD_REC_SAME(tag);
 DD_REC_SAME(meta);
 
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room);

@@ -95,7 +95,7 @@ static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 	kfree(ring);
 }
 
-/* From the receiver's area, and charged as area memory. */
+/* Whole pages of the receiver's area, charged as area memory. */
 static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
 {
 	int err = -ENOSPC;
