@@ -105,46 +105,11 @@ static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan
 		head->meta[i] = cpu_to_le32(msg->meta[i]);
 }
 
-/* Bytes from @off on that fit in @room, cut at a word boundary of the block. */
-static u32 dd_tp_piece_len(const struct dd_tp_msg *msg, u32 off, u32 left,
-			   u32 room)
-{
-	if (left <= room)
-		return left;
-	return room - ((msg->dst + off + room) & 7);
-}
-
-/* @len bytes of the lost piece @lost are being retransmitted. */
-static void dd_tp_build_again(struct dd_tp *tp, struct dd_tp_build *b,
-			      struct dd_tp_rec *lost, u32 len)
-{
-	b->rec->retransmit = true;
-	if (len == lost->len) {
-		list_del(&lost->node);
-		dd_tp_rec_free(tp, lost);
-		return;
-	}
-	lost->off += len;
-	lost->len -= len;
-	lost->op->retransmit++;
-}
-
 /*
- * New bytes leave DD_TP_RESERVE records for lost pieces. A lost piece may take the
- * last record: if it is split and its sent part is lost as well, the two parts are
- * merged into one record again.
+ * Put a piece of @chan into the packet: @lost, or the next bytes of @op. Channels take
+ * turns, with a burst of packets each.
  */
-static bool dd_tp_build_affords(struct dd_tp *tp, const struct dd_tp_rec *lost)
-{
-	if (lost)
-		return true;
-	/* Short of records: the congestion window is not the limit. */
-	tp->cc.limited &= tp->nfree >= DD_TP_RESERVE;
-	return tp->nfree >= DD_TP_RESERVE;
-}
-
-/* Put a piece of @chan into the packet: @lost, or the next bytes of @op. */
-static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
+static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 			      struct dd_tp_chan *chan, struct dd_tp_op *op,
 			      struct dd_tp_rec *lost)
 {
@@ -154,10 +119,19 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
 		   sizeof(struct dd_wire_put) -
 		   (off ? 0 : sizeof(struct dd_wire_head));
-	u32 len = dd_tp_piece_len(&op->msg, off, left, room);
+	/* Cut at a word boundary of the block. */
+	u32 len = left <= room ? left : room - ((op->msg.dst + off + room) & 7);
 
-	if (!dd_tp_build_affords(tp, lost))
-		return false;
+	/*
+	 * New bytes leave DD_TP_RESERVE records for lost pieces. A lost piece may take
+	 * the last record: if it is split and its sent part is lost as well, the two
+	 * parts are merged into one record again.
+	 */
+	if (!lost && tp->nfree < DD_TP_RESERVE) {
+		/* The congestion window is not the limit. */
+		tp->cc.limited = false;
+		return;
+	}
 	if (!op->head_sent)
 		dd_tp_chan_ask(chan, &op->msg, b->now);
 	dd_tp_build_put(b, chan, &op->msg, off);
@@ -172,27 +146,27 @@ static bool dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	b->rec->off = off;
 	b->rec->len = len;
 	hlist_add_head(&b->rec->flight, &chan->flight);
-	if (lost)
-		dd_tp_build_again(tp, b, lost, len);
-	else
-		op->next += len;
 	op->head_sent = true;
-	return true;
-}
-
-/* Add a piece; channels take turns, with a burst of packets each. */
-static void dd_tp_build_payload(struct dd_tp *tp, struct dd_tp_build *b,
-				struct dd_tp_chan *chan, struct dd_tp_op *op,
-				struct dd_tp_rec *lost)
-{
-	if (!dd_tp_build_piece(tp, b, chan, op, lost))
-		return;
 	tp->fresh_turn = lost;
-	/* If the channel has nothing more to send, skip the next look at it. */
-	if (!lost && !b->pkt->more && list_is_last(&op->node, &chan->ops))
-		list_del_init(&chan->ready);
-	else
-		dd_tp_chan_turn(tp, chan, b->pkt->len);
+	if (!lost) {
+		op->next += len;
+		/* If the channel has nothing more to send, skip the next look at it. */
+		if (!pkt->more && list_is_last(&op->node, &chan->ops)) {
+			list_del_init(&chan->ready);
+			return;
+		}
+	} else {
+		b->rec->retransmit = true;
+		if (len == lost->len) {
+			list_del(&lost->node);
+			dd_tp_rec_free(tp, lost);
+		} else {
+			lost->off += len;
+			lost->len -= len;
+			op->retransmit++;
+		}
+	}
+	dd_tp_chan_turn(tp, chan, len);
 }
 
 static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
@@ -229,13 +203,6 @@ static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
 	}
 }
 
-static void dd_tp_build_ping(struct dd_tp_build *b)
-{
-	struct dd_wire_ping *ping = dd_wire_add(&b->buf, sizeof(*ping));
-
-	ping->type = DD_FRAME_PING;
-}
-
 /* Fill a numbered packet; without @data only with an ACK and DONEs. */
 static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 			       bool data)
@@ -263,12 +230,13 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 	if (spare)
 		dd_tp_build_done(tp, b, chan ? DD_TP_PUT_ROOM : 0);
 	if (chan)
-		dd_tp_build_payload(tp, b, chan, op, lost);
+		dd_tp_build_piece(tp, b, chan, op, lost);
 }
 
 static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
 			     bool data)
 {
+	struct dd_wire_ping *ping;
 	struct dd_tp_build b;
 
 	dd_tp_build_begin(tp, &b, pkt, now);
@@ -279,34 +247,20 @@ static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
 			dd_tp_rec_free(tp, b.rec);
 			return false;
 		}
-		dd_tp_build_ping(&b);
+		ping = dd_wire_add(&b.buf, sizeof(*ping));
+		ping->type = DD_FRAME_PING;
 	}
 	dd_tp_build_end(tp, &b);
 	return true;
 }
 
-static void dd_tp_build_ack(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
-{
-	struct dd_tp_build b;
-
-	dd_tp_build_begin(tp, &b, pkt, now);
-	b.ack = dd_tp_ack_add(tp, now, &b.buf, 0);
-	dd_tp_build_end(tp, &b);
-	tp->stats.acks++;
-}
-
-/* Whether there is anything to send other than ACK and DONE. */
-static bool dd_tp_wants(struct dd_tp *tp)
+/* Whether there is anything to send other than ACK and DONE, and it may be sent now. */
+static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
 {
 	struct dd_tp_rec *lost;
 	struct dd_tp_op *op;
 
-	return dd_tp_chan_first(tp, &op, &lost) || tp->ctl_queued || tp->ping;
-}
-
-static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
-{
-	if (!dd_tp_wants(tp)) {
+	if (!dd_tp_chan_first(tp, &op, &lost) && !tp->ctl_queued && !tp->ping) {
 		tp->cc.limited = false;
 		tp->cc.paced = false;
 		return false;
@@ -328,16 +282,13 @@ u64 dd_tp_ack_at(const struct dd_tp *tp)
 							DD_TP_NEVER;
 }
 
-/* Quick check that nothing has to be sent now. */
-static bool dd_tp_nothing_due(const struct dd_tp *tp, u64 now)
-{
-	return list_empty(&tp->ready) && list_empty(&tp->retransmit) &&
-	       !tp->ctl_queued && !tp->ping && dd_tp_ack_at(tp) > now;
-}
-
 static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
-	if (dd_tp_nothing_due(tp, now)) {
+	struct dd_tp_build b;
+
+	/* Quick check that nothing has to be sent now. */
+	if (list_empty(&tp->ready) && list_empty(&tp->retransmit) && !tp->ctl_queued &&
+	    !tp->ping && dd_tp_ack_at(tp) > now) {
 		tp->cc.limited = false;
 		tp->cc.paced = false;
 		return false;
@@ -355,7 +306,10 @@ static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 		return dd_tp_build_full(tp, pkt, now, false);
 	if (!tp->ack_count)
 		return false;
-	dd_tp_build_ack(tp, pkt, now);
+	dd_tp_build_begin(tp, &b, pkt, now);
+	b.ack = dd_tp_ack_add(tp, now, &b.buf, 0);
+	dd_tp_build_end(tp, &b);
+	tp->stats.acks++;
 	return true;
 }
 
@@ -374,15 +328,6 @@ static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 	dd_tp_bye_sent(tp, now);
 }
 
-static bool dd_tp_build_reply(struct dd_tp *tp, struct dd_tp_pkt *pkt)
-{
-	memcpy(pkt->hdr, tp->reply, tp->reply_len);
-	pkt->hlen = tp->reply_len;
-	tp->reply_len = 0;
-	tp->stats.tx_packets++;
-	return true;
-}
-
 bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	if (tp->bye && tp->bye_at <= now) {
@@ -398,11 +343,15 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->len = 0;
 	pkt->need_crc = false;
 	pkt->again = false;
-	if (tp->reply_len)
-		return dd_tp_build_reply(tp, pkt);
-	if (tp->state != DD_TP_OPENING || tp->init_at > now)
+	if (tp->reply_len) {
+		memcpy(pkt->hdr, tp->reply, tp->reply_len);
+		pkt->hlen = tp->reply_len;
+		tp->reply_len = 0;
+	} else if (tp->state == DD_TP_OPENING && tp->init_at <= now) {
+		pkt->hlen = dd_tp_build_init(tp, now, pkt->hdr);
+	} else {
 		return false;
-	pkt->hlen = dd_tp_build_init(tp, now, pkt->hdr);
+	}
 	tp->stats.tx_packets++;
 	return true;
 }

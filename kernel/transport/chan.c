@@ -238,18 +238,6 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 	chan->asked_at = now;
 }
 
-/* The last message that asked is done: update how early the next one asks. */
-static void dd_tp_chan_answered(struct dd_tp *tp, struct dd_tp_chan *chan)
-{
-	u64 took = tp->last_rx - chan->asked_at;
-
-		/* Asked by PING: the time is not known. */
-	if (!chan->asked_at || chan->cfg.tx_window == 1)
-		return;
-	chan->lead = min(div64_u64(took, max(chan->gap, 1ull)),
-			 chan->cfg.tx_window / 2 + 0ull);
-}
-
 /* The list of the session on which a channel waits to send. */
 static struct list_head *dd_tp_chan_queue(struct dd_tp *tp,
 					  const struct dd_tp_chan *chan)
@@ -446,12 +434,22 @@ void dd_tp_piece_lost(struct dd_tp *tp, struct dd_tp_rec *rec)
 	dd_tp_chan_kick(tp, chan);
 }
 
-/* Messages that are done have arrived, even if the acknowledgment was lost. */
-static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
-			       u64 count)
+static void dd_tp_chan_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count)
 {
+	u32 window = chan->cfg.tx_window;
 	struct dd_tp_op *op;
 
+	if (count <= chan->done)
+		return;
+	/*
+	 * The last message that asked is done: update how early the next one asks,
+	 * unless a PING asked: then the time is not known.
+	 */
+	if (chan->done < chan->asked && chan->asked <= count && chan->asked_at && window > 1)
+		chan->lead = min(div64_u64(tp->last_rx - chan->asked_at,
+					   max(chan->gap, 1ull)), window / 2 + 0ull);
+	chan->done = count;
+	/* Messages that are done have arrived, even if the acknowledgment was lost. */
 	dd_tp_tx_batch_end(tp, chan);
 	list_for_each_entry(op, &chan->ops, node) {
 		if (op->msg.msgid > count)
@@ -463,16 +461,6 @@ static void dd_tp_done_implies(struct dd_tp *tp, struct dd_tp_chan *chan,
 		op->head_sent = true;
 		op->head_acked = true;
 	}
-}
-
-static void dd_tp_chan_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count)
-{
-	if (count <= chan->done)
-		return;
-	if (chan->done < chan->asked && chan->asked <= count)
-		dd_tp_chan_answered(tp, chan);
-	chan->done = count;
-	dd_tp_done_implies(tp, chan, count);
 	tp->busy = chan;
 	dd_tp_chan_sent(tp, chan);
 	if (tp->busy)
@@ -576,28 +564,6 @@ static u32 dd_tp_tail_start(const struct dd_tp_msg *msg)
 	return msg->len - min(tail ? tail : 8, msg->len);
 }
 
-/* Pieces consist of whole words of the block, except at the message's ends. */
-static bool dd_tp_piece_aligned(const struct dd_wire_put *put, u32 off, u32 end)
-{
-	u64 dst = le64_to_cpu(put->dst);
-
-	return (!off || !((dst + off) & 7)) &&
-	       (end == le32_to_cpu(put->len) || !((dst + end) & 7));
-}
-
-static void dd_tp_head_read(struct dd_tp_chan *chan,
-			    const struct dd_wire_head *head)
-{
-	u32 i;
-
-	if (chan->has_head)
-		return;
-	chan->has_head = true;
-	chan->msg.tag = le32_to_cpu(head->tag);
-	for (i = 0; i < DD_WIRE_META; i++)
-		chan->msg.meta[i] = le32_to_cpu(head->meta[i]);
-}
-
 /* The first piece received defines the message; the others must agree with it. */
 static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
 			     const struct dd_wire_put *put)
@@ -635,16 +601,6 @@ static u32 dd_tp_range_find(const struct dd_tp_chan *chan, u32 off)
 	while (i && chan->range[i - 1].end >= off)
 		i--;
 	return i;
-}
-
-/* Whether the bytes from @off to @end can be added to the ranges. */
-static bool dd_tp_range_fits(const struct dd_tp_chan *chan, u32 off, u32 end)
-{
-	u32 i = dd_tp_range_find(chan, off);
-
-	if (chan->nranges < DD_TP_HOLES)
-		return true;
-	return i < chan->nranges && chan->range[i].start <= end;
 }
 
 /* Add the bytes from @off to @end, which are in no range. */
@@ -727,16 +683,6 @@ static int dd_tp_piece_deposit(struct dd_tp *tp,
 	return 0;
 }
 
-static bool dd_tp_msg_is_whole(const struct dd_tp_chan *chan)
-{
-	if (!chan->has_head)
-		return false;
-	if (!chan->msg.len)
-		return true;
-	return chan->nranges == 1 && !chan->range[0].start &&
-	       chan->range[0].end == chan->msg.len;
-}
-
 /* How long the DONE of the message that was just completed may be delayed. */
 static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
 				       struct dd_tp_chan *chan, bool alone)
@@ -780,31 +726,6 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	tp->busy = NULL;
 }
 
-/* Whether a piece of message @msgid may be accepted now. */
-static bool dd_tp_msg_is_due(struct dd_tp *tp, struct dd_tp_chan *chan,
-			     u64 msgid)
-{
-	if (msgid > chan->granted) {
-		dd_tp_drop(tp, DD_TP_DROP_CREDIT);
-		return false;
-	}
-	if (msgid != chan->received + 1) {
-		dd_tp_drop(tp, DD_TP_DROP_ORDER);
-		return false;
-	}
-	/*
-	 * A note is withheld, so there is no place for another one. The limit
-	 * covers this, unless the list grew concurrently or the peer ignores its
-	 * limit.
-	 */
-	if (chan->notified != chan->received) {
-		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
-		tp->ping = true;
-		return false;
-	}
-	return true;
-}
-
 /* During a long message: announce credit that the reader has returned. */
 void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 {
@@ -819,39 +740,48 @@ void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen)
 {
-	struct dd_tp_chan *chan;
+	const struct dd_wire_head *head = (const void *)(put + 1);
 	struct dd_tp_piece piece = { .payload = payload };
-	u64 msgid = le64_to_cpu(put->msgid);
+	u64 msgid = le64_to_cpu(put->msgid), dst = le64_to_cpu(put->dst);
+	struct dd_tp_chan *chan;
 	int err;
+	u32 i;
 
 	piece.off = le32_to_cpu(put->off);
 	piece.end = piece.off + plen;
 	chan = dd_tp_chan_find(tp, le64_to_cpu(put->chan));
-	if (!chan || le32_to_cpu(put->generation) != chan->cfg.generation) {
-		dd_tp_drop(tp, DD_TP_DROP_CHAN);
-		return true;
-	}
+	if (!chan || le32_to_cpu(put->generation) != chan->cfg.generation)
+		return !dd_tp_drop(tp, DD_TP_DROP_CHAN);
 	piece.chan = chan;
-	if (msgid <= chan->received) {
-		dd_tp_drop(tp, DD_TP_DROP_BYTES);
-		return true;
-	}
+	if (msgid <= chan->received)
+		return !dd_tp_drop(tp, DD_TP_DROP_BYTES);
 	if (tp->hold || chan->hold) {
-		dd_tp_drop(tp, DD_TP_DROP_AGAIN);
 		/* The PING keeps the session alive: nothing is acknowledged now. */
 		tp->ping = true;
-		return false;
+		return dd_tp_drop(tp, DD_TP_DROP_AGAIN);
 	}
-	if (!dd_tp_msg_is_due(tp, chan, msgid))
-		return false;
-	if (!dd_tp_piece_aligned(put, piece.off, piece.end) ||
-	    !dd_tp_msg_agrees(chan, put)) {
-		dd_tp_drop(tp, DD_TP_DROP_BOUNDS);
-		return false;
+	if (msgid > chan->granted)
+		return dd_tp_drop(tp, DD_TP_DROP_CREDIT);
+	if (msgid != chan->received + 1)
+		return dd_tp_drop(tp, DD_TP_DROP_ORDER);
+	/*
+	 * A note is withheld, so there is no place for another one. The limit
+	 * covers this, unless the list grew concurrently or the peer ignores its
+	 * limit.
+	 */
+	if (chan->notified != chan->received) {
+		tp->ping = true;
+		return dd_tp_drop(tp, DD_TP_DROP_AGAIN);
 	}
-	if (!dd_tp_range_fits(chan, piece.off, piece.end)) {
-		dd_tp_drop(tp, DD_TP_DROP_HOLES);
-		return false;
+	/* Pieces consist of whole words of the block, except at the message's ends. */
+	if ((piece.off && (dst + piece.off) & 7) ||
+	    (piece.end != le32_to_cpu(put->len) && (dst + piece.end) & 7) ||
+	    !dd_tp_msg_agrees(chan, put))
+		return dd_tp_drop(tp, DD_TP_DROP_BOUNDS);
+	if (chan->nranges >= DD_TP_HOLES) {
+		i = dd_tp_range_find(chan, piece.off);
+		if (i == chan->nranges || chan->range[i].start > piece.end)
+			return dd_tp_drop(tp, DD_TP_DROP_HOLES);
 	}
 	err = dd_tp_piece_deposit(tp, &piece);
 	if (err) {
@@ -859,9 +789,15 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 						DD_TP_DROP_CLOSED);
 		return err != -EAGAIN;
 	}
-	if (!piece.off)
-		dd_tp_head_read(chan, (const void *)(put + 1));
-	if (dd_tp_msg_is_whole(chan))
+	if (!piece.off && !chan->has_head) {
+		chan->has_head = true;
+		chan->msg.tag = le32_to_cpu(head->tag);
+		for (i = 0; i < DD_WIRE_META; i++)
+			chan->msg.meta[i] = le32_to_cpu(head->meta[i]);
+	}
+	if (chan->has_head &&
+	    (!chan->msg.len || (chan->nranges == 1 && !chan->range[0].start &&
+				chan->range[0].end == chan->msg.len)))
 		dd_tp_msg_complete(tp, now, chan, plen == chan->msg.len);
 	else
 		dd_tp_chan_refresh(tp, chan, now);

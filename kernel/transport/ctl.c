@@ -104,10 +104,8 @@ bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl)
 
 	if ((s32)ahead < 0)
 		return true;
-	if (ahead >= tp->cfg.ctl_slots) {
-		dd_tp_drop(tp, DD_TP_DROP_CTL);
-		return false;
-	}
+	if (ahead >= tp->cfg.ctl_slots)
+		return dd_tp_drop(tp, DD_TP_DROP_CTL);
 	slot = dd_tp_slot(tp, tp->rx_ctl, seq);
 	slot->state = DD_TP_SLOT_QUEUED;
 	slot->len = le16_to_cpu(ctl->len);

@@ -102,11 +102,13 @@ struct dd_tp_slot {
 	u8 data[DD_WIRE_CTL_MAX];
 };
 
-static inline void dd_tp_drop(struct dd_tp *tp, enum dd_tp_drop reason)
+/* Count something that was dropped. Return: false, for the caller to return. */
+static inline bool dd_tp_drop(struct dd_tp *tp, enum dd_tp_drop reason)
 {
 	tp->stats.drops[reason]++;
 	if (tp->ops->drop)
 		tp->ops->drop(tp, reason);
+	return false;
 }
 
 static inline void dd_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
@@ -121,16 +123,10 @@ static inline u32 dd_tp_us(u64 now)
 	return (u32)div_u64(now, DD_TP_US);
 }
 
-/* Largest datagram that the path and the peer are believed to take. */
-static inline u32 dd_tp_packet_full(const struct dd_tp *tp)
-{
-	return min(tp->mtu, tp->cur.packet_max) & ~7u;
-}
-
-/* Largest datagram to send now. */
+/* Largest datagram to send now, which the path and the peer are believed to take. */
 static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {
-	u32 size = dd_tp_packet_full(tp);
+	u32 size = min(tp->mtu, tp->cur.packet_max) & ~7u;
 
 	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }

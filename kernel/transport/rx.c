@@ -36,16 +36,6 @@ static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
 	return next + diff;
 }
 
-/* Index of the first range that contains @pn, or ends at @pn - 1 or before. */
-static u32 dd_tp_rx_find(const struct dd_tp *tp, u64 pn)
-{
-	u32 i = 0;
-
-	while (i < tp->nrx && tp->rx_range[i].first > pn + 1)
-		i++;
-	return i;
-}
-
 /* Whether a packet number is new; if not, *@reason says why. */
 static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
 			    enum dd_tp_drop *reason)
@@ -67,9 +57,12 @@ static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
 /* Add the number of an accepted packet. */
 static void dd_tp_pn_add(struct dd_tp *tp, u64 pn)
 {
-	u32 i = dd_tp_rx_find(tp, pn);
-	struct dd_tp_rx_range *r = &tp->rx_range[i];
+	struct dd_tp_rx_range *r = tp->rx_range;
+	u32 i = 0;
 
+	/* The first range that contains @pn, or ends at @pn - 1 or before. */
+	for (; i < tp->nrx && r->first > pn + 1; r++)
+		i++;
 	if (i < tp->nrx && r->first == pn + 1) {
 		r->first = pn;
 		if (i + 1 < tp->nrx && r[1].last + 1 == pn) {
@@ -176,31 +169,6 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 	return true;
 }
 
-static bool dd_tp_frame_rx(struct dd_tp *tp, u64 now, const void *frame,
-			   const void *payload, u32 plen)
-{
-	switch (*(const u8 *)frame) {
-	case DD_FRAME_ACK:
-		if (dd_tp_acked(tp, now, frame))
-			return true;
-		dd_tp_drop(tp, DD_TP_DROP_ACK);
-		return false;
-	case DD_FRAME_DONE:
-		dd_tp_done_rx(tp, frame);
-		return true;
-	case DD_FRAME_CTL:
-		return dd_tp_ctl_rx(tp, frame);
-	case DD_FRAME_PUT:
-		return dd_tp_put_rx(tp, now, frame, payload, plen);
-	case DD_FRAME_PING:
-		tp->ack_hurry = true;
-		dd_tp_ack_by(tp, now);
-		return true;
-	default:
-		return true;
-	}
-}
-
 /* Process frames until one is refused. Return: whether all were accepted. */
 static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 			    const struct dd_wire_hdr *hdr, size_t hlen,
@@ -210,8 +178,27 @@ static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 
 	/* dd_wire_frames_ok() has checked all lengths. */
 	for (; p != end; p += dd_wire_len(p, end)) {
-		if (!dd_tp_frame_rx(tp, now, p, payload, plen))
-			return false;
+		switch (*(const u8 *)p) {
+		case DD_FRAME_ACK:
+			if (!dd_tp_acked(tp, now, p))
+				return dd_tp_drop(tp, DD_TP_DROP_ACK);
+			break;
+		case DD_FRAME_DONE:
+			dd_tp_done_rx(tp, p);
+			break;
+		case DD_FRAME_CTL:
+			if (!dd_tp_ctl_rx(tp, p))
+				return false;
+			break;
+		case DD_FRAME_PUT:
+			if (!dd_tp_put_rx(tp, now, p, payload, plen))
+				return false;
+			break;
+		case DD_FRAME_PING:
+			tp->ack_hurry = true;
+			dd_tp_ack_by(tp, now);
+			break;
+		}
 	}
 	return true;
 }
@@ -272,53 +259,30 @@ static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
 		dd_tp_ack_wait(tp, now);
 }
 
-static bool dd_tp_crc_ok(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
-			 size_t hlen, const void *payload, u32 plen)
-{
-	u32 crc = dd_wire_crc(hdr, hlen);
-
-	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
-		crc = tp->ops->payload_crc(tp, payload, plen, crc);
-	return le32_to_cpu(hdr->crc) == ~crc;
-}
-
-/* Whether a DATA packet belongs to a session, is undamaged and well-formed. */
-static bool dd_tp_data_ok(struct dd_tp *tp, u64 now,
-			  const struct dd_wire_hdr *hdr, size_t hlen,
-			  const void *payload, u32 plen)
-{
-	if (!dd_tp_knows(tp, le64_to_cpu(hdr->token))) {
-		dd_tp_drop(tp, DD_TP_DROP_TOKEN);
-		dd_tp_reply_reset(tp, now, hdr);
-		return false;
-	}
-	if (!dd_tp_crc_ok(tp, hdr, hlen, payload, plen)) {
-		dd_tp_drop(tp, DD_TP_DROP_CRC);
-		return false;
-	}
-	if (hdr->version == DD_WIRE_HANDSHAKE) {
-		dd_tp_drop(tp, DD_TP_DROP_VERSION);
-		return false;
-	}
-	if (!dd_wire_frames_ok(hdr, hlen, plen)) {
-		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
-		return false;
-	}
-	return true;
-}
-
 static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 			  const struct dd_wire_hdr *hdr, size_t hlen,
 			  const void *payload, u32 plen)
 {
-	if (!dd_tp_data_ok(tp, now, hdr, hlen, payload, plen))
-		return false;
-	if (tp->pend.rx_token)
-		dd_tp_confirm(tp, now, le64_to_cpu(hdr->token));
-	if (hdr->version != tp->cur.version) {
-		dd_tp_drop(tp, DD_TP_DROP_VERSION);
-		return false;
+	u64 token = le64_to_cpu(hdr->token);
+	u32 crc;
+
+	if (!dd_tp_knows(tp, token)) {
+		dd_tp_reply_reset(tp, now, hdr);
+		return dd_tp_drop(tp, DD_TP_DROP_TOKEN);
 	}
+	crc = dd_wire_crc(hdr, hlen);
+	if (hdr->flags & DD_WIRE_PAYLOAD_CRC)
+		crc = tp->ops->payload_crc(tp, payload, plen, crc);
+	if (le32_to_cpu(hdr->crc) != ~crc)
+		return dd_tp_drop(tp, DD_TP_DROP_CRC);
+	if (hdr->version == DD_WIRE_HANDSHAKE)
+		return dd_tp_drop(tp, DD_TP_DROP_VERSION);
+	if (!dd_wire_frames_ok(hdr, hlen, plen))
+		return dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+	if (tp->pend.rx_token)
+		dd_tp_confirm(tp, now, token);
+	if (hdr->version != tp->cur.version)
+		return dd_tp_drop(tp, DD_TP_DROP_VERSION);
 	tp->last_rx = now;
 	tp->heard = true;
 	tp->unanswered_since = 0;
@@ -330,31 +294,22 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 	return true;
 }
 
-static void dd_tp_rx_handshake(struct dd_tp *tp, u64 now,
-			       const struct dd_wire_hdr *hdr, size_t hlen)
-{
-	/* The checksum covers the header only: handshakes have no payload. */
-	if (le32_to_cpu(hdr->crc) != ~dd_wire_crc(hdr, hlen))
-		dd_tp_drop(tp, DD_TP_DROP_CRC);
-	else if (hdr->version != DD_WIRE_HANDSHAKE)
-		dd_tp_drop(tp, DD_TP_DROP_VERSION);
-	else if (!dd_wire_handshake_ok(hdr, hlen))
-		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
-	else
-		dd_tp_handshake(tp, now, hdr, hlen);
-}
-
 bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *p, size_t hlen,
 	      const void *payload, size_t plen)
 {
 	const struct dd_wire_hdr *hdr = p;
 
-	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen) {
-		dd_tp_drop(tp, DD_TP_DROP_FORMAT);
-		return false;
-	}
+	if (dd_wire_hlen(hdr, hlen, hlen + plen) != (int)hlen)
+		return dd_tp_drop(tp, DD_TP_DROP_FORMAT);
 	if (hdr->type == DD_WIRE_DATA)
 		return dd_tp_rx_data(tp, now, hdr, hlen, payload, plen);
-	dd_tp_rx_handshake(tp, now, hdr, hlen);
+	/* The checksum covers the header only: handshakes have no payload. */
+	if (le32_to_cpu(hdr->crc) != ~dd_wire_crc(hdr, hlen))
+		return dd_tp_drop(tp, DD_TP_DROP_CRC);
+	if (hdr->version != DD_WIRE_HANDSHAKE)
+		return dd_tp_drop(tp, DD_TP_DROP_VERSION);
+	if (!dd_wire_handshake_ok(hdr, hlen))
+		return dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+	dd_tp_handshake(tp, now, hdr, hlen);
 	return false;
 }

@@ -200,17 +200,6 @@ void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr)
 	dd_tp_reply_seal(tp);
 }
 
-static void dd_tp_reply_cookie(struct dd_tp *tp, u64 now,
-			       const struct dd_wire_init *init, u64 cookie)
-{
-	struct dd_wire_cookie *reply;
-
-	reply = dd_tp_reply(tp, now, DD_WIRE_COOKIE, le64_to_cpu(init->token),
-			    sizeof(*reply));
-	reply->cookie = cpu_to_le64(cookie);
-	dd_tp_reply_seal(tp);
-}
-
 static void dd_tp_reply_refuse(struct dd_tp *tp, u64 now, u64 token,
 			       enum dd_wire_refusal reason)
 {
@@ -297,19 +286,6 @@ static bool dd_tp_init_fits(const struct dd_tp *tp,
 	return dd_tp_version(tp, init);
 }
 
-static void dd_tp_cookie_rotate(struct dd_tp *tp, u64 now)
-{
-	if (tp->cookie_at && now - tp->cookie_at < DD_TP_COOKIE_LIFE)
-		return;
-	tp->cookie_key[1] = tp->cookie_key[0];
-	tp->cookie_key[0].key[0] = dd_tp_random(tp);
-	tp->cookie_key[0].key[1] = dd_tp_random(tp);
-	/* Initially both slots hold the same key: a zero key is predictable. */
-	if (!tp->cookie_at)
-		tp->cookie_key[1] = tp->cookie_key[0];
-	tp->cookie_at = max(now, 1ull);
-}
-
 static u64 dd_tp_cookie(const struct dd_tp *tp, u32 i,
 			const struct dd_wire_init *init)
 {
@@ -323,7 +299,15 @@ static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
 {
 	u64 cookie = le64_to_cpu(init->cookie);
 
-	dd_tp_cookie_rotate(tp, now);
+	if (!tp->cookie_at || now - tp->cookie_at >= DD_TP_COOKIE_LIFE) {
+		tp->cookie_key[1] = tp->cookie_key[0];
+		tp->cookie_key[0].key[0] = dd_tp_random(tp);
+		tp->cookie_key[0].key[1] = dd_tp_random(tp);
+		/* Initially both slots hold the same key: a zero key is predictable. */
+		if (!tp->cookie_at)
+			tp->cookie_key[1] = tp->cookie_key[0];
+		tp->cookie_at = max(now, 1ull);
+	}
 	if (cookie == dd_tp_cookie(tp, 0, init) ||
 	    cookie == dd_tp_cookie(tp, 1, init))
 		return true;
@@ -332,26 +316,60 @@ static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
 	return false;
 }
 
-/* Remember the session that an INIT requests; a repeated INIT changes nothing. */
-static void dd_tp_pend_set(struct dd_tp *tp, const struct dd_wire_init *init)
+static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
+			  const struct dd_wire_init *init)
 {
 	struct dd_tp_id id = { .version = dd_tp_version(tp, init) };
-
-	dd_tp_id_read(&id, init);
-	if (tp->pend.rx_token && tp->pend.tx_token == id.tx_token &&
-	    tp->pend.incarnation == id.incarnation)
-		return;
-	id.rx_token = dd_tp_random(tp);
-	tp->pend = id;
-}
-
-static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
-			     const struct dd_wire_init *init)
-{
+	bool first = tp->cfg.node < tp->cfg.peer;
+	enum dd_wire_refusal reason;
+	struct dd_wire_cookie *cookie;
 	struct dd_wire_init *reply;
 
-	reply = dd_tp_reply(tp, now, DD_WIRE_INIT_ACK, tp->pend.tx_token,
-			    sizeof(*reply));
+	dd_tp_id_read(&id, init);
+	if (!dd_tp_init_fits(tp, init, &reason)) {
+		dd_tp_reply_refuse(tp, now, id.tx_token, reason);
+		return;
+	}
+	if (!dd_tp_cookie_ok(tp, now, init)) {
+		cookie = dd_tp_reply(tp, now, DD_WIRE_COOKIE, id.tx_token, sizeof(*cookie));
+		cookie->cookie = cpu_to_le64(dd_tp_cookie(tp, 0, init));
+		dd_tp_reply_seal(tp);
+		return;
+	}
+	tp->proved = true;
+	if (tp->state == DD_TP_UP && id.tx_token == tp->cur.tx_token) {
+		/* A late INIT of the session that is up. */
+		dd_tp_drop(tp, DD_TP_DROP_STATE);
+		return;
+	}
+	/*
+	 * Both nodes have sent an INIT, the session requested here has precedence and
+	 * is up, and the peer did not know that yet when it sent its INIT. The first
+	 * packet of the session tells it, or the peer answers that packet with RESET.
+	 */
+	if (tp->state == DD_TP_UP && !tp->heard && first &&
+	    id.incarnation == tp->cur.incarnation) {
+		dd_tp_drop(tp, DD_TP_DROP_STATE);
+		tp->ping = true;
+		return;
+	}
+	if (tp->state == DD_TP_OPENING) {
+		if (first) {
+			/* The local INIT has precedence: send it at once. */
+			tp->init_at = min(tp->init_at, now);
+			dd_tp_drop(tp, DD_TP_DROP_STATE);
+			return;
+		}
+		tp->yielding = true;
+		tp->init_at = now + DD_TP_YIELD;
+	}
+	/* Remember the requested session; a repeated INIT changes nothing. */
+	if (!tp->pend.rx_token || tp->pend.tx_token != id.tx_token ||
+	    tp->pend.incarnation != id.incarnation) {
+		id.rx_token = dd_tp_random(tp);
+		tp->pend = id;
+	}
+	reply = dd_tp_reply(tp, now, DD_WIRE_INIT_ACK, id.tx_token, sizeof(*reply));
 	dd_tp_init_fill(tp, reply);
 	reply->version_min = tp->pend.version;
 	reply->version_max = tp->pend.version;
@@ -361,58 +379,6 @@ static void dd_tp_reply_init(struct dd_tp *tp, u64 now,
 	dd_tp_reply_seal(tp);
 }
 
-/*
- * Both nodes have sent an INIT, the session requested here has precedence and is
- * up, and the peer did not know that yet when it sent its INIT. The first packet of
- * the session tells it, or the peer answers that packet with RESET.
- */
-static bool dd_tp_init_crossed(const struct dd_tp *tp,
-			       const struct dd_wire_init *init)
-{
-	return tp->state == DD_TP_UP && !tp->heard &&
-	       tp->cfg.node < tp->cfg.peer &&
-	       le64_to_cpu(init->incarnation) == tp->cur.incarnation;
-}
-
-static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
-			  const struct dd_wire_init *init)
-{
-	u64 token = le64_to_cpu(init->token);
-	enum dd_wire_refusal reason;
-
-	if (!dd_tp_init_fits(tp, init, &reason)) {
-		dd_tp_reply_refuse(tp, now, token, reason);
-		return;
-	}
-	if (!dd_tp_cookie_ok(tp, now, init)) {
-		dd_tp_reply_cookie(tp, now, init, dd_tp_cookie(tp, 0, init));
-		return;
-	}
-	tp->proved = true;
-	if (tp->state == DD_TP_UP && token == tp->cur.tx_token) {
-		/* A late INIT of the session that is up. */
-		dd_tp_drop(tp, DD_TP_DROP_STATE);
-		return;
-	}
-	if (dd_tp_init_crossed(tp, init)) {
-		dd_tp_drop(tp, DD_TP_DROP_STATE);
-		tp->ping = true;
-		return;
-	}
-	if (tp->state == DD_TP_OPENING) {
-		if (tp->cfg.node < tp->cfg.peer) {
-			/* The local INIT has precedence: send it at once. */
-			tp->init_at = min(tp->init_at, now);
-			dd_tp_drop(tp, DD_TP_DROP_STATE);
-			return;
-		}
-		tp->yielding = true;
-		tp->init_at = now + DD_TP_YIELD;
-	}
-	dd_tp_pend_set(tp, init);
-	dd_tp_reply_init(tp, now, init);
-}
-
 static bool dd_tp_opening(struct dd_tp *tp, const struct dd_wire_hdr *hdr)
 {
 	if (tp->state == DD_TP_OPENING && !tp->yielding &&
@@ -420,21 +386,7 @@ static bool dd_tp_opening(struct dd_tp *tp, const struct dd_wire_hdr *hdr)
 		tp->proved = true;
 		return true;
 	}
-	dd_tp_drop(tp, DD_TP_DROP_STATE);
-	return false;
-}
-
-static void dd_tp_cookie_rx(struct dd_tp *tp, u64 now,
-			    const struct dd_wire_cookie *reply)
-{
-	u64 cookie = le64_to_cpu(reply->cookie);
-
-	if (!dd_tp_opening(tp, &reply->h))
-		return;
-	/* Answer each new cookie with an INIT at once. */
-	if (cookie != tp->init_cookie)
-		tp->init_at = now;
-	tp->init_cookie = cookie;
+	return dd_tp_drop(tp, DD_TP_DROP_STATE);
 }
 
 static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now,
@@ -460,41 +412,6 @@ static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now,
 	tp->ops->up(tp);
 }
 
-static enum dd_tp_reason dd_tp_refused(const struct dd_wire_refuse *refuse)
-{
-	switch (refuse->reason) {
-	case DD_WIRE_REFUSE_VERSION:
-		return DD_TP_VERSION;
-	case DD_WIRE_REFUSE_MAXNODES:
-		return DD_TP_MAXNODES;
-	default:
-		return DD_TP_CONFIG;
-	}
-}
-
-static void dd_tp_refuse_rx(struct dd_tp *tp,
-			    const struct dd_wire_refuse *refuse)
-{
-	if (dd_tp_opening(tp, &refuse->h))
-		dd_tp_end(tp, dd_tp_refused(refuse));
-}
-
-/* The token proves the sender: only the peer knows the token of packets to it. */
-static void dd_tp_reset_rx(struct dd_tp *tp, const struct dd_wire_reset *reset)
-{
-	if (tp->bye && le64_to_cpu(reset->token) == tp->bye) {
-		/* The peer's answer to a BYE. */
-		tp->bye = 0;
-		return;
-	}
-	if (tp->state != DD_TP_UP ||
-	    le64_to_cpu(reset->token) != tp->cur.tx_token) {
-		dd_tp_drop(tp, DD_TP_DROP_TOKEN);
-		return;
-	}
-	dd_tp_end(tp, DD_TP_RESET);
-}
-
 /* Switch to the pending session if a packet carries its token. */
 bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token)
 {
@@ -515,22 +432,43 @@ void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen)
 {
 	const void *p = hdr;
+	const struct dd_wire_cookie *cookie = p;
+	const struct dd_wire_refuse *refuse = p;
+	const struct dd_wire_reset *reset = p;
+	u64 token;
 
 	switch (hdr->type) {
 	case DD_WIRE_INIT:
 		dd_tp_init_rx(tp, now, p);
 		break;
 	case DD_WIRE_COOKIE:
-		dd_tp_cookie_rx(tp, now, p);
+		if (!dd_tp_opening(tp, hdr))
+			break;
+		/* Answer each new cookie with an INIT at once. */
+		if (le64_to_cpu(cookie->cookie) != tp->init_cookie)
+			tp->init_at = now;
+		tp->init_cookie = le64_to_cpu(cookie->cookie);
 		break;
 	case DD_WIRE_INIT_ACK:
 		dd_tp_init_ack_rx(tp, now, p);
 		break;
 	case DD_WIRE_REFUSE:
-		dd_tp_refuse_rx(tp, p);
+		if (!dd_tp_opening(tp, hdr))
+			break;
+		dd_tp_end(tp, refuse->reason == DD_WIRE_REFUSE_VERSION ? DD_TP_VERSION :
+			      refuse->reason == DD_WIRE_REFUSE_MAXNODES ? DD_TP_MAXNODES :
+									  DD_TP_CONFIG);
 		break;
 	case DD_WIRE_RESET:
-		dd_tp_reset_rx(tp, p);
+		/* Only the peer knows the token of packets to it. */
+		token = le64_to_cpu(reset->token);
+		if (tp->bye && token == tp->bye)
+			/* The peer's answer to a BYE. */
+			tp->bye = 0;
+		else if (tp->state == DD_TP_UP && token == tp->cur.tx_token)
+			dd_tp_end(tp, DD_TP_RESET);
+		else
+			dd_tp_drop(tp, DD_TP_DROP_TOKEN);
 		break;
 	}
 }
@@ -583,12 +521,6 @@ void dd_tp_timeout(struct dd_tp *tp, u64 now)
 		dd_tp_probe(tp, now);
 }
 
-/* When the next packet may be sent if only pacing stopped it. */
-static u64 dd_tp_pace_at(const struct dd_tp *tp)
-{
-	return tp->cc.paced ? tp->cc.pace_at : DD_TP_NEVER;
-}
-
 u64 dd_tp_deadline(const struct dd_tp *tp)
 {
 	u64 at = min(dd_tp_dead_at(tp), dd_tp_keepalive_at(tp));
@@ -601,5 +533,6 @@ u64 dd_tp_deadline(const struct dd_tp *tp)
 		return at;
 	at = min(at, dd_tp_ack_at(tp));
 	at = min(at, tp->loss_at ? tp->loss_at : dd_tp_pto_at(tp));
-	return min(at, dd_tp_pace_at(tp));
+	/* The next packet, if only pacing stopped it. */
+	return min(at, tp->cc.paced ? tp->cc.pace_at : DD_TP_NEVER);
 }

@@ -50,14 +50,10 @@ static bool dd_wire_init_ok(const struct dd_wire_init *init)
 	       init->version_min <= init->version_max;
 }
 
-static bool dd_wire_refuse_ok(const struct dd_wire_refuse *refuse)
-{
-	return !refuse->__reserved && !refuse->__reserved2;
-}
-
 bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen)
 {
 	const void *p = hdr;
+	const struct dd_wire_refuse *refuse = p;
 
 	if (hdr->flags || hdr->plen || hdr->pn || hdr->__reserved ||
 	    hdr->__reserved2)
@@ -73,62 +69,12 @@ bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen)
 		return hlen == sizeof(struct dd_wire_cookie);
 	case DD_WIRE_REFUSE:
 		return hlen == sizeof(struct dd_wire_refuse) &&
-		       dd_wire_refuse_ok(p);
+		       !refuse->__reserved && !refuse->__reserved2;
 	case DD_WIRE_RESET:
 		return hlen == sizeof(struct dd_wire_reset) && !hdr->token;
 	default:
 		return false;
 	}
-}
-
-/* Length of a frame of which @avail bytes are present; 0 if it is malformed. */
-static size_t dd_wire_ack_len(const struct dd_wire_ack *ack, size_t avail)
-{
-	u32 i;
-
-	if (avail < sizeof(*ack) || ack->count >= DD_WIRE_RANGES ||
-	    avail < struct_size(ack, range, ack->count))
-		return 0;
-	for (i = 0; i < ack->count; i++) {
-		if (!ack->range[i].gap || !ack->range[i].len)
-			return 0;
-	}
-	return struct_size(ack, range, ack->count);
-}
-
-static size_t dd_wire_done_len(const struct dd_wire_done *done, size_t avail)
-{
-	return avail < sizeof(*done) || done->__reserved ||
-	       done->__reserved2 ? 0 : sizeof(*done);
-}
-
-static size_t dd_wire_ctl_len(const struct dd_wire_ctl *ctl, size_t avail)
-{
-	size_t len;
-
-	if (avail < sizeof(*ctl) || ctl->__reserved)
-		return 0;
-	len = le16_to_cpu(ctl->len);
-	if (!len || len > DD_WIRE_CTL_MAX ||
-	    avail - sizeof(*ctl) < ALIGN(len, 8) ||
-	    memchr_inv(ctl->data + len, 0, ALIGN(len, 8) - len))
-		return 0;
-	return sizeof(*ctl) + ALIGN(len, 8);
-}
-
-/* Metadata words beyond meta_count must be zero. */
-static bool dd_wire_head_ok(const struct dd_wire_put *put)
-{
-	const struct dd_wire_head *head = (const void *)(put + 1);
-	u32 i;
-
-	if (put->off)
-		return true;
-	for (i = put->meta_count; i < DD_WIRE_META; i++) {
-		if (head->meta[i])
-			return false;
-	}
-	return !head->__reserved;
 }
 
 /* Whether fields that version 1 does not have are zero, or consistent. */
@@ -148,67 +94,74 @@ static bool dd_wire_op_ok(const struct dd_wire_put *put, u8 version)
 
 static size_t dd_wire_put_len(const struct dd_wire_put *put, size_t avail, u8 version)
 {
-	size_t len = sizeof(*put);
+	const struct dd_wire_head *head = (const void *)(put + 1);
+	u32 i;
 
-	if (avail < len || put->flags & ~DD_PUT_FLAGS ||
+	if (avail < sizeof(*put) || put->flags & ~DD_PUT_FLAGS ||
 	    !dd_wire_op_ok(put, version) || put->meta_count > DD_WIRE_META || !put->msgid ||
 	    le32_to_cpu(put->len) > DD_WIRE_MSG_MAX ||
 	    le32_to_cpu(put->off) > le32_to_cpu(put->len) ||
 	    le64_to_cpu(put->dst) > U64_MAX - DD_WIRE_MSG_MAX)
 		return 0;
-	if (!put->off)
-		len += sizeof(struct dd_wire_head);
 	/* A PUT is the last frame. */
-	return avail == len && dd_wire_head_ok(put) ? len : 0;
-}
-
-static size_t dd_wire_ping_len(const struct dd_wire_ping *ping, size_t avail)
-{
-	if (avail < sizeof(*ping) ||
-	    memchr_inv(ping->__reserved, 0, sizeof(ping->__reserved)))
+	if (put->off)
+		return avail == sizeof(*put) ? avail : 0;
+	if (avail != sizeof(*put) + sizeof(*head) || head->__reserved)
 		return 0;
-	return sizeof(*ping);
+	/* Metadata words beyond meta_count must be zero. */
+	for (i = put->meta_count; i < DD_WIRE_META; i++) {
+		if (head->meta[i])
+			return 0;
+	}
+	return avail;
 }
 
-static size_t dd_wire_bye_len(const struct dd_wire_bye *bye, size_t avail)
-{
-	if (avail < sizeof(*bye) ||
-	    memchr_inv(bye->__reserved, 0, sizeof(bye->__reserved)))
-		return 0;
-	return sizeof(*bye);
-}
-
+/* Length of a frame of which @avail bytes are present; 0 if it is malformed. */
 static size_t dd_wire_frame_len(const void *p, size_t avail, u8 version)
 {
+	const struct dd_wire_done *done = p;
+	const struct dd_wire_ping *ping = p;
+	const struct dd_wire_ack *ack = p;
+	const struct dd_wire_ctl *ctl = p;
+	const struct dd_wire_bye *bye = p;
+	size_t len;
+	u32 i;
+
 	switch (*(const u8 *)p) {
 	case DD_FRAME_ACK:
-		return dd_wire_ack_len(p, avail);
+		if (avail < sizeof(*ack) || ack->count >= DD_WIRE_RANGES ||
+		    avail < struct_size(ack, range, ack->count))
+			return 0;
+		for (i = 0; i < ack->count; i++) {
+			if (!ack->range[i].gap || !ack->range[i].len)
+				return 0;
+		}
+		return struct_size(ack, range, ack->count);
 	case DD_FRAME_DONE:
-		return dd_wire_done_len(p, avail);
+		return avail < sizeof(*done) || done->__reserved ||
+		       done->__reserved2 ? 0 : sizeof(*done);
 	case DD_FRAME_CTL:
-		return dd_wire_ctl_len(p, avail);
+		if (avail < sizeof(*ctl) || ctl->__reserved)
+			return 0;
+		len = le16_to_cpu(ctl->len);
+		if (!len || len > DD_WIRE_CTL_MAX ||
+		    avail - sizeof(*ctl) < ALIGN(len, 8) ||
+		    memchr_inv(ctl->data + len, 0, ALIGN(len, 8) - len))
+			return 0;
+		return sizeof(*ctl) + ALIGN(len, 8);
 	case DD_FRAME_PUT:
 		return dd_wire_put_len(p, avail, version);
 	case DD_FRAME_PING:
-		return dd_wire_ping_len(p, avail);
+		return avail < sizeof(*ping) ||
+		       memchr_inv(ping->__reserved, 0, sizeof(ping->__reserved)) ?
+		       0 : sizeof(*ping);
 	case DD_FRAME_BYE:
-		return dd_wire_bye_len(p, avail);
+		return avail < sizeof(*bye) ||
+		       memchr_inv(bye->__reserved, 0, sizeof(bye->__reserved)) ?
+		       0 : sizeof(*bye);
 	default:
 		return 0;
 	}
-}
-
-/* A payload must be within the message of the PUT. */
-static bool dd_wire_payload_ok(const struct dd_wire_put *put, size_t plen)
-{
-	u32 len, off;
-
-	if (!put)
-		return !plen;
-	len = le32_to_cpu(put->len);
-	off = le32_to_cpu(put->off);
-	/* Only an empty message has an empty piece. */
-	return plen ? plen <= len - off : !len;
 }
 
 bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
@@ -226,5 +179,8 @@ bool dd_wire_frames_ok(const struct dd_wire_hdr *hdr, size_t hlen, size_t plen)
 		if (*p == DD_FRAME_PUT)
 			put = (const void *)p;
 	}
-	return dd_wire_payload_ok(put, plen);
+	if (!put)
+		return !plen;
+	/* Only an empty message has an empty piece. */
+	return plen ? plen <= le32_to_cpu(put->len) - le32_to_cpu(put->off) : !put->len;
 }
