@@ -422,32 +422,14 @@ static bool dd_udp_update_local_addr(union dd_udp_local *local,
 	return true;
 }
 
-/*
- * Process packets from the start of the @left bytes at @payload->at; all have @seg
- * bytes except possibly the last. Returns the number of bytes processed; 0 ends.
- */
-static u32 dd_udp_packets(struct dd_udp_peer *link, u64 now,
-			  struct dd_udp_payload *payload, u32 left, u32 seg)
-{
-	u32 n = min(left, seg), taken;
-
-	taken = dd_tp_rx_batch(&link->tp, now, n, left / n, payload);
-	if (taken) {
-		link->stats.rx_packets += taken;
-		return taken * n;
-	}
-	link->stats.rx_packets++;
-	return dd_udp_packet(link, now, payload, n) ? n : 0;
-}
-
 /* Process an skb whose sender is a configured peer. */
 static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
 	struct dd_udp_payload payload;
+	u32 left, len, taken, n = 0;
 	u64 now, packets;
-	u32 left, n = 0;
 
 	dd_udp_lock(link);
 	now = ktime_get_ns();
@@ -464,9 +446,16 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 		}
 		for (left = skb->len; left; left -= n) {
 			dd_udp_post(link);
-			n = dd_udp_packets(link, now, &payload, left, seg);
-			if (!n)
+			/* All packets have @seg bytes, except possibly the last one. */
+			len = min(left, seg);
+			taken = dd_tp_rx_batch(&link->tp, now, len, left / len, &payload);
+			link->stats.rx_packets += taken ?: 1;
+			n = taken * len;
+			if (taken)
+				continue;
+			if (!dd_udp_packet(link, now, &payload, len))
 				break;
+			n = len;
 		}
 		if (likely(link->tp.stats.rx_packets != packets)) {
 			link->moved |= dd_udp_update_local_addr(&link->local_addr, skb);
@@ -529,27 +518,19 @@ static void dd_udp_sender(const struct sk_buff *skb, union dd_peer_addr *addr)
 		ipv6_iface_scope_id(&addr->in6.sin6_addr, inet6_iif(skb));
 }
 
-static struct dd_udp_peer *dd_udp_find(struct dd_udp_node *un,
-				       const struct sk_buff *skb)
+static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 {
 	struct dd_udp_peer *link;
 	union dd_peer_addr addr;
 
 	dd_udp_sender(skb, &addr);
-	hlist_for_each_entry_rcu(link, dd_udp_bucket(un, &addr), entry)
-		if (dd_udp_same(&link->addr, &addr))
-			return link;
-	return NULL;
-}
-
-static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
-{
-	struct dd_udp_peer *link = dd_udp_find(un, skb);
-
-	if (likely(link))
-		dd_udp_take(un, link, skb);
-	else
-		dd_stat_inc(un->node, DD_STAT_UNKNOWN_PEER);
+	hlist_for_each_entry_rcu(link, dd_udp_bucket(un, &addr), entry) {
+		if (dd_udp_same(&link->addr, &addr)) {
+			dd_udp_take(un, link, skb);
+			return;
+		}
+	}
+	dd_stat_inc(un->node, DD_STAT_UNKNOWN_PEER);
 }
 
 static bool dd_udp_drained(const struct sock *sk)
@@ -575,16 +556,6 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
 		dd_stat_add(un->node, stat, drops - was);
 }
 
-/* Copies made by pskb_copy() and its like share the members of the fragment list. */
-static bool dd_udp_list_is_ours(const struct sk_buff *skb)
-{
-	const struct sk_buff *member = skb_shinfo(skb)->frag_list;
-
-	while (member && !skb_shared(member))
-		member = member->next;
-	return !member;
-}
-
 /*
  * Free an skb to the per-CPU cache from which transmitted skbs are allocated. Requires
  * disabled bottom halves.
@@ -593,10 +564,15 @@ static void dd_udp_consume(struct sk_buff *skb)
 {
 	struct sk_buff *member = NULL, *next;
 
-		/* The data of a clone, including the fragment list, is shared. */
-	if (!skb_shared(skb) && !skb_cloned(skb) && dd_udp_list_is_ours(skb)) {
-		member = skb_shinfo(skb)->frag_list;
-		skb_frag_list_init(skb);
+	/* The data of a clone, including the fragment list, is shared. */
+	if (!skb_shared(skb) && !skb_cloned(skb)) {
+		/* Copies made by pskb_copy() and its like share the members. */
+		for (next = skb_shinfo(skb)->frag_list; next && !skb_shared(next);)
+			next = next->next;
+		if (!next) {
+			member = skb_shinfo(skb)->frag_list;
+			skb_frag_list_init(skb);
+		}
 	}
 	napi_consume_skb(skb, 1);
 	for (; member; member = next) {
@@ -629,27 +605,15 @@ static int dd_udp_tunnel(struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-/* @skb was queued: switch to encap_rcv if there was no burst for some time. */
-static void dd_udp_update_encap(struct dd_udp_node *un, struct sock *sk,
-				const struct sk_buff *skb)
-{
-	unsigned long *burst = &un->burst[sk->sk_family == AF_INET6];
-
-	if (skb_is_gso(skb))
-		WRITE_ONCE(*burst, jiffies);
-	else if (time_after(jiffies, READ_ONCE(*burst) + DD_UDP_BURSTS) &&
-		 READ_ONCE(rx_budget))
-		WRITE_ONCE(udp_sk(sk)->encap_rcv, dd_udp_tunnel);
-}
-
 /* Empty the socket; false if it held more than @left skbs. */
 static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 			 unsigned int left)
 {
+	unsigned long *burst = &un->burst[sk->sk_family == AF_INET6];
 	struct sk_buff *skb;
 	int off, err;
 
-		/* An skb queued after this check causes another sk_data_ready(). */
+	/* An skb queued after this check causes another sk_data_ready(). */
 	while (!dd_udp_drained(sk)) {
 		if (!left--)
 			return false;
@@ -658,7 +622,12 @@ static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
 		/* Another CPU took it, or it was an ICMP error. */
 		if (!skb)
 			continue;
-		dd_udp_update_encap(un, sk, skb);
+		/* Switch to encap_rcv if there was no burst for some time. */
+		if (skb_is_gso(skb))
+			WRITE_ONCE(*burst, jiffies);
+		else if (time_after(jiffies, READ_ONCE(*burst) + DD_UDP_BURSTS) &&
+			 READ_ONCE(rx_budget))
+			WRITE_ONCE(udp_sk(sk)->encap_rcv, dd_udp_tunnel);
 		if (likely(!udp_lib_checksum_complete(skb)))
 			dd_udp_receive(un, skb);
 		else

@@ -240,17 +240,6 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 }
 
 /*
- * Whether to copy the payload of a packet. If the source were written concurrently,
- * the packet would be dropped for a wrong checksum: that of dd, or that of UDP where
- * neither the stack (SKBFL_SHARED_FRAG) nor the network card prevents it. With every
- * retransmission dropped, all connections to the node would stall.
- */
-static bool dd_udp_unsteady(const struct dd_tp_pkt *pkt)
-{
-	return pkt->need_crc || (pkt->again && pkt->len);
-}
-
-/*
  * Copy the payload of a packet and complete its checksum if it has one. Returns the
  * copy, or NULL if the allocation failed; then the source is sent directly.
  */
@@ -306,20 +295,6 @@ static u32 dd_udp_add_whole(struct dd_udp_frags *f, const struct dd_tp_pkt *pkt,
 	return n;
 }
 
-/* Add one packet, whose header is at byte @at of @page. */
-static bool dd_udp_add_one(struct dd_udp_peer *link, struct dd_udp_frags *f,
-			   const struct dd_tp_pkt *pkt, struct page *page,
-			   u32 at, u32 off, struct dd_udp_source *src)
-{
-	if (!dd_udp_frag(f, page, at, pkt->hlen))
-		return false;
-	if (dd_udp_add_payload(link, f, pkt, off, src))
-		return true;
-	/* The header is in the skb, which will drop a reference to its page. */
-	page_ref_inc(page);
-	return false;
-}
-
 /* Add @n packets, from byte @off of their message on, to the current skb. */
 static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			    const struct dd_tp_pkt *pkt, const void *hdrs,
@@ -335,32 +310,19 @@ static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 				     src);
 		if (k)
 			continue;
-		if (!dd_udp_add_one(link, &f, pkt, page, at + i * pkt->hlen,
-				    off + i * pkt->len, src))
+		if (!dd_udp_frag(&f, page, at + i * pkt->hlen, pkt->hlen))
 			break;
+		if (!dd_udp_add_payload(link, &f, pkt, off + i * pkt->len, src)) {
+			/* The header is in the skb, which will drop a reference to its page. */
+			page_ref_inc(page);
+			break;
+		}
 		k = 1;
 	}
 	dd_udp_frags_end(&f);
 	page_ref_add(page, i);
 	dd_udp_count(b, i, i * (pkt->hlen + pkt->len));
 	return i == n;
-}
-
-/* Start an skb with a packet whose header is in the linear part. */
-static bool dd_udp_add_first(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			     const struct dd_tp_pkt *pkt, const void *hdr,
-			     u32 off, struct dd_udp_source *src)
-{
-	struct dd_udp_frags f;
-	bool ok;
-
-	if (!dd_udp_open(b, hdr, pkt->hlen, pkt->hlen + pkt->len))
-		return false;
-	dd_udp_frags_begin(&f, b);
-	ok = dd_udp_add_payload(link, &f, pkt, off, src);
-	dd_udp_frags_end(&f);
-	dd_udp_count(b, 1, pkt->len);
-	return ok;
 }
 
 /* Add all packets of @pkt to the burst, with payload from @src on. */
@@ -371,6 +333,7 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	u32 off = pkt->off, left, n;
 	bool ok = true, used = false;
 	const void *hdrs = pkt->hdr;
+	struct dd_udp_frags f;
 
 	for (left = pkt->count; ok && left; left -= n) {
 		n = dd_udp_fit(link, b, pkt->hlen + pkt->len, left);
@@ -378,8 +341,15 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 			ok = dd_udp_add_some(link, b, pkt, hdrs, off, n, src);
 			used = true;
 		} else {
+			/* Start an skb: the packet's header is in its linear part. */
 			n = 1;
-			ok = dd_udp_add_first(link, b, pkt, hdrs, off, src);
+			ok = dd_udp_open(b, hdrs, pkt->hlen, pkt->hlen + pkt->len);
+			if (!ok)
+				break;
+			dd_udp_frags_begin(&f, b);
+			ok = dd_udp_add_payload(link, &f, pkt, off, src);
+			dd_udp_frags_end(&f);
+			dd_udp_count(b, 1, pkt->len);
 		}
 		hdrs += n * pkt->hlen;
 		off += n * pkt->len;
@@ -405,7 +375,13 @@ bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
 	struct page *copy = NULL;
 	bool ok;
 
-	if (unlikely(dd_udp_unsteady(pkt)))
+	/*
+	 * If the source were written concurrently, the packet would be dropped for a
+	 * wrong checksum: that of dd, or that of UDP where neither the stack
+	 * (SKBFL_SHARED_FRAG) nor the network card prevents it. With every
+	 * retransmission dropped, all connections to the node would stall.
+	 */
+	if (unlikely(pkt->need_crc || (pkt->again && pkt->len)))
 		copy = dd_udp_snapshot(link, pkt);
 	if (copy)
 		src = (struct dd_udp_source){ .page = copy, .left = pkt->len };
@@ -444,22 +420,6 @@ void dd_udp_hdrs_free(struct dd_udp_peer *link)
 	link->tx_hdrs = NULL;
 }
 
-/* The next page for headers, reused if no skb refers to it any more. */
-static struct page *dd_udp_hdrs_page(struct dd_udp_peer *link)
-{
-	struct page **page = &link->tx_pages[link->tx_turn];
-
-	link->tx_turn = (link->tx_turn + 1) % DD_UDP_HDR_PAGES;
-	if (*page && page_ref_count(*page) == 1)
-		return *page;
-	if (*page)
-		put_page(*page);
-	*page = alloc_pages(DD_UDP_HDRS_GFP, DD_UDP_HDRS_ORDER);
-	if (!*page)
-		*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
-	return *page;
-}
-
 /**
  * dd_udp_hdrs_ready() - provide memory for the headers of a batch
  * @link: the link, locked
@@ -471,16 +431,24 @@ static struct page *dd_udp_hdrs_page(struct dd_udp_peer *link)
  */
 bool dd_udp_hdrs_ready(struct dd_udp_peer *link)
 {
-	struct page *page;
+	struct page **page = &link->tx_pages[link->tx_turn];
 
 	if (likely(link->tx_hdrs && link->tx_used <= link->tx_last))
 		return true;
-	page = dd_udp_hdrs_page(link);
-	link->tx_hdrs = page ? page_address(page) : NULL;
-	if (!page)
+	link->tx_turn = (link->tx_turn + 1) % DD_UDP_HDR_PAGES;
+	/* Reuse the next page if no skb refers to it any more. */
+	if (!*page || page_ref_count(*page) != 1) {
+		if (*page)
+			put_page(*page);
+		*page = alloc_pages(DD_UDP_HDRS_GFP, DD_UDP_HDRS_ORDER);
+		if (!*page)
+			*page = alloc_page(GFP_ATOMIC | __GFP_NOWARN);
+	}
+	link->tx_hdrs = *page ? page_address(*page) : NULL;
+	if (!*page)
 		return false;
 	link->tx_used = 0;
-	link->tx_last = page_size(page) -
+	link->tx_last = page_size(*page) -
 			DD_UDP_BATCH * sizeof(struct dd_wire_piece);
 	return true;
 }

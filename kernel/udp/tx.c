@@ -40,25 +40,19 @@ enum dd_udp_why {
 	DD_UDP_WHY_WAIT,
 };
 
-/* Whether the queues on the way hold as many bytes of this peer as they may. */
-static bool dd_udp_full(const struct dd_udp_peer *link)
-{
-	const struct sock *sk = link->tx->sk;
-
-	return sk_wmem_alloc_get(sk) > READ_ONCE(sk->sk_sndbuf);
-}
-
 /* Build the packets that are due, up to a burst. */
 static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 				   struct dd_udp_burst *b, u64 now)
 {
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
+	const struct sock *tx = link->tx->sk;
 	struct dd_tp_pkt pkt;
 	bool answers;
 
 	if (dd_tp_is_idle(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
-	if (dd_udp_full(link)) {
+	/* The queues on the way hold as many bytes of this peer as they may. */
+	if (sk_wmem_alloc_get(tx) > READ_ONCE(tx->sk_sndbuf)) {
 		link->stats.tx_full++;
 		return DD_UDP_WHY_WAIT;
 	}
@@ -101,93 +95,6 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 /* ---- routes -------------------------------------------------------------- */
 
-/* The source address. Another CPU may change it when a packet arrives. */
-static union dd_udp_local dd_udp_local_addr(struct dd_udp_peer *link)
-{
-	union dd_udp_local local;
-
-	spin_lock(&link->lock);
-	local = link->local_addr;
-	spin_unlock(&link->lock);
-	return local;
-}
-
-static struct rtable *dd_udp_try4(struct dd_udp_peer *link, struct flowi4 *fl,
-				  __be32 saddr)
-{
-	struct sock *sk = link->sk;
-
-	*fl = (struct flowi4){
-		.saddr = saddr,
-		.daddr = link->addr.in.sin_addr.s_addr,
-		.fl4_dport = link->addr.in.sin_port,
-		.fl4_sport = inet_sk(sk)->inet_sport,
-		.flowi4_proto = IPPROTO_UDP,
-	};
-	security_sk_classify_flow(sk, flowi4_to_flowi_common(fl));
-	return ip_route_output_flow(sock_net(sk), fl, sk);
-}
-
-/* An IPv4 route, with a reference, from @saddr if that is still a local address. */
-static struct dst_entry *dd_udp_find4(struct dd_udp_peer *link,
-				      struct flowi4 *fl, __be32 saddr)
-{
-	struct rtable *rt = dd_udp_try4(link, fl, saddr);
-
-	if (IS_ERR(rt) && saddr)
-		rt = dd_udp_try4(link, fl, 0);
-	return IS_ERR(rt) ? NULL : &rt->dst;
-}
-
-static struct dst_entry *dd_udp_route4(struct dd_udp_peer *link,
-				       struct flowi4 *fl)
-{
-	struct rtable *rt = dst_cache_get_ip4(&link->dst, &fl->saddr);
-	struct dst_entry *dst;
-
-	if (likely(rt))
-		return &rt->dst;
-	dst = dd_udp_find4(link, fl, dd_udp_local_addr(link).ip4);
-	if (dst)
-		dst_cache_set_ip4(&link->dst, dst, fl->saddr);
-	return dst;
-}
-
-static struct dst_entry *dd_udp_find6(struct dd_udp_peer *link,
-				      struct flowi6 *fl,
-				      const struct in6_addr *saddr)
-{
-	struct sock *sk = link->sk;
-	struct dst_entry *dst;
-
-	*fl = (struct flowi6){
-		.saddr = *saddr,
-		.daddr = link->addr.in6.sin6_addr,
-		.fl6_dport = link->addr.in6.sin6_port,
-		.fl6_sport = inet_sk(sk)->inet_sport,
-		.flowi6_oif = link->addr.in6.sin6_scope_id,
-		.flowi6_proto = IPPROTO_UDP,
-	};
-	security_sk_classify_flow(sk, flowi6_to_flowi_common(fl));
-	dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, fl, NULL);
-	return IS_ERR(dst) ? NULL : dst;
-}
-
-static struct dst_entry *dd_udp_route6(struct dd_udp_peer *link,
-				       struct flowi6 *fl)
-{
-	struct dst_entry *dst = dst_cache_get_ip6(&link->dst, &fl->saddr);
-	union dd_udp_local local;
-
-	if (likely(dst))
-		return dst;
-	local = dd_udp_local_addr(link);
-	dst = dd_udp_find6(link, fl, &local.ip6);
-	if (dst)
-		dst_cache_set_ip6(&link->dst, dst, &fl->saddr);
-	return dst;
-}
-
 /**
  * union dd_udp_flow - the addresses of a route
  * @ip4: IPv4; only the source is always set
@@ -198,21 +105,71 @@ union dd_udp_flow {
 	struct flowi6 ip6;
 };
 
-static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link,
-				    union dd_udp_flow *fl)
-{
-	return link->addr.sa.sa_family == AF_INET ?
-	       dd_udp_route4(link, &fl->ip4) : dd_udp_route6(link, &fl->ip6);
-}
-
-/* As dd_udp_dst(), from another local address, without the cache. */
-static struct dst_entry *dd_udp_dst_from(struct dd_udp_peer *link,
-					 union dd_udp_flow *fl,
+/* A route with a reference, from @from if that is still a local address; or NULL. */
+static struct dst_entry *dd_udp_find_dst(struct dd_udp_peer *link, union dd_udp_flow *fl,
 					 const union dd_udp_local *from)
 {
-	return link->addr.sa.sa_family == AF_INET ?
-	       dd_udp_find4(link, &fl->ip4, from->ip4) :
-	       dd_udp_find6(link, &fl->ip6, &from->ip6);
+	struct sock *sk = link->sk;
+	__be32 saddr = from->ip4;
+	struct dst_entry *dst;
+	struct rtable *rt;
+
+	if (link->addr.sa.sa_family == AF_INET6) {
+		fl->ip6 = (struct flowi6){
+			.saddr = from->ip6,
+			.daddr = link->addr.in6.sin6_addr,
+			.fl6_dport = link->addr.in6.sin6_port,
+			.fl6_sport = inet_sk(sk)->inet_sport,
+			.flowi6_oif = link->addr.in6.sin6_scope_id,
+			.flowi6_proto = IPPROTO_UDP,
+		};
+		security_sk_classify_flow(sk, flowi6_to_flowi_common(&fl->ip6));
+		dst = ipv6_stub->ipv6_dst_lookup_flow(sock_net(sk), sk, &fl->ip6, NULL);
+		return IS_ERR(dst) ? NULL : dst;
+	}
+	for (;;) {
+		fl->ip4 = (struct flowi4){
+			.saddr = saddr,
+			.daddr = link->addr.in.sin_addr.s_addr,
+			.fl4_dport = link->addr.in.sin_port,
+			.fl4_sport = inet_sk(sk)->inet_sport,
+			.flowi4_proto = IPPROTO_UDP,
+		};
+		security_sk_classify_flow(sk, flowi4_to_flowi_common(&fl->ip4));
+		rt = ip_route_output_flow(sock_net(sk), &fl->ip4, sk);
+		if (!IS_ERR(rt))
+			return &rt->dst;
+		if (!saddr)
+			return NULL;
+		saddr = 0;
+	}
+}
+
+/* A route to the peer: the cached one, or, if not NULL, from @from. */
+static struct dst_entry *dd_udp_dst(struct dd_udp_peer *link, union dd_udp_flow *fl,
+				    const union dd_udp_local *from)
+{
+	bool ip4 = link->addr.sa.sa_family == AF_INET;
+	union dd_udp_local local;
+	struct dst_entry *dst;
+
+	if (unlikely(from))
+		return dd_udp_find_dst(link, fl, from);
+	/* dst is the first member of struct rtable. */
+	dst = ip4 ? (void *)dst_cache_get_ip4(&link->dst, &fl->ip4.saddr) :
+		    dst_cache_get_ip6(&link->dst, &fl->ip6.saddr);
+	if (likely(dst))
+		return dst;
+	/* Another CPU may change it when a packet arrives. */
+	spin_lock(&link->lock);
+	local = link->local_addr;
+	spin_unlock(&link->lock);
+	dst = dd_udp_find_dst(link, fl, &local);
+	if (dst && ip4)
+		dst_cache_set_ip4(&link->dst, dst, fl->ip4.saddr);
+	else if (dst)
+		dst_cache_set_ip6(&link->dst, dst, &fl->ip6.saddr);
+	return dst;
 }
 
 static u32 dd_udp_mtu(const struct dd_udp_peer *link, struct dst_entry *dst)
@@ -255,7 +212,7 @@ void dd_udp_route(struct dd_udp_peer *link)
 	struct dst_entry *dst;
 
 	local_bh_disable();
-	dst = dd_udp_dst(link, &fl);
+	dst = dd_udp_dst(link, &fl, NULL);
 	if (dst) {
 		spin_lock(&link->lock);
 		dd_udp_learn(link, dd_udp_mtu(link, dst), dd_udp_may_gso(dst));
@@ -267,29 +224,6 @@ void dd_udp_route(struct dd_udp_peer *link)
 
 /* ---- sending -------------------------------------------------------------- */
 
-static void dd_udp_xmit4(struct dd_udp_peer *link, struct sk_buff *skb,
-			 struct dst_entry *dst, const struct flowi4 *fl)
-{
-	const struct sockaddr_in *to = &link->addr.in;
-
-	udp_tunnel_xmit_skb(container_of(dst, struct rtable, dst), link->sk, skb,
-			    fl->saddr, to->sin_addr.s_addr, 0,
-			    ip4_dst_hoplimit(dst), htons(IP_DF),
-			    inet_sk(link->sk)->inet_sport, to->sin_port, false,
-			    false);
-}
-
-static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
-			 struct dst_entry *dst, struct flowi6 *fl)
-{
-	struct sockaddr_in6 *to = &link->addr.in6;
-
-	udp_tunnel6_xmit_skb(dst, link->sk, skb, NULL, &fl->saddr,
-			     &to->sin6_addr, 0, ip6_dst_hoplimit(dst), 0,
-			     inet_sk(link->sk)->inet_sport, to->sin6_port,
-			     false);
-}
-
 /*
  * Hand skbs to the IP stack in order; false if there is no route. The source address
  * is @from, or, if that is NULL, the one that the peer knows. The stack drops skbs that
@@ -299,13 +233,14 @@ static void dd_udp_xmit6(struct dd_udp_peer *link, struct sk_buff *skb,
 static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 			const union dd_udp_local *from, u32 *mtu, bool *gso)
 {
+	union dd_peer_addr *to = &link->addr;
+	__be16 port = inet_sk(link->sk)->inet_sport;
 	union dd_udp_flow fl;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(list))) {
-		dst = unlikely(from) ? dd_udp_dst_from(link, &fl, from) :
-				       dd_udp_dst(link, &fl);
+		dst = dd_udp_dst(link, &fl, from);
 		if (unlikely(!dst)) {
 			kfree_skb(skb);
 			__skb_queue_purge(list);
@@ -313,10 +248,15 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 		}
 		*mtu = dd_udp_mtu(link, dst);
 		*gso = dd_udp_may_gso(dst);
-		if (link->addr.sa.sa_family == AF_INET)
-			dd_udp_xmit4(link, skb, dst, &fl.ip4);
+		if (to->sa.sa_family == AF_INET)
+			udp_tunnel_xmit_skb(container_of(dst, struct rtable, dst), link->sk,
+					    skb, fl.ip4.saddr, to->in.sin_addr.s_addr, 0,
+					    ip4_dst_hoplimit(dst), htons(IP_DF), port,
+					    to->in.sin_port, false, false);
 		else
-			dd_udp_xmit6(link, skb, dst, &fl.ip6);
+			udp_tunnel6_xmit_skb(dst, link->sk, skb, NULL, &fl.ip6.saddr,
+					     &to->in6.sin6_addr, 0, ip6_dst_hoplimit(dst),
+					     0, port, to->in6.sin6_port, false);
 	}
 	return true;
 }
@@ -411,18 +351,6 @@ static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 	dd_udp_arm(link, why == DD_UDP_WHY_WAIT ? now + DD_UDP_WAIT_NS : now);
 }
 
-/*
- * Whether another CPU that has just sent a lot sends the rest, when an
- * acknowledgment arrives there. Packets from two CPUs pass through different queues
- * and overtake each other, which the peer takes for loss.
- */
-static bool dd_udp_elsewhere(const struct dd_udp_peer *link, u64 now)
-{
-	return link->cpu != smp_processor_id() &&
-	       now < link->sent_at + DD_UDP_STAY_NS &&
-	       link->tp.cc.flight > DD_UDP_STAY_PACKETS * link->tp.mtu;
-}
-
 /**
  * dd_udp_unlock_at() - send what is due and unlock a session
  * @link: the peer's link
@@ -434,11 +362,17 @@ void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock)
 {
 	dd_udp_upper->progress(link);
+	/*
+	 * If an acknowledgment arrives on another CPU than the one that has just sent a
+	 * lot, that one sends the rest: packets from two CPUs pass through different
+	 * queues and overtake each other, which the peer takes for loss.
+	 */
 	if (link->sending)
 		link->touched = true;
 	else if (link->dead)
 		;
-	else if (dd_udp_elsewhere(link, now))
+	else if (link->cpu != smp_processor_id() && now < link->sent_at + DD_UDP_STAY_NS &&
+		 link->tp.cc.flight > DD_UDP_STAY_PACKETS * link->tp.mtu)
 		dd_udp_arm(link, link->sent_at + DD_UDP_STAY_NS);
 	else
 		dd_udp_work(link, now);
@@ -483,20 +417,6 @@ void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 		spin_unlock_bh(&link->lock);
 }
 
-static void dd_udp_expired(struct dd_udp_peer *link, u64 now)
-{
-	/* For the next session: it may have changed since this one began. */
-	link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
-	if (now >= link->retry_at) {
-		link->retry_at = DD_TP_NEVER;
-		/* The address may not be local any more, and replies lost. */
-		link->local_addr = (union dd_udp_local){};
-		link->moved = true;
-		dd_tp_start(&link->tp, now);
-	}
-	dd_tp_timeout(&link->tp, now);
-}
-
 /* A deadline of the transport, or a wait for the send buffer. */
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
@@ -507,8 +427,18 @@ enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 	dd_udp_lock(link);
 	now = ktime_get_ns();
 	link->armed = DD_TP_NEVER;
-	if (!link->dead)
-		dd_udp_expired(link, now);
+	if (!link->dead) {
+		/* For the next session: it may have changed since this one began. */
+		link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
+		if (now >= link->retry_at) {
+			link->retry_at = DD_TP_NEVER;
+			/* The address may not be local any more, and replies lost. */
+			link->local_addr = (union dd_udp_local){};
+			link->moved = true;
+			dd_tp_start(&link->tp, now);
+		}
+		dd_tp_timeout(&link->tp, now);
+	}
 	dd_udp_unlock_at(link, now);
 	return HRTIMER_NORESTART;
 }

@@ -90,7 +90,7 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 #endif
 	release_sock(sk);
 	atomic_set(&un->drops[sk->sk_family == AF_INET6], 0);
-	/* Packets are queued until dd_udp_update_encap() switches to encap_rcv. */
+	/* Packets are queued until dd_udp_empty() switches to encap_rcv. */
 	setup_udp_tunnel_sock(un->node->net, sock, &tunnel);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_data_ready = dd_udp_ready;
@@ -200,63 +200,35 @@ void dd_udp_up(struct dd_tp *tp)
 	dd_udp_upper->state(link, DD_PEER_STATE_UP, 0);
 }
 
-static enum dd_peer_reason dd_udp_reason(enum dd_tp_reason reason)
-{
-	switch (reason) {
-	case DD_TP_DEAD:
-		return DD_PEER_REASON_DEAD;
-	case DD_TP_REBOOT:
-		return DD_PEER_REASON_REBOOT;
-	case DD_TP_RESET:
-		return DD_PEER_REASON_RESET;
-	case DD_TP_VERSION:
-		return DD_PEER_REASON_VERSION;
-	case DD_TP_MAXNODES:
-		return DD_PEER_REASON_MAXNODES;
-	case DD_TP_CONFIG:
-		return DD_PEER_REASON_NODE;
-	case DD_TP_STOPPED:
-	case DD_TP_BYE:
-		break;
-	}
-	return DD_PEER_REASON_STOPPED;
-}
-
-static enum dd_peer_state dd_udp_state(enum dd_tp_reason reason)
-{
-	switch (reason) {
-	case DD_TP_DEAD:
-		return DD_PEER_STATE_UNREACHABLE;
-	case DD_TP_VERSION:
-	case DD_TP_MAXNODES:
-	case DD_TP_CONFIG:
-		return DD_PEER_STATE_REFUSED;
-	case DD_TP_STOPPED:
-		return DD_PEER_STATE_IDLE;
-	default:
-		return DD_PEER_STATE_CONNECTING;
-	}
-}
+/* How a session ended: what is reported, and the delay before the next attempt. */
+static const struct {
+	u8 state;
+	u8 reason;
+	u64 retry_ns;
+} dd_udp_ends[] = {
+	[DD_TP_STOPPED] = { DD_PEER_STATE_IDLE, DD_PEER_REASON_STOPPED },
+	[DD_TP_DEAD] = { DD_PEER_STATE_UNREACHABLE, DD_PEER_REASON_DEAD, DD_UDP_RETRY_NS },
+	[DD_TP_REBOOT] = { DD_PEER_STATE_CONNECTING, DD_PEER_REASON_REBOOT, DD_UDP_RETRY_NS },
+	[DD_TP_RESET] = { DD_PEER_STATE_CONNECTING, DD_PEER_REASON_RESET, DD_UDP_RETRY_NS },
+	[DD_TP_BYE] = { DD_PEER_STATE_CONNECTING, DD_PEER_REASON_STOPPED, DD_UDP_RETRY_NS },
+	/* A longer delay, so that two disagreeing nodes do not keep trying. */
+	[DD_TP_VERSION] = { DD_PEER_STATE_REFUSED, DD_PEER_REASON_VERSION, DD_UDP_REFUSED_NS },
+	[DD_TP_MAXNODES] = { DD_PEER_STATE_REFUSED, DD_PEER_REASON_MAXNODES, DD_UDP_REFUSED_NS },
+	[DD_TP_CONFIG] = { DD_PEER_STATE_REFUSED, DD_PEER_REASON_NODE, DD_UDP_REFUSED_NS },
+};
 
 /**
  * dd_udp_down() - a session has ended, or was refused
  * @tp: the session
  * @reason: the reason
- *
- * Delays the next attempt, so that two disagreeing nodes do not keep trying.
  */
 void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
-	enum dd_peer_state state = dd_udp_state(reason);
+	u64 wait = dd_udp_ends[reason].retry_ns;
 
-	dd_udp_upper->state(link, state, dd_udp_reason(reason));
-	if (state == DD_PEER_STATE_IDLE)
-		link->retry_at = DD_TP_NEVER;
-	else if (state == DD_PEER_STATE_REFUSED)
-		link->retry_at = ktime_get_ns() + DD_UDP_REFUSED_NS;
-	else
-		link->retry_at = ktime_get_ns() + DD_UDP_RETRY_NS;
+	dd_udp_upper->state(link, dd_udp_ends[reason].state, dd_udp_ends[reason].reason);
+	link->retry_at = wait ? ktime_get_ns() + wait : DD_TP_NEVER;
 }
 
 /* Whether a packet tracepoint is enabled; evaluated once per burst. */
@@ -324,45 +296,6 @@ static void dd_udp_free(struct dd_udp_peer *link)
 	kfree(link);
 }
 
-static struct dd_udp_peer *dd_udp_alloc(struct dd_udp_node *un,
-					struct dd_peer *peer, u32 number,
-					const struct dd_peer_config *config)
-{
-	struct dd_udp_peer *link;
-	struct dd_tp_cfg cfg;
-	int err;
-
-	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
-	if (!link)
-		return ERR_PTR(-ENOMEM);
-	spin_lock_init(&link->lock);
-	link->node = un->node;
-	link->peer = peer;
-	link->dead = true;
-	link->armed = DD_TP_NEVER;
-	link->retry_at = DD_TP_NEVER;
-	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	link->timer.function = dd_udp_timer;
-	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
-	link->addr = config->addr;
-	dd_udp_cfg(un, number, config, &cfg);
-	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
-	if (err)
-		goto err_free;
-	err = -ENOMEM;
-	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
-	if (!link->arena)
-		goto err_free;
-	err = dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
-	if (err)
-		goto err_free;
-	return link;
-
-err_free:
-	dd_udp_free(link);
-	return ERR_PTR(err);
-}
-
 /* Start receiving from and sending to the peer. */
 static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
@@ -380,20 +313,6 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 }
 
 /*
- * End the session and wait until the peer has answered a BYE, or all BYEs have been
- * sent: 35 ms at most, as the timer sends them.
- */
-static void dd_udp_goodbye(struct dd_udp_peer *link)
-{
-	dd_udp_lock(link);
-	dd_tp_stop(&link->tp, ktime_get_ns());
-	dd_udp_unlock(link);
-	/* Written under the lock; a stale value costs one more iteration. */
-	while (data_race(READ_ONCE(link->tp.bye)))
-		usleep_range(100, 200);
-}
-
-/*
  * Stop packets and timers, and notify the peer that the session ended. These contexts
  * may still use the link:
  * 1. a receiver that found it in the hash table: it takes the lock and finds @dead;
@@ -405,7 +324,16 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	lockdep_assert_held(&un->lock);
 	if (hlist_unhashed(&link->entry))
 		return;
-	dd_udp_goodbye(link);
+	/*
+	 * End the session and wait until the peer has answered a BYE, or all BYEs have
+	 * been sent: 35 ms at most, as the timer sends them.
+	 */
+	dd_udp_lock(link);
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+	/* Written under the lock; a stale value costs one more iteration. */
+	while (data_race(READ_ONCE(link->tp.bye)))
+		usleep_range(100, 200);
 	hlist_del_init_rcu(&link->entry);
 	dd_udp_lock(link);
 	link->dead = true;
@@ -437,13 +365,34 @@ int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 {
 	struct dd_udp_node *un = dd_udp_node_of(node);
 	struct dd_udp_peer *link;
+	struct dd_tp_cfg cfg;
 	struct sock *sk;
 	int err;
 
-	link = dd_udp_alloc(un, peer, number, config);
-	if (IS_ERR(link))
-		return PTR_ERR(link);
-	err = dd_udp_upper->attach(link);
+	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	if (!link)
+		return -ENOMEM;
+	spin_lock_init(&link->lock);
+	link->node = node;
+	link->peer = peer;
+	link->dead = true;
+	link->armed = DD_TP_NEVER;
+	link->retry_at = DD_TP_NEVER;
+	hrtimer_init(&link->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	link->timer.function = dd_udp_timer;
+	tasklet_setup(&link->tx_tasklet, dd_udp_tx_deferred);
+	link->addr = config->addr;
+	dd_udp_cfg(un, number, config, &cfg);
+	err = dst_cache_init(&link->dst, GFP_KERNEL_ACCOUNT);
+	if (err)
+		goto err_free;
+	err = -ENOMEM;
+	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
+	if (!link->arena)
+		goto err_free;
+	err = dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
+	if (!err)
+		err = dd_udp_upper->attach(link);
 	if (err)
 		goto err_free;
 	mutex_lock(&un->lock);
