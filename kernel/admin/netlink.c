@@ -63,26 +63,19 @@ static_assert(DD_STAT_MAX + 1 == DD_A_STAT_MAX);
  * Direct messages are added to DD_STAT_DIRECT when their connection ends; before, only
  * the sender counts them. If a connection ends during the sum, repeat it.
  */
-static void dd_stat_sum(struct dd_node *node, struct dd_stats *sum)
+static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
 {
-	u64 *direct = &sum->v[DD_STAT_DIRECT], before, alive;
-	int tries = 8;
+	int tries = 8, i, err = 0;
+	struct dd_stats sum;
+	u64 *direct = &sum.v[DD_STAT_DIRECT], before, alive;
 
-	dd_node_stats(node, sum);
+	dd_node_stats(node, &sum);
 	do {
 		before = *direct;
 		alive = dd_direct_alive(node);
-		dd_node_stats(node, sum);
+		dd_node_stats(node, &sum);
 	} while (*direct != before && --tries);
 	*direct = before + alive;
-}
-
-static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
-{
-	struct dd_stats sum;
-	int i, err = 0;
-
-	dd_stat_sum(node, &sum);
 	for (i = 0; i < DD_STAT_MAX && !err; i++)
 		err = dd_fill_u64(skb, dd_stat_attrs[i], sum.v[i],
 				  DD_A_STAT_PAD);
@@ -120,13 +113,15 @@ int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return dd_reply(info, dd_fill_stat);
 }
 
-static int dd_node_apply(struct dd_node *node, struct genl_info *info)
+int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
+	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
 	struct nlattr *id = info->attrs[DD_A_NODE_ID];
 	struct nlattr *max = info->attrs[DD_A_NODE_MAXNODES];
 	struct nlattr *port = info->attrs[DD_A_NODE_PORT];
 	struct nlattr *up = info->attrs[DD_A_NODE_UP];
-	bool new_up = up && nla_get_u8(up), was_up = READ_ONCE(node->up);
+	struct dd_node *node = dd_node_asked(info);
+	bool new_up = up && nla_get_u8(up), was_up;
 	u16 new_port = port ? nla_get_u32(port) : 0;
 	u32 new_id = id ? nla_get_u32(id) : 0;
 	u32 new_max = max ? nla_get_u32(max) : 0;
@@ -139,31 +134,20 @@ static int dd_node_apply(struct dd_node *node, struct genl_info *info)
 	struct dd_refusal why = {};
 	int err;
 
-	err = dd_peers_set_node(node, &change, &why);
-	if (err)
-		return dd_nl_refuse(info, err, &why);
-	if (id || max || port)
-		dd_event_node(node, DD_CMD_NODE_SET_NTF);
-	if (up && new_up != was_up)
-		dd_event_node(node, new_up ? DD_CMD_NODE_UP : DD_CMD_NODE_DOWN);
-	return 0;
-}
-
-int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
-{
-	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
-	int err;
-
-	if (!info->attrs[DD_A_NODE_ID] && !info->attrs[DD_A_NODE_MAXNODES] &&
-	    !info->attrs[DD_A_NODE_UP] && !info->attrs[DD_A_NODE_PORT]) {
+	if (!id && !max && !up && !port) {
 		NL_SET_ERR_MSG(info->extack,
 			       "nothing to change; give id, maxnodes, port or up");
 		return -EINVAL;
 	}
 	mutex_lock(&nn->set_lock);
-	err = dd_node_apply(dd_node_asked(info), info);
+	was_up = READ_ONCE(node->up);
+	err = dd_peers_set_node(node, &change, &why);
+	if (!err && (id || max || port))
+		dd_event_node(node, DD_CMD_NODE_SET_NTF);
+	if (!err && up && new_up != was_up)
+		dd_event_node(node, new_up ? DD_CMD_NODE_UP : DD_CMD_NODE_DOWN);
 	mutex_unlock(&nn->set_lock);
-	return err;
+	return err ? dd_nl_refuse(info, err, &why) : 0;
 }
 
 /* ---- the family --------------------------------------------------------- */

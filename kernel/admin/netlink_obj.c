@@ -40,33 +40,27 @@ static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
 	return nla_put_u32(skb, DD_A_CONN_PID, pid_nr_ns(ctx->pid, reader->pids));
 }
 
-/* Messages on current and past connections. */
-static void dd_service_sum(struct dd_service *svc, u64 *received, u64 *sent)
+static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
+			   const struct dd_reader *reader)
 {
+	struct dd_service *svc = container_of(obj, struct dd_service, obj);
+	u64 received, sent;
 	u32 i;
 
+	/* Messages on current and past connections. */
 	mutex_lock(&svc->lock);
-	*received = svc->past.received;
-	*sent = svc->past.sent;
+	received = svc->past.received;
+	sent = svc->past.sent;
 	for (i = 0; svc->nconn && i < svc->maxconn; i++) {
 		/* Valid under this lock, as long as the block refers to it. */
 		const struct dd_conn *conn = svc->blocks[i].conn;
 
 		if (!conn || conn->released)
 			continue;
-		*received += dd_direct_received(&conn->chan);
-		*sent += dd_direct_sent(&conn->imp);
+		received += dd_direct_received(&conn->chan);
+		sent += dd_direct_sent(&conn->imp);
 	}
 	mutex_unlock(&svc->lock);
-}
-
-static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
-			   const struct dd_reader *reader)
-{
-	struct dd_service *svc = container_of(obj, struct dd_service, obj);
-	u64 received, sent;
-
-	dd_service_sum(svc, &received, &sent);
 	if (dd_fill_owner(skb, obj, DD_A_SERVICE_PAD, svc->uid, reader) ||
 	    nla_put_u32(skb, DD_A_SERVICE_ID, obj->id) ||
 	    nla_put_string(skb, DD_A_SERVICE_NAME, svc->name.key) ||
@@ -90,29 +84,24 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 }
 
 /*
- * Copy the name of the service of a serving end. The end holds a reference to the
- * service while it is in use; the memory is valid in the RCU read-side section. False
- * if the end is not in use any more.
+ * The name of the service. A serving end holds a reference to the service while it is in
+ * use; the memory is valid in the RCU read-side section.
  */
-static bool dd_conn_service(const struct dd_conn *server, u8 *name)
-{
-	bool alive;
-
-	rcu_read_lock();
-	alive = refcount_read(&server->imp.obj.users);
-	if (alive)
-		memcpy(name, server->svc->name.key, DD_NAME_MAX + 1);
-	rcu_read_unlock();
-	return alive;
-}
-
 static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 {
+	const struct dd_conn *server = conn->server ? conn : conn->other;
 	u8 name[DD_NAME_MAX + 1];
+	bool alive = true;
 
-	if (!conn->server && !conn->other)
+	rcu_read_lock();
+	if (!server)
 		memcpy(name, dd_remote_of(conn)->key, sizeof(name));
-	else if (!dd_conn_service(conn->server ? conn : conn->other, name))
+	else if (refcount_read(&server->imp.obj.users))
+		memcpy(name, server->svc->name.key, sizeof(name));
+	else
+		alive = false;
+	rcu_read_unlock();
+	if (!alive)
 		return 0;
 	if (nla_put_string(skb, DD_A_CONN_SERVICE, name) ||
 	    (conn->server && nla_put_u32(skb, DD_A_CONN_BLOCK, conn->seg.index)))
@@ -120,58 +109,43 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.window);
 }
 
-/* Process and user on another node, in the numbering of that node. */
-static int dd_fill_conn_remote(struct sk_buff *skb, const struct dd_remote *r,
-			       const struct dd_reader *reader)
+/* The process and the user at the other end, if the reader's namespace has ids. */
+static int dd_fill_user(struct sk_buff *skb, int pid_attr, int uid_attr,
+			const struct dd_ctx *ctx, kuid_t uid,
+			const struct dd_reader *reader)
 {
-	kuid_t uid = make_kuid(&init_user_ns, r->uid);
-
-	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, r->peer->number) ||
-	    nla_put_u32(skb, DD_A_CONN_PEER_PID, r->pid))
-		return -EMSGSIZE;
-	return nla_put_u32(skb, DD_A_CONN_PEER_UID,
-			   from_kuid_munged(reader->users, uid));
+	if (!reader->pids)
+		return 0;
+	return nla_put_u32(skb, pid_attr, pid_nr_ns(ctx->pid, reader->pids)) ||
+	       nla_put_u32(skb, uid_attr, from_kuid_munged(reader->users, uid)) ?
+	       -EMSGSIZE : 0;
 }
 
 static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 			     const struct dd_reader *reader)
 {
 	const struct dd_conn *other = conn->other;
+	const struct dd_remote *r;
 	const struct dd_ctx *ctx;
 
-	if (!other)
-		return dd_fill_conn_remote(skb, dd_remote_of(conn), reader);
+	if (!other) {
+		/* Process and user on another node, in the numbering of that node. */
+		r = dd_remote_of(conn);
+		return nla_put_u32(skb, DD_A_CONN_PEER_NODE, r->peer->number) ||
+		       nla_put_u32(skb, DD_A_CONN_PEER_PID, r->pid) ||
+		       nla_put_u32(skb, DD_A_CONN_PEER_UID,
+				   from_kuid_munged(reader->users,
+						    make_kuid(&init_user_ns, r->uid))) ?
+		       -EMSGSIZE : 0;
+	}
 	ctx = other->imp.obj.ctx;
 	if (nla_put_u32(skb, DD_A_CONN_PEER_NODE, READ_ONCE(ctx->node->id)) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_CTX, ctx->serial, DD_A_CONN_PAD) ||
 	    dd_fill_u64(skb, DD_A_CONN_PEER_ID, dd_obj_serial(&other->imp.obj),
 			DD_A_CONN_PAD))
 		return -EMSGSIZE;
-	if (!reader->pids)
-		return 0;
-	return nla_put_u32(skb, DD_A_CONN_PEER_PID,
-			   pid_nr_ns(ctx->pid, reader->pids)) ||
-	       nla_put_u32(skb, DD_A_CONN_PEER_UID,
-			   from_kuid_munged(reader->users, other->imp.uid)) ?
-	       -EMSGSIZE : 0;
-}
-
-static int dd_fill_conn_counters(struct sk_buff *skb, struct dd_conn *conn)
-{
-	const struct dd_import *imp = &conn->imp;
-	u64 n = dd_direct_sent(&conn->imp);
-	int pad = DD_A_CONN_PAD;
-
-	if (dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, conn->imp.send.length, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, conn->imp.size, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
-			READ_ONCE(imp->sent), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(imp), pad) ||
-	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(&conn->chan), pad))
-		return -EMSGSIZE;
-	return 0;
+	return dd_fill_user(skb, DD_A_CONN_PEER_PID, DD_A_CONN_PEER_UID, ctx,
+			    other->imp.uid, reader);
 }
 
 /* The caller holds a reference to this end; of the other end only memory is valid. */
@@ -179,9 +153,12 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 			const struct dd_reader *reader)
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
+	const struct dd_import *imp = &conn->imp;
+	u64 n = dd_direct_sent(imp);
+	int pad = DD_A_CONN_PAD;
 
-	if (dd_fill_owner(skb, obj, DD_A_CONN_PAD, conn->imp.uid, reader) ||
-	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), DD_A_CONN_PAD) ||
+	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_CONN_ID, dd_obj_serial(obj), pad) ||
 	    dd_fill_conn_service(skb, conn) ||
 	    nla_put_u32(skb, DD_A_CONN_ROLE, conn->server ?
 			DD_CONN_ROLE_SERVER : DD_CONN_ROLE_CLIENT) ||
@@ -189,9 +166,16 @@ static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_CONN_LIST, conn->seg.list->obj.id) ||
 	    nla_put_u32(skb, DD_A_CONN_ERROR, READ_ONCE(conn->closed)) ||
 	    nla_put_u32(skb, DD_A_CONN_WINDOW, conn->chan.credit->window) ||
-	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(conn->imp.direct)) ||
+	    nla_put_u8(skb, DD_A_CONN_DIRECT, READ_ONCE(imp->direct)) ||
 	    dd_fill_conn_peer(skb, conn, reader) ||
-	    dd_fill_conn_counters(skb, conn))
+	    dd_fill_u64(skb, DD_A_CONN_RECV_SIZE, conn->seg.mem.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SEND_SIZE, imp->send.length, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_PEER_SIZE, imp->size, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SUBMITTED, n, pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_SENT, READ_ONCE(imp->direct) ? n :
+			READ_ONCE(imp->sent), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_DONE, dd_direct_done(imp), pad) ||
+	    dd_fill_u64(skb, DD_A_CONN_RECEIVED, dd_direct_received(&conn->chan), pad))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -251,13 +235,8 @@ static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
 	if (dd_fill_u64(skb, DD_A_IMPORT_PEER_CTX, ctx->serial, DD_A_IMPORT_PAD) ||
 	    dd_fill_u64(skb, DD_A_IMPORT_PEER_ID, exp->seg.owner, DD_A_IMPORT_PAD))
 		return -EMSGSIZE;
-	if (!reader->pids)
-		return 0;
-	return nla_put_u32(skb, DD_A_IMPORT_PEER_PID,
-			   pid_nr_ns(ctx->pid, reader->pids)) ||
-	       nla_put_u32(skb, DD_A_IMPORT_PEER_UID,
-			   from_kuid_munged(reader->users, exp->seg.uid)) ?
-	       -EMSGSIZE : 0;
+	return dd_fill_user(skb, DD_A_IMPORT_PEER_PID, DD_A_IMPORT_PEER_UID, ctx,
+			    exp->seg.uid, reader);
 }
 
 static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
@@ -390,15 +369,6 @@ const struct dd_kind *dd_kind_of(const struct dd_obj *obj)
 	return NULL;
 }
 
-/* A dump runs in the context of its reader. */
-static struct dd_reader dd_reader_current(void)
-{
-	return (struct dd_reader) {
-		.pids = task_active_pid_ns(current),
-		.users = current_user_ns(),
-	};
-}
-
 /* Whether the reader was killed: ends a loop over all contexts. */
 static bool dd_dump_killed(void)
 {
@@ -456,7 +426,11 @@ u64 dd_direct_alive(struct dd_node *node)
 static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct dd_obj *obj, const struct dd_kind *kind)
 {
-	struct dd_reader reader = dd_reader_current();
+	/* A dump runs in the context of its reader. */
+	struct dd_reader reader = {
+		.pids = task_active_pid_ns(current),
+		.users = current_user_ns(),
+	};
 	void *hdr;
 
 	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
@@ -472,14 +446,6 @@ static int dd_dump_obj(struct sk_buff *skb, struct netlink_callback *cb,
 	return 0;
 }
 
-/* Whether the requesting user may see an object. */
-static bool dd_dump_may(const struct netlink_callback *cb,
-			const struct dd_obj *obj, const struct dd_kind *kind)
-{
-	return dd_cursor((struct netlink_callback *)cb)->all ||
-	       uid_eq(kind->uid(obj), NETLINK_CB(cb->skb).creds.uid);
-}
-
 static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 		       struct dd_ctx *ctx, u8 get)
 {
@@ -491,7 +457,9 @@ static int dd_dump_ctx(struct sk_buff *skb, struct netlink_callback *cb,
 
 	while (!err && (obj = dd_obj_next(ctx, &index, NULL))) {
 		kind = dd_kind_of(obj);
-		if (kind && kind->get == get && dd_dump_may(cb, obj, kind))
+		/* A user sees its own objects. */
+		if (kind && kind->get == get &&
+		    (cur->all || uid_eq(kind->uid(obj), NETLINK_CB(cb->skb).creds.uid)))
 			err = dd_dump_obj(skb, cb, obj, kind);
 		dd_obj_put(obj);
 		if (!err)
@@ -537,27 +505,14 @@ int dd_nl_obj_start(struct netlink_callback *cb)
 	return 0;
 }
 
-int dd_nl_service_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dd_dump(skb, cb, DD_CMD_SERVICE_GET);
+#define DD_DUMPIT(kind, cmd)						      \
+int dd_nl_##kind##_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb) \
+{									      \
+	return dd_dump(skb, cb, cmd);					      \
 }
 
-int dd_nl_conn_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dd_dump(skb, cb, DD_CMD_CONN_GET);
-}
-
-int dd_nl_region_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dd_dump(skb, cb, DD_CMD_REGION_GET);
-}
-
-int dd_nl_segment_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dd_dump(skb, cb, DD_CMD_SEGMENT_GET);
-}
-
-int dd_nl_import_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	return dd_dump(skb, cb, DD_CMD_IMPORT_GET);
-}
+DD_DUMPIT(service, DD_CMD_SERVICE_GET)
+DD_DUMPIT(conn, DD_CMD_CONN_GET)
+DD_DUMPIT(region, DD_CMD_REGION_GET)
+DD_DUMPIT(segment, DD_CMD_SEGMENT_GET)
+DD_DUMPIT(import, DD_CMD_IMPORT_GET)

@@ -11,8 +11,13 @@
 /* Size of a message about a peer with DD_UDP_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
 
-static int dd_fill_peer_state(struct sk_buff *skb, struct dd_peer *peer)
+/* Without the counters, which are too many for an event. */
+int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
 {
+	const union dd_peer_addr *addr = &peer->config.addr;
+	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
+	struct dd_peer_info info;
+	int pad = DD_A_PEER_PAD;
 	u32 reason, state;
 	u64 sessions;
 
@@ -21,17 +26,14 @@ static int dd_fill_peer_state(struct sk_buff *skb, struct dd_peer *peer)
 	reason = peer->reason;
 	sessions = peer->sessions;
 	spin_unlock_bh(&peer->lock);
-	if (nla_put_u32(skb, DD_A_PEER_STATE, state) ||
-	    (reason && nla_put_u32(skb, DD_A_PEER_REASON, reason)))
+	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
+	    nla_put(skb, DD_A_PEER_ADDRESS, len, addr) ||
+	    nla_put_u32(skb, DD_A_PEER_DEAD_TIME, peer->config.dead_ms) ||
+	    nla_put_u8(skb, DD_A_PEER_PAYLOAD_CRC, peer->config.payload_crc) ||
+	    nla_put_u32(skb, DD_A_PEER_STATE, state) ||
+	    (reason && nla_put_u32(skb, DD_A_PEER_REASON, reason)) ||
+	    dd_fill_u64(skb, DD_A_PEER_SESSIONS, sessions, pad))
 		return -EMSGSIZE;
-	return dd_fill_u64(skb, DD_A_PEER_SESSIONS, sessions, DD_A_PEER_PAD);
-}
-
-static int dd_fill_peer_info(struct sk_buff *skb, struct dd_peer *peer)
-{
-	struct dd_peer_info info;
-	int pad = DD_A_PEER_PAD;
-
 	if (!dd_peer_describe(peer, &info))
 		return 0;
 	if (nla_put_u32(skb, DD_A_PEER_PACKET_SIZE, info.packet_size) ||
@@ -40,45 +42,18 @@ static int dd_fill_peer_info(struct sk_buff *skb, struct dd_peer *peer)
 	    dd_fill_u64(skb, DD_A_PEER_CWND, info.cwnd, pad) ||
 	    dd_fill_u64(skb, DD_A_PEER_IN_FLIGHT, info.in_flight, pad) ||
 	    dd_fill_u64(skb, DD_A_PEER_PACKETS_SENT, info.packets_sent, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_PACKETS_RECEIVED, info.packets_received,
-			pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_PACKETS_RECEIVED, info.packets_received, pad) ||
 	    dd_fill_u64(skb, DD_A_PEER_PACKETS_LOST, info.packets_lost, pad) ||
 	    dd_fill_u64(skb, DD_A_PEER_BYTES_SENT, info.bytes_sent, pad) ||
-	    dd_fill_u64(skb, DD_A_PEER_BYTES_RECEIVED, info.bytes_received,
-			pad) ||
+	    dd_fill_u64(skb, DD_A_PEER_BYTES_RECEIVED, info.bytes_received, pad) ||
 	    dd_fill_u64(skb, DD_A_PEER_DROPPED, info.dropped, pad))
 		return -EMSGSIZE;
 	return 0;
 }
 
-/* Without the counters, which are too many for an event. */
-int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
-{
-	const union dd_peer_addr *addr = &peer->config.addr;
-	size_t len = addr->sa.sa_family == AF_INET ? sizeof(addr->in) : sizeof(addr->in6);
-
-	if (nla_put_u32(skb, DD_A_PEER_NUMBER, peer->number) ||
-	    nla_put(skb, DD_A_PEER_ADDRESS, len, addr) ||
-	    nla_put_u32(skb, DD_A_PEER_DEAD_TIME, peer->config.dead_ms) ||
-	    nla_put_u8(skb, DD_A_PEER_PAYLOAD_CRC, peer->config.payload_crc) ||
-	    dd_fill_peer_state(skb, peer))
-		return -EMSGSIZE;
-	return dd_fill_peer_info(skb, peer);
-}
-
-static int dd_fill_counter(struct sk_buff *skb, const char *name, u64 value)
-{
-	struct nlattr *nest = nla_nest_start(skb, DD_A_PEER_COUNTERS);
-
-	if (!nest || nla_put_string(skb, DD_A_COUNTER_NAME, name) ||
-	    dd_fill_u64(skb, DD_A_COUNTER_VALUE, value, DD_A_COUNTER_PAD))
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
 static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 {
+	struct nlattr *nest;
 	const char *name;
 	unsigned int i;
 	u64 value = 0;
@@ -91,8 +66,11 @@ static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 		name = dd_udp_counter(peer->link, i, &value);
 		if (!name)
 			return 0;
-		if (dd_fill_counter(skb, name, value))
+		nest = nla_nest_start(skb, DD_A_PEER_COUNTERS);
+		if (!nest || nla_put_string(skb, DD_A_COUNTER_NAME, name) ||
+		    dd_fill_u64(skb, DD_A_COUNTER_VALUE, value, DD_A_COUNTER_PAD))
 			return -EMSGSIZE;
+		nla_nest_end(skb, nest);
 	}
 	WARN_ON_ONCE(dd_udp_counter(peer->link, i, &value));
 	return 0;
@@ -160,27 +138,11 @@ static int dd_peer_asked(struct genl_info *info, u32 *number)
 	return 0;
 }
 
-static int dd_fill_numbered(struct sk_buff *skb, struct genl_info *info,
-			    u32 number)
-{
-	struct dd_node *node = dd_node_asked(info);
-	struct dd_peer *peer;
-	int err = -ENOENT;
-
-	mutex_lock(&node->peer_lock);
-	peer = xa_load(&node->peers, number);
-	if (peer)
-		err = dd_fill_peer_all(skb, peer);
-	else
-		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
-				    "no such peer");
-	mutex_unlock(&node->peer_lock);
-	return err;
-}
-
 int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info)
 {
+	struct dd_node *node = dd_node_asked(info);
 	struct sk_buff *reply;
+	struct dd_peer *peer;
 	u32 number;
 	void *hdr;
 	int err;
@@ -192,7 +154,16 @@ int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info)
 	if (!reply)
 		return -ENOMEM;
 	hdr = genlmsg_put_reply(reply, info, &dd_family, 0, DD_CMD_PEER_GET);
-	err = hdr ? dd_fill_numbered(reply, info, number) : -EMSGSIZE;
+	mutex_lock(&node->peer_lock);
+	peer = xa_load(&node->peers, number);
+	if (!peer) {
+		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[DD_A_PEER_NUMBER],
+				    "no such peer");
+		err = -ENOENT;
+	} else {
+		err = hdr ? dd_fill_peer_all(reply, peer) : -EMSGSIZE;
+	}
+	mutex_unlock(&node->peer_lock);
 	if (err) {
 		nlmsg_free(reply);
 		return err;
@@ -201,49 +172,24 @@ int dd_nl_peer_get_doit(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/**
- * struct dd_peer_values - values that a struct dd_peer_change points to
- * @addr: address
- * @dead_ms: dead time
- * @payload_crc: checksum payloads
- */
-struct dd_peer_values {
-	union dd_peer_addr addr;
-	u32 dead_ms;
-	bool payload_crc;
-};
-
-static void dd_peer_read(struct genl_info *info, struct dd_peer_change *change,
-			 struct dd_peer_values *val)
-{
-	struct nlattr *addr = info->attrs[DD_A_PEER_ADDRESS];
-	struct nlattr *dead = info->attrs[DD_A_PEER_DEAD_TIME];
-	struct nlattr *crc = info->attrs[DD_A_PEER_PAYLOAD_CRC];
-
-	*change = (struct dd_peer_change){};
-	if (addr) {
-		nla_memcpy(&val->addr, addr, sizeof(val->addr));
-		change->addr = &val->addr;
-		change->addr_len = nla_len(addr);
-	}
-	if (dead) {
-		val->dead_ms = nla_get_u32(dead);
-		change->dead_ms = &val->dead_ms;
-	}
-	if (crc) {
-		val->payload_crc = nla_get_u8(crc);
-		change->payload_crc = &val->payload_crc;
-	}
-}
-
 static int dd_peer_change(struct genl_info *info,
 			  int (*apply)(struct dd_node *node, u32 number,
 				       const struct dd_peer_change *change,
 				       struct dd_refusal *why))
 {
 	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
-	struct dd_peer_change change;
-	struct dd_peer_values val;
+	struct nlattr *addr = info->attrs[DD_A_PEER_ADDRESS];
+	struct nlattr *dead = info->attrs[DD_A_PEER_DEAD_TIME];
+	struct nlattr *crc = info->attrs[DD_A_PEER_PAYLOAD_CRC];
+	u32 dead_ms = dead ? nla_get_u32(dead) : 0;
+	bool payload_crc = crc && nla_get_u8(crc);
+	union dd_peer_addr new_addr;
+	struct dd_peer_change change = {
+		.addr = addr ? &new_addr : NULL,
+		.addr_len = addr ? nla_len(addr) : 0,
+		.dead_ms = dead ? &dead_ms : NULL,
+		.payload_crc = crc ? &payload_crc : NULL,
+	};
 	struct dd_refusal why = {};
 	u32 number;
 	int err;
@@ -251,7 +197,8 @@ static int dd_peer_change(struct genl_info *info,
 	err = dd_peer_asked(info, &number);
 	if (err)
 		return err;
-	dd_peer_read(info, &change, &val);
+	if (addr)
+		nla_memcpy(&new_addr, addr, sizeof(new_addr));
 	mutex_lock(&nn->set_lock);
 	err = apply(dd_node_asked(info), number, &change, &why);
 	mutex_unlock(&nn->set_lock);
