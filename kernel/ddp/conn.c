@@ -104,33 +104,28 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 	call_rcu(&conn->imp.rcu, dd_conn_mem_free);
 }
 
-/* Release what only a connecting end holds. */
-static void dd_conn_release_client(struct dd_conn *conn)
-{
-	struct dd_client *client = dd_client_of(conn);
-
-	if (conn->seg.list)
-		dd_list_detach(conn->seg.list,
-			       dd_credit_slots(client->credit.window) + 1,
-			       dd_credit_last(&client->credit));
-	if (conn->imp.unit)
-		dd_area_free(&conn->imp.obj.ctx->area, conn->imp.unit,
-			     DD_CELL_UNITS);
-	dd_credit_drop(conn->imp.obj.ctx, &client->credit);
-	dd_slice_drop(&client->send);
-	dd_slice_drop(&client->recv);
-}
-
 static void dd_conn_release(struct dd_obj *obj)
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
+	struct dd_client *client;
+
 	WARN_ON_ONCE(!conn->chan.dead);
 	dd_direct_release(&conn->chan);
-	if (conn->server)
+	if (conn->server) {
 		dd_service_forget(conn);
-	else
-		dd_conn_release_client(conn);
+	} else {
+		client = dd_client_of(conn);
+		if (conn->seg.list)
+			dd_list_detach(conn->seg.list,
+				       dd_credit_slots(client->credit.window) + 1,
+				       dd_credit_last(&client->credit));
+		if (conn->imp.unit)
+			dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CELL_UNITS);
+		dd_credit_drop(obj->ctx, &client->credit);
+		dd_slice_drop(&client->send);
+		dd_slice_drop(&client->recv);
+	}
 	if (conn->other)
 		dd_conn_mem_put(conn->other);
 	else if (conn->imp.chan)
@@ -234,12 +229,11 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 	return 0;
 }
 
-/* Connect to a service of this node; the context is locked. */
-static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
+/* Equip an end, connect it to a service and publish it; its context is locked. */
+static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
 {
 	struct dd_ctx *ctx = conn->imp.obj.ctx;
 	struct dd_client_id cid = {
-		.uid = conn->imp.uid,
 		.node = READ_ONCE(ctx->node->id),
 		.ctx = ctx->serial + 1ull,
 	};
@@ -247,52 +241,36 @@ static int dd_conn_local(struct dd_conn *conn, const struct dd_connect *arg)
 	struct dd_service *svc;
 	int err;
 
-	svc = dd_service_find(ctx->node, arg->name);
-	if (!svc)
-		return -ECONNREFUSED;
-	before = dd_owner_enter(svc->obj.ctx);
-	err = dd_service_accept(svc, conn->type, &cid, conn, NULL);
-	dd_owner_leave(before);
-	dd_service_put(svc);
-	return err == -EDQUOT ? -ENOBUFS : err;
-}
-
-/*
- * Connect to a service of another node. This may take long, so the context is unlocked:
- * neither its other threads nor its exit wait for it.
- */
-static int dd_conn_remote(struct dd_conn *conn, const struct dd_connect *arg)
-{
-	struct dd_ctx *ctx = conn->imp.obj.ctx;
-	int err;
-
-	mutex_unlock(&ctx->lock);
-	err = dd_conn_net_connect(conn, arg);
-	mutex_lock(&ctx->lock);
-	if (!err && ctx->dead) {
-		dd_conn_sever(conn);
-		err = -ESTALE;
-	}
-	return err;
-}
-
-static int dd_conn_make(struct dd_conn *conn, struct dd_connect *arg)
-{
-	struct dd_node *node = conn->imp.obj.ctx->node;
-	int err;
-
 	err = dd_conn_equip(conn, arg);
+	if (!err)
+		err = dd_obj_reserve(&conn->imp.obj);
 	if (err)
 		return err;
-	err = dd_obj_reserve(&conn->imp.obj);
-	if (err)
-		return err;
-	if (!READ_ONCE(node->up))
+	cid.uid = conn->imp.uid;
+	if (!READ_ONCE(ctx->node->up)) {
 		err = -ENETDOWN;
-	else if (arg->node == READ_ONCE(node->id))
-		err = dd_conn_local(conn, arg);
-	else
-		err = dd_conn_remote(conn, arg);
+	} else if (arg->node != cid.node) {
+		/* This may take long: neither other threads nor the exit wait for it. */
+		mutex_unlock(&ctx->lock);
+		err = dd_conn_net_connect(conn, arg);
+		mutex_lock(&ctx->lock);
+		if (!err && ctx->dead) {
+			dd_conn_sever(conn);
+			err = -ESTALE;
+		}
+	} else {
+		svc = dd_service_find(ctx->node, arg->name);
+		err = -ECONNREFUSED;
+		if (svc) {
+			before = dd_owner_enter(svc->obj.ctx);
+			err = dd_service_accept(svc, conn->type, &cid, conn, NULL);
+			dd_owner_leave(before);
+			dd_service_put(svc);
+		}
+		/* The limit that was reached is the server's. */
+		if (err == -EDQUOT)
+			err = -ENOBUFS;
+	}
 	if (err) {
 		dd_obj_unreserve(&conn->imp.obj);
 		return err;
@@ -679,67 +657,15 @@ int dd_conn_close(struct dd_ctx *ctx, u64 serial)
 	return err;
 }
 
-static void dd_conn_describe_peer(const struct dd_conn *conn,
-				  struct dd_conn_info *info)
-{
-	kuid_t uid;
-
-	if (conn->other) {
-		info->node = READ_ONCE(conn->other->imp.obj.ctx->node->id);
-		info->pid = pid_vnr(conn->other->imp.obj.ctx->pid);
-		uid = conn->other->imp.uid;
-	} else {
-		const struct dd_remote *r = dd_remote_of(conn);
-
-		/* Numbers of the process's own node. */
-		info->node = r->peer->number;
-		info->pid = r->pid;
-		uid = make_kuid(&init_user_ns, r->uid);
-	}
-	info->uid = from_kuid_munged(current_user_ns(), uid);
-}
-
-/*
- * Describe a connection for a report. Ids of the other end are translated into the
- * namespaces of the current process.
- */
-static void dd_conn_describe(struct dd_conn *conn, struct dd_conn_info *info)
-{
-	const struct dd_bytes *send = &conn->imp.send, *recv = &conn->seg.mem;
-	struct dd_service *svc = conn->svc;
-
-	info->conn = dd_obj_serial(&conn->imp.obj);
-	info->list = conn->seg.list->obj.id;
-	info->service = svc ? svc->obj.id : 0;
-	info->block = conn->seg.index;
-	info->type = conn->type;
-	info->closed = READ_ONCE(conn->closed);
-	dd_conn_describe_peer(conn, info);
-	if (svc) {
-		/* The service's regions are gone once it has ended. */
-		mutex_lock(&svc->lock);
-		send = &svc->send;
-		recv = &svc->recv;
-	}
-	dd_bytes_describe(send, conn->imp.send.offset, conn->imp.send.length,
-			  &info->send);
-	dd_bytes_describe(recv, conn->seg.mem.offset, conn->seg.mem.length,
-			  &info->recv);
-	if (svc)
-		mutex_unlock(&svc->lock);
-	info->peer_size = conn->imp.size;
-	info->submitted = dd_direct_sent(&conn->imp);
-	info->received = dd_direct_received(&conn->chan);
-	info->cookie = conn->seg.cookie;
-	info->list_unit = conn->seg.list->unit;
-	info->cell_unit = conn->imp.unit;
-	info->window = conn->chan.credit->window;
-	info->send_window = conn->imp.window;
-}
-
+/* Ids of the other end are translated into the namespaces of the current process. */
 int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 {
+	const struct dd_bytes *send, *recv;
+	const struct dd_remote *r;
+	const struct dd_conn *other;
+	struct dd_service *svc;
 	struct dd_conn *conn;
+	kuid_t uid;
 
 	if (arg->__reserved)
 		return -EINVAL;
@@ -750,7 +676,48 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 		conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
 		return -ENOENT;
-	dd_conn_describe(conn, arg);
+	svc = conn->svc;
+	other = conn->other;
+	send = &conn->imp.send;
+	recv = &conn->seg.mem;
+	arg->conn = dd_obj_serial(&conn->imp.obj);
+	arg->list = conn->seg.list->obj.id;
+	arg->service = svc ? svc->obj.id : 0;
+	arg->block = conn->seg.index;
+	arg->type = conn->type;
+	arg->closed = READ_ONCE(conn->closed);
+	if (other) {
+		arg->node = READ_ONCE(other->imp.obj.ctx->node->id);
+		arg->pid = pid_vnr(other->imp.obj.ctx->pid);
+		uid = other->imp.uid;
+	} else {
+		/* Numbers of the process's own node. */
+		r = dd_remote_of(conn);
+		arg->node = r->peer->number;
+		arg->pid = r->pid;
+		uid = make_kuid(&init_user_ns, r->uid);
+	}
+	arg->uid = from_kuid_munged(current_user_ns(), uid);
+	if (svc) {
+		/* The service's regions are gone once it has ended. */
+		mutex_lock(&svc->lock);
+		send = &svc->send;
+		recv = &svc->recv;
+	}
+	dd_bytes_describe(send, conn->imp.send.offset, conn->imp.send.length,
+			  &arg->send);
+	dd_bytes_describe(recv, conn->seg.mem.offset, conn->seg.mem.length,
+			  &arg->recv);
+	if (svc)
+		mutex_unlock(&svc->lock);
+	arg->peer_size = conn->imp.size;
+	arg->submitted = dd_direct_sent(&conn->imp);
+	arg->received = dd_direct_received(&conn->chan);
+	arg->cookie = conn->seg.cookie;
+	arg->list_unit = conn->seg.list->unit;
+	arg->cell_unit = conn->imp.unit;
+	arg->window = conn->chan.credit->window;
+	arg->send_window = conn->imp.window;
 	dd_conn_put(conn);
 	return 0;
 }

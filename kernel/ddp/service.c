@@ -112,30 +112,6 @@ static int dd_service_alloc_blocks(struct dd_service *svc)
 	return 0;
 }
 
-static int dd_service_take_memory(struct dd_service *svc,
-				  const struct dd_serve *arg)
-{
-	struct dd_ctx *ctx = svc->obj.ctx;
-	int err;
-
-	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv_use,
-			    &svc->recv);
-	if (!err)
-		err = dd_slice_take(ctx, &arg->send, true, &svc->send_use,
-				    &svc->send);
-	if (err)
-		return err;
-	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);
-	svc->send_block = dd_block_size(svc->send.length, svc->maxconn);
-	if (!svc->recv_block || (svc->send.length && !svc->send_block))
-		return -EINVAL;
-	err = dd_service_alloc_blocks(svc);
-	if (err)
-		return err;
-	return dd_area_alloc(&ctx->area, svc->maxconn * DD_CELL_UNITS,
-			     &svc->cells_unit);
-}
-
 /*
  * Slots for the notes of a connection: its window, the one added by dd_credit_slots(),
  * and one for the close note.
@@ -159,7 +135,19 @@ static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 	struct dd_list *list;
 	int err;
 
-	err = dd_service_take_memory(svc, arg);
+	err = dd_slice_take(ctx, &arg->recv, false, &svc->recv_use, &svc->recv);
+	if (!err)
+		err = dd_slice_take(ctx, &arg->send, true, &svc->send_use, &svc->send);
+	if (err)
+		return err;
+	svc->recv_block = dd_block_size(svc->recv.length, svc->maxconn);
+	svc->send_block = dd_block_size(svc->send.length, svc->maxconn);
+	if (!svc->recv_block || (svc->send.length && !svc->send_block))
+		return -EINVAL;
+	err = dd_service_alloc_blocks(svc);
+	if (!err)
+		err = dd_area_alloc(&ctx->area, svc->maxconn * DD_CELL_UNITS,
+				    &svc->cells_unit);
 	if (err)
 		return err;
 	/* Slots are reserved with the first connection of each block. */
@@ -186,31 +174,6 @@ static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 	return err;
 }
 
-static struct dd_service *dd_service_create(struct dd_ctx *ctx,
-					    const struct dd_serve *arg)
-{
-	struct dd_service *svc = kzalloc(sizeof(*svc), GFP_KERNEL_ACCOUNT);
-
-	if (!svc)
-		return NULL;
-	dd_obj_init(&svc->obj, ctx, &dd_service_ops);
-	mutex_init(&svc->lock);
-	INIT_LIST_HEAD(&svc->free);
-	svc->name.obj = &svc->obj;
-	svc->name.class = DD_CLASS_SERVICE;
-	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
-	svc->dead = true;
-	svc->flags = arg->flags;
-	svc->uid = current_euid();
-	svc->only_uid = make_kuid(current_user_ns(), arg->uid);
-	svc->only_gid = make_kgid(current_user_ns(), arg->gid);
-	svc->peruser = arg->peruser;
-	svc->maxconn = arg->maxconn;
-	svc->window = dd_conn_window(arg->window, DD_CONN_RPC);
-	svc->stream_window = dd_conn_window(arg->window, DD_CONN_STREAM);
-	return svc;
-}
-
 /**
  * dd_service_serve() - register a service
  * @ctx: the caller
@@ -233,9 +196,24 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 		return -EINVAL;
 	if (!READ_ONCE(ctx->node->up))
 		return -ENETDOWN;
-	svc = dd_service_create(ctx, arg);
+	svc = kzalloc(sizeof(*svc), GFP_KERNEL_ACCOUNT);
 	if (!svc)
 		return -ENOMEM;
+	dd_obj_init(&svc->obj, ctx, &dd_service_ops);
+	mutex_init(&svc->lock);
+	INIT_LIST_HEAD(&svc->free);
+	svc->name.obj = &svc->obj;
+	svc->name.class = DD_CLASS_SERVICE;
+	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
+	svc->dead = true;
+	svc->flags = arg->flags;
+	svc->uid = current_euid();
+	svc->only_uid = make_kuid(current_user_ns(), arg->uid);
+	svc->only_gid = make_kgid(current_user_ns(), arg->gid);
+	svc->peruser = arg->peruser;
+	svc->maxconn = arg->maxconn;
+	svc->window = dd_conn_window(arg->window, DD_CONN_RPC);
+	svc->stream_window = dd_conn_window(arg->window, DD_CONN_STREAM);
 	mutex_lock(&ctx->lock);
 	err = ctx->dead ? -ESTALE : dd_service_make(svc, arg);
 	if (!err) {
@@ -349,26 +327,6 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
 }
 
 /*
- * Whether the receiver has read all notes that the last client of a block posted to a
- * ring. Once the client's context does not own the ring any more, the notes in it are
- * final; and the ring gets another sender only after all of them have been read.
- */
-static bool dd_block_ring_read(const struct dd_service *svc,
-			       const struct dd_block *block)
-{
-	struct dd_ring *ring = block->ring;
-	bool read;
-
-	if (!ring || dd_ring_head(ring) >= block->ring_end)
-		return true;
-	mutex_lock(&svc->list->lock);
-	read = ring->from ? ring->from->serial + 1ull != block->client.ctx :
-			    !dd_ring_has(ring, dd_ring_head(ring));
-	mutex_unlock(&svc->list->lock);
-	return read;
-}
-
-/*
  * Whether all notes of a block's previous connections have been read: an accepted
  * message must not be lost because its sender has closed.
  */
@@ -376,15 +334,29 @@ static bool dd_block_clean(const struct dd_service *svc,
 			   const struct dd_block *block)
 {
 	const struct dd_conn *conn = block->conn;
-	u64 head = dd_list_head_pos(svc->list);
+	struct dd_ring *ring = block->ring;
+	bool read;
 
 	/* A list per connection is freed with its connection. */
 	if (svc->flags & DD_SERVE_ACCEPT && conn &&
 	    (dd_credit_last(conn->chan.credit) > dd_list_head_pos(conn->seg.list) ||
 	     dd_rings_ready(conn->seg.list)))
 		return false;
-	return max(block->conn_note, dd_credit_last(&block->credit)) <= head &&
-	       dd_block_ring_read(svc, block);
+	if (max(block->conn_note, dd_credit_last(&block->credit)) >
+	    dd_list_head_pos(svc->list))
+		return false;
+	if (!ring || dd_ring_head(ring) >= block->ring_end)
+		return true;
+	/*
+	 * Once the context of the last client does not own its ring any more, the notes
+	 * in it are final; and the ring gets another sender only after all of them have
+	 * been read.
+	 */
+	mutex_lock(&svc->list->lock);
+	read = ring->from ? ring->from->serial + 1ull != block->client.ctx :
+			    !dd_ring_has(ring, dd_ring_head(ring));
+	mutex_unlock(&svc->list->lock);
+	return read;
 }
 
 /*
@@ -426,24 +398,6 @@ static bool dd_service_admits(const struct dd_service *svc,
 		in_egroup_p(svc->only_gid));
 }
 
-/* Whether a client's user has all the blocks it may have. */
-static bool dd_service_share_used(const struct dd_service *svc,
-				  const struct dd_client_id *cid)
-{
-	u32 i, n = 0;
-
-	for (i = 0; svc->peruser && i < svc->maxconn; i++) {
-		const struct dd_block *block = &svc->blocks[i];
-
-		/* A block that was never given away has no user. */
-		if (block->bytes && dd_client_same_user(&block->client, cid) &&
-		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
-		     dd_block_owed(block)))
-			n++;
-	}
-	return svc->peruser && n >= svc->peruser;
-}
-
 /*
  * Choose a block for a client. A block whose messages the server may be working on is
  * given only to the same user, and only if there is no other block or the user may have
@@ -452,14 +406,22 @@ static bool dd_service_share_used(const struct dd_service *svc,
 static struct dd_block *dd_service_choose(struct dd_service *svc,
 					  const struct dd_client_id *cid, bool ready)
 {
-	bool more = !dd_service_share_used(svc, cid);
 	struct dd_block *block, *own = NULL;
+	u32 i, used = 0;
 
+	for (i = 0; svc->peruser && i < svc->maxconn; i++) {
+		block = &svc->blocks[i];
+		/* A block that was never given away has no user. */
+		if (block->bytes && dd_client_same_user(&block->client, cid) &&
+		    (list_empty(&block->free) || !dd_block_clean(svc, block) ||
+		     dd_block_owed(block)))
+			used++;
+	}
 	list_for_each_entry(block, &svc->free, free) {
 		if ((ready && !block->ready) || !dd_block_clean(svc, block))
 			continue;
 		if (!dd_block_owed(block)) {
-			if (more)
+			if (!svc->peruser || used < svc->peruser)
 				return block;
 			continue;
 		}
@@ -834,31 +796,14 @@ void dd_service_forget(struct dd_conn *conn)
 	dd_service_put(svc);
 }
 
-static u32 dd_service_list_conns(struct dd_service *svc, u64 *conns, u32 max)
-{
-	u32 i, n = 0;
-
-	mutex_lock(&svc->lock);
-	for (i = 0; i < svc->maxconn; i++) {
-		const struct dd_conn *conn = svc->blocks[i].conn;
-
-		if (!conn || conn->released)
-			continue;
-		if (n < max)
-			conns[n] = dd_obj_serial(&conn->imp.obj);
-		n++;
-	}
-	mutex_unlock(&svc->lock);
-	return n;
-}
-
 /* Return the serials of a service's connections, as many as fit, and their number. */
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 {
+	const struct dd_conn *conn;
 	struct dd_service *svc;
+	u32 i, max, n = 0;
 	u64 *conns;
 	int err = 0;
-	u32 max;
 
 	if (arg->__reserved)
 		return -EINVAL;
@@ -871,7 +816,17 @@ int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg)
 		err = -ENOMEM;
 		goto out;
 	}
-	arg->count = dd_service_list_conns(svc, conns, max);
+	mutex_lock(&svc->lock);
+	for (i = 0; i < svc->maxconn; i++) {
+		conn = svc->blocks[i].conn;
+		if (!conn || conn->released)
+			continue;
+		if (n < max)
+			conns[n] = dd_obj_serial(&conn->imp.obj);
+		n++;
+	}
+	mutex_unlock(&svc->lock);
+	arg->count = n;
 	if (copy_to_user(u64_to_user_ptr(arg->conns), conns,
 			 min(max, arg->count) * sizeof(*conns)))
 		err = -EFAULT;
