@@ -162,74 +162,32 @@ u32 dd_peers_packet_size(struct dd_node *node, u32 most)
 	return most;
 }
 
-static int dd_peer_check_number(const struct dd_node *node, u32 number,
-				struct dd_refusal *why)
-{
-	if (number >= node->max)
-		return dd_refuse(why, -ERANGE, DD_A_PEER_NUMBER,
-				 "a peer's number must be below the number of nodes");
-	if (number == node->id)
-		return dd_refuse(why, -EINVAL, DD_A_PEER_NUMBER,
-				 "a node cannot be its own peer");
-	return 0;
-}
-
-/* No peer other than @number may have this address. */
-static int dd_peer_check_shared(struct dd_node *node, u32 number,
-				const union dd_peer_addr *addr,
-				struct dd_refusal *why)
-{
-	struct dd_peer *peer;
-	unsigned long index;
-
-	xa_for_each(&node->peers, index, peer) {
-		if (index != number &&
-		    !memcmp(&peer->config.addr, addr, sizeof(*addr)))
-			return dd_refuse(why, -EEXIST, DD_A_PEER_ADDRESS,
-					 "another peer has that address and port");
-	}
-	return 0;
-}
-
 /* Apply @change to @config if it is valid for peer @number. */
 static int dd_peer_apply(struct dd_node *node, u32 number,
 			 const struct dd_peer_change *change,
 			 struct dd_peer_config *config, struct dd_refusal *why)
 {
+	struct dd_peer *peer;
+	unsigned long index;
 	int err;
 
 	if (change->addr) {
 		err = dd_peer_addr_check(node, &config->addr, change->addr,
 					 change->addr_len, why);
-		if (!err)
-			err = dd_peer_check_shared(node, number, &config->addr,
-						   why);
 		if (err)
 			return err;
+		xa_for_each(&node->peers, index, peer) {
+			if (index != number && !memcmp(&peer->config.addr, &config->addr,
+						       sizeof(config->addr)))
+				return dd_refuse(why, -EEXIST, DD_A_PEER_ADDRESS,
+						 "another peer has that address and port");
+		}
 	}
 	if (change->dead_ms)
 		config->dead_ms = *change->dead_ms;
 	if (change->payload_crc)
 		config->payload_crc = *change->payload_crc;
 	return 0;
-}
-
-static struct dd_peer *dd_peer_create(struct dd_node *node, u32 number,
-				      const struct dd_peer_config *config)
-{
-	struct dd_peer *peer = kzalloc(sizeof(*peer), GFP_KERNEL);
-
-	if (!peer)
-		return NULL;
-	peer->number = number;
-	peer->node = node;
-	refcount_set(&peer->ref, 1);
-	peer->config = *config;
-	spin_lock_init(&peer->lock);
-	peer->state = DD_PEER_STATE_IDLE;
-	INIT_WORK(&peer->tell_work, dd_peer_tell_work);
-	INIT_RCU_WORK(&peer->free_work, dd_peer_free_work);
-	return peer;
 }
 
 static int dd_peer_insert(struct dd_node *node, u32 number,
@@ -239,9 +197,17 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	struct dd_peer *peer;
 	int err;
 
-	peer = dd_peer_create(node, number, config);
+	peer = kzalloc(sizeof(*peer), GFP_KERNEL);
 	if (!peer)
 		return -ENOMEM;
+	peer->number = number;
+	peer->node = node;
+	refcount_set(&peer->ref, 1);
+	peer->config = *config;
+	spin_lock_init(&peer->lock);
+	peer->state = DD_PEER_STATE_IDLE;
+	INIT_WORK(&peer->tell_work, dd_peer_tell_work);
+	INIT_RCU_WORK(&peer->free_work, dd_peer_free_work);
 	/* The reservation may fail, a started session cannot be undone: reserve first. */
 	err = xa_reserve(&node->peers, number, GFP_KERNEL);
 	if (err)
@@ -262,26 +228,6 @@ err_free:
 	return err;
 }
 
-static int dd_peer_add_locked(struct dd_node *node, u32 number,
-			      const struct dd_peer_change *change,
-			      struct dd_refusal *why)
-{
-	struct dd_peer_config config = { .dead_ms = DD_PEER_DEAD_MS };
-	int err;
-
-	if (!node->peers_open)
-		return dd_refuse(why, -ESHUTDOWN, 0,
-				 "the module is being unloaded");
-	err = dd_peer_check_number(node, number, why);
-	if (err)
-		return err;
-	if (xa_load(&node->peers, number))
-		return dd_refuse(why, -EEXIST, DD_A_PEER_NUMBER,
-				 "the peer exists already; change it with 'ddctl peer set'");
-	err = dd_peer_apply(node, number, change, &config, why);
-	return err ? err : dd_peer_insert(node, number, &config, why);
-}
-
 /**
  * dd_peer_add() - add a peer
  * @node: this node
@@ -295,10 +241,26 @@ static int dd_peer_add_locked(struct dd_node *node, u32 number,
 int dd_peer_add(struct dd_node *node, u32 number,
 		const struct dd_peer_change *change, struct dd_refusal *why)
 {
+	struct dd_peer_config config = { .dead_ms = DD_PEER_DEAD_MS };
 	int err;
 
 	mutex_lock(&node->peer_lock);
-	err = dd_peer_add_locked(node, number, change, why);
+	if (!node->peers_open)
+		err = dd_refuse(why, -ESHUTDOWN, 0,
+				"the module is being unloaded");
+	else if (number >= node->max)
+		err = dd_refuse(why, -ERANGE, DD_A_PEER_NUMBER,
+				"a peer's number must be below the number of nodes");
+	else if (number == node->id)
+		err = dd_refuse(why, -EINVAL, DD_A_PEER_NUMBER,
+				"a node cannot be its own peer");
+	else if (xa_load(&node->peers, number))
+		err = dd_refuse(why, -EEXIST, DD_A_PEER_NUMBER,
+				"the peer exists already; change it with 'ddctl peer set'");
+	else
+		err = dd_peer_apply(node, number, change, &config, why);
+	if (!err)
+		err = dd_peer_insert(node, number, &config, why);
 	mutex_unlock(&node->peer_lock);
 	return err;
 }
@@ -307,32 +269,6 @@ static int dd_peer_missing(struct dd_refusal *why)
 {
 	return dd_refuse(why, -ENOENT, DD_A_PEER_NUMBER,
 			 "no such peer");
-}
-
-static int dd_peer_set_locked(struct dd_node *node, u32 number,
-			      const struct dd_peer_change *change,
-			      struct dd_refusal *why)
-{
-	struct dd_peer *peer = xa_load(&node->peers, number);
-	struct dd_peer_config config;
-	int err;
-
-	if (!peer)
-		return dd_peer_missing(why);
-	config = peer->config;
-	err = dd_peer_apply(node, number, change, &config, why);
-	if (err)
-		return err;
-	if (peer->live) {
-		err = dd_udp_update(peer->link, &config, &why->text);
-		if (err)
-			return err;
-	}
-	peer->config = config;
-	/* If the change has ended a session, its event comes first. */
-	dd_peer_tell(peer);
-	dd_events->peer(peer, DD_CMD_PEER_SET_NTF);
-	return 0;
 }
 
 /**
@@ -347,10 +283,27 @@ static int dd_peer_set_locked(struct dd_node *node, u32 number,
 int dd_peer_set(struct dd_node *node, u32 number,
 		const struct dd_peer_change *change, struct dd_refusal *why)
 {
+	struct dd_peer_config config;
+	struct dd_peer *peer;
 	int err;
 
 	mutex_lock(&node->peer_lock);
-	err = dd_peer_set_locked(node, number, change, why);
+	peer = xa_load(&node->peers, number);
+	if (!peer) {
+		err = dd_peer_missing(why);
+		goto out;
+	}
+	config = peer->config;
+	err = dd_peer_apply(node, number, change, &config, why);
+	if (!err && peer->live)
+		err = dd_udp_update(peer->link, &config, &why->text);
+	if (err)
+		goto out;
+	peer->config = config;
+	/* If the change has ended a session, its event comes first. */
+	dd_peer_tell(peer);
+	dd_events->peer(peer, DD_CMD_PEER_SET_NTF);
+out:
 	mutex_unlock(&node->peer_lock);
 	return err;
 }

@@ -56,40 +56,22 @@ static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
 	return 0;
 }
 
-/* Whether this is an address of this node, on its interface if it is link-local. */
-static bool dd_addr_is_own6(struct net *net, const struct sockaddr_in6 *in6)
-{
-	struct net_device *dev = NULL;
-	bool own;
-
-	if (ipv6_addr_loopback(&in6->sin6_addr))
-		return true;
-	rcu_read_lock();
-	if (in6->sin6_scope_id)
-		dev = dev_get_by_index_rcu(net, in6->sin6_scope_id);
-	own = ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
-	rcu_read_unlock();
-	return own;
-}
-
-static bool dd_addr_has_link(struct net *net, u32 scope)
-{
-	bool has;
-
-	rcu_read_lock();
-	has = scope && dev_get_by_index_rcu(net, scope);
-	rcu_read_unlock();
-	return has;
-}
-
 static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
 			     u16 own_port, struct dd_refusal *why)
 {
 	int type = ipv6_addr_type(&in6->sin6_addr);
+	struct net_device *dev;
+	bool own;
 
 	if (!IS_ENABLED(CONFIG_IPV6))
 		return dd_addr_refuse(why, -EAFNOSUPPORT,
 				      "this kernel has no IPv6");
+	rcu_read_lock();
+	dev = in6->sin6_scope_id ? dev_get_by_index_rcu(net, in6->sin6_scope_id) : NULL;
+	/* A link-local address is that of this node on its interface only. */
+	own = ipv6_addr_loopback(&in6->sin6_addr) ||
+	      ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
+	rcu_read_unlock();
 	if (type == IPV6_ADDR_ANY)
 		return dd_addr_refuse(why, -EINVAL,
 				      "the unspecified address cannot be a peer's");
@@ -99,35 +81,12 @@ static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
 	if (type & IPV6_ADDR_MAPPED)
 		return dd_addr_refuse(why, -EINVAL,
 				      "IPv4-mapped IPv6 address; use the IPv4 address");
-	if (type & IPV6_ADDR_LINKLOCAL &&
-	    !dd_addr_has_link(net, in6->sin6_scope_id))
+	if (type & IPV6_ADDR_LINKLOCAL && !dev)
 		return dd_addr_refuse(why, -EINVAL,
 				      "a link-local address needs its interface: fe80::1%eth0");
-	if (ntohs(in6->sin6_port) == own_port && dd_addr_is_own6(net, in6))
+	if (ntohs(in6->sin6_port) == own_port && own)
 		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
 	return 0;
-}
-
-/* Copy only significant fields, so that equal addresses have equal bytes. */
-static int dd_addr_copy(union dd_peer_addr *to, const union dd_peer_addr *from,
-			size_t len)
-{
-	memset(to, 0, sizeof(*to));
-	if (len == sizeof(from->in) && from->sa.sa_family == AF_INET) {
-		to->in.sin_family = AF_INET;
-		to->in.sin_port = from->in.sin_port;
-		to->in.sin_addr = from->in.sin_addr;
-		return 0;
-	}
-	if (len == sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
-		to->in6.sin6_family = AF_INET6;
-		to->in6.sin6_port = from->in6.sin6_port;
-		to->in6.sin6_addr = from->in6.sin6_addr;
-		if (ipv6_addr_type(&to->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
-			to->in6.sin6_scope_id = from->in6.sin6_scope_id;
-		return 0;
-	}
-	return -EINVAL;
 }
 
 /**
@@ -145,9 +104,22 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       struct dd_refusal *why)
 {
 	lockdep_assert_held(&node->peer_lock);
-	if (dd_addr_copy(to, from, len))
+	/* Copy only significant fields, so that equal addresses have equal bytes. */
+	memset(to, 0, sizeof(*to));
+	if (len == sizeof(from->in) && from->sa.sa_family == AF_INET) {
+		to->in.sin_family = AF_INET;
+		to->in.sin_port = from->in.sin_port;
+		to->in.sin_addr = from->in.sin_addr;
+	} else if (len == sizeof(from->in6) && from->sa.sa_family == AF_INET6) {
+		to->in6.sin6_family = AF_INET6;
+		to->in6.sin6_port = from->in6.sin6_port;
+		to->in6.sin6_addr = from->in6.sin6_addr;
+		if (ipv6_addr_type(&to->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
+			to->in6.sin6_scope_id = from->in6.sin6_scope_id;
+	} else {
 		return dd_addr_refuse(why, -EINVAL,
 				      "neither a struct sockaddr_in nor a struct sockaddr_in6");
+	}
 	/* The port is at the same offset in both families. */
 	if (!to->in.sin_port)
 		return dd_addr_refuse(why, -EINVAL, "the port must be 1 to 65535");
