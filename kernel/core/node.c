@@ -90,28 +90,12 @@ void dd_node_exit(void)
 	unregister_pernet_subsys(&dd_net_ops);
 }
 
-/* Update the head of all areas; the node is locked. */
-static void dd_node_show(struct dd_node *node)
-{
-	unsigned long serial;
-	struct dd_ctx *ctx;
-
-	lockdep_assert_held(&node->lock);
-	xa_for_each(&node->ctxs, serial, ctx) {
-		struct dd_area_head *head = dd_area_unit(&ctx->area, 0);
-
-		WRITE_ONCE(head->node, node->id);
-		WRITE_ONCE(head->maxnodes, node->max);
-		WRITE_ONCE(head->node_up, node->up);
-	}
-}
-
-/* Check the new or current numbers against each other. */
-static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
-				 const struct dd_node_change *change,
-				 struct dd_refusal *why)
+/* Check the new or current numbers against each other, and against their users. */
+static int dd_node_check(struct dd_node *node, u32 id, u32 max,
+			 const struct dd_node_change *change, struct dd_refusal *why)
 {
 	int blame = change->id ? DD_A_NODE_ID : DD_A_NODE_MAXNODES;
+	unsigned long number = max;
 
 	if (!max || max > DD_NODE_MAX)
 		return dd_refuse(why, -ERANGE, DD_A_NODE_MAXNODES,
@@ -122,31 +106,14 @@ static int dd_node_check_numbers(struct dd_node *node, u32 id, u32 max,
 	if (max != node->max && node->up && (!change->up || *change->up))
 		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
 				 "max can change only while the node is down: ddctl node down");
-	return 0;
-}
-
-/* Running programs have read both numbers and rely on them. */
-static int dd_node_check_ctxs(struct dd_node *node, u32 id, u32 max,
-			      struct dd_refusal *why)
-{
-	if (xa_empty(&node->ctxs))
-		return 0;
-	if (id != node->id)
+	/* Running programs have read both numbers and rely on them. */
+	if (id != node->id && !xa_empty(&node->ctxs))
 		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
 				 "the node's number can change only while no process has /dev/dd open");
-	if (max != node->max)
+	if (max != node->max && !xa_empty(&node->ctxs))
 		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
 				 "max can change only while no process has /dev/dd open");
-	return 0;
-}
-
-/* Sessions with peers were negotiated with the current numbers and port. */
-static int dd_node_check_peers(struct dd_node *node, u32 id, u32 max,
-			       const struct dd_node_change *change,
-			       struct dd_refusal *why)
-{
-	unsigned long number = max;
-
+	/* Sessions with peers were negotiated with the current numbers and port. */
 	if (xa_empty(&node->peers))
 		return 0;
 	if (id != node->id)
@@ -176,16 +143,15 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 {
 	u32 id = change->id ? *change->id : node->id;
 	u32 max = change->max ? *change->max : node->max;
+	struct dd_area_head *head;
+	unsigned long serial;
+	struct dd_ctx *ctx;
 	int err;
 
 	/* Held for every change of the numbers. */
 	lockdep_assert_held(&node->peer_lock);
 	mutex_lock(&node->lock);
-	err = dd_node_check_numbers(node, id, max, change, why);
-	if (!err)
-		err = dd_node_check_ctxs(node, id, max, why);
-	if (!err)
-		err = dd_node_check_peers(node, id, max, change, why);
+	err = dd_node_check(node, id, max, change, why);
 	if (!err) {
 		WRITE_ONCE(node->id, id);
 		WRITE_ONCE(node->max, max);
@@ -193,7 +159,12 @@ int dd_node_set(struct dd_node *node, const struct dd_node_change *change,
 			WRITE_ONCE(node->port, *change->port);
 		if (change->up)
 			WRITE_ONCE(node->up, *change->up);
-		dd_node_show(node);
+		xa_for_each(&node->ctxs, serial, ctx) {
+			head = dd_area_unit(&ctx->area, 0);
+			WRITE_ONCE(head->node, node->id);
+			WRITE_ONCE(head->maxnodes, node->max);
+			WRITE_ONCE(head->node_up, node->up);
+		}
 	}
 	mutex_unlock(&node->lock);
 	return err;

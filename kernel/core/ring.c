@@ -33,7 +33,7 @@
 /* The rings of a list, or NULL. */
 struct dd_rings *dd_rings_of(const struct dd_list *list)
 {
-	/* Pairs with dd_rings_attach(). */
+	/* Pairs with dd_ring_get(). */
 	return smp_load_acquire(&list->rings);
 }
 
@@ -95,22 +95,10 @@ static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 	kfree(ring);
 }
 
-/* Whole pages of the receiver's area, charged as area memory. */
-static int dd_ring_alloc(struct dd_ctx *ctx, struct dd_ring *ring, u32 pages)
-{
-	int err = -ENOSPC;
-
-	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
-		err = dd_area_alloc_pages(&ctx->area, pages, &ring->unit);
-	if (err)
-		atomic_sub(pages, &ctx->ring_pages);
-	return err;
-}
-
 static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 {
+	u32 i, n = slots / DD_PAGE_NOTES, pages = dd_ring_pages(slots);
 	struct dd_area *area = &ctx->area;
-	u32 i, n = slots / DD_PAGE_NOTES;
 	struct dd_ring *ring;
 	int err;
 
@@ -119,13 +107,14 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 		return ERR_PTR(err);
 	err = -ENOMEM;
 	ring = kzalloc(dd_ring_bytes(slots), dd_gfp(ctx));
-	if (ring)
-		err = dd_ring_alloc(ctx, ring, dd_ring_pages(slots));
-	if (err) {
-		dd_uncharge(ctx, dd_ring_bytes(slots));
-		kfree(ring);
-		return ERR_PTR(err);
-	}
+	if (!ring)
+		goto err_charge;
+	/* Whole pages of the receiver's area, charged as area memory. */
+	err = -ENOSPC;
+	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
+		err = dd_area_alloc_pages(area, pages, &ring->unit);
+	if (err)
+		goto err_pages;
 	INIT_LIST_HEAD(&ring->rxs);
 	init_waitqueue_head(&ring->wait);
 	ring->slots = slots;
@@ -135,6 +124,13 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 		ring->page[i] = dd_area_unit(area, ring->unit +
 					     (1 + i) * DD_PAGE_UNITS);
 	return ring;
+
+err_pages:
+	atomic_sub(pages, &ctx->ring_pages);
+	kfree(ring);
+err_charge:
+	dd_uncharge(ctx, dd_ring_bytes(slots));
+	return ERR_PTR(err);
 }
 
 static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
@@ -174,13 +170,6 @@ void dd_rings_free(struct dd_list *list)
 		dd_rings_destroy(list->obj.ctx, list->rings);
 }
 
-static void dd_rings_attach(struct dd_list *list, struct dd_rings *rings)
-{
-	WRITE_ONCE(list->head->rings_unit, rings->unit);
-	/* Pairs with dd_rings_of(). */
-	smp_store_release(&list->rings, rings);
-}
-
 /* Make a ring visible to the receiver and to dd_rings_count(). */
 static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
 {
@@ -197,23 +186,6 @@ static void dd_rings_add(struct dd_list *list, struct dd_ring *ring)
 
 /* ---- sender of a ring --------------------------------------------------- */
 
-/*
- * Stop the cells of closed connections from naming the ring: the next sender must
- * not be able to post for them. Everything they sent has been read, or the ring
- * would not be given away.
- */
-static void dd_ring_unlink(struct dd_ring *ring)
-{
-	struct dd_direct_rx *rx, *next;
-
-	list_for_each_entry_safe(rx, next, &ring->rxs, on_ring) {
-		WRITE_ONCE(rx->cell->ring, 0);
-		list_del_init(&rx->on_ring);
-	}
-	/* Orders the stores above before any note of the next sender. */
-	smp_wmb();
-}
-
 /* 0 if the kit has the windows that a sender of the ring needs, or -EAGAIN. */
 static int dd_ring_kit_fits(struct dd_ring_kit *kit, const struct dd_ring *ring)
 {
@@ -229,10 +201,20 @@ static int dd_ring_kit_fits(struct dd_ring_kit *kit, const struct dd_ring *ring)
 static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
 			  struct dd_ring_kit *kit)
 {
+	struct dd_direct_rx *rx, *next;
 	void *state = ring->state;
 	u32 i;
 
-	dd_ring_unlink(ring);
+	/*
+	 * Stop the cells of closed connections from naming the ring: the new sender must
+	 * not be able to post for them. Everything they sent has been read.
+	 */
+	list_for_each_entry_safe(rx, next, &ring->rxs, on_ring) {
+		WRITE_ONCE(rx->cell->ring, 0);
+		list_del_init(&rx->on_ring);
+	}
+	/* Orders the stores above before any note of the new sender. */
+	smp_wmb();
 	/* The previous sender may have stored sequence numbers of later notes. */
 	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
 		memset(ring->page[i], 0, PAGE_SIZE);
@@ -270,39 +252,20 @@ static void dd_ring_fill_holes(struct dd_ring *ring)
 	}
 }
 
-static void dd_ring_revoke(struct dd_ring *ring)
+static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
+				   u32 slots, struct dd_ring_kit *kit)
 {
-	dd_window_revoke(ring->notes);
-	dd_window_revoke(ring->view);
-	ring->notes = NULL;
-	ring->view = NULL;
-	dd_ring_fill_holes(ring);
-	dd_ctx_put(ring->from);
-	ring->from = NULL;
-}
-
-/* Slots for a new ring: twice those of the context's largest one here. */
-static u32 dd_ring_size(const struct dd_rings *rings, const struct dd_ctx *ctx,
-			u32 slots)
-{
+	struct dd_rings *rings = list->rings;
+	struct dd_ring *ring = kit->ring;
 	u32 i;
 
+	/* Twice the slots of the context's largest ring here. */
 	slots = max_t(u32, DD_RING_MIN_SLOTS, roundup_pow_of_two(slots));
 	slots = max_t(u32, slots, DD_PAGE_NOTES);
 	for (i = 0; i < rings->n; i++)
 		if (rings->ring[i]->from == ctx)
 			slots = max(slots, 2 * rings->ring[i]->slots);
-	return slots;
-}
-
-static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
-				   u32 slots, struct dd_ring_kit *kit)
-{
-	struct dd_ring *ring = kit->ring;
-
-	slots = dd_ring_size(list->rings, ctx, slots);
-	if (slots > DD_RING_MAX_SLOTS || list->rings->n == DD_RINGS_MAX ||
-	    kit->full)
+	if (slots > DD_RING_MAX_SLOTS || rings->n == DD_RINGS_MAX || kit->full)
 		return ERR_PTR(-ENOSPC);
 	if (!ring || ring->slots != slots) {
 		kit->want_slots = slots;
@@ -407,7 +370,9 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 			kit->want_rings = true;
 			return ERR_PTR(-EAGAIN);
 		}
-		dd_rings_attach(list, kit->rings);
+		WRITE_ONCE(list->head->rings_unit, kit->rings->unit);
+		/* Pairs with dd_rings_of(). */
+		smp_store_release(&list->rings, kit->rings);
 		kit->rings = NULL;
 	}
 	for (i = 0; i < list->rings->n; i++) {
@@ -459,5 +424,11 @@ void dd_ring_leave(struct dd_ring *ring, u32 slots, u64 end)
 	/* The ring gets no other sender before all of it has been read. */
 	ring->reserved = 0;
 	ring->deferred = (struct dd_deferred_slots){};
-	dd_ring_revoke(ring);
+	dd_window_revoke(ring->notes);
+	dd_window_revoke(ring->view);
+	ring->notes = NULL;
+	ring->view = NULL;
+	dd_ring_fill_holes(ring);
+	dd_ctx_put(ring->from);
+	ring->from = NULL;
 }

@@ -108,22 +108,6 @@ static int dd_direct_zero(struct dd_import *imp)
 }
 
 /*
- * Whether a grant is possible now. A block with an unread message cannot be zeroed.
- * Once it has been zeroed, it holds messages of this sender only.
- */
-static int dd_direct_ready(const struct dd_import *imp)
-{
-	int err;
-
-	if (READ_ONCE(imp->submitted) && dd_direct_must_zero(imp))
-		return -EACCES;
-	spin_lock(&imp->chan->lock);
-	err = dd_direct_drained(imp);
-	spin_unlock(&imp->chan->lock);
-	return err;
-}
-
-/*
  * Name the ring in the cell of the receiver's own import, if there is one. A cell is
  * written under the lock of the channel its requests go to.
  */
@@ -138,25 +122,6 @@ static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 		/* Release: orders earlier counter updates before `ring = 0`. */
 		smp_store_release(&back->cell->ring, unit);
 	spin_unlock(&back->chan->lock);
-}
-
-/* From here on the notes come by the ring. */
-static int dd_direct_switch(struct dd_import *imp, struct dd_direct_rx *rx)
-{
-	struct dd_channel *ch = imp->chan;
-	int err;
-
-	spin_lock(&ch->lock);
-	err = ch->cut ? -ECONNRESET : dd_direct_drained(imp);
-	if (!err) {
-		rx->base = imp->submitted;
-		ch->direct_rx = rx;
-		WRITE_ONCE(imp->direct, true);
-	}
-	spin_unlock(&ch->lock);
-	if (!err)
-		dd_direct_name_ring(ch, rx->ring->unit);
-	return err;
 }
 
 /**
@@ -205,28 +170,27 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 	return err == -EDQUOT ? -ENOSPC : err;
 }
 
-static void dd_direct_kit_drop(struct dd_direct_kit *kit, struct dd_list *list)
-{
-	dd_ring_kit_drop(&kit->ring, list->obj.ctx);
-	if (!kit->rx)
-		return;
-	if (kit->rx->block)
-		dd_window_revoke(kit->rx->block);
-	kfree(kit->rx);
-}
-
 /* -EAGAIN: the kit lacks something; see dd_direct_prepare(). */
 static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 			  struct dd_direct_kit *kit)
 {
-	struct dd_segment *seg = imp->chan->seg;
+	struct dd_channel *ch = imp->chan;
+	struct dd_segment *seg = ch->seg;
 	struct dd_direct_rx *rx = kit->rx;
 	int err;
 
 	if (!READ_ONCE(imp->obj.ctx->node->up))
 		return -ENETDOWN;
-	/* dd_direct_switch() decides; a refusal here saves the work before it. */
-	err = dd_direct_ready(imp);
+	/*
+	 * The check below decides; a refusal here saves the work before it. A block with
+	 * an unread message cannot be zeroed. Once it has been zeroed, it holds messages
+	 * of this sender only.
+	 */
+	if (READ_ONCE(imp->submitted) && dd_direct_must_zero(imp))
+		return -EACCES;
+	spin_lock(&ch->lock);
+	err = dd_direct_drained(imp);
+	spin_unlock(&ch->lock);
 	if (err)
 		return err;
 	if (!rx || !kit->zeroed)
@@ -235,8 +199,8 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	if (dd_direct_must_zero(imp) && seg->ops)
 		seg->ops->zeroed(seg);
 	seg->shown = true;
-	rx->chan = imp->chan;
-	rx->cell = imp->chan->back ? imp->chan->back->cell : NULL;
+	rx->chan = ch;
+	rx->cell = ch->back ? ch->back->cell : NULL;
 	rx->slots = dd_credit_slots(imp->window);
 	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &kit->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
@@ -246,11 +210,20 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	rx->from = dd_ring_head(rx->ring);
 	dd_window_show(rx->block, seg->mem.region->pages +
 		       (seg->mem.offset >> PAGE_SHIFT), false);
-	err = dd_direct_switch(imp, rx);
+	/* From here on the notes come by the ring. */
+	spin_lock(&ch->lock);
+	err = ch->cut ? -ECONNRESET : dd_direct_drained(imp);
+	if (!err) {
+		rx->base = imp->submitted;
+		ch->direct_rx = rx;
+		WRITE_ONCE(imp->direct, true);
+	}
+	spin_unlock(&ch->lock);
 	if (err) {
 		dd_ring_leave(rx->ring, rx->slots, 0);
 		return err;
 	}
+	dd_direct_name_ring(ch, rx->ring->unit);
 	kit->rx = NULL;
 	list_add(&rx->on_ring, &rx->ring->rxs);
 	trace_dd_direct_grant(imp, rx->ring->unit, rx->base);
@@ -302,21 +275,6 @@ static int dd_direct_drop(struct dd_import *imp)
 	return 0;
 }
 
-static void dd_direct_describe(const struct dd_channel *ch, struct dd_direct *arg)
-{
-	const struct dd_direct_rx *rx = ch->direct_rx;
-	const struct dd_ring *ring = rx->ring;
-
-	arg->peer_conn = lower_32_bits(ch->seg->owner);
-	arg->block = (u64)rx->block->pgoff << PAGE_SHIFT;
-	arg->block_size = (u64)rx->block->npages << PAGE_SHIFT;
-	arg->notes = (u64)ring->notes->pgoff << PAGE_SHIFT;
-	arg->state = (u64)ring->view->pgoff << PAGE_SHIFT;
-	arg->start = ring->start;
-	arg->slots = ring->slots;
-	arg->peer_block = ch->seg->index;
-}
-
 /*
  * The connection is over and its grant revoked. Tell the sender how far its notes
  * were delivered; that position is less than a ring away from its last note.
@@ -334,6 +292,7 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 			    struct dd_direct_kit *kit, struct dd_direct *arg)
 {
 	struct dd_channel *ch = imp->chan;
+	const struct dd_direct_rx *rx;
 	int err = 0;
 
 	/*
@@ -349,9 +308,18 @@ static int dd_direct_locked(struct dd_import *imp, struct dd_list *list,
 		return dd_direct_drop(imp);
 	if (!ch->direct_rx)
 		err = dd_direct_make(imp, list, kit);
-	if (!err)
-		dd_direct_describe(ch, arg);
-	return err;
+	if (err)
+		return err;
+	rx = ch->direct_rx;
+	arg->peer_conn = lower_32_bits(ch->seg->owner);
+	arg->block = (u64)rx->block->pgoff << PAGE_SHIFT;
+	arg->block_size = (u64)rx->block->npages << PAGE_SHIFT;
+	arg->notes = (u64)rx->ring->notes->pgoff << PAGE_SHIFT;
+	arg->state = (u64)rx->ring->view->pgoff << PAGE_SHIFT;
+	arg->start = rx->ring->start;
+	arg->slots = rx->ring->slots;
+	arg->peer_block = ch->seg->index;
+	return 0;
 }
 
 /* The caller's context is locked, so its import stays. */
@@ -380,19 +348,12 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 		/* Other senders may take the rings that the kit was made for. */
 		err = --tries ? dd_direct_prepare(imp, list, &kit) : -EBUSY;
 	} while (!err);
-	dd_direct_kit_drop(&kit, list);
+	dd_ring_kit_drop(&kit.ring, list->obj.ctx);
+	if (kit.rx && kit.rx->block)
+		dd_window_revoke(kit.rx->block);
+	kfree(kit.rx);
 	dd_list_put(list);
 	return err;
-}
-
-/* The same for the import of an export, whose notes the kernel posts. */
-static int dd_direct_access(struct dd_import *imp, struct dd_direct *arg)
-{
-	if (!READ_ONCE(dd_direct_on))
-		return -EOPNOTSUPP;
-	if (!READ_ONCE(imp->obj.ctx->node->up))
-		return -ENETDOWN;
-	return dd_access_direct(imp, arg);
 }
 
 /**
@@ -416,10 +377,15 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 	mutex_lock(&ctx->lock);
 	if (ctx->dead)
 		err = -ESTALE;
-	else if (dd_access_is(imp))
-		err = dd_direct_access(imp, arg);
-	else
+	else if (!dd_access_is(imp))
 		err = dd_direct_import(imp, arg);
+	/* The import of an export, whose notes the kernel posts. */
+	else if (!READ_ONCE(dd_direct_on))
+		err = -EOPNOTSUPP;
+	else if (!READ_ONCE(ctx->node->up))
+		err = -ENETDOWN;
+	else
+		err = dd_access_direct(imp, arg);
 	mutex_unlock(&ctx->lock);
 	dd_obj_put(&imp->obj);
 	return err;
@@ -427,31 +393,13 @@ int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg)
 
 /* ---- revoking ----------------------------------------------------------- */
 
-/*
- * The count of messages that an importer of another user states is not relied on. As
- * many as notes were consumed may have arrived, although some of those notes may be of
- * other imports of its process.
- */
-static void dd_direct_doubt(const struct dd_direct_rx *rx, u64 end, u64 n)
-{
-	const struct dd_import *imp = rx->chan->importer;
-	struct dd_segment *seg = rx->chan->seg;
-	u64 most;
-
-	if (!seg->ops || uid_eq(seg->uid, imp->uid))
-		return;
-	if (check_add_overflow(rx->base, max(end, rx->from) - rx->from, &most))
-		most = U64_MAX;
-	if (most > n)
-		seg->ops->unsure(seg, most - n);
-}
-
 /* Take over the sender's count: later stores are not delivered. */
 static void dd_direct_settle(struct dd_channel *ch, u64 arrived)
 {
 	struct dd_direct_rx *rx = ch->direct_rx;
 	struct dd_import *imp = ch->importer;
-	u64 n = dd_direct_count(imp);
+	u64 n = dd_direct_count(imp), most;
+	struct dd_segment *seg = ch->seg;
 
 	spin_lock(&ch->lock);
 	WRITE_ONCE(ch->received, n);
@@ -460,7 +408,18 @@ static void dd_direct_settle(struct dd_channel *ch, u64 arrived)
 	WRITE_ONCE(imp->done, n);
 	imp->arrived = arrived;
 	imp->counted = true;
-	dd_direct_doubt(rx, max(rx->end, arrived), n);
+	/*
+	 * The count that an importer of another user states is not relied on. As many as
+	 * notes were consumed may have arrived, although some of those notes may be of
+	 * other imports of its process.
+	 */
+	if (seg->ops && !uid_eq(seg->uid, imp->uid)) {
+		if (check_add_overflow(rx->base, max3(rx->end, arrived, rx->from) - rx->from,
+				       &most))
+			most = U64_MAX;
+		if (most > n)
+			seg->ops->unsure(seg, most - n);
+	}
 	/* Together with the counter: dd_direct_open() reads both. */
 	WRITE_ONCE(imp->direct, false);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_DIRECT, dd_direct_new(n, rx));
