@@ -59,22 +59,23 @@ static u32 dd_tp_rx_batch_most(const struct dd_tp *tp, u32 size, u32 most)
 	return min(most, (chan->msg.len - end - 1) / batch->plen);
 }
 
-static void dd_tp_rx_batch_trace(struct dd_tp *tp, u32 size)
+/* Slow part of dd_tp_rx_batch(). */
+u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
+		     const void *payload)
 {
-	u64 last = tp->rx_range[0].last;
-	u32 i;
-
-	for (i = tp->rx_batch.count; tp->tracing && i; i--)
-		tp->ops->trace(tp, DD_TP_EV_RECEIVED, last + 1 - i, size);
-}
-
-/* Account the packets that deposit_batch() took. */
-static void dd_tp_rx_batch_taken(struct dd_tp *tp, u64 now, u32 size)
-{
-	const struct dd_tp_rx_batch *batch = &tp->rx_batch;
+	struct dd_tp_rx_batch *batch = &tp->rx_batch;
 	struct dd_tp_chan *chan = batch->chan;
-	u32 bytes = batch->count * batch->plen;
+	u32 bytes, i;
 
+	batch->count = 0;
+	batch->most = dd_tp_rx_batch_most(tp, size, most);
+	if (!batch->most)
+		return 0;
+	tp->ops->deposit_batch(tp, chan, chan->msg.dst +
+			     chan->range[chan->nranges - 1].end, payload, batch);
+	if (!batch->count)
+		return 0;
+	bytes = batch->count * batch->plen;
 	chan->range[chan->nranges - 1].end += bytes;
 	tp->last_rx = now;
 	tp->unanswered_since = 0;
@@ -83,26 +84,10 @@ static void dd_tp_rx_batch_taken(struct dd_tp *tp, u64 now, u32 size)
 	tp->rx_range[0].last += batch->count;
 	tp->rx_ts = le32_to_cpu(batch->next.h.ts);
 	tp->rx_at = now;
-	dd_tp_rx_batch_trace(tp, size);
+	for (i = batch->count; tp->tracing && i; i--)
+		tp->ops->trace(tp, DD_TP_EV_RECEIVED, tp->rx_range[0].last + 1 - i, size);
 	dd_tp_chan_refresh(tp, chan, now);
 	dd_tp_ack_note(tp, now, batch->count, bytes, true);
-}
-
-/* Slow part of dd_tp_rx_batch(). */
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
-		     const void *payload)
-{
-	struct dd_tp_rx_batch *batch = &tp->rx_batch;
-	struct dd_tp_chan *chan = batch->chan;
-
-	batch->count = 0;
-	batch->most = dd_tp_rx_batch_most(tp, size, most);
-	if (!batch->most)
-		return 0;
-	tp->ops->deposit_batch(tp, chan, chan->msg.dst +
-			     chan->range[chan->nranges - 1].end, payload, batch);
-	if (batch->count)
-		dd_tp_rx_batch_taken(tp, now, size);
 	return batch->count;
 }
 
@@ -179,23 +164,6 @@ static const struct dd_tp_rec *dd_tp_tx_batch_record(struct dd_tp *tp, u64 now,
 	return rec;
 }
 
-/* Write the headers of the packets of @rec. */
-static void dd_tp_tx_batch_headers(struct dd_tp_tx_batch *batch, u64 now,
-				   const struct dd_tp_rec *rec,
-				struct dd_wire_piece *to)
-{
-	struct dd_wire_piece *piece = &batch->piece;
-	u32 i;
-
-	piece->h.ts = cpu_to_le32(dd_tp_us(now));
-	piece->h.pn = cpu_to_le32(rec->pn);
-	piece->put.off = cpu_to_le32(rec->off);
-	for (i = 0; i < rec->count; i++, to++) {
-		dd_wire_piece_sealed(to, piece);
-		dd_wire_piece_next(piece, batch->len);
-	}
-}
-
 /**
  * dd_tp_tx_batch_poll() - build the next packets of the batch
  * @tp: the session, up
@@ -207,14 +175,21 @@ static void dd_tp_tx_batch_headers(struct dd_tp_tx_batch *batch, u64 now,
 bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	struct dd_tp_tx_batch *batch = &tp->tx_batch;
+	struct dd_wire_piece *piece = &batch->piece, *to = (void *)pkt->hdr;
 	const struct dd_tp_rec *rec;
-	u32 n;
+	u32 i, n;
 
 	if (!dd_tp_tx_batch_ready(tp, now))
 		return false;
 	n = dd_tp_tx_batch_count(tp, now, pkt->room);
 	rec = dd_tp_tx_batch_record(tp, now, n);
-	dd_tp_tx_batch_headers(batch, now, rec, (void *)pkt->hdr);
+	piece->h.ts = cpu_to_le32(dd_tp_us(now));
+	piece->h.pn = cpu_to_le32(rec->pn);
+	piece->put.off = cpu_to_le32(rec->off);
+	for (i = 0; i < n; i++, to++) {
+		dd_wire_piece_sealed(to, piece);
+		dd_wire_piece_next(piece, batch->len);
+	}
 	pkt->count = n;
 	pkt->hlen = sizeof(batch->piece);
 	pkt->chan = batch->chan;

@@ -96,23 +96,6 @@ static u32 dd_cc_cbrt(u64 a)
 	return x;
 }
 
-static void dd_cc_epoch_start(struct dd_tp *tp, u64 now)
-{
-	struct dd_tp_cc *cc = &tp->cc;
-	u32 mss = dd_tp_packet_size(tp);
-
-	cc->epoch = now;
-	cc->w_est = cc->cwnd;
-	if (cc->w_max > cc->cwnd) {
-		/* K = cbrt((W_max - cwnd) / 0.4) seconds */
-		cc->k = dd_cc_cbrt(div_u64((cc->w_max - cc->cwnd) *
-					   2500000ull, mss) * 1000);
-	} else {
-		cc->k = 0;
-		cc->w_max = cc->cwnd;
-	}
-}
-
 /* W_cubic at @t ms after the epoch began. */
 static u64 dd_cc_cubic(const struct dd_tp *tp, u64 t)
 {
@@ -132,11 +115,17 @@ static void dd_cc_avoid(struct dd_tp *tp, u64 now, u32 bytes)
 	struct dd_tp_cc *cc = &tp->cc;
 	u64 target;
 
-	if (!cc->epoch)
-		dd_cc_epoch_start(tp, now);
-	else if (now - cc->avoid_at > max(4 * cc->srtt, DD_CC_GRANULARITY))
+	if (!cc->epoch) {
+		cc->epoch = now;
+		cc->w_est = cc->cwnd;
+		cc->w_max = max(cc->w_max, cc->cwnd);
+		/* K = cbrt((W_max - cwnd) / 0.4) seconds */
+		cc->k = dd_cc_cbrt(div_u64((cc->w_max - cc->cwnd) * 2500000ull,
+					   dd_tp_packet_size(tp)) * 1000);
+	} else if (now - cc->avoid_at > max(4 * cc->srtt, DD_CC_GRANULARITY)) {
 		/* Exclude the time in which the window was not used: RFC 9438, 5.8. */
 		cc->epoch += now - cc->avoid_at;
+	}
 	cc->avoid_at = now;
 	target = dd_cc_cubic(tp, div_u64(now - cc->epoch + cc->srtt, DD_TP_MS));
 	target = clamp_t(u64, target, cc->cwnd, cc->cwnd + cc->cwnd / 2);

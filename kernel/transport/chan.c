@@ -230,7 +230,7 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 	    !dd_tp_chan_asks(chan, msg->msgid))
 		return;
 	msg->flags |= DD_PUT_PROMPT;
-		/* Limit the growth: the sender may have had nothing to send. */
+	/* Limit the growth: the sender may have had nothing to send. */
 	if (n && chan->cfg.tx_window > 1)
 		chan->gap = min(div64_u64(now - chan->asked_at, n),
 				2 * chan->gap + DD_TP_US);
@@ -683,24 +683,6 @@ static int dd_tp_piece_deposit(struct dd_tp *tp,
 	return 0;
 }
 
-/* How long the DONE of the message that was just completed may be delayed. */
-static enum dd_tp_wait dd_tp_msg_waits(struct dd_tp *tp,
-				       struct dd_tp_chan *chan, bool alone)
-{
-	/* The local end usually answers: the DONE goes with the answer. */
-	if (chan->answers)
-		return DD_TP_WAIT_ANSWER;
-	/* The sender has asked for DONE, or has used all its credit. */
-	if (chan->msg.flags & DD_PUT_PROMPT ||
-	    chan->received == chan->granted)
-		return DD_TP_WAIT_ROOM;
-	/* The sender asks for DONE before it has used all its credit. */
-	if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
-	    chan->msg.len <= DD_TP_REST_BYTES)
-		return DD_TP_WAIT_REST;
-	return alone ? DD_TP_WAIT_DELAY : DD_TP_WAIT_NOT;
-}
-
 /* All pieces have been received; @alone if there was only one. */
 static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 			       struct dd_tp_chan *chan, bool alone)
@@ -716,7 +698,19 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 	notified = tp->ops->complete(tp, chan, &chan->msg, chan->tail, chan->ntail);
 	if (tp->busy && notified) {
 		chan->notified = chan->received;
-		tp->wait = dd_tp_msg_waits(tp, chan, alone);
+		/* How long the DONE may be delayed. */
+		if (chan->answers)
+			/* The local end usually answers: the DONE goes with the answer. */
+			tp->wait = DD_TP_WAIT_ANSWER;
+		else if (chan->msg.flags & DD_PUT_PROMPT || chan->received == chan->granted)
+			/* The sender has asked for DONE, or has used all its credit. */
+			tp->wait = DD_TP_WAIT_ROOM;
+		else if (chan->cfg.rx_window >= DD_TP_REST_WINDOW &&
+			 chan->msg.len <= DD_TP_REST_BYTES)
+			/* The sender asks for DONE before it has used all its credit. */
+			tp->wait = DD_TP_WAIT_REST;
+		else
+			tp->wait = alone ? DD_TP_WAIT_DELAY : DD_TP_WAIT_NOT;
 		if (tp->wait <= DD_TP_WAIT_ROOM)
 			dd_tp_queue_done(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
 				       now : dd_tp_credit_at(tp, chan));

@@ -114,11 +114,6 @@ static struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
 	return i && i <= tp->cfg.records ? &tp->recs[i - 1] : NULL;
 }
 
-static bool dd_tp_in_flight(const struct dd_tp *tp)
-{
-	return tp->low_pn < tp->next_pn;
-}
-
 static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
 			   u16 entry)
 {
@@ -160,18 +155,6 @@ static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
 	return rest;
 }
 
-/* Assign the next packet numbers. */
-static void dd_tp_rec_number(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
-{
-	rec->pn = tp->next_pn;
-	rec->sent_at = now;
-	tp->next_pn += rec->count;
-	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
-	tp->last_eliciting = now;
-	if (!tp->unanswered_since)
-		tp->unanswered_since = now;
-}
-
 static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
 			    const struct dd_tp_rec *rec)
 {
@@ -184,7 +167,13 @@ static void dd_tp_rec_trace(struct dd_tp *tp, enum dd_tp_event event,
 /* The packets of @rec are built: number and account them. */
 void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now)
 {
-	dd_tp_rec_number(tp, rec, now);
+	rec->pn = tp->next_pn;
+	rec->sent_at = now;
+	tp->next_pn += rec->count;
+	dd_tp_rec_ring(tp, rec, rec - tp->recs + 1);
+	tp->last_eliciting = now;
+	if (!tp->unanswered_since)
+		tp->unanswered_since = now;
 	tp->cc.flight += rec->bytes;
 	tp->ping = false;
 	dd_tp_cc_sent(tp, now, rec->bytes);
@@ -275,30 +264,27 @@ static void dd_tp_rec_lost(struct dd_tp *tp, struct dd_tp_rec *rec, u16 mark)
 		dd_tp_rec_free(tp, rec);
 }
 
-/* A packet that was declared lost is acknowledged. */
-static void dd_tp_mark_acked(struct dd_tp *tp, u64 pn)
-{
-	/* A probe timeout has not reduced the window: nothing to undo. */
-	if (*dd_tp_ring_at(tp, pn) == DD_TP_RING_LOST)
-		dd_tp_cc_spurious(tp, tp->largest_acked - pn);
-	*dd_tp_ring_at(tp, pn) = DD_TP_RING_NONE;
-	tp->stats.spurious++;
-	dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
-}
-
 /* Packets @first to @last are acknowledged. */
 static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			      struct dd_tp_news *news)
 {
 	u64 oldest = tp->next_pn - min(tp->next_pn, tp->ring_mask + 1ull), pn;
 	struct dd_tp_rec *rec;
+	u16 *mark;
 
 	first = max3(first, oldest, min(tp->low_pn, tp->mark_pn));
 	for (pn = first; pn <= last; pn++) {
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec) {
-			if (*dd_tp_ring_at(tp, pn) != DD_TP_RING_NONE)
-				dd_tp_mark_acked(tp, pn);
+			mark = dd_tp_ring_at(tp, pn);
+			if (*mark == DD_TP_RING_NONE)
+				continue;
+			/* A probe timeout has not reduced the window: nothing to undo. */
+			if (*mark == DD_TP_RING_LOST)
+				dd_tp_cc_spurious(tp, tp->largest_acked - pn);
+			*mark = DD_TP_RING_NONE;
+			tp->stats.spurious++;
+			dd_tp_trace(tp, DD_TP_EV_SPURIOUS, pn, 0);
 			continue;
 		}
 		if (rec->pn < pn)
@@ -311,17 +297,6 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			tp->low_pn = pn + 1;
 		dd_tp_rec_acked(tp, now, rec, news);
 	}
-}
-
-/* Forget loss marks that are too old to be acknowledged. */
-static void dd_tp_marks_age(struct dd_tp *tp)
-{
-	u64 old = tp->low_pn - min_t(u64, tp->low_pn, 2 * DD_TP_REORDER_MAX);
-
-	if (tp->mark_last < old)
-		tp->mark_pn = U64_MAX;
-	else if (tp->mark_pn < old)
-		tp->mark_pn = old + DD_TP_REORDER_MAX;
 }
 
 /*
@@ -345,7 +320,7 @@ static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
 void dd_tp_detect(struct dd_tp *tp, u64 now)
 {
 	struct dd_tp_rec *rec;
-	u64 delay, pn;
+	u64 delay, old, pn;
 
 	tp->loss_at = 0;
 	dd_tp_advance(tp);
@@ -369,7 +344,12 @@ void dd_tp_detect(struct dd_tp *tp, u64 now)
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_LOST);
 	}
 	dd_tp_advance(tp);
-	dd_tp_marks_age(tp);
+	/* Forget loss marks that are too old to be acknowledged. */
+	old = tp->low_pn - min_t(u64, tp->low_pn, 2 * DD_TP_REORDER_MAX);
+	if (tp->mark_last < old)
+		tp->mark_pn = U64_MAX;
+	else if (tp->mark_pn < old)
+		tp->mark_pn = old + DD_TP_REORDER_MAX;
 }
 
 /* Expand the highest number of an ACK; false if no such packet was sent. */
@@ -404,45 +384,25 @@ static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first,
 	return true;
 }
 
-static bool dd_tp_ack_valid(const struct dd_tp *tp,
-			    const struct dd_wire_ack *ack)
+/* Process an ACK frame; false if it is invalid. */
+bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 {
-	u64 first = 0, last;
-	u32 i;
+	u32 rtt = dd_tp_us(now) - le32_to_cpu(ack->ts_echo), i;
+	u64 delay = le16_to_cpu(ack->delay) * DD_TP_US;
+	u64 first = 0, last, largest;
+	struct dd_tp_news news = { 0 };
 
-	if (!dd_tp_ack_largest(tp, ack, &last))
+	if (!dd_tp_ack_largest(tp, ack, &largest))
 		return false;
+	last = largest;
 	for (i = 0; i <= ack->count; i++) {
 		if (!dd_tp_ack_range(ack, i, &first, &last))
 			return false;
 	}
-	return true;
-}
-
-/* Measure the round trip when the highest packet is acknowledged first. */
-static void dd_tp_ack_rtt(struct dd_tp *tp, u64 now,
-			  const struct dd_wire_ack *ack, u64 largest)
-{
-	u32 rtt = dd_tp_us(now) - le32_to_cpu(ack->ts_echo);
-	u64 delay = le16_to_cpu(ack->delay) * DD_TP_US;
-
-	if (largest < tp->largest_acked || (s32)rtt < 0)
-		return;
-	dd_tp_cc_rtt(tp, rtt * DD_TP_US,
-		     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
-}
-
-/* Process an ACK frame; false if it is invalid. */
-bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
-{
-	u64 first = 0, last, largest;
-	struct dd_tp_news news = { 0 };
-	u32 i;
-
-	if (!dd_tp_ack_valid(tp, ack))
-		return false;
-	dd_tp_ack_largest(tp, ack, &largest);
-	dd_tp_ack_rtt(tp, now, ack, largest);
+	/* Measure the round trip when the highest packet is acknowledged first. */
+	if (largest >= tp->largest_acked && (s32)rtt >= 0)
+		dd_tp_cc_rtt(tp, rtt * DD_TP_US,
+			     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
 	tp->largest_acked = max(tp->largest_acked, largest + 1);
 	last = largest;
 	for (i = 0; i <= ack->count; i++) {
@@ -462,26 +422,9 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 /* When the next probe is due, or DD_TP_NEVER. */
 u64 dd_tp_pto_at(const struct dd_tp *tp)
 {
-	if (!dd_tp_in_flight(tp))
+	if (tp->low_pn >= tp->next_pn)
 		return DD_TP_NEVER;
 	return tp->last_eliciting + dd_tp_cc_pto(tp);
-}
-
-/*
- * Repeated timeouts: possibly the path drops large packets, and its ICMP errors were
- * lost. Try small ones. If these get through where large ones do not, several times,
- * use small ones for DD_TP_SMALL_NS.
- */
-static void dd_tp_doubt(struct dd_tp *tp, u64 now,
-			const struct dd_tp_rec *oldest)
-{
-	if (tp->pto_count < DD_TP_SMALL_AT)
-		return;
-	tp->small = true;
-	if (tp->pto_count == DD_TP_SMALL_AT &&
-	    oldest->bytes > DD_WIRE_PACKET_MIN &&
-	    ++tp->stalls >= DD_TP_STALLS)
-		tp->small_until = now + DD_TP_SMALL_NS;
 }
 
 /* Try large packets again if it is time. */
@@ -493,17 +436,6 @@ void dd_tp_small_over(struct dd_tp *tp, u64 now)
 	tp->small = false;
 	/* After one more stall, return to small packets. */
 	tp->stalls = DD_TP_STALLS - 1;
-}
-
-/*
- * Whether the contents of a packet declared lost can be sent now: a channel sends
- * nothing of later messages while an earlier one has lost pieces, and the last free
- * record is for pieces.
- */
-static bool dd_tp_probe_helps(const struct dd_tp *tp, struct dd_tp_chan *chan,
-			      const struct dd_tp_op *op)
-{
-	return chan ? tp->nfree && dd_tp_chan_op(chan) == op : tp->nfree > 1;
 }
 
 /*
@@ -530,12 +462,26 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 			continue;
 		if (rec->count > 1)
 			dd_tp_rec_cut(tp, rec, 1);
-		if (!n++)
-			dd_tp_doubt(tp, now, rec);
+		/*
+		 * Repeated timeouts: possibly the path drops large packets, and its ICMP
+		 * errors were lost. Try small ones. If these get through where large ones
+		 * do not, several times, use small ones for DD_TP_SMALL_NS.
+		 */
+		if (!n++ && tp->pto_count >= DD_TP_SMALL_AT) {
+			tp->small = true;
+			if (tp->pto_count == DD_TP_SMALL_AT &&
+			    rec->bytes > DD_WIRE_PACKET_MIN &&
+			    ++tp->stalls >= DD_TP_STALLS)
+				tp->small_until = now + DD_TP_SMALL_NS;
+		}
 		chan = rec->chan;
 		op = rec->op;
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);
-		helps |= dd_tp_probe_helps(tp, chan, op);
+		/*
+		 * A channel sends nothing of later messages while an earlier one has lost
+		 * pieces, and the last free record is for pieces.
+		 */
+		helps |= chan ? tp->nfree && dd_tp_chan_op(chan) == op : tp->nfree > 1;
 	}
 	tp->probes = 2;
 	tp->last_eliciting = now;
