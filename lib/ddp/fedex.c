@@ -122,6 +122,7 @@ int DD_API ddserve(const char *name, int flags, int maxconn,
 	return result_id(handle_get(&h, false) ?: dd_serve(h, name, &attr, noteid), servid);
 }
 
+/* DDP-30 has one error, EBADSERVER, for all that a node may lack. */
 int DD_API ddconn(const char *name, int node, int type, int flags,
 		  address_t sendbase, size_t sendsize,
 		  address_t replybase, size_t replysize,
@@ -135,14 +136,12 @@ int DD_API ddconn(const char *name, int node, int type, int flags,
 	int ret, none = 0;
 	struct dd *h;
 
-	if (type == TYPE_RPC)
-		noteid = &none;
+	noteid = type == TYPE_RPC ? &none : noteid;
 	if (flags & ~(CONN_FLAGS | WINDOW_FLAGS) || type < TYPE_RPC ||
 	    type > TYPE_SSTREAM || !connid || !noteid)
 		return fail(-EINVAL);
 	attr.list = *noteid;
 	ret = handle_get(&h, false) ?: dd_connect(h, name, node, &attr, noteid);
-	/* DDP-30 has one error for all that a node may lack. */
 	return result_id(ret == -EPROTO ? -EBADSERVER : ret, connid);
 }
 
@@ -302,9 +301,8 @@ int DD_API ddconninfo(connid_t connid, conninfo_t *conninfo)
 	*conninfo = (conninfo_t){
 		.node = desc.node, .noteid = desc.list, .pid = desc.pid, .uid = desc.uid,
 		.sendbase = desc.send, .sendsize = desc.send_size,
-		.recvbase = desc.recv, .recvsize = desc.recv_size,
-		.msgid_send = desc.submitted & INT_MAX,
-		.msgid_recv = desc.received & INT_MAX, .remotesize = desc.peer_size,
+		.recvbase = desc.recv, .recvsize = desc.recv_size, .remotesize = desc.peer_size,
+		.msgid_send = desc.submitted & INT_MAX, .msgid_recv = desc.received & INT_MAX,
 	};
 	return 0;
 }
@@ -411,6 +409,10 @@ static void reason_text(int error, char *buf, size_t size)
 		ddi_reason_of(h, -EPROTO, buf, size);
 }
 
+/*
+ * Disables cancellation: a cancelled thread would leave stderr locked. stderr has no
+ * buffer: one call of fprintf() is one write(), so lines do not mix.
+ */
 void DD_API dderror(const char *string, ...)
 {
 	char detail[256] = "", *what = NULL;
@@ -418,13 +420,11 @@ void DD_API dderror(const char *string, ...)
 	va_list args;
 
 	reason_text(error, detail, sizeof(detail));
-	/* Disable cancellation: a cancelled thread would leave stderr locked. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	va_start(args, string);
 	if (!string || !*string || vasprintf(&what, string, args) < 0)
 		what = NULL;
 	va_end(args);
-	/* stderr has no buffer: one call is one write(), so lines do not mix. */
 	fprintf(stderr, "%s%s%s%s%s%s\n", what ? what : "", what ? ": " : "",
 		dd_strerror(error), *detail ? " (" : "", detail, *detail ? ")" : "");
 	free(what);
