@@ -77,8 +77,7 @@ static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
 	} while (*direct != before && --tries);
 	*direct = before + alive;
 	for (i = 0; i < DD_STAT_MAX && !err; i++)
-		err = dd_fill_u64(skb, dd_stat_attrs[i], sum.v[i],
-				  DD_A_STAT_PAD);
+		err = dd_fill_u64(skb, dd_stat_attrs[i], sum.v[i], DD_A_STAT_PAD);
 	return err;
 }
 

@@ -38,8 +38,7 @@ struct dd_event {
 };
 
 /* Start an event; false if there are no listeners or an allocation failed. */
-static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
-			   int attr)
+static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd, int attr)
 {
 	/* Always count: dumps detect changes, and listeners detect lost events. */
 	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
@@ -50,8 +49,7 @@ static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd,
 		return false;
 	ev->node = node;
 	ev->hdr = genlmsg_put(ev->skb, 0, 0, &dd_family, 0, cmd);
-	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, ev->seq,
-				    DD_A_EVENT_PAD)) {
+	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, ev->seq, DD_A_EVENT_PAD)) {
 		ev->nest = nla_nest_start(ev->skb, attr);
 		if (ev->nest)
 			return true;

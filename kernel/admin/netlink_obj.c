@@ -32,8 +32,7 @@ static int dd_fill_owner(struct sk_buff *skb, const struct dd_obj *obj, int pad,
 	const struct dd_ctx *ctx = obj->ctx;
 
 	if (dd_fill_u64(skb, DD_A_CONN_CTX, ctx->serial, pad) ||
-	    nla_put_u32(skb, DD_A_CONN_UID,
-			from_kuid_munged(reader->users, uid)))
+	    nla_put_u32(skb, DD_A_CONN_UID, from_kuid_munged(reader->users, uid)))
 		return -EMSGSIZE;
 	if (!reader->pids)
 		return 0;
@@ -67,8 +66,7 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 	    nla_put_u32(skb, DD_A_SERVICE_MAXCONN, svc->maxconn) ||
 	    nla_put_u32(skb, DD_A_SERVICE_CONNS, READ_ONCE(svc->nconn)) ||
 	    nla_put_u32(skb, DD_A_SERVICE_WINDOW, svc->window) ||
-	    nla_put_u8(skb, DD_A_SERVICE_ACCEPT,
-		       !!(svc->flags & DD_SERVE_ACCEPT)) ||
+	    nla_put_u8(skb, DD_A_SERVICE_ACCEPT, !!(svc->flags & DD_SERVE_ACCEPT)) ||
 	    nla_put_u32(skb, DD_A_SERVICE_LIST, svc->list->obj.id) ||
 	    dd_fill_u64(skb, DD_A_SERVICE_RECV_BLOCK, svc->recv_block,
 			DD_A_SERVICE_PAD) ||
@@ -76,8 +74,7 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 			DD_A_SERVICE_PAD) ||
 	    dd_fill_u64(skb, DD_A_SERVICE_TOTAL, READ_ONCE(svc->past.conns),
 			DD_A_SERVICE_PAD) ||
-	    dd_fill_u64(skb, DD_A_SERVICE_RECEIVED, received,
-			DD_A_SERVICE_PAD) ||
+	    dd_fill_u64(skb, DD_A_SERVICE_RECEIVED, received, DD_A_SERVICE_PAD) ||
 	    dd_fill_u64(skb, DD_A_SERVICE_SENT, sent, DD_A_SERVICE_PAD))
 		return -EMSGSIZE;
 	return 0;
@@ -500,8 +497,7 @@ int dd_nl_obj_start(struct netlink_callback *cb)
 {
 	const struct net *net = sock_net(cb->skb->sk);
 
-	dd_cursor(cb)->all = netlink_ns_capable(cb->skb, net->user_ns,
-						CAP_NET_ADMIN);
+	dd_cursor(cb)->all = netlink_ns_capable(cb->skb, net->user_ns, CAP_NET_ADMIN);
 	return 0;
 }
 

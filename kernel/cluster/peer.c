@@ -45,8 +45,7 @@ struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
 
 static void dd_peer_free_work(struct work_struct *work)
 {
-	struct dd_peer *peer = container_of(to_rcu_work(work), struct dd_peer,
-					    free_work);
+	struct dd_peer *peer = container_of(to_rcu_work(work), struct dd_peer, free_work);
 
 	dd_udp_release(peer->link);
 	kfree(peer);
@@ -74,8 +73,7 @@ static void dd_peer_tell(struct dd_peer *peer)
 	if (!changes)
 		return;
 	if (changes % 2 == 0)
-		dd_events->peer(peer, up ? DD_CMD_PEER_DOWN :
-				      DD_CMD_PEER_UP);
+		dd_events->peer(peer, up ? DD_CMD_PEER_DOWN : DD_CMD_PEER_UP);
 	dd_events->peer(peer, up ? DD_CMD_PEER_UP : DD_CMD_PEER_DOWN);
 }
 

@@ -45,8 +45,7 @@ static unsigned long *dd_area_map_alloc(struct dd_ctx *ctx, unsigned int bits)
 	return ERR_PTR(-ENOMEM);
 }
 
-static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map,
-			     unsigned int bits)
+static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map, unsigned int bits)
 {
 	if (!map)
 		return;
@@ -93,11 +92,9 @@ static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 	unsigned long at;
 
 	lockdep_assert_held(&area->lock);
-	at = bitmap_find_next_zero_area(area->map, area->bits, area->hint,
-					units, align);
+	at = bitmap_find_next_zero_area(area->map, area->bits, area->hint, units, align);
 	if (at >= area->bits)
-		at = bitmap_find_next_zero_area(area->map, area->bits, 0,
-						units, align);
+		at = bitmap_find_next_zero_area(area->map, area->bits, 0, units, align);
 	*unit = at;
 	return at < area->bits;
 }
@@ -153,8 +150,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	int err;
 
 	if (!READ_ONCE(*chunk)) {
-		void **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages),
-				       dd_gfp(ctx));
+		void **pages = kcalloc(DD_CHUNK_PAGES, sizeof(*pages), dd_gfp(ctx));
 
 		if (!pages)
 			return -ENOMEM;

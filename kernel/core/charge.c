@@ -42,8 +42,7 @@ int dd_charge(struct dd_ctx *ctx, size_t bytes)
 
 	if (!pages)
 		return 0;
-	if (atomic_long_add_return(pages, &ctx->user->locked_vm) <=
-	    dd_limit(ctx))
+	if (atomic_long_add_return(pages, &ctx->user->locked_vm) <= dd_limit(ctx))
 		return 0;
 	dd_uncharge(ctx, bytes);
 	return -EDQUOT;
@@ -53,8 +52,7 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 {
 	unsigned long now = atomic_long_sub_return(bytes, &ctx->charged);
 
-	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now),
-			&ctx->user->locked_vm);
+	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now), &ctx->user->locked_vm);
 }
 
 /**

@@ -199,8 +199,7 @@ void dd_node_stats(struct dd_node *node, struct dd_stats *sum)
 	*sum = (struct dd_stats){};
 	for_each_possible_cpu(cpu)
 		for (i = 0; i < DD_STAT_MAX; i++)
-			sum->v[i] += READ_ONCE(per_cpu_ptr(node->stats,
-							   cpu)->v[i]);
+			sum->v[i] += READ_ONCE(per_cpu_ptr(node->stats, cpu)->v[i]);
 }
 
 /* A name was added: wake look-ups that wait for it. */

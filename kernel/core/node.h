@@ -163,8 +163,7 @@ struct dd_refusal {
 };
 
 /* Fill in @why and return @err. */
-static inline int dd_refuse(struct dd_refusal *why, int err, int attr,
-			    const char *text)
+static inline int dd_refuse(struct dd_refusal *why, int err, int attr, const char *text)
 {
 	why->text = text;
 	why->attr = attr;

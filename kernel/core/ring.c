@@ -121,8 +121,7 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 	ring->state = dd_area_unit(area, ring->unit);
 	ring->state->slots = slots;
 	for (i = 0; i < n; i++)
-		ring->page[i] = dd_area_unit(area, ring->unit +
-					     (1 + i) * DD_PAGE_UNITS);
+		ring->page[i] = dd_area_unit(area, ring->unit + (1 + i) * DD_PAGE_UNITS);
 	return ring;
 
 err_pages:
@@ -289,8 +288,7 @@ static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
  *
  * Return: 0 or an error.
  */
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
-		     struct dd_ctx *ctx)
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner, struct dd_ctx *ctx)
 {
 	struct mem_cgroup *before = dd_owner_enter(owner);
 	int err = 0;
@@ -377,8 +375,7 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 	}
 	for (i = 0; i < list->rings->n; i++) {
 		ring = list->rings->ring[i];
-		ring->reserved -= dd_deferred_reap(&ring->deferred,
-						 dd_ring_head(ring));
+		ring->reserved -= dd_deferred_reap(&ring->deferred, dd_ring_head(ring));
 		if (ring->from == ctx && ring->reserved + slots <= ring->slots)
 			return ring;
 		if (!ring->from && slots <= ring->slots &&

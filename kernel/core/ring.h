@@ -61,8 +61,7 @@ struct dd_ring_kit {
 	u32 want_pages;
 };
 
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner,
-		     struct dd_ctx *ctx);
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner, struct dd_ctx *ctx);
 void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner);
 struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 			    struct dd_ring_kit *kit);

@@ -79,8 +79,7 @@ struct dd_conn *dd_conn_alloc(struct dd_ctx *ctx, u8 type, bool server)
 	err = dd_charge(ctx, dd_conn_size(server));
 	if (err)
 		return ERR_PTR(err);
-	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache,
-				 dd_gfp(ctx));
+	conn = kmem_cache_zalloc(server ? dd_server_cache : dd_client_cache, dd_gfp(ctx));
 	if (!conn) {
 		dd_uncharge(ctx, dd_conn_size(server));
 		return ERR_PTR(-ENOMEM);
@@ -212,8 +211,7 @@ static int dd_conn_equip(struct dd_conn *conn, const struct dd_connect *arg)
 		err = dd_slice_take(ctx, &arg->recv, false, &client->recv,
 				    &conn->seg.mem);
 	if (!err)
-		err = dd_area_alloc(&ctx->area, DD_CELL_UNITS,
-				    &conn->imp.unit);
+		err = dd_area_alloc(&ctx->area, DD_CELL_UNITS, &conn->imp.unit);
 	if (err)
 		return err;
 	conn->imp.cell = dd_area_unit(&ctx->area, conn->imp.unit);
@@ -341,8 +339,7 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
 		return -ESTALE;
 	if (w)
 		return dd_direct_reached(&conn->imp, w);
-	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) :
-				    READ_ONCE(imp->done)) >= value)
+	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
 		return 0;
 	if (READ_ONCE(conn->closed) || READ_ONCE(conn->closing))
 		return -ECONNRESET;
@@ -357,8 +354,7 @@ static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
 			 u32 what, u64 value, struct dd_ring_waiter *w,
 			 u64 timeout)
 {
-	ktime_t expires = ktime_add_safe(ktime_get(),
-					 min_t(u64, timeout, KTIME_MAX));
+	ktime_t expires = ktime_add_safe(ktime_get(), min_t(u64, timeout, KTIME_MAX));
 	DEFINE_WAIT(wait);
 	int err;
 
@@ -409,8 +405,7 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
 	/* -EAGAIN implies that @ring is not NULL. */
 	if (err == -EAGAIN && timeout)
-		err = dd_conn_await(conn, &ring->wait, DD_WAIT_RING, value, &w,
-				    timeout);
+		err = dd_conn_await(conn, &ring->wait, DD_WAIT_RING, value, &w, timeout);
 	dd_list_put(list);
 	return err;
 }
@@ -704,10 +699,8 @@ int dd_conn_info(struct dd_ctx *ctx, struct dd_conn_info *arg)
 		send = &svc->send;
 		recv = &svc->recv;
 	}
-	dd_bytes_describe(send, conn->imp.send.offset, conn->imp.send.length,
-			  &arg->send);
-	dd_bytes_describe(recv, conn->seg.mem.offset, conn->seg.mem.length,
-			  &arg->recv);
+	dd_bytes_describe(send, conn->imp.send.offset, conn->imp.send.length, &arg->send);
+	dd_bytes_describe(recv, conn->seg.mem.offset, conn->seg.mem.length, &arg->recv);
 	if (svc)
 		mutex_unlock(&svc->lock);
 	arg->peer_size = conn->imp.size;

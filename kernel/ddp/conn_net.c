@@ -26,8 +26,7 @@ struct dd_conn_net_end {
 
 static_assert(sizeof(struct dd_conn_net_end) <= DD_CTL_BODY);
 
-static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
-				 u8 *body)
+static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken, u8 *body)
 {
 	*(struct dd_conn_net_end *)body = (struct dd_conn_net_end) {
 		.size = cpu_to_le64(conn->seg.mem.length),

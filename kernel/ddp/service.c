@@ -330,8 +330,7 @@ int dd_service_unserve(struct dd_ctx *ctx, u32 id)
  * Whether all notes of a block's previous connections have been read: an accepted
  * message must not be lost because its sender has closed.
  */
-static bool dd_block_clean(const struct dd_service *svc,
-			   const struct dd_block *block)
+static bool dd_block_clean(const struct dd_service *svc, const struct dd_block *block)
 {
 	const struct dd_conn *conn = block->conn;
 	struct dd_ring *ring = block->ring;
@@ -394,8 +393,7 @@ static bool dd_service_admits(const struct dd_service *svc,
 	return !(svc->flags & some) ||
 	       (svc->flags & DD_SERVE_SAME_USER && uid_eq(cid->uid, svc->uid)) ||
 	       (svc->flags & DD_SERVE_UID && uid_eq(cid->uid, svc->only_uid)) ||
-	       (svc->flags & DD_SERVE_GID && cid->ctx &&
-		in_egroup_p(svc->only_gid));
+	       (svc->flags & DD_SERVE_GID && cid->ctx && in_egroup_p(svc->only_gid));
 }
 
 /*
@@ -757,8 +755,7 @@ void dd_service_released(struct dd_conn *conn)
 		block = &svc->blocks[conn->seg.index];
 		list_add_tail(&block->free, &svc->free);
 		/* Its credit is freed with it, but its notes stay in the list. */
-		if (conn->seg.list == svc->list &&
-		    conn->chan.credit != &block->credit)
+		if (conn->seg.list == svc->list && conn->chan.credit != &block->credit)
 			block->conn_note = dd_credit_last(conn->chan.credit);
 		/* With a list per connection, the ring is freed with that list. */
 		block->ring = NULL;

@@ -364,8 +364,7 @@ static long dd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 }
 
 /* A serial does not fit a 32-bit long: its address is passed. */
-static long dd_compat_ioctl(struct file *file, unsigned int cmd,
-			    unsigned long arg)
+static long dd_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	u64 serial;
 
@@ -413,8 +412,7 @@ static int dd_fasync(int fd, struct file *file, int on)
 	struct dd_list *list;
 
 	/* A SIGIO is due for direct notes as well. */
-	while (on && ret >= 0 &&
-	       (list = dd_obj_next(ctx, &index, &dd_list_ops))) {
+	while (on && ret >= 0 && (list = dd_obj_next(ctx, &index, &dd_list_ops))) {
 		dd_rings_arm(list);
 		dd_list_put(list);
 	}

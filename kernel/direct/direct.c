@@ -257,8 +257,7 @@ static int dd_direct_drop(struct dd_import *imp)
 
 	if (!rx)
 		return 0;
-	if (READ_ONCE(imp->submitted) != rx->base ||
-	    dd_direct_count(imp) != rx->base)
+	if (READ_ONCE(imp->submitted) != rx->base || dd_direct_count(imp) != rx->base)
 		return -EBUSY;
 	trace_dd_direct_revoke(imp, rx->ring->unit, rx->base);
 	spin_lock(&ch->lock);

@@ -20,8 +20,7 @@
  * dd_tp_put_rx() has set the channel if the packet carried a piece of a message that
  * is still in progress.
  */
-void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
-			  size_t hlen)
+void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr, size_t hlen)
 {
 	struct dd_tp_rx_batch *batch = &tp->rx_batch;
 
@@ -60,8 +59,7 @@ static u32 dd_tp_rx_batch_most(const struct dd_tp *tp, u32 size, u32 most)
 }
 
 /* Slow part of dd_tp_rx_batch(). */
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
-		     const void *payload)
+u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload)
 {
 	struct dd_tp_rx_batch *batch = &tp->rx_batch;
 	struct dd_tp_chan *chan = batch->chan;
@@ -145,8 +143,7 @@ static u32 dd_tp_tx_batch_count(const struct dd_tp *tp, u64 now, u32 room)
 }
 
 /* Make the record of @n packets. */
-static const struct dd_tp_rec *dd_tp_tx_batch_record(struct dd_tp *tp, u64 now,
-						     u32 n)
+static const struct dd_tp_rec *dd_tp_tx_batch_record(struct dd_tp *tp, u64 now, u32 n)
 {
 	const struct dd_tp_tx_batch *batch = &tp->tx_batch;
 	struct dd_tp_rec *rec = dd_tp_rec_alloc(tp);

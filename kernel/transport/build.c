@@ -169,8 +169,7 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
 	dd_tp_chan_turn(tp, chan, len);
 }
 
-static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b,
-			     u32 reserve)
+static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b, u32 reserve)
 {
 	struct dd_tp_chan *chan, *next;
 	struct dd_wire_done *done;
@@ -193,8 +192,7 @@ static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
 			     const struct dd_tp_op *op,
 			     const struct dd_tp_rec *lost)
 {
-	if (list_empty(&chan->done_node) ||
-	    tp->done_queue.next == &chan->done_node)
+	if (list_empty(&chan->done_node) || tp->done_queue.next == &chan->done_node)
 		return;
 	if (lost ? !lost->off : !op->head_sent) {
 		list_move(&chan->done_node, &tp->done_queue);
@@ -204,8 +202,7 @@ static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
 }
 
 /* Fill a numbered packet; without @data only with an ACK and DONEs. */
-static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
-			       bool data)
+static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b, bool data)
 {
 	struct dd_tp_chan *chan = NULL;
 	struct dd_tp_rec *lost;
@@ -233,8 +230,7 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b,
 		dd_tp_build_piece(tp, b, chan, op, lost);
 }
 
-static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now,
-			     bool data)
+static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now, bool data)
 {
 	struct dd_wire_ping *ping;
 	struct dd_tp_build b;

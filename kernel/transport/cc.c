@@ -102,8 +102,7 @@ static u64 dd_cc_cubic(const struct dd_tp *tp, u64 t)
 	const struct dd_tp_cc *cc = &tp->cc;
 	u64 d = min_t(u64, t > cc->k ? t - cc->k : cc->k - t, 1 << 16);
 	/* 0.4 * (d / 1000)^3 packets */
-	u64 off = div_u64(div_u64(d * d * d, 100000) * 4 *
-			  dd_tp_packet_size(tp), 100000);
+	u64 off = div_u64(div_u64(d * d * d, 100000) * 4 * dd_tp_packet_size(tp), 100000);
 
 	if (t > cc->k)
 		return cc->w_max + off;

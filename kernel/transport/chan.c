@@ -153,8 +153,7 @@ void dd_tp_chans_end(struct dd_tp *tp)
 		dd_tp_chan_drop(tp, chan);
 }
 
-int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
-		 struct dd_tp_op *op)
+int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_tp_op *op)
 {
 	struct dd_tp_msg *msg = &op->msg;
 
@@ -226,8 +225,7 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 {
 	u64 n = msg->msgid - chan->asked;
 
-	if (!(msg->flags & DD_PUT_PROMPT) &&
-	    !dd_tp_chan_asks(chan, msg->msgid))
+	if (!(msg->flags & DD_PUT_PROMPT) && !dd_tp_chan_asks(chan, msg->msgid))
 		return;
 	msg->flags |= DD_PUT_PROMPT;
 	/* Limit the growth: the sender may have had nothing to send. */
@@ -239,8 +237,7 @@ void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now)
 }
 
 /* The list of the session on which a channel waits to send. */
-static struct list_head *dd_tp_chan_queue(struct dd_tp *tp,
-					  const struct dd_tp_chan *chan)
+static struct list_head *dd_tp_chan_queue(struct dd_tp *tp, const struct dd_tp_chan *chan)
 {
 	return list_empty(&chan->lost) ? &tp->ready : &tp->retransmit;
 }
@@ -502,8 +499,7 @@ static u64 dd_tp_chan_allow(struct dd_tp *tp, struct dd_tp_chan *chan)
 	return max(chan->granted, chan->notified + credit + 1);
 }
 
-void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
-		     struct dd_wire_done *done)
+void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_wire_done *done)
 {
 	chan->granted = dd_tp_chan_allow(tp, chan);
 	done->type = DD_FRAME_DONE;
@@ -565,8 +561,7 @@ static u32 dd_tp_tail_start(const struct dd_tp_msg *msg)
 }
 
 /* The first piece received defines the message; the others must agree with it. */
-static bool dd_tp_msg_agrees(struct dd_tp_chan *chan,
-			     const struct dd_wire_put *put)
+static bool dd_tp_msg_agrees(struct dd_tp_chan *chan, const struct dd_wire_put *put)
 {
 	u64 dst = le64_to_cpu(put->dst);
 	u32 len = le32_to_cpu(put->len);
@@ -614,8 +609,7 @@ static void dd_tp_range_add(struct dd_tp_chan *chan, u32 off, u32 end)
 		if (i + 1 < chan->nranges && r[1].start == end) {
 			r->end = r[1].end;
 			chan->nranges--;
-			memmove(r + 1, r + 2,
-				(chan->nranges - i - 1) * sizeof(*r));
+			memmove(r + 1, r + 2, (chan->nranges - i - 1) * sizeof(*r));
 		}
 		return;
 	}
@@ -655,8 +649,7 @@ static int dd_tp_piece_store(struct dd_tp *tp, const struct dd_tp_piece *piece,
 }
 
 /* Deposit the bytes of a piece that are not in place. */
-static int dd_tp_piece_deposit(struct dd_tp *tp,
-			       const struct dd_tp_piece *piece)
+static int dd_tp_piece_deposit(struct dd_tp *tp, const struct dd_tp_piece *piece)
 {
 	struct dd_tp_chan *chan = piece->chan;
 	u32 off = piece->off;
@@ -779,8 +772,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 	}
 	err = dd_tp_piece_deposit(tp, &piece);
 	if (err) {
-		dd_tp_drop(tp, err == -EAGAIN ? DD_TP_DROP_AGAIN :
-						DD_TP_DROP_CLOSED);
+		dd_tp_drop(tp, err == -EAGAIN ? DD_TP_DROP_AGAIN : DD_TP_DROP_CLOSED);
 		return err != -EAGAIN;
 	}
 	if (!piece.off && !chan->has_head) {

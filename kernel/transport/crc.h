@@ -9,8 +9,7 @@
 #include <linux/crc32c.h>
 #include <linux/types.h>
 
-static noinline u32 __maybe_unused dd_crc_slow(u32 crc, u64 a, u64 b, u64 c,
-					       u64 d)
+static noinline u32 __maybe_unused dd_crc_slow(u32 crc, u64 a, u64 b, u64 c, u64 d)
 {
 	u64 word[4] = { a, b, c, d };
 
@@ -43,8 +42,7 @@ static inline u32 dd_crc_words(u32 crc, u64 a, u64 b, u64 c, u64 d)
 {
 	if (!static_cpu_has(X86_FEATURE_XMM4_2))
 		return dd_crc_slow(crc, a, b, c, d);
-	return dd_crc_word(dd_crc_word(dd_crc_word(dd_crc_word(crc, a), b), c),
-			   d);
+	return dd_crc_word(dd_crc_word(dd_crc_word(dd_crc_word(crc, a), b), c), d);
 }
 
 /**

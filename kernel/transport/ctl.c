@@ -10,8 +10,7 @@
 
 #include "transport/internal.h"
 
-static struct dd_tp_slot *dd_tp_slot(struct dd_tp *tp, struct dd_tp_slot *slots,
-				     u32 seq)
+static struct dd_tp_slot *dd_tp_slot(struct dd_tp *tp, struct dd_tp_slot *slots, u32 seq)
 {
 	return &slots[seq & (tp->cfg.ctl_slots - 1)];
 }
@@ -44,8 +43,7 @@ int dd_tp_ctl(struct dd_tp *tp, const void *data, u32 len)
 }
 
 /* Add queued messages with consecutive numbers to a packet, as many as fit. */
-void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
-		   struct dd_tp_rec *rec)
+void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf, struct dd_tp_rec *rec)
 {
 	struct dd_tp_slot *slot;
 	struct dd_wire_ctl *ctl;
@@ -77,8 +75,7 @@ void dd_tp_ctl_lost(struct dd_tp *tp, const struct dd_tp_rec *rec)
 	u32 i;
 
 	for (i = 0; i < rec->nctl; i++) {
-		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state =
-			DD_TP_SLOT_QUEUED;
+		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state = DD_TP_SLOT_QUEUED;
 		tp->ctl_queued++;
 	}
 }
@@ -88,11 +85,9 @@ void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec)
 	u32 i;
 
 	for (i = 0; i < rec->nctl; i++)
-		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state =
-			DD_TP_SLOT_FREE;
+		dd_tp_slot(tp, tp->tx_ctl, rec->ctl + i)->state = DD_TP_SLOT_FREE;
 	while (tp->ctl_una != tp->ctl_next &&
-	       dd_tp_slot(tp, tp->tx_ctl, tp->ctl_una)->state ==
-	       DD_TP_SLOT_FREE)
+	       dd_tp_slot(tp, tp->tx_ctl, tp->ctl_una)->state == DD_TP_SLOT_FREE)
 		tp->ctl_una++;
 }
 

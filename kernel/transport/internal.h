@@ -144,18 +144,15 @@ bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token);
 void dd_tp_bye_sent(struct dd_tp *tp, u64 now);
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen);
-void dd_tp_reply_reset(struct dd_tp *tp, u64 now,
-		       const struct dd_wire_hdr *hdr);
+void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr);
 u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
 
 /* rx.c */
 void dd_tp_rx_reset(struct dd_tp *tp);
 void dd_tp_ack_by(struct dd_tp *tp, u64 at);
 void dd_tp_ack_sent(struct dd_tp *tp);
-void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
-		    bool in_order);
-bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
-		   u32 reserve);
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes, bool in_order);
+bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reserve);
 
 /* tx.c */
 void dd_tp_tx_init(struct dd_tp *tp, void *arena);
@@ -174,8 +171,7 @@ void dd_tp_small_over(struct dd_tp *tp, u64 now);
 u64 dd_tp_ack_at(const struct dd_tp *tp);
 
 /* ctl.c */
-void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf,
-		   struct dd_tp_rec *rec);
+void dd_tp_ctl_add(struct dd_tp *tp, struct dd_wire_buf *buf, struct dd_tp_rec *rec);
 void dd_tp_ctl_lost(struct dd_tp *tp, const struct dd_tp_rec *rec);
 void dd_tp_ctl_acked(struct dd_tp *tp, const struct dd_tp_rec *rec);
 bool dd_tp_ctl_rx(struct dd_tp *tp, const struct dd_wire_ctl *ctl);
@@ -214,8 +210,7 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 
 /* batch.c */
-void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr,
-			  size_t hlen);
+void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr, size_t hlen);
 void dd_tp_tx_batch_begin(struct dd_tp *tp, const struct dd_tp_pkt *pkt);
 bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt);
 

@@ -98,10 +98,8 @@ struct dd_tp_ops {
 	void (*deposit_batch)(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 			      const void *payload,
 			      struct dd_tp_rx_batch *batch);
-	void (*peek)(struct dd_tp *tp, const void *payload, u32 off, void *buf,
-		     u32 len);
-	u32 (*payload_crc)(struct dd_tp *tp, const void *payload, u32 len,
-			   u32 crc);
+	void (*peek)(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
+	u32 (*payload_crc)(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
 	bool (*complete)(struct dd_tp *tp, struct dd_tp_chan *chan,
 			 const struct dd_tp_msg *msg, const u8 *tail,
 			 u32 ntail);
@@ -112,8 +110,7 @@ struct dd_tp_ops {
 	void (*up)(struct dd_tp *tp);
 	void (*down)(struct dd_tp *tp, enum dd_tp_reason reason);
 	void (*drop)(struct dd_tp *tp, enum dd_tp_drop reason);
-	void (*trace)(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
-		      u32 bytes);
+	void (*trace)(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes);
 };
 
 #endif /* _DD_TRANSPORT_OPS_H */

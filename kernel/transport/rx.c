@@ -37,8 +37,7 @@ static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
 }
 
 /* Whether a packet number is new; if not, *@reason says why. */
-static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn,
-			    enum dd_tp_drop *reason)
+static bool dd_tp_pn_is_new(const struct dd_tp *tp, u64 pn, enum dd_tp_drop *reason)
 {
 	u32 i;
 
@@ -103,8 +102,7 @@ void dd_tp_ack_sent(struct dd_tp *tp)
 }
 
 /* Packets were accepted, or a duplicate was received: schedule an ACK. */
-void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
-		    bool in_order)
+void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes, bool in_order)
 {
 	tp->ack_count += packets;
 	tp->ack_bytes += bytes;
@@ -125,19 +123,16 @@ void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes,
 static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 {
 	if (tp->wait == DD_TP_WAIT_REST &&
-	    (tp->ack_count >= DD_TP_ACK_EVERY ||
-	     tp->ack_bytes >= DD_TP_ACK_BYTES))
+	    (tp->ack_count >= DD_TP_ACK_EVERY || tp->ack_bytes >= DD_TP_ACK_BYTES))
 		return;
-	if (tp->ack_at <= now && !tp->ack_hurry &&
-	    list_is_singular(&tp->done_queue))
+	if (tp->ack_at <= now && !tp->ack_hurry && list_is_singular(&tp->done_queue))
 		tp->ack_at = now + tp->cfg.ack_delay_ns;
 }
 
 #define DD_TP_ACK_FAR	(4 * DD_TP_RECORDS_MAX)	/* beyond the sender's ring */
 
 /* Add an ACK with as many ranges as fit, leaving @reserve bytes of @buf. */
-bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
-		   u32 reserve)
+bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reserve)
 {
 	const struct dd_tp_rx_range *r = tp->rx_range;
 	struct dd_wire_ack *ack;
@@ -156,8 +151,7 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf,
 	buf->p += struct_size(ack, range, n);
 	ack->type = DD_FRAME_ACK;
 	ack->count = n;
-	ack->delay = cpu_to_le16(min_t(u64, div_u64(now - tp->rx_at, DD_TP_US),
-				       U16_MAX));
+	ack->delay = cpu_to_le16(min_t(u64, div_u64(now - tp->rx_at, DD_TP_US), U16_MAX));
 	ack->largest = cpu_to_le32(r->last);
 	ack->first = cpu_to_le32(min_t(u64, r->last - r->first, U32_MAX));
 	ack->ts_echo = cpu_to_le32(tp->rx_ts);

@@ -7,8 +7,7 @@
 
 #include "transport/session.h"
 
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
-		     const void *payload);
+u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload);
 
 /**
  * dd_tp_rx_batch() - receive consecutive packets

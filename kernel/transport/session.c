@@ -97,8 +97,7 @@ static u64 dd_tp_random(struct dd_tp *tp)
 /* End the session, or the attempt to open one. */
 void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason)
 {
-	if (tp->state == DD_TP_UP && (reason == DD_TP_STOPPED ||
-				      reason == DD_TP_DEAD)) {
+	if (tp->state == DD_TP_UP && (reason == DD_TP_STOPPED || reason == DD_TP_DEAD)) {
 		tp->bye = tp->cur.tx_token;
 		tp->bye_at = 0;
 		tp->bye_wait = DD_TP_BYE_FIRST;
@@ -145,8 +144,7 @@ void dd_tp_stop(struct dd_tp *tp, u64 now)
 }
 
 /* Start a reply of @len bytes; it replaces one that was not sent yet. */
-static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token,
-			 size_t len)
+static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token, size_t len)
 {
 	struct dd_wire_hdr *hdr = (void *)tp->reply;
 
@@ -171,8 +169,7 @@ static bool dd_tp_reply_may(struct dd_tp *tp, u64 now)
 	u64 n = div64_u64(now - tp->reply_at, DD_TP_REPLY_EVERY);
 
 	if (n) {
-		tp->reply_tokens = min_t(u64, tp->reply_tokens + n,
-					 DD_TP_REPLIES);
+		tp->reply_tokens = min_t(u64, tp->reply_tokens + n, DD_TP_REPLIES);
 		tp->reply_at = now;
 	}
 	if (!tp->reply_tokens)
@@ -286,16 +283,14 @@ static bool dd_tp_init_fits(const struct dd_tp *tp,
 	return dd_tp_version(tp, init);
 }
 
-static u64 dd_tp_cookie(const struct dd_tp *tp, u32 i,
-			const struct dd_wire_init *init)
+static u64 dd_tp_cookie(const struct dd_tp *tp, u32 i, const struct dd_wire_init *init)
 {
 	return siphash_2u64(le64_to_cpu(init->incarnation),
 			    le64_to_cpu(init->token), &tp->cookie_key[i]) | 1;
 }
 
 /* Whether the sender of an INIT has received a cookie sent to the peer's address. */
-static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
-			    const struct dd_wire_init *init)
+static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now, const struct dd_wire_init *init)
 {
 	u64 cookie = le64_to_cpu(init->cookie);
 
@@ -308,16 +303,14 @@ static bool dd_tp_cookie_ok(struct dd_tp *tp, u64 now,
 			tp->cookie_key[1] = tp->cookie_key[0];
 		tp->cookie_at = max(now, 1ull);
 	}
-	if (cookie == dd_tp_cookie(tp, 0, init) ||
-	    cookie == dd_tp_cookie(tp, 1, init))
+	if (cookie == dd_tp_cookie(tp, 0, init) || cookie == dd_tp_cookie(tp, 1, init))
 		return true;
 	if (cookie)
 		dd_tp_drop(tp, DD_TP_DROP_COOKIE);
 	return false;
 }
 
-static void dd_tp_init_rx(struct dd_tp *tp, u64 now,
-			  const struct dd_wire_init *init)
+static void dd_tp_init_rx(struct dd_tp *tp, u64 now, const struct dd_wire_init *init)
 {
 	struct dd_tp_id id = { .version = dd_tp_version(tp, init) };
 	bool first = tp->cfg.node < tp->cfg.peer;
@@ -389,8 +382,7 @@ static bool dd_tp_opening(struct dd_tp *tp, const struct dd_wire_hdr *hdr)
 	return dd_tp_drop(tp, DD_TP_DROP_STATE);
 }
 
-static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now,
-			      const struct dd_wire_init *init)
+static void dd_tp_init_ack_rx(struct dd_tp *tp, u64 now, const struct dd_wire_init *init)
 {
 	struct dd_tp_id id = { .rx_token = tp->init_token };
 	enum dd_wire_refusal reason;
@@ -492,8 +484,7 @@ static u64 dd_tp_keepalive_at(const struct dd_tp *tp)
 	if (tp->state != DD_TP_UP || tp->unanswered_since || tp->ping)
 		return DD_TP_NEVER;
 	/* Different times, so that one node's PING makes the other's unnecessary. */
-	return tp->last_rx + tp->cfg.dead_ns / (tp->cfg.node < tp->cfg.peer ?
-						4 : 3);
+	return tp->last_rx + tp->cfg.dead_ns / (tp->cfg.node < tp->cfg.peer ? 4 : 3);
 }
 
 /* A BYE was sent: schedule the next one, if any. */

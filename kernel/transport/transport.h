@@ -187,8 +187,7 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan);
  * tx_window + 1 messages are not done; -%EINVAL; -%ENOTCONN if the session ended
  * or the peer's end is not known. An error changes nothing.
  */
-int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan,
-		 struct dd_tp_op *op);
+int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_tp_op *op);
 
 /**
  * dd_tp_chan_await() - the caller is about to wait for sent() or done()

@@ -114,8 +114,7 @@ static struct dd_tp_rec *dd_tp_ring_rec(struct dd_tp *tp, u64 pn)
 	return i && i <= tp->cfg.records ? &tp->recs[i - 1] : NULL;
 }
 
-static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
-			   u16 entry)
+static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec, u16 entry)
 {
 	u32 i = rec->pn & tp->ring_mask;
 	u32 n = min(rec->count, tp->ring_mask + 1 - i);
@@ -128,8 +127,7 @@ static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec,
  * Split a batch: @rec keeps its first @n packets, and the rest moves to a record
  * that was reserved for this on the free list.
  */
-static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec,
-				       u32 n)
+static struct dd_tp_rec *dd_tp_rec_cut(struct dd_tp *tp, struct dd_tp_rec *rec, u32 n)
 {
 	struct dd_tp_rec *rest = tp->free;
 	u32 len = rec->len / rec->count, bytes = rec->bytes / rec->count;
@@ -303,8 +301,7 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
  * A packet was lost and later ones arrived. If all large packets are lost for many
  * round trips while small ones arrive, the path does not carry large ones.
  */
-static void dd_tp_overtaken(struct dd_tp *tp, u64 now,
-			    const struct dd_tp_rec *rec)
+static void dd_tp_overtaken(struct dd_tp *tp, u64 now, const struct dd_tp_rec *rec)
 {
 	if (rec->bytes <= DD_WIRE_PACKET_MIN || rec->sent_at <= tp->round_at)
 		return;
@@ -364,8 +361,7 @@ static bool dd_tp_ack_largest(const struct dd_tp *tp,
 }
 
 /* Compute range @i of an ACK from the one above; false if it is invalid. */
-static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first,
-			    u64 *last)
+static bool dd_tp_ack_range(const struct dd_wire_ack *ack, u32 i, u64 *first, u64 *last)
 {
 	u64 gap, len;
 

@@ -55,8 +55,7 @@ bool dd_wire_handshake_ok(const struct dd_wire_hdr *hdr, size_t hlen)
 	const void *p = hdr;
 	const struct dd_wire_refuse *refuse = p;
 
-	if (hdr->flags || hdr->plen || hdr->pn || hdr->__reserved ||
-	    hdr->__reserved2)
+	if (hdr->flags || hdr->plen || hdr->pn || hdr->__reserved || hdr->__reserved2)
 		return false;
 	switch (hdr->type) {
 	case DD_WIRE_INIT:

@@ -159,8 +159,7 @@ static void dd_udp_copied(struct dd_udp_peer *link, u32 len)
  *
  * Stores aligned words, in ascending order.
  */
-void dd_udp_copy(struct dd_udp_peer *link, const void *data, u32 off, void *dst,
-		 u32 len)
+void dd_udp_copy(struct dd_udp_peer *link, const void *data, u32 off, void *dst, u32 len)
 {
 	struct dd_udp_payload *payload = dd_udp_payload_of(data);
 	u8 *to = dst;
@@ -233,8 +232,7 @@ static void dd_udp_sink_at(struct dd_udp_sink *s, u32 at)
 }
 
 /* Store a payload that is not contiguous at its source or destination. */
-static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s,
-			       u32 len)
+static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s, u32 len)
 {
 	u32 n;
 
@@ -338,8 +336,7 @@ u32 dd_udp_tp_crc(struct dd_tp *tp, const void *data, u32 len, u32 crc)
  * Read the header of a datagram of @len bytes and advance @c behind it. Returns its
  * address, in @buf if it is not contiguous in the skb, or NULL if it is malformed.
  */
-static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len,
-			       u32 *hlen)
+static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len, u32 *hlen)
 {
 	u32 avail = min_t(u32, len, sizeof(struct dd_wire_hdr));
 	struct dd_udp_cursor rest;
@@ -401,8 +398,7 @@ static bool dd_udp_packet(struct dd_udp_peer *link, u64 now,
  * proves knowledge of a secret shows by which address the peer knows this node. For
  * any other packet the address is used only for the reply.
  */
-static bool dd_udp_update_local_addr(union dd_udp_local *local,
-				     const struct sk_buff *skb)
+static bool dd_udp_update_local_addr(union dd_udp_local *local, const struct sk_buff *skb)
 {
 	if (skb->protocol == htons(ETH_P_IP)) {
 		__be32 to = ip_hdr(skb)->daddr;
@@ -468,16 +464,14 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 		link->tp.proved = false;
 	}
 	/* Ended with a batch in a stream: defer sending, more is likely to come. */
-	if (n > seg && n >= DD_UDP_BULK &&
-	    link->tp.ack_bytes < DD_UDP_UNACKED)
+	if (n > seg && n >= DD_UDP_BULK && link->tp.ack_bytes < DD_UDP_UNACKED)
 		dd_udp_unlock_later(link);
 	else
 		dd_udp_unlock_at(link, now);
 }
 
 /* Hash bucket of an address. */
-struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
-				 const union dd_peer_addr *addr)
+struct hlist_head *dd_udp_bucket(struct dd_udp_node *un, const union dd_peer_addr *addr)
 {
 	u32 hash;
 
@@ -551,8 +545,7 @@ static void dd_udp_count_drops(struct dd_udp_node *un, const struct sock *sk,
 	int drops = atomic_read(&sk->sk_drops), was = atomic_read(counted);
 
 	/* cmpxchg: of several CPUs that see an increase, only one accounts it. */
-	if (unlikely(drops - was > 0) &&
-	    atomic_cmpxchg(counted, was, drops) == was)
+	if (unlikely(drops - was > 0) && atomic_cmpxchg(counted, was, drops) == was)
 		dd_stat_add(un->node, stat, drops - was);
 }
 
@@ -606,8 +599,7 @@ static int dd_udp_tunnel(struct sock *sk, struct sk_buff *skb)
 }
 
 /* Empty the socket; false if it held more than @left skbs. */
-static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk,
-			 unsigned int left)
+static bool dd_udp_empty(struct dd_udp_node *un, struct sock *sk, unsigned int left)
 {
 	unsigned long *burst = &un->burst[sk->sk_family == AF_INET6];
 	struct sk_buff *skb;
@@ -653,8 +645,7 @@ void dd_udp_ready(struct sock *sk)
 	rcu_read_lock();
 	un = rcu_dereference_sk_user_data(sk);
 	/* NULL: the socket is being closed. */
-	if (likely(un) &&
-	    unlikely(!dd_udp_empty(un, sk, READ_ONCE(rx_budget))))
+	if (likely(un) && unlikely(!dd_udp_empty(un, sk, READ_ONCE(rx_budget))))
 		queue_work(dd_wq, &un->drain[sk->sk_family == AF_INET6]);
 	rcu_read_unlock();
 }

@@ -50,8 +50,7 @@ struct dd_udp_payload {
 
 void dd_udp_ready(struct sock *sk);
 void dd_udp_drain(struct dd_udp_node *un, int family);
-struct hlist_head *dd_udp_bucket(struct dd_udp_node *un,
-				 const union dd_peer_addr *addr);
+struct hlist_head *dd_udp_bucket(struct dd_udp_node *un, const union dd_peer_addr *addr);
 bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b);
 void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off,
 		 void *dst, u32 len);

@@ -57,8 +57,7 @@ static u32 dd_udp_fit(const struct dd_udp_peer *link,
 {
 	u32 left;
 
-	if (!b->skb || !link->gso || len > b->seg ||
-	    b->skb->len != b->segs * b->seg)
+	if (!b->skb || !link->gso || len > b->seg || b->skb->len != b->segs * b->seg)
 		return 0;
 	left = DD_UDP_SKB_MAX - min(b->skb->len, DD_UDP_SKB_MAX + 0u);
 	/* A shorter packet must be the last one of an skb. */
@@ -89,8 +88,7 @@ static struct sk_buff *dd_udp_skb(u32 len)
 	return skb;
 }
 
-static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen,
-			u32 len)
+static bool dd_udp_open(struct dd_udp_burst *b, const void *hdr, u32 hlen, u32 len)
 {
 	struct sk_buff *skb;
 
@@ -249,8 +247,7 @@ static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *
 	u32 at, n, left, crc = pkt->crc;
 
 	for (at = 0; at < pkt->len; at += n) {
-		const void *p = dd_udp_upper->source(link, pkt->op, pkt->off + at,
-						     &left);
+		const void *p = dd_udp_upper->source(link, pkt->op, pkt->off + at, &left);
 
 		n = min(left, pkt->len - at);
 		if (page)
@@ -306,8 +303,7 @@ static bool dd_udp_add_some(struct dd_udp_peer *link, struct dd_udp_burst *b,
 
 	dd_udp_frags_begin(&f, b);
 	for (i = 0; i < n; i += k) {
-		k = dd_udp_add_whole(&f, pkt, page, at + i * pkt->hlen, n - i,
-				     src);
+		k = dd_udp_add_whole(&f, pkt, page, at + i * pkt->hlen, n - i, src);
 		if (k)
 			continue;
 		if (!dd_udp_frag(&f, page, at + i * pkt->hlen, pkt->hlen))
@@ -368,8 +364,7 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
  *
  * Return: false if an allocation failed and some or all of them are lost.
  */
-bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
-		struct dd_tp_pkt *pkt)
+bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b, struct dd_tp_pkt *pkt)
 {
 	struct dd_udp_source src = { .left = 0 };
 	struct page *copy = NULL;

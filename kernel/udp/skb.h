@@ -33,8 +33,7 @@ struct dd_udp_burst {
 
 bool dd_udp_hdrs_ready(struct dd_udp_peer *link);
 void dd_udp_hdrs_free(struct dd_udp_peer *link);
-bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b,
-		struct dd_tp_pkt *pkt);
+bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b, struct dd_tp_pkt *pkt);
 void dd_udp_close(struct dd_udp_burst *b);
 
 #endif /* _DD_LINK_UDP_SKB_H */

@@ -276,8 +276,7 @@ static void dd_udp_arm(struct dd_udp_peer *link, u64 at)
  * Send a burst with the session unlocked. While @sending is set, other CPUs send no
  * packets whose order matters; acknowledgments have no order.
  */
-static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b,
-			 u64 now)
+static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b, u64 now)
 {
 	union dd_udp_local reply, *from = NULL;
 	struct sk_buff *skb;
@@ -420,8 +419,7 @@ void dd_udp_tx_deferred(struct tasklet_struct *tasklet)
 /* A deadline of the transport, or a wait for the send buffer. */
 enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 {
-	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer,
-						timer);
+	struct dd_udp_peer *link = container_of(timer, struct dd_udp_peer, timer);
 	u64 now;
 
 	dd_udp_lock(link);

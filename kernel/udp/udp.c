@@ -157,8 +157,7 @@ static void dd_udp_sock_close(struct dd_udp_node *un, int family)
 	udp_tunnel_sock_release(sock);
 }
 
-static void dd_udp_sock_put(struct dd_udp_node *un,
-			    const union dd_peer_addr *addr)
+static void dd_udp_sock_put(struct dd_udp_node *un, const union dd_peer_addr *addr)
 {
 	int family = dd_udp_family(addr);
 
@@ -241,8 +240,7 @@ bool dd_udp_tracing(void)
 	       trace_dd_packet_spurious_enabled();
 }
 
-void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
-		     u32 bytes)
+void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes)
 {
 	u32 peer = tp->cfg.peer;
 

@@ -186,11 +186,9 @@ void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
 
 /* Implement callbacks of struct dd_tp_ops. */
 u64 dd_udp_tp_random(struct dd_tp *tp);
-void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
-		    u32 len);
+void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf, u32 len);
 u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len, u32 crc);
-void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn,
-		     u32 bytes);
+void dd_udp_tp_trace(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes);
 
 extern const struct dd_net_upper *dd_udp_upper;
 
