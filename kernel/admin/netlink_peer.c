@@ -82,24 +82,6 @@ int dd_nl_peer_get_start(struct netlink_callback *cb)
 	return 0;
 }
 
-static int dd_dump_peer(struct sk_buff *skb, struct netlink_callback *cb,
-			struct dd_peer *peer)
-{
-	void *hdr;
-
-	hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			  &dd_family, NLM_F_MULTI, DD_CMD_PEER_GET);
-	if (!hdr)
-		return -EMSGSIZE;
-	genl_dump_check_consistent(cb, hdr);
-	if (dd_fill_peer_all(skb, peer)) {
-		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
-	}
-	genlmsg_end(skb, hdr);
-	return 0;
-}
-
 /* By ascending number; cb->args[0] is the next one. */
 int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
@@ -108,6 +90,7 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	struct dd_peer *peer;
 	unsigned long index;
 	int err = 0;
+	void *hdr;
 
 	if (dd_dump_attrs(cb)[DD_A_PEER_NUMBER]) {
 		NL_SET_ERR_MSG(cb->extack,
@@ -117,9 +100,18 @@ int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 	cb->seq = dd_event_seq(net);
 	mutex_lock(&node->peer_lock);
 	xa_for_each_start(&node->peers, index, peer, cb->args[0]) {
-		err = dd_dump_peer(skb, cb, peer);
-		if (err)
+		err = -EMSGSIZE;
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				  &dd_family, NLM_F_MULTI, DD_CMD_PEER_GET);
+		if (!hdr)
 			break;
+		genl_dump_check_consistent(cb, hdr);
+		err = dd_fill_peer_all(skb, peer);
+		if (err) {
+			genlmsg_cancel(skb, hdr);
+			break;
+		}
+		genlmsg_end(skb, hdr);
 		cb->args[0] = index + 1;
 	}
 	mutex_unlock(&node->peer_lock);

@@ -121,32 +121,26 @@ void dd_ctx_put(struct dd_ctx *ctx)
 	kref_put(&ctx->ref, dd_ctx_release);
 }
 
-/* End everything that a context owns. Called once, under its lock. */
-static void dd_ctx_drop_all(struct dd_ctx *ctx)
-{
-	enum dd_stage stage;
-	unsigned long index;
-	struct dd_obj *obj;
-
-	for (stage = 0; stage < DD_STAGES; stage++)
-		for (index = 0; (obj = dd_obj_next(ctx, &index, NULL));) {
-			if (obj->ops->end && obj->ops->stage == stage)
-				obj->ops->end(obj);
-			dd_obj_put(obj);
-			cond_resched();
-		}
-}
-
 /**
  * dd_ctx_end() - end a context: release its objects and notify their peers
  * @ctx: the context; a second call waits for the first one
  */
 void dd_ctx_end(struct dd_ctx *ctx)
 {
+	enum dd_stage stage;
+	unsigned long index;
+	struct dd_obj *obj;
+
 	mutex_lock(&ctx->lock);
 	if (!ctx->dead) {
 		WRITE_ONCE(ctx->dead, true);
-		dd_ctx_drop_all(ctx);
+		for (stage = 0; stage < DD_STAGES; stage++)
+			for (index = 0; (obj = dd_obj_next(ctx, &index, NULL));) {
+				if (obj->ops->end && obj->ops->stage == stage)
+					obj->ops->end(obj);
+				dd_obj_put(obj);
+				cond_resched();
+			}
 		mutex_lock(&ctx->node->lock);
 		xa_erase(&ctx->node->ctxs, ctx->serial);
 		mutex_unlock(&ctx->node->lock);

@@ -76,18 +76,6 @@ void dd_ring_wait_end(struct dd_ring_waiter *w)
 	spin_unlock_irqrestore(&ring->wait.lock, flags);
 }
 
-static void dd_ring_kick(struct dd_ring *ring)
-{
-	unsigned long flags;
-	u64 head;
-
-	spin_lock_irqsave(&ring->wait.lock, flags);
-	head = dd_ring_head(ring);
-	__wake_up_locked_key(&ring->wait, TASK_INTERRUPTIBLE, &head);
-	dd_ring_wait_settle(ring);
-	spin_unlock_irqrestore(&ring->wait.lock, flags);
-}
-
 /**
  * dd_rings_kick() - wake the senders whose position the reader has reached
  * @list: the list whose direct rings have been read
@@ -98,12 +86,22 @@ void dd_rings_kick(struct dd_list *list)
 {
 	const struct dd_rings *rings = dd_rings_of(list);
 	u32 i, n = dd_rings_count(rings);
+	struct dd_ring *ring;
+	unsigned long flags;
+	u64 head;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		ring = rings->ring[i];
 		/*
 		 * Ordered by the caller's barrier: a waiter that is not seen
 		 * here joins the queue later and then finds the position.
 		 */
-		if (waitqueue_active(&rings->ring[i]->wait))
-			dd_ring_kick(rings->ring[i]);
+		if (!waitqueue_active(&ring->wait))
+			continue;
+		spin_lock_irqsave(&ring->wait.lock, flags);
+		head = dd_ring_head(ring);
+		__wake_up_locked_key(&ring->wait, TASK_INTERRUPTIBLE, &head);
+		dd_ring_wait_settle(ring);
+		spin_unlock_irqrestore(&ring->wait.lock, flags);
+	}
 }

@@ -350,10 +350,10 @@ static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
  * Wait for a counter of a connection, or with @w for a direct ring. The caller holds a
  * reference to the connection.
  */
-static int dd_conn_await(struct dd_conn *conn, struct wait_queue_head *wq,
-			 u32 what, u64 value, struct dd_ring_waiter *w,
-			 u64 timeout)
+static int dd_conn_await(struct dd_conn *conn, u32 what, u64 value,
+			 struct dd_ring_waiter *w, u64 timeout)
 {
+	struct wait_queue_head *wq = w ? &w->ring->wait : &conn->imp.obj.ctx->wait;
 	ktime_t expires = ktime_add_safe(ktime_get(), min_t(u64, timeout, KTIME_MAX));
 	DEFINE_WAIT(wait);
 	int err;
@@ -405,7 +405,7 @@ static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
 	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
 	/* -EAGAIN implies that @ring is not NULL. */
 	if (err == -EAGAIN && timeout)
-		err = dd_conn_await(conn, &ring->wait, DD_WAIT_RING, value, &w, timeout);
+		err = dd_conn_await(conn, DD_WAIT_RING, value, &w, timeout);
 	dd_list_put(list);
 	return err;
 }
@@ -430,8 +430,7 @@ int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 		if (!conn->other && arg->timeout &&
 		    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
 			dd_remote_await(&conn->imp);
-		err = dd_conn_await(conn, &ctx->wait, arg->what, arg->value, NULL,
-				    arg->timeout);
+		err = dd_conn_await(conn, arg->what, arg->value, NULL, arg->timeout);
 	}
 	dd_conn_put(conn);
 	return err;
@@ -624,8 +623,8 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 		left = timeout - min(timeout, spent);
 		if (timeout == U64_MAX)
 			left = U64_MAX;
-		err = dd_conn_await(conn, &conn->imp.obj.ctx->wait, DD_WAIT_SENT, n,
-				    NULL, min(left, dd_conn_close_timeout(conn)));
+		err = dd_conn_await(conn, DD_WAIT_SENT, n, NULL,
+				    min(left, dd_conn_close_timeout(conn)));
 		if (err != -EAGAIN && err != -ETIMEDOUT)
 			return err == -EINTR ? err : 0;
 		if (!dd_conn_close_timeout(conn))

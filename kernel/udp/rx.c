@@ -497,27 +497,22 @@ bool dd_udp_same(const union dd_peer_addr *a, const union dd_peer_addr *b)
 	       a->in6.sin6_scope_id == b->in6.sin6_scope_id;
 }
 
-static void dd_udp_sender(const struct sk_buff *skb, union dd_peer_addr *addr)
-{
-	if (skb->protocol == htons(ETH_P_IP)) {
-		addr->in.sin_family = AF_INET;
-		addr->in.sin_addr.s_addr = ip_hdr(skb)->saddr;
-		addr->in.sin_port = udp_hdr(skb)->source;
-		return;
-	}
-	addr->in6.sin6_family = AF_INET6;
-	addr->in6.sin6_addr = ipv6_hdr(skb)->saddr;
-	addr->in6.sin6_port = udp_hdr(skb)->source;
-	addr->in6.sin6_scope_id =
-		ipv6_iface_scope_id(&addr->in6.sin6_addr, inet6_iif(skb));
-}
-
 static void dd_udp_receive(struct dd_udp_node *un, struct sk_buff *skb)
 {
 	struct dd_udp_peer *link;
 	union dd_peer_addr addr;
 
-	dd_udp_sender(skb, &addr);
+	if (skb->protocol == htons(ETH_P_IP)) {
+		addr.in.sin_family = AF_INET;
+		addr.in.sin_addr.s_addr = ip_hdr(skb)->saddr;
+		addr.in.sin_port = udp_hdr(skb)->source;
+	} else {
+		addr.in6.sin6_family = AF_INET6;
+		addr.in6.sin6_addr = ipv6_hdr(skb)->saddr;
+		addr.in6.sin6_port = udp_hdr(skb)->source;
+		addr.in6.sin6_scope_id =
+			ipv6_iface_scope_id(&addr.in6.sin6_addr, inet6_iif(skb));
+	}
 	hlist_for_each_entry_rcu(link, dd_udp_bucket(un, &addr), entry) {
 		if (dd_udp_same(&link->addr, &addr)) {
 			dd_udp_take(un, link, skb);

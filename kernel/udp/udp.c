@@ -98,51 +98,45 @@ static int dd_udp_sock_setup(struct dd_udp_node *un, struct socket *sock)
 	return 0;
 }
 
-static int dd_udp_sock_create(struct dd_udp_node *un, int family,
-			      struct socket **sock, const char **reason)
+/* Get the node's socket for a peer at @addr, creating it for the first user. */
+static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
+				    const union dd_peer_addr *addr,
+				    const char **reason)
 {
+	static const char in_use[] =
+		"the UDP port is in use: 'ss -ulnp'; net.ipv4.ip_local_reserved_ports";
+	int family = dd_udp_family(addr), err;
 	struct udp_port_cfg cfg = {
-		.family = family ? AF_INET6 : AF_INET,
+		.family = addr->sa.sa_family,
 		.local_udp_port = htons(un->node->port),
 		.use_udp_checksums = 1,
 		.use_udp6_tx_checksums = 1,
 		.use_udp6_rx_checksums = 1,
 		.ipv6_v6only = 1,
 	};
-	int err;
-
-	err = udp_sock_create(un->node->net, &cfg, sock);
-	if (err == -EADDRINUSE)
-		*reason = "the UDP port is in use: 'ss -ulnp'; net.ipv4.ip_local_reserved_ports";
-	else if (err)
-		*reason = "no UDP socket of the address' family";
-	if (err)
-		return err;
-	err = dd_udp_sock_setup(un, *sock);
-	if (err)
-		udp_tunnel_sock_release(*sock);
-	return err;
-}
-
-/* Get the node's socket for a peer at @addr, creating it for the first user. */
-static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
-				    const union dd_peer_addr *addr,
-				    const char **reason)
-{
-	int family = dd_udp_family(addr), err;
+	struct socket **sock = &un->sock[family];
 
 	lockdep_assert_held(&un->lock);
 	if (un->closed)
 		return ERR_PTR(-ESHUTDOWN);
 	if (!un->users[family]) {
-		err = dd_udp_sock_create(un, family, &un->sock[family], reason);
+		err = udp_sock_create(un->node->net, &cfg, sock);
+		if (err == -EADDRINUSE)
+			*reason = in_use;
+		else if (err)
+			*reason = "no UDP socket of the address' family";
 		if (err)
 			return ERR_PTR(err);
+		err = dd_udp_sock_setup(un, *sock);
+		if (err) {
+			udp_tunnel_sock_release(*sock);
+			return ERR_PTR(err);
+		}
 	}
 	/* Packets may have been queued before sk_data_ready was set. */
 	if (!un->users[family]++)
 		queue_work(dd_wq, &un->drain[family]);
-	return un->sock[family]->sk;
+	return (*sock)->sk;
 }
 
 /* No peer uses the socket; senders leave within a grace period. */
