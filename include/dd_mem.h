@@ -173,7 +173,8 @@ int dd_list(struct dd *h);
  * @mem: (out) the import
  *
  * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
- * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN, -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
+ * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN,
+ * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
  */
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);
@@ -209,9 +210,9 @@ size_t dd_mem_size(const struct dd_mem *mem);
  * Aligned words are written as a whole, the last one after the others. When the call returns,
  * the bytes are in place. If it fails, some of them may be.
  *
- * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note of an earlier
- * put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN; with another
- * node also -EHOSTUNREACH (the session has ended; it is not known whether this put was
+ * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note
+ * of an earlier put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN;
+ * with another node also -EHOSTUNREACH (the session has ended; it is not known whether this put was
  * executed, and it is not repeated) and -EDQUOT (memory that is not pinned is for a while).
  */
 int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,

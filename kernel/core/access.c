@@ -551,8 +551,8 @@ int dd_access_check_args(const struct dd_import_make *arg)
 {
 	if (arg->flags & ~(DD_IMPORT_NOWAIT | DD_IMPORT_PARK) || arg->cell_unit ||
 	    arg->import || arg->length || arg->generation ||
-	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) || !arg->rights || arg->rights & ~DD_RIGHTS ||
-	    arg->depth > DD_DEPTH_MAX ||
+	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) ||
+	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
 	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
 		return -EINVAL;
 	return 0;

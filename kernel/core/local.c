@@ -67,7 +67,7 @@ static void dd_local_store(u64 *dst, const u64 *src, size_t n)
  */
 static bool dd_local_copy_present(struct dd_channel *ch, struct dd_op *op, u64 at)
 {
-	u64 words[DD_LOCAL_FEW] __uninitialized;
+	u64 words[DD_LOCAL_FEW] __uninitialized, *to = words;
 	const u64 __user *from = op->user;
 	size_t n = op->sqe.len / sizeof(u64), left, i;
 	void *dst = dd_region_addr(ch->seg->mem.region, at, &left);
@@ -77,14 +77,15 @@ static bool dd_local_copy_present(struct dd_channel *ch, struct dd_op *op, u64 a
 	pagefault_disable();
 	if (!user_read_access_begin(from, op->sqe.len))
 		goto err;
-	for (i = 0; i + 4 <= n; i += 4) {
-		unsafe_get_user(words[i], from + i, err_access);
-		unsafe_get_user(words[i + 1], from + i + 1, err_access);
-		unsafe_get_user(words[i + 2], from + i + 2, err_access);
-		unsafe_get_user(words[i + 3], from + i + 3, err_access);
+	/* By pointers: a check of an index must not run while user memory is accessible. */
+	for (i = n; i >= 4; i -= 4, to += 4, from += 4) {
+		unsafe_get_user(to[0], from, err_access);
+		unsafe_get_user(to[1], from + 1, err_access);
+		unsafe_get_user(to[2], from + 2, err_access);
+		unsafe_get_user(to[3], from + 3, err_access);
 	}
-	for (; i < n; i++)
-		unsafe_get_user(words[i], from + i, err_access);
+	for (; i; i--)
+		unsafe_get_user(*to++, from++, err_access);
 	user_read_access_end();
 	pagefault_enable();
 	dd_local_store(dst, words, n);
