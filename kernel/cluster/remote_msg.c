@@ -95,6 +95,9 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 					payload, off, len);
 		return rop ? 0 : -ECONNRESET;
 	}
+	/* None of the bytes after those that were refused. */
+	if (unlikely(r->refused))
+		return 0;
 	if (unlikely(chan->msg.op == DD_WIRE_NOTE)) {
 		/* dd_wire_op_ok() has checked the bounds, dd_remote_note() checks the rest. */
 		if (!r->imp)
@@ -151,7 +154,7 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 		dd_stat_add(link->node, DD_STAT_BYTES, n);
 		return;
 	}
-	if (unlikely(chan->msg.op != DD_WIRE_PUT))
+	if (unlikely(chan->msg.op != DD_WIRE_PUT || r->refused))
 		return;
 	spin_lock(&ch->lock);
 	/*

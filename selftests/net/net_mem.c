@@ -400,6 +400,57 @@ TEST_F(far, inhibition_refuses_put_and_cas_and_tells_the_importer)
 	EXPECT_EQ(0, memcmp(self->em.at, large, sizeof(large)));
 }
 
+struct toggle {
+	const struct raw *r;
+	__u64 segment;
+	volatile bool over;
+};
+
+static void *toggle_run(void *arg)
+{
+	struct toggle *t = arg;
+	int on = 0;
+
+	while (!t->over) {
+		on = !on;
+		mem_ctl(t->r, t->segment, DD_SEGMENT_INHIBIT, on, 0, 0);
+		usleep(on ? 50 : 500);
+	}
+	mem_ctl(t->r, t->segment, DD_SEGMENT_INHIBIT, 0, 0, 0);
+	return NULL;
+}
+
+/* Without loss the packets of a message arrive in their order. */
+TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
+{
+	struct toggle t = { .r = &self->ex, .segment = self->s.segment };
+	static char from[BULK];
+	unsigned int i, refused = 0;
+	pthread_t thread;
+	size_t k;
+	int err;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, toggle_run, &t));
+	for (i = 1; i < 400; i++) {
+		memset(from, 1 + i % 2, sizeof(from));
+		memset(self->em.at, 0, sizeof(from));
+		ASSERT_EQ(1, put(self, from, 0, sizeof(from), 0));
+		err = result(self);
+		for (k = 0; k < sizeof(from) && self->em.at[k]; k++)
+			;
+		ASSERT_EQ(!err, k == sizeof(from));
+		if (!err)
+			continue;
+		ASSERT_EQ(EACCES, err);
+		refused += k > 0;
+		for (; k < sizeof(from); k++)
+			ASSERT_EQ(0, self->em.at[k]);
+	}
+	t.over = true;
+	pthread_join(thread, NULL);
+	TH_LOG("%u of %u messages refused in the middle", refused, i);
+}
+
 TEST_F(far, keys_permission_and_number_of_importers)
 {
 	struct dd_segment_make s = self->s;
