@@ -20,7 +20,7 @@ build() {
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
 	cp --parents -t "$dir" kernel/core/rings.h kernel/core/deferred.h \
-		lib/core/*.[ch] lib/ddp/*.[ch] || return
+		lib/core/*.[ch] lib/ddp/*.[ch] lib/mem/*.c || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"
@@ -33,7 +33,7 @@ build() {
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
 		-I"$dir/lib/core" -Iselftests/lib/fake "$@")
-	for file in "$dir"/lib/{core,ddp}/*.c selftests/lib/fake/fake*.c; do
+	for file in "$dir"/lib/{core,ddp,mem}/*.c selftests/lib/fake/fake*.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done
