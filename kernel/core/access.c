@@ -431,7 +431,6 @@ static int dd_local_join(struct dd_local_import *l)
 
 static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 {
-	const struct dd_link_ops *link = exp->seg.state ? &dd_link_redir : &dd_link_local;
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
@@ -439,11 +438,6 @@ static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 		return -EACCES;
 	err = dd_access_grant(&l->a, exp, l->m.rights, l->m.node);
 	if (!err) {
-		if (l->a.chan.link != link) {
-			WRITE_ONCE(l->a.chan.link, link);
-			/* Requests that have seen the other one find the channel dead. */
-			synchronize_rcu();
-		}
 		mutex_lock(&ctx->lock);
 		err = dd_local_join(l);
 		mutex_unlock(&ctx->lock);
@@ -523,7 +517,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 	}
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
 	dd_access_init(&l->a, &dd_local_access_ops);
-	l->a.chan.link = &dd_link_local;
+	l->a.chan.link = &dd_link_mem;
 	l->a.chan.importer = &l->imp;
 	l->imp.chan = &l->a.chan;
 	l->imp.uid = current_euid();

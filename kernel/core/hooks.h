@@ -98,8 +98,8 @@ struct dd_link_ops {
 };
 
 extern const struct dd_link_ops dd_link_local;
-/* The same, for segments that can be redirected. */
-extern const struct dd_link_ops dd_link_redir;
+/* The same, for exported segments. */
+extern const struct dd_link_ops dd_link_mem;
 
 /**
  * struct dd_event_ops - reports to user space

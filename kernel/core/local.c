@@ -193,10 +193,9 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (unlikely(err))
 		return err;
-	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
-		if (!dd_local_copy_present(ch, op, at))
-			return -EINPROGRESS;
-	} else if (!dd_local_copy_small(ch, op, at)) {
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
+		return -EINPROGRESS;
+	if (!dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
 		op->word = 0;
@@ -206,16 +205,37 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	return 0;
 }
 
-/* PUT to a segment that can be redirected: in pieces, each of which has its place. */
-static int dd_local_put_redir(struct dd_import *imp, struct dd_op *op)
+/*
+ * PUT to an exported segment. Each word is stored once, as another process may swap it at
+ * any time. If the segment can be redirected, each piece has its place.
+ */
+static int dd_local_put_mem(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 at;
 	int err;
 
-	err = ch->withheld ? dd_local_admit(ch, op) :
-			     dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
-	return err ? err : -EINPROGRESS;
+	if (unlikely(ch->withheld)) {
+		err = dd_local_admit(ch, op);
+		if (err)
+			return err;
+	}
+	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
+	if (unlikely(err))
+		return err;
+	if (ch->seg->state)
+		return -EINPROGRESS;
+	if (op->sqe.flags & DD_SQE_UNWIRED) {
+		if (!dd_local_copy_present(ch, op, at))
+			return -EINPROGRESS;
+	} else {
+		if (op->sqe.len > DD_COPY_CHUNK)
+			return -EINPROGRESS;
+		op->word = 0;
+		dd_local_copy(ch->seg->mem.region, op, at, 0, op->sqe.len);
+	}
+	dd_local_finish(imp, op);
+	return 0;
 }
 
 /*
@@ -568,14 +588,12 @@ const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
 	.put_slow = dd_local_put_slow,
-	.other = dd_local_other,
-	.other_slow = dd_local_other_slow,
 	.posted = dd_local_posted,
 };
 
-const struct dd_link_ops dd_link_redir = {
+const struct dd_link_ops dd_link_mem = {
 	.name = "local",
-	.put = dd_local_put_redir,
+	.put = dd_local_put_mem,
 	.put_slow = dd_local_put_slow,
 	.other = dd_local_other,
 	.other_slow = dd_local_other_slow,
