@@ -22,7 +22,7 @@ by_kernel invert-locks 200 'circular locking dependency' ddp_model
 by_kernel use-after-free 200 'KASAN.*use-after-free' ddp_conn
 by_kernel lose-note 1 '^not ok .*many_senders' 'stress_flow many_senders'
 by_kernel hang-in-release 200 'blocked for more than' ddp_info
-by_kernel warn-on-good-path 200 'WARNING.*dd_conn_connect' ddp_info
+by_kernel warn-on-good-path 200 'WARNING.*dd_conn_report' ddp_info
 direct window-stays stores_after_the_server_closed abi_window
 direct ring-keeps-names a_ring_speaks_for_its_sender_only abi_direct
 direct lose-wake a_sleeping_receiver abi_direct
