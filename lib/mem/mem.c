@@ -566,11 +566,28 @@ static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 
 /* ---- requests ----------------------------------------------------------- */
 
+static struct dd_sqe request_put(uint64_t offset, unsigned int flags)
+{
+	return (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset,
+				.flags = flags ? DD_SQE_NOTIFY : 0 };
+}
+
+static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
+				 unsigned int flags)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_CAS, .dst = offset,
+			      .flags = flags ? DD_SQE_NOTIFY : 0,
+			      .meta_count = DD_META_WORDS };
+
+	memcpy(sqe.meta, &expect, sizeof(expect));
+	memcpy(sqe.meta + 2, &replace, sizeof(replace));
+	return sqe;
+}
+
 static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 				uint64_t offset, unsigned int flags)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0,
-			      .dst = offset };
+	struct dd_sqe sqe = request_put(offset, flags);
 
 	if (flags & ~DD_PUT_NOTIFY)
 		return -EINVAL;
@@ -601,18 +618,13 @@ static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
 				uint64_t expect, uint64_t replace, uint64_t *was,
 				unsigned int flags)
 {
-	struct dd_sqe sqe = {
-		.opcode = DD_OP_CAS, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset,
-		.meta_count = DD_META_WORDS,
-	};
+	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
 	uint64_t result = 0;
 	uint32_t half;
 	int ret;
 
 	if (flags & ~DD_PUT_NOTIFY || !was)
 		return -EINVAL;
-	memcpy(sqe.meta, &expect, sizeof(expect));
-	memcpy(sqe.meta + 2, &replace, sizeof(replace));
 	ret = mem_submit(m, &sqe, &result, len);
 	if (ret)
 		return ret;
@@ -657,8 +669,7 @@ static int64_t mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 			    unsigned int flags)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = flags ? DD_SQE_NOTIFY : 0,
-			      .dst = offset };
+	struct dd_sqe sqe = request_put(offset, flags);
 
 	if (!m->result)
 		return dd_put(m, src, len, offset, flags);
@@ -675,21 +686,15 @@ DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t of
 DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
 			    uint64_t replace, void *was, unsigned int flags)
 {
-	struct dd_sqe sqe = {
-		.opcode = DD_OP_CAS, .flags = flags ? DD_SQE_NOTIFY : 0, .dst = offset,
-		.meta_count = DD_META_WORDS,
-	};
+	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
 	uint64_t word;
 	uint32_t half;
 	int ret;
 
 	if (flags & ~DD_PUT_NOTIFY || !was)
 		return -EINVAL;
-	if (m->result) {
-		memcpy(sqe.meta, &expect, sizeof(expect));
-		memcpy(sqe.meta + 2, &replace, sizeof(replace));
+	if (m->result)
 		return mem_start(m, &sqe, was, len);
-	}
 	ret = dd_cas(m, offset, len, expect, replace, &word, flags);
 	half = word;
 	if (!ret)
