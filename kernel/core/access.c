@@ -543,11 +543,15 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
  */
 int dd_access_check_args(const struct dd_import_make *arg)
 {
-	if (arg->flags & ~(DD_IMPORT_NOWAIT | DD_IMPORT_PARK) || arg->cell_unit ||
+	/* The registrar may need a while. */
+	const u32 flags = arg->key_class == DD_SEGMENT_REGISTERED ?
+			  DD_IMPORT_FRESH : DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
+
+	if (arg->flags & ~flags || arg->cell_unit ||
 	    arg->import || arg->length || arg->generation ||
 	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
-	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_WELL_KNOWN)
+	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_REGISTERED)
 		return -EINVAL;
 	return 0;
 }

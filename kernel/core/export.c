@@ -23,6 +23,7 @@
 #include "core/hooks.h"
 #include "core/notelist.h"
 #include "core/region.h"
+#include "core/registrar.h"
 #include "core/trace.h"
 
 /**
@@ -82,6 +83,8 @@ static void dd_export_release(struct dd_obj *obj)
 
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
 		dd_grant_free(exp, grant);
+	/* Of a segment that was not exported; else the end has done it. */
+	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (exp->seg.list)
 		dd_list_detach(exp->seg.list, 0, 0);
 	if (exp->seg.mem.region)
@@ -101,10 +104,18 @@ static int dd_export_key(struct dd_export *exp, struct dd_segment_make *arg)
 {
 	const u8 *key = arg->key;
 	size_t used;
+	int err;
 
 	switch (arg->key_class) {
 	case DD_SEGMENT_NAME:
 		return dd_name_ok(key, sizeof(arg->key)) ? 0 : -EINVAL;
+	case DD_SEGMENT_REGISTERED:
+		exp->registered = dd_registered_new(exp->obj.ctx, arg,
+						    exp->seg.generation);
+		err = PTR_ERR_OR_ZERO(exp->registered);
+		if (err)
+			exp->registered = NULL;
+		return err;
 	case DD_SEGMENT_ID:
 		if (memchr_inv(key, 0, sizeof(arg->key)))
 			return -EINVAL;
@@ -199,8 +210,13 @@ static int dd_export_publish(struct dd_export *exp, struct dd_segment_make *arg)
 		return err;
 	exp->seg.owner = dd_obj_serial(&exp->obj);
 	exp->name.obj = &exp->obj;
-	exp->name.class = arg->key_class;
-	memcpy(exp->name.key, arg->key, sizeof(exp->name.key));
+	if (exp->registered) {
+		exp->name.class = DD_SEGMENT_ID;
+		put_unaligned_le64(exp->seg.generation, exp->name.key);
+	} else {
+		exp->name.class = arg->key_class;
+		memcpy(exp->name.key, arg->key, sizeof(exp->name.key));
+	}
 	err = dd_name_add(ctx->node, &exp->name);
 	if (err) {
 		dd_obj_unreserve(&exp->obj);
@@ -227,6 +243,21 @@ static int dd_export_state(struct dd_export *exp)
 	exp->seg.state = dd_area_unit(area, exp->unit);
 	*exp->seg.state = (struct dd_segment_state){};
 	return 0;
+}
+
+/* Register a segment; end it if it is refused. */
+static int dd_export_register(struct dd_ctx *ctx, u64 segment)
+{
+	struct dd_export *exp = dd_obj_get_serial(ctx, segment, &dd_export_ops);
+	int err;
+
+	if (!exp)
+		return -ESTALE;
+	err = dd_registrar_add(ctx, &exp->registered);
+	dd_export_put(exp);
+	if (err)
+		dd_obj_end(ctx, segment);
+	return err;
 }
 
 /**
@@ -259,6 +290,8 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 	}
 	if (err)
 		dd_export_put(exp);
+	else if (arg->key_class == DD_SEGMENT_REGISTERED)
+		err = dd_export_register(ctx, arg->segment);
 	return err;
 }
 
@@ -418,6 +451,7 @@ static void dd_export_end(struct dd_obj *obj)
 	if (was)
 		return;
 	dd_name_del(obj->ctx->node, &exp->name);
+	dd_registrar_delete(obj->ctx, &exp->registered);
 	/* An importer without references has revoked its channel itself. */
 	while ((a = dd_export_importer(exp, 0))) {
 		dd_access_revoke(a, ESTALE);

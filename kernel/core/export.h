@@ -13,6 +13,7 @@
 #include "core/segment.h"
 
 struct dd_access;
+struct dd_registered;
 
 /* Reasons of refusals, in the order of struct dd_segment_info. */
 enum dd_refused {
@@ -26,6 +27,7 @@ enum dd_refused {
  * struct dd_export - a segment with an id and a name of its own
  * @obj: its id
  * @name: class and key
+ * @registered: its name at the registrar, or NULL; see registrar.c
  * @seg: the segment; region and list are counted until @obj has no users
  * @unit: unit of the state of a segment that can be redirected, or 0
  * @permission: enum dd_permission
@@ -48,6 +50,7 @@ enum dd_refused {
 struct dd_export {
 	struct dd_obj obj;
 	struct dd_name name;
+	struct dd_registered *registered;
 	struct dd_segment seg;
 	u32 unit;
 	u8 permission;

@@ -50,6 +50,8 @@ static int __net_init dd_net_init(struct net *net)
 	xa_init(&node->peers);
 	spin_lock_init(&node->park_lock);
 	INIT_LIST_HEAD(&node->parked);
+	mutex_init(&node->registrar_lock);
+	INIT_LIST_HEAD(&node->registered);
 	node->stats = alloc_percpu(struct dd_stats);
 	if (!node->stats)
 		return -ENOMEM;
@@ -67,6 +69,8 @@ static void __net_exit dd_net_exit(struct net *net)
 	WARN_ON_ONCE(!xa_empty(&node->ctxs));
 	WARN_ON_ONCE(!xa_empty(&node->peers));
 	WARN_ON_ONCE(!list_empty(&node->parked));
+	WARN_ON_ONCE(!list_empty(&node->registered));
+	mutex_destroy(&node->registrar_lock);
 	xa_destroy(&node->peers);
 	mutex_destroy(&node->peer_lock);
 	rhashtable_destroy(&node->names);

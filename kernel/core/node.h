@@ -14,6 +14,7 @@
 struct dd_ctx;
 struct dd_obj;
 struct dd_obj_ops;
+struct dd_registrar;
 
 /**
  * enum dd_stat - counters of a node
@@ -68,6 +69,10 @@ struct dd_stats {
  * @park_lock: protects @parked and @nparked; innermost, inside the locks of sessions
  * @parked: struct dd_parked
  * @nparked: number of entries, at most %DD_PARKED_MAX
+ * @registrar_lock: protects @registrar, @registered and the calls of a registrar; innermost
+ *	of the mutexes
+ * @registrar: the descriptor of the process that keeps names of segments, or NULL
+ * @registered: struct dd_registered
  * @stats: per-CPU counters
  * @peer_lock: protects changes of @peers and of their configuration; taken before
  *	@lock
@@ -88,6 +93,9 @@ struct dd_node {
 	spinlock_t park_lock;	/* protects parked */
 	struct list_head parked;
 	u32 nparked;
+	struct mutex registrar_lock;	/* protects registrar and registered */
+	struct dd_registrar *registrar;
+	struct list_head registered;
 	struct dd_stats __percpu *stats;
 	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;

@@ -22,6 +22,7 @@
 #include "core/import.h"
 #include "core/notelist.h"
 #include "core/region.h"
+#include "core/registrar.h"
 #include "core/submit.h"
 #include "core/track.h"
 #include "core/window.h"
@@ -168,6 +169,10 @@ static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 		return err;
 	if (!READ_ONCE(ctx->node->up))
 		return -ENETDOWN;
+	if (arg->key_class == DD_SEGMENT_REGISTERED)
+		err = dd_registrar_lookup(ctx, arg);
+	if (err)
+		return err;
 	return arg->node == READ_ONCE(ctx->node->id) ? dd_access_make(ctx, arg) :
 						       dd_far_import_make(ctx, arg);
 }
@@ -327,6 +332,8 @@ static long dd_ioctl_id(struct dd_ctx *ctx, unsigned int cmd, u32 id)
 		return 0;
 	case DD_IOC_LIST_FD:
 		return dd_list_fd(ctx, id);
+	case DD_IOC_REGISTRAR:
+		return id ? -EINVAL : dd_registrar_open(ctx);
 	case DD_IOC_REGION_FREE:
 		return dd_region_free(ctx, id);
 	case DD_IOC_UNSERVE:

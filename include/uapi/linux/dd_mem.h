@@ -149,12 +149,14 @@ struct dd_region_dirty {
  *	first; the owner's process id in its own namespace is checked
  * @DD_SEGMENT_WELL_KNOWN: a number below %DD_WELL_KNOWN_MAX, 1 byte. The owner needs
  *	CAP_NET_ADMIN in the user namespace of its network namespace
+ * @DD_SEGMENT_REGISTERED: a text as %DD_SEGMENT_NAME, kept by the registrar; see below
  */
 enum dd_segment_class {
 	DD_SEGMENT_NAME = 2,
 	DD_SEGMENT_ID = 3,
 	DD_SEGMENT_BUFFER = 4,
 	DD_SEGMENT_WELL_KNOWN = 5,
+	DD_SEGMENT_REGISTERED = 6,
 };
 
 #define DD_SEGMENT_KEY		64
@@ -217,7 +219,8 @@ enum dd_permission {
  *
  * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
  * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
- * %EINTR.
+ * %EINTR. With %DD_SEGMENT_REGISTERED also what the registrar answers; %EHOSTDOWN (there is no
+ * registrar, or it has ended), %EUSERS (1024 calls wait for it).
  */
 struct dd_segment_make {
 	__u32 size;
@@ -422,6 +425,11 @@ struct dd_segment_info {
  * look-ups wait on its node), %ENONET, %EHOSTUNREACH, %ENOENT (the list),
  * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
  * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
+ *
+ * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it. The flags
+ * above are not allowed, %DD_IMPORT_FRESH is. (out) @node, @key_class and @key are those by
+ * which the segment was found. Further errors: what the registrar answers; %EHOSTDOWN, %EUSERS,
+ * %EINTR as of an export.
  */
 struct dd_import_make {
 	__u32 size;
@@ -441,6 +449,7 @@ struct dd_import_make {
 
 #define DD_IMPORT_NOWAIT	0x1	/* do not wait for the other node or the segment */
 #define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
+#define DD_IMPORT_FRESH		0x4	/* ask that no cached name be used */
 
 #define DD_DEPTH_USUAL		16
 #define DD_DEPTH_MAX		64
@@ -508,6 +517,83 @@ struct dd_list_record {
 	__u32 seq;
 };
 
+/**
+ * DOC: registrar
+ *
+ * A *registrar* is a process that keeps names of segments, for example together with those
+ * of other nodes. %DD_IOC_REGISTRAR, with 0 as its argument, makes the caller that of its
+ * node, and returns a descriptor. The caller needs CAP_NET_ADMIN in the user namespace of its
+ * network namespace. A node has one registrar at a time (%EBUSY). It ends when the descriptor,
+ * which a child of fork() inherits, is closed.
+ *
+ * read() returns a struct dd_registrar_call for each export (ADD), import (LOOKUP) and end
+ * (DELETE) of class %DD_SEGMENT_REGISTERED, as many as fit the buffer. It blocks while there is
+ * none, unless the descriptor has O_NONBLOCK (%EAGAIN); poll() waits as well. Calls are in order.
+ *
+ * write() takes a struct dd_registrar_answer, or several, for calls with a number, in any order.
+ * The export or import waits until then. Errors: %EINVAL (size or contents; after a good answer
+ * the number of bytes of those is returned), %ENOENT (the call is over), %EFAULT.
+ *
+ * The kernel exports such a segment by its generation (%DD_SEGMENT_ID) and remembers its name. An
+ * export that is refused, or that a signal interrupts, ends. A new registrar gets an ADD without
+ * a number of each segment that its predecessors knew. A DELETE follows each ADD, also one that
+ * was refused.
+ */
+
+/**
+ * enum dd_registrar_op - calls of a registrar
+ * @DD_REGISTRAR_ADD: a segment was exported; the answer accepts or refuses its name
+ * @DD_REGISTRAR_LOOKUP: an import; the answer has node and generation of the segment
+ * @DD_REGISTRAR_DELETE: a segment has ended
+ */
+enum dd_registrar_op {
+	DD_REGISTRAR_ADD = 1,
+	DD_REGISTRAR_LOOKUP = 2,
+	DD_REGISTRAR_DELETE = 3,
+};
+
+/**
+ * struct dd_registrar_call - what read() of the descriptor of a registrar returns
+ * @call: number for the answer; 0: none is expected
+ * @generation: generation of the segment; 0 in a LOOKUP
+ * @length: its length in bytes; 0 in a LOOKUP
+ * @op: enum dd_registrar_op
+ * @flags: %DD_IMPORT_FRESH or 0
+ * @node: its node; in a LOOKUP the node that the importer has named
+ * @uid: user of the caller, as the registrar's user namespace names it
+ * @rights: DD_RIGHT_* of the segment, or that the importer needs
+ * @__reserved: zero
+ * @name: 1 to 63 bytes, padded with zeros
+ */
+struct dd_registrar_call {
+	__aligned_u64 call;
+	__aligned_u64 generation;
+	__aligned_u64 length;
+	__u32 op;
+	__u32 flags;
+	__u32 node;
+	__u32 uid;
+	__u32 rights;
+	__u32 __reserved;
+	__u8 name[DD_SEGMENT_KEY];
+};
+
+/**
+ * struct dd_registrar_answer - what write() to the descriptor of a registrar takes
+ * @call: number of the call
+ * @generation: of the segment that was looked up; else ignored
+ * @node: its node; else ignored
+ * @error: 0, or the errno for the caller, at most %DD_REGISTRAR_ERROR_MAX
+ */
+struct dd_registrar_answer {
+	__aligned_u64 call;
+	__aligned_u64 generation;
+	__u32 node;
+	__u32 error;
+};
+
+#define DD_REGISTRAR_ERROR_MAX	255
+
 /*
  * END takes a serial as DOORBELL does: of a segment, which is revoked; of an import; or of
  * a list of LIST_MAKE.
@@ -521,5 +607,6 @@ struct dd_list_record {
 #define DD_IOC_REGION_DIRTY	_IO(DD_IOC_TYPE, 0x11)
 
 #define DD_IOC_END		_IO(DD_IOC_TYPE, 0x27)
+#define DD_IOC_REGISTRAR	_IO(DD_IOC_TYPE, 0x28)
 
 #endif /* _UAPI_LINUX_DD_MEM_H */

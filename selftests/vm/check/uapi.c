@@ -50,6 +50,8 @@ SIZE(dd_import_make, 128);
 SIZE(dd_import_cell, 192);
 SIZE(dd_list_make, 24);
 SIZE(dd_list_record, 32);
+SIZE(dd_registrar_call, 112);
+SIZE(dd_registrar_answer, 24);
 SIZE(dd_ring_state, 128);
 SIZE(dd_ring_note, 64);
 

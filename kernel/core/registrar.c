@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The registrar of a node: a process that keeps the names of segments, for exports and
+ * imports of class DD_SEGMENT_REGISTERED.
+ *
+ * It reads calls from a descriptor and writes answers to it. ADD and LOOKUP are made by a
+ * thread that waits for the answer; DELETE has none, so a process that exits does not
+ * wait. The kernel remembers the names of its own segments, and a new registrar gets
+ * them all.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/capability.h>
+#include <linux/completion.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <net/net_namespace.h>
+#include <uapi/linux/dd_mem.h>
+
+#include "compat/compat.h"
+#include "core/bounds.h"
+#include "core/charge.h"
+#include "core/ctx.h"
+#include "core/node.h"
+#include "core/registrar.h"
+
+/* Calls that wait for an answer at a time; more are refused. */
+#define DD_CALLS_MAX	1024
+
+/**
+ * struct dd_call - a call of the registrar
+ * @entry: in dd_registrar.queue, or in dd_registrar.asked if it was read; else empty
+ * @seq: of its place in the queue
+ * @uid: user of the caller
+ * @what: for the registrar; @what.call is 0 if no thread waits
+ * @answer: its answer, once @done
+ * @done: completed with the answer
+ */
+struct dd_call {
+	struct list_head entry;
+	u64 seq;
+	kuid_t uid;
+	struct dd_registrar_call what;
+	struct dd_registrar_answer answer;
+	struct completion done;
+};
+
+/**
+ * struct dd_registered - the name of a segment
+ * @entry: in dd_node.registered from ADD to DELETE, else empty
+ * @call: ADD for a registrar that is new, and then DELETE. No thread waits for it
+ */
+struct dd_registered {
+	struct list_head entry;
+	struct dd_call call;
+};
+
+/**
+ * struct dd_registrar - a descriptor of a registrar
+ * @ctx: context that has opened it, counted
+ * @queue: calls that were not read
+ * @asked: calls that were read and wait for an answer
+ * @count: calls for which a thread waits
+ * @last: number of the last such call
+ * @seq: of the last call in @queue
+ * @wait: readers
+ * @reading: serialises readers, so that a call is not lost if its record cannot be stored
+ *
+ * All but @wait and @reading is protected by dd_node.registrar_lock.
+ */
+struct dd_registrar {
+	struct dd_ctx *ctx;
+	struct list_head queue;
+	struct list_head asked;
+	u32 count;
+	u64 last;
+	u64 seq;
+	wait_queue_head_t wait;
+	struct mutex reading;	/* serialises readers */
+};
+
+static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
+{
+	call->seq = ++reg->seq;
+	/* An ADD that was not read becomes a DELETE. */
+	if (list_empty(&call->entry))
+		list_add_tail(&call->entry, &reg->queue);
+	wake_up(&reg->wait);
+}
+
+/* The caller does not use a call without a thread any more: it may be freed. */
+static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err)
+{
+	list_del_init(&call->entry);
+	if (call->what.call) {
+		call->answer.error = -err;
+		reg->count--;
+		complete(&call->done);
+	} else if (call->what.op == DD_REGISTRAR_DELETE) {
+		kfree(container_of(call, struct dd_registered, call));
+	}
+}
+
+/* ---- callers ------------------------------------------------------------ */
+
+/*
+ * Call the registrar and wait for its answer. @name, if any, is remembered; it is NULL if
+ * its segment has ended.
+ */
+static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
+			    struct dd_registered **name)
+{
+	struct dd_registrar *reg;
+	int err = 0;
+
+	INIT_LIST_HEAD(&call->entry);
+	init_completion(&call->done);
+	call->uid = current_euid();
+	mutex_lock(&node->registrar_lock);
+	reg = node->registrar;
+	if (!reg)
+		err = -EHOSTDOWN;
+	else if (reg->count == DD_CALLS_MAX)
+		err = -EUSERS;
+	else if (name && !*name)
+		err = -ESTALE;
+	if (!err) {
+		if (name) {
+			call->what = (*name)->call.what;
+			list_add_tail(&(*name)->entry, &node->registered);
+		}
+		call->what.call = ++reg->last;
+		reg->count++;
+		dd_call_queue(reg, call);
+	}
+	mutex_unlock(&node->registrar_lock);
+	if (err)
+		return err;
+	if (wait_for_completion_interruptible(&call->done)) {
+		mutex_lock(&node->registrar_lock);
+		/* A registrar that ends answers all calls: this one has not. */
+		if (!list_empty(&call->entry))
+			dd_call_over(node->registrar, call, -EINTR);
+		mutex_unlock(&node->registrar_lock);
+	}
+	return -(int)call->answer.error;
+}
+
+/**
+ * dd_registrar_lookup() - replace a name by the key of its segment
+ * @ctx: the caller
+ * @arg: argument of an import of class %DD_SEGMENT_REGISTERED, checked; @node, @key_class
+ *	and @key are replaced
+ *
+ * Return: 0; the errno that the registrar has answered; %-EINVAL (the name);
+ * %-EHOSTDOWN (there is no registrar, or it has ended); %-EUSERS; %-EINTR.
+ */
+int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg)
+{
+	struct dd_call call = {
+		.what = {
+			.op = DD_REGISTRAR_LOOKUP, .flags = arg->flags,
+			.node = arg->node, .rights = arg->rights,
+		},
+	};
+	int err;
+
+	if (!dd_name_ok(arg->key, sizeof(arg->key)))
+		return -EINVAL;
+	memcpy(call.what.name, arg->key, sizeof(call.what.name));
+	err = dd_registrar_ask(ctx->node, &call, NULL);
+	if (err)
+		return err;
+	arg->node = call.answer.node;
+	arg->key_class = DD_SEGMENT_ID;
+	memset(arg->key, 0, sizeof(arg->key));
+	put_unaligned_le64(call.answer.generation, arg->key);
+	return 0;
+}
+
+/**
+ * dd_registered_new() - remember the name of a segment
+ * @ctx: the owner
+ * @arg: argument of its export
+ * @generation: its generation
+ *
+ * Return: the name, which dd_registrar_delete() frees; %-EINVAL, %-EDQUOT or %-ENOMEM.
+ */
+struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
+					const struct dd_segment_make *arg, u64 generation)
+{
+	struct dd_registered *name;
+
+	if (!dd_name_ok(arg->key, sizeof(arg->key)))
+		return ERR_PTR(-EINVAL);
+	if (dd_charge(ctx, sizeof(*name)))
+		return ERR_PTR(-EDQUOT);
+	name = kzalloc(sizeof(*name), GFP_KERNEL_ACCOUNT);
+	if (!name) {
+		dd_uncharge(ctx, sizeof(*name));
+		return ERR_PTR(-ENOMEM);
+	}
+	INIT_LIST_HEAD(&name->entry);
+	INIT_LIST_HEAD(&name->call.entry);
+	name->call.uid = current_euid();
+	name->call.what = (struct dd_registrar_call){
+		.op = DD_REGISTRAR_ADD, .generation = generation,
+		.length = arg->length, .rights = arg->rights, .node = ctx->node->id,
+	};
+	memcpy(name->call.what.name, arg->key, sizeof(arg->key));
+	return name;
+}
+
+/**
+ * dd_registrar_add() - register the name of a segment that can be imported
+ * @ctx: the owner
+ * @name: the name
+ *
+ * Return: 0; or an error as of dd_registrar_lookup(), after which the caller ends the
+ * segment; %-ESTALE if it has ended.
+ */
+int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
+{
+	struct dd_call call;
+
+	return dd_registrar_ask(ctx->node, &call, name);
+}
+
+/**
+ * dd_registrar_delete() - forget the name of a segment
+ * @ctx: the owner
+ * @name: the name, or NULL; it becomes NULL
+ *
+ * The registrar gets a DELETE if it has got an ADD, whatever it has answered.
+ */
+void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
+{
+	struct dd_node *node = ctx->node;
+	struct dd_registered *r;
+
+	mutex_lock(&node->registrar_lock);
+	r = *name;
+	*name = NULL;
+	if (!r) {
+		mutex_unlock(&node->registrar_lock);
+		return;
+	}
+	if (!list_empty(&r->entry) && node->registrar) {
+		list_del(&r->entry);
+		r->call.what.op = DD_REGISTRAR_DELETE;
+		dd_call_queue(node->registrar, &r->call);
+	} else {
+		list_del(&r->entry);
+		kfree(r);
+	}
+	mutex_unlock(&node->registrar_lock);
+	/* The memory itself is charged to the cgroup of the owner until the call is read. */
+	dd_uncharge(ctx, sizeof(*r));
+}
+
+/* ---- the descriptor ----------------------------------------------------- */
+
+/* Copy the first call and its place; false if there is none. */
+static bool dd_registrar_peek(struct dd_registrar *reg, struct dd_registrar_call *what,
+			      u64 *seq)
+{
+	struct dd_node *node = reg->ctx->node;
+	struct dd_call *call;
+
+	mutex_lock(&node->registrar_lock);
+	call = list_first_entry_or_null(&reg->queue, struct dd_call, entry);
+	if (call) {
+		*what = call->what;
+		what->uid = from_kuid_munged(reg->ctx->cred->user_ns, call->uid);
+		*seq = call->seq;
+	}
+	mutex_unlock(&node->registrar_lock);
+	return call;
+}
+
+/* The call at place @seq was read, unless it has ended or changed meanwhile. */
+static void dd_registrar_take(struct dd_registrar *reg, u64 seq)
+{
+	struct dd_node *node = reg->ctx->node;
+	struct dd_call *call;
+
+	mutex_lock(&node->registrar_lock);
+	call = list_first_entry_or_null(&reg->queue, struct dd_call, entry);
+	if (call && call->seq == seq) {
+		if (call->what.call)
+			list_move_tail(&call->entry, &reg->asked);
+		else
+			dd_call_over(reg, call, 0);
+	}
+	mutex_unlock(&node->registrar_lock);
+}
+
+static ssize_t dd_registrar_read(struct file *file, char __user *to, size_t size, loff_t *off)
+{
+	struct dd_registrar *reg = file->private_data;
+	struct dd_registrar_call what;
+	size_t done = 0;
+	int err = 0;
+	u64 seq;
+
+	if (size < sizeof(what))
+		return -EINVAL;
+	if (file->f_flags & O_NONBLOCK) {
+		if (!mutex_trylock(&reg->reading))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&reg->reading)) {
+		return -ERESTARTSYS;
+	}
+	while (!err && size - done >= sizeof(what)) {
+		if (dd_registrar_peek(reg, &what, &seq)) {
+			if (copy_to_user(to + done, &what, sizeof(what))) {
+				err = -EFAULT;
+			} else {
+				dd_registrar_take(reg, seq);
+				done += sizeof(what);
+			}
+		} else if (done) {
+			break;
+		} else if (file->f_flags & O_NONBLOCK) {
+			err = -EAGAIN;
+		} else {
+			err = wait_event_interruptible(reg->wait,
+						       !list_empty_careful(&reg->queue));
+		}
+	}
+	mutex_unlock(&reg->reading);
+	return done ?: err;
+}
+
+/* Pass an answer to the thread that waits for it. */
+static int dd_registrar_answer(struct dd_registrar *reg,
+			       const struct dd_registrar_answer *answer)
+{
+	struct dd_node *node = reg->ctx->node;
+	struct dd_call *call;
+	int err = -ENOENT;
+
+	if (answer->error > DD_REGISTRAR_ERROR_MAX)
+		return -EINVAL;
+	mutex_lock(&node->registrar_lock);
+	list_for_each_entry(call, &reg->asked, entry) {
+		if (call->what.call != answer->call)
+			continue;
+		err = 0;
+		if (call->what.op == DD_REGISTRAR_LOOKUP && !answer->error &&
+		    (answer->node >= READ_ONCE(node->max) || !answer->generation))
+			err = -EINVAL;
+		if (!err) {
+			call->answer = *answer;
+			dd_call_over(reg, call, -(int)answer->error);
+		}
+		break;
+	}
+	mutex_unlock(&node->registrar_lock);
+	return err;
+}
+
+static ssize_t dd_registrar_write(struct file *file, const char __user *from, size_t size,
+				  loff_t *off)
+{
+	struct dd_registrar_answer answer;
+	size_t done = 0;
+	int err = 0;
+
+	if (!size || size % sizeof(answer))
+		return -EINVAL;
+	while (!err && done < size) {
+		if (copy_from_user(&answer, from + done, sizeof(answer)))
+			err = -EFAULT;
+		else
+			err = dd_registrar_answer(file->private_data, &answer);
+		if (!err)
+			done += sizeof(answer);
+		cond_resched();
+	}
+	return done ?: err;
+}
+
+static __poll_t dd_registrar_poll(struct file *file, poll_table *pt)
+{
+	struct dd_registrar *reg = file->private_data;
+
+	poll_wait(file, &reg->wait, pt);
+	return EPOLLOUT | EPOLLWRNORM |
+	       (list_empty_careful(&reg->queue) ? 0 : EPOLLIN | EPOLLRDNORM);
+}
+
+/* What waits for it fails, and another one may come. */
+static void dd_registrar_end(struct dd_registrar *reg)
+{
+	struct dd_node *node = reg->ctx->node;
+	struct dd_call *call, *next;
+
+	mutex_lock(&node->registrar_lock);
+	node->registrar = NULL;
+	list_splice_init(&reg->asked, &reg->queue);
+	list_for_each_entry_safe(call, next, &reg->queue, entry)
+		dd_call_over(reg, call, -EHOSTDOWN);
+	mutex_unlock(&node->registrar_lock);
+	dd_ctx_put(reg->ctx);
+	kfree(reg);
+}
+
+static int dd_registrar_release(struct inode *inode, struct file *file)
+{
+	dd_registrar_end(file->private_data);
+	return 0;
+}
+
+static const struct file_operations dd_registrar_fops = {
+	.owner = THIS_MODULE,
+	.release = dd_registrar_release,
+	.poll = dd_registrar_poll,
+	.read = dd_registrar_read,
+	.write = dd_registrar_write,
+	.llseek = noop_llseek,
+};
+
+/**
+ * dd_registrar_open() - become the registrar of the node
+ * @ctx: the caller
+ *
+ * Return: a descriptor; %-EPERM; %-EBUSY if there is one; %-ENOMEM; an error of
+ * anon_inode_getfd().
+ */
+int dd_registrar_open(struct dd_ctx *ctx)
+{
+	struct dd_node *node = ctx->node;
+	struct dd_registered *name;
+	struct dd_registrar *reg;
+	bool busy;
+	int fd;
+
+	if (!ns_capable(node->net->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	reg = kzalloc(sizeof(*reg), GFP_KERNEL_ACCOUNT);
+	if (!reg)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&reg->queue);
+	INIT_LIST_HEAD(&reg->asked);
+	init_waitqueue_head(&reg->wait);
+	mutex_init(&reg->reading);
+	mutex_lock(&node->registrar_lock);
+	busy = node->registrar;
+	if (!busy) {
+		reg->ctx = dd_ctx_get(ctx);
+		node->registrar = reg;
+		list_for_each_entry(name, &node->registered, entry)
+			dd_call_queue(reg, &name->call);
+	}
+	mutex_unlock(&node->registrar_lock);
+	if (busy) {
+		kfree(reg);
+		return -EBUSY;
+	}
+	fd = anon_inode_getfd("[dd-registrar]", &dd_registrar_fops, reg, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		dd_registrar_end(reg);
+	return fd;
+}
