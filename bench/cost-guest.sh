@@ -17,3 +17,8 @@ nodes 1500 trip -r 5 -n 500
 nodes 1500 insn -r 5 -n 500
 nodes 9000 insn -r 15 -n 200 -s 64K
 nodes 1500 insn -r 3 -n 16 -s 1M
+for test in put get cas; do
+	nodes 1500 $test -r 5 -n 300
+done
+nodes 1500 put -r 3 -n 20 -s 1M
+nodes 1500 get -r 3 -n 20 -s 1M

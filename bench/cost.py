@@ -31,6 +31,16 @@ LIMITS = {
     "here insn 64 dd-put-kernel": (1120, True),
 }
 
+# Figure -> another one, and how many times that it may be: a get and a swap of another
+# node beside a round trip of two messages, bulk gets beside bulk puts, and these beside
+# messages.
+RATIOS = {
+    "net get 64 dd": ("net-1500 trip 64 dd", 2.2),
+    "net cas 8 dd": ("net-1500 trip 64 dd", 2.2),
+    "net put 1048576 dd": ("net-1500 insn 1048576 dd", 1.05),
+    "net get 1048576 dd": ("net put 1048576 dd", 1 / 0.9),
+}
+
 
 def ours(name):
     """Whether a figure is of direct deposit, and not of a control."""
@@ -58,8 +68,18 @@ def of_flows(report):
             yield name, row["rounds"]["median"] * scale
 
 
+def of_access(report):
+    """ddperf net put, get, cas: until the request is done."""
+    for row in report["results"]:
+        name = "net %s %d %s" % (report["test"], report["size"], row["name"])
+        yield name, row["rounds"]["median"]
+
+
 def unit(report):
     return report.get("unit") or report["parameters"]["unit"]
+
+
+KINDS = {"insn": of_calls, "put": of_access, "get": of_access, "cas": of_access}
 
 
 def take(reports):
@@ -71,7 +91,7 @@ def take(reports):
             continue
         if unit(report) != "instructions":
             raise ValueError("%s: unit is '%s'" % (report["command"], unit(report)))
-        figures.update((of_calls if report["test"] == "insn" else of_flows)(report))
+        figures.update(KINDS.get(report["test"], of_flows)(report))
     return {
         "kernel": reports[0]["environment"]["kernel"],
         "commands": [r["command"] for r in reports],
@@ -127,6 +147,11 @@ def check(old, new):
         if same or not kernel:
             tap.result(count is not None and count <= limit * REPEATS,
                        "limit: %s: %s, at most %d" % (name, count, limit))
+    for name, (base, factor) in RATIOS.items():
+        count, limit = (new["instructions"].get(n) for n in (name, base))
+        tap.result(count and limit and count <= factor * limit,
+                   "ratio: %s: %s, at most %.2f times %s: %s" %
+                   (name, count, factor, base, limit))
     if not same:
         tap.result(True, "instructions # SKIP bench/instructions.json was counted on Linux %s, "
                    "this guest runs %s; count again: make cost" % (old["kernel"], new["kernel"]))

@@ -47,6 +47,8 @@ REPORTS = [
         {"name": "getppid", "cost": spread(339)}]),
     flow("lat", "dd", 12.5),
     flow("net trip", "dd", 18000.4, path={"mtu": 1500}),
+    report("get", size=64, unit="instructions", results=[
+        {"name": "dd", "rounds": spread(30000)}]),
 ]
 
 FIGURES = {
@@ -54,6 +56,7 @@ FIGURES = {
     "here insn 64 getppid": 339,
     "here trip 64 dd": 6250,
     "net-1500 trip 64 dd": 18000,
+    "net get 64 dd": 30000,
 }
 
 
@@ -102,13 +105,19 @@ DOCTORED = [
      "ok 3 - limit"),
     ("above the kernel's limit", {}, "1.2", {"here insn 64 dd-send-kernel": 1106}, 1,
      "not ok 3 - limit"),
+    ("above a ratio", {}, "1.2", {"net get 64 dd": 39601}, 1,
+     "not ok 8 - ratio: net get 64 dd: 39601"),
+    ("a ratio's other figure is missing", {}, "1.2", {"net put 1048576 dd": None}, 1,
+     "not ok 11 - ratio"),
     ("a limit's figure is missing", {}, "1.2", {"here insn 64 ddrecv": None}, 1,
      "not ok 2 - limit: here insn 64 ddrecv: None"),
 ]
 LIMITED = {"here insn 64 ddsend": 95, "here insn 64 ddrecv": 76,
            "here insn 64 dd-send-kernel": 1050, "here insn 64 dd-put": 100,
            "here insn 64 dd-get": 100, "here insn 64 dd-cas": 80,
-           "here insn 64 dd-put-kernel": 1000}
+           "here insn 64 dd-put-kernel": 1000,
+           "net cas 8 dd": 25000, "net get 1048576 dd": 900, "net put 1048576 dd": 1000,
+           "net-1500 insn 1048576 dd": 1000}
 
 
 def changed(figures, changes):

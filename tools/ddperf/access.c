@@ -32,7 +32,7 @@ enum { DIRECT, KERNEL, SEGMENTS };
  * struct access - the importer's side
  * @h: handle
  * @mem: segments: mapped if possible, and by the kernel
- * @local: private memory of @size bytes
+ * @local: wired memory of @size bytes
  * @shared: memory of both processes, at one address in both
  * @size: bytes of a request
  * @other: the exporter
@@ -95,8 +95,7 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 	struct side s = { .net = o->node >= 0, .node = o->node, .hello.size = size };
 	int i;
 
-	*a = (struct access){ .size = size, .local = allocate(1, size) };
-	memset(a->local, 1, size);
+	*a = (struct access){ .size = size };
 	a->shared = mmap(NULL, perf_pages(size), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (a->shared == MAP_FAILED)
@@ -110,6 +109,8 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 	}
 	pin(o->cpus[0]);
 	a->h = perf_open();
+	must(a->h, dd_alloc(a->h, perf_pages(size), (void **)&a->local), "memory");
+	memset(a->local, 1, size);
 	pair_get(&s, keys, sizeof(keys));
 	for (i = 0; i < SEGMENTS; i++)
 		must(a->h, dd_import(a->h, s.net ? s.node : dd_node(a->h), DD_KEY_ID, keys[i],
