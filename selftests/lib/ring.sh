@@ -20,7 +20,7 @@ build() {
 	rm -rf "$dir"
 	mkdir -p "$dir/o"
 	cp --parents -t "$dir" kernel/core/rings.h kernel/core/deferred.h \
-		lib/core/*.[ch] lib/ddp/*.[ch] lib/mem/*.c || return
+		lib/core/*.[ch] lib/ddp/*.[ch] lib/mem/*.[ch] || return
 	shift
 	if [ "$1" != -- ]; then
 		sed -i "$2" "$dir/$1"

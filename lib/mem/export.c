@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * export.c - segments of the memory of this process
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <string.h>
+#include <linux/dd_mem.h>
+
+#include "dd_mem.h"
+#include "region.h"
+
+_Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &&
+	       DD_KEY_ID == DD_SEGMENT_ID && DD_KEY_BUFFER == DD_SEGMENT_BUFFER &&
+	       DD_KEY_WELL_KNOWN == DD_SEGMENT_WELL_KNOWN &&
+	       DD_CAN_PUT == DD_RIGHT_PUT && DD_CAN_GET == DD_RIGHT_GET &&
+	       DD_CAN_CAS == DD_RIGHT_CAS &&
+	       DD_EXPORT_NODIRECT == DD_SEGMENT_NODIRECT &&
+	       DD_EXPORT_DIRECT_ANY == DD_SEGMENT_DIRECT_ANY &&
+	       DD_EXPORT_WHOLE_PAGES == DD_SEGMENT_WHOLE_PAGES_OK &&
+	       DD_NOTIFY_IF_ASKED == (int)DD_POLICY_CONDITIONAL &&
+	       DD_NOTIFY_ALWAYS == (int)DD_POLICY_ALWAYS &&
+	       DD_NOTIFY_NEVER == (int)DD_POLICY_NEVER &&
+	       DD_FOR_USER == (int)DD_PERMIT_USER && DD_FOR_ANY == (int)DD_PERMIT_ANY &&
+	       DD_FOR_LISTED == (int)DD_PERMIT_LISTED, "numbers of the kernel");
+
+DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment)
+{
+	struct dd_segment_make s = { .size = sizeof(s) };
+	struct dd_buf buf;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!attr || !segment || attr->size != sizeof(*attr) ||
+	    attr->flags & ~(DD_EXPORT_NODIRECT | DD_EXPORT_DIRECT_ANY | DD_EXPORT_WHOLE_PAGES) ||
+	    !ddi_region_find(h, attr->addr, attr->len, &buf))
+		return -EINVAL;
+	s.flags = attr->flags;
+	s.region = buf.region;
+	s.offset = buf.offset;
+	s.length = attr->len;
+	s.key_class = attr->key_class;
+	memcpy(s.key, attr->key, sizeof(s.key));
+	s.rights = attr->rights;
+	s.policy = attr->notify;
+	s.permission = attr->users;
+	s.importers = attr->importers;
+	s.list = attr->list;
+	s.window = attr->window;
+	s.cookie = attr->cookie;
+	ret = ddi_ioctl(h, DD_IOC_SEGMENT, &s);
+	if (ret < 0)
+		return ret;
+	memcpy(attr->key, s.key, sizeof(attr->key));
+	*segment = s.segment;
+	return 0;
+}
+
+DD_API int dd_unexport(struct dd *h, uint64_t segment)
+{
+	return ddi_alive(h) ? ddi_ioctl_conn(h, DD_IOC_END, segment) : -ESTALE;
+}
+
+static int segment_ctl(struct dd *h, struct dd_segment_ctl c)
+{
+	c.size = sizeof(c);
+	return ddi_alive(h) ? ddi_ioctl(h, DD_IOC_SEGMENT_CTL, &c) : -ESTALE;
+}
+
+DD_API int dd_export_inhibit(struct dd *h, uint64_t segment, int on)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_INHIBIT, .segment = segment, .value = on });
+}
+
+DD_API int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid,
+			   unsigned int rights)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_GRANT, .segment = segment, .uid = uid,
+		.rights = rights });
+}
+
+DD_API int dd_list(struct dd *h)
+{
+	struct dd_list_make l = { .size = sizeof(l) };
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &l);
+	return ret < 0 ? ret : (int)l.list;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * import.c - imports of segments, and their windows
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "mem.h"
+
+static void *window_map(struct dd *h, uint64_t offset, size_t size, int prot)
+{
+	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Without windows, requests go by the kernel. */
+static void window_open(struct dd_mem *m, unsigned int rights)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = m->serial };
+	int prot = PROT_READ | (rights & DD_CAN_PUT ? PROT_WRITE : 0);
+
+	if (!m->h->direct || ddi_ioctl(m->h, DD_IOC_DIRECT, &d) < 0)
+		return;
+	m->window_size = d.block_size;
+	m->window[0] = window_map(m->h, d.block, d.block_size, prot);
+	if (m->window[0]) {
+		m->get = (char *)m->window[0] + d.start;
+		m->put = rights & DD_CAN_PUT ? m->get : NULL;
+	}
+	if (d.notes)
+		m->window[1] = window_map(m->h, d.notes, d.block_size,
+					  PROT_READ | PROT_WRITE);
+	if (m->window[1])
+		m->cas = (char *)m->window[1] + d.start;
+}
+
+/* A child of fork() does not inherit them, and may have other memory there. */
+static void window_close(struct dd_mem *m)
+{
+	for (int i = 0; i < 2; i++)
+		if (m->window[i])
+			munmap(m->window[i], m->window_size);
+}
+
+/* The handle is being shut down: a window would keep the device open. */
+void ddi_mem_release(struct dd *h)
+{
+	struct dd_mem *m;
+
+	while ((m = h->mems)) {
+		h->mems = m->next;
+		window_close(m);
+		free(m);
+	}
+}
+
+static void mem_insert(struct dd_mem *m)
+{
+	struct dd *h = m->h;
+
+	pthread_mutex_lock(&h->lock);
+	m->link = &h->mems;
+	m->next = h->mems;
+	if (m->next)
+		m->next->link = &m->next;
+	h->mems = m;
+	pthread_mutex_unlock(&h->lock);
+}
+
+static void mem_remove(struct dd_mem *m)
+{
+	pthread_mutex_lock(&m->h->lock);
+	*m->link = m->next;
+	if (m->next)
+		m->next->link = m->link;
+	pthread_mutex_unlock(&m->h->lock);
+}
+
+DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
+		     unsigned int rights, struct dd_mem **mem)
+{
+	struct dd_import_make i = { .size = sizeof(i), .node = node, .key_class = key_class,
+				    .rights = rights };
+	struct dd_import_cell *cell;
+	struct dd_mem *m;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!key || !mem)
+		return -EINVAL;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	memcpy(i.key, key, sizeof(i.key));
+	ret = ddi_ioctl(h, DD_IOC_IMPORT, &i);
+	if (ret < 0) {
+		free(m);
+		return ret;
+	}
+	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
+	*m = (struct dd_mem){ .h = h, .serial = i.import, .size = i.length,
+		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
+	if (node != dd_node(h)) {
+		m->result = cell->result;
+		/* Without it the kernel pins the memory of each result. */
+		if (dd_alloc(h, sizeof(uint64_t), &m->word))
+			m->word = NULL;
+	} else {
+		window_open(m, rights);
+	}
+	mem_insert(m);
+	*mem = m;
+	return 0;
+}
+
+DD_API int dd_unimport(struct dd_mem *m)
+{
+	int ret = -ESTALE;
+
+	if (!m)
+		return -EINVAL;
+	if (ddi_alive(m->h)) {
+		ret = ddi_ioctl_conn(m->h, DD_IOC_END, m->serial);
+		mem_remove(m);
+		window_close(m);
+		if (m->word)
+			dd_free(m->h, m->word);
+	}
+	free(m);
+	return ret;
+}
+
+DD_API size_t dd_mem_size(const struct dd_mem *m)
+{
+	return m->size;
+}

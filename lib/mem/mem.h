@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1-only */
+/*
+ * mem.h - an import of a segment
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _DD_LIB_MEM_H
+#define _DD_LIB_MEM_H
+
+#include <pthread.h>
+#include <linux/dd_mem.h>
+
+#include "dd_mem.h"
+#include "handle.h"
+
+struct dd_mem {
+	struct dd *h;
+	uint64_t serial;
+	uint64_t size;
+	struct dd_cell *cell;
+	char *put;		/* the segment, in a window to write; or NULL */
+	char *get;		/* to read, the same window; or NULL */
+	char *cas;		/* for atomic instructions, a second window; or NULL */
+	void *window[2];	/* where they are mapped; or NULL */
+	size_t window_size;
+	uint32_t queued;	/* the send queue is in use */
+	const uint8_t *result;	/* of another node's segment, else NULL */
+	pthread_mutex_t lock;	/* one request at a time, with @result */
+	void *word;		/* wired, for results of swaps; or NULL */
+	uint64_t seen;		/* requests whose result was seen; under the lock */
+	int error;		/* the first one of these that dd_fence() has to return */
+	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
+};
+
+int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
+int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
+
+/*
+ * Whether the note of a request waits for a slot. The kernel counts a request as done
+ * before it counts it as submitted, unless its note waits.
+ */
+static inline bool ddi_mem_withheld(const struct dd_cell *cell)
+{
+	uint64_t submitted = ddi_load_acquire(&cell->submitted);
+
+	return ddi_load(&cell->done) < submitted;
+}
+
+#endif /* _DD_LIB_MEM_H */

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * put.c - the requests: by the windows of an import, or by the kernel
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * On one node, an import may have windows on its segment. Then requests are loads, stores
+ * and atomic instructions; <linux/dd_mem.h> has the protocol. They have no state, so threads
+ * and signal handlers may use one import at a time.
+ */
+#include <string.h>
+
+#include "deposit.h"
+#include "mem.h"
+
+#define FETCH_PART	256	/* bytes that are copied at a time to change their alignment */
+
+/*
+ * Number of the windows that show @len bytes at @offset now; 0 sends the request to the
+ * kernel, which finds the reason. A request follows those before it: while the note of
+ * one is withheld, the kernel refuses others.
+ */
+static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
+				     uint64_t offset)
+{
+	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
+	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
+	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)m->h->area)->node_up)) ||
+	    ddi_unlikely(ddi_mem_withheld(m->cell)))
+		return 0;
+	return ddi_load_acquire(&m->cell->ring);
+}
+
+/* Unlike ddi_deposit_short(), store each word once: other processes may swap it. */
+static inline void window_copy_short(char *dst, const char *src, size_t len)
+{
+	for (; len > 16; dst += 16, src += 16, len -= 16)
+		ddi_move_pair(dst, src);
+	if (len > 8) {
+		ddi_store((ddi_word *)dst, *(const ddi_word *)src);
+		dst += 8;
+		src += 8;
+	}
+	ddi_store_release((ddi_word *)dst, *(const ddi_word *)src);
+}
+
+static inline bool window_is_short(const char *dst, const char *src, size_t len)
+{
+	return ddi_is_short(len, (uintptr_t)dst | (uintptr_t)src);
+}
+
+static bool put_direct(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
+{
+	uint32_t number = window_number(m, m->put, len, offset);
+	char *dst = m->put + offset;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (window_is_short(dst, src, len))
+		window_copy_short(dst, src, len);
+	else
+		ddi_deposit_any(dst, src, len);
+	/*
+	 * Orders the stores before the load of @ring. Pairs with the kernel's barrier
+	 * between its store of @ring and the end of the windows.
+	 */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/* Load aligned words of the segment as a whole, also if @dst is aligned in another way. */
+static void fetch(char *dst, const char *src, size_t len)
+{
+	uint64_t words[FETCH_PART / 8 + 1];
+	char *at = (char *)words + ((uintptr_t)src & 7);
+	size_t n;
+
+	if (!(((uintptr_t)dst ^ (uintptr_t)src) & 7)) {
+		ddi_deposit_any(dst, src, len);
+		return;
+	}
+	for (; len; dst += n, src += n, len -= n) {
+		n = len < FETCH_PART ? len : FETCH_PART;
+		ddi_deposit_any(at, src, n);
+		memcpy(dst, at, n);
+	}
+}
+
+static bool get_direct(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
+{
+	uint32_t number = window_number(m, m->get, len, offset);
+	const char *src = m->get + offset;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (window_is_short(dst, src, len))
+		window_copy_short(dst, src, len);
+	else
+		fetch(dst, src, len);
+	/* Orders the loads before that of @ring; pairs as in put_direct(). */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/*
+ * A window that shows nothing is full of %DD_DIRECT_GONE, so a swap of other values that
+ * has replaced the word was executed, whatever happens to the window afterwards.
+ */
+static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+		       uint64_t replace, uint64_t *was)
+{
+	uint32_t number = window_number(m, m->cas, len, offset);
+	char *word = m->cas + offset;
+	uint32_t half = expect;
+	bool done;
+
+	if (ddi_unlikely(!number))
+		return false;
+	if (len == 8 && !((uintptr_t)word & 7) && expect != DD_DIRECT_GONE) {
+		done = __atomic_compare_exchange_n((ddi_word *)word, &expect, replace, false,
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was = expect;
+	} else if (len == 4 && !((uintptr_t)word & 3) && half != (uint32_t)DD_DIRECT_GONE) {
+		done = __atomic_compare_exchange_n((uint32_t *)word, &half, (uint32_t)replace,
+						   false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+		*was = half;
+	} else {
+		return false;
+	}
+	return done || ddi_likely(ddi_load(&m->cell->ring) == number);
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+static struct dd_sqe request_put(uint64_t offset, unsigned int flags)
+{
+	return (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset,
+				.flags = flags ? DD_SQE_NOTIFY : 0 };
+}
+
+static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
+				 unsigned int flags)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_CAS, .dst = offset,
+			      .flags = flags ? DD_SQE_NOTIFY : 0,
+			      .meta_count = DD_META_WORDS };
+
+	memcpy(sqe.meta, &expect, sizeof(expect));
+	memcpy(sqe.meta + 2, &replace, sizeof(replace));
+	return sqe;
+}
+
+static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
+				uint64_t offset, unsigned int flags)
+{
+	struct dd_sqe sqe = request_put(offset, flags);
+
+	if (flags & ~DD_PUT_NOTIFY)
+		return -EINVAL;
+	return ddi_mem_submit(m, &sqe, src, len);
+}
+
+DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
+		  unsigned int flags)
+{
+	if (!flags && put_direct(m, src, len, offset))
+		return 0;
+	return mem_put(m, src, len, offset, flags);
+}
+
+static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+
+	return ddi_mem_submit(m, &sqe, dst, len);
+}
+
+DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	return get_direct(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
+}
+
+static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
+				uint64_t expect, uint64_t replace, uint64_t *was,
+				unsigned int flags)
+{
+	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
+	uint64_t result = 0;
+	uint32_t half;
+	int ret;
+
+	if (flags & ~DD_PUT_NOTIFY || !was)
+		return -EINVAL;
+	ret = ddi_mem_submit(m, &sqe, &result, len);
+	if (ret)
+		return ret;
+	memcpy(&half, &result, sizeof(half));
+	*was = len == sizeof(half) ? half : result;
+	return 0;
+}
+
+DD_API int dd_cas(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+		  uint64_t replace, uint64_t *was, unsigned int flags)
+{
+	if (!flags && was && cas_direct(m, offset, len, expect, replace, was))
+		return 0;
+	return mem_cas(m, offset, len, expect, replace, was, flags);
+}
+
+DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_NOTE };
+
+	return ddi_mem_submit(m, &sqe, bytes, len);
+}
+
+/* ---- requests that the caller does not wait for --------------------------- */
+
+DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
+			    unsigned int flags)
+{
+	struct dd_sqe sqe = request_put(offset, flags);
+
+	if (!m->result)
+		return dd_put(m, src, len, offset, flags);
+	return flags & ~DD_PUT_NOTIFY ? -EINVAL : ddi_mem_start(m, &sqe, src, len);
+}
+
+DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+
+	return m->result ? ddi_mem_start(m, &sqe, dst, len) : dd_get(m, dst, len, offset);
+}
+
+DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
+			    uint64_t replace, void *was, unsigned int flags)
+{
+	struct dd_sqe sqe = request_cas(offset, expect, replace, flags);
+	uint64_t word;
+	uint32_t half;
+	int ret;
+
+	if (flags & ~DD_PUT_NOTIFY || !was)
+		return -EINVAL;
+	if (m->result)
+		return ddi_mem_start(m, &sqe, was, len);
+	ret = dd_cas(m, offset, len, expect, replace, &word, flags);
+	half = word;
+	if (!ret)
+		memcpy(was, len == sizeof(half) ? (void *)&half : &word, len);
+	return ret;
+}

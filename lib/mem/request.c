@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * request.c - requests to segments by the kernel
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A request goes by the send queue, which has one entry, or, if another thread or the
+ * interrupted one uses that, as an array of one. With another node a request is one round
+ * trip, under a lock, with signals blocked, so that no handler waits for it.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+
+#include "mem.h"
+#include "region.h"
+
+#define MEM_WITHHELD_NS	1000000000ull
+#define MEM_FEW		256	/* bytes that the kernel copies faster if they are not wired */
+
+/* Submit a request as an array of one, and again while the import is busy. */
+static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
+{
+	struct dd_request rq = { .conn = m->serial, .sqe = *sqe };
+	struct dd_submit s;
+	int ret;
+
+	for (;;) {
+		s = (struct dd_submit){
+			.size = sizeof(s), .requests = (uintptr_t)&rq, .count = 1,
+			.stride = sizeof(rq),
+		};
+		ret = ddi_ioctl(m->h, DD_IOC_SUBMIT, &s);
+		if (ret != -EBUSY || ddi_mem_withheld(m->cell))
+			return ret;
+		sched_yield();
+	}
+}
+
+/*
+ * Submit a request. The doorbell costs less than an array, but the queue may be in use,
+ * or another thread's request be executed first. While another thread copies to or from
+ * memory that may fault, the kernel refuses requests of its import.
+ */
+static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
+{
+	struct dd_sqe *slot = m->cell->sq;
+	int ret;
+
+	/* A signal handler finds it in use, even if there is one thread. */
+	if (__atomic_exchange_n(&m->queued, 1, __ATOMIC_ACQUIRE))
+		return mem_again(m, sqe);
+	/* A refused request may have left its number there; the kernel reads it first. */
+	ddi_store(&slot->seq, 0);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy((char *)slot + sizeof(slot->seq), (const char *)sqe + sizeof(slot->seq),
+	       sizeof(*slot) - sizeof(slot->seq));
+	ddi_store_release(&slot->seq, ddi_load(&m->cell->submitted) + 1);
+	ret = ddi_ioctl_conn(m->h, DD_IOC_DOORBELL, m->serial);
+	ddi_store_release(&m->queued, 0);
+	if (ddi_likely(ret > 0))
+		return 0;
+	return !ret || ret == -EBUSY ? mem_again(m, sqe) : ret;
+}
+
+static DDI_NOINLINE int mem_wired(struct dd_mem *m, struct dd_sqe *sqe, const void *local,
+				  size_t len)
+{
+	struct dd_buf buf;
+
+	if (ddi_region_try(m->h, local, len, &buf)) {
+		sqe->flags |= DD_SQE_REGION;
+		sqe->region = buf.region;
+		sqe->src = buf.offset;
+	} else {
+		sqe->flags |= DD_SQE_UNWIRED;
+	}
+	return mem_queue(m, sqe);
+}
+
+/* Submit a request with @local as its source or destination. */
+static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+{
+	if (!ddi_load(&m->h->board.alive))
+		return -ESTALE;
+	sqe->len = len;
+	sqe->src = (uintptr_t)local;
+	if (len > MEM_FEW || m->result)
+		return mem_wired(m, sqe, local, len);
+	sqe->flags |= DD_SQE_UNWIRED;
+	return mem_queue(m, sqe);
+}
+
+/*
+ * Wait until the last request is done. %-ETIMEDOUT: its bytes are in place, but its note
+ * waits for a slot. The caller holds the lock.
+ */
+static int mem_done(struct dd_mem *m)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
+		.value = ddi_load(&m->cell->submitted), .timeout = MEM_WITHHELD_NS,
+	};
+	int ret;
+
+	do {
+		ret = ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
+	} while (ret == -EINTR ||
+		 (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < w.value));
+	return ret;
+}
+
+/*
+ * Keep the first error of requests that dd_fence() returns. Called before each request:
+ * its result replaces that of the one %DD_RESULTS before it, which is done. The caller
+ * holds the lock.
+ */
+static void mem_collect(struct dd_mem *m)
+{
+	uint64_t done = ddi_load_acquire(&m->cell->done);
+
+	while (m->seen < done) {
+		int error = m->result[++m->seen % DD_RESULTS];
+
+		if (!m->error)
+			m->error = error;
+	}
+}
+
+/* As on one node: a request whose note waits is executed, and the next one refused. */
+static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len)
+{
+	bool swap = sqe->opcode == DD_OP_CAS && m->word;
+	int ret = mem_done(m);
+
+	mem_collect(m);
+	if (!ret)
+		ret = mem_local(m, sqe, swap ? m->word : local, len);
+	else if (ret == -ETIMEDOUT)
+		ret = -EBUSY;
+	if (ret)
+		return ret;
+	ret = mem_done(m);
+	/* Returned here, not by dd_fence(). */
+	m->seen = ddi_load(&m->cell->submitted);
+	if (swap && (!ret || ret == -ETIMEDOUT))
+		memcpy(local, m->word, len);
+	if (ret == -ETIMEDOUT)
+		return 0;
+	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
+}
+
+/* A signal handler may use the import. */
+static void mem_lock(struct dd_mem *m, sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_mutex_lock(&m->lock);
+}
+
+static void mem_unlock(struct dd_mem *m, const sigset_t *before)
+{
+	pthread_mutex_unlock(&m->lock);
+	pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static DDI_NOINLINE int mem_remote(struct dd_mem *m, struct dd_sqe *sqe, void *local,
+				   size_t len)
+{
+	sigset_t before;
+	int ret;
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	mem_lock(m, &before);
+	ret = mem_far(m, sqe, local, len);
+	mem_unlock(m, &before);
+	return ret;
+}
+
+/* Execute a request by the kernel, and wait until it is done; 0 or an error. */
+int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+{
+	return m->result ? mem_remote(m, sqe, (void *)local, len) :
+			   mem_local(m, sqe, local, len);
+}
+
+/* Begin a request to another node. Returns its number, or an error. */
+int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
+{
+	sigset_t before;
+	int64_t ret;
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	mem_lock(m, &before);
+	mem_collect(m);
+	ret = mem_local(m, sqe, local, len);
+	if (!ret)
+		ret = ddi_load(&m->cell->submitted);
+	mem_unlock(m, &before);
+	return ret;
+}
+
+static int mem_wait(struct dd_mem *m, uint64_t request, int64_t timeout)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
+		.value = request, .timeout = timeout,
+	};
+
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	if (timeout < -1)
+		return -EINVAL;
+	return ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
+}
+
+DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
+{
+	uint64_t submitted = ddi_load_acquire(&m->cell->submitted);
+	int ret;
+
+	if (request < 0 || (uint64_t)request > submitted)
+		return -EINVAL;
+	ret = mem_wait(m, request, timeout);
+	if (ret || !m->result || !request)
+		return ret;
+	ret = -(int)m->result[request % DD_RESULTS];
+	/* Load the result before the number of requests that may have replaced it. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return ddi_load(&m->cell->submitted) - request < DD_RESULTS ? ret : -EINVAL;
+}
+
+DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
+{
+	int ret = mem_wait(m, ddi_load(&m->cell->submitted), timeout);
+	sigset_t before;
+
+	if (ret || !m->result)
+		return ret;
+	mem_lock(m, &before);
+	mem_collect(m);
+	ret = -m->error;
+	m->error = 0;
+	mem_unlock(m, &before);
+	return ret;
+}
