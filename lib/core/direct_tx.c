@@ -24,13 +24,6 @@
 #define ASK_BUSY	127	/* a message was unread */
 #define ASK_FULL	512	/* the receiver's list has no ring left */
 
-static void *map(struct dd *h, uint64_t offset, size_t size, int prot)
-{
-	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static size_t ring_size(const struct ddi_tx_ring *ring)
 {
 	return (ring->mask + 1ul) * sizeof(struct dd_ring_note);
@@ -63,8 +56,8 @@ static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 	ring->mask = d->slots - 1;
 	ring->users = 1;
 	ring->tail = d->start;
-	ring->notes = map(h, d->notes, ring_size(ring), PROT_READ | PROT_WRITE);
-	ring->state = map(h, d->state, STATE_SIZE, PROT_READ);
+	ring->notes = ddi_map(h, d->notes, ring_size(ring), PROT_READ | PROT_WRITE);
+	ring->state = ddi_map(h, d->state, STATE_SIZE, PROT_READ);
 	if (!ring->notes || !ring->state) {
 		ring_free(ring);
 		return NULL;
@@ -133,7 +126,7 @@ static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *
 	tx->size = d.block_size;
 	tx->to = d.peer_conn | (uint64_t)d.peer_block << 40;
 	if (tx->ring && d.block_size <= INT32_MAX)
-		tx->block = map(h, d.block, d.block_size, PROT_READ | PROT_WRITE);
+		tx->block = ddi_map(h, d.block, d.block_size, PROT_READ | PROT_WRITE);
 	if (tx->block) {
 		/* The kernel shows this count in reports, and continues from it. */
 		ddi_store((ddi_word *)c->cell->sq[0].meta, tx->submitted);

@@ -111,6 +111,7 @@ static inline bool ddi_alive(const struct dd *h)
 int ddi_ioctl(struct dd *h, unsigned long request, void *arg);
 int ddi_ioctl_id(struct dd *h, unsigned long request, uint32_t id);
 int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial);
+void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot);
 
 void ddi_mem_release(struct dd *h);
 

@@ -37,6 +37,14 @@ int ddi_ioctl_conn(struct dd *h, unsigned long request, uint64_t serial)
 			 (void *)&serial : (void *)(unsigned long)serial);
 }
 
+/* Map memory of the device; NULL and errno if that fails. */
+void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot)
+{
+	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
 /*
  * A child of fork() does not inherit the area and would fault on it, so its tables are
  * wiped (MADV_WIPEONFORK). A child of vfork() shares both.
@@ -77,14 +85,13 @@ static int device_open(struct dd *h)
 			return -ENOCMP;
 		return ddi_error(-errno);
 	}
-	small = mmap(NULL, DDI_PAGE_MAX, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd,
-		     DD_AREA_OFFSET);
-	h->area = small == MAP_FAILED ? small :
-		  mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE);
+	small = ddi_map(h, DD_AREA_OFFSET, DDI_PAGE_MAX, PROT_READ | PROT_WRITE);
+	h->area = small ? mremap(small, DDI_PAGE_MAX, DD_AREA_SIZE, MREMAP_MAYMOVE) :
+		  MAP_FAILED;
 	if (h->area != MAP_FAILED)
 		return 0;
 	ret = ddi_error(-errno);
-	if (small != MAP_FAILED)
+	if (small)
 		munmap(small, DDI_PAGE_MAX);
 	close(h->fd);
 	return ret;

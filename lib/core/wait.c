@@ -248,21 +248,25 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 	ddi_store(&spin->budget, budget);
 }
 
+/* Wait for a counter of a cell, or until a signal comes: 0, or the kernel's -errno. */
+int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
+{
+	struct dd_conn_wait w = {
+		.size = sizeof(w), .conn = serial, .what = what, .value = value,
+		.timeout = timeout,
+	};
+
+	return ddi_ioctl(h, DD_IOC_CONN_WAIT, &w);
+}
+
 /* Wait for a counter of a connection's cell: 0, -ETIMEDOUT or another error. */
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
 {
-	struct dd_conn_wait w = {
-		.size = sizeof(w),
-		.conn = serial,
-		.what = what,
-		.value = value,
-	};
 	int ret;
 
 	do {
-		w.timeout = ddi_remaining(deadline);
-		ret = ddi_ioctl(h, DD_IOC_CONN_WAIT, &w);
+		ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
 	} while (ret == -EINTR);
 	if (ret == -EAGAIN)
 		return -ETIMEDOUT;

@@ -39,6 +39,7 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 		   uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
+int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 
