@@ -51,6 +51,8 @@ struct dd_mem;
 #define DD_EXPORT_NODIRECT	0x1	/* none */
 #define DD_EXPORT_DIRECT_ANY	0x2	/* also those of other users */
 #define DD_EXPORT_WHOLE_PAGES	0x4	/* with the rest of its first and last page */
+/* Messages can be redirected; none of the importers may map the segment */
+#define DD_EXPORT_REDIRECT	0x8
 
 /**
  * dd_pin() - let the caller's memory be exported, or be accessed faster
@@ -76,6 +78,49 @@ int dd_pin(struct dd *h, void *addr, size_t len);
 int dd_unpin(struct dd *h, void *addr);
 
 /**
+ * dd_alloc_tracked() - allocate wired memory whose changed pages are recorded
+ * @h: handle
+ * @size: bytes, rounded up to whole pages
+ * @addr: (out) its address
+ *
+ * The memory is like that of dd_alloc(), and dd_free() gives it back. System calls with
+ * O_DIRECT, and vmsplice(), fail on it with -EFAULT.
+ *
+ * Return: 0; -EINVAL, -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ */
+int dd_alloc_tracked(struct dd *h, size_t size, void **addr);
+
+/**
+ * dd_dirty() - find the pages of tracked memory that this process has stored to
+ * @h: handle
+ * @addr: first byte, at a page boundary in memory of dd_alloc_tracked()
+ * @len: bytes, a multiple of the page size, > 0
+ * @bitmap: (out) bit n % 64 of word n / 64 is 1 if page n was stored to, else 0; whole words
+ *
+ * Each store is reported by one call or more: by that during which it happened, or by the
+ * next one. What a call reports, it forgets. What importers put is not reported. After an
+ * error, the next call reports the same pages.
+ *
+ * Return: 0; -EINVAL, -EOPNOTSUPP (the memory is not tracked), -EFAULT, -ENOMEM, -ESTALE.
+ */
+int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap);
+
+/**
+ * struct dd_export_state - of a segment with DD_EXPORT_REDIRECT, written by the kernel
+ * @data_end: byte of the segment after the last one of the latest put, once all bytes of that
+ *	are in place: load it with acquire semantics. 0 if there was none since the exporter
+ *	stored 0; an empty put does not change it
+ * @first: the first byte that was redirected, counted from the start of the redirection;
+ *	stored by dd_redirect_end()
+ * @count: bytes that were redirected; stored by dd_redirect_end()
+ */
+struct dd_export_state {
+	uint64_t data_end;
+	uint64_t first;
+	uint64_t count;
+};
+
+/**
  * struct dd_export_attr - a segment
  * @size: sizeof(struct dd_export_attr)
  * @addr: first byte, a multiple of 4, in one piece of dd_alloc() or dd_pin()
@@ -90,6 +135,8 @@ int dd_unpin(struct dd *h, void *addr);
  * @window: with @list, unread notes of each importer, 1 to 256; else 0
  * @flags: DD_EXPORT_*, combined
  * @cookie: for the records of notes
+ * @state: (out) with DD_EXPORT_REDIRECT the state, until dd_unexport() or dd_shutdown(), not
+ *	accessible in a child of fork(); else NULL
  */
 struct dd_export_attr {
 	size_t size;
@@ -105,6 +152,7 @@ struct dd_export_attr {
 	unsigned int window;
 	unsigned int flags;
 	uint64_t cookie;
+	struct dd_export_state *state;
 };
 
 /**
@@ -153,6 +201,117 @@ int dd_export_inhibit(struct dd *h, uint64_t segment, int on);
 int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid, unsigned int rights);
 
 /**
+ * dd_export_notify() - change which puts and swaps notify the exporter
+ * @h: handle
+ * @segment: its number
+ * @notify: DD_NOTIFY_*; DD_NOTIFY_NEVER without a list
+ *
+ * With DD_NOTIFY_ALWAYS no importer of this node stores by a mapping any more when the call
+ * returns.
+ *
+ * Return: 0; -EINVAL, -ENOENT, -ESTALE.
+ */
+int dd_export_notify(struct dd *h, uint64_t segment, unsigned int notify);
+
+/**
+ * struct dd_export_desc - description of a segment
+ * @len: bytes
+ * @importers: number of imports
+ * @inhibited: 1 while puts and swaps are refused, else 0
+ * @notify: DD_NOTIFY_*
+ * @reserved: 0
+ * @refused_rights: requests that were refused because the import has not the right
+ * @refused_inhibit: because puts and swaps were inhibited
+ * @refused_bounds: because they were not inside the segment
+ * @reserved2: 0
+ */
+struct dd_export_desc {
+	size_t len;
+	unsigned int importers;
+	int inhibited;
+	unsigned int notify;
+	unsigned int reserved;
+	uint64_t refused_rights;
+	uint64_t refused_inhibit;
+	uint64_t refused_bounds;
+	uint64_t reserved2[2];
+};
+
+/**
+ * struct dd_export_importer - an import of a segment
+ * @importer: its number, for dd_export_deny()
+ * @count: its requests that the kernel has executed
+ * @node: its node
+ * @pid: its process, 0 if this process cannot see it; of another node, as that reports it
+ * @uid: its user; of another node, as that reports it
+ * @rights: DD_CAN_*
+ */
+struct dd_export_importer {
+	uint64_t importer;
+	uint64_t count;
+	unsigned int node;
+	unsigned int pid;
+	unsigned int uid;
+	unsigned int rights;
+};
+
+/**
+ * dd_export_info() - describe a segment and its imports
+ * @h: handle
+ * @segment: its number
+ * @desc: (out) the description
+ * @importers: (out) up to @count imports
+ * @count: entries in @importers, may be 0
+ *
+ * Return: entries stored in @importers; -EINVAL, -ENOENT, -EFAULT, -ENOMEM, -ESTALE.
+ */
+int dd_export_info(struct dd *h, uint64_t segment, struct dd_export_desc *desc,
+		   struct dd_export_importer *importers, unsigned int count);
+
+/**
+ * dd_export_deny() - end one import of a segment
+ * @h: handle
+ * @segment: its number
+ * @importer: number of the import, see dd_export_info()
+ *
+ * When the call returns, nothing reaches the memory by that import any more. Its requests
+ * fail with -ESTALE. The same process may import the segment again.
+ *
+ * Return: 0; -ENOENT (the segment, or the import), -ESTALE.
+ */
+int dd_export_deny(struct dd *h, uint64_t segment, uint64_t importer);
+
+/**
+ * dd_redirect() - have the bytes of one put stored in other memory
+ * @h: handle
+ * @segment: number of a segment with DD_EXPORT_REDIRECT
+ * @offset: first byte of the segment that is redirected, a multiple of 4
+ * @addr: where its byte is stored instead, a multiple of 4; in one piece of dd_alloc() or
+ *	dd_pin()
+ * @len: bytes, a multiple of 4, > 0
+ *
+ * The first put with bytes among these is redirected, and no other one. Its bytes outside go
+ * to the segment. So do those that arrive after a packet between them was lost, and all
+ * bytes of swaps: @first and @count of struct dd_export_state describe which bytes were
+ * redirected. A redirection whose put is over is replaced by the next one.
+ *
+ * Return: 0; -EINVAL, -ENOENT, -EOPNOTSUPP (no DD_EXPORT_REDIRECT), -EBUSY (the segment has a
+ * redirection), -ERANGE (not inside the segment), -ENOMEM, -EDQUOT, -ESTALE.
+ */
+int dd_redirect(struct dd *h, uint64_t segment, uint64_t offset, void *addr, size_t len);
+
+/**
+ * dd_redirect_end() - end a redirection
+ * @h: handle
+ * @segment: number of the segment
+ *
+ * When the call returns, no put stores in the other memory any more.
+ *
+ * Return: 0; -ENOENT (the segment, or it has no redirection), -ESTALE.
+ */
+int dd_redirect_end(struct dd *h, uint64_t segment);
+
+/**
  * dd_list() - make a note list for segments
  * @h: handle
  *
@@ -179,9 +338,68 @@ int dd_list(struct dd *h);
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);
 
+/* Flags of struct dd_import_attr */
+#define DD_IMPORT_WHEN_EXPORTED	0x1	/* wait until a segment has that key */
+
+/**
+ * struct dd_import_attr - what to import, and how
+ * @size: sizeof(struct dd_import_attr)
+ * @node: its node
+ * @key_class: DD_KEY_*
+ * @key: padded with zeros
+ * @rights: DD_CAN_* that are needed
+ * @flags: 0 or DD_IMPORT_WHEN_EXPORTED
+ * @depth: with another node, requests that may be under way, 1 to 64; 0 is 16
+ * @list: note list of dd_list() for a note when the import is made or has failed, or 0
+ * @cookie: for the record of that note; 0 without @list
+ */
+struct dd_import_attr {
+	size_t size;
+	int node;
+	unsigned int key_class;
+	unsigned char key[DD_KEY_SIZE];
+	unsigned int rights;
+	unsigned int flags;
+	unsigned int depth;
+	int list;
+	uint64_t cookie;
+};
+
+/**
+ * dd_import_begin() - begin to import a segment
+ * @h: handle
+ * @attr: attributes
+ * @mem: (out) the import
+ *
+ * The call does not wait. An import that is not made yet is *pending*: requests fail with
+ * -EAGAIN, and dd_mem_size() is 0 until dd_import_wait() has returned 0. dd_unimport() ends
+ * it, without a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under
+ * the key is imported, or the import fails if that does not grant the access.
+ *
+ * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
+ *
+ * Return: 0, also if the import is pending; errors that are known at once, without a note: as
+ * of dd_import(), -ENOENT (no such list), -EUSERS (also: 1024 imports wait for exports on that
+ * node).
+ */
+int dd_import_begin(struct dd *h, const struct dd_import_attr *attr, struct dd_mem **mem);
+
+/**
+ * dd_import_wait() - wait until an import is made
+ * @mem: the import
+ * @timeout: nanoseconds to wait at most; -1: no limit
+ *
+ * Until it has returned 0, requests of an import on this node go by the kernel.
+ *
+ * Return: 0; the error with which the import has failed, as of dd_import(); -EHOSTUNREACH (also:
+ * the session with the other node has ended), -ESTALE (also: the segment has ended since, or
+ * the import was denied), -ETIMEDOUT, -EAGAIN (@timeout is 0), -EINTR, -EINVAL.
+ */
+int dd_import_wait(struct dd_mem *mem, int64_t timeout);
+
 /**
  * dd_unimport() - end an import
- * @mem: the import, not used by any thread any more
+ * @mem: the import, not used by any thread any more; it may be pending, or have failed
  *
  * dd_shutdown() ends and frees the imports that its handle still has.
  *
@@ -193,7 +411,7 @@ int dd_unimport(struct dd_mem *mem);
  * dd_mem_size() - bytes in an imported segment
  * @mem: the import
  *
- * Return: bytes.
+ * Return: bytes; 0 if it was begun by dd_import_begin(), until dd_import_wait() returns 0.
  */
 size_t dd_mem_size(const struct dd_mem *mem);
 
@@ -211,9 +429,10 @@ size_t dd_mem_size(const struct dd_mem *mem);
  * the bytes are in place. If it fails, some of them may be.
  *
  * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note
- * of an earlier put waits for a slot), -ESTALE (the segment has ended), -EINVAL, -ENETDOWN;
- * with another node also -EHOSTUNREACH (the session has ended; it is not known whether this put was
- * executed, and it is not repeated) and -EDQUOT (memory that is not pinned is for a while).
+ * of an earlier put waits for a slot), -EAGAIN (the import is pending), -ESTALE (the segment has
+ * ended), -EINVAL, -ENETDOWN; with another node also -EHOSTUNREACH (the session has ended; it
+ * is not known whether this put was executed, and it is not repeated) and -EDQUOT (memory that
+ * is not pinned is for a while).
  */
 int dd_put(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 	   unsigned int flags);
@@ -271,8 +490,9 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * Requests of an import are executed in the order of the calls. On one node the call is the
  * same as dd_put().
  *
- * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests are under
- * way, or a dd_get_async() of this import is; other errors as of dd_put().
+ * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests (see
+ * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is; other
+ * errors as of dd_put().
  */
 int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 		     unsigned int flags);
@@ -284,7 +504,7 @@ int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t o
  * @len: number of bytes, below 2 GiB
  * @offset: where from, in the segment
  *
- * Return: as dd_put_async(), but for -EBUSY: 16 requests are under way.
+ * Return: as dd_put_async(), but for -EBUSY: as many requests are under way as may be.
  */
 int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);
 

@@ -145,15 +145,15 @@ void ddi_memlock_reason(struct dd *h, const char *what)
 		   (unsigned long long)info.memlock_used / 1024);
 }
 
-DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
+static int region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
 {
-	struct dd_region_alloc ra = { .size = sizeof(ra), .length = size };
+	struct dd_region_alloc ra = { .size = sizeof(ra), .flags = flags, .length = size };
 	struct ddi_region r;
 	char what[32];
 	int ret;
 
 	if (!ddi_alive(h))
-		return -EBADID;
+		return -ESTALE;
 	ddi_reason_clear(h);
 	if (!size || !addr)
 		return -EINVAL;
@@ -165,11 +165,11 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 		ddi_memlock_reason(h, what);
 	}
 	if (ret < 0)
-		return ddi_error(ret);
+		return ret;
 	r = (struct ddi_region){ .size = ra.length, .id = ra.region };
-	r.addr = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, h->fd, ra.offset);
+	r.addr = ddi_map(h, ra.offset, r.size, PROT_READ | PROT_WRITE);
 	ret = -errno;
-	if (r.addr != MAP_FAILED) {
+	if (r.addr) {
 		pthread_rwlock_wrlock(&h->region_lock);
 		ret = region_insert(h, &r);
 		pthread_rwlock_unlock(&h->region_lock);
@@ -180,33 +180,45 @@ DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 		ddi_ioctl_id(h, DD_IOC_REGION_FREE, ra.region);
 	else
 		*addr = r.addr;
-	return ddi_error(ret);
+	return ret;
 }
 
-DD_API int dd_free(struct dd *h, void *addr)
+static int region_free(struct dd *h, const void *addr, bool pinned)
 {
 	struct ddi_region r;
 	int ret = -EINVAL;
 	size_t i;
 
 	if (!ddi_alive(h))
-		return -EBADID;
-
+		return -ESTALE;
 	pthread_rwlock_wrlock(&h->region_lock);
 	i = region_index(h, addr);
-	if (i == h->nr_regions || h->regions[i].addr != addr || h->regions[i].pinned)
+	if (i == h->nr_regions || h->regions[i].addr != addr || h->regions[i].pinned != pinned)
 		goto out;
 	r = h->regions[i];
 	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
 	if (ret < 0)
 		goto out;
-	munmap(r.addr, r.size);
+	if (!pinned)
+		munmap(r.addr, r.size);
 	h->nr_regions--;
 	memmove(&h->regions[i], &h->regions[i + 1],
 		(h->nr_regions - i) * sizeof(r));
 	ret = 0;
 out:
 	pthread_rwlock_unlock(&h->region_lock);
+	return ret;
+}
+
+DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
+{
+	return ddi_error(region_alloc(h, size, 0, addr));
+}
+
+DD_API int dd_free(struct dd *h, void *addr)
+{
+	int ret = region_free(h, addr, false);
+
 	return ret == -EBUSY ? ret : ddi_error(ret);
 }
 
@@ -239,21 +251,27 @@ out:
 
 DD_API int dd_unpin(struct dd *h, void *addr)
 {
-	int ret = -EINVAL;
-	size_t i;
+	return region_free(h, addr, true);
+}
+
+DD_API int dd_alloc_tracked(struct dd *h, size_t size, void **addr)
+{
+	return region_alloc(h, size, DD_REGION_TRACK, addr);
+}
+
+DD_API int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap)
+{
+	struct dd_region_dirty d = { .size = sizeof(d), .length = len,
+				     .bitmap = (uintptr_t)bitmap };
+	struct dd_buf buf;
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	pthread_rwlock_wrlock(&h->region_lock);
-	i = region_index(h, addr);
-	if (i < h->nr_regions && h->regions[i].addr == addr && h->regions[i].pinned) {
-		ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, h->regions[i].id);
-		h->nr_regions--;
-		memmove(&h->regions[i], &h->regions[i + 1],
-			(h->nr_regions - i) * sizeof(h->regions[0]));
-	}
-	pthread_rwlock_unlock(&h->region_lock);
-	return ret;
+	if (!ddi_region_find(h, addr, len, &buf))
+		return -EINVAL;
+	d.region = buf.region;
+	d.offset = buf.offset;
+	return ddi_ioctl(h, DD_IOC_REGION_DIRTY, &d);
 }
 
 void ddi_region_release(struct dd *h)

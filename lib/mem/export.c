@@ -18,11 +18,26 @@ _Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &
 	       DD_EXPORT_NODIRECT == DD_SEGMENT_NODIRECT &&
 	       DD_EXPORT_DIRECT_ANY == DD_SEGMENT_DIRECT_ANY &&
 	       DD_EXPORT_WHOLE_PAGES == DD_SEGMENT_WHOLE_PAGES_OK &&
+	       DD_EXPORT_REDIRECT == DD_SEGMENT_REDIRECT &&
 	       DD_NOTIFY_IF_ASKED == (int)DD_POLICY_CONDITIONAL &&
 	       DD_NOTIFY_ALWAYS == (int)DD_POLICY_ALWAYS &&
 	       DD_NOTIFY_NEVER == (int)DD_POLICY_NEVER &&
 	       DD_FOR_USER == (int)DD_PERMIT_USER && DD_FOR_ANY == (int)DD_PERMIT_ANY &&
 	       DD_FOR_LISTED == (int)DD_PERMIT_LISTED, "numbers of the kernel");
+
+#define SAME(type, kernel, member, kernels)	\
+	(offsetof(struct type, member) == offsetof(struct kernel, kernels))
+_Static_assert(sizeof(struct dd_export_state) == sizeof(struct dd_segment_state) &&
+	       SAME(dd_export_state, dd_segment_state, data_end, data_end) &&
+	       SAME(dd_export_state, dd_segment_state, first, first) &&
+	       SAME(dd_export_state, dd_segment_state, count, count) &&
+	       sizeof(struct dd_export_importer) == sizeof(struct dd_importer) &&
+	       SAME(dd_export_importer, dd_importer, importer, channel) &&
+	       SAME(dd_export_importer, dd_importer, count, count) &&
+	       SAME(dd_export_importer, dd_importer, node, node) &&
+	       SAME(dd_export_importer, dd_importer, pid, pid) &&
+	       SAME(dd_export_importer, dd_importer, uid, uid) &&
+	       SAME(dd_export_importer, dd_importer, rights, rights), "layouts of the kernel");
 
 DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment)
 {
@@ -33,7 +48,6 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	if (!ddi_alive(h))
 		return -ESTALE;
 	if (!attr || !segment || attr->size != sizeof(*attr) ||
-	    attr->flags & ~(DD_EXPORT_NODIRECT | DD_EXPORT_DIRECT_ANY | DD_EXPORT_WHOLE_PAGES) ||
 	    !ddi_region_find(h, attr->addr, attr->len, &buf))
 		return -EINVAL;
 	s.flags = attr->flags;
@@ -53,6 +67,7 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	if (ret < 0)
 		return ret;
 	memcpy(attr->key, s.key, sizeof(attr->key));
+	attr->state = s.state_unit ? (void *)(h->area + (size_t)s.state_unit * DD_UNIT) : NULL;
 	*segment = s.segment;
 	return 0;
 }
@@ -80,6 +95,63 @@ DD_API int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid,
 	return segment_ctl(h, (struct dd_segment_ctl){
 		.what = DD_SEGMENT_GRANT, .segment = segment, .uid = uid,
 		.rights = rights });
+}
+
+DD_API int dd_export_notify(struct dd *h, uint64_t segment, unsigned int notify)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_POLICY, .segment = segment, .value = notify });
+}
+
+DD_API int dd_export_deny(struct dd *h, uint64_t segment, uint64_t importer)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_DENY, .segment = segment, .value = importer });
+}
+
+DD_API int dd_export_info(struct dd *h, uint64_t segment, struct dd_export_desc *desc,
+			  struct dd_export_importer *importers, unsigned int count)
+{
+	struct dd_segment_info info = {
+		.size = sizeof(info), .segment = segment, .count = count,
+		.importers = count ? (uintptr_t)importers : 0,
+	};
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!desc)
+		return -EINVAL;
+	ret = ddi_ioctl(h, DD_IOC_SEGMENT_INFO, &info);
+	if (ret < 0)
+		return ret;
+	*desc = (struct dd_export_desc){
+		.len = info.length, .importers = info.total,
+		.inhibited = info.inhibit, .notify = info.policy,
+		.refused_rights = info.refused_rights,
+		.refused_inhibit = info.refused_inhibit,
+		.refused_bounds = info.refused_bounds,
+	};
+	return info.count;
+}
+
+DD_API int dd_redirect(struct dd *h, uint64_t segment, uint64_t offset, void *addr, size_t len)
+{
+	struct dd_buf buf;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!ddi_region_find(h, addr, len, &buf))
+		return -EINVAL;
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_REDIRECT_TO, .segment = segment, .value = offset,
+		.region = buf.region, .offset = buf.offset, .length = len });
+}
+
+DD_API int dd_redirect_end(struct dd *h, uint64_t segment)
+{
+	return segment_ctl(h, (struct dd_segment_ctl){
+		.what = DD_SEGMENT_REDIRECT_END, .segment = segment });
 }
 
 DD_API int dd_list(struct dd *h)

@@ -10,32 +10,32 @@
 
 #include "mem.h"
 
-static void *window_map(struct dd *h, uint64_t offset, size_t size, int prot)
-{
-	void *at = mmap(NULL, size, prot, MAP_SHARED, h->fd, offset);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
-/* Without windows, requests go by the kernel. */
-static void window_open(struct dd_mem *m, unsigned int rights)
+static void window_open(struct dd_mem *m)
 {
 	struct dd_direct d = { .size = sizeof(d), .conn = m->serial };
-	int prot = PROT_READ | (rights & DD_CAN_PUT ? PROT_WRITE : 0);
+	int put = m->rights & DD_CAN_PUT ? PROT_WRITE : 0;
 
 	if (!m->h->direct || ddi_ioctl(m->h, DD_IOC_DIRECT, &d) < 0)
 		return;
 	m->window_size = d.block_size;
-	m->window[0] = window_map(m->h, d.block, d.block_size, prot);
-	if (m->window[0]) {
-		m->get = (char *)m->window[0] + d.start;
-		m->put = rights & DD_CAN_PUT ? m->get : NULL;
-	}
+	m->window[0] = ddi_map(m->h, d.block, d.block_size, PROT_READ | put);
 	if (d.notes)
-		m->window[1] = window_map(m->h, d.notes, d.block_size,
-					  PROT_READ | PROT_WRITE);
+		m->window[1] = ddi_map(m->h, d.notes, d.block_size, PROT_READ | PROT_WRITE);
+	/* Release: other threads use the windows, and @size, when they find them here. */
+	if (m->window[0] && put)
+		ddi_store_release(&m->put, (char *)m->window[0] + d.start);
+	if (m->window[0])
+		ddi_store_release(&m->get, (char *)m->window[0] + d.start);
 	if (m->window[1])
-		m->cas = (char *)m->window[1] + d.start;
+		ddi_store_release(&m->cas, (char *)m->window[1] + d.start);
+}
+
+/* The import is made. Without windows, requests go by the kernel. */
+void ddi_mem_up(struct dd_mem *m, uint64_t size)
+{
+	ddi_store(&m->size, size);
+	if (!m->result)
+		window_open(m);
 }
 
 /* A child of fork() does not inherit them, and may have other memory there. */
@@ -80,12 +80,57 @@ static void mem_remove(struct dd_mem *m)
 	pthread_mutex_unlock(&m->h->lock);
 }
 
+DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
+			   struct dd_mem **mem)
+{
+	struct dd_import_make i = { .size = sizeof(i), .flags = DD_IMPORT_NOWAIT };
+	struct dd_import_cell *cell;
+	struct dd_mem *m;
+	int ret;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	if (!attr || !mem || attr->size != sizeof(*attr) ||
+	    attr->flags & ~DD_IMPORT_WHEN_EXPORTED)
+		return -EINVAL;
+	m = malloc(sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	if (attr->flags & DD_IMPORT_WHEN_EXPORTED)
+		i.flags |= DD_IMPORT_PARK;
+	i.node = attr->node;
+	i.key_class = attr->key_class;
+	memcpy(i.key, attr->key, sizeof(i.key));
+	i.rights = attr->rights;
+	i.depth = attr->depth;
+	i.list = attr->list;
+	i.cookie = attr->cookie;
+	ret = ddi_ioctl(h, DD_IOC_IMPORT, &i);
+	if (ret < 0) {
+		free(m);
+		return ret;
+	}
+	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
+	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights,
+		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
+	if (attr->node != dd_node(h)) {
+		m->result = cell->result;
+		/* Without it the kernel pins the memory of each result. */
+		if (dd_alloc(h, sizeof(uint64_t), &m->word))
+			m->word = NULL;
+	}
+	if (i.length)
+		ddi_mem_up(m, i.length);
+	mem_insert(m);
+	*mem = m;
+	return 0;
+}
+
 DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 		     unsigned int rights, struct dd_mem **mem)
 {
-	struct dd_import_make i = { .size = sizeof(i), .node = node, .key_class = key_class,
-				    .rights = rights };
-	struct dd_import_cell *cell;
+	struct dd_import_attr attr = { .size = sizeof(attr), .node = node,
+				       .key_class = key_class, .rights = rights };
 	struct dd_mem *m;
 	int ret;
 
@@ -93,29 +138,17 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 		return -ESTALE;
 	if (!key || !mem)
 		return -EINVAL;
-	m = malloc(sizeof(*m));
-	if (!m)
-		return -ENOMEM;
-	memcpy(i.key, key, sizeof(i.key));
-	ret = ddi_ioctl(h, DD_IOC_IMPORT, &i);
-	if (ret < 0) {
-		free(m);
+	memcpy(attr.key, key, sizeof(attr.key));
+	ret = dd_import_begin(h, &attr, &m);
+	if (ret)
 		return ret;
-	}
-	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
-	*m = (struct dd_mem){ .h = h, .serial = i.import, .size = i.length,
-		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
-	if (node != dd_node(h)) {
-		m->result = cell->result;
-		/* Without it the kernel pins the memory of each result. */
-		if (dd_alloc(h, sizeof(uint64_t), &m->word))
-			m->word = NULL;
-	} else {
-		window_open(m, rights);
-	}
-	mem_insert(m);
-	*mem = m;
-	return 0;
+	while (!m->size && (ret = dd_import_wait(m, DD_FOREVER)) == -EINTR)
+		;
+	if (ret)
+		dd_unimport(m);
+	else
+		*mem = m;
+	return ret;
 }
 
 DD_API int dd_unimport(struct dd_mem *m)
@@ -137,5 +170,5 @@ DD_API int dd_unimport(struct dd_mem *m)
 
 DD_API size_t dd_mem_size(const struct dd_mem *m)
 {
-	return m->size;
+	return ddi_load(&m->size);
 }

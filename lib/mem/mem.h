@@ -16,8 +16,9 @@
 struct dd_mem {
 	struct dd *h;
 	uint64_t serial;
-	uint64_t size;
+	uint64_t size;		/* bytes in the segment; 0 while the import is pending */
 	struct dd_cell *cell;
+	unsigned int rights;
 	char *put;		/* the segment, in a window to write; or NULL */
 	char *get;		/* to read, the same window; or NULL */
 	char *cas;		/* for atomic instructions, a second window; or NULL */
@@ -32,6 +33,7 @@ struct dd_mem {
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */
 };
 
+void ddi_mem_up(struct dd_mem *m, uint64_t size);
 int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
 int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len);
 

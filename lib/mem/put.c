@@ -51,8 +51,8 @@ static inline bool window_is_short(const char *dst, const char *src, size_t len)
 
 static bool put_direct(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
 {
-	uint32_t number = window_number(m, m->put, len, offset);
-	char *dst = m->put + offset;
+	char *window = ddi_load_acquire(&m->put), *dst = window + offset;
+	uint32_t number = window_number(m, window, len, offset);
 
 	if (ddi_unlikely(!number))
 		return false;
@@ -88,8 +88,8 @@ static void fetch(char *dst, const char *src, size_t len)
 
 static bool get_direct(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
 {
-	uint32_t number = window_number(m, m->get, len, offset);
-	const char *src = m->get + offset;
+	const char *window = ddi_load_acquire(&m->get), *src = window + offset;
+	uint32_t number = window_number(m, window, len, offset);
 
 	if (ddi_unlikely(!number))
 		return false;
@@ -109,8 +109,8 @@ static bool get_direct(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
 static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
 		       uint64_t replace, uint64_t *was)
 {
-	uint32_t number = window_number(m, m->cas, len, offset);
-	char *word = m->cas + offset;
+	char *window = ddi_load_acquire(&m->cas), *word = window + offset;
+	uint32_t number = window_number(m, window, len, offset);
 	uint32_t half = expect;
 	bool done;
 

@@ -14,6 +14,7 @@
 
 #include "mem.h"
 #include "region.h"
+#include "wait.h"
 
 #define MEM_WITHHELD_NS	1000000000ull
 #define MEM_FEW		256	/* bytes that the kernel copies faster if they are not wired */
@@ -97,16 +98,12 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
  */
 static int mem_done(struct dd_mem *m)
 {
-	struct dd_conn_wait w = {
-		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
-		.value = ddi_load(&m->cell->submitted), .timeout = MEM_WITHHELD_NS,
-	};
+	uint64_t last = ddi_load(&m->cell->submitted);
 	int ret;
 
 	do {
-		ret = ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
-	} while (ret == -EINTR ||
-		 (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < w.value));
+		ret = ddi_await(m->h, m->serial, DD_WAIT_DONE, last, MEM_WITHHELD_NS);
+	} while (ret == -EINTR || (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < last));
 	return ret;
 }
 
@@ -204,28 +201,37 @@ int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 	return ret;
 }
 
-static int mem_wait(struct dd_mem *m, uint64_t request, int64_t timeout)
+static int mem_wait(const struct dd_mem *m, uint32_t what, uint64_t value, int64_t timeout)
 {
-	struct dd_conn_wait w = {
-		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = m->serial,
-		.value = request, .timeout = timeout,
-	};
+	return timeout < -1 ? -EINVAL : ddi_await(m->h, m->serial, what, value, timeout);
+}
+
+DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
+{
+	sigset_t before;
+	int ret;
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	if (timeout < -1)
-		return -EINVAL;
-	return ddi_ioctl(m->h, DD_IOC_CONN_WAIT, &w);
+	ret = mem_wait(m, DD_WAIT_UP, 0, timeout);
+	if (ret)
+		return ret;
+	mem_lock(m, &before);
+	if (!m->size)
+		ddi_mem_up(m, ddi_load(&m->cell->peer_size));
+	mem_unlock(m, &before);
+	return 0;
 }
 
 DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 {
-	uint64_t submitted = ddi_load_acquire(&m->cell->submitted);
 	int ret;
 
-	if (request < 0 || (uint64_t)request > submitted)
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	if (request < 0 || (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
 		return -EINVAL;
-	ret = mem_wait(m, request, timeout);
+	ret = mem_wait(m, DD_WAIT_DONE, request, timeout);
 	if (ret || !m->result || !request)
 		return ret;
 	ret = -(int)m->result[request % DD_RESULTS];
@@ -236,9 +242,12 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 
 DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 {
-	int ret = mem_wait(m, ddi_load(&m->cell->submitted), timeout);
 	sigset_t before;
+	int ret;
 
+	if (!ddi_alive(m->h))
+		return -ESTALE;
+	ret = mem_wait(m, DD_WAIT_DONE, ddi_load(&m->cell->submitted), timeout);
 	if (ret || !m->result)
 		return ret;
 	mem_lock(m, &before);
