@@ -48,7 +48,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP)): $(SELFTEST_DIR)/%: \
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/lib/%.o \
-		$(addprefix $(BUILD)/obj/selftests/lib/,echo.o tap.o) \
+		$(addprefix $(BUILD)/obj/selftests/lib/,echo.o segment.o tap.o) \
 		$(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^

@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * lib_import.c - imports that the caller does not wait for
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <linux/dd_mem.h>
+
+#include "segment.h"
+
+#define MS	1000000ll
+#define COOKIE	55
+
+/* A segment that is not exported yet, and how to import it. */
+static struct dd_export_attr later;
+static struct dd_import_attr wish;
+
+/* The list of the importer, and its descriptor. */
+static int list, fd;
+
+static struct dd_import_attr wanted(const unsigned char *wanted_key, unsigned int flags)
+{
+	struct dd_import_attr a = {
+		.size = sizeof(a), .node = owner(), .key_class = DD_KEY_NAME, .rights = ALL,
+		.flags = flags,
+	};
+
+	memcpy(a.key, wanted_key, sizeof(a.key));
+	return a;
+}
+
+static void begin_later(void)
+{
+	begin(0, 0);
+	later = attr;
+	strcpy((char *)later.key, "lib_import_later");
+	wish = wanted(later.key, DD_IMPORT_WHEN_EXPORTED);
+	list = dd_list(im);
+	check(list > 0);
+	fd = dd_list_fd(im, list);
+	check(fd >= 0);
+	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void end_later(void)
+{
+	close(fd);
+	end();
+}
+
+static bool no_note(void)
+{
+	struct dd_list_record rec;
+
+	return read(fd, &rec, sizeof(rec)) < 0 && errno == EAGAIN;
+}
+
+/* The next note is that an import is over. Returns its error. */
+static int noted(void)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct dd_list_record rec = { 0 };
+
+	check_eq(poll(&p, 1, 60000), 1);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(rec.type, DD_NOTE_IMPORT);
+	check_eq(rec.cookie, COOKIE);
+	check_eq(rec.node, owner());
+	return rec.offset;
+}
+
+static int wait_up(struct dd_mem *m)
+{
+	return dd_import_wait(m, 60000 * MS);
+}
+
+/* How an import ends. An error is known at once, or when the other node has answered. */
+static int outcome(const struct dd_import_attr *a)
+{
+	struct dd_mem *m;
+	int ret = dd_import_begin(im, a, &m);
+
+	if (ret)
+		return ret;
+	ret = wait_up(m);
+	check_eq(dd_unimport(m), 0);
+	return ret;
+}
+
+static void an_import_is_begun_and_made(void)
+{
+	struct dd_import_attr a;
+	uint64_t word = 3, was;
+
+	begin(0, 0);
+	check_eq(dd_unimport(mem), 0);
+	a = wanted(key, 0);
+	check_eq(dd_import_begin(im, &a, &mem), 0);
+	check(far || dd_mem_size(mem) == PAGE);
+	check_eq(wait_up(mem), 0);
+	check_eq(dd_mem_size(mem), PAGE);
+	check_eq(dd_import_wait(mem, 0), 0);
+	check_eq(dd_put(mem, &word, 8, 8, 0), 0);
+	check_eq(dd_cas(mem, 8, 8, 3, 4, &was, 0), 0);
+	check_eq(was, 3);
+	check_eq(by_kernel(), direct ? 0 : 2);
+	check_eq(dd_unexport(ex, segment), 0);
+	/* Another node is informed later. */
+	while (far && !dd_import_wait(mem, 0))
+		;
+	check_eq(dd_import_wait(mem, -1), -ESTALE);
+	end();
+}
+
+static void pending_requests_are_refused(struct dd_mem *m)
+{
+	uint64_t word = 0;
+
+	check_eq(dd_put(m, &word, 8, 0, 0), -EAGAIN);
+	check_eq(dd_get(m, &word, 8, 0), -EAGAIN);
+	check_eq(dd_cas(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
+	check_eq(dd_note(m, "x", 1), -EAGAIN);
+	check_eq(dd_put_async(m, &word, 8, 0, 0), -EAGAIN);
+	check_eq(dd_get_async(m, &word, 8, 0), -EAGAIN);
+	check_eq(dd_cas_async(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
+	check_eq(dd_wait(m, 0, 0), 0);
+	check_eq(dd_wait(m, 1, 0), -EINVAL);
+	check_eq(dd_fence(m, 0), 0);
+	check_eq(dd_mem_size(m), 0);
+	check_eq(dd_import_wait(m, 0), -EAGAIN);
+	check_eq(dd_import_wait(m, MS), -ETIMEDOUT);
+	check_eq(dd_import_wait(m, -2), -EINVAL);
+}
+
+static void the_export_makes_the_import(void)
+{
+	uint64_t word = 9, was = 0;
+	struct dd_mem *m;
+
+	begin_later();
+	wish.list = list;
+	wish.cookie = COOKIE;
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	pending_requests_are_refused(m);
+	check(no_note());
+	check_eq(dd_unimport(mem), 0);
+	check_eq(dd_unexport(ex, segment), 0);
+	check_eq(dd_export(ex, &later, &segment), 0);
+	check_eq(noted(), 0);
+	/* By the kernel, until the caller has asked. */
+	check_eq(dd_put(m, &word, 8, 0, 0), 0);
+	check_eq(by_kernel(), 1);
+	check_eq(dd_mem_size(m), 0);
+	check_eq(dd_import_wait(m, 0), 0);
+	check_eq(dd_mem_size(m), PAGE);
+	check_eq(dd_cas(m, 0, 8, 9, 10, &was, 0), 0);
+	check_eq(was, 9);
+	check_eq(by_kernel(), direct ? 1 : 2);
+	check(no_note());
+	mem = m;
+	end_later();
+}
+
+static void the_segment_may_refuse(void)
+{
+	struct dd_mem *m;
+	uint64_t s;
+
+	begin_later();
+	wish.list = list;
+	wish.cookie = COOKIE;
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	later.rights = DD_CAN_GET;
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(wait_up(m), -EACCES);
+	check_eq(noted(), EACCES);
+	check_eq(dd_put(m, "x", 1, 0, 0), -EACCES);
+	check_eq(dd_mem_size(m), 0);
+	check_eq(dd_unimport(m), 0);
+	/* At once, or by the answer of the other node. */
+	wish.list = wish.cookie = 0;
+	check_eq(outcome(&wish), -EACCES);
+	end_later();
+}
+
+static void bad_imports(void)
+{
+	struct dd_export_attr one;
+	struct dd_mem *m = NULL;
+	uint64_t s;
+
+	begin_later();
+	check_eq(dd_import_begin(im, NULL, &m), -EINVAL);
+	check_eq(dd_import_begin(im, &wish, NULL), -EINVAL);
+	wish.size--;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.size++;
+	wish.flags = 2;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.flags = DD_IMPORT_WHEN_EXPORTED;
+	wish.cookie = 1;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.list = list + 1;
+	check_eq(dd_import_begin(im, &wish, &m), -ENOENT);
+	wish.list = wish.cookie = 0;
+	wish.depth = DD_DEPTH_MAX + 1;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.depth = 0;
+	wish.rights = 0;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.rights = ALL;
+	check(!m);
+	wish.node = 4095;
+	check_eq(outcome(&wish), -ENONET);
+	wish.node = owner();
+	wish.flags = 0;
+	check_eq(outcome(&wish), -ECONNREFUSED);
+	one = later;
+	one.importers = 1;
+	check_eq(dd_export(ex, &one, &s), 0);
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	check_eq(wait_up(m), 0);
+	check_eq(outcome(&wish), -EUSERS);
+	check_eq(dd_unimport(m), 0);
+	end_later();
+}
+
+/* More than are under way as a rule. The exporter does not limit them, as it has no list. */
+static void an_import_may_be_deep(void)
+{
+	static uint64_t words[DD_DEPTH_MAX];
+	int64_t n = 0;
+
+	begin(0, 0);
+	if (far) {
+		struct dd_import_attr a = wanted(key, 0);
+
+		check_eq(dd_unimport(mem), 0);
+		a.depth = DD_DEPTH_MAX;
+		check_eq(dd_import_begin(im, &a, &mem), 0);
+		check_eq(wait_up(mem), 0);
+		for (int i = 0; i < DD_DEPTH_MAX; i++) {
+			words[i] = i;
+			n = dd_put_async(mem, &words[i], 8, 8 * i, 0);
+			check_eq(n, i + 1);
+		}
+		check_eq(dd_fence(mem, -1), 0);
+		check(!memcmp(shared, words, sizeof(words)));
+	}
+	end();
+}
+
+static void a_pending_import_can_be_ended(void)
+{
+	struct dd_export_desc desc;
+	struct dd_mem *m;
+	uint64_t s;
+
+	begin_later();
+	wish.list = list;
+	wish.cookie = COOKIE;
+	for (int i = 0; i < 100; i++) {
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		check_eq(dd_unimport(m), 0);
+	}
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(dd_export_info(ex, s, &desc, NULL, 0), 0);
+	check_eq(desc.importers, 0);
+	check(no_note());
+	/* A race with the export: the import is made, or never. */
+	for (int i = 0; i < 100; i++) {
+		check_eq(dd_unexport(ex, s), 0);
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		check_eq(dd_export(ex, &later, &s), 0);
+		check_eq(dd_unimport(m), 0);
+		while (!no_note())
+			;
+	}
+	/* One that is left is ended by dd_shutdown(). */
+	check_eq(dd_unexport(ex, s), 0);
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	end_later();
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+static void often(int microseconds)
+{
+	const struct sigaction sa = { .sa_handler = on_signal };
+	const struct itimerval t = { { 0, microseconds }, { 0, microseconds } };
+
+	check_eq(sigaction(SIGALRM, &sa, NULL), 0);
+	check_eq(setitimer(ITIMER_REAL, &t, NULL), 0);
+}
+
+/* A signal ends a wait, and neither the import nor dd_import(). */
+static void a_signal_ends_the_wait(void)
+{
+	struct dd_mem *m, *n;
+	uint64_t s;
+
+	begin_later();
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	often(2000);
+	check_eq(wait_up(m), -EINTR);
+	for (int i = 0; i < 50; i++) {
+		check_eq(dd_import(im, owner(), attr.key_class, key, ALL, &n), 0);
+		check_eq(dd_unimport(n), 0);
+	}
+	often(0);
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(wait_up(m), 0);
+	check_eq(dd_unimport(m), 0);
+	end_later();
+}
+
+#define THREADS	4
+
+/* The import is pending at first, then made, and mapped by one of the threads. */
+static void *use(void *arg)
+{
+	uint64_t guess = 0, was, n = 0;
+	struct dd_mem *m = arg;
+
+	while (n < 1000) {
+		int ret = dd_cas(m, 64, 8, guess, guess + 1, &was, 0);
+
+		if (ret == -EAGAIN && n)
+			return "pending again";
+		if (ret && ret != -EAGAIN)
+			return "error";
+		if (ret) {
+			ret = dd_import_wait(m, MS);
+			if (ret && ret != -ETIMEDOUT)
+				return "no import";
+			continue;
+		}
+		n += was == guess;
+		guess = was == guess ? guess + 1 : was;
+	}
+	return dd_mem_size(m) == 0 && dd_import_wait(m, 0) ? "not made" : NULL;
+}
+
+static void threads_wait_for_one_import(void)
+{
+	pthread_t t[THREADS];
+	struct dd_mem *m;
+	void *result;
+	uint64_t s;
+
+	begin_later();
+	for (int round = 0; round < 5; round++) {
+		*(volatile uint64_t *)(shared + 64) = 0;
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		for (int i = 0; i < THREADS; i++)
+			check_eq(pthread_create(&t[i], NULL, use, m), 0);
+		sched_yield();
+		check_eq(dd_export(ex, &later, &s), 0);
+		for (int i = 0; i < THREADS; i++) {
+			check_eq(pthread_join(t[i], &result), 0);
+			check(!result);
+		}
+		check_eq(*(volatile uint64_t *)(shared + 64), THREADS * 1000);
+		check_eq(dd_unimport(m), 0);
+		check_eq(dd_unexport(ex, s), 0);
+	}
+	end_later();
+}
+
+static void a_child_imports_nothing(void)
+{
+	struct dd_mem *m, *other;
+	int status = -1;
+	uint64_t s;
+	pid_t pid;
+
+	begin_later();
+	check_eq(dd_import_begin(im, &wish, &m), 0);
+	pid = fork();
+	if (!pid)
+		_exit(dd_import_begin(im, &wish, &other) != -ESTALE ||
+		      dd_import_wait(m, -1) != -ESTALE || dd_wait(m, 0, 0) != -ESTALE ||
+		      dd_fence(m, -1) != -ESTALE || dd_put(m, "x", 1, 0, 0) != -ESTALE ||
+		      dd_put_async(m, "x", 1, 0, 0) != -ESTALE || dd_unimport(m) != -ESTALE);
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	/* The parent still has it. */
+	check_eq(dd_import_wait(m, 0), -EAGAIN);
+	check_eq(dd_export(ex, &later, &s), 0);
+	check_eq(wait_up(m), 0);
+	check_eq(dd_unimport(m), 0);
+	end_later();
+}
+
+#define KILLED	8
+
+/* Exports and withdraws the segment until it is killed. */
+static int export_often(int arg)
+{
+	struct dd_export_attr a = attributes();
+	uint64_t s;
+
+	(void)arg;
+	strcpy((char *)a.key, "lib_import_later");
+	if (enter_exporter() || dd_open(&ex) || dd_alloc(ex, PAGE, &a.addr))
+		return 1;
+	for (;;)
+		if (dd_export(ex, &a, &s) || dd_unexport(ex, s))
+			return 1;
+}
+
+/* The exporter is killed at any moment: the import is made, has failed or is pending. */
+static void exporters_are_killed(void)
+{
+	pid_t pids[KILLED];
+	struct dd_mem *m;
+	uint64_t s;
+	int ret;
+
+	far = getenv("DDP_PEER_NODE") != NULL;
+	for (int i = 0; i < KILLED; i++)
+		pids[i] = child(export_often, i);
+	begin_later();
+	for (int i = 0; i < KILLED; i++) {
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		check_eq(kill(pids[i], SIGCONT), 0);
+		/* The import is made by an export of that process in some rounds. */
+		ret = dd_import_wait(m, i % 4 * MS);
+		check(!ret || ret == -EAGAIN || ret == -ETIMEDOUT || ret == -ESTALE);
+		child_kill(pids[i]);
+		/* No segment of the killed process is left. */
+		do {
+			ret = dd_export(ex, &later, &s);
+		} while (ret == -EEXIST);
+		check_eq(ret, 0);
+		ret = wait_up(m);
+		if (!ret)
+			ret = dd_put(m, "x", 1, 0, 0);
+		check(!ret || ret == -ESTALE);
+		check_eq(dd_unimport(m), 0);
+		check_eq(outcome(&wish), 0);
+		check_eq(dd_unexport(ex, s), 0);
+	}
+	end_later();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(an_import_is_begun_and_made),
+		TEST(the_export_makes_the_import),
+		TEST(the_segment_may_refuse),
+		TEST(bad_imports),
+		TEST(an_import_may_be_deep),
+		TEST(a_pending_import_can_be_ended),
+		TEST(a_signal_ends_the_wait),
+		TEST(threads_wait_for_one_import),
+		TEST(a_child_imports_nothing),
+		TEST(exporters_are_killed),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}

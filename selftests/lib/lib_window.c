@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * lib_window.c - windows of imports: which requests use them, and what ends their use
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "segment.h"
+
+#define ROUNDS	2000
+
+static bool silent;
+
+/*
+ * In strict mode, a thread is killed by any system call but that which ends it. The kernel
+ * of User-Mode Linux does not have that mode.
+ */
+static void *requests(void *arg)
+{
+	static char bytes[PAGE];
+	bool good = true;
+	uint64_t was;
+
+	if (!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) || errno == EINVAL) {
+		for (int i = 0; i < 100; i++)
+			good = good && !dd_put(mem, bytes, 64, 0, 0) &&
+			       !dd_put(mem, bytes, PAGE, 0, 0) &&
+			       !dd_get(mem, bytes + 1, 999, 5) &&
+			       !dd_cas(mem, 8, 8, 0, 1, &was, 0) && !was &&
+			       !dd_cas(mem, 8, 4, 1, 0, &was, 0) && was == 1;
+		__atomic_store_n((bool *)arg, good, __ATOMIC_RELAXED);
+	}
+	syscall(SYS_exit, 0);
+	return NULL;
+}
+
+static void windows_need_no_system_call(void)
+{
+	pthread_t t;
+
+	begin(0, 0);
+	if (direct) {
+		silent = false;
+		check_eq(pthread_create(&t, NULL, requests, &silent), 0);
+		check_eq(pthread_join(t, NULL), 0);
+		check(silent);
+		check_eq(by_kernel(), 0);
+	}
+	end();
+}
+
+/* Import again after a change of the segment; which requests need the kernel? */
+static void needs_kernel(unsigned int rights, unsigned int flags, size_t len, int put, int get,
+			 int cas)
+{
+	static char bytes[64];
+	uint64_t was;
+	int ret;
+
+	reexport(rights, flags, len);
+	check_eq(by_kernel(), 0);
+	ret = dd_put(mem, bytes, 64, 0, 0);
+	check_eq(ret, rights & DD_CAN_PUT ? 0 : -EACCES);
+	check_eq(by_kernel(), !direct && !ret ? 1 : put);
+	ret = dd_get(mem, bytes, 64, 0);
+	check_eq(ret, rights & DD_CAN_GET ? 0 : -EACCES);
+	check_eq(by_kernel(), !direct ? by_kernel() : put + get);
+	ret = dd_cas(mem, 8, 8, 0, 0, &was, 0);
+	check_eq(ret, rights & DD_CAN_CAS ? 0 : -EACCES);
+	check_eq(by_kernel(), !direct ? by_kernel() : put + get + cas);
+}
+
+static void the_segment_decides_on_windows(void)
+{
+	begin(0, 0);
+	needs_kernel(ALL, 0, PAGE, 0, 0, 0);
+	needs_kernel(ALL, DD_EXPORT_NODIRECT, PAGE, 1, 1, 1);
+	needs_kernel(ALL, 0, PAGE - 64, 1, 1, 1);
+	needs_kernel(ALL, DD_EXPORT_WHOLE_PAGES, PAGE - 64, 0, 0, 0);
+	needs_kernel(DD_CAN_GET, 0, PAGE, 0, 0, 0);
+	needs_kernel(DD_CAN_PUT, 0, PAGE, 1, 0, 0);
+	needs_kernel(DD_CAN_GET | DD_CAN_PUT, 0, PAGE, 0, 0, 0);
+	needs_kernel(DD_CAN_GET | DD_CAN_CAS, 0, PAGE, 0, 0, 1);
+	needs_kernel(ALL, DD_EXPORT_REDIRECT, PAGE, 1, 1, 1);
+	end();
+}
+
+static int put_as_another_user(int arg)
+{
+	struct dd_mem *m;
+	struct dd *h;
+
+	(void)arg;
+	if (dd_open(&h) || setresuid(1234, 1234, 1234) ||
+	    dd_import(h, dd_node(h), DD_KEY_NAME, key, DD_CAN_PUT | DD_CAN_GET, &m) ||
+	    dd_put(m, "x", 1, 0, 0))
+		return 1;
+	/* While the import exists, the exporter can count its requests. */
+	raise(SIGSTOP);
+	return 0;
+}
+
+static void another_user_needs_permission(void)
+{
+	for (unsigned int flags = 0; flags <= DD_EXPORT_DIRECT_ANY;
+	     flags += DD_EXPORT_DIRECT_ANY) {
+		pid_t pid = child(put_as_another_user, 0);
+
+		begin(0, 0);
+		if (!far) {
+			check_eq(dd_unimport(mem), 0);
+			check_eq(dd_unexport(ex, segment), 0);
+			attr.users = DD_FOR_ANY;
+			attr.flags = flags;
+			check_eq(dd_export(ex, &attr, &segment), 0);
+			child_run(pid);
+			check_eq(by_kernel(), !direct || !flags);
+			check_eq(dd_import(im, owner(), attr.key_class, attr.key,
+					   attr.rights, &mem), 0);
+		}
+		child_kill(pid);
+		end();
+	}
+}
+
+/* A word that swaps count, and bytes that a writer stores, until the segment ends. */
+#define COUNT	64
+#define BYTES	1024
+
+struct worker {
+	pthread_t thread;
+	uint64_t done;		/* requests that have succeeded */
+	int error;
+};
+
+static void *write_on(void *arg)
+{
+	struct worker *w = arg;
+	char bytes[PAGE - BYTES];
+
+	for (unsigned int n = 0; !w->error; n++) {
+		int ret;
+
+		memset(bytes, 1 + n % 255, sizeof(bytes));
+		ret = dd_put(mem, bytes, n & 1 ? 64 : sizeof(bytes), BYTES, 0);
+		if (!ret)
+			__atomic_add_fetch(&w->done, 1, __ATOMIC_RELAXED);
+		else if (ret != -EACCES)
+			__atomic_store_n(&w->error, ret, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void *count_on(void *arg)
+{
+	struct worker *w = arg;
+	uint64_t guess = 0, was;
+
+	while (!w->error) {
+		int ret = dd_cas(mem, COUNT, 8, guess, guess + 1, &was, 0);
+
+		if (!ret && was == guess)
+			__atomic_add_fetch(&w->done, 1, __ATOMIC_RELAXED);
+		if (!ret)
+			guess = was == guess ? guess + 1 : was;
+		else if (ret != -EACCES)
+			__atomic_store_n(&w->error, ret, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static struct worker writer, counter;
+
+static void start(void)
+{
+	memset(&writer, 0, sizeof(writer));
+	memset(&counter, 0, sizeof(counter));
+	check_eq(pthread_create(&writer.thread, NULL, write_on, &writer), 0);
+	check_eq(pthread_create(&counter.thread, NULL, count_on, &counter), 0);
+}
+
+static uint64_t done(const struct worker *w)
+{
+	return __atomic_load_n(&w->done, __ATOMIC_RELAXED);
+}
+
+static void progress(void)
+{
+	uint64_t puts = done(&writer), swaps = done(&counter);
+
+	while ((done(&writer) < puts + 10 || done(&counter) < swaps + 10) &&
+	       !__atomic_load_n(&writer.error, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&counter.error, __ATOMIC_RELAXED))
+		sched_yield();
+	check(done(&writer) >= puts + 10 && done(&counter) >= swaps + 10);
+}
+
+/* Neither a byte nor a swap arrives. */
+static void still(void)
+{
+	uint64_t count = *(volatile uint64_t *)(shared + COUNT);
+
+	memset(shared + BYTES, 0, PAGE - BYTES);
+	for (int n = 0; n < 50; n++) {
+		sched_yield();
+		for (int i = BYTES; i < PAGE; i++)
+			if (((volatile char *)shared)[i]) {
+				check(!"a byte arrived");
+				return;
+			}
+	}
+	check_eq(*(volatile uint64_t *)(shared + COUNT), count);
+}
+
+static void finish(void)
+{
+	check_eq(pthread_join(writer.thread, NULL), 0);
+	check_eq(pthread_join(counter.thread, NULL), 0);
+	check_eq(writer.error, -ESTALE);
+	check_eq(counter.error, -ESTALE);
+	check_eq(*(volatile uint64_t *)(shared + COUNT), counter.done);
+}
+
+static void nothing_arrives_while_inhibited(void)
+{
+	begin(0, 0);
+	start();
+	for (int i = 0; i < 50; i++) {
+		progress();
+		check_eq(dd_export_inhibit(ex, segment, 1), 0);
+		still();
+		check_eq(dd_export_inhibit(ex, segment, 0), 0);
+	}
+	progress();
+	check_eq(dd_unexport(ex, segment), 0);
+	still();
+	finish();
+	end();
+}
+
+/* While the policy is that every request notifies, the kernel executes them. */
+static void a_policy_takes_the_window_away(void)
+{
+	begin(1, DD_NOTIFY_IF_ASKED);
+	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_ALWAYS), 0);
+	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
+	check_eq(by_kernel(), 1);
+	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_NEVER), 0);
+	start();
+	for (int i = 0; i < 50; i++) {
+		progress();
+		check_eq(dd_export_notify(ex, segment, i & 1 ? DD_NOTIFY_NEVER :
+					  DD_NOTIFY_IF_ASKED), 0);
+		check_eq(dd_export_inhibit(ex, segment, i & 1), 0);
+		check_eq(dd_export_inhibit(ex, segment, 0), 0);
+	}
+	check_eq(dd_unexport(ex, segment), 0);
+	still();
+	finish();
+	end();
+}
+
+static void a_denied_importer_stores_no_more(void)
+{
+	struct dd_export_importer one = { 0 };
+	struct dd_export_desc desc;
+
+	begin(0, 0);
+	start();
+	progress();
+	check_eq(dd_export_info(ex, segment, &desc, &one, 1), 1);
+	check_eq(dd_export_deny(ex, segment, one.importer), 0);
+	still();
+	finish();
+	end();
+}
+
+static int export_shared(int arg)
+{
+	uint64_t s;
+
+	(void)arg;
+	attr = attributes();
+	attr.addr = shared;
+	if (dd_open(&ex) || dd_pin(ex, shared, PAGE) || dd_export(ex, &attr, &s))
+		return 1;
+	raise(SIGSTOP);
+	return 0;
+}
+
+static void the_exporter_is_killed(void)
+{
+	char *both = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	shared = both;
+	pid = child(export_shared, 0);
+	begin(0, 0);
+	if (!far) {
+		check_eq(dd_unimport(mem), 0);
+		check_eq(dd_unexport(ex, segment), 0);
+		munmap(shared, PAGE);
+		shared = both;
+		child_run(pid);
+		check_eq(dd_import(im, owner(), attr.key_class, attr.key, attr.rights, &mem), 0);
+		start();
+		progress();
+		child_kill(pid);
+		finish();
+		still();
+	} else {
+		child_kill(pid);
+	}
+	end();
+}
+
+#define PROCESSES	4
+
+/* Every second process goes by the kernel. */
+static int count_in_process(int number)
+{
+	uint64_t guess = 0, was, n = 0;
+	struct dd_mem *m;
+	struct dd *h;
+
+	if ((number & 1 && setenv("DD_DIRECT", "0", 1)) || dd_open(&h) ||
+	    dd_import(h, far ? 2 : dd_node(h), DD_KEY_NAME, key, ALL, &m))
+		return 1;
+	while (n < ROUNDS) {
+		if (dd_cas(m, COUNT, 8, guess, guess + 1, &was, 0))
+			return 1;
+		n += was == guess;
+		guess = was == guess ? guess + 1 : was;
+	}
+	return dd_unimport(m) || dd_shutdown(h);
+}
+
+static void windows_and_kernel_swap_one_word(void)
+{
+	pid_t pids[PROCESSES];
+	int status;
+
+	far = getenv("DDP_PEER_NODE") != NULL;
+	for (int i = 0; i < PROCESSES; i++)
+		pids[i] = child(count_in_process, i);
+	begin(0, 0);
+	for (int i = 0; i < PROCESSES; i++)
+		check_eq(kill(pids[i], SIGCONT), 0);
+	for (int i = 0; i < PROCESSES; i++) {
+		check_eq(waitpid(pids[i], &status, 0), pids[i]);
+		check_eq(status, 0);
+	}
+	check_eq(*(volatile uint64_t *)(shared + COUNT), PROCESSES * ROUNDS);
+	end();
+}
+
+static bool stop;
+
+static void *flip(void *arg)
+{
+	static const uint64_t values[] = { 0, UINT64_MAX };
+
+	for (unsigned int n = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); n++)
+		if (dd_put(arg, &values[n & 1], 8, COUNT, 0))
+			return "error";
+	return NULL;
+}
+
+/* Wherever the importer wants a word, it gets an old one or a new one, not a mix. */
+static void words_are_read_whole(void)
+{
+	char bytes[16], word[8];
+	void *result;
+	pthread_t t;
+	int torn = 0;
+
+	begin(0, 0);
+	if (direct) {
+		stop = false;
+		check_eq(pthread_create(&t, NULL, flip, mem), 0);
+		for (int i = 0; i < 80000; i++) {
+			check_eq(dd_get(mem, bytes + i % 8, 8, COUNT), 0);
+			memset(word, bytes[i % 8], 8);
+			torn += memcmp(bytes + i % 8, word, 8) != 0;
+		}
+		__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+		check_eq(pthread_join(t, &result), 0);
+		check(!result);
+		check_eq(torn, 0);
+	}
+	end();
+}
+
+/* All lengths and alignments arrive, and nothing beside them. */
+static void bytes_of_any_length(void)
+{
+	static char from[PAGE], to[PAGE], want[PAGE];
+
+	begin(0, 0);
+	for (int i = 0; i < PAGE; i++)
+		from[i] = 1 + i % 251;
+	for (int len = 0, step = far ? 37 : 1; len < 700; len += step) {
+		int src = len % 11, dst = len % 13;
+
+		memset(shared, 0, PAGE);
+		memset(want, 0, PAGE);
+		memset(to, 0, PAGE);
+		memcpy(want + dst, from + src, len);
+		check_eq(dd_put(mem, from + src, len, dst, 0), 0);
+		check(!memcmp(shared, want, PAGE));
+		memset(want, 0, PAGE);
+		memcpy(want + src, from + src, len);
+		check_eq(dd_get(mem, to + src, len, dst), 0);
+		check(!memcmp(to, want, PAGE));
+	}
+	end();
+}
+
+/* A window would keep the handle's context, and its segments. */
+static void a_shutdown_ends_imports(void)
+{
+	struct dd_mem *own;
+	uint64_t word = 0;
+
+	begin(0, 0);
+	if (!far) {
+		check_eq(dd_import(ex, owner(), attr.key_class, attr.key, attr.rights, &own), 0);
+		check_eq(dd_put(own, &word, 8, 0, 0), 0);
+		check_eq(dd_shutdown(ex), 0);
+		check_eq(dd_put(mem, &word, 8, 0, 0), -ESTALE);
+		check_eq(dd_open(&ex), 0);
+	}
+	end();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(windows_need_no_system_call),
+		TEST(the_segment_decides_on_windows),
+		TEST(another_user_needs_permission),
+		TEST(nothing_arrives_while_inhibited),
+		TEST(a_policy_takes_the_window_away),
+		TEST(a_denied_importer_stores_no_more),
+		TEST(the_exporter_is_killed),
+		TEST(windows_and_kernel_swap_one_word),
+		TEST(words_are_read_whole),
+		TEST(bytes_of_any_length),
+		TEST(a_shutdown_ends_imports),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
