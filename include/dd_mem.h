@@ -31,6 +31,7 @@ struct dd_mem;
 #define DD_KEY_ID		3	/* chosen by the kernel, never repeated */
 #define DD_KEY_BUFFER		4	/* process id, and 8 bytes of the exporter */
 #define DD_KEY_WELL_KNOWN	5	/* a number below 64; privileged */
+#define DD_KEY_REGISTERED	6	/* a text that the node's registrar keeps */
 
 /* Rights */
 #define DD_CAN_PUT		0x1
@@ -162,7 +163,8 @@ struct dd_export_attr {
  * @segment: (out) its number, for the calls below
  *
  * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ENOENT (no such list), -ENETDOWN,
- * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there is no
+ * registrar), -EUSERS (1024 calls wait for it), -EINTR and what it answers.
  */
 int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
 
@@ -333,22 +335,24 @@ int dd_list(struct dd *h);
  *
  * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
  * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN,
- * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE.
+ * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there
+ * is no registrar) and what it answers.
  */
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);
 
 /* Flags of struct dd_import_attr */
-#define DD_IMPORT_WHEN_EXPORTED	0x1	/* wait until a segment has that key */
+#define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
+#define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
 
 /**
  * struct dd_import_attr - what to import, and how
  * @size: sizeof(struct dd_import_attr)
- * @node: its node
+ * @node: its node; with DD_KEY_REGISTERED a hint to the registrar
  * @key_class: DD_KEY_*
  * @key: padded with zeros
  * @rights: DD_CAN_* that are needed
- * @flags: 0 or DD_IMPORT_WHEN_EXPORTED
+ * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED
  * @depth: with another node, requests that may be under way, 1 to 64; 0 is 16
  * @list: note list of dd_list() for a note when the import is made or has failed, or 0
  * @cookie: for the record of that note; 0 without @list
@@ -371,7 +375,7 @@ struct dd_import_attr {
  * @attr: attributes
  * @mem: (out) the import
  *
- * The call does not wait. An import that is not made yet is *pending*: requests fail with
+ * The call does not wait, but for the registrar with DD_KEY_REGISTERED. An import that is not made yet is *pending*: requests fail with
  * -EAGAIN, and dd_mem_size() is 0 until dd_import_wait() has returned 0. dd_unimport() ends
  * it, without a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under
  * the key is imported, or the import fails if that does not grant the access.
@@ -380,7 +384,7 @@ struct dd_import_attr {
  *
  * Return: 0, also if the import is pending; errors that are known at once, without a note: as
  * of dd_import(), -ENOENT (no such list), -EUSERS (also: 1024 imports wait for exports on that
- * node).
+ * node), -EINTR (DD_KEY_REGISTERED).
  */
 int dd_import_begin(struct dd *h, const struct dd_import_attr *attr, struct dd_mem **mem);
 

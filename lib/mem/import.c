@@ -83,21 +83,21 @@ static void mem_remove(struct dd_mem *m)
 DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 			   struct dd_mem **mem)
 {
-	struct dd_import_make i = { .size = sizeof(i), .flags = DD_IMPORT_NOWAIT };
+	struct dd_import_make i = { .size = sizeof(i) };
 	struct dd_import_cell *cell;
 	struct dd_mem *m;
 	int ret;
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	if (!attr || !mem || attr->size != sizeof(*attr) ||
-	    attr->flags & ~DD_IMPORT_WHEN_EXPORTED)
+	if (!attr || !mem || attr->size != sizeof(*attr) || attr->flags & DD_IMPORT_NOWAIT)
 		return -EINVAL;
 	m = malloc(sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	if (attr->flags & DD_IMPORT_WHEN_EXPORTED)
-		i.flags |= DD_IMPORT_PARK;
+	i.flags = attr->flags;
+	if (attr->key_class != DD_KEY_REGISTERED)
+		i.flags |= DD_IMPORT_NOWAIT;
 	i.node = attr->node;
 	i.key_class = attr->key_class;
 	memcpy(i.key, attr->key, sizeof(i.key));
@@ -113,7 +113,8 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights,
 		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
-	if (attr->node != dd_node(h)) {
+	/* A registrar may have found the segment on another node than that of @attr. */
+	if (i.node != (uint32_t)dd_node(h)) {
 		m->result = cell->result;
 		/* Without it the kernel pins the memory of each result. */
 		if (dd_alloc(h, sizeof(uint64_t), &m->word))
@@ -139,7 +140,9 @@ DD_API int dd_import(struct dd *h, int node, unsigned int key_class, const void 
 	if (!key || !mem)
 		return -EINVAL;
 	memcpy(attr.key, key, sizeof(attr.key));
-	ret = dd_import_begin(h, &attr, &m);
+	do {
+		ret = dd_import_begin(h, &attr, &m);
+	} while (ret == -EINTR);
 	if (ret)
 		return ret;
 	while (!m->size && (ret = dd_import_wait(m, DD_FOREVER)) == -EINTR)

@@ -13,7 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,7 +208,11 @@ static void bad_imports(void)
 	wish.size--;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.size++;
-	wish.flags = 2;
+	wish.flags = 8;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.flags = 1;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.flags = DD_IMPORT_FRESH;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.flags = DD_IMPORT_WHEN_EXPORTED;
 	wish.cookie = 1;
@@ -460,6 +464,64 @@ static void exporters_are_killed(void)
 	end_later();
 }
 
+/* A registrar that knows one name, of the last export. It ends at the DELETE of that. */
+static void *keep_names(void *arg)
+{
+	struct dd_registrar_call c = { 0 };
+	uint64_t generation = 0;
+	int names = *(int *)arg;
+
+	while (read(names, &c, sizeof(c)) == sizeof(c) && c.op != DD_REGISTRAR_DELETE) {
+		struct dd_registrar_answer a = { .call = c.call, .node = dd_node(im) };
+
+		if (c.op == DD_REGISTRAR_ADD)
+			generation = c.generation;
+		else if (c.flags & DD_IMPORT_FRESH)
+			a.error = EXDEV;
+		a.generation = generation;
+		if (write(names, &a, sizeof(a)) != sizeof(a))
+			return "no answer";
+	}
+	return c.op == DD_REGISTRAR_DELETE ? NULL : "no call";
+}
+
+static void a_registrar_finds_the_segment(void)
+{
+	pthread_t t;
+	void *result;
+	uint64_t s;
+	int names;
+
+	begin_later();
+	later.key_class = wish.key_class = DD_KEY_REGISTERED;
+	check_eq(dd_import_begin(im, &wish, &mem), -EINVAL);
+	wish.flags = 0;
+	check_eq(outcome(&wish), -EHOSTDOWN);
+	check_eq(dd_export(ex, &later, &s), -EHOSTDOWN);
+	if (!far) {
+		struct dd_mem *m;
+
+		names = ioctl(dd_fd(im), DD_IOC_REGISTRAR, 0);
+		check(names >= 0);
+		check_eq(pthread_create(&t, NULL, keep_names, &names), 0);
+		check_eq(dd_export(ex, &later, &s), 0);
+		/* Where the segment is, the registrar knows better. */
+		wish.node = 4000;
+		check_eq(dd_import(im, 4000, wish.key_class, wish.key, ALL, &m), 0);
+		check_eq(dd_mem_size(m), PAGE);
+		check_eq(dd_put(m, "x", 1, 0, 0), 0);
+		check_eq(dd_unimport(m), 0);
+		check_eq(outcome(&wish), 0);
+		wish.flags = DD_IMPORT_FRESH;
+		check_eq(outcome(&wish), -EXDEV);
+		check_eq(dd_unexport(ex, s), 0);
+		check_eq(pthread_join(t, &result), 0);
+		check(!result);
+		close(names);
+	}
+	end_later();
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -473,6 +535,7 @@ int main(void)
 		TEST(threads_wait_for_one_import),
 		TEST(a_child_imports_nothing),
 		TEST(exporters_are_killed),
+		TEST(a_registrar_finds_the_segment),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));
