@@ -153,79 +153,30 @@ void share(void)
 		sim_fail("the link is not used");
 }
 
-/**
- * struct beside - a flow of the transport and one of TCP, one after the other
- * @rate: bits per second
- * @loss: probability
- * @delay: one way, ns
- * @plan: traffic of the transport
- * @duration: duration of each run, ns
- * @stall: (out) longest time without an arrival of the transport, ns
- */
-struct beside {
-	u64 rate;
-	double loss;
-	u64 delay;
-	const struct plan *plan;
-	u64 duration;
-	u64 stall;
-};
-
-#define STALL_STEPS	500	/* samples in @duration */
-
-static double ours_alone(struct beside *b)
+void lossy(void)
 {
-	u64 step = b->duration / STALL_STEPS, sum = 0, idle = 0, n;
-	u32 i;
-
-	for (i = 0; i < STALL_STEPS; i++) {
-		n = goodput(0, step);
-		idle = n ? 0 : idle + step;
-		b->stall = max(b->stall, idle);
-		sum += n;
-	}
-	return sum;
-}
-
-/* Goodput of the transport relative to that of TCP. */
-static double beside_tcp(struct beside *b)
-{
+	const u64 duration = 240 * SEC;	/* long enough to average out randomness */
 	double ours, theirs;
 	struct tcp *tcp;
 
-	world(2, b->delay);
-	net.rate = b->rate;
+	world(2, 10 * MS);
+	net.rate = SEC;
 	net.queue = 4 << 20;
-	net.loss = b->loss;
+	net.loss = 0.01;
 	conns_init(1);
-	conn_add(0, 1, b->plan);
+	conn_add(0, 1, &stream_plan);
 	start_all();
-	sim_run_for(b->duration / 100);
-	ours = ours_alone(b);
+	sim_run_for(duration / 100);
+	ours = goodput(0, duration);
 	ends_each(end_stop);
 	tcp = tcp_start(1);
-	sim_run_for(b->duration / 100);
+	sim_run_for(duration / 100);
 	theirs = tcp_bytes(tcp);
-	sim_run_for(b->duration);
+	sim_run_for(duration);
 	theirs = tcp_bytes(tcp) - theirs;
-	tcp_stop(tcp);
-	sim_run_for(SEC);
-	sim_say("%.1f %% loss, %.1f ms, messages of %u: ours %.2f, TCP %.2f Mbit/s: %.3f; %.0f ms without any",
-		b->loss * 100, b->delay * 2 / 1e6, b->plan->max_len,
-		ours * 8000 / b->duration, theirs * 8000 / b->duration,
-		ours / theirs, b->stall / 1e6);
-	return ours / theirs;
-}
-
-void lossy(void)
-{
-	struct beside b = {
-		.rate = SEC, .loss = 0.01, .delay = 10 * MS,
-		/* Long enough to average out randomness. */
-		.plan = &stream_plan, .duration = 240 * SEC,
-	};
-
-	if (beside_tcp(&b) < 0.8)
+	sim_say("1 %% loss, 20 ms: ours %.2f, TCP %.2f Mbit/s: %.3f", ours * 8e3 / duration,
+		theirs * 8e3 / duration, ours / theirs);
+	if (ours < 0.8 * theirs)
 		sim_fail("too slow compared with TCP");
 }
 
@@ -239,16 +190,24 @@ static void overdue_run(u32 len, u32 window, double loss)
 		.min_len = len, .max_len = len, .window = window,
 		.read_ns = 2 * US,
 	};
-	struct beside b = {
-		.rate = 10 * SEC, .loss = loss, .delay = 50 * US,
-		.plan = &plan, .duration = SEC,
-	};
+	u64 stall = 0, idle = 0;
+	u32 i;
 
-	beside_tcp(&b);
+	world(2, 50 * US);
+	net.rate = 10 * SEC;
+	net.queue = 4 << 20;
+	net.loss = loss;
+	conns_init(1);
+	conn_add(0, 1, &plan);
+	start_all();
+	sim_run_for(10 * MS);
+	for (i = 0; i < 500; i++) {
+		idle = goodput(0, 2 * MS) ? 0 : idle + 2 * MS;
+		stall = max(stall, idle);
+	}
 	/* Six probe timeouts in a row, each twice as long, take 252 ms. */
-	if (b.stall > 300 * MS)
-		sim_fail("a timeout sends nothing: nothing arrives for %.0f ms",
-			 b.stall / 1e6);
+	if (stall > 300 * MS)
+		sim_fail("a timeout sends nothing: nothing arrives for %.0f ms", stall / 1e6);
 }
 
 void overdue(void)

@@ -49,7 +49,6 @@ struct tx {
  * @prr_acked: acknowledged in that round
  * @prr_flight: in flight when it began
  * @unacked: segments received since the last acknowledgment
- * @stopped: sends nothing any more
  * @timer: number of the current timer
  * @rto: its timeout
  */
@@ -65,7 +64,6 @@ struct tcp {
 	u64 recover;
 	double prr_out, prr_acked, prr_flight;
 	u32 unacked;
-	bool stopped;
 	u64 timer;
 	double rto;
 };
@@ -178,7 +176,7 @@ static double allowed(struct tcp *t)
 
 static void tcp_push(struct tcp *t)
 {
-	while (!t->stopped && allowed(t) >= 1 && t->next - t->low < RING) {
+	while (allowed(t) >= 1 && t->next - t->low < RING) {
 		if (recovering(t))
 			t->prr_out++;
 		transmit(t);
@@ -297,11 +295,4 @@ struct tcp *tcp_start(int dst)
 u64 tcp_bytes(const struct tcp *t)
 {
 	return t->delivered * SEG;
-}
-
-/* Segments in flight may still arrive. */
-void tcp_stop(struct tcp *t)
-{
-	t->stopped = true;
-	t->timer++;
 }
