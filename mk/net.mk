@@ -9,34 +9,53 @@
 #   make fuzz			fuzzing for FUZZ_SECONDS (600)
 
 NET_OBJ		:= $(BUILD)/obj/selftests/net
-NET_KERNEL	:= $(sort $(wildcard kernel/transport/*.c))
+NET_TP		:= $(sort $(wildcard kernel/transport/*.c))
+NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,ctl.c far.c remote.c remote_msg.c remote_op.c) \
+		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c import.c)
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
-NET_CPPFLAGS	:= -Iselftests/transport/sim/include -Ikernel
+# Headers that kernel_user.h replaces: those of the kernel, and some of the module.
+NET_INC		:= $(NET_OBJ)/include
+NET_CPPFLAGS	:= -I$(NET_INC) -Iselftests/transport/sim/include -Ikernel \
+		   -idirafter include -idirafter include/uapi
+# Functions of the kernel that no scenario calls are missing; a call of one crashes.
+NET_LDLIBS	:= -lm -no-pie -Wl,--unresolved-symbols=ignore-all
 NET_CFLAGS	= $(filter-out -Iinclude%,$(CFLAGS)) $(NET_CPPFLAGS) \
-		  -Wno-sign-compare
+		  -Wno-sign-compare -Wno-maybe-uninitialized
 NET_OBJS	:= $(patsubst kernel/%.c,$(NET_OBJ)/kernel/%.o,$(NET_KERNEL)) \
 		   $(patsubst selftests/transport/sim/%.c,$(NET_OBJ)/sim/%.o,$(NET_SIM))
 SIM		:= $(BUILD)/selftests/sim
 
-$(NET_OBJ)/kernel/%.o: kernel/%.c
+$(NET_INC)/.made: $(wildcard $(addprefix kernel/,*/*.h core/*.c cluster/*.c transport/*.c))
+	@for h in compat/compat.h core/ids.h core/page.h core/trace.h linux/types.h \
+		$$(sed -n 's/^#include <\(\(linux\|asm\|net\)\/[^>]*\)>.*/\1/p' $^ | \
+		grep -vE 'linux/(dd.*|errno|limits|types|stddef)\.h'); do \
+		mkdir -p $(@D)/$$(dirname $$h); \
+		echo '#include "kernel_user.h"' >$(@D)/$$h; \
+	done
+	@sed -i '1i #include_next <linux/types.h>' $(@D)/linux/types.h
+	@touch $@
+
+$(NET_OBJ)/kernel/%.o: kernel/%.c | $(NET_INC)/.made
 	@mkdir -p $(@D)
 	$(CC) $(NET_CFLAGS) -c -o $@ $<
 
-$(NET_OBJ)/sim/%.o: selftests/transport/sim/%.c
+$(NET_OBJ)/sim/%.o: selftests/transport/sim/%.c | $(NET_INC)/.made
 	@mkdir -p $(@D)
 	$(CC) $(NET_CFLAGS) -c -o $@ $<
 
 $(SIM): $(NET_OBJS)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -lm
+	$(CC) $(LDFLAGS) -o $@ $^ $(NET_LDLIBS)
 
 -include $(NET_OBJS:.o=.d)
 
 # The same with AddressSanitizer and UndefinedBehaviorSanitizer.
-$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) $(wildcard kernel/transport/*.h selftests/transport/sim/*.h)
+$(SIM)-asan: $(NET_SIM) $(NET_KERNEL) \
+		$(wildcard kernel/*/*.h selftests/transport/sim/*.h selftests/transport/sim/include/*.h) \
+		| $(NET_INC)/.made
 	@mkdir -p $(@D)
 	$(CC) $(NET_CFLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover \
-		-MF $@.d -o $@ $(NET_SIM) $(NET_KERNEL) -lm
+		-MF $@.d -o $@ $(NET_SIM) $(NET_KERNEL) $(NET_LDLIBS)
 
 # Seeds that are the same each time, and three that follow from the commit.
 SEED ?= 1
@@ -51,12 +70,14 @@ check-transport-sim: $(SIM) $(SIM)-asan
 	@ASAN_OPTIONS=detect_leaks=0 $(SIM)-asan --seed $(COMMIT_SEED) --runs 3
 
 check-transport-mutations: $(SIM)
-	@CC='$(CC)' selftests/transport/sim/mutations.sh $(NET_OBJ)
+	@CC='$(CC)' CPPFLAGS='$(NET_CPPFLAGS)' LDLIBS='$(NET_LDLIBS)' \
+		selftests/transport/sim/mutations.sh $(NET_OBJ)
 
 .PHONY: mutants
 MUTANTS ?= 60
 mutants: $(SIM)
-	@selftests/transport/sim/mutants.py $(NET_OBJ) $(MUTANTS) $(SEED)
+	@CPPFLAGS='$(NET_CPPFLAGS)' LDLIBS='$(NET_LDLIBS)' \
+		selftests/transport/sim/mutants.py $(NET_OBJ) $(MUTANTS) $(SEED)
 
 # --- fuzzing -----------------------------------------------------------------
 
@@ -67,9 +88,10 @@ FUZZ_DIR	:= $(BUILD)/fuzz
 FUZZ_CFLAGS	:= -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
 		   -fno-sanitize-recover=undefined -Wall -Wno-sign-compare \
 		   -Wno-c2x-extensions $(NET_CPPFLAGS)
-FUZZ_SRCS	:= $(addprefix selftests/transport/sim/,packet.c user.c) $(NET_KERNEL)
+FUZZ_SRCS	:= $(addprefix selftests/transport/sim/,packet.c user.c) $(NET_TP)
 
-$(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/transport/*.h)
+$(FUZZ_DIR)/fuzz_%: selftests/transport/fuzz/fuzz_%.c $(FUZZ_SRCS) $(wildcard kernel/transport/*.h) \
+		| $(NET_INC)/.made
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_CFLAGS) -o $@ $< $(FUZZ_SRCS)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* One end of a session, and its invariants. */
+#include "cluster/remote.h"
 #include "sim.h"
-#include "transport/batch.h"
 
 #define CANARY		64
 #define DRAIN_MAX	20000	/* packets at once */
@@ -14,6 +14,7 @@ int nnodes;
 static struct end ***ends;
 static u64 *incarnation;
 static void (*cfg_change)(struct dd_tp_cfg *cfg);
+bool mem_used;
 
 static struct end *to_end(struct dd_tp *tp)
 {
@@ -27,23 +28,7 @@ static struct chan *to_chan(struct dd_tp_chan *c)
 
 /* ---- callbacks of the transport --------------------------------------------- */
 
-/**
- * struct payload - received bytes
- * @p: payload of one packet
- * @len: bytes at @p
- * @hdr: header of that packet
- * @at: next packet of a batch
- * @n: packets left in the batch
- */
-struct payload {
-	const u8 *p;
-	u32 len;
-	const struct dd_wire_hdr *hdr;
-	struct datagram *at;
-	u32 n;
-};
-
-static u64 op_random(struct dd_tp *tp)
+u64 dd_udp_tp_random(struct dd_tp *tp)
 {
 	return sim_random();
 }
@@ -66,31 +51,35 @@ static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 	return chan_deposit(to_chan(c), dst, pl->p + off, len);
 }
 
+/* The payload of the next packet of a batch, or NULL; sometimes it is not readable. */
+const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch)
+{
+	const struct datagram *d = pl->at;
+	struct dd_wire_piece head;
+
+	if (!pl->n || sim_chance(0.02))
+		return NULL;
+	if (d->len != sizeof(head) + batch->plen)
+		sim_fail("batch: %zu bytes in a packet", d->len);
+	memcpy(&head, d->p, sizeof(head));
+	if (!dd_tp_rx_batch_takes(batch, &head))
+		return NULL;
+	pl->at++;
+	pl->n--;
+	return d->p + sizeof(head);
+}
+
 static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
 			   const void *payload, struct dd_tp_rx_batch *batch)
 {
-	const struct payload *pl = payload;
-	struct dd_wire_piece *head = malloc(sizeof(*head));
-	u32 n, hlen = sizeof(*head);
+	struct payload pl = *(const struct payload *)payload;
+	const u8 *p;
 
-	/* Sometimes the rest of the batch is not readable. */
-	for (n = 0; n < pl->n && !sim_chance(0.02); n++) {
-		const struct datagram *d = &pl->at[n];
-
-		if (d->len != hlen + batch->plen)
-			sim_fail("batch: %zu bytes in a packet", d->len);
-		memcpy(head, d->p, hlen);
-		if (!dd_tp_rx_batch_takes(batch, head))
-			break;
-		/* The sender may still write to the header. */
-		memset(head, 0xee, hlen);
-		chan_deposit_batch(to_chan(c), dst, d->p + hlen, batch->plen);
-		dst += batch->plen;
-	}
-	free(head);
+	for (; (p = payload_next(&pl, batch)); dst += batch->plen)
+		chan_deposit_batch(to_chan(c), dst, p, batch->plen);
 }
 
-static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
+void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
 		    u32 len)
 {
 	const struct payload *pl = payload;
@@ -101,7 +90,7 @@ static void op_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
 	memcpy(buf, pl->p + off, len);
 }
 
-static u32 op_payload_crc(struct dd_tp *tp, const void *payload, u32 len,
+u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len,
 			  u32 crc)
 {
 	const struct payload *pl = payload;
@@ -174,16 +163,22 @@ static void wrap_soon(struct dd_tp *tp)
 	tp->ctl_rx = WRAP_CTL;
 }
 
-static void op_up(struct dd_tp *tp)
+void dd_udp_up(struct dd_tp *tp)
 {
 	struct end *e = to_end(tp);
 
 	if (node_cfg.wrap)
 		wrap_soon(tp);
-
 	if (sim.verbose)
 		sim_say("%.6f: %d-%d up", sim.now / 1e9, e->node, e->peer);
 	e->ups++;
+}
+
+static void op_up(struct dd_tp *tp)
+{
+	struct end *e = to_end(tp);
+
+	dd_udp_up(tp);
 	e->nctlq = 0;
 	e->ctl_tx = 0;
 	e->ctl_rx = 0;
@@ -198,10 +193,9 @@ static void restart(void *arg, u64 gen)
 		end_start(e);
 }
 
-static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct end *e = to_end(tp);
-	struct chan *ch, *next;
 
 	if (sim.verbose)
 		sim_say("%.6f: %d-%d down: %d", sim.now / 1e9, e->node,
@@ -209,22 +203,30 @@ static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	e->downs++;
 	e->reason = reason;
 	e->down_at = sim.now;
+	if (e->wanted)
+		sim_at(sim.now + sim_below(50 * MS), restart, e, 0);
+}
+
+static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	struct end *e = to_end(tp);
+	struct chan *ch, *next;
+
+	dd_udp_down(tp, reason);
 	list_for_each_entry_safe(ch, next, &e->chans, node) {
 		if (ch->c.up)
 			sim_fail("down: a channel still seems up");
 		chan_close(ch, sim_chance(0.5));
 	}
-	if (e->wanted)
-		sim_at(sim.now + sim_below(50 * MS), restart, e, 0);
 }
 
 static const struct dd_tp_ops ops = {
-	.random = op_random,
+	.random = dd_udp_tp_random,
 	.find = op_find,
 	.deposit = op_deposit,
 	.deposit_batch = op_deposit_batch,
-	.peek = op_peek,
-	.payload_crc = op_payload_crc,
+	.peek = dd_udp_tp_peek,
+	.payload_crc = dd_udp_tp_crc,
 	.complete = op_complete,
 	.credit = op_credit,
 	.sent = op_sent,
@@ -261,8 +263,9 @@ static void timer(void *arg, u64 gen)
 	if (gen != e->timer_gen || !e->alive)
 		return;
 	e->timer_at = DD_TP_NEVER;
+	dd_udp_lock(&e->link);
 	dd_tp_timeout(&e->tp, sim.now);
-	end_drain(e);
+	dd_udp_unlock(&e->link);
 	/* Numbered packets are acknowledged: RFC 9002, 6.2.4. */
 	if (e->tp.stats.probes != probes && e->tp.next_pn == pn)
 		sim_fail("a probe timeout sends nothing");
@@ -302,6 +305,9 @@ void end_drain(struct end *e)
 	bool still;
 	u32 n = 0;
 
+	dd_udp_lock(&e->link);
+	if (mem_used)
+		dd_remote_upper.progress(&e->link);
 	ctl_flush(e);
 	while (pkt.hdr = &hdr[0].h, pkt.room = 1 + n % ARRAY_SIZE(hdr),
 	       still = dd_tp_is_idle(&e->tp, sim.now),
@@ -320,9 +326,20 @@ void end_drain(struct end *e)
 			pkt.off += pkt.len;
 		}
 	}
+	spin_unlock(&e->link.lock);
 	end_arm(e);
 	if (++e->steps % 64 == 0)
 		end_audit(e);
+}
+
+/* Transmits what is due. */
+void dd_udp_unlock(struct dd_udp_peer *link)
+{
+	struct end *e = container_of(link, struct end, link);
+
+	spin_unlock(&link->lock);
+	if (e->alive)
+		end_drain(e);
 }
 
 static void rx_one(struct end *e, const struct datagram *d)
@@ -379,9 +396,10 @@ void end_rx(int src, int dst, struct datagram *d, u32 n)
 
 	if (!e->alive)
 		return;
+	dd_udp_lock(&e->link);
 	for (; n; d += taken, n -= taken)
 		taken = rx_some(e, d, n);
-	end_drain(e);
+	dd_udp_unlock(&e->link);
 }
 
 /* A control message of @pad bytes more than it needs. */
@@ -406,15 +424,17 @@ void end_ctl(struct end *e, u8 type, u64 a, u64 b, u32 pad)
 void end_start(struct end *e)
 {
 	e->wanted = true;
+	dd_udp_lock(&e->link);
 	dd_tp_start(&e->tp, sim.now);
-	end_drain(e);
+	dd_udp_unlock(&e->link);
 }
 
 void end_stop(struct end *e)
 {
 	e->wanted = false;
+	dd_udp_lock(&e->link);
 	dd_tp_stop(&e->tp, sim.now);
-	end_drain(e);
+	dd_udp_unlock(&e->link);
 }
 
 /* ---- nodes -------------------------------------------------------------- */
@@ -457,7 +477,8 @@ static void end_init(struct end *e)
 	e->arena_size = dd_tp_arena_size(&cfg);
 	e->arena = sim_alloc(e->arena_size + CANARY);
 	memset(e->arena + e->arena_size, 0xca, CANARY);
-	if (dd_tp_init(&e->tp, &cfg, &ops, e->arena))
+	e->link.lock = false;
+	if (dd_tp_init(&e->tp, &cfg, mem_used ? mem_attach(e) : &ops, e->arena))
 		sim_fail("dd_tp_init() refuses");
 	e->timer_at = DD_TP_NEVER;
 	e->timer_gen++;
@@ -520,6 +541,8 @@ void node_reboot(int node)
 	int j;
 
 	incarnation[node] = sim_random();
+	if (mem_used)
+		mem_died(node);
 	for (j = 0; j < nnodes; j++) {
 		e = ends[node][j];
 		if (!e)

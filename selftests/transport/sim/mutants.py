@@ -18,7 +18,7 @@ import sys
 
 SEEDS = ["--seed", "1", "--seed", "2"]
 DIR = "build/mutants-random"
-FLAGS = ["-std=gnu11", "-O1", "-w", "-Iselftests/transport/sim/include", "-Ikernel"]
+FLAGS = ["-std=gnu11", "-O1", "-w", *os.environ["CPPFLAGS"].split()]
 CHANGES = [
     (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
     (r" == ", " != "), (r" != ", " == "), (r" && ", " || "), (r" \|\| ", " && "),
@@ -73,7 +73,8 @@ def build(objects, name, number, line):
                       stderr=subprocess.DEVNULL).returncode:
         return None
     others = [o for o in objects if not o.endswith("/" + name.replace(".c", ".o"))]
-    subprocess.run(["gcc", "-o", f"{DIR}/sim", mutant, *others, "-lm"], check=True)
+    subprocess.run(["gcc", "-o", f"{DIR}/sim", mutant, *others,
+                    *os.environ["LDLIBS"].split()], check=True)
     return f"{DIR}/sim"
 
 

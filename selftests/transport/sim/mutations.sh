@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# mutations.sh OBJECTS: faults planted in the transport, each of which the
-# simulator must find. OBJECTS is where its own objects are. mutations.txt has the
+# mutations.sh OBJECTS: faults planted in the transport and in kernel/cluster, each of
+# which the simulator must find. OBJECTS is where its own objects are, CPPFLAGS its
+# include path, LDLIBS what else it is linked with. mutations.txt has the
 # faults: "@NAME: SCENARIO...", the scenarios that are to find it; "# WHAT"; and for
 # each change "=FILE" and lines, as in a patch, whose old text is in the file once.
 OBJECTS=$PWD/$1
@@ -36,24 +37,26 @@ END
 
 # build NAME: the simulator with one fault, as $DIR/sim.
 build() {
-	local file objects
+	local file object objects
 
 	rm -rf "$DIR"
 	mkdir -p "$DIR"
-	cp --parents kernel/*/*.h kernel/transport/*.c "$DIR"
+	cp --parents kernel/*/*.[ch] "$DIR"
 	plant "$1" || return
 	mapfile -t objects < <(ls "$OBJECTS"/sim/*.o)
-	for file in kernel/transport/*.c; do
-		cmp -s "$file" "$DIR/$file" && {
-			objects+=("$OBJECTS/${file%.c}.o")
-			continue
+	for object in "$OBJECTS"/kernel/*/*.o; do
+		file=${object#"$OBJECTS/"}
+		file=${file%.o}.c
+		cmp -s "$file" "$DIR/$file" || {
+			object=$DIR/${file%.c}.o
+			# shellcheck disable=SC2086 # words
+			"${CC:-gcc}" -std=gnu11 -O1 -w ${CPPFLAGS/-Ikernel/-I$DIR/kernel} \
+				-c -o "$object" "$DIR/$file" || return
 		}
-		"${CC:-gcc}" -std=gnu11 -O1 -w -Iselftests/transport/sim/include \
-			-I"$DIR/kernel" -c -o "$DIR/${file%.c}.o" "$DIR/$file" ||
-			return
-		objects+=("$DIR/${file%.c}.o")
+		objects+=("$object")
 	done
-	"${CC:-gcc}" -o "$DIR/sim" "${objects[@]}" -lm
+	# shellcheck disable=SC2086 # words
+	"${CC:-gcc}" -o "$DIR/sim" "${objects[@]}" $LDLIBS
 }
 
 # found NAME SCENARIO...: the simulator fails, and says why.

@@ -6,7 +6,7 @@
 
 #define OVERHEAD	28	/* of IPv4 and UDP */
 
-struct net net;
+struct network net;
 u64 net_packets, net_dropped;
 
 static u64 *busy;		/* end of the last transmission, by node */
@@ -252,7 +252,8 @@ void net_send(struct end *from, const struct dd_tp_pkt *pkt)
 	p->len = len;
 	p->hlen = pkt->hlen;
 	if (pkt->len) {
-		const u8 *src = chan_source(pkt->chan, pkt->op) + pkt->off;
+		const u8 *src = mem_used ? mem_source(from, pkt) :
+				chan_source(pkt->chan, pkt->op) + pkt->off;
 
 		if (pkt->need_crc)
 			dd_wire_seal(pkt->hdr, crc32c(pkt->crc, src, pkt->len));

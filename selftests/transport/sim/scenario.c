@@ -302,11 +302,16 @@ const struct scenario scenarios[] = {
 	{ "fields", "every byte of a packet changed, every length", fields },
 	{ "calls", "what a caller may get wrong", calls },
 	{ "scarce", "no records, and many channels that wait for them", scarce },
+	{ "get", "segments are read, with each kind of trouble", mem_get },
+	{ "cas", "compare and swap, with each kind of trouble", mem_cas },
+	{ "revoke", "segments end under load", mem_revoke },
+	{ "park", "importers wait for segments", mem_park },
+	{ "many", "1000 nodes with segments: loss, reboots, partitions", mem_many },
 	{ "incast", "256 nodes send to one", incast },
 	{ "cluster", "1000 nodes, all to some", cluster },
 	{ "notelist", "one of 100 channels has a full list", notelist },
 	{ "share", "a bottleneck shared with TCP", share },
 	{ "lossy", "1 % loss, compared with TCP", lossy },
-	{ "overdue", "a lost retransmission on a short path; share of TCP's", overdue },
+	{ "overdue", "a lost retransmission on a short path", overdue },
 	{ }
 };

@@ -8,6 +8,8 @@
  *	net.c		packets in flight, their impairments, captures
  *	end.c		one end of a session, and its invariants
  *	chan.c		one end of a connection: checks every byte
+ *	kernel.c	what kernel/cluster needs of the rest of the kernel
+ *	mem.c		exporters and importers, over kernel/cluster
  *	tcp.c		a TCP flow for comparison
  *	scenario.c	scenarios
  *	fields.c	scenarios with invalid packets and invalid calls
@@ -20,14 +22,13 @@
 #include <stdlib.h>
 
 #include "packet.h"
+#include "udp/udp.h"
 
 #define US	1000ull
 #define MS	1000000ull
 #define SEC	1000000000ull
 
 #define SIM_MERGE	64	/* most datagrams received at once */
-
-#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
 
 /* ---- world.c ------------------------------------------------------------ */
 
@@ -68,7 +69,7 @@ void *sim_alloc(size_t n);
 /* ---- net.c -------------------------------------------------------------- */
 
 /**
- * struct net - the network
+ * struct network - the network
  * @delay: one way, ns
  * @jitter: maximum additional delay that keeps the order, ns
  * @reorder: probability of an additional delay of up to @reorder_ns
@@ -88,7 +89,7 @@ void *sim_alloc(size_t n);
  * @merge: packets that arrive from one node within this time, ns, are received at
  *	once at its end; 0 receives them one by one
  */
-struct net {
+struct network {
 	u64 delay;
 	u64 jitter;
 	double reorder;
@@ -108,7 +109,7 @@ struct net {
 	u64 merge;
 };
 
-extern struct net net;
+extern struct network net;
 extern u64 net_packets, net_dropped;
 
 /**
@@ -135,8 +136,25 @@ void net_reset(int nodes);
 struct conn;
 
 /**
+ * struct payload - received bytes, as passed through the transport
+ * @p: payload of one packet
+ * @len: bytes at @p
+ * @hdr: header of that packet
+ * @at: next packet of a batch
+ * @n: packets left in the batch
+ */
+struct payload {
+	const u8 *p;
+	u32 len;
+	const struct dd_wire_hdr *hdr;
+	struct datagram *at;
+	u32 n;
+};
+
+/**
  * struct end - one end of a session
  * @tp: the transport under test
+ * @link: the same, for kernel/cluster
  * @node: number of its node, from 0
  * @peer: number of the other node, from 0
  * @alive: the node is running
@@ -156,11 +174,15 @@ struct conn;
  * @down_at: time of the last end
  * @steps: events since the last audit
  * @runs: number of batches of several packets
+ * @waits: look-ups of kernel/cluster that wait at the peer
  * @nmerged: number of datagrams in @merged
  * @merged: datagrams to be received at once
  */
 struct end {
-	struct dd_tp tp;
+	union {
+		struct dd_tp tp;
+		struct dd_udp_peer link;
+	};
 	int node;
 	int peer;
 	bool alive;
@@ -180,6 +202,7 @@ struct end {
 	u64 down_at;
 	u32 steps;
 	u32 runs;
+	u32 waits;
 	u32 nmerged;
 	struct packet *merged[SIM_MERGE];
 };
@@ -211,6 +234,8 @@ struct node_cfg {
 
 extern struct node_cfg node_cfg;
 extern int nnodes;
+/* Sessions are used by kernel/cluster, not by the connections of chan.c. */
+extern bool mem_used;
 
 void nodes_init(int n);
 struct end *end_get(int node, int peer);
@@ -223,6 +248,14 @@ void end_ctl(struct end *e, u8 type, u64 a, u64 b, u32 pad);
 void end_stop(struct end *e);
 void node_reboot(int node);
 void ends_each(void (*fn)(struct end *e));
+const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch);
+
+/* ---- kernel.c, mem.c ---------------------------------------------------------- */
+
+struct dd_tp_ops;
+const struct dd_tp_ops *mem_attach(struct end *e);
+void mem_died(int node);
+const u8 *mem_source(struct end *e, const struct dd_tp_pkt *pkt);
 
 /* ---- chan.c ------------------------------------------------------------- */
 
@@ -368,7 +401,6 @@ void chan_done(struct chan *ch, u64 msgid);
 struct tcp;
 struct tcp *tcp_start(int dst);
 u64 tcp_bytes(const struct tcp *t);
-void tcp_stop(struct tcp *t);
 
 /* ---- scenario.c ---------------------------------------------------------- */
 
@@ -424,5 +456,10 @@ void notelist(void);
 void share(void);
 void lossy(void);
 void overdue(void);
+void mem_get(void);
+void mem_cas(void);
+void mem_revoke(void);
+void mem_park(void);
+void mem_many(void);
 
 #endif /* _DD_SIM_H */

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What kernel/cluster and the objects of kernel/core that it uses need of the rest of the
+ * kernel. Functions that no scenario calls are missing: the linker lets a call of one crash.
+ */
+#include "mem.h"
+
+struct boot *boot_now;
+long kernel_objects;
+struct workqueue_struct *dd_wq;
+
+/* ---- memory and time ------------------------------------------------------ */
+
+void *kzalloc(size_t size, gfp_t gfp)
+{
+	kernel_objects++;
+	return sim_alloc(size);
+}
+
+void kfree(const void *p)
+{
+	kernel_objects -= !!p;
+	free((void *)p);
+}
+
+static void free_now(void *arg, u64 gen)
+{
+	kfree(arg);
+}
+
+void kfree_later(void *p)
+{
+	sim_at(sim.now + US, free_now, p, 0);
+}
+
+static void rcu_over(void *arg, u64 gen)
+{
+	struct rcu_head *rcu = arg;
+
+	rcu->func(rcu);
+}
+
+void call_rcu(struct rcu_head *rcu, void (*func)(struct rcu_head *rcu))
+{
+	rcu->func = func;
+	sim_at(sim.now + US, rcu_over, rcu, 0);
+}
+
+void init_work(struct work_struct *work, void (*func)(struct work_struct *work))
+{
+	work->func = func;
+	work->boot = boot_now;
+	work->pending = false;
+}
+
+static void work_run(void *arg, u64 gen)
+{
+	struct work_struct *work = arg;
+	struct boot *b = work->boot;
+
+	if (b->dead)
+		return;
+	work->pending = false;
+	work->func(work);
+}
+
+bool queue_work(struct workqueue_struct *wq, struct work_struct *work)
+{
+	if (work->pending)
+		return false;
+	work->pending = true;
+	sim_at(sim.now + sim_below(50 * US), work_run, work, 0);
+	return true;
+}
+
+u64 get_random_u64(void)
+{
+	return sim_random();
+}
+
+u64 ktime_get_ns(void)
+{
+	return sim.now;
+}
+
+/* ---- payloads --------------------------------------------------------------- */
+
+void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off, void *dst, u32 len)
+{
+	const struct payload *pl = payload;
+
+	if (!len || off > pl->len || len > pl->len - off)
+		sim_fail("bytes %u..%u of a payload of %u", off, off + len, pl->len);
+	memcpy(dst, pl->p + off, len);
+}
+
+u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,
+		      struct dd_tp_rx_batch *batch, void **pages, u32 at, bool single)
+{
+	struct payload pl = *(const struct payload *)payload;
+	const u8 *p;
+	u32 i, n = 0;
+
+	while ((p = payload_next(&pl, batch)))
+		for (i = 0; i < batch->plen; i++, n++, at++)
+			((u8 *)pages[at >> PAGE_SHIFT])[offset_in_page(at)] = p[i];
+	return n;
+}
+
+/* The payload of a packet; its source may consist of several pages. */
+const u8 *mem_source(struct end *e, const struct dd_tp_pkt *pkt)
+{
+	static u8 buf[65536];
+	u32 n, done = 0;
+
+	while (done < pkt->len) {
+		const void *from = dd_remote_source(&e->link, pkt->op, pkt->off + done, &n);
+
+		n = min(n, pkt->len - done);
+		memcpy(buf + done, from, n);
+		done += n;
+	}
+	return buf;
+}
+
+/* ---- objects, charges, and the area ------------------------------------------- */
+
+static struct boot *boot_of(const struct dd_ctx *ctx)
+{
+	return container_of(ctx, struct boot, ctx);
+}
+
+void dd_obj_init(struct dd_obj *obj, struct dd_ctx *ctx, const struct dd_obj_ops *ops)
+{
+	obj->ctx = dd_ctx_get(ctx);
+	obj->ops = ops;
+	refcount_set(&obj->users, 1);
+}
+
+int dd_obj_reserve(struct dd_obj *obj)
+{
+	struct boot *b = boot_of(obj->ctx);
+
+	if (b->nobjs == OBJECTS)
+		sim_fail("too many objects");
+	obj->id = b->nobjs++;
+	return 0;
+}
+
+void dd_obj_publish(struct dd_obj *obj)
+{
+	boot_of(obj->ctx)->objs[obj->id] = obj;
+}
+
+bool dd_obj_remove(struct dd_obj *obj)
+{
+	return xchg(&boot_of(obj->ctx)->objs[obj->id], NULL) == obj;
+}
+
+/* Called for the region that is exported. */
+void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
+{
+	struct dd_obj *obj = &boot_of(ctx)->region.obj;
+
+	refcount_inc(&obj->users);
+	return obj;
+}
+
+void dd_ctx_put(struct dd_ctx *ctx)
+{
+	refcount_dec(&ctx->ref.refcount);
+}
+
+void dd_ctx_wake(struct dd_ctx *ctx)
+{
+	mem_wake(boot_of(ctx));
+}
+
+int dd_charge(struct dd_ctx *ctx, size_t bytes)
+{
+	ctx->charged.counter += bytes;
+	return 0;
+}
+
+void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
+{
+	ctx->charged.counter -= bytes;
+}
+
+gfp_t dd_gfp(const struct dd_ctx *ctx)
+{
+	return 0;
+}
+
+struct mem_cgroup *dd_owner_enter(const struct dd_ctx *ctx)
+{
+	return NULL;
+}
+
+void dd_owner_leave(struct mem_cgroup *before)
+{
+}
+
+/* Without lists there are no credits. */
+void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
+{
+}
+
+/* Pieces are not reused, so that a late store to a cell is not hidden. */
+int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
+{
+	u32 index = ++area->hint;
+
+	*unit = index * DD_PAGE_UNITS;
+	if (!area->chunks[index / DD_CHUNK_PAGES])
+		area->chunks[index / DD_CHUNK_PAGES] =
+			sim_alloc(DD_CHUNK_PAGES * sizeof(void *));
+	area->chunks[index / DD_CHUNK_PAGES][index % DD_CHUNK_PAGES] =
+		sim_alloc(units * DD_UNIT);
+	return 0;
+}
+
+void dd_area_free(struct dd_area *area, u32 unit, u32 units)
+{
+}
+
+static void on_event(struct dd_obj *obj, bool begin)
+{
+}
+
+static const struct dd_event_ops events = { .object = on_event };
+const struct dd_event_ops *dd_events = &events;
+const struct dd_obj_ops dd_region_ops;
+
+void region_init(struct dd_region *region, struct boot *b, u32 pages)
+{
+	region->obj.ctx = &b->ctx;
+	refcount_set(&region->obj.users, 1);
+	region->pinned = true;
+	region->npages = pages;
+	region->pages = sim_alloc(pages * sizeof(void *));
+	while (pages--)
+		region->pages[pages] = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+}
+
+struct boot *boot_new(int number, u32 pages)
+{
+	struct boot *b = sim_alloc(sizeof(*b));
+
+	b->number = number;
+	b->nobjs = 1;
+	b->node.id = number + 1;
+	b->node.up = true;
+	INIT_LIST_HEAD(&b->node.parked);
+	b->ctx.node = &b->node;
+	refcount_set(&b->ctx.ref.refcount, 1);
+	region_init(&b->region, b, pages);
+	return b;
+}
+
+/* ---- names: one segment per node, see core/node.c ------------------------------- */
+
+static struct boot *boot_of_node(struct dd_node *node)
+{
+	return container_of(node, struct boot, node);
+}
+
+static bool name_is(const struct dd_name *name, u8 class, const u8 *key)
+{
+	return name && name->class == class && !memcmp(name->key, key, DD_KEY_SIZE);
+}
+
+int dd_name_add(struct dd_node *node, struct dd_name *name)
+{
+	struct dd_parked *p, *next;
+
+	boot_of_node(node)->name = name;
+	list_for_each_entry_safe(p, next, &node->parked, entry)
+		if (name_is(name, p->class, p->key)) {
+			list_del_init(&p->entry);
+			node->nparked--;
+			p->wake(p);
+		}
+	return 0;
+}
+
+void dd_name_del(struct dd_node *node, struct dd_name *name)
+{
+	boot_of_node(node)->name = NULL;
+}
+
+struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
+{
+	struct dd_name *name = boot_of_node(node)->name;
+
+	return name_is(name, class, key) && refcount_inc_not_zero(&name->obj->users) ?
+	       name->obj : NULL;
+}
+
+int dd_name_park(struct dd_node *node, struct dd_parked *p)
+{
+	if (name_is(boot_of_node(node)->name, p->class, p->key)) {
+		p->wake(p);
+		return 0;
+	}
+	list_add_tail(&p->entry, &node->parked);
+	node->nparked++;
+	return 0;
+}
+
+bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
+{
+	bool waits = !list_empty(&p->entry);
+
+	list_del_init(&p->entry);
+	node->nparked -= waits;
+	return waits;
+}
+
+/* ---- peers ----------------------------------------------------------------------- */
+
+struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
+{
+	struct dd_peer *peer = end_get(node->id - 1, number - 1)->link.peer;
+
+	refcount_inc(&peer->ref);
+	return peer;
+}
+
+void dd_peer_put(struct dd_peer *peer)
+{
+	refcount_dec(&peer->ref);
+}
