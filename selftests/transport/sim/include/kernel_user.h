@@ -83,6 +83,9 @@ struct lock_class_key { };
 #define ERR_PTR(e)		((void *)(long)(e))
 #define PTR_ERR(p)		((long)(p))
 #define IS_ERR(p)		((unsigned long)(p) >= (unsigned long)-4095)
+#define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
+#define PTR_ERR_OR_ZERO(p)	(IS_ERR(p) ? PTR_ERR(p) : 0)
+#define ERR_CAST(p)		((void *)(p))
 
 /* ---- memory -------------------------------------------------------------- */
 
