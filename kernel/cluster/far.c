@@ -24,6 +24,7 @@
 #include "core/area.h"
 #include "core/bounds.h"
 #include "core/charge.h"
+#include "core/deposit.h"
 #include "core/export.h"
 #include "core/hooks.h"
 #include "core/trace.h"
@@ -69,6 +70,7 @@ static void dd_far_release(struct dd_obj *obj)
 			dd_uncharge(ctx, dd_remote_ops_size(f->depth));
 		dd_remote_release(f->r);
 	}
+	dd_self_free(&f->imp);
 	kfree_rcu(f, imp.rcu);
 	dd_uncharge(ctx, sizeof(*f) + sizeof(struct dd_remote));
 	dd_ctx_put(ctx);
@@ -99,7 +101,24 @@ static void dd_far_end(struct dd_obj *obj)
 		/* Another thread may wait for a request. */
 		dd_ctx_wake(obj->ctx);
 	}
+	dd_self_end(&f->imp);
 	dd_obj_put(obj);
+}
+
+/* The importer may end the import, and so its use of the list, at the same time. */
+static void dd_far_notify(struct dd_far_import *f)
+{
+	struct dd_self *s = f->imp.self;
+	struct dd_remote *r = f->r;
+	struct dd_due due;
+	u64 n;
+
+	mutex_lock(&s->list->lock);
+	for (n = f->imp.done + 1; n <= f->imp.submitted && !s->over; n++)
+		if (r->op[n % r->nops].self && dd_remote_self_claim(r, n, &due))
+			dd_deposit_post(&due);
+	mutex_unlock(&s->list->lock);
+	dd_list_wake(s->list);
 }
 
 /* The other node has ended the access: what was not done is not known. */
@@ -118,6 +137,8 @@ static void dd_far_lost(struct dd_obj *obj)
 		WRITE_ONCE(cell->result[n % DD_RESULTS], EIO);
 	/* A thread that sees the error sees the results. */
 	smp_store_release(&cell->cell.error, error);
+	if (imp->self)
+		dd_far_notify(f);
 	dd_ctx_wake(obj->ctx);
 }
 

@@ -20,9 +20,11 @@ struct dd_udp_peer;
  * @region: region of the source, counted; or NULL
  * @src: offset in @region
  * @copy: copy of the source if that is not wired memory; or NULL
- * @len: of a GET or CAS: bytes of its result, which go to @region and @src
+ * @len: bytes of the request; of a GET or CAS, of its result, which go to @region and @src.
+ *	Valid with @awaited or @self
  * @status: of a CAS: the result is a status
  * @awaited: the reply has not come
+ * @self: the note to the importer is not posted
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
@@ -32,6 +34,7 @@ struct dd_remote_op {
 	u32 len;
 	bool status;
 	bool awaited;
+	bool self;
 };
 
 /**
@@ -82,6 +85,7 @@ struct dd_drain {
  *	reply are not done yet. Under the peer's lock
  * @awaited: messages that await a reply; under the peer's lock
  * @gets: GETs among them; under the peer's lock
+ * @notes: messages with @self; under the peer's lock
  * @op_lock: serialises freeing what @op still holds after the end
  */
 struct dd_remote {
@@ -116,6 +120,7 @@ struct dd_remote {
 	u64 confirmed;
 	u32 awaited;
 	u32 gets;
+	u32 notes;
 	struct mutex op_lock;	/* what is left in @op */
 };
 
@@ -170,6 +175,7 @@ void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);
 void dd_remote_await(struct dd_import *imp);
 struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg);
+bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due);
 void dd_remote_advance(struct dd_remote *r);
 void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		       const u8 *tail, u32 ntail);

@@ -77,20 +77,26 @@ static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 }
 
 /*
- * A GET or CAS is an empty message, and its local memory receives the reply. A NOTE is
- * sent like a PUT.
+ * Prepare a request other than a plain PUT. A GET or CAS is an empty message, and its local
+ * memory receives the reply. A NOTE is sent like a PUT.
  */
-static void dd_remote_ask(struct dd_remote_op *rop, const struct dd_op *op)
+static int dd_remote_ask(struct dd_remote *r, struct dd_remote_op *rop, const struct dd_op *op)
 {
 	struct dd_tp_msg *msg = &rop->tp.msg;
+	bool self = op->sqe.flags & DD_SQE_NOTIFY_SELF;
 
+	if (self && !dd_self_room(r->imp->self, r->notes))
+		return -EAGAIN;
+	rop->self = self;
+	rop->len = op->sqe.len;
+	if (op->sqe.opcode == DD_OP_PUT)
+		return 0;
 	if (op->sqe.opcode == DD_OP_NOTE) {
 		msg->op = DD_WIRE_NOTE;
 		msg->flags = DD_PUT_NOTIFY;
-		return;
+		return 0;
 	}
 	msg->len = 0;
-	rop->len = op->sqe.len;
 	rop->status = op->sqe.flags & DD_SQE_STATUS;
 	rop->awaited = true;
 	if (op->sqe.opcode == DD_OP_GET) {
@@ -103,6 +109,7 @@ static void dd_remote_ask(struct dd_remote_op *rop, const struct dd_op *op)
 	} else {
 		msg->op = op->sqe.len == sizeof(u32) ? DD_WIRE_CAS4 : DD_WIRE_CAS8;
 	}
+	return 0;
 }
 
 /*
@@ -134,8 +141,11 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	msg->tag = sqe->tag;
 	memcpy(msg->meta, sqe->meta, sizeof(msg->meta));
 	rop->src = op->src;
-	if (unlikely(sqe->opcode != DD_OP_PUT))
-		dd_remote_ask(rop, op);
+	if (unlikely(sqe->opcode != DD_OP_PUT || sqe->flags & DD_SQE_NOTIFY_SELF)) {
+		err = dd_remote_ask(r, rop, op);
+		if (err)
+			goto out;
+	}
 	rop->copy = copy;
 	rop->region = copy ? NULL : op->region;
 	err = dd_tp_submit(dd_ctl_tp(r->peer), &r->chan, &rop->tp);
@@ -143,6 +153,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 		rop->region = NULL;
 		rop->copy = NULL;
 		rop->awaited = false;
+		rop->self = false;
 		err = err == -ENOTCONN ? -ECONNRESET : err;
 		goto out;
 	}
@@ -150,8 +161,10 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	if (rop->region && !op->counted)
 		refcount_inc(&rop->region->obj.users);
 	op->counted = false;
-	if (!r->own)
+	if (!r->own) {
 		WRITE_ONCE(*dd_remote_result(imp, n), 0);
+		r->notes += rop->self;
+	}
 	if (unlikely(rop->awaited)) {
 		r->awaited++;
 		r->gets += msg->op == DD_WIRE_GET;
@@ -183,6 +196,8 @@ static int dd_remote_other(struct dd_import *imp, struct dd_op *op)
 	u8 right = op->sqe.opcode == DD_OP_GET ? DD_RIGHT_GET :
 		   op->sqe.opcode == DD_OP_CAS ? DD_RIGHT_CAS : DD_RIGHT_PUT;
 
+	if (op->sqe.opcode == DD_OP_PUT)
+		return dd_remote_put_op(imp, op);
 	if (!(imp->chan->rights & right))
 		return -EACCES;
 	if (right != DD_RIGHT_PUT && !dd_in_bounds(op->sqe.dst, op->sqe.len, imp->size))
@@ -273,7 +288,7 @@ static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
 {
 	u64 to = (unsigned long)op->user;
 
-	if (op->sqe.opcode == DD_OP_NOTE)
+	if (op->sqe.opcode == DD_OP_NOTE || op->sqe.opcode == DD_OP_PUT)
 		return dd_remote_put_slow(imp, op);
 	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
 	if (IS_ERR(op->region))
@@ -322,6 +337,17 @@ void dd_remote_await(struct dd_import *imp)
 	dd_ctl_unlock(r->peer);
 }
 
+/* Notes were not posted, as their slots were being moved. */
+static void dd_remote_settle(struct dd_import *imp)
+{
+	struct dd_remote *r = dd_remote_of_import(imp);
+
+	dd_ctl_lock(r->peer);
+	if (r->registered)
+		dd_remote_advance(r);
+	dd_ctl_unlock(r->peer);
+}
+
 const struct dd_link_ops dd_link_remote = {
 	.name = "udp",
 	.put = dd_remote_put_op,
@@ -331,6 +357,7 @@ const struct dd_link_ops dd_link_remote = {
 	.flush = dd_remote_flush,
 	.same = dd_remote_same,
 	.await = dd_remote_await,
+	.settle = dd_remote_settle,
 	.posted = dd_remote_posted,
 	.report = dd_remote_report,
 };
@@ -356,21 +383,73 @@ struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg
 	       msg->len == op->len && msg->dst == (op->src & 7) ? op : NULL;
 }
 
-/* Requests are done in their order; one that awaits a reply is not. */
-void dd_remote_advance(struct dd_remote *r)
+static void dd_remote_count(struct dd_import *imp, u64 n)
 {
-	struct dd_import *imp = r->imp;
-	u64 n = r->confirmed;
-
-	if (unlikely(r->awaited))
-		for (n = imp->done; n < r->confirmed && !r->op[(n + 1) % r->nops].awaited; )
-			n++;
 	if (n == imp->done)
 		return;
 	WRITE_ONCE(imp->done, n);
 	/* A thread that sees the counter sees the results. */
 	smp_store_release(&imp->cell->done, n);
 	dd_ctx_wake(imp->obj.ctx);
+}
+
+/**
+ * dd_remote_self_claim() - prepare the note to the importer of a request that is over
+ * @r: the state; the peer is locked, or the import broken and its list locked
+ * @n: number of the request, with dd_remote_op.self
+ * @due: (out) as of dd_self_claim()
+ *
+ * Return: as dd_self_claim(), and with the list locked true.
+ */
+bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due)
+{
+	struct dd_remote_op *op = &r->op[n % r->nops];
+	const struct dd_tp_msg *msg = &op->tp.msg;
+	struct dd_self *s = r->imp->self;
+
+	s->rec.op = msg->op == DD_WIRE_PUT ? DD_OP_PUT :
+		    msg->op == DD_WIRE_NOTE ? DD_OP_NOTE :
+		    msg->op == DD_WIRE_GET ? DD_OP_GET : DD_OP_CAS;
+	s->rec.offset = msg->dst;
+	s->rec.len = op->len;
+	s->rec.tag = msg->tag;
+	s->rec.msgid = n;
+	s->rec.error = READ_ONCE(*dd_remote_result(r->imp, n));
+	if (!dd_self_claim(s, due))
+		return false;
+	op->self = false;
+	r->notes--;
+	return true;
+}
+
+/* The last request that is done, after the notes to the importer that are due before. */
+static u64 dd_remote_done_until(struct dd_remote *r)
+{
+	struct dd_import *imp = r->imp;
+	u64 n = imp->done;
+	struct dd_due due;
+
+	while (n < r->confirmed && !r->op[(n + 1) % r->nops].awaited) {
+		if (r->op[++n % r->nops].self) {
+			/* Then it is not done, so that its entry is not used again. */
+			if (!dd_remote_self_claim(r, n, &due))
+				return n - 1;
+			dd_remote_count(imp, n);
+			dd_deposit_post(&due);
+			dd_list_wake(due.list);
+		}
+	}
+	return n;
+}
+
+/* Requests are done in their order; one that awaits a reply is not. */
+void dd_remote_advance(struct dd_remote *r)
+{
+	u64 n = r->confirmed;
+
+	if (unlikely(r->awaited | r->notes))
+		n = dd_remote_done_until(r);
+	dd_remote_count(r->imp, n);
 }
 
 /* Store the result of a GET or CAS; returns its errno. */

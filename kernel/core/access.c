@@ -278,6 +278,7 @@ static void dd_local_release(struct dd_obj *obj)
 	if (l->imp.unit)
 		dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
 	dd_access_exit(&l->a);
+	dd_self_free(&l->imp);
 	kfree_rcu(l, imp.rcu);
 	dd_uncharge(ctx, sizeof(*l));
 	dd_ctx_put(ctx);
@@ -299,6 +300,7 @@ static void dd_local_end(struct dd_obj *obj)
 		dd_access_revoke(&l->a, 0);
 		dd_event(obj, false);
 	}
+	dd_self_end(&l->imp);
 	dd_obj_put(obj);
 }
 
@@ -543,13 +545,14 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
  */
 int dd_access_check_args(const struct dd_import_make *arg)
 {
+	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
 	/* The registrar may need a while. */
 	const u32 flags = arg->key_class == DD_SEGMENT_REGISTERED ?
 			  DD_IMPORT_FRESH : DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
 
-	if (arg->flags & ~flags || arg->cell_unit ||
+	if (arg->flags & ~(flags | DD_IMPORT_NOTIFY) || arg->cell_unit ||
 	    arg->import || arg->length || arg->generation ||
-	    (arg->list ? !(arg->flags & DD_IMPORT_NOWAIT) : arg->cookie) ||
+	    (arg->list ? !notes : arg->cookie || notes & DD_IMPORT_NOTIFY) ||
 	    !arg->rights || arg->rights & ~DD_RIGHTS || arg->depth > DD_DEPTH_MAX ||
 	    arg->key_class < DD_SEGMENT_NAME || arg->key_class > DD_SEGMENT_REGISTERED)
 		return -EINVAL;

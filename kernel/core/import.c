@@ -2,9 +2,11 @@
 /*
  * The state of imports of segments, and waiting for it and for their requests.
  */
+#include <linux/slab.h>
 #include <linux/wait.h>
 #include <uapi/linux/dd_mem.h>
 
+#include "core/charge.h"
 #include "core/hooks.h"
 #include "core/import.h"
 #include "core/notelist.h"
@@ -72,7 +74,121 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	return err;
 }
 
+/* ---- notes to the owner -------------------------------------------------- */
+
+static void dd_self_work(struct work_struct *work)
+{
+	struct dd_self *s = container_of(work, struct dd_self, work);
+	struct dd_import *imp = s->imp;
+
+	/* The slots are not being moved, as the list is locked. */
+	mutex_lock(&s->list->lock);
+	imp->chan->link->settle(imp);
+	mutex_unlock(&s->list->lock);
+	dd_obj_put(&imp->obj);
+}
+
+/* Freed by dd_self_free(), also after an error of a later step. */
+static int dd_self_make(struct dd_import *imp, const struct dd_import_make *arg)
+{
+	struct dd_ctx *ctx = imp->obj.ctx;
+	struct dd_self *s;
+	int err;
+
+	if (dd_charge(ctx, sizeof(*s)))
+		return -EDQUOT;
+	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
+	err = s ? dd_credit_make(ctx, &s->credit, arg->depth ?: DD_DEPTH_USUAL) : -ENOMEM;
+	if (err) {
+		dd_uncharge(ctx, sizeof(*s));
+		kfree(s);
+		return err;
+	}
+	s->imp = imp;
+	s->rec.type = DD_NOTE_DONE;
+	s->rec.cookie = arg->cookie;
+	s->rec.node = arg->node;
+	INIT_WORK(&s->work, dd_self_work);
+	imp->self = s;
+	return 0;
+}
+
+/**
+ * dd_self_claim() - prepare a note to the owner of an import
+ * @s: the notes; @rec is complete
+ * @due: (out) the note, for dd_deposit_post()
+ *
+ * A slot is free: see dd_self_room(). The caller holds a spinlock, under which the import is
+ * found not to be over, or dd_list.lock.
+ *
+ * Return: true; or false if the slots are being moved: then dd_link_ops.settle() will be
+ * called.
+ */
+bool dd_self_claim(struct dd_self *s, struct dd_due *due)
+{
+	due->list = s->list;
+	due->note = dd_list_claim(s->list, &due->pos);
+	if (likely(due->note)) {
+		*dd_note_rec(due->note) = s->rec;
+		dd_credit_take(&s->credit, due->pos);
+		return true;
+	}
+	/* The import has not been released, as it is not over. */
+	refcount_inc(&s->imp->obj.users);
+	if (!queue_work(dd_wq, &s->work))
+		refcount_dec(&s->imp->obj.users);
+	return false;
+}
+
+/**
+ * dd_self_end() - the owner has ended an import: post no more notes
+ * @imp: the import, whose channel is dead; its context is locked
+ */
+void dd_self_end(struct dd_import *imp)
+{
+	struct dd_self *s = imp->self;
+
+	if (!s)
+		return;
+	mutex_lock(&s->list->lock);
+	spin_lock_bh(&imp->chan->lock);
+	s->over = true;
+	spin_unlock_bh(&imp->chan->lock);
+	mutex_unlock(&s->list->lock);
+	dd_list_detach(s->list, dd_credit_slots(s->credit.window), dd_credit_last(&s->credit));
+}
+
+/* The import is released. */
+void dd_self_free(struct dd_import *imp)
+{
+	struct dd_ctx *ctx = imp->obj.ctx;
+	struct dd_self *s = imp->self;
+
+	if (!s)
+		return;
+	if (s->list)
+		dd_list_put(s->list);
+	dd_credit_drop(ctx, &s->credit);
+	dd_uncharge(ctx, sizeof(*s));
+	kfree(s);
+}
+
 /* ---- making ------------------------------------------------------------- */
+
+/* Attach to the list of an import. */
+static struct dd_list *dd_making_list(struct dd_import *imp, u32 id)
+{
+	struct dd_self *s = imp->self;
+	struct dd_list *list;
+
+	list = dd_list_attach(imp->obj.ctx, id, true,
+			      s ? dd_credit_slots(s->credit.window) : 1, 0);
+	if (s && !IS_ERR(list)) {
+		refcount_inc(&list->obj.users);
+		s->list = list;
+	}
+	return list;
+}
 
 /**
  * dd_making_begin() - give an import its id
@@ -82,29 +198,36 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
  *
  * The table of ids takes over a reference.
  *
- * Return: 0; %-ESTALE; %-ENOENT (the list); an error of dd_list_reserve() or
- * dd_obj_reserve().
+ * Return: 0; %-ESTALE; %-ENOENT (the list); %-EDQUOT; %-ENOMEM; an error of
+ * dd_list_reserve() or dd_obj_reserve().
  */
 int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_list *list = NULL;
-	int err;
+	int err = 0;
 
 	lockdep_assert_held(&ctx->lock);
 	if (ctx->dead)
 		return -ESTALE;
+	if (arg->flags & DD_IMPORT_NOTIFY)
+		err = dd_self_make(imp, arg);
+	if (err)
+		return err;
 	if (arg->list) {
-		list = dd_list_attach(ctx, arg->list, true, 1, 0);
+		list = dd_making_list(imp, arg->list);
 		if (IS_ERR(list))
 			return PTR_ERR(list);
 	}
 	err = dd_obj_reserve(&imp->obj);
 	if (err) {
 		if (list)
-			dd_list_detach(list, 1, 0);
+			dd_list_detach(list, imp->self ?
+				       dd_credit_slots(imp->self->credit.window) : 1, 0);
 		return err;
 	}
+	if (imp->self)
+		imp->self->rec.conn = dd_obj_serial(&imp->obj);
 	arg->import = dd_obj_serial(&imp->obj);
 	arg->cell_unit = imp->unit;
 	memset(imp->cell, 0, sizeof(struct dd_import_cell));
@@ -112,7 +235,7 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	imp->cell->conn = arg->import;
 	imp->cell->error = EINPROGRESS;
 	imp->gone = EAGAIN;
-	m->list = list;
+	m->list = arg->flags & DD_IMPORT_NOWAIT ? list : NULL;
 	m->cookie = arg->cookie;
 	m->node = arg->node;
 	m->rights = arg->rights;
@@ -122,7 +245,7 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	return 0;
 }
 
-/* The slot is free again when the reader has consumed the note. */
+/* The slot is free again when the reader has consumed the note, and @imp was ended. */
 static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int err)
 {
 	const struct dd_rec rec = {
@@ -140,7 +263,10 @@ static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int
 	WARN_ON_ONCE(!dd_list_post(m->list, &rec, &pos));
 	mutex_unlock(&m->list->lock);
 	dd_list_wake(m->list);
-	dd_list_detach(m->list, 1, pos + 1);
+	if (imp->self)
+		imp->self->credit.extra = pos + 1;
+	else
+		dd_list_detach(m->list, 1, pos + 1);
 }
 
 /**
@@ -205,7 +331,7 @@ void dd_making_stop(struct dd_making *m, struct dd_import *imp)
 	lockdep_assert_held(&imp->obj.ctx->lock);
 	m->pending = false;
 	WRITE_ONCE(imp->gone, ESTALE);
-	if (m->list)
+	if (m->list && !imp->self)
 		dd_list_detach(m->list, 1, 0);
 	/* Another thread may wait. */
 	dd_ctx_wake(imp->obj.ctx);

@@ -6,11 +6,36 @@
 #include <linux/workqueue.h>
 
 #include "core/channel.h"
+#include "core/credit.h"
 #include "core/ctx.h"
+#include "core/notelist.h"
 #include "core/region.h"
 
 struct dd_cell;
 struct dd_import_make;
+
+/**
+ * struct dd_self - notes to the owner of an import, when its requests are done
+ * @imp: the import
+ * @list: the list; attached until the import is ended, and referenced until it is released
+ * @credit: its slots there; the additional one is for the note of the making. Protected like
+ *	@rec
+ * @over: the import was ended; under the locks of @list and of @imp
+ * @due: @rec is complete, and to be posted when its request is done; of an import on this
+ *	node, under its lock
+ * @rec: the note. The link fills in what depends on the request, under the lock under which
+ *	@imp counts requests as done
+ * @work: posts notes for which the slots were being moved
+ */
+struct dd_self {
+	struct dd_import *imp;
+	struct dd_list *list;
+	struct dd_credit credit;
+	bool over;
+	bool due;
+	struct dd_rec rec;
+	struct work_struct work;
+};
 
 /**
  * struct dd_import - access to the segment of another process; protected by the lock of
@@ -30,6 +55,7 @@ struct dd_import_make;
  * @uid: user of the owner
  * @cell: counters and send queue, in the area
  * @chan: the channel; of another node's segment, one that stands for it
+ * @self: notes to the owner, or NULL; set before the id is published
  * @size: bytes in the segment
  * @submitted: requests accepted
  * @sent: requests whose source may be reused
@@ -51,6 +77,7 @@ struct dd_import {
 	kuid_t uid;
 	struct dd_cell *cell;
 	struct dd_channel *chan;
+	struct dd_self *self;
 	u64 size;
 	u64 submitted;
 	u64 sent;
@@ -65,7 +92,8 @@ struct dd_import {
  * struct dd_making - the making of an import of a segment, part of its structure. The id
  *	is published before; the channel is dead until it has succeeded
  * @work: goes on with it
- * @list: list for the note at its end, with one slot reserved; or NULL
+ * @list: list for the note at its end, with one slot reserved, which belongs to
+ *	dd_import.self if there is that; or NULL
  * @cookie: of that note
  * @node: of the segment
  * @rights: DD_RIGHT_* that are needed
@@ -114,6 +142,24 @@ static inline struct dd_import *dd_import_get(const struct dd_ctx *ctx, u64 seri
 	return imp;
 }
 
+/**
+ * dd_self_room() - whether another request may ask for a note to its importer
+ * @s: the notes
+ * @pending: requests that have asked and whose notes are not posted
+ *
+ * The caller has the lock that protects @s->credit.
+ */
+static inline bool dd_self_room(const struct dd_self *s, u32 pending)
+{
+	const struct dd_credit *c = &s->credit;
+
+	return pending < c->window &&
+	       c->ends[(c->next + pending) % c->window] <= dd_list_head_pos(s->list);
+}
+
+bool dd_self_claim(struct dd_self *s, struct dd_due *due);
+void dd_self_end(struct dd_import *imp);
+void dd_self_free(struct dd_import *imp);
 int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg);
 int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout);
 int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg);

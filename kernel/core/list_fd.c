@@ -103,6 +103,7 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 {
 	u64 head = dd_list_head_pos(list), geometry, serial;
 	const struct dd_note *note;
+	u8 error;
 
 	do {
 		/* Pairs with dd_list_use(): the notes have been moved. */
@@ -121,10 +122,14 @@ static bool dd_list_peek(struct dd_list *list, struct dd_list_record *to, u64 *p
 			.type = READ_ONCE(note->type),
 			.seq = READ_ONCE(note->msgid),
 		};
+		error = READ_ONCE(note->error);
 		/* Orders the loads above before the look whether the ring was moved. */
 		smp_rmb();
 	} while (READ_ONCE(list->geometry) != geometry);
-	to->generation = dd_list_generation(list->obj.ctx, serial);
+	if (to->type == DD_NOTE_DONE)
+		to->error = error;
+	else
+		to->generation = dd_list_generation(list->obj.ctx, serial);
 	*pos = head;
 	return true;
 }

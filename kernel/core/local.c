@@ -450,6 +450,46 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
+/*
+ * Notify the importer that its last request is done, if that has asked and this is true. The
+ * channel is locked.
+ */
+static void dd_local_notify(struct dd_import *imp)
+{
+	struct dd_self *s = imp->self;
+	struct dd_due due;
+
+	if (!s->due || s->over || imp->done != imp->submitted || !dd_self_claim(s, &due))
+		return;
+	s->due = false;
+	dd_deposit_post(&due);
+	dd_list_wake(due.list);
+}
+
+static void dd_local_settle(struct dd_import *imp)
+{
+	spin_lock(&imp->chan->lock);
+	dd_local_notify(imp);
+	spin_unlock(&imp->chan->lock);
+}
+
+/*
+ * A request with DD_SQE_NOTIFY_SELF was executed. If its note to the exporter is withheld, it
+ * is not done: dd_local_posted(). The channel is locked.
+ */
+static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
+{
+	struct dd_self *s = imp->self;
+
+	s->rec.op = op->sqe.opcode;
+	s->rec.offset = op->sqe.dst;
+	s->rec.len = op->sqe.len;
+	s->rec.tag = op->sqe.tag;
+	s->rec.msgid = imp->submitted;
+	s->due = true;
+	dd_local_notify(imp);
+}
+
 /* Store the result of a CAS at @to. */
 static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 {
@@ -539,9 +579,11 @@ static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
+static int dd_local_execute_slow(struct dd_import *imp, struct dd_op *op)
 {
 	switch (op->sqe.opcode) {
+	case DD_OP_PUT:
+		return dd_local_put_slow(imp, op);
 	case DD_OP_GET:
 		return dd_local_get_slow(imp, op);
 	case DD_OP_CAS:
@@ -551,20 +593,24 @@ static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
 	}
 }
 
-/*
- * Operations other than PUT. They are not executed while the note of an earlier message is
- * withheld: that message is not done, and requests of an import are done in their order.
- */
-static int dd_local_other(struct dd_import *imp, struct dd_op *op)
+static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
+	int err = dd_local_execute_slow(imp, op);
 
-	if (ch->withheld) {
-		if (!dd_channel_retry(ch))
-			return -EBUSY;
-		dd_list_wake(ch->seg->list);
+	if (!err && op->sqe.flags & DD_SQE_NOTIFY_SELF) {
+		spin_lock(&ch->lock);
+		dd_local_executed(imp, op);
+		spin_unlock(&ch->lock);
 	}
+	return err;
+}
+
+static int dd_local_execute(struct dd_import *imp, struct dd_op *op)
+{
 	switch (op->sqe.opcode) {
+	case DD_OP_PUT:
+		return dd_local_put_mem(imp, op);
 	case DD_OP_GET:
 		return dd_local_get(imp, op);
 	case DD_OP_CAS:
@@ -574,6 +620,32 @@ static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 	}
 }
 
+/*
+ * Operations other than PUT, or with DD_SQE_NOTIFY_SELF. They are not executed while the note
+ * of an earlier message is withheld: that message is not done, and requests of an import are
+ * done in their order.
+ */
+static int dd_local_other(struct dd_import *imp, struct dd_op *op)
+{
+	bool notify = op->sqe.flags & DD_SQE_NOTIFY_SELF;
+	struct dd_channel *ch = imp->chan;
+	int err;
+
+	if (ch->withheld) {
+		if (!dd_channel_retry(ch))
+			return -EBUSY;
+		dd_list_wake(ch->seg->list);
+	}
+	if (notify && imp->self->due)
+		return -EBUSY;
+	if (notify && !dd_self_room(imp->self, 0))
+		return -EAGAIN;
+	err = dd_local_execute(imp, op);
+	if (!err && notify)
+		dd_local_executed(imp, op);
+	return err;
+}
+
 /* A withheld note of the import is posted. */
 static void dd_local_posted(struct dd_channel *ch)
 {
@@ -581,6 +653,8 @@ static void dd_local_posted(struct dd_channel *ch)
 
 	imp->done = imp->submitted;
 	WRITE_ONCE(imp->cell->done, imp->done);
+	if (imp->self)
+		dd_local_notify(imp);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
@@ -597,5 +671,6 @@ const struct dd_link_ops dd_link_mem = {
 	.put_slow = dd_local_put_slow,
 	.other = dd_local_other,
 	.other_slow = dd_local_other_slow,
+	.settle = dd_local_settle,
 	.posted = dd_local_posted,
 };

@@ -83,7 +83,7 @@ struct dd_rec {
 	u8 type;
 	u8 meta_count;
 	u8 op;
-	u8 __reserved;
+	u8 error;
 	u16 node;
 	u8 __reserved2[2];
 	u32 meta[DD_META_WORDS];
@@ -97,6 +97,7 @@ DD_REC_SAME(word);
 DD_REC_SAME(tag);
 DD_REC_SAME(type);
 DD_REC_SAME(op);
+DD_REC_SAME(error);
 DD_REC_SAME(node);
 DD_REC_SAME(meta);
 

@@ -100,33 +100,40 @@ static __always_inline bool dd_sqe_is(const struct dd_op *op, u8 opcode, u8 flag
 }
 
 /*
- * Validate a request that is not a plain PUT; the local memory of a GET or CAS is a
- * destination. Returns 1 if it is valid.
+ * Validate a request that is not a PUT without DD_SQE_NOTIFY_SELF; the local memory of a GET
+ * or CAS is a destination. Returns 1 if it is valid.
  */
 static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
 {
 	const struct dd_sqe *sqe = &op->sqe;
+	u8 self = imp->self ? DD_SQE_NOTIFY_SELF : 0;
 	int err;
 
-	if (sqe->opcode == DD_OP_PUT)
+	if (sqe->opcode == DD_OP_PUT && !self)
 		return -EINVAL;
 	if (!imp->obj.ops->all_ops)
 		return -EOPNOTSUPP;
 	switch (sqe->opcode) {
+	case DD_OP_PUT:
+		if (!dd_sqe_is(op, DD_OP_PUT, DD_SQE_UNWIRED | DD_SQE_REGION |
+					      DD_SQE_NOTIFY | self) ||
+		    sqe->meta_count > DD_META_WORDS)
+			return -EINVAL;
+		break;
 	case DD_OP_GET:
-		if (!dd_sqe_is(op, DD_OP_GET, DD_SQE_REGION | DD_SQE_UNWIRED) ||
+		if (!dd_sqe_is(op, DD_OP_GET, DD_SQE_REGION | DD_SQE_UNWIRED | self) ||
 		    sqe->meta_count)
 			return -EINVAL;
 		break;
 	case DD_OP_CAS:
 		if (!dd_sqe_is(op, DD_OP_CAS, DD_SQE_REGION | DD_SQE_UNWIRED |
-					      DD_SQE_NOTIFY | DD_SQE_STATUS) ||
+					      DD_SQE_NOTIFY | DD_SQE_STATUS | self) ||
 		    sqe->meta_count != DD_META_WORDS ||
 		    (sqe->len != 4 && sqe->len != 8) || sqe->src & (sqe->len - 1))
 			return -EINVAL;
 		break;
 	case DD_OP_NOTE:
-		if (!dd_sqe_is(op, DD_OP_NOTE, DD_SQE_REGION | DD_SQE_UNWIRED) ||
+		if (!dd_sqe_is(op, DD_OP_NOTE, DD_SQE_REGION | DD_SQE_UNWIRED | self) ||
 		    sqe->meta_count || sqe->dst)
 			return -EINVAL;
 		if (sqe->len > DD_PAYLOAD_MAX)
@@ -137,13 +144,14 @@ static noinline int dd_nic_check_other(struct dd_import *imp, struct dd_op *op)
 	}
 	if (sqe->len > DD_LEN_MAX)
 		return -ERANGE;
-	err = dd_nic_other_source(imp, op);
+	err = sqe->opcode == DD_OP_PUT ? dd_nic_source(imp, op) :
+					 dd_nic_other_source(imp, op);
 	return err ?: 1;
 }
 
 /*
- * Validate the kernel's copy of a request. Returns 0 for a PUT, 1 for another operation,
- * or an error.
+ * Validate the kernel's copy of a request. Returns 0 for a PUT without DD_SQE_NOTIFY_SELF,
+ * 1 for another request, or an error.
  */
 static __always_inline int dd_nic_check(struct dd_import *imp, struct dd_op *op)
 {
@@ -238,8 +246,8 @@ static int dd_nic_error(const struct dd_import *imp, int err)
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
-	int err = op->sqe.opcode == DD_OP_PUT ? ch->link->put_slow(imp, op) :
-						ch->link->other_slow(imp, op);
+	bool put = op->sqe.opcode == DD_OP_PUT && !(op->sqe.flags & DD_SQE_NOTIFY_SELF);
+	int err = put ? ch->link->put_slow(imp, op) : ch->link->other_slow(imp, op);
 
 	spin_lock(&ch->lock);
 	imp->busy = false;

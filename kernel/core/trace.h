@@ -121,7 +121,8 @@ TRACE_EVENT(dd_note,
 		  __print_symbolic(__entry->type, { DD_NOTE_DATA, "data" },
 				   { DD_NOTE_CONN, "conn" },
 				   { DD_NOTE_CLOSE, "close" },
-				   { DD_NOTE_IMPORT, "import" }),
+				   { DD_NOTE_IMPORT, "import" },
+				   { DD_NOTE_DONE, "done" }),
 		  __entry->conn, __entry->len, __entry->msgid)
 );
 

@@ -273,7 +273,7 @@ TEST_F(mem, malformed_requests_are_refused)
 	BAD(EINVAL, sqe.flags = 0; sqe.region = 0);
 	BAD(EINVAL, sqe.flags |= DD_SQE_UNWIRED);
 	BAD(EFAULT, sqe.flags = DD_SQE_UNWIRED; sqe.region = 0);
-	BAD(EINVAL, sqe.flags |= 0x10);
+	BAD(EINVAL, sqe.flags |= 0x20);
 	BAD(EINVAL, sqe.__reserved[4] = 1);
 	BAD(ERANGE, sqe.src = MEM_LEN);
 	BAD(ERANGE, sqe.dst = MEM_LEN);

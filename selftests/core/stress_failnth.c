@@ -373,12 +373,13 @@ static int import_segment(struct stage *t)
 	return mem_import(&t->p.cl, &t->seg, DD_RIGHTS, &t->imp);
 }
 
-/* A note is reserved for it. */
+/* Slots for its notes are reserved. */
 static int park_import(struct stage *t)
 {
 	t->seg = mem_segment(&t->spare, "failnth-parked");
 	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS,
-				DD_IMPORT_NOWAIT | DD_IMPORT_PARK, t->list.list, &t->imp);
+				DD_IMPORT_NOWAIT | DD_IMPORT_PARK | DD_IMPORT_NOTIFY,
+				t->list.list, &t->imp);
 }
 
 static void end_import(struct stage *t)
@@ -710,7 +711,7 @@ PATH(segment_grant, prepare_ungranted, grant_segment, end_segment, 2)
 PATH(segment_info, prepare_import, segment_info, end_import, 2)
 PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
 PATH(import, prepare_segment, import_segment, end_import, 2)
-PATH(import_parked, prepare_list_of_client, park_import, end_import, 2)
+PATH(import_parked, prepare_list_of_client, park_import, end_import, 4)
 PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
 PATH(requests, prepare_import, request_all, end_import, 1)
 PATH(list_read, prepare_records, read_list, close_fd, 2)

@@ -163,7 +163,8 @@ enum dd_opcode {
 #define DD_SQE_REGION		0x02	/* @src is an offset in region @region */
 #define DD_SQE_NOTIFY		0x04	/* post a note after the deposit; not for GET */
 #define DD_SQE_STATUS		0x08	/* CAS: store 1 if it has replaced, else 2 */
-#define DD_SQE_FLAGS		0x0f
+#define DD_SQE_NOTIFY_SELF	0x10	/* post a note to the importer when it is done */
+#define DD_SQE_FLAGS		0x1f
 
 /**
  * struct dd_sqe - one work request, in the cell of its connection
@@ -255,18 +256,21 @@ struct dd_cell {
  *	end gets it with %DD_SERVE_CLOSE only
  * @DD_NOTE_IMPORT: the import of a segment that was pending was made, @offset is 0; or it
  *	has failed, @offset is the errno
+ * @DD_NOTE_DONE: a request with %DD_SQE_NOTIFY_SELF of an import of a segment is over; see
+ *	<linux/dd_mem.h>
  */
 enum dd_note_type {
 	DD_NOTE_DATA = 1,
 	DD_NOTE_CONN = 2,
 	DD_NOTE_CLOSE = 3,
 	DD_NOTE_IMPORT = 4,
+	DD_NOTE_DONE = 5,
 };
 
 /**
  * struct dd_note - one slot of a note list
  * @seq: position of the note plus 1; written last, with release semantics
- * @conn: serial of the connection
+ * @conn: serial of the connection, segment or import
  * @cookie: chosen by the receiver: @cookie of struct dd_connect, or for a serving
  *	connection the id of the service | block number << 32
  * @offset: byte offset of the message in the receiver's block
@@ -278,9 +282,10 @@ enum dd_note_type {
  * @tag: as in struct dd_sqe
  * @type: enum dd_note_type
  * @meta_count: valid words of payload
- * @op: enum dd_opcode of the request; 0 unless @type is %DD_NOTE_DATA
- * @__reserved: zero
- * @node: node of the sender; 0 unless @type is %DD_NOTE_DATA
+ * @op: enum dd_opcode of the request; 0 unless @type is %DD_NOTE_DATA or %DD_NOTE_DONE
+ * @error: errno of the request, with %DD_NOTE_DONE; else 0
+ * @node: node of the sender with %DD_NOTE_DATA, of the segment with %DD_NOTE_IMPORT or
+ *	%DD_NOTE_DONE; else 0
  * @__reserved2: zero
  * @meta: metadata words
  * @payload: @len bytes of a %DD_OP_NOTE, instead of metadata; the rest is not defined
@@ -297,7 +302,7 @@ struct dd_note {
 	__u8 type;
 	__u8 meta_count;
 	__u8 op;
-	__u8 __reserved;
+	__u8 error;
 	__u16 node;
 	__u8 __reserved2[2];
 	union {

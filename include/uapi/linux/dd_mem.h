@@ -36,6 +36,19 @@
  * A NOTE, whose contents are nowhere else, is refused with %EAGAIN if it has no free slot,
  * and with %EACCES if the policy is %DD_POLICY_NEVER.
  *
+ * **Own notes.** When a request with %DD_SQE_NOTIFY_SELF is over, its importer gets a note of
+ * type %DD_NOTE_DONE in the list of its import, which was made with %DD_IMPORT_NOTIFY (else
+ * %EINVAL). Of a GET or CAS, the result is in place then. The note has the serial of the
+ * import as @conn, its @cookie, and @op, @tag and @node of the request, its number as @msgid,
+ * its @dst and @len as @offset and @len, and @error: 0, or the errno in @result of the cell,
+ * with which another node has refused it, or %EIO if the access has ended before the outcome
+ * was known. @word and @meta_count are 0. The notes of an import are posted in the order of its
+ * requests, and each after @done of the cell has reached the request or @error of the cell is
+ * set. A request that %DD_IOC_DOORBELL or %DD_IOC_SUBMIT refuses has no note. Notes are never
+ * late for want of a slot: @depth requests at a time are under way or have unread notes, and
+ * more are refused with %EAGAIN. While the slots of the list are moved, %EBUSY is possible as
+ * well. After %DD_IOC_END of the import, no note is posted any more.
+ *
  * **Other nodes.** Requests are executed while the importer goes on, so their results come
  * later: when @done of the cell has reached the number of a request, it has been executed,
  * or refused with the errno in @result of struct dd_import_cell; the result of a GET or CAS
@@ -396,12 +409,14 @@ struct dd_segment_info {
  * @rights: DD_RIGHT_* that are needed
  * @cell_unit: (in) zero; (out) unit number of struct dd_import_cell
  * @depth: with another node, requests that may be under way, 1..%DD_DEPTH_MAX, or 0 for
- *	%DD_DEPTH_USUAL; the owner's window limits it as well
- * @list: with %DD_IMPORT_NOWAIT, id of a note list for its note, or 0; else 0
+ *	%DD_DEPTH_USUAL; the owner's window limits it as well. With %DD_IMPORT_NOTIFY also
+ *	the number of slots of @list for notes of type %DD_NOTE_DONE
+ * @list: with %DD_IMPORT_NOWAIT or %DD_IMPORT_NOTIFY, id of a note list for its notes; must
+ *	not be 0 with %DD_IMPORT_NOTIFY. Else 0
  * @import: (in) zero; (out) serial of the import
  * @length: (in) zero; (out) bytes in the segment, 0 while the import is pending
  * @generation: (in) zero; (out) see struct dd_segment_make; 0 while the import is pending
- * @cookie: for the note; 0 without @list
+ * @cookie: for the notes; 0 without @list
  *
  * If the segment ends, @error of the cell is %ESTALE; if the session with the other node
  * ends, %EHOSTUNREACH.
@@ -426,8 +441,8 @@ struct dd_segment_info {
  * %EPROTONOSUPPORT (the other node does not support segments), %EPROTO, %ENETDOWN, %ENOMEM,
  * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  *
- * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it. The flags
- * above are not allowed, %DD_IMPORT_FRESH is. (out) @node, @key_class and @key are those by
+ * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it.
+ * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node, @key_class and @key are those by
  * which the segment was found. Further errors: what the registrar answers; %EHOSTDOWN, %EUSERS,
  * %EINTR as of an export.
  */
@@ -450,6 +465,7 @@ struct dd_import_make {
 #define DD_IMPORT_NOWAIT	0x1	/* do not wait for the other node or the segment */
 #define DD_IMPORT_PARK		0x2	/* wait for the export of the segment */
 #define DD_IMPORT_FRESH		0x4	/* ask that no cached name be used */
+#define DD_IMPORT_NOTIFY	0x8	/* permit %DD_SQE_NOTIFY_SELF */
 
 #define DD_DEPTH_USUAL		16
 #define DD_DEPTH_MAX		64
@@ -475,8 +491,8 @@ struct dd_import_cell {
  * @list_unit: (in) zero; (out) unit number of struct dd_list_head
  * @serial: (in) zero; (out) serial of the list, for %DD_IOC_END
  *
- * It exists until %DD_IOC_END, and then until the last service, connection or segment
- * that uses it has ended. Services and connections may attach to it.
+ * It exists until %DD_IOC_END, and then until the last service, connection, segment or
+ * import that uses it has ended. Services and connections may attach to it.
  *
  * Errors: %EINVAL, %ENOMEM, %ENOSPC, %EDQUOT.
  */
@@ -493,12 +509,13 @@ struct dd_list_make {
  * @cookie: as in struct dd_note
  * @offset: as in struct dd_note
  * @count: bytes, as @len of struct dd_note
- * @node: node of the sender
- * @op: enum dd_opcode; 0 if the note is not of type %DD_NOTE_DATA
+ * @node: as in struct dd_note
+ * @op: as in struct dd_note
  * @type: enum dd_note_type
  * @__reserved: zero
  * @generation: lower half of the segment's generation; 0 for a connection, or if the
  *	segment has ended
+ * @error: as in struct dd_note, instead of @generation, if @type is %DD_NOTE_DONE
  * @seq: number of the message on its import or connection
  *
  * A read consumes as many whole records as fit the buffer, which holds at least one; it
@@ -513,7 +530,10 @@ struct dd_list_record {
 	__u16 node;
 	__u8 op;
 	__u8 type;
-	__u32 generation;
+	union {
+		__u32 generation;
+		__u32 error;
+	};
 	__u32 seq;
 };
 

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Notes to the importer on one node: DD_SQE_NOTIFY_SELF, its slots, and what ends them.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "dd_harness.h"
+#include <pthread.h>
+#include <sys/wait.h>
+#include "mem.h"
+
+#define DEPTH	3
+#define SELF	DD_SQE_NOTIFY_SELF
+
+/* @im imports with @list of its own; @elist is that of the exporter. */
+FIXTURE(self) {
+	struct raw ex, im;
+	struct mem em, imem;
+	struct dd_list_make list, elist;
+	struct dd_segment_make s;
+	struct dd_import_make i;
+};
+
+static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
+		  __u32 list, struct dd_import_make *i)
+{
+	struct dd_info info = { .size = sizeof(info) };
+
+	if (raw_ioctl(r, DD_IOC_INFO, &info))
+		return -1;
+	*i = (struct dd_import_make){
+		.size = sizeof(*i), .flags = flags | DD_IMPORT_NOTIFY, .node = info.node,
+		.key_class = s->key_class, .rights = s->rights, .list = list,
+		.cookie = list ? 99 : 0, .depth = DEPTH,
+	};
+	memcpy(i->key, s->key, sizeof(i->key));
+	return raw_ioctl(r, DD_IOC_IMPORT, i);
+}
+
+FIXTURE_SETUP(self)
+{
+	ASSERT_OK(raw_start(&self->ex, MEM_LEN, &self->em));
+	ASSERT_OK(raw_start(&self->im, MEM_LEN, &self->imem));
+	ASSERT_OK(mem_list(&self->ex, &self->elist));
+	ASSERT_OK(mem_list(&self->im, &self->list));
+	self->s = mem_segment(&self->em, "abi_self");
+	self->s.list = self->elist.list;
+	self->s.window = MEM_WINDOW;
+	self->s.policy = DD_POLICY_CONDITIONAL;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	ASSERT_OK(import(&self->im, &self->s, 0, self->list.list, &self->i));
+}
+
+FIXTURE_TEARDOWN(self)
+{
+	raw_close(&self->im);
+	raw_close(&self->ex);
+}
+
+static bool take(FIXTURE_DATA(self) *self, struct dd_note *n)
+{
+	return raw_take(&self->im, self->list.list_unit, n);
+}
+
+static int put(FIXTURE_DATA(self) *self, __u8 flags)
+{
+	return mem_put(&self->im, &self->i, "12345678", 8, 8, flags);
+}
+
+static struct dd_cell *cell(FIXTURE_DATA(self) *self)
+{
+	return raw_cell(&self->im, self->i.cell_unit);
+}
+
+/* Each operation, from and to wired and other memory, short and long. */
+TEST_F(self, the_importer_is_notified_of_each_operation)
+{
+	static char bytes[MEM_LEN] __attribute__((aligned(8)));
+	__u8 op, wired, large;
+	struct dd_note n;
+	__u32 k = 0;
+
+	for (op = DD_OP_PUT; op <= DD_OP_NOTE; op++)
+		for (wired = 0; wired < 2; wired++)
+			for (large = 0; large < 2; large++) {
+				struct dd_sqe sqe = {
+					.opcode = op, .tag = 5 + k, .dst = 16, .len = 8,
+					.flags = SELF | (wired ? DD_SQE_REGION : DD_SQE_UNWIRED),
+					.src = wired ? 8 : (uintptr_t)bytes,
+					.region = wired ? self->imem.id : 0,
+					.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0,
+				};
+
+				if (op == DD_OP_NOTE)
+					sqe.dst = 0;
+				if (large)
+					sqe.len = op == DD_OP_CAS ? 4 : op == DD_OP_NOTE ? 64 :
+						  3 * PAGE;
+				ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+				k++;
+				ASSERT_EQ(k, cell(self)->done);
+				ASSERT_TRUE(take(self, &n));
+				EXPECT_EQ(DD_NOTE_DONE, n.type);
+				EXPECT_EQ(self->i.import, n.conn);
+				EXPECT_EQ(99, n.cookie);
+				EXPECT_EQ(op, n.op);
+				EXPECT_EQ(self->i.node, n.node);
+				EXPECT_EQ(sqe.dst, n.offset);
+				EXPECT_EQ(sqe.len, n.len);
+				EXPECT_EQ(sqe.tag, n.tag);
+				EXPECT_EQ(k, n.msgid);
+				EXPECT_EQ(0, n.error);
+				EXPECT_EQ(0, n.word);
+				EXPECT_EQ(0, n.meta_count);
+				EXPECT_FALSE(take(self, &n));
+				/* The NOTE itself. */
+				if (op == DD_OP_NOTE)
+					ASSERT_TRUE(raw_take(&self->ex, self->elist.list_unit, &n));
+			}
+}
+
+TEST_F(self, the_result_of_a_get_is_in_place_before_its_note)
+{
+	__u64 *to = (__u64 *)self->imem.at, *from = (__u64 *)self->em.at;
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_GET, .flags = SELF | DD_SQE_REGION, .region = self->imem.id,
+		.len = 8,
+	};
+	struct dd_note n;
+	__u64 k;
+
+	for (k = 1; k < 100; k++) {
+		*from = k;
+		ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+		ASSERT_TRUE(take(self, &n));
+		ASSERT_EQ(k, *to);
+	}
+}
+
+TEST_F(self, a_record_has_the_errno)
+{
+	struct dd_list_record rec;
+	int fd = raw_op(&self->im, DD_IOC_LIST_FD, self->list.list);
+
+	ASSERT_LE(0, fd);
+	ASSERT_EQ(1, put(self, SELF));
+	ASSERT_EQ(sizeof(rec), read(fd, &rec, sizeof(rec)));
+	EXPECT_EQ(DD_NOTE_DONE, rec.type);
+	EXPECT_EQ(DD_OP_PUT, rec.op);
+	EXPECT_EQ(99, rec.cookie);
+	EXPECT_EQ(8, rec.offset);
+	EXPECT_EQ(8, rec.count);
+	EXPECT_EQ(self->i.node, rec.node);
+	EXPECT_EQ(1, rec.seq);
+	EXPECT_EQ(0, rec.error);
+	close(fd);
+}
+
+TEST_F(self, an_empty_put_needs_no_source)
+{
+	const struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = SELF };
+	struct dd_note n;
+
+	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(0, n.len);
+}
+
+TEST_F(self, only_an_import_with_notify_may_ask)
+{
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = SELF };
+	struct dd_import_make i;
+	struct pair p;
+	__u8 op;
+
+	EXPECT_ERR(EINVAL, import(&self->im, &self->s, 0, 0, &i));
+	EXPECT_ERR(EINVAL, import(&self->im, &self->s, DD_IMPORT_NOWAIT, 0, &i));
+	EXPECT_ERR(ENOENT, import(&self->im, &self->s, 0, 0x7fff0000, &i));
+	ASSERT_OK(mem_import_flags(&self->im, &self->s, DD_RIGHTS, DD_IMPORT_NOWAIT,
+				   self->list.list, &i));
+	for (op = DD_OP_PUT; op <= DD_OP_NOTE; op++) {
+		sqe.opcode = op;
+		sqe.flags = SELF | DD_SQE_REGION;
+		sqe.region = self->imem.id;
+		sqe.len = 8;
+		sqe.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0;
+		EXPECT_ERR(EINVAL, mem_op(&self->im, &i, &sqe));
+	}
+	ASSERT_OK(pair_open(&p, 1, PAGE, 1));
+	sqe = (struct dd_sqe){ .opcode = DD_OP_PUT, .flags = SELF };
+	EXPECT_ERR(EINVAL, raw_submit(&p.cl, p.c.cell_unit, p.c.conn, &sqe));
+	pair_close(&p);
+}
+
+TEST_F(self, a_refused_request_has_no_note)
+{
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT, .flags = SELF | DD_SQE_UNWIRED, .dst = MEM_LEN, .len = 8,
+	};
+	struct dd_note n;
+
+	EXPECT_ERR(ERANGE, mem_op(&self->im, &self->i, &sqe));
+	EXPECT_ERR(EINVAL, put(self, SELF | 0x20));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	EXPECT_ERR(EACCES, put(self, SELF));
+	EXPECT_FALSE(take(self, &n));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
+	ASSERT_EQ(1, put(self, SELF));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(1, n.msgid);
+}
+
+TEST_F(self, depth_notes_may_be_unread)
+{
+	struct dd_note n;
+	__u32 k;
+
+	for (k = 1; k <= DEPTH; k++)
+		ASSERT_EQ(1, put(self, SELF));
+	EXPECT_ERR(EAGAIN, put(self, SELF));
+	EXPECT_EQ(DEPTH, cell(self)->submitted);
+	/* Others need no slot. */
+	ASSERT_EQ(1, put(self, 0));
+	for (k = 1; k <= DEPTH; k++) {
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(k, n.msgid);
+		ASSERT_EQ(1, put(self, SELF));
+		EXPECT_ERR(EAGAIN, put(self, SELF));
+	}
+	for (k = 1; k <= DEPTH; k++) {
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_EQ(DEPTH + 1 + k, n.msgid);
+	}
+	EXPECT_FALSE(take(self, &n));
+}
+
+/* Requests until the note of the last one to the exporter is withheld. */
+static bool withhold(FIXTURE_DATA(self) *self)
+{
+	struct dd_note n;
+	int k;
+
+	for (k = 0; k < MEM_WINDOW; k++)
+		if (put(self, DD_SQE_NOTIFY | SELF) != 1 || !take(self, &n))
+			return false;
+	return put(self, DD_SQE_NOTIFY | SELF) == 1 && cell(self)->done == MEM_WINDOW &&
+	       !take(self, &n) && put(self, SELF) == -1 && errno == EBUSY;
+}
+
+TEST_F(self, a_request_whose_note_is_withheld_is_not_done)
+{
+	struct dd_note n;
+
+	ASSERT_TRUE(withhold(self));
+	ASSERT_TRUE(raw_take(&self->ex, self->elist.list_unit, &n));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(MEM_WINDOW + 1, n.msgid);
+	EXPECT_EQ(MEM_WINDOW + 1, cell(self)->done);
+	ASSERT_EQ(1, put(self, SELF));
+	ASSERT_TRUE(take(self, &n));
+}
+
+TEST_F(self, the_end_of_the_segment_makes_it_done)
+{
+	struct dd_note n;
+
+	ASSERT_TRUE(withhold(self));
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(MEM_WINDOW + 1, n.msgid);
+	EXPECT_EQ(0, n.error);
+	EXPECT_ERR(ESTALE, put(self, SELF));
+	EXPECT_FALSE(take(self, &n));
+}
+
+/* The notes of both imports are in one list, which ends with the second one. */
+TEST_F(self, the_end_of_an_import_gives_its_slots_back)
+{
+	struct dd_list_info info = { .size = sizeof(info), .list = self->list.list };
+	struct dd_import_make other;
+	struct dd_note n;
+
+	ASSERT_OK(import(&self->im, &self->s, DD_IMPORT_NOWAIT, self->list.list, &other));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	ASSERT_EQ(1, put(self, SELF));
+	ASSERT_OK(mem_end(&self->im, self->list.serial));
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_LIST_INFO, &info));
+	EXPECT_EQ(2, info.users);
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	/* Notes that were posted stay. */
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(self->i.import, n.conn);
+	ASSERT_EQ(1, mem_put(&self->im, &other, "1234", 0, 4, SELF));
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(other.import, n.conn);
+	ASSERT_OK(mem_end(&self->im, other.import));
+	EXPECT_ERR(ENOENT, raw_ioctl(&self->im, DD_IOC_LIST_INFO, &info));
+}
+
+/* Many more imports, one after the other, than there are slots in a list. */
+TEST_F(self, slots_are_used_again)
+{
+	struct dd_list_head *head = raw_list(&self->im, self->list.list_unit);
+	struct dd_import_make i;
+	__u64 before = head->geometry;
+	struct dd_note n;
+	int k;
+
+	for (k = 0; k < 200; k++) {
+		ASSERT_OK(import(&self->im, &self->s, k & 1 ? DD_IMPORT_NOWAIT : 0,
+				 self->list.list, &i));
+		while (take(self, &n))
+			;
+		ASSERT_EQ(1, mem_put(&self->im, &i, "1234", 0, 4, SELF));
+		ASSERT_TRUE(take(self, &n));
+		ASSERT_EQ(i.import, n.conn);
+		ASSERT_OK(mem_end(&self->im, i.import));
+		if (!k)
+			before = head->geometry;
+	}
+	EXPECT_EQ(before, head->geometry);
+}
+
+TEST_F(self, a_parked_import_may_ask_when_it_is_up)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_self_parked");
+	__u32 later = DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
+	struct dd_import_make i, ended;
+	struct dd_note n;
+
+	ASSERT_OK(import(&self->im, &s, later, self->list.list, &ended));
+	ASSERT_OK(import(&self->im, &s, later, self->list.list, &i));
+	EXPECT_ERR(EAGAIN, mem_put(&self->im, &i, "1234", 0, 4, SELF));
+	ASSERT_OK(mem_end(&self->im, ended.import));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_wait_up(&self->im, &i, -1ull));
+	ASSERT_EQ(1, mem_put(&self->im, &i, "1234", 0, 4, SELF));
+	ASSERT_SOON(take(self, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	ASSERT_TRUE(take(self, &n));
+	EXPECT_EQ(DD_NOTE_DONE, n.type);
+	EXPECT_FALSE(take(self, &n));
+}
+
+/* Makes imports, which let the list grow, until @stop. */
+struct grower {
+	FIXTURE_DATA(self) *self;
+	struct dd_segment_make s;
+	int stop, failed;
+};
+
+static void *grow(void *arg)
+{
+	struct grower *g = arg;
+	struct dd_import_make i[64];
+	struct dd_list_make l;
+	int k;
+
+	while (!__atomic_load_n(&g->stop, __ATOMIC_RELAXED)) {
+		/* Slots that are not read stay reserved, so that the next ones need more. */
+		for (k = 0; k < 64 && !g->failed; k++)
+			g->failed = import(&g->self->im, &g->s, 0, g->self->list.list, &i[k]);
+		while (k--)
+			mem_end(&g->self->im, i[k].import);
+		g->failed |= mem_list(&g->self->im, &l) || mem_end(&g->self->im, l.serial);
+	}
+	return NULL;
+}
+
+TEST_F(self, no_note_is_lost_while_the_list_grows)
+{
+	struct grower g = { self, mem_segment(&self->em, "abi_self_grow"), 0, 0 };
+	struct dd_list_head *head = raw_list(&self->im, self->list.list_unit);
+	__u64 before = head->geometry;
+	int k, many = dd_count(20000);
+	struct dd_note n;
+	pthread_t t;
+
+	g.s.importers = 64;
+	ASSERT_OK(mem_export(&self->ex, &g.s));
+	ASSERT_EQ(0, pthread_create(&t, NULL, grow, &g));
+	for (k = 1; k <= many || __atomic_load_n(&head->geometry, __ATOMIC_RELAXED) == before;
+	     k++) {
+		while (put(self, SELF) != 1)
+			ASSERT_EQ(EBUSY, errno);
+		ASSERT_SOON(take(self, &n));
+		ASSERT_EQ((__u32)k, n.msgid);
+	}
+	g.stop = 1;
+	ASSERT_EQ(0, pthread_join(t, NULL));
+	EXPECT_EQ(0, g.failed);
+	EXPECT_FALSE(take(self, &n));
+}
+
+/* Killed in each state, also with a note that is due. */
+TEST_F(self, importers_are_killed)
+{
+	int rounds = dd_count(20), report;
+	struct dd_note n;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	while (rounds--) {
+		pid = fork_until_report(&report);
+		if (!pid) {
+			CHILD_CHECK(raw_open(&self->im) == 0);
+			CHILD_CHECK(mem_list(&self->im, &self->list) == 0);
+			CHILD_CHECK(import(&self->im, &self->s, 0, self->list.list,
+					   &self->i) == 0);
+			child_report(report);
+			for (;;) {
+				put(self, DD_SQE_NOTIFY | SELF);
+				take(self, &n);
+			}
+		}
+		ASSERT_LT(0, pid);
+		if (rounds & 1)
+			usleep(1000);
+		kill_child(pid);
+		while (raw_take(&self->ex, self->elist.list_unit, &n))
+			;
+	}
+	/* What is left can be used. */
+	ASSERT_EQ(1, put(self, SELF));
+	ASSERT_TRUE(take(self, &n));
+}
+
+DD_TEST_MAIN
