@@ -426,14 +426,6 @@ DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
 	return send_request(h, msg->conn, &rq, msg->serial);
 }
 
-static bool counter_over(const struct ddi_look *look)
-{
-	const struct dd_cell *cell = look->place;
-
-	return ddi_load_acquire(look->word) >= look->value || ddi_load(&cell->error) ||
-	       ddi_load(&cell->conn) != look->id;
-}
-
 /* Wait for the reader, of a connection that sends directly. */
 static int wait_direct(struct dd *h, struct ddi_conn *c, uint64_t n, int64_t timeout)
 {
@@ -463,30 +455,25 @@ int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t 
 		  int64_t timeout)
 {
 	bool placed = what == DD_DONE_PLACED;
-	struct ddi_look look = {
-		.over = counter_over, .place = c->cell, .id = c->serial, .value = n,
-		.word = placed ? &c->cell->done : &c->cell->sent,
-	};
-	int64_t start, deadline;
+	uint64_t serial = c->serial;
+	int64_t deadline;
 	int ret;
 
 	if (c->tx && placed)
 		return wait_direct(h, c, n, timeout);
-	ret = c->tx || ddi_load_acquire(look.word) >= n;
+	ret = c->tx || ddi_load_acquire(placed ? &c->cell->done : &c->cell->sent) >= n;
 	if (!ret && ddi_load(&c->cell->error))
 		ret = -ECONNCLOSE;
 	ddi_unlock(&c->lock);
 	if (ret || !timeout)
 		return ret;
 	deadline = ddi_deadline(timeout);
-	if (ddi_spin(h, &c->spin, deadline, &look, &start)) {
-		if (ddi_load_acquire(look.word) >= n)
-			return 1;
-		start = ddi_now();
-	}
-	ret = ddi_conn_wait(h, look.id, placed ? DD_WAIT_DONE : DD_WAIT_SENT, n, deadline);
-	ddi_spin_slept(&c->spin, start);
-	return ret ? ret : 1;
+	do {
+		ret = ddi_cell_await(h, &c->spin, c->cell, serial,
+				     placed ? DD_WAIT_DONE : DD_WAIT_SENT, n,
+				     ddi_remaining(deadline));
+	} while (ret == -EINTR);
+	return ret ? ddi_wait_error(ret) : 1;
 }
 
 DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)

@@ -259,6 +259,48 @@ int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int6
 	return ddi_ioctl(h, DD_IOC_CONN_WAIT, &w);
 }
 
+static bool counter_over(const struct ddi_look *look)
+{
+	const struct dd_cell *cell = look->place;
+
+	return ddi_load_acquire(look->word) >= look->value || ddi_load(&cell->error) ||
+	       ddi_load(&cell->conn) != look->id;
+}
+
+/* As ddi_await(), for sent or done, after a look at the counter for a while. */
+int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *cell,
+		   uint64_t serial, uint32_t what, uint64_t value, int64_t timeout)
+{
+	struct ddi_look look = {
+		.over = counter_over, .place = (void *)cell, .id = serial, .value = value,
+		.word = what == DD_WAIT_SENT ? &cell->sent : &cell->done,
+	};
+	int64_t deadline, start;
+	int ret;
+
+	if (ddi_load_acquire(look.word) >= value)
+		return 0;
+	deadline = ddi_deadline(timeout);
+	if (timeout && ddi_spin(h, spin, deadline, &look, &start)) {
+		if (ddi_load_acquire(look.word) >= value)
+			return 0;
+		start = ddi_now();
+	}
+	ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
+	if (!timeout)
+		return ret;
+	ddi_spin_slept(spin, start);
+	return ret == -EAGAIN ? -ETIMEDOUT : ret;
+}
+
+/* What a call of DDP returns for the end of a wait. */
+int ddi_wait_error(int ret)
+{
+	if (ret == -EAGAIN || ret == -ETIMEDOUT)
+		return -ETIMEDOUT;
+	return ret < 0 ? ddi_error(ret) : 0;
+}
+
 /* Wait for a counter of a connection's cell: 0, -ETIMEDOUT or another error. */
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
@@ -268,9 +310,7 @@ int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 	do {
 		ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
 	} while (ret == -EINTR);
-	if (ret == -EAGAIN)
-		return -ETIMEDOUT;
-	return ret < 0 ? ddi_error(ret) : 0;
+	return ddi_wait_error(ret);
 }
 
 /*

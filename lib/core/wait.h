@@ -40,6 +40,9 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 		   uint64_t value);
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
+int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *cell,
+		   uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
+int ddi_wait_error(int ret);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 

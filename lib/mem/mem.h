@@ -12,6 +12,7 @@
 
 #include "dd_mem.h"
 #include "handle.h"
+#include "wait.h"
 
 struct dd_mem {
 	struct dd *h;
@@ -28,6 +29,7 @@ struct dd_mem {
 	const uint8_t *result;	/* of another node's segment, else NULL */
 	pthread_mutex_t lock;	/* one request at a time, with @result */
 	void *word;		/* wired, for results of swaps; or NULL */
+	struct ddi_spin spin;	/* for waits for its counters */
 	uint64_t seen;		/* requests whose result was seen; under the lock */
 	int error;		/* the first one of these that dd_fence() has to return */
 	struct dd_mem *next, **link;	/* in dd.mems; dd.lock */

@@ -92,6 +92,12 @@ static int mem_local(struct dd_mem *m, struct dd_sqe *sqe, const void *local, si
 	return mem_queue(m, sqe);
 }
 
+static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)
+{
+	return ddi_cell_await(m->h, &m->spin, m->cell, m->serial, DD_WAIT_DONE, request,
+			      timeout);
+}
+
 /*
  * Wait until the last request is done. %-ETIMEDOUT: its bytes are in place, but its note
  * waits for a slot. The caller holds the lock.
@@ -102,7 +108,7 @@ static int mem_done(struct dd_mem *m)
 	int ret;
 
 	do {
-		ret = ddi_await(m->h, m->serial, DD_WAIT_DONE, last, MEM_WITHHELD_NS);
+		ret = mem_await(m, last, MEM_WITHHELD_NS);
 	} while (ret == -EINTR || (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < last));
 	return ret;
 }
@@ -201,11 +207,6 @@ int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 	return ret;
 }
 
-static int mem_wait(const struct dd_mem *m, uint32_t what, uint64_t value, int64_t timeout)
-{
-	return timeout < -1 ? -EINVAL : ddi_await(m->h, m->serial, what, value, timeout);
-}
-
 DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
 {
 	sigset_t before;
@@ -213,7 +214,9 @@ DD_API int dd_import_wait(struct dd_mem *m, int64_t timeout)
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	ret = mem_wait(m, DD_WAIT_UP, 0, timeout);
+	if (timeout < -1)
+		return -EINVAL;
+	ret = ddi_await(m->h, m->serial, DD_WAIT_UP, 0, timeout);
 	if (ret)
 		return ret;
 	mem_lock(m, &before);
@@ -229,9 +232,10 @@ DD_API int dd_wait(struct dd_mem *m, int64_t request, int64_t timeout)
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	if (request < 0 || (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
+	if (timeout < -1 || request < 0 ||
+	    (uint64_t)request > ddi_load_acquire(&m->cell->submitted))
 		return -EINVAL;
-	ret = mem_wait(m, DD_WAIT_DONE, request, timeout);
+	ret = mem_await(m, request, timeout);
 	if (ret || !m->result || !request)
 		return ret;
 	ret = -(int)m->result[request % DD_RESULTS];
@@ -247,7 +251,9 @@ DD_API int dd_fence(struct dd_mem *m, int64_t timeout)
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
-	ret = mem_wait(m, DD_WAIT_DONE, ddi_load(&m->cell->submitted), timeout);
+	if (timeout < -1)
+		return -EINVAL;
+	ret = mem_await(m, ddi_load(&m->cell->submitted), timeout);
 	if (ret || !m->result)
 		return ret;
 	mem_lock(m, &before);
