@@ -11,6 +11,8 @@
 # and processes are pinned to the same two CPUs. Figures of perftest:
 #   ib_send_lat -s 64      t_typical, half a round trip, polling; doubled here
 #   ib_write_bw -s 1M      average bandwidth
+#   ib_write_bw -t 1       time of a write until it is done: 1 by the message rate
+#   ib_read_lat, ib_atomic_lat   t_typical
 #
 # For example: make vm RUN='selftests/net/perf_rdma.sh 9000'
 
@@ -21,6 +23,12 @@
 set -uo pipefail
 
 MTU=${1:-1500} ROUNDS=${2:-11}
+# Sizes and counts of one-sided requests.
+ACCESS="8 500
+64 500
+4096 200
+65536 100
+1048576 20"
 HOLD=$(mktemp -d)
 
 die() {
@@ -62,6 +70,15 @@ roce_bw() {
 		awk '{ print 125 * $4 }'
 }
 
+# roce_access put|get|cas SIZE COUNT: microseconds
+roce_access() {
+	case $1 in
+	put) roce_test ib_write_bw -t 1 -s "$2" -n "$3" | awk '{ print 1 / $5 }' ;;
+	get) roce_test ib_read_lat -s "$2" -n "$3" | awk '{ print $5 }' ;;
+	cas) roce_test ib_atomic_lat -A CMP_AND_SWAP -n "$3" | awk '{ print $5 }' ;;
+	esac
+}
+
 # --- dd, and TCP -----------------------------------------------------------
 
 nodes_up() {
@@ -83,9 +100,21 @@ is_up() { [ "$(ddctl -j peer show 2 | jq -r .state)" = up ]; }
 
 # ours TEST SIZE COUNT: prints "DD TCP".
 ours() {
-	ddperf net "$1" --node 2 -j -r 1 -s "$2" -n "$3" >"$HOLD/ours" || die ddperf
+	local size=(-s "$2")
+
+	[ "$1" != cas ] || size=()
+	ddperf net "$1" --node 2 -j -r 1 "${size[@]}" -n "$3" >"$HOLD/ours" || die ddperf
 	jq -r '[.results[0].methods[] | {(.name): .rounds.median}] | add |
 		"\(.dd) \(."tcp-spin")"' "$HOLD/ours"
+}
+
+# our_access put|get|cas SIZE COUNT: microseconds
+our_access() {
+	local size=(-s "$2")
+
+	[ "$1" != cas ] || size=()
+	ddperf net "$1" --node 2 -j -r 1 "${size[@]}" -n "$3" >"$HOLD/ours" || die ddperf
+	jq '.results[0].rounds.median / 1000' "$HOLD/ours"
 }
 
 # --- the table ---------------------------------------------------------------
@@ -99,13 +128,16 @@ spread() {
 		"$(cut -d' ' -f"$1" "$2" | sort -g | tail -n 1)"
 }
 
-# rows FILE NAME UNIT: the columns of FILE are soft-RoCE, dd and TCP, its lines rounds.
+# rows FILE NAME UNIT: the columns of FILE are soft-RoCE, dd and perhaps TCP, its lines
+# rounds.
 rows() {
-	awk '{ print $2 / $1, $2 / $3 }' "$1" >"$1.ratio"
+	awk '{ tcp = NF > 2 ? $2 / $3 : 0; print $2 / $1, tcp }' "$1" >"$1.ratio"
 	printf '%s; %s\n' "$2" "$3"
 	printf '  %-10s %s\n' dd "$(spread 2 "$1")" soft-RoCE "$(spread 1 "$1")" \
-		tcp-spin "$(spread 3 "$1")" "dd/RoCE" "$(spread 1 "$1.ratio")" \
-		"dd/TCP" "$(spread 2 "$1.ratio")"
+		"dd/RoCE" "$(spread 1 "$1.ratio")"
+	[ "$(head -n 1 "$1" | wc -w)" -lt 3 ] ||
+		printf '  %-10s %s\n' tcp-spin "$(spread 3 "$1")" \
+			"dd/TCP" "$(spread 2 "$1.ratio")"
 }
 
 roce_up "$MTU" 2>"$HOLD/roce.err" || die "no soft-RoCE"
@@ -115,7 +147,18 @@ for ((r = 0; r < ROUNDS; r++)); do
 	echo "$roce $own" >>"$HOLD/lat"
 	roce=$(roce_bw) && own=$(ours bw 1048576 64) || exit
 	echo "$roce $own" >>"$HOLD/bw"
+	while read -r size count; do
+		for access in put get cas; do
+			[ $access != cas ] || [ "$size" = 8 ] || continue
+			roce=$(roce_access $access "$size" "$count") &&
+				own=$(our_access $access "$size" "$count") || exit
+			echo "$roce $own" >>"$HOLD/$access.$size"
+		done
+	done <<<"$ACCESS"
 done
 echo "MTU $MTU (RoCE: $(sed -n 's/.*Mtu *: *//p' "$HOLD/client.out")), $ROUNDS rounds, median (min..max)"
 rows "$HOLD/lat" "64 B round trip" us
 rows "$HOLD/bw" "1 MiB one way" MB/s
+for file in "$HOLD"/{put,get,cas}.*; do
+	rows "$file" "${file##*/} bytes, until it is done" us
+done
