@@ -21,16 +21,20 @@
 /**
  * struct dd_list_file - a descriptor of a list
  * @list: the list, counted
- * @lock: protects @waiting
+ * @lock: protects @waiting and @once
  * @fasync: processes that get SIGIO
  * @waiting: @entry is in the queue of the list
+ * @once: SIGIO is sent only if @armed, which is cleared then; see DD_IOC_LIST_ARM
+ * @armed: the next note causes a SIGIO
  * @entry: sends SIGIO
  */
 struct dd_list_file {
 	struct dd_list *list;
-	struct mutex lock;	/* protects waiting */
+	struct mutex lock;	/* protects waiting and once */
 	struct fasync_struct *fasync;
 	bool waiting;
+	bool once;
+	u32 armed;
 	wait_queue_entry_t entry;
 };
 
@@ -38,7 +42,13 @@ static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flag
 			  void *key)
 {
 	struct dd_list_file *f = container_of(entry, struct dd_list_file, entry);
+	struct dd_list *list = f->list;
 
+	/* The note that this is for may have been read, before the list was armed. */
+	if (READ_ONCE(f->once) && !dd_list_ready(list) && !READ_ONCE(list->gone))
+		return 0;
+	if (READ_ONCE(f->once) && !xchg(&f->armed, 0))
+		return 0;
 	kill_fasync(&f->fasync, SIGIO, POLL_IN);
 	return 0;
 }
@@ -57,7 +67,48 @@ static int dd_list_fd_fasync(int fd, struct file *file, int on)
 	} else if (!f->fasync && f->waiting) {
 		remove_wait_queue(&f->list->wait, &f->entry);
 		f->waiting = false;
+		WRITE_ONCE(f->once, false);
+		WRITE_ONCE(f->armed, 0);
 	}
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+/*
+ * Returns 0 if the list is armed or a signal was sent meanwhile; 1 if it has notes, or -ENOENT
+ * if it has ended, and no signal will be sent.
+ */
+static int dd_list_fd_arm(struct dd_list_file *f)
+{
+	struct dd_list *list = f->list;
+	int ret;
+
+	lockdep_assert_held(&f->lock);
+	if (!f->waiting)
+		return -EINVAL;
+	dd_list_kick(list);
+	WRITE_ONCE(f->once, true);
+	/*
+	 * Orders the marks before the look for notes. Pairs with dd_list_wake(): this or
+	 * dd_list_signal() sees both, and the one that clears the mark reports the note.
+	 */
+	xchg(&f->armed, 1);
+	dd_rings_arm(list);
+	ret = dd_list_ready(list) ? 1 : READ_ONCE(list->gone) ? -ENOENT : 0;
+	return ret && xchg(&f->armed, 0) ? ret : 0;
+}
+
+static long dd_list_fd_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct dd_list_file *f = file->private_data;
+	int ret;
+
+	if (cmd != DD_IOC_LIST_ARM)
+		return -ENOTTY;
+	if (arg)
+		return -EINVAL;
+	mutex_lock(&f->lock);
+	ret = dd_list_fd_arm(f);
 	mutex_unlock(&f->lock);
 	return ret;
 }
@@ -197,6 +248,8 @@ static const struct file_operations dd_list_fops = {
 	.poll = dd_list_fd_poll,
 	.read = dd_list_fd_read,
 	.fasync = dd_list_fd_fasync,
+	.unlocked_ioctl = dd_list_fd_ioctl,
+	.compat_ioctl = dd_list_fd_ioctl,
 	.llseek = noop_llseek,
 };
 

@@ -302,6 +302,176 @@ TEST_F(fd, a_note_causes_a_signal)
 	EXPECT_EQ(was, signals);
 }
 
+/* ---- DD_IOC_LIST_ARM ---------------------------------------------------- */
+
+static int arm(int fd)
+{
+	return ioctl(fd, DD_IOC_LIST_ARM, 0);
+}
+
+/* Blocks SIGRTMIN, and sends it for the descriptor. */
+static int async(int fd)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	return sigprocmask(SIG_BLOCK, &set, NULL) || fcntl(fd, F_SETOWN, getpid()) ||
+	       fcntl(fd, F_SETSIG, SIGRTMIN) || fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK);
+}
+
+/* Waits for a signal, for @seconds. */
+static bool signalled(int seconds)
+{
+	const struct timespec t = { .tv_sec = seconds };
+	siginfo_t info;
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	return sigtimedwait(&set, &info, &t) == SIGRTMIN && info.si_code == POLL_IN;
+}
+
+static int drain(int fd)
+{
+	struct dd_list_record rec;
+	int n = 0;
+
+	while (read(fd, &rec, sizeof(rec)) == sizeof(rec))
+		n++;
+	return n;
+}
+
+TEST_F(fd, an_armed_list_sends_one_signal)
+{
+	int n;
+
+	ASSERT_OK(async(self->fd));
+	for (n = 0; n < 3; n++) {
+		ASSERT_EQ(0, arm(self->fd));
+		EXPECT_FALSE(signalled(0));
+		ASSERT_EQ(1, put(self, 0));
+		ASSERT_EQ(1, put(self, 8));
+		ASSERT_TRUE(signalled(60));
+		ASSERT_EQ(1, put(self, 16));
+		EXPECT_FALSE(signalled(0));
+		EXPECT_EQ(3, drain(self->fd));
+		/* Not before it is armed again. */
+		ASSERT_EQ(1, put(self, 24));
+		EXPECT_FALSE(signalled(0));
+		EXPECT_EQ(1, drain(self->fd));
+	}
+}
+
+TEST_F(fd, a_list_with_notes_is_not_armed)
+{
+	ASSERT_OK(async(self->fd));
+	ASSERT_EQ(1, put(self, 0));
+	ASSERT_TRUE(signalled(60));
+	ASSERT_EQ(1, arm(self->fd));
+	EXPECT_EQ(1, arm(self->fd));
+	ASSERT_EQ(1, put(self, 8));
+	EXPECT_FALSE(signalled(0));
+	EXPECT_EQ(2, drain(self->fd));
+	ASSERT_EQ(0, arm(self->fd));
+	EXPECT_EQ(0, arm(self->fd));
+	ASSERT_EQ(1, put(self, 16));
+	EXPECT_TRUE(signalled(60));
+	EXPECT_FALSE(signalled(0));
+}
+
+TEST_F(fd, arming_needs_signals)
+{
+	EXPECT_ERR(EINVAL, arm(self->fd));
+	EXPECT_ERR(ENOTTY, ioctl(self->ex.fd, DD_IOC_LIST_ARM, 0));
+	EXPECT_ERR(ENOTTY, ioctl(self->fd, DD_IOC_LIST_KICK, self->list.list));
+	ASSERT_OK(async(self->fd));
+	EXPECT_ERR(EINVAL, ioctl(self->fd, DD_IOC_LIST_ARM, 1));
+	ASSERT_EQ(0, arm(self->fd));
+	/* Then each note causes a signal again. */
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	EXPECT_ERR(EINVAL, arm(self->fd));
+	ASSERT_EQ(1, put(self, 0));
+	EXPECT_FALSE(signalled(0));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_ASYNC | O_NONBLOCK));
+	ASSERT_EQ(1, put(self, 8));
+	EXPECT_TRUE(signalled(60));
+	ASSERT_EQ(1, put(self, 16));
+	EXPECT_TRUE(signalled(60));
+}
+
+TEST_F(fd, the_end_of_an_armed_list_sends_a_signal)
+{
+	ASSERT_OK(async(self->fd));
+	ASSERT_EQ(0, arm(self->fd));
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	EXPECT_FALSE(signalled(0));
+	ASSERT_OK(mem_end(&self->ex, self->list.serial));
+	EXPECT_TRUE(signalled(60));
+	EXPECT_ERR(ENOENT, arm(self->fd));
+	EXPECT_FALSE(signalled(0));
+}
+
+struct poster {
+	FIXTURE_DATA(fd) *self;
+	int left;
+};
+
+static void *post(void *arg)
+{
+	struct poster *p = arg;
+
+	while (p->left)
+		if (put(p->self, 0) == 1)
+			p->left--;
+	return NULL;
+}
+
+/* The list is armed while notes are posted: each time that it is, there is one signal. */
+TEST_F(fd, no_signal_is_lost_or_sent_twice)
+{
+	int many = dd_count(20000), got = 0, ret;
+	struct poster p = { self, many };
+	pthread_t t;
+
+	ASSERT_OK(async(self->fd));
+	ASSERT_EQ(0, arm(self->fd));
+	ASSERT_EQ(0, pthread_create(&t, NULL, post, &p));
+	while (got < many) {
+		ASSERT_TRUE(signalled(60));
+		ASSERT_FALSE(signalled(0));
+		do {
+			got += drain(self->fd);
+			ret = arm(self->fd);
+			ASSERT_LE(0, ret);
+		} while (ret);
+	}
+	ASSERT_EQ(0, pthread_join(t, NULL));
+	EXPECT_EQ(many, got);
+	EXPECT_FALSE(signalled(0));
+}
+
+TEST_F(fd, descriptors_are_closed_while_they_are_armed)
+{
+	struct poster p = { self, dd_count(2000) };
+	pthread_t t;
+	int fd;
+
+	nonblocking(self->fd);
+	ASSERT_OK(async(self->fd));
+	ASSERT_EQ(0, pthread_create(&t, NULL, post, &p));
+	while (__atomic_load_n(&p.left, __ATOMIC_RELAXED)) {
+		fd = raw_op(&self->ex, DD_IOC_LIST_FD, self->list.list);
+		ASSERT_LE(0, fd);
+		ASSERT_OK(async(fd));
+		ASSERT_LE(0, arm(fd));
+		drain(self->fd);
+		close(fd);
+	}
+	ASSERT_EQ(0, pthread_join(t, NULL));
+}
+
 /* Two threads that read one descriptor get each record once. */
 #define MANY	2000
 

@@ -700,7 +700,13 @@ struct dd_submit {
  * neither counted nor consumed.
  * LIST_KICK lets senders proceed that wait for a slot of this list or of a direct
  * ring of it.
- * LIST_FD returns a descriptor to poll for input, close-on-exec.
+ * LIST_FD returns a descriptor to poll for input, close-on-exec. With O_ASYNC, each note of the
+ * list causes the signal of F_SETSIG, or SIGIO, to the process of F_SETOWN.
+ * LIST_ARM is called with the descriptor of LIST_FD, and 0. It returns 0 if the list has no unread
+ * note: then one signal is sent at the next note, or at the end of the list, and no other one
+ * before the next call. It returns 1 if there are unread notes, and no signal is sent. A handler
+ * of the signal reads all notes and calls LIST_ARM, until that returns 0. That mode of a descriptor
+ * ends when O_ASYNC is turned off. EINVAL without O_ASYNC; ENOENT if the list has ended.
  * WAKE wakes the threads that wait for messages of an import that sends directly.
  * The calls of <linux/dd_ddp.h> have numbers between these.
  */
@@ -711,6 +717,7 @@ struct dd_submit {
 #define DD_IOC_LIST_WAIT	_IO(DD_IOC_TYPE, 0x08)
 #define DD_IOC_DIRECT		_IO(DD_IOC_TYPE, 0x09)
 #define DD_IOC_SUBMIT		_IO(DD_IOC_TYPE, 0x0a)
+#define DD_IOC_LIST_ARM		_IO(DD_IOC_TYPE, 0x12)
 
 #define DD_IOC_DOORBELL		_IO(DD_IOC_TYPE, 0x20)
 #define DD_IOC_LIST_KICK	_IO(DD_IOC_TYPE, 0x21)

@@ -442,9 +442,9 @@ struct dd_segment_info {
  * %ENOSPC, %EDQUOT, %ENOBUFS, %EINTR.
  *
  * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it.
- * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node, @key_class and @key are those by
- * which the segment was found. Further errors: what the registrar answers; %EHOSTDOWN, %EUSERS,
- * %EINTR as of an export.
+ * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node,
+ * @key_class and @key are those by which the segment was found. Further errors: what the
+ * registrar answers; %EHOSTDOWN, %EUSERS, %EINTR as of an export.
  */
 struct dd_import_make {
 	__u32 size;
