@@ -344,6 +344,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 /* Flags of struct dd_import_attr */
 #define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
 #define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
+#define DD_IMPORT_NOTIFY	0x8	/* requests with DD_NOTIFY_SELF are permitted */
 
 /**
  * struct dd_import_attr - what to import, and how
@@ -353,9 +354,11 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
  * @key: padded with zeros
  * @rights: DD_CAN_* that are needed
  * @flags: DD_IMPORT_*, combined; DD_IMPORT_WHEN_EXPORTED not with DD_KEY_REGISTERED
- * @depth: with another node, requests that may be under way, 1 to 64; 0 is 16
- * @list: note list of dd_list() for a note when the import is made or has failed, or 0
- * @cookie: for the record of that note; 0 without @list
+ * @depth: requests to another node that may be under way, and with DD_IMPORT_NOTIFY own notes
+ *	that may be unread, 1 to 64; 0 is 16
+ * @list: note list of dd_list() for a note when the import is made or has failed, and for those
+ *	of DD_NOTIFY_SELF; or 0
+ * @cookie: for the records of these notes; 0 without @list
  */
 struct dd_import_attr {
 	size_t size;
@@ -375,10 +378,11 @@ struct dd_import_attr {
  * @attr: attributes
  * @mem: (out) the import
  *
- * The call does not wait, but for the registrar with DD_KEY_REGISTERED. An import that is not made yet is *pending*: requests fail with
- * -EAGAIN, and dd_mem_size() is 0 until dd_import_wait() has returned 0. dd_unimport() ends
- * it, without a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under
- * the key is imported, or the import fails if that does not grant the access.
+ * The call does not wait, but for the registrar with DD_KEY_REGISTERED. An import that is not
+ * made yet is *pending*: requests fail with -EAGAIN, and dd_mem_size() is 0 until
+ * dd_import_wait() has returned 0. dd_unimport() ends it, without a note. With
+ * DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under the key is imported, or
+ * the import fails if that does not grant the access.
  *
  * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
  *
@@ -419,7 +423,7 @@ int dd_unimport(struct dd_mem *mem);
  */
 size_t dd_mem_size(const struct dd_mem *mem);
 
-#define DD_PUT_NOTIFY	0x1	/* notify the exporter */
+#define DD_PUT_NOTIFY	0x4	/* notify the exporter */
 
 /**
  * dd_put() - write to a segment
@@ -483,20 +487,31 @@ int dd_cas(struct dd_mem *mem, uint64_t offset, size_t len, uint64_t expect,
 int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
 
 /**
+ * DOC: requests that the caller does not wait for
+ *
+ * dd_put_async(), dd_get_async() and dd_cas_async() begin requests. With DD_NOTIFY_SELF the
+ * caller gets a note of type DD_NOTE_DONE in @list of struct dd_import_attr when the request is
+ * over, also on one node: see struct dd_note of <linux/dd.h>. Its @error is 0, the error number
+ * with which the other node has refused the request, or EIO if the outcome is not known. A
+ * call that returns an error posts no note.
+ */
+#define DD_NOTIFY_SELF	0x10	/* post a note to the importer */
+
+/**
  * dd_put_async() - begin to write to a segment
  * @mem: the import
  * @src: bytes; if they are of dd_alloc() or dd_pin(), they stay as they are until the request is
  *	done
  * @len: number of bytes, below 2 GiB
  * @offset: where to, in the segment
- * @flags: 0 or DD_PUT_NOTIFY
+ * @flags: DD_PUT_NOTIFY and DD_NOTIFY_SELF, combined
  *
  * Requests of an import are executed in the order of the calls. On one node the call is the
- * same as dd_put().
+ * same as dd_put(), but for DD_NOTIFY_SELF.
  *
  * Return: a number > 0 for dd_wait(); 0 if the request is done; -EBUSY if 16 requests (see
- * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is; other
- * errors as of dd_put().
+ * @depth of struct dd_import_attr) are under way, or a dd_get_async() of this import is;
+ * -EAGAIN (DD_NOTIFY_SELF: as many own notes are unread as may be); other errors as of dd_put().
  */
 int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t offset,
 		     unsigned int flags);
@@ -507,10 +522,12 @@ int64_t dd_put_async(struct dd_mem *mem, const void *src, size_t len, uint64_t o
  * @dst: where to; not defined until the request is done
  * @len: number of bytes, below 2 GiB
  * @offset: where from, in the segment
+ * @flags: 0 or DD_NOTIFY_SELF
  *
  * Return: as dd_put_async(), but for -EBUSY: as many requests are under way as may be.
  */
-int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset);
+int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset,
+		     unsigned int flags);
 
 /**
  * dd_cas_async() - begin to compare and swap a word of a segment
@@ -520,7 +537,7 @@ int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset)
  * @expect: the value to be replaced
  * @replace: the value to replace it by
  * @was: @len aligned bytes for the value that the word had, not defined until the request is done
- * @flags: 0 or DD_PUT_NOTIFY
+ * @flags: DD_PUT_NOTIFY and DD_NOTIFY_SELF, combined
  *
  * Return: as dd_put_async().
  */

@@ -132,17 +132,20 @@ static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 
 /* ---- requests ----------------------------------------------------------- */
 
+_Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_NOTIFY_SELF == DD_SQE_NOTIFY_SELF,
+	       "flags of the kernel");
+
 static struct dd_sqe request_put(uint64_t offset, unsigned int flags)
 {
 	return (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset,
-				.flags = flags ? DD_SQE_NOTIFY : 0 };
+				.flags = flags };
 }
 
 static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
 				 unsigned int flags)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_CAS, .dst = offset,
-			      .flags = flags ? DD_SQE_NOTIFY : 0,
+			      .flags = flags,
 			      .meta_count = DD_META_WORDS };
 
 	memcpy(sqe.meta, &expect, sizeof(expect));
@@ -216,21 +219,32 @@ DD_API int dd_note(struct dd_mem *m, const void *bytes, size_t len)
 
 /* ---- requests that the caller does not wait for --------------------------- */
 
+/* On one node, requests without a note of their own may use the windows. */
+static inline bool is_async(const struct dd_mem *m, unsigned int flags)
+{
+	return m->result || flags & DD_NOTIFY_SELF;
+}
+
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 			    unsigned int flags)
 {
 	struct dd_sqe sqe = request_put(offset, flags);
 
-	if (!m->result)
-		return dd_put(m, src, len, offset, flags);
-	return flags & ~DD_PUT_NOTIFY ? -EINVAL : ddi_mem_start(m, &sqe, src, len);
+	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF))
+		return -EINVAL;
+	return is_async(m, flags) ? ddi_mem_start(m, &sqe, src, len) :
+				    dd_put(m, src, len, offset, flags);
 }
 
-DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
+DD_API int64_t dd_get_async(struct dd_mem *m, void *dst, size_t len, uint64_t offset,
+			    unsigned int flags)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset };
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .dst = offset, .flags = flags };
 
-	return m->result ? ddi_mem_start(m, &sqe, dst, len) : dd_get(m, dst, len, offset);
+	if (flags & ~DD_NOTIFY_SELF)
+		return -EINVAL;
+	return is_async(m, flags) ? ddi_mem_start(m, &sqe, dst, len) :
+				    dd_get(m, dst, len, offset);
 }
 
 DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint64_t expect,
@@ -241,9 +255,9 @@ DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint6
 	uint32_t half;
 	int ret;
 
-	if (flags & ~DD_PUT_NOTIFY || !was)
+	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF) || !was)
 		return -EINVAL;
-	if (m->result)
+	if (is_async(m, flags))
 		return ddi_mem_start(m, &sqe, was, len);
 	ret = dd_cas(m, offset, len, expect, replace, &word, flags);
 	half = word;

@@ -190,7 +190,7 @@ int ddi_mem_submit(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size
 			   mem_local(m, sqe, local, len);
 }
 
-/* Begin a request to another node. Returns its number, or an error. */
+/* Begin a request. Returns its number, 0 if it is done, or an error. */
 int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, size_t len)
 {
 	sigset_t before;
@@ -198,6 +198,8 @@ int64_t ddi_mem_start(struct dd_mem *m, struct dd_sqe *sqe, const void *local, s
 
 	if (!ddi_alive(m->h))
 		return -ESTALE;
+	if (!m->result)
+		return mem_local(m, sqe, local, len);
 	mem_lock(m, &before);
 	mem_collect(m);
 	ret = mem_local(m, sqe, local, len);

@@ -134,7 +134,7 @@ static void pending_requests_are_refused(struct dd_mem *m)
 	check_eq(dd_cas(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
 	check_eq(dd_note(m, "x", 1), -EAGAIN);
 	check_eq(dd_put_async(m, &word, 8, 0, 0), -EAGAIN);
-	check_eq(dd_get_async(m, &word, 8, 0), -EAGAIN);
+	check_eq(dd_get_async(m, &word, 8, 0, 0), -EAGAIN);
 	check_eq(dd_cas_async(m, 0, 8, 0, 1, &word, 0), -EAGAIN);
 	check_eq(dd_wait(m, 0, 0), 0);
 	check_eq(dd_wait(m, 1, 0), -EINVAL);
@@ -208,7 +208,9 @@ static void bad_imports(void)
 	wish.size--;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.size++;
-	wish.flags = 8;
+	wish.flags = 16;
+	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
+	wish.flags = DD_IMPORT_NOTIFY;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
 	wish.flags = 1;
 	check_eq(dd_import_begin(im, &wish, &m), -EINVAL);
@@ -265,6 +267,104 @@ static void an_import_may_be_deep(void)
 		check(!memcmp(shared, words, sizeof(words)));
 	}
 	end();
+}
+
+/* The next note is that a request of the import is over. */
+static struct dd_list_record done(unsigned int op, uint64_t offset, unsigned int count)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct dd_list_record rec = { 0 };
+
+	check_eq(poll(&p, 1, 60000), 1);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(rec.type, DD_NOTE_DONE);
+	check_eq(rec.op, op);
+	check_eq(rec.cookie, COOKIE);
+	check_eq(rec.offset, offset);
+	check_eq(rec.count, count);
+	check_eq(rec.node, owner());
+	return rec;
+}
+
+static struct dd_mem *import_noted(unsigned int depth)
+{
+	struct dd_import_attr a = wanted(key, DD_IMPORT_NOTIFY);
+	struct dd_mem *m = NULL;
+
+	a.list = list;
+	a.cookie = COOKIE;
+	a.depth = depth;
+	check_eq(dd_import_begin(im, &a, &m), 0);
+	check_eq(wait_up(m), 0);
+	check_eq(noted(), 0);
+	return m;
+}
+
+/* The number of a request, which is 0 if it is done. */
+static void begun(int64_t number)
+{
+	check(far ? number > 0 : !number);
+}
+
+static void requests_notify_the_importer(void)
+{
+	uint64_t word = 6, back = 0, was = 0;
+	struct dd_mem *m;
+	int64_t n;
+
+	begin_later();
+	m = import_noted(0);
+	begun(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF));
+	check_eq(done(DD_OP_PUT, 16, 8).error, 0);
+	begun(dd_get_async(m, &back, 8, 16, DD_NOTIFY_SELF));
+	check_eq(done(DD_OP_GET, 16, 8).error, 0);
+	check_eq(back, 6);
+	begun(dd_cas_async(m, 16, 8, 6, 7, &was, DD_NOTIFY_SELF));
+	check_eq(done(DD_OP_CAS, 16, 8).error, 0);
+	check_eq(was, 6);
+	check_eq(*(volatile uint64_t *)(shared + 16), 7);
+	/* Those without the flag do not. */
+	check_eq(dd_put(m, &word, 8, 16, 0), 0);
+	check_eq(dd_wait(m, dd_put_async(m, &word, 8, 16, 0), -1), 0);
+	check(no_note());
+
+	check_eq(dd_put(m, &word, 8, 16, DD_NOTIFY_SELF), -EINVAL);
+	check_eq(dd_cas(m, 16, 8, 6, 7, &was, DD_NOTIFY_SELF), -EINVAL);
+	check_eq(dd_get_async(m, &back, 8, 16, DD_PUT_NOTIFY), -EINVAL);
+	check_eq(dd_put_async(mem, &word, 8, 16, DD_NOTIFY_SELF), -EINVAL);
+	check_eq(dd_put_async(m, &word, 8, PAGE, DD_NOTIFY_SELF), -ERANGE);
+	check_eq(dd_export_inhibit(ex, segment, 1), 0);
+	n = dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF);
+	if (n > 0)
+		check_eq(done(DD_OP_PUT, 16, 8).error, EACCES);
+	else
+		check_eq(n, -EACCES);
+	check_eq(dd_fence(m, -1), n > 0 ? -EACCES : 0);
+	check(no_note());
+	check_eq(dd_export_inhibit(ex, segment, 0), 0);
+	check_eq(dd_unimport(m), 0);
+	end_later();
+}
+
+static void unread_notes_are_limited(void)
+{
+	uint64_t word = 6;
+	struct dd_mem *m;
+
+	begin_later();
+	m = import_noted(2);
+	begun(dd_put_async(m, &word, 8, 0, DD_NOTIFY_SELF));
+	begun(dd_put_async(m, &word, 8, 8, DD_NOTIFY_SELF));
+	check_eq(dd_fence(m, -1), 0);
+	check_eq(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF), -EAGAIN);
+	/* Requests without a note go on. */
+	check_eq(dd_put(m, &word, 8, 16, 0), 0);
+	done(DD_OP_PUT, 0, 8);
+	begun(dd_put_async(m, &word, 8, 16, DD_NOTIFY_SELF));
+	done(DD_OP_PUT, 8, 8);
+	done(DD_OP_PUT, 16, 8);
+	check_eq(dd_unimport(m), 0);
+	end_later();
 }
 
 static void a_pending_import_can_be_ended(void)
@@ -530,6 +630,8 @@ int main(void)
 		TEST(the_segment_may_refuse),
 		TEST(bad_imports),
 		TEST(an_import_may_be_deep),
+		TEST(requests_notify_the_importer),
+		TEST(unread_notes_are_limited),
 		TEST(a_pending_import_can_be_ended),
 		TEST(a_signal_ends_the_wait),
 		TEST(threads_wait_for_one_import),

@@ -232,7 +232,7 @@ static void requests_under_way(void)
 			check_eq(dd_wait(mem, n[i], -1), 0);
 		check(!memcmp(shared, wired, sizeof(words)));
 		for (i = 0; i < 16; i++)
-			check((n[i] = dd_get_async(mem, words + i, 8, 8 * i)) >= 0);
+			check((n[i] = dd_get_async(mem, words + i, 8, 8 * i, 0)) >= 0);
 		check_eq(dd_wait(mem, n[15], -1), 0);
 		check(!memcmp(shared, words, sizeof(words)));
 	}
@@ -254,7 +254,7 @@ static void requests_under_way(void)
 	if (far) {
 		check_eq(dd_put(mem, "x", 1, 0, 0), -EACCES);
 		for (i = 0; i < 3 * 64; i++) {
-			while ((n[0] = dd_get_async(mem, words, 8, 0)) == -EBUSY)
+			while ((n[0] = dd_get_async(mem, words, 8, 0, 0)) == -EBUSY)
 				check_eq(dd_wait(mem, sum, -1), 0);
 			check(n[0] > 0);
 			sum = n[0];
