@@ -18,46 +18,29 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
-/**
- * struct in - rest of the input
- * @p: next byte
- * @end: end of the input
- */
+/* Rest of the input. */
 struct in {
-	const u8 *p;
-	const u8 *end;
+	const u8 *p;		/* next byte */
+	const u8 *end;		/* end of the input */
 };
 
-/**
- * struct fchan - a channel
- * @c: the channel under test
- * @open: find() returns it
- * @withheld: message whose note is withheld; 0 for none
- * @unread: number of unread notes
- * @seen: bytes of the message in progress that were stored
- * @ops: messages being sent
- */
+/* A channel. */
 struct fchan {
-	struct dd_tp_chan c;
-	bool open;
-	u64 withheld;
-	u32 unread;
-	u8 seen[BLOCK];
-	struct dd_tp_op ops[OPS];
+	struct dd_tp_chan c;	/* the channel under test */
+	bool open;		/* find() returns it */
+	u64 withheld;		/* message whose note is withheld; 0 for none */
+	u32 unread;		/* number of unread notes */
+	u8 seen[BLOCK];		/* bytes of the message in progress that were stored */
+	struct dd_tp_op ops[OPS];	/* messages being sent */
 };
 
 #define BURST	6
 
-/**
- * struct burst - packets received at once
- * @n: number of packets
- * @piece: their headers
- * @bytes: payload of each of them
- */
+/* Packets received at once. */
 struct burst {
-	u32 n;
-	struct dd_wire_piece piece[BURST];
-	const u8 *bytes;
+	u32 n;			/* number of packets */
+	struct dd_wire_piece piece[BURST];	/* their headers */
+	const u8 *bytes;	/* payload of each of them */
 };
 
 static u8 *packet, *payload;

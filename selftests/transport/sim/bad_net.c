@@ -2,7 +2,7 @@
 /* Scenarios of two nodes on a bad network. */
 #include "sim.h"
 
-void trouble(void)
+SCENARIO(trouble, "loss, reordering, duplicates, corruption, forgery")
 {
 	struct plan plan = {
 		.max_len = 20000, .goal = 120, .back = 60, .read_ns = 300 * US,
@@ -37,7 +37,7 @@ void trouble(void)
 	need(drops(DD_TP_DROP_BYTES), "duplicate bytes");
 }
 
-void ackloss(void)
+SCENARIO(ackloss, "most acknowledgments are lost")
 {
 	struct plan plan = {
 		.max_len = 50000, .window = 2, .goal = 100, .read_ns = 50 * US,
@@ -51,7 +51,7 @@ void ackloss(void)
 }
 
 /* No checksums, and sources that change before they are read. */
-void reuse(void)
+SCENARIO(reuse, "old packets with new bytes in them")
 {
 	struct plan plan = {
 		.min_len = 1, .max_len = 6000, .window = 2, .goal = 400,
@@ -72,7 +72,7 @@ void reuse(void)
 }
 
 /* Long messages received in batches, some of them lost or reordered. */
-void bursts(void)
+SCENARIO(bursts, "packets that come many at once")
 {
 	struct plan plan = {
 		.max_len = 300000, .window = 2, .goal = 150, .read_ns = 100 * US,
@@ -106,7 +106,7 @@ static void churn(void *arg, u64 gen)
 }
 
 /* Connections are closed under load. */
-void closing(void)
+SCENARIO(closing, "connections closed under load")
 {
 	struct plan plan = {
 		.max_len = 30000, .window = 2, .goal = 100, .back = 50,
@@ -146,7 +146,7 @@ static void mtu_change(void *arg, u64 gen)
 		sim_at(sim.now + 100 * MS, mtu_change, NULL, gen - 1);
 }
 
-void mtu(void)
+SCENARIO(mtu, "packet sizes change under load")
 {
 	struct plan plan = {
 		.max_len = 200000, .window = 2, .goal = 300, .back = 100,
@@ -175,7 +175,7 @@ static void narrow_path(const struct plan *large, const struct plan *small)
 	start_all();
 }
 
-void blackhole(void)
+SCENARIO(blackhole, "large packets vanish silently")
 {
 	struct plan plan = {
 		.min_len = 100000, .max_len = 100000, .window = 2, .goal = 200,
@@ -268,7 +268,7 @@ static void narrower(void)
 }
 
 /* Few records, many losses: a record must be free when one is needed. */
-void records(void)
+SCENARIO(records, "many losses, and memory for few")
 {
 	struct plan plan = {
 		.max_len = 100000, .window = 4, .goal = 40, .back = 40,

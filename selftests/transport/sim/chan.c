@@ -76,15 +76,21 @@ static bool same(const u8 *p, u64 key, u32 off, u32 len)
 	return true;
 }
 
-/* The channel found goes to the front: most packets follow one of its own. */
-struct chan *chan_find(struct end *e, u64 id)
+static struct chan *to_chan(const struct dd_tp_chan *c)
 {
+	return container_of(c, struct chan, c);
+}
+
+/* The channel found goes to the front: most packets follow one of its own. */
+struct dd_tp_chan *chan_find(struct dd_tp *tp, u64 id)
+{
+	struct end *e = container_of(tp, struct end, tp);
 	struct chan *ch;
 
 	list_for_each_entry(ch, &e->chans, node) {
 		if (ch->c.cfg.id == id) {
 			list_move(&ch->node, &e->chans);
-			return ch;
+			return &ch->c;
 		}
 	}
 	return NULL;
@@ -250,7 +256,7 @@ void conn_close(struct conn *conn)
 
 const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op)
 {
-	const struct chan *ch = container_of(c, struct chan, c);
+	const struct chan *ch = to_chan(c);
 
 	if (!ch->open)
 		sim_fail("sends from a channel that is closed");
@@ -339,8 +345,9 @@ static struct chan *chan_peer(const struct chan *ch)
 	return peer && peer->key == ch->key ? peer : NULL;
 }
 
-void chan_sent(struct chan *ch, u64 msgid)
+void chan_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 {
+	struct chan *ch = to_chan(c);
 	const struct chan *peer = chan_peer(ch);
 	u32 window = ch->conn->plan.window, i;
 	u64 n;
@@ -359,8 +366,9 @@ void chan_sent(struct chan *ch, u64 msgid)
 		       ch->conn->plan.max_len);
 }
 
-void chan_done(struct chan *ch, u64 msgid)
+void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 {
+	struct chan *ch = to_chan(c);
 	const struct chan *peer = chan_peer(ch);
 	struct conn *conn = ch->conn;
 
@@ -393,17 +401,7 @@ static void chan_check_open(const struct chan *ch, const char *what)
 		sim_fail("%s: the channel is closed", what);
 }
 
-int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len)
-{
-	if (sim_chance(ch->conn->plan.again)) {
-		chan_check_open(ch, "deposit");
-		return -EAGAIN;
-	}
-	chan_deposit_batch(ch, dst, p, len);
-	return 0;
-}
-
-void chan_deposit_batch(struct chan *ch, u64 dst, const u8 *p, u32 len)
+static void chan_store(struct chan *ch, u64 dst, const u8 *p, u32 len)
 {
 	struct dd_tp_msg msg;
 	u64 msgid = ch->c.received + 1, key;
@@ -433,6 +431,28 @@ void chan_deposit_batch(struct chan *ch, u64 dst, const u8 *p, u32 len)
 	memset(ch->seen + off, 1, len);
 	memcpy(ch->block + dst, p, len);
 	deposits++;
+}
+
+int chan_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst, const void *payload,
+		 u32 off, u32 len)
+{
+	struct chan *ch = to_chan(c);
+
+	chan_check_open(ch, "deposit");
+	if (sim_chance(ch->conn->plan.again))
+		return -EAGAIN;
+	chan_store(ch, dst, payload_at(payload, off, len), len);
+	return 0;
+}
+
+void chan_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			const void *payload, struct dd_tp_rx_batch *batch)
+{
+	struct payload pl = *(const struct payload *)payload;
+	const u8 *p;
+
+	for (; (p = payload_next(&pl, batch)); dst += batch->plen)
+		chan_store(to_chan(c), dst, p, batch->plen);
 }
 
 static void chan_read(void *arg, u64 gen);
@@ -509,9 +529,11 @@ static void chan_check_bytes(struct chan *ch, const struct dd_tp_msg *msg,
 	memset(ch->seen, 0, msg->len);
 }
 
-bool chan_complete(struct chan *ch, const struct dd_tp_msg *msg,
+bool chan_complete(struct dd_tp *tp, struct dd_tp_chan *c, const struct dd_tp_msg *msg,
 		   const u8 *tail, u32 ntail)
 {
+	struct chan *ch = to_chan(c);
+
 	chan_check_open(ch, "complete");
 	if (msg->msgid != ch->c.received)
 		sim_fail("complete: message %llu out of order",
@@ -534,8 +556,10 @@ bool chan_complete(struct chan *ch, const struct dd_tp_msg *msg,
 	return true;
 }
 
-u32 chan_credit(struct chan *ch)
+u32 chan_credit(struct dd_tp *tp, struct dd_tp_chan *c)
 {
+	struct chan *ch = to_chan(c);
+
 	if (ch->withheld)
 		sim_fail("credit: asked while a note is withheld");
 	return ch->conn->plan.window - ch->unread;
@@ -571,22 +595,22 @@ static void conn_asked(struct end *e, u64 peer_id, u64 what)
 
 static void conn_answered(struct end *e, u64 id, u64 peer_id)
 {
-	struct chan *ch = chan_find(e, id);
+	struct dd_tp_chan *c = chan_find(&e->tp, id);
 	const struct plan *plan;
 
 	/* It may have been closed meanwhile. */
-	if (!ch)
+	if (!c)
 		return;
-	plan = &ch->conn->plan;
-	if (dd_tp_chan_peer(&e->tp, &ch->c, peer_id, plan->window,
+	plan = &to_chan(c)->conn->plan;
+	if (dd_tp_chan_peer(&e->tp, c, peer_id, plan->window,
 			    plan->unsaid ? 0 : plan->taken))
 		sim_fail("dd_tp_chan_peer() refuses");
-	chan_pump(ch);
+	chan_pump(to_chan(c));
 }
 
 void conn_ctl(struct end *e, u8 type, u64 a, u64 b)
 {
-	struct chan *ch;
+	struct dd_tp_chan *c;
 
 	switch (type) {
 	case 'C':
@@ -596,9 +620,9 @@ void conn_ctl(struct end *e, u8 type, u64 a, u64 b)
 		conn_answered(e, a, b);
 		break;
 	case 'X':
-		ch = chan_find(e, a);
-		if (ch)
-			chan_close(ch, true);
+		c = chan_find(&e->tp, a);
+		if (c)
+			chan_close(to_chan(c), true);
 		break;
 	}
 }

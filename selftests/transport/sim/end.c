@@ -21,11 +21,6 @@ static struct end *to_end(struct dd_tp *tp)
 	return container_of(tp, struct end, tp);
 }
 
-static struct chan *to_chan(struct dd_tp_chan *c)
-{
-	return container_of(c, struct chan, c);
-}
-
 /* ---- callbacks of the transport --------------------------------------------- */
 
 u64 dd_udp_tp_random(struct dd_tp *tp)
@@ -33,22 +28,12 @@ u64 dd_udp_tp_random(struct dd_tp *tp)
 	return sim_random();
 }
 
-static struct dd_tp_chan *op_find(struct dd_tp *tp, u64 id)
+/* Bytes of a payload. */
+const u8 *payload_at(const struct payload *pl, u32 off, u32 len)
 {
-	struct chan *ch = chan_find(to_end(tp), id);
-
-	return ch ? &ch->c : NULL;
-}
-
-static int op_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
-		      const void *payload, u32 off, u32 len)
-{
-	const struct payload *pl = payload;
-
 	if (!len || off > pl->len || len > pl->len - off)
-		sim_fail("deposit: bytes %u..%u of a payload of %u", off,
-			 off + len, pl->len);
-	return chan_deposit(to_chan(c), dst, pl->p + off, len);
+		sim_fail("bytes %u..%u of a payload of %u", off, off + len, pl->len);
+	return pl->p + off;
 }
 
 /* The payload of the next packet of a batch, or NULL; sometimes it is not readable. */
@@ -69,25 +54,12 @@ const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch)
 	return d->p + sizeof(head);
 }
 
-static void op_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
-			   const void *payload, struct dd_tp_rx_batch *batch)
-{
-	struct payload pl = *(const struct payload *)payload;
-	const u8 *p;
-
-	for (; (p = payload_next(&pl, batch)); dst += batch->plen)
-		chan_deposit_batch(to_chan(c), dst, p, batch->plen);
-}
-
 void dd_udp_tp_peek(struct dd_tp *tp, const void *payload, u32 off, void *buf,
 		    u32 len)
 {
-	const struct payload *pl = payload;
-
-	if (!len || len > 8 || off > pl->len || len > pl->len - off)
-		sim_fail("peek: bytes %u..%u of a payload of %u", off,
-			 off + len, pl->len);
-	memcpy(buf, pl->p + off, len);
+	if (len > 8)
+		sim_fail("peek: %u bytes", len);
+	memcpy(buf, payload_at(payload, off, len), len);
 }
 
 u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len,
@@ -100,27 +72,6 @@ u32 dd_udp_tp_crc(struct dd_tp *tp, const void *payload, u32 len,
 	if (!dd_tp_knows(tp, le64_to_cpu(pl->hdr->token)))
 		sim_fail("payload_crc: of a packet of no session");
 	return crc32c(crc, pl->p, len);
-}
-
-static bool op_complete(struct dd_tp *tp, struct dd_tp_chan *c,
-			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
-{
-	return chan_complete(to_chan(c), msg, tail, ntail);
-}
-
-static u32 op_credit(struct dd_tp *tp, struct dd_tp_chan *c)
-{
-	return chan_credit(to_chan(c));
-}
-
-static void op_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
-{
-	chan_sent(to_chan(c), msgid);
-}
-
-static void op_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
-{
-	chan_done(to_chan(c), msgid);
 }
 
 struct ctl_head {
@@ -202,7 +153,6 @@ void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason)
 			e->peer, reason);
 	e->downs++;
 	e->reason = reason;
-	e->down_at = sim.now;
 	if (e->wanted)
 		sim_at(sim.now + sim_below(50 * MS), restart, e, 0);
 }
@@ -222,15 +172,15 @@ static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 
 static const struct dd_tp_ops ops = {
 	.random = dd_udp_tp_random,
-	.find = op_find,
-	.deposit = op_deposit,
-	.deposit_batch = op_deposit_batch,
+	.find = chan_find,
+	.deposit = chan_deposit,
+	.deposit_batch = chan_deposit_batch,
 	.peek = dd_udp_tp_peek,
 	.payload_crc = dd_udp_tp_crc,
-	.complete = op_complete,
-	.credit = op_credit,
-	.sent = op_sent,
-	.done = op_done,
+	.complete = chan_complete,
+	.credit = chan_credit,
+	.sent = chan_sent,
+	.done = chan_done,
 	.ctl = op_ctl,
 	.up = op_up,
 	.down = op_down,

@@ -13,22 +13,14 @@
 #define TOKEN	0x1122334455667788ull
 #define CHAN	0x99aabbccddeeff01ull
 
-/**
- * struct victim - an end whose peer is this program
- * @tp: the transport under test
- * @c: its channel
- * @arena: memory of @tp
- * @stored: number of bytes deposited
- * @completed: number of messages completed
- * @ctl: number of control messages received
- */
+/* An end whose peer is this program. */
 struct victim {
-	struct dd_tp tp;
-	struct dd_tp_chan c;
-	u8 *arena;
-	u32 stored;
-	u32 completed;
-	u32 ctl;
+	struct dd_tp tp;	/* the transport under test */
+	struct dd_tp_chan c;	/* its channel */
+	u8 *arena;		/* memory of @tp */
+	u32 stored;		/* number of bytes deposited */
+	u32 completed;		/* number of messages completed */
+	u32 ctl;		/* number of control messages received */
 };
 
 static struct victim *to_victim(struct dd_tp *tp)
@@ -146,16 +138,11 @@ static u64 victim_drops(const struct victim *v)
 
 /* ---- packets ------------------------------------------------------------ */
 
-/**
- * struct sample - a valid packet
- * @hlen: bytes of its header
- * @plen: bytes of its payload
- * @data: header and payload
- */
+/* A valid packet. */
 struct sample {
-	u32 hlen;
-	u32 plen;
-	u8 data[DD_WIRE_HLEN_MAX + 64];
+	u32 hlen;		/* bytes of its header */
+	u32 plen;		/* bytes of its payload */
+	u8 data[DD_WIRE_HLEN_MAX + 64];	/* header and payload */
 };
 
 /* A packet with a control message and a message of one piece. */
@@ -406,7 +393,7 @@ static void operations(void)
 	}
 }
 
-void fields(void)
+SCENARIO(fields, "every byte of a packet changed, every length")
 {
 	struct sample good;
 	u32 at, change, len;
@@ -560,7 +547,7 @@ static void calls_rtt(struct victim *v)
 	dd_tp_cc_reset(&v->tp);
 }
 
-void calls(void)
+SCENARIO(calls, "what a caller may get wrong")
 {
 	u8 data[DD_WIRE_CTL_MAX + 1] = {};
 	struct victim v;
@@ -587,14 +574,10 @@ void calls(void)
 
 #define MANY	1000
 
-/**
- * struct lone - a channel in pages of its own
- * @c: the channel
- * @op: its only message
- */
+/* A channel in pages of its own. */
 struct lone {
-	struct dd_tp_chan c;
-	struct dd_tp_op op;
+	struct dd_tp_chan c;	/* the channel */
+	struct dd_tp_op op;	/* its only message */
 };
 
 static struct lone *lones[MANY];
@@ -640,7 +623,7 @@ static u32 poll_all(struct victim *v, u64 now)
 }
 
 /* Without free records nothing walks the channels that wait for one. */
-void scarce(void)
+SCENARIO(scarce, "no records, and many channels that wait for them")
 {
 	size_t size = ALIGN(sizeof(struct lone), sysconf(_SC_PAGESIZE));
 	struct victim v;

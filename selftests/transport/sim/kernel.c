@@ -88,11 +88,7 @@ u64 ktime_get_ns(void)
 
 void dd_udp_copy(struct dd_udp_peer *link, const void *payload, u32 off, void *dst, u32 len)
 {
-	const struct payload *pl = payload;
-
-	if (!len || off > pl->len || len > pl->len - off)
-		sim_fail("bytes %u..%u of a payload of %u", off, off + len, pl->len);
-	memcpy(dst, pl->p + off, len);
+	memcpy(dst, payload_at(payload, off, len), len);
 }
 
 u32 dd_udp_copy_batch(struct dd_udp_peer *link, const void *payload,

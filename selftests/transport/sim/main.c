@@ -11,6 +11,13 @@
 #include "sim.h"
 
 static const char *pcap;
+static struct scenario *scenarios, **last = &scenarios;
+
+void scenario_add(struct scenario *s)
+{
+	*last = s;
+	last = &s->next;
+}
 
 static void usage(FILE *f)
 {
@@ -24,7 +31,7 @@ static void list(void)
 {
 	const struct scenario *s;
 
-	for (s = scenarios; s->name; s++)
+	for (s = scenarios; s; s = s->next)
 		printf("%-12s %s\n", s->name, s->what);
 }
 
@@ -32,7 +39,7 @@ static const struct scenario *find(const char *name)
 {
 	const struct scenario *s;
 
-	for (s = scenarios; s->name; s++) {
+	for (s = scenarios; s; s = s->next) {
 		if (!strcmp(s->name, name))
 			return s;
 	}
@@ -134,7 +141,7 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	for (s = scenarios, all = !n; all && s->name; s++)
+	for (s = scenarios, all = !n; all && s; s = s->next)
 		chosen[n++] = s;
 	nseeds += !nseeds;
 	printf("TAP version 13\n1..%llu\n",

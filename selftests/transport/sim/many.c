@@ -4,7 +4,7 @@
 
 /* ---- many nodes, many channels ------------------------------------------ */
 
-void incast(void)
+SCENARIO(incast, "256 nodes send to one")
 {
 	struct plan plan = {
 		.min_len = 65536, .max_len = 65536, .window = 1, .goal = 4,
@@ -25,7 +25,7 @@ void incast(void)
 		sim.now / 1e9 - 1, 100.0 * net_dropped / net_packets);
 }
 
-void cluster(void)
+SCENARIO(cluster, "1000 nodes, all to some")
 {
 	struct plan plan = {
 		.max_len = 3000, .window = 1, .goal = 3, .back = 2,
@@ -103,7 +103,7 @@ static u64 notelist_run(bool stuck, double loss)
 }
 
 /* A reader of one of 100 channels does not read. */
-void notelist(void)
+SCENARIO(notelist, "one of 100 channels has a full list")
 {
 	u64 all = notelist_run(false, 0), some = notelist_run(true, 0);
 	double part = (double)some / all;
@@ -122,7 +122,7 @@ static const struct plan stream_plan = {
 	.min_len = 1 << 18, .max_len = 1 << 18, .window = 4, .read_ns = 20 * US,
 };
 
-void share(void)
+SCENARIO(share, "a bottleneck shared with TCP")
 {
 	double ours, theirs;
 	struct tcp *tcp;
@@ -153,7 +153,7 @@ void share(void)
 		sim_fail("the link is not used");
 }
 
-void lossy(void)
+SCENARIO(lossy, "1 % loss, compared with TCP")
 {
 	const u64 duration = 240 * SEC;	/* long enough to average out randomness */
 	double ours, theirs;
@@ -210,7 +210,7 @@ static void overdue_run(u32 len, u32 window, double loss)
 		sim_fail("a timeout sends nothing: nothing arrives for %.0f ms", stall / 1e6);
 }
 
-void overdue(void)
+SCENARIO(overdue, "a lost retransmission on a short path")
 {
 	overdue_run(8192, 16, 0.001);
 	overdue_run(8192, 16, 0.01);

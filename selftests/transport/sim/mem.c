@@ -26,100 +26,58 @@ static const u64 counter_base[] = { 0xa5ull << 56, 0xb6000000 };
 
 enum { GET = 1, CAS = 2, PUT = 4 };
 
-/**
- * struct seg - a segment that was exported
- * @boot: its node
- * @exp: the segment; NULL once it has ended
- * @half: which half of the node's region it is
- * @end: its contents at the end; NULL before, and once the memory is used again
- * @counter: the counters at the end
- * @acked: CAS that have succeeded
- * @unknown: CAS whose outcome is not known
- */
+/* A segment that was exported. */
 struct seg {
-	struct boot *boot;
-	struct dd_obj *exp;
-	int half;
+	struct boot *boot;	/* its node */
+	struct dd_obj *exp;	/* the segment; NULL once it has ended */
+	int half;		/* which half of the node's region it is */
+	/* Its contents at the end; NULL before, and once the memory is used again */
 	u64 *end;
-	u64 counter[2];
-	u64 acked[2];
-	u64 unknown[2];
+	u64 counter[2];		/* the counters at the end */
+	u64 acked[2];		/* CAS that have succeeded */
+	u64 unknown[2];		/* CAS whose outcome is not known */
 };
 
-/**
- * struct request - a request of an importer
- * @kind: GET, CAS or PUT
- * @word: first word in the segment
- * @n: words
- * @shift: of a GET: bytes between a word and the result
- * @status: of a CAS: the result is a status
- * @old: of a CAS: expected value; of a GET: oldest stamp that may be returned
- */
+/* A request of an importer. */
 struct request {
-	int kind;
-	u32 word;
-	u32 n;
-	u32 shift;
-	bool status;
+	int kind;		/* GET, CAS or PUT */
+	u32 word;		/* first word in the segment */
+	u32 n;			/* words */
+	u32 shift;		/* of a GET: bytes between a word and the result */
+	bool status;		/* of a CAS: the result is a status */
+	/* Of a CAS: expected value; of a GET: oldest stamp that may be returned */
 	u64 old;
 };
 
-/**
- * struct app - a process that imports
- * @node: its node
- * @to: node of the segment
- * @rank: its number among the importers of that node
- * @boot: the boot in which @imp was made
- * @imp: the import, or NULL
- * @seg: its segment, or NULL while it is pending
- * @life: number of imports made
- * @end_at: when @imp ends
- * @count: requests completed
- * @puts: PUTs sent
- * @mine: contents of its slot; 0: not known
- * @seen: last values of the counters
- * @memory: sources and results
- * @taken: requests of @imp that are completed
- * @req: requests, by number
- * @at: time of the next step, 0 for none
- */
+/* A process that imports. */
 struct app {
-	int node;
-	int to;
-	u32 rank;
-	struct boot *boot;
-	struct dd_import *imp;
-	struct seg *seg;
-	u64 life;
-	u64 end_at;
-	u64 count;
-	u64 puts;
-	u64 mine[SLOT];
-	u64 seen[2];
-	struct dd_region memory;
-	u64 taken;
-	struct request req[DEPTH];
-	u64 at;
+	int node;		/* its node */
+	int to;			/* node of the segment */
+	u32 rank;		/* its number among the importers of that node */
+	struct boot *boot;	/* the boot in which @imp was made */
+	struct dd_import *imp;	/* the import, or NULL */
+	struct seg *seg;	/* its segment, or NULL while it is pending */
+	u64 life;		/* number of imports made */
+	u64 end_at;		/* when @imp ends */
+	u64 count;		/* requests completed */
+	u64 puts;		/* PUTs sent */
+	u64 mine[SLOT];		/* contents of its slot; 0: not known */
+	u64 seen[2];		/* last values of the counters */
+	struct dd_region memory;	/* sources and results */
+	u64 taken;		/* requests of @imp that are completed */
+	struct request req[DEPTH];	/* requests, by number */
+	u64 at;			/* time of the next step, 0 for none */
 };
 
-/**
- * struct mem_plan - what the processes do
- * @kinds: requests
- * @goal: requests of each importer, 0 for any number
- * @import_ns: average life of an import
- * @export_ns: average life of a segment
- * @gap_ns: average time until the next one
- * @tick_ns: time between two stamps
- * @park: percentage of imports that wait for the segment
- */
+/* What the processes do. */
 struct mem_plan {
-	u32 kinds;
-	u64 goal;
-	u64 import_ns;
-	u64 export_ns;
-	u64 gap_ns;
-	u64 tick_ns;
-	u32 park;
+	u32 kinds;		/* requests */
+	u64 goal;		/* requests of each importer, 0 for any number */
+	u64 import_ns;		/* average life of an import */
+	u64 export_ns;		/* average life of a segment */
+	u64 gap_ns;		/* average time until the next one */
+	u64 tick_ns;		/* time between two stamps */
+	u32 park;		/* percentage of imports that wait for the segment */
 };
 
 static struct mem_plan plan;
@@ -831,34 +789,34 @@ static void mem_run(const struct mem_plan *p)
 	}
 }
 
-void mem_get(void)
+SCENARIO(get, "segments are read, with each kind of trouble")
 {
 	mem_run(&(struct mem_plan){ .kinds = GET | PUT, .import_ns = 50 * MS,
 				    .export_ns = SEC, .gap_ns = 10 * MS, .tick_ns = 100 * US });
 }
 
-void mem_cas(void)
+SCENARIO(cas, "compare and swap, with each kind of trouble")
 {
 	mem_run(&(struct mem_plan){ .kinds = CAS, .import_ns = 50 * MS,
 				    .export_ns = SEC, .gap_ns = 10 * MS, .tick_ns = MS });
 }
 
 /* Segments end all the time. */
-void mem_revoke(void)
+SCENARIO(revoke, "segments end under load")
 {
 	mem_run(&(struct mem_plan){ .kinds = GET | CAS | PUT, .import_ns = 20 * MS,
 				    .export_ns = 10 * MS, .gap_ns = MS, .tick_ns = 100 * US });
 }
 
 /* Segments are there for a moment only, and importers wait for them. */
-void mem_park(void)
+SCENARIO(park, "importers wait for segments")
 {
 	mem_run(&(struct mem_plan){ .kinds = GET | CAS | PUT, .import_ns = 20 * MS,
 				    .export_ns = 5 * MS, .gap_ns = 20 * MS, .tick_ns = MS,
 				    .park = 80 });
 }
 
-void mem_many(void)
+SCENARIO(many, "1000 nodes with segments: loss, reboots, partitions")
 {
 	const struct mem_plan p = { .kinds = GET | CAS | PUT, .goal = 20, .import_ns = 200 * MS,
 				    .export_ns = 2 * SEC, .gap_ns = 50 * MS, .tick_ns = 50 * MS,

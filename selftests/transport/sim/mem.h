@@ -15,34 +15,20 @@ struct seg;
 
 #define OBJECTS	8192	/* made between two boots of a node */
 
-/**
- * struct boot - a node from its start to its failure
- * @node: the node
- * @ctx: its only context
- * @region: memory that is exported
- * @begun: its processes run
- * @dead: failed: nothing that it has queued runs any more
- * @number: of the node, from 0
- * @nobjs: ids given so far
- * @objs: published objects, by id
- * @name: of the segment that is exported, or NULL
- * @seg: that segment, or NULL
- * @half: the segments that last used each half of @region, or NULL
- * @next_at: when @seg ends, or the next one begins
- */
+/* A node from its start to its failure. */
 struct boot {
-	struct dd_node node;
-	struct dd_ctx ctx;
-	struct dd_region region;
-	bool begun;
-	bool dead;
-	int number;
-	u32 nobjs;
-	struct dd_obj *objs[OBJECTS];
-	struct dd_name *name;
-	struct seg *seg;
-	struct seg *half[2];
-	u64 next_at;
+	struct dd_node node;	/* the node */
+	struct dd_ctx ctx;	/* its only context */
+	struct dd_region region;	/* memory that is exported */
+	bool begun;		/* its processes run */
+	bool dead;		/* failed: nothing that it has queued runs any more */
+	int number;		/* of the node, from 0 */
+	u32 nobjs;		/* ids given so far */
+	struct dd_obj *objs[OBJECTS];	/* published objects, by id */
+	struct dd_name *name;	/* of the segment that is exported, or NULL */
+	struct seg *seg;	/* that segment, or NULL */
+	struct seg *half[2];	/* the segments that last used each half of @region, or NULL */
+	u64 next_at;		/* when @seg ends, or the next one begins */
 };
 
 /* The node that runs now: work belongs to it. */

@@ -13,24 +13,15 @@ static u64 *busy;		/* end of the last transmission, by node */
 static u64 *order;		/* last arrival, by node: jitter keeps the order */
 static FILE *pcap;
 
-/**
- * struct packet - a datagram
- * @src: sending node
- * @dst: receiving node
- * @len: number of bytes
- * @hlen: bytes of the header
- * @chan: channel of the payload, if that is read at arrival
- * @source: source of the payload, if that is read at arrival
- * @data: header and payload
- */
+/* A datagram. */
 struct packet {
-	int src;
-	int dst;
-	u32 len;
-	u32 hlen;
-	const struct chan *chan;
-	const u8 *source;
-	u8 data[];
+	int src;		/* sending node */
+	int dst;		/* receiving node */
+	u32 len;		/* number of bytes */
+	u32 hlen;		/* bytes of the header */
+	const struct chan *chan;	/* channel of the payload, if that is read at arrival */
+	const u8 *source;	/* source of the payload, if that is read at arrival */
+	u8 data[];		/* header and payload */
 };
 
 void net_reset(int nodes)

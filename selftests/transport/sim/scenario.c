@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The table of scenarios, and scenarios of two nodes on a good network. */
+/* Scenarios of two nodes on a good network, and what all scenarios need. */
 #include "sim.h"
 
 void world(int nodes, u64 delay)
@@ -74,12 +74,12 @@ static void back_and_forth(bool prompt)
 		sim_fail("too many packets per message");
 }
 
-static void pingpong(void)
+SCENARIO(pingpong, "64 bytes back and forth: packets per message")
 {
 	back_and_forth(false);
 }
 
-static void rpc(void)
+SCENARIO(rpc, "the same, where each message is to be done at once")
 {
 	back_and_forth(true);
 }
@@ -92,7 +92,7 @@ static bool every_other(int src, int dst)
 }
 
 /* More gaps between received pieces than the receiver can record. */
-static void holes(void)
+SCENARIO(holes, "too many gaps between pieces")
 {
 	struct plan plan = {
 		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1, .goal = 100,
@@ -112,7 +112,7 @@ static void holes(void)
 }
 
 /* SSTREAM: each message waits for the previous one. */
-static void stream(void)
+SCENARIO(stream, "messages that wait for the one before")
 {
 	struct plan plan = {
 		.min_len = 8, .max_len = 512, .window = 1, .goal = 3000,
@@ -156,19 +156,19 @@ static void windows(u32 len, u64 read_ns, u64 merge, u64 duration, double most)
 }
 
 /* The reader keeps up. One delayed ACK per eight messages takes five times as long. */
-static void window(void)
+SCENARIO(window, "messages that wait for the eighth before")
 {
 	windows(64, 500, 0, 500 * MS, 1.3);
 }
 
 /* Messages of three packets, received at once. */
-static void shorts(void)
+SCENARIO(shorts, "the same, of 4 KiB")
 {
 	windows(4096, 500, 5 * US, 500 * MS, 3.7);
 }
 
 /* The reader limits the sender. */
-static void credit(void)
+SCENARIO(credit, "the same, and a slow reader")
 {
 	windows(64, 4 * US, 0, 125 * MS, 1.5);
 }
@@ -190,7 +190,7 @@ static void taken_run(bool unsaid)
  * many messages as there are slots; one that does not is refused, and no note replaces
  * another one.
  */
-static void taken(void)
+SCENARIO(taken, "the same, and unread notes of others at first")
 {
 	taken_run(false);
 	if (drops(DD_TP_DROP_AGAIN))
@@ -223,14 +223,14 @@ static void asks(u64 gap, double most)
 }
 
 /* The answer takes more than 20 us. */
-static void asking(void)
+SCENARIO(asking, "messages at intervals: DONE when it is needed")
 {
 	asks(100 * US, 1.15);
 	asks(6 * US, 1.3);
 }
 
 /* The caller waits for each message before it sends the next one. */
-static void await(void)
+SCENARIO(await, "a window, and a caller that waits for each message")
 {
 	struct plan plan = {
 		.min_len = 8, .max_len = 8000, .window = 8, .ahead = 1,
@@ -243,7 +243,7 @@ static void await(void)
 	finish(500 * MS);
 }
 
-static void bulk(void)
+SCENARIO(bulk, "1 MiB messages, window 1: use of the link")
 {
 	struct plan plan = {
 		.min_len = 1 << 20, .max_len = 1 << 20, .window = 1,
@@ -265,53 +265,3 @@ static void bulk(void)
 	if (part < 0.93)
 		sim_fail("too slow");
 }
-
-/* ---- the table -------------------------------------------------------- */
-
-const struct scenario scenarios[] = {
-	{ "pingpong", "64 bytes back and forth: packets per message", pingpong },
-	{ "rpc", "the same, where each message is to be done at once", rpc },
-	{ "stream", "messages that wait for the one before", stream },
-	{ "window", "messages that wait for the eighth before", window },
-	{ "shorts", "the same, of 4 KiB", shorts },
-	{ "credit", "the same, and a slow reader", credit },
-	{ "taken", "the same, and unread notes of others at first", taken },
-	{ "asking", "messages at intervals: DONE when it is needed", asking },
-	{ "await", "a window, and a caller that waits for each message", await },
-	{ "bulk", "1 MiB messages, window 1: use of the link", bulk },
-	{ "trouble", "loss, reordering, duplicates, corruption, forgery",
-	  trouble },
-	{ "ackloss", "most acknowledgments are lost", ackloss },
-	{ "bursts", "packets that come many at once", bursts },
-	{ "reuse", "old packets with new bytes in them", reuse },
-	{ "holes", "too many gaps between pieces", holes },
-	{ "closing", "connections closed under load", closing },
-	{ "mtu", "packet sizes change under load", mtu },
-	{ "blackhole", "large packets vanish silently", blackhole },
-	{ "records", "many losses, and memory for few", records },
-	{ "handshake", "both ends begin, over a bad network", handshake },
-	{ "confirming", "one end begins, and nothing is sent", confirming },
-	{ "opening", "both ends begin, over a long way", opening },
-	{ "flood", "both ends begin, and others send in their names", flood },
-	{ "goodbye", "a session ends, and the news of it is lost", goodbye },
-	{ "reboot", "nodes restart under load", rebooting },
-	{ "partition", "silence around the dead time", partition },
-	{ "idle", "keepalive, and death", idle },
-	{ "holding", "a node takes nothing for a while", holding },
-	{ "config", "versions and configurations that do not fit", config },
-	{ "fields", "every byte of a packet changed, every length", fields },
-	{ "calls", "what a caller may get wrong", calls },
-	{ "scarce", "no records, and many channels that wait for them", scarce },
-	{ "get", "segments are read, with each kind of trouble", mem_get },
-	{ "cas", "compare and swap, with each kind of trouble", mem_cas },
-	{ "revoke", "segments end under load", mem_revoke },
-	{ "park", "importers wait for segments", mem_park },
-	{ "many", "1000 nodes with segments: loss, reboots, partitions", mem_many },
-	{ "incast", "256 nodes send to one", incast },
-	{ "cluster", "1000 nodes, all to some", cluster },
-	{ "notelist", "one of 100 channels has a full list", notelist },
-	{ "share", "a bottleneck shared with TCP", share },
-	{ "lossy", "1 % loss, compared with TCP", lossy },
-	{ "overdue", "a lost retransmission on a short path", overdue },
-	{ }
-};

@@ -15,7 +15,7 @@ static bool all_up(void)
 }
 
 /* Both ends open the session, at about the same time, over a bad network. */
-void handshake(void)
+SCENARIO(handshake, "both ends begin, over a bad network")
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
 	u64 start;
@@ -48,7 +48,7 @@ void handshake(void)
  * Both ends open the session before a packet of the other arrives, with any delay, and
  * the first packets of the end that is up first may be lost.
  */
-void opening(void)
+SCENARIO(opening, "both ends begin, over a long way")
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
 	u64 delay = (1 + sim_below(600)) * MS;
@@ -72,7 +72,7 @@ void opening(void)
 }
 
 /* One end opens a session without messages: one packet confirms it, no more are sent. */
-void confirming(void)
+SCENARIO(confirming, "one end begins, and nothing is sent")
 {
 	struct end *a, *b;
 
@@ -135,7 +135,7 @@ static void forging(void *arg, u64 what)
 }
 
 /* The session comes up despite forged packets. */
-void flood(void)
+SCENARIO(flood, "both ends begin, and others send in their names")
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 100 };
 	struct end *a, *b;
@@ -172,7 +172,7 @@ static bool cut_byes(int src, int dst)
 }
 
 /* The peer notices the end of a session although most BYEs are lost. */
-void goodbye(void)
+SCENARIO(goodbye, "a session ends, and the news of it is lost")
 {
 	struct plan plan = { .max_len = 100, .window = 1, .goal = 5 };
 	struct end *a, *b;
@@ -229,7 +229,7 @@ static bool reboots_done(void)
 }
 
 /* Packets of earlier sessions arrive in later ones. */
-void rebooting(void)
+SCENARIO(reboot, "nodes restart under load")
 {
 	struct plan plan = {
 		.max_len = 20000, .window = 2, .goal = 4000, .back = 1000,
@@ -263,7 +263,7 @@ static bool cut_over(void)
 }
 
 /* All packets are dropped, for periods around the dead time. */
-void partition(void)
+SCENARIO(partition, "silence around the dead time")
 {
 	static const u32 tenths[] = { 2, 5, 8, 9, 10, 11, 12, 15, 20, 30 };
 	struct plan plan = {
@@ -306,7 +306,7 @@ void partition(void)
 }
 
 /* No messages: sessions stay up and send few packets. */
-void idle(void)
+SCENARIO(idle, "keepalive, and death")
 {
 	struct plan plan = { .max_len = 8, .window = 1, .goal = 1 };
 	u64 packets;
@@ -340,7 +340,7 @@ void idle(void)
 }
 
 /* A node on hold drops messages for much longer than the dead time. */
-void holding(void)
+SCENARIO(holding, "a node takes nothing for a while")
 {
 	struct plan plan = { .window = 2, .goal = 400, .read_ns = 100 * US,
 			     .idle_ns = 2 * MS };
@@ -433,7 +433,7 @@ static void expect_version(void (*change)(struct dd_tp_cfg *cfg), u8 version)
 		sim_fail("version %d was not agreed upon", version);
 }
 
-void config(void)
+SCENARIO(config, "versions and configurations that do not fit")
 {
 	struct end *a, *b;
 

@@ -32,22 +32,14 @@
 
 /* ---- world.c ------------------------------------------------------------ */
 
-/**
- * struct sim - the simulation
- * @now: virtual time, ns; does not begin at 0
- * @seed: seed of all random numbers
- * @name: name of the scenario
- * @verbose: print events
- * @done: called after each event; true ends the run
- * @until: time limit of the run
- */
+/* The simulation. */
 struct sim {
-	u64 now;
-	u64 seed;
-	const char *name;
-	bool verbose;
-	bool (*done)(void);
-	u64 until;
+	u64 now;		/* virtual time, ns; does not begin at 0 */
+	u64 seed;		/* seed of all random numbers */
+	const char *name;	/* name of the scenario */
+	bool verbose;		/* print events */
+	bool (*done)(void);	/* called after each event; true ends the run */
+	u64 until;		/* time limit of the run */
 };
 
 extern struct sim sim;
@@ -68,58 +60,38 @@ void *sim_alloc(size_t n);
 
 /* ---- net.c -------------------------------------------------------------- */
 
-/**
- * struct network - the network
- * @delay: one way, ns
- * @jitter: maximum additional delay that keeps the order, ns
- * @reorder: probability of an additional delay of up to @reorder_ns
- * @reorder_ns: maximum additional delay of a reordered packet
- * @loss: probability of loss
- * @ack_loss: additional probability of loss for packets without payload
- * @dup: probability of a duplicate, up to @dup_ns later
- * @dup_ns: maximum delay of a duplicate
- * @corrupt: probability of flipped bits
- * @truncate: probability of truncation
- * @forge: probability that a forged packet is added
- * @rate: bits per second into a node, 0 for unlimited
- * @queue: bytes of the queue in front of that link
- * @mtu: largest datagram that is forwarded, 0 for unlimited
- * @cut: whether all packets from @src to @dst are dropped now
- * @late: payloads are read from their source at arrival
- * @merge: packets that arrive from one node within this time, ns, are received at
- *	once at its end; 0 receives them one by one
- */
+/* The network. */
 struct network {
-	u64 delay;
-	u64 jitter;
-	double reorder;
-	u64 reorder_ns;
-	double loss;
-	double ack_loss;
-	double dup;
-	u64 dup_ns;
-	double corrupt;
-	double truncate;
-	double forge;
-	u64 rate;
-	u32 queue;
-	u32 mtu;
-	bool (*cut)(int src, int dst);
-	bool late;
+	u64 delay;		/* one way, ns */
+	u64 jitter;		/* maximum additional delay that keeps the order, ns */
+	double reorder;		/* probability of an additional delay of up to @reorder_ns */
+	u64 reorder_ns;		/* maximum additional delay of a reordered packet */
+	double loss;		/* probability of loss */
+	double ack_loss;	/* additional probability of loss for packets without payload */
+	double dup;		/* probability of a duplicate, up to @dup_ns later */
+	u64 dup_ns;		/* maximum delay of a duplicate */
+	double corrupt;		/* probability of flipped bits */
+	double truncate;	/* probability of truncation */
+	double forge;		/* probability that a forged packet is added */
+	u64 rate;		/* bits per second into a node, 0 for unlimited */
+	u32 queue;		/* bytes of the queue in front of that link */
+	u32 mtu;		/* largest datagram that is forwarded, 0 for unlimited */
+	bool (*cut)(int src, int dst);	/* whether all packets from @src to @dst are dropped now */
+	bool late;		/* payloads are read from their source at arrival */
+	/*
+	 * Packets that arrive from one node within this time, ns, are received at once at its
+	 * end; 0 receives them one by one
+	 */
 	u64 merge;
 };
 
 extern struct network net;
 extern u64 net_packets, net_dropped;
 
-/**
- * struct datagram - a received datagram
- * @p: bytes
- * @len: number of bytes
- */
+/* A received datagram. */
 struct datagram {
-	const u8 *p;
-	size_t len;
+	const u8 *p;		/* bytes */
+	size_t len;		/* number of bytes */
 };
 
 struct end;
@@ -135,76 +107,42 @@ void net_reset(int nodes);
 
 struct conn;
 
-/**
- * struct payload - received bytes, as passed through the transport
- * @p: payload of one packet
- * @len: bytes at @p
- * @hdr: header of that packet
- * @at: next packet of a batch
- * @n: packets left in the batch
- */
+/* Received bytes, as passed through the transport. */
 struct payload {
-	const u8 *p;
-	u32 len;
-	const struct dd_wire_hdr *hdr;
-	struct datagram *at;
-	u32 n;
+	const u8 *p;		/* payload of one packet */
+	u32 len;		/* bytes at @p */
+	const struct dd_wire_hdr *hdr;	/* header of that packet */
+	struct datagram *at;	/* next packet of a batch */
+	u32 n;			/* packets left in the batch */
 };
 
-/**
- * struct end - one end of a session
- * @tp: the transport under test
- * @link: the same, for kernel/cluster
- * @node: number of its node, from 0
- * @peer: number of the other node, from 0
- * @alive: the node is running
- * @wanted: open the session again when it is down
- * @arena: memory of @tp, followed by a canary
- * @arena_size: bytes without the canary
- * @timer_at: expiry of the current timer
- * @timer_gen: generation of the current timer; others are ignored
- * @chans: open channels
- * @ctlq: control messages that wait for space
- * @nctlq: number of these
- * @ctl_tx: number of the next control message to send
- * @ctl_rx: number of the next control message expected
- * @ups: number of sessions that came up
- * @downs: number of sessions or attempts that ended
- * @reason: reason of the last end
- * @down_at: time of the last end
- * @steps: events since the last audit
- * @runs: number of batches of several packets
- * @waits: look-ups of kernel/cluster that wait at the peer
- * @nmerged: number of datagrams in @merged
- * @merged: datagrams to be received at once
- */
+/* One end of a session. */
 struct end {
 	union {
-		struct dd_tp tp;
-		struct dd_udp_peer link;
+		struct dd_tp tp;		/* the transport under test */
+		struct dd_udp_peer link;	/* the same, for kernel/cluster */
 	};
-	int node;
-	int peer;
-	bool alive;
-	bool wanted;
-	u8 *arena;
-	size_t arena_size;
-	u64 timer_at;
-	u64 timer_gen;
-	struct list_head chans;
-	struct ctl_msg *ctlq;
-	u32 nctlq;
-	u32 ctl_tx;
-	u32 ctl_rx;
-	u32 ups;
-	u32 downs;
-	enum dd_tp_reason reason;
-	u64 down_at;
-	u32 steps;
-	u32 runs;
-	u32 waits;
-	u32 nmerged;
-	struct packet *merged[SIM_MERGE];
+	int node;		/* number of its node, from 0 */
+	int peer;		/* number of the other node, from 0 */
+	bool alive;		/* the node is running */
+	bool wanted;		/* open the session again when it is down */
+	u8 *arena;		/* memory of @tp, followed by a canary */
+	size_t arena_size;	/* bytes without the canary */
+	u64 timer_at;		/* expiry of the current timer */
+	u64 timer_gen;		/* its generation; others are ignored */
+	struct list_head chans;	/* open channels */
+	struct ctl_msg *ctlq;	/* control messages that wait for space */
+	u32 nctlq;		/* number of these */
+	u32 ctl_tx;		/* number of the next control message to send */
+	u32 ctl_rx;		/* number of the next control message expected */
+	u32 ups;		/* number of sessions that came up */
+	u32 downs;		/* number of sessions or attempts that ended */
+	enum dd_tp_reason reason;	/* of the last end */
+	u32 steps;		/* events since the last audit */
+	u32 runs;		/* number of batches of several packets */
+	u32 waits;		/* look-ups of kernel/cluster that wait at the peer */
+	u32 nmerged;		/* datagrams in @merged */
+	struct packet *merged[SIM_MERGE];	/* to be received at once */
 };
 
 struct ctl_msg {
@@ -212,24 +150,15 @@ struct ctl_msg {
 	u8 data[DD_WIRE_CTL_MAX];
 };
 
-/**
- * struct node_cfg - configuration of all nodes
- * @records: see struct dd_tp_cfg
- * @ctl_slots: see struct dd_tp_cfg
- * @mtu: MTU of both ends
- * @dead: dead time, ns
- * @crc: checksum payloads
- * @late: timers expire up to this much late, ns
- * @wrap: numbers of packets and control messages wrap in each session
- */
+/* Configuration of all nodes. */
 struct node_cfg {
-	u32 records;
-	u32 ctl_slots;
-	u32 mtu;
-	u64 dead;
-	bool crc;
-	u64 late;
-	bool wrap;
+	u32 records;		/* see struct dd_tp_cfg */
+	u32 ctl_slots;		/* see struct dd_tp_cfg */
+	u32 mtu;		/* MTU of both ends */
+	u64 dead;		/* dead time, ns */
+	bool crc;		/* checksum payloads */
+	u64 late;		/* timers expire up to this much late, ns */
+	bool wrap;		/* numbers of packets and control messages wrap in each session */
 };
 
 extern struct node_cfg node_cfg;
@@ -248,6 +177,7 @@ void end_ctl(struct end *e, u8 type, u64 a, u64 b, u32 pad);
 void end_stop(struct end *e);
 void node_reboot(int node);
 void ends_each(void (*fn)(struct end *e));
+const u8 *payload_at(const struct payload *pl, u32 off, u32 len);
 const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch);
 
 /* ---- kernel.c, mem.c ---------------------------------------------------------- */
@@ -259,118 +189,67 @@ const u8 *mem_source(struct end *e, const struct dd_tp_pkt *pkt);
 
 /* ---- chan.c ------------------------------------------------------------- */
 
-/**
- * struct plan - traffic of a connection
- * @min_len: minimum bytes of a message
- * @max_len: maximum bytes of a message
- * @window: window of both ends
- * @ahead: maximum number of messages in flight; 0: limited by the window only
- * @goal: messages from the client to complete; 0: unlimited
- * @back: messages from the server to complete
- * @reply: the server answers each message, and the client waits for the answer
- * @prompt: see struct dd_tp_chan_cfg
- * @await: the caller waits until each message is done
- * @stuck: the server never reads its notes
- * @taken: unread notes of an earlier client in the server's list
- * @unsaid: neither end is informed of @taken
- * @read_ns: average time until a note is read
- * @again: probability that a deposit has to be repeated
- * @idle_ns: average time between DONE and the next message; 0 for none
- * @gap_ns: minimum time between two messages
- */
+/* Traffic of a connection. */
 struct plan {
-	u32 min_len;
-	u32 max_len;
-	u32 window;
+	u32 min_len;		/* minimum bytes of a message */
+	u32 max_len;		/* maximum bytes of a message */
+	u32 window;		/* window of both ends */
+	/* Maximum number of messages in flight; 0: limited by the window only */
 	u32 ahead;
-	u64 goal;
-	u64 back;
+	u64 goal;		/* messages from the client to complete; 0: unlimited */
+	u64 back;		/* messages from the server to complete */
+	/* The server answers each message, and the client waits for the answer */
 	bool reply;
-	bool prompt;
-	bool await;
-	bool stuck;
-	u32 taken;
-	bool unsaid;
-	u64 read_ns;
-	double again;
-	u64 idle_ns;
-	u64 gap_ns;
+	bool prompt;		/* see struct dd_tp_chan_cfg */
+	bool await;		/* the caller waits until each message is done */
+	bool stuck;		/* the server never reads its notes */
+	u32 taken;		/* unread notes of an earlier client in the server's list */
+	bool unsaid;		/* neither end is informed of @taken */
+	u64 read_ns;		/* average time until a note is read */
+	double again;		/* probability that a deposit has to be repeated */
+	u64 idle_ns;		/* average time between DONE and the next message; 0 for none */
+	u64 gap_ns;		/* minimum time between two messages */
 };
 
-/**
- * struct chan - one end of a connection in one session
- * @c: the channel under test
- * @conn: the connection
- * @end: the session
- * @node: in the list of the session's channels
- * @key: key from which the contents of messages are computed
- * @server: this is the serving end
- * @open: not closed; a callback for a closed channel is a failure
- * @goal: messages to send
- * @goal_done: messages of the goal that are done
- * @slots: sources, one for each message in flight
- * @ops: ops of the messages in flight
- * @block: destination of the peer's messages
- * @block_size: bytes of @block
- * @seen: for each byte of the message in progress, whether it was stored
- * @unread: notes in the list
- * @read: notes read so far
- * @withheld: message whose note is withheld; 0 for none
- * @reading: a read is scheduled
- * @bytes: bytes received in messages
- * @resumes: a timer will send the next message
- * @next_at: earliest time of the next message
- */
+/* One end of a connection in one session. */
 struct chan {
-	struct dd_tp_chan c;
-	struct conn *conn;
-	struct end *end;
-	struct list_head node;
-	u64 key;
-	bool server;
-	bool open;
-	u64 goal;
-	u64 goal_done;
-	u8 **slots;
-	struct dd_tp_op *ops;
-	u8 *block;
-	u64 block_size;
+	struct dd_tp_chan c;	/* the channel under test */
+	struct conn *conn;	/* the connection */
+	struct end *end;	/* the session */
+	struct list_head node;	/* in the list of the session's channels */
+	u64 key;		/* key from which the contents of messages are computed */
+	bool server;		/* this is the serving end */
+	bool open;		/* not closed; a callback for a closed channel is a failure */
+	u64 goal;		/* messages to send */
+	u64 goal_done;		/* messages of the goal that are done */
+	u8 **slots;		/* sources, one for each message in flight */
+	struct dd_tp_op *ops;	/* ops of the messages in flight */
+	u8 *block;		/* destination of the peer's messages */
+	u64 block_size;		/* bytes of @block */
+	/* For each byte of the message in progress, whether it was stored */
 	u8 *seen;
-	u32 unread;
-	u64 read;
-	u64 withheld;
-	bool reading;
-	u64 bytes;
-	bool resumes;
-	u64 next_at;
+	u32 unread;		/* notes in the list */
+	u64 read;		/* notes read so far */
+	u64 withheld;		/* message whose note is withheld; 0 for none */
+	bool reading;		/* a read is scheduled */
+	u64 bytes;		/* bytes received in messages */
+	bool resumes;		/* a timer will send the next message */
+	u64 next_at;		/* earliest time of the next message */
 };
 
-/**
- * struct conn - a connection, which is made again after failures
- * @id: number
- * @a: client's node
- * @b: server's node
- * @plan: its traffic
- * @ca: client's end, or NULL
- * @cb: server's end, or NULL
- * @life: number of this attempt
- * @done: messages done by either end, over all attempts
- * @lost: messages reported as not done
- * @bytes: bytes received, over all attempts
- * @asked: a connect request is in flight
- */
+/* A connection, which is made again after failures. */
 struct conn {
-	u32 id;
-	int a;
-	int b;
-	struct plan plan;
-	struct chan *ca;
-	struct chan *cb;
-	u32 life;
-	u64 done[2];
-	u64 lost[2];
-	u64 bytes[2];
-	bool asked;
+	u32 id;			/* number */
+	int a;			/* client's node */
+	int b;			/* server's node */
+	struct plan plan;	/* its traffic */
+	struct chan *ca;	/* client's end, or NULL */
+	struct chan *cb;	/* server's end, or NULL */
+	u32 life;		/* number of this attempt */
+	u64 done[2];		/* messages done by either end, over all attempts */
+	u64 lost[2];		/* messages reported as not done */
+	u64 bytes[2];		/* bytes received, over all attempts */
+	bool asked;		/* a connect request is in flight */
 };
 
 extern struct conn *conns;
@@ -386,15 +265,18 @@ void conn_close(struct conn *conn);
 void chan_close(struct chan *ch, bool drop);
 void chan_resume(void *arg, u64 gen);
 const u8 *chan_source(const struct dd_tp_chan *c, const struct dd_tp_op *op);
-struct chan *chan_find(struct end *e, u64 id);
 
-int chan_deposit(struct chan *ch, u64 dst, const u8 *p, u32 len);
-void chan_deposit_batch(struct chan *ch, u64 dst, const u8 *p, u32 len);
-bool chan_complete(struct chan *ch, const struct dd_tp_msg *msg,
+/* Callbacks of the transport. */
+struct dd_tp_chan *chan_find(struct dd_tp *tp, u64 id);
+int chan_deposit(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst, const void *payload,
+		 u32 off, u32 len);
+void chan_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *c, u64 dst,
+			const void *payload, struct dd_tp_rx_batch *batch);
+bool chan_complete(struct dd_tp *tp, struct dd_tp_chan *c, const struct dd_tp_msg *msg,
 		   const u8 *tail, u32 ntail);
-u32 chan_credit(struct chan *ch);
-void chan_sent(struct chan *ch, u64 msgid);
-void chan_done(struct chan *ch, u64 msgid);
+u32 chan_credit(struct dd_tp *tp, struct dd_tp_chan *c);
+void chan_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid);
+void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid);
 
 /* ---- tcp.c -------------------------------------------------------------- */
 
@@ -413,53 +295,25 @@ u64 drops(enum dd_tp_drop reason);
 /* Fail unless the condition that the scenario tests has occurred. */
 void need(bool what, const char *text);
 
-/* ---- scenarios ---------------------------------------------------------- */
+/* ---- main.c -------------------------------------------------------------- */
 
-/**
- * struct scenario - a test
- * @name: name for the command line
- * @what: description
- * @run: runs it; sim_fail() reports a failure
- */
 struct scenario {
-	const char *name;
+	const char *name;	/* for the command line */
 	const char *what;
-	void (*run)(void);
+	void (*run)(void);	/* sim_fail() reports a failure */
+	struct scenario *next;
 };
 
-extern const struct scenario scenarios[];
+void scenario_add(struct scenario *s);
 
-void trouble(void);
-void ackloss(void);
-void bursts(void);
-void reuse(void);
-void closing(void);
-void mtu(void);
-void blackhole(void);
-void records(void);
-void handshake(void);
-void opening(void);
-void confirming(void);
-void flood(void);
-void goodbye(void);
-void rebooting(void);
-void partition(void);
-void idle(void);
-void holding(void);
-void config(void);
-void fields(void);
-void calls(void);
-void scarce(void);
-void incast(void);
-void cluster(void);
-void notelist(void);
-void share(void);
-void lossy(void);
-void overdue(void);
-void mem_get(void);
-void mem_cas(void);
-void mem_revoke(void);
-void mem_park(void);
-void mem_many(void);
+/* Define a scenario; its body follows. */
+#define SCENARIO(id, text)							\
+	static void scenario_##id(void);					\
+	static void __attribute__((constructor)) scenario_add_##id(void)	\
+	{									\
+		static struct scenario s = { #id, text, scenario_##id, NULL };	\
+		scenario_add(&s);						\
+	}									\
+	static void scenario_##id(void)
 
 #endif /* _DD_SIM_H */

@@ -13,58 +13,30 @@
 #define RING		65536	/* transmissions in flight at most */
 #define RTO_MIN		0.2
 
-/**
- * struct tx - one transmission of a segment
- * @sent: time of transmission
- * @got: time of arrival, 0 if it has not arrived
- * @out: neither acknowledged nor considered lost
- */
+/* One transmission of a segment. */
 struct tx {
-	double sent;
-	double got;
-	bool out;
+	double sent;		/* time of transmission */
+	double got;		/* time of arrival, 0 if it has not arrived */
+	bool out;		/* neither acknowledged nor considered lost */
 };
 
-/**
- * struct tcp - a flow
- * @dst: node whose queue it uses
- * @tx: transmissions, by number
- * @low: lowest transmission in flight
- * @next: number of the next transmission
- * @high: highest acknowledged, plus 1
- * @resend: segments to retransmit
- * @out: transmissions in flight
- * @delivered: segments acknowledged
- * @cwnd: segments
- * @ssthresh: segments
- * @wmax: before the last reduction
- * @west: window of Reno
- * @epoch: start of growth, 0 if it has not started
- * @k: seconds until @wmax
- * @srtt: seconds
- * @rttvar: seconds
- * @min_rtt: seconds
- * @recover: the reduction's round ends with this transmission
- * @prr_out: sent in that round
- * @prr_acked: acknowledged in that round
- * @prr_flight: in flight when it began
- * @unacked: segments received since the last acknowledgment
- * @timer: number of the current timer
- * @rto: its timeout
- */
+/* A flow. Windows in segments, times in seconds. */
 struct tcp {
-	int dst;
-	struct tx tx[RING];
-	u64 low, next, high;
-	u64 resend;
-	u64 out;
-	u64 delivered;
-	double cwnd, ssthresh, wmax, west, epoch, k;
+	int dst;			/* node whose queue it uses */
+	struct tx tx[RING];		/* transmissions, by number */
+	u64 low, next, high;		/* lowest in flight, next one, highest acknowledged plus 1 */
+	u64 resend;			/* segments to retransmit */
+	u64 out;			/* transmissions in flight */
+	u64 delivered;			/* segments acknowledged */
+	double cwnd, ssthresh;
+	double wmax, west;		/* before the last reduction; that of Reno */
+	double epoch, k;		/* start of growth or 0; time until @wmax */
 	double srtt, rttvar, min_rtt;
-	u64 recover;
+	u64 recover;			/* the reduction's round ends with this transmission */
+	/* Sent and acknowledged in that round; in flight when it began. */
 	double prr_out, prr_acked, prr_flight;
-	u32 unacked;
-	u64 timer;
+	u32 unacked;			/* segments received since the last acknowledgment */
+	u64 timer;			/* number of the current timer */
 	double rto;
 };
 
