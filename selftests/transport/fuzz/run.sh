@@ -24,7 +24,7 @@ pack() {
 
 	rm -rf "$DIR/merged"
 	mkdir -p "$DIR/merged"
-	"$DIR/fuzz_$1" -merge=1 "$DIR/merged" "$2" 2>/dev/null
+	"$DIR/fuzz_$1" -set_cover_merge=1 "$DIR/merged" "$2" 2>/dev/null
 	{
 		echo "# SPDX-License-Identifier: GPL-2.0-only"
 		find "$DIR/merged" -type f -size -200c -printf '%s %p\n' |
