@@ -284,9 +284,7 @@ static void chan_submit(struct chan *ch)
 	if (err)
 		sim_fail("submit: %d", err);
 	if (op->msg.msgid != msgid)
-		sim_fail("message %llu has number %llu",
-			 (unsigned long long)msgid,
-			 (unsigned long long)op->msg.msgid);
+		sim_fail("message %llu has number %llu", msgid, op->msg.msgid);
 }
 
 /* It is too early for the next message: a timer will send it. */
@@ -357,8 +355,7 @@ void chan_sent(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 	if (msgid != ch->c.sent || msgid > ch->c.submitted)
 		sim_fail("sent: wrong number");
 	if (peer && peer->c.received < msgid)
-		sim_fail("sent: message %llu has not been received",
-			 (unsigned long long)msgid);
+		sim_fail("sent: message %llu has not been received", msgid);
 	/* The sources may be reused: overwrite them. */
 	for (n = msgid, i = 0; n && i <= window &&
 	     n + window + 1 > ch->c.submitted; n--, i++)
@@ -375,11 +372,9 @@ void chan_done(struct dd_tp *tp, struct dd_tp_chan *c, u64 msgid)
 	if (!ch->open)
 		sim_fail("done: the channel is closed");
 	if (msgid > ch->c.sent)
-		sim_fail("done: message %llu was not sent",
-			 (unsigned long long)msgid);
+		sim_fail("done: message %llu was not sent", msgid);
 	if (peer && peer->c.notified < msgid)
-		sim_fail("done: message %llu is not notified",
-			 (unsigned long long)msgid);
+		sim_fail("done: message %llu is not notified", msgid);
 	conn->done[DIR(ch)] += ch->c.done - ch->goal_done;
 	ch->goal_done = ch->c.done;
 	if (!conn->plan.idle_ns) {
@@ -410,24 +405,21 @@ static void chan_store(struct chan *ch, u64 dst, const u8 *p, u32 len)
 	chan_check_open(ch, "deposit");
 	msg_make(&msg, &ch->conn->plan, ch->key, !DIR(ch), msgid);
 	if (ch->withheld)
-		sim_fail("deposit: message %llu while a note is withheld",
-			 (unsigned long long)msgid);
+		sim_fail("deposit: message %llu while a note is withheld", msgid);
 	if (dst < msg.dst || dst + len > msg.dst + msg.len ||
 	    dst + len > ch->block_size)
-		sim_fail("deposit: outside of message %llu",
-			 (unsigned long long)msgid);
+		sim_fail("deposit: outside of message %llu", msgid);
 	off = dst - msg.dst;
 	if (dst + len > max(msg.dst, (msg.dst + msg.len - 1) / 8 * 8))
 		sim_fail("deposit: the last word before its time");
 	for (i = 0; i < len; i++) {
 		if (ch->seen[off + i])
-			sim_fail("deposit: byte %u of message %llu again",
-				 off + i, (unsigned long long)msgid);
+			sim_fail("deposit: byte %u of message %llu again", off + i, msgid);
 	}
 	key = msg_key(ch->key, !DIR(ch), msgid);
 	if (!same(p, key, off, len))
-		sim_fail("deposit: bytes %u..%u of message %llu are wrong", off,
-			 off + len, (unsigned long long)msgid);
+		sim_fail("deposit: bytes %u..%u of message %llu are wrong", off, off + len,
+			 msgid);
 	memset(ch->seen + off, 1, len);
 	memcpy(ch->block + dst, p, len);
 	deposits++;
@@ -503,8 +495,7 @@ static void chan_check_message(struct chan *ch, const struct dd_tp_msg *msg,
 	    msg->meta_count != want.meta_count ||
 	    (msg->flags & DD_PUT_NOTIFY) != want.flags ||
 	    memcmp(msg->meta, want.meta, sizeof(want.meta)))
-		sim_fail("complete: message %llu is described wrongly",
-			 (unsigned long long)msgid);
+		sim_fail("complete: message %llu is described wrongly", msgid);
 }
 
 /* All bytes are in memory and correct. */
@@ -518,14 +509,13 @@ static void chan_check_bytes(struct chan *ch, const struct dd_tp_msg *msg,
 		sim_fail("complete: %u bytes kept, not %u", ntail, want);
 	for (i = 0; i < msg->len; i++) {
 		if (ch->seen[i] != (i < msg->len - ntail))
-			sim_fail("complete: byte %u of message %llu is missing",
-				 i, (unsigned long long)msg->msgid);
+			sim_fail("complete: byte %u of message %llu is missing", i,
+				 msg->msgid);
 	}
 	memcpy(ch->block + msg->dst + msg->len - ntail, tail, ntail);
 	if (!same(ch->block + msg->dst,
 		  msg_key(ch->key, !DIR(ch), msg->msgid), 0, msg->len))
-		sim_fail("complete: message %llu has wrong bytes",
-			 (unsigned long long)msg->msgid);
+		sim_fail("complete: message %llu has wrong bytes", msg->msgid);
 	memset(ch->seen, 0, msg->len);
 }
 
@@ -536,11 +526,9 @@ bool chan_complete(struct dd_tp *tp, struct dd_tp_chan *c, const struct dd_tp_ms
 
 	chan_check_open(ch, "complete");
 	if (msg->msgid != ch->c.received)
-		sim_fail("complete: message %llu out of order",
-			 (unsigned long long)msg->msgid);
+		sim_fail("complete: message %llu out of order", msg->msgid);
 	if (ch->withheld)
-		sim_fail("complete: message %llu while a note is withheld",
-			 (unsigned long long)msg->msgid);
+		sim_fail("complete: message %llu while a note is withheld", msg->msgid);
 	chan_check_message(ch, msg, msg->msgid);
 	chan_check_bytes(ch, msg, tail, ntail);
 	ch->bytes += msg->len;

@@ -221,8 +221,8 @@ static void try_byte(const struct sample *good, u32 at, u8 change)
 		sim_fail("byte %u changed by %#x: taken and dropped", at,
 			 change);
 	if (!whole && victim_drops(&v) != 1 && !is_shape(at))
-		sim_fail("byte %u changed by %#x: %llu drops counted", at,
-			 change, (unsigned long long)victim_drops(&v));
+		sim_fail("byte %u changed by %#x: %llu drops counted", at, change,
+			 victim_drops(&v));
 	if (!whole && v.stored && !is_shape(at))
 		sim_fail("byte %u changed by %#x: bytes deposited", at, change);
 	if (v.tp.state != DD_TP_UP)
@@ -388,8 +388,7 @@ static void operations(void)
 		ok = dd_wire_frames_ok(&p.h, sizeof(p), n);
 		if (ok != op_is_valid(version, op, reply, len, dst))
 			sim_fail("version %u, operation %u, reply %d, %u bytes at %llu: %s",
-				 version, op, reply, len, (unsigned long long)dst,
-				 ok ? "accepted" : "refused");
+				 version, op, reply, len, dst, ok ? "accepted" : "refused");
 	}
 }
 
@@ -540,9 +539,8 @@ static void calls_rtt(struct victim *v)
 		dd_tp_cc_rtt(&v->tp, sample[i].rtt * US, sample[i].delay * US);
 		if (cc->srtt / US != sample[i].srtt ||
 		    cc->rttvar / US != sample[i].rttvar)
-			sim_fail("sample %u: mean %llu, variation %llu ns", i,
-				 (unsigned long long)cc->srtt,
-				 (unsigned long long)cc->rttvar);
+			sim_fail("sample %u: mean %llu, variation %llu ns", i, cc->srtt,
+				 cc->rttvar);
 	}
 	dd_tp_cc_reset(&v->tp);
 }

@@ -70,8 +70,7 @@ static bool run(const struct scenario *s, u64 seed)
 	waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
 		printf("# %s: killed by signal %d\n# again: build/selftests/sim --seed %llu --scenario %s\n",
-		       s->name, WTERMSIG(status), (unsigned long long)seed,
-		       s->name);
+		       s->name, WTERMSIG(status), seed, s->name);
 	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
@@ -88,9 +87,8 @@ static bool report(const struct scenario *s, u64 seed, int test)
 	double start = seconds();
 	bool ok = run(s, seed);
 
-	printf("%s %d sim %s: %s (seed %llu, %.1f s)\n", ok ? "ok" : "not ok",
-	       test, s->name, s->what, (unsigned long long)seed,
-	       seconds() - start);
+	printf("%s %d sim %s: %s (seed %llu, %.1f s)\n", ok ? "ok" : "not ok", test,
+	       s->name, s->what, seed, seconds() - start);
 	return ok;
 }
 
@@ -144,8 +142,7 @@ int main(int argc, char **argv)
 	for (s = scenarios, all = !n; all && s; s = s->next)
 		chosen[n++] = s;
 	nseeds += !nseeds;
-	printf("TAP version 13\n1..%llu\n",
-	       (unsigned long long)(nseeds * n * runs));
+	printf("TAP version 13\n1..%llu\n", (nseeds * n * runs));
 	for (k = 0; k < nseeds; k++) {
 		for (i = seeds[k]; i < seeds[k] + runs; i++) {
 			for (j = 0; j < n; j++)

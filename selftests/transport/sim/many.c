@@ -52,8 +52,7 @@ SCENARIO(cluster, "1000 nodes, all to some")
 	}
 	start_all();
 	finish(60 * SEC);
-	sim_say("%d nodes, %u connections, %llu packets", n, nconns,
-		(unsigned long long)net_packets);
+	sim_say("%d nodes, %u connections, %llu packets", n, nconns, net_packets);
 }
 
 /* Bytes received in @duration on connections @from and later. */

@@ -129,9 +129,9 @@ void mem_arrival(const struct dd_channel *ch, u64 msgid)
 	struct dd_rec *rec = (struct dd_rec *)&ch->rec;
 
 	if (ch->dead)
-		sim_fail("request %llu is executed after the end", (unsigned long long)msgid);
+		sim_fail("request %llu is executed after the end", msgid);
 	if (msgid <= rec->msgid)
-		sim_fail("request %llu is executed again", (unsigned long long)msgid);
+		sim_fail("request %llu is executed again", msgid);
 	rec->msgid = msgid;
 }
 
@@ -337,9 +337,9 @@ static void take_cas(struct app *app, const struct request *r, const u8 *result)
 	int i = !r->n;
 
 	if (r->status && (was < 1 || was > 2))
-		sim_fail("CAS: status %llu", (unsigned long long)was);
+		sim_fail("CAS: status %llu", was);
 	if (!r->status && was - counter_base[i] > (i ? CAS4_STATES - 1 : nsegs * 1000000ull))
-		sim_fail("CAS: the reply of another request: %llx", (unsigned long long)was);
+		sim_fail("CAS: the reply of another request: %llx", was);
 	if (r->status ? was == 1 : was == r->old) {
 		app->seg->acked[i]++;
 	} else if (!r->status) {
@@ -357,17 +357,15 @@ static void take_get(struct app *app, const struct request *r, const u8 *result)
 		if (r->word >= SLOTS) {
 			if (app->mine[r->word + i - slot] && w != app->mine[r->word + i - slot])
 				sim_fail("GET: %llx in word %u instead of what was put there: %llx",
-					 (unsigned long long)w, r->word + i,
-					 (unsigned long long)app->mine[r->word + i - slot]);
+					 w, r->word + i, app->mine[r->word + i - slot]);
 			continue;
 		}
 		if ((u16)w != r->word + i)
-			sim_fail("GET: word %u is %llx", r->word + i, (unsigned long long)w);
+			sim_fail("GET: word %u is %llx", r->word + i, w);
 		if (w >> 16 < r->old || w >> 16 > sim.now)
 			sim_fail("GET: word %u of %u..%u is from %llu, not %llu to %llu",
-				 r->word + i, r->word, r->word + r->n,
-				 (unsigned long long)w >> 16, (unsigned long long)r->old,
-				 (unsigned long long)sim.now);
+				 r->word + i, r->word, r->word + r->n, w >> 16, r->old,
+				 sim.now);
 	}
 }
 
@@ -381,10 +379,9 @@ static void app_take(struct app *app)
 		u64 n = ++app->taken;
 
 		if (n > cell->cell.submitted)
-			sim_fail("request %llu is done before it began", (unsigned long long)n);
+			sim_fail("request %llu is done before it began", n);
 		if (cell->result[n % DD_RESULTS])
-			sim_fail("request %llu: %d", (unsigned long long)n,
-				 cell->result[n % DD_RESULTS]);
+			sim_fail("request %llu: %d", n, cell->result[n % DD_RESULTS]);
 		r = request_of(app, n);
 		if (r->kind == CAS)
 			take_cas(app, r, memory_of(app, n));
@@ -405,7 +402,7 @@ static void app_over(struct app *app)
 		const struct request *r = request_of(app, n);
 
 		if (cell->cell.error && cell->result[n % DD_RESULTS] != EIO)
-			sim_fail("request %llu is not done: %d", (unsigned long long)n,
+			sim_fail("request %llu is not done: %d", n,
 				 cell->result[n % DD_RESULTS]);
 		if (r->kind == CAS)
 			app->seg->unknown[!r->n]++;
@@ -513,7 +510,7 @@ static void app_up(struct app *app)
 	u64 generation = cell_of(app)->cell.received;
 
 	if (!generation || generation > nsegs || segs[generation - 1].boot->number != app->to)
-		sim_fail("import: generation %llu", (unsigned long long)generation);
+		sim_fail("import: generation %llu", generation);
 	app->seg = &segs[generation - 1];
 	seen.imports++;
 }
@@ -665,8 +662,8 @@ static void audit_counter(const struct seg *s, int i)
 			v += CAS4_STATES;
 	}
 	if (v < least || v > most)
-		sim_fail("%d CAS have succeeded, %llu to %llu are known", (int)v,
-			 (unsigned long long)least, (unsigned long long)most);
+		sim_fail("%d CAS have succeeded, %llu to %llu are known", (int)v, least,
+			 most);
 }
 
 /* Nothing is left of imports and exports. */
@@ -769,9 +766,8 @@ static void mem_finish(void)
 			sim_fail("an import has not ended");
 	audit();
 	sim_say("%llu requests, %llu unknown; %llu imports, %llu failed, %llu ended by the owner, %llu lost; %u segments",
-		(unsigned long long)seen.requests, (unsigned long long)seen.unknown,
-		(unsigned long long)seen.imports, (unsigned long long)seen.failed,
-		(unsigned long long)seen.stale, (unsigned long long)seen.lost, nsegs);
+		seen.requests, seen.unknown, seen.imports, seen.failed, seen.stale,
+		seen.lost, nsegs);
 }
 
 /* One kind of work with each kind of trouble. */

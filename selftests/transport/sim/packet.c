@@ -69,9 +69,9 @@ const char *session_fault(const struct dd_tp *tp)
 		bytes += rec->bytes / rec->count;
 	}
 	snprintf(text, sizeof(text),
-		 "records: %u free (%u said), %u lost, %u in flight of %u; %u bytes in flight (%llu said)",
+		 "records: %u free (%u said), %u lost, %u in flight of %u; %u bytes in flight (%u said)",
 		 nfree - nheld, tp->nfree, nlost, nout, tp->cfg.records, bytes,
-		 (unsigned long long)tp->cc.flight);
+		 tp->cc.flight);
 	return nfree == tp->nfree + nheld && bytes == tp->cc.flight &&
 	       tp->nfree + nlost + nout == tp->cfg.records ? NULL : text;
 }

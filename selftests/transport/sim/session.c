@@ -84,9 +84,8 @@ SCENARIO(confirming, "one end begins, and nothing is sent")
 	need(a->tp.state == DD_TP_UP && b->tp.state == DD_TP_UP, "a session");
 	/* INIT, COOKIE, INIT, INIT_ACK, PING, acknowledgment. */
 	if (a->tp.stats.tx_packets != 3 || b->tp.stats.tx_packets != 3)
-		sim_fail("%llu and %llu packets",
-			 (unsigned long long)a->tp.stats.tx_packets,
-			 (unsigned long long)b->tp.stats.tx_packets);
+		sim_fail("%llu and %llu packets", a->tp.stats.tx_packets,
+			 b->tp.stats.tx_packets);
 }
 
 /* Packets that any sender can forge, each of which is answered. */
@@ -207,7 +206,7 @@ SCENARIO(goodbye, "a session ends, and the news of it is lost")
 		sim_run_for(SEC);
 		if (net_packets - packets != 2)
 			sim_fail("%llu packets for a BYE that arrives",
-				 (unsigned long long)(net_packets - packets));
+				 (net_packets - packets));
 	}
 }
 

@@ -68,8 +68,8 @@ void sim_fail(const char *fmt, ...)
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
-	printf("\n# again: build/selftests/sim --seed %llu --scenario %s\n",
-	       (unsigned long long)sim.seed, sim.name);
+	printf("\n# again: build/selftests/sim --seed %llu --scenario %s\n", sim.seed,
+	       sim.name);
 	fflush(stdout);
 	exit(1);
 }
