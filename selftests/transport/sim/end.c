@@ -13,7 +13,6 @@ int nnodes;
 
 static struct end ***ends;
 static u64 *incarnation;
-static void (*cfg_change)(struct dd_tp_cfg *cfg);
 bool mem_used;
 
 static struct end *to_end(struct dd_tp *tp)
@@ -403,7 +402,8 @@ void nodes_init(int n)
 	}
 }
 
-static void end_init(struct end *e)
+/* What is not 0 in @change replaces the usual configuration. */
+void end_reinit(struct end *e, const struct dd_tp_cfg *change)
 {
 	struct dd_tp_cfg cfg = {
 		.node = e->node + 1,
@@ -421,8 +421,12 @@ static void end_init(struct end *e)
 		.version_max = DD_WIRE_VERSION,
 	};
 
-	if (cfg_change)
-		cfg_change(&cfg);
+	if (change) {
+		cfg.node = change->node ?: cfg.node;
+		cfg.maxnodes = change->maxnodes ?: cfg.maxnodes;
+		cfg.version_min = change->version_min ?: cfg.version_min;
+		cfg.version_max = change->version_max ?: cfg.version_max;
+	}
 	free(e->arena);
 	e->arena_size = dd_tp_arena_size(&cfg);
 	e->arena = sim_alloc(e->arena_size + CANARY);
@@ -446,16 +450,8 @@ struct end *end_get(int node, int peer)
 	e->peer = peer;
 	ends[node][peer] = e;
 	INIT_LIST_HEAD(&e->chans);
-	end_init(e);
+	end_reinit(e, NULL);
 	return e;
-}
-
-/* Initialise this end again with another configuration. */
-void end_reinit(struct end *e, void (*change)(struct dd_tp_cfg *cfg))
-{
-	cfg_change = change;
-	end_init(e);
-	cfg_change = NULL;
 }
 
 void ends_each(void (*fn)(struct end *e))
@@ -477,7 +473,7 @@ static void reborn(void *arg, u64 gen)
 	for (j = 0; j < nnodes; j++) {
 		if (!ends[node][j])
 			continue;
-		end_init(ends[node][j]);
+		end_reinit(ends[node][j], NULL);
 		if (ends[node][j]->wanted)
 			end_start(ends[node][j]);
 	}

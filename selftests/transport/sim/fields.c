@@ -28,11 +28,6 @@ static struct victim *to_victim(struct dd_tp *tp)
 	return container_of(tp, struct victim, tp);
 }
 
-static u64 op_random(struct dd_tp *tp)
-{
-	return sim_random();
-}
-
 static struct dd_tp_chan *op_find(struct dd_tp *tp, u64 id)
 {
 	struct victim *v = to_victim(tp);
@@ -84,7 +79,7 @@ static void op_down(struct dd_tp *tp, enum dd_tp_reason reason)
 }
 
 static const struct dd_tp_ops ops = {
-	.random = op_random,
+	.random = dd_udp_tp_random,
 	.find = op_find,
 	.deposit = op_deposit,
 	.deposit_batch = op_deposit_batch,

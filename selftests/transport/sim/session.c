@@ -378,34 +378,7 @@ SCENARIO(holding, "a node takes nothing for a while")
 		sim_fail("a node on hold counts as dead");
 }
 
-static void change_version(struct dd_tp_cfg *cfg)
-{
-	cfg->version_min = DD_WIRE_VERSION + 1;
-	cfg->version_max = DD_WIRE_VERSION + 2;
-}
-
-static void change_maxnodes(struct dd_tp_cfg *cfg)
-{
-	cfg->maxnodes++;
-}
-
-static void change_node(struct dd_tp_cfg *cfg)
-{
-	cfg->node = 17;
-}
-
-static void change_both(struct dd_tp_cfg *cfg)
-{
-	cfg->version_max = 9;
-}
-
-static void change_old(struct dd_tp_cfg *cfg)
-{
-	cfg->version_max = DD_WIRE_VERSION_MIN;
-}
-
-static void expect_down(void (*change)(struct dd_tp_cfg *cfg),
-			enum dd_tp_reason reason)
+static void expect_down(const struct dd_tp_cfg *change, enum dd_tp_reason reason)
 {
 	struct end *a = end_get(0, 1);
 
@@ -419,12 +392,12 @@ static void expect_down(void (*change)(struct dd_tp_cfg *cfg),
 		sim_fail("down with %d, not %d", a->reason, reason);
 }
 
-static void expect_version(void (*change)(struct dd_tp_cfg *cfg), u8 version)
+static void expect_version(u8 version_max, u8 version)
 {
 	struct end *a = end_get(0, 1), *b = end_get(1, 0);
 
 	end_reinit(a, NULL);
-	end_reinit(b, change);
+	end_reinit(b, &(struct dd_tp_cfg){ .version_max = version_max });
 	end_start(a);
 	sim_run_for(10 * SEC);
 	if (a->tp.state != DD_TP_UP || a->tp.cur.version != version ||
@@ -439,13 +412,14 @@ SCENARIO(config, "versions and configurations that do not fit")
 	world(2, MS);
 	net.loss = 0.1;
 	conns_init(1);
-	expect_down(change_version, DD_TP_VERSION);
-	expect_down(change_maxnodes, DD_TP_MAXNODES);
-	expect_down(change_node, DD_TP_CONFIG);
+	expect_down(&(struct dd_tp_cfg){ .version_min = DD_WIRE_VERSION + 1,
+					 .version_max = DD_WIRE_VERSION + 2 }, DD_TP_VERSION);
+	expect_down(&(struct dd_tp_cfg){ .maxnodes = nnodes + 2 }, DD_TP_MAXNODES);
+	expect_down(&(struct dd_tp_cfg){ .node = 17 }, DD_TP_CONFIG);
 	a = end_get(0, 1);
 	b = end_get(1, 0);
-	expect_version(change_old, DD_WIRE_VERSION_MIN);
-	expect_version(change_both, DD_WIRE_VERSION);
+	expect_version(DD_WIRE_VERSION_MIN, DD_WIRE_VERSION_MIN);
+	expect_version(9, DD_WIRE_VERSION);
 	/* The peer notices a BYE at once. */
 	net.loss = 0;
 	end_stop(b);

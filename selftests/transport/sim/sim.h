@@ -168,7 +168,7 @@ extern bool mem_used;
 
 void nodes_init(int n);
 struct end *end_get(int node, int peer);
-void end_reinit(struct end *e, void (*change)(struct dd_tp_cfg *cfg));
+void end_reinit(struct end *e, const struct dd_tp_cfg *change);
 void end_start(struct end *e);
 void end_drain(struct end *e);
 void end_audit(struct end *e);
