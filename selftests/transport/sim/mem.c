@@ -633,6 +633,10 @@ enum { LOSS, ORDER, REBOOT, PARTITION, TROUBLES };
 
 static void trouble_begin(u32 which)
 {
+	/* Many nodes soon reach their goal. */
+	bool many = nnodes > 100;
+	u64 first = sim.now + (many ? 20 : 200) * MS;
+
 	net.loss = which & 1 << LOSS ? 0.05 : 0.005;
 	if (which & 1 << ORDER) {
 		net.reorder = 0.2;
@@ -641,10 +645,10 @@ static void trouble_begin(u32 which)
 		net.dup_ns = 300 * MS;
 	}
 	if (which & 1 << REBOOT)
-		sim_at(sim.now + 200 * MS, reboot, NULL, nnodes > 100 ? 20 * MS : 300 * MS);
+		sim_at(first, reboot, NULL, (many ? 20 : 300) * MS);
 	if (which & 1 << PARTITION) {
 		net.cut = cut;
-		sim_at(sim.now + 200 * MS, parting, NULL, 200 * MS);
+		sim_at(first, parting, NULL, 200 * MS);
 	}
 }
 
