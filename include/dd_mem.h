@@ -325,6 +325,19 @@ int dd_redirect_end(struct dd *h, uint64_t segment);
 int dd_list(struct dd *h);
 
 /**
+ * dd_list_arm() - get one signal at the next note of a list
+ * @fd: descriptor of dd_list_fd() with O_ASYNC, see fcntl(2)
+ *
+ * From the first call on, @fd sends its signal once for each call that returns 0, at the next
+ * note or at the end of the list, until O_ASYNC is turned off. A handler of the signal reads
+ * all notes, and calls this until it returns 0. A child of fork() may call it, too.
+ *
+ * Return: 0; 1 if there are unread notes: then no signal is sent; -EINVAL (no O_ASYNC), -ENOENT
+ * (the list has ended), -EBADF, -ENOTTY (not a descriptor of a list).
+ */
+int dd_list_arm(int fd);
+
+/**
  * dd_import() - import a segment
  * @h: handle
  * @node: its node

@@ -4,7 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
@@ -165,4 +167,11 @@ DD_API int dd_list(struct dd *h)
 		return -ESTALE;
 	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &l);
 	return ret < 0 ? ret : (int)l.list;
+}
+
+DD_API int dd_list_arm(int fd)
+{
+	int ret = ioctl(fd, DD_IOC_LIST_ARM, 0);
+
+	return ret < 0 ? -errno : ret;
 }

@@ -164,6 +164,65 @@ static void an_exporter_denies_an_importer(void)
 	end();
 }
 
+static volatile sig_atomic_t signals;
+
+static void on_note(int sig)
+{
+	(void)sig;
+	signals++;
+}
+
+/* The signal is sent when the note is posted, which is before the put is done. */
+static void an_armed_list_sends_one_signal(void)
+{
+	const struct sigaction sa = { .sa_handler = on_note, .sa_flags = SA_RESTART };
+	struct dd_list_record rec;
+	int fd, pair[2];
+
+	begin(1, DD_NOTIFY_ALWAYS);
+	fd = dd_list_fd(ex, attr.list);
+	check(fd >= 0);
+	check_eq(dd_list_arm(fd), -EINVAL);
+	check_eq(sigaction(SIGRTMIN, &sa, NULL), 0);
+	check_eq(fcntl(fd, F_SETSIG, SIGRTMIN), 0);
+	check_eq(fcntl(fd, F_SETOWN, getpid()), 0);
+	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC), 0);
+	signals = 0;
+	check_eq(dd_list_arm(fd), 0);
+	check_eq(signals, 0);
+	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
+	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
+	while (!signals)
+		;
+	check_eq(signals, 1);
+	check_eq(dd_list_arm(fd), 1);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(dd_list_arm(fd), 1);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
+	check_eq(signals, 1);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(dd_list_arm(fd), 0);
+	check_eq(dd_put(mem, "x", 1, 0, 0), 0);
+	while (signals < 2)
+		;
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(dd_list_arm(fd), 0);
+	/* The end of the list, and of its descriptor. */
+	check_eq(dd_shutdown(ex), 0);
+	while (signals < 3)
+		;
+	check_eq(dd_list_arm(fd), -ENOENT);
+	close(fd);
+	check_eq(dd_list_arm(fd), -EBADF);
+	check_eq(pipe(pair), 0);
+	check_eq(dd_list_arm(pair[0]), -ENOTTY);
+	close(pair[0]);
+	close(pair[1]);
+	check_eq(dd_open(&ex), 0);
+	end();
+}
+
 /* ---- redirection -------------------------------------------------------- */
 
 #define LEN	256
@@ -396,6 +455,7 @@ int main(void)
 		TEST(refused_requests_are_counted),
 		TEST(the_exporter_decides_on_notes),
 		TEST(an_exporter_denies_an_importer),
+		TEST(an_armed_list_sends_one_signal),
 		TEST(a_put_is_redirected),
 		TEST(bad_redirections),
 		TEST(changed_pages_are_found),

@@ -58,7 +58,7 @@ readme() {
 # They are programs.
 compile() {
 	for source in "$work"/example.*.c; do
-		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude \
+		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
 			-o "$work/example" "$source" -L"$lib" -ldd \
 			"-Wl,-rpath,\$ORIGIN/../../lib" 2>&1 || return
 		[ -z "$programs" ] && continue
