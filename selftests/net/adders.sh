@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Four processes add to one word by compare and swap, on one node and on four, with and
+# without loss: no swap is lost, and none is executed twice. TAP; in a guest, as root.
+
+# shellcheck source=selftests/net/net.sh
+. "$(dirname "$0")/net.sh"
+
+N=$(count 2000 300)
+
+# added NODE...: node 1 has the word; each of these nodes adds N.
+added() {
+	local pids=() node bad=0 server
+
+	cluster_exec 1 net_add serve word $# "$N" >"$HOLD/sum" &
+	server=$!
+	within "$PATIENCE" has_line "$HOLD/sum" ready || return
+	for node; do
+		cluster_exec "$node" net_add 1 word "$N" &
+		pids+=($!)
+	done
+	# An adder that has failed leaves the server waiting.
+	for node in "${pids[@]}"; do
+		wait "$node" || bad=1
+	done
+	[ $bad = 0 ] || kill "$server"
+	wait "$server" || bad=1
+	diag "$(tail -n 1 "$HOLD/sum")"
+	rm -f "$HOLD/sum"
+	return $bad
+}
+
+lossy() { cluster_netem loss 1% && added "$@"; }
+
+plan 3
+cluster 4
+cluster_offload off
+check "four processes of one node" added 1 1 1 1
+check "a process on each of four nodes" added 1 2 3 4
+check "the same, loss 1 %" lossy 1 2 3 4
+finish
