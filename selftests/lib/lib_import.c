@@ -622,6 +622,30 @@ static void a_registrar_finds_the_segment(void)
 	end_later();
 }
 
+/* Between nodes: the last test, since the other node is no peer any more. */
+static void the_session_ends(void)
+{
+	struct dd_mem *m;
+
+	begin_later();
+	if (far) {
+		wish.list = list;
+		wish.cookie = COOKIE;
+		check_eq(dd_import_begin(im, &wish, &m), 0);
+		check_eq(dd_import_wait(m, 0), -EAGAIN);
+		check_eq(system("ddctl peer del 2"), 0);
+		check_eq(wait_up(m), -EHOSTUNREACH);
+		check_eq(noted(), EHOSTUNREACH);
+		check_eq(dd_put(m, "x", 1, 0, 0), -EHOSTUNREACH);
+		check_eq(dd_unimport(m), 0);
+		check_eq(dd_import_wait(mem, -1), -EHOSTUNREACH);
+		check_eq(dd_put_async(mem, "x", 1, 0, 0), -EHOSTUNREACH);
+		wish.list = wish.cookie = 0;
+		check_eq(outcome(&wish), -ENONET);
+	}
+	end_later();
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
@@ -638,6 +662,7 @@ int main(void)
 		TEST(a_child_imports_nothing),
 		TEST(exporters_are_killed),
 		TEST(a_registrar_finds_the_segment),
+		TEST(the_session_ends),
 	};
 
 	return test_run(tests, sizeof(tests) / sizeof(*tests));
