@@ -13,7 +13,8 @@ NET_TP		:= $(sort $(wildcard kernel/transport/*.c))
 NET_KERNEL	:= $(NET_TP) $(addprefix kernel/cluster/,ctl.c far.c remote.c remote_msg.c remote_op.c) \
 		   $(addprefix kernel/core/,access.c channel.c deposit.c export.c import.c)
 NET_SIM		:= $(sort $(wildcard selftests/transport/sim/*.c))
-# Headers that kernel_user.h replaces: those of the kernel, and some of the module.
+# Headers that kernel_user.h replaces: those of the kernel, and some of the module. What the
+# files above begin to use of the kernel goes there, or to kernel.c in the same place.
 NET_INC		:= $(NET_OBJ)/include
 NET_CPPFLAGS	:= -I$(NET_INC) -Iselftests/transport/sim/include -Ikernel \
 		   -idirafter include -idirafter include/uapi

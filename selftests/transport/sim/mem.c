@@ -728,6 +728,11 @@ static void mem_world(int nodes, u32 per, const struct mem_plan *p)
 	dd_far_init();
 	world(nodes, 500 * US);
 	node_cfg.dead = 500 * MS;
+	if (sim_chance(0.5)) {
+		node_cfg.records = 32;
+		node_cfg.ctl_slots = 2;
+		node_cfg.late = 4 * MS;
+	}
 	plan = *p;
 	per_node = per;
 	stopping = false;
@@ -755,6 +760,7 @@ static void mem_finish(void)
 
 	stopping = true;
 	net.cut = NULL;
+	net.loss = 0;
 	sim_run_for(300 * MS);
 	for (i = 0; i < nnodes * per_node; i++)
 		app_wake(&apps[i], sim_below(MS));
@@ -819,7 +825,6 @@ SCENARIO(many, "1000 nodes with segments: loss, reboots, partitions")
 
 	mem_world(1000, 2, &p);
 	node_cfg.records = 32;
-	node_cfg.ctl_slots = 2;
 	trouble_begin(1 << LOSS | 1 << ORDER | 1 << REBOOT | 1 << PARTITION);
 	sim_run(60 * SEC, goals_reached);
 	mem_finish();
