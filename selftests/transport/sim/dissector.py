@@ -16,7 +16,7 @@ import xml.etree.ElementTree as xml
 
 SCRIPT = "tools/wireshark/dd.lua"
 DIR = "build/selftests"
-SCENARIOS = ("config", "reboot", "trouble")
+SCENARIOS = ("config", "reboot", "trouble", "park")
 PACKETS = 800
 HEADER = 28     # IPv4 and UDP
 
@@ -154,7 +154,7 @@ def values(proto, name):
 
 def main(sim):
     bad = collections.defaultdict(list)
-    kinds, frames, count = set(), set(), 0
+    kinds, frames, ops, count = set(), set(), set(), 0
     os.makedirs(DIR, exist_ok=True)
     for scenario in SCENARIOS:
         for packet, data in dissect(*capture(sim, scenario)):
@@ -174,6 +174,7 @@ def main(sim):
                 bad["types"].append(where)
             kinds.add(want[0])
             frames.update(want[1])
+            ops.update(values(proto, "dd.put.op"))
     print("# %d packets" % count)
     check("all packets are known", bad["all"] or ([] if count > PACKETS else ["too few"]))
     check("none is malformed", bad["malformed"])
@@ -181,6 +182,7 @@ def main(sim):
     check("types of packets and frames are right", bad["types"])
     check("all types of packets were there", {1, 2, 3, 4, 5, 6} - kinds)
     check("all types of frames were there", {1, 2, 3, 4, 5, 6} - frames)
+    check("requests of segments were there", {0, 1, 2, 3} - ops)
     check("control messages have names", check_controls())
     print("1..%d" % len(results))
     return 0 if all(results) else 1
