@@ -173,7 +173,9 @@ int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
  * @h: handle
  * @segment: its number
  *
- * When the call returns, nothing reaches the memory any more.
+ * When the call returns, nothing reaches the memory any more. It waits until imports on other
+ * nodes have ended, but for a node that does not answer no longer than its dead time. A signal
+ * ends this wait without an error.
  *
  * Return: 0; -ENOENT, -ESTALE.
  */

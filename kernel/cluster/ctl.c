@@ -243,7 +243,8 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 	msg->head.req = cpu_to_le32(r->wait.req);
 	if (ctl->downs != session)
 		*err = ctl->why;
-	else if (ctl->nwaiting >= DD_CTL_WAITING)
+	/* A query follows the ends that precede it. */
+	else if (ctl->nwaiting >= DD_CTL_WAITING || !list_empty(&ctl->closing))
 		*err = -EAGAIN;
 	else
 		*err = dd_tp_ctl(dd_ctl_tp(peer), msg,

@@ -10,7 +10,8 @@
  *
  * Either side may end the access: the importer's end sends a CLOSE, and so does the
  * owner's when the segment is revoked. Its channel is dead before that, so a CLOSE that
- * is lost with its session lets nothing in.
+ * is lost with its session lets nothing in. DD_IOC_END of the segment then waits until the
+ * other node has processed the CLOSE.
  */
 #include <linux/cred.h>
 #include <linux/pid.h>
@@ -524,6 +525,39 @@ static void dd_far_revoked(struct dd_access *a, int error)
 	dd_far_put(a);
 }
 
+/*
+ * The other node takes what is in the control stream in its order, and its worker ends the
+ * imports before it answers a query. So any answer to a query that follows the CLOSE will do:
+ * this one asks for a name that no segment has.
+ */
+static int dd_far_settle(struct dd_access *a, ktime_t since)
+{
+	struct dd_remote *r = dd_far_access(a)->r;
+	s64 limit = (s64)READ_ONCE(r->peer->config.dead_ms) * NSEC_PER_MSEC;
+	struct dd_ctl_query query = {
+		.class = DD_SEGMENT_NAME,
+		.chan = r->id,
+		.len = sizeof(struct dd_far_ask),
+	};
+	const struct dd_far_ask ask = { .depth = cpu_to_le16(1), .rights = DD_RIGHT_GET };
+	struct dd_ctl_answer answer;
+	u64 session;
+	bool up;
+	int err;
+
+	memcpy(query.body, &ask, sizeof(ask));
+	dd_ctl_lock(r->peer);
+	up = dd_ctl_tp(r->peer)->state == DD_TP_UP;
+	session = dd_ctl_of(r->peer)->downs;
+	dd_ctl_unlock(r->peer);
+	if (!up)
+		return 0;
+	do {
+		err = dd_ctl_lookup(r->peer, session, &query, r, &answer, since + limit);
+	} while (!err && answer.status == DD_CTL_BUSY);
+	return err == -EINTR ? err : 0;
+}
+
 static void dd_far_describe(struct dd_access *a, struct dd_importer *to)
 {
 	const struct dd_remote *r = dd_far_access(a)->r;
@@ -537,6 +571,7 @@ static const struct dd_access_ops dd_far_access_ops = {
 	.get = dd_far_get,
 	.put = dd_far_put,
 	.revoked = dd_far_revoked,
+	.settle = dd_far_settle,
 	.describe = dd_far_describe,
 };
 

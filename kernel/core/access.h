@@ -3,6 +3,7 @@
 #ifndef _DD_ACCESS_H
 #define _DD_ACCESS_H
 
+#include <linux/ktime.h>
 #include <linux/list.h>
 #include <uapi/linux/dd_mem.h>
 
@@ -22,12 +23,15 @@ struct dd_window;
  * @put: drop it
  * @revoked: the channel is dead: store @error for the importer and wake it. Called once,
  *	by a caller with a reference
+ * @settle: wait until the node of the importer has processed @revoked, at most for the dead
+ *	time from @since on. Return 0 or %-EINTR. NULL on this node
  * @describe: fill in @count, @pid and @uid. The export is locked
  */
 struct dd_access_ops {
 	bool (*get)(struct dd_access *a);
 	void (*put)(struct dd_access *a);
 	void (*revoked)(struct dd_access *a, int error);
+	int (*settle)(struct dd_access *a, ktime_t since);
 	void (*describe)(struct dd_access *a, struct dd_importer *to);
 };
 
@@ -38,6 +42,7 @@ struct dd_access_ops {
  * @error: errno with which the segment ended the access, or 0
  * @exp: the segment; its memory is counted
  * @entry: in dd_export.importers
+ * @settling: in dd_export.settling
  * @ops: see there
  * @block: window on the segment, or NULL; it and what follows under dd_export.lock
  * @cas: the same for CAS, with DD_WINDOW_MARKED, or NULL
@@ -51,6 +56,7 @@ struct dd_access {
 	int error;
 	struct dd_export *exp;
 	struct list_head entry;
+	struct list_head settling;
 	const struct dd_access_ops *ops;
 	struct dd_window *block;
 	struct dd_window *cas;

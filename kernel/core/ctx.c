@@ -242,7 +242,8 @@ void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial,
  * @ctx: the context
  * @serial: serial from user space
  *
- * Return: 0, also if the object was ended meanwhile; %-ENOENT; %-EINTR.
+ * Return: 0, also if the object was ended meanwhile; %-ENOENT; %-EINTR, before or after the
+ * end.
  */
 int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 {
@@ -257,6 +258,7 @@ int dd_obj_end(struct dd_ctx *ctx, u64 serial)
 			mutex_lock(&ctx->lock);
 			obj->ops->end(obj);
 			mutex_unlock(&ctx->lock);
+			err = obj->ops->settle ? obj->ops->settle(obj) : 0;
 		}
 	}
 	dd_obj_put(obj);

@@ -76,11 +76,26 @@ static void dd_grant_free(struct dd_export *exp, struct dd_grant *grant)
 	dd_uncharge(exp->obj.ctx, sizeof(*grant));
 }
 
+static struct dd_access *dd_export_settling(struct dd_export *exp)
+{
+	struct dd_access *a;
+
+	mutex_lock(&exp->lock);
+	a = list_first_entry_or_null(&exp->settling, struct dd_access, settling);
+	if (a)
+		list_del(&a->settling);
+	mutex_unlock(&exp->lock);
+	return a;
+}
+
 static void dd_export_release(struct dd_obj *obj)
 {
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	struct dd_grant *grant, *next;
+	struct dd_access *a;
 
+	while ((a = dd_export_settling(exp)))
+		a->ops->put(a);
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
 		dd_grant_free(exp, grant);
 	/* Of a segment that was not exported; else the end has done it. */
@@ -179,6 +194,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	exp->max = arg->importers;
 	mutex_init(&exp->lock);
 	INIT_LIST_HEAD(&exp->importers);
+	INIT_LIST_HEAD(&exp->settling);
 	INIT_LIST_HEAD(&exp->grants);
 	refcount_set(&exp->mem, 1);
 	return exp;
@@ -437,6 +453,22 @@ static struct dd_access *dd_export_importer(struct dd_export *exp, u64 channel)
 	return found;
 }
 
+/* Keep the reference to one importer of each other node, for dd_export_settle(). */
+static bool dd_export_keep(struct dd_export *exp, struct dd_access *a)
+{
+	bool keep = a->ops->settle;
+	struct dd_access *other;
+
+	mutex_lock(&exp->lock);
+	list_for_each_entry(other, &exp->settling, settling)
+		if (other->chan.node == a->chan.node)
+			keep = false;
+	if (keep)
+		list_add_tail(&a->settling, &exp->settling);
+	mutex_unlock(&exp->lock);
+	return keep;
+}
+
 /* Revoke a segment. The caller holds a reference; its context is locked. */
 static void dd_export_end(struct dd_obj *obj)
 {
@@ -455,7 +487,8 @@ static void dd_export_end(struct dd_obj *obj)
 	/* An importer without references has revoked its channel itself. */
 	while ((a = dd_export_importer(exp, 0))) {
 		dd_access_revoke(a, ESTALE);
-		a->ops->put(a);
+		if (!dd_export_keep(exp, a))
+			a->ops->put(a);
 		cond_resched();
 	}
 	dd_event(obj, false);
@@ -463,10 +496,26 @@ static void dd_export_end(struct dd_obj *obj)
 		dd_obj_put(obj);
 }
 
+/* Each node has been notified before the first wait. */
+static int dd_export_settle(struct dd_obj *obj)
+{
+	struct dd_export *exp = container_of(obj, struct dd_export, obj);
+	ktime_t since = ktime_get();
+	struct dd_access *a;
+	int err = 0;
+
+	while (!err && (a = dd_export_settling(exp))) {
+		err = a->ops->settle(a, since);
+		a->ops->put(a);
+	}
+	return err;
+}
+
 const struct dd_obj_ops dd_export_ops = {
 	.stage = DD_STAGE_NAMES,
 	.endable = true,
 	.end = dd_export_end,
+	.settle = dd_export_settle,
 	.release = dd_export_release,
 };
 

@@ -40,6 +40,7 @@ enum dd_refused {
  *	@max, since their slots are still reserved
  * @left: the same, by the position after the last of these notes
  * @importers: struct dd_access
+ * @settling: struct dd_access that have been revoked, one for each other node; with a reference
  * @ngrants: number of grants
  * @grants: struct dd_grant
  * @redir: the redirection, if @seg.redir is set
@@ -62,6 +63,7 @@ struct dd_export {
 	u32 nleft;
 	struct dd_deferred_slots left;
 	struct list_head importers;
+	struct list_head settling;
 	u32 ngrants;
 	struct list_head grants;
 	struct dd_redir redir;

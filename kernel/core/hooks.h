@@ -37,6 +37,8 @@ enum dd_stage {
  * @end: the context ends: remove the id and whatever others reach through the object.
  *	The context is locked, the caller holds a reference. NULL if the object ends
  *	with its last user
+ * @settle: after @end, %DD_IOC_END waits until other nodes know. The context is not locked, the
+ *	caller holds a reference. Return 0 or %-EINTR. NULL if there is no need
  * @lost: with @import: another node has ended the access. The caller holds a reference
  * @release: the last reference was dropped
  */
@@ -47,6 +49,7 @@ struct dd_obj_ops {
 	bool endable;
 	int (*drain)(struct dd_obj *obj);
 	void (*end)(struct dd_obj *obj);
+	int (*settle)(struct dd_obj *obj);
 	void (*lost)(struct dd_obj *obj);
 	void (*release)(struct dd_obj *obj);
 };

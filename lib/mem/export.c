@@ -78,7 +78,10 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 
 DD_API int dd_unexport(struct dd *h, uint64_t segment)
 {
-	return ddi_alive(h) ? ddi_ioctl_conn(h, DD_IOC_END, segment) : -ESTALE;
+	int ret = ddi_alive(h) ? ddi_ioctl_conn(h, DD_IOC_END, segment) : -ESTALE;
+
+	/* A signal ends only the wait for other nodes. */
+	return ret == -EINTR ? 0 : ret;
 }
 
 static int segment_ctl(struct dd *h, struct dd_segment_ctl c)

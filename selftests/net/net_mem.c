@@ -542,10 +542,12 @@ TEST_F(far, the_end_of_the_session_leaves_outcomes_unknown)
 {
 	__u64 n;
 
-	/* Its note is withheld, so the last request is not done. */
-	for (n = 1; n <= MEM_WINDOW + 1; n++)
+	for (n = 1; n <= MEM_WINDOW; n++)
 		ASSERT_EQ(1, put(self, "note", 0, 4, DD_SQE_NOTIFY));
 	ASSERT_OK(wait_done(&self->im, &self->i, MEM_WINDOW));
+	/* Its note is withheld, so the last request is not done. */
+	ASSERT_EQ(1, put(self, "note", 0, 4, DD_SQE_NOTIFY));
+	n++;
 	ASSERT_EQ(0, system("ddctl peer del 2"));
 	while (!*(volatile __u32 *)&self->cell->cell.error)
 		sched_yield();
@@ -557,6 +559,39 @@ TEST_F(far, the_end_of_the_session_leaves_outcomes_unknown)
 	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
 	while (import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i))
 		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
+}
+
+static int lose_packets(void)
+{
+	return system("bash -c 'for i in 1 2; do "
+		      "tc -n dd$i qdisc replace dev eth0 root netem loss 2%; done'");
+}
+
+static int lose_none(void)
+{
+	return system("bash -c 'for i in 1 2; do "
+		      "tc -n dd$i qdisc del dev eth0 root; done'");
+}
+
+static int cut(void)
+{
+	return system("bash -c 'for i in 1 2; do "
+		      "tc -n dd$i qdisc replace dev eth0 root netem loss 100%; done'");
+}
+
+/* Of both nodes, in milliseconds. */
+static int dead_time(int ms)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command), "ddctl peer set 2 dead-time %d && "
+		 "bash -c 'ip netns exec dd2 ddctl peer set 1 dead-time %d'", ms, ms);
+	return system(command);
+}
+
+static __u32 state(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
+{
+	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
 }
 
 /* ---- notes to the importer ---------------------------------------------- */
@@ -693,10 +728,11 @@ static int withhold(FIXTURE_DATA(far) *self, const struct dd_list_make *list)
 	struct dd_note n;
 	__u64 k;
 
-	for (k = 1; k <= MEM_WINDOW + 1; k++)
+	for (k = 1; k <= MEM_WINDOW; k++)
 		if (put(self, "note", 0, 4, DD_SQE_NOTIFY | SELF) != 1)
 			return -1;
-	if (wait_done(&self->im, &self->i, MEM_WINDOW))
+	if (wait_done(&self->im, &self->i, MEM_WINDOW) ||
+	    put(self, "note", 0, 4, DD_SQE_NOTIFY | SELF) != 1)
 		return -1;
 	for (k = 1; k <= MEM_WINDOW; k++)
 		if (!raw_take(&self->im, list->list_unit, &n) || n.msgid != k || n.error)
@@ -833,6 +869,146 @@ TEST_F(far, no_note_is_lost_while_the_list_grows)
 	EXPECT_FALSE(raw_take(&self->im, list.list_unit, &n));
 }
 
+/* ---- the end of a segment waits for other nodes ------------------------- */
+
+TEST_F(far, importers_know_of_the_end_when_the_call_returns)
+{
+	static char ones[BULK];
+	int rounds = dd_count(100), k;
+	struct dd_import_make i[MEM_WINDOW];
+
+	while (rounds--) {
+		for (k = 0; k < MEM_WINDOW; k++)
+			ASSERT_OK(import(&self->im, &self->s, DD_RIGHTS, 0, &i[k]));
+		for (k = 0; k < MEM_WINDOW; k++)
+			ASSERT_EQ(1, mem_put(&self->im, &i[k], ones, 0, k * 1000, 0));
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		for (k = 0; k < MEM_WINDOW; k++) {
+			ASSERT_EQ(ESTALE, state(self, &i[k]));
+			ASSERT_OK(mem_end(&self->im, i[k].import));
+		}
+		self->s.segment = 0;
+		self->s.generation = 0;
+		ASSERT_OK(mem_export(&self->ex, &self->s));
+	}
+}
+
+/* So many ends that the control stream is full for a while. */
+TEST_F(far, many_importers_know_of_the_end_when_the_call_returns)
+{
+	static struct dd_import_make i[1000];
+	struct dd_segment_make s = mem_segment(&self->em, "far_many");
+	int k;
+
+	s.importers = 1000;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	for (k = 0; k < 1000; k++)
+		ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 1, &i[k]));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	for (k = 0; k < 1000; k++)
+		ASSERT_EQ(ESTALE, state(self, &i[k]));
+}
+
+static void on_signal(int sig)
+{
+}
+
+static void *end_segment(void *arg)
+{
+	FIXTURE_DATA(far) *self = arg;
+
+	waiter = gettid();
+	return (void *)(long)(mem_end(&self->ex, self->s.segment) ? errno : 0);
+}
+
+TEST_F(far, a_signal_ends_the_wait_but_the_segment_has_ended)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	pthread_t t;
+	void *err;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, dead_time(600000));
+	ASSERT_EQ(0, cut());
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, end_segment, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	EXPECT_EQ(0, state(self, &self->i));
+	ASSERT_EQ(0, pthread_kill(t, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(EINTR, (long)err);
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->s.segment));
+	EXPECT_EQ(0, state(self, &self->i));
+	ASSERT_EQ(0, lose_none());
+	ASSERT_SOON(state(self, &self->i) == ESTALE);
+	EXPECT_EQ(0, dead_time(5000));
+}
+
+TEST_F(far, the_end_waits_no_longer_than_the_dead_time)
+{
+	struct timespec from, to;
+	pthread_t t;
+	void *err;
+
+	ASSERT_EQ(0, dead_time(3000));
+	ASSERT_EQ(0, cut());
+	waiter = 0;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	ASSERT_EQ(0, pthread_create(&t, NULL, end_segment, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	EXPECT_EQ(0, pthread_join(t, &err));
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	EXPECT_EQ(0, (long)err);
+	/* Most of it is for a machine with other work. */
+	EXPECT_LE(to.tv_sec - from.tv_sec, 60);
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->s.segment));
+	ASSERT_SOON(state(self, &self->i) == EHOSTUNREACH);
+	ASSERT_EQ(0, lose_none());
+	EXPECT_EQ(0, dead_time(5000));
+	self->s.segment = 0;
+	self->s.generation = 0;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	while (import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i))
+		ASSERT_EQ(EHOSTUNREACH, errno);
+}
+
+/* It waits in the call, and ends at once. */
+TEST_F(far, an_exporter_is_killed_while_it_waits)
+{
+	struct dd_segment_make s;
+	int report, go[2];
+	pid_t pid;
+	char c;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, dead_time(600000));
+	pid = fork_until_report(&report);
+	if (!pid) {
+		struct raw r;
+		struct mem m;
+
+		CHILD_CHECK(raw_start_there(&r, PAGE, &m) == 0);
+		s = mem_segment(&m, "far_killed");
+		CHILD_CHECK(mem_export(&r, &s) == 0);
+		child_report(report);
+		CHILD_CHECK(read(go[0], &c, 1) == 1);
+		mem_end(&r, s.segment);
+		_exit(1);
+	}
+	ASSERT_LT(0, pid);
+	s = mem_segment(&self->em, "far_killed");
+	ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 0, &self->i));
+	ASSERT_EQ(0, cut());
+	ASSERT_EQ(1, write(go[1], "x", 1));
+	ASSERT_SOON(asleep_in(pid, SYS_ioctl));
+	kill_child(pid);
+	EXPECT_EQ(0, state(self, &self->i));
+	ASSERT_EQ(0, lose_none());
+	ASSERT_SOON(state(self, &self->i) == ESTALE);
+	EXPECT_EQ(0, dead_time(5000));
+}
+
 /* ---- pending imports ---------------------------------------------------- */
 
 #define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
@@ -842,11 +1018,6 @@ TEST_F(far, no_note_is_lost_while_the_list_grows)
 static struct dd_segment_make unborn(FIXTURE_DATA(far) *self)
 {
 	return mem_segment(&self->em, "unborn");
-}
-
-static __u32 state(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
-{
-	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
 }
 
 TEST_F(far, nowait_returns_at_once_and_a_note_follows)
@@ -1098,18 +1269,6 @@ static int adder(const struct dd_segment_make *s, int n)
 		value = *was + (*was == value);
 	}
 	return 0;
-}
-
-static int lose_packets(void)
-{
-	return system("bash -c 'for i in 1 2; do "
-		      "tc -n dd$i qdisc replace dev eth0 root netem loss 2%; done'");
-}
-
-static int lose_none(void)
-{
-	return system("bash -c 'for i in 1 2; do "
-		      "tc -n dd$i qdisc del dev eth0 root; done'");
 }
 
 static void check_adders(struct __test_metadata *_metadata, FIXTURE_DATA(far) *self,

@@ -616,7 +616,10 @@ struct dd_registrar_answer {
 
 /*
  * END takes a serial as DOORBELL does: of a segment, which is revoked; of an import; or of
- * a list of LIST_MAKE.
+ * a list of LIST_MAKE. After it has revoked a segment it waits until the other nodes with
+ * imports of it have processed that: the cells of these imports then show ESTALE. A node that
+ * does not answer is waited for no longer than its dead time. If a signal ends this wait, the
+ * error is EINTR, and the segment has ended all the same: a further call returns ENOENT.
  */
 #define DD_IOC_REGION_PIN	_IO(DD_IOC_TYPE, 0x0b)
 #define DD_IOC_SEGMENT		_IO(DD_IOC_TYPE, 0x0c)
