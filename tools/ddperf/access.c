@@ -31,28 +31,34 @@ enum { DIRECT, KERNEL, SEGMENTS };
 /**
  * struct access - the importer's side
  * @h: handle
- * @mem: segments: mapped if possible, and by the kernel
+ * @mem: imports of @count segments each: mapped if possible, and by the kernel
+ * @count: number of segments, used in turn
+ * @next: the one to be used
  * @local: wired memory of @size bytes
  * @shared: memory of both processes, at one address in both
  * @size: bytes of a request
  * @other: the exporter
- * @was: what the words had, of each method
+ * @was: what the words had, of each method and segment
  */
 struct access {
 	struct dd *h;
-	struct dd_mem *mem[SEGMENTS];
+	struct dd_mem **mem[SEGMENTS];
+	unsigned int count, next;
 	char *local;
 	char *shared;
 	size_t size;
 	pid_t other;
-	uint64_t was[METHODS_MAX];
+	uint64_t *was[METHODS_MAX];
 };
 
 /* --- the exporter --------------------------------------------------------- */
 
-static void export_all(struct dd *h, size_t size, unsigned char keys[][DD_KEY_SIZE])
+/* Export @count pieces of memory of each kind, and send their keys. */
+static void export_all(struct side *s, struct dd *h, size_t size, unsigned int count)
 {
 	uint64_t segment;
+	unsigned int n;
+	void *memory;
 	int i;
 
 	for (i = 0; i < SEGMENTS; i++) {
@@ -63,26 +69,29 @@ static void export_all(struct dd *h, size_t size, unsigned char keys[][DD_KEY_SI
 			.flags = i == KERNEL ? DD_EXPORT_NODIRECT : 0,
 		};
 
-		must(h, dd_alloc(h, attr.len, &attr.addr), "memory");
-		must(h, dd_export(h, &attr, &segment), "dd_export");
-		memcpy(keys[i], attr.key, DD_KEY_SIZE);
+		must(h, dd_alloc(h, count * attr.len, &memory), "memory");
+		for (n = 0; n < count; n++) {
+			attr.addr = (char *)memory + n * attr.len;
+			memset(attr.key, 0, sizeof(attr.key));
+			must(h, dd_export(h, &attr, &segment), "dd_export");
+			pair_put(s, attr.key, sizeof(attr.key));
+		}
 	}
 }
 
 void access_answer(struct side *s)
 {
-	unsigned char keys[SEGMENTS][DD_KEY_SIZE];
 	char end;
 
 	if (s->net)
 		pair_get(s, &s->hello, sizeof(s->hello));
-	if (!s->hello.size || s->hello.size > SIZE_MAX_BYTES)
-		perf_fail(TOOL_FAILED, "the client's size is out of range");
+	if (!s->hello.size || s->hello.size > SIZE_MAX_BYTES || !s->hello.window ||
+	    s->hello.window > CONNECTIONS_MAX)
+		perf_fail(TOOL_FAILED, "the client's size or number is out of range");
 	if (!s->net)
 		prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	tool_raise_memlock();
-	export_all(perf_open(), s->hello.size, keys);
-	pair_put(s, keys, sizeof(keys));
+	export_all(s, perf_open(), s->hello.size, s->hello.window);
 	pair_get(s, &end, sizeof(end));	/* exits when the client hangs up */
 	_exit(TOOL_OK);
 }
@@ -91,11 +100,15 @@ void access_answer(struct side *s)
 
 static void access_open(struct access *a, const struct perf_options *o, size_t size)
 {
-	unsigned char keys[SEGMENTS][DD_KEY_SIZE];
-	struct side s = { .net = o->node >= 0, .node = o->node, .hello.size = size };
+	struct side s = {
+		.net = o->node >= 0, .node = o->node, .hello.size = size,
+		.hello.window = o->connections,
+	};
+	unsigned char key[DD_KEY_SIZE];
+	unsigned int n;
 	int i;
 
-	*a = (struct access){ .size = size };
+	*a = (struct access){ .size = size, .count = o->connections };
 	a->shared = mmap(NULL, perf_pages(size), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (a->shared == MAP_FAILED)
@@ -111,28 +124,36 @@ static void access_open(struct access *a, const struct perf_options *o, size_t s
 	a->h = perf_open();
 	must(a->h, dd_alloc(a->h, perf_pages(size), (void **)&a->local), "memory");
 	memset(a->local, 1, size);
-	pair_get(&s, keys, sizeof(keys));
-	for (i = 0; i < SEGMENTS; i++)
-		must(a->h, dd_import(a->h, s.net ? s.node : dd_node(a->h), DD_KEY_ID, keys[i],
-				     DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS, &a->mem[i]),
-		     "dd_import");
+	for (i = 0; i < METHODS_MAX; i++)
+		a->was[i] = allocate(a->count, sizeof(*a->was[i]));
+	for (i = 0; i < SEGMENTS; i++) {
+		a->mem[i] = allocate(a->count, sizeof(*a->mem[i]));
+		for (n = 0; n < a->count; n++) {
+			pair_get(&s, key, sizeof(key));
+			must(a->h, dd_import(a->h, s.net ? s.node : dd_node(a->h), DD_KEY_ID,
+					     key, DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS,
+					     &a->mem[i][n]), "dd_import");
+		}
+	}
 }
 
 /* --- requests ------------------------------------------------------------- */
 
 static void dd_put_by(struct access *a, int i)
 {
-	must(a->h, dd_put(a->mem[i], a->local, a->size, 0, 0), "dd_put");
+	must(a->h, dd_put(a->mem[i][a->next], a->local, a->size, 0, 0), "dd_put");
 }
 
 static void dd_get_by(struct access *a, int i)
 {
-	must(a->h, dd_get(a->mem[i], a->local, a->size, 0), "dd_get");
+	must(a->h, dd_get(a->mem[i][a->next], a->local, a->size, 0), "dd_get");
 }
 
 static void dd_cas_by(struct access *a, int i)
 {
-	must(a->h, dd_cas(a->mem[i], 0, 8, a->was[i], a->was[i] + 1, &a->was[i], 0), "dd_cas");
+	uint64_t *was = &a->was[i][a->next];
+
+	must(a->h, dd_cas(a->mem[i][a->next], 0, 8, *was, *was + 1, was, 0), "dd_cas");
 }
 
 static void shm_put(struct access *a, int i)
@@ -151,7 +172,7 @@ static void shm_get(struct access *a, int i)
 
 static void shm_cas(struct access *a, int i)
 {
-	__atomic_compare_exchange_n((uint64_t *)a->shared, &a->was[i], a->was[i] + 1, false,
+	__atomic_compare_exchange_n((uint64_t *)a->shared, a->was[i], *a->was[i] + 1, false,
 				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
@@ -262,8 +283,11 @@ static int perf_access(int verb, const struct perf_options *options)
 			void (*run)(struct access *a, int i) = verbs[verb].methods[m].run;
 
 			before = tool_now();
-			for (i = 0; i < count; i++)
+			for (i = 0; i < count; i++) {
 				run(&a, m);
+				if (++a.next == a.count)
+					a.next = 0;
+			}
 			if (r)
 				rounds[m][r - 1] = (double)(tool_now() - before) / count;
 		}

@@ -51,8 +51,9 @@ static const char usage[] =
 "bw, rate, conns:\n"
 "  -w, --window N        messages that may be unconsumed, per connection\n"
 "                        [bw: 8, rate: 64, conns: 2]\n"
-"conns, mem:\n"
-"  -N, --connections N   connections to open [10000]\n"
+"conns, mem, put, get, cas:\n"
+"  -N, --connections N   connections to open [10000], or segments to import [1],\n"
+"                        which are used in turn\n"
 "conns:\n"
 "  -A, --active N        connections in use at random [64]\n"
 "  -P, --processes LIST  numbers of client processes [1,16]\n"
@@ -116,18 +117,18 @@ static const struct test_command {
 	{ "insn", false, COMMON "snc", 64, .run = perf_insn },
 	{ "conns", false, COMMON "sncrtwNAPB", 64, .run = perf_conns },
 	{ "mem", false, COMMON "N", 64, .run = perf_mem },
-	{ "put", false, COMMON "sncr", 64, .run = perf_put },
-	{ "get", false, COMMON "sncr", 64, .run = perf_get },
-	{ "cas", false, COMMON "ncr", 8, .run = perf_cas },
+	{ "put", false, COMMON "sncrN", 64, .run = perf_put },
+	{ "get", false, COMMON "sncrN", 64, .run = perf_get },
+	{ "cas", false, COMMON "ncrN", 8, .run = perf_cas },
 	{ "lat", true, FLOW NET, 64, NULL, TEST_LAT },
 	{ "bw", true, FLOW NET "w", 1 << 20, NULL, TEST_BW },
 	{ "rate", true, FLOW NET "w", 64, NULL, TEST_RATE },
 	{ "insn", true, COMMON NET "sncrtw", 64, NULL, TEST_INSN },
 	{ "trip", true, COMMON NET "sncrt", 64, NULL, TEST_TRIP },
 	{ "conns", true, COMMON NET "sncrtwNAPB", 64, .run = perf_conns },
-	{ "put", true, COMMON NET "sncr", 64, .run = perf_put },
-	{ "get", true, COMMON NET "sncr", 64, .run = perf_get },
-	{ "cas", true, COMMON NET "ncr", 8, .run = perf_cas },
+	{ "put", true, COMMON NET "sncrN", 64, .run = perf_put },
+	{ "get", true, COMMON NET "sncrN", 64, .run = perf_get },
+	{ "cas", true, COMMON NET "ncrN", 8, .run = perf_cas },
 	{ "serve", true, "hVp", 64, .run = net_serve },
 };
 
@@ -257,6 +258,8 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 		tool_usage("--node: the number of the other node is missing");
 	if (o->size_count > 1 && !strchr(cmd->options, 'm'))
 		tool_usage("--size: only one");
+	if (!o->connections)
+		o->connections = cmd->run == perf_conns || cmd->run == perf_mem ? 10000 : 1;
 	if (!o->size_count)
 		o->sizes[o->size_count++] = o->size = cmd->size;
 }
@@ -281,7 +284,6 @@ int main(int argc, char **argv)
 		.argv = argv,
 		.cpus = { -1, -1 },
 		.rounds = 11,
-		.connections = 10000,
 		.active = 64,
 		.processes = { 1, 16 },
 		.variants = 2,

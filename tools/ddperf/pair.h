@@ -44,7 +44,7 @@ static inline size_t payload_room(size_t size)
 /**
  * struct hello - parameters of the server's side
  * @size: largest message
- * @window: messages that may be unconsumed
+ * @window: messages that may be unconsumed; of one-sided access, the number of segments
  * @sleep: as in struct perf_options
  * @touch: as in struct perf_options
  * @shared_cpu: both sides run on one CPU
