@@ -23,6 +23,12 @@
 /* Own classes: these locks are taken in softirq, those of local channels are not. */
 static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;
 
+/*
+ * Serialises freeing what dd_remote.op still holds after the end: seldom, and short. A
+ * lock in each struct dd_remote would need a larger slab for it.
+ */
+static DEFINE_MUTEX(dd_remote_op_lock);
+
 /**
  * dd_remote_alloc() - allocate the state of an access over a session
  * @peer: the other node
@@ -39,7 +45,6 @@ struct dd_remote *dd_remote_alloc(struct dd_peer *peer)
 	refcount_inc(&peer->ref);
 	r->peer = peer;
 	INIT_LIST_HEAD(&r->entry);
-	mutex_init(&r->op_lock);
 	dd_channel_init(&r->proxy, NULL);
 	lockdep_set_class(&r->proxy.lock, &dd_remote_proxy_key);
 	r->proxy.link = &dd_link_remote;
@@ -51,7 +56,6 @@ static void dd_remote_free(struct rcu_head *rcu)
 {
 	struct dd_remote *r = container_of(rcu, struct dd_remote, rcu);
 
-	mutex_destroy(&r->op_lock);
 	kfree(r->op);
 	kfree(r);
 }
@@ -277,13 +281,13 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 	dd_ctl_unlock(peer);
 	/*
 	 * The transport and new requests do not use the ops any more; only another
-	 * dd_remote_break() may. Under op_lock either call frees all sources before
+	 * dd_remote_break() may. Under the lock either call frees all sources before
 	 * it returns.
 	 */
-	mutex_lock(&r->op_lock);
+	mutex_lock(&dd_remote_op_lock);
 	for (i = 0; i < r->nops; i++)
 		dd_remote_op_end(&r->op[i]);
-	mutex_unlock(&r->op_lock);
+	mutex_unlock(&dd_remote_op_lock);
 }
 
 /* Get a reference to the owner of @r, if the owner still exists; the peer is locked. */

@@ -86,7 +86,6 @@ struct dd_drain {
  * @awaited: messages that await a reply; under the peer's lock
  * @gets: GETs among them; under the peer's lock
  * @notes: messages with @self; under the peer's lock
- * @op_lock: serialises freeing what @op still holds after the end
  */
 struct dd_remote {
 	refcount_t ref;
@@ -121,7 +120,6 @@ struct dd_remote {
 	u32 awaited;
 	u32 gets;
 	u32 notes;
-	struct mutex op_lock;	/* what is left in @op */
 };
 
 /* Ids are random, so an id is its own hash. */
