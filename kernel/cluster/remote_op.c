@@ -162,7 +162,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 		refcount_inc(&rop->region->obj.users);
 	op->counted = false;
 	if (!r->own) {
-		WRITE_ONCE(*dd_remote_result(imp, n), 0);
+		WRITE_ONCE(*dd_remote_result(imp, n), rop->awaited ? DD_RESULT_AWAITED : 0);
 		r->notes += rop->self;
 	}
 	if (unlikely(rop->awaited)) {
@@ -456,7 +456,7 @@ void dd_remote_advance(struct dd_remote *r)
 static u8 dd_remote_take(struct dd_remote *r, struct dd_remote_op *op,
 			 const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
 {
-	u8 err = min_t(u32, msg->meta[1], U8_MAX);
+	u8 err = min_t(u32, msg->meta[1], DD_RESULT_AWAITED - 1);
 	size_t left;
 
 	if (err)
@@ -490,7 +490,8 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		WRITE_ONCE(*dd_remote_result(imp, n), min_t(u32, msg->meta[1], U8_MAX));
 		return;
 	}
-	WRITE_ONCE(*dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
+	/* Release: a thread that sees it sees what the reply has brought. */
+	smp_store_release(dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
 	op->awaited = false;
 	r->awaited--;
 	r->gets -= msg->op == DD_WIRE_GET;

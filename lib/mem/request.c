@@ -98,9 +98,17 @@ static int mem_await(struct dd_mem *m, uint64_t request, int64_t timeout)
 			      timeout);
 }
 
+/* Whether a request was executed, and its result, if any, is in place. */
+static bool mem_executed(const struct dd_mem *m, uint64_t request)
+{
+	return ddi_load(&m->cell->sent) >= request &&
+	       __atomic_load_n(&m->result[request % DD_RESULTS], __ATOMIC_ACQUIRE) !=
+	       DD_RESULT_AWAITED;
+}
+
 /*
- * Wait until the last request is done. %-ETIMEDOUT: its bytes are in place, but its note
- * waits for a slot. The caller holds the lock.
+ * Wait until the last request is done. %-ETIMEDOUT: it was executed, but its note waits for
+ * a slot; or it was refused, and the reply to say so is late. The caller holds the lock.
  */
 static int mem_done(struct dd_mem *m)
 {
@@ -109,7 +117,7 @@ static int mem_done(struct dd_mem *m)
 
 	do {
 		ret = mem_await(m, last, MEM_WITHHELD_NS);
-	} while (ret == -EINTR || (ret == -ETIMEDOUT && ddi_load(&m->cell->sent) < last));
+	} while (ret == -EINTR || (ret == -ETIMEDOUT && !mem_executed(m, last)));
 	return ret;
 }
 
@@ -144,12 +152,13 @@ static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len
 	if (ret)
 		return ret;
 	ret = mem_done(m);
-	/* Returned here, not by dd_fence(). */
-	m->seen = ddi_load(&m->cell->submitted);
 	if (swap && (!ret || ret == -ETIMEDOUT))
 		memcpy(local, m->word, len);
+	/* What the reply says is left to dd_fence(). */
 	if (ret == -ETIMEDOUT)
 		return 0;
+	/* Returned here, not by dd_fence(). */
+	m->seen = ddi_load(&m->cell->submitted);
 	return ret ? ret : -(int)m->result[ddi_load(&m->cell->submitted) % DD_RESULTS];
 }
 

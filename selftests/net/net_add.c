@@ -2,10 +2,10 @@
 /*
  * Processes that add to one word by compare and swap.
  *
- *	net_add serve NAME ADDERS N	export the word; wait until ADDERS have added N each
+ *	net_add serve NAME ADDERS	export the word, and print it when ADDERS have ended
  *	net_add NODE NAME N		add 1, N times
  *
- * The server fails if the sum is another one: a swap was lost or executed twice.
+ * The server goes on until it is killed: the last adder may wait for a reply.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -25,7 +25,7 @@ static int fail(const char *what, int err)
 	return 1;
 }
 
-static int serve(struct dd *h, const char *name, uint64_t adders, uint64_t n)
+static int serve(struct dd *h, const char *name, uint64_t adders)
 {
 	struct dd_export_attr attr = {
 		.size = sizeof(attr), .len = 4096, .key_class = DD_KEY_NAME,
@@ -47,9 +47,10 @@ static int serve(struct dd *h, const char *name, uint64_t adders, uint64_t n)
 	fflush(stdout);
 	while (words[ENDED] != adders)
 		usleep(1000);
-	printf("%llu added %llu times: %llu\n", (unsigned long long)adders,
-	       (unsigned long long)n, (unsigned long long)words[SUM]);
-	return words[SUM] != adders * n;
+	printf("sum %llu\n", (unsigned long long)words[SUM]);
+	fflush(stdout);
+	for (;;)
+		pause();
 }
 
 /* Add 1 to a word; *@value is what it may have. */
@@ -87,19 +88,18 @@ static int adder(struct dd *h, int node, const char *name, uint64_t n)
 
 int main(int argc, char **argv)
 {
-	bool serves = argc == 5 && !strcmp(argv[1], "serve");
+	bool serves = argc == 4 && !strcmp(argv[1], "serve");
 	struct dd *h;
 	int ret;
 
 	if (!serves && argc != 4) {
-		fprintf(stderr, "usage: net_add serve NAME ADDERS N | NODE NAME N\n");
+		fprintf(stderr, "usage: net_add serve NAME ADDERS | NODE NAME N\n");
 		return 2;
 	}
 	ret = dd_open(&h);
 	if (ret)
 		return fail("dd_open", ret);
 	if (serves)
-		return serve(h, argv[2], strtoull(argv[3], NULL, 0),
-			     strtoull(argv[4], NULL, 0));
+		return serve(h, argv[2], strtoull(argv[3], NULL, 0));
 	return adder(h, atoi(argv[1]), argv[2], strtoull(argv[3], NULL, 0));
 }

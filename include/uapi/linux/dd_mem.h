@@ -471,12 +471,14 @@ struct dd_import_make {
 #define DD_DEPTH_MAX		64
 #define DD_RESULTS		64
 
+#define DD_RESULT_AWAITED	255	/* the reply to a GET or CAS has not come */
+
 /**
  * struct dd_import_cell - state of an import, in the area of its owner
  * @cell: counters and send queue. @conn is the serial of the import
  * @result: errno of request n at n % %DD_RESULTS, once @cell.done is at least n: 0, or why
  *	the other node has refused it. %EIO: its outcome is not known, since the access
- *	has ended
+ *	has ended. Before that, %DD_RESULT_AWAITED for a GET or CAS without a reply
  */
 struct dd_import_cell {
 	struct dd_cell cell;
