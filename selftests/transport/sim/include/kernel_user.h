@@ -141,6 +141,7 @@ static inline void spin_unlock(spinlock_t *l)
 #define spin_lock_init(l)	(*(l) = false)
 #define spin_lock_bh		spin_lock
 #define spin_unlock_bh		spin_unlock
+#define DEFINE_MUTEX(m)		struct mutex m
 #define mutex_init(m)		((m)->held = false)
 #define mutex_destroy(m)	do { } while (0)
 #define mutex_lock(m)		spin_lock(&(m)->held)
