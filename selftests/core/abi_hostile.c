@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include "calls.h"
+#include "mem.h"
 
 /* Seconds; a busy machine completes fewer rounds. */
 #define BUDGET	5
@@ -267,6 +268,89 @@ TEST(a_scribbling_client_harms_only_its_own_connection)
 		}
 		ASSERT_EQ(i, seen);
 	}
+}
+
+/*
+ * An importer that may only read one segment and only write another one scribbles over its
+ * area, and submits requests that may be valid: no byte changes but of the segment that it
+ * may write, and another importer's puts and their notes arrive.
+ */
+TEST(a_scribbling_importer_harms_only_what_it_may_write)
+{
+	unsigned int seed = dd_seed(_metadata);
+	struct dd_segment_make s[3];
+	struct dd_import_make bad[2], good;
+	struct dd_list_make list;
+	struct raw ex, im, other;
+	struct mem m, source;
+	struct dd_note n;
+	size_t bytes, at;
+	__u64 i, done[2] = { };
+
+	/* Pages: readable, writable, the other importer's, and one without an importer. */
+	ASSERT_OK(raw_start(&ex, 4 * PAGE, &m));
+	ASSERT_OK(raw_start(&im, PAGE, &source));
+	ASSERT_OK(raw_open(&other));
+	ASSERT_OK(mem_list(&ex, &list));
+	memset(source.at, 0xbd, PAGE);
+	for (i = 0; i < 3; i++) {
+		s[i] = mem_segment(&m, (const char *[]){ "read", "write", "other" }[i]);
+		s[i].offset = i * PAGE;
+		s[i].length = PAGE;
+		s[i].list = list.list;
+		s[i].window = 1;
+		s[i].policy = i == 2 ? DD_POLICY_CONDITIONAL : DD_POLICY_NEVER;
+		ASSERT_OK(mem_export(&ex, &s[i]));
+	}
+	ASSERT_OK(mem_import(&im, &s[0], DD_RIGHT_GET, &bad[0]));
+	ASSERT_OK(mem_import(&im, &s[1], DD_RIGHT_PUT | DD_RIGHT_CAS, &bad[1]));
+	ASSERT_OK(mem_import(&other, &s[2], DD_RIGHT_PUT, &good));
+	bytes = (bad[1].cell_unit + 4) * DD_UNIT;
+	for (i = 1; i <= dd_count(5000); i++) {
+		int which = rand_r(&seed) % 2;
+		struct dd_import_make *b = &bad[which];
+		struct dd_cell *cell = raw_cell(&im, b->cell_unit);
+		struct dd_sqe sqe = {
+			.opcode = rand_r(&seed) % 6, .flags = raw_random(&seed),
+			.region = source.id, .src = raw_random(&seed) % PAGE & ~7,
+			.dst = raw_random(&seed) % (PAGE + 64), .len = raw_random(&seed) % 600,
+			.meta_count = rand_r(&seed) % 2 ? DD_META_WORDS : 0,
+		};
+
+		/* CAS of an aligned word, as often as not. */
+		if (rand_r(&seed) % 2) {
+			sqe.flags = DD_SQE_REGION;
+			sqe.len = rand_r(&seed) % 2 ? 8 : sqe.len;
+			sqe.dst &= ~7;
+		}
+		scribble(&im, &seed, bytes);
+		raw_queue(&im, b->cell_unit, &sqe);
+		/* The kernel counts by itself. */
+		if (rand_r(&seed) % 4)
+			cell->sq[0].seq = done[which] + 1;
+		if (raw_op(&im, DD_IOC_DOORBELL, b->import) == 1)
+			done[which]++;
+		ASSERT_EQ(1, mem_put(&other, &good, &i, 2 * 8, 8, DD_SQE_NOTIFY)) {
+			TH_LOG("errno %d", errno);
+		}
+		ASSERT_TRUE(raw_take(&ex, list.list_unit, &n));
+		ASSERT_EQ(i, n.msgid);
+		ASSERT_EQ(i, n.word);
+		ASSERT_EQ(i, *(__u64 *)(m.at + 2 * PAGE + 16));
+		EXPECT_FALSE(raw_peek(&ex, list.list_unit, &n));
+	}
+	*(__u64 *)(m.at + 2 * PAGE + 16) = 0;
+	for (at = 0; at < 4 * PAGE; at++) {
+		if (at / PAGE != 1)
+			ASSERT_EQ(0, m.at[at]);
+	}
+	/* It did reach what it may reach, and the segments can be ended. */
+	EXPECT_LT(0, done[0]);
+	for (at = PAGE; at < 2 * PAGE && !m.at[at]; at++)
+		;
+	EXPECT_GT(2 * PAGE, at);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(0, mem_end(&ex, s[i].segment));
 }
 
 /* --- random calls ----------------------------------------------------------*/
