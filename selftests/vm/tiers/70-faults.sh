@@ -37,8 +37,9 @@ direct fetch-keeps-mappings a_store_is_reported_once abi_track
 red no-rights 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
 	'DD_SCALE=1 build/selftests/abi_memory memlock_limits_a_user'
-red keep-charge 200 '^not ok .*failures_in_far_connect' \
-	'selftests/net/across.sh build/selftests/net_failnth far_connect'
+# The number of an allocation may differ by one from run to run, so a sweep may miss it.
+red keep-charge 200 '^not ok .*failures_in_far_connect' 'for i in 1 2 3 4; do
+	selftests/net/across.sh build/selftests/net_failnth far_connect || exit; done'
 
 # Administration by netlink.
 red no-permission 1 '^not ok .*user: the kernel refuses' \
