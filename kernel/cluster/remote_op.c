@@ -487,7 +487,8 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 	    op->awaited == only_refused)
 		return;
 	if (!op->awaited) {
-		WRITE_ONCE(*dd_remote_result(imp, n), min_t(u32, msg->meta[1], U8_MAX));
+		WRITE_ONCE(*dd_remote_result(imp, n),
+			   min_t(u32, msg->meta[1], DD_RESULT_AWAITED - 1));
 		return;
 	}
 	/* Release: a thread that sees it sees what the reply has brought. */

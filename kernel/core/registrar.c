@@ -239,15 +239,13 @@ int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name)
 void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
 {
 	struct dd_node *node = ctx->node;
-	struct dd_registered *r;
+	struct dd_registered *r = *name;
 
-	mutex_lock(&node->registrar_lock);
-	r = *name;
-	*name = NULL;
-	if (!r) {
-		mutex_unlock(&node->registrar_lock);
+	/* Most segments have none. Only this function changes it, once, when they end. */
+	if (!r)
 		return;
-	}
+	mutex_lock(&node->registrar_lock);
+	*name = NULL;
 	if (!list_empty(&r->entry) && node->registrar) {
 		list_del(&r->entry);
 		r->call.what.op = DD_REGISTRAR_DELETE;
