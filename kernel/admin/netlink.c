@@ -35,7 +35,8 @@ int dd_fill_node(struct sk_buff *skb, struct dd_node *node)
 	    nla_put_u8(skb, DD_A_NODE_UP, up) ||
 	    nla_put_u32(skb, DD_A_NODE_PACKET_SIZE, DD_COPY_CHUNK) ||
 	    nla_put_u32(skb, DD_A_NODE_ABI, DD_ABI_VERSION) ||
-	    nla_put_u32(skb, DD_A_NODE_PORT, port))
+	    nla_put_u32(skb, DD_A_NODE_PORT, port) ||
+	    nla_put_u8(skb, DD_A_NODE_REGISTRAR, !!READ_ONCE(node->registrar)))
 		return -EMSGSIZE;
 	return nla_put_string(skb, DD_A_NODE_VERSION,
 			      THIS_MODULE->version ? : "unknown");

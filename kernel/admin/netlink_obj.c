@@ -11,6 +11,7 @@
 #include "cluster/far.h"
 #include "core/access.h"
 #include "core/export.h"
+#include "core/registrar.h"
 #include "ddp/conn_net.h"
 #include "direct/direct.h"
 #include "admin/netlink_msg.h"
@@ -202,11 +203,17 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	struct dd_export *exp = container_of(obj, struct dd_export, obj);
 	const struct dd_segment *seg = &exp->seg;
 	int pad = DD_A_SEGMENT_PAD, i, err = 0;
+	u32 class = exp->name.class;
+	u8 key[DD_SEGMENT_KEY];
+
+	memcpy(key, exp->name.key, sizeof(key));
+	if (dd_registered_name(obj->ctx, &exp->registered, key))
+		class = DD_SEGMENT_REGISTERED;
 
 	if (dd_fill_owner(skb, obj, pad, seg->uid, reader) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_ID, seg->owner, pad) ||
-	    nla_put_u32(skb, DD_A_SEGMENT_CLASS, exp->name.class) ||
-	    nla_put(skb, DD_A_SEGMENT_KEY, sizeof(exp->name.key), exp->name.key) ||
+	    nla_put_u32(skb, DD_A_SEGMENT_CLASS, class) ||
+	    nla_put(skb, DD_A_SEGMENT_KEY, sizeof(key), key) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_GENERATION, seg->generation, pad) ||
 	    dd_fill_u64(skb, DD_A_SEGMENT_LENGTH, seg->mem.length, pad) ||
 	    nla_put_u32(skb, DD_A_SEGMENT_RIGHTS, seg->rights) ||

@@ -483,7 +483,6 @@ static void dd_export_end(struct dd_obj *obj)
 	if (was)
 		return;
 	dd_name_del(obj->ctx->node, &exp->name);
-	dd_registrar_delete(obj->ctx, &exp->registered);
 	/* An importer without references has revoked its channel itself. */
 	while ((a = dd_export_importer(exp, 0))) {
 		dd_access_revoke(a, ESTALE);
@@ -492,6 +491,8 @@ static void dd_export_end(struct dd_obj *obj)
 		cond_resched();
 	}
 	dd_event(obj, false);
+	/* The event reports the name. */
+	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);
 }

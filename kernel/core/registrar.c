@@ -24,6 +24,7 @@
 #include "core/bounds.h"
 #include "core/charge.h"
 #include "core/ctx.h"
+#include "core/hooks.h"
 #include "core/node.h"
 #include "core/registrar.h"
 
@@ -259,6 +260,26 @@ void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name)
 	dd_uncharge(ctx, sizeof(*r));
 }
 
+/**
+ * dd_registered_name() - copy the name of a segment
+ * @ctx: the owner
+ * @name: the name, which becomes NULL when the segment ends
+ * @key: (out) %DD_SEGMENT_KEY bytes; unchanged if there is no name
+ *
+ * Return: whether it is registered.
+ */
+bool dd_registered_name(struct dd_ctx *ctx, struct dd_registered *const *name, u8 *key)
+{
+	bool is;
+
+	mutex_lock(&ctx->node->registrar_lock);
+	is = *name;
+	if (is)
+		memcpy(key, (*name)->call.what.name, DD_SEGMENT_KEY);
+	mutex_unlock(&ctx->node->registrar_lock);
+	return is;
+}
+
 /* ---- the descriptor ----------------------------------------------------- */
 
 /* Copy the first call and its place; false if there is none. */
@@ -398,11 +419,12 @@ static void dd_registrar_end(struct dd_registrar *reg)
 	struct dd_call *call, *next;
 
 	mutex_lock(&node->registrar_lock);
-	node->registrar = NULL;
+	WRITE_ONCE(node->registrar, NULL);
 	list_splice_init(&reg->asked, &reg->queue);
 	list_for_each_entry_safe(call, next, &reg->queue, entry)
 		dd_call_over(reg, call, -EHOSTDOWN);
 	mutex_unlock(&node->registrar_lock);
+	dd_events->registrar(node);
 	dd_ctx_put(reg->ctx);
 	kfree(reg);
 }
@@ -450,7 +472,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 	busy = node->registrar;
 	if (!busy) {
 		reg->ctx = dd_ctx_get(ctx);
-		node->registrar = reg;
+		WRITE_ONCE(node->registrar, reg);
 		list_for_each_entry(name, &node->registered, entry)
 			dd_call_queue(reg, &name->call);
 	}
@@ -459,6 +481,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		kfree(reg);
 		return -EBUSY;
 	}
+	dd_events->registrar(node);
 	fd = anon_inode_getfd("[dd-registrar]", &dd_registrar_fops, reg, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		dd_registrar_end(reg);

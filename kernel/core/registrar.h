@@ -18,5 +18,6 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 					const struct dd_segment_make *arg, u64 generation);
 int dd_registrar_add(struct dd_ctx *ctx, struct dd_registered **name);
 void dd_registrar_delete(struct dd_ctx *ctx, struct dd_registered **name);
+bool dd_registered_name(struct dd_ctx *ctx, struct dd_registered *const *name, u8 *key);
 
 #endif /* _DD_REGISTRAR_H */

@@ -13,6 +13,8 @@
  *   take                                the number of notes consumed
  *   contexts COUNT                      the number of contexts opened
  *   export NAME USERS IMPORTERS         its serial; enum dd_permission
+ *   registrar                           "0"; accepts all names from now on
+ *   register NAME                       its serial; its name is kept by the registrar
  *   import NAME RIGHTS                  its serial
  *   put IMPORT OFFSET BYTES             "1"
  *   control SEGMENT WHAT VALUE          "0"
@@ -22,9 +24,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mem.h"
 
@@ -166,17 +170,51 @@ static long long do_take(char **arg)
 	return n;
 }
 
-static long long do_export(char **arg)
+static long long export_as(__u32 class, const char *name, int permission, int importers)
 {
 	struct dd_segment_make s;
 	struct mem mem;
 
 	if (raw_alloc(&ctx, BLOCK, &mem))
 		return -1;
-	s = mem_segment(&mem, arg[0]);
-	s.permission = atoi(arg[1]);
-	s.importers = atoi(arg[2]);
+	s = mem_segment(&mem, name);
+	s.key_class = class;
+	s.permission = permission;
+	s.importers = importers;
 	return mem_export(&ctx, &s) ? -1 : (long long)s.segment;
+}
+
+static long long do_export(char **arg)
+{
+	return export_as(DD_SEGMENT_NAME, arg[0], atoi(arg[1]), atoi(arg[2]));
+}
+
+static long long do_register(char **arg)
+{
+	return export_as(DD_SEGMENT_REGISTERED, arg[0], DD_PERMIT_ANY, 1);
+}
+
+static void *answer(void *arg)
+{
+	struct dd_registrar_answer a = { 0 };
+	struct dd_registrar_call c;
+	int fd = *(int *)arg;
+
+	while (read(fd, &c, sizeof(c)) == sizeof(c)) {
+		a.call = c.call;
+		if (a.call && write(fd, &a, sizeof(a)) != sizeof(a))
+			break;
+	}
+	return NULL;
+}
+
+static long long do_registrar(char **arg)
+{
+	static pthread_t thread;
+	static int fd;
+
+	fd = raw_op(&ctx, DD_IOC_REGISTRAR, 0);
+	return fd < 0 || pthread_create(&thread, NULL, answer, &fd) ? -1 : 0;
 }
 
 static long long do_import(char **arg)
@@ -255,6 +293,8 @@ static const struct request {
 	{ "take", 0, do_take },
 	{ "contexts", 1, do_contexts },
 	{ "export", 3, do_export },
+	{ "registrar", 0, do_registrar },
+	{ "register", 1, do_register },
 	{ "import", 2, do_import },
 	{ "put", 3, do_put },
 	{ "control", 3, do_control },

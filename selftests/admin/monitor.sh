@@ -86,6 +86,9 @@ act() {
 	tell client end "$first"
 	tell server end "$segment"
 	tell client end "$reply"
+	tell client registrar
+	tell server register kept
+	tell server end "$reply"
 	let_go client
 	let_go server
 	ddctl node down

@@ -165,6 +165,24 @@ test_ends() {
 	check 'without the processes: no memory' json '. == []' region
 }
 
+# A name that a registrar keeps. It stays without the registrar.
+test_registered() {
+	check 'without a registrar: the node has none' json '.registrar == false' node
+	hold clerk
+	tell clerk registrar
+	check 'registrar: the node has one' json '.registrar == true' node
+	hold server
+	tell server register kept
+	check 'registered segment: class and name' json 'length == 1 and (.[0] |
+		.class == "registered" and .key == "kept")' segment
+	check 'registered segment: its name is in the table' table_has segment key
+	let_go clerk
+	check 'the registrar has ended: the node has none' json '.registrar == false' node
+	check 'the registrar has ended: the name stays' json '.[0].key == "kept"' segment
+	let_go server
+}
+REGISTERED_TESTS=6
+
 # All lines have the same number of characters.
 columns_aligned() {
 	[ "$(jq -R 'length' "$OUT" | sort -u | wc -l)" = 1 ]
@@ -187,11 +205,12 @@ test_names() {
 	let_go server
 }
 
-plan $((SHAPE_TESTS + 11 + 10 + 4))
+plan $((SHAPE_TESTS + 11 + 10 + REGISTERED_TESTS + 4))
 declare -a conn
 set_up
 test_shape
 test_values
 test_ends
+test_registered
 test_names
 finish

@@ -34,7 +34,8 @@ static const char *const conn_roles[] = {
 
 static const char *const segment_classes[] = {
 	[DD_SEGMENT_NAME - 1] = "", [DD_SEGMENT_NAME] = "name", [DD_SEGMENT_ID] = "id",
-	[DD_SEGMENT_BUFFER] = "buffer", [DD_SEGMENT_WELL_KNOWN] = "well-known", NULL
+	[DD_SEGMENT_BUFFER] = "buffer", [DD_SEGMENT_WELL_KNOWN] = "well-known",
+	[DD_SEGMENT_REGISTERED] = "registered", NULL
 };
 
 static const char *const rights[] = { "put", "get", "cas", NULL };
@@ -79,6 +80,7 @@ const struct object object_node = {
 		GIVEN(DD_A_NODE_MAXNODES, "maxnodes", "OF", ATTR_U32, "max"),
 		ROW(DD_A_NODE_UP, "up", "UP", ATTR_BOOL),
 		GIVEN(DD_A_NODE_PORT, "port", "PORT", ATTR_U32, "port"),
+		ROW(DD_A_NODE_REGISTRAR, "registrar", "REGISTRAR", ATTR_BOOL),
 		ROW(DD_A_NODE_PACKET_SIZE, "packet_size", "PACKET", ATTR_U32),
 		ROW(DD_A_NODE_ABI, "abi", "ABI", ATTR_U32),
 		ROW(DD_A_NODE_VERSION, "version", "VERSION", ATTR_STRING),
@@ -323,6 +325,7 @@ static json_object *parse_key(const struct nlattr *nla, const struct nlattr *cla
 	}
 	switch (class ? nla_get_u32(class) : 0) {
 	case DD_SEGMENT_NAME:
+	case DD_SEGMENT_REGISTERED:
 		return text_to_json((const char *)key);
 	case DD_SEGMENT_BUFFER:
 		snprintf(text, sizeof(text), "%u:%" PRIu64, (uint32_t)number, id);
