@@ -313,6 +313,8 @@ static void rx_one(struct end *e, const struct datagram *d)
 	if (dd_tp_rx(&e->tp, sim.now, exact, hlen, &payload, d->len - hlen) !=
 	    (e->tp.stats.rx_packets != packets))
 		sim_fail("a packet that is dropped counts as valid, or the reverse");
+	if (e->link.note_due)
+		mem_post(e);
 	hdr = (void *)exact;
 	if (e->tp.stats.sessions != sessions && hdr->type == DD_WIRE_DATA &&
 	    le64_to_cpu(hdr->token) != e->tp.cur.rx_token)

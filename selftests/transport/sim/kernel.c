@@ -154,11 +154,22 @@ bool dd_obj_remove(struct dd_obj *obj)
 	return xchg(&boot_of(obj->ctx)->objs[obj->id], NULL) == obj;
 }
 
-/* Called for the region that is exported. */
+/* Called for regions. */
 void *dd_obj_get(struct dd_ctx *ctx, u32 id, const struct dd_obj_ops *ops)
 {
-	struct dd_obj *obj = &boot_of(ctx)->region.obj;
+	struct boot *b = boot_of(ctx);
+	struct dd_obj *obj = id == REGION_ASIDE ? &b->aside.obj : &b->region.obj;
 
+	refcount_inc(&obj->users);
+	return obj;
+}
+
+void *dd_obj_get_serial(struct dd_ctx *ctx, u64 serial, const struct dd_obj_ops *ops)
+{
+	struct dd_obj *obj = boot_of(ctx)->objs[lower_32_bits(serial)];
+
+	if (!obj || obj->ops != ops)
+		return NULL;
 	refcount_inc(&obj->users);
 	return obj;
 }
@@ -198,9 +209,17 @@ void dd_owner_leave(struct mem_cgroup *before)
 {
 }
 
-/* Without lists there are no credits. */
+int dd_credit_make(struct dd_ctx *ctx, struct dd_credit *c, u32 window)
+{
+	dd_charge(ctx, dd_credit_size(window));
+	return dd_credit_init(c, window, 0);
+}
+
 void dd_credit_drop(struct dd_ctx *ctx, struct dd_credit *c)
 {
+	if (c->ends && c->ends != &c->one)
+		dd_uncharge(ctx, dd_credit_size(c->window));
+	dd_credit_exit(c);
 }
 
 /* Pieces are not reused, so that a late store to a cell is not hidden. */
@@ -217,7 +236,71 @@ int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 	return 0;
 }
 
+int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
+{
+	return dd_area_alloc_piece(area, units, unit);
+}
+
 void dd_area_free(struct dd_area *area, u32 unit, u32 units)
+{
+}
+
+/* ---- the list of a node: large enough for all notes, and none is withheld ------------ */
+
+#define LIST_ORDER	10
+#define LIST_PAGES	(DD_UNIT << LIST_ORDER >> PAGE_SHIFT)
+
+static void list_init(struct boot *b)
+{
+	struct dd_list *list = &b->list;
+	u32 i, unit, first;
+
+	list->obj.ctx = &b->ctx;
+	refcount_set(&list->obj.users, 1);
+	dd_area_alloc_piece(&b->ctx.area, 1, &unit);
+	list->head = dd_area_unit(&b->ctx.area, unit);
+	/* Consecutive pieces. */
+	for (i = 0; i < LIST_PAGES; i++) {
+		dd_area_alloc_piece(&b->ctx.area, DD_PAGE_UNITS, &unit);
+		first = i ? first : unit;
+	}
+	list->geometry = dd_geometry(first, LIST_ORDER);
+}
+
+bool list_take(struct boot *b, struct dd_note *n)
+{
+	struct dd_list_head *head = b->list.head;
+	const struct dd_note *slot;
+
+	slot = dd_area_unit(&b->ctx.area, dd_slot_unit(b->list.geometry, head->head));
+	if (slot->seq < head->head + 1)
+		return false;
+	if (slot->seq > head->head + 1)
+		sim_fail("a note that was not read has been replaced");
+	*n = *slot;
+	head->head++;
+	return true;
+}
+
+struct dd_list *dd_list_attach(struct dd_ctx *ctx, u32 id, bool must, u32 slots, u32 room)
+{
+	struct dd_list *list = &boot_of(ctx)->list;
+
+	refcount_inc(&list->obj.users);
+	return list;
+}
+
+int dd_list_reserve(struct dd_list *list, u32 slots, u32 users)
+{
+	return 0;
+}
+
+void dd_list_detach(struct dd_list *list, u32 slots, u64 last)
+{
+	dd_list_put(list);
+}
+
+void dd_list_wake_all(struct dd_list *list)
 {
 }
 
@@ -241,8 +324,10 @@ void region_init(struct dd_region *region, struct boot *b, u32 pages)
 	region->pinned = true;
 	region->npages = pages;
 	region->pages = sim_alloc(pages * sizeof(void *));
-	while (pages--)
+	while (pages--) {
 		region->pages[pages] = aligned_alloc(PAGE_SIZE, PAGE_SIZE);
+		memset(region->pages[pages], 0, PAGE_SIZE);
+	}
 }
 
 struct boot *boot_new(int number, u32 pages)
@@ -257,6 +342,8 @@ struct boot *boot_new(int number, u32 pages)
 	b->ctx.node = &b->node;
 	refcount_set(&b->ctx.ref.refcount, 1);
 	region_init(&b->region, b, pages);
+	region_init(&b->aside, b, pages);
+	list_init(b);
 	return b;
 }
 

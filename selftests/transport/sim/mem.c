@@ -8,6 +8,7 @@
  *
  * A segment has two counters for CAS, words that its owner stamps with the time, and slots,
  * each for one import at a time. So what a GET may return and the sum of all CAS are known.
+ * A word of a slot states its place in the slot, and by which PUT it was stored.
  */
 #include "mem.h"
 
@@ -23,14 +24,17 @@
 /* The counters are marked, so that one is not taken for the other. */
 static const u64 counter_base[] = { 0xa5ull << 56, 0xb6000000 };
 #define CAS4_STATES	3			/* it wraps: a repeated CAS may find its value */
+#define NOTES		100000			/* of an importer, at most */
 
-enum { GET = 1, CAS = 2, PUT = 4 };
+enum { GET = 1, CAS = 2, PUT = 4, NOTE = 8, KINDS = 4 };
 
 /* A segment that was exported. */
 struct seg {
 	struct boot *boot;	/* its node */
 	struct dd_obj *exp;	/* the segment; NULL once it has ended */
 	int half;		/* which half of the node's region it is */
+	u64 *inhibited;		/* its contents since PUT and CAS are inhibited, or NULL */
+	u32 redir_at, redir_n;	/* words that are redirected, or 0 */
 	/* Its contents at the end; NULL before, and once the memory is used again */
 	u64 *end;
 	u64 counter[2];		/* the counters at the end */
@@ -40,12 +44,15 @@ struct seg {
 
 /* A request of an importer. */
 struct request {
-	int kind;		/* GET, CAS or PUT */
+	int kind;		/* GET, CAS, PUT or NOTE */
 	u32 word;		/* first word in the segment */
 	u32 n;			/* words */
 	u32 shift;		/* of a GET: bytes between a word and the result */
 	bool status;		/* of a CAS: the result is a status */
-	/* Of a CAS: expected value; of a GET: oldest stamp that may be returned */
+	/*
+	 * Of a CAS: expected value; of a GET: oldest stamp that may be returned; of a NOTE:
+	 * its number
+	 */
 	u64 old;
 };
 
@@ -58,8 +65,15 @@ struct app {
 	struct seg *seg;	/* its segment, or NULL while it is pending */
 	u64 life;		/* number of imports made */
 	u64 end_at;		/* when @imp ends */
+	u64 noted;		/* the last NOTE that has arrived */
 	u64 count;		/* requests completed */
 	u64 puts;		/* PUTs sent */
+	u64 notes;		/* NOTEs sent */
+	/* Of each NOTE, by its number: the node that it was sent to, and what is known. */
+	struct {
+		struct boot *to;
+		bool taken, done, refused;
+	} *note;
 	u64 mine[SLOT];		/* contents of its slot; 0: not known */
 	u64 seen[2];		/* last values of the counters */
 	struct dd_region memory;	/* sources and results */
@@ -77,6 +91,8 @@ struct mem_plan {
 	u64 gap_ns;		/* average time until the next one */
 	u64 tick_ns;		/* time between two stamps */
 	u32 park;		/* percentage of imports that wait for the segment */
+	bool inhibit;		/* owners inhibit PUT and CAS for a while */
+	bool redirect;		/* owners redirect PUTs */
 };
 
 static struct mem_plan plan;
@@ -89,6 +105,7 @@ static struct dd_tp_ops mem_ops;
 /* What has happened. */
 static struct {
 	u64 requests, unknown, imports, failed, stale, lost, reboots, cuts;
+	u64 refused, redirected, taken;
 } seen;
 
 /* ---- memory ------------------------------------------------------------- */
@@ -113,6 +130,18 @@ static void seg_stamp_now(const struct seg *s)
 		*seg_word(s, i) = sim.now << 16 | i;
 }
 
+/* A word of a slot, at @word of the segment, was stored by a PUT to there, or never. */
+static bool slot_word_ok(u64 value, u32 word)
+{
+	return !value || (value & 1023) == (word - SLOTS) % SLOT;
+}
+
+/* The number of the PUT, and its importer. */
+static u64 slot_word_put(u64 value)
+{
+	return value >> 10;
+}
+
 /* ---- the kernel's side ---------------------------------------------------- */
 
 static struct boot *boot_get(int node)
@@ -132,6 +161,12 @@ void mem_arrival(const struct dd_channel *ch, u64 msgid)
 	if (msgid <= rec->msgid)
 		sim_fail("request %llu is executed again", msgid);
 	rec->msgid = msgid;
+}
+
+/* A message that is complete has a note. */
+void mem_post(struct end *e)
+{
+	dd_remote_upper.post(&e->link);
 }
 
 /* Each look-up that waits is woken once. Begins as the messages of cluster/ctl.c. */
@@ -192,6 +227,7 @@ static void seg_begin(struct boot *b)
 		.length = PAGES * PAGE_SIZE, .rights = DD_RIGHTS, .importers = NSLOTS,
 		.policy = DD_POLICY_NEVER, .permission = DD_PERMIT_ANY,
 		.key_class = DD_SEGMENT_NAME,
+		.flags = plan.redirect ? DD_SEGMENT_REDIRECT : 0,
 	};
 	struct seg *s = &segs[nsegs];
 	u32 i;
@@ -209,6 +245,11 @@ static void seg_begin(struct boot *b)
 	for (i = 0; i < WORDS; i++)
 		*seg_word(s, i) = i < 2 ? counter_base[i] : 0;
 	seg_stamp_now(s);
+	if (plan.kinds & NOTE) {
+		arg.list = LIST_ID;
+		arg.window = 2;
+		arg.policy = DD_POLICY_CONDITIONAL;
+	}
 	arg.offset = s->half * WORDS * 8;
 	name_of(b->number, arg.key);
 	/* The generation is the number of segments that were made before, and this one. */
@@ -221,12 +262,145 @@ static void seg_begin(struct boot *b)
 	b->seg = s;
 }
 
+static void seg_ctl(struct seg *s, struct dd_segment_ctl arg)
+{
+	int err;
+
+	arg.segment = dd_obj_serial(s->exp);
+	err = dd_export_ctl(&s->boot->ctx, &arg);
+	if (err)
+		sim_fail("change %u of a segment: %d", arg.what, err);
+}
+
+/* Nothing was stored since PUT and CAS are inhibited. */
+static void seg_check_inhibited(const struct seg *s)
+{
+	u32 i;
+
+	for (i = 0; i < WORDS; i++)
+		if (*seg_word(s, i) != s->inhibited[i])
+			sim_fail("word %u was stored under inhibition", i);
+}
+
+static void seg_inhibit(struct seg *s, bool on)
+{
+	u32 i;
+
+	if (s->inhibited)
+		seg_check_inhibited(s);
+	if (on == !!s->inhibited)
+		return;
+	seg_ctl(s, (struct dd_segment_ctl){ .what = DD_SEGMENT_INHIBIT, .value = on });
+	if (!on) {
+		free(s->inhibited);
+		s->inhibited = NULL;
+		return;
+	}
+	s->inhibited = sim_alloc(WORDS * 8);
+	for (i = 0; i < WORDS; i++)
+		s->inhibited[i] = *seg_word(s, i);
+}
+
+static u64 *aside_word(const struct seg *s, u32 word)
+{
+	size_t left;
+
+	return dd_region_addr(&s->boot->aside, word * 8, &left);
+}
+
+static void seg_redirect(struct seg *s)
+{
+	u32 i;
+
+	s->redir_at = SLOTS + sim_below(NSLOTS * SLOT - 1);
+	s->redir_n = 1 + sim_below(min(2 * SLOT, WORDS - s->redir_at));
+	/* Nothing was stored since the last one has ended. */
+	for (i = 0; i < WORDS; i++)
+		if (*aside_word(s, i))
+			sim_fail("word %u was redirected after the end", i);
+	seg_ctl(s, (struct dd_segment_ctl){ .what = DD_SEGMENT_REDIRECT_TO,
+					    .region = REGION_ASIDE, .value = s->redir_at * 8,
+					    .length = s->redir_n * 8 });
+}
+
+/* Words of one PUT are in the place that the state says, and not in the segment, too. */
+static void seg_redirect_end(struct seg *s)
+{
+	const struct dd_segment_state *state = container_of(s->exp, struct dd_export,
+							    obj)->seg.state;
+	u64 put = 0;
+	u32 i;
+
+	seg_ctl(s, (struct dd_segment_ctl){ .what = DD_SEGMENT_REDIRECT_END });
+	if ((state->first | state->count) & 7)
+		sim_fail("%llu bytes at %llu are redirected", state->count, state->first);
+	for (i = 0; i < WORDS; i++) {
+		u64 w = *aside_word(s, i);
+
+		*aside_word(s, i) = 0;
+		if (i - state->first / 8 >= state->count / 8) {
+			if (w)
+				sim_fail("redirected word %u is not in the state", i);
+			continue;
+		}
+		if (!w || !slot_word_ok(w, s->redir_at + i) ||
+		    w == *seg_word(s, s->redir_at + i))
+			sim_fail("redirected word %u is %llx", i, w);
+		if (put && slot_word_put(w) != put)
+			sim_fail("word %u of another message is redirected", i);
+		put = slot_word_put(w);
+	}
+	seen.redirected += !!put;
+	s->redir_n = 0;
+}
+
+/* What the owner changes while its segment is exported. */
+static void seg_change(struct seg *s)
+{
+	if (plan.inhibit)
+		seg_inhibit(s, sim_chance(0.3));
+	if (plan.redirect && s->redir_n)
+		seg_redirect_end(s);
+	else if (plan.redirect)
+		seg_redirect(s);
+}
+
+/* Each NOTE arrives once, in the order of its importer, unless it was refused. */
+static void take_notes(struct boot *b)
+{
+	struct dd_note n;
+
+	while (list_take(b, &n)) {
+		u64 what[2];
+		struct app *app;
+
+		memcpy(what, n.payload, sizeof(what));
+		app = &apps[what[0]];
+		if (n.op != DD_OP_NOTE || n.len != sizeof(what) || what[1] > app->notes ||
+		    app->note[what[1]].to != b)
+			sim_fail("note %llu of importer %llu", what[1], what[0]);
+		if (app->note[what[1]].taken || app->note[what[1]].refused)
+			sim_fail("a NOTE is delivered twice, or was refused");
+		if (what[1] < app->noted)
+			sim_fail("a NOTE is delivered after a later one");
+		app->note[what[1]].taken = true;
+		app->noted = what[1];
+		seen.taken++;
+	}
+}
+
 /* The owner ends a segment, or its node fails. */
 static void seg_end(struct seg *s, bool fails)
 {
 	u32 i;
 
+	if (s->inhibited)
+		seg_check_inhibited(s);
+	free(s->inhibited);
+	s->inhibited = NULL;
 	if (!fails) {
+		if (s->redir_n)
+			seg_redirect_end(s);
 		mutex_lock(&s->boot->ctx.lock);
 		s->exp->ops->end(s->exp);
 		mutex_unlock(&s->boot->ctx.lock);
@@ -237,6 +411,9 @@ static void seg_end(struct seg *s, bool fails)
 	for (i = 0; i < WORDS; i++)
 		s->end[i] = *seg_word(s, i);
 	memcpy(s->counter, s->end, sizeof(s->counter));
+	for (i = SLOTS; i < SLOTS + NSLOTS * SLOT; i++)
+		if (!slot_word_ok(s->end[i], i))
+			sim_fail("word %u is %llx", i, s->end[i]);
 }
 
 static void tick(void *arg, u64 gen)
@@ -252,8 +429,11 @@ static void tick(void *arg, u64 gen)
 		seg_begin(b);
 		b->next_at = sim.now + sim_below(2 * plan.export_ns);
 	} else if (b->seg) {
-		seg_stamp_now(b->seg);
+		if (!b->seg->inhibited)
+			seg_stamp_now(b->seg);
+		seg_change(b->seg);
 	}
+	take_notes(b);
 	sim_at(sim.now + sim_below(2 * plan.tick_ns), tick, b, 0);
 }
 
@@ -368,6 +548,22 @@ static void take_get(struct app *app, const struct request *r, const u8 *result)
 	}
 }
 
+/* A request was refused. Bytes of a PUT before the refusal may be in place. */
+static void take_refusal(struct app *app, const struct request *r, u64 n, u8 error)
+{
+	if (error == EAGAIN ? r->kind != NOTE :
+	    error != EACCES || r->kind == GET || !plan.inhibit)
+		sim_fail("request %llu: %u", n, error);
+	if (r->kind == PUT)
+		memset(&app->mine[r->word - slot_of(app)], 0, r->n * 8);
+	if (r->kind == NOTE) {
+		if (app->note[r->old].taken)
+			sim_fail("NOTE %llu is delivered and refused", r->old);
+		app->note[r->old].refused = true;
+	}
+	seen.refused++;
+}
+
 /* Check the results of requests that are done. */
 static void app_take(struct app *app)
 {
@@ -379,10 +575,12 @@ static void app_take(struct app *app)
 
 		if (n > cell->cell.submitted)
 			sim_fail("request %llu is done before it began", n);
-		if (cell->result[n % DD_RESULTS])
-			sim_fail("request %llu: %d", n, cell->result[n % DD_RESULTS]);
 		r = request_of(app, n);
-		if (r->kind == CAS)
+		if (cell->result[n % DD_RESULTS])
+			take_refusal(app, r, n, cell->result[n % DD_RESULTS]);
+		else if (r->kind == NOTE)
+			app->note[r->old].done = true;
+		else if (r->kind == CAS)
 			take_cas(app, r, memory_of(app, n));
 		else if (r->kind == GET)
 			take_get(app, r, memory_of(app, n));
@@ -442,7 +640,22 @@ static void make_put(struct app *app, struct request *r, u64 *from)
 	r->word = slot_of(app) + sim_below(SLOT - r->n + 1);
 	app->puts++;
 	for (i = 0; i < r->n; i++)
-		from[i] = app->puts << 24 | (app - apps) << 10 | i | 1ull << 60;
+		from[i] = app->puts << 24 | (app - apps) << 10 | (r->word + i - slot_of(app)) |
+			  1ull << 60;
+}
+
+/* A note with its importer and its number. */
+static void make_note(struct app *app, struct request *r, u64 *from)
+{
+	if (!app->note)
+		app->note = sim_alloc(NOTES * sizeof(*app->note));
+	r->word = 0;
+	r->n = 2;
+	r->old = app->notes + 1;
+	if (r->old == NOTES)
+		sim_fail("too many notes");
+	from[0] = app - apps;
+	from[1] = r->old;
 }
 
 static void make_cas(struct app *app, struct request *r, u32 *meta)
@@ -470,16 +683,19 @@ static bool app_submit(struct app *app)
 	int err;
 
 	do {
-		r->kind = 1 << sim_below(3);
+		r->kind = 1 << sim_below(KINDS);
 	} while (!(r->kind & plan.kinds));
 	r->shift = 0;
 	if (r->kind == GET)
 		make_get(app, r);
 	else if (r->kind == PUT)
 		make_put(app, r, (u64 *)memory_of(app, n));
+	else if (r->kind == NOTE)
+		make_note(app, r, (u64 *)memory_of(app, n));
 	else
 		make_cas(app, r, op.sqe.meta);
-	op.sqe.opcode = r->kind == GET ? DD_OP_GET : r->kind == PUT ? DD_OP_PUT : DD_OP_CAS;
+	op.sqe.opcode = r->kind == GET ? DD_OP_GET : r->kind == PUT ? DD_OP_PUT :
+			r->kind == NOTE ? DD_OP_NOTE : DD_OP_CAS;
 	op.sqe.flags = r->kind == CAS && r->status ? DD_SQE_STATUS : 0;
 	op.sqe.meta_count = r->kind == CAS ? DD_META_WORDS : 0;
 	op.sqe.dst = r->word * 8;
@@ -499,6 +715,8 @@ static bool app_submit(struct app *app)
 	}
 	if (r->kind == PUT)
 		memcpy(&app->mine[r->word - slot_of(app)], memory_of(app, n), r->n * 8);
+	if (r->kind == NOTE)
+		app->note[++app->notes].to = app->seg->boot;
 	ch->link->flush(imp);
 	return true;
 }
@@ -681,6 +899,16 @@ static void audit_end(struct end *e)
 	kernel_objects--;
 }
 
+/* Notes that were accepted have arrived, unless their reader has failed. */
+static void audit_notes(const struct app *app)
+{
+	u64 i;
+
+	for (i = 1; i <= app->notes; i++)
+		if (app->note[i].done && !app->note[i].taken && !app->note[i].to->dead)
+			sim_fail("NOTE %llu was not delivered", i);
+}
+
 static void audit(void)
 {
 	u32 i;
@@ -690,11 +918,16 @@ static void audit(void)
 		audit_counter(&segs[i], 0);
 		audit_counter(&segs[i], 1);
 	}
+	for (i = 0; i < nnodes; i++)
+		take_notes(boots[i]);
+	for (i = 0; i < nnodes * per_node; i++)
+		audit_notes(&apps[i]);
 	for (i = 0; i < nnodes; i++) {
 		struct boot *b = boots[i];
 
 		if (b->node.nparked || b->ctx.charged.counter ||
-		    b->ctx.ref.refcount.n != 1 || b->region.obj.users.n != 1)
+		    b->ctx.ref.refcount.n != 1 || b->region.obj.users.n != 1 ||
+		    b->aside.obj.users.n != 1 || b->list.obj.users.n != 1)
 			sim_fail("node %u: %u look-ups, %ld bytes, %u references are left", i,
 				 b->node.nparked, b->ctx.charged.counter,
 				 b->ctx.ref.refcount.n - 1);
@@ -787,6 +1020,9 @@ static void mem_run(const struct mem_plan *p)
 		need(seen.requests > 300 && seen.imports > 3, "requests");
 		need(i == REBOOT || p->gap_ns == 10 * MS || seen.stale > 50, "ends of segments");
 		need(i < REBOOT || seen.lost, "lost sessions");
+		need(!p->inhibit || seen.refused > 50, "refused requests");
+		need(!p->redirect || seen.redirected > 50, "redirected requests");
+		need(!(p->kinds & NOTE) || seen.taken > 50, "notes");
 	}
 }
 
@@ -815,6 +1051,27 @@ SCENARIO(park, "importers wait for segments")
 	mem_run(&(struct mem_plan){ .kinds = GET | CAS | PUT, .import_ns = 20 * MS,
 				    .export_ns = 5 * MS, .gap_ns = 20 * MS, .tick_ns = MS,
 				    .park = 80 });
+}
+
+SCENARIO(inhibit, "owners inhibit PUT and CAS for a while")
+{
+	mem_run(&(struct mem_plan){ .kinds = GET | CAS | PUT, .import_ns = 50 * MS,
+				    .export_ns = SEC, .gap_ns = 10 * MS, .tick_ns = MS,
+				    .inhibit = true });
+}
+
+/* Without GETs, as an importer does not know where its bytes are. */
+SCENARIO(redirect, "owners redirect PUTs")
+{
+	mem_run(&(struct mem_plan){ .kinds = CAS | PUT, .import_ns = 50 * MS,
+				    .export_ns = SEC, .gap_ns = 10 * MS, .tick_ns = MS,
+				    .redirect = true });
+}
+
+SCENARIO(note, "NOTEs, also with a full list")
+{
+	mem_run(&(struct mem_plan){ .kinds = GET | CAS | PUT | NOTE, .import_ns = 50 * MS,
+				    .export_ns = SEC, .gap_ns = 10 * MS, .tick_ns = MS });
 }
 
 SCENARIO(many, "1000 nodes with segments: loss, reboots, partitions")

@@ -8,6 +8,7 @@
 #include "core/access.h"
 #include "core/charge.h"
 #include "core/export.h"
+#include "core/notelist.h"
 #include "core/submit.h"
 #include "sim.h"
 
@@ -20,6 +21,8 @@ struct boot {
 	struct dd_node node;	/* the node */
 	struct dd_ctx ctx;	/* its only context */
 	struct dd_region region;	/* memory that is exported */
+	struct dd_region aside;		/* where PUTs are redirected to */
+	struct dd_list list;		/* notes to the owner of the segment */
 	bool begun;		/* its processes run */
 	bool dead;		/* failed: nothing that it has queued runs any more */
 	int number;		/* of the node, from 0 */
@@ -36,7 +39,12 @@ extern struct boot *boot_now;
 /* Allocations that were not freed. */
 extern long kernel_objects;
 
+/* Ids of a node's objects that are not in @objs. */
+enum { REGION_EXPORTED, REGION_ASIDE, LIST_ID };
+
 struct boot *boot_new(int number, u32 pages);
+/* Take the next note; false if there is none. */
+bool list_take(struct boot *b, struct dd_note *n);
 void region_init(struct dd_region *region, struct boot *b, u32 pages);
 /* Something has changed for the processes of a node. */
 void mem_wake(struct boot *b);

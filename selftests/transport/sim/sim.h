@@ -184,6 +184,7 @@ const u8 *payload_next(struct payload *pl, struct dd_tp_rx_batch *batch);
 
 struct dd_tp_ops;
 const struct dd_tp_ops *mem_attach(struct end *e);
+void mem_post(struct end *e);
 void mem_died(int node);
 const u8 *mem_source(struct end *e, const struct dd_tp_pkt *pkt);
 
