@@ -2,8 +2,8 @@
 #
 # libdd, its manual pages, and the figures of the protocol's description.
 #
-#   make check-lib	ring protocol, calls over a kernel made of user code,
-#			headers, figures, manual pages; needs no root
+#   make check-lib	exported symbols, headers, figures, manual pages; needs no
+#			root. selftests/lib/guest.list tests the library.
 
 LIBDD_SONAME	:= libdd.so.0
 LIBDD_DIR	:= $(BUILD)/lib
@@ -138,40 +138,9 @@ uninstall-lib:
 		$(addprefix $(DESTDIR)$(MANDIR)/man4/,$(notdir $(LIBDD_MAN4))) \
 		$(addprefix $(DESTDIR)$(MANDIR)/man7/,$(notdir $(LIBDD_MAN7)))
 
-# Tests of the library over a kernel made of user code, where a real one cannot do:
-# errors at will, forged rings and single-stepped races. The C library's calls that
-# reach the kernel are replaced by those of fake*.c.
-LIBDD_TEST_OBJ	:= $(BUILD)/obj/selftests/lib/fake
-LIBDD_FAKE	:= $(patsubst selftests/lib/fake/%.c,$(LIBDD_TEST_OBJ)/%.o,\
-		   $(wildcard selftests/lib/fake/fake*.c))
-LIBDD_TESTS	:= $(patsubst selftests/lib/fake/%.c,$(BUILD)/lib-tests/%,\
-		   $(wildcard selftests/lib/fake/*_test.c))
-LIBDD_WRAP	:= -Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
-
-$(LIBDD_TEST_OBJ)/%.o: selftests/lib/fake/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -D_GNU_SOURCE -Iselftests/lib -Ilib/core -pthread -c -o $@ $<
-
-$(LIBDD_TEST_OBJ)/%.o: selftests/lib/%.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -D_GNU_SOURCE -pthread -c -o $@ $<
-
-$(BUILD)/lib-tests/%: $(LIBDD_TEST_OBJ)/%.o $(LIBDD_TEST_OBJ)/tap.o \
-		$(LIBDD_TEST_OBJ)/echo.o $(LIBDD_FAKE) $(LIBDD_STATIC)
-	@mkdir -p $(@D)
-	$(CC) -pthread $(LDFLAGS) $(LIBDD_WRAP) -o $@ $(filter %.o,$^) \
-		$(LIBDD_STATIC)
-
-.PRECIOUS: $(LIBDD_TEST_OBJ)/%.o
--include $(wildcard $(LIBDD_TEST_OBJ)/*.d)
-
-.PHONY: check-lib check-lib-units check-lib-headers check-lib-exports \
-	check-lib-man
+.PHONY: check-lib check-lib-headers check-lib-exports check-lib-man
 CHECKS += check-lib
-check-lib: check-lib-units check-lib-headers check-lib-exports check-lib-man
-
-check-lib-units: $(LIBDD_TESTS)
-	@set -e; for t in $(LIBDD_TESTS); do $$t; DD_DIRECT=0 $$t; done
+check-lib: check-lib-headers check-lib-exports check-lib-man
 
 check-lib-headers:
 	@selftests/lib/headers.sh include selftests/ddp/figures

@@ -51,7 +51,12 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 		$(addprefix $(BUILD)/obj/selftests/lib/,echo.o segment.o tap.o) \
 		$(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
+	$(CC) -pthread $(LDFLAGS) -o $@ $^
+
+# The library's system calls fail at will.
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors): $(BUILD)/obj/selftests/lib/faulty.o
+$(addprefix $(SELFTEST_DIR)/lib_,direct errors): LDFLAGS += \
+	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \

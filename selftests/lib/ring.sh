@@ -8,8 +8,8 @@
 . "$(dirname "$0")/../vm/tier.sh"
 
 DIR=build/ring
-WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=close
-TSAN=(-O1 -fsanitize=thread -Wno-tsan -DFAKE_ONE_ADDRESS "-Wl,--wrap=mremap")
+WRAP=-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap,--wrap=mremap
+TSAN=(-O1 -fsanitize=thread -Wno-tsan)
 LIMIT=960	# hang limit in s; on an idle machine a run takes one or two
 
 # build NAME [FILE SED-SCRIPT] [-- OPTION...]: builds $DIR/NAME/race, with one
@@ -32,8 +32,8 @@ build() {
 	fi
 	shift
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
-		-I"$dir/lib/core" -Iselftests/lib/fake "$@")
-	for file in "$dir"/lib/{core,ddp,mem}/*.c selftests/lib/fake/fake*.c; do
+		-I"$dir/lib/core" "$@")
+	for file in "$dir"/lib/{core,ddp,mem}/*.c selftests/lib/ring_kernel.c; do
 		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
 			"$file" || return
 	done

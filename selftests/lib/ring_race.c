@@ -7,7 +7,7 @@
  *   ring_race lost      the same until a wake-up is lost
  *   ring_race traffic   messages with contents, for ThreadSanitizer
  *
- * The kernel is the one of fake/fake*.c, but kernel/core/rings.h arms the ring.
+ * The system calls are those of ring_kernel.c, but kernel/core/rings.h arms the ring.
  * The whole library sends and receives, so that its other locked instructions
  * run as well. The program has no time limit of its own.
  *
@@ -20,7 +20,6 @@
 #include <string.h>
 
 #include "dd.h"
-#include "fake.h"
 #include "kernel/core/rings.h"
 #include "list.h"
 
@@ -30,6 +29,7 @@
 #define WINDOW		4
 #define SLOT		1024	/* bytes of the block for one message */
 
+extern int kernel_calls;	/* system calls made */
 static struct dd *h;
 static int list, conn;
 static char *from, *to;
@@ -128,7 +128,7 @@ static void *wake_sender(void *arg)
 	unsigned long m = 0;
 
 	for (;;) {
-		int calls = fake.calls;
+		int calls = kernel_calls;
 
 		touch(cold);
 		meet(0, ++m);
@@ -137,7 +137,7 @@ static void *wake_sender(void *arg)
 		delay(&seed, 0);
 		must(!dd_send(h, conn, from, sizeof(cold), 0, 0, NULL, 0),
 		     "send");
-		woken = fake.calls != calls;
+		woken = kernel_calls != calls;
 		meet(0, ++m);
 	}
 }

@@ -234,8 +234,7 @@ tree_files() {
 		(cd "$TOP" && find . -path ./build -prune -o -type f -print0)
 	fi
 	[ ! -d "$TOP/build" ] || (cd "$TOP" && find build \
-		\( -path build/kmod -o -path build/vm -o -path build/obj \
-		-o -path build/lib-tests \) -prune -o \
+		\( -path build/kmod -o -path build/vm -o -path build/obj \) -prune -o \
 		! -type d ! -name '*.[oad]' ! -name '*.cmd' -print0)
 }
 
