@@ -44,18 +44,18 @@ static void several_at_once(bool direct)
 	teardown();
 }
 
-static void several_directly(void)
+TEST(several_directly)
 {
 	several_at_once(true);
 }
 
-static void several_by_the_kernel(void)
+TEST(several_by_the_kernel)
 {
 	several_at_once(false);
 }
 
 /* The error is that of the first that was refused, by the library or the kernel. */
-static void several_and_a_bad_one(void)
+TEST(several_and_a_bad_one)
 {
 	struct dd_send_msg msgs[3];
 	struct dd_msg msg;
@@ -103,7 +103,7 @@ static void several_and_a_bad_one(void)
 }
 
 /* Messages that are sent one by one stay in order with the others. */
-static void several_of_all_kinds(void)
+TEST(several_of_all_kinds)
 {
 	struct dd_send_msg msgs[4] = { 0 };
 	struct dd_msg msg;
@@ -149,7 +149,7 @@ static void *send_both_ways(void *arg)
 	return NULL;
 }
 
-static void several_by_two_threads(void)
+TEST(several_by_two_threads)
 {
 	int conns[3], seen[2] = { 0, 0 };
 	struct dd_msg msg;
@@ -169,17 +169,4 @@ static void several_by_two_threads(void)
 	pthread_join(a, NULL);
 	pthread_join(b, NULL);
 	teardown();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(several_directly),
-		TEST(several_by_the_kernel),
-		TEST(several_and_a_bad_one),
-		TEST(several_of_all_kinds),
-		TEST(several_by_two_threads),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -6,7 +6,6 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <linux/dd_ddp.h>
 
@@ -52,7 +51,7 @@ static void post(int id, const struct dd_ring_note *note)
 	fill_slot(id, pos, note);
 }
 
-static void any_note_in_a_ring(void)
+TEST(any_note_in_a_ring)
 {
 	struct dd_ring_note bad[] = {
 		{ .conn = 0 }, { .conn = 0x7fffffff }, { .conn = 0x80000000 },
@@ -92,7 +91,7 @@ static void any_note_in_a_ring(void)
 }
 
 /* A sender that sleeps until the ring has been read waits for void notes, too. */
-static void void_notes_are_read(void)
+TEST(void_notes_are_read)
 {
 	static const struct dd_ring_note dud;
 	struct dd_msg msg;
@@ -112,7 +111,7 @@ static void void_notes_are_read(void)
 }
 
 /* The messages go through the kernel. */
-static void windows_that_cannot_be_mapped(void)
+TEST(windows_that_cannot_be_mapped)
 {
 	struct dd_msg msg;
 	int calls;
@@ -138,7 +137,7 @@ static void windows_that_cannot_be_mapped(void)
  * One thread has reserved a position and not filled it, another one has sent on its own
  * connection and closed that: what it has sent is read before the close.
  */
-static void a_close_behind_a_hole(void)
+TEST(a_close_behind_a_hole)
 {
 	struct dd_ring_note late = { .len = 4, .msgid = 1 };
 	struct dd_msg msg;
@@ -197,7 +196,7 @@ static void hang_up(void)
 }
 
 /* The other end closes when the bytes are in place, before the sender looks. */
-static void a_close_before_the_look(void)
+TEST(a_close_before_the_look)
 {
 	struct dd_conn_desc desc;
 	struct dd_msg msg;
@@ -226,7 +225,7 @@ static void a_close_before_the_look(void)
 /* ---- what closed connections leave ------------------------------------------------ */
 
 /* An id comes again after 2^31 others: the record has a connection with that id. */
-static void an_id_comes_again(void)
+TEST(an_id_comes_again)
 {
 	struct dd_conn_desc desc;
 	struct dd_msg msg, old;
@@ -256,7 +255,7 @@ static void an_id_comes_again(void)
 }
 
 /* Two serving ends whose ids have the same place in the table of connections. */
-static void ids_that_share_a_place(void)
+TEST(ids_that_share_a_place)
 {
 	struct ddi_conn *records[2];
 	struct dd_conn_desc desc;
@@ -298,7 +297,7 @@ static unsigned int list_records(void)
 }
 
 /* Each has an id, and a list, that none had before. */
-static void lists_that_are_gone_leave_nothing(void)
+TEST(lists_that_are_gone_leave_nothing)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr), .type = DD_TYPE_STREAM,
 					.recv_size = PAGE, .flags = DD_ATTR_ANON };
@@ -353,7 +352,7 @@ static void next_one(void)
 	faulty.other = find_nothing;
 }
 
-static void a_connection_that_is_being_closed(void)
+TEST(a_connection_that_is_being_closed)
 {
 	setup(DD_TYPE_STREAM);
 	newcomer = 0;
@@ -379,7 +378,7 @@ static void a_connection_that_is_being_closed(void)
 /* ---- waiting ---------------------------------------------------------------------- */
 
 /* A sender looks before it sleeps, unless the last look was in vain. */
-static void a_sender_looks_first(void)
+TEST(a_sender_looks_first)
 {
 	struct ddi_spin spin = { 0 };
 	__u64 count = 5;
@@ -405,22 +404,4 @@ static void a_sender_looks_first(void)
 	check_eq(spin.skip, 0);
 	check_eq(spin.shift, 0);
 	teardown();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(any_note_in_a_ring),
-		TEST(void_notes_are_read),
-		TEST(windows_that_cannot_be_mapped),
-		TEST(a_close_behind_a_hole),
-		TEST(a_close_before_the_look),
-		TEST(an_id_comes_again),
-		TEST(ids_that_share_a_place),
-		TEST(lists_that_are_gone_leave_nothing),
-		TEST(a_connection_that_is_being_closed),
-		TEST(a_sender_looks_first),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

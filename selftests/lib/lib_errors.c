@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@
 #include "fedex.h"
 #include "tap.h"
 
-static void open_errors(void)
+TEST(open_errors)
 {
 	static const struct {
 		int kernel, library;
@@ -37,7 +38,7 @@ static void open_errors(void)
 }
 
 /* ENORESOURCE, ENOCMP and EBADSERVER have several causes. */
-static void causes(void)
+TEST(causes)
 {
 	static const struct {
 		int kernel, library;
@@ -68,7 +69,7 @@ static void causes(void)
 	teardown();
 }
 
-static void connecting_within_a_time(void)
+TEST(connecting_within_a_time)
 {
 	struct dd_connect_attr ca = {
 		.size = sizeof(ca), .flags = DD_ATTR_TIMEOUT, .type = DD_TYPE_SPLIT,
@@ -98,7 +99,7 @@ static void connecting_within_a_time(void)
 	teardown();
 }
 
-static void error_numbers(void)
+TEST(error_numbers)
 {
 	static const struct {
 		int kernel, library;
@@ -121,7 +122,7 @@ static void error_numbers(void)
 	teardown();
 }
 
-static void interrupted_calls_continue(void)
+TEST(interrupted_calls_continue)
 {
 	struct dd_msg msg;
 
@@ -140,7 +141,7 @@ static void interrupted_calls_continue(void)
 }
 
 /* A signal does not end the call. */
-static void several_are_interrupted(void)
+TEST(several_are_interrupted)
 {
 	struct dd_msg msg;
 	int error;
@@ -184,7 +185,7 @@ static const char *said(int error)
 }
 
 /* dderror() adds the reason to the error that it explains, and to no other. */
-static void reasons_of_dderror(void)
+TEST(reasons_of_dderror)
 {
 	address_t mem;
 	noteid_t id = 0;
@@ -205,7 +206,7 @@ static void reasons_of_dderror(void)
 }
 
 /* The counts of conninfo_t are ints: 31 bits of a count are not negative. */
-static void counts_modulo_2_31(void)
+TEST(counts_modulo_2_31)
 {
 	conninfo_t info;
 	address_t mem = ddalloc(3 * PAGE);
@@ -225,20 +226,4 @@ static void counts_modulo_2_31(void)
 	faulty.received = 0;
 	check_eq(ddunserve(service), 0);
 	check_eq(ddclose(c), 0);
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(open_errors),
-		TEST(causes),
-		TEST(connecting_within_a_time),
-		TEST(error_numbers),
-		TEST(interrupted_calls_continue),
-		TEST(several_are_interrupted),
-		TEST(reasons_of_dderror),
-		TEST(counts_modulo_2_31),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -28,7 +28,7 @@ static struct dd_export_desc info(void)
 	return desc;
 }
 
-static void an_exporter_sees_its_importers(void)
+TEST(an_exporter_sees_its_importers)
 {
 	struct dd_export_importer two[2] = { { 0 } };
 	struct dd_export_desc desc;
@@ -67,7 +67,7 @@ static void an_exporter_sees_its_importers(void)
 }
 
 /* Another node refuses by itself what cannot be executed here; inhibition is known here only. */
-static void refused_requests_are_counted(void)
+TEST(refused_requests_are_counted)
 {
 	struct dd_export_desc desc;
 	uint64_t word = 0;
@@ -104,7 +104,7 @@ static int notified(int fd)
 	return flags;
 }
 
-static void the_exporter_decides_on_notes(void)
+TEST(the_exporter_decides_on_notes)
 {
 	int fd;
 
@@ -134,7 +134,7 @@ static void the_exporter_decides_on_notes(void)
 }
 
 /* The other import of the same process goes on. */
-static void an_exporter_denies_an_importer(void)
+TEST(an_exporter_denies_an_importer)
 {
 	struct dd_export_importer one = { 0 };
 	struct dd_export_desc desc;
@@ -173,7 +173,7 @@ static void on_note(int sig)
 }
 
 /* The signal is sent when the note is posted, which is before the put is done. */
-static void an_armed_list_sends_one_signal(void)
+TEST(an_armed_list_sends_one_signal)
 {
 	const struct sigaction sa = { .sa_handler = on_note, .sa_flags = SA_RESTART };
 	struct dd_list_record rec;
@@ -279,7 +279,7 @@ static void redirected_to(char *to)
 	check(!memcmp(shared, from, LEN));
 }
 
-static void a_put_is_redirected(void)
+TEST(a_put_is_redirected)
 {
 	static char pinned[1000] __attribute__((aligned(8)));
 	void *to;
@@ -303,7 +303,7 @@ static void a_put_is_redirected(void)
 	end();
 }
 
-static void bad_redirections(void)
+TEST(bad_redirections)
 {
 	void *to;
 
@@ -345,7 +345,7 @@ static bool reported(char *at, int a, int b)
 	return !dd_dirty(ex, at, PAGES * PAGE, bits) && !memcmp(bits, want, sizeof(bits));
 }
 
-static void changed_pages_are_found(void)
+TEST(changed_pages_are_found)
 {
 	uint64_t bits = ~0ull;
 	void *addr;
@@ -379,7 +379,7 @@ static void changed_pages_are_found(void)
 	end();
 }
 
-static void bad_tracking(void)
+TEST(bad_tracking)
 {
 	uint64_t bits;
 	void *addr;
@@ -419,12 +419,12 @@ static int alloc_beyond_the_limit(int arg)
 	       dd_alloc_tracked(h, 1 << 20, &addr) != -EDQUOT;
 }
 
-static void tracked_memory_is_charged(void)
+TEST(tracked_memory_is_charged)
 {
 	child_run(child(alloc_beyond_the_limit, 0));
 }
 
-static void a_child_exports_nothing(void)
+TEST(a_child_exports_nothing)
 {
 	struct dd_export_desc desc;
 	int status = -1;
@@ -446,23 +446,4 @@ static void a_child_exports_nothing(void)
 	check_eq(waitpid(pid, &status, 0), pid);
 	check_eq(status, 0);
 	end();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(an_exporter_sees_its_importers),
-		TEST(refused_requests_are_counted),
-		TEST(the_exporter_decides_on_notes),
-		TEST(an_exporter_denies_an_importer),
-		TEST(an_armed_list_sends_one_signal),
-		TEST(a_put_is_redirected),
-		TEST(bad_redirections),
-		TEST(changed_pages_are_found),
-		TEST(bad_tracking),
-		TEST(tracked_memory_is_charged),
-		TEST(a_child_exports_nothing),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -16,7 +16,7 @@
 #include "echo.h"
 #include "tap.h"
 
-static void error_texts(void)
+TEST(error_texts)
 {
 	for (int e = EBADID; e <= EMEMLOCK; e++) {
 		check(strcmp(dd_strerror(e), "unknown error") != 0);
@@ -28,12 +28,12 @@ static void error_texts(void)
 	check(dd_strerror(-2147483647 - 1) != NULL);
 }
 
-static void version(void)
+TEST(version)
 {
 	check(!strcmp(dd_version(), DD_VERSION));
 }
 
-static void bad_attributes(void)
+TEST(bad_attributes)
 {
 	struct dd_connect_attr ca = { .size = sizeof(ca), .type = 1 };
 	struct dd_serve_attr sa = { .size = sizeof(sa), .maxconn = 1 };
@@ -83,7 +83,7 @@ static void bad_attributes(void)
 	teardown();
 }
 
-static void regions_by_address(void)
+TEST(regions_by_address)
 {
 	char *r[20];
 
@@ -137,7 +137,7 @@ static int child_calls(void)
 	return bad;
 }
 
-static void forked_child(void)
+TEST(forked_child)
 {
 	struct dd_msg msg;
 	int status;
@@ -159,17 +159,4 @@ static void forked_child(void)
 	check_eq(take(&msg), 0);
 	check_eq(fcntl(dd_fd(h), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	teardown();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(error_texts),
-		TEST(version),
-		TEST(bad_attributes),
-		TEST(regions_by_address),
-		TEST(forked_child),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -100,7 +100,7 @@ static int outcome(const struct dd_import_attr *a)
 	return ret;
 }
 
-static void an_import_is_begun_and_made(void)
+TEST(an_import_is_begun_and_made)
 {
 	struct dd_import_attr a;
 	uint64_t word = 3, was;
@@ -145,7 +145,7 @@ static void pending_requests_are_refused(struct dd_mem *m)
 	check_eq(dd_import_wait(m, -2), -EINVAL);
 }
 
-static void the_export_makes_the_import(void)
+TEST(the_export_makes_the_import)
 {
 	uint64_t word = 9, was = 0;
 	struct dd_mem *m;
@@ -174,7 +174,7 @@ static void the_export_makes_the_import(void)
 	end_later();
 }
 
-static void the_segment_may_refuse(void)
+TEST(the_segment_may_refuse)
 {
 	struct dd_mem *m;
 	uint64_t s;
@@ -196,7 +196,7 @@ static void the_segment_may_refuse(void)
 	end_later();
 }
 
-static void bad_imports(void)
+TEST(bad_imports)
 {
 	struct dd_export_attr one;
 	struct dd_mem *m = NULL;
@@ -245,7 +245,7 @@ static void bad_imports(void)
 }
 
 /* More than are under way as a rule. The exporter does not limit them, as it has no list. */
-static void an_import_may_be_deep(void)
+TEST(an_import_may_be_deep)
 {
 	static uint64_t words[DD_DEPTH_MAX];
 	int64_t n = 0;
@@ -306,7 +306,7 @@ static void begun(int64_t number)
 	check(far ? number > 0 : !number);
 }
 
-static void requests_notify_the_importer(void)
+TEST(requests_notify_the_importer)
 {
 	uint64_t word = 6, back = 0, was = 0;
 	struct dd_mem *m;
@@ -346,7 +346,7 @@ static void requests_notify_the_importer(void)
 	end_later();
 }
 
-static void unread_notes_are_limited(void)
+TEST(unread_notes_are_limited)
 {
 	uint64_t word = 6;
 	struct dd_mem *m;
@@ -367,7 +367,7 @@ static void unread_notes_are_limited(void)
 	end_later();
 }
 
-static void a_pending_import_can_be_ended(void)
+TEST(a_pending_import_can_be_ended)
 {
 	struct dd_export_desc desc;
 	struct dd_mem *m;
@@ -414,7 +414,7 @@ static void often(int microseconds)
 }
 
 /* A signal ends a wait, and neither the import nor dd_import(). */
-static void a_signal_ends_the_wait(void)
+TEST(a_signal_ends_the_wait)
 {
 	struct dd_mem *m, *n;
 	uint64_t s;
@@ -461,7 +461,7 @@ static void *use(void *arg)
 	return dd_mem_size(m) == 0 && dd_import_wait(m, 0) ? "not made" : NULL;
 }
 
-static void threads_wait_for_one_import(void)
+TEST(threads_wait_for_one_import)
 {
 	pthread_t t[THREADS];
 	struct dd_mem *m;
@@ -487,7 +487,7 @@ static void threads_wait_for_one_import(void)
 	end_later();
 }
 
-static void a_child_imports_nothing(void)
+TEST(a_child_imports_nothing)
 {
 	struct dd_mem *m, *other;
 	int status = -1;
@@ -530,7 +530,7 @@ static int export_often(int arg)
 }
 
 /* The exporter is killed at any moment: the import is made, has failed or is pending. */
-static void exporters_are_killed(void)
+TEST(exporters_are_killed)
 {
 	pid_t pids[KILLED];
 	struct dd_mem *m;
@@ -585,7 +585,7 @@ static void *keep_names(void *arg)
 	return c.op == DD_REGISTRAR_DELETE ? NULL : "no call";
 }
 
-static void a_registrar_finds_the_segment(void)
+TEST(a_registrar_finds_the_segment)
 {
 	pthread_t t;
 	void *result;
@@ -623,7 +623,7 @@ static void a_registrar_finds_the_segment(void)
 }
 
 /* Between nodes: the last test, since the other node is no peer any more. */
-static void the_session_ends(void)
+TEST(the_session_ends)
 {
 	struct dd_mem *m;
 
@@ -644,26 +644,4 @@ static void the_session_ends(void)
 		check_eq(outcome(&wish), -ENONET);
 	}
 	end_later();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(an_import_is_begun_and_made),
-		TEST(the_export_makes_the_import),
-		TEST(the_segment_may_refuse),
-		TEST(bad_imports),
-		TEST(an_import_may_be_deep),
-		TEST(requests_notify_the_importer),
-		TEST(unread_notes_are_limited),
-		TEST(a_pending_import_can_be_ended),
-		TEST(a_signal_ends_the_wait),
-		TEST(threads_wait_for_one_import),
-		TEST(a_child_imports_nothing),
-		TEST(exporters_are_killed),
-		TEST(a_registrar_finds_the_segment),
-		TEST(the_session_ends),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -18,7 +18,7 @@
 
 #include "segment.h"
 
-static void put_get_and_swap(void)
+TEST(put_get_and_swap)
 {
 	uint64_t word = 5, back = 0, was = 9;
 	char text[16] = "";
@@ -82,7 +82,7 @@ static void bad_addresses(void)
 	check_eq(sigaction(SIGSEGV, &old, NULL), 0);
 }
 
-static void errors(void)
+TEST(errors)
 {
 	uint64_t was, other;
 	struct dd_mem *m;
@@ -124,7 +124,7 @@ static void errors(void)
 	end();
 }
 
-static void the_owner_decides(void)
+TEST(the_owner_decides)
 {
 	uint64_t word = 1;
 	struct dd_mem *m;
@@ -148,7 +148,7 @@ static void the_owner_decides(void)
 	end();
 }
 
-static void notes_are_read(void)
+TEST(notes_are_read)
 {
 	struct dd_list_record rec;
 	uint64_t was;
@@ -179,7 +179,7 @@ static void notes_are_read(void)
 	end();
 }
 
-static void notes_with_bytes(void)
+TEST(notes_with_bytes)
 {
 	struct dd_list_record rec;
 	char bytes[65] = "";
@@ -213,7 +213,7 @@ static int64_t put_refused(void)
 	return n < 0 ? n : dd_wait(mem, n, -1);
 }
 
-static void requests_under_way(void)
+TEST(requests_under_way)
 {
 	static uint64_t words[16];
 	uint64_t *wired, sum = 0;
@@ -273,7 +273,7 @@ static void requests_under_way(void)
 	end();
 }
 
-static void forked_child(void)
+TEST(forked_child)
 {
 	int status = -1;
 	uint64_t word;
@@ -318,7 +318,7 @@ static void *add(void *arg)
 	return NULL;
 }
 
-static void threads_share_an_import(void)
+TEST(threads_share_an_import)
 {
 	static char large[THREADS][2048];
 	pthread_t t[THREADS];
@@ -346,7 +346,7 @@ static void on_signal(int sig)
 }
 
 /* Signals arrive at any instruction of the calls. */
-static void a_handler_may_put(void)
+TEST(a_handler_may_put)
 {
 	const struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct itimerval often = { { 0, 200 }, { 0, 200 } };
@@ -369,21 +369,4 @@ static void a_handler_may_put(void)
 	check_eq(failed, 0);
 	check_eq(*(volatile uint64_t *)(shared + 8), n);
 	end();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(put_get_and_swap),
-		TEST(errors),
-		TEST(the_owner_decides),
-		TEST(notes_are_read),
-		TEST(notes_with_bytes),
-		TEST(requests_under_way),
-		TEST(forked_child),
-		TEST(threads_share_an_import),
-		TEST(a_handler_may_put),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

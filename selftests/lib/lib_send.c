@@ -14,7 +14,7 @@
 #include "echo.h"
 #include "tap.h"
 
-static void message_arrives(void)
+TEST(message_arrives)
 {
 	static const unsigned int meta[4] = { 1, 2, 3, 4 };
 	struct dd_msg msg = { .meta = { 9, 9, 9, 9 } };
@@ -40,7 +40,7 @@ static void message_arrives(void)
 	teardown();
 }
 
-static void stream_waits_for_ack(void)
+TEST(stream_waits_for_ack)
 {
 	struct dd_msg msg;
 
@@ -66,7 +66,7 @@ static void stream_waits_for_ack(void)
 	teardown();
 }
 
-static void counters_count(void)
+TEST(counters_count)
 {
 	struct dd_conn_desc desc;
 	struct dd_msg msg;
@@ -87,15 +87,4 @@ static void counters_count(void)
 	check(dd_node(h) < dd_max_nodes(h));
 	check(dd_packet_size(h) > 0);
 	teardown();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(message_arrives),
-		TEST(stream_waits_for_ack),
-		TEST(counters_count),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

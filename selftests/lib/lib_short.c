@@ -139,12 +139,12 @@ static void bounds_of(bool alone)
 	teardown();
 }
 
-static void short_bounds(void)
+TEST(short_bounds)
 {
 	bounds_of(true);
 }
 
-static void short_bounds_shared(void)
+TEST(short_bounds_shared)
 {
 	bounds_of(false);
 }
@@ -215,24 +215,12 @@ static void windows_of(bool alone)
 	teardown();
 }
 
-static void short_windows(void)
+TEST(short_windows)
 {
 	windows_of(true);
 }
 
-static void short_windows_shared(void)
+TEST(short_windows_shared)
 {
 	windows_of(false);
-}
-
-static const struct test tests[] = {
-	TEST(short_bounds),
-	TEST(short_bounds_shared),
-	TEST(short_windows),
-	TEST(short_windows_shared),
-};
-
-int main(void)
-{
-	return test_run(tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -47,7 +47,7 @@ static void *requests(void *arg)
 	return NULL;
 }
 
-static void windows_need_no_system_call(void)
+TEST(windows_need_no_system_call)
 {
 	pthread_t t;
 
@@ -83,7 +83,7 @@ static void needs_kernel(unsigned int rights, unsigned int flags, size_t len, in
 	check_eq(by_kernel(), !direct ? by_kernel() : put + get + cas);
 }
 
-static void the_segment_decides_on_windows(void)
+TEST(the_segment_decides_on_windows)
 {
 	begin(0, 0);
 	needs_kernel(ALL, 0, PAGE, 0, 0, 0);
@@ -113,7 +113,7 @@ static int put_as_another_user(int arg)
 	return 0;
 }
 
-static void another_user_needs_permission(void)
+TEST(another_user_needs_permission)
 {
 	for (unsigned int flags = 0; flags <= DD_EXPORT_DIRECT_ANY;
 	     flags += DD_EXPORT_DIRECT_ANY) {
@@ -234,7 +234,7 @@ static void finish(void)
 	check_eq(*(volatile uint64_t *)(shared + COUNT), counter.done);
 }
 
-static void nothing_arrives_while_inhibited(void)
+TEST(nothing_arrives_while_inhibited)
 {
 	begin(0, 0);
 	start();
@@ -252,7 +252,7 @@ static void nothing_arrives_while_inhibited(void)
 }
 
 /* While the policy is that every request notifies, the kernel executes them. */
-static void a_policy_takes_the_window_away(void)
+TEST(a_policy_takes_the_window_away)
 {
 	begin(1, DD_NOTIFY_IF_ASKED);
 	check_eq(dd_export_notify(ex, segment, DD_NOTIFY_ALWAYS), 0);
@@ -273,7 +273,7 @@ static void a_policy_takes_the_window_away(void)
 	end();
 }
 
-static void a_denied_importer_stores_no_more(void)
+TEST(a_denied_importer_stores_no_more)
 {
 	struct dd_export_importer one = { 0 };
 	struct dd_export_desc desc;
@@ -301,7 +301,7 @@ static int export_shared(int arg)
 	return 0;
 }
 
-static void the_exporter_is_killed(void)
+TEST(the_exporter_is_killed)
 {
 	char *both = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pid_t pid;
@@ -348,7 +348,7 @@ static int count_in_process(int number)
 	return dd_unimport(m) || dd_shutdown(h);
 }
 
-static void windows_and_kernel_swap_one_word(void)
+TEST(windows_and_kernel_swap_one_word)
 {
 	pid_t pids[PROCESSES];
 	int status;
@@ -380,7 +380,7 @@ static void *flip(void *arg)
 }
 
 /* Wherever the importer wants a word, it gets an old one or a new one, not a mix. */
-static void words_are_read_whole(void)
+TEST(words_are_read_whole)
 {
 	char bytes[16], word[8];
 	void *result;
@@ -405,7 +405,7 @@ static void words_are_read_whole(void)
 }
 
 /* All lengths and alignments arrive, and nothing beside them. */
-static void bytes_of_any_length(void)
+TEST(bytes_of_any_length)
 {
 	static char from[PAGE], to[PAGE], want[PAGE];
 
@@ -430,7 +430,7 @@ static void bytes_of_any_length(void)
 }
 
 /* A window would keep the handle's context, and its segments. */
-static void a_shutdown_ends_imports(void)
+TEST(a_shutdown_ends_imports)
 {
 	struct dd_mem *own;
 	uint64_t word = 0;
@@ -444,23 +444,4 @@ static void a_shutdown_ends_imports(void)
 		check_eq(dd_open(&ex), 0);
 	}
 	end();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(windows_need_no_system_call),
-		TEST(the_segment_decides_on_windows),
-		TEST(another_user_needs_permission),
-		TEST(nothing_arrives_while_inhibited),
-		TEST(a_policy_takes_the_window_away),
-		TEST(a_denied_importer_stores_no_more),
-		TEST(the_exporter_is_killed),
-		TEST(windows_and_kernel_swap_one_word),
-		TEST(words_are_read_whole),
-		TEST(bytes_of_any_length),
-		TEST(a_shutdown_ends_imports),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }

@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * tap.c - running tests
+ * tap.c - running tests: all, or the one that the command line names
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "tap.h"
 
+static struct test *tests, **last = &tests;
+static int count;
 bool test_failed;
+
+void test_add(struct test *test)
+{
+	*last = test;
+	last = &test->next;
+	count++;
+}
 
 void test_check(bool good, const char *what, const char *file, int line)
 {
@@ -16,8 +28,7 @@ void test_check(bool good, const char *what, const char *file, int line)
 	test_failed = true;
 }
 
-void test_check_eq(long long a, long long b, const char *what,
-		   const char *file, int line)
+void test_check_eq(long long a, long long b, const char *what, const char *file, int line)
 {
 	if (a == b)
 		return;
@@ -25,18 +36,19 @@ void test_check_eq(long long a, long long b, const char *what,
 	test_failed = true;
 }
 
-int test_run(const struct test *tests, size_t count)
+int main(int argc, char **argv)
 {
-	size_t failed = 0;
+	int n = 0, bad = 0;
 
-	printf("TAP version 13\n1..%zu\n", count);
-	for (size_t i = 0; i < count; i++) {
+	printf("TAP version 13\n1..%d\n", argc > 1 ? 1 : count);
+	for (const struct test *t = tests; t; t = t->next) {
+		if (argc > 1 && strcmp(t->name, argv[1]))
+			continue;
 		test_failed = false;
-		tests[i].run();
-		printf("%s %zu %s\n", test_failed ? "not ok" : "ok", i + 1,
-		       tests[i].name);
+		t->run();
+		printf("%s %d %s\n", test_failed ? "not ok" : "ok", ++n, t->name);
 		fflush(stdout);
-		failed += test_failed;
+		bad += test_failed;
 	}
-	return failed ? 1 : 0;
+	return bad || !n;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * tap.h - tests that say what they found, in the Test Anything Protocol
+ * tap.h - tests that print what they found, in the Test Anything Protocol
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -8,27 +8,33 @@
 #define _DD_TESTS_TAP_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 struct test {
 	const char *name;
 	void (*run)(void);
+	struct test *next;
 };
 
-/* Set by a failed check; a test goes on after it. */
+/* The current test has a failed check. */
 extern bool test_failed;
 
-#define check(condition) \
-	test_check((condition), #condition, __FILE__, __LINE__)
-#define check_eq(a, b) \
-	test_check_eq((long long)(a), (long long)(b), #a " == " #b, \
-		      __FILE__, __LINE__)
-
+void test_add(struct test *test);
 void test_check(bool good, const char *what, const char *file, int line);
-void test_check_eq(long long a, long long b, const char *what,
-		   const char *file, int line);
-int test_run(const struct test *tests, size_t count);
+void test_check_eq(long long a, long long b, const char *what, const char *file, int line);
 
-#define TEST(function)	{ #function, function }
+/* The test continues after a failed check. */
+#define check(condition)	test_check((condition), #condition, __FILE__, __LINE__)
+#define check_eq(a, b)							\
+	test_check_eq((long long)(a), (long long)(b), #a " == " #b, __FILE__, __LINE__)
+
+/* Define a test; its body follows. Tests run in the order of the file. */
+#define TEST(id)							\
+	static void id(void);						\
+	static void __attribute__((constructor)) test_add_##id(void)	\
+	{								\
+		static struct test test = { #id, id, NULL };		\
+		test_add(&test);					\
+	}								\
+	static void id(void)
 
 #endif /* _DD_TESTS_TAP_H */
