@@ -114,6 +114,9 @@ LIBDD_MAN3 := $(wildcard Documentation/man/*.3)
 LIBDD_MAN4 := $(wildcard Documentation/man/*.4)
 LIBDD_MAN7 := $(wildcard Documentation/man/*.7)
 
+# The calls that the NAME section of $$page names; each is found as a page, too.
+MAN_NAMES = sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z_]*\).*/\1/p' $$page
+
 .PHONY: install-lib uninstall-lib
 INSTALLS += install-lib
 UNINSTALLS += uninstall-lib
@@ -125,12 +128,19 @@ install-lib: $(LIBDD_SHARED) $(LIBDD_STATIC) $(LIBDD_PC)
 	install -m 644 $(LIBDD_STATIC) $(DESTDIR)$(LIBDIR)
 	install -m 644 $(LIBDD_PC) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 $(LIBDD_HEADERS) $(DESTDIR)$(INCLUDEDIR)
-	$(if $(LIBDD_MAN3),install -m 644 $(LIBDD_MAN3) $(DESTDIR)$(MANDIR)/man3)
-	$(if $(LIBDD_MAN4),install -m 644 $(LIBDD_MAN4) $(DESTDIR)$(MANDIR)/man4)
-	$(if $(LIBDD_MAN7),install -m 644 $(LIBDD_MAN7) $(DESTDIR)$(MANDIR)/man7)
+	for page in $(LIBDD_MAN3); do for name in $$($(MAN_NAMES)); do \
+		echo ".so man3/$${page##*/}" >$(DESTDIR)$(MANDIR)/man3/$$name.3; \
+		chmod 644 $(DESTDIR)$(MANDIR)/man3/$$name.3; \
+	done; done
+	install -m 644 $(LIBDD_MAN3) $(DESTDIR)$(MANDIR)/man3
+	install -m 644 $(LIBDD_MAN4) $(DESTDIR)$(MANDIR)/man4
+	install -m 644 $(LIBDD_MAN7) $(DESTDIR)$(MANDIR)/man7
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall-lib:
+	for page in $(LIBDD_MAN3); do for name in $$($(MAN_NAMES)); do \
+		rm -f $(DESTDIR)$(MANDIR)/man3/$$name.3; \
+	done; done
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(LIBDD_SONAME) libdd.so \
 		libdd.a pkgconfig/libdd.pc) \
 		$(addprefix $(DESTDIR)$(INCLUDEDIR)/,$(notdir $(LIBDD_HEADERS))) \
