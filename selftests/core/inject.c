@@ -114,7 +114,7 @@ bool inject_ready(void)
 	       set(INJECT_PAGE, "min-order", "0");
 }
 
-#define KEPT	(1u << CAP_SYS_RESOURCE | 1u << CAP_DAC_OVERRIDE)
+#define KEPT	(1u << CAP_SYS_RESOURCE | 1u << CAP_DAC_OVERRIDE | 1u << CAP_NET_ADMIN)
 
 bool inject_keep(void)
 {

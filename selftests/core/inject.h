@@ -25,8 +25,8 @@ enum inject {
 /* False where faults cannot be injected. Each task that arms calls it before. */
 bool inject_ready(void);
 /*
- * Drops all capabilities but those that arming needs, after a change of the user
- * with PR_SET_KEEPCAPS.
+ * Drops all capabilities but those that arming and a registrar need, after a change of
+ * the user with PR_SET_KEEPCAPS.
  */
 bool inject_keep(void);
 const char *inject_name(enum inject how);

@@ -10,6 +10,7 @@
  */
 #include "dd_harness.h"
 #include <poll.h>
+#include <pthread.h>
 #include "audit.h"
 #include "inject.h"
 #include "mem.h"
@@ -28,6 +29,8 @@ struct stage {
 	struct dd_importer importer;
 	void *at;
 	int fd, got;
+	struct dd_registrar_call call;
+	pthread_t thread;
 };
 
 /* --- the paths; each returns 0 or -1, and cleans up with faults off --------*/
@@ -539,6 +542,113 @@ static void prepare_records(struct stage *t)
 	CHILD_CHECK(t->fd >= 0 && !fcntl(t->fd, F_SETFL, O_NONBLOCK));
 }
 
+/* --- the registrar: the client's context is it ----------------------------*/
+
+static int open_registrar(struct stage *t)
+{
+	t->fd = raw_op(&t->p.cl, DD_IOC_REGISTRAR, 0);
+	return t->fd < 0 ? -1 : 0;
+}
+
+static int answer_call(struct stage *t)
+{
+	const struct dd_registrar_answer a = {
+		.call = t->call.call, .node = t->call.node, .generation = t->seg.generation,
+	};
+
+	return write(t->fd, &a, sizeof(a)) == sizeof(a) ? 0 : -1;
+}
+
+/* In a thread, whose calls do not fail. */
+static void *answer_calls(void *arg)
+{
+	struct stage *t = arg;
+
+	while (read(t->fd, &t->call, sizeof(t->call)) == sizeof(t->call))
+		CHILD_CHECK(!t->call.call || answer_call(t) == 0);
+	return NULL;
+}
+
+static void start_registrar(struct stage *t)
+{
+	CHILD_CHECK(open_registrar(t) == 0);
+	CHILD_CHECK(pthread_create(&t->thread, NULL, answer_calls, t) == 0);
+}
+
+static void stop_registrar(struct stage *t)
+{
+	CHILD_CHECK(pthread_cancel(t->thread) == 0);
+	CHILD_CHECK(pthread_join(t->thread, NULL) == 0);
+	close(t->fd);
+}
+
+static int register_segment(struct stage *t)
+{
+	t->seg = mem_segment(&t->spare, "failnth");
+	t->seg.key_class = DD_SEGMENT_REGISTERED;
+	return mem_export(&t->p.srv, &t->seg);
+}
+
+static void prepare_registered(struct stage *t)
+{
+	start_registrar(t);
+	CHILD_CHECK(register_segment(t) == 0);
+}
+
+static void end_registered(struct stage *t)
+{
+	end_segment(t);
+	stop_registrar(t);
+}
+
+static void end_import_registered(struct stage *t)
+{
+	end_import(t);
+	end_registered(t);
+}
+
+/* A new registrar gets the names of all segments. */
+static void prepare_names(struct stage *t)
+{
+	prepare_registered(t);
+	CHILD_CHECK(register_segment(t) == 0);
+	stop_registrar(t);
+	CHILD_CHECK(open_registrar(t) == 0);
+}
+
+/* A call that cannot be stored must not be lost. */
+static int read_names(struct stage *t)
+{
+	struct dd_registrar_call c;
+
+	for (; t->got < 2; t->got++) {
+		if (read(t->fd, &c, sizeof(c)) < 0)
+			return -1;
+		CHILD_CHECK(c.op == DD_REGISTRAR_ADD && !strcmp((char *)c.name, "failnth"));
+	}
+	return 0;
+}
+
+static void *register_it(void *arg)
+{
+	CHILD_CHECK(register_segment(arg) == 0);
+	return NULL;
+}
+
+static void prepare_call(struct stage *t)
+{
+	CHILD_CHECK(open_registrar(t) == 0);
+	CHILD_CHECK(pthread_create(&t->thread, NULL, register_it, t) == 0);
+	CHILD_CHECK(read(t->fd, &t->call, sizeof(t->call)) == sizeof(t->call));
+}
+
+static void end_answered(struct stage *t)
+{
+	CHILD_CHECK(pthread_join(t->thread, NULL) == 0);
+	end_segment(t);
+	close_fd(t);
+}
+
 /* --- the sweep -------------------------------------------------------------*/
 
 struct path {
@@ -715,6 +825,12 @@ PATH(import_parked, prepare_list_of_client, park_import, end_import, 4)
 PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
 PATH(requests, prepare_import, request_all, end_import, 1)
 PATH(list_read, prepare_records, read_list, close_fd, 2)
+PATH(registrar, NULL, open_registrar, close_fd, 2)
+PATH(registrar_add, start_registrar, register_segment, end_registered, 3)
+PATH(registrar_lookup, prepare_registered, import_segment, end_import_registered, 2)
+PATH(registrar_read, prepare_names, read_names, close_fd, 2)
+PATH(registrar_write, prepare_call, answer_call, end_answered, 1)
+PATH(registrar_delete, prepare_registered, end_segment_once, stop_registrar, 0, true)
 PATH(segment_end, prepare_import, end_segment_once, end_import, 0, true)
 PATH(import_end, prepare_import, end_import_once, NULL, 0, true)
 PATH(list_end, prepare_import, end_list_once, end_import, 0, true)
