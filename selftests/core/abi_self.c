@@ -76,47 +76,21 @@ static struct dd_cell *cell(FIXTURE_DATA(self) *self)
 TEST_F(self, the_importer_is_notified_of_each_operation)
 {
 	static char bytes[MEM_LEN] __attribute__((aligned(8)));
-	__u8 op, wired, large;
 	struct dd_note n;
-	__u32 k = 0;
+	__u32 k;
 
-	for (op = DD_OP_PUT; op <= DD_OP_NOTE; op++)
-		for (wired = 0; wired < 2; wired++)
-			for (large = 0; large < 2; large++) {
-				struct dd_sqe sqe = {
-					.opcode = op, .tag = 5 + k, .dst = 16, .len = 8,
-					.flags = SELF | (wired ? DD_SQE_REGION : DD_SQE_UNWIRED),
-					.src = wired ? 8 : (uintptr_t)bytes,
-					.region = wired ? self->imem.id : 0,
-					.meta_count = op == DD_OP_CAS ? DD_META_WORDS : 0,
-				};
+	for (k = 0; k < MEM_SELF_REQUESTS; k++) {
+		const struct dd_sqe sqe = mem_self_request(k, &self->imem, bytes, 3 * PAGE);
 
-				if (op == DD_OP_NOTE)
-					sqe.dst = 0;
-				if (large)
-					sqe.len = op == DD_OP_CAS ? 4 : op == DD_OP_NOTE ? 64 :
-						  3 * PAGE;
-				ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
-				k++;
-				ASSERT_EQ(k, cell(self)->done);
-				ASSERT_TRUE(take(self, &n));
-				EXPECT_EQ(DD_NOTE_DONE, n.type);
-				EXPECT_EQ(self->i.import, n.conn);
-				EXPECT_EQ(99, n.cookie);
-				EXPECT_EQ(op, n.op);
-				EXPECT_EQ(self->i.node, n.node);
-				EXPECT_EQ(sqe.dst, n.offset);
-				EXPECT_EQ(sqe.len, n.len);
-				EXPECT_EQ(sqe.tag, n.tag);
-				EXPECT_EQ(k, n.msgid);
-				EXPECT_EQ(0, n.error);
-				EXPECT_EQ(0, n.word);
-				EXPECT_EQ(0, n.meta_count);
-				EXPECT_FALSE(take(self, &n));
-				/* The NOTE itself. */
-				if (op == DD_OP_NOTE)
-					ASSERT_TRUE(raw_take(&self->ex, self->elist.list_unit, &n));
-			}
+		ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
+		ASSERT_EQ(k + 1, cell(self)->done);
+		ASSERT_TRUE(take(self, &n));
+		EXPECT_TRUE(mem_self_done(&n, &self->i, &sqe, k + 1));
+		EXPECT_FALSE(take(self, &n));
+		/* The NOTE itself. */
+		if (sqe.opcode == DD_OP_NOTE)
+			ASSERT_TRUE(raw_take(&self->ex, self->elist.list_unit, &n));
+	}
 }
 
 TEST_F(self, the_result_of_a_get_is_in_place_before_its_note)

@@ -151,6 +151,42 @@ static inline int mem_list(const struct raw *r, struct dd_list_make *l)
 	return raw_ioctl(r, DD_IOC_LIST_MAKE, l);
 }
 
+/*
+ * Request @k of 16 with DD_SQE_NOTIFY_SELF: each kind, from or to memory at @bytes and @m,
+ * short and, where that is possible, of @large bytes.
+ */
+#define MEM_SELF_REQUESTS	16
+
+static inline struct dd_sqe mem_self_request(__u32 k, const struct mem *m, void *bytes,
+					     __u64 large)
+{
+	bool wired = k / 2 % 2;
+	struct dd_sqe sqe = {
+		.opcode = DD_OP_PUT + k / 4, .tag = 5 + k, .dst = 16, .len = k % 2 ? large : 8,
+		.flags = DD_SQE_NOTIFY_SELF | (wired ? DD_SQE_REGION : DD_SQE_UNWIRED),
+		.src = wired ? 8 : (uintptr_t)bytes, .region = wired ? m->id : 0,
+	};
+
+	if (sqe.opcode == DD_OP_CAS) {
+		sqe.len = k % 2 ? 4 : 8;
+		sqe.meta_count = DD_META_WORDS;
+	} else if (sqe.opcode == DD_OP_NOTE) {
+		sqe.len = k % 2 ? DD_PAYLOAD_MAX : 8;
+		sqe.dst = 0;
+	}
+	return sqe;
+}
+
+/* Whether @n says that @sqe, request @number of @i, was executed. */
+static inline bool mem_self_done(const struct dd_note *n, const struct dd_import_make *i,
+				 const struct dd_sqe *sqe, __u32 number)
+{
+	return n->type == DD_NOTE_DONE && n->conn == i->import && n->cookie == i->cookie &&
+	       n->op == sqe->opcode && n->node == i->node && n->offset == sqe->dst &&
+	       n->len == sqe->len && n->tag == sqe->tag && n->msgid == number &&
+	       !n->error && !n->word && !n->meta_count;
+}
+
 static inline int mem_end(const struct raw *r, __u64 serial)
 {
 	return raw_op(r, DD_IOC_END, serial);

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Imports of another node that are not made yet: the segment may be exported later. Run by
+ * across.sh.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "net_mem.h"
+#include <pthread.h>
+
+/* The thread that waits. */
+static volatile pid_t waiter;
+
+#define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
+#define PARKED	1024	/* look-ups that wait on a node, at most */
+
+/* A segment that is not exported yet. */
+static struct dd_segment_make unborn(FIXTURE_DATA(far) *self)
+{
+	return mem_segment(&self->em, "unborn");
+}
+
+TEST_F(far, nowait_returns_at_once_and_a_note_follows)
+{
+	struct dd_segment_make s = unborn(self);
+	struct dd_list_make list;
+	struct dd_import_make i;
+	struct dd_note n;
+
+	ASSERT_OK(mem_list(&self->im, &list));
+	ASSERT_OK(import_flags(&self->im, &self->s, DD_IMPORT_NOWAIT, list.list, &i));
+	ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
+	EXPECT_EQ(0, state(self, &i));
+	EXPECT_EQ(BULK, raw_cell(&self->im, i.cell_unit)->peer_size);
+	EXPECT_EQ(self->s.generation, raw_cell(&self->im, i.cell_unit)->received);
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
+	EXPECT_EQ(i.import, n.conn);
+	EXPECT_EQ(99, n.cookie);
+	EXPECT_EQ(0, n.offset);
+	EXPECT_EQ(2, n.node);
+	ASSERT_EQ(1, mem_put(&self->im, &i, "now", 0, 4, 0));
+	ASSERT_OK(wait_done(&self->im, &i, 1));
+	EXPECT_STREQ("now", self->em.at);
+	/* Without a segment it fails. */
+	ASSERT_OK(import_flags(&self->im, &s, DD_IMPORT_NOWAIT, list.list, &i));
+	EXPECT_ERR(ECONNREFUSED, mem_wait_up(&self->im, &i, 60 * SECOND));
+	EXPECT_EQ(ECONNREFUSED, state(self, &i));
+	EXPECT_ERR(ECONNREFUSED, mem_put(&self->im, &i, "now", 0, 4, 0));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(ECONNREFUSED, n.offset);
+	EXPECT_EQ(0, mem_end(&self->im, i.import));
+}
+
+TEST_F(far, the_export_completes_parked_imports_of_both_nodes)
+{
+	struct dd_segment_make s = unborn(self);
+	struct dd_import_make i, near;
+
+	ASSERT_OK(import_flags(&self->im, &s, LATER, 0, &i));
+	ASSERT_OK(mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &near));
+	EXPECT_EQ(EINPROGRESS, state(self, &i));
+	EXPECT_ERR(EAGAIN, mem_put(&self->im, &i, "now", 0, 4, 0));
+	EXPECT_ERR(ETIMEDOUT, mem_wait_up(&self->im, &i, SECOND / 10));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
+	ASSERT_OK(mem_wait_up(&self->ex, &near, 60 * SECOND));
+	ASSERT_EQ(1, mem_put(&self->im, &i, "now", 0, 4, 0));
+	ASSERT_OK(wait_done(&self->im, &i, 1));
+	EXPECT_STREQ("now", self->em.at);
+	EXPECT_EQ(1, mem_put(&self->ex, &near, "yet", 0, 4, 0));
+}
+
+TEST_F(far, a_parked_import_fails_if_the_segment_refuses_it)
+{
+	struct dd_segment_make s = unborn(self);
+	struct dd_import_make i;
+
+	ASSERT_OK(import_flags(&self->im, &s, LATER, 0, &i));
+	s.rights = DD_RIGHT_GET;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_ERR(EACCES, mem_wait_up(&self->im, &i, 60 * SECOND));
+	EXPECT_EQ(EACCES, state(self, &i));
+}
+
+/* Imports that have failed with EUSERS; -1 if one has another state but is not pending. */
+static int too_many(const struct raw *r, const struct dd_import_make *i)
+{
+	int n, failed = 0;
+
+	for (n = 0; n <= PARKED; n++) {
+		__u32 error = *(volatile __u32 *)&raw_cell(r, i[n].cell_unit)->error;
+
+		if (error != EUSERS && error != EINPROGRESS)
+			return -1;
+		failed += error == EUSERS;
+	}
+	return failed;
+}
+
+/* Park as many look-ups as the other node permits. One fails, as they are one too many. */
+static int park_all(FIXTURE_DATA(far) *self, const struct raw *r, struct dd_import_make *i)
+{
+	struct dd_segment_make s = unborn(self);
+	int n;
+
+	for (n = 0; n <= PARKED; n++)
+		if (import_flags(r, &s, LATER, 0, &i[n]))
+			return -1;
+	return WAIT_FOR(too_many(r, i) == 1) ? 0 : -1;
+}
+
+TEST_F(far, the_end_of_a_parked_import_ends_it_on_both_nodes)
+{
+	static struct dd_import_make i[PARKED + 1], k;
+	struct dd_segment_make s = unborn(self);
+	int n;
+
+	ASSERT_OK(park_all(self, &self->im, i));
+	EXPECT_ERR(EUSERS, mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
+	for (n = 0; n <= PARKED; n++)
+		ASSERT_OK(mem_end(&self->im, i[n].import));
+	ASSERT_SOON(!mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
+	s.importers = 1;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_EQ(0, mem_wait_up(&self->ex, &k, 60 * SECOND));
+}
+
+TEST_F(far, many_parked_imports_complete)
+{
+	static struct dd_import_make i[PARKED + 1];
+	struct dd_segment_make s = unborn(self);
+	int n;
+
+	ASSERT_OK(park_all(self, &self->im, i));
+	s.importers = PARKED;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	for (n = 0; n <= PARKED; n++)
+		if (state(self, &i[n]) != EUSERS)
+			ASSERT_OK(mem_wait_up(&self->im, &i[n], 60 * SECOND));
+}
+
+TEST_F(far, a_killed_importer_parks_no_more)
+{
+	static struct dd_import_make i[PARKED + 1], k;
+	struct dd_segment_make s = unborn(self);
+	int report;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	pid = fork_until_report(&report);
+	if (!pid) {
+		struct raw r;
+
+		CHILD_CHECK(raw_open(&r) == 0);
+		CHILD_CHECK(park_all(self, &r, i) == 0);
+		child_report(report);
+		import_flags(&r, &s, DD_IMPORT_PARK, 0, &k);
+		for (;;)
+			pause();
+	}
+	ASSERT_LT(0, pid);
+	EXPECT_ERR(EUSERS, mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
+	kill_child(pid);
+	ASSERT_SOON(!mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
+}
+
+/* Importers are killed in each state while segments come and go. */
+TEST_F(far, importers_die_while_segments_come_and_go)
+{
+	struct dd_segment_make s = unborn(self);
+	struct dd_import_make i;
+	int rounds = dd_count(30), report;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	while (rounds--) {
+		ASSERT_OK(import_flags(&self->im, &s, LATER, 0, &i));
+		pid = fork_until_report(&report);
+		if (!pid) {
+			struct dd_import_make k;
+			struct raw r;
+
+			CHILD_CHECK(raw_open(&r) == 0);
+			child_report(report);
+			for (;;)
+				if (!import_flags(&r, &s, LATER, 0, &k))
+					mem_end(&r, k.import);
+		}
+		ASSERT_LT(0, pid);
+		ASSERT_OK(mem_export(&self->ex, &s));
+		kill_child(pid);
+		ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
+		ASSERT_OK(mem_end(&self->ex, s.segment));
+		s.segment = s.generation = 0;
+		ASSERT_OK(mem_end(&self->im, i.import));
+	}
+}
+
+static void *import_parked(void *arg)
+{
+	FIXTURE_DATA(far) *self = arg;
+	struct dd_segment_make s = unborn(self);
+
+	waiter = gettid();
+	return (void *)(long)(import_flags(&self->im, &s, DD_IMPORT_PARK, 0, &self->i) ?
+			      errno : 0);
+}
+
+TEST_F(far, a_call_without_nowait_waits_for_the_export)
+{
+	struct dd_segment_make s = unborn(self);
+	pthread_t t;
+	void *err;
+
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(0, (long)err);
+	EXPECT_EQ(s.generation, self->i.generation);
+}
+
+TEST_F(far, the_end_of_the_session_fails_parked_imports)
+{
+	struct dd_segment_make s = unborn(self);
+	struct dd_list_make list;
+	struct dd_import_make i;
+	struct dd_note n;
+	pthread_t t;
+	void *err;
+
+	ASSERT_OK(mem_list(&self->im, &list));
+	ASSERT_OK(import_flags(&self->im, &s, LATER, list.list, &i));
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_EQ(0, system("bash -c 'ip netns exec dd2 ddctl peer del 1'"));
+	EXPECT_ERR(EHOSTUNREACH, mem_wait_up(&self->im, &i, 60 * SECOND));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(EHOSTUNREACH, n.offset);
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(EHOSTUNREACH, (long)err);
+	/* The other node has forgotten them. */
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_EQ(0, system("bash -c 'ip netns exec dd2 ddctl peer add 1 10.9.0.1'"));
+	while (import_flags(&self->im, &s, 0, 0, &i))
+		ASSERT_EQ(EHOSTUNREACH, errno);
+}
+
+DD_TEST_MAIN
