@@ -107,6 +107,88 @@ TEST_F(far, many_gets_are_under_way)
 	EXPECT_EQ(0, memcmp(self->em.at, self->imem.at, 4096 * n));
 }
 
+/* Kilobytes of a line of /proc/meminfo. */
+static long long meminfo(const char *line)
+{
+	return printed_number("awk '/^%s:/ { print $2 }' /proc/meminfo", line);
+}
+
+/* An import for as many GETs of a segment as are permitted. */
+static int flood_begin(FIXTURE_DATA(far) *self, const struct mem *m,
+		       struct dd_segment_make *s, struct dd_import_make *i)
+{
+	*s = mem_segment(m, "flooded");
+	return mem_export(&self->ex, s) ?:
+	       import(&self->im, s, DD_RIGHT_GET, DD_DEPTH_MAX, i);
+}
+
+/* Ask for all bytes again and again, until as many GETs as are permitted are under way. */
+static int flood(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
+{
+	const struct dd_sqe sqe = {
+		.opcode = DD_OP_GET, .flags = DD_SQE_REGION, .region = self->imem.id,
+		.len = BULK,
+	};
+	int n = 0;
+
+	while (mem_op(&self->im, i, &sqe) == 1)
+		n++;
+	return errno == EBUSY ? n : -1;
+}
+
+/*
+ * Replies are sent from the pages of the segment when it is their channel's turn: however
+ * much is asked for, the exporter needs no more memory, and another import gets on.
+ */
+TEST_F(far, an_importer_that_asks_for_much_holds_up_nobody)
+{
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct dd_cell *cell;
+	long long used, free;
+	__u64 done;
+	int n;
+
+	ASSERT_OK(flood_begin(self, &self->em, &s, &i));
+	cell = raw_cell(&self->im, i.cell_unit);
+	used = memlock_used(&self->ex);
+	free = meminfo("MemFree");
+	ASSERT_LE(DD_DEPTH_MAX, flood(self, &i));
+	for (n = 0; n < 20; n++) {
+		done = cell->done;
+		ASSERT_EQ(1, cas(self, 0, 8, n, n + 1, 0));
+		ASSERT_EQ(0, result(self));
+		/* A reply waits for what is queued at the link, not for other requests. */
+		EXPECT_LE(*(volatile __u64 *)&cell->done - done, 8);
+		ASSERT_LE(0, flood(self, &i));
+		EXPECT_LT(cell->done + DD_DEPTH_MAX / 2, cell->submitted);
+		EXPECT_EQ(used, memlock_used(&self->ex));
+		EXPECT_LT(free - meminfo("MemFree"), 16 << 10);
+	}
+	EXPECT_EQ(20, *(__u64 *)self->em.at);
+}
+
+TEST_F(far, the_end_of_the_segment_ends_its_replies)
+{
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	struct mem m;
+
+	ASSERT_OK(raw_alloc(&self->ex, BULK, &m));
+	ASSERT_OK(flood_begin(self, &m, &s, &i));
+	ASSERT_LE(DD_DEPTH_MAX, flood(self, &i));
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	EXPECT_ERR(ESTALE, wait_done(&self->im, &i, ~0ull));
+	memset(self->imem.at, 0, BULK);
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, 0));
+	ASSERT_EQ(0, result(self));
+	for (size_t k = 8; k < BULK; k++)
+		ASSERT_EQ(0, self->imem.at[k]);
+	/* Replies do not keep its memory. */
+	munmap(m.at, m.len);
+	EXPECT_EQ(0, raw_op(&self->ex, DD_IOC_REGION_FREE, m.id));
+}
+
 TEST_F(far, cas_swaps_words_of_4_and_8_bytes)
 {
 	__u64 *word = (__u64 *)self->em.at, *was = (__u64 *)self->imem.at;
