@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * lib_late.c - replies of another node that come later than the library looks for them
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Run by across.sh. The link of the exporter's node drops each packet that is as long as a
+ * reply, so that requests are executed and acknowledged, but not answered.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/dd_mem.h>
+
+#include "segment.h"
+
+/* Bytes of a packet: longer than an acknowledgment by IPv6, shorter than a reply by IPv4. */
+#define ACK	"136"
+
+/* Waits of the library for a counter that have timed out. */
+static int timeouts;
+
+/* Instead of libc's. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+	int ret;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	ret = syscall(SYS_ioctl, fd, request, arg);
+	if (ret < 0 && errno == ETIMEDOUT && request == DD_IOC_CONN_WAIT)
+		__atomic_add_fetch(&timeouts, 1, __ATOMIC_RELAXED);
+	return ret;
+}
+
+static void hold_replies(void)
+{
+	check_eq(system("bash -c 'tc -n dd2 qdisc replace dev eth0 root "
+			"tbf rate 100mbit burst " ACK " limit 100000'"), 0);
+}
+
+static void release_replies(void)
+{
+	check_eq(system("bash -c 'tc -n dd2 qdisc del dev eth0 root'"), 0);
+}
+
+/* A request of a thread of its own. */
+struct request {
+	int (*run)(struct request *r);
+	pthread_t thread;
+	uint64_t result[PAGE / 8];
+	int ret, over;
+};
+
+static void *run(void *arg)
+{
+	struct request *r = arg;
+
+	r->ret = r->run(r);
+	__atomic_store_n(&r->over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static int swap(struct request *r)
+{
+	return dd_cas(mem, 8, 8, 5, 6, r->result, 0);
+}
+
+static int swap_half(struct request *r)
+{
+	return dd_cas(mem, 8, 4, 6, 7, r->result, 0);
+}
+
+static int get_word(struct request *r)
+{
+	return dd_get(mem, r->result, 8, 8);
+}
+
+static int get_page(struct request *r)
+{
+	return dd_get(mem, r->result, PAGE, 0);
+}
+
+/* The request is executed, and returns when its reply has come, however late. */
+static void wait_for_reply(struct request *r, long long executed)
+{
+	int before;
+
+	hold_replies();
+	memset(r->result, 0xee, sizeof(r->result));
+	r->over = 0;
+	check_eq(pthread_create(&r->thread, NULL, run, r), 0);
+	while (by_kernel() != executed)
+		sched_yield();
+	before = __atomic_load_n(&timeouts, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&timeouts, __ATOMIC_RELAXED) < before + 2 &&
+	       !__atomic_load_n(&r->over, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	check(!__atomic_load_n(&r->over, __ATOMIC_ACQUIRE));
+	release_replies();
+	check_eq(pthread_join(r->thread, NULL), 0);
+	check_eq(r->ret, 0);
+}
+
+static void a_late_reply_is_waited_for(void)
+{
+	static struct request r;
+
+	begin(0, 0);
+	*(uint64_t *)(shared + 8) = 5;
+	r.run = swap;
+	wait_for_reply(&r, 1);
+	check_eq(r.result[0], 5);
+	check_eq(*(uint64_t *)(shared + 8), 6);
+	r.run = swap_half;
+	wait_for_reply(&r, 2);
+	check_eq(r.result[0], 6);
+	r.run = get_word;
+	wait_for_reply(&r, 3);
+	check_eq(r.result[0], 7);
+	memset(shared, 'x', PAGE);
+	r.run = get_page;
+	wait_for_reply(&r, 4);
+	check(!memcmp(r.result, shared, PAGE));
+	end();
+}
+
+/* The call does not wait for the refusal, and the next one is refused until it has come. */
+static void a_late_refusal_is_left_to_the_fence(void)
+{
+	begin(1, DD_NOTIFY_IF_ASKED);
+	check_eq(dd_export_inhibit(ex, segment, 1), 0);
+	hold_replies();
+	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
+	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), -EBUSY);
+	check_eq(dd_fence(mem, 0), -EAGAIN);
+	release_replies();
+	check_eq(dd_fence(mem, -1), -EACCES);
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(shared[0], 0);
+	check_eq(dd_put(mem, "x", 1, 0, 0), -EACCES);
+	check_eq(dd_export_inhibit(ex, segment, 0), 0);
+	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
+	end();
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		TEST(a_late_reply_is_waited_for),
+		TEST(a_late_refusal_is_left_to_the_fence),
+	};
+
+	return test_run(tests, sizeof(tests) / sizeof(*tests));
+}
