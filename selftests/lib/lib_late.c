@@ -112,7 +112,7 @@ static void wait_for_reply(struct request *r, long long executed)
 	check_eq(r->ret, 0);
 }
 
-static void a_late_reply_is_waited_for(void)
+TEST(a_late_reply_is_waited_for)
 {
 	static struct request r;
 
@@ -136,7 +136,7 @@ static void a_late_reply_is_waited_for(void)
 }
 
 /* The call does not wait for the refusal, and the next one is refused until it has come. */
-static void a_late_refusal_is_left_to_the_fence(void)
+TEST(a_late_refusal_is_left_to_the_fence)
 {
 	begin(1, DD_NOTIFY_IF_ASKED);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
@@ -152,14 +152,4 @@ static void a_late_refusal_is_left_to_the_fence(void)
 	check_eq(dd_export_inhibit(ex, segment, 0), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
 	end();
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		TEST(a_late_reply_is_waited_for),
-		TEST(a_late_refusal_is_left_to_the_fence),
-	};
-
-	return test_run(tests, sizeof(tests) / sizeof(*tests));
 }
