@@ -61,10 +61,10 @@ framed() {
 		times 1 dd_close 'end=server'
 }
 
-# memory TEST: leaves the trace of a test of one-sided memory in ./trace.
+# memory PROGRAM TEST: leaves the trace of a test of one-sided memory in ./trace.
 memory() {
 	echo >"$TRACING/trace"
-	if ! abi_mem "$1" >mem.out 2>&1; then
+	if ! "$1" "$2" >mem.out 2>&1; then
 		diag "$(cat mem.out)"
 		return 1
 	fi
@@ -73,13 +73,13 @@ memory() {
 
 # Eight imports, of which seven lack one of three rights in nine cases.
 refusals() {
-	memory rights_are_asked && times 1 dd_export 'rights=0x7 ' && times 8 dd_import &&
+	memory abi_mem rights_are_asked && times 1 dd_export 'rights=0x7 ' && times 8 dd_import &&
 		times 9 dd_refused 'err=-13$' && times 3 dd_refused 'right=0x2 ' &&
 		times 8 dd_revoke 'err=0$'
 }
 
 revocation() {
-	memory end_of_the_segment && times 2 dd_export && times 1 dd_import &&
+	memory abi_segment end_of_the_segment && times 2 dd_export && times 1 dd_import &&
 		times 1 dd_revoke 'err=116$'
 }
 

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Segments on one node: arguments, keys, permission, grants, and what ends them.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include "abi_mem.h"
+#include <sys/wait.h>
+
+TEST_F(mem, end_of_the_segment_revokes_it)
+{
+	struct dd_import_make i;
+	__u64 word = 1;
+
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	EXPECT_EQ(ESTALE, cell(self)->error);
+	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
+	EXPECT_ERR(ESTALE, get(self, &word, 0, 8));
+	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
+	EXPECT_EQ(0, *(__u64 *)self->em.at);
+	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &self->s, DD_RIGHT_PUT, &i));
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->s.segment));
+	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
+	/* The key is free, and the generation has grown. */
+	i.generation = self->s.generation;
+	self->s.segment = self->s.generation = 0;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_LT(i.generation, self->s.generation);
+	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
+	ASSERT_OK(mem_end(&self->im, self->i.import));
+	EXPECT_ERR(ENOENT, put(self, &word, 0, 8, 0));
+}
+
+TEST_F(mem, end_of_an_import_frees_its_place)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_few");
+	struct dd_import_make i, k;
+	__u64 word = 1;
+
+	s.importers = 1;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	EXPECT_ERR(EUSERS, mem_import(&self->im, &s, DD_RIGHT_PUT, &k));
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, i.import));
+	ASSERT_OK(mem_end(&self->im, i.import));
+	EXPECT_ERR(ENOENT, mem_put(&self->im, &i, &word, 0, 8, 0));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &k));
+	EXPECT_NE(i.import, k.import);
+}
+
+/* An importer that comes again and again reserves no more slots than others. */
+TEST_F(mem, slots_of_ended_importers_count_until_read)
+{
+	struct dd_segment_make s = self->s;
+	struct dd_import_make i;
+	__u64 word = 1;
+	struct dd_note n;
+	int k;
+
+	strcpy((char *)s.key, "abi_mem_again");
+	s.segment = s.generation = 0;
+	s.importers = 3;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	for (k = 0; k < 3; k++) {
+		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+		ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, DD_SQE_NOTIFY));
+		ASSERT_OK(mem_end(&self->im, i.import));
+	}
+	EXPECT_ERR(EUSERS, mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	for (k = 0; k < 3; k++)
+		ASSERT_TRUE(take(self, &n));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	/* Without notes nothing is left. */
+	for (k = 0; k < 10; k++) {
+		ASSERT_OK(mem_end(&self->im, i.import));
+		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	}
+}
+
+TEST_F(mem, deny_ends_one_importer)
+{
+	struct dd_importer who[3];
+	struct dd_segment_info info = {
+		.size = sizeof(info), .segment = self->s.segment, .count = 3,
+		.importers = (uintptr_t)who,
+	};
+	struct dd_import_make other;
+	__u64 word = 1;
+
+	ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHT_PUT, &other));
+	ASSERT_EQ(1, put(self, &word, 0, 8, 0));
+	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
+	ASSERT_EQ(2, info.count);
+	EXPECT_EQ(2, info.total);
+	EXPECT_EQ(getpid(), who[0].pid);
+	EXPECT_EQ(geteuid(), who[0].uid);
+	EXPECT_EQ(DD_RIGHTS, who[0].rights);
+	EXPECT_EQ(1, who[0].count);
+	EXPECT_EQ(DD_RIGHT_PUT, who[1].rights);
+	ASSERT_NE(who[0].channel, who[1].channel);
+	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY, 0, 0, 0));
+	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY, who[0].channel, 0, 0));
+	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY,
+				   who[0].channel, 0, 0));
+	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
+	EXPECT_EQ(1, mem_put(&self->im, &other, &word, 0, 8, 0));
+}
+
+TEST_F(mem, segments_may_overlap)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_over");
+	struct dd_import_make i;
+	__u64 word = 0x77, back = 0;
+
+	s.offset = PAGE;
+	s.length = PAGE;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &i));
+	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, 0));
+	ASSERT_EQ(1, get(self, &back, PAGE, 8));
+	EXPECT_EQ(0x77, back);
+	/* One ends; the region stays, and the other segment. */
+	ASSERT_OK(mem_end(&self->ex, s.segment));
+	EXPECT_EQ(1, get(self, &back, PAGE, 8));
+}
+
+TEST_F(mem, a_segment_keeps_the_memory_of_its_region)
+{
+	__u64 word = 0x55;
+
+	ASSERT_OK(raw_op(&self->ex, DD_IOC_REGION_FREE, self->em.id));
+	ASSERT_EQ(1, put(self, &word, 0, 8, 0));
+	word = 0;
+	ASSERT_EQ(1, get(self, &word, 0, 8));
+	EXPECT_EQ(0x55, word);
+}
+
+/* ---- keys and permission ------------------------------------------------ */
+
+TEST_F(mem, keys_have_the_form_of_their_class)
+{
+	struct dd_segment_make s = mem_segment(&self->em, ""), t;
+	struct dd_import_make i;
+	__u32 pid = getpid();
+	unsigned int n;
+
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	memset(s.key, 'x', sizeof(s.key));
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	EXPECT_ERR(EEXIST, mem_export(&self->ex, (t = self->s, t.segment = 0,
+						  t.generation = 0, &t)));
+	for (n = 0; n < 8; n += n == 1 ? 5 : 1) {
+		s.key_class = n;
+		EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	}
+
+	s.key_class = DD_SEGMENT_ID;
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	memset(s.key, 0, sizeof(s.key));
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_EQ(0, memcmp(s.key, &s.generation, 8));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
+
+	s = mem_segment(&self->em, "");
+	s.key_class = DD_SEGMENT_BUFFER;
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	memcpy(s.key, &pid, 4);
+	s.key[4] = 9;
+	t = s;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_ERR(EEXIST, mem_export(&self->ex, &t));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
+	t.key[12] = 1;
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &t));
+
+	s = mem_segment(&self->em, "");
+	s.key_class = DD_SEGMENT_WELL_KNOWN;
+	s.key[0] = DD_WELL_KNOWN_MAX;
+	EXPECT_ERR(EINVAL, mem_export(&self->ex, &s));
+	s.key[0] = DD_WELL_KNOWN_MAX - 1;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
+	/* A service's name is of another class. */
+	s.key_class = 1;
+	EXPECT_ERR(EINVAL, mem_import(&self->im, &s, DD_RIGHT_GET, &i));
+}
+
+TEST_F(mem, arguments_are_checked)
+{
+	const struct dd_segment_make good = mem_segment(&self->em, "abi_mem_args");
+	struct dd_segment_make s;
+	struct dd_import_make i;
+
+#define BAD(err, change) do {						\
+	s = good;							\
+	change;								\
+	EXPECT_ERR(err, mem_export(&self->ex, &s));			\
+} while (0)
+	BAD(EINVAL, s.length = 0);
+	BAD(EINVAL, s.length = 6);
+	BAD(EINVAL, s.offset = 2);
+	BAD(ERANGE, s.offset = 4);
+	BAD(ERANGE, s.length = -4ull);
+	BAD(ERANGE, s.offset = -4ull; s.length = 8);
+	BAD(EINVAL, s.rights = 0);
+	BAD(EINVAL, s.rights = DD_RIGHTS + 1);
+	BAD(EINVAL, s.policy = DD_POLICY_ALWAYS);
+	BAD(EINVAL, s.policy = DD_POLICY_NEVER + 1; s.list = self->list.list; s.window = 1);
+	BAD(EINVAL, s.permission = DD_PERMIT_LISTED + 1);
+	BAD(EINVAL, s.importers = 0);
+	BAD(EINVAL, s.importers = DD_IMPORTERS_MAX + 1);
+	BAD(EINVAL, s.window = 1);
+	BAD(EINVAL, s.list = self->list.list);
+	BAD(EINVAL, s.list = self->list.list; s.window = DD_WINDOW_MAX + 1);
+	BAD(ENOENT, s.list = 0x7fff0000; s.window = 1);
+	BAD(ENOENT, s.region = 0x7fff0000);
+	BAD(ENOENT, s.region = self->list.list);
+#undef BAD
+	EXPECT_ERR(EINVAL, mem_import(&self->im, &self->s, 0, &i));
+	EXPECT_ERR(EINVAL, mem_import(&self->im, &self->s, DD_RIGHTS + 1, &i));
+	s = self->s;
+	s.key[0] = '?';
+	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &s, DD_RIGHT_GET, &i));
+	i = (struct dd_import_make){ .size = sizeof(i), .node = 0xfffffff0,
+		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHT_GET };
+	EXPECT_ERR(ENONET, raw_ioctl(&self->im, DD_IOC_IMPORT, &i));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, 0, 0, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_REDIRECT_END + 1, 0, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 2, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 1, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, 3, 0, 0));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 1, 1, 1));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, 1, 8));
+	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, 1, 0));
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, 0));
+	EXPECT_ERR(ENOENT, mem_end(&self->ex, self->em.id));
+}
+
+/* Whether another user may import: 1, 0, or -1 on failure. */
+static int may(const struct dd_segment_make *s, uid_t uid, __u32 rights)
+{
+	pid_t pid = fork_child();
+	int status;
+
+	if (!pid) {
+		struct dd_import_make i;
+		struct raw r;
+
+		CHILD_CHECK(become_user(uid) == 0);
+		CHILD_CHECK(raw_open(&r) == 0);
+		if (mem_import(&r, s, rights, &i) == 0)
+			_exit(10);
+		CHILD_CHECK(errno == EACCES);
+		_exit(11);
+	}
+	status = wait_child(pid);
+	if (!WIFEXITED(status))
+		return -1;
+	return WEXITSTATUS(status) == 10 ? 1 : WEXITSTATUS(status) == 11 ? 0 : -1;
+}
+
+TEST_F(mem, permission_is_of_users)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_user");
+
+	EXPECT_EQ(1, may(&self->s, ALICE, DD_RIGHTS));
+	s.permission = DD_PERMIT_USER;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(1, may(&s, geteuid(), DD_RIGHTS));
+
+	s = mem_segment(&self->em, "abi_mem_list");
+	s.permission = DD_PERMIT_LISTED;
+	s.rights = DD_RIGHT_GET | DD_RIGHT_PUT;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET | DD_RIGHT_PUT));
+	EXPECT_EQ(0, may(&s, BOB, DD_RIGHT_GET));
+	/* Not more than the segment has. */
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHTS));
+	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET | DD_RIGHT_PUT));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_CAS));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, 0));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
+}
+
+TEST_F(mem, grants_are_bounded)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_many");
+	__u32 n;
+
+	s.permission = DD_PERMIT_LISTED;
+	ASSERT_OK(mem_export(&self->ex, &s));
+	for (n = 0; n < DD_GRANTS_MAX; n++)
+		ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
+	EXPECT_ERR(ENOSPC, mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 2));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 0));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
+}
+
+TEST_F(mem, well_known_keys_need_a_privilege)
+{
+	pid_t pid = fork_child();
+
+	if (!pid) {
+		struct dd_segment_make s;
+		struct mem m;
+		struct raw r;
+
+		CHILD_CHECK(become_user(ALICE) == 0);
+		CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
+		s = mem_segment(&m, "");
+		s.key_class = DD_SEGMENT_WELL_KNOWN;
+		CHILD_CHECK(mem_export(&r, &s) == -1 && errno == EPERM);
+		_exit(0);
+	}
+	ASSERT_CHILD_OK(pid);
+}
+
+/* ---- ends --------------------------------------------------------------- */
+
+TEST_F(mem, death_of_the_exporter_revokes)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_dies");
+	struct dd_import_make i;
+	__u64 word = 1;
+	int up[2];
+	char c;
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	ASSERT_EQ(0, pipe(up));
+	pid = fork_child();
+	if (!pid) {
+		struct mem m;
+		struct raw r;
+
+		CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+		s = mem_segment(&m, "abi_mem_dies");
+		CHILD_CHECK(mem_export(&r, &s) == 0);
+		CHILD_CHECK(write(up[1], "x", 1) == 1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(1, read(up[0], &c, 1));
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, 0));
+	kill_child(pid);
+	ASSERT_SOON(raw_cell(&self->im, i.cell_unit)->error == ESTALE);
+	EXPECT_ERR(ESTALE, mem_put(&self->im, &i, &word, 0, 8, 0));
+	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
+}
+
+/* Importers of this segment, or -1. */
+static long importers(FIXTURE_DATA(mem) *self)
+{
+	struct dd_segment_info info = { .size = sizeof(info), .segment = self->s.segment };
+
+	return raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info) ? -1 : (long)info.total;
+}
+
+TEST_F(mem, death_of_an_importer_frees_its_place)
+{
+	int rounds = dd_count(30), up[2];
+	struct dd_note n;
+	char c;
+
+	/* An importer writes to its parent's area where its own should be. */
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	ASSERT_EQ(0, pipe(up));
+	while (rounds--) {
+		pid_t pid = fork_child();
+
+		if (!pid) {
+			struct dd_import_make i;
+			__u64 word = 1;
+			struct raw r;
+
+			CHILD_CHECK(raw_open(&r) == 0);
+			CHILD_CHECK(mem_import(&r, &self->s, DD_RIGHTS, &i) == 0);
+			CHILD_CHECK(write(up[1], "x", 1) == 1);
+			for (;;)
+				mem_put(&r, &i, &word, 0, 8, DD_SQE_NOTIFY);
+		}
+		ASSERT_EQ(1, read(up[0], &c, 1));
+		ASSERT_SOON(take(self, &n));
+		kill_child(pid);
+		ASSERT_SOON(importers(self) == 1);
+	}
+	while (take(self, &n))
+		;
+	/* Slots of all of them are free again. */
+	for (int i = 0; i < MEM_WINDOW; i++)
+		ASSERT_EQ(1, put(self, &(__u64){ 2 }, 0, 8, DD_SQE_NOTIFY));
+}
+
+/* Not one byte arrives after the end of the segment. */
+TEST_F(mem, nothing_arrives_after_the_end)
+{
+	int rounds = dd_count(200), i;
+	static char seen[MEM_LEN];
+	pid_t pid;
+
+	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
+	pid = fork_child();
+	if (!pid) {
+		static char junk[MEM_LEN];
+		struct dd_import_make imp;
+		struct raw r;
+		unsigned int n = 0;
+
+		CHILD_CHECK(raw_open(&r) == 0);
+		for (;;) {
+			if (mem_import(&r, &self->s, DD_RIGHT_PUT, &imp)) {
+				CHILD_CHECK(errno == ECONNREFUSED || errno == EUSERS);
+				continue;
+			}
+			do {
+				memset(junk, ++n, sizeof(junk));
+			} while (mem_put(&r, &imp, junk, 0, n & 1 ? MEM_LEN : 64, 0) == 1);
+			CHILD_CHECK(errno == ESTALE);
+			CHILD_CHECK(mem_end(&r, imp.import) == 0);
+		}
+	}
+	for (i = 0; i < rounds; i++) {
+		*(volatile char *)self->em.at = 0;
+		ASSERT_SOON(*(volatile char *)self->em.at != 0);
+		ASSERT_OK(mem_end(&self->ex, self->s.segment));
+		memcpy(seen, self->em.at, MEM_LEN);
+		sched_yield();
+		ASSERT_EQ(0, memcmp(seen, self->em.at, MEM_LEN));
+		self->s.segment = self->s.generation = 0;
+		ASSERT_OK(mem_export(&self->ex, &self->s));
+	}
+	kill_child(pid);
+}
+
+DD_TEST_MAIN
