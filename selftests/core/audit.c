@@ -13,7 +13,7 @@
 
 int audit_count(void)
 {
-	FILE *f = popen("for o in service conn region; do ddctl -j $o || "
+	FILE *f = popen("for o in service conn region segment import; do ddctl -j $o || "
 			"echo '\"failed\"'; done | jq -s 'map(length) | add'",
 			"r");
 	int n = -1;

@@ -7,7 +7,7 @@
 #ifndef DD_AUDIT_H
 #define DD_AUDIT_H
 
-/* Services, connections and regions of this node; -1 if ddctl fails. */
+/* Services, connections, regions, segments and imports of this node; -1 if ddctl fails. */
 int audit_count(void);
 
 /*
