@@ -36,27 +36,15 @@ static const char * const phase_texts[PHASES] = {
 };
 
 /**
- * struct setup - parameters of a server on another node
+ * struct setup - what a server on another node needs
  * @group: of the coordinator's services
- * @size: as in struct perf_options
- * @block: as in struct perf_options
- * @connections: as in struct perf_options
- * @active: as in struct perf_options
- * @window: as in struct perf_options
- * @touch: as in struct perf_options
- * @cpu: CPU for the server
+ * @o: the options, without pointers
  * @processes: number of client processes
  */
 struct setup {
 	uint64_t group;
-	uint64_t size;
-	uint64_t block;
-	uint32_t connections;
-	uint32_t active;
-	uint32_t window;
-	uint32_t touch;
-	int32_t cpu;
-	uint32_t processes;
+	struct perf_options o;
+	unsigned int processes;
 };
 
 /* Part of the service names: each coordinator has a random one. */
@@ -235,25 +223,17 @@ static void be_server(const struct perf_options *o, int control,
 
 void conns_answer(int control)
 {
-	struct perf_options o = {};
 	struct setup setup;
+	const struct perf_options *o = &setup.o;
 
 	perf_serves(control, false);
-	if (!get(control, &setup, sizeof(setup)) ||
-	    !setup.size || setup.block > SIZE_MAX_BYTES ||
-	    setup.block < setup.size || setup.block % 8 ||
-	    !setup.connections || setup.connections > CONNECTIONS_MAX ||
-	    !setup.processes || setup.processes > PROCESSES_MAX)
+	if (!get(control, &setup, sizeof(setup)) || !o->size || o->block > SIZE_MAX_BYTES ||
+	    o->block < o->size || o->block % 8 || !o->connections ||
+	    o->connections > CONNECTIONS_MAX || !setup.processes ||
+	    setup.processes > PROCESSES_MAX)
 		_exit(TOOL_FAILED);
 	group = setup.group;
-	o.size = setup.size;
-	o.block = setup.block;
-	o.connections = setup.connections;
-	o.active = setup.active;
-	o.window = setup.window;
-	o.touch = setup.touch;
-	o.cpus[1] = setup.cpu;
-	be_server(&o, control, setup.processes);
+	be_server(o, control, setup.processes);
 }
 
 /* --- a client ------------------------------------------------------------- */
@@ -377,18 +357,10 @@ static void be_client(const struct perf_options *o, int control,
 static void start_remote(struct worker *w, const struct perf_options *o,
 		      unsigned int processes)
 {
-	struct setup setup = {
-		.group = group,
-		.size = o->size,
-		.block = o->block,
-		.connections = o->connections,
-		.active = o->active,
-		.window = o->window,
-		.touch = o->touch,
-		.cpu = o->cpus[1],
-		.processes = processes,
-	};
+	struct setup setup = { .group = group, .o = *o, .processes = processes };
 
+	setup.o.argv = NULL;
+	setup.o.methods = NULL;
 	w->pid = 0;
 	w->control = net_connect(o, NET_CONNS);
 	put(w->control, &setup, sizeof(setup));

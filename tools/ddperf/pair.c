@@ -37,7 +37,7 @@ struct greeting {
 };
 
 /* Both sides have the same version: their records carry no other one. */
-#define GREETING	"ddperf4 " DD_VERSION
+#define GREETING	"ddperf5 " DD_VERSION
 
 /* --- the control socket --------------------------------------------------- */
 
