@@ -776,26 +776,6 @@ TEST(a_block_waits_until_its_old_direct_notes_are_read)
 	EXPECT_EQ(0, left_unread(true));
 }
 
-TEST_F(data, accepted_connections_have_a_note_and_a_list)
-{
-	struct dd_conn_info i;
-	struct dd_connect c;
-	struct dd_serve s;
-	struct dd_note n;
-
-	ASSERT_EQ(0, pair_more(&self->p, "accepts", DD_SERVE_ACCEPT, &s, &c));
-	ASSERT_TRUE(raw_take(&self->p.srv, s.list_unit, &n));
-	EXPECT_EQ(DD_NOTE_CONN, n.type);
-	EXPECT_EQ(s.service, (__u32)n.cookie);
-	ASSERT_EQ(0, raw_conn_info(&self->p.srv, n.conn, &i));
-	EXPECT_NE(s.list, i.list);
-	EXPECT_NE(s.list_unit, i.list_unit);
-	ASSERT_EQ(1, raw_send(&self->p.cl, c.cell_unit, c.conn, 0, 0, 8));
-	EXPECT_FALSE(raw_take(&self->p.srv, s.list_unit, &n));
-	ASSERT_TRUE(raw_take(&self->p.srv, i.list_unit, &n));
-	EXPECT_EQ(DD_NOTE_DATA, n.type);
-}
-
 TEST_F(data, a_node_that_is_down_sends_nothing)
 {
 	int ret, err;

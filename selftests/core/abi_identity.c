@@ -74,32 +74,6 @@ static void expect_client(struct __test_metadata *_metadata, struct line l,
 	ASSERT_CHILD_OK(pid);
 }
 
-TEST(pid_uid_and_node_of_the_peer)
-{
-	struct line child, l = line_pair(&child);
-	struct dd_connect c;
-	struct dd_conn_info i;
-	struct raw cr;
-	struct mem cm;
-	pid_t pid;
-
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(hear(child));
-		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
-		CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
-		CHILD_CHECK((pid_t)i.pid == getppid());
-		CHILD_CHECK(i.uid == 0 && i.node == 1);
-		CHILD_CHECK(i.service == 0 && i.block == 0);
-		CHILD_CHECK(i.type == DD_CONN_STREAM && i.closed == 0);
-		tell(child);
-		CHILD_CHECK(hear(child));
-		_exit(0);
-	}
-	expect_client(_metadata, l, pid, ALICE);
-}
-
 TEST(identity_of_a_dead_peer)
 {
 	struct line child, l = line_pair(&child);

@@ -334,17 +334,6 @@ TEST_F(object, names)
 	}
 }
 
-TEST_F(object, a_name_in_use)
-{
-	struct dd_serve s;
-
-	raw_serve_args(&s, self->p.name, 1, &self->spare);
-	EXPECT_ERR(EEXIST, raw_serve(&self->p.srv, &s));
-	EXPECT_ERR(EEXIST, raw_serve(&self->p.srv, &s));
-	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, self->p.s.service));
-	EXPECT_EQ(0, raw_serve(&self->p.srv, &s));
-}
-
 TEST_F(object, limits_of_a_service)
 {
 	static const __u32 bad[] = { 0, DD_MAXCONN_MAX + 1, 0x80000000,
@@ -405,51 +394,6 @@ TEST_F(object, arguments_of_connect)
 	/* A process may connect to itself. */
 	raw_connect_args(&c, self->p.name, &self->spare);
 	EXPECT_EQ(0, raw_connect(&self->p.srv, &c));
-}
-
-TEST_F(object, a_full_service)
-{
-	struct dd_connect c[4];
-	struct mem m[4];
-	int i;
-
-	for (i = 1; i < 4; i++) {
-		ASSERT_EQ(0, raw_join(&self->p.cl, &m[i], &c[i], self->p.name));
-	}
-	ASSERT_EQ(0, raw_alloc(&self->p.cl, 2 * PAGE, &m[0]));
-	raw_connect_args(&c[0], self->p.name, &m[0]);
-	EXPECT_ERR(EUSERS, raw_connect(&self->p.cl, &c[0]));
-	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, c[2].conn));
-	EXPECT_EQ(0, raw_connect(&self->p.cl, &c[0]));
-}
-
-TEST_F(object, without_a_list_flag_any_list_will_do)
-{
-	struct dd_serve s;
-	struct mem m;
-
-	raw_serve_args(&s, "a", 1, &self->spare);
-	s.list = 0xdeadbeef;
-	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
-	EXPECT_NE(0xdeadbeef, s.list);
-	EXPECT_NE(self->p.s.list, s.list);
-	ASSERT_EQ(0, raw_alloc(&self->p.srv, 2 * PAGE, &m));
-	raw_serve_args(&s, "b", 1, &m);
-	s.list = self->p.s.list;
-	ASSERT_EQ(0, raw_serve(&self->p.srv, &s));
-	EXPECT_EQ(self->p.s.list, s.list);
-	EXPECT_EQ(self->p.s.list_unit, s.list_unit);
-}
-
-TEST_F(object, anonymous_lists_are_new)
-{
-	struct dd_connect c;
-
-	raw_connect_args(&c, self->p.name, &self->spare);
-	c.flags = DD_CONNECT_ANON;
-	c.list = self->p.s.list;
-	ASSERT_EQ(0, raw_connect(&self->p.srv, &c));
-	EXPECT_NE(self->p.s.list, c.list);
 }
 
 TEST_F(object, list_info_counts_users)

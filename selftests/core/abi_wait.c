@@ -95,31 +95,6 @@ static void *act_when_asleep(void *arg)
 	EXPECT_TRUE(__s.slept);						\
 } while (0)
 
-static void send_one(struct pair *p)
-{
-	pair_request(p, 0, 0, 8);
-}
-
-TEST_F(wait, woken_by_a_message)
-{
-	WHILE_ASLEEP(send_one, EXPECT_EQ(1, wait_list(&self->p, FOREVER)));
-}
-
-TEST_F(wait, woken_by_a_message_before_the_timeout)
-{
-	WHILE_ASLEEP(send_one, EXPECT_EQ(1, wait_list(&self->p, 100000000 * MS)));
-}
-
-static void unserve(struct pair *p)
-{
-	raw_op(&p->srv, DD_IOC_UNSERVE, p->s.service);
-}
-
-TEST_F(wait, a_list_that_goes_away)
-{
-	WHILE_ASLEEP(unserve, EXPECT_ERR(ENOENT, wait_list(&self->p, FOREVER)));
-}
-
 static void nothing(int sig)
 {
 }
