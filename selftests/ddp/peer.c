@@ -265,8 +265,6 @@ static long do_serve(long arg, long b, long c)
 	memcpy(&a, peer_shm->data, sizeof(a));
 	s = &slots[a.slot];
 	note = a.share < 0 ? &s->note : &slots[a.share].note;
-	s->insize = a.recvsize;
-	s->outsize = a.sendsize;
 	s->in = ddalloc(a.recvsize);
 	s->out = a.sendsize ? ddalloc(a.sendsize) : NULL;
 	if (!s->in || (a.sendsize && !s->out))
@@ -306,7 +304,6 @@ int open_conn_at(struct slot *s, const char *name, int node, int type,
 	memset(s, 0, sizeof(*s));
 	s->in = ddalloc(size);
 	s->out = ddalloc(size);
-	s->insize = s->outsize = size;
 	if (!s->in || !s->out)
 		return -2;
 	return ddconn((char *)name, node, type, CONN_NOOPTS, s->out, size, s->in,
@@ -318,7 +315,6 @@ int open_serve(struct slot *s, const char *name, int maxconn, size_t size)
 	memset(s, 0, sizeof(*s));
 	s->in = ddalloc(size);
 	s->out = ddalloc(size);
-	s->insize = s->outsize = size;
 	if (!s->in || !s->out)
 		return -2;
 	return ddserve((char *)name, SERVE_NOOPTS, maxconn, s->in, size, s->out,

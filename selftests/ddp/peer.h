@@ -104,7 +104,6 @@ struct slot {
 	servid_t serv;
 	connid_t conn;
 	address_t in, out;
-	size_t insize, outsize;
 };
 
 struct slot peer_slot(struct peer *p, int slot);

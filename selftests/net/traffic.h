@@ -20,12 +20,10 @@
  * struct record - a connection; each word has one writer
  * @tried: messages passed to dd_send() by the client, also if it did not return
  * @done: number of them that were reported as placed at the server
- * @sent_bytes: bytes in accepted messages
  * @received: messages that the server has read and found correct
  * @received_bytes: bytes in them
  * @replies: replies that the client has read and found correct
  * @life: index of the server's struct life plus 1, 0 if it has read nothing
- * @open: the client had connected
  * @broken: the client has received ECONNCLOSE
  * @finished: the client has closed the connection, with all messages done
  * @node: node of the client
@@ -33,24 +31,20 @@
 struct record {
 	uint64_t tried;
 	uint64_t done;
-	uint64_t sent_bytes;
 	uint64_t received;
 	uint64_t received_bytes;
 	uint64_t replies;
 	uint32_t life;
 	uint32_t node;
-	uint8_t open;
 	uint8_t broken;
 	uint8_t finished;
 };
 
 /**
  * struct life - one run of a server
- * @node: its node
  * @drained: it has read all received messages, and ended by itself
  */
 struct life {
-	uint32_t node;
 	uint32_t drained;
 };
 

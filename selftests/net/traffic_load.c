@@ -70,7 +70,6 @@ static int client_connect(struct client *c)
 	if (c->conn >= TRAFFIC_CONNS)
 		die("too many connections", 0);
 	record_of(c)->node = dd_node(dd);
-	record_of(c)->open = 1;
 	c->made = c->accepted = c->clean = 0;
 	c->asked = false;
 	c->reply = (struct shadow) {
@@ -165,7 +164,6 @@ static bool client_send(struct client *c)
 		return true;
 	}
 	c->accepted++;
-	record_of(c)->sent_bytes += c->meta[2];
 	c->asked = c->kind == 's';
 	return true;
 }
@@ -196,7 +194,6 @@ static void client_call(struct client *c)
 		return;
 	}
 	c->accepted++;
-	record_of(c)->sent_bytes += c->meta[2];
 	take_reply(c, &msg);
 }
 

@@ -173,7 +173,6 @@ int serve(void)
 
 	if (life > TRAFFIC_LIVES)
 		die("too many servers", 0);
-	shared->life[life - 1].node = dd_node(dd);
 	signal(SIGTERM, on_term);
 	for (i = 0; i < SERVICES; i++)
 		server_start(&server[i], &services[i], &list);
