@@ -64,7 +64,7 @@ wrong_ddcp() {
 	ddcp send --output x file
 	ddcp recv --node 1
 	ddcp recv --name $(printf '%064d' 0)
-	ddcp recv --output x --dir y
+	ddcp recv --dir y
 	ddcp send --wait forever file
 	EOT
 }
@@ -120,12 +120,10 @@ wrong_option_named() {
 
 # Where files cannot be created is said at once, with or without the module.
 no_directory() {
-	status 1 ddcp recv -d "$HOLD/absent" &&
+	status 1 ddcp recv -o "$HOLD/absent/file" &&
 		grep -q "absent: No such file" "$ERR" && ! grep -q ready "$ERR" &&
-		status 1 ddcp recv -o "$HOLD/absent/file" &&
-		grep -q "absent: No such file" "$ERR" &&
 		status 1 ddcp recv -o "$HOLD" && grep -q "Is a directory" "$ERR" &&
-		status 1 ddcp recv -d "$0" && grep -q "Not a directory" "$ERR"
+		status 1 ddcp recv -o "$0/file" && grep -q "Not a directory" "$ERR"
 }
 
 # What was printed and could not be written is a failure.

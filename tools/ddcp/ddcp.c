@@ -42,7 +42,7 @@
 #define PLACE	(256 << 10)
 #define REPLY	4096
 #define MAGIC	0x70636464u	/* "ddcp" */
-#define VERSION	3
+#define VERSION	4
 #define UNKNOWN	UINT64_MAX	/* size of what comes through a pipe */
 
 enum { HELLO = 1, DATA, FIN, RESULT };
@@ -52,21 +52,18 @@ struct hello {
 	uint32_t version;
 	uint64_t size;
 	uint32_t mode;
-	char name[NAME_MAX + 1];
 };
 
 static const char usage[] =
-"Usage: ddcp recv [-n NAME] [-q] [-o FILE | -d DIR]\n"
-"       ddcp send [-n NAME] [-q] [-N NODE] [-w SECONDS] [-a NAME] FILE\n"
+"Usage: ddcp recv [-n NAME] [-q] [-o FILE]\n"
+"       ddcp send [-n NAME] [-q] [-N NODE] [-w SECONDS] FILE\n"
 "Copies a file of any size from one process to another by direct deposit.\n"
 "\n"
 "  -n, --name NAME      name of the receiver [ddcp]\n"
 "  -q, --quiet          no progress bar, no summary\n"
-"  -o, --output FILE    file to write; - is standard output\n"
-"  -d, --dir DIR        directory for the file, under the sender's name [.]\n"
+"  -o, --output FILE    file to write [standard output]\n"
 "  -N, --node N         node of the receiver [this one]\n"
 "  -w, --wait SECONDS   wait that long for the receiver [0]\n"
-"  -a, --as NAME        name of the file for --dir [that of FILE, or stdin]\n"
 "  -h, --help           this text\n"
 "  -V, --version        version\n"
 "FILE - is standard input.\n"
@@ -78,10 +75,8 @@ static const struct option options[] = {
 	{ "name", required_argument, NULL, 'n' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "output", required_argument, NULL, 'o' },
-	{ "dir", required_argument, NULL, 'd' },
 	{ "node", required_argument, NULL, 'N' },
 	{ "wait", required_argument, NULL, 'w' },
-	{ "as", required_argument, NULL, 'a' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ }
@@ -89,7 +84,7 @@ static const struct option options[] = {
 
 /* The command line. */
 static bool sending, quiet;
-static const char *service, *file, *dir, *as;
+static const char *service, *file;
 static int node = -1;
 static unsigned int patience;
 
@@ -97,16 +92,15 @@ static unsigned int patience;
 static struct dd *h;
 static int conn, list, offered;
 static char *reply;		/* the receiver's reply block, once connected */
-static char name[NAME_MAX + 1];	/* of the file, as a terminal can show it */
 static uint64_t size, total, begin, drawn;
 static XXH3_state_t *hash;
 
 /*
- * The receiver's file; @path is empty if it is written in place, a pipe or a device. The
- * handler of signals reads @temp. The kernel refuses a name that does not fit.
+ * The receiver's file; @temp is empty while it has its own name, and if it is written in
+ * place, a pipe or a device. The handler of signals reads @temp.
  */
 static int out = -1;
-static char path[PATH_MAX + NAME_MAX], temp[PATH_MAX + NAME_MAX + 16];
+static char temp[PATH_MAX + NAME_MAX + 16];
 
 /* --- messages for people --------------------------------------------------- */
 
@@ -134,7 +128,7 @@ static void progress(bool end)
 	if (total != UNKNOWN)
 		snprintf(bar, sizeof(bar), " %3d%% [%-30.*s]", percent, percent * 30 / 100,
 			 "##############################");
-	fprintf(stderr, "\r%-24.24s%s %10s %10s/s\033[K%s", name, bar, amount(done, size),
+	fprintf(stderr, "\r%s %10s %10s/s\033[K%s", bar, amount(done, size),
 		amount(rate, now > begin ? size * 1e9 / (now - begin) : 0), end ? "\n" : "");
 }
 
@@ -145,8 +139,8 @@ static int summary(void)
 
 	progress(true);
 	if (!quiet)
-		tool_warn("%s %s, %s in %.3f s, %s/s, checksum verified",
-			  sending ? "sent" : "received", name, amount(done, size),
+		tool_warn("%s %s in %.3f s, %s/s, checksum verified",
+			  sending ? "sent" : "received", amount(done, size),
 			  seconds, amount(rate, seconds > 0 ? size / seconds : 0));
 	return TOOL_OK;
 }
@@ -314,9 +308,8 @@ static int copy_out(void)
 		.size = sizeof(attr), .type = DD_TYPE_STREAM, .window = WINDOW,
 		.send_size = PLACES * PLACE, .recv_size = REPLY,
 	};
-	struct hello hello = { MAGIC, VERSION, UNKNOWN, 0666, "" };
+	struct hello hello = { MAGIC, VERSION, UNKNOWN, 0666 };
 	bool in = !strcmp(file, "-"), regular;
-	const char *base = strrchr(file, '/');
 	int fd = in ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
 	XXH128_hash_t sum;
 	struct stat st;
@@ -333,12 +326,6 @@ static int copy_out(void)
 	/* Files of /proc have a size of 0. */
 	if (S_ISREG(st.st_mode) && st.st_size && !in)
 		hello.size = st.st_size;
-	if (!as)
-		as = in ? "stdin" : base ? base + 1 : file;
-	if (strlen(as) > NAME_MAX)
-		fail_errno(as, ENAMETOOLONG);
-	strcpy(hello.name, as);
-	tool_print_name(name, sizeof(name), hello.name);
 	total = hello.size;
 
 	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
@@ -385,16 +372,16 @@ static bool in_place(void)
 {
 	struct stat st;
 
-	return file && (!strcmp(file, "-") || (!stat(file, &st) && !S_ISREG(st.st_mode)));
+	return !strcmp(file, "-") || (!stat(file, &st) && !S_ISREG(st.st_mode));
 }
 
 /* Before there is a sender: can the file be created? */
 static void check_output(void)
 {
-	const char *where = file ? dirname(strdup(file)) : dir;
+	const char *where = dirname(strdup(file));
 	struct stat st;
 
-	if (file && !stat(file, &st) && S_ISDIR(st.st_mode))
+	if (!stat(file, &st) && S_ISDIR(st.st_mode))
 		fail_errno(file, EISDIR);
 	if (in_place())
 		return;
@@ -404,9 +391,9 @@ static void check_output(void)
 		fail_errno(where, errno);
 }
 
-static void open_output(const char *their_name)
+static void open_output(void)
 {
-	const char *base;
+	const char *base = strrchr(file, '/');
 
 	if (in_place()) {
 		out = strcmp(file, "-") ? open(file, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
@@ -414,15 +401,10 @@ static void open_output(const char *their_name)
 			fail_errno(file, errno);
 		return;
 	}
-	snprintf(path, sizeof(path), "%s%s%s", file ? file : dir, file ? "" : "/",
-		 file ? "" : their_name);
-	if (!file && !access(path, F_OK))
-		fail_errno(path, EEXIST);
 	/* .NAME.ddcp.XXXXXX beside it, NAME cut where it would be too long. */
-	base = strrchr(path, '/');
-	base = base ? base + 1 : path;
+	base = base ? base + 1 : file;
 	/* Before the file exists: mkostemp() completes the name, then creates it. */
-	snprintf(temp, sizeof(temp), "%.*s.%.*s.ddcp.XXXXXX", (int)(base - path), path,
+	snprintf(temp, sizeof(temp), "%.*s.%.*s.ddcp.XXXXXX", (int)(base - file), file,
 		 NAME_MAX - 13, base);
 	out = mkostemp(temp, O_CLOEXEC);
 	if (out < 0)
@@ -431,36 +413,37 @@ static void open_output(const char *their_name)
 	if (out < 0 || (total && total != UNKNOWN &&
 			fallocate(out, FALLOC_FL_KEEP_SIZE, 0, total) < 0 &&
 			(errno == ENOSPC || errno == EFBIG || errno == EDQUOT)))
-		fail_errno(path, errno);
+		fail_errno(file, errno);
 }
 
 static void write_output(const char *p, size_t len)
 {
+	const char *what = strcmp(file, "-") ? file : "standard output";
 	ssize_t n;
 
 	for (; len; p += n > 0 ? n : 0, len -= n > 0 ? n : 0) {
 		n = write(out, p, len);
 		if (n < 0 && errno != EINTR)
-			fail_errno(*path ? path : "output", errno);
+			fail_errno(what, errno);
 	}
 }
 
-/* The file gets its name when it is on disk; -d replaces no file. */
+/* The file gets its name when it is on disk. */
 static void commit(mode_t mode)
 {
 	mode_t mask = umask(0);
 
-	if (!*temp) {
-		if (fsync(out) < 0 && errno != EINVAL && errno != EROFS)
-			fail_errno("output", errno);
+	if (*temp && fchmod(out, mode & 0777 & ~mask) < 0)
+		fail_errno(file, errno);
+	if (fsync(out) < 0 && (*temp || (errno != EINVAL && errno != EROFS)))
+		fail_errno(file, errno);
+	if (!*temp)
 		return;
-	}
-	if (fchmod(out, mode & 0777 & ~mask) < 0 || fsync(out) < 0 ||
-	    renameat2(AT_FDCWD, temp, AT_FDCWD, path, file ? 0 : RENAME_NOREPLACE) < 0)
-		fail_errno(path, errno);
+	if (rename(temp, file) < 0)
+		fail_errno(file, errno);
 	*temp = 0;
 	/* EBADF if it cannot be opened: then the kernel writes it back later. */
-	fsync(open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	fsync(open(dirname(strdup(file)), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 /* --- the receiver ---------------------------------------------------------- */
@@ -469,7 +452,6 @@ static void commit(mode_t mode)
 static bool on_hello(const struct dd_msg *msg, mode_t *mode)
 {
 	struct hello hello;
-	const char *n = hello.name;
 
 	if (msg->meta_count != 1 || msg->meta[0] != HELLO || msg->len != sizeof(hello))
 		return false;
@@ -479,17 +461,13 @@ static bool on_hello(const struct dd_msg *msg, mode_t *mode)
 		return false;
 	conn = msg->conn;
 	reply = msg->send;
-	hello.name[NAME_MAX] = 0;
 	if (hello.version != VERSION)
 		fail(TOOL_FAILED, "the sender uses version %u of ddcp's protocol, the receiver %u",
 		     hello.version, VERSION);
-	if (!*n || strchr(n, '/') || !strcmp(n, ".") || !strcmp(n, ".."))
-		fail(TOOL_FAILED, "the sender's name for the file is refused");
-	tool_print_name(name, sizeof(name), n);
 	total = hello.size;
 	*mode = hello.mode;
 	begin = tool_now();
-	open_output(n);
+	open_output();
 	return true;
 }
 
@@ -532,7 +510,7 @@ static int copy_in(void)
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, DD_FOREVER);
 		if (ret == -ECONNCLOSE && conn)
 			fail(TOOL_PEER, "%s: the sender went away after %llu byte%s",
-			     name, (unsigned long long)size, tool_s(size));
+			     file, (unsigned long long)size, tool_s(size));
 		if (ret && ret != -ECONNCLOSE)
 			fail_dd("receiving", ret);
 		if (!conn) {
@@ -560,11 +538,11 @@ static void parse(int argc, char **argv)
 	const char *given[128] = { NULL };
 	int c, index;
 
-	while (index = -1, (c = getopt_long(argc, argv, "n:qo:d:N:w:a:hV", options,
+	while (index = -1, (c = getopt_long(argc, argv, "n:qo:N:w:hV", options,
 					    &index)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
-		if (strchr(sending ? "od" : "Nwa", c))
+		if (strchr(sending ? "o" : "Nw", c))
 			tool_usage("'%s' is no option of '%s'",
 				   tool_option(c, options, index), argv[0]);
 		given[c] = optarg ? optarg : "";
@@ -577,15 +555,11 @@ static void parse(int argc, char **argv)
 		exit(TOOL_OK);
 	if (argc != optind + sending)
 		tool_usage(sending ? "send takes one file" : "recv takes options only");
-	if (given['o'] && given['d'])
-		tool_usage("--output names the file, --dir lets the sender name it: use one of them");
 	quiet = given['q'];
 	service = given['n'] ? given['n'] : "ddcp";
 	if (!*service || strlen(service) > 63)
 		tool_usage("--name: 1 to 63 bytes");
-	file = sending ? argv[optind] : given['o'];
-	dir = given['d'] ? given['d'] : ".";
-	as = given['a'];
+	file = sending ? argv[optind] : given['o'] ? given['o'] : "-";
 	if (given['N'])
 		node = tool_number("--node", given['N'], 0, INT_MAX);
 	if (given['w'])
