@@ -270,32 +270,31 @@ static int dd_remote_queue_slow(struct dd_import *imp, struct dd_op *op,
 	return err;
 }
 
-static int dd_remote_put_slow(struct dd_import *imp, struct dd_op *op)
+/*
+ * Send a copy of what is not wired. The result of a GET or CAS goes to such memory: pin it until
+ * then.
+ */
+static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_bounce *copy = dd_bounce_get(op);
+	u64 to = (unsigned long)op->user;
+	struct dd_bounce *copy;
 	int err;
 
+	if (op->sqe.opcode == DD_OP_GET || op->sqe.opcode == DD_OP_CAS) {
+		op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
+		if (IS_ERR(op->region))
+			return PTR_ERR(op->region);
+		op->counted = true;
+		op->src = offset_in_page(to);
+		return dd_remote_queue_slow(imp, op, NULL);
+	}
+	copy = dd_bounce_get(op);
 	if (IS_ERR(copy))
 		return PTR_ERR(copy);
 	err = dd_remote_queue_slow(imp, op, copy);
 	if (err)
 		dd_bounce_free(copy);
 	return err;
-}
-
-/* The result goes to memory that is not wired: pin it until then. */
-static int dd_remote_other_slow(struct dd_import *imp, struct dd_op *op)
-{
-	u64 to = (unsigned long)op->user;
-
-	if (op->sqe.opcode == DD_OP_NOTE || op->sqe.opcode == DD_OP_PUT)
-		return dd_remote_put_slow(imp, op);
-	op->region = dd_region_pin_user(imp->obj.ctx, to, op->sqe.len);
-	if (IS_ERR(op->region))
-		return PTR_ERR(op->region);
-	op->counted = true;
-	op->src = offset_in_page(to);
-	return dd_remote_queue_slow(imp, op, NULL);
 }
 
 /* A withheld note was posted; the own channel is locked. */
@@ -338,7 +337,7 @@ void dd_remote_await(struct dd_import *imp)
 }
 
 /* Notes were not posted, as their slots were being moved. */
-static void dd_remote_settle(struct dd_import *imp)
+static void dd_remote_renotify(struct dd_import *imp)
 {
 	struct dd_remote *r = dd_remote_of_import(imp);
 
@@ -351,13 +350,12 @@ static void dd_remote_settle(struct dd_import *imp)
 const struct dd_link_ops dd_link_remote = {
 	.name = "udp",
 	.put = dd_remote_put_op,
-	.put_slow = dd_remote_put_slow,
 	.other = dd_remote_other,
-	.other_slow = dd_remote_other_slow,
+	.slow = dd_remote_slow,
 	.flush = dd_remote_flush,
 	.same = dd_remote_same,
 	.await = dd_remote_await,
-	.settle = dd_remote_settle,
+	.renotify = dd_remote_renotify,
 	.posted = dd_remote_posted,
 	.report = dd_remote_report,
 };

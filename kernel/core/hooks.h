@@ -75,16 +75,15 @@ struct dd_segment_ops {
  * @name: for reports
  * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
  *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
- * @put_slow: execute a PUT that needs to sleep, with dd_import.busy set
  * @other: as @put, for other operations, or a PUT with %DD_SQE_NOTIFY_SELF, of an import with
  *	dd_obj_ops.all_ops
- * @other_slow: as @put_slow, for what @other executes
+ * @slow: execute a request that needs to sleep, with dd_import.busy set
  * @flush: transmit what @put has queued; called after it with the channel unlocked. NULL
  *	if @put does everything
  * @same: whether one @flush serves two imports; NULL without @flush
  * @await: the caller is about to wait for a counter of the import, of which it holds a
  *	reference; NULL if not needed
- * @settle: post the notes to the importer that are due, of an import with dd_import.self. The
+ * @renotify: post the notes to the importer that are due, of an import with dd_import.self. The
  *	list is locked; the caller holds a reference. NULL if no import has it
  * @posted: a withheld note of a channel was posted: its message is done. The channel is
  *	locked
@@ -94,13 +93,12 @@ struct dd_segment_ops {
 struct dd_link_ops {
 	const char *name;
 	int (*put)(struct dd_import *imp, struct dd_op *op);
-	int (*put_slow)(struct dd_import *imp, struct dd_op *op);
 	int (*other)(struct dd_import *imp, struct dd_op *op);
-	int (*other_slow)(struct dd_import *imp, struct dd_op *op);
+	int (*slow)(struct dd_import *imp, struct dd_op *op);
 	void (*flush)(struct dd_import *imp);
 	bool (*same)(const struct dd_import *a, const struct dd_import *b);
 	void (*await)(struct dd_import *imp);
-	void (*settle)(struct dd_import *imp);
+	void (*renotify)(struct dd_import *imp);
 	void (*posted)(struct dd_channel *ch);
 	void (*report)(struct dd_channel *ch);
 };

@@ -83,7 +83,7 @@ static void dd_self_work(struct work_struct *work)
 
 	/* The slots are not being moved, as the list is locked. */
 	mutex_lock(&s->list->lock);
-	imp->chan->link->settle(imp);
+	imp->chan->link->renotify(imp);
 	mutex_unlock(&s->list->lock);
 	dd_obj_put(&imp->obj);
 }
@@ -121,7 +121,7 @@ static int dd_self_make(struct dd_import *imp, const struct dd_import_make *arg)
  * A slot is free: see dd_self_room(). The caller holds a spinlock, under which the import is
  * found not to be over, or dd_list.lock.
  *
- * Return: true; or false if the slots are being moved: then dd_link_ops.settle() will be
+ * Return: true; or false if the slots are being moved: then dd_link_ops.renotify() will be
  * called.
  */
 bool dd_self_claim(struct dd_self *s, struct dd_due *due)

@@ -179,7 +179,11 @@ static noinline int dd_local_admit(struct dd_channel *ch, const struct dd_op *op
 	return 0;
 }
 
-static int dd_local_put(struct dd_import *imp, struct dd_op *op)
+/*
+ * PUT. In an exported segment (@mem) each word is stored once, as another process may swap it
+ * at any time. If the segment can be redirected, each piece has its place.
+ */
+static __always_inline int dd_local_put_to(struct dd_import *imp, struct dd_op *op, bool mem)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 at;
@@ -193,9 +197,12 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (unlikely(err))
 		return err;
-	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED))
+	if (mem && ch->seg->state)
 		return -EINPROGRESS;
-	if (!dd_local_copy_small(ch, op, at)) {
+	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
+		if (!mem || !dd_local_copy_present(ch, op, at))
+			return -EINPROGRESS;
+	} else if (mem || !dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
 		op->word = 0;
@@ -205,37 +212,14 @@ static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 	return 0;
 }
 
-/*
- * PUT to an exported segment. Each word is stored once, as another process may swap it at
- * any time. If the segment can be redirected, each piece has its place.
- */
+static int dd_local_put(struct dd_import *imp, struct dd_op *op)
+{
+	return dd_local_put_to(imp, op, false);
+}
+
 static int dd_local_put_mem(struct dd_import *imp, struct dd_op *op)
 {
-	struct dd_channel *ch = imp->chan;
-	u64 at;
-	int err;
-
-	if (unlikely(ch->withheld)) {
-		err = dd_local_admit(ch, op);
-		if (err)
-			return err;
-	}
-	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
-	if (unlikely(err))
-		return err;
-	if (ch->seg->state)
-		return -EINPROGRESS;
-	if (op->sqe.flags & DD_SQE_UNWIRED) {
-		if (!dd_local_copy_present(ch, op, at))
-			return -EINPROGRESS;
-	} else {
-		if (op->sqe.len > DD_COPY_CHUNK)
-			return -EINPROGRESS;
-		op->word = 0;
-		dd_local_copy(ch->seg->mem.region, op, at, 0, op->sqe.len);
-	}
-	dd_local_finish(imp, op);
-	return 0;
+	return dd_local_put_to(imp, op, true);
 }
 
 /*
@@ -466,7 +450,7 @@ static void dd_local_notify(struct dd_import *imp)
 	dd_list_wake(due.list);
 }
 
-static void dd_local_settle(struct dd_import *imp)
+static void dd_local_renotify(struct dd_import *imp)
 {
 	spin_lock(&imp->chan->lock);
 	dd_local_notify(imp);
@@ -579,25 +563,24 @@ static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
 	return err;
 }
 
-static int dd_local_execute_slow(struct dd_import *imp, struct dd_op *op)
-{
-	switch (op->sqe.opcode) {
-	case DD_OP_PUT:
-		return dd_local_put_slow(imp, op);
-	case DD_OP_GET:
-		return dd_local_get_slow(imp, op);
-	case DD_OP_CAS:
-		return dd_local_cas_slow(imp, op);
-	default:
-		return dd_local_note_slow(imp, op);
-	}
-}
-
-static int dd_local_other_slow(struct dd_import *imp, struct dd_op *op)
+static int dd_local_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
-	int err = dd_local_execute_slow(imp, op);
+	int err;
 
+	switch (op->sqe.opcode) {
+	case DD_OP_PUT:
+		err = dd_local_put_slow(imp, op);
+		break;
+	case DD_OP_GET:
+		err = dd_local_get_slow(imp, op);
+		break;
+	case DD_OP_CAS:
+		err = dd_local_cas_slow(imp, op);
+		break;
+	default:
+		err = dd_local_note_slow(imp, op);
+	}
 	if (!err && op->sqe.flags & DD_SQE_NOTIFY_SELF) {
 		spin_lock(&ch->lock);
 		dd_local_executed(imp, op);
@@ -661,16 +644,15 @@ static void dd_local_posted(struct dd_channel *ch)
 const struct dd_link_ops dd_link_local = {
 	.name = "local",
 	.put = dd_local_put,
-	.put_slow = dd_local_put_slow,
+	.slow = dd_local_slow,
 	.posted = dd_local_posted,
 };
 
 const struct dd_link_ops dd_link_mem = {
 	.name = "local",
 	.put = dd_local_put_mem,
-	.put_slow = dd_local_put_slow,
 	.other = dd_local_other,
-	.other_slow = dd_local_other_slow,
-	.settle = dd_local_settle,
+	.slow = dd_local_slow,
+	.renotify = dd_local_renotify,
 	.posted = dd_local_posted,
 };

@@ -246,8 +246,7 @@ static int dd_nic_error(const struct dd_import *imp, int err)
 static int dd_nic_slow(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
-	bool put = op->sqe.opcode == DD_OP_PUT && !(op->sqe.flags & DD_SQE_NOTIFY_SELF);
-	int err = put ? ch->link->put_slow(imp, op) : ch->link->other_slow(imp, op);
+	int err = ch->link->slow(imp, op);
 
 	spin_lock(&ch->lock);
 	imp->busy = false;
