@@ -15,7 +15,7 @@
 static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
 	/* First, and pairs with dd_making_over(): only a channel that was alive is gone. */
-	int gone = smp_load_acquire(&imp->gone);
+	int gone = smp_load_acquire(&imp->gone) ?: ECONNRESET;
 
 	if (READ_ONCE(imp->obj.ctx->dead))
 		return -ESTALE;
@@ -53,7 +53,7 @@ int dd_import_await(struct dd_import *imp, u32 what, u64 value, u64 timeout)
 }
 
 /**
- * dd_import_wait() - serve %DD_IOC_CONN_WAIT for an import of a segment
+ * dd_import_wait() - wait for a counter of a connection or an import, or while it is made
  * @ctx: the caller
  * @arg: argument of user space
  *
@@ -68,7 +68,7 @@ int dd_import_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 	if (!imp)
 		return -ENOENT;
 	if (arg->what == DD_WAIT_SENT || arg->what == DD_WAIT_DONE ||
-	    (arg->what == DD_WAIT_UP && !arg->value))
+	    (arg->what == DD_WAIT_UP && imp->obj.ops->all_ops))
 		err = dd_import_await(imp, arg->what, arg->value, arg->timeout);
 	dd_obj_put(&imp->obj);
 	return err;

@@ -329,109 +329,21 @@ int dd_conn_connect(struct dd_ctx *ctx, struct dd_connect *arg)
 	return err;
 }
 
-/* 0 if the counter has reached @value, -EAGAIN if it may, or another error. */
-static int dd_conn_reached(struct dd_conn *conn, u32 what, u64 value,
-			   const struct dd_ring_waiter *w)
-{
-	const struct dd_import *imp = &conn->imp;
-
-	if (READ_ONCE(conn->imp.obj.ctx->dead))
-		return -ESTALE;
-	if (w)
-		return dd_direct_reached(&conn->imp, w);
-	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
-		return 0;
-	if (READ_ONCE(conn->closed) || READ_ONCE(conn->closing))
-		return -ECONNRESET;
-	return -EAGAIN;
-}
-
-/*
- * Wait for a counter of a connection, or with @w for a direct ring. The caller holds a
- * reference to the connection.
- */
-static int dd_conn_await(struct dd_conn *conn, u32 what, u64 value,
-			 struct dd_ring_waiter *w, u64 timeout)
-{
-	struct wait_queue_head *wq = w ? &w->ring->wait : &conn->imp.obj.ctx->wait;
-	ktime_t expires = ktime_add_safe(ktime_get(), min_t(u64, timeout, KTIME_MAX));
-	DEFINE_WAIT(wait);
-	int err;
-
-	for (;;) {
-		prepare_to_wait(wq, w ? &w->entry : &wait, TASK_INTERRUPTIBLE);
-		if (w)
-			dd_ring_wait_arm(w);
-		err = dd_conn_reached(conn, what, value, w);
-		if (err != -EAGAIN || !timeout)
-			break;
-		err = -EINTR;
-		if (signal_pending(current))
-			break;
-		if (timeout == U64_MAX) {
-			schedule();
-			continue;
-		}
-		if (!schedule_hrtimeout(&expires, HRTIMER_MODE_ABS)) {
-			err = dd_conn_reached(conn, what, value, w);
-			if (err == -EAGAIN)
-				err = -ETIMEDOUT;
-			break;
-		}
-	}
-	if (w)
-		dd_ring_wait_end(w);
-	else
-		finish_wait(wq, &wait);
-	return err;
-}
-
-/* Wait until the reader has consumed the notes before a position of a direct ring. */
-static int dd_conn_await_ring(struct dd_conn *conn, u64 value, u64 timeout)
-{
-	struct dd_ring_waiter w;
-	struct dd_ring *ring;
-	struct dd_list *list;
-	int err;
-
-	if (!READ_ONCE(conn->imp.direct))
-		return READ_ONCE(conn->closed) || READ_ONCE(conn->closing) ?
-			-ECONNRESET : -EINVAL;
-	list = dd_channel_hold_list(&conn->other->chan);
-	if (!list)
-		return -ECONNRESET;
-	ring = dd_direct_ring(&conn->imp);
-	dd_ring_wait_init(&w, ring, value);
-	err = dd_conn_reached(conn, DD_WAIT_RING, value, &w);
-	/* -EAGAIN implies that @ring is not NULL. */
-	if (err == -EAGAIN && timeout)
-		err = dd_conn_await(conn, DD_WAIT_RING, value, &w, timeout);
-	dd_list_put(list);
-	return err;
-}
-
+/* Serve %DD_IOC_CONN_WAIT. */
 int dd_conn_wait(struct dd_ctx *ctx, const struct dd_conn_wait *arg)
 {
-	struct dd_conn *conn;
+	struct dd_conn *conn = NULL;
 	int err;
 
 	if (arg->what > DD_WAIT_UP || (arg->what >= DD_WAIT_CLOSE && arg->value))
 		return -EINVAL;
-	conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
+	if (arg->what == DD_WAIT_RING || arg->what == DD_WAIT_CLOSE)
+		conn = dd_obj_get_serial(ctx, arg->conn, &dd_conn_ops);
 	if (!conn)
-		return -ENOENT;
-	if (arg->what == DD_WAIT_RING) {
-		err = dd_conn_await_ring(conn, arg->value, arg->timeout);
-	} else if (arg->what == DD_WAIT_CLOSE) {
-		err = dd_conn_drain(conn, arg->timeout);
-	} else if (arg->what == DD_WAIT_UP) {
-		err = -EINVAL;
-	} else {
-		if (!conn->other && arg->timeout &&
-		    dd_conn_reached(conn, arg->what, arg->value, NULL) == -EAGAIN)
-			dd_remote_await(&conn->imp);
-		err = dd_conn_await(conn, arg->what, arg->value, NULL, arg->timeout);
-	}
+		return dd_import_wait(ctx, arg);
+	err = arg->what == DD_WAIT_RING ?
+	      dd_direct_await(&conn->imp, arg->value, arg->timeout) :
+	      dd_conn_drain(conn, arg->timeout);
 	dd_conn_put(conn);
 	return err;
 }
@@ -520,6 +432,8 @@ void dd_conn_sever(struct dd_conn *conn)
 		/* Revoking may have posted a withheld note. */
 		dd_remote_report(&conn->chan);
 		dd_remote_break(dd_remote_of(conn), 0, true);
+		/* Another thread may wait for a message to be sent. */
+		dd_ctx_wake(conn->imp.obj.ctx);
 		dd_conn_over(conn);
 		return;
 	}
@@ -623,8 +537,8 @@ int dd_conn_drain(struct dd_conn *conn, u64 timeout)
 		left = timeout - min(timeout, spent);
 		if (timeout == U64_MAX)
 			left = U64_MAX;
-		err = dd_conn_await(conn, DD_WAIT_SENT, n, NULL,
-				    min(left, dd_conn_close_timeout(conn)));
+		err = dd_import_await(&conn->imp, DD_WAIT_SENT, n,
+				      min(left, dd_conn_close_timeout(conn)));
 		if (err != -EAGAIN && err != -ETIMEDOUT)
 			return err == -EINTR ? err : 0;
 		if (!dd_conn_close_timeout(conn))

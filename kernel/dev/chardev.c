@@ -154,13 +154,6 @@ static int dd_info(struct dd_ctx *ctx, struct dd_info *info)
 	return 0;
 }
 
-static int dd_conn_or_import_wait(struct dd_ctx *ctx, struct dd_conn_wait *arg)
-{
-	int err = dd_conn_wait(ctx, arg);
-
-	return err == -ENOENT ? dd_import_wait(ctx, arg) : err;
-}
-
 static int dd_import(struct dd_ctx *ctx, struct dd_import_make *arg)
 {
 	int err = dd_access_check_args(arg);
@@ -190,7 +183,7 @@ DD_DO(serve, dd_service_serve)
 DD_DO(connect, dd_conn_connect)
 DD_DO(conn_info, dd_conn_info)
 DD_DO(conn_list, dd_service_conns)
-DD_DO(conn_wait, dd_conn_or_import_wait)
+DD_DO(conn_wait, dd_conn_wait)
 DD_DO(list_info, dd_list_info)
 DD_DO(list_wait, dd_list_wait)
 DD_DO(direct, dd_direct_grant)

@@ -554,43 +554,70 @@ out:
 	return err;
 }
 
-/**
- * dd_direct_ring() - the ring that an import sends by
- * @imp: the import, of which the caller holds a reference
- *
- * Return: the ring, which exists as long as its list; or NULL.
- */
-struct dd_ring *dd_direct_ring(const struct dd_import *imp)
-{
-	struct dd_channel *ch = imp->chan;
-	struct dd_ring *ring = NULL;
-
-	spin_lock(&ch->lock);
-	if (!ch->dead && ch->direct_rx)
-		ring = ch->direct_rx->ring;
-	spin_unlock(&ch->lock);
-	return ring;
-}
-
-/**
- * dd_direct_reached() - whether the receiver has read up to a position
- * @imp: the import, of which the caller holds a reference
- * @w: the position, and the ring that the import sends by
- *
- * Return: 0 if so; %-EAGAIN; %-ECONNRESET; %-EINVAL if the import does not send by
- * that ring.
- */
-int dd_direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w)
+/* 0 if the receiver has read up to the position, -EAGAIN, or an error. */
+static int dd_direct_reached(const struct dd_import *imp, const struct dd_ring_waiter *w)
 {
 	struct dd_channel *ch = imp->chan;
 	int err = -EINVAL;
 
+	if (READ_ONCE(imp->obj.ctx->dead))
+		return -ESTALE;
 	spin_lock(&ch->lock);
 	if (ch->dead)
 		err = -ECONNRESET;
 	else if (ch->direct_rx && ch->direct_rx->ring == w->ring)
 		err = dd_ring_head(w->ring) >= w->pos ? 0 : -EAGAIN;
 	spin_unlock(&ch->lock);
+	return err;
+}
+
+/**
+ * dd_direct_await() - wait until the receiver has read up to a position
+ * @imp: the import, of which the caller holds a reference
+ * @pos: the position, in the ring that the import sends by
+ * @timeout: as of dd_import_await()
+ *
+ * Return: 0; %-ECONNRESET; %-EINVAL if the import does not send directly, or not by that ring
+ * any more; %-ESTALE, %-EAGAIN, %-ETIMEDOUT, %-EINTR.
+ */
+int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout)
+{
+	ktime_t expires = ktime_add_safe(ktime_get(), min_t(u64, timeout, KTIME_MAX));
+	struct dd_channel *ch = imp->chan;
+	struct dd_ring_waiter w;
+	struct dd_list *list;
+	bool over = !timeout;
+	int err;
+
+	if (!READ_ONCE(imp->direct))
+		return READ_ONCE(ch->dead) || READ_ONCE(ch->cut) ? -ECONNRESET : -EINVAL;
+	list = dd_channel_hold_list(ch);
+	if (!list)
+		return -ECONNRESET;
+	spin_lock(&ch->lock);
+	/* Valid as long as the list. */
+	dd_ring_wait_init(&w, ch->direct_rx ? ch->direct_rx->ring : NULL, pos);
+	spin_unlock(&ch->lock);
+	err = dd_direct_reached(imp, &w);
+	/* -EAGAIN implies that there is a ring. */
+	if (err != -EAGAIN || over)
+		goto out;
+	for (;;) {
+		prepare_to_wait(&w.ring->wait, &w.entry, TASK_INTERRUPTIBLE);
+		dd_ring_wait_arm(&w);
+		err = dd_direct_reached(imp, &w);
+		if (err == -EAGAIN && over)
+			err = -ETIMEDOUT;
+		else if (err == -EAGAIN && signal_pending(current))
+			err = -EINTR;
+		if (err != -EAGAIN)
+			break;
+		over = !schedule_hrtimeout(timeout == U64_MAX ? NULL : &expires,
+					   HRTIMER_MODE_ABS);
+	}
+	dd_ring_wait_end(&w);
+out:
+	dd_list_put(list);
 	return err;
 }
 
