@@ -572,28 +572,14 @@ static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 }
 
 /*
- * Look up what a query asks for. If the session ends meanwhile, the answer is not sent
- * and the channel that was granted ends with the session.
- */
-static void dd_ctl_answer_query(struct dd_peer *peer,
-				const struct dd_ctl_asked *asked)
-{
-	const struct dd_ctl_class_ops *class = dd_ctl_class(asked->query.class);
-	struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
-
-	memset(answer, 0, sizeof(*answer));
-	answer->status = class->lookup(peer, asked->session, &asked->query,
-				       answer);
-}
-
-/*
- * Take the next query, or the one in dd_ctl.unsent, with its answer in dd_ctl.answer.
- * NULL if there is none. Connections that the peer has closed are ended first, so
- * that a client that closes and connects again finds its block free.
+ * Take the next query and look up what it asks for, or take the one in dd_ctl.unsent, with its
+ * answer in dd_ctl.answer. NULL if there is none. Connections that the peer has closed are ended
+ * first, so that a client that closes and connects again finds its block free.
  */
 static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
+	const struct dd_ctl_class_ops *class;
 	struct dd_ctl_asked *asked;
 	bool fresh;
 
@@ -606,20 +592,26 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 	asked = ctl->unsent;
 	ctl->unsent = NULL;
 	fresh = !asked;
-	/* Not before the answer that the query waits. */
-	if (fresh)
-		dd_ctl_pump_parked(peer);
 	if (fresh) {
-		asked = list_first_entry_or_null(&ctl->inbox,
-						 struct dd_ctl_asked, entry);
-		if (asked) {
-			list_del(&asked->entry);
-			ctl->ninbox--;
-		}
+		/* Not before the answer that the query waits. */
+		dd_ctl_pump_parked(peer);
+		asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked, entry);
+	}
+	if (fresh && asked) {
+		list_del(&asked->entry);
+		ctl->ninbox--;
 	}
 	dd_ctl_unlock(peer);
-	if (asked && fresh)
-		dd_ctl_answer_query(peer, asked);
+	if (fresh && asked) {
+		/*
+		 * If the session ends meanwhile, the answer is not sent and the channel that
+		 * was granted ends with the session.
+		 */
+		class = dd_ctl_class(asked->query.class);
+		memset(&ctl->answer, 0, sizeof(ctl->answer));
+		ctl->answer.status = class->lookup(peer, asked->session, &asked->query,
+						   &ctl->answer);
+	}
 	return asked;
 }
 
@@ -762,16 +754,12 @@ static void dd_ctl_closed(struct dd_peer *peer,
 	}
 }
 
-/**
- * dd_ctl_receive() - process a control message
- * @peer: the peer, locked
- * @data: the message
- * @len: bytes
- *
- * Malformed messages are counted and ignored; a malformed query is also refused.
- */
-void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
+/* ---- callbacks of the link, with the peer locked --------------------------- */
+
+/* Malformed messages are counted and ignored; a malformed query is also refused. */
+void dd_ctl_receive(struct dd_tp *tp, const void *data, u32 len)
 {
+	struct dd_peer *peer = dd_udp_of_tp(tp)->peer;
 	const struct dd_ctl_head *head = data;
 
 	if (len < sizeof(*head)) {
@@ -796,28 +784,42 @@ void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len)
 	}
 }
 
-void dd_ctl_up(struct dd_peer *peer)
+void dd_ctl_up(struct dd_tp *tp)
 {
-	wake_up_all(&dd_ctl_of(peer)->room);
+	struct dd_ctl *ctl = dd_udp_of_tp(tp)->priv;
+
+	wake_up_all(&ctl->room);
+	dd_udp_up(tp);
 }
 
-/**
- * dd_ctl_down() - the session ended, or was refused
- * @peer: the peer, locked
- * @why: error for callers that wait for the session or for an answer
- */
-void dd_ctl_down(struct dd_peer *peer, int why)
+/* Error for callers that wait for a session. */
+static int dd_ctl_why(enum dd_tp_reason reason)
 {
+	switch (reason) {
+	case DD_TP_VERSION:
+		return -EPROTONOSUPPORT;
+	case DD_TP_MAXNODES:
+	case DD_TP_CONFIG:
+		return -EPROTO;
+	default:
+		return -EHOSTUNREACH;
+	}
+}
+
+/* The session ended, or was refused. */
+void dd_ctl_down(struct dd_tp *tp, enum dd_tp_reason reason)
+{
+	struct dd_peer *peer = dd_udp_of_tp(tp)->peer;
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_remote *r, *next;
 
 	ctl->downs++;
-	ctl->why = why;
+	ctl->why = dd_ctl_why(reason);
 	list_for_each_entry_safe(r, next, &ctl->waiting, wait.entry) {
 		bool forgotten = !r->wait.answer;
 
 		list_del(&r->wait.entry);
-		r->wait.err = why;
+		r->wait.err = ctl->why;
 		WRITE_ONCE(r->wait.over, true);
 		if (forgotten)
 			dd_remote_put(r);
@@ -834,12 +836,14 @@ void dd_ctl_down(struct dd_peer *peer, int why)
 	list_splice_tail_init(&ctl->open, &ctl->lost);
 	queue_work(dd_wq, &ctl->work);
 	wake_up_all(&ctl->room);
+	dd_udp_down(tp, reason);
 }
 
 /* Packets may have been acknowledged: use the space in the control stream. */
-void dd_ctl_progress(struct dd_peer *peer)
+void dd_ctl_progress(struct dd_udp_peer *link)
 {
-	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_peer *peer = link->peer;
+	struct dd_ctl *ctl = link->priv;
 
 	if (unlikely(ctl->nrefusals))
 		dd_ctl_pump_refusals(peer);
@@ -855,13 +859,19 @@ void dd_ctl_progress(struct dd_peer *peer)
 	}
 }
 
-int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
+int dd_ctl_attach(struct dd_udp_peer *link)
 {
-	int err = rhashtable_init(&ctl->chans, &dd_remote_ids);
+	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
+	int err;
 
-	if (err)
+	if (!ctl)
+		return -ENOMEM;
+	err = rhashtable_init(&ctl->chans, &dd_remote_ids);
+	if (err) {
+		kfree(ctl);
 		return err;
-	ctl->peer = peer;
+	}
+	ctl->peer = link->peer;
 	INIT_LIST_HEAD(&ctl->waiting);
 	INIT_LIST_HEAD(&ctl->inbox);
 	INIT_LIST_HEAD(&ctl->open);
@@ -870,26 +880,26 @@ int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer)
 	INIT_LIST_HEAD(&ctl->parked);
 	init_waitqueue_head(&ctl->room);
 	INIT_WORK(&ctl->work, dd_ctl_work);
+	link->priv = ctl;
+	WRITE_ONCE(link->peer->link, link);
 	return 0;
 }
 
-/**
- * dd_ctl_stop() - wait until all connections of a removed peer have been ended
- * @ctl: the control stream, whose session has ended
- *
- * May sleep, but does not wait for a peer. The link calls nothing any more.
- */
-void dd_ctl_stop(struct dd_ctl *ctl)
+/* The peer was removed and its session has ended: wait until its connections are ended. */
+void dd_ctl_detach(struct dd_udp_peer *link)
 {
-	flush_work(&ctl->work);
+	flush_work(&dd_ctl_of(link->peer)->work);
 }
 
-/* Called with the last reference to the peer; the work may still be queued. */
-void dd_ctl_exit(struct dd_ctl *ctl)
+/* The work may still be queued. */
+void dd_ctl_release(struct dd_udp_peer *link)
 {
+	struct dd_ctl *ctl = link->priv;
+
 	cancel_work_sync(&ctl->work);
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
 		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox) ||
 		     !list_empty(&ctl->parked) || ctl->unsent);
 	rhashtable_destroy(&ctl->chans);
+	kfree(ctl);
 }

@@ -216,9 +216,6 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 int dd_ctl_error(u32 status);
 enum dd_ctl_status dd_ctl_status(int err);
 void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
-int dd_ctl_init(struct dd_ctl *ctl, struct dd_peer *peer);
-void dd_ctl_stop(struct dd_ctl *ctl);
-void dd_ctl_exit(struct dd_ctl *ctl);
 bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err);
 u64 dd_ctl_start(struct dd_peer *peer);
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
@@ -236,10 +233,13 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);
 void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
 
-/* Called by the link with the peer locked. */
-void dd_ctl_receive(struct dd_peer *peer, const void *data, u32 len);
-void dd_ctl_up(struct dd_peer *peer);
-void dd_ctl_down(struct dd_peer *peer, int why);
-void dd_ctl_progress(struct dd_peer *peer);
+/* Callbacks of struct dd_net_upper and struct dd_tp_ops. */
+int dd_ctl_attach(struct dd_udp_peer *link);
+void dd_ctl_detach(struct dd_udp_peer *link);
+void dd_ctl_release(struct dd_udp_peer *link);
+void dd_ctl_progress(struct dd_udp_peer *link);
+void dd_ctl_receive(struct dd_tp *tp, const void *data, u32 len);
+void dd_ctl_up(struct dd_tp *tp);
+void dd_ctl_down(struct dd_tp *tp, enum dd_tp_reason reason);
 
 #endif /* _DD_CTL_H */

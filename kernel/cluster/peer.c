@@ -14,6 +14,7 @@
 #include "core/ctx.h"
 #include "core/hooks.h"
 #include "core/node.h"
+#include "udp/udp.h"
 
 /**
  * dd_peer_find() - look up a peer by its number
@@ -90,7 +91,7 @@ static void dd_peer_tell_work(struct work_struct *work)
 
 /**
  * dd_peer_set_state() - set the state of the session with a peer
- * @peer: a peer whose link is being started, and has not been stopped
+ * @link: the link of the peer, which is being started, and has not been stopped
  * @state: the new state
  * @reason: why it is not up; 0 keeps the previous reason
  *
@@ -98,9 +99,10 @@ static void dd_peer_tell_work(struct work_struct *work)
  *
  * Context: any but hard interrupts; the caller may hold spinlocks.
  */
-void dd_peer_set_state(struct dd_peer *peer, enum dd_peer_state state,
+void dd_peer_set_state(struct dd_udp_peer *link, enum dd_peer_state state,
 		       enum dd_peer_reason reason)
 {
+	struct dd_peer *peer = link->peer;
 	bool was_up, up = state == DD_PEER_STATE_UP;
 
 	spin_lock_bh(&peer->lock);

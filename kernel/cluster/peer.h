@@ -91,7 +91,7 @@ struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number);
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number);
 void dd_peer_put(struct dd_peer *peer);
 
-void dd_peer_set_state(struct dd_peer *peer, enum dd_peer_state state,
+void dd_peer_set_state(struct dd_udp_peer *link, enum dd_peer_state state,
 		       enum dd_peer_reason reason);
 
 #endif /* _DD_PEER_H */

@@ -20,14 +20,9 @@
 #include "core/trace.h"
 #include "udp/udp.h"
 
-static struct dd_ctl *dd_ctl_of_tp(struct dd_tp *tp)
-{
-	return dd_udp_of_tp(tp)->priv;
-}
-
 static struct dd_tp_chan *dd_remote_find(struct dd_tp *tp, u64 id)
 {
-	struct dd_ctl *ctl = dd_ctl_of_tp(tp);
+	struct dd_ctl *ctl = dd_udp_of_tp(tp)->priv;
 	struct dd_remote *r;
 
 	r = rhashtable_lookup_fast(&ctl->chans, &id, dd_remote_ids);
@@ -481,86 +476,13 @@ static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 	}
 }
 
-static void dd_remote_ctl(struct dd_tp *tp, const void *data, u32 len)
-{
-	dd_ctl_receive(dd_udp_of_tp(tp)->peer, data, len);
-}
-
-static void dd_remote_up(struct dd_tp *tp)
-{
-	dd_ctl_up(dd_udp_of_tp(tp)->peer);
-	dd_udp_up(tp);
-}
-
-/* Error for callers that wait for a session. */
-static int dd_remote_why(enum dd_tp_reason reason)
-{
-	switch (reason) {
-	case DD_TP_VERSION:
-		return -EPROTONOSUPPORT;
-	case DD_TP_MAXNODES:
-	case DD_TP_CONFIG:
-		return -EPROTO;
-	default:
-		return -EHOSTUNREACH;
-	}
-}
-
-static void dd_remote_down(struct dd_tp *tp, enum dd_tp_reason reason)
-{
-	dd_ctl_down(dd_udp_of_tp(tp)->peer, dd_remote_why(reason));
-	dd_udp_down(tp, reason);
-}
-
-static void dd_remote_state(struct dd_udp_peer *link, enum dd_peer_state state,
-			    enum dd_peer_reason reason)
-{
-	dd_peer_set_state(link->peer, state, reason);
-}
-
-static void dd_remote_progress(struct dd_udp_peer *link)
-{
-	dd_ctl_progress(link->peer);
-}
-
-/* Implements attach(). */
-static int dd_remote_peer(struct dd_udp_peer *link)
-{
-	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
-	int err;
-
-	if (!ctl)
-		return -ENOMEM;
-	err = dd_ctl_init(ctl, link->peer);
-	if (err) {
-		kfree(ctl);
-		return err;
-	}
-	link->priv = ctl;
-	WRITE_ONCE(link->peer->link, link);
-	return 0;
-}
-
-/* Implements detach(). */
-static void dd_remote_peer_gone(struct dd_udp_peer *link)
-{
-	dd_ctl_stop(link->priv);
-}
-
-/* Implements release(). */
-static void dd_remote_peer_free(struct dd_udp_peer *link)
-{
-	dd_ctl_exit(link->priv);
-	kfree(link->priv);
-}
-
 const struct dd_net_upper dd_remote_upper = {
-	.attach = dd_remote_peer,
-	.detach = dd_remote_peer_gone,
-	.release = dd_remote_peer_free,
+	.attach = dd_ctl_attach,
+	.detach = dd_ctl_detach,
+	.release = dd_ctl_release,
 	.post = dd_remote_post,
-	.state = dd_remote_state,
-	.progress = dd_remote_progress,
+	.state = dd_peer_set_state,
+	.progress = dd_ctl_progress,
 	.source = dd_remote_source,
 	.tp = {
 		.random = dd_udp_tp_random,
@@ -573,9 +495,9 @@ const struct dd_net_upper dd_remote_upper = {
 		.credit = dd_remote_credit,
 		.sent = dd_remote_sent,
 		.done = dd_remote_done,
-		.ctl = dd_remote_ctl,
-		.up = dd_remote_up,
-		.down = dd_remote_down,
+		.ctl = dd_ctl_receive,
+		.up = dd_ctl_up,
+		.down = dd_ctl_down,
 		.trace = dd_udp_tp_trace,
 	},
 };
