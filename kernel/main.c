@@ -30,29 +30,6 @@
 
 struct workqueue_struct *dd_wq;
 
-/* Layout of the memory that user space maps. */
-static_assert(sizeof(struct dd_area_head) == DD_UNIT);
-static_assert(sizeof(struct dd_list_head) == DD_UNIT);
-static_assert(offsetof(struct dd_list_head, head) == 64);
-static_assert(sizeof(struct dd_note) == DD_UNIT);
-static_assert(sizeof(struct dd_cell) == 128);
-static_assert(sizeof(struct dd_sqe) == 64);
-static_assert(sizeof(struct dd_info) == 56);
-static_assert(sizeof(struct dd_region_alloc) == 32);
-static_assert(sizeof(struct dd_buf) == 24);
-static_assert(sizeof(struct dd_serve) == 184);
-static_assert(sizeof(struct dd_connect) == 176);
-static_assert(sizeof(struct dd_conn_info) == 144);
-static_assert(sizeof(struct dd_conn_list) == 24);
-static_assert(sizeof(struct dd_list_info) == 16);
-static_assert(sizeof(struct dd_list_wait) == 32);
-static_assert(sizeof(struct dd_conn_wait) == 32);
-static_assert(sizeof(struct dd_direct) == 72);
-static_assert(sizeof(struct dd_ring_state) == DD_UNIT);
-static_assert(offsetof(struct dd_ring_state, need_kick) == 12);
-static_assert(offsetof(struct dd_ring_state, need_wake) == 64);
-static_assert(sizeof(struct dd_ring_note) == 64);
-
 static int __init dd_init(void)
 {
 	int err;

@@ -184,15 +184,11 @@ int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken,
  */
 int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window)
 {
-	size_t size = dd_remote_ops_size(window + 1);
+	struct dd_remote_op *op = dd_zalloc(ctx, dd_remote_ops_size(window + 1));
 
-	if (dd_charge(ctx, size))
-		return -EDQUOT;
-	r->op = kzalloc(size, dd_gfp(ctx));
-	if (!r->op) {
-		dd_uncharge(ctx, size);
-		return -ENOMEM;
-	}
+	if (IS_ERR(op))
+		return PTR_ERR(op);
+	r->op = op;
 	r->nops = window + 1;
 	return 0;
 }

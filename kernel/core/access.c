@@ -507,16 +507,11 @@ static void dd_local_work(struct work_struct *work)
 static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 					      const struct dd_import_make *arg)
 {
-	struct dd_local_import *l;
+	struct dd_local_import *l = dd_zalloc(ctx, sizeof(*l));
 	int err;
 
-	if (dd_charge(ctx, sizeof(*l)))
-		return ERR_PTR(-EDQUOT);
-	l = kzalloc(sizeof(*l), GFP_KERNEL_ACCOUNT);
-	if (!l) {
-		dd_uncharge(ctx, sizeof(*l));
-		return ERR_PTR(-ENOMEM);
-	}
+	if (IS_ERR(l))
+		return l;
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
 	dd_access_init(&l->a, &dd_local_access_ops);
 	l->a.chan.link = &dd_link_mem;

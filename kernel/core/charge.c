@@ -56,6 +56,32 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 }
 
 /**
+ * dd_zalloc() - allocate zeroed memory that is charged to the user of a context
+ * @ctx: the context
+ * @size: bytes
+ *
+ * Return: the memory, to be freed by dd_zfree(); %-EDQUOT or %-ENOMEM as an error pointer.
+ */
+void *dd_zalloc(struct dd_ctx *ctx, size_t size)
+{
+	void *p;
+
+	if (dd_charge(ctx, size))
+		return ERR_PTR(-EDQUOT);
+	p = kzalloc(size, dd_gfp(ctx));
+	if (p)
+		return p;
+	dd_uncharge(ctx, size);
+	return ERR_PTR(-ENOMEM);
+}
+
+void dd_zfree(struct dd_ctx *ctx, void *p, size_t size)
+{
+	kfree(p);
+	dd_uncharge(ctx, size);
+}
+
+/**
  * dd_charge_keep() - keep a charge for pages that outlive their context
  * @ctx: the context
  * @pages: number of pages

@@ -12,6 +12,8 @@ struct user_struct;
 
 int dd_charge(struct dd_ctx *ctx, size_t bytes);
 void dd_uncharge(struct dd_ctx *ctx, size_t bytes);
+void *dd_zalloc(struct dd_ctx *ctx, size_t size);
+void dd_zfree(struct dd_ctx *ctx, void *p, size_t size);
 struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages);
 void dd_charge_end(struct user_struct *user, unsigned long pages);
 gfp_t dd_gfp(const struct dd_ctx *ctx);

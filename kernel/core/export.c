@@ -72,8 +72,7 @@ void dd_export_mem_put(struct dd_export *exp)
 static void dd_grant_free(struct dd_export *exp, struct dd_grant *grant)
 {
 	list_del(&grant->entry);
-	kfree(grant);
-	dd_uncharge(exp->obj.ctx, sizeof(*grant));
+	dd_zfree(exp->obj.ctx, grant, sizeof(*grant));
 }
 
 static struct dd_access *dd_export_settling(struct dd_export *exp)
@@ -171,15 +170,10 @@ static int dd_export_check_args(const struct dd_segment_make *arg)
 static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 					 const struct dd_segment_make *arg)
 {
-	struct dd_export *exp;
+	struct dd_export *exp = dd_zalloc(ctx, sizeof(*exp));
 
-	if (dd_charge(ctx, sizeof(*exp)))
-		return ERR_PTR(-EDQUOT);
-	exp = kzalloc(sizeof(*exp), GFP_KERNEL_ACCOUNT);
-	if (!exp) {
-		dd_uncharge(ctx, sizeof(*exp));
-		return ERR_PTR(-ENOMEM);
-	}
+	if (IS_ERR(exp))
+		return exp;
 	dd_obj_init(&exp->obj, ctx, &dd_export_ops);
 	dd_segment_init(&exp->seg, ctx->node, arg->rights);
 	exp->seg.policy = arg->policy;
@@ -541,7 +535,6 @@ static void dd_export_sync(struct dd_export *exp)
 
 static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
 {
-	struct dd_ctx *ctx = exp->obj.ctx;
 	struct dd_grant *grant = dd_export_grant(exp, uid);
 
 	if (grant && rights) {
@@ -557,13 +550,9 @@ static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
 	}
 	if (exp->ngrants == DD_GRANTS_MAX)
 		return -ENOSPC;
-	if (dd_charge(ctx, sizeof(*grant)))
-		return -EDQUOT;
-	grant = kzalloc(sizeof(*grant), GFP_KERNEL_ACCOUNT);
-	if (!grant) {
-		dd_uncharge(ctx, sizeof(*grant));
-		return -ENOMEM;
-	}
+	grant = dd_zalloc(exp->obj.ctx, sizeof(*grant));
+	if (IS_ERR(grant))
+		return PTR_ERR(grant);
 	grant->uid = uid;
 	grant->rights = rights;
 	list_add(&grant->entry, &exp->grants);

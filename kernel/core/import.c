@@ -92,16 +92,14 @@ static void dd_self_work(struct work_struct *work)
 static int dd_self_make(struct dd_import *imp, const struct dd_import_make *arg)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
-	struct dd_self *s;
+	struct dd_self *s = dd_zalloc(ctx, sizeof(*s));
 	int err;
 
-	if (dd_charge(ctx, sizeof(*s)))
-		return -EDQUOT;
-	s = kzalloc(sizeof(*s), GFP_KERNEL_ACCOUNT);
-	err = s ? dd_credit_make(ctx, &s->credit, arg->depth ?: DD_DEPTH_USUAL) : -ENOMEM;
+	if (IS_ERR(s))
+		return PTR_ERR(s);
+	err = dd_credit_make(ctx, &s->credit, arg->depth ?: DD_DEPTH_USUAL);
 	if (err) {
-		dd_uncharge(ctx, sizeof(*s));
-		kfree(s);
+		dd_zfree(ctx, s, sizeof(*s));
 		return err;
 	}
 	s->imp = imp;
@@ -169,8 +167,7 @@ void dd_self_free(struct dd_import *imp)
 	if (s->list)
 		dd_list_put(s->list);
 	dd_credit_drop(ctx, &s->credit);
-	dd_uncharge(ctx, sizeof(*s));
-	kfree(s);
+	dd_zfree(ctx, s, sizeof(*s));
 }
 
 /* ---- making ------------------------------------------------------------- */

@@ -77,17 +77,11 @@ static void dd_list_free_ring(struct dd_list *list, u64 geometry)
  */
 struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 {
-	struct dd_list *list;
+	struct dd_list *list = dd_zalloc(ctx, sizeof(*list));
 	int err;
 
-	err = dd_charge(ctx, sizeof(*list));
-	if (err)
-		return ERR_PTR(err);
-	list = kzalloc(sizeof(*list), dd_gfp(ctx));
-	if (!list) {
-		dd_uncharge(ctx, sizeof(*list));
-		return ERR_PTR(-ENOMEM);
-	}
+	if (IS_ERR(list))
+		return list;
 	dd_obj_init(&list->obj, ctx, &dd_list_ops);
 	mutex_init(&list->lock);
 	init_waitqueue_head(&list->wait);
@@ -115,8 +109,7 @@ err_ring:
 err_head:
 	dd_area_free(&ctx->area, list->unit, 1);
 err_free:
-	dd_uncharge(ctx, sizeof(*list));
-	kfree(list);
+	dd_zfree(ctx, list, sizeof(*list));
 	dd_ctx_put(ctx);
 	return ERR_PTR(err);
 }

@@ -13,6 +13,12 @@ unsigned long dd_page_free(void *page);
 unsigned long dd_page_release(struct dd_ctx *ctx, void *addr);
 void dd_page_exit(void);
 
+/* Implements vm_operations_struct.may_split(): memory is mapped and unmapped as a whole. */
+static inline int dd_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
+{
+	return -EINVAL;
+}
+
 /* Bytes from @p to the end of the pages that dd_pages_alloc() returned as one. */
 static inline size_t dd_page_left(const void *p)
 {

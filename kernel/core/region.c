@@ -254,12 +254,6 @@ static void dd_region_vm_close(struct vm_area_struct *vma)
 	dd_region_put(vma->vm_private_data);
 }
 
-static int dd_region_vm_may_split(struct vm_area_struct *vma,
-				  unsigned long addr)
-{
-	return -EINVAL;
-}
-
 static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_region *region = vmf->vma->vm_private_data;
@@ -275,14 +269,14 @@ static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)
 static const struct vm_operations_struct dd_region_vm_ops = {
 	.open = dd_region_vm_open,
 	.close = dd_region_vm_close,
-	.may_split = dd_region_vm_may_split,
+	.may_split = dd_vm_may_split,
 	.fault = dd_region_vm_fault,
 };
 
 static const struct vm_operations_struct dd_track_vm_ops = {
 	.open = dd_region_vm_open,
 	.close = dd_region_vm_close,
-	.may_split = dd_region_vm_may_split,
+	.may_split = dd_vm_may_split,
 	.fault = dd_track_vm_fault,
 	.pfn_mkwrite = dd_track_vm_mkwrite,
 };

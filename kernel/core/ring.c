@@ -91,30 +91,26 @@ static void dd_ring_free(struct dd_ctx *ctx, struct dd_ring *ring)
 	WARN_ON_ONCE(ring->from);
 	dd_area_free(&ctx->area, ring->unit, pages * DD_PAGE_UNITS);
 	atomic_sub(pages, &ctx->ring_pages);
-	dd_uncharge(ctx, dd_ring_bytes(ring->slots));
-	kfree(ring);
+	dd_zfree(ctx, ring, dd_ring_bytes(ring->slots));
 }
 
 static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 {
 	u32 i, n = slots / DD_PAGE_NOTES, pages = dd_ring_pages(slots);
+	struct dd_ring *ring = dd_zalloc(ctx, dd_ring_bytes(slots));
 	struct dd_area *area = &ctx->area;
-	struct dd_ring *ring;
-	int err;
+	int err = -ENOSPC;
 
-	err = dd_charge(ctx, dd_ring_bytes(slots));
-	if (err)
-		return ERR_PTR(err);
-	err = -ENOMEM;
-	ring = kzalloc(dd_ring_bytes(slots), dd_gfp(ctx));
-	if (!ring)
-		goto err_charge;
+	if (IS_ERR(ring))
+		return ring;
 	/* Whole pages of the receiver's area, charged as area memory. */
-	err = -ENOSPC;
 	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
 		err = dd_area_alloc_pages(area, pages, &ring->unit);
-	if (err)
-		goto err_pages;
+	if (err) {
+		atomic_sub(pages, &ctx->ring_pages);
+		dd_zfree(ctx, ring, dd_ring_bytes(slots));
+		return ERR_PTR(err);
+	}
 	INIT_LIST_HEAD(&ring->rxs);
 	init_waitqueue_head(&ring->wait);
 	ring->slots = slots;
@@ -123,30 +119,18 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 	for (i = 0; i < n; i++)
 		ring->page[i] = dd_area_unit(area, ring->unit + (1 + i) * DD_PAGE_UNITS);
 	return ring;
-
-err_pages:
-	atomic_sub(pages, &ctx->ring_pages);
-	kfree(ring);
-err_charge:
-	dd_uncharge(ctx, dd_ring_bytes(slots));
-	return ERR_PTR(err);
 }
 
 static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
 {
-	struct dd_rings *rings;
+	struct dd_rings *rings = dd_zalloc(ctx, sizeof(*rings));
 	int err;
 
-	err = dd_charge(ctx, sizeof(*rings));
-	if (err)
-		return ERR_PTR(err);
-	err = -ENOMEM;
-	rings = kzalloc(sizeof(*rings), dd_gfp(ctx));
-	if (rings)
-		err = dd_area_alloc(&ctx->area, 1, &rings->unit);
+	if (IS_ERR(rings))
+		return rings;
+	err = dd_area_alloc(&ctx->area, 1, &rings->unit);
 	if (err) {
-		dd_uncharge(ctx, sizeof(*rings));
-		kfree(rings);
+		dd_zfree(ctx, rings, sizeof(*rings));
 		return ERR_PTR(err);
 	}
 	rings->table = dd_area_unit(&ctx->area, rings->unit);
@@ -158,8 +142,7 @@ static void dd_rings_destroy(struct dd_ctx *ctx, struct dd_rings *rings)
 	while (rings->n)
 		dd_ring_free(ctx, rings->ring[--rings->n]);
 	dd_area_free(&ctx->area, rings->unit, 1);
-	dd_uncharge(ctx, sizeof(*rings));
-	kfree(rings);
+	dd_zfree(ctx, rings, sizeof(*rings));
 }
 
 /* The list has no users, so its rings are not read any more. */

@@ -208,12 +208,6 @@ static void dd_window_vm_close(struct vm_area_struct *vma)
 	dd_window_put(vma->vm_private_data);
 }
 
-static int dd_window_vm_may_split(struct vm_area_struct *vma,
-				  unsigned long addr)
-{
-	return -EINVAL;
-}
-
 static vm_fault_t dd_window_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_window *win = vmf->vma->vm_private_data;
@@ -257,7 +251,7 @@ static int dd_window_vm_mremap(struct vm_area_struct *vma)
 static const struct vm_operations_struct dd_window_vm_ops = {
 	.open = dd_window_vm_open,
 	.close = dd_window_vm_close,
-	.may_split = dd_window_vm_may_split,
+	.may_split = dd_vm_may_split,
 	.mremap = dd_window_vm_mremap,
 	.fault = dd_window_vm_fault,
 };

@@ -21,6 +21,7 @@
 #include "core/export.h"
 #include "core/import.h"
 #include "core/notelist.h"
+#include "core/page.h"
 #include "core/region.h"
 #include "core/registrar.h"
 #include "core/submit.h"
@@ -80,11 +81,6 @@ static void dd_area_vm_close(struct vm_area_struct *vma)
 		dd_ctx_put(ctx);
 }
 
-static int dd_area_vm_may_split(struct vm_area_struct *vma, unsigned long addr)
-{
-	return -EINVAL;
-}
-
 static vm_fault_t dd_area_vm_fault(struct vm_fault *vmf)
 {
 	struct dd_ctx *ctx = vmf->vma->vm_private_data;
@@ -100,7 +96,7 @@ static vm_fault_t dd_area_vm_fault(struct vm_fault *vmf)
 static const struct vm_operations_struct dd_area_vm_ops = {
 	.open = dd_area_vm_open,
 	.close = dd_area_vm_close,
-	.may_split = dd_area_vm_may_split,
+	.may_split = dd_vm_may_split,
 	.fault = dd_area_vm_fault,
 };
 

@@ -195,6 +195,18 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 	ctx->charged.counter -= bytes;
 }
 
+void *dd_zalloc(struct dd_ctx *ctx, size_t size)
+{
+	dd_charge(ctx, size);
+	return kzalloc(size, 0);
+}
+
+void dd_zfree(struct dd_ctx *ctx, void *p, size_t size)
+{
+	kfree(p);
+	dd_uncharge(ctx, size);
+}
+
 gfp_t dd_gfp(const struct dd_ctx *ctx)
 {
 	return 0;
