@@ -243,30 +243,40 @@ static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
 			    exp->seg.uid, reader);
 }
 
+/* What imports of segments of this node and of others have in common. */
+static int dd_fill_any_import(struct sk_buff *skb, struct dd_obj *obj,
+			      const struct dd_reader *reader, u32 node,
+			      const struct dd_channel *ch, bool up, u8 rights, int error)
+{
+	const struct dd_import *imp = container_of(obj, struct dd_import, obj);
+	int pad = DD_A_IMPORT_PAD;
+
+	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, node) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, up ? ch->generation : 0, pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, up ? imp->size : 0, pad) ||
+	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, rights) ||
+	    nla_put_u32(skb, DD_A_IMPORT_ERROR, error) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
+	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int dd_fill_import(struct sk_buff *skb, struct dd_obj *obj,
 			  const struct dd_reader *reader)
 {
 	const struct dd_local_import *l = container_of(obj, struct dd_local_import,
 						       imp.obj);
-	const struct dd_import *imp = &l->imp;
 	const struct dd_access *a = &l->a;
 	/* Pairs with dd_making_over(): then the access stays. */
 	bool up = smp_load_acquire(&l->m.up);
-	int pad = DD_A_IMPORT_PAD;
 
-	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
-	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, READ_ONCE(obj->ctx->node->id)) ||
-	    (up && dd_fill_import_peer(skb, a->exp, reader)) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, up ? a->chan.generation : 0, pad) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, up ? imp->size : 0, pad) ||
-	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, l->m.rights) ||
-	    nla_put_u32(skb, DD_A_IMPORT_ERROR,
-			up ? READ_ONCE(a->error) : READ_ONCE(imp->gone)) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
+	if (up && dd_fill_import_peer(skb, a->exp, reader))
 		return -EMSGSIZE;
-	return 0;
+	return dd_fill_any_import(skb, obj, reader, READ_ONCE(obj->ctx->node->id), &a->chan, up,
+				  l->m.rights, up ? READ_ONCE(a->error) : READ_ONCE(l->imp.gone));
 }
 
 /* The other node's segment and its owner are known there only. */
@@ -274,22 +284,10 @@ static int dd_fill_far_import(struct sk_buff *skb, struct dd_obj *obj,
 			      const struct dd_reader *reader)
 {
 	const struct dd_far_import *f = container_of(obj, struct dd_far_import, imp.obj);
-	const struct dd_import *imp = &f->imp;
 	const struct dd_channel *ch = &f->r->proxy;
-	int pad = DD_A_IMPORT_PAD;
 
-	if (dd_fill_owner(skb, obj, pad, imp->uid, reader) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_ID, dd_obj_serial(obj), pad) ||
-	    nla_put_u32(skb, DD_A_IMPORT_PEER_NODE, f->r->peer->number) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_GENERATION, ch->generation, pad) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_LENGTH, imp->size, pad) ||
-	    nla_put_u32(skb, DD_A_IMPORT_RIGHTS, ch->rights) ||
-	    nla_put_u32(skb, DD_A_IMPORT_ERROR,
-			READ_ONCE(ch->dead) ? READ_ONCE(imp->gone) : 0) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_SUBMITTED, READ_ONCE(imp->submitted), pad) ||
-	    dd_fill_u64(skb, DD_A_IMPORT_DONE, READ_ONCE(imp->done), pad))
-		return -EMSGSIZE;
-	return 0;
+	return dd_fill_any_import(skb, obj, reader, f->r->peer->number, ch, true, ch->rights,
+				  READ_ONCE(ch->dead) ? READ_ONCE(f->imp.gone) : 0);
 }
 
 static kuid_t dd_service_uid(const struct dd_obj *obj)

@@ -60,8 +60,6 @@ static int dd_fill_peer_all(struct sk_buff *skb, struct dd_peer *peer)
 
 	if (dd_fill_peer(skb, peer))
 		return -EMSGSIZE;
-	if (!peer->live)
-		return 0;
 	for (i = 0; i < DD_UDP_COUNTERS_MAX; i++) {
 		name = dd_udp_counter(peer->link, i, &value);
 		if (!name)

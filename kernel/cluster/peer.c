@@ -133,7 +133,7 @@ bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info)
 {
 	lockdep_assert_held(&peer->node->peer_lock);
 	*info = (struct dd_peer_info){};
-	if (!peer->live)
+	if (READ_ONCE(peer->link->dead))
 		return false;
 	dd_udp_describe(peer->link, info);
 	return true;
@@ -216,7 +216,6 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	err = dd_udp_start(peer, node, number, config, &why->text);
 	if (err)
 		goto err_reserved;
-	peer->live = true;
 	xa_store(&node->peers, number, peer, GFP_KERNEL);
 	dd_events->peer(peer, DD_CMD_PEER_ADD_NTF);
 	return 0;
@@ -295,7 +294,7 @@ int dd_peer_set(struct dd_node *node, u32 number,
 	}
 	config = peer->config;
 	err = dd_peer_apply(node, number, change, &config, why);
-	if (!err && peer->live)
+	if (!err)
 		err = dd_udp_update(peer->link, &config, &why->text);
 	if (err)
 		goto out;
@@ -330,8 +329,7 @@ int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 	/* Sessions were negotiated with the old number of nodes. */
 	if (node->max != max)
 		xa_for_each(&node->peers, index, peer)
-			if (peer->live)
-				dd_udp_renumber(peer->link);
+			dd_udp_renumber(peer->link);
 	mutex_unlock(&node->peer_lock);
 	return err;
 }
@@ -343,9 +341,7 @@ static void dd_peer_unlink(struct dd_peer *peer)
 
 	lockdep_assert_held(&node->peer_lock);
 	xa_erase(&node->peers, peer->number);
-	if (peer->live)
-		dd_udp_stop(peer->link);
-	peer->live = false;
+	dd_udp_stop(peer->link);
 	dd_peer_tell(peer);
 	dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
 }

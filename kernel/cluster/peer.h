@@ -27,8 +27,8 @@ struct dd_refusal;
  * @node: this node; valid while the peer is configured or a context exists
  * @ref: held by the table and by users of dd_peer_get(); memory only
  * @config: under dd_node.peer_lock
- * @live: @link was started and not stopped; under dd_node.peer_lock
- * @link: its link; set while that is started, valid until @free_work
+ * @link: its link, valid until @free_work; started, and stopped when the peer is removed from
+ *	the table
  * @lock: protects @state to @sessions; innermost, taken with softirqs disabled
  * @state: enum dd_peer_state
  * @reason: enum dd_peer_reason: why it is not up, or was not the last time; 0 if it
@@ -44,7 +44,6 @@ struct dd_peer {
 	struct dd_node *node;
 	refcount_t ref;
 	struct dd_peer_config config;
-	bool live;
 	struct dd_udp_peer *link;
 	spinlock_t lock;	/* protects state to sessions */
 	u8 state;

@@ -244,17 +244,14 @@ DECLARE_EVENT_CLASS(dd_end,
 		  __entry->server ? "server" : "client")
 );
 
-DEFINE_EVENT(dd_end, dd_connect,
-	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
-		      u32 peer_pid, u32 peer_conn),
-	TP_ARGS(imp, type, server, peer_pid, peer_conn)
-);
-
-DEFINE_EVENT(dd_end, dd_close,
-	     TP_PROTO(const struct dd_import *imp, u8 type, bool server,
-		      u32 peer_pid, u32 peer_conn),
-	TP_ARGS(imp, type, server, peer_pid, peer_conn)
-);
+#define DD_END_EVENT(name)						\
+DEFINE_EVENT(dd_end, name,						\
+	     TP_PROTO(const struct dd_import *imp, u8 type, bool server, \
+		      u32 peer_pid, u32 peer_conn),			\
+	TP_ARGS(imp, type, server, peer_pid, peer_conn)			\
+)
+DD_END_EVENT(dd_connect);
+DD_END_EVENT(dd_close);
 
 /* At the sending end; @ring is the number in the cells of the receiver. */
 DECLARE_EVENT_CLASS(dd_direct,
@@ -308,30 +305,16 @@ DECLARE_EVENT_CLASS(dd_packet,
 		  __entry->bytes)
 );
 
-DEFINE_EVENT(dd_packet, dd_packet_sent,
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes)
-);
-
-DEFINE_EVENT(dd_packet, dd_packet_received,
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes)
-);
-
-DEFINE_EVENT(dd_packet, dd_packet_acked,
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes)
-);
-
-DEFINE_EVENT(dd_packet, dd_packet_lost,
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes)
-);
-
-DEFINE_EVENT(dd_packet, dd_packet_spurious,
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes)
-);
+#define DD_PACKET_EVENT(name)						\
+DEFINE_EVENT(dd_packet, name,						\
+	     TP_PROTO(u32 peer, u64 pn, u32 bytes),			\
+	TP_ARGS(peer, pn, bytes)					\
+)
+DD_PACKET_EVENT(dd_packet_sent);
+DD_PACKET_EVENT(dd_packet_received);
+DD_PACKET_EVENT(dd_packet_acked);
+DD_PACKET_EVENT(dd_packet_lost);
+DD_PACKET_EVENT(dd_packet_spurious);
 
 #endif /* _DD_TRACE_H */
 
