@@ -314,9 +314,7 @@ static void dd_far_up(struct dd_far_import *f)
 	imp->cell->window = imp->window;
 	imp->cell->received = ch->generation;
 	trace_dd_import(imp, f->m.node, ch->rights, ch->generation);
-	spin_lock_bh(&ch->lock);
-	ch->dead = false;
-	spin_unlock_bh(&ch->lock);
+	dd_channel_live(ch);
 	dd_making_over(&f->m, imp, 0);
 }
 

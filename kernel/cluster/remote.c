@@ -218,16 +218,10 @@ void dd_remote_link(struct dd_remote *r)
  */
 void dd_remote_live(struct dd_remote *r)
 {
-	struct dd_channel *end[] = { r->own, &r->proxy };
-	int i;
-
 	/* dd_channel_open() has chosen another one. */
 	r->own->id = r->id;
-	for (i = 0; i < ARRAY_SIZE(end); i++) {
-		spin_lock_bh(&end[i]->lock);
-		end[i]->dead = false;
-		spin_unlock_bh(&end[i]->lock);
-	}
+	dd_channel_live(r->own);
+	dd_channel_live(&r->proxy);
 }
 
 /**

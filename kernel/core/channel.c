@@ -57,6 +57,14 @@ struct dd_list *dd_channel_hold_list(struct dd_channel *ch)
 	return list;
 }
 
+/* The id of the importer may be published already. */
+void dd_channel_live(struct dd_channel *ch)
+{
+	spin_lock_bh(&ch->lock);
+	ch->dead = false;
+	spin_unlock_bh(&ch->lock);
+}
+
 static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
 {
 	struct dd_list *list = ch->seg->list;

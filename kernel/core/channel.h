@@ -71,6 +71,7 @@ struct dd_due {
 
 void dd_channel_init(struct dd_channel *ch, struct dd_segment *seg);
 void dd_channel_open(struct dd_channel *ch, u8 rights, u16 node);
+void dd_channel_live(struct dd_channel *ch);
 struct dd_list *dd_channel_hold_list(struct dd_channel *ch);
 bool dd_channel_retry(struct dd_channel *ch);
 bool dd_channel_withhold(struct dd_channel *ch);

@@ -398,10 +398,7 @@ int dd_export_join(struct dd_export *exp, struct dd_access *a)
 	mutex_lock(&exp->lock);
 	if (!exp->dead) {
 		list_add_tail(&a->entry, &exp->importers);
-		/* The import may have its id already. */
-		spin_lock_bh(&a->chan.lock);
-		a->chan.dead = false;
-		spin_unlock_bh(&a->chan.lock);
+		dd_channel_live(&a->chan);
 		err = 0;
 	}
 	mutex_unlock(&exp->lock);

@@ -27,6 +27,19 @@ struct dd_tp_build {
 	bool ack;
 };
 
+/* A packet without payload. */
+static void dd_tp_pkt_init(struct dd_tp_pkt *pkt)
+{
+	pkt->count = 1;
+	pkt->chan = NULL;
+	pkt->op = NULL;
+	pkt->off = 0;
+	pkt->len = 0;
+	pkt->need_crc = false;
+	pkt->again = false;
+	pkt->more = false;
+}
+
 static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
 			      struct dd_tp_pkt *pkt, u64 now)
 {
@@ -38,20 +51,9 @@ static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
 	b->ack = false;
 	b->buf.p = (u8 *)hdr;
 	b->buf.end = (u8 *)hdr + DD_WIRE_HLEN_MAX;
-	pkt->count = 1;
-	pkt->chan = NULL;
-	pkt->op = NULL;
-	pkt->off = 0;
-	pkt->len = 0;
-	pkt->need_crc = false;
-	pkt->again = false;
-	pkt->more = false;
+	dd_tp_pkt_init(pkt);
 	hdr = dd_wire_add(&b->buf, sizeof(*hdr));
-	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
-	hdr->version = tp->cur.version;
-	hdr->type = DD_WIRE_DATA;
-	hdr->token = cpu_to_le64(tp->cur.tx_token);
-	hdr->ts = cpu_to_le32(dd_tp_us(now));
+	dd_tp_hdr_fill(hdr, tp->cur.version, DD_WIRE_DATA, tp->cur.tx_token, now);
 }
 
 static void dd_tp_build_end(struct dd_tp *tp, struct dd_tp_build *b)
@@ -332,13 +334,7 @@ bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	}
 	if (tp->state == DD_TP_UP && !tp->reply_len)
 		return dd_tp_poll_up(tp, now, pkt);
-	pkt->count = 1;
-	pkt->chan = NULL;
-	pkt->op = NULL;
-	pkt->off = 0;
-	pkt->len = 0;
-	pkt->need_crc = false;
-	pkt->again = false;
+	dd_tp_pkt_init(pkt);
 	if (tp->reply_len) {
 		memcpy(pkt->hdr, tp->reply, tp->reply_len);
 		pkt->hlen = tp->reply_len;

@@ -123,6 +123,16 @@ static inline u32 dd_tp_us(u64 now)
 	return (u32)div_u64(now, DD_TP_US);
 }
 
+/* Begin a header, which is zeroed. */
+static inline void dd_tp_hdr_fill(struct dd_wire_hdr *hdr, u8 version, u8 type, u64 token, u64 now)
+{
+	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
+	hdr->version = version;
+	hdr->type = type;
+	hdr->token = cpu_to_le64(token);
+	hdr->ts = cpu_to_le32(dd_tp_us(now));
+}
+
 /* Largest datagram to send now, which the path and the peer are believed to take. */
 static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {

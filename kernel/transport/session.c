@@ -150,12 +150,8 @@ static void *dd_tp_reply(struct dd_tp *tp, u64 now, u8 type, u64 token, size_t l
 
 	memset(tp->reply, 0, sizeof(tp->reply));
 	tp->reply_len = len;
-	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
-	hdr->version = DD_WIRE_HANDSHAKE;
-	hdr->type = type;
+	dd_tp_hdr_fill(hdr, DD_WIRE_HANDSHAKE, type, token, now);
 	hdr->hlen = cpu_to_le16(len);
-	hdr->token = cpu_to_le64(token);
-	hdr->ts = cpu_to_le32(dd_tp_us(now));
 	return hdr;
 }
 
@@ -233,11 +229,8 @@ u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr)
 	struct dd_wire_init *init = (void *)hdr;
 
 	memset(init, 0, sizeof(*init));
-	hdr->magic = cpu_to_le16(DD_WIRE_MAGIC);
-	hdr->version = DD_WIRE_HANDSHAKE;
-	hdr->type = DD_WIRE_INIT;
+	dd_tp_hdr_fill(hdr, DD_WIRE_HANDSHAKE, DD_WIRE_INIT, 0, now);
 	hdr->hlen = cpu_to_le16(sizeof(*init));
-	hdr->ts = cpu_to_le32(dd_tp_us(now));
 	dd_tp_init_fill(tp, init);
 	init->token = cpu_to_le64(tp->init_token);
 	init->cookie = cpu_to_le64(tp->init_cookie);

@@ -118,6 +118,12 @@ enum dd_tp_wait {
  * @round_at: when the last of these round trips was noticed
  * @small: only packets of the smallest size are sent now
  * @small_until: end of the time of small packets; 0 for not set
+ * @fresh_turn: the last piece sent was a retransmission: new bytes are next
+ * @ping: a PING is to be sent
+ * @ctl_next: number of the next control message
+ * @ctl_una: lowest number that is not acknowledged
+ * @ctl_queued: number of slots of @tx_ctl that wait to be sent
+ * @ctl_rx: number of the next control message expected
  * @rx_range: packet numbers received, descending
  * @nrx: entries in @rx_range
  * @rx_ts: timestamp in the packet with the highest number
@@ -126,14 +132,12 @@ enum dd_tp_wait {
  * @heard: a packet of the session was received
  * @proved: a handshake packet was received that proves knowledge of a secret sent
  *	to the peer's address; the caller clears it
- * @fresh_turn: the last piece sent was a retransmission: new bytes are next
  * @ack_count: ack-eliciting packets received since the last acknowledgment
  * @ack_bytes: bytes of messages in them
  * @ack_at: latest time of the next acknowledgment; 0 if none is due
  * @ack_hurry: acknowledge without delay: a packet is missing, or the peer waits
  *	for a DONE
  * @wait: delay of the DONE of the message completed by the current packet
- * @ping: a PING is to be sent
  * @bye: token of the session to end with BYE and @bye_reason; 0 for none
  * @bye_at: when the next BYE is sent
  * @bye_wait: interval between that BYE and the following one
@@ -141,10 +145,6 @@ enum dd_tp_wait {
  * @bye_version: version of that session
  * @tx_ctl: slots of control messages that are not acknowledged
  * @rx_ctl: slots of control messages received out of order
- * @ctl_next: number of the next control message
- * @ctl_una: lowest number that is not acknowledged
- * @ctl_queued: number of slots of @tx_ctl that wait to be sent
- * @ctl_rx: number of the next control message expected
  * @busy: channel whose callback is running; NULL if the callback dropped it
  * @last_chan: last result of dd_tp_chan_find()
  * @rx_batch: packets expected next
@@ -185,6 +185,8 @@ struct dd_tp {
 	u32 nfree;
 	u16 *ring;
 	u32 ring_mask;
+
+	/* From here to @rx_range: zeroed with each session. */
 	u64 next_pn;
 	u64 low_pn;
 	u64 mark_pn;
@@ -200,6 +202,12 @@ struct dd_tp {
 	u64 round_at;
 	bool small;
 	u64 small_until;
+	bool fresh_turn;
+	bool ping;
+	u32 ctl_next;
+	u32 ctl_una;
+	u32 ctl_queued;
+	u32 ctl_rx;
 
 	struct dd_tp_rx_range rx_range[DD_TP_RX_RANGES];
 	u32 nrx;
@@ -211,10 +219,8 @@ struct dd_tp {
 	u64 ack_at;
 	bool heard;
 	bool proved;
-	bool fresh_turn;
 	bool ack_hurry;
 	enum dd_tp_wait wait;
-	bool ping;
 
 	u64 bye;
 	u64 bye_at;
@@ -224,10 +230,6 @@ struct dd_tp {
 
 	struct dd_tp_slot *tx_ctl;
 	struct dd_tp_slot *rx_ctl;
-	u32 ctl_next;
-	u32 ctl_una;
-	u32 ctl_queued;
-	u32 ctl_rx;
 	struct dd_tp_chan *busy;
 	struct dd_tp_chan *last_chan;
 

@@ -40,7 +40,6 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 	INIT_LIST_HEAD(&tp->chans);
 	INIT_LIST_HEAD(&tp->retransmit);
 	INIT_LIST_HEAD(&tp->ready);
-	tp->fresh_turn = false;
 	INIT_LIST_HEAD(&tp->done_queue);
 	tp->free = NULL;
 	memset(tp->ring, 0, (tp->ring_mask + 1) * sizeof(*tp->ring));
@@ -54,26 +53,9 @@ void dd_tp_tx_reset(struct dd_tp *tp)
 		tp->tx_ctl[i].state = DD_TP_SLOT_FREE;
 		tp->rx_ctl[i].state = DD_TP_SLOT_FREE;
 	}
-	tp->ctl_next = 0;
-	tp->ctl_una = 0;
-	tp->ctl_queued = 0;
-	tp->ctl_rx = 0;
-	tp->next_pn = 0;
-	tp->low_pn = 0;
+	memset((u8 *)tp + offsetof(struct dd_tp, next_pn), 0,
+	       offsetof(struct dd_tp, rx_range) - offsetof(struct dd_tp, next_pn));
 	tp->mark_pn = U64_MAX;
-	tp->mark_last = 0;
-	tp->largest_acked = 0;
-	tp->loss_at = 0;
-	tp->last_eliciting = 0;
-	tp->unanswered_since = 0;
-	tp->pto_count = 0;
-	tp->probes = 0;
-	tp->stalls = 0;
-	tp->rounds = 0;
-	tp->round_at = 0;
-	tp->small = false;
-	tp->small_until = 0;
-	tp->ping = false;
 	dd_tp_cc_reset(tp);
 }
 

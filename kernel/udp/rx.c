@@ -47,13 +47,6 @@ static void dd_udp_enter(struct dd_udp_cursor *c, struct sk_buff *skb)
 	c->left = skb_headlen(skb);
 }
 
-static void dd_udp_first(struct dd_udp_cursor *c, struct sk_buff *skb)
-{
-	dd_udp_enter(c, skb);
-	c->next = skb_shinfo(skb)->frag_list;
-	c->first = c->frag;
-}
-
 /* Go to the next contiguous part; false if there is none. */
 static bool dd_udp_step(struct dd_udp_cursor *c)
 {
@@ -435,7 +428,9 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 		link->stats.rx_skbs++;
 		/* While the node is down it drops messages and keeps its sessions. */
 		link->tp.hold = !READ_ONCE(un->node->up);
-		dd_udp_first(&payload.at, skb);
+		dd_udp_enter(&payload.at, skb);
+		payload.at.next = skb_shinfo(skb)->frag_list;
+		payload.at.first = payload.at.frag;
 		if (unlikely(!skb->len)) {
 			link->stats.rx_packets++;
 			link->tp.stats.drops[DD_TP_DROP_FORMAT]++;
