@@ -266,52 +266,44 @@ static struct dd_ring *dd_ring_new(struct dd_list *list, struct dd_ctx *ctx,
 /**
  * dd_ring_kit_fill() - allocate what dd_ring_get() needs
  * @kit: the kit, with the requests that dd_ring_get() left in it
- * @owner: context of the list, which is not locked; charged for the ring
+ * @list: the list, not locked; its owner is charged for the ring
  * @ctx: context of the sender, locked; owns the windows
  *
  * Return: 0 or an error.
  */
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner, struct dd_ctx *ctx)
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ctx *ctx)
 {
+	struct dd_ctx *owner = list->obj.ctx;
 	struct mem_cgroup *before = dd_owner_enter(owner);
-	int err = 0;
+	void *p = NULL;
 
-	if (kit->want_rings && !kit->rings) {
-		kit->rings = dd_rings_create(owner);
-		err = PTR_ERR_OR_ZERO(kit->rings);
-		if (err)
-			kit->rings = NULL;
+	if (!dd_rings_of(list) && !kit->rings) {
+		p = dd_rings_create(owner);
+		kit->rings = IS_ERR(p) ? NULL : p;
 	}
-	if (!err && kit->want_slots) {
+	if (!IS_ERR(p) && kit->want_slots) {
 		if (kit->ring)
 			dd_ring_free(owner, kit->ring);
-		kit->ring = dd_ring_create(owner, kit->want_slots);
-		err = PTR_ERR_OR_ZERO(kit->ring);
-		if (err)
-			kit->ring = NULL;
+		p = dd_ring_create(owner, kit->want_slots);
+		kit->ring = IS_ERR(p) ? NULL : p;
 		kit->want_slots = 0;
-		if (err == -ENOSPC || err == -EDQUOT) {
-			kit->full = true;
-			err = 0;
-		}
+		kit->full = p == ERR_PTR(-ENOSPC) || p == ERR_PTR(-EDQUOT);
+		if (kit->full)
+			p = NULL;
 	}
 	dd_owner_leave(before);
-	if (!err && !kit->view) {
-		kit->view = dd_window_create(ctx, 1, DD_WINDOW_OWN | DD_WINDOW_READONLY);
-		err = PTR_ERR_OR_ZERO(kit->view);
-		if (err)
-			kit->view = NULL;
+	if (!IS_ERR(p) && !kit->view) {
+		p = dd_window_create(ctx, 1, DD_WINDOW_OWN | DD_WINDOW_READONLY);
+		kit->view = IS_ERR(p) ? NULL : p;
 	}
-	if (!err && kit->want_pages) {
+	if (!IS_ERR(p) && kit->want_pages) {
 		if (kit->notes)
 			dd_window_revoke(kit->notes);
-		kit->notes = dd_window_create(ctx, kit->want_pages, 0);
-		err = PTR_ERR_OR_ZERO(kit->notes);
-		if (err)
-			kit->notes = NULL;
+		p = dd_window_create(ctx, kit->want_pages, 0);
+		kit->notes = IS_ERR(p) ? NULL : p;
 		kit->want_pages = 0;
 	}
-	return err;
+	return PTR_ERR_OR_ZERO(p);
 }
 
 /* Free what dd_ring_get() has not used. */
@@ -347,10 +339,8 @@ struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 	u32 i;
 
 	if (!list->rings) {
-		if (!kit->rings) {
-			kit->want_rings = true;
+		if (!kit->rings)
 			return ERR_PTR(-EAGAIN);
-		}
 		WRITE_ONCE(list->head->rings_unit, kit->rings->unit);
 		/* Pairs with dd_rings_of(). */
 		smp_store_release(&list->rings, kit->rings);

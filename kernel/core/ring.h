@@ -46,8 +46,7 @@ struct dd_direct_rx {
  * @notes: window for the slots of a ring, or NULL
  * @view: window for the state of a ring, or NULL
  * @full: no @ring can be allocated: the owner is at a limit
- * @want_rings: dd_ring_get() returned %-EAGAIN and needs @rings
- * @want_slots: it needs a @ring with this number of slots, unless 0
+ * @want_slots: dd_ring_get() needs a @ring with this number of slots, unless 0
  * @want_pages: it needs @view, and @notes of this number of pages, unless 0
  */
 struct dd_ring_kit {
@@ -56,12 +55,11 @@ struct dd_ring_kit {
 	struct dd_window *notes;
 	struct dd_window *view;
 	bool full;
-	bool want_rings;
 	u32 want_slots;
 	u32 want_pages;
 };
 
-int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_ctx *owner, struct dd_ctx *ctx);
+int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ctx *ctx);
 void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner);
 struct dd_ring *dd_ring_get(struct dd_list *list, struct dd_ctx *ctx, u32 slots,
 			    struct dd_ring_kit *kit);

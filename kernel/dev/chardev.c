@@ -225,11 +225,14 @@ struct dd_ioctl {
 	bool no_result;
 };
 
+#define DD_ARG_MAX	192	/* bytes in a structure */
+
 /* @last is the last member of the structure's first version; other initialisers follow. */
 #define DD_IOCTL(nr, type, last, ...)					\
 	[_IOC_NR(DD_IOC_##nr)] = {					\
 		.fn = dd_do_##type,					\
-		.size = sizeof(struct dd_##type),			\
+		.size = sizeof(struct dd_##type) + BUILD_BUG_ON_ZERO(	\
+			sizeof(struct dd_##type) > DD_ARG_MAX),		\
 		.min = offsetofend(struct dd_##type, last),		\
 		__VA_ARGS__						\
 	}
@@ -257,31 +260,10 @@ static const struct dd_ioctl dd_ioctls[] = {
 	DD_IOCTL(REGION_DIRTY, region_dirty, bitmap, .no_result = true),
 };
 
-union dd_ioctl_arg {
-	struct dd_info info;
-	struct dd_region_alloc region_alloc;
-	struct dd_serve serve;
-	struct dd_connect connect;
-	struct dd_conn_info conn_info;
-	struct dd_conn_list conn_list;
-	struct dd_conn_wait conn_wait;
-	struct dd_list_info list_info;
-	struct dd_list_wait list_wait;
-	struct dd_direct direct;
-	struct dd_submit submit;
-	struct dd_region_pin region_pin;
-	struct dd_segment_make segment;
-	struct dd_segment_ctl segment_ctl;
-	struct dd_segment_info segment_info;
-	struct dd_import_make import;
-	struct dd_list_make list_make;
-	struct dd_region_dirty region_dirty;
-};
-
 static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 			   void __user *uarg)
 {
-	union dd_ioctl_arg arg;
+	u64 arg[DD_ARG_MAX / sizeof(u64)];
 	u32 size;
 	int err;
 
@@ -291,18 +273,18 @@ static int dd_ioctl_struct(struct dd_ctx *ctx, const struct dd_ioctl *op,
 		return -EINVAL;
 	if (!op->no_area && !atomic_read(&ctx->area_maps))
 		return -ENXIO;
-	err = copy_struct_from_user(&arg, op->size, uarg, size);
+	err = copy_struct_from_user(arg, op->size, uarg, size);
 	if (err)
 		return err;
-	err = op->fn(ctx, &arg);
+	err = op->fn(ctx, arg);
 	if (err || op->no_result)
 		return err;
-	*(u32 *)&arg = size;
-	if (!copy_to_user(uarg, &arg, min(size, op->size)))
+	*(u32 *)arg = size;
+	if (!copy_to_user(uarg, arg, min(size, op->size)))
 		return 0;
 	/* The caller does not know the id of what was created. */
 	if (op->undo)
-		op->undo(ctx, &arg);
+		op->undo(ctx, arg);
 	return -EFAULT;
 }
 

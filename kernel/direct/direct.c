@@ -142,6 +142,7 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
 	struct dd_direct_rx *rx = kit->rx;
+	struct dd_window *win;
 	int err;
 
 	if (!rx) {
@@ -152,8 +153,6 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 		kit->rx = rx;
 	}
 	if (!rx->block) {
-		struct dd_window *win;
-
 		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT, 0);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
@@ -165,7 +164,7 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 			return err;
 	}
 	kit->zeroed = true;
-	err = dd_ring_kit_fill(&kit->ring, list->obj.ctx, ctx);
+	err = dd_ring_kit_fill(&kit->ring, list, ctx);
 	/* The limit that was reached is the receiver's. */
 	return err == -EDQUOT ? -ENOSPC : err;
 }
