@@ -17,7 +17,6 @@
  * messages by the number of connections and of waits for a name.
  */
 #include <linux/nospec.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "cluster/ctl.h"

@@ -9,7 +9,6 @@
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 #include <uapi/linux/dd_netlink.h>
 
 #include "udp/link.h"

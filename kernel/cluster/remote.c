@@ -9,7 +9,6 @@
  *
  * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
-#include <linux/pid.h>
 #include <linux/slab.h>
 
 #include "cluster/ctl.h"

@@ -9,7 +9,6 @@
  *
  * Lock order: the peer's lock, the lock of the own channel.
  */
-#include <linux/slab.h>
 
 #include "cluster/ctl.h"
 #include "cluster/peer.h"

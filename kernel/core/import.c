@@ -2,7 +2,6 @@
 /*
  * The state of imports of segments, and waiting for it and for their requests.
  */
-#include <linux/slab.h>
 #include <linux/wait.h>
 #include <uapi/linux/dd_mem.h>
 

@@ -7,7 +7,6 @@
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/slab.h>

@@ -3,7 +3,6 @@
  * Nodes: one per network namespace.
  */
 #include <linux/rhashtable.h>
-#include <linux/slab.h>
 #include <net/netns/generic.h>
 #include <uapi/linux/dd_netlink.h>
 

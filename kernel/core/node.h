@@ -13,7 +13,6 @@
 
 struct dd_ctx;
 struct dd_obj;
-struct dd_obj_ops;
 struct dd_registrar;
 
 /**

@@ -10,7 +10,6 @@
  * afterwards.
  */
 #include <linux/log2.h>
-#include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>

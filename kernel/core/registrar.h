@@ -7,7 +7,6 @@
 
 struct dd_ctx;
 struct dd_import_make;
-struct dd_node;
 struct dd_registered;
 struct dd_segment_make;
 

@@ -10,7 +10,6 @@
  * released when its last user, the id table or a call, is gone.
  */
 #include <linux/pid.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "cluster/remote.h"

@@ -3,7 +3,6 @@
  * Connections with other nodes: look-ups of class SERVICE, by name of the service.
  */
 #include <linux/pid.h>
-#include <linux/slab.h>
 
 #include "cluster/ctl.h"
 #include "cluster/peer.h"

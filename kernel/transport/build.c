@@ -2,8 +2,6 @@
 /*
  * Building packets: what they carry, and when one has to be sent.
  */
-#include <linux/kernel.h>
-#include <linux/minmax.h>
 #include <linux/string.h>
 
 #include "transport/internal.h"

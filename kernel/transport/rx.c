@@ -5,7 +5,6 @@
  * only for a packet with a valid session token. A packet is acknowledged if all its
  * frames were accepted; each frame has the same effect if it is received twice.
  */
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -4,7 +4,6 @@
  * Packet numbers are never reused; the contents of a lost packet are sent again in
  * packets with new numbers.
  */
-#include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
