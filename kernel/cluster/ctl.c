@@ -755,7 +755,14 @@ static void dd_ctl_closed(struct dd_peer *peer,
 
 /* ---- callbacks of the link, with the peer locked --------------------------- */
 
-/* Malformed messages are counted and ignored; a malformed query is also refused. */
+/**
+ * dd_ctl_receive() - process a control message
+ * @tp: the session, locked
+ * @data: the message
+ * @len: bytes
+ *
+ * Malformed messages are counted and ignored; a malformed query is also refused.
+ */
 void dd_ctl_receive(struct dd_tp *tp, const void *data, u32 len)
 {
 	struct dd_peer *peer = dd_udp_of_tp(tp)->peer;
@@ -783,6 +790,10 @@ void dd_ctl_receive(struct dd_tp *tp, const void *data, u32 len)
 	}
 }
 
+/**
+ * dd_ctl_up() - the session began
+ * @tp: the session, locked
+ */
 void dd_ctl_up(struct dd_tp *tp)
 {
 	struct dd_ctl *ctl = dd_udp_of_tp(tp)->priv;
@@ -805,7 +816,11 @@ static int dd_ctl_why(enum dd_tp_reason reason)
 	}
 }
 
-/* The session ended, or was refused. */
+/**
+ * dd_ctl_down() - the session ended, or was refused
+ * @tp: the session, locked
+ * @reason: why
+ */
 void dd_ctl_down(struct dd_tp *tp, enum dd_tp_reason reason)
 {
 	struct dd_peer *peer = dd_udp_of_tp(tp)->peer;
@@ -838,7 +853,10 @@ void dd_ctl_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	dd_udp_down(tp, reason);
 }
 
-/* Packets may have been acknowledged: use the space in the control stream. */
+/**
+ * dd_ctl_progress() - packets may have been acknowledged: use the space in the stream
+ * @link: the link of the peer, locked
+ */
 void dd_ctl_progress(struct dd_udp_peer *link)
 {
 	struct dd_peer *peer = link->peer;
@@ -858,6 +876,12 @@ void dd_ctl_progress(struct dd_udp_peer *link)
 	}
 }
 
+/**
+ * dd_ctl_attach() - make the control stream of a peer
+ * @link: the link of the peer, which is being started
+ *
+ * Return: 0 or %-ENOMEM.
+ */
 int dd_ctl_attach(struct dd_udp_peer *link)
 {
 	struct dd_ctl *ctl = kzalloc(sizeof(*ctl), GFP_KERNEL_ACCOUNT);
@@ -884,13 +908,21 @@ int dd_ctl_attach(struct dd_udp_peer *link)
 	return 0;
 }
 
-/* The peer was removed and its session has ended: wait until its connections are ended. */
+/**
+ * dd_ctl_detach() - wait until the connections of a removed peer are ended
+ * @link: the link of the peer, whose session has ended
+ */
 void dd_ctl_detach(struct dd_udp_peer *link)
 {
 	flush_work(&dd_ctl_of(link->peer)->work);
 }
 
-/* The work may still be queued. */
+/**
+ * dd_ctl_release() - free what dd_ctl_attach() allocated
+ * @link: the link of the peer
+ *
+ * The work may still be queued.
+ */
 void dd_ctl_release(struct dd_udp_peer *link)
 {
 	struct dd_ctl *ctl = link->priv;

@@ -57,7 +57,12 @@ struct dd_list *dd_channel_hold_list(struct dd_channel *ch)
 	return list;
 }
 
-/* The id of the importer may be published already. */
+/**
+ * dd_channel_live() - let a channel carry requests
+ * @ch: the channel
+ *
+ * The id of the importer may be published already.
+ */
 void dd_channel_live(struct dd_channel *ch)
 {
 	spin_lock_bh(&ch->lock);

@@ -75,6 +75,12 @@ void *dd_zalloc(struct dd_ctx *ctx, size_t size)
 	return ERR_PTR(-ENOMEM);
 }
 
+/**
+ * dd_zfree() - free memory of dd_zalloc()
+ * @ctx: the context that is charged
+ * @p: the memory
+ * @size: its bytes
+ */
 void dd_zfree(struct dd_ctx *ctx, void *p, size_t size)
 {
 	kfree(p);
