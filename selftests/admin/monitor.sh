@@ -82,10 +82,11 @@ act() {
 	tell client import shared 3
 	first=$reply
 	tell client import shared 1
+	second=$reply
 	tell client put "$first" 8 8
 	tell client end "$first"
 	tell server end "$segment"
-	tell client end "$reply"
+	tell client end "$second"
 	tell client registrar
 	tell server register kept
 	tell server end "$reply"
