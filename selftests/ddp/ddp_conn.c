@@ -39,12 +39,19 @@ static int simple(FIXTURE_DATA(conn) *self, int type, int flags)
 		      self->mem + 4096, 4096, &self->c, &self->note);
 }
 
-TEST_F(conn, DDP_22_returns_0_and_stores_the_connid)
+TEST_F(conn, DDP_22_DDP_23_1_DDP_23_2_DDP_23_3_each_type_returns_0_and_a_connid)
 {
-	self->c = -1;
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	EXPECT_LT(0, self->c);
-	EXPECT_EQ(0, ddclose(self->c));
+	static const int types[] = { TYPE_RPC, TYPE_SPLIT, TYPE_SSTREAM };
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		self->c = -1;
+		self->note = 0;
+		ASSERT_OK(simple(self, types[i], CONN_NOOPTS));
+		EXPECT_LT(0, self->c);
+		EXPECT_EQ(0, ddclose(self->c));
+	}
+	EXPECT_EQ(TYPE_SSTREAM, TYPE_STREAM);
 }
 
 TEST_F(conn, DDP_22_bad_arguments_return_minus_1_and_change_nothing)
@@ -76,22 +83,6 @@ TEST_F(conn, DDP_22_bad_arguments_return_minus_1_and_change_nothing)
 	EXPECT_EQ(0, note);
 	EXPECT_EQ(0, p_connlist(self->srv, peer_slot(self->srv, 0).serv, 8));
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_23_1_type_rpc)
-{
-	ASSERT_OK(simple(self, TYPE_RPC, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_23_2_type_split)
-{
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_23_3_type_sstream)
-{
-	ASSERT_OK(simple(self, TYPE_SSTREAM, CONN_NOOPTS));
-	EXPECT_EQ(TYPE_SSTREAM, TYPE_STREAM);
 }
 
 TEST_F(conn, DDP_23_no_other_type)
@@ -131,23 +122,6 @@ TEST_F(conn, DDP_24_rpc_blocks_until_the_reply_and_needs_no_noteid)
 	EXPECT_STREQ("answer", rep);
 	EXPECT_EQ(7, size);
 	ASSERT_CHILD_OK(pid);
-}
-
-TEST_F(conn, DDP_25_split_returns_at_once_and_has_one_outstanding_request)
-{
-	ddrecv_desc_t d;
-
-	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-	/* No process receives, and the call returns all the same. */
-	ASSERT_OK(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	EXPECT_ERR(EWOULDBLOCK, ddrecv(self->note, &d, RECV_NOBLOCK, 0));
-	EXPECT_ERR(ESLOTBUSY, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	ASSERT_OK(p_recv(self->srv, 0, RECV_SLEEP, 0));
-	EXPECT_ERR(ESLOTBUSY, ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
-	ASSERT_OK(p_send(self->srv, self->srv->shm->desc.connid, "yes", 4, 0, 0));
-	ASSERT_OK(ddrecv(self->note, &d, RECV_SLEEP, 0));
-	EXPECT_STREQ("yes", d.msgaddr);
-	ASSERT_SENT(ddsend(self->c, self->mem, 8, 0, SEND_NOOPTS));
 }
 
 /* Sends until the link refuses; returns the number accepted, at most @max. */
@@ -235,7 +209,7 @@ TEST_F(conn, DDP_28_noopts_exists_and_is_0)
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
 }
 
-TEST_F(conn, DDP_29_buffers_must_come_from_ddalloc)
+TEST_F(conn, DDP_9_DDP_29_buffers_must_come_from_ddalloc)
 {
 	char *plain = malloc(12288);
 
@@ -305,17 +279,6 @@ TEST_F(conn, DDP_30_3_node_down_is_enocmp)
 	EXPECT_EQ(-1, ret);
 	EXPECT_EQ(ENOCMP, err);
 	ASSERT_OK(simple(self, TYPE_SPLIT, CONN_NOOPTS));
-}
-
-TEST_F(conn, DDP_30_4_service_full_is_enoresource)
-{
-	struct slot c[5];
-	int i;
-
-	for (i = 0; i < 4; i++)
-		ASSERT_OK(open_conn(&c[i], self->name, TYPE_SPLIT, 4096));
-	EXPECT_ERR(ENORESOURCE, open_conn(&c[4], self->name, TYPE_SPLIT, 4096));
-	EXPECT_EQ(4, p_connlist(self->srv, peer_slot(self->srv, 0).serv, 8));
 }
 
 TEST_F(conn, DDP_31_client_closes)

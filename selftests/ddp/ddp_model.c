@@ -27,19 +27,6 @@ TEST(DDP_1_bytes_are_in_the_receivers_memory_before_it_makes_a_call)
 	EXPECT_EQ((void *)(s.in + 128), (void *)srv->shm->desc.msgaddr);
 }
 
-TEST(DDP_2_no_communication_without_a_connection)
-{
-	struct peer *srv = peer_start();
-	struct slot c;
-
-	ASSERT_OK(p_serve_simple(srv, own_name("m"), 1, 4096));
-	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
-	EXPECT_ERR(EBADID, ddsend(c.conn + 1, c.out, 8, 0, SEND_NOOPTS));
-	ASSERT_OK(ddclose(c.conn));
-	EXPECT_ERR(EBADID, ddsend(c.conn, c.out, 8, 0, SEND_NOOPTS));
-	EXPECT_EQ(0, p_ready(srv, 0));
-}
-
 TEST(DDP_2_a_connection_is_two_channels)
 {
 	struct peer *srv = peer_start();
@@ -65,7 +52,7 @@ TEST(DDP_2_a_connection_is_two_channels)
 	EXPECT_STREQ("again", (char *)srv->shm->data);
 }
 
-TEST(DDP_3_service_has_a_name_and_a_maximum_of_connections)
+TEST(DDP_3_DDP_30_4_service_has_a_name_and_a_maximum_of_connections)
 {
 	struct peer *srv = peer_start();
 	struct slot c[3];
@@ -261,31 +248,6 @@ TEST(DDP_8_memory_is_wired)
 	EXPECT_STREQ("kept", got);
 	peer_kill(srv);
 	reclaim_end(&reclaim);
-}
-
-TEST(DDP_9_connect_needs_name_node_and_buffers)
-{
-	struct peer *srv = peer_start();
-	char *name = (char *)own_name("m");
-	char *plain = malloc(8192);
-	noteid_t note = 0;
-	address_t mem;
-	connid_t conn;
-
-	ASSERT_OK(p_serve_simple(srv, name, 2, 8192));
-	mem = ddalloc(8192);
-	ASSERT_NE(NULL, mem);
-	EXPECT_ERR(EBADSERVER,
-		   ddconn("nobody serves this", far_node(), TYPE_SPLIT, CONN_NOOPTS, mem,
-			  4096, mem + 4096, 4096, &conn, &note));
-	EXPECT_ERR(EBADSERVER,
-		   ddconn(name, 0, TYPE_SPLIT, CONN_NOOPTS, mem, 4096,
-			  mem + 4096, 4096, &conn, &note));
-	EXPECT_ERR(EINVAL,
-		   ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, plain, 4096,
-			  plain + 4096, 4096, &conn, &note));
-	EXPECT_EQ(0, ddconn(name, far_node(), TYPE_SPLIT, CONN_NOOPTS, mem, 4096,
-			    mem + 4096, 4096, &conn, &note));
 }
 
 TEST(DDP_10_rpc_has_an_anonymous_list_split_has_a_noteid)

@@ -254,7 +254,7 @@ TEST_F(recv, DDP_53_sleep_sleeps_until_posted)
 	EXPECT_STREQ("wake up", (char *)self->srv->shm->data);
 }
 
-TEST_F(recv, DDP_54_noblock_is_always_immediate)
+TEST_F(recv, DDP_54_DDP_57_3_noblock_is_always_immediate)
 {
 	static const int with[] = { 0, RECV_SLEEP, RECV_TIMEOUT,
 				    RECV_SLEEP | RECV_TIMEOUT };
@@ -393,15 +393,6 @@ TEST_F(recv, DDP_57_2_unknown_options_and_bad_pointers_are_einval)
 	EXPECT_STREQ("stays", d.msgaddr);
 }
 
-TEST_F(recv, DDP_57_3_nothing_pending_is_ewouldblock)
-{
-	ddrecv_desc_t d;
-	struct slot c;
-
-	ASSERT_OK(open_conn(&c, self->name, TYPE_SPLIT, BLOCK));
-	EXPECT_ERR(EWOULDBLOCK, ddrecv(c.note, &d, RECV_NOBLOCK, 0));
-}
-
 struct waiter {
 	noteid_t note;
 	option_t options;
@@ -532,7 +523,7 @@ TEST_F(recv, DDP_59_reply_address_and_size)
 	EXPECT_EQ(0, peer_end(self->srv));
 }
 
-TEST_F(recv, DDP_60_timeout_is_etimedout)
+TEST_F(recv, DDP_60_DDP_61_6_timeout_is_etimedout)
 {
 	address_t rep;
 	struct slot c;
@@ -603,17 +594,6 @@ TEST_F(recv, DDP_61_2_improper_arguments_are_einval)
 	EXPECT_EQ(0, p_ready(self->srv, 0));
 }
 
-TEST_F(recv, DDP_61_3_closed_by_the_other_side_is_econnclose)
-{
-	address_t rep;
-	struct slot c;
-	size_t size;
-
-	ASSERT_OK(open_conn(&c, self->name, TYPE_RPC, BLOCK));
-	ASSERT_OK(p_unserve(self->srv, peer_slot(self->srv, 0).serv));
-	EXPECT_ERR(ECONNCLOSE, ddcall(c.conn, c.out, 8, &rep, &size, 0, 0));
-}
-
 /* In the server: takes a request and ends the service instead of answering. */
 static long take_and_unserve(long note, long serv, long c)
 {
@@ -667,17 +647,6 @@ TEST_F(recv, DDP_61_5_outside_of_the_buffers_is_ebadrange)
 	EXPECT_ERR(EBADRANGE, ddcall(c.conn, (address_t)&c, 8, &rep, &size, 0,
 				     0));
 	EXPECT_EQ(0, p_ready(self->srv, 0));
-}
-
-TEST_F(recv, DDP_61_6_expiry_is_etimedout)
-{
-	address_t rep;
-	struct slot c;
-	size_t size;
-
-	ASSERT_OK(open_conn(&c, self->name, TYPE_RPC, BLOCK));
-	EXPECT_ERR(ETIMEDOUT, ddcall(c.conn, c.out, 8, &rep, &size,
-				     RECV_TIMEOUT | RECV_SLEEP, 2));
 }
 
 DD_TEST_MAIN

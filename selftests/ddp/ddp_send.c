@@ -115,7 +115,7 @@ TEST_F(send, DDP_37_the_buffer_may_be_altered_after_dddone)
 	EXPECT_STREQ("first", (char *)self->srv->shm->data);
 }
 
-TEST_F(send, DDP_38_ebadtype_on_an_rpc_connection_at_the_client_only)
+TEST_F(send, DDP_38_DDP_44_4_ebadtype_on_an_rpc_connection_at_the_client_only)
 {
 	address_t rep;
 	size_t size;
@@ -133,7 +133,7 @@ TEST_F(send, DDP_38_ebadtype_on_an_rpc_connection_at_the_client_only)
 	EXPECT_EQ(0, p_send(self->srv, self->there->connid, "late", 5, 0, 0));
 }
 
-TEST_F(send, DDP_39_split_second_send_is_eslotbusy)
+TEST_F(send, DDP_25_DDP_39_DDP_44_3_split_second_send_is_eslotbusy)
 {
 	ddrecv_desc_t d;
 
@@ -209,7 +209,7 @@ TEST_F(send, DDP_40_enotready_binds_the_server_end_too)
 	EXPECT_LT(sent, 1000);
 }
 
-TEST_F(send, DDP_26_a_stream_accepts_16_unread_messages_at_both_ends)
+TEST_F(send, DDP_26_DDP_44_6_a_stream_accepts_16_unread_messages_at_both_ends)
 {
 	address_t out = self->stream.out;
 	connid_t c = self->stream.conn, there = 0;
@@ -572,21 +572,6 @@ TEST_F(send, DDP_44_2_closed_by_the_other_side_is_econnclose)
 				      SEND_UNWIRED));
 }
 
-TEST_F(send, DDP_44_3_outstanding_request_is_eslotbusy)
-{
-	ASSERT_OK(ddsend(self->split.conn, self->split.out, 8, 0, SEND_BLOCK));
-	EXPECT_ERR(ESLOTBUSY, ddsend(self->split.conn, self->split.out, 8, 0,
-				     SEND_BLOCK));
-	/* The other connections still work. */
-	EXPECT_EQ(0, ddsend(self->stream.conn, self->stream.out, 8, 0, 0));
-}
-
-TEST_F(send, DDP_44_4_rpc_connection_is_ebadtype)
-{
-	EXPECT_ERR(EBADTYPE, ddsend(self->rpc.conn, self->rpc.out, 8, 0,
-				    SEND_BLOCK));
-}
-
 TEST_F(send, DDP_44_5_outside_of_the_buffers_is_ebadrange)
 {
 	static const struct { size_t len; long roffset; } bad[] = {
@@ -613,31 +598,6 @@ TEST_F(send, DDP_44_5_outside_of_the_buffers_is_ebadrange)
 	EXPECT_ERR(EBADRANGE, ddsend(c, (char *)bad, 8, 0, SEND_NOOPTS));
 	EXPECT_EQ(0, p_ready(self->srv, 0));
 	EXPECT_EQ(0, ddsend(c, out, BLOCK, 0, SEND_NOOPTS));
-}
-
-TEST_F(send, DDP_44_6_before_the_link_ack_is_enotready)
-{
-	int i;
-
-	for (i = 0; i < 1000; i++)
-		if (ddsend(self->stream.conn, self->stream.out, 8, 0, 0))
-			break;
-	EXPECT_EQ(ENOTREADY, errno);
-	EXPECT_LE(UNREAD, i);
-	EXPECT_LT(i, 1000);
-	/*
-	 * Once the receiver has read a message, another one is accepted.
-	 * Between nodes the last acknowledgement may still have been in flight.
-	 */
-	if (!across_nodes())
-		EXPECT_ERR(ENOTREADY, ddsend(self->stream.conn,
-					     self->stream.out, 8, 0, 0));
-	TAKE();
-	ASSERT_SENT(ddsend(self->stream.conn, self->stream.out, 8, 0,
-			   SEND_NOOPTS));
-	if (!across_nodes())
-		EXPECT_ERR(ENOTREADY, ddsend(self->stream.conn,
-					     self->stream.out, 8, 0, 0));
 }
 
 TEST_F(send, DDP_45_metadata_appears_in_the_notification)
