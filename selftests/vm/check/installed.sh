@@ -242,16 +242,6 @@ version_is_ours() {
 
 lib=$ROOT/usr/lib/libdd.so.0
 
-soname() {
-	readelf -d "$lib" | grep 'SONAME.*\[libdd\.so\.0\]' &&
-		[ "$(readlink "$ROOT/usr/lib/libdd.so")" = libdd.so.0 ]
-}
-
-mapped() { sed -n '/global:/,/local:/s/^[ \t]*\([a-z_]*\);$/\1/p' lib/libdd.map; }
-exported() { nm -D --defined-only "$lib" | sed -n 's/.* [TDBR] \([^@]*\)@@.*/\1/p'; }
-
-symbols() { diff <(mapped | sort) <(exported | sort); }
-
 relocations() {
 	! readelf -d "$lib" | grep -w TEXTREL &&
 		! readelf -lW "$lib" | grep -E 'GNU_STACK.*E|LOAD.*WE'
@@ -376,8 +366,6 @@ check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c
 check "a program in C++" consumer g++ -x c++ selftests/vm/check/consumer.c -x none
 check "a program in C++, static" \
 	consumer_static g++ -x c++ selftests/vm/check/consumer.c -x none
-check "library: soname" soname
-check "library: exports what libdd.map says" symbols
 check "library: no text relocation, no executable stack" relocations
 check "library: nothing undefined" defined
 check "programs and library: no RUNPATH" no_runpath
