@@ -316,27 +316,6 @@ TEST(DDP_11_info_tells_remote_size_counts_and_who_the_peer_is)
 	EXPECT_EQ(getuid(), info.uid);
 }
 
-TEST(DDP_12_metadata_is_apart_from_the_body)
-{
-	unsigned int meta[4] = { 0xdeadbeef, 1, 0, 0xffffffff };
-	struct peer *srv = peer_start();
-	struct slot c, s;
-	char body[16];
-
-	ASSERT_OK(p_serve_simple(srv, own_name("m"), 1, 4096));
-	s = peer_slot(srv, 0);
-	ASSERT_OK(open_conn(&c, own_name("m"), TYPE_SPLIT, 4096));
-	memset(c.out, 'b', 16);
-	ASSERT_OK(ddsend_with_metadata(c.conn, c.out, 8, 0, SEND_NOOPTS,
-				       (address_t)meta, 4));
-	ASSERT_OK(p_recv(srv, 0, RECV_SLEEP, 0));
-	EXPECT_EQ(8, srv->shm->desc.msgsize);
-	EXPECT_EQ(4, srv->shm->desc.metacount);
-	EXPECT_EQ(0, memcmp(meta, srv->shm->desc.metad, sizeof(meta)));
-	ASSERT_OK(p_read(srv, s.in, body, 16));
-	EXPECT_EQ(0, memcmp(body, "bbbbbbbb\0\0\0\0\0\0\0\0", 16));
-}
-
 TEST(DDP_13_ids_of_another_process_are_invalid)
 {
 	struct peer *srv = peer_start();
