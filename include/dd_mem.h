@@ -62,15 +62,15 @@ struct dd_mem;
  * @len: bytes
  *
  * The pages stay in memory, and count against RLIMIT_MEMLOCK, until dd_unpin() and the end of
- * the segments in it. Memory of dd_alloc() needs no pin.
+ * the segments in it. Pinned pieces may overlap; each counts. Memory of dd_alloc() needs no pin.
  *
- * Return: 0; -EINVAL, -EFAULT, -EOPNOTSUPP (memory of a file or a device), -EEXIST (part of it
- * is pinned, or of dd_alloc()), -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
+ * Return: 0; -EINVAL, -EFAULT, -EOPNOTSUPP (memory of a file or a device, or of dd_alloc()),
+ * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE.
  */
 int dd_pin(struct dd *h, void *addr, size_t len);
 
 /**
- * dd_unpin() - undo dd_pin()
+ * dd_unpin() - undo the latest dd_pin() of an address
  * @h: handle
  * @addr: as passed to dd_pin()
  *
@@ -197,12 +197,14 @@ int dd_export_inhibit(struct dd *h, uint64_t segment, int on);
  * dd_export_grant() - let a user import a segment with DD_FOR_LISTED
  * @h: handle
  * @segment: its number
+ * @node: the node on which; -1: on every node. A user has the rights of both grants
  * @uid: the user
  * @rights: DD_CAN_*; 0 withdraws the grant, which does not end imports
  *
  * Return: 0; -EINVAL, -ENOENT (the segment, or the grant), -ENOSPC, -EDQUOT, -ENOMEM, -ESTALE.
  */
-int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid, unsigned int rights);
+int dd_export_grant(struct dd *h, uint64_t segment, int node, unsigned int uid,
+		    unsigned int rights);
 
 /**
  * dd_export_notify() - change which puts and swaps notify the exporter
@@ -327,6 +329,17 @@ int dd_redirect_end(struct dd *h, uint64_t segment);
 int dd_list(struct dd *h);
 
 /**
+ * dd_list_end() - end a list of dd_list()
+ * @h: handle
+ * @list: its id
+ *
+ * It ends with the last segment and import that uses it.
+ *
+ * Return: 0; -EINVAL (not of dd_list()), -ENOENT (ended), -ESTALE.
+ */
+int dd_list_end(struct dd *h, int list);
+
+/**
  * dd_list_arm() - get one signal at the next note of a list
  * @fd: descriptor of dd_list_fd() with O_ASYNC, see fcntl(2)
  *
@@ -360,6 +373,7 @@ int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 #define DD_IMPORT_WHEN_EXPORTED	0x2	/* wait until a segment has that key */
 #define DD_IMPORT_FRESH		0x4	/* DD_KEY_REGISTERED: use no cached name */
 #define DD_IMPORT_NOTIFY	0x8	/* requests with DD_NOTIFY_SELF are permitted */
+#define DD_IMPORT_BLOCK		0x100	/* wait until the import is made; no note reports that */
 
 /**
  * struct dd_import_attr - what to import, and how
@@ -393,10 +407,10 @@ struct dd_import_attr {
  * @attr: attributes
  * @mem: (out) the import
  *
- * The call does not wait, but for the registrar with DD_KEY_REGISTERED. An import that is not
- * made yet is *pending*: requests fail with -EAGAIN, and dd_mem_size() is 0 until
- * dd_import_wait() has returned 0. dd_unimport() ends it, without a note. With
- * DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under the key is imported, or
+ * The call does not wait, but with DD_IMPORT_BLOCK, and for the registrar with
+ * DD_KEY_REGISTERED. An import that is not made yet is *pending*: requests fail with -EAGAIN,
+ * and dd_mem_size() is 0 until dd_import_wait() has returned 0. dd_unimport() ends it, without
+ * a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under the key is imported, or
  * the import fails if that does not grant the access.
  *
  * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
@@ -437,6 +451,16 @@ int dd_unimport(struct dd_mem *mem);
  * Return: bytes; 0 if it was begun by dd_import_begin(), until dd_import_wait() returns 0.
  */
 size_t dd_mem_size(const struct dd_mem *mem);
+
+/**
+ * dd_mem_key() - where an imported segment is
+ * @mem: the import, not pending
+ * @key: (out) its key of class DD_KEY_ID, DD_KEY_SIZE bytes: it names the same segment as long
+ *	as that exists
+ *
+ * Return: the number of its node.
+ */
+int dd_mem_key(const struct dd_mem *mem, void *key);
 
 #define DD_PUT_NOTIFY	0x4	/* notify the exporter */
 
@@ -511,6 +535,7 @@ int dd_note(struct dd_mem *mem, const void *bytes, size_t len);
  * call that returns an error posts no note.
  */
 #define DD_NOTIFY_SELF	0x10	/* post a note to the importer */
+#define DD_CAS_STATUS	0x8	/* dd_cas_async(): store 1 if it has replaced the word, else 2 */
 
 /**
  * dd_put_async() - begin to write to a segment
@@ -551,8 +576,9 @@ int64_t dd_get_async(struct dd_mem *mem, void *dst, size_t len, uint64_t offset,
  * @len: 4 or 8
  * @expect: the value to be replaced
  * @replace: the value to replace it by
- * @was: @len aligned bytes for the value that the word had, not defined until the request is done
- * @flags: DD_PUT_NOTIFY and DD_NOTIFY_SELF, combined
+ * @was: @len aligned bytes for the value that the word had, or with DD_CAS_STATUS for 1 or 2;
+ *	not defined until the request is done
+ * @flags: DD_PUT_NOTIFY, DD_CAS_STATUS and DD_NOTIFY_SELF, combined
  *
  * Return: as dd_put_async().
  */

@@ -671,7 +671,7 @@ static int dd_far_serve(struct dd_peer *peer, u64 session, const struct dd_ctl_q
 	      dd_export_get(peer->node, query->class, query->key) : NULL;
 	if (!exp)
 		return -ECONNREFUSED;
-	if (!(ask->rights & ~dd_export_rights(exp, uid))) {
+	if (!(ask->rights & ~dd_export_rights(exp, peer->number, uid))) {
 		before = dd_owner_enter(exp->obj.ctx);
 		err = dd_far_grant(peer, exp, session, query, ask, answer);
 		dd_owner_leave(before);

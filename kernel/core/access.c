@@ -436,7 +436,7 @@ static int dd_local_open(struct dd_local_import *l, struct dd_export *exp)
 	struct dd_ctx *ctx = l->imp.obj.ctx;
 	int err;
 
-	if (l->m.rights & ~dd_export_rights(exp, l->imp.uid))
+	if (l->m.rights & ~dd_export_rights(exp, l->m.node, l->imp.uid))
 		return -EACCES;
 	err = dd_access_grant(&l->a, exp, l->m.rights, l->m.node);
 	if (!err) {

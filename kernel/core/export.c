@@ -29,11 +29,13 @@
 /**
  * struct dd_grant - permission of a user to import a segment
  * @entry: in dd_export.grants
+ * @from: 0: on every node; n + 1: on node n
  * @uid: the user
  * @rights: DD_RIGHT_*
  */
 struct dd_grant {
 	struct list_head entry;
+	u32 from;
 	kuid_t uid;
 	u8 rights;
 };
@@ -327,19 +329,19 @@ struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key)
 	return NULL;
 }
 
-static struct dd_grant *dd_export_grant(struct dd_export *exp, kuid_t uid)
+static struct dd_grant *dd_export_grant(struct dd_export *exp, u32 from, kuid_t uid)
 {
 	struct dd_grant *grant;
 
 	lockdep_assert_held(&exp->lock);
 	list_for_each_entry(grant, &exp->grants, entry)
-		if (uid_eq(grant->uid, uid))
+		if (grant->from == from && uid_eq(grant->uid, uid))
 			return grant;
 	return NULL;
 }
 
-/* Rights that a user of this node may have: DD_RIGHT_*, 0 for none. */
-u8 dd_export_rights(struct dd_export *exp, kuid_t uid)
+/* Rights that a user of @node may have: DD_RIGHT_*, 0 for none. */
+u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid)
 {
 	struct dd_grant *grant;
 	u8 rights = 0;
@@ -351,11 +353,14 @@ u8 dd_export_rights(struct dd_export *exp, kuid_t uid)
 		return uid_eq(uid, exp->seg.uid) ? exp->seg.rights : 0;
 	default:
 		mutex_lock(&exp->lock);
-		grant = dd_export_grant(exp, uid);
+		grant = dd_export_grant(exp, 0, uid);
 		if (grant)
-			rights = grant->rights & exp->seg.rights;
+			rights = grant->rights;
+		grant = dd_export_grant(exp, node + 1, uid);
+		if (grant)
+			rights |= grant->rights;
 		mutex_unlock(&exp->lock);
-		return rights;
+		return rights & exp->seg.rights;
 	}
 }
 
@@ -530,9 +535,9 @@ static void dd_export_sync(struct dd_export *exp)
 	}
 }
 
-static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
+static int dd_export_set_grant(struct dd_export *exp, u32 from, kuid_t uid, u8 rights)
 {
-	struct dd_grant *grant = dd_export_grant(exp, uid);
+	struct dd_grant *grant = dd_export_grant(exp, from, uid);
 
 	if (grant && rights) {
 		grant->rights = rights;
@@ -550,6 +555,7 @@ static int dd_export_set_grant(struct dd_export *exp, kuid_t uid, u8 rights)
 	grant = dd_zalloc(exp->obj.ctx, sizeof(*grant));
 	if (IS_ERR(grant))
 		return PTR_ERR(grant);
+	grant->from = from;
 	grant->uid = uid;
 	grant->rights = rights;
 	list_add(&grant->entry, &exp->grants);
@@ -625,9 +631,10 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 		break;
 	case DD_SEGMENT_GRANT:
 		uid = make_kuid(current_user_ns(), arg->uid);
-		if (arg->value || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
+		if (arg->value > U16_MAX ||
+		    arg->rights & ~DD_RIGHTS || !uid_valid(uid))
 			return -EINVAL;
-		return dd_export_set_grant(exp, uid, arg->rights);
+		return dd_export_set_grant(exp, arg->value, uid, arg->rights);
 	case DD_SEGMENT_REDIRECT_TO:
 		return dd_export_redirect(exp, arg);
 	case DD_SEGMENT_REDIRECT_END:

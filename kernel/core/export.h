@@ -76,7 +76,7 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg);
 int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
 int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
 struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key);
-u8 dd_export_rights(struct dd_export *exp, kuid_t uid);
+u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid);
 int dd_export_admit(struct dd_export *exp);
 int dd_export_join(struct dd_export *exp, struct dd_access *a);
 void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last);

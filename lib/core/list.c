@@ -14,6 +14,7 @@
 static void list_fill(struct ddi_list *l, uint32_t id)
 {
 	ddi_store(&l->id, 0);
+	l->serial = 0;
 	memset(&l->spin, 0, sizeof(l->spin));
 	ddi_store(&l->cur, NULL);
 	l->turn = 0;
@@ -57,6 +58,19 @@ struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 	}
 	ddi_store_release(&h->board.lists[DDI_BUCKET(id)], l);
 	return l;
+}
+
+/* A list of dd_list(). Returns 0 or -ENOMEM. */
+int ddi_list_made(struct dd *h, uint32_t id, uint32_t unit, uint64_t serial)
+{
+	struct ddi_list *l;
+
+	pthread_mutex_lock(&h->lock);
+	l = ddi_list_bind(h, id, unit);
+	if (l)
+		l->serial = serial;
+	pthread_mutex_unlock(&h->lock);
+	return l ? 0 : -ENOMEM;
 }
 
 /* A list that is not in its bucket, or that only the kernel knows so far. */

@@ -22,6 +22,7 @@ struct ddi_direct_rx {
 struct ddi_list {
 	struct ddi_lock lock;		/* one consumer at a time */
 	uint32_t id;			/* 0 while unbound */
+	uint64_t serial;		/* of dd_list(); else 0 */
 	struct dd_list_head *head;	/* in the area; never changes */
 	struct ddi_direct_rx *cur;	/* ring of the last message; NULL: the list's own */
 	struct dd_note *ring;		/* slot 0 of the list's own ring, */
@@ -70,6 +71,7 @@ static inline struct dd_note *ddi_list_slot(char *area, uint64_t geometry,
 
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id);
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit);
+int ddi_list_made(struct dd *h, uint32_t id, uint32_t unit, uint64_t serial);
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline);
 int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline);

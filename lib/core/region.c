@@ -20,24 +20,36 @@ struct ddi_region {
 	size_t size;
 	uint64_t offset;	/* of @addr in the kernel's region */
 	uint32_t id;
-	bool pinned;		/* of the program, not mapped here */
+	uintptr_t reach;	/* end of the last byte of this region and those before it */
+	bool pinned;		/* of the program, not mapped here; may overlap others */
 };
 
-/* Index of the first region that ends after @addr; region_lock held. */
+/* Number of regions that start at @addr or before it; region_lock held. */
 static size_t region_index(const struct dd *h, const char *addr)
 {
 	size_t low = 0, high = h->nr_regions;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		const struct ddi_region *r = &h->regions[mid];
 
-		if ((uintptr_t)r->addr + r->size <= (uintptr_t)addr)
+		if ((uintptr_t)h->regions[mid].addr <= (uintptr_t)addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	return low;
+}
+
+/* The regions from index @i on have moved. */
+static void region_reach(struct dd *h, size_t i)
+{
+	for (; i < h->nr_regions; i++) {
+		struct ddi_region *r = &h->regions[i];
+
+		r->reach = (uintptr_t)r->addr + r->size;
+		if (i && r[-1].reach > r->reach)
+			r->reach = r[-1].reach;
+	}
 }
 
 static int region_insert(struct dd *h, const struct ddi_region *new)
@@ -58,20 +70,25 @@ static int region_insert(struct dd *h, const struct ddi_region *new)
 		(h->nr_regions - i) * sizeof(*new));
 	h->regions[i] = *new;
 	h->nr_regions++;
+	region_reach(h, i);
 	return 0;
 }
 
 static bool region_at(const struct dd *h, const char *addr, size_t len,
 		      struct dd_buf *buf)
 {
-	size_t i = region_index(h, addr);
-	const struct ddi_region *r = &h->regions[i];
+	const struct ddi_region *r = &h->regions[region_index(h, addr)];
 
-	if (i == h->nr_regions || r->addr > addr)
-		return false;
-	*buf = (struct dd_buf){ .region = r->id, .length = len,
-				.offset = r->offset + (addr - r->addr) };
-	return len <= r->size - (addr - r->addr);
+	while (r-- != h->regions && r->reach > (uintptr_t)addr) {
+		size_t at = addr - r->addr;
+
+		if (at > r->size || len > r->size - at)
+			continue;
+		*buf = (struct dd_buf){ .region = r->id, .length = len,
+					.offset = r->offset + at };
+		return true;
+	}
+	return false;
 }
 
 /* Returns whether all of [@addr, @addr + @len) lies in one region. */
@@ -192,8 +209,9 @@ static int region_free(struct dd *h, const void *addr, bool pinned)
 	if (!ddi_alive(h))
 		return -ESTALE;
 	pthread_rwlock_wrlock(&h->region_lock);
+	/* Of several that start there, the latest. */
 	i = region_index(h, addr);
-	if (i == h->nr_regions || h->regions[i].addr != addr || h->regions[i].pinned != pinned)
+	if (!i-- || h->regions[i].addr != addr || h->regions[i].pinned != pinned)
 		goto out;
 	r = h->regions[i];
 	ret = ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
@@ -204,6 +222,7 @@ static int region_free(struct dd *h, const void *addr, bool pinned)
 	h->nr_regions--;
 	memmove(&h->regions[i], &h->regions[i + 1],
 		(h->nr_regions - i) * sizeof(r));
+	region_reach(h, i);
 	ret = 0;
 out:
 	pthread_rwlock_unlock(&h->region_lock);
@@ -227,25 +246,20 @@ DD_API int dd_pin(struct dd *h, void *addr, size_t len)
 	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)addr,
 				   .length = len };
 	struct ddi_region r = { .addr = addr, .size = len, .pinned = true };
-	int ret = -EEXIST;
-	size_t i;
+	int ret;
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	pthread_rwlock_wrlock(&h->region_lock);
-	i = region_index(h, addr);
-	if (i < h->nr_regions && (uintptr_t)h->regions[i].addr < (uintptr_t)addr + len)
-		goto out;
 	ret = ddi_ioctl(h, DD_IOC_REGION_PIN, &p);
 	if (ret < 0)
-		goto out;
+		return ret;
 	r.id = p.region;
 	r.offset = p.offset;
+	pthread_rwlock_wrlock(&h->region_lock);
 	ret = region_insert(h, &r);
+	pthread_rwlock_unlock(&h->region_lock);
 	if (ret)
 		ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
-out:
-	pthread_rwlock_unlock(&h->region_lock);
 	return ret;
 }
 

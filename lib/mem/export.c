@@ -10,6 +10,7 @@
 #include <linux/dd_mem.h>
 
 #include "dd_mem.h"
+#include "list.h"
 #include "region.h"
 
 _Static_assert(DD_KEY_SIZE == DD_SEGMENT_KEY && DD_KEY_NAME == DD_SEGMENT_NAME &&
@@ -96,11 +97,13 @@ DD_API int dd_export_inhibit(struct dd *h, uint64_t segment, int on)
 		.what = DD_SEGMENT_INHIBIT, .segment = segment, .value = on });
 }
 
-DD_API int dd_export_grant(struct dd *h, uint64_t segment, unsigned int uid,
+DD_API int dd_export_grant(struct dd *h, uint64_t segment, int node, unsigned int uid,
 			   unsigned int rights)
 {
+	if (node < -1)
+		return -EINVAL;
 	return segment_ctl(h, (struct dd_segment_ctl){
-		.what = DD_SEGMENT_GRANT, .segment = segment, .uid = uid,
+		.what = DD_SEGMENT_GRANT, .segment = segment, .value = node + 1, .uid = uid,
 		.rights = rights });
 }
 
@@ -169,7 +172,24 @@ DD_API int dd_list(struct dd *h)
 	if (!ddi_alive(h))
 		return -ESTALE;
 	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &l);
-	return ret < 0 ? ret : (int)l.list;
+	if (ret < 0)
+		return ret;
+	ret = ddi_list_made(h, l.list, l.list_unit, l.serial);
+	if (ret)
+		ddi_ioctl_conn(h, DD_IOC_END, l.serial);
+	return ret ? ret : (int)l.list;
+}
+
+DD_API int dd_list_end(struct dd *h, int list)
+{
+	struct ddi_list *l;
+
+	if (!ddi_alive(h))
+		return -ESTALE;
+	l = ddi_list_find(h, list);
+	if (!l)
+		return -ENOENT;
+	return l->serial ? ddi_ioctl_conn(h, DD_IOC_END, l->serial) : -EINVAL;
 }
 
 DD_API int dd_list_arm(int fd)

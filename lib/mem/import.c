@@ -4,6 +4,7 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -95,8 +96,8 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 	m = malloc(sizeof(*m));
 	if (!m)
 		return -ENOMEM;
-	i.flags = attr->flags;
-	if (attr->key_class != DD_KEY_REGISTERED)
+	i.flags = attr->flags & ~DD_IMPORT_BLOCK;
+	if (attr->key_class != DD_KEY_REGISTERED && !(attr->flags & DD_IMPORT_BLOCK))
 		i.flags |= DD_IMPORT_NOWAIT;
 	i.node = attr->node;
 	i.key_class = attr->key_class;
@@ -111,10 +112,10 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 		return ret;
 	}
 	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
-	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights,
+	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights, .node = i.node,
 		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
 	/* A registrar may have found the segment on another node than that of @attr. */
-	if (i.node != (uint32_t)dd_node(h)) {
+	if (m->node != dd_node(h)) {
 		m->result = cell->result;
 		/* Without it the kernel pins the memory of each result. */
 		if (dd_alloc(h, sizeof(uint64_t), &m->word))
@@ -174,4 +175,13 @@ DD_API int dd_unimport(struct dd_mem *m)
 DD_API size_t dd_mem_size(const struct dd_mem *m)
 {
 	return ddi_load(&m->size);
+}
+
+DD_API int dd_mem_key(const struct dd_mem *m, void *key)
+{
+	uint64_t generation = htole64(ddi_load(&m->cell->received));
+
+	memset(key, 0, DD_KEY_SIZE);
+	memcpy(key, &generation, sizeof(generation));
+	return m->node;
 }

@@ -18,6 +18,7 @@ struct dd_mem {
 	struct dd *h;
 	uint64_t serial;
 	uint64_t size;		/* bytes in the segment; 0 while the import is pending */
+	int node;		/* of the segment */
 	struct dd_cell *cell;
 	unsigned int rights;
 	char *put;		/* the segment, in a window to write; or NULL */

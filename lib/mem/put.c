@@ -132,8 +132,8 @@ static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 
 /* ---- requests ----------------------------------------------------------- */
 
-_Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_NOTIFY_SELF == DD_SQE_NOTIFY_SELF,
-	       "flags of the kernel");
+_Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_NOTIFY_SELF == DD_SQE_NOTIFY_SELF &&
+	       DD_CAS_STATUS == DD_SQE_STATUS, "flags of the kernel");
 
 static struct dd_sqe request_put(uint64_t offset, unsigned int flags)
 {
@@ -255,11 +255,13 @@ DD_API int64_t dd_cas_async(struct dd_mem *m, uint64_t offset, size_t len, uint6
 	uint32_t half;
 	int ret;
 
-	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF) || !was)
+	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF | DD_CAS_STATUS) || !was)
 		return -EINVAL;
 	if (is_async(m, flags))
 		return ddi_mem_start(m, &sqe, was, len);
-	ret = dd_cas(m, offset, len, expect, replace, &word, flags);
+	ret = dd_cas(m, offset, len, expect, replace, &word, flags & ~DD_CAS_STATUS);
+	if (flags & DD_CAS_STATUS)
+		word = word == (len == sizeof(half) ? (uint32_t)expect : expect) ? 1 : 2;
 	half = word;
 	if (!ret)
 		memcpy(was, len == sizeof(half) ? (void *)&half : &word, len);

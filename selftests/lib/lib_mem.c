@@ -108,8 +108,6 @@ TEST(errors)
 	attr.flags = 0;
 	attr.len = PAGE + 4;
 	check_eq(dd_export(ex, &attr, &other), -EINVAL);
-	check_eq(dd_pin(ex, shared + 8, 8), -EEXIST);
-	check_eq(dd_pin(ex, shared - 8, 16), -EEXIST);
 	check_eq(dd_unpin(ex, shared + 8), -EINVAL);
 	check_eq(dd_free(ex, shared), -EINVAL);
 	check_eq(dd_unpin(ex, shared), 0);
@@ -141,7 +139,15 @@ TEST(the_owner_decides)
 	attr.users = DD_FOR_LISTED;
 	check_eq(dd_export(ex, &attr, &segment), 0);
 	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), -EACCES);
-	check_eq(dd_export_grant(ex, segment, geteuid(), DD_CAN_GET), 0);
+	check_eq(dd_export_grant(ex, segment, -2, geteuid(), DD_CAN_GET), -EINVAL);
+	check_eq(dd_export_grant(ex, segment, dd_node(im) + 1, geteuid(), DD_CAN_GET), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), -EACCES);
+	check_eq(dd_export_grant(ex, segment, dd_node(im), geteuid(), DD_CAN_GET), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), 0);
+	check_eq(dd_unimport(m), 0);
+	check_eq(dd_export_grant(ex, segment, dd_node(im), geteuid(), 0), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), -EACCES);
+	check_eq(dd_export_grant(ex, segment, -1, geteuid(), DD_CAN_GET), 0);
 	check_eq(dd_import(im, owner(), DD_KEY_NAME, attr.key, DD_CAN_GET, &m), 0);
 	check_eq(dd_put(m, &word, 8, 0, 0), -EACCES);
 	check_eq(dd_unimport(m), 0);
@@ -270,6 +276,96 @@ TEST(requests_under_way)
 	check_eq(dd_fence(mem, -2), -EINVAL);
 	check_eq(dd_unexport(ex, segment), 0);
 	check_eq(put_refused(), -ESTALE);
+	end();
+}
+
+TEST(pinned_pieces_overlap)
+{
+	struct dd_export_attr of = attributes();
+	uint64_t word = 7, got = 0, low, high;
+	struct dd_mem *m;
+
+	begin(0, 0);
+	check_eq(dd_pin(ex, shared, 64), 0);
+	check_eq(dd_pin(ex, shared + 32, 128), 0);
+	check_eq(dd_unpin(ex, shared), 0);	/* the latest: 64 bytes */
+	check_eq(dd_unpin(ex, shared), 0);	/* that of the segment, of a page */
+	of.addr = shared + 40;
+	of.len = 64;
+	strcpy((char *)of.key, "lib_mem_high");
+	check_eq(dd_export(ex, &of, &high), 0);
+	of.addr = shared;
+	strcpy((char *)of.key, "lib_mem_low");
+	check_eq(dd_export(ex, &of, &low), -EINVAL);
+	check_eq(dd_pin(ex, shared, 64), 0);
+	check_eq(dd_export(ex, &of, &low), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, of.key, ALL, &m), 0);
+	check_eq(dd_put(m, &word, 8, 48, 0), 0);
+	check_eq(dd_unimport(m), 0);
+	strcpy((char *)of.key, "lib_mem_high");
+	check_eq(dd_import(im, owner(), DD_KEY_NAME, of.key, ALL, &m), 0);
+	check_eq(dd_get(m, &got, 8, 8), 0);
+	check_eq(got, 7);
+	check_eq(dd_unexport(ex, low), 0);
+	check_eq(dd_unexport(ex, high), 0);
+	check_eq(dd_unpin(ex, shared + 32), 0);
+	end();
+}
+
+TEST(a_key_names_the_segment)
+{
+	unsigned char found[DD_KEY_SIZE];
+	struct dd_mem *m;
+
+	begin(0, 0);
+	check_eq(dd_mem_key(mem, found), owner());
+	check_eq(dd_import(im, owner(), DD_KEY_ID, found, ALL, &m), -ECONNREFUSED);
+	check_eq(dd_unexport(ex, segment), 0);
+	attr.key_class = DD_KEY_ID;
+	memset(attr.key, 0, sizeof(attr.key));
+	check_eq(dd_export(ex, &attr, &segment), 0);
+	check_eq(dd_import(im, owner(), DD_KEY_ID, attr.key, ALL, &m), 0);
+	check_eq(dd_mem_key(m, found), owner());
+	check(!memcmp(found, attr.key, sizeof(found)));
+	end();
+}
+
+TEST(lists_end)
+{
+	struct dd_list_record rec;
+	int fd;
+
+	begin(1, DD_NOTIFY_IF_ASKED);
+	fd = dd_list_fd(ex, attr.list);
+	check(fd >= 0);
+	check_eq(dd_list_end(ex, attr.list), 0);
+	/* The segment uses it. */
+	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
+	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
+	check_eq(dd_unexport(ex, segment), 0);
+	check_eq(read(fd, &rec, sizeof(rec)), 0);
+	check_eq(dd_list_end(ex, attr.list), -ENOENT);
+	check_eq(dd_list_end(ex, 0), -ENOENT);
+	check_eq(close(fd), 0);
+	end();
+}
+
+TEST(a_swap_has_a_status)
+{
+	uint64_t status = 0;
+	uint32_t half = 0;
+
+	begin(0, 0);
+	check(dd_cas_async(mem, 8, 8, 0, 5, &status, DD_CAS_STATUS) >= 0);
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(status, 1);
+	check(dd_cas_async(mem, 8, 4, 6, 7, &half, DD_CAS_STATUS) >= 0);
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(half, 2);
+	check(dd_cas_async(mem, 8, 4, 5, 7, &half, DD_CAS_STATUS) >= 0);
+	check_eq(dd_fence(mem, -1), 0);
+	check_eq(half, 1);
+	check_eq(*(uint64_t *)(shared + 8), 7);
 	end();
 }
 

@@ -285,8 +285,9 @@ struct dd_segment_state {
  * @DD_SEGMENT_INHIBIT: @value 1: refuse PUT and CAS from now on; 0: accept them. When the
  *	call returns, no PUT or CAS that began before is still storing
  * @DD_SEGMENT_POLICY: @value: enum dd_policy
- * @DD_SEGMENT_GRANT: user @uid may import with @rights; 0 withdraws a grant. Imports that
- *	exist keep their rights
+ * @DD_SEGMENT_GRANT: user @uid may import with @rights; 0 withdraws a grant. @value 0: on
+ *	every node; n + 1: on node n. A user has the rights of both grants. Imports that exist
+ *	keep their rights
  * @DD_SEGMENT_DENY: end the import of channel @value, which gets %ESTALE
  * @DD_SEGMENT_REDIRECT_TO: place the bytes of one PUT that are for the @length bytes of the
  *	segment from byte @value on at @offset of @region instead, see below
