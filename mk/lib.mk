@@ -60,12 +60,14 @@ $(LIBDD_STATIC): $(LIBDD_OBJS)
 
 # Directories may differ between "make" and "make install". Those below the prefix
 # move with it, for pkg-config --define-prefix.
-$(LIBDD_PC): lib/libdd.pc.in FORCE
-	@mkdir -p $(@D)
-	sed -e 's|@PREFIX@|$(PREFIX)|' \
+PC_FILL = sed -e 's|@PREFIX@|$(PREFIX)|' \
 	    -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' \
 	    -e 's|@INCLUDEDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(INCLUDEDIR))|' \
-	    -e 's|@VERSION@|$(VERSION)|' $< > $@
+	    -e 's|@VERSION@|$(VERSION)|'
+
+$(LIBDD_PC): lib/libdd.pc.in FORCE
+	@mkdir -p $(@D)
+	$(PC_FILL) $< > $@
 
 .PHONY: FORCE
 
@@ -155,16 +157,18 @@ check-lib: check-lib-headers check-lib-exports check-lib-man
 check-lib-headers:
 	@selftests/lib/headers.sh include selftests/ddp/figures
 
-check-lib-exports: $(LIBDD_SHARED)
-	@selftests/lib/exports.sh $(LIBDD_SHARED) include
+check-lib-exports: $(LIBDD_SHARED) $(LIBDD_DIR)/librmem.so
+	@selftests/lib/exports.sh $(LIBDD_SHARED) include dd "dd_mem.h fedex.h" libc.so.6
+	@selftests/lib/exports.sh $(LIBDD_DIR)/librmem.so.0 include rm rmem.h \
+		"$$(printf 'libdd.so.0\nlibc.so.6')"
 
-check-lib-man: $(LIBDD_LINK)
+check-lib-man: $(LIBDD_LINK) $(LIBDD_DIR)/librmem.so
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR)
 
 # The examples of manual pages as programs; selftests/lib/examples.sh runs them.
 selftests: $(BUILD)/selftests/man/built
 $(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
-		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK)
+		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK) $(LIBDD_DIR)/librmem.so
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
 		{ grep -B5 '^not ok' $(@D)/log >&2; exit 1; }

@@ -14,15 +14,16 @@ SELFTEST_ABI	:= $(call selftest_names,core,abi)
 SELFTEST_STRESS	:= $(call selftest_names,core,stress)
 SELFTEST_NET	:= $(call selftest_names,net,net)
 SELFTEST_LIB	:= $(call selftest_names,lib,lib)
+SELFTEST_RMEM	:= $(call selftest_names,rmem,rm)
 
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
-		   $(SELFTEST_LIB))
+		   $(SELFTEST_LIB) $(SELFTEST_RMEM))
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
-		  -Iselftests/core -Wno-sign-compare -Wno-missing-prototypes \
+		  -Iselftests/core -Iselftests/lib -Itools/rmclerk -Wno-sign-compare -Wno-missing-prototypes \
 		  -Wno-stringop-truncation \
 		  -Wno-missing-field-initializers -pthread
 
@@ -57,6 +58,15 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_LIB)): $(SELFTEST_DIR)/%: \
 $(addprefix $(SELFTEST_DIR)/lib_,direct errors): $(BUILD)/obj/selftests/lib/faulty.o
 $(addprefix $(SELFTEST_DIR)/lib_,direct errors): LDFLAGS += \
 	-Wl,--wrap=open,--wrap=ioctl,--wrap=mmap
+
+$(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
+		$(BUILD)/obj/selftests/rmem/%.o \
+		$(addprefix $(BUILD)/obj/selftests/,rmem/owner.o lib/tap.o) \
+		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^ -lxxhash
+
+$(SELFTEST_DIR)/rm_registry: $(BUILD)/obj/tools/rmclerk/registry.o
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \

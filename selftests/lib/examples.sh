@@ -32,7 +32,7 @@ for program in "$PROGRAMS"/*.[0-9]; do
 	name=${program##*/}
 	case $name in
 	# These need a server, or are one.
-	README.md.* | dd_send.3.2 | ddcall.3.* | dd_connect.3.* | ddconn.3.[12] | ddserve.3.2) ;;
+	README.md.* | dd_send.3.2 | ddcall.3.* | dd_connect.3.* | ddconn.3.[12] | ddserve.3.2 | rmem.3.*) ;;
 	*) check "$name" run "$name" ;;
 	esac
 done
@@ -41,5 +41,9 @@ serve echo README.md.1
 for name in README.md.2 ddcall.3.1 ddconn.3.1 dd_send.3.2 dd_connect.3.1; do
 	check "$name" run "$name"
 done
+stop
+rmclerk >server.out 2>&1 &
+SERVER=$!
+check rmem.3.1 run rmem.3.1
 stop
 finish

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-only
 #
 # The shared library exports what its headers declare, all of it under a
-# version, and nothing else; it needs the C library only.
+# version, and nothing else; it needs few other libraries.
 #
-#   exports.sh LIBRARY INCLUDEDIR
+#   exports.sh LIBRARY INCLUDEDIR PREFIX HEADERS LIBRARIES
 set -u
-library=$1 include=$2
+library=$1 include=$2 prefix=$3 headers=$4 libraries=$5
+soname=${library##*/}
 n=0 failed=0
 
 is() {
@@ -22,18 +23,18 @@ is() {
 
 echo "TAP version 13"
 exported=$(nm -D --defined-only "$library" |
-	sed -n 's/.* T \([^@]*\)@@LIBDD_.*/\1/p' | sort)
-every=$(nm -D --defined-only "$library" | grep -vc ' A LIBDD_')
-declared=$(printf '#include "dd_mem.h"\n#include "fedex.h"\n' |
+	sed -n 's/.* [TB] \([^@]*\)@@LIB[A-Z]*_.*/\1/p' | sort)
+every=$(nm -D --defined-only "$library" | grep -vc ' A LIB')
+declared=$(printf '#include "%s"\n' $headers |
 	"${CC:-cc}" -E -I"$include" - |
-	grep -o '\<dd[a-z_]*(' | tr -d '(' | sort -u)
+	grep -o "\<$prefix[a-z_]*[[(]" | tr -d '([' | sort -u)
 
-is "exported is what is declared" "$exported" "$declared"
-is "all under a version" "$every" "$(printf '%s\n' "$exported" | wc -l)"
-is "soname" "$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" \
-	libdd.so.0
+is "$soname: exported is what is declared" "$exported" "$declared"
+is "$soname: all under a version" "$every" "$(printf '%s\n' "$exported" | wc -l)"
+is "$soname: soname" "$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" \
+	"$soname"
 # The loader is named for thread-local storage.
-is "needs" "$(readelf -d "$library" |
-	sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')" libc.so.6
+is "$soname: needs" "$(readelf -d "$library" |
+	sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')" "$libraries"
 echo "1..$n"
 exit $failed

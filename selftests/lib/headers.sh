@@ -27,7 +27,7 @@ compile() {
 	fi
 }
 
-for header in dd.h dd_mem.h fedex.h dd_errno.h; do
+for header in dd.h dd_mem.h fedex.h dd_errno.h rmem.h; do
 	for std in c89 gnu89 c99 gnu11 c11 gnu17; do
 		pedantic=-pedantic
 		# What the document's C needs, the document's C has not.

@@ -59,7 +59,7 @@ readme() {
 compile() {
 	for source in "$work"/example.*.c; do
 		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
-			-o "$work/example" "$source" -L"$lib" -ldd \
+			-o "$work/example" "$source" -L"$lib" -lrmem -ldd \
 			"-Wl,-rpath,\$ORIGIN/../../lib" 2>&1 || return
 		[ -z "$programs" ] && continue
 		number=${source%.c}
@@ -68,7 +68,7 @@ compile() {
 }
 
 echo "TAP version 13"
-for page in "$man"/dd*.3 "$man"/dd.7 "$man"/dd.4; do
+for page in "$man"/*.3 "$man"/dd.7 "$man"/dd.4; do
 	name=$(basename "$page")
 	# Another name of a page stands for itself.
 	grep -q '^\.so ' "$page" && continue
@@ -95,7 +95,7 @@ readme "$man/../../README.md"
 out=$(compile)
 result "README.md: server and client" $? "$out"
 
-missing=$(nm -D --defined-only "$lib/libdd.so.0" |
+missing=$(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" |
 	sed -n 's/.* T \([^@]*\)@.*/\1/p' | while read -r call; do
 		grep -qs "^\.Nm $call\( ,\)\?\$" "$man"/*.3 || echo "$call"
 	done)

@@ -53,7 +53,7 @@ install_libraries() {
 	local root=$1 lib
 
 	shift
-	{ ldd "$@" 2>/dev/null || true; } | awk '$2 == "=>" { print $3 }
+	{ ldd "$@" 2>/dev/null || true; } | awk '$2 == "=>" && $3 ~ /^\// { print $3 }
 		$1 ~ /^\// && NF == 2 { print $1 }' | sort -u |
 		while read -r lib; do
 			[[ "$lib" == "$TOP"/* ]] ||

@@ -9,5 +9,5 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest}}.list)"
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)"
 finish

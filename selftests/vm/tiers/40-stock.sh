@@ -10,7 +10,7 @@
 
 LOG=build/stock.tap
 
-vm_list stock "$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock}.list)" \
+vm_list stock "$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock}.list)" \
 	> >(tee $LOG)
 wait $!
 check "stock: each requirement is named by a test that passed" \

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * access.c - descriptors of imported segments, and the operations on them
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * A note of an own operation goes to the list that its import was made with, so a descriptor
+ * has an import for each segment of this process whose descriptor gets such notes. The
+ * operations of all are executed in the order of the calls: an operation that goes by another
+ * import than the last one is refused until that is done.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rmem_int.h"
+
+#define SWAP_PART	256	/* bytes that are swapped and written at a time */
+
+/**
+ * struct rm_noting - an import whose own notes go to a segment
+ * @mem: the import
+ * @list: list of the segment
+ * @next: of the same descriptor
+ */
+struct rm_noting {
+	struct dd_mem *mem;
+	int list;
+	struct rm_noting *next;
+};
+
+/**
+ * struct rm_import - a descriptor
+ * @mem: the import
+ * @rights: RM_WRITE, RM_READ and RM_CAS
+ * @last: the import of the last operation
+ * @error: of an operation by an import that was @last before, for rm_fence(); or 0
+ * @notings: further imports; new ones are put in front, under @lock
+ * @lock: protects @notings
+ */
+struct rm_import {
+	struct dd_mem *mem;
+	unsigned int rights;
+	struct dd_mem *last;
+	int error;
+	struct rm_noting *notings;
+	pthread_mutex_t lock;
+};
+
+__attribute__((visibility("default"))) __thread uint32_t rm_mr[RM_REGISTERS];
+
+static void *imports[RM_MAX];
+
+static struct rm_import *rm_descriptor(rm_desc_t rd)
+{
+	return rm_slot_get(imports, rd);
+}
+
+/* ---- descriptors ---------------------------------------------------------- */
+
+static int import_open(const struct dd_import_attr *attr, struct dd_mem **mem)
+{
+	int ret, tries = 0;
+
+	do {
+		ret = dd_import_begin(rm_handle(), attr, mem);
+	} while (rm_again(ret, &tries));
+	if (ret)
+		return ret;
+	while (!dd_mem_size(*mem) && (ret = dd_import_wait(*mem, -1)) == -EINTR)
+		;
+	if (ret)
+		dd_unimport(*mem);
+	return ret;
+}
+
+RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
+{
+	struct dd_import_attr attr = {
+		.size = sizeof(attr), .key_class = DD_KEY_REGISTERED, .depth = RM_DEPTH,
+		.rights = flags & RM_ALL ? flags & RM_ALL : RM_ALL,
+		.flags = flags & RM_LOOKUP ? DD_IMPORT_FRESH : 0,
+	};
+	struct dd *h = rm_handle();
+	struct rm_import *m;
+	int ret;
+
+	if (!h)
+		return -1;
+	if (!name || !rd || hint_node < -1 || flags & ~(RM_ALL | RM_LOOKUP))
+		return rm_error(-EINVAL);
+	if (rm_name(name, attr.key))
+		return -1;
+	attr.node = hint_node < 0 ? dd_node(h) : hint_node;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -1;
+	m->rights = attr.rights;
+	pthread_mutex_init(&m->lock, NULL);
+	ret = import_open(&attr, &m->mem);
+	/* The name that the clerk has cached is that of a segment which has ended. */
+	if (ret == -ECONNREFUSED && !(flags & RM_LOOKUP)) {
+		attr.flags = DD_IMPORT_FRESH;
+		ret = import_open(&attr, &m->mem);
+	}
+	if (ret) {
+		free(m);
+		return rm_error(ret);
+	}
+	m->last = m->mem;
+	ret = rm_slot_new(imports, m);
+	if (ret < 0) {
+		dd_unimport(m->mem);
+		free(m);
+		return -1;
+	}
+	*rd = ret;
+	return 0;
+}
+
+RM_API int rm_unimport(rm_desc_t rd)
+{
+	struct rm_import *m = rm_slot_take(imports, rd);
+	struct rm_noting *n;
+
+	if (!m)
+		return -1;
+	while ((n = m->notings)) {
+		m->notings = n->next;
+		dd_unimport(n->mem);
+		free(n);
+	}
+	dd_unimport(m->mem);
+	free(m);
+	return 0;
+}
+
+RM_API ssize_t rm_size(rm_desc_t rd)
+{
+	struct rm_import *m = rm_descriptor(rd);
+
+	return m ? (ssize_t)dd_mem_size(m->mem) : -1;
+}
+
+static struct dd_mem *noting_find(struct rm_import *m, const struct rm_segment *s)
+{
+	struct rm_noting *n = __atomic_load_n(&m->notings, __ATOMIC_ACQUIRE);
+
+	while (n && n->list != s->attr.list)
+		n = n->next;
+	return n ? n->mem : NULL;
+}
+
+/* Import the same segment once more, with notes to the list of @s. */
+static int noting_add(struct rm_import *m, const struct rm_segment *s)
+{
+	struct dd_import_attr attr = {
+		.size = sizeof(attr), .key_class = DD_KEY_ID, .rights = m->rights,
+		.flags = DD_IMPORT_NOTIFY | DD_IMPORT_BLOCK, .depth = RM_WINDOW, .list = s->attr.list,
+		.cookie = s->attr.cookie,
+	};
+	struct rm_noting *n = calloc(1, sizeof(*n));
+	int ret;
+
+	if (!n)
+		return -ENOMEM;
+	attr.node = dd_mem_key(m->mem, attr.key);
+	ret = import_open(&attr, &n->mem);
+	if (ret) {
+		free(n);
+		return ret == -ECONNREFUSED ? -ESTALE : ret;
+	}
+	n->list = s->attr.list;
+	n->next = m->notings;
+	__atomic_store_n(&m->notings, n, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Let operations go by @mem; -EAGAIN while some by another import are under way. */
+static int import_turn(struct rm_import *m, struct dd_mem *mem)
+{
+	struct dd_mem *last = __atomic_load_n(&m->last, __ATOMIC_ACQUIRE);
+	int ret;
+
+	if (mem == last)
+		return 0;
+	ret = dd_fence(last, 0);
+	if (ret == -EAGAIN)
+		return ret;
+	if (ret && !m->error)
+		m->error = ret;
+	__atomic_store_n(&m->last, mem, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The import for an operation whose own note goes to @s. */
+static int import_noting(struct rm_import *m, const struct rm_segment *s, struct dd_mem **mem)
+{
+	int ret = 0;
+
+	*mem = noting_find(m, s);
+	if (!*mem) {
+		pthread_mutex_lock(&m->lock);
+		if (!noting_find(m, s))
+			ret = noting_add(m, s);
+		*mem = noting_find(m, s);
+		pthread_mutex_unlock(&m->lock);
+	}
+	return ret ? ret : import_turn(m, *mem);
+}
+
+/* ---- operations ------------------------------------------------------------- */
+
+static void swap_words(char *to, const char *from, size_t count)
+{
+	uint32_t word;
+
+	for (; count; to += sizeof(word), from += sizeof(word), count -= sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		word = __builtin_bswap32(word);
+		memcpy(to, &word, sizeof(word));
+	}
+}
+
+static int64_t write_swapped(struct dd_mem *mem, size_t off, const char *src, size_t count,
+			     unsigned int notify)
+{
+	char part[SWAP_PART];
+	int64_t ret;
+
+	if (count % 4)
+		return -EINVAL;
+	for (; count > sizeof(part); count -= sizeof(part)) {
+		swap_words(part, src, sizeof(part));
+		ret = dd_put_async(mem, part, sizeof(part), off, 0);
+		if (ret < 0)
+			return ret;
+		src += sizeof(part);
+		off += sizeof(part);
+	}
+	swap_words(part, src, count);
+	return dd_put_async(mem, part, count, off, notify);
+}
+
+RM_API int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int notify)
+{
+	struct rm_import *m = rm_descriptor(rd);
+	unsigned int flags = notify & RM_NOTIFY ? DD_PUT_NOTIFY : 0;
+	int64_t ret;
+
+	if (!m)
+		return -1;
+	if (notify & ~(RM_NOTIFY | RM_SWAP))
+		return rm_error(-EINVAL);
+	ret = import_turn(m, m->mem);
+	if (!ret)
+		ret = notify & RM_SWAP ? write_swapped(m->mem, off, src, count, flags) :
+					 dd_put_async(m->mem, src, count, off, flags);
+	return ret < 0 ? rm_error(ret) : 0;
+}
+
+RM_API int rm_write(rm_desc_t rd, size_t off, size_t count, int notify)
+{
+	if (count > sizeof(rm_mr))
+		return rm_error(-EINVAL);
+	return rm_write_block(rd, off, rm_mr, count, notify);
+}
+
+/* Bytes of a segment of this process; NULL, with errno set, if they are outside. */
+static char *segment_bytes(const struct rm_segment *s, size_t offset, size_t count)
+{
+	if (offset > s->attr.len || count > s->attr.len - offset) {
+		errno = ERANGE;
+		return NULL;
+	}
+	return (char *)s->attr.addr + offset;
+}
+
+static int64_t read_swapped(struct dd_mem *mem, size_t soff, size_t count, char *to)
+{
+	int ret = count % 4 ? -EINVAL : dd_get(mem, to, count, soff);
+
+	if (!ret)
+		swap_words(to, to, count);
+	return ret;
+}
+
+RM_API int rm_read(rm_desc_t rs, size_t soff, size_t count, rm_seg_t rd, size_t doff,
+		   int notify)
+{
+	struct rm_import *m = rm_descriptor(rs);
+	struct rm_segment *s = rm_segment(rd);
+	struct dd_mem *mem;
+	int64_t ret;
+	char *to;
+
+	if (!m || !s)
+		return -1;
+	if (notify & ~(RM_NOTIFY | RM_SWAP) || notify == (RM_NOTIFY | RM_SWAP))
+		return rm_error(-EINVAL);
+	to = segment_bytes(s, doff, count);
+	if (!to)
+		return -1;
+	if (notify & RM_SWAP) {
+		ret = import_turn(m, m->mem);
+		if (!ret)
+			ret = read_swapped(m->mem, soff, count, to);
+	} else if (s->attr.notify == RM_ALWAYS ||
+		   (s->attr.notify == RM_CONDITIONAL && notify & RM_NOTIFY)) {
+		ret = import_noting(m, s, &mem);
+		if (!ret)
+			ret = dd_get_async(mem, to, count, soff, DD_NOTIFY_SELF);
+	} else {
+		ret = import_turn(m, m->mem);
+		if (!ret)
+			ret = dd_get_async(m->mem, to, count, soff, 0);
+	}
+	return ret < 0 ? rm_error(ret) : 0;
+}
+
+RM_API int rm_cas(rm_desc_t rd, size_t doff, rm_seg_t rs, size_t soff, uint32_t old_value,
+		  uint32_t new_value)
+{
+	struct rm_import *m = rm_descriptor(rd);
+	struct rm_segment *s = rm_segment(rs);
+	unsigned int flags = DD_CAS_STATUS;
+	struct dd_mem *mem;
+	int64_t ret;
+	char *to;
+
+	if (!m || !s)
+		return -1;
+	/* Segments begin at words. */
+	if ((doff | soff) % sizeof(uint32_t))
+		return rm_error(-EINVAL);
+	to = segment_bytes(s, soff, sizeof(uint32_t));
+	if (!to)
+		return -1;
+	mem = m->mem;
+	if (s->attr.notify == RM_ALWAYS) {
+		flags |= DD_NOTIFY_SELF;
+		ret = import_noting(m, s, &mem);
+	} else {
+		ret = import_turn(m, mem);
+	}
+	if (!ret)
+		ret = dd_cas_async(mem, doff, sizeof(uint32_t), old_value, new_value, to, flags);
+	return ret < 0 ? rm_error(ret) : 0;
+}
+
+RM_API int rm_fence(rm_desc_t rd, int ms)
+{
+	struct rm_import *m = rm_descriptor(rd);
+	int ret;
+
+	if (!m)
+		return -1;
+	if (ms < -1)
+		return rm_error(-EINVAL);
+	/* Operations by the other imports were done before the last one began. */
+	ret = dd_fence(__atomic_load_n(&m->last, __ATOMIC_ACQUIRE), ms < 0 ? -1 : ms * 1000000ll);
+	if (ret == -EAGAIN || ret == -ETIMEDOUT || ret == -EINTR)
+		return rm_error(ret);
+	if (m->error) {
+		ret = m->error;
+		m->error = 0;
+	}
+	return rm_error(ret);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * common.c - what segments and descriptors share: the handle, errors, tables, patience
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "rmem_int.h"
+
+#define CLERK_TRIES	300	/* for a clerk that is being started again */
+#define CLERK_PAUSE_NS	10000000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dd *handle;
+
+/* Convert a result of libdd. */
+int rm_error(int ret)
+{
+	if (ret >= 0)
+		return ret;
+	errno = ret == -EBUSY ? EAGAIN : -ret;
+	return -1;
+}
+
+/* The child opens a handle of its own; segments and descriptors stay the parent's. */
+static void in_child(void)
+{
+	handle = NULL;
+	pthread_mutex_init(&lock, NULL);
+}
+
+struct dd *rm_handle(void)
+{
+	static bool watching;
+	struct dd *h = __atomic_load_n(&handle, __ATOMIC_ACQUIRE);
+	int ret;
+
+	if (h)
+		return h;
+	pthread_mutex_lock(&lock);
+	h = handle;
+	ret = h ? 0 : dd_open(&h);
+	if (!watching)
+		watching = !pthread_atfork(NULL, NULL, in_child);
+	if (!ret)
+		__atomic_store_n(&handle, h, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+	return rm_error(ret) ? NULL : h;
+}
+
+int rm_slot_new(void **table, void *entry)
+{
+	int i, found = -1;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < RM_MAX && found < 0; i++)
+		if (!table[i])
+			found = i;
+	if (found >= 0)
+		__atomic_store_n(&table[found], entry, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&lock);
+	if (found < 0)
+		errno = EMFILE;
+	return found;
+}
+
+void *rm_slot_get(void **table, int i)
+{
+	void *entry = i < 0 || i >= RM_MAX ? NULL :
+					     __atomic_load_n(&table[i], __ATOMIC_ACQUIRE);
+
+	if (!entry)
+		errno = EBADF;
+	return entry;
+}
+
+void *rm_slot_take(void **table, int i)
+{
+	void *entry = i < 0 || i >= RM_MAX ? NULL :
+					     __atomic_exchange_n(&table[i], NULL, __ATOMIC_ACQ_REL);
+
+	if (!entry)
+		errno = EBADF;
+	return entry;
+}
+
+bool rm_again(int ret, int *tries)
+{
+	const struct timespec pause = { .tv_nsec = CLERK_PAUSE_NS };
+
+	if (ret == -EINTR)
+		return true;
+	if (ret != -EHOSTDOWN || ++*tries > CLERK_TRIES)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}

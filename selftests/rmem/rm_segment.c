@@ -1,0 +1,694 @@
+// SPDX-License-Identifier: LGPL-2.1-only
+/*
+ * rm_segment.c - segments of remote memory and the operations on them
+ *
+ * Each test names the requirements that it shows. Run by clerks.sh, on one node or, with
+ * the owner of the segments at the other one, on two.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "owner.h"
+
+#define check_errno(call, error) do {	\
+	check_eq(call, -1);		\
+	check_eq(errno, error);		\
+} while (0)
+
+static rm_seg_t seg, own;
+static rm_desc_t rd;
+static char *local;	/* memory of @own, whole pages */
+static struct rm_note note;
+
+static void begin(int rights, int policy)
+{
+	owner_start();
+	local = mmap(NULL, BOARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	check(local != MAP_FAILED);
+	seg = owner_export("seg", 0, BOARD, rights, policy);
+	check(seg >= 0);
+	check_eq(rm_import("seg", owner_node(), rights & RM_ALL, &rd), 0);
+	own = rm_export(NULL, local, BOARD, 0, RM_CONDITIONAL);
+	check(own >= 0);
+}
+
+static void end(void)
+{
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_revoke(own), 0);
+	munmap(local, BOARD);
+	owner_end();
+}
+
+/* An operation may find others under way. */
+static int fenced(int ret)
+{
+	check_eq(ret, 0);
+	return rm_fence(rd, -1);
+}
+
+TEST(RM_1_RM_2_parts_of_memory)
+{
+	rm_desc_t low, high;
+	rm_seg_t a, b;
+
+	begin(RM_ALL, RM_NEVER);
+	check_eq(rm_size(rd), BOARD);
+	a = owner_export("low", 4, 64, RM_ALL, RM_NEVER);
+	b = owner_export("high", 36, 64, RM_ALL, RM_NEVER);
+	check(a >= 0 && b >= 0);
+	check_eq(rm_import("low", owner_node(), 0, &low), 0);
+	check_eq(rm_import("high", owner_node(), 0, &high), 0);
+	check_eq(rm_size(low), 64);
+	check_eq(rm_write_block(low, 32, "overlaps", 8, 0), 0);
+	check_eq(rm_fence(low, -1), 0);
+	check(!memcmp(board + 36, "overlaps", 8));
+	check_eq(rm_read(high, 0, 8, own, 0, 0), 0);
+	check_eq(rm_fence(high, -1), 0);
+	check(!memcmp(local, "overlaps", 8));
+	check_eq(owner_revoke(a), 0);
+	check_eq(rm_read(high, 0, 8, own, 8, 0), 0);
+	check_eq(rm_fence(high, -1), 0);
+	check(!memcmp(local + 8, "overlaps", 8));
+	check_eq(rm_unimport(low), 0);
+	check_eq(rm_unimport(high), 0);
+	end();
+}
+
+TEST(RM_3_rights_of_importers)
+{
+	rm_desc_t d;
+	rm_seg_t s;
+
+	begin(RM_READ, RM_NEVER);
+	check_errno(rm_write(rd, 0, 4, 0), EACCES);
+	check_errno(rm_cas(rd, 0, own, 0, 0, 1), EACCES);
+	check_errno(rm_import("seg", owner_node(), RM_WRITE, &d), EACCES);
+	check_errno(rm_import("seg", owner_node(), 0, &d), EACCES);
+
+	s = owner_export("granted", 0, PAGE, RM_ALL | RM_GRANTED, RM_NEVER);
+	check(s >= 0);
+	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
+	check_eq(owner_grant(s, -1, geteuid() + 1, RM_ALL), 0);
+	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
+	check_eq(owner_grant(s, own_node() + 1, geteuid(), RM_ALL), 0);
+	check_errno(rm_import("granted", owner_node(), RM_READ, &d), EACCES);
+	check_eq(owner_grant(s, own_node(), geteuid(), RM_READ | RM_WRITE), 0);
+	check_errno(rm_import("granted", owner_node(), RM_CAS, &d), EACCES);
+	check_eq(rm_import("granted", owner_node(), RM_READ | RM_WRITE, &d), 0);
+	check_eq(rm_write(d, 0, 4, 0), 0);
+	check_eq(rm_fence(d, -1), 0);
+	check_eq(owner_grant(s, own_node(), geteuid(), 0), 0);
+	/* Another node processes that a little later. */
+	while (!rm_write(d, 0, 4, 0) && !rm_fence(d, -1))
+		;
+	check_eq(errno, ESTALE);
+	check_errno(owner_grant(s, own_node(), geteuid(), 0), ENOENT);
+	check_eq(rm_unimport(d), 0);
+	end();
+}
+
+TEST(RM_4_names_and_revocation)
+{
+	rm_desc_t d;
+	rm_seg_t s;
+
+	begin(RM_ALL, RM_NEVER);
+	check_errno(owner_export("seg", 0, PAGE, RM_ALL, RM_NEVER), EEXIST);
+	check_errno(rm_import("none", owner_node(), 0, &d), ENOENT);
+	check_errno(rm_import("", owner_node(), 0, &d), EINVAL);
+	check_errno(rm_import("seg", owner_node(), 0, NULL), EINVAL);
+	check_errno(rm_import("seg", -2, 0, &d), EINVAL);
+	check_errno(rm_import("seg", owner_node(), 0x40, &d), EINVAL);
+	check_errno(rm_import("a name of sixty-four bytes is one byte longer than names may be.",
+			      owner_node(), 0, &d), ENAMETOOLONG);
+	check_errno(owner_export("a name of sixty-four bytes is one byte longer than names may be.",
+				 0, PAGE, RM_ALL, RM_NEVER), ENAMETOOLONG);
+	s = owner_export("a name of sixty-three bytes is as long as the longest name is.!",
+			 0, PAGE, RM_ALL, RM_NEVER);
+	check(s >= 0);
+	check_eq(rm_import("a name of sixty-three bytes is as long as the longest name is.!",
+			   owner_node(), 0, &d), 0);
+	check_eq(rm_unimport(d), 0);
+	check_errno(rm_import("a name of sixty-three bytes is as long as the longest name is.?",
+			      owner_node(), 0, &d), ENOENT);
+	check_eq(owner_revoke(s), 0);
+	check_errno(owner_revoke(s), EBADF);
+	check_eq(owner_revoke(seg), 0);
+	memset(board, 0, PAGE);
+	check_errno(rm_write(rd, 0, 4, 0), ESTALE);
+	check_errno(rm_read(rd, 0, 4, own, 0, 0), ESTALE);
+	check_eq(board[0], 0);
+	check_errno(rm_import("seg", owner_node(), RM_LOOKUP, &d), ENOENT);
+	end();
+}
+
+TEST(RM_5_pages_are_unpinned)
+{
+	begin(RM_ALL, RM_NEVER);
+	check_errno(owner_pin(seg), EALREADY);
+	check_eq(owner_unpin(seg), 0);
+	check_errno(owner_unpin(seg), EALREADY);
+	check_errno(rm_write(rd, 0, 4, 0), ESTALE);
+	check_eq(owner_pin(seg), 0);
+	check_errno(rm_write(rd, 0, 4, 0), ESTALE);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	rm_mr[0] = 55;
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	check_eq(*(uint32_t *)board, 55);
+	end();
+}
+
+TEST(RM_6_writes_are_inhibited)
+{
+	begin(RM_ALL, RM_NEVER);
+	strcpy(board, "frozen");
+	check_eq(owner_inhibit(seg, 1), 0);
+	check_errno(owner_inhibit(seg, 2), EINVAL);
+	/* On one node the call itself is refused, between nodes the fence reports it. */
+	check(rm_write(rd, 0, 4, 0) == (far ? 0 : -1) && (far || errno == EACCES));
+	check_eq(rm_fence(rd, -1), far ? -1 : 0);
+	check(!far || errno == EACCES);
+	check_eq(rm_fence(rd, -1), 0);
+	check(rm_cas(rd, 0, own, 0, 0, 0) == (far ? 0 : -1));
+	check_eq(rm_fence(rd, -1), far ? -1 : 0);
+	check(!strcmp(board, "frozen"));
+	check_eq(fenced(rm_read(rd, 0, 7, own, 0, 0)), 0);
+	check(!strcmp(local, "frozen"));
+	check_eq(owner_inhibit(seg, 0), 0);
+	check_eq(fenced(rm_write_block(rd, 0, "thawed", 7, 0)), 0);
+	check(!strcmp(board, "thawed"));
+	end();
+}
+
+TEST(RM_7_the_owner_takes_no_part)
+{
+	begin(RM_ALL, RM_CONDITIONAL);
+	owner_kill(SIGSTOP);
+	check_eq(fenced(rm_write_block(rd, 0, "asleep", 7, RM_NOTIFY)), 0);
+	check_eq(fenced(rm_read(rd, 0, 7, own, 0, 0)), 0);
+	check(!strcmp(local, "asleep"));
+	check_eq(fenced(rm_cas(rd, 8, own, 8, 0, 1)), 0);
+	check_eq(*(uint32_t *)(local + 8), RM_SUCCESS);
+	owner_kill(SIGCONT);
+	check_eq(owner_note(seg, &note), 1);
+	end();
+}
+
+TEST(RM_8_message_registers)
+{
+	int i;
+
+	begin(RM_ALL, RM_NEVER);
+	for (i = 0; i < RM_REGISTERS; i++)
+		rm_mr[i] = 1000 + i;
+	check_eq(rm_write(rd, 12, 40, 0), 0);
+	/* They were taken by the call. */
+	memset(rm_mr, 0, sizeof(rm_mr));
+	check_eq(rm_fence(rd, -1), 0);
+	for (i = 0; i < RM_REGISTERS; i++)
+		check_eq(((uint32_t *)(board + 12))[i], 1000 + i);
+	check_errno(rm_write(rd, 0, 41, 0), EINVAL);
+	check_errno(rm_write(rd, 0, 4, 4), EINVAL);
+	check_eq(fenced(rm_write(rd, 0, 0, 0)), 0);
+	end();
+}
+
+static void fill(char *p, size_t n, int seed)
+{
+	while (n--)
+		*p++ = seed += 7;
+}
+
+TEST(RM_9_RM_12_blocks_land_where_they_should)
+{
+	static char want[BOARD];
+	size_t at = 4000, n = 3 * PAGE + 5;
+
+	begin(RM_ALL, RM_NEVER);
+	fill(board, BOARD, 3);
+	memcpy(want, board, BOARD);
+	fill(local, n, 11);
+	memcpy(want + at, local, n);
+	/* From a pinned segment, and from memory that is not. */
+	check_eq(fenced(rm_write_block(rd, at, local, n, 0)), 0);
+	check(!memcmp(board, want, BOARD));
+	memcpy(want, want + at, 777);
+	check_eq(fenced(rm_write_block(rd, 0, want, 777, 0)), 0);
+	check(!memcmp(board, want, BOARD));
+	end();
+}
+
+TEST(RM_10_bounds_are_checked)
+{
+	begin(RM_ALL, RM_NEVER);
+	check_errno(rm_write(rd, BOARD - 3, 4, 0), ERANGE);
+	check_errno(rm_write(rd, SIZE_MAX - 1, 4, 0), ERANGE);
+	check_errno(rm_write_block(rd, 0, local, BOARD + 1, 0), ERANGE);
+	check_errno(rm_read(rd, BOARD, 1, own, 0, 0), ERANGE);
+	check_errno(rm_read(rd, 0, 8, own, BOARD - 7, 0), ERANGE);
+	check_errno(rm_read(rd, 0, 8, own, SIZE_MAX, 0), ERANGE);
+	check_errno(rm_cas(rd, BOARD, own, 0, 0, 0), ERANGE);
+	check_errno(rm_cas(rd, 0, own, BOARD, 0, 0), ERANGE);
+	check_errno(rm_cas(rd, 2, own, 0, 0, 0), EINVAL);
+	check_errno(rm_write(rd + 1, 0, 4, 0), EBADF);
+	check_errno(rm_write(-1, 0, 4, 0), EBADF);
+	check_errno(rm_read(rd, 0, 4, own + 1, 0, 0), EBADF);
+	check_errno(rm_fence(1 << 20, 0), EBADF);
+	check_errno(rm_fence(rd, -2), EINVAL);
+	check_eq(rm_fence(rd, 0), 0);
+	end();
+}
+
+/* As many operations as are accepted: none waits, and all are executed. */
+TEST(RM_11_RM_14_operations_do_not_wait)
+{
+	uint32_t *words = (uint32_t *)board, accepted = 0;
+	int i;
+
+	begin(RM_ALL, RM_NEVER);
+	words = (uint32_t *)board;
+	for (i = 0; i < 5000; i++) {
+		rm_mr[0] = i + 1;
+		if (!rm_write(rd, 4 * (i % 64), 4, 0))
+			accepted = i + 1;
+		else
+			check_eq(errno, EAGAIN);
+	}
+	check_eq(rm_fence(rd, -1), 0);
+	check_eq(words[(accepted - 1) % 64], accepted);
+	for (i = 0; i < 64; i++)
+		while (rm_read(rd, 4 * i, 4, own, 4 * i, 0))
+			check_eq(errno, EAGAIN);
+	check_eq(rm_fence(rd, -1), 0);
+	check(!memcmp(local, board, 4 * 64));
+	end();
+}
+
+TEST(RM_13_RM_15_RM_17_reads_into_a_segment)
+{
+	begin(RM_ALL, RM_NEVER);
+	fill(board, BOARD, 5);
+	check_eq(fenced(rm_read(rd, 100, 13, own, 33, 0)), 0);
+	check(!memcmp(local + 33, board + 100, 13));
+	check_eq(local[32] | local[46], 0);
+	check_eq(fenced(rm_read(rd, 0, BOARD, own, 0, 0)), 0);
+	check(!memcmp(local, board, BOARD));
+	check_eq(fenced(rm_read(rd, 0, 0, own, 0, 0)), 0);
+	end();
+}
+
+static int ready(int fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms);
+}
+
+TEST(RM_16_RM_22_only_notification_wakes)
+{
+	int fd;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	fd = rm_fd(own);
+	check(fd >= 0);
+	check_eq(rm_fd(own), fd);
+	strcpy(board, "data");
+	check_eq(fenced(rm_read(rd, 0, 5, own, 40, 0)), 0);
+	check(!strcmp(local + 40, "data"));
+	check_eq(ready(fd, 0), 0);
+	check_eq(fenced(rm_write(rd, 0, 40, 0)), 0);
+	check_eq(owner_note(seg, &note), 0);
+
+	strcpy(board, "more");
+	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	check(!strcmp(local + 80, "more"));
+	check_eq(note.segment, own);
+	check_eq(note.type, RM_DONE);
+	check_eq(note.op, RM_OP_READ);
+	check_eq(note.count, 5);
+	check_eq(note.generation, 0);
+	check_eq(ready(fd, 0), 0);
+	/* Operations keep their order, whichever notify. */
+	check_eq(fenced(rm_write_block(rd, 0, "last", 5, 0)), 0);
+	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	check(!strcmp(local + 80, "last"));
+	end();
+}
+
+TEST(RM_18_RM_19_compare_and_swap)
+{
+	uint32_t *word, *result;
+
+	begin(RM_ALL, RM_NEVER);
+	word = (uint32_t *)(board + 64);
+	result = (uint32_t *)(local + 4);
+	*word = 7;
+	check_eq(fenced(rm_cas(rd, 64, own, 4, 6, 1)), 0);
+	check_eq(*result, RM_FAILURE);
+	check_eq(*word, 7);
+	check_eq(fenced(rm_cas(rd, 64, own, 4, 7, 8)), 0);
+	check_eq(*result, RM_SUCCESS);
+	check_eq(*word, 8);
+	check_eq(result[-1] | result[1], 0);
+	end();
+}
+
+static volatile bool stop;
+
+static void *flip(void *p)
+{
+	volatile uint32_t *word = p;
+
+	while (!stop) {
+		*word = 0;
+		*word = 0xffffffff;
+	}
+	return NULL;
+}
+
+TEST(RM_20_words_are_whole)
+{
+	volatile uint32_t *got;
+	pthread_t thread;
+	int i;
+
+	begin(RM_ALL, RM_NEVER);
+	got = (uint32_t *)local;
+	stop = false;
+	check_eq(pthread_create(&thread, NULL, flip, board + 8), 0);
+	for (i = 0; i < 2000; i++) {
+		check_eq(fenced(rm_read(rd, 8, 4, own, 0, 0)), 0);
+		check(!*got || *got == 0xffffffff);
+	}
+	stop = true;
+	pthread_join(thread, NULL);
+	end();
+}
+
+TEST(RM_21_policies)
+{
+	int fd;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	fd = rm_fd(own);
+	check_eq(fenced(rm_write(rd, 8, 4, 0)), 0);
+	check_eq(fenced(rm_write(rd, 16, 4, RM_NOTIFY)), 0);
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(note.offset, 16);
+	check_eq(note.count, 4);
+	check_eq(note.op, RM_OP_WRITE);
+	check_eq(note.type, RM_ARRIVED);
+	check_eq(note.segment, seg);
+	check_eq(note.node, own_node());
+	check_eq(owner_note(seg, &note), 0);
+
+	check_eq(owner_policy(seg, RM_ALWAYS), 0);
+	check_eq(fenced(rm_write(rd, 24, 4, 0)), 0);
+	check_eq(fenced(rm_cas(rd, 0, own, 0, 0, 0)), 0);
+	/* A read notifies its reader only. */
+	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(note.offset, 24);
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(note.op, RM_OP_CAS);
+	check_eq(owner_note(seg, &note), 0);
+
+	check_eq(owner_policy(seg, RM_NEVER), 0);
+	check_eq(fenced(rm_write(rd, 8, 4, RM_NOTIFY)), 0);
+	check_eq(owner_note(seg, &note), 0);
+	check_errno(owner_policy(seg, 3), EINVAL);
+
+	/* The same at the segment that takes data and results. */
+	check_eq(ready(fd, 0), 0);
+	check_eq(rm_policy(own, RM_ALWAYS), 0);
+	check_eq(rm_cas(rd, 0, own, 0, 1, 2), 0);
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	check_eq(note.op, RM_OP_CAS);
+	check_eq(rm_read(rd, 0, 4, own, 0, 0), 0);
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	check_eq(note.op, RM_OP_READ);
+	check_eq(rm_policy(own, RM_NEVER), 0);
+	check_eq(fenced(rm_read(rd, 0, 4, own, 0, RM_NOTIFY)), 0);
+	check_eq(ready(fd, 0), 0);
+	end();
+}
+
+TEST(RM_23_reading_blocks)
+{
+	begin(RM_ALL, RM_CONDITIONAL);
+	owner_read(seg);
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	rm_mr[0] = 99;
+	check_eq(rm_write(rd, 20, 4, RM_NOTIFY), 0);
+	check_eq(owner_noted(&note), 1);
+	check_eq(note.offset, 20);
+	check_eq(*(uint32_t *)(board + 20), 99);
+	end();
+}
+
+static volatile sig_atomic_t signals;
+static volatile int from_fd;
+
+static void on_note(int sig, siginfo_t *info, void *context)
+{
+	signals++;
+	from_fd = info->si_fd;
+}
+
+TEST(RM_24_RM_25_select_and_signals)
+{
+	const struct sigaction sa = { .sa_sigaction = on_note, .sa_flags = SA_SIGINFO };
+	struct timeval never = { 0 };
+	fd_set set;
+	int fd;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	fd = rm_fd(own);
+	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	check_errno(read(fd, &note, sizeof(note)), EAGAIN);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	check_eq(select(fd + 1, &set, NULL, NULL, &never), 0);
+
+	signals = 0;
+	check_eq(sigaction(SIGRTMIN, &sa, NULL), 0);
+	check_eq(fcntl(fd, F_SETSIG, SIGRTMIN), 0);
+	check_eq(fcntl(fd, F_SETOWN, getpid()), 0);
+	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC), 0);
+	check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
+	while (!signals)
+		usleep(1000);
+	check_eq(from_fd, fd);
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	check_eq(select(fd + 1, &set, NULL, NULL, NULL), 1);
+	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
+	check_errno(read(fd, &note, sizeof(note)), EAGAIN);
+	end();
+}
+
+TEST(RM_26_no_thread_for_transfers)
+{
+	char line[128];
+	int threads = 0;
+	FILE *f;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
+	check_eq(rm_fence(rd, -1), 0);
+	f = fopen("/proc/self/status", "r");
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "Threads: %d", &threads);
+	check_eq(threads, 1);
+	fclose(f);
+	end();
+}
+
+TEST(RM_27_RM_28_generations_count_up)
+{
+	uint32_t generation;
+	rm_desc_t old;
+
+	begin(RM_ALL, RM_ALWAYS);
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	check_eq(owner_note(seg, &note), 1);
+	generation = note.generation;
+	check_eq(owner_revoke(seg), 0);
+	seg = owner_export("seg", 0, BOARD, RM_ALL, RM_ALWAYS);
+	check(seg >= 0);
+	old = rd;
+	/* The descriptor of the former segment is of no use for the new one. */
+	board[0] = 'n';
+	check_errno(rm_write(old, 0, 4, 0), ESTALE);
+	check_eq(board[0], 'n');
+	check_eq(rm_import("seg", owner_node(), RM_LOOKUP, &rd), 0);
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	check_eq(owner_note(seg, &note), 1);
+	check(note.generation > generation);
+	check_eq(rm_unimport(old), 0);
+	end();
+}
+
+TEST(RM_29_a_stale_read_ends_and_the_name_is_imported_again)
+{
+	begin(RM_ALL, RM_NEVER);
+	check_eq(owner_revoke(seg), 0);
+	seg = owner_export("seg", PAGE, PAGE, RM_ALL, RM_NEVER);
+	check(seg >= 0);
+	if (rm_read(rd, 0, 4, own, 0, 0) == 0)
+		check_errno(rm_fence(rd, 5000), ESTALE);
+	else
+		check_eq(errno, ESTALE);
+	check_eq(rm_unimport(rd), 0);
+	/* Although the clerk has cached the name of the old segment. */
+	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	strcpy(board + PAGE, "new");
+	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
+	check(!strcmp(local, "new"));
+	end();
+}
+
+/* A value that the owner counts up is read from time to time, until it is gone. */
+TEST(RM_30_failures_are_detected)
+{
+	int reads = 0;
+
+	begin(RM_ALL, RM_NEVER);
+	for (;;) {
+		if (rm_read(rd, 0, 8, own, 0, 0) || rm_fence(rd, 10000))
+			break;
+		check_eq(*(uint64_t *)local, reads);
+		++*(uint64_t *)board;
+		if (++reads == 20)
+			owner_kill(SIGKILL);
+	}
+	check(reads >= 20);
+	check(errno == ESTALE || errno == EHOSTUNREACH);
+	end();
+}
+
+TEST(RM_31_bytes_are_swapped)
+{
+	static uint32_t words[200];
+	int i;
+
+	begin(RM_ALL, RM_CONDITIONAL);
+	rm_mr[0] = 0x01020304;
+	check_eq(fenced(rm_write(rd, 0, 4, RM_SWAP)), 0);
+	check_eq(*(uint32_t *)board, 0x04030201);
+	for (i = 0; i < 200; i++)
+		words[i] = i;
+	check_eq(fenced(rm_write_block(rd, 4, words, sizeof(words), RM_SWAP | RM_NOTIFY)), 0);
+	for (i = 0; i < 200; i++)
+		check_eq(((uint32_t *)(board + 4))[i], __builtin_bswap32(i));
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(owner_note(seg, &note), 0);
+	check_eq(rm_read(rd, 4, sizeof(words), own, 2, RM_SWAP), 0);
+	check(!memcmp(local + 2, words, sizeof(words)));
+	check_errno(rm_write(rd, 0, 3, RM_SWAP), EINVAL);
+	check_errno(rm_read(rd, 0, 3, own, 0, RM_SWAP), EINVAL);
+	check_errno(rm_read(rd, 0, 4, own, 0, RM_SWAP | RM_NOTIFY), EINVAL);
+	end();
+}
+
+static bool on_uml(void)
+{
+	char text[4096] = "";
+	FILE *f = fopen("/proc/cpuinfo", "r");
+
+	check(f && fread(text, 1, sizeof(text) - 1, f) > 0);
+	fclose(f);
+	return strstr(text, "User Mode Linux");
+}
+
+/* Kernels and privileged users are trusted: other users have no access. */
+TEST(RM_32_users_are_told_apart)
+{
+	int status = -1;
+	pid_t pid;
+
+	/* See owner_start(). */
+	if (on_uml())
+		return;
+	owner_start();
+	check(owner_export("private", 0, PAGE, RM_ALL, RM_NEVER) >= 0);
+	check(owner_export("public", 0, PAGE, RM_READ | RM_ANYBODY, RM_NEVER) >= 0);
+	pid = fork();
+	if (!pid) {
+		static char memory[PAGE] __attribute__((aligned(PAGE)));
+		rm_desc_t d;
+
+		/* The device is opened before the user changes. */
+		if (rm_export(NULL, memory, PAGE, 0, RM_NEVER) < 0 || setuid(12345))
+			_exit(1);
+		if (rm_import("private", owner_node(), RM_READ, &d) != -1 || errno != EACCES)
+			_exit(2);
+		if (rm_import("public", owner_node(), RM_WRITE, &d) != -1 || errno != EACCES)
+			_exit(3);
+		_exit(rm_import("public", owner_node(), RM_READ, &d) ? 4 : 0);
+	}
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	owner_end();
+}
+
+TEST(bad_exports)
+{
+	static char memory[4 * PAGE] __attribute__((aligned(PAGE)));
+
+	owner_start();
+	check_errno(rm_export("x", memory + 1, 8, RM_ALL, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 6, RM_ALL, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 0, RM_ALL, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 8, 0, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 8, 0x40, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 8, RM_ALL | RM_ANYBODY | RM_GRANTED, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", memory, 8, RM_ALL, 3), EINVAL);
+	check_errno(rm_export("", memory, 8, RM_ALL, RM_NEVER), EINVAL);
+	check_errno(rm_export("x", NULL, 8, RM_ALL, RM_NEVER), EFAULT);
+	check_errno(rm_fd(0), EBADF);
+	check_errno(rm_pin(-1), EBADF);
+	check_errno(rm_inhibit(5, 0), EBADF);
+	check_errno(rm_policy(1 << 30, 0), EBADF);
+	owner_end();
+}
+
+TEST(children_of_fork)
+{
+	int status = -1;
+	pid_t pid;
+
+	/* See owner_start(). */
+	if (on_uml())
+		return;
+	begin(RM_ALL, RM_NEVER);
+	pid = fork();
+	if (!pid)
+		_exit(rm_write(rd, 0, 4, 0) != -1 || errno != ESTALE ||
+		      rm_revoke(own) != -1 || errno != ESTALE ||
+		      rm_import("seg", owner_node(), 0, &rd) ||
+		      rm_write_block(rd, 8, "child", 6, 0) || rm_fence(rd, -1));
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	check(!strcmp(board + 8, "child"));
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	end();
+}

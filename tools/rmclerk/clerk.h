@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * clerk.h - the name clerk of a node
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _RMCLERK_CLERK_H
+#define _RMCLERK_CLERK_H
+
+#include <pthread.h>
+
+#include "dd_mem.h"
+#include "registry.h"
+
+/* How names of other nodes are looked up: see rmclerk(8) */
+enum clerk_mode { MODE_READ, MODE_WRITE, MODE_MIXED };
+
+/**
+ * struct clerk - the clerk
+ * @h: handle
+ * @head: the registry of this node
+ * @lock: protects the registry
+ * @mode: enum clerk_mode
+ * @probes: records that MODE_MIXED reads before it asks the other clerk
+ * @peers: by node, for look-ups
+ * @askers: by node, for replies
+ */
+struct clerk {
+	struct dd *h;
+	struct registry_head *head;
+	pthread_mutex_t lock;
+	enum clerk_mode mode;
+	unsigned int probes;
+	struct peer *peers;
+	struct peer *askers;
+};
+
+extern struct clerk clerk;
+
+bool peers_init(void);
+int peer_find(int node, const char *name, struct record *found);
+void peer_answer(int node);
+
+bool cache_find(int node, const char *name, struct record *found);
+void cache_add(int node, const char *name, const struct record *r);
+void cache_refresh(void);
+
+#endif /* _RMCLERK_CLERK_H */

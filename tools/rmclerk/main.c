@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * rmclerk - the name clerk of a node: names of segments, for exports and imports
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * Threads: some read calls of the kernel from the descriptor of the registrar, one reads the
+ * notes of other clerks, and the first one refreshes the cache.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/dd_mem.h>
+
+#include "clerk.h"
+#include "../common/tool.h"
+
+#define THREADS	8	/* look-ups on other nodes at a time */
+#define BEAT_NS	100000000
+
+struct clerk clerk = { .lock = PTHREAD_MUTEX_INITIALIZER, .probes = 7 };
+static int registrar;
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
+
+_Static_assert(REGISTRY_NAME == DD_SEGMENT_KEY, "names are keys");
+
+static void __attribute__((noreturn)) fail(const char *what, int error)
+{
+	tool_warn("%s: %s", what, strerror(error));
+	exit(tool_exit_code(error));
+}
+
+/* ---- calls of this node ----------------------------------------------------- */
+
+static void answer(const struct dd_registrar_call *call, int error, int node,
+		   uint64_t generation)
+{
+	struct dd_registrar_answer a = {
+		.call = call->call, .error = error, .node = node, .generation = generation,
+	};
+
+	if (!call->call || write(registrar, &a, sizeof(a)) > 0)
+		return;
+	/* Another node's record may have a node or generation that cannot be. */
+	if (errno == EINVAL) {
+		a.error = EPROTO;
+		if (write(registrar, &a, sizeof(a)) > 0)
+			return;
+	}
+	/* ENOENT: the caller was killed. */
+	if (errno != ENOENT)
+		fail("cannot answer the kernel", errno);
+}
+
+static int look_up(const struct dd_registrar_call *call, int *node, struct record *r)
+{
+	const char *name = (const char *)call->name;
+	int own = dd_node(clerk.h), err;
+
+	pthread_mutex_lock(&clerk.lock);
+	err = registry_find(clerk.head, name, r);
+	pthread_mutex_unlock(&clerk.lock);
+	*node = own;
+	if (!err || call->node == (uint32_t)own)
+		return err;
+	*node = call->node;
+	if (call->node >= clerk.head->mailboxes)
+		return ENONET;
+	if (!(call->flags & DD_IMPORT_FRESH) && cache_find(*node, name, r))
+		return 0;
+	err = peer_find(*node, name, r);
+	if (!err)
+		cache_add(*node, name, r);
+	return err;
+}
+
+/* Calls that change the registry are executed in their order, under @reading. */
+static void *serve(void *unused)
+{
+	struct dd_registrar_call call;
+	struct record r;
+	int err, node;
+
+	for (;;) {
+		pthread_mutex_lock(&reading);
+		if (read(registrar, &call, sizeof(call)) != sizeof(call))
+			fail("cannot read calls of the kernel", errno);
+		pthread_mutex_lock(&clerk.lock);
+		err = 0;
+		if (call.op == DD_REGISTRAR_ADD)
+			err = registry_add(clerk.head, (char *)call.name, call.generation,
+					   call.length);
+		else if (call.op == DD_REGISTRAR_DELETE)
+			registry_delete(clerk.head, (char *)call.name, call.generation);
+		pthread_mutex_unlock(&clerk.lock);
+		pthread_mutex_unlock(&reading);
+		if (call.op == DD_REGISTRAR_LOOKUP) {
+			err = look_up(&call, &node, &r);
+			answer(&call, err, node, err ? 0 : r.generation);
+		} else {
+			answer(&call, err, 0, 0);
+		}
+	}
+	return unused;
+}
+
+/* ---- requests of other clerks ------------------------------------------------- */
+
+static void *reply(void *arg)
+{
+	int fd = *(int *)arg;
+	struct dd_list_record note;
+
+	while (read(fd, &note, sizeof(note)) == sizeof(note))
+		if (note.op == DD_OP_PUT && note.node < clerk.head->mailboxes)
+			peer_answer(note.node);
+	fail("cannot read notes", errno);
+}
+
+/* ---- start -------------------------------------------------------------------- */
+
+static int export(uint32_t slots, int list)
+{
+	struct dd_export_attr attr = {
+		.size = sizeof(attr), .key_class = DD_KEY_WELL_KNOWN, .key = { REGISTRY_KEY },
+		.rights = DD_CAN_PUT | DD_CAN_GET, .importers = 8192, .list = list, .window = 4,
+	};
+	struct registry_head head = {
+		.magic = REGISTRY_MAGIC, .slots = slots, .mailboxes = dd_max_nodes(clerk.h),
+	};
+	uint64_t segment;
+	void *memory;
+	int ret;
+
+	ret = dd_alloc(clerk.h, registry_size(&head), &memory);
+	if (ret)
+		return ret;
+	memcpy(memory, &head, sizeof(head));
+	clerk.head = memory;
+	attr.addr = memory;
+	attr.len = registry_size(&head);
+	return dd_export(clerk.h, &attr, &segment);
+}
+
+/* Become the registrar of the node. */
+static int registrar_open(void)
+{
+	int fd = open("/dev/dd", O_RDWR | O_CLOEXEC);
+	int ret = fd < 0 ? -1 : ioctl(fd, DD_IOC_REGISTRAR, 0);
+
+	if (ret < 0 && errno == EBUSY) {
+		tool_warn("this node has a name clerk: stop that first");
+		exit(TOOL_FAILED);
+	}
+	if (ret < 0)
+		fail("cannot become the name clerk of this node", errno);
+	close(fd);
+	return ret;
+}
+
+static void start(void *(*run)(void *), void *arg)
+{
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, run, arg);
+
+	if (err)
+		fail("cannot start a thread", err);
+	pthread_detach(thread);
+}
+
+/* Refresh the cache each @seconds until a signal ends the clerk. */
+static void refresh(unsigned int seconds, const sigset_t *signals)
+{
+	const struct timespec beat = { .tv_nsec = BEAT_NS };
+	unsigned int n = 0;
+
+	while (sigtimedwait(signals, NULL, &beat) < 0) {
+		__atomic_fetch_add(&clerk.head->beat, 1, __ATOMIC_RELEASE);
+		if (++n >= seconds * (1000000000 / BEAT_NS)) {
+			cache_refresh();
+			n = 0;
+		}
+	}
+}
+
+static const char usage[] =
+	"Usage: rmclerk [-m read|write|mixed] [-p PROBES] [-r SECONDS] [-s NAMES]\n"
+	"The name clerk of this node: keeps names of segments, see rmclerk(8).\n"
+	"  -m MODE     look names of other nodes up by reads of their registries (read, the\n"
+	"              default), by a request to their clerks (write), or by reads first and\n"
+	"              then a request (mixed)\n"
+	"  -p PROBES   with -m mixed, records that are read before the request (7)\n"
+	"  -r SECONDS  look cached names up again each SECONDS (30)\n"
+	"  -s NAMES    places in the registry (4096)\n";
+
+int main(int argc, char **argv)
+{
+	static const char * const modes[] = { "read", "write", "mixed" };
+	uint64_t slots = 4096, probes = clerk.probes, seconds = 30;
+	sigset_t signals;
+	int opt, ret, i, list, fd;
+
+	tool_begin("rmclerk");
+	while ((opt = getopt(argc, argv, "m:p:r:s:h")) != -1) {
+		switch (opt) {
+		case 'm':
+			for (i = 0; i < 3 && strcmp(optarg, modes[i]); i++)
+				;
+			if (i == 3)
+				tool_usage("-m is read, write or mixed, not '%s'", optarg);
+			clerk.mode = i;
+			break;
+		case 'p':
+			probes = tool_number("-p", optarg, 1, 65536);
+			break;
+		case 'r':
+			seconds = tool_number("-r", optarg, 1, 86400);
+			break;
+		case 's':
+			slots = tool_number("-s", optarg, 1, REGISTRY_SLOTS_MAX);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return TOOL_OK;
+		default:
+			tool_usage("see rmclerk -h");
+		}
+	}
+	if (optind < argc)
+		tool_usage("unexpected argument '%s'; see rmclerk -h", argv[optind]);
+	tool_raise_memlock();
+	clerk.probes = probes;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &signals, NULL);
+	ret = dd_open(&clerk.h);
+	if (ret)
+		fail("cannot open /dev/dd", -ret);
+	registrar = registrar_open();
+	list = dd_list(clerk.h);
+	ret = list < 0 ? list : export(slots, list);
+	if (ret)
+		fail("cannot export the registry", -ret);
+	if (!peers_init())
+		fail("peers", ENOMEM);
+	fd = dd_list_fd(clerk.h, list);
+	if (fd < 0)
+		fail("cannot read notes", -fd);
+	start(reply, &fd);
+	for (i = 0; i < THREADS; i++)
+		start(serve, NULL);
+	printf("rmclerk: ready\n");
+	fflush(stdout);
+	refresh(seconds, &signals);
+	return TOOL_OK;
+}

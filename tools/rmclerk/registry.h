@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * registry.h - names of segments, in a segment that the clerks of other nodes read
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#ifndef _RMCLERK_REGISTRY_H
+#define _RMCLERK_REGISTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define REGISTRY_KEY	1		/* of class DD_KEY_WELL_KNOWN */
+#define REGISTRY_MAGIC	0x6b6c6372	/* "rclk", and the byte order */
+#define REGISTRY_NAME	64		/* bytes of a name with its zeros */
+#define REGISTRY_SLOTS_MAX	(1u << 20)
+
+enum record_state {
+	RECORD_EMPTY = 0,	/* ends the search for a name */
+	RECORD_DELETED = 1,
+	RECORD_SHORT = 2,	/* @id is the name, padded with zeros */
+	RECORD_LONG = 3,	/* @id is a hash of the name, which is in the table of names */
+};
+
+/**
+ * struct record - a name, 40 bytes
+ * @state: enum record_state; stored last, and DELETED before others are changed
+ * @sum: of all other members: a reader finds out whether they belong together
+ * @generation: of the segment
+ * @length: of the segment, in bytes
+ * @id: see @state
+ */
+struct record {
+	uint32_t state;
+	uint32_t sum;
+	uint64_t generation;
+	uint64_t length;
+	uint8_t id[16];
+};
+
+/**
+ * struct request - a look-up by the clerk of another node, which notifies
+ * @name: the name
+ * @seq: for the reply; stored last
+ */
+struct request {
+	char name[REGISTRY_NAME];
+	uint32_t reserved;
+	uint32_t seq;
+};
+
+/**
+ * struct reply - its reply
+ * @record: the record that was found; RECORD_EMPTY if there is none
+ * @seq: of the request; stored last
+ */
+struct reply {
+	struct record record;
+	uint32_t reserved;
+	uint32_t seq;
+};
+
+/**
+ * struct mailbox - of a node: its request, and its reply to the request to it
+ */
+struct mailbox {
+	struct request request;
+	struct reply reply;
+};
+
+/**
+ * struct registry_head - what the segment begins with
+ * @magic: %REGISTRY_MAGIC
+ * @slots: number of records
+ * @mailboxes: number of mailboxes, one a node
+ * @reserved: zero
+ * @beat: counts up while the clerk works
+ *
+ * Records, mailboxes and the table of names follow, in that order.
+ */
+struct registry_head {
+	uint32_t magic;
+	uint32_t slots;
+	uint32_t mailboxes;
+	uint32_t reserved;
+	uint64_t beat;
+	uint64_t reserved2[5];
+};
+
+static inline size_t registry_record(const struct registry_head *head, uint32_t slot)
+{
+	return sizeof(*head) + (size_t)slot * sizeof(struct record);
+}
+
+static inline size_t registry_mailbox(const struct registry_head *head, uint32_t node)
+{
+	return registry_record(head, head->slots) + (size_t)node * sizeof(struct mailbox);
+}
+
+static inline size_t registry_name(const struct registry_head *head, uint32_t slot)
+{
+	return registry_mailbox(head, head->mailboxes) + (size_t)slot * REGISTRY_NAME;
+}
+
+static inline size_t registry_size(const struct registry_head *head)
+{
+	return registry_name(head, head->slots);
+}
+
+/*
+ * Names are REGISTRY_NAME bytes, padded with zeros.
+ */
+
+/* The slot to look at first; others follow in order, up to an empty one. */
+uint32_t registry_hash(const char *name, uint32_t slots);
+
+/* Whether a record, as another node has it, can be that of a name. */
+bool record_whole(const struct record *r);
+bool record_is(const struct record *r, const char *name);
+
+/* Calls that change the registry, or look a name up: 0 or an errno. One at a time. */
+int registry_add(struct registry_head *head, const char *name,
+		 uint64_t generation, uint64_t length);
+int registry_find(const struct registry_head *head, const char *name,
+		  struct record *found);
+void registry_delete(struct registry_head *head, const char *name,
+		     uint64_t generation);
+
+#endif /* _RMCLERK_REGISTRY_H */
