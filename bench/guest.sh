@@ -77,6 +77,30 @@ net() {
 	flow net ip netns exec dd1 ddperf net "$test" --node 2 "$@"
 }
 
+# access WHERE put|get|cas: one-sided requests, one after the other, until each is done.
+# shellcheck disable=SC2016 # variables of jq
+ACCESS='{
+	round: $round, where: $where, load: $load, touch: false, unit: "us",
+	less_is_better: true, tool: .tool, command: .command,
+	figures: [.size as $size | .results[] | [.name, "spin", $size, .rounds.median / 1000]]
+} + if $round == 0 then { what: {
+	"memcpy": "memcpy(), of memory that both processes share",
+	"cmpxchg": "lock cmpxchg, on memory that both processes share",
+	"vm-writev": "process_vm_writev()", "vm-readv": "process_vm_readv()" } } else {} end'
+access() {
+	local where=$1 load=$2 size line=(ddperf "$2")
+
+	[ "$where" = here ] || line=(ip netns exec dd1 ddperf net "$load" --node 2)
+	for size in $(access_sizes "$load"); do
+		# A word is 8 bytes, and cannot be set.
+		# shellcheck disable=SC2046 # words
+		"${line[@]}" $([ "$load" = cas ] || echo "-s $size") -j -r 1 \
+			${COUNT:+-n "$COUNT"} >"$HOLD/report" 2>"$HOLD/err" &&
+			jq -c --argjson round "$ROUND" --arg where "$where" \
+				--arg load "$load" "$ACCESS" "$HOLD/report" || return
+	done
+}
+
 # Messages a second, on the active ones of N connections.
 # shellcheck disable=SC2016 # variables of jq
 CONNS_FIGURES='{
@@ -121,6 +145,9 @@ JOBS=(
 	"net rate -s 8,64 -m tcp-spin"
 	"net rate -s 8,64 -m tcp-block --sleep"
 )
+for load in put get cas; do
+	JOBS+=("access here $load" "access net $load")
+done
 for n in $CONNS; do
 	JOBS+=("connections $n -B 4K" "connections $n")
 done

@@ -4,9 +4,11 @@
 # Peers that other tools measure; sourced by guest.sh. Each job prints a record. The
 # one-way latency of these tools is doubled to a round trip.
 #
-#   ucx_perftest  UCX's own: half a round trip, the median; bandwidth in MiB/s
+#   ucx_perftest  UCX's own: half a round trip, the median; bandwidth in MiB/s;
+#                 requests one at a time, until the local side may go on
 #   fi_pingpong   libfabric's own: half a round trip, the mean
-#   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"
+#   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"; requests until
+#                 they are done, writes by the message rate, one at a time
 #   sockperf      UDP between nodes: half a round trip, the median
 #   dd-mpi        ddperf's loops, by MPI (mpi.c)
 #
@@ -30,11 +32,14 @@ count_of() {
 	echo $((n > 1000 ? 1000 : n < 16 ? 16 : n))
 }
 
+# Sizes of put and get; of a swap, a word.
+access_sizes() { if [ "$1" = cas ]; then echo 8; else sizes_from 8; fi; }
+
 # peer_record WHERE LOAD TOOL METHOD WHAT COMMAND <lines of SIZE and VALUE
 peer_record() {
 	local unit=us less=true
 
-	[ "$2" = lat ] || unit=MB/s less=false
+	[ "$2" != bw ] || unit=MB/s less=false
 	# shellcheck disable=SC2016 # variables of jq
 	jq -Rnc --argjson round "$ROUND" --arg where "$1" --arg load "$2" \
 		--arg tool "$3" --arg method "$4" --arg what "$5" --arg command "$6" \
@@ -104,15 +109,31 @@ ucx_figures() {
 	done
 }
 
+# ucx_access put|get|cas: the mean of each size.
+ucx_access() {
+	local load=$1 size n line
+	local -A tests=([put]=ucp_put_bw [get]=ucp_get [cas]=ucp_cswap)
+
+	for size in $(access_sizes "$load"); do
+		n=$(count_of "$size")
+		PORT=$((PORT + 1))
+		line=$(both ucx_perftest -p $PORT -- ucx_perftest "$(address)" -p $PORT \
+			-t "${tests[$load]}" -O 1 -s "$size" -n "$n" -w $((n / 10 + 1)) |
+			grep '^Final:') || return
+		awk -v size="$size" '{ print size, $5 }' <<<"$line"
+	done
+}
+
 # ucx WHERE LOAD TLS METHOD WHAT
 ucx() {
-	local WHERE=$1
+	local WHERE=$1 test=tag_$2 figures=ucx_figures
 
+	case $2 in put | get | cas) test=ucp_$2 figures=ucx_access ;; esac
 	local -x UCX_TLS=$3 UCX_WARN_UNUSED_ENV_VARS=n
 
 	[ "$1" = here ] || local -x UCX_NET_DEVICES=eth0
-	ucx_figures "$2" >"$HOLD/figures" && peer_record "$1" "$2" ucx_perftest "$4" \
-		"$5" "UCX_TLS=$3 ucx_perftest -t tag_$2" <"$HOLD/figures"
+	$figures "$2" >"$HOLD/figures" && peer_record "$1" "$2" ucx_perftest "$4" \
+		"$5" "UCX_TLS=$3 ucx_perftest -t $test" <"$HOLD/figures"
 }
 
 # sockperf, between nodes: a round trip is what it calls latency, doubled.
@@ -162,29 +183,28 @@ fabric() {
 
 # --- soft-RoCE ---------------------------------------------------------------
 
-roce_figures() {
-	local load=$1 size n line
+# roce lat|bw|put|get|cas
+roce() {
+	local sizes command column size n line
 
-	for size in $(sizes_from 64); do
+	sizes=$(sizes_from 64)
+	case $1 in
+	lat) command="ib_send_lat" column='2 * $5' ;;
+	bw) command="ib_write_bw --report_gbits" column='125 * $4' ;;
+	put) command="ib_write_bw -t 1" column='1 / $5' ;;
+	get) command="ib_read_lat" column='$5' ;;
+	cas) command="ib_atomic_lat -A CMP_AND_SWAP" column='$5' ;;
+	esac
+	case $1 in put | get | cas) sizes=$(access_sizes "$1") ;; esac
+	for size in $sizes; do
 		n=$(count_of "$size")
 		# A megabyte takes tens of milliseconds.
 		n=$((n > 32 && size > 65536 ? 32 : n))
-		if [ "$load" = lat ]; then
-			line=$(roce_test ib_send_lat -s "$size" -n "$n") || return
-			echo "$size $(awk '{ print 2 * $5 }' <<<"$line")"
-		else
-			line=$(roce_test ib_write_bw -s "$size" -n "$n" --report_gbits) ||
-				return
-			echo "$size $(awk '{ print 125 * $4 }' <<<"$line")"
-		fi
-	done
-}
-
-roce() {
-	local command=ib_send_lat
-
-	[ "$1" = lat ] || command="ib_write_bw --report_gbits"
-	roce_figures "$1" >"$HOLD/figures" && peer_record net "$1" perftest soft-RoCE \
+		# shellcheck disable=SC2046,SC2086 # words
+		line=$(roce_test $command $([ "$1" = cas ] || echo "-s $size") -n "$n") || return
+		awk -v size="$size" "{ print size, $column }" <<<"$line"
+	done >"$HOLD/figures"
+	peer_record net "$1" perftest soft-RoCE \
 		"soft-RoCE (rdma_rxe) between the ends of a veth pair" "$command" \
 		<"$HOLD/figures"
 }
@@ -230,4 +250,7 @@ peer() {
 PEER_JOBS=("peer fabric-shm lat" "peer fabric-tcp lat" "peer fabric-udp lat" "peer udp lat")
 for name in ucx-shm ucx-tcp roce mpi-shm mpi-ucx mpi-fabric mpi-tcp; do
 	PEER_JOBS+=("peer $name lat" "peer $name bw")
+done
+for name in ucx-shm ucx-tcp roce; do
+	PEER_JOBS+=("peer $name put" "peer $name get" "peer $name cas")
 done

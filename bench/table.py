@@ -5,6 +5,9 @@ LOADS = {
     "lat": "Round trip",
     "bw": "One-way bandwidth",
     "rate": "One-way message rate",
+    "put": "Write to another process, until it is done",
+    "get": "Read from another process",
+    "cas": "Compare and swap a word of another process",
     "conns": "Message rate with many connections, 64 of them in use",
 }
 AXES = {"conns": "connections"}
