@@ -1,12 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Charts of a report, as SVG: both axes are logarithmic."""
-import math
-from xml.sax.saxutils import escape
+"""Charts of a report, drawn by gnuplot."""
+import subprocess
 
 import table
 
-WIDTH, HEIGHT = 900, 560
-LEFT, RIGHT, TOP, BOTTOM = 90, 660, 50, 470  # of the curves
+HEAD = """\
+set terminal svg size 900,560 dynamic background rgb "white" font "sans,13"
+set key outside right center
+set grid
+set title {title}
+set label 1 {foot} at screen 0.01,0.04 left font "sans,9"
+set bmargin 5
+set xlabel {x}
+set ylabel {y}
+"""
+
+SIZES = """\
+set logscale x 2
+set logscale y
+set xtics ({tics})
+set xrange [{low}:{high}]
+set format y "%g"
+"""
 
 # Direct deposit has colours of its own, the darker one by the kernel.
 OURS, DARKER = "#e41a1c", "#8b0000"
@@ -17,6 +32,10 @@ COLOURS = ["#377eb8", "#4daf4a", "#984ea3", "#ff7f00", "#a65628",
 
 def is_ours(method):
     return method.startswith("dd")
+
+
+def quote(text):
+    return '"%s"' % text.replace('"', '\\"').replace("_", "\\\\_")
 
 
 def workload(j, where, load, touch=False):
@@ -31,6 +50,15 @@ def label(row):
                             is_ours(row["method"]) else "")
 
 
+def data(rows):
+    """gnuplot's data blocks."""
+    for i, row in enumerate(rows):
+        yield "$d%d << E\n" % i
+        for p in row["points"]:
+            yield "%g %g\n" % (p["x"], p["median"])
+        yield "E\n"
+
+
 def colours(j):
     """One colour for a method on all charts."""
     peers = [m for m in j["methods"] if not is_ours(m)]
@@ -43,73 +71,34 @@ def colour_of(method, colour):
     return colour.get(method, "#000000")
 
 
-def axis(values, low, high):
-    """The function from a value to its place between @low and @high."""
-    first, last = math.log(min(values)), math.log(max(values))
-    return lambda v: low + (high - low) * (math.log(v) - first) / ((last - first) or 1)
-
-
-def text(x, y, words, anchor="middle", more=""):
-    return '<text x="%.1f" y="%.1f" text-anchor="%s"%s>%s</text>' % (
-        x, y, anchor, more, escape(words))
-
-
-def line(points, style):
-    return '<polyline points="%s" %s/>' % (
-        " ".join("%.1f,%.1f" % p for p in points), style)
-
-
-def grid(xs, ys, x, y, names):
-    """Lines at each @xs and at each power of ten in @ys, and their names."""
-    style = 'stroke="#cccccc"'
-    for v in xs:
-        yield line([(x(v), TOP), (x(v), BOTTOM)], style)
-        yield text(x(v), BOTTOM + 20, names(v))
-    for v in ys:
-        yield line([(LEFT, y(v)), (RIGHT, y(v))], style)
-        yield text(LEFT - 8, y(v) + 4, "%g" % v, "end")
-
-
-def curve(row, x, y, colour, place):
-    """The points of a method, and its line in the legend."""
-    ours = is_ours(row["method"])
-    style = 'fill="none" stroke="%s" stroke-width="%g"%s' % (
-        colour, 4 if ours else 1.5,
-        ' stroke-dasharray="6,4"' if row["waiting"] == "sleep" else "")
-    points = [(x(p["x"]), y(p["median"])) for p in row["points"]]
-    yield line(points, style)
-    # Lines of no length with round ends: dots.
-    yield '<path d="%s" stroke="%s" stroke-width="%d" stroke-linecap="round"/>' % (
-        " ".join("M%.1f,%.1fh0" % p for p in points), colour, 8 if ours else 6)
-    yield line([(RIGHT + 20, place), (RIGHT + 60, place)], style)
-    yield text(RIGHT + 70, place + 4, label(row), "start")
-
-
-def lines(j, w, what):
-    """A curve for each method."""
-    rows, colour = w["rows"], colours(j)
-    xs = sorted({p["x"] for row in rows for p in row["points"]})
-    medians = [p["median"] for row in rows for p in row["points"]]
-    ys = [10.0 ** n for n in range(math.floor(math.log10(min(medians))),
-                                   math.ceil(math.log10(max(medians))) + 1)]
-    x, y = axis(xs, LEFT + 20, RIGHT - 20), axis(ys, BOTTOM, TOP)
-    yield '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d"' % (WIDTH, HEIGHT)
-    yield ' font-family="sans-serif" font-size="13">'
-    yield '<rect width="%d" height="%d" fill="white"/>' % (WIDTH, HEIGHT)
-    yield text((LEFT + RIGHT) / 2, 30, "%s %s (%s)" % (
-        table.LOADS[w["load"]], table.PLACES[w["where"]], w["unit"]))
-    yield from grid(xs, ys, x, y, table.size if what == "message" else str)
-    yield text((LEFT + RIGHT) / 2, BOTTOM + 42, what)
+def curves(rows, colour):
+    parts = []
     for i, row in enumerate(rows):
-        yield from curve(row, x, y, colour_of(row["method"], colour), TOP + 20 + 22 * i)
-    yield text(10, HEIGHT - 26, "Median of %d rounds; dashed: receivers sleep" % j["rounds"],
-               "start", ' font-size="9"')
-    yield text(10, HEIGHT - 12, table.machine(j), "start", ' font-size="9"')
-    yield "</svg>"
+        ours = is_ours(row["method"])
+        parts.append("$d%d using 1:2 with linespoints lw %d pt %d lc rgb '%s' %s title %s"
+                     % (i, 4 if ours else 1.5, 7 if ours else 6,
+                        colour_of(row["method"], colour),
+                        "dt 2" if row["waiting"] == "sleep" else "dt 1",
+                        quote(label(row))))
+    return "plot " + ", \\\n ".join(parts) + "\n"
 
 
-def charts(j):
-    """Name of a chart -> its SVG."""
+def lines(j, w, x):
+    """A curve for each method."""
+    head = HEAD.format(title=quote("%s (%s)" % (
+        table.LOADS[w["load"]] + " " + table.PLACES[w["where"]], w["unit"])),
+        foot=quote("Median of %d rounds; dashed: receivers sleep\\n%s"
+                   % (j["rounds"], table.machine(j))),
+        x=quote(x), y=quote(w["unit"]))
+    xs = sorted({p["x"] for row in w["rows"] for p in row["points"]})
+    tics = ", ".join("'%s' %d" % (table.size(v) if x == "message" else v, v) for v in xs)
+    return head + SIZES.format(
+        tics=tics, low=xs[0] / 1.5, high=xs[-1] * 1.5) + "".join(data(w["rows"])) + curves(
+        w["rows"], colours(j))
+
+
+def scripts(j):
+    """Name of a chart -> its gnuplot script."""
     wanted = {
         "latency": ("here", "lat", "message"),
         "latency-net": ("net", "lat", "message"),
@@ -118,4 +107,12 @@ def charts(j):
         "connections": ("here", "conns", "connections"),
     }
     found = {name: (workload(j, where, load), x) for name, (where, load, x) in wanted.items()}
-    return {name: "\n".join(lines(j, w, x)) + "\n" for name, (w, x) in found.items() if w}
+    return {name: lines(j, w, x) for name, (w, x) in found.items() if w}
+
+
+def draw(script, path):
+    run = subprocess.run(["gnuplot"], input=script, capture_output=True, text=True)
+    if run.returncode:
+        raise RuntimeError("gnuplot: %s" % run.stderr)
+    # gnuplot leaves blanks at the ends of lines.
+    path.write_text("".join(line.rstrip() + "\n" for line in run.stdout.splitlines()))

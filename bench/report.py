@@ -136,8 +136,8 @@ def main(argv):
     out.mkdir(parents=True, exist_ok=True)
     (out / "report.json").write_text(dump(j) + "\n")
     (out / "report.md").write_text(table.page(j))
-    for name, svg in chart.charts(j).items():
-        (out / (name + ".svg")).write_text(svg)
+    for name, script in chart.scripts(j).items():
+        chart.draw(script, out / (name + ".svg"))
     return 0
 
 
