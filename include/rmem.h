@@ -195,9 +195,9 @@ int rm_fd(rm_seg_t seg);
  * @flags: RM_WRITE, RM_READ and RM_CAS that are needed, none of them: all three; and RM_LOOKUP
  * @rd: (out) its descriptor
  *
- * Return: 0; EINVAL, ENAMETOOLONG, ENOENT (no such name), EACCES (rights), ECONNREFUSED (revoked
- * meanwhile), EHOSTDOWN (no name clerk within three seconds, here or on @hint_node), EHOSTUNREACH
- * or ENONET (the node), EUSERS (too many importers), EMFILE, ENOMEM.
+ * Return: 0; EINVAL, ENAMETOOLONG, ENOENT (no such name), EACCES (rights), EHOSTDOWN
+ * (no name clerk within three seconds, here or on @hint_node), EHOSTUNREACH or ENONET (the
+ * node), EUSERS (too many importers), EMFILE, ENOMEM.
  */
 int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd);
 

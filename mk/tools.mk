@@ -28,6 +28,9 @@ $(TOOL_OBJS): $(TOOL_OBJ)/%.o: tools/%.c
 both = $(BUILD)/bin/$(1) $(BUILD)/installed/$(1)
 
 $(foreach s,$(SAMPLES),$(eval $(call both,$(s)): $(TOOL_OBJ)/samples/$(s).o))
+RMEM_SAMPLES := $(foreach s,$(filter rm-%,$(SAMPLES)),$(call both,$(s)))
+$(RMEM_SAMPLES): $(LIBDD_DIR)/librmem.so
+$(RMEM_SAMPLES): TOOL_LIBS = -lrmem
 $(call both,ddcp): $(DDCP_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): $(DDPERF_OBJS) $(COMMON_OBJS)
 $(call both,ddperf): TOOL_LIBS = -ljson-c -lm

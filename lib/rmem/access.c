@@ -106,7 +106,8 @@ RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
 	}
 	if (ret) {
 		free(m);
-		return rm_error(ret);
+		/* A clerk deletes the name of a segment a little after its end. */
+		return rm_error(ret == -ECONNREFUSED ? -ENOENT : ret);
 	}
 	m->last = m->mem;
 	ret = rm_slot_new(imports, m);

@@ -21,7 +21,7 @@
 #include "dd.h"
 #include "owner.h"
 
-#define SEGMENTS 16	/* that an owner has at a time, at most */
+#define SEGMENTS 64	/* that an owner has at a time, at most */
 
 char *board;
 bool far;

@@ -157,6 +157,35 @@ TEST(RM_4_names_and_revocation)
 	end();
 }
 
+/* In a registry with 64 places many of them collide. Short names and long ones. */
+TEST(RM_40_RM_41_names_that_collide_are_found)
+{
+	rm_seg_t s[40];
+	char name[64];
+	rm_desc_t d;
+	int i;
+
+	begin(RM_ALL, RM_NEVER);
+	for (i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), i % 2 ? "%d" : "a name with the number %d", i);
+		s[i] = owner_export(name, 0, 4 * (i + 1), RM_ALL, RM_NEVER);
+		check(s[i] >= 0);
+	}
+	check_eq(owner_revoke(s[7]), 0);
+	check_eq(owner_revoke(s[8]), 0);
+	for (i = 0; i < 40; i++) {
+		snprintf(name, sizeof(name), i % 2 ? "%d" : "a name with the number %d", i);
+		if (i == 7 || i == 8) {
+			check_errno(rm_import(name, owner_node(), 0, &d), ENOENT);
+			continue;
+		}
+		check_eq(rm_import(name, owner_node(), 0, &d), 0);
+		check_eq(rm_size(d), 4 * (i + 1));
+		check_eq(rm_unimport(d), 0);
+	}
+	end();
+}
+
 TEST(RM_5_pages_are_unpinned)
 {
 	begin(RM_ALL, RM_NEVER);
