@@ -207,6 +207,57 @@ between_nodes() {
 	cluster_down
 }
 
+# shared NAME COMMAND...: start it in the background, as $server, and wait until it has
+# exported its segment.
+shared() {
+	local name=$1 i
+
+	shift
+	echo "alice\$ $* &"
+	user_runs alice "$@" >"$WORK/server.$name" 2>&1 &
+	server=$!
+	for ((i = 0; i < 300; i++)); do
+		! ddctl segment | grep -qw "$name" || return 0
+		sleep 0.1
+	done
+	cat "$WORK/server.$name" >&2
+	die "$* exports nothing"
+}
+
+remote_memory() {
+	local clerk board lock call
+
+	title "remote memory by name: write, read, compare and swap, notify, revoke"
+	echo "root# rmclerk &"
+	rmclerk &
+	clerk=$!
+	shared board rm-board serve
+	board=$server
+	as alice rm-board post 3 75
+	as alice rm-board show >"$WORK/board"
+	cat "$WORK/board"
+	grep -qx '3: 75' "$WORK/board"
+	shared lock rm-lock serve
+	lock=$server
+	as alice rm-lock add 100
+	as alice rm-lock add 100 >"$WORK/lock"
+	cat "$WORK/lock"
+	grep -qx 200 "$WORK/lock"
+	shared call rm-call serve
+	call=$server
+	as alice rm-call ask -1 "control where it is needed" >"$WORK/call"
+	cat "$WORK/call"
+	grep -qx 'CONTROL WHERE IT IS NEEDED' "$WORK/call"
+	table "ddctl segment" "registered +board"
+	stop $call $lock $board
+	echo "# the board is revoked"
+	! as alice rm-board show 2>"$WORK/board" || die "the board is still there"
+	cat "$WORK/board"
+	grep -q 'No such file or directory' "$WORK/board"
+	stop $clerk
+	done_with rmem
+}
+
 performance() {
 	title "round trips of 64 bytes, beside other ways"
 	as alice ddperf lat --size 64 --rounds 3 --iterations 2000
@@ -217,7 +268,7 @@ nothing_left() {
 	local object
 
 	title "no object is left"
-	for object in service conn region; do
+	for object in service conn segment import region; do
 		ddctl $object
 		[ "$(ddctl -j $object | jq length)" = 0 ] || die "a $object is left"
 	done
@@ -232,4 +283,5 @@ tables
 copy_file
 performance
 between_nodes
+remote_memory
 nothing_left
