@@ -30,10 +30,10 @@ at() {
 
 if [ $nodes = 2 ]; then
 	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
-	cluster_up 2 && cluster_peers 2 || {
+	if ! cluster_up 2 || ! cluster_peers 2; then
 		echo "Bail out! no cluster of two nodes"
 		exit 1
-	}
+	fi
 	export DDP_OWN_NODE=1 DDP_PEER_NODE=2 DDP_PEER_NETNS=dd2
 fi
 for ((i = 1; i <= nodes; i++)); do
