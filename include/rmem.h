@@ -52,9 +52,7 @@ typedef int rm_desc_t;	/* descriptor of an imported segment */
 #define RM_NOTIFY	0x1	/* notify */
 #define RM_SWAP		0x2	/* reverse the bytes of each word of 4 bytes on the way */
 
-/**
- * rm_mr - the message registers of the thread
- */
+/* The message registers of the thread. */
 extern __thread uint32_t rm_mr[RM_REGISTERS];
 
 /**
