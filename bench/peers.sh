@@ -185,9 +185,9 @@ fabric() {
 
 # roce lat|bw|put|get|cas
 roce() {
-	local sizes command column size n line
+	local those command column size n line
 
-	sizes=$(sizes_from 64)
+	those=$(sizes_from 64)
 	case $1 in
 	lat) command="ib_send_lat" column='2 * $5' ;;
 	bw) command="ib_write_bw --report_gbits" column='125 * $4' ;;
@@ -195,8 +195,8 @@ roce() {
 	get) command="ib_read_lat" column='$5' ;;
 	cas) command="ib_atomic_lat -A CMP_AND_SWAP" column='$5' ;;
 	esac
-	case $1 in put | get | cas) sizes=$(access_sizes "$1") ;; esac
-	for size in $sizes; do
+	case $1 in put | get | cas) those=$(access_sizes "$1") ;; esac
+	for size in $those; do
 		n=$(count_of "$size")
 		# A megabyte takes tens of milliseconds.
 		n=$((n > 32 && size > 65536 ? 32 : n))
