@@ -184,6 +184,7 @@ fabric() {
 # --- soft-RoCE ---------------------------------------------------------------
 
 # roce lat|bw|put|get|cas
+# shellcheck disable=SC2016 # columns of awk
 roce() {
 	local those command column size n line
 
