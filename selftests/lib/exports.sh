@@ -25,9 +25,10 @@ echo "TAP version 13"
 exported=$(nm -D --defined-only "$library" |
 	sed -n 's/.* [TB] \([^@]*\)@@LIB[A-Z]*_.*/\1/p' | sort)
 every=$(nm -D --defined-only "$library" | grep -vc ' A LIB')
+# shellcheck disable=SC2086 # words
 declared=$(printf '#include "%s"\n' $headers |
 	"${CC:-cc}" -E -I"$include" - |
-	grep -o "\<$prefix[a-z_]*[[(]" | tr -d '([' | sort -u)
+	grep -o "\<${prefix}[a-z_]*[[(]" | tr -d '([' | sort -u)
 
 is "$soname: exported is what is declared" "$exported" "$declared"
 is "$soname: all under a version" "$every" "$(printf '%s\n' "$exported" | wc -l)"
