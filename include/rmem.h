@@ -69,7 +69,8 @@ extern __thread uint32_t rm_mr[RM_REGISTERS];
  * clerk, the call waits for one, up to three seconds.
  *
  * Return: the segment, >= 0; EINVAL, ENAMETOOLONG, EEXIST (the name is in use on this node),
- * ENOSPC (the registry is full), EHOSTDOWN (there is no name clerk), EDQUOT (RLIMIT_MEMLOCK),
+ * ENOSPC (the registry is full), EHOSTDOWN (there is no name clerk), EDQUOT (RLIMIT_MEMLOCK, or
+ * names of the user),
  * EFAULT, EOPNOTSUPP (memory of a file), ENODEV, ENETDOWN, EMFILE (too many segments), ENOMEM.
  */
 rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, int policy);

@@ -146,6 +146,27 @@ TEST(the_registry_is_full)
 	clerk_end(pid, SIGTERM);
 }
 
+/* A user that has many names does not use the places of others. */
+TEST(RM_47_users_have_a_share_of_the_registry)
+{
+	pid_t clerk = clerk_start("-s 8 -u 2", 0);
+	rm_seg_t seg;
+
+	seg = rm_export("first", memory, PAGE, RM_ALL, RM_NEVER);
+	check(seg >= 0);
+	/* The user of a call is the effective one. */
+	check_eq(seteuid(12345), 0);
+	check(rm_export("a", memory, PAGE, RM_ALL, RM_NEVER) >= 0);
+	check(rm_export("b", memory, PAGE, RM_ALL, RM_NEVER) >= 0);
+	check_errno(rm_export("c", memory, PAGE, RM_ALL, RM_NEVER), EDQUOT);
+	check_eq(seteuid(0), 0);
+	seg = rm_export("c", memory, PAGE, RM_ALL, RM_NEVER);
+	check(seg >= 0);
+	for (seg = 0; seg < 4; seg++)
+		check_eq(rm_revoke(seg), 0);
+	clerk_end(clerk, SIGTERM);
+}
+
 TEST(without_a_clerk)
 {
 	rm_desc_t rd;

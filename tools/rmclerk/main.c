@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,8 @@
 
 struct clerk clerk = { .lock = PTHREAD_MUTEX_INITIALIZER, .probes = 7 };
 static int registrar;
+static uint32_t user_names;	/* that a user other than the clerk's may have */
+static void *users;		/* tree of struct user */
 static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER;
 
 _Static_assert(REGISTRY_NAME == DD_SEGMENT_KEY, "names are keys");
@@ -81,6 +84,50 @@ static int look_up(const struct dd_registrar_call *call, int *node, struct recor
 	return err;
 }
 
+/* Names of a user in the registry, so that none of them fills it. */
+struct user {
+	uint32_t uid;
+	uint32_t names;
+};
+
+static int compare_users(const void *a, const void *b)
+{
+	const struct user *x = a, *y = b;
+
+	return (x->uid > y->uid) - (x->uid < y->uid);
+}
+
+static struct user *user_of(uint32_t uid)
+{
+	struct user key = { .uid = uid }, **found = tfind(&key, &users, compare_users), *new;
+
+	if (found)
+		return *found;
+	new = calloc(1, sizeof(*new));
+	if (new)
+		new->uid = uid;
+	if (!new || !tsearch(new, &users, compare_users))
+		fail("users", ENOMEM);
+	return new;
+}
+
+/* The registry is locked. */
+static int change(const struct dd_registrar_call *call)
+{
+	struct user *u = user_of(call->uid);
+	int err;
+
+	if (call->op == DD_REGISTRAR_DELETE) {
+		u->names -= registry_delete(clerk.head, (char *)call->name, call->generation);
+		return 0;
+	}
+	if (u->names >= user_names && call->uid != geteuid())
+		return EDQUOT;
+	err = registry_add(clerk.head, (char *)call->name, call->generation, call->length);
+	u->names += !err;
+	return err;
+}
+
 /* Calls that change the registry are executed in their order, under @reading. */
 static void *serve(void *unused)
 {
@@ -93,12 +140,7 @@ static void *serve(void *unused)
 		if (read(registrar, &call, sizeof(call)) != sizeof(call))
 			fail("cannot read calls of the kernel", errno);
 		pthread_mutex_lock(&clerk.lock);
-		err = 0;
-		if (call.op == DD_REGISTRAR_ADD)
-			err = registry_add(clerk.head, (char *)call.name, call.generation,
-					   call.length);
-		else if (call.op == DD_REGISTRAR_DELETE)
-			registry_delete(clerk.head, (char *)call.name, call.generation);
+		err = call.op == DD_REGISTRAR_LOOKUP ? 0 : change(&call);
 		pthread_mutex_unlock(&clerk.lock);
 		pthread_mutex_unlock(&reading);
 		if (call.op == DD_REGISTRAR_LOOKUP) {
@@ -191,14 +233,15 @@ static void refresh(unsigned int seconds, const sigset_t *signals)
 }
 
 static const char usage[] =
-	"Usage: rmclerk [-m read|write|mixed] [-p PROBES] [-r SECONDS] [-s NAMES]\n"
+	"Usage: rmclerk [-m read|write|mixed] [-p PROBES] [-r SECONDS] [-s NAMES] [-u NAMES]\n"
 	"The name clerk of this node: keeps names of segments, see rmclerk(8).\n"
 	"  -m MODE     look names of other nodes up by reads of their registries (read, the\n"
 	"              default), by a request to their clerks (write), or by reads first and\n"
 	"              then a request (mixed)\n"
 	"  -p PROBES   with -m mixed, records that are read before the request (7)\n"
 	"  -r SECONDS  look cached names up again each SECONDS (30)\n"
-	"  -s NAMES    places in the registry (4096)\n";
+	"  -s NAMES    places in the registry (4096)\n"
+	"  -u NAMES    names that one user may have (a quarter of the places)\n";
 
 int main(int argc, char **argv)
 {
@@ -208,7 +251,7 @@ int main(int argc, char **argv)
 	int opt, ret, i, list, fd;
 
 	tool_begin("rmclerk");
-	while ((opt = getopt(argc, argv, "m:p:r:s:h")) != -1) {
+	while ((opt = getopt(argc, argv, "m:p:r:s:u:h")) != -1) {
 		switch (opt) {
 		case 'm':
 			for (i = 0; i < 3 && strcmp(optarg, modes[i]); i++)
@@ -226,6 +269,9 @@ int main(int argc, char **argv)
 		case 's':
 			slots = tool_number("-s", optarg, 1, REGISTRY_SLOTS_MAX);
 			break;
+		case 'u':
+			user_names = tool_number("-u", optarg, 1, REGISTRY_SLOTS_MAX);
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			return TOOL_OK;
@@ -237,6 +283,8 @@ int main(int argc, char **argv)
 		tool_usage("unexpected argument '%s'; see rmclerk -h", argv[optind]);
 	tool_raise_memlock();
 	clerk.probes = probes;
+	if (!user_names)
+		user_names = (slots + 3) / 4;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);

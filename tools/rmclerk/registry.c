@@ -118,14 +118,14 @@ int registry_find(const struct registry_head *head, const char *name, struct rec
 	return err;
 }
 
-void registry_delete(struct registry_head *head, const char *name, uint64_t generation)
+bool registry_delete(struct registry_head *head, const char *name, uint64_t generation)
 {
 	uint32_t slot, state = RECORD_DELETED;
 
 	/* The name may have been used again since. */
 	if (registry_search(head, name, &slot) ||
 	    record_at(head, slot)->generation != generation)
-		return;
+		return false;
 	/* What ends a search anyway needs no mark, nor do the marks before it. */
 	if (record_at(head, (slot + 1) % head->slots)->state == RECORD_EMPTY)
 		state = RECORD_EMPTY;
@@ -133,4 +133,5 @@ void registry_delete(struct registry_head *head, const char *name, uint64_t gene
 		__atomic_store_n(&record_at(head, slot)->state, state, __ATOMIC_RELEASE);
 		slot = (slot + head->slots - 1) % head->slots;
 	} while (state == RECORD_EMPTY && record_at(head, slot)->state == RECORD_DELETED);
+	return true;
 }

@@ -124,7 +124,7 @@ int registry_add(struct registry_head *head, const char *name,
 		 uint64_t generation, uint64_t length);
 int registry_find(const struct registry_head *head, const char *name,
 		  struct record *found);
-void registry_delete(struct registry_head *head, const char *name,
-		     uint64_t generation);
+bool registry_delete(struct registry_head *head, const char *name,
+		     uint64_t generation);	/* whether it was there */
 
 #endif /* _RMCLERK_REGISTRY_H */
