@@ -229,7 +229,7 @@ TEST_F(mem, arguments_are_checked)
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 2, 0, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 1, 0));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY, 3, 0, 0));
-	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 1, 1, 1));
+	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0x10000, 1, 1));
 	EXPECT_ERR(EINVAL, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, 1, 8));
 	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_GRANT, 0, 1, 0));
 	EXPECT_ERR(ENOENT, mem_end(&self->ex, 0));
