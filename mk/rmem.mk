@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# librmem, and the name clerk rmclerk.
+# librmem, the name clerk rmclerk, and the file service rmfs.
 
 RMEM_SONAME	:= librmem.so.0
 RMEM_SRCS	:= $(wildcard lib/rmem/*.c)
@@ -54,20 +54,41 @@ $(RMCLERK): $(RMCLERK_OBJS) $(LIBDD_LINK)
 
 -include $(RMCLERK_OBJS:.o=.d)
 
+# --- the file service ----------------------------------------------------------
+
+RMFS_OBJS	:= $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/rmfs/*.c tools/common/*.c))
+RMFS		:= $(BUILD)/bin/rmfs $(BUILD)/installed/rmfs
+
+ALL_PROGS += $(BUILD)/bin/rmfs
+
+$(BUILD)/obj/tools/rmfs/%.o: tools/rmfs/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -D_GNU_SOURCE -c -o $@ $<
+
+$(BUILD)/bin/rmfs: RMFS_RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
+$(RMFS): $(RMFS_OBJS) $(RMEM_LINK) $(LIBDD_LINK)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -L$(LIBDD_DIR) -lrmem -ldd -lxxhash \
+		$(RMFS_RPATH)
+
+-include $(RMFS_OBJS:.o=.d)
+
 # --- installation ------------------------------------------------------------
 
 .PHONY: install-rmem uninstall-rmem
 INSTALLS += install-rmem
 UNINSTALLS += uninstall-rmem
-install-rmem: $(RMEM_SHARED) $(RMEM_STATIC) $(RMEM_PC) $(BUILD)/installed/rmclerk
+install-rmem: $(RMEM_SHARED) $(RMEM_STATIC) $(RMEM_PC) $(BUILD)/installed/rmclerk \
+		$(BUILD)/installed/rmfs
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(INCLUDEDIR) \
-		$(DESTDIR)$(SBINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
+		$(DESTDIR)$(BINDIR) $(DESTDIR)$(SBINDIR) $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/default
 	install -m 755 $(RMEM_SHARED) $(DESTDIR)$(LIBDIR)/$(RMEM_SONAME)
 	ln -sf $(RMEM_SONAME) $(DESTDIR)$(LIBDIR)/librmem.so
 	install -m 644 $(RMEM_STATIC) $(DESTDIR)$(LIBDIR)
 	install -m 644 $(RMEM_PC) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install -m 644 include/rmem.h $(DESTDIR)$(INCLUDEDIR)
 	install -m 755 $(BUILD)/installed/rmclerk $(DESTDIR)$(SBINDIR)
+	install -m 755 $(BUILD)/installed/rmfs $(DESTDIR)$(BINDIR)
 	install -D -m 644 Documentation/man/rmclerk.8 $(DESTDIR)$(MANDIR)/man8/rmclerk.8
 	sed 's,@SBINDIR@,$(SBINDIR),' packaging/rmclerk.service.in | \
 		install -m 644 /dev/stdin $(DESTDIR)$(UNITDIR)/rmclerk.service
@@ -79,5 +100,6 @@ uninstall-rmem:
 	$(if $(DESTDIR),,-systemctl disable --now rmclerk 2>/dev/null)
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,$(RMEM_SONAME) librmem.so librmem.a \
 		pkgconfig/librmem.pc) $(DESTDIR)$(INCLUDEDIR)/rmem.h \
-		$(DESTDIR)$(SBINDIR)/rmclerk $(DESTDIR)$(MANDIR)/man8/rmclerk.8 \
+		$(DESTDIR)$(BINDIR)/rmfs $(DESTDIR)$(SBINDIR)/rmclerk \
+		$(DESTDIR)$(MANDIR)/man8/rmclerk.8 \
 		$(DESTDIR)$(UNITDIR)/rmclerk.service $(DESTDIR)/etc/default/rmclerk

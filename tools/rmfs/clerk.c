@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * clerk.c - rmfs clerk: a service for clients of this node, which have no access to segments
+ *
+ * One thread: an operation at a time.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dd.h"
+#include "rmfs.h"
+#include "../common/tool.h"
+
+#define CLIENTS	32
+
+static struct remote remote;
+
+/* Perform what a client has requested, into its reply: bytes of the reply. */
+static size_t perform(const struct call *call, size_t size, struct result *out)
+{
+	const size_t top = offsetof(struct call, payload);
+
+	out->len = 0;
+	if (size < top || call->len != size - top)
+		out->error = EINVAL;
+	else
+		out->error = op_check(call->op, call->offset, call->payload, call->len);
+	if (!out->error)
+		out->error = remote_op(&remote, call->op, call->handle, call->offset,
+				       call->payload, call->len);
+	if (!out->error && remote.len) {
+		out->len = remote.len;
+		memcpy(out->payload, remote.data, remote.len);
+	}
+	return offsetof(struct result, payload) + out->len;
+}
+
+static void __attribute__((noreturn)) loop(struct dd *h, int list)
+{
+	static struct call call;
+	struct dd_msg msg;
+	size_t size;
+	int ret;
+
+	for (;;) {
+		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, INT64_MAX);
+		if (ret)
+			fail("cannot receive requests", -ret);
+		if (msg.type != DD_MSG_DATA || msg.send_size < sizeof(struct result))
+			continue;
+		/* The client can write here at any time: what was checked must not change. */
+		size = msg.len > sizeof(call) ? 0 : msg.len;
+		memcpy(&call, msg.addr, size);
+		size = perform(&call, size, msg.send);
+		/* A client that is gone, or whose buffer is small, gets no reply. */
+		dd_reply(h, &msg, msg.send, size, 0, 0);
+	}
+}
+
+int clerk(int argc, char **argv)
+{
+	static const char * const schemes[] = { "dx", "hy", "push" };
+	struct dd_serve_attr attr = {
+		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER, .maxconn = CLIENTS,
+		.recv_size = CLIENTS * sizeof(struct call),
+		.send_size = CLIENTS * sizeof(struct result),
+	};
+	char service[sizeof(SERVICE) + RM_NAME_MAX];
+	struct dd *h;
+	int opt, ret, list, i;
+	uint32_t err;
+
+	while ((opt = getopt(argc, argv, "x:")) != -1) {
+		if (opt != 'x')
+			tool_usage("wrong option");
+		for (i = 0; i < 3 && strcmp(optarg, schemes[i]); i++)
+			;
+		if (i == 3)
+			tool_usage("-x is dx, hy or push, not '%s'", optarg);
+		remote.scheme = i;
+	}
+	if (optind == argc || optind + 2 < argc)
+		tool_usage("clerk needs a name and a node");
+	remote.name = argv[optind];
+	remote.node = optind + 1 < argc ? (int)tool_number("NODE", argv[optind + 1], 0, 65535) : -1;
+	if (strlen(remote.name) > RM_NAME_MAX - strlen(SERVICE))
+		tool_usage("name '%s' is too long", remote.name);
+	tool_raise_memlock();
+	stop_quietly();
+	ret = dd_open(&h);
+	if (ret)
+		fail("cannot open /dev/dd", -ret);
+	remote.own = dd_node(h);
+	err = remote_op(&remote, OP_NULL, 0, 0, NULL, 0);
+	if (err)
+		fail(remote.name, err);
+	snprintf(service, sizeof(service), SERVICE, remote.name);
+	ret = dd_alloc(h, attr.recv_size, &attr.recv);
+	if (!ret)
+		ret = dd_alloc(h, attr.send_size, &attr.send);
+	if (!ret)
+		ret = dd_serve(h, service, &attr, &list);
+	if (ret < 0)
+		fail("cannot serve clients", -ret);
+	printf("rmfs: ready\n");
+	fflush(stdout);
+	loop(h, list);
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * files.c - the directory tree that a server serves: handles, and what is loaded into caches
+ *
+ * A file is opened by the path at which it was found last, below the root and through no
+ * symbolic link. If another file is there by now, the handle is stale.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include <linux/openat2.h>
+#include <xxhash.h>
+
+#include "rmfs.h"
+
+#define TRIES		3	/* reads of a file that changes meanwhile */
+#define RACY_NS		100000000	/* a later change may have the same time */
+#define BUCKETS		65536
+
+/**
+ * struct node - a file or directory that has a handle
+ * @id: device, inode and time of creation, which tells files with the same inode apart
+ * @parent: directory where it was found last
+ * @next: in its bucket, or 0
+ * @version: a sum of times and size, 0 if it is not known
+ * @drop: what is cached of it has to be dropped
+ * @name: its name there
+ */
+struct node {
+	struct id {
+		uint64_t dev, ino, btime;
+	} id;
+	uint32_t parent;
+	uint32_t next;
+	uint32_t version;
+	bool drop;
+	char *name;
+};
+
+static struct node *nodes;	/* 0 is not used, 1 is the root */
+static uint32_t count = 1, room;
+static uint32_t buckets[BUCKETS];
+static uint64_t epoch;		/* of this server: the upper half of handles */
+static int top;
+static bool revalidating;
+
+static uint64_t ns(const struct statx_timestamp *t)
+{
+	return t->tv_sec * 1000000000ull + t->tv_nsec;
+}
+
+static uint32_t node_of(uint64_t handle)
+{
+	uint32_t i = handle;
+
+	return !handle ? 1 : (handle ^ i) == epoch && i < count ? i : 0;
+}
+
+/* The node of a file, a new one if need be; 0: no memory. */
+static uint32_t node_get(const struct statx *st, uint32_t parent, const char *name)
+{
+	struct id id = { ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor, st->stx_ino,
+			 st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
+	uint32_t *bucket = &buckets[XXH3_64bits(&id, sizeof(id)) % BUCKETS], i;
+	char *copy;
+
+	for (i = *bucket; i && memcmp(&nodes[i].id, &id, sizeof(id)); i = nodes[i].next)
+		;
+	if (i && nodes[i].parent == parent && !strcmp(nodes[i].name, name))
+		return i;
+	/* The root stays where it is. */
+	if (i == 1)
+		return i;
+	if (!i && count >= room) {
+		struct node *more = realloc(nodes, (room * 2 + 1024) * sizeof(*nodes));
+
+		if (!more)
+			return 0;
+		nodes = more;
+		room = room * 2 + 1024;
+	}
+	copy = strdup(name);
+	if (!copy)
+		return 0;
+	if (i) {
+		free(nodes[i].name);
+	} else {
+		i = count++;
+		nodes[i] = (struct node){ .id = id, .next = *bucket };
+		*bucket = i;
+	}
+	nodes[i].parent = parent;
+	nodes[i].name = copy;
+	return i;
+}
+
+/* Path below the root, at the end of @buf, which has PATH_MAX bytes. NULL: too long. */
+static char *node_path(uint32_t i, char *buf)
+{
+	char *p = buf + PATH_MAX - 1;
+	size_t len;
+
+	*p = 0;
+	if (i == 1)
+		*--p = '.';
+	for (; i != 1; i = nodes[i].parent) {
+		len = strlen(nodes[i].name);
+		/* Directories that were moved into each other may form a circle. */
+		if ((size_t)(p - buf) < len + 1)
+			return NULL;
+		if (*p)
+			*--p = '/';
+		p -= len;
+		memcpy(p, nodes[i].name, len);
+	}
+	return p;
+}
+
+static uint32_t stat_fd(int fd, const char *name, struct statx *st)
+{
+	return statx(fd, name, AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH),
+		     STATX_BASIC_STATS | STATX_BTIME, st) ? errno : 0;
+}
+
+/* A version of a file that changed just now is another one later. */
+static uint32_t version_of(const struct statx *st)
+{
+	uint64_t parts[4] = { ns(&st->stx_mtime), ns(&st->stx_ctime), st->stx_size };
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	parts[3] = t.tv_sec * 1000000000ull + t.tv_nsec - parts[1] < RACY_NS;
+	return (uint32_t)XXH3_64bits(parts, sizeof(parts)) | 1;
+}
+
+static void attr_store(uint64_t handle, const struct statx *st)
+{
+	struct entry *e = cache_begin(TABLE_ATTR, handle, 0);
+	struct attr a = {
+		.size = st->stx_size, .ino = st->stx_ino, .mtime_ns = ns(&st->stx_mtime),
+		.ctime_ns = ns(&st->stx_ctime), .mode = st->stx_mode, .nlink = st->stx_nlink,
+		.uid = st->stx_uid, .gid = st->stx_gid,
+	};
+
+	memcpy(e->data, &a, sizeof(a));
+	cache_end(e, sizeof(a));
+}
+
+static bool dropped(uint64_t handle)
+{
+	uint32_t i = node_of(handle);
+
+	return i && nodes[i].drop;
+}
+
+/* Nothing that was cached of a file is used any more. */
+static void node_drop(uint32_t i)
+{
+	nodes[i].drop = true;
+	/* Many files at a time: once, at the end. */
+	if (revalidating)
+		return;
+	cache_drop(dropped);
+	nodes[i].drop = false;
+}
+
+static void node_changed(uint32_t i, const struct statx *st)
+{
+	uint32_t version = version_of(st);
+
+	if (nodes[i].version == version)
+		return;
+	if (nodes[i].version)
+		node_drop(i);
+	nodes[i].version = version;
+}
+
+/* Open a file to look at it, O_PATH. */
+static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	char buf[PATH_MAX], *path = node_path(i, buf);
+	uint32_t err;
+	struct id id;
+
+	if (!path)
+		return ENAMETOOLONG;
+	*fd = syscall(SYS_openat2, top, path, &how, sizeof(how));
+	if (*fd < 0) {
+		err = errno;
+		return err == ENOENT || err == ENOTDIR || err == ELOOP ? ESTALE : err;
+	}
+	err = stat_fd(*fd, "", st);
+	id = (struct id){ ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor, st->stx_ino,
+			  st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
+	if (!err && memcmp(&id, &nodes[i].id, sizeof(id)))
+		err = ESTALE;
+	if (err)
+		close(*fd);
+	else
+		node_changed(i, st);
+	return err;
+}
+
+/* Open the file of an O_PATH descriptor; 0 or an errno. */
+static uint32_t reopen(int fd, int flags, int *file)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	*file = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return *file < 0 ? errno : 0;
+}
+
+/* ---- loads -------------------------------------------------------------------- */
+
+static uint32_t load_data(int fd, uint32_t i, uint64_t block, struct statx *st)
+{
+	struct entry *e;
+	uint32_t err;
+	ssize_t n = 0;
+	int file, tries;
+
+	if (!S_ISREG(st->stx_mode))
+		return S_ISDIR(st->stx_mode) ? EISDIR : EINVAL;
+	err = reopen(fd, O_RDONLY, &file);
+	if (err)
+		return err;
+	for (tries = 0; tries < TRIES; tries++) {
+		uint32_t version = nodes[i].version;
+
+		e = cache_begin(TABLE_DATA, epoch | i, block);
+		n = pread(file, e->data, RMFS_BLOCK, block * RMFS_BLOCK);
+		err = n < 0 ? errno : stat_fd(file, "", st);
+		if (err)
+			break;
+		node_changed(i, st);
+		if (nodes[i].version == version)
+			break;
+	}
+	close(file);
+	if (!err)
+		cache_end(e, n);
+	return err;
+}
+
+static uint32_t load_name(int fd, uint32_t i, uint64_t hash, const char *name, uint32_t len)
+{
+	struct found f = { 0 };
+	struct statx st;
+	struct entry *e;
+	uint32_t err = stat_fd(fd, name, &st), child;
+
+	if (err)
+		return err;
+	child = node_get(&st, i, name);
+	if (!child)
+		return ENOMEM;
+	f.handle = epoch | child;
+	f.mode = st.stx_mode & S_IFMT;
+	e = cache_begin(TABLE_NAME, epoch | i, hash);
+	memcpy(e->data, &f, sizeof(f));
+	memcpy(e->data + sizeof(f), name, len);
+	cache_end(e, sizeof(f) + len);
+	return 0;
+}
+
+static uint32_t load_link(int fd, uint32_t i)
+{
+	struct entry *e = cache_begin(TABLE_LINK, epoch | i, 0);
+	ssize_t n = readlinkat(fd, "", (char *)e->data, 4096);
+
+	if (n < 0)
+		return errno == ENOENT ? EINVAL : errno;
+	cache_end(e, n);
+	return 0;
+}
+
+struct directory {
+	uint8_t *bytes;
+	uint32_t blocks;
+	size_t used;	/* of the last block */
+};
+
+static bool name_add(struct directory *d, const struct dirent *de)
+{
+	size_t len = strlen(de->d_name);
+	uint8_t *at;
+
+	if (!d->blocks || d->used + 2 + len > RMFS_BLOCK) {
+		uint8_t *more = realloc(d->bytes, (d->blocks + 1) * (size_t)RMFS_BLOCK);
+
+		if (!more)
+			return false;
+		d->bytes = more;
+		memset(more + d->blocks * (size_t)RMFS_BLOCK, 0, RMFS_BLOCK);
+		d->blocks++;
+		d->used = sizeof(struct names);
+	}
+	at = d->bytes + (d->blocks - 1) * (size_t)RMFS_BLOCK + d->used;
+	at[0] = de->d_type;
+	at[1] = len;
+	memcpy(at + 2, de->d_name, len);
+	d->used += 2 + len;
+	return true;
+}
+
+static void block_store(const struct directory *d, uint32_t i, uint32_t block)
+{
+	struct entry *e = cache_begin(TABLE_DIR, epoch | i, block);
+	struct names *names = (struct names *)e->data;
+
+	memcpy(e->data, d->bytes + block * (size_t)RMFS_BLOCK, RMFS_BLOCK);
+	names->blocks = d->blocks;
+	names->version = nodes[i].version;
+	cache_end(e, block == d->blocks - 1 ? d->used : RMFS_BLOCK);
+}
+
+/* All blocks: the directory is read as a whole. */
+static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
+{
+	struct directory d = { 0 };
+	struct dirent *de;
+	uint32_t err = 0, b;
+	int file = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = file < 0 ? NULL : fdopendir(file);
+
+	if (!dir)
+		return errno;
+	/* "." makes sure that there is a block. */
+	while (errno = 0, !err && (de = readdir(dir)))
+		err = name_add(&d, de) ? 0 : ENOMEM;
+	if (!err)
+		err = errno;
+	closedir(dir);
+	if (!err && block >= d.blocks)
+		err = EINVAL;
+	if (!err) {
+		for (b = 0; b < d.blocks; b++)
+			if (b != block)
+				block_store(&d, i, b);
+		block_store(&d, i, block);
+	}
+	free(d.bytes);
+	return err;
+}
+
+static uint32_t load_fs(void)
+{
+	struct entry *e;
+	struct statvfs v;
+	struct fs f;
+
+	if (fstatvfs(top, &v))
+		return errno;
+	f = (struct fs){ v.f_blocks, v.f_bfree, v.f_files, v.f_ffree, v.f_frsize, v.f_namemax };
+	e = cache_begin(TABLE_FS, epoch | 1, 0);
+	memcpy(e->data, &f, sizeof(f));
+	cache_end(e, sizeof(f));
+	return 0;
+}
+
+/* Load an entry into its table: 0 or an errno. @name ends with a zero. */
+uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, const char *name,
+		    uint32_t len)
+{
+	uint32_t i = node_of(handle), err;
+	struct statx st;
+	int fd;
+
+	if (table == TABLE_FS)
+		return load_fs();
+	if (!i)
+		return ESTALE;
+	err = node_open(i, &st, &fd);
+	if (err)
+		return err;
+	switch (table) {
+	case TABLE_ATTR:
+		attr_store(epoch | i, &st);
+		break;
+	case TABLE_NAME:
+		err = load_name(fd, i, block, name, len);
+		break;
+	case TABLE_DATA:
+		err = load_data(fd, i, block, &st);
+		break;
+	case TABLE_LINK:
+		err = load_link(fd, i);
+		break;
+	default:
+		err = load_directory(fd, i, block);
+	}
+	close(fd);
+	return err;
+}
+
+/* Write through to the file; then the caches have the new bytes. */
+uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len)
+{
+	uint32_t i = node_of(handle), err;
+	struct statx st;
+	uint64_t block;
+	ssize_t n = 0;
+	int fd, file;
+
+	if (!i)
+		return ESTALE;
+	err = node_open(i, &st, &fd);
+	if (err)
+		return err;
+	err = S_ISREG(st.stx_mode) ? reopen(fd, O_WRONLY, &file) :
+	      S_ISDIR(st.stx_mode) ? EISDIR : EINVAL;
+	if (!err) {
+		n = pwrite(file, data, len, offset);
+		err = n < 0 ? errno : (size_t)n < len ? ENOSPC : 0;
+		close(file);
+		/* In any case: a part may have been written. */
+		nodes[i].version = 0;
+		node_drop(i);
+	}
+	if (!err)
+		err = stat_fd(fd, "", &st);
+	if (!err) {
+		node_changed(i, &st);
+		attr_store(epoch | i, &st);
+		for (block = offset / RMFS_BLOCK; block <= (offset + len - 1) / RMFS_BLOCK; block++)
+			load_data(fd, i, block, &st);
+	}
+	close(fd);
+	return err;
+}
+
+/* Drop what has changed on the disk. */
+void files_revalidate(void)
+{
+	bool any = false;
+	struct statx st;
+	uint32_t i;
+	int fd;
+
+	revalidating = true;
+	for (i = 1; i < count; i++) {
+		if (!nodes[i].version)
+			continue;
+		if (node_open(i, &st, &fd)) {
+			nodes[i].version = 0;
+			node_drop(i);
+		} else {
+			close(fd);
+		}
+		any |= nodes[i].drop;
+	}
+	revalidating = false;
+	if (any)
+		cache_drop(dropped);
+	for (i = 1; any && i < count; i++)
+		nodes[i].drop = false;
+	load_fs();
+}
+
+uint32_t files_open(const char *directory, uint64_t *root)
+{
+	struct timespec t;
+	struct statx st;
+	uint32_t err;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	epoch = (t.tv_sec * 1000ull + t.tv_nsec / 1000000) << 32;
+	top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0)
+		return errno;
+	err = stat_fd(top, "", &st);
+	if (!err && node_get(&st, 1, ".") != 1)
+		err = ENOMEM;
+	*root = epoch | 1;
+	return err;
+}

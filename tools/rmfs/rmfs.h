@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * rmfs.h - a file service in remote memory: what server, clerks and clients share
+ *
+ * Copyright (C) 2026 The dd authors
+ *
+ * The server exports one segment: struct head, the mailboxes for requests, and its caches,
+ * which are hash tables of struct entry. A clerk exports one for answers: struct mirror and,
+ * with the scheme push, a copy of the tables.
+ */
+#ifndef _RMFS_H
+#define _RMFS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/stat.h>
+
+#include "rmem.h"
+
+#define RMFS_MAGIC	0x73666d72	/* "rmfs", and the byte order */
+#define RMFS_BLOCK	8192u		/* bytes in a block of a file or directory */
+#define RMFS_NAME	255u		/* bytes in a name, at most */
+#define RMFS_MAILBOXES	64u
+#define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
+#define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
+
+/* Operations. An offset is a number of a block, except that of OP_WRITE. */
+enum rmfs_op {
+	OP_NULL, OP_GETATTR, OP_LOOKUP, OP_READ, OP_READLINK, OP_READDIR, OP_STATFS, OP_WRITE,
+	OP_CLIENTS,		/* those of clients are below */
+	OP_HELLO = OP_CLIENTS,	/* the payload is struct hello */
+	OP_USAGE,		/* processor time of the server in nanoseconds */
+};
+
+/* Results of the operations, in the order of the operations */
+enum rmfs_table { TABLE_ATTR, TABLE_NAME, TABLE_DATA, TABLE_LINK, TABLE_DIR, TABLE_FS, TABLES };
+
+#define ENTRY_VALID	1
+
+/**
+ * struct entry - of a table
+ * @flag: %ENTRY_VALID, stored last, and 0 before others are changed
+ * @sum: of all that follows: a reader finds out whether it belongs together
+ * @handle: key: a file or directory
+ * @block: key: number of a block, or hash of a name
+ * @len: bytes of @data
+ * @reserved: 0
+ * @data: struct found and the name, struct attr, struct fs, a target, bytes of a file, or
+ *	struct names
+ */
+struct entry {
+	uint32_t flag;
+	uint32_t sum;
+	uint64_t handle;
+	uint64_t block;
+	uint32_t len;
+	uint32_t reserved;
+	uint8_t data[];
+};
+
+struct found {
+	uint64_t handle;
+	uint32_t mode;		/* the type; the rest may change */
+	uint32_t reserved;
+};
+
+struct attr {
+	uint64_t size, ino, mtime_ns, ctime_ns;
+	uint32_t mode, nlink, uid, gid;
+};
+
+struct fs {
+	uint64_t blocks, bfree, files, ffree;
+	uint32_t bsize, namemax;
+};
+
+/* A block of a directory; then for each name its type (DT_*), its length, and its bytes. */
+struct names {
+	uint32_t blocks;	/* in the directory */
+	uint32_t version;	/* of the directory */
+	uint8_t list[];
+};
+
+/**
+ * struct head - what the segment of the server begins with
+ * @magic: %RMFS_MAGIC
+ * @reserved: 0
+ * @root: handle of the directory that is served; the upper half of all handles is the same
+ * @beat: counts up each second
+ * @slots: entries of each table
+ * @owners: by mailbox: 0, or a number of its clerk, by a CAS
+ */
+struct head {
+	uint32_t magic;
+	uint32_t reserved;
+	uint64_t root;
+	uint64_t beat;
+	uint32_t slots[TABLES];
+	uint32_t owners[RMFS_MAILBOXES];
+};
+
+/**
+ * struct request - ends a mailbox
+ * @handle: file or directory; 0 is the root
+ * @offset: see enum rmfs_op
+ * @op: enum rmfs_op
+ * @len: bytes of payload, which ends where this begins, padded to words of 8 bytes
+ * @reserved: 0
+ * @seq: for the answer; stored last
+ */
+struct request {
+	uint64_t handle;
+	uint64_t offset;
+	uint32_t op;
+	uint32_t len;
+	uint32_t reserved;
+	uint32_t seq;
+};
+
+struct mailbox {
+	uint8_t payload[RMFS_BLOCK];
+	struct request request;
+};
+
+/* A name, see rm_import(), and whether the tables are copied into the segment. */
+struct hello {
+	int32_t node;
+	uint32_t push;
+	char name[RM_NAME_MAX + 1];
+};
+
+/* An answer, in the same way. @error is an errno. */
+struct answer {
+	uint32_t error;
+	uint32_t len;
+	uint32_t reserved;
+	uint32_t seq;
+};
+
+struct mirror {
+	uint64_t beat;		/* the server has written here, each second */
+	uint64_t reserved[7];
+	uint8_t payload[RMFS_BLOCK];
+	struct answer answer;
+};
+
+#define MIRROR_TABLES	12288u	/* offset of the copy of the tables */
+
+/* Messages of a client to its clerk, and back. */
+struct call {
+	uint64_t handle;
+	uint64_t offset;
+	uint32_t op;
+	uint32_t len;
+	uint8_t payload[RMFS_BLOCK];
+};
+
+struct result {
+	uint32_t error;
+	uint32_t len;
+	uint8_t payload[RMFS_BLOCK];
+};
+
+static inline size_t rmfs_pad(size_t len)
+{
+	return (len + 7) & ~(size_t)7;
+}
+
+/* ---- table.c: the tables, for both sides ---- */
+
+struct layout {
+	size_t tables;			/* offset of the first one */
+	size_t at[TABLES];
+	size_t size;
+	uint32_t slots[TABLES];
+};
+
+bool layout_of(const struct head *head, struct layout *l);
+size_t entry_size(enum rmfs_table table);
+size_t entry_at(const struct layout *l, enum rmfs_table table, uint64_t handle, uint64_t block);
+uint64_t name_hash(const void *name, size_t len);
+void entry_end(struct entry *e, uint32_t len);
+
+enum entry_state { ENTRY_MISS, ENTRY_HIT, ENTRY_TORN };
+enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
+			     uint64_t block, const void *name, size_t len);
+int op_table(uint32_t op);
+uint32_t op_check(uint32_t op, uint64_t offset, const void *payload, uint32_t len);
+
+/* ---- files.c: files of the server; results are 0 or an errno ---- */
+
+uint32_t files_open(const char *directory, uint64_t *root);
+uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, const char *name,
+		    uint32_t len);
+uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len);
+void files_revalidate(void);
+
+/* ---- server.c: its caches ---- */
+
+struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block);
+void cache_end(struct entry *e, uint32_t len);
+void cache_drop(bool (*dropped)(uint64_t handle));
+
+/* ---- remote.c: the caches of a server, as a clerk uses them ---- */
+
+enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
+
+/**
+ * struct remote - a server
+ * @name: of its segment
+ * @node: its node, -1 for this one
+ * @own: this node
+ * @scheme: enum scheme
+ * @open: whether the rest is in use
+ * @hits: results that needed no request
+ * @data: of the last operation
+ * @len: bytes
+ */
+struct remote {
+	const char *name;
+	int node, own;
+	enum scheme scheme;
+	bool open;
+	unsigned long hits;
+	const uint8_t *data;
+	uint32_t len;
+
+	rm_desc_t rd;
+	rm_seg_t answers, landing;
+	struct mirror *mirror;
+	struct entry *landed;
+	struct head head;
+	struct layout layout;
+	uint32_t box, seq;
+	uint64_t beat;
+	uint64_t beat_ns;
+	struct mailbox stage;
+	uint8_t copy[sizeof(struct entry) + RMFS_BLOCK] __attribute__((aligned(8)));
+};
+
+uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
+		   const void *payload, uint32_t len);
+void remote_close(struct remote *r);
+
+/* ---- commands ---- */
+
+#define SERVICE	"rmfs:%s"	/* of a clerk, on its node */
+
+void stop_quietly(void);
+void __attribute__((noreturn)) fail(const char *what, int error);
+int serve(int argc, char **argv);
+int clerk(int argc, char **argv);
+int bench(int argc, char **argv);
+int client(int argc, char **argv);
+
+#endif /* _RMFS_H */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * table.c - hash tables with one writer and readers anywhere
+ *
+ * An entry is at one place only: a reader fetches that and compares the key. It takes no lock:
+ * the flag and the sum show whether an entry is whole.
+ *
+ * Copyright (C) 2026 The dd authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "rmfs.h"
+
+_Static_assert(sizeof(struct entry) == 32 && sizeof(struct request) == 32 &&
+	       sizeof(struct answer) == 16 && sizeof(struct mailbox) % 8 == 0 &&
+	       sizeof(struct head) <= 4096 && sizeof(struct mirror) <= MIRROR_TABLES,
+	       "layout of the segments");
+
+size_t entry_size(enum rmfs_table table)
+{
+	static const size_t data[TABLES] = {
+		[TABLE_ATTR] = sizeof(struct attr),
+		[TABLE_NAME] = sizeof(struct found) + RMFS_NAME + 1,
+		[TABLE_DATA] = RMFS_BLOCK,
+		[TABLE_LINK] = 4096,
+		[TABLE_DIR] = RMFS_BLOCK,
+		[TABLE_FS] = sizeof(struct fs),
+	};
+
+	return sizeof(struct entry) + data[table];
+}
+
+/* Where the tables are; false if the head is not one of a server. */
+bool layout_of(const struct head *head, struct layout *l)
+{
+	size_t at = 4096 + RMFS_MAILBOXES * sizeof(struct mailbox);
+	int t;
+
+	if (head->magic != RMFS_MAGIC)
+		return false;
+	at = (at + 4095) & ~4095ul;
+	l->tables = at;
+	for (t = 0; t < TABLES; t++) {
+		if (!head->slots[t] || head->slots[t] > 8 * RMFS_DATA_SLOTS)
+			return false;
+		l->slots[t] = head->slots[t];
+		l->at[t] = at;
+		at += l->slots[t] * entry_size(t);
+	}
+	l->size = (at + 4095) & ~4095ul;
+	return true;
+}
+
+/* Blocks of a file, and files whose handles follow each other, have different places. */
+size_t entry_at(const struct layout *l, enum rmfs_table table, uint64_t handle, uint64_t block)
+{
+	uint64_t slot = ((uint32_t)handle * 61ull + block) % l->slots[table];
+
+	return l->at[table] + slot * entry_size(table);
+}
+
+uint64_t name_hash(const void *name, size_t len)
+{
+	return XXH3_64bits(name, len) >> 1;
+}
+
+static uint32_t entry_sum(const struct entry *e)
+{
+	return XXH3_64bits(&e->handle, sizeof(*e) - offsetof(struct entry, handle) + e->len);
+}
+
+void entry_end(struct entry *e, uint32_t len)
+{
+	e->len = len;
+	e->reserved = 0;
+	e->sum = entry_sum(e);
+	/* One word, last: a reader finds the whole entry or none. */
+	__atomic_store_n(&e->flag, ENTRY_VALID, __ATOMIC_RELEASE);
+}
+
+enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
+			     uint64_t block, const void *name, size_t len)
+{
+	const struct found *f = (const void *)e->data;
+
+	if (__atomic_load_n(&e->flag, __ATOMIC_ACQUIRE) != ENTRY_VALID)
+		return ENTRY_MISS;
+	if (e->len > entry_size(table) - sizeof(*e) || e->sum != entry_sum(e))
+		return ENTRY_TORN;
+	if (e->handle != handle || e->block != block)
+		return ENTRY_MISS;
+	if (table == TABLE_NAME &&
+	    (e->len != sizeof(*f) + len || memcmp(f + 1, name, len)))
+		return ENTRY_MISS;
+	return ENTRY_HIT;
+}
+
+/* The table that has the result of an operation, or -1. */
+int op_table(uint32_t op)
+{
+	static const int tables[OP_CLIENTS] = {
+		[OP_NULL] = -1, [OP_GETATTR] = TABLE_ATTR, [OP_LOOKUP] = TABLE_NAME,
+		[OP_READ] = TABLE_DATA, [OP_READLINK] = TABLE_LINK, [OP_READDIR] = TABLE_DIR,
+		[OP_STATFS] = TABLE_FS, [OP_WRITE] = -1,
+	};
+
+	return op < OP_CLIENTS ? tables[op] : -1;
+}
+
+/* Whether a request of a client is one: 0 or an errno. */
+uint32_t op_check(uint32_t op, uint64_t offset, const void *payload, uint32_t len)
+{
+	const char *name = payload;
+
+	if (op >= OP_CLIENTS)
+		return EOPNOTSUPP;
+	if (op == OP_LOOKUP) {
+		if (len > RMFS_NAME)
+			return ENAMETOOLONG;
+		if (!len || memchr(name, '/', len) || memchr(name, 0, len) ||
+		    (name[0] == '.' && (len == 1 || (len == 2 && name[1] == '.'))))
+			return EINVAL;
+		return offset ? EINVAL : 0;
+	}
+	if (op == OP_WRITE)
+		return !len || len > RMFS_BLOCK ? EINVAL :
+		       offset > RMFS_BLOCKS * RMFS_BLOCK - len ? EFBIG : 0;
+	if (len || (offset && op != OP_READ && op != OP_READDIR))
+		return EINVAL;
+	return offset >= RMFS_BLOCKS ? EFBIG : 0;
+}
