@@ -1,0 +1,291 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# rmfs.sh [FILES]: the file service in remote memory, with a tree of FILES files (200), on this
+# node or, between two nodes of clerks.sh, with the server on the other one.
+
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
+scratch
+
+files=${1:-200}
+at=()
+[ -z "${DDP_PEER_NETNS:-}" ] || at=(ip netns exec "$DDP_PEER_NETNS")
+node=${DDP_PEER_NODE:-}
+NAME255=$(printf '%0255d' 7)
+
+# --- the tree ----------------------------------------------------------------------
+
+make_tree() {
+	local i text
+
+	printf -v text '%0499d\n' {1..40}
+	mkdir -p tree/{a,b,c}/d/e tree/many
+	for ((i = 0; i < files; i++)); do
+		echo "$i" >"tree/many/file $i"
+	done
+	for i in 0 1 8191 8192 8193 20000; do
+		printf '%s' "${text::i}" >"tree/a/$i"
+	done
+	printf '%s' "${text::9000}" >tree/large
+	echo long >"tree/b/$NAME255"
+	echo dash >tree/b/-n
+	ln -s large tree/link
+	ln -s ../../a tree/b/d/up
+	ln -s /a/8193 tree/b/absolute
+	ln -s nothing tree/b/dangling
+	ln -s b/loop tree/loop
+	ln -s ../loop tree/b/loop
+	ln -s /etc/passwd tree/c/outside
+}
+
+paths() { (cd tree && find . "$@" -printf '%P\n' | sort); }
+
+# --- processes ---------------------------------------------------------------------
+
+# start LOG VARIABLE COMMAND...: the process is in VARIABLE.
+start() {
+	local log=$1 variable=$2
+
+	shift 2
+	: >"$log"
+	"$@" >"$log" 2>&1 &
+	printf -v "$variable" %s $!
+	within "$PATIENCE" ready_or_gone "$log" $! && has_line "$log" ready && return
+	diag "$*: $(cat "$log")"
+	return 1
+}
+
+ready_or_gone() { has_line "$1" ready || gone "$2"; }
+
+# shellcheck disable=SC2120 # options
+server_start() {
+	start server.log SERVER "${at[@]}" rmfs serve "$@" tree
+}
+
+clerk_start() {
+	# shellcheck disable=SC2086 # none on one node
+	start clerk.log CLERK rmfs clerk -x "$1" rmfs $node
+}
+
+kill_one() {
+	kill "-$1" "$2" 2>/dev/null
+	wait "$2" 2>/dev/null
+}
+
+# --- comparisons ---------------------------------------------------------------------
+
+same() { cmp "$1" "$2"; }
+
+all_files() {
+	local list
+
+	mapfile -t list < <(paths -type f)
+	(cd tree && cat "${list[@]/#/./}") >want
+	rmfs cat "${list[@]/#/./}" >got && same want got
+}
+
+# As "ls -Ap" prints them.
+all_directories() {
+	local list
+
+	mapfile -t list < <(paths -type d)
+	find tree -mindepth 1 \( -type d -printf '%f/\n' -o -printf '%f\n' \) | sort >want
+	rmfs ls "${list[@]/#/./}" >list && sort list >got && same want got
+}
+
+all_links() {
+	local list
+
+	mapfile -t list < <(paths -type l)
+	(cd tree && readlink "${list[@]}") >want
+	rmfs readlink "${list[@]}" >got && same want got
+}
+
+all_attributes() {
+	local list mode rest
+
+	mapfile -t list < <(paths -mindepth 1)
+	(cd tree && stat -c '%f %h %u %g %s' "${list[@]/#/./}") |
+		while read -r mode rest; do
+			printf '%06o %s\n' "0x$mode" "$rest"
+		done >want
+	rmfs stat "${list[@]/#/./}" >list && cut -d' ' -f1-5 list >got && same want got
+}
+
+links_are_followed() {
+	local pair
+
+	for pair in link:large b/d/up/8193:a/8193 b/absolute:a/8193 a/../large:large \
+		../../large:large; do
+		rmfs cat "${pair%:*}" >got && same "tree/${pair#*:}" got || return
+	done
+	refused 1 'No such file' rmfs cat b/dangling &&
+		refused 1 'Too many levels' rmfs cat loop &&
+		refused 1 'No such file' rmfs cat c/outside &&
+		refused 1 'No such file' rmfs cat ../../../../etc/passwd
+}
+
+statistics() {
+	rmfs statfs / >got && grep -q "names of 255 bytes" got &&
+		grep -q "of $(stat -f -c %S tree) bytes" got
+}
+
+# What was written is in the file, and is read at once.
+write_and_read() {
+	local text
+
+	printf -v text '%s%05000d' "$1" {1..5}
+	printf '%s' "$text" >want
+	: >tree/written
+	rmfs write written <want && same want tree/written && rmfs cat written >got &&
+		same want got || return
+	# A part, over the end of a block.
+	printf '%s' "${text::3000}" >part
+	dd if=part of=want bs=1000 seek=7 conv=notrunc 2>/dev/null
+	rmfs write -o 7000 written <part && same want tree/written && rmfs cat written >got &&
+		same want got && rmfs stat written >got && grep -q " $(stat -c %s want) " got &&
+		! rmfs write a <part 2>err && grep -q 'Is a directory' err
+}
+
+seen() { rmfs cat changing >got 2>/dev/null && cmp -s tree/changing got; }
+
+# Another process changes a file, shrinks it, and replaces it.
+changes_on_disk() {
+	local i
+
+	for i in 1 20000 8192 0; do
+		printf "%0${i}d" 3 >tree/changing
+		rmfs cat changing >/dev/null
+		printf "%0${i}d" 4 >tree/changing
+		within "$PATIENCE" seen || return
+	done
+	echo new >tree/new && mv tree/new tree/changing && within "$PATIENCE" seen &&
+		rm tree/changing && within "$PATIENCE" \
+		refused 1 'No such file' rmfs cat changing
+}
+
+bad_paths() {
+	refused 1 'too long' rmfs cat "${NAME255}1" &&
+		refused 1 'No such file' rmfs ls nothing &&
+		refused 1 'Not a directory' rmfs ls large &&
+		refused 1 'Is a directory' rmfs cat a &&
+		refused 1 'Invalid' rmfs readlink large &&
+		refused 1 'Not a directory' rmfs cat large/x
+}
+
+# What a cache has needs no action of the server.
+server_stopped() {
+	local bad=0
+
+	rmfs cat large link a/8191 >want && kill -STOP "$SERVER" || return
+	timeout "$PATIENCE" rmfs cat large link a/8191 >got && same want got || bad=1
+	kill -CONT "$SERVER"
+	return $bad
+}
+
+# --- ends of processes ---------------------------------------------------------------
+
+garbage() {
+	local size
+
+	for size in 8 24 100 8192 8216; do
+		refused 1 'is wrong' dd-rpc-client --name rmfs:rmfs --size $size || return
+	done
+	refused 1 'not inside the buffer' dd-rpc-client --name rmfs:rmfs --size 20000 || return
+	all_files
+}
+
+another_user() {
+	chmod a+rw /dev/dd
+	refused 3 'another user' setpriv --reuid 12345 --clear-groups rmfs cat large
+}
+
+clerks_end() {
+	local i
+
+	for i in 1 2 3; do
+		kill_one KILL "$CLERK"
+		refused 3 'no clerk' rmfs cat large && clerk_start dx && rmfs cat large >got &&
+			same tree/large got || return
+	done
+}
+
+reading() { [ -s got ]; }
+
+# What was printed before is right, and the message says what has happened.
+server_killed() {
+	local got=0 reader list=() i
+
+	for i in {1..300}; do
+		list+=(large a/20000 a/8191)
+	done
+	(cd tree && cat "${list[@]}") >want
+	: >got
+	rmfs cat "${list[@]}" >got 2>err &
+	reader=$!
+	within "$PATIENCE" reading
+	kill_one KILL "$SERVER"
+	wait $reader || got=$?
+	# It may have been done.
+	[ $got = 0 ] || { [ $got = 4 ] && grep -q 'server is gone' err; } || {
+		diag "exit code $got: $(head -n 3 err)"
+		return 1
+	}
+	cmp -n "$(stat -c %s got)" want got && refused 4 'server is gone' rmfs cat large &&
+		server_start -n rmfs && all_files
+}
+
+# --- the benchmark ---------------------------------------------------------------------
+
+measure() {
+	# shellcheck disable=SC2086 # none on one node
+	timeout $PATIENCE rmfs bench -c "$1" rmfs $node >got &&
+		sed 's/^/# /' got &&
+		awk 'NR > 1 && $1 != "Write" {
+			if ($3 >= $2 || ($7 && $1 != "mix"))
+				bad = 1
+			requests += $5
+			reads += $6
+		     }
+		     END { exit bad || NR != 10 || reads > requests / 2 }' got
+}
+
+# On a busy machine a measurement may be wrong.
+bench() {
+	measure 300 || measure 600 || measure 1200 || return
+	# shellcheck disable=SC2086
+	timeout $PATIENCE rmfs bench -j -c 20 rmfs $node >got &&
+		grep -q '^{"operations": \[{"operation": "Null", "hy_us": .*[0-9]}\]}$' got
+}
+
+make_tree
+check RM_48_a_server_starts server_start
+for scheme in dx hy push; do
+	check "RM_50_a_clerk_starts_$scheme" clerk_start $scheme
+	# Twice: with push the second time has what the first one has brought.
+	for time in 1 2; do
+		check "RM_48_RM_52_files_${scheme}_$time" all_files
+		check "RM_48_RM_52_directories_${scheme}_$time" all_directories
+		check "RM_48_RM_52_links_${scheme}_$time" all_links
+		check "RM_48_RM_52_attributes_${scheme}_$time" all_attributes
+	done
+	check "RM_52_links_are_followed_$scheme" links_are_followed
+	check "RM_52_statistics_$scheme" statistics
+	check "RM_52_write_then_read_$scheme" write_and_read $scheme
+	check "changes_on_disk_are_seen_$scheme" changes_on_disk
+	check "bad_paths_$scheme" bad_paths
+	[ $scheme = hy ] || check "RM_49_RM_50_no_control_transfer_$scheme" server_stopped
+	kill_one TERM "$CLERK"
+done
+kill_one TERM "$SERVER"
+check RM_49_a_small_cache server_start -s 128K
+check RM_49_a_clerk_of_it clerk_start dx
+check RM_49_misses_are_loaded all_files
+check RM_47_garbage_of_a_client garbage
+check RM_47_another_user another_user
+check clerks_are_killed clerks_end
+check a_server_is_killed_during_reads server_killed
+check RM_51_reads_are_faster_than_requests bench
+kill_one TERM "$CLERK"
+finish
