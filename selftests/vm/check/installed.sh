@@ -60,7 +60,10 @@ without_headers() {
 install_all() {
 	quiet build all KDIR="$KDIR" && quiet build install KDIR="$KDIR" \
 		DESTDIR="$ROOT" && present usr/lib/libdd.so usr/lib/libdd.a \
-		usr/lib/pkgconfig/libdd.pc usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
+		usr/lib/pkgconfig/libdd.pc usr/lib/librmem.so usr/lib/librmem.a \
+		usr/lib/pkgconfig/librmem.pc usr/include/rmem.h usr/sbin/rmclerk \
+		usr/lib/systemd/system/rmclerk.service usr/share/man/man8/rmclerk.8 \
+		usr/share/man/man3/rmem.3 usr/share/man/man3/rm_write.3 usr/include/dd.h usr/include/dd_mem.h usr/include/fedex.h \
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
 		usr/include/linux/dd_mem.h \
 		usr/include/linux/dd_netlink.h \
@@ -173,7 +176,7 @@ pc() {
 
 # pkg-config does not print the header directories of the system.
 flags() {
-	pc "$@" --cflags --libs libdd | tr '\n' ' '
+	pc "$@" --cflags --libs librmem libdd | tr '\n' ' '
 	echo "-isystem $ROOT/usr/include"
 }
 
@@ -199,11 +202,11 @@ examples() {
 	for source in "$ROOT"/usr/share/doc/dd/examples/*.c; do
 		# shellcheck disable=SC2046 # flags
 		gcc -O2 -Wall -Wextra -Werror -o "$out" "$source" $(flags) || return
-		! runs "$out" 2>"$WORK/log" && grep "not running" "$WORK/log" ||
+		! runs "$out" 2>"$WORK/log" && grep -E 'not running|: usage: ' "$WORK/log" ||
 			return
 		count=$((count + 1))
 	done
-	[ "$count" = 8 ]
+	[ "$count" = 12 ]
 }
 
 # The library and pkg-config report the same version.
