@@ -67,7 +67,7 @@ install_all() {
 		usr/include/linux/dd.h usr/include/linux/dd_ddp.h \
 		usr/include/linux/dd_mem.h \
 		usr/include/linux/dd_netlink.h \
-		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/dd-echo-server \
+		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/rmfs usr/bin/dd-echo-server \
 		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf \
 		usr/lib/modules-load.d/dd.conf usr/share/man/man8/ddctl.8 \
 		usr/lib/systemd/system/dd-cluster.service \
