@@ -153,6 +153,7 @@ struct dd_tp_chan {
 	struct hlist_head flight;
 	struct list_head lost;
 	u64 granted;
+	u8 tail[8];	/* after a u64: aligned, so that its words are whole */
 	s32 burst;
 	bool unanswered;
 	bool answers;
@@ -161,7 +162,6 @@ struct dd_tp_chan {
 	bool has_head;
 	bool has_tail;
 	u8 ntail;
-	u8 tail[8];
 	u16 lead;
 	u32 nranges;
 	u64 asked;

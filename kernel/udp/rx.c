@@ -314,7 +314,8 @@ void dd_udp_tp_peek(struct dd_tp *tp, const void *data, u32 off, void *buf, u32 
 		c->left -= 8;
 		return;
 	}
-	dd_udp_walk(c, len, dd_udp_get, &to);
+	/* In words: the pages of the sender may be stored to meanwhile. */
+	dd_udp_walk(c, len, dd_udp_put_words, &to);
 }
 
 u32 dd_udp_tp_crc(struct dd_tp *tp, const void *data, u32 len, u32 crc)
