@@ -39,7 +39,7 @@ copy_sources() {
 }
 
 spoil_sources() {
-	patch -s -d "$dir" -p1 <"$TOP/selftests/vm/faults/$fault.patch"
+	patch -s -F0 -d "$dir" -p1 <"$TOP/selftests/vm/faults/$fault.patch"
 }
 
 # kbuild compares the commands of the previous build, and reads the objects to link

@@ -64,6 +64,21 @@ compile() { module "$1"; }
 
 sparse_module() { module "$1" --sparse; }
 
+# Each is planted where it was written for.
+faults_apply() {
+	local fault bad=0
+
+	for fault in selftests/vm/faults/*.patch; do
+		silent patch -s -p1 -F0 --dry-run -i "$fault" || {
+			echo "$fault"
+			bad=1
+		}
+	done
+	return "$bad"
+}
+
+check "planted faults apply without fuzz" faults_apply
+
 if SOURCE=$(kernel_path debug source); then
 	check "checkpatch --strict" checkpatch
 	check "kernel-doc" kernel_doc
