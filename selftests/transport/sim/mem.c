@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Scenarios of exported segments. The code of the kernel runs: look-ups, grants and
- * revocation (cluster/ctl.c, far.c, remote.c; core/access.c, export.c, import.c), requests
- * and replies (cluster/remote_op.c, remote_msg.c; core/deposit.c). This file has the
- * processes: each node exports a segment, ends it and exports another one; importers import
+ * revocation (cluster/ctl.c, lookup.c, answer.c, far.c, remote.c; core/access.c, export.c,
+ * import.c), requests and replies (cluster/remote_op.c, remote_msg.c; core/deposit.c). This
+ * file has the processes: each node exports a segment, ends it and exports another one; importers import
  * the segments of other nodes, use them, end the import, and import again.
  *
  * A segment has two counters for CAS, words that its owner stamps with the time, and slots,
@@ -169,7 +169,7 @@ void mem_post(struct end *e)
 	dd_remote_upper.post(&e->link);
 }
 
-/* Each look-up that waits is woken once. Begins as the messages of cluster/ctl.c. */
+/* Each look-up that waits is woken once. Begins as the messages of cluster/ctl_msg.h. */
 static void on_ctl(struct dd_tp *tp, const void *data, u32 len)
 {
 	struct end *e = container_of(tp, struct end, tp);

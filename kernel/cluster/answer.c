@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Look-ups of a peer: its queries wait for a worker, which asks their class and answers.
+ *
+ * A query may wait for a name that is not there. It is answered with DD_CTL_PARKED and an id,
+ * by which a CLOSE ends the wait. When the name is added, a WAKE names the channel of the
+ * asking node, which sends the query again.
+ */
+#include <linux/nospec.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+
+#include "cluster/ctl.h"
+#include "cluster/ctl_msg.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+#include "transport/ctl.h"
+
+/* A query of the peer. */
+struct dd_ctl_asked {
+	struct list_head entry;
+	u64 session;
+	u32 req;
+	struct dd_ctl_query query;
+};
+
+/**
+ * struct dd_ctl_parked - a query of the peer that waits for a name
+ * @p: the look-up
+ * @entry: in dd_ctl.parked
+ * @ctl: the control stream, which outlives the session
+ * @id: by which the peer ends the wait
+ * @chan: of the query
+ * @woken: the name was added
+ */
+struct dd_ctl_parked {
+	struct dd_parked p;
+	struct list_head entry;
+	struct dd_ctl *ctl;
+	u64 id;
+	u64 chan;
+	bool woken;
+};
+
+static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CLASSES];
+
+/* The negative answer for an errno. */
+enum dd_ctl_status dd_ctl_status(int err)
+{
+	switch (err) {
+	case -EUSERS:
+		return DD_CTL_FULL;
+	case -EACCES:
+		return DD_CTL_DENIED;
+	case -EDQUOT:
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -ENOSPC:
+		return DD_CTL_NOMEM;
+	default:
+		return DD_CTL_NONE;
+	}
+}
+
+/* Register a class, before any peer exists. */
+void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops)
+{
+	dd_ctl_classes[class] = ops;
+}
+
+static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
+{
+	if (class >= DD_CLASSES)
+		return NULL;
+	return dd_ctl_classes[array_index_nospec(class, DD_CLASSES)];
+}
+
+/* Send queued refusals, as many as the control stream accepts. */
+void dd_ctl_pump_refusals(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_tp *tp = dd_ctl_tp(peer);
+
+	while (ctl->nrefusals && dd_tp_ctl_room(tp)) {
+		const struct dd_ctl_refusal *refusal =
+			&ctl->refusals[ctl->refusal++ % DD_CTL_INBOX];
+		struct dd_ctl_answer_msg msg = {
+			.head.kind = DD_CTL_ANSWER,
+			.head.req = cpu_to_le32(refusal->req),
+			.status = cpu_to_le32(refusal->status),
+		};
+
+		ctl->nrefusals--;
+		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
+	}
+}
+
+/*
+ * Refuse a query. The refusal needs no memory and is queued until the control stream
+ * accepts it. False if the peer has more queries open than it may have.
+ */
+static bool dd_ctl_refuse(struct dd_peer *peer, u32 req,
+			  enum dd_ctl_status status)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+
+	if (ctl->nrefusals == DD_CTL_INBOX)
+		return false;
+	ctl->refusals[(ctl->refusal + ctl->nrefusals++) % DD_CTL_INBOX] =
+		(struct dd_ctl_refusal){ .req = req, .status = status };
+	dd_ctl_pump_refusals(peer);
+	return true;
+}
+
+/* Called with dd_node.park_lock held: without it, the query may be freed. */
+static void dd_ctl_parked_wake(struct dd_parked *p)
+{
+	struct dd_ctl_parked *k = container_of(p, struct dd_ctl_parked, p);
+
+	WRITE_ONCE(k->woken, true);
+	WRITE_ONCE(k->ctl->woken, true);
+	queue_work(dd_wq, &k->ctl->work);
+}
+
+/**
+ * dd_ctl_park() - let a query wait for its name
+ * @peer: the peer that asks
+ * @session: number of the session
+ * @query: the query
+ * @answer: its answer
+ *
+ * Called by dd_ctl_class_ops.lookup(), which returns the result.
+ *
+ * Return: the status.
+ */
+enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
+			       const struct dd_ctl_query *query,
+			       struct dd_ctl_answer *answer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_ctl_parked *k;
+	int err = -ENOTCONN;
+
+	k = kzalloc(sizeof(*k), GFP_KERNEL);
+	if (!k)
+		return DD_CTL_NOMEM;
+	INIT_LIST_HEAD(&k->p.entry);
+	k->p.class = query->class;
+	memcpy(k->p.key, query->key, sizeof(k->p.key));
+	k->p.wake = dd_ctl_parked_wake;
+	k->ctl = ctl;
+	k->chan = query->chan;
+	do {
+		k->id = get_random_u64();
+	} while (!k->id);
+	/* From then on the end of the session may free it. */
+	answer->chan = k->id;
+	dd_ctl_lock(peer);
+	if (ctl->downs == session)
+		err = dd_name_park(peer->node, &k->p);
+	if (!err)
+		list_add_tail(&k->entry, &ctl->parked);
+	dd_ctl_unlock(peer);
+	if (!err)
+		return DD_CTL_PARKED;
+	answer->chan = 0;
+	kfree(k);
+	return dd_ctl_status(err);
+}
+
+/* The peer is locked. */
+static void dd_ctl_unpark(struct dd_peer *peer, struct dd_ctl_parked *k)
+{
+	dd_name_unpark(peer->node, &k->p);
+	list_del(&k->entry);
+	kfree(k);
+}
+
+/* The end of a session ends all waits; the peer is locked. */
+void dd_ctl_unpark_all(struct dd_peer *peer)
+{
+	struct dd_ctl_parked *k, *next;
+
+	list_for_each_entry_safe(k, next, &dd_ctl_of(peer)->parked, entry)
+		dd_ctl_unpark(peer, k);
+}
+
+/* Send WAKE messages, as many as the stream accepts; the peer is locked. */
+static void dd_ctl_pump_parked(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_tp *tp = dd_ctl_tp(peer);
+	struct dd_ctl_parked *k, *next;
+
+	if (!xchg(&ctl->woken, false))
+		return;
+	list_for_each_entry_safe(k, next, &ctl->parked, entry) {
+		struct dd_ctl_wake_msg msg = {
+			.head.kind = DD_CTL_WAKE,
+			.chan = cpu_to_le64(k->chan),
+		};
+
+		if (!READ_ONCE(k->woken))
+			continue;
+		if (!dd_tp_ctl_room(tp)) {
+			WRITE_ONCE(ctl->woken, true);
+			return;
+		}
+		/* Cannot fail: dd_tp_ctl_room() was not 0. */
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
+		dd_ctl_unpark(peer, k);
+	}
+}
+
+/* The peer ends a wait; false if there is none of that id. */
+bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
+{
+	struct dd_ctl_parked *k;
+
+	list_for_each_entry(k, &dd_ctl_of(peer)->parked, entry)
+		if (k->id == id) {
+			dd_ctl_unpark(peer, k);
+			return true;
+		}
+	return false;
+}
+
+void dd_ctl_queried(struct dd_peer *peer,
+			   const struct dd_ctl_query_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	u32 req = le32_to_cpu(msg->head.req);
+	struct dd_ctl_asked *asked;
+
+	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY ||
+	    le16_to_cpu(msg->head.len) != len - sizeof(*msg) ||
+	    !dd_ctl_class(msg->head.class)) {
+		dd_ctl_malformed(peer);
+		dd_ctl_refuse(peer, req, DD_CTL_BAD);
+		return;
+	}
+	asked = ctl->ninbox < DD_CTL_INBOX ?
+		kzalloc(sizeof(*asked), GFP_ATOMIC) : NULL;
+	if (!asked) {
+		if (!dd_ctl_refuse(peer, req, DD_CTL_BUSY))
+			dd_ctl_malformed(peer);
+		return;
+	}
+	asked->session = ctl->downs;
+	asked->req = req;
+	asked->query.class = msg->head.class;
+	asked->query.chan = le64_to_cpu(msg->chan);
+	asked->query.len = len - sizeof(*msg);
+	memcpy(asked->query.key, msg->key, sizeof(msg->key));
+	memcpy(asked->query.body, msg->body, asked->query.len);
+	ctl->ninbox++;
+	list_add_tail(&asked->entry, &ctl->inbox);
+	queue_work(dd_wq, &ctl->work);
+}
+
+/*
+ * Send the answer to a query. False if the control stream is full: then the query is
+ * kept as dd_ctl.unsent. The workqueue is shared, so the worker must not wait.
+ */
+static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
+{
+	const struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
+	u8 buf[sizeof(struct dd_ctl_answer_msg) + DD_CTL_BODY] = {};
+	struct dd_ctl_answer_msg *msg = (struct dd_ctl_answer_msg *)buf;
+	int err = -ENOTCONN;
+
+	msg->head.kind = DD_CTL_ANSWER;
+	msg->head.req = cpu_to_le32(asked->req);
+	msg->head.len = cpu_to_le16(answer->len);
+	msg->status = cpu_to_le32(answer->status);
+	msg->chan = cpu_to_le64(answer->chan);
+	memcpy(msg->body, answer->body, answer->len);
+	dd_ctl_lock(peer);
+	if (dd_ctl_of(peer)->downs == asked->session)
+		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
+				sizeof(*msg) + answer->len);
+	if (err == -EAGAIN)
+		dd_ctl_of(peer)->unsent = asked;
+	else if (answer->status == DD_CTL_BAD)
+		dd_ctl_malformed(peer);
+	dd_ctl_unlock(peer);
+	return err != -EAGAIN;
+}
+
+/*
+ * Take the next query and look up what it asks for, or take the one in dd_ctl.unsent, with its
+ * answer in dd_ctl.answer. NULL if there is none. Connections that the peer has closed are ended
+ * first, so that a client that closes and connects again finds its block free.
+ */
+static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	const struct dd_ctl_class_ops *class;
+	struct dd_ctl_asked *asked;
+	bool fresh;
+
+	dd_ctl_lock(peer);
+	while (!list_empty(&ctl->lost)) {
+		dd_ctl_unlock(peer);
+		dd_remote_end_lost(peer);
+		dd_ctl_lock(peer);
+	}
+	asked = ctl->unsent;
+	ctl->unsent = NULL;
+	fresh = !asked;
+	if (fresh) {
+		/* Not before the answer that the query waits. */
+		dd_ctl_pump_parked(peer);
+		asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked, entry);
+	}
+	if (fresh && asked) {
+		list_del(&asked->entry);
+		ctl->ninbox--;
+	}
+	dd_ctl_unlock(peer);
+	if (fresh && asked) {
+		/*
+		 * If the session ends meanwhile, the answer is not sent and the channel that
+		 * was granted ends with the session.
+		 */
+		class = dd_ctl_class(asked->query.class);
+		memset(&ctl->answer, 0, sizeof(ctl->answer));
+		ctl->answer.status = class->lookup(peer, asked->session, &asked->query,
+						   &ctl->answer);
+	}
+	return asked;
+}
+
+void dd_ctl_work(struct work_struct *work)
+{
+	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);
+	struct dd_peer *peer = ctl->peer;
+	struct dd_ctl_asked *asked;
+
+	do {
+		asked = dd_ctl_next(peer);
+		if (asked && !dd_ctl_reply(peer, asked))
+			return;
+		kfree(asked);
+		cond_resched();
+	} while (asked);
+}

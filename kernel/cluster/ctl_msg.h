@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Messages of the control stream, and what its files share: lookup.c has the look-ups of this
+ * node, answer.c those of the peer, ctl.c the rest.
+ */
+#ifndef _DD_CTL_MSG_H
+#define _DD_CTL_MSG_H
+
+#include "cluster/ctl.h"
+#include "transport/wire.h"
+
+#define DD_CTL_CLOSES		15	/* channels in a CLOSE message */
+
+/* Types of control messages. */
+enum dd_ctl_kind {
+	DD_CTL_QUERY = 1,
+	DD_CTL_ANSWER = 2,
+	DD_CTL_CLOSE = 3,
+	DD_CTL_WAKE = 4,
+};
+
+struct dd_ctl_head {
+	u8 kind;
+	u8 class;	/* of a query; number of channels in a CLOSE; else zero */
+	__le16 len;	/* bytes in the body of a query or an answer */
+	__le32 req;	/* number of the query; zero in a CLOSE */
+} __packed;
+
+struct dd_ctl_query_msg {
+	struct dd_ctl_head head;
+	u8 key[DD_KEY_SIZE];
+	__le64 chan;
+	u8 body[];
+} __packed;
+
+struct dd_ctl_answer_msg {
+	struct dd_ctl_head head;
+	__le32 status;
+	__le64 chan;
+	u8 body[];
+} __packed;
+
+/* A DONE may be lost with its channel, so a CLOSE repeats the count. */
+struct dd_ctl_end {
+	__le64 chan;
+	__le64 notified;
+} __packed;
+
+struct dd_ctl_close_msg {
+	struct dd_ctl_head head;
+	struct dd_ctl_end end[DD_CTL_CLOSES];
+} __packed;
+
+struct dd_ctl_wake_msg {
+	struct dd_ctl_head head;
+	__le64 chan;
+} __packed;
+
+static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
+static_assert(sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY <= DD_WIRE_CTL_MAX);
+
+/* Count a malformed control message; the peer is locked. */
+static inline void dd_ctl_malformed(struct dd_peer *peer)
+{
+	dd_ctl_tp(peer)->stats.drops[DD_TP_DROP_MESSAGE]++;
+}
+
+/* Messages that have arrived, with the peer locked. */
+void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u32 len);
+void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer_msg *msg, u32 len);
+void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len);
+bool dd_ctl_parked_end(struct dd_peer *peer, u64 id);
+
+/* The answering side; with the peer locked, but for the worker. */
+void dd_ctl_work(struct work_struct *work);
+void dd_ctl_pump_refusals(struct dd_peer *peer);
+void dd_ctl_unpark_all(struct dd_peer *peer);
+
+#endif /* _DD_CTL_MSG_H */

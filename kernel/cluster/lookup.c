@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Look-ups of this node: a query to a peer and its answer, over the control stream.
+ *
+ * A caller that stops waiting leaves its query on the list, and a grant that still arrives
+ * is closed. A query that was answered with DD_CTL_PARKED is sent again after a WAKE.
+ */
+#include "cluster/ctl.h"
+#include "cluster/ctl_msg.h"
+#include "cluster/peer.h"
+#include "cluster/remote.h"
+#include "transport/ctl.h"
+
+/* The errno of a negative answer. */
+int dd_ctl_error(u32 status)
+{
+	switch (status) {
+	case DD_CTL_FULL:
+		return -EUSERS;
+	case DD_CTL_DENIED:
+		return -EACCES;
+	case DD_CTL_NOMEM:
+	case DD_CTL_BUSY:
+		return -ENOBUFS;
+	default:
+		return -ECONNREFUSED;
+	}
+}
+
+/* Whether a session is up (@err is 0) or will not come up (@err is the reason). */
+bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err)
+{
+	struct dd_tp *tp = dd_ctl_tp(peer);
+	bool settled = true;
+
+	dd_ctl_lock(peer);
+	if (dd_ctl_link(peer)->dead)
+		*err = -ECONNREFUSED;
+	else if (tp->state == DD_TP_UP)
+		*err = 0;
+	else if (dd_ctl_of(peer)->downs != downs)
+		*err = dd_ctl_of(peer)->why;
+	else
+		settled = false;
+	dd_ctl_unlock(peer);
+	return settled;
+}
+
+static ktime_t dd_ctl_left(ktime_t expires)
+{
+	if (expires == KTIME_MAX)
+		return expires;
+	return max_t(ktime_t, ktime_sub(expires, ktime_get()), 0);
+}
+
+/* Wait for a condition. Returns 0, -ETIMEDOUT or -EINTR. */
+#define dd_ctl_wait(ctl, cond, expires) ({				\
+	int __ret = wait_event_interruptible_hrtimeout((ctl)->room, cond, \
+						       dd_ctl_left(expires)); \
+									\
+	__ret == -ETIME ? -ETIMEDOUT : __ret ? -EINTR : 0;		\
+})
+
+/* Start a session unless there is one. Returns its number, for dd_ctl_settled(). */
+u64 dd_ctl_start(struct dd_peer *peer)
+{
+	u64 session;
+
+	dd_ctl_lock(peer);
+	session = dd_ctl_of(peer)->downs;
+	if (!dd_ctl_link(peer)->dead)
+		dd_tp_start(dd_ctl_tp(peer), ktime_get_ns());
+	dd_ctl_unlock(peer);
+	return session;
+}
+
+/**
+ * dd_ctl_session() - wait for a session with a peer
+ * @peer: the peer
+ * @session: (out) number of the session, which counts the sessions that have ended
+ * @expires: absolute time limit, KTIME_MAX for none
+ *
+ * Return: 0; %-EHOSTUNREACH if no session comes up within the peer's dead time;
+ * %-EPROTONOSUPPORT or %-EPROTO if the peer refuses; %-ECONNREFUSED if the peer was
+ * removed from the configuration; %-ETIMEDOUT; %-EINTR.
+ */
+int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
+{
+	int ret, err = 0;
+
+	*session = dd_ctl_start(peer);
+	ret = dd_ctl_wait(dd_ctl_of(peer), dd_ctl_settled(peer, *session, &err), expires);
+	return ret ? ret : err;
+}
+
+/* Send a query. False if it has to wait for space; else @err is 0 or the error. */
+bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+		struct dd_remote *r, int *err)
+{
+	u8 buf[sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY] = {};
+	struct dd_ctl_query_msg *msg = (struct dd_ctl_query_msg *)buf;
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+
+	msg->head.kind = DD_CTL_QUERY;
+	msg->head.class = query->class;
+	msg->head.len = cpu_to_le16(query->len);
+	msg->chan = cpu_to_le64(query->chan);
+	memcpy(msg->key, query->key, sizeof(msg->key));
+	memcpy(msg->body, query->body, query->len);
+
+	dd_ctl_lock(peer);
+	r->wait.req = ++ctl->next_req;
+	msg->head.req = cpu_to_le32(r->wait.req);
+	if (ctl->downs != session)
+		*err = ctl->why;
+	/* A query follows the ends that precede it. */
+	else if (ctl->nwaiting >= DD_CTL_WAITING || !list_empty(&ctl->closing))
+		*err = -EAGAIN;
+	else
+		*err = dd_tp_ctl(dd_ctl_tp(peer), msg,
+				 sizeof(*msg) + query->len);
+	if (!*err) {
+		r->wait.over = false;
+		r->wait.woken = false;
+		ctl->nwaiting++;
+		list_add_tail(&r->wait.entry, &ctl->waiting);
+	} else if (*err == -EAGAIN && ctl->nwaiting < DD_CTL_WAITING) {
+		ctl->crowded = true;
+	}
+	dd_ctl_unlock(peer);
+	return *err != -EAGAIN;
+}
+
+/*
+ * The caller stops waiting. If the query is still unanswered it stays on the list,
+ * with a reference. Returns whether it was complete.
+ */
+bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
+{
+	bool over;
+
+	dd_ctl_lock(peer);
+	over = r->wait.over;
+	if (!over) {
+		refcount_inc(&r->ref);
+		r->wait.answer = NULL;
+	}
+	dd_ctl_unlock(peer);
+	return over;
+}
+
+/**
+ * dd_ctl_lookup() - send a query to a peer and wait for the answer
+ * @peer: the peer
+ * @session: number of the session, from dd_ctl_session()
+ * @query: the query
+ * @r: the connection being made; @query names its channel
+ * @answer: (out) the answer
+ * @expires: absolute time limit, KTIME_MAX for none
+ *
+ * Return: 0 if there is an answer; an error of dd_ctl_session() if the session has
+ * ended; %-ETIMEDOUT or %-EINTR, then a grant that still arrives is closed.
+ */
+int dd_ctl_lookup(struct dd_peer *peer, u64 session,
+		  const struct dd_ctl_query *query, struct dd_remote *r,
+		  struct dd_ctl_answer *answer, ktime_t expires)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	int ret, err = 0;
+
+	r->wait.answer = answer;
+	ret = dd_ctl_wait(ctl, dd_ctl_ask(peer, session, query, r, &err),
+			  expires);
+	if (ret)
+		return ret;
+	if (err)
+		return err == -ENOTCONN ? -EHOSTUNREACH : err;
+	err = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), expires);
+	/* Decided under the peer's lock, as an answer may arrive right now. */
+	return dd_ctl_forget(peer, r) ? r->wait.err : err;
+}
+
+/**
+ * dd_ctl_woken() - whether a query that was answered with %DD_CTL_PARKED may be sent again
+ * @peer: the peer
+ * @session: number of the session
+ * @r: the connection being made
+ * @err: (out) set if the session has ended
+ *
+ * Return: whether it may, or @err is set.
+ */
+bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err)
+{
+	bool woken;
+
+	dd_ctl_lock(peer);
+	woken = r->wait.woken;
+	if (dd_ctl_of(peer)->downs != session)
+		*err = dd_ctl_of(peer)->why;
+	dd_ctl_unlock(peer);
+	return woken || *err;
+}
+
+/**
+ * dd_ctl_cancel() - end what the peer holds for a query
+ * @peer: the peer
+ * @session: number of the session
+ * @r: the connection, after dd_remote_break()
+ * @chan: of the answer
+ */
+void dd_ctl_cancel(struct dd_peer *peer, u64 session, struct dd_remote *r, u64 chan)
+{
+	dd_ctl_lock(peer);
+	if (dd_ctl_of(peer)->downs == session && list_empty(&r->entry)) {
+		r->chan.cfg.peer_id = chan;
+		dd_ctl_close(peer, r);
+	}
+	dd_ctl_unlock(peer);
+}
+
+void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	struct dd_remote *r;
+	u64 chan;
+
+	if (len != sizeof(*msg)) {
+		dd_ctl_malformed(peer);
+		return;
+	}
+	chan = le64_to_cpu(msg->chan);
+	r = rhashtable_lookup_fast(&ctl->chans, &chan, dd_remote_ids);
+	/* The wait may have ended here. */
+	if (!r)
+		return;
+	WRITE_ONCE(r->wait.woken, true);
+	wake_up_all(&ctl->room);
+}
+
+/* An answer to an abandoned query has arrived: close the channel that it grants. */
+static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
+			   const struct dd_ctl_answer_msg *msg)
+{
+	u64 chan = le64_to_cpu(msg->chan);
+
+	if ((msg->status && le32_to_cpu(msg->status) != DD_CTL_PARKED) || !chan) {
+		;
+	} else if (r->registered) {
+		/* dd_remote_break() is still to come and sends the CLOSE. */
+		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1, 0);
+	} else {
+		r->chan.cfg.peer_id = chan;
+		dd_ctl_close(peer, r);
+	}
+	dd_remote_put(r);
+}
+
+void dd_ctl_answered(struct dd_peer *peer,
+			    const struct dd_ctl_answer_msg *msg, u32 len)
+{
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	u32 req = le32_to_cpu(msg->head.req);
+	struct dd_remote *r;
+
+	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY) {
+		dd_ctl_malformed(peer);
+		return;
+	}
+	list_for_each_entry(r, &ctl->waiting, wait.entry) {
+		struct dd_ctl_answer *answer = r->wait.answer;
+
+		if (r->wait.req != req)
+			continue;
+		list_del(&r->wait.entry);
+		ctl->nwaiting--;
+		if (!answer) {
+			dd_ctl_give_up(peer, r, msg);
+			wake_up_all(&ctl->room);
+			return;
+		}
+		answer->status = le32_to_cpu(msg->status);
+		answer->chan = le64_to_cpu(msg->chan);
+		answer->len = len - sizeof(*msg);
+		memcpy(answer->body, msg->body, answer->len);
+		WRITE_ONCE(r->wait.over, true);
+		wake_up_all(&ctl->room);
+		return;
+	}
+	/* Abandoned queries are on the list, too: the peer has invented this one. */
+	dd_ctl_malformed(peer);
+}
