@@ -27,6 +27,7 @@
 #define PROBE_NS	100000000	/* whether the server is there, while it is waited for */
 #define BEAT_NS		10000000000ull	/* a copy is used while the server writes */
 #define TRIES		3		/* reads of an entry that is being changed */
+#define LISTING		1024		/* bytes that are read of the first directory */
 
 /* ---- the segments ---------------------------------------------------------------- */
 
@@ -134,6 +135,7 @@ static uint32_t remote_open(struct remote *r)
 	/* Not the number of a former clerk that had the same mailbox. */
 	r->seq = tool_now() >> 8;
 	r->beat_ns = tool_now();
+	r->listing = LISTING;
 	err = join(r);
 	if (err)
 		remote_close(r);
@@ -199,10 +201,12 @@ static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t off
 
 /* ---- entries ------------------------------------------------------------------------ */
 
-/* Bytes that are read at first; most names and targets are short. */
-static size_t first_read(int table, size_t name)
+/* Bytes that are read at first; most names, targets and directories are short. */
+static size_t first_read(const struct remote *r, int table, size_t name)
 {
 	switch (table) {
+	case TABLE_DIR:
+		return r->listing;
 	case TABLE_NAME:
 		return sizeof(struct entry) + sizeof(struct found) + rmfs_pad(name);
 	case TABLE_LINK:
@@ -216,7 +220,7 @@ static size_t first_read(int table, size_t name)
 static uint32_t entry_read(struct remote *r, int table, uint64_t handle, uint64_t block,
 			   const void *name, size_t len, const struct entry **found)
 {
-	size_t at = entry_at(&r->layout, table, handle, block), size = first_read(table, len);
+	size_t at = entry_at(&r->layout, table, handle, block), size = first_read(r, table, len);
 	enum entry_state state = ENTRY_TORN;
 	uint32_t err;
 	int i;
@@ -235,8 +239,11 @@ static uint32_t entry_read(struct remote *r, int table, uint64_t handle, uint64_
 		}
 		state = entry_check(r->landed, table, handle, block, name, len);
 	}
-	if (state == ENTRY_HIT)
-		*found = r->landed;
+	if (state != ENTRY_HIT)
+		return 0;
+	if (table == TABLE_DIR)
+		r->listing = sizeof(*r->landed) + r->landed->len;
+	*found = r->landed;
 	return 0;
 }
 

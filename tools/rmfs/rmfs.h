@@ -216,6 +216,7 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @hits: results that needed no request
  * @data: of the last operation
  * @len: bytes
+ * @listing: bytes of a directory that are read at first, as many as the last one had
  */
 struct remote {
 	const char *name;
@@ -225,6 +226,7 @@ struct remote {
 	unsigned long hits;
 	const uint8_t *data;
 	uint32_t len;
+	uint32_t listing;
 
 	rm_desc_t rd;
 	rm_seg_t answers, landing;
