@@ -246,8 +246,10 @@ bench() {
 		sed 's/^/# /' got &&
 		awk 'NR > 1 && $1 != "Write" && $1 != "mix" && $7 { bad = 1 }
 		     END { exit bad || NR != 10 }' got || return
+	: >marks
 	# shellcheck disable=SC2086
-	timeout $PATIENCE rmfs bench -j -c 20 rmfs $node >got &&
+	timeout $PATIENCE rmfs bench -j -c 20 -m marks rmfs $node >got &&
+		[ "$(grep -c '^[dh][xy] end$' marks)" = 18 ] &&
 		grep -q '^{"operations": \[{"operation": "Null", "hy_us": .*[0-9]}\]}$' got
 }
 

@@ -9,6 +9,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ static struct remote remotes[2];	/* SCHEME_DX, SCHEME_HY */
 static uint64_t file, target;
 static char file_name[RMFS_NAME + 1];
 static uint8_t block[RMFS_BLOCK];
+static int marks = -1;
 
 static uint32_t run(struct remote *r, uint32_t op)
 {
@@ -129,6 +131,13 @@ static uint32_t next(uint32_t row, uint32_t *random)
 	return op;
 }
 
+/* Before and after a series of operations, for a trace. */
+static void mark(int scheme, const char *what)
+{
+	if (marks >= 0 && dprintf(marks, "%s %s\n", scheme == SCHEME_DX ? "dx" : "hy", what) < 0)
+		fail("-m", errno);
+}
+
 /* Operations with one scheme, added to the row. */
 static void batch(struct row *row, int s, uint32_t which, unsigned long count, uint32_t *random)
 {
@@ -137,6 +146,7 @@ static void batch(struct row *row, int s, uint32_t which, unsigned long count, u
 	uint64_t begin, server = server_ns();
 	uint32_t op;
 
+	mark(s, names[which]);
 	begin = tool_now();
 	for (i = 0; i < count; i++) {
 		op = next(which, random);
@@ -144,6 +154,7 @@ static void batch(struct row *row, int s, uint32_t which, unsigned long count, u
 		expected += op != OP_WRITE;
 	}
 	row->us[s] += (tool_now() - begin) / 1e3;
+	mark(s, "end");
 	row->server[s] += (server_ns() - server) / 1e3;
 	if (s == SCHEME_DX)
 		row->missed += expected - (r->hits - hits);
@@ -204,13 +215,18 @@ int bench(int argc, char **argv)
 	uint32_t i;
 	int opt, ret;
 
-	while ((opt = getopt(argc, argv, "c:j")) != -1) {
+	while ((opt = getopt(argc, argv, "c:jm:")) != -1) {
 		switch (opt) {
 		case 'c':
 			operations = tool_number("-c", optarg, 1, 1 << 30);
 			break;
 		case 'j':
 			json = true;
+			break;
+		case 'm':
+			marks = open(optarg, O_WRONLY | O_APPEND | O_CLOEXEC);
+			if (marks < 0)
+				fail(optarg, errno);
 			break;
 		default:
 			tool_usage("wrong option");

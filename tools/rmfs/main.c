@@ -38,7 +38,7 @@ static const char usage[] =
 	"       rmfs clerk [-x dx|hy|push] NAME [NODE]\n"
 	"       rmfs stat|ls|cat|readlink|statfs [-n NAME] PATH...\n"
 	"       rmfs write [-n NAME] [-o OFFSET] PATH\n"
-	"       rmfs bench [-j] [-c OPERATIONS] NAME [NODE]\n"
+	"       rmfs bench [-j] [-c OPERATIONS] [-m FILE] NAME [NODE]\n"
 	"A file service in remote memory, see rmfs(1).\n"
 	"  -n NAME        of the server (rmfs)\n"
 	"  -s SIZE        bytes of file data in the cache (8M)\n"
@@ -46,7 +46,8 @@ static const char usage[] =
 	"                 of the caches, which the server writes (dx)\n"
 	"  -o OFFSET      where standard input is written to in the file (0)\n"
 	"  -c OPERATIONS  of each kind that are measured (1000)\n"
-	"  -j             print JSON\n";
+	"  -j             print JSON\n"
+	"  -m FILE        gets a line before and after each series of operations\n";
 
 int main(int argc, char **argv)
 {
