@@ -431,6 +431,65 @@ TEST(threads_share_an_import)
 	end();
 }
 
+struct flipped {
+	volatile uint64_t *words;
+	bool stop;
+};
+
+/* Store words of equal bits until @stop. */
+static void *flip(void *arg)
+{
+	struct flipped *f = arg;
+	uint64_t value = 0;
+
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
+		value = ~value;
+		for (size_t i = 0; i < PAGE / sizeof(*f->words); i++)
+			f->words[i] = value;
+	}
+	return NULL;
+}
+
+static bool whole(const void *block, size_t len)
+{
+	const volatile uint64_t *words = block;
+
+	for (size_t i = 0; i < len / sizeof(*words); i++)
+		if (words[i] + 1 > 1)
+			return false;
+	return true;
+}
+
+/* Of a block, too, whose bytes are stored while it is copied. */
+TEST(words_are_whole)
+{
+	static const size_t sizes[] = { 64, 256, 1024, PAGE - 8, PAGE };
+	static char block[PAGE] __attribute__((aligned(PAGE)));
+	struct flipped f = { .words = (uint64_t *)block };
+	int torn = 0, rounds = far ? 100 : 1000;
+	pthread_t t;
+
+	begin(0, 0);
+	for (int put = 0; put < 2; put++) {
+		f.words = (uint64_t *)(put ? block : shared);
+		f.stop = false;
+		check_eq(pthread_create(&t, NULL, flip, &f), 0);
+		for (int i = 0; i < rounds; i++) {
+			size_t len = sizes[i % (sizeof(sizes) / sizeof(sizes[0]))], at = PAGE - len;
+
+			if (put)
+				check_eq(dd_put(mem, block + at, len, at, 0), 0);
+			else
+				check_eq(dd_get(mem, block + at, len, at), 0);
+			torn += !whole((put ? shared : block) + at, len);
+		}
+		__atomic_store_n(&f.stop, true, __ATOMIC_RELAXED);
+		check_eq(pthread_join(t, NULL), 0);
+	}
+	check_eq(torn, 0);
+	end();
+}
+
 static volatile sig_atomic_t handled, failed;
 
 static void on_signal(int sig)
