@@ -18,7 +18,7 @@ static struct registry_head *head;
 
 static void begin(uint32_t slots)
 {
-	struct registry_head h = { .magic = REGISTRY_MAGIC, .slots = slots, .mailboxes = 2 };
+	struct registry_head h = { .magic = REGISTRY_MAGIC, .slots = slots };
 
 	head = calloc(1, registry_size(&h));
 	*head = h;
@@ -101,7 +101,7 @@ TEST(RM_42_a_deletion_marks_the_record)
 		delete(i, i + 1);
 	/* Marks do not stay for ever: what ends a search anyway is empty again. */
 	for (i = 0; i < 64; i++)
-		empty += at(i)->state == RECORD_EMPTY;
+		empty += at(i)->slot.state == RECORD_EMPTY;
 	check_eq(empty, 64);
 	free(head);
 }
@@ -142,7 +142,7 @@ TEST(RM_45_readers_find_whole_records)
 	check_eq(pthread_create(&thread, NULL, change, NULL), 0);
 	for (i = 0; i < 300000 || !whole; i++) {
 		read_record(&r, at(i % 3));
-		if (r.state <= RECORD_DELETED || !record_whole(&r))
+		if (r.slot.state <= RECORD_DELETED || !record_whole(&r))
 			continue;
 		whole++;
 		/* A record of this table: its generation is that of its name. */
@@ -169,7 +169,7 @@ TEST(RM_39_one_hash_function_everywhere)
 
 TEST(forged_records)
 {
-	struct record r = { .state = 9 };
+	struct record r = { .slot.state = 9 };
 	char name[REGISTRY_NAME] = "name";
 
 	begin(8);
@@ -180,7 +180,7 @@ TEST(forged_records)
 	r.generation++;
 	check(!record_whole(&r));
 	r.generation--;
-	r.state = RECORD_LONG;
+	r.slot.state = RECORD_LONG;
 	check(!record_whole(&r));
 	free(head);
 }

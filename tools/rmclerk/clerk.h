@@ -18,21 +18,21 @@ enum clerk_mode { MODE_READ, MODE_WRITE, MODE_MIXED };
 /**
  * struct clerk - the clerk
  * @h: handle
- * @head: the registry of this node
+ * @head: the registry of this node; other nodes can only read it
  * @lock: protects the registry
+ * @boxes: by node, what its clerk has written: it can do that at any time
+ * @nodes: numbers of nodes are below
  * @mode: enum clerk_mode
  * @probes: records that MODE_MIXED reads before it asks the other clerk
- * @peers: by node, for look-ups
- * @askers: by node, for replies
  */
 struct clerk {
 	struct dd *h;
 	struct registry_head *head;
 	pthread_mutex_t lock;
+	struct mailbox *boxes;
+	uint32_t nodes;
 	enum clerk_mode mode;
 	unsigned int probes;
-	struct peer *peers;
-	struct peer *askers;
 };
 
 extern struct clerk clerk;

@@ -74,7 +74,7 @@ static int look_up(const struct dd_registrar_call *call, int *node, struct recor
 	if (!err || call->node == (uint32_t)own)
 		return err;
 	*node = call->node;
-	if (call->node >= clerk.head->mailboxes)
+	if (call->node >= clerk.nodes)
 		return ENONET;
 	if (!(call->flags & DD_IMPORT_FRESH) && cache_find(*node, name, r))
 		return 0;
@@ -161,34 +161,50 @@ static void *reply(void *arg)
 	struct dd_list_record note;
 
 	while (read(fd, &note, sizeof(note)) == sizeof(note))
-		if (note.op == DD_OP_PUT && note.node < clerk.head->mailboxes)
+		if (note.op == DD_OP_PUT && note.node < clerk.nodes)
 			peer_answer(note.node);
 	fail("cannot read notes", errno);
 }
 
 /* ---- start -------------------------------------------------------------------- */
 
-static int export(uint32_t slots, int list)
+static void *memory(size_t len)
+{
+	void *p;
+	int ret = dd_alloc(clerk.h, len, &p);
+
+	if (ret)
+		fail("cannot allocate the registry", -ret);
+	return p;
+}
+
+static void export(unsigned int key, void *addr, size_t len, unsigned int rights, int list)
 {
 	struct dd_export_attr attr = {
-		.size = sizeof(attr), .key_class = DD_KEY_WELL_KNOWN, .key = { REGISTRY_KEY },
-		.rights = DD_CAN_PUT | DD_CAN_GET, .importers = 8192, .list = list, .window = 4,
-	};
-	struct registry_head head = {
-		.magic = REGISTRY_MAGIC, .slots = slots, .mailboxes = dd_max_nodes(clerk.h),
+		.size = sizeof(attr), .addr = addr, .len = len, .key_class = DD_KEY_WELL_KNOWN,
+		.key = { key }, .rights = rights, .importers = 8192, .list = list,
+		.window = list ? 4 : 0, .notify = list ? DD_NOTIFY_IF_ASKED : DD_NOTIFY_NEVER,
 	};
 	uint64_t segment;
-	void *memory;
-	int ret;
+	int ret = dd_export(clerk.h, &attr, &segment);
 
-	ret = dd_alloc(clerk.h, registry_size(&head), &memory);
 	if (ret)
-		return ret;
-	memcpy(memory, &head, sizeof(head));
-	clerk.head = memory;
-	attr.addr = memory;
-	attr.len = registry_size(&head);
-	return dd_export(clerk.h, &attr, &segment);
+		fail("cannot export the registry", -ret);
+}
+
+/* The registry, and the mailboxes, whose notes have a list. */
+static void registry_start(uint32_t slots, int list)
+{
+	struct registry_head head = { .magic = REGISTRY_MAGIC, .slots = slots };
+	size_t size;
+
+	clerk.nodes = dd_max_nodes(clerk.h);
+	size = clerk.nodes * sizeof(*clerk.boxes);
+	clerk.boxes = memory(size);
+	clerk.head = memory(registry_size(&head));
+	memcpy(clerk.head, &head, sizeof(head));
+	export(MAILBOXES_KEY, clerk.boxes, size, DD_CAN_PUT, list);
+	export(REGISTRY_KEY, clerk.head, registry_size(&head), DD_CAN_GET, 0);
 }
 
 /* Become the registrar of the node. */
@@ -294,9 +310,9 @@ int main(int argc, char **argv)
 		fail("cannot open /dev/dd", -ret);
 	registrar = registrar_open();
 	list = dd_list(clerk.h);
-	ret = list < 0 ? list : export(slots, list);
-	if (ret)
-		fail("cannot export the registry", -ret);
+	if (list < 0)
+		fail("cannot receive notes", -list);
+	registry_start(slots, list);
 	if (!peers_init())
 		fail("peers", ENOMEM);
 	fd = dd_list_fd(clerk.h, list);

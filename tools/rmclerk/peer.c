@@ -20,10 +20,10 @@
 #define TRIES		3		/* reads of a record that is being changed */
 
 /**
- * struct peer - the clerk of another node
+ * struct peer - a segment of the clerk of another node
  * @lock: protects the rest; held while the clerk is asked or answered
- * @mem: its registry, or NULL
- * @head: the beginning of that
+ * @mem: the segment, or NULL
+ * @head: the beginning of a registry
  * @down: until then it is not asked; as of CLOCK_MONOTONIC
  * @error: why
  * @seq: of the last request by a write
@@ -37,6 +37,12 @@ struct peer {
 	uint32_t seq;
 };
 
+/*
+ * By node. A clerk that waits for a reply does not wait with a lock that its own replies need,
+ * so there are two imports of the mailboxes.
+ */
+static struct peer *registries, *requests, *replies;
+
 static int64_t now(void)
 {
 	struct timespec t;
@@ -45,22 +51,16 @@ static int64_t now(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-static struct peer *peers_new(void)
-{
-	struct peer *peers = calloc(clerk.head->mailboxes, sizeof(*peers));
-	uint32_t i;
-
-	for (i = 0; peers && i < clerk.head->mailboxes; i++)
-		pthread_mutex_init(&peers[i].lock, NULL);
-	return peers;
-}
-
-/* A clerk that waits for a reply does not wait with a lock that its own replies need. */
 bool peers_init(void)
 {
-	clerk.peers = peers_new();
-	clerk.askers = peers_new();
-	return clerk.peers && clerk.askers;
+	uint32_t i;
+
+	registries = calloc(3 * (size_t)clerk.nodes, sizeof(*registries));
+	for (i = 0; registries && i < 3 * clerk.nodes; i++)
+		pthread_mutex_init(&registries[i].lock, NULL);
+	requests = registries + clerk.nodes;
+	replies = requests + clerk.nodes;
+	return registries;
 }
 
 static void peer_close(struct peer *p)
@@ -70,23 +70,25 @@ static void peer_close(struct peer *p)
 	p->mem = NULL;
 }
 
-/* Import the registry of a node. Returns 0 or -errno. */
+/* Import a segment of a node. Returns 0 or -errno. */
 static int peer_open(struct peer *p, int node)
 {
-	static const unsigned char key[DD_KEY_SIZE] = { REGISTRY_KEY };
+	bool registry = p < requests;
+	const unsigned char key[DD_KEY_SIZE] = { registry ? REGISTRY_KEY : MAILBOXES_KEY };
 	int ret;
 
 	if (p->mem)
 		return 0;
 	if (now() < p->down)
 		return p->error;
-	ret = dd_import(clerk.h, node, DD_KEY_WELL_KNOWN, key, DD_CAN_PUT | DD_CAN_GET, &p->mem);
-	if (!ret)
+	ret = dd_import(clerk.h, node, DD_KEY_WELL_KNOWN, key,
+			registry ? DD_CAN_GET : DD_CAN_PUT, &p->mem);
+	if (!ret && registry)
 		ret = dd_get(p->mem, &p->head, sizeof(p->head), 0);
 	/* Of the other node: nothing of it is trusted. */
-	if (!ret && (p->head.magic != REGISTRY_MAGIC || !p->head.slots ||
-		     p->head.slots > REGISTRY_SLOTS_MAX || p->head.mailboxes > 65536 ||
-		     registry_size(&p->head) > dd_mem_size(p->mem)))
+	if (!ret && registry && (p->head.magic != REGISTRY_MAGIC || !p->head.slots ||
+				 p->head.slots > REGISTRY_SLOTS_MAX ||
+				 registry_size(&p->head) > dd_mem_size(p->mem)))
 		ret = -EPROTO;
 	if (!ret)
 		return 0;
@@ -114,26 +116,28 @@ static int record_match(struct peer *p, uint32_t slot, const struct record *r, c
 
 	if (!record_whole(r) || !record_is(r, name))
 		return 0;
-	if (r->state == RECORD_SHORT)
+	if (r->slot.state == RECORD_SHORT)
 		return 1;
 	ret = dd_get(p->mem, full, sizeof(full), registry_name(&p->head, slot));
 	return ret ? ret : !memcmp(full, name, sizeof(full));
 }
 
-/* By reads of at most @probes records. -EAGAIN: there are more. */
-static int find_by_reads(struct peer *p, const char *name, uint32_t probes,
-			 struct record *found)
+/* By reads. -EAGAIN: there are more records than are to be read. */
+static int find_by_reads(struct peer *p, int node, const char *name, struct record *found)
 {
 	uint32_t slot = registry_hash(name, p->head.slots), n;
+	int64_t begin = now();
 	int ret;
 
+	(void)node;
 	for (n = 0; n < p->head.slots; n++) {
-		if (n == probes)
+		/* The other node says how many there are: a forged table has no end. */
+		if ((clerk.mode == MODE_MIXED && n == clerk.probes) || now() - begin > REPLY_NS)
 			return -EAGAIN;
 		ret = record_read(p, slot, found);
 		if (ret)
 			return ret;
-		if (found->state == RECORD_EMPTY)
+		if (found->slot.state == RECORD_EMPTY)
 			return -ENOENT;
 		ret = record_match(p, slot, found, name);
 		if (ret)
@@ -143,25 +147,18 @@ static int find_by_reads(struct peer *p, const char *name, uint32_t probes,
 	return -ENOENT;
 }
 
-static struct mailbox *mailbox(int node)
-{
-	return (struct mailbox *)((char *)clerk.head + registry_mailbox(clerk.head, node));
-}
-
 /* By a write that notifies the other clerk, which writes the reply. */
 static int find_by_write(struct peer *p, int node, const char *name, struct record *found)
 {
 	const struct timespec pause = { .tv_nsec = 50000 };
+	struct reply *reply = &clerk.boxes[node].reply;
 	struct request request = { .seq = ++p->seq };
-	struct reply *reply = &mailbox(node)->reply;
 	int64_t begin = now();
 	int ret;
 
-	if ((uint32_t)dd_node(clerk.h) >= p->head.mailboxes)
-		return -EPROTO;
 	memcpy(request.name, name, sizeof(request.name));
 	ret = dd_put(p->mem, &request, sizeof(request),
-		     registry_mailbox(&p->head, dd_node(clerk.h)), DD_PUT_NOTIFY);
+		     dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
 	if (ret)
 		return ret;
 	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq) {
@@ -170,65 +167,64 @@ static int find_by_write(struct peer *p, int node, const char *name, struct reco
 		if (now() - begin > SPIN_NS)
 			nanosleep(&pause, NULL);
 	}
-	*found = reply->record;
-	if (found->state == RECORD_EMPTY)
+	copy_once(found, &reply->record, sizeof(*found));
+	if (found->slot.state == RECORD_EMPTY)
 		return -ENOENT;
 	return record_whole(found) && record_is(found, name) ? 0 : -EPROTO;
 }
 
-static int peer_ask(struct peer *p, int node, const char *name, struct record *found)
+/* Look a name up with a segment of another node. Returns 0 or -errno. */
+static int peer_ask(struct peer *p, int node, const char *name, struct record *found,
+		    int (*find)(struct peer *, int, const char *, struct record *))
 {
-	int ret = peer_open(p, node);
+	int ret, tries;
 
-	if (ret)
-		return ret;
-	if (clerk.mode != MODE_WRITE)
-		ret = find_by_reads(p, name, clerk.mode == MODE_MIXED ? clerk.probes : UINT32_MAX,
-				    found);
-	else
-		ret = -EAGAIN;
-	if (ret == -EAGAIN)
-		ret = find_by_write(p, node, name, found);
+	pthread_mutex_lock(&p->lock);
+	for (tries = 0; tries < 2; tries++) {
+		ret = peer_open(p, node);
+		if (!ret)
+			ret = find(p, node, name, found);
+		if (!ret || ret == -ENOENT || ret == -EAGAIN)
+			break;
+		peer_close(p);
+		/* The clerk may have been started again since the last look-up. */
+		if (ret != -ESTALE && ret != -EHOSTUNREACH)
+			break;
+	}
+	pthread_mutex_unlock(&p->lock);
 	return ret;
 }
 
 /* Look a name up on another node. Returns 0 or an errno. */
 int peer_find(int node, const char *name, struct record *found)
 {
-	struct peer *p = &clerk.peers[node];
-	int ret;
+	int ret = -EAGAIN;
 
-	pthread_mutex_lock(&p->lock);
-	ret = peer_ask(p, node, name, found);
-	if (ret && ret != -ENOENT)
-		peer_close(p);
-	/* The clerk has been started again since the last look-up. */
-	if (ret == -ESTALE || ret == -EHOSTUNREACH) {
-		ret = peer_ask(p, node, name, found);
-		if (ret && ret != -ENOENT)
-			peer_close(p);
-	}
-	pthread_mutex_unlock(&p->lock);
+	if (clerk.mode != MODE_WRITE)
+		ret = peer_ask(&registries[node], node, name, found, find_by_reads);
+	if (ret == -EAGAIN)
+		ret = peer_ask(&requests[node], node, name, found, find_by_write);
 	return -ret;
 }
 
 /* Reply to the request that another node's clerk has written. */
 void peer_answer(int node)
 {
-	struct peer *p = &clerk.askers[node];
-	struct request request = mailbox(node)->request;
-	struct reply reply = { .seq = request.seq };
+	struct peer *p = &replies[node];
+	struct request request;
+	struct reply reply = { 0 };
 
+	copy_once(&request, &clerk.boxes[node].request, sizeof(request));
 	request.name[REGISTRY_NAME - 1] = 0;
+	reply.seq = request.seq;
 	pthread_mutex_lock(&clerk.lock);
 	if (registry_find(clerk.head, request.name, &reply.record))
-		reply.record.state = RECORD_EMPTY;
+		reply.record.slot.state = RECORD_EMPTY;
 	pthread_mutex_unlock(&clerk.lock);
 	pthread_mutex_lock(&p->lock);
 	/* The bytes are copied: they are not wired. */
-	if (!peer_open(p, node) && (uint32_t)dd_node(clerk.h) < p->head.mailboxes &&
-	    dd_put_async(p->mem, &reply, sizeof(reply),
-			 registry_mailbox(&p->head, dd_node(clerk.h)) +
+	if (!peer_open(p, node) &&
+	    dd_put_async(p->mem, &reply, sizeof(reply), dd_node(clerk.h) * sizeof(struct mailbox) +
 			 offsetof(struct mailbox, reply), 0) < 0)
 		peer_close(p);
 	pthread_mutex_unlock(&p->lock);

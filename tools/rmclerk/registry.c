@@ -2,15 +2,11 @@
 /*
  * registry.c - an open-addressed hash table with one writer and readers anywhere
  *
- * A reader takes no lock. It fetches a record of 40 bytes in ascending words, so it has the
- * state first: if that is valid, the rest is of the same record, or was changed since, which
- * the sum shows.
+ * A name is in the first free slot after that of its hash. See slot.h for how one is changed.
  *
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
-#include <string.h>
-#include <xxhash.h>
 
 #include "registry.h"
 
@@ -22,39 +18,35 @@ uint32_t registry_hash(const char *name, uint32_t slots)
 	return XXH3_64bits(name, strnlen(name, REGISTRY_NAME)) % slots;
 }
 
-static uint32_t record_sum(const struct record *r)
-{
-	return XXH32(&r->generation, sizeof(*r) - offsetof(struct record, generation), r->state);
-}
+#define VALUE	(sizeof(struct record) - sizeof(struct slot))
 
 bool record_whole(const struct record *r)
 {
-	return r->state <= RECORD_DELETED ||
-	       (r->state <= RECORD_LONG && r->sum == record_sum(r));
+	return r->slot.state <= RECORD_DELETED ||
+	       (r->slot.state <= RECORD_LONG && slot_whole(&r->slot, VALUE));
 }
 
-static void record_fill(struct record *r, const char *name)
+/* Make the id of a name. Returns the state of its record. */
+static uint32_t id_make(uint8_t *id, const char *name)
 {
-	size_t len = strnlen(name, REGISTRY_NAME);
+	size_t len = strnlen(name, REGISTRY_NAME), size = sizeof(((struct record *)0)->id);
 	XXH128_canonical_t hash;
 
-	memset(r->id, 0, sizeof(r->id));
-	if (len < sizeof(r->id)) {
-		r->state = RECORD_SHORT;
-		memcpy(r->id, name, len);
-	} else {
-		r->state = RECORD_LONG;
-		XXH128_canonicalFromHash(&hash, XXH3_128bits(name, len));
-		memcpy(r->id, hash.digest, sizeof(r->id));
+	if (len < size) {
+		memset(id, 0, size);
+		memcpy(id, name, len);
+		return RECORD_SHORT;
 	}
+	XXH128_canonicalFromHash(&hash, XXH3_128bits(name, len));
+	memcpy(id, hash.digest, size);
+	return RECORD_LONG;
 }
 
 bool record_is(const struct record *r, const char *name)
 {
-	struct record other;
+	uint8_t id[sizeof(r->id)];
 
-	record_fill(&other, name);
-	return r->state == other.state && !memcmp(r->id, other.id, sizeof(r->id));
+	return id_make(id, name) == r->slot.state && !memcmp(r->id, id, sizeof(id));
 }
 
 static struct record *record_at(const struct registry_head *head, uint32_t slot)
@@ -73,13 +65,13 @@ static int registry_search(const struct registry_head *head, const char *name, u
 	uint32_t i = registry_hash(name, head->slots), n, unused = head->slots;
 
 	for (n = 0; n < head->slots; n++, i = (i + 1) % head->slots) {
-		const struct record *r = record_at(head, i);
+		uint32_t state = record_at(head, i)->slot.state;
 
-		if (r->state <= RECORD_DELETED && unused == head->slots)
+		if (state <= RECORD_DELETED && unused == head->slots)
 			unused = i;
-		if (r->state == RECORD_EMPTY)
+		if (state == RECORD_EMPTY)
 			break;
-		if (r->state != RECORD_DELETED && !strncmp(name_at(head, i), name, REGISTRY_NAME)) {
+		if (state != RECORD_DELETED && !strncmp(name_at(head, i), name, REGISTRY_NAME)) {
 			*slot = i;
 			return 0;
 		}
@@ -91,7 +83,7 @@ static int registry_search(const struct registry_head *head, const char *name, u
 int registry_add(struct registry_head *head, const char *name, uint64_t generation,
 		 uint64_t length)
 {
-	struct record new = { .generation = generation, .length = length }, *r;
+	struct record *r;
 	uint32_t slot;
 
 	if (!registry_search(head, name, &slot))
@@ -99,12 +91,10 @@ int registry_add(struct registry_head *head, const char *name, uint64_t generati
 	if (slot == head->slots)
 		return ENOSPC;
 	r = record_at(head, slot);
-	record_fill(&new, name);
-	new.sum = record_sum(&new);
+	r->generation = generation;
+	r->length = length;
 	memcpy(name_at(head, slot), name, REGISTRY_NAME);
-	memcpy(&r->sum, &new.sum, sizeof(new) - offsetof(struct record, sum));
-	/* One word, last: a reader finds the whole record or none. */
-	__atomic_store_n(&r->state, new.state, __ATOMIC_RELEASE);
+	slot_publish(&r->slot, id_make(r->id, name), VALUE);
 	return 0;
 }
 
@@ -127,11 +117,11 @@ bool registry_delete(struct registry_head *head, const char *name, uint64_t gene
 	    record_at(head, slot)->generation != generation)
 		return false;
 	/* What ends a search anyway needs no mark, nor do the marks before it. */
-	if (record_at(head, (slot + 1) % head->slots)->state == RECORD_EMPTY)
+	if (record_at(head, (slot + 1) % head->slots)->slot.state == RECORD_EMPTY)
 		state = RECORD_EMPTY;
 	do {
-		__atomic_store_n(&record_at(head, slot)->state, state, __ATOMIC_RELEASE);
+		slot_clear(&record_at(head, slot)->slot, state);
 		slot = (slot + head->slots - 1) % head->slots;
-	} while (state == RECORD_EMPTY && record_at(head, slot)->state == RECORD_DELETED);
+	} while (state == RECORD_EMPTY && record_at(head, slot)->slot.state == RECORD_DELETED);
 	return true;
 }

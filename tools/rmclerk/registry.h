@@ -7,11 +7,12 @@
 #ifndef _RMCLERK_REGISTRY_H
 #define _RMCLERK_REGISTRY_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../common/slot.h"
 
-#define REGISTRY_KEY	1		/* of class DD_KEY_WELL_KNOWN */
+/* Segments of a clerk, of class DD_KEY_WELL_KNOWN: clerks of other nodes read names, write mail */
+#define REGISTRY_KEY	1
+#define MAILBOXES_KEY	2
+
 #define REGISTRY_MAGIC	0x6b6c6372	/* "rclk", and the byte order */
 #define REGISTRY_NAME	64		/* bytes of a name with its zeros */
 #define REGISTRY_SLOTS_MAX	(1u << 20)
@@ -25,15 +26,13 @@ enum record_state {
 
 /**
  * struct record - a name, 40 bytes
- * @state: enum record_state; stored last, and DELETED before others are changed
- * @sum: of all other members: a reader finds out whether they belong together
+ * @slot: its state is enum record_state
  * @generation: of the segment
  * @length: of the segment, in bytes
- * @id: see @state
+ * @id: see enum record_state
  */
 struct record {
-	uint32_t state;
-	uint32_t sum;
+	struct slot slot;
 	uint64_t generation;
 	uint64_t length;
 	uint8_t id[16];
@@ -61,31 +60,26 @@ struct reply {
 	uint32_t seq;
 };
 
-/**
- * struct mailbox - of a node: its request, and its reply to the request to it
- */
+/* Of a node: its request, and its reply to the request to it. There is one for each node. */
 struct mailbox {
 	struct request request;
 	struct reply reply;
 };
 
 /**
- * struct registry_head - what the segment begins with
+ * struct registry_head - what the registry begins with
  * @magic: %REGISTRY_MAGIC
  * @slots: number of records
- * @mailboxes: number of mailboxes, one a node
- * @reserved: zero
  * @beat: counts up while the clerk works
+ * @reserved: zero
  *
- * Records, mailboxes and the table of names follow, in that order.
+ * Records and the table of names follow, in that order.
  */
 struct registry_head {
 	uint32_t magic;
 	uint32_t slots;
-	uint32_t mailboxes;
-	uint32_t reserved;
 	uint64_t beat;
-	uint64_t reserved2[5];
+	uint64_t reserved[6];
 };
 
 static inline size_t registry_record(const struct registry_head *head, uint32_t slot)
@@ -93,14 +87,9 @@ static inline size_t registry_record(const struct registry_head *head, uint32_t 
 	return sizeof(*head) + (size_t)slot * sizeof(struct record);
 }
 
-static inline size_t registry_mailbox(const struct registry_head *head, uint32_t node)
-{
-	return registry_record(head, head->slots) + (size_t)node * sizeof(struct mailbox);
-}
-
 static inline size_t registry_name(const struct registry_head *head, uint32_t slot)
 {
-	return registry_mailbox(head, head->mailboxes) + (size_t)slot * REGISTRY_NAME;
+	return registry_record(head, head->slots) + (size_t)slot * REGISTRY_NAME;
 }
 
 static inline size_t registry_size(const struct registry_head *head)
