@@ -189,7 +189,7 @@ server_stopped() {
 garbage() {
 	local size
 
-	for size in 8 24 100 8192 8216; do
+	for size in 32 40 100 8192 8224; do
 		refused 1 'is wrong' dd-rpc-client --name rmfs:rmfs --size $size || return
 	done
 	refused 1 'not inside the buffer' dd-rpc-client --name rmfs:rmfs --size 20000 || return

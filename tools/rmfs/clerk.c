@@ -6,8 +6,8 @@
  *
  * Copyright (C) 2026 The dd authors
  */
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,23 +20,20 @@
 static struct remote remote;
 
 /* Perform what a client has requested, into its reply: bytes of the reply. */
-static size_t perform(const struct call *call, size_t size, struct result *out)
+static size_t perform(const struct call *call, size_t size, struct call *out)
 {
-	const size_t top = offsetof(struct call, payload);
+	const struct header *h = &call->h;
+	struct header reply = { .op = EINVAL };
 
-	out->len = 0;
-	if (size < top || call->len != size - top)
-		out->error = EINVAL;
-	else
-		out->error = op_check(call->op, call->offset, call->payload, call->len);
-	if (!out->error)
-		out->error = remote_op(&remote, call->op, call->handle, call->offset,
-				       call->payload, call->len);
-	if (!out->error && remote.len) {
-		out->len = remote.len;
-		memcpy(out->payload, remote.data, remote.len);
-	}
-	return offsetof(struct result, payload) + out->len;
+	if (size >= sizeof(*h) && h->len == size - sizeof(*h))
+		reply.op = op_check(h->op, h->offset, call->payload, h->len);
+	if (!reply.op)
+		reply.op = remote_op(&remote, h->op, h->handle, h->offset, call->payload, h->len);
+	if (!reply.op)
+		reply.len = remote.len;
+	out->h = reply;
+	memcpy(out->payload, remote.data, reply.len);
+	return sizeof(reply) + reply.len;
 }
 
 static void __attribute__((noreturn)) loop(struct dd *h, int list)
@@ -50,11 +47,11 @@ static void __attribute__((noreturn)) loop(struct dd *h, int list)
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, INT64_MAX);
 		if (ret)
 			fail("cannot receive requests", -ret);
-		if (msg.type != DD_MSG_DATA || msg.send_size < sizeof(struct result))
+		if (msg.type != DD_MSG_DATA || msg.send_size < sizeof(call))
 			continue;
 		/* The client can write here at any time: what was checked must not change. */
 		size = msg.len > sizeof(call) ? 0 : msg.len;
-		memcpy(&call, msg.addr, size);
+		copy_once(&call, msg.addr, size);
 		size = perform(&call, size, msg.send);
 		/* A client that is gone, or whose buffer is small, gets no reply. */
 		dd_reply(h, &msg, msg.send, size, 0, 0);
@@ -67,9 +64,9 @@ int clerk(int argc, char **argv)
 	struct dd_serve_attr attr = {
 		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER, .maxconn = CLIENTS,
 		.recv_size = CLIENTS * sizeof(struct call),
-		.send_size = CLIENTS * sizeof(struct result),
+		.send_size = CLIENTS * sizeof(struct call),
 	};
-	char service[sizeof(SERVICE) + RM_NAME_MAX];
+	char service[RM_NAME_MAX + 1];
 	struct dd *h;
 	int opt, ret, list, i;
 	uint32_t err;
@@ -87,8 +84,7 @@ int clerk(int argc, char **argv)
 		tool_usage("clerk needs a name and a node");
 	remote.name = argv[optind];
 	remote.node = optind + 1 < argc ? (int)tool_number("NODE", argv[optind + 1], 0, 65535) : -1;
-	if (strlen(remote.name) > RM_NAME_MAX - strlen(SERVICE))
-		tool_usage("name '%s' is too long", remote.name);
+	name_make(service, SERVICE, remote.name);
 	tool_raise_memlock();
 	stop_quietly();
 	ret = dd_open(&h);
@@ -98,7 +94,6 @@ int clerk(int argc, char **argv)
 	err = remote_op(&remote, OP_NULL, 0, 0, NULL, 0);
 	if (err)
 		fail(remote.name, err);
-	snprintf(service, sizeof(service), SERVICE, remote.name);
 	ret = dd_alloc(h, attr.recv_size, &attr.recv);
 	if (!ret)
 		ret = dd_alloc(h, attr.send_size, &attr.send);

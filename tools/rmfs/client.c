@@ -24,25 +24,26 @@
 
 static struct dd *dd;
 static int conn;
-static struct call *call;
-static const struct result *result;
+static struct call *call;	/* to the clerk */
+static struct call result;	/* from it: a copy, which the clerk does not change */
+static const char *path;
 static uint64_t write_offset;
 
 /* Connect to the clerk. */
 static void begin(const char *name)
 {
 	struct dd_connect_attr attr = {
-		.size = sizeof(attr), .type = DD_TYPE_RPC, .send_size = sizeof(struct call),
-		.recv_size = sizeof(struct result),
+		.size = sizeof(attr), .type = DD_TYPE_RPC, .send_size = sizeof(*call),
+		.recv_size = sizeof(result),
 	};
-	char service[sizeof(SERVICE) + RM_NAME_MAX];
-	int ret = dd_open(&dd);
+	char service[RM_NAME_MAX + 1];
+	int ret;
 
+	name_make(service, SERVICE, name);
+	ret = dd_open(&dd);
 	if (ret)
 		fail("cannot open /dev/dd", -ret);
 	tool_raise_memlock();
-	if ((size_t)snprintf(service, sizeof(service), SERVICE, name) > RM_NAME_MAX)
-		tool_usage("name '%s' is too long", name);
 	ret = dd_alloc(dd, attr.send_size, &attr.send);
 	if (!ret)
 		ret = dd_alloc(dd, attr.recv_size, &attr.recv);
@@ -60,98 +61,68 @@ static void begin(const char *name)
 	}
 }
 
-/* Call the clerk: 0 or an errno, with the result in @result. */
+/* Call the clerk, which answers at least @min bytes: 0 or an errno. */
 static int operation(uint32_t op, uint64_t handle, uint64_t offset, const void *payload,
-		     uint32_t len)
+		     uint32_t len, uint32_t min)
 {
 	struct dd_msg msg;
 	int ret;
 
-	call->op = op;
-	call->handle = handle;
-	call->offset = offset;
-	call->len = len;
-	if (len && payload != call->payload)
-		memcpy(call->payload, payload, len);
-	ret = dd_call(dd, conn, NULL, offsetof(struct call, payload) + len, &msg, DD_RECV_SPIN,
-		      CALL_NS);
+	call->h = (struct header){ .op = op, .handle = handle, .offset = offset, .len = len };
+	memmove(call->payload, payload, len);
+	ret = dd_call(dd, conn, NULL, sizeof(call->h) + len, &msg, DD_RECV_SPIN, CALL_NS);
 	if (ret)
 		return -ret;
-	result = msg.addr;
-	if (msg.len < offsetof(struct result, payload) ||
-	    msg.len != offsetof(struct result, payload) + result->len)
+	if (msg.len < sizeof(result.h) || msg.len > sizeof(result))
 		return EPROTO;
-	return result->error;
+	copy_once(&result, msg.addr, msg.len);
+	if (result.h.op)
+		return result.h.op;
+	return result.h.len != msg.len - sizeof(result.h) || result.h.len < min ? EPROTO : 0;
 }
 
-static int attributes(uint64_t handle, struct attr *a)
+/* Put the target of a link before what is left of a path: 0 or an errno. */
+static int target_insert(uint64_t link, char *rest, const char *left)
 {
-	int err = operation(OP_GETATTR, handle, 0, NULL, 0);
+	char tail[PATH_MAX];
+	int err = operation(OP_READLINK, link, 0, "", 0, 1);
 
-	if (!err && result->len != sizeof(*a))
-		err = EPROTO;
-	if (!err)
-		memcpy(a, result->payload, sizeof(*a));
+	strcpy(tail, left);
+	if (!err && snprintf(rest, PATH_MAX, "%.*s/%s", (int)result.h.len, (char *)result.payload,
+			     tail) >= PATH_MAX)
+		err = ENAMETOOLONG;
 	return err;
 }
 
-/* Put the target of a link before the rest of a path. */
-static int target_insert(uint64_t link, char *rest)
-{
-	char tail[PATH_MAX];
-	int err = operation(OP_READLINK, link, 0, NULL, 0);
-
-	if (err)
-		return err;
-	if (result->len + strlen(rest) + 2 > PATH_MAX)
-		return ENAMETOOLONG;
-	strcpy(tail, rest);
-	memcpy(rest, result->payload, result->len);
-	rest[result->len] = '/';
-	strcpy(rest + result->len + 1, tail);
-	return 0;
-}
-
 /* The handle of a path below the root of the server. */
-static int walk(const char *path, bool follow, uint64_t *handle)
+static int walk(bool follow, uint64_t *handle)
 {
+	char rest[PATH_MAX], *at = rest, *name;
 	uint64_t stack[DEPTH] = { 0 };
-	char rest[PATH_MAX], name[RMFS_NAME + 1];
 	int depth = 0, links = 0, err;
 	struct found f;
+	size_t len;
 
-	if (strlen(path) >= PATH_MAX)
+	if (snprintf(rest, sizeof(rest), "%s", path) >= PATH_MAX)
 		return ENAMETOOLONG;
-	strcpy(rest, path);
-	for (;;) {
-		char *from = rest + strspn(rest, "/");
-		size_t len = strcspn(from, "/");
-		bool last;
-
-		if (!len)
-			break;
-		if (len > RMFS_NAME)
-			return ENAMETOOLONG;
-		memcpy(name, from, len);
-		name[len] = 0;
-		last = !from[len];
-		memmove(rest, from + len, strlen(from + len) + 1);
-		if (!strcmp(name, "."))
+	while (name = at + strspn(at, "/"), len = strcspn(name, "/")) {
+		at = name + len;
+		if (len == 1 && name[0] == '.')
 			continue;
-		if (!strcmp(name, "..")) {
+		if (len == 2 && name[0] == '.' && name[1] == '.') {
 			depth -= depth > 0;
 			continue;
 		}
-		err = operation(OP_LOOKUP, stack[depth], 0, name, len);
+		err = len > RMFS_NAME ? ENAMETOOLONG :
+		      operation(OP_LOOKUP, stack[depth], 0, name, len, sizeof(f));
 		if (err)
 			return err;
-		memcpy(&f, result->payload, sizeof(f));
-		if (S_ISLNK(f.mode) && (follow || !last)) {
-			if (++links > LINKS)
-				return ELOOP;
-			err = target_insert(f.handle, rest);
+		memcpy(&f, result.payload, sizeof(f));
+		if (S_ISLNK(f.mode) && (follow || *at)) {
+			err = ++links > LINKS ? ELOOP : target_insert(f.handle, rest, at);
 			if (err)
 				return err;
+			at = rest;
 			if (rest[0] == '/')
 				depth = 0;
 			continue;
@@ -172,18 +143,18 @@ static const char *shown(const char *name)
 	return isatty(1) ? tool_print_name(buf, sizeof(buf), name) : name;
 }
 
-static int do_stat(const char *path)
+/* ---- commands: 0 or an errno -------------------------------------------------------- */
+
+static int do_stat(uint64_t handle)
 {
-	uint64_t handle;
+	int err = operation(OP_GETATTR, handle, 0, "", 0, sizeof(struct attr));
 	struct attr a;
 	char when[32];
 	time_t t;
-	int err = walk(path, false, &handle);
 
-	if (!err)
-		err = attributes(handle, &a);
 	if (err)
 		return err;
+	memcpy(&a, result.payload, sizeof(a));
 	t = a.mtime_ns / 1000000000;
 	strftime(when, sizeof(when), "%F %T", gmtime(&t));
 	printf("%06o %u %u %u %llu %s %s\n", a.mode, a.nlink, a.uid, a.gid,
@@ -191,62 +162,50 @@ static int do_stat(const char *path)
 	return 0;
 }
 
-/* Print a block of a directory. */
-static void block_print(const struct names *names, uint32_t len, FILE *out)
+/* Print a block of a directory: @len bytes of names. */
+static void block_print(const uint8_t *list, uint32_t len, FILE *out)
 {
 	char name[RMFS_NAME + 1];
-	uint32_t at = 0;
+	uint32_t at, n;
 
-	len -= sizeof(*names);
-	while (at + 2 <= len && names->list[at + 1]) {
-		uint32_t n = names->list[at + 1];
-
-		if (at + 2 + n > len)
+	for (at = 0; at + 2 <= len; at += 2 + n) {
+		n = list[at + 1];
+		if (!n || at + 2 + n > len)
 			break;
-		memcpy(name, names->list + at + 2, n);
+		memcpy(name, list + at + 2, n);
 		name[n] = 0;
 		if (strcmp(name, ".") && strcmp(name, ".."))
-			fprintf(out, "%s%s\n", shown(name), names->list[at] == DT_DIR ? "/" : "");
-		at += 2 + n;
+			fprintf(out, "%s%s\n", shown(name), list[at] == DT_DIR ? "/" : "");
 	}
 }
 
 /* EAGAIN: the directory has changed meanwhile. */
 static int list(uint64_t handle, FILE *out)
 {
-	const struct names *names;
-	uint32_t blocks = 1, version = 0, b;
+	uint32_t version = 0, b = 0;
+	struct names names;
 	int err;
 
-	for (b = 0; b < blocks; b++) {
-		err = operation(OP_READDIR, handle, b, NULL, 0);
-		if (err == EINVAL && b)
-			return EAGAIN;
+	do {
+		err = operation(OP_READDIR, handle, b, "", 0, sizeof(names));
 		if (err)
-			return err;
-		names = (const void *)result->payload;
-		if (result->len < sizeof(*names))
-			return EPROTO;
-		if (b && names->version != version)
+			return err == EINVAL && b ? EAGAIN : err;
+		memcpy(&names, result.payload, sizeof(names));
+		if (b && names.version != version)
 			return EAGAIN;
-		version = names->version;
-		blocks = names->blocks;
-		block_print(names, result->len, out);
-	}
+		version = names.version;
+		block_print(result.payload + sizeof(names), result.h.len - sizeof(names), out);
+	} while (++b < names.blocks);
 	return 0;
 }
 
-static int do_ls(const char *path)
+static int do_ls(uint64_t handle)
 {
 	int err, tries = 0;
-	uint64_t handle;
 	char *text;
 	size_t len;
 	FILE *out;
 
-	err = walk(path, true, &handle);
-	if (err)
-		return err;
 	do {
 		out = open_memstream(&text, &len);
 		if (!out)
@@ -260,90 +219,81 @@ static int do_ls(const char *path)
 	return err;
 }
 
-static int do_cat(const char *path)
+static int do_cat(uint64_t handle)
 {
-	uint64_t handle, block = 0;
-	int err = walk(path, true, &handle);
+	uint64_t block = 0;
+	int err;
 
-	while (!err) {
-		err = operation(OP_READ, handle, block++, NULL, 0);
-		if (err)
-			break;
-		fwrite(result->payload, 1, result->len, stdout);
-		if (result->len < RMFS_BLOCK)
-			break;
-	}
+	do {
+		err = operation(OP_READ, handle, block++, "", 0, 0);
+		if (!err)
+			fwrite(result.payload, 1, result.h.len, stdout);
+	} while (!err && result.h.len == RMFS_BLOCK);
 	return err;
 }
 
-static int do_readlink(const char *path)
+static int do_readlink(uint64_t handle)
 {
-	uint64_t handle;
 	char target[RMFS_BLOCK + 1];
-	int err = walk(path, false, &handle);
+	int err = operation(OP_READLINK, handle, 0, "", 0, 0);
 
-	if (!err)
-		err = operation(OP_READLINK, handle, 0, NULL, 0);
 	if (err)
 		return err;
-	memcpy(target, result->payload, result->len);
-	target[result->len] = 0;
+	memcpy(target, result.payload, result.h.len);
+	target[result.h.len] = 0;
 	printf("%s\n", shown(target));
 	return 0;
 }
 
-static int do_statfs(const char *path)
+static int do_statfs(uint64_t handle)
 {
-	uint64_t handle;
+	int err = operation(OP_STATFS, handle, 0, "", 0, sizeof(struct fs));
 	struct fs f;
-	int err = walk(path, true, &handle);
 
-	if (!err)
-		err = operation(OP_STATFS, handle, 0, NULL, 0);
-	if (!err && result->len != sizeof(f))
-		err = EPROTO;
 	if (err)
 		return err;
-	memcpy(&f, result->payload, sizeof(f));
+	memcpy(&f, result.payload, sizeof(f));
 	printf("%llu blocks of %u bytes, %llu free, %llu files, %llu free, names of %u bytes\n",
 	       (unsigned long long)f.blocks, f.bsize, (unsigned long long)f.bfree,
 	       (unsigned long long)f.files, (unsigned long long)f.ffree, f.namemax);
 	return 0;
 }
 
-static int do_write(const char *path)
+static int do_write(uint64_t handle)
 {
-	uint64_t handle, offset = write_offset;
-	int err = walk(path, true, &handle);
+	uint64_t offset = write_offset;
+	int err = 0;
 	size_t n;
 
 	while (!err && (n = fread(call->payload, 1, RMFS_BLOCK, stdin)) > 0) {
-		err = operation(OP_WRITE, handle, offset, call->payload, n);
+		err = operation(OP_WRITE, handle, offset, call->payload, n, 0);
 		offset += n;
 	}
 	return err ? err : ferror(stdin) ? EIO : 0;
 }
 
+static const struct command {
+	const char *name;
+	int (*run)(uint64_t handle);
+	bool follow;	/* a link at the end of the path */
+} commands[] = {
+	{ "stat", do_stat, false }, { "ls", do_ls, true }, { "cat", do_cat, true },
+	{ "readlink", do_readlink, false }, { "statfs", do_statfs, true },
+	{ "write", do_write, true },
+};
+
 int client(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(const char *path);
-	} commands[] = {
-		{ "stat", do_stat }, { "ls", do_ls }, { "cat", do_cat },
-		{ "readlink", do_readlink }, { "statfs", do_statfs }, { "write", do_write },
-	};
+	const struct command *c = commands;
 	const char *name = "rmfs";
-	int (*run)(const char *path) = NULL;
 	int opt, err, code = TOOL_OK;
-	size_t i;
+	uint64_t handle;
 
-	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		if (!strcmp(argv[0], commands[i].name))
-			run = commands[i].run;
-	if (!run)
+	while (c < commands + sizeof(commands) / sizeof(*c) && strcmp(argv[0], c->name))
+		c++;
+	if (c == commands + sizeof(commands) / sizeof(*c))
 		tool_usage("no command '%s'", argv[0]);
-	while ((opt = getopt(argc, argv, run == do_write ? "n:o:" : "n:")) != -1) {
+	while ((opt = getopt(argc, argv, c->run == do_write ? "n:o:" : "n:")) != -1) {
 		if (opt == 'n')
 			name = optarg;
 		else if (opt == 'o')
@@ -351,20 +301,19 @@ int client(int argc, char **argv)
 		else
 			tool_usage("wrong option");
 	}
-	if (optind == argc || (run == do_write && optind + 1 != argc))
-		tool_usage("%s needs %s", argv[0],
-			   run == do_write ? "one path" : "a path");
+	if (optind == argc || (c->run == do_write && optind + 1 != argc))
+		tool_usage("%s needs %s", argv[0], c->run == do_write ? "one path" : "a path");
 	begin(name);
 	for (; optind < argc; optind++) {
-		err = run(argv[optind]);
-		if (err == EHOSTDOWN)
-			tool_warn("%s: the server is gone", argv[optind]);
-		else if (err == ECONNCLOSE)
-			tool_warn("%s: the clerk is gone", argv[optind]);
-		else if (err)
-			tool_warn("%s: %s", argv[optind], dd_strerror(err));
-		if (err)
-			code = err == EHOSTDOWN || err == ECONNCLOSE ? TOOL_PEER : TOOL_FAILED;
+		path = argv[optind];
+		err = walk(c->follow, &handle);
+		if (!err)
+			err = c->run(handle);
+		if (!err)
+			continue;
+		tool_warn("%s: %s", path, err == EHOSTDOWN ? "the server is gone" :
+			  err == ECONNCLOSE ? "the clerk is gone" : dd_strerror(err));
+		code = err == EHOSTDOWN || err == ECONNCLOSE ? TOOL_PEER : TOOL_FAILED;
 	}
 	return code;
 }

@@ -53,7 +53,6 @@ static uint32_t count = 1, room;
 static uint32_t buckets[BUCKETS];
 static uint64_t epoch;		/* of this server: the upper half of handles */
 static int top;
-static bool revalidating;
 
 static uint64_t ns(const struct statx_timestamp *t)
 {
@@ -67,20 +66,23 @@ static uint32_t node_of(uint64_t handle)
 	return !handle ? 1 : (handle ^ i) == epoch && i < count ? i : 0;
 }
 
+static struct id id_of(const struct statx *st)
+{
+	return (struct id){ ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor, st->stx_ino,
+			    st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
+}
+
 /* The node of a file, a new one if need be; 0: no memory. */
 static uint32_t node_get(const struct statx *st, uint32_t parent, const char *name)
 {
-	struct id id = { ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor, st->stx_ino,
-			 st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
+	struct id id = id_of(st);
 	uint32_t *bucket = &buckets[XXH3_64bits(&id, sizeof(id)) % BUCKETS], i;
 	char *copy;
 
 	for (i = *bucket; i && memcmp(&nodes[i].id, &id, sizeof(id)); i = nodes[i].next)
 		;
-	if (i && nodes[i].parent == parent && !strcmp(nodes[i].name, name))
-		return i;
 	/* The root stays where it is. */
-	if (i == 1)
+	if (i == 1 || (i && nodes[i].parent == parent && !strcmp(nodes[i].name, name)))
 		return i;
 	if (!i && count >= room) {
 		struct node *more = realloc(nodes, (room * 2 + 1024) * sizeof(*nodes));
@@ -164,49 +166,49 @@ static bool dropped(uint64_t handle)
 	return i && nodes[i].drop;
 }
 
-/* Nothing that was cached of a file is used any more. */
-static void node_drop(uint32_t i)
+/* Nothing that was cached of nodes @first to @last, if they have changed, is used any more. */
+static void nodes_drop(uint32_t first, uint32_t last)
 {
-	nodes[i].drop = true;
-	/* Many files at a time: once, at the end. */
-	if (revalidating)
-		return;
-	cache_drop(dropped);
-	nodes[i].drop = false;
+	bool any = false;
+	uint32_t i;
+
+	for (i = first; i <= last; i++)
+		any |= nodes[i].drop;
+	if (any)
+		cache_drop(dropped);
+	for (i = first; any && i <= last; i++)
+		nodes[i].drop = false;
 }
 
+/* The caller drops what is cached of the node before it loads any of it. */
 static void node_changed(uint32_t i, const struct statx *st)
 {
 	uint32_t version = version_of(st);
 
-	if (nodes[i].version == version)
-		return;
-	if (nodes[i].version)
-		node_drop(i);
+	nodes[i].drop |= nodes[i].version && nodes[i].version != version;
 	nodes[i].version = version;
 }
 
-/* Open a file to look at it, O_PATH. */
+/* Open a file to look at it, O_PATH. There is no node 0. */
 static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
-	char buf[PATH_MAX], *path = node_path(i, buf);
+	char buf[PATH_MAX], *path = i ? node_path(i, buf) : NULL;
 	uint32_t err;
 	struct id id;
 
 	if (!path)
-		return ENAMETOOLONG;
+		return i ? ENAMETOOLONG : ESTALE;
 	*fd = syscall(SYS_openat2, top, path, &how, sizeof(how));
 	if (*fd < 0) {
 		err = errno;
 		return err == ENOENT || err == ENOTDIR || err == ELOOP ? ESTALE : err;
 	}
 	err = stat_fd(*fd, "", st);
-	id = (struct id){ ((uint64_t)st->stx_dev_major << 32) | st->stx_dev_minor, st->stx_ino,
-			  st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
+	id = id_of(st);
 	if (!err && memcmp(&id, &nodes[i].id, sizeof(id)))
 		err = ESTALE;
 	if (err)
@@ -249,6 +251,7 @@ static uint32_t load_data(int fd, uint32_t i, uint64_t block, struct statx *st)
 		if (err)
 			break;
 		node_changed(i, st);
+		nodes_drop(i, i);
 		if (nodes[i].version == version)
 			break;
 	}
@@ -349,12 +352,9 @@ static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
 	closedir(dir);
 	if (!err && block >= d.blocks)
 		err = EINVAL;
-	if (!err) {
-		for (b = 0; b < d.blocks; b++)
-			if (b != block)
-				block_store(&d, i, b);
-		block_store(&d, i, block);
-	}
+	/* The one that is wanted last: another one may have its place. */
+	for (b = 1; !err && b <= d.blocks; b++)
+		block_store(&d, i, (block + b) % d.blocks);
 	free(d.bytes);
 	return err;
 }
@@ -384,11 +384,10 @@ uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, cons
 
 	if (table == TABLE_FS)
 		return load_fs();
-	if (!i)
-		return ESTALE;
 	err = node_open(i, &st, &fd);
 	if (err)
 		return err;
+	nodes_drop(i, i);
 	switch (table) {
 	case TABLE_ATTR:
 		attr_store(epoch | i, &st);
@@ -418,8 +417,6 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 	ssize_t n = 0;
 	int fd, file;
 
-	if (!i)
-		return ESTALE;
 	err = node_open(i, &st, &fd);
 	if (err)
 		return err;
@@ -431,7 +428,8 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 		close(file);
 		/* In any case: a part may have been written. */
 		nodes[i].version = 0;
-		node_drop(i);
+		nodes[i].drop = true;
+		nodes_drop(i, i);
 	}
 	if (!err)
 		err = stat_fd(fd, "", &st);
@@ -448,28 +446,21 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 /* Drop what has changed on the disk. */
 void files_revalidate(void)
 {
-	bool any = false;
 	struct statx st;
 	uint32_t i;
 	int fd;
 
-	revalidating = true;
 	for (i = 1; i < count; i++) {
 		if (!nodes[i].version)
 			continue;
-		if (node_open(i, &st, &fd)) {
-			nodes[i].version = 0;
-			node_drop(i);
-		} else {
+		if (!node_open(i, &st, &fd)) {
 			close(fd);
+			continue;
 		}
-		any |= nodes[i].drop;
+		nodes[i].version = 0;
+		nodes[i].drop = true;
 	}
-	revalidating = false;
-	if (any)
-		cache_drop(dropped);
-	for (i = 1; any && i < count; i++)
-		nodes[i].drop = false;
+	nodes_drop(1, count - 1);
 	load_fs();
 }
 

@@ -20,6 +20,13 @@ void fail(const char *what, int error)
 	exit(tool_exit_code(error));
 }
 
+/* A name of the server, or one that follows from it. */
+void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name)
+{
+	if (snprintf(made, RM_NAME_MAX + 1, format, name) > RM_NAME_MAX)
+		tool_usage("name '%s' is too long", name);
+}
+
 static void stop(int sig)
 {
 	(void)sig;

@@ -4,7 +4,8 @@
  *
  * dx reads the entry of a result. hy writes a request that notifies the server, which writes
  * the answer. push finds the entry in the copy that the server writes. With dx and push a
- * result that is not there is requested as with hy.
+ * result that is not there is requested as with hy. Other processes of the user can write to
+ * the mirror at any time, so what it has is copied before it is checked.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -14,13 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "rmfs.h"
 #include "../common/tool.h"
 
-#define OPERATION_MS	2000	/* for an operation on the segment */
+#define OPERATION_MS	2000	/* for an operation on a segment */
 #define ANSWER_NS	10000000000ull	/* and for an answer: the server may read a disk */
 #define SPIN_NS		50000
 #define PAUSE_NS	50000
@@ -28,120 +30,37 @@
 #define BEAT_NS		10000000000ull	/* a copy is used while the server writes */
 #define TRIES		3		/* reads of an entry that is being changed */
 #define LISTING		1024		/* bytes that are read of the first directory */
+#define ERRNO_MAX	4095
 
-/* ---- the segments ---------------------------------------------------------------- */
+/* ---- transfers -------------------------------------------------------------------- */
 
-static void *pages(size_t len)
+/* Write bytes of this process that are not in a segment: 0 or an errno. */
+uint32_t segment_write(rm_desc_t rd, size_t off, const void *src, size_t len, int notify)
 {
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static size_t mirror_size(const struct remote *r)
-{
-	return MIRROR_TABLES +
-	       (r->scheme == SCHEME_PUSH ? r->layout.size - r->layout.tables : 0);
-}
-
-#define LANDING	12288
-
-void remote_close(struct remote *r)
-{
-	if (r->rd >= 0)
-		rm_unimport(r->rd);
-	if (r->answers >= 0)
-		rm_revoke(r->answers);
-	if (r->landing >= 0)
-		rm_revoke(r->landing);
-	if (r->mirror)
-		munmap(r->mirror, mirror_size(r));
-	if (r->landed)
-		munmap(r->landed, LANDING);
-	r->rd = r->answers = r->landing = -1;
-	r->mirror = NULL;
-	r->landed = NULL;
-	r->open = false;
-}
-
-/* Read from the segment of the server into the landing segment: 0 or an errno. */
-static uint32_t fetch(struct remote *r, size_t off, size_t len)
-{
-	if (rm_read(r->rd, off, len, r->landing, 0, 0) || rm_fence(r->rd, OPERATION_MS))
-		return errno;
+	while (rm_write_block(rd, off, src, len, notify))
+		if (errno != EAGAIN || (rm_fence(rd, OPERATION_MS) && errno != EINTR))
+			return errno;
 	return 0;
 }
 
-/* Take a mailbox. */
-static uint32_t box_take(struct remote *r)
+/* Write a message at an offset: one operation, whose last word is the number. */
+uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *payload, int notify)
 {
-	uint32_t own = (uint32_t)getpid() << 8 | 1, i;
-	const uint32_t *result = (const uint32_t *)r->landed;
+	static struct message m __attribute__((aligned(8)));
+	size_t start = RMFS_BLOCK - rmfs_pad(h.len);
 
-	for (i = 0; i < RMFS_MAILBOXES; i++) {
-		size_t at = offsetof(struct head, owners) + i * sizeof(uint32_t);
-
-		if (rm_cas(r->rd, at, r->landing, 0, 0, own) || rm_fence(r->rd, OPERATION_MS))
-			return errno;
-		if (__atomic_load_n(result, __ATOMIC_ACQUIRE) == RM_SUCCESS) {
-			r->box = i;
-			return 0;
-		}
-	}
-	return EUSERS;
+	m.h = h;
+	if (h.len)
+		memcpy(m.payload + start, payload, h.len);
+	return segment_write(rd, off + start, m.payload + start, sizeof(m) - start, notify);
 }
 
-static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
-		    const void *payload, uint32_t len);
-
-static uint32_t join(struct remote *r)
+/* Read from the tables of the server: 0 or an errno. */
+static uint32_t fetch(struct remote *r, size_t off, size_t len)
 {
-	static unsigned int number;
-	struct hello h = { .node = r->own, .push = r->scheme == SCHEME_PUSH };
-	uint32_t err;
-
-	r->landed = pages(LANDING);
-	if (!r->landed)
+	if (rm_read(r->tables, off, len, r->landing, 0, 0) || rm_fence(r->tables, OPERATION_MS))
 		return errno;
-	r->landing = rm_export(NULL, r->landed, LANDING, 0, RM_NEVER);
-	if (r->landing < 0 || rm_import(r->name, r->node, RM_ALL, &r->rd))
-		return errno;
-	if ((size_t)rm_size(r->rd) < sizeof(r->head))
-		return EPROTO;
-	err = fetch(r, 0, sizeof(r->head));
-	if (err)
-		return err;
-	memcpy(&r->head, r->landed, sizeof(r->head));
-	if (!layout_of(&r->head, &r->layout) || r->layout.size > (size_t)rm_size(r->rd))
-		return EPROTO;
-	r->mirror = pages(mirror_size(r));
-	if (!r->mirror)
-		return errno;
-	snprintf(h.name, sizeof(h.name), "rmfs.%d.%d.%u", r->own, getpid(), number++);
-	r->answers = rm_export(h.name, r->mirror, mirror_size(r), RM_WRITE, RM_NEVER);
-	if (r->answers < 0)
-		return errno;
-	err = box_take(r);
-	return err ? err : ask(r, OP_HELLO, 0, 0, &h, sizeof(h));
-}
-
-static uint32_t remote_open(struct remote *r)
-{
-	uint32_t err;
-
-	r->rd = r->answers = r->landing = -1;
-	r->mirror = NULL;
-	r->landed = NULL;
-	/* Not the number of a former clerk that had the same mailbox. */
-	r->seq = tool_now() >> 8;
-	r->beat_ns = tool_now();
-	r->listing = LISTING;
-	err = join(r);
-	if (err)
-		remote_close(r);
-	else
-		r->open = true;
-	return err;
+	return 0;
 }
 
 /* ---- requests ---------------------------------------------------------------------- */
@@ -152,7 +71,7 @@ static uint32_t answer_wait(struct remote *r)
 	uint64_t begin = tool_now(), probe = begin + PROBE_NS, now;
 	uint32_t err;
 
-	while (__atomic_load_n(&r->mirror->answer.seq, __ATOMIC_ACQUIRE) != r->seq) {
+	while (__atomic_load_n(&r->mirror->answer.h.seq, __ATOMIC_ACQUIRE) != r->seq) {
 		now = tool_now();
 		if (now - begin > ANSWER_NS)
 			return ETIMEDOUT;
@@ -170,90 +89,172 @@ static uint32_t answer_wait(struct remote *r)
 	return 0;
 }
 
-/* Returns errors of the transfer; the server's is in the answer. */
+/* Returns errors of the transfer; *@error is the server's. */
 static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
-		    const void *payload, uint32_t len)
+		    const void *payload, uint32_t len, uint32_t *error)
 {
-	size_t pad = rmfs_pad(len);
+	size_t at = offsetof(struct inbox, boxes) + r->box * sizeof(struct message);
+	struct header h = { .handle = handle, .offset = offset, .op = op, .len = len };
 	uint32_t err;
 
+	/* The first number of a member at the server is not 0. */
 	if (++r->seq == 0)
 		r->seq++;
-	r->stage.request = (struct request){
-		.handle = handle, .offset = offset, .op = op, .len = len, .seq = r->seq,
-	};
-	if (len)
-		memcpy(r->stage.payload + RMFS_BLOCK - pad, payload, len);
-	while (rm_write_block(r->rd, 4096 + r->box * sizeof(struct mailbox) + RMFS_BLOCK - pad,
-			      r->stage.payload + RMFS_BLOCK - pad, pad + sizeof(struct request),
-			      RM_NOTIFY))
-		if (errno != EAGAIN || rm_fence(r->rd, OPERATION_MS))
-			return errno;
-	err = answer_wait(r);
+	h.seq = r->seq;
+	err = message_write(r->inbox, at, h, payload, RM_NOTIFY);
+	if (!err)
+		err = answer_wait(r);
 	if (err)
 		return err;
-	r->len = r->mirror->answer.len;
-	if (r->len > RMFS_BLOCK)
+	copy_once(&h, &r->mirror->answer.h, sizeof(h));
+	if (h.len > RMFS_BLOCK || h.op > ERRNO_MAX)
 		return EPROTO;
-	r->data = r->mirror->payload + RMFS_BLOCK - rmfs_pad(r->len);
+	*error = h.op;
+	r->len = h.len;
+	r->data = r->mirror->answer.payload + RMFS_BLOCK - rmfs_pad(h.len);
 	return 0;
+}
+
+/* ---- the segments ------------------------------------------------------------------ */
+
+static size_t mirror_size(const struct remote *r)
+{
+	return r->scheme == SCHEME_PUSH ? r->layout.size : RMFS_TABLES;
+}
+
+void remote_close(struct remote *r)
+{
+	rm_unimport(r->tables);
+	rm_unimport(r->inbox);
+	rm_revoke(r->answers);
+	rm_revoke(r->landing);
+	if (r->mirror)
+		munmap(r->mirror, mirror_size(r));
+	r->open = false;
+}
+
+/* Take a mailbox. */
+static uint32_t box_take(struct remote *r)
+{
+	const uint32_t *result = (const uint32_t *)r->landed;
+	uint32_t own = (uint32_t)getpid() << 8 | 1;
+
+	for (r->box = 0; r->box < RMFS_MAILBOXES; r->box++) {
+		if (rm_cas(r->inbox, offsetof(struct inbox, owners[r->box]), r->landing, 0, 0, own) ||
+		    rm_fence(r->inbox, OPERATION_MS))
+			return errno;
+		if (__atomic_load_n(result, __ATOMIC_ACQUIRE) == RM_SUCCESS)
+			return 0;
+	}
+	return EUSERS;
+}
+
+static uint32_t join(struct remote *r)
+{
+	struct hello h = { .node = r->own, .push = r->scheme == SCHEME_PUSH };
+	char inbox[RM_NAME_MAX + 1];
+	uint64_t secret[2];
+	uint32_t err, error;
+
+	name_make(inbox, INBOX, r->name);
+	r->landing = rm_export(NULL, r->landed, sizeof(r->landed), 0, RM_NEVER);
+	if (r->landing < 0 || rm_import(r->name, r->node, RM_READ, &r->tables) ||
+	    rm_import(inbox, r->node, RM_WRITE | RM_CAS, &r->inbox))
+		return errno;
+	if ((size_t)rm_size(r->tables) < sizeof(r->head) ||
+	    (size_t)rm_size(r->inbox) < sizeof(struct inbox))
+		return EPROTO;
+	err = fetch(r, 0, sizeof(r->head));
+	if (err)
+		return err;
+	memcpy(&r->head, r->landed, sizeof(r->head));
+	if (!layout_of(&r->head, &r->layout) || r->layout.size > (size_t)rm_size(r->tables))
+		return EPROTO;
+	r->mirror = mmap(NULL, mirror_size(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	if (r->mirror == MAP_FAILED) {
+		r->mirror = NULL;
+		return errno;
+	}
+	/*
+	 * Other clerks cannot read the inbox: they do not know the name or the numbers. A machine
+	 * that has just been started does not wait for better ones.
+	 */
+	if (getrandom(secret, sizeof(secret), GRND_INSECURE) != sizeof(secret))
+		return errno;
+	r->seq = secret[1];
+	snprintf(h.name, sizeof(h.name), "rmfs.%016llx", (unsigned long long)secret[0]);
+	r->answers = rm_export(h.name, r->mirror, mirror_size(r), RM_WRITE, RM_NEVER);
+	if (r->answers < 0)
+		return errno;
+	h.root = r->head.root;
+	r->beat_ns = tool_now();
+	err = box_take(r);
+	if (!err)
+		err = ask(r, OP_HELLO, 0, 0, &h, sizeof(h), &error);
+	return err ? err : error;
+}
+
+static uint32_t remote_open(struct remote *r)
+{
+	uint32_t err;
+
+	r->tables = r->inbox = r->answers = r->landing = -1;
+	r->listing = LISTING;
+	r->mirror = NULL;
+	err = join(r);
+	if (err)
+		remote_close(r);
+	else
+		r->open = true;
+	return err;
 }
 
 /* ---- entries ------------------------------------------------------------------------ */
 
-/* Bytes that are read at first; most names, targets and directories are short. */
-static size_t first_read(const struct remote *r, int table, size_t name)
-{
-	switch (table) {
-	case TABLE_DIR:
-		return r->listing;
-	case TABLE_NAME:
-		return sizeof(struct entry) + sizeof(struct found) + rmfs_pad(name);
-	case TABLE_LINK:
-		return sizeof(struct entry) + 224;
-	default:
-		return entry_size(table);
-	}
-}
-
-/* Find an entry: *@found is NULL if the server has to be asked. */
+/* Read an entry: *@found is NULL if the server has to be asked. */
 static uint32_t entry_read(struct remote *r, int table, uint64_t handle, uint64_t block,
 			   const void *name, size_t len, const struct entry **found)
 {
-	size_t at = entry_at(&r->layout, table, handle, block), size = first_read(r, table, len);
+	const struct entry *e = (const void *)r->landed;
+	size_t at = entry_at(&r->layout, table, handle, block), size = entry_size(table);
 	enum entry_state state = ENTRY_TORN;
 	uint32_t err;
 	int i;
 
-	*found = NULL;
+	/* Most names, targets and directories are short. */
+	if (table == TABLE_DIR)
+		size = r->listing;
+	else if (table == TABLE_NAME)
+		size = sizeof(*e) + sizeof(struct found) + rmfs_pad(len);
+	else if (table == TABLE_LINK)
+		size = sizeof(*e) + 224;
 	for (i = 0; i < TRIES && state == ENTRY_TORN; i++) {
 		err = fetch(r, at, size);
 		if (err)
 			return err;
-		/* An entry with another name may be longer: it is no hit. */
-		if (r->landed->flag == ENTRY_VALID && sizeof(*r->landed) + r->landed->len > size) {
-			if (table == TABLE_NAME)
-				return 0;
+		if (e->slot.state != ENTRY_VALID || sizeof(*e) + e->len <= size)
+			state = entry_check(e, table, handle, block, name, len);
+		else if (table == TABLE_NAME)	/* another one */
+			state = ENTRY_MISS;
+		else
 			size = entry_size(table);
-			continue;
-		}
-		state = entry_check(r->landed, table, handle, block, name, len);
 	}
 	if (state != ENTRY_HIT)
 		return 0;
 	if (table == TABLE_DIR)
-		r->listing = sizeof(*r->landed) + r->landed->len;
-	*found = r->landed;
+		r->listing = sizeof(*e) + e->len;
+	*found = e;
 	return 0;
 }
 
+/* Find an entry in the copy of the tables: NULL if the server has to be asked. */
 static const struct entry *entry_copy(struct remote *r, int table, uint64_t handle,
 				      uint64_t block, const void *name, size_t len)
 {
-	size_t at = entry_at(&r->layout, table, handle, block) - r->layout.tables;
-	const struct entry *e = (void *)((char *)r->mirror + MIRROR_TABLES + at);
-	uint64_t beat = __atomic_load_n(&r->mirror->beat, __ATOMIC_ACQUIRE);
-	uint32_t size = e->len;
+	const char *at = (const char *)r->mirror + entry_at(&r->layout, table, handle, block);
+	uint64_t beat = __atomic_load_n(&r->mirror->beat, __ATOMIC_RELAXED);
+	struct entry *e = (void *)r->landed;
 
 	if (beat != r->beat) {
 		r->beat = beat;
@@ -261,29 +262,11 @@ static const struct entry *entry_copy(struct remote *r, int table, uint64_t hand
 	} else if (tool_now() - r->beat_ns > BEAT_NS) {
 		return NULL;
 	}
-	if (size > entry_size(table) - sizeof(*e))
+	copy_once(e, at, sizeof(*e));
+	if (e->len > entry_size(table) - sizeof(*e))
 		return NULL;
-	/* The server may be writing: the sum is of the bytes that are used. */
-	memcpy(r->copy, e, sizeof(*e) + size);
-	e = (const struct entry *)r->copy;
-	if (e->len != size || entry_check(e, table, handle, block, name, len) != ENTRY_HIT)
-		return NULL;
-	return e;
-}
-
-static uint32_t find(struct remote *r, int table, uint64_t handle, uint64_t offset,
-		     const void *name, uint32_t len, const struct entry **found)
-{
-	uint64_t block = table == TABLE_NAME ? name_hash(name, len) : offset;
-
-	if (!handle || table == TABLE_FS)
-		handle = r->head.root;
-	*found = NULL;
-	if (r->scheme == SCHEME_DX)
-		return entry_read(r, table, handle, block, name, len, found);
-	if (r->scheme == SCHEME_PUSH)
-		*found = entry_copy(r, table, handle, block, name, len);
-	return 0;
+	copy_once(e->data, at + sizeof(*e), e->len);
+	return entry_check(e, table, handle, block, name, len) == ENTRY_HIT ? e : NULL;
 }
 
 /* Returns errors of the transfer; *@error is that of the operation. */
@@ -291,6 +274,8 @@ static uint32_t operate(struct remote *r, uint32_t op, uint64_t handle, uint64_t
 			const void *payload, uint32_t len, uint32_t *error)
 {
 	int table = op_table(op);
+	uint64_t block = table == TABLE_NAME ? name_hash(payload, len) : offset;
+	uint64_t key = handle && table != TABLE_FS ? handle : r->head.root;
 	const struct entry *e = NULL;
 	uint32_t err = 0;
 
@@ -300,36 +285,30 @@ static uint32_t operate(struct remote *r, uint32_t op, uint64_t handle, uint64_t
 		r->hits++;
 		return fetch(r, offsetof(struct head, beat), sizeof(uint64_t));
 	}
-	if (table >= 0)
-		err = find(r, table, handle, offset, payload, len, &e);
-	if (err)
-		return err;
-	if (e) {
-		r->hits++;
-		r->data = e->data;
-		r->len = e->len;
-		return 0;
-	}
-	err = ask(r, op, handle, offset, payload, len);
-	if (!err)
-		*error = r->mirror->answer.error;
-	return err;
+	if (table >= 0 && r->scheme == SCHEME_DX)
+		err = entry_read(r, table, key, block, payload, len, &e);
+	else if (table >= 0 && r->scheme == SCHEME_PUSH)
+		e = entry_copy(r, table, key, block, payload, len);
+	if (err || !e)
+		return err ? err : ask(r, op, handle, offset, payload, len, error);
+	r->hits++;
+	r->data = e->data;
+	r->len = e->len;
+	return 0;
 }
 
 /* Perform an operation that op_check() admits: 0 or an errno, with the result in @r. */
 uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
 		   const void *payload, uint32_t len)
 {
-	uint32_t error = 0, err = EHOSTDOWN;
+	uint32_t error = 0, err = 0;
 	int tries;
 
 	/* A server that was started again is another one: its segment is imported anew. */
 	for (tries = 0; tries < 2; tries++) {
 		err = r->open ? 0 : remote_open(r);
-		if (err == EACCES || err == EUSERS || err == EDQUOT || err == EPROTO)
-			return err;
 		if (err)
-			return EHOSTDOWN;
+			break;
 		err = operate(r, op, handle, offset, payload, len, &error);
 		if (!err)
 			return error;
@@ -338,5 +317,14 @@ uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offs
 		if (op == OP_WRITE)
 			break;
 	}
-	return err == ETIMEDOUT ? err : EHOSTDOWN;
+	switch (err) {
+	case EACCES:
+	case EDQUOT:
+	case EPROTO:
+	case ETIMEDOUT:
+	case EUSERS:
+		return err;
+	default:
+		return EHOSTDOWN;
+	}
 }

@@ -4,9 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * The server exports one segment: struct head, the mailboxes for requests, and its caches,
- * which are hash tables of struct entry. A clerk exports one for answers: struct mirror and,
- * with the scheme push, a copy of the tables.
+ * The server exports two segments. Clerks read the first one: struct head and the caches, which
+ * are hash tables of struct entry. They write requests to the second one, struct inbox. A clerk
+ * exports one for answers: struct mirror and, with the scheme push, a copy of the tables.
  */
 #ifndef _RMFS_H
 #define _RMFS_H
@@ -17,6 +17,7 @@
 #include <linux/stat.h>
 
 #include "rmem.h"
+#include "../common/slot.h"
 
 #define RMFS_MAGIC	0x73666d72	/* "rmfs", and the byte order */
 #define RMFS_BLOCK	8192u		/* bytes in a block of a file or directory */
@@ -24,6 +25,7 @@
 #define RMFS_MAILBOXES	64u
 #define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
 #define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
+#define RMFS_TABLES	12288u		/* offset of the tables, and of a copy of them */
 
 /* Operations. An offset is a number of a block, except that of OP_WRITE. */
 enum rmfs_op {
@@ -40,8 +42,7 @@ enum rmfs_table { TABLE_ATTR, TABLE_NAME, TABLE_DATA, TABLE_LINK, TABLE_DIR, TAB
 
 /**
  * struct entry - of a table
- * @flag: %ENTRY_VALID, stored last, and 0 before others are changed
- * @sum: of all that follows: a reader finds out whether it belongs together
+ * @slot: its state is %ENTRY_VALID or 0
  * @handle: key: a file or directory
  * @block: key: number of a block, or hash of a name
  * @len: bytes of @data
@@ -50,8 +51,7 @@ enum rmfs_table { TABLE_ATTR, TABLE_NAME, TABLE_DATA, TABLE_LINK, TABLE_DIR, TAB
  *	struct names
  */
 struct entry {
-	uint32_t flag;
-	uint32_t sum;
+	struct slot slot;
 	uint64_t handle;
 	uint64_t block;
 	uint32_t len;
@@ -83,13 +83,12 @@ struct names {
 };
 
 /**
- * struct head - what the segment of the server begins with
+ * struct head - what the segment with the tables begins with
  * @magic: %RMFS_MAGIC
  * @reserved: 0
  * @root: handle of the directory that is served; the upper half of all handles is the same
  * @beat: counts up each second
  * @slots: entries of each table
- * @owners: by mailbox: 0, or a number of its clerk, by a CAS
  */
 struct head {
 	uint32_t magic;
@@ -97,19 +96,18 @@ struct head {
 	uint64_t root;
 	uint64_t beat;
 	uint32_t slots[TABLES];
-	uint32_t owners[RMFS_MAILBOXES];
 };
 
 /**
- * struct request - ends a mailbox
- * @handle: file or directory; 0 is the root
- * @offset: see enum rmfs_op
- * @op: enum rmfs_op
- * @len: bytes of payload, which ends where this begins, padded to words of 8 bytes
+ * struct header - of a request, or of its answer
+ * @handle: request: file or directory; 0 is the root
+ * @offset: request: see enum rmfs_op
+ * @op: request: enum rmfs_op; answer: 0 or an errno
+ * @len: bytes of payload
  * @reserved: 0
- * @seq: for the answer; stored last
+ * @seq: number of the request; stored last
  */
-struct request {
+struct header {
 	uint64_t handle;
 	uint64_t offset;
 	uint32_t op;
@@ -118,48 +116,50 @@ struct request {
 	uint32_t seq;
 };
 
-struct mailbox {
+/* Between a clerk and the server. The payload, padded to words of 8 bytes, ends at the header. */
+struct message {
 	uint8_t payload[RMFS_BLOCK];
-	struct request request;
+	struct header h;
 };
 
-/* A name, see rm_import(), and whether the tables are copied into the segment. */
+/* Between a client and its clerk, in both directions. */
+struct call {
+	struct header h;
+	uint8_t payload[RMFS_BLOCK];
+};
+
+/**
+ * struct inbox - segment of the server for requests
+ * @owners: by mailbox: 0, or a number of its clerk, by a CAS
+ * @boxes: mailboxes
+ */
+struct inbox {
+	uint32_t owners[RMFS_MAILBOXES];
+	struct message boxes[RMFS_MAILBOXES];
+};
+
+/**
+ * struct mirror - what the segment of a clerk begins with
+ * @beat: the server writes here, each second
+ * @answer: to its request
+ */
+struct mirror {
+	uint64_t beat;
+	struct message answer;
+};
+
+/**
+ * struct hello - the first request of a clerk
+ * @root: of the head that it has read
+ * @node: its node, and
+ * @name: the name of its segment, see rm_import()
+ * @push: whether the tables are copied there
+ */
 struct hello {
+	uint64_t root;
 	int32_t node;
 	uint32_t push;
 	char name[RM_NAME_MAX + 1];
-};
-
-/* An answer, in the same way. @error is an errno. */
-struct answer {
-	uint32_t error;
-	uint32_t len;
-	uint32_t reserved;
-	uint32_t seq;
-};
-
-struct mirror {
-	uint64_t beat;		/* the server has written here, each second */
-	uint64_t reserved[7];
-	uint8_t payload[RMFS_BLOCK];
-	struct answer answer;
-};
-
-#define MIRROR_TABLES	12288u	/* offset of the copy of the tables */
-
-/* Messages of a client to its clerk, and back. */
-struct call {
-	uint64_t handle;
-	uint64_t offset;
-	uint32_t op;
-	uint32_t len;
-	uint8_t payload[RMFS_BLOCK];
-};
-
-struct result {
-	uint32_t error;
-	uint32_t len;
-	uint8_t payload[RMFS_BLOCK];
 };
 
 static inline size_t rmfs_pad(size_t len)
@@ -167,10 +167,14 @@ static inline size_t rmfs_pad(size_t len)
 	return (len + 7) & ~(size_t)7;
 }
 
+static inline size_t rmfs_pages(size_t len)
+{
+	return (len + 4095) & ~(size_t)4095;
+}
+
 /* ---- table.c: the tables, for both sides ---- */
 
 struct layout {
-	size_t tables;			/* offset of the first one */
 	size_t at[TABLES];
 	size_t size;
 	uint32_t slots[TABLES];
@@ -180,7 +184,6 @@ bool layout_of(const struct head *head, struct layout *l);
 size_t entry_size(enum rmfs_table table);
 size_t entry_at(const struct layout *l, enum rmfs_table table, uint64_t handle, uint64_t block);
 uint64_t name_hash(const void *name, size_t len);
-void entry_end(struct entry *e, uint32_t len);
 
 enum entry_state { ENTRY_MISS, ENTRY_HIT, ENTRY_TORN };
 enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
@@ -212,11 +215,23 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @node: its node, -1 for this one
  * @own: this node
  * @scheme: enum scheme
- * @open: whether the rest is in use
+ * @open: whether the members below @len are in use
  * @hits: results that needed no request
  * @data: of the last operation
  * @len: bytes
  * @listing: bytes of a directory that are read at first, as many as the last one had
+ * @tables: segment of the server
+ * @inbox: segment of the server
+ * @answers: segment with @mirror
+ * @landing: segment with @landed
+ * @mirror: what the server writes
+ * @head: of the server
+ * @layout: of its tables
+ * @box: mailbox of this clerk
+ * @seq: of the last request
+ * @beat: of @mirror, when it changed
+ * @beat_ns: when that was
+ * @landed: what was read from the tables
  */
 struct remote {
 	const char *name;
@@ -228,27 +243,31 @@ struct remote {
 	uint32_t len;
 	uint32_t listing;
 
-	rm_desc_t rd;
+	rm_desc_t tables, inbox;
 	rm_seg_t answers, landing;
 	struct mirror *mirror;
-	struct entry *landed;
 	struct head head;
 	struct layout layout;
 	uint32_t box, seq;
 	uint64_t beat;
 	uint64_t beat_ns;
-	struct mailbox stage;
-	uint8_t copy[sizeof(struct entry) + RMFS_BLOCK] __attribute__((aligned(8)));
+	uint8_t landed[12288] __attribute__((aligned(4096)));
 };
 
 uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
 		   const void *payload, uint32_t len);
 void remote_close(struct remote *r);
+uint32_t segment_write(rm_desc_t rd, size_t off, const void *src, size_t len, int notify);
+uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *payload,
+		       int notify);
 
 /* ---- commands ---- */
 
-#define SERVICE	"rmfs:%s"	/* of a clerk, on its node */
+/* Names that follow from that of a server: of its inbox, and of the service of a clerk */
+#define INBOX	"inbox:%s"
+#define SERVICE	"rmfs:%s"
 
+void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name);
 void stop_quietly(void);
 void __attribute__((noreturn)) fail(const char *what, int error);
 int serve(int argc, char **argv);

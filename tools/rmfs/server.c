@@ -4,7 +4,8 @@
  *
  * One thread. A clerk is known by its mailbox. Its segment for answers ends with it, so the
  * server writes to each one every second and gives the mailbox of a clerk that is gone to the
- * next one.
+ * next one. Clerks can only read the tables. They can write to the inbox at any time, so a
+ * request is copied before it is checked.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "rmfs.h"
@@ -22,7 +23,6 @@
 
 #define BEAT_NS		1000000000
 #define JOIN_BEATS	10	/* a clerk has this time to say its name */
-#define FENCE_MS	1000
 
 /**
  * struct member - a clerk
@@ -42,13 +42,9 @@ struct member {
 
 static char *base;
 static struct head *head;
+static struct inbox *inbox;
 static struct layout layout;
 static struct member members[RMFS_MAILBOXES];
-
-static struct mailbox *mailbox(uint32_t i)
-{
-	return (struct mailbox *)(base + 4096) + i;
-}
 
 /* ---- clerks -------------------------------------------------------------------- */
 
@@ -59,55 +55,38 @@ static void member_leave(uint32_t i)
 	if (m->joined)
 		rm_unimport(m->rd);
 	*m = (struct member){ 0 };
-	__atomic_store_n(&head->owners[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&inbox->owners[i], 0, __ATOMIC_RELEASE);
 }
 
-/* Write to the segment of a clerk; bytes of this process that are not in a segment. */
-static void member_write(uint32_t i, size_t off, const void *src, size_t len)
-{
-	struct member *m = &members[i];
-
-	if (!m->joined)
-		return;
-	while (rm_write_block(m->rd, off, src, len, 0)) {
-		if (errno == EAGAIN && (!rm_fence(m->rd, FENCE_MS) || errno == EINTR))
-			continue;
-		member_leave(i);
-		return;
-	}
-}
-
-/* Write an entry, or its flag only, into copies: of one clerk, or of all (-1). */
+/* Write an entry, or its state only, into copies: of one clerk, or of all (-1). */
 static void push(const struct entry *e, size_t len, int only)
 {
 	/* The entry is in pinned memory, from which the bytes would be taken later. */
 	static uint64_t copy[(sizeof(*e) + RMFS_BLOCK) / 8];
-	size_t off = MIRROR_TABLES + ((const char *)e - base - layout.tables);
 	uint32_t i;
 
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
 		if (!members[i].push || (only >= 0 && i != (uint32_t)only))
 			continue;
 		memcpy(copy, e, len);
-		member_write(i, off, copy, len);
+		if (segment_write(members[i].rd, (const char *)e - base, copy, len, 0))
+			member_leave(i);
 	}
 }
 
 /* ---- caches -------------------------------------------------------------------- */
 
-/* A flag of 0 goes before changes of the entry, and to the copies. */
 static void entry_invalidate(struct entry *e)
 {
-	__atomic_store_n(&e->flag, 0, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	push(e, sizeof(e->flag), -1);
+	slot_clear(&e->slot, 0);
+	push(e, sizeof(e->slot.state), -1);
 }
 
 struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block)
 {
 	struct entry *e = (struct entry *)(base + entry_at(&layout, table, handle, block));
 
-	if (e->flag)
+	if (e->slot.state)
 		entry_invalidate(e);
 	e->handle = handle;
 	e->block = block;
@@ -116,7 +95,8 @@ struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block
 
 void cache_end(struct entry *e, uint32_t len)
 {
-	entry_end(e, len);
+	e->len = len;
+	slot_publish(&e->slot, ENTRY_VALID, sizeof(*e) - sizeof(e->slot) + len);
 	push(e, sizeof(*e) + len, -1);
 }
 
@@ -129,118 +109,92 @@ void cache_drop(bool (*dropped)(uint64_t handle))
 	for (t = 0; t < TABLE_FS; t++) {
 		for (i = 0; i < layout.slots[t]; i++) {
 			e = (struct entry *)(base + layout.at[t] + i * entry_size(t));
-			if (e->flag && dropped(e->handle))
+			if (e->slot.state && dropped(e->handle))
 				entry_invalidate(e);
 		}
 	}
 }
 
-/* ---- answers -------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------- */
 
-/* One write, whose last word is the number of the request. */
 static void answer(uint32_t i, uint32_t error, const void *data, uint32_t len)
 {
-	static struct {
-		uint8_t payload[RMFS_BLOCK];
-		struct answer answer;
-	} out __attribute__((aligned(8)));
-	size_t pad = rmfs_pad(len);
+	struct header h = { .op = error, .len = error ? 0 : len, .seq = members[i].seq };
 
-	out.answer = (struct answer){ .error = error, .len = len, .seq = members[i].seq };
-	if (len)
-		memcpy(out.payload + RMFS_BLOCK - pad, data, len);
-	member_write(i, offsetof(struct mirror, answer) - pad, out.payload + RMFS_BLOCK - pad,
-		     pad + sizeof(out.answer));
+	if (members[i].joined &&
+	    message_write(members[i].rd, offsetof(struct mirror, answer), h, data, 0))
+		member_leave(i);
 }
 
 static void hello(uint32_t i, const void *payload, uint32_t len)
 {
 	struct member *m = &members[i];
 	struct hello h;
-	uint32_t seq = m->seq;
 
 	if (len != sizeof(h))
 		return;
 	memcpy(&h, payload, sizeof(h));
 	h.name[RM_NAME_MAX] = 0;
-	if (m->joined)
-		rm_unimport(m->rd);
-	*m = (struct member){ .seq = seq };
 	if (rm_import(h.name, h.node, RM_WRITE, &m->rd)) {
 		tool_warn("cannot answer a clerk on node %d: %s", h.node, strerror(errno));
 		member_leave(i);
 		return;
 	}
-	if ((size_t)rm_size(m->rd) < MIRROR_TABLES + (h.push ? layout.size - layout.tables : 0)) {
-		rm_unimport(m->rd);
+	m->joined = true;
+	if ((size_t)rm_size(m->rd) < (h.push ? layout.size : RMFS_TABLES)) {
 		member_leave(i);
 		return;
 	}
-	m->joined = true;
 	m->push = h.push;
-	answer(i, 0, NULL, 0);
-}
-
-static void usage_answer(uint32_t i)
-{
-	struct rusage u;
-	uint64_t ns;
-
-	getrusage(RUSAGE_SELF, &u);
-	ns = (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000ull +
-	     (u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000ull;
-	answer(i, 0, &ns, sizeof(ns));
+	/* The clerk may have read the tables of a former server. */
+	answer(i, h.root == head->root ? 0 : ESTALE, NULL, 0);
 }
 
 /* An operation whose result is in a table, after a load if need be. */
-static void table_answer(uint32_t i, int table, const struct request *r, const char *name)
+static void table_answer(uint32_t i, int table, const struct header *h, const char *name)
 {
-	uint64_t handle = r->handle && table != TABLE_FS ? r->handle : head->root;
-	uint64_t block = table == TABLE_NAME ? name_hash(name, r->len) : r->offset;
+	uint64_t handle = h->handle && table != TABLE_FS ? h->handle : head->root;
+	uint64_t block = table == TABLE_NAME ? name_hash(name, h->len) : h->offset;
 	struct entry *e = (struct entry *)(base + entry_at(&layout, table, handle, block));
 	uint32_t err = 0;
 
-	if (entry_check(e, table, handle, block, name, r->len) != ENTRY_HIT)
-		err = files_load(table, handle, block, name, r->len);
-	else if (members[i].push)
+	if (entry_check(e, table, handle, block, name, h->len) != ENTRY_HIT)
+		err = files_load(table, handle, block, name, h->len);
+	else
 		push(e, sizeof(*e) + e->len, i);
-	answer(i, err, e->data, err ? 0 : e->len);
+	answer(i, err, e->data, e->len);
 }
 
 static void request(uint32_t i)
 {
-	struct mailbox *box = mailbox(i);
-	struct request r = box->request;
-	uint8_t *payload = box->payload + RMFS_BLOCK - rmfs_pad(r.len);
+	static char payload[RMFS_BLOCK + 1];
+	const struct message *box = &inbox->boxes[i];
 	struct member *m = &members[i];
-	char name[RMFS_NAME + 1] = "";
+	struct timespec t;
+	struct header h;
+	uint64_t ns;
 	uint32_t err;
-	int table;
 
-	if (r.seq == m->seq || r.len > RMFS_BLOCK)
+	copy_once(&h, &box->h, sizeof(h));
+	if (h.seq == m->seq || h.len > RMFS_BLOCK || m->joined == (h.op == OP_HELLO))
 		return;
-	m->seq = r.seq;
-	if (r.op == OP_HELLO) {
-		hello(i, payload, r.len);
-		return;
-	}
-	if (r.op == OP_USAGE) {
-		usage_answer(i);
-		return;
-	}
-	/* A copy, which does not change after the check. */
-	if (r.op == OP_LOOKUP && r.len <= RMFS_NAME)
-		memcpy(name, payload, r.len);
-	err = op_check(r.op, r.offset, r.op == OP_LOOKUP ? (void *)name : payload, r.len);
-	table = op_table(r.op);
-	if (err)
+	copy_once(payload, box->payload + RMFS_BLOCK - rmfs_pad(h.len), h.len);
+	payload[h.len] = 0;
+	m->seq = h.seq;
+	err = op_check(h.op, h.offset, payload, h.len);
+	if (h.op == OP_HELLO) {
+		hello(i, payload, h.len);
+	} else if (h.op == OP_USAGE) {
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+		ns = t.tv_sec * 1000000000ull + t.tv_nsec;
+		answer(i, 0, &ns, sizeof(ns));
+	} else if (!err && op_table(h.op) >= 0) {
+		table_answer(i, op_table(h.op), &h, payload);
+	} else {
+		if (!err && h.op == OP_WRITE)
+			err = files_write(h.handle, h.offset, payload, h.len);
 		answer(i, err, NULL, 0);
-	else if (table >= 0)
-		table_answer(i, table, &r, name);
-	else if (r.op == OP_WRITE)
-		answer(i, files_write(r.handle, r.offset, payload, r.len), NULL, 0);
-	else
-		answer(i, 0, NULL, 0);
+	}
 }
 
 static void beat(void)
@@ -250,11 +204,16 @@ static void beat(void)
 
 	files_revalidate();
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
-		if (members[i].joined)
-			member_write(i, offsetof(struct mirror, beat), &beats, sizeof(beats));
-		else if (!head->owners[i])
-			members[i].waiting = 0;
-		else if (++members[i].waiting > JOIN_BEATS)
+		struct member *m = &members[i];
+		bool gone;
+
+		if (m->joined)
+			gone = segment_write(m->rd, offsetof(struct mirror, beat), &beats,
+					     sizeof(beats), 0);
+		else
+			gone = __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED) &&
+			       ++m->waiting > JOIN_BEATS;
+		if (gone)
 			member_leave(i);
 	}
 }
@@ -276,14 +235,22 @@ static void __attribute__((noreturn)) loop(int fd)
 			continue;
 		if (read(fd, &note, sizeof(note)) != sizeof(note))
 			fail("cannot read notes", errno);
-		i = (note.offset - 4096) / sizeof(struct mailbox);
-		if (note.type == RM_ARRIVED && note.op == RM_OP_WRITE && note.offset >= 4096 &&
-		    i < RMFS_MAILBOXES)
+		i = (note.offset - offsetof(struct inbox, boxes)) / sizeof(struct message);
+		if (note.type == RM_ARRIVED && note.op == RM_OP_WRITE && i < RMFS_MAILBOXES)
 			request(i);
 	}
 }
 
 /* ---- start ---------------------------------------------------------------------- */
+
+static void *memory(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		fail("cannot allocate memory", errno);
+	return p;
+}
 
 static void cache_new(uint64_t size)
 {
@@ -297,20 +264,20 @@ static void cache_new(uint64_t size)
 	};
 
 	layout_of(&first, &layout);
-	base = mmap(NULL, layout.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (base == MAP_FAILED)
-		fail("cannot allocate the caches", errno);
+	base = memory(layout.size);
 	head = (struct head *)base;
 	*head = first;
+	inbox = memory(rmfs_pages(sizeof(*inbox)));
 }
 
 int serve(int argc, char **argv)
 {
 	const char *name = "rmfs";
+	char requests[RM_NAME_MAX + 1];
 	uint64_t size = 8 << 20;
+	rm_seg_t seg, tables;
 	uint32_t err;
 	int opt, fd;
-	rm_seg_t seg;
 
 	while ((opt = getopt(argc, argv, "n:s:")) != -1) {
 		switch (opt) {
@@ -327,6 +294,7 @@ int serve(int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		tool_usage("serve needs one directory");
+	name_make(requests, INBOX, name);
 	tool_raise_memlock();
 	stop_quietly();
 	cache_new(size);
@@ -334,9 +302,12 @@ int serve(int argc, char **argv)
 	if (err)
 		fail(argv[optind], err);
 	files_revalidate();
-	seg = rm_export(name, base, layout.size, RM_ALL, RM_CONDITIONAL);
+	/* The tables last: a clerk that finds them finds the inbox. */
+	seg = rm_export(requests, inbox, rmfs_pages(sizeof(*inbox)), RM_WRITE | RM_CAS,
+			RM_CONDITIONAL);
 	fd = seg < 0 ? -1 : rm_fd(seg);
-	if (fd < 0)
+	tables = fd < 0 ? -1 : rm_export(name, base, layout.size, RM_READ, RM_NEVER);
+	if (tables < 0)
 		fail(name, errno);
 	printf("rmfs: ready\n");
 	fflush(stdout);

@@ -9,14 +9,12 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "rmfs.h"
 
-_Static_assert(sizeof(struct entry) == 32 && sizeof(struct request) == 32 &&
-	       sizeof(struct answer) == 16 && sizeof(struct mailbox) % 8 == 0 &&
-	       sizeof(struct head) <= 4096 && sizeof(struct mirror) <= MIRROR_TABLES,
-	       "layout of the segments");
+_Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 32 &&
+	       sizeof(struct head) <= RMFS_TABLES && sizeof(struct mirror) <= RMFS_TABLES &&
+	       offsetof(struct inbox, boxes) % 8 == 0, "layout of the segments");
 
 size_t entry_size(enum rmfs_table table)
 {
@@ -35,13 +33,11 @@ size_t entry_size(enum rmfs_table table)
 /* Where the tables are; false if the head is not one of a server. */
 bool layout_of(const struct head *head, struct layout *l)
 {
-	size_t at = 4096 + RMFS_MAILBOXES * sizeof(struct mailbox);
+	size_t at = RMFS_TABLES;
 	int t;
 
 	if (head->magic != RMFS_MAGIC)
 		return false;
-	at = (at + 4095) & ~4095ul;
-	l->tables = at;
 	for (t = 0; t < TABLES; t++) {
 		if (!head->slots[t] || head->slots[t] > 8 * RMFS_DATA_SLOTS)
 			return false;
@@ -49,7 +45,7 @@ bool layout_of(const struct head *head, struct layout *l)
 		l->at[t] = at;
 		at += l->slots[t] * entry_size(t);
 	}
-	l->size = (at + 4095) & ~4095ul;
+	l->size = rmfs_pages(at);
 	return true;
 }
 
@@ -66,28 +62,16 @@ uint64_t name_hash(const void *name, size_t len)
 	return XXH3_64bits(name, len) >> 1;
 }
 
-static uint32_t entry_sum(const struct entry *e)
-{
-	return XXH3_64bits(&e->handle, sizeof(*e) - offsetof(struct entry, handle) + e->len);
-}
-
-void entry_end(struct entry *e, uint32_t len)
-{
-	e->len = len;
-	e->reserved = 0;
-	e->sum = entry_sum(e);
-	/* One word, last: a reader finds the whole entry or none. */
-	__atomic_store_n(&e->flag, ENTRY_VALID, __ATOMIC_RELEASE);
-}
-
+/* Whether an entry is the one with a key. It is memory that only this process writes. */
 enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
 			     uint64_t block, const void *name, size_t len)
 {
 	const struct found *f = (const void *)e->data;
 
-	if (__atomic_load_n(&e->flag, __ATOMIC_ACQUIRE) != ENTRY_VALID)
+	if (e->slot.state != ENTRY_VALID)
 		return ENTRY_MISS;
-	if (e->len > entry_size(table) - sizeof(*e) || e->sum != entry_sum(e))
+	if (e->len > entry_size(table) - sizeof(*e) ||
+	    !slot_whole(&e->slot, sizeof(*e) - sizeof(e->slot) + e->len))
 		return ENTRY_TORN;
 	if (e->handle != handle || e->block != block)
 		return ENTRY_MISS;
