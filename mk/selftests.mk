@@ -66,7 +66,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
 
-$(SELFTEST_DIR)/rm_registry: $(BUILD)/obj/tools/rmclerk/registry.o
+$(addprefix $(SELFTEST_DIR)/rm_,figures registry): $(BUILD)/obj/tools/rmclerk/registry.o
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \
