@@ -182,8 +182,10 @@ make_more() {
 
 	root=$(mktemp -d "$DD_CACHE/root.XXXXXX")
 	mapfile -t paths < <(more_paths "$2")
+	# The guest's /usr/sbin is a link.
 	for path in "${paths[@]}"; do
-		install -D -m "$(stat -L -c %a "$path")" "$path" "$root$path"
+		install -D -m "$(stat -L -c %a "$path")" "$path" \
+			"$root${path/#\/usr\/sbin/\/usr\/bin}"
 	done
 	install_libraries "$root" "${paths[@]}"
 	pack "$root" "$1"
