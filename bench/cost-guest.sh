@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The cost of operations, in a guest with one processor whose clock counts
-# instructions; prints reports of ddperf, one a line. Receivers sleep.
+# instructions; prints reports, one a line. Receivers sleep.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,3 +22,8 @@ for test in put get cas; do
 done
 nodes 1500 put -r 3 -n 20 -s 1M
 nodes 1500 get -r 3 -n 20 -s 1M
+for mode in read write; do
+	CLERK="-m $mode" selftests/rmem/clerks.sh -2 build/selftests/rm_figures |
+		sed -n "s/^{/{\"mode\": \"$mode\", /p"
+done
+selftests/rmem/clerks.sh -2 bench/rmfs-guest.sh

@@ -12,6 +12,10 @@ new=$1 old=${2:-}
 raw=build/bench/cost.jsonl
 
 mkdir -p build/bench
+# An NFS server is measured where its package is installed: deps.sh bench.
+if type exportfs >/dev/null 2>&1; then
+	export MORE=bench/nfs.list
+fi
 KERNEL=stock ICOUNT=yes TIMEOUT=600 \
 	selftests/vm/run.sh bench/cost-guest.sh >"$raw" || {
 	status=$?
@@ -20,4 +24,5 @@ KERNEL=stock ICOUNT=yes TIMEOUT=600 \
 }
 bench/cost.py take "$raw" >"$new.new"
 mv "$new.new" "$new"
+bench/rmfs.py "$new" build/bench
 [ -z "$old" ] || bench/cost.py check "$old" "$new"

@@ -10,7 +10,9 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import chart
+import cost as limits
 import report as maker
+import rmfs
 import table
 
 BENCH = Path(__file__).resolve().parent
@@ -49,6 +51,7 @@ REPORTS = [
     flow("net trip", "dd", 18000.4, path={"mtu": 1500}),
     report("get", size=64, unit="instructions", results=[
         {"name": "dd", "rounds": spread(30000)}]),
+    report("rmem", mode="read", results={"lookup 7": 33000}),
 ]
 
 FIGURES = {
@@ -57,6 +60,7 @@ FIGURES = {
     "here trip 64 dd": 6250,
     "net-1500 trip 64 dd": 18000,
     "net get 64 dd": 30000,
+    "rmem lookup 7 by-read": 33000,
 }
 
 
@@ -109,6 +113,8 @@ DOCTORED = [
      "not ok 8 - ratio: net get 64 dd: 39601"),
     ("a ratio's other figure is missing", {}, "1.2", {"net put 1048576 dd": None}, 1,
      "not ok 11 - ratio"),
+    ("no NFS server", {}, "1.2", {"rmfs client-read 8192 nfs": None}, 0,
+     "rmfs client-read 8192 rmfs # SKIP no NFS server"),
     ("a limit's figure is missing", {}, "1.2", {"here insn 64 ddrecv": None}, 1,
      "not ok 2 - limit: here insn 64 ddrecv: None"),
 ]
@@ -118,6 +124,9 @@ LIMITED = {"here insn 64 ddsend": 95, "here insn 64 ddrecv": 76,
            "here insn 64 dd-put-kernel": 1000,
            "net cas 8 dd": 25000, "net get 1048576 dd": 900, "net put 1048576 dd": 1000,
            "net-1500 insn 1048576 dd": 1000}
+for name, (base, factor) in limits.RATIOS.items():
+    if name.startswith("rm"):
+        LIMITED.setdefault(name, LIMITED.setdefault(base, 1000) * factor)
 
 
 def changed(figures, changes):
@@ -133,6 +142,77 @@ def compare(tmp):
         run = cost("check", old, new)
         check("instructions: " + name,
               run.returncode == status and text in run.stdout, run.stdout + run.stderr)
+
+
+# ---- the file service ----------------------------------------------------
+
+# One series of one operation by requests, and one by reads; then the same with events that
+# add 10 each. The server is process 7. Another series was disturbed.
+MARKS = """\
+ a-1 [000] ..... 1000: tracing_mark_write: hy Read
+ a-1 [000] ..... 2000: tracing_mark_write: hy end
+ a-1 [000] ..... 2010: tracing_mark_write: hy Read
+ a-1 [000] ..... 2450: tracing_mark_write: hy end
+ a-1 [000] ..... 3000: tracing_mark_write: dx Read
+ a-1 [000] ..... 3240: tracing_mark_write: dx end
+"""
+EVENTS = """\
+ a-1 [000] ..... 990: sched_switch: next_comm=a next_pid=7 next_prio=1
+ a-1 [000] ..... 1000: tracing_mark_write: hy Read
+ a-1 [000] ..... 1110: dd_packet_sent: peer=2 pn=1 bytes=9
+ a-1 [000] ..... 1120: softirq_entry: vec=3 [action=NET_RX]
+ a-1 [000] ..... 1130: netif_receive_skb: dev=port1
+ a-1 [000] ..... 1140: netif_receive_skb: dev=eth0
+ a-1 [000] ..... 1170: dd_packet_received: peer=1 pn=1 bytes=9
+ a-1 [000] ..... 1200: dd_note: pid=7 list=1
+ a-1 [000] ..... 1220: softirq_exit: vec=3 [action=NET_RX]
+ a-1 [000] ..... 1230: sched_switch: next_comm=a next_pid=7 next_prio=1
+ a-7 [000] ..... 1270: sys_exit: NR 0 = 32
+ a-7 [000] ..... 1330: sys_enter: NR 16 (4, 1)
+ a-7 [000] ..... 1400: softirq_entry: vec=3 [action=NET_RX]
+ a-7 [000] ..... 1410: netif_receive_skb: dev=eth0
+ a-7 [000] ..... 1500: dd_packet_received: peer=2 pn=1 bytes=9
+ a-7 [000] ..... 1510: softirq_exit: vec=3 [action=NET_RX]
+ a-7 [000] ..... 1530: sys_exit: NR 16 = 1
+ a-7 [000] ..... 1590: sched_switch: next_comm=a next_pid=1 next_prio=1
+ a-1 [000] ..... 1620: tracing_mark_write: hy end
+ a-1 [000] ..... 3000: tracing_mark_write: dx Read
+ a-1 [000] ..... 3110: softirq_entry: vec=3 [action=NET_RX]
+ a-1 [000] ..... 3120: netif_receive_skb: dev=eth0
+ a-1 [000] ..... 3170: dd_packet_received: peer=1 pn=1 bytes=9
+ a-1 [000] ..... 3180: dd_packet_sent: peer=1 pn=1 bytes=9
+ a-1 [000] ..... 3220: netif_receive_skb: dev=eth0
+ a-1 [000] ..... 3280: dd_packet_received: peer=2 pn=1 bytes=9
+ a-1 [000] ..... 3300: softirq_exit: vec=3 [action=NET_RX]
+ a-1 [000] ..... 3320: tracing_mark_write: dx end
+"""
+SHARES = {
+    "hy Read": {"latency": 44, "reception": 4, "control": 9, "procedure": 5, "reply": 7,
+                "rest": 19},
+    "dx Read": {"latency": 24, "reception": 4, "control": 0, "procedure": 0, "reply": 3,
+                "rest": 17},
+}
+
+
+def shares(tmp):
+    run = subprocess.run(
+        ["awk", "-v", "SERVER=7", "-v", "COUNT=10", "-f", BENCH / "rmfs.awk",
+         write(tmp / "marks", MARKS), write(tmp / "events", EVENTS)],
+        capture_output=True, text=True)
+    check("rmfs: instructions by class, out of traces",
+          run.returncode == 0 and json.loads(run.stdout) == SHARES, run.stdout + run.stderr)
+    one = {"hy": SHARES["hy Read"], "dx": SHARES["dx Read"]}
+    f = dict(limits.of_rmfs({"reads": {"nfs": 9}, "operations": {
+        "%s %s" % (s, op): dict(one[s]) for s in one for op in limits.MIX}}))
+    check("rmfs: the mix, and the server's part",
+          (f["rmfs mix latency hy"], f["rmfs mix server dx"], f["rmfs client-read 8192 nfs"]) ==
+          (44, 7, 9), f)
+    tables = rmfs.table(rmfs.totals(f)) + rmfs.table(rmfs.classes(f))
+    check("rmfs: lines of the tables",
+          "Read       44    24    0.55     25          7    0.28\n" in tables and
+          "Read       4              9            5              7          4              3\n"
+          in tables, tables)
+    return {"rmfs": rmfs.script(f, rmfs.server, "server")}
 
 
 # ---- the scoreboard ------------------------------------------------------
@@ -185,12 +265,13 @@ def scoreboard(tmp):
           "Linux 1.2 x86_64; emulated; a CPU; 2 processors; mitigations=off" in page and
           "    ddperf lat\n" in page, page)
     check("table: instructions", "| net-1500 | trip | 64 | dd | 18,000 |" in page, page)
-    charts(chart.scripts(j), tmp)
+    scripts = chart.scripts(j)
+    check("charts: one for each workload with figures",
+          sorted(scripts) == ["connections", "latency"], scripts.keys())
+    return scripts
 
 
 def charts(scripts, tmp):
-    check("charts: one for each workload with figures",
-          sorted(scripts) == ["connections", "latency"], scripts.keys())
     if not shutil.which("gnuplot"):
         check("charts: drawn # SKIP no gnuplot; run: make deps", True)
         return
@@ -209,7 +290,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         take(Path(tmp))
         compare(Path(tmp))
-        scoreboard(Path(tmp))
+        charts(dict(scoreboard(Path(tmp)), **shares(Path(tmp))), Path(tmp))
     print("1..%d" % len(results))
     return 0 if all(results) else 1
 

@@ -21,8 +21,8 @@ packages=(
 	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc
 	python3 python3-docutils python3-jsonschema python3-yaml shellcheck sparse spin tshark
 )
-[ "${1:-}" != bench ] || packages+=(libfabric-bin libopenmpi-dev openmpi-bin
-	sockperf ucx-utils)
+[ "${1:-}" != bench ] || packages+=(libfabric-bin libopenmpi-dev nfs-common
+	nfs-kernel-server openmpi-bin sockperf ucx-utils)
 
 missing() {
 	dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \
