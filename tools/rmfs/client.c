@@ -51,14 +51,12 @@ static void begin(const char *name)
 		fail("cannot allocate memory", -ret);
 	call = attr.send;
 	conn = dd_connect(dd, service, dd_node(dd), &attr, NULL);
-	if (conn == -EACCES) {
-		tool_warn("the clerk of '%s' serves another user", name);
-		exit(TOOL_UNAVAILABLE);
-	}
-	if (conn < 0) {
-		tool_warn("this node has no clerk of '%s': start 'rmfs clerk'", name);
-		exit(TOOL_UNAVAILABLE);
-	}
+	if (conn > 0)
+		return;
+	tool_warn(conn == -EACCES ? "the clerk of '%s' serves another user" :
+		  conn == -ENORESOURCE ? "the clerk of '%s' has as many clients as it can serve" :
+		  "this node has no clerk of '%s': start 'rmfs clerk'", name);
+	exit(TOOL_UNAVAILABLE);
 }
 
 /* Call the clerk, which answers at least @min bytes: 0 or an errno. */
