@@ -19,7 +19,7 @@ SELFTEST_RMEM	:= $(call selftest_names,rmem,rm)
 SELFTEST_DIR	:= $(BUILD)/selftests
 SELFTEST_PROGS	:= $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_DDP) \
 		   $(SELFTEST_ABI) $(SELFTEST_STRESS) $(SELFTEST_NET) \
-		   $(SELFTEST_LIB) $(SELFTEST_RMEM))
+		   $(SELFTEST_LIB) $(SELFTEST_RMEM) intruder)
 
 # kselftest's harness compares its arguments with int.
 SELFTEST_CFLAGS	= $(CFLAGS) -isystem $(KSELFTEST) -Iselftests/ddp \
@@ -67,6 +67,11 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 	$(CC) -pthread -o $@ $^ -lxxhash
 
 $(addprefix $(SELFTEST_DIR)/rm_,figures registry): $(BUILD)/obj/tools/rmclerk/registry.o
+
+$(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o $(BUILD)/lib/librmem.a \
+		$(BUILD)/lib/libdd.a
+	@mkdir -p $(@D)
+	$(CC) -pthread -o $@ $^
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \

@@ -184,7 +184,7 @@ server_stopped() {
 	return $bad
 }
 
-# --- ends of processes ---------------------------------------------------------------
+# --- clients and clerks that keep to no rule -----------------------------------------
 
 garbage() {
 	local size
@@ -201,20 +201,95 @@ another_user() {
 	refused 3 'another user' setpriv --reuid 12345 --clear-groups rmfs cat large
 }
 
-clerks_end() {
-	local i
+# The clerk serves another client meanwhile.
+scribbler() {
+	local pid bad=0
 
-	for i in 1 2 3; do
-		kill_one KILL "$CLERK"
-		refused 3 'no clerk' rmfs cat large && clerk_start dx && rmfs cat large >got &&
-			same tree/large got || return
-	done
+	start scribbler.log pid intruder scribble && all_files && ! gone "$pid" || bad=1
+	kill_one KILL "$pid"
+	[ $bad = 0 ] && all_files
 }
+
+# The server has requests in all mailboxes that no clerk has made.
+forger() {
+	# shellcheck disable=SC2086 # none on one node
+	intruder forge $node && all_files && ! gone "$SERVER"
+}
+
+# result OPERATION HANDLE OFFSET [TEXT]: in $got the error, bytes, and handle of a name.
+result() {
+	read -ra got < <(intruder call "$@") && [ ${#got[@]} = 3 ]
+}
+
+answers() {
+	local error=$1
+
+	shift
+	result "$@" && [ "${got[0]}" = "$error" ]
+}
+
+GETATTR=1 LOOKUP=2 READ=3 READDIR=5 WRITE=7
+EINVAL=22 EFBIG=27 EOPNOTSUPP=95 ESTALE=116
+
+# The file is another one now, or the server.
+stale_handles() {
+	local got handle
+
+	echo 1 >tree/stale
+	result $LOOKUP 0 0 stale && handle=${got[2]} && answers 0 $READ "$handle" 0 || return
+	rm tree/stale
+	echo 2 >tree/stale
+	within "$PATIENCE" answers $ESTALE $READ "$handle" 0 &&
+		answers $ESTALE $WRITE "$handle" 0 x && rmfs cat stale >got && same tree/stale got &&
+		result $LOOKUP 0 0 large && handle=${got[2]} || return
+	kill_one KILL "$SERVER"
+	server_start && answers $ESTALE $READ "$handle" 0 && answers $ESTALE $WRITE "$handle" 0 x &&
+		all_files
+}
+
+outside_of_files() {
+	local got handle
+
+	result $LOOKUP 0 0 large && handle=${got[2]} &&
+		answers 0 $READ "$handle" 2 && [ "${got[1]}" = 0 ] &&
+		answers 0 $READ "$handle" $(((1 << 49) - 1)) && [ "${got[1]}" = 0 ] &&
+		answers $EFBIG $READ "$handle" $((1 << 49)) && answers $EFBIG $READ "$handle" -1 &&
+		answers $EFBIG $WRITE "$handle" $(((1 << 62) - 1)) xx &&
+		answers $EINVAL $READDIR 0 1 && answers $EINVAL $GETATTR "$handle" 1 &&
+		answers $EINVAL $LOOKUP 0 0 a/b && answers $EOPNOTSUPP 8 0 0 &&
+		answers $ESTALE $GETATTR 12345 0 && rmfs cat large >got && same tree/large got
+}
+
+# A clerk that finds no mailbox says so. The server frees those that no clerk uses.
+all_mailboxes() {
+	# shellcheck disable=SC2086 # none on one node
+	[ "$(intruder fill $node)" = 63 ] &&
+		refused 1 'Too many users' rmfs clerk rmfs $node && all_files &&
+		within "$PATIENCE" refused 1 'cannot serve' rmfs clerk rmfs $node
+}
+
+all_connections() {
+	local pids=() hold bad=0
+
+	mkfifo fifo && exec {hold}<>fifo
+	while rmfs stat large >/dev/null 2>err && [ ${#pids[@]} -lt 40 ]; do
+		rmfs write written <fifo &
+		pids+=($!)
+	done
+	grep -q 'as many clients' err && [ ${#pids[@]} -lt 40 ] || bad=1
+	kill -KILL "${pids[@]}"
+	wait "${pids[@]}" 2>/dev/null
+	exec {hold}>&-
+	[ $bad = 0 ] && within "$PATIENCE" rmfs stat large && all_files
+}
+
+# --- ends of processes ---------------------------------------------------------------
 
 reading() { [ -s got ]; }
 
-# What was printed before is right, and the message says what has happened.
-server_killed() {
+# killed_during_reads PID MESSAGE: what a client has printed is right, and it says what has
+# happened.
+killed_during_reads() {
 	local got=0 reader list=() i
 
 	for i in {1..300}; do
@@ -225,15 +300,26 @@ server_killed() {
 	rmfs cat "${list[@]}" >got 2>err &
 	reader=$!
 	within "$PATIENCE" reading
-	kill_one KILL "$SERVER"
+	kill_one KILL "$1"
 	wait $reader || got=$?
 	# It may have been done.
-	[ $got = 0 ] || { [ $got = 4 ] && grep -q 'server is gone' err; } || {
+	[ $got = 0 ] || { [ $got = 4 ] && grep -q "$2" err; } || {
 		diag "exit code $got: $(head -n 3 err)"
 		return 1
 	}
-	cmp -n "$(stat -c %s got)" want got && refused 4 'server is gone' rmfs cat large &&
-		server_start -n rmfs && all_files
+	cmp -n "$(stat -c %s got)" want got
+}
+
+# A copy is used for a while.
+server_killed() {
+	killed_during_reads "$SERVER" 'server is gone' &&
+		within "$PATIENCE" refused 4 'server is gone' rmfs cat large &&
+		server_start && all_files
+}
+
+clerk_killed() {
+	killed_during_reads "$CLERK" 'clerk is gone' && refused 3 'no clerk' rmfs cat large &&
+		clerk_start "$1" && all_files
 }
 
 # --- the benchmark ---------------------------------------------------------------------
@@ -270,6 +356,8 @@ for scheme in dx hy push; do
 	check "changes_on_disk_are_seen_$scheme" changes_on_disk
 	check "bad_paths_$scheme" bad_paths
 	[ $scheme = hy ] || check "RM_49_RM_50_no_control_transfer_$scheme" server_stopped
+	check "a_clerk_is_killed_during_reads_$scheme" clerk_killed $scheme
+	check "RM_30_a_server_is_killed_during_reads_$scheme" server_killed
 	kill_one TERM "$CLERK"
 done
 kill_one TERM "$SERVER"
@@ -278,8 +366,12 @@ check RM_49_a_clerk_of_it clerk_start dx
 check RM_49_misses_are_loaded all_files
 check RM_47_garbage_of_a_client garbage
 check RM_47_another_user another_user
-check clerks_are_killed clerks_end
-check a_server_is_killed_during_reads server_killed
+check RM_47_a_client_writes_while_its_clerk_reads scribbler
+check RM_47_a_clerk_writes_to_all_mailboxes forger
+check RM_47_stale_handles stale_handles
+check RM_47_requests_outside_of_files outside_of_files
+check all_connections_of_a_clerk all_connections
+check all_mailboxes_of_a_server all_mailboxes
 check RM_51_both_schemes_are_measured bench
 kill_one TERM "$CLERK"
 finish
