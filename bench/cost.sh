@@ -13,7 +13,7 @@ raw=build/bench/cost.jsonl
 
 mkdir -p build/bench
 # An NFS server is measured where its package is installed: deps.sh bench.
-if type exportfs >/dev/null 2>&1; then
+if [ -x /usr/sbin/exportfs ]; then
 	export MORE=bench/nfs.list
 fi
 KERNEL=stock ICOUNT=yes TIMEOUT=600 \
