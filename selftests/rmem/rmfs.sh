@@ -330,7 +330,7 @@ bench() {
 	# shellcheck disable=SC2086 # none on one node
 	timeout $PATIENCE rmfs bench -c 300 rmfs $node >got &&
 		sed 's/^/# /' got &&
-		awk 'NR > 1 && $1 != "Write" && $1 != "mix" && $7 { bad = 1 }
+		awk 'NR > 1 && $1 != "Write" && $1 != "mix" && $5 { bad = 1 }
 		     END { exit bad || NR != 10 }' got || return
 	: >marks
 	# shellcheck disable=SC2086

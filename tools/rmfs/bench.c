@@ -36,11 +36,10 @@ static const unsigned int mix[OP_CLIENTS] = {
 /**
  * struct row - one operation, or the mix
  * @us: mean time of an operation, by scheme
- * @server: processor time of the server process for one
  * @missed: results of dx that were not in the cache
  */
 struct row {
-	double us[2], server[2];
+	double us[2];
 	unsigned long missed;
 };
 
@@ -107,16 +106,6 @@ static void choose(struct remote *r)
 	memcpy(block, r->data, sizeof(block));
 }
 
-static uint64_t server_ns(void)
-{
-	struct remote *r = &remotes[SCHEME_HY];
-	uint64_t ns;
-
-	must(remote_op(r, OP_USAGE, 0, 0, NULL, 0), OP_NULL);
-	memcpy(&ns, r->data, sizeof(ns));
-	return ns;
-}
-
 /* The next operation: of the mix by a fixed sequence. */
 static uint32_t next(uint32_t row, uint32_t *random)
 {
@@ -143,7 +132,7 @@ static void batch(struct row *row, int s, uint32_t which, unsigned long count, u
 {
 	struct remote *r = &remotes[s];
 	unsigned long i, expected = 0, hits = r->hits;
-	uint64_t begin, server = server_ns();
+	uint64_t begin;
 	uint32_t op;
 
 	mark(s, names[which]);
@@ -155,7 +144,6 @@ static void batch(struct row *row, int s, uint32_t which, unsigned long count, u
 	}
 	row->us[s] += (tool_now() - begin) / 1e3;
 	mark(s, "end");
-	row->server[s] += (server_ns() - server) / 1e3;
 	if (s == SCHEME_DX)
 		row->missed += expected - (r->hits - hits);
 }
@@ -177,14 +165,13 @@ static void measure(struct row *row, uint32_t which, unsigned long operations)
 	}
 	for (s = SCHEME_DX; s <= SCHEME_HY; s++) {
 		row->us[s] /= operations;
-		row->server[s] /= operations;
 	}
 }
 
-static const char text[] = "%s%-9s %8.2f %8.2f %6.2f %13.2f %13.2f %7lu\n";
+static const char text[] = "%s%-9s %8.2f %8.2f %6.2f %7lu\n";
 static const char object[] =
 	"%s{\"operation\": \"%s\", \"hy_us\": %.3f, \"dx_us\": %.3f, \"ratio\": %.3f, "
-	"\"hy_server_us\": %.3f, \"dx_server_us\": %.3f, \"missed\": %lu}";
+	"\"missed\": %lu}";
 
 static void print(const struct row *rows, bool json)
 {
@@ -193,14 +180,13 @@ static void print(const struct row *rows, bool json)
 	if (json)
 		printf("{\"operations\": [");
 	else
-		printf("operation    HY us    DX us  DX/HY  HY server us  DX server us  missed\n");
+		printf("operation    HY us    DX us  DX/HY  missed\n");
 	for (i = 0; i <= MIX; i++) {
 		const struct row *r = &rows[i];
 
 		printf(json ? object : text,
 		       json && i ? ", " : "", names[i], r->us[SCHEME_HY], r->us[SCHEME_DX],
-		       r->us[SCHEME_DX] / r->us[SCHEME_HY], r->server[SCHEME_HY],
-		       r->server[SCHEME_DX], r->missed);
+		       r->us[SCHEME_DX] / r->us[SCHEME_HY], r->missed);
 	}
 	if (json)
 		printf("]}\n");

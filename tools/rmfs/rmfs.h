@@ -32,7 +32,6 @@ enum rmfs_op {
 	OP_NULL, OP_GETATTR, OP_LOOKUP, OP_READ, OP_READLINK, OP_READDIR, OP_STATFS, OP_WRITE,
 	OP_CLIENTS,		/* those of clients are below */
 	OP_HELLO = OP_CLIENTS,	/* the payload is struct hello */
-	OP_USAGE,		/* processor time of the server in nanoseconds */
 };
 
 /* Results of the operations, in the order of the operations */

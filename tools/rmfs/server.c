@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "rmfs.h"
@@ -170,9 +169,7 @@ static void request(uint32_t i)
 	static char payload[RMFS_BLOCK + 1];
 	const struct message *box = &inbox->boxes[i];
 	struct member *m = &members[i];
-	struct timespec t;
 	struct header h;
-	uint64_t ns;
 	uint32_t err;
 
 	copy_once(&h, &box->h, sizeof(h));
@@ -184,10 +181,6 @@ static void request(uint32_t i)
 	err = op_check(h.op, h.offset, payload, h.len);
 	if (h.op == OP_HELLO) {
 		hello(i, payload, h.len);
-	} else if (h.op == OP_USAGE) {
-		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-		ns = t.tv_sec * 1000000000ull + t.tv_nsec;
-		answer(i, 0, &ns, sizeof(ns));
 	} else if (!err && op_table(h.op) >= 0) {
 		table_answer(i, op_table(h.op), &h, payload);
 	} else {
