@@ -22,8 +22,15 @@ for test in put get cas; do
 done
 nodes 1500 put -r 3 -n 20 -s 1M
 nodes 1500 get -r 3 -n 20 -s 1M
+# figures METHOD COMMAND...
+figures() {
+	local method=$1
+
+	shift
+	"$@" build/selftests/rm_figures | sed -n "s/^{/{\"method\": \"$method\", /p"
+}
+figures here selftests/rmem/clerks.sh
 for mode in read write; do
-	CLERK="-m $mode" selftests/rmem/clerks.sh -2 build/selftests/rm_figures |
-		sed -n "s/^{/{\"mode\": \"$mode\", /p"
+	CLERK="-m $mode" figures by-$mode selftests/rmem/clerks.sh -2
 done
 selftests/rmem/clerks.sh -2 bench/rmfs-guest.sh

@@ -100,7 +100,7 @@ def of_access(report):
 def of_rmem(report):
     """Operations of remote memory, and look-ups of names with collisions."""
     for name, cost in report["results"].items():
-        yield "rmem %s by-%s" % (name, report["mode"]), cost
+        yield "rmem %s %s" % (name, report["method"]), cost
 
 
 def of_rmfs(report):

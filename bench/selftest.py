@@ -51,7 +51,7 @@ REPORTS = [
     flow("net trip", "dd", 18000.4, path={"mtu": 1500}),
     report("get", size=64, unit="instructions", results=[
         {"name": "dd", "rounds": spread(30000)}]),
-    report("rmem", mode="read", results={"lookup 7": 33000}),
+    report("rmem", method="by-read", results={"lookup 7": 33000}),
 ]
 
 FIGURES = {
