@@ -34,13 +34,15 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
 /* Unlike ddi_deposit_short(), store each word once: other processes may swap it. */
 static inline void window_copy_short(char *dst, const char *src, size_t len)
 {
-	for (; len > 16; dst += 16, src += 16, len -= 16)
-		ddi_move_pair(dst, src);
-	if (len > 8) {
+	const char *last = src + len - 8;
+
+	if (!(len & 8)) {
 		ddi_store((ddi_word *)dst, *(const ddi_word *)src);
 		dst += 8;
 		src += 8;
 	}
+	for (; src != last; dst += 16, src += 16)
+		ddi_move_pair(dst, src);
 	ddi_store_release((ddi_word *)dst, *(const ddi_word *)src);
 }
 
