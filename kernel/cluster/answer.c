@@ -226,8 +226,7 @@ bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
 	return false;
 }
 
-void dd_ctl_queried(struct dd_peer *peer,
-			   const struct dd_ctl_query_msg *msg, u32 len)
+void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u32 len)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	u32 req = le32_to_cpu(msg->head.req);

@@ -255,8 +255,7 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 	dd_remote_put(r);
 }
 
-void dd_ctl_answered(struct dd_peer *peer,
-			    const struct dd_ctl_answer_msg *msg, u32 len)
+void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer_msg *msg, u32 len)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	u32 req = le32_to_cpu(msg->head.req);

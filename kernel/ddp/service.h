@@ -127,6 +127,8 @@ struct dd_service {
 int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg);
 int dd_service_unserve(struct dd_ctx *ctx, u32 id);
 int dd_service_conns(struct dd_ctx *ctx, struct dd_conn_list *arg);
+
+/* block.c */
 int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id *cid,
 		      struct dd_conn *client, struct dd_conn_net_call *call);
 void dd_service_released(struct dd_conn *conn);
@@ -145,6 +147,22 @@ static inline struct dd_service *dd_service_find(struct dd_node *node, const u8 
 static inline void dd_service_put(struct dd_service *svc)
 {
 	dd_obj_put(&svc->obj);
+}
+
+/*
+ * Slots for the notes of a connection: its window, the one added by dd_credit_slots(),
+ * and one for the close note.
+ */
+static inline u32 dd_service_slots(const struct dd_service *svc, u32 window)
+{
+	return dd_credit_slots(window) + !!(svc->flags & DD_SERVE_CLOSE);
+}
+
+/* With a list per connection, the service's list gets only connection notes. */
+static inline u32 dd_block_slots(const struct dd_service *svc)
+{
+	return svc->flags & DD_SERVE_ACCEPT ? 1 :
+	       dd_service_slots(svc, svc->window);
 }
 
 #endif /* _DD_SERVICE_H */
