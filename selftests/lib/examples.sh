@@ -45,5 +45,9 @@ stop
 rmclerk >server.out 2>&1 &
 SERVER=$!
 check rmem.3.1 run rmem.3.1
+"$PROGRAMS/README.md.3" &
+OWNER=$!
+check README.md.3 within "$PATIENCE" "$PROGRAMS/README.md.3" -1
+kill "$OWNER"
 stop
 finish

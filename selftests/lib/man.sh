@@ -93,7 +93,7 @@ done
 name=README.md
 readme "$man/../../README.md"
 out=$(compile)
-result "README.md: server and client" $? "$out"
+result "README.md: programs" $? "$out"
 
 missing=$(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" |
 	sed -n 's/.* T \([^@]*\)@.*/\1/p' | while read -r call; do
