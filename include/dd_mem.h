@@ -44,9 +44,9 @@ struct dd_mem;
 #define DD_NOTIFY_NEVER		2
 
 /* Which users may import */
-#define DD_FOR_USER		0	/* the exporter's */
+#define DD_FOR_USER		0	/* the exporter's, and those of dd_export_grant() */
 #define DD_FOR_ANY		1
-#define DD_FOR_LISTED		2	/* those of dd_export_grant() */
+#define DD_FOR_LISTED		2	/* those of dd_export_grant() only */
 
 /* Whether importers of this node may map the segment; see dd_mem(3) */
 #define DD_EXPORT_NODIRECT	0x1	/* none */
@@ -194,7 +194,7 @@ int dd_unexport(struct dd *h, uint64_t segment);
 int dd_export_inhibit(struct dd *h, uint64_t segment, int on);
 
 /**
- * dd_export_grant() - let a user import a segment with DD_FOR_LISTED
+ * dd_export_grant() - let a user import a segment
  * @h: handle
  * @segment: its number
  * @node: the node on which; -1: on every node. A user has the rights of both grants

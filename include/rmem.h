@@ -36,9 +36,12 @@ typedef int rm_desc_t;	/* descriptor of an imported segment */
 #define RM_CAS		0x4
 #define RM_ALL		0x7
 
-/* With the rights of rm_export(): which users may import; else the exporter's user on every node */
+/*
+ * With the rights of rm_export(): which users may import; else the exporter's user on every node
+ * and those of rm_grant()
+ */
 #define RM_ANYBODY	0x100
-#define RM_GRANTED	0x200	/* users of rm_grant() */
+#define RM_GRANTED	0x200	/* those of rm_grant() only */
 
 /* With the rights of rm_import() */
 #define RM_LOOKUP	0x1000	/* look the name up on its node again, use no cached one */
@@ -86,12 +89,12 @@ rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, int pol
 int rm_revoke(rm_seg_t seg);
 
 /**
- * rm_grant() - let a user import a segment that was exported with RM_GRANTED
+ * rm_grant() - let a user import a segment
  * @seg: the segment
  * @node: the node on which; -1: every node. A user has the rights of both grants
  * @uid: the user
- * @rights: RM_WRITE, RM_READ and RM_CAS, combined; 0 withdraws them and ends imports of the
- *	user from the node
+ * @rights: RM_WRITE, RM_READ and RM_CAS, combined, of those of the segment; 0 withdraws them and
+ *	ends imports of the user from the node
  *
  * Return: 0; EBADF, EINVAL, ENOENT (@rights is 0 and nothing was granted), ENOSPC, EDQUOT,
  * ENOMEM.
@@ -245,7 +248,7 @@ int rm_write(rm_desc_t rd, size_t off, size_t count, int notify);
  * @count: number of bytes, below 2 GiB
  * @notify: RM_NOTIFY and RM_SWAP, combined; with RM_SWAP @count is a multiple of 4
  *
- * Return: as of rm_write(); EFAULT.
+ * Return: as of rm_write(); EFAULT. On the node of the segment a bad address may raise SIGSEGV.
  */
 int rm_write_block(rm_desc_t rd, size_t off, const void *src, size_t count, int notify);
 

@@ -346,22 +346,18 @@ u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid)
 	struct dd_grant *grant;
 	u8 rights = 0;
 
-	switch (exp->permission) {
-	case DD_PERMIT_ANY:
+	if (exp->permission == DD_PERMIT_ANY ||
+	    (exp->permission == DD_PERMIT_USER && uid_eq(uid, exp->seg.uid)))
 		return exp->seg.rights;
-	case DD_PERMIT_USER:
-		return uid_eq(uid, exp->seg.uid) ? exp->seg.rights : 0;
-	default:
-		mutex_lock(&exp->lock);
-		grant = dd_export_grant(exp, 0, uid);
-		if (grant)
-			rights = grant->rights;
-		grant = dd_export_grant(exp, node + 1, uid);
-		if (grant)
-			rights |= grant->rights;
-		mutex_unlock(&exp->lock);
-		return rights & exp->seg.rights;
-	}
+	mutex_lock(&exp->lock);
+	grant = dd_export_grant(exp, 0, uid);
+	if (grant)
+		rights = grant->rights;
+	grant = dd_export_grant(exp, node + 1, uid);
+	if (grant)
+		rights |= grant->rights;
+	mutex_unlock(&exp->lock);
+	return rights & exp->seg.rights;
 }
 
 /**

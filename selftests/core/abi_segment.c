@@ -268,6 +268,10 @@ TEST_F(mem, permission_is_of_users)
 	ASSERT_OK(mem_export(&self->ex, &s));
 	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
 	EXPECT_EQ(1, may(&s, geteuid(), DD_RIGHTS));
+	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_PUT));
+	EXPECT_EQ(0, may(&s, BOB, DD_RIGHT_GET));
 
 	s = mem_segment(&self->em, "abi_mem_list");
 	s.permission = DD_PERMIT_LISTED;

@@ -194,10 +194,10 @@ enum dd_policy {
 };
 
 /**
- * enum dd_permission - which users may import a segment
+ * enum dd_permission - which users may import a segment, besides those of %DD_SEGMENT_GRANT
  * @DD_PERMIT_USER: the owner's effective user
  * @DD_PERMIT_ANY: all
- * @DD_PERMIT_LISTED: those of %DD_SEGMENT_GRANT
+ * @DD_PERMIT_LISTED: no other
  */
 enum dd_permission {
 	DD_PERMIT_USER = 0,
