@@ -374,10 +374,11 @@ TEST_F(mem, death_of_an_importer_frees_its_place)
 
 	/* An importer writes to its parent's area where its own should be. */
 	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_EQ(0, pipe(up));
 	while (rounds--) {
-		pid_t pid = fork_child();
+		pid_t pid;
 
+		ASSERT_EQ(0, pipe(up));
+		pid = fork_child();
 		if (!pid) {
 			struct dd_import_make i;
 			__u64 word = 1;
@@ -389,13 +390,16 @@ TEST_F(mem, death_of_an_importer_frees_its_place)
 			for (;;)
 				mem_put(&r, &i, &word, 0, 8, DD_SQE_NOTIFY);
 		}
+		close(up[1]);
 		ASSERT_EQ(1, read(up[0], &c, 1));
+		close(up[0]);
 		ASSERT_SOON(take(self, &n));
 		kill_child(pid);
 		ASSERT_SOON(importers(self) == 1);
+		/* Its place is free when all its notes have been read. */
+		while (take(self, &n))
+			;
 	}
-	while (take(self, &n))
-		;
 	/* Slots of all of them are free again. */
 	for (int i = 0; i < MEM_WINDOW; i++)
 		ASSERT_EQ(1, put(self, &(__u64){ 2 }, 0, 8, DD_SQE_NOTIFY));
