@@ -34,7 +34,8 @@
  * @parent: directory where it was found last
  * @next: in its bucket, or 0
  * @version: a sum of times and size, 0 if it is not known
- * @drop: what is cached of it has to be dropped
+ * @blocks: blocks that may be cached are below; a directory of which names are has the
+ *	greatest number
  * @name: its name there
  */
 struct node {
@@ -44,7 +45,7 @@ struct node {
 	uint32_t parent;
 	uint32_t next;
 	uint32_t version;
-	bool drop;
+	uint64_t blocks;
 	char *name;
 };
 
@@ -146,47 +147,48 @@ static uint32_t version_of(const struct statx *st)
 	return (uint32_t)XXH3_64bits(parts, sizeof(parts)) | 1;
 }
 
+static void store(enum rmfs_table table, uint64_t handle, const void *data, size_t len)
+{
+	struct entry *e = cache_begin(table, handle, 0);
+
+	memcpy(e->data, data, len);
+	cache_end(e, len);
+}
+
 static void attr_store(uint64_t handle, const struct statx *st)
 {
-	struct entry *e = cache_begin(TABLE_ATTR, handle, 0);
 	struct attr a = {
 		.size = st->stx_size, .ino = st->stx_ino, .mtime_ns = ns(&st->stx_mtime),
 		.ctime_ns = ns(&st->stx_ctime), .mode = st->stx_mode, .nlink = st->stx_nlink,
 		.uid = st->stx_uid, .gid = st->stx_gid,
 	};
 
-	memcpy(e->data, &a, sizeof(a));
-	cache_end(e, sizeof(a));
+	store(TABLE_ATTR, handle, &a, sizeof(a));
 }
 
-static bool dropped(uint64_t handle)
+/* Nothing that was cached of a file is used any more. */
+static void node_drop(uint32_t i)
 {
-	uint32_t i = node_of(handle);
-
-	return i && nodes[i].drop;
+	cache_drop(epoch | i, nodes[i].blocks);
+	nodes[i].blocks = 0;
+	nodes[i].version = 0;
 }
 
-/* Nothing that was cached of nodes @first to @last, if they have changed, is used any more. */
-static void nodes_drop(uint32_t first, uint32_t last)
-{
-	bool any = false;
-	uint32_t i;
-
-	for (i = first; i <= last; i++)
-		any |= nodes[i].drop;
-	if (any)
-		cache_drop(dropped);
-	for (i = first; any && i <= last; i++)
-		nodes[i].drop = false;
-}
-
-/* The caller drops what is cached of the node before it loads any of it. */
 static void node_changed(uint32_t i, const struct statx *st)
 {
 	uint32_t version = version_of(st);
 
-	nodes[i].drop |= nodes[i].version && nodes[i].version != version;
+	if (nodes[i].version && nodes[i].version != version)
+		node_drop(i);
 	nodes[i].version = version;
+}
+
+/* Publish an entry with a block of a file, @len bytes. */
+static void block_end(struct entry *e, uint32_t i, uint64_t block, uint32_t len)
+{
+	if (nodes[i].blocks <= block)
+		nodes[i].blocks = block + 1;
+	cache_end(e, len);
 }
 
 /* Open a file to look at it, O_PATH. There is no node 0. */
@@ -251,13 +253,12 @@ static uint32_t load_data(int fd, uint32_t i, uint64_t block, struct statx *st)
 		if (err)
 			break;
 		node_changed(i, st);
-		nodes_drop(i, i);
 		if (nodes[i].version == version)
 			break;
 	}
 	close(file);
 	if (!err)
-		cache_end(e, n);
+		block_end(e, i, block, n);
 	return err;
 }
 
@@ -275,6 +276,7 @@ static uint32_t load_name(int fd, uint32_t i, uint64_t hash, const char *name, u
 		return ENOMEM;
 	f.handle = epoch | child;
 	f.mode = st.stx_mode & S_IFMT;
+	nodes[i].blocks = UINT64_MAX;
 	e = cache_begin(TABLE_NAME, epoch | i, hash);
 	memcpy(e->data, &f, sizeof(f));
 	memcpy(e->data + sizeof(f), name, len);
@@ -293,84 +295,53 @@ static uint32_t load_link(int fd, uint32_t i)
 	return 0;
 }
 
-struct directory {
-	uint8_t *bytes;
-	uint32_t blocks;
-	size_t used;	/* of the last block */
-};
-
-static bool name_add(struct directory *d, const struct dirent *de)
-{
-	size_t len = strlen(de->d_name);
-	uint8_t *at;
-
-	if (!d->blocks || d->used + 2 + len > RMFS_BLOCK) {
-		uint8_t *more = realloc(d->bytes, (d->blocks + 1) * (size_t)RMFS_BLOCK);
-
-		if (!more)
-			return false;
-		d->bytes = more;
-		memset(more + d->blocks * (size_t)RMFS_BLOCK, 0, RMFS_BLOCK);
-		d->blocks++;
-		d->used = sizeof(struct names);
-	}
-	at = d->bytes + (d->blocks - 1) * (size_t)RMFS_BLOCK + d->used;
-	at[0] = de->d_type;
-	at[1] = len;
-	memcpy(at + 2, de->d_name, len);
-	d->used += 2 + len;
-	return true;
-}
-
-static void block_store(const struct directory *d, uint32_t i, uint32_t block)
-{
-	struct entry *e = cache_begin(TABLE_DIR, epoch | i, block);
-	struct names *names = (struct names *)e->data;
-
-	memcpy(e->data, d->bytes + block * (size_t)RMFS_BLOCK, RMFS_BLOCK);
-	names->blocks = d->blocks;
-	names->version = nodes[i].version;
-	cache_end(e, block == d->blocks - 1 ? d->used : RMFS_BLOCK);
-}
-
-/* All blocks: the directory is read as a whole. */
+/* One block of names, of those that the directory has as a whole. */
 static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
 {
-	struct directory d = { 0 };
-	struct dirent *de;
-	uint32_t err = 0, b;
 	int file = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = file < 0 ? NULL : fdopendir(file);
+	struct entry *e = cache_begin(TABLE_DIR, epoch | i, block);
+	struct names *names = (struct names *)e->data;
+	uint32_t end = sizeof(*names), used = end, err;
+	uint64_t at = 0;
+	struct dirent *de;
+	uint8_t len;
 
 	if (!dir)
 		return errno;
-	/* "." makes sure that there is a block. */
-	while (errno = 0, !err && (de = readdir(dir)))
-		err = name_add(&d, de) ? 0 : ENOMEM;
-	if (!err)
-		err = errno;
+	while (errno = 0, de = readdir(dir)) {
+		len = strlen(de->d_name);
+		if (used + 2 + len > RMFS_BLOCK) {
+			used = sizeof(*names);
+			at++;
+		}
+		if (at == block) {
+			e->data[used] = de->d_type;
+			e->data[used + 1] = len;
+			memcpy(e->data + used + 2, de->d_name, len);
+			end = used + 2 + len;
+		}
+		used += 2 + len;
+	}
+	err = errno;
 	closedir(dir);
-	if (!err && block >= d.blocks)
-		err = EINVAL;
-	/* The one that is wanted last: another one may have its place. */
-	for (b = 1; !err && b <= d.blocks; b++)
-		block_store(&d, i, (block + b) % d.blocks);
-	free(d.bytes);
-	return err;
+	if (err || block > at)
+		return err ? err : EINVAL;
+	names->blocks = at + 1;
+	names->version = nodes[i].version;
+	block_end(e, i, block, end);
+	return 0;
 }
 
 static uint32_t load_fs(void)
 {
-	struct entry *e;
 	struct statvfs v;
 	struct fs f;
 
 	if (fstatvfs(top, &v))
 		return errno;
 	f = (struct fs){ v.f_blocks, v.f_bfree, v.f_files, v.f_ffree, v.f_frsize, v.f_namemax };
-	e = cache_begin(TABLE_FS, epoch | 1, 0);
-	memcpy(e->data, &f, sizeof(f));
-	cache_end(e, sizeof(f));
+	store(TABLE_FS, epoch | 1, &f, sizeof(f));
 	return 0;
 }
 
@@ -387,7 +358,6 @@ uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, cons
 	err = node_open(i, &st, &fd);
 	if (err)
 		return err;
-	nodes_drop(i, i);
 	switch (table) {
 	case TABLE_ATTR:
 		attr_store(epoch | i, &st);
@@ -427,9 +397,7 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 		err = n < 0 ? errno : (size_t)n < len ? ENOSPC : 0;
 		close(file);
 		/* In any case: a part may have been written. */
-		nodes[i].version = 0;
-		nodes[i].drop = true;
-		nodes_drop(i, i);
+		node_drop(i);
 	}
 	if (!err)
 		err = stat_fd(fd, "", &st);
@@ -443,25 +411,27 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 	return err;
 }
 
-/* Drop what has changed on the disk. */
-void files_revalidate(void)
+/*
+ * Drop what has changed on the disk of @max nodes from @i on. Returns the next one, or 0 after
+ * the last one.
+ */
+uint32_t files_check(uint32_t i, uint32_t max)
 {
 	struct statx st;
-	uint32_t i;
 	int fd;
 
-	for (i = 1; i < count; i++) {
+	for (; i < count && max; i++, max--) {
 		if (!nodes[i].version)
 			continue;
-		if (!node_open(i, &st, &fd)) {
+		if (node_open(i, &st, &fd))
+			node_drop(i);
+		else
 			close(fd);
-			continue;
-		}
-		nodes[i].version = 0;
-		nodes[i].drop = true;
 	}
-	nodes_drop(1, count - 1);
+	if (i < count)
+		return i;
 	load_fs();
+	return 0;
 }
 
 uint32_t files_open(const char *directory, uint64_t *root)

@@ -119,7 +119,7 @@ static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t off
 
 static size_t mirror_size(const struct remote *r)
 {
-	return r->scheme == SCHEME_PUSH ? r->layout.size : RMFS_TABLES;
+	return r->scheme == SCHEME_PUSH ? tables_size(&r->head) : RMFS_TABLES;
 }
 
 void remote_close(struct remote *r)
@@ -168,7 +168,7 @@ static uint32_t join(struct remote *r)
 	if (err)
 		return err;
 	memcpy(&r->head, r->landed, sizeof(r->head));
-	if (!layout_of(&r->head, &r->layout) || r->layout.size > (size_t)rm_size(r->tables))
+	if (!tables_size(&r->head) || tables_size(&r->head) > (size_t)rm_size(r->tables))
 		return EPROTO;
 	r->mirror = mmap(NULL, mirror_size(r), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
@@ -217,7 +217,7 @@ static uint32_t entry_read(struct remote *r, int table, uint64_t handle, uint64_
 			   const void *name, size_t len, const struct entry **found)
 {
 	const struct entry *e = (const void *)r->landed;
-	size_t at = entry_at(&r->layout, table, handle, block), size = entry_size(table);
+	size_t at = entry_at(&r->head, table, handle, block), size = entry_size(table);
 	enum entry_state state = ENTRY_TORN;
 	uint32_t err;
 	int i;
@@ -252,7 +252,7 @@ static uint32_t entry_read(struct remote *r, int table, uint64_t handle, uint64_
 static const struct entry *entry_copy(struct remote *r, int table, uint64_t handle,
 				      uint64_t block, const void *name, size_t len)
 {
-	const char *at = (const char *)r->mirror + entry_at(&r->layout, table, handle, block);
+	const char *at = (const char *)r->mirror + entry_at(&r->head, table, handle, block);
 	uint64_t beat = __atomic_load_n(&r->mirror->beat, __ATOMIC_RELAXED);
 	struct entry *e = (void *)r->landed;
 

@@ -161,27 +161,15 @@ struct hello {
 	char name[RM_NAME_MAX + 1];
 };
 
-static inline size_t rmfs_pad(size_t len)
-{
-	return (len + 7) & ~(size_t)7;
-}
-
-static inline size_t rmfs_pages(size_t len)
-{
-	return (len + 4095) & ~(size_t)4095;
-}
+#define rmfs_pad(len)	(((size_t)(len) + 7) & ~(size_t)7)
+#define rmfs_pages(len)	(((size_t)(len) + 4095) & ~(size_t)4095)
 
 /* ---- table.c: the tables, for both sides ---- */
 
-struct layout {
-	size_t at[TABLES];
-	size_t size;
-	uint32_t slots[TABLES];
-};
-
-bool layout_of(const struct head *head, struct layout *l);
 size_t entry_size(enum rmfs_table table);
-size_t entry_at(const struct layout *l, enum rmfs_table table, uint64_t handle, uint64_t block);
+size_t table_at(const struct head *head, int table);
+size_t tables_size(const struct head *head);
+size_t entry_at(const struct head *head, enum rmfs_table table, uint64_t handle, uint64_t block);
 uint64_t name_hash(const void *name, size_t len);
 
 enum entry_state { ENTRY_MISS, ENTRY_HIT, ENTRY_TORN };
@@ -196,13 +184,13 @@ uint32_t files_open(const char *directory, uint64_t *root);
 uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, const char *name,
 		    uint32_t len);
 uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len);
-void files_revalidate(void);
+uint32_t files_check(uint32_t i, uint32_t max);
 
 /* ---- server.c: its caches ---- */
 
 struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block);
 void cache_end(struct entry *e, uint32_t len);
-void cache_drop(bool (*dropped)(uint64_t handle));
+void cache_drop(uint64_t handle, uint64_t blocks);
 
 /* ---- remote.c: the caches of a server, as a clerk uses them ---- */
 
@@ -225,7 +213,6 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @landing: segment with @landed
  * @mirror: what the server writes
  * @head: of the server
- * @layout: of its tables
  * @box: mailbox of this clerk
  * @seq: of the last request
  * @beat: of @mirror, when it changed
@@ -246,7 +233,6 @@ struct remote {
 	rm_seg_t answers, landing;
 	struct mirror *mirror;
 	struct head head;
-	struct layout layout;
 	uint32_t box, seq;
 	uint64_t beat;
 	uint64_t beat_ns;

@@ -21,6 +21,7 @@
 #include "../common/tool.h"
 
 #define BEAT_NS		1000000000
+#define CHECKS		4	/* files that are looked at before a request, or in a millisecond */
 #define JOIN_BEATS	10	/* a clerk has this time to say its name */
 
 /**
@@ -39,10 +40,8 @@ struct member {
 	unsigned int waiting;
 };
 
-static char *base;
-static struct head *head;
+static struct head *head;	/* of the segment with the tables */
 static struct inbox *inbox;
-static struct layout layout;
 static struct member members[RMFS_MAILBOXES];
 
 /* ---- clerks -------------------------------------------------------------------- */
@@ -68,12 +67,17 @@ static void push(const struct entry *e, size_t len, int only)
 		if (!members[i].push || (only >= 0 && i != (uint32_t)only))
 			continue;
 		memcpy(copy, e, len);
-		if (segment_write(members[i].rd, (const char *)e - base, copy, len, 0))
+		if (segment_write(members[i].rd, (const char *)e - (const char *)head, copy, len, 0))
 			member_leave(i);
 	}
 }
 
 /* ---- caches -------------------------------------------------------------------- */
+
+static struct entry *entry_of(enum rmfs_table table, uint64_t handle, uint64_t block)
+{
+	return (struct entry *)((char *)head + entry_at(head, table, handle, block));
+}
 
 static void entry_invalidate(struct entry *e)
 {
@@ -83,7 +87,7 @@ static void entry_invalidate(struct entry *e)
 
 struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block)
 {
-	struct entry *e = (struct entry *)(base + entry_at(&layout, table, handle, block));
+	struct entry *e = entry_of(table, handle, block);
 
 	if (e->slot.state)
 		entry_invalidate(e);
@@ -99,18 +103,20 @@ void cache_end(struct entry *e, uint32_t len)
 	push(e, sizeof(*e) + len, -1);
 }
 
-void cache_drop(bool (*dropped)(uint64_t handle))
+/* Drop what is cached of a file: blocks below @blocks; names if all slots are looked at. */
+void cache_drop(uint64_t handle, uint64_t blocks)
 {
 	struct entry *e;
-	uint32_t i;
+	uint64_t b;
 	int t;
 
 	for (t = 0; t < TABLE_FS; t++) {
-		for (i = 0; i < layout.slots[t]; i++) {
-			e = (struct entry *)(base + layout.at[t] + i * entry_size(t));
-			if (e->slot.state && dropped(e->handle))
+		b = 0;
+		do {
+			e = entry_of(t, handle, b);
+			if (e->slot.state && e->handle == handle)
 				entry_invalidate(e);
-		}
+		} while (++b < blocks && b < head->slots[t]);
 	}
 }
 
@@ -140,7 +146,7 @@ static void hello(uint32_t i, const void *payload, uint32_t len)
 		return;
 	}
 	m->joined = true;
-	if ((size_t)rm_size(m->rd) < (h.push ? layout.size : RMFS_TABLES)) {
+	if ((size_t)rm_size(m->rd) < (h.push ? tables_size(head) : RMFS_TABLES)) {
 		member_leave(i);
 		return;
 	}
@@ -154,7 +160,7 @@ static void table_answer(uint32_t i, int table, const struct header *h, const ch
 {
 	uint64_t handle = h->handle && table != TABLE_FS ? h->handle : head->root;
 	uint64_t block = table == TABLE_NAME ? name_hash(name, h->len) : h->offset;
-	struct entry *e = (struct entry *)(base + entry_at(&layout, table, handle, block));
+	struct entry *e = entry_of(table, handle, block);
 	uint32_t err = 0;
 
 	if (entry_check(e, table, handle, block, name, h->len) != ENTRY_HIT)
@@ -195,7 +201,6 @@ static void beat(void)
 	uint64_t beats = __atomic_add_fetch(&head->beat, 1, __ATOMIC_RELEASE);
 	uint32_t i;
 
-	files_revalidate();
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
 		struct member *m = &members[i];
 		bool gone;
@@ -215,16 +220,20 @@ static void __attribute__((noreturn)) loop(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	uint64_t next = tool_now() + BEAT_NS, now, i;
+	uint32_t check = 0;	/* file that is looked at next, if any */
 	struct rm_note note;
 
 	for (;;) {
 		now = tool_now();
 		if (now >= next) {
 			beat();
-			next = tool_now() + BEAT_NS;
-			continue;
+			now = tool_now();
+			next = now + BEAT_NS;
+			check = check ? check : 1;
 		}
-		if (poll(&p, 1, (next - now) / 1000000 + 1) < 1)
+		if (check)
+			check = files_check(check, CHECKS);
+		if (poll(&p, 1, check ? 1 : (next - now) / 1000000 + 1) < 1)
 			continue;
 		if (read(fd, &note, sizeof(note)) != sizeof(note))
 			fail("cannot read notes", errno);
@@ -256,9 +265,7 @@ static void cache_new(uint64_t size)
 		},
 	};
 
-	layout_of(&first, &layout);
-	base = memory(layout.size);
-	head = (struct head *)base;
+	head = memory(tables_size(&first));
 	*head = first;
 	inbox = memory(rmfs_pages(sizeof(*inbox)));
 }
@@ -294,12 +301,12 @@ int serve(int argc, char **argv)
 	err = files_open(argv[optind], &head->root);
 	if (err)
 		fail(argv[optind], err);
-	files_revalidate();
+	files_check(1, UINT32_MAX);
 	/* The tables last: a clerk that finds them finds the inbox. */
 	seg = rm_export(requests, inbox, rmfs_pages(sizeof(*inbox)), RM_WRITE | RM_CAS,
 			RM_CONDITIONAL);
 	fd = seg < 0 ? -1 : rm_fd(seg);
-	tables = fd < 0 ? -1 : rm_export(name, base, layout.size, RM_READ, RM_NEVER);
+	tables = fd < 0 ? -1 : rm_export(name, head, tables_size(head), RM_READ, RM_NEVER);
 	if (tables < 0)
 		fail(name, errno);
 	printf("rmfs: ready\n");

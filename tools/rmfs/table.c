@@ -30,31 +30,32 @@ size_t entry_size(enum rmfs_table table)
 	return sizeof(struct entry) + data[table];
 }
 
-/* Where the tables are; false if the head is not one of a server. */
-bool layout_of(const struct head *head, struct layout *l)
+size_t table_at(const struct head *head, int table)
 {
 	size_t at = RMFS_TABLES;
+
+	while (table-- > 0)
+		at += head->slots[table] * entry_size(table);
+	return at;
+}
+
+/* Bytes in the segment with the tables; 0 if the head is not one of a server. */
+size_t tables_size(const struct head *head)
+{
 	int t;
 
-	if (head->magic != RMFS_MAGIC)
-		return false;
-	for (t = 0; t < TABLES; t++) {
+	for (t = 0; t < TABLES; t++)
 		if (!head->slots[t] || head->slots[t] > 8 * RMFS_DATA_SLOTS)
-			return false;
-		l->slots[t] = head->slots[t];
-		l->at[t] = at;
-		at += l->slots[t] * entry_size(t);
-	}
-	l->size = rmfs_pages(at);
-	return true;
+			return 0;
+	return head->magic == RMFS_MAGIC ? rmfs_pages(table_at(head, TABLES)) : 0;
 }
 
 /* Blocks of a file, and files whose handles follow each other, have different places. */
-size_t entry_at(const struct layout *l, enum rmfs_table table, uint64_t handle, uint64_t block)
+size_t entry_at(const struct head *head, enum rmfs_table table, uint64_t handle, uint64_t block)
 {
-	uint64_t slot = ((uint32_t)handle * 61ull + block) % l->slots[table];
+	uint64_t slot = ((uint32_t)handle * 61ull + block) % head->slots[table];
 
-	return l->at[table] + slot * entry_size(table);
+	return table_at(head, table) + slot * entry_size(table);
 }
 
 uint64_t name_hash(const void *name, size_t len)
@@ -84,13 +85,7 @@ enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint6
 /* The table that has the result of an operation, or -1. */
 int op_table(uint32_t op)
 {
-	static const int tables[OP_CLIENTS] = {
-		[OP_NULL] = -1, [OP_GETATTR] = TABLE_ATTR, [OP_LOOKUP] = TABLE_NAME,
-		[OP_READ] = TABLE_DATA, [OP_READLINK] = TABLE_LINK, [OP_READDIR] = TABLE_DIR,
-		[OP_STATFS] = TABLE_FS, [OP_WRITE] = -1,
-	};
-
-	return op < OP_CLIENTS ? tables[op] : -1;
+	return op >= OP_GETATTR && op <= OP_STATFS ? (int)(op - OP_GETATTR) : -1;
 }
 
 /* Whether a request of a client is one: 0 or an errno. */
