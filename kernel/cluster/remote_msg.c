@@ -290,8 +290,6 @@ static bool dd_remote_notify(struct dd_remote *r, const struct dd_remote_note *n
 			       note, due);
 	trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len, msg->msgid);
 	link->note_due = due->note;
-	if (!due->note && ch->seg->list)
-		dd_list_wake(ch->seg->list);
 	return done;
 }
 

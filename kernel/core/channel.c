@@ -86,7 +86,7 @@ static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
  * dd_channel_withhold() - queue the note of a message until a slot is free
  * @ch: the channel, locked; the note is in @rec
  *
- * Return: true if a slot has become free meanwhile and the note is posted.
+ * Return: true if a slot has become free meanwhile, and the note is posted and readers are woken.
  */
 bool dd_channel_withhold(struct dd_channel *ch)
 {
@@ -95,7 +95,10 @@ bool dd_channel_withhold(struct dd_channel *ch)
 	lockdep_assert_held(&ch->lock);
 	ch->withheld = true;
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_WITHHELD);
-	return dd_list_pend(list, ch) && dd_channel_retry(ch);
+	if (!dd_list_pend(list, ch) || !dd_channel_retry(ch))
+		return false;
+	dd_list_wake(list);
+	return true;
 }
 
 /**

@@ -147,9 +147,6 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 		if (likely(due.note)) {
 			dd_deposit_post(&due);
 			dd_list_wake(due.list);
-		} else if (ch->seg->list) {
-			/* The note may have been withheld and posted. */
-			dd_list_wake(ch->seg->list);
 		}
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);
