@@ -61,11 +61,12 @@ static struct rm_import *rm_descriptor(rm_desc_t rd)
 
 static int import_open(const struct dd_import_attr *attr, struct dd_mem **mem)
 {
-	int ret, tries = 0;
+	int64_t end = 0;
+	int ret;
 
 	do {
 		ret = dd_import_begin(rm_handle(), attr, mem);
-	} while (rm_again(ret, &tries));
+	} while (rm_again(ret, &end));
 	if (ret)
 		return ret;
 	while (!dd_mem_size(*mem) && (ret = dd_import_wait(*mem, -1)) == -EINTR)

@@ -10,7 +10,7 @@
 
 #include "rmem_int.h"
 
-#define CLERK_TRIES	300	/* for a clerk that is being started again */
+#define CLERK_NS	3000000000ll	/* for a clerk that is being started again */
 #define CLERK_PAUSE_NS	10000000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -87,13 +87,21 @@ void *rm_slot_take(void **table, int i)
 	return entry;
 }
 
-bool rm_again(int ret, int *tries)
+bool rm_again(int ret, int64_t *end)
 {
 	const struct timespec pause = { .tv_nsec = CLERK_PAUSE_NS };
+	struct timespec t;
+	int64_t now;
 
 	if (ret == -EINTR)
 		return true;
-	if (ret != -EHOSTDOWN || ++*tries > CLERK_TRIES)
+	if (ret != -EHOSTDOWN)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = t.tv_sec * 1000000000ll + t.tv_nsec;
+	if (!*end)
+		*end = now + CLERK_NS;
+	if (now >= *end)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;

@@ -8,6 +8,7 @@
 #define _RMEM_INT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "dd_mem.h"
 #include "rmem.h"
@@ -46,7 +47,10 @@ int rm_slot_new(void **table, void *entry);
 void *rm_slot_get(void **table, int i);
 void *rm_slot_take(void **table, int i);
 
-/* Make a call of libdd that asks the name clerk, again while there is none or a signal comes. */
-bool rm_again(int ret, int *tries);
+/*
+ * Make a call of libdd that asks the name clerk, again while there is none, up to three seconds,
+ * or a signal comes. @end is 0 before the first call.
+ */
+bool rm_again(int ret, int64_t *end);
 
 #endif /* _RMEM_INT_H */

@@ -35,7 +35,8 @@ struct rm_segment *rm_segment(rm_seg_t seg)
 /* Pin the memory of a segment and export it. */
 static int segment_open(struct rm_segment *s)
 {
-	int ret, tries = 0;
+	int64_t end = 0;
+	int ret;
 
 	ret = dd_pin(s->h, s->attr.addr, s->attr.len);
 	if (ret)
@@ -44,7 +45,7 @@ static int segment_open(struct rm_segment *s)
 		memset(s->attr.key, 0, sizeof(s->attr.key));
 	do {
 		ret = dd_export(s->h, &s->attr, &s->number);
-	} while (rm_again(ret, &tries));
+	} while (rm_again(ret, &end));
 	if (ret)
 		dd_unpin(s->h, s->attr.addr);
 	return rm_error(ret);
