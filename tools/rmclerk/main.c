@@ -128,29 +128,61 @@ static int change(const struct dd_registrar_call *call)
 	return err;
 }
 
+/* Read a call, and execute it if it changes the registry; false if there is none to be read. */
+static bool take(struct dd_registrar_call *call, int *err)
+{
+	if (read(registrar, call, sizeof(*call)) != sizeof(*call)) {
+		if (errno == EAGAIN)
+			return false;
+		fail("cannot read calls of the kernel", errno);
+	}
+	pthread_mutex_lock(&clerk.lock);
+	*err = call->op == DD_REGISTRAR_LOOKUP ? 0 : change(call);
+	pthread_mutex_unlock(&clerk.lock);
+	return true;
+}
+
+static void finish(const struct dd_registrar_call *call, int err)
+{
+	struct record r;
+	int node;
+
+	if (call->op == DD_REGISTRAR_LOOKUP) {
+		err = look_up(call, &node, &r);
+		answer(call, err, node, err ? 0 : r.generation);
+	} else {
+		answer(call, err, 0, 0);
+	}
+}
+
 /* Calls that change the registry are executed in their order, under @reading. */
 static void *serve(void *unused)
 {
 	struct dd_registrar_call call;
-	struct record r;
-	int err, node;
+	int err;
 
 	for (;;) {
 		pthread_mutex_lock(&reading);
-		if (read(registrar, &call, sizeof(call)) != sizeof(call))
-			fail("cannot read calls of the kernel", errno);
-		pthread_mutex_lock(&clerk.lock);
-		err = call.op == DD_REGISTRAR_LOOKUP ? 0 : change(&call);
-		pthread_mutex_unlock(&clerk.lock);
+		take(&call, &err);
 		pthread_mutex_unlock(&reading);
-		if (call.op == DD_REGISTRAR_LOOKUP) {
-			err = look_up(&call, &node, &r);
-			answer(&call, err, node, err ? 0 : r.generation);
-		} else {
-			answer(&call, err, 0, 0);
-		}
+		finish(&call, err);
 	}
 	return unused;
+}
+
+/*
+ * Take the names of segments that exist, before other nodes can read the registry: they would
+ * miss those. The kernel sends them first. Returns whether there is a call that waits.
+ */
+static bool take_names(struct dd_registrar_call *call, int *err)
+{
+	bool waits = false;
+
+	fcntl(registrar, F_SETFL, O_NONBLOCK);
+	while (!waits && take(call, err))
+		waits = call->call;
+	fcntl(registrar, F_SETFL, 0);
+	return waits;
 }
 
 /* ---- requests of other clerks ------------------------------------------------- */
@@ -192,19 +224,21 @@ static void export(unsigned int key, void *addr, size_t len, unsigned int rights
 		fail("cannot export the registry", -ret);
 }
 
-/* The registry, and the mailboxes, whose notes have a list. */
-static void registry_start(uint32_t slots, int list)
+static void registry_new(uint32_t slots)
 {
 	struct registry_head head = { .magic = REGISTRY_MAGIC, .slots = slots };
-	size_t size;
 
 	clerk.nodes = dd_max_nodes(clerk.h);
-	size = clerk.nodes * sizeof(*clerk.boxes);
-	clerk.boxes = memory(size);
+	clerk.boxes = memory(clerk.nodes * sizeof(*clerk.boxes));
 	clerk.head = memory(registry_size(&head));
 	memcpy(clerk.head, &head, sizeof(head));
-	export(MAILBOXES_KEY, clerk.boxes, size, DD_CAN_PUT, list);
-	export(REGISTRY_KEY, clerk.head, registry_size(&head), DD_CAN_GET, 0);
+}
+
+/* The registry, and the mailboxes, whose notes have a list. */
+static void registry_export(int list)
+{
+	export(MAILBOXES_KEY, clerk.boxes, clerk.nodes * sizeof(*clerk.boxes), DD_CAN_PUT, list);
+	export(REGISTRY_KEY, clerk.head, registry_size(clerk.head), DD_CAN_GET, 0);
 }
 
 /* Become the registrar of the node. */
@@ -264,7 +298,9 @@ int main(int argc, char **argv)
 	static const char * const modes[] = { "read", "write", "mixed" };
 	uint64_t slots = 4096, probes = clerk.probes, seconds = 30;
 	sigset_t signals;
-	int opt, ret, i, list, fd;
+	struct dd_registrar_call call;
+	int opt, ret, i, list, fd, err;
+	bool waits;
 
 	tool_begin("rmclerk");
 	while ((opt = getopt(argc, argv, "m:p:r:s:u:h")) != -1) {
@@ -309,16 +345,20 @@ int main(int argc, char **argv)
 	if (ret)
 		fail("cannot open /dev/dd", -ret);
 	registrar = registrar_open();
+	registry_new(slots);
+	if (!peers_init())
+		fail("peers", ENOMEM);
+	waits = take_names(&call, &err);
 	list = dd_list(clerk.h);
 	if (list < 0)
 		fail("cannot receive notes", -list);
-	registry_start(slots, list);
-	if (!peers_init())
-		fail("peers", ENOMEM);
+	registry_export(list);
 	fd = dd_list_fd(clerk.h, list);
 	if (fd < 0)
 		fail("cannot read notes", -fd);
 	start(reply, &fd);
+	if (waits)
+		finish(&call, err);
 	for (i = 0; i < THREADS; i++)
 		start(serve, NULL);
 	printf("rmclerk: ready\n");
