@@ -15,7 +15,7 @@
 
 #include "clerk.h"
 
-#define DOWN_NS		500000000	/* a node that did not answer is not asked again for */
+#define DOWN_NS		500000000	/* what did not answer is not asked again for */
 #define REPLY_NS	2000000000	/* and a clerk has this time to reply */
 #define SPIN_NS		100000
 #define TRIES		3		/* reads of a record that is being changed */
@@ -182,8 +182,12 @@ static int find_by_write(struct peer *p, int node, const char *name, struct reco
 	if (ret)
 		return ret;
 	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq) {
-		if (now() - begin > REPLY_NS)
-			return -EHOSTDOWN;
+		if (now() - begin > REPLY_NS) {
+			/* Others that wait for @p->lock do not wait as long once more. */
+			p->down = now() + DOWN_NS;
+			p->error = -EHOSTDOWN;
+			return p->error;
+		}
 		if (now() - begin > SPIN_NS)
 			nanosleep(&pause, NULL);
 		else
@@ -232,9 +236,11 @@ int peer_find(int node, const char *name, struct record *found)
 /* Reply to the request that another node's clerk has written. */
 void peer_answer(int node)
 {
+	size_t at = dd_node(clerk.h) * sizeof(struct mailbox) + offsetof(struct mailbox, reply);
 	struct peer *p = &replies[node];
 	struct request request;
 	struct reply reply = { 0 };
+	int tries;
 
 	copy_once(&request, &clerk.boxes[node].request, sizeof(request));
 	request.name[REGISTRY_NAME - 1] = 0;
@@ -244,10 +250,12 @@ void peer_answer(int node)
 		reply.record.slot.state = RECORD_EMPTY;
 	pthread_mutex_unlock(&clerk.lock);
 	pthread_mutex_lock(&p->lock);
-	/* The bytes are copied: they are not wired. */
-	if (!peer_open(p, node) &&
-	    dd_put_async(p->mem, &reply, sizeof(reply), dd_node(clerk.h) * sizeof(struct mailbox) +
-			 offsetof(struct mailbox, reply), 0) < 0)
+	/* The other clerk may have been started again since the last reply. */
+	for (tries = 0; tries < 2 && !peer_open(p, node); tries++) {
+		/* The bytes are copied: they are not wired. */
+		if (dd_put_async(p->mem, &reply, sizeof(reply), at, 0) >= 0)
+			break;
 		peer_close(p);
+	}
 	pthread_mutex_unlock(&p->lock);
 }
