@@ -66,7 +66,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
 
-$(addprefix $(SELFTEST_DIR)/rm_,figures registry): $(BUILD)/obj/tools/rmclerk/registry.o
+$(addprefix $(SELFTEST_DIR)/rm_,figures names registry): $(BUILD)/obj/tools/rmclerk/registry.o
 
 $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o $(BUILD)/lib/librmem.a \
 		$(BUILD)/lib/libdd.a

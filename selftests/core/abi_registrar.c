@@ -181,7 +181,7 @@ TEST_F(registrar, arguments_are_checked)
 	EXPECT_FALSE(readable(self->fd));
 }
 
-TEST_F(registrar, an_export_adds_its_name)
+TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 {
 	struct dd_registrar_call c;
 	struct asker *a = &self->a;
@@ -218,7 +218,7 @@ TEST_F(registrar, a_refused_export_ends)
 	EXPECT_LE(0, raw_free(&self->ex, &self->em));
 }
 
-TEST_F(registrar, an_import_looks_its_name_up)
+TEST_F(registrar, RM_35_2_an_import_looks_its_name_up)
 {
 	struct dd_registrar_call c;
 	struct asker b = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-only */
 /*
- * owner.h - a process that exports segments, at the other node if there is one
+ * owner.h - processes that export and import segments, and name clerks, for tests
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -25,15 +25,27 @@ int owner_node(void);
 
 int own_node(void);
 
+#define STRANGER_UID	12345
+
+enum worker_id {
+	OWNER,		/* at the other node if there is one */
+	SPARE,		/* becomes the owner after SIGKILL */
+	STRANGER,	/* another user of this node */
+	WORKERS,
+};
+
 /*
- * Make the owner, and another one for the time after SIGKILL, unless that was done. Called
- * before any call of rmem.h: on User-Mode Linux a child sees what its parent has mapped, where
- * it maps its own.
+ * Make these processes unless that was done. Called before any call of rmem.h: on User-Mode
+ * Linux a child sees what its parent has mapped, where it maps its own.
  */
 void owner_start(void);
+
+/* Which of them makes the calls below. */
+void owner_be(enum worker_id id);
+pid_t owner_pid(void);
 void owner_kill(int sig);
 
-/* The owner revokes all segments. */
+/* All segments are revoked, and descriptors given up. */
 void owner_end(void);
 
 /* Calls that the owner makes: results are those of the calls, and errno. */
@@ -45,11 +57,34 @@ int owner_inhibit(rm_seg_t seg, int on);
 int owner_pin(rm_seg_t seg);
 int owner_unpin(rm_seg_t seg);
 
+/* Returns the descriptor. */
+rm_desc_t owner_import(const char *name, int node, int flags);
+
+/* Write a word and wait until that is done. */
+int owner_write(rm_desc_t rd, size_t offset, uint32_t value, int notify);
+
+/* RLIMIT_MEMLOCK; 0: no limit */
+int owner_limit(size_t bytes);
+
 /* The next note of a segment: 1; 0 if there is none. */
 int owner_note(rm_seg_t seg, struct rm_note *note);
 
 /* Let the owner read a note and wait for it; owner_noted() returns it. */
 void owner_read(rm_seg_t seg);
 int owner_noted(struct rm_note *note);
+
+/* Export the board as a clerk does its registry; the second call ends that. */
+int owner_forge(void);
+
+/* The status of a shell command, at the other node if @there. */
+int run(const char *command, bool there);
+
+/*
+ * Start a name clerk, at the other node if @there, and wait for its first line: clerk_said.
+ * Returns 0 if it has ended without being ready.
+ */
+extern char clerk_said[256];
+pid_t clerk_start(const char *options, uid_t uid, bool there);
+void clerk_end(pid_t pid, int sig);
 
 #endif /* _RMEM_OWNER_H */

@@ -158,7 +158,7 @@ TEST(RM_45_readers_find_whole_records)
 	free(head);
 }
 
-TEST(RM_39_one_hash_function_everywhere)
+TEST(RM_37_one_hash_function_everywhere)
 {
 	char a[REGISTRY_NAME] = "a", b[REGISTRY_NAME] = "b";
 
