@@ -99,8 +99,10 @@ $(SELFTEST_DIR)/net_traffic: $(addprefix $(BUILD)/obj/selftests/net/traffic_,\
 
 CHECKS += check-selftests
 check-selftests:
-	@echo 1..1; selftests/ddp/coverage.sh && verdict=ok || verdict='not ok'; \
-	echo "$$verdict 1 each requirement is named by a test"; [ "$$verdict" = ok ]
+	@echo 1..2; n=0 bad=0; for of in ddp rmem; do n=$$((n + 1)); \
+	selftests/coverage.sh selftests/$$of/coverage && verdict=ok || verdict="not ok"; \
+	echo "$$verdict $$n each requirement is named by a test ($$of)"; \
+	[ "$$verdict" = ok ] || bad=1; done; [ $$bad = 0 ]
 
 soak: selftests
 	@selftests/net/soak.sh

@@ -5,9 +5,18 @@
 # lockdep, kmemleak and fault injection: unit tests, DDP on one node by both ways to
 # send and between nodes, ioctls, netlink, networks and nodes that change or fail, the
 # module loaded and removed, good paths with each of their allocations failing, and
-# generated sequences of calls.
+# generated sequences of calls. Remote memory and its file service, on one node and between
+# nodes; and proof that each requirement of it is named by a test that passed.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)"
+LOG=build/um.tap
+
+vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
+	> >(tee $LOG)
+wait $!
+check "um: each requirement of remote memory is named by a test that passed" \
+	selftests/coverage.sh selftests/rmem/coverage $LOG
+check "um: those that concern two nodes by one that passed between nodes" \
+	selftests/coverage.sh -n selftests/rmem/coverage $LOG
 finish

@@ -14,7 +14,7 @@ vm_list stock "$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/s
 	> >(tee $LOG)
 wait $!
 check "stock: each requirement is named by a test that passed" \
-	selftests/ddp/coverage.sh $LOG
+	selftests/coverage.sh selftests/ddp/coverage $LOG
 # Until no memory is left.
 vm_list stock selftests/core/oom.list MEM=1024
 # One processor: no peer runs while a process spins.

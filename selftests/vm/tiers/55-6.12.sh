@@ -12,5 +12,5 @@ LOG=build/6.12.tap
 vm_list 6.12 "$(echo selftests/{net/ddp,net/6.12,tools/samples}.list)" > >(tee $LOG)
 wait $!
 check "6.12: each requirement is named by a test that passed between nodes" \
-	selftests/ddp/coverage.sh $LOG
+	selftests/coverage.sh selftests/ddp/coverage $LOG
 finish
