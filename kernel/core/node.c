@@ -45,6 +45,11 @@ static int __net_init dd_net_init(struct net *net)
 	node->max = DD_NODE_DEFAULT_MAX;
 	node->port = DD_NODE_PORT;
 	node->up = true;
+	/*
+	 * Other nodes may know segments of an earlier incarnation of this node, which has made
+	 * fewer than one a microsecond.
+	 */
+	atomic64_set(&node->generation, div_u64(ktime_get_real_ns(), NSEC_PER_USEC));
 	mutex_init(&node->peer_lock);
 	xa_init(&node->peers);
 	spin_lock_init(&node->park_lock);

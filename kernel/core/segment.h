@@ -56,8 +56,8 @@ struct dd_redir {
  * @index: number of the segment among those of its owner's service; names it in direct
  *	notes
  * @uid: user of the owner
- * @generation: of the node's segments; counts up, so it never recurs. A channel is valid
- *	for the generation that it was opened for
+ * @generation: of the node's segments; counts up from the time when the module was loaded, so
+ *	it never recurs. A channel is valid for the generation that it was opened for
  * @owner: serial of the object that the segment belongs to; copied to each note
  * @cookie: copied to each note
  * @ops: calls to the owner, or NULL
