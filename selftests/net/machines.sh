@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Two virtual machines whose network cards are the ends of a QEMU socket. The first one
-# keeps running. The second one removes its module and loads it again, is killed, and
+# keeps running. Each has a name clerk. The second one removes its module and loads it again, is killed, and
 # starts again with a module of another version of the protocol, and then with one of
 # both versions. TAP. The output of the second one is in build/net/machine2.*.log.
 #
@@ -15,7 +15,7 @@ cd "$(dirname "$0")/../.." || exit 1
 LOGS=$TOP/build/net
 QUEUE=${DD_VM_LOCK:-vm}
 export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=1800
-RESULTS=10 RAN=0 BAD=0 BOOTS=0
+RESULTS=17 RAN=0 BAD=0 BOOTS=0
 
 # A port without a listener.
 free_port() {
