@@ -122,7 +122,10 @@ static int flood_begin(FIXTURE_DATA(far) *self, const struct mem *m,
 	       import(&self->im, s, DD_RIGHT_GET, DD_DEPTH_MAX, i);
 }
 
-/* Ask for all bytes again and again, until as many GETs as are permitted are under way. */
+/*
+ * Ask for all bytes again and again, until as many GETs as are permitted are under way. With one
+ * processor each may be done before the next one, so their number is limited, too.
+ */
 static int flood(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
 {
 	const struct dd_sqe sqe = {
@@ -131,9 +134,9 @@ static int flood(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
 	};
 	int n = 0;
 
-	while (mem_op(&self->im, i, &sqe) == 1)
+	while (n < 2 * DD_DEPTH_MAX && mem_op(&self->im, i, &sqe) == 1)
 		n++;
-	return errno == EBUSY ? n : -1;
+	return n == 2 * DD_DEPTH_MAX || errno == EBUSY ? n : -1;
 }
 
 /*
