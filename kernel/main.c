@@ -23,6 +23,9 @@
 
 #define CREATE_TRACE_POINTS
 #include "core/trace.h"
+#include "ddp/trace.h"
+#include "direct/trace.h"
+#include "udp/trace.h"
 
 #ifdef CONFIG_PREEMPT_RT
 #error "dd does not support PREEMPT_RT: it takes spinlocks with preemption off"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Tracepoints: requests, deposits, notes, segments, connections, direct rings, packets. */
+/* Tracepoints: requests, deposits, notes, segments. Other rooms have theirs. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM dd
+#undef TRACE_SYSTEM_VAR
+#define TRACE_SYSTEM_VAR dd_core
 
 #if !defined(_DD_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
 #define _DD_TRACE_H
 
 #include <linux/tracepoint.h>
-#include <uapi/linux/dd_ddp.h>
 
 #include "core/channel.h"
 #include "core/export.h"
@@ -214,112 +215,10 @@ TRACE_EVENT(dd_refused,
 	TP_printk("pid=%d segment=%u node=%u right=%#x err=%d", __entry->pid,
 		  __entry->segment, __entry->node, __entry->right, __entry->err)
 );
-
-DECLARE_EVENT_CLASS(dd_end,
-		    TP_PROTO(const struct dd_import *imp, u8 type, bool server,
-			     u32 peer_pid, u32 peer_conn),
-	TP_ARGS(imp, type, server, peer_pid, peer_conn),
-	TP_STRUCT__entry(
-		__field(pid_t, pid)
-		__field(u32, conn)
-		__field(pid_t, peer_pid)
-		__field(u32, peer_conn)
-		__field(u8, type)
-		__field(bool, server)
-	),
-	TP_fast_assign(
-		__entry->pid = pid_nr(imp->obj.ctx->pid);
-		__entry->conn = imp->obj.id;
-		__entry->peer_pid = peer_pid;
-		__entry->peer_conn = peer_conn;
-		__entry->type = type;
-		__entry->server = server;
-	),
-	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u type=%s end=%s",
-		  __entry->pid, __entry->conn, __entry->peer_pid,
-		  __entry->peer_conn,
-		  __print_symbolic(__entry->type, { DD_CONN_RPC, "rpc" },
-				   { DD_CONN_SPLIT, "split" },
-				   { DD_CONN_STREAM, "sstream" }),
-		  __entry->server ? "server" : "client")
-);
-
-#define DD_END_EVENT(name)						\
-DEFINE_EVENT(dd_end, name,						\
-	     TP_PROTO(const struct dd_import *imp, u8 type, bool server, \
-		      u32 peer_pid, u32 peer_conn),			\
-	TP_ARGS(imp, type, server, peer_pid, peer_conn)			\
-)
-DD_END_EVENT(dd_connect);
-DD_END_EVENT(dd_close);
-
-/* At the sending end; @ring is the number in the cells of the receiver. */
-DECLARE_EVENT_CLASS(dd_direct,
-		    TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
-	TP_ARGS(imp, ring, sent),
-	TP_STRUCT__entry(
-		__field(pid_t, pid)
-		__field(u32, conn)
-		__field(pid_t, peer_pid)
-		__field(u32, peer_conn)
-		__field(u32, ring)
-		__field(u64, sent)
-	),
-	TP_fast_assign(
-		__entry->pid = pid_nr(imp->obj.ctx->pid);
-		__entry->conn = imp->obj.id;
-		__entry->peer_pid = pid_nr(imp->chan->seg->mem.region->obj.ctx->pid);
-		__entry->peer_conn = lower_32_bits(imp->chan->seg->owner);
-		__entry->ring = ring;
-		__entry->sent = sent;
-	),
-	TP_printk("pid=%d conn=%u peer_pid=%d peer_conn=%u ring=%u sent=%llu",
-		  __entry->pid, __entry->conn, __entry->peer_pid,
-		  __entry->peer_conn, __entry->ring, __entry->sent)
-);
-
-DEFINE_EVENT(dd_direct, dd_direct_grant,
-	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
-	TP_ARGS(imp, ring, sent)
-);
-
-DEFINE_EVENT(dd_direct, dd_direct_revoke,
-	     TP_PROTO(const struct dd_import *imp, u32 ring, u64 sent),
-	TP_ARGS(imp, ring, sent)
-);
-
-DECLARE_EVENT_CLASS(dd_packet,
-		    TP_PROTO(u32 peer, u64 pn, u32 bytes),
-	TP_ARGS(peer, pn, bytes),
-	TP_STRUCT__entry(
-		__field(u32, peer)
-		__field(u64, pn)
-		__field(u32, bytes)
-	),
-	TP_fast_assign(
-		__entry->peer = peer;
-		__entry->pn = pn;
-		__entry->bytes = bytes;
-	),
-	TP_printk("peer=%u pn=%llu bytes=%u", __entry->peer, __entry->pn,
-		  __entry->bytes)
-);
-
-#define DD_PACKET_EVENT(name)						\
-DEFINE_EVENT(dd_packet, name,						\
-	     TP_PROTO(u32 peer, u64 pn, u32 bytes),			\
-	TP_ARGS(peer, pn, bytes)					\
-)
-DD_PACKET_EVENT(dd_packet_sent);
-DD_PACKET_EVENT(dd_packet_received);
-DD_PACKET_EVENT(dd_packet_acked);
-DD_PACKET_EVENT(dd_packet_lost);
-DD_PACKET_EVENT(dd_packet_spurious);
-
 #endif /* _DD_TRACE_H */
 
 #undef TRACE_INCLUDE_PATH
-#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_PATH core
 #undef TRACE_INCLUDE_FILE
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>

@@ -22,10 +22,10 @@
 #include "core/region.h"
 #include "core/segment.h"
 #include "core/submit.h"
-#include "core/trace.h"
 #include "ddp/conn.h"
 #include "ddp/conn_net.h"
 #include "ddp/service.h"
+#include "ddp/trace.h"
 #include "direct/direct.h"
 
 static struct kmem_cache *dd_server_cache, *dd_client_cache;

@@ -19,9 +19,9 @@
 #include "core/node.h"
 #include "core/notelist.h"
 #include "core/submit.h"
-#include "core/trace.h"
 #include "core/window.h"
 #include "direct/direct.h"
+#include "direct/trace.h"
 
 static bool dd_direct_on = true;
 

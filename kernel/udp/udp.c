@@ -17,8 +17,8 @@
 
 #include "core/ctx.h"
 #include "core/node.h"
-#include "core/trace.h"
 #include "udp/skb.h"
+#include "udp/trace.h"
 #include "udp/udp.h"
 
 #define DD_UDP_RCVBUF		(4 << 20)

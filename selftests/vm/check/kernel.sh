@@ -31,7 +31,7 @@ exempt() {
 	case $1 in
 	kernel/core/notelist.h) echo MACRO_ARG_REUSE ;;
 	kernel/dev/chardev.c) echo MACRO_ARG_PRECEDENCE ;;
-	kernel/core/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
+	kernel/*/trace.h) echo OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT ;;
 	kernel/compat/*) echo LINUX_VERSION_CODE,CONSTANT_COMPARISON ;;
 	*) echo FILE_PATH_CHANGES ;;
 	esac
