@@ -137,12 +137,19 @@ loads_stop() {
 	done
 }
 
+# hangs NODE PID: report what a process that does not end is waiting for.
+hangs() {
+	diag "process $2 at node $1 does not end: $(cat /proc/"$2"/task/*/stack)"
+	diag "$(cluster_exec "$1" ddctl conn show)"
+	diag "$(cluster_exec "$1" ddctl peer show)"
+}
+
 # Wait until all clients have ended by themselves, with success.
 loads_end() {
 	local i bad=0
 
 	for i in "${!LOAD[@]}"; do
-		within 180 gone "${LOAD[$i]}" || bad=1
+		within 180 gone "${LOAD[$i]}" || hangs "$i" "${LOAD[$i]}"
 		kill -9 "${LOAD[$i]}" 2>/dev/null
 		wait "${LOAD[$i]}" || bad=1
 		unset "LOAD[$i]"
@@ -156,7 +163,7 @@ servers_end() {
 
 	for i in "${!SERVER[@]}"; do
 		kill -TERM "${SERVER[$i]}"
-		within $PATIENCE gone "${SERVER[$i]}" || bad=1
+		within $PATIENCE gone "${SERVER[$i]}" || hangs "$i" "${SERVER[$i]}"
 		kill -9 "${SERVER[$i]}" 2>/dev/null
 		wait "${SERVER[$i]}" || bad=1
 		unset "SERVER[$i]"
