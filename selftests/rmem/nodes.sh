@@ -80,19 +80,20 @@ clerk_start() {
 	within "$PATIENCE" has_line clerk.out ready
 }
 
-# Of node 3, where a program works meanwhile. Nodes 1 and 2 need only their own clerks.
+# Of node 3, where a program works meanwhile, for longer than its import takes to be seen.
+# Nodes 1 and 2 need only their own clerks.
 a_clerk_is_killed() {
 	local adder bad=0
 
 	serve 1 board rm-board serve
 	serve 1 lock rm-lock serve
 	serve 3 call rm-call serve
-	at 3 rm-lock add 100 1 >sum &
+	at 3 rm-lock add 3000 1 >sum &
 	adder=$!
 	rm-board post 1 1 && within "$PATIENCE" imported 1 && clerk_kill 3 || return
 	refused 1 'Host is down' ip netns exec dd3 rm-board show 1 &&
 		refused 1 'Host is down' ip netns exec dd2 rm-call ask 3 hello &&
-		shows 2 1 $'1: 1' && wait $adder && [ "$(<sum)" = 100 ] || bad=1
+		shows 2 1 $'1: 1' && wait $adder && [ "$(<sum)" = 3000 ] || bad=1
 	clerk_start 3
 	[ $bad = 0 ] && shows 3 1 $'1: 1' && [ "$(at 2 rm-call ask 3 hello)" = HELLO ]
 }
