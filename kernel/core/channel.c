@@ -86,7 +86,7 @@ static bool dd_channel_post(struct dd_channel *ch, const struct dd_rec *rec)
  * dd_channel_withhold() - queue the note of a message until a slot is free
  * @ch: the channel, locked; the note is in @rec
  *
- * Return: true if a slot has become free meanwhile, and the note is posted and readers are woken.
+ * Return: true if a slot has become free meanwhile and the note is posted.
  */
 bool dd_channel_withhold(struct dd_channel *ch)
 {
@@ -95,17 +95,14 @@ bool dd_channel_withhold(struct dd_channel *ch)
 	lockdep_assert_held(&ch->lock);
 	ch->withheld = true;
 	dd_stat_inc(list->obj.ctx->node, DD_STAT_WITHHELD);
-	if (!dd_list_pend(list, ch) || !dd_channel_retry(ch))
-		return false;
-	dd_list_wake(list);
-	return true;
+	return dd_list_pend(list, ch) && dd_channel_retry(ch);
 }
 
 /**
  * dd_channel_retry() - post the withheld note if there is a slot now
  * @ch: the channel, locked
  *
- * Return: true if it was posted; the caller wakes the list's readers.
+ * Return: true if it was posted and the list's readers are woken.
  */
 bool dd_channel_retry(struct dd_channel *ch)
 {
@@ -118,6 +115,7 @@ bool dd_channel_retry(struct dd_channel *ch)
 			return false;
 	ch->withheld = false;
 	ch->link->posted(ch);
+	dd_list_wake(ch->seg->list);
 	return true;
 }
 

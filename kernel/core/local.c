@@ -170,10 +170,7 @@ static noinline int dd_local_admit(struct dd_channel *ch, const struct dd_op *op
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (err)
 		return err;
-	if (!dd_channel_retry(ch))
-		return -EBUSY;
-	dd_list_wake(ch->seg->list);
-	return 0;
+	return dd_channel_retry(ch) ? 0 : -EBUSY;
 }
 
 /*
@@ -611,11 +608,8 @@ static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 	struct dd_channel *ch = imp->chan;
 	int err;
 
-	if (ch->withheld) {
-		if (!dd_channel_retry(ch))
-			return -EBUSY;
-		dd_list_wake(ch->seg->list);
-	}
+	if (ch->withheld && !dd_channel_retry(ch))
+		return -EBUSY;
 	if (notify && imp->self->due)
 		return -EBUSY;
 	if (notify && !dd_self_room(imp->self, 0))

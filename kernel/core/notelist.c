@@ -579,8 +579,8 @@ static struct dd_channel *dd_list_pop(struct dd_list *list, u64 head)
 void dd_list_kick(struct dd_list *list)
 {
 	struct dd_channel *ch;
-	bool done, posted = false;
 	u32 n = 0;
+	bool done;
 
 	/*
 	 * Orders the reader's store of its head before the looks below. Pairs with
@@ -610,11 +610,8 @@ void dd_list_kick(struct dd_list *list)
 		spin_unlock_bh(&ch->lock);
 		if (done && ch->link->report)
 			ch->link->report(ch);
-		posted |= done;
 	}
 	rcu_read_unlock();
-	if (posted)
-		dd_list_wake(list);
 }
 
 /* ---- waiting ------------------------------------------------------------ */
