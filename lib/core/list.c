@@ -60,19 +60,6 @@ struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 	return l;
 }
 
-/* A list of dd_list(). Returns 0 or -ENOMEM. */
-int ddi_list_made(struct dd *h, uint32_t id, uint32_t unit, uint64_t serial)
-{
-	struct ddi_list *l;
-
-	pthread_mutex_lock(&h->lock);
-	l = ddi_list_bind(h, id, unit);
-	if (l)
-		l->serial = serial;
-	pthread_mutex_unlock(&h->lock);
-	return l ? 0 : -ENOMEM;
-}
-
 /* A list that is not in its bucket, or that only the kernel knows so far. */
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id)
 {

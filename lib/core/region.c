@@ -9,20 +9,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <linux/dd_mem.h>
 
-#include "dd_mem.h"
 #include "error.h"
 #include "region.h"
-
-struct ddi_region {
-	char *addr;
-	size_t size;
-	uint64_t offset;	/* of @addr in the kernel's region */
-	uint32_t id;
-	uintptr_t reach;	/* end of the last byte of this region and those before it */
-	bool pinned;		/* of the program, not mapped here; may overlap others */
-};
 
 /* Number of regions that start at @addr or before it; region_lock held. */
 static size_t region_index(const struct dd *h, const char *addr)
@@ -52,16 +41,19 @@ static void region_reach(struct dd *h, size_t i)
 	}
 }
 
-static int region_insert(struct dd *h, const struct ddi_region *new)
+/* Record a region of the kernel, or have it freed: 0 or -ENOMEM. */
+int ddi_region_add(struct dd *h, const struct ddi_region *new)
 {
-	size_t i;
+	void *regions;
+	int ret = -ENOMEM;
+	size_t cap, i;
 
+	pthread_rwlock_wrlock(&h->region_lock);
 	if (h->nr_regions == h->cap_regions) {
-		size_t cap = h->cap_regions ? 2 * h->cap_regions : 16;
-		void *regions = realloc(h->regions, cap * sizeof(*new));
-
+		cap = h->cap_regions ? 2 * h->cap_regions : 16;
+		regions = realloc(h->regions, cap * sizeof(*new));
 		if (!regions)
-			return -ENOMEM;
+			goto out;
 		h->regions = regions;
 		h->cap_regions = cap;
 	}
@@ -71,7 +63,12 @@ static int region_insert(struct dd *h, const struct ddi_region *new)
 	h->regions[i] = *new;
 	h->nr_regions++;
 	region_reach(h, i);
-	return 0;
+	ret = 0;
+out:
+	pthread_rwlock_unlock(&h->region_lock);
+	if (ret)
+		ddi_ioctl_id(h, DD_IOC_REGION_FREE, new->id);
+	return ret;
 }
 
 static bool region_at(const struct dd *h, const char *addr, size_t len,
@@ -162,7 +159,7 @@ void ddi_memlock_reason(struct dd *h, const char *what)
 		   (unsigned long long)info.memlock_used / 1024);
 }
 
-static int region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
+int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
 {
 	struct dd_region_alloc ra = { .size = sizeof(ra), .flags = flags, .length = size };
 	struct ddi_region r;
@@ -185,22 +182,20 @@ static int region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr)
 		return ret;
 	r = (struct ddi_region){ .size = ra.length, .id = ra.region };
 	r.addr = ddi_map(h, ra.offset, r.size, PROT_READ | PROT_WRITE);
-	ret = -errno;
-	if (r.addr) {
-		pthread_rwlock_wrlock(&h->region_lock);
-		ret = region_insert(h, &r);
-		pthread_rwlock_unlock(&h->region_lock);
-		if (ret)
-			munmap(r.addr, r.size);
-	}
-	if (ret)
+	if (!r.addr) {
+		ret = -errno;
 		ddi_ioctl_id(h, DD_IOC_REGION_FREE, ra.region);
+		return ret;
+	}
+	ret = ddi_region_add(h, &r);
+	if (ret)
+		munmap(r.addr, r.size);
 	else
 		*addr = r.addr;
 	return ret;
 }
 
-static int region_free(struct dd *h, const void *addr, bool pinned)
+int ddi_region_free(struct dd *h, const void *addr, bool pinned)
 {
 	struct ddi_region r;
 	int ret = -EINVAL;
@@ -231,61 +226,14 @@ out:
 
 DD_API int dd_alloc(struct dd *h, size_t size, void **addr)
 {
-	return ddi_error(region_alloc(h, size, 0, addr));
+	return ddi_error(ddi_region_alloc(h, size, 0, addr));
 }
 
 DD_API int dd_free(struct dd *h, void *addr)
 {
-	int ret = region_free(h, addr, false);
+	int ret = ddi_region_free(h, addr, false);
 
 	return ret == -EBUSY ? ret : ddi_error(ret);
-}
-
-DD_API int dd_pin(struct dd *h, void *addr, size_t len)
-{
-	struct dd_region_pin p = { .size = sizeof(p), .address = (uintptr_t)addr,
-				   .length = len };
-	struct ddi_region r = { .addr = addr, .size = len, .pinned = true };
-	int ret;
-
-	if (!ddi_alive(h))
-		return -ESTALE;
-	ret = ddi_ioctl(h, DD_IOC_REGION_PIN, &p);
-	if (ret < 0)
-		return ret;
-	r.id = p.region;
-	r.offset = p.offset;
-	pthread_rwlock_wrlock(&h->region_lock);
-	ret = region_insert(h, &r);
-	pthread_rwlock_unlock(&h->region_lock);
-	if (ret)
-		ddi_ioctl_id(h, DD_IOC_REGION_FREE, r.id);
-	return ret;
-}
-
-DD_API int dd_unpin(struct dd *h, void *addr)
-{
-	return region_free(h, addr, true);
-}
-
-DD_API int dd_alloc_tracked(struct dd *h, size_t size, void **addr)
-{
-	return region_alloc(h, size, DD_REGION_TRACK, addr);
-}
-
-DD_API int dd_dirty(struct dd *h, const void *addr, size_t len, uint64_t *bitmap)
-{
-	struct dd_region_dirty d = { .size = sizeof(d), .length = len,
-				     .bitmap = (uintptr_t)bitmap };
-	struct dd_buf buf;
-
-	if (!ddi_alive(h))
-		return -ESTALE;
-	if (!ddi_region_find(h, addr, len, &buf))
-		return -EINVAL;
-	d.region = buf.region;
-	d.offset = buf.offset;
-	return ddi_ioctl(h, DD_IOC_REGION_DIRTY, &d);
 }
 
 void ddi_region_release(struct dd *h)

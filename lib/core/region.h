@@ -9,6 +9,15 @@
 
 #include "handle.h"
 
+struct ddi_region {
+	char *addr;
+	size_t size;
+	uint64_t offset;	/* of @addr in the kernel's region */
+	uint32_t id;
+	uintptr_t reach;	/* end of the last byte of this region and those before it */
+	bool pinned;		/* of the program, not mapped here; may overlap others */
+};
+
 bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
 bool ddi_region_find(struct dd *h, const void *addr, size_t len,
 		     struct dd_buf *buf);
@@ -16,6 +25,9 @@ void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
 void ddi_memlock_reason(struct dd *h, const char *what);
 int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		     size_t len, struct dd_buf *buf);
+int ddi_region_add(struct dd *h, const struct ddi_region *new);
+int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr);
+int ddi_region_free(struct dd *h, const void *addr, bool pinned);
 void ddi_region_release(struct dd *h);
 
 #endif /* _DD_REGION_H */

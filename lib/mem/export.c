@@ -166,18 +166,23 @@ DD_API int dd_redirect_end(struct dd *h, uint64_t segment)
 
 DD_API int dd_list(struct dd *h)
 {
-	struct dd_list_make l = { .size = sizeof(l) };
+	struct dd_list_make made = { .size = sizeof(made) };
+	struct ddi_list *l;
 	int ret;
 
 	if (!ddi_alive(h))
 		return -ESTALE;
-	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &l);
+	ret = ddi_ioctl(h, DD_IOC_LIST_MAKE, &made);
 	if (ret < 0)
 		return ret;
-	ret = ddi_list_made(h, l.list, l.list_unit, l.serial);
-	if (ret)
-		ddi_ioctl_conn(h, DD_IOC_END, l.serial);
-	return ret ? ret : (int)l.list;
+	pthread_mutex_lock(&h->lock);
+	l = ddi_list_bind(h, made.list, made.list_unit);
+	if (l)
+		l->serial = made.serial;
+	pthread_mutex_unlock(&h->lock);
+	if (!l)
+		ddi_ioctl_conn(h, DD_IOC_END, made.serial);
+	return l ? (int)made.list : -ENOMEM;
 }
 
 DD_API int dd_list_end(struct dd *h, int list)
