@@ -13,9 +13,9 @@
 #   source  Debian 12's linux-source-6.1, unpacked
 #           These three have the versions of kernels.pin, if Debian still has them.
 #   ynl     the netlink generator of bookworm-backports' linux-source-6.12
-#   debug   built from that source with debug.config
-#   um      built from that source for User-Mode Linux with um.config
-#   kcsan   built from that source with kcsan.config
+#   debug, um, kcsan
+#           built from that source, um for User-Mode Linux, with guest.config and
+#           further fragments: see fragments() below
 #
 # DD_CACHE names the cache, DD_DEBIAN_MIRROR a Debian mirror, for a host whose
 # own package sources name none.
@@ -222,11 +222,21 @@ image_target() {
 	esac
 }
 
+# The options that a kernel that is built here asks for.
+fragments() {
+	case $1 in
+	debug) set -- guest qemu checks debug ;;
+	um) set -- guest checks um ;;
+	kcsan) set -- guest qemu kcsan ;;
+	esac
+	(cd "$VM_DIR" && cat "${@/%/.config}")
+}
+
 # What a kernel is made of; comments do not count.
 built_key() {
 	{
 		cat "$DD_CACHE/source/release"
-		grep '^CONFIG_' "$VM_DIR/$1.config"
+		fragments "$1" | grep '^CONFIG_'
 		[ "$1" != um ] || cat "$VM_DIR/um.patch"
 		build_args "$1"
 		gcc --version | head -n 1
@@ -235,7 +245,7 @@ built_key() {
 
 # missing_options NAME DIRECTORY
 missing_options() {
-	grep '^CONFIG_' "$VM_DIR/$1.config" | sort -u |
+	fragments "$1" | grep '^CONFIG_' | sort -u |
 		comm -23 - <(sort "$2/.config")
 }
 
@@ -245,14 +255,14 @@ configure() {
 
 	shift 2
 	make -s -C "$src" O="$dir" "$@" allnoconfig >/dev/null
-	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config \
-		"$VM_DIR/$name.config") >/dev/null
+	fragments "$name" >"$dir/requested"
+	(cd "$dir" && "$src/scripts/kconfig/merge_config.sh" -m .config requested) >/dev/null
 	make -s -C "$src" O="$dir" "$@" olddefconfig 2>/dev/null
 	# allnoconfig writes it, for 32 bits on um; the build writes it again.
 	rm -f "$dir/include/config/auto.conf"
 	missing=$(missing_options "$name" "$dir")
 	[ -z "$missing" ] ||
-		die "$name.config asks for what this kernel does not set: ${missing//$'\n'/ }"
+		die "fragments of $name ask for what this kernel does not set: ${missing//$'\n'/ }"
 }
 
 # build NAME CPU-MINUTES. The stamp "release" is written last: an interrupted build
