@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,11 +129,6 @@ bool inject_keep(void)
 	return !syscall(SYS_capset, &head, data);
 }
 
-const char *inject_name(enum inject how)
-{
-	return kinds[how].name;
-}
-
 /* Let the workers of the kernel fail, or not. */
 static void workers(int n)
 {
@@ -198,11 +194,44 @@ bool inject_disarm(enum inject how)
 	return hit;
 }
 
-int inject_next(enum inject how, int n)
+/* Each n for INJECT_NTH, fewer and fewer for the others. */
+static int next(enum inject how, int n)
 {
 	if (how == INJECT_NTH)
 		return n + 1;
 	return n + (n / 4 > kinds[how].step ? n / 4 : kinds[how].step);
+}
+
+int inject_sweep(enum inject first, enum inject last,
+		 bool (*once)(const void *arg, const struct raw *audit, enum inject how, int n),
+		 const void *arg)
+{
+	struct raw audit;
+	enum inject how;
+	int n, runs = 0;
+
+	if (raw_open(&audit))
+		abort();
+	for (how = first; how <= last; how++)
+		for (n = 1; once(arg, &audit, how, n); n = next(how, n)) {
+			if (n >= INJECT_LIMIT)
+				inject_failed(how, n, "failures do not end");
+			runs++;
+		}
+	raw_close(&audit);
+	return runs;
+}
+
+void inject_failed(enum inject how, int n, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "# %s %d: ", kinds[how].name, n);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	_exit(1);
 }
 
 int inject_count(int armed)

@@ -10,6 +10,8 @@
 
 #include <stdbool.h>
 
+#include "raw.h"
+
 #define INJECT_LIMIT	(1 << 22)	/* above each n that meets a failure */
 
 /* What fails. INJECT_NTH counts all, the others their kind from n on. */
@@ -18,8 +20,7 @@ enum inject {
 	INJECT_SLAB,		/* all objects after n bytes of them */
 	INJECT_PAGE,		/* all pages after n of them */
 	INJECT_COPY,		/* all copies after n of them */
-	INJECT_IN_TASK,		/* number of those above */
-	INJECT_WORKER = INJECT_IN_TASK,	/* as INJECT_SLAB, in workers */
+	INJECT_WORKER,		/* as INJECT_SLAB, in workers */
 };
 
 /* False where faults cannot be injected. Each task that arms calls it before. */
@@ -29,12 +30,20 @@ bool inject_ready(void);
  * the user with PR_SET_KEEPCAPS.
  */
 bool inject_keep(void);
-const char *inject_name(enum inject how);
 void inject_arm(enum inject how, int n);
 /* Whether a failure was injected since inject_arm(). */
 bool inject_disarm(enum inject how);
-/* The next n to try: each one for INJECT_NTH, fewer and fewer for the others. */
-int inject_next(enum inject how, int n);
+/*
+ * Runs @once for each kind from @first to @last, with n from 1 on, until it returns false,
+ * since no failure was met. @audit is a context of the caller. Returns the number of
+ * failures.
+ */
+int inject_sweep(enum inject first, enum inject last,
+		 bool (*once)(const void *arg, const struct raw *audit, enum inject how, int n),
+		 const void *arg);
+/* Reports what is wrong after failure @n, and exits. */
+void inject_failed(enum inject how, int n, const char *format, ...)
+	__attribute__((format(printf, 3, 4), noreturn));
 /* Disarms INJECT_NTH; returns the number of failures that were possible before. */
 int inject_count(int armed);
 

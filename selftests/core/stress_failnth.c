@@ -28,12 +28,13 @@ struct stage {
 	struct dd_list_make list;
 	struct dd_importer importer;
 	void *at;
+	__u64 offset;
 	int fd, got;
 	struct dd_registrar_call call;
 	pthread_t thread;
 };
 
-/* --- the paths; each returns 0 or -1, and cleans up with faults off --------*/
+/* --- the paths, and what comes before and after them: 0 or an error ---------*/
 
 static int open_device(struct stage *t)
 {
@@ -41,9 +42,9 @@ static int open_device(struct stage *t)
 	return t->fresh.fd < 0 ? -1 : 0;
 }
 
-static void close_device(struct stage *t)
+static int close_device(struct stage *t)
 {
-	close(t->fresh.fd);
+	return close(t->fresh.fd);
 }
 
 static int map_area(struct stage *t)
@@ -56,48 +57,54 @@ static int map_area(struct stage *t)
 	return 0;
 }
 
-static void unmap_area(struct stage *t)
+static int unmap_area(struct stage *t)
 {
 	munmap(t->at, DD_AREA_SIZE);
-	close(t->fresh.fd);
+	return close(t->fresh.fd);
 }
 
-static int alloc_region(struct stage *t)
+static int alloc_region_with(struct stage *t, __u32 flags)
 {
-	struct dd_region_alloc a = { .size = sizeof(a), .length = 8 * PAGE };
-
-	t->m.id = 0;
-	if (raw_ioctl(&t->p.srv, DD_IOC_REGION_ALLOC, &a))
-		return -1;
-	t->m.id = a.region;
-	return 0;
-}
-
-static void free_region(struct stage *t)
-{
-	raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->m.id);
-}
-
-static int alloc_and_map_region(struct stage *t)
-{
-	struct dd_region_alloc a = { .size = sizeof(a), .length = 8 * PAGE };
+	struct dd_region_alloc a = { .size = sizeof(a), .flags = flags, .length = 8 * PAGE };
 
 	t->m.id = 0;
 	t->m.at = MAP_FAILED;
 	if (raw_ioctl(&t->p.srv, DD_IOC_REGION_ALLOC, &a))
 		return -1;
 	t->m.id = a.region;
+	t->offset = a.offset;
+	return 0;
+}
+
+static int alloc_region(struct stage *t)
+{
+	return alloc_region_with(t, 0);
+}
+
+static int alloc_tracked(struct stage *t)
+{
+	return alloc_region_with(t, DD_REGION_TRACK);
+}
+
+static int free_region(struct stage *t)
+{
+	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->m.id);
+}
+
+static int alloc_and_map_region(struct stage *t)
+{
+	if (alloc_region(t))
+		return -1;
 	t->m.at = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
-		       t->p.srv.fd, a.offset);
+		       t->p.srv.fd, t->offset);
 	return t->m.at == MAP_FAILED ? -1 : 0;
 }
 
-static void unmap_region(struct stage *t)
+static int unmap_region(struct stage *t)
 {
 	if (t->m.at != MAP_FAILED)
 		munmap(t->m.at, 8 * PAGE);
-	if (t->m.id)
-		raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->m.id);
+	return t->m.id ? free_region(t) : 0;
 }
 
 static int serve(struct stage *t)
@@ -114,9 +121,9 @@ static int serve_accepting(struct stage *t)
 	return raw_serve(&t->p.srv, &t->s);
 }
 
-static void unserve(struct stage *t)
+static int unserve(struct stage *t)
 {
-	raw_op(&t->p.srv, DD_IOC_UNSERVE, t->s.service);
+	return raw_op(&t->p.srv, DD_IOC_UNSERVE, t->s.service);
 }
 
 static int connect_it(struct stage *t)
@@ -136,9 +143,9 @@ static int connect_sharing(struct stage *t)
 	return raw_connect(&t->p.srv, &t->c);
 }
 
-static void close_it(struct stage *t)
+static int close_it(struct stage *t)
 {
-	raw_op(&t->p.srv, DD_IOC_CLOSE, t->c.conn);
+	return raw_op(&t->p.srv, DD_IOC_CLOSE, t->c.conn);
 }
 
 static int connect_accepted(struct stage *t)
@@ -152,10 +159,10 @@ static int connect_accepted(struct stage *t)
 	return raw_connect(&t->p.cl, &t->c);
 }
 
-static void unserve_accepted(struct stage *t)
+static int unserve_accepted(struct stage *t)
 {
 	raw_op(&t->p.cl, DD_IOC_CLOSE, t->c.conn);
-	raw_op(&t->p.srv, DD_IOC_UNSERVE, t->s.service);
+	return unserve(t);
 }
 
 static int send_wired(struct stage *t)
@@ -174,12 +181,13 @@ static int send_unwired(struct stage *t)
 	       0 : -1;
 }
 
-static void take(struct stage *t)
+static int take(struct stage *t)
 {
 	struct dd_note n;
 
 	while (raw_take(&t->p.srv, t->p.s.list_unit, &n))
 		;
+	return 0;
 }
 
 /* A message that the kick must let in, between armed calls. */
@@ -214,10 +222,9 @@ static int list_fd(struct stage *t)
 	return t->fd < 0 ? -1 : 0;
 }
 
-static void close_fd(struct stage *t)
+static int close_fd(struct stage *t)
 {
-	if (t->fd >= 0)
-		close(t->fd);
+	return t->fd >= 0 ? close(t->fd) : 0;
 }
 
 static int poll_device(struct stage *t)
@@ -239,9 +246,9 @@ static int set_fasync(struct stage *t)
 	return fcntl(t->p.srv.fd, F_SETFL, O_RDWR | O_ASYNC);
 }
 
-static void clear_fasync(struct stage *t)
+static int clear_fasync(struct stage *t)
 {
-	fcntl(t->p.srv.fd, F_SETFL, O_RDWR);
+	return fcntl(t->p.srv.fd, F_SETFL, O_RDWR);
 }
 
 /* From the serving end to a list without a ring. */
@@ -256,54 +263,6 @@ static int grant_direct(struct stage *t)
 	return raw_ioctl(&t->p.srv, DD_IOC_DIRECT, &d);
 }
 
-/* Calls that end an object must not need memory. */
-static int close_once(struct stage *t)
-{
-	return raw_op(&t->p.srv, DD_IOC_CLOSE, t->c.conn);
-}
-
-static int unserve_once(struct stage *t)
-{
-	return raw_op(&t->p.srv, DD_IOC_UNSERVE, t->s.service);
-}
-
-static int free_once(struct stage *t)
-{
-	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->m.id);
-}
-
-static void prepare_connection(struct stage *t)
-{
-	CHILD_CHECK(connect_it(t) == 0);
-}
-
-static void prepare_service(struct stage *t)
-{
-	CHILD_CHECK(serve(t) == 0);
-}
-
-static void prepare_region(struct stage *t)
-{
-	CHILD_CHECK(alloc_region(t) == 0);
-}
-
-static int alloc_tracked(struct stage *t)
-{
-	struct dd_region_alloc a = { .size = sizeof(a), .flags = DD_REGION_TRACK,
-				     .length = 8 * PAGE };
-
-	t->m.id = 0;
-	if (raw_ioctl(&t->p.srv, DD_IOC_REGION_ALLOC, &a))
-		return -1;
-	t->m.id = a.region;
-	return 0;
-}
-
-static void prepare_tracked(struct stage *t)
-{
-	CHILD_CHECK(alloc_tracked(t) == 0);
-}
-
 static int fetch_dirty(struct stage *t)
 {
 	__u64 word;
@@ -313,11 +272,6 @@ static int fetch_dirty(struct stage *t)
 	};
 
 	return raw_ioctl(&t->p.srv, DD_IOC_REGION_DIRTY, &d);
-}
-
-static void prepare_device(struct stage *t)
-{
-	CHILD_CHECK(open_device(t) == 0);
 }
 
 /* --- one-sided memory: the serving context exports, the client's imports ---*/
@@ -334,9 +288,9 @@ static int pin_region(struct stage *t)
 	return raw_ioctl(&t->p.srv, DD_IOC_REGION_PIN, &t->pin);
 }
 
-static void unpin_region(struct stage *t)
+static int unpin_region(struct stage *t)
 {
-	raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
+	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
 }
 
 static int make_list(struct stage *t)
@@ -344,9 +298,14 @@ static int make_list(struct stage *t)
 	return mem_list(&t->p.srv, &t->list);
 }
 
-static void end_list(struct stage *t)
+static int end_list(struct stage *t)
 {
-	mem_end(&t->p.srv, t->list.serial);
+	return mem_end(&t->p.srv, t->list.serial);
+}
+
+static int make_list_of_client(struct stage *t)
+{
+	return mem_list(&t->p.cl, &t->list);
 }
 
 static int export_segment(struct stage *t)
@@ -366,9 +325,9 @@ static int export_notifying(struct stage *t)
 	return mem_export(&t->p.srv, &t->seg);
 }
 
-static void end_segment(struct stage *t)
+static int end_segment(struct stage *t)
 {
-	mem_end(&t->p.srv, t->seg.segment);
+	return mem_end(&t->p.srv, t->seg.segment);
 }
 
 static int import_segment(struct stage *t)
@@ -385,9 +344,9 @@ static int park_import(struct stage *t)
 				t->list.list, &t->imp);
 }
 
-static void end_import(struct stage *t)
+static int end_import(struct stage *t)
 {
-	mem_end(&t->p.cl, t->imp.import);
+	return mem_end(&t->p.cl, t->imp.import);
 }
 
 /* A first grant, which is changed and withdrawn. */
@@ -468,78 +427,28 @@ static int read_list(struct stage *t)
 	return 0;
 }
 
-/* As above: the end of an object must not need memory. */
-static int end_segment_once(struct stage *t)
+static int prepare_segment(struct stage *t)
 {
-	return mem_end(&t->p.srv, t->seg.segment);
+	return export_segment(t) ?: grant_segment(t);
 }
 
-static int end_import_once(struct stage *t)
+static int prepare_notifying(struct stage *t)
 {
-	return mem_end(&t->p.cl, t->imp.import);
+	return make_list(t) ?: export_notifying(t);
 }
 
-static int end_list_once(struct stage *t)
+static int prepare_import(struct stage *t)
 {
-	return mem_end(&t->p.srv, t->list.serial);
+	return prepare_notifying(t) ?: import_segment(t) ?: segment_info(t);
 }
 
-static int unpin_once(struct stage *t)
+static int prepare_records(struct stage *t)
 {
-	return raw_op(&t->p.srv, DD_IOC_REGION_FREE, t->pin.region);
-}
-
-static void prepare_pinned(struct stage *t)
-{
-	CHILD_CHECK(pin_region(t) == 0);
-}
-
-static void prepare_list(struct stage *t)
-{
-	CHILD_CHECK(make_list(t) == 0);
-}
-
-static void prepare_segment(struct stage *t)
-{
-	CHILD_CHECK(export_segment(t) == 0);
-	CHILD_CHECK(grant_segment(t) == 0);
-}
-
-static void prepare_redirectable(struct stage *t)
-{
-	CHILD_CHECK(export_redirectable(t) == 0);
-}
-
-static void prepare_ungranted(struct stage *t)
-{
-	CHILD_CHECK(export_segment(t) == 0);
-}
-
-static void prepare_list_of_client(struct stage *t)
-{
-	CHILD_CHECK(mem_list(&t->p.cl, &t->list) == 0);
-}
-
-static void prepare_notifying(struct stage *t)
-{
-	prepare_list(t);
-	CHILD_CHECK(export_notifying(t) == 0);
-}
-
-static void prepare_import(struct stage *t)
-{
-	prepare_notifying(t);
-	CHILD_CHECK(import_segment(t) == 0);
-	CHILD_CHECK(segment_info(t) == 0);
-}
-
-static void prepare_records(struct stage *t)
-{
-	prepare_import(t);
-	CHILD_CHECK(mem_put(&t->p.cl, &t->imp, plain, 0, 8, 0) == 1);
-	CHILD_CHECK(mem_put(&t->p.cl, &t->imp, plain, 8, 8, 0) == 1);
+	if (prepare_import(t) || mem_put(&t->p.cl, &t->imp, plain, 0, 8, 0) != 1 ||
+	    mem_put(&t->p.cl, &t->imp, plain, 8, 8, 0) != 1)
+		return -1;
 	t->fd = raw_op(&t->p.srv, DD_IOC_LIST_FD, t->list.list);
-	CHILD_CHECK(t->fd >= 0 && !fcntl(t->fd, F_SETFL, O_NONBLOCK));
+	return t->fd < 0 ? -1 : fcntl(t->fd, F_SETFL, O_NONBLOCK);
 }
 
 /* --- the registrar: the client's context is it ----------------------------*/
@@ -569,17 +478,14 @@ static void *answer_calls(void *arg)
 	return NULL;
 }
 
-static void start_registrar(struct stage *t)
+static int start_registrar(struct stage *t)
 {
-	CHILD_CHECK(open_registrar(t) == 0);
-	CHILD_CHECK(pthread_create(&t->thread, NULL, answer_calls, t) == 0);
+	return open_registrar(t) ?: pthread_create(&t->thread, NULL, answer_calls, t);
 }
 
-static void stop_registrar(struct stage *t)
+static int stop_registrar(struct stage *t)
 {
-	CHILD_CHECK(pthread_cancel(t->thread) == 0);
-	CHILD_CHECK(pthread_join(t->thread, NULL) == 0);
-	close(t->fd);
+	return pthread_cancel(t->thread) ?: pthread_join(t->thread, NULL) ?: close(t->fd);
 }
 
 static int register_segment(struct stage *t)
@@ -589,31 +495,26 @@ static int register_segment(struct stage *t)
 	return mem_export(&t->p.srv, &t->seg);
 }
 
-static void prepare_registered(struct stage *t)
+static int prepare_registered(struct stage *t)
 {
-	start_registrar(t);
-	CHILD_CHECK(register_segment(t) == 0);
+	return start_registrar(t) ?: register_segment(t);
 }
 
-static void end_registered(struct stage *t)
+static int end_registered(struct stage *t)
 {
-	end_segment(t);
-	stop_registrar(t);
+	return end_segment(t) ?: stop_registrar(t);
 }
 
-static void end_import_registered(struct stage *t)
+static int end_import_registered(struct stage *t)
 {
-	end_import(t);
-	end_registered(t);
+	return end_import(t) ?: end_registered(t);
 }
 
 /* A new registrar gets the names of all segments. */
-static void prepare_names(struct stage *t)
+static int prepare_names(struct stage *t)
 {
-	prepare_registered(t);
-	CHILD_CHECK(register_segment(t) == 0);
-	stop_registrar(t);
-	CHILD_CHECK(open_registrar(t) == 0);
+	return prepare_registered(t) ?: register_segment(t) ?: stop_registrar(t) ?:
+	       open_registrar(t);
 }
 
 /* A call that cannot be stored must not be lost. */
@@ -635,28 +536,26 @@ static void *register_it(void *arg)
 	return NULL;
 }
 
-static void prepare_call(struct stage *t)
+static int prepare_call(struct stage *t)
 {
-	CHILD_CHECK(open_registrar(t) == 0);
-	CHILD_CHECK(pthread_create(&t->thread, NULL, register_it, t) == 0);
-	CHILD_CHECK(read(t->fd, &t->call, sizeof(t->call)) == sizeof(t->call));
+	if (open_registrar(t) || pthread_create(&t->thread, NULL, register_it, t))
+		return -1;
+	return read(t->fd, &t->call, sizeof(t->call)) == sizeof(t->call) ? 0 : -1;
 }
 
-static void end_answered(struct stage *t)
+static int end_answered(struct stage *t)
 {
-	CHILD_CHECK(pthread_join(t->thread, NULL) == 0);
-	end_segment(t);
-	close_fd(t);
+	return pthread_join(t->thread, NULL) ?: end_segment(t) ?: close_fd(t);
 }
 
 /* --- the sweep -------------------------------------------------------------*/
 
 struct path {
-	void (*before)(struct stage *t);
+	int (*before)(struct stage *t);
 	int (*run)(struct stage *t);
-	void (*after)(struct stage *t);
+	int (*after)(struct stage *t);	/* what it cannot end has ended */
 	int least;		/* failures that must have been possible */
-	bool never_fails;
+	bool never_fails;	/* the end of an object must not need memory */
 };
 
 static void stage_open(struct stage *t)
@@ -697,15 +596,13 @@ static void expect_charge(const struct raw *r, long long most, const char *when,
 {
 	if (WAIT_FOR_MS(memlock_used(r) <= most, dd_patience() / 4))
 		return;
-	fprintf(stderr, "# %s %d: %lld bytes are left %s\n", inject_name(how), n,
-		memlock_used(r) - most, when);
-	_exit(1);
+	inject_failed(how, n, "%lld bytes are left %s", memlock_used(r) - most, when);
 }
 
 /* One run with failure @n; returns whether that was met. */
-static bool run_once(const struct path *path, const struct raw *audit,
-		     enum inject how, int n)
+static bool run_once(const void *arg, const struct raw *audit, enum inject how, int n)
 {
+	const struct path *path = arg;
 	long long before = memlock_used(audit), used;
 	struct stage t;
 	int err, ret;
@@ -713,50 +610,23 @@ static bool run_once(const struct path *path, const struct raw *audit,
 
 	stage_open(&t);
 	used = memlock_used(audit);
-	if (path->before)
-		path->before(&t);
+	CHILD_CHECK(!path->before || !path->before(&t));
 	errno = 0;
 	inject_arm(how, n);
 	ret = path->run(&t);
 	err = errno;
 	hit = inject_disarm(how);
-	if (ret && (!hit || !expected(err) || path->never_fails)) {
-		fprintf(stderr, "# %s %d: errno %d\n", inject_name(how), n, err);
-		_exit(1);
-	}
+	if (ret && (!hit || !expected(err) || path->never_fails))
+		inject_failed(how, n, "errno %d", err);
 	errno = 0;
-	if (ret && repeatable(path) && path->run(&t)) {
-		fprintf(stderr, "# %s %d: errno %d, and then errno %d\n",
-			inject_name(how), n, err, errno);
-		_exit(1);
-	}
+	if (ret && repeatable(path) && path->run(&t))
+		inject_failed(how, n, "errno %d, and then errno %d", err, errno);
 	if (path->after)
 		path->after(&t);
 	expect_charge(audit, used + AREA_PAGES * PAGE, "after the call", how, n);
 	stage_close(&t);
 	expect_charge(audit, before, "after the close", how, n);
 	return hit;
-}
-
-/*
- * In a child of a user of its own, whose charge no other test changes. Returns the
- * number of failures.
- */
-static int sweep(const struct path *path)
-{
-	struct raw audit;
-	enum inject how;
-	int n, runs = 0;
-
-	CHILD_CHECK(raw_open(&audit) == 0);
-	for (how = 0; how < INJECT_IN_TASK; how++)
-		for (n = 1; run_once(path, &audit, how, n);
-		     n = inject_next(how, n)) {
-			CHILD_CHECK(n < INJECT_LIMIT);
-			runs++;
-		}
-	raw_close(&audit);
-	return runs;
 }
 
 static void check_path(struct __test_metadata *_metadata,
@@ -767,13 +637,14 @@ static void check_path(struct __test_metadata *_metadata,
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
 	ASSERT_EQ(0, pipe(fds));
+	/* A user of its own: no other test changes its charge. */
 	IN_CHILD {
 		/* The file belongs to the task that opened it. */
 		CHILD_CHECK(inject_ready());
 		CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
 		CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
 		CHILD_CHECK(inject_keep());
-		n = sweep(path);
+		n = inject_sweep(INJECT_NTH, INJECT_COPY, run_once, path);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
 	}
 	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
@@ -791,10 +662,10 @@ TEST(failures_in_##name)						\
 }
 
 PATH(open, NULL, open_device, close_device, 2)
-PATH(area_mmap, prepare_device, map_area, unmap_area, 1)
+PATH(area_mmap, open_device, map_area, unmap_area, 1)
 PATH(region_alloc, NULL, alloc_region, free_region, 8)
 PATH(region_track, NULL, alloc_tracked, free_region, 8)
-PATH(region_dirty, prepare_tracked, fetch_dirty, free_region, 3)
+PATH(region_dirty, alloc_tracked, fetch_dirty, free_region, 3)
 PATH(region_mmap, NULL, alloc_and_map_region, unmap_region, 8)
 PATH(serve, NULL, serve, unserve, 2)
 PATH(serve_accepting, NULL, serve_accepting, unserve, 2)
@@ -809,19 +680,19 @@ PATH(list_fd, NULL, list_fd, close_fd, 1)
 PATH(poll, NULL, poll_device, NULL, 0)
 PATH(conn_list, NULL, list_conns, NULL, 1)
 PATH(fasync, NULL, set_fasync, clear_fasync, 1)
-PATH(direct, prepare_connection, grant_direct, close_it, 6)
+PATH(direct, connect_it, grant_direct, close_it, 6)
 PATH(region_pin, NULL, pin_region, unpin_region, 4)
 PATH(list_make, NULL, make_list, end_list, 2)
 PATH(segment, NULL, export_segment, end_segment, 2)
-PATH(segment_with_a_list, prepare_list, export_notifying, end_segment, 2)
+PATH(segment_with_a_list, make_list, export_notifying, end_segment, 2)
 PATH(segment_ctl, prepare_segment, control_segment, end_segment, 6)
 PATH(segment_redirectable, NULL, export_redirectable, end_segment, 2)
-PATH(segment_redirect, prepare_redirectable, redirect_segment, end_segment, 2)
-PATH(segment_grant, prepare_ungranted, grant_segment, end_segment, 2)
+PATH(segment_redirect, export_redirectable, redirect_segment, end_segment, 2)
+PATH(segment_grant, export_segment, grant_segment, end_segment, 2)
 PATH(segment_info, prepare_import, segment_info, end_import, 2)
 PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
 PATH(import, prepare_segment, import_segment, end_import, 2)
-PATH(import_parked, prepare_list_of_client, park_import, end_import, 4)
+PATH(import_parked, make_list_of_client, park_import, end_import, 4)
 PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
 PATH(requests, prepare_import, request_all, end_import, 1)
 PATH(list_read, prepare_records, read_list, close_fd, 2)
@@ -830,13 +701,13 @@ PATH(registrar_add, start_registrar, register_segment, end_registered, 3)
 PATH(registrar_lookup, prepare_registered, import_segment, end_import_registered, 2)
 PATH(registrar_read, prepare_names, read_names, close_fd, 2)
 PATH(registrar_write, prepare_call, answer_call, end_answered, 1)
-PATH(registrar_delete, prepare_registered, end_segment_once, stop_registrar, 0, true)
-PATH(segment_end, prepare_import, end_segment_once, end_import, 0, true)
-PATH(import_end, prepare_import, end_import_once, NULL, 0, true)
-PATH(list_end, prepare_import, end_list_once, end_import, 0, true)
-PATH(region_unpin, prepare_pinned, unpin_once, NULL, 0, true)
-PATH(close, prepare_connection, close_once, NULL, 0, true)
-PATH(unserve, prepare_service, unserve_once, NULL, 0, true)
-PATH(region_free, prepare_region, free_once, NULL, 0, true)
+PATH(registrar_delete, prepare_registered, end_segment, stop_registrar, 0, true)
+PATH(segment_end, prepare_import, end_segment, end_import, 0, true)
+PATH(import_end, prepare_import, end_import, NULL, 0, true)
+PATH(list_end, prepare_import, end_list, end_import, 0, true)
+PATH(region_unpin, pin_region, unpin_region, NULL, 0, true)
+PATH(close, connect_it, close_it, NULL, 0, true)
+PATH(unserve, serve, unserve, NULL, 0, true)
+PATH(region_free, alloc_region, free_region, NULL, 0, true)
 
 DD_TEST_MAIN

@@ -322,7 +322,7 @@ struct path {
 	int least;		/* failures that must have been possible */
 	bool netlink;		/* by root, without a context */
 	int repeated;		/* errno of a repetition, if only the answer was lost */
-	enum inject first, last;	/* 0 and 0: all in the task */
+	enum inject first, last;	/* of the kinds; 0 and 0: all in the task */
 };
 
 static bool expected(const struct path *path, int err)
@@ -353,14 +353,9 @@ static void stage_close(struct stage *t, const struct path *path)
 	raw_close(&t->r);
 }
 
-static void say(enum inject how, int n, const char *what, int err)
+static bool run_once(const void *arg, const struct raw *audit, enum inject how, int n)
 {
-	fprintf(stderr, "# %s %d: %s %d\n", inject_name(how), n, what, err);
-}
-
-static bool run_once(const struct path *path, const struct raw *audit,
-		     enum inject how, int n)
-{
+	const struct path *path = arg;
 	long long before = memlock_used(audit);
 	struct stage t;
 	int err, ret;
@@ -374,40 +369,16 @@ static bool run_once(const struct path *path, const struct raw *audit,
 	ret = path->run(&t);
 	err = errno;
 	hit = inject_disarm(how);
-	if (ret && (!hit || !expected(path, err))) {
-		say(how, n, "errno", err);
-		_exit(1);
-	}
-	if (ret && !WAIT_FOR(!path->run(&t) || errno == path->repeated)) {
-		say(how, n, "repeated, errno", errno);
-		_exit(1);
-	}
+	if (ret && (!hit || !expected(path, err)))
+		inject_failed(how, n, "errno %d", err);
+	if (ret && !WAIT_FOR(!path->run(&t) || errno == path->repeated))
+		inject_failed(how, n, "repeated, errno %d", errno);
 	if (path->after)
 		path->after(&t);
 	stage_close(&t, path);
-	if (!WAIT_FOR(memlock_used(audit) == before)) {
-		say(how, n, "bytes left:", memlock_used(audit) - before);
-		_exit(1);
-	}
+	if (!WAIT_FOR(memlock_used(audit) == before))
+		inject_failed(how, n, "%lld bytes are left", memlock_used(audit) - before);
 	return hit;
-}
-
-static int sweep(const struct path *path)
-{
-	enum inject how = path->first;
-	struct raw audit;
-	int n, runs = 0;
-
-	CHILD_CHECK(raw_open(&audit) == 0);
-	do {
-		for (n = 1; run_once(path, &audit, how, n);
-		     n = inject_next(how, n)) {
-			CHILD_CHECK(n < INJECT_LIMIT);
-			runs++;
-		}
-	} while (++how < (path->last ? path->last : INJECT_IN_TASK));
-	raw_close(&audit);
-	return runs;
 }
 
 /* Connections of both nodes. */
@@ -421,7 +392,6 @@ static void check_path(struct __test_metadata *_metadata,
 		       const struct path *path)
 {
 	int fds[2], n = -1;
-	pid_t pid;
 
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
@@ -432,8 +402,7 @@ static void check_path(struct __test_metadata *_metadata,
 	peer_begin(server, echo, 0, 0, 0);
 	ASSERT_SOON(__atomic_load_n(&server->shm->data[0], __ATOMIC_ACQUIRE));
 	ASSERT_EQ(0, pipe(fds));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		/* The file belongs to the task that opened it. */
 		CHILD_CHECK(inject_ready());
 		if (!path->netlink) {
@@ -441,11 +410,9 @@ static void check_path(struct __test_metadata *_metadata,
 			CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
 			CHILD_CHECK(inject_keep());
 		}
-		n = sweep(path);
+		n = inject_sweep(path->first, path->last ?: INJECT_COPY, run_once, path);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
 	TH_LOG("%d failures", n);
 	EXPECT_LE(path->least, n);
@@ -509,30 +476,21 @@ static int make_namespace(int n)
 TEST(failures_in_a_new_namespace)
 {
 	int fds[2], n = -1, first;
-	pid_t pid;
 
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
 	ASSERT_EQ(0, find_family());
 	ASSERT_EQ(0, pipe(fds));
-	pid = fork_child();
-	if (!pid) {
+	IN_CHILD {
 		n = make_namespace(0);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
-		_exit(0);
 	}
-	ASSERT_CHILD_OK(pid);
 	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
 	TH_LOG("%d failures", n);
 	ASSERT_LE(NEWEST, n);
-	for (first = n - NEWEST; n > first; n--) {
-		pid = fork_child();
-		if (!pid) {
+	for (first = n - NEWEST; n > first; n--)
+		IN_CHILD
 			make_namespace(n);
-			_exit(0);
-		}
-		ASSERT_CHILD_OK(pid);
-	}
 }
 
 /* A namespace with a node, a peer, and one end of a link to this namespace. */
