@@ -172,6 +172,8 @@ TEST(notes_are_read)
 	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
 	check_eq(rec.cookie, 77);
 	check_eq(rec.offset, 33);
+	check_eq(rec.count, 1);
+	check_eq(rec.node, dd_node(im));
 	check_eq(rec.op, DD_OP_PUT);
 	check_eq(read(fd, &rec, sizeof(rec)), sizeof(rec));
 	check_eq(rec.op, DD_OP_CAS);
@@ -352,19 +354,20 @@ TEST(lists_end)
 
 TEST(a_swap_has_a_status)
 {
+	uint32_t half[2] = { 0, 99 };
 	uint64_t status = 0;
-	uint32_t half = 0;
 
 	begin(0, 0);
 	check(dd_cas_async(mem, 8, 8, 0, 5, &status, DD_CAS_STATUS) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
 	check_eq(status, 1);
-	check(dd_cas_async(mem, 8, 4, 6, 7, &half, DD_CAS_STATUS) >= 0);
+	check(dd_cas_async(mem, 8, 4, 6, 7, half, DD_CAS_STATUS) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
-	check_eq(half, 2);
-	check(dd_cas_async(mem, 8, 4, 5, 7, &half, DD_CAS_STATUS) >= 0);
+	check_eq(half[0], 2);
+	check(dd_cas_async(mem, 8, 4, 5, 7, half, DD_CAS_STATUS) >= 0);
 	check_eq(dd_fence(mem, -1), 0);
-	check_eq(half, 1);
+	check_eq(half[0], 1);
+	check_eq(half[1], 99);
 	check_eq(*(uint64_t *)(shared + 8), 7);
 	end();
 }

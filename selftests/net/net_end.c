@@ -63,29 +63,6 @@ TEST_F(far, the_end_of_an_import_ends_a_wait)
 	EXPECT_EQ(ESTALE, (long)err);
 }
 
-TEST_F(far, the_end_of_the_session_leaves_outcomes_unknown)
-{
-	__u64 n;
-
-	for (n = 1; n <= MEM_WINDOW; n++)
-		ASSERT_EQ(1, put(self, "note", 0, 4, DD_SQE_NOTIFY));
-	ASSERT_OK(wait_done(&self->im, &self->i, MEM_WINDOW));
-	/* Its note is withheld, so the last request is not done. */
-	ASSERT_EQ(1, put(self, "note", 0, 4, DD_SQE_NOTIFY));
-	n++;
-	ASSERT_EQ(0, system("ddctl peer del 2"));
-	while (!*(volatile __u32 *)&self->cell->cell.error)
-		sched_yield();
-	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
-	EXPECT_ERR(EHOSTUNREACH, put(self, "note", 0, 4, 0));
-	EXPECT_ERR(EHOSTUNREACH, wait_done(&self->im, &self->i, n));
-	EXPECT_EQ(EIO, self->cell->result[(MEM_WINDOW + 1) % DD_RESULTS]);
-	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
-	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
-	while (import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i))
-		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
-}
-
 TEST_F(far, importers_know_of_the_end_when_the_call_returns)
 {
 	static char ones[BULK];

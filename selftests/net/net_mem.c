@@ -8,16 +8,6 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
-TEST_F(far, import_describes_the_segment)
-{
-	EXPECT_EQ(BULK, self->i.length);
-	EXPECT_EQ(self->s.generation, self->i.generation);
-	EXPECT_EQ(BULK, self->cell->cell.peer_size);
-	EXPECT_EQ(MEM_WINDOW, self->cell->cell.window);
-	EXPECT_EQ(2, self->cell->cell.node);
-	EXPECT_EQ(self->i.import, self->cell->cell.conn);
-}
-
 TEST_F(far, both_nodes_report_it)
 {
 	EXPECT_EQ(1, reported("dd1", "import", "length"));
@@ -30,30 +20,6 @@ TEST_F(far, both_nodes_report_it)
 	while (!*(volatile __u32 *)&self->cell->cell.error)
 		sched_yield();
 	EXPECT_EQ(ESTALE, reported("dd1", "import", ".[0].error"));
-}
-
-TEST_F(far, put_and_get_move_bytes_at_any_offset)
-{
-	const size_t off[] = { 0, 1, 7, PAGE - 3, 2 * PAGE + 5 };
-	const size_t len[] = { 0, 1, 8, 9, 64, 511, 4096, 5 * PAGE - 6, 100000 };
-	static char from[BULK], to[BULK];
-	unsigned int i, k;
-
-	for (i = 0; i < 5; i++)
-		for (k = 0; k < 9; k++) {
-			memset(self->em.at, 0xee, 2 * len[8]);
-			memset(to, 0xdd, 2 * len[8]);
-			pattern(from + i, len[k], i * 16 + k);
-			ASSERT_EQ(1, put(self, from + i, off[i], len[k], 0));
-			ASSERT_EQ(0, result(self));
-			ASSERT_EQ(0, memcmp(self->em.at + off[i], from + i, len[k]));
-			ASSERT_EQ('\xee', self->em.at[off[i] + len[k]]);
-			ASSERT_EQ(1, get(self, to + 1 + k, off[i], len[k]));
-			ASSERT_EQ(0, result(self));
-			ASSERT_EQ(0, memcmp(to + 1 + k, from + i, len[k]));
-			ASSERT_EQ('\xdd', to[k]);
-			ASSERT_EQ('\xdd', to[1 + k + len[k]]);
-		}
 }
 
 /* A segment may begin between words of 8 bytes, and pages need not be contiguous. */
@@ -193,35 +159,6 @@ TEST_F(far, the_end_of_the_segment_ends_its_replies)
 	EXPECT_EQ(0, raw_op(&self->ex, DD_IOC_REGION_FREE, m.id));
 }
 
-TEST_F(far, cas_swaps_words_of_4_and_8_bytes)
-{
-	__u64 *word = (__u64 *)self->em.at, *was = (__u64 *)self->imem.at;
-
-	*word = 0x1111111122222222;
-	*was = ~0ull;
-	ASSERT_EQ(1, cas(self, 0, 8, 1, 2, 0));
-	ASSERT_EQ(0, result(self));
-	EXPECT_EQ(0x1111111122222222, *was);
-	EXPECT_EQ(0x1111111122222222, *word);
-	ASSERT_EQ(1, cas(self, 0, 8, 0x1111111122222222, 5, 0));
-	ASSERT_EQ(0, result(self));
-	EXPECT_EQ(0x1111111122222222, *was);
-	EXPECT_EQ(5, *word);
-	*was = ~0ull;
-	ASSERT_EQ(1, cas(self, 4, 4, 0, 9, 0));
-	ASSERT_EQ(0, result(self));
-	EXPECT_EQ(0xffffffff00000000, *was);
-	EXPECT_EQ(0x900000005, *word);
-	ASSERT_EQ(1, cas(self, 0, 8, 0x900000005, 1, DD_SQE_STATUS));
-	ASSERT_EQ(0, result(self));
-	EXPECT_EQ(1, *was);
-	ASSERT_EQ(1, cas(self, 0, 8, 0x900000005, 1, DD_SQE_STATUS));
-	ASSERT_EQ(0, result(self));
-	EXPECT_EQ(2, *was);
-	ASSERT_EQ(1, cas(self, 4, 8, 0, 1, 0));
-	EXPECT_EQ(EINVAL, result(self));
-}
-
 TEST_F(far, requests_are_executed_in_their_order)
 {
 	__u64 *was = (__u64 *)self->imem.at, now, n;
@@ -240,26 +177,6 @@ TEST_F(far, requests_are_executed_in_their_order)
 		ASSERT_EQ(value, was[0]);
 		ASSERT_EQ(value + 1000, now);
 	}
-}
-
-TEST_F(far, notes_name_operation_and_node)
-{
-	struct dd_note n;
-	int i;
-
-	ASSERT_EQ(1, put(self, "abcdefgh", 16, 8, DD_SQE_NOTIFY));
-	ASSERT_EQ(1, cas(self, 16, 8, 0, 1, DD_SQE_NOTIFY));
-	ASSERT_EQ(0, result(self));
-	for (i = 0; i < 2; i++) {
-		ASSERT_TRUE(take(self, &n));
-		EXPECT_EQ(i ? DD_OP_CAS : DD_OP_PUT, n.op);
-		EXPECT_EQ(1, n.node);
-		EXPECT_EQ(16, n.offset);
-		EXPECT_EQ(8, n.len);
-		EXPECT_EQ(self->s.cookie, n.cookie);
-		EXPECT_EQ(self->s.segment, n.conn);
-	}
-	EXPECT_FALSE(take(self, &n));
 }
 
 TEST_F(far, notes_bring_their_payloads_in_order)
@@ -292,38 +209,6 @@ TEST_F(far, notes_bring_their_payloads_in_order)
 	}
 	for (k = 0; k < 64; k++)
 		ASSERT_EQ(0, self->em.at[k]);
-}
-
-TEST_F(far, a_note_waits_until_the_reader_has_a_slot)
-{
-	struct dd_note n;
-	int i;
-
-	for (i = 0; i < MEM_WINDOW; i++)
-		ASSERT_EQ(1, put(self, "note", 4 * i, 4, DD_SQE_NOTIFY));
-	ASSERT_EQ(0, result(self));
-	ASSERT_EQ(1, put(self, "late", 4 * i, 4, DD_SQE_NOTIFY));
-	for (i = 0; i <= MEM_WINDOW; i++) {
-		while (!take(self, &n))
-			sched_yield();
-		EXPECT_EQ(4 * i, n.offset);
-	}
-	EXPECT_EQ(0, result(self));
-	EXPECT_FALSE(take(self, &n));
-}
-
-TEST_F(far, rights_and_bounds_are_checked_at_the_importer)
-{
-	struct dd_import_make i;
-	char b[8] = "";
-
-	EXPECT_ERR(ERANGE, put(self, b, BULK - 4, 8, 0));
-	EXPECT_ERR(ERANGE, get(self, b, ~0ull - 3, 8));
-	ASSERT_OK(import(&self->im, &self->s, DD_RIGHT_GET, 1, &i));
-	EXPECT_ERR(EACCES, mem_put(&self->im, &i, b, 0, 8, 0));
-	EXPECT_ERR(EACCES, mem_cas(&self->im, &i, &self->imem, 0, 0, 8, 0, 0, 0));
-	EXPECT_EQ(1, mem_get(&self->im, &i, b, 0, 8));
-	EXPECT_EQ(0, wait_done(&self->im, &i, 1));
 }
 
 TEST_F(far, inhibition_refuses_put_and_cas_and_tells_the_importer)
@@ -416,29 +301,6 @@ TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
 	TH_LOG("%u of %u messages refused in the middle", refused, i);
 }
 
-TEST_F(far, keys_permission_and_number_of_importers)
-{
-	struct dd_segment_make s = self->s;
-	struct dd_import_make i, j;
-
-	strcpy((char *)s.key, "none");
-	EXPECT_ERR(ECONNREFUSED, import(&self->im, &s, DD_RIGHT_GET, 0, &i));
-	s.segment = 0;
-	s.generation = 0;
-	s.importers = 1;
-	s.rights = DD_RIGHT_GET;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_ERR(EACCES, import(&self->im, &s, DD_RIGHT_PUT, 0, &i));
-	EXPECT_ERR(EINVAL, import(&self->im, &s, DD_RIGHT_GET, DD_DEPTH_MAX + 1, &i));
-	ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 0, &i));
-	EXPECT_ERR(EUSERS, import(&self->im, &s, DD_RIGHT_GET, 0, &j));
-	ASSERT_OK(mem_end(&self->im, i.import));
-	/* The other node ends the access before it looks at the next query. */
-	ASSERT_OK(import(&self->im, &s, DD_RIGHT_GET, 0, &i));
-	ASSERT_OK(mem_end(&self->ex, s.segment));
-	EXPECT_ERR(ECONNREFUSED, import(&self->im, &s, DD_RIGHT_GET, 0, &i));
-}
-
 /* Add @n to the first word, by an import of its own. */
 static int adder(const struct dd_segment_make *s, int n)
 {
@@ -476,12 +338,6 @@ static void check_adders(struct __test_metadata *_metadata, FIXTURE_DATA(far) *s
 		ASSERT_EQ(0, status);
 	}
 	EXPECT_EQ(4ull * n, *(__u64 *)self->em.at);
-}
-
-TEST_F(far, processes_add_by_cas)
-{
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	check_adders(_metadata, self, dd_count(2000));
 }
 
 /* Each request is executed once, however often its packets and its reply are lost. */

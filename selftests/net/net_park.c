@@ -20,38 +20,6 @@ static struct dd_segment_make unborn(FIXTURE_DATA(far) *self)
 	return mem_segment(&self->em, "unborn");
 }
 
-TEST_F(far, nowait_returns_at_once_and_a_note_follows)
-{
-	struct dd_segment_make s = unborn(self);
-	struct dd_list_make list;
-	struct dd_import_make i;
-	struct dd_note n;
-
-	ASSERT_OK(mem_list(&self->im, &list));
-	ASSERT_OK(import_flags(&self->im, &self->s, DD_IMPORT_NOWAIT, list.list, &i));
-	ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
-	EXPECT_EQ(0, state(self, &i));
-	EXPECT_EQ(BULK, raw_cell(&self->im, i.cell_unit)->peer_size);
-	EXPECT_EQ(self->s.generation, raw_cell(&self->im, i.cell_unit)->received);
-	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
-	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
-	EXPECT_EQ(i.import, n.conn);
-	EXPECT_EQ(99, n.cookie);
-	EXPECT_EQ(0, n.offset);
-	EXPECT_EQ(2, n.node);
-	ASSERT_EQ(1, mem_put(&self->im, &i, "now", 0, 4, 0));
-	ASSERT_OK(wait_done(&self->im, &i, 1));
-	EXPECT_STREQ("now", self->em.at);
-	/* Without a segment it fails. */
-	ASSERT_OK(import_flags(&self->im, &s, DD_IMPORT_NOWAIT, list.list, &i));
-	EXPECT_ERR(ECONNREFUSED, mem_wait_up(&self->im, &i, 60 * SECOND));
-	EXPECT_EQ(ECONNREFUSED, state(self, &i));
-	EXPECT_ERR(ECONNREFUSED, mem_put(&self->im, &i, "now", 0, 4, 0));
-	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
-	EXPECT_EQ(ECONNREFUSED, n.offset);
-	EXPECT_EQ(0, mem_end(&self->im, i.import));
-}
-
 TEST_F(far, the_export_completes_parked_imports_of_both_nodes)
 {
 	struct dd_segment_make s = unborn(self);
@@ -69,18 +37,6 @@ TEST_F(far, the_export_completes_parked_imports_of_both_nodes)
 	ASSERT_OK(wait_done(&self->im, &i, 1));
 	EXPECT_STREQ("now", self->em.at);
 	EXPECT_EQ(1, mem_put(&self->ex, &near, "yet", 0, 4, 0));
-}
-
-TEST_F(far, a_parked_import_fails_if_the_segment_refuses_it)
-{
-	struct dd_segment_make s = unborn(self);
-	struct dd_import_make i;
-
-	ASSERT_OK(import_flags(&self->im, &s, LATER, 0, &i));
-	s.rights = DD_RIGHT_GET;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_ERR(EACCES, mem_wait_up(&self->im, &i, 60 * SECOND));
-	EXPECT_EQ(EACCES, state(self, &i));
 }
 
 /* Imports that have failed with EUSERS; -1 if one has another state but is not pending. */

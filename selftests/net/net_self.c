@@ -154,6 +154,7 @@ TEST_F(far, the_end_of_the_session_notifies_of_what_was_under_way)
 	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
 	EXPECT_EQ(EIO, self->cell->result[(MEM_WINDOW + 1) % DD_RESULTS]);
 	EXPECT_ERR(EHOSTUNREACH, put(self, "note", 0, 4, SELF));
+	EXPECT_ERR(EHOSTUNREACH, wait_done(&self->im, &self->i, MEM_WINDOW + 2));
 	EXPECT_FALSE(raw_take(&self->im, list.list_unit, &n));
 	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
 	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
