@@ -47,10 +47,9 @@ static int dd_fill_pages(void **pages, unsigned long n)
 	return 0;
 }
 
-static void dd_region_free_work(struct work_struct *work)
+/* Free a region that has no user; may sleep. */
+static void dd_region_destroy(struct dd_region *region)
 {
-	struct dd_region *region = container_of(work, struct dd_region,
-						free_work);
 	struct dd_ctx *ctx = region->obj.ctx;
 	unsigned long i = 0;
 
@@ -66,6 +65,21 @@ static void dd_region_free_work(struct work_struct *work)
 	kvfree(region->pages);
 	kfree_rcu(region, rcu);
 	dd_ctx_put(ctx);
+}
+
+static void dd_region_free_work(struct work_struct *work)
+{
+	dd_region_destroy(container_of(work, struct dd_region, free_work));
+}
+
+/*
+ * Drop a reference where the caller may sleep. The memory of the last one is free, and
+ * no longer charged, on return: the caller may allocate next.
+ */
+static void dd_region_drop(struct dd_region *region)
+{
+	if (refcount_dec_and_test(&region->obj.users))
+		dd_region_destroy(region);
 }
 
 static void dd_region_release(struct dd_obj *obj)
@@ -225,6 +239,16 @@ const struct dd_obj_ops dd_region_ops = {
 	.release = dd_region_release,
 };
 
+/**
+ * dd_region_free() - end a region
+ * @ctx: the owner
+ * @id: the region
+ *
+ * Its memory is free and no longer charged when this returns, unless something still
+ * uses it: then the last user's end frees it.
+ *
+ * Return: 0; %-ENOENT; %-EBUSY if a service, connection, segment or request is in it.
+ */
 int dd_region_free(struct dd_ctx *ctx, u32 id)
 {
 	struct dd_region *region = dd_obj_get(ctx, id, &dd_region_ops);
@@ -238,7 +262,7 @@ int dd_region_free(struct dd_ctx *ctx, u32 id)
 	else
 		err = -EBUSY;
 	mutex_unlock(&ctx->lock);
-	dd_region_put(region);
+	dd_region_drop(region);
 	return err;
 }
 
@@ -251,7 +275,7 @@ static void dd_region_vm_open(struct vm_area_struct *vma)
 
 static void dd_region_vm_close(struct vm_area_struct *vma)
 {
-	dd_region_put(vma->vm_private_data);
+	dd_region_drop(vma->vm_private_data);
 }
 
 static vm_fault_t dd_region_vm_fault(struct vm_fault *vmf)

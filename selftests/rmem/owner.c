@@ -152,14 +152,17 @@ static int execute(const struct ask *a, struct told *t)
 	}
 }
 
-/* Another user of this node; the device may be root's. */
+/*
+ * Another user of this node. The device may be root's, so root opens it; the memory is
+ * charged to the real user. No other process has memory that is charged to that one.
+ */
 static void be_stranger(void)
 {
 	static char page[PAGE] __attribute__((aligned(PAGE)));
 	const struct rlimit l = { .rlim_cur = 16 << 20, .rlim_max = 16 << 20 };
 
-	if (setrlimit(RLIMIT_MEMLOCK, &l) || rm_export(NULL, page, PAGE, 0, RM_NEVER) < 0 ||
-	    setuid(STRANGER_UID))
+	if (setrlimit(RLIMIT_MEMLOCK, &l) || setresuid(STRANGER_UID, 0, 0) ||
+	    rm_export(NULL, page, PAGE, 0, RM_NEVER) < 0 || setuid(STRANGER_UID))
 		_exit(1);
 }
 
