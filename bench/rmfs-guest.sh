@@ -55,7 +55,7 @@ operations() {
 	echo 32768 >buffer_size_kb
 	trace "$tmp/marks"
 	echo 'vec == 3' | tee events/irq/softirq_{entry,exit}/filter >/dev/null
-	echo "common_pid == $server && (id == 0 || id == 16)" |
+	echo "common_pid == $server && (id == 0 || id == 7 || id == 16)" |
 		tee events/raw_syscalls/sys_{enter,exit}/filter >/dev/null
 	for event in "${EVENTS[@]}"; do
 		echo 1 >"events/$event/enable"

@@ -8,7 +8,7 @@
 #
 #   reception   packets to the server, until a note or a reply is made of them
 #   control     the note, the way to the server process, and its way to the next wait
-#   procedure   what that does between a note and the answer
+#   procedure   what that does between a note and the answer, and without a note
 #   reply       the answer, or what a read has asked for, until the network has it
 #   rest        the client, its node, and the network
 #
@@ -86,6 +86,9 @@ event == "dd_note" && side == "reception" { side = "control" }
 event == "sched_switch" { runs = $0 ~ "next_pid=" SERVER " " }
 # read() of a note, and ioctl() of the answer
 event == "sys_exit" && $2 == 0 { server = "procedure" }
+# poll() without a note: to look at the mailboxes
+event == "sys_exit" && $2 == 7 && $4 == 0 { server = "procedure" }
+event == "sys_enter" && $2 == 7 { server = "control" }
 event == "sys_enter" && $2 == 16 { server = "reply" }
 event == "sys_exit" && $2 == 16 { server = "control" }
 

@@ -37,8 +37,6 @@ def script(f, parts, title):
     names = list(parts(f, "mix", "hy"))
     rows = []
     for op in OPERATIONS:
-        if op == "Write":
-            continue
         for scheme in "hy", "dx":
             values = parts(f, op, scheme).values()
             rows.append('"%s %s" %s' % (op, scheme.upper(), " ".join(map(str, values))))
@@ -65,13 +63,11 @@ def totals(f):
         yield row
 
 
-def classes(f):
-    """The server by class. Of DX there is no control transfer, nor a procedure."""
-    columns = [(c, "hy") for c in cost.CLASSES] + [("reception", "dx"), ("reply", "dx")]
-    yield ["operation"] + ["%s, %s" % (c, s.upper()) for c, s in columns]
+def classes(f, scheme):
+    """The server by class."""
+    yield ["operation, " + scheme.upper()] + list(cost.CLASSES)
     for op in OPERATIONS:
-        if op not in ("Write", "mix"):
-            yield [op] + ["{:,}".format(f["rmfs %s %s %s" % ((op,) + c)]) for c in columns]
+        yield [op] + ["{:,}".format(f["rmfs %s %s %s" % (op, c, scheme)]) for c in cost.CLASSES]
 
 
 def table(rows):
@@ -90,7 +86,8 @@ def main(argv):
     with open(argv[1]) as file:
         f = json.load(file)["instructions"]
     out = Path(argv[2])
-    (out / "rmfs.rst").write_text(table(totals(f)) + "\n" + table(classes(f)))
+    (out / "rmfs.rst").write_text("\n".join(
+        table(rows) for rows in (totals(f), classes(f, "hy"), classes(f, "dx"))))
     chart.draw(script(f, latency, "Latency of an operation, requests (HY) and reads (DX)"),
                out / "rmfs-latency.svg")
     chart.draw(script(f, server, "Cost of an operation at the server"),

@@ -68,10 +68,11 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 
 $(addprefix $(SELFTEST_DIR)/rm_,figures names registry): $(BUILD)/obj/tools/rmclerk/registry.o
 
-$(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o $(BUILD)/lib/librmem.a \
-		$(BUILD)/lib/libdd.a
+$(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \
+		$(addprefix $(BUILD)/obj/tools/,rmfs/remote.o rmfs/table.o common/tool.o) \
+		$(BUILD)/lib/librmem.a $(BUILD)/lib/libdd.a
 	@mkdir -p $(@D)
-	$(CC) -pthread -o $@ $^
+	$(CC) -pthread -o $@ $^ -lxxhash
 
 $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_ABI)): $(SELFTEST_DIR)/%: \
 		$(BUILD)/obj/selftests/core/%.o \

@@ -6,19 +6,23 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "dd.h"
 #include "../../tools/rmfs/rmfs.h"
 
 #define REPLY_NS	60000000000ll
+#define BOXES		(RMFS_MAILBOXES * RMFS_DEPTH)	/* places of all mailboxes */
 
 static struct dd *dd;
 static struct call *call;
-static uint8_t noise[sizeof(struct message)];
+static uint8_t noise[sizeof(struct message)] __attribute__((aligned(8)));
+static struct remote remote = { .name = "rmfs", .client = 1 };
 
 static void must(int ok, const char *what)
 {
@@ -45,24 +49,33 @@ static int join(int type)
 	return conn;
 }
 
-/* call OPERATION HANDLE OFFSET [TEXT]: print the error, the bytes, and a handle that was found. */
-static int do_call(char **argv)
+/*
+ * calls: for each line OPERATION HANDLE OFFSET [TEXT] print the error, the bytes, a handle that
+ * was found, and the error of an earlier write.
+ */
+static int do_calls(void)
 {
-	int conn = join(DD_TYPE_RPC);
+	int conn = join(DD_TYPE_RPC), n;
+	char line[512], text[256];
 	struct found f = { 0 };
 	struct dd_msg msg;
 	struct call *reply;
 
-	call->h = (struct header){
-		.op = atoi(argv[0]), .handle = strtoull(argv[1], NULL, 0),
-		.offset = strtoull(argv[2], NULL, 0), .len = argv[3] ? strlen(argv[3]) : 0,
-	};
-	memcpy(call->payload, argv[3] ? argv[3] : "", call->h.len);
-	must(!dd_call(dd, conn, NULL, sizeof(call->h) + call->h.len, &msg, 0, REPLY_NS), "call");
-	reply = msg.addr;
-	if (call->h.op == OP_LOOKUP && !reply->h.op)
-		memcpy(&f, reply->payload, sizeof(f));
-	printf("%u %u 0x%llx\n", reply->h.op, reply->h.len, (unsigned long long)f.handle);
+	setlinebuf(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		call->h = (struct header){ 0 };
+		n = sscanf(line, "%u %li %li %255s", &call->h.op, (long *)&call->h.handle,
+			   (long *)&call->h.offset, text);
+		call->h.len = n == 4 ? strlen(text) : 0;
+		memcpy(call->payload, text, call->h.len);
+		must(!dd_call(dd, conn, NULL, sizeof(call->h) + call->h.len, &msg, 0, REPLY_NS),
+		     "call");
+		reply = msg.addr;
+		if (call->h.op == OP_LOOKUP && !reply->h.op)
+			memcpy(&f, reply->payload, sizeof(f));
+		printf("%u %u 0x%llx %u\n", reply->h.op, reply->h.len,
+		       (unsigned long long)f.handle, reply->h.late);
+	}
 	return 0;
 }
 
@@ -109,11 +122,11 @@ static int do_forge(char **argv)
 	for (i = 0; i < 4096; i++) {
 		h = (struct header){
 			.op = i % 16, .handle = rand() % 2, .seq = rand(), .offset = rand(),
-			.len = i % 3 ? i : rand() * 2u,
+			.len = i % 3 ? i : rand() * 2u, .late = i / 4 % 2,
 		};
 		memcpy(noise + RMFS_BLOCK, &h, sizeof(h));
-		while (rm_write_block(rd, offsetof(struct inbox, boxes[i % RMFS_MAILBOXES]), noise,
-				      sizeof(noise), RM_NOTIFY))
+		while (rm_write_block(rd, offsetof(struct inbox, boxes) + i % BOXES * sizeof(noise),
+				      noise, sizeof(noise), i % 2 ? RM_NOTIFY : 0))
 			must(errno == EAGAIN, "write");
 	}
 	must(!rm_fence(rd, -1), "fence");
@@ -138,17 +151,90 @@ static int do_fill(char **argv)
 	return 0;
 }
 
+void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name)
+{
+	snprintf(made, RM_NAME_MAX + 1, format, name);
+}
+
+/* Become a clerk, and find a file: its handle. */
+static uint64_t join_server(const char *name, const char *node)
+{
+	struct found f;
+
+	must(!dd_open(&dd), "dd");
+	remote.own = dd_node(dd);
+	remote.node = node ? atoi(node) : -1;
+	errno = remote_op(&remote, OP_LOOKUP, 0, 0, name, strlen(name));
+	must(!errno && remote.len >= sizeof(f), name);
+	memcpy(&f, remote.data, sizeof(f));
+	return f.handle;
+}
+
+/* Write a whole place of the mailbox, or all but the last @less bytes. */
+static void place_write(const struct header *h, size_t less)
+{
+	size_t at = offsetof(struct inbox, boxes[remote.box][h->seq % RMFS_DEPTH]);
+
+	memcpy(noise + RMFS_BLOCK, h, sizeof(*h));
+	while (rm_write_block(remote.inbox, at, noise, sizeof(noise) - less,
+			      h->late ? 0 : RM_NOTIFY))
+		must(errno == EAGAIN, "write");
+}
+
+/* rogue FILE [NODE]: requests of a clerk with the right numbers, all else is wrong. */
+static int do_rogue(char **argv)
+{
+	uint64_t handle = join_server(argv[0], argv[1]);
+	const uint32_t *answer = &remote.mirror->answer.h.seq;
+	struct header h;
+	uint32_t i;
+
+	for (i = 1; i <= 2000; i++) {
+		h = (struct header){
+			.op = rand() % 16, .handle = i % 3 ? handle : (uint64_t)rand() << 32 | i % 4,
+			.offset = (uint64_t)rand() << rand() % 40,
+			.len = i % 5 ? rand() % 10000u : rand() * 2u, .late = i % RMFS_DEPTH,
+			.seq = ++remote.seq,
+		};
+		place_write(&h, 0);
+		/* Every eighth has an answer, whatever the others were. */
+		while (!h.late && __atomic_load_n(answer, __ATOMIC_ACQUIRE) != h.seq)
+			usleep(100);
+	}
+	return 0;
+}
+
+/* left half|whole FILE TEXT [NODE]: a write whose number is stored, or not, by a killed clerk. */
+static int do_left(char **argv)
+{
+	uint64_t handle = join_server(argv[1], argv[3]);
+	struct header h = {
+		.handle = handle, .op = OP_WRITE, .len = strlen(argv[2]), .late = 1,
+		.seq = remote.seq + 1,
+	};
+
+	memcpy(noise + RMFS_BLOCK - rmfs_pad(h.len), argv[2], h.len);
+	place_write(&h, strcmp(argv[0], "half") ? 0 : sizeof(h.late) + sizeof(h.seq));
+	must(!rm_fence(remote.inbox, -1), "fence");
+	raise(SIGKILL);
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	must(getrandom(noise, sizeof(noise), GRND_INSECURE) == sizeof(noise), "random");
-	if (argc > 4 && !strcmp(argv[1], "call"))
-		return do_call(argv + 2);
+	if (argc > 1 && !strcmp(argv[1], "calls"))
+		return do_calls();
 	if (argc > 1 && !strcmp(argv[1], "scribble"))
 		do_scribble();
 	if (argc > 1 && !strcmp(argv[1], "forge"))
 		return do_forge(argv + 2);
 	if (argc > 1 && !strcmp(argv[1], "fill"))
 		return do_fill(argv + 2);
-	printf("usage: intruder call|scribble|forge|fill ...\n");
+	if (argc > 2 && !strcmp(argv[1], "rogue"))
+		return do_rogue(argv + 2);
+	if (argc > 4 && !strcmp(argv[1], "left"))
+		return do_left(argv + 2);
+	printf("usage: intruder calls|scribble|forge|fill|rogue|left ...\n");
 	return 2;
 }

@@ -30,7 +30,9 @@ make_tree() {
 	local i text
 
 	printf -v text '%0499d\n' {1..40}
-	mkdir -p tree/{a,b,c}/d/e tree/many
+	mkdir -p tree/{a,b,c}/d/e tree/{many,small}
+	mount -t tmpfs -o size=64K tmpfs tree/small
+	touch tree/small/file tree/{other,rogue}
 	many 0 "$files"
 	for i in 0 1 8191 8192 8193 20000; do
 		printf '%s' "${text::i}" >"tree/a/$i"
@@ -156,6 +158,82 @@ write_and_read() {
 		! rmfs write a <part 2>err && grep -q 'Is a directory' err
 }
 
+has() { [ "$(<"tree/$1")" = "$2" ]; }
+
+# A client sees what it has written, although the server may execute that later.
+read_after_write() {
+	local got handle i
+
+	printf old >tree/other
+	result $LOOKUP 0 0 other && handle=${got[2]} || return
+	for i in 1 22 333 4444; do
+		answers 0 $WRITE "$handle" 3 "$i" && answers 0 $GETATTR "$handle" 0 &&
+			answers 0 $READ "$handle" 0 && [ "${got[1]}" = $((3 + ${#i})) ] &&
+			answers 0 $WRITE "$handle" 3 "$i" && [ "$(rmfs cat other)" = "old$i" ] || return
+	done
+}
+
+errors_of_writes() {
+	local got=0 handle text='a write that was accepted has failed: '
+
+	[ "$1" != hy ] || text=
+	timeout "$PATIENCE" rmfs write small/file <large 2>err || got=$?
+	diag "exit code $got: $(cat err)"
+	[ $got = 1 ] && grep -q "small/file: ${text}No space left" err && : >tree/small/file &&
+		answers_late $EISDIR 0 x && echo 1 >tree/removed &&
+		result $LOOKUP 0 0 removed && handle=${got[2]} && rm tree/removed &&
+		answers_late $ESTALE "$handle" x
+}
+
+# By one clerk, and between two nodes by one of the other node, too.
+two_clients() {
+	local second=() pid pids=() bad=0 part=$((120 * 1000))
+
+	if [ "$node" ]; then
+		second=("${at[@]}")
+		start second.log pid "${at[@]}" rmfs clerk -x "$1" rmfs || return
+	fi
+	: >tree/shared
+	: >tree/other
+	dd if=large bs=$part count=1 status=none | rmfs write shared &
+	pids+=($!)
+	dd if=large bs=$part skip=1 status=none |
+		"${second[@]}" rmfs write -o $part shared &
+	pids+=($!)
+	rmfs write other <large &
+	pids+=($!)
+	wait "${pids[0]}" && wait "${pids[1]}" && wait "${pids[2]}" || bad=1
+	[ ! "$node" ] || kill_one TERM "$pid"
+	[ $bad = 0 ] && same large tree/shared && same large tree/other &&
+		rmfs cat other >got && same large got
+}
+
+# The server does not have to run for a write, or for reads of other files after it.
+write_while_stopped() {
+	local bad=0
+
+	printf old >tree/other
+	connect one
+	on one 0 0 $LOOKUP 0 0 other && rmfs cat large >want && kill -STOP "$SERVER" || return
+	on one 0 0 $WRITE "${got[2]}" 0 new && timeout "$PATIENCE" rmfs cat large >got &&
+		same want got && has other old || bad=1
+	kill -CONT "$SERVER"
+	[ $bad = 0 ] && within "$PATIENCE" has other new && on one 0 0 $SYNC 0 0 && disconnect one
+}
+
+killed_with_writes() {
+	printf old >tree/other
+	connect one
+	connect two
+	on two 0 0 $LOOKUP 0 0 other && on one 0 0 $LOOKUP 0 0 other && kill -STOP "$SERVER" &&
+		on one 0 0 $WRITE "${got[2]}" 0 new || return
+	kill_one KILL "$SERVER"
+	server_start && on two 0 0 $SYNC 0 0 && on one 0 $EHOSTDOWN $SYNC 0 0 &&
+		on one 0 0 $SYNC 0 0 && has other old || return
+	disconnect one
+	disconnect two
+}
+
 seen() { rmfs cat changing >got 2>/dev/null && cmp -s tree/changing got; }
 
 # Another process changes a file, shrinks it, and replaces it.
@@ -197,7 +275,7 @@ server_stopped() {
 garbage() {
 	local size
 
-	for size in 32 40 100 8192 8224; do
+	for size in 48 56 100 8192 8240; do
 		refused 1 'is wrong' dd-rpc-client --name rmfs:rmfs --size $size || return
 	done
 	refused 1 'not inside the buffer' dd-rpc-client --name rmfs:rmfs --size 20000 || return
@@ -224,9 +302,10 @@ forger() {
 	intruder forge $node && all_files && ! gone "$SERVER"
 }
 
-# result OPERATION HANDLE OFFSET [TEXT]: in $got the error, bytes, and handle of a name.
+# result OPERATION HANDLE OFFSET [TEXT]: in $got the error, bytes, handle of a name, and error
+# of an earlier write.
 result() {
-	read -ra got < <(intruder call "$@") && [ ${#got[@]} = 3 ]
+	read -ra got < <(intruder calls <<<"$*") && [ ${#got[@]} = 4 ]
 }
 
 answers() {
@@ -236,8 +315,52 @@ answers() {
 	result "$@" && [ "${got[0]}" = "$error" ]
 }
 
-GETATTR=1 LOOKUP=2 READ=3 READDIR=5 WRITE=7
-EINVAL=22 EFBIG=27 EOPNOTSUPP=95 ESTALE=116
+NULL=0 GETATTR=1 LOOKUP=2 READ=3 READDIR=5 WRITE=7 SYNC=8
+EISDIR=21 EINVAL=22 EFBIG=27 EOPNOTSUPP=95 EHOSTDOWN=112 ESTALE=116
+
+# connect NAME: a connection for calls.
+declare -A IN OUT
+connect() {
+	local in out
+
+	rm -f "$1.in" "$1.out"
+	mkfifo "$1.in" "$1.out"
+	intruder calls <"$1.in" >"$1.out" &
+	exec {in}>"$1.in" {out}<"$1.out"
+	IN[$1]=$in OUT[$1]=$out
+}
+
+disconnect() {
+	local in=${IN[$1]} out=${OUT[$1]}
+
+	exec {in}>&- {out}<&-
+}
+
+# on NAME ERROR LATE OPERATION HANDLE OFFSET [TEXT]: a call with these errors, by a connection.
+on() {
+	local name=$1 error=$2 late=$3
+
+	shift 3
+	echo "$*" >&"${IN[$name]}"
+	read -t "$PATIENCE" -ra got <&"${OUT[$name]}" && [ ${#got[@]} = 4 ] || return
+	[ "${got[0]} ${got[3]}" = "$error $late" ] || {
+		diag "$*: ${got[*]}, not $error and $late"
+		return 1
+	}
+}
+
+# answers_late ERROR HANDLE TEXT: of a write, whether it is late or not.
+answers_late() {
+	local got synced
+
+	connect late
+	echo "$WRITE $2 0 $3" >&"${IN[late]}"
+	echo "$SYNC 0 0" >&"${IN[late]}"
+	read -t "$PATIENCE" -ra got <&"${OUT[late]}" &&
+		read -t "$PATIENCE" -ra synced <&"${OUT[late]}" || return
+	disconnect late
+	[ $((got[0] + synced[3])) = "$1" ] && [ "${got[3]} ${synced[0]}" = "0 0" ]
+}
 
 # The file is another one now, or the server.
 stale_handles() {
@@ -248,10 +371,10 @@ stale_handles() {
 	rm tree/stale
 	echo 2 >tree/stale
 	within "$PATIENCE" answers $ESTALE $READ "$handle" 0 &&
-		answers $ESTALE $WRITE "$handle" 0 x && rmfs cat stale >got && same tree/stale got &&
+		answers_late $ESTALE "$handle" x && rmfs cat stale >got && same tree/stale got &&
 		result $LOOKUP 0 0 large && handle=${got[2]} || return
 	kill_one KILL "$SERVER"
-	server_start && answers $ESTALE $READ "$handle" 0 && answers $ESTALE $WRITE "$handle" 0 x &&
+	server_start && answers $ESTALE $READ "$handle" 0 && answers_late $ESTALE "$handle" x &&
 		all_files
 }
 
@@ -264,8 +387,41 @@ outside_of_files() {
 		answers $EFBIG $READ "$handle" $((1 << 49)) && answers $EFBIG $READ "$handle" -1 &&
 		answers $EFBIG $WRITE "$handle" $(((1 << 62) - 1)) xx &&
 		answers $EINVAL $READDIR 0 1 && answers $EINVAL $GETATTR "$handle" 1 &&
-		answers $EINVAL $LOOKUP 0 0 a/b && answers $EOPNOTSUPP 8 0 0 &&
+		answers $EINVAL $LOOKUP 0 0 a/b && answers $EOPNOTSUPP 9 0 0 &&
 		answers $ESTALE $GETATTR 12345 0 && rmfs cat large >got && same tree/large got
+}
+
+# The client that has written gets the error, once.
+whose_error() {
+	connect one
+	connect two
+	on one 0 0 $WRITE 0 0 x && on two 0 0 $SYNC 0 0 && on one 0 $EISDIR $NULL 0 0 &&
+		on one 0 0 $SYNC 0 0 && disconnect one && disconnect two
+}
+
+# The server does not execute what has no number, and does execute what a killed clerk has left.
+# The other clerk's write comes later.
+killed_in_a_write() {
+	local how
+
+	printf old >tree/other
+	rmfs cat other >got
+	for how in half whole; do
+		# shellcheck disable=SC2086 # none on one node
+		run intruder left $how other new $node
+		[ "$status" = 137 ] || return
+		rmfs write rogue <want || return
+		[ $how = whole ] || has other old || return
+	done
+	within "$PATIENCE" has other new && within "$PATIENCE" printed other new
+}
+printed() { [ "$(rmfs cat "$1")" = "$2" ]; }
+
+rogue() {
+	# shellcheck disable=SC2086 # none on one node
+	intruder rogue rogue $node || return
+	: >tree/rogue
+	within "$PATIENCE" all_files
 }
 
 # A clerk that finds no mailbox says so. The server frees those that no clerk uses.
@@ -362,6 +518,7 @@ bench() {
 }
 
 make_tree
+dd if=/dev/urandom of=large bs=1000 count=240 status=none
 check RM_48_a_server_starts server_start
 for scheme in dx hy push; do
 	check "RM_50_a_clerk_starts_$scheme" clerk_start $scheme
@@ -375,9 +532,16 @@ for scheme in dx hy push; do
 	check "RM_52_links_are_followed_$scheme" links_are_followed
 	check "RM_52_statistics_$scheme" statistics
 	check "RM_52_write_then_read_$scheme" write_and_read $scheme
+	check "RM_52_read_after_write_$scheme" read_after_write
+	check "RM_52_errors_of_writes_$scheme" errors_of_writes $scheme
+	check "RM_52_two_clients_write_$scheme" two_clients $scheme
 	check "changes_on_disk_are_seen_$scheme" changes_on_disk
 	check "bad_paths_$scheme" bad_paths
-	[ $scheme = hy ] || check "RM_49_RM_50_no_control_transfer_$scheme" server_stopped
+	if [ $scheme != hy ]; then
+		check "RM_49_RM_50_no_control_transfer_$scheme" server_stopped
+		check "RM_50_writes_without_control_transfer_$scheme" write_while_stopped
+		check "RM_30_a_server_is_killed_with_writes_$scheme" killed_with_writes
+	fi
 	check "a_clerk_is_killed_during_reads_$scheme" clerk_killed $scheme
 	check "RM_30_a_server_is_killed_during_reads_$scheme" server_killed
 	kill_one TERM "$CLERK"
@@ -390,6 +554,9 @@ check RM_47_garbage_of_a_client garbage
 check RM_47_another_user another_user
 check RM_47_a_client_writes_while_its_clerk_reads scribbler
 check RM_47_a_clerk_writes_to_all_mailboxes forger
+check RM_47_a_clerk_with_right_numbers rogue
+check RM_47_errors_of_the_client_that_has_written whose_error
+check RM_45_a_clerk_is_killed_in_a_write killed_in_a_write
 check RM_47_stale_handles stale_handles
 check RM_47_requests_outside_of_files outside_of_files
 check all_connections_of_a_clerk all_connections
@@ -397,4 +564,6 @@ check all_mailboxes_of_a_server all_mailboxes
 check RM_51_both_schemes_are_measured bench
 [ "$node" ] || check RM_48_ten_thousand_files ten_thousand
 kill_one TERM "$CLERK"
+kill_one TERM "$SERVER"
+umount tree/small
 finish

@@ -15,20 +15,21 @@
 #include "rmfs.h"
 #include "../common/tool.h"
 
-#define CLIENTS	32
-
 static struct remote remote;
 
 /* Perform what a client has requested, into its reply: bytes of the reply. */
-static size_t perform(const struct call *call, size_t size, struct call *out)
+static size_t perform(int client, const struct call *call, size_t size, struct call *out)
 {
 	const struct header *h = &call->h;
 	struct header reply = { .op = EINVAL };
 
 	if (size >= sizeof(*h) && h->len == size - sizeof(*h))
 		reply.op = op_check(h->op, h->offset, call->payload, h->len);
-	if (!reply.op)
+	if (!reply.op) {
+		remote.client = client;
 		reply.op = remote_op(&remote, h->op, h->handle, h->offset, call->payload, h->len);
+		reply.late = remote.late;
+	}
 	if (!reply.op)
 		reply.len = remote.len;
 	out->h = reply;
@@ -47,12 +48,14 @@ static void __attribute__((noreturn)) loop(struct dd *h, int list)
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, INT64_MAX);
 		if (ret)
 			fail("cannot receive requests", -ret);
+		if (msg.type == DD_MSG_CLOSE)
+			remote_forget(&remote, msg.conn);
 		if (msg.type != DD_MSG_DATA || msg.send_size < sizeof(call))
 			continue;
 		/* The client can write here at any time: what was checked must not change. */
 		size = msg.len > sizeof(call) ? 0 : msg.len;
 		copy_once(&call, msg.addr, size);
-		size = perform(&call, size, msg.send);
+		size = perform(msg.conn, &call, size, msg.send);
 		/* A client that is gone, or whose buffer is small, gets no reply. */
 		dd_reply(h, &msg, msg.send, size, 0, 0);
 	}
@@ -62,9 +65,9 @@ int clerk(int argc, char **argv)
 {
 	static const char * const schemes[] = { "dx", "hy", "push" };
 	struct dd_serve_attr attr = {
-		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER, .maxconn = CLIENTS,
-		.recv_size = CLIENTS * sizeof(struct call),
-		.send_size = CLIENTS * sizeof(struct call),
+		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER, .maxconn = RMFS_CLIENTS,
+		.recv_size = RMFS_CLIENTS * sizeof(struct call),
+		.send_size = RMFS_CLIENTS * sizeof(struct call),
 	};
 	char service[RM_NAME_MAX + 1];
 	struct dd *h;

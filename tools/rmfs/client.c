@@ -28,6 +28,7 @@ static struct call *call;	/* to the clerk */
 static struct call result;	/* from it: a copy, which the clerk does not change */
 static const char *path;
 static uint64_t write_offset;
+static bool late;		/* the error is that of an earlier write */
 
 /* Connect to the clerk. */
 static void begin(const char *name)
@@ -74,8 +75,9 @@ static int operation(uint32_t op, uint64_t handle, uint64_t offset, const void *
 	if (msg.len < sizeof(result.h) || msg.len > sizeof(result))
 		return EPROTO;
 	copy_once(&result, msg.addr, msg.len);
-	if (result.h.op)
-		return result.h.op;
+	late = result.h.late;
+	if (late || result.h.op)
+		return late ? result.h.late : result.h.op;
 	return result.h.len != msg.len - sizeof(result.h) || result.h.len < min ? EPROTO : 0;
 }
 
@@ -267,6 +269,8 @@ static int do_write(uint64_t handle)
 		err = operation(OP_WRITE, handle, offset, call->payload, n, 0);
 		offset += n;
 	}
+	if (!err)
+		err = operation(OP_SYNC, handle, 0, "", 0, 0);
 	return err ? err : ferror(stdin) ? EIO : 0;
 }
 
@@ -309,7 +313,8 @@ int client(int argc, char **argv)
 			err = c->run(handle);
 		if (!err)
 			continue;
-		tool_warn("%s: %s", path, err == EHOSTDOWN ? "the server is gone" :
+		tool_warn("%s: %s%s", path, late ? "a write that was accepted has failed: " : "",
+			  err == EHOSTDOWN ? "the server is gone" :
 			  err == ECONNCLOSE ? "the clerk is gone" : dd_strerror(err));
 		code = err == EHOSTDOWN || err == ECONNCLOSE ? TOOL_PEER : TOOL_FAILED;
 	}

@@ -3,7 +3,8 @@
  * files.c - the directory tree that a server serves: handles, and what is loaded into caches
  *
  * A file is opened by the path at which it was found last, below the root and through no
- * symbolic link. If another file is there by now, the handle is stale.
+ * symbolic link. If another file is there by now, the handle is stale. Handles of files that are
+ * gone are freed after a while; a later file has another handle.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -27,16 +28,18 @@
 #define TRIES		3	/* reads of a file that changes meanwhile */
 #define RACY_NS		100000000	/* a later change may have the same time */
 #define BUCKETS		65536
+#define RARELY		16	/* passes of files_check() for a file that is not cached */
 
 /**
  * struct node - a file or directory that has a handle
  * @id: device, inode and time of creation, which tells files with the same inode apart
  * @parent: directory where it was found last
- * @next: in its bucket, or 0
+ * @next: in its bucket, or among those that are not used, or 0
+ * @handle: its number is the lower half
  * @version: a sum of times and size, 0 if it is not known
  * @blocks: blocks that may be cached are below; a directory of which names are has the
  *	greatest number
- * @name: its name there
+ * @name: its name there; NULL: the node is not used
  */
 struct node {
 	struct id {
@@ -45,15 +48,23 @@ struct node {
 	uint32_t parent;
 	uint32_t next;
 	uint32_t version;
+	uint64_t handle;
 	uint64_t blocks;
 	char *name;
 };
 
 static struct node *nodes;	/* 0 is not used, 1 is the root */
-static uint32_t count = 1, room;
+static uint32_t count = 1, room, unused;
 static uint32_t buckets[BUCKETS];
-static uint64_t epoch;		/* of this server: the upper half of handles */
+static uint32_t epoch;		/* upper half of the next handle: the time of the start, and on */
 static int top;
+
+/* The file that was written last, until files_flush(). No node: none. */
+static struct {
+	uint32_t node;
+	int file;
+	uint64_t size;
+} written;
 
 static uint64_t ns(const struct statx_timestamp *t)
 {
@@ -64,7 +75,7 @@ static uint32_t node_of(uint64_t handle)
 {
 	uint32_t i = handle;
 
-	return !handle ? 1 : (handle ^ i) == epoch && i < count ? i : 0;
+	return !handle ? 1 : i < count && nodes[i].handle == handle ? i : 0;
 }
 
 static struct id id_of(const struct statx *st)
@@ -73,11 +84,36 @@ static struct id id_of(const struct statx *st)
 			    st->stx_mask & STATX_BTIME ? ns(&st->stx_btime) : 0 };
 }
 
+static uint32_t *bucket_of(const struct id *id)
+{
+	return &buckets[XXH3_64bits(id, sizeof(*id)) % BUCKETS];
+}
+
+/* A node that is not used; 0: no memory. */
+static uint32_t node_new(void)
+{
+	uint32_t i = unused;
+	struct node *more;
+
+	if (i) {
+		unused = nodes[i].next;
+		return i;
+	}
+	if (count >= room) {
+		more = realloc(nodes, (room * 2ul + 1024) * sizeof(*nodes));
+		if (!more)
+			return 0;
+		nodes = more;
+		room = room * 2 + 1024;
+	}
+	return count++;
+}
+
 /* The node of a file, a new one if need be; 0: no memory. */
 static uint32_t node_get(const struct statx *st, uint32_t parent, const char *name)
 {
 	struct id id = id_of(st);
-	uint32_t *bucket = &buckets[XXH3_64bits(&id, sizeof(id)) % BUCKETS], i;
+	uint32_t *bucket = bucket_of(&id), i;
 	char *copy;
 
 	for (i = *bucket; i && memcmp(&nodes[i].id, &id, sizeof(id)); i = nodes[i].next)
@@ -85,22 +121,20 @@ static uint32_t node_get(const struct statx *st, uint32_t parent, const char *na
 	/* The root stays where it is. */
 	if (i == 1 || (i && nodes[i].parent == parent && !strcmp(nodes[i].name, name)))
 		return i;
-	if (!i && count >= room) {
-		struct node *more = realloc(nodes, (room * 2 + 1024) * sizeof(*nodes));
-
-		if (!more)
-			return 0;
-		nodes = more;
-		room = room * 2 + 1024;
-	}
 	copy = strdup(name);
 	if (!copy)
 		return 0;
 	if (i) {
 		free(nodes[i].name);
 	} else {
-		i = count++;
-		nodes[i] = (struct node){ .id = id, .next = *bucket };
+		i = node_new();
+		if (!i) {
+			free(copy);
+			return 0;
+		}
+		nodes[i] = (struct node){
+			.id = id, .next = *bucket, .handle = (uint64_t)epoch++ << 32 | i,
+		};
 		*bucket = i;
 	}
 	nodes[i].parent = parent;
@@ -108,7 +142,23 @@ static uint32_t node_get(const struct statx *st, uint32_t parent, const char *na
 	return i;
 }
 
-/* Path below the root, at the end of @buf, which has PATH_MAX bytes. NULL: too long. */
+/* The file is gone, and nothing is cached of it. */
+static void node_free(uint32_t i)
+{
+	uint32_t *at = bucket_of(&nodes[i].id);
+
+	while (*at != i)
+		at = &nodes[*at].next;
+	*at = nodes[i].next;
+	free(nodes[i].name);
+	nodes[i] = (struct node){ .next = unused };
+	unused = i;
+}
+
+/*
+ * Path below the root, at the end of @buf, which has PATH_MAX bytes. NULL: too long, or a
+ * directory of it is gone.
+ */
 static char *node_path(uint32_t i, char *buf)
 {
 	char *p = buf + PATH_MAX - 1;
@@ -118,6 +168,8 @@ static char *node_path(uint32_t i, char *buf)
 	if (i == 1)
 		*--p = '.';
 	for (; i != 1; i = nodes[i].parent) {
+		if (!nodes[i].name)
+			return NULL;
 		len = strlen(nodes[i].name);
 		/* Directories that were moved into each other may form a circle. */
 		if ((size_t)(p - buf) < len + 1)
@@ -169,7 +221,13 @@ static void attr_store(uint64_t handle, const struct statx *st)
 /* Nothing that was cached of a file is used any more. */
 static void node_drop(uint32_t i)
 {
-	cache_drop(epoch | i, nodes[i].blocks);
+	uint64_t handle = nodes[i].handle;
+
+	cache_drop(TABLE_ATTR, handle, 0, 1);
+	cache_drop(TABLE_LINK, handle, 0, 1);
+	cache_drop(TABLE_NAME, handle, 0, nodes[i].blocks);
+	cache_drop(TABLE_DATA, handle, 0, nodes[i].blocks);
+	cache_drop(TABLE_DIR, handle, 0, nodes[i].blocks);
 	nodes[i].blocks = 0;
 	nodes[i].version = 0;
 }
@@ -203,7 +261,7 @@ static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
 	struct id id;
 
 	if (!path)
-		return i ? ENAMETOOLONG : ESTALE;
+		return ESTALE;
 	*fd = syscall(SYS_openat2, top, path, &how, sizeof(how));
 	if (*fd < 0) {
 		err = errno;
@@ -247,7 +305,7 @@ static uint32_t load_data(int fd, uint32_t i, uint64_t block, struct statx *st)
 	for (tries = 0; tries < TRIES; tries++) {
 		uint32_t version = nodes[i].version;
 
-		e = cache_begin(TABLE_DATA, epoch | i, block);
+		e = cache_begin(TABLE_DATA, nodes[i].handle, block);
 		n = pread(file, e->data, RMFS_BLOCK, block * RMFS_BLOCK);
 		err = n < 0 ? errno : stat_fd(file, "", st);
 		if (err)
@@ -274,10 +332,10 @@ static uint32_t load_name(int fd, uint32_t i, uint64_t hash, const char *name, u
 	child = node_get(&st, i, name);
 	if (!child)
 		return ENOMEM;
-	f.handle = epoch | child;
+	f.handle = nodes[child].handle;
 	f.mode = st.stx_mode & S_IFMT;
 	nodes[i].blocks = UINT64_MAX;
-	e = cache_begin(TABLE_NAME, epoch | i, hash);
+	e = cache_begin(TABLE_NAME, nodes[i].handle, hash);
 	memcpy(e->data, &f, sizeof(f));
 	memcpy(e->data + sizeof(f), name, len);
 	cache_end(e, sizeof(f) + len);
@@ -286,7 +344,7 @@ static uint32_t load_name(int fd, uint32_t i, uint64_t hash, const char *name, u
 
 static uint32_t load_link(int fd, uint32_t i)
 {
-	struct entry *e = cache_begin(TABLE_LINK, epoch | i, 0);
+	struct entry *e = cache_begin(TABLE_LINK, nodes[i].handle, 0);
 	ssize_t n = readlinkat(fd, "", (char *)e->data, 4096);
 
 	if (n < 0)
@@ -300,7 +358,7 @@ static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
 {
 	int file = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = file < 0 ? NULL : fdopendir(file);
-	struct entry *e = cache_begin(TABLE_DIR, epoch | i, block);
+	struct entry *e = cache_begin(TABLE_DIR, nodes[i].handle, block);
 	struct names *names = (struct names *)e->data;
 	uint32_t end = sizeof(*names), used = end, err;
 	uint64_t at = 0;
@@ -341,7 +399,7 @@ static uint32_t load_fs(void)
 	if (fstatvfs(top, &v))
 		return errno;
 	f = (struct fs){ v.f_blocks, v.f_bfree, v.f_files, v.f_ffree, v.f_frsize, v.f_namemax };
-	store(TABLE_FS, epoch | 1, &f, sizeof(f));
+	store(TABLE_FS, nodes[1].handle, &f, sizeof(f));
 	return 0;
 }
 
@@ -360,7 +418,7 @@ uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, cons
 		return err;
 	switch (table) {
 	case TABLE_ATTR:
-		attr_store(epoch | i, &st);
+		attr_store(handle, &st);
 		break;
 	case TABLE_NAME:
 		err = load_name(fd, i, block, name, len);
@@ -378,58 +436,118 @@ uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, cons
 	return err;
 }
 
-/* Write through to the file; then the caches have the new bytes. */
-uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len)
+/* Open a file for files_write(). There is no node 0. */
+static uint32_t written_open(uint32_t i)
 {
-	uint32_t i = node_of(handle), err;
 	struct statx st;
-	uint64_t block;
-	ssize_t n = 0;
-	int fd, file;
+	uint32_t err;
+	int fd;
 
+	files_flush();
 	err = node_open(i, &st, &fd);
 	if (err)
 		return err;
-	err = S_ISREG(st.stx_mode) ? reopen(fd, O_WRONLY, &file) :
+	err = S_ISREG(st.stx_mode) ? reopen(fd, O_WRONLY, &written.file) :
 	      S_ISDIR(st.stx_mode) ? EISDIR : EINVAL;
-	if (!err) {
-		n = pwrite(file, data, len, offset);
-		err = n < 0 ? errno : (size_t)n < len ? ENOSPC : 0;
-		close(file);
-		/* In any case: a part may have been written. */
-		node_drop(i);
-	}
-	if (!err)
-		err = stat_fd(fd, "", &st);
-	if (!err) {
-		node_changed(i, &st);
-		attr_store(epoch | i, &st);
-		for (block = offset / RMFS_BLOCK; block <= (offset + len - 1) / RMFS_BLOCK; block++)
-			load_data(fd, i, block, &st);
-	}
 	close(fd);
-	return err;
+	if (err)
+		return err;
+	written.node = i;
+	written.size = st.stx_size;
+	return 0;
+}
+
+/* A part of a block has new bytes. */
+static void block_write(uint32_t i, uint64_t block, uint32_t at, const void *data, uint32_t len)
+{
+	struct entry *e = cache_find(TABLE_DATA, nodes[i].handle, block);
+	uint32_t old = e ? e->len : 0;
+
+	if (!e && (at || len < RMFS_BLOCK))
+		return;		/* nothing has the rest of the block */
+	e = cache_begin(TABLE_DATA, nodes[i].handle, block);
+	if (old < at)
+		memset(e->data + old, 0, at - old);
+	memcpy(e->data + at, data, len);
+	block_end(e, i, block, old > at + len ? old : at + len);
+}
+
+/* Write to a file and its blocks in the cache. */
+uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len)
+{
+	uint32_t i = node_of(handle), err = 0, at, part;
+	ssize_t n;
+
+	if (!i || i != written.node)
+		err = written_open(i);
+	if (err)
+		return err;
+	n = pwrite(written.file, data, len, offset);
+	if (n != (ssize_t)len) {
+		err = n < 0 ? errno : ENOSPC;
+		/* A part may have been written. */
+		node_drop(i);
+		return err;
+	}
+	/* From the former end of the file to the new bytes there are zeros now. */
+	cache_drop(TABLE_DATA, handle, written.size / RMFS_BLOCK, offset / RMFS_BLOCK);
+	if (written.size < offset + len)
+		written.size = offset + len;
+	for (; len; len -= part, offset += part, data = (const char *)data + part) {
+		at = offset % RMFS_BLOCK;
+		part = len < RMFS_BLOCK - at ? len : RMFS_BLOCK - at;
+		block_write(i, offset / RMFS_BLOCK, at, data, part);
+	}
+	return 0;
+}
+
+/* Close the file that was written last, whose attributes are others now. */
+void files_flush(void)
+{
+	uint32_t i = written.node;
+	struct statx st;
+
+	if (!i)
+		return;
+	written.node = 0;
+	if (stat_fd(written.file, "", &st)) {
+		node_drop(i);
+	} else {
+		nodes[i].version = version_of(&st);
+		attr_store(nodes[i].handle, &st);
+	}
+	close(written.file);
 }
 
 /*
- * Drop what has changed on the disk of @max nodes from @i on. Returns the next one, or 0 after
- * the last one.
+ * Drop what has changed on the disk of @max nodes from @i on, and free those of files that are
+ * gone. Returns the next one, or 0 after the last one.
  */
 uint32_t files_check(uint32_t i, uint32_t max)
 {
+	static uint32_t pass;
 	struct statx st;
+	uint32_t err;
 	int fd;
 
 	for (; i < count && max; i++, max--) {
-		if (!nodes[i].version)
+		if (!nodes[i].name || (!nodes[i].version && (i + pass) % RARELY))
 			continue;
-		if (node_open(i, &st, &fd))
-			node_drop(i);
-		else
+		err = node_open(i, &st, &fd);
+		if (!err) {
 			close(fd);
+			continue;
+		}
+		/* A name that is looked up again may lead to where the file is now. */
+		cache_drop_names(nodes[i].handle);
+		if (nodes[i].version)
+			node_drop(i);
+		else if (err == ESTALE)
+			node_free(i);
 	}
 	if (i < count)
 		return i;
+	pass++;
 	load_fs();
 	return 0;
 }
@@ -441,13 +559,13 @@ uint32_t files_open(const char *directory, uint64_t *root)
 	uint32_t err;
 
 	clock_gettime(CLOCK_REALTIME, &t);
-	epoch = (t.tv_sec * 1000ull + t.tv_nsec / 1000000) << 32;
+	epoch = t.tv_sec * 1000ull + t.tv_nsec / 1000000;
 	top = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (top < 0)
 		return errno;
 	err = stat_fd(top, "", &st);
 	if (!err && node_get(&st, 1, ".") != 1)
 		err = ENOMEM;
-	*root = epoch | 1;
+	*root = err ? 0 : nodes[1].handle;
 	return err;
 }

@@ -4,8 +4,10 @@
  *
  * dx reads the entry of a result. hy writes a request that notifies the server, which writes
  * the answer. push finds the entry in the copy that the server writes. With dx and push a
- * result that is not there is requested as with hy. Other processes of the user can write to
- * the mirror at any time, so what it has is copied before it is checked.
+ * result that is not there is requested as with hy, and a Write is a request without
+ * notification or answer, while there is room for it. The server executes requests in their
+ * order, so the next answer has the errors of these Writes. Other processes of the user can
+ * write to the mirror at any time, so what it has is copied before it is checked.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -65,13 +67,13 @@ static uint32_t fetch(struct remote *r, size_t off, size_t len)
 
 /* ---- requests ---------------------------------------------------------------------- */
 
-static uint32_t answer_wait(struct remote *r)
+static uint32_t answer_wait(struct remote *r, uint32_t seq)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	uint64_t begin = tool_now(), probe = begin + PROBE_NS, now;
 	uint32_t err;
 
-	while (__atomic_load_n(&r->mirror->answer.h.seq, __ATOMIC_ACQUIRE) != r->seq) {
+	while (__atomic_load_n(&r->mirror->answer.h.seq, __ATOMIC_ACQUIRE) != seq) {
 		now = tool_now();
 		if (now - begin > ANSWER_NS)
 			return ETIMEDOUT;
@@ -89,26 +91,92 @@ static uint32_t answer_wait(struct remote *r)
 	return 0;
 }
 
+/* Keep the error of a Write for the next operation of its client, unless that gets another one. */
+static void late_add(struct remote *r, int client, uint32_t error)
+{
+	struct late_error *e = r->errors, *end = e + RMFS_CLIENTS, *unused = NULL;
+
+	for (; e < end && e->client != client; e++)
+		if (!e->client)
+			unused = e;
+	if (e == end && unused && error)
+		*unused = (struct late_error){ client, error };
+}
+
+static uint32_t late_take(struct remote *r, int client)
+{
+	uint32_t i, error;
+
+	for (i = 0; i < RMFS_CLIENTS; i++) {
+		if (r->errors[i].client != client)
+			continue;
+		error = r->errors[i].error;
+		r->errors[i].client = 0;
+		return error;
+	}
+	return 0;
+}
+
+/* A client has left, and makes no further operation. */
+void remote_forget(struct remote *r, int client)
+{
+	uint32_t i;
+
+	late_take(r, client);
+	for (i = 0; i < RMFS_DEPTH; i++)
+		if (r->writes[i].client == client)
+			r->writes[i].client = 0;
+}
+
+/* The errors of all Writes are known: those of an answer, or the same one. */
+static void late_known(struct remote *r, const struct header *answer, uint32_t error)
+{
+	const struct late_write *w;
+
+	while (r->known != r->seq) {
+		w = &r->writes[++r->known % RMFS_DEPTH];
+		if (w->client)
+			late_add(r, w->client, answer ? answer->errors[r->known % RMFS_DEPTH] : error);
+	}
+}
+
+/* Whether there are Writes to a file that the server may not have executed. */
+static bool late_writes(const struct remote *r, uint64_t handle)
+{
+	uint32_t seq;
+
+	for (seq = r->known; seq != r->seq; )
+		if (r->writes[++seq % RMFS_DEPTH].handle == handle)
+			return true;
+	return false;
+}
+
+/* Write the next request: 0 or an errno. */
+static uint32_t request_write(struct remote *r, struct header h, const void *payload)
+{
+	size_t at = offsetof(struct inbox, boxes[r->box][h.seq % RMFS_DEPTH]);
+
+	return message_write(r->inbox, at, h, payload, h.late ? 0 : RM_NOTIFY);
+}
+
 /* Returns errors of the transfer; *@error is the server's. */
 static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
 		    const void *payload, uint32_t len, uint32_t *error)
 {
-	size_t at = offsetof(struct inbox, boxes) + r->box * sizeof(struct message);
-	struct header h = { .handle = handle, .offset = offset, .op = op, .len = len };
-	uint32_t err;
+	struct header h = {
+		.handle = handle, .offset = offset, .op = op, .len = len, .seq = r->seq + 1,
+	};
+	uint32_t err = request_write(r, h, payload);
 
-	/* The first number of a member at the server is not 0. */
-	if (++r->seq == 0)
-		r->seq++;
-	h.seq = r->seq;
-	err = message_write(r->inbox, at, h, payload, RM_NOTIFY);
 	if (!err)
-		err = answer_wait(r);
+		err = answer_wait(r, h.seq);
 	if (err)
 		return err;
 	copy_once(&h, &r->mirror->answer.h, sizeof(h));
 	if (h.len > RMFS_BLOCK || h.op > ERRNO_MAX)
 		return EPROTO;
+	late_known(r, &h, 0);
+	r->known = ++r->seq;
 	*error = h.op;
 	r->len = h.len;
 	r->data = r->mirror->answer.payload + RMFS_BLOCK - rmfs_pad(h.len);
@@ -116,6 +184,22 @@ static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t off
 }
 
 /* ---- the segments ------------------------------------------------------------------ */
+
+/* Write to a file without an answer. The next request has a place, too. */
+static uint32_t write_late(struct remote *r, uint64_t handle, uint64_t offset,
+			   const void *payload, uint32_t len)
+{
+	struct header h = {
+		.handle = handle, .offset = offset, .op = OP_WRITE, .len = len, .late = 1,
+		.seq = r->seq + 1,
+	};
+	uint32_t err = request_write(r, h, payload);
+
+	if (err)
+		return err;
+	r->writes[++r->seq % RMFS_DEPTH] = (struct late_write){ handle, r->client };
+	return 0;
+}
 
 static size_t mirror_size(const struct remote *r)
 {
@@ -151,7 +235,7 @@ static uint32_t box_take(struct remote *r)
 
 static uint32_t join(struct remote *r)
 {
-	struct hello h = { .node = r->own, .push = r->scheme == SCHEME_PUSH };
+	struct hello h = { .node = r->own, .scheme = r->scheme };
 	char inbox[RM_NAME_MAX + 1];
 	uint64_t secret[2];
 	uint32_t err, error;
@@ -182,7 +266,8 @@ static uint32_t join(struct remote *r)
 	 */
 	if (getrandom(secret, sizeof(secret), GRND_INSECURE) != sizeof(secret))
 		return errno;
-	r->seq = secret[1];
+	/* The first request has the first place, and not the number 0 of an unused one. */
+	r->seq = r->known = secret[1] % (1u << 28) * RMFS_DEPTH + RMFS_DEPTH - 1;
 	snprintf(h.name, sizeof(h.name), "rmfs.%016llx", (unsigned long long)secret[0]);
 	r->answers = rm_export(h.name, r->mirror, mirror_size(r), RM_WRITE, RM_NEVER);
 	if (r->answers < 0)
@@ -285,6 +370,10 @@ static uint32_t operate(struct remote *r, uint32_t op, uint64_t handle, uint64_t
 		r->hits++;
 		return fetch(r, offsetof(struct head, beat), sizeof(uint64_t));
 	}
+	if (op == OP_WRITE && r->scheme != SCHEME_HY && r->seq - r->known < RMFS_DEPTH - 1)
+		return write_late(r, handle, offset, payload, len);
+	if (late_writes(r, handle))
+		table = -1;
 	if (table >= 0 && r->scheme == SCHEME_DX)
 		err = entry_read(r, table, key, block, payload, len, &e);
 	else if (table >= 0 && r->scheme == SCHEME_PUSH)
@@ -295,6 +384,21 @@ static uint32_t operate(struct remote *r, uint32_t op, uint64_t handle, uint64_t
 	r->data = e->data;
 	r->len = e->len;
 	return 0;
+}
+
+/* The error of a transfer, as clients get it. */
+static uint32_t known_error(uint32_t err)
+{
+	switch (err) {
+	case EACCES:
+	case EDQUOT:
+	case EPROTO:
+	case ETIMEDOUT:
+	case EUSERS:
+		return err;
+	default:
+		return EHOSTDOWN;
+	}
 }
 
 /* Perform an operation that op_check() admits: 0 or an errno, with the result in @r. */
@@ -311,20 +415,13 @@ uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offs
 			break;
 		err = operate(r, op, handle, offset, payload, len, &error);
 		if (!err)
-			return error;
+			break;
+		late_known(r, NULL, known_error(err));
 		remote_close(r);
 		/* It may have been executed. */
 		if (op == OP_WRITE)
 			break;
 	}
-	switch (err) {
-	case EACCES:
-	case EDQUOT:
-	case EPROTO:
-	case ETIMEDOUT:
-	case EUSERS:
-		return err;
-	default:
-		return EHOSTDOWN;
-	}
+	r->late = late_take(r, r->client);
+	return err ? known_error(err) : error;
 }

@@ -23,6 +23,8 @@
 #define RMFS_BLOCK	8192u		/* bytes in a block of a file or directory */
 #define RMFS_NAME	255u		/* bytes in a name, at most */
 #define RMFS_MAILBOXES	64u
+#define RMFS_DEPTH	8u		/* messages in a mailbox */
+#define RMFS_CLIENTS	32u		/* of a clerk */
 #define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
 #define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
 #define RMFS_TABLES	12288u		/* offset of the tables, and of a copy of them */
@@ -30,6 +32,7 @@
 /* Operations. An offset is a number of a block, except that of OP_WRITE. */
 enum rmfs_op {
 	OP_NULL, OP_GETATTR, OP_LOOKUP, OP_READ, OP_READLINK, OP_READDIR, OP_STATFS, OP_WRITE,
+	OP_SYNC,		/* Writes before it are executed, and have reported their errors */
 	OP_CLIENTS,		/* those of clients are below */
 	OP_HELLO = OP_CLIENTS,	/* the payload is struct hello */
 };
@@ -85,7 +88,7 @@ struct names {
  * struct head - what the segment with the tables begins with
  * @magic: %RMFS_MAGIC
  * @reserved: 0
- * @root: handle of the directory that is served; the upper half of all handles is the same
+ * @root: handle of the directory that is served: it differs from those of other servers
  * @beat: counts up each second
  * @slots: entries of each table
  */
@@ -103,7 +106,10 @@ struct head {
  * @offset: request: see enum rmfs_op
  * @op: request: enum rmfs_op; answer: 0 or an errno
  * @len: bytes of payload
- * @reserved: 0
+ * @errors: answer of the server: errnos of the last requests without an answer, by number
+ *	modulo %RMFS_DEPTH
+ * @late: request: 1 if it gets no answer; reply of a clerk: 0, or the errno of a Write that
+ *	the client has made before
  * @seq: number of the request; stored last
  */
 struct header {
@@ -111,7 +117,8 @@ struct header {
 	uint64_t offset;
 	uint32_t op;
 	uint32_t len;
-	uint32_t reserved;
+	uint16_t errors[RMFS_DEPTH];
+	uint32_t late;
 	uint32_t seq;
 };
 
@@ -130,11 +137,13 @@ struct call {
 /**
  * struct inbox - segment of the server for requests
  * @owners: by mailbox: 0, or a number of its clerk, by a CAS
- * @boxes: mailboxes
+ * @boxes: mailboxes: the place of a message is its number modulo %RMFS_DEPTH. The first one has
+ *	a number without a remainder. Those after the last answered one stay until the next
+ *	answer
  */
 struct inbox {
 	uint32_t owners[RMFS_MAILBOXES];
-	struct message boxes[RMFS_MAILBOXES];
+	struct message boxes[RMFS_MAILBOXES][RMFS_DEPTH];
 };
 
 /**
@@ -152,12 +161,12 @@ struct mirror {
  * @root: of the head that it has read
  * @node: its node, and
  * @name: the name of its segment, see rm_import()
- * @push: whether the tables are copied there
+ * @scheme: enum scheme; with push the tables are copied there
  */
 struct hello {
 	uint64_t root;
 	int32_t node;
-	uint32_t push;
+	uint32_t scheme;
 	char name[RM_NAME_MAX + 1];
 };
 
@@ -184,13 +193,16 @@ uint32_t files_open(const char *directory, uint64_t *root);
 uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, const char *name,
 		    uint32_t len);
 uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_t len);
+void files_flush(void);
 uint32_t files_check(uint32_t i, uint32_t max);
 
 /* ---- server.c: its caches ---- */
 
 struct entry *cache_begin(enum rmfs_table table, uint64_t handle, uint64_t block);
 void cache_end(struct entry *e, uint32_t len);
-void cache_drop(uint64_t handle, uint64_t blocks);
+struct entry *cache_find(enum rmfs_table table, uint64_t handle, uint64_t block);
+void cache_drop(enum rmfs_table table, uint64_t handle, uint64_t block, uint64_t end);
+void cache_drop_names(uint64_t handle);
 
 /* ---- remote.c: the caches of a server, as a clerk uses them ---- */
 
@@ -204,6 +216,8 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @scheme: enum scheme
  * @open: whether the members below @len are in use
  * @hits: results that needed no request
+ * @client: number of the client, > 0, whose operation is the next one
+ * @late: 0, or the first errno of Writes of that client that were accepted before
  * @data: of the last operation
  * @len: bytes
  * @listing: bytes of a directory that are read at first, as many as the last one had
@@ -215,6 +229,9 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @head: of the server
  * @box: mailbox of this clerk
  * @seq: of the last request
+ * @known: the last request whose error is known; those after it are Writes
+ * @writes: these, by number modulo %RMFS_DEPTH
+ * @errors: of clients, for their next operations
  * @beat: of @mirror, when it changed
  * @beat_ns: when that was
  * @landed: what was read from the tables
@@ -225,6 +242,8 @@ struct remote {
 	enum scheme scheme;
 	bool open;
 	unsigned long hits;
+	int client;
+	uint32_t late;
 	const uint8_t *data;
 	uint32_t len;
 	uint32_t listing;
@@ -233,7 +252,15 @@ struct remote {
 	rm_seg_t answers, landing;
 	struct mirror *mirror;
 	struct head head;
-	uint32_t box, seq;
+	uint32_t box, seq, known;
+	struct late_write {
+		uint64_t handle;
+		int client;
+	} writes[RMFS_DEPTH];
+	struct late_error {
+		int client;	/* or 0 */
+		uint32_t error;
+	} errors[RMFS_CLIENTS];
 	uint64_t beat;
 	uint64_t beat_ns;
 	uint8_t landed[12288] __attribute__((aligned(4096)));
@@ -242,6 +269,7 @@ struct remote {
 uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offset,
 		   const void *payload, uint32_t len);
 void remote_close(struct remote *r);
+void remote_forget(struct remote *r, int client);
 uint32_t segment_write(rm_desc_t rd, size_t off, const void *src, size_t len, int notify);
 uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *payload,
 		       int notify);

@@ -7,6 +7,10 @@
  * next one. Clerks can only read the tables. They can write to the inbox at any time, so a
  * request is copied before it is checked.
  *
+ * After each note, and from time to time while there are clerks that make requests without
+ * notification, the server sweeps all mailboxes. The requests of one are executed in the order
+ * of their numbers. The number is the last word of a request, so it is not there before the rest.
+ *
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
@@ -23,20 +27,26 @@
 #define BEAT_NS		1000000000
 #define CHECKS		4	/* files that are looked at before a request, or in a millisecond */
 #define JOIN_BEATS	10	/* a clerk has this time to say its name */
+#define SWEEP_MS	10
+#define NOTES		64	/* that are read at once */
 
 /**
  * struct member - a clerk
  * @rd: its segment
  * @joined: whether that is imported
- * @push: whether it has a copy of the tables
+ * @gone: whether it is: the next sweep frees the mailbox, after the last requests
+ * @scheme: enum scheme; with push it has a copy of the tables
  * @seq: of its last request
+ * @errors: of requests without an answer, see struct header
  * @waiting: beats since it has taken the mailbox, until it joins
  */
 struct member {
 	rm_desc_t rd;
 	bool joined;
-	bool push;
+	bool gone;
+	enum scheme scheme;
 	uint32_t seq;
+	uint16_t errors[RMFS_DEPTH];
 	unsigned int waiting;
 };
 
@@ -53,6 +63,8 @@ static void member_leave(uint32_t i)
 	if (m->joined)
 		rm_unimport(m->rd);
 	*m = (struct member){ 0 };
+	/* The next clerk has not made these. */
+	memset(inbox->boxes[i], 0, sizeof(inbox->boxes[i]));
 	__atomic_store_n(&inbox->owners[i], 0, __ATOMIC_RELEASE);
 }
 
@@ -64,11 +76,13 @@ static void push(const struct entry *e, size_t len, int only)
 	uint32_t i;
 
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
-		if (!members[i].push || (only >= 0 && i != (uint32_t)only))
+		struct member *m = &members[i];
+
+		if (!m->joined || m->gone || m->scheme != SCHEME_PUSH ||
+		    (only >= 0 && i != (uint32_t)only))
 			continue;
 		memcpy(copy, e, len);
-		if (segment_write(members[i].rd, (const char *)e - (const char *)head, copy, len, 0))
-			member_leave(i);
+		m->gone = segment_write(m->rd, (const char *)e - (const char *)head, copy, len, 0);
 	}
 }
 
@@ -103,20 +117,39 @@ void cache_end(struct entry *e, uint32_t len)
 	push(e, sizeof(*e) + len, -1);
 }
 
-/* Drop what is cached of a file: blocks below @blocks; names if all slots are looked at. */
-void cache_drop(uint64_t handle, uint64_t blocks)
+/* The entry with a key; NULL if it is not there. For a name @block is its hash. */
+struct entry *cache_find(enum rmfs_table table, uint64_t handle, uint64_t block)
+{
+	struct entry *e = entry_of(table, handle, block);
+
+	return e->slot.state && e->handle == handle && e->block == block ? e : NULL;
+}
+
+/* Drop the entries of a file, from @block to @end: all if that is as large as the table. */
+void cache_drop(enum rmfs_table table, uint64_t handle, uint64_t block, uint64_t end)
+{
+	uint32_t slots = head->slots[table];
+	struct entry *e;
+
+	if (block < end && end - block > slots)
+		end = block + slots;
+	for (; block < end; block++) {
+		e = entry_of(table, handle, block);
+		if (e->slot.state && e->handle == handle)
+			entry_invalidate(e);
+	}
+}
+
+/* Drop the names that lead to a file. */
+void cache_drop_names(uint64_t handle)
 {
 	struct entry *e;
-	uint64_t b;
-	int t;
+	uint32_t i;
 
-	for (t = 0; t < TABLE_FS; t++) {
-		b = 0;
-		do {
-			e = entry_of(t, handle, b);
-			if (e->slot.state && e->handle == handle)
-				entry_invalidate(e);
-		} while (++b < blocks && b < head->slots[t]);
+	for (i = 0; i < head->slots[TABLE_NAME]; i++) {
+		e = entry_of(TABLE_NAME, 0, i);
+		if (e->slot.state && ((struct found *)e->data)->handle == handle)
+			entry_invalidate(e);
 	}
 }
 
@@ -124,35 +157,41 @@ void cache_drop(uint64_t handle, uint64_t blocks)
 
 static void answer(uint32_t i, uint32_t error, const void *data, uint32_t len)
 {
-	struct header h = { .op = error, .len = error ? 0 : len, .seq = members[i].seq };
+	struct member *m = &members[i];
+	struct header h = { .op = error, .len = error ? 0 : len, .seq = m->seq };
 
-	if (members[i].joined &&
-	    message_write(members[i].rd, offsetof(struct mirror, answer), h, data, 0))
-		member_leave(i);
+	memcpy(h.errors, m->errors, sizeof(h.errors));
+	if (!m->gone)
+		m->gone = message_write(m->rd, offsetof(struct mirror, answer), h, data, 0);
 }
 
-static void hello(uint32_t i, const void *payload, uint32_t len)
+/* Let a clerk join that has taken a mailbox and says its name. */
+static void member_join(uint32_t i)
 {
+	const struct message *box = inbox->boxes[i];
 	struct member *m = &members[i];
-	struct hello h;
+	struct header h;
+	struct hello hello;
 
-	if (len != sizeof(h))
+	if (!__atomic_load_n(&box->h.seq, __ATOMIC_ACQUIRE))
 		return;
-	memcpy(&h, payload, sizeof(h));
-	h.name[RM_NAME_MAX] = 0;
-	if (rm_import(h.name, h.node, RM_WRITE, &m->rd)) {
-		tool_warn("cannot answer a clerk on node %d: %s", h.node, strerror(errno));
-		member_leave(i);
+	copy_once(&h, &box->h, sizeof(h));
+	if (h.op != OP_HELLO || h.len != sizeof(hello))
+		return;
+	copy_once(&hello, box->payload + RMFS_BLOCK - rmfs_pad(sizeof(hello)), sizeof(hello));
+	hello.name[RM_NAME_MAX] = 0;
+	m->gone = true;
+	if (rm_import(hello.name, hello.node, RM_WRITE, &m->rd)) {
+		tool_warn("cannot answer a clerk on node %d: %s", hello.node, strerror(errno));
 		return;
 	}
 	m->joined = true;
-	if ((size_t)rm_size(m->rd) < (h.push ? tables_size(head) : RMFS_TABLES)) {
-		member_leave(i);
-		return;
-	}
-	m->push = h.push;
+	m->scheme = hello.scheme;
+	m->seq = h.seq;
+	m->gone = (size_t)rm_size(m->rd) <
+		  (m->scheme == SCHEME_PUSH ? tables_size(head) : RMFS_TABLES);
 	/* The clerk may have read the tables of a former server. */
-	answer(i, h.root == head->root ? 0 : ESTALE, NULL, 0);
+	answer(i, hello.root == head->root ? 0 : ESTALE, NULL, 0);
 }
 
 /* An operation whose result is in a table, after a load if need be. */
@@ -170,30 +209,58 @@ static void table_answer(uint32_t i, int table, const struct header *h, const ch
 	answer(i, err, e->data, e->len);
 }
 
-static void request(uint32_t i)
+/* Execute the next request of a clerk: false if there is none. */
+static bool request(uint32_t i)
 {
 	static char payload[RMFS_BLOCK + 1];
-	const struct message *box = &inbox->boxes[i];
 	struct member *m = &members[i];
+	const struct message *box = &inbox->boxes[i][(m->seq + 1) % RMFS_DEPTH];
 	struct header h;
 	uint32_t err;
 
+	if (__atomic_load_n(&box->h.seq, __ATOMIC_ACQUIRE) != m->seq + 1)
+		return false;
+	m->seq++;
 	copy_once(&h, &box->h, sizeof(h));
-	if (h.seq == m->seq || h.len > RMFS_BLOCK || m->joined == (h.op == OP_HELLO))
-		return;
+	if (h.len > RMFS_BLOCK) {
+		h.op = OP_CLIENTS;	/* no operation */
+		h.len = 0;
+	}
 	copy_once(payload, box->payload + RMFS_BLOCK - rmfs_pad(h.len), h.len);
 	payload[h.len] = 0;
-	m->seq = h.seq;
 	err = op_check(h.op, h.offset, payload, h.len);
-	if (h.op == OP_HELLO) {
-		hello(i, payload, h.len);
-	} else if (!err && op_table(h.op) >= 0) {
+	if (!err && h.op == OP_WRITE)
+		err = files_write(h.handle, h.offset, payload, h.len);
+	m->errors[m->seq % RMFS_DEPTH] = err;
+	if (h.late)
+		return true;
+	files_flush();
+	if (!err && op_table(h.op) >= 0)
 		table_answer(i, op_table(h.op), &h, payload);
-	} else {
-		if (!err && h.op == OP_WRITE)
-			err = files_write(h.handle, h.offset, payload, h.len);
+	else
 		answer(i, err, NULL, 0);
+	return true;
+}
+
+/* Execute all requests. Returns whether there may be further ones without notification. */
+static bool sweep(void)
+{
+	bool late = false;
+	uint32_t i, n;
+
+	for (i = 0; i < RMFS_MAILBOXES; i++) {
+		struct member *m = &members[i];
+
+		if (!m->joined && __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED))
+			member_join(i);
+		for (n = 0; m->joined && n < RMFS_DEPTH && request(i); n++)
+			;
+		if (m->gone)
+			member_leave(i);
+		late |= m->joined && m->scheme != SCHEME_HY;
 	}
+	files_flush();
+	return late;
 }
 
 static void beat(void)
@@ -203,25 +270,23 @@ static void beat(void)
 
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
 		struct member *m = &members[i];
-		bool gone;
 
 		if (m->joined)
-			gone = segment_write(m->rd, offsetof(struct mirror, beat), &beats,
-					     sizeof(beats), 0);
+			m->gone = segment_write(m->rd, offsetof(struct mirror, beat), &beats,
+						sizeof(beats), 0);
 		else
-			gone = __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED) &&
-			       ++m->waiting > JOIN_BEATS;
-		if (gone)
-			member_leave(i);
+			m->gone = __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED) &&
+				  ++m->waiting > JOIN_BEATS;
 	}
 }
 
 static void __attribute__((noreturn)) loop(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
-	uint64_t next = tool_now() + BEAT_NS, now, i;
+	uint64_t next = tool_now() + BEAT_NS, now;
+	struct rm_note notes[NOTES];
 	uint32_t check = 0;	/* file that is looked at next, if any */
-	struct rm_note note;
+	bool late;
 
 	for (;;) {
 		now = tool_now();
@@ -231,15 +296,12 @@ static void __attribute__((noreturn)) loop(int fd)
 			next = now + BEAT_NS;
 			check = check ? check : 1;
 		}
+		late = sweep();
 		if (check)
 			check = files_check(check, CHECKS);
-		if (poll(&p, 1, check ? 1 : (next - now) / 1000000 + 1) < 1)
-			continue;
-		if (read(fd, &note, sizeof(note)) != sizeof(note))
+		if (poll(&p, 1, check ? 1 : late ? SWEEP_MS : (next - now) / 1000000 + 1) == 1 &&
+		    read(fd, notes, sizeof(notes)) < (ssize_t)sizeof(*notes))
 			fail("cannot read notes", errno);
-		i = (note.offset - offsetof(struct inbox, boxes)) / sizeof(struct message);
-		if (note.type == RM_ARRIVED && note.op == RM_OP_WRITE && i < RMFS_MAILBOXES)
-			request(i);
 	}
 }
 

@@ -12,7 +12,7 @@
 
 #include "rmfs.h"
 
-_Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 32 &&
+_Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 48 &&
 	       sizeof(struct head) <= RMFS_TABLES && sizeof(struct mirror) <= RMFS_TABLES &&
 	       offsetof(struct inbox, boxes) % 8 == 0, "layout of the segments");
 
@@ -50,12 +50,13 @@ size_t tables_size(const struct head *head)
 	return head->magic == RMFS_MAGIC ? rmfs_pages(table_at(head, TABLES)) : 0;
 }
 
-/* Blocks of a file, and files whose handles follow each other, have different places. */
+/* Blocks of a file have places one after the other, and files begin far from each other. */
 size_t entry_at(const struct head *head, enum rmfs_table table, uint64_t handle, uint64_t block)
 {
-	uint64_t slot = ((uint32_t)handle * 61ull + block) % head->slots[table];
+	uint64_t slots = head->slots[table];
+	uint64_t first = (uint32_t)handle * 2654435769u * slots >> 32;
 
-	return table_at(head, table) + slot * entry_size(table);
+	return table_at(head, table) + (first + block) % slots * entry_size(table);
 }
 
 uint64_t name_hash(const void *name, size_t len)
