@@ -116,41 +116,6 @@ TEST_F(data, a_note_describes_its_message)
 	EXPECT_EQ(0, memcmp(self->p.smem.at + 128, source(self) + 16, 24));
 }
 
-TEST_F(data, an_empty_message_is_a_message)
-{
-	struct dd_note n;
-
-	ASSERT_EQ(1, pair_request(&self->p, 0, BLOCK, 0));
-	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(BLOCK, n.offset);
-	EXPECT_EQ(0, n.len);
-	EXPECT_EQ(0, n.word);
-}
-
-TEST_F(data, every_alignment_and_length)
-{
-	unsigned char *to = (unsigned char *)self->p.smem.at, *want;
-	int src, dst, len, i, step = dd_scale() > 1 ? 3 : 1;
-	struct dd_note n;
-
-	want = calloc(1, 256);
-	for (i = 0; i < 256; i++)
-		source(self)[i] = i * 31 + 1;
-	for (src = 0; src < 9; src++)
-		for (dst = 0; dst < 9; dst++)
-			for (len = 0; len < 40; len += step) {
-				memset(to, 0, 128);
-				memset(want, 0, 128);
-				memcpy(want + dst, source(self) + src, len);
-				ASSERT_EQ(1, pair_request(&self->p, src, dst,
-							  len));
-				ASSERT_TRUE(take(self, &n));
-				ASSERT_EQ(0, memcmp(want, to, 128)) {
-					TH_LOG("%d to %d: %d", src, dst, len);
-				}
-			}
-}
-
 TEST_F(data, a_page_and_its_edges)
 {
 	unsigned char *to = (unsigned char *)self->p.smem.at;
@@ -620,26 +585,6 @@ TEST(a_list_grows_while_messages_arrive)
 
 /* --- ends ------------------------------------------------------------------*/
 
-TEST_F(data, closed_by_the_server)
-{
-	__u64 there = pair_server_conn(&self->p);
-	struct dd_note n;
-
-	ASSERT_EQ(1, raw_send(&self->p.srv, self->p.s.cells_unit, there, 0, 0, 8));
-	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, there));
-	EXPECT_EQ(ECONNRESET, self->cell->error);
-	EXPECT_ERR(ECONNRESET, pair_request(&self->p, 0, 0, 8));
-	ASSERT_TRUE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
-	EXPECT_EQ(DD_NOTE_DATA, n.type);
-	EXPECT_EQ(self->p.c.cookie, n.cookie);
-	ASSERT_TRUE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
-	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
-	EXPECT_EQ(self->p.c.conn, n.conn);
-	EXPECT_EQ(self->p.c.cookie, n.cookie);
-	EXPECT_FALSE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
-	EXPECT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-}
-
 TEST_F(data, a_close_note_follows_withheld_messages)
 {
 	__u64 there = pair_server_conn(&self->p);
@@ -655,6 +600,9 @@ TEST_F(data, a_close_note_follows_withheld_messages)
 		EXPECT_EQ(++got, n.msgid);
 	EXPECT_EQ(sent, got);
 	EXPECT_EQ(DD_NOTE_CLOSE, n.type);
+	EXPECT_EQ(self->p.c.conn, n.conn);
+	EXPECT_EQ(self->p.c.cookie, n.cookie);
+	EXPECT_FALSE(raw_take(&self->p.cl, self->p.c.list_unit, &n));
 }
 
 /* Polls the list, and reads the cell as soon as there is a close note. */
@@ -689,25 +637,6 @@ TEST(a_close_note_comes_after_the_error_in_the_cell)
 	}
 }
 
-TEST_F(data, closed_by_the_client)
-{
-	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
-	__u64 id = pair_server_conn(&self->p);
-	struct dd_note n;
-
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-	EXPECT_EQ(ECONNRESET, there->error);
-	EXPECT_EQ(id, there->conn);
-	EXPECT_ERR(ECONNRESET, raw_send(&self->p.srv, self->p.s.cells_unit, id, 0, 0, 8));
-	ASSERT_TRUE(take(self, &n));
-	EXPECT_EQ(DD_NOTE_DATA, n.type);
-	/* The serving end gets no note of the close. */
-	EXPECT_FALSE(take(self, &n));
-	EXPECT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
-	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
-}
-
 TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 {
 	struct dd_cell *there = raw_cell(&self->p.srv, self->p.s.cells_unit);
@@ -729,51 +658,6 @@ TEST_F(data, a_reused_block_has_a_new_id_and_fresh_counters)
 	EXPECT_EQ(0, there->received);
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_DOORBELL, id));
 	EXPECT_ERR(ENOENT, raw_op(&self->p.srv, DD_IOC_CLOSE, id));
-}
-
-/* A message that was accepted can be read although its sender has closed. */
-static int left_unread(bool direct)
-{
-	struct dd_ring_state *ring;
-	struct dd_ring_note at;
-	struct dd_connect c;
-	struct dd_note n;
-	struct pair p;
-	struct way w;
-	__u64 there;
-
-	if (pair_open(&p, 1, PAGE, 1))
-		return 1;
-	there = pair_server_conn(&p);
-	if (direct ? way_open(&p.cl, p.c.conn, &w) :
-		     pair_request(&p, 0, 0, 8) != 1)
-		return 2;
-	if (direct)
-		way_note(&w, 0, 8);
-	if (raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn))
-		return 3;
-	c = p.c;
-	c.list = 0;
-	if (!raw_connect(&p.cl, &c) || errno != EUSERS)
-		return 4;
-	ring = direct ? ring_of(&p.srv, p.s.list_unit, 0) : NULL;
-	if (direct ? !ring || !ring_take(ring, &at) || at.conn != (__u32)there :
-		     !raw_take(&p.srv, p.s.list_unit, &n) || n.conn != there)
-		return 5;
-	if (raw_connect(&p.cl, &c))
-		return 6;
-	pair_close(&p);
-	return 0;
-}
-
-TEST(a_block_waits_until_its_old_notes_are_read)
-{
-	EXPECT_EQ(0, left_unread(false));
-}
-
-TEST(a_block_waits_until_its_old_direct_notes_are_read)
-{
-	EXPECT_EQ(0, left_unread(true));
 }
 
 TEST_F(data, a_node_that_is_down_sends_nothing)

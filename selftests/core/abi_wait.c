@@ -104,18 +104,6 @@ static void signal_main(struct pair *p)
 	kill(getpid(), SIGUSR1);
 }
 
-TEST_F(wait, a_signal)
-{
-	struct sigaction sa = { .sa_handler = nothing };
-
-	sigaction(SIGUSR1, &sa, NULL);
-	WHILE_ASLEEP(signal_main,
-		     EXPECT_ERR(EINTR, wait_list(&self->p, FOREVER)));
-	/* The interrupted wait has lost nothing and counted nothing. */
-	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
-	EXPECT_EQ(1, wait_list(&self->p, FOREVER));
-}
-
 TEST_F(wait, many_lists_ready_ones_first)
 {
 	struct dd_connect c[3];
