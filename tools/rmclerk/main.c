@@ -159,13 +159,15 @@ static void finish(const struct dd_registrar_call *call, int err)
 static void *serve(void *unused)
 {
 	struct dd_registrar_call call;
+	bool taken;
 	int err;
 
 	for (;;) {
 		pthread_mutex_lock(&reading);
-		take(&call, &err);
+		taken = take(&call, &err);
 		pthread_mutex_unlock(&reading);
-		finish(&call, err);
+		if (taken)
+			finish(&call, err);
 	}
 	return unused;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "clerk.h"
+#include "../common/tool.h"
 
 #define DOWN_NS		500000000	/* what did not answer is not asked again for */
 #define REPLY_NS	2000000000	/* and a clerk has this time to reply */
@@ -34,7 +35,7 @@ struct peer {
 	pthread_mutex_t lock;
 	struct dd_mem *mem;
 	struct registry_head head;
-	int64_t down;
+	uint64_t down;
 	int error;
 	uint32_t seq;
 };
@@ -44,14 +45,6 @@ struct peer {
  * so there are two imports of the mailboxes.
  */
 static struct peer *registries, *requests, *replies;
-
-static int64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ll + t.tv_nsec;
-}
 
 bool peers_init(void)
 {
@@ -81,7 +74,7 @@ static int peer_open(struct peer *p, int node)
 
 	if (p->mem)
 		return 0;
-	if (now() < p->down)
+	if (tool_now() < p->down)
 		return p->error;
 	ret = dd_import(clerk.h, node, DD_KEY_WELL_KNOWN, key,
 			registry ? DD_CAN_GET : DD_CAN_PUT, &p->mem);
@@ -96,7 +89,7 @@ static int peer_open(struct peer *p, int node)
 		return 0;
 	peer_close(p);
 	p->error = ret == -ECONNREFUSED ? -EHOSTDOWN : ret;
-	p->down = now() + (ret == -ECONNREFUSED ? 0 : DOWN_NS);
+	p->down = tool_now() + (ret == -ECONNREFUSED ? 0 : DOWN_NS);
 	return p->error;
 }
 
@@ -133,18 +126,17 @@ static uint32_t batch_size(uint32_t probes, uint32_t slots)
 }
 
 /* By reads. -EAGAIN: there are more records than are to be read. */
-static int find_by_reads(struct peer *p, int node, const char *name, struct record *found)
+static int find_by_reads(struct peer *p, const char *name, struct record *found)
 {
 	uint32_t slot = registry_hash(name, p->head.slots), n, i = 0, count = 0;
 	uint32_t probes = clerk.mode == MODE_MIXED ? clerk.probes : UINT32_MAX;
 	struct record batch[BATCH];
-	int64_t begin = now();
+	uint64_t begin = tool_now();
 	int ret = 0;
 
-	(void)node;
 	for (n = 0; n < p->head.slots; n++) {
 		/* The other node says how many there are: a forged table has no end. */
-		if (n == probes || now() - begin > REPLY_NS)
+		if (n == probes || tool_now() - begin > REPLY_NS)
 			return -EAGAIN;
 		if (i == count) {
 			i = 0;
@@ -168,12 +160,12 @@ static int find_by_reads(struct peer *p, int node, const char *name, struct reco
 }
 
 /* By a write that notifies the other clerk, which writes the reply. */
-static int find_by_write(struct peer *p, int node, const char *name, struct record *found)
+static int find_by_write(struct peer *p, const char *name, struct record *found)
 {
 	const struct timespec pause = { .tv_nsec = 50000 };
-	struct reply *reply = &clerk.boxes[node].reply;
+	struct reply *reply = &clerk.boxes[p - requests].reply;
 	struct request request = { .seq = ++p->seq };
-	int64_t begin = now();
+	uint64_t begin = tool_now();
 	int ret;
 
 	memcpy(request.name, name, sizeof(request.name));
@@ -182,13 +174,13 @@ static int find_by_write(struct peer *p, int node, const char *name, struct reco
 	if (ret)
 		return ret;
 	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq) {
-		if (now() - begin > REPLY_NS) {
+		if (tool_now() - begin > REPLY_NS) {
 			/* Others that wait for @p->lock do not wait as long once more. */
-			p->down = now() + DOWN_NS;
+			p->down = tool_now() + DOWN_NS;
 			p->error = -EHOSTDOWN;
 			return p->error;
 		}
-		if (now() - begin > SPIN_NS)
+		if (tool_now() - begin > SPIN_NS)
 			nanosleep(&pause, NULL);
 		else
 			sched_yield();
@@ -201,7 +193,7 @@ static int find_by_write(struct peer *p, int node, const char *name, struct reco
 
 /* Look a name up with a segment of another node. Returns 0 or -errno. */
 static int peer_ask(struct peer *p, int node, const char *name, struct record *found,
-		    int (*find)(struct peer *, int, const char *, struct record *))
+		    int (*find)(struct peer *, const char *, struct record *))
 {
 	int ret, tries;
 
@@ -209,7 +201,7 @@ static int peer_ask(struct peer *p, int node, const char *name, struct record *f
 	for (tries = 0; tries < 2; tries++) {
 		ret = peer_open(p, node);
 		if (!ret)
-			ret = find(p, node, name, found);
+			ret = find(p, name, found);
 		if (!ret || ret == -ENOENT || ret == -EAGAIN)
 			break;
 		peer_close(p);
