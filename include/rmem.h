@@ -118,7 +118,8 @@ int rm_policy(rm_seg_t seg, int policy);
  * @seg: the segment
  * @on: 1 to refuse, 0 to accept
  *
- * When the call returns, none that began before is still storing. READ goes on.
+ * When the call returns, none that began before is still storing. READ goes on. No call waits
+ * for the release: an importer whose operations are refused polls, by these or by READ.
  *
  * Return: 0; EBADF, EINVAL.
  */

@@ -66,6 +66,7 @@ $(addprefix $(SELFTEST_DIR)/,$(SELFTEST_RMEM)): $(SELFTEST_DIR)/%: \
 	@mkdir -p $(@D)
 	$(CC) -pthread -o $@ $^ -lxxhash
 
+$(SELFTEST_DIR)/rm_segment: $(addprefix $(BUILD)/obj/selftests/rmem/segment_,notes.o failures.o)
 $(addprefix $(SELFTEST_DIR)/rm_,figures names registry): $(BUILD)/obj/tools/rmclerk/registry.o
 
 $(SELFTEST_DIR)/intruder: $(BUILD)/obj/selftests/rmem/intruder.o \

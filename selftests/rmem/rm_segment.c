@@ -9,34 +9,22 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/select.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "asleep.h"
-#include "owner.h"
-#include "registry.h"
+#include "segment.h"
 
-#define check_errno(call, error) do {	\
-	check_eq(call, -1);		\
-	check_eq(errno, error);		\
-} while (0)
+rm_seg_t seg, own;
+rm_desc_t rd;
+char *local;
+struct rm_note note;
 
-static rm_seg_t seg, own;
-static rm_desc_t rd;
-static char *local;	/* memory of @own, whole pages */
-static struct rm_note note;
-
-static void begin(int rights, int policy)
+void begin(int rights, int policy)
 {
 	owner_start();
 	local = mmap(NULL, BOARD, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,7 +36,7 @@ static void begin(int rights, int policy)
 	check(own >= 0);
 }
 
-static void end(void)
+void end(void)
 {
 	check_eq(rm_unimport(rd), 0);
 	check_eq(rm_revoke(own), 0);
@@ -56,8 +44,7 @@ static void end(void)
 	owner_end();
 }
 
-/* An operation may find others under way. */
-static int fenced(int ret)
+int fenced(int ret)
 {
 	check_eq(ret, 0);
 	return rm_fence(rd, -1);
@@ -269,8 +256,21 @@ TEST(RM_5_unpinned_segments_cannot_be_used)
 	end();
 }
 
+static volatile uint32_t polls;
+
+/* Write until that is not refused any more. */
+static void *poll_writes(void *unused)
+{
+	do {
+		polls++;
+	} while (rm_write_block(rd, 64, "polled", 7, 0) || rm_fence(rd, -1));
+	return unused;
+}
+
 TEST(RM_6_writes_are_inhibited)
 {
+	pthread_t poller;
+
 	begin(RM_ALL, RM_NEVER);
 	strcpy(board, "frozen");
 	check_eq(owner_inhibit(seg, 1), 0);
@@ -286,7 +286,15 @@ TEST(RM_6_writes_are_inhibited)
 	check_eq(fenced(rm_read(rd, 0, 7, own, 0, 0)), 0);
 	check(!strcmp(local, "frozen"));
 	check(shown(true, "segment", "any(.key == \"seg\" and .inhibit and .refused_inhibit == 2)"));
+	/* The release lets importers go on that poll. */
+	polls = 0;
+	check_eq(pthread_create(&poller, NULL, poll_writes, NULL), 0);
+	while (polls < 3)
+		usleep(1000);
+	check_eq(board[64], 0);
 	check_eq(owner_inhibit(seg, 0), 0);
+	pthread_join(poller, NULL);
+	check(!strcmp(board + 64, "polled"));
 	check_eq(fenced(rm_write_block(rd, 0, "thawed", 7, 0)), 0);
 	check(!strcmp(board, "thawed"));
 	end();
@@ -435,46 +443,6 @@ TEST(RM_13_RM_15_RM_17_reads_into_a_segment)
 	end();
 }
 
-static int ready(int fd, int ms)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, ms);
-}
-
-TEST(RM_16_RM_22_only_notification_wakes)
-{
-	int fd;
-
-	begin(RM_ALL, RM_CONDITIONAL);
-	fd = rm_fd(own);
-	check(fd >= 0);
-	check_eq(rm_fd(own), fd);
-	strcpy(board, "data");
-	check_eq(fenced(rm_read(rd, 0, 5, own, 40, 0)), 0);
-	check(!strcmp(local + 40, "data"));
-	check_eq(ready(fd, 0), 0);
-	check_eq(fenced(rm_write(rd, 0, 40, 0)), 0);
-	check_eq(owner_note(seg, &note), 0);
-
-	strcpy(board, "more");
-	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-	check(!strcmp(local + 80, "more"));
-	check_eq(note.segment, own);
-	check_eq(note.type, RM_DONE);
-	check_eq(note.op, RM_OP_READ);
-	check_eq(note.count, 5);
-	check_eq(note.generation, 0);
-	check_eq(ready(fd, 0), 0);
-	/* Operations keep their order, whichever notify. */
-	check_eq(fenced(rm_write_block(rd, 0, "last", 5, 0)), 0);
-	check_eq(rm_read(rd, 0, 5, own, 80, RM_NOTIFY), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-	check(!strcmp(local + 80, "last"));
-	end();
-}
-
 TEST(RM_18_RM_19_compare_and_swap)
 {
 	uint32_t *word, *result;
@@ -591,279 +559,6 @@ TEST(RM_20_words_are_stored_whole)
 	end();
 }
 
-TEST(RM_21_1_RM_21_3_policies_always_and_conditional)
-{
-	int fd;
-
-	begin(RM_ALL, RM_CONDITIONAL);
-	fd = rm_fd(own);
-	check_eq(fenced(rm_write(rd, 8, 4, 0)), 0);
-	check_eq(fenced(rm_write(rd, 16, 4, RM_NOTIFY)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	check_eq(note.offset, 16);
-	check_eq(note.count, 4);
-	check_eq(note.op, RM_OP_WRITE);
-	check_eq(note.type, RM_ARRIVED);
-	check_eq(note.segment, seg);
-	check_eq(note.node, own_node());
-	check_eq(owner_note(seg, &note), 0);
-
-	check_eq(owner_policy(seg, RM_ALWAYS), 0);
-	check_eq(fenced(rm_write(rd, 24, 4, 0)), 0);
-	check_eq(fenced(rm_cas(rd, 0, own, 0, 0, 0)), 0);
-	/* A read notifies its reader only. */
-	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	check_eq(note.offset, 24);
-	check_eq(owner_note(seg, &note), 1);
-	check_eq(note.op, RM_OP_CAS);
-	check_eq(owner_note(seg, &note), 0);
-	check_errno(owner_policy(seg, 3), EINVAL);
-
-	/* The same at the segment that takes data and results. */
-	check_eq(ready(fd, 0), 0);
-	check_eq(rm_policy(own, RM_ALWAYS), 0);
-	check_eq(rm_cas(rd, 0, own, 0, 1, 2), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-	check_eq(note.op, RM_OP_CAS);
-	check_eq(rm_read(rd, 0, 4, own, 0, 0), 0);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-	check_eq(note.op, RM_OP_READ);
-	end();
-}
-
-TEST(RM_21_2_policy_never)
-{
-	begin(RM_ALL, RM_NEVER);
-	check_eq(fenced(rm_write(rd, 8, 4, RM_NOTIFY)), 0);
-	check_eq(fenced(rm_cas(rd, 0, own, 0, 0, 0)), 0);
-	check_eq(owner_note(seg, &note), 0);
-	check_eq(rm_policy(own, RM_NEVER), 0);
-	check_eq(fenced(rm_read(rd, 0, 4, own, 0, RM_NOTIFY)), 0);
-	check_eq(ready(rm_fd(own), 0), 0);
-	end();
-}
-
-TEST(RM_23_reading_blocks)
-{
-	begin(RM_ALL, RM_CONDITIONAL);
-	owner_read(seg);
-	while (!asleep_in(owner_pid(), SYS_read))
-		usleep(1000);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check(asleep_in(owner_pid(), SYS_read));
-	rm_mr[0] = 99;
-	check_eq(rm_write(rd, 20, 4, RM_NOTIFY), 0);
-	check_eq(owner_noted(&note), 1);
-	check_eq(note.offset, 20);
-	check_eq(*(uint32_t *)(board + 20), 99);
-	end();
-}
-
-/* The owner writes to a segment of this process, and notifies: its descriptor. */
-static rm_desc_t reverse(int *fd)
-{
-	rm_desc_t d;
-
-	begin(RM_ALL, RM_CONDITIONAL);
-	check_eq(rm_revoke(own), 0);
-	own = rm_export("own", local, BOARD, RM_ALL, RM_CONDITIONAL);
-	check(own >= 0);
-	*fd = rm_fd(own);
-	d = owner_import("own", far ? own_node() : -1, RM_WRITE);
-	check(d >= 0);
-	return d;
-}
-
-TEST(RM_24_1_RM_24_2_RM_24_3_select_and_read)
-{
-	struct timeval never = { 0 };
-	rm_desc_t d;
-	fd_set set;
-	int fd;
-
-	d = reverse(&fd);
-	check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-	check_errno(read(fd, &note, sizeof(note)), EAGAIN);
-	FD_ZERO(&set);
-	FD_SET(fd, &set);
-	check_eq(select(fd + 1, &set, NULL, NULL, &never), 0);
-	/* Data alone is no reason. */
-	check_eq(owner_write(d, 0, 5, 0), 0);
-	FD_SET(fd, &set);
-	check_eq(select(fd + 1, &set, NULL, NULL, &never), 0);
-	check_eq(owner_write(d, 4, 6, RM_NOTIFY), 0);
-	FD_SET(fd, &set);
-	check_eq(select(fd + 1, &set, NULL, NULL, NULL), 1);
-	check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-	check_eq(note.offset, 4);
-	check_eq(note.type, RM_ARRIVED);
-	check_eq(((uint32_t *)local)[1], 6);
-	check_errno(read(fd, &note, sizeof(note)), EAGAIN);
-	end();
-}
-
-static volatile sig_atomic_t signals;
-static volatile int from_fd;
-
-static void on_note(int sig, siginfo_t *info, void *context)
-{
-	signals++;
-	from_fd = info->si_fd;
-}
-
-/* The handler is called when an operation notifies, of another process and of this one. */
-TEST(RM_24_4_RM_24_5_RM_25_signals)
-{
-	const struct sigaction sa = { .sa_sigaction = on_note, .sa_flags = SA_SIGINFO | SA_RESTART };
-	const int numbers[] = { SIGRTMIN, 0 };	/* 0: SIGIO */
-	rm_desc_t d;
-	size_t i;
-	int fd;
-
-	d = reverse(&fd);
-	for (i = 0; i < 2; i++) {
-		signals = 0;
-		from_fd = -1;
-		check_eq(sigaction(numbers[i] ?: SIGIO, &sa, NULL), 0);
-		check_eq(fcntl(fd, F_SETSIG, numbers[i]), 0);
-		check_eq(fcntl(fd, F_SETOWN, getpid()), 0);
-		check_eq(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC), 0);
-		check_eq(owner_write(d, 0, 5, 0), 0);
-		check_eq(signals, 0);
-		check_eq(owner_write(d, 4, 6, RM_NOTIFY), 0);
-		while (!signals)
-			usleep(1000);
-		check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-		check_eq(note.type, RM_ARRIVED);
-		check(!numbers[i] || from_fd == fd);
-
-		signals = 0;
-		check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
-		while (!signals)
-			usleep(1000);
-		check_eq(read(fd, &note, sizeof(note)), sizeof(note));
-		check_eq(note.type, RM_DONE);
-
-		/* Without O_ASYNC there is none. */
-		signals = 0;
-		check_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
-		check_eq(owner_write(d, 4, 6, RM_NOTIFY), 0);
-		while (read(fd, &note, sizeof(note)) != sizeof(note))
-			check_eq(errno, EAGAIN);
-		check_eq(signals, 0);
-	}
-	end();
-}
-
-static int threads(pid_t pid)
-{
-	char text[4096], *p;
-
-	read_proc(pid, "status", text, sizeof(text));
-	p = strstr(text, "Threads:");
-	return p ? atoi(p + 8) : 0;
-}
-
-TEST(RM_26_no_thread_for_transfers)
-{
-	begin(RM_ALL, RM_CONDITIONAL);
-	check_eq(fenced(rm_write(rd, 0, 40, RM_NOTIFY)), 0);
-	check_eq(rm_read(rd, 0, 8, own, 0, RM_NOTIFY), 0);
-	check_eq(rm_fence(rd, -1), 0);
-	check_eq(threads(getpid()), 1);
-	check_eq(threads(owner_pid()), 1);
-	end();
-}
-
-TEST(RM_27_generations_count_up)
-{
-	uint32_t generation;
-	rm_desc_t old;
-
-	begin(RM_ALL, RM_ALWAYS);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	generation = note.generation;
-	check_eq(owner_revoke(seg), 0);
-	seg = owner_export("seg", 0, BOARD, RM_ALL, RM_ALWAYS);
-	check(seg >= 0);
-	old = rd;
-	/* The descriptor of the former segment is of no use for the new one. */
-	board[0] = 'n';
-	check_errno(rm_write(old, 0, 4, 0), ESTALE);
-	check_eq(board[0], 'n');
-	check_eq(rm_import("seg", owner_node(), RM_LOOKUP, &rd), 0);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	check((int32_t)(note.generation - generation) > 0);
-	check_eq(rm_unimport(old), 0);
-	end();
-}
-
-/* 64 bits that grow by a few for an export never wrap. */
-TEST(RM_28_generations_grow_slowly)
-{
-	uint32_t first;
-	int i;
-
-	begin(RM_ALL, RM_ALWAYS);
-	check_eq(sizeof(((struct record *)0)->generation), 8);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	first = note.generation;
-	for (i = 0; i < 100; i++) {
-		check_eq(owner_revoke(seg), 0);
-		seg = owner_export("seg", 0, BOARD, RM_ALL, RM_ALWAYS);
-		check(seg >= 0);
-	}
-	check_eq(rm_unimport(rd), 0);
-	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
-	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
-	check_eq(owner_note(seg, &note), 1);
-	/* Other processes export, too. */
-	check(note.generation - first >= 100 && note.generation - first < 100000);
-	end();
-}
-
-TEST(RM_29_a_stale_read_ends_and_the_name_is_imported_again)
-{
-	begin(RM_ALL, RM_NEVER);
-	check_eq(owner_revoke(seg), 0);
-	seg = owner_export("seg", PAGE, PAGE, RM_ALL, RM_NEVER);
-	check(seg >= 0);
-	if (rm_read(rd, 0, 4, own, 0, 0) == 0)
-		check_errno(rm_fence(rd, 5000), ESTALE);
-	else
-		check_eq(errno, ESTALE);
-	check_eq(rm_unimport(rd), 0);
-	/* Although the clerk has cached the name of the old segment. */
-	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
-	strcpy(board + PAGE, "new");
-	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
-	check(!strcmp(local, "new"));
-	end();
-}
-
-/* A value that the owner counts up is read from time to time, until it is gone. */
-TEST(RM_30_failures_are_detected)
-{
-	int reads = 0;
-
-	begin(RM_ALL, RM_NEVER);
-	for (;;) {
-		if (rm_read(rd, 0, 8, own, 0, 0) || rm_fence(rd, 10000))
-			break;
-		check_eq(*(uint64_t *)local, reads);
-		++*(uint64_t *)board;
-		if (++reads == 20)
-			owner_kill(SIGKILL);
-	}
-	check(reads >= 20);
-	check(errno == ESTALE || errno == EHOSTUNREACH);
-	end();
-}
-
 TEST(RM_31_bytes_are_swapped)
 {
 	static uint32_t words[200];
@@ -898,94 +593,4 @@ TEST(RM_32_users_are_told_apart)
 	check_errno(owner_import("public", owner_node(), RM_WRITE), EACCES);
 	check(owner_import("public", owner_node(), RM_READ) >= 0);
 	end();
-}
-
-#define BLOCK	(16 * PAGE)
-#define BYTES	(BLOCK / PAGE)
-
-/* Blocks with one byte value each, as fast as possible, until they are refused. */
-static void *write_blocks(void *error)
-{
-	int i, ret;
-
-	for (i = 0;; i++) {
-		ret = rm_write_block(rd, 0, local + i % 4 * BLOCK, BLOCK, 0);
-		if (!ret || errno == EAGAIN)
-			continue;
-		*(int *)error = errno;
-		rm_fence(rd, -1);
-		return NULL;
-	}
-}
-
-/* The last block may have been stored in part: whole words of it. */
-static bool words_whole(const char *p)
-{
-	int i;
-
-	for (i = 0; i < BLOCK; i += 4)
-		if (p[i] != p[i + 1] || p[i] != p[i + 2] || p[i] != p[i + 3])
-			return false;
-	return true;
-}
-
-/* When the call of the owner has returned, nothing lands any more. */
-static void end_in_a_block(int round, int (*how)(void))
-{
-	static char copy[BOARD];
-	int error = 0, i;
-	pthread_t thread;
-
-	begin(RM_ALL, RM_NEVER);
-	for (i = 0; i < 4; i++)
-		memset(local + i * BLOCK, i + 1, BLOCK);
-	check_eq(pthread_create(&thread, NULL, write_blocks, &error), 0);
-	while (!*(volatile char *)(board + round % BYTES * PAGE))
-		;
-	check_eq(how(), 0);
-	memcpy(copy, board, BOARD);
-	check(words_whole(copy));
-	pthread_join(thread, NULL);
-	check_eq(error, ESTALE);
-	check(!memcmp(copy, board, BOARD));
-	end();
-}
-
-static int end_by_revoke(void)
-{
-	return owner_revoke(seg);
-}
-
-static int end_by_unpin(void)
-{
-	return owner_unpin(seg);
-}
-
-TEST(RM_4_a_segment_is_revoked_in_a_block)
-{
-	int i;
-
-	for (i = 0; i < 8; i++)
-		end_in_a_block(2 * i, i % 4 == 3 ? end_by_unpin : end_by_revoke);
-}
-
-TEST(bad_exports)
-{
-	static char memory[4 * PAGE] __attribute__((aligned(PAGE)));
-
-	owner_start();
-	check_errno(rm_export("x", memory + 1, 8, RM_ALL, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 6, RM_ALL, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 0, RM_ALL, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 8, 0, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 8, 0x40, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 8, RM_ALL | RM_ANYBODY | RM_GRANTED, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", memory, 8, RM_ALL, 3), EINVAL);
-	check_errno(rm_export("", memory, 8, RM_ALL, RM_NEVER), EINVAL);
-	check_errno(rm_export("x", NULL, 8, RM_ALL, RM_NEVER), EFAULT);
-	check_errno(rm_fd(0), EBADF);
-	check_errno(rm_pin(-1), EBADF);
-	check_errno(rm_inhibit(5, 0), EBADF);
-	check_errno(rm_policy(1 << 30, 0), EBADF);
-	owner_end();
 }
