@@ -10,13 +10,7 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-LOG=build/um.tap
-
-vm_list um "$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
-	> >(tee $LOG)
-wait $!
-check "um: each requirement of remote memory is named by a test that passed" \
-	selftests/coverage.sh selftests/rmem/coverage $LOG
-check "um: those that concern two nodes by one that passed between nodes" \
-	selftests/coverage.sh -n selftests/rmem/coverage $LOG
+vm_list_covers um \
+	"$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
+	selftests/rmem/coverage "-n selftests/rmem/coverage"
 finish

@@ -8,13 +8,9 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-LOG=build/stock.tap
-
-vm_list stock "$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock}.list)" \
-	> >(tee $LOG)
-wait $!
-check "stock: each requirement is named by a test that passed" \
-	selftests/coverage.sh selftests/ddp/coverage $LOG
+vm_list_covers stock \
+	"$(echo selftests/{ddp/guest,lib/guest,core/{stock,stress},admin/stock,tools/tools,net/stock,rmem/stock}.list)" \
+	selftests/ddp/coverage
 # Until no memory is left.
 vm_list stock selftests/core/oom.list MEM=1024
 # One processor: no peer runs while a process spins.

@@ -7,10 +7,6 @@
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
-LOG=build/6.12.tap
-
-vm_list 6.12 "$(echo selftests/{net/ddp,net/6.12,tools/samples}.list)" > >(tee $LOG)
-wait $!
-check "6.12: each requirement is named by a test that passed between nodes" \
-	selftests/coverage.sh selftests/ddp/coverage $LOG
+vm_list_covers 6.12 "$(echo selftests/{net/ddp,net/6.12,tools/samples}.list)" \
+	selftests/ddp/coverage
 finish
