@@ -24,16 +24,8 @@ FIXTURE(self) {
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
 		  __u32 list, struct dd_import_make *i)
 {
-	struct dd_info info = { .size = sizeof(info) };
-
-	if (raw_ioctl(r, DD_IOC_INFO, &info))
-		return -1;
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .flags = flags | DD_IMPORT_NOTIFY, .node = info.node,
-		.key_class = s->key_class, .rights = s->rights, .list = list,
-		.cookie = list ? 99 : 0, .depth = DEPTH,
-	};
-	memcpy(i->key, s->key, sizeof(i->key));
+	*i = mem_import_of(s, mem_node(r), s->rights, flags | DD_IMPORT_NOTIFY, list);
+	i->depth = DEPTH;
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 

@@ -32,21 +32,29 @@ static inline int mem_export(const struct raw *r, struct dd_segment_make *s)
 	return raw_ioctl(r, DD_IOC_SEGMENT, s);
 }
 
-/* @list, or 0, gets a note with cookie 99. */
+/* Arguments of an import of a segment of @node; @list, or 0, gets a note with cookie 99. */
+static inline struct dd_import_make mem_import_of(const struct dd_segment_make *s, __u32 node,
+						  __u32 rights, __u32 flags, __u32 list)
+{
+	struct dd_import_make i = {
+		.size = sizeof(i), .flags = flags, .node = node, .key_class = s->key_class,
+		.rights = rights, .list = list, .cookie = list ? 99 : 0,
+	};
+
+	memcpy(i.key, s->key, sizeof(i.key));
+	return i;
+}
+
+static inline __u32 mem_node(const struct raw *r)
+{
+	return ((const struct dd_area_head *)r->area)->node;
+}
+
 static inline int mem_import_flags(const struct raw *r, const struct dd_segment_make *s,
 				   __u32 rights, __u32 flags, __u32 list,
 				   struct dd_import_make *i)
 {
-	struct dd_info info = { .size = sizeof(info) };
-
-	if (raw_ioctl(r, DD_IOC_INFO, &info))
-		return -1;
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .flags = flags, .node = info.node,
-		.key_class = s->key_class, .rights = rights, .list = list,
-		.cookie = list ? 99 : 0,
-	};
-	memcpy(i->key, s->key, sizeof(i->key));
+	*i = mem_import_of(s, mem_node(r), rights, flags, list);
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 

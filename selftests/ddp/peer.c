@@ -452,18 +452,6 @@ int p_read(struct peer *p, address_t from, void *to, size_t len)
 	return ret;
 }
 
-static long do_write(long to, long len, long c)
-{
-	memcpy((void *)to, peer_shm->data, len);
-	return 0;
-}
-
-int p_write(struct peer *p, address_t to, const void *from, size_t len)
-{
-	memcpy(p->shm->data, from, len);
-	return peer_call(p, do_write, (long)to, len, 0);
-}
-
 /* --- names and administration ----------------------------------------------*/
 
 const char *own_name(const char *stem)

@@ -121,9 +121,8 @@ int p_close(struct peer *p, connid_t conn);
 int p_unserve(struct peer *p, servid_t serv);
 int p_connlist(struct peer *p, servid_t serv, int count);
 int p_ready(struct peer *p, int slot);
-/* @len bytes of the peer's memory, by its plain loads and stores. */
+/* @len bytes of the peer's memory, by its plain loads. */
 int p_read(struct peer *p, address_t from, void *to, size_t len);
-int p_write(struct peer *p, address_t to, const void *from, size_t len);
 
 /* A name of this test's own, so that tests cannot collide. */
 const char *own_name(const char *stem);

@@ -51,23 +51,13 @@ static int open_far(struct raw *r)
 	return enter_near() ?: ret;
 }
 
-static __u32 node_of(const struct raw *r)
-{
-	struct dd_info info = { .size = sizeof(info) };
-
-	return raw_ioctl(r, DD_IOC_INFO, &info) ? ~0u : info.node;
-}
-
 /* Import @s of the exporters' node. */
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
 		  struct dd_import_make *i)
 {
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .flags = flags, .key_class = s->key_class,
-		.node = far_netns() ? atoi(getenv("DDP_PEER_NODE")) : node_of(r),
-		.rights = DD_RIGHTS,
-	};
-	memcpy(i->key, s->key, sizeof(i->key));
+	__u32 node = far_netns() ? atoi(getenv("DDP_PEER_NODE")) : mem_node(r);
+
+	*i = mem_import_of(s, node, DD_RIGHTS, flags, 0);
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 
@@ -183,7 +173,7 @@ static void registrar(unsigned int seed)
 	int i, n = far_netns() ? 2 : 1;
 
 	CHILD_CHECK(open_far(&r[0]) == 0 && (n == 1 || raw_open(&r[1]) == 0));
-	a.node = node_of(&r[0]);
+	a.node = mem_node(&r[0]);
 	for (i = 0; i < n; i++) {
 		p[i] = (struct pollfd){ .events = POLLIN };
 		CHILD_CHECK(WAIT_FOR((p[i].fd = raw_op(&r[i], DD_IOC_REGISTRAR, 0)) >= 0));

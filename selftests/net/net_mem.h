@@ -46,22 +46,15 @@ FIXTURE(far) {
 static inline int import_flags(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
 			__u32 list, struct dd_import_make *i)
 {
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .flags = flags, .node = 2, .key_class = s->key_class,
-		.rights = DD_RIGHTS, .list = list, .cookie = list ? 99 : 0,
-	};
-	memcpy(i->key, s->key, sizeof(i->key));
+	*i = mem_import_of(s, 2, DD_RIGHTS, flags, list);
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 
 static inline int import(const struct raw *r, const struct dd_segment_make *s, __u32 rights,
 		  __u32 depth, struct dd_import_make *i)
 {
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .node = 2, .key_class = s->key_class,
-		.rights = rights, .depth = depth,
-	};
-	memcpy(i->key, s->key, sizeof(i->key));
+	*i = mem_import_of(s, 2, rights, 0, 0);
+	i->depth = depth;
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 

@@ -17,12 +17,8 @@ static int import_notify(FIXTURE_DATA(far) *self, __u32 depth, struct dd_list_ma
 
 	if (mem_end(&self->im, i->import) || mem_list(&self->im, list))
 		return -1;
-	*i = (struct dd_import_make){
-		.size = sizeof(*i), .flags = DD_IMPORT_NOTIFY, .node = 2,
-		.key_class = self->s.key_class, .rights = DD_RIGHTS, .depth = depth,
-		.list = list->list, .cookie = 99,
-	};
-	memcpy(i->key, self->s.key, sizeof(i->key));
+	*i = mem_import_of(&self->s, 2, DD_RIGHTS, DD_IMPORT_NOTIFY, list->list);
+	i->depth = depth;
 	if (raw_ioctl(&self->im, DD_IOC_IMPORT, i))
 		return -1;
 	self->cell = raw_unit(&self->im, i->cell_unit);
@@ -236,12 +232,8 @@ TEST_F(far, no_note_is_lost_while_the_list_grows)
 	ASSERT_OK(import_notify(self, 4, &list));
 	head = raw_list(&self->im, list.list_unit);
 	before = head->geometry;
-	g.i = (struct dd_import_make){
-		.size = sizeof(g.i), .flags = DD_IMPORT_NOTIFY, .node = 1,
-		.key_class = s.key_class, .rights = DD_RIGHTS, .list = list.list,
-		.depth = DD_DEPTH_MAX,
-	};
-	memcpy(g.i.key, s.key, sizeof(s.key));
+	g.i = mem_import_of(&s, 1, DD_RIGHTS, DD_IMPORT_NOTIFY, list.list);
+	g.i.depth = DD_DEPTH_MAX;
 	ASSERT_EQ(0, pthread_create(&t, NULL, grow, &g));
 	for (k = 1; k <= many || __atomic_load_n(&head->geometry, __ATOMIC_RELAXED) == before;
 	     k++) {

@@ -25,7 +25,6 @@
 #define swap(a, b)		do { __auto_type _a = (a); (a) = (b); (b) = _a; } while (0)
 #define put_unaligned_le64(v, p) (*(u64 *)(p) = (v))
 #define get_unaligned_le32(p)	(*(const u32 *)(p))
-#define U8_MAX			UINT8_MAX
 #define KTIME_MAX		INT64_MAX
 #define NSEC_PER_MSEC		1000000l
 #define BIT_ULL(n)		(1ull << (n))
@@ -83,9 +82,7 @@ struct lock_class_key { };
 #define ERR_PTR(e)		((void *)(long)(e))
 #define PTR_ERR(p)		((long)(p))
 #define IS_ERR(p)		((unsigned long)(p) >= (unsigned long)-4095)
-#define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define PTR_ERR_OR_ZERO(p)	(IS_ERR(p) ? PTR_ERR(p) : 0)
-#define ERR_CAST(p)		((void *)(p))
 
 /* ---- memory -------------------------------------------------------------- */
 
@@ -291,7 +288,6 @@ static inline int rhashtable_init(struct rhashtable *t, const struct rhashtable_
 
 /* ---- processes and users ------------------------------------------------------ */
 
-#define GFP_USER		0
 #define current_euid()		((kuid_t){ 0 })
 #define current_user_ns()	0
 #define init_user_ns		(*(int *)NULL)
