@@ -171,5 +171,5 @@ $(BUILD)/selftests/man/built: selftests/lib/man.sh README.md \
 		$(wildcard Documentation/man/*.3) | $(LIBDD_LINK) $(LIBDD_DIR)/librmem.so
 	@rm -rf $(@D) && mkdir -p $(@D)
 	@selftests/lib/man.sh Documentation/man $(LIBDD_DIR) $(@D) >$(@D)/log || \
-		{ grep -B5 '^not ok' $(@D)/log >&2; exit 1; }
+		{ grep -A5 '^not ok' $(@D)/log >&2; exit 1; }
 	@touch $@

@@ -1,27 +1,18 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-only
 #
 # The shared library exports what its headers declare, all of it under a
 # version, and nothing else; it needs few other libraries.
 #
 #   exports.sh LIBRARY INCLUDEDIR PREFIX HEADERS LIBRARIES
-set -u
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 library=$1 include=$2 prefix=$3 headers=$4 libraries=$5
 soname=${library##*/}
-n=0 failed=0
 
-is() {
-	n=$((n + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $n $1"
-	else
-		printf 'have: %s\nwant: %s\n' "$2" "$3" | sed 's/^/# /'
-		echo "not ok $n $1"
-		failed=1
-	fi
-}
+# is NAME HAVE WANT
+is() { check "$1" diff <(echo "$2") <(echo "$3"); }
 
-echo "TAP version 13"
 exported=$(nm -D --defined-only "$library" |
 	sed -n 's/.* [TB] \([^@]*\)@@LIB[A-Z]*_.*/\1/p' | sort)
 every=$(nm -D --defined-only "$library" | grep -vc ' A LIB')
@@ -37,5 +28,4 @@ is "$soname: soname" "$(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\
 # The loader is named for thread-local storage.
 is "$soname: needs" "$(readelf -d "$library" |
 	sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v '^ld-linux')" "$libraries"
-echo "1..$n"
-exit $failed
+finish

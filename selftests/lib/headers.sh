@@ -1,31 +1,18 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-only
 #
 # Each public header compiles alone, in every dialect, without a warning; and
 # the figures of the protocol's description compile as printed.
 #
 #   headers.sh INCLUDEDIR FIGUREDIR
-set -u
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 include=$1 figures=$2
-n=0 failed=0
 CC=${CC:-cc} CXX=${CXX:-c++}
 
-echo "TAP version 13"
-
 # compile NAME SOURCE COMPILER ARGUMENT...
-compile() {
-	name=$1 source=$2
-	shift 2
-	n=$((n + 1))
-	if out=$(printf '%s\n' "$source" | "$@" -fsyntax-only - 2>&1) &&
-			[ -z "$out" ]; then
-		echo "ok $n $name"
-	else
-		printf '%s\n' "$out" | sed 's/^/# /'
-		echo "not ok $n $name"
-		failed=1
-	fi
-}
+compile() { check "$1" compiles "${@:2}"; }
+compiles() { silent "${@:2}" -fsyntax-only - <<<"$1"; }
 
 for header in dd.h dd_mem.h fedex.h dd_errno.h rmem.h; do
 	for std in c89 gnu89 c99 gnu11 c11 gnu17; do
@@ -120,5 +107,4 @@ $text"
 		-I"$include"
 done
 
-echo "1..$n"
-exit $failed
+finish

@@ -1,40 +1,16 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-only
 #
-# The manual pages of the library: clean source, a page for every exported
-# call, and every example a program that compiles and links; so do the programs
-# of README.md, two directories above the pages.
+# The manual pages of the library: all sections, a page for every exported call, and every
+# example a program that compiles and links; so do the programs of README.md, two
+# directories above the pages.
 #
 #   man.sh MANDIR LIBDIR [PROGDIR]	PROGDIR: where to put the programs, which
 #					selftests/lib/examples.sh runs
-set -u
+# shellcheck source=selftests/vm/tap.sh
+. "$(dirname "$0")/../vm/tap.sh"
 man=$1 lib=$2 programs=${3:-}
-n=0 failed=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-# result NAME STATUS OUTPUT
-result() {
-	n=$((n + 1))
-	if [ "$2" -eq 0 ] && [ -z "$3" ]; then
-		echo "ok $n $1"
-	else
-		printf '%s\n' "$3" | sed 's/^/# /'
-		echo "not ok $n $1"
-		failed=1
-	fi
-}
-
-# Standard error says what could not be typeset.
-lint() {
-	if command -v mandoc >/dev/null; then
-		# Operating system, date and cross references are not its.
-		mandoc -Tlint -W warning "$1" 2>&1 |
-			grep -v -e 'missing date' -e 'referenced manual not found'
-		return 0
-	fi
-	groff -ww -z -mandoc -Tutf8 "$1" 2>&1
-}
+work=$TAP_DIR
 
 # The examples of a page, each in a file of its own: $work/example.1.c ...
 examples() {
@@ -55,50 +31,52 @@ readme() {
 		out { print >out }' "$1"
 }
 
-# They are programs.
+# compile NAME: they are programs, and compile without a message.
 compile() {
+	local source number
+
 	for source in "$work"/example.*.c; do
-		"${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
+		silent "${CC:-cc}" -std=gnu11 -Wall -Wextra -Iinclude -Iinclude/uapi \
 			-o "$work/example" "$source" -L"$lib" -lrmem -ldd \
-			"-Wl,-rpath,\$ORIGIN/../../lib" 2>&1 || return
+			"-Wl,-rpath,\$ORIGIN/../../lib" || return
 		[ -z "$programs" ] && continue
 		number=${source%.c}
-		cp "$work/example" "$programs/$name.${number##*.}"
+		cp "$work/example" "$programs/$1.${number##*.}"
 	done
 }
 
-echo "TAP version 13"
-for page in "$man"/*.3 "$man"/dd.7 "$man"/dd.4; do
+sections() {
+	local section bad=0
+
+	for section in NAME SYNOPSIS DESCRIPTION 'RETURN VALUES' ERRORS EXAMPLES 'SEE ALSO'; do
+		grep -q "^\.Sh $section\$" "$1" && continue
+		echo "no $section"
+		bad=1
+	done
+	return "$bad"
+}
+
+every_call() {
+	local call bad=0
+
+	while read -r call; do
+		grep -qs "^\.Nm $call\( ,\)\?\$" "$man"/*.3 && continue
+		echo "$call"
+		bad=1
+	done < <(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" |
+		sed -n 's/.* T \([^@]*\)@.*/\1/p')
+	return "$bad"
+}
+
+for page in "$man"/*.3; do
 	name=$(basename "$page")
 	# Another name of a page stands for itself.
 	grep -q '^\.so ' "$page" && continue
-	out=$(lint "$page")
-	result "$name: source" 0 "$out"
-	case $name in
-	*.3)
-		examples "$page"
-		out=$(compile)
-		result "$name: example" $? "$out"
-		out=$(for section in NAME SYNOPSIS DESCRIPTION 'RETURN VALUES' \
-				ERRORS EXAMPLES 'SEE ALSO'; do
-			grep -q "^\.Sh $section\$" "$page" || echo "no $section"
-		done
-		# Requirement ids mean something in the sources only.
-		! grep 'DDP-[0-9]' "$page")
-		result "$name: sections" 0 "$out"
-		;;
-	esac
+	examples "$page"
+	check "$name: example" compile "$name"
+	check "$name: sections" sections "$page"
 done
-
-name=README.md
 readme "$man/../../README.md"
-out=$(compile)
-result "README.md: programs" $? "$out"
-
-missing=$(nm -D --defined-only "$lib/libdd.so.0" "$lib/librmem.so.0" |
-	sed -n 's/.* T \([^@]*\)@.*/\1/p' | while read -r call; do
-		grep -qs "^\.Nm $call\( ,\)\?\$" "$man"/*.3 || echo "$call"
-	done)
-result "a page for every call" 0 "$missing"
-echo "1..$n"
-exit $failed
+check "README.md: programs" compile README.md
+check "a page for every call" every_call
+finish

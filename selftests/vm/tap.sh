@@ -78,6 +78,15 @@ run() {
 	"$@" >"$OUT" 2>"$ERR" </dev/null || status=$?
 }
 
+# silent COMMAND...: it succeeds and prints nothing.
+silent() {
+	local out
+
+	out=$("$@" 2>&1) && [ -z "$out" ] && return
+	echo "$out"
+	return 1
+}
+
 # one_write COMMAND...: each message on standard error is one write() of whole
 # lines. A socket preserves the boundaries.
 one_write() {
