@@ -173,20 +173,7 @@ two_nodes() {
 	cluster_down
 	cluster_pair "$MTU" && cluster_peers 2 || return
 	ip netns exec dd2 ddperf net serve >"$HOLD/ready" &
-	wait_for grep -q ready "$HOLD/ready" && wait_for is_up
-}
-
-is_up() { [ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]; }
-
-wait_for() {
-	local tries
-
-	for tries in {1..300}; do
-		! "$@" >/dev/null 2>&1 || return 0
-		sleep 0.1
-	done
-	echo "'$*': not within $tries tries" >&2
-	return 1
+	wait_for grep -q ready "$HOLD/ready" && wait_for cluster_is_up
 }
 
 trap finish EXIT

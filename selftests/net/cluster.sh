@@ -27,6 +27,21 @@ cluster_nodes() {
 	ip netns list | sed -nE 's/^dd([0-9]+)( .*)?$/\1/p' | sort -n
 }
 
+# wait_for COMMAND...: repeat it until it succeeds.
+wait_for() {
+	local tries
+
+	for tries in {1..600}; do
+		! "$@" >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	echo "'$*': not within $tries tries" >&2
+	return 1
+}
+
+# Whether nodes 1 and 2 have a session.
+cluster_is_up() { [ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]; }
+
 # Send echo requests, so that the bridge forwards and the neighbours are known before a
 # test begins.
 cluster_wait() {

@@ -67,22 +67,6 @@ steer() {
 		echo "$1" >"$q" && echo "steered  $q: $(cat "$q")" || exit; done' sh "$2"
 }
 
-is_up() {
-	[ "$(cluster_exec 1 ddctl -j peer show 2 | jq -r .state)" = up ]
-}
-
-# wait_for WHAT COMMAND...
-wait_for() {
-	local what=$1 tries
-
-	shift
-	for tries in {1..300}; do
-		! "$@" || return 0
-		sleep 0.1
-	done
-	die "$what: not within $tries tries"
-}
-
 finish() {
 	local pids
 
@@ -97,9 +81,9 @@ share() {
 	local tcp=$READY.tcp dd
 
 	ip netns exec dd2 iperf3 -s >/dev/null &
-	wait_for "no iperf3" listens
+	wait_for listens || die "no iperf3"
 	ip netns exec dd1 iperf3 -c 10.9.0.2 -t 86400 -f m --forceflush >"$tcp" &
-	wait_for "no TCP stream" grep -q ' sec ' "$tcp"
+	wait_for grep -q ' sec ' "$tcp" || die "no TCP stream"
 	# "flag" is no method between nodes: only direct deposit is measured.
 	dd=$(cluster_exec 1 ddperf net bw --node 2 -m flag --sleep -w 8 -s 64K -r 1 \
 		-n "$1" -j | jq '.results[0].methods[0].rounds.median')
@@ -137,8 +121,8 @@ if [ -n "$STEER" ] && { ! steer 1 "${STEER%%:*}" || ! steer 2 "${STEER##*:}"; };
 	die "no such processors: $STEER"
 fi
 ip netns exec dd2 ddperf net serve >"$READY" &
-wait_for "no server" grep -q ready "$READY"
-wait_for "no session" is_up
+wait_for grep -q ready "$READY" || die "no server"
+wait_for cluster_is_up || die "no session"
 [ "$LINK" = none ] || tc -n dd1 qdisc show dev eth0
 if [ "$1" = share ]; then
 	share "${2:-1200}"

@@ -3,7 +3,7 @@
 #
 # Soft-RoCE devices rxe0 and rxe1 at the ends of a veth pair, both in the initial
 # network namespace, since in Linux 6.1 rdma_rxe works there only; and perftest
-# between them. Sourced, where wait_for is a function and HOLD a directory.
+# between them. Sourced after cluster.sh, where HOLD is a directory.
 
 # roce_up MTU
 #

@@ -115,15 +115,7 @@ table() {
 	grep -Eq "$2" "$WORK/table" || die "'$1' shows no line with '$2'"
 }
 
-wait_connected() {
-	local i
-
-	for ((i = 0; i < 100; i++)); do
-		[ "$(ddctl -j conn | jq length)" = 0 ] || return 0
-		sleep 0.1
-	done
-	die "the client does not connect"
-}
+connected() { [ "$(ddctl -j conn | jq length)" != 0 ]; }
 
 tables() {
 	local client echo
@@ -134,7 +126,7 @@ tables() {
 	echo "bob\$ dd-rpc-client --count 1000000000 --sleep &"
 	user_runs bob dd-rpc-client --count 1000000000 --sleep >/dev/null 2>&1 &
 	client=$!
-	wait_connected
+	wait_for connected || die "the client does not connect"
 	table "ddctl node" '^UP +yes'
 	table "ddctl service" "^echo +$echo "
 	table "ddctl conn" "^echo +client +rpc +$client "
@@ -181,16 +173,6 @@ show_peers() {
 	grep -q "$1" "$WORK/peers" || die "node 2 is not '$1' to node 1"
 }
 
-wait_up() {
-	local i
-
-	for ((i = 0; i < 600; i++)); do
-		! cluster_exec 1 ddctl peer show | grep -qw up || return 0
-		sleep 0.1
-	done
-	die "node 2 does not answer"
-}
-
 # netem drops what it is given: without offloads that is a packet, not a burst.
 between_nodes() {
 	title "$MIB MiB from node to node, over a network that loses 1 %"
@@ -199,7 +181,7 @@ between_nodes() {
 	cluster_offload off
 	cluster_netem loss 1%
 	cluster_peers 2
-	wait_up
+	wait_for cluster_is_up || die "node 2 does not answer"
 	show_peers up
 	copy nodes 1 2
 	show_peers up
@@ -207,19 +189,18 @@ between_nodes() {
 	cluster_down
 }
 
+exports() { ddctl segment | grep -qw "$1"; }
+
 # shared NAME COMMAND...: start it in the background, as $server, and wait until it has
 # exported its segment.
 shared() {
-	local name=$1 i
+	local name=$1
 
 	shift
 	echo "alice\$ $* &"
 	user_runs alice "$@" >"$WORK/server.$name" 2>&1 &
 	server=$!
-	for ((i = 0; i < 300; i++)); do
-		! ddctl segment | grep -qw "$name" || return 0
-		sleep 0.1
-	done
+	! wait_for exports "$name" || return 0
 	cat "$WORK/server.$name" >&2
 	die "$* exports nothing"
 }

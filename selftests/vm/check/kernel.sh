@@ -13,15 +13,6 @@ DOC_FILES=(kernel/*.c kernel/*/*.[ch] include/uapi/linux/dd.h
 
 kernel_path() { selftests/vm/kernels.sh path "$1" "$2" 2>/dev/null; }
 
-# silent COMMAND...: it succeeds without output.
-silent() {
-	local out
-
-	out=$("$@" 2>&1) && [ -z "$out" ] && return
-	echo "$out"
-	return 1
-}
-
 # --- checkpatch --------------------------------------------------------------
 
 # Exceptions: offsetof() does not evaluate its argument, a macro of chardev.c takes the

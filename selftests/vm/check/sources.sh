@@ -141,19 +141,6 @@ versions() {
 			grep -rH "define DD_VERSION.*\"$want\"" kernel; }
 }
 
-# A patch that does not apply is found here, before a guest needs it.
-faults_apply() {
-	local fault bad=0
-
-	for fault in selftests/vm/faults/*.patch; do
-		patch -p1 -s -f --dry-run <"$fault" || {
-			echo "$fault does not apply"
-			bad=1
-		}
-	done
-	return "$bad"
-}
-
 # --- the contract ------------------------------------------------------------
 
 # uapi COMPILER LANGUAGE -m64|-m32: the asserts of uapi.c hold. Debian has the headers
@@ -211,7 +198,6 @@ else
 	skip "reStructuredText: docutils" "python3-docutils is not installed; run: make deps"
 fi
 check "one version" versions
-check "planted faults apply" faults_apply
 headers gcc c
 headers g++ c++
 headers clang c
