@@ -17,18 +17,6 @@ QUEUE=${DD_VM_LOCK:-vm}
 export KERNEL=${KERNEL:-stock} SMP=1 MEM=512 ICOUNT=no MODULE=yes TIMEOUT=1800
 RESULTS=17 RAN=0 BAD=0 BOOTS=0
 
-# A port without a listener.
-free_port() {
-	local port
-
-	for port in {29201..29249}; do
-		[ -n "$(ss -Hltn "sport = :$port")" ] || {
-			echo "$port"
-			return
-		}
-	done
-}
-
 # result STATUS NAME
 result() {
 	local verdict=ok
@@ -102,7 +90,7 @@ follow() {
 run() {
 	local out stays
 
-	PORT=$(free_port)
+	PORT=$(free_port 29201)
 	exec {out}< <(machine 1 "listen=127.0.0.1:$PORT" stays)
 	stays=$!
 	follow <&"$out"

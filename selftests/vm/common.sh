@@ -12,6 +12,18 @@ mkdir -p "$DD_CACHE"
 say() { echo "$*" >&2; }
 die() { say "${0##*/}: $*"; exit 1; }
 
+# free_port FIRST: a TCP port of the 49 from there on, on which no process listens.
+free_port() {
+	local port
+
+	for ((port = $1; port < $1 + 49; port++)); do
+		[ -n "$(ss -Hltn "sport = :$port")" ] || {
+			echo "$port"
+			return
+		}
+	done
+}
+
 # with_lock NAME SECONDS COMMAND...: run COMMAND alone on this machine, after
 # waiting for at most SECONDS. The lock ends with COMMAND, whose children do not
 # inherit it.

@@ -9,6 +9,8 @@
 # The machines' output is in build/demo/node1.log and node2.log.
 set -uo pipefail
 cd "$(dirname "$0")/../../.." || exit 1
+# shellcheck source=selftests/vm/common.sh
+. selftests/vm/common.sh
 
 VM=selftests/vm
 LOGS=build/demo
@@ -18,18 +20,6 @@ export KERNEL=stock SMP=1 MEM=1024 ICOUNT=no MODULE=yes TIMEOUT=600
 die() {
 	echo "demo-cluster: $*" >&2
 	exit 1
-}
-
-# A TCP port on which no process listens.
-free_port() {
-	local port
-
-	for port in {29151..29199}; do
-		[ -n "$(ss -Hltn "sport = :$port")" ] || {
-			echo "$port"
-			return
-		}
-	done
 }
 
 # node I NIC: the machine of that number.
@@ -47,7 +37,7 @@ sum() { sed -n 's/^@sum //p' "$LOGS/node$1.log"; }
 both() {
 	local port first second
 
-	port=$(free_port)
+	port=$(free_port 29151)
 	[ -n "$port" ] || die "no free TCP port"
 	node 2 "listen=127.0.0.1:$port" &
 	second=$!
@@ -72,8 +62,6 @@ build() {
 mkdir -p "$LOGS" || exit
 echo "Direct Deposit between two virtual machines."
 build || die "cannot build"
-# shellcheck source=selftests/vm/common.sh
-. "$VM/common.sh"
 with_lock "$QUEUE" 7200 both || exit
 if [[ ! $(sum 1) =~ ^[0-9a-f]{64}$ ]] || [ "$(sum 1)" != "$(sum 2)" ]; then
 	die "the file that arrived is not the one that was sent"
