@@ -104,11 +104,28 @@ bounded() {
 		bash -c 'echo $$ >"$0"; exec "$@"' "$PIDFILE" "$@" </dev/null
 }
 
+# User-Mode Linux changes between processes of the host at each system call and page
+# fault of the guest. On one processor that takes half the time. Sets $on to a command
+# for one that no other such guest has; to nothing if there is none.
+choose_processor() {
+	local cpu
+
+	on=()
+	for cpu in $(python3 -c 'import os; print(*os.sched_getaffinity(0))'); do
+		exec 8>"$DD_CACHE/.lock-processor$cpu"
+		if flock -n 8; then
+			on=(taskset -c "$cpu")
+			return
+		fi
+	done
+}
+
 machine() {
-	local nic=()
+	local nic=() on
 
 	if [ "$KERNEL" = um ]; then
-		bounded "$VM_DIR/um.sh" initrd="$TMP/initrd" \
+		choose_processor
+		bounded "${on[@]}" "$VM_DIR/um.sh" initrd="$TMP/initrd" \
 			2>>"$TMP/console.log" 3>>"$TMP/verdict" | cat
 		return
 	fi
