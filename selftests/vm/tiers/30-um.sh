@@ -3,14 +3,14 @@
 #
 # All that the module does and one processor can show, on User-Mode Linux with KASAN,
 # lockdep, kmemleak and fault injection: unit tests, DDP on one node by both ways to
-# send and between nodes, ioctls, netlink, networks and nodes that change or fail, the
-# module loaded and removed, good paths with each of their allocations failing, and
-# generated sequences of calls. Remote memory and its file service, on one node and between
-# nodes; and proof that each requirement of it is named by a test that passed.
+# send and between nodes, ioctls, netlink, networks and nodes that change or fail, good
+# paths with each of their allocations failing, and generated sequences of calls. Remote
+# memory and its file service, on one node and between nodes; and proof that each
+# requirement of it is named by a test that passed.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../tier.sh"
 
 vm_list_covers um \
-	"$(echo selftests/{core/{kunit,abi,failnth,kcov,load},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
+	"$(echo selftests/{core/{kunit,abi,failnth,kcov},admin/{guest,leaks},ddp/{guest,kernel},net/{ddp,guest},rmem/guest}.list)" \
 	selftests/rmem/coverage "-n selftests/rmem/coverage"
 finish
