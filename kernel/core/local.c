@@ -53,12 +53,16 @@ static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
 /* Store whole words to where they do not cross a page, each once and the last one last. */
 static void dd_local_store(u64 *dst, const u64 *src, size_t n)
 {
-	for (; n > 4; n -= 4, dst += 4, src += 4)
-		dd_copy_four(dst, src);
-	for (; n > 1; n--)
+	const u64 *last = src + n - 1;
+
+	if (!(n & 1))
 		dd_copy_word(dst++, src++);
+	for (; src != last; dst += 2, src += 2) {
+		dd_copy_word(dst, src);
+		dd_copy_word(dst + 1, src + 1);
+	}
 	/* Pairs with the acquire of a process that polls this word. */
-	smp_store_release(dst, *src);
+	smp_store_release(dst, *last);
 }
 
 /*
