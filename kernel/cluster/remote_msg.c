@@ -78,8 +78,8 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 	struct dd_remote *r = dd_remote_of_chan(chan);
 	struct dd_udp_peer *link = dd_udp_of_tp(tp);
 	struct dd_channel *ch = r->own;
+	struct dd_place p __uninitialized;
 	struct dd_remote_op *rop;
-	struct dd_place p;
 	int err;
 
 	if (!ch) {

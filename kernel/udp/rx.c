@@ -333,7 +333,7 @@ u32 dd_udp_tp_crc(struct dd_tp *tp, const void *data, u32 len, u32 crc)
 static const u8 *dd_udp_header(struct dd_udp_cursor *c, u8 *buf, u32 len, u32 *hlen)
 {
 	u32 avail = min_t(u32, len, sizeof(struct dd_wire_hdr));
-	struct dd_udp_cursor rest;
+	struct dd_udp_cursor rest __uninitialized;
 	const u8 *p = c->p;
 	u8 *to = buf;
 	int n;
@@ -417,7 +417,7 @@ static void dd_udp_take(struct dd_udp_node *un, struct dd_udp_peer *link,
 			struct sk_buff *skb)
 {
 	u32 seg = skb_shinfo(skb)->gso_size ?: skb->len;
-	struct dd_udp_payload payload;
+	struct dd_udp_payload payload __uninitialized;
 	u32 left, len, taken, n = 0;
 	u64 now, packets;
 

@@ -15,6 +15,7 @@
 #include <net/udp_tunnel.h>
 #include <net/xfrm.h>
 
+#include "compat/compat.h"
 #include "core/node.h"
 #include "udp/skb.h"
 #include "udp/udp.h"
@@ -46,7 +47,7 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 {
 	enum dd_udp_why why = DD_UDP_WHY_BURST;
 	const struct sock *tx = link->tx->sk;
-	struct dd_tp_pkt pkt;
+	struct dd_tp_pkt pkt __uninitialized;	/* dd_tp_poll() fills it in */
 	bool answers;
 
 	if (dd_tp_is_idle(&link->tp, now))
@@ -235,7 +236,7 @@ static bool dd_udp_send(struct dd_udp_peer *link, struct sk_buff_head *list,
 {
 	union dd_peer_addr *to = &link->addr;
 	__be16 port = inet_sk(link->sk)->inet_sport;
-	union dd_udp_flow fl;
+	union dd_udp_flow fl __uninitialized;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
@@ -320,7 +321,7 @@ static void dd_udp_flush(struct dd_udp_peer *link, struct dd_udp_burst *b, u64 n
 static void dd_udp_work(struct dd_udp_peer *link, u64 now)
 {
 	unsigned int rounds = DD_UDP_ROUNDS;
-	struct dd_udp_burst b;
+	struct dd_udp_burst b __uninitialized;
 	enum dd_udp_why why;
 
 	link->tp.tracing = dd_udp_tracing();

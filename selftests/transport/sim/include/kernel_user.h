@@ -34,6 +34,7 @@
 #define unlikely(x)		(x)
 #define __user
 #define __percpu
+#define __uninitialized
 #define data_race(x)		(x)
 #define get_unaligned(p)	({ const struct { __typeof__(*(p)) v; } __packed *_p = (void *)(p); \
 	_p->v; })
