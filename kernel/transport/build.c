@@ -16,6 +16,9 @@
  * @buf: unused part of its header
  * @now: current time
  * @ack: the packet contains an up-to-date ACK
+ * @chan: channel whose turn it is; NULL if none has anything to send
+ * @op: its message
+ * @lost: the lost piece of @op to be sent, or NULL: the bytes from @op->next on
  */
 struct dd_tp_build {
 	struct dd_tp_pkt *pkt;
@@ -23,6 +26,9 @@ struct dd_tp_build {
 	struct dd_wire_buf buf;
 	u64 now;
 	bool ack;
+	struct dd_tp_chan *chan;
+	struct dd_tp_op *op;
+	struct dd_tp_rec *lost;
 };
 
 /* A packet without payload. */
@@ -105,15 +111,13 @@ static void dd_tp_build_put(struct dd_tp_build *b, const struct dd_tp_chan *chan
 		head->meta[i] = cpu_to_le32(msg->meta[i]);
 }
 
-/*
- * Put a piece of @chan into the packet: @lost, or the next bytes of @op. Channels take
- * turns, with a burst of packets each.
- */
-static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b,
-			      struct dd_tp_chan *chan, struct dd_tp_op *op,
-			      struct dd_tp_rec *lost)
+/* Put a piece into the packet. Channels take turns, with a burst of packets each. */
+static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 {
+	struct dd_tp_chan *chan = b->chan;
+	struct dd_tp_rec *lost = b->lost;
 	struct dd_tp_pkt *pkt = b->pkt;
+	struct dd_tp_op *op = b->op;
 	u32 off = lost ? lost->off : op->next;
 	u32 left = lost ? lost->len : op->msg.len - op->next;
 	u32 room = dd_tp_packet_size(tp) - (b->buf.p - (u8 *)pkt->hdr) -
@@ -188,13 +192,13 @@ static void dd_tp_build_done(struct dd_tp *tp, struct dd_tp_build *b, u32 reserv
  * its previous answer is done. So until the DONE is acknowledged, each first piece
  * of a message carries it again, and the receiver of the message has the DONE.
  */
-static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
-			     const struct dd_tp_op *op,
-			     const struct dd_tp_rec *lost)
+static void dd_tp_done_along(struct dd_tp *tp, const struct dd_tp_build *b)
 {
+	struct dd_tp_chan *chan = b->chan;
+
 	if (list_empty(&chan->done_node) || tp->done_queue.next == &chan->done_node)
 		return;
-	if (lost ? !lost->off : !op->head_sent) {
+	if (b->lost ? !b->lost->off : !b->op->head_sent) {
 		list_move(&chan->done_node, &tp->done_queue);
 		/* If it does not fit in this packet, send it in the next one. */
 		dd_tp_ack_by(tp, tp->last_rx);
@@ -204,10 +208,7 @@ static void dd_tp_done_along(struct dd_tp *tp, struct dd_tp_chan *chan,
 /* Fill a numbered packet; without @data only with an ACK and DONEs. */
 static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b, bool data)
 {
-	struct dd_tp_chan *chan = NULL;
-	struct dd_tp_rec *lost;
 	bool spare = tp->nfree;
-	struct dd_tp_op *op;
 
 	/* Leave space for the longest control message. */
 	b->ack = dd_tp_ack_add(tp, b->now, &b->buf,
@@ -219,44 +220,42 @@ static void dd_tp_build_frames(struct dd_tp *tp, struct dd_tp_build *b, bool dat
 	 * During timeouts a control message is sent without a piece: a peer that
 	 * has closed the channel accepts the former but not the latter.
 	 */
-	if (data && !(tp->pto_count && b->rec->nctl) &&
-	    b->buf.end - b->buf.p >= DD_TP_PUT_ROOM)
-		chan = dd_tp_chan_first(tp, &op, &lost);
-	if (chan)
-		dd_tp_done_along(tp, chan, op, lost);
+	if (!data || (tp->pto_count && b->rec->nctl) ||
+	    b->buf.end - b->buf.p < DD_TP_PUT_ROOM)
+		b->chan = NULL;
+	if (b->chan)
+		dd_tp_done_along(tp, b);
 	if (spare)
-		dd_tp_build_done(tp, b, chan ? DD_TP_PUT_ROOM : 0);
-	if (chan)
-		dd_tp_build_piece(tp, b, chan, op, lost);
+		dd_tp_build_done(tp, b, b->chan ? DD_TP_PUT_ROOM : 0);
+	if (b->chan)
+		dd_tp_build_piece(tp, b);
 }
 
-static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now, bool data)
+static bool dd_tp_build_full(struct dd_tp *tp, struct dd_tp_build *b, struct dd_tp_pkt *pkt,
+			     u64 now, bool data)
 {
 	struct dd_wire_ping *ping;
-	struct dd_tp_build b;
 
-	dd_tp_build_begin(tp, &b, pkt, now);
-	b.rec = dd_tp_rec_alloc(tp);
-	dd_tp_build_frames(tp, &b, data);
-	if (!b.rec->nctl && !b.rec->chan && list_empty(&b.rec->done)) {
+	dd_tp_build_begin(tp, b, pkt, now);
+	b->rec = dd_tp_rec_alloc(tp);
+	dd_tp_build_frames(tp, b, data);
+	if (!b->rec->nctl && !b->rec->chan && list_empty(&b->rec->done)) {
 		if (!tp->ping || !tp->nfree) {
-			dd_tp_rec_free(tp, b.rec);
+			dd_tp_rec_free(tp, b->rec);
 			return false;
 		}
-		ping = dd_wire_add(&b.buf, sizeof(*ping));
+		ping = dd_wire_add(&b->buf, sizeof(*ping));
 		ping->type = DD_FRAME_PING;
 	}
-	dd_tp_build_end(tp, &b);
+	dd_tp_build_end(tp, b);
 	return true;
 }
 
 /* Whether there is anything to send other than ACK and DONE, and it may be sent now. */
-static bool dd_tp_may_send(struct dd_tp *tp, u64 now)
+static bool dd_tp_may_send(struct dd_tp *tp, struct dd_tp_build *b, u64 now)
 {
-	struct dd_tp_rec *lost;
-	struct dd_tp_op *op;
-
-	if (!dd_tp_chan_first(tp, &op, &lost) && !tp->ctl_queued && !tp->ping) {
+	b->chan = dd_tp_chan_first(tp, &b->op, &b->lost);
+	if (!b->chan && !tp->ctl_queued && !tp->ping) {
 		tp->cc.limited = false;
 		tp->cc.paced = false;
 		return false;
@@ -282,24 +281,17 @@ static bool dd_tp_poll_up(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 {
 	struct dd_tp_build b;
 
-	/* Quick check that nothing has to be sent now. */
-	if (list_empty(&tp->ready) && list_empty(&tp->retransmit) && !tp->ctl_queued &&
-	    !tp->ping && dd_tp_ack_at(tp) > now) {
-		tp->cc.limited = false;
-		tp->cc.paced = false;
-		return false;
-	}
 	dd_tp_small_over(tp, now);
 	if (dd_tp_tx_batch_poll(tp, now, pkt))
 		return true;
-	if (dd_tp_may_send(tp, now) && dd_tp_build_full(tp, pkt, now, true)) {
+	if (dd_tp_may_send(tp, &b, now) && dd_tp_build_full(tp, &b, pkt, now, true)) {
 		dd_tp_tx_batch_begin(tp, pkt);
 		return true;
 	}
 	if (dd_tp_ack_at(tp) > now)
 		return false;
 	if (!list_empty(&tp->done_queue) && dd_tp_rec_room(tp, 1))
-		return dd_tp_build_full(tp, pkt, now, false);
+		return dd_tp_build_full(tp, &b, pkt, now, false);
 	if (!tp->ack_count)
 		return false;
 	dd_tp_build_begin(tp, &b, pkt, now);

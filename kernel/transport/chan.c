@@ -342,14 +342,15 @@ static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
 
 /*
  * Find the channel whose turn it is, and its next bytes. Lost pieces and new bytes
- * alternate; without free records for new bytes, lost pieces are sent.
+ * alternate; without free records for new bytes, beside that of the packet, lost pieces
+ * are sent.
  */
 struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
 				    struct dd_tp_rec **lost)
 {
 	struct dd_tp_chan *chan = NULL;
 
-	if (tp->fresh_turn && tp->nfree >= DD_TP_RESERVE)
+	if (tp->fresh_turn && tp->nfree > DD_TP_RESERVE)
 		chan = dd_tp_chan_fresh(tp, op, lost);
 	if (!chan && !list_empty(&tp->retransmit))
 		chan = dd_tp_chan_lossy(tp, op, lost);
