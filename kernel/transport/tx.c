@@ -100,6 +100,11 @@ static void dd_tp_rec_ring(struct dd_tp *tp, const struct dd_tp_rec *rec, u16 en
 	u32 i = rec->pn & tp->ring_mask;
 	u32 n = min(rec->count, tp->ring_mask + 1 - i);
 
+	/* Common case, without the overhead of string instructions. */
+	if (rec->count == 1) {
+		tp->ring[i] = entry;
+		return;
+	}
 	memset16(tp->ring + i, entry, n);
 	memset16(tp->ring, entry, rec->count - n);
 }
