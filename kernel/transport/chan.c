@@ -486,7 +486,8 @@ void dd_tp_done_rx(struct dd_tp *tp, const struct dd_wire_done *done)
 		return;
 	}
 	chan->limit = max(chan->limit, count + le16_to_cpu(done->credit));
-	dd_tp_chan_kick(tp, chan);
+	if (!list_empty(&chan->ops))
+		dd_tp_chan_kick(tp, chan);
 	dd_tp_chan_done(tp, chan, count);
 }
 
