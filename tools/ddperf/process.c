@@ -117,15 +117,21 @@ void perf_die(const char *what)
 	perf_fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
-int must(struct dd *h, int ret, const char *what)
+static __attribute__((noinline, noreturn))
+void must_fail(struct dd *h, int ret, const char *what)
 {
 	char more[512];
 
-	if (ret >= 0)
-		return ret;
 	if (dd_last_error(h, more, sizeof(more)) || !more[0])
 		perf_fail(tool_exit_code(ret), "%s: %s", what, dd_strerror(ret));
 	perf_fail(tool_exit_code(ret), "%s: %s (%s)", what, dd_strerror(ret), more);
+}
+
+int must(struct dd *h, int ret, const char *what)
+{
+	if (ret < 0)
+		must_fail(h, ret, what);
+	return ret;
 }
 
 bool perf_is_failure(const void *record, size_t size)
