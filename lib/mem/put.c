@@ -23,16 +23,48 @@
 static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
 				     uint64_t offset)
 {
-	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
+	const struct dd_cell *cell = m->cell;
+	const struct dd *h = m->h;
+
+	if (ddi_unlikely(!window) || ddi_unlikely(ddi_equals(&h->board.alive, 0)) ||
 	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
-	    ddi_unlikely(!ddi_load(&((struct dd_area_head *)m->h->area)->node_up)) ||
-	    ddi_unlikely(ddi_mem_withheld(m->cell)))
+	    ddi_unlikely(ddi_equals(&((struct dd_area_head *)h->area)->node_up, 0)) ||
+	    ddi_unlikely(ddi_mem_withheld(cell)))
 		return 0;
-	return ddi_load_acquire(&m->cell->ring);
+	return ddi_load_acquire(&cell->ring);
+}
+
+/* Whether the same windows show the segment still, after a barrier. */
+static inline bool window_shows(const struct dd_mem *m, uint32_t number)
+{
+	return ddi_likely(ddi_equals(&m->cell->ring, number));
+}
+
+/* Whether a request is for a few words, between aligned places. */
+static inline bool window_is_short(const char *dst, const char *src, size_t len)
+{
+	return ddi_is_short(len, (uintptr_t)dst | (uintptr_t)src);
+}
+
+/*
+ * Orders the stores of a put before the load of @ring. Pairs with the kernel's barrier
+ * between its store of @ring and the end of the windows.
+ */
+static inline bool window_put_end(const struct dd_mem *m, uint32_t number)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return window_shows(m, number);
+}
+
+/* The same for the loads of a get. */
+static inline bool window_get_end(const struct dd_mem *m, uint32_t number)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return window_shows(m, number);
 }
 
 /* Unlike ddi_deposit_short(), store each word once: other processes may swap it. */
-static inline void window_copy_short(char *dst, const char *src, size_t len)
+static inline void window_put_short(char *dst, const char *src, size_t len)
 {
 	const char *last = src + len - 8;
 
@@ -44,30 +76,6 @@ static inline void window_copy_short(char *dst, const char *src, size_t len)
 	for (; src != last; dst += 16, src += 16)
 		ddi_move_pair(dst, src);
 	ddi_store_release((ddi_word *)dst, *(const ddi_word *)src);
-}
-
-static inline bool window_is_short(const char *dst, const char *src, size_t len)
-{
-	return ddi_is_short(len, (uintptr_t)dst | (uintptr_t)src);
-}
-
-static bool put_direct(struct dd_mem *m, const char *src, size_t len, uint64_t offset)
-{
-	char *window = ddi_load_acquire(&m->put), *dst = window + offset;
-	uint32_t number = window_number(m, window, len, offset);
-
-	if (ddi_unlikely(!number))
-		return false;
-	if (window_is_short(dst, src, len))
-		window_copy_short(dst, src, len);
-	else
-		ddi_deposit_any(dst, src, len);
-	/*
-	 * Orders the stores before the load of @ring. Pairs with the kernel's barrier
-	 * between its store of @ring and the end of the windows.
-	 */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return ddi_likely(ddi_load(&m->cell->ring) == number);
 }
 
 /* Load aligned words of the segment as a whole, also if @dst is aligned in another way. */
@@ -86,22 +94,6 @@ static void fetch(char *dst, const char *src, size_t len)
 		ddi_deposit_any(at, src, n);
 		memcpy(dst, at, n);
 	}
-}
-
-static bool get_direct(struct dd_mem *m, char *dst, size_t len, uint64_t offset)
-{
-	const char *window = ddi_load_acquire(&m->get), *src = window + offset;
-	uint32_t number = window_number(m, window, len, offset);
-
-	if (ddi_unlikely(!number))
-		return false;
-	if (window_is_short(dst, src, len))
-		window_copy_short(dst, src, len);
-	else
-		fetch(dst, src, len);
-	/* Orders the loads before that of @ring; pairs as in put_direct(). */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return ddi_likely(ddi_load(&m->cell->ring) == number);
 }
 
 /*
@@ -129,7 +121,7 @@ static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 	} else {
 		return false;
 	}
-	return done || ddi_likely(ddi_load(&m->cell->ring) == number);
+	return done || window_shows(m, number);
 }
 
 /* ---- requests ----------------------------------------------------------- */
@@ -165,12 +157,26 @@ static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 	return ddi_mem_submit(m, &sqe, src, len);
 }
 
+static DDI_NOINLINE int put_long(struct dd_mem *m, const char *src, size_t len, uint64_t offset,
+				 uint32_t number)
+{
+	ddi_deposit_any(m->put + offset, src, len);
+	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
+}
+
+/* All functions are called last, so that this one and dd_get() save no registers. */
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 		  unsigned int flags)
 {
-	if (!flags && put_direct(m, src, len, offset))
-		return 0;
-	return mem_put(m, src, len, offset, flags);
+	char *window = ddi_load_acquire(&m->put);
+	uint32_t number = flags ? 0 : window_number(m, window, len, offset);
+
+	if (ddi_unlikely(!number))
+		return mem_put(m, src, len, offset, flags);
+	if (!window_is_short(window + offset, src, len))
+		return put_long(m, src, len, offset, number);
+	window_put_short(window + offset, src, len);
+	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
 }
 
 static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
@@ -180,9 +186,24 @@ static DDI_NOINLINE int mem_get(struct dd_mem *m, void *dst, size_t len, uint64_
 	return ddi_mem_submit(m, &sqe, dst, len);
 }
 
+static DDI_NOINLINE int get_long(struct dd_mem *m, char *dst, size_t len, uint64_t offset,
+				 uint32_t number)
+{
+	fetch(dst, m->get + offset, len);
+	return window_get_end(m, number) ? 0 : mem_get(m, dst, len, offset);
+}
+
 DD_API int dd_get(struct dd_mem *m, void *dst, size_t len, uint64_t offset)
 {
-	return get_direct(m, dst, len, offset) ? 0 : mem_get(m, dst, len, offset);
+	const char *window = ddi_load_acquire(&m->get);
+	uint32_t number = window_number(m, window, len, offset);
+
+	if (ddi_unlikely(!number))
+		return mem_get(m, dst, len, offset);
+	if (!window_is_short(dst, window + offset, len))
+		return get_long(m, dst, len, offset, number);
+	ddi_deposit_short(dst, window + offset, len);
+	return window_get_end(m, number) ? 0 : mem_get(m, dst, len, offset);
 }
 
 static DDI_NOINLINE int mem_cas(struct dd_mem *m, uint64_t offset, size_t len,
