@@ -13,7 +13,6 @@ DDCTL=$(realpath "${1:-$TOP/build/bin/ddctl}")
 . "$TOP/tools/ddctl/completion.bash"
 
 COMMANDS='apply conn doctor help import monitor node peer region segment service stat version'
-COUNT=13
 CONF=$TAP_DIR/cluster.conf
 
 ddctl() { "$DDCTL" "$@"; }
@@ -103,7 +102,6 @@ test_usage() {
 	exits 'usage: help: no such command' 2 ddctl help nodes
 	exits 'usage: help: two commands' 2 ddctl help node conn
 }
-USAGE_TESTS=$((32 + 1 + 12 + 11 + 5 + 7 + 10 + 10 + 12))
 
 # says STATUS PATTERN: the exit status, and a line on standard error.
 says() { [ "$status" = "$1" ] && grep -q -- "$2" "$ERR"; }
@@ -160,7 +158,6 @@ test_options() {
 	check 'one write: an error' one_write "$DDCTL" nodes
 	check 'one write: several' one_write "$DDCTL" apply --check "$CONF"
 }
-OPTION_TESTS=15
 
 # --- help ----------------------------------------------------------------------
 
@@ -195,7 +192,6 @@ test_help() {
 	check 'help: JSON of one command' \
 		[ "$(jq -r '.[].command' "$OUT")" = conn ]
 }
-HELP_TESTS=$((4 + 3 * COUNT))
 
 # --- without the module --------------------------------------------------------
 
@@ -237,7 +233,6 @@ test_without_module() {
 	without_module node set id 1 max 2
 	without_module monitor
 }
-WITHOUT_TESTS=25
 
 # The exit status is 6 if, and only if, there is something to fix.
 doctor_agrees() {
@@ -286,7 +281,6 @@ test_kernels() {
 	check 'doctor: no advice to look for "dd" in all words' \
 		lacks 'grep dd' "$DDCTL"
 }
-KERNEL_TESTS=8
 lacks() { ! grep -qa -- "$1" "$2"; }
 
 test_version() {
@@ -338,7 +332,6 @@ address of this machine; which node is it? --node NUMBER" ]
 	run ddctl apply --check --node 1 "$CONF"
 	check 'apply: errors of addresses have lines' reports "$CONF" '3'
 }
-APPLY_TESTS=7
 
 # --- completion and manual -----------------------------------------------------
 
@@ -396,7 +389,6 @@ test_completion() {
 		"$(sorted "$_ddctl_options")" = \
 		"$(sorted "$(ddctl help | grep -o '^  -., --[a-z]*' | tr -d , | xargs)")" ]
 }
-COMPLETION_TESTS=$((9 + 5 + COUNT))
 
 # The manual has the exit statuses of ddctl.h, and no other.
 manual_has_statuses() {
@@ -435,8 +427,6 @@ test_manual() {
 	check 'manual: commands and verbs' manual_has_verbs
 }
 
-plan $((USAGE_TESTS + HELP_TESTS + WITHOUT_TESTS + 3 + 7 + APPLY_TESTS +
-	COMPLETION_TESTS + 3 + OPTION_TESTS + KERNEL_TESTS))
 test_usage
 test_options
 test_help

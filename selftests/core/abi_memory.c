@@ -298,21 +298,6 @@ TEST_F(region, lengths)
 	}
 }
 
-TEST_F(region, memory_is_zeroed)
-{
-	struct mem m;
-	size_t i, k;
-
-	for (k = 0; k < 20; k++) {
-		ASSERT_EQ(0, raw_alloc(&self->r, 16 * PAGE, &m));
-		for (i = 0; i < m.len && !m.at[i]; i++)
-			;
-		EXPECT_EQ(m.len, i);
-		memset(m.at, 0xff, m.len);
-		ASSERT_EQ(0, raw_free(&self->r, &m));
-	}
-}
-
 TEST_F(region, mapped_with_wrong_arguments)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = 4 * PAGE };

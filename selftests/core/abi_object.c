@@ -261,24 +261,6 @@ TEST_F(object, ids_after_their_object)
 		EXPECT_NO_ID(&self->p.srv, k, ids[k]);
 }
 
-TEST_F(object, an_id_is_not_used_again_soon)
-{
-	__u64 first, last;
-	int i;
-
-	ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, self->p.c.conn));
-	first = last = self->p.c.conn;
-	for (i = 0; i < dd_count(2000); i++) {
-		self->p.c.list = 0;
-		ASSERT_EQ(0, raw_connect(&self->p.cl, &self->p.c));
-		ASSERT_NE(first, self->p.c.conn);
-		ASSERT_NE(last, self->p.c.conn);
-		EXPECT_NO_ID(&self->p.cl, CONN, last);
-		last = self->p.c.conn;
-		ASSERT_EQ(0, raw_op(&self->p.cl, DD_IOC_CLOSE, last));
-	}
-}
-
 TEST_F(object, a_region_in_use_is_not_freed)
 {
 	EXPECT_ERR(EBUSY, raw_op(&self->p.srv, DD_IOC_REGION_FREE,
