@@ -197,7 +197,7 @@ static int do_rogue(char **argv)
 			.seq = ++remote.seq,
 		};
 		place_write(&h, 0);
-		/* Every eighth has an answer, whatever the others were. */
+		/* One of each round has an answer, whatever the others were. */
 		while (!h.late && __atomic_load_n(answer, __ATOMIC_ACQUIRE) != h.seq)
 			usleep(100);
 	}

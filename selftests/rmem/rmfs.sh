@@ -275,7 +275,7 @@ server_stopped() {
 garbage() {
 	local size
 
-	for size in 48 56 100 8192 8240; do
+	for size in 64 72 100 8192 8256; do
 		refused 1 'is wrong' dd-rpc-client --name rmfs:rmfs --size $size || return
 	done
 	refused 1 'not inside the buffer' dd-rpc-client --name rmfs:rmfs --size 20000 || return
@@ -424,10 +424,45 @@ rogue() {
 	within "$PATIENCE" all_files
 }
 
+# The server executes what it has before it ends.
+stopped_with_writes() {
+	printf old >tree/other
+	connect one
+	on one 0 0 $LOOKUP 0 0 other && kill -STOP "$SERVER" &&
+		on one 0 0 $WRITE "${got[2]}" 0 new && kill -TERM "$SERVER" && has other old &&
+		kill_one CONT "$SERVER" && has other new || return
+	disconnect one
+	server_start && all_files
+}
+
+# Another file gets the place of one that is gone, and another handle.
+handles_are_freed() {
+	local got gone
+
+	echo 1 >tree/gone
+	result $LOOKUP 0 0 gone && gone=${got[2]} && rm tree/gone || return
+	within "$PATIENCE" place_used "$gone" && [ "${got[2]}" != "$gone" ] &&
+		answers $ESTALE $READ "$gone" 0
+}
+place_used() {
+	local name=new$RANDOM
+
+	: >"tree/$name"
+	result $LOOKUP 0 0 $name && [ $((got[2] & 0xffffffff)) = $(($1 & 0xffffffff)) ]
+}
+
+# A file whose last path is gone is found by its other one.
+other_names() {
+	echo 1 >tree/a/hard
+	ln tree/a/hard tree/b/hard
+	rmfs cat a/hard b/hard >got && rm tree/b/hard && echo 2 >>tree/a/hard &&
+		within "$PATIENCE" printed a/hard $'1\n2'
+}
+
 # A clerk that finds no mailbox says so. The server frees those that no clerk uses.
 all_mailboxes() {
 	# shellcheck disable=SC2086 # none on one node
-	[ "$(intruder fill $node)" = 63 ] &&
+	[ "$(intruder fill $node)" = 31 ] &&
 		refused 1 'Too many users' rmfs clerk rmfs $node && all_files &&
 		within "$PATIENCE" refused 1 'cannot serve' rmfs clerk rmfs $node
 }
@@ -557,6 +592,9 @@ check RM_47_a_clerk_writes_to_all_mailboxes forger
 check RM_47_a_clerk_with_right_numbers rogue
 check RM_47_errors_of_the_client_that_has_written whose_error
 check RM_45_a_clerk_is_killed_in_a_write killed_in_a_write
+check RM_30_a_server_is_stopped_with_writes stopped_with_writes
+check handles_of_files_that_are_gone handles_are_freed
+check RM_48_other_names_of_a_file other_names
 check RM_47_stale_handles stale_handles
 check RM_47_requests_outside_of_files outside_of_files
 check all_connections_of_a_clerk all_connections

@@ -7,6 +7,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,6 +62,12 @@ static void __attribute__((noreturn)) loop(struct dd *h, int list)
 	}
 }
 
+static void stop(int sig)
+{
+	(void)sig;
+	_exit(TOOL_OK);
+}
+
 int clerk(int argc, char **argv)
 {
 	static const char * const schemes[] = { "dx", "hy", "push" };
@@ -89,7 +96,9 @@ int clerk(int argc, char **argv)
 	remote.node = optind + 1 < argc ? (int)tool_number("NODE", argv[optind + 1], 0, 65535) : -1;
 	name_make(service, SERVICE, remote.name);
 	tool_raise_memlock();
-	stop_quietly();
+	/* The kernel ends the segments and the service of a process that exits. */
+	signal(SIGTERM, stop);
+	signal(SIGINT, stop);
 	ret = dd_open(&h);
 	if (ret)
 		fail("cannot open /dev/dd", -ret);

@@ -28,7 +28,7 @@
 #define TRIES		3	/* reads of a file that changes meanwhile */
 #define RACY_NS		100000000	/* a later change may have the same time */
 #define BUCKETS		65536
-#define RARELY		16	/* passes of files_check() for a file that is not cached */
+#define RARELY		8	/* passes of files_check() for a file that is not cached */
 
 /**
  * struct node - a file or directory that has a handle
@@ -358,15 +358,17 @@ static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
 {
 	int file = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = file < 0 ? NULL : fdopendir(file);
-	struct entry *e = cache_begin(TABLE_DIR, nodes[i].handle, block);
-	struct names *names = (struct names *)e->data;
-	uint32_t end = sizeof(*names), used = end, err;
+	uint32_t end = sizeof(struct names), used = end, err;
+	struct names *names;
 	uint64_t at = 0;
 	struct dirent *de;
+	struct entry *e;
 	uint8_t len;
 
 	if (!dir)
 		return errno;
+	e = cache_begin(TABLE_DIR, nodes[i].handle, block);
+	names = (struct names *)e->data;
 	while (errno = 0, de = readdir(dir)) {
 		len = strlen(de->d_name);
 		if (used + 2 + len > RMFS_BLOCK) {

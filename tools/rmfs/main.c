@@ -4,11 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dd.h"
 #include "rmfs.h"
@@ -25,19 +23,6 @@ void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name)
 {
 	if (snprintf(made, RM_NAME_MAX + 1, format, name) > RM_NAME_MAX)
 		tool_usage("name '%s' is too long", name);
-}
-
-static void stop(int sig)
-{
-	(void)sig;
-	_exit(TOOL_OK);
-}
-
-/* The kernel ends segments and services of a process that exits. */
-void stop_quietly(void)
-{
-	signal(SIGTERM, stop);
-	signal(SIGINT, stop);
 }
 
 static const char usage[] =

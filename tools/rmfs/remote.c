@@ -267,7 +267,7 @@ static uint32_t join(struct remote *r)
 	if (getrandom(secret, sizeof(secret), GRND_INSECURE) != sizeof(secret))
 		return errno;
 	/* The first request has the first place, and not the number 0 of an unused one. */
-	r->seq = r->known = secret[1] % (1u << 28) * RMFS_DEPTH + RMFS_DEPTH - 1;
+	r->seq = r->known = secret[1] % (1u << 27) * RMFS_DEPTH + RMFS_DEPTH - 1;
 	snprintf(h.name, sizeof(h.name), "rmfs.%016llx", (unsigned long long)secret[0]);
 	r->answers = rm_export(h.name, r->mirror, mirror_size(r), RM_WRITE, RM_NEVER);
 	if (r->answers < 0)

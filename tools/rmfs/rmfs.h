@@ -22,8 +22,8 @@
 #define RMFS_MAGIC	0x73666d72	/* "rmfs", and the byte order */
 #define RMFS_BLOCK	8192u		/* bytes in a block of a file or directory */
 #define RMFS_NAME	255u		/* bytes in a name, at most */
-#define RMFS_MAILBOXES	64u
-#define RMFS_DEPTH	8u		/* messages in a mailbox */
+#define RMFS_MAILBOXES	32u
+#define RMFS_DEPTH	16u		/* messages in a mailbox */
 #define RMFS_CLIENTS	32u		/* of a clerk */
 #define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
 #define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
@@ -281,7 +281,6 @@ uint32_t message_write(rm_desc_t rd, size_t off, struct header h, const void *pa
 #define SERVICE	"rmfs:%s"
 
 void name_make(char made[RM_NAME_MAX + 1], const char *format, const char *name);
-void stop_quietly(void);
 void __attribute__((noreturn)) fail(const char *what, int error);
 int serve(int argc, char **argv);
 int clerk(int argc, char **argv);

@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ struct member {
 static struct head *head;	/* of the segment with the tables */
 static struct inbox *inbox;
 static struct member members[RMFS_MAILBOXES];
+static volatile sig_atomic_t stopping;
 
 /* ---- clerks -------------------------------------------------------------------- */
 
@@ -280,7 +282,13 @@ static void beat(void)
 	}
 }
 
-static void __attribute__((noreturn)) loop(int fd)
+static void stop(int sig)
+{
+	stopping = sig;
+}
+
+/* Until a signal. What clerks have written before that is executed. */
+static void loop(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	uint64_t next = tool_now() + BEAT_NS, now;
@@ -297,6 +305,8 @@ static void __attribute__((noreturn)) loop(int fd)
 			check = check ? check : 1;
 		}
 		late = sweep();
+		if (stopping)
+			return;
 		if (check)
 			check = files_check(check, CHECKS);
 		if (poll(&p, 1, check ? 1 : late ? SWEEP_MS : (next - now) / 1000000 + 1) == 1 &&
@@ -358,7 +368,8 @@ int serve(int argc, char **argv)
 		tool_usage("serve needs one directory");
 	name_make(requests, INBOX, name);
 	tool_raise_memlock();
-	stop_quietly();
+	/* A client cannot end the server by a write beyond the limit of its files. */
+	signal(SIGXFSZ, SIG_IGN);
 	cache_new(size);
 	err = files_open(argv[optind], &head->root);
 	if (err)
@@ -371,7 +382,10 @@ int serve(int argc, char **argv)
 	tables = fd < 0 ? -1 : rm_export(name, head, tables_size(head), RM_READ, RM_NEVER);
 	if (tables < 0)
 		fail(name, errno);
+	signal(SIGTERM, stop);
+	signal(SIGINT, stop);
 	printf("rmfs: ready\n");
 	fflush(stdout);
 	loop(fd);
+	return TOOL_OK;
 }

@@ -12,7 +12,7 @@
 
 #include "rmfs.h"
 
-_Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 48 &&
+_Static_assert(sizeof(struct entry) == 32 && sizeof(struct header) == 64 &&
 	       sizeof(struct head) <= RMFS_TABLES && sizeof(struct mirror) <= RMFS_TABLES &&
 	       offsetof(struct inbox, boxes) % 8 == 0, "layout of the segments");
 
