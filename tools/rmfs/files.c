@@ -249,14 +249,13 @@ static void block_end(struct entry *e, uint32_t i, uint64_t block, uint32_t len)
 	cache_end(e, len);
 }
 
-/* Open a file to look at it, O_PATH. There is no node 0. */
-static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
+static uint32_t node_try(uint32_t i, struct statx *st, int *fd)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
-	char buf[PATH_MAX], *path = i ? node_path(i, buf) : NULL;
+	char buf[PATH_MAX], *path = node_path(i, buf);
 	uint32_t err;
 	struct id id;
 
@@ -273,8 +272,19 @@ static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
 		err = ESTALE;
 	if (err)
 		close(*fd);
-	else
+	return err;
+}
+
+/* Open a file to look at it, O_PATH. There is no node 0. */
+static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
+{
+	uint32_t err = i ? node_try(i, st, fd) : ESTALE;
+
+	if (!err)
 		node_changed(i, st);
+	else if (i)
+		/* A name that is looked up again may lead to where the file is now. */
+		cache_drop_names(nodes[i].handle);
 	return err;
 }
 
@@ -540,8 +550,6 @@ uint32_t files_check(uint32_t i, uint32_t max)
 			close(fd);
 			continue;
 		}
-		/* A name that is looked up again may lead to where the file is now. */
-		cache_drop_names(nodes[i].handle);
 		if (nodes[i].version)
 			node_drop(i);
 		else if (err == ESTALE)
