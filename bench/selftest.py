@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Tests the scripts that make figures, tables and charts of reports; prints TAP."""
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -207,11 +208,10 @@ def shares(tmp):
     check("rmfs: the mix, and the server's part",
           (f["rmfs mix latency hy"], f["rmfs mix server dx"], f["rmfs client-read 8192 nfs"]) ==
           (44, 7, 9), f)
-    tables = rmfs.table(rmfs.totals(f)) + rmfs.table(rmfs.classes(f))
+    tables = rmfs.table(rmfs.totals(f)) + rmfs.table(rmfs.classes(f, "hy"))
     check("rmfs: lines of the tables",
           "Read       44    24    0.55     25          7    0.28\n" in tables and
-          "Read       4              9            5              7          4              3\n"
-          in tables, tables)
+          re.search(r"^Read +4 +9 +5 +7 *$", tables, re.M), tables)
     return {"rmfs": rmfs.script(f, rmfs.server, "server")}
 
 
