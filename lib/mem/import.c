@@ -113,7 +113,7 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 	}
 	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights, .node = i.node,
-		.cell = &cell->cell, .lock = PTHREAD_MUTEX_INITIALIZER };
+		.cell = &cell->cell, .head = (void *)h->area, .lock = PTHREAD_MUTEX_INITIALIZER };
 	/* A registrar may have found the segment on another node than that of @attr. */
 	if (m->node != dd_node(h)) {
 		m->result = cell->result;

@@ -20,6 +20,7 @@ struct dd_mem {
 	uint64_t size;		/* bytes in the segment; 0 while the import is pending */
 	int node;		/* of the segment */
 	struct dd_cell *cell;
+	const struct dd_area_head *head;	/* of the area that has the cell */
 	unsigned int rights;
 	char *put;		/* the segment, in a window to write; or NULL */
 	char *get;		/* to read, the same window; or NULL */

@@ -24,11 +24,10 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
 				     uint64_t offset)
 {
 	const struct dd_cell *cell = m->cell;
-	const struct dd *h = m->h;
 
-	if (ddi_unlikely(!window) || ddi_unlikely(ddi_equals(&h->board.alive, 0)) ||
+	if (ddi_unlikely(!window) || ddi_unlikely(!ddi_load(&m->h->board.alive)) ||
 	    ddi_unlikely(offset > m->size || len > m->size - offset) ||
-	    ddi_unlikely(ddi_equals(&((struct dd_area_head *)h->area)->node_up, 0)) ||
+	    ddi_unlikely(!ddi_load(&m->head->node_up)) ||
 	    ddi_unlikely(ddi_mem_withheld(cell)))
 		return 0;
 	return ddi_load_acquire(&cell->ring);
