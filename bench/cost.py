@@ -27,10 +27,10 @@ LIMITS = {
     "here insn 64 ddsend": (140, False),
     "here insn 64 ddrecv": (120, False),
     "here insn 64 dd-send-kernel": (1100, True),
-    "here insn 64 dd-put": (120, False),
-    "here insn 64 dd-get": (120, False),
-    "here insn 64 dd-cas": (90, False),
-    "here insn 64 dd-put-kernel": (1120, True),
+    "here insn 64 dd-put": (105, False),
+    "here insn 64 dd-get": (75, False),
+    "here insn 64 dd-cas": (85, False),
+    "here insn 64 dd-put-kernel": (1100, True),
 }
 
 # Figure -> another one, and how many times that it may be: a get and a swap of another
