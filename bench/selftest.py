@@ -121,7 +121,7 @@ DOCTORED = [
 ]
 LIMITED = {"here insn 64 ddsend": 95, "here insn 64 ddrecv": 76,
            "here insn 64 dd-send-kernel": 1050, "here insn 64 dd-put": 100,
-           "here insn 64 dd-get": 100, "here insn 64 dd-cas": 80,
+           "here insn 64 dd-get": 70, "here insn 64 dd-cas": 80,
            "here insn 64 dd-put-kernel": 1000,
            "net cas 8 dd": 25000, "net get 1048576 dd": 900, "net put 1048576 dd": 1000,
            "net-1500 insn 1048576 dd": 1000}

@@ -34,7 +34,7 @@ build() {
 	flags=(-std=gnu11 -g -D_GNU_SOURCE "-DDD_VERSION=\"0\"" -pthread -Iinclude -Iinclude/uapi
 		-I"$dir/lib/core" "$@")
 	for file in "$dir"/lib/{core,ddp,mem}/*.c selftests/lib/ring_kernel.c; do
-		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/$(basename "$file").o" \
+		"${CC:-gcc}" "${flags[@]}" -w -c -o "$dir/o/${file//\//-}.o" \
 			"$file" || return
 	done
 	"${CC:-gcc}" "${flags[@]}" -Wall -I"$dir" -I"$dir/kernel" -Iselftests/lib/include \
