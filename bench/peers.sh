@@ -8,7 +8,7 @@
 #                 requests one at a time, until the local side may go on
 #   fi_pingpong   libfabric's own: half a round trip, the mean
 #   perftest      of soft-RoCE (rdma_rxe): half a round trip, "typical"; requests until
-#                 they are done, writes by the message rate, one at a time
+#                 they are done, the mean; writes by the message rate, one at a time
 #   sockperf      UDP between nodes: half a round trip, the median
 #   dd-mpi        ddperf's loops, by MPI (mpi.c)
 #
@@ -193,8 +193,8 @@ roce() {
 	lat) command="ib_send_lat" column='2 * $5' ;;
 	bw) command="ib_write_bw --report_gbits" column='125 * $4' ;;
 	put) command="ib_write_bw -t 1" column='1 / $5' ;;
-	get) command="ib_read_lat" column='$5' ;;
-	cas) command="ib_atomic_lat -A CMP_AND_SWAP" column='$5' ;;
+	get) command="ib_read_lat" column='$6' ;;
+	cas) command="ib_atomic_lat -A CMP_AND_SWAP" column='$6' ;;
 	esac
 	case $1 in put | get | cas) those=$(access_sizes "$1") ;; esac
 	for size in $those; do
