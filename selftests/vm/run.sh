@@ -120,13 +120,22 @@ choose_processor() {
 	done
 }
 
+# If the guest's kernel is killed, a process that it has just made stays stopped for ever,
+# with our output open.
+user_mode() {
+	local status=0
+
+	bounded "$@" initrd="$TMP/initrd" || status=$?
+	pkill -KILL -f "initrd=$TMP/initrd" || :
+	return $status
+}
+
 machine() {
 	local nic=() on
 
 	if [ "$KERNEL" = um ]; then
 		choose_processor
-		bounded "${on[@]}" "$VM_DIR/um.sh" initrd="$TMP/initrd" \
-			2>>"$TMP/console.log" 3>>"$TMP/verdict" | cat
+		user_mode "${on[@]}" "$VM_DIR/um.sh" 2>>"$TMP/console.log" 3>>"$TMP/verdict" | cat
 		return
 	fi
 	[ -z "${NIC:-}" ] || nic=(-netdev "socket,id=n0,$NIC"
