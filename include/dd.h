@@ -98,6 +98,9 @@ int dd_alloc(struct dd *h, size_t size, void **addr);
  * @h: handle
  * @addr: address from dd_alloc()
  *
+ * The memory does not count against RLIMIT_MEMLOCK any more when the call returns, unless an
+ * ended connection or a request still uses it for a moment.
+ *
  * Return: 0; -EINVAL (not an address of dd_alloc()), -EBUSY (a service or a
  * connection uses it), -EBADID.
  */
