@@ -412,7 +412,7 @@ TEST(memlock_is_given_back_at_exit)
 	 * A user of its own: pages that another test has not yet returned do
 	 * not count.
 	 */
-	uid_t user = 20000 + getpid() % 10000;
+	uid_t user = lone_user();
 	int ready[2], go[2];
 	struct raw r;
 	struct mem m;

@@ -20,8 +20,7 @@ FIXTURE(pin) {
 
 FIXTURE_SETUP(pin)
 {
-	/* A user of this test's own: no other test changes its charge. */
-	ASSERT_OK(setresuid(20000 + getpid() % 10000, -1, -1));
+	ASSERT_OK(setresuid(lone_user(), -1, -1));
 	ASSERT_OK(raw_open(&self->ex));
 	ASSERT_OK(raw_open(&self->im));
 	self->at = mmap(NULL, MEM_LEN, PROT_READ | PROT_WRITE,

@@ -47,7 +47,7 @@ FIXTURE_SETUP(redir)
 
 	/* A user of this test's own: no other test changes its charge. */
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &all));
-	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
+	ASSERT_EQ(0, become_user(lone_user()));
 	ASSERT_OK(raw_start(&self->ex, LEN, &self->em));
 	ASSERT_OK(raw_alloc(&self->ex, LEN, &self->to));
 	ASSERT_OK(raw_start(&self->im, LEN, &self->imem));

@@ -228,7 +228,7 @@ static void fill(FIXTURE_DATA(arg) *self, const FIXTURE_VARIANT(arg) *variant)
 FIXTURE_SETUP(arg)
 {
 	/* A user of this test's own: no other test changes its charge. */
-	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
+	ASSERT_EQ(0, become_user(lone_user()));
 	ASSERT_EQ(0, pair_open(&self->p, 4, 4096, 1));
 	ASSERT_EQ(1, pair_request(&self->p, 0, 0, 8));
 	ASSERT_EQ(0, raw_alloc(&self->p.srv, 4 * PAGE, &self->spare));

@@ -40,7 +40,7 @@ FIXTURE_SETUP(track)
 
 	/* A user of this test's own: no other test changes its charge. */
 	ASSERT_EQ(0, setrlimit(RLIMIT_MEMLOCK, &all));
-	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
+	ASSERT_EQ(0, become_user(lone_user()));
 	ASSERT_OK(raw_open(&self->r));
 	ASSERT_OK(alloc(&self->r, &self->a, &self->m));
 }

@@ -331,7 +331,7 @@ TEST(connect_and_close_for_long)
 	struct pair p;
 	int i;
 
-	ASSERT_EQ(0, become_user(20000 + getpid() % 10000));
+	ASSERT_EQ(0, become_user(lone_user()));
 	ASSERT_EQ(0, pair_open(&p, 1, PAGE, 1));
 	used = memlock_used(&p.srv);
 	ASSERT_EQ(0, raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn));

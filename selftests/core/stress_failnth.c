@@ -642,7 +642,7 @@ static void check_path(struct __test_metadata *_metadata,
 		/* The file belongs to the task that opened it. */
 		CHILD_CHECK(inject_ready());
 		CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
-		CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
+		CHILD_CHECK(become_user(lone_user()) == 0);
 		CHILD_CHECK(inject_keep());
 		n = inject_sweep(INJECT_NTH, INJECT_COPY, run_once, path);
 		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));

@@ -108,7 +108,7 @@ TEST(sequences_of_calls)
 	pid = fork_child();
 	if (!pid) {
 		counts[2] = kcov_start();
-		CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
+		CHILD_CHECK(become_user(lone_user()) == 0);
 		generate(n, shown ? atoi(shown) : -1, counts);
 		_exit(0);
 	}

@@ -300,6 +300,12 @@ long long printed_number(const char *format, ...)
 	return n;
 }
 
+/* A user of this process's own: no other test changes its charge. */
+static inline uid_t lone_user(void)
+{
+	return 20000 + getpid() % 10000;
+}
+
 /* Makes the caller an ordinary user with access to /dev/dd; 0 or -1. */
 static inline int become_user(uid_t uid)
 {

@@ -407,7 +407,7 @@ static void check_path(struct __test_metadata *_metadata,
 		CHILD_CHECK(inject_ready());
 		if (!path->netlink) {
 			CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
-			CHILD_CHECK(become_user(20000 + getpid() % 10000) == 0);
+			CHILD_CHECK(become_user(lone_user()) == 0);
 			CHILD_CHECK(inject_keep());
 		}
 		n = inject_sweep(path->first, path->last ?: INJECT_COPY, run_once, path);
