@@ -258,6 +258,11 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 
 	first = max3(first, oldest, min(tp->low_pn, tp->mark_pn));
 	for (pn = first; pn <= last; pn++) {
+		/* An ACK repeats what earlier ones said: only marks are looked for there. */
+		if (pn > tp->mark_last && pn < tp->low_pn) {
+			pn = tp->low_pn - 1;
+			continue;
+		}
 		rec = dd_tp_ring_rec(tp, pn);
 		if (!rec) {
 			mark = dd_tp_ring_at(tp, pn);
@@ -281,6 +286,9 @@ static void dd_tp_range_acked(struct dd_tp *tp, u64 now, u64 first, u64 last,
 			tp->low_pn = pn + 1;
 		dd_tp_rec_acked(tp, now, rec, news);
 	}
+	/* All marks up to @last are cleared. */
+	if (first <= tp->mark_pn && last >= tp->mark_pn)
+		tp->mark_pn = last < tp->mark_last ? last + 1 : U64_MAX;
 }
 
 /*
