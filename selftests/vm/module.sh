@@ -16,8 +16,8 @@ if [ "$fault" = --sparse ]; then
 	fault='' sparse=(C=2 CHECK=sparse)
 fi
 name=$kernel${fault:+-$fault}
-# All modules with faults are built in one copy, so that only the patched files, and
-# those of the previous patch, are compiled again.
+# A module with a fault is built in a copy of the good one's build, so that only the
+# patched files are compiled.
 good=$TOP/build/kmod/$kernel
 args=()
 # kcov sees the code that is built for it; stress_kcov.
@@ -44,9 +44,9 @@ spoil_sources() {
 
 # kbuild compares the commands of the previous build, and reads the objects to link
 # from a list; both have the path of the directory.
-copy_products() {
-	[ -e "$good/dd.ko" ] || return 0
-	cp -a "$good" "$dir"
+copy_good() {
+	"$VM_DIR/module.sh" "$kernel"
+	rsync -a --delete "$good/" "$dir/"
 	find "$dir" \( -name '.*.cmd' -o -name '*.mod' -o -name modules.order \) \
 		-exec sed -i "s#$good/#$dir/#g" {} +
 }
@@ -105,10 +105,13 @@ build() {
 		return
 	fi
 	rm -f "$out/.key"
-	[ -e "$dir" ] || [ -z "$fault" ] || copy_products
-	forget_other_kernel
-	copy_sources
-	[ -z "$fault" ] || spoil_sources
+	if [ -n "$fault" ]; then
+		copy_good
+		spoil_sources
+	else
+		forget_other_kernel
+		copy_sources
+	fi
 	compile
 	[ -z "$fault" ] || is_spoiled
 	[ -z "$fault" ] || install -D -t "$out" "$dir"/*.ko
