@@ -38,10 +38,12 @@ fail() {
 }
 
 # check NAME COMMAND...: one test, passed if COMMAND succeeds. Comments that COMMAND
-# prints are shown; after a failure all its output, and the output of run().
+# prints are shown; after a failure all its output, and the output of run(). If
+# ONLY is set, only the tests whose names this regular expression matches are run.
 check() {
 	local name=$1 line
 
+	[[ $name =~ ${ONLY:-.} ]] || return 0
 	shift
 	if "$@" >"$TAP_DIR/check" 2>&1; then
 		pass "$name"
@@ -128,11 +130,20 @@ within() {
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1
 		nap $pause
-		pause=$((pause < 160 ? 2 * pause : pause))
+		pause=$((pause < 320 ? 2 * pause : pause))
 	done
 }
 
-has_line() { [ -e "$1" ] && grep -q -- "$2" "$1"; }
+# has_line FILE PATTERN: the file has a line that the regular expression matches.
+has_line() {
+	local line
+
+	[ -e "$1" ] || return
+	while IFS= read -r line || [ "$line" ]; do
+		[[ ! $line =~ $2 ]] || return 0
+	done <"$1"
+	return 1
+}
 
 gone() { ! kill -0 "$1" 2>/dev/null; }
 
@@ -156,7 +167,7 @@ refused() {
 
 	shift 2
 	timeout "$PATIENCE" "$@" >refused.out 2>refused.err </dev/null || got=$?
-	[ "$got" = "$code" ] && grep -q -- "$pattern" refused.err && return
-	diag "$*: exit code $got, not $code: $(cat refused.err)"
+	[ "$got" = "$code" ] && has_line refused.err "$pattern" && return
+	diag "$*: exit code $got, not $code: $(<refused.err)"
 	return 1
 }
