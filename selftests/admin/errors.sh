@@ -13,7 +13,7 @@ GET=1 SET=2 SERVICE=3 STAT=6 SEGMENT=11 IMPORT=12
 ID=1 MAX=2 UP=3 ABI=5
 
 test_kernel() {
-	all_refused <<-EOT
+	all_refused requests <<-EOT
 	set: nothing|$EINVAL|nothing to change; give|request $SET
 	set: id 4096|$ERANGE|integer out of range|request $SET $ID:4:4096
 	set: maxnodes 0|$ERANGE|integer out of range|request $SET $MAX:4:0
@@ -39,7 +39,7 @@ test_kernel() {
 	no such request|$EOPNOTSUPP||request 31
 	EOT
 }
-KERNEL_TESTS=23
+KERNEL_TESTS=24
 
 test_ddctl() {
 	ddctl_refuses 'set id 4096' 2 'id must be 0 to 4095, not 4096' \
@@ -79,10 +79,10 @@ test_user() {
 test_in_use() {
 	exits 'in use: down' 0 ddctl node down
 	hold user
-	kernel_refuses 'in use: id' $EBUSY 'while no process has /dev/dd open' \
-		request $SET $ID:4:0
-	kernel_refuses 'in use: maxnodes' $EBUSY 'while no process has /dev/dd open' \
-		request $SET $MAX:4:8
+	all_refused 'in use' <<-EOT
+	in use: id|$EBUSY|while no process has /dev/dd open|request $SET $ID:4:0
+	in use: maxnodes|$EBUSY|while no process has /dev/dd open|request $SET $MAX:4:8
+	EOT
 	ddctl_refuses 'in use: id' 5 'id 0: .*while no process has /dev/dd open' \
 		node set id 0
 	exits 'in use: the present values' 0 ddctl node set id 1 max 2
@@ -112,7 +112,7 @@ test_set() {
 	exits 'set: up' 0 ddctl node up
 }
 
-plan $((KERNEL_TESTS + 5 + 11 + 8 + 13))
+plan $((KERNEL_TESTS + 5 + 11 + 9 + 13))
 test_kernel
 test_ddctl
 test_user

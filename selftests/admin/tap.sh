@@ -17,5 +17,5 @@ exits() {
 
 status_is() {
 	[ "$status" = "$1" ] || return
-	[ "$1" = 0 ] || [ "$1" = 6 ] || grep -q '^ddctl: ' "$ERR"
+	[ "$1" = 0 ] || [ "$1" = 6 ] || has_line "$ERR" '^ddctl: '
 }
