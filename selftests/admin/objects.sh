@@ -12,26 +12,29 @@ ESC=$'\e'
 
 # A table has a heading, and a line for each object of the JSON.
 table_agrees() {
-	local rows
+	local rows lines
 
 	rows=$(ddctl -j "$1" | jq length)
 	run ddctl "$1"
-	[ "$status" = 0 ] && [ "$(wc -l <"$OUT")" = $((rows + 1)) ]
+	mapfile -t lines <"$OUT"
+	[ "$status" = 0 ] && [ ${#lines[@]} = $((rows + 1)) ]
 }
 
 # A table has each value of a key of the JSON.
 table_has() {
-	local value
+	local value values
 
-	ddctl -j "$1" | jq -r ".[] | .$2" | while read -r value; do
-		ddctl "$1" | grep -qwF -- "$value" || exit 1
+	run ddctl "$1"
+	mapfile -t values < <(ddctl -j "$1" | jq -r ".[] | .$2")
+	for value in "${values[@]}"; do
+		has_line "$OUT" "(^| )$value( |$)" || return
 	done
+	[ ${#values[@]} != 0 ]
 }
 
 pretty_agrees() {
 	run ddctl -p "$1"
-	[ "$(wc -l <"$OUT")" -gt 1 ] &&
-		cmp <(jq -c . "$OUT") <(ddctl -j "$1" | jq -c .)
+	has_line "$OUT" '^ ' && ddctl -j "$1" | jq -e -s --slurpfile pretty "$OUT" '. == $pretty'
 }
 
 # Every end has its other end, with the same values.
