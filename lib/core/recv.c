@@ -106,22 +106,29 @@ _Static_assert(DD_LIST_NEED_KICK == 1, "flag");
 /* ---- direct rings ------------------------------------------------------------- */
 
 /*
- * Check the note of a slot against a connection; the list is locked. @word is the second
- * word of the slot, without @meta_count. The note is good if the connection's cell, which
- * the kernel writes, has the serial of the record and refers to this ring, and the
- * message lies in the connection's block.
+ * Fill in @to from the note of a slot, if that is good; the list is locked. @word is the
+ * second word of the slot, without @meta_count. The note is good if the connection's cell,
+ * which the kernel writes, has the serial of the record and refers to this ring, and the
+ * message lies in the connection's block. @peek: the message stays in the list.
  */
-static DDI_INLINE bool direct_good(const struct ddi_direct_rx *rx,
-				   const struct ddi_conn *c, uint64_t serial,
-				   uint64_t word, uint64_t offset, uint64_t len)
+static DDI_INLINE bool direct_fill(void *to, bool brief, bool peek, struct ddi_conn *c,
+				   const struct ddi_direct_rx *rx, uint64_t word,
+				   const struct dd_ring_note *slot)
 {
+	uint64_t serial = ddi_load_acquire(&c->serial), offset = ddi_load(&slot->offset);
+	uint64_t len = ddi_load(&slot->len);
 	const struct dd_cell *cell = c->cell;
+	uint32_t msgid;
 
-	return ddi_likely(ddi_equals(&c->note, word)) &&
-	       ddi_likely(ddi_equals(&cell->conn, serial)) &&
-	       ddi_likely(ddi_equals(&cell->ring, rx->unit)) &&
-	       ddi_likely(offset <= c->recv_size) &&
-	       ddi_likely(len <= c->recv_size - offset);
+	if (ddi_unlikely(!ddi_equals(&c->note, word)) ||
+	    ddi_unlikely(!ddi_equals(&cell->conn, serial)) ||
+	    ddi_unlikely(!ddi_equals(&cell->ring, rx->unit)) ||
+	    ddi_unlikely(offset > c->recv_size) || ddi_unlikely(len > c->recv_size - offset))
+		return false;
+	msgid = fill(to, brief, c, serial, offset, len, (const struct body *)&slot->offset);
+	if (!peek)
+		consumed(c, msgid);
+	return true;
 }
 
 /* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
@@ -129,25 +136,16 @@ static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t po
 		       unsigned int options, struct dd_msg *msg)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
-	uint64_t word, offset, len, serial;
 	struct ddi_conn *c;
-	uint32_t words;
+	uint64_t word;
 
 	if (ddi_load_acquire(&slot->seq) != pos + 1)
 		return 0;
 	word = ddi_load((const ddi_word *)&slot->conn);
-	words = word >> 32 & 0xff;
-	word &= ~META_MASK;
 	c = ddi_conn_find(h, word);
-	offset = ddi_load(&slot->offset);
-	len = ddi_load(&slot->len);
-	serial = c ? ddi_load_acquire(&c->serial) : 0;
-	if (!c || !direct_good(rx, c, serial, word, offset, len))
+	if (!c || !direct_fill(msg, false, options & DDI_RECV_PEEK, c, rx, word & ~META_MASK, slot))
 		return -EAGAIN;
-	fill(msg, false, c, serial, offset, len, (const struct body *)&slot->offset);
-	fill_meta(msg, slot->meta, words);
-	if (!(options & DDI_RECV_PEEK))
-		consumed(c, msg->msgid);
+	fill_meta(msg, slot->meta, word >> 32 & 0xff);
 	return DD_MSG_DATA;
 }
 
@@ -178,18 +176,6 @@ static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 	return n;
 }
 
-/* The direct ring of a connection, or NULL. */
-static struct ddi_direct_rx *direct_ring(struct dd *h, struct ddi_list *l,
-					 const struct ddi_conn *c)
-{
-	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0;
-
-	for (uint32_t i = 0; unit && i < n; i++)
-		if (l->rx[i].unit == unit)
-			return &l->rx[i];
-	return NULL;
-}
-
 /*
  * The connection of a close note has ended. Take the first of its messages that are
  * unread in its direct ring, perhaps behind positions that other connections have
@@ -198,13 +184,18 @@ static struct ddi_direct_rx *direct_ring(struct dd *h, struct ddi_list *l,
 static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *close,
 		     unsigned int options, struct dd_msg *msg)
 {
-	struct ddi_direct_rx *rx = direct_ring(h, l, ddi_conn_of_note(h, close));
+	const struct ddi_conn *c = ddi_conn_of_note(h, close);
+	uint32_t n = direct_refresh(h, l), unit = c ? ddi_load(&c->cell->ring) : 0, i = 0;
 	const struct dd_ring_note *slot;
+	struct ddi_direct_rx *rx;
 	uint64_t pos, head;
 	int ret;
 
-	if (!rx)
+	while (i < n && l->rx[i].unit != unit)
+		i++;
+	if (!unit || i == n)
 		return 0;
+	rx = &l->rx[i];
 	if (l->rest_of != close->seq) {
 		l->rest_of = close->seq;
 		l->rest = 0;
@@ -473,10 +464,10 @@ static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int 
 int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
 	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
-	uint64_t pos, word, offset, len, serial;
 	const struct dd_ring_note *slot;
 	const struct ddi_direct_rx *rx;
 	struct ddi_conn *c;
+	uint64_t pos, word;
 
 	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
 		return recv_slow(h, list, to, options, timeout, NULL);
@@ -495,15 +486,9 @@ int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t tim
 	/* With metadata it is no connection's word. */
 	word = ddi_load((const ddi_word *)&slot->conn);
 	c = ddi_table_get(h->board.conns, word);
-	if (ddi_unlikely(!c))
+	if (ddi_unlikely(!c) ||
+	    !direct_fill(to, options & DDI_RECV_BRIEF, false, c, rx, word, slot))
 		return recv_slow(h, l->id, to, options, timeout, l);
-	serial = ddi_load_acquire(&c->serial);
-	offset = ddi_load(&slot->offset);
-	len = ddi_load(&slot->len);
-	if (!direct_good(rx, c, serial, word, offset, len))
-		return recv_slow(h, l->id, to, options, timeout, l);
-	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, serial, offset, len,
-			 (const struct body *)&slot->offset));
 	if (release(pos, DIRECT(rx)))
 		return recv_kick(h, l);
 	return ddi_unlock(&l->lock);
