@@ -4,8 +4,6 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <time.h>
-
 #include "direct_tx.h"
 #include "error.h"
 #include "recv.h"
@@ -64,16 +62,6 @@ static int call_wait(struct dd *h, struct ddi_list *l, uint32_t list,
 	}
 }
 
-static int call_lock(pthread_mutex_t *lock, int64_t deadline)
-{
-	int64_t until = deadline < 0 ? INT64_MAX : deadline;
-	struct timespec ts = {
-		.tv_sec = until / DDI_NSEC_PER_SEC, .tv_nsec = until % DDI_NSEC_PER_SEC,
-	};
-
-	return -pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &ts);
-}
-
 static int call_locked(struct dd *h, struct ddi_conn *c, int conn,
 		       struct ddi_request *rq, struct dd_msg *reply,
 		       unsigned int options, int64_t deadline)
@@ -99,8 +87,9 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 		   struct dd_msg *reply, unsigned int options, int64_t timeout)
 {
 	struct ddi_request rq = { .addr = addr, .len = len };
-	int64_t deadline;
+	struct timespec until;
 	struct ddi_conn *c;
+	int64_t deadline;
 	int ret;
 
 	if (!ddi_alive(h))
@@ -113,9 +102,10 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	if (c->service || c->type != DD_TYPE_RPC)
 		return -EBADTYPE;
 	deadline = ddi_deadline(timeout);
-	ret = call_lock(&c->call_lock, deadline);
+	until = ddi_timespec(deadline);
+	ret = pthread_mutex_clocklock(&c->call_lock, CLOCK_MONOTONIC, &until);
 	if (ret)
-		return ret;
+		return -ret;
 	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
 	pthread_mutex_unlock(&c->call_lock);
 	return ret;

@@ -10,7 +10,6 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "conn.h"
 #include "deposit.h"
@@ -540,18 +539,6 @@ static int poll_ready(struct dd *h, int *lists, int count)
 	return n;
 }
 
-static int pause_until(int64_t deadline)
-{
-	int64_t until = deadline < 0 ? INT64_MAX : deadline;
-	struct timespec ts = {
-		.tv_sec = until / DDI_NSEC_PER_SEC, .tv_nsec = until % DDI_NSEC_PER_SEC,
-	};
-
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR)
-		;
-	return 0;
-}
-
 DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 {
 	uint32_t ids[DD_WAIT_MAX];
@@ -563,8 +550,13 @@ DD_API int dd_poll(struct dd *h, int *lists, int count, int64_t timeout)
 	if (count < 0 || count > DD_WAIT_MAX || (count && !lists))
 		return -EINVAL;
 	deadline = timeout ? ddi_deadline(timeout) : 0;
-	if (!count)
-		return pause_until(deadline);
+	if (!count) {
+		struct timespec until = ddi_timespec(deadline);
+
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+			;
+		return 0;
+	}
 	ret = poll_ready(h, lists, count);
 	while (!ret && timeout) {
 		memcpy(ids, lists, count * sizeof(*ids));

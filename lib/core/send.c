@@ -473,7 +473,9 @@ int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t 
 				     placed ? DD_WAIT_DONE : DD_WAIT_SENT, n,
 				     ddi_remaining(deadline));
 	} while (ret == -EINTR);
-	return ret ? ddi_wait_error(ret) : 1;
+	if (ret)
+		return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);
+	return 1;
 }
 
 DD_API int dd_done(struct dd *h, int conn, unsigned int what, int64_t timeout)

@@ -25,7 +25,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -76,6 +75,14 @@ int64_t ddi_remaining(int64_t deadline)
 		return DD_FOREVER;
 	left = deadline - ddi_now();
 	return left > 0 ? left : 0;
+}
+
+/* A deadline as a time of CLOCK_MONOTONIC. */
+struct timespec ddi_timespec(int64_t deadline)
+{
+	int64_t until = deadline < 0 ? INT64_MAX : deadline;
+
+	return (struct timespec){ until / DDI_NSEC_PER_SEC, until % DDI_NSEC_PER_SEC };
 }
 
 static void cpu_relax(void)
@@ -134,19 +141,6 @@ static inline bool seen(const __u64 *word, uint64_t value)
 	return ddi_load_acquire(word) >= value;
 }
 
-/* Returns whether the wait is over. */
-static bool spin_yield(struct ddi_spin *spin, const struct ddi_look *look)
-{
-	long before = switches();
-
-	sched_yield();
-	if (!seen(look->word, look->value) && !look->over(look))
-		return false;
-	if (switches() != before)
-		spin_shared(spin);
-	return true;
-}
-
 /*
  * Look without a clock. Back off after a while, so that polling does not steal the cache
  * line from the writer; not at once, because a pause takes longer than most of a round
@@ -201,6 +195,7 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 {
 	uint32_t budget = ddi_load(&spin->budget), n, slice;
 	int64_t now, yield_at;
+	long before;
 
 	if (ddi_load(&h->cpus) >= 2 && !ddi_load(&spin->skip) &&
 	    first_looks(spin, look->word, look->value))
@@ -224,12 +219,17 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 		if (look->over(look))
 			return true;
 		now = ddi_now();
-		if (now >= yield_at) {
-			if (spin_yield(spin, look))
-				return true;
-			now = ddi_now();
-			yield_at = now + slice;
+		if (now < yield_at)
+			continue;
+		before = switches();
+		sched_yield();
+		if (seen(look->word, look->value) || look->over(look)) {
+			if (switches() != before)
+				spin_shared(spin);
+			return true;
 		}
+		now = ddi_now();
+		yield_at = now + slice;
 	}
 	return false;
 }
@@ -263,8 +263,7 @@ static bool counter_over(const struct ddi_look *look)
 {
 	const struct dd_cell *cell = look->place;
 
-	return ddi_load_acquire(look->word) >= look->value || ddi_load(&cell->error) ||
-	       ddi_load(&cell->conn) != look->id;
+	return ddi_load(&cell->error) || ddi_load(&cell->conn) != look->id;
 }
 
 /* As ddi_await(), for sent or done, after a look at the counter for a while. */
@@ -293,14 +292,6 @@ int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *ce
 	return ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
-/* What a call of DDP returns for the end of a wait. */
-int ddi_wait_error(int ret)
-{
-	if (ret == -EAGAIN || ret == -ETIMEDOUT)
-		return -ETIMEDOUT;
-	return ret < 0 ? ddi_error(ret) : 0;
-}
-
 /* Wait for a counter of a connection's cell: 0, -ETIMEDOUT or another error. */
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline)
@@ -310,7 +301,7 @@ int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 	do {
 		ret = ddi_await(h, serial, what, value, ddi_remaining(deadline));
 	} while (ret == -EINTR);
-	return ddi_wait_error(ret);
+	return ret == -EAGAIN ? -ETIMEDOUT : ddi_error(ret);
 }
 
 /*

@@ -7,6 +7,8 @@
 #ifndef _DD_WAIT_H
 #define _DD_WAIT_H
 
+#include <time.h>
+
 #include "handle.h"
 
 #define DDI_NSEC_PER_SEC	1000000000ll
@@ -34,6 +36,7 @@ int64_t ddi_now(void);
 int64_t ddi_deadline(int64_t timeout);
 bool ddi_passed(int64_t deadline);
 int64_t ddi_remaining(int64_t deadline);
+struct timespec ddi_timespec(int64_t deadline);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start);
 bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
@@ -42,7 +45,6 @@ void ddi_spin_slept(struct ddi_spin *spin, int64_t since);
 int ddi_await(struct dd *h, uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
 int ddi_cell_await(struct dd *h, struct ddi_spin *spin, const struct dd_cell *cell,
 		   uint64_t serial, uint32_t what, uint64_t value, int64_t timeout);
-int ddi_wait_error(int ret);
 int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 		  int64_t deadline);
 
