@@ -4,7 +4,6 @@
  *
  * Copyright (C) 2026 The dd authors
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,50 +271,34 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	return ret;
 }
 
-/* What a service, or its node, is or does; @peer: ddctl shows more about that. */
-static const struct reason {
+/* What the service (%2$s), or its node (%1$d), is or does. */
+static const struct {
 	int error;
-	bool service;
-	bool peer;
 	const char *text;
 } reasons[] = {
-	{ EUSERS, true, false, "has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on" },
-	{ ENOBUFS, true, false, "cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK)" },
-	{ EACCES, true, false, "does not let this user connect" },
-	{ EHOSTUNREACH, false, true, "does not answer" },
-	{ ETIMEDOUT, false, true, "has not answered in time" },
-	{ EAGAIN, false, false, "is another one, whose answer has to be waited for: give a timeout that is not 0" },
-	{ EPROTONOSUPPORT, false, false, "speaks no version of the protocol that this one speaks" },
-	{ EPROTO, false, true, "and this one do not understand each other" },
+	{ ECONNREFUSED, "node %1$d has no service '%2$.63s': 'ddctl service' there lists those it has" },
+	{ EUSERS, "service '%2$.63s' on node %1$d has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on" },
+	{ ENOBUFS, "service '%2$.63s' on node %1$d cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK), or that node is out of memory" },
+	{ EACCES, "service '%2$.63s' on node %1$d does not let this user connect" },
+	{ EHOSTUNREACH, "node %1$d does not answer: 'ddctl peer show %1$d' may say why" },
+	{ ETIMEDOUT, "node %1$d has not answered in time: 'ddctl peer show %1$d' may say why" },
+	{ EAGAIN, "node %1$d is another one, whose answer has to be waited for: give a timeout that is not 0" },
+	{ EPROTONOSUPPORT, "node %1$d speaks no version of the protocol that this one speaks" },
+	{ EPROTO, "node %1$d and this one do not understand each other: 'ddctl peer show %1$d' may say why" },
 };
 
 /* Explain what the error number does not. */
 static void connect_reason(struct dd *h, int ret, const char *name, int node)
 {
-	char on[96] = "", more[64] = "";
-
 	ddi_reason_kernel(h, ret);
 	if (ret == -EDQUOT)
 		ddi_memlock_reason(h, "this connection");
-	if (ret == -ECONNREFUSED)
-		ddi_reason(h, ret, "node %d has no service '%.63s': 'ddctl service' there lists those it has",
-			   node, name);
 	if (ret == -ENONET)
 		ddi_reason(h, ret, "node %d is no peer of this one, node %d: see 'ddctl peer'",
 			   node, dd_node(h));
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
-		const struct reason *r = &reasons[i];
-
-		if (ret != -r->error)
-			continue;
-		if (r->service)
-			snprintf(on, sizeof(on), "service '%.63s' on ", name);
-		if (r->peer)
-			snprintf(more, sizeof(more), ": 'ddctl peer show %d' may say why", node);
-		if (ret == -ENOBUFS && node != dd_node(h))
-			snprintf(more, sizeof(more), ", or that node is out of memory");
-		ddi_reason(h, ret, "%snode %d %s%s", on, node, r->text, more);
-	}
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (ret == -reasons[i].error)
+			ddi_reason(h, ret, reasons[i].text, node, name);
 }
 
 static int connect_wait(struct dd *h, const struct dd_connect_attr *attr,
