@@ -41,7 +41,7 @@ static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 	memset(c, 0, sizeof(*c));
 	c->serial = DDI_UNBOUND;
 	c->unit = unit;
-	c->cell = (struct dd_cell *)(h->area + (size_t)unit * DD_UNIT);
+	c->cell = ddi_unit(h, unit);
 	pthread_mutex_init(&c->call_lock, NULL);
 	c->same = *bucket;
 	*bucket = c;
@@ -50,13 +50,7 @@ static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 	return c;
 }
 
-/* The connection is locked; from here on no serial finds it. */
-static void conn_hide(struct ddi_conn *c)
-{
-	ddi_store_release(&c->serial, DDI_UNBOUND);
-}
-
-/* The connection is locked, and hidden. */
+/* The connection is locked, and no serial finds it. */
 static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
 		      const struct dd_conn_info *info)
 {
@@ -97,7 +91,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 		return NULL;
 	ddi_lock(&c->lock);
 	if (c->serial != info->conn) {
-		conn_hide(c);
+		ddi_store_release(&c->serial, DDI_UNBOUND);
 		conn_fill(h, c, l, info);
 		/* A reader that sees the new serial sees no older word. */
 		ddi_store_release(&c->serial, info->conn);
@@ -177,7 +171,7 @@ bool ddi_conn_end(struct ddi_conn *c)
 	if (bound) {
 		ddi_store(&c->dead, c->serial);
 		ddi_store(&c->closing, true);
-		conn_hide(c);
+		ddi_store_release(&c->serial, DDI_UNBOUND);
 	}
 	ddi_unlock(&c->lock);
 	return bound;
@@ -188,7 +182,7 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
 	ddi_store(&c->closing, false);
-	conn_hide(c);
+	ddi_store_release(&c->serial, DDI_UNBOUND);
 	ddi_direct_close(h, c);
 	ddi_unlock(&c->lock);
 }
@@ -201,11 +195,10 @@ void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 void ddi_conn_drain(struct dd *h, const struct ddi_conn *c, uint64_t serial,
 		    int64_t deadline)
 {
-	const struct dd_area_head *head = (void *)h->area;
 	const struct dd_cell *cell = c->cell;
 
 	if (ddi_load(&cell->sent) < ddi_load(&cell->submitted) &&
-	    ddi_load(&cell->node) != ddi_load(&head->node))
+	    ddi_load(&cell->node) != ddi_load(&ddi_head(h)->node))
 		ddi_conn_wait(h, serial, DD_WAIT_CLOSE, 0, deadline);
 }
 

@@ -10,6 +10,7 @@
 #include "deposit.h"
 #include "direct_tx.h"
 #include "error.h"
+#include "list.h"
 #include "region.h"
 
 /*
@@ -17,8 +18,6 @@
  * has 65,530 by default; most of them are left to the program.
  */
 #define DIRECT_MAX	16384
-
-#define STATE_SIZE	4096	/* the kernel maps it by pages */
 
 /* Messages after which a connection asks again for a direct path. */
 #define ASK_BUSY	127	/* a message was unread */
@@ -34,7 +33,7 @@ static void ring_free(struct ddi_tx_ring *ring)
 	if (ring->notes)
 		munmap(ring->notes, ring_size(ring));
 	if (ring->state)
-		munmap((void *)ring->state, STATE_SIZE);
+		munmap((void *)ring->state, DDI_STATE_SIZE);
 	free(ring);
 }
 
@@ -57,7 +56,7 @@ static struct ddi_tx_ring *ring_get(struct dd *h, const struct dd_direct *d)
 	ring->users = 1;
 	ring->tail = d->start;
 	ring->notes = ddi_map(h, d->notes, ring_size(ring), PROT_READ | PROT_WRITE);
-	ring->state = ddi_map(h, d->state, STATE_SIZE, PROT_READ);
+	ring->state = ddi_map(h, d->state, DDI_STATE_SIZE, PROT_READ);
 	if (!ring->notes || !ring->state) {
 		ring_free(ring);
 		return NULL;
@@ -146,13 +145,12 @@ static int tx_get(struct dd *h, const struct ddi_conn *c, struct ddi_direct_tx *
  */
 void ddi_direct_open(struct dd *h, struct ddi_conn *c)
 {
-	const struct dd_area_head *head = (void *)h->area;
 	struct ddi_direct_tx *tx;
 	int ret;
 
 	c->tx_ask = UINT64_MAX;
 	if (!h->direct || ddi_load(&h->nr_direct) >= DIRECT_MAX ||
-	    ddi_load(&c->cell->node) != ddi_load(&head->node))
+	    ddi_load(&c->cell->node) != ddi_load(&ddi_head(h)->node))
 		return;
 	tx = tx_new(h, c->cell);
 	if (!tx)

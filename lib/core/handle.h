@@ -104,6 +104,17 @@ static inline bool ddi_alive(const struct dd *h)
 	return ddi_likely(h) && ddi_likely(ddi_load(&h->board.alive));
 }
 
+/* What the kernel shares at a unit of the area; its head is at unit 0. */
+static inline void *ddi_unit(const struct dd *h, uint32_t unit)
+{
+	return h->area + (size_t)unit * DD_UNIT;
+}
+
+static inline const struct dd_area_head *ddi_head(const struct dd *h)
+{
+	return ddi_unit(h, 0);
+}
+
 /* The record of a bucket; it may be bound to another id by now. */
 #define ddi_table_get(table, id)	ddi_load_acquire(&(table)[DDI_BUCKET(id)])
 

@@ -45,7 +45,7 @@ struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 			return NULL;
 		memset(l, 0, sizeof(*l));
 		l->unit = unit;
-		l->head = (struct dd_list_head *)(h->area + (size_t)unit * DD_UNIT);
+		l->head = ddi_unit(h, unit);
 		l->ring = ddi_list_slot(h->area, 0, 0);	/* of geometry 0 */
 		l->same = *bucket;
 		*bucket = l;
@@ -87,13 +87,6 @@ void ddi_list_release(struct dd *h)
 	}
 }
 
-static bool direct_ready(const struct ddi_direct_rx *rx)
-{
-	uint64_t pos = ddi_load(&rx->state->head);
-
-	return ddi_load_acquire(&ddi_direct_slot(rx, pos)->seq) == pos + 1;
-}
-
 /* The slot of the next note in the list's own ring, or NULL. */
 static struct dd_note *own_slot(const struct ddi_list *l)
 {
@@ -110,13 +103,17 @@ static bool list_over(const struct ddi_look *look)
 	const struct dd_list_head *lh = l->head;
 	uint32_t n = ddi_load_acquire(&l->nr_rx);
 	uint64_t pos, geometry = ddi_load(&lh->geometry);
+	const struct ddi_direct_rx *rx;
 	struct dd_note *slot;
 
 	if (ddi_load(&lh->rings) != n && n < DD_RINGS_MAX)
 		return true;
-	while (n)
-		if (direct_ready(&l->rx[--n]))
+	while (n) {
+		rx = &l->rx[--n];
+		pos = ddi_load(&rx->state->head);
+		if (ddi_load_acquire(&ddi_direct_slot(rx, pos)->seq) == pos + 1)
 			return true;
+	}
 	pos = ddi_load(&lh->head);
 	slot = own_slot(l);
 	return !slot || ddi_load(&lh->id) != look->id ||

@@ -46,30 +46,6 @@ void *ddi_map(struct dd *h, uint64_t offset, size_t size, int prot)
 }
 
 /*
- * A child of fork() does not inherit the area and would fault on it, so its tables are
- * wiped (MADV_WIPEONFORK). A child of vfork() shares both.
- */
-static int handle_map(struct dd **handle)
-{
-	struct dd *h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int ret;
-
-	if (h == MAP_FAILED)
-		return -errno;
-	/* Few entries are used, so huge pages would waste memory. */
-	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
-	if (madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK)) {
-		ret = -errno;
-		munmap(h, sizeof(*h));
-		return ret;
-	}
-	ddi_store(&h->board.alive, 1);
-	*handle = h;
-	return 0;
-}
-
-/*
  * After mlockall(MCL_FUTURE), mmap() compares the length with RLIMIT_MEMLOCK although
  * the area is never locked. So map little and extend it.
  */
@@ -119,27 +95,34 @@ static void handle_free(struct dd *h)
 
 DD_API int dd_open(struct dd **handle)
 {
-	const struct dd_area_head *head;
 	const char *direct = getenv("DD_DIRECT");
-	struct dd *h = NULL;
+	struct dd *h;
 	int ret;
 
 	if (!handle)
 		return -EINVAL;
-	ret = handle_map(&h);
-	if (ret)
-		return ddi_error(ret);
+	h = mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (h == MAP_FAILED)
+		return ddi_error(-errno);
+	/* Few entries are used, so huge pages would waste memory. */
+	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->direct_lock, NULL);
 	pthread_mutex_init(&h->reason_lock, NULL);
 	pthread_rwlock_init(&h->region_lock, NULL);
 	h->direct = !direct || strcmp(direct, "0");
+	ddi_store(&h->board.alive, 1);
 
-	ret = device_open(h);
+	/*
+	 * A child of fork() does not inherit the area and would fault on it, so its tables
+	 * are wiped. A child of vfork() shares both.
+	 */
+	ret = madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK) ? ddi_error(-errno) :
+								      device_open(h);
 	if (ret)
 		goto err_free;
-	head = (void *)h->area;
-	if (head->magic != DD_AREA_MAGIC || head->version != DD_ABI_VERSION) {
+	if (ddi_head(h)->magic != DD_AREA_MAGIC || ddi_head(h)->version != DD_ABI_VERSION) {
 		ret = -EPROTO;
 		goto err_device;
 	}
@@ -177,14 +160,14 @@ DD_API int dd_node(struct dd *h)
 {
 	if (!ddi_alive(h))
 		return -EBADID;
-	return ddi_load(&((struct dd_area_head *)h->area)->node);
+	return ddi_load(&ddi_head(h)->node);
 }
 
 DD_API int dd_max_nodes(struct dd *h)
 {
 	if (!ddi_alive(h))
 		return -EBADID;
-	return ddi_load(&((struct dd_area_head *)h->area)->maxnodes);
+	return ddi_load(&ddi_head(h)->maxnodes);
 }
 
 DD_API int dd_packet_size(struct dd *h)

@@ -162,12 +162,12 @@ static uint32_t direct_refresh(struct dd *h, struct ddi_list *l)
 		l->rx = calloc(DD_RINGS_MAX, sizeof(*l->rx));
 	if (!l->rx)
 		return 0;
-	table = (void *)(h->area + (size_t)ddi_load(&l->head->rings_unit) * DD_UNIT);
+	table = ddi_unit(h, ddi_load(&l->head->rings_unit));
 	while (l->nr_rx < n) {
 		struct ddi_direct_rx *rx = &l->rx[l->nr_rx];
 
 		rx->unit = ddi_load(&table[l->nr_rx]);
-		rx->state = (void *)(h->area + (size_t)rx->unit * DD_UNIT);
+		rx->state = ddi_unit(h, rx->unit);
 		rx->mask = rx->state->slots - 1;
 		/* Pairs with list_over(), which looks without the lock. */
 		ddi_store_release(&l->nr_rx, l->nr_rx + 1);

@@ -242,6 +242,4 @@ void ddi_region_release(struct dd *h)
 		if (!h->regions[i].pinned)
 			munmap(h->regions[i].addr, h->regions[i].size);
 	free(h->regions);
-	h->regions = NULL;
-	h->nr_regions = 0;
 }

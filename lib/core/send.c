@@ -36,11 +36,6 @@ static inline bool own_source(const struct ddi_conn *c, const void *addr, size_t
 	return inside((uintptr_t)addr - (uintptr_t)c->send, len, c->send_size);
 }
 
-static inline bool node_up(const struct dd *h)
-{
-	return ddi_load(&((const struct dd_area_head *)h->area)->node_up);
-}
-
 /* Execute the request in the queue. Returns 0, or why it was refused. */
 static DDI_INLINE int doorbell(struct dd *h, const struct ddi_conn *c)
 {
@@ -220,7 +215,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
 		good = rq->options & DD_SEND_UNWIRED || own_source(c, rq->addr, rq->len);
 	if (!good)
 		return -EBADRANGE;
-	if (!node_up(h))
+	if (!ddi_load(&ddi_head(h)->node_up))
 		return -ENOCMP;
 	if (!inside(rq->roffset, rq->len, tx->size))
 		return -EBADRANGE;
@@ -359,7 +354,8 @@ int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffse
 		return send_slow(h, conn, addr, len, roffset, c);
 	tx = c->tx;
 	if (!tx || ddi_unlikely(!c->simple) ||
-	    ddi_unlikely(!ddi_equals(&c->cell->error, 0)) || ddi_unlikely(!node_up(h)) ||
+	    ddi_unlikely(!ddi_equals(&c->cell->error, 0)) ||
+	    ddi_unlikely(!ddi_load(&ddi_head(h)->node_up)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!ddi_direct_drained(tx))))
 		return send_other(h, c, addr, len, roffset);
 	if (!ddi_is_short(len, roffset))

@@ -9,24 +9,15 @@
 
 #include "conn.h"
 
-/**
- * struct ddi_request - a message to send
- * @addr: source, as of dd_send(), as all of the following
- * @len: bytes
- * @roffset: where to
- * @options: DD_SEND_*
- * @meta: metadata
- * @metacount: words of it
- * @tag: request that this is the reply to, or number of this request
- */
+/* A message to send: the arguments of dd_send(). */
 struct ddi_request {
 	const void *addr;
 	size_t len;
 	size_t roffset;
-	unsigned int options;
+	unsigned int options;	/* DD_SEND_* */
 	const unsigned int *meta;
-	size_t metacount;
-	uint32_t tag;
+	size_t metacount;	/* words */
+	uint32_t tag;		/* request that this replies to, or number of this request */
 };
 
 int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset);

@@ -72,7 +72,7 @@ DD_API int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segmen
 	if (ret < 0)
 		return ret;
 	memcpy(attr->key, s.key, sizeof(attr->key));
-	attr->state = s.state_unit ? (void *)(h->area + (size_t)s.state_unit * DD_UNIT) : NULL;
+	attr->state = s.state_unit ? ddi_unit(h, s.state_unit) : NULL;
 	*segment = s.segment;
 	return 0;
 }

@@ -111,9 +111,9 @@ DD_API int dd_import_begin(struct dd *h, const struct dd_import_attr *attr,
 		free(m);
 		return ret;
 	}
-	cell = (void *)(h->area + (size_t)i.cell_unit * DD_UNIT);
+	cell = ddi_unit(h, i.cell_unit);
 	*m = (struct dd_mem){ .h = h, .serial = i.import, .rights = i.rights, .node = i.node,
-		.cell = &cell->cell, .head = (void *)h->area, .lock = PTHREAD_MUTEX_INITIALIZER };
+		.cell = &cell->cell, .head = ddi_head(h), .lock = PTHREAD_MUTEX_INITIALIZER };
 	/* A registrar may have found the segment on another node than that of @attr. */
 	if (m->node != dd_node(h)) {
 		m->result = cell->result;
