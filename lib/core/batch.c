@@ -129,7 +129,7 @@ static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 	r = &b->requests[b->count];
 	r->conn = c->serial;
 	r->sqe.seq = 0;
-	ret = ddi_send_fill(b->h, c, &rq, &r->sqe);
+	ret = ddi_send_fill(b->h, c, &rq, DD_SQE_NOTIFY, &r->sqe);
 	if (ret)
 		return ret;
 	return ++b->count == BATCH_MAX ? batch_flush(b) : 0;

@@ -31,17 +31,17 @@ struct ddi_service *ddi_service_find(struct dd *h, uint32_t id)
 static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 {
 	struct ddi_conn **bucket = &h->board.cells[DDI_UNIT_BUCKET(unit)], *c;
+	struct dd_cell *cell = ddi_unit(h, unit);
 
 	for (c = *bucket; c; c = c->same)
-		if (c->unit == unit)
+		if (c->cell == cell)
 			return c;
 	c = aligned_alloc(DDI_LINE, sizeof(*c));
 	if (!c)
 		return NULL;
 	memset(c, 0, sizeof(*c));
 	c->serial = DDI_UNBOUND;
-	c->unit = unit;
-	c->cell = ddi_unit(h, unit);
+	c->cell = cell;
 	pthread_mutex_init(&c->call_lock, NULL);
 	c->same = *bucket;
 	*bucket = c;
@@ -71,7 +71,6 @@ static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
 	ddi_store(&c->list, l);
 	ddi_store(&c->list_id, info->list);
 	ddi_store(&c->dead, 0);
-	ddi_store(&c->closing, false);
 	ddi_store(&c->note, DD_SERIAL_ID(info->conn) | (uint64_t)info->block << 40);
 }
 
@@ -86,7 +85,7 @@ static struct ddi_conn *conn_bind(struct dd *h, const struct dd_conn_info *info)
 	struct ddi_list *l = ddi_list_bind(h, info->list, info->list_unit);
 	struct ddi_service *s = ddi_service_find(h, info->service);
 
-	if (!c || !l || (c->closing && c->dead == info->conn) ||
+	if (!c || !l || c->dead == info->conn ||
 	    (info->service && (!s || s->dying)))
 		return NULL;
 	ddi_lock(&c->lock);
@@ -170,7 +169,6 @@ bool ddi_conn_end(struct ddi_conn *c)
 	bound = c->serial != DDI_UNBOUND;
 	if (bound) {
 		ddi_store(&c->dead, c->serial);
-		ddi_store(&c->closing, true);
 		ddi_store_release(&c->serial, DDI_UNBOUND);
 	}
 	ddi_unlock(&c->lock);
@@ -181,7 +179,7 @@ bool ddi_conn_end(struct ddi_conn *c)
 void ddi_conn_unbind(struct dd *h, struct ddi_conn *c)
 {
 	ddi_lock(&c->lock);
-	ddi_store(&c->closing, false);
+	ddi_store(&c->dead, 0);
 	ddi_store_release(&c->serial, DDI_UNBOUND);
 	ddi_direct_close(h, c);
 	ddi_unlock(&c->lock);
@@ -244,7 +242,7 @@ DD_API int dd_close(struct dd *h, int conn)
 	ret = ddi_conn_close(h, c, serial);
 	pthread_mutex_lock(&h->lock);
 	/* Unless its cell has another connection, or its service was withdrawn. */
-	if (c->closing && c->dead == serial)
+	if (c->dead == serial)
 		ddi_conn_unbind(h, c);
 	pthread_mutex_unlock(&h->lock);
 	return ret < 0 ? ddi_error(ret) : 0;

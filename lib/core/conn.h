@@ -11,9 +11,6 @@
 #include "lock.h"
 #include "wait.h"
 
-struct ddi_batch;
-struct ddi_direct_tx;
-
 /*
  * In place of a serial. No id has this bit, so that no id that a program makes up
  * finds an unbound record.
@@ -45,11 +42,9 @@ struct ddi_conn {
 	uint8_t outstanding;	/* SPLIT client: a request has no reply yet */
 	uint8_t type;		/* DD_TYPE_* */
 	struct ddi_spin spin;	/* for waits for its counters */
-	bool closing;		/* @dead is being closed; dd.lock */
-	uint64_t dead;		/* serial of the last connection closed here */
+	uint64_t dead;		/* serial of the connection that is being closed, or 0 */
 	struct ddi_list *list;	/* the note list; NULL while unbound */
 	uint32_t list_id;
-	uint32_t unit;		/* of the cell */
 	struct ddi_conn *same;	/* next record of the bucket in ddi_board.cells */
 	struct ddi_conn *next;	/* in dd.conns */
 	pthread_mutex_t call_lock;	/* one dd_call() at a time */

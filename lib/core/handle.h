@@ -38,13 +38,6 @@
 #define DDI_LINE	64	/* bytes in a cache line */
 #define DDI_PAGE_MAX	65536	/* the largest page size of any architecture */
 
-struct ddi_conn;
-struct ddi_list;
-struct ddi_region;
-struct ddi_service;
-struct ddi_tx_ring;
-struct dd_mem;
-
 #define DDI_BUCKETS	(1u << 18)
 #define DDI_BUCKET(id)	((uint32_t)(id) % DDI_BUCKETS)
 #define DDI_UNIT_BUCKETS	(1u << 16)

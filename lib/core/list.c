@@ -147,23 +147,21 @@ int ddi_list_sleep(struct dd *h, uint32_t *ids, uint32_t count, int64_t deadline
 int ddi_list_wait(struct dd *h, struct ddi_list *l, uint32_t id,
 		  unsigned int options, int64_t deadline)
 {
-	bool spins = !(options & (DD_RECV_SLEEP | DD_RECV_INTR));
 	struct ddi_look look = { .over = list_over, .place = l, .id = id };
 	const struct ddi_direct_rx *rx = ddi_load(&l->cur);
 	struct dd_note *slot = own_slot(l);
+	/* If there is no slot, the kernel finds out why. */
+	bool spins = !(options & (DD_RECV_SLEEP | DD_RECV_INTR)) && (rx || slot);
 	int64_t start;
 	int ret;
 
-	/* The slot of the ring of the last note; list_over() looks at the others. */
-	if (rx || slot) {
+	if (spins) {
+		/* The slot of the ring of the last note; list_over() looks at the others. */
 		look.value = ddi_load(rx ? &rx->state->head : &l->head->head) + 1;
 		look.word = rx ? &ddi_direct_slot(rx, look.value - 1)->seq : &slot->seq;
-	} else {
-		/* The kernel finds out why there is none. */
-		spins = false;
+		if (ddi_spin(h, &l->spin, deadline, &look, &start))
+			return 0;
 	}
-	if (spins && ddi_spin(h, &l->spin, deadline, &look, &start))
-		return 0;
 	do {
 		ret = ddi_list_sleep(h, &id, 1, deadline);
 	} while (ret == -EINTR && !(options & DD_RECV_INTR));

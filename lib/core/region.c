@@ -125,15 +125,16 @@ void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
 	return addr;
 }
 
-/* Convert a buffer of dd_serve() or dd_connect() for the kernel. */
+/*
+ * Convert a buffer of dd_serve() or dd_connect() for the kernel, which checks whether one
+ * of 0 bytes will do.
+ */
 int ddi_region_check(struct dd *h, const char *what, const void *addr,
 		     size_t len, struct dd_buf *buf)
 {
 	memset(buf, 0, sizeof(*buf));
-	if (!len) {
-		/* No buffer; the kernel checks whether one is needed. */
+	if (!len)
 		return 0;
-	}
 	if (!addr || !ddi_region_find(h, addr, len, buf)) {
 		ddi_reason(h, -EINVAL, "%s buffer %p, %zu bytes: not inside one piece of memory of ddalloc()",
 			   what, addr, len);

@@ -61,8 +61,13 @@ static int send_closed(struct dd *h, const struct ddi_conn *c)
 	return -ECONNCLOSE;
 }
 
-static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
-			   const struct ddi_request *rq, uint8_t flags, struct dd_sqe *sqe)
+/*
+ * Make a queue entry for the kernel, but for its number. The connection is locked, the
+ * request has passed ddi_send_check(). Returns -EBADRANGE if the source is not where it
+ * has to be.
+ */
+DDI_INLINE int ddi_send_fill(struct dd *h, const struct ddi_conn *c,
+			     const struct ddi_request *rq, uint8_t flags, struct dd_sqe *sqe)
 {
 	struct dd_buf buf = { 0 };
 
@@ -88,17 +93,6 @@ static DDI_INLINE int fill(struct dd *h, const struct ddi_conn *c,
 	return 0;
 }
 
-/*
- * Make a queue entry for the kernel, but for its number. The connection is locked, the
- * request has passed ddi_send_check(). Returns -EBADRANGE if the source is not where it
- * has to be.
- */
-int ddi_send_fill(struct dd *h, const struct ddi_conn *c, const struct ddi_request *rq,
-		  struct dd_sqe *sqe)
-{
-	return fill(h, c, rq, DD_SQE_NOTIFY, sqe);
-}
-
 /* Have the kernel execute a request. */
 static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 				  const struct ddi_request *rq, uint8_t flags)
@@ -109,7 +103,7 @@ static DDI_INLINE int send_kernel(struct dd *h, struct ddi_conn *c,
 	/* A refused request may have left its number there. */
 	ddi_store(&sqe->seq, 0);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	ret = fill(h, c, rq, flags, sqe);
+	ret = ddi_send_fill(h, c, rq, flags, sqe);
 	if (ret)
 		return ret;
 	ddi_store_release(&sqe->seq, ddi_load(&c->cell->submitted) + 1);

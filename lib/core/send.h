@@ -23,7 +23,7 @@ struct ddi_request {
 int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset);
 int ddi_send_check(const struct ddi_request *rq);
 int ddi_send_fill(struct dd *h, const struct ddi_conn *c, const struct ddi_request *rq,
-		  struct dd_sqe *sqe);
+		  uint8_t flags, struct dd_sqe *sqe);
 int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq);
 int ddi_send_wait(struct dd *h, struct ddi_conn *c, unsigned int what, uint64_t n,
 		  int64_t timeout);

@@ -33,8 +33,6 @@ _Static_assert(DD_ATTR_LIST == DD_SERVE_LIST && DD_ATTR_ACCEPT == DD_SERVE_ACCEP
 static int serve_prepare(struct dd *h, const char *name,
 			 const struct dd_serve_attr *attr, struct dd_serve *sv)
 {
-	int ret;
-
 	if (attr->flags & ~DD_SERVE_FLAGS || !attr->maxconn ||
 	    attr->maxconn > DD_MAXCONN_MAX || attr->window > DD_WINDOW_MAX ||
 	    !attr->recv_size)
@@ -48,14 +46,9 @@ static int serve_prepare(struct dd *h, const char *name,
 	sv->maxconn = attr->maxconn;
 	sv->window = attr->window;
 	sv->list = attr->list;
-	ret = name_copy(sv->name, name);
-	if (!ret)
-		ret = ddi_region_check(h, "receive", attr->recv,
-				       attr->recv_size, &sv->recv);
-	if (!ret)
-		ret = ddi_region_check(h, "reply", attr->send,
-				       attr->send_size, &sv->send);
-	return ret;
+	return name_copy(sv->name, name) ?:
+	       ddi_region_check(h, "receive", attr->recv, attr->recv_size, &sv->recv) ?:
+	       ddi_region_check(h, "reply", attr->send, attr->send_size, &sv->send);
 }
 
 /* dd.lock is held. */
@@ -149,7 +142,7 @@ static void service_close(struct dd *h, const struct ddi_service *s)
 		for (; c; c = c->next) {
 			uint64_t serial = ddi_load(&c->dead);
 
-			if (!ddi_load(&c->closing) || ddi_load(&c->service) != s->id)
+			if (!serial || ddi_load(&c->service) != s->id)
 				continue;
 			if (step < 2)
 				ddi_conn_drain(h, c, serial, step ? DD_FOREVER : 0);
@@ -231,17 +224,15 @@ _Static_assert(CONNECT_FLAGS == (DD_CONNECT_FLAGS & ~DD_CONNECT_ANON) &&
 	       DD_ATTR_NODIRECT == DD_CONNECT_NODIRECT &&
 	       DD_ATTR_TIMEOUT == DD_CONNECT_TIMEOUT, "flags");
 
-/* Without @timeout. */
-#define CONNECT_ATTR_SIZE0	offsetof(struct dd_connect_attr, timeout)
-
 static int connect_prepare(struct dd *h, const char *name, int node,
 			   const struct dd_connect_attr *attr,
 			   struct dd_connect *cn)
 {
 	int ret;
 
+	/* The first version of the attributes has no @timeout. */
 	if (!attr || (attr->size != sizeof(*attr) &&
-		      (attr->size != CONNECT_ATTR_SIZE0 ||
+		      (attr->size != offsetof(struct dd_connect_attr, timeout) ||
 		       attr->flags & DD_ATTR_TIMEOUT)) ||
 	    attr->flags & ~(CONNECT_FLAGS | DD_ATTR_ANON) || attr->type < DD_TYPE_RPC ||
 	    attr->type > DD_TYPE_STREAM || attr->window > DD_WINDOW_MAX)
@@ -255,13 +246,9 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 		cn->flags = (cn->flags & ~DD_CONNECT_LIST) | DD_CONNECT_ANON;
 	else if (attr->flags & DD_ATTR_LIST && attr->list <= 0)
 		return -EBADID;
-	ret = name_copy(cn->name, name);
-	if (!ret)
-		ret = ddi_region_check(h, "send", attr->send, attr->send_size,
-				       &cn->send);
-	if (!ret)
-		ret = ddi_region_check(h, "receive", attr->recv,
-				       attr->recv_size, &cn->recv);
+	ret = name_copy(cn->name, name) ?:
+	      ddi_region_check(h, "send", attr->send, attr->send_size, &cn->send) ?:
+	      ddi_region_check(h, "receive", attr->recv, attr->recv_size, &cn->recv);
 	if (!ret && (node < 0 || node >= dd_max_nodes(h))) {
 		ret = -EBADSERVER;
 		ddi_reason(h, ret, "there is no node %d, only 0 to %d", node,
