@@ -50,12 +50,10 @@ static const char *const texts[] = {
 		"direct deposit is not running (module dd not loaded, or node down)",
 	[ENORESOURCE - EBADID] = "out of kernel resources",
 	[ECONNCLOSE - EBADID] = "connection closed by the other end",
-	[ESLOTBUSY - EBADID] =
-		"a request is outstanding, its reply has not been consumed",
+	[ESLOTBUSY - EBADID] = "a request is outstanding, its reply has not been consumed",
 	[EBADTYPE - EBADID] = "not allowed on a connection of this type",
 	[EBADRANGE - EBADID] = "message not inside the buffer",
-	[ENOTREADY - EBADID] =
-		"the receiver is a full window of messages behind",
+	[ENOTREADY - EBADID] = "the receiver is a full window of messages behind",
 	[EMEMLOCK - EBADID] =
 		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l",
 };

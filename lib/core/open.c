@@ -73,15 +73,6 @@ static int device_open(struct dd *h)
 	return ret;
 }
 
-static void device_close(struct dd *h)
-{
-	ddi_direct_release(h);
-	ddi_mem_release(h);
-	munmap(h->area, DD_AREA_SIZE);
-	ddi_region_release(h);
-	close(h->fd);
-}
-
 static void handle_free(struct dd *h)
 {
 	ddi_list_release(h);
@@ -120,20 +111,16 @@ DD_API int dd_open(struct dd **handle)
 	 */
 	ret = madvise(&h->board, sizeof(h->board), MADV_WIPEONFORK) ? ddi_error(-errno) :
 								      device_open(h);
-	if (ret)
-		goto err_free;
+	if (ret) {
+		handle_free(h);
+		return ret;
+	}
 	if (ddi_head(h)->magic != DD_AREA_MAGIC || ddi_head(h)->version != DD_ABI_VERSION) {
-		ret = -EPROTO;
-		goto err_device;
+		dd_shutdown(h);
+		return -EPROTO;
 	}
 	*handle = h;
 	return 0;
-
-err_device:
-	device_close(h);
-err_free:
-	handle_free(h);
-	return ret;
 }
 
 DD_API int dd_shutdown(struct dd *h)
@@ -141,7 +128,11 @@ DD_API int dd_shutdown(struct dd *h)
 	if (!ddi_alive(h))
 		return -EBADID;
 
-	device_close(h);
+	ddi_direct_release(h);
+	ddi_mem_release(h);
+	munmap(h->area, DD_AREA_SIZE);
+	ddi_region_release(h);
+	close(h->fd);
 	handle_free(h);
 	return 0;
 }

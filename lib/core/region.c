@@ -71,45 +71,35 @@ out:
 	return ret;
 }
 
-static bool region_at(const struct dd *h, const char *addr, size_t len,
-		      struct dd_buf *buf)
+/* ddi_region_find(), with region_lock held; unlocks. */
+static bool find_unlock(struct dd *h, const char *addr, size_t len, struct dd_buf *buf)
 {
 	const struct ddi_region *r = &h->regions[region_index(h, addr)];
+	bool found = false;
 
-	while (r-- != h->regions && r->reach > (uintptr_t)addr) {
+	while (!found && r-- != h->regions && r->reach > (uintptr_t)addr) {
 		size_t at = addr - r->addr;
 
-		if (at > r->size || len > r->size - at)
-			continue;
-		*buf = (struct dd_buf){ .region = r->id, .length = len,
-					.offset = r->offset + at };
-		return true;
+		found = at <= r->size && len <= r->size - at;
+		if (found)
+			*buf = (struct dd_buf){ .region = r->id, .length = len,
+						.offset = r->offset + at };
 	}
-	return false;
+	pthread_rwlock_unlock(&h->region_lock);
+	return found;
 }
 
 /* Returns whether all of [@addr, @addr + @len) lies in one region. */
-bool ddi_region_find(struct dd *h, const void *addr, size_t len,
-		     struct dd_buf *buf)
+bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf)
 {
-	bool found;
-
 	pthread_rwlock_rdlock(&h->region_lock);
-	found = region_at(h, addr, len, buf);
-	pthread_rwlock_unlock(&h->region_lock);
-	return found;
+	return find_unlock(h, addr, len, buf);
 }
 
 /* The same in a signal handler: false also if the regions are being changed. */
 bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf)
 {
-	bool found;
-
-	if (pthread_rwlock_tryrdlock(&h->region_lock))
-		return false;
-	found = region_at(h, addr, len, buf);
-	pthread_rwlock_unlock(&h->region_lock);
-	return found;
+	return !pthread_rwlock_tryrdlock(&h->region_lock) && find_unlock(h, addr, len, buf);
 }
 
 /* Where a buffer is mapped; NULL if there is none. */

@@ -19,8 +19,7 @@ struct ddi_region {
 };
 
 bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
-bool ddi_region_find(struct dd *h, const void *addr, size_t len,
-		     struct dd_buf *buf);
+bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
 void ddi_memlock_reason(struct dd *h, const char *what);
 int ddi_region_check(struct dd *h, const char *what, const void *addr,

@@ -32,7 +32,8 @@
 #include "wait.h"
 
 #define SPIN_MIN	50000		/* ns; also where it starts */
-#define SPIN_MAX	4000000		/* ns; about a time slice */
+#define SPIN_STEPS	6		/* doublings, to 3.2 ms: about a time slice */
+#define SPIN_SOON	4000000		/* ns */
 #define SPIN_SLICE	20000		/* ns between yields */
 #define SPIN_SLICE_ONE	5000		/* the same, one CPU allowed */
 #define SPIN_FIRST	320		/* looks before the first at the clock, */
@@ -193,7 +194,7 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start)
 {
-	uint32_t budget = ddi_load(&spin->budget), n, slice;
+	uint32_t budget = SPIN_MIN << ddi_load(&spin->step), n, slice;
 	int64_t now, yield_at;
 	long before;
 
@@ -207,8 +208,7 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	slice = n == 2 ? SPIN_SLICE_ONE : SPIN_SLICE;
 	yield_at = now + slice;
 
-	while (now - *start < (budget ? budget : SPIN_MIN) &&
-	       (deadline < 0 || now < deadline)) {
+	while (now - *start < budget && (deadline < 0 || now < deadline)) {
 		for (int i = 0; i < SPIN_LOOKS; i++) {
 			if (seen(look->word, look->value)) {
 				ddi_store(&spin->shift, 0);
@@ -237,15 +237,13 @@ bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 /* Learn from a wait that began at @since and ended in sleep. */
 void ddi_spin_slept(struct ddi_spin *spin, int64_t since)
 {
-	uint32_t budget = ddi_load(&spin->budget);
+	uint32_t step = ddi_load(&spin->step);
 
-	if (!budget)
-		budget = SPIN_MIN;
-	if (ddi_now() - since < SPIN_MAX)
-		budget = budget < SPIN_MAX / 2 ? 2 * budget : SPIN_MAX;
-	else
-		budget = budget > 2 * SPIN_MIN ? budget / 2 : SPIN_MIN;
-	ddi_store(&spin->budget, budget);
+	if (ddi_now() - since >= SPIN_SOON)
+		step -= step > 0;
+	else if (step < SPIN_STEPS)
+		step++;
+	ddi_store(&spin->step, step);
 }
 
 /* Wait for a counter of a cell, or until a signal comes: 0, or the kernel's -errno. */

@@ -18,7 +18,7 @@
  * threads may race for it.
  */
 struct ddi_spin {
-	uint32_t budget;	/* nanoseconds worth spinning */
+	uint32_t step;		/* time worth spinning: SPIN_MIN << step */
 	uint16_t skip;		/* waits in which not to spin */
 	uint16_t shift;		/* log2 of the next @skip */
 };
