@@ -59,10 +59,8 @@ static void deposit_words(char *dst, const char *src, size_t len)
 /* The length of a message's last aligned word, or of its unaligned tail. */
 static size_t last_len(const char *dst, size_t len)
 {
-	size_t tail = (uintptr_t)(dst + len) & 7;
+	size_t tail = (((uintptr_t)dst + len - 1) & 7) + 1;
 
-	if (!tail)
-		tail = 8;
 	return tail < len ? tail : len;
 }
 

@@ -33,20 +33,21 @@ static void list_fill(struct ddi_list *l, uint32_t id)
 struct ddi_list *ddi_list_bind(struct dd *h, uint32_t id, uint32_t unit)
 {
 	struct ddi_list **bucket = &h->board.heads[DDI_UNIT_BUCKET(unit)], *l, *old;
+	struct dd_list_head *head = ddi_unit(h, unit);
 
-	for (l = *bucket; l && (l->unit != unit || l->id != id);)
+	for (l = *bucket; l && (l->head != head || l->id != id);)
 		l = l->same;
 	for (old = *bucket; !l && old; old = old->same)
-		if (old->unit == unit && ddi_trylock(&old->lock))
+		if (old->head == head && ddi_trylock(&old->lock))
 			l = old;
 	if (!l) {
 		l = aligned_alloc(DDI_LINE, sizeof(*l));
 		if (!l)
 			return NULL;
 		memset(l, 0, sizeof(*l));
-		l->unit = unit;
-		l->head = ddi_unit(h, unit);
-		l->ring = ddi_list_slot(h->area, 0, 0);	/* of geometry 0 */
+		l->head = head;
+		l->area = h->area;
+		l->ring = ddi_list_slot(l, 0, 0);	/* of geometry 0 */
 		l->same = *bucket;
 		*bucket = l;
 		l->next = h->all_lists;
@@ -78,9 +79,9 @@ struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id)
 
 void ddi_list_release(struct dd *h)
 {
-	while (h->all_lists) {
-		struct ddi_list *l = h->all_lists;
+	struct ddi_list *l;
 
+	while ((l = h->all_lists)) {
 		h->all_lists = l->next;
 		free(l->rx);
 		free(l);
@@ -90,10 +91,7 @@ void ddi_list_release(struct dd *h)
 /* The slot of the next note in the list's own ring, or NULL. */
 static struct dd_note *own_slot(const struct ddi_list *l)
 {
-	char *area = (char *)l->head - (size_t)l->unit * DD_UNIT;
-
-	return ddi_list_slot(area, ddi_load_acquire(&l->head->geometry),
-			     ddi_load(&l->head->head));
+	return ddi_list_slot(l, ddi_load_acquire(&l->head->geometry), ddi_load(&l->head->head));
 }
 
 /* A reason to stop spinning: a note, a new ring, or the list is gone. */

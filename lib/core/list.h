@@ -37,7 +37,7 @@ struct ddi_list {
 					 * before it has been taken
 					 */
 	struct ddi_spin spin;
-	uint32_t unit;			/* of @head */
+	char *area;			/* that has @head */
 	struct ddi_list *same;		/* next record of the bucket in ddi_board.heads */
 	struct ddi_list *next;		/* in dd.all_lists */
 } __attribute__((aligned(DDI_LINE)));
@@ -55,7 +55,7 @@ ddi_direct_slot(const struct ddi_direct_rx *rx, uint64_t pos)
 }
 
 /* A program may scribble on the head: a slot outside the area is no slot. */
-static inline struct dd_note *ddi_list_slot(char *area, uint64_t geometry,
+static inline struct dd_note *ddi_list_slot(const struct ddi_list *l, uint64_t geometry,
 					    uint64_t pos)
 {
 	uint64_t unit = geometry >> 32;
@@ -66,7 +66,7 @@ static inline struct dd_note *ddi_list_slot(char *area, uint64_t geometry,
 	unit += pos & ((1ull << shift) - 1);
 	if (unit >= DDI_AREA_UNITS)
 		return NULL;
-	return (struct dd_note *)(area + unit * DD_UNIT);
+	return (struct dd_note *)(l->area + unit * DD_UNIT);
 }
 
 struct ddi_list *ddi_list_find_slow(struct dd *h, uint32_t id);

@@ -224,14 +224,12 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 /* ---- the list's own ring ------------------------------------------------------ */
 
 /* Use another geometry. Returns false if the ring is not inside the area. */
-static bool list_locate(char *area, struct ddi_list *l, uint64_t geometry)
+static bool list_locate(struct ddi_list *l, uint64_t geometry)
 {
-	struct dd_note *ring = ddi_list_slot(area, geometry, 0);
-
 	/* Slot 0 is inside if the last one is. */
-	if (!ddi_list_slot(area, geometry, ~0ull))
+	if (!ddi_list_slot(l, geometry, ~0ull))
 		return false;
-	l->ring = ring;
+	l->ring = ddi_list_slot(l, geometry, 0);
 	l->mask = (1u << (geometry & 0xffffffff)) - 1;
 	l->geometry = geometry;
 	return true;
@@ -242,7 +240,7 @@ static bool list_locate(char *area, struct ddi_list *l, uint64_t geometry)
  * compared again after the slot was read, whether or not it held a note. Returns whether
  * there is one.
  */
-static DDI_INLINE bool own_look(char *area, struct ddi_list *l, struct dd_note *note)
+static DDI_INLINE bool own_look(struct ddi_list *l, struct dd_note *note)
 {
 	struct dd_list_head *lh = l->head;
 	uint64_t pos = ddi_load(&lh->head);
@@ -251,8 +249,7 @@ static DDI_INLINE bool own_look(char *area, struct ddi_list *l, struct dd_note *
 		uint64_t geometry = ddi_load_acquire(&lh->geometry);
 		const struct dd_note *slot;
 
-		if (ddi_unlikely(geometry != l->geometry) &&
-		    !list_locate(area, l, geometry))
+		if (ddi_unlikely(geometry != l->geometry) && !list_locate(l, geometry))
 			return false;
 		slot = l->ring + (pos & l->mask);
 		note->seq = pos + 1;
@@ -322,7 +319,7 @@ static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct d
 		pos = ddi_load(&rx->state->head);
 		ret = take_direct(h, rx, pos, options, msg);
 	} else {
-		if (!own_look(h->area, l, &note))
+		if (!own_look(l, &note))
 			return 0;
 		pos = note.seq - 1;
 		if (ddi_unlikely(note.type == DD_NOTE_CLOSE)) {
@@ -441,7 +438,7 @@ static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int 
 	struct ddi_conn *c;
 	struct dd_note note;
 
-	if (!own_look(h->area, l, &note) || ddi_unlikely(note.type != DD_NOTE_DATA) ||
+	if (!own_look(l, &note) || ddi_unlikely(note.type != DD_NOTE_DATA) ||
 	    ddi_unlikely(note.meta_count))
 		return recv_slow(h, list, to, options, timeout, l);
 	c = ddi_table_get(h->board.conns, note.conn);

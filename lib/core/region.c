@@ -119,8 +119,8 @@ void *ddi_region_addr(struct dd *h, const struct dd_buf *buf)
  * Convert a buffer of dd_serve() or dd_connect() for the kernel, which checks whether one
  * of 0 bytes will do.
  */
-int ddi_region_check(struct dd *h, const char *what, const void *addr,
-		     size_t len, struct dd_buf *buf)
+int ddi_region_check(struct dd *h, const char *what, const void *addr, size_t len,
+		     struct dd_buf *buf)
 {
 	memset(buf, 0, sizeof(*buf));
 	if (!len)

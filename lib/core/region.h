@@ -22,8 +22,8 @@ bool ddi_region_try(struct dd *h, const void *addr, size_t len, struct dd_buf *b
 bool ddi_region_find(struct dd *h, const void *addr, size_t len, struct dd_buf *buf);
 void *ddi_region_addr(struct dd *h, const struct dd_buf *buf);
 void ddi_memlock_reason(struct dd *h, const char *what);
-int ddi_region_check(struct dd *h, const char *what, const void *addr,
-		     size_t len, struct dd_buf *buf);
+int ddi_region_check(struct dd *h, const char *what, const void *addr, size_t len,
+		     struct dd_buf *buf);
 int ddi_region_add(struct dd *h, const struct ddi_region *new);
 int ddi_region_alloc(struct dd *h, size_t size, uint32_t flags, void **addr);
 int ddi_region_free(struct dd *h, const void *addr, bool pinned);

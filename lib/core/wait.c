@@ -54,9 +54,7 @@ int64_t ddi_deadline(int64_t timeout)
 {
 	int64_t deadline;
 
-	if (timeout < 0)
-		return DD_FOREVER;
-	if (__builtin_add_overflow(ddi_now(), timeout, &deadline))
+	if (timeout < 0 || __builtin_add_overflow(ddi_now(), timeout, &deadline))
 		return DD_FOREVER;
 	return deadline;
 }

@@ -251,14 +251,9 @@ int DD_API ddcall(connid_t connid, const char *saddr, size_t ssize,
 }
 
 /*
- * The protocol requires EINVAL for a bad pointer of ddconninfo() and ddpoll(); other
- * calls check for NULL only. So find out whether memory can be accessed, without
- * accessing it. Ranges are no longer than the smallest page: probe both of their ends.
- */
-
-/*
- * The kernel copies the signal set before it finds that the first argument is
- * invalid: the result is EFAULT or EINVAL, and nothing else happens.
+ * Whether memory can be accessed, without accessing it. The kernel copies the signal set
+ * before it finds that the first argument is invalid: the result is EFAULT or EINVAL, and
+ * nothing else happens.
  */
 static bool word_readable(uintptr_t addr)
 {
@@ -278,6 +273,11 @@ static bool word_writable(uintptr_t addr)
 		       op) >= 0 || errno != EFAULT;
 }
 
+/*
+ * The protocol requires EINVAL for a bad pointer of ddconninfo() and ddpoll(); other
+ * calls check for NULL only. Ranges are no longer than the smallest page: probe both of
+ * their ends.
+ */
 static bool range_good(const void *start, size_t len, bool (*good)(uintptr_t addr))
 {
 	uintptr_t addr = (uintptr_t)start;

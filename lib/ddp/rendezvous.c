@@ -99,8 +99,7 @@ DD_API int dd_serve(struct dd *h, const char *name,
 	if (ret == -EDQUOT)
 		ddi_memlock_reason(h, "this service");
 	if (ret == -EEXIST)
-		ddi_reason(h, ret, "service name '%.63s' is in use on this node",
-			   name);
+		ddi_reason(h, ret, "service name '%.63s' is in use on this node", name);
 	if (ret < 0)
 		return ddi_error(ret);
 	if (list)
