@@ -128,17 +128,10 @@ static bool cas_direct(struct dd_mem *m, uint64_t offset, size_t len, uint64_t e
 _Static_assert(DD_PUT_NOTIFY == DD_SQE_NOTIFY && DD_NOTIFY_SELF == DD_SQE_NOTIFY_SELF &&
 	       DD_CAS_STATUS == DD_SQE_STATUS, "flags of the kernel");
 
-static struct dd_sqe request_put(uint64_t offset, unsigned int flags)
-{
-	return (struct dd_sqe){ .opcode = DD_OP_PUT, .dst = offset,
-				.flags = flags };
-}
-
 static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t replace,
 				 unsigned int flags)
 {
-	struct dd_sqe sqe = { .opcode = DD_OP_CAS, .dst = offset,
-			      .flags = flags,
+	struct dd_sqe sqe = { .opcode = DD_OP_CAS, .dst = offset, .flags = flags,
 			      .meta_count = DD_META_WORDS };
 
 	memcpy(sqe.meta, &expect, sizeof(expect));
@@ -149,7 +142,7 @@ static struct dd_sqe request_cas(uint64_t offset, uint64_t expect, uint64_t repl
 static DDI_NOINLINE int mem_put(struct dd_mem *m, const void *src, size_t len,
 				uint64_t offset, unsigned int flags)
 {
-	struct dd_sqe sqe = request_put(offset, flags);
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
 
 	if (flags & ~DD_PUT_NOTIFY)
 		return -EINVAL;
@@ -250,7 +243,7 @@ static inline bool is_async(const struct dd_mem *m, unsigned int flags)
 DD_API int64_t dd_put_async(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 			    unsigned int flags)
 {
-	struct dd_sqe sqe = request_put(offset, flags);
+	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .dst = offset, .flags = flags };
 
 	if (flags & ~(DD_PUT_NOTIFY | DD_NOTIFY_SELF))
 		return -EINVAL;
