@@ -627,8 +627,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "--after-exec"))
 		return after_exec(atoi(argv[2]));
-	if (argc > 1)
-		dd_filter(argv[1]);
+	dd_filter(argv + 1);
 	dd_set_timeouts();
 	return test_harness_run(argc, argv);
 }

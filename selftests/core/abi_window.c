@@ -834,8 +834,7 @@ int main(int argc, char **argv)
 		perror("mmap");
 		return 1;
 	}
-	if (argc > 1)
-		dd_filter(argv[1]);
+	dd_filter(argv + 1);
 	dd_set_timeouts();
 	return test_harness_run(argc, argv);
 }

@@ -10,9 +10,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 # A module of the debug kernel has megabytes, which an emulated processor relocates.
 case ${DD_VM:-} in
-debug) rounds=3 ;;
-um) rounds=10 ;;
-*) rounds=50 ;;
+debug) rounds=2 often=4 ;;
+um) rounds=10 often=10 ;;
+*) rounds=50 often=10 ;;
 esac
 
 present() { [ -e /sys/module/dd ]; }
@@ -73,7 +73,7 @@ user() {
 }
 
 # Until unloading has succeeded, was refused, and the users have exchanged
-# messages, each ten times.
+# messages, each so often.
 users_come_and_go() {
 	local users=() status=0 unloaded=0 refused=0
 
@@ -83,7 +83,8 @@ users_come_and_go() {
 		user &
 		users+=($!)
 	done
-	while [ $unloaded -lt 10 ] || [ $refused -lt 10 ] || [ "$(used)" -lt 10 ]; do
+	while [ $unloaded -lt $often ] || [ $refused -lt $often ] ||
+		[ "$(used)" -lt $often ]; do
 		if ! remove; then
 			refused=$((refused + 1))
 			continue

@@ -109,7 +109,7 @@ static void close_what_is_read(const char *name, int ready)
 }
 
 /* The tracer single-steps what is between two SIGSTOPs. */
-static void send_to_be_closed(const char *name)
+static void send_to_be_closed(const char *name, int rounds)
 {
 	struct dd_connect_attr attr = { .size = sizeof(attr),
 					.type = DD_TYPE_STREAM,
@@ -122,7 +122,7 @@ static void send_to_be_closed(const char *name)
 	CHILD_CHECK(dd_alloc(h, PAGE, &attr.send) == 0);
 	CHILD_CHECK(dd_alloc(h, PAGE, &attr.recv) == 0);
 	CHILD_CHECK(ptrace(PTRACE_TRACEME) == 0);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < rounds; i++) {
 		conn = dd_connect(h, name, dd_node(h), &attr, &list);
 		CHILD_CHECK(conn > 0);
 		/* The first message sets the direct path up. */
@@ -174,7 +174,7 @@ TEST(a_reader_closes_at_once)
 	ASSERT_LT(0, server);
 	client = fork_child();
 	if (!client)
-		send_to_be_closed(name);
+		send_to_be_closed(name, dd_count(30));
 	EXPECT_EQ(0, step_through(client));
 	ASSERT_EQ(0, waitpid(server, NULL, WNOHANG));
 	kill_child(server);

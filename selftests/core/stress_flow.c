@@ -93,7 +93,7 @@ static void many_senders(struct __test_metadata *_metadata,
 
 TEST(many_senders_on_one_list)
 {
-	many_senders(_metadata, dd_count(200));
+	many_senders(_metadata, dd_count(100));
 }
 
 /* --- threads ---------------------------------------------------------------*/

@@ -13,7 +13,7 @@
 
 static int many(void)
 {
-	return dd_scale() > 1 ? MANY / 10 : MANY;
+	return dd_scale() > 1 ? MANY / 20 : MANY;
 }
 
 static int serve_many(struct raw *r, struct dd_serve *s, struct mem *m,

@@ -320,15 +320,18 @@ static inline int become_user(uid_t uid)
 	return 0;
 }
 
-/* Keeps the tests whose names contain @pattern. */
-static inline void dd_filter(const char *pattern)
+/* Keep the tests whose names contain one of @parts, which end with NULL; all if there are none. */
+static inline void dd_filter(char **parts)
 {
 	struct __fixture_metadata *f;
 	struct __test_metadata *t, **link;
+	char **part;
 
-	for (f = __fixture_list; f; f = f->next)
+	for (f = __fixture_list; *parts && f; f = f->next)
 		for (link = &f->tests; (t = *link);) {
-			if (strstr(t->name, pattern))
+			for (part = parts; *part && !strstr(t->name, *part); part++)
+				;
+			if (*part)
 				link = &t->next;
 			else
 				*link = t->next;
@@ -345,12 +348,11 @@ static inline void dd_set_timeouts(void)
 			t->timeout *= dd_scale() > 8 ? 8 : dd_scale();
 }
 
-/* Usage: program [part of a test's name] */
+/* Usage: program [part of a test's name]... */
 #define DD_TEST_MAIN							\
 int main(int argc, char **argv)						\
 {									\
-	if (argc > 1)							\
-		dd_filter(argv[1]);					\
+	dd_filter(argv + 1);						\
 	dd_set_timeouts();						\
 	return test_harness_run(argc, argv);				\
 }

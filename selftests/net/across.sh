@@ -3,16 +3,32 @@
 #
 # across.sh PROGRAM [ARGUMENT...]: run a test of selftests/ddp between two nodes.
 # The program runs at node 1, its peers at node 2, see selftests/ddp/peer.h.
-# DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network.
+# DDP_FAMILY is 4 or 6, DDP_MTU is the MTU of the network. With KEEP=yes the nodes stay for
+# the next such program if this one succeeds: on a debug kernel they take ten seconds.
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/cluster.sh"
 
-[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
-trap 'cluster_down 2>/dev/null' EXIT
-if ! cluster_up 2 "${DDP_MTU:-1500}" || ! cluster_peers 2 "${DDP_FAMILY:-4}"; then
-	echo "Bail out! no cluster of two nodes"
-	exit 1
+nodes="${DDP_MTU:-1500} ${DDP_FAMILY:-4}"
+
+end() {
+	if [ $? = 0 ] && [ "${KEEP:-}" ]; then
+		echo "$nodes" >"$CLUSTER_KEPT"
+	else
+		cluster_down 2>/dev/null
+	fi
+}
+trap end EXIT
+
+if [ "${KEEP:-}" ] && [ "$(cat "$CLUSTER_KEPT" 2>/dev/null)" = "$nodes" ]; then
+	rm "$CLUSTER_KEPT"
+else
+	[ ! -e "/run/netns/$CLUSTER_BRIDGE" ] || cluster_down 2>/dev/null
+	# shellcheck disable=SC2086 # two words
+	if ! cluster_up 2 ${nodes% *} || ! cluster_peers 2 ${nodes#* }; then
+		echo "Bail out! no cluster of two nodes"
+		exit 1
+	fi
 fi
 export DDP_OWN_NODE=1 DDP_PEER_NODE=2 DDP_PEER_NETNS=dd2
 cluster_exec 1 "$@"

@@ -22,6 +22,7 @@
 # Tests may source it and call cluster_up and so on.
 
 CLUSTER_BRIDGE=ddnet
+CLUSTER_KEPT=/run/dd-cluster	# by across.sh, with what it is
 
 cluster_nodes() {
 	ip netns list | sed -nE 's/^dd([0-9]+)( .*)?$/\1/p' | sort -n
@@ -183,6 +184,7 @@ cluster_netem() {
 cluster_down() {
 	local i
 
+	rm -f "$CLUSTER_KEPT"
 	for i in $(cluster_nodes); do
 		ip netns del "dd$i"
 	done

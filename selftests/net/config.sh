@@ -30,13 +30,6 @@ explained() {
 	return 1
 }
 
-# Some traffic of each kind, all of it correct.
-talk() {
-	within "$PATIENCE" all_up || return
-	new_traffic
-	begin_all 1 4 65536 && end_all whole
-}
-
 renumber() {
 	cluster_exec "$1" ddctl node down &&
 		cluster_exec "$1" ddctl node set "${@:2}" &&

@@ -14,7 +14,7 @@ BUDGET=/sys/module/dd/parameters/rx_budget
 BUFFER=/sys/module/dd/parameters/rx_buffer
 WAS=$(cat $BUDGET)
 WHOLE=$(cat $BUFFER)
-COUNT=$(count 30000 5000)
+COUNT=$(count 15000 5000)
 MAY=$((4 << 20))
 declare -a FLOOD
 

@@ -15,13 +15,6 @@ know() {
 		cluster_exec 2 ddctl peer add 1 "$1" dead-time 3000
 }
 
-# Some traffic of each kind, in both directions.
-talk() {
-	within "$PATIENCE" all_up || { diag "no session"; return 1; }
-	new_traffic
-	begin_all 1 4 65536 && end_all whole
-}
-
 # two FAMILY: node 2 gets a second address. The routing table prefers OTHER for packets
 # to node 1, at TO; KNOWN is the other address.
 two() {

@@ -219,3 +219,13 @@ end_all() {
 	diag "$said (seed $SEED)"
 	return $ends
 }
+
+# Some traffic of each kind between all nodes, all of it correct.
+talk() {
+	local nodes
+
+	within "$PATIENCE" all_up || { diag "no session"; return 1; }
+	mapfile -t nodes < <(seq "$NODES")
+	new_traffic
+	begin_all 0 4 65536 && flows 20 "${nodes[@]}" && end_all whole
+}

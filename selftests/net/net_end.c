@@ -86,7 +86,7 @@ TEST_F(far, importers_know_of_the_end_when_the_call_returns)
 }
 
 /* So many ends that the control stream is full for a while. */
-TEST_F(far, many_importers_know_of_the_end_when_the_call_returns)
+TEST_F(far, more_ends_than_the_control_stream_holds)
 {
 	static struct dd_import_make i[1000];
 	struct dd_segment_make s = mem_segment(&self->em, "far_many");

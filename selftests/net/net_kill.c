@@ -427,8 +427,7 @@ int main(int argc, char **argv)
 	for (i = 0; argc > 1 && i < sizeof(roles) / sizeof(*roles); i++)
 		if (!strcmp(argv[1], roles[i].name))
 			roles[i].run(getpid());
-	if (argc > 1)
-		dd_filter(argv[1]);
+	dd_filter(argv + 1);
 	dd_set_timeouts();
 	return test_harness_run(argc, argv);
 }

@@ -269,13 +269,13 @@ TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
 	const char *counter = ".[0].packets_lost";
 	long long lost, before = reported("dd1", "peer", counter);
 	static char from[BULK];
-	unsigned int i, refused = 0;
+	unsigned int i, rounds = dd_count(400), refused = 0;
 	pthread_t thread;
 	size_t k;
 	int err;
 
 	ASSERT_EQ(0, pthread_create(&thread, NULL, toggle_run, &t));
-	for (i = 1; i < 400; i++) {
+	for (i = 0; i < rounds; i++) {
 		memset(from, 1 + i % 2, sizeof(from));
 		memset(self->em.at, 0, sizeof(from));
 		ASSERT_EQ(1, put(self, from, 0, sizeof(from), 0));

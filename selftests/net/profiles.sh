@@ -26,7 +26,6 @@ damage 1 %               |2 |1500|4|4|65536  |corrupt 1%
 all of it                |2 |1500|4|4|65536  |delay 5ms 2ms loss 2% duplicate 2% corrupt 1% reorder 10% limit 10000
 3 nodes                  |3 |1500|6|3|200000 |
 3 nodes, loss 1 %        |3 |1500|6|3|65536  |loss 1%
-16 nodes                 |16|1500|4|1|8000   |
 16 nodes, loss 1 %       |16|1500|4|1|8000   |loss 1%
 '
 # Least seconds of traffic, and messages of each node.

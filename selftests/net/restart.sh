@@ -7,16 +7,17 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-KILLS=$(count 4 2)
-RESTARTS=$(count 4 2)
+KILLS=$(count 2 1)
+RESTARTS=$(count 2 2)
+LARGEST=$(pick 65536 16384)	# bytes of a message
 SOME=$(pick 40 10)	# messages of each node that prove that there is traffic
 SLOTS=$(pick 64 16)	# connections to a server, dead ones included
-ARGS=(-c 3 -m 65536)
+ARGS=(-c 3 -m "$LARGEST")
 
 # The shared file records the messages that killed processes tried to send.
 begin() {
 	new_traffic
-	serve 1 -c "$SLOTS" -m 65536 && serve 2 -c "$SLOTS" -m 65536 &&
+	serve 1 -c "$SLOTS" -m "$LARGEST" && serve 2 -c "$SLOTS" -m "$LARGEST" &&
 		within "$PATIENCE" all_up
 }
 
@@ -59,7 +60,7 @@ receivers_killed() {
 	for ((i = 0; i < KILLS; i++)); do
 		a_while || return
 		kill_one SERVER
-		serve 2 -c "$SLOTS" -m 65536 || return
+		serve 2 -c "$SLOTS" -m "$LARGEST" || return
 	done
 	diag "killed $KILLS times"
 	goes_on broken
@@ -94,7 +95,7 @@ reboot() {
 		within "$PATIENCE" port_gone &&
 		cluster_add 2 1500 && cluster_number 2 3 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
-		serve 2 -c "$SLOTS" -m 65536 && load 2 1 "${ARGS[@]}"
+		serve 2 -c "$SLOTS" -m "$LARGEST" && load 2 1 "${ARGS[@]}"
 }
 # The veth pair goes with the namespace.
 port_gone() { ! ip -n "$CLUSTER_BRIDGE" link show port2 >/dev/null 2>&1; }
@@ -121,7 +122,7 @@ node_down_and_up() {
 
 	begin || return
 	load 1 2 "${ARGS[@]}"
-	for ((i = 0; i < 5; i++)); do
+	for ((i = 0; i < RESTARTS; i++)); do
 		a_while || return
 		cluster_exec 2 ddctl node down || return
 		cluster_exec 2 ddctl node up || return
