@@ -25,7 +25,11 @@ CLUSTER_BRIDGE=ddnet
 CLUSTER_KEPT=/run/dd-cluster	# by across.sh, with what it is
 
 cluster_nodes() {
-	ip netns list | sed -nE 's/^dd([0-9]+)( .*)?$/\1/p' | sort -n
+	local file
+
+	for file in /run/netns/dd[0-9]*; do
+		[ ! -e "$file" ] || echo "${file##*/dd}"
+	done
 }
 
 # wait_for COMMAND...: repeat it until it succeeds.
@@ -86,17 +90,19 @@ cluster_number() {
 	local i=$1 of=$2
 
 	[ -e /sys/module/dd ] || return 0
-	cluster_exec "$i" sh -c "ddctl node down &&
-		ddctl node set id $i max $of && ddctl node up"
+	cluster_exec "$i" ddctl apply --node "$i" - >/dev/null <<-END
+		max $of
+		$i 10.9.0.$i
+	END
 }
 
 cluster_up() {
 	local n=$1 mtu=${2:-1500} i
 
-	ip netns add $CLUSTER_BRIDGE &&
-	ip -n $CLUSTER_BRIDGE link add br0 mtu "$mtu" type bridge \
-		forward_delay 0 mcast_snooping 0 &&
-	ip -n $CLUSTER_BRIDGE link set br0 up || return
+	ip netns add $CLUSTER_BRIDGE && ip -n $CLUSTER_BRIDGE -batch - <<-END || return
+		link add br0 mtu $mtu type bridge forward_delay 0 mcast_snooping 0
+		link set br0 up
+	END
 	for ((i = 1; i <= n; i++)); do
 		cluster_add "$i" "$mtu" && cluster_number "$i" $((n + 1)) ||
 			return
@@ -186,8 +192,8 @@ cluster_down() {
 
 	rm -f "$CLUSTER_KEPT"
 	for i in $(cluster_nodes); do
-		ip netns del "dd$i"
-	done
+		echo "netns del dd$i"
+	done | ip -batch -
 	cluster_bridged || return 0
 	ip netns del $CLUSTER_BRIDGE
 }

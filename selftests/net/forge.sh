@@ -9,7 +9,7 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
-COUNT=$(count 15000 3000)
+COUNT=$(count 15000 2000)
 CAPTURE=$HOLD/capture
 ONE=10.9.0.1 TWO=10.9.0.2
 
@@ -33,7 +33,7 @@ capture() {
 
 	rm -f "$CAPTURE" "$HOLD/tcpdump.err"
 	ip netns exec "$CLUSTER_BRIDGE" tcpdump -Z root -i br0 --immediate-mode \
-		-w "$CAPTURE" -c "${1:-3000}" udp port 56797 2>"$HOLD/tcpdump.err" &
+		-w "$CAPTURE" -c "${1:-1000}" udp port 56797 2>"$HOLD/tcpdump.err" &
 	pid=$!
 	within "$PATIENCE" has_line "$HOLD/tcpdump.err" 'listening on' && "${@:2}" &&
 		within "$PATIENCE" captured "$pid"

@@ -64,17 +64,18 @@ no_cluster() {
 # peer NODE PEER FILTER: apply a jq filter to what ddctl reports of a peer.
 peer() { cluster_exec "$1" ddctl -j peer show "$2" | jq -r "$3"; }
 
+UP='"state":"up"'
 # is_up NODE PEER
-is_up() { [ "$(peer "$1" "$2" .state)" = up ]; }
+is_up() { [[ $(cluster_exec "$1" ddctl -j peer show "$2") == *"$UP"* ]]; }
 
 # Whether all nodes have sessions with all others.
 all_up() {
-	local i
+	local i peers up
 
 	for ((i = 1; i <= NODES; i++)); do
-		cluster_exec "$i" ddctl -j peer show |
-			jq -e "map(select(.state == \"up\")) | length == $NODES - 1" \
-			>/dev/null || return
+		peers=$(cluster_exec "$i" ddctl -j peer show)
+		up=${peers//"$UP"/}
+		[ $((${#peers} - ${#up})) = $(((NODES - 1) * ${#UP})) ] || return
 	done
 }
 
