@@ -59,17 +59,19 @@ build() {
 	"${CC:-gcc}" -o "$DIR/sim" "${objects[@]}" $LDLIBS
 }
 
-# found NAME SCENARIO...: the simulator fails, and says why.
+# found NAME SCENARIO...: the simulator fails with one of the seeds, and says why.
 found() {
-	local name=$1 scenario args=() status=0
+	local name=$1 scenario args=() status=0 seed
 
 	shift
 	build "$name" || return 2
 	for scenario; do
 		args+=(--scenario "$scenario")
 	done
-	timeout 600 "$DIR/sim" --seed 1 --runs "$SEEDS" "${args[@]}" \
-		>"$DIR/log" || status=$?
+	for ((seed = 1; seed <= SEEDS && status == 0; seed++)); do
+		timeout 600 "$DIR/sim" --seed "$seed" "${args[@]}" \
+			>"$DIR/log" || status=$?
+	done
 	grep -m 1 -E '^# .*(at [0-9.]+ s:|signal)' "$DIR/log"
 	[ "$status" = 1 ]
 }
