@@ -19,6 +19,8 @@ KDIR	?= /lib/modules/$(KVER)/build
 
 # Compilers through ccache, where it is installed.
 export PATH := /usr/lib/ccache:$(PATH)
+# It finds objects that another checkout has compiled.
+export CCACHE_NOHASHDIR := 1
 CC	?= gcc
 CFLAGS	?= -O2 -g
 override CFLAGS += $(CPPFLAGS) -std=gnu11 -Wall -Wextra -Wno-unused-parameter \

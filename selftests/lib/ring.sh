@@ -13,12 +13,12 @@ TSAN=(-O1 -fsanitize=thread -Wno-tsan)
 LIMIT=960	# hang limit in s; on an idle machine a run takes one or two
 
 # build NAME [FILE SED-SCRIPT] [-- OPTION...]: builds $DIR/NAME/race, with one
-# source changed.
+# source changed. All are built in one place, so that ccache finds the other objects.
 build() {
-	local dir=$DIR/$1 flags
+	local name=$1 dir=$DIR/src flags
 
 	rm -rf "$dir"
-	mkdir -p "$dir/o"
+	mkdir -p "$dir/o" "$DIR/$name"
 	cp --parents -t "$dir" kernel/core/rings.h kernel/core/deferred.h \
 		lib/core/*.[ch] lib/ddp/*.[ch] lib/mem/*.[ch] || return
 	shift
@@ -38,7 +38,7 @@ build() {
 			"$file" || return
 	done
 	"${CC:-gcc}" "${flags[@]}" -Wall -I"$dir" -I"$dir/kernel" -Iselftests/lib/include \
-		-Iselftests/transport/sim/include "$WRAP" -o "$dir/race" \
+		-Iselftests/transport/sim/include "$WRAP" -o "$DIR/$name/race" \
 		selftests/lib/ring_race.c "$dir"/o/*.o
 }
 

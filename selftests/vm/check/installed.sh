@@ -8,9 +8,14 @@
 # shellcheck source=selftests/vm/check/files.sh
 . selftests/vm/check/files.sh
 
-WORK=$(mktemp -d)
+# ccache knows objects by their paths: the sources are always in the same place, and the
+# second build of the module, from the files of DKMS, is in the place of the first.
+WORK=$PWD/build/obj/installed
+rm -rf "$WORK"
+mkdir -p "$WORK"
 trap 'rm -rf "$WORK" "$TAP_DIR"' EXIT
-SRC=$WORK/src
+VERSION=$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)
+SRC=$WORK/tree/dd/$VERSION/build
 ROOT=$WORK/root
 KDIR=$(selftests/vm/kernels.sh path stock build 2>/dev/null) ||
 	KDIR=/nonexistent
@@ -36,7 +41,7 @@ build() {
 }
 
 copy_tree() {
-	mkdir "$SRC"
+	mkdir -p "$SRC"
 	files . | xargs cp --parents -t "$SRC"
 }
 
@@ -237,8 +242,7 @@ relocatable() {
 }
 
 version_is_ours() {
-	[ "$(pc --modversion libdd)" = \
-		"$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)" ]
+	[ "$(pc --modversion libdd)" = "$VERSION" ]
 }
 
 # --- the library -------------------------------------------------------------
@@ -304,7 +308,7 @@ pc_local() {
 
 # The files for DKMS suffice to build the module.
 dkms_sources() {
-	local dir=$WORK/dkms/usr/src/dd-$1 make
+	local dir=$WORK/dkms/usr/src/dd-$VERSION make
 
 	quiet build dkms-install DESTDIR="$WORK/dkms" || return
 	make=$(
@@ -313,9 +317,9 @@ dkms_sources() {
 		# shellcheck source=dkms.conf
 		. "$dir/dkms.conf" && echo "${MAKE[0]}"
 	)
-	mkdir -p "$WORK/tree/dd/$1"
-	cp -r "$dir" "$WORK/tree/dd/$1/build"
-	quiet bash -c "$make" && [ -e "$WORK/tree/dd/$1/build/dd.ko" ]
+	rm -r "$SRC"
+	cp -r "$dir" "$SRC"
+	quiet bash -c "$make" && [ -e "$SRC/dd.ko" ]
 }
 
 # DKMS builds for supported kernels only.
@@ -377,8 +381,7 @@ check "make uninstall leaves nothing" uninstall_all
 check "another PREFIX, there and back" other_prefix
 check "DKMS: which kernels" dkms_kernels
 if [ -n "$REL" ]; then
-	check "DKMS: its sources are enough" dkms_sources \
-		"$(sed -n 's/^VERSION[ \t]*:= *//p' Makefile)"
+	check "DKMS: its sources are enough" dkms_sources
 else
 	skip "DKMS: its sources are enough" "kernel not in the cache"
 fi
