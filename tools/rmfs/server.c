@@ -2,7 +2,8 @@
 /*
  * server.c - rmfs serve: caches that clerks read, and answers to their requests
  *
- * One thread. A clerk is known by its mailbox. Its segment for answers ends with it, so the
+ * One thread, and for each clerk that joins one that imports its segment, since its node may not
+ * answer. A clerk is known by its mailbox. Its segment for answers ends with it, so the
  * server writes to each one every second and gives the mailbox of a clerk that is gone to the
  * next one. Clerks can only read the tables. They can write to the inbox at any time, so a
  * request is copied before it is checked.
@@ -15,6 +16,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,10 +33,14 @@
 #define SWEEP_MS	10
 #define NOTES		64	/* that are read at once */
 
+enum hold { HOLD_NONE, HOLD_IMPORTS, HOLD_SEGMENT, HOLD_FAILED };
+
 /**
  * struct member - a clerk
- * @rd: its segment
- * @joined: whether that is imported
+ * @hello: its first request
+ * @hold: of its segment; with HOLD_IMPORTS a thread uses @hello and @rd, and sets the next one
+ * @rd: its segment, with HOLD_SEGMENT
+ * @joined: it may make requests
  * @gone: whether it is: the next sweep frees the mailbox, after the last requests
  * @scheme: enum scheme; with push it has a copy of the tables
  * @seq: of its last request
@@ -42,6 +48,8 @@
  * @waiting: beats since it has taken the mailbox, until it joins
  */
 struct member {
+	struct hello hello;
+	enum hold hold;
 	rm_desc_t rd;
 	bool joined;
 	bool gone;
@@ -62,7 +70,7 @@ static void member_leave(uint32_t i)
 {
 	struct member *m = &members[i];
 
-	if (m->joined)
+	if (m->hold == HOLD_SEGMENT)
 		rm_unimport(m->rd);
 	*m = (struct member){ 0 };
 	/* The next clerk has not made these. */
@@ -167,33 +175,76 @@ static void answer(uint32_t i, uint32_t error, const void *data, uint32_t len)
 		m->gone = message_write(m->rd, offsetof(struct mirror, answer), h, data, 0);
 }
 
-/* Let a clerk join that has taken a mailbox and says its name. */
-static void member_join(uint32_t i)
+static void *member_import(void *arg)
+{
+	struct member *m = arg;
+	enum hold hold = HOLD_SEGMENT;
+
+	if (rm_import(m->hello.name, m->hello.node, RM_WRITE, &m->rd)) {
+		tool_warn("cannot answer a clerk on node %d: %s", m->hello.node, strerror(errno));
+		hold = HOLD_FAILED;
+	}
+	__atomic_store_n(&m->hold, hold, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* Import the segment of a clerk that has taken a mailbox and says its name. */
+static void member_hello(uint32_t i)
 {
 	const struct message *box = inbox->boxes[i];
 	struct member *m = &members[i];
+	pthread_attr_t attr;
+	pthread_t thread;
 	struct header h;
-	struct hello hello;
+	sigset_t all;
 
 	if (!__atomic_load_n(&box->h.seq, __ATOMIC_ACQUIRE))
 		return;
 	copy_once(&h, &box->h, sizeof(h));
-	if (h.op != OP_HELLO || h.len != sizeof(hello))
+	if (h.op != OP_HELLO || h.len != sizeof(m->hello))
 		return;
-	copy_once(&hello, box->payload + RMFS_BLOCK - rmfs_pad(sizeof(hello)), sizeof(hello));
-	hello.name[RM_NAME_MAX] = 0;
-	m->gone = true;
-	if (rm_import(hello.name, hello.node, RM_WRITE, &m->rd)) {
-		tool_warn("cannot answer a clerk on node %d: %s", hello.node, strerror(errno));
-		return;
-	}
-	m->joined = true;
-	m->scheme = hello.scheme;
+	copy_once(&m->hello, box->payload + RMFS_BLOCK - rmfs_pad(h.len), h.len);
+	m->hello.name[RM_NAME_MAX] = 0;
 	m->seq = h.seq;
-	m->gone = (size_t)rm_size(m->rd) <
-		  (m->scheme == SCHEME_PUSH ? tables_size(head) : RMFS_TABLES);
-	/* The clerk may have read the tables of a former server. */
-	answer(i, hello.root == head->root ? 0 : ESTALE, NULL, 0);
+	m->hold = HOLD_IMPORTS;
+	/* Signals interrupt poll(). */
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	errno = pthread_create(&thread, &attr, member_import, m);
+	if (errno) {
+		tool_warn("cannot answer a clerk: %s", strerror(errno));
+		m->hold = HOLD_FAILED;
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* Let a clerk join. Returns whether its segment is still being imported. */
+static bool member_join(uint32_t i)
+{
+	struct member *m = &members[i];
+
+	if (m->hold == HOLD_NONE)
+		member_hello(i);
+	switch (__atomic_load_n(&m->hold, __ATOMIC_ACQUIRE)) {
+	case HOLD_IMPORTS:
+		return true;
+	case HOLD_FAILED:
+		m->gone = true;
+		break;
+	case HOLD_SEGMENT:
+		m->joined = true;
+		m->scheme = m->hello.scheme;
+		m->gone = (size_t)rm_size(m->rd) <
+			  (m->scheme == SCHEME_PUSH ? tables_size(head) : RMFS_TABLES);
+		/* The clerk may have read the tables of a former server. */
+		answer(i, m->hello.root == head->root ? 0 : ESTALE, NULL, 0);
+		break;
+	case HOLD_NONE:
+		break;
+	}
+	return false;
 }
 
 /* An operation whose result is in a table, after a load if need be. */
@@ -254,7 +305,7 @@ static bool sweep(void)
 		struct member *m = &members[i];
 
 		if (!m->joined && __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED))
-			member_join(i);
+			late |= member_join(i);
 		for (n = 0; m->joined && n < RMFS_DEPTH && request(i); n++)
 			;
 		if (m->gone)
@@ -276,7 +327,7 @@ static void beat(void)
 		if (m->joined)
 			m->gone = segment_write(m->rd, offsetof(struct mirror, beat), &beats,
 						sizeof(beats), 0);
-		else
+		else if (m->hold == HOLD_NONE)
 			m->gone = __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED) &&
 				  ++m->waiting > JOIN_BEATS;
 	}
