@@ -41,17 +41,15 @@
 #define PLACES	(WINDOW + 2)
 #define PLACE	(256 << 10)
 #define REPLY	4096
-#define MAGIC	0x70636464u	/* "ddcp" */
-#define VERSION	4
+#define MAGIC	0x35706364u	/* "dcp5", with the version of this protocol */
 #define UNKNOWN	UINT64_MAX	/* size of what comes through a pipe */
 
 enum { HELLO = 1, DATA, FIN, RESULT };
 
 struct hello {
 	uint32_t magic;
-	uint32_t version;
-	uint64_t size;
 	uint32_t mode;
+	uint64_t size;
 };
 
 static const char usage[] =
@@ -60,7 +58,7 @@ static const char usage[] =
 "Copies a file of any size from one process to another by direct deposit.\n"
 "\n"
 "  -n, --name NAME      name of the receiver [ddcp]\n"
-"  -q, --quiet          no progress bar, no summary\n"
+"  -q, --quiet          no progress, no summary\n"
 "  -o, --output FILE    file to write [standard output]\n"
 "  -N, --node N         node of the receiver [this one]\n"
 "  -w, --wait SECONDS   wait that long for the receiver [0]\n"
@@ -84,7 +82,7 @@ static const struct option options[] = {
 
 /* The command line. */
 static bool sending, quiet;
-static const char *service, *file;
+static const char *service = "ddcp", *file = "-";
 static int node = -1;
 static unsigned int patience;
 
@@ -93,56 +91,37 @@ static struct dd *h;
 static int conn, list, offered;
 static char *reply;		/* the receiver's reply block, once connected */
 static uint64_t size, total, begin, drawn;
-static XXH3_state_t *hash;
+static XXH3_state_t hash;
 
 /*
  * The receiver's file; @temp is empty while it has its own name, and if it is written in
- * place, a pipe or a device. The handler of signals reads @temp.
+ * place: standard output, a pipe or a device. The handler of signals reads @temp.
  */
 static int out = -1;
 static char temp[PATH_MAX + NAME_MAX + 16];
 
 /* --- messages for people --------------------------------------------------- */
 
-static const char *amount(char buf[16], double bytes)
-{
-	static const char * const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	unsigned int u = 0;
-
-	for (; bytes >= 1024 && u < 4; u++)
-		bytes /= 1024;
-	snprintf(buf, 16, u ? "%.1f %s" : "%.0f %s", bytes, units[u]);
-	return buf;
-}
-
-/* On a terminal, five times a second and at the end. */
+/* On a terminal, five times a second and at the end; then a summary anywhere. */
 static void progress(bool end)
 {
 	uint64_t now = tool_now();
-	char done[16], rate[16], bar[64] = "";
-	int percent = size >= total ? 100 : 100.0 * size / total;
+	double mib = size / 1048576.0, seconds = (now - begin) / 1e9;
+	double rate = seconds > 0 ? mib / seconds : 0;
+	char percent[8] = "";
 
-	if (quiet || !isatty(STDERR_FILENO) || (!end && now - drawn < 200000000))
-		return;
-	drawn = now;
-	if (total != UNKNOWN)
-		snprintf(bar, sizeof(bar), " %3d%% [%-30.*s]", percent, percent * 30 / 100,
-			 "##############################");
-	fprintf(stderr, "\r%s %10s %10s/s\033[K%s", bar, amount(done, size),
-		amount(rate, now > begin ? size * 1e9 / (now - begin) : 0), end ? "\n" : "");
-}
-
-static int summary(void)
-{
-	double seconds = (tool_now() - begin) / 1e9;
-	char done[16], rate[16];
-
-	progress(true);
-	if (!quiet)
-		tool_warn("%s %s in %.3f s, %s/s, checksum verified",
-			  sending ? "sent" : "received", amount(done, size),
-			  seconds, amount(rate, seconds > 0 ? size / seconds : 0));
-	return TOOL_OK;
+	if (isatty(STDERR_FILENO) && !quiet && (end || now - drawn >= 200000000)) {
+		drawn = now;
+		if (total != UNKNOWN)
+			snprintf(percent, sizeof(percent), "%3.0f%% ",
+				 size < total ? 100.0 * size / total : 100);
+		fprintf(stderr, "\r%s%.1f MiB, %.1f MiB/s\033[K%s", percent, mib, rate,
+			end ? "\n" : "");
+	}
+	if (end && !quiet)
+		tool_warn("%s %llu byte%s in %.3f s, %.1f MiB/s, checksum verified",
+			  sending ? "sent" : "received", (unsigned long long)size,
+			  tool_s(size), seconds, rate);
 }
 
 /*
@@ -180,9 +159,9 @@ static void fail(int code, const char *format, ...)
 }
 
 __attribute__((noreturn))
-static void fail_errno(const char *what, int error)
+static void fail_errno(const char *what)
 {
-	fail(TOOL_FAILED, "%s: %s", what, strerror(error));
+	fail(TOOL_FAILED, "%s: %s", what, strerror(errno));
 }
 
 __attribute__((noreturn))
@@ -209,10 +188,7 @@ static void open_dd(size_t send_size, void **send, size_t recv_size, void **recv
 		ret = dd_alloc(h, recv_size, recv);
 	if (ret)
 		fail_dd("wired memory", ret);
-	hash = XXH3_createState();
-	if (!hash)
-		fail_errno("checksum", ENOMEM);
-	XXH3_128bits_reset(hash);
+	XXH3_128bits_reset(&hash);
 }
 
 /* --- the sender ------------------------------------------------------------ */
@@ -256,26 +232,22 @@ static char *send_message(char *block, unsigned int kind, size_t len)
 	return block + n % PLACES * PLACE;
 }
 
-/* Fill a place, as far as the file goes. A receiver's end wakes a waiting read. */
-static size_t fill(int in, bool regular, char *place)
+/* Fill a place, as far as the file goes. The end of the receiver ends a wait for input. */
+static size_t fill(struct pollfd *p, char *place)
 {
-	static struct pollfd p[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	size_t done = 0;
 	ssize_t n = 1;
 
-	p[0].fd = in;
-	if (!p[1].fd)
-		p[1].fd = dd_list_fd(h, list);
 	while (done < PLACE && n) {
 		hear(0);
-		if (!regular && poll(p, 2, -1) > 0 && !p[0].revents)
+		if (poll(p, 2, -1) > 0 && !p[0].revents)
 			continue;
-		n = read(in, place + done, PLACE - done);
+		n = read(p[0].fd, place + done, PLACE - done);
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			fail_errno(file, errno);
+			fail_errno(file);
 		done += n > 0 ? n : 0;
 	}
-	XXH3_128bits_update(hash, place, done);
+	XXH3_128bits_update(&hash, place, done);
 	size += done;
 	return done;
 }
@@ -283,23 +255,16 @@ static size_t fill(int in, bool regular, char *place)
 static void connect_to(struct dd_connect_attr *attr)
 {
 	uint64_t end = tool_now() + patience * 1000000000ull;
-	char why[256];
 
 	if (node < 0)
 		node = dd_node(h);
-	/* There is no receiver yet, or it has another sender. */
-	while ((conn = dd_connect(h, service, node, attr, &list)) == -EBADSERVER ||
-	       conn == -ENORESOURCE) {
-		if (tool_now() >= end)
-			break;
-		usleep(50000);
-	}
-	if (conn == -EBADSERVER) {
-		dd_last_error(h, why, sizeof(why));
-		fail(TOOL_FAILED, "no receiver '%s' on node %d: %s", service, node, why);
-	}
+	/* While there is no receiver, or it has another sender. */
+	do {
+		conn = dd_connect(h, service, node, attr, &list);
+	} while ((conn == -EBADSERVER || conn == -ENORESOURCE) && tool_now() < end &&
+		 !usleep(50000));
 	if (conn < 0)
-		fail_dd(service, conn);
+		fail_dd("connecting", conn);
 }
 
 static int copy_out(void)
@@ -308,19 +273,19 @@ static int copy_out(void)
 		.size = sizeof(attr), .type = DD_TYPE_STREAM, .window = WINDOW,
 		.send_size = PLACES * PLACE, .recv_size = REPLY,
 	};
-	struct hello hello = { MAGIC, VERSION, UNKNOWN, 0666 };
-	bool in = !strcmp(file, "-"), regular;
+	struct hello hello = { MAGIC, 0666, UNKNOWN };
+	bool in = !strcmp(file, "-");
 	int fd = in ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC);
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
 	XXH128_hash_t sum;
 	struct stat st;
 	char *place;
 	size_t n;
 
 	if (fd < 0 || fstat(fd, &st))
-		fail_errno(file, errno);
+		fail_errno(file);
 	if (S_ISDIR(st.st_mode))
-		fail_errno(file, EISDIR);
-	regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+		fail(TOOL_FAILED, "%s: Is a directory", file);
 	if (S_ISREG(st.st_mode))
 		hello.mode = st.st_mode & 0777;
 	/* Files of /proc have a size of 0. */
@@ -330,21 +295,23 @@ static int copy_out(void)
 
 	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
 	connect_to(&attr);
+	p[1].fd = dd_list_fd(h, list);
 	begin = tool_now();
 	memcpy(attr.send, &hello, sizeof(hello));
 	place = send_message(attr.send, HELLO, sizeof(hello));
-	while ((n = fill(fd, regular, place))) {
+	while ((n = fill(p, place))) {
 		place = send_message(attr.send, DATA, n);
 		progress(false);
 	}
 	if (total != UNKNOWN && size != total)
 		fail(TOOL_FAILED, "%s: its size has changed from %llu to %llu", file,
 		     (unsigned long long)total, (unsigned long long)size);
-	sum = XXH3_128bits_digest(hash);
+	sum = XXH3_128bits_digest(&hash);
 	memcpy(place, &sum, sizeof(sum));
 	send_message(attr.send, FIN, sizeof(sum));
 	hear(DD_FOREVER);
-	return summary();
+	progress(true);
+	return TOOL_OK;
 }
 
 /* --- the receiver's file --------------------------------------------------- */
@@ -357,90 +324,62 @@ static void unlink_temp(int sig)
 	raise(sig);	/* ends the process when this function returns */
 }
 
-static void catch_signals(void)
+static void open_output(void)
 {
-	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGQUIT };
-	unsigned int i;
-
-	/* nohup, and shells that start it in the background, ignore some. */
-	for (i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-		if (signal(fatal[i], unlink_temp) == SIG_IGN)
-			signal(fatal[i], SIG_IGN);
-}
-
-static bool in_place(void)
-{
+	const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
 	struct stat st;
 
-	return !strcmp(file, "-") || (!stat(file, &st) && !S_ISREG(st.st_mode));
+	if (!strcmp(file, "-")) {
+		out = STDOUT_FILENO;
+	} else if (!stat(file, &st) && !S_ISREG(st.st_mode)) {
+		out = open(file, O_WRONLY | O_CLOEXEC);
+	} else {
+		/* .NAME.ddcp.XXXXXX beside it, NAME cut where it would be too long. */
+		snprintf(temp, sizeof(temp), "%.*s.%.*s.ddcp.XXXXXX", (int)(base - file),
+			 file, NAME_MAX - 13, base);
+		out = mkostemp(temp, O_CLOEXEC);
+		if (out < 0)
+			*temp = 0;
+	}
+	if (out < 0)
+		fail_errno(file);
 }
 
 /* Before there is a sender: can the file be created? */
-static void check_output(void)
+static void try_output(void)
 {
-	const char *where = dirname(strdup(file));
-	struct stat st;
-
-	if (!stat(file, &st) && S_ISDIR(st.st_mode))
-		fail_errno(file, EISDIR);
-	if (in_place())
-		return;
-	if (!stat(where, &st) && !S_ISDIR(st.st_mode))
-		fail_errno(where, ENOTDIR);
-	if (access(where, W_OK | X_OK))
-		fail_errno(where, errno);
-}
-
-static void open_output(void)
-{
-	const char *base = strrchr(file, '/');
-
-	if (in_place()) {
-		out = strcmp(file, "-") ? open(file, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
-		if (out < 0)
-			fail_errno(file, errno);
-		return;
-	}
-	/* .NAME.ddcp.XXXXXX beside it, NAME cut where it would be too long. */
-	base = base ? base + 1 : file;
-	/* Before the file exists: mkostemp() completes the name, then creates it. */
-	snprintf(temp, sizeof(temp), "%.*s.%.*s.ddcp.XXXXXX", (int)(base - file), file,
-		 NAME_MAX - 13, base);
-	out = mkostemp(temp, O_CLOEXEC);
-	if (out < 0)
+	open_output();
+	if (*temp) {
+		unlink(temp);
 		*temp = 0;
-	/* Many file systems cannot reserve space: only its lack matters. */
-	if (out < 0 || (total && total != UNKNOWN &&
-			fallocate(out, FALLOC_FL_KEEP_SIZE, 0, total) < 0 &&
-			(errno == ENOSPC || errno == EFBIG || errno == EDQUOT)))
-		fail_errno(file, errno);
+		close(out);
+		out = -1;
+	}
 }
 
 static void write_output(const char *p, size_t len)
 {
-	const char *what = strcmp(file, "-") ? file : "standard output";
 	ssize_t n;
 
 	for (; len; p += n > 0 ? n : 0, len -= n > 0 ? n : 0) {
 		n = write(out, p, len);
 		if (n < 0 && errno != EINTR)
-			fail_errno(what, errno);
+			fail_errno(strcmp(file, "-") ? file : "standard output");
 	}
 }
 
 /* The file gets its name when it is on disk. */
 static void commit(mode_t mode)
 {
-	mode_t mask = umask(0);
-
-	if (*temp && fchmod(out, mode & 0777 & ~mask) < 0)
-		fail_errno(file, errno);
+	if (*temp && fchmod(out, mode & 0777 & ~umask(0)) < 0)
+		fail_errno(file);
+	/* Pipes and some devices cannot be written back. */
 	if (fsync(out) < 0 && (*temp || (errno != EINVAL && errno != EROFS)))
-		fail_errno(file, errno);
+		fail_errno(file);
 	if (!*temp)
 		return;
 	if (rename(temp, file) < 0)
-		fail_errno(file, errno);
+		fail_errno(file);
 	*temp = 0;
 	/* EBADF if it cannot be opened: then the kernel writes it back later. */
 	fsync(open(dirname(strdup(file)), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -448,41 +387,22 @@ static void commit(mode_t mode)
 
 /* --- the receiver ---------------------------------------------------------- */
 
-/* Whether it is the first message of a ddcp, whose file is opened then. */
-static bool on_hello(const struct dd_msg *msg, mode_t *mode)
+/* Whether it is the first message of a ddcp. */
+static bool on_hello(const struct dd_msg *msg, struct hello *hello)
 {
-	struct hello hello;
-
-	if (msg->meta_count != 1 || msg->meta[0] != HELLO || msg->len != sizeof(hello))
+	if (msg->meta_count != 1 || msg->meta[0] != HELLO || msg->len != sizeof(*hello))
 		return false;
 	/* Copied: the sender can still write to it. */
-	memcpy(&hello, msg->addr, sizeof(hello));
-	if (hello.magic != MAGIC)
+	memcpy(hello, msg->addr, sizeof(*hello));
+	if (hello->magic != MAGIC)
 		return false;
 	conn = msg->conn;
 	reply = msg->send;
-	if (hello.version != VERSION)
-		fail(TOOL_FAILED, "the sender uses version %u of ddcp's protocol, the receiver %u",
-		     hello.version, VERSION);
-	total = hello.size;
-	*mode = hello.mode;
+	total = hello->size;
 	begin = tool_now();
-	open_output();
+	if (out < 0)
+		open_output();
 	return true;
-}
-
-static int on_fin(const struct dd_msg *msg, mode_t mode)
-{
-	XXH128_hash_t sum = XXH3_128bits_digest(hash);
-
-	if (total != UNKNOWN && size != total)
-		fail(TOOL_FAILED, "%llu bytes arrived, the sender announced %llu",
-		     (unsigned long long)size, (unsigned long long)total);
-	if (msg->len != sizeof(sum) || memcmp(msg->addr, &sum, sizeof(sum)))
-		fail(TOOL_FAILED, "the checksum does not match what arrived");
-	commit(mode);
-	send_result(0, "");
-	return summary();
 }
 
 static int copy_in(void)
@@ -491,19 +411,21 @@ static int copy_in(void)
 		.size = sizeof(attr), .flags = DD_ATTR_CLOSE, .maxconn = 1,
 		.window = WINDOW, .recv_size = PLACES * PLACE, .send_size = REPLY,
 	};
-	unsigned int kind;
+	static const int fatal[] = { SIGHUP, SIGINT, SIGTERM, SIGQUIT };
+	XXH128_hash_t sum;
+	struct hello hello;
 	struct dd_msg msg;
-	mode_t mode = 0;
 	int ret;
 
-	check_output();
-	catch_signals();
+	/* nohup, and shells that start it in the background, ignore some. */
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(*fatal); i++)
+		if (signal(fatal[i], unlink_temp) == SIG_IGN)
+			signal(fatal[i], SIG_IGN);
+	try_output();
 	open_dd(attr.send_size, &attr.send, attr.recv_size, &attr.recv);
 	offered = dd_serve(h, service, &attr, &list);
-	if (offered == -EEXIST)
-		fail(TOOL_FAILED, "there is a receiver '%s' on this node already", service);
 	if (offered < 0)
-		fail_dd(service, offered);
+		fail_dd("service", offered);
 	if (!quiet)
 		tool_warn("ready as '%s' on node %d", service, dd_node(h));
 	for (;;) {
@@ -515,20 +437,26 @@ static int copy_in(void)
 			fail_dd("receiving", ret);
 		if (!conn) {
 			/* A client that is no ddcp makes room for another one. */
-			if (ret || !on_hello(&msg, &mode))
+			if (ret || !on_hello(&msg, &hello))
 				dd_close(h, msg.conn);
 			continue;
 		}
-		kind = msg.meta_count == 1 ? msg.meta[0] : 0;
-		if (kind == FIN)
-			return on_fin(&msg, mode);
-		if (kind != DATA)
+		if (msg.meta_count == 1 && msg.meta[0] == FIN)
+			break;
+		if (msg.meta_count != 1 || msg.meta[0] != DATA)
 			fail(TOOL_FAILED, "the sender broke the protocol");
-		XXH3_128bits_update(hash, msg.addr, msg.len);
+		XXH3_128bits_update(&hash, msg.addr, msg.len);
 		write_output(msg.addr, msg.len);
 		size += msg.len;
 		progress(false);
 	}
+	sum = XXH3_128bits_digest(&hash);
+	if (msg.len != sizeof(sum) || memcmp(msg.addr, &sum, sizeof(sum)))
+		fail(TOOL_FAILED, "the checksum does not match what arrived");
+	commit(hello.mode);
+	send_result(0, "");
+	progress(true);
+	return TOOL_OK;
 }
 
 /* --- the command line ------------------------------------------------------ */
@@ -536,30 +464,37 @@ static int copy_in(void)
 static void parse(int argc, char **argv)
 {
 	const char *given[128] = { NULL };
-	int c, index;
+	int c;
 
-	while (index = -1, (c = getopt_long(argc, argv, "n:qo:N:w:hV", options,
-					    &index)) != -1) {
+	while ((c = getopt_long(argc, argv, "n:qo:N:w:hV", options, NULL)) != -1) {
 		if (c == '?')
 			tool_usage("wrong option");
-		if (strchr(sending ? "o" : "Nw", c))
-			tool_usage("'%s' is no option of '%s'",
-				   tool_option(c, options, index), argv[0]);
 		given[c] = optarg ? optarg : "";
 	}
-	if (given['h'])
-		fputs(usage, stdout);
-	else if (given['V'])
-		printf("ddcp %s\n", DD_VERSION);
-	if (given['h'] || given['V'])
+	if (given['h'] || given['V']) {
+		printf("%s", given['h'] ? usage : "ddcp " DD_VERSION "\n");
 		exit(TOOL_OK);
-	if (argc != optind + sending)
+	}
+	if (optind == argc)
+		tool_usage("send or recv?");
+	sending = !strcmp(argv[optind], "send");
+	if (!sending && strcmp(argv[optind], "recv"))
+		tool_usage("'%s': send or recv?", argv[optind]);
+	if (++optind + sending != argc)
 		tool_usage(sending ? "send takes one file" : "recv takes options only");
+	if (sending && given['o'])
+		tool_usage("--output is an option of recv");
+	if (!sending && (given['N'] || given['w']))
+		tool_usage("--node and --wait are options of send");
 	quiet = given['q'];
-	service = given['n'] ? given['n'] : "ddcp";
+	if (given['n'])
+		service = given['n'];
 	if (!*service || strlen(service) > 63)
 		tool_usage("--name: 1 to 63 bytes");
-	file = sending ? argv[optind] : given['o'] ? given['o'] : "-";
+	if (sending)
+		file = argv[optind];
+	else if (given['o'])
+		file = given['o'];
 	if (given['N'])
 		node = tool_number("--node", given['N'], 0, INT_MAX);
 	if (given['w'])
@@ -569,14 +504,7 @@ static void parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	tool_begin("ddcp");
-	if (argc < 2)
-		tool_usage("send or recv?");
-	sending = !strcmp(argv[1], "send");
-	if (argv[1][0] == '-')
-		parse(argc, argv);
-	if (!sending && strcmp(argv[1], "recv"))
-		tool_usage("'%s': send or recv?", argv[1]);
-	parse(argc - 1, argv + 1);
+	parse(argc, argv);
 	/* A closed pipe is an error to report, to the other side as well. */
 	signal(SIGPIPE, SIG_IGN);
 	return sending ? copy_out() : copy_in();
