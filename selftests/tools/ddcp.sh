@@ -241,7 +241,7 @@ signals() {
 }
 
 interrupt() {
-	rm -f tap.fifo
+	rm -f tap.fifo recv.err
 	mkfifo tap.fifo
 	dd_pty ddcp recv -o out/f >recv.err &
 	RECV=$!
