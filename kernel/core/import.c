@@ -295,7 +295,7 @@ void dd_making_over(struct dd_making *m, struct dd_import *imp, int err)
  * @arg: argument of user space; the results are filled in
  * @err: 0 if the import was made; %-EINPROGRESS if that goes on; or an error
  *
- * Return: 0, or an error; then the import was ended.
+ * Return: 0, also if the access has ended since; or an error: then the import was ended.
  */
 int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_make *arg,
 		  int err)
@@ -305,6 +305,9 @@ int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_m
 	if (err == -EINPROGRESS)
 		err = arg->flags & DD_IMPORT_NOWAIT ?
 		      0 : dd_import_await(imp, DD_WAIT_UP, 0, U64_MAX);
+	/* An access that ended after it was made is for the importer to end: its cell tells. */
+	if (err && smp_load_acquire(&m->up) && !READ_ONCE(ctx->dead))
+		err = 0;
 	if (err) {
 		mutex_lock(&ctx->lock);
 		imp->obj.ops->end(&imp->obj);
