@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The file service in remote memory, on this node or, between two nodes of clerks.sh, with the
-# server on the other one. Starts of servers and clerks are tests, too: see ONLY in tap.sh.
+# server on the other one. Starts of servers and clerks are tests, too: see MATCH in tap.sh.
 
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
@@ -584,7 +584,7 @@ check RM_48_a_server_starts server_start
 # Schemes differ in how a result is found and in how a write gets to the server, which is the
 # same with dx and push.
 for scheme in dx hy push; do
-	[[ RM_50_a_clerk_starts_$scheme =~ ${ONLY:-.} ]] || continue
+	[[ RM_50_a_clerk_starts_$scheme =~ ${MATCH:-.} ]] || continue
 	check "RM_50_a_clerk_starts_$scheme" clerk_start $scheme
 	# With dx the second time has what the server has loaded, with push what it has
 	# written. With hy there is no such difference.

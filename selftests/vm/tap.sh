@@ -39,11 +39,11 @@ fail() {
 
 # check NAME COMMAND...: one test, passed if COMMAND succeeds. Comments that COMMAND
 # prints are shown; after a failure all its output, and the output of run(). If
-# ONLY is set, only the tests whose names this regular expression matches are run.
+# MATCH is set, only the tests whose names this regular expression matches are run.
 check() {
 	local name=$1 line
 
-	[[ $name =~ ${ONLY:-.} ]] || return 0
+	[[ $name =~ ${MATCH:-.} ]] || return 0
 	shift
 	if "$@" >"$TAP_DIR/check" 2>&1; then
 		pass "$name"
