@@ -252,7 +252,13 @@ static bool dd_far_ready(struct dd_far_import *f)
 	case DD_FAR_SESSION:
 		return dd_ctl_settled(r->peer, f->session, &f->err);
 	case DD_FAR_QUERY:
-		return dd_far_query(f);
+		if (!dd_far_query(f))
+			return false;
+		if (f->err)
+			return true;
+		/* If the import ends from now on, dd_far_drop() has to forget the query. */
+		WRITE_ONCE(f->step, DD_FAR_ANSWER);
+		return READ_ONCE(r->wait.over);
 	case DD_FAR_ANSWER:
 		return READ_ONCE(r->wait.over);
 	case DD_FAR_PARKED:
@@ -295,8 +301,6 @@ static int dd_far_step(struct dd_far_import *f)
 	switch (f->step) {
 	case DD_FAR_SESSION:
 		return dd_far_join(f) ?: dd_far_goto(f, DD_FAR_QUERY);
-	case DD_FAR_QUERY:
-		return dd_far_goto(f, DD_FAR_ANSWER);
 	case DD_FAR_ANSWER:
 		return dd_far_answered(f);
 	default:

@@ -32,6 +32,14 @@ static inline int mem_export(const struct raw *r, struct dd_segment_make *s)
 	return raw_ioctl(r, DD_IOC_SEGMENT, s);
 }
 
+/* Imports of a segment; or -1. */
+static inline long mem_importers(const struct raw *r, __u64 segment)
+{
+	struct dd_segment_info info = { .size = sizeof(info), .segment = segment };
+
+	return raw_ioctl(r, DD_IOC_SEGMENT_INFO, &info) ? -1 : (long)info.total;
+}
+
 /* Arguments of an import of a segment of @node; @list, or 0, gets a note with cookie 99. */
 static inline struct dd_import_make mem_import_of(const struct dd_segment_make *s, __u32 node,
 						  __u32 rights, __u32 flags, __u32 list)

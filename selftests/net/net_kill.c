@@ -292,13 +292,6 @@ TEST_F_TIMEOUT(kill, exporters, 3600)
 	EXPECT_LT(0, used);
 }
 
-static long importers(FIXTURE_DATA(kill) *self, __u64 segment)
-{
-	struct dd_segment_info info = { .size = sizeof(info), .segment = segment };
-
-	return raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info) ? -1 : (long)info.total;
-}
-
 static int take_all(FIXTURE_DATA(kill) *self)
 {
 	struct dd_note n;
@@ -323,7 +316,7 @@ TEST_F_TIMEOUT(kill, importers, 3600)
 		ASSERT_SOON(take_all(self));
 		a_moment(self);
 		kill_child(pid);
-		ASSERT_SOON(importers(self, s.segment) == 0);
+		ASSERT_SOON(mem_importers(&self->ex, s.segment) == 0);
 	}
 	/* The slots of all of them are free again. */
 	take_all(self);

@@ -121,6 +121,25 @@ TEST_F(far, a_killed_importer_parks_no_more)
 	ASSERT_SOON(!mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
 }
 
+/* The end comes at any step of the making; an answer that is late finds nothing. */
+TEST_F(far, the_end_of_an_import_that_is_being_made)
+{
+	struct dd_segment_make s = unborn(self), real = mem_segment(&self->em, "born");
+	unsigned int seed = dd_seed(_metadata);
+	int rounds = dd_count(3000), spin;
+	struct dd_import_make i;
+
+	ASSERT_OK(mem_export(&self->ex, &real));
+	while (rounds--) {
+		ASSERT_OK(import_flags(&self->im, rounds % 2 ? &s : &real, LATER, 0, &i));
+		for (spin = rand_r(&seed) % 2000; spin; spin--)
+			__asm__ volatile("pause");
+		ASSERT_OK(mem_end(&self->im, i.import));
+	}
+	/* Each grant that came late was given back. */
+	ASSERT_SOON(mem_importers(&self->ex, real.segment) == 0);
+}
+
 /* Importers are killed in each state while segments come and go. */
 TEST_F(far, importers_die_while_segments_come_and_go)
 {
