@@ -309,7 +309,8 @@ forger() {
 stray() {
 	local pid hold bad=0
 
-	"${at[@]}" ddctl peer add 0 10.9.0.99 && mkfifo stay && exec {hold}<>stay || return
+	"${at[@]}" ddctl peer add 0 10.9.0.99 dead-time 60000 && mkfifo stay || return
+	exec {hold}<>stay
 	: >stray.log
 	intruder stray 0 "$node" <stay >stray.log 2>&1 &
 	pid=$!

@@ -356,8 +356,11 @@ static void loop(int fd)
 			check = check ? check : 1;
 		}
 		late = sweep();
-		if (stopping)
+		if (stopping) {
+			/* A request that came before the signal may have missed that sweep. */
+			sweep();
 			return;
+		}
 		if (check)
 			check = files_check(check, CHECKS);
 		if (poll(&p, 1, check ? 1 : late ? SWEEP_MS : (next - now) / 1000000 + 1) == 1 &&
