@@ -38,6 +38,7 @@ direct redirection-stays an_ended_redirection_takes_nothing abi_redir
 direct tell-before-dead a_close_note_comes_after abi_data
 direct fetch-keeps-mappings a_store_is_reported_once abi_track
 red no-rights 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
+red no-inhibit 1 '^not ok .*deposit__asks_on_arrival' selftests/core/kunit.sh
 red no-limit 1 '^not ok .*memlock_limits_a_user' \
 	'DD_SCALE=1 build/selftests/abi_memory memlock_limits_a_user'
 red keep-charge 200 '^not ok .*failures_in_serve' \
