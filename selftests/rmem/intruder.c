@@ -220,6 +220,34 @@ static int do_left(char **argv)
 	return 1;
 }
 
+/*
+ * stray AT [NODE]: a clerk that says it is on node AT; it succeeds if the server still looks for
+ * it there after a line of input.
+ */
+static int do_stray(char **argv)
+{
+	struct hello hello = { .node = atoi(argv[0]), .name = "nowhere" };
+	struct header h = { .op = OP_HELLO, .len = sizeof(hello), .seq = RMFS_DEPTH };
+	static uint32_t result = ~RM_SUCCESS;
+	rm_seg_t seg = rm_export(NULL, &result, sizeof(result), 0, RM_NEVER);
+	size_t owner;
+
+	must(seg >= 0 && !import("inbox:rmfs", argv + 1, RM_WRITE | RM_CAS, &remote.inbox), "inbox");
+	do {
+		owner = offsetof(struct inbox, owners[++remote.box]);
+		must(!rm_cas(remote.inbox, owner, seg, 0, 0, 1) && !rm_fence(remote.inbox, -1),
+		     "swap");
+	} while (result != RM_SUCCESS);
+	memcpy(noise + RMFS_BLOCK - rmfs_pad(h.len), &hello, sizeof(hello));
+	place_write(&h, 0);
+	must(!rm_fence(remote.inbox, -1), "fence");
+	printf("ready\n");
+	fflush(stdout);
+	getchar();
+	must(!rm_cas(remote.inbox, owner, seg, 0, 1, 1) && !rm_fence(remote.inbox, -1), "swap");
+	return result != RM_SUCCESS;
+}
+
 int main(int argc, char **argv)
 {
 	must(getrandom(noise, sizeof(noise), GRND_INSECURE) == sizeof(noise), "random");
@@ -235,6 +263,8 @@ int main(int argc, char **argv)
 		return do_rogue(argv + 2);
 	if (argc > 4 && !strcmp(argv[1], "left"))
 		return do_left(argv + 2);
-	printf("usage: intruder calls|scribble|forge|fill|rogue|left ...\n");
+	if (argc > 2 && !strcmp(argv[1], "stray"))
+		return do_stray(argv + 2);
+	printf("usage: intruder calls|scribble|forge|fill|rogue|left|stray ...\n");
 	return 2;
 }

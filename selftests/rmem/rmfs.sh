@@ -305,6 +305,24 @@ forger() {
 	intruder forge $node && all_files && ! gone "$SERVER"
 }
 
+# The server serves others while it looks for a clerk on a node that does not answer.
+stray() {
+	local pid hold bad=0
+
+	"${at[@]}" ddctl peer add 0 10.9.0.99 dead-time 60000 && mkfifo stay || return
+	printf old >tree/other
+	exec {hold}<>stay
+	: >stray.log
+	intruder stray 0 "$node" <stay >stray.log 2>&1 &
+	pid=$!
+	within "$PATIENCE" ready_or_gone stray.log $pid && printf new | rmfs write other &&
+		has other new || bad=1
+	echo >&"$hold"
+	wait "$pid" || bad=1
+	exec {hold}>&-
+	"${at[@]}" ddctl peer del 0 && [ $bad = 0 ]
+}
+
 # called NAME OPERATION HANDLE OFFSET [TEXT]: a call by a connection; in $got the error, bytes,
 # handle of a name, and error of an earlier write.
 called() {
@@ -610,6 +628,7 @@ check RM_47_garbage_of_a_client garbage
 check RM_47_another_user another_user
 check RM_47_a_client_writes_while_its_clerk_reads scribbler
 check RM_47_a_clerk_writes_to_all_mailboxes forger
+[ ! "$node" ] || check RM_47_a_clerk_whose_node_does_not_answer stray
 check RM_47_a_clerk_with_right_numbers rogue
 check RM_47_errors_of_the_client_that_has_written whose_error
 check RM_45_a_clerk_is_killed_in_a_write killed_in_a_write
