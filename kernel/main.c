@@ -67,6 +67,9 @@ static int __init dd_init(void)
 
 err_peer:
 	dd_peer_exit();
+	/* Peers may have been added meanwhile; RCU and work free them. */
+	rcu_barrier();
+	flush_workqueue(dd_wq);
 err_udp:
 	dd_udp_exit();
 err_netlink:
@@ -78,8 +81,6 @@ err_conn:
 err_window:
 	dd_window_exit();
 err_wq:
-	/* Peers may have been added meanwhile; they are freed by RCU. */
-	rcu_barrier();
 	destroy_workqueue(dd_wq);
 	return err;
 }

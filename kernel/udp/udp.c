@@ -39,6 +39,9 @@ MODULE_PARM_DESC(rx_buffer,
 
 static unsigned int dd_udp_net_id;
 
+/* Of peers that were not freed: a user of a removed peer keeps it. */
+static atomic_t dd_udp_links;
+
 static struct dd_udp_node *dd_udp_node_of(const struct dd_node *node)
 {
 	return net_generic(node->net, dd_udp_net_id);
@@ -286,6 +289,7 @@ static void dd_udp_free(struct dd_udp_peer *link)
 	dd_udp_hdrs_free(link);
 	kvfree(link->arena);
 	kfree(link);
+	atomic_dec(&dd_udp_links);
 }
 
 /* Start receiving from and sending to the peer. */
@@ -364,6 +368,7 @@ int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		return -ENOMEM;
+	atomic_inc(&dd_udp_links);
 	spin_lock_init(&link->lock);
 	link->node = node;
 	link->peer = peer;
@@ -681,8 +686,11 @@ int dd_udp_init(const struct dd_net_upper *upper)
 	return register_pernet_subsys(&dd_udp_net_ops);
 }
 
-/* Called after dd_peer_exit(), when no node has a peer any more. */
+/* Called after dd_peer_exit() and the RCU callbacks and works that free peers. */
 void dd_udp_exit(void)
 {
+	int left = atomic_read(&dd_udp_links);
+
 	unregister_pernet_subsys(&dd_udp_net_ops);
+	WARN(left, "dd: %d peers are lost\n", left);
 }
