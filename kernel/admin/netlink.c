@@ -115,13 +115,11 @@ int dd_nl_stat_get_doit(struct sk_buff *skb, struct genl_info *info)
 
 int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
 	struct nlattr *id = info->attrs[DD_A_NODE_ID];
 	struct nlattr *max = info->attrs[DD_A_NODE_MAXNODES];
 	struct nlattr *port = info->attrs[DD_A_NODE_PORT];
 	struct nlattr *up = info->attrs[DD_A_NODE_UP];
-	struct dd_node *node = dd_node_asked(info);
-	bool new_up = up && nla_get_u8(up), was_up;
+	bool new_up = up && nla_get_u8(up);
 	u16 new_port = port ? nla_get_u32(port) : 0;
 	u32 new_id = id ? nla_get_u32(id) : 0;
 	u32 new_max = max ? nla_get_u32(max) : 0;
@@ -139,14 +137,7 @@ int dd_nl_node_set_doit(struct sk_buff *skb, struct genl_info *info)
 			       "nothing to change; give id, maxnodes, port or up");
 		return -EINVAL;
 	}
-	mutex_lock(&nn->set_lock);
-	was_up = READ_ONCE(node->up);
-	err = dd_peers_set_node(node, &change, &why);
-	if (!err && (id || max || port))
-		dd_event_node(node, DD_CMD_NODE_SET_NTF);
-	if (!err && up && new_up != was_up)
-		dd_event_node(node, new_up ? DD_CMD_NODE_UP : DD_CMD_NODE_DOWN);
-	mutex_unlock(&nn->set_lock);
+	err = dd_peers_set_node(dd_node_asked(info), &change, &why);
 	return err ? dd_nl_refuse(info, err, &why) : 0;
 }
 
@@ -163,14 +154,7 @@ struct genl_family dd_family __ro_after_init = {
 	.n_mcgrps	= ARRAY_SIZE(dd_groups),
 };
 
-static int __net_init dd_netlink_net_init(struct net *net)
-{
-	mutex_init(&dd_netlink_net(net)->set_lock);
-	return 0;
-}
-
 static struct pernet_operations dd_netlink_net_ops = {
-	.init = dd_netlink_net_init,
 	.id = &dd_netlink_net_id,
 	.size = sizeof(struct dd_netlink_net),
 };

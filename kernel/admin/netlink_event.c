@@ -71,7 +71,7 @@ static void dd_event_end(struct dd_event *ev, int err)
 				DD_NLGRP_EVENTS, GFP_KERNEL);
 }
 
-void dd_event_node(struct dd_node *node, u8 cmd)
+static void dd_event_node(struct dd_node *node, u8 cmd)
 {
 	struct dd_event ev;
 
@@ -112,13 +112,8 @@ static void dd_event_peer(struct dd_peer *peer, u8 cmd)
 		dd_event_end(&ev, dd_fill_peer(ev.skb, peer));
 }
 
-static void dd_event_registrar(struct dd_node *node)
-{
-	dd_event_node(node, DD_CMD_NODE_SET_NTF);
-}
-
 const struct dd_event_ops dd_netlink_events = {
 	.object = dd_event_object,
 	.peer = dd_event_peer,
-	.registrar = dd_event_registrar,
+	.node = dd_event_node,
 };

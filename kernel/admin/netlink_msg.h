@@ -17,11 +17,9 @@ struct dd_peer;
 
 /**
  * struct dd_netlink_net - netlink state of a network namespace
- * @set_lock: serialises changes of the node, so that events are sent in their order
  * @events: number of the last event, sent or not
  */
 struct dd_netlink_net {
-	struct mutex set_lock; /* dd_node.peer_lock is taken inside */
 	atomic64_t events;
 };
 
@@ -94,7 +92,6 @@ int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
 /* netlink_event.c */
 extern const struct genl_multicast_group dd_groups[DD_NLGRP_EVENTS + 1];
 
-void dd_event_node(struct dd_node *node, u8 cmd);
 extern const struct dd_event_ops dd_netlink_events;
 unsigned int dd_event_seq(struct net *net);
 

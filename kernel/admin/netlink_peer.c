@@ -167,7 +167,6 @@ static int dd_peer_change(struct genl_info *info,
 				       const struct dd_peer_change *change,
 				       struct dd_refusal *why))
 {
-	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
 	struct nlattr *addr = info->attrs[DD_A_PEER_ADDRESS];
 	struct nlattr *dead = info->attrs[DD_A_PEER_DEAD_TIME];
 	struct nlattr *crc = info->attrs[DD_A_PEER_PAYLOAD_CRC];
@@ -189,9 +188,7 @@ static int dd_peer_change(struct genl_info *info,
 		return err;
 	if (addr)
 		nla_memcpy(&new_addr, addr, sizeof(new_addr));
-	mutex_lock(&nn->set_lock);
 	err = apply(dd_node_asked(info), number, &change, &why);
-	mutex_unlock(&nn->set_lock);
 	return err ? dd_nl_refuse(info, err, &why) : 0;
 }
 
@@ -217,7 +214,6 @@ int dd_nl_peer_set_doit(struct sk_buff *skb, struct genl_info *info)
 
 int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	struct dd_netlink_net *nn = dd_netlink_net(genl_info_net(info));
 	struct dd_refusal why = {};
 	u32 number;
 	int err;
@@ -225,8 +221,6 @@ int dd_nl_peer_del_doit(struct sk_buff *skb, struct genl_info *info)
 	err = dd_peer_asked(info, &number);
 	if (err)
 		return err;
-	mutex_lock(&nn->set_lock);
 	err = dd_peer_del(dd_node_asked(info), number, &why);
-	mutex_unlock(&nn->set_lock);
 	return err ? dd_nl_refuse(info, err, &why) : 0;
 }

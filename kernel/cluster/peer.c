@@ -320,16 +320,22 @@ int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 {
 	struct dd_peer *peer;
 	unsigned long index;
+	bool was_up;
 	u32 max;
 	int err;
 
 	mutex_lock(&node->peer_lock);
 	max = node->max;
+	was_up = node->up;
 	err = dd_node_set(node, change, why);
 	/* Sessions were negotiated with the old number of nodes. */
 	if (node->max != max)
 		xa_for_each(&node->peers, index, peer)
 			dd_udp_renumber(peer->link);
+	if (!err && (change->id || change->max || change->port))
+		dd_events->node(node, DD_CMD_NODE_SET_NTF);
+	if (node->up != was_up)
+		dd_events->node(node, was_up ? DD_CMD_NODE_DOWN : DD_CMD_NODE_UP);
 	mutex_unlock(&node->peer_lock);
 	return err;
 }
@@ -404,6 +410,9 @@ static void __net_exit dd_peer_net_pre_exit(struct net *net)
 
 	mutex_lock(&node->peer_lock);
 	node->peers_open = false;
+	/* End all sessions first, so that their BYEs are repeated in parallel. */
+	xa_for_each(&node->peers, index, peer)
+		dd_udp_bye(peer->link);
 	index = 0;
 	while ((peer = xa_find(&node->peers, &index, ULONG_MAX, XA_PRESENT))) {
 		dd_peer_unlink(peer);

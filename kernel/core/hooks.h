@@ -113,14 +113,14 @@ extern const struct dd_link_ops dd_link_mem;
  *	locks of the object's type. The caller holds a reference. One call for a connection
  *	between two ends of this node reports the beginning of both
  * @peer: event @cmd, DD_CMD_PEER_*, of a peer; dd_node.peer_lock is held
- * @registrar: the registrar of the node has begun or ended. Takes dd_node.lock
+ * @node: event @cmd, DD_CMD_NODE_*, of the node. Takes dd_node.lock
  *
  * All may sleep. Without listeners they only count.
  */
 struct dd_event_ops {
 	void (*object)(struct dd_obj *obj, bool begin);
 	void (*peer)(struct dd_peer *peer, u8 cmd);
-	void (*registrar)(struct dd_node *node);
+	void (*node)(struct dd_node *node, u8 cmd);
 };
 
 /* Set before the first node, object or peer exists. */

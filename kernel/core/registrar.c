@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include <net/net_namespace.h>
 #include <uapi/linux/dd_mem.h>
+#include <uapi/linux/dd_netlink.h>
 
 #include "compat/compat.h"
 #include "core/bounds.h"
@@ -424,7 +425,7 @@ static void dd_registrar_end(struct dd_registrar *reg)
 	list_for_each_entry_safe(call, next, &reg->queue, entry)
 		dd_call_over(reg, call, -EHOSTDOWN);
 	mutex_unlock(&node->registrar_lock);
-	dd_events->registrar(node);
+	dd_events->node(node, DD_CMD_NODE_SET_NTF);
 	dd_ctx_put(reg->ctx);
 	kfree(reg);
 }
@@ -481,7 +482,7 @@ int dd_registrar_open(struct dd_ctx *ctx)
 		kfree(reg);
 		return -EBUSY;
 	}
-	dd_events->registrar(node);
+	dd_events->node(node, DD_CMD_NODE_SET_NTF);
 	fd = anon_inode_getfd("[dd-registrar]", &dd_registrar_fops, reg, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		dd_registrar_end(reg);

@@ -75,6 +75,7 @@ struct dd_peer_info {
  */
 int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 		 const struct dd_peer_config *config, const char **reason);
+void dd_udp_bye(struct dd_udp_peer *link);
 void dd_udp_stop(struct dd_udp_peer *link);
 int dd_udp_update(struct dd_udp_peer *link, const struct dd_peer_config *config,
 		  const char **reason);

@@ -119,9 +119,7 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 	};
 	struct socket **sock = &un->sock[family];
 
-	lockdep_assert_held(&un->lock);
-	if (un->closed)
-		return ERR_PTR(-ESHUTDOWN);
+	lockdep_assert_held(&un->node->peer_lock);
 	if (!un->users[family]) {
 		err = udp_sock_create(un->node->net, &cfg, sock);
 		if (err == -EADDRINUSE)
@@ -158,8 +156,8 @@ static void dd_udp_sock_put(struct dd_udp_node *un, const union dd_peer_addr *ad
 {
 	int family = dd_udp_family(addr);
 
-	lockdep_assert_held(&un->lock);
-	if (!--un->users[family] && !un->closed)
+	lockdep_assert_held(&un->node->peer_lock);
+	if (!--un->users[family])
 		dd_udp_sock_close(un, family);
 }
 
@@ -295,7 +293,7 @@ static void dd_udp_free(struct dd_udp_peer *link)
 /* Start receiving from and sending to the peer. */
 static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
-	lockdep_assert_held(&un->lock);
+	lockdep_assert_held(&un->node->peer_lock);
 	dd_udp_lock(link);
 	link->dead = false;
 	dd_udp_unlock(link);
@@ -308,6 +306,19 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 	dd_udp_unlock(link);
 }
 
+/**
+ * dd_udp_bye() - end the session with a peer that is about to be removed
+ * @link: its link
+ *
+ * dd_udp_stop() waits for the answer: with several peers, they answer at the same time.
+ */
+void dd_udp_bye(struct dd_udp_peer *link)
+{
+	dd_udp_lock(link);
+	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_udp_unlock(link);
+}
+
 /*
  * Stop packets and timers, and notify the peer that the session ended. These contexts
  * may still use the link:
@@ -317,20 +328,16 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
  */
 static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 {
-	lockdep_assert_held(&un->lock);
-	if (hlist_unhashed(&link->entry))
-		return;
+	lockdep_assert_held(&un->node->peer_lock);
 	/*
 	 * End the session and wait until the peer has answered a BYE, or all BYEs have
 	 * been sent: 35 ms at most, as the timer sends them.
 	 */
-	dd_udp_lock(link);
-	dd_tp_stop(&link->tp, ktime_get_ns());
-	dd_udp_unlock(link);
+	dd_udp_bye(link);
 	/* Written under the lock; a stale value costs one more iteration. */
 	while (data_race(READ_ONCE(link->tp.bye)))
 		usleep_range(100, 200);
-	hlist_del_init_rcu(&link->entry);
+	hlist_del_rcu(&link->entry);
 	dd_udp_lock(link);
 	link->dead = true;
 	/* Another context may have started a new session since the first stop. */
@@ -392,24 +399,21 @@ int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 		err = dd_udp_upper->attach(link);
 	if (err)
 		goto err_free;
-	mutex_lock(&un->lock);
 	sk = dd_udp_sock_get(un, &link->addr, reason);
 	if (IS_ERR(sk)) {
 		err = PTR_ERR(sk);
-		goto err_unlock;
+		goto err_detach;
 	}
 	err = dd_udp_tx_create(un, &link->addr, &link->tx);
 	if (err)
 		goto err_sock;
 	link->sk = sk;
 	dd_udp_open(un, link);
-	mutex_unlock(&un->lock);
 	return 0;
 
 err_sock:
 	dd_udp_sock_put(un, &link->addr);
-err_unlock:
-	mutex_unlock(&un->lock);
+err_detach:
 	dd_udp_upper->detach(link);
 err_free:
 	dd_udp_free(link);
@@ -427,10 +431,8 @@ void dd_udp_stop(struct dd_udp_peer *link)
 {
 	struct dd_udp_node *un = dd_udp_node_of(link->node);
 
-	mutex_lock(&un->lock);
 	dd_udp_kill(un, link);
 	dd_udp_sock_put(un, &link->addr);
-	mutex_unlock(&un->lock);
 	dd_udp_upper->detach(link);
 }
 
@@ -494,29 +496,23 @@ int dd_udp_update(struct dd_udp_peer *link, const struct dd_peer_config *config,
 		  const char **reason)
 {
 	struct dd_udp_node *un = dd_udp_node_of(link->node);
-	int err = 0;
 
-	mutex_lock(&un->lock);
-	if (!dd_udp_same(&link->addr, &config->addr)) {
-		err = dd_udp_move(un, link, config, reason);
-	} else {
-		dd_udp_lock(link);
-		link->tp.cfg.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC;
-		/* Takes effect with the next session. */
-		link->tp.cfg.payload_crc = config->payload_crc;
-		dd_udp_unlock(link);
-	}
-	mutex_unlock(&un->lock);
-	return err;
+	if (!dd_udp_same(&link->addr, &config->addr))
+		return dd_udp_move(un, link, config, reason);
+	dd_udp_lock(link);
+	link->tp.cfg.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC;
+	/* Takes effect with the next session. */
+	link->tp.cfg.payload_crc = config->payload_crc;
+	dd_udp_unlock(link);
+	return 0;
 }
 
 /* The number of nodes changed: reopen, as the peer accepts only its own number. */
 void dd_udp_renumber(struct dd_udp_peer *link)
 {
-	struct dd_udp_node *un = dd_udp_node_of(link->node);
 	u64 now;
 
-	mutex_lock(&un->lock);
+	lockdep_assert_held(&link->node->peer_lock);
 	dd_udp_lock(link);
 	now = ktime_get_ns();
 	dd_tp_stop(&link->tp, now);
@@ -525,7 +521,6 @@ void dd_udp_renumber(struct dd_udp_peer *link)
 	dd_udp_upper->state(link, DD_PEER_STATE_CONNECTING, 0);
 	dd_tp_start(&link->tp, now);
 	dd_udp_unlock_at(link, now);
-	mutex_unlock(&un->lock);
 }
 
 #define DD_UDP_OF_LINK(name, member) \
@@ -632,7 +627,6 @@ static int __net_init dd_udp_net_init(struct net *net)
 	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
 
 	un->node = dd_node_of(net);
-	mutex_init(&un->lock);
 	INIT_WORK(&un->drain[0], dd_udp_drain4);
 	INIT_WORK(&un->drain[1], dd_udp_drain6);
 	un->seed = get_random_u32();
@@ -640,36 +634,8 @@ static int __net_init dd_udp_net_init(struct net *net)
 	return 0;
 }
 
-/* The sockets hold no reference to the namespace: release them before it is gone. */
-static void __net_exit dd_udp_net_pre_exit(struct net *net)
-{
-	struct dd_udp_node *un = net_generic(net, dd_udp_net_id);
-	struct dd_udp_peer *link;
-	struct hlist_node *next;
-	unsigned int i;
-
-	mutex_lock(&un->lock);
-	/* Stop all sessions first, so that their BYEs are repeated in parallel. */
-	for (i = 0; i < DD_UDP_HASH; i++)
-		hlist_for_each_entry(link, &un->peers[i], entry) {
-			dd_udp_lock(link);
-			dd_tp_stop(&link->tp, ktime_get_ns());
-			dd_udp_unlock(link);
-		}
-	for (i = 0; i < DD_UDP_HASH; i++)
-		hlist_for_each_entry_safe(link, next, &un->peers[i], entry)
-			dd_udp_kill(un, link);
-	un->closed = true;
-	for (i = 0; i < ARRAY_SIZE(un->sock); i++) {
-		if (un->sock[i])
-			dd_udp_sock_close(un, i);
-	}
-	mutex_unlock(&un->lock);
-}
-
 static struct pernet_operations dd_udp_net_ops = {
 	.init = dd_udp_net_init,
-	.pre_exit = dd_udp_net_pre_exit,
 	.id = &dd_udp_net_id,
 	.size = sizeof(struct dd_udp_node),
 };

@@ -153,9 +153,7 @@ struct dd_udp_peer {
 
 /**
  * struct dd_udp_node - a node's sockets, and its peers by address
- * @node: the node
- * @lock: protects @sock, @users and changes of @peers
- * @closed: the namespace is exiting; no socket is created any more
+ * @node: the node; its peer_lock protects @sock, @users and changes of @peers
  * @sock: sockets for IPv4 and IPv6; each exists while it has users
  * @drain: empties a socket when a softirq has used up its budget
  * @drops: value of sk_drops that has been added to the node's counters
@@ -167,8 +165,6 @@ struct dd_udp_peer {
  */
 struct dd_udp_node {
 	struct dd_node *node;
-	struct mutex lock;	/* of sockets */
-	bool closed;
 	struct socket *sock[2];
 	struct work_struct drain[2];
 	atomic_t drops[2];
