@@ -41,6 +41,8 @@ append="console=ttyS0 ignore_loglevel printk.devkmsg=on panic=-1 oops=panic"
 append+=" tsc=reliable no_timer_check random.trust_cpu=on rcupdate.rcu_cpu_stall_timeout=60"
 # A task that waits for the thread that unpacks it would count as hung after 30 s.
 append+=" initramfs_async=0"
+# The guest's init compares addresses of lock classes with those of the module.
+append+=" no_hash_pointers"
 # The emulator translates code for its address. With random addresses it translates
 # a program again at each start, which takes most of the time.
 append+=" norandmaps"

@@ -29,7 +29,8 @@
 # error. The kernel's log stays in build/vm/KERNEL: console.log of the last run,
 # red-*.log of failed runs. Exit status:
 #   0..199  that of the command (199 if it was higher)
-#   200     splat: the kernel warned, oopsed, or reported a bug, hang or race
+#   200     splat: the kernel warned, oopsed, or reported a bug, hang or race; or locks:
+#           more are nested than Documentation/locking.rst permits
 #   201     leak: kmemleak found something
 #   202     timeout
 #   203     unexpected stop of the guest
@@ -270,6 +271,7 @@ judge() {
 	elif ! grep -qx end "$TMP/verdict"; then
 		red 203 stop "the guest stopped unexpectedly"
 	fi
+	[ -z "$(finding locks)" ] || red 200 locks "$(finding locks)"
 	[ -z "$(finding unload)" ] || red 205 unload "$(finding unload)"
 	[ -z "$(finding leak)" ] || red 201 leak "$(finding leak)"
 }
