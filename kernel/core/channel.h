@@ -35,7 +35,8 @@ struct dd_link_ops;
  * @credit: slots of this channel in the list; the last note uses the additional slot
  * @rec: the withheld note
  * @pend: in dd_list.pending, while @withheld
- * @direct_rx: windows of the importer, or NULL; set under the locks of list and channel
+ * @direct_rx: windows of the importer, or NULL; set under the locks of list and channel. Once
+ *	the channel is dead, freed under the lock of the list alone
  */
 struct dd_channel {
 	spinlock_t lock;	/* protects deposits, notes and revocation */

@@ -17,24 +17,21 @@ struct dd_window;
  * struct dd_direct_rx - the direct path of one channel
  * @ring: the ring that the notes come by
  * @slots: slots reserved there
- * @over: the channel is cut and its notes are counted; under dd_list.lock
- * @block: the window in which the sender sees the block; NULL once revoked
- * @end: when @over, the position after the last unread note, or 0
+ * @block: the window in which the sender sees the block; NULL once the channel is cut and its
+ *	notes are counted; under dd_list.lock
+ * @end: without @block, the position after the last unread note, or 0
  * @base: messages that were sent through the kernel before
  * @from: position in the ring of the first possible note
- * @chan: the channel
- * @cell: of the receiver, which names the ring; or NULL
+ * @cell: of the receiver, which names the ring
  * @on_ring: in dd_ring.rxs while @cell names the ring; under dd_list.lock
  */
 struct dd_direct_rx {
 	struct dd_ring *ring;
 	u32 slots;
-	bool over;
 	struct dd_window *block;
 	u64 end;
 	u64 base;
 	u64 from;
-	struct dd_channel *chan;
 	struct dd_cell *cell;
 	struct list_head on_ring;
 };

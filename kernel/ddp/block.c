@@ -339,7 +339,7 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 	if (!old)
 		return NULL;
 	/* Its release has not run, as that clears block->conn under the same lock. */
-	dd_direct_forget(&old->chan);
+	dd_direct_release(&old->chan);
 	if (!refcount_inc_not_zero(&old->imp.obj.users))
 		return NULL;
 	if (xchg(&old->closing, 1))

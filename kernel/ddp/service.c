@@ -42,7 +42,7 @@ static void dd_service_strip(struct dd_service *svc)
 
 		/* An end with references may still be linked to a ring by its cell. */
 		if (block->conn)
-			dd_direct_forget(&block->conn->chan);
+			dd_direct_release(&block->conn->chan);
 		last = max3(last, block->conn_note, dd_credit_last(&block->credit));
 	}
 	if (svc->attached) {

@@ -108,15 +108,13 @@ static int dd_direct_zero(struct dd_import *imp)
 }
 
 /*
- * Name the ring in the cell of the receiver's own import, if there is one. A cell is
- * written under the lock of the channel its requests go to.
+ * Name the ring in the cell of the receiver's own import. A cell is written under the lock
+ * of the channel its requests go to.
  */
 static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 {
 	struct dd_import *back = ch->back;
 
-	if (!back)
-		return;
 	spin_lock(&back->chan->lock);
 	if (!back->chan->dead)
 		/* Release: orders earlier counter updates before `ring = 0`. */
@@ -126,13 +124,11 @@ static void dd_direct_name_ring(const struct dd_channel *ch, u32 unit)
 
 /**
  * struct dd_direct_kit - memory for a grant, allocated before the list is locked
- * @rx: with its window, or NULL
- * @zeroed: the block has been zeroed, or need not be
+ * @rx: with its window, after the block has been zeroed if it must be; or NULL
  * @ring: memory for dd_ring_get()
  */
 struct dd_direct_kit {
 	struct dd_direct_rx *rx;
-	bool zeroed;
 	struct dd_ring_kit ring;
 };
 
@@ -141,29 +137,23 @@ static int dd_direct_prepare(struct dd_import *imp, struct dd_list *list,
 			     struct dd_direct_kit *kit)
 {
 	struct dd_ctx *ctx = imp->obj.ctx;
-	struct dd_direct_rx *rx = kit->rx;
 	struct dd_window *win;
-	int err;
+	int err = 0;
 
-	if (!rx) {
-		rx = kzalloc(sizeof(*rx), GFP_KERNEL_ACCOUNT);
-		if (!rx)
+	if (!kit->rx) {
+		kit->rx = kzalloc(sizeof(*kit->rx), GFP_KERNEL_ACCOUNT);
+		if (!kit->rx)
 			return -ENOMEM;
-		INIT_LIST_HEAD(&rx->on_ring);
-		kit->rx = rx;
-	}
-	if (!rx->block) {
 		win = dd_window_create(ctx, imp->size >> PAGE_SHIFT, 0);
 		if (IS_ERR(win))
 			return PTR_ERR(win);
-		rx->block = win;
-	}
-	if (!kit->zeroed && dd_direct_must_zero(imp)) {
-		err = dd_direct_zero(imp);
+		kit->rx->block = win;
+		INIT_LIST_HEAD(&kit->rx->on_ring);
+		if (dd_direct_must_zero(imp))
+			err = dd_direct_zero(imp);
 		if (err)
 			return err;
 	}
-	kit->zeroed = true;
 	err = dd_ring_kit_fill(&kit->ring, list, ctx);
 	/* The limit that was reached is the receiver's. */
 	return err == -EDQUOT ? -ENOSPC : err;
@@ -192,14 +182,13 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	spin_unlock(&ch->lock);
 	if (err)
 		return err;
-	if (!rx || !kit->zeroed)
+	if (!rx)
 		return -EAGAIN;
 	/* Even if no ring is free: after a message it cannot be zeroed. */
 	if (dd_direct_must_zero(imp) && seg->ops)
 		seg->ops->zeroed(seg);
 	seg->shown = true;
-	rx->chan = ch;
-	rx->cell = ch->back ? ch->back->cell : NULL;
+	rx->cell = ch->back->cell;
 	rx->slots = dd_credit_slots(imp->window);
 	rx->ring = dd_ring_get(list, imp->obj.ctx, rx->slots, &kit->ring);
 	err = PTR_ERR_OR_ZERO(rx->ring);
@@ -330,8 +319,6 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 	err = dd_direct_allowed(imp);
 	if (err && !(arg->flags & DD_DIRECT_DROP && dd_direct_local(imp)))
 		return err;
-	if (!imp->chan->seg->list)
-		return -EOPNOTSUPP;
 	list = dd_channel_hold_list(imp->chan);
 	if (!list)
 		return dd_direct_over(imp, arg);
@@ -434,8 +421,9 @@ static void dd_direct_settle(struct dd_channel *ch, u64 arrived)
  * Returns the position after the last note of this connection, or the reader's
  * position if none of its notes is unread.
  */
-static u64 dd_direct_arrived(struct dd_direct_rx *rx)
+static u64 dd_direct_arrived(const struct dd_channel *ch)
 {
+	struct dd_direct_rx *rx = ch->direct_rx;
 	const struct dd_ring *ring = rx->ring;
 	u64 head = dd_ring_head(ring), arrived = head, pos;
 
@@ -444,7 +432,7 @@ static u64 dd_direct_arrived(struct dd_direct_rx *rx)
 			continue;
 		rx->end = pos + 1;
 		if (READ_ONCE(dd_ring_slot(ring, pos)->conn) ==
-		    lower_32_bits(rx->chan->seg->owner))
+		    lower_32_bits(ch->seg->owner))
 			arrived = pos + 1;
 	}
 	return arrived;
@@ -470,38 +458,26 @@ u64 dd_direct_revoke(struct dd_channel *ch)
 	lockdep_assert_held(&ch->seg->list->lock);
 	if (!rx)
 		return 0;
-	if (!rx->over) {
+	if (rx->block) {
 		/*
 		 * Orders the dead word before the look at the ring. Pairs with the
 		 * exchange by which the sender stores a note.
 		 */
 		smp_mb();
-		arrived = dd_direct_arrived(rx);
+		arrived = dd_direct_arrived(ch);
 		dd_ring_leave(rx->ring, rx->slots, rx->end);
 		dd_direct_hide(rx);
 		dd_direct_settle(ch, arrived);
-		rx->over = true;
 	}
 	return rx->end;
 }
 
 /**
- * dd_direct_forget() - unlink a channel from its ring before the receiver's cell is reused
- * @ch: the channel, dead, whose list exists
+ * dd_direct_release() - forget the direct path to a segment
+ * @ch: the channel, dead; its list, if it has got one, is valid
+ *
+ * Called before the receiver's cell is reused, and before the channel is freed.
  */
-void dd_direct_forget(struct dd_channel *ch)
-{
-	struct dd_list *list = ch->seg->list;
-
-	if (!list)
-		return;
-	mutex_lock(&list->lock);
-	if (ch->direct_rx)
-		list_del_init(&ch->direct_rx->on_ring);
-	mutex_unlock(&list->lock);
-}
-
-/* The channel is not used any more; its owner still holds a reference to the list. */
 void dd_direct_release(struct dd_channel *ch)
 {
 	struct dd_list *list = ch->seg->list;
@@ -594,8 +570,8 @@ int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout)
 	if (!list)
 		return -ECONNRESET;
 	spin_lock(&ch->lock);
-	/* Valid as long as the list. */
-	dd_ring_wait_init(&w, ch->direct_rx ? ch->direct_rx->ring : NULL, pos);
+	/* The ring is valid as long as the list; @direct_rx, while the channel is alive. */
+	dd_ring_wait_init(&w, !ch->dead && ch->direct_rx ? ch->direct_rx->ring : NULL, pos);
 	spin_unlock(&ch->lock);
 	err = dd_direct_reached(imp, &w);
 	/* -EAGAIN implies that there is a ring. */

@@ -16,7 +16,6 @@ struct dd_import;
 
 int dd_direct_grant(struct dd_ctx *ctx, struct dd_direct *arg);
 u64 dd_direct_revoke(struct dd_channel *ch);
-void dd_direct_forget(struct dd_channel *ch);
 void dd_direct_release(struct dd_channel *ch);
 int dd_direct_wake(struct dd_ctx *ctx, u64 serial);
 int dd_direct_await(struct dd_import *imp, u64 pos, u64 timeout);
