@@ -101,9 +101,9 @@ static void dd_access_show(struct dd_access *a)
 	const struct dd_bytes *mem = &a->exp->seg.mem;
 	void **pages = mem->region->pages + (mem->offset >> PAGE_SHIFT);
 
-	dd_window_show(a->block, pages, false);
+	dd_window_show(a->block, pages);
 	if (a->cas)
-		dd_window_show(a->cas, pages, false);
+		dd_window_show(a->cas, pages);
 	a->open = true;
 	/* 0 means that there is none. */
 	a->shown += a->shown == U32_MAX ? 2 : 1;
@@ -155,10 +155,8 @@ static void dd_access_close(struct dd_access *a)
 	a->closed = true;
 	if (a->open)
 		dd_access_hide(a);
-	if (a->block)
-		dd_window_revoke(a->block);
-	if (a->cas)
-		dd_window_revoke(a->cas);
+	dd_window_revoke(a->block);
+	dd_window_revoke(a->cas);
 	a->block = NULL;
 	a->cas = NULL;
 	mutex_unlock(&a->exp->lock);
@@ -403,10 +401,8 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
 	} else {
 		err = dd_access_join(a, &block, &cas, arg);
 	}
-	if (block)
-		dd_window_revoke(block);
-	if (cas)
-		dd_window_revoke(cas);
+	dd_window_revoke(block);
+	dd_window_revoke(cas);
 	return err;
 }
 

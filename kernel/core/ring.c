@@ -184,7 +184,6 @@ static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
 			  struct dd_ring_kit *kit)
 {
 	struct dd_direct_rx *rx, *next;
-	void *state = ring->state;
 	u32 i;
 
 	/*
@@ -200,8 +199,8 @@ static void dd_ring_claim(struct dd_ring *ring, struct dd_ctx *ctx,
 	/* The previous sender may have stored sequence numbers of later notes. */
 	for (i = 0; i < ring->slots / DD_PAGE_NOTES; i++)
 		memset(ring->page[i], 0, PAGE_SIZE);
-	dd_window_show(kit->notes, ring->page, false);
-	dd_window_show(kit->view, &state, true);
+	dd_window_show(kit->notes, ring->page);
+	dd_window_show(kit->view, (void **)&ring->state);
 	ring->notes = kit->notes;
 	ring->view = kit->view;
 	kit->notes = NULL;
@@ -293,12 +292,11 @@ int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ct
 	}
 	dd_owner_leave(before);
 	if (!IS_ERR(p) && !kit->view) {
-		p = dd_window_create(ctx, 1, DD_WINDOW_OWN | DD_WINDOW_READONLY);
+		p = dd_window_create(ctx, 1, DD_WINDOW_READONLY);
 		kit->view = IS_ERR(p) ? NULL : p;
 	}
 	if (!IS_ERR(p) && kit->want_pages) {
-		if (kit->notes)
-			dd_window_revoke(kit->notes);
+		dd_window_revoke(kit->notes);
 		p = dd_window_create(ctx, kit->want_pages, 0);
 		kit->notes = IS_ERR(p) ? NULL : p;
 		kit->want_pages = 0;
@@ -313,10 +311,8 @@ void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
 		dd_rings_destroy(owner, kit->rings);
 	if (kit->ring)
 		dd_ring_free(owner, kit->ring);
-	if (kit->notes)
-		dd_window_revoke(kit->notes);
-	if (kit->view)
-		dd_window_revoke(kit->view);
+	dd_window_revoke(kit->notes);
+	dd_window_revoke(kit->view);
 }
 
 /**

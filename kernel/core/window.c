@@ -115,8 +115,7 @@ struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
 	lockdep_assert_held(&ctx->lock);
 	if (npages > max - ctx->next_pgoff)
 		return ERR_PTR(-ENOSPC);
-	win = kzalloc(struct_size(win, own, flags & DD_WINDOW_OWN ? npages : 0),
-		      GFP_KERNEL_ACCOUNT);
+	win = kzalloc(sizeof(*win), GFP_KERNEL_ACCOUNT);
 	if (!win)
 		return ERR_PTR(-ENOMEM);
 	err = -ENOMEM;
@@ -152,18 +151,14 @@ static void dd_window_unmap(const struct dd_window *win)
 /**
  * dd_window_show() - show pages in a window
  * @win: the window, dead
- * @pages: addresses of its pages, which stay valid until it is hidden or revoked
- * @own: copy the addresses to the window's array; else @pages stays valid as well
+ * @pages: addresses of its pages; array and pages stay valid until it is hidden or revoked
  *
  * On return no process has the spare page mapped there.
  */
-void dd_window_show(struct dd_window *win, void **pages, bool own)
+void dd_window_show(struct dd_window *win, void **pages)
 {
 	down_write(&win->ctx->window_lock);
 	win->pages = pages;
-	if (own)
-		win->pages = memcpy(win->own, pages,
-				    win->npages * sizeof(*pages));
 	win->dead = false;
 	up_write(&win->ctx->window_lock);
 	dd_window_unmap(win);
@@ -187,10 +182,12 @@ void dd_window_hide(struct dd_window *win)
 
 /**
  * dd_window_revoke() - hide a window for ever
- * @win: the window; the caller's reference is dropped
+ * @win: the window, or NULL; the caller's reference is dropped
  */
 void dd_window_revoke(struct dd_window *win)
 {
+	if (!win)
+		return;
 	dd_window_hide(win);
 	xa_erase(&win->ctx->windows, win->pgoff);
 	dd_window_put(win);

@@ -20,7 +20,6 @@ struct vm_area_struct;
  * @spare: a page of @ctx
  * @pages: addresses of the pages, valid while it is not dead
  * @rcu: delays freeing for look-ups
- * @own: storage for @pages, if no other object keeps the array
  */
 struct dd_window {
 	struct kref ref;
@@ -32,12 +31,10 @@ struct dd_window {
 	void *spare;
 	void **pages;
 	struct rcu_head rcu;
-	void *own[];
 };
 
-#define DD_WINDOW_OWN		0x1	/* dd_window_show() copies the addresses */
-#define DD_WINDOW_READONLY	0x2	/* write access is refused */
-#define DD_WINDOW_MARKED	0x4	/* while it is dead, words are DD_DIRECT_GONE */
+#define DD_WINDOW_READONLY	0x1	/* write access is refused */
+#define DD_WINDOW_MARKED	0x2	/* while it is dead, words are DD_DIRECT_GONE */
 
 int dd_window_init(void);
 void dd_window_exit(void);
@@ -45,7 +42,7 @@ int dd_window_ctx_init(struct dd_ctx *ctx);
 void dd_window_ctx_exit(struct dd_ctx *ctx);
 struct dd_window *dd_window_create(struct dd_ctx *ctx, unsigned long npages,
 				   unsigned int flags);
-void dd_window_show(struct dd_window *win, void **pages, bool own);
+void dd_window_show(struct dd_window *win, void **pages);
 void dd_window_hide(struct dd_window *win);
 void dd_window_revoke(struct dd_window *win);
 int dd_window_mmap(struct dd_ctx *ctx, struct vm_area_struct *vma);

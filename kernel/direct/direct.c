@@ -197,7 +197,7 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	dd_ring_join(rx->ring, rx->slots);
 	rx->from = dd_ring_head(rx->ring);
 	dd_window_show(rx->block, seg->mem.region->pages +
-		       (seg->mem.offset >> PAGE_SHIFT), false);
+		       (seg->mem.offset >> PAGE_SHIFT));
 	/* From here on the notes come by the ring. */
 	spin_lock(&ch->lock);
 	err = ch->cut ? -ECONNRESET : dd_direct_drained(imp);
@@ -334,7 +334,7 @@ static int dd_direct_import(struct dd_import *imp, struct dd_direct *arg)
 		err = --tries ? dd_direct_prepare(imp, list, &kit) : -EBUSY;
 	} while (!err);
 	dd_ring_kit_drop(&kit.ring, list->obj.ctx);
-	if (kit.rx && kit.rx->block)
+	if (kit.rx)
 		dd_window_revoke(kit.rx->block);
 	kfree(kit.rx);
 	dd_list_put(list);
