@@ -53,21 +53,20 @@ static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map, unsigned in
 	dd_uncharge(ctx, dd_area_map_size(bits));
 }
 
+/* After an error, dd_area_exit() is called as well. */
 int dd_area_init(struct dd_area *area)
 {
+	unsigned long *map;
 	u32 unit;
-	int err;
 
 	mutex_init(&area->lock);
-	area->map = dd_area_map_alloc(dd_area_ctx(area), DD_AREA_MIN_BITS);
-	if (IS_ERR(area->map))
-		return PTR_ERR(area->map);
+	map = dd_area_map_alloc(dd_area_ctx(area), DD_AREA_MIN_BITS);
+	if (IS_ERR(map))
+		return PTR_ERR(map);
+	area->map = map;
 	area->bits = DD_AREA_MIN_BITS;
 	/* Unit 0 is the head, so no object is at unit 0. */
-	err = dd_area_alloc(area, 1, &unit);
-	if (err)
-		dd_area_exit(area);
-	return err;
+	return dd_area_alloc(area, 1, &unit);
 }
 
 void dd_area_exit(struct dd_area *area)

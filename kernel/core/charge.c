@@ -42,7 +42,7 @@ int dd_charge(struct dd_ctx *ctx, size_t bytes)
 
 	if (!pages)
 		return 0;
-	if (atomic_long_add_return(pages, &ctx->user->locked_vm) <= dd_limit(ctx))
+	if (atomic_long_add_return(pages, &ctx->cred->user->locked_vm) <= dd_limit(ctx))
 		return 0;
 	dd_uncharge(ctx, bytes);
 	return -EDQUOT;
@@ -52,7 +52,7 @@ void dd_uncharge(struct dd_ctx *ctx, size_t bytes)
 {
 	unsigned long now = atomic_long_sub_return(bytes, &ctx->charged);
 
-	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now), &ctx->user->locked_vm);
+	atomic_long_sub(PFN_UP(now + bytes) - PFN_UP(now), &ctx->cred->user->locked_vm);
 }
 
 /**
@@ -98,7 +98,7 @@ struct user_struct *dd_charge_keep(struct dd_ctx *ctx, unsigned long pages)
 {
 	/* Whole pages: the rounding of the other charges does not change. */
 	atomic_long_sub(pages << PAGE_SHIFT, &ctx->charged);
-	return get_uid(ctx->user);
+	return get_uid(ctx->cred->user);
 }
 
 void dd_charge_end(struct user_struct *user, unsigned long pages)

@@ -9,7 +9,6 @@
 #include <linux/mm.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/user.h>
 #include <linux/slab.h>
 
 #include "core/area.h"
@@ -58,18 +57,15 @@ static int dd_ctx_insert(struct dd_ctx *ctx)
 struct dd_ctx *dd_ctx_create(struct net *net)
 {
 	struct dd_ctx *ctx = kzalloc(sizeof(*ctx), GFP_KERNEL_ACCOUNT);
-	int err = -ENOMEM;
+	int err;
 
 	if (!ctx)
-		goto err_free;
+		return ERR_PTR(-ENOMEM);
 	err = dd_window_ctx_init(ctx);
-	if (err)
-		goto err_free;
-	ctx->mm = current->mm;
-	ctx->user = get_uid(current_user());
-	err = dd_area_init(&ctx->area);
-	if (err)
-		goto err_user;
+	if (err) {
+		kfree(ctx);
+		return ERR_PTR(err);
+	}
 	kref_init(&ctx->ref);
 	mutex_init(&ctx->lock);
 	dd_ids_init(&ctx->ids);
@@ -78,23 +74,18 @@ struct dd_ctx *dd_ctx_create(struct net *net)
 	ctx->next_pgoff = DD_AREA_SIZE >> PAGE_SHIFT;
 	init_waitqueue_head(&ctx->wait);
 	INIT_WORK(&ctx->end_work, dd_ctx_end_work);
-
+	ctx->mm = current->mm;
 	mmgrab(ctx->mm);
 	ctx->cred = get_current_cred();
 	ctx->pid = get_pid(task_tgid(current));
 	ctx->node = dd_node_of(get_net(net));
 
-	err = dd_ctx_insert(ctx);
+	err = dd_area_init(&ctx->area);
+	if (!err)
+		err = dd_ctx_insert(ctx);
 	if (!err)
 		return ctx;
 	dd_ctx_put(ctx);
-	return ERR_PTR(err);
-
-err_user:
-	free_uid(ctx->user);
-	dd_window_ctx_exit(ctx);
-err_free:
-	kfree(ctx);
 	return ERR_PTR(err);
 }
 
@@ -110,7 +101,6 @@ static void dd_ctx_release(struct kref *ref)
 	WARN_ON_ONCE(atomic_long_read(&ctx->charged));
 	put_net(ctx->node->net);
 	put_pid(ctx->pid);
-	free_uid(ctx->user);
 	put_cred(ctx->cred);
 	mmdrop(ctx->mm);
 	kfree(ctx);

@@ -49,10 +49,9 @@ struct dd_obj {
  * @ref: held by the file and by every object; memory only
  * @node: network namespace of the opener, with a reference
  * @mm: address space of the opener; only compared
- * @user: user whose locked_vm is charged
  * @charged: bytes charged for this context
  * @limit: RLIMIT_MEMLOCK of the owner in pages, as of its last call that was charged
- * @cred: credentials of the opener
+ * @cred: credentials of the opener, whose locked_vm is charged
  * @pid: thread group of the opener
  * @lock: protects creation and destruction of objects; taken before the locks of objects
  *	and dd_area.lock; user memory is not accessed under it
@@ -79,7 +78,6 @@ struct dd_ctx {
 	struct kref ref;
 	struct dd_node *node;
 	struct mm_struct *mm;
-	struct user_struct *user;
 	atomic_long_t charged;
 	unsigned long limit;
 	const struct cred *cred;

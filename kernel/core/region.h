@@ -19,7 +19,7 @@ struct dd_track;
  * struct dd_region - wired memory of a context
  * @obj: its id
  * @pages: addresses of @npages pages, constant for the life of the region
- * @npages: number of pages, charged to dd_ctx.user
+ * @npages: number of pages, charged to the user of dd_ctx.cred
  * @pinned: they belong to the owner's memory (pin.c), and cannot be mapped by the device;
  *	adjacent pages of the region need not be contiguous, even in a compound page
  * @track: which pages the process has stored to, for a tracked region; else NULL

@@ -123,7 +123,7 @@ static struct fake *fake_make(struct kunit *test)
 	f->node.stats = alloc_percpu(struct dd_stats);
 	KUNIT_ASSERT_TRUE(test, f->node.stats);
 	f->ctx.mm = current->mm;
-	f->ctx.user = current_user();
+	f->ctx.cred = current_cred();
 	KUNIT_ASSERT_EQ(test, dd_area_init(&f->ctx.area), 0);
 	kref_init(&f->ctx.ref);
 	mutex_init(&f->ctx.lock);
