@@ -163,21 +163,6 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 }
 
 /*
- * The note of the previous message must be posted before the next may come. A request
- * that would be refused in any case is refused for that reason.
- */
-static noinline int dd_local_admit(struct dd_channel *ch, const struct dd_op *op)
-{
-	u64 at;
-	int err;
-
-	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
-	if (err)
-		return err;
-	return dd_channel_retry(ch) ? 0 : -EBUSY;
-}
-
-/*
  * PUT. In an exported segment (@mem) each word is stored once, as another process may swap it
  * at any time. If the segment can be redirected, each piece has its place.
  */
@@ -187,14 +172,12 @@ static __always_inline int dd_local_put_to(struct dd_import *imp, struct dd_op *
 	u64 at;
 	int err;
 
-	if (unlikely(ch->withheld)) {
-		err = dd_local_admit(ch, op);
-		if (err)
-			return err;
-	}
 	err = dd_deposit_at(ch, DD_RIGHT_PUT, op->sqe.dst, op->sqe.len, &at);
 	if (unlikely(err))
 		return err;
+	/* The note of the previous message must be posted before the next may come. */
+	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
+		return -EBUSY;
 	if (mem && ch->seg->state)
 		return -EINPROGRESS;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
