@@ -85,7 +85,7 @@ struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length
 	pages = (struct page **)region->pages;
 	err = dd_pin_pages(addr, pages, n);
 	if (err) {
-		dd_region_unnew(region);
+		dd_region_unnew(region, 0);
 		return ERR_PTR(err);
 	}
 	for (i = 0; i < n; i++)

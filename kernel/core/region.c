@@ -20,15 +20,8 @@
 #include "core/region.h"
 #include "core/track.h"
 
-static void dd_free_pages(void **pages, unsigned long n)
-{
-	unsigned long i;
-
-	for (i = 0; i < n; i += dd_page_free(pages[i]))
-		cond_resched();
-}
-
-static int dd_fill_pages(void **pages, unsigned long n)
+/* Returns the number of pages allocated. */
+static unsigned long dd_fill_pages(void **pages, unsigned long n)
 {
 	unsigned long i, end, got;
 	void *page;
@@ -36,15 +29,13 @@ static int dd_fill_pages(void **pages, unsigned long n)
 	for (i = 0; i < n;) {
 		page = fatal_signal_pending(current) ? NULL :
 						       dd_pages_alloc(n - i, &got);
-		if (!page) {
-			dd_free_pages(pages, i);
-			return -ENOMEM;
-		}
+		if (!page)
+			break;
 		for (end = i + got; i < end; i++, page += PAGE_SIZE)
 			pages[i] = page;
 		cond_resched();
 	}
-	return 0;
+	return i;
 }
 
 /* Free a region that has no user; may sleep. */
@@ -126,16 +117,12 @@ err_free:
 	return ERR_PTR(err);
 }
 
-/* Undo dd_region_new(); the region has no pages. */
-void dd_region_unnew(struct dd_region *region)
+/* Undo dd_region_new(); the region has got @n of its pages. */
+void dd_region_unnew(struct dd_region *region, unsigned long n)
 {
-	struct dd_ctx *ctx = region->obj.ctx;
-
-	dd_uncharge(ctx, region->npages << PAGE_SHIFT);
-	kvfree(region->track);
-	kvfree(region->pages);
-	kfree(region);
-	dd_ctx_put(ctx);
+	dd_uncharge(region->obj.ctx, (region->npages - n) << PAGE_SHIFT);
+	region->npages = n;
+	dd_region_destroy(region);
 }
 
 /* Choose an mmap() offset; a 32-bit caller must be able to pass it. */
@@ -197,7 +184,7 @@ out:
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 {
 	struct dd_region *region;
-	unsigned long n;
+	unsigned long n, done = 0;
 	int err;
 
 	if (arg->flags & ~DD_REGION_TRACK || arg->__reserved || !arg->length)
@@ -211,10 +198,10 @@ int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg)
 		return PTR_ERR(region);
 	err = arg->flags & DD_REGION_TRACK ? dd_track_init(region) : 0;
 	if (!err)
-		err = dd_fill_pages(region->pages, n);
-	if (err) {
-		dd_region_unnew(region);
-		return err;
+		done = dd_fill_pages(region->pages, n);
+	if (done < n) {
+		dd_region_unnew(region, done);
+		return -ENOMEM;
 	}
 	arg->length = (u64)n << PAGE_SHIFT;
 	return dd_region_publish(region, &arg->region, &arg->offset);

@@ -43,7 +43,7 @@ struct dd_region {
 };
 
 struct dd_region *dd_region_new(struct dd_ctx *ctx, unsigned long n);
-void dd_region_unnew(struct dd_region *region);
+void dd_region_unnew(struct dd_region *region, unsigned long n);
 int dd_region_publish(struct dd_region *region, u32 *id, u64 *offset);
 int dd_region_alloc(struct dd_ctx *ctx, struct dd_region_alloc *arg);
 struct dd_region *dd_region_pin_user(struct dd_ctx *ctx, u64 address, u64 length);
