@@ -126,7 +126,7 @@ void dd_ctx_end(struct dd_ctx *ctx)
 		WRITE_ONCE(ctx->dead, true);
 		for (stage = 0; stage < DD_STAGES; stage++)
 			for (index = 0; (obj = dd_obj_next(ctx, &index, NULL));) {
-				if (obj->ops->end && obj->ops->stage == stage)
+				if (obj->ops->stage == stage)
 					obj->ops->end(obj);
 				dd_obj_put(obj);
 				cond_resched();

@@ -373,11 +373,10 @@ int dd_export_admit(struct dd_export *exp)
 
 	mutex_lock(&exp->lock);
 	if (exp->seg.list)
-		exp->nleft -= dd_deferred_reap(&exp->left,
-					       dd_list_head_pos(exp->seg.list));
+		dd_deferred_reap(&exp->left, dd_list_head_pos(exp->seg.list));
 	if (exp->dead)
 		err = -ECONNREFUSED;
-	else if (exp->count + exp->nleft >= exp->max)
+	else if (exp->count + dd_deferred_count(&exp->left) >= exp->max)
 		err = -EUSERS;
 	else
 		WRITE_ONCE(exp->count, exp->count + 1);
@@ -417,10 +416,8 @@ void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last)
 	mutex_lock(&exp->lock);
 	WRITE_ONCE(exp->count, exp->count - 1);
 	list_del_init(&a->entry);
-	if (last && last > dd_list_head_pos(exp->seg.list)) {
+	if (last && last > dd_list_head_pos(exp->seg.list))
 		dd_deferred_add(&exp->left, 1, last);
-		exp->nleft++;
-	}
 	mutex_unlock(&exp->lock);
 }
 

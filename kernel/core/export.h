@@ -36,9 +36,8 @@ enum dd_refused {
  * @lock: protects what follows; innermost but for spinlocks
  * @dead: revoked; no importer is added
  * @count: number of importers, and of those that are being added
- * @nleft: importers that have ended with notes unread; as @importers, they count up to
- *	@max, since their slots are still reserved
- * @left: the same, by the position after the last of these notes
+ * @left: importers that have ended with notes unread, by the position after the last of
+ *	these; as @importers, they count up to @max, since their slots are still reserved
  * @importers: struct dd_access
  * @settling: struct dd_access that have been revoked, one for each other node; with a reference
  * @ngrants: number of grants
@@ -60,7 +59,6 @@ struct dd_export {
 	struct mutex lock;	/* protects importers and grants */
 	bool dead;
 	u32 count;
-	u32 nleft;
 	struct dd_deferred_slots left;
 	struct list_head importers;
 	struct list_head settling;

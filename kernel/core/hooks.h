@@ -36,8 +36,7 @@ enum dd_stage {
  * @drain: %DD_IOC_END waits for requests that were accepted; the caller holds a
  *	reference. Return 0, or %-EINTR: the object stays. NULL if there is no need
  * @end: the context ends: remove the id and whatever others reach through the object.
- *	The context is locked, the caller holds a reference. NULL if the object ends
- *	with its last user
+ *	The context is locked, the caller holds a reference
  * @settle: after @end, %DD_IOC_END waits until other nodes know. The context is not locked, the
  *	caller holds a reference. Return 0 or %-EINTR. NULL if there is no need
  * @lost: with @import: another node has ended the access. The caller holds a reference

@@ -20,18 +20,16 @@
 /**
  * struct dd_list_file - a descriptor of a list
  * @list: the list, counted
- * @lock: protects @waiting and @once
- * @fasync: processes that get SIGIO
- * @waiting: @entry is in the queue of the list
+ * @lock: protects @once and changes of @fasync
+ * @fasync: processes that get SIGIO; if there are any, @entry is in the queue of the list
  * @once: SIGIO is sent only if @armed, which is cleared then; see DD_IOC_LIST_ARM
  * @armed: the next note causes a SIGIO
  * @entry: sends SIGIO
  */
 struct dd_list_file {
 	struct dd_list *list;
-	struct mutex lock;	/* protects waiting and once */
+	struct mutex lock;	/* protects fasync and once */
 	struct fasync_struct *fasync;
-	bool waiting;
 	bool once;
 	u32 armed;
 	wait_queue_entry_t entry;
@@ -55,17 +53,17 @@ static int dd_list_signal(wait_queue_entry_t *entry, unsigned int mode, int flag
 static int dd_list_fd_fasync(int fd, struct file *file, int on)
 {
 	struct dd_list_file *f = file->private_data;
+	bool waiting;
 	int ret;
 
 	mutex_lock(&f->lock);
+	waiting = f->fasync;
 	ret = fasync_helper(fd, file, on, &f->fasync);
-	if (f->fasync && !f->waiting) {
+	if (f->fasync && !waiting) {
 		add_wait_queue(&f->list->wait, &f->entry);
-		f->waiting = true;
 		dd_rings_arm(f->list);
-	} else if (!f->fasync && f->waiting) {
+	} else if (!f->fasync && waiting) {
 		remove_wait_queue(&f->list->wait, &f->entry);
-		f->waiting = false;
 		WRITE_ONCE(f->once, false);
 		WRITE_ONCE(f->armed, 0);
 	}
@@ -83,7 +81,7 @@ static int dd_list_fd_arm(struct dd_list_file *f)
 	int ret;
 
 	lockdep_assert_held(&f->lock);
-	if (!f->waiting)
+	if (!f->fasync)
 		return -EINVAL;
 	dd_list_kick(list);
 	WRITE_ONCE(f->once, true);

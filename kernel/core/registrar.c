@@ -198,13 +198,9 @@ struct dd_registered *dd_registered_new(struct dd_ctx *ctx,
 
 	if (!dd_name_ok(arg->key, sizeof(arg->key)))
 		return ERR_PTR(-EINVAL);
-	if (dd_charge(ctx, sizeof(*name)))
-		return ERR_PTR(-EDQUOT);
-	name = kzalloc(sizeof(*name), GFP_KERNEL_ACCOUNT);
-	if (!name) {
-		dd_uncharge(ctx, sizeof(*name));
-		return ERR_PTR(-ENOMEM);
-	}
+	name = dd_zalloc(ctx, sizeof(*name));
+	if (IS_ERR(name))
+		return name;
 	INIT_LIST_HEAD(&name->entry);
 	INIT_LIST_HEAD(&name->call.entry);
 	name->call.uid = current_euid();
