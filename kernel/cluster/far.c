@@ -64,8 +64,7 @@ static void dd_far_release(struct dd_obj *obj)
 	struct dd_far_import *f = dd_far_import(obj);
 	struct dd_ctx *ctx = obj->ctx;
 
-	if (f->imp.unit)
-		dd_area_free(&ctx->area, f->imp.unit, DD_IMPORT_UNITS);
+	dd_area_free(&ctx->area, f->imp.unit, DD_IMPORT_UNITS);
 	if (f->r) {
 		if (f->r->op)
 			dd_uncharge(ctx, dd_remote_ops_size(f->depth));

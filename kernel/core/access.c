@@ -104,7 +104,6 @@ static void dd_access_show(struct dd_access *a)
 	dd_window_show(a->block, pages);
 	if (a->cas)
 		dd_window_show(a->cas, pages);
-	a->open = true;
 	/* 0 means that there is none. */
 	a->shown += a->shown == U32_MAX ? 2 : 1;
 	dd_access_number(a, a->shown);
@@ -116,7 +115,6 @@ static void dd_access_show(struct dd_access *a)
  */
 static void dd_access_hide(struct dd_access *a)
 {
-	a->open = false;
 	dd_access_number(a, 0);
 	/* Orders the number before the windows. Pairs with the barrier of the process. */
 	smp_mb();
@@ -137,7 +135,7 @@ void dd_access_update(struct dd_access *a)
 	bool open = !seg->inhibit && seg->policy != DD_POLICY_ALWAYS;
 
 	lockdep_assert_held(&a->exp->lock);
-	if (!a->block || open == a->open)
+	if (!a->block || open != a->block->dead)
 		return;
 	if (open)
 		dd_access_show(a);
@@ -153,7 +151,7 @@ static void dd_access_close(struct dd_access *a)
 {
 	mutex_lock(&a->exp->lock);
 	a->closed = true;
-	if (a->open)
+	if (a->block && !a->block->dead)
 		dd_access_hide(a);
 	dd_window_revoke(a->block);
 	dd_window_revoke(a->cas);
@@ -273,8 +271,7 @@ static void dd_local_release(struct dd_obj *obj)
 	struct dd_local_import *l = dd_local_import(obj);
 	struct dd_ctx *ctx = obj->ctx;
 
-	if (l->imp.unit)
-		dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
+	dd_area_free(&ctx->area, l->imp.unit, DD_IMPORT_UNITS);
 	dd_access_exit(&l->a);
 	dd_self_free(&l->imp);
 	kfree_rcu(l, imp.rcu);

@@ -47,7 +47,6 @@ struct dd_access_ops {
  * @block: window on the segment, or NULL; it and what follows under dd_export.lock
  * @cas: the same for CAS, with DD_WINDOW_MARKED, or NULL
  * @shown: times that the windows were shown, which numbers them
- * @open: they show the segment
  * @closed: the access ends; no window is added
  */
 struct dd_access {
@@ -61,7 +60,6 @@ struct dd_access {
 	struct dd_window *block;
 	struct dd_window *cas;
 	u32 shown;
-	bool open;
 	bool closed;
 };
 

@@ -194,7 +194,7 @@ static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 	return 0;
 }
 
-/* On failure *@unit is 0, which tells the caller's release that there is none. */
+/* On failure *@unit is 0, for which dd_area_free() does nothing. */
 static int dd_area_get(struct dd_area *area, u32 units, u32 room, u32 align,
 		       u32 *unit)
 {
@@ -228,25 +228,15 @@ int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 	return dd_area_alloc_room(area, units, units, unit);
 }
 
-/* The same for units that kernel code uses as one piece: a power of 2, within a page. */
+/*
+ * The same for units that kernel code uses as one piece: a power of 2 within a page, or whole
+ * pages.
+ */
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 {
-	return dd_area_get(area, units, units, units - 1, unit);
-}
+	u32 align = min_t(u32, units, DD_PAGE_UNITS) - 1;
 
-/**
- * dd_area_alloc_pages() - allocate whole pages, not shared with other objects
- * @area: the area
- * @pages: number of pages
- * @unit: (out) number of the first unit; 0 on failure
- *
- * Return: see dd_area_alloc_room().
- */
-int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit)
-{
-	u32 units = pages * DD_PAGE_UNITS;
-
-	return dd_area_get(area, units, units, DD_PAGE_UNITS - 1, unit);
+	return dd_area_get(area, units, units, align, unit);
 }
 
 /* Allocate the @more units behind an allocation; -ENOSPC if they are in use. */
@@ -264,8 +254,11 @@ int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 	return found ? dd_area_fill(area, next, more) : -ENOSPC;
 }
 
+/* Unit 0, which is the head, stands for none. */
 void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 {
+	if (!unit)
+		return;
 	mutex_lock(&area->lock);
 	bitmap_clear(area->map, unit, units);
 	/* Reuse units that have pages before those that have none. */

@@ -32,7 +32,6 @@ int dd_area_init(struct dd_area *area);
 void dd_area_exit(struct dd_area *area);
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit);
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit);
-int dd_area_alloc_pages(struct dd_area *area, u32 pages, u32 *unit);
 int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit);
 int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more);
 void dd_area_free(struct dd_area *area, u32 unit, u32 units);

@@ -108,8 +108,7 @@ static void dd_export_release(struct dd_obj *obj)
 	/* No channel is alive, so nothing is placed there any more. */
 	if (exp->redir.mem.region)
 		dd_region_put(exp->redir.mem.region);
-	if (exp->unit)
-		dd_area_free(&obj->ctx->area, exp->unit, 1);
+	dd_area_free(&obj->ctx->area, exp->unit, 1);
 	dd_export_mem_put(exp);
 }
 
@@ -308,26 +307,6 @@ int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg)
 }
 
 /* ---- importers ---------------------------------------------------------- */
-
-/**
- * dd_export_get() - find a segment
- * @node: the node
- * @class: enum dd_segment_class
- * @key: %DD_KEY_SIZE bytes
- *
- * Return: the segment, with a reference, or NULL.
- */
-struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key)
-{
-	struct dd_obj *obj = dd_name_get(node, class, key);
-
-	if (!obj)
-		return NULL;
-	if (obj->ops == &dd_export_ops)
-		return container_of(obj, struct dd_export, obj);
-	dd_obj_put(obj);
-	return NULL;
-}
 
 static struct dd_grant *dd_export_grant(struct dd_export *exp, u32 from, kuid_t uid)
 {

@@ -73,7 +73,6 @@ struct dd_export {
 int dd_export_make(struct dd_ctx *ctx, struct dd_segment_make *arg);
 int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg);
 int dd_export_info(struct dd_ctx *ctx, struct dd_segment_info *arg);
-struct dd_export *dd_export_get(struct dd_node *node, u32 class, const u8 *key);
 u8 dd_export_rights(struct dd_export *exp, u16 node, kuid_t uid);
 int dd_export_admit(struct dd_export *exp);
 int dd_export_join(struct dd_export *exp, struct dd_access *a);
@@ -81,6 +80,14 @@ void dd_export_leave(struct dd_export *exp, struct dd_access *a, u64 last);
 void dd_export_mem_put(struct dd_export *exp);
 
 extern const struct dd_obj_ops dd_export_ops;
+
+/* Get a reference to a segment by its name; @class is one of enum dd_segment_class. */
+static inline struct dd_export *dd_export_get(struct dd_node *node, u8 class, const u8 *key)
+{
+	struct dd_obj *obj = dd_name_get(node, class, key);
+
+	return obj ? container_of(obj, struct dd_export, obj) : NULL;
+}
 
 static inline void dd_export_put(struct dd_export *exp)
 {

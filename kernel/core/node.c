@@ -74,9 +74,7 @@ static void __net_exit dd_net_exit(struct net *net)
 	WARN_ON_ONCE(!xa_empty(&node->peers));
 	WARN_ON_ONCE(!list_empty(&node->parked));
 	WARN_ON_ONCE(!list_empty(&node->registered));
-	mutex_destroy(&node->registrar_lock);
 	xa_destroy(&node->peers);
-	mutex_destroy(&node->peer_lock);
 	rhashtable_destroy(&node->names);
 	free_percpu(node->stats);
 }

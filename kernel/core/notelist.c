@@ -90,27 +90,18 @@ struct dd_list *dd_list_create(struct dd_ctx *ctx, u32 slots, u32 room)
 	list->reserved = slots;
 
 	err = dd_area_alloc(&ctx->area, 1, &list->unit);
-	if (err)
-		goto err_free;
-	err = dd_list_alloc_ring(list, slots, room, &list->geometry);
-	if (err)
-		goto err_head;
-	err = dd_obj_reserve(&list->obj);
-	if (err)
-		goto err_ring;
+	if (!err)
+		err = dd_list_alloc_ring(list, slots, room, &list->geometry);
+	if (!err)
+		err = dd_obj_reserve(&list->obj);
+	if (err) {
+		dd_list_put(list);
+		return ERR_PTR(err);
+	}
 	list->head = dd_area_unit(&ctx->area, list->unit);
 	list->head->geometry = list->geometry;
 	list->head->id = list->obj.id;
 	return list;
-
-err_ring:
-	dd_list_free_ring(list, list->geometry);
-err_head:
-	dd_area_free(&ctx->area, list->unit, 1);
-err_free:
-	dd_zfree(ctx, list, sizeof(*list));
-	dd_ctx_put(ctx);
-	return ERR_PTR(err);
 }
 
 static void dd_list_release(struct dd_obj *obj)
@@ -118,7 +109,7 @@ static void dd_list_release(struct dd_obj *obj)
 	struct dd_list *list = container_of(obj, struct dd_list, obj);
 	struct dd_ctx *ctx = obj->ctx;
 
-	dd_rings_free(list);
+	dd_rings_free(ctx, list->rings);
 	/* No channel is attached: no note is pending and no thread waits. */
 	WARN_ON_ONCE(!RB_EMPTY_ROOT(&list->pending.rb_root));
 	dd_list_free_ring(list, list->geometry);

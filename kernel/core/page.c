@@ -44,13 +44,12 @@ void *dd_page_alloc(gfp_t gfp)
 /**
  * dd_pages_alloc() - allocate contiguous zeroed pages
  * @n: number of pages wanted, at least 1
- * @got: (out) number of pages allocated, at most @n
  *
- * The pages form a compound page, with one reference count.
+ * The pages, at most @n, form a compound page, with one reference count.
  *
  * Return: address of the first one, or NULL.
  */
-void *dd_pages_alloc(unsigned long n, unsigned long *got)
+void *dd_pages_alloc(unsigned long n)
 {
 	unsigned int order = min(ilog2(n), DD_PAGES_ORDER);
 	struct page *page = NULL;
@@ -60,10 +59,9 @@ void *dd_pages_alloc(unsigned long n, unsigned long *got)
 		if (!page)
 			order--;
 	}
-	*got = 1ul << order;
 	if (!page)
 		return dd_page_alloc(GFP_KERNEL_ACCOUNT);
-	atomic_long_add(*got, &dd_pages);
+	atomic_long_add(1ul << order, &dd_pages);
 	return page_address(page);
 }
 

@@ -23,15 +23,15 @@
 /* Returns the number of pages allocated. */
 static unsigned long dd_fill_pages(void **pages, unsigned long n)
 {
-	unsigned long i, end, got;
+	unsigned long i, end;
 	void *page;
 
 	for (i = 0; i < n;) {
 		page = fatal_signal_pending(current) ? NULL :
-						       dd_pages_alloc(n - i, &got);
+						       dd_pages_alloc(n - i);
 		if (!page)
 			break;
-		for (end = i + got; i < end; i++, page += PAGE_SIZE)
+		for (end = i + compound_nr(virt_to_page(page)); i < end; i++, page += PAGE_SIZE)
 			pages[i] = page;
 		cond_resched();
 	}

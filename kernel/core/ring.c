@@ -105,7 +105,7 @@ static struct dd_ring *dd_ring_create(struct dd_ctx *ctx, u32 slots)
 		return ring;
 	/* Whole pages of the receiver's area, charged as area memory. */
 	if (atomic_add_return(pages, &ctx->ring_pages) <= DD_RING_PAGES)
-		err = dd_area_alloc_pages(area, pages, &ring->unit);
+		err = dd_area_alloc_piece(area, pages * DD_PAGE_UNITS, &ring->unit);
 	if (err) {
 		atomic_sub(pages, &ctx->ring_pages);
 		dd_zfree(ctx, ring, dd_ring_bytes(slots));
@@ -137,19 +137,15 @@ static struct dd_rings *dd_rings_create(struct dd_ctx *ctx)
 	return rings;
 }
 
-static void dd_rings_destroy(struct dd_ctx *ctx, struct dd_rings *rings)
+/* Free the rings of a list without users: they are not read any more; or NULL. */
+void dd_rings_free(struct dd_ctx *ctx, struct dd_rings *rings)
 {
+	if (!rings)
+		return;
 	while (rings->n)
 		dd_ring_free(ctx, rings->ring[--rings->n]);
 	dd_area_free(&ctx->area, rings->unit, 1);
 	dd_zfree(ctx, rings, sizeof(*rings));
-}
-
-/* The list has no users, so its rings are not read any more. */
-void dd_rings_free(struct dd_list *list)
-{
-	if (list->rings)
-		dd_rings_destroy(list->obj.ctx, list->rings);
 }
 
 /* Make a ring visible to the receiver and to dd_rings_count(). */
@@ -307,8 +303,7 @@ int dd_ring_kit_fill(struct dd_ring_kit *kit, struct dd_list *list, struct dd_ct
 /* Free what dd_ring_get() has not used. */
 void dd_ring_kit_drop(struct dd_ring_kit *kit, struct dd_ctx *owner)
 {
-	if (kit->rings)
-		dd_rings_destroy(owner, kit->rings);
+	dd_rings_free(owner, kit->rings);
 	if (kit->ring)
 		dd_ring_free(owner, kit->ring);
 	dd_window_revoke(kit->notes);

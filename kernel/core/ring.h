@@ -66,7 +66,7 @@ struct dd_rings *dd_rings_of(const struct dd_list *list);
 bool dd_rings_ready(const struct dd_list *list);
 void dd_rings_arm(const struct dd_list *list);
 void dd_rings_disarm(const struct dd_list *list);
-void dd_rings_free(struct dd_list *list);
+void dd_rings_free(struct dd_ctx *owner, struct dd_rings *rings);
 
 /**
  * struct dd_ring_waiter - a thread that waits until a direct ring has been read

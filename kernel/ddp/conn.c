@@ -118,8 +118,7 @@ static void dd_conn_release(struct dd_obj *obj)
 			dd_list_detach(conn->seg.list,
 				       dd_credit_slots(client->credit.window) + 1,
 				       dd_credit_last(&client->credit));
-		if (conn->imp.unit)
-			dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CELL_UNITS);
+		dd_area_free(&obj->ctx->area, conn->imp.unit, DD_CELL_UNITS);
 		dd_credit_drop(obj->ctx, &client->credit);
 		dd_slice_drop(&client->send);
 		dd_slice_drop(&client->recv);

@@ -52,9 +52,7 @@ static void dd_service_strip(struct dd_service *svc)
 		svc->slots = 0;
 		svc->attached = false;
 	}
-	if (svc->cells_unit)
-		dd_area_free(&svc->obj.ctx->area, svc->cells_unit,
-			     svc->maxconn * DD_CELL_UNITS);
+	dd_area_free(&svc->obj.ctx->area, svc->cells_unit, svc->maxconn * DD_CELL_UNITS);
 	svc->cells_unit = 0;
 	dd_slice_drop(&svc->recv_use);
 	dd_slice_drop(&svc->send_use);

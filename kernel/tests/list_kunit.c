@@ -55,7 +55,7 @@ void dd_rings_arm(const struct dd_list *list)
 {
 }
 
-void dd_rings_free(struct dd_list *list)
+void dd_rings_free(struct dd_ctx *ctx, struct dd_rings *rings)
 {
 }
 
