@@ -136,7 +136,7 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 		tp->cc.limited = false;
 		return;
 	}
-	if (!op->head_sent)
+	if (!op->next)
 		dd_tp_chan_ask(chan, &op->msg, b->now);
 	dd_tp_build_put(b, chan, &op->msg, off);
 	pkt->chan = chan;
@@ -150,10 +150,9 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 	b->rec->off = off;
 	b->rec->len = len;
 	hlist_add_head(&b->rec->flight, &chan->flight);
-	op->head_sent = true;
 	tp->fresh_turn = lost;
 	if (!lost) {
-		op->next += len;
+		op->next += len ?: 1;
 		/* If the channel has nothing more to send, skip the next look at it. */
 		if (!pkt->more && list_is_last(&op->node, &chan->ops)) {
 			list_del_init(&chan->ready);
@@ -198,7 +197,7 @@ static void dd_tp_done_along(struct dd_tp *tp, const struct dd_tp_build *b)
 
 	if (list_empty(&chan->done_node) || tp->done_queue.next == &chan->done_node)
 		return;
-	if (b->lost ? !b->lost->off : !b->op->head_sent) {
+	if (b->lost ? !b->lost->off : !b->op->next) {
 		list_move(&chan->done_node, &tp->done_queue);
 		/* If it does not fit in this packet, send it in the next one. */
 		dd_tp_ack_by(tp, tp->last_rx);

@@ -170,8 +170,6 @@ int dd_tp_submit(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_tp_op *op)
 	op->next = 0;
 	op->acked = 0;
 	op->retransmit = 0;
-	op->head_sent = false;
-	op->head_acked = false;
 	list_add_tail(&op->node, &chan->ops);
 	chan->answers |= chan->unanswered && !chan->cfg.one_sided;
 	chan->unanswered = false;
@@ -190,7 +188,7 @@ void dd_tp_chan_await(struct dd_tp *tp, struct dd_tp_chan *chan)
 	chan->awaited = true;
 	op = list_empty(&chan->ops) ? NULL :
 	     list_last_entry(&chan->ops, struct dd_tp_op, node);
-	if (op && !op->head_sent) {
+	if (op && !op->next) {
 		op->msg.flags |= DD_PUT_PROMPT;
 		return;
 	}
@@ -261,14 +259,20 @@ void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len)
 	list_move_tail(&chan->ready, dd_tp_chan_queue(tp, chan));
 }
 
+/* An empty message counts as one byte. */
+static u32 dd_tp_op_len(const struct dd_tp_op *op)
+{
+	return op->msg.len ?: 1;
+}
+
 static bool dd_tp_op_sent(const struct dd_tp_op *op)
 {
-	return op->msg.len ? op->next == op->msg.len : op->head_sent;
+	return op->next == dd_tp_op_len(op);
 }
 
 static bool dd_tp_op_acked(const struct dd_tp_op *op)
 {
-	return op->msg.len ? op->acked == op->msg.len : op->head_acked;
+	return op->acked == dd_tp_op_len(op);
 }
 
 /* The first message with unsent or lost bytes. */
@@ -379,9 +383,7 @@ void dd_tp_piece_acked(struct dd_tp *tp, struct dd_tp_rec *rec)
 	struct dd_tp_chan *chan = rec->chan;
 	struct dd_tp_op *op = rec->op;
 
-	op->acked += rec->len;
-	if (!op->msg.len)
-		op->head_acked = true;
+	op->acked += rec->len ?: 1;
 	if (rec->retransmit) {
 		op->retransmit--;
 		if (!op->retransmit)
@@ -454,10 +456,8 @@ static void dd_tp_chan_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 count
 			break;
 		dd_tp_pieces_forget(tp, chan, op);
 		op->retransmit = 0;
-		op->next = op->msg.len;
-		op->acked = op->msg.len;
-		op->head_sent = true;
-		op->head_acked = true;
+		op->next = dd_tp_op_len(op);
+		op->acked = op->next;
 	}
 	tp->busy = chan;
 	dd_tp_chan_sent(tp, chan);
@@ -583,7 +583,6 @@ static bool dd_tp_msg_agrees(struct dd_tp_chan *chan, const struct dd_wire_put *
 	msg->meta_count = put->meta_count;
 	chan->in_progress = true;
 	chan->has_head = false;
-	chan->has_tail = false;
 	chan->ntail = msg->len - dd_tp_tail_start(msg);
 	chan->nranges = 0;
 	return true;
@@ -640,11 +639,9 @@ static int dd_tp_piece_store(struct dd_tp *tp, const struct dd_tp_piece *piece,
 				       piece->payload, off - piece->off, n);
 	if (err)
 		return err;
-	if (end == chan->msg.len && end) {
+	if (end == chan->msg.len && end)
 		tp->ops->peek(tp, piece->payload, tail - piece->off, chan->tail,
 			      chan->ntail);
-		chan->has_tail = true;
-	}
 	tp->stats.rx_bytes += end - off;
 	dd_tp_range_add(chan, off, end);
 	return 0;

@@ -38,11 +38,9 @@ struct dd_tp_msg {
  * @msg: the message; dd_tp_submit() sets @msg.msgid, the caller sets the rest and
  *	does not change it while the transport holds the op
  * @node: entry in dd_tp_chan.ops (private, as all that follows)
- * @next: bytes that have been sent at least once
- * @acked: bytes that have been acknowledged
+ * @next: bytes that have been sent at least once; 1 of an empty message
+ * @acked: bytes that have been acknowledged; 1 of an empty message
  * @retransmit: pieces that were declared lost and are not acknowledged since
- * @head_sent: the packet of an empty message has been sent
- * @head_acked: the packet of an empty message has been acknowledged
  *
  * The transport holds the op from dd_tp_submit() until it calls sent() for it, or
  * until dd_tp_chan_drop().
@@ -54,8 +52,6 @@ struct dd_tp_op {
 	u32 next;
 	u32 acked;
 	u32 retransmit;
-	bool head_sent;
-	bool head_acked;
 };
 
 /**
@@ -124,7 +120,6 @@ struct dd_tp_chan_cfg {
  *	recently
  * @in_progress: @msg and @range describe message number @received + 1
  * @has_head: its first piece has been received
- * @has_tail: its last piece has been received
  * @ntail: bytes in @tail
  * @tail: last bytes of the message, stored after all others
  * @lead: how many messages before the last permitted one a message asks for DONE
@@ -160,7 +155,6 @@ struct dd_tp_chan {
 	bool awaited;
 	bool in_progress;
 	bool has_head;
-	bool has_tail;
 	u8 ntail;
 	u16 lead;
 	u32 nranges;
