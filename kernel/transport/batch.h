@@ -23,31 +23,14 @@ static inline u32 dd_wire_piece_crc(const struct dd_wire_piece *piece)
 	return dd_crc_few(crc, (const u8 *)piece + 64, 8);
 }
 
-/* Copy four words and continue the checksum @crc over them. */
-static __always_inline u32 dd_wire_copy_four(u32 crc, void *to, const void *from)
-{
-	u64 a = dd_wire_word(from, 0), b = dd_wire_word(from, 8);
-	u64 c = dd_wire_word(from, 16), d = dd_wire_word(from, 24);
-
-	memcpy(to, &a, 8);
-	memcpy(to + 8, &b, 8);
-	memcpy(to + 16, &c, 8);
-	memcpy(to + 24, &d, 8);
-	return dd_crc_words(crc, a, b, c, d);
-}
-
 /* Copy @piece, whose checksum field is 0, to @to with its checksum. */
 static inline void dd_wire_piece_sealed(struct dd_wire_piece *to,
 					const struct dd_wire_piece *piece)
 {
-	u8 *p = (u8 *)to;
-	const u8 *from = (const u8 *)piece;
-	u32 crc;
+	u32 crc = dd_wire_piece_crc(piece);
 
-	crc = dd_wire_copy_four(~0u, p, from);
-	crc = dd_wire_copy_four(crc, p + 32, from + 32);
-	memcpy(p + 64, from + 64, 8);
-	to->h.crc = cpu_to_le32(~dd_crc_few(crc, from + 64, 8));
+	*to = *piece;
+	to->h.crc = cpu_to_le32(~crc);
 }
 
 /* Advance the expected header behind a packet with @plen bytes of payload. */
