@@ -19,7 +19,7 @@ int dd_wire_hlen(const void *p, size_t avail, size_t len)
 	    le16_to_cpu(hdr->magic) != DD_WIRE_MAGIC)
 		return -EBADMSG;
 	hlen = le16_to_cpu(hdr->hlen);
-	if (hlen < sizeof(*hdr) || hlen > DD_WIRE_HLEN_MAX ||
+	if (hlen < sizeof(*hdr) || hlen > DD_WIRE_HLEN_MAX || hlen % 8 ||
 	    hlen + le16_to_cpu(hdr->plen) != len)
 		return -EBADMSG;
 	return hlen;
