@@ -162,16 +162,24 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reser
 	return true;
 }
 
-/* Process frames until one is refused. Return: whether all were accepted. */
+/*
+ * Process frames until one is refused. Return: whether all were accepted. Unnumbered
+ * packets have no duplicate detection: only idempotent frames.
+ */
 static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 			    const struct dd_wire_hdr *hdr, size_t hlen,
 			    const void *payload, u32 plen)
 {
 	const void *p = hdr + 1, *end = (const u8 *)hdr + hlen;
+	bool numbered = !(hdr->flags & DD_WIRE_UNNUMBERED);
 
 	/* dd_wire_frames_ok() has checked all lengths. */
 	for (; p != end; p += dd_wire_len(p, end)) {
-		switch (*(const u8 *)p) {
+		u8 type = *(const u8 *)p;
+
+		if (!numbered && type != DD_FRAME_ACK && type != DD_FRAME_BYE)
+			return dd_tp_drop(tp, DD_TP_DROP_FORMAT);
+		switch (type) {
 		case DD_FRAME_ACK:
 			if (!dd_tp_acked(tp, now, p))
 				return dd_tp_drop(tp, DD_TP_DROP_ACK);
@@ -191,33 +199,16 @@ static bool dd_tp_frames_rx(struct dd_tp *tp, u64 now,
 			tp->ack_hurry = true;
 			dd_tp_ack_by(tp, now);
 			break;
-		}
-	}
-	return true;
-}
-
-/* Unnumbered packets have no duplicate detection: only idempotent frames. */
-static void dd_tp_rx_unnumbered(struct dd_tp *tp, u64 now,
-				const struct dd_wire_hdr *hdr, size_t hlen)
-{
-	const void *p = hdr + 1, *end = (const u8 *)hdr + hlen;
-
-	for (; p != end; p += dd_wire_len(p, end)) {
-		switch (*(const u8 *)p) {
-		case DD_FRAME_ACK:
-			if (!dd_tp_acked(tp, now, p))
-				dd_tp_drop(tp, DD_TP_DROP_ACK);
-			break;
 		case DD_FRAME_BYE:
+			if (numbered)
+				break;
 			dd_tp_end(tp, DD_TP_BYE);
 			/* Stops the peer from repeating the BYE. */
 			dd_tp_reply_reset(tp, now, hdr);
-			return;
-		default:
-			dd_tp_drop(tp, DD_TP_DROP_FORMAT);
-			return;
+			return false;
 		}
 	}
+	return true;
 }
 
 static void dd_tp_rx_numbered(struct dd_tp *tp, u64 now,
@@ -281,7 +272,7 @@ static bool dd_tp_rx_data(struct dd_tp *tp, u64 now,
 	tp->unanswered_since = 0;
 	tp->stats.rx_packets++;
 	if (hdr->flags & DD_WIRE_UNNUMBERED)
-		dd_tp_rx_unnumbered(tp, now, hdr, hlen);
+		dd_tp_frames_rx(tp, now, hdr, hlen, payload, plen);
 	else
 		dd_tp_rx_numbered(tp, now, hdr, hlen, payload, plen);
 	return true;
