@@ -307,7 +307,6 @@ static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 
 	dd_tp_build_begin(tp, &b, pkt, now);
 	pkt->hdr->token = cpu_to_le64(tp->bye);
-	pkt->hdr->version = tp->bye_version;
 	bye = dd_wire_add(&b.buf, sizeof(*bye));
 	bye->type = DD_FRAME_BYE;
 	bye->reason = tp->bye_reason;

@@ -62,7 +62,7 @@ u64 dd_tp_cc_pto(const struct dd_tp *tp)
 
 	if (cc->srtt)
 		pto = max(cc->srtt + max(4 * cc->rttvar, DD_CC_GRANULARITY) +
-			  tp->cfg.ack_delay_ns, DD_CC_PTO_MIN);
+			  DD_TP_ACK_DELAY, DD_CC_PTO_MIN);
 	/* At least eight probes within the dead time. */
 	most = max(pto, min(most, tp->cfg.dead_ns / 8));
 	return min(pto << min(tp->pto_count, 16u), most);

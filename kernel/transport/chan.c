@@ -35,11 +35,6 @@ static void dd_tp_queue_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 at)
 int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 		    const struct dd_tp_chan_cfg *cfg)
 {
-	if (!cfg->id || !cfg->rx_window || cfg->rx_window > DD_TP_WINDOW_MAX ||
-	    cfg->tx_window > DD_TP_WINDOW_MAX ||
-	    cfg->rx_taken > cfg->rx_window || cfg->tx_taken > cfg->tx_window ||
-	    (cfg->peer_id && !cfg->tx_window))
-		return -EINVAL;
 	if (tp->state != DD_TP_UP)
 		return -ENOTCONN;
 	memset(chan, 0, offsetof(struct dd_tp_chan, msg));
@@ -60,9 +55,6 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
 		    u32 tx_window, u32 tx_taken)
 {
-	if (!peer_id || !tx_window || tx_window > DD_TP_WINDOW_MAX ||
-	    tx_taken > tx_window)
-		return -EINVAL;
 	if (!chan->up)
 		return -ENOTCONN;
 	chan->cfg.peer_id = peer_id;
@@ -82,7 +74,7 @@ static void dd_tp_tx_batch_end(struct dd_tp *tp, const struct dd_tp_chan *chan)
 }
 
 /* Find a channel by its local id; the last one found is the most likely one. */
-struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id)
+static struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id)
 {
 	struct dd_tp_chan *chan = tp->last_chan;
 
@@ -291,8 +283,8 @@ struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan)
  * Find the bytes that a channel sends next: the lost piece *@lost, or those of
  * *@op from (*@op)->next on.
  */
-bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
-		     struct dd_tp_op **op, struct dd_tp_rec **lost)
+static bool dd_tp_chan_next(struct dd_tp_chan *chan, struct dd_tp_op **op,
+			    struct dd_tp_rec **lost)
 {
 	struct dd_tp_rec *rec;
 
@@ -316,7 +308,7 @@ static struct dd_tp_chan *dd_tp_chan_lossy(struct dd_tp *tp,
 	struct dd_tp_chan *chan, *next;
 
 	list_for_each_entry_safe(chan, next, &tp->retransmit, ready) {
-		if (dd_tp_chan_next(tp, chan, op, lost) && *lost)
+		if (dd_tp_chan_next(chan, op, lost) && *lost)
 			return chan;
 		list_del_init(&chan->ready);
 		/* The lost pieces wait for a retransmission that is in flight. */
@@ -337,7 +329,7 @@ static struct dd_tp_chan *dd_tp_chan_fresh(struct dd_tp *tp,
 	struct dd_tp_chan *chan, *next;
 
 	list_for_each_entry_safe(chan, next, &tp->ready, ready) {
-		if (dd_tp_chan_next(tp, chan, op, lost))
+		if (dd_tp_chan_next(chan, op, lost))
 			return chan;
 		list_del_init(&chan->ready);
 	}
@@ -496,7 +488,7 @@ static u64 dd_tp_chan_allow(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
 	u32 credit = 0;
 
-	if (tp->ops->credit && chan->notified == chan->received)
+	if (chan->notified == chan->received)
 		credit = min(tp->ops->credit(tp, chan), chan->cfg.rx_window);
 	return max(chan->granted, chan->notified + credit + 1);
 }
@@ -707,7 +699,7 @@ static void dd_tp_msg_complete(struct dd_tp *tp, u64 now,
 			dd_tp_queue_done(tp, chan, tp->wait == DD_TP_WAIT_NOT ?
 				       now : dd_tp_credit_at(tp, chan));
 		else
-			dd_tp_queue_done(tp, chan, now + tp->cfg.ack_delay_ns);
+			dd_tp_queue_done(tp, chan, now + DD_TP_ACK_DELAY);
 	}
 	tp->busy = NULL;
 }
@@ -719,7 +711,7 @@ void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now)
 	    chan->granted > chan->notified + chan->cfg.rx_window ||
 	    dd_tp_chan_allow(tp, chan) == chan->granted)
 		return;
-	dd_tp_queue_done(tp, chan, now + tp->cfg.ack_delay_ns);
+	dd_tp_queue_done(tp, chan, now + DD_TP_ACK_DELAY);
 }
 
 /* A PUT frame was received. Return: whether to acknowledge its packet. */

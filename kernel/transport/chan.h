@@ -66,15 +66,16 @@ struct dd_tp_range {
 
 /**
  * struct dd_tp_chan_cfg - parameters of a channel
- * @id: name that the peer uses for this end. From random(), so that only the
+ * @id: name that the peer uses for this end, not 0. From random(), so that only the
  *	peer can name it
  * @peer_id: name that this node uses for the peer's end; 0 if not known yet
  * @rx_size: bytes in the block that the peer writes to
  * @rx_window: unread notes that the peer may have here, 1..DD_TP_WINDOW_MAX
  * @rx_taken: places of @rx_window not available at first, 0..@rx_window; the peer
  *	may send so many messages less until a DONE raises its limit
- * @tx_window: unread notes that this node may have at the peer
- * @tx_taken: places of @tx_window not available at first
+ * @tx_window: unread notes that this node may have at the peer, like @rx_window;
+ *	not used while @peer_id is 0
+ * @tx_taken: places of @tx_window not available at first, 0..@tx_window
  * @prompt: with @tx_window 1: the local sender waits for DONE after each message,
  *	so each message asks for an immediate DONE
  * @one_sided: no process answers; replies are those of enum dd_wire_op

@@ -24,8 +24,10 @@
 #define DD_TP_MS		1000000ull	/* ns */
 #define DD_TP_US		1000ull
 
+#define DD_TP_ACK_DELAY		DD_TP_MS	/* longest delay of an acknowledgment */
 #define DD_TP_REORDER		3	/* initial threshold; RFC 9002, 6.1.1 */
 #define DD_TP_REORDER_MAX	1024
+#define DD_TP_SMALL_AT		2	/* timeouts in a row before small packets are tried */
 #define DD_TP_BURST		16384	/* bytes of one channel in a row */
 #define DD_TP_RESERVE		8	/* records reserved for retransmissions */
 #define DD_TP_MOMENT	(25 * DD_TP_US)	/* time to read several messages */
@@ -106,8 +108,6 @@ struct dd_tp_slot {
 static inline bool dd_tp_drop(struct dd_tp *tp, enum dd_tp_drop reason)
 {
 	tp->stats.drops[reason]++;
-	if (tp->ops->drop)
-		tp->ops->drop(tp, reason);
 	return false;
 }
 
@@ -138,7 +138,8 @@ static inline u32 dd_tp_packet_size(const struct dd_tp *tp)
 {
 	u32 size = min(tp->mtu, tp->cur.packet_max) & ~7u;
 
-	return tp->small ? min(size, DD_WIRE_PACKET_MIN + 0u) : size;
+	return tp->small_until || tp->pto_count >= DD_TP_SMALL_AT ?
+		min(size, DD_WIRE_PACKET_MIN + 0u) : size;
 }
 
 /* Whether a packet belongs to the session that is up, or to the pending one. */
@@ -205,8 +206,6 @@ void dd_tp_chan_kick(struct dd_tp *tp, struct dd_tp_chan *chan);
 struct dd_tp_op *dd_tp_chan_op(struct dd_tp_chan *chan);
 struct dd_tp_chan *dd_tp_chan_first(struct dd_tp *tp, struct dd_tp_op **op,
 				    struct dd_tp_rec **lost);
-bool dd_tp_chan_next(struct dd_tp *tp, struct dd_tp_chan *chan,
-		     struct dd_tp_op **op, struct dd_tp_rec **lost);
 void dd_tp_chan_ask(struct dd_tp_chan *chan, struct dd_tp_msg *msg, u64 now);
 void dd_tp_chan_turn(struct dd_tp *tp, struct dd_tp_chan *chan, u32 len);
 void dd_tp_chan_refresh(struct dd_tp *tp, struct dd_tp_chan *chan, u64 now);
@@ -217,7 +216,6 @@ void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan,
 		     struct dd_wire_done *done);
 bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		  const void *payload, u32 plen);
-struct dd_tp_chan *dd_tp_chan_find(struct dd_tp *tp, u64 id);
 
 /* batch.c */
 void dd_tp_rx_batch_begin(struct dd_tp *tp, const struct dd_wire_hdr *hdr, size_t hlen);

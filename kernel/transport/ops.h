@@ -73,7 +73,7 @@ struct dd_tp_pkt {
  *	note is withheld; then the caller calls dd_tp_notified() later
  * @credit: return the number of notes that could be posted on this channel now;
  *	called only while no note is withheld. The value must not decrease except
- *	by posting. Called often. May be NULL for always 0
+ *	by posting. Called often
  * @sent: all bytes of the messages up to @msgid are acknowledged: their ops and
  *	sources may be reused
  * @done: the messages up to @msgid are in place and notified; follows sent()
@@ -81,14 +81,13 @@ struct dd_tp_pkt {
  * @up: a session is up; channels may be made and control messages sent
  * @down: the session ended: no further callback for its messages. Its channels
  *	have @up false and may be dropped at any time
- * @drop: something was dropped (also counted in @stats); may be NULL
- * @trace: report an event; may be NULL
+ * @trace: report an event; called only while @tracing of the session is set
  *
  * complete(), sent(), done(), ctl(), up() and down() may call dd_tp_submit(),
  * dd_tp_ctl(), dd_tp_notified(), dd_tp_chan_init(), dd_tp_chan_peer(),
  * dd_tp_chan_await(), dd_tp_chan_over() and dd_tp_chan_drop() for any channel, and
  * down() may call dd_tp_start(). The other callbacks may call no function of the
- * transport. No callback may call dd_tp_stop(), dd_tp_exit() or dd_tp_poll().
+ * transport. No callback may call dd_tp_stop() or dd_tp_poll().
  */
 struct dd_tp_ops {
 	u64 (*random)(struct dd_tp *tp);
@@ -109,7 +108,6 @@ struct dd_tp_ops {
 	void (*ctl)(struct dd_tp *tp, const void *data, u32 len);
 	void (*up)(struct dd_tp *tp);
 	void (*down)(struct dd_tp *tp, enum dd_tp_reason reason);
-	void (*drop)(struct dd_tp *tp, enum dd_tp_drop reason);
 	void (*trace)(struct dd_tp *tp, enum dd_tp_event event, u64 pn, u32 bytes);
 };
 

@@ -111,7 +111,7 @@ void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes, bool in_o
 	    tp->ack_bytes > dd_tp_packet_size(tp))
 		dd_tp_ack_by(tp, now);
 	else
-		dd_tp_ack_by(tp, now + tp->cfg.ack_delay_ns);
+		dd_tp_ack_by(tp, now + DD_TP_ACK_DELAY);
 }
 
 /*
@@ -125,7 +125,7 @@ static void dd_tp_ack_wait(struct dd_tp *tp, u64 now)
 	    (tp->ack_count >= DD_TP_ACK_EVERY || tp->ack_bytes >= DD_TP_ACK_BYTES))
 		return;
 	if (tp->ack_at <= now && !tp->ack_hurry && list_is_singular(&tp->done_queue))
-		tp->ack_at = now + tp->cfg.ack_delay_ns;
+		tp->ack_at = now + DD_TP_ACK_DELAY;
 }
 
 #define DD_TP_ACK_FAR	(4 * DD_TP_RECORDS_MAX)	/* beyond the sender's ring */

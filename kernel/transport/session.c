@@ -13,9 +13,7 @@
  * one can end that session. If both nodes start, the one with the lower number has
  * precedence.
  */
-#include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -31,51 +29,22 @@
 #define DD_TP_BYE_FIRST		(5 * DD_TP_MS)	/* first interval of BYEs */
 #define DD_TP_BYE_LAST		(20 * DD_TP_MS)	/* longest interval */
 
-static bool dd_tp_cfg_ok(const struct dd_tp_cfg *cfg)
-{
-	return cfg->records >= DD_TP_RECORDS_MIN &&
-	       cfg->records <= DD_TP_RECORDS_MAX &&
-	       is_power_of_2(cfg->records) &&
-	       cfg->ctl_slots >= DD_TP_CTL_MIN &&
-	       cfg->ctl_slots <= DD_TP_CTL_MAX &&
-	       is_power_of_2(cfg->ctl_slots) &&
-	       cfg->packet_max >= DD_WIRE_PACKET_MIN &&
-	       cfg->packet_max <= DD_TP_PACKET_LIMIT &&
-	       cfg->dead_ns >= 10 * DD_TP_MS &&
-	       cfg->ack_delay_ns <= 50 * DD_TP_MS &&
-	       cfg->version_min && cfg->version_min <= cfg->version_max &&
-	       cfg->node != cfg->peer;
-}
-
 size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg)
 {
-	if (!dd_tp_cfg_ok(cfg))
-		return 0;
 	return cfg->records * (2 * sizeof(u16) + sizeof(struct dd_tp_rec)) +
 	       cfg->ctl_slots * 2 * sizeof(struct dd_tp_slot);
 }
 
-int dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
-	       const struct dd_tp_ops *ops, void *arena)
+void dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
+		const struct dd_tp_ops *ops, void *arena)
 {
-	if (!dd_tp_cfg_ok(cfg))
-		return -EINVAL;
 	memset(tp, 0, sizeof(*tp));
 	tp->cfg = *cfg;
 	tp->ops = ops;
-	tp->tracing = ops->trace;
-	tp->cur.packet_max = cfg->packet_max;
-	dd_tp_set_mtu(tp, cfg->mtu);
+	tp->cur.packet_max = DD_TP_PACKET_LIMIT;
+	tp->mtu = DD_WIRE_PACKET_MIN;
 	dd_tp_tx_init(tp, arena);
 	tp->reply_tokens = DD_TP_REPLIES;
-	return 0;
-}
-
-void dd_tp_exit(struct dd_tp *tp)
-{
-	dd_tp_chans_end(tp);
-	tp->state = DD_TP_IDLE;
-	tp->pend.rx_token = 0;
 }
 
 void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes)
@@ -102,7 +71,6 @@ void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason)
 		tp->bye_at = 0;
 		tp->bye_wait = DD_TP_BYE_FIRST;
 		tp->bye_reason = reason;
-		tp->bye_version = tp->cur.version;
 	}
 	dd_tp_chans_end(tp);
 	dd_tp_tx_reset(tp);
@@ -120,7 +88,6 @@ static void dd_tp_up(struct dd_tp *tp, u64 now, const struct dd_tp_id *id)
 	tp->state = DD_TP_UP;
 	tp->last_rx = now;
 	tp->heard = false;
-	tp->stats.sessions++;
 }
 
 void dd_tp_start(struct dd_tp *tp, u64 now)
@@ -136,7 +103,7 @@ void dd_tp_start(struct dd_tp *tp, u64 now)
 	tp->yielding = false;
 }
 
-void dd_tp_stop(struct dd_tp *tp, u64 now)
+void dd_tp_stop(struct dd_tp *tp)
 {
 	tp->pend.rx_token = 0;
 	if (tp->state != DD_TP_IDLE)
@@ -215,7 +182,7 @@ static void dd_tp_init_fill(struct dd_tp *tp, struct dd_wire_init *init)
 	init->node = cpu_to_le32(tp->cfg.node);
 	init->peer = cpu_to_le32(tp->cfg.peer);
 	init->maxnodes = cpu_to_le32(tp->cfg.maxnodes);
-	init->packet_max = cpu_to_le32(tp->cfg.packet_max);
+	init->packet_max = cpu_to_le32(DD_TP_PACKET_LIMIT);
 	init->ctl_slots = cpu_to_le16(tp->cfg.ctl_slots);
 	init->version_min = tp->cfg.version_min;
 	init->version_max = tp->cfg.version_max;

@@ -71,8 +71,7 @@ enum dd_tp_wait {
  * @cfg: configuration, copied by dd_tp_init()
  * @ops: callbacks
  * @state: enum dd_tp_state (read only)
- * @tracing: call trace(); set by dd_tp_init() if there is one; the caller may
- *	change it at any time
+ * @tracing: call trace(); the caller may change it at any time
  * @stats: counters (read only)
  * @mtu: largest datagram to send (read only)
  * @cc: congestion control (read only)
@@ -116,8 +115,7 @@ enum dd_tp_wait {
  * @stalls: times that large packets got no answer at all
  * @rounds: round trips in which large packets were lost and none was acknowledged
  * @round_at: when the last of these round trips was noticed
- * @small: only packets of the smallest size are sent now
- * @small_until: end of the time of small packets; 0 for not set
+ * @small_until: until then only packets of the smallest size are sent; 0 for not set
  * @fresh_turn: the last piece sent was a retransmission: new bytes are next
  * @ping: a PING is to be sent
  * @ctl_next: number of the next control message
@@ -142,7 +140,6 @@ enum dd_tp_wait {
  * @bye_at: when the next BYE is sent
  * @bye_wait: interval between that BYE and the following one
  * @bye_reason: enum dd_tp_reason
- * @bye_version: version of that session
  * @tx_ctl: slots of control messages that are not acknowledged
  * @rx_ctl: slots of control messages received out of order
  * @busy: channel whose callback is running; NULL if the callback dropped it
@@ -200,7 +197,6 @@ struct dd_tp {
 	u32 stalls;
 	u32 rounds;
 	u64 round_at;
-	bool small;
 	u64 small_until;
 	bool fresh_turn;
 	bool ping;
@@ -226,7 +222,6 @@ struct dd_tp {
 	u64 bye_at;
 	u64 bye_wait;
 	u8 bye_reason;
-	u8 bye_version;
 
 	struct dd_tp_slot *tx_ctl;
 	struct dd_tp_slot *rx_ctl;

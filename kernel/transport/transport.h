@@ -24,7 +24,7 @@
  * dd_tp_arena_size() - size of the memory that a session needs beside struct dd_tp
  * @cfg: configuration
  *
- * Return: bytes, or 0 if @cfg is out of range.
+ * Return: bytes.
  */
 size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg);
 
@@ -33,20 +33,12 @@ size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg);
  * @tp: to be initialised
  * @cfg: configuration, copied
  * @ops: callbacks, not copied
- * @arena: dd_tp_arena_size() bytes, aligned to 8, in use until dd_tp_exit()
+ * @arena: dd_tp_arena_size() bytes, aligned to 8
  *
- * Return: 0 or -%EINVAL.
+ * The caller may free @arena and @tp after dd_tp_stop().
  */
-int dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
-	       const struct dd_tp_ops *ops, void *arena);
-
-/**
- * dd_tp_exit() - end without a packet to the peer and without a callback
- * @tp: the session
- *
- * Drops all channels. The caller may free @arena and @tp.
- */
-void dd_tp_exit(struct dd_tp *tp);
+void dd_tp_init(struct dd_tp *tp, const struct dd_tp_cfg *cfg,
+		const struct dd_tp_ops *ops, void *arena);
 
 /**
  * dd_tp_start() - request a session
@@ -61,12 +53,11 @@ void dd_tp_start(struct dd_tp *tp, u64 now);
 /**
  * dd_tp_stop() - end the session, if there is one
  * @tp: the session
- * @now: current time
  *
  * Calls down() with %DD_TP_STOPPED. dd_tp_poll() makes a BYE at once and more at
  * growing intervals until the peer answers, for 35 ms at most; then @bye is 0.
  */
-void dd_tp_stop(struct dd_tp *tp, u64 now);
+void dd_tp_stop(struct dd_tp *tp);
 
 /**
  * dd_tp_timeout() - handle expired timers
@@ -149,7 +140,7 @@ void dd_tp_set_mtu(struct dd_tp *tp, u32 bytes);
  *
  * find() must return the channel before the peer learns @cfg->id.
  *
- * Return: 0, -%EINVAL, or -%ENOTCONN if no session is up.
+ * Return: 0, or -%ENOTCONN if no session is up.
  */
 int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
 		    const struct dd_tp_chan_cfg *cfg);
@@ -159,10 +150,10 @@ int dd_tp_chan_init(struct dd_tp *tp, struct dd_tp_chan *chan,
  * @tp: the session
  * @chan: a channel made with @peer_id 0
  * @peer_id: name of the peer's end, not 0
- * @tx_window: unread notes that this node may have at the peer
- * @tx_taken: places of @tx_window not available at first
+ * @tx_window: unread notes that this node may have at the peer, 1..DD_TP_WINDOW_MAX
+ * @tx_taken: places of @tx_window not available at first, 0..@tx_window
  *
- * Return: 0, -%EINVAL, or -%ENOTCONN if the session ended.
+ * Return: 0, or -%ENOTCONN if the session ended.
  */
 int dd_tp_chan_peer(struct dd_tp *tp, struct dd_tp_chan *chan, u64 peer_id,
 		    u32 tx_window, u32 tx_taken);

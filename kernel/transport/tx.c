@@ -11,7 +11,6 @@
 #include "transport/internal.h"
 
 #define DD_TP_COLLAPSE	3	/* timeouts in a row */
-#define DD_TP_SMALL_AT	2	/* timeouts in a row before small packets are tried */
 #define DD_TP_STALLS	3	/* stalls before large packets are given up */
 #define DD_TP_ROUNDS	8	/* round trips with losses before that */
 #define DD_TP_SMALL_NS	(60000 * DD_TP_MS)
@@ -303,7 +302,6 @@ static void dd_tp_overtaken(struct dd_tp *tp, u64 now, const struct dd_tp_rec *r
 	if (++tp->rounds < DD_TP_ROUNDS)
 		return;
 	tp->rounds = 0;
-	tp->small = true;
 	tp->small_until = now + DD_TP_SMALL_NS;
 }
 
@@ -392,7 +390,7 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 	/* Measure the round trip when the highest packet is acknowledged first. */
 	if (largest >= tp->largest_acked && (s32)rtt >= 0)
 		dd_tp_cc_rtt(tp, rtt * DD_TP_US,
-			     min_t(u64, delay, tp->cfg.ack_delay_ns * 2));
+			     min(delay, 2 * DD_TP_ACK_DELAY));
 	tp->largest_acked = max(tp->largest_acked, largest + 1);
 	last = largest;
 	for (i = 0; i <= ack->count; i++) {
@@ -403,7 +401,6 @@ bool dd_tp_acked(struct dd_tp *tp, u64 now, const struct dd_wire_ack *ack)
 	if (news.count) {
 		tp->pto_count = 0;
 		tp->probes = 0;
-		tp->small = tp->small_until;
 	}
 	dd_tp_detect(tp, now);
 	return true;
@@ -423,7 +420,6 @@ void dd_tp_small_over(struct dd_tp *tp, u64 now)
 	if (!tp->small_until || now < tp->small_until)
 		return;
 	tp->small_until = 0;
-	tp->small = false;
 	/* After one more stall, return to small packets. */
 	tp->stalls = DD_TP_STALLS - 1;
 }
@@ -454,16 +450,12 @@ void dd_tp_probe(struct dd_tp *tp, u64 now)
 			dd_tp_rec_cut(tp, rec, 1);
 		/*
 		 * Repeated timeouts: possibly the path drops large packets, and its ICMP
-		 * errors were lost. Try small ones. If these get through where large ones
+		 * errors were lost. Small ones are tried. If these get through where large ones
 		 * do not, several times, use small ones for DD_TP_SMALL_NS.
 		 */
-		if (!n++ && tp->pto_count >= DD_TP_SMALL_AT) {
-			tp->small = true;
-			if (tp->pto_count == DD_TP_SMALL_AT &&
-			    rec->bytes > DD_WIRE_PACKET_MIN &&
-			    ++tp->stalls >= DD_TP_STALLS)
-				tp->small_until = now + DD_TP_SMALL_NS;
-		}
+		if (!n++ && tp->pto_count == DD_TP_SMALL_AT &&
+		    rec->bytes > DD_WIRE_PACKET_MIN && ++tp->stalls >= DD_TP_STALLS)
+			tp->small_until = now + DD_TP_SMALL_NS;
 		chan = rec->chan;
 		op = rec->op;
 		dd_tp_rec_lost(tp, rec, DD_TP_RING_PROBED);

@@ -8,8 +8,6 @@
 #define DD_TP_NEVER		U64_MAX		/* no deadline */
 #define DD_TP_RECORDS_MIN	32
 #define DD_TP_RECORDS_MAX	8192
-#define DD_TP_CTL_MIN		2
-#define DD_TP_CTL_MAX		64
 #define DD_TP_RX_RANGES		32		/* of packet numbers */
 
 /**
@@ -114,19 +112,14 @@ enum dd_tp_state {
 
 /**
  * struct dd_tp_cfg - configuration of a session
- * @node: number of this node
+ * @node: number of this node, another one than @peer
  * @peer: number of the peer
  * @maxnodes: number of nodes in the cluster
  * @incarnation: random number, new each time the module starts in a namespace
  * @records: packets that may be unacknowledged, a power of two,
  *	DD_TP_RECORDS_MIN..DD_TP_RECORDS_MAX; they take most of the arena
- * @ctl_slots: control messages in flight per direction,
- *	DD_TP_CTL_MIN..DD_TP_CTL_MAX
- * @packet_max: largest datagram (UDP payload) accepted here,
- *	DD_WIRE_PACKET_MIN..65507
- * @mtu: largest datagram to send at first; see dd_tp_set_mtu()
+ * @ctl_slots: control messages in flight per direction, a power of two, at least 2
  * @dead_ns: dead time, at least 10 ms
- * @ack_delay_ns: longest delay of an acknowledgment, at most 50 ms, usually 1 ms
  * @payload_crc: checksum payloads, and ask the peer to do so
  * @version_min: lowest version of DATA packets supported
  * @version_max: highest version supported, at most %DD_WIRE_VERSION
@@ -138,10 +131,7 @@ struct dd_tp_cfg {
 	u64 incarnation;
 	u32 records;
 	u32 ctl_slots;
-	u32 packet_max;
-	u32 mtu;
 	u64 dead_ns;
-	u32 ack_delay_ns;
 	bool payload_crc;
 	u8 version_min;
 	u8 version_max;
@@ -158,7 +148,6 @@ struct dd_tp_cfg {
  * @spurious: packets declared lost that were acknowledged after all
  * @probes: probe timeouts
  * @acks: packets sent only to acknowledge
- * @sessions: sessions that came up
  * @drops: packets and frames dropped, by enum dd_tp_drop
  */
 struct dd_tp_stats {
@@ -171,7 +160,6 @@ struct dd_tp_stats {
 	u64 spurious;
 	u64 probes;
 	u64 acks;
-	u64 sessions;
 	u64 drops[DD_TP_DROPS];
 };
 

@@ -25,8 +25,6 @@
 #define DD_UDP_SNDBUF		(4 << 20)	/* of a peer */
 #define DD_UDP_RECORDS		1024
 #define DD_UDP_CTL_SLOTS	32
-#define DD_UDP_PACKET_MAX	65507
-#define DD_UDP_ACK_DELAY_NS	NSEC_PER_MSEC
 #define DD_UDP_RETRY_NS		(100 * NSEC_PER_MSEC)
 #define DD_UDP_REFUSED_NS	(2ull * NSEC_PER_SEC)
 
@@ -269,17 +267,15 @@ static void dd_udp_cfg(const struct dd_udp_node *un, u32 number,
 		.incarnation = un->incarnation,
 		.records = DD_UDP_RECORDS,
 		.ctl_slots = DD_UDP_CTL_SLOTS,
-		.packet_max = DD_UDP_PACKET_MAX,
-		.mtu = DD_WIRE_PACKET_MIN,
 		.dead_ns = (u64)config->dead_ms * NSEC_PER_MSEC,
-		.ack_delay_ns = DD_UDP_ACK_DELAY_NS,
 		.payload_crc = config->payload_crc,
 		.version_min = DD_WIRE_VERSION_MIN,
 		.version_max = DD_WIRE_VERSION,
 	};
 }
 
-static void dd_udp_free(struct dd_udp_peer *link)
+/* A grace period has passed since the peer could last be found: free the link. */
+void dd_udp_release(struct dd_udp_peer *link)
 {
 	if (link->priv)
 		dd_udp_upper->release(link);
@@ -315,7 +311,7 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 void dd_udp_bye(struct dd_udp_peer *link)
 {
 	dd_udp_lock(link);
-	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_tp_stop(&link->tp);
 	dd_udp_unlock(link);
 }
 
@@ -341,7 +337,7 @@ static void dd_udp_kill(struct dd_udp_node *un, struct dd_udp_peer *link)
 	dd_udp_lock(link);
 	link->dead = true;
 	/* Another context may have started a new session since the first stop. */
-	dd_tp_stop(&link->tp, ktime_get_ns());
+	dd_tp_stop(&link->tp);
 	dd_udp_unlock(link);
 	hrtimer_cancel(&link->timer);
 	tasklet_kill(&link->tx_tasklet);
@@ -394,9 +390,8 @@ int dd_udp_start(struct dd_peer *peer, struct dd_node *node, u32 number,
 	link->arena = kvmalloc(dd_tp_arena_size(&cfg), GFP_KERNEL_ACCOUNT);
 	if (!link->arena)
 		goto err_free;
-	err = dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
-	if (!err)
-		err = dd_udp_upper->attach(link);
+	dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
+	err = dd_udp_upper->attach(link);
 	if (err)
 		goto err_free;
 	sk = dd_udp_sock_get(un, &link->addr, reason);
@@ -416,7 +411,7 @@ err_sock:
 err_detach:
 	dd_udp_upper->detach(link);
 err_free:
-	dd_udp_free(link);
+	dd_udp_release(link);
 	return err;
 }
 
@@ -434,13 +429,6 @@ void dd_udp_stop(struct dd_udp_peer *link)
 	dd_udp_kill(un, link);
 	dd_udp_sock_put(un, &link->addr);
 	dd_udp_upper->detach(link);
-}
-
-/* A grace period has passed since the peer could last be found: free the link. */
-void dd_udp_release(struct dd_udp_peer *link)
-{
-	dd_tp_exit(&link->tp);
-	dd_udp_free(link);
 }
 
 /* Change the peer's address. This ends its session. */
@@ -466,7 +454,6 @@ static int dd_udp_move(struct dd_udp_node *un, struct dd_udp_peer *link,
 	synchronize_net();
 	dd_udp_cfg(un, link->tp.cfg.peer, config, &cfg);
 	dd_udp_lock(link);
-	dd_tp_exit(&link->tp);
 	dd_tp_init(&link->tp, &cfg, &dd_udp_upper->tp, link->arena);
 	link->addr = config->addr;
 	link->sk = sk;
@@ -515,7 +502,7 @@ void dd_udp_renumber(struct dd_udp_peer *link)
 	lockdep_assert_held(&link->node->peer_lock);
 	dd_udp_lock(link);
 	now = ktime_get_ns();
-	dd_tp_stop(&link->tp, now);
+	dd_tp_stop(&link->tp);
 	link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
 	link->retry_at = DD_TP_NEVER;
 	dd_udp_upper->state(link, DD_PEER_STATE_CONNECTING, 0);

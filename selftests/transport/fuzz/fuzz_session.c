@@ -590,7 +590,7 @@ static void step(struct in *in)
 		if (arg < 8)
 			step_confirm(in);
 		else if (arg == 8)
-			dd_tp_stop(&tp, now);
+			dd_tp_stop(&tp);
 		else
 			dd_tp_start(&tp, now);
 		break;
@@ -602,9 +602,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct in in = { .p = data, .end = data + size };
 	struct dd_tp_cfg cfg = {
 		.node = 1, .peer = 2, .maxnodes = 16, .incarnation = 3,
-		.records = 32, .ctl_slots = 4, .packet_max = 65507,
-		.mtu = 1472, .dead_ns = 1000 * DD_TP_MS,
-		.ack_delay_ns = DD_TP_MS, .version_min = DD_WIRE_VERSION,
+		.records = 32, .ctl_slots = 4, .dead_ns = 1000 * DD_TP_MS,
+		.version_min = DD_WIRE_VERSION,
 		.version_max = DD_WIRE_VERSION,
 	};
 	int i, steps = 0;
@@ -613,7 +612,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	random_state = 0;
 	memset(chans, 0, sizeof(chans));
 	arena = malloc(dd_tp_arena_size(&cfg));
-	need(!dd_tp_init(&tp, &cfg, &ops, arena));
+	dd_tp_init(&tp, &cfg, &ops, arena);
+	dd_tp_set_mtu(&tp, 1472);
 	/* The peer has requested a session. */
 	need(session_establish(&tp, now, 1111, 2222, 65507));
 	for (i = 0; i < CHANS; i++)
@@ -625,7 +625,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	for (i = 0; i < CHANS; i++)
 		chan_close(i);
-	dd_tp_exit(&tp);
 	free(arena);
 	return 0;
 }

@@ -277,7 +277,7 @@ SCENARIO(records, "many losses, and memory for few")
 
 	world(2, 2 * MS);
 	node_cfg.records = DD_TP_RECORDS_MIN;
-	node_cfg.ctl_slots = DD_TP_CTL_MIN;
+	node_cfg.ctl_slots = 2;
 	net.loss = 0.2;
 	start_conns(3, false, &plan);
 	finish(400 * SEC);

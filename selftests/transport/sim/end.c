@@ -293,7 +293,7 @@ void dd_udp_unlock(struct dd_udp_peer *link)
 
 static void rx_one(struct end *e, const struct datagram *d)
 {
-	u32 sessions = e->tp.stats.sessions;
+	u32 ups = e->ups;
 	u64 packets = e->tp.stats.rx_packets;
 	struct payload payload;
 	struct dd_wire_hdr *hdr;
@@ -316,7 +316,7 @@ static void rx_one(struct end *e, const struct datagram *d)
 	if (e->link.note_due)
 		mem_post(e);
 	hdr = (void *)exact;
-	if (e->tp.stats.sessions != sessions && hdr->type == DD_WIRE_DATA &&
+	if (e->ups != ups && hdr->type == DD_WIRE_DATA &&
 	    le64_to_cpu(hdr->token) != e->tp.cur.rx_token)
 		sim_fail("a packet of another session confirms this one");
 	free(exact);
@@ -384,7 +384,7 @@ void end_stop(struct end *e)
 {
 	e->wanted = false;
 	dd_udp_lock(&e->link);
-	dd_tp_stop(&e->tp, sim.now);
+	dd_tp_stop(&e->tp);
 	dd_udp_unlock(&e->link);
 }
 
@@ -414,10 +414,7 @@ void end_reinit(struct end *e, const struct dd_tp_cfg *change)
 		.incarnation = incarnation[e->node],
 		.records = node_cfg.records,
 		.ctl_slots = node_cfg.ctl_slots,
-		.packet_max = 65507,
-		.mtu = node_cfg.mtu,
 		.dead_ns = node_cfg.dead,
-		.ack_delay_ns = MS,
 		.payload_crc = node_cfg.crc,
 		.version_min = DD_WIRE_VERSION_MIN,
 		.version_max = DD_WIRE_VERSION,
@@ -434,8 +431,8 @@ void end_reinit(struct end *e, const struct dd_tp_cfg *change)
 	e->arena = sim_alloc(e->arena_size + CANARY);
 	memset(e->arena + e->arena_size, 0xca, CANARY);
 	e->link.lock = false;
-	if (dd_tp_init(&e->tp, &cfg, mem_used ? mem_attach(e) : &ops, e->arena))
-		sim_fail("dd_tp_init() refuses");
+	dd_tp_init(&e->tp, &cfg, mem_used ? mem_attach(e) : &ops, e->arena);
+	dd_tp_set_mtu(&e->tp, node_cfg.mtu);
 	e->timer_at = DD_TP_NEVER;
 	e->timer_gen++;
 	e->alive = true;
@@ -497,7 +494,7 @@ void node_reboot(int node)
 			continue;
 		list_for_each_entry_safe(ch, next, &e->chans, node)
 			chan_close(ch, false);
-		dd_tp_exit(&e->tp);
+		dd_tp_chans_end(&e->tp);
 		e->alive = false;
 	}
 	sim_at(sim.now + sim_below(200 * MS), reborn, NULL, node);

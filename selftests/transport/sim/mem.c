@@ -246,7 +246,6 @@ static void mem_world(int nodes, u32 per, const struct mem_plan *p)
 	mem_ops = dd_remote_upper.tp;
 	mem_ops.ctl = on_ctl;
 	mem_ops.up = on_up;
-	mem_ops.trace = NULL;
 	dd_far_init();
 	world(nodes, 500 * US);
 	node_cfg.dead = 500 * MS;
