@@ -203,26 +203,6 @@ static void dd_udp_learn(struct dd_udp_peer *link, u32 mtu, bool gso)
 	dd_tp_set_mtu(&link->tp, mtu);
 }
 
-/**
- * dd_udp_route() - take over MTU and GSO of the route to a peer
- * @link: the peer's link; nothing has been sent yet
- */
-void dd_udp_route(struct dd_udp_peer *link)
-{
-	union dd_udp_flow fl;
-	struct dst_entry *dst;
-
-	local_bh_disable();
-	dst = dd_udp_dst(link, &fl, NULL);
-	if (dst) {
-		spin_lock(&link->lock);
-		dd_udp_learn(link, dd_udp_mtu(link, dst), dd_udp_may_gso(dst));
-		spin_unlock(&link->lock);
-		dst_release(dst);
-	}
-	local_bh_enable();
-}
-
 /* ---- sending -------------------------------------------------------------- */
 
 /*
@@ -427,8 +407,6 @@ enum hrtimer_restart dd_udp_timer(struct hrtimer *timer)
 	now = ktime_get_ns();
 	link->armed = DD_TP_NEVER;
 	if (!link->dead) {
-		/* For the next session: it may have changed since this one began. */
-		link->tp.cfg.maxnodes = READ_ONCE(link->node->max);
 		if (now >= link->retry_at) {
 			link->retry_at = DD_TP_NEVER;
 			/* The address may not be local any more, and replies lost. */

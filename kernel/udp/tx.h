@@ -10,7 +10,6 @@
 struct dd_udp_peer;
 struct tasklet_struct;
 
-void dd_udp_route(struct dd_udp_peer *link);
 void dd_udp_unlock(struct dd_udp_peer *link) __releases(&link->lock);
 void dd_udp_unlock_at(struct dd_udp_peer *link, u64 now)
 	__releases(&link->lock);
