@@ -292,11 +292,8 @@ static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 	lockdep_assert_held(&un->node->peer_lock);
 	dd_udp_lock(link);
 	link->dead = false;
-	dd_udp_unlock(link);
-	/* Before hlist_add_head_rcu(): afterwards the session may come up. */
 	dd_udp_upper->state(link, DD_PEER_STATE_CONNECTING, 0);
 	hlist_add_head_rcu(&link->entry, dd_udp_bucket(un, &link->addr));
-	dd_udp_lock(link);
 	dd_tp_start(&link->tp, ktime_get_ns());
 	dd_udp_unlock(link);
 }
