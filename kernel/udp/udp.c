@@ -50,7 +50,7 @@ static int dd_udp_family(const union dd_peer_addr *addr)
 	return addr->sa.sa_family == AF_INET6;
 }
 
-/* dd_udp_sock_close() cancels this work before it releases the socket. */
+/* dd_udp_sock_put() cancels this work before it releases the socket. */
 static void dd_udp_drain4(struct work_struct *work)
 {
 	dd_udp_drain(container_of(work, struct dd_udp_node, drain[0]), 0);
@@ -138,25 +138,19 @@ static struct sock *dd_udp_sock_get(struct dd_udp_node *un,
 	return (*sock)->sk;
 }
 
-/* No peer uses the socket; senders leave within a grace period. */
-static void dd_udp_sock_close(struct dd_udp_node *un, int family)
-{
-	struct socket *sock = un->sock[family];
-
-	rcu_assign_sk_user_data(sock->sk, NULL);
-	synchronize_net();
-	cancel_work_sync(&un->drain[family]);
-	un->sock[family] = NULL;
-	udp_tunnel_sock_release(sock);
-}
-
 static void dd_udp_sock_put(struct dd_udp_node *un, const union dd_peer_addr *addr)
 {
 	int family = dd_udp_family(addr);
+	struct socket *sock = un->sock[family];
 
 	lockdep_assert_held(&un->node->peer_lock);
-	if (!--un->users[family])
-		dd_udp_sock_close(un, family);
+	if (--un->users[family])
+		return;
+	/* No peer uses the socket; senders leave within a grace period. */
+	rcu_assign_sk_user_data(sock->sk, NULL);
+	synchronize_net();
+	cancel_work_sync(&un->drain[family]);
+	udp_tunnel_sock_release(sock);
 }
 
 /*
