@@ -410,9 +410,7 @@ void dd_udp_hdrs_free(struct dd_udp_peer *link)
 	for (i = 0; i < DD_UDP_HDR_PAGES; i++) {
 		if (link->tx_pages[i])
 			put_page(link->tx_pages[i]);
-		link->tx_pages[i] = NULL;
 	}
-	link->tx_hdrs = NULL;
 }
 
 /**
