@@ -32,8 +32,7 @@ bool dd_tp_rx(struct dd_tp *tp, u64 now, const void *hdr, size_t hlen,
 	return false;
 }
 
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
-		     const void *payload)
+u32 dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload)
 {
 	return 0;
 }

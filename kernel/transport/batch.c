@@ -44,7 +44,7 @@ static u32 dd_tp_rx_batch_most(const struct dd_tp *tp, u32 size, u32 most)
 	u32 end;
 
 	/* dd_tp_chan_drop() clears the pointer, so the channel is valid. */
-	if (tp->hold || chan->hold || size != sizeof(batch->next) + batch->plen)
+	if (!chan || tp->hold || chan->hold || size != sizeof(batch->next) + batch->plen)
 		return 0;
 	/* The same message must be in progress, and its last piece stays out. */
 	if (!chan->in_progress || !chan->nranges ||
@@ -58,8 +58,7 @@ static u32 dd_tp_rx_batch_most(const struct dd_tp *tp, u32 size, u32 most)
 	return min(most, (chan->msg.len - end - 1) / batch->plen);
 }
 
-/* Slow part of dd_tp_rx_batch(). */
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload)
+u32 dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload)
 {
 	struct dd_tp_rx_batch *batch = &tp->rx_batch;
 	struct dd_tp_chan *chan = batch->chan;
@@ -99,9 +98,8 @@ void dd_tp_tx_batch_begin(struct dd_tp *tp, const struct dd_tp_pkt *pkt)
 	struct dd_tp_tx_batch *batch = &tp->tx_batch;
 
 	batch->chan = NULL;
-	if (!pkt->more || pkt->need_crc ||
-	    pkt->hlen != sizeof(batch->piece) ||
-	    pkt->off + pkt->len != pkt->op->next)
+	if (!pkt->op || pkt->again || pkt->need_crc ||
+	    pkt->hlen != sizeof(batch->piece) || pkt->op->next == pkt->op->msg.len)
 		return;
 	memcpy(&batch->piece, pkt->hdr, sizeof(batch->piece));
 	batch->piece.h.crc = 0;
@@ -193,7 +191,6 @@ bool dd_tp_tx_batch_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)
 	pkt->op = batch->op;
 	pkt->off = rec->off;
 	pkt->len = batch->len;
-	pkt->more = true;
 	pkt->need_crc = false;
 	pkt->again = false;
 	batch->op->next += rec->len;

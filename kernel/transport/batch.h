@@ -7,27 +7,13 @@
 #ifndef _DD_TRANSPORT_RUN_H
 #define _DD_TRANSPORT_RUN_H
 
-#include "transport/crc.h"
 #include "transport/transport.h"
-
-/* dd_wire_crc() of a struct dd_wire_piece. */
-static inline u32 dd_wire_piece_crc(const struct dd_wire_piece *piece)
-{
-	u32 crc;
-
-	crc = dd_crc_words(~0u, dd_wire_word(piece, 0), dd_wire_word(piece, 8),
-			   dd_wire_word(piece, 16), dd_wire_half(piece, 24));
-	crc = dd_crc_words(crc, dd_wire_word(piece, 32),
-			   dd_wire_word(piece, 40), dd_wire_word(piece, 48),
-			   dd_wire_word(piece, 56));
-	return dd_crc_few(crc, (const u8 *)piece + 64, 8);
-}
 
 /* Copy @piece, whose checksum field is 0, to @to with its checksum. */
 static inline void dd_wire_piece_sealed(struct dd_wire_piece *to,
 					const struct dd_wire_piece *piece)
 {
-	u32 crc = dd_wire_piece_crc(piece);
+	u32 crc = dd_wire_sum(&piece->h, sizeof(*piece));
 
 	*to = *piece;
 	to->h.crc = cpu_to_le32(~crc);
@@ -49,7 +35,7 @@ static inline bool dd_tp_rx_batch_first(struct dd_tp_rx_batch *batch,
 					const struct dd_wire_piece *piece)
 {
 	batch->next.h.ts = piece->h.ts;
-	return le32_to_cpu(piece->h.crc) == ~dd_wire_piece_crc(&batch->next);
+	return le32_to_cpu(piece->h.crc) == ~dd_wire_sum(&batch->next.h, sizeof(batch->next));
 }
 
 /**

@@ -6,6 +6,7 @@
 
 #include "transport/internal.h"
 
+#define DD_TP_BYE_LAST	(20 * DD_TP_MS)	/* longest interval of BYEs */
 #define DD_TP_PUT_ROOM	(sizeof(struct dd_wire_put) + \
 			 sizeof(struct dd_wire_head))
 
@@ -41,7 +42,6 @@ static void dd_tp_pkt_init(struct dd_tp_pkt *pkt)
 	pkt->len = 0;
 	pkt->need_crc = false;
 	pkt->again = false;
-	pkt->more = false;
 }
 
 static void dd_tp_build_begin(struct dd_tp *tp, struct dd_tp_build *b,
@@ -144,7 +144,6 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 	pkt->off = off;
 	pkt->len = len;
 	pkt->again = lost;
-	pkt->more = len < left;
 	b->rec->chan = chan;
 	b->rec->op = op;
 	b->rec->off = off;
@@ -154,7 +153,7 @@ static void dd_tp_build_piece(struct dd_tp *tp, struct dd_tp_build *b)
 	if (!lost) {
 		op->next += len ?: 1;
 		/* If the channel has nothing more to send, skip the next look at it. */
-		if (!pkt->more && list_is_last(&op->node, &chan->ops)) {
+		if (len == left && list_is_last(&op->node, &chan->ops)) {
 			list_del_init(&chan->ready);
 			return;
 		}
@@ -311,7 +310,10 @@ static void dd_tp_build_bye(struct dd_tp *tp, struct dd_tp_pkt *pkt, u64 now)
 	bye->type = DD_FRAME_BYE;
 	bye->reason = tp->bye_reason;
 	dd_tp_build_end(tp, &b);
-	dd_tp_bye_sent(tp, now);
+	tp->bye_at = now + tp->bye_wait;
+	if (tp->bye_wait > DD_TP_BYE_LAST)
+		tp->bye = 0;
+	tp->bye_wait *= 2;
 }
 
 bool dd_tp_poll(struct dd_tp *tp, u64 now, struct dd_tp_pkt *pkt)

@@ -116,8 +116,6 @@ static void dd_tp_pieces_forget(struct dd_tp *tp, struct dd_tp_chan *chan,
 
 void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 {
-	struct dd_tp_op *op, *next;
-
 	if (tp->busy == chan)
 		tp->busy = NULL;
 	if (tp->last_chan == chan)
@@ -129,8 +127,6 @@ void dd_tp_chan_drop(struct dd_tp *tp, struct dd_tp_chan *chan)
 		return;
 	chan->up = false;
 	dd_tp_pieces_forget(tp, chan, NULL);
-	list_for_each_entry_safe(op, next, &chan->ops, node)
-		list_del_init(&op->node);
 	list_del_init(&chan->node);
 	list_del_init(&chan->ready);
 	list_del_init(&chan->done_node);
@@ -574,7 +570,6 @@ static bool dd_tp_msg_agrees(struct dd_tp_chan *chan, const struct dd_wire_put *
 	msg->flags = put->flags;
 	msg->meta_count = put->meta_count;
 	chan->in_progress = true;
-	chan->has_head = false;
 	chan->ntail = msg->len - dd_tp_tail_start(msg);
 	chan->nranges = 0;
 	return true;
@@ -766,15 +761,13 @@ bool dd_tp_put_rx(struct dd_tp *tp, u64 now, const struct dd_wire_put *put,
 		dd_tp_drop(tp, err == -EAGAIN ? DD_TP_DROP_AGAIN : DD_TP_DROP_CLOSED);
 		return err != -EAGAIN;
 	}
-	if (!piece.off && !chan->has_head) {
-		chan->has_head = true;
+	if (!piece.off) {
 		chan->msg.tag = le32_to_cpu(head->tag);
 		for (i = 0; i < DD_WIRE_META; i++)
 			chan->msg.meta[i] = le32_to_cpu(head->meta[i]);
 	}
-	if (chan->has_head &&
-	    (!chan->msg.len || (chan->nranges == 1 && !chan->range[0].start &&
-				chan->range[0].end == chan->msg.len)))
+	if (!chan->msg.len || (chan->nranges == 1 && !chan->range[0].start &&
+			       chan->range[0].end == chan->msg.len))
 		dd_tp_msg_complete(tp, now, chan, plen == chan->msg.len);
 	else
 		dd_tp_chan_refresh(tp, chan, now);

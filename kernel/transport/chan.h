@@ -120,7 +120,6 @@ struct dd_tp_chan_cfg {
  * @awaited: the caller waits for messages that did not ask for DONE, or did so
  *	recently
  * @in_progress: @msg and @range describe message number @received + 1
- * @has_head: its first piece has been received
  * @ntail: bytes in @tail
  * @tail: last bytes of the message, stored after all others
  * @lead: how many messages before the last permitted one a message asks for DONE
@@ -155,7 +154,6 @@ struct dd_tp_chan {
 	bool answers;
 	bool awaited;
 	bool in_progress;
-	bool has_head;
 	u8 ntail;
 	u16 lead;
 	u32 nranges;

@@ -152,14 +152,12 @@ static inline bool dd_tp_knows(const struct dd_tp *tp, u64 token)
 /* session.c */
 void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason);
 bool dd_tp_confirm(struct dd_tp *tp, u64 now, u64 token);
-void dd_tp_bye_sent(struct dd_tp *tp, u64 now);
 void dd_tp_handshake(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr,
 		     size_t hlen);
 void dd_tp_reply_reset(struct dd_tp *tp, u64 now, const struct dd_wire_hdr *hdr);
 u32 dd_tp_build_init(struct dd_tp *tp, u64 now, struct dd_wire_hdr *hdr);
 
 /* rx.c */
-void dd_tp_rx_reset(struct dd_tp *tp);
 void dd_tp_ack_by(struct dd_tp *tp, u64 at);
 void dd_tp_ack_sent(struct dd_tp *tp);
 void dd_tp_ack_note(struct dd_tp *tp, u64 now, u32 packets, u32 bytes, bool in_order);
@@ -167,7 +165,7 @@ bool dd_tp_ack_add(struct dd_tp *tp, u64 now, struct dd_wire_buf *buf, u32 reser
 
 /* tx.c */
 void dd_tp_tx_init(struct dd_tp *tp, void *arena);
-void dd_tp_tx_reset(struct dd_tp *tp);
+void dd_tp_reset(struct dd_tp *tp);
 struct dd_tp_rec *dd_tp_rec_alloc(struct dd_tp *tp);
 void dd_tp_rec_free(struct dd_tp *tp, struct dd_tp_rec *rec);
 void dd_tp_rec_sent(struct dd_tp *tp, struct dd_tp_rec *rec, u64 now);

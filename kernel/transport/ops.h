@@ -32,7 +32,6 @@ struct dd_tp_rx_batch;
  * @need_crc: (out) the caller has to finish the checksum; @count is 1
  * @again: (out) retransmitted payload; its source may be changing, so the caller
  *	should copy it first; @count is 1
- * @more: (out) another packet of the same length is likely to follow
  *
  * @chan and @op are valid under the caller's lock. A caller that unlocks before
  * it has taken the payload holds a reference to the memory of the source.
@@ -49,7 +48,6 @@ struct dd_tp_pkt {
 	u32 crc;
 	bool need_crc;
 	bool again;
-	bool more;
 };
 
 /**

@@ -14,16 +14,6 @@
 #define DD_TP_ACK_EVERY	16	/* packets, or more bytes than one packet holds */
 #define DD_TP_ACK_BYTES	16384	/* of messages whose acknowledgment may wait */
 
-void dd_tp_rx_reset(struct dd_tp *tp)
-{
-	tp->rx_batch.chan = NULL;
-	tp->nrx = 0;
-	tp->ack_count = 0;
-	tp->ack_bytes = 0;
-	tp->ack_at = 0;
-	tp->ack_hurry = false;
-}
-
 /* Expand a packet number: the one closest to the next expected number. */
 static u64 dd_tp_pn_decode(const struct dd_tp *tp, u32 low)
 {

@@ -7,8 +7,6 @@
 
 #include "transport/session.h"
 
-u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload);
-
 /**
  * dd_tp_rx_batch() - receive consecutive packets
  * @tp: the session
@@ -23,12 +21,7 @@ u32 __dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *
  * Return: number of packets taken. The caller passes the next one to dd_tp_rx().
  * With 0, nothing has changed.
  */
-static inline u32 dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most,
-				 const void *payload)
-{
-	return tp->rx_batch.chan ?
-		__dd_tp_rx_batch(tp, now, size, most, payload) : 0;
-}
+u32 dd_tp_rx_batch(struct dd_tp *tp, u64 now, u32 size, u32 most, const void *payload);
 
 /**
  * dd_tp_rx() - receive a datagram from the peer's address

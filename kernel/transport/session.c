@@ -27,7 +27,6 @@
 #define DD_TP_REPLY_EVERY	(10 * DD_TP_MS)
 #define DD_TP_PACKET_LIMIT	65507	/* largest UDP payload over IPv4 */
 #define DD_TP_BYE_FIRST		(5 * DD_TP_MS)	/* first interval of BYEs */
-#define DD_TP_BYE_LAST		(20 * DD_TP_MS)	/* longest interval */
 
 size_t dd_tp_arena_size(const struct dd_tp_cfg *cfg)
 {
@@ -73,8 +72,7 @@ void dd_tp_end(struct dd_tp *tp, enum dd_tp_reason reason)
 		tp->bye_reason = reason;
 	}
 	dd_tp_chans_end(tp);
-	dd_tp_tx_reset(tp);
-	dd_tp_rx_reset(tp);
+	dd_tp_reset(tp);
 	tp->state = DD_TP_IDLE;
 	tp->ops->down(tp, reason);
 }
@@ -83,11 +81,9 @@ static void dd_tp_up(struct dd_tp *tp, u64 now, const struct dd_tp_id *id)
 {
 	tp->cur = *id;
 	tp->pend.rx_token = 0;
-	dd_tp_tx_reset(tp);
-	dd_tp_rx_reset(tp);
+	dd_tp_reset(tp);
 	tp->state = DD_TP_UP;
 	tp->last_rx = now;
-	tp->heard = false;
 }
 
 void dd_tp_start(struct dd_tp *tp, u64 now)
@@ -445,15 +441,6 @@ static u64 dd_tp_keepalive_at(const struct dd_tp *tp)
 		return DD_TP_NEVER;
 	/* Different times, so that one node's PING makes the other's unnecessary. */
 	return tp->last_rx + tp->cfg.dead_ns / (tp->cfg.node < tp->cfg.peer ? 4 : 3);
-}
-
-/* A BYE was sent: schedule the next one, if any. */
-void dd_tp_bye_sent(struct dd_tp *tp, u64 now)
-{
-	tp->bye_at = now + tp->bye_wait;
-	if (tp->bye_wait > DD_TP_BYE_LAST)
-		tp->bye = 0;
-	tp->bye_wait *= 2;
 }
 
 void dd_tp_timeout(struct dd_tp *tp, u64 now)

@@ -183,7 +183,7 @@ struct dd_tp {
 	u16 *ring;
 	u32 ring_mask;
 
-	/* From here to @rx_range: zeroed with each session. */
+	/* From here to @rx_range: zeroed with each session, without channels. */
 	u64 next_pn;
 	u64 low_pn;
 	u64 mark_pn;
@@ -205,7 +205,6 @@ struct dd_tp {
 	u32 ctl_queued;
 	u32 ctl_rx;
 
-	struct dd_tp_rx_range rx_range[DD_TP_RX_RANGES];
 	u32 nrx;
 	u32 rx_ts;
 	u64 rx_at;
@@ -214,9 +213,11 @@ struct dd_tp {
 	u32 ack_bytes;
 	u64 ack_at;
 	bool heard;
-	bool proved;
 	bool ack_hurry;
 	enum dd_tp_wait wait;
+
+	struct dd_tp_rx_range rx_range[DD_TP_RX_RANGES];
+	bool proved;
 
 	u64 bye;
 	u64 bye_at;

@@ -26,15 +26,14 @@ void dd_tp_tx_init(struct dd_tp *tp, void *arena)
 	tp->tx_ctl = arena;
 	arena += tp->cfg.ctl_slots * sizeof(*tp->tx_ctl);
 	tp->rx_ctl = arena;
-	dd_tp_tx_reset(tp);
+	dd_tp_reset(tp);
 }
 
 /* Forget all packets; the session has no channels. */
-void dd_tp_tx_reset(struct dd_tp *tp)
+void dd_tp_reset(struct dd_tp *tp)
 {
 	u32 i;
 
-	tp->tx_batch.chan = NULL;
 	INIT_LIST_HEAD(&tp->chans);
 	INIT_LIST_HEAD(&tp->retransmit);
 	INIT_LIST_HEAD(&tp->ready);

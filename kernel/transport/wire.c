@@ -7,7 +7,6 @@
 #include <linux/kernel.h>
 #include <linux/string.h>
 
-#include "transport/crc.h"
 #include "transport/wire.h"
 
 int dd_wire_hlen(const void *p, size_t avail, size_t len)
@@ -27,12 +26,7 @@ int dd_wire_hlen(const void *p, size_t avail, size_t len)
 
 u32 dd_wire_crc(const struct dd_wire_hdr *hdr, size_t hlen)
 {
-	u32 crc;
-
-	/* The checksum field counts as 0. */
-	crc = dd_crc_words(~0u, dd_wire_word(hdr, 0), dd_wire_word(hdr, 8),
-			   dd_wire_word(hdr, 16), dd_wire_half(hdr, 24));
-	return dd_crc_few(crc, hdr + 1, hlen - sizeof(*hdr));
+	return dd_wire_sum(hdr, hlen);
 }
 
 void dd_wire_seal(struct dd_wire_hdr *hdr, u32 crc)
