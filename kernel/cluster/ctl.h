@@ -223,7 +223,6 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 		struct dd_remote *r, int *err);
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
-void dd_ctl_cancel(struct dd_peer *peer, u64 session, struct dd_remote *r, u64 chan);
 enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
 			       const struct dd_ctl_query *query,
 			       struct dd_ctl_answer *answer);

@@ -281,7 +281,6 @@ static int dd_far_answered(struct dd_far_import *f)
 		return f->r->wait.err;
 	switch (f->answer.status) {
 	case DD_CTL_OK:
-		dd_far_goto(f, DD_FAR_FOUND);
 		return dd_far_found(f);
 	case DD_CTL_PARKED:
 		return f->m.park ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
@@ -325,15 +324,12 @@ static void dd_far_up(struct dd_far_import *f)
 static void dd_far_drop(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
-	u64 held = 0;
 
-	/* What answers a query that is given up is closed. */
+	/* What the peer holds is closed; so is what answers a query that is given up. */
 	if ((f->step == DD_FAR_ANSWER && dd_ctl_forget(r->peer, r)) ||
 	    f->step == DD_FAR_PARKED)
-		held = r->wait.err ? 0 : f->answer.chan;
+		dd_remote_found(r, f->answer.chan, 1, 0, 0);
 	dd_remote_break(r, 0, true);
-	if (held)
-		dd_ctl_cancel(r->peer, f->session, r, held);
 }
 
 static void dd_far_finish(struct dd_far_import *f, int err)

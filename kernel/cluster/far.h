@@ -13,7 +13,6 @@ struct dd_import_make;
  * @DD_FAR_QUERY: space in the control stream
  * @DD_FAR_ANSWER: the answer to the query
  * @DD_FAR_PARKED: the export of the segment
- * @DD_FAR_FOUND: nothing: the segment was found
  * @DD_FAR_OVER: nothing: the making is over
  */
 enum dd_far_step {
@@ -21,7 +20,6 @@ enum dd_far_step {
 	DD_FAR_QUERY,
 	DD_FAR_ANSWER,
 	DD_FAR_PARKED,
-	DD_FAR_FOUND,
 	DD_FAR_OVER,
 };
 

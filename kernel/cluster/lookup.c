@@ -201,23 +201,6 @@ bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, 
 	return woken || *err;
 }
 
-/**
- * dd_ctl_cancel() - end what the peer holds for a query
- * @peer: the peer
- * @session: number of the session
- * @r: the connection, after dd_remote_break()
- * @chan: of the answer
- */
-void dd_ctl_cancel(struct dd_peer *peer, u64 session, struct dd_remote *r, u64 chan)
-{
-	dd_ctl_lock(peer);
-	if (dd_ctl_of(peer)->downs == session && list_empty(&r->entry)) {
-		r->chan.cfg.peer_id = chan;
-		dd_ctl_close(peer, r);
-	}
-	dd_ctl_unlock(peer);
-}
-
 void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
