@@ -68,7 +68,7 @@ static void dd_far_release(struct dd_obj *obj)
 	if (f->r) {
 		if (f->r->op)
 			dd_uncharge(ctx, dd_remote_ops_size(f->depth));
-		dd_remote_release(f->r);
+		dd_remote_put(f->r);
 	}
 	dd_self_free(&f->imp);
 	kfree_rcu(f, imp.rcu);
@@ -505,7 +505,7 @@ static void dd_far_put(struct dd_access *a)
 	if (!refcount_dec_and_test(&f->ref))
 		return;
 	size += dd_remote_ops_size(f->r->nops);
-	dd_remote_release(f->r);
+	dd_remote_put(f->r);
 	dd_uncharge(f->ctx, size);
 	dd_access_exit(a);
 	kfree(f);

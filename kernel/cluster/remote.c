@@ -63,15 +63,10 @@ void dd_remote_put(struct dd_remote *r)
 {
 	if (!refcount_dec_and_test(&r->ref))
 		return;
+	/* dd_remote_break() was called before. */
+	WARN_ON_ONCE(r->registered);
 	dd_peer_put(r->peer);
 	call_rcu(&r->rcu, dd_remote_free);
-}
-
-/* Import and channel have no user any more; dd_remote_break() was called before. */
-void dd_remote_release(struct dd_remote *r)
-{
-	WARN_ON_ONCE(r->registered);
-	dd_remote_put(r);
 }
 
 /**
@@ -105,7 +100,6 @@ static void dd_remote_unregister(struct dd_remote *r)
 	if (!r->registered)
 		return;
 	r->registered = false;
-	r->open = false;
 	dd_tp_chan_drop(dd_ctl_tp(r->peer), &r->chan);
 	rhashtable_remove_fast(&dd_ctl_of(r->peer)->chans, &r->id_node,
 			       dd_remote_ids);
@@ -193,34 +187,18 @@ int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window)
 }
 
 /**
- * dd_remote_link() - let import and channel use the session
- * @r: the state, after dd_remote_join()
+ * dd_remote_link() - let channel and import use the session
+ * @r: the state, after dd_remote_join() with a channel, which is open but for its dead mark
  */
 void dd_remote_link(struct dd_remote *r)
 {
-	if (r->own) {
-		lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
-		r->own->link = &dd_link_remote;
-		r->own->importer = r;
-		r->own->id = r->id;
-	}
-	if (r->imp)
-		r->imp->chan = &r->proxy;
-}
-
-/**
- * dd_remote_live() - open channel and import, before the id of the import is published
- * @r: the state of a connection, after dd_remote_link(); @own is open but for its dead
- *	mark
- *
- * From the publication on the owner may use and end them at any time.
- */
-void dd_remote_live(struct dd_remote *r)
-{
+	lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
+	r->own->link = &dd_link_remote;
+	r->own->importer = r;
 	/* dd_channel_open() has chosen another one. */
 	r->own->id = r->id;
-	dd_channel_live(r->own);
-	dd_channel_live(&r->proxy);
+	if (r->imp)
+		r->imp->chan = &r->proxy;
 }
 
 /**
@@ -235,7 +213,6 @@ void dd_remote_go(struct dd_remote *r)
 	dd_ctl_lock(r->peer);
 	/* Not registered: the owner has already closed it. */
 	if (r->registered) {
-		r->open = true;
 		r->chan.hold = false;
 		if (r->gone)
 			dd_ctl_lose(r->peer, r);
@@ -320,7 +297,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 			list_del_init(&r->entry);
 			r->gone = true;
 			/* On a list, so registered, so @imp or @own is valid. */
-			owned = r->open && dd_remote_get_owner(r);
+			owned = !r->chan.hold && dd_remote_get_owner(r);
 		}
 		dd_ctl_unlock(peer);
 		if (owned)

@@ -64,7 +64,6 @@ struct dd_drain {
  * @id: of the channel; the other node names @own by it
  * @id_node: in dd_ctl.chans
  * @registered: @id is in dd_ctl.chans; under the peer's lock
- * @open: messages may be deposited; under the peer's lock
  * @gone: the peer has ended the channel; under the peer's lock
  * @closed: it has said so; else the session has ended. Under the peer's lock
  * @late: the last message waits for an entry for its reply; under the peer's lock
@@ -97,7 +96,6 @@ struct dd_remote {
 	u64 id;
 	struct rhash_head id_node;
 	bool registered;
-	bool open;
 	bool gone;
 	bool closed;
 	bool late;
@@ -161,13 +159,11 @@ int dd_remote_found(struct dd_remote *r, u64 peer_id, u32 window, u32 taken,
 		    u64 generation);
 int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window);
 void dd_remote_link(struct dd_remote *r);
-void dd_remote_live(struct dd_remote *r);
 void dd_remote_go(struct dd_remote *r);
 void dd_remote_break(struct dd_remote *r, int error, bool tell);
 void dd_remote_lost(struct dd_peer *peer, u64 id, u64 notified);
 u32 dd_remote_free_slots(struct dd_channel *ch);
 void dd_remote_end_lost(struct dd_peer *peer);
-void dd_remote_release(struct dd_remote *r);
 void dd_remote_put(struct dd_remote *r);
 void dd_remote_op_end(struct dd_remote_op *op);
 void dd_remote_report(struct dd_channel *ch);

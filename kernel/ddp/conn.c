@@ -126,7 +126,7 @@ static void dd_conn_release(struct dd_obj *obj)
 	if (conn->other)
 		dd_conn_mem_put(conn->other);
 	else if (conn->imp.chan)
-		dd_remote_release(dd_remote_of(conn));
+		dd_remote_put(dd_remote_of(conn));
 	dd_conn_mem_put(conn);
 }
 

@@ -81,9 +81,10 @@ int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn)
 /* Complete the connection before its id is published. */
 static void dd_conn_net_open(struct dd_remote *r, struct dd_conn *conn)
 {
-	dd_remote_link(r);
 	dd_conn_open(conn, r->peer->number);
-	dd_remote_live(r);
+	dd_remote_link(r);
+	dd_channel_live(&conn->chan);
+	dd_channel_live(conn->imp.chan);
 }
 
 /* Look up the service and set the other end of the registered channel. */
