@@ -258,13 +258,11 @@ void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u3
 	queue_work(dd_wq, &ctl->work);
 }
 
-/*
- * Send the answer to a query. False if the control stream is full: then the query is
- * kept as dd_ctl.unsent. The workqueue is shared, so the worker must not wait.
- */
+/* Send the answer to the first query. False if the control stream is full. */
 static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 {
-	const struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
+	struct dd_ctl *ctl = dd_ctl_of(peer);
+	const struct dd_ctl_answer *answer = &ctl->answer;
 	u8 buf[sizeof(struct dd_ctl_answer_msg) + DD_CTL_BODY] = {};
 	struct dd_ctl_answer_msg *msg = (struct dd_ctl_answer_msg *)buf;
 	int err = -ENOTCONN;
@@ -276,28 +274,31 @@ static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 	msg->chan = cpu_to_le64(answer->chan);
 	memcpy(msg->body, answer->body, answer->len);
 	dd_ctl_lock(peer);
-	if (dd_ctl_of(peer)->downs == asked->session)
+	if (ctl->downs == asked->session)
 		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
 				sizeof(*msg) + answer->len);
-	if (err == -EAGAIN)
-		dd_ctl_of(peer)->unsent = asked;
-	else if (answer->status == DD_CTL_BAD)
-		dd_ctl_malformed(peer);
+	ctl->answered = err == -EAGAIN;
+	if (!ctl->answered) {
+		list_del(&asked->entry);
+		ctl->ninbox--;
+		if (answer->status == DD_CTL_BAD)
+			dd_ctl_malformed(peer);
+	}
 	dd_ctl_unlock(peer);
-	return err != -EAGAIN;
+	if (err == -EAGAIN)
+		return false;
+	kfree(asked);
+	return true;
 }
 
 /*
- * Take the next query and look up what it asks for, or take the one in dd_ctl.unsent, with its
- * answer in dd_ctl.answer. NULL if there is none. Connections that the peer has closed are ended
- * first, so that a client that closes and connects again finds its block free.
+ * The first query, or NULL. Connections that the peer has closed are ended before, so that a
+ * client that closes and connects again finds its block free.
  */
 static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
-	const struct dd_ctl_class_ops *class;
 	struct dd_ctl_asked *asked;
-	bool fresh;
 
 	dd_ctl_lock(peer);
 	while (!list_empty(&ctl->lost)) {
@@ -305,43 +306,33 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 		dd_remote_end_lost(peer);
 		dd_ctl_lock(peer);
 	}
-	asked = ctl->unsent;
-	ctl->unsent = NULL;
-	fresh = !asked;
-	if (fresh) {
-		/* Not before the answer that the query waits. */
+	/* Not before the answer that the query waits. */
+	if (!ctl->answered)
 		dd_ctl_pump_parked(peer);
-		asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked, entry);
-	}
-	if (fresh && asked) {
-		list_del(&asked->entry);
-		ctl->ninbox--;
-	}
+	asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked, entry);
 	dd_ctl_unlock(peer);
-	if (fresh && asked) {
-		/*
-		 * If the session ends meanwhile, the answer is not sent and the channel that
-		 * was granted ends with the session.
-		 */
-		class = dd_ctl_class(asked->query.class);
-		memset(&ctl->answer, 0, sizeof(ctl->answer));
-		ctl->answer.status = class->lookup(peer, asked->session, &asked->query,
-						   &ctl->answer);
-	}
 	return asked;
 }
 
+/* The workqueue is shared, so the worker does not wait for space in the control stream. */
 void dd_ctl_work(struct work_struct *work)
 {
 	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);
 	struct dd_peer *peer = ctl->peer;
 	struct dd_ctl_asked *asked;
 
-	do {
-		asked = dd_ctl_next(peer);
-		if (asked && !dd_ctl_reply(peer, asked))
+	while ((asked = dd_ctl_next(peer))) {
+		/*
+		 * If the session ends meanwhile, the answer is not sent and the channel that
+		 * was granted ends with the session.
+		 */
+		if (!ctl->answered) {
+			memset(&ctl->answer, 0, sizeof(ctl->answer));
+			ctl->answer.status = dd_ctl_class(asked->query.class)->
+				lookup(peer, asked->session, &asked->query, &ctl->answer);
+		}
+		if (!dd_ctl_reply(peer, asked))
 			return;
-		kfree(asked);
 		cond_resched();
-	} while (asked);
+	}
 }

@@ -201,7 +201,7 @@ void dd_ctl_progress(struct dd_udp_peer *link)
 		dd_ctl_pump_refusals(peer);
 	if (!list_empty(&ctl->closing))
 		dd_ctl_pump(peer);
-	if (unlikely(ctl->unsent || READ_ONCE(ctl->woken)) &&
+	if (unlikely(ctl->answered || READ_ONCE(ctl->woken)) &&
 	    dd_tp_ctl_room(dd_ctl_tp(peer)))
 		queue_work(dd_wq, &ctl->work);
 	/* Not while DD_CTL_WAITING queries are open: callers then could not send. */
@@ -265,7 +265,7 @@ void dd_ctl_release(struct dd_udp_peer *link)
 	cancel_work_sync(&ctl->work);
 	WARN_ON_ONCE(!list_empty(&ctl->open) || !list_empty(&ctl->lost) ||
 		     !list_empty(&ctl->closing) || !list_empty(&ctl->inbox) ||
-		     !list_empty(&ctl->parked) || ctl->unsent);
+		     !list_empty(&ctl->parked));
 	rhashtable_destroy(&ctl->chans);
 	kfree(ctl);
 }

@@ -75,8 +75,6 @@ struct dd_ctl_answer {
 	u8 body[DD_CTL_BODY];
 };
 
-struct dd_ctl_asked;
-
 /**
  * struct dd_ctl - control stream with a peer; protected by the peer's lock
  * @peer: the peer
@@ -87,9 +85,9 @@ struct dd_ctl_asked;
  * @nwaiting: number of entries in @waiting
  * @crowded: a caller waits for space in the stream to send a query
  * @next_req: number of the next local query
- * @inbox: queries of the peer that wait for the worker
+ * @inbox: queries of the peer; the worker removes them
  * @ninbox: number of entries in @inbox
- * @unsent: query whose answer did not fit into the stream; or NULL
+ * @answered: the answer to the first one did not fit into the stream; set by the worker
  * @answer: that answer; used only by the worker
  * @refusals: refusals that did not fit into the stream yet; a ring
  * @refusal: number of the first one
@@ -114,7 +112,7 @@ struct dd_ctl {
 	u32 next_req;
 	struct list_head inbox;
 	u32 ninbox;
-	struct dd_ctl_asked *unsent;
+	bool answered;
 	struct dd_ctl_answer answer;
 	struct dd_ctl_refusal refusals[DD_CTL_INBOX];
 	u32 refusal;
