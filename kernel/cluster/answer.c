@@ -42,12 +42,18 @@ struct dd_ctl_parked {
 	bool woken;
 };
 
-static const struct dd_ctl_class_ops *dd_ctl_classes[DD_CLASSES];
+static dd_ctl_lookup_fn *dd_ctl_classes[DD_CLASSES];
 
-/* The negative answer for an errno. */
-enum dd_ctl_status dd_ctl_status(int err)
+/* The answer for the result of a class. */
+static enum dd_ctl_status dd_ctl_status(int err)
 {
 	switch (err) {
+	case 0:
+		return DD_CTL_OK;
+	case -EINPROGRESS:
+		return DD_CTL_PARKED;
+	case -EBADMSG:
+		return DD_CTL_BAD;
 	case -EUSERS:
 		return DD_CTL_FULL;
 	case -EACCES:
@@ -63,12 +69,12 @@ enum dd_ctl_status dd_ctl_status(int err)
 }
 
 /* Register a class, before any peer exists. */
-void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops)
+void dd_ctl_register(enum dd_class class, dd_ctl_lookup_fn *lookup)
 {
-	dd_ctl_classes[class] = ops;
+	dd_ctl_classes[class] = lookup;
 }
 
-static const struct dd_ctl_class_ops *dd_ctl_class(u8 class)
+static dd_ctl_lookup_fn *dd_ctl_class(u8 class)
 {
 	if (class >= DD_CLASSES)
 		return NULL;
@@ -130,13 +136,12 @@ static void dd_ctl_parked_wake(struct dd_parked *p)
  * @query: the query
  * @answer: its answer
  *
- * Called by dd_ctl_class_ops.lookup(), which returns the result.
+ * Called by a class, which returns the result.
  *
- * Return: the status.
+ * Return: %-EINPROGRESS; or an error.
  */
-enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
-			       const struct dd_ctl_query *query,
-			       struct dd_ctl_answer *answer)
+int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+		struct dd_ctl_answer *answer)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	struct dd_ctl_parked *k;
@@ -144,7 +149,7 @@ enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
 
 	k = kzalloc(sizeof(*k), GFP_KERNEL);
 	if (!k)
-		return DD_CTL_NOMEM;
+		return -ENOMEM;
 	INIT_LIST_HEAD(&k->p.entry);
 	k->p.class = query->class;
 	memcpy(k->p.key, query->key, sizeof(k->p.key));
@@ -163,10 +168,10 @@ enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
 		list_add_tail(&k->entry, &ctl->parked);
 	dd_ctl_unlock(peer);
 	if (!err)
-		return DD_CTL_PARKED;
+		return -EINPROGRESS;
 	answer->chan = 0;
 	kfree(k);
-	return dd_ctl_status(err);
+	return err;
 }
 
 /* The peer is locked. */
@@ -320,6 +325,7 @@ void dd_ctl_work(struct work_struct *work)
 	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);
 	struct dd_peer *peer = ctl->peer;
 	struct dd_ctl_asked *asked;
+	dd_ctl_lookup_fn *lookup;
 
 	while ((asked = dd_ctl_next(peer))) {
 		/*
@@ -328,8 +334,10 @@ void dd_ctl_work(struct work_struct *work)
 		 */
 		if (!ctl->answered) {
 			memset(&ctl->answer, 0, sizeof(ctl->answer));
-			ctl->answer.status = dd_ctl_class(asked->query.class)->
-				lookup(peer, asked->session, &asked->query, &ctl->answer);
+			lookup = dd_ctl_class(asked->query.class);
+			ctl->answer.status = dd_ctl_status(lookup(peer, asked->session,
+								  &asked->query,
+								  &ctl->answer));
 		}
 		if (!dd_ctl_reply(peer, asked))
 			return;

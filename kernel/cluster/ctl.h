@@ -161,17 +161,13 @@ struct dd_ctl_query {
 	u8 body[DD_CTL_BODY];
 };
 
-/**
- * struct dd_ctl_class_ops - operations of a class
- * @lookup: answer a query of a peer; may sleep. Fills in all of @answer but its
- *	status, which it returns. The granted channel belongs to session number
- *	@session; if that has ended, @lookup must fail
+/*
+ * A class answers a query of a peer; may sleep. Returns 0, the errno of a refusal, -EBADMSG for a
+ * malformed query, or the result of dd_ctl_park(). Fills in all of @answer but its status. The
+ * granted channel belongs to session number @session; if that has ended, this must fail.
  */
-struct dd_ctl_class_ops {
-	enum dd_ctl_status (*lookup)(struct dd_peer *peer, u64 session,
-				     const struct dd_ctl_query *query,
-				     struct dd_ctl_answer *answer);
-};
+typedef int dd_ctl_lookup_fn(struct dd_peer *peer, u64 session,
+			     const struct dd_ctl_query *query, struct dd_ctl_answer *answer);
 
 static inline struct dd_udp_peer *dd_ctl_link(const struct dd_peer *peer)
 {
@@ -212,8 +208,7 @@ static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 }
 
 int dd_ctl_error(u32 status);
-enum dd_ctl_status dd_ctl_status(int err);
-void dd_ctl_register(enum dd_class class, const struct dd_ctl_class_ops *ops);
+void dd_ctl_register(enum dd_class class, dd_ctl_lookup_fn *lookup);
 bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err);
 u64 dd_ctl_start(struct dd_peer *peer);
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
@@ -221,9 +216,7 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 		struct dd_remote *r, int *err);
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
-enum dd_ctl_status dd_ctl_park(struct dd_peer *peer, u64 session,
-			       const struct dd_ctl_query *query,
-			       struct dd_ctl_answer *answer);
+dd_ctl_lookup_fn dd_ctl_park;
 int dd_ctl_lookup(struct dd_peer *peer, u64 session,
 		  const struct dd_ctl_query *query, struct dd_remote *r,
 		  struct dd_ctl_answer *answer, ktime_t expires);

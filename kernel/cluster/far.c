@@ -679,9 +679,8 @@ static int dd_far_serve(struct dd_peer *peer, u64 session, const struct dd_ctl_q
 	return err;
 }
 
-static enum dd_ctl_status dd_far_lookup(struct dd_peer *peer, u64 session,
-					const struct dd_ctl_query *query,
-					struct dd_ctl_answer *answer)
+static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+			 struct dd_ctl_answer *answer)
 {
 	struct dd_far_ask ask;
 	int err;
@@ -690,17 +689,13 @@ static enum dd_ctl_status dd_far_lookup(struct dd_peer *peer, u64 session,
 	if (query->len < sizeof(ask) || !query->chan || !ask.rights || ask.park > 1 ||
 	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_far_supported(peer))
-		return DD_CTL_BAD;
+		return -EBADMSG;
 	err = dd_far_serve(peer, session, query, &ask, answer);
 	/* At a node that is down, nothing is exported. */
 	if (err == -ECONNREFUSED && ask.park && READ_ONCE(peer->node->up))
 		return dd_ctl_park(peer, session, query, answer);
-	return err ? dd_ctl_status(err) : DD_CTL_OK;
+	return err;
 }
-
-static const struct dd_ctl_class_ops dd_far_class = {
-	.lookup = dd_far_lookup,
-};
 
 /* Before any peer exists. */
 void dd_far_init(void)
@@ -708,5 +703,5 @@ void dd_far_init(void)
 	int class;
 
 	for (class = DD_SEGMENT_NAME; class <= DD_SEGMENT_WELL_KNOWN; class++)
-		dd_ctl_register(class, &dd_far_class);
+		dd_ctl_register(class, dd_far_lookup);
 }

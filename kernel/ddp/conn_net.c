@@ -48,7 +48,7 @@ static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, u32 len)
 /**
  * struct dd_conn_net_call - a connection being made with another node
  * @r: state of the connection; owned by the local end once that is connected
- * @session: number of the session, see struct dd_ctl_class_ops
+ * @session: number of the session, see dd_ctl_lookup_fn
  * @chan: id of the other end's channel
  * @remote: properties of the other end
  * @answer: (out) the answer to a query, with the properties of this end
@@ -66,16 +66,12 @@ int dd_conn_net_learn(const struct dd_conn_net_call *call, struct dd_conn *conn)
 {
 	const struct dd_conn_net_end *end = &call->remote;
 	struct dd_remote *r = call->r;
-	int err;
 
 	conn->imp.size = le64_to_cpu(end->size);
 	conn->imp.window = le16_to_cpu(end->window);
 	r->pid = le32_to_cpu(end->pid);
 	r->uid = le32_to_cpu(end->uid);
-	err = dd_remote_ops_make(r, conn->imp.obj.ctx, conn->imp.window);
-	if (!err)
-		conn->remote_ops = r->nops;
-	return err;
+	return dd_remote_ops_make(r, conn->imp.obj.ctx, conn->imp.window);
 }
 
 /* Complete the connection before its id is published. */
@@ -211,9 +207,8 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	return 0;
 }
 
-static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
-					     const struct dd_ctl_query *query,
-					     struct dd_ctl_answer *answer)
+static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
+			      const struct dd_ctl_query *query, struct dd_ctl_answer *answer)
 {
 	struct dd_conn_net_call call = {
 		.session = session,
@@ -230,10 +225,10 @@ static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	if (!dd_conn_net_end_ok(end, query->len) || !call.chan ||
 	    end->type < DD_CONN_RPC || end->type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
-		return DD_CTL_BAD;
+		return -EBADMSG;
 	svc = READ_ONCE(peer->node->up) ? dd_service_find(peer->node, query->key) : NULL;
 	if (!svc)
-		return DD_CTL_NONE;
+		return -ECONNREFUSED;
 	cid.uid = make_kuid(&init_user_ns, le32_to_cpu(end->uid));
 	/* The client is on another node: charge the server's user and memcg. */
 	before = dd_owner_enter(svc->obj.ctx);
@@ -247,14 +242,10 @@ static enum dd_ctl_status dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	}
 	dd_owner_leave(before);
 	dd_service_put(svc);
-	return err ? dd_ctl_status(err) : DD_CTL_OK;
+	return err;
 }
-
-static const struct dd_ctl_class_ops dd_conn_net_class = {
-	.lookup = dd_conn_net_lookup,
-};
 
 void dd_conn_net_init(void)
 {
-	dd_ctl_register(DD_CLASS_SERVICE, &dd_conn_net_class);
+	dd_ctl_register(DD_CLASS_SERVICE, dd_conn_net_lookup);
 }
