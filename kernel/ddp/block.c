@@ -469,11 +469,8 @@ void dd_service_forget(struct dd_conn *conn)
 {
 	struct dd_credit *credit = conn->chan.credit;
 	struct dd_service *svc = conn->svc;
-	struct dd_block *block;
+	struct dd_block *block = &svc->blocks[conn->seg.index];
 
-	if (!svc)
-		return;
-	block = &svc->blocks[conn->seg.index];
 	mutex_lock(&svc->lock);
 	if (block->conn == conn)
 		block->conn = NULL;

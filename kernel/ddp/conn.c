@@ -97,7 +97,6 @@ static void dd_conn_mem_put(struct dd_conn *conn)
 	if (!refcount_dec_and_test(&conn->mem))
 		return;
 	dd_uncharge(conn->imp.obj.ctx, dd_conn_size(conn->server));
-	dd_uncharge(conn->imp.obj.ctx, dd_remote_ops_size(conn->remote_ops));
 	dd_ctx_put(conn->imp.obj.ctx);
 	call_rcu(&conn->imp.rcu, dd_conn_mem_free);
 }
@@ -123,10 +122,12 @@ static void dd_conn_release(struct dd_obj *obj)
 		dd_slice_drop(&client->send);
 		dd_slice_drop(&client->recv);
 	}
-	if (conn->other)
+	if (conn->other) {
 		dd_conn_mem_put(conn->other);
-	else if (conn->imp.chan)
+	} else if (conn->imp.chan) {
+		dd_uncharge(obj->ctx, dd_remote_ops_size(dd_remote_of(conn)->nops));
 		dd_remote_put(dd_remote_of(conn));
+	}
 	dd_conn_mem_put(conn);
 }
 

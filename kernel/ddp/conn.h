@@ -27,7 +27,6 @@ struct dd_service;
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
  *	other end is on another node: the connection has ended
  * @closing: a close has begun; it is done by the context that sets this
- * @remote_ops: number of struct dd_remote_op charged to its context
  * @mem: held by the other end and, once, by all of @imp.obj.users; memory only
  * @closed: errno that ended it; set before the channel of the other end is dead
  * @other: the other end; NULL if it is on another node, see dd_remote_of()
@@ -45,7 +44,6 @@ struct dd_conn {
 	bool server;
 	bool released;
 	u8 closing;
-	u16 remote_ops;
 	refcount_t mem;
 	int closed;
 	struct dd_conn *other;

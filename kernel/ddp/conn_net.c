@@ -238,6 +238,7 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 		err = dd_service_accept(svc, end->type, &cid, NULL, &call);
 	if (err && call.r) {
 		dd_remote_break(call.r, ECONNRESET, false);
+		dd_uncharge(svc->obj.ctx, dd_remote_ops_size(call.r->nops));
 		dd_remote_put(call.r);
 	}
 	dd_owner_leave(before);

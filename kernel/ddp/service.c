@@ -142,7 +142,6 @@ static int dd_service_make(struct dd_service *svc, const struct dd_serve *arg)
 	} else {
 		dd_list_publish(list);
 		dd_obj_publish(&svc->obj);
-		svc->dead = false;
 	}
 	mutex_unlock(&svc->lock);
 	return err;
@@ -179,7 +178,6 @@ int dd_service_serve(struct dd_ctx *ctx, struct dd_serve *arg)
 	svc->name.obj = &svc->obj;
 	svc->name.class = DD_CLASS_SERVICE;
 	memcpy(svc->name.key, arg->name, sizeof(svc->name.key));
-	svc->dead = true;
 	svc->flags = arg->flags;
 	svc->uid = current_euid();
 	svc->only_uid = make_kuid(current_user_ns(), arg->uid);
