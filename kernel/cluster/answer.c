@@ -20,7 +20,6 @@
 struct dd_ctl_asked {
 	struct list_head entry;
 	u64 session;
-	u32 req;
 	struct dd_ctl_query query;
 };
 
@@ -38,7 +37,7 @@ struct dd_ctl_parked {
 	struct list_head entry;
 	struct dd_ctl *ctl;
 	u64 id;
-	u64 chan;
+	__le64 chan;
 	bool woken;
 };
 
@@ -90,7 +89,7 @@ void dd_ctl_pump_refusals(struct dd_peer *peer)
 	while (ctl->nrefusals && dd_tp_ctl_room(tp)) {
 		const struct dd_ctl_refusal *refusal =
 			&ctl->refusals[ctl->refusal++ % DD_CTL_INBOX];
-		struct dd_ctl_answer_msg msg = {
+		struct dd_ctl_answer msg = {
 			.head.kind = DD_CTL_ANSWER,
 			.head.req = cpu_to_le32(refusal->req),
 			.status = cpu_to_le32(refusal->status),
@@ -98,7 +97,7 @@ void dd_ctl_pump_refusals(struct dd_peer *peer)
 
 		ctl->nrefusals--;
 		/* Cannot fail: dd_tp_ctl_room() was not 0. */
-		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, sizeof(msg)));
+		WARN_ON_ONCE(dd_tp_ctl(tp, &msg, DD_CTL_ANSWER_SIZE));
 	}
 }
 
@@ -151,7 +150,7 @@ int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 	if (!k)
 		return -ENOMEM;
 	INIT_LIST_HEAD(&k->p.entry);
-	k->p.class = query->class;
+	k->p.class = query->head.class;
 	memcpy(k->p.key, query->key, sizeof(k->p.key));
 	k->p.wake = dd_ctl_parked_wake;
 	k->ctl = ctl;
@@ -160,7 +159,7 @@ int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 		k->id = get_random_u64();
 	} while (!k->id);
 	/* From then on the end of the session may free it. */
-	answer->chan = k->id;
+	answer->chan = cpu_to_le64(k->id);
 	dd_ctl_lock(peer);
 	if (ctl->downs == session)
 		err = dd_name_park(peer->node, &k->p);
@@ -203,7 +202,7 @@ static void dd_ctl_pump_parked(struct dd_peer *peer)
 	list_for_each_entry_safe(k, next, &ctl->parked, entry) {
 		struct dd_ctl_wake_msg msg = {
 			.head.kind = DD_CTL_WAKE,
-			.chan = cpu_to_le64(k->chan),
+			.chan = k->chan,
 		};
 
 		if (!READ_ONCE(k->woken))
@@ -231,14 +230,14 @@ bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
 	return false;
 }
 
-void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u32 len)
+void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query *msg, u32 len)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	u32 req = le32_to_cpu(msg->head.req);
 	struct dd_ctl_asked *asked;
 
-	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY ||
-	    le16_to_cpu(msg->head.len) != len - sizeof(*msg) ||
+	if (len < DD_CTL_QUERY_SIZE || len > sizeof(*msg) ||
+	    le16_to_cpu(msg->head.len) != len - DD_CTL_QUERY_SIZE ||
 	    !dd_ctl_class(msg->head.class)) {
 		dd_ctl_malformed(peer);
 		dd_ctl_refuse(peer, req, DD_CTL_BAD);
@@ -252,12 +251,7 @@ void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u3
 		return;
 	}
 	asked->session = ctl->downs;
-	asked->req = req;
-	asked->query.class = msg->head.class;
-	asked->query.chan = le64_to_cpu(msg->chan);
-	asked->query.len = len - sizeof(*msg);
-	memcpy(asked->query.key, msg->key, sizeof(msg->key));
-	memcpy(asked->query.body, msg->body, asked->query.len);
+	memcpy(&asked->query, msg, len);
 	ctl->ninbox++;
 	list_add_tail(&asked->entry, &ctl->inbox);
 	queue_work(dd_wq, &ctl->work);
@@ -268,25 +262,17 @@ static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	const struct dd_ctl_answer *answer = &ctl->answer;
-	u8 buf[sizeof(struct dd_ctl_answer_msg) + DD_CTL_BODY] = {};
-	struct dd_ctl_answer_msg *msg = (struct dd_ctl_answer_msg *)buf;
 	int err = -ENOTCONN;
 
-	msg->head.kind = DD_CTL_ANSWER;
-	msg->head.req = cpu_to_le32(asked->req);
-	msg->head.len = cpu_to_le16(answer->len);
-	msg->status = cpu_to_le32(answer->status);
-	msg->chan = cpu_to_le64(answer->chan);
-	memcpy(msg->body, answer->body, answer->len);
 	dd_ctl_lock(peer);
 	if (ctl->downs == asked->session)
-		err = dd_tp_ctl(dd_ctl_tp(peer), msg,
-				sizeof(*msg) + answer->len);
+		err = dd_tp_ctl(dd_ctl_tp(peer), answer,
+				DD_CTL_ANSWER_SIZE + le16_to_cpu(answer->head.len));
 	ctl->answered = err == -EAGAIN;
 	if (!ctl->answered) {
 		list_del(&asked->entry);
 		ctl->ninbox--;
-		if (answer->status == DD_CTL_BAD)
+		if (answer->status == cpu_to_le32(DD_CTL_BAD))
 			dd_ctl_malformed(peer);
 	}
 	dd_ctl_unlock(peer);
@@ -319,27 +305,33 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 	return asked;
 }
 
+/*
+ * If the session ends meanwhile, the answer is not sent and the channel that was granted ends with
+ * the session.
+ */
+static void dd_ctl_answer(struct dd_peer *peer, const struct dd_ctl_asked *asked)
+{
+	dd_ctl_lookup_fn *lookup = dd_ctl_class(asked->query.head.class);
+	struct dd_ctl_answer *answer = &dd_ctl_of(peer)->answer;
+	int err;
+
+	memset(answer, 0, sizeof(*answer));
+	err = lookup(peer, asked->session, &asked->query, answer);
+	answer->head.kind = DD_CTL_ANSWER;
+	answer->head.req = asked->query.head.req;
+	answer->status = cpu_to_le32(dd_ctl_status(err));
+}
+
 /* The workqueue is shared, so the worker does not wait for space in the control stream. */
 void dd_ctl_work(struct work_struct *work)
 {
 	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);
-	struct dd_peer *peer = ctl->peer;
 	struct dd_ctl_asked *asked;
-	dd_ctl_lookup_fn *lookup;
 
-	while ((asked = dd_ctl_next(peer))) {
-		/*
-		 * If the session ends meanwhile, the answer is not sent and the channel that
-		 * was granted ends with the session.
-		 */
-		if (!ctl->answered) {
-			memset(&ctl->answer, 0, sizeof(ctl->answer));
-			lookup = dd_ctl_class(asked->query.class);
-			ctl->answer.status = dd_ctl_status(lookup(peer, asked->session,
-								  &asked->query,
-								  &ctl->answer));
-		}
-		if (!dd_ctl_reply(peer, asked))
+	while ((asked = dd_ctl_next(ctl->peer))) {
+		if (!ctl->answered)
+			dd_ctl_answer(ctl->peer, asked);
+		if (!dd_ctl_reply(ctl->peer, asked))
 			return;
 		cond_resched();
 	}

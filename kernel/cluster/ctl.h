@@ -61,19 +61,32 @@ struct dd_ctl_refusal {
 	u32 status;
 };
 
-/**
- * struct dd_ctl_answer - result of a look-up
- * @status: enum dd_ctl_status
- * @chan: id of the granted channel, chosen by the answering node
- * @len: bytes in @body
- * @body: data of the class
- */
-struct dd_ctl_answer {
-	u32 status;
-	u64 chan;
-	u32 len;
+/* Begin of each control message. */
+struct dd_ctl_head {
+	u8 kind;
+	u8 class;	/* of a query; number of channels in a CLOSE; else zero */
+	__le16 len;	/* bytes in the body of a query or an answer */
+	__le32 req;	/* number of the query; zero in a CLOSE */
+} __packed;
+
+/* A query. The class fills in @head.class, @head.len and what follows. */
+struct dd_ctl_query {
+	struct dd_ctl_head head;
+	u8 key[DD_KEY_SIZE];
+	__le64 chan;	/* channel that the asking node provides */
 	u8 body[DD_CTL_BODY];
-};
+} __packed;
+
+/* Its answer. The class fills in @head.len, @chan and @body. */
+struct dd_ctl_answer {
+	struct dd_ctl_head head;
+	__le32 status;	/* enum dd_ctl_status */
+	__le64 chan;	/* the granted channel */
+	u8 body[DD_CTL_BODY];
+} __packed;
+
+#define DD_CTL_QUERY_SIZE	offsetof(struct dd_ctl_query, body)
+#define DD_CTL_ANSWER_SIZE	offsetof(struct dd_ctl_answer, body)
 
 /**
  * struct dd_ctl - control stream with a peer; protected by the peer's lock
@@ -145,26 +158,10 @@ struct dd_ctl_wait {
 	struct dd_ctl_answer *answer;
 };
 
-/**
- * struct dd_ctl_query - a query
- * @class: enum dd_class, or enum dd_segment_class
- * @key: padded with zeros
- * @chan: id of the channel that the asking node provides for the connection
- * @len: bytes in @body
- * @body: data of the class
- */
-struct dd_ctl_query {
-	u8 class;
-	u8 key[DD_KEY_SIZE];
-	u64 chan;
-	u32 len;
-	u8 body[DD_CTL_BODY];
-};
-
 /*
  * A class answers a query of a peer; may sleep. Returns 0, the errno of a refusal, -EBADMSG for a
- * malformed query, or the result of dd_ctl_park(). Fills in all of @answer but its status. The
- * granted channel belongs to session number @session; if that has ended, this must fail.
+ * malformed query, or the result of dd_ctl_park(). Finds @answer zeroed. The granted channel belongs
+ * to session number @session; if that has ended, this must fail.
  */
 typedef int dd_ctl_lookup_fn(struct dd_peer *peer, u64 session,
 			     const struct dd_ctl_query *query, struct dd_ctl_answer *answer);
@@ -212,14 +209,13 @@ void dd_ctl_register(enum dd_class class, dd_ctl_lookup_fn *lookup);
 bool dd_ctl_settled(struct dd_peer *peer, u64 downs, int *err);
 u64 dd_ctl_start(struct dd_peer *peer);
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
-bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err);
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
 dd_ctl_lookup_fn dd_ctl_park;
-int dd_ctl_lookup(struct dd_peer *peer, u64 session,
-		  const struct dd_ctl_query *query, struct dd_remote *r,
-		  struct dd_ctl_answer *answer, ktime_t expires);
+int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
+		  struct dd_remote *r, struct dd_ctl_answer *answer, ktime_t expires);
 void dd_ctl_close(struct dd_peer *peer, struct dd_remote *r);
 void dd_ctl_lose(struct dd_peer *peer, struct dd_remote *r);
 

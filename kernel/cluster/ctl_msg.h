@@ -19,27 +19,6 @@ enum dd_ctl_kind {
 	DD_CTL_WAKE = 4,
 };
 
-struct dd_ctl_head {
-	u8 kind;
-	u8 class;	/* of a query; number of channels in a CLOSE; else zero */
-	__le16 len;	/* bytes in the body of a query or an answer */
-	__le32 req;	/* number of the query; zero in a CLOSE */
-} __packed;
-
-struct dd_ctl_query_msg {
-	struct dd_ctl_head head;
-	u8 key[DD_KEY_SIZE];
-	__le64 chan;
-	u8 body[];
-} __packed;
-
-struct dd_ctl_answer_msg {
-	struct dd_ctl_head head;
-	__le32 status;
-	__le64 chan;
-	u8 body[];
-} __packed;
-
 /* A DONE may be lost with its channel, so a CLOSE repeats the count. */
 struct dd_ctl_end {
 	__le64 chan;
@@ -57,7 +36,7 @@ struct dd_ctl_wake_msg {
 } __packed;
 
 static_assert(sizeof(struct dd_ctl_close_msg) <= DD_WIRE_CTL_MAX);
-static_assert(sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY <= DD_WIRE_CTL_MAX);
+static_assert(sizeof(struct dd_ctl_query) <= DD_WIRE_CTL_MAX);
 
 /* Count a malformed control message; the peer is locked. */
 static inline void dd_ctl_malformed(struct dd_peer *peer)
@@ -66,8 +45,8 @@ static inline void dd_ctl_malformed(struct dd_peer *peer)
 }
 
 /* Messages that have arrived, with the peer locked. */
-void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query_msg *msg, u32 len);
-void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer_msg *msg, u32 len);
+void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query *msg, u32 len);
+void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 len);
 void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len);
 bool dd_ctl_parked_end(struct dd_peer *peer, u64 id);
 

@@ -202,9 +202,9 @@ static int dd_far_join(struct dd_far_import *f)
 static bool dd_far_query(struct dd_far_import *f)
 {
 	struct dd_ctl_query query = {
-		.class = f->class,
-		.chan = f->r->id,
-		.len = sizeof(struct dd_far_ask),
+		.head.class = f->class,
+		.head.len = cpu_to_le16(sizeof(struct dd_far_ask)),
+		.chan = cpu_to_le64(f->r->id),
 	};
 	const struct dd_far_ask ask = {
 		.pid = cpu_to_le32(pid_nr(f->imp.obj.ctx->pid)),
@@ -230,14 +230,15 @@ static int dd_far_found(struct dd_far_import *f)
 	f->imp.size = le64_to_cpu(told.length);
 	f->imp.window = le16_to_cpu(told.window);
 	depth = le16_to_cpu(told.depth);
-	if (f->answer.len < sizeof(told) || !f->answer.chan || !told.length || !depth ||
+	if (le16_to_cpu(f->answer.head.len) < sizeof(told) || !f->answer.chan ||
+	    !told.length || !depth ||
 	    depth > f->depth || f->imp.window > DD_WINDOW_MAX)
 		return -EPROTO;
 	r->nops = depth;
 	r->uid = le32_to_cpu(told.uid);
 	r->proxy.rights = f->m.rights;
 	r->proxy.generation = le64_to_cpu(told.generation);
-	return dd_remote_found(r, f->answer.chan, depth, 0, r->proxy.generation);
+	return dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
 
 /* Whether there is a next step; sets @f->err if that is an error. */
@@ -279,13 +280,13 @@ static int dd_far_answered(struct dd_far_import *f)
 	dd_ctl_forget(f->r->peer, f->r);
 	if (f->r->wait.err)
 		return f->r->wait.err;
-	switch (f->answer.status) {
+	switch (le32_to_cpu(f->answer.status)) {
 	case DD_CTL_OK:
 		return dd_far_found(f);
 	case DD_CTL_PARKED:
 		return f->m.park ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
 	default:
-		return dd_ctl_error(f->answer.status);
+		return dd_ctl_error(le32_to_cpu(f->answer.status));
 	}
 }
 
@@ -328,7 +329,7 @@ static void dd_far_drop(struct dd_far_import *f)
 	/* What the peer holds is closed; so is what answers a query that is given up. */
 	if ((f->step == DD_FAR_ANSWER && dd_ctl_forget(r->peer, r)) ||
 	    f->step == DD_FAR_PARKED)
-		dd_remote_found(r, f->answer.chan, 1, 0, 0);
+		dd_remote_found(r, le64_to_cpu(f->answer.chan), 1, 0, 0);
 	dd_remote_break(r, 0, true);
 }
 
@@ -532,9 +533,9 @@ static int dd_far_settle(struct dd_access *a, ktime_t since)
 	struct dd_remote *r = dd_far_access(a)->r;
 	s64 limit = (s64)READ_ONCE(r->peer->config.dead_ms) * NSEC_PER_MSEC;
 	struct dd_ctl_query query = {
-		.class = DD_SEGMENT_NAME,
-		.chan = r->id,
-		.len = sizeof(struct dd_far_ask),
+		.head.class = DD_SEGMENT_NAME,
+		.head.len = cpu_to_le16(sizeof(struct dd_far_ask)),
+		.chan = cpu_to_le64(r->id),
 	};
 	const struct dd_far_ask ask = { .depth = cpu_to_le16(1), .rights = DD_RIGHT_GET };
 	struct dd_ctl_answer answer;
@@ -551,7 +552,7 @@ static int dd_far_settle(struct dd_access *a, ktime_t since)
 		return 0;
 	do {
 		err = dd_ctl_lookup(r->peer, session, &query, r, &answer, since + limit);
-	} while (!err && answer.status == DD_CTL_BUSY);
+	} while (!err && answer.status == cpu_to_le32(DD_CTL_BUSY));
 	return err == -EINTR ? err : 0;
 }
 
@@ -581,7 +582,7 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	u32 most = le16_to_cpu(ask->depth);
 	u32 depth = window ? min(most, window) : most;
 	struct dd_tp_chan_cfg cfg = {
-		.peer_id = query->chan,
+		.peer_id = le64_to_cpu(query->chan),
 		.rx_size = max_t(u64, exp->seg.mem.length, DD_WIRE_NOTE_MAX),
 		.rx_window = depth,
 		.tx_window = most,
@@ -650,8 +651,8 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 		dd_far_put(&f->a);
 	} else {
 		dd_remote_go(f->r);
-		answer->chan = f->r->id;
-		answer->len = sizeof(told);
+		answer->chan = cpu_to_le64(f->r->id);
+		answer->head.len = cpu_to_le16(sizeof(told));
 		memcpy(answer->body, &told, sizeof(told));
 	}
 	dd_far_put(&f->a);
@@ -667,7 +668,7 @@ static int dd_far_serve(struct dd_peer *peer, u64 session, const struct dd_ctl_q
 	int err = -EACCES;
 
 	exp = READ_ONCE(peer->node->up) ?
-	      dd_export_get(peer->node, query->class, query->key) : NULL;
+	      dd_export_get(peer->node, query->head.class, query->key) : NULL;
 	if (!exp)
 		return -ECONNREFUSED;
 	if (!(ask->rights & ~dd_export_rights(exp, peer->number, uid))) {
@@ -686,7 +687,8 @@ static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_
 	int err;
 
 	memcpy(&ask, query->body, sizeof(ask));
-	if (query->len < sizeof(ask) || !query->chan || !ask.rights || ask.park > 1 ||
+	if (le16_to_cpu(query->head.len) < sizeof(ask) || !query->chan || !ask.rights ||
+	    ask.park > 1 ||
 	    ask.rights & ~DD_RIGHTS || !ask.depth || le16_to_cpu(ask.depth) > DD_DEPTH_MAX ||
 	    dd_far_supported(peer))
 		return -EBADMSG;

@@ -94,31 +94,23 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 }
 
 /* Send a query. False if it has to wait for space; else @err is 0 or the error. */
-bool dd_ctl_ask(struct dd_peer *peer, u64 session, const struct dd_ctl_query *query,
+bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err)
 {
-	u8 buf[sizeof(struct dd_ctl_query_msg) + DD_CTL_BODY] = {};
-	struct dd_ctl_query_msg *msg = (struct dd_ctl_query_msg *)buf;
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 
-	msg->head.kind = DD_CTL_QUERY;
-	msg->head.class = query->class;
-	msg->head.len = cpu_to_le16(query->len);
-	msg->chan = cpu_to_le64(query->chan);
-	memcpy(msg->key, query->key, sizeof(msg->key));
-	memcpy(msg->body, query->body, query->len);
-
+	query->head.kind = DD_CTL_QUERY;
 	dd_ctl_lock(peer);
 	r->wait.req = ++ctl->next_req;
-	msg->head.req = cpu_to_le32(r->wait.req);
+	query->head.req = cpu_to_le32(r->wait.req);
 	if (ctl->downs != session)
 		*err = ctl->why;
 	/* A query follows the ends that precede it. */
 	else if (ctl->nwaiting >= DD_CTL_WAITING || !list_empty(&ctl->closing))
 		*err = -EAGAIN;
 	else
-		*err = dd_tp_ctl(dd_ctl_tp(peer), msg,
-				 sizeof(*msg) + query->len);
+		*err = dd_tp_ctl(dd_ctl_tp(peer), query,
+				 DD_CTL_QUERY_SIZE + le16_to_cpu(query->head.len));
 	if (!*err) {
 		r->wait.over = false;
 		r->wait.woken = false;
@@ -161,9 +153,8 @@ bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
  * Return: 0 if there is an answer; an error of dd_ctl_session() if the session has
  * ended; %-ETIMEDOUT or %-EINTR, then a grant that still arrives is closed.
  */
-int dd_ctl_lookup(struct dd_peer *peer, u64 session,
-		  const struct dd_ctl_query *query, struct dd_remote *r,
-		  struct dd_ctl_answer *answer, ktime_t expires)
+int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
+		  struct dd_remote *r, struct dd_ctl_answer *answer, ktime_t expires)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	int ret, err = 0;
@@ -222,7 +213,7 @@ void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 le
 
 /* An answer to an abandoned query has arrived: close the channel that it grants. */
 static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
-			   const struct dd_ctl_answer_msg *msg)
+			   const struct dd_ctl_answer *msg)
 {
 	u64 chan = le64_to_cpu(msg->chan);
 
@@ -238,13 +229,13 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 	dd_remote_put(r);
 }
 
-void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer_msg *msg, u32 len)
+void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 len)
 {
 	struct dd_ctl *ctl = dd_ctl_of(peer);
 	u32 req = le32_to_cpu(msg->head.req);
 	struct dd_remote *r;
 
-	if (len < sizeof(*msg) || len - sizeof(*msg) > DD_CTL_BODY) {
+	if (len < DD_CTL_ANSWER_SIZE || len > sizeof(*msg)) {
 		dd_ctl_malformed(peer);
 		return;
 	}
@@ -260,10 +251,8 @@ void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer_msg *msg, 
 			wake_up_all(&ctl->room);
 			return;
 		}
-		answer->status = le32_to_cpu(msg->status);
-		answer->chan = le64_to_cpu(msg->chan);
-		answer->len = len - sizeof(*msg);
-		memcpy(answer->body, msg->body, answer->len);
+		memcpy(answer, msg, len);
+		answer->head.len = cpu_to_le16(len - DD_CTL_ANSWER_SIZE);
 		WRITE_ONCE(r->wait.over, true);
 		wake_up_all(&ctl->room);
 		return;

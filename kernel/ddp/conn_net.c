@@ -37,11 +37,11 @@ static void dd_conn_net_describe(const struct dd_conn *conn, u8 type, u32 taken,
 	};
 }
 
-static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, u32 len)
+static bool dd_conn_net_end_ok(const struct dd_conn_net_end *end, const struct dd_ctl_head *head)
 {
 	u32 window = le16_to_cpu(end->window);
 
-	return len >= sizeof(*end) && end->size && window &&
+	return le16_to_cpu(head->len) >= sizeof(*end) && end->size && window &&
 	       window <= DD_WINDOW_MAX && le16_to_cpu(end->taken) <= window;
 }
 
@@ -88,9 +88,9 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 			   const struct dd_connect *arg, ktime_t expires)
 {
 	struct dd_ctl_query query = {
-		.class = DD_CLASS_SERVICE,
-		.chan = r->id,
-		.len = sizeof(struct dd_conn_net_end),
+		.head.class = DD_CLASS_SERVICE,
+		.head.len = cpu_to_le16(sizeof(struct dd_conn_net_end)),
+		.chan = cpu_to_le64(r->id),
 	};
 	struct dd_conn_net_call call = { .r = r };
 	/* The answer tells more of the other end. */
@@ -115,12 +115,12 @@ static int dd_conn_net_ask(struct dd_remote *r, struct dd_conn *conn,
 	err = dd_ctl_lookup(r->peer, session, &query, r, &answer, expires);
 	if (err)
 		return err;
-	if (answer.status != DD_CTL_OK)
-		return dd_ctl_error(answer.status);
+	if (answer.status != cpu_to_le32(DD_CTL_OK))
+		return dd_ctl_error(le32_to_cpu(answer.status));
 	memcpy(&call.remote, answer.body, sizeof(call.remote));
-	if (!dd_conn_net_end_ok(&call.remote, answer.len) || !answer.chan)
+	if (!dd_conn_net_end_ok(&call.remote, &answer.head) || !answer.chan)
 		return -EPROTO;
-	err = dd_remote_found(r, answer.chan, le16_to_cpu(call.remote.window),
+	err = dd_remote_found(r, le64_to_cpu(answer.chan), le16_to_cpu(call.remote.window),
 			      le16_to_cpu(call.remote.taken), 0);
 	return err ? err : dd_conn_net_learn(&call, conn);
 }
@@ -200,8 +200,8 @@ int dd_conn_net_accept(struct dd_conn_net_call *call, struct dd_conn *conn)
 	err = dd_remote_join(call->r, &conn->imp, &conn->chan, &cfg, call->session);
 	if (err)
 		return err;
-	call->answer->chan = call->r->id;
-	call->answer->len = sizeof(struct dd_conn_net_end);
+	call->answer->chan = cpu_to_le64(call->r->id);
+	call->answer->head.len = cpu_to_le16(sizeof(struct dd_conn_net_end));
 	dd_conn_net_describe(conn, 0, taken, call->answer->body);
 	dd_conn_net_open(call->r, conn);
 	return 0;
@@ -212,7 +212,7 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 {
 	struct dd_conn_net_call call = {
 		.session = session,
-		.chan = query->chan,
+		.chan = le64_to_cpu(query->chan),
 		.answer = answer,
 	};
 	struct dd_conn_net_end *end = &call.remote;
@@ -222,7 +222,7 @@ static int dd_conn_net_lookup(struct dd_peer *peer, u64 session,
 	int err;
 
 	memcpy(end, query->body, sizeof(*end));
-	if (!dd_conn_net_end_ok(end, query->len) || !call.chan ||
+	if (!dd_conn_net_end_ok(end, &query->head) || !call.chan ||
 	    end->type < DD_CONN_RPC || end->type > DD_CONN_STREAM ||
 	    !dd_name_ok(query->key, sizeof(query->key)))
 		return -EBADMSG;
