@@ -446,7 +446,7 @@ int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 
 	if (!peer)
 		return -ENONET;
-	err = dd_charge(ctx, size) ? -EDQUOT : 0;
+	err = dd_charge(ctx, size);
 	if (err)
 		goto out;
 	f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
@@ -476,15 +476,13 @@ out:
 
 /**
  * struct dd_far_access - access of an importer on another node to an exported segment
- * @a: the access
+ * @a: the access; the context of the exporter is charged
  * @r: the session's part
- * @ctx: context of the exporter, which is charged; valid, as the memory of @a.exp holds it
  * @ref: held once until the access is revoked
  */
 struct dd_far_access {
 	struct dd_access a;
 	struct dd_remote *r;
-	struct dd_ctx *ctx;
 	refcount_t ref;
 };
 
@@ -507,7 +505,7 @@ static void dd_far_put(struct dd_access *a)
 		return;
 	size += dd_remote_ops_size(f->r->nops);
 	dd_remote_put(f->r);
-	dd_uncharge(f->ctx, size);
+	dd_uncharge(a->exp->obj.ctx, size);
 	dd_access_exit(a);
 	kfree(f);
 }
@@ -591,12 +589,12 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 	};
 	int err;
 
-	err = dd_remote_register(f->r) ?:
-	      dd_remote_ops_make(f->r, exp->obj.ctx, depth - 1) ?:
-	      dd_access_grant(&f->a, exp, ask->rights, f->r->peer->number);
+	err = dd_access_grant(&f->a, exp, ask->rights, f->r->peer->number);
 	if (err)
 		return err;
-	err = dd_remote_join(f->r, NULL, &f->a.chan, &cfg, session);
+	err = dd_remote_register(f->r) ?:
+	      dd_remote_ops_make(f->r, exp->obj.ctx, depth - 1) ?:
+	      dd_remote_join(f->r, NULL, &f->a.chan, &cfg, session);
 	if (!err) {
 		dd_remote_link(f->r);
 		err = dd_export_join(exp, &f->a);
@@ -624,25 +622,22 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 	struct dd_ctx *ctx = exp->obj.ctx;
 	struct dd_far_access *f;
 	struct dd_far_told told;
+	struct dd_remote *r;
 	int err;
 
 	if (dd_charge(ctx, size))
 		return -ENOMEM;
 	f = kzalloc(sizeof(*f), dd_gfp(ctx));
-	if (!f) {
-		dd_uncharge(ctx, size);
-		return -ENOMEM;
-	}
-	dd_access_init(&f->a, &dd_far_access_ops);
-	f->ctx = ctx;
-	f->r = dd_remote_alloc(peer);
-	if (!f->r) {
+	r = f ? dd_remote_alloc(peer) : NULL;
+	if (!r) {
 		kfree(f);
 		dd_uncharge(ctx, size);
 		return -ENOMEM;
 	}
-	f->r->pid = le32_to_cpu(ask->pid);
-	f->r->uid = le32_to_cpu(ask->uid);
+	dd_access_init(&f->a, &dd_far_access_ops);
+	f->r = r;
+	r->pid = le32_to_cpu(ask->pid);
+	r->uid = le32_to_cpu(ask->uid);
 	/* Held by the channel until it is revoked, and by this function. */
 	refcount_set(&f->ref, 2);
 	err = dd_far_open(f, exp, session, query, ask, &told);
