@@ -11,13 +11,9 @@
 #include "cluster/peer.h"
 #include "core/node.h"
 
-#define DD_OWN_ADDRESS							\
-	"the address and port are those of this node"
-
-static int dd_addr_refuse(struct dd_refusal *why, int err, const char *text)
-{
-	return dd_refuse(why, err, DD_A_PEER_ADDRESS, text);
-}
+#define DD_ANY_ADDRESS	"the unspecified address cannot be a peer's"
+#define DD_MULTICAST	"a multicast address cannot be a peer's"
+#define DD_OWN_ADDRESS	"the address and port are those of this node"
 
 /*
  * A namespace without any address has no local routing table, and inet_addr_type()
@@ -34,38 +30,32 @@ static unsigned int dd_addr_type(struct net *net, __be32 addr)
 	return inet_addr_type(net, addr);
 }
 
-static int dd_addr_check_in(struct net *net, const struct sockaddr_in *in,
-			    u16 own_port, struct dd_refusal *why)
+/* What is wrong with an address, or NULL. */
+static const char *dd_addr_wrong_in(struct net *net, const struct sockaddr_in *in, u16 own_port)
 {
 	__be32 addr = in->sin_addr.s_addr;
 	unsigned int type = dd_addr_type(net, addr);
 
 	if (ipv4_is_zeronet(addr))
-		return dd_addr_refuse(why, -EINVAL,
-				      "the unspecified address cannot be a peer's");
+		return DD_ANY_ADDRESS;
 	if (type == RTN_MULTICAST)
-		return dd_addr_refuse(why, -EINVAL,
-				      "a multicast address cannot be a peer's");
+		return DD_MULTICAST;
 	if (type == RTN_BROADCAST)
-		return dd_addr_refuse(why, -EINVAL,
-				      "a broadcast address cannot be a peer's");
+		return "a broadcast address cannot be a peer's";
 	/* Before loopback is up, the namespace has no local addresses. */
 	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
 	    ntohs(in->sin_port) == own_port)
-		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
-	return 0;
+		return DD_OWN_ADDRESS;
+	return NULL;
 }
 
-static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
-			     u16 own_port, struct dd_refusal *why)
+static const char *dd_addr_wrong_in6(struct net *net, const struct sockaddr_in6 *in6,
+				     u16 own_port)
 {
 	int type = ipv6_addr_type(&in6->sin6_addr);
 	struct net_device *dev;
 	bool own;
 
-	if (!IS_ENABLED(CONFIG_IPV6))
-		return dd_addr_refuse(why, -EAFNOSUPPORT,
-				      "this kernel has no IPv6");
 	rcu_read_lock();
 	dev = in6->sin6_scope_id ? dev_get_by_index_rcu(net, in6->sin6_scope_id) : NULL;
 	/* A link-local address is that of this node on its interface only. */
@@ -73,20 +63,16 @@ static int dd_addr_check_in6(struct net *net, const struct sockaddr_in6 *in6,
 	      ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
 	rcu_read_unlock();
 	if (type == IPV6_ADDR_ANY)
-		return dd_addr_refuse(why, -EINVAL,
-				      "the unspecified address cannot be a peer's");
+		return DD_ANY_ADDRESS;
 	if (type & IPV6_ADDR_MULTICAST)
-		return dd_addr_refuse(why, -EINVAL,
-				      "a multicast address cannot be a peer's");
+		return DD_MULTICAST;
 	if (type & IPV6_ADDR_MAPPED)
-		return dd_addr_refuse(why, -EINVAL,
-				      "IPv4-mapped IPv6 address; use the IPv4 address");
+		return "IPv4-mapped IPv6 address; use the IPv4 address";
 	if (type & IPV6_ADDR_LINKLOCAL && !dev)
-		return dd_addr_refuse(why, -EINVAL,
-				      "a link-local address needs its interface: fe80::1%eth0");
+		return "a link-local address needs its interface: fe80::1%eth0";
 	if (ntohs(in6->sin6_port) == own_port && own)
-		return dd_addr_refuse(why, -EINVAL, DD_OWN_ADDRESS);
-	return 0;
+		return DD_OWN_ADDRESS;
+	return NULL;
 }
 
 /**
@@ -103,6 +89,9 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		       const union dd_peer_addr *from, size_t len,
 		       struct dd_refusal *why)
 {
+	const char *wrong;
+	int err = -EINVAL;
+
 	lockdep_assert_held(&node->peer_lock);
 	/* Copy only significant fields, so that equal addresses have equal bytes. */
 	memset(to, 0, sizeof(*to));
@@ -117,13 +106,19 @@ int dd_peer_addr_check(struct dd_node *node, union dd_peer_addr *to,
 		if (ipv6_addr_type(&to->in6.sin6_addr) & IPV6_ADDR_LINKLOCAL)
 			to->in6.sin6_scope_id = from->in6.sin6_scope_id;
 	} else {
-		return dd_addr_refuse(why, -EINVAL,
-				      "neither a struct sockaddr_in nor a struct sockaddr_in6");
+		return dd_refuse(why, err, DD_A_PEER_ADDRESS,
+				 "neither a struct sockaddr_in nor a struct sockaddr_in6");
 	}
 	/* The port is at the same offset in both families. */
-	if (!to->in.sin_port)
-		return dd_addr_refuse(why, -EINVAL, "the port must be 1 to 65535");
-	if (to->sa.sa_family == AF_INET)
-		return dd_addr_check_in(node->net, &to->in, node->port, why);
-	return dd_addr_check_in6(node->net, &to->in6, node->port, why);
+	if (!to->in.sin_port) {
+		wrong = "the port must be 1 to 65535";
+	} else if (to->sa.sa_family == AF_INET) {
+		wrong = dd_addr_wrong_in(node->net, &to->in, node->port);
+	} else if (IS_ENABLED(CONFIG_IPV6)) {
+		wrong = dd_addr_wrong_in6(node->net, &to->in6, node->port);
+	} else {
+		wrong = "this kernel has no IPv6";
+		err = -EAFNOSUPPORT;
+	}
+	return wrong ? dd_refuse(why, err, DD_A_PEER_ADDRESS, wrong) : 0;
 }
