@@ -17,27 +17,18 @@
 #include "udp/udp.h"
 
 /**
- * dd_peer_find() - look up a peer by its number
+ * dd_peer_get() - look up a peer by its number
  * @node: this node
  * @number: any number
  *
- * Context: any, in an RCU read-side section, within which the result is valid.
- * Return: the peer, or NULL.
+ * Return: the peer, with a reference for dd_peer_put(), or NULL. It may be removed meanwhile.
  */
-struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number)
-{
-	RCU_LOCKDEP_WARN(!rcu_read_lock_held() && !rcu_read_lock_bh_held(),
-			 "a peer is looked up outside of a read section");
-	return xa_load((struct xarray *)&node->peers, number);
-}
-
-/* The same with a reference, for dd_peer_put(). The peer may be removed meanwhile. */
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
 {
 	struct dd_peer *peer;
 
 	rcu_read_lock();
-	peer = dd_peer_find(node, number);
+	peer = xa_load((struct xarray *)&node->peers, number);
 	if (peer && !refcount_inc_not_zero(&peer->ref))
 		peer = NULL;
 	rcu_read_unlock();
@@ -82,7 +73,7 @@ static void dd_peer_tell_work(struct work_struct *work)
 {
 	struct dd_peer *peer = container_of(work, struct dd_peer, tell_work);
 
-	/* The node is valid: dd_peer_forget() waits for this work. */
+	/* The node is valid: dd_peer_del() waits for this work. */
 	mutex_lock(&peer->node->peer_lock);
 	dd_peer_tell(peer);
 	mutex_unlock(&peer->node->peer_lock);
@@ -340,29 +331,6 @@ int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 	return err;
 }
 
-/* Phase one: unlink the peer, stop its link, and send the last events. */
-static void dd_peer_unlink(struct dd_peer *peer)
-{
-	struct dd_node *node = peer->node;
-
-	lockdep_assert_held(&node->peer_lock);
-	xa_erase(&node->peers, peer->number);
-	dd_udp_stop(peer->link);
-	dd_peer_tell(peer);
-	dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
-}
-
-/*
- * Phase two, without peer_lock, which the work takes: after this nothing of the peer
- * refers to the node, which may be freed.
- */
-static void dd_peer_forget(struct dd_peer *peer)
-{
-	if (cancel_work_sync(&peer->tell_work))
-		dd_peer_put(peer);
-	dd_peer_put(peer);
-}
-
 /**
  * dd_peer_del() - remove a peer
  * @node: this node
@@ -378,13 +346,19 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
 	struct dd_peer *peer;
 
 	mutex_lock(&node->peer_lock);
-	peer = xa_load(&node->peers, number);
-	if (peer)
-		dd_peer_unlink(peer);
+	peer = xa_erase(&node->peers, number);
+	if (peer) {
+		dd_udp_stop(peer->link);
+		dd_peer_tell(peer);
+		dd_events->peer(peer, DD_CMD_PEER_DEL_NTF);
+	}
 	mutex_unlock(&node->peer_lock);
 	if (!peer)
 		return dd_peer_missing(why);
-	dd_peer_forget(peer);
+	/* Takes peer_lock. Afterwards nothing of the peer refers to the node. */
+	if (cancel_work_sync(&peer->tell_work))
+		dd_peer_put(peer);
+	dd_peer_put(peer);
 	return 0;
 }
 
@@ -405,6 +379,7 @@ static int __net_init dd_peer_net_init(struct net *net)
 static void __net_exit dd_peer_net_pre_exit(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);
+	struct dd_refusal why;
 	struct dd_peer *peer;
 	unsigned long index;
 
@@ -413,14 +388,9 @@ static void __net_exit dd_peer_net_pre_exit(struct net *net)
 	/* End all sessions first, so that their BYEs are repeated in parallel. */
 	xa_for_each(&node->peers, index, peer)
 		dd_udp_bye(peer->link);
-	index = 0;
-	while ((peer = xa_find(&node->peers, &index, ULONG_MAX, XA_PRESENT))) {
-		dd_peer_unlink(peer);
-		mutex_unlock(&node->peer_lock);
-		dd_peer_forget(peer);
-		mutex_lock(&node->peer_lock);
-	}
 	mutex_unlock(&node->peer_lock);
+	xa_for_each(&node->peers, index, peer)
+		dd_peer_del(node, index, &why);
 }
 
 static struct pernet_operations dd_peer_net_ops = {

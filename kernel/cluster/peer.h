@@ -85,7 +85,6 @@ int dd_peers_set_node(struct dd_node *node, const struct dd_node_change *change,
 bool dd_peer_describe(struct dd_peer *peer, struct dd_peer_info *info);
 u32 dd_peers_packet_size(struct dd_node *node, u32 most);
 
-struct dd_peer *dd_peer_find(const struct dd_node *node, u32 number);
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number);
 void dd_peer_put(struct dd_peer *peer);
 
