@@ -159,9 +159,9 @@ struct dd_ctl_wait {
 };
 
 /*
- * A class answers a query of a peer; may sleep. Returns 0, the errno of a refusal, -EBADMSG for a
- * malformed query, or the result of dd_ctl_park(). Finds @answer zeroed. The granted channel belongs
- * to session number @session; if that has ended, this must fail.
+ * A class answers a query of a peer; may sleep. Returns 0, the errno of a refusal, -EBADMSG for
+ * a malformed query, or the result of dd_ctl_park(). Finds @answer zeroed. The granted channel
+ * belongs to session number @session; if that has ended, this must fail.
  */
 typedef int dd_ctl_lookup_fn(struct dd_peer *peer, u64 session,
 			     const struct dd_ctl_query *query, struct dd_ctl_answer *answer);
