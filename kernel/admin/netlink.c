@@ -5,19 +5,11 @@
  * Requests refer to the network namespace of their socket.
  */
 #include <linux/module.h>
-#include <net/netns/generic.h>
 
 #include "admin/netlink.h"
 #include "admin/netlink_msg.h"
 #include "core/submit.h"
 #include "cluster/peer.h"
-
-static unsigned int dd_netlink_net_id;
-
-struct dd_netlink_net *dd_netlink_net(const struct net *net)
-{
-	return net_generic(net, dd_netlink_net_id);
-}
 
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node)
 {
@@ -154,29 +146,15 @@ struct genl_family dd_family __ro_after_init = {
 	.n_mcgrps	= ARRAY_SIZE(dd_groups),
 };
 
-static struct pernet_operations dd_netlink_net_ops = {
-	.id = &dd_netlink_net_id,
-	.size = sizeof(struct dd_netlink_net),
-};
-
 int __init dd_netlink_init(void)
 {
-	int err;
-
-	err = register_pernet_subsys(&dd_netlink_net_ops);
-	if (err)
-		return err;
 	dd_events = &dd_netlink_events;
 	dd_genl_set_ops(&dd_family, dd_nl_ops, ARRAY_SIZE(dd_nl_ops));
-	err = genl_register_family(&dd_family);
-	if (err)
-		unregister_pernet_subsys(&dd_netlink_net_ops);
-	return err;
+	return genl_register_family(&dd_family);
 }
 
 /* Called without contexts and peers, so no event can be sent any more. */
 void dd_netlink_exit(void)
 {
 	genl_unregister_family(&dd_family);
-	unregister_pernet_subsys(&dd_netlink_net_ops);
 }

@@ -18,7 +18,7 @@ const struct genl_multicast_group dd_groups[] = {
 /* Sequence number of a dump: changes with every event, never 0. */
 unsigned int dd_event_seq(struct net *net)
 {
-	return atomic64_read(&dd_netlink_net(net)->events) << 1 | 1;
+	return atomic64_read(&dd_node_of(net)->events) << 1 | 1;
 }
 
 /**
@@ -27,21 +27,20 @@ unsigned int dd_event_seq(struct net *net)
  * @skb: the message
  * @hdr: header of the message
  * @nest: attribute of the object
- * @seq: number of the event
  */
 struct dd_event {
 	struct dd_node *node;
 	struct sk_buff *skb;
 	void *hdr;
 	struct nlattr *nest;
-	u64 seq;
 };
 
 /* Start an event; false if there are no listeners or an allocation failed. */
 static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd, int attr)
 {
 	/* Always count: dumps detect changes, and listeners detect lost events. */
-	ev->seq = atomic64_inc_return(&dd_netlink_net(node->net)->events);
+	u64 seq = atomic64_inc_return(&node->events);
+
 	if (!genl_has_listeners(&dd_family, node->net, DD_NLGRP_EVENTS))
 		return false;
 	ev->skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
@@ -49,7 +48,7 @@ static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd, in
 		return false;
 	ev->node = node;
 	ev->hdr = genlmsg_put(ev->skb, 0, 0, &dd_family, 0, cmd);
-	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, ev->seq, DD_A_EVENT_PAD)) {
+	if (ev->hdr && !dd_fill_u64(ev->skb, DD_A_EVENT_SEQ, seq, DD_A_EVENT_PAD)) {
 		ev->nest = nla_nest_start(ev->skb, attr);
 		if (ev->nest)
 			return true;

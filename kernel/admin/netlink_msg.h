@@ -16,14 +16,6 @@
 struct dd_peer;
 
 /**
- * struct dd_netlink_net - netlink state of a network namespace
- * @events: number of the last event, sent or not
- */
-struct dd_netlink_net {
-	atomic64_t events;
-};
-
-/**
  * struct dd_reader - namespaces into which ids in a message are translated
  * @pids: pid namespace, or NULL to leave out process ids
  * @users: user namespace
@@ -79,7 +71,6 @@ static inline int dd_nl_refuse(struct genl_info *info, int err,
 }
 
 /* netlink.c */
-struct dd_netlink_net *dd_netlink_net(const struct net *net);
 int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 
 /* netlink_obj.c */

@@ -77,6 +77,7 @@ struct dd_stats {
  *	@lock
  * @peers: other nodes by number; looked up under RCU
  * @peers_open: peers may be added; under @peer_lock
+ * @events: number of the last event, sent or not
  */
 struct dd_node {
 	struct net *net;
@@ -99,6 +100,7 @@ struct dd_node {
 	struct mutex peer_lock;	/* protects changes of peers */
 	struct xarray peers;
 	bool peers_open;
+	atomic64_t events;
 };
 
 /**
