@@ -207,7 +207,7 @@ void dd_ctl_progress(struct dd_udp_peer *link)
 	/* Not while DD_CTL_WAITING queries are open: callers then could not send. */
 	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
 		ctl->crowded = false;
-		wake_up_all(&ctl->room);
+		dd_ctl_offer(ctl);
 	}
 }
 

@@ -211,6 +211,7 @@ u64 dd_ctl_start(struct dd_peer *peer);
 int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires);
 bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err);
+void dd_ctl_offer(struct dd_ctl *ctl);
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r);
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err);
 dd_ctl_lookup_fn dd_ctl_park;

@@ -331,6 +331,12 @@ static void dd_far_drop(struct dd_far_import *f)
 	    f->step == DD_FAR_PARKED)
 		dd_remote_found(r, le64_to_cpu(f->answer.chan), 1, 0, 0);
 	dd_remote_break(r, 0, true);
+	/* Another import may use the place in the stream that this one was woken for. */
+	if (f->step == DD_FAR_QUERY) {
+		dd_ctl_lock(r->peer);
+		dd_ctl_offer(dd_ctl_of(r->peer));
+		dd_ctl_unlock(r->peer);
+	}
 }
 
 static void dd_far_finish(struct dd_far_import *f, int err)
@@ -370,17 +376,37 @@ static void dd_far_work(struct work_struct *work)
 }
 
 /*
- * Something has changed in the control stream. Of many imports that are parked, only those
+ * Something has changed in the control stream: see dd_ctl_offer(). Of many imports, only those
  * that are concerned go on.
  */
 static int dd_far_stirred(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
 	struct dd_far_import *f = container_of(entry, struct dd_far_import, entry);
 	const struct dd_remote *r = f->r;
+	u32 *places = key;
 
-	if (READ_ONCE(f->step) != DD_FAR_PARKED || READ_ONCE(r->wait.woken) ||
-	    READ_ONCE(dd_ctl_of(r->peer)->downs) != f->session)
-		dd_far_kick(f);
+	switch (READ_ONCE(f->step)) {
+	case DD_FAR_QUERY:
+		/* The answer may have come before the step was changed. */
+		if (!places || READ_ONCE(r->wait.over))
+			break;
+		if (!*places)
+			return 0;
+		--*places;
+		break;
+	case DD_FAR_ANSWER:
+		if (!READ_ONCE(r->wait.over))
+			return 0;
+		break;
+	case DD_FAR_PARKED:
+		if (!READ_ONCE(r->wait.woken) &&
+		    READ_ONCE(dd_ctl_of(r->peer)->downs) == f->session)
+			return 0;
+		break;
+	default:
+		break;
+	}
+	dd_far_kick(f);
 	return 0;
 }
 

@@ -93,6 +93,17 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 	return ret ? ret : err;
 }
 
+/*
+ * Wake those that wait for an answer, and as many of the imports that wait to send a query as
+ * may. The peer is locked.
+ */
+void dd_ctl_offer(struct dd_ctl *ctl)
+{
+	u32 places = DD_CTL_WAITING - ctl->nwaiting;
+
+	__wake_up(&ctl->room, TASK_NORMAL, 0, &places);
+}
+
 /* Send a query. False if it has to wait for space; else @err is 0 or the error. */
 bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err)
@@ -208,7 +219,7 @@ void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 le
 	if (!r)
 		return;
 	WRITE_ONCE(r->wait.woken, true);
-	wake_up_all(&ctl->room);
+	dd_ctl_offer(ctl);
 }
 
 /* An answer to an abandoned query has arrived: close the channel that it grants. */
@@ -248,13 +259,13 @@ void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 
 		ctl->nwaiting--;
 		if (!answer) {
 			dd_ctl_give_up(peer, r, msg);
-			wake_up_all(&ctl->room);
+			dd_ctl_offer(ctl);
 			return;
 		}
 		memcpy(answer, msg, len);
 		answer->head.len = cpu_to_le16(len - DD_CTL_ANSWER_SIZE);
 		WRITE_ONCE(r->wait.over, true);
-		wake_up_all(&ctl->room);
+		dd_ctl_offer(ctl);
 		return;
 	}
 	/* Abandoned queries are on the list, too: the peer has invented this one. */

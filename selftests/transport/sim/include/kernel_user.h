@@ -213,12 +213,15 @@ void call_rcu(struct rcu_head *rcu, void (*func)(struct rcu_head *rcu));
 #define remove_wait_queue(q, e)	list_del(&(e)->entry)
 #define waitqueue_active(q)	false
 
-static inline void wake_up_all(wait_queue_head_t *q)
+#define TASK_NORMAL		0
+#define wake_up_all(q)		__wake_up(q, TASK_NORMAL, 0, NULL)
+
+static inline void __wake_up(wait_queue_head_t *q, unsigned int mode, int nr, void *key)
 {
 	wait_queue_entry_t *e, *next;
 
 	list_for_each_entry_safe(e, next, &q->head, entry)
-		e->func(e, 0, 0, NULL);
+		e->func(e, mode, 0, key);
 }
 
 /* The simulator has no thread that could sleep. */
