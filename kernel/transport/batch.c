@@ -98,6 +98,7 @@ void dd_tp_tx_batch_begin(struct dd_tp *tp, const struct dd_tp_pkt *pkt)
 	struct dd_tp_tx_batch *batch = &tp->tx_batch;
 
 	batch->chan = NULL;
+	/* The first piece of a message, and so an empty message, has a longer header. */
 	if (!pkt->op || pkt->again || pkt->need_crc ||
 	    pkt->hlen != sizeof(batch->piece) || pkt->op->next == pkt->op->msg.len)
 		return;
