@@ -12,7 +12,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include "audit.h"
-#include "inject.h"
 #include "mem.h"
 
 /* The objects that a path works on; a path restores them, failed or not. */
@@ -33,6 +32,8 @@ struct stage {
 	struct dd_registrar_call call;
 	pthread_t thread;
 };
+
+#include "sweep.h"
 
 /* --- the paths, and what comes before and after them: 0 or an error ---------*/
 
@@ -550,30 +551,15 @@ static int end_answered(struct stage *t)
 
 /* --- the sweep -------------------------------------------------------------*/
 
-struct path {
-	int (*before)(struct stage *t);
-	int (*run)(struct stage *t);
-	int (*after)(struct stage *t);	/* what it cannot end has ended */
-	int least;		/* failures that must have been possible */
-	bool never_fails;	/* the end of an object must not need memory */
-};
-
-static void stage_open(struct stage *t)
+static void stage_open(struct stage *t, const struct path *path)
 {
-	memset(t, 0, sizeof(*t));
 	t->fd = -1;
 	CHILD_CHECK(pair_open(&t->p, 2, PAGE, 1) == 0);
 	CHILD_CHECK(raw_alloc(&t->p.srv, 40 * PAGE, &t->spare) == 0);
 	CHILD_CHECK(raw_alloc(&t->p.cl, 2 * PAGE, &t->client) == 0);
 }
 
-static bool expected(int err)
-{
-	return err == ENOMEM || err == EFAULT || err == ENOSPC ||
-	       err == EINTR || err == EAGAIN;
-}
-
-static void stage_close(struct stage *t)
+static void stage_close(struct stage *t, const struct path *path)
 {
 	munmap(t->spare.at, t->spare.len);
 	munmap(t->client.at, t->client.len);
@@ -582,83 +568,24 @@ static void stage_close(struct stage *t)
 	pair_close(&t->p);
 }
 
-/* These depend on each other: part of what failed may be left for @after. */
-static bool repeatable(const struct path *path)
+static bool expected(const struct path *path, int err)
 {
-	return path->after != unmap_region && path->after != unserve_accepted;
+	return err == ENOMEM || err == EFAULT || err == ENOSPC ||
+	       err == EINTR || err == EAGAIN;
 }
 
-/* Pages that stay with the two contexts, whether the call succeeded or not. */
-#define AREA_PAGES	32
-
-static void expect_charge(const struct raw *r, long long most, const char *when,
-			  enum inject how, int n)
+static bool repeat(const struct path *path, struct stage *t)
 {
-	if (WAIT_FOR_MS(memlock_used(r) <= most, dd_patience() / 4))
-		return;
-	inject_failed(how, n, "%lld bytes are left %s", memlock_used(r) - most, when);
+	/* These depend on each other: part of what failed may be left for @after. */
+	return path->after == unmap_region || path->after == unserve_accepted || !path->run(t);
 }
 
-/* One run with failure @n; returns whether that was met. */
-static bool run_once(const void *arg, const struct raw *audit, enum inject how, int n)
+static void check_path(struct __test_metadata *_metadata, const struct path *path)
 {
-	const struct path *path = arg;
-	long long before = memlock_used(audit), used;
-	struct stage t;
-	int err, ret;
-	bool hit;
-
-	stage_open(&t);
-	used = memlock_used(audit);
-	CHILD_CHECK(!path->before || !path->before(&t));
-	errno = 0;
-	inject_arm(how, n);
-	ret = path->run(&t);
-	err = errno;
-	hit = inject_disarm(how);
-	if (ret && (!hit || !expected(err) || path->never_fails))
-		inject_failed(how, n, "errno %d", err);
-	errno = 0;
-	if (ret && repeatable(path) && path->run(&t))
-		inject_failed(how, n, "errno %d, and then errno %d", err, errno);
-	if (path->after)
-		path->after(&t);
-	expect_charge(audit, used + AREA_PAGES * PAGE, "after the call", how, n);
-	stage_close(&t);
-	expect_charge(audit, before, "after the close", how, n);
-	return hit;
-}
-
-static void check_path(struct __test_metadata *_metadata,
-		       const struct path *path)
-{
-	int fds[2], n = -1;
-
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
-	ASSERT_EQ(0, pipe(fds));
-	/* A user of its own: no other test changes its charge. */
-	IN_CHILD {
-		/* The file belongs to the task that opened it. */
-		CHILD_CHECK(inject_ready());
-		CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
-		CHILD_CHECK(become_user(lone_user()) == 0);
-		CHILD_CHECK(inject_keep());
-		n = inject_sweep(INJECT_NTH, INJECT_COPY, run_once, path);
-		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
-	}
-	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
-	TH_LOG("%d failures", n);
-	EXPECT_LE(path->least, n);
+	sweep(_metadata, path);
 	EXPECT_CLEAN();
-}
-
-#define PATH(name, ...)							\
-TEST(failures_in_##name)						\
-{									\
-	static const struct path path = { __VA_ARGS__ };		\
-									\
-	check_path(_metadata, &path);					\
 }
 
 PATH(open, NULL, open_device, close_device, 2)

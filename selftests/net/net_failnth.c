@@ -15,10 +15,8 @@
 #include <sys/socket.h>
 
 #include "dd_mem.h"
-#include "inject.h"
 #include "peer.h"
 #include "mem.h"
-#include "raw.h"
 
 #define SIZE	3000
 #define SPARE	0		/* number of a peer that the cluster does not have */
@@ -28,9 +26,10 @@ struct stage {
 	struct raw r;
 	struct mem m;
 	struct dd_connect c;
-	bool connected;
 	struct dd_import_make i;
 };
+
+#include "sweep.h"
 
 static struct peer *server;
 
@@ -75,8 +74,7 @@ static int connect_far(struct stage *t)
 	t->c.node = far_node();
 	t->c.flags = DD_CONNECT_TIMEOUT;
 	t->c.timeout = dd_patience() * 1000000ull;
-	t->connected = !raw_connect(&t->r, &t->c);
-	return t->connected ? 0 : -1;
+	return raw_connect(&t->r, &t->c);
 }
 
 static int send_wired(struct stage *t)
@@ -114,10 +112,10 @@ static int import_far(struct stage *t)
 	return raw_ioctl(&t->r, DD_IOC_IMPORT, &t->i);
 }
 
-static void prepare_import(struct stage *t)
+/* Imports of earlier contexts may not have ended yet. */
+static int prepare_import(struct stage *t)
 {
-	/* Imports of earlier contexts may not have ended yet. */
-	CHILD_CHECK(WAIT_FOR(!import_far(t)));
+	return WAIT_FOR(!import_far(t)) ? 0 : -1;
 }
 
 static char fetched[PAGE] __attribute__((aligned(PAGE)));
@@ -128,38 +126,35 @@ static int get_far(struct stage *t)
 	return mem_get(&t->r, &t->i, fetched, 0, sizeof(fetched)) == 1 ? 0 : -1;
 }
 
-static void expect_bytes(struct stage *t)
+static int expect_bytes(struct stage *t)
 {
-	const struct dd_conn_wait w = {
-		.size = sizeof(w), .what = DD_WAIT_DONE, .conn = t->i.import, .value = 1,
-		.timeout = dd_patience() * 1000000ull,
-	};
-
-	CHILD_CHECK(raw_ioctl(&t->r, DD_IOC_CONN_WAIT, &w) == 0);
+	CHILD_CHECK(raw_conn_wait(&t->r, t->i.import, DD_WAIT_DONE, 1,
+				  dd_patience() * 1000000ull) == 0);
+	return 0;
 }
 
-static void prepare_connection(struct stage *t)
+/* Blocks of earlier connections may not be free yet. */
+static int prepare_connection(struct stage *t)
 {
-	/* Blocks of earlier connections may not be free yet. */
-	CHILD_CHECK(WAIT_FOR(!connect_far(t)));
+	return WAIT_FOR(!connect_far(t)) ? 0 : -1;
 }
 
-static void prepare_note(struct stage *t)
+static int prepare_note(struct stage *t)
 {
-	prepare_connection(t);
-	CHILD_CHECK(send_wired(t) == 0);
+	return prepare_connection(t) ?: send_wired(t);
 }
 
 /* One message was sent, and one comes back. */
-static void expect_echo(struct stage *t)
+static int expect_echo(struct stage *t)
 {
-	struct dd_conn_info info = { .size = sizeof(info), .conn = t->c.conn };
+	struct dd_conn_info info;
 	struct dd_note n;
 
 	CHILD_CHECK(WAIT_FOR(raw_take(&t->r, t->c.list_unit, &n)));
 	CHILD_CHECK(n.len == SIZE && n.type == DD_NOTE_DATA);
-	CHILD_CHECK(raw_ioctl(&t->r, DD_IOC_CONN_INFO, &info) == 0);
+	CHILD_CHECK(raw_conn_info(&t->r, t->c.conn, &info) == 0);
 	CHILD_CHECK(info.submitted == 1 && info.received == 1);
+	return 0;
 }
 
 /* --- paths of netlink ---------------------------------------------------------*/
@@ -281,19 +276,16 @@ static int del_peer(struct stage *t)
 	return ask_peer(DD_CMD_PEER_DEL, 0);
 }
 
-static void prepare_peer(struct stage *t)
-{
-	CHILD_CHECK(add_peer(t) == 0);
-}
-
-static void expect_peer(struct stage *t)
+static int expect_peer(struct stage *t)
 {
 	CHILD_CHECK(get_peer(t) == 0 && del_peer(t) == 0);
+	return 0;
 }
 
-static void expect_no_peer(struct stage *t)
+static int expect_no_peer(struct stage *t)
 {
-	CHILD_CHECK(get_peer(t) == -1 && errno == ENOENT);
+	CHILD_ERR(ENOENT, get_peer(t));
+	return 0;
 }
 
 static int dump_all(struct stage *t)
@@ -315,16 +307,6 @@ static int dump_all(struct stage *t)
 
 /* --- the sweep ---------------------------------------------------------------*/
 
-struct path {
-	void (*before)(struct stage *t);
-	int (*run)(struct stage *t);
-	void (*after)(struct stage *t);
-	int least;		/* failures that must have been possible */
-	bool netlink;		/* by root, without a context */
-	int repeated;		/* errno of a repetition, if only the answer was lost */
-	enum inject first, last;	/* of the kinds; 0 and 0: all in the task */
-};
-
 static bool expected(const struct path *path, int err)
 {
 	if (err == ENOMEM || err == EFAULT || err == ENOSPC || err == ENOBUFS)
@@ -338,7 +320,6 @@ static bool expected(const struct path *path, int err)
 
 static void stage_open(struct stage *t, const struct path *path)
 {
-	memset(t, 0, sizeof(*t));
 	if (path->netlink)
 		return;
 	CHILD_CHECK(raw_open(&t->r) == 0);
@@ -353,32 +334,9 @@ static void stage_close(struct stage *t, const struct path *path)
 	raw_close(&t->r);
 }
 
-static bool run_once(const void *arg, const struct raw *audit, enum inject how, int n)
+static bool repeat(const struct path *path, struct stage *t)
 {
-	const struct path *path = arg;
-	long long before = memlock_used(audit);
-	struct stage t;
-	int err, ret;
-	bool hit;
-
-	stage_open(&t, path);
-	if (path->before)
-		path->before(&t);
-	errno = 0;
-	inject_arm(how, n);
-	ret = path->run(&t);
-	err = errno;
-	hit = inject_disarm(how);
-	if (ret && (!hit || !expected(path, err)))
-		inject_failed(how, n, "errno %d", err);
-	if (ret && !WAIT_FOR(!path->run(&t) || errno == path->repeated))
-		inject_failed(how, n, "repeated, errno %d", errno);
-	if (path->after)
-		path->after(&t);
-	stage_close(&t, path);
-	if (!WAIT_FOR(memlock_used(audit) == before))
-		inject_failed(how, n, "%lld bytes are left", memlock_used(audit) - before);
-	return hit;
+	return WAIT_FOR(!path->run(t) || errno == path->repeated);
 }
 
 /* Connections of both nodes. */
@@ -388,11 +346,8 @@ static int connections(void)
 			      " jq -s 'map(length) | add'");
 }
 
-static void check_path(struct __test_metadata *_metadata,
-		       const struct path *path)
+static void check_path(struct __test_metadata *_metadata, const struct path *path)
 {
-	int fds[2], n = -1;
-
 	if (!inject_ready())
 		DD_SKIP("no fault injection in this kernel");
 	ASSERT_TRUE(across_nodes());
@@ -401,31 +356,9 @@ static void check_path(struct __test_metadata *_metadata,
 	strcpy(server->shm->name, own_name("echo"));
 	peer_begin(server, echo, 0, 0, 0);
 	ASSERT_SOON(__atomic_load_n(&server->shm->data[0], __ATOMIC_ACQUIRE));
-	ASSERT_EQ(0, pipe(fds));
-	IN_CHILD {
-		/* The file belongs to the task that opened it. */
-		CHILD_CHECK(inject_ready());
-		if (!path->netlink) {
-			CHILD_CHECK(prctl(PR_SET_KEEPCAPS, 1) == 0);
-			CHILD_CHECK(become_user(lone_user()) == 0);
-			CHILD_CHECK(inject_keep());
-		}
-		n = inject_sweep(path->first, path->last ?: INJECT_COPY, run_once, path);
-		CHILD_CHECK(write(fds[1], &n, sizeof(n)) == sizeof(n));
-	}
-	ASSERT_EQ(sizeof(n), read(fds[0], &n, sizeof(n)));
-	TH_LOG("%d failures", n);
-	EXPECT_LE(path->least, n);
+	sweep(_metadata, path);
 	peer_kill(server);
 	EXPECT_TRUE(WAIT_FOR(connections() == 0));
-}
-
-#define PATH(name, ...)							\
-TEST(failures_in_##name)						\
-{									\
-	static const struct path path = { __VA_ARGS__ };		\
-									\
-	check_path(_metadata, &path);					\
 }
 
 PATH(far_connect, NULL, connect_far, NULL, 10)
@@ -439,11 +372,13 @@ PATH(far_import, NULL, import_far, NULL, 6)
 PATH(granting_worker, NULL, import_far, NULL, 3, .first = INJECT_WORKER,
      .last = INJECT_WORKER)
 PATH(far_get, prepare_import, get_far, expect_bytes, 2)
-PATH(peer_add, NULL, add_peer, expect_peer, 10, true, EEXIST)
-PATH(peer_move, prepare_peer, move_peer, expect_peer, 10, true)
-PATH(peer_get, prepare_peer, get_peer, expect_peer, 5, true)
-PATH(peer_del, prepare_peer, del_peer, expect_no_peer, 5, true, ENOENT)
-PATH(dumps, NULL, dump_all, NULL, 20, true)
+PATH(peer_add, NULL, add_peer, expect_peer, 10, .netlink = true,
+     .repeated = EEXIST)
+PATH(peer_move, add_peer, move_peer, expect_peer, 10, .netlink = true)
+PATH(peer_get, add_peer, get_peer, expect_peer, 5, .netlink = true)
+PATH(peer_del, add_peer, del_peer, expect_no_peer, 5, .netlink = true,
+     .repeated = ENOENT)
+PATH(dumps, NULL, dump_all, NULL, 20, .netlink = true)
 
 /* --- network namespaces --------------------------------------------------------*/
 
@@ -497,30 +432,21 @@ TEST(failures_in_a_new_namespace)
 static pid_t namespace_with_peer(void)
 {
 	char command[300];
-	int fds[2];
-	pid_t pid;
-	char c;
+	int ready;
+	pid_t pid = fork_until_report(&ready);
 
-	if (pipe(fds))
-		return -1;
-	pid = fork_child();
-	if (!pid) {
-		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-		snprintf(command, sizeof(command),
-			 "bash -c 'ip link set lo up; ip link add v1 type veth peer name v0 netns %d &&"
-			 " ip addr add 10.8.0.1/24 dev v1 && ip link set v1 up && ddctl node down &&"
-			 " ddctl node set id 1 max 3 && ddctl node up && ddctl peer add 2 10.8.0.2'",
-			 getppid());
-		CHILD_CHECK(system(command) == 0);
-		CHILD_CHECK(write(fds[1], "", 1) == 1);
-		for (;;)
-			pause();
-	}
-	close(fds[1]);
-	if (read(fds[0], &c, 1) != 1)
-		pid = -1;
-	close(fds[0]);
-	return pid;
+	if (pid)
+		return pid;
+	CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
+	snprintf(command, sizeof(command),
+		 "bash -c 'ip link set lo up; ip link add v1 type veth peer name v0 netns %d &&"
+		 " ip addr add 10.8.0.1/24 dev v1 && ip link set v1 up && ddctl node down &&"
+		 " ddctl node set id 1 max 3 && ddctl node up && ddctl peer add 2 10.8.0.2'",
+		 getppid());
+	CHILD_CHECK(system(command) == 0);
+	child_report(ready);
+	for (;;)
+		pause();
 }
 
 /*
