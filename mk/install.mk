@@ -4,7 +4,8 @@
 #			empty also run depmod, create the group dd, reload udev
 # make uninstall	remove them; with DESTDIR empty also stop dd-cluster and
 #			unload the module; the group dd stays
-# make dkms-install	let DKMS build dd.ko for each installed kernel
+# make dkms-install	let DKMS build dd.ko for the running kernel, and for each one that
+#			is installed later
 # make dkms-uninstall	undo that
 
 INCLUDEDIR	?= $(PREFIX)/include

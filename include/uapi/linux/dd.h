@@ -592,7 +592,8 @@ enum dd_wait_what {
  * struct dd_direct - send directly on a connection (%DD_IOC_DIRECT); for an import see
  *	<linux/dd_mem.h>
  * @size: sizeof(struct dd_direct)
- * @flags: zero, or %DD_DIRECT_DROP to give the direct path back
+ * @flags: zero, or %DD_DIRECT_DROP: give the direct path back or, if the other end
+ *	has closed, query which notes were delivered
  * @conn: (in) serial of the connection
  * @block: (out) offset for mmap() of the receiver's block
  * @block_size: (out) bytes in the block, whole pages
@@ -620,7 +621,7 @@ enum dd_wait_what {
  * mappings are revoked, the other members are not set, and messages are sent by the
  * doorbell.
  *
- * For a connection closed by the other end, %DD_DIRECT_DROP only returns a position:
+ * For a connection closed by the other end, %DD_DIRECT_DROP returns a position only:
  * @start is (in) the position after the last note posted, and (out) the position
  * before which the notes of this end were delivered: all of them if it is not less,
  * else all but the last. If the connection itself is gone (%ENOENT), that is not
@@ -654,7 +655,7 @@ struct dd_direct {
 	__u32 __reserved;
 };
 
-#define DD_DIRECT_DROP		0x1	/* give the direct path back */
+#define DD_DIRECT_DROP		0x1	/* give back, or query after a close */
 
 /**
  * struct dd_submit - execute several requests (%DD_IOC_SUBMIT)
