@@ -20,7 +20,7 @@
  * parent; the child may open a handle of its own. The descriptors are
  * close-on-exec.
  *
- * Timeouts are nanoseconds: 0 does not wait, a negative value waits for ever.
+ * Timeouts are nanoseconds: 0 does not wait, a negative value waits forever.
  * Signals end a wait only with DD_RECV_INTR.
  */
 #ifndef _DD_H

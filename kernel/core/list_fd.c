@@ -227,7 +227,7 @@ static ssize_t dd_list_fd_read(struct file *file, char __user *to, size_t size,
 		/* The slot may be reused. Pairs with dd_list_head_pos(). */
 		else if (cmpxchg_release(&list->head->head, pos, pos + 1) == pos)
 			done += sizeof(rec);
-		/* The owner can write the position, so this may go on for ever. */
+		/* The owner can write the position, so this may go on forever. */
 		if (signal_pending(current) && !err)
 			err = -ERESTARTSYS;
 		cond_resched();

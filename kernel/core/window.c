@@ -181,7 +181,7 @@ void dd_window_hide(struct dd_window *win)
 }
 
 /**
- * dd_window_revoke() - hide a window for ever
+ * dd_window_revoke() - hide a window forever
  * @win: the window, or NULL; the caller's reference is dropped
  */
 void dd_window_revoke(struct dd_window *win)

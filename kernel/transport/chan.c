@@ -502,7 +502,7 @@ void dd_tp_done_fill(struct dd_tp *tp, struct dd_tp_chan *chan, struct dd_wire_d
  * When to return credit to a sender that may be out of it. With half of a window
  * still unread, the reader does not run dry at once, so delay by DD_TP_MOMENT:
  * returning credit per message read makes the sender send one packet per message,
- * for ever (silly window).
+ * forever (silly window).
  */
 static u64 dd_tp_credit_at(struct dd_tp *tp, struct dd_tp_chan *chan)
 {

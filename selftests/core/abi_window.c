@@ -55,7 +55,7 @@ static void store(struct way *w, __u64 k, int byte)
 /* Rounds of stores by all processes, in shared memory. */
 static unsigned long *rounds;
 
-static void *store_for_ever(void *arg)
+static void *store_forever(void *arg)
 {
 	for (__u64 k = 0;; k++) {
 		store(arg, k, 0xee);
@@ -87,7 +87,7 @@ static void storer(const char *name, int ready, enum fate fate)
 	s.w.block[0] = 1;
 	child_report(ready);
 	if (fate == KILLED)
-		store_for_ever(&s.w);
+		store_forever(&s.w);
 	for (k = 0; k < 20000; k++)
 		store(&s.w, k, 0xee);
 	CHILD_CHECK(raw_op(&s.r, DD_IOC_CLOSE, s.c.conn) == 0);
@@ -600,7 +600,7 @@ struct pinner {
 };
 
 /* None of these may ever succeed; the process exits if one does. */
-static void *pin_for_ever(void *arg)
+static void *pin_forever(void *arg)
 {
 	struct pinner *p = arg;
 
@@ -628,8 +628,8 @@ static void pinning_storer(struct sender *s, int ready, bool execs)
 	CHILD_CHECK(pipe2(p.waiting, O_CLOEXEC) == 0);
 	if (p.has_uring)
 		CHILD_CHECK(uring_read(&p.u, p.waiting[0], s->w.block, 64) == 1);
-	CHILD_CHECK(!pthread_create(&threads[0], NULL, pin_for_ever, &p));
-	CHILD_CHECK(!pthread_create(&threads[1], NULL, store_for_ever, &s->w));
+	CHILD_CHECK(!pthread_create(&threads[0], NULL, pin_forever, &p));
+	CHILD_CHECK(!pthread_create(&threads[1], NULL, store_forever, &s->w));
 	CHILD_CHECK(write(ready, "x", 1) == 1);
 	/* Waits until the parent kills it. */
 	if (!execs)

@@ -51,7 +51,7 @@ static long read_count(const long *count)
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
-/* A server: serves, waits, reads, replies, closes, for ever. */
+/* A server: serves, waits, reads, replies, closes, forever. */
 static void storm_server(const char *name, unsigned int seed)
 {
 	__u64 conns[4];
@@ -80,7 +80,7 @@ static void storm_server(const char *name, unsigned int seed)
 	}
 }
 
-/* A client: connects, sends, waits, reads, closes, for ever. */
+/* A client: connects, sends, waits, reads, closes, forever. */
 static void storm_client(const char *name, unsigned int seed)
 {
 	struct dd_connect c;

@@ -86,7 +86,7 @@ static int honest_connect(struct dd **h, struct dd_connect_attr *attr)
 	return conn;
 }
 
-/* Numbered messages, for ever; the block has room for all unread ones. */
+/* Numbered messages, forever; the block has room for all unread ones. */
 static void honest_sender(int slot)
 {
 	struct dd_connect_attr attr = { .type = DD_TYPE_STREAM };
@@ -111,7 +111,7 @@ static void honest_sender(int slot)
 	}
 }
 
-/* Numbered calls, for ever; each reply is the complement of its request. */
+/* Numbered calls, forever; each reply is the complement of its request. */
 static void honest_caller(void)
 {
 	struct dd_connect_attr attr = { .type = DD_TYPE_RPC };
@@ -211,7 +211,7 @@ static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
 	}
 }
 
-/* Connects, writes random notes, closes or just exits; for ever. */
+/* Connects, writes random notes, closes or just exits; forever. */
 static void hostile_sender(unsigned int seed)
 {
 	struct dd_connect c;
@@ -289,7 +289,7 @@ static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 		way_unmap(&w);
 }
 
-/* A receiver that reports wrong positions, for ever. */
+/* A receiver that reports wrong positions, forever. */
 static void hostile_server(unsigned int seed, int ready)
 {
 	__u64 conn;

@@ -154,7 +154,7 @@ static long poll_forever(long note, long b, long c)
 	return ret == 1 && v == note ? 1 : -1;
 }
 
-TEST_F(info, DDP_65_2_null_waits_for_ever)
+TEST_F(info, DDP_65_2_null_waits_forever)
 {
 	peer_begin(self->srv, poll_forever, peer_slot(self->srv, 0).note, 0, 0);
 	ASSERT_TRUE(peer_sleeps(self->srv));

@@ -112,7 +112,7 @@ static struct dd_segment_make segment_with(const struct mem *m, const char *name
 	return s;
 }
 
-/* Export, change, read notes, end, for ever. */
+/* Export, change, read notes, end, forever. */
 static void exporter(unsigned int seed)
 {
 	struct dd_segment_make s;

@@ -121,7 +121,7 @@ choose_processor() {
 	done
 }
 
-# If the guest's kernel is killed, a process that it has just made stays stopped for ever,
+# If the guest's kernel is killed, a process that it has just made stays stopped forever,
 # with our output open.
 user_mode() {
 	local status=0

@@ -6,7 +6,7 @@
  * Stores wait in buffers, as in wake.pml. The store of need_kick by a waiter may
  * leave its buffer late; the kernel stores it under the lock of the queue otherwise.
  *
- * What is checked: that every waiter is woken. If one sleeps for ever, the end state
+ * What is checked: that every waiter is woken. If one sleeps forever, the end state
  * is invalid. NO_READER_BARRIER and NO_WAITER_BARRIER leave out a barrier;
  * LOOK_BEFORE looks at the head before it arms; ARM_BEFORE arms before it joins the
  * queue; FORGET clears need_kick although waiters remain.

@@ -10,7 +10,7 @@
  * which is all that a machine with total store order does, and what the
  * barriers are against.
  *
- * What is checked: that the receiver gets all. If it sleeps for ever, the end
+ * What is checked: that the receiver gets all. If it sleeps forever, the end
  * state is invalid. NO_SENDER_BARRIER and NO_RECEIVER_BARRIER leave one out;
  * CLEAR_AFTER_WAKE clears the word too late.
  */
