@@ -27,7 +27,7 @@ remove() { rmmod dd 2>/dev/null; }
 # A worker may end the last use some time after its process has exited.
 unload() { within "$PATIENCE" remove; }
 
-stays() { ! remove \&\& present; }
+stays() { ! remove && present; }
 
 refused_while_open() {
 	local status=0
