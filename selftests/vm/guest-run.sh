@@ -24,8 +24,10 @@ trap 'rm -rf "$tmp"' EXIT
 total=0 failed=0 passed=0 skipped=0
 TRIES=${DD_TRIES:-3}
 
-# Failures that a second run must not hide.
+# Failures that a second run must not hide: words of messages, and expressions that
+# kselftest prints when it has compared data.
 DATA='lost|twice|doubled|duplicate|corrupt|differ|wrong (byte|data|content|message)|KASAN|leak'
+DATA+="|memcmp|filled|msgid|submitted|intact|all_zero|mem\.at|->data|Expected '"
 
 # Lines of the kernel's log since mark() that report a problem.
 mark() { [ -z "${DD_VM:-}" ] || echo "guest-run: $1" >/dev/kmsg; }
