@@ -200,7 +200,7 @@ chaos() {
 	RANDOM=$CHAOS
 	while nap 1000; do
 		[ -s "$TMP/verdict" ] || continue
-		kill -STOP "$(cat "$PIDFILE")" && nap 1000
+		kill -STOP "$(cat "$PIDFILE")" && echo >>"$TMP/stops" && nap 1000
 		kill -CONT "$(cat "$PIDFILE")"
 	done 2>/dev/null
 }
@@ -253,11 +253,16 @@ list_races() {
 }
 
 judge() {
-	local qemu=$1 splat
+	local qemu=$1 splat stops
 
 	if [ "$qemu" = 125 ]; then
 		red 206 start "none of $STARTS was good"
 		return
+	fi
+	if [ -n "${CHAOS:-}" ]; then
+		stops=$(wc -l <"$TMP/stops")
+		say "vm: stopped $stops times"
+		[ "$stops" != 0 ] || red 206 chaos "the guest was never stopped"
 	fi
 	list_races
 	splat=$("$VM_DIR/splats.sh" "$TMP/console.log")
@@ -306,7 +311,7 @@ main() {
 	trap 'rm -rf "$TMP"' EXIT
 	PIDFILE=${PIDFILE:-$TMP/pid}
 	make_initrd
-	touch "$TMP/console.log" "$TMP/verdict"
+	touch "$TMP/console.log" "$TMP/verdict" "$TMP/stops"
 	[ "$KERNEL" != um ] || queue=um
 	with_lock "${DD_VM_LOCK:-$queue}" 7200 boot || qemu=$?
 	cp "$TMP/console.log" "$OUT/"

@@ -18,6 +18,10 @@ output_and_failure() {
 }
 
 check "make vm passes output through and fails with the command" output_and_failure
+# "make quick" as CONTRIBUTING.md has it.
+quick() { make -s quick T=abi:abi_data:window_of_3 | grep -q '^ok 1 .*window_of_3'; }
+
+check "make quick runs one test" quick
 vm_run "the exit status is that of the command" um 7 'exit 7' MODULE=no
 vm_run "a crash is a splat" stock 200 'echo c >/proc/sysrq-trigger' MODULE=no
 vm_run "a kernel warning is a splat" um 200 \
@@ -29,5 +33,6 @@ vm_run "a guest that hangs while it starts is noticed" um 206 true \
 # A built-in module of that kernel warns before there is an init.
 vm_run "a guest whose kernel complains while it starts is not trusted" um 206 \
 	true MODULE=no APPEND="lkdtm.cpoint_name=DIRECT lkdtm.cpoint_type=WARNING"
+vm_run "CHAOS stops the guest" um 0 'sleep 5' MODULE=no CHAOS=1
 vm_run "a guest that stops is noticed" um 203 'reboot -f' MODULE=no
 finish
