@@ -19,7 +19,7 @@
 #
 # A program that passed only when it was repeated (guest-run.sh) is listed as flaky.
 # More than FLAKY_MAX of them, or one that was flaky in one of the last FLAKY_RUNS
-# runs on this machine as well, are a failure.
+# runs of all tiers on this machine as well, are a failure.
 set -uo pipefail
 # shellcheck source=selftests/vm/common.sh
 . "$(dirname "$0")/common.sh"
@@ -123,14 +123,13 @@ run_aside() {
 # signal may come between.
 stop() { pkill -TERM -P "$BASHPID"; }
 
-# The history has a line "run" for each run, after one line for each program that
-# was flaky in it: its tier and command line.
+# The history has a line "run" for each run of all tiers, after one line for each program
+# that was flaky in it: its tier and command line.
 judge_flaky() {
 	local count program
 
 	sed -n 's/^flaky: \([^ ]*: [^:]*\):.*/\1/p' "$NAMES" | sort >"$LOGS/flaky"
 	count=$(wc -l <"$LOGS/flaky")
-	touch "$HISTORY"
 	[ "$count" -le "$FLAKY_MAX" ] ||
 		bad_tier flaky "$count programs passed only when repeated"
 	while read -r program; do
@@ -139,11 +138,15 @@ judge_flaky() {
 			grep -qxF "$program" || continue
 		bad_tier flaky "flaky again within $FLAKY_RUNS runs: $program"
 	done <"$LOGS/flaky"
-	{ cat "$LOGS/flaky"; echo run; } >>"$HISTORY"
+	[ "$named" ] || { cat "$LOGS/flaky"; echo run; } >>"$HISTORY"
 }
 
+# In a log that shows only its end, failures come last, and flaky programs before them.
 report() {
+	exec 9>>"$HISTORY"
+	flock 9
 	judge_flaky
+	exec 9>&-
 	sort -o "$SUMS" "$SUMS"
 	echo
 	awk -v cpus="$(nproc)" '
@@ -156,7 +159,7 @@ report() {
 	END { printf row, "all", sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0, sprintf("%.1f", total)
 	  printf "at least %.0f minutes on %d processors\n", total / cpus, cpus }' "$SUMS"
 	echo
-	cat "$NAMES"
+	sort -r -s -t: -k1,1 "$NAMES"
 	awk '{ p += $2; f += $3; s += $4 }
 	END {
 		printf "%d passed, %d failed, %d skipped\n", p, f, s
@@ -176,10 +179,11 @@ mkdir -p "$LOGS"
 : >"$SUMS"
 : >"$NAMES"
 mapfile -t tiers < <(all_tiers)
+named=''
 case ${1:-} in
 '') ;;
 all) nightly=yes ;;
-*) tiers=("$@") nightly=yes ;;
+*) tiers=("$@") nightly=yes named=yes ;;
 esac
 [ -n "${DD_TIERS:-}" ] || prepare
 here=() aside=() beside=''

@@ -67,6 +67,9 @@ in_list "one that always fails is not flaky" 'echo 1..1; echo not ok 1 a' \
 	'^# try 2: not ok 1' 1
 in_list "lost data is not tried again" "$(once x2 'a message was lost')" \
 	'^not ok 1 .*lost' 1
+in_list "nor are data that kselftest found wrong" \
+	"echo '# a.c:9:t:Expected 0 (0) == memcmp(from, to, 8) (-1)'; $(once x3)" \
+	'^not ok 1 .*: a$' 1
 in_list "a program skipped" 'echo "1..0 # SKIP why"' '^ok 1 .* # SKIP why' 0
 in_list "a skip without a name" \
 	'echo 1..1; echo "#  RUN           x.y ..."; echo "ok 1 # SKIP why"' \
@@ -83,7 +86,9 @@ in_tier "fewer results than PLAN says" 'echo 1..1; echo ok 1 a' \
 in_tier "more results than PLAN says" 'echo 1..3; echo ok 1; echo ok 2; echo ok 3' \
 	'^more: 1-x: 3 results, PLAN has 2' "3 passed, 0 failed, 0 skipped"
 FLAKY='echo 1..2; echo ok 1; echo ok 2; echo "# FLAKY: x: passed at try 2"'
-in_tier "a flaky program" "$FLAKY" '^flaky: 1-x: x: passed' \
+ONLY=1-x in_tier "a flaky program of a tier that is named" "$FLAKY" '^flaky: 1-x: x' \
+	"2 passed, 0 failed, 0 skipped"
+in_tier "a flaky program of a run of all tiers" "$FLAKY" '^flaky: 1-x: x: passed' \
 	"2 passed, 0 failed, 0 skipped"
 in_tier "the same one again" "$FLAKY" '^failed: flaky: flaky again within 20 runs: 1-x: x' \
 	"2 passed, 1 failed, 0 skipped"
