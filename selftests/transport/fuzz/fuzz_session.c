@@ -4,18 +4,22 @@
  * is a list of steps: packets, whose tokens, lengths and checksums are corrected so that
  * they are processed, time that passes, and calls of the transport's caller. In every
  * case bytes are stored only in bounds, once, and before their notification, and no
- * record is lost.
+ * record is lost. The last channel leads to a segment, and its owner answers requests.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "packet.h"
 #include "transport/batch.h"
 
-#define CHANS	3
+#define CHANS	4
+#define SEGMENT	(CHANS - 1)	/* the channel that is one-sided */
+#define GENERATION	5	/* of its segment */
 #define BLOCK	4096
 #define OPS	3
 
+int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
 /* Rest of the input. */
@@ -29,6 +33,7 @@ struct fchan {
 	struct dd_tp_chan c;	/* the channel under test */
 	bool open;		/* find() returns it */
 	u64 withheld;		/* message whose note is withheld; 0 for none */
+	bool late;		/* because there is no op for its reply */
 	u32 unread;		/* number of unread notes */
 	u8 seen[BLOCK];		/* bytes of the message in progress that were stored */
 	struct dd_tp_op ops[OPS];	/* messages being sent */
@@ -49,7 +54,10 @@ static struct dd_tp tp;
 static struct fchan chans[CHANS];
 static u64 now, random_state;
 static u8 again;
+static bool stale;	/* the PUT received has another generation than its channel */
 static void *arena;
+/* Messages that were completed: requests and replies, by operation. */
+static u64 completed[2][DD_WIRE_OPS];
 
 static u8 get8(struct in *in)
 {
@@ -94,14 +102,27 @@ static struct dd_tp_chan *op_find(struct dd_tp *t, u64 id)
 	return NULL;
 }
 
+/* What the rest of the module relies on. */
+static bool op_valid(const struct dd_tp_msg *msg)
+{
+	bool reply = msg->flags & DD_PUT_REPLY;
+
+	if (tp.cur.version < 2)
+		return !msg->op && !reply;
+	if (msg->op == DD_WIRE_NOTE && !reply)
+		return msg->len <= DD_WIRE_NOTE_MAX && !msg->dst;
+	return msg->op < DD_WIRE_OPS &&
+	       (!msg->len || msg->op == (reply ? DD_WIRE_GET : DD_WIRE_PUT));
+}
+
 static int op_deposit(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 		      const void *payload, u32 off, u32 len)
 {
 	struct fchan *ch = to_chan(c);
 	u32 i;
 
-	need(ch->open && c->up && !ch->withheld);
-	need(len && dst < BLOCK && len <= BLOCK - dst);
+	need(ch->open && c->up && !ch->withheld && op_valid(&c->msg));
+	need(len && dst < BLOCK && len <= BLOCK - dst && !stale);
 	if (again)
 		return again & 1 ? -EAGAIN : -ECONNRESET;
 	for (i = 0; i < len; i++) {
@@ -122,7 +143,8 @@ static void op_deposit_batch(struct dd_tp *t, struct dd_tp_chan *c, u64 dst,
 	for (i = 0; i < b->n && !again; i++) {
 		if (!dd_tp_rx_batch_takes(batch, &b->piece[i]))
 			break;
-		need(batch->count == i + 1 && batch->count <= batch->most);
+		need(batch->count == i + 1 && batch->count <= batch->most &&
+		     b->piece[i].put.generation == cpu_to_le32(c->cfg.generation));
 		need(!op_deposit(t, c, dst + i * plen, b->bytes, 0, plen));
 	}
 }
@@ -134,18 +156,57 @@ static void op_peek(struct dd_tp *t, const void *payload, u32 off, void *buf,
 	bytes_peek(t, payload, off, buf, len);
 }
 
+static bool chan_full(const struct fchan *ch)
+{
+	return ch->c.submitted - ch->c.done >= OPS;
+}
+
+/* The op of the next message. */
+static struct dd_tp_op *chan_op(struct fchan *ch)
+{
+	struct dd_tp_op *op = &ch->ops[ch->c.submitted % OPS];
+
+	memset(op, 0, sizeof(*op));
+	return op;
+}
+
+/* Answer a GET or CAS. */
+static void chan_reply(struct fchan *ch, const struct dd_tp_msg *msg)
+{
+	struct dd_tp_op *op = chan_op(ch);
+
+	op->msg.op = msg->op;
+	op->msg.flags = DD_PUT_REPLY;
+	op->msg.meta_count = 2;
+	op->msg.meta[0] = msg->msgid;
+	if (msg->op == DD_WIRE_GET) {
+		op->msg.len = msg->meta[0] % BLOCK;
+		op->msg.dst = msg->meta[1] % 8;
+	}
+	need(!dd_tp_submit(&tp, &ch->c, op));
+}
+
 static bool op_complete(struct dd_tp *t, struct dd_tp_chan *c,
 			const struct dd_tp_msg *msg, const u8 *tail, u32 ntail)
 {
 	struct fchan *ch = to_chan(c);
+	bool reply = msg->flags & DD_PUT_REPLY;
 	u32 i;
 
-	need(ch->open && c->up && !ch->withheld);
-	need(msg->msgid == c->received && msg->len <= BLOCK &&
+	need(ch->open && c->up && !ch->withheld && !stale);
+	need(msg->msgid == c->received && msg->len <= BLOCK && op_valid(msg) &&
 	     msg->dst <= BLOCK - msg->len && ntail <= msg->len && ntail <= 8);
+	completed[reply][msg->op]++;
 	for (i = 0; i < msg->len; i++)
 		need(!ch->seen[msg->dst + i] == (i >= msg->len - ntail));
 	memset(ch->seen, 0, sizeof(ch->seen));
+	if (c->cfg.one_sided && !reply && msg->op != DD_WIRE_PUT && msg->op != DD_WIRE_NOTE) {
+		ch->late = chan_full(ch);
+		if (!ch->late)
+			chan_reply(ch, msg);
+		ch->withheld = ch->late ? msg->msgid : 0;
+		return !ch->late;
+	}
 	if (!(msg->flags & DD_PUT_NOTIFY))
 		return true;
 	if (ch->unread < c->cfg.rx_window) {
@@ -169,7 +230,16 @@ static void op_sent(struct dd_tp *t, struct dd_tp_chan *c, u64 msgid)
 
 static void op_done(struct dd_tp *t, struct dd_tp_chan *c, u64 msgid)
 {
-	need(to_chan(c)->open && msgid <= c->sent);
+	struct fchan *ch = to_chan(c);
+
+	need(ch->open && msgid <= c->sent);
+	if (!ch->late)
+		return;
+	ch->late = false;
+	ch->withheld = 0;
+	/* The transport keeps the message. */
+	chan_reply(ch, &c->msg);
+	dd_tp_notified(t, c, c->received);
 }
 
 static void op_ctl(struct dd_tp *t, const void *data, u32 len)
@@ -217,10 +287,11 @@ static void chan_open(int i)
 	struct dd_tp_chan_cfg cfg = {
 		.id = 100 + i, .peer_id = 200 + i, .rx_size = BLOCK,
 		.rx_window = 1 + i, .tx_window = OPS - 1, .prompt = i == 1,
+		.one_sided = i == SEGMENT, .generation = i == SEGMENT ? GENERATION : 0,
 	};
 	struct fchan *ch = &chans[i];
 
-	if (ch->open || tp.state != DD_TP_UP)
+	if (ch->open || tp.state != DD_TP_UP || (cfg.one_sided && tp.cur.version < 2))
 		return;
 	memset(ch, 0, sizeof(*ch));
 	need(!dd_tp_chan_init(&tp, &ch->c, &cfg));
@@ -242,13 +313,20 @@ static void chan_submit(struct in *in, int i)
 	struct fchan *ch = &chans[i];
 	struct dd_tp_op *op;
 
-	if (!ch->open || ch->c.submitted - ch->c.done >= OPS)
+	if (!ch->open || chan_full(ch))
 		return;
-	op = &ch->ops[ch->c.submitted % OPS];
-	memset(op, 0, sizeof(*op));
+	op = chan_op(ch);
 	op->msg.len = get(in, 2);
 	op->msg.dst = get8(in);
 	op->msg.flags = DD_PUT_NOTIFY;
+	if (ch->c.cfg.one_sided)
+		op->msg.op = get8(in) % DD_WIRE_OPS;
+	if (op->msg.op == DD_WIRE_NOTE) {
+		op->msg.len %= DD_WIRE_NOTE_MAX + 1;
+		op->msg.dst = 0;
+	} else if (op->msg.op != DD_WIRE_PUT) {
+		op->msg.len = 0;
+	}
 	dd_tp_submit(&tp, &ch->c, op);
 }
 
@@ -260,6 +338,8 @@ static void chan_read(int i)
 	if (!ch->open || !ch->unread)
 		return;
 	ch->unread--;
+	if (ch->late)
+		return;
 	ch->withheld = 0;
 	if (!msgid)
 		return;
@@ -355,22 +435,48 @@ static void add_ctl(struct in *in)
 	ctl->data[0] = get8(in);
 }
 
+/* Make a message of one packet, the next one of its channel, as its operation permits. */
+static void put_whole(struct dd_wire_put *put, const struct fchan *ch)
+{
+	bool reply = put->flags & DD_PUT_REPLY;
+
+	if (put->op == DD_WIRE_NOTE && !reply) {
+		plen = min_t(size_t, plen, DD_WIRE_NOTE_MAX);
+		put->dst = 0;
+	} else if (put->op != (reply ? DD_WIRE_GET : DD_WIRE_PUT)) {
+		plen = 0;
+	}
+	put->msgid = cpu_to_le64(ch->c.received + 1);
+	put->len = cpu_to_le32(plen);
+	put->off = 0;
+}
+
 static void add_put(struct in *in)
 {
 	struct dd_wire_put *put = frame(sizeof(*put));
-	u32 i = get8(in) % CHANS;
+	struct fchan *ch = &chans[get8(in) % CHANS];
+	struct dd_wire_head *head;
+	u8 how = get8(in);
 
 	put->type = DD_FRAME_PUT;
 	put->flags = get8(in) & DD_PUT_FLAGS;
-	put->chan = cpu_to_le64(100 + i);
-	put->msgid = cpu_to_le64((chans[i].open ? chans[i].c.received : 0) +
-				 (get8(in) & 3));
+	put->op = how & 7;
+	put->generation = cpu_to_le32(how & 0x40 ? get8(in) : ch->c.cfg.generation);
+	put->chan = cpu_to_le64(100 + (ch - chans));
+	put->msgid = cpu_to_le64(ch->c.received + (get8(in) & 3));
 	put->dst = cpu_to_le64(get8(in) * 4);
 	put->len = cpu_to_le32(get(in, 2) >> 4);
 	put->off = cpu_to_le32(get8(in) * 8);
 	plen = get8(in) * 4;
-	if (!put->off)
-		frame(sizeof(struct dd_wire_head));
+	if (how & 0x80)
+		put_whole(put, ch);
+	stale = put->generation != cpu_to_le32(ch->c.cfg.generation);
+	if (!put->off) {
+		head = frame(sizeof(*head));
+		put->meta_count = 2;
+		head->meta[0] = cpu_to_le32(get(in, 2));
+		head->meta[1] = cpu_to_le32(get8(in));
+	}
 	payload = calloc(1, plen);
 }
 
@@ -397,6 +503,7 @@ static void step_frames(struct in *in)
 	again = which & 0x20 ? 1 + (which >> 4 & 1) : 0;
 	rx(DD_WIRE_DATA, tp.cur.rx_token);
 	again = 0;
+	stale = false;
 	packet_end();
 }
 
@@ -595,6 +702,22 @@ static void step(struct in *in)
 			dd_tp_start(&tp, now);
 		break;
 	}
+}
+
+static void report(void)
+{
+	int reply;
+
+	for (reply = 0; reply < 2; reply++)
+		fprintf(stderr, "completed %s: put %llu get %llu cas4 %llu cas8 %llu note %llu\n",
+			reply ? "replies" : "requests", completed[reply][DD_WIRE_PUT],
+			completed[reply][DD_WIRE_GET], completed[reply][DD_WIRE_CAS4],
+			completed[reply][DD_WIRE_CAS8], completed[reply][DD_WIRE_NOTE]);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	return atexit(report);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)

@@ -14,8 +14,8 @@ CORPUS=selftests/transport/fuzz/corpus
 # unpack NAME DIRECTORY
 unpack() {
 	mkdir -p "$2"
-	perl -e 'while (<STDIN>) { next if /^#/; chomp; open my $f, ">:raw", "$ARGV[0]/seed-$."
-		or die; print $f pack "H*", $_; }' "$2" <"$CORPUS/$1.hex"
+	cat "$CORPUS/$1"*.hex | perl -e 'while (<STDIN>) { next if /^#/; chomp;
+		open my $f, ">:raw", "$ARGV[0]/seed-$." or die; print $f pack "H*", $_; }' "$2"
 }
 
 # pack NAME DIRECTORY: of the smallest set that covers as much, a part.
@@ -46,7 +46,11 @@ fuzz() {
 		grep -E 'ERROR|SUMMARY|runtime error|Test unit' "$log"
 		return 1
 	}
-	grep -E '^Done|DONE' "$log" | tail -n 2
+	# Each kind of request and of reply was received.
+	if grep -E '^completed.* 0( |$)' "$log"; then
+		return 1
+	fi
+	grep -E '^Done|DONE|^completed' "$log" | tail -n 4
 }
 
 can_fuzz() {
