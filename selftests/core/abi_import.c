@@ -8,7 +8,6 @@
 #include "dd_harness.h"
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include "asleep.h"
 #include "mem.h"
 
@@ -283,60 +282,6 @@ TEST_F(pending, the_number_of_parked_look_ups_is_limited)
 	ASSERT_OK(mem_end(&self->im, last.import));
 	ASSERT_OK(import(self, LATER, 0));
 	EXPECT_ERR(EUSERS, import(self, LATER, 0));
-}
-
-TEST_F(pending, a_killed_importer_parks_no_more)
-{
-	int report;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	pid = fork_until_report(&report);
-	if (!pid) {
-		CHILD_CHECK(raw_open(&self->im) == 0);
-		CHILD_CHECK(park_all(self) == 0);
-		child_report(report);
-		import(self, DD_IMPORT_PARK, 0);
-		for (;;)
-			pause();
-	}
-	ASSERT_LT(0, pid);
-	EXPECT_ERR(EUSERS, import(self, LATER, 0));
-	kill_child(pid);
-	ASSERT_SOON(import(self, LATER, 0) == 0);
-	ASSERT_OK(mem_export(&self->ex, &self->s));
-	EXPECT_EQ(0, mem_wait_up(&self->im, &self->i, 60 * SECOND));
-}
-
-/* Exporters come and go, importers are killed in each state: what is left can be used. */
-TEST_F(pending, importers_die_while_segments_come_and_go)
-{
-	struct dd_import_make kept;
-	int rounds = dd_count(50), report;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	while (rounds--) {
-		ASSERT_OK(import(self, LATER, 0));
-		kept = self->i;
-		pid = fork_until_report(&report);
-		if (!pid) {
-			CHILD_CHECK(raw_open(&self->im) == 0);
-			child_report(report);
-			for (;;)
-				if (!import(self, LATER, 0))
-					mem_end(&self->im, self->i.import);
-				else
-					CHILD_CHECK(errno == EUSERS);
-		}
-		ASSERT_LT(0, pid);
-		ASSERT_OK(mem_export(&self->ex, &self->s));
-		kill_child(pid);
-		EXPECT_EQ(0, mem_wait_up(&self->im, &kept, 60 * SECOND));
-		ASSERT_OK(mem_end(&self->ex, self->s.segment));
-		self->s.segment = self->s.generation = 0;
-		ASSERT_OK(mem_end(&self->im, kept.import));
-	}
 }
 
 /* The note of a pending import keeps its slot however full the list is. */

@@ -460,47 +460,4 @@ TEST_F(redir, a_refused_message_is_not_continued)
 	}
 }
 
-/* The owner dies while another process sends to its redirection. */
-TEST_F(redir, death_of_the_owner_ends_it)
-{
-	long long used = memlock_used(&self->im);
-	int rounds = dd_count(20), up[2];
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_EQ(0, pipe(up));
-	while (rounds--) {
-		struct dd_segment_make s = mem_segment(&self->em, "abi_redir_dies");
-		struct dd_import_make i;
-		pid_t pid = fork_child();
-		char c;
-		int n;
-
-		if (!pid) {
-			struct mem m, to;
-			struct raw r;
-
-			CHILD_CHECK(raw_start(&r, LEN, &m) == 0);
-			CHILD_CHECK(raw_alloc(&r, LEN, &to) == 0);
-			s = mem_segment(&m, "abi_redir_dies");
-			s.flags = DD_SEGMENT_REDIRECT;
-			CHILD_CHECK(mem_export(&r, &s) == 0);
-			CHILD_CHECK(mem_redirect(&r, s.segment, 0, &to, 0, LEN) == 0);
-			CHILD_CHECK(write(up[1], "x", 1) == 1);
-			for (;;)
-				mem_redirect(&r, s.segment, 0, &to, 0, LEN);
-		}
-		ASSERT_EQ(1, read(up[0], &c, 1));
-		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-		for (n = 0; n < 20; n++)
-			ASSERT_EQ(1, put_by(self, variant, &i, 0, 0, LEN, 0));
-		ASSERT_EQ(0, kill(pid, SIGKILL));
-		while (put_by(self, variant, &i, 0, 0, LEN, 0) == 1)
-			;
-		EXPECT_EQ(ESTALE, errno);
-		wait_child(pid);
-		ASSERT_OK(mem_end(&self->im, i.import));
-	}
-	EXPECT_TRUE(WAIT_FOR(memlock_used(&self->im) <= used));
-}
-
 DD_TEST_MAIN

@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include "mem.h"
 
 /* What a thread asks for: an export, or an import of its name. */
@@ -186,6 +185,9 @@ TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 	struct dd_registrar_call c;
 	struct asker *a = &self->a;
 
+	struct raw r;
+	struct mem m;
+
 	ASSERT_OK(export(self, &c));
 	EXPECT_STREQ("abi_registrar", (char *)c.name);
 	EXPECT_EQ(a->s.generation, c.generation);
@@ -200,6 +202,18 @@ TEST_F(registrar, RM_35_1_RM_35_3_an_export_adds_its_name)
 	EXPECT_EQ(0, c.call);
 	EXPECT_EQ(a->s.generation, c.generation);
 	EXPECT_STREQ("abi_registrar", (char *)c.name);
+	EXPECT_FALSE(readable(self->fd));
+	/* The end of the exporter deletes it, too. */
+	ASSERT_OK(raw_start(&r, MEM_LEN, &m));
+	a->raw = &r;
+	a->s = mem_segment(&m, "abi_registrar");
+	a->s.key_class = DD_SEGMENT_REGISTERED;
+	ASSERT_OK(export(self, &c));
+	munmap(m.at, m.len);
+	raw_close(&r);
+	ASSERT_SOON(next(self, &c));
+	EXPECT_EQ(DD_REGISTRAR_DELETE, c.op);
+	EXPECT_EQ(a->s.generation, c.generation);
 	EXPECT_FALSE(readable(self->fd));
 }
 
@@ -364,87 +378,6 @@ TEST_F(registrar, the_next_one_gets_all_names)
 	EXPECT_EQ(DD_REGISTRAR_DELETE, c.op);
 	EXPECT_EQ(self->a.s.generation, c.generation);
 	EXPECT_FALSE(readable(self->fd));
-}
-
-/* A child that is killed while its export waits, and one whose export was accepted. */
-TEST_F(registrar, death_of_the_exporter_deletes_the_name)
-{
-	struct dd_registrar_call c;
-	struct mem m;
-	int round, ret;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	for (round = 0; round < 2; round++) {
-		pid = fork();
-		ASSERT_LE(0, pid);
-		if (!pid) {
-			close(self->fd);
-			CHILD_CHECK(raw_start(&self->ex, MEM_LEN, &m) == 0);
-			self->a.s.region = m.id;
-			ret = mem_export(&self->ex, &self->a.s);
-			CHILD_CHECK(!ret);
-			for (;;)
-				pause();
-		}
-		ASSERT_SOON(next(self, &c));
-		EXPECT_EQ(DD_REGISTRAR_ADD, c.op);
-		if (round)
-			ASSERT_OK(answer(self, c.call, 0, 0, 0));
-		kill_child(pid);
-		ASSERT_SOON(next(self, &c));
-		EXPECT_EQ(DD_REGISTRAR_DELETE, c.op);
-		EXPECT_FALSE(readable(self->fd));
-	}
-}
-
-/* Exporters and importers go on while registrars are killed: each call has an end. */
-TEST_F(registrar, registrars_die_at_any_moment)
-{
-	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };
-	struct dd_registrar_call c;
-	int rounds = dd_count(200), added = 0, failed = 0, names;
-
-	srand(1);
-	while (rounds--) {
-		ASSERT_OK(begin(&self->a));
-		ASSERT_OK(begin(&b));
-		for (names = rand() % 3; names; names--) {
-			ASSERT_SOON(next(self, &c) ||
-				    (__atomic_load_n(&self->a.over, __ATOMIC_ACQUIRE) &&
-				     __atomic_load_n(&b.over, __ATOMIC_ACQUIRE)));
-			if (rand() % 2)
-				answer(self, c.call, c.op == DD_REGISTRAR_ADD ? 0 : ENOENT,
-				       0, 0);
-		}
-		close(self->fd);
-		self->fd = registrar(&self->clerk);
-		ASSERT_LE(0, self->fd);
-		/* What waits for the new one is answered by its end. */
-		while (!__atomic_load_n(&self->a.over, __ATOMIC_ACQUIRE) ||
-		       !__atomic_load_n(&b.over, __ATOMIC_ACQUIRE))
-			if (next(self, &c) && c.call)
-				answer(self, c.call, ENOENT, 0, 0);
-		end(&b);
-		EXPECT_TRUE(b.err == EHOSTDOWN || b.err == ENOENT);
-		if (end(&self->a)) {
-			EXPECT_TRUE(self->a.err == EHOSTDOWN || self->a.err == ENOENT);
-			failed++;
-		} else {
-			added++;
-			ASSERT_OK(mem_end(&self->ex, self->a.s.segment));
-		}
-		self->a.s.segment = self->a.s.generation = 0;
-		while (next(self, &c))
-			;
-	}
-	TH_LOG("%d exports, %d were refused", added, failed);
-	EXPECT_LT(0, failed);
-	/* No name is left. */
-	close(self->fd);
-	self->fd = registrar(&self->clerk);
-	EXPECT_FALSE(readable(self->fd));
-	EXPECT_LE(0, raw_free(&self->ex, &self->em));
 }
 
 DD_TEST_MAIN

@@ -5,6 +5,7 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "abi_mem.h"
+#include <pthread.h>
 #include <sys/wait.h>
 
 TEST_F(mem, end_of_the_segment_revokes_it)
@@ -324,115 +325,45 @@ TEST_F(mem, well_known_keys_need_a_privilege)
 	ASSERT_CHILD_OK(pid);
 }
 
-/* ---- ends --------------------------------------------------------------- */
+struct putter {
+	const struct raw *r;
+	struct dd_segment_make s;
+	bool stop;
+};
 
-TEST_F(mem, death_of_the_exporter_revokes)
+/* Import the segment and store to all of it until it ends, again and again. */
+static void *put_until_stop(void *arg)
 {
-	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_dies");
+	static char junk[MEM_LEN];
+	struct putter *p = arg;
 	struct dd_import_make i;
-	__u64 word = 1;
-	int up[2];
-	char c;
-	pid_t pid;
+	unsigned int n = 0;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_EQ(0, pipe(up));
-	pid = fork_child();
-	if (!pid) {
-		struct mem m;
-		struct raw r;
-
-		CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
-		s = mem_segment(&m, "abi_mem_dies");
-		CHILD_CHECK(mem_export(&r, &s) == 0);
-		CHILD_CHECK(write(up[1], "x", 1) == 1);
-		for (;;)
-			pause();
-	}
-	ASSERT_EQ(1, read(up[0], &c, 1));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, 0));
-	kill_child(pid);
-	ASSERT_SOON(raw_cell(&self->im, i.cell_unit)->error == ESTALE);
-	EXPECT_ERR(ESTALE, mem_put(&self->im, &i, &word, 0, 8, 0));
-	EXPECT_ERR(ECONNREFUSED, mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-}
-
-/* Importers of this segment, or -1. */
-static long importers(FIXTURE_DATA(mem) *self)
-{
-	struct dd_segment_info info = { .size = sizeof(info), .segment = self->s.segment };
-
-	return raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info) ? -1 : (long)info.total;
-}
-
-TEST_F(mem, death_of_an_importer_frees_its_place)
-{
-	int rounds = dd_count(30), up[2];
-	struct dd_note n;
-	char c;
-
-	/* An importer writes to its parent's area where its own should be. */
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	while (rounds--) {
-		pid_t pid;
-
-		ASSERT_EQ(0, pipe(up));
-		pid = fork_child();
-		if (!pid) {
-			struct dd_import_make i;
-			__u64 word = 1;
-			struct raw r;
-
-			CHILD_CHECK(raw_open(&r) == 0);
-			CHILD_CHECK(mem_import(&r, &self->s, DD_RIGHTS, &i) == 0);
-			CHILD_CHECK(write(up[1], "x", 1) == 1);
-			for (;;)
-				mem_put(&r, &i, &word, 0, 8, DD_SQE_NOTIFY);
+	while (!__atomic_load_n(&p->stop, __ATOMIC_RELAXED)) {
+		if (mem_import(p->r, &p->s, DD_RIGHT_PUT, &i)) {
+			if (errno != ECONNREFUSED && errno != EUSERS)
+				return "import";
+			continue;
 		}
-		close(up[1]);
-		ASSERT_EQ(1, read(up[0], &c, 1));
-		close(up[0]);
-		ASSERT_SOON(take(self, &n));
-		kill_child(pid);
-		ASSERT_SOON(importers(self) == 1);
-		/* Its place is free when all its notes have been read. */
-		while (take(self, &n))
-			;
+		do {
+			memset(junk, ++n, sizeof(junk));
+		} while (mem_put(p->r, &i, junk, 0, n & 1 ? MEM_LEN : 64, 0) == 1);
+		if (errno != ESTALE || mem_end(p->r, i.import))
+			return "put";
 	}
-	/* Slots of all of them are free again. */
-	for (int i = 0; i < MEM_WINDOW; i++)
-		ASSERT_EQ(1, put(self, &(__u64){ 2 }, 0, 8, DD_SQE_NOTIFY));
+	return NULL;
 }
 
 /* Not one byte arrives after the end of the segment. */
 TEST_F(mem, nothing_arrives_after_the_end)
 {
+	struct putter p = { &self->im, self->s, false };
 	int rounds = dd_count(200), i;
 	static char seen[MEM_LEN];
-	pid_t pid;
+	pthread_t t;
+	void *err;
 
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	pid = fork_child();
-	if (!pid) {
-		static char junk[MEM_LEN];
-		struct dd_import_make imp;
-		struct raw r;
-		unsigned int n = 0;
-
-		CHILD_CHECK(raw_open(&r) == 0);
-		for (;;) {
-			if (mem_import(&r, &self->s, DD_RIGHT_PUT, &imp)) {
-				CHILD_CHECK(errno == ECONNREFUSED || errno == EUSERS);
-				continue;
-			}
-			do {
-				memset(junk, ++n, sizeof(junk));
-			} while (mem_put(&r, &imp, junk, 0, n & 1 ? MEM_LEN : 64, 0) == 1);
-			CHILD_CHECK(errno == ESTALE);
-			CHILD_CHECK(mem_end(&r, imp.import) == 0);
-		}
-	}
+	ASSERT_EQ(0, pthread_create(&t, NULL, put_until_stop, &p));
 	for (i = 0; i < rounds; i++) {
 		*(volatile char *)self->em.at = 0;
 		ASSERT_SOON(*(volatile char *)self->em.at != 0);
@@ -443,7 +374,10 @@ TEST_F(mem, nothing_arrives_after_the_end)
 		self->s.segment = self->s.generation = 0;
 		ASSERT_OK(mem_export(&self->ex, &self->s));
 	}
-	kill_child(pid);
+	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
+	ASSERT_OK(mem_end(&self->ex, self->s.segment));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(NULL, err);
 }
 
 DD_TEST_MAIN

@@ -6,7 +6,6 @@
  */
 #include "dd_harness.h"
 #include <pthread.h>
-#include <sys/wait.h>
 #include "mem.h"
 
 #define DEPTH	3
@@ -357,39 +356,6 @@ TEST_F(self, no_note_is_lost_while_the_list_grows)
 	ASSERT_EQ(0, pthread_join(t, NULL));
 	EXPECT_EQ(0, g.failed);
 	EXPECT_FALSE(take(self, &n));
-}
-
-/* Killed in each state, also with a note that is due. */
-TEST_F(self, importers_are_killed)
-{
-	int rounds = dd_count(20), report;
-	struct dd_note n;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	while (rounds--) {
-		pid = fork_until_report(&report);
-		if (!pid) {
-			CHILD_CHECK(raw_open(&self->im) == 0);
-			CHILD_CHECK(mem_list(&self->im, &self->list) == 0);
-			CHILD_CHECK(import(&self->im, &self->s, 0, self->list.list,
-					   &self->i) == 0);
-			child_report(report);
-			for (;;) {
-				put(self, DD_SQE_NOTIFY | SELF);
-				take(self, &n);
-			}
-		}
-		ASSERT_LT(0, pid);
-		if (rounds & 1)
-			usleep(1000);
-		kill_child(pid);
-		while (raw_take(&self->ex, self->elist.list_unit, &n))
-			;
-	}
-	/* What is left can be used. */
-	ASSERT_EQ(1, put(self, SELF));
-	ASSERT_TRUE(take(self, &n));
 }
 
 DD_TEST_MAIN

@@ -380,36 +380,4 @@ TEST_F(track, no_store_to_one_page_is_lost)
 	check_stores(_metadata, self, 1);
 }
 
-TEST_F(track, death_ends_it)
-{
-	long long used = memlock_used(&self->r);
-	int rounds = dd_count(20), up[2];
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_EQ(0, pipe(up));
-	while (rounds--) {
-		pid_t pid = fork_child();
-		char c;
-
-		if (!pid) {
-			struct dd_region_alloc a;
-			__u64 bits[WORDS];
-			struct storer s = { .seed = 1, .pages = PAGES };
-			struct mem m;
-			struct raw r;
-			pthread_t t;
-
-			CHILD_CHECK(raw_open(&r) == 0 && alloc(&r, &a, &m) == 0);
-			s.at = (__u64 *)m.at;
-			CHILD_CHECK(pthread_create(&t, NULL, store_until_stop, &s) == 0);
-			CHILD_CHECK(write(up[1], "x", 1) == 1);
-			for (;;)
-				fetch_to(&r, m.id, 0, PAGES, bits);
-		}
-		ASSERT_EQ(1, read(up[0], &c, 1));
-		kill_child(pid);
-	}
-	EXPECT_TRUE(WAIT_FOR(memlock_used(&self->r) <= used));
-}
-
 DD_TEST_MAIN

@@ -512,58 +512,6 @@ TEST(a_child_imports_nothing)
 	end_later();
 }
 
-#define KILLED	8
-
-/* Exports and withdraws the segment until it is killed. */
-static int export_often(int arg)
-{
-	struct dd_export_attr a = attributes();
-	uint64_t s;
-
-	(void)arg;
-	strcpy((char *)a.key, "lib_import_later");
-	if (enter_exporter() || dd_open(&ex) || dd_alloc(ex, PAGE, &a.addr))
-		return 1;
-	for (;;)
-		if (dd_export(ex, &a, &s) || dd_unexport(ex, s))
-			return 1;
-}
-
-/* The exporter is killed at any moment: the import is made, has failed or is pending. */
-TEST(exporters_are_killed)
-{
-	pid_t pids[KILLED];
-	struct dd_mem *m;
-	uint64_t s;
-	int ret;
-
-	far = getenv("DDP_PEER_NODE") != NULL;
-	for (int i = 0; i < KILLED; i++)
-		pids[i] = child(export_often, i);
-	begin_later();
-	for (int i = 0; i < KILLED; i++) {
-		check_eq(dd_import_begin(im, &wish, &m), 0);
-		check_eq(kill(pids[i], SIGCONT), 0);
-		/* The import is made by an export of that process in some rounds. */
-		ret = dd_import_wait(m, i % 4 * MS);
-		check(!ret || ret == -EAGAIN || ret == -ETIMEDOUT || ret == -ESTALE);
-		child_kill(pids[i]);
-		/* No segment of the killed process is left. */
-		do {
-			ret = dd_export(ex, &later, &s);
-		} while (ret == -EEXIST);
-		check_eq(ret, 0);
-		ret = wait_up(m);
-		if (!ret)
-			ret = dd_put(m, "x", 1, 0, 0);
-		check(!ret || ret == -ESTALE);
-		check_eq(dd_unimport(m), 0);
-		check_eq(outcome(&wish), 0);
-		check_eq(dd_unexport(ex, s), 0);
-	}
-	end_later();
-}
-
 /* A registrar that knows one name, of the last export. It ends at the DELETE of that. */
 static void *keep_names(void *arg)
 {

@@ -15,6 +15,9 @@
 #include "mem.h"
 
 #define SECOND	1000000000ull
+#define LEN	(20 * PAGE)	/* more than a request copies at once */
+#define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
+#define PARKED	1024		/* look-ups that wait on a node, at most */
 
 /* ---- nodes ---------------------------------------------------------------- */
 
@@ -51,13 +54,13 @@ static int open_far(struct raw *r)
 	return enter_near() ?: ret;
 }
 
-/* Import @s of the exporters' node. */
+/* Import @s of the exporters' node; @list, or 0, gets the importer's notes. */
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
-		  struct dd_import_make *i)
+		  __u32 list, struct dd_import_make *i)
 {
 	__u32 node = far_netns() ? atoi(getenv("DDP_PEER_NODE")) : mem_node(r);
 
-	*i = mem_import_of(s, node, DD_RIGHTS, flags, 0);
+	*i = mem_import_of(s, node, DD_RIGHTS, flags | (list ? DD_IMPORT_NOTIFY : 0), list);
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 
@@ -71,21 +74,25 @@ static long long objects(void)
 
 /* ---- roles ---------------------------------------------------------------- */
 
-/* Some of each request, with memory of a region and with other memory. */
+/*
+ * Some of each request, with memory of a region and with other memory. If the import has a
+ * list, some have a note to the importer.
+ */
 static void request_some(const struct raw *r, const struct dd_import_make *i,
 			 const struct mem *m, unsigned int *seed)
 {
-	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION,
-				    .region = m->id, .len = MEM_LEN };
-	static char bytes[MEM_LEN];
+	__u8 self = i->list && rand_r(seed) & 1 ? DD_SQE_NOTIFY_SELF : 0;
+	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION | self,
+				    .region = m->id, .len = LEN };
+	static char bytes[LEN];
 	__u64 at = rand_r(seed) % 64 * 8;
 
 	switch (rand_r(seed) % 6) {
 	case 0:
-		mem_put(r, i, bytes, at, 8, DD_SQE_NOTIFY);
+		mem_put(r, i, bytes, at, 8, DD_SQE_NOTIFY | self);
 		break;
 	case 1:
-		mem_put(r, i, bytes, 0, MEM_LEN, 0);
+		mem_put(r, i, bytes, 0, LEN, self);
 		break;
 	case 2:
 		mem_op(r, i, &get);
@@ -94,7 +101,7 @@ static void request_some(const struct raw *r, const struct dd_import_make *i,
 		mem_get(r, i, bytes, at, PAGE);
 		break;
 	case 4:
-		mem_cas(r, i, m, 0, at, 8, 0, 1, rand_r(seed) & 1 ? DD_SQE_NOTIFY : 0);
+		mem_cas(r, i, m, 0, at, 8, 0, 1, self | (rand_r(seed) & 1 ? DD_SQE_NOTIFY : 0));
 		break;
 	default:
 		mem_note(r, i, bytes, 64);
@@ -112,23 +119,26 @@ static struct dd_segment_make segment_with(const struct mem *m, const char *name
 	return s;
 }
 
-/* Export, change, read notes, end, forever. */
+/* Export, change, redirect, read notes, end, forever. */
 static void exporter(unsigned int seed)
 {
 	struct dd_segment_make s;
 	struct dd_list_make list;
 	struct dd_note n;
+	struct mem m, to;
 	struct raw r;
-	struct mem m;
 	int k;
 
 	CHILD_CHECK(enter(far_netns()) == 0);
-	CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+	CHILD_CHECK(raw_start(&r, LEN, &m) == 0 && raw_alloc(&r, LEN, &to) == 0);
 	CHILD_CHECK(mem_list(&r, &list) == 0);
 	for (;;) {
 		s = segment_with(&m, "killed", &list);
+		s.flags = rand_r(&seed) & 1 ? DD_SEGMENT_REDIRECT : 0;
 		CHILD_CHECK(mem_export(&r, &s) == 0);
 		for (k = rand_r(&seed) % 100; k; k--) {
+			if (s.flags)
+				mem_redirect(&r, s.segment, 0, &to, 0, LEN);
 			mem_ctl(&r, s.segment, DD_SEGMENT_INHIBIT, k & 1, 0, 0);
 			raw_list_wait(&r, list.list, rand_r(&seed) % 100000);
 			while (raw_take(&r, list.list_unit, &n))
@@ -138,26 +148,64 @@ static void exporter(unsigned int seed)
 	}
 }
 
-/* Import, request, end; and park an import of a segment that does not exist. */
+/* A context with a region that records stores. */
+static int raw_start_tracked(struct raw *r, struct mem *m)
+{
+	struct dd_region_alloc a = { .size = sizeof(a), .flags = DD_REGION_TRACK,
+				     .length = LEN };
+
+	if (raw_open(r) || raw_ioctl(r, DD_IOC_REGION_ALLOC, &a))
+		return -1;
+	*m = (struct mem){ a.region, a.length,
+			   raw_map(r, a.offset, LEN, PROT_READ | PROT_WRITE) };
+	return m->at == MAP_FAILED ? -1 : 0;
+}
+
+/* Store to one page after the other of a tracked region, forever. */
+static void *store(void *arg)
+{
+	volatile char *at = arg;
+	size_t i;
+
+	for (i = 0;; i = (i + PAGE) % LEN) {
+		at[i]++;
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Import, request, end; and park an import of a segment that rarely exists. */
 static void importer(unsigned int seed)
 {
 	struct dd_import_make i, parked;
-	struct dd_segment_make s, never;
+	struct dd_segment_make s, rare;
+	struct dd_region_dirty d = { .size = sizeof(d), .length = LEN };
+	struct dd_list_make list;
+	struct dd_note n;
+	pthread_t thread;
 	struct raw r;
 	struct mem m;
+	__u64 bits;
 	int k;
 
-	CHILD_CHECK(raw_start(&r, MEM_LEN, &m) == 0);
+	CHILD_CHECK(raw_start_tracked(&r, &m) == 0 && mem_list(&r, &list) == 0);
+	CHILD_CHECK(pthread_create(&thread, NULL, store, m.at) == 0);
+	d.region = m.id;
+	d.bitmap = (uintptr_t)&bits;
 	s = mem_segment(&m, "survivor");
-	never = mem_segment(&m, "never");
+	rare = mem_segment(&m, "rare");
 	for (;;) {
 		/* The slots of those that were killed may be in use. */
-		if (import(&r, &s, 0, &i))
+		if (import(&r, &s, 0, list.list, &i))
 			continue;
-		CHILD_CHECK(import(&r, &never, DD_IMPORT_NOWAIT | DD_IMPORT_PARK,
-				   &parked) == 0);
-		for (k = rand_r(&seed) % 200; k; k--)
+		CHILD_CHECK(import(&r, &rare, LATER, 0, &parked) == 0);
+		for (k = rand_r(&seed) % 200; k; k--) {
 			request_some(&r, &i, &m, &seed);
+			CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_DIRTY, &d) == 0);
+			if (rand_r(&seed) & 1)
+				while (raw_take(&r, list.list_unit, &n))
+					;
+		}
 		mem_end(&r, i.import);
 		mem_end(&r, parked.import);
 	}
@@ -210,6 +258,15 @@ static int rounds(void)
 	return dd_count(100) * (soak ? atoi(soak) : 1);
 }
 
+/* Kill @pid, which has found no error until then. */
+static bool killed(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	return waitpid(pid, &status, 0) == pid && WIFSIGNALED(status);
+}
+
 static pid_t start(const char *role)
 {
 	pid_t parent = getpid(), pid = vfork();
@@ -229,28 +286,38 @@ FIXTURE(kill) {
 	struct mem em, imem;
 	struct dd_list_make list;
 	unsigned int seed;
-	long long objects;
+	long long objects, memlock;
 };
 
 FIXTURE_SETUP(kill)
 {
 	self->seed = dd_seed(_metadata);
 	ASSERT_OK(open_far(&self->ex));
-	ASSERT_OK(raw_alloc(&self->ex, MEM_LEN, &self->em));
-	ASSERT_OK(raw_start(&self->im, MEM_LEN, &self->imem));
+	self->memlock = memlock_used(&self->ex);
+	ASSERT_OK(raw_alloc(&self->ex, LEN, &self->em));
+	ASSERT_OK(raw_start(&self->im, LEN, &self->imem));
 	ASSERT_OK(mem_list(&self->ex, &self->list));
 	self->objects = objects();
 	ASSERT_EQ(0, self->objects);
 }
 
-/* Nothing is left of those that were killed. */
+/* Nothing is left of those that were killed, and no memory is charged for it. */
 FIXTURE_TEARDOWN(kill)
 {
+	struct raw r;
+
 	EXPECT_TRUE(WAIT_FOR(objects() == 0)) {
 		TH_LOG("%lld segments and imports are left", objects());
 	}
+	munmap(self->imem.at, LEN);
+	munmap(self->em.at, LEN);
 	raw_close(&self->im);
 	raw_close(&self->ex);
+	ASSERT_OK(raw_open(&r));
+	EXPECT_TRUE(WAIT_FOR(memlock_used(&r) <= self->memlock)) {
+		TH_LOG("%lld bytes more are charged", memlock_used(&r) - self->memlock);
+	}
+	raw_close(&r);
 }
 
 static void a_moment(FIXTURE_DATA(kill) *self)
@@ -266,7 +333,7 @@ static __u32 state(FIXTURE_DATA(kill) *self, const struct dd_import_make *i)
 TEST_F_TIMEOUT(kill, exporters, 3600)
 {
 	const struct dd_segment_make s = mem_segment(&self->em, "killed");
-	static char seen[MEM_LEN];
+	static char seen[LEN];
 	struct dd_import_make i;
 	int n = rounds(), used = 0, k;
 	pid_t pid;
@@ -275,17 +342,17 @@ TEST_F_TIMEOUT(kill, exporters, 3600)
 		pid = start("exporter");
 		ASSERT_LT(0, pid);
 		/* Made by the export; it may have ended when the call returns. */
-		ASSERT_OK(import(&self->im, &s, DD_IMPORT_PARK, &i));
+		ASSERT_OK(import(&self->im, &s, DD_IMPORT_PARK, 0, &i));
 		for (k = rand_r(&self->seed) % 100; k && !state(self, &i); k--)
 			request_some(&self->im, &i, &self->imem, &self->seed);
 		a_moment(self);
 		used += raw_cell(&self->im, i.cell_unit)->submitted > 0;
-		kill_child(pid);
+		ASSERT_TRUE(killed(pid));
 		ASSERT_SOON(state(self, &i) == ESTALE);
 		/* No reply arrives later. */
-		memcpy(seen, self->imem.at, MEM_LEN);
+		memcpy(seen, self->imem.at, LEN);
 		EXPECT_ERR(ESTALE, mem_put(&self->im, &i, "x", 0, 1, 0));
-		EXPECT_EQ(0, memcmp(seen, self->imem.at, MEM_LEN));
+		EXPECT_EQ(0, memcmp(seen, self->imem.at, LEN));
 		ASSERT_OK(mem_end(&self->im, i.import));
 	}
 	TH_LOG("%d of %d segments were used", used, rounds());
@@ -305,22 +372,42 @@ static int take_all(FIXTURE_DATA(kill) *self)
 TEST_F_TIMEOUT(kill, importers, 3600)
 {
 	struct dd_segment_make s = segment_with(&self->em, "survivor", &self->list);
+	struct dd_segment_make rare = mem_segment(&self->em, "rare");
+	static struct dd_import_make parked[PARKED];
 	struct dd_import_make i;
 	int n = rounds(), k;
 	pid_t pid;
 
 	ASSERT_OK(mem_export(&self->ex, &s));
 	while (n--) {
+		ASSERT_OK(import(&self->im, &rare, LATER, 0, &i));
 		pid = start("importer");
 		ASSERT_LT(0, pid);
 		ASSERT_SOON(take_all(self));
 		a_moment(self);
-		kill_child(pid);
+		/* It may have parked an import, as the survivor has. */
+		ASSERT_OK(mem_export(&self->ex, &rare));
+		ASSERT_TRUE(killed(pid));
+		ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
+		ASSERT_OK(mem_end(&self->ex, rare.segment));
+		rare.segment = rare.generation = 0;
+		ASSERT_OK(mem_end(&self->im, i.import));
 		ASSERT_SOON(mem_importers(&self->ex, s.segment) == 0);
 	}
+	/* None of their look-ups is parked any more: all that are permitted are accepted. */
+	ASSERT_SOON(objects() == 1);
+	for (k = 0; k < PARKED; k++)
+		ASSERT_OK(import(&self->im, &rare, LATER, 0, &parked[k]));
+	rare.importers = PARKED;
+	ASSERT_OK(mem_export(&self->ex, &rare));
+	for (k = 0; k < PARKED; k++) {
+		ASSERT_OK(mem_wait_up(&self->im, &parked[k], 60 * SECOND));
+		ASSERT_OK(mem_end(&self->im, parked[k].import));
+	}
+	ASSERT_OK(mem_end(&self->ex, rare.segment));
 	/* The slots of all of them are free again. */
 	take_all(self);
-	ASSERT_OK(import(&self->im, &s, 0, &i));
+	ASSERT_OK(import(&self->im, &s, 0, 0, &i));
 	for (k = 0; k < MEM_WINDOW; k++)
 		ASSERT_EQ(1, mem_put(&self->im, &i, "x", k, 1, DD_SQE_NOTIFY));
 	ASSERT_OK(raw_conn_wait(&self->im, i.import, DD_WAIT_DONE, k, 60 * SECOND));
@@ -346,7 +433,7 @@ static int call_once(struct caller *c)
 	int err;
 
 	s.key_class = DD_SEGMENT_REGISTERED;
-	err = c->import ? import(&self->im, &s, 0, &i) : mem_export(&self->ex, &s);
+	err = c->import ? import(&self->im, &s, 0, 0, &i) : mem_export(&self->ex, &s);
 	if (err)
 		return errno;
 	/* Let the other thread find it. */
@@ -393,7 +480,7 @@ TEST_F_TIMEOUT(kill, registrars, 3600)
 		if (n % 2)
 			ASSERT_SOON(__atomic_load_n(&c[0].good, __ATOMIC_RELAXED) > before);
 		a_moment(self);
-		kill_child(pid);
+		ASSERT_TRUE(killed(pid));
 	}
 	for (k = 0; k < 2; k++)
 		__atomic_store_n(&c[k].stop, true, __ATOMIC_RELAXED);

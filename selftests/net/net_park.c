@@ -82,45 +82,6 @@ TEST_F(far, the_end_of_a_parked_import_ends_it_on_both_nodes)
 	EXPECT_EQ(0, mem_wait_up(&self->ex, &k, 60 * SECOND));
 }
 
-TEST_F(far, many_parked_imports_complete)
-{
-	static struct dd_import_make i[PARKED + 1];
-	struct dd_segment_make s = unborn(self);
-	int n;
-
-	ASSERT_OK(park_all(self, &self->im, i));
-	s.importers = PARKED;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	for (n = 0; n <= PARKED; n++)
-		if (state(self, &i[n]) != EUSERS)
-			ASSERT_OK(mem_wait_up(&self->im, &i[n], 60 * SECOND));
-}
-
-TEST_F(far, a_killed_importer_parks_no_more)
-{
-	static struct dd_import_make i[PARKED + 1], k;
-	struct dd_segment_make s = unborn(self);
-	int report;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	pid = fork_until_report(&report);
-	if (!pid) {
-		struct raw r;
-
-		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(park_all(self, &r, i) == 0);
-		child_report(report);
-		import_flags(&r, &s, DD_IMPORT_PARK, 0, &k);
-		for (;;)
-			pause();
-	}
-	ASSERT_LT(0, pid);
-	EXPECT_ERR(EUSERS, mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
-	kill_child(pid);
-	ASSERT_SOON(!mem_import_flags(&self->ex, &s, DD_RIGHTS, LATER, 0, &k));
-}
-
 /* The end comes at any step of the making; an answer that is late finds nothing. */
 TEST_F(far, the_end_of_an_import_that_is_being_made)
 {
@@ -138,38 +99,6 @@ TEST_F(far, the_end_of_an_import_that_is_being_made)
 	}
 	/* Each grant that came late was given back. */
 	ASSERT_SOON(mem_importers(&self->ex, real.segment) == 0);
-}
-
-/* Importers are killed in each state while segments come and go. */
-TEST_F(far, importers_die_while_segments_come_and_go)
-{
-	struct dd_segment_make s = unborn(self);
-	struct dd_import_make i;
-	int rounds = dd_count(30), report;
-	pid_t pid;
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	while (rounds--) {
-		ASSERT_OK(import_flags(&self->im, &s, LATER, 0, &i));
-		pid = fork_until_report(&report);
-		if (!pid) {
-			struct dd_import_make k;
-			struct raw r;
-
-			CHILD_CHECK(raw_open(&r) == 0);
-			child_report(report);
-			for (;;)
-				if (!import_flags(&r, &s, LATER, 0, &k))
-					mem_end(&r, k.import);
-		}
-		ASSERT_LT(0, pid);
-		ASSERT_OK(mem_export(&self->ex, &s));
-		kill_child(pid);
-		ASSERT_OK(mem_wait_up(&self->im, &i, 60 * SECOND));
-		ASSERT_OK(mem_end(&self->ex, s.segment));
-		s.segment = s.generation = 0;
-		ASSERT_OK(mem_end(&self->im, i.import));
-	}
 }
 
 static void *import_parked(void *arg)
