@@ -5,7 +5,6 @@
  * Copyright (C) 2026 The dd authors
  */
 #include "abi_mem.h"
-#include <sys/wait.h>
 
 #define LENGTH(a)	(sizeof(a) / sizeof((a)[0]))
 
@@ -42,70 +41,54 @@ TEST_F(mem, the_cell_of_an_import_is_within_a_page)
 	}
 }
 
+#define BIG	(320 * 1024ul)
+
+/* Whether @len bytes of @from are at @to + 1, and no byte beside them has changed. */
+static bool arrived(const char *to, const char *from, size_t len)
+{
+	return to[0] == '\xdd' && !memcmp(to + 1, from, len) && to[1 + len] == '\xdd';
+}
+
+/* The longest are copied in several steps, and GET stores in any memory and in a region. */
 TEST_F(mem, put_and_get_move_bytes_at_any_offset)
 {
-	const size_t off[] = { 0, 1, 7, 8, PAGE - 3, PAGE, 2 * PAGE + 5 };
-	const size_t len[] = { 0, 1, 8, 9, 64, 511, 4096, 2 * PAGE - 6 };
-	static char from[MEM_LEN], to[MEM_LEN];
-	unsigned int i, k, n = 0;
-
-	for (i = 0; i < LENGTH(off); i++)
-		for (k = 0; k < LENGTH(len); k++) {
-			memset(self->em.at, 0xee, MEM_LEN);
-			memset(to, 0xdd, sizeof(to));
-			memset(from, 1 + i * 16 + k, sizeof(from));
-			ASSERT_EQ(1, put(self, from + i, off[i], len[k], 0));
-			ASSERT_EQ(0, memcmp(self->em.at + off[i], from, len[k]));
-			ASSERT_EQ('\xee', self->em.at[off[i] + len[k]]);
-			ASSERT_EQ(1, get(self, to + 1, off[i], len[k]));
-			ASSERT_EQ(0, memcmp(to + 1, from, len[k]));
-			ASSERT_EQ('\xdd', to[0]);
-			ASSERT_EQ('\xdd', to[1 + len[k]]);
-			n += 2;
-			ASSERT_EQ(n, cell(self)->submitted);
-			ASSERT_EQ(n, cell(self)->sent);
-			ASSERT_EQ(n, cell(self)->done);
-		}
-}
-
-TEST_F(mem, get_stores_in_a_region)
-{
-	const struct dd_sqe sqe = {
-		.opcode = DD_OP_GET, .flags = DD_SQE_REGION, .region = self->imem.id,
-		.src = 3, .dst = 5, .len = 2 * PAGE,
-	};
-
-	memset(self->em.at, 0x5a, MEM_LEN);
-	ASSERT_EQ(1, mem_op(&self->im, &self->i, &sqe));
-	EXPECT_EQ(0, memcmp(self->imem.at + 3, self->em.at, 2 * PAGE));
-	EXPECT_EQ(0, self->imem.at[2]);
-	EXPECT_EQ(0, self->imem.at[3 + 2 * PAGE]);
-}
-
-/* More than is copied with the channel locked once. */
-TEST_F(mem, get_and_put_are_complete_beyond_one_piece)
-{
-	const size_t len = 300 * 1024 + 5;
+	const size_t off[] = { 1, 8, PAGE - 3, PAGE, 2 * PAGE + 5 };
+	const size_t len[] = { 0, 1, 8, 9, 511, 2 * PAGE - 6, 300 * 1024 + 5 };
+	struct dd_sqe sqe = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION, .src = 1 };
+	static char from[BIG], to[BIG];
 	struct dd_segment_make s;
-	struct dd_import_make i;
-	struct mem big;
-	char *a, *b;
+	struct dd_import_make im;
+	unsigned int i, k, n = 0;
+	struct dd_cell *cell;
+	struct mem big, back;
 
-	ASSERT_OK(raw_alloc(&self->ex, len, &big));
+	ASSERT_OK(raw_alloc(&self->ex, BIG, &big));
+	ASSERT_OK(raw_alloc(&self->im, BIG, &back));
 	s = mem_segment(&big, "abi_mem_big");
 	ASSERT_OK(mem_export(&self->ex, &s));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &i));
-	a = malloc(len);
-	b = calloc(1, len);
-	ASSERT_TRUE(a && b);
-	for (size_t k = 0; k < len; k++)
-		a[k] = k * 7 + (k >> 12);
-	ASSERT_EQ(1, mem_put(&self->im, &i, a, 0, len, 0));
-	ASSERT_EQ(0, memcmp(big.at, a, len));
-	ASSERT_EQ(1, mem_get(&self->im, &i, b, 0, len));
-	ASSERT_EQ(0, memcmp(a, b, len));
-	free(a);
-	free(b);
+	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &im));
+	cell = raw_cell(&self->im, im.cell_unit);
+	for (i = 0; i < BIG; i++)
+		from[i] = i * 7 + (i >> 12);
+	sqe.region = back.id;
+	for (i = 0; i < LENGTH(off); i++)
+		for (k = 0; k < LENGTH(len); k++) {
+			memset(big.at, 0xdd, BIG);
+			memset(back.at, 0xdd, BIG);
+			memset(to, 0xdd, BIG);
+			sqe.dst = off[i];
+			sqe.len = len[k];
+			ASSERT_EQ(1, mem_put(&self->im, &im, from + i, off[i], len[k], 0));
+			ASSERT_TRUE(arrived(big.at + off[i] - 1, from + i, len[k]));
+			ASSERT_EQ(1, mem_get(&self->im, &im, to + 1, off[i], len[k]));
+			ASSERT_TRUE(arrived(to, from + i, len[k]));
+			ASSERT_EQ(1, mem_op(&self->im, &im, &sqe));
+			ASSERT_TRUE(arrived(back.at, from + i, len[k]));
+			n += 3;
+			ASSERT_EQ(n, cell->submitted);
+			ASSERT_EQ(n, cell->sent);
+			ASSERT_EQ(n, cell->done);
+		}
 }
 
 TEST_F(mem, get_refuses_memory_that_cannot_be_written)
@@ -308,27 +291,6 @@ TEST_F(mem, an_import_needs_the_rights_of_the_segment)
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_GET, &i));
 }
 
-TEST_F(mem, inhibition_refuses_stores_and_permits_loads)
-{
-	struct dd_segment_info info = { .size = sizeof(info), .segment = self->s.segment };
-	__u64 word = 3;
-
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 1, 0, 0));
-	EXPECT_ERR(EACCES, put(self, &word, 0, 8, 0));
-	EXPECT_ERR(EACCES, cas(self, 0, 8, 0, 1, 0));
-	EXPECT_EQ(0, *(__u64 *)self->em.at);
-	EXPECT_EQ(1, get(self, &word, 0, 8));
-	EXPECT_EQ(0, word);
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	EXPECT_EQ(1, info.inhibit);
-	EXPECT_EQ(2, info.refused_inhibit);
-	EXPECT_EQ(0, info.refused_rights);
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
-	word = 4;
-	EXPECT_EQ(1, put(self, &word, 0, 8, 0));
-	EXPECT_EQ(4, *(__u64 *)self->em.at);
-}
-
 TEST_F(mem, policy_decides_on_notes)
 {
 	__u64 word = 9;
@@ -487,40 +449,6 @@ TEST_F(mem, a_withheld_note_survives_the_end_of_both_sides)
 	for (i = 0; i <= MEM_WINDOW; i++)
 		ASSERT_TRUE(take(self, &n));
 	EXPECT_FALSE(take(self, &n));
-}
-
-#define ADDERS	4
-
-/* Each increment of each process counts exactly once. */
-TEST_F(mem, processes_add_by_cas)
-{
-	int rounds = dd_count(100000), i;
-	pid_t pid[ADDERS];
-
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	for (i = 0; i < ADDERS; i++) {
-		pid[i] = fork_child();
-		if (!pid[i]) {
-			struct dd_import_make imp;
-			__u64 was, guess = 0;
-			struct raw r;
-			struct mem m;
-
-			CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
-			CHILD_CHECK(mem_import(&r, &self->s, DD_RIGHT_CAS, &imp) == 0);
-			for (int k = 0; k < rounds;) {
-				CHILD_CHECK(mem_cas(&r, &imp, &m, 0, 64, 8, guess,
-						    guess + 1, 0) == 1);
-				was = *(volatile __u64 *)m.at;
-				k += was == guess;
-				guess = was == guess ? guess + 1 : was;
-			}
-			_exit(0);
-		}
-	}
-	for (i = 0; i < ADDERS; i++)
-		ASSERT_CHILD_OK(pid[i]);
-	EXPECT_EQ((__u64)ADDERS * rounds, *(volatile __u64 *)(self->em.at + 64));
 }
 
 DD_TEST_MAIN

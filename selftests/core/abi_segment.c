@@ -32,23 +32,6 @@ TEST_F(mem, end_of_the_segment_revokes_it)
 	EXPECT_ERR(ENOENT, put(self, &word, 0, 8, 0));
 }
 
-TEST_F(mem, end_of_an_import_frees_its_place)
-{
-	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_few");
-	struct dd_import_make i, k;
-	__u64 word = 1;
-
-	s.importers = 1;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
-	EXPECT_ERR(EUSERS, mem_import(&self->im, &s, DD_RIGHT_PUT, &k));
-	EXPECT_ERR(ENOENT, mem_end(&self->ex, i.import));
-	ASSERT_OK(mem_end(&self->im, i.import));
-	EXPECT_ERR(ENOENT, mem_put(&self->im, &i, &word, 0, 8, 0));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &k));
-	EXPECT_NE(i.import, k.import);
-}
-
 /* An importer that comes again and again reserves no more slots than others. */
 TEST_F(mem, slots_of_ended_importers_count_until_read)
 {
@@ -76,53 +59,6 @@ TEST_F(mem, slots_of_ended_importers_count_until_read)
 		ASSERT_OK(mem_end(&self->im, i.import));
 		ASSERT_OK(mem_import(&self->im, &s, DD_RIGHT_PUT, &i));
 	}
-}
-
-TEST_F(mem, deny_ends_one_importer)
-{
-	struct dd_importer who[3];
-	struct dd_segment_info info = {
-		.size = sizeof(info), .segment = self->s.segment, .count = 3,
-		.importers = (uintptr_t)who,
-	};
-	struct dd_import_make other;
-	__u64 word = 1;
-
-	ASSERT_OK(mem_import(&self->im, &self->s, DD_RIGHT_PUT, &other));
-	ASSERT_EQ(1, put(self, &word, 0, 8, 0));
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	ASSERT_EQ(2, info.count);
-	EXPECT_EQ(2, info.total);
-	EXPECT_EQ(getpid(), who[0].pid);
-	EXPECT_EQ(geteuid(), who[0].uid);
-	EXPECT_EQ(DD_RIGHTS, who[0].rights);
-	EXPECT_EQ(1, who[0].count);
-	EXPECT_EQ(DD_RIGHT_PUT, who[1].rights);
-	ASSERT_NE(who[0].channel, who[1].channel);
-	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY, 0, 0, 0));
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY, who[0].channel, 0, 0));
-	EXPECT_ERR(ENOENT, mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_DENY,
-				   who[0].channel, 0, 0));
-	EXPECT_ERR(ESTALE, put(self, &word, 0, 8, 0));
-	EXPECT_EQ(1, mem_put(&self->im, &other, &word, 0, 8, 0));
-}
-
-TEST_F(mem, segments_may_overlap)
-{
-	struct dd_segment_make s = mem_segment(&self->em, "abi_mem_over");
-	struct dd_import_make i;
-	__u64 word = 0x77, back = 0;
-
-	s.offset = PAGE;
-	s.length = PAGE;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &i));
-	ASSERT_EQ(1, mem_put(&self->im, &i, &word, 0, 8, 0));
-	ASSERT_EQ(1, get(self, &back, PAGE, 8));
-	EXPECT_EQ(0x77, back);
-	/* One ends; the region stays, and the other segment. */
-	ASSERT_OK(mem_end(&self->ex, s.segment));
-	EXPECT_EQ(1, get(self, &back, PAGE, 8));
 }
 
 TEST_F(mem, a_segment_keeps_the_memory_of_its_region)
@@ -266,22 +202,13 @@ TEST_F(mem, permission_is_of_users)
 
 	EXPECT_EQ(1, may(&self->s, ALICE, DD_RIGHTS));
 	s.permission = DD_PERMIT_USER;
-	ASSERT_OK(mem_export(&self->ex, &s));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(1, may(&s, geteuid(), DD_RIGHTS));
-	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_PUT));
-	EXPECT_EQ(0, may(&s, BOB, DD_RIGHT_GET));
-
-	s = mem_segment(&self->em, "abi_mem_list");
-	s.permission = DD_PERMIT_LISTED;
 	s.rights = DD_RIGHT_GET | DD_RIGHT_PUT;
 	ASSERT_OK(mem_export(&self->ex, &s));
 	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET));
+	EXPECT_EQ(1, may(&s, geteuid(), DD_RIGHT_GET | DD_RIGHT_PUT));
 	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHT_GET));
 	EXPECT_EQ(1, may(&s, ALICE, DD_RIGHT_GET));
-	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_GET | DD_RIGHT_PUT));
+	EXPECT_EQ(0, may(&s, ALICE, DD_RIGHT_PUT));
 	EXPECT_EQ(0, may(&s, BOB, DD_RIGHT_GET));
 	/* Not more than the segment has. */
 	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, ALICE, DD_RIGHTS));
@@ -304,25 +231,6 @@ TEST_F(mem, grants_are_bounded)
 	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 2));
 	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, 5, 0));
 	ASSERT_OK(mem_ctl(&self->ex, s.segment, DD_SEGMENT_GRANT, 0, n, 1));
-}
-
-TEST_F(mem, well_known_keys_need_a_privilege)
-{
-	pid_t pid = fork_child();
-
-	if (!pid) {
-		struct dd_segment_make s;
-		struct mem m;
-		struct raw r;
-
-		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
-		s = mem_segment(&m, "");
-		s.key_class = DD_SEGMENT_WELL_KNOWN;
-		CHILD_CHECK(mem_export(&r, &s) == -1 && errno == EPERM);
-		_exit(0);
-	}
-	ASSERT_CHILD_OK(pid);
 }
 
 struct putter {

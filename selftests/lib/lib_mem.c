@@ -398,42 +398,6 @@ TEST(forked_child)
 	end();
 }
 
-#define THREADS	4
-#define ROUNDS	2000
-
-/* Adds 1 to a word by CAS, between large requests of memory that may fault. */
-static void *add(void *arg)
-{
-	char *large = arg;
-	uint64_t guess = 0, was;
-
-	for (int i = 0; i < ROUNDS;) {
-		if (dd_cas(mem, 64, 8, guess, guess + 1, &was, 0) ||
-		    (i % 64 == 0 && dd_get(mem, large, 2048, 1024)))
-			return "error";
-		i += was == guess;
-		guess = was == guess ? guess + 1 : was;
-	}
-	return NULL;
-}
-
-TEST(threads_share_an_import)
-{
-	static char large[THREADS][2048];
-	pthread_t t[THREADS];
-	void *result;
-
-	begin(0, 0);
-	for (int i = 0; i < THREADS; i++)
-		check_eq(pthread_create(&t[i], NULL, add, large[i]), 0);
-	for (int i = 0; i < THREADS; i++) {
-		check_eq(pthread_join(t[i], &result), 0);
-		check(!result);
-	}
-	check_eq(*(volatile uint64_t *)(shared + 64), THREADS * ROUNDS);
-	end();
-}
-
 struct flipped {
 	volatile uint64_t *words;
 	bool stop;

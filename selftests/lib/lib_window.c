@@ -20,8 +20,6 @@
 
 #include "segment.h"
 
-#define ROUNDS	2000
-
 static bool silent;
 
 /*
@@ -328,24 +326,44 @@ TEST(the_exporter_is_killed)
 }
 
 #define PROCESSES	4
+#define THREADS		2	/* of each process */
 
-/* Every second process goes by the kernel. */
-static int count_in_process(int number)
+static struct dd_mem *counted;
+static int additions;	/* of each thread */
+
+/* Adds by CAS, between large requests of memory that may fault. */
+static void *count_in_thread(void *arg)
 {
-	uint64_t guess = 0, was, n = 0;
-	struct dd_mem *m;
-	struct dd *h;
+	static char large[THREADS][2048];
+	uint64_t guess = 0, was;
 
-	if ((number & 1 && setenv("DD_DIRECT", "0", 1)) || dd_open(&h) ||
-	    dd_import(h, far ? 2 : dd_node(h), DD_KEY_NAME, key, ALL, &m))
-		return 1;
-	while (n < ROUNDS) {
-		if (dd_cas(m, COUNT, 8, guess, guess + 1, &was, 0))
-			return 1;
+	for (int n = 0; n < additions;) {
+		if (dd_cas(counted, COUNT, 8, guess, guess + 1, &was, 0) ||
+		    (n % 64 == 0 && dd_get(counted, large[(uintptr_t)arg], 2048, 1024)))
+			return "error";
 		n += was == guess;
 		guess = was == guess ? guess + 1 : was;
 	}
-	return dd_unimport(m) || dd_shutdown(h);
+	return NULL;
+}
+
+/* The threads share an import. Every second process goes by the kernel. */
+static int count_in_process(int number)
+{
+	pthread_t t[THREADS];
+	struct dd *h;
+	void *result;
+	int ret = 0;
+
+	if ((number & 1 && setenv("DD_DIRECT", "0", 1)) || dd_open(&h) ||
+	    dd_import(h, far ? 2 : dd_node(h), DD_KEY_NAME, key, ALL, &counted))
+		return 1;
+	for (uintptr_t i = 0; i < THREADS; i++)
+		if (pthread_create(&t[i], NULL, count_in_thread, (void *)i))
+			return 1;
+	for (int i = 0; i < THREADS; i++)
+		ret |= pthread_join(t[i], &result) || result;
+	return ret || dd_unimport(counted) || dd_shutdown(h);
 }
 
 TEST(windows_and_kernel_swap_one_word)
@@ -354,6 +372,7 @@ TEST(windows_and_kernel_swap_one_word)
 	int status;
 
 	far = getenv("DDP_PEER_NODE") != NULL;
+	additions = far ? 250 : 1000;
 	for (int i = 0; i < PROCESSES; i++)
 		pids[i] = child(count_in_process, i);
 	begin(0, 0);
@@ -363,7 +382,7 @@ TEST(windows_and_kernel_swap_one_word)
 		check_eq(waitpid(pids[i], &status, 0), pids[i]);
 		check_eq(status, 0);
 	}
-	check_eq(*(volatile uint64_t *)(shared + COUNT), PROCESSES * ROUNDS);
+	check_eq(*(volatile uint64_t *)(shared + COUNT), PROCESSES * THREADS * additions);
 	end();
 }
 

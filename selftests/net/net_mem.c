@@ -6,7 +6,6 @@
  */
 #include "net_mem.h"
 #include <pthread.h>
-#include <sys/wait.h>
 
 TEST_F(far, both_nodes_report_it)
 {
@@ -299,54 +298,6 @@ TEST_F(far, no_byte_is_stored_after_those_that_were_refused)
 	t.over = true;
 	pthread_join(thread, NULL);
 	TH_LOG("%u of %u messages refused in the middle", refused, i);
-}
-
-/* Add @n to the first word, by an import of its own. */
-static int adder(const struct dd_segment_make *s, int n)
-{
-	volatile __u64 *was;
-	struct dd_import_make i;
-	struct mem m;
-	struct raw r;
-	__u64 value = 0, done = 0;
-
-	if (raw_start(&r, PAGE, &m) || import(&r, s, DD_RIGHTS, 0, &i))
-		return 1;
-	was = (volatile __u64 *)m.at;
-	while (n) {
-		if (mem_cas(&r, &i, &m, 0, 0, 8, value, value + 1, 0) != 1 ||
-		    wait_done(&r, &i, ++done))
-			return 1;
-		n -= *was == value;
-		value = *was + (*was == value);
-	}
-	return 0;
-}
-
-static void check_adders(struct __test_metadata *_metadata, FIXTURE_DATA(far) *self,
-			 int n)
-{
-	int k, status;
-
-	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_POLICY,
-			  DD_POLICY_NEVER, 0, 0));
-	for (k = 0; k < 4; k++)
-		if (!fork())
-			_exit(adder(&self->s, n));
-	for (k = 0; k < 4; k++) {
-		ASSERT_LT(0, wait(&status));
-		ASSERT_EQ(0, status);
-	}
-	EXPECT_EQ(4ull * n, *(__u64 *)self->em.at);
-}
-
-/* Each request is executed once, however often its packets and its reply are lost. */
-TEST_F(far, processes_add_by_cas_with_loss)
-{
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_EQ(0, lose_packets());
-	check_adders(_metadata, self, dd_count(500));
-	EXPECT_EQ(0, lose_none());
 }
 
 TEST_F(far, bytes_are_right_with_loss)

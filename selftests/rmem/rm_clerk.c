@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -225,48 +224,5 @@ TEST(a_new_clerk_gets_all_names)
 	check_errno(rm_import("b", -1, 0, &rd), ENOENT);
 	check_errno(rm_export("a", memory, PAGE, RM_ALL, RM_NEVER), EEXIST);
 	check_eq(rm_revoke(a), 0);
-	clerk_end(pid, SIGTERM);
-}
-
-static volatile bool stop;
-static volatile int rounds;
-static int errors;
-
-static void *use_names(void *unused)
-{
-	rm_seg_t seg;
-	rm_desc_t rd;
-
-	while (!stop) {
-		seg = rm_export("busy", memory, PAGE, RM_ALL, RM_NEVER);
-		if (seg < 0 || rm_import("busy", -1, 0, &rd) || rm_unimport(rd) ||
-		    rm_revoke(seg)) {
-			errors = errno;
-			break;
-		}
-		rounds++;
-	}
-	return unused;
-}
-
-/* Killed and started again while a program exports and imports: it sees a delay only. */
-TEST(a_clerk_is_killed_under_load)
-{
-	pid_t pid = clerk_start("", 0, false);
-	pthread_t thread;
-	int i, before;
-
-	stop = false;
-	check_eq(pthread_create(&thread, NULL, use_names, NULL), 0);
-	for (i = 0; i < 10 && !errors; i++) {
-		before = rounds;
-		while (rounds < before + 3 && !errors)
-			usleep(1000);
-		clerk_end(pid, SIGKILL);
-		pid = clerk_start("", 0, false);
-	}
-	stop = true;
-	pthread_join(thread, NULL);
-	check_eq(errors, 0);
 	clerk_end(pid, SIGTERM);
 }

@@ -297,18 +297,22 @@ TEST(the_other_clerk_is_absent)
 static volatile bool stop;
 static volatile int rounds, failed;
 
-static void *look_up(void *unused)
+static void *use_names(void *unused)
 {
+	rm_seg_t seg;
 	rm_desc_t d;
 
 	while (!stop && !failed) {
-		if (rm_import("name", 2, RM_LOOKUP, &d) || rm_unimport(d))
+		seg = rm_export("busy", local, PAGE, RM_ALL, RM_NEVER);
+		if (seg < 0 || rm_import("busy", -1, 0, &d) || rm_unimport(d) ||
+		    rm_revoke(seg) || rm_import("name", 2, RM_LOOKUP, &d) || rm_unimport(d))
 			failed = errno;
 		rounds++;
 	}
 	return unused;
 }
 
+/* Programs see a delay only, of a name of this node and of one of the other. */
 static void killed_under_load(const char *options)
 {
 	pthread_t thread;
@@ -318,7 +322,7 @@ static void killed_under_load(const char *options)
 	check(owner_export("name", 0, 64, RM_ALL, RM_NEVER) >= 0);
 	stop = false;
 	failed = 0;
-	check_eq(pthread_create(&thread, NULL, look_up, NULL), 0);
+	check_eq(pthread_create(&thread, NULL, use_names, NULL), 0);
 	for (i = 0; i < 6 && !failed; i++) {
 		before = rounds;
 		while (rounds < before + 3 && !failed)
