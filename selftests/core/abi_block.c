@@ -7,41 +7,32 @@
 #include "dd_harness.h"
 #include "raw.h"
 
-/* A service with one block, and clients of several users. */
-struct shop {
-	struct raw r;
-	struct mem m;
-	struct dd_serve s;
-	char name[24];
-};
-
-struct client {
-	struct raw r;
-	struct mem m;
-	struct dd_connect c;
-};
-
-static int shop_open(struct shop *shop, __u32 flags, __u32 window)
+/* A service with the options of @want, of one block if it does not say. */
+static int shop_open(struct server *shop, const struct dd_serve *want)
 {
+	__u32 blocks = want->maxconn ?: 1;
 	static int number;
+	char name[24];
 
-	memset(shop, 0, sizeof(*shop));
 	/* A context that was closed keeps its names until a worker ends it. */
-	snprintf(shop->name, sizeof(shop->name), "shop.%d.%d", getpid(),
-		 number++);
-	if (raw_start(&shop->r, 2 * PAGE, &shop->m))
+	snprintf(name, sizeof(name), "shop.%d.%d", getpid(), number++);
+	if (raw_start(&shop->r, 2 * blocks * PAGE, &shop->m))
 		return -1;
-	raw_serve_args(&shop->s, shop->name, 1, &shop->m);
-	shop->s.flags = flags;
-	shop->s.window = window;
+	raw_serve_args(&shop->s, name, blocks, &shop->m);
+	shop->s.flags = want->flags;
+	shop->s.uid = want->uid;
+	shop->s.gid = want->gid;
+	shop->s.peruser = want->peruser;
+	shop->s.window = want->window ?: 1;
 	return raw_serve(&shop->r, &shop->s);
 }
 
-static int client_open(struct client *cl, const struct shop *shop)
+#define SHOP(shop, ...)	shop_open(shop, &(struct dd_serve){ __VA_ARGS__ })
+
+static int client_of(struct client *cl, const struct server *shop)
 {
-	if (raw_start(&cl->r, 2 * PAGE, &cl->m))
+	if (client_prepare(cl, (const char *)shop->s.name))
 		return -1;
-	raw_connect_args(&cl->c, shop->name, &cl->m);
 	cl->c.type = DD_CONN_RPC;
 	cl->c.window = shop->s.window;
 	cl->c.flags = DD_CONNECT_DIRECT_ANY;
@@ -62,17 +53,12 @@ static int client_connect(struct client *cl, uid_t uid)
 	return ret;
 }
 
-static int client_close(const struct client *cl)
-{
-	return raw_op(&cl->r, DD_IOC_CLOSE, cl->c.conn);
-}
-
-static struct dd_cell *cell_of(const struct shop *shop)
+static struct dd_cell *cell_of(const struct server *shop)
 {
 	return raw_cell(&shop->r, shop->s.cells_unit);
 }
 
-static int reply(const struct shop *shop)
+static int reply(const struct server *shop)
 {
 	return raw_send(&shop->r, shop->s.cells_unit, cell_of(shop)->conn, 0, 0,
 			8);
@@ -80,7 +66,7 @@ static int reply(const struct shop *shop)
 
 FIXTURE(block)
 {
-	struct shop shop;
+	struct server shop;
 	struct client alice, bob;
 };
 
@@ -96,9 +82,9 @@ FIXTURE_VARIANT_ADD(block, direct) { .flags = DD_SERVE_DIRECT_ANY,
 
 FIXTURE_SETUP(block)
 {
-	ASSERT_EQ(0, shop_open(&self->shop, variant->flags, 4));
-	ASSERT_EQ(0, client_open(&self->alice, &self->shop));
-	ASSERT_EQ(0, client_open(&self->bob, &self->shop));
+	ASSERT_EQ(0, SHOP(&self->shop, .flags = variant->flags, .window = 4));
+	ASSERT_EQ(0, client_of(&self->alice, &self->shop));
+	ASSERT_EQ(0, client_of(&self->bob, &self->shop));
 }
 
 FIXTURE_TEARDOWN(block)
@@ -109,29 +95,26 @@ FIXTURE_TEARDOWN(block)
 }
 
 /* Alice sends @n messages, which the server reads, and closes. */
-static int requests(struct shop *shop, struct client *cl, bool direct, int n)
+static int requests(struct server *shop, struct client *cl, bool direct, int n)
 {
 	struct dd_ring_note at;
 	struct dd_note note;
-	struct way w;
 	int i;
 
-	if (direct && way_open(&cl->r, cl->c.conn, &w))
+	if (direct && client_way(cl))
 		return -1;
 	for (i = 0; i < n; i++) {
 		if (direct)
 			/* It does not say how many it has sent. */
-			way_note(&w, 0, 8);
-		else if (raw_send(&cl->r, cl->c.cell_unit, cl->c.conn, 0, 0,
-				  8) != 1)
+			way_note(&cl->w, 0, 8);
+		else if (client_send(cl, 8) != 1)
 			return -1;
-		if (direct ? !ring_take(ring_of(&shop->r, shop->s.list_unit, 0),
-					&at) :
-			     !raw_take(&shop->r, shop->s.list_unit, &note))
+		if (direct ? !ring_take(ring_of(&shop->r, shop->s.list_unit, 0), &at) :
+			     !server_take(shop, &note))
 			return -1;
 	}
 	if (direct)
-		way_unmap(&w);
+		way_unmap(&cl->w);
 	return client_close(cl);
 }
 
@@ -170,24 +153,22 @@ TEST_F(block, goes_to_another_user_after_a_reply)
 	const __u64 count = 1;
 	struct dd_ring_note at;
 	struct dd_note note;
-	struct way in, out;
+	struct way out;
 
 	ASSERT_EQ(0, client_connect(&self->alice, ALICE));
 	if (variant->direct) {
-		ASSERT_EQ(0, way_open(&self->alice.r, self->alice.c.conn, &in));
+		ASSERT_EQ(0, client_way(&self->alice));
 		ASSERT_EQ(0, way_open(&self->shop.r, cell_of(&self->shop)->conn,
 				      &out));
-		way_note(&in, 0, 8);
+		way_note(&self->alice.w, 0, 8);
 		ASSERT_TRUE(ring_take(ring_of(&self->shop.r,
 					      self->shop.s.list_unit, 0), &at));
 		/* As the library counts. */
 		memcpy(cell_of(&self->shop)->sq[0].meta, &count, sizeof(count));
 		way_note(&out, 0, 8);
 	} else {
-		ASSERT_EQ(1, raw_send(&self->alice.r, self->alice.c.cell_unit,
-				      self->alice.c.conn, 0, 0, 8));
-		ASSERT_TRUE(raw_take(&self->shop.r, self->shop.s.list_unit,
-				     &note));
+		ASSERT_EQ(1, client_send(&self->alice, 8));
+		ASSERT_TRUE(server_take(&self->shop, &note));
 		ASSERT_EQ(1, reply(&self->shop));
 	}
 	ASSERT_EQ(0, client_close(&self->alice));
@@ -199,26 +180,22 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 {
 	struct dd_connect second;
 	struct client cl, other;
-	struct shop shop;
-	struct way w, w2;
+	struct server shop;
+	struct way w2;
 	struct mem m;
 
-	memset(&shop, 0, sizeof(shop));
-	strcpy(shop.name, "takes back");
-	ASSERT_EQ(0, raw_start(&shop.r, 4 * PAGE, &shop.m));
-	raw_serve_args(&shop.s, shop.name, 2, &shop.m);
-	ASSERT_EQ(0, raw_serve(&shop.r, &shop.s));
-	ASSERT_EQ(0, client_open(&cl, &shop));
-	ASSERT_EQ(0, client_open(&other, &shop));
+	ASSERT_EQ(0, SHOP(&shop, .maxconn = 2));
+	ASSERT_EQ(0, client_of(&cl, &shop));
+	ASSERT_EQ(0, client_of(&other, &shop));
 	ASSERT_EQ(0, raw_alloc(&cl.r, 2 * PAGE, &m));
-	raw_connect_args(&second, shop.name, &m);
+	raw_connect_args(&second, (const char *)shop.s.name, &m);
 	second.type = DD_CONN_RPC;
 	ASSERT_EQ(0, raw_connect(&cl.r, &cl.c));
 	ASSERT_EQ(0, raw_connect(&cl.r, &second));
-	ASSERT_EQ(0, way_open(&cl.r, cl.c.conn, &w));
+	ASSERT_EQ(0, client_way(&cl));
 	ASSERT_EQ(0, way_open(&cl.r, second.conn, &w2));
-	ASSERT_EQ(w.d.notes, w2.d.notes);
-	way_note(&w, 0, 8);
+	ASSERT_EQ(cl.w.d.notes, w2.d.notes);
+	way_note(&cl.w, 0, 8);
 	ASSERT_EQ(0, client_close(&cl));
 	way_slot(&w2, w2.d.start)->seq = 0;
 	/* As long as it has the ring it may say that it has sent nothing. */
@@ -227,43 +204,19 @@ TEST(is_not_kept_for_a_note_that_was_taken_back)
 	EXPECT_EQ(0, raw_connect(&other.r, &other.c));
 	other.c.list = 0;
 	ASSERT_EQ(0, raw_alloc(&other.r, 2 * PAGE, &other.m));
-	raw_connect_args(&other.c, shop.name, &other.m);
+	raw_connect_args(&other.c, (const char *)shop.s.name, &other.m);
 	EXPECT_EQ(0, raw_connect(&other.r, &other.c));
 }
 
 /* --- permission to connect ------------------------------------------------*/
 
-/* A service of @blocks blocks that lets in some users only, or only so many. */
-static int shop_for(struct shop *shop, uid_t server, __u32 flags, __u32 uid,
-		    __u32 gid, __u32 blocks, __u32 peruser)
-{
-	static int number;
-	int ret;
-
-	memset(shop, 0, sizeof(*shop));
-	snprintf(shop->name, sizeof(shop->name), "for.%d.%d", getpid(),
-		 number++);
-	if (raw_open(&shop->r) || raw_alloc(&shop->r, 2 * blocks * PAGE,
-					    &shop->m))
-		return -1;
-	raw_serve_args(&shop->s, shop->name, blocks, &shop->m);
-	shop->s.flags = flags;
-	shop->s.uid = uid;
-	shop->s.gid = gid;
-	shop->s.peruser = peruser;
-	if (seteuid(server))
-		return -1;
-	ret = raw_serve(&shop->r, &shop->s);
-	return seteuid(0) ? -1 : ret;
-}
-
 /* Whether a client of a user may connect: 1, 0, or -1 for another error. */
-static int may(const struct shop *shop, uid_t uid)
+static int may(const struct server *shop, uid_t uid)
 {
 	struct client cl;
 	int ret;
 
-	if (client_open(&cl, shop))
+	if (client_of(&cl, shop))
 		return -1;
 	ret = !client_connect(&cl, uid) ? 1 : errno == EACCES ? 0 : -1;
 	if (ret == 1 && client_close(&cl))
@@ -274,16 +227,15 @@ static int may(const struct shop *shop, uid_t uid)
 
 TEST(a_service_may_be_for_one_user)
 {
-	struct shop shop;
+	struct server shop;
 
-	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_UID, BOB, 0, 1, 0));
+	ASSERT_EQ(0, SHOP(&shop, .flags = DD_SERVE_UID, .uid = BOB));
 	EXPECT_EQ(1, may(&shop, BOB));
 	EXPECT_EQ(0, may(&shop, ALICE));
 	EXPECT_EQ(0, may(&shop, 0));
 	raw_close(&shop.r);
 	/* One of several is enough. */
-	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_UID | DD_SERVE_SAME_USER, BOB,
-			      0, 1, 0));
+	ASSERT_EQ(0, SHOP(&shop, .flags = DD_SERVE_UID | DD_SERVE_SAME_USER, .uid = BOB));
 	EXPECT_EQ(1, may(&shop, BOB));
 	EXPECT_EQ(1, may(&shop, 0));
 	EXPECT_EQ(0, may(&shop, ALICE));
@@ -292,9 +244,9 @@ TEST(a_service_may_be_for_one_user)
 TEST(a_service_may_be_for_one_group)
 {
 	const gid_t group = 54321;
-	struct shop shop;
+	struct server shop;
 
-	ASSERT_EQ(0, shop_for(&shop, 0, DD_SERVE_GID, 0, group, 1, 0));
+	ASSERT_EQ(0, SHOP(&shop, .flags = DD_SERVE_GID, .gid = group));
 	EXPECT_EQ(0, may(&shop, ALICE));
 	/* A supplementary one, then the effective one. */
 	ASSERT_EQ(0, setgroups(1, &group));
@@ -309,19 +261,19 @@ TEST(a_service_may_be_for_one_group)
 TEST(one_user_has_no_more_than_its_share)
 {
 	struct client a[3], b;
-	struct shop shop;
+	struct server shop;
 	int i;
 
-	ASSERT_EQ(0, shop_for(&shop, 0, 0, 0, 0, 4, 2));
+	ASSERT_EQ(0, SHOP(&shop, .maxconn = 4, .peruser = 2));
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, client_open(&a[i], &shop));
-	ASSERT_EQ(0, client_open(&b, &shop));
+		ASSERT_EQ(0, client_of(&a[i], &shop));
+	ASSERT_EQ(0, client_of(&b, &shop));
 	ASSERT_EQ(0, client_connect(&a[0], ALICE));
 	ASSERT_EQ(0, client_connect(&a[1], ALICE));
 	EXPECT_ERR(EUSERS, client_connect(&a[2], ALICE));
 	EXPECT_EQ(0, client_connect(&b, BOB));
 	/* A block whose message is unread is still hers. */
-	ASSERT_EQ(1, raw_send(&a[0].r, a[0].c.cell_unit, a[0].c.conn, 0, 0, 8));
+	ASSERT_EQ(1, client_send(&a[0], 8));
 	ASSERT_EQ(0, client_close(&a[0]));
 	EXPECT_ERR(EUSERS, client_connect(&a[2], ALICE));
 	ASSERT_EQ(0, client_close(&a[1]));
@@ -332,13 +284,13 @@ TEST(one_user_has_no_more_than_its_share)
 
 TEST(bad_limits_of_a_service_are_refused)
 {
-	struct shop shop;
+	struct server shop;
 
-	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, ALICE, 0, 1, 0));
+	EXPECT_ERR(EINVAL, SHOP(&shop, .uid = ALICE));
 	raw_close(&shop.r);
-	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, ALICE, 1, 0));
+	EXPECT_ERR(EINVAL, SHOP(&shop, .gid = ALICE));
 	raw_close(&shop.r);
-	EXPECT_ERR(EINVAL, shop_for(&shop, 0, 0, 0, 0, 1, 2));
+	EXPECT_ERR(EINVAL, SHOP(&shop, .peruser = 2));
 }
 
 /* --- what is in it ---------------------------------------------------------*/
@@ -350,42 +302,41 @@ TEST(bad_limits_of_a_service_are_refused)
 TEST(messages_of_another_client_are_not_shown)
 {
 	struct client a, b, c;
-	struct shop shop;
+	struct server shop;
 	struct dd_note n;
-	struct way w;
 
-	ASSERT_EQ(0, shop_open(&shop, 0, 1));
-	ASSERT_EQ(0, client_open(&a, &shop));
-	ASSERT_EQ(0, client_open(&b, &shop));
-	ASSERT_EQ(0, client_open(&c, &shop));
+	ASSERT_EQ(0, SHOP(&shop));
+	ASSERT_EQ(0, client_of(&a, &shop));
+	ASSERT_EQ(0, client_of(&b, &shop));
+	ASSERT_EQ(0, client_of(&c, &shop));
 	ASSERT_EQ(0, client_connect(&a, 0));
 	memset(a.m.at + a.c.send.offset, 's', 8);
-	ASSERT_EQ(1, raw_send(&a.r, a.c.cell_unit, a.c.conn, 0, 0, 8));
-	ASSERT_TRUE(raw_take(&shop.r, shop.s.list_unit, &n));
+	ASSERT_EQ(1, client_send(&a, 8));
+	ASSERT_TRUE(server_take(&shop, &n));
 	EXPECT_EQ('s', shop.m.at[shop.s.recv.offset]);
 	ASSERT_EQ(0, client_close(&a));
 
 	ASSERT_EQ(0, client_connect(&a, 0));
-	ASSERT_EQ(0, way_open(&a.r, a.c.conn, &w));
-	EXPECT_EQ('s', w.block[0]);
+	ASSERT_EQ(0, client_way(&a));
+	EXPECT_EQ('s', a.w.block[0]);
 	ASSERT_EQ(0, client_close(&a));
 
 	ASSERT_EQ(0, client_connect(&b, 0));
-	ASSERT_EQ(0, way_open(&b.r, b.c.conn, &w));
-	EXPECT_EQ(0, w.block[0]);
+	ASSERT_EQ(0, client_way(&b));
+	EXPECT_EQ(0, b.w.block[0]);
 	ASSERT_EQ(0, client_close(&b));
 
 	/* A window that comes after a message comes too late to zero. */
 	ASSERT_EQ(0, client_connect(&c, 0));
 	memset(c.m.at + c.c.send.offset, 't', 8);
-	ASSERT_EQ(1, raw_send(&c.r, c.c.cell_unit, c.c.conn, 0, 0, 8));
-	ASSERT_TRUE(raw_take(&shop.r, shop.s.list_unit, &n));
-	EXPECT_ERR(EACCES, way_grant(&c.r, c.c.conn, &w));
+	ASSERT_EQ(1, client_send(&c, 8));
+	ASSERT_TRUE(server_take(&shop, &n));
+	EXPECT_ERR(EACCES, way_grant(&c.r, c.c.conn, &c.w));
 	ASSERT_EQ(0, client_close(&c));
 
 	ASSERT_EQ(0, client_connect(&a, 0));
-	ASSERT_EQ(0, way_open(&a.r, a.c.conn, &w));
-	EXPECT_EQ(0, w.block[0]);
+	ASSERT_EQ(0, client_way(&a));
+	EXPECT_EQ(0, a.w.block[0]);
 }
 
 DD_TEST_MAIN

@@ -351,45 +351,32 @@ TEST(blocks_that_are_not_whole_pages)
  */
 static int flags_allow(int serve, int connect, uid_t client)
 {
-	struct raw srv, cl;
-	struct dd_connect c;
-	struct dd_serve s;
-	struct mem m, cm;
-	struct way w;
-	__u64 id = 0;
-	int ret = 0;
 	static int calls;
+	struct server s;
+	struct client c;
+	int ret = 0;
 	char name[16];
-	struct dd_conn_list l = { .size = sizeof(l), .count = 1,
-				  .conns = (uintptr_t)&id };
 
-	if (raw_start(&srv, 2 * PAGE, &m))
-		return -1;
-	memset(m.at, 'x', 2 * PAGE);
 	/* A context that was closed keeps its names until a worker ends it. */
 	snprintf(name, sizeof(name), "flags%d", calls++);
-	raw_serve_args(&s, name, 1, &m);
-	s.flags = serve;
-	if (raw_serve(&srv, &s) || raw_start(&cl, 2 * PAGE, &cm))
+	if (server_prepare(&s, name, 1) || client_prepare(&c, name))
 		return -1;
-	raw_connect_args(&c, name, &cm);
-	c.flags = connect;
-	if (seteuid(client) || raw_connect(&cl, &c) || seteuid(0))
+	memset(s.m.at, 'x', 2 * PAGE);
+	s.s.flags = serve;
+	c.c.flags = connect;
+	if (raw_serve(&s.r, &s.s) || seteuid(client) || raw_connect(&c.r, &c.c) || seteuid(0))
 		return -1;
-	l.service = s.service;
-	if (raw_ioctl(&srv, DD_IOC_CONN_LIST, &l))
-		return -1;
-	if (!way_open(&cl, c.conn, &w))
+	if (!client_way(&c))
 		/* Only the same user may see the old contents. */
-		ret |= w.block[PAGE - 1] == (client ? 0 : 'x') ? 1 : 4;
+		ret |= c.w.block[PAGE - 1] == (client ? 0 : 'x') ? 1 : 4;
 	else if (errno != EACCES)
 		return -1;
-	if (!way_grant(&srv, id, &w))
+	if (!way_grant(&s.r, server_conn(&s), &c.w))
 		ret |= 2;
 	else if (errno != EACCES)
 		return -1;
-	raw_close(&cl);
-	raw_close(&srv);
+	raw_close(&c.r);
+	raw_close(&s.r);
 	return ret;
 }
 
@@ -406,75 +393,71 @@ TEST(permission)
 }
 
 /* Whether the next note of a ring is that of a sender. */
-static bool next_is(const struct pair *p, int ring, const struct way *w, __u64 len)
+static bool next_is(const struct pair *p, int ring, const struct client *c, __u64 len)
 {
 	struct dd_ring_note n;
 
 	return ring_take(ring_of(&p->srv, p->s.list_unit, ring), &n) &&
-	       n.conn == w->d.peer_conn && n.len == len;
+	       n.conn == c->w.d.peer_conn && n.len == len;
 }
 
 /* First come, first served; senders without a ring use the kernel. */
 TEST(more_senders_than_rings)
 {
 	enum { N = DD_RINGS_MAX + 3, LATE = DD_RINGS_MAX, LAST = N - 1 };
-	static struct raw r[N];
-	static struct dd_connect c[N];
-	static struct way w[N];
+	static struct client c[N];
 	struct dd_note note;
 	struct pair p;
-	struct mem m;
 	int i, k;
 
 	ASSERT_EQ(0, pair_open(&p, N + 1, PAGE, 1));
 	for (i = 0; i < N; i++) {
-		ASSERT_EQ(0, raw_client(&r[i], &m, &c[i], p.name));
+		ASSERT_EQ(0, client_open(&c[i], p.name));
 		if (i >= DD_RINGS_MAX) {
-			EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
+			EXPECT_ERR(ENOSPC, client_way(&c[i]));
 			continue;
 		}
-		ASSERT_EQ(0, way_open(&r[i], c[i].conn, &w[i]));
-		way_note(&w[i], 0, i);
+		ASSERT_EQ(0, client_way(&c[i]));
+		way_note(&c[i].w, 0, i);
 	}
 	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
 	/* Messages by the kernel arrive in order, any number of times. */
 	for (k = 1; k <= 3; k++)
 		for (i = LATE; i < LAST; i++) {
-			EXPECT_EQ(1, raw_send(&r[i], c[i].cell_unit, c[i].conn,
-					      0, 0, i));
+			EXPECT_EQ(1, client_send(&c[i], i));
 			ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
 			EXPECT_EQ(i, note.len);
 			EXPECT_EQ(k, note.msgid);
-			EXPECT_ERR(ENOSPC, way_grant(&r[i], c[i].conn, &w[i]));
+			EXPECT_ERR(ENOSPC, client_way(&c[i]));
 		}
 	/* A ring is free when its sender has closed and its notes are read. */
-	ASSERT_EQ(0, raw_op(&r[5], DD_IOC_CLOSE, c[5].conn));
-	EXPECT_ERR(ENOSPC, way_grant(&r[LAST], c[LAST].conn, &w[LAST]));
-	ASSERT_TRUE(next_is(&p, 5, &w[5], 5));
-	ASSERT_EQ(0, way_open(&r[LAST], c[LAST].conn, &w[LAST]));
-	way_note(&w[LAST], 0, 77);
-	EXPECT_TRUE(next_is(&p, 5, &w[LAST], 77));
-	EXPECT_ERR(ENOSPC, way_grant(&r[LATE], c[LATE].conn, &w[LATE]));
+	ASSERT_EQ(0, client_close(&c[5]));
+	EXPECT_ERR(ENOSPC, client_way(&c[LAST]));
+	ASSERT_TRUE(next_is(&p, 5, &c[5], 5));
+	ASSERT_EQ(0, client_way(&c[LAST]));
+	way_note(&c[LAST].w, 0, 77);
+	EXPECT_TRUE(next_is(&p, 5, &c[LAST], 77));
+	EXPECT_ERR(ENOSPC, client_way(&c[LATE]));
 	/*
 	 * A sender that has used the kernel gets a ring when its messages are
 	 * read.
 	 */
-	ASSERT_EQ(0, raw_op(&r[6], DD_IOC_CLOSE, c[6].conn));
-	ASSERT_TRUE(next_is(&p, 6, &w[6], 6));
-	EXPECT_EQ(1, raw_send(&r[LATE], c[LATE].cell_unit, c[LATE].conn, 0, 0, 8));
-	EXPECT_ERR(EBUSY, way_grant(&r[LATE], c[LATE].conn, &w[LATE]));
+	ASSERT_EQ(0, client_close(&c[6]));
+	ASSERT_TRUE(next_is(&p, 6, &c[6], 6));
+	EXPECT_EQ(1, client_send(&c[LATE], 8));
+	EXPECT_ERR(EBUSY, client_way(&c[LATE]));
 	ASSERT_TRUE(raw_take(&p.srv, p.s.list_unit, &note));
 	EXPECT_EQ(4, note.msgid);
-	ASSERT_EQ(0, way_open(&r[LATE], c[LATE].conn, &w[LATE]));
-	way_note(&w[LATE], 0, 78);
-	EXPECT_TRUE(next_is(&p, 6, &w[LATE], 78));
+	ASSERT_EQ(0, client_way(&c[LATE]));
+	way_note(&c[LATE].w, 0, 78);
+	EXPECT_TRUE(next_is(&p, 6, &c[LATE], 78));
 	/* The other rings are as they were. */
 	for (i = 0; i < DD_RINGS_MAX; i++)
 		if (i != 5 && i != 6)
-			EXPECT_TRUE(next_is(&p, i, &w[i], i));
+			EXPECT_TRUE(next_is(&p, i, &c[i], i));
 	EXPECT_EQ(DD_RINGS_MAX, raw_list(&p.srv, p.s.list_unit)->rings);
 	for (i = 0; i < N; i++)
-		raw_close(&r[i]);
+		raw_close(&c[i].r);
 }
 
 /* Slots of closed connections are reserved until their notes have been read. */
@@ -849,10 +832,7 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	struct dd_cell *first = raw_cell(&p->srv, p->s.cells_unit);
 	struct dd_cell *second = raw_cell(&p->srv, p->s.cells_unit +
 					  p->s.cell_units);
-	struct dd_connect c2;
-	struct way w2;
-	struct raw r;
-	struct mem m;
+	struct client other;
 	__u32 ring;
 
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w));
@@ -861,8 +841,8 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	/* Until then the notes that it posted can be read. */
 	EXPECT_EQ(ring, first->ring);
-	ASSERT_EQ(0, raw_client(&r, &m, &c2, p->name));
-	ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
+	ASSERT_EQ(0, client_open(&other, p->name));
+	ASSERT_EQ(0, way_grant(&other.r, other.c.conn, &other.w));
 	ASSERT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	EXPECT_EQ(ring, second->ring);
 	EXPECT_EQ(self->w.d.peer_conn, DD_SERIAL_ID(first->conn));
@@ -872,9 +852,9 @@ TEST_F(direct, a_ring_speaks_for_its_sender_only)
 	 * A block with a new connection: the cell names the ring of that one.
 	 */
 	for (int i = 0; i < 4; i++) {
-		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c2.conn));
-		ASSERT_EQ(0, raw_connect(&r, &c2));
-		ASSERT_EQ(0, way_grant(&r, c2.conn, &w2));
+		ASSERT_EQ(0, client_close(&other));
+		ASSERT_EQ(0, raw_connect(&other.r, &other.c));
+		ASSERT_EQ(0, way_grant(&other.r, other.c.conn, &other.w));
 	}
 	EXPECT_EQ(1, raw_list(&p->srv, p->s.list_unit)->rings);
 	EXPECT_EQ(ring, second->ring);

@@ -18,21 +18,19 @@
 #define BUDGET	5
 
 /*
- * Honest traffic in a child until the pipe is closed: numbered messages with
- * checked contents. Reports that it has begun; exits with 0 if all was right.
+ * Honest traffic in a child until @stop: numbered messages with checked contents.
+ * Reports that it has begun; exits with 0 if all was right.
  */
-static void honest(int stop_fd, int begun_fd)
+static void honest(const bool *stop, int begun)
 {
 	struct dd_note n;
 	struct pair p;
 	__u64 i, *from, *to;
-	char c;
 
 	CHILD_CHECK(pair_open(&p, 2, 256, 4) == 0);
-	fcntl(stop_fd, F_SETFL, O_NONBLOCK);
 	from = (__u64 *)(p.cmem.at + p.c.send.offset);
 	to = (__u64 *)p.smem.at;
-	for (i = 1; read(stop_fd, &c, 1) < 0; i++) {
+	for (i = 1; !__atomic_load_n(stop, __ATOMIC_ACQUIRE); i++) {
 		from[0] = i;
 		from[31] = ~i;
 		CHILD_CHECK(pair_request(&p, 0, 0, 256) == 1);
@@ -41,43 +39,32 @@ static void honest(int stop_fd, int begun_fd)
 		CHILD_CHECK((__u32)i == n.msgid && n.word == ~i);
 		CHILD_CHECK(to[0] == i && to[31] == ~i);
 		CHILD_CHECK(!raw_take(&p.srv, p.s.list_unit, &n));
-		CHILD_CHECK(i > 1 || write(begun_fd, "", 1) == 1);
+		if (i == 1)
+			child_report(begun);
 	}
 	_exit(0);
 }
 
 struct bystander {
 	pid_t pid;
-	int stop;
+	bool *stop;
 };
 
 /* When this returns the traffic has begun. */
 static struct bystander bystander(void)
 {
-	int stop[2], begun[2];
-	struct bystander b;
-	char c;
+	struct bystander b = { .stop = shared_memory(sizeof(*b.stop)) };
+	int begun;
 
-	if (pipe2(stop, O_CLOEXEC) || pipe2(begun, O_CLOEXEC))
-		abort();
-	b.pid = fork_child();
-	if (!b.pid) {
-		close(stop[1]);
-		close(begun[0]);
-		honest(stop[0], begun[1]);
-	}
-	close(stop[0]);
-	close(begun[1]);
-	b.stop = stop[1];
-	/* A child that has died reports it by its exit status. */
-	if (read(begun[0], &c, 1) != 1)
-		fprintf(stderr, "# the bystander has died\n");
-	close(begun[0]);
+	b.pid = fork_until_report(&begun);
+	if (!b.pid)
+		honest(b.stop, begun);
 	return b;
 }
 
 #define EXPECT_UNHARMED(b) do {						\
-	close((b).stop);						\
+	ASSERT_LT(0, (b).pid);						\
+	__atomic_store_n((b).stop, true, __ATOMIC_RELEASE);		\
 	ASSERT_CHILD_OK((b).pid);					\
 } while (0)
 
@@ -234,23 +221,21 @@ TEST(an_area_scribbled_over_during_calls)
 TEST(a_scribbling_client_harms_only_its_own_connection)
 {
 	unsigned int seed = dd_seed(_metadata);
-	struct dd_connect good;
+	struct client good;
 	struct dd_note n;
 	struct pair p;
-	struct mem m;
-	struct raw r;
 	size_t bytes;
 	__u64 i, seen = 0;
 
 	/* Two clients of one server; one of them scribbles. */
 	ASSERT_EQ(0, pair_open(&p, 2, 256, 1));
-	ASSERT_EQ(0, raw_client(&r, &m, &good, p.name));
+	ASSERT_EQ(0, client_open(&good, p.name));
 	bytes = used_bytes(&p, false);
 	for (i = 1; i <= dd_count(5000); i++) {
 		scribble(&p.cl, &seed, bytes);
 		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
-		*(__u64 *)(m.at + good.send.offset) = i;
-		ASSERT_EQ(1, raw_send(&r, good.cell_unit, good.conn, 0, 0, 8)) {
+		*(__u64 *)(good.m.at + good.c.send.offset) = i;
+		ASSERT_EQ(1, client_send(&good, 8)) {
 			TH_LOG("errno %d", errno);
 		}
 		/*

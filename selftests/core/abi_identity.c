@@ -38,19 +38,11 @@ static bool hear(struct line l)
 	return read(l.fd, &c, 1) == 1;
 }
 
-/* The only connection of service @id. */
-static __u64 only_conn(const struct raw *r, __u32 id)
-{
-	__u64 conn = 0;
-
-	return raw_conns(r, id, &conn, 1) == 1 ? conn : 0;
-}
-
-static bool only_conn_is(const struct raw *r, __u32 id, int pid, int uid)
+static bool client_is(const struct server *s, int pid, int uid)
 {
 	struct dd_conn_info i;
 
-	return !raw_conn_info(r, only_conn(r, id), &i) && (int)i.pid == pid &&
+	return !raw_conn_info(&s->r, server_conn(s), &i) && (int)i.pid == pid &&
 	       (int)i.uid == uid && i.node == 1;
 }
 
@@ -62,14 +54,12 @@ static bool only_conn_is(const struct raw *r, __u32 id, int pid, int uid)
 static void expect_client(struct __test_metadata *_metadata, struct line l,
 			  pid_t pid, uid_t uid)
 {
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
+	struct server s;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
 	tell(l);
 	ASSERT_TRUE(hear(l));
-	EXPECT_TRUE(only_conn_is(&r, s.service, pid, uid));
+	EXPECT_TRUE(client_is(&s, pid, uid));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }
@@ -78,29 +68,27 @@ TEST(identity_of_a_dead_peer)
 {
 	struct line child, l = line_pair(&child);
 	struct dd_conn_info i;
-	struct dd_connect c;
-	struct dd_serve s;
-	struct raw r, sr;
-	struct mem m, sm;
+	struct server s;
+	struct client c;
 	pid_t pid;
 	int k;
 
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(raw_server(&sr, &sm, &s, "dies", 1) == 0);
+		CHILD_CHECK(server_open(&s, "dies", 1) == 0);
 		tell(child);
 		pause();
 	}
 	ASSERT_TRUE(hear(l));
-	ASSERT_EQ(0, raw_client(&r, &m, &c, "dies"));
+	ASSERT_EQ(0, client_open(&c, "dies"));
 	kill_child(pid);
-	ASSERT_SOON(raw_cell(&r, c.cell_unit)->error == ECONNRESET);
+	ASSERT_SOON(raw_cell(&c.r, c.c.cell_unit)->error == ECONNRESET);
 	/*
 	 * The pid is reported as long as this end exists: the old one, or none.
 	 */
 	for (k = 0; k < 20; k++) {
-		ASSERT_EQ(0, raw_conn_info(&r, c.conn, &i));
+		ASSERT_EQ(0, raw_conn_info(&c.r, c.c.conn, &i));
 		EXPECT_EQ(ECONNRESET, i.closed);
 		EXPECT_EQ(1, i.node);
 		EXPECT_EQ(ALICE, i.uid);
@@ -108,24 +96,21 @@ TEST(identity_of_a_dead_peer)
 		usleep(5000);
 	}
 	EXPECT_EQ(0, system("ddctl conn >/dev/null"));
-	EXPECT_EQ(0, raw_op(&r, DD_IOC_CLOSE, c.conn));
+	EXPECT_EQ(0, client_close(&c));
 }
 
 TEST(uid_is_that_of_the_time_of_connecting)
 {
 	struct line child, l = line_pair(&child);
-	struct dd_connect c;
-	struct raw cr;
-	struct mem cm;
+	struct client c;
 	pid_t pid;
 
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(hear(child));
-		CHILD_CHECK(raw_start(&cr, 2 * PAGE, &cm) == 0);
+		CHILD_CHECK(client_prepare(&c, "identity") == 0);
 		CHILD_CHECK(seteuid(BOB) == 0);
-		raw_connect_args(&c, "identity", &cm);
-		CHILD_CHECK(raw_connect(&cr, &c) == 0);
+		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
 		CHILD_CHECK(seteuid(0) == 0);
 		tell(child);
 		CHILD_CHECK(hear(child));
@@ -137,15 +122,13 @@ TEST(uid_is_that_of_the_time_of_connecting)
 TEST(pids_are_those_of_the_readers_namespace)
 {
 	struct line child, l = line_pair(&child);
-	struct dd_connect c;
 	struct dd_conn_info i;
-	struct dd_serve s;
-	struct raw r, cr;
-	struct mem m, cm;
+	struct client c;
+	struct server s;
 	pid_t pid, inner;
 	int status;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(unshare(CLONE_NEWPID) == 0);
@@ -153,8 +136,8 @@ TEST(pids_are_those_of_the_readers_namespace)
 		if (!inner) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			CHILD_CHECK(getpid() == 1);
-			CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
-			CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
+			CHILD_CHECK(client_open(&c, "identity") == 0);
+			CHILD_CHECK(raw_conn_info(&c.r, c.c.conn, &i) == 0);
 			/* The server has no pid in that namespace. */
 			CHILD_CHECK(i.pid == 0);
 			tell(child);
@@ -175,7 +158,7 @@ TEST(pids_are_those_of_the_readers_namespace)
 	n[1] = read(l.fd, buf[1], 8);
 	memcpy(&inner, n[0] == sizeof(inner) ? buf[0] : buf[1], sizeof(inner));
 	ASSERT_EQ(sizeof(inner) + 1, n[0] + n[1]);
-	EXPECT_TRUE(only_conn_is(&r, s.service, inner, 0));
+	EXPECT_TRUE(client_is(&s, inner, 0));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }
@@ -192,33 +175,30 @@ static bool write_map(const char *file, const char *text)
 TEST(uids_are_those_of_the_readers_namespace)
 {
 	struct line child, l = line_pair(&child);
-	struct dd_connect c;
 	struct dd_conn_info i;
-	struct dd_serve s;
-	struct raw r, cr;
-	struct mem m, cm;
+	struct client c;
+	struct server s;
 	pid_t pid;
 
 	pid = fork_child();
 	if (!pid) {
 		CHILD_CHECK(become_user(ALICE) == 0);
 		/* Runs as alice, the only user mapped in there, with uid 7. */
-		CHILD_CHECK(raw_start(&cr, 2 * PAGE, &cm) == 0);
+		CHILD_CHECK(client_prepare(&c, "identity") == 0);
 		if (unshare(CLONE_NEWUSER))
 			_exit(77);
 		CHILD_CHECK(write_map("/proc/self/uid_map", "7 1000 1\n"));
 		CHILD_CHECK(geteuid() == 7);
 		CHILD_CHECK(hear(child));
-		raw_connect_args(&c, "identity", &cm);
-		CHILD_CHECK(raw_connect(&cr, &c) == 0);
-		CHILD_CHECK(raw_conn_info(&cr, c.conn, &i) == 0);
+		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
+		CHILD_CHECK(raw_conn_info(&c.r, c.c.conn, &i) == 0);
 		CHILD_CHECK(i.uid == 65534);
 		CHILD_CHECK((pid_t)i.pid == getppid());
 		tell(child);
 		CHILD_CHECK(hear(child));
 		_exit(0);
 	}
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
 	tell(l);
 	if (!hear(l)) {
 		int status = wait_child(pid);
@@ -226,27 +206,25 @@ TEST(uids_are_those_of_the_readers_namespace)
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 			DD_SKIP("no user namespaces for ordinary users here");
 	}
-	EXPECT_TRUE(only_conn_is(&r, s.service, pid, ALICE));
+	EXPECT_TRUE(client_is(&s, pid, ALICE));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }
 
 TEST(another_network_namespace_is_another_node)
 {
-	struct dd_connect c;
-	struct dd_serve s, s2;
-	struct raw r, cr, sr;
-	struct mem m, cm, sm;
+	struct server s, s2;
+	struct client c;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "identity", 1));
+	ASSERT_EQ(0, server_open(&s, "identity", 1));
 	IN_CHILD {
 		CHILD_CHECK(unshare(CLONE_NEWNET) == 0);
-		CHILD_ERR(ECONNREFUSED, raw_client(&cr, &cm, &c, "identity"));
+		CHILD_ERR(ECONNREFUSED, client_open(&c, "identity"));
 		/* The name is free in that namespace. */
-		CHILD_CHECK(raw_server(&sr, &sm, &s2, "identity", 1) == 0);
-		CHILD_CHECK(raw_connect(&cr, &c) == 0);
+		CHILD_CHECK(server_open(&s2, "identity", 1) == 0);
+		CHILD_CHECK(raw_connect(&c.r, &c.c) == 0);
 	}
-	EXPECT_EQ(0, only_conn(&r, s.service));
+	EXPECT_EQ(0, server_conn(&s));
 }
 
 /* --- serials ---------------------------------------------------------------*/
@@ -356,32 +334,30 @@ TEST(a_user_outside_of_the_group_cannot_open_it)
 TEST(users_of_the_group_can_work_with_each_other)
 {
 	struct line child, l = line_pair(&child);
-	struct dd_connect c;
-	struct dd_serve s;
-	struct raw r, cr;
+	struct client c;
+	struct server s;
 	struct dd_note n;
-	struct mem m, cm;
 	pid_t srv, cl;
 
 	srv = fork_child();
 	if (!srv) {
 		CHILD_CHECK(become_user(ALICE) == 0);
-		CHILD_CHECK(raw_server(&r, &m, &s, "identity", 1) == 0);
+		CHILD_CHECK(server_open(&s, "identity", 1) == 0);
 		tell(child);
-		CHILD_CHECK(WAIT_FOR(raw_take(&r, s.list_unit, &n)));
-		CHILD_CHECK(only_conn(&r, s.service) == n.conn);
-		CHILD_CHECK(!strcmp(m.at, "from bob"));
+		CHILD_CHECK(WAIT_FOR(server_take(&s, &n)));
+		CHILD_CHECK(server_conn(&s) == n.conn);
+		CHILD_CHECK(!strcmp(s.m.at, "from bob"));
 		_exit(0);
 	}
 	ASSERT_TRUE(hear(l));
 	cl = fork_child();
 	if (!cl) {
 		CHILD_CHECK(become_user(BOB) == 0);
-		CHILD_CHECK(raw_client(&cr, &cm, &c, "identity") == 0);
-		strcpy(cm.at + c.send.offset, "from bob");
-		CHILD_CHECK(raw_send(&cr, c.cell_unit, c.conn, 0, 0, 9) == 1);
+		CHILD_CHECK(client_open(&c, "identity") == 0);
+		strcpy(c.m.at + c.c.send.offset, "from bob");
+		CHILD_CHECK(client_send(&c, 9) == 1);
 		/* Wait until it is read: exit would close the connection. */
-		CHILD_CHECK(WAIT_FOR(raw_cell(&cr, c.cell_unit)->error));
+		CHILD_CHECK(WAIT_FOR(raw_cell(&c.r, c.c.cell_unit)->error));
 		_exit(0);
 	}
 	ASSERT_CHILD_OK(srv);
@@ -475,19 +451,17 @@ TEST(an_unused_descriptor_belongs_to_its_opener)
 TEST(exec_ends_the_context)
 {
 	struct line child, l = line_pair(&child);
-	struct dd_serve s;
+	struct server s, own;
 	char fd_arg[16];
-	struct raw r, own;
-	struct mem m, om;
 	pid_t pid;
 
 	pid = fork_child();
 	if (!pid) {
-		CHILD_CHECK(raw_server(&r, &m, &s, "execs", 1) == 0);
+		CHILD_CHECK(server_open(&s, "execs", 1) == 0);
 		/* Kept open over the exec on purpose. */
-		CHILD_CHECK(fcntl(r.fd, F_SETFD, 0) == 0);
+		CHILD_CHECK(fcntl(s.r.fd, F_SETFD, 0) == 0);
 		CHILD_CHECK(fcntl(child.fd, F_SETFD, 0) == 0);
-		snprintf(fd_arg, sizeof(fd_arg), "%d", r.fd);
+		snprintf(fd_arg, sizeof(fd_arg), "%d", s.r.fd);
 		dup2(child.fd, 0);
 		execl("/proc/self/exe", "abi_identity", "--after-exec", fd_arg,
 		      NULL);
@@ -495,9 +469,8 @@ TEST(exec_ends_the_context)
 	}
 	ASSERT_TRUE(hear(l));
 	/* The executed program still runs, and holds the file. */
-	ASSERT_EQ(0, raw_start(&own, 2 * PAGE, &om));
-	raw_serve_args(&s, "execs", 1, &om);
-	EXPECT_TRUE(WAIT_FOR(raw_serve(&own, &s) == 0));
+	ASSERT_EQ(0, server_prepare(&own, "execs", 1));
+	EXPECT_TRUE(WAIT_FOR(raw_serve(&own.r, &own.s) == 0));
 	tell(l);
 	ASSERT_CHILD_OK(pid);
 }

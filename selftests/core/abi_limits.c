@@ -89,24 +89,6 @@ static void be_user(const char *group, int n, long long bytes)
 	CHILD_CHECK(become_user(own_user(n)) == 0);
 }
 
-static int serve_big(const struct raw *r, const char *name, unsigned int maxconn,
-		     size_t block, unsigned int flags, struct dd_serve *s)
-{
-	struct mem m;
-
-	/* A mapping would keep the context, and with it its area. */
-	if (raw_alloc(r, maxconn * block, &m) || munmap(m.at, m.len))
-		return -1;
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	s->maxconn = maxconn;
-	s->window = DD_WINDOW_MAX;
-	s->flags = flags;
-	strncpy((char *)s->name, name, DD_NAME_MAX);
-	s->recv = (struct dd_buf){ .region = m.id, .length = m.len };
-	return raw_serve(r, s);
-}
-
 FIXTURE(limits) {
 	char a[32], b[32];
 };
@@ -157,7 +139,7 @@ TEST_F(limits, credits_of_an_unused_service)
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(serve_big(&r, "credits", 65536, 8,
+		CHILD_CHECK(raw_serve_unmapped(&r, "credits", 65536, 8,
 				      DD_SERVE_ACCEPT, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    memlock_used(&r) + SLACK);
@@ -175,7 +157,7 @@ TEST_F(limits, slots_of_an_unused_list)
 		be_user(self->a, 0, 64 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = group_value(self->a, "memory.current");
-		CHILD_CHECK(serve_big(&r, "slots", 1000, 8, 0, &s) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&r, "slots", 1000, 8, 0, &s) == 0);
 		CHILD_CHECK(group_value(self->a, "memory.current") - before <
 			    1 * MIB);
 	}
@@ -195,7 +177,7 @@ TEST_F(limits, area_counts_against_memlock)
 		be_user(self->a, 0, 8 * MIB);
 		CHILD_CHECK(raw_open(&r) == 0);
 		CHILD_CHECK(raw_open(&srv) == 0);
-		CHILD_CHECK(serve_big(&srv, "area", 512, 8, 0, &s) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&srv, "area", 512, 8, 0, &s) == 0);
 		before = group_value(self->a, "memory.current");
 		while (made < 500 && !err) {
 			CHILD_CHECK(raw_alloc(&r, PAGE, &m) == 0 ||
@@ -233,7 +215,7 @@ TEST_F(limits, all_is_given_back)
 		CHILD_CHECK(raw_open(&watch) == 0);
 		before = memlock_used(&watch);
 		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(serve_big(&r, "back", 65536, 8, 0, &s) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&r, "back", 65536, 8, 0, &s) == 0);
 		CHILD_CHECK(memlock_used(&watch) > before + 8 * MIB);
 		CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
 		raw_close(&r);
@@ -266,7 +248,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 		CHILD_CHECK(raw_open(&watch) == 0);
 		base = memlock_used(&watch);
 		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(serve_big(&r, "refused", REFUSED, 8, 0, &s) == 0);
+		CHILD_CHECK(raw_serve_unmapped(&r, "refused", REFUSED, 8, 0, &s) == 0);
 		full = memlock_used(&watch);
 		cells = (long long)s.cell_units * REFUSED * DD_UNIT;
 		fprintf(stderr, "# of %lld bytes, cells take %lld\n", full, cells);
@@ -277,7 +259,7 @@ TEST_F(limits, a_service_that_is_refused_at_any_page)
 			CHILD_CHECK(WAIT_FOR(memlock_used(&watch) <= base));
 			soft_limit(at);
 			CHILD_CHECK(raw_open(&r) == 0);
-			CHILD_CHECK(serve_big(&r, "refused", REFUSED, 8, 0,
+			CHILD_CHECK(raw_serve_unmapped(&r, "refused", REFUSED, 8, 0,
 					      &s) == -1 && errno == EDQUOT);
 			raw_close(&r);
 		}
@@ -332,7 +314,7 @@ static pid_t start_server(const char *group, long long bytes, const char *name)
 	if (!pid) {
 		be_user(group, 0, bytes);
 		CHILD_CHECK(raw_open(&r) == 0);
-		CHILD_CHECK(serve_big(&r, name, 512, PAGE,
+		CHILD_CHECK(raw_serve_unmapped(&r, name, 512, PAGE,
 				      DD_SERVE_ACCEPT | DD_SERVE_DIRECT_ANY,
 				      &s) == 0);
 		child_report(ready);

@@ -408,49 +408,29 @@ TEST(memlock_limits_a_user)
 
 TEST(memlock_is_given_back_at_exit)
 {
-	/*
-	 * A user of its own: pages that another test has not yet returned do
-	 * not count.
-	 */
-	uid_t user = lone_user();
-	int ready[2], go[2];
-	struct raw r;
+	struct raw r, own;
+	long long before;
 	struct mem m;
-	pid_t pid;
-	char c;
+	pid_t payer;
+	int ready;
 
-	ASSERT_EQ(0, pipe(ready));
-	ASSERT_EQ(0, pipe(go));
-	pid = fork_child();
-	if (!pid) {
-		long long before;
-
-		/*
-		 * A child of the same user watches the charge of another child.
-		 */
-		CHILD_CHECK(become_user(user) == 0);
+	IN_CHILD {
+		limit(16 * MIB);
+		/* Pages that another test has not yet returned do not count. */
+		CHILD_CHECK(become_user(lone_user()) == 0);
 		CHILD_CHECK(raw_open(&r) == 0);
 		before = memlock_used(&r);
-		CHILD_CHECK(write(ready[1], "x", 1) == 1);
-		CHILD_CHECK(read(go[0], &c, 1) == 1);
+		payer = fork_until_report(&ready);
+		if (!payer) {
+			CHILD_CHECK(raw_start(&own, MIB, &m) == 0);
+			child_report(ready);
+			pause();
+		}
+		CHILD_CHECK(payer > 0);
 		CHILD_CHECK(memlock_used(&r) >= before + (long long)MIB);
-		CHILD_CHECK(write(ready[1], "x", 1) == 1);
+		kill_child(payer);
 		CHILD_CHECK(WAIT_FOR(memlock_used(&r) == before));
-		_exit(0);
 	}
-	ASSERT_EQ(1, read(ready[0], &c, 1));
-	pid_t payer = fork_child();
-
-	if (!payer) {
-		limit(16 * MIB);
-		CHILD_CHECK(become_user(user) == 0);
-		CHILD_CHECK(raw_start(&r, MIB, &m) == 0);
-		CHILD_CHECK(write(go[1], "x", 1) == 1);
-		pause();
-	}
-	ASSERT_EQ(1, read(ready[0], &c, 1));
-	kill_child(payer);
-	ASSERT_CHILD_OK(pid);
 }
 
 /* --- fork ------------------------------------------------------------------*/
@@ -483,32 +463,27 @@ TEST(a_child_inherits_no_mapping)
 
 TEST(a_child_keeps_nothing_alive)
 {
-	int ready[2];
-	struct raw r;
-	struct mem m, own;
-	struct dd_serve s;
-	pid_t parent, pid;
+	pid_t *orphan = shared_memory(sizeof(*orphan)), parent, pid;
+	struct server s;
+	int ready;
 
-	ASSERT_EQ(0, pipe(ready));
-	parent = fork_child();
+	parent = fork_until_report(&ready);
 	if (!parent) {
-		CHILD_CHECK(raw_server(&r, &m, &s, "orphan", 1) == 0);
+		CHILD_CHECK(server_open(&s, "orphan", 1) == 0);
 		pid = fork();
-		if (!pid) {
-			close(ready[0]);
-			pause();
+		if (pid) {
+			*orphan = pid;
+			child_report(ready);
 		}
-		CHILD_CHECK(write(ready[1], &pid, sizeof(pid)) == sizeof(pid));
 		pause();
 	}
-	ASSERT_EQ(sizeof(pid), read(ready[0], &pid, sizeof(pid)));
+	ASSERT_LT(0, parent);
 	kill_child(parent);
 	/* The grandchild still holds the descriptor; the name is free. */
-	EXPECT_EQ(0, kill(pid, 0));
-	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &own));
-	raw_serve_args(&s, "orphan", 1, &own);
-	EXPECT_TRUE(WAIT_FOR(!raw_serve(&r, &s)));
-	kill(pid, SIGKILL);
+	EXPECT_EQ(0, kill(*orphan, 0));
+	ASSERT_EQ(0, server_prepare(&s, "orphan", 1));
+	EXPECT_TRUE(WAIT_FOR(!raw_serve(&s.r, &s.s)));
+	kill(*orphan, SIGKILL);
 }
 
 DD_TEST_MAIN

@@ -15,7 +15,6 @@
 #define VICTIMS		4	/* of bob's and of root's, in turn */
 #define VICTIM_SIZE	(48 << 20)
 #define MEMLOCK		(8 << 20)
-#define WINDOW		DD_WINDOW_MAX
 
 static bool stop_now(int fd)
 {
@@ -51,30 +50,6 @@ static void victim(uid_t uid, int ready, int stop)
 	_exit(0);
 }
 
-/*
- * A service that costs the kernel much and its owner little; false if refused.
- */
-static bool hog_serve(const struct raw *r, const char *name, unsigned int flags,
-		      unsigned int maxconn, struct dd_serve *s)
-{
-	struct mem m;
-
-	if (raw_alloc(r, maxconn * 8, &m))
-		return false;
-	munmap(m.at, m.len);
-	memset(s, 0, sizeof(*s));
-	s->size = sizeof(*s);
-	s->maxconn = maxconn;
-	s->window = WINDOW;
-	s->flags = flags;
-	strncpy((char *)s->name, name, DD_NAME_MAX);
-	s->recv = (struct dd_buf){ .region = m.id, .length = m.len };
-	if (!raw_serve(r, s))
-		return true;
-	raw_op(r, DD_IOC_REGION_FREE, m.id);
-	return false;
-}
-
 /* Connects to it, with a list of its own each time, until refused. */
 static int hog_connect(const struct raw *r, const char *name)
 {
@@ -90,7 +65,7 @@ static int hog_connect(const struct raw *r, const char *name)
 		c.recv.offset = 0;
 		c.recv.length = PAGE;
 		memset(&c.send, 0, sizeof(c.send));
-		c.window = WINDOW;
+		c.window = DD_WINDOW_MAX;
 		if (raw_connect(r, &c)) {
 			raw_op(r, DD_IOC_REGION_FREE, m.id);
 			return n;
@@ -118,8 +93,8 @@ static void attacker(int number, int ready)
 		for (maxconn = DD_MAXCONN_MAX; maxconn; maxconn /= 2) {
 			snprintf(name, sizeof(name), "oom.%d.%u.%u", number, i,
 				 maxconn);
-			if (!hog_serve(&r, name, i % 2 ? DD_SERVE_ACCEPT : 0,
-				       maxconn, &s))
+			if (raw_serve_unmapped(&r, name, maxconn, 8,
+					       i % 2 ? DD_SERVE_ACCEPT : 0, &s))
 				continue;
 			services++;
 			conns += hog_connect(&r, name);

@@ -27,9 +27,7 @@ struct waiter {
 
 FIXTURE(ring_wait) {
 	struct pair p;
-	struct raw other;	/* another sender, with a ring of its own */
-	struct mem m;
-	struct dd_connect c;
+	struct client other;	/* another sender, with a ring of its own */
 	struct way w[2];
 	struct dd_ring_state *s[2];
 	struct dd_list_head *h;
@@ -41,9 +39,9 @@ FIXTURE_SETUP(ring_wait)
 	struct pair *p = &self->p;
 
 	ASSERT_EQ(0, pair_open(p, 4, PAGE, N));
-	ASSERT_EQ(0, raw_client(&self->other, &self->m, &self->c, p->name));
+	ASSERT_EQ(0, client_open(&self->other, p->name));
 	ASSERT_EQ(0, way_open(&p->cl, p->c.conn, &self->w[0]));
-	ASSERT_EQ(0, way_open(&self->other, self->c.conn, &self->w[1]));
+	ASSERT_EQ(0, way_open(&self->other.r, self->other.c.conn, &self->w[1]));
 	self->h = raw_list(&p->srv, p->s.list_unit);
 	for (int i = 0; i < 2; i++) {
 		self->s[i] = ring_of(&p->srv, p->s.list_unit, i);
@@ -55,7 +53,7 @@ FIXTURE_SETUP(ring_wait)
 
 FIXTURE_TEARDOWN(ring_wait)
 {
-	raw_close(&self->other);
+	raw_close(&self->other.r);
 	pair_close(&self->p);
 }
 
@@ -136,7 +134,7 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 	/* They are woken in another order than they begin. */
 	for (int k = 0; k < N; k++) {
 		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, N - k));
-		ASSERT_TRUE(begin(&w[N + k], &self->other, self->c.conn, k + 1));
+		ASSERT_TRUE(begin(&w[N + k], &self->other.r, self->other.c.conn, k + 1));
 	}
 	EXPECT_TRUE(need_kick(self->s[0]));
 	EXPECT_TRUE(need_kick(self->s[1]));
@@ -193,9 +191,9 @@ TEST_F(ring_wait, beside_a_withheld_note)
 	struct dd_note n;
 	struct mem m;
 
-	ASSERT_EQ(0, raw_join(&self->other, &m, &c, p->name));
+	ASSERT_EQ(0, raw_join(&self->other.r, &m, &c, p->name));
 	for (int i = 0; i <= N; i++)
-		ASSERT_EQ(1, raw_send(&self->other, c.cell_unit, c.conn, 0, 0, 8));
+		ASSERT_EQ(1, raw_send(&self->other.r, c.cell_unit, c.conn, 0, 0, 8));
 	EXPECT_TRUE(flagged(self->h));
 	EXPECT_FALSE(need_kick(self->s[0]));
 	ASSERT_TRUE(begin(w, &p->cl, p->c.conn, 1));
@@ -284,7 +282,7 @@ TEST_F(ring_wait, closed)
 	struct pair *p = &self->p;
 
 	ASSERT_TRUE(begin(&w[0], &p->cl, p->c.conn, 1));
-	ASSERT_TRUE(begin(&w[1], &self->other, self->c.conn, 1));
+	ASSERT_TRUE(begin(&w[1], &self->other.r, self->other.c.conn, 1));
 	ASSERT_EQ(0, raw_op(&p->cl, DD_IOC_CLOSE, p->c.conn));
 	ASSERT_EQ(0, pthread_join(w[0].thread, NULL));
 	EXPECT_EQ(ECONNRESET, w[0].err);

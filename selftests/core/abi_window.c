@@ -30,17 +30,10 @@ static void hold(int fd)
 }
 
 /* A process with the direct path to a service of one page. */
-struct sender {
-	struct raw r;
-	struct mem m;
-	struct dd_connect c;
-	struct way w;
-};
-
-static void sender_open(struct sender *s, const char *name)
+static void sender_open(struct client *s, const char *name)
 {
-	CHILD_CHECK(raw_client(&s->r, &s->m, &s->c, name) == 0);
-	CHILD_CHECK(way_open(&s->r, s->c.conn, &s->w) == 0);
+	CHILD_CHECK(client_open(s, name) == 0);
+	CHILD_CHECK(client_way(s) == 0);
 }
 
 static void store(struct way *w, __u64 k, int byte)
@@ -80,7 +73,7 @@ enum fate {
 
 static void storer(const char *name, int ready, enum fate fate)
 {
-	struct sender s;
+	struct client s;
 	__u64 k;
 
 	sender_open(&s, name);
@@ -90,7 +83,7 @@ static void storer(const char *name, int ready, enum fate fate)
 		store_forever(&s.w);
 	for (k = 0; k < 20000; k++)
 		store(&s.w, k, 0xee);
-	CHILD_CHECK(raw_op(&s.r, DD_IOC_CLOSE, s.c.conn) == 0);
+	CHILD_CHECK(client_close(&s) == 0);
 	for (k = 0; k < 1000; k++) {
 		memset(s.w.block, 0xdd, PAGE);
 		memset(s.w.notes, 0xdd, way_notes_size(&s.w));
@@ -116,9 +109,9 @@ static bool nothing_arrives(char *at, size_t len)
 	return true;
 }
 
-static int connections(const struct raw *r, const struct dd_serve *s)
+static int connections(const struct server *s)
 {
-	return raw_conns(r, s->service, NULL, 0);
+	return raw_conns(&s->r, s->s.service, NULL, 0);
 }
 
 static pid_t start_storer(const char *name, enum fate fate)
@@ -132,9 +125,9 @@ static pid_t start_storer(const char *name, enum fate fate)
 }
 
 /* Consumes all that was posted to the first ring, also behind gaps. */
-static void read_all(const struct raw *r, __u32 list_unit)
+static void read_all(const struct server *s)
 {
-	struct dd_ring_state *state = ring_of(r, list_unit, 0);
+	struct dd_ring_state *state = ring_of(&s->r, s->s.list_unit, 0);
 	const struct dd_ring_note *notes = (void *)((char *)state + PAGE);
 	__u64 head, end;
 
@@ -149,48 +142,42 @@ static void read_all(const struct raw *r, __u32 list_unit)
 
 TEST(stores_after_the_server_closed)
 {
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
-	__u64 id;
+	struct server s;
 	pid_t pid;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "stored", 1));
+	ASSERT_EQ(0, server_open(&s, "stored", 1));
 	for (int i = 0; i < dd_count(30); i++) {
 		pid = start_storer("stored", KILLED);
 		ASSERT_LT(0, pid);
-		ASSERT_EQ(1, raw_conns(&r, s.service, &id, 1));
-		ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
-		memset(m.at, 0, PAGE);
+		ASSERT_EQ(0, raw_op(&s.r, DD_IOC_CLOSE, server_conn(&s)));
+		memset(s.m.at, 0, PAGE);
 		/*
 		 * The client still stores: its window is gone, and it does not
 		 * notice.
 		 */
 		ASSERT_TRUE(stores_go_on());
-		EXPECT_TRUE(all_zero(m.at, PAGE));
-		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
+		EXPECT_TRUE(all_zero(s.m.at, PAGE));
+		EXPECT_TRUE(nothing_arrives(s.m.at, PAGE));
 		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 		kill_child(pid);
 		/* Otherwise the block stays reserved for the unread notes. */
-		read_all(&r, s.list_unit);
+		read_all(&s);
 	}
 }
 
 TEST(stores_while_the_server_dies)
 {
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
+	struct server s;
 	pid_t pid;
 
 	for (int i = 0; i < dd_count(30); i++) {
-		ASSERT_EQ(0, raw_server(&r, &m, &s, "stored", 1));
+		ASSERT_EQ(0, server_open(&s, "stored", 1));
 		pid = start_storer("stored", KILLED);
 		ASSERT_LT(0, pid);
 		if (i % 2)
-			raw_op(&r, DD_IOC_UNSERVE, s.service);
-		raw_close(&r);
-		munmap(m.at, m.len);
+			raw_op(&s.r, DD_IOC_UNSERVE, s.s.service);
+		raw_close(&s.r);
+		munmap(s.m.at, s.m.len);
 		EXPECT_TRUE(stores_go_on());
 		EXPECT_EQ(0, waitpid(pid, NULL, WNOHANG));
 		kill_child(pid);
@@ -199,48 +186,40 @@ TEST(stores_while_the_server_dies)
 
 TEST(stores_through_an_own_close)
 {
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
+	struct server s;
 	pid_t pid;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &s, "stored", 1));
+	ASSERT_EQ(0, server_open(&s, "stored", 1));
 	for (int i = 0; i < 4; i++) {
 		pid = start_storer("stored", CLOSES);
 		ASSERT_LT(0, pid);
 		ASSERT_CHILD_OK(pid);
-		EXPECT_NE(0xdd, (unsigned char)m.at[0]);
+		EXPECT_NE(0xdd, (unsigned char)s.m.at[0]);
 	}
 }
 
 /* --- exec ------------------------------------------------------------------*/
 
 /* The block's next owner sees the message it was sent, and nothing else. */
-static bool next_owner(const struct raw *r, struct mem *m,
-		       const struct dd_serve *s)
+static bool next_owner(const struct server *s)
 {
-	struct dd_connect c;
+	const char *at = s->m.at;
 	struct dd_note n;
-	struct raw cl;
-	struct mem cm;
+	struct client c;
 	bool good;
 
-	if (raw_start(&cl, 2 * PAGE, &cm))
-		return false;
-	raw_connect_args(&c, "stored", &cm);
-	memset(m->at, 0, PAGE);
+	memset(s->m.at, 0, PAGE);
 	/* Random stores may be valid notes, which reserve the block. */
-	read_all(r, s->list_unit);
-	if (raw_connect(&cl, &c))
+	read_all(s);
+	if (client_open(&c, "stored"))
 		return false;
-	memset(cm.at + c.send.offset, 0x11, 64);
-	good = raw_send(&cl, c.cell_unit, c.conn, 0, 128, 64) == 1;
-	while (good && raw_take(r, s->list_unit, &n) && n.type != DD_NOTE_DATA)
+	memset(c.m.at + c.c.send.offset, 0x11, 64);
+	good = raw_send(&c.r, c.c.cell_unit, c.c.conn, 0, 128, 64) == 1;
+	while (good && server_take(s, &n) && n.type != DD_NOTE_DATA)
 		;
-	good = good && n.offset == 128 && n.len == 64 &&
-	       all_zero(m->at, 128) && m->at[128] == 0x11 &&
-	       all_zero(m->at + 192, PAGE - 192);
-	raw_close(&cl);
+	good = good && n.offset == 128 && n.len == 64 && all_zero(at, 128) &&
+	       at[128] == 0x11 && all_zero(at + 192, PAGE - 192);
+	raw_close(&c.r);
 	return good;
 }
 
@@ -271,11 +250,9 @@ TEST(stores_through_an_exec_of_the_receiver)
 		pid_t pid = fork_child();
 
 		if (!pid) {
-			struct dd_serve s;
-			struct raw r;
-			struct mem m;
+			struct server s;
 
-			CHILD_CHECK(raw_server(&r, &m, &s, "stored", 1) == 0);
+			CHILD_CHECK(server_open(&s, "stored", 1) == 0);
 			snprintf(arg, sizeof(arg), "%d",
 				 start_storer("stored", KILLED));
 			execl(SELF, SELF, WATCH, arg, NULL);
@@ -519,15 +496,12 @@ TEST_F(window, not_read_into_by_a_device)
 /* Accesses of a debugger to a process with windows. */
 TEST(not_touched_by_a_debugger)
 {
-	struct sender *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct dd_serve serve;
-	struct raw r;
-	struct mem m;
+	struct client *s = shared_memory(PAGE);
+	struct server serve;
 	pid_t pid;
 	int fd;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &serve, "stored", 1));
+	ASSERT_EQ(0, server_open(&serve, "stored", 1));
 	pid = fork_child();
 	if (!pid) {
 		sender_open(s, "stored");
@@ -544,15 +518,13 @@ TEST(not_touched_by_a_debugger)
 		EXPECT_ERR(EIO, ptrace(PTRACE_PEEKDATA, pid, s->w.block, 0));
 		EXPECT_ERR(EIO, pwrite(fd, "x", 1, (uintptr_t)s->w.block));
 		EXPECT_ERR(EFAULT, other_writes(pid, s->w.block));
-		EXPECT_EQ(1, m.at[0]);
-		raw_op(&r, DD_IOC_UNSERVE, serve.service);
+		EXPECT_EQ(1, serve.m.at[0]);
+		raw_op(&serve.r, DD_IOC_UNSERVE, serve.s.service);
 	}
 	/* Other memory of the process can be written. */
 	EXPECT_EQ(8, other_writes(pid, &s->m));
 	close(fd);
 	kill_child(pid);
-	raw_close(&r);
-	munmap(s, PAGE);
 }
 
 /*
@@ -616,7 +588,7 @@ static void *pin_forever(void *arg)
 }
 
 /* Stores, tries to pin, has a read pending; calls exec if @execs. */
-static void pinning_storer(struct sender *s, int ready, bool execs)
+static void pinning_storer(struct client *s, int ready, bool execs)
 {
 	struct pinner p = { .w = &s->w };
 	pthread_t threads[2];
@@ -640,7 +612,7 @@ static void pinning_storer(struct sender *s, int ready, bool execs)
 }
 
 /* A third process that accesses the same memory. */
-static void meddler(pid_t pid, const struct sender *s)
+static void meddler(pid_t pid, const struct client *s)
 {
 	void *at = s->w.block;
 
@@ -652,17 +624,13 @@ static void meddler(pid_t pid, const struct sender *s)
 
 TEST(stores_and_pins_through_every_end)
 {
-	struct sender *s = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct dd_serve serve;
+	struct client *s = shared_memory(PAGE);
+	struct server serve;
 	pid_t pid, third;
 	int pipes[2];
-	struct raw r;
-	struct mem m;
-	__u64 id;
 	char c;
 
-	ASSERT_EQ(0, raw_server(&r, &m, &serve, "stored", 1));
+	ASSERT_EQ(0, server_open(&serve, "stored", 1));
 	for (int i = 0; i < dd_count(24); i++) {
 		enum { EXECS_NOW, SERVER_CLOSES, DIES } how = i % 3;
 
@@ -676,18 +644,17 @@ TEST(stores_and_pins_through_every_end)
 		if (!third)
 			meddler(pid, s);
 		if (how == SERVER_CLOSES) {
-			ASSERT_EQ(1, raw_conns(&r, serve.service, &id, 1));
-			ASSERT_EQ(0, raw_op(&r, DD_IOC_CLOSE, id));
+			ASSERT_EQ(0, raw_op(&serve.r, DD_IOC_CLOSE, server_conn(&serve)));
 		} else if (how == DIES) {
 			kill(pid, SIGKILL);
 		}
-		ASSERT_SOON(!connections(&r, &serve));
-		memset(m.at, 0, PAGE);
+		ASSERT_SOON(!connections(&serve));
+		memset(serve.m.at, 0, PAGE);
 		EXPECT_TRUE(how != SERVER_CLOSES || stores_go_on());
-		EXPECT_TRUE(all_zero(m.at, PAGE));
-		EXPECT_TRUE(nothing_arrives(m.at, PAGE));
-		EXPECT_TRUE(next_owner(&r, &m, &serve));
-		ASSERT_SOON(!connections(&r, &serve));
+		EXPECT_TRUE(all_zero(serve.m.at, PAGE));
+		EXPECT_TRUE(nothing_arrives(serve.m.at, PAGE));
+		EXPECT_TRUE(next_owner(&serve));
+		ASSERT_SOON(!connections(&serve));
 		EXPECT_EQ(0, waitpid(third, NULL, WNOHANG));
 		/*
 		 * It has not noticed the end, and none of its attempts has
@@ -698,8 +665,6 @@ TEST(stores_and_pins_through_every_end)
 		kill_child(pid);
 		close(pipes[0]);
 	}
-	raw_close(&r);
-	munmap(s, PAGE);
 }
 
 /* --- faults and revocation ------------------------------------------------*/
@@ -828,12 +793,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && !strcmp(argv[1], WATCH))
 		return watch(atoi(argv[2]));
-	rounds = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (rounds == MAP_FAILED) {
-		perror("mmap");
-		return 1;
-	}
+	rounds = shared_memory(PAGE);
 	dd_filter(argv + 1);
 	dd_set_timeouts();
 	return test_harness_run(argc, argv);

@@ -108,18 +108,28 @@ int raw_serve(const struct raw *r, struct dd_serve *s)
 	return raw_ioctl(r, DD_IOC_SERVE, s);
 }
 
+int raw_serve_unmapped(const struct raw *r, const char *name, unsigned int maxconn,
+		       size_t block, __u32 flags, struct dd_serve *s)
+{
+	struct mem m;
+
+	/* A mapping would keep the context, and with it its area. */
+	if (raw_alloc(r, maxconn * block, &m) || munmap(m.at, m.len))
+		return -1;
+	raw_serve_args(s, name, maxconn, &m);
+	s->window = DD_WINDOW_MAX;
+	s->flags = flags;
+	s->recv.length = m.len;
+	s->send = (struct dd_buf){ };
+	if (!raw_serve(r, s))
+		return 0;
+	raw_op(r, DD_IOC_REGION_FREE, m.id);
+	return -1;
+}
+
 int raw_connect(const struct raw *r, struct dd_connect *c)
 {
 	return raw_ioctl(r, DD_IOC_CONNECT, c);
-}
-
-int raw_server(struct raw *r, struct mem *m, struct dd_serve *s,
-	       const char *name, unsigned int maxconn)
-{
-	if (raw_start(r, 2 * PAGE, m))
-		return -1;
-	raw_serve_args(s, name, maxconn, m);
-	return raw_serve(r, s);
 }
 
 int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
@@ -129,12 +139,6 @@ int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
 		return -1;
 	raw_connect_args(c, name, m);
 	return raw_connect(r, c);
-}
-
-int raw_client(struct raw *r, struct mem *m, struct dd_connect *c,
-	       const char *name)
-{
-	return raw_open(r) || raw_join(r, m, c, name) ? -1 : 0;
 }
 
 __u64 raw_serial(const struct raw *r, __u32 id)
@@ -355,6 +359,59 @@ bool ring_take(struct dd_ring_state *s, struct dd_ring_note *to)
 	*to = *n;
 	__atomic_store_n(&s->head, s->head + 1, __ATOMIC_RELEASE);
 	return true;
+}
+
+int server_prepare(struct server *s, const char *name, unsigned int maxconn)
+{
+	if (raw_start(&s->r, 2 * PAGE, &s->m))
+		return -1;
+	raw_serve_args(&s->s, name, maxconn, &s->m);
+	return 0;
+}
+
+int client_prepare(struct client *c, const char *name)
+{
+	if (raw_start(&c->r, 2 * PAGE, &c->m))
+		return -1;
+	raw_connect_args(&c->c, name, &c->m);
+	return 0;
+}
+
+int server_open(struct server *s, const char *name, unsigned int maxconn)
+{
+	return server_prepare(s, name, maxconn) ?: raw_serve(&s->r, &s->s);
+}
+
+int client_open(struct client *c, const char *name)
+{
+	return client_prepare(c, name) ?: raw_connect(&c->r, &c->c);
+}
+
+__u64 server_conn(const struct server *s)
+{
+	__u64 conn = 0;
+
+	return raw_conns(&s->r, s->s.service, &conn, 1) == 1 ? conn : 0;
+}
+
+bool server_take(const struct server *s, struct dd_note *n)
+{
+	return raw_take(&s->r, s->s.list_unit, n);
+}
+
+int client_send(const struct client *c, __u64 len)
+{
+	return raw_send(&c->r, c->c.cell_unit, c->c.conn, 0, 0, len);
+}
+
+int client_way(struct client *c)
+{
+	return way_open(&c->r, c->c.conn, &c->w);
+}
+
+int client_close(const struct client *c)
+{
+	return raw_op(&c->r, DD_IOC_CLOSE, c->c.conn);
 }
 
 long long memlock_used(const struct raw *r)

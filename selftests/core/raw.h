@@ -39,6 +39,29 @@ struct pair {
 	char name[DD_NAME_MAX + 1];
 };
 
+/* The direct path of one end of a connection, as its sender sees it. */
+struct way {
+	struct dd_direct d;
+	char *block;
+	struct dd_ring_note *notes;
+	const struct dd_ring_state *state;
+	__u64 pos;
+};
+
+/* A service, and a connection, each with a context and two pages of its own. */
+struct server {
+	struct raw r;
+	struct mem m;
+	struct dd_serve s;
+};
+
+struct client {
+	struct raw r;
+	struct mem m;
+	struct dd_connect c;
+	struct way w;
+};
+
 int raw_open(struct raw *r);
 void raw_close(struct raw *r);
 int raw_ioctl(const struct raw *r, unsigned int nr, const void *arg);
@@ -55,12 +78,10 @@ void raw_serve_args(struct dd_serve *s, const char *name, unsigned int maxconn,
 void raw_connect_args(struct dd_connect *c, const char *name,
 		      const struct mem *m);
 int raw_serve(const struct raw *r, struct dd_serve *s);
+/* A service without send blocks, whose notes cost more than its blocks of @block bytes. */
+int raw_serve_unmapped(const struct raw *r, const char *name, unsigned int maxconn,
+		       size_t block, __u32 flags, struct dd_serve *s);
 int raw_connect(const struct raw *r, struct dd_connect *c);
-/* A context with a plain service, or connection, and its two pages. */
-int raw_server(struct raw *r, struct mem *m, struct dd_serve *s,
-	       const char *name, unsigned int maxconn);
-int raw_client(struct raw *r, struct mem *m, struct dd_connect *c,
-	       const char *name);
 /* A plain connection of a context, and its two pages. */
 int raw_join(const struct raw *r, struct mem *m, struct dd_connect *c,
 	     const char *name);
@@ -115,14 +136,19 @@ int pair_request(const struct pair *p, __u64 src, __u64 dst, __u64 len);
 int pair_more(const struct pair *p, const char *name, __u32 flags,
 	      struct dd_serve *s, struct dd_connect *c);
 
-/* The direct path of one end of a connection, as its sender sees it. */
-struct way {
-	struct dd_direct d;
-	char *block;
-	struct dd_ring_note *notes;
-	const struct dd_ring_state *state;
-	__u64 pos;
-};
+/* The context, its pages and the arguments, which the caller may change. */
+int server_prepare(struct server *s, const char *name, unsigned int maxconn);
+int client_prepare(struct client *c, const char *name);
+/* The same, and the service or the connection. */
+int server_open(struct server *s, const char *name, unsigned int maxconn);
+int client_open(struct client *c, const char *name);
+/* The serial of the service's only connection, or 0. */
+__u64 server_conn(const struct server *s);
+bool server_take(const struct server *s, struct dd_note *n);
+int client_send(const struct client *c, __u64 len);
+int client_way(struct client *c);
+/* Ends the connection; the context stays. */
+int client_close(const struct client *c);
 
 /* mmap() of the device. */
 void *raw_map(const struct raw *r, __u64 off, size_t len, int prot);

@@ -270,22 +270,20 @@ TEST(close_descriptor_while_calling)
 
 static void connector(const char *name, int rounds)
 {
-	struct dd_connect c;
-	struct raw r;
-	struct mem m;
+	struct client c;
 	int i, got = 0;
 
-	CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
+	CHILD_CHECK(client_prepare(&c, name) == 0);
 	for (i = 0; i < rounds; i++) {
-		raw_connect_args(&c, name, &m);
-		if (raw_connect(&r, &c)) {
+		raw_connect_args(&c.c, name, &c.m);
+		if (raw_connect(&c.r, &c.c)) {
 			CHILD_CHECK(errno == ECONNREFUSED || errno == EUSERS);
 			continue;
 		}
 		got++;
 		if (i % 2)
-			raw_send(&r, c.cell_unit, c.conn, 0, 0, 8);
-		CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, c.conn) == 0);
+			client_send(&c, 8);
+		CHILD_CHECK(client_close(&c) == 0);
 	}
 	_exit(0);
 }
@@ -293,25 +291,23 @@ static void connector(const char *name, int rounds)
 TEST(unserve_while_connecting)
 {
 	int i, pids_left = 3, rounds = 0, status;
-	struct dd_serve s;
+	struct server s;
 	pid_t pids[3];
-	struct raw r;
-	struct mem m;
 
 	for (i = 0; i < 3; i++) {
 		pids[i] = fork_child();
 		if (!pids[i])
 			connector("unserved", dd_count(5000));
 	}
-	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &m));
+	ASSERT_EQ(0, server_prepare(&s, "unserved", 2));
 	while (pids_left) {
-		raw_serve_args(&s, "unserved", 2, &m);
-		ASSERT_EQ(0, raw_serve(&r, &s)) {
+		raw_serve_args(&s.s, "unserved", 2, &s.m);
+		ASSERT_EQ(0, raw_serve(&s.r, &s.s)) {
 			TH_LOG("errno %d", errno);
 		}
 		if (rounds++ % 3)
 			sched_yield();
-		ASSERT_EQ(0, raw_op(&r, DD_IOC_UNSERVE, s.service));
+		ASSERT_EQ(0, raw_op(&s.r, DD_IOC_UNSERVE, s.s.service));
 		for (i = 0; i < 3; i++)
 			if (pids[i] &&
 			    waitpid(pids[i], &status, WNOHANG) == pids[i]) {

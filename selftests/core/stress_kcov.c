@@ -98,13 +98,11 @@ TEST(sequences_of_calls)
 	const char *soak = getenv("DD_SOAK"), *shown = getenv("DD_PRINT");
 	int n = SEQUENCES * (soak ? atoi(soak) : 1);
 	long long made = raw_node_count("connects"), ended = raw_node_count("closes");
-	int *counts = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int *counts = shared_memory(PAGE);
 	pid_t pid;
 	int status;
 
 	calls_seed = dd_seed(_metadata);
-	ASSERT_NE(MAP_FAILED, counts);
 	pid = fork_child();
 	if (!pid) {
 		counts[2] = kcov_start();

@@ -205,18 +205,15 @@ static void stuck_sender(const char *name)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .len = 64,
 			      .flags = DD_SQE_NOTIFY | DD_SQE_UNWIRED };
-	struct dd_connect c;
-	struct raw r;
-	struct mem m;
+	struct client c;
 
 	sqe.src = (uintptr_t)missing_page();
 	if (!sqe.src)
 		_exit(77);
-	CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
-	raw_connect_args(&c, name, &m);
+	CHILD_CHECK(client_prepare(&c, name) == 0);
 	/* The service may not exist yet. */
-	CHILD_CHECK(WAIT_FOR(raw_connect(&r, &c) == 0));
-	raw_submit(&r, c.cell_unit, c.conn, &sqe);
+	CHILD_CHECK(WAIT_FOR(raw_connect(&c.r, &c.c) == 0));
+	raw_submit(&c.r, c.c.cell_unit, c.c.conn, &sqe);
 	_exit(1);
 }
 
@@ -225,9 +222,7 @@ enum fate { CLOSES, UNSERVES, DIES, FATES };
 
 static pid_t stuck_server(const char *name, int *go)
 {
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
+	struct server s;
 	pid_t pid;
 	char c;
 
@@ -236,17 +231,11 @@ static pid_t stuck_server(const char *name, int *go)
 	pid = fork_child();
 	if (pid)
 		return pid;
-	CHILD_CHECK(raw_start(&r, 4 * PAGE, &m) == 0);
-	raw_serve_args(&s, name, 2, &m);
-	CHILD_CHECK(raw_serve(&r, &s) == 0);
+	CHILD_CHECK(server_open(&s, name, 2) == 0);
 	CHILD_CHECK(read(go[0], &c, 1) == 1);
-	if (c == CLOSES) {
-		__u64 ids[2] = {};
-
-		CHILD_CHECK(raw_conns(&r, s.service, ids, 2) == 1);
-		CHILD_CHECK(raw_op(&r, DD_IOC_CLOSE, ids[0]) == 0);
-	}
-	CHILD_CHECK(raw_op(&r, DD_IOC_UNSERVE, s.service) == 0);
+	if (c == CLOSES)
+		CHILD_CHECK(raw_op(&s.r, DD_IOC_CLOSE, server_conn(&s)) == 0);
+	CHILD_CHECK(raw_op(&s.r, DD_IOC_UNSERVE, s.s.service) == 0);
 	_exit(0);
 }
 
@@ -290,17 +279,14 @@ TEST(a_sender_stuck_in_a_missing_page)
 TEST(a_stuck_sender_delays_no_other_sender)
 {
 	char name[32], how = UNSERVES;
-	struct dd_connect c;
-	struct raw r;
-	struct mem m;
+	struct client c;
 	pid_t srv, cl;
 	int go[2], i, status = 0;
 
 	snprintf(name, sizeof(name), "stuck.%d", getpid());
 	srv = stuck_server(name, go);
-	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &m));
-	raw_connect_args(&c, name, &m);
-	ASSERT_SOON(!raw_connect(&r, &c));
+	ASSERT_EQ(0, client_prepare(&c, name));
+	ASSERT_SOON(!raw_connect(&c.r, &c.c));
 	/* EXPECT_CLEAN() sees what is there. */
 	EXPECT_LT(0, audit_count());
 	cl = fork_child();
@@ -311,12 +297,12 @@ TEST(a_stuck_sender_delays_no_other_sender)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
 		DD_SKIP("no userfaultfd in this kernel");
 	for (i = 0; i < 2; i++)
-		EXPECT_EQ(1, raw_send(&r, c.cell_unit, c.conn, 0, 0, 64));
+		EXPECT_EQ(1, client_send(&c, 64));
 	ASSERT_EQ(1, write(go[1], &how, 1));
 	ASSERT_CHILD_OK(srv);
 	kill_child(cl);
-	raw_close(&r);
-	munmap(m.at, m.len);
+	raw_close(&c.r);
+	munmap(c.m.at, c.m.len);
 	EXPECT_CLEAN();
 }
 

@@ -41,7 +41,8 @@ static int connect_many(struct raw *r, struct mem *m, const char *name,
 		c.recv.offset = i * PAGE;
 		c.recv.length = PAGE;
 		c.list = list;
-		if (raw_connect(r, &c))
+		/* The service may not exist yet. */
+		if (!WAIT_FOR(raw_connect(r, &c) == 0))
 			return -1;
 		list = c.list;
 		cells[i] = c.cell_unit;
@@ -59,7 +60,6 @@ static bool all_reset(const struct raw *r, const __u32 *cells, int n)
 
 FIXTURE(many) {
 	char name[32];
-	int ready[2], go[2];
 	__u32 *cells;
 	struct raw r;
 	struct mem m;
@@ -69,25 +69,11 @@ FIXTURE(many) {
 FIXTURE_SETUP(many)
 {
 	snprintf(self->name, sizeof(self->name), "many.%d", getpid());
-	ASSERT_EQ(0, pipe2(self->ready, O_CLOEXEC));
-	ASSERT_EQ(0, pipe2(self->go, O_CLOEXEC));
 	self->cells = calloc(MANY, sizeof(*self->cells));
 }
 
 FIXTURE_TEARDOWN(many)
 {
-}
-
-static void notify(int *pipe)
-{
-	CHILD_CHECK(write(pipe[1], "x", 1) == 1);
-}
-
-static bool wait_for(int *pipe)
-{
-	char c;
-
-	return read(pipe[0], &c, 1) == 1;
 }
 
 /*
@@ -137,15 +123,13 @@ static int map_many(const struct raw *r, const __u32 *cells)
 /* It sends directly on as many connections as its rings have room for. */
 TEST_F(many, connections_of_a_killed_client)
 {
+	int *mapped = shared_memory(sizeof(*mapped)), i, n = 0;
 	pid_t pid = fork_child();
-	int i, n = 0;
 
 	if (!pid) {
-		CHILD_CHECK(wait_for(self->go));
 		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
 					 self->cells) == 0);
-		CHILD_CHECK(map_many(&self->r, self->cells) > 0);
-		notify(self->ready);
+		__atomic_store_n(mapped, map_many(&self->r, self->cells), __ATOMIC_RELEASE);
 		pause();
 	}
 	ASSERT_EQ(0, serve_pages(&self->r, &self->s, &self->m, self->name)) {
@@ -153,8 +137,8 @@ TEST_F(many, connections_of_a_killed_client)
 	}
 	for (i = 0; i < many(); i++)
 		self->cells[i] = self->s.cells_unit + i * self->s.cell_units;
-	ASSERT_EQ(1, write(self->go[1], "x", 1));
-	ASSERT_TRUE(wait_for(self->ready));
+	ASSERT_TRUE(WAIT_FOR_MS(__atomic_load_n(mapped, __ATOMIC_ACQUIRE),
+				6 * dd_patience()));
 	for (i = 0; i < many(); i++)
 		n += self->m.at[(i + 1) * PAGE - 1];
 	TH_LOG("%d of them sent to directly", n);
@@ -163,27 +147,26 @@ TEST_F(many, connections_of_a_killed_client)
 	/* The blocks are free again when the messages in them are read. */
 	struct dd_ring_state *ring;
 	struct dd_ring_note note;
-	struct dd_connect c;
-	struct raw r;
-	struct mem m;
+	struct client c;
 
 	for (i = 0; (ring = ring_of(&self->r, self->s.list_unit, i)); i++)
 		while (ring_take(ring, &note))
 			;
-	EXPECT_EQ(0, raw_client(&r, &m, &c, self->name));
+	EXPECT_EQ(0, client_open(&c, self->name));
 }
 
 TEST_F(many, connections_of_a_killed_server)
 {
-	pid_t pid = fork_child();
+	int ready;
+	pid_t pid = fork_until_report(&ready);
 
 	if (!pid) {
 		CHILD_CHECK(serve_many(&self->r, &self->s, &self->m,
 				       self->name) == 0);
-		notify(self->ready);
+		child_report(ready);
 		pause();
 	}
-	ASSERT_TRUE(wait_for(self->ready));
+	ASSERT_LT(0, pid);
 	ASSERT_EQ(0, connect_many(&self->r, &self->m, self->name, self->cells)) {
 		TH_LOG("errno %d", errno);
 	}
@@ -215,7 +198,6 @@ TEST_F(many, messages_on_many_connections)
 				      .src = (uintptr_t)&sqe };
 		struct dd_cell *cell;
 
-		CHILD_CHECK(wait_for(self->go));
 		CHILD_CHECK(connect_many(&self->r, &self->m, self->name,
 					 self->cells) == 0);
 		for (k = 0; k < rounds; k++) {
@@ -229,7 +211,6 @@ TEST_F(many, messages_on_many_connections)
 		pause();
 	}
 	ASSERT_EQ(0, serve_many(&self->r, &self->s, &self->m, self->name));
-	ASSERT_EQ(1, write(self->go[1], "x", 1));
 	while (taken < rounds * many()) {
 		ASSERT_SOON(raw_take(&self->r, self->s.list_unit, &n));
 		ASSERT_GT(many(), n.cookie >> 32);

@@ -33,8 +33,7 @@ static struct shared {
 
 static void setup(struct __test_metadata *_metadata)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = shared_memory(sizeof(*shared));
 	shared->seed = dd_seed(_metadata);
 	for (int i = 0; i < 2; i++)
 		snprintf(shared->name[i], sizeof(shared->name[i]),
@@ -141,7 +140,7 @@ static void honest_server(int ready)
 	own_memory(h, &attr.send, attr.send_size);
 	own_memory(h, &attr.recv, attr.recv_size);
 	CHILD_CHECK(dd_serve(h, shared->name[1], &attr, &list) > 0);
-	CHILD_CHECK(write(ready, "", 1) == 1);
+	child_report(ready);
 	for (;;) {
 		CHILD_CHECK(dd_recv(h, list, &msg, 0, DD_FOREVER) == 0);
 		for (size_t k = 0; k < msg.len / 8; k++)
@@ -214,37 +213,32 @@ static void attack(const struct raw *r, __u64 conn, __u32 cell_unit,
 /* Connects, writes random notes, closes or just exits; forever. */
 static void hostile_sender(unsigned int seed)
 {
-	struct dd_connect c;
-	struct way w;
-	struct raw r;
-	struct mem m;
+	struct client c;
 
 	for (;;) {
-		CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
-		raw_connect_args(&c, shared->name[0], &m);
-		if (raw_connect(&r, &c)) {
+		CHILD_CHECK(client_prepare(&c, shared->name[0]) == 0);
+		if (raw_connect(&c.r, &c.c)) {
 			CHILD_CHECK(errno == EUSERS);
-		} else if (!way_open(&r, c.conn, &w)) {
+		} else if (!client_way(&c)) {
 			for (int n = rand_r(&seed) % 4000; n; n--)
-				attack(&r, c.conn, c.cell_unit, &w, &seed);
+				attack(&c.r, c.c.conn, c.c.cell_unit, &c.w, &seed);
 			if (rand_r(&seed) % 2)
-				raw_op(&r, DD_IOC_CLOSE, c.conn);
-			way_unmap(&w);
+				client_close(&c);
+			way_unmap(&c.w);
 		}
-		munmap(m.at, m.len);
-		raw_close(&r);
+		munmap(c.m.at, c.m.len);
+		raw_close(&c.r);
 	}
 }
 
 /* Writes random values where a reader reports, and into the notes it reads. */
-static void lie(const struct raw *r, const struct dd_serve *s,
-		unsigned int *seed)
+static void lie(const struct server *s, unsigned int *seed)
 {
-	struct dd_list_head *lh = raw_list(r, s->list_unit);
+	struct dd_list_head *lh = raw_list(&s->r, s->s.list_unit);
 	struct dd_ring_state *state;
 	unsigned int i = rand_r(seed) % DD_RINGS_MAX;
 
-	state = i < lh->rings ? ring_of(r, s->list_unit, i) : NULL;
+	state = i < lh->rings ? ring_of(&s->r, s->s.list_unit, i) : NULL;
 	__atomic_fetch_add(&shared->attacks, 1, __ATOMIC_RELAXED);
 	switch (state ? rand_r(seed) % 8 : 8) {
 	case 0:
@@ -264,27 +258,26 @@ static void lie(const struct raw *r, const struct dd_serve *s,
 		memset((char *)state + PAGE, raw_random(seed), PAGE);
 		break;
 	case 6:
-		raw_op(r, DD_IOC_LIST_KICK, s->list);
+		raw_op(&s->r, DD_IOC_LIST_KICK, s->s.list);
 		break;
 	default:
-		raw_list_wait(r, s->list, 1000);
+		raw_list_wait(&s->r, s->s.list, 1000);
 	}
 }
 
 /* Attacks one connection at a time, and sends to it as well now and then. */
-static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
-		   unsigned int *seed)
+static void lie_to(const struct server *s, __u64 conn, unsigned int *seed)
 {
 	bool writes = rand_r(seed) % 2;
 	struct way w;
 
-	writes = writes && !way_open(r, conn, &w);
+	writes = writes && !way_open(&s->r, conn, &w);
 	for (int n = rand_r(seed) % 2000; n; n--) {
-		lie(r, s, seed);
+		lie(s, seed);
 		if (writes)
-			attack(r, conn, s->cells_unit, &w, seed);
+			attack(&s->r, conn, s->s.cells_unit, &w, seed);
 	}
-	raw_op(r, DD_IOC_CLOSE, conn);
+	raw_op(&s->r, DD_IOC_CLOSE, conn);
 	if (writes)
 		way_unmap(&w);
 }
@@ -292,29 +285,27 @@ static void lie_to(const struct raw *r, const struct dd_serve *s, __u64 conn,
 /* A receiver that reports wrong positions, forever. */
 static void hostile_server(unsigned int seed, int ready)
 {
+	struct server s;
 	__u64 conn;
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
 
 	for (;;) {
-		CHILD_CHECK(raw_start(&r, 2 * PAGE, &m) == 0);
-		raw_serve_args(&s, shared->name[0], 1, &m);
-		s.window = WINDOW;
+		CHILD_CHECK(server_prepare(&s, shared->name[0], 1) == 0);
+		s.s.window = WINDOW;
 		/* The previous service may not have ended yet. */
-		if (!raw_serve(&r, &s)) {
+		if (!raw_serve(&s.r, &s.s)) {
 			if (ready >= 0)
-				CHILD_CHECK(write(ready, "", 1) == 1);
+				child_report(ready);
 			ready = -1;
 			for (int n = 0; n < 500; n++) {
-				if (raw_conns(&r, s.service, &conn, 1) > 0)
-					lie_to(&r, &s, conn, &seed);
+				conn = server_conn(&s);
+				if (conn)
+					lie_to(&s, conn, &seed);
 				else
 					sched_yield();
 			}
 		}
-		munmap(m.at, m.len);
-		raw_close(&r);
+		munmap(s.m.at, s.m.len);
+		raw_close(&s.r);
 	}
 }
 
@@ -474,20 +465,18 @@ TEST(senders_that_write_anything)
 /* Empty notes, as fast as they can be written. */
 static void empty_note_sender(unsigned int seed)
 {
-	struct dd_connect c;
-	struct way w;
-	struct raw r;
-	struct mem m;
+	struct client c;
+	struct way *w = &c.w;
 
-	CHILD_CHECK(raw_client(&r, &m, &c, shared->name[0]) == 0);
-	CHILD_CHECK(way_open(&r, c.conn, &w) == 0);
+	CHILD_CHECK(client_open(&c, shared->name[0]) == 0);
+	CHILD_CHECK(client_way(&c) == 0);
 	for (;;) {
-		__u64 head = __atomic_load_n(&w.state->head, __ATOMIC_RELAXED);
+		__u64 head = __atomic_load_n(&w->state->head, __ATOMIC_RELAXED);
 
-		if (w.pos < head)
-			w.pos = head;
-		for (; w.pos < head + w.d.slots; w.pos++)
-			__atomic_store_n(&way_slot(&w, w.pos)->seq, w.pos + 1,
+		if (w->pos < head)
+			w->pos = head;
+		for (; w->pos < head + w->d.slots; w->pos++)
+			__atomic_store_n(&way_slot(w, w->pos)->seq, w->pos + 1,
 					 __ATOMIC_RELEASE);
 		shared->attacks++;
 	}

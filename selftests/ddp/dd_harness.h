@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -256,6 +257,16 @@ static inline void child_report(int report)
 {
 	CHILD_CHECK(write(report, "", 1) == 1);
 	close(report);
+}
+
+/* Zeroed memory that children share with the caller. */
+static inline void *shared_memory(size_t len)
+{
+	void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (at == MAP_FAILED)
+		abort();
+	return at;
 }
 
 static inline void kill_child(pid_t pid)

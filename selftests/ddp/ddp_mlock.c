@@ -45,7 +45,7 @@ static void server(const char *name, int ready)
 	attr.send = (char *)mem + 4 * PAGE;
 	attr.send_size = 4 * PAGE;
 	CHILD_CHECK(dd_serve(h, name, &attr, &list) > 0);
-	CHILD_CHECK(write(ready, "x", 1) == 1);
+	child_report(ready);
 	for (i = 0; i < MESSAGES; i++) {
 		CHILD_CHECK(dd_recv(h, list, &msg, 0, DD_FOREVER) == 0);
 		CHILD_CHECK(msg.word == (uint64_t)i);
