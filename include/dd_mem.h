@@ -438,7 +438,9 @@ int dd_import_wait(struct dd_mem *mem, int64_t timeout);
  * dd_unimport() - end an import
  * @mem: the import, not used by any thread any more; it may be pending, or have failed
  *
- * dd_shutdown() ends and frees the imports that its handle still has.
+ * With another node, the call waits until the requests under way are done, unless that node makes
+ * no progress for twice its dead time. dd_shutdown() does not wait; it ends and frees the imports
+ * that its handle still has.
  *
  * Return: 0; -EINVAL (null), -ESTALE (in a child of fork(); the record is freed).
  */

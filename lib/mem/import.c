@@ -162,7 +162,10 @@ DD_API int dd_unimport(struct dd_mem *m)
 	if (!m)
 		return -EINVAL;
 	if (ddi_alive(m->h)) {
-		ret = ddi_ioctl_conn(m->h, DD_IOC_END, m->serial);
+		/* A signal ends only the wait for requests under way, and leaves the import. */
+		do {
+			ret = ddi_ioctl_conn(m->h, DD_IOC_END, m->serial);
+		} while (ret == -EINTR);
 		mem_remove(m);
 		window_close(m);
 		if (m->word)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-only
 /*
- * lib_late.c - replies of another node that come later than the library looks for them
+ * lib_late.c - replies and requests between nodes that come later than the library looks for them
  *
  * Copyright (C) 2026 The dd authors
  *
- * Run by across.sh. The link of the exporter's node drops each packet that is as long as a
- * reply, so that requests are executed and acknowledged, but not answered.
+ * Run by across.sh. The link of one node drops each packet that is as long as a reply. If that
+ * is the exporter's, requests are executed and acknowledged, but not answered.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -24,8 +26,8 @@
 /* Bytes of a packet: longer than an acknowledgment by IPv6, shorter than a reply by IPv4. */
 #define ACK	"136"
 
-/* Waits of the library for a counter that have timed out. */
-static int timeouts;
+/* Waits of the library for a counter that have timed out; ends that a signal has interrupted. */
+static int timeouts, interrupted;
 
 /* Instead of libc's. */
 int ioctl(int fd, unsigned long request, ...)
@@ -40,18 +42,22 @@ int ioctl(int fd, unsigned long request, ...)
 	ret = syscall(SYS_ioctl, fd, request, arg);
 	if (ret < 0 && errno == ETIMEDOUT && request == DD_IOC_CONN_WAIT)
 		__atomic_add_fetch(&timeouts, 1, __ATOMIC_RELAXED);
+	if (ret < 0 && errno == EINTR && request == DD_IOC_END)
+		__atomic_add_fetch(&interrupted, 1, __ATOMIC_RELAXED);
 	return ret;
 }
 
-static void hold_replies(void)
-{
-	check_eq(system("bash -c 'tc -n dd2 qdisc replace dev eth0 root "
-			"tbf rate 100mbit burst " ACK " limit 100000'"), 0);
-}
+enum node { IMPORTER = 1, EXPORTER };
 
-static void release_replies(void)
+/* Drop what is as long as a reply, or no longer, on its way from @node. */
+static void hold(enum node node, int on)
 {
-	check_eq(system("bash -c 'tc -n dd2 qdisc del dev eth0 root'"), 0);
+	char command[120];
+
+	snprintf(command, sizeof(command), "bash -c 'tc -n dd%d qdisc %s dev eth0 root%s'", node,
+		 on ? "replace" : "del",
+		 on ? " tbf rate 100mbit burst " ACK " limit 100000" : "");
+	check_eq(system(command), 0);
 }
 
 /* A request of a thread of its own. */
@@ -96,7 +102,7 @@ static void wait_for_reply(struct request *r, long long executed)
 {
 	int before;
 
-	hold_replies();
+	hold(EXPORTER, 1);
 	memset(r->result, 0xee, sizeof(r->result));
 	r->over = 0;
 	check_eq(pthread_create(&r->thread, NULL, run, r), 0);
@@ -107,7 +113,7 @@ static void wait_for_reply(struct request *r, long long executed)
 	       !__atomic_load_n(&r->over, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	check(!__atomic_load_n(&r->over, __ATOMIC_ACQUIRE));
-	release_replies();
+	hold(EXPORTER, 0);
 	check_eq(pthread_join(r->thread, NULL), 0);
 	check_eq(r->ret, 0);
 }
@@ -140,11 +146,11 @@ TEST(a_late_refusal_is_left_to_the_fence)
 {
 	begin(1, DD_NOTIFY_IF_ASKED);
 	check_eq(dd_export_inhibit(ex, segment, 1), 0);
-	hold_replies();
+	hold(EXPORTER, 1);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), -EBUSY);
 	check_eq(dd_fence(mem, 0), -EAGAIN);
-	release_replies();
+	hold(EXPORTER, 0);
 	check_eq(dd_fence(mem, -1), -EACCES);
 	check_eq(dd_fence(mem, -1), 0);
 	check_eq(shared[0], 0);
@@ -152,4 +158,43 @@ TEST(a_late_refusal_is_left_to_the_fence)
 	check_eq(dd_export_inhibit(ex, segment, 0), 0);
 	check_eq(dd_put(mem, "x", 1, 0, DD_PUT_NOTIFY), 0);
 	end();
+}
+
+static void on_signal(int sig)
+{
+}
+
+static int unimport(struct request *r)
+{
+	return dd_unimport(mem);
+}
+
+/* Else the kernel would keep the import, and the exporter its place, until dd_shutdown(). */
+TEST(the_end_waits_for_requests_also_if_a_signal_comes)
+{
+	static struct request r = { .run = unimport };
+	static char page[PAGE];
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct dd_export_desc desc;
+
+	begin(0, 0);
+	check_eq(sigaction(SIGUSR1, &sa, NULL), 0);
+	memset(page, 'x', PAGE);
+	hold(IMPORTER, 1);
+	check(dd_put_async(mem, page, PAGE, 0, 0) > 0);
+	check_eq(pthread_create(&r.thread, NULL, run, &r), 0);
+	while (!__atomic_load_n(&interrupted, __ATOMIC_RELAXED)) {
+		check_eq(pthread_kill(r.thread, SIGUSR1), 0);
+		usleep(1000);
+	}
+	check_eq(shared[PAGE - 1], 0);
+	hold(IMPORTER, 0);
+	check_eq(pthread_join(r.thread, NULL), 0);
+	check_eq(r.ret, 0);
+	check(!memcmp(shared, page, PAGE));
+	do {
+		check_eq(dd_export_info(ex, segment, &desc, NULL, 0), 0);
+	} while (!test_failed && desc.importers && !usleep(1000));
+	check_eq(dd_shutdown(im), 0);
+	check_eq(dd_shutdown(ex), 0);
 }

@@ -136,6 +136,42 @@ TEST_F(far, a_signal_ends_the_wait_but_the_segment_has_ended)
 	EXPECT_EQ(0, dead_time(5000));
 }
 
+static void *end_import(void *arg)
+{
+	FIXTURE_DATA(far) *self = arg;
+
+	waiter = gettid();
+	return (void *)(long)(mem_end(&self->im, self->i.import) ? errno : 0);
+}
+
+TEST_F(far, the_end_of_an_import_waits_for_its_requests)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+	static char ones[BULK];
+	pthread_t t;
+	void *err;
+
+	ASSERT_EQ(0, sigaction(SIGUSR1, &sa, NULL));
+	ASSERT_EQ(0, dead_time(600000));
+	memset(ones, 1, sizeof(ones));
+	ASSERT_EQ(0, cut());
+	ASSERT_EQ(1, put(self, ones, 0, sizeof(ones), 0));
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, end_import, self));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_EQ(0, pthread_kill(t, SIGUSR1));
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(EINTR, (long)err);
+	/* The import has not ended. */
+	ASSERT_EQ(1, put(self, "2", 8, 1, 0));
+	ASSERT_EQ(0, lose_none());
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	EXPECT_EQ('2', self->em.at[8]);
+	self->em.at[8] = 1;
+	EXPECT_EQ(0, memcmp(self->em.at, ones, BULK));
+	EXPECT_EQ(0, dead_time(5000));
+}
+
 TEST_F(far, the_end_waits_no_longer_than_the_dead_time)
 {
 	struct timespec from, to;

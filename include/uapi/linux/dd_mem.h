@@ -60,7 +60,8 @@
  * later than a moment after that. Without %DD_SQE_REGION, the memory for the result of a GET
  * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits
  * until its requests are
- * done, unless the other node does not make progress for twice its dead time.
+ * done, unless the other node does not make progress for twice its dead time. If a signal ends
+ * this wait, the error is %EINTR, and the import has not ended.
  */
 
 /**
@@ -622,7 +623,9 @@ struct dd_registrar_answer {
  * a list of LIST_MAKE. After it has revoked a segment it waits until the other nodes with
  * imports of it have processed that: the cells of these imports then show ESTALE. A node that
  * does not answer is waited for no longer than its dead time. If a signal ends this wait, the
- * error is EINTR, and the segment has ended all the same: a further call returns ENOENT.
+ * error is EINTR, and the segment has ended all the same: a further call returns ENOENT. The
+ * wait of an import for its requests is before its end: after EINTR the import goes on, and END
+ * has to be called again.
  */
 #define DD_IOC_REGION_PIN	_IO(DD_IOC_TYPE, 0x0b)
 #define DD_IOC_SEGMENT		_IO(DD_IOC_TYPE, 0x0c)
