@@ -158,7 +158,7 @@ int dd_ctl_park(struct dd_peer *peer, u64 session, const struct dd_ctl_query *qu
 	do {
 		k->id = get_random_u64();
 	} while (!k->id);
-	/* From then on the end of the session may free it. */
+	/* Once @k is on the list, the end of the session may free it. */
 	answer->chan = cpu_to_le64(k->id);
 	dd_ctl_lock(peer);
 	if (ctl->downs == session)
@@ -217,7 +217,7 @@ static void dd_ctl_pump_parked(struct dd_peer *peer)
 	}
 }
 
-/* The peer ends a wait; false if there is none of that id. */
+/* The peer ends the wait with this id. Returns false if there is none. */
 bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
 {
 	struct dd_ctl_parked *k;
@@ -297,7 +297,7 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 		dd_remote_end_lost(peer);
 		dd_ctl_lock(peer);
 	}
-	/* Not before the answer that the query waits. */
+	/* A WAKE must follow the answer that reports the query as parked. */
 	if (!ctl->answered)
 		dd_ctl_pump_parked(peer);
 	asked = list_first_entry_or_null(&ctl->inbox, struct dd_ctl_asked, entry);

@@ -7,7 +7,7 @@
  * that names it; the end of the session ends all channels.
  *
  * All queues are bounded: local queries by DD_CTL_WAITING, the peer's queries and
- * refusals by DD_CTL_INBOX, those that wait for a name by DD_PARKED_MAX, and pending CLOSE
+ * refusals by DD_CTL_INBOX, parked queries by DD_PARKED_MAX, and pending CLOSE
  * messages by the number of connections and of waits for a name.
  */
 #include <linux/slab.h>

@@ -23,8 +23,8 @@ struct dd_remote;
 #define DD_CTL_BODY		64	/* largest body of a class */
 #define DD_CTL_INBOX		256	/* queries of the peer that may wait */
 /*
- * Local queries without an answer. Not more than the peer can hold in its inbox or
- * among its refusals: it could not answer any other before the session ends.
+ * Local queries without an answer, at most. The peer can queue or refuse as many; it would
+ * drop another one, which then had no answer until the session ends.
  */
 #define DD_CTL_WAITING		DD_CTL_INBOX
 
@@ -92,7 +92,7 @@ struct dd_ctl_answer {
  * struct dd_ctl - control stream with a peer; protected by the peer's lock
  * @peer: the peer
  * @downs: number of sessions that have ended or were refused
- * @why: error for callers that wanted the last one
+ * @why: error for callers that waited for the last session
  * @chans: struct dd_remote by id
  * @waiting: struct dd_remote with a local query without an answer
  * @nwaiting: number of entries in @waiting

@@ -50,7 +50,7 @@ void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 
 void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len);
 bool dd_ctl_parked_end(struct dd_peer *peer, u64 id);
 
-/* The answering side; with the peer locked, but for the worker. */
+/* The answering side. The peer is locked, except in the worker. */
 void dd_ctl_work(struct work_struct *work);
 void dd_ctl_pump_refusals(struct dd_peer *peer);
 void dd_ctl_unpark_all(struct dd_peer *peer);

@@ -4,9 +4,9 @@
  * the node of the owner grants a channel. Requests are in remote_op.c, their execution is
  * in remote_msg.c.
  *
- * An import is made in steps, each when what it waits for has come. Its entry in the wait
- * queue of the control stream queues the work that takes them, so nothing sleeps for another
- * node but the calling thread, in dd_import_await().
+ * A work item makes an import in steps. The import's entry in the wait queue of the control
+ * stream queues that work when the next step is possible. So the work does not sleep until
+ * the other node answers; only the calling thread does, in dd_import_await().
  *
  * Either side may end the access: the importer's end sends a CLOSE, and so does the
  * owner's when the segment is revoked. Its channel is dead before that, so a CLOSE that
@@ -76,7 +76,7 @@ static void dd_far_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
-/* Let the worker take the next step, or find that there is none. */
+/* Queue the work that takes the next step, if there is one. */
 static void dd_far_kick(struct dd_far_import *f)
 {
 	/* The making has a reference while it is pending. */
@@ -121,7 +121,7 @@ static void dd_far_notify(struct dd_far_import *f)
 	dd_list_wake(s->list);
 }
 
-/* The other node has ended the access: what was not done is not known. */
+/* The other node has ended the access. It may have executed requests that are not done. */
 static void dd_far_lost(struct dd_obj *obj)
 {
 	struct dd_far_import *f = dd_far_import(obj);
@@ -143,8 +143,8 @@ static void dd_far_lost(struct dd_obj *obj)
 }
 
 /*
- * Wait until all requests are done. The other node may never do them, as its reader may
- * not read: give up when nothing was done for twice its dead time.
+ * Wait until all requests are done. The reader at the other node may never read, so give up
+ * when no request was done for twice the dead time of that node.
  */
 static int dd_far_drain(struct dd_obj *obj)
 {
@@ -186,7 +186,7 @@ static int dd_far_supported(struct dd_peer *peer)
 /* Add the channel to the session. */
 static int dd_far_join(struct dd_far_import *f)
 {
-	/* Replies are stored at 0 to 7, as their requests tell. */
+	/* The offset of a reply is 0 to 7: its request states it. */
 	struct dd_tp_chan_cfg cfg = {
 		.tx_window = f->depth,
 		.rx_window = f->depth,
@@ -241,7 +241,7 @@ static int dd_far_found(struct dd_far_import *f)
 	return dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
 
-/* Whether there is a next step; sets @f->err if that is an error. */
+/* Whether the next step is possible. Sets @f->err if that step is to fail. */
 static bool dd_far_ready(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
@@ -276,7 +276,10 @@ static int dd_far_goto(struct dd_far_import *f, enum dd_far_step step)
 
 static int dd_far_answered(struct dd_far_import *f)
 {
-	/* True now, and takes the lock under which the answer was copied. */
+	/*
+	 * The query is complete, so this returns true. It takes the peer's lock, under which
+	 * the answer was copied.
+	 */
 	dd_ctl_forget(f->r->peer, f->r);
 	if (f->r->wait.err)
 		return f->r->wait.err;
@@ -326,12 +329,15 @@ static void dd_far_drop(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
 
-	/* What the peer holds is closed; so is what answers a query that is given up. */
+	/*
+	 * dd_remote_break() closes the channel, or ends the parked query, of the last answer.
+	 * A channel that is granted later is closed by dd_ctl_give_up().
+	 */
 	if ((f->step == DD_FAR_ANSWER && dd_ctl_forget(r->peer, r)) ||
 	    f->step == DD_FAR_PARKED)
 		dd_remote_found(r, le64_to_cpu(f->answer.chan), 1, 0, 0);
 	dd_remote_break(r, 0, true);
-	/* Another import may use the place in the stream that this one was woken for. */
+	/* This import may have been woken to send a query: wake another one in its place. */
 	if (f->step == DD_FAR_QUERY) {
 		dd_ctl_lock(r->peer);
 		dd_ctl_offer(dd_ctl_of(r->peer));
@@ -376,8 +382,8 @@ static void dd_far_work(struct work_struct *work)
 }
 
 /*
- * Something has changed in the control stream: see dd_ctl_offer(). Of many imports, only those
- * that are concerned go on.
+ * The state of the control stream has changed, see dd_ctl_offer(). Queue the work only if
+ * this import can take a step.
  */
 static int dd_far_stirred(wait_queue_entry_t *entry, unsigned int mode, int flags, void *key)
 {
@@ -548,9 +554,9 @@ static void dd_far_revoked(struct dd_access *a, int error)
 }
 
 /*
- * The other node takes what is in the control stream in its order, and its worker ends the
- * imports before it answers a query. So any answer to a query that follows the CLOSE will do:
- * this one asks for a name that no segment has.
+ * The other node processes the control stream in order, and its worker ends imports before it
+ * answers a query. So the answer to any query that follows the CLOSE shows that the import
+ * has ended. This query asks for a name that no segment has.
  */
 static int dd_far_settle(struct dd_access *a, ktime_t since)
 {

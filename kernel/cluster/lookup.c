@@ -94,8 +94,8 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 }
 
 /*
- * Wake those that wait for an answer, and as many of the imports that wait to send a query as
- * may. The peer is locked.
+ * Wake all threads and imports that wait for an answer, and as many imports that wait to send
+ * a query as there are places for queries. The peer is locked.
  */
 void dd_ctl_offer(struct dd_ctl *ctl)
 {
@@ -116,7 +116,7 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 	query->head.req = cpu_to_le32(r->wait.req);
 	if (ctl->downs != session)
 		*err = ctl->why;
-	/* A query follows the ends that precede it. */
+	/* The CLOSE messages that are queued go first. */
 	else if (ctl->nwaiting >= DD_CTL_WAITING || !list_empty(&ctl->closing))
 		*err = -EAGAIN;
 	else

@@ -50,7 +50,7 @@ void dd_peer_put(struct dd_peer *peer)
 		queue_rcu_work(dd_wq, &peer->free_work);
 }
 
-/* Send the event of a change. Ups and downs alternate: the last two are enough. */
+/* Send events of state changes. Up and down alternate, so the last two are enough. */
 static void dd_peer_tell(struct dd_peer *peer)
 {
 	u64 changes;

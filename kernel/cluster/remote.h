@@ -65,7 +65,7 @@ struct dd_drain {
  * @id_node: in dd_ctl.chans
  * @registered: @id is in dd_ctl.chans; under the peer's lock
  * @gone: the peer has ended the channel; under the peer's lock
- * @closed: it has said so; else the session has ended. Under the peer's lock
+ * @closed: with @gone: by a CLOSE; else the session has ended. Under the peer's lock
  * @late: the last message waits for an entry for its reply; under the peer's lock
  * @refused: why the PUT that is being received is refused, an errno; under the peer's lock
  * @posted: last message whose withheld note has been posted

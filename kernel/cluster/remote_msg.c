@@ -89,7 +89,7 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 					payload, off, len);
 		return rop ? 0 : -ECONNRESET;
 	}
-	/* None of the bytes after those that were refused. */
+	/* Drop the bytes that follow refused ones. */
 	if (unlikely(r->refused))
 		return 0;
 	if (unlikely(chan->msg.op == DD_WIRE_NOTE)) {
@@ -152,8 +152,8 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 		return;
 	spin_lock(&ch->lock);
 	/*
-	 * If it is refused, dd_remote_deposit() reports that for single packets, of which
-	 * each may be redirected.
+	 * If this stores nothing, each packet goes to dd_remote_deposit(), which redirects
+	 * or refuses it.
 	 */
 	if (!READ_ONCE(ch->seg->redir) &&
 	    !dd_deposit_at(ch, DD_RIGHT_PUT, dst,
@@ -342,7 +342,7 @@ static bool dd_remote_put_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
 	return done;
 }
 
-/* A NOTE is complete. An importer that has a slot has sent it. */
+/* A NOTE is complete: post its payload, or refuse it. */
 static bool dd_remote_note_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
 			       const u8 *tail, u32 ntail)
 {

@@ -3,8 +3,8 @@
  * Requests to another node, at the importer: they become messages of the transport, and
  * replies bring the results of GET and CAS.
  *
- * An importer has at most as many requests without a reply as the other end has entries
- * for replies. Lock order: the proxy's lock, the peer's lock.
+ * The other end has an entry for the reply of each request that an importer may have under
+ * way. Lock order: the proxy's lock, the peer's lock.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -129,7 +129,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	dd_ctl_lock(r->peer);
 	if (n - imp->done > r->nops)
 		goto out;
-	/* The peer sends the bytes of a GET later than it executes the next request. */
+	/* The peer could execute this request before it sends the bytes of an earlier GET. */
 	if (unlikely(r->gets) && sqe->opcode != DD_OP_GET)
 		goto out;
 	/* Message n - nops is done, so the transport does not use its entry any more. */
@@ -271,8 +271,8 @@ static int dd_remote_queue_slow(struct dd_import *imp, struct dd_op *op,
 }
 
 /*
- * Send a copy of what is not wired. The result of a GET or CAS goes to such memory: pin it until
- * then.
+ * Send a copy of a source that is not wired. If the result of a GET or CAS goes to memory that
+ * is not wired, pin that memory until the reply has come.
  */
 static int dd_remote_slow(struct dd_import *imp, struct dd_op *op)
 {
@@ -373,7 +373,7 @@ struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg
 
 	if (!r->awaited || !(msg->flags & DD_PUT_REPLY))
 		return NULL;
-	/* No later than the last one submitted, as one is awaited. */
+	/* The loop ends: at least one submitted request awaits a reply. */
 	for (n = r->imp->done + 1; !r->op[n % r->nops].awaited; n++)
 		;
 	op = &r->op[n % r->nops];
@@ -429,7 +429,7 @@ static u64 dd_remote_done_until(struct dd_remote *r)
 
 	while (n < r->confirmed && !r->op[(n + 1) % r->nops].awaited) {
 		if (r->op[++n % r->nops].self) {
-			/* Then it is not done, so that its entry is not used again. */
+			/* While @n is not done, its entry is not used again. */
 			if (!dd_remote_self_claim(r, n, &due))
 				return n - 1;
 			dd_remote_count(imp, n);

@@ -80,7 +80,7 @@ static inline void dd_genl_set_ops(struct genl_family *family,
 }
 #endif
 
-/* The range is not const here, although never written. */
+/* Before 6.7 this macro takes a range that is not const, and does not write it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #undef NLA_POLICY_FULL_RANGE
 #define NLA_POLICY_FULL_RANGE(tp, _range) {				\
@@ -90,7 +90,7 @@ static inline void dd_genl_set_ops(struct genl_family *family,
 }
 #endif
 
-/* Before these flags, a group had the flag of a request. */
+/* Kernels without flags for groups use the flag of operations. */
 #ifndef GENL_MCAST_CAP_NET_ADMIN
 #define GENL_MCAST_CAP_NET_ADMIN	GENL_UNS_ADMIN_PERM
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Importers of exported segments. Exporter and importer may end the access, at any time:
- * the first one that finds the channel alive gives back what it holds of the exporter.
+ * the first one that finds the channel alive frees what it reserves of the exporter.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -83,7 +83,10 @@ void dd_access_ungrant(struct dd_access *a)
 
 /* ---- windows, of importers of this node ---------------------------------- */
 
-/* Which window there is: the cell is written as long as requests may come. */
+/*
+ * Store the number of the windows that are shown, 0 for none, in the importer's cell. The
+ * cell may belong to another object once the channel is dead.
+ */
 static void dd_access_number(struct dd_access *a, u32 number)
 {
 	struct dd_channel *ch = &a->chan;
@@ -110,8 +113,9 @@ static void dd_access_show(struct dd_access *a)
 }
 
 /*
- * A process that still finds the number after it has stored, and executed a full barrier,
- * knows that its bytes are in the segment: they were stored before what follows.
+ * A process stores by a window, executes a full barrier, and reads the number again. If the
+ * number has not changed, the bytes are in the segment: the number is cleared before the
+ * windows are hidden.
  */
 static void dd_access_hide(struct dd_access *a)
 {
@@ -144,8 +148,8 @@ void dd_access_update(struct dd_access *a)
 }
 
 /*
- * No byte arrives by a window any more. Exporter and importer may both end the access:
- * the second one waits here for the first one.
+ * Revoke the windows: afterwards no byte arrives by them. Exporter and importer may both end
+ * the access: the second one waits here for the first one.
  */
 static void dd_access_close(struct dd_access *a)
 {
@@ -315,7 +319,7 @@ static int dd_access_permitted(const struct dd_access *a, kuid_t uid)
 	if (!seg->whole_pages &&
 	    !PAGE_ALIGNED(seg->mem.offset | seg->mem.length))
 		return -EOPNOTSUPP;
-	/* What can be written in a window can be read as well. */
+	/* A window that can be written can be read as well. */
 	if (seg->nodirect || !(a->chan.rights & DD_RIGHT_GET))
 		return -EACCES;
 	return uid_eq(uid, seg->uid) || seg->direct_any ? 0 : -EACCES;
@@ -329,7 +333,7 @@ static void dd_access_describe(const struct dd_access *a, struct dd_direct *arg)
 	arg->notes = a->cas ? (u64)a->cas->pgoff << PAGE_SHIFT : 0;
 }
 
-/* Add windows that show nothing yet, unless there are some: then @block and @cas stay. */
+/* Add windows that show nothing yet. If there are some already, @block and @cas are kept. */
 static int dd_access_join(struct dd_access *a, struct dd_window **block,
 			  struct dd_window **cas, struct dd_direct *arg)
 {

@@ -18,7 +18,7 @@ struct dd_import;
 struct dd_window;
 
 /**
- * struct dd_access_ops - what depends on where an importer is
+ * struct dd_access_ops - operations that differ between importers of this and of other nodes
  * @get: get a reference to the structure that contains the access; false if it has none
  * @put: drop it
  * @revoked: the channel is dead: store @error for the importer and wake it. Called once,

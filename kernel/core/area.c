@@ -278,7 +278,7 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)
 		return NULL;
-	/* See above. */
+	/* The second of these acquires. */
 	page = smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
 	return page ? virt_to_page(page) : NULL;
 }

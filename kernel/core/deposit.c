@@ -7,7 +7,7 @@
 #include "core/copy.h"
 #include "core/deposit.h"
 
-/* Count a refused operation. Returns @err, which is -ECONNRESET if it was not refused. */
+/* Count a refused operation, and return @err. At a dead channel nothing is refused. */
 int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err)
 {
 	const struct dd_segment_ops *ops = ch->seg->ops;
@@ -17,7 +17,10 @@ int dd_deposit_refuse(const struct dd_channel *ch, u8 right, int err)
 	return err;
 }
 
-/* Whether the message is the one that is redirected; only its channel reads the rest. */
+/*
+ * Whether this is the redirected message. Members other than @channel are read only if the
+ * message came by that channel, which is locked.
+ */
 static bool dd_redir_is(const struct dd_redir *redir, const struct dd_channel *ch,
 			u64 msgid, u64 dst)
 {
@@ -29,7 +32,7 @@ static bool dd_redir_is(const struct dd_redir *redir, const struct dd_channel *c
 static bool dd_redir_takes(struct dd_redir *redir, const struct dd_channel *ch,
 			   const struct dd_place *p)
 {
-	/* Of two channels, one wins. */
+	/* cmpxchg: one channel only takes the redirection. */
 	if (cmpxchg(&redir->state, DD_REDIR_FREE, DD_REDIR_USED) == DD_REDIR_FREE) {
 		redir->msgid = p->msgid;
 		redir->dst = p->dst;

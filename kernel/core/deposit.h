@@ -3,7 +3,7 @@
  * The deposit: every message that reaches a segment, by any link, is decided, placed and
  * notified here, under the lock of its channel.
  *
- * A link calls dd_deposit_place() for each piece, copies it to where that says, and calls
+ * A link calls dd_deposit_place() for each piece, copies it to the returned place, and calls
  * dd_deposit_done() after the last one. Then it posts the note that is due.
  */
 #ifndef _DD_DEPOSIT_H

@@ -99,7 +99,7 @@ static void dd_export_release(struct dd_obj *obj)
 		a->ops->put(a);
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
 		dd_grant_free(exp, grant);
-	/* Of a segment that was not exported; else the end has done it. */
+	/* For a segment whose export has failed. Else dd_export_end() has done it. */
 	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (exp->seg.list)
 		dd_list_detach(exp->seg.list, 0, 0);
@@ -459,7 +459,7 @@ static void dd_export_end(struct dd_obj *obj)
 		cond_resched();
 	}
 	dd_event(obj, false);
-	/* The event reports the name. */
+	/* After the event, which reports the name. */
 	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (!WARN_ON_ONCE(!dd_obj_remove(obj)))
 		dd_obj_put(obj);
@@ -491,8 +491,8 @@ const struct dd_obj_ops dd_export_ops = {
 /* ---- changes and reports ------------------------------------------------ */
 
 /*
- * Wait until no request is executed that has seen the previous state, and show or hide
- * the windows of importers.
+ * Wait for all requests that have seen the previous state, and show or hide the windows of
+ * importers.
  */
 static void dd_export_sync(struct dd_export *exp)
 {
@@ -618,7 +618,7 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 	return 0;
 }
 
-/* Fields that only some of the changes have. */
+/* Whether all fields that the change does not use are zero. */
 static bool dd_export_ctl_ok(const struct dd_segment_ctl *arg)
 {
 	if (arg->what != DD_SEGMENT_GRANT && (arg->uid || arg->rights))

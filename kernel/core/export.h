@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Segments that their owner exports by themselves: export.c. */
+/* Exported segments: export.c. */
 #ifndef _DD_EXPORT_H
 #define _DD_EXPORT_H
 

@@ -10,10 +10,13 @@
 #include "core/import.h"
 #include "core/notelist.h"
 
-/* 0 if the counter has reached @value, -EAGAIN if it may, or another error. */
+/* 0 if the counter has reached @value, -EAGAIN if it may still do so, or another error. */
 static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 {
-	/* First, and pairs with dd_making_over(): only a channel that was alive is gone. */
+	/*
+	 * Read before @dead, and pairs with dd_making_over(): ESTALE is stored after the
+	 * channel was alive, so a dead channel with ESTALE has ended.
+	 */
 	int gone = smp_load_acquire(&imp->gone) ?: ECONNRESET;
 
 	if (READ_ONCE(imp->obj.ctx->dead))
@@ -269,15 +272,16 @@ static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int
  * dd_making_over() - the making of an import is over
  * @m: the making, pending
  * @imp: the import; its context is locked
- * @err: 0: its channel is alive, or may have been ended since; or the errno of requests
+ * @err: 0 if its channel was made alive, and may have ended since; or the error that requests
+ *	get
  */
 void dd_making_over(struct dd_making *m, struct dd_import *imp, int err)
 {
 	lockdep_assert_held(&imp->obj.ctx->lock);
 	m->pending = false;
-	/* Release: of an import that was made, what describes the segment is valid. */
+	/* Release: a thread that sees @up sees the description of the segment. */
 	smp_store_release(&m->up, !err);
-	/* Release: after the channel was alive. */
+	/* Release: orders the live channel before ESTALE. See dd_import_reached(). */
 	smp_store_release(&imp->gone, err ? -err : ESTALE);
 	/* The access may have ended since. Orders the cell before its state. */
 	cmpxchg(&imp->cell->error, EINPROGRESS, -err);
@@ -305,7 +309,7 @@ int dd_making_end(struct dd_making *m, struct dd_import *imp, struct dd_import_m
 	if (err == -EINPROGRESS)
 		err = arg->flags & DD_IMPORT_NOWAIT ?
 		      0 : dd_import_await(imp, DD_WAIT_UP, 0, U64_MAX);
-	/* An access that ended after it was made is for the importer to end: its cell tells. */
+	/* An import that was made stays, even if its access has ended: its cell has the error. */
 	if (err && smp_load_acquire(&m->up) && !READ_ONCE(ctx->dead))
 		err = 0;
 	if (err) {

@@ -89,17 +89,17 @@ struct dd_import {
 };
 
 /**
- * struct dd_making - the making of an import of a segment, part of its structure. The id
- *	is published before; the channel is dead until it has succeeded
- * @work: goes on with it
- * @list: list for the note at its end, with one slot reserved, which belongs to
- *	dd_import.self if there is that; or NULL
+ * struct dd_making - the making of an import of a segment, part of its structure. The id is
+ *	published before the making begins; the channel is dead until it has succeeded
+ * @work: takes the next step
+ * @list: list for the note that reports the end of the making, or NULL. One slot is
+ *	reserved: by dd_import.self, if that is not NULL
  * @cookie: of that note
- * @node: of the segment
+ * @node: node of the segment
  * @rights: DD_RIGHT_* that are needed
  * @park: wait until there is a segment
- * @pending: it is not over, nor was the import ended; changes under dd_ctx.lock
- * @up: it has succeeded; set under dd_ctx.lock
+ * @pending: the making is not over, and the import was not ended; changes under dd_ctx.lock
+ * @up: the import was made; set under dd_ctx.lock
  */
 struct dd_making {
 	struct work_struct work;

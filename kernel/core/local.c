@@ -261,7 +261,7 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 	size_t ntail = 0;
 	int err;
 
-	/* The last word of the segment, as if that began at address 0. */
+	/* A redirection may split the last aligned word: find it by the offset in the segment. */
 	if (ch->seg->state)
 		ntail = dd_copy_last((void *)(uintptr_t)p.dst, len);
 	for (;;) {
@@ -416,8 +416,8 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 }
 
 /*
- * Notify the importer that its last request is done, if that has asked and this is true. The
- * channel is locked.
+ * If the last request of an import is done and asked for a note to the importer, post that
+ * note. The channel is locked.
  */
 static void dd_local_notify(struct dd_import *imp)
 {
@@ -480,7 +480,7 @@ static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
 	return dd_local_cas_at(imp, op, dd_region_addr(op->region, op->src, &left));
 }
 
-/* The page of the result is pinned first: a word must not be replaced in vain. */
+/* Pin the page of the result first: if that fails, the word is not replaced. */
 static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 {
 	unsigned long to = (unsigned long)op->user;

@@ -46,8 +46,8 @@ static int __net_init dd_net_init(struct net *net)
 	node->port = DD_NODE_PORT;
 	node->up = true;
 	/*
-	 * Other nodes may know segments of an earlier incarnation of this node, which has made
-	 * fewer than one a microsecond.
+	 * Other nodes may know generations of an earlier incarnation of this node. It has made
+	 * fewer than one segment a microsecond, so the time exceeds them.
 	 */
 	atomic64_set(&node->generation, div_u64(ktime_get_real_ns(), NSEC_PER_USEC));
 	mutex_init(&node->peer_lock);
@@ -244,7 +244,7 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 /* Undo dd_name_add(). */
 void dd_name_del(struct dd_node *node, struct dd_name *name)
 {
-	/* See above. */
+	/* data_race(): as in dd_name_add(). */
 	data_race(rhashtable_remove_fast(&node->names, &name->entry, dd_names));
 }
 

@@ -143,7 +143,7 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 		return err;
 	if (wait_for_completion_interruptible(&call->done)) {
 		mutex_lock(&node->registrar_lock);
-		/* A registrar that ends answers all calls: this one has not. */
+		/* Still on a list: the registrar has neither answered the call nor ended. */
 		if (!list_empty(&call->entry))
 			dd_call_over(node->registrar, call, -EINTR);
 		mutex_unlock(&node->registrar_lock);
@@ -409,7 +409,7 @@ static __poll_t dd_registrar_poll(struct file *file, poll_table *pt)
 	       (list_empty_careful(&reg->queue) ? 0 : EPOLLIN | EPOLLRDNORM);
 }
 
-/* What waits for it fails, and another one may come. */
+/* Calls that wait fail with EHOSTDOWN. Another process may become the registrar. */
 static void dd_registrar_end(struct dd_registrar *reg)
 {
 	struct dd_node *node = reg->ctx->node;

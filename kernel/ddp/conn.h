@@ -27,7 +27,7 @@ struct dd_service;
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
  *	other end is on another node: the connection has ended
  * @closing: a close has begun; it is done by the context that sets this
- * @mem: held by the other end and, once, by all of @imp.obj.users; memory only
+ * @mem: references to the memory: one of the other end, and one for all of @imp.obj.users
  * @closed: errno that ended it; set before the channel of the other end is dead
  * @other: the other end; NULL if it is on another node, see dd_remote_of()
  * @svc: at the serving end, the service, counted
