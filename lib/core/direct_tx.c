@@ -165,7 +165,7 @@ void ddi_direct_open(struct dd *h, struct ddi_conn *c)
 	tx_free(h, tx);
 }
 
-/* The connection is locked, and bound to nothing any more. */
+/* The connection is locked, and bound to no serial. */
 void ddi_direct_close(struct dd *h, struct ddi_conn *c)
 {
 	struct ddi_direct_tx *tx = c->tx;

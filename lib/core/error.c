@@ -69,7 +69,7 @@ DD_API const char *dd_strerror(int error)
 	return text ? text : "unknown error";
 }
 
-/* What @error, of the kernel or of the library, cannot say. */
+/* Keep a text that explains @error, of the kernel or of the library, for dd_last_error(). */
 void ddi_reason(struct dd *h, int error, const char *format, ...)
 {
 	va_list args;
@@ -103,7 +103,7 @@ void ddi_reason_kernel(struct dd *h, int error)
 	}
 }
 
-/* Whether there is one for @error, which is the library's, or any if that is 0. */
+/* Copy the text kept for @error of the library, or any text if @error is 0; false if none. */
 bool ddi_reason_of(struct dd *h, int error, char *buf, size_t size)
 {
 	bool has;

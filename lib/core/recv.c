@@ -223,7 +223,7 @@ static int take_rest(struct dd *h, struct ddi_list *l, const struct dd_note *clo
 
 /* ---- the list's own ring ------------------------------------------------------ */
 
-/* Use another geometry. Returns false if the ring is not inside the area. */
+/* The list has another geometry: locate its slots. False if they are not inside the area. */
 static bool list_locate(struct ddi_list *l, uint64_t geometry)
 {
 	/* Slot 0 is inside if the last one is. */
@@ -392,7 +392,7 @@ static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
 	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
 }
 
-/* Receive whatever it is, or wait; @locked is NULL or a list to unlock first. */
+/* Receive a note of any type, or wait for one. @locked is NULL or a list to unlock first. */
 static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int options,
 				  int64_t timeout, struct ddi_list *locked)
 {

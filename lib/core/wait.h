@@ -14,8 +14,8 @@
 #define DDI_NSEC_PER_SEC	1000000000ll
 
 /*
- * What earlier waits at some place have shown. It is a hint for the next wait only, so
- * threads may race for it.
+ * Whether and how long to spin, as learnt from earlier waits for one list, connection or
+ * import. The next wait takes it as a hint only, so threads may race for it.
  */
 struct ddi_spin {
 	uint32_t step;		/* time worth spinning: SPIN_MIN << step */

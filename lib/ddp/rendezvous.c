@@ -257,20 +257,20 @@ static int connect_prepare(struct dd *h, const char *name, int node,
 	return ret;
 }
 
-/* What the service (%2$s), or its node (%1$d), is or does. */
+/* Why no connection was made, by errno. %1$d is the node, %2$s the service. */
 static const struct {
 	int error;
 	const char *text;
 } reasons[] = {
 	{ ECONNREFUSED, "node %1$d has no service '%2$.63s': 'ddctl service' there lists those it has" },
-	{ EUSERS, "service '%2$.63s' on node %1$d has no block for this user: each has a connection, or messages unread, or another user's requests without a reply; one has to close, or the server to go on" },
+	{ EUSERS, "service '%2$.63s' on node %1$d has no free block for this user: each has a client, unread messages, or another user's requests without an answer; wait until a client closes or the server answers" },
 	{ ENOBUFS, "service '%2$.63s' on node %1$d cannot accept: its server has reached its limit of locked memory (RLIMIT_MEMLOCK), or that node is out of memory" },
 	{ EACCES, "service '%2$.63s' on node %1$d does not let this user connect" },
 	{ EHOSTUNREACH, "node %1$d does not answer: 'ddctl peer show %1$d' may say why" },
 	{ ETIMEDOUT, "node %1$d has not answered in time: 'ddctl peer show %1$d' may say why" },
-	{ EAGAIN, "node %1$d is another one, whose answer has to be waited for: give a timeout that is not 0" },
-	{ EPROTONOSUPPORT, "node %1$d speaks no version of the protocol that this one speaks" },
-	{ EPROTO, "node %1$d and this one do not understand each other: 'ddctl peer show %1$d' may say why" },
+	{ EAGAIN, "node %1$d is another node, and its answer takes time: set a timeout other than 0" },
+	{ EPROTONOSUPPORT, "node %1$d and this node have no protocol version in common: install the same release of dd on both" },
+	{ EPROTO, "node %1$d has refused the session, or sent an invalid answer: 'ddctl peer show %1$d' may say why" },
 };
 
 /* Explain what the error number does not. */

@@ -22,7 +22,7 @@ static void window_open(struct dd_mem *m)
 	m->window[0] = ddi_map(m->h, d.block, d.block_size, PROT_READ | put);
 	if (d.notes)
 		m->window[1] = ddi_map(m->h, d.notes, d.block_size, PROT_READ | PROT_WRITE);
-	/* Release: other threads use the windows, and @size, when they find them here. */
+	/* Release: a thread that sees a window sees @size. */
 	if (m->window[0] && put)
 		ddi_store_release(&m->put, (char *)m->window[0] + d.start);
 	if (m->window[0])

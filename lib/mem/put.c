@@ -17,8 +17,8 @@
 
 /*
  * Number of the windows that show @len bytes at @offset now; 0 sends the request to the
- * kernel, which finds the reason. A request follows those before it: while the note of
- * one is withheld, the kernel refuses others.
+ * kernel, which finds the reason. Requests keep their order, so while a note is withheld
+ * none uses a window: the kernel refuses it.
  */
 static inline uint32_t window_number(const struct dd_mem *m, const char *window, size_t len,
 				     uint64_t offset)
@@ -33,7 +33,7 @@ static inline uint32_t window_number(const struct dd_mem *m, const char *window,
 	return ddi_load_acquire(&cell->ring);
 }
 
-/* Whether the same windows show the segment still, after a barrier. */
+/* Whether the same windows still show the segment; called after a barrier. */
 static inline bool window_shows(const struct dd_mem *m, uint32_t number)
 {
 	return ddi_likely(ddi_equals(&m->cell->ring, number));
@@ -156,7 +156,7 @@ static DDI_NOINLINE int put_long(struct dd_mem *m, const char *src, size_t len, 
 	return window_put_end(m, number) ? 0 : mem_put(m, src, len, offset, 0);
 }
 
-/* All functions are called last, so that this one and dd_get() save no registers. */
+/* Only tail calls, so that this function and dd_get() save no registers. */
 DD_API int dd_put(struct dd_mem *m, const void *src, size_t len, uint64_t offset,
 		  unsigned int flags)
 {

@@ -4,9 +4,10 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * A request goes by the send queue, which has one entry, or, if another thread or the
- * interrupted one uses that, as an array of one. With another node a request is one round
- * trip, under a lock, with signals blocked, so that no handler waits for it.
+ * A request goes by the send queue, which has one entry, or as an array of one if another
+ * thread, or the thread that a signal handler has interrupted, uses the queue. With another
+ * node a request is one round trip, under a lock, with signals blocked, so that no handler
+ * waits for it.
  */
 #include <sched.h>
 #include <signal.h>
@@ -39,16 +40,16 @@ static DDI_NOINLINE int mem_again(struct dd_mem *m, const struct dd_sqe *sqe)
 }
 
 /*
- * Submit a request. The doorbell costs less than an array, but the queue may be in use,
- * or another thread's request be executed first. While another thread copies to or from
- * memory that may fault, the kernel refuses requests of its import.
+ * Submit a request. The doorbell costs less than an array, but the queue may be in use, or
+ * the kernel may execute an array of another thread first. It refuses requests while another
+ * thread's request copies to or from memory that may fault.
  */
 static int mem_queue(struct dd_mem *m, const struct dd_sqe *sqe)
 {
 	struct dd_sqe *slot = m->cell->sq;
 	int ret;
 
-	/* A signal handler finds it in use, even if there is one thread. */
+	/* Atomic even with one thread: a signal handler may find the queue in use. */
 	if (__atomic_exchange_n(&m->queued, 1, __ATOMIC_ACQUIRE))
 		return mem_again(m, sqe);
 	/* A refused request may have left its number there; the kernel reads it first. */
@@ -107,8 +108,8 @@ static bool mem_executed(const struct dd_mem *m, uint64_t request)
 }
 
 /*
- * Wait until the last request is done. %-ETIMEDOUT: it was executed, but its note waits for
- * a slot; or it was refused, and the reply to say so is late. The caller holds the lock.
+ * Wait until the last request is done. Returns %-ETIMEDOUT if it was executed but its note
+ * waits for a slot, or if the reply that refuses it is late. The caller holds the lock.
  */
 static int mem_done(struct dd_mem *m)
 {
@@ -138,7 +139,7 @@ static void mem_collect(struct dd_mem *m)
 	}
 }
 
-/* As on one node: a request whose note waits is executed, and the next one refused. */
+/* If the note of a request waits, the request is executed, and the next one is refused. */
 static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len)
 {
 	bool swap = sqe->opcode == DD_OP_CAS && m->word;
@@ -154,7 +155,7 @@ static int mem_far(struct dd_mem *m, struct dd_sqe *sqe, void *local, size_t len
 	ret = mem_done(m);
 	if (swap && (!ret || ret == -ETIMEDOUT))
 		memcpy(local, m->word, len);
-	/* What the reply says is left to dd_fence(). */
+	/* The reply is late: dd_fence() returns its error. */
 	if (ret == -ETIMEDOUT)
 		return 0;
 	/* Returned here, not by dd_fence(). */

@@ -4,10 +4,10 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * A note of an own operation goes to the list that its import was made with, so a descriptor
- * has an import for each segment of this process whose descriptor gets such notes. The
- * operations of all are executed in the order of the calls: an operation that goes by another
- * import than the last one is refused until that is done.
+ * A note that an operation is done goes to the list that the import was made with. So a
+ * descriptor has one import for each segment of this process that gets such notes. Operations
+ * are executed in the order of the calls: one that needs another import than the last one is
+ * refused until the last one is done.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ struct rm_noting {
  * @mem: the import
  * @rights: RM_WRITE, RM_READ and RM_CAS
  * @last: the import of the last operation
- * @error: of an operation by an import that was @last before, for rm_fence(); or 0
+ * @error: 0, or the error of an operation by an earlier @last, which rm_fence() returns
  * @notings: further imports; new ones are put in front, under @lock
  * @lock: protects @notings
  */
@@ -100,7 +100,7 @@ RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
 	m->rights = attr.rights;
 	pthread_mutex_init(&m->lock, NULL);
 	ret = import_open(&attr, &m->mem);
-	/* The name that the clerk has cached is that of a segment which has ended. */
+	/* The clerk may have cached the name of a segment that has ended: look it up again. */
 	if (ret == -ECONNREFUSED && !(flags & RM_LOOKUP)) {
 		attr.flags = DD_IMPORT_FRESH;
 		ret = import_open(&attr, &m->mem);
@@ -179,7 +179,7 @@ static int noting_add(struct rm_import *m, const struct rm_segment *s)
 	return 0;
 }
 
-/* Let operations go by @mem; -EAGAIN while some by another import are under way. */
+/* Make @mem the import of the next operations; -EAGAIN while another one has some under way. */
 static int import_turn(struct rm_import *m, struct dd_mem *mem)
 {
 	struct dd_mem *last = __atomic_load_n(&m->last, __ATOMIC_ACQUIRE);
@@ -196,7 +196,7 @@ static int import_turn(struct rm_import *m, struct dd_mem *mem)
 	return 0;
 }
 
-/* The import for an operation whose own note goes to @s. */
+/* The import for an operation that notifies @s when it is done. */
 static int import_noting(struct rm_import *m, const struct rm_segment *s, struct dd_mem **mem)
 {
 	int ret = 0;

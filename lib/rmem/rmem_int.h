@@ -48,8 +48,8 @@ void *rm_slot_get(void **table, int i);
 void *rm_slot_take(void **table, int i);
 
 /*
- * Make a call of libdd that asks the name clerk, again while there is none, up to three seconds,
- * or a signal comes. @end is 0 before the first call.
+ * Whether to repeat a call of libdd that asks the name clerk: while there is no clerk, for up
+ * to three seconds or until a signal comes. @end is 0 before the first call.
  */
 bool rm_again(int ret, int64_t *end);
 

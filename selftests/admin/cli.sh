@@ -147,7 +147,7 @@ test_options() {
 	check 'options: help of a command, in JSON' \
 		[ "$(jq -r '.[].command' "$OUT")" = node ]
 	run ddctl -- node -j
-	check 'options: none behind --' says 2 "node cannot '-j'"
+	check 'options: none behind --' says 2 "node has no verb '-j'"
 	error_in_json 2 nodes -j
 	error_in_json 2 -x -j
 	error_in_json 2 node set id 5000 -j

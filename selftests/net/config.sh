@@ -43,7 +43,7 @@ other_maximum() {
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 2 refused maxnodes &&
 		becomes 2 1 refused maxnodes &&
-		explained 1 2 'do not understand each other' &&
+		explained 1 2 'has refused the session' &&
 		renumber 2 max 3 && talk
 }
 
@@ -54,7 +54,7 @@ maximum_changes() {
 	within "$PATIENCE" all_up || return
 	renumber 2 max 7 && becomes 2 1 refused maxnodes &&
 		becomes 1 2 refused maxnodes &&
-		explained 1 2 'do not understand each other' &&
+		explained 1 2 'has refused the session' &&
 		renumber 2 max 3 && talk
 }
 
@@ -63,7 +63,7 @@ other_number() {
 	cluster_up 2 && cluster_exec 1 ddctl peer add 0 10.9.0.2 &&
 		cluster_exec 2 ddctl peer add 1 10.9.0.1 &&
 		becomes 1 0 refused node &&
-		explained 1 0 'do not understand each other' &&
+		explained 1 0 'has refused the session' &&
 		cluster_exec 1 ddctl peer del 0 &&
 		cluster_exec 1 ddctl peer add 2 10.9.0.2 && talk
 }

@@ -234,7 +234,7 @@ refused() {
 	[ $? = 1 ] || return
 	diag "$(<refused.log)"
 	# DDP-30 tests errno; this is the text.
-	grep -q 'node 2 speaks no version of the protocol' refused.log || return
+	grep -q 'node 2 and this node have no protocol version in common' refused.log || return
 	is .sessions 2 && no_connections
 }
 

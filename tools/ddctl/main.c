@@ -276,7 +276,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 		while (verb->name && strcmp(verb->name, argv[0]))
 			verb++;
 		if (!verb->name)
-			return fail(EXIT_USAGE, "%s cannot '%s'; see: ddctl help %s",
+			return fail(EXIT_USAGE, "%s has no verb '%s'; see: ddctl help %s",
 				    cmd->name, argv[0], cmd->name);
 		argc--;
 		argv++;
@@ -322,9 +322,9 @@ static int obey(int argc, char **argv)
 		if (c == ':')
 			say("'%s' needs a value; see: ddctl help", argv[optind - 1]);
 		else if (c == '?' && optopt)
-			say("'-%c' is no option; see: ddctl help", optopt);
+			say("unknown option '-%c'; see: ddctl help", optopt);
 		else if (c == '?')
-			say("'%s' is no option; see: ddctl help", argv[optind - 1]);
+			say("unknown option '%s'; see: ddctl help", argv[optind - 1]);
 	}
 	if (status)
 		return status;
