@@ -72,7 +72,7 @@ struct bench {
  * @name: for reports; an operation without one is not reported
  * @work: the operations
  * @messages: messages of an operation; the cost is that of one
- * @link: of several messages at once, and of segments: LINK_DD or LINK_KERNEL
+ * @link: LINK_DD or LINK_KERNEL, of operations on a segment or on several messages
  */
 struct step {
 	const char *name[2];
@@ -118,7 +118,7 @@ static void do_kernel_recv(struct bench *b, const struct step *s)
 	link_recv(b, &b->links[LINK_KERNEL]);
 }
 
-/* As many at once as the step has, on the connection with a window for them. */
+/* Send @s->messages in one call, on the connection with a window of BATCH. */
 static void do_sendv(struct bench *b, const struct step *s)
 {
 	int error;
@@ -367,8 +367,8 @@ static double loop_time(uint64_t n, bool slow)
 }
 
 /*
- * Two loops of as many instructions, and of very different cost to a real
- * processor: only a clock that counts instructions finds them equally long.
+ * Two loops execute the same number of instructions, but a real processor needs very
+ * different times for them: only a clock that counts instructions finds them equal.
  */
 bool clock_counts_instructions(void)
 {
@@ -405,7 +405,7 @@ static unsigned int measure(struct bench *b, uint64_t count, double overhead,
 	v[0] = allocate(count, sizeof(double));
 	v[1] = allocate(count, sizeof(double));
 	for (i = 0; i < STEPS; i++) {
-		/* Once before, for caches and for work on first use. */
+		/* The first measurement fills caches and is dropped. */
 		time_step(b, &steps[i], count < 100 ? count : 100, v[0], v[1]);
 		time_step(b, &steps[i], count, v[0], v[1]);
 		for (k = 0; k < 2 && steps[i].name[k]; k++) {

@@ -20,8 +20,8 @@ enum clerk_mode { MODE_READ, MODE_WRITE, MODE_MIXED };
  * @h: handle
  * @head: the registry of this node; other nodes can only read it
  * @lock: protects the registry
- * @boxes: by node, what its clerk has written: it can do that at any time
- * @nodes: numbers of nodes are below
+ * @boxes: a mailbox for each node, which the clerk of that node can write at any time
+ * @nodes: number of nodes
  * @mode: enum clerk_mode
  * @probes: records that MODE_MIXED reads before it asks the other clerk
  */

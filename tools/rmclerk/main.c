@@ -51,7 +51,7 @@ static void answer(const struct dd_registrar_call *call, int error, int node,
 
 	if (!call->call || write(registrar, &a, sizeof(a)) > 0)
 		return;
-	/* Another node's record may have a node or generation that cannot be. */
+	/* The record of another node may have an invalid node or generation. */
 	if (errno == EINVAL) {
 		a.error = EPROTO;
 		if (write(registrar, &a, sizeof(a)) > 0)
@@ -84,7 +84,7 @@ static int look_up(const struct dd_registrar_call *call, int *node, struct recor
 	return err;
 }
 
-/* Names of a user in the registry, so that none of them fills it. */
+/* Number of a user's names in the registry: one user must not fill it. */
 struct user {
 	uint32_t uid;
 	uint32_t names;
@@ -128,7 +128,7 @@ static int change(const struct dd_registrar_call *call)
 	return err;
 }
 
-/* Read a call, and execute it if it changes the registry; false if there is none to be read. */
+/* Read a call, and execute it if it changes the registry. False if no call could be read. */
 static bool take(struct dd_registrar_call *call, int *err)
 {
 	if (read(registrar, call, sizeof(*call)) != sizeof(*call)) {
@@ -173,8 +173,8 @@ static void *serve(void *unused)
 }
 
 /*
- * Take the names of segments that exist, before other nodes can read the registry: they would
- * miss those. The kernel sends them first. Returns whether there is a call that waits.
+ * Take the names of existing segments before other nodes can read the registry, which would not
+ * find them. The kernel sends these names first. Returns whether a call waits after them.
  */
 static bool take_names(struct dd_registrar_call *call, int *err)
 {

@@ -4,8 +4,8 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * By reads of records, without action of the other clerk; or by one write that notifies
- * it, which it answers by a write; or by a few reads and then the write.
+ * Three ways: reads of records, without action of the other clerk; one write that notifies the
+ * other clerk, which answers by a write; or a few reads and then the write.
  */
 #include <errno.h>
 #include <sched.h>
@@ -24,12 +24,12 @@
 
 /**
  * struct peer - a segment of the clerk of another node
- * @lock: protects the rest; held while the clerk is asked or answered
+ * @lock: protects the rest; held during a request or a reply to the clerk
  * @mem: the segment, or NULL
  * @head: the beginning of a registry
- * @down: until then it is not asked; as of CLOCK_MONOTONIC
- * @error: why
- * @seq: of the last request by a write
+ * @down: time of CLOCK_MONOTONIC until which no request is made, because of @error
+ * @error: error of the last request
+ * @seq: number of the last request by a write
  */
 struct peer {
 	pthread_mutex_t lock;
@@ -41,8 +41,8 @@ struct peer {
 };
 
 /*
- * By node. A clerk that waits for a reply does not wait with a lock that its own replies need,
- * so there are two imports of the mailboxes.
+ * Indexed by node. Requests and replies have an import of the mailboxes each: a request holds
+ * the lock of its import until the reply comes, and must not delay replies to other clerks.
  */
 static struct peer *registries, *requests, *replies;
 
@@ -80,7 +80,7 @@ static int peer_open(struct peer *p, int node)
 			registry ? DD_CAN_GET : DD_CAN_PUT, &p->mem);
 	if (!ret && registry)
 		ret = dd_get(p->mem, &p->head, sizeof(p->head), 0);
-	/* Of the other node: nothing of it is trusted. */
+	/* The other node has written it: do not trust it. */
 	if (!ret && registry && (p->head.magic != REGISTRY_MAGIC || !p->head.slots ||
 				 p->head.slots > REGISTRY_SLOTS_MAX ||
 				 registry_size(&p->head) > dd_mem_size(p->mem)))
@@ -125,7 +125,7 @@ static uint32_t batch_size(uint32_t probes, uint32_t slots)
 	return slots < count ? slots : count;
 }
 
-/* By reads. -EAGAIN: there are more records than are to be read. */
+/* Find a name by reads. -EAGAIN: the limit of reads was reached before the end. */
 static int find_by_reads(struct peer *p, const char *name, struct record *found)
 {
 	uint32_t slot = registry_hash(name, p->head.slots), n, i = 0, count = 0;
@@ -135,7 +135,7 @@ static int find_by_reads(struct peer *p, const char *name, struct record *found)
 	int ret = 0;
 
 	for (n = 0; n < p->head.slots; n++) {
-		/* The other node says how many there are: a forged table has no end. */
+		/* A time limit, too: the other node may have forged the number of slots. */
 		if (n == probes || tool_now() - begin > REPLY_NS)
 			return -EAGAIN;
 		if (i == count) {
@@ -159,7 +159,7 @@ static int find_by_reads(struct peer *p, const char *name, struct record *found)
 	return -ENOENT;
 }
 
-/* By a write that notifies the other clerk, which writes the reply. */
+/* Find a name by a write that notifies the other clerk, which writes the reply. */
 static int find_by_write(struct peer *p, const char *name, struct record *found)
 {
 	const struct timespec pause = { .tv_nsec = 50000 };
@@ -175,7 +175,7 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 		return ret;
 	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq) {
 		if (tool_now() - begin > REPLY_NS) {
-			/* Others that wait for @p->lock do not wait as long once more. */
+			/* Threads that wait for @p->lock must not wait as long: they fail at once. */
 			p->down = tool_now() + DOWN_NS;
 			p->error = -EHOSTDOWN;
 			return p->error;
@@ -244,7 +244,7 @@ void peer_answer(int node)
 	pthread_mutex_lock(&p->lock);
 	/* The other clerk may have been started again since the last reply. */
 	for (tries = 0; tries < 2 && !peer_open(p, node); tries++) {
-		/* The bytes are copied: they are not wired. */
+		/* @reply is not wired, so its bytes are copied before this returns. */
 		if (dd_put_async(p->mem, &reply, sizeof(reply), at, 0) >= 0)
 			break;
 		peer_close(p);

@@ -2,7 +2,8 @@
 /*
  * registry.c - an open-addressed hash table with one writer and readers anywhere
  *
- * A name is in the first free slot after that of its hash. See slot.h for how one is changed.
+ * A name is in the first slot that was free, from the slot of its hash on. slot.h describes how
+ * a slot is changed.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -116,7 +117,7 @@ bool registry_delete(struct registry_head *head, const char *name, uint64_t gene
 	if (registry_search(head, name, &slot) ||
 	    record_at(head, slot)->generation != generation)
 		return false;
-	/* What ends a search anyway needs no mark, nor do the marks before it. */
+	/* Before an empty slot no mark is needed: clear this one and the marks before it. */
 	if (record_at(head, (slot + 1) % head->slots)->slot.state == RECORD_EMPTY)
 		state = RECORD_EMPTY;
 	do {

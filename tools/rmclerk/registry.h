@@ -39,7 +39,7 @@ struct record {
 };
 
 /**
- * struct request - a look-up by the clerk of another node, which notifies
+ * struct request - a look-up, written with notification by the clerk of another node
  * @name: the name
  * @seq: for the reply; stored last
  */
@@ -60,14 +60,14 @@ struct reply {
 	uint32_t seq;
 };
 
-/* Of a node: its request, and its reply to the request to it. There is one for each node. */
+/* Mailbox of one node, in the segment of another one: its last request, and its last reply. */
 struct mailbox {
 	struct request request;
 	struct reply reply;
 };
 
 /**
- * struct registry_head - what the registry begins with
+ * struct registry_head - beginning of the registry
  * @magic: %REGISTRY_MAGIC
  * @slots: number of records
  * @beat: counts up while the clerk works
@@ -101,10 +101,10 @@ static inline size_t registry_size(const struct registry_head *head)
  * Names are REGISTRY_NAME bytes, padded with zeros.
  */
 
-/* The slot to look at first; others follow in order, up to an empty one. */
+/* First slot of the search for a name, which continues up to an empty slot. */
 uint32_t registry_hash(const char *name, uint32_t slots);
 
-/* Whether a record, as another node has it, can be that of a name. */
+/* Whether a record of another node is complete and valid. */
 bool record_whole(const struct record *r);
 bool record_is(const struct record *r, const char *name);
 

@@ -3,8 +3,8 @@
  * bench.c - rmfs bench: requests (hy) against reads of the server's caches (dx)
  *
  * The process is a clerk without clients. All results are in the caches of the server, which
- * are warm. After a series with Writes of dx the server has executed these: that is part of the
- * series. Fractions of the mix are those of NFS calls in Table 1a of Thekkath, Levy and Lazowska.
+ * are warm. A series with Writes of dx ends when the server has executed them. Fractions of the
+ * mix are those of NFS calls in Table 1a of Thekkath, Levy and Lazowska.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -36,7 +36,7 @@ static const unsigned int mix[MIX] = {
 /**
  * struct row - one operation, or the mix
  * @us: mean time of an operation, by scheme
- * @missed: results of dx that took a request: those of a file that was just written, too
+ * @missed: results of dx that took a request, also because their file was just written
  */
 struct row {
 	double us[2];

@@ -18,7 +18,7 @@
 
 static struct remote remote;
 
-/* Perform what a client has requested, into its reply: bytes of the reply. */
+/* Execute the request of a client, and make its reply. Returns the bytes of the reply. */
 static size_t perform(int client, const struct call *call, size_t size, struct call *out)
 {
 	const struct header *h = &call->h;

@@ -135,7 +135,7 @@ static int walk(bool follow, uint64_t *handle)
 	return 0;
 }
 
-/* A name that can be shown: as it is in files. */
+/* A name as printed: without control characters on a terminal, unchanged elsewhere. */
 static const char *shown(const char *name)
 {
 	static char buf[4 * PATH_MAX];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * files.c - the directory tree that a server serves: handles, and what is loaded into caches
+ * files.c - the directory tree of a server: handles, and loads into its caches
  *
  * A file is opened by the path at which it was found last, below the root and through no
  * symbolic link. If another file is there by now, the handle is stale. Handles of files that are
@@ -32,14 +32,14 @@
 
 /**
  * struct node - a file or directory that has a handle
- * @id: device, inode and time of creation, which tells files with the same inode apart
+ * @id: device, inode, and time of creation, which distinguishes files with the same inode
  * @parent: directory where it was found last
- * @next: in its bucket, or among those that are not used, or 0
- * @handle: its number is the lower half
+ * @next: next node in its bucket, or next unused node; or 0
+ * @handle: the lower half is the number of the node
  * @version: a sum of times and size, 0 if it is not known
- * @blocks: blocks that may be cached are below; a directory of which names are has the
+ * @blocks: only blocks below this number may be cached; for a directory with cached names, the
  *	greatest number
- * @name: its name there; NULL: the node is not used
+ * @name: its name in @parent; NULL: the node is not used
  */
 struct node {
 	struct id {
@@ -156,8 +156,8 @@ static void node_free(uint32_t i)
 }
 
 /*
- * Path below the root, at the end of @buf, which has PATH_MAX bytes. NULL: too long, or a
- * directory of it is gone.
+ * Make the path below the root, at the end of @buf, which has PATH_MAX bytes. Returns NULL if
+ * the path is too long, or one of its directories is gone.
  */
 static char *node_path(uint32_t i, char *buf)
 {
@@ -188,7 +188,7 @@ static uint32_t stat_fd(int fd, const char *name, struct statx *st)
 		     STATX_BASIC_STATS | STATX_BTIME, st) ? errno : 0;
 }
 
-/* A version of a file that changed just now is another one later. */
+/* @parts[3]: the file has changed just now, and a later change may have the same time. */
 static uint32_t version_of(const struct statx *st)
 {
 	uint64_t parts[4] = { ns(&st->stx_mtime), ns(&st->stx_ctime), st->stx_size };
@@ -218,7 +218,7 @@ static void attr_store(uint64_t handle, const struct statx *st)
 	store(TABLE_ATTR, handle, &a, sizeof(a));
 }
 
-/* Nothing that was cached of a file is used any more. */
+/* Drop all that is cached of a file. */
 static void node_drop(uint32_t i)
 {
 	uint64_t handle = nodes[i].handle;
@@ -275,7 +275,7 @@ static uint32_t node_try(uint32_t i, struct statx *st, int *fd)
 	return err;
 }
 
-/* Open a file to look at it, O_PATH. There is no node 0. */
+/* Open a file with O_PATH. Node 0 does not exist. */
 static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
 {
 	uint32_t err = i ? node_try(i, st, fd) : ESTALE;
@@ -283,7 +283,7 @@ static uint32_t node_open(uint32_t i, struct statx *st, int *fd)
 	if (!err)
 		node_changed(i, st);
 	else if (i)
-		/* A name that is looked up again may lead to where the file is now. */
+		/* The next look-up of the name may find the file at its new place. */
 		cache_drop_names(nodes[i].handle);
 	return err;
 }
@@ -363,7 +363,7 @@ static uint32_t load_link(int fd, uint32_t i)
 	return 0;
 }
 
-/* One block of names, of those that the directory has as a whole. */
+/* Load one block of the names in a directory; all names are read for that. */
 static uint32_t load_directory(int fd, uint32_t i, uint64_t block)
 {
 	int file = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -448,7 +448,7 @@ uint32_t files_load(enum rmfs_table table, uint64_t handle, uint64_t block, cons
 	return err;
 }
 
-/* Open a file for files_write(). There is no node 0. */
+/* Open a file for files_write(). Node 0 does not exist. */
 static uint32_t written_open(uint32_t i)
 {
 	struct statx st;
@@ -501,7 +501,7 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 		node_drop(i);
 		return err;
 	}
-	/* From the former end of the file to the new bytes there are zeros now. */
+	/* A write beyond the end has added zeros from the former end on. */
 	cache_drop(TABLE_DATA, handle, written.size / RMFS_BLOCK, offset / RMFS_BLOCK);
 	if (written.size < offset + len)
 		written.size = offset + len;
@@ -513,7 +513,7 @@ uint32_t files_write(uint64_t handle, uint64_t offset, const void *data, uint32_
 	return 0;
 }
 
-/* Close the file that was written last, whose attributes are others now. */
+/* Close the file that was written last, and drop its attributes, which have changed. */
 void files_flush(void)
 {
 	uint32_t i = written.node;
@@ -532,8 +532,8 @@ void files_flush(void)
 }
 
 /*
- * Drop what has changed on the disk of @max nodes from @i on, and free those of files that are
- * gone. Returns the next one, or 0 after the last one.
+ * Check @max nodes from @i on: drop cached results of files that have changed on the disk, and
+ * free nodes of files that are gone. Returns the next node, or 0 after the last one.
  */
 uint32_t files_check(uint32_t i, uint32_t max)
 {

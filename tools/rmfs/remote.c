@@ -4,10 +4,11 @@
  *
  * dx reads the entry of a result. hy writes a request that notifies the server, which writes
  * the answer. push finds the entry in the copy that the server writes. With dx and push a
- * result that is not there is requested as with hy, and a Write is a request without
- * notification or answer, while there is room for it. The server executes requests in their
- * order, so the next answer has the errors of these Writes. Other processes of the user can
- * write to the mirror at any time, so what it has is copied before it is checked.
+ * result without an entry is requested as with hy, and a Write is a request without
+ * notification or answer, as long as the mailbox has a place for it. The server executes
+ * requests in their order, so the next answer has the errors of these Writes. Other processes
+ * of the user can write to the mirror at any time, so its contents are copied before they are
+ * checked.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -117,7 +118,7 @@ static uint32_t late_take(struct remote *r, int client)
 	return 0;
 }
 
-/* A client has left, and makes no further operation. */
+/* A client has left: drop the errors and Writes that are kept for it. */
 void remote_forget(struct remote *r, int client)
 {
 	uint32_t i;
@@ -128,7 +129,7 @@ void remote_forget(struct remote *r, int client)
 			r->writes[i].client = 0;
 }
 
-/* The errors of all Writes are known: those of an answer, or the same one. */
+/* Keep the errors of all Writes: those in @answer or, without an answer, @error for each. */
 static void late_known(struct remote *r, const struct header *answer, uint32_t error)
 {
 	const struct late_write *w;
@@ -185,7 +186,7 @@ static uint32_t ask(struct remote *r, uint32_t op, uint64_t handle, uint64_t off
 
 /* ---- the segments ------------------------------------------------------------------ */
 
-/* Write to a file without an answer. The next request has a place, too. */
+/* Write to a file without an answer. The caller leaves a place for the next request. */
 static uint32_t write_late(struct remote *r, uint64_t handle, uint64_t offset,
 			   const void *payload, uint32_t len)
 {
@@ -261,12 +262,12 @@ static uint32_t join(struct remote *r)
 		return errno;
 	}
 	/*
-	 * Other clerks cannot read the inbox: they do not know the name or the numbers. A machine
-	 * that has just been started does not wait for better ones.
+	 * Other clerks cannot read the inbox, so they do not know the name and the numbers. Do
+	 * not wait for entropy after the start of the machine.
 	 */
 	if (getrandom(secret, sizeof(secret), GRND_INSECURE) != sizeof(secret))
 		return errno;
-	/* The first request has the first place, and not the number 0 of an unused one. */
+	/* The first request has the first place. Its number is not 0, as that of unused places. */
 	r->seq = r->known = secret[1] % (1u << 27) * RMFS_DEPTH + RMFS_DEPTH - 1;
 	snprintf(h.name, sizeof(h.name), "rmfs.%016llx", (unsigned long long)secret[0]);
 	r->answers = rm_export(h.name, r->mirror, mirror_size(r), RM_WRITE, RM_NEVER);
@@ -386,7 +387,7 @@ static uint32_t operate(struct remote *r, uint32_t op, uint64_t handle, uint64_t
 	return 0;
 }
 
-/* The error of a transfer, as clients get it. */
+/* Convert the error of a transfer for clients. */
 static uint32_t known_error(uint32_t err)
 {
 	switch (err) {
@@ -408,7 +409,7 @@ uint32_t remote_op(struct remote *r, uint32_t op, uint64_t handle, uint64_t offs
 	uint32_t error = 0, err = 0;
 	int tries;
 
-	/* A server that was started again is another one: its segment is imported anew. */
+	/* If the server was started again, import its new segments. */
 	for (tries = 0; tries < 2; tries++) {
 		err = r->open ? 0 : remote_open(r);
 		if (err)

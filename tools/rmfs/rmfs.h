@@ -24,7 +24,7 @@
 #define RMFS_NAME	255u		/* bytes in a name, at most */
 #define RMFS_MAILBOXES	32u
 #define RMFS_DEPTH	16u		/* messages in a mailbox */
-#define RMFS_CLIENTS	32u		/* of a clerk */
+#define RMFS_CLIENTS	32u		/* of a clerk, at most */
 #define RMFS_BLOCKS	(1ull << 49)	/* in a file, at most */
 #define RMFS_DATA_SLOTS	(1u << 20)	/* blocks in the cache, at most */
 #define RMFS_TABLES	12288u		/* offset of the tables, and of a copy of them */
@@ -32,8 +32,8 @@
 /* Operations. An offset is a number of a block, except that of OP_WRITE. */
 enum rmfs_op {
 	OP_NULL, OP_GETATTR, OP_LOOKUP, OP_READ, OP_READLINK, OP_READDIR, OP_STATFS, OP_WRITE,
-	OP_SYNC,		/* Writes before it are executed, and have reported their errors */
-	OP_CLIENTS,		/* those of clients are below */
+	OP_SYNC,		/* when it is answered, earlier Writes have been executed */
+	OP_CLIENTS,		/* clients may request the operations below this one */
 	OP_HELLO = OP_CLIENTS,	/* the payload is struct hello */
 };
 
@@ -43,7 +43,7 @@ enum rmfs_table { TABLE_ATTR, TABLE_NAME, TABLE_DATA, TABLE_LINK, TABLE_DIR, TAB
 #define ENTRY_VALID	1
 
 /**
- * struct entry - of a table
+ * struct entry - entry of a table
  * @slot: its state is %ENTRY_VALID or 0
  * @handle: key: a file or directory
  * @block: key: number of a block, or hash of a name
@@ -85,7 +85,7 @@ struct names {
 };
 
 /**
- * struct head - what the segment with the tables begins with
+ * struct head - beginning of the segment with the tables
  * @magic: %RMFS_MAGIC
  * @reserved: 0
  * @root: handle of the directory that is served: it differs from those of other servers
@@ -106,8 +106,8 @@ struct head {
  * @offset: request: see enum rmfs_op
  * @op: request: enum rmfs_op; answer: 0 or an errno
  * @len: bytes of payload
- * @errors: answer of the server: errnos of the last requests without an answer, by number
- *	modulo %RMFS_DEPTH
+ * @errors: answer of the server: errnos of the last requests that got no answer of their own,
+ *	by number modulo %RMFS_DEPTH
  * @late: request: 1 if it gets no answer; reply of a clerk: 0, or the errno of a Write that
  *	the client has made before
  * @seq: number of the request; stored last
@@ -136,10 +136,10 @@ struct call {
 
 /**
  * struct inbox - segment of the server for requests
- * @owners: by mailbox: 0, or a number of its clerk, by a CAS
- * @boxes: mailboxes: the place of a message is its number modulo %RMFS_DEPTH. The first one has
- *	a number without a remainder. Those after the last answered one stay until the next
- *	answer
+ * @owners: by mailbox: 0, or a number of the clerk that has taken it by a CAS
+ * @boxes: mailboxes: the place of a message is its number modulo %RMFS_DEPTH. The number of the
+ *	first message is a multiple of that. Messages after the last answered one are not
+ *	overwritten before the next answer
  */
 struct inbox {
 	uint32_t owners[RMFS_MAILBOXES];
@@ -147,9 +147,9 @@ struct inbox {
 };
 
 /**
- * struct mirror - what the segment of a clerk begins with
+ * struct mirror - beginning of the segment of a clerk
  * @beat: the server writes here, each second
- * @answer: to its request
+ * @answer: the answer to its last request
  */
 struct mirror {
 	uint64_t beat;
@@ -158,9 +158,9 @@ struct mirror {
 
 /**
  * struct hello - the first request of a clerk
- * @root: of the head that it has read
- * @node: its node, and
- * @name: the name of its segment, see rm_import()
+ * @root: struct head.root, as the clerk has read it
+ * @node: node of the clerk
+ * @name: name of the segment of the clerk, see rm_import()
  * @scheme: enum scheme; with push the tables are copied there
  */
 struct hello {
@@ -210,9 +210,9 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
 
 /**
  * struct remote - a server
- * @name: of its segment
- * @node: its node, -1 for this one
- * @own: this node
+ * @name: name of the segment of the server
+ * @node: node of the server, -1 for this one
+ * @own: number of this node
  * @scheme: enum scheme
  * @open: whether the members below @len are in use
  * @hits: results that needed no request
@@ -220,7 +220,7 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @late: 0, or the first errno of Writes of that client that were accepted before
  * @data: of the last operation
  * @len: bytes
- * @listing: bytes of a directory that are read at first, as many as the last one had
+ * @listing: bytes of the last directory; as many are read of the next one at first
  * @tables: segment of the server
  * @inbox: segment of the server
  * @answers: segment with @mirror
@@ -229,12 +229,12 @@ enum scheme { SCHEME_DX, SCHEME_HY, SCHEME_PUSH };
  * @head: of the server
  * @box: mailbox of this clerk
  * @seq: of the last request
- * @known: the last request whose error is known; those after it are Writes
- * @writes: these, by number modulo %RMFS_DEPTH
+ * @known: the last request whose error is known; all later requests are Writes
+ * @writes: these Writes, by number modulo %RMFS_DEPTH
  * @errors: of clients, for their next operations
- * @beat: of @mirror, when it changed
- * @beat_ns: when that was
- * @landed: what was read from the tables
+ * @beat: last value of @mirror->beat
+ * @beat_ns: time when that value was seen first
+ * @landed: bytes read from the tables
  */
 struct remote {
 	const char *name;

@@ -2,15 +2,15 @@
 /*
  * server.c - rmfs serve: caches that clerks read, and answers to their requests
  *
- * One thread, and for each clerk that joins one that imports its segment, since its node may not
- * answer. A clerk is known by its mailbox. Its segment for answers ends with it, so the
- * server writes to each one every second and gives the mailbox of a clerk that is gone to the
- * next one. Clerks can only read the tables. They can write to the inbox at any time, so a
- * request is copied before it is checked.
+ * One thread serves. For each clerk that joins, another thread imports the segment of the
+ * clerk, whose node may not answer. A clerk is identified by its mailbox. Its segment for
+ * answers ends with the clerk, so the server writes to all of them every second, and frees the
+ * mailbox of a clerk whose segment has ended. Clerks can only read the tables. They can write
+ * to the inbox at any time, so a request is copied before it is checked.
  *
- * After each note, and from time to time while there are clerks that make requests without
- * notification, the server sweeps all mailboxes. The requests of one are executed in the order
- * of their numbers. The number is the last word of a request, so it is not there before the rest.
+ * The server sweeps all mailboxes after each note, and every 10 ms while a clerk may make
+ * requests without notification. The requests in a mailbox are executed in the order of their
+ * numbers. The number is the last word of a request: when it has arrived, so has the rest.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -31,19 +31,20 @@
 #define CHECKS		4	/* files that are looked at before a request, or in a millisecond */
 #define JOIN_BEATS	10	/* a clerk has this time to say its name */
 #define SWEEP_MS	10
-#define NOTES		64	/* that are read at once */
+#define NOTES		64	/* read at once, at most */
 
 enum hold { HOLD_NONE, HOLD_IMPORTS, HOLD_SEGMENT, HOLD_FAILED };
 
 /**
  * struct member - a clerk
  * @hello: its first request
- * @hold: of its segment; with HOLD_IMPORTS a thread uses @hello and @rd, and sets the next one
+ * @hold: state of its segment; with HOLD_IMPORTS a thread uses @hello and @rd, and sets the next
+ *	state
  * @rd: its segment, with HOLD_SEGMENT
  * @joined: it may make requests
- * @gone: whether it is: the next sweep frees the mailbox, after the last requests
+ * @gone: the clerk has ended: the next sweep executes its last requests and frees the mailbox
  * @scheme: enum scheme; with push it has a copy of the tables
- * @seq: of its last request
+ * @seq: number of its last request
  * @errors: of requests without an answer, see struct header
  * @waiting: beats since it has taken the mailbox, until it joins
  */
@@ -73,7 +74,7 @@ static void member_leave(uint32_t i)
 	if (m->hold == HOLD_SEGMENT)
 		rm_unimport(m->rd);
 	*m = (struct member){ 0 };
-	/* The next clerk has not made these. */
+	/* The next clerk must not have these executed for it. */
 	memset(inbox->boxes[i], 0, sizeof(inbox->boxes[i]));
 	__atomic_store_n(&inbox->owners[i], 0, __ATOMIC_RELEASE);
 }
@@ -81,7 +82,7 @@ static void member_leave(uint32_t i)
 /* Write an entry, or its state only, into copies: of one clerk, or of all (-1). */
 static void push(const struct entry *e, size_t len, int only)
 {
-	/* The entry is in pinned memory, from which the bytes would be taken later. */
+	/* From the entry itself, which is pinned, the bytes could be sent later. */
 	static uint64_t copy[(sizeof(*e) + RMFS_BLOCK) / 8];
 	uint32_t i;
 
@@ -188,7 +189,7 @@ static void *member_import(void *arg)
 	return NULL;
 }
 
-/* Import the segment of a clerk that has taken a mailbox and says its name. */
+/* Import the segment of a clerk that has taken a mailbox and has written its name there. */
 static void member_hello(uint32_t i)
 {
 	const struct message *box = inbox->boxes[i];
@@ -338,7 +339,7 @@ static void stop(int sig)
 	stopping = sig;
 }
 
-/* Until a signal. What clerks have written before that is executed. */
+/* Serve until a signal, and execute all requests that were written before it. */
 static void loop(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };

@@ -2,8 +2,8 @@
 /*
  * table.c - hash tables with one writer and readers anywhere
  *
- * An entry is at one place only: a reader fetches that and compares the key. It takes no lock:
- * the flag and the sum show whether an entry is whole.
+ * An entry has one possible place: a reader fetches it and compares the key, without a lock. The
+ * flag and the checksum show whether the entry is complete.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -50,7 +50,7 @@ size_t tables_size(const struct head *head)
 	return head->magic == RMFS_MAGIC ? rmfs_pages(table_at(head, TABLES)) : 0;
 }
 
-/* Blocks of a file have places one after the other, and files begin far from each other. */
+/* Blocks of a file have consecutive places; a hash of the handle gives the first one. */
 size_t entry_at(const struct head *head, enum rmfs_table table, uint64_t handle, uint64_t block)
 {
 	uint64_t slots = head->slots[table];
@@ -64,7 +64,7 @@ uint64_t name_hash(const void *name, size_t len)
 	return XXH3_64bits(name, len) >> 1;
 }
 
-/* Whether an entry is the one with a key. It is memory that only this process writes. */
+/* Whether an entry has this key. No other process writes to @e. */
 enum entry_state entry_check(const struct entry *e, enum rmfs_table table, uint64_t handle,
 			     uint64_t block, const void *name, size_t len)
 {
@@ -89,7 +89,7 @@ int op_table(uint32_t op)
 	return op >= OP_GETATTR && op <= OP_STATFS ? (int)(op - OP_GETATTR) : -1;
 }
 
-/* Whether a request of a client is one: 0 or an errno. */
+/* Check the request of a client: 0 or an errno. */
 uint32_t op_check(uint32_t op, uint64_t offset, const void *payload, uint32_t len)
 {
 	const char *name = payload;
