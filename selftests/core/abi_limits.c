@@ -234,8 +234,8 @@ static void soft_limit(long long bytes)
 }
 
 /*
- * Before, while and after the area's map has to grow: whichever page is refused,
- * what is given back is what there was.
+ * The limit is raised by a page at a time, so each page of the service is the one that is
+ * refused once: also those of the area's map. Each time all memory is given back.
  */
 TEST_F(limits, a_service_that_is_refused_at_any_page)
 {

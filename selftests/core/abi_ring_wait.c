@@ -131,7 +131,7 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 	struct waiter *w = self->waiters;
 	struct pair *p = &self->p;
 
-	/* They are woken in another order than they begin. */
+	/* The threads of the first ring begin in the order N to 1, and are woken from 1 to N. */
 	for (int k = 0; k < N; k++) {
 		ASSERT_TRUE(begin(&w[k], &p->cl, p->c.conn, N - k));
 		ASSERT_TRUE(begin(&w[N + k], &self->other.r, self->other.c.conn, k + 1));
@@ -141,7 +141,7 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 	/* The flag of the list is for notes that the kernel withholds. */
 	EXPECT_FALSE(flagged(self->h));
 	for (int k = 1; k <= N; k++) {
-		/* The position of no thread is reached. */
+		/* No thread waits for the position so far: a kick wakes none. */
 		ASSERT_EQ(0, kick(p));
 		EXPECT_TRUE(need_kick(self->s[0]));
 		EXPECT_TRUE(need_kick(self->s[1]));
@@ -154,7 +154,7 @@ TEST_F(ring_wait, woken_when_the_position_is_reached)
 	for (int k = 0; k < N; k++)
 		ASSERT_TRUE(take(self->s[1]));
 	ASSERT_EQ(0, kick(p));
-	/* The word is cleared before the threads run. */
+	/* The kick has cleared @need_kick before the threads run. */
 	EXPECT_FALSE(need_kick(self->s[1]));
 	for (int k = 0; k < N; k++)
 		ASSERT_EQ(0, pthread_join(w[N + k].thread, NULL));

@@ -35,7 +35,7 @@ struct stage {
 
 #include "sweep.h"
 
-/* --- the paths, and what comes before and after them: 0 or an error ---------*/
+/* --- the paths, their preparation and clean-up: 0 or an error ---------------*/
 
 static int open_device(struct stage *t)
 {

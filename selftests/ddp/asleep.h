@@ -26,8 +26,9 @@ static inline void read_proc(pid_t pid, const char *file, char *buf, size_t size
 }
 
 /*
- * Whether @pid sleeps in system call @nr, SYS_ioctl of /dev/dd, SYS_read of a list, or SYS_poll. User-Mode
- * Linux has no /proc/PID/syscall; there the stack has the system call's function.
+ * Whether @pid sleeps in system call @nr: SYS_ioctl of /dev/dd, SYS_read of a list, or
+ * SYS_poll. User-Mode Linux has no /proc/PID/syscall; there the stack has the function of
+ * the system call.
  */
 static inline bool asleep_in(pid_t pid, long nr)
 {

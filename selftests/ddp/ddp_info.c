@@ -238,7 +238,7 @@ TEST(DDP_67_failure_is_null)
 	EXPECT_NE(NULL, ddalloc(4096));
 }
 
-TEST(DDP_67_more_than_memlock_is_null_and_dderror_tells_why)
+TEST(DDP_67_more_than_memlock_is_null_and_dderror_explains)
 {
 	struct rlimit lim = { 1 << 20, 1 << 20 };
 	char line[512] = "";
@@ -272,7 +272,7 @@ TEST(DDP_67_more_than_memlock_is_null_and_dderror_tells_why)
 		    strstr(line, "1 MiB"));
 }
 
-TEST_F(info, DDP_68_peek_tells_and_consumes_nothing)
+TEST_F(info, DDP_68_peek_describes_and_does_not_consume)
 {
 	size_t len = 99;
 	connid_t c = 99;

@@ -3,7 +3,8 @@
 #
 # The library's ring code and the kernel's race on this machine's processors: no
 # wake-up is lost, and ThreadSanitizer finds nothing. Without any one of the
-# barriers one of the two fails.
+# barriers one of the two fails. ring_kernel.c stands for the module, because
+# ThreadSanitizer sees races within one process only, and none of the kernel.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../vm/tier.sh"
 

@@ -169,7 +169,7 @@ short() { capture 300 start 1 && end_all whole; }
 afterwards() { another_session && start 1 && end_all whole; }
 
 # Packets of a node that is no peer.
-strangers() { cluster_exec 3 net_forge handshake "$COUNT" 10.9.0.3 "$TWO" >/dev/null; }
+unknown_peer() { cluster_exec 3 net_forge handshake "$COUNT" 10.9.0.3 "$TWO" >/dev/null; }
 
 # fragments: the number of IP fragments that node 1 has made.
 # shellcheck disable=SC2016 # by awk
@@ -205,7 +205,7 @@ check "packets with guessed tokens are dropped and counted" once token token
 check "truncated packets of each length are dropped and counted" once truncate format
 check "random packets are dropped and counted" once junk format crc token
 check "guessed handshakes" flood handshake
-check "packets of an unknown sender" strangers
+check "packets of an unknown sender" unknown_peer
 check "no byte was deposited, and the session continues" unharmed 1
 check "another session begins" another_session
 start 0

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# clerks.sh [-N] COMMAND...: runs a command while this node has a name clerk; with -2 or
-# -3, on node 1 of so many nodes that have one. CLERK is its options. The process of
-# that of node I is in the file $CLERKS/I.
+# clerks.sh [-N] COMMAND...: runs a command on a node with a name clerk; with -2 or -3, on
+# node 1 of two or three nodes with a clerk each. CLERK has options of the clerks. The file
+# $CLERKS/I has the process id of the clerk of node I.
 
 # shellcheck source=selftests/net/cluster.sh
 . "$(dirname "$0")/../net/cluster.sh"

@@ -35,8 +35,8 @@ enum worker_id {
 };
 
 /*
- * Make these processes unless that was done. Called before any call of rmem.h: on User-Mode
- * Linux a child sees what its parent has mapped, where it maps its own.
+ * Make these processes, once. Called before any call of rmem.h: on User-Mode Linux a child
+ * that maps memory where its parent has memory may see the parent's.
  */
 void owner_start(void);
 

@@ -2,8 +2,8 @@
 /*
  * rm_fork.c - segments and descriptors in a child of fork()
  *
- * Run by clerks.sh. On User-Mode Linux a child sees what its parent has mapped, where it maps
- * its own: not there.
+ * Run by clerks.sh. Not on User-Mode Linux: a child that maps memory where its parent has
+ * memory may see the parent's.
  *
  * Copyright (C) 2026 The dd authors
  */

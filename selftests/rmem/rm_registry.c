@@ -99,7 +99,7 @@ TEST(RM_42_a_deletion_marks_the_record)
 		check_eq(find(i), i % 2 ? i + 1 : -1);
 	for (i = 1; i < 40; i += 2)
 		delete(i, i + 1);
-	/* Marks do not stay forever: what ends a search anyway is empty again. */
+	/* Marks of deleted names before an empty slot become empty, too. */
 	for (i = 0; i < 64; i++)
 		empty += at(i)->slot.state == RECORD_EMPTY;
 	check_eq(empty, 64);

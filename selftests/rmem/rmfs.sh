@@ -588,8 +588,8 @@ check RM_48_a_server_starts server_start
 for scheme in dx hy push; do
 	[[ RM_50_a_clerk_starts_$scheme =~ ${MATCH:-.} ]] || continue
 	check "RM_50_a_clerk_starts_$scheme" clerk_start $scheme
-	# With dx the second time has what the server has loaded, with push what it has
-	# written. With hy there is no such difference.
+	# The second time, the results are in the caches of the server (dx) or in the copy of
+	# the clerk (push). With hy both times are the same.
 	for time in 1 2; do
 		[ "$scheme $time" != 'hy 2' ] || continue
 		check "RM_48_RM_52_files_${scheme}_$time" all_files

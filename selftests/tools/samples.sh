@@ -110,7 +110,7 @@ several() {
 		client dd-sum-client 15 20 && within "$PATIENCE" all_ended
 }
 
-# 20 clients, and the connection that reads the sum before and after, twice.
+# 5 clients of the first run, 15 of the second, and for each run one that reads the sum.
 all_ended() {
 	[ "$(grep -c ' closed after 200 requests, sum 20100$' ready)" = 5 ] &&
 		[ "$(grep -c ' closed after 20 requests, sum 210$' ready)" = 15 ] &&

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The models of what runs without a lock, in spin: each holds as it is, and
-# does not with any one thing left out that is said to be needed.
+# Models of the lock-free code, explored by spin. Each model has no error. If one of the
+# parts that its comment calls necessary is left out, spin finds an error.
 # shellcheck source=selftests/vm/tier.sh
 . "$(dirname "$0")/../../vm/tier.sh"
 
