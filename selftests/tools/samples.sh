@@ -220,17 +220,20 @@ between_nodes() {
 	return $ret
 }
 
-found() { [ "$(timeout "$PATIENCE" $TX dd-hash get "$1" $TO)" = "$2" ]; }
+found() { [ "$(timeout "$PATIENCE" $TX dd-hash "${TO:--1}" "$1")" = "$2" ]; }
+exported() { $RX ddctl segment | grep -q "$1"; }
 
 # Each process inserts keys of its own, and all change one entry.
 shared_table() {
 	local i k pids=()
 
-	serve $RX dd-hash
+	$RX dd-hash 2>server.log &
+	SERVER=$!
+	within "$PATIENCE" exported dd-hash || return
 	for i in 1 2 3 4; do
 		for k in 1 2 3 4 5; do
-			client $TX dd-hash put "key$i.$k" "$k of $i" $TO &&
-				client $TX dd-hash put all "$i.$k" $TO || exit 1
+			client $TX dd-hash "${TO:--1}" "key$i.$k" "$k of $i" &&
+				client $TX dd-hash "${TO:--1}" all "$i.$k" || exit 1
 		done &
 		pids+=($!)
 	done
@@ -242,12 +245,11 @@ shared_table() {
 			found "key$i.$k" "$k of $i" || return
 		done
 	done
-	timeout "$PATIENCE" $TX dd-hash get all $TO | grep -q '^[1-4]\.5$' || return
-	timeout "$PATIENCE" $TX dd-hash get none $TO
-	[ $? = 1 ] || return
+	timeout "$PATIENCE" $TX dd-hash "${TO:--1}" all | grep -q '^[1-4]\.5$' || return
+	refused 1 'dd-hash: no such key' $TX dd-hash "${TO:--1}" none || return
 	kill "$SERVER"
 	wait "$SERVER" 2>/dev/null
-	refused 1 'dd-hash: dd_import: Connection refused' $TX dd-hash get all $TO
+	refused 1 'dd-hash: dd_import: Connection refused' $TX dd-hash "${TO:--1}" all
 }
 
 shared_between_nodes() {

@@ -2,157 +2,97 @@
 /*
  * dd-hash - a hash table that processes share, on one node or on several
  *
- * One process exports the memory of the table and does nothing more. The others look up,
- * insert and change entries by dd_get(), dd_cas() and dd_put().
- *
  *	cc dd-hash.c -o dd-hash $(pkg-config --cflags --libs libdd)
- *	dd-hash
- *	dd-hash put KEY VALUE [NODE]
- *	dd-hash get KEY [NODE]
+ *	dd-hash				export an empty table
+ *	dd-hash NODE KEY [VALUE]	insert or change a value; print it. -1: this node
  *
  * Copyright (C) 2026 The dd authors
  */
 #include <dd_mem.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define ENTRIES	1024
-#define TEXT	28
+#define TEXT	27	/* the rest of a key or value is ignored */
 
 /* The version is 0 in a free entry, odd while a process writes, and else even. */
 struct entry {
 	uint64_t version;
-	char key[TEXT];
-	char value[TEXT];
+	char key[TEXT + 1], value[TEXT + 1];
 };
+
+static struct dd_mem *table;
 
 static void check(const char *call, int ret)
 {
-	if (ret >= 0)
-		return;
-	fprintf(stderr, "dd-hash: %s: %s\n", call, dd_strerror(ret));
-	exit(1);
+	if (ret < 0)
+		errx(1, "%s: %s", call, dd_strerror(ret));
 }
 
-static uint64_t place(uint64_t i)
+/* Read the entry of @key, or the free one where it belongs. Return: its place. */
+static uint64_t find(const char *key, struct entry *e)
 {
-	return i % ENTRIES * sizeof(struct entry);
-}
+	uint64_t i, at, again, hash = 0;
 
-static uint64_t hash(const char *key)
-{
-	uint64_t h = 14695981039346656037ull;	/* FNV-1a */
-
-	while (*key)
-		h = (h ^ (unsigned char)*key++) * 1099511628211ull;
-	return h;
-}
-
-/* Copy an entry that no process writes meanwhile. */
-static struct entry entry_read(struct dd_mem *table, uint64_t at)
-{
-	struct entry e;
-	uint64_t again;
-
-	do {
-		check("dd_get", dd_get(table, &e, sizeof(e), at));
-		check("dd_get", dd_get(table, &again, sizeof(again), at));
-	} while (e.version % 2 || e.version != again);
-	return e;
-}
-
-/* The place of @key, or of the free entry where it belongs. */
-static uint64_t entry_find(struct dd_mem *table, const char *key, struct entry *e)
-{
-	uint64_t i, h = hash(key);
-
+	for (i = 0; key[i] && i < TEXT; i++)
+		hash = hash * 31 + key[i];
 	for (i = 0; i < ENTRIES; i++) {
-		*e = entry_read(table, place(h + i));
+		at = (hash + i) % ENTRIES * sizeof(*e);
+		do {
+			check("dd_get", dd_get(table, e, sizeof(*e), at));
+			check("dd_get", dd_get(table, &again, 8, at));
+		} while (e->version % 2 || e->version != again);
 		if (!e->version || !strncmp(e->key, key, TEXT))
-			return place(h + i);
+			return at;
 	}
-	fprintf(stderr, "dd-hash: the table is full\n");
-	exit(1);
+	errx(1, "the table is full");
 }
 
-static void put(struct dd_mem *table, const char *key, const char *value)
+static void put(const char *key, const char *value, struct entry *e)
 {
-	uint64_t at, was, next;
-	struct entry e;
+	uint64_t at, was;
 
-	/* The entry belongs to the process whose CAS makes its version odd. */
 	do {
-		at = entry_find(table, key, &e);
-		check("dd_cas", dd_cas(table, at, 8, e.version, e.version + 1, &was, 0));
-	} while (was != e.version);
-	memset(e.key, 0, sizeof(e.key) + sizeof(e.value));
-	strncpy(e.key, key, TEXT - 1);
-	strncpy(e.value, value, TEXT - 1);
-	next = e.version + 2;
-	/* The calls take effect in this order. */
-	check("dd_put", dd_put(table, e.key, 2 * TEXT, at + 8, 0));
-	check("dd_put", dd_put(table, &next, sizeof(next), at, 0));
-}
-
-static int get(struct dd_mem *table, const char *key)
-{
-	struct entry e;
-
-	entry_find(table, key, &e);
-	if (!e.version)
-		return 1;
-	printf("%.*s\n", TEXT, e.value);
-	return 0;
-}
-
-static void serve(struct dd *h)
-{
-	struct dd_export_attr attr = {
-		.size = sizeof(attr), .len = ENTRIES * sizeof(struct entry),
-		.key_class = DD_KEY_NAME, .key = "dd-hash", .users = DD_FOR_ANY,
-		.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS, .importers = 64,
-		.notify = DD_NOTIFY_NEVER,
-	};
-	uint64_t segment;
-
-	check("dd_alloc", dd_alloc(h, attr.len, &attr.addr));
-	check("dd_export", dd_export(h, &attr, &segment));
-	puts("ready");
-	fflush(stdout);
-	pause();
+		at = find(key, e);
+		check("dd_cas", dd_cas(table, at, 8, e->version, e->version + 1, &was, 0));
+	} while (was != e->version);
+	strncpy(e->key, key, TEXT);
+	strncpy(e->value, value, TEXT);
+	e->version += 2;
+	check("dd_put", dd_put(table, e->key, sizeof(*e) - 8, at + 8, 0));
+	check("dd_put", dd_put(table, &e->version, 8, at, 0));
 }
 
 int main(int argc, char **argv)
 {
-	static const char key[DD_KEY_SIZE] = "dd-hash";
-	int serves = argc == 1;
-	int gets = argc >= 3 && argc <= 4 && !strcmp(argv[1], "get");
-	int sets = argc >= 4 && argc <= 5 && !strcmp(argv[1], "put");
-	struct dd_mem *table;
+	struct dd_export_attr attr = {
+		.size = sizeof(attr), .len = ENTRIES * sizeof(struct entry), .importers = 64,
+		.key_class = DD_KEY_NAME, .key = "dd-hash", .users = DD_FOR_ANY,
+		.rights = DD_CAN_PUT | DD_CAN_GET | DD_CAN_CAS, .notify = DD_NOTIFY_NEVER,
+	};
+	uint64_t segment;
+	struct entry e;
 	struct dd *h;
-	int ret = 0;
+	int node;
 
-	if ((!serves && !gets && !sets) ||
-	    (!serves && (!*argv[2] || strlen(argv[2]) >= TEXT)) ||
-	    (sets && strlen(argv[3]) >= TEXT)) {
-		fprintf(stderr, "Usage: dd-hash [put KEY VALUE [NODE] | get KEY [NODE]]\n"
-				"A key has 1 to %d bytes, a value at most %d.\n", TEXT - 1, TEXT - 1);
-		return 2;
-	}
+	if (argc == 2 || argc > 4)
+		errx(2, "usage: dd-hash [NODE KEY [VALUE]]");
 	check("dd_open", dd_open(&h));
-	if (serves)
-		serve(h);
-	check("dd_import", dd_import(h, argc > 3 + sets ? atoi(argv[3 + sets]) : dd_node(h),
-				     DD_KEY_NAME, key,
-				     DD_CAN_GET | (sets ? DD_CAN_PUT | DD_CAN_CAS : 0),
-				     &table));
-	if (sets)
-		put(table, argv[2], argv[3]);
-	else
-		ret = get(table, argv[2]);
-	dd_unimport(table);
-	dd_shutdown(h);
-	return ret;
+	if (argc == 1) {	/* the owner */
+		check("dd_alloc", dd_alloc(h, attr.len, &attr.addr));
+		check("dd_export", dd_export(h, &attr, &segment));
+		return pause();
+	}
+	node = atoi(argv[1]) < 0 ? dd_node(h) : atoi(argv[1]);
+	check("dd_import", dd_import(h, node, DD_KEY_NAME, attr.key, attr.rights, &table));
+	if (argc == 4)
+		put(argv[2], argv[3], &e);
+	find(argv[2], &e);
+	if (!e.version)
+		errx(1, "no such key");
+	puts(e.value);
+	return dd_unimport(table) < 0;
 }

@@ -199,6 +199,14 @@ consumer() {
 	"$@" -Wall -Wextra -Werror -o "$out" $(flags) && runs "$out"
 }
 
+# The hash table that the tutorial shows is the example.
+tutorial_shows() {
+	local doc=$ROOT/usr/share/doc/dd
+
+	diff -B <(sed -n '/^#include/,$p' "$doc/examples/dd-hash.c") \
+		<(sed -n '/^\t#include <dd_mem.h>/,/^[^\t]/ s/^\t//p; /^$/p' "$doc/tutorial.rst")
+}
+
 # Each example compiles as it is installed, and says what is missing here: either
 # the module, or its argument.
 examples() {
@@ -368,6 +376,7 @@ check "pkg-config: version" version_is_ours
 check "pkg-config: moves with its prefix" relocatable
 check "library: version" library_version
 check "examples compile and run" examples
+check "the tutorial shows an example as it is" tutorial_shows
 check "a program in C" consumer gcc selftests/vm/check/consumer.c
 check "a program in C, static" consumer_static gcc selftests/vm/check/consumer.c
 check "a program in C++" consumer g++ -x c++ selftests/vm/check/consumer.c -x none
