@@ -129,6 +129,17 @@ static inline long long reported(const char *netns, const char *object, const ch
 			      filter);
 }
 
+/* Change what node @node sends, by an option of netem; NULL: no more. */
+static inline int impair(int node, const char *option)
+{
+	char command[200];
+
+	snprintf(command, sizeof(command), option ?
+		 "bash -c 'tc -n dd%d qdisc replace dev eth0 root netem %s'" :
+		 "bash -c 'tc -n dd%d qdisc del dev eth0 root'", node, option);
+	return system(command);
+}
+
 static inline int lose_packets(void)
 {
 	return system("bash -c 'for i in 1 2; do "

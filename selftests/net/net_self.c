@@ -158,6 +158,46 @@ TEST_F(far, the_end_of_the_session_notifies_of_what_was_under_way)
 		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
 }
 
+/*
+ * The other node executes a CAS, and its reply is lost with the session. Its owner then stores
+ * the expected value again, so that a second execution would show.
+ */
+TEST_F(far, a_swap_that_is_cut_off_is_not_known_and_not_repeated)
+{
+	volatile __u64 *word = (volatile __u64 *)self->em.at;
+	__u64 *was = (__u64 *)self->imem.at;
+	struct dd_list_make list;
+	struct dd_note n;
+
+	ASSERT_OK(import_notify(self, 0, &list));
+	*was = 77;
+	ASSERT_EQ(0, impair(2, "loss 100%"));
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, SELF));
+	ASSERT_SOON(*word == 1);
+	*word = 0;
+	EXPECT_EQ(0, self->cell->cell.done);
+	ASSERT_EQ(0, system("ddctl peer del 2"));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(DD_OP_CAS, n.op);
+	EXPECT_EQ(EIO, n.error);
+	EXPECT_EQ(EIO, self->cell->result[1]);
+	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
+	EXPECT_EQ(0, self->cell->cell.done);
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, impair(2, NULL));
+	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
+	while (import(&self->im, &self->s, DD_RIGHTS, 0, &self->i))
+		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
+	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	EXPECT_EQ(0, *word);
+	EXPECT_EQ(77, *was);
+	/* Its memory is free for the next one. */
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 5, 0));
+	EXPECT_EQ(0, result(self));
+	EXPECT_EQ(0, *was);
+	EXPECT_EQ(5, *word);
+}
+
 /* Each request has one note, whatever its outcome, before or after the end. */
 TEST_F(far, the_end_of_the_segment_notifies_of_what_was_under_way)
 {
