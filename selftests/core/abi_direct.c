@@ -308,8 +308,6 @@ TEST_F(direct, refusals)
 	struct pair *p = &self->p;
 	struct way *w = &self->w;
 
-	EXPECT_ERR(ENOENT, way_grant(&p->cl, 0, w));
-	EXPECT_ERR(ENOENT, way_grant(&p->cl, p->c.list, w));
 	EXPECT_ERR(EINVAL, raw_op(&p->cl, DD_IOC_WAKE, p->c.conn));
 	EXPECT_ERR(EINVAL, ring_wait(&p->cl, p->c.conn, 0, 0));
 	ASSERT_EQ(1, pair_request(p, 0, 0, 8));

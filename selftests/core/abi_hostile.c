@@ -2,8 +2,7 @@
 /*
  * A process that writes random values to its mapped memory harms only itself:
  * other traffic, checked beside it, stays correct. Two users, alice and bob,
- * make random calls, connect to each other, come and go, also below limits of
- * memory.
+ * make random calls and connect to each other, also below limits of memory.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -115,52 +114,6 @@ static size_t used_bytes(const struct pair *p, bool server)
 	return (size_t)top * DD_UNIT;
 }
 
-static void scribbler(unsigned int seed, int rounds)
-{
-	double end = dd_now() + BUDGET;
-	struct pair p;
-	size_t sb, cb;
-	__u64 there;
-	int i;
-
-	CHILD_CHECK(pair_open(&p, 2, 256, 2) == 0);
-	there = pair_server_conn(&p);
-	sb = used_bytes(&p, true);
-	cb = used_bytes(&p, false);
-	for (i = 0; i < rounds && dd_now() < end; i++) {
-		scribble(&p.srv, &seed, sb);
-		scribble(&p.cl, &seed, cb);
-		/* Requests that may be valid. */
-		if (rand_r(&seed) % 2)
-			pair_request(&p, raw_random(&seed) % 300, raw_random(&seed) % 300,
-				     raw_random(&seed) % 300);
-		raw_op(&p.cl, DD_IOC_DOORBELL, p.c.conn);
-		raw_op(&p.srv, DD_IOC_DOORBELL, there);
-		raw_op(&p.srv, DD_IOC_LIST_KICK, p.s.list);
-		raw_op(&p.cl, DD_IOC_LIST_KICK, p.c.list);
-	}
-	/* Whatever its state is, the service can be ended. */
-	CHILD_CHECK(raw_op(&p.cl, DD_IOC_CLOSE, p.c.conn) == 0);
-	CHILD_CHECK(raw_op(&p.srv, DD_IOC_UNSERVE, p.s.service) == 0);
-	_exit(0);
-}
-
-TEST(an_area_scribbled_over_by_its_owner)
-{
-	unsigned int seed = dd_seed(_metadata);
-	struct bystander b = bystander();
-	int i;
-
-	for (i = 0; i < 4; i++) {
-		pid_t pid = fork_child();
-
-		if (!pid)
-			scribbler(seed + i, dd_count(20000));
-		ASSERT_CHILD_OK(pid);
-	}
-	EXPECT_UNHARMED(b);
-}
-
 /* One thread scribbles, the other makes valid calls: they race on each word. */
 static struct pair shared;
 static volatile bool stop_scribbling;
@@ -181,12 +134,15 @@ static void racer(unsigned int seed, int rounds)
 {
 	struct dd_sqe sqe = { .opcode = DD_OP_PUT, .flags = DD_SQE_NOTIFY,
 			      .len = 64 };
+	unsigned int scribbles = seed + 1;
 	double end = dd_now() + BUDGET;
 	pthread_t t;
+	__u64 there;
 	int i;
 
 	CHILD_CHECK(pair_open(&shared, 2, 256, 2) == 0);
-	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &seed));
+	there = pair_server_conn(&shared);
+	CHILD_CHECK(!pthread_create(&t, NULL, scribble_thread, &scribbles));
 	/* A round sleeps, on a busy machine for longer than it asked. */
 	for (i = 0; i < rounds && dd_now() < end; i++) {
 		struct dd_cell *cell = raw_cell(&shared.cl, shared.c.cell_unit);
@@ -198,9 +154,17 @@ static void racer(unsigned int seed, int rounds)
 		raw_list(&shared.srv, shared.s.list_unit)->head = i % 32;
 		raw_op(&shared.srv, DD_IOC_LIST_KICK, list);
 		raw_list_wait(&shared.srv, list, 1);
+		/* Requests that may be valid, and what the area says. */
+		if (rand_r(&seed) % 2)
+			pair_request(&shared, raw_random(&seed) % 300,
+				     raw_random(&seed) % 300, raw_random(&seed) % 300);
+		raw_op(&shared.srv, DD_IOC_DOORBELL, there);
+		raw_op(&shared.cl, DD_IOC_LIST_KICK, shared.c.list);
 	}
 	stop_scribbling = true;
 	pthread_join(t, NULL);
+	/* Whatever its state is, the service can be ended. */
+	CHILD_CHECK(raw_op(&shared.cl, DD_IOC_CLOSE, shared.c.conn) == 0);
 	CHILD_CHECK(raw_op(&shared.srv, DD_IOC_UNSERVE, shared.s.service) == 0);
 	_exit(0);
 }
@@ -407,136 +371,6 @@ TEST(random_calls_below_limits_of_memory)
 	fuzz_all(_metadata, seed, 512 << 10, group);
 	EXPECT_UNHARMED(b);
 	ASSERT_SOON(!rmdir(group));
-}
-
-/* --- connections that come and go ------------------------------------------*/
-
-#define STORM_BLOCKS	4
-#define STORM_CLIENTS	6	/* more than there are blocks */
-
-/* Contents of a client's message. */
-struct storm_message {
-	__u64 uid;
-	__u64 number;
-	__u64 sum;
-};
-
-struct storm {
-	char name[DD_NAME_MAX + 1];
-	bool stop;
-};
-
-/*
- * Connects as often as it can and sends one message each time, without waiting
- * for it: it closes the connection, or the file, or exits.
- */
-static void storm_client(struct storm *storm, uid_t uid, unsigned int seed)
-{
-	struct storm_message *m;
-	struct dd_connect c;
-	struct mem mem;
-	struct raw r;
-	int how;
-
-	CHILD_CHECK(become_user(uid) == 0);
-	while (!__atomic_load_n(&storm->stop, __ATOMIC_ACQUIRE)) {
-		how = rand_r(&seed) % 8;
-		CHILD_CHECK(raw_start(&r, 2 * PAGE, &mem) == 0);
-		raw_connect_args(&c, storm->name, &mem);
-		m = (void *)(mem.at + PAGE);
-		m->uid = uid;
-		m->number = raw_random(&seed);
-		m->sum = m->uid + m->number;
-		if (!raw_connect(&r, &c))
-			CHILD_CHECK(raw_send(&r, c.cell_unit, c.conn, 0, 0,
-					     sizeof(*m)) == 1);
-		else
-			sched_yield();
-		/* From here on the memory holds no message. */
-		m->uid = m->sum = 0;
-		if (how == 0)
-			_exit(0);
-		if (how < 5)
-			raw_op(&r, DD_IOC_CLOSE, c.conn);
-		munmap(mem.at, mem.len);
-		raw_close(&r);
-	}
-	_exit(0);
-}
-
-static pid_t storm_start(struct storm *storm, int i, unsigned int seed)
-{
-	pid_t pid = fork_child();
-
-	if (!pid)
-		storm_client(storm, i % 2 ? BOB : ALICE, seed);
-	return pid;
-}
-
-/*
- * Checks one message. The kernel's information about the connection says which
- * user sent it. Until it is consumed, it stays where it was placed.
- */
-static int storm_take(struct __test_metadata *_metadata, const struct raw *r,
-		      const struct dd_serve *s, const struct mem *mem)
-{
-	struct dd_conn_info info;
-	struct storm_message m;
-	struct dd_note n;
-
-	if (!raw_peek(r, s->list_unit, &n))
-		return 0;
-	ASSERT_EQ(sizeof(m), n.len);
-	memcpy(&m, mem->at + (n.cookie >> 32) * 256, sizeof(m));
-	EXPECT_EQ(0, raw_conn_info(r, n.conn, &info)) {
-		TH_LOG("connection %#llx: errno %d", n.conn, errno);
-	}
-	EXPECT_EQ(info.uid, m.uid);
-	EXPECT_EQ(m.sum, m.uid + m.number);
-	raw_take(r, s->list_unit, &n);
-	/*
-	 * The connection may have ended by now; if not, closing it gives the
-	 * block to another user.
-	 */
-	raw_op(r, DD_IOC_CLOSE, n.conn);
-	return m.uid == BOB ? 2 : 1;
-}
-
-TEST(a_storm_of_connections_of_two_users)
-{
-	struct storm *storm = mmap(NULL, sizeof(*storm), PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned int seed = dd_seed(_metadata);
-	int i, whose, seen[3] = {}, want = dd_count(1000);
-	pid_t pid[STORM_CLIENTS];
-	struct dd_serve s;
-	struct mem mem;
-	struct raw r;
-
-	/* A client sees its parent's area where its own should be. */
-	SKIP_ON_UM("leaves pages of VM_DONTCOPY mapped in a child");
-	ASSERT_NE(MAP_FAILED, storm);
-	snprintf(storm->name, sizeof(storm->name), "storm.%d", getpid());
-	for (i = 0; i < STORM_CLIENTS; i++)
-		pid[i] = 0;
-	ASSERT_EQ(0, raw_start(&r, 2 * PAGE, &mem));
-	raw_serve_args(&s, storm->name, STORM_BLOCKS, &mem);
-	s.recv.length = s.send.length = STORM_BLOCKS * 256;
-	ASSERT_EQ(0, raw_serve(&r, &s));
-	while (seen[1] < want || seen[2] < want) {
-		/* Some clients die each moment. */
-		for (i = 0; i < STORM_CLIENTS; i++)
-			if (!pid[i] || waitpid(pid[i], &whose, WNOHANG) > 0)
-				pid[i] = storm_start(storm, i, ++seed);
-		raw_list_wait(&r, s.list, 1000000);
-		while ((whose = storm_take(_metadata, &r, &s, &mem)))
-			seen[whose]++;
-		ASSERT_TRUE(_metadata->passed);
-	}
-	TH_LOG("%d messages of alice's, %d of bob's", seen[1], seen[2]);
-	__atomic_store_n(&storm->stop, true, __ATOMIC_RELEASE);
-	for (i = 0; i < STORM_CLIENTS; i++)
-		ASSERT_CHILD_OK(pid[i]);
 }
 
 TEST(random_requests_in_the_queue)

@@ -236,23 +236,15 @@ static bool is_refused(const struct raw *r, __u32 cell_unit, __u64 conn)
 {
 	const struct dd_sqe put = { .opcode = DD_OP_PUT, .len = 8,
 				    .flags = DD_SQE_NOTIFY };
-	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = conn };
-	struct dd_direct direct = { .size = sizeof(direct), .conn = conn };
-	struct dd_conn_info info = { .size = sizeof(info), .conn = conn };
-	struct dd_request rq = { .conn = conn, .sqe = put };
-	struct dd_submit submit = { .size = sizeof(submit), .count = 1,
-				    .stride = sizeof(rq),
-				    .requests = (uintptr_t)&rq };
+	const unsigned int *nr;
 
 	raw_queue(r, cell_unit, &put);
-	return raw_op(r, DD_IOC_DOORBELL, conn) < 0 && errno == ENOENT &&
-	       raw_ioctl(r, DD_IOC_SUBMIT, &submit) < 0 && errno == ENOENT &&
-	       raw_ioctl(r, DD_IOC_CONN_WAIT, &wait) < 0 && errno == ENOENT &&
-	       raw_ioctl(r, DD_IOC_DIRECT, &direct) < 0 && errno == ENOENT &&
-	       raw_op(r, DD_IOC_WAKE, conn) < 0 && errno == ENOENT &&
-	       raw_op(r, DD_IOC_CLOSE, conn) < 0 && errno == ENOENT &&
-	       (conn <= DD_ID_MAX ||
-		(raw_ioctl(r, DD_IOC_CONN_INFO, &info) < 0 && errno == ENOENT));
+	for (nr = raw_ops[RAW_CONN]; *nr; nr++)
+		/* The information about a connection may be asked for by its id. */
+		if ((*nr != DD_IOC_CONN_INFO || conn > DD_ID_MAX) &&
+		    (raw_on(r, *nr, conn) >= 0 || errno != ENOENT))
+			return false;
+	return true;
 }
 
 /*
@@ -399,17 +391,13 @@ static int receive_fd(int sock)
 static void try_all(int fd, const struct pair *p)
 {
 	struct dd_region_alloc a = { .size = sizeof(a), .length = PAGE };
-	struct dd_conn_info i = { .size = sizeof(i), .conn = p->c.conn };
-	struct dd_list_info li = { .size = sizeof(li), .list = p->c.list };
+	const __u64 names[RAW_KINDS] = { p->cmem.id, p->s.service, p->c.conn, p->c.list };
 	struct raw r = { .fd = fd };
 
+	for (enum raw_kind k = 0; k < RAW_KINDS; k++)
+		for (const unsigned int *nr = raw_ops[k]; *nr; nr++)
+			CHILD_ERR(ESTALE, raw_on(&r, *nr, names[k]));
 	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_REGION_ALLOC, &a));
-	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_CONN_INFO, &i));
-	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_DOORBELL, p->c.conn));
-	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_CLOSE, p->c.conn));
-	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_LIST_FD, p->c.list));
-	CHILD_ERR(ESTALE, raw_ioctl(&r, DD_IOC_LIST_INFO, &li));
-	CHILD_ERR(ESTALE, raw_op(&r, DD_IOC_UNSERVE, p->s.service));
 	CHILD_CHECK(mmap(NULL, DD_AREA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			 fd, 0) == MAP_FAILED);
 }

@@ -117,71 +117,15 @@ TEST_F(object, growth_interrupts_no_other_cpu)
 
 /* --- ids -------------------------------------------------------------------*/
 
-enum kind { REGION, SERVICE, CONN, LIST, KINDS };
-
-/*
- * Operation number @op of those on @kind, with @name, a connection's serial or
- * an id; false if there is no such operation.
- */
-static bool op_on(struct raw *r, enum kind kind, int op, __u64 name, int *ret)
-{
-	__u32 id = name;
-	struct dd_conn_info info = { .size = sizeof(info), .conn = name };
-	struct dd_conn_wait wait = { .size = sizeof(wait), .conn = name };
-	struct dd_conn_list conns = { .size = sizeof(conns), .service = id };
-	struct dd_list_info list = { .size = sizeof(list), .list = id };
-	struct dd_list_wait lw = { .size = sizeof(lw), .count = 1,
-				   .lists = (uintptr_t)&id };
-
-	switch (kind * 8 + op) {
-	case REGION * 8:
-		*ret = raw_op(r, DD_IOC_REGION_FREE, id);
-		return true;
-	case SERVICE * 8:
-		*ret = raw_op(r, DD_IOC_UNSERVE, id);
-		return true;
-	case SERVICE * 8 + 1:
-		*ret = raw_ioctl(r, DD_IOC_CONN_LIST, &conns);
-		return true;
-	case CONN * 8:
-		*ret = raw_op(r, DD_IOC_CLOSE, name);
-		return true;
-	case CONN * 8 + 1:
-		*ret = raw_op(r, DD_IOC_DOORBELL, name);
-		return true;
-	case CONN * 8 + 2:
-		*ret = raw_ioctl(r, DD_IOC_CONN_INFO, &info);
-		return true;
-	case CONN * 8 + 3:
-		*ret = raw_ioctl(r, DD_IOC_CONN_WAIT, &wait);
-		return true;
-	case LIST * 8:
-		*ret = raw_op(r, DD_IOC_LIST_KICK, id);
-		return true;
-	case LIST * 8 + 1:
-		*ret = raw_op(r, DD_IOC_LIST_FD, id);
-		return true;
-	case LIST * 8 + 2:
-		*ret = raw_ioctl(r, DD_IOC_LIST_INFO, &list);
-		return true;
-	case LIST * 8 + 3:
-		*ret = raw_ioctl(r, DD_IOC_LIST_WAIT, &lw);
-		return true;
-	}
-	return false;
-}
-
-#define EXPECT_NO_ID(r, kind, id) do {					\
-	int __op, __ret = 0;						\
-	for (__op = 0; op_on(r, kind, __op, id, ((void)(errno = 0), &__ret)); \
-	     __op++) {							\
-		EXPECT_EQ(-1, __ret) {					\
-			TH_LOG("kind %d op %d name %#llx", kind, __op,	\
-			       (long long)(id));			\
+#define EXPECT_NO_ID(r, kind, name) do {				\
+	__u64 __name = (kind) == RAW_CONN ? (name) : (__u32)(name);	\
+									\
+	for (const unsigned int *__nr = raw_ops[kind]; *__nr; __nr++) {	\
+		EXPECT_EQ(-1, raw_on(r, *__nr, __name)) {		\
+			TH_LOG("ioctl %#x of %#llx", *__nr, __name);	\
 		}							\
 		EXPECT_EQ(ENOENT, errno) {				\
-			TH_LOG("kind %d op %d name %#llx", kind, __op,	\
-			       (long long)(id));			\
+			TH_LOG("ioctl %#x of %#llx", *__nr, __name);	\
 		}							\
 	}								\
 } while (0)
@@ -192,9 +136,9 @@ TEST_F(object, ids_that_name_nothing)
 				     0x80000000, 0xffffffff, 0x12345678,
 				     1ull << 32, ~0ull };
 	unsigned int seed = getpid(), i;
-	enum kind k;
+	enum raw_kind k;
 
-	for (k = 0; k < KINDS; k++) {
+	for (k = 0; k < RAW_KINDS; k++) {
 		for (i = 0; i < 9; i++)
 			EXPECT_NO_ID(&self->p.srv, k, ids[i]);
 		for (i = 0; i < dd_count(1000); i++)
@@ -205,23 +149,23 @@ TEST_F(object, ids_that_name_nothing)
 /* All objects that exist in @r, by kind. */
 static void ids_of(struct pair *p, bool server, __u64 *ids)
 {
-	ids[REGION] = server ? p->smem.id : p->cmem.id;
-	ids[SERVICE] = p->s.service;
-	ids[CONN] = server ? pair_server_conn(p) : p->c.conn;
-	ids[LIST] = server ? p->s.list : p->c.list;
+	ids[RAW_REGION] = server ? p->smem.id : p->cmem.id;
+	ids[RAW_SERVICE] = p->s.service;
+	ids[RAW_CONN] = server ? pair_server_conn(p) : p->c.conn;
+	ids[RAW_LIST] = server ? p->s.list : p->c.list;
 }
 
 TEST_F(object, ids_of_other_kinds)
 {
-	enum kind is, as;
-	__u64 ids[KINDS];
+	enum raw_kind is, as;
+	__u64 ids[RAW_KINDS];
 
 	ids_of(&self->p, true, ids);
-	for (is = 0; is < KINDS; is++) {
+	for (is = 0; is < RAW_KINDS; is++) {
 		EXPECT_NE(0, ids[is]);
 		EXPECT_NE(0, DD_SERIAL_ID(ids[is]));
 		EXPECT_LE(DD_SERIAL_ID(ids[is]), DD_ID_MAX);
-		for (as = 0; as < KINDS; as++)
+		for (as = 0; as < RAW_KINDS; as++)
 			if (is != as)
 				EXPECT_NO_ID(&self->p.srv, as, ids[is]);
 	}
@@ -229,13 +173,13 @@ TEST_F(object, ids_of_other_kinds)
 
 TEST_F(object, ids_of_another_context)
 {
-	__u64 theirs[KINDS], own[KINDS];
-	enum kind k;
+	__u64 theirs[RAW_KINDS], own[RAW_KINDS];
+	enum raw_kind k;
 
 	ids_of(&self->p, true, theirs);
 	ids_of(&self->p, false, own);
-	for (k = 0; k < KINDS; k++) {
-		if (theirs[k] == own[k] && k != SERVICE)
+	for (k = 0; k < RAW_KINDS; k++) {
+		if (theirs[k] == own[k] && k != RAW_SERVICE)
 			continue;	/* names another object there */
 		EXPECT_NO_ID(&self->p.cl, k, theirs[k]);
 	}
@@ -249,15 +193,15 @@ TEST_F(object, ids_of_another_context)
 
 TEST_F(object, ids_after_their_object)
 {
-	__u64 ids[KINDS];
-	enum kind k;
+	__u64 ids[RAW_KINDS];
+	enum raw_kind k;
 
 	ids_of(&self->p, true, ids);
-	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, ids[CONN]));
-	EXPECT_NO_ID(&self->p.srv, CONN, ids[CONN]);
-	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, ids[SERVICE]));
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_CLOSE, ids[RAW_CONN]));
+	EXPECT_NO_ID(&self->p.srv, RAW_CONN, ids[RAW_CONN]);
+	ASSERT_EQ(0, raw_op(&self->p.srv, DD_IOC_UNSERVE, ids[RAW_SERVICE]));
 	ASSERT_EQ(0, raw_free(&self->p.srv, &self->p.smem));
-	for (k = 0; k < KINDS; k++)
+	for (k = 0; k < RAW_KINDS; k++)
 		EXPECT_NO_ID(&self->p.srv, k, ids[k]);
 }
 

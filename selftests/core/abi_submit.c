@@ -164,63 +164,32 @@ TEST_F(many, a_full_window_ends_it)
 	EXPECT_EQ(0, *(__u64 *)(self->p.smem.at + 8 * (WINDOW + 1)));
 }
 
-/* Invalid requests, by the error that refuses them. */
-static void spoil(FIXTURE_DATA(many) *self, struct dd_request *r, int how)
-{
-	switch (how) {
-	case 0:
-		r->conn = self->p.c.list;
-		break;
-	case 1:
-		r->conn = 0;
-		break;
-	case 2:
-		/* The serial of an earlier connection with this id. */
-		r->conn ^= 1ull << 32;
-		break;
-	case 3:
-		/* An id without a serial. */
-		r->conn = DD_SERIAL_ID(r->conn);
-		break;
-	case 4:
-		r->sqe.seq = 1;
-		break;
-	case 5:
-		r->sqe.opcode = DD_OP_NONE;
-		break;
-	case 6:
-		r->sqe.opcode = DD_OP_GET;
-		break;
-	case 7:
-		r->sqe.flags = 0x80;
-		break;
-	case 8:
-		r->sqe.__reserved[4] = 1;
-		break;
-	case 9:
-		r->sqe.meta_count = DD_META_WORDS + 1;
-		break;
-	case 10:
-		r->sqe.dst = BLOCK - 7;
-		break;
-	case 11:
-		r->sqe.src = -1;
-		break;
-	case 12:
-		r->sqe.flags |= DD_SQE_UNWIRED;
-		r->sqe.src = 8;
-		break;
-	case 13:
-		r->sqe.flags |= DD_SQE_REGION;
-		r->sqe.region = self->conns[0];
-		break;
-	}
-}
-
-static const int spoilt[] = {
-	ENOENT, ENOENT, ENOENT, ENOENT, EINVAL, EOPNOTSUPP, EOPNOTSUPP, EINVAL,
-	EINVAL, EINVAL, ERANGE, ERANGE, EFAULT, ENOENT,
+/* Bits that make a valid request an invalid one, and the error that refuses it. */
+static const struct {
+	int err;
+	struct dd_request flip;
+} spoilt[] = {
+	{ ENOENT, { .conn = 1ull << 32 } },	/* the serial of an earlier connection */
+	{ EINVAL, { .sqe.seq = 1 } },
+	{ EOPNOTSUPP, { .sqe.opcode = DD_OP_PUT ^ DD_OP_NONE } },
+	{ EOPNOTSUPP, { .sqe.opcode = DD_OP_PUT ^ DD_OP_GET } },
+	{ EINVAL, { .sqe.flags = 0x80 } },
+	{ EINVAL, { .sqe.__reserved[4] = 1 } },
+	{ EINVAL, { .sqe.meta_count = DD_META_WORDS + 1 } },
+	{ ERANGE, { .sqe.dst = BLOCK } },
+	{ ERANGE, { .sqe.src = 1ull << 63 } },
+	{ EFAULT, { .sqe.flags = DD_SQE_UNWIRED } },	/* of page 0 */
+	{ ENOENT, { .sqe.flags = DD_SQE_REGION, .sqe.region = DD_ID_MAX } },
 };
+
+static void spoil(struct dd_request *r, int how)
+{
+	const char *flip = (const char *)&spoilt[how].flip;
+	size_t i;
+
+	for (i = 0; i < sizeof(*r); i++)
+		((char *)r)[i] ^= flip[i];
+}
 
 #define SPOILT	(int)(sizeof(spoilt) / sizeof(*spoilt))
 
@@ -230,8 +199,8 @@ TEST_F(many, the_first_is_refused)
 
 	for (how = 0; how < SPOILT; how++) {
 		fill(self, 3, true, 0);
-		spoil(self, &self->rq[0], how);
-		EXPECT_ERR(spoilt[how], submit(self));
+		spoil(&self->rq[0], how);
+		EXPECT_ERR(spoilt[how].err, submit(self));
 		EXPECT_EQ(0, self->cells[0]->submitted);
 		EXPECT_EQ(0, self->cells[1]->submitted);
 		EXPECT_EQ(0, self->s.taken);
@@ -248,10 +217,10 @@ TEST_F(many, one_in_the_middle_is_refused)
 	for (i = 0; i < 5; i++)
 		for (how = 0; how < SPOILT; how++) {
 			fill(self, 64, false, 0);
-			spoil(self, &self->rq[at[i]], how);
+			spoil(&self->rq[at[i]], how);
 			ASSERT_EQ(0, submit(self));
 			EXPECT_EQ(at[i], self->s.taken);
-			EXPECT_EQ(spoilt[how], self->s.error) {
+			EXPECT_EQ(spoilt[how].err, self->s.error) {
 				TH_LOG("case %d at %d", how, at[i]);
 			}
 			n += at[i];

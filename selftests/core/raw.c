@@ -241,6 +241,36 @@ int raw_conn_info(const struct raw *r, __u64 conn, struct dd_conn_info *i)
 	return raw_ioctl(r, DD_IOC_CONN_INFO, i);
 }
 
+const unsigned int raw_ops[RAW_KINDS][8] = {
+	[RAW_REGION] = { DD_IOC_REGION_FREE },
+	[RAW_SERVICE] = { DD_IOC_UNSERVE, DD_IOC_CONN_LIST },
+	[RAW_CONN] = { DD_IOC_CLOSE, DD_IOC_DOORBELL, DD_IOC_SUBMIT, DD_IOC_WAKE,
+		       DD_IOC_DIRECT, DD_IOC_CONN_WAIT, DD_IOC_CONN_INFO },
+	[RAW_LIST] = { DD_IOC_LIST_KICK, DD_IOC_LIST_FD, DD_IOC_LIST_INFO,
+		       DD_IOC_LIST_WAIT },
+};
+
+int raw_on(const struct raw *r, unsigned int nr, __u64 name)
+{
+	struct dd_request rq = { .conn = name, .sqe = { .opcode = DD_OP_PUT, .len = 8 } };
+	struct dd_submit submit = { .size = sizeof(submit), .count = 1, .stride = sizeof(rq),
+				    .requests = (uintptr_t)&rq };
+	struct dd_list_info list = { .size = sizeof(list), .list = name };
+	struct dd_conn_info info;
+	struct way w;
+
+	switch (nr) {
+	case DD_IOC_CONN_LIST: return raw_conns(r, name, NULL, 0);
+	case DD_IOC_SUBMIT: return raw_ioctl(r, nr, &submit);
+	case DD_IOC_DIRECT: return way_grant(r, name, &w);
+	case DD_IOC_CONN_WAIT: return raw_conn_wait(r, name, 0, 0, 0);
+	case DD_IOC_CONN_INFO: return raw_conn_info(r, name, &info);
+	case DD_IOC_LIST_INFO: return raw_ioctl(r, nr, &list);
+	case DD_IOC_LIST_WAIT: return raw_list_wait(r, name, 0);
+	}
+	return raw_op(r, nr, name);
+}
+
 int pair_open(struct pair *p, unsigned int maxconn, size_t block,
 	      unsigned int window)
 {

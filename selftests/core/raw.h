@@ -103,6 +103,12 @@ static inline struct dd_list_head *raw_list(const struct raw *r, __u32 unit)
 	return raw_unit(r, unit);
 }
 
+/* Kinds of objects, and the ioctls on an object of each, up to the first 0. */
+enum raw_kind { RAW_REGION, RAW_SERVICE, RAW_CONN, RAW_LIST, RAW_KINDS };
+extern const unsigned int raw_ops[RAW_KINDS][8];
+/* One of these, with an id or the serial of a connection. */
+int raw_on(const struct raw *r, unsigned int nr, __u64 name);
+
 /* Puts a request into the queue, with its number; rings no doorbell. */
 void raw_queue(const struct raw *r, __u32 cell_unit, const struct dd_sqe *sqe);
 /* Queues a request and rings the doorbell. */

@@ -10,17 +10,21 @@
 #include "audit.h"
 #include "raw.h"
 
-/* Bytes charged to this user, for all its processes. */
+static const uid_t users[] = { 0, ALICE, BOB };
+
+/* Bytes charged to the users of these tests, for all their processes. */
 static long long account(void)
 {
-	long long used;
+	long long used = 0;
 	struct raw r;
 
-	if (raw_open(&r))
-		return -1;
-	used = memlock_used(&r);
-	raw_close(&r);
-	return used;
+	for (int i = 0; i < 3; i++) {
+		if (setresuid(users[i], 0, 0) || raw_open(&r))
+			abort();
+		used += memlock_used(&r);
+		raw_close(&r);
+	}
+	return setresuid(0, 0, 0) ? -1 : used;
 }
 
 /* A test has left no object and no charge. */
@@ -34,91 +38,149 @@ static long long account(void)
 
 /* --- the storm -------------------------------------------------------------*/
 
-/* Messages that servers and clients have received, in shared memory. */
-static struct { long requests, replies; } *received;
+#define BLOCKS	4
+#define HALF	(PAGE / 2)	/* of a block: two messages may be unread */
 
-static void take_all(const struct raw *r, __u32 list_unit, long *count)
-{
-	struct dd_note n;
+/* The beginning of a client's message. */
+struct message {
+	__u64 uid, number, sum;
+};
 
-	while (raw_take(r, list_unit, &n))
-		if (n.type == DD_NOTE_DATA)
-			__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
-}
+/* Messages of each user that servers have received, and their replies, in shared memory. */
+static struct { long requests[3], replies; } *received;
 
 static long read_count(const long *count)
 {
 	return __atomic_load_n(count, __ATOMIC_RELAXED);
 }
 
-/* A server: serves, waits, reads, replies, closes, forever. */
+static long requests(void)
+{
+	return read_count(&received->requests[1]) + read_count(&received->requests[2]);
+}
+
+/* Messages of the user that has sent fewer. */
+static long fewest(void)
+{
+	long a = read_count(&received->requests[1]), b = read_count(&received->requests[2]);
+
+	return a < b ? a : b;
+}
+
+/*
+ * Checks one message. Until it is consumed it stays where it was placed, and the kernel's
+ * information about the connection, if this end was not closed, says which user sent it.
+ */
+static bool storm_take(const struct server *s)
+{
+	struct dd_conn_info info;
+	struct message m;
+	struct dd_note n;
+
+	if (!raw_peek(&s->r, s->s.list_unit, &n))
+		return false;
+	if (n.type == DD_NOTE_DATA) {
+		memcpy(&m, s->m.at + (n.cookie >> 32) * s->s.recv_block + n.offset, sizeof(m));
+		CHILD_CHECK(m.sum == m.uid + m.number);
+		CHILD_CHECK(m.uid == ALICE || m.uid == BOB);
+		CHILD_CHECK(raw_conn_info(&s->r, n.conn, &info) ? errno == ENOENT :
+			    info.uid == m.uid);
+		__atomic_add_fetch(&received->requests[m.uid == BOB ? 2 : 1], 1,
+				   __ATOMIC_RELAXED);
+	}
+	return server_take(s, &n);
+}
+
+/* A server: serves, waits, reads, replies, closes, for ever. */
 static void storm_server(const char *name, unsigned int seed)
 {
-	__u64 conns[4];
-	struct dd_serve s;
-	struct raw r;
-	struct mem m;
+	struct server s;
+	__u64 conns[BLOCKS];
 	int i, n;
 
-	CHILD_CHECK(raw_start(&r, 8 * PAGE, &m) == 0);
+	CHILD_CHECK(raw_start(&s.r, 2 * BLOCKS * PAGE, &s.m) == 0);
 	for (;;) {
-		raw_serve_args(&s, name, 4, &m);
-		s.flags = rand_r(&seed) % 4 ? 0 : DD_SERVE_ACCEPT;
+		raw_serve_args(&s.s, name, BLOCKS, &s.m);
+		s.s.flags = rand_r(&seed) % 4 ? 0 : DD_SERVE_ACCEPT;
 		/* The service of the process before may not have ended yet. */
-		if (raw_serve(&r, &s))
+		if (raw_serve(&s.r, &s.s))
 			continue;
 		for (i = rand_r(&seed) % 200; i; i--) {
-			raw_list_wait(&r, s.list, rand_r(&seed) % 100000);
-			take_all(&r, s.list_unit, &received->requests);
-			n = raw_conns(&r, s.service, conns, 4);
+			raw_list_wait(&s.r, s.s.list, rand_r(&seed) % 100000);
+			while (storm_take(&s))
+				;
+			n = raw_conns(&s.r, s.s.service, conns, BLOCKS);
 			if (n > 0 && rand_r(&seed) % 8)
-				raw_send(&r, s.cells_unit, conns[0], 0, 0, 64);
+				raw_send(&s.r, s.s.cells_unit, conns[0], 0, 0, 64);
 			else if (n > 0)
-				raw_op(&r, DD_IOC_CLOSE, conns[0]);
+				/* This may give the block to another user. */
+				raw_op(&s.r, DD_IOC_CLOSE, conns[0]);
 		}
-		raw_op(&r, DD_IOC_UNSERVE, s.service);
+		raw_op(&s.r, DD_IOC_UNSERVE, s.s.service);
 	}
 }
 
-/* A client: connects, sends, waits, reads, closes, forever. */
-static void storm_client(const char *name, unsigned int seed)
+/* Sends, waits, and reads replies. */
+static void storm_send(const struct client *c, uid_t uid, unsigned int *seed)
 {
-	struct dd_connect c;
-	struct raw r;
-	struct mem m;
-	int i, fd;
+	struct message *m = (void *)(c->m.at + c->c.send.offset);
+	int i, sent = 0, fd = raw_op(&c->r, DD_IOC_LIST_FD, c->c.list);
+	struct dd_note n;
 
-	CHILD_CHECK(raw_open(&r) == 0);
+	for (i = rand_r(seed) % 100; i; i--) {
+		m->uid = uid;
+		m->number = raw_random(seed);
+		m->sum = m->uid + m->number;
+		sent += raw_send(&c->r, c->c.cell_unit, c->c.conn, 0, sent % 2 * HALF,
+				 sizeof(*m) + rand_r(seed) % (HALF - sizeof(*m))) == 1;
+		/* From here on the memory holds no message. */
+		*m = (struct message){ };
+		raw_conn_wait(&c->r, c->c.conn, DD_WAIT_DONE,
+			      raw_cell(&c->r, c->c.cell_unit)->submitted,
+			      rand_r(seed) % 100000);
+		while (raw_take(&c->r, c->c.list_unit, &n))
+			if (n.type == DD_NOTE_DATA)
+				__atomic_add_fetch(&received->replies, 1, __ATOMIC_RELAXED);
+	}
+	close(fd);
+}
+
+/*
+ * A client: connects, sends, closes the connection or just the file, for ever, or exits
+ * at once.
+ */
+static void storm_client(const char *name, uid_t uid, unsigned int seed)
+{
+	struct client c;
+	int how;
+
+	CHILD_CHECK(become_user(uid) == 0);
 	for (;;) {
-		CHILD_CHECK(raw_alloc(&r, 4 * PAGE, &m) == 0);
-		raw_connect_args(&c, name, &m);
-		if (!raw_connect(&r, &c)) {
-			fd = raw_op(&r, DD_IOC_LIST_FD, c.list);
-			for (i = rand_r(&seed) % 100; i; i--) {
-				raw_send(&r, c.cell_unit, c.conn, 0, 0,
-					 rand_r(&seed) % 2048);
-				raw_conn_wait(&r, c.conn, DD_WAIT_DONE,
-					      raw_cell(&r, c.cell_unit)->submitted,
-					      rand_r(&seed) % 100000);
-				take_all(&r, c.list_unit, &received->replies);
-			}
-			close(fd);
-			raw_op(&r, DD_IOC_CLOSE, c.conn);
+		CHILD_CHECK(client_prepare(&c, name) == 0);
+		how = rand_r(&seed) % 8;
+		if (!raw_connect(&c.r, &c.c)) {
+			storm_send(&c, uid, &seed);
+			if (how == 0)
+				_exit(0);
+			if (how < 5)
+				client_close(&c);
 		}
-		raw_free(&r, &m);
+		munmap(c.m.at, c.m.len);
+		raw_close(&c.r);
 	}
 }
 
-static pid_t storm_start(bool server, const char *name, unsigned int seed)
+enum { PROCS = 8, SERVERS = 2 };	/* more clients than blocks */
+
+static pid_t storm_start(int i, const char *name, unsigned int seed)
 {
 	pid_t pid = fork_child();
 
 	if (pid)
 		return pid;
-	if (server)
+	if (i < SERVERS)
 		storm_server(name, seed);
-	else
-		storm_client(name, seed);
+	storm_client(name, users[1 + i % 2], seed);
 	_exit(1);
 }
 
@@ -127,10 +189,8 @@ TEST(nothing_is_left_of_others)
 	EXPECT_CLEAN();
 }
 
-enum { PROCS = 6, SERVERS = 2 };
-
-/* Replaces the processes that were killed; false if one has ended by itself. */
-static bool restart_killed(pid_t *pids, const char *name, unsigned int seed)
+/* Replaces the processes that were killed or have exited; false if a check has failed. */
+static bool restart_ended(pid_t *pids, const char *name, unsigned int seed)
 {
 	int i, status;
 	pid_t got;
@@ -139,15 +199,15 @@ static bool restart_killed(pid_t *pids, const char *name, unsigned int seed)
 		got = pids[i] ? waitpid(pids[i], &status, WNOHANG) : 0;
 		if (pids[i] && !got)
 			continue;
-		if (got < 0 || (got && (!WIFSIGNALED(status) ||
-					WTERMSIG(status) != SIGKILL)))
+		if (got < 0 || (got && status && (!WIFSIGNALED(status) ||
+						  WTERMSIG(status) != SIGKILL)))
 			return false;
-		pids[i] = storm_start(i < SERVERS, name, seed + i);
+		pids[i] = storm_start(i, name, seed + i);
 	}
 	return true;
 }
 
-TEST(killed_at_random_moments)
+TEST(two_users_killed_at_random_moments)
 {
 	unsigned int seed = dd_seed(_metadata);
 	long long paid = account();
@@ -157,17 +217,15 @@ TEST(killed_at_random_moments)
 	char name[32];
 	int i, k;
 
-	received = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	ASSERT_NE(MAP_FAILED, received);
+	received = shared_memory(sizeof(*received));
 	snprintf(name, sizeof(name), "storm.%d", getpid());
-	for (k = 0; k < dd_count(500); k++) {
+	for (k = 0; k < dd_count(500) || fewest() < dd_count(1000); k++) {
 		/* Requests must have arrived since the last kill. */
-		ASSERT_SOON(!(good = restart_killed(pids, name, seed + k)) ||
-			    read_count(&received->requests) > before);
+		ASSERT_SOON(!(good = restart_ended(pids, name, seed + k)) ||
+			    requests() > before);
 		ASSERT_TRUE(good);
 		usleep(rand_r(&seed) % (5000 * dd_scale()));
-		before = read_count(&received->requests);
+		before = requests();
 		/* One process, or a server and a client at once. */
 		i = rand_r(&seed) % PROCS;
 		kill(pids[i], SIGKILL);
@@ -176,7 +234,8 @@ TEST(killed_at_random_moments)
 	}
 	for (i = 0; i < PROCS; i++)
 		kill_child(pids[i]);
-	TH_LOG("%ld requests, %ld replies", read_count(&received->requests),
+	TH_LOG("%ld messages of alice's, %ld of bob's, %ld replies",
+	       read_count(&received->requests[1]), read_count(&received->requests[2]),
 	       read_count(&received->replies));
 	EXPECT_LT(0, read_count(&received->replies));
 	EXPECT_GONE(paid);
