@@ -115,7 +115,7 @@ users_die() {
 
 # --- remote memory -----------------------------------------------------------
 
-# Start a program that prints "ready" when it is; its process is added to RMEM.
+# Start a program that prints "ready" when it can be used; its process is added to RMEM.
 rmem_start() {
 	"$@" >"ready${#RMEM[@]}" 2>&1 &
 	RMEM+=($!)

@@ -24,6 +24,9 @@ RULES = [(re.compile(r"(?<![\w$-])(?:%s)(?!\w)" % words, re.I), rule)
 	("told", "say: notified, informed, reported to"),
 	("likewise", "give the information itself"),
 	("so" + GAP + "long", "say: goodbye, until then, as long as"),
+	("for" + GAP + "ever", "write: forever"),
+	("when" + GAP + "(?:it is|they are)(?=[.;])", "repeat the predicate"),
+	("so" + GAP + "that" + GAP + "none", "name the subject: no other process"),
 )]
 C_TEXT = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'",
 		    re.S)
