@@ -234,8 +234,8 @@ static void soft_limit(long long bytes)
 }
 
 /*
- * The limit is raised by a page at a time, so each page of the service is the one that is
- * refused once: also those of the area's map. Each time all memory is given back.
+ * The limit is raised by a page at a time, so each page of the cells and of the area's map is
+ * refused once. Each time all memory is given back.
  */
 TEST_F(limits, a_service_that_is_refused_at_any_page)
 {

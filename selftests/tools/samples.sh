@@ -117,7 +117,7 @@ all_ended() {
 		[ "$(grep -c ' closed after 2 requests, sum 0$' ready)" = 2 ]
 }
 
-# It does not know the server's requests, and does no harm to the others.
+# A client that sends other requests gets a wrong reply, and disturbs no other client.
 stranger() {
 	refused 1 'reply 0 is wrong' dd-rpc-client --name sum --size 64 &&
 		refused 1 'reply 0 is wrong' dd-rpc-client --name sum --size 4000 &&
