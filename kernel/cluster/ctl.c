@@ -135,7 +135,7 @@ void dd_ctl_up(struct dd_tp *tp)
 {
 	struct dd_ctl *ctl = dd_udp_of_tp(tp)->priv;
 
-	wake_up_all(&ctl->room);
+	wake_up_all(&ctl->waiters);
 	dd_udp_up(tp);
 }
 
@@ -184,7 +184,7 @@ void dd_ctl_down(struct dd_tp *tp, enum dd_tp_reason reason)
 	dd_ctl_unpark_all(peer);
 	list_splice_tail_init(&ctl->open, &ctl->lost);
 	queue_work(dd_wq, &ctl->work);
-	wake_up_all(&ctl->room);
+	wake_up_all(&ctl->waiters);
 	dd_udp_down(tp, reason);
 }
 
@@ -236,7 +236,7 @@ int dd_ctl_attach(struct dd_udp_peer *link)
 	INIT_LIST_HEAD(&ctl->lost);
 	INIT_LIST_HEAD(&ctl->closing);
 	INIT_LIST_HEAD(&ctl->parked);
-	init_waitqueue_head(&ctl->room);
+	init_waitqueue_head(&ctl->waiters);
 	INIT_WORK(&ctl->work, dd_ctl_work);
 	link->priv = ctl;
 	WRITE_ONCE(link->peer->link, link);

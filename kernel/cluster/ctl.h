@@ -110,7 +110,7 @@ struct dd_ctl_answer {
  * @closing: struct dd_remote ended here, until a CLOSE is sent
  * @parked: queries of the peer that wait for a name
  * @woken: the name of one of them was added
- * @room: wait queue for space in the stream, answers, and changes of the session
+ * @waiters: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
  * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
  */
@@ -135,7 +135,7 @@ struct dd_ctl {
 	struct list_head closing;
 	struct list_head parked;
 	bool woken;
-	wait_queue_head_t room;
+	wait_queue_head_t waiters;
 	struct work_struct work;
 	struct dd_due due;
 };

@@ -41,7 +41,7 @@ struct dd_far_ask {
 } __packed;
 
 /* Body of its answer. */
-struct dd_far_told {
+struct dd_far_granted {
 	__le64 length;
 	__le64 generation;
 	__le32 uid;		/* of the owner */
@@ -50,7 +50,7 @@ struct dd_far_told {
 } __packed;
 
 static_assert(sizeof(struct dd_far_ask) <= DD_CTL_BODY);
-static_assert(sizeof(struct dd_far_told) <= DD_CTL_BODY);
+static_assert(sizeof(struct dd_far_granted) <= DD_CTL_BODY);
 
 /* ---- the importer's end --------------------------------------------------- */
 
@@ -223,21 +223,21 @@ static bool dd_far_query(struct dd_far_import *f)
 static int dd_far_found(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
-	struct dd_far_told told;
+	struct dd_far_granted grant;
 	u32 depth;
 
-	memcpy(&told, f->answer.body, sizeof(told));
-	f->imp.size = le64_to_cpu(told.length);
-	f->imp.window = le16_to_cpu(told.window);
-	depth = le16_to_cpu(told.depth);
-	if (le16_to_cpu(f->answer.head.len) < sizeof(told) || !f->answer.chan ||
-	    !told.length || !depth ||
+	memcpy(&grant, f->answer.body, sizeof(grant));
+	f->imp.size = le64_to_cpu(grant.length);
+	f->imp.window = le16_to_cpu(grant.window);
+	depth = le16_to_cpu(grant.depth);
+	if (le16_to_cpu(f->answer.head.len) < sizeof(grant) || !f->answer.chan ||
+	    !grant.length || !depth ||
 	    depth > f->depth || f->imp.window > DD_WINDOW_MAX)
 		return -EPROTO;
 	r->nops = depth;
-	r->uid = le32_to_cpu(told.uid);
+	r->uid = le32_to_cpu(grant.uid);
 	r->proxy.rights = f->m.rights;
-	r->proxy.generation = le64_to_cpu(told.generation);
+	r->proxy.generation = le64_to_cpu(grant.generation);
 	return dd_remote_found(r, le64_to_cpu(f->answer.chan), depth, 0, r->proxy.generation);
 }
 
@@ -350,7 +350,7 @@ static void dd_far_finish(struct dd_far_import *f, int err)
 	struct dd_ctx *ctx = f->imp.obj.ctx;
 	bool ended;
 
-	remove_wait_queue(&dd_ctl_of(f->r->peer)->room, &f->entry);
+	remove_wait_queue(&dd_ctl_of(f->r->peer)->waiters, &f->entry);
 	if (err)
 		dd_far_drop(f);
 	mutex_lock(&ctx->lock);
@@ -454,7 +454,7 @@ static int dd_far_begin(struct dd_far_import *f, struct dd_import_make *arg)
 	if (!err) {
 		/* dd_far_finish() drops it. */
 		refcount_inc(&f->imp.obj.users);
-		add_wait_queue(&dd_ctl_of(f->r->peer)->room, &f->entry);
+		add_wait_queue(&dd_ctl_of(f->r->peer)->waiters, &f->entry);
 		dd_far_kick(f);
 		err = -EINPROGRESS;
 	}
@@ -606,7 +606,7 @@ static const struct dd_access_ops dd_far_access_ops = {
 /* Open the channel; @f is ready to be ended by dd_access_revoke() if this succeeds. */
 static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 session,
 		       const struct dd_ctl_query *query, const struct dd_far_ask *ask,
-		       struct dd_far_told *told)
+		       struct dd_far_granted *grant)
 {
 	u32 window = exp->seg.list ? exp->window : 0;
 	u32 most = le16_to_cpu(ask->depth);
@@ -635,7 +635,7 @@ static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 sessi
 		dd_access_ungrant(&f->a);
 		return err;
 	}
-	*told = (struct dd_far_told){
+	*grant = (struct dd_far_granted){
 		.length = cpu_to_le64(exp->seg.mem.length),
 		.generation = cpu_to_le64(exp->seg.generation),
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, exp->seg.uid)),
@@ -653,7 +653,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 	size_t size = sizeof(struct dd_far_access) + sizeof(struct dd_remote);
 	struct dd_ctx *ctx = exp->obj.ctx;
 	struct dd_far_access *f;
-	struct dd_far_told told;
+	struct dd_far_granted grant;
 	struct dd_remote *r;
 	int err;
 
@@ -672,15 +672,15 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 	r->uid = le32_to_cpu(ask->uid);
 	/* Held by the channel until it is revoked, and by this function. */
 	refcount_set(&f->ref, 2);
-	err = dd_far_open(f, exp, session, query, ask, &told);
+	err = dd_far_open(f, exp, session, query, ask, &grant);
 	if (err) {
 		dd_remote_break(f->r, 0, false);
 		dd_far_put(&f->a);
 	} else {
 		dd_remote_go(f->r);
 		answer->chan = cpu_to_le64(f->r->id);
-		answer->head.len = cpu_to_le16(sizeof(told));
-		memcpy(answer->body, &told, sizeof(told));
+		answer->head.len = cpu_to_le16(sizeof(grant));
+		memcpy(answer->body, &grant, sizeof(grant));
 	}
 	dd_far_put(&f->a);
 	return err;

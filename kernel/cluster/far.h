@@ -36,7 +36,7 @@ enum dd_far_step {
  * @class: enum dd_segment_class
  * @key: padded with zeros
  * @answer: to the query
- * @entry: in dd_ctl.room while the making is pending; holds a reference
+ * @entry: in dd_ctl.waiters while the making is pending; holds a reference
  */
 struct dd_far_import {
 	struct dd_import imp;

@@ -55,7 +55,7 @@ static ktime_t dd_ctl_left(ktime_t expires)
 
 /* Wait for a condition. Returns 0, -ETIMEDOUT or -EINTR. */
 #define dd_ctl_wait(ctl, cond, expires) ({				\
-	int __ret = wait_event_interruptible_hrtimeout((ctl)->room, cond, \
+	int __ret = wait_event_interruptible_hrtimeout((ctl)->waiters, cond, \
 						       dd_ctl_left(expires)); \
 									\
 	__ret == -ETIME ? -ETIMEDOUT : __ret ? -EINTR : 0;		\
@@ -101,7 +101,7 @@ void dd_ctl_offer(struct dd_ctl *ctl)
 {
 	u32 places = DD_CTL_WAITING - ctl->nwaiting;
 
-	__wake_up(&ctl->room, TASK_NORMAL, 0, &places);
+	__wake_up(&ctl->waiters, TASK_NORMAL, 0, &places);
 }
 
 /* Send a query. False if it has to wait for space; else @err is 0 or the error. */

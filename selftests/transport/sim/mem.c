@@ -181,7 +181,7 @@ static void audit_end(struct end *e)
 	end_audit(e);
 	if (!list_empty(&ctl->open) || !list_empty(&ctl->lost) || !list_empty(&ctl->closing) ||
 	    !list_empty(&ctl->parked) || !list_empty(&ctl->waiting) ||
-	    !list_empty(&ctl->inbox) || !list_empty(&ctl->room.head))
+	    !list_empty(&ctl->inbox) || !list_empty(&ctl->waiters.head))
 		sim_fail("%d-%d: an access or a look-up is left", e->node, e->peer);
 	if (e->link.peer->ref.n != 1)
 		sim_fail("%d-%d: %u references are left", e->node, e->peer, e->link.peer->ref.n);
