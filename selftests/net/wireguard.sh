@@ -44,9 +44,11 @@ make_tunnel() {
 plain_closed() {
 	cluster_exec 1 ddctl peer add 2 10.9.0.2 || return
 	cluster_exec 2 ddctl peer add 1 10.9.0.1 || return
-	sleep 3
+	within "$PATIENCE" dropped 1 2 && within "$PATIENCE" dropped 2 1 || return
 	! is_up 1 2 && ! is_up 2 1
 }
+
+dropped() { [ "$(peer "$1" "$2" .counters.tx_noroute)" -ge 3 ]; }
 
 tunnelled_up() {
 	cluster_exec 1 ddctl peer set 2 10.7.0.2 &&

@@ -263,12 +263,10 @@ shared_between_nodes() {
 	return $ret
 }
 
-# Its commands are lines of literal blocks after a prompt. "sleep" waits until a
-# service is there.
+# Its commands are lines of literal blocks after a prompt.
 tutorial() {
 	{
 		echo 'set -ex'
-		echo 'sleep() { until ddctl -j service | grep -q name; do command sleep 0.1; done; }'
 		sed -n 's/^\t[$#] //p' "$TOP/Documentation/tutorial.rst"
 	} >commands
 	[ "$(wc -l <commands)" -gt 35 ] && timeout 300 bash commands
