@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pending imports on one node: DD_IMPORT_NOWAIT and DD_IMPORT_PARK, their notes, and what
- * ends them.
+ * Pending imports: DD_IMPORT_NOWAIT and DD_IMPORT_PARK, their notes, and what ends them. On
+ * one node, or between two by across.sh.
  *
  * Copyright (C) 2026 The dd authors
  */
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include "asleep.h"
-#include "mem.h"
+#include "node.h"
 
 #define SECOND	1000000000ull
 #define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
@@ -26,7 +26,7 @@ FIXTURE(pending) {
 
 FIXTURE_SETUP(pending)
 {
-	ASSERT_OK(raw_start(&self->ex, MEM_LEN, &self->em));
+	ASSERT_OK(raw_start_far(&self->ex, MEM_LEN, &self->em));
 	ASSERT_OK(raw_start(&self->im, MEM_LEN, &self->imem));
 	ASSERT_OK(mem_list(&self->im, &self->list));
 	self->s = mem_segment(&self->em, "abi_import");
@@ -38,20 +38,44 @@ FIXTURE_TEARDOWN(pending)
 	raw_close(&self->ex);
 }
 
-static int import(FIXTURE_DATA(pending) *self, __u32 flags, __u32 list)
+static int import_of(FIXTURE_DATA(pending) *self, const struct dd_segment_make *s,
+		     __u32 flags, __u32 list, struct dd_import_make *i)
 {
-	return mem_import_flags(&self->im, &self->s, DD_RIGHTS, flags, list, &self->i);
+	*i = mem_import_of(s, mem_far_node(&self->im), DD_RIGHTS, flags, list);
+	return raw_ioctl(&self->im, DD_IOC_IMPORT, i);
 }
 
-/* The state of the import, as its owner sees it. */
+static int import(FIXTURE_DATA(pending) *self, __u32 flags, __u32 list)
+{
+	return import_of(self, &self->s, flags, list, &self->i);
+}
+
+/* The state of an import, as its owner sees it. */
+static __u32 state_of(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
+{
+	return *(volatile __u32 *)&raw_cell(&self->im, i->cell_unit)->error;
+}
+
 static __u32 state(FIXTURE_DATA(pending) *self)
 {
-	return *(volatile __u32 *)&raw_cell(&self->im, self->i.cell_unit)->error;
+	return state_of(self, &self->i);
+}
+
+/* How the making of the import ends: at once within a node, later from another one. */
+static int made(FIXTURE_DATA(pending) *self)
+{
+	return far_netns() ? mem_wait_up(&self->im, &self->i, 60 * SECOND) :
+	       state(self) ? -1 : 0;
 }
 
 static bool take(FIXTURE_DATA(pending) *self, struct dd_note *n)
 {
 	return raw_take(&self->im, self->list.list_unit, n);
+}
+
+static bool next(FIXTURE_DATA(pending) *self, struct dd_note *n)
+{
+	return take(self, n) || (far_netns() && WAIT_FOR(take(self, n)));
 }
 
 static int put(FIXTURE_DATA(pending) *self)
@@ -65,28 +89,36 @@ TEST_F(pending, an_import_that_need_not_wait_is_made_at_once)
 
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	ASSERT_OK(import(self, DD_IMPORT_NOWAIT, self->list.list));
-	EXPECT_EQ(0, state(self));
-	EXPECT_EQ(MEM_LEN, self->i.length);
-	EXPECT_EQ(self->s.generation, self->i.generation);
+	EXPECT_EQ(far_netns() ? 0 : MEM_LEN, self->i.length);
+	EXPECT_EQ(far_netns() ? 0 : self->s.generation, self->i.generation);
+	ASSERT_OK(made(self));
 	EXPECT_EQ(1, put(self));
-	ASSERT_TRUE(take(self, &n));
+	ASSERT_TRUE(next(self, &n));
 	EXPECT_EQ(DD_NOTE_IMPORT, n.type);
 	EXPECT_EQ(0, n.offset);
 	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
 	ASSERT_OK(import(self, LATER, 0));
+	ASSERT_OK(made(self));
 	EXPECT_EQ(1, put(self));
 	EXPECT_FALSE(take(self, &n));
 }
 
-TEST_F(pending, an_error_that_is_known_at_once_is_returned)
+/* The errno of an import with a list, from the call, or from another node by its note. */
+static __u32 failed(FIXTURE_DATA(pending) *self, __u32 flags)
 {
 	struct dd_note n;
 
-	EXPECT_ERR(ECONNREFUSED, import(self, DD_IMPORT_NOWAIT, self->list.list));
+	if (import(self, flags, self->list.list))
+		return far_netns() || take(self, &n) ? 0 : errno;
+	return far_netns() && next(self, &n) && n.offset == state(self) ? n.offset : 0;
+}
+
+TEST_F(pending, an_error_that_is_known_at_once_is_returned)
+{
+	EXPECT_EQ(ECONNREFUSED, failed(self, DD_IMPORT_NOWAIT));
 	self->s.rights = DD_RIGHT_GET;
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	EXPECT_ERR(EACCES, import(self, LATER, self->list.list));
-	EXPECT_FALSE(take(self, &n));
+	EXPECT_EQ(EACCES, failed(self, LATER));
 	/* No slot is reserved any more. */
 	EXPECT_EQ(0, mem_end(&self->im, self->list.serial));
 	EXPECT_ERR(ENOENT, import(self, LATER, self->list.list));
@@ -109,6 +141,7 @@ TEST_F(pending, arguments_are_checked)
 TEST_F(pending, the_export_completes_a_parked_import)
 {
 	struct dd_direct d = { .size = sizeof(d) };
+	struct dd_import_make own;
 	struct dd_cell *cell;
 	struct dd_note n;
 
@@ -119,11 +152,14 @@ TEST_F(pending, the_export_completes_a_parked_import)
 	EXPECT_ERR(EAGAIN, mem_wait_up(&self->im, &self->i, 0));
 	EXPECT_ERR(ETIMEDOUT, mem_wait_up(&self->im, &self->i, SECOND / 100));
 	d.conn = self->i.import;
-	EXPECT_ERR(EAGAIN, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
+	EXPECT_ERR(far_netns() ? EOPNOTSUPP : EAGAIN, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
 	EXPECT_FALSE(take(self, &n));
+	/* One of the exporter's node, too. */
+	ASSERT_OK(mem_import_flags(&self->ex, &self->s, DD_RIGHTS, LATER, 0, &own));
 
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	ASSERT_OK(mem_wait_up(&self->im, &self->i, 60 * SECOND));
+	ASSERT_OK(mem_wait_up(&self->ex, &own, 60 * SECOND));
 	cell = raw_cell(&self->im, self->i.cell_unit);
 	EXPECT_EQ(0, cell->error);
 	EXPECT_EQ(MEM_LEN, cell->peer_size);
@@ -136,7 +172,7 @@ TEST_F(pending, the_export_completes_a_parked_import)
 	EXPECT_EQ(MEM_LEN, n.len);
 	EXPECT_EQ(self->i.node, n.node);
 	EXPECT_EQ(1, put(self));
-	EXPECT_EQ(0, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
+	EXPECT_EQ(far_netns() ? -1 : 0, raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
 	/* The slot is free again. */
 	ASSERT_OK(mem_end(&self->ex, self->s.segment));
 	ASSERT_SOON(state(self) == ESTALE);
@@ -262,26 +298,67 @@ TEST_F(pending, the_end_of_a_pending_import_ends_a_wait)
 	EXPECT_EQ(ESTALE, (long)err);
 }
 
-static int park_all(FIXTURE_DATA(pending) *self)
+/* Imports that have failed with EUSERS; -1 if one has another state but is not pending. */
+static int too_many(FIXTURE_DATA(pending) *self, const struct dd_import_make *i)
+{
+	int n, failed = 0;
+
+	for (n = 0; n <= PARKED; n++) {
+		__u32 error = state_of(self, &i[n]);
+
+		if (error != EUSERS && error != EINPROGRESS)
+			return -1;
+		failed += error == EUSERS;
+	}
+	return failed;
+}
+
+/* Park as many look-ups as are permitted, and one more, which is refused. */
+static int park_all(FIXTURE_DATA(pending) *self, struct dd_import_make *i)
 {
 	int n;
 
 	for (n = 0; n < PARKED; n++)
-		if (import(self, LATER, 0))
+		if (import_of(self, &self->s, LATER, 0, &i[n]))
 			return -1;
-	return 0;
+	if (import_of(self, &self->s, LATER, 0, &i[n]))
+		return !far_netns() && errno == EUSERS ? 0 : -1;
+	return far_netns() && WAIT_FOR(too_many(self, i) == 1) ? 0 : -1;
 }
 
 TEST_F(pending, the_number_of_parked_look_ups_is_limited)
 {
-	struct dd_import_make last;
+	static struct dd_import_make i[PARKED + 1];
+	struct dd_import_make k;
+	int n;
 
-	ASSERT_OK(park_all(self));
-	last = self->i;
-	EXPECT_ERR(EUSERS, import(self, LATER, 0));
-	ASSERT_OK(mem_end(&self->im, last.import));
-	ASSERT_OK(import(self, LATER, 0));
-	EXPECT_ERR(EUSERS, import(self, LATER, 0));
+	ASSERT_OK(park_all(self, i));
+	EXPECT_ERR(EUSERS, mem_import_flags(&self->ex, &self->s, DD_RIGHTS, LATER, 0, &k));
+	/* The end of each gives its place back, on its node and on the other. */
+	for (n = 0; n < PARKED; n++)
+		ASSERT_OK(mem_end(&self->im, i[n].import));
+	ASSERT_SOON(!mem_import_flags(&self->ex, &self->s, DD_RIGHTS, LATER, 0, &k));
+	self->s.importers = 1;
+	ASSERT_OK(mem_export(&self->ex, &self->s));
+	EXPECT_EQ(0, mem_wait_up(&self->ex, &k, 60 * SECOND));
+}
+
+/* The end comes at any step of the making; an answer that is late finds nothing. */
+TEST_F(pending, the_end_of_an_import_that_is_being_made)
+{
+	struct dd_segment_make real = mem_segment(&self->em, "abi_import_born");
+	unsigned int seed = dd_seed(_metadata);
+	int rounds = dd_count(3000), spin;
+
+	ASSERT_OK(mem_export(&self->ex, &real));
+	while (rounds--) {
+		ASSERT_OK(import_of(self, rounds % 2 ? &self->s : &real, LATER, 0, &self->i));
+		for (spin = rand_r(&seed) % 2000; spin; spin--)
+			__asm__ volatile("pause");
+		ASSERT_OK(mem_end(&self->im, self->i.import));
+	}
+	/* Each grant that came late was given back. */
+	ASSERT_SOON(mem_importers(&self->ex, real.segment) == 0);
 }
 
 /* The note of a pending import keeps its slot however full the list is. */

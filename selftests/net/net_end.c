@@ -212,6 +212,125 @@ TEST_F(far, the_end_waits_no_longer_than_the_dead_time)
 		ASSERT_EQ(EHOSTUNREACH, errno);
 }
 
+/* Import with a list of the importer, in the place of the fixture's import. */
+static int import_notify(FIXTURE_DATA(far) *self, struct dd_list_make *list)
+{
+	if (mem_end(&self->im, self->i.import) || mem_list(&self->im, list) ||
+	    import_flags(&self->im, &self->s, DD_IMPORT_NOTIFY, list->list, &self->i))
+		return -1;
+	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	return 0;
+}
+
+/* The last request is not done, since its note to the exporter is withheld. */
+TEST_F(far, the_end_of_the_session_notifies_of_what_was_under_way)
+{
+	const __u8 flags = DD_SQE_NOTIFY | DD_SQE_NOTIFY_SELF;
+	struct dd_list_make list;
+	struct dd_note n;
+	int k;
+
+	ASSERT_OK(import_notify(self, &list));
+	for (k = 0; k <= MEM_WINDOW; k++)
+		ASSERT_EQ(1, put(self, "note", 0, 4, flags));
+	for (k = 1; k <= MEM_WINDOW; k++) {
+		ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+		EXPECT_EQ(k, n.msgid);
+		EXPECT_EQ(0, n.error);
+	}
+	ASSERT_EQ(0, system("ddctl peer del 2"));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(DD_NOTE_DONE, n.type);
+	EXPECT_EQ(MEM_WINDOW + 1, n.msgid);
+	EXPECT_EQ(EIO, n.error);
+	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
+	EXPECT_EQ(EIO, self->cell->result[(MEM_WINDOW + 1) % DD_RESULTS]);
+	EXPECT_ERR(EHOSTUNREACH, put(self, "note", 0, 4, DD_SQE_NOTIFY_SELF));
+	EXPECT_ERR(EHOSTUNREACH, wait_done(&self->im, &self->i, MEM_WINDOW + 2));
+	EXPECT_FALSE(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
+	while (import(&self->im, &self->s, DD_RIGHT_GET, 0, &self->i))
+		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
+}
+
+/*
+ * The other node executes a CAS, and its reply is lost with the session. Its owner then stores
+ * the expected value again, so that a second execution would show.
+ */
+TEST_F(far, a_swap_that_is_cut_off_is_not_known_and_not_repeated)
+{
+	volatile __u64 *word = (volatile __u64 *)self->em.at;
+	__u64 *was = (__u64 *)self->imem.at;
+	struct dd_list_make list;
+	struct dd_note n;
+
+	ASSERT_OK(import_notify(self, &list));
+	*was = 77;
+	ASSERT_EQ(0, impair(2, "loss 100%"));
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 1, DD_SQE_NOTIFY_SELF));
+	ASSERT_SOON(*word == 1);
+	*word = 0;
+	EXPECT_EQ(0, self->cell->cell.done);
+	ASSERT_EQ(0, system("ddctl peer del 2"));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(DD_OP_CAS, n.op);
+	EXPECT_EQ(EIO, n.error);
+	EXPECT_EQ(EIO, self->cell->result[1]);
+	EXPECT_EQ(EHOSTUNREACH, self->cell->cell.error);
+	EXPECT_EQ(0, self->cell->cell.done);
+	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
+	ASSERT_EQ(0, impair(2, NULL));
+	ASSERT_EQ(0, system("ddctl peer add 2 10.9.0.2"));
+	while (import(&self->im, &self->s, DD_RIGHTS, 0, &self->i))
+		ASSERT_TRUE(errno == EHOSTUNREACH || errno == EUSERS);
+	self->cell = raw_unit(&self->im, self->i.cell_unit);
+	EXPECT_EQ(0, *word);
+	EXPECT_EQ(77, *was);
+	/* Its memory is free for the next one. */
+	ASSERT_EQ(1, cas(self, 0, 8, 0, 5, 0));
+	EXPECT_EQ(0, result(self));
+	EXPECT_EQ(0, *was);
+	EXPECT_EQ(5, *word);
+}
+
+static void *import_parked(void *arg)
+{
+	const struct raw *im = arg;
+	struct dd_segment_make s = mem_segment(&(struct mem){ 0 }, "unborn");
+	struct dd_import_make i;
+
+	waiter = gettid();
+	return (void *)(long)(import_flags(im, &s, DD_IMPORT_PARK, 0, &i) ? errno : 0);
+}
+
+TEST_F(far, the_end_of_the_session_fails_parked_imports)
+{
+	struct dd_segment_make s = mem_segment(&self->em, "unborn");
+	struct dd_list_make list;
+	struct dd_import_make i;
+	struct dd_note n;
+	pthread_t t;
+	void *err;
+
+	ASSERT_OK(mem_list(&self->im, &list));
+	ASSERT_OK(import_flags(&self->im, &s, DD_IMPORT_NOWAIT | DD_IMPORT_PARK, list.list, &i));
+	waiter = 0;
+	ASSERT_EQ(0, pthread_create(&t, NULL, import_parked, &self->im));
+	ASSERT_SOON(waiter && asleep_in(waiter, SYS_ioctl));
+	ASSERT_EQ(0, system("bash -c 'ip netns exec dd2 ddctl peer del 1'"));
+	EXPECT_ERR(EHOSTUNREACH, mem_wait_up(&self->im, &i, 60 * SECOND));
+	ASSERT_SOON(raw_take(&self->im, list.list_unit, &n));
+	EXPECT_EQ(EHOSTUNREACH, n.offset);
+	ASSERT_EQ(0, pthread_join(t, &err));
+	EXPECT_EQ(EHOSTUNREACH, (long)err);
+	/* The other node has forgotten them. */
+	ASSERT_OK(mem_export(&self->ex, &s));
+	ASSERT_EQ(0, system("bash -c 'ip netns exec dd2 ddctl peer add 1 10.9.0.1'"));
+	while (import_flags(&self->im, &s, 0, 0, &i))
+		ASSERT_EQ(EHOSTUNREACH, errno);
+}
+
 /* It waits in the call, and ends at once. */
 TEST_F(far, an_exporter_is_killed_while_it_waits)
 {
@@ -228,7 +347,7 @@ TEST_F(far, an_exporter_is_killed_while_it_waits)
 		struct raw r;
 		struct mem m;
 
-		CHILD_CHECK(raw_start_there(&r, PAGE, &m) == 0);
+		CHILD_CHECK(raw_start_far(&r, PAGE, &m) == 0);
 		s = mem_segment(&m, "far_killed");
 		CHILD_CHECK(mem_export(&r, &s) == 0);
 		child_report(report);

@@ -12,55 +12,19 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/wait.h>
-#include "mem.h"
+#include "node.h"
 
 #define SECOND	1000000000ull
 #define LEN	(20 * PAGE)	/* more than a request copies at once */
 #define LATER	(DD_IMPORT_NOWAIT | DD_IMPORT_PARK)
 #define PARKED	1024		/* look-ups that wait on a node, at most */
 
-/* ---- nodes ---------------------------------------------------------------- */
-
-/* Name of the namespace of the exporters' node, or NULL: there is one node. */
-static const char *far_netns(void)
-{
-	return getenv("DDP_PEER_NETNS");
-}
-
-static int enter(const char *name)
-{
-	char path[64];
-	int fd, ret;
-
-	if (!name)
-		return 0;
-	snprintf(path, sizeof(path), "/run/netns/%s", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	ret = fd < 0 ? -1 : setns(fd, CLONE_NEWNET);
-	close(fd);
-	return ret;
-}
-
-/* The importers' node is that in which the program was started. */
-static int enter_near(void)
-{
-	return enter(far_netns() ? "dd1" : NULL);
-}
-
-static int open_far(struct raw *r)
-{
-	int ret = enter(far_netns()) ?: raw_open(r);
-
-	return enter_near() ?: ret;
-}
-
 /* Import @s of the exporters' node; @list, or 0, gets the importer's notes. */
 static int import(const struct raw *r, const struct dd_segment_make *s, __u32 flags,
 		  __u32 list, struct dd_import_make *i)
 {
-	__u32 node = far_netns() ? atoi(getenv("DDP_PEER_NODE")) : mem_node(r);
-
-	*i = mem_import_of(s, node, DD_RIGHTS, flags | (list ? DD_IMPORT_NOTIFY : 0), list);
+	*i = mem_import_of(s, mem_far_node(r), DD_RIGHTS,
+			   flags | (list ? DD_IMPORT_NOTIFY : 0), list);
 	return raw_ioctl(r, DD_IOC_IMPORT, i);
 }
 
@@ -129,7 +93,7 @@ static void exporter(unsigned int seed)
 	struct raw r;
 	int k;
 
-	CHILD_CHECK(enter(far_netns()) == 0);
+	CHILD_CHECK(enter_netns(far_netns()) == 0);
 	CHILD_CHECK(raw_start(&r, LEN, &m) == 0 && raw_alloc(&r, LEN, &to) == 0);
 	CHILD_CHECK(mem_list(&r, &list) == 0);
 	for (;;) {
@@ -220,7 +184,7 @@ static void registrar(unsigned int seed)
 	struct raw r[2];
 	int i, n = far_netns() ? 2 : 1;
 
-	CHILD_CHECK(open_far(&r[0]) == 0 && (n == 1 || raw_open(&r[1]) == 0));
+	CHILD_CHECK(raw_open_far(&r[0]) == 0 && (n == 1 || raw_open(&r[1]) == 0));
 	a.node = mem_node(&r[0]);
 	for (i = 0; i < n; i++) {
 		p[i] = (struct pollfd){ .events = POLLIN };
@@ -292,7 +256,7 @@ FIXTURE(kill) {
 FIXTURE_SETUP(kill)
 {
 	self->seed = dd_seed(_metadata);
-	ASSERT_OK(open_far(&self->ex));
+	ASSERT_OK(raw_open_far(&self->ex));
 	self->memlock = memlock_used(&self->ex);
 	ASSERT_OK(raw_alloc(&self->ex, LEN, &self->em));
 	ASSERT_OK(raw_start(&self->im, LEN, &self->imem));

@@ -9,29 +9,10 @@
 #define DD_TEST_NET_MEM_H
 
 #include "dd_harness.h"
-#include "mem.h"
+#include "node.h"
 
 #define BULK	(1 << 20)
 #define SECOND	1000000000ull
-
-static inline int enter(const char *netns)
-{
-	int fd = open(netns, O_RDONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -1;
-	ret = setns(fd, CLONE_NEWNET);
-	close(fd);
-	return ret;
-}
-
-/* A context on the other node. The process returns to its own. */
-static inline int raw_start_there(struct raw *r, size_t len, struct mem *m)
-{
-	int ret = enter("/run/netns/dd2") ?: raw_start(r, len, m);
-
-	return enter("/run/netns/dd1") ?: ret;
-}
 
 /* @ex exports all of @em on the other node, @im imports it. */
 FIXTURE(far) {
@@ -60,7 +41,7 @@ static inline int import(const struct raw *r, const struct dd_segment_make *s, _
 
 FIXTURE_SETUP(far)
 {
-	ASSERT_OK(raw_start_there(&self->ex, BULK, &self->em));
+	ASSERT_OK(raw_start_far(&self->ex, BULK, &self->em));
 	ASSERT_OK(raw_start(&self->im, BULK, &self->imem));
 	ASSERT_OK(mem_list(&self->ex, &self->list));
 	self->s = mem_segment(&self->em, "far");
