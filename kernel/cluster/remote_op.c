@@ -348,7 +348,6 @@ static void dd_remote_renotify(struct dd_import *imp)
 }
 
 const struct dd_link_ops dd_link_remote = {
-	.name = "udp",
 	.put = dd_remote_put_op,
 	.other = dd_remote_other,
 	.slow = dd_remote_slow,

@@ -511,7 +511,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 		return l;
 	dd_obj_init(&l->imp.obj, ctx, &dd_local_import_ops);
 	dd_access_init(&l->a, &dd_local_access_ops);
-	l->a.chan.link = &dd_link_mem;
+	l->a.chan.link = &dd_link_local;
 	l->a.chan.importer = &l->imp;
 	l->imp.chan = &l->a.chan;
 	l->imp.uid = current_euid();

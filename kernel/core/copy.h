@@ -53,6 +53,14 @@ static inline void dd_copy_word(u64 *dst, const u64 *src)
 	WRITE_ONCE(*dst, dd_copy_from(src));
 }
 
+static inline void dd_copy_four(u64 *dst, const u64 *src)
+{
+	dd_copy_word(dst, src);
+	dd_copy_word(dst + 1, src + 1);
+	dd_copy_word(dst + 2, src + 2);
+	dd_copy_word(dst + 3, src + 3);
+}
+
 /**
  * dd_copy_words() - copy bytes in ascending order, in aligned words
  * @dst: kernel address of wired memory
@@ -76,12 +84,8 @@ static inline void dd_copy_words(void *dst, const void *src, size_t len)
 	} else {
 		size_t i = 0;
 
-		for (; i + 32 <= bulk; i += 32) {
-			dd_copy_word(dst + i, src + i);
-			dd_copy_word(dst + i + 8, src + i + 8);
-			dd_copy_word(dst + i + 16, src + i + 16);
-			dd_copy_word(dst + i + 24, src + i + 24);
-		}
+		for (; i + 32 <= bulk; i += 32)
+			dd_copy_four(dst + i, src + i);
 		for (; i < bulk; i += 8)
 			dd_copy_word(dst + i, src + i);
 	}
@@ -130,42 +134,33 @@ static inline u64 dd_copy_final(void *dst, const void *src, size_t len)
 	return word;
 }
 
-/* Whether dd_copy_small() can be used: whole words, source and target aligned. */
-static inline bool dd_copy_is_small(const void *dst, const void *src,
-				    size_t len)
-{
-	return !(((unsigned long)dst | (unsigned long)src | len) & 7);
-}
-
-static inline void dd_copy_four(u64 *dst, const u64 *src)
-{
-	WRITE_ONCE(dst[0], dd_copy_from(src));
-	WRITE_ONCE(dst[1], dd_copy_from(src + 1));
-	WRITE_ONCE(dst[2], dd_copy_from(src + 2));
-	WRITE_ONCE(dst[3], dd_copy_from(src + 3));
-}
-
 /*
- * Copy a whole message like dd_copy_words() and dd_copy_final(). Fewer branches: some
- * words, but not the last one, are stored twice.
+ * Copy aligned words like dd_copy_words() and dd_copy_final(), with fewer branches. Each word
+ * is stored once: other processes may swap it.
  */
 static inline u64 dd_copy_small(u64 *dst, const u64 *src, size_t len)
 {
 	size_t n = len / 8 - 1;
-	u64 word = READ_ONCE(src[n]);
+	u64 word;
 
-	for (; n > 8; n -= 4, src += 4, dst += 4)
+	for (; n >= 8; n -= 8, src += 8, dst += 8) {
 		dd_copy_four(dst, src);
-	if (n >= 4) {
-		dd_copy_four(dst, src);
-		dd_copy_four(dst + n - 4, src + n - 4);
-	} else if (n) {
-		WRITE_ONCE(dst[0], dd_copy_from(src));
-		WRITE_ONCE(dst[n / 2], dd_copy_from(src + n / 2));
-		WRITE_ONCE(dst[n - 1], dd_copy_from(src + n - 1));
+		dd_copy_four(dst + 4, src + 4);
 	}
-	/* Pairs with the acquire of a receiver that polls this word. */
-	smp_store_release(&dst[n], word);
+	if (n & 4) {
+		dd_copy_four(dst, src);
+		dst += 4;
+		src += 4;
+	}
+	if (n & 2) {
+		dd_copy_word(dst++, src++);
+		dd_copy_word(dst++, src++);
+	}
+	if (n & 1)
+		dd_copy_word(dst++, src++);
+	word = dd_copy_from(src);
+	/* Pairs with the acquire of a process that polls this word. */
+	smp_store_release(dst, word);
 	return word;
 }
 

@@ -71,7 +71,6 @@ struct dd_segment_ops {
 
 /**
  * struct dd_link_ops - operations of a link
- * @name: for reports
  * @put: check rights and bounds, and execute a PUT with the channel of the import locked;
  *	0 if it is accepted, or %-EINPROGRESS if that needs to sleep
  * @other: as @put, for other operations, or a PUT with %DD_SQE_NOTIFY_SELF, of an import with
@@ -90,7 +89,6 @@ struct dd_segment_ops {
  *	in an RCU read-side section or holds a reference to it. NULL if not needed
  */
 struct dd_link_ops {
-	const char *name;
 	int (*put)(struct dd_import *imp, struct dd_op *op);
 	int (*other)(struct dd_import *imp, struct dd_op *op);
 	int (*slow)(struct dd_import *imp, struct dd_op *op);
@@ -103,8 +101,6 @@ struct dd_link_ops {
 };
 
 extern const struct dd_link_ops dd_link_local;
-/* The same, for exported segments. */
-extern const struct dd_link_ops dd_link_mem;
 
 /**
  * struct dd_event_ops - reports to user space

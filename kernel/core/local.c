@@ -44,25 +44,10 @@ static bool dd_local_copy_small(struct dd_channel *ch, struct dd_op *op, u64 at)
 		return false;
 	src = dd_region_addr(op->region, op->src, &src_left);
 	dst = dd_region_addr(ch->seg->mem.region, at, &dst_left);
-	if (len > min(src_left, dst_left) || !dd_copy_is_small(dst, src, len))
+	if (len > min(src_left, dst_left) || ((unsigned long)dst | (unsigned long)src | len) & 7)
 		return false;
 	op->word = dd_copy_small(dst, src, len);
 	return true;
-}
-
-/* Store whole words to where they do not cross a page, each once and the last one last. */
-static void dd_local_store(u64 *dst, const u64 *src, size_t n)
-{
-	const u64 *last = src + n - 1;
-
-	if (!(n & 1))
-		dd_copy_word(dst++, src++);
-	for (; src != last; dst += 2, src += 2) {
-		dd_copy_word(dst, src);
-		dd_copy_word(dst + 1, src + 1);
-	}
-	/* Pairs with the acquire of a process that polls this word. */
-	smp_store_release(dst, *last);
 }
 
 /*
@@ -92,8 +77,7 @@ static bool dd_local_copy_present(struct dd_channel *ch, struct dd_op *op, u64 a
 		unsafe_get_user(*to++, from++, err_access);
 	user_read_access_end();
 	pagefault_enable();
-	dd_local_store(dst, words, n);
-	op->word = words[n - 1];
+	op->word = dd_copy_small(dst, words, op->sqe.len);
 	return true;
 
 err_access:
@@ -134,24 +118,17 @@ static __always_inline void dd_local_fill(struct dd_rec *rec, const void *arg)
 		memcpy(rec->meta, op->sqe.meta, sizeof(rec->meta));
 }
 
-/* Account an executed request and notify the receiver. */
-static __always_inline void dd_local_finish(struct dd_import *imp,
-					    const struct dd_op *op)
+/* Account request @n, which was executed. @done: its note, if any, is posted. */
+static __always_inline void dd_local_account(struct dd_import *imp, const struct dd_op *op,
+					     u64 n, bool done)
 {
-	struct dd_channel *ch = imp->chan;
 	struct dd_cell *cell = imp->cell;
-	u64 n = imp->submitted + 1;
-	struct dd_due due;
 
+	/* A thread that sees any of the counters sees the bytes. */
+	smp_wmb();
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->sent, n);
-	if (likely(dd_deposit_done(ch, n, op->sqe.flags & DD_SQE_NOTIFY,
-				   dd_local_fill, op, &due))) {
-		/* The lock keeps the list. */
-		if (likely(due.note)) {
-			dd_deposit_post(&due);
-			dd_list_wake(due.list);
-		}
+	if (likely(done)) {
 		WRITE_ONCE(imp->done, n);
 		WRITE_ONCE(cell->done, n);
 	}
@@ -159,14 +136,29 @@ static __always_inline void dd_local_finish(struct dd_import *imp,
 	WRITE_ONCE(cell->sent, n);
 	WRITE_ONCE(cell->submitted, n);
 	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
-	trace_dd_deposit(imp, op, imp->submitted);
 }
 
-/*
- * PUT. In an exported segment (@mem) each word is stored once, as another process may swap it
- * at any time. If the segment can be redirected, each piece has its place.
- */
-static __always_inline int dd_local_put_to(struct dd_import *imp, struct dd_op *op, bool mem)
+/* Notify the receiver of a PUT or CAS, and account it. */
+static __always_inline void dd_local_finish(struct dd_import *imp,
+					    const struct dd_op *op)
+{
+	u64 n = imp->submitted + 1;
+	struct dd_due due;
+	bool done;
+
+	done = dd_deposit_done(imp->chan, n, op->sqe.flags & DD_SQE_NOTIFY, dd_local_fill, op,
+			       &due);
+	/* The lock keeps the list. */
+	if (likely(done) && likely(due.note)) {
+		dd_deposit_post(&due);
+		dd_list_wake(due.list);
+	}
+	dd_local_account(imp, op, n, done);
+	trace_dd_deposit(imp, op, n);
+}
+
+/* PUT. If the segment can be redirected, each piece has its place: the slow path. */
+static int dd_local_put(struct dd_import *imp, struct dd_op *op)
 {
 	struct dd_channel *ch = imp->chan;
 	u64 at;
@@ -178,12 +170,12 @@ static __always_inline int dd_local_put_to(struct dd_import *imp, struct dd_op *
 	/* The note of the previous message must be posted before the next may come. */
 	if (unlikely(ch->withheld) && !dd_channel_retry(ch))
 		return -EBUSY;
-	if (mem && ch->seg->state)
+	if (unlikely(ch->seg->state))
 		return -EINPROGRESS;
 	if (unlikely(op->sqe.flags & DD_SQE_UNWIRED)) {
-		if (!mem || !dd_local_copy_present(ch, op, at))
+		if (!dd_local_copy_present(ch, op, at))
 			return -EINPROGRESS;
-	} else if (mem || !dd_local_copy_small(ch, op, at)) {
+	} else if (!dd_local_copy_small(ch, op, at)) {
 		if (op->sqe.len > DD_COPY_CHUNK)
 			return -EINPROGRESS;
 		op->word = 0;
@@ -191,16 +183,6 @@ static __always_inline int dd_local_put_to(struct dd_import *imp, struct dd_op *
 	}
 	dd_local_finish(imp, op);
 	return 0;
-}
-
-static int dd_local_put(struct dd_import *imp, struct dd_op *op)
-{
-	return dd_local_put_to(imp, op, false);
-}
-
-static int dd_local_put_mem(struct dd_import *imp, struct dd_op *op)
-{
-	return dd_local_put_to(imp, op, true);
 }
 
 /*
@@ -309,23 +291,6 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 
 /* ---- GET, CAS and NOTE ---------------------------------------------------- */
 
-/* Account an executed GET or NOTE. */
-static void dd_local_account(struct dd_import *imp, const struct dd_op *op)
-{
-	struct dd_cell *cell = imp->cell;
-	u64 n = imp->submitted + 1;
-
-	/* A thread that sees any of the counters sees the bytes. */
-	smp_wmb();
-	WRITE_ONCE(imp->submitted, n);
-	WRITE_ONCE(imp->sent, n);
-	WRITE_ONCE(imp->done, n);
-	WRITE_ONCE(cell->done, n);
-	WRITE_ONCE(cell->sent, n);
-	WRITE_ONCE(cell->submitted, n);
-	dd_stat_add(imp->obj.ctx->node, DD_STAT_BYTES, op->sqe.len);
-}
-
 /* Fetch @len bytes at @at of the segment's region; they follow @done others. */
 static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
 			     u64 done, size_t len)
@@ -376,7 +341,7 @@ static int dd_local_get(struct dd_import *imp, struct dd_op *op)
 	if (op->sqe.len > DD_COPY_CHUNK ||
 	    dd_local_fetch(ch, op, at, 0, op->sqe.len) < op->sqe.len)
 		return -EINPROGRESS;
-	dd_local_account(imp, op);
+	dd_local_account(imp, op, imp->submitted + 1, true);
 	return 0;
 }
 
@@ -396,7 +361,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 			break;
 		done += dd_local_fetch(ch, op, at, done, most);
 		if (done == len) {
-			dd_local_account(imp, op);
+			dd_local_account(imp, op, imp->submitted + 1, true);
 			break;
 		}
 		spin_unlock(&ch->lock);
@@ -456,7 +421,7 @@ static void dd_local_executed(struct dd_import *imp, const struct dd_op *op)
 }
 
 /* Store the result of a CAS at @to. */
-static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
+static int dd_local_cas(struct dd_import *imp, struct dd_op *op, void *to)
 {
 	size_t len = op->sqe.len;
 	int err;
@@ -471,15 +436,6 @@ static int dd_local_cas_at(struct dd_import *imp, struct dd_op *op, void *to)
 	return 0;
 }
 
-static int dd_local_cas(struct dd_import *imp, struct dd_op *op)
-{
-	size_t left;
-
-	if (!op->region)
-		return -EINPROGRESS;
-	return dd_local_cas_at(imp, op, dd_region_addr(op->region, op->src, &left));
-}
-
 /* Pin the page of the result first: if that fails, the word is not replaced. */
 static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 {
@@ -492,55 +448,38 @@ static int dd_local_cas_slow(struct dd_import *imp, struct dd_op *op)
 	if (err != 1)
 		return -EFAULT;
 	spin_lock(&ch->lock);
-	err = dd_local_cas_at(imp, op, page_address(page) + offset_in_page(to));
+	err = dd_local_cas(imp, op, page_address(page) + offset_in_page(to));
 	spin_unlock(&ch->lock);
 	unpin_user_pages_dirty_lock(&page, 1, true);
 	return err;
 }
 
-static int dd_local_note_from(struct dd_import *imp, struct dd_op *op, const u8 *payload)
-{
-	struct dd_due due;
-	int err;
-
-	op->word = 0;
-	err = dd_deposit_payload(imp->chan, imp->submitted + 1, payload, op->sqe.len,
-				 dd_local_fill, op, &due);
-	if (err)
-		return err;
-	/* The lock keeps the list. */
-	dd_deposit_post(&due);
-	dd_list_wake(due.list);
-	dd_local_account(imp, op);
-	return 0;
-}
-
 static int dd_local_note(struct dd_import *imp, struct dd_op *op)
 {
+	struct dd_channel *ch = imp->chan;
+	size_t n, left, len = op->sqe.len;
 	u8 payload[DD_PAYLOAD_MAX];
-	size_t n, left;
+	struct dd_due due;
 	void *from;
-
-	if (!op->region && op->sqe.len)
-		return -EINPROGRESS;
-	for (n = 0; n < op->sqe.len; n += left) {
-		from = dd_region_addr(op->region, op->src + n, &left);
-		left = min_t(size_t, left, op->sqe.len - n);
-		memcpy(payload + n, from, left);
-	}
-	return dd_local_note_from(imp, op, payload);
-}
-
-static int dd_local_note_slow(struct dd_import *imp, struct dd_op *op)
-{
-	u8 payload[DD_PAYLOAD_MAX];
 	int err;
 
-	if (copy_from_user(payload, op->user, op->sqe.len))
+	if (!op->region && copy_from_user(payload, op->user, len))
 		return -EFAULT;
-	spin_lock(&imp->chan->lock);
-	err = dd_local_note_from(imp, op, payload);
-	spin_unlock(&imp->chan->lock);
+	for (n = 0; op->region && n < len; n += left) {
+		from = dd_region_addr(op->region, op->src + n, &left);
+		left = min_t(size_t, left, len - n);
+		memcpy(payload + n, from, left);
+	}
+	op->word = 0;
+	spin_lock(&ch->lock);
+	err = dd_deposit_payload(ch, imp->submitted + 1, payload, len, dd_local_fill, op, &due);
+	if (!err) {
+		/* The lock keeps the list. */
+		dd_deposit_post(&due);
+		dd_list_wake(due.list);
+		dd_local_account(imp, op, imp->submitted + 1, true);
+	}
+	spin_unlock(&ch->lock);
 	return err;
 }
 
@@ -560,7 +499,7 @@ static int dd_local_slow(struct dd_import *imp, struct dd_op *op)
 		err = dd_local_cas_slow(imp, op);
 		break;
 	default:
-		err = dd_local_note_slow(imp, op);
+		err = dd_local_note(imp, op);
 	}
 	if (!err && op->sqe.flags & DD_SQE_NOTIFY_SELF) {
 		spin_lock(&ch->lock);
@@ -568,20 +507,6 @@ static int dd_local_slow(struct dd_import *imp, struct dd_op *op)
 		spin_unlock(&ch->lock);
 	}
 	return err;
-}
-
-static int dd_local_execute(struct dd_import *imp, struct dd_op *op)
-{
-	switch (op->sqe.opcode) {
-	case DD_OP_PUT:
-		return dd_local_put_mem(imp, op);
-	case DD_OP_GET:
-		return dd_local_get(imp, op);
-	case DD_OP_CAS:
-		return dd_local_cas(imp, op);
-	default:
-		return dd_local_note(imp, op);
-	}
 }
 
 /*
@@ -593,7 +518,8 @@ static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 {
 	bool notify = op->sqe.flags & DD_SQE_NOTIFY_SELF;
 	struct dd_channel *ch = imp->chan;
-	int err;
+	int err = -EINPROGRESS;
+	size_t left;
 
 	if (ch->withheld && !dd_channel_retry(ch))
 		return -EBUSY;
@@ -601,7 +527,17 @@ static int dd_local_other(struct dd_import *imp, struct dd_op *op)
 		return -EBUSY;
 	if (notify && !dd_self_room(imp->self, 0))
 		return -EAGAIN;
-	err = dd_local_execute(imp, op);
+	switch (op->sqe.opcode) {
+	case DD_OP_PUT:
+		err = dd_local_put(imp, op);
+		break;
+	case DD_OP_GET:
+		err = dd_local_get(imp, op);
+		break;
+	case DD_OP_CAS:
+		if (op->region)
+			err = dd_local_cas(imp, op, dd_region_addr(op->region, op->src, &left));
+	}
 	if (!err && notify)
 		dd_local_executed(imp, op);
 	return err;
@@ -620,15 +556,7 @@ static void dd_local_posted(struct dd_channel *ch)
 }
 
 const struct dd_link_ops dd_link_local = {
-	.name = "local",
 	.put = dd_local_put,
-	.slow = dd_local_slow,
-	.posted = dd_local_posted,
-};
-
-const struct dd_link_ops dd_link_mem = {
-	.name = "local",
-	.put = dd_local_put_mem,
 	.other = dd_local_other,
 	.slow = dd_local_slow,
 	.renotify = dd_local_renotify,

@@ -30,10 +30,10 @@ MODULE_PARM_DESC(direct, "let processes of this node begin to send directly");
 
 /* ---- granting ----------------------------------------------------------- */
 
-/* Whether the importer is on this node. */
+/* Whether the import is of a connection within this node. */
 static bool dd_direct_local(const struct dd_import *imp)
 {
-	return imp->chan->link == &dd_link_local;
+	return imp->chan->link == &dd_link_local && !imp->obj.ops->all_ops;
 }
 
 static int dd_direct_allowed(const struct dd_import *imp)

@@ -104,7 +104,6 @@ static void link_posted(struct dd_channel *ch)
 }
 
 static const struct dd_link_ops test_link = {
-	.name = "test",
 	.posted = link_posted,
 };
 
