@@ -474,8 +474,10 @@ int dd_mem_key(const struct dd_mem *mem, void *key);
  * @offset: where to, in the segment
  * @flags: 0 or DD_PUT_NOTIFY
  *
- * Aligned words are written as a whole, the last one after the others. When the call returns,
- * the bytes are in place. If it fails, some of them may be.
+ * Words that are aligned at both ends are written as a whole, the last one after the others.
+ * A put of 512 bytes or more may store a word twice, so no other process may swap a word of
+ * them meanwhile. When the call returns, the bytes are in place. If it fails, some of them may
+ * be.
  *
  * Return: 0; -EACCES (no right, or inhibited), -ERANGE, -EFAULT (or SIGSEGV), -EBUSY (the note
  * of an earlier put waits for a slot), -EAGAIN (the import is pending), -ESTALE (the segment has

@@ -11,12 +11,13 @@
 
 #include <asm/barrier.h>
 #include <linux/compiler.h>
+#include <linux/kasan-checks.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "compat/compat.h"
 
-#define DD_COPY_BULK	512	/* from this size on memcpy() is faster */
+#define DD_COPY_BULK	512	/* from this size on dd_copy_bulk() is faster */
 
 /* The source may be written concurrently: the copy gets the old or the new value. */
 #define dd_copy_from(src)	data_race(get_unaligned(src))
@@ -61,6 +62,24 @@ static inline void dd_copy_four(u64 *dst, const u64 *src)
 	dd_copy_word(dst + 3, src + 3);
 }
 
+/*
+ * Copy whole words to an aligned place. Not memcpy(), which may store a word twice: another
+ * process may have swapped it in between.
+ */
+static inline void dd_copy_bulk(u64 *dst, const u64 *src, size_t len)
+{
+#ifdef CONFIG_X86_64
+	size_t n = len / 8;
+
+	kasan_check_write(dst, len);
+	kasan_check_read(src, len);
+	asm volatile("rep movsq" : "+D" (dst), "+S" (src), "+c" (n) : : "memory");
+#else
+	for (; len; len -= 8)
+		dd_copy_word(dst++, src++);
+#endif
+}
+
 /**
  * dd_copy_words() - copy bytes in ascending order, in aligned words
  * @dst: kernel address of wired memory
@@ -80,7 +99,7 @@ static inline void dd_copy_words(void *dst, const void *src, size_t len)
 	}
 	bulk = len & ~7ul;
 	if (bulk >= DD_COPY_BULK) {
-		memcpy(dst, src, bulk);
+		dd_copy_bulk(dst, src, bulk);
 	} else {
 		size_t i = 0;
 

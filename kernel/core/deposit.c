@@ -248,24 +248,90 @@ void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status)
 		WRITE_ONCE(*(u64 *)to, was);
 }
 
+/**
+ * dd_load_user() - copy the part of a word, or an aligned word, from user memory
+ * @to: kernel address
+ * @from: user address, checked by access_ok(); page faults are disabled
+ * @len: at most 8 bytes
+ *
+ * By the largest aligned loads, as a process may store words there.
+ *
+ * Return: 0 or %-EFAULT.
+ */
+int dd_load_user(void *to, const void __user *from, size_t len)
+{
+	union { u64 word; u32 half; u8 byte; } v;
+	size_t n;
+	int err;
+
+	for (; len; to += n, from += n, len -= n) {
+		if (len == 8 && IS_ALIGNED((unsigned long)from, 8)) {
+			n = 8;
+			err = __get_user(v.word, (const u64 __user *)from);
+		} else if (len >= 4 && IS_ALIGNED((unsigned long)from, 4)) {
+			n = 4;
+			err = __get_user(v.half, (const u32 __user *)from);
+		} else {
+			n = 1;
+			err = __get_user(v.byte, (const u8 __user *)from);
+		}
+		if (err)
+			return -EFAULT;
+		memcpy(to, &v, n);
+	}
+	return 0;
+}
+
+/**
+ * dd_store_user() - copy the part of a word, or an aligned word, to user memory
+ * @to: user address, checked by access_ok(); page faults are disabled
+ * @from: kernel address
+ * @len: at most 8 bytes
+ *
+ * By the largest aligned stores, as a process may load words there.
+ *
+ * Return: 0 or %-EFAULT.
+ */
+int dd_store_user(void __user *to, const void *from, size_t len)
+{
+	size_t n;
+	int err;
+
+	for (; len; to += n, from += n, len -= n) {
+		if (len == 8 && IS_ALIGNED((unsigned long)to, 8)) {
+			n = 8;
+			err = __put_user(dd_copy_from((u64 *)from), (u64 __user *)to);
+		} else if (len >= 4 && IS_ALIGNED((unsigned long)to, 4)) {
+			n = 4;
+			err = __put_user(dd_copy_from((u32 *)from), (u32 __user *)to);
+		} else {
+			n = 1;
+			err = __put_user(dd_copy_from((u8 *)from), (u8 __user *)to);
+		}
+		if (err)
+			return -EFAULT;
+	}
+	return 0;
+}
+
 /* dd_deposit_write_user() within a page. Returns the number of bytes not copied. */
 static size_t dd_copy_user(void *dst, const void __user *src, size_t len,
 			   bool last, u64 *word)
 {
 	size_t tail = last ? dd_copy_last(dst, len) : 0;
-	size_t missing;
-	u8 end[8];
+	size_t lead = dd_copy_lead(dst, len - tail), missing = len;
+	u8 part[8];
 
 	pagefault_disable();
-	missing = __copy_from_user_inatomic(dst, src, len - tail);
-	if (missing)
-		missing += tail;
-	else if (tail)
-		missing = __copy_from_user_inatomic(end, src + len - tail,
-						    tail) ? tail : 0;
+	if (!dd_load_user(part, src, lead)) {
+		dd_copy_tail(dst, part, lead);
+		missing = __copy_from_user_inatomic(dst + lead, src + lead, len - lead - tail);
+		if (missing || dd_load_user(part, src + len - tail, tail))
+			missing += tail;
+	}
 	pagefault_enable();
 	if (!missing && tail)
-		*word = dd_copy_final(dst + len - tail, end, tail);
+		*word = dd_copy_final(dst + len - tail, part, tail);
 	return missing;
 }
 

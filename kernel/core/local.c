@@ -208,13 +208,14 @@ static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_plac
 			 size_t ntail)
 {
 	u64 off = op->sqe.len - ntail;
-	size_t missing = 0, left, n;
 	u8 tail[8] __aligned(8);
+	size_t left, n;
+	int err = 0;
 	void *src;
 
 	if (op->sqe.flags & DD_SQE_UNWIRED) {
 		pagefault_disable();
-		missing = __copy_from_user_inatomic(tail, op->user + off, ntail);
+		err = dd_load_user(tail, op->user + off, ntail);
 		pagefault_enable();
 	} else {
 		src = dd_region_addr(op->region, op->src + off, &left);
@@ -225,10 +226,16 @@ static int dd_local_tail(struct dd_channel *ch, struct dd_op *op, struct dd_plac
 			dd_copy_words(tail + n, src, ntail - n);
 		}
 	}
-	if (missing)
+	if (err)
 		return -EAGAIN;
 	p->off = op->sqe.dst + off;
 	return dd_deposit_tail(ch, p, tail, ntail, &op->word);
+}
+
+/* Most bytes at @off that are copied at a time: up to an aligned place. */
+static size_t dd_local_chunk(u64 off)
+{
+	return DD_COPY_CHUNK - (off & 7);
 }
 
 /*
@@ -248,7 +255,7 @@ static int dd_local_deposit(struct dd_import *imp, struct dd_op *op)
 		ntail = dd_copy_last((void *)(uintptr_t)p.dst, len);
 	for (;;) {
 		p.off = p.dst + done;
-		p.len = min_t(u64, len - ntail - done, DD_COPY_CHUNK);
+		p.len = min_t(u64, len - ntail - done, dd_local_chunk(p.off));
 		err = dd_deposit_place(ch, &p);
 		if (err)
 			return err;
@@ -291,37 +298,42 @@ static int dd_local_put_slow(struct dd_import *imp, struct dd_op *op)
 
 /* ---- GET, CAS and NOTE ---------------------------------------------------- */
 
+/* Copy bytes of a page to user memory, the last word last. Returns the number not copied. */
+static size_t dd_local_store(void __user *to, const void *src, size_t len, bool last)
+{
+	size_t tail = last ? dd_copy_last((const void __force *)to, len) : 0;
+	size_t lead = dd_copy_lead((const void __force *)to, len - tail), missing = len;
+
+	pagefault_disable();
+	if (!dd_store_user(to, src, lead)) {
+		missing = __copy_to_user_inatomic(to + lead, src + lead, len - lead - tail);
+		/* The last word is stored after the others. */
+		smp_wmb();
+		if (missing || dd_store_user(to + len - tail, src + len - tail, tail))
+			missing += tail;
+	}
+	pagefault_enable();
+	return missing;
+}
+
 /* Fetch @len bytes at @at of the segment's region; they follow @done others. */
 static size_t dd_local_fetch(struct dd_channel *ch, struct dd_op *op, u64 at,
 			     u64 done, size_t len)
 {
-	size_t n, tail, left = len, missing;
-	void __user *to;
+	size_t n, left = len, missing;
+	bool last;
 	void *src;
 
 	lockdep_assert_held(&ch->lock);
 	for (; left; left -= n, done += n, at += n) {
 		src = dd_region_addr(ch->seg->mem.region, at, &n);
 		n = min(n, left);
+		last = done + n == op->sqe.len;
 		if (op->region) {
-			dd_deposit_write(op->region, op->src + done, src, n,
-					 done + n == op->sqe.len);
+			dd_deposit_write(op->region, op->src + done, src, n, last);
 			continue;
 		}
-		to = (void __user *)op->user + done;
-		tail = done + n == op->sqe.len ?
-		       dd_copy_last((const void __force *)to, n) : 0;
-		pagefault_disable();
-		missing = __copy_to_user_inatomic(to, src, n - tail);
-		if (missing) {
-			missing += tail;
-		} else if (tail) {
-			/* The last word is stored after the others. */
-			smp_wmb();
-			missing = __copy_to_user_inatomic(to + n - tail, src + n - tail,
-							  tail) ? tail : 0;
-		}
-		pagefault_enable();
+		missing = dd_local_store((void __user *)op->user + done, src, n, last);
 		if (missing)
 			return len - left + n - missing;
 	}
@@ -355,7 +367,7 @@ static int dd_local_get_slow(struct dd_import *imp, struct dd_op *op)
 
 	spin_lock(&ch->lock);
 	for (;;) {
-		most = min_t(u64, len - done, DD_COPY_CHUNK);
+		most = min_t(u64, len - done, dd_local_chunk(op->sqe.dst + done));
 		err = dd_deposit_at(ch, DD_RIGHT_GET, op->sqe.dst + done, most, &at);
 		if (err)
 			break;

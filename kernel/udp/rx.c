@@ -253,7 +253,7 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 
 	if (likely((c->left || dd_udp_step_fast(c)) && c->left >= len &&
 		   s->room >= len && len >= DD_COPY_BULK)) {
-		memcpy(s->to, c->p, len);
+		dd_copy_bulk((u64 *)s->to, (const u64 *)c->p, len);
 		c->p += len;
 		c->left -= len;
 		s->to += len;

@@ -16,6 +16,7 @@
 #include <linux/udp.h>
 #include <net/ip.h>
 
+#include "core/copy.h"
 #include "udp/skb.h"
 
 #define DD_UDP_SKB_MAX	65000	/* bytes of UDP payload in an skb */
@@ -250,8 +251,11 @@ static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *
 		const void *p = dd_udp_upper->source(link, pkt->op, pkt->off + at, &left);
 
 		n = min(left, pkt->len - at);
-		if (page)
-			p = memcpy(page_address(page) + at, p, n);
+		if (page) {
+			/* In words: a process may store to the source meanwhile. */
+			dd_copy_words(page_address(page) + at, p, n);
+			p = page_address(page) + at;
+		}
 		if (pkt->need_crc)
 			crc = crc32c(crc, p, n);
 	}

@@ -111,6 +111,8 @@ static inline size_t copy_from_user(void *to, const void *from, size_t n)
 
 #define copy_to_user		copy_from_user
 #define __copy_from_user_inatomic	copy_from_user
+#define __get_user(x, p)	((x) = *(p), 0)
+#define __put_user(x, p)	(*(p) = (x), 0)
 #define u64_to_user_ptr(x)	((void *)(unsigned long)(x))
 #define pagefault_disable()	do { } while (0)
 #define pagefault_enable()	do { } while (0)
