@@ -400,10 +400,11 @@ TEST(forked_child)
 
 struct flipped {
 	volatile uint64_t *words;
+	volatile size_t first;
 	bool stop;
 };
 
-/* Store words of equal bits until @stop. */
+/* Store words of equal bits, from @first to the end of a page, until @stop. */
 static void *flip(void *arg)
 {
 	struct flipped *f = arg;
@@ -411,18 +412,19 @@ static void *flip(void *arg)
 
 	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED)) {
 		value = ~value;
-		for (size_t i = 0; i < PAGE / sizeof(*f->words); i++)
+		for (size_t i = f->first; i < PAGE / sizeof(*f->words); i++)
 			f->words[i] = value;
 	}
 	return NULL;
 }
 
-static bool whole(const void *block, size_t len)
+/* Whether @block, which ends with a page, consists of whole words. */
+static bool whole(const char *block, size_t len)
 {
-	const volatile uint64_t *words = block;
-
-	for (size_t i = 0; i < len / sizeof(*words); i++)
-		if (words[i] + 1 > 1)
+	if (len % 8 && *(const volatile uint32_t *)block + 1 > 1)
+		return false;
+	for (const char *end = block + len, *at = block + len % 8; at < end; at += 8)
+		if (*(const volatile uint64_t *)at + 1 > 1)
 			return false;
 	return true;
 }
@@ -430,7 +432,7 @@ static bool whole(const void *block, size_t len)
 /* Of a block, too, whose bytes are stored while it is copied. */
 TEST(words_are_whole)
 {
-	static const size_t sizes[] = { 64, 256, 1024, PAGE - 8, PAGE };
+	static const size_t sizes[] = { 4, 12, 64, 256, 1028, PAGE - 8, PAGE };
 	static char block[PAGE] __attribute__((aligned(PAGE)));
 	struct flipped f = { .words = (uint64_t *)block };
 	int torn = 0, rounds = far ? 100 : 1000;
@@ -444,6 +446,7 @@ TEST(words_are_whole)
 		for (int i = 0; i < rounds; i++) {
 			size_t len = sizes[i % (sizeof(sizes) / sizeof(sizes[0]))], at = PAGE - len;
 
+			f.first = at / sizeof(*f.words);
 			if (put)
 				check_eq(dd_put(mem, block + at, len, at, 0), 0);
 			else
