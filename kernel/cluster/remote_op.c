@@ -23,11 +23,14 @@
  * struct dd_bounce - copy of a message whose source is not wired memory
  * @node: in dd_bounces
  * @n: number of pages
+ * @at: place of the first byte in the first page: as in its word of user memory, so that
+ *	words remain aligned
  * @page: the pages
  */
 struct dd_bounce {
 	struct llist_node node;
 	u32 n;
+	u32 at;
 	struct page *page[];
 };
 
@@ -220,10 +223,22 @@ static void dd_remote_flush(struct dd_import *imp)
 	dd_ctl_unlock(r->peer);
 }
 
+/* Copy bytes that @to is aligned like; words as a whole, as a process may store to them. */
+static int dd_bounce_copy(void *to, const void __user *from, size_t len)
+{
+	size_t lead = dd_copy_lead(to, len), tail = (len - lead) & 7, end = len - tail;
+
+	return dd_load_user(to, from, lead) ||
+	       copy_from_user(to + lead, from + lead, end - lead) ||
+	       dd_load_user(to + end, from + end, tail) ? -EFAULT : 0;
+}
+
 /* Copy the source of a message. */
 static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 {
-	u32 i, n = DIV_ROUND_UP(op->sqe.len, PAGE_SIZE);
+	u32 at = (unsigned long)op->user & 7;
+	u32 i, n = DIV_ROUND_UP(at + op->sqe.len, PAGE_SIZE);
+	size_t done = 0, len;
 	struct dd_bounce *copy = kvzalloc(struct_size(copy, page, n),
 					GFP_KERNEL_ACCOUNT);
 	struct page *page;
@@ -231,19 +246,19 @@ static struct dd_bounce *dd_bounce_get(const struct dd_op *op)
 
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
+	copy->at = at;
 	for (i = 0; i < n && !err; i++) {
-		size_t done = (size_t)i << PAGE_SHIFT;
-
 		page = alloc_page(GFP_KERNEL_ACCOUNT);
 		if (!page) {
 			err = -ENOMEM;
 			break;
 		}
 		copy->page[copy->n++] = page;
-		if (copy_from_user(page_address(page), op->user + done,
-				   min_t(size_t, op->sqe.len - done, PAGE_SIZE)))
-			err = -EFAULT;
-		else if (fatal_signal_pending(current))
+		len = min_t(size_t, op->sqe.len - done, PAGE_SIZE - at);
+		err = dd_bounce_copy(page_address(page) + at, op->user + done, len);
+		done += len;
+		at = 0;
+		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();
 	}
@@ -505,6 +520,7 @@ const void *dd_remote_source(struct dd_udp_peer *link, struct dd_tp_op *op, u32 
 	size_t n;
 
 	if (rop->copy) {
+		off += rop->copy->at;
 		*left = PAGE_SIZE - offset_in_page(off);
 		return page_address(rop->copy->page[off >> PAGE_SHIFT]) +
 		       offset_in_page(off);

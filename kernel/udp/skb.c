@@ -239,31 +239,38 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 }
 
 /*
- * Copy the payload of a packet and complete its checksum if it has one. Returns the
- * copy, or NULL if the allocation failed; then the source is sent directly.
+ * Copy the payload of a packet and complete its checksum if it has one. @src is the copy, or
+ * empty if the allocation failed; then the source is sent directly. Words of the source
+ * are aligned in the copy, too, and loaded as a whole: a process may store to them.
  */
-static struct page *dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *pkt)
+static void dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *pkt,
+			    struct dd_udp_source *src)
 {
-	struct page *page = alloc_pages(DD_UDP_COPY_GFP, get_order(pkt->len));
-	u32 at, n, left, crc = pkt->crc;
+	struct page *page = alloc_pages(DD_UDP_COPY_GFP, get_order(pkt->len + 7));
+	u32 done, n, left, at = 0, crc = pkt->crc;
+	const void *p;
+	void *to;
 
-	for (at = 0; at < pkt->len; at += n) {
-		const void *p = dd_udp_upper->source(link, pkt->op, pkt->off + at, &left);
-
-		n = min(left, pkt->len - at);
+	for (done = 0; done < pkt->len; done += n) {
+		p = dd_udp_upper->source(link, pkt->op, pkt->off + done, &left);
+		n = min(left, pkt->len - done);
+		if (!done)
+			at = (unsigned long)p & 7;
 		if (page) {
-			/* In words: a process may store to the source meanwhile. */
-			dd_copy_words(page_address(page) + at, p, n);
-			p = page_address(page) + at;
+			to = page_address(page) + at + done;
+			dd_copy_words(to, p, n);
+			p = to;
 		}
 		if (pkt->need_crc)
 			crc = crc32c(crc, p, n);
 	}
 	if (pkt->need_crc)
 		dd_wire_seal(pkt->hdr, crc);
-	if (page && !pkt->again)
+	if (!page)
+		return;
+	*src = (struct dd_udp_source){ .page = page, .at = at, .left = pkt->len };
+	if (!pkt->again)
 		link->stats.tx_copied += pkt->len;
-	return page;
 }
 
 /*
@@ -371,7 +378,7 @@ static bool dd_udp_add_all(struct dd_udp_peer *link, struct dd_udp_burst *b,
 bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b, struct dd_tp_pkt *pkt)
 {
 	struct dd_udp_source src = { .left = 0 };
-	struct page *copy = NULL;
+	struct page *copy;
 	bool ok;
 
 	/*
@@ -381,9 +388,8 @@ bool dd_udp_add(struct dd_udp_peer *link, struct dd_udp_burst *b, struct dd_tp_p
 	 * retransmission dropped, all connections to the node would stall.
 	 */
 	if (unlikely(pkt->need_crc || (pkt->again && pkt->len)))
-		copy = dd_udp_snapshot(link, pkt);
-	if (copy)
-		src = (struct dd_udp_source){ .page = copy, .left = pkt->len };
+		dd_udp_snapshot(link, pkt, &src);
+	copy = src.page;
 	b->packets += pkt->count;
 	ok = dd_udp_add_all(link, b, pkt, &src);
 	if (copy && ok)
