@@ -64,7 +64,7 @@ UNINSTALLS += uninstall-system
 install-system:
 	install -d $(addprefix $(DESTDIR),$(INCLUDEDIR)/linux $(UDEVDIR) \
 		$(SYSUSERSDIR) $(MODLOADDIR) $(UNITDIR) $(DOCDIR)/examples \
-		$(YNLDIR) $(WIRESHARKDIR))
+		$(YNLDIR) $(WIRESHARKDIR) /etc/dd)
 	install -m 644 $(UAPI_HEADERS) $(DESTDIR)$(INCLUDEDIR)/linux
 	install -m 644 packaging/60-dd.rules $(DESTDIR)$(UDEVDIR)
 	install -m 644 packaging/dd.sysusers.conf \
@@ -93,6 +93,7 @@ uninstall-system:
 	[ ! -d $(DESTDIR)$(DOCDIR)/examples ] || \
 		rmdir --ignore-fail-on-non-empty \
 			$(addprefix $(DESTDIR)$(DOCDIR),/examples '')
+	[ ! -d $(DESTDIR)/etc/dd ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)/etc/dd
 
 # --- everything ---------------------------------------------------------------
 

@@ -73,7 +73,7 @@ install_all() {
 		usr/include/linux/dd_mem.h \
 		usr/include/linux/dd_netlink.h \
 		usr/sbin/ddctl usr/bin/ddcp usr/bin/ddperf usr/bin/rmfs usr/bin/dd-echo-server \
-		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf \
+		usr/lib/udev/rules.d/60-dd.rules usr/lib/sysusers.d/dd.conf etc/dd \
 		usr/lib/modules-load.d/dd.conf usr/share/man/man8/ddctl.8 \
 		usr/lib/systemd/system/dd-cluster.service \
 		usr/share/man/man5/dd-cluster.conf.5 \
@@ -112,23 +112,20 @@ rules() {
 	systemd-sysusers --root="$ROOT" dd.conf && grep '^dd:' "$ROOT/etc/group"
 }
 
-# systemd accepts the unit, and the unit runs an installed program. Messages about
-# other units and network-online.target are ignored.
+# unit NAME COMMAND: systemd accepts the unit, and the unit runs an installed program.
+# Messages about other units and network-online.target are ignored.
 unit() {
-	local unit=$ROOT/usr/lib/systemd/system/dd-cluster.service
+	local unit=$ROOT/usr/lib/systemd/system/$1.service out
 
-	grep -q "^ExecStart=/usr/sbin/ddctl apply /etc/dd/cluster.conf\$" "$unit" ||
-		return
-	mkdir "$WORK/units"
-	sed "s,=/usr/sbin/ddctl,=$ROOT/usr/sbin/ddctl," "$unit" \
-		>"$WORK/units/dd-cluster.service"
-	silent_verify "$WORK/units/dd-cluster.service"
+	grep -qxF "ExecStart=/usr/sbin/$2" "$unit" || return
+	mkdir -p "$WORK/units"
+	sed "s,=/usr/sbin/,=$ROOT/usr/sbin/," "$unit" >"$WORK/units/$1.service"
+	out=$(systemd-analyze verify --man=no --recursive-errors=no \
+		"$WORK/units/$1.service" 2>&1) && ! grep -F "$1" <<<"$out"
 }
-silent_verify() {
-	local out
-
-	out=$(systemd-analyze verify --man=no --recursive-errors=no "$1" 2>&1) &&
-		! grep -F dd-cluster <<<"$out"
+units() {
+	unit dd-cluster "ddctl apply /etc/dd/cluster.conf" &&
+		unit rmclerk "rmclerk \$RMCLERK_OPTIONS"
 }
 
 # The example of a cluster file is valid on one of its machines.
@@ -149,8 +146,8 @@ cited() {
 				continue
 			echo "$page: $name($section) is not installed"
 			bad=1
-		done < <(sed -n 's/^\.Xr \(dd[^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
-			sed -n 's/^\.BR \(dd[^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
+		done < <(sed -n 's/^\.Xr \([dr][dm][^ ]*\) \([1-8]\).*/\1 \2/p' "$page"
+			sed -n 's/^\.BR \([dr][dm][^ ]*\) (\([1-8]\)).*/\1 \2/p' "$page")
 		while read -r file; do
 			[ -e "$ROOT$file" ] && continue
 			echo "$page: $file is not installed"
@@ -295,10 +292,11 @@ tools_run() {
 # --- uninstalling --------------------------------------------------------
 
 uninstall_all() {
-	rm -rf "${ROOT:?}/etc" "$ROOT/lib/modules/$REL"/modules.*
+	find "$ROOT/etc" -maxdepth 1 -type f -delete
+	rm -rf "${ROOT:?}/lib/modules/$REL"/modules.*
 	quiet build uninstall KDIR="$KDIR" DESTDIR="$ROOT" || return
 	find "$ROOT" ! -type d | tee "$WORK/left"
-	[ ! -s "$WORK/left" ]
+	[ ! -s "$WORK/left" ] && [ ! -e "$ROOT/etc/dd" ]
 }
 
 other_prefix() {
@@ -364,9 +362,9 @@ fi
 check "modes" modes
 check "udev rule and group" rules
 if command -v systemd-analyze >/dev/null; then
-	check "systemd unit" unit
+	check "systemd units" units
 else
-	skip "systemd unit" "systemd-analyze is not installed"
+	skip "systemd units" "systemd-analyze is not installed"
 fi
 check "example of a cluster file" example
 check "manual pages: what they cite is installed" cited
