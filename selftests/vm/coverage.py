@@ -87,8 +87,7 @@ def ranges(numbers):
 def changed(base):
     """Files that differ from those of the commit BASE."""
     out = subprocess.run(["git", "diff", "--name-only", base, "--", "kernel"],
-                         check=False, stdout=subprocess.PIPE, text=True,
-                         stderr=subprocess.DEVNULL).stdout
+                         check=True, stdout=subprocess.PIPE, text=True).stdout
     return set(out.split())
 
 
