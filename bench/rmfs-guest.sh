@@ -6,6 +6,8 @@
 # by one of NFS 4.2 over loopback if its programs are there. Prints JSON.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=selftests/net/cluster.sh
+. selftests/net/cluster.sh
 
 COUNT=50	# operations in a series of rmfs bench
 READS=100
@@ -32,9 +34,7 @@ start() {
 	: >"$tmp/ready"
 	"$@" >"$tmp/ready" &
 	pids+=($!)
-	until grep -q ready "$tmp/ready"; do
-		sleep 0.05
-	done
+	wait_for grep -q ready "$tmp/ready"
 }
 
 # --- operations ----------------------------------------------------------------

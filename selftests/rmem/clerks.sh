@@ -45,10 +45,7 @@ for ((i = 1; i <= nodes; i++)); do
 	# shellcheck disable=SC2086 # options
 	"${on[@]}" rmclerk ${CLERK:-} >"$CLERKS/ready$i" &
 	echo $! >"$CLERKS/$i"
-	until grep -qs ready "$CLERKS/ready$i"; do
-		kill -0 $! || exit 1
-		sleep 0.05
-	done
+	wait_for grep -q ready "$CLERKS/ready$i" || exit
 done
 at 1
 "${on[@]}" "$@"
