@@ -71,12 +71,6 @@ void dd_export_mem_put(struct dd_export *exp)
 	dd_ctx_put(ctx);
 }
 
-static void dd_grant_free(struct dd_export *exp, struct dd_grant *grant)
-{
-	list_del(&grant->entry);
-	dd_zfree(exp->obj.ctx, grant, sizeof(*grant));
-}
-
 static struct dd_access *dd_export_settling(struct dd_export *exp)
 {
 	struct dd_access *a;
@@ -98,7 +92,7 @@ static void dd_export_release(struct dd_obj *obj)
 	while ((a = dd_export_settling(exp)))
 		a->ops->put(a);
 	list_for_each_entry_safe(grant, next, &exp->grants, entry)
-		dd_grant_free(exp, grant);
+		dd_zfree(obj->ctx, grant, sizeof(*grant));
 	/* For a segment whose export has failed. Else dd_export_end() has done it. */
 	dd_registrar_delete(obj->ctx, &exp->registered);
 	if (exp->seg.list)
@@ -507,32 +501,52 @@ static void dd_export_sync(struct dd_export *exp)
 	}
 }
 
-static int dd_export_set_grant(struct dd_export *exp, u32 from, kuid_t uid, u8 rights)
+/* Replace the grant of a user; @grant is the new one, or NULL, and then one to free. */
+static int dd_export_set_grant(struct dd_export *exp, u32 from, kuid_t uid,
+			       struct dd_grant **grant)
 {
-	struct dd_grant *grant = dd_export_grant(exp, from, uid);
+	struct dd_grant *old = dd_export_grant(exp, from, uid);
 
-	if (grant && rights) {
-		grant->rights = rights;
-		return 0;
-	}
-	if (!rights) {
-		if (!grant)
-			return -ENOENT;
-		dd_grant_free(exp, grant);
-		exp->ngrants--;
-		return 0;
-	}
-	if (exp->ngrants == DD_GRANTS_MAX)
+	if (exp->dead || (!old && !*grant))
+		return -ENOENT;
+	if (!old && exp->ngrants == DD_GRANTS_MAX)
 		return -ENOSPC;
-	grant = dd_zalloc(exp->obj.ctx, sizeof(*grant));
-	if (IS_ERR(grant))
-		return PTR_ERR(grant);
-	grant->from = from;
-	grant->uid = uid;
-	grant->rights = rights;
-	list_add(&grant->entry, &exp->grants);
-	exp->ngrants++;
+	if (old) {
+		list_del(&old->entry);
+		exp->ngrants--;
+	}
+	if (*grant) {
+		list_add(&(*grant)->entry, &exp->grants);
+		exp->ngrants++;
+	}
+	*grant = old;
 	return 0;
+}
+
+static int dd_export_permit(struct dd_export *exp, const struct dd_segment_ctl *arg)
+{
+	kuid_t uid = make_kuid(current_user_ns(), arg->uid);
+	struct dd_ctx *ctx = exp->obj.ctx;
+	struct dd_grant *grant = NULL;
+	int err;
+
+	if (arg->value > U16_MAX || arg->rights & ~DD_RIGHTS || !uid_valid(uid))
+		return -EINVAL;
+	if (arg->rights) {
+		/* Not under the lock, which the exit of an importer takes. */
+		grant = dd_zalloc(ctx, sizeof(*grant));
+		if (IS_ERR(grant))
+			return PTR_ERR(grant);
+		grant->from = arg->value;
+		grant->uid = uid;
+		grant->rights = arg->rights;
+	}
+	mutex_lock(&exp->lock);
+	err = dd_export_set_grant(exp, arg->value, uid, &grant);
+	mutex_unlock(&exp->lock);
+	if (grant)
+		dd_zfree(ctx, grant, sizeof(*grant));
+	return err;
 }
 
 /* End the redirection. Returns -ENOENT if there is none. */
@@ -583,7 +597,6 @@ static int dd_export_redirect(struct dd_export *exp, const struct dd_segment_ctl
 static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *arg)
 {
 	struct dd_segment *seg = &exp->seg;
-	kuid_t uid;
 
 	lockdep_assert_held(&exp->lock);
 	/* Importers that are being revoked are not on the list any more. */
@@ -601,12 +614,6 @@ static int dd_export_change(struct dd_export *exp, const struct dd_segment_ctl *
 			return -EINVAL;
 		WRITE_ONCE(seg->policy, arg->value);
 		break;
-	case DD_SEGMENT_GRANT:
-		uid = make_kuid(current_user_ns(), arg->uid);
-		if (arg->value > U16_MAX ||
-		    arg->rights & ~DD_RIGHTS || !uid_valid(uid))
-			return -EINVAL;
-		return dd_export_set_grant(exp, arg->value, uid, arg->rights);
 	case DD_SEGMENT_REDIRECT_TO:
 		return dd_export_redirect(exp, arg);
 	case DD_SEGMENT_REDIRECT_END:
@@ -659,6 +666,8 @@ int dd_export_ctl(struct dd_ctx *ctx, const struct dd_segment_ctl *arg)
 		return -ENOENT;
 	if (arg->what == DD_SEGMENT_DENY) {
 		err = dd_export_deny(exp, arg->value);
+	} else if (arg->what == DD_SEGMENT_GRANT) {
+		err = dd_export_permit(exp, arg);
 	} else {
 		mutex_lock(&exp->lock);
 		err = dd_export_change(exp, arg);
