@@ -330,8 +330,11 @@ static void dd_service_announce(struct dd_service *svc, struct dd_block *block,
 	dd_list_wake(svc->list);
 }
 
-/* Remove the id of the block's previous end and return it, with a reference. */
-static struct dd_conn *dd_service_evict(struct dd_block *block)
+/*
+ * Remove the id of the block's previous end and return it, with a reference. If @ended is
+ * set, the caller reports its end after unlocking: reports allocate memory.
+ */
+static struct dd_conn *dd_service_evict(struct dd_block *block, bool *ended)
 {
 	struct dd_conn *old = block->conn;
 
@@ -344,7 +347,7 @@ static struct dd_conn *dd_service_evict(struct dd_block *block)
 		return NULL;
 	if (xchg(&old->closing, 1))
 		return old;
-	dd_event(&old->imp.obj, false);
+	*ended = true;
 	if (dd_obj_remove(&old->imp.obj))
 		/* The reference of the table; the caller's one remains. */
 		dd_conn_put(old);
@@ -397,6 +400,7 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 	struct dd_conn *conn, *old = NULL;
 	struct dd_kit kit = {};
 	struct dd_block *block;
+	bool ended = false;
 	int err;
 
 	if (!dd_service_admits(svc, cid))
@@ -415,12 +419,14 @@ int dd_service_accept(struct dd_service *svc, u8 type, const struct dd_client_id
 		err = call ? dd_conn_net_accept(call, conn) : 0;
 	}
 	if (!err) {
-		old = dd_service_evict(block);
+		old = dd_service_evict(block, &ended);
 		refcount_inc(&conn->imp.obj.users);
 		dd_service_give(svc, block, conn, client, cid);
 	}
 	mutex_unlock(&svc->lock);
 	dd_kit_drop(svc, &kit);
+	if (ended)
+		dd_event(&old->imp.obj, false);
 	if (old)
 		dd_conn_put(old);
 	/* For two ends on this node, dd_conn_connect() reports the connection. */
