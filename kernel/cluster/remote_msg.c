@@ -357,8 +357,10 @@ static bool dd_remote_note_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
 	err = dd_deposit_payload(ch, msg->msgid, r->payload, msg->len, dd_remote_fill, &note,
 				 due);
 	WRITE_ONCE(ch->received, msg->msgid);
+	/* The channel is alive and locked: the segment has its region. */
+	if (!err)
+		trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len, msg->msgid);
 	spin_unlock(&ch->lock);
-	trace_dd_arrival(ch, link->tp.cfg.peer, msg->dst, msg->len, msg->msgid);
 	link->note_due = due->note;
 	if (err && err != -ECONNRESET)
 		dd_remote_reply(r, dd_remote_reply_op(r), msg, err);
