@@ -105,6 +105,8 @@ static __always_inline void dd_deposit_fill(struct dd_rec *rec,
 	rec->node = ch->node;
 	rec->cookie = ch->seg->cookie;
 	rec->msgid = n;
+	/* The slot may have had a note of type DD_NOTE_DONE. */
+	rec->error = 0;
 	fill(rec, arg);
 }
 

@@ -178,6 +178,27 @@ TEST_F(self, only_an_import_with_notify_may_ask)
 	pair_close(&p);
 }
 
+/* Messages of this node to the list of the notes, one for each of its slots, have no errno. */
+static bool no_errno_stays(FIXTURE_DATA(self) *self)
+{
+	struct dd_segment_make s = mem_segment(&self->imem, "abi_self_own");
+	struct dd_import_make i;
+	struct dd_note n;
+	__u64 slots;
+
+	s.list = self->list.list;
+	s.window = MEM_WINDOW;
+	s.policy = DD_POLICY_ALWAYS;
+	if (mem_export(&self->im, &s) || mem_import(&self->im, &s, DD_RIGHTS, &i))
+		return false;
+	slots = 1ull << (__u32)raw_list(&self->im, self->list.list_unit)->geometry;
+	while (slots--)
+		if (mem_put(&self->im, &i, "1234", 0, 4, 0) != 1 || !take(self, &n) ||
+		    n.type != DD_NOTE_DATA || n.error)
+			return false;
+	return true;
+}
+
 /* A request that this node refuses has no note, and one that the other refuses has the errno. */
 TEST_F(self, a_refused_request_has_no_note_or_its_errno)
 {
@@ -211,6 +232,7 @@ TEST_F(self, a_refused_request_has_no_note_or_its_errno)
 		EXPECT_EQ(error, icell(self)->result[number % DD_RESULTS]);
 	}
 	EXPECT_FALSE(take(self, &n));
+	EXPECT_TRUE(no_errno_stays(self));
 	ASSERT_OK(mem_ctl(&self->ex, self->s.segment, DD_SEGMENT_INHIBIT, 0, 0, 0));
 	ASSERT_EQ(1, put(self, SELF));
 	ASSERT_TRUE(next(self, &n));
