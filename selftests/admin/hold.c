@@ -16,6 +16,10 @@
  *   registrar                           "0"; accepts all names from now on
  *   register NAME                       its serial; its name is kept by the registrar
  *   import NAME RIGHTS                  its serial
+ *   begin NAME NODE                     its serial; 0 is this node. The import is pending,
+ *                                       until there is a segment
+ *   list                                the descriptor of a list
+ *   drop                                "0"; closes the device, but no other descriptor
  *   put IMPORT OFFSET BYTES             "1"
  *   control SEGMENT WHAT VALUE          "0"
  *   close CONN / unserve SERVICE / free REGION / end SERIAL   "0"
@@ -228,6 +232,32 @@ static long long do_import(char **arg)
 	return link_add(i.import, i.cell_unit, 0);
 }
 
+static long long do_begin(char **arg)
+{
+	const struct mem none = { .len = BLOCK };
+	const struct dd_segment_make s = mem_segment(&none, arg[0]);
+	struct dd_import_make i;
+
+	i = mem_import_of(&s, atoi(arg[1]) ? (__u32)atoi(arg[1]) : mem_node(&ctx), DD_RIGHT_GET,
+			  DD_IMPORT_NOWAIT | DD_IMPORT_PARK, 0);
+	if (raw_ioctl(&ctx, DD_IOC_IMPORT, &i))
+		return -1;
+	return link_add(i.import, i.cell_unit, 0);
+}
+
+static long long do_list(char **arg)
+{
+	struct dd_list_make list;
+
+	return mem_list(&ctx, &list) ? -1 : raw_op(&ctx, DD_IOC_LIST_FD, list.list);
+}
+
+static long long do_drop(char **arg)
+{
+	raw_close(&ctx);
+	return 0;
+}
+
 static long long do_put(char **arg)
 {
 	static const char bytes[BLOCK];
@@ -296,6 +326,9 @@ static const struct request {
 	{ "registrar", 0, do_registrar },
 	{ "register", 1, do_register },
 	{ "import", 2, do_import },
+	{ "begin", 2, do_begin },
+	{ "list", 0, do_list },
+	{ "drop", 0, do_drop },
 	{ "put", 3, do_put },
 	{ "control", 3, do_control },
 	{ "end", 1, do_end },

@@ -52,6 +52,25 @@ refused_while_served() {
 	return $status
 }
 
+# refused_while_held REQUEST...: of dd_hold, whose first line says that it is ready.
+refused_while_held() {
+	local pid status=0
+
+	mkfifo "$TAP_DIR/requests"
+	build/selftests/dd_hold <"$TAP_DIR/requests" >"$TAP_DIR/held" &
+	pid=$!
+	exec 8>"$TAP_DIR/requests"
+	rm "$TAP_DIR/requests"
+	printf '%s\n' "$@" >&8
+	within "$PATIENCE" answered $(($# + 1)) && stays || status=1
+	grep error "$TAP_DIR/held" && status=1
+	kill -9 $pid
+	wait $pid
+	exec 8>&-
+	return $status
+}
+answered() { [ "$(wc -l <"$TAP_DIR/held")" = "$1" ]; }
+
 unloads() {
 	unload && ! present && [ ! -e /dev/dd ] && ! grep -q '^dd_' /proc/slabinfo
 }
@@ -101,10 +120,14 @@ users_come_and_go() {
 	return $status
 }
 
-plan 7
+plan 10
 present || load
 check "unloading is refused while the device is open" refused_while_open
 check "unloading is refused while a service exists" refused_while_served
+check "unloading is refused while memory is exported and imported" refused_while_held \
+	registrar 'register held' 'export held 0 4' 'import held 7' 'begin later 0' list
+check "unloading is refused while a list can be read" refused_while_held list drop
+check "unloading is refused while there is a registrar" refused_while_held registrar drop
 check "an unused module is unloaded and leaves nothing" unloads
 check "loaded and unloaded $rounds times" many_times
 check "unloaded while users come and go" users_come_and_go

@@ -8,6 +8,7 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
+MEM=()
 TIMES=$(count 20 2)
 SOME=$(pick 40 10)	# messages that prove that there is traffic
 ARGS=(-c 1 -m 4096 -k W)
@@ -68,13 +69,35 @@ moved() {
 	end_all broken
 }
 
-# All processes of a node are killed and its namespace ends, during a burst.
+# hold NODE REQUEST...: of dd_hold, which is MEM[NODE] and ends with this script.
+hold() {
+	local node=$1
+
+	shift
+	mkfifo "$HOLD/requests"
+	ip netns exec "dd$node" dd_hold <"$HOLD/requests" >"held$node" &
+	MEM[node]=$!
+	exec {fd}>"$HOLD/requests"
+	rm "$HOLD/requests"
+	printf '%s\n' "$@" >&"$fd"
+	within "$PATIENCE" answered "$node" $(($# + 1)) && ! grep error "held$node"
+}
+answered() { [ "$(wc -l <"held$1")" = "$2" ]; }
+imports() { cluster_exec 1 ddctl -j import | jq -e "$1" >/dev/null; }
+
+# All processes of a node are killed and its namespace ends, during a burst. Its segments
+# are imported, look-ups wait at both nodes, and it has lists and a registrar.
 namespace_ends() {
-	begin && burst 2 1 || return
-	kill -9 "${SERVER[2]}" "${LOAD[2]}"
+	begin && burst 2 1 &&
+		hold 2 'export far 1 4' 'begin never 1' 'begin never 2' list registrar 'register far' &&
+		hold 1 'begin far 2' 'begin never 2' &&
+		within "$PATIENCE" imports 'map(.length > 0) == [true, false]' || return
+	kill -9 "${SERVER[2]}" "${LOAD[2]}" "${MEM[2]}"
 	ip netns del dd2
-	within "$PATIENCE" none 1 2 || return
-	wait "${SERVER[2]}" "${LOAD[2]}" 2>/dev/null
+	within "$PATIENCE" none 1 2 &&
+		within "$PATIENCE" imports 'length == 2 and all(.[]; .error > 11)' || return
+	kill -9 "${MEM[1]}"
+	wait "${SERVER[2]}" "${LOAD[2]}" "${MEM[@]}" 2>/dev/null
 	unset "SERVER[2]" "LOAD[2]"
 	end_all broken
 }
@@ -82,7 +105,7 @@ namespace_ends() {
 nothing_left() {
 	local object
 
-	for object in service conn region; do
+	for object in service conn region segment import; do
 		[ "$(cluster_exec 1 ddctl -j "$object" | jq length)" = 0 ] || return
 	done
 }
