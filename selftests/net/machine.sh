@@ -6,7 +6,7 @@
 #   stays	node 1: watches node 2 and prints TAP
 #   comes	node 2: removes its module, loads it again, and runs until it is killed
 #   differs	node 2, with a module of another version of the protocol
-#   returns	node 2, with a module of that version and of the version of node 1
+#   returns	node 2, with a module of the first version, which node 1 speaks as well
 #
 # Lines of node 1 that begin with "@" are requests to the host. Node 1 gives orders to
 # node 2 by taking addresses, which answer pings independently of dd.
@@ -193,7 +193,9 @@ rmem_again() {
 }
 
 rmem_unreachable() {
-	refused 1 'No route to host' rm-board show 2
+	ddctl peer set 2 dead-time 2000 &&
+		refused 1 'No route to host' rm-board show 2 &&
+		ddctl peer set 2 dead-time $LONG
 }
 
 # --- node 1 ------------------------------------------------------------------
@@ -221,7 +223,7 @@ killed() {
 
 counted() { [ "$(peer '.counters["drop_config"]')" -gt "$1" ]; }
 
-refused() {
+other_version() {
 	local before
 
 	before=$(peer '.counters["drop_config"]')
@@ -241,13 +243,15 @@ refused() {
 # Data of any other version would be counted as drop_version.
 returned() {
 	order 3 || return
-	echo "@boot returns version-both" >&3
+	echo "@boot returns version-first" >&3
 	client
 	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
 }
 
+no_segments() { refused 1 'dd_import: Protocol not supported' dd-hash get key 2; }
+
 node_stays() {
-	plan 13
+	plan 14
 	network && configure $LONG || return
 	echo "@boot comes" >&3
 	users
@@ -262,8 +266,9 @@ node_stays() {
 	check "RM_29 two machines: names are imported again after that" rmem_again
 	check "the machine is killed: dead after the dead time, connections end" killed
 	check "RM_30 two machines: an import from it ends with an error" rmem_unreachable
-	check "another version of the protocol is refused and counted" refused
+	check "another version of the protocol is refused and counted" other_version
 	check "of two versions the common one is used" returned
+	check "a node of the first version has no segments" no_segments
 	users_die
 	rmem_end
 	order 4
