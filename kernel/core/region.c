@@ -234,7 +234,8 @@ const struct dd_obj_ops dd_region_ops = {
  * Its memory is free and no longer charged when this returns, unless something still
  * uses it: then the last user's end frees it.
  *
- * Return: 0; %-ENOENT; %-EBUSY if a service, connection, segment or request is in it.
+ * Return: 0; %-ENOENT; %-EBUSY if a service or connection is in it. Segments and
+ * requests keep the memory.
  */
 int dd_region_free(struct dd_ctx *ctx, u32 id)
 {

@@ -97,7 +97,8 @@
  * repeated that was executed: it was if the word had the expected value, provided that this
  * is never %DD_DIRECT_GONE or half of it, which is left to the kernel.
  *
- * Errors: %EINVAL, %ENOENT, %ESTALE (the access has ended), %EACCES (the rights, the user, or
+ * Errors: %EINVAL, %ENOENT, %EAGAIN (the import is pending), the errno with which the import
+ * has failed, %ESTALE (the access has ended), %EACCES (the rights, the user, or
  * %DD_SEGMENT_NODIRECT), %EOPNOTSUPP (not whole pages, or the direct path is turned off),
  * %ENETDOWN, %ENOMEM, %ENOSPC.
  */
@@ -385,7 +386,7 @@ struct dd_importer {
  * @refused_inhibit: (out) because of inhibition
  * @refused_bounds: (out) because they were not inside the segment
  *
- * Errors: %EINVAL, %ENOENT, %EFAULT.
+ * Errors: %EINVAL, %ENOENT, %EFAULT, %ENOMEM.
  */
 struct dd_segment_info {
 	__u32 size;
@@ -518,7 +519,6 @@ struct dd_list_make {
  * @node: as in struct dd_note
  * @op: as in struct dd_note
  * @type: enum dd_note_type
- * @__reserved: zero
  * @generation: lower half of the segment's generation; 0 for a connection, or if the
  *	segment has ended
  * @error: as in struct dd_note, instead of @generation, if @type is %DD_NOTE_DONE
@@ -563,7 +563,8 @@ struct dd_list_record {
  * The kernel exports such a segment by its generation (%DD_SEGMENT_ID) and remembers its name. An
  * export that is refused, or that a signal interrupts, ends. A new registrar gets an ADD without
  * a number of each segment that its predecessors knew. A DELETE follows each ADD, also one that
- * was refused.
+ * was refused. The DELETEs are kept until the registrar reads them or ends, however many they
+ * are: they are charged to the memory cgroup of the exporter, but not to RLIMIT_MEMLOCK.
  */
 
 /**
