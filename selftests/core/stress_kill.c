@@ -67,9 +67,11 @@ static long fewest(void)
 	return a < b ? a : b;
 }
 
+static __u64 closed;	/* the connection that this server closed last */
+
 /*
  * Checks one message. Until it is consumed it stays where it was placed, and the kernel's
- * information about the connection, if this end was not closed, says which user sent it.
+ * information about the connection, unless this server closed it, says which user sent it.
  */
 static bool storm_take(const struct server *s)
 {
@@ -83,7 +85,7 @@ static bool storm_take(const struct server *s)
 		memcpy(&m, s->m.at + (n.cookie >> 32) * s->s.recv_block + n.offset, sizeof(m));
 		CHILD_CHECK(m.sum == m.uid + m.number);
 		CHILD_CHECK(m.uid == ALICE || m.uid == BOB);
-		CHILD_CHECK(raw_conn_info(&s->r, n.conn, &info) ? errno == ENOENT :
+		CHILD_CHECK(raw_conn_info(&s->r, n.conn, &info) ? n.conn == closed :
 			    info.uid == m.uid);
 		__atomic_add_fetch(&received->requests[m.uid == BOB ? 2 : 1], 1,
 				   __ATOMIC_RELAXED);
@@ -91,7 +93,7 @@ static bool storm_take(const struct server *s)
 	return server_take(s, &n);
 }
 
-/* A server: serves, waits, reads, replies, closes, for ever. */
+/* A server: serves, waits, reads, replies, closes, forever. */
 static void storm_server(const char *name, unsigned int seed)
 {
 	struct server s;
@@ -114,7 +116,7 @@ static void storm_server(const char *name, unsigned int seed)
 				raw_send(&s.r, s.s.cells_unit, conns[0], 0, 0, 64);
 			else if (n > 0)
 				/* This may give the block to another user. */
-				raw_op(&s.r, DD_IOC_CLOSE, conns[0]);
+				raw_op(&s.r, DD_IOC_CLOSE, closed = conns[0]);
 		}
 		raw_op(&s.r, DD_IOC_UNSERVE, s.s.service);
 	}
@@ -146,7 +148,7 @@ static void storm_send(const struct client *c, uid_t uid, unsigned int *seed)
 }
 
 /*
- * A client: connects, sends, closes the connection or just the file, for ever, or exits
+ * A client: connects, sends, closes the connection or just the file, forever, or exits
  * at once.
  */
 static void storm_client(const char *name, uid_t uid, unsigned int seed)
