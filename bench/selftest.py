@@ -286,7 +286,37 @@ def charts(scripts, tmp):
     check("charts: drawn", not bad, bad)
 
 
+# What the documents say of 64 bytes: a pattern, and the figure of bench/instructions.json.
+STATED = {
+    "README.md": {r"cost ([\d,]+) instructions to send": "ddsend",
+                  r"instructions to send and ([\d,]+) to": "ddrecv",
+                  r"through the kernel costs ([\d,]+)": "dd-send-kernel"},
+    "Documentation/performance.rst": {
+        r"``ddsend.*directly +\d+ +([\d,]+)": "ddsend",
+        r"``ddrecv.*message +\d+ +([\d,]+)": "ddrecv",
+        r"``dd_send.*kernel +[\d,]+ +([\d,]+)": "dd-send-kernel",
+        r"``dd_put.*window +\d+ +([\d,]+)": "dd-put",
+        r"``dd_get.*window +\d+ +([\d,]+)": "dd-get",
+        r"``dd_cas.*bytes +\d+ +([\d,]+)": "dd-cas",
+        r"``dd_put.*kernel +[\d,]+ +([\d,]+)": "dd-put-kernel",
+        r"\*missed\*: ([\d,]+), which": "dd-send-kernel"},
+}
+
+
+def stated():
+    counts = json.loads((BENCH / "instructions.json").read_text())["instructions"]
+    for name, figures in STATED.items():
+        text = (BENCH.parent / name).read_text()
+        bad = ""
+        for pattern, figure in figures.items():
+            found = re.findall(pattern.replace(" ", r"\s"), text)
+            if found != [format(counts["here insn 64 " + figure], ",")]:
+                bad += "%s: %s\n" % (figure, found)
+        check("documents: counts in %s" % name, not bad, bad)
+
+
 def main():
+    stated()
     with tempfile.TemporaryDirectory() as tmp:
         take(Path(tmp))
         compare(Path(tmp))
