@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The examples of the manual pages and of README.md, run as they stand; "make
-# selftests" has compiled them. The printing server of ddserve(3) and its client in
-# ddconn(3) are compiled only.
+# selftests" has compiled them.
 #
 # shellcheck disable=SC2317 # called through check
 # shellcheck source=selftests/vm/tap.sh
@@ -37,17 +36,28 @@ for program in "$PROGRAMS"/*.[0-9]; do
 	esac
 done
 
+# prints TEXT NAME [ARGUMENT]: an example, whose output has this text.
+prints() { timeout 60 "$PROGRAMS/$2" "${@:3}" </dev/null 2>&1 | tee out | grep -qw "$1"; }
+
 serve echo README.md.1
-for name in README.md.2 ddcall.3.1 ddconn.3.1 dd_send.3.2 dd_connect.3.1; do
+check README.md.2 prints hello README.md.2
+for name in ddcall.3.1 ddconn.3.1 dd_send.3.2 dd_connect.3.1; do
 	check "$name" run "$name"
 done
+stop
+
+# The client sends a line, which the server prints.
+lines() { "$PROGRAMS/ddconn.3.2" <<<hello && within "$PATIENCE" grep -qx hello server.out; }
+
+serve lines ddserve.3.2
+check "ddserve.3.2 and ddconn.3.2" lines
 stop
 rmclerk >server.out 2>&1 &
 SERVER=$!
 check rmem.3.1 run rmem.3.1
 "$PROGRAMS/README.md.3" &
 OWNER=$!
-check README.md.3 within "$PATIENCE" "$PROGRAMS/README.md.3" -1
+check README.md.3 within "$PATIENCE" prints 42 README.md.3 -1
 kill "$OWNER"
 stop
 finish
