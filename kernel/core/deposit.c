@@ -251,10 +251,11 @@ void dd_swap_result(void *to, size_t len, u64 was, const u32 *meta, bool status)
 /**
  * dd_load_user() - copy the part of a word, or an aligned word, from user memory
  * @to: kernel address
- * @from: user address, checked by access_ok(); page faults are disabled
+ * @from: user address, checked by access_ok()
  * @len: at most 8 bytes
  *
- * By the largest aligned loads, as a process may store words there.
+ * By the largest aligned loads, as a process may store words there. May sleep unless page
+ * faults are disabled.
  *
  * Return: 0 or %-EFAULT.
  */
@@ -284,11 +285,12 @@ int dd_load_user(void *to, const void __user *from, size_t len)
 
 /**
  * dd_store_user() - copy the part of a word, or an aligned word, to user memory
- * @to: user address, checked by access_ok(); page faults are disabled
+ * @to: user address, checked by access_ok()
  * @from: kernel address
  * @len: at most 8 bytes
  *
- * By the largest aligned stores, as a process may load words there.
+ * By the largest aligned stores, as a process may load words there. May sleep unless page
+ * faults are disabled.
  *
  * Return: 0 or %-EFAULT.
  */
