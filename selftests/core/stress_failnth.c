@@ -401,17 +401,35 @@ static int deny_importer(struct stage *t)
 		       0, 0);
 }
 
+/* A second call returns the same windows. */
+static int open_windows(struct stage *t)
+{
+	struct dd_direct d = { .size = sizeof(d), .conn = t->imp.import };
+
+	return raw_ioctl(&t->p.cl, DD_IOC_DIRECT, &d);
+}
+
+/* Slots for its notes are reserved. */
+static int import_notified(struct stage *t)
+{
+	return mem_import_flags(&t->p.cl, &t->seg, DD_RIGHTS, DD_IMPORT_NOTIFY, t->list.list,
+				&t->imp);
+}
+
 /* Each way to submit, to user memory and to a region. */
 static int request_all(struct stage *t)
 {
 	const struct dd_sqe get = { .opcode = DD_OP_GET, .flags = DD_SQE_REGION,
 				    .region = t->client.id, .len = PAGE };
+	const struct dd_sqe cas = { .opcode = DD_OP_CAS, .flags = DD_SQE_UNWIRED, .len = 8,
+				    .src = (uintptr_t)plain, .meta_count = DD_META_WORDS };
 	const struct raw *r = &t->p.cl;
 
 	return mem_put(r, &t->imp, plain, 4, 2 * PAGE, 0) == 1 &&
 	       mem_get(r, &t->imp, plain, 4, 2 * PAGE) == 1 &&
 	       mem_op(r, &t->imp, &get) == 1 &&
-	       mem_cas(r, &t->imp, &t->client, 0, 8, 8, 0, 1, 0) == 1 ? 0 : -1;
+	       mem_cas(r, &t->imp, &t->client, 0, 8, 8, 0, 1, 0) == 1 &&
+	       mem_op(r, &t->imp, &cas) == 1 && mem_note(r, &t->imp, plain, 8) == 1 ? 0 : -1;
 }
 
 /* A record that cannot be stored must not be lost. */
@@ -431,6 +449,11 @@ static int read_list(struct stage *t)
 static int prepare_segment(struct stage *t)
 {
 	return export_segment(t) ?: grant_segment(t);
+}
+
+static int prepare_notified(struct stage *t)
+{
+	return prepare_segment(t) ?: make_list_of_client(t);
 }
 
 static int prepare_notifying(struct stage *t)
@@ -621,6 +644,8 @@ PATH(segment_deny, prepare_import, deny_importer, end_import, 1)
 PATH(import, prepare_segment, import_segment, end_import, 2)
 PATH(import_parked, make_list_of_client, park_import, end_import, 4)
 PATH(import_with_a_list, prepare_notifying, import_segment, end_import, 3)
+PATH(import_notified, prepare_notified, import_notified, end_import, 3)
+PATH(import_direct, prepare_import, open_windows, end_import, 3)
 PATH(requests, prepare_import, request_all, end_import, 1)
 PATH(list_read, prepare_records, read_list, close_fd, 2)
 PATH(registrar, NULL, open_registrar, close_fd, 2)

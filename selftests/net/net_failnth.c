@@ -27,6 +27,7 @@ struct stage {
 	struct mem m;
 	struct dd_connect c;
 	struct dd_import_make i;
+	struct dd_list_make list;
 };
 
 #include "sweep.h"
@@ -102,14 +103,39 @@ static int close_far(struct stage *t)
 	return raw_op(&t->r, DD_IOC_CLOSE, t->c.conn);
 }
 
-static int import_far(struct stage *t)
+static int import_named(struct stage *t, const char *name, __u32 flags)
 {
 	t->i = (struct dd_import_make){
-		.size = sizeof(t->i), .node = far_node(),
-		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHTS,
+		.size = sizeof(t->i), .node = far_node(), .flags = flags,
+		.key_class = DD_SEGMENT_NAME, .rights = DD_RIGHTS, .list = t->list.list,
 	};
-	strncpy((char *)t->i.key, (char *)server->shm->name, sizeof(t->i.key) - 1);
+	strncpy((char *)t->i.key, name, sizeof(t->i.key) - 1);
 	return raw_ioctl(&t->r, DD_IOC_IMPORT, &t->i);
+}
+
+static int import_far(struct stage *t)
+{
+	return import_named(t, (char *)server->shm->name, 0);
+}
+
+static int make_list(struct stage *t)
+{
+	return mem_list(&t->r, &t->list);
+}
+
+static int import_notified(struct stage *t)
+{
+	return import_named(t, (char *)server->shm->name, DD_IMPORT_NOTIFY);
+}
+
+static int park_far(struct stage *t)
+{
+	return import_named(t, "never", DD_IMPORT_NOTIFY | DD_IMPORT_NOWAIT | DD_IMPORT_PARK);
+}
+
+static int end_far(struct stage *t)
+{
+	return mem_end(&t->r, t->i.import);
 }
 
 /* Imports of earlier contexts may not have ended yet. */
@@ -126,7 +152,20 @@ static int get_far(struct stage *t)
 	return mem_get(&t->r, &t->i, fetched, 0, sizeof(fetched)) == 1 ? 0 : -1;
 }
 
-static int expect_bytes(struct stage *t)
+static int swap_far(struct stage *t)
+{
+	const struct dd_sqe cas = { .opcode = DD_OP_CAS, .flags = DD_SQE_UNWIRED, .len = 8,
+				    .src = (uintptr_t)fetched, .meta_count = DD_META_WORDS };
+
+	return mem_op(&t->r, &t->i, &cas) == 1 ? 0 : -1;
+}
+
+static int note_far(struct stage *t)
+{
+	return mem_note(&t->r, &t->i, fetched, 8) == 1 ? 0 : -1;
+}
+
+static int expect_done(struct stage *t)
 {
 	CHILD_CHECK(raw_conn_wait(&t->r, t->i.import, DD_WAIT_DONE, 1,
 				  dd_patience() * 1000000ull) == 0);
@@ -371,7 +410,12 @@ PATH(accepting_worker, NULL, connect_far, NULL, 2, .first = INJECT_WORKER,
 PATH(far_import, NULL, import_far, NULL, 6)
 PATH(granting_worker, NULL, import_far, NULL, 3, .first = INJECT_WORKER,
      .last = INJECT_WORKER)
-PATH(far_get, prepare_import, get_far, expect_bytes, 2)
+PATH(far_import_notified, make_list, import_notified, end_far, 6)
+PATH(far_park, make_list, park_far, end_far, 6)
+PATH(far_get, prepare_import, get_far, expect_done, 2)
+PATH(far_cas, prepare_import, swap_far, expect_done, 2)
+PATH(far_note, prepare_import, note_far, expect_done, 1)
+PATH(far_end, prepare_import, end_far, NULL, 0, true)
 PATH(peer_add, NULL, add_peer, expect_peer, 10, .netlink = true,
      .repeated = EEXIST)
 PATH(peer_move, add_peer, move_peer, expect_peer, 10, .netlink = true)
