@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include "raw.h"
+#include "mem.h"
 
 #define KIB		1024ll
 #define MIB		(1024ll << 10)
@@ -125,6 +125,59 @@ TEST_F(limits, a_region_is_charged)
 		CHILD_CHECK(raw_free(&r, &m) == 0);
 		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
 				     with - 15 * MIB));
+	}
+}
+
+/* The group keeps the pages of a pin after munmap(). */
+TEST_F(limits, a_pin_is_charged)
+{
+	struct dd_region_pin p = { .size = sizeof(p), .length = 16 * MIB };
+	long long before;
+	struct raw r;
+	void *at;
+
+	IN_CHILD {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_open(&r) == 0);
+		at = mmap(NULL, p.length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+		CHILD_CHECK(at != MAP_FAILED);
+		p.address = (uintptr_t)at;
+		before = group_value(self->a, "memory.current");
+		CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_PIN, &p) == 0);
+		CHILD_CHECK(munmap(at, p.length) == 0);
+		CHILD_CHECK(group_value(self->a, "memory.current") - before >= 15 * MIB);
+		CHILD_CHECK(raw_op(&r, DD_IOC_REGION_FREE, p.region) == 0);
+		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") - before <
+				     8 * MIB));
+	}
+}
+
+TEST_F(limits, imports_are_charged)
+{
+	enum { IMPORTS = 8000 };
+	struct dd_segment_make s;
+	struct dd_import_make i;
+	long long before, with;
+	struct raw r;
+	struct mem m;
+	int k;
+
+	IN_CHILD {
+		be_user(self->a, 0, 64 * MIB);
+		CHILD_CHECK(raw_start(&r, PAGE, &m) == 0);
+		s = mem_segment(&m, self->a);
+		s.importers = IMPORTS;
+		CHILD_CHECK(mem_export(&r, &s) == 0);
+		before = group_value(self->a, "memory.current");
+		for (k = 0; k < IMPORTS; k++)
+			CHILD_CHECK(mem_import(&r, &s, DD_RIGHT_GET, &i) == 0);
+		with = group_value(self->a, "memory.current");
+		/* A structure, and a cell of two units. */
+		CHILD_CHECK(with - before >= IMPORTS * (512ll + 2 * DD_UNIT));
+		raw_close(&r);
+		CHILD_CHECK(WAIT_FOR(group_value(self->a, "memory.current") <
+				     with - IMPORTS * 512ll));
 	}
 }
 

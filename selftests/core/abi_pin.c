@@ -130,6 +130,77 @@ TEST_F(pin, shared_and_huge_memory_can_be_pinned)
 	EXPECT_EQ(0, memcmp(huge + (3 << 20) - 4, &(__u64){ 0x0102030405060708 }, 8));
 }
 
+#define HUGE	(2ul << 20)
+
+/* Pages of hugetlbfs, which the kernel has if it is given some. */
+TEST_F(pin, pages_of_hugetlb_are_reached_after_their_unmapping)
+{
+	struct dd_direct d = { .size = sizeof(d) };
+	char *at, *window;
+	FILE *f;
+
+	f = fopen("/proc/sys/vm/nr_hugepages", "w");
+	if (!f)
+		DD_SKIP("no huge pages in this kernel");
+	fprintf(f, "4");
+	fclose(f);
+	at = mmap(NULL, HUGE, PROT_READ | PROT_WRITE,
+		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	if (at == MAP_FAILED)
+		DD_SKIP("no huge page is free");
+	ASSERT_OK(share(self, at, HUGE));
+	ASSERT_EQ(1, store(self, HUGE / 2 - 4, 0x0102030405060708));
+	EXPECT_EQ(0, memcmp(at + HUGE / 2 - 4, &(__u64){ 0x0102030405060708 }, 8));
+	d.conn = self->i.import;
+	ASSERT_OK(raw_ioctl(&self->im, DD_IOC_DIRECT, &d));
+	window = raw_map(&self->im, d.block, d.block_size, PROT_READ | PROT_WRITE);
+	ASSERT_NE(MAP_FAILED, window);
+	window[HUGE - 1] = 'x';
+	EXPECT_EQ('x', at[HUGE - 1]);
+	ASSERT_EQ(0, munmap(at, HUGE));
+	EXPECT_EQ(0x0102030405060708, load(self, HUGE / 2 - 4));
+	EXPECT_EQ('x', window[HUGE - 1]);
+	munmap(window, d.block_size);
+}
+
+/* KiB of transparent huge pages of this process. */
+static long huge_pages(void)
+{
+	FILE *f = fopen("/proc/self/smaps_rollup", "r");
+	char line[128];
+	long n = -1;
+
+	while (f && fgets(line, sizeof(line), f) &&
+	       sscanf(line, "AnonHugePages: %ld", &n) != 1)
+		;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+TEST_F(pin, a_huge_page_is_pinned_and_partly_unmapped)
+{
+	char *at = mmap(NULL, 2 * HUGE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	long before = huge_pages();
+
+	ASSERT_NE(MAP_FAILED, at);
+	at = (char *)(((uintptr_t)at + HUGE - 1) & -HUGE);
+	if (madvise(at, HUGE, MADV_HUGEPAGE))
+		DD_SKIP("no transparent huge pages in this kernel");
+	at[0] = 1;
+	if (huge_pages() < before + (long)(HUGE >> 10))
+		DD_SKIP("no huge page is free");
+	ASSERT_OK(share(self, at, HUGE));
+	at[PAGE] = 2;
+	ASSERT_EQ(0, munmap(at + PAGE, PAGE));
+	EXPECT_EQ(2, load(self, PAGE));
+	ASSERT_EQ(1, store(self, 2 * PAGE, 3));
+	EXPECT_EQ(3, at[2 * PAGE]);
+	ASSERT_EQ(1, store(self, PAGE, 4));
+	EXPECT_EQ(4, load(self, PAGE));
+}
+
 TEST_F(pin, other_memory_is_refused)
 {
 	FILE *f = tmpfile();
