@@ -155,10 +155,10 @@ static void dd_remote_deposit_batch(struct dd_tp *tp, struct dd_tp_chan *chan,
 	 * If this stores nothing, each packet goes to dd_remote_deposit(), which redirects
 	 * or refuses it.
 	 */
-	if (!READ_ONCE(ch->seg->redir) &&
-	    !dd_deposit_at(ch, DD_RIGHT_PUT, dst,
-			   (u64)batch->most * batch->plen, &at))
-		n = dd_remote_store_batch(link, payload, batch, ch->seg->mem.region, at);
+	if (!READ_ONCE(ch->seg->redir) && !dd_channel_check(ch, DD_RIGHT_PUT) &&
+	    dd_in_bounds(dst, (u64)batch->most * batch->plen, ch->seg->mem.length))
+		n = dd_remote_store_batch(link, payload, batch, ch->seg->mem.region,
+					  ch->seg->mem.offset + dst);
 	spin_unlock(&ch->lock);
 	dd_stat_add(link->node, DD_STAT_BYTES, n);
 }
