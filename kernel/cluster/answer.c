@@ -123,6 +123,7 @@ static void dd_ctl_parked_wake(struct dd_parked *p)
 {
 	struct dd_ctl_parked *k = container_of(p, struct dd_ctl_parked, p);
 
+	lockdep_assert_held(&k->ctl->peer->node->park_lock);
 	WRITE_ONCE(k->woken, true);
 	WRITE_ONCE(k->ctl->woken, true);
 	queue_work(dd_wq, &k->ctl->work);

@@ -86,6 +86,7 @@ struct dd_registrar {
 
 static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
 {
+	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	call->seq = ++reg->seq;
 	/* An ADD that was not read becomes a DELETE. */
 	if (list_empty(&call->entry))
@@ -96,6 +97,7 @@ static void dd_call_queue(struct dd_registrar *reg, struct dd_call *call)
 /* The caller does not use a call without a thread any more: it may be freed. */
 static void dd_call_over(struct dd_registrar *reg, struct dd_call *call, int err)
 {
+	lockdep_assert_held(&reg->ctx->node->registrar_lock);
 	list_del_init(&call->entry);
 	if (call->what.call) {
 		call->answer.error = -err;

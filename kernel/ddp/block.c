@@ -174,6 +174,7 @@ static int dd_service_pick(struct dd_service *svc, const struct dd_conn *conn,
 	bool need = !conn->chan.credit || svc->flags & DD_SERVE_ACCEPT;
 	int err = 0;
 
+	lockdep_assert_held(&svc->lock);
 	for (;;) {
 		if (svc->dead)
 			return -ECONNREFUSED;
@@ -358,6 +359,7 @@ static void dd_service_give(struct dd_service *svc, struct dd_block *block,
 			    struct dd_conn *conn, struct dd_conn *client,
 			    const struct dd_client_id *cid)
 {
+	lockdep_assert_held(&svc->lock);
 	list_del_init(&block->free);
 	block->conn = conn;
 	block->client = *cid;
