@@ -23,6 +23,7 @@ within() {
 
 peer_up() { ddctl -j peer show | jq -e 'any(.[]; .state == "up")' >/dev/null; }
 reachable() { ping -c 1 -W 1 "10.8.0.$((3 - I))" >/dev/null 2>&1; }
+unreachable() { ! reachable; }
 
 [ -e /sys/class/net/eth0 ] || modprobe -a virtio_pci virtio_net
 within 20 test -e /sys/class/net/eth0
@@ -52,5 +53,5 @@ case $I in
 esac
 ddctl peer show
 echo "@sum $(sha256sum <$FILE | cut -d' ' -f1)"
-# The other machine may still wait for acknowledgments.
-sleep 2
+# Machine 1 may still wait for acknowledgments: machine 2 is the last to stop.
+[ "$I" = 1 ] || within 60 unreachable
