@@ -7,26 +7,13 @@
 #include "abi_mem.h"
 #include <pthread.h>
 
-/* Asks for the windows of an import, and maps them; -1 with errno. */
-static int windows(const struct raw *r, const struct dd_import_make *i, struct dd_direct *d,
-		   char **block, char **cas)
-{
-	*d = (struct dd_direct){ .size = sizeof(*d), .conn = i->import };
-	if (raw_ioctl(r, DD_IOC_DIRECT, d))
-		return -1;
-	*block = raw_map(r, d->block, d->block_size, PROT_READ |
-			 (i->rights & DD_RIGHT_PUT ? PROT_WRITE : 0));
-	*cas = d->notes ? raw_map(r, d->notes, d->block_size, PROT_READ | PROT_WRITE) : NULL;
-	return *block == MAP_FAILED || *cas == MAP_FAILED ? -1 : 0;
-}
-
 TEST_F(mem, a_window_shows_the_segment)
 {
 	struct dd_direct d, again = { .size = sizeof(again), .conn = self->i.import };
 	char *at, *cas;
 
 	EXPECT_EQ(0, cell(self)->ring);
-	ASSERT_OK(windows(&self->im, &self->i, &d, &at, &cas));
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
 	EXPECT_EQ(MEM_LEN, d.block_size);
 	EXPECT_EQ(0, d.start);
 	EXPECT_EQ(1, cell(self)->ring);
@@ -55,7 +42,7 @@ TEST_F(mem, rules_decide_on_windows)
 	ASSERT_OK(mem_export(&self->ex, &s));				\
 	ASSERT_OK(mem_import(&self->im, &s, r, &i));			\
 	errno = 0;							\
-	EXPECT_EQ((want) ? -1 : 0, windows(&self->im, &i, &d, &at, &cas));	\
+	EXPECT_EQ((want) ? -1 : 0, mem_windows(&self->im, &i, &d, &at, &cas));	\
 	EXPECT_EQ(want, errno);						\
 	ASSERT_OK(mem_end(&self->ex, s.segment));			\
 	ASSERT_OK(mem_end(&self->im, i.import));			\
@@ -90,7 +77,7 @@ TEST_F(mem, windows_are_hidden_and_shown)
 	__u64 *word;
 
 	ASSERT_OK(mem_ctl(&self->ex, seg, DD_SEGMENT_INHIBIT, 1, 0, 0));
-	ASSERT_OK(windows(&self->im, &self->i, &d, &at, &cas));
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
 	word = (__u64 *)cas;
 	EXPECT_EQ(0, cell(self)->ring);
 	at[0] = 1;
@@ -140,7 +127,7 @@ TEST_F(mem, no_store_arrives_while_inhibited)
 	char *at, *cas;
 	pthread_t t;
 
-	ASSERT_OK(windows(&self->im, &self->i, &d, &at, &cas));
+	ASSERT_OK(mem_windows(&self->im, &self->i, &d, &at, &cas));
 	ASSERT_EQ(0, pthread_create(&t, NULL, store_until_stop, at));
 	for (i = 0; i <= rounds; i++) {
 		memset(self->em.at, 0, MEM_LEN);
@@ -178,7 +165,7 @@ TEST_F(mem, pinned_memory_has_windows)
 	s = mem_segment(&(struct mem){ .id = p.region, .len = 2 * PAGE }, "abi_mem_pin");
 	ASSERT_OK(mem_export(&self->ex, &s));
 	ASSERT_OK(mem_import(&self->im, &s, DD_RIGHTS, &i));
-	ASSERT_OK(windows(&self->im, &i, &d, &at, &cas));
+	ASSERT_OK(mem_windows(&self->im, &i, &d, &at, &cas));
 	memset(at, 0x44, 2 * PAGE);
 	EXPECT_EQ(0x44, own[0]);
 	EXPECT_EQ(0x44, own[2 * PAGE - 1]);

@@ -208,4 +208,17 @@ static inline int mem_end(const struct raw *r, __u64 serial)
 	return raw_op(r, DD_IOC_END, serial);
 }
 
+/* Ask for the windows of an import, and map them; -1 with errno. */
+static inline int mem_windows(const struct raw *r, const struct dd_import_make *i,
+			      struct dd_direct *d, char **block, char **cas)
+{
+	*d = (struct dd_direct){ .size = sizeof(*d), .conn = i->import };
+	if (raw_ioctl(r, DD_IOC_DIRECT, d))
+		return -1;
+	*block = raw_map(r, d->block, d->block_size, PROT_READ |
+			 (i->rights & DD_RIGHT_PUT ? PROT_WRITE : 0));
+	*cas = d->notes ? raw_map(r, d->notes, d->block_size, PROT_READ | PROT_WRITE) : NULL;
+	return *block == MAP_FAILED || *cas == MAP_FAILED ? -1 : 0;
+}
+
 #endif /* DD_TEST_MEM_H */

@@ -138,13 +138,18 @@ static void *store(void *arg)
 	return NULL;
 }
 
-/* Import, request, end; and park an import of a segment that rarely exists. */
+/*
+ * Import, request (on one node by windows, too) and end; and park an import of a segment that
+ * rarely exists.
+ */
 static void importer(unsigned int seed)
 {
 	struct dd_import_make i, parked;
 	struct dd_segment_make s, rare;
 	struct dd_region_dirty d = { .size = sizeof(d), .length = LEN };
+	char *block = NULL, *cas = NULL;
 	struct dd_list_make list;
+	struct dd_direct windows;
 	struct dd_note n;
 	pthread_t thread;
 	struct raw r;
@@ -162,16 +167,25 @@ static void importer(unsigned int seed)
 		/* The slots of those that were killed may be in use. */
 		if (import(&r, &s, 0, list.list, &i))
 			continue;
+		CHILD_CHECK(far_netns() || mem_windows(&r, &i, &windows, &block, &cas) == 0);
 		CHILD_CHECK(import(&r, &rare, LATER, 0, &parked) == 0);
 		for (k = rand_r(&seed) % 200; k; k--) {
 			request_some(&r, &i, &m, &seed);
 			CHILD_CHECK(raw_ioctl(&r, DD_IOC_REGION_DIRTY, &d) == 0);
+			if (block) {
+				*(volatile __u64 *)block = k;
+				__sync_fetch_and_add((__u64 *)cas, 1);
+			}
 			if (rand_r(&seed) & 1)
 				while (raw_take(&r, list.list_unit, &n))
 					;
 		}
 		mem_end(&r, i.import);
 		mem_end(&r, parked.import);
+		if (block) {
+			munmap(block, windows.block_size);
+			munmap(cas, windows.block_size);
+		}
 	}
 }
 
