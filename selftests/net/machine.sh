@@ -248,7 +248,7 @@ returned() {
 	becomes .sessions 3 && talk && is '.counters["drop_version"]' 0
 }
 
-no_segments() { refused 1 'dd_import: Protocol not supported' dd-hash get key 2; }
+no_segments() { refused 1 'dd_import: Protocol not supported' dd-hash "$FAR" key; }
 
 node_stays() {
 	plan 14
