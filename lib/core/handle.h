@@ -32,6 +32,8 @@
 
 #define DD_API		__attribute__((visibility("default")))
 #define DDI_NOINLINE	__attribute__((noinline))
+/* On the path of every message: such functions are next to each other, on few pages. */
+#define DDI_HOT		__attribute__((hot))
 /* For what the compiler thinks too large, on the path of each message. */
 #define DDI_INLINE	inline __attribute__((always_inline))
 

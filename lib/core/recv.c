@@ -131,8 +131,8 @@ static DDI_INLINE bool direct_fill(void *to, bool brief, bool peek, struct ddi_c
 }
 
 /* Returns the type of the message, 0 if there is none, -EAGAIN for a void note. */
-static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t pos,
-		       unsigned int options, struct dd_msg *msg)
+DDI_HOT static int take_direct(struct dd *h, const struct ddi_direct_rx *rx, uint64_t pos,
+			       unsigned int options, struct dd_msg *msg)
 {
 	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
 	struct ddi_conn *c;
@@ -360,8 +360,8 @@ static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, stru
  * VOID_MAX of direct rings are dropped in one call: their senders may write them as fast,
  * and the caller has a deadline. Returns enum dd_msg_type, 0 for none; -EBADID.
  */
-int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
-		  struct dd_msg *msg)
+DDI_HOT int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
+			  struct dd_msg *msg)
 {
 	int ret, left = VOID_MAX;
 
@@ -457,7 +457,7 @@ static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int 
  * message, is taken at once. All functions are called last, so that few registers are
  * saved.
  */
-int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
+DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
 	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
 	const struct dd_ring_note *slot;
@@ -490,8 +490,8 @@ int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t tim
 	return ddi_unlock(&l->lock);
 }
 
-DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
-		   unsigned int options, int64_t timeout)
+DDI_HOT DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
+			   unsigned int options, int64_t timeout)
 {
 	if (ddi_unlikely(!msg) || ddi_unlikely(options & ~DDI_RECV_OPTIONS))
 		return ddi_alive(h) ? -EINVAL : -EBADID;

@@ -234,7 +234,7 @@ static int send_direct(struct dd *h, struct ddi_conn *c, const struct ddi_reques
  * Send one message, whatever the type of the locked connection allows; the request has
  * passed ddi_send_check(). Returns as dd_send().
  */
-int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
+DDI_HOT int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	if (ddi_direct_due(c))
 		ddi_direct_open(h, c);
@@ -246,7 +246,7 @@ int ddi_send_locked(struct dd *h, struct ddi_conn *c, const struct ddi_request *
  * counts as outstanding before it is sent: another thread may consume its reply before
  * the system call returns. A close of the other end is reported in any case.
  */
-static int send_unlock(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
+DDI_HOT static int send_unlock(struct dd *h, struct ddi_conn *c, const struct ddi_request *rq)
 {
 	int ret = 0;
 
@@ -337,7 +337,7 @@ static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *
  * finds no connection. A message that can go directly does so. All functions are called
  * last, so that this one saves few registers.
  */
-int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
+DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_t roffset)
 {
 	struct ddi_conn *c = ddi_likely(h) ? ddi_table_get(h->board.conns, conn) : NULL;
 	struct ddi_direct_tx *tx;
@@ -389,9 +389,9 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq, uint64_t
 	return send_unlock(h, c, rq);
 }
 
-DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
-		   size_t roffset, unsigned int options,
-		   const unsigned int *meta, size_t metacount)
+DDI_HOT DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
+			   size_t roffset, unsigned int options,
+			   const unsigned int *meta, size_t metacount)
 {
 	struct ddi_request rq;
 

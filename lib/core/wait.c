@@ -118,7 +118,7 @@ static uint32_t cpus(struct dd *h, int64_t now)
 }
 
 /* The other end shares this CPU: do not spin for a growing number of waits. */
-static void spin_shared(struct ddi_spin *spin)
+DDI_HOT static void spin_shared(struct ddi_spin *spin)
 {
 	uint16_t shift = ddi_load(&spin->shift);
 
@@ -174,8 +174,8 @@ static bool spin_skip(struct ddi_spin *spin)
  * takes: locks may be held. After a look in vain, the next waits (1, 2, 4, ... of them)
  * do without. Returns whether it has reached @value.
  */
-bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
-		   uint64_t value)
+DDI_HOT bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
+			   uint64_t value)
 {
 	if (spin_skip(spin) || (ddi_load(&h->cpus) < 2 && cpus(h, ddi_now()) < 2))
 		return false;
@@ -189,8 +189,8 @@ bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,
  * Look for a while. Returns whether the wait is over; if not, the caller sleeps and then
  * calls ddi_spin_slept() with *@start, the time when the wait began.
  */
-bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
-	      const struct ddi_look *look, int64_t *start)
+DDI_HOT bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
+		      const struct ddi_look *look, int64_t *start)
 {
 	uint32_t budget = SPIN_MIN << ddi_load(&spin->step), n, slice;
 	int64_t now, yield_at;

@@ -155,8 +155,8 @@ int DD_API ddunserve(servid_t servid)
 	return result(dd_unserve(handle_have(), servid));
 }
 
-int DD_API ddsend(connid_t connid, const char *addr, size_t len,
-		  offset_t roffset, option_t options)
+DDI_HOT int DD_API ddsend(connid_t connid, const char *addr, size_t len,
+			  offset_t roffset, option_t options)
 {
 	return result(ddi_unlikely(options) ?
 		      dd_send(handle_have(), connid, addr, len, roffset, options, NULL, 0) :
@@ -213,8 +213,8 @@ _Static_assert(SAME(msgaddr, addr) && SAME(msgsize, len) && SAME(connid, conn) &
 	       SAME(servid, service) && SAME(metad, meta) &&
 	       SAME(metacount, meta_count), "layout");
 
-int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
-		  timeout_t ticks)
+DDI_HOT int DD_API ddrecv(noteid_t noteid, ddrecv_desc_t *recvblk, option_t options,
+			  timeout_t ticks)
 {
 	int64_t timeout;
 	int ret;
