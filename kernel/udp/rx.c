@@ -244,7 +244,7 @@ static void dd_udp_store_parts(struct dd_udp_cursor *c, struct dd_udp_sink *s, u
 	}
 }
 
-/* Store a payload; like dd_copy_words(), as both sides are whole words. */
+/* Store a payload, which is whole words; a segment may begin at an odd multiple of 4. */
 static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 					 struct dd_udp_sink *s, u32 len)
 {
@@ -252,7 +252,8 @@ static __always_inline void dd_udp_store(struct dd_udp_cursor *c,
 	struct dd_udp_sink to __uninitialized;
 
 	if (likely((c->left || dd_udp_step_fast(c)) && c->left >= len &&
-		   s->room >= len && len >= DD_COPY_BULK)) {
+		   s->room >= len && len >= DD_COPY_BULK &&
+		   IS_ALIGNED((unsigned long)s->to, 8))) {
 		dd_copy_bulk((u64 *)s->to, (const u64 *)c->p, len);
 		c->p += len;
 		c->left -= len;
