@@ -357,6 +357,7 @@ struct boot *boot_new(int number, u32 pages)
 	b->node.id = number + 1;
 	b->node.up = true;
 	INIT_LIST_HEAD(&b->node.parked);
+	spin_lock_init(&b->node.park_lock);
 	b->ctx.node = &b->node;
 	refcount_set(&b->ctx.ref.refcount, 1);
 	region_init(&b->region, b, pages);
@@ -382,12 +383,14 @@ int dd_name_add(struct dd_node *node, struct dd_name *name)
 	struct dd_parked *p, *next;
 
 	boot_of_node(node)->name = name;
+	spin_lock_bh(&node->park_lock);
 	list_for_each_entry_safe(p, next, &node->parked, entry)
 		if (name_is(name, p->class, p->key)) {
 			list_del_init(&p->entry);
 			node->nparked--;
 			p->wake(p);
 		}
+	spin_unlock_bh(&node->park_lock);
 	return 0;
 }
 
@@ -406,21 +409,26 @@ struct dd_obj *dd_name_get(struct dd_node *node, u8 class, const u8 *key)
 
 int dd_name_park(struct dd_node *node, struct dd_parked *p)
 {
+	spin_lock_bh(&node->park_lock);
 	if (name_is(boot_of_node(node)->name, p->class, p->key)) {
 		p->wake(p);
-		return 0;
+	} else {
+		list_add_tail(&p->entry, &node->parked);
+		node->nparked++;
 	}
-	list_add_tail(&p->entry, &node->parked);
-	node->nparked++;
+	spin_unlock_bh(&node->park_lock);
 	return 0;
 }
 
 bool dd_name_unpark(struct dd_node *node, struct dd_parked *p)
 {
-	bool waits = !list_empty(&p->entry);
+	bool waits;
 
+	spin_lock_bh(&node->park_lock);
+	waits = !list_empty(&p->entry);
 	list_del_init(&p->entry);
 	node->nparked -= waits;
+	spin_unlock_bh(&node->park_lock);
 	return waits;
 }
 
