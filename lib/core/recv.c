@@ -308,7 +308,7 @@ static int take_own(struct dd *h, const struct dd_note *note, unsigned int optio
  * From the current ring; returns as take_direct(). A close note is read after all
  * messages of the connection's direct ring.
  */
-static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
+DDI_HOT static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
 {
 	struct ddi_direct_rx *rx = l->cur;
 	struct dd_note note;
@@ -337,7 +337,8 @@ static int take(struct dd *h, struct ddi_list *l, unsigned int options, struct d
 }
 
 /* Look at all rings, beginning with the one whose turn it is. */
-static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, struct dd_msg *msg)
+DDI_HOT static int take_any(struct dd *h, struct ddi_list *l, unsigned int options,
+			    struct dd_msg *msg)
 {
 	uint32_t n = direct_refresh(h, l) + 1;
 	int ret = 0;
@@ -354,6 +355,32 @@ static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, stru
 	return ret;
 }
 
+/* As ddi_list_next(), of a locked list, which it unlocks. */
+DDI_HOT static int next_locked(struct dd *h, struct ddi_list *l, uint32_t id,
+			       unsigned int options, struct dd_msg *msg)
+{
+	int ret, left = VOID_MAX;
+
+	for (;;) {
+		ret = 0;
+		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
+			ret = -EBADID;
+		else if (l->streak > 0)
+			ret = take(h, l, options, msg);
+		if (ret > 0)
+			l->streak -= !(options & DDI_RECV_PEEK);
+		else if (!ret)
+			ret = take_any(h, l, options, msg);
+		left -= ret == -EAGAIN && l->cur;
+		ddi_unlock(&l->lock);
+		if (ddi_likely(ret != -EAGAIN))
+			return ret;
+		if (!left)
+			return 0;
+		ddi_lock(&l->lock);
+	}
+}
+
 /*
  * The next message of the list with this id, without waiting. Void notes, whose connection
  * is gone, are dropped, so that a message that was looked at can also be received. At most
@@ -363,23 +390,8 @@ static int take_any(struct dd *h, struct ddi_list *l, unsigned int options, stru
 DDI_HOT int ddi_list_next(struct dd *h, struct ddi_list *l, uint32_t id, unsigned int options,
 			  struct dd_msg *msg)
 {
-	int ret, left = VOID_MAX;
-
-	do {
-		ddi_lock(&l->lock);
-		ret = 0;
-		if (ddi_unlikely(l->id != id) || ddi_unlikely(ddi_load(&l->head->id) != id))
-			ret = -EBADID;
-		else if (ddi_likely(l->streak > 0))
-			ret = take(h, l, options, msg);
-		if (ret > 0)
-			l->streak -= !(options & DDI_RECV_PEEK);
-		else if (!ret)
-			ret = take_any(h, l, options, msg);
-		left -= ret == -EAGAIN && l->cur;
-		ddi_unlock(&l->lock);
-	} while (ddi_unlikely(ret == -EAGAIN) && left);
-	return ret == -EAGAIN ? 0 : ret;
+	ddi_lock(&l->lock);
+	return next_locked(h, l, id, options, msg);
 }
 
 static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
@@ -392,22 +404,80 @@ static void brief_from(struct ddi_brief *brief, const struct dd_msg *msg)
 	memcpy(brief->meta, msg->meta, msg->meta_count * sizeof(*msg->meta));
 }
 
-/* Receive a note of any type, or wait for one. @locked is NULL or a list to unlock first. */
-static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int options,
-				  int64_t timeout, struct ddi_list *locked)
+/*
+ * What direct_now() and own_now() did: they take a data message without metadata, of a known
+ * connection, from the current ring of a locked list. TAKEN_KICK: the kernel waits for the
+ * slot. If the ring is empty, all rings are to be looked at next.
+ */
+enum { TAKEN, TAKEN_KICK, MISSED };
+
+static DDI_INLINE int direct_now(struct dd *h, struct ddi_list *l, void *to,
+				 unsigned int options)
+{
+	const struct ddi_direct_rx *rx = l->cur;
+	uint64_t pos = ddi_load(&rx->state->head), word;
+	const struct dd_ring_note *slot = ddi_direct_slot(rx, pos);
+	struct ddi_conn *c;
+
+	if (!ddi_equals(&slot->seq, pos + 1)) {
+		l->streak = 0;
+		return MISSED;
+	}
+	/* With metadata it is no connection's word. */
+	word = ddi_load((const ddi_word *)&slot->conn);
+	c = ddi_table_get(h->board.conns, word);
+	if (ddi_unlikely(!c) ||
+	    !direct_fill(to, options & DDI_RECV_BRIEF, false, c, rx, word, slot))
+		return MISSED;
+	return release(pos, DIRECT(rx)) ? TAKEN_KICK : TAKEN;
+}
+
+static DDI_INLINE int own_now(struct dd *h, struct ddi_list *l, void *to,
+			      unsigned int options)
+{
+	struct ddi_conn *c;
+	struct dd_note note;
+
+	if (!own_look(l, &note)) {
+		l->streak = 0;
+		return MISSED;
+	}
+	if (ddi_unlikely(note.type != DD_NOTE_DATA) || ddi_unlikely(note.meta_count))
+		return MISSED;
+	c = ddi_table_get(h->board.conns, note.conn);
+	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
+		return MISSED;
+	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, note.conn, note.offset,
+			 note.len, (const struct body *)&note.offset));
+	return release(note.seq - 1, OWN(l)) ? TAKEN_KICK : TAKEN;
+}
+
+/* A message was taken, for whose slot the kernel waits. */
+static DDI_NOINLINE int recv_kick(struct dd *h, struct ddi_list *l)
+{
+	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
+	return ddi_unlock(&l->lock);
+}
+
+/* Receive a note of any type, or wait for one. @l: a locked list, or NULL. */
+DDI_HOT static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to,
+					  unsigned int options, int64_t timeout,
+					  struct ddi_list *l)
 {
 	struct dd_msg local, *msg = options & DDI_RECV_BRIEF ? &local : to;
-	struct ddi_list *l;
 	int64_t deadline = 0;
 	int ret;
 
-	if (locked)
-		ddi_unlock(&locked->lock);
-	l = ddi_alive(h) ? ddi_list_find(h, list) : NULL;
-	if (!l)
-		return -EBADID;
+	if (!l || ddi_unlikely(l->id != (uint32_t)list)) {
+		if (l)
+			ddi_unlock(&l->lock);
+		l = ddi_alive(h) ? ddi_list_find(h, list) : NULL;
+		if (!l)
+			return -EBADID;
+		ddi_lock(&l->lock);
+	}
 	for (bool again = false;; again = true) {
-		ret = ddi_list_next(h, l, list, options, msg);
+		ret = next_locked(h, l, list, options, msg);
 		if (ret > 0 && msg == &local)
 			brief_from(to, msg);
 		if (ret)
@@ -421,49 +491,39 @@ static DDI_NOINLINE int recv_slow(struct dd *h, int list, void *to, unsigned int
 		ret = ddi_list_wait(h, l, list, options, deadline);
 		if (ret)
 			return ret;
+		/* Most often the message is in the ring of the last one. */
+		ddi_lock(&l->lock);
+		if (!ddi_equals(&l->head->id, (uint32_t)list))
+			continue;
+		ret = l->cur ? direct_now(h, l, to, options) : own_now(h, l, to, options);
+		if (ret == TAKEN)
+			return ddi_unlock(&l->lock);
+		if (ret == TAKEN_KICK)
+			return recv_kick(h, l);
 	}
-}
-
-/* A message was taken, for whose slot the kernel waits. */
-static DDI_NOINLINE int recv_kick(struct dd *h, struct ddi_list *l)
-{
-	ddi_ioctl_id(h, DD_IOC_LIST_KICK, l->id);
-	return ddi_unlock(&l->lock);
 }
 
 /* As ddi_recv(), from the ring of a locked list that the kernel writes. */
 static DDI_NOINLINE int recv_own(struct dd *h, int list, void *to, unsigned int options,
 				 int64_t timeout, struct ddi_list *l)
 {
-	struct ddi_conn *c;
-	struct dd_note note;
-
-	if (!own_look(l, &note) || ddi_unlikely(note.type != DD_NOTE_DATA) ||
-	    ddi_unlikely(note.meta_count))
-		return recv_slow(h, list, to, options, timeout, l);
-	c = ddi_table_get(h->board.conns, note.conn);
-	if (ddi_unlikely(!c) || ddi_unlikely(!ddi_conn_has(c, note.conn)))
-		return recv_slow(h, list, to, options, timeout, l);
-	consumed(c, fill(to, options & DDI_RECV_BRIEF, c, note.conn, note.offset,
-			 note.len, (const struct body *)&note.offset));
-	if (release(note.seq - 1, OWN(l)))
+	switch (own_now(h, l, to, options)) {
+	case TAKEN:
+		return ddi_unlock(&l->lock);
+	case TAKEN_KICK:
 		return recv_kick(h, l);
-	return ddi_unlock(&l->lock);
+	default:
+		return recv_slow(h, list, to, options, timeout, l);
+	}
 }
 
 /*
  * dd_recv(), also with DDI_RECV_BRIEF; the handle may be NULL, and a child of fork() finds
- * no list. A data message without metadata, of a known connection, in the ring of the last
- * message, is taken at once. All functions are called last, so that few registers are
- * saved.
+ * no list. All functions are called last, so that few registers are saved.
  */
 DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int64_t timeout)
 {
 	struct ddi_list *l = ddi_likely(h) ? ddi_table_get(h->board.lists, list) : NULL;
-	const struct dd_ring_note *slot;
-	const struct ddi_direct_rx *rx;
-	struct ddi_conn *c;
-	uint64_t pos, word;
 
 	if (ddi_unlikely(!l) || ddi_unlikely(!ddi_trylock(&l->lock)))
 		return recv_slow(h, list, to, options, timeout, NULL);
@@ -474,20 +534,14 @@ DDI_HOT int ddi_recv(struct dd *h, int list, void *to, unsigned int options, int
 	/* The list is @list: below, reload its id to save a register. */
 	if (!ddi_load(&l->cur))
 		return recv_own(h, list, to, options, timeout, l);
-	rx = l->cur;
-	pos = ddi_load(&rx->state->head);
-	slot = ddi_direct_slot(rx, pos);
-	if (!ddi_equals(&slot->seq, pos + 1))
-		return recv_slow(h, l->id, to, options, timeout, l);
-	/* With metadata it is no connection's word. */
-	word = ddi_load((const ddi_word *)&slot->conn);
-	c = ddi_table_get(h->board.conns, word);
-	if (ddi_unlikely(!c) ||
-	    !direct_fill(to, options & DDI_RECV_BRIEF, false, c, rx, word, slot))
-		return recv_slow(h, l->id, to, options, timeout, l);
-	if (release(pos, DIRECT(rx)))
+	switch (direct_now(h, l, to, options)) {
+	case TAKEN:
+		return ddi_unlock(&l->lock);
+	case TAKEN_KICK:
 		return recv_kick(h, l);
-	return ddi_unlock(&l->lock);
+	default:
+		return recv_slow(h, l->id, to, options, timeout, l);
+	}
 }
 
 DDI_HOT DD_API int dd_recv(struct dd *h, int list, struct dd_msg *msg,
