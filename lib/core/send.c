@@ -313,8 +313,8 @@ static DDI_NOINLINE int posted_unlock(struct dd *h, struct ddi_conn *c)
 }
 
 /* The message is in place: post its note. The order of arguments saves moves. */
-static DDI_NOINLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
-				  size_t len, size_t roffset)
+static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
+				size_t len, size_t roffset)
 {
 	if (ddi_unlikely(post(c, c->tx, len, roffset, word, &c->got, NULL, 0)))
 		return posted_unlock(h, c);
@@ -389,16 +389,22 @@ static int send_request(struct dd *h, int conn, struct ddi_request *rq, uint64_t
 	return send_unlock(h, c, rq);
 }
 
+static DDI_NOINLINE int send_more(struct dd *h, int conn, const void *addr, size_t len,
+				  size_t roffset, unsigned int options,
+				  const unsigned int *meta, size_t metacount)
+{
+	struct ddi_request rq = { addr, len, roffset, options, meta, metacount, 0 };
+
+	return send_request(h, conn, &rq, 0);
+}
+
 DDI_HOT DD_API int dd_send(struct dd *h, int conn, const void *addr, size_t len,
 			   size_t roffset, unsigned int options,
 			   const unsigned int *meta, size_t metacount)
 {
-	struct ddi_request rq;
-
-	if (ddi_likely(!(options | metacount)))
-		return ddi_send(h, conn, addr, len, roffset);
-	rq = (struct ddi_request){ addr, len, roffset, options, meta, metacount, 0 };
-	return send_request(h, conn, &rq, 0);
+	if (ddi_unlikely(options | metacount))
+		return send_more(h, conn, addr, len, roffset, options, meta, metacount);
+	return ddi_send(h, conn, addr, len, roffset);
 }
 
 DD_API int dd_reply(struct dd *h, const struct dd_msg *msg, const void *addr,
