@@ -11,8 +11,8 @@
 # make test            the gate: all tests that a change has to pass, half an hour;
 #                      TIERS='10-vm ...' runs only these
 # make coverage        which lines and branches of dd.ko the tests on User-Mode Linux
-#                      run (gcov), into build/coverage.txt; fails below 95 % of the
-#                      lines. LISTS and BASE: selftests/vm/coverage.sh
+#                      run (gcov), into build/coverage.txt; fails below 95 % of all
+#                      lines, or 90 % of a file's. LISTS: selftests/vm/coverage.sh
 # make nightly         the gate and the full matrix of lists and kernels, data
 #                      races, long runs, coverage, simulator and fuzzing; hours
 
