@@ -62,13 +62,14 @@ static bool dd_block_clean(const struct dd_service *svc, const struct dd_block *
  */
 static u64 dd_block_owed(const struct dd_block *block)
 {
-	const struct dd_conn *conn = block->conn;
+	struct dd_conn *conn = block->conn;
 	u64 got, sent;
 
 	if (!conn || READ_ONCE(conn->closing))
 		return 0;
 	/* Either number may have been written by a process. */
-	if (check_add_overflow(READ_ONCE(conn->chan.received), conn->owed, &got))
+	if (check_add_overflow(READ_ONCE(conn->chan.received), dd_server_of(conn)->owed,
+			       &got))
 		got = U64_MAX;
 	if (check_add_overflow(dd_direct_last(&conn->imp),
 			       (u64)READ_ONCE(conn->imp.refused), &sent))
@@ -245,10 +246,10 @@ static void dd_service_zeroed(struct dd_segment *seg)
 /* Implements dd_segment_ops.unsure(). */
 static void dd_service_unsure(struct dd_segment *seg, u64 n)
 {
-	struct dd_conn *conn = container_of(seg, struct dd_conn, seg);
+	struct dd_server *server = container_of(seg, struct dd_server, conn.seg);
 
-	if (check_add_overflow(conn->owed, n, &conn->owed))
-		conn->owed = U64_MAX;
+	if (check_add_overflow(server->owed, n, &server->owed))
+		server->owed = U64_MAX;
 }
 
 static const struct dd_segment_ops dd_service_segment_ops = {
@@ -292,7 +293,7 @@ static void dd_service_equip(struct dd_service *svc, struct dd_block *block,
 	u32 nr = block - svc->blocks;
 
 	/* A server still working on messages of the last client replies on this end. */
-	conn->owed = dd_block_owed(block);
+	dd_server_of(conn)->owed = dd_block_owed(block);
 	conn->seg.index = nr;
 	conn->seg.cookie = svc->obj.id | (u64)nr << 32;
 	conn->imp.unit = svc->cells_unit + nr * DD_CELL_UNITS;

@@ -32,7 +32,7 @@ static struct kmem_cache *dd_server_cache, *dd_client_cache;
 
 int dd_conn_init(void)
 {
-	dd_server_cache = KMEM_CACHE(dd_conn, SLAB_ACCOUNT);
+	dd_server_cache = KMEM_CACHE(dd_server, SLAB_ACCOUNT);
 	dd_client_cache = KMEM_CACHE(dd_client, SLAB_ACCOUNT);
 	if (dd_server_cache && dd_client_cache)
 		return 0;
@@ -53,13 +53,13 @@ static void dd_conn_mem_free(struct rcu_head *rcu)
 {
 	struct dd_conn *conn = container_of(rcu, struct dd_conn, imp.rcu);
 
-	/* struct dd_conn is the first member of struct dd_client. */
+	/* struct dd_conn is the first member of either. */
 	kmem_cache_free(conn->server ? dd_server_cache : dd_client_cache, conn);
 }
 
 static size_t dd_conn_size(bool server)
 {
-	return server ? sizeof(struct dd_conn) : sizeof(struct dd_client);
+	return server ? sizeof(struct dd_server) : sizeof(struct dd_client);
 }
 
 /**
@@ -436,7 +436,7 @@ void dd_conn_sever(struct dd_conn *conn)
 		dd_conn_over(conn);
 		return;
 	}
-	cmpxchg(&other->closed, 0, ECONNRESET);
+	xchg(&other->closed, ECONNRESET);
 	dd_conn_cut(other);
 	dd_conn_cut(conn);
 	dd_conn_revoke(other, true);
@@ -457,7 +457,7 @@ static void dd_conn_lost(struct dd_obj *obj)
 {
 	struct dd_conn *conn = container_of(obj, struct dd_conn, imp.obj);
 
-	cmpxchg(&conn->closed, 0, ECONNRESET);
+	xchg(&conn->closed, ECONNRESET);
 	dd_remote_break(dd_remote_of(conn), ECONNRESET, false);
 	dd_conn_revoke(conn, true);
 	dd_ctx_wake(obj->ctx);

@@ -23,7 +23,7 @@ struct dd_service;
  * @seg: its own block
  * @chan: access of the other end to @seg
  * @type: enum dd_conn_type
- * @server: this is the serving end; a connecting end is a struct dd_client
+ * @server: this is the serving end, a struct dd_server; else it is a struct dd_client
  * @released: the block was given back; under dd_service.lock. At a connecting end whose
  *	other end is on another node: the connection has ended
  * @closing: a close has begun; it is done by the context that sets this
@@ -31,8 +31,6 @@ struct dd_service;
  * @closed: errno that ended it; set before the channel of the other end is dead
  * @other: the other end; NULL if it is on another node, see dd_remote_of()
  * @svc: at the serving end, the service, counted
- * @owed: at a serving end, messages in addition to dd_channel.received that have to be
- *	replied to before its block may be given to another user
  *
  * There may be many idle connections, so its size matters.
  */
@@ -40,14 +38,25 @@ struct dd_conn {
 	struct dd_import imp;
 	struct dd_segment seg;
 	struct dd_channel chan;
-	u8 type;
-	bool server;
+	/* Constant, so these two may share a byte. */
+	u8 type : 4;
+	bool server : 1;
 	bool released;
 	u8 closing;
+	u8 closed;
 	refcount_t mem;
-	int closed;
 	struct dd_conn *other;
 	struct dd_service *svc;
+};
+
+/**
+ * struct dd_server - a serving end
+ * @conn: the end
+ * @owed: messages in addition to dd_channel.received that have to be replied to before
+ *	its block may be given to another user
+ */
+struct dd_server {
+	struct dd_conn conn;
 	u64 owed;
 };
 
@@ -65,6 +74,11 @@ struct dd_client {
 	struct dd_slice recv;
 	struct dd_credit credit;
 };
+
+static inline struct dd_server *dd_server_of(struct dd_conn *conn)
+{
+	return container_of(conn, struct dd_server, conn);
+}
 
 static inline struct dd_client *dd_client_of(struct dd_conn *conn)
 {
