@@ -312,7 +312,7 @@ static DDI_NOINLINE int posted_unlock(struct dd *h, struct ddi_conn *c)
 	return ret;
 }
 
-/* The message is in place: post its note. The order of arguments saves moves. */
+/* The message is in place: post its note. */
 static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
 				size_t len, size_t roffset)
 {
