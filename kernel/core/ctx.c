@@ -93,7 +93,7 @@ static void dd_ctx_release(struct kref *ref)
 {
 	struct dd_ctx *ctx = container_of(ref, struct dd_ctx, ref);
 
-	WARN_ON_ONCE(!xa_empty(&ctx->ids.xa));
+	WARN_ON_ONCE(!dd_ids_unused(&ctx->ids));
 	xa_destroy(&ctx->ids.xa);
 	xa_destroy(&ctx->regions);
 	dd_window_ctx_exit(ctx);

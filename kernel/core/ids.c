@@ -37,17 +37,42 @@ void dd_ids_init(struct dd_ids *ids)
  */
 int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp)
 {
-	const struct xa_limit limit = XA_LIMIT(1, S32_MAX);
-	int ret;
+	u32 wraps = 0;
+	int err;
 
 	mutex_lock(&ids->lock);
-	ret = xa_alloc_cyclic(&ids->xa, id, NULL, limit, &ids->next, gfp);
-	/* 1: the ids have wrapped around. */
-	if (ret > 0)
-		ids->epoch++;
-	*epoch = ids->epoch;
+	/* Not xa_alloc_cyclic(), which also starts again at 1 if it lacks memory. */
+	err = xa_alloc(&ids->xa, id, NULL, XA_LIMIT(ids->next, S32_MAX), gfp);
+	if (err == -EBUSY) {
+		err = xa_alloc(&ids->xa, id, NULL, XA_LIMIT(1, S32_MAX), gfp);
+		wraps = 1;
+	}
+	if (!err) {
+		ids->next = *id + 1;
+		ids->epoch += wraps;
+		*epoch = ids->epoch;
+	}
 	mutex_unlock(&ids->lock);
-	if (ret < 0)
-		return ret == -EBUSY ? -ENOSPC : ret;
-	return 0;
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+/**
+ * dd_ids_unused() - check that no id is in use or reserved
+ * @ids: the ids
+ *
+ * Not xa_empty(): an allocation that failed may have left nodes without entries. Nothing
+ * changes @ids meanwhile.
+ *
+ * Return: whether that is so.
+ */
+bool dd_ids_unused(struct dd_ids *ids)
+{
+	/* Index 0 is reserved by the xarray itself. */
+	XA_STATE(xas, &ids->xa, 1);
+	void *entry;
+
+	rcu_read_lock();
+	entry = xas_find(&xas, S32_MAX);
+	rcu_read_unlock();
+	return !entry;
 }

@@ -9,7 +9,7 @@
 /**
  * struct dd_ids - ids of the objects of a context
  * @xa: id to object, from 1 to %S32_MAX; looked up under RCU
- * @lock: serialises allocations: __xa_alloc_cyclic() may drop the lock of @xa to
+ * @lock: serialises allocations: xa_alloc() may drop the lock of @xa to
  *	allocate memory, and meanwhile @next must not change
  * @next: next id to try
  * @epoch: from 1, incremented each time the ids wrap around
@@ -23,6 +23,7 @@ struct dd_ids {
 
 void dd_ids_init(struct dd_ids *ids);
 int dd_ids_reserve(struct dd_ids *ids, u32 *id, u32 *epoch, gfp_t gfp);
+bool dd_ids_unused(struct dd_ids *ids);
 
 /**
  * dd_ids_find() - look up an id

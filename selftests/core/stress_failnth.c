@@ -662,4 +662,32 @@ PATH(close, connect_it, close_it, NULL, 0, true)
 PATH(unserve, serve, unserve, NULL, 0, true)
 PATH(region_free, alloc_region, free_region, NULL, 0, true)
 
+/*
+ * The first id of a context needs nodes of an xarray, of which the first n bytes exist. The
+ * context ends without another attempt: the nodes that are left are no leak.
+ */
+TEST(an_id_that_lacks_memory_is_not_taken_from_the_next_epoch)
+{
+	struct dd_list_make list;
+	int n, ret, failed = 0;
+	bool hit = true;
+	struct raw r;
+
+	if (!inject_ready())
+		DD_SKIP("no fault injection in this kernel");
+	for (n = 1; hit && n < INJECT_LIMIT; n += 64) {
+		ASSERT_EQ(0, raw_open(&r));
+		inject_arm(INJECT_SLAB, n);
+		ret = mem_list(&r, &list);
+		hit = inject_disarm(INJECT_SLAB);
+		if (ret)
+			failed++;
+		else
+			EXPECT_EQ(1, list.serial >> 32);
+		raw_close(&r);
+	}
+	EXPECT_LE(10, failed);
+	EXPECT_CLEAN();
+}
+
 DD_TEST_MAIN
