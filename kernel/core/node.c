@@ -65,15 +65,24 @@ static int __net_init dd_net_init(struct net *net)
 	return err;
 }
 
+/* Not xa_empty(): an insertion that failed may have left nodes without entries. */
+static bool dd_unused(struct xarray *xa)
+{
+	unsigned long index = 0;
+
+	return !xa_find(xa, &index, ULONG_MAX, XA_PRESENT);
+}
+
 static void __net_exit dd_net_exit(struct net *net)
 {
 	struct dd_node *node = dd_node_of(net);
 
 	/* Each context holds a reference to its namespace. */
-	WARN_ON_ONCE(!xa_empty(&node->ctxs));
-	WARN_ON_ONCE(!xa_empty(&node->peers));
+	WARN_ON_ONCE(!dd_unused(&node->ctxs));
+	WARN_ON_ONCE(!dd_unused(&node->peers));
 	WARN_ON_ONCE(!list_empty(&node->parked));
 	WARN_ON_ONCE(!list_empty(&node->registered));
+	xa_destroy(&node->ctxs);
 	xa_destroy(&node->peers);
 	rhashtable_destroy(&node->names);
 	free_percpu(node->stats);
@@ -113,14 +122,14 @@ static int dd_node_check(struct dd_node *node, u32 id, u32 max,
 		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
 				 "max can change only while the node is down: ddctl node down");
 	/* Running programs have read both numbers and rely on them. */
-	if (id != node->id && !xa_empty(&node->ctxs))
+	if (id != node->id && !dd_unused(&node->ctxs))
 		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
 				 "the node's number can change only while no process has /dev/dd open");
-	if (max != node->max && !xa_empty(&node->ctxs))
+	if (max != node->max && !dd_unused(&node->ctxs))
 		return dd_refuse(why, -EBUSY, DD_A_NODE_MAXNODES,
 				 "max can change only while no process has /dev/dd open");
 	/* Sessions with peers were negotiated with the current numbers and port. */
-	if (xa_empty(&node->peers))
+	if (dd_unused(&node->peers))
 		return 0;
 	if (id != node->id)
 		return dd_refuse(why, -EBUSY, DD_A_NODE_ID,
