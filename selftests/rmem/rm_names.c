@@ -580,6 +580,7 @@ TEST(a_clerk_survives_forged_requests)
 {
 	static const unsigned char boxes[DD_KEY_SIZE] = { MAILBOXES_KEY };
 	struct request request = { .seq = 1 };
+	struct reply none = { .seq = 1 };
 	static char noise[64 * sizeof(struct mailbox)];
 	struct dd_mem *mem;
 	size_t i, size;
@@ -600,6 +601,11 @@ TEST(a_clerk_survives_forged_requests)
 	memset(noise, 0xa5, sizeof(noise));
 	for (i = 0; i < 5; i++)
 		check_eq(dd_put(mem, noise, size, 0, DD_PUT_NOTIFY), 0);
+	dd_unimport(mem);
+	/* To the clerk of this node: the reply to a first request, which says that there is none. */
+	check_eq(dd_import(h, 1, DD_KEY_WELL_KNOWN, boxes, DD_CAN_PUT, &mem), 0);
+	check_eq(dd_put(mem, &none, sizeof(none), 2 * sizeof(struct mailbox) +
+			offsetof(struct mailbox, reply), 0), 0);
 	dd_unimport(mem);
 	check_eq(rm_import("name", 2, RM_LOOKUP, &rd), 0);
 	check_eq(rm_unimport(rd), 0);

@@ -349,7 +349,7 @@ int main(int argc, char **argv)
 	registrar = registrar_open();
 	registry_new(slots);
 	if (!peers_init())
-		fail("peers", ENOMEM);
+		fail("cannot keep state of other nodes", errno);
 	waits = take_names(&call, &err);
 	list = dd_list(clerk.h);
 	if (list < 0)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <sys/random.h>
 
 #include "clerk.h"
 #include "../common/tool.h"
@@ -29,7 +30,8 @@
  * @head: the beginning of a registry
  * @down: time of CLOCK_MONOTONIC until which no request is made, because of @error
  * @error: error of the last request
- * @seq: number of the last request by a write
+ * @seq: number of the last request by a write. The first one is random, so that no reply to an
+ *	earlier clerk of this node has the number of a request.
  */
 struct peer {
 	pthread_mutex_t lock;
@@ -51,8 +53,11 @@ bool peers_init(void)
 	uint32_t i;
 
 	registries = calloc(3 * (size_t)clerk.nodes, sizeof(*registries));
-	for (i = 0; registries && i < 3 * clerk.nodes; i++)
+	for (i = 0; registries && i < 3 * clerk.nodes; i++) {
 		pthread_mutex_init(&registries[i].lock, NULL);
+		if (getrandom(&registries[i].seq, sizeof(uint32_t), 0) < 0)
+			return false;
+	}
 	requests = registries + clerk.nodes;
 	replies = requests + clerk.nodes;
 	return registries;
