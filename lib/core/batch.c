@@ -96,8 +96,10 @@ static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
 	int ret = b->held ? batch_flush(b) : 0;
 
 	if (!ret)
-		ret = dd_send(b->h, m->conn, m->addr, m->len, m->roffset,
-			      m->options, m->meta, m->metacount);
+		ret = m->options | m->metacount ?
+		      dd_send(b->h, m->conn, m->addr, m->len, m->roffset, m->options, m->meta,
+			      m->metacount) :
+		      ddi_send(b->h, m->conn, m->addr, m->len, m->roffset);
 	b->accepted += !ret;
 	return ret;
 }
@@ -106,9 +108,7 @@ static int batch_single(struct ddi_batch *b, const struct dd_send_msg *m)
 static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 {
 	struct ddi_conn *c = ddi_table_get(b->h->board.conns, m->conn);
-	struct ddi_request rq = {
-		m->addr, m->len, m->roffset, m->options, m->meta, m->metacount, 0
-	};
+	struct ddi_request rq;
 	struct dd_request *r;
 	int ret;
 
@@ -117,6 +117,9 @@ static int batch_send(struct ddi_batch *b, const struct dd_send_msg *m)
 	/* A hint that it goes directly; dd_send() is right in either case. */
 	if (!c || ddi_load(&c->tx))
 		return batch_single(b, m);
+	rq = (struct ddi_request){
+		m->addr, m->len, m->roffset, m->options, m->meta, m->metacount, 0
+	};
 	ret = ddi_send_check(&rq);
 	if (!ret)
 		ret = batch_lock(b, m->conn, &c);

@@ -64,7 +64,6 @@ static void conn_fill(struct dd *h, struct ddi_conn *c, struct ddi_list *l,
 	c->send_size = info->send.length;
 	c->most = h->mutual ? info->window : DD_WINDOW_MAX;
 	c->guarded = !info->service && info->type != DD_TYPE_STREAM;
-	c->simple = !c->guarded && c->send_size >= DDI_COPY_SHORT;
 	c->outstanding = 0;
 	c->type = info->type;
 	memset(&c->spin, 0, sizeof(c->spin));

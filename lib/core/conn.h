@@ -34,11 +34,11 @@ struct ddi_conn {
 	size_t recv_size;
 	char *send;
 	size_t send_size;
+	struct ddi_direct_tx *quick;	/* @tx, unless @guarded or @send_size < DDI_COPY_SHORT */
 	uint64_t tx_ask;	/* messages sent before it asks for a direct path; @lock */
 	struct ddi_batch *batch;	/* the batch that has locked it */
 	uint32_t most;		/* limit of messages in flight, whatever the window is */
 	bool guarded;		/* RPC or SPLIT client: the type restricts sending */
-	bool simple;		/* it is not, and @send_size is at least DDI_COPY_SHORT */
 	uint8_t outstanding;	/* SPLIT client: a request has no reply yet */
 	uint8_t type;		/* DD_TYPE_* */
 	struct ddi_spin spin;	/* for waits for its counters */

@@ -158,6 +158,8 @@ void ddi_direct_open(struct dd *h, struct ddi_conn *c)
 	ret = tx_get(h, c, tx);
 	if (!ret) {
 		ddi_store(&c->tx, tx);
+		if (!c->guarded && c->send_size >= DDI_COPY_SHORT)
+			c->quick = tx;
 		return;
 	}
 	if (ret == -EBUSY || ret == -ENOSPC)
@@ -171,6 +173,7 @@ void ddi_direct_close(struct dd *h, struct ddi_conn *c)
 	struct ddi_direct_tx *tx = c->tx;
 
 	c->tx_ask = 0;
+	c->quick = NULL;
 	ddi_store(&c->tx, NULL);
 	if (tx)
 		tx_free(h, tx);

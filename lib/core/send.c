@@ -185,7 +185,7 @@ static DDI_INLINE bool post(struct ddi_conn *c, struct ddi_direct_tx *tx, size_t
 	cell = c->cell;
 	/* For reports only. */
 	ddi_store((ddi_word *)cell->sq[0].meta, n + 1);
-	return !ddi_equals(&ring->state->need_wake, 0) ||
+	return ddi_test(&ring->state->need_wake, 1) ||
 	       !ddi_equals(&cell->error, 0) || !ddi_equals(&cell->conn, c->serial);
 }
 
@@ -313,10 +313,10 @@ static DDI_NOINLINE int posted_unlock(struct dd *h, struct ddi_conn *c)
 }
 
 /* The message is in place: post its note. */
-static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c, uint64_t word,
-				size_t len, size_t roffset)
+static DDI_INLINE int send_post(struct dd *h, struct ddi_conn *c, struct ddi_direct_tx *tx,
+				uint64_t word, size_t len, size_t roffset)
 {
-	if (ddi_unlikely(post(c, c->tx, len, roffset, word, &c->got, NULL, 0)))
+	if (ddi_unlikely(post(c, tx, len, roffset, word, &c->got, NULL, 0)))
 		return posted_unlock(h, c);
 	return ddi_unlock(&c->lock);
 }
@@ -328,7 +328,7 @@ static DDI_NOINLINE int send_long(struct dd *h, struct ddi_conn *c, const char *
 
 	if (!own_source(c, addr, len) || !inside(roffset, len, tx->size))
 		return send_other(h, c, addr, len, roffset);
-	return send_post(h, c, ddi_deposit_any(tx->block + roffset, addr, len), len,
+	return send_post(h, c, tx, ddi_deposit_any(tx->block + roffset, addr, len), len,
 			 roffset);
 }
 
@@ -346,10 +346,10 @@ DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_
 		return send_slow(h, conn, addr, len, roffset, NULL);
 	if (ddi_unlikely(DD_SERIAL_ID(c->serial) != (uint32_t)conn))
 		return send_slow(h, conn, addr, len, roffset, c);
-	tx = c->tx;
-	if (!tx || ddi_unlikely(!c->simple) ||
+	tx = c->quick;
+	if (!tx ||
 	    ddi_unlikely(!ddi_equals(&c->cell->error, 0)) ||
-	    ddi_unlikely(!ddi_load(&ddi_head(h)->node_up)) ||
+	    ddi_unlikely(!ddi_test(&ddi_head(h)->node_up, 1)) ||
 	    (tx->submitted == tx->limit && ddi_unlikely(!ddi_direct_drained(tx))))
 		return send_other(h, c, addr, len, roffset);
 	if (!ddi_is_short(len, roffset))
@@ -358,7 +358,7 @@ DDI_HOT int ddi_send(struct dd *h, int conn, const char *addr, size_t len, size_
 	if (ddi_unlikely((size_t)(addr - c->send) > c->send_size - len) ||
 	    ddi_unlikely(roffset > tx->size - len))
 		return send_other(h, c, addr, len, roffset);
-	return send_post(h, c, ddi_deposit_short(tx->block + roffset, addr, len), len,
+	return send_post(h, c, tx, ddi_deposit_short(tx->block + roffset, addr, len), len,
 			 roffset);
 }
 
