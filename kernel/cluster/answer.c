@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Look-ups of a peer: its queries wait for a worker, which asks their class and answers.
+ * Look-ups of a peer: a worker passes each query to its class and sends the answer.
  *
- * A query may wait for a name that is not there. It is answered with DD_CTL_PARKED and an id,
- * by which a CLOSE ends the wait. When the name is added, a WAKE names the channel of the
- * asking node, which sends the query again.
+ * A query may wait for a name that does not exist yet. Its answer is DD_CTL_PARKED with an id;
+ * the peer may end the wait by a CLOSE with this id. When the name is added, this node sends a
+ * WAKE with the channel of the query, and the peer sends the query again.
  */
 #include <linux/nospec.h>
 #include <linux/random.h>
@@ -28,8 +28,8 @@ struct dd_ctl_asked {
  * @p: the look-up
  * @entry: in dd_ctl.parked
  * @ctl: the control stream, which outlives the session
- * @id: by which the peer ends the wait
- * @chan: of the query
+ * @id: id in the answer; a CLOSE with this id ends the wait
+ * @chan: channel of the peer, from the query
  * @woken: the name was added
  */
 struct dd_ctl_parked {
@@ -43,7 +43,7 @@ struct dd_ctl_parked {
 
 static dd_ctl_lookup_fn *dd_ctl_classes[DD_CLASSES];
 
-/* The answer for the result of a class. */
+/* Convert the result of a class to the status of the answer. */
 static enum dd_ctl_status dd_ctl_status(int err)
 {
 	switch (err) {
@@ -102,8 +102,8 @@ void dd_ctl_pump_refusals(struct dd_peer *peer)
 }
 
 /*
- * Refuse a query. The refusal needs no memory and is queued until the control stream
- * accepts it. False if the peer has more queries open than it may have.
+ * Refuse a query: queue a refusal, without allocating memory, until the control stream accepts
+ * it. Returns false if the peer has more open queries than it may have.
  */
 static bool dd_ctl_refuse(struct dd_peer *peer, u32 req,
 			  enum dd_ctl_status status)
@@ -136,7 +136,7 @@ static void dd_ctl_parked_wake(struct dd_parked *p)
  * @query: the query
  * @answer: its answer
  *
- * Called by a class, which returns the result.
+ * Called by the look-up function of a class, which returns this result.
  *
  * Return: %-EINPROGRESS; or an error.
  */
@@ -218,7 +218,7 @@ static void dd_ctl_pump_parked(struct dd_peer *peer)
 	}
 }
 
-/* The peer ends the wait with this id. Returns false if there is none. */
+/* End the wait of the parked query @id. Returns false if the peer has no such query. */
 bool dd_ctl_parked_end(struct dd_peer *peer, u64 id)
 {
 	struct dd_ctl_parked *k;
@@ -284,8 +284,8 @@ static bool dd_ctl_reply(struct dd_peer *peer, struct dd_ctl_asked *asked)
 }
 
 /*
- * The first query, or NULL. Connections that the peer has closed are ended before, so that a
- * client that closes and connects again finds its block free.
+ * Return the first query, or NULL. First end the connections that the peer has closed, so that
+ * a client that closes and connects again finds its block free.
  */
 static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 {
@@ -307,8 +307,8 @@ static struct dd_ctl_asked *dd_ctl_next(struct dd_peer *peer)
 }
 
 /*
- * If the session ends meanwhile, the answer is not sent and the channel that was granted ends with
- * the session.
+ * Let the class of a query fill in the answer. If the session ends meanwhile, dd_ctl_reply() does
+ * not send the answer, and a granted channel ends with the session.
  */
 static void dd_ctl_answer(struct dd_peer *peer, const struct dd_ctl_asked *asked)
 {
@@ -323,7 +323,10 @@ static void dd_ctl_answer(struct dd_peer *peer, const struct dd_ctl_asked *asked
 	answer->status = cpu_to_le32(dd_ctl_status(err));
 }
 
-/* The workqueue is shared, so the worker does not wait for space in the control stream. */
+/*
+ * The workqueue is shared, so the worker does not wait for space in the control stream:
+ * dd_ctl_progress() queues the work again.
+ */
 void dd_ctl_work(struct work_struct *work)
 {
 	struct dd_ctl *ctl = container_of(work, struct dd_ctl, work);

@@ -204,7 +204,7 @@ void dd_ctl_progress(struct dd_udp_peer *link)
 	if (unlikely(ctl->answered || READ_ONCE(ctl->woken)) &&
 	    dd_tp_ctl_room(dd_ctl_tp(peer)))
 		queue_work(dd_wq, &ctl->work);
-	/* Not while DD_CTL_WAITING queries are open: callers then could not send. */
+	/* @crowded is false while DD_CTL_WAITING queries are open: no caller could send one. */
 	if (unlikely(ctl->crowded) && dd_tp_ctl_room(dd_ctl_tp(peer))) {
 		ctl->crowded = false;
 		dd_ctl_offer(ctl);

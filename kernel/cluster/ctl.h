@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control stream between two nodes: look-ups by (class, key), grants of channels and
- * their end. Independent of any interface: a class implements its own look-ups.
+ * Control stream between two nodes: look-ups by (class, key), grants and closes of channels.
+ * It does not know what the keys mean: each class implements its own look-ups.
  */
 #ifndef _DD_CTL_H
 #define _DD_CTL_H
@@ -23,8 +23,8 @@ struct dd_remote;
 #define DD_CTL_BODY		64	/* largest body of a class */
 #define DD_CTL_INBOX		256	/* queries of the peer that may wait */
 /*
- * Local queries without an answer, at most. The peer can queue or refuse as many; it would
- * drop another one, which then had no answer until the session ends.
+ * Limit of local queries without an answer. The peer can queue or refuse this many. It would
+ * drop one more, and the caller would get no answer until the session ends.
  */
 #define DD_CTL_WAITING		DD_CTL_INBOX
 
@@ -61,7 +61,7 @@ struct dd_ctl_refusal {
 	u32 status;
 };
 
-/* Begin of each control message. */
+/* Start of each control message. */
 struct dd_ctl_head {
 	u8 kind;
 	u8 class;	/* of a query; number of channels in a CLOSE; else zero */
@@ -100,19 +100,19 @@ struct dd_ctl_answer {
  * @next_req: number of the next local query
  * @inbox: queries of the peer; the worker removes them
  * @ninbox: number of entries in @inbox
- * @answered: the answer to the first one did not fit into the stream; set by the worker
- * @answer: that answer; used only by the worker
+ * @answered: @answer did not fit into the stream; set by the worker
+ * @answer: answer to the first query in @inbox; used only by the worker
  * @refusals: refusals that did not fit into the stream yet; a ring
- * @refusal: number of the first one
+ * @refusal: number of the first refusal
  * @nrefusals: number of refusals in the ring
  * @open: open struct dd_remote
  * @lost: struct dd_remote that the peer has ended
  * @closing: struct dd_remote ended here, until a CLOSE is sent
  * @parked: queries of the peer that wait for a name
- * @woken: the name of one of them was added
+ * @woken: the name of a query in @parked was added, and the WAKE was not sent yet
  * @waiters: wait queue for space in the stream, answers, and changes of the session
  * @work: answers queries and ends connections in @lost
- * @due: while dd_udp_peer.note_due, the note that dd_remote_post() will post
+ * @due: note that dd_remote_post() will post; valid while dd_udp_peer.note_due is set
  */
 struct dd_ctl {
 	struct dd_peer *peer;
@@ -146,7 +146,7 @@ struct dd_ctl {
  * @req: number of the query
  * @err: error if there will be no answer
  * @over: the query is complete
- * @woken: since it was sent, the peer has reported that the name was added
+ * @woken: the peer has reported, after the query was sent, that the name was added
  * @answer: memory for the answer; NULL once the caller has stopped waiting
  */
 struct dd_ctl_wait {
@@ -159,9 +159,9 @@ struct dd_ctl_wait {
 };
 
 /*
- * A class answers a query of a peer; may sleep. Returns 0, the errno of a refusal, -EBADMSG for
- * a malformed query, or the result of dd_ctl_park(). Finds @answer zeroed. The granted channel
- * belongs to session number @session; if that has ended, this must fail.
+ * Look-up function of a class: answers a query of a peer, and may sleep. The caller has zeroed
+ * @answer. Returns 0, the errno of a refusal, -EBADMSG for a malformed query, or the result of
+ * dd_ctl_park(). Must fail if session number @session, to which the channel belongs, has ended.
  */
 typedef int dd_ctl_lookup_fn(struct dd_peer *peer, u64 session,
 			     const struct dd_ctl_query *query, struct dd_ctl_answer *answer);
@@ -193,9 +193,9 @@ static inline void dd_ctl_unlock(const struct dd_peer *peer)
 }
 
 /*
- * Unlock without transmitting, for a caller that holds the lock of an import. The caller
- * has disabled bottom halves twice, so that no softirq runs before it has unlocked the
- * import; it transmits afterwards, unless a softirq has done so.
+ * Unlock without transmitting, for a caller that holds the lock of an import. The caller has
+ * disabled bottom halves twice, so that no softirq runs before the import is unlocked. The
+ * caller transmits afterwards, unless a softirq has done so.
  */
 static inline void dd_ctl_unlock_quiet(const struct dd_peer *peer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Messages of the control stream, and what its files share: lookup.c has the look-ups of this
- * node, answer.c those of the peer, ctl.c the rest.
+ * Messages of the control stream, and functions that its files share. lookup.c has the look-ups
+ * of this node, answer.c the look-ups of the peer, and ctl.c the rest.
  */
 #ifndef _DD_CTL_MSG_H
 #define _DD_CTL_MSG_H
@@ -19,7 +19,7 @@ enum dd_ctl_kind {
 	DD_CTL_WAKE = 4,
 };
 
-/* A DONE may be lost with its channel, so a CLOSE repeats the count. */
+/* The end of a channel may prevent its last DONE, so a CLOSE repeats the count. */
 struct dd_ctl_end {
 	__le64 chan;
 	__le64 notified;
@@ -44,7 +44,7 @@ static inline void dd_ctl_malformed(struct dd_peer *peer)
 	dd_ctl_tp(peer)->stats.drops[DD_TP_DROP_MESSAGE]++;
 }
 
-/* Messages that have arrived, with the peer locked. */
+/* Process a message that has arrived; the peer is locked. */
 void dd_ctl_queried(struct dd_peer *peer, const struct dd_ctl_query *msg, u32 len);
 void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 len);
 void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 len);

@@ -6,12 +6,12 @@
  *
  * A work item makes an import in steps. The import's entry in the wait queue of the control
  * stream queues that work when the next step is possible. So the work does not sleep until
- * the other node answers; only the calling thread does, in dd_import_await().
+ * the other node answers. Only the calling thread sleeps, in dd_import_await().
  *
- * Either side may end the access: the importer's end sends a CLOSE, and so does the
- * owner's when the segment is revoked. Its channel is dead before that, so a CLOSE that
- * is lost with its session lets nothing in. DD_IOC_END of the segment then waits until the
- * other node has processed the CLOSE.
+ * Either side may end the access by a CLOSE: the importer, or the owner when the segment is
+ * revoked. The owner's channel is dead before the CLOSE is sent, so no request is executed even
+ * if the CLOSE is lost with the session. DD_IOC_END of the segment then waits until the other
+ * node has processed the CLOSE.
  */
 #include <linux/cred.h>
 #include <linux/pid.h>
@@ -36,7 +36,7 @@ struct dd_far_ask {
 	__le32 uid;
 	__le16 depth;		/* requests that may be under way */
 	u8 rights;		/* DD_RIGHT_* that are needed */
-	u8 park;		/* 1: wait until there is a segment; else 0 */
+	u8 park;		/* 1: wait until the segment is exported; else 0 */
 	u8 __reserved[4];
 } __packed;
 
@@ -76,10 +76,10 @@ static void dd_far_release(struct dd_obj *obj)
 	dd_ctx_put(ctx);
 }
 
-/* Queue the work that takes the next step, if there is one. */
+/* Queue the work that takes the next step of the making. */
 static void dd_far_kick(struct dd_far_import *f)
 {
-	/* The making has a reference while it is pending. */
+	/* The making holds another reference until dd_far_finish(). */
 	refcount_inc(&f->imp.obj.users);
 	if (!queue_work(dd_wq, &f->m.work))
 		refcount_dec(&f->imp.obj.users);
@@ -105,7 +105,10 @@ static void dd_far_end(struct dd_obj *obj)
 	dd_obj_put(obj);
 }
 
-/* The importer may end the import, and so its use of the list, at the same time. */
+/*
+ * Post the notes to the importer that are due. The importer may end the import at the same time,
+ * and sets @over under the list's lock before it stops using the list.
+ */
 static void dd_far_notify(struct dd_far_import *f)
 {
 	struct dd_self *s = f->imp.self;
@@ -121,7 +124,7 @@ static void dd_far_notify(struct dd_far_import *f)
 	dd_list_wake(s->list);
 }
 
-/* The other node has ended the access. It may have executed requests that are not done. */
+/* The other node has ended the access. It may have executed requests that it did not report. */
 static void dd_far_lost(struct dd_obj *obj)
 {
 	struct dd_far_import *f = dd_far_import(obj);
@@ -135,7 +138,7 @@ static void dd_far_lost(struct dd_obj *obj)
 	/* The counters do not change any more. */
 	for (n = imp->done + 1; n <= imp->submitted; n++)
 		WRITE_ONCE(cell->result[n % DD_RESULTS], EIO);
-	/* A thread that sees the error sees the results. */
+	/* Release: a thread that reads the error also reads the results above. */
 	smp_store_release(&cell->cell.error, error);
 	if (imp->self)
 		dd_far_notify(f);
@@ -172,7 +175,7 @@ const struct dd_obj_ops dd_far_import_ops = {
 	.release = dd_far_release,
 };
 
-/* The peer's protocol has segments. */
+/* Check that the protocol version of the session has segments. */
 static int dd_far_supported(struct dd_peer *peer)
 {
 	bool ok;
@@ -186,7 +189,7 @@ static int dd_far_supported(struct dd_peer *peer)
 /* Add the channel to the session. */
 static int dd_far_join(struct dd_far_import *f)
 {
-	/* The offset of a reply is 0 to 7: its request states it. */
+	/* A reply has an offset of 0 to 7, which its request states. */
 	struct dd_tp_chan_cfg cfg = {
 		.tx_window = f->depth,
 		.rx_window = f->depth,
@@ -198,7 +201,7 @@ static int dd_far_join(struct dd_far_import *f)
 	       dd_remote_join(f->r, &f->imp, NULL, &cfg, f->session);
 }
 
-/* As dd_ctl_ask(). */
+/* Send the query; returns as dd_ctl_ask(). */
 static bool dd_far_query(struct dd_far_import *f)
 {
 	struct dd_ctl_query query = {
@@ -277,8 +280,8 @@ static int dd_far_goto(struct dd_far_import *f, enum dd_far_step step)
 static int dd_far_answered(struct dd_far_import *f)
 {
 	/*
-	 * The query is complete, so this returns true. It takes the peer's lock, under which
-	 * the answer was copied.
+	 * The query is complete, so dd_ctl_forget() returns true. It takes the peer's lock, under
+	 * which the answer was copied: the reads below see the whole answer.
 	 */
 	dd_ctl_forget(f->r->peer, f->r);
 	if (f->r->wait.err)
@@ -310,7 +313,7 @@ static int dd_far_step(struct dd_far_import *f)
 	}
 }
 
-/* With the context locked: the channel is open. */
+/* The import is made: its channel is open. The context is locked. */
 static void dd_far_up(struct dd_far_import *f)
 {
 	struct dd_import *imp = &f->imp;
@@ -324,20 +327,20 @@ static void dd_far_up(struct dd_far_import *f)
 	dd_making_over(&f->m, imp, 0);
 }
 
-/* The import is not made: give back what the peer holds for it. */
+/* The import has failed: make the peer release the channel or the parked query. */
 static void dd_far_drop(struct dd_far_import *f)
 {
 	struct dd_remote *r = f->r;
 
 	/*
-	 * dd_remote_break() closes the channel, or ends the parked query, of the last answer.
-	 * A channel that is granted later is closed by dd_ctl_give_up().
+	 * dd_remote_break() closes the channel, or ends the parked query, of the last answer. If
+	 * the answer arrives later, dd_ctl_give_up() does so.
 	 */
 	if ((f->step == DD_FAR_ANSWER && dd_ctl_forget(r->peer, r)) ||
 	    f->step == DD_FAR_PARKED)
 		dd_remote_found(r, le64_to_cpu(f->answer.chan), 1, 0, 0);
 	dd_remote_break(r, 0, true);
-	/* This import may have been woken to send a query: wake another one in its place. */
+	/* The wake-up to send a query may have gone to this import: wake another import. */
 	if (f->step == DD_FAR_QUERY) {
 		dd_ctl_lock(r->peer);
 		dd_ctl_offer(dd_ctl_of(r->peer));
@@ -365,7 +368,7 @@ static void dd_far_finish(struct dd_far_import *f, int err)
 	else if (!err)
 		dd_far_drop(f);
 	f->step = DD_FAR_OVER;
-	/* The reference of @entry. */
+	/* Drop the reference of @entry. */
 	dd_obj_put(&f->imp.obj);
 }
 
@@ -452,7 +455,7 @@ static int dd_far_begin(struct dd_far_import *f, struct dd_import_make *arg)
 	mutex_lock(&ctx->lock);
 	err = dd_making_begin(&f->m, &f->imp, arg);
 	if (!err) {
-		/* dd_far_finish() drops it. */
+		/* dd_far_finish() drops this reference. */
 		refcount_inc(&f->imp.obj.users);
 		add_wait_queue(&dd_ctl_of(f->r->peer)->waiters, &f->entry);
 		dd_far_kick(f);
@@ -488,7 +491,7 @@ int dd_far_import_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 		goto out;
 	}
 	dd_obj_init(&f->imp.obj, ctx, &dd_far_import_ops);
-	/* The id table and this function have a reference each. */
+	/* The id table and this function hold a reference each. */
 	refcount_inc(&f->imp.obj.users);
 	err = dd_far_setup(f, peer, arg) ?: dd_far_begin(f, arg);
 	if (err == -EINPROGRESS) {
@@ -510,7 +513,7 @@ out:
  * struct dd_far_access - access of an importer on another node to an exported segment
  * @a: the access; the context of the exporter is charged
  * @r: the session's part
- * @ref: held once until the access is revoked
+ * @ref: the channel holds one reference until the access is revoked
  */
 struct dd_far_access {
 	struct dd_access a;
@@ -554,9 +557,9 @@ static void dd_far_revoked(struct dd_access *a, int error)
 }
 
 /*
- * The other node processes the control stream in order, and its worker ends imports before it
- * answers a query. So the answer to any query that follows the CLOSE shows that the import
- * has ended. This query asks for a name that no segment has.
+ * Wait until the importer's node has ended the import. That node processes the control stream in
+ * order, and its worker ends imports before it answers a query. So the answer to any query that
+ * follows the CLOSE shows that the import has ended. Query a name that no segment has.
  */
 static int dd_far_settle(struct dd_access *a, ktime_t since)
 {
@@ -603,7 +606,7 @@ static const struct dd_access_ops dd_far_access_ops = {
 	.describe = dd_far_describe,
 };
 
-/* Open the channel; @f is ready to be ended by dd_access_revoke() if this succeeds. */
+/* Open the channel. After success, dd_access_revoke() may end @f at any time. */
 static int dd_far_open(struct dd_far_access *f, struct dd_export *exp, u64 session,
 		       const struct dd_ctl_query *query, const struct dd_far_ask *ask,
 		       struct dd_far_granted *grant)
@@ -670,7 +673,7 @@ static int dd_far_grant(struct dd_peer *peer, struct dd_export *exp, u64 session
 	f->r = r;
 	r->pid = le32_to_cpu(ask->pid);
 	r->uid = le32_to_cpu(ask->uid);
-	/* Held by the channel until it is revoked, and by this function. */
+	/* The channel, until it is revoked, and this function hold a reference each. */
 	refcount_set(&f->ref, 2);
 	err = dd_far_open(f, exp, session, query, ask, &grant);
 	if (err) {
@@ -720,13 +723,13 @@ static int dd_far_lookup(struct dd_peer *peer, u64 session, const struct dd_ctl_
 	    dd_far_supported(peer))
 		return -EBADMSG;
 	err = dd_far_serve(peer, session, query, &ask, answer);
-	/* At a node that is down, nothing is exported. */
+	/* A node that is down refuses the query: it exports no segments. */
 	if (err == -ECONNREFUSED && ask.park && READ_ONCE(peer->node->up))
 		return dd_ctl_park(peer, session, query, answer);
 	return err;
 }
 
-/* Before any peer exists. */
+/* Call this before any peer exists. */
 void dd_far_init(void)
 {
 	int class;

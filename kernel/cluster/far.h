@@ -26,16 +26,16 @@ enum dd_far_step {
 /**
  * struct dd_far_import - an import of another node's segment
  * @imp: the import
- * @m: its making
+ * @m: the making of the import
  * @r: the access; NULL if there is none yet
- * @step: of the making; what follows is used by its worker only, but for what
- *	dd_far_stirred() reads
+ * @step: step of the making. Only the worker uses this field and the following ones, except
+ *	that dd_far_stirred() reads @step and @session
  * @err: error of a step
- * @depth: requests that may be under way, as the importer wants
+ * @depth: number of requests under way that the importer wants
  * @session: number of the session
  * @class: enum dd_segment_class
- * @key: padded with zeros
- * @answer: to the query
+ * @key: key of the segment, padded with zeros
+ * @answer: answer to the query
  * @entry: in dd_ctl.waiters while the making is pending; holds a reference
  */
 struct dd_far_import {

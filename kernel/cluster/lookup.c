@@ -2,7 +2,7 @@
 /*
  * Look-ups of this node: a query to a peer and its answer, over the control stream.
  *
- * A caller that stops waiting leaves its query on the list, and a grant that still arrives
+ * If a caller stops waiting, its query stays on the list, and a channel that is granted later
  * is closed. A query that was answered with DD_CTL_PARKED is sent again after a WAKE.
  */
 #include "cluster/ctl.h"
@@ -11,7 +11,7 @@
 #include "cluster/remote.h"
 #include "transport/ctl.h"
 
-/* The errno of a negative answer. */
+/* Convert the status of a negative answer to an errno. */
 int dd_ctl_error(u32 status)
 {
 	switch (status) {
@@ -94,8 +94,8 @@ int dd_ctl_session(struct dd_peer *peer, u64 *session, ktime_t expires)
 }
 
 /*
- * Wake all threads and imports that wait for an answer, and as many imports that wait to send
- * a query as there are places for queries. The peer is locked.
+ * Wake all threads and imports that wait for an answer. Of the imports that wait to send a
+ * query, wake only as many as may send one. The peer is locked.
  */
 void dd_ctl_offer(struct dd_ctl *ctl)
 {
@@ -104,7 +104,7 @@ void dd_ctl_offer(struct dd_ctl *ctl)
 	__wake_up(&ctl->waiters, TASK_NORMAL, 0, &places);
 }
 
-/* Send a query. False if it has to wait for space; else @err is 0 or the error. */
+/* Send a query. Returns false if it has to wait for space; otherwise @err is 0 or the error. */
 bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		struct dd_remote *r, int *err)
 {
@@ -116,7 +116,7 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 	query->head.req = cpu_to_le32(r->wait.req);
 	if (ctl->downs != session)
 		*err = ctl->why;
-	/* The CLOSE messages that are queued go first. */
+	/* Queued CLOSE messages are sent first. */
 	else if (ctl->nwaiting >= DD_CTL_WAITING || !list_empty(&ctl->closing))
 		*err = -EAGAIN;
 	else
@@ -135,8 +135,8 @@ bool dd_ctl_ask(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 }
 
 /*
- * The caller stops waiting. If the query is still unanswered it stays on the list,
- * with a reference. Returns whether it was complete.
+ * The caller stops waiting. A query without an answer stays on the list, which then holds a
+ * reference to @r. Returns whether the query was complete.
  */
 bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
 {
@@ -162,7 +162,7 @@ bool dd_ctl_forget(struct dd_peer *peer, struct dd_remote *r)
  * @expires: absolute time limit, KTIME_MAX for none
  *
  * Return: 0 if there is an answer; an error of dd_ctl_session() if the session has
- * ended; %-ETIMEDOUT or %-EINTR, then a grant that still arrives is closed.
+ * ended; %-ETIMEDOUT or %-EINTR: then a channel that is granted later is closed.
  */
 int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 		  struct dd_remote *r, struct dd_ctl_answer *answer, ktime_t expires)
@@ -178,7 +178,7 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
 	if (err)
 		return err == -ENOTCONN ? -EHOSTUNREACH : err;
 	err = dd_ctl_wait(ctl, READ_ONCE(r->wait.over), expires);
-	/* Decided under the peer's lock, as an answer may arrive right now. */
+	/* dd_ctl_forget() decides under the peer's lock: the answer may arrive at this moment. */
 	return dd_ctl_forget(peer, r) ? r->wait.err : err;
 }
 
@@ -189,7 +189,7 @@ int dd_ctl_lookup(struct dd_peer *peer, u64 session, struct dd_ctl_query *query,
  * @r: the connection being made
  * @err: (out) set if the session has ended
  *
- * Return: whether it may, or @err is set.
+ * Return: true if the query may be sent again or @err is set.
  */
 bool dd_ctl_woken(struct dd_peer *peer, u64 session, const struct dd_remote *r, int *err)
 {
@@ -215,14 +215,14 @@ void dd_ctl_wake(struct dd_peer *peer, const struct dd_ctl_wake_msg *msg, u32 le
 	}
 	chan = le64_to_cpu(msg->chan);
 	r = rhashtable_lookup_fast(&ctl->chans, &chan, dd_remote_ids);
-	/* The wait may have ended here. */
+	/* This node may have ended the wait before the WAKE arrived. */
 	if (!r)
 		return;
 	WRITE_ONCE(r->wait.woken, true);
 	dd_ctl_offer(ctl);
 }
 
-/* An answer to an abandoned query has arrived: close the channel that it grants. */
+/* An abandoned query was answered: close the channel, or end the parked query. */
 static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 			   const struct dd_ctl_answer *msg)
 {
@@ -231,7 +231,7 @@ static void dd_ctl_give_up(struct dd_peer *peer, struct dd_remote *r,
 	if ((msg->status && le32_to_cpu(msg->status) != DD_CTL_PARKED) || !chan) {
 		;
 	} else if (r->registered) {
-		/* dd_remote_break() is still to come and sends the CLOSE. */
+		/* dd_remote_break() has not run yet; it will send the CLOSE. */
 		dd_tp_chan_peer(dd_ctl_tp(peer), &r->chan, chan, 1, 0);
 	} else {
 		r->chan.cfg.peer_id = chan;
@@ -268,6 +268,6 @@ void dd_ctl_answered(struct dd_peer *peer, const struct dd_ctl_answer *msg, u32 
 		dd_ctl_offer(ctl);
 		return;
 	}
-	/* Abandoned queries are on the list, too: the peer has invented this one. */
+	/* Abandoned queries are on the list too, so no query had this number. */
 	dd_ctl_malformed(peer);
 }
