@@ -21,7 +21,8 @@
  * @node: this node
  * @number: any number
  *
- * Return: the peer, with a reference for dd_peer_put(), or NULL. It may be removed meanwhile.
+ * Return: the peer, with a reference for dd_peer_put(), or NULL. The reference does not keep the
+ * peer configured.
  */
 struct dd_peer *dd_peer_get(const struct dd_node *node, u32 number)
 {
@@ -50,7 +51,7 @@ void dd_peer_put(struct dd_peer *peer)
 		queue_rcu_work(dd_wq, &peer->free_work);
 }
 
-/* Send events of state changes. Up and down alternate, so the last two are enough. */
+/* Send events of state changes. Up and down alternate, so events of the last two suffice. */
 static void dd_peer_tell(struct dd_peer *peer)
 {
 	u64 changes;
@@ -82,7 +83,7 @@ static void dd_peer_tell_work(struct work_struct *work)
 
 /**
  * dd_peer_set_state() - set the state of the session with a peer
- * @link: the link of the peer, which is being started, and has not been stopped
+ * @link: the link of the peer, started or being started, and not stopped
  * @state: the new state
  * @reason: why it is not up; 0 keeps the previous reason
  *
@@ -199,7 +200,7 @@ static int dd_peer_insert(struct dd_node *node, u32 number,
 	peer->state = DD_PEER_STATE_IDLE;
 	INIT_WORK(&peer->tell_work, dd_peer_tell_work);
 	INIT_RCU_WORK(&peer->free_work, dd_peer_free_work);
-	/* The reservation may fail, a started session cannot be undone: reserve first. */
+	/* Reserve first: a reservation may fail, and a started session cannot be undone. */
 	err = xa_reserve(&node->peers, number, GFP_KERNEL);
 	if (err)
 		goto err_free;
@@ -290,7 +291,7 @@ int dd_peer_set(struct dd_node *node, u32 number,
 	if (err)
 		goto out;
 	peer->config = config;
-	/* If the change has ended a session, its event comes first. */
+	/* If the change has ended a session, send the event of that first. */
 	dd_peer_tell(peer);
 	dd_events->peer(peer, DD_CMD_PEER_SET_NTF);
 out:
@@ -355,7 +356,7 @@ int dd_peer_del(struct dd_node *node, u32 number, struct dd_refusal *why)
 	mutex_unlock(&node->peer_lock);
 	if (!peer)
 		return dd_peer_missing(why);
-	/* Takes peer_lock. Afterwards nothing of the peer refers to the node. */
+	/* The work takes peer_lock. Afterwards nothing of the peer refers to the node. */
 	if (cancel_work_sync(&peer->tell_work))
 		dd_peer_put(peer);
 	dd_peer_put(peer);
@@ -373,8 +374,8 @@ static int __net_init dd_peer_net_init(struct net *net)
 }
 
 /*
- * Links hold routes, and these hold devices, which must be released before the exit
- * functions of pernet subsystems run. So this is done in pre_exit.
+ * Links hold routes, and routes hold devices. Devices must be released before the exit
+ * functions of pernet subsystems run, so pre_exit removes the peers.
  */
 static void __net_exit dd_peer_net_pre_exit(struct net *net)
 {
@@ -404,8 +405,8 @@ int __init dd_peer_init(void)
 }
 
 /*
- * Remove all peers of all nodes. The work that frees them may be pending: the caller
- * needs rcu_barrier() before it destroys dd_wq.
+ * Remove all peers of all nodes. The work that frees them may be pending, so the caller has to
+ * call rcu_barrier() before it destroys dd_wq.
  */
 void dd_peer_exit(void)
 {

@@ -24,19 +24,18 @@ struct dd_refusal;
  * struct dd_peer - another node
  * @number: its number in the cluster, the index in dd_node.peers
  * @node: this node; valid while the peer is configured or a context exists
- * @ref: held by the table and by users of dd_peer_get(); memory only
+ * @ref: references of the table and of users of dd_peer_get(); keeps only the memory valid
  * @config: under dd_node.peer_lock
- * @link: its link, valid until @free_work; started, and stopped when the peer is removed from
- *	the table
+ * @link: its link, valid until @free_work runs; stopped when the peer is removed from the table
  * @lock: protects @state to @sessions; innermost, taken with softirqs disabled
  * @state: enum dd_peer_state
- * @reason: enum dd_peer_reason: why it is not up, or was not the last time; 0 if it
- *	was never down
+ * @reason: enum dd_peer_reason: why there is no session, or was none the last time; 0 if no
+ *	reason was reported yet
  * @changes: number of transitions from or to DD_PEER_STATE_UP
  * @notified: value of @changes at the last event
  * @sessions: number of transitions to DD_PEER_STATE_UP
  * @tell_work: sends events; holds a reference while queued
- * @free_work: frees the peer, as dd_peer_put() is called in any context
+ * @free_work: frees the peer, because dd_peer_put() may be called in any context
  */
 struct dd_peer {
 	u32 number;

@@ -30,7 +30,7 @@ static unsigned int dd_addr_type(struct net *net, __be32 addr)
 	return inet_addr_type(net, addr);
 }
 
-/* What is wrong with an address, or NULL. */
+/* Return the reason why an address cannot be a peer's, or NULL. */
 static const char *dd_addr_wrong_in(struct net *net, const struct sockaddr_in *in, u16 own_port)
 {
 	__be32 addr = in->sin_addr.s_addr;
@@ -42,7 +42,7 @@ static const char *dd_addr_wrong_in(struct net *net, const struct sockaddr_in *i
 		return DD_MULTICAST;
 	if (type == RTN_BROADCAST)
 		return "a broadcast address cannot be a peer's";
-	/* Before loopback is up, the namespace has no local addresses. */
+	/* RTN_LOCAL is not enough: before loopback is up, no address is local. */
 	if ((type == RTN_LOCAL || ipv4_is_loopback(addr)) &&
 	    ntohs(in->sin_port) == own_port)
 		return DD_OWN_ADDRESS;
@@ -58,7 +58,7 @@ static const char *dd_addr_wrong_in6(struct net *net, const struct sockaddr_in6 
 
 	rcu_read_lock();
 	dev = in6->sin6_scope_id ? dev_get_by_index_rcu(net, in6->sin6_scope_id) : NULL;
-	/* A link-local address is that of this node on its interface only. */
+	/* A link-local address belongs to this node only on the interface that has it. */
 	own = ipv6_addr_loopback(&in6->sin6_addr) ||
 	      ipv6_chk_addr(net, &in6->sin6_addr, dev, dev ? 1 : 0);
 	rcu_read_unlock();

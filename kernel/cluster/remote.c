@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Imports and channels over a session with another node: their begin and end. Messages
+ * Imports and channels over a session with another node: how they begin and end. Messages
  * are in remote_op.c and remote_msg.c.
  *
  * Import and channel are valid while the session's channel is registered with the peer.
- * dd_remote_break() ends that under the peer's lock, before their owner releases them.
- * So callbacks of the link, which run under that lock, find segment, cell and list valid.
+ * dd_remote_break() unregisters it under the peer's lock, before the owner releases them.
+ * So callbacks of the link, which run under that lock, may use segment, cell and list.
  *
  * Lock order: the proxy's lock, the peer's lock, the lock of the own channel.
  */
@@ -19,12 +19,12 @@
 #include "core/hooks.h"
 #include "udp/udp.h"
 
-/* Own classes: these locks are taken in softirq, those of local channels are not. */
+/* Separate lock classes: unlike the locks of local channels, these are taken in softirq. */
 static struct lock_class_key dd_remote_proxy_key, dd_remote_chan_key;
 
 /*
- * Serialises freeing what dd_remote.op still holds after the end: seldom, and short. A
- * lock in each struct dd_remote would need a larger slab for it.
+ * Serialises freeing the sources that dd_remote.op still holds after the end, which is rare and
+ * short. A lock in each struct dd_remote would move the structure to a larger slab.
  */
 static DEFINE_MUTEX(dd_remote_op_lock);
 
@@ -105,7 +105,7 @@ static void dd_remote_unregister(struct dd_remote *r)
 			       dd_remote_ids);
 	if (!list_empty(&r->entry)) {
 		list_del_init(&r->entry);
-		/* The reference of the list; the caller holds another one. */
+		/* Drop the reference of the list; the caller holds another one. */
 		dd_remote_put(r);
 	}
 }
@@ -115,7 +115,7 @@ static void dd_remote_unregister(struct dd_remote *r)
  * @r: the state, registered
  * @imp: the import, whose channel has no user yet; or NULL
  * @own: the channel of the other node to a segment of this one; or NULL
- * @cfg: its parameters but for @cfg->id; @cfg->peer_id is 0 if not known yet
+ * @cfg: its parameters; @cfg->id is set here, @cfg->peer_id is 0 if it is not known yet
  * @session: number of the session
  *
  * Nothing is sent or received before dd_remote_go().
@@ -148,7 +148,7 @@ int dd_remote_join(struct dd_remote *r, struct dd_import *imp, struct dd_channel
  * @r: the state, after dd_remote_join()
  * @peer_id: id of that channel
  * @window: unread notes allowed there
- * @taken: of these, used by an earlier importer
+ * @taken: unread notes of an earlier importer, which count against @window
  * @generation: of the other segment; 0 for a connection
  *
  * If this or a later step fails, dd_remote_break() sends a CLOSE.
@@ -188,14 +188,14 @@ int dd_remote_ops_make(struct dd_remote *r, struct dd_ctx *ctx, u32 window)
 
 /**
  * dd_remote_link() - let channel and import use the session
- * @r: the state, after dd_remote_join() with a channel, which is open but for its dead mark
+ * @r: the state, after dd_remote_join() with a channel that is open, but still marked dead
  */
 void dd_remote_link(struct dd_remote *r)
 {
 	lockdep_set_class(&r->own->lock, &dd_remote_chan_key);
 	r->own->link = &dd_link_remote;
 	r->own->importer = r;
-	/* dd_channel_open() has chosen another one. */
+	/* Replace the id that dd_channel_open() has chosen. */
 	r->own->id = r->id;
 	if (r->imp)
 		r->imp->chan = &r->proxy;
@@ -224,7 +224,7 @@ void dd_remote_go(struct dd_remote *r)
  * dd_remote_break() - end the channel: neither end reaches the other any more
  * @r: the state
  * @error: errno to be stored in the cell of the import; 0 for none
- * @tell: this end has closed: send a CLOSE
+ * @tell: whether to send a CLOSE, because this end has closed
  */
 void dd_remote_break(struct dd_remote *r, int error, bool tell)
 {
@@ -246,9 +246,9 @@ void dd_remote_break(struct dd_remote *r, int error, bool tell)
 	}
 	dd_ctl_unlock(peer);
 	/*
-	 * The transport and new requests do not use the ops any more; only another
-	 * dd_remote_break() may. Under the lock either call frees all sources before
-	 * it returns.
+	 * The transport and new requests do not use the ops any more. Only a concurrent
+	 * dd_remote_break() may use them: because of the lock, each of the two calls
+	 * returns only after all sources were freed.
 	 */
 	mutex_lock(&dd_remote_op_lock);
 	for (i = 0; i < r->nops; i++)
@@ -264,7 +264,7 @@ static bool dd_remote_get_owner(struct dd_remote *r)
 	return r->imp ? refcount_inc_not_zero(&r->imp->obj.users) : a->ops->get(a);
 }
 
-/* The owner has lost its access; drops that reference. */
+/* Notify the owner that its access is lost, and drop the reference of dd_remote_get_owner(). */
 static void dd_remote_tell_owner(struct dd_remote *r)
 {
 	struct dd_access *a = container_of(r->own, struct dd_access, chan);
@@ -296,7 +296,7 @@ void dd_remote_end_lost(struct dd_peer *peer)
 		if (r) {
 			list_del_init(&r->entry);
 			r->gone = true;
-			/* On a list, so registered, so @imp or @own is valid. */
+			/* Entries of the list are registered, so @imp or @own is valid. */
 			owned = !r->chan.hold && dd_remote_get_owner(r);
 		}
 		dd_ctl_unlock(peer);

@@ -19,12 +19,12 @@ struct dd_udp_peer;
  * @tp: the transport's part
  * @region: region of the source, counted; or NULL
  * @src: offset in @region
- * @copy: copy of the source if that is not wired memory; or NULL
- * @len: bytes of the request; of a GET or CAS, of its result, which go to @region and @src.
- *	Valid with @awaited or @self
- * @status: of a CAS: the result is a status
- * @awaited: the reply has not come
- * @self: the note to the importer is not posted
+ * @copy: copy of a source that is not wired memory; or NULL
+ * @len: bytes of the request; for a GET or CAS, bytes of the result, which is stored in @region
+ *	at @src. Valid if @awaited or @self is set
+ * @status: for a CAS: store a status, not the old value (DD_SQE_STATUS)
+ * @awaited: the reply has not arrived yet
+ * @self: the note to the importer is not posted yet
  */
 struct dd_remote_op {
 	struct dd_tp_op tp;
@@ -51,12 +51,12 @@ struct dd_drain {
 };
 
 /**
- * struct dd_remote - an import of another node's segment, or the channel of that node to
- *	a segment of this one, or for a connection both, over a channel of the session
+ * struct dd_remote - an access over a channel of the session: an import of another node's
+ *	segment, or that node's channel to a segment of this node; a connection has both
  * @ref: held by the owner of the import, by each list, and by the worker
  * @imp: the import, or NULL; valid while this is registered with the peer, or held by its
  *	owner
- * @own: the channel, or NULL; like @imp. Without @imp it is that of a struct dd_access
+ * @own: the channel, or NULL; valid like @imp. If @imp is NULL, it is part of a struct dd_access
  * @proxy: stands for the channel to the other segment: its lock protects the import, and
  *	it is dead once the import is broken. It has no segment
  * @peer: the other node, counted
@@ -65,18 +65,20 @@ struct dd_drain {
  * @id_node: in dd_ctl.chans
  * @registered: @id is in dd_ctl.chans; under the peer's lock
  * @gone: the peer has ended the channel; under the peer's lock
- * @closed: with @gone: by a CLOSE; else the session has ended. Under the peer's lock
+ * @closed: if @gone: the peer sent a CLOSE; otherwise the session has ended. Under the peer's
+ *	lock
  * @late: the last message waits for an entry for its reply; under the peer's lock
- * @refused: why the PUT that is being received is refused, an errno; under the peer's lock
+ * @refused: errno with which the PUT that is being received is refused, or 0; under the peer's
+ *	lock
  * @posted: last message whose withheld note has been posted
  * @drain: under the peer's lock
  * @wait: query of the importer
  * @entry: in one of the lists of struct dd_ctl; under the peer's lock
- * @key: by which a client has looked up its service, zero-terminated
+ * @key: name by which a client has looked up its service, zero-terminated
  * @payload: without @imp, bytes of the NOTE that is being received; under the peer's lock
  * @pid: process at the other end, in the pid namespace of its node
  * @uid: user at the other end, in the user namespace of its node
- * @rcu: look-ups in dd_ctl.chans may still be running
+ * @rcu: delays freeing until running look-ups in dd_ctl.chans have ended
  * @nops: entries in @op: messages that may be under way to the peer, plus 1
  * @op: message n uses entry n % @nops
  * @ended: messages whose source is not used any more; under the peer's lock
@@ -134,7 +136,7 @@ static const struct rhashtable_params dd_remote_ids __maybe_unused = {
 	.automatic_shrinking = true,
 };
 
-/* Of an import of another node's segment. */
+/* The state of an import of another node's segment. */
 static inline struct dd_remote *dd_remote_of_import(const struct dd_import *imp)
 {
 	return container_of(imp->chan, struct dd_remote, proxy);

@@ -61,8 +61,8 @@ static void dd_remote_store(struct dd_udp_peer *link, struct dd_region *region, 
 }
 
 /*
- * A segment's owner may refuse a PUT of an importer, which then gets a reply; the bytes
- * are dropped. A connection refuses none before it has ended.
+ * A segment's owner may refuse a PUT: the bytes are dropped, and the importer gets a reply.
+ * A connection refuses no PUT before it has ended.
  */
 static int dd_remote_refuse(struct dd_remote *r, int err)
 {
@@ -115,7 +115,7 @@ static int dd_remote_deposit(struct dd_tp *tp, struct dd_tp_chan *chan, u64 dst,
 	if (unlikely(err))
 		err = dd_remote_refuse(r, err);
 	spin_unlock(&ch->lock);
-	/* The packet is acknowledged, as the peer could only repeat it. */
+	/* Not -EAGAIN: the packet is acknowledged, because the peer could only repeat it. */
 	return err;
 }
 
@@ -211,7 +211,7 @@ static void dd_remote_fill(struct dd_rec *rec, const void *arg)
 	memcpy(rec->meta, msg->meta, sizeof(rec->meta));
 }
 
-/* Post the note that dd_remote_complete() has left. */
+/* Post the note that dd_remote_complete() has prepared. */
 static void dd_remote_post(struct dd_udp_peer *link)
 {
 	const struct dd_ctl *ctl = link->priv;
@@ -224,7 +224,7 @@ static void dd_remote_post(struct dd_udp_peer *link)
 
 /* ---- GET, CAS and refusals: requests at the owner ------------------------ */
 
-/* Queue a reply, for which there is an entry; see dd_remote_complete(). */
+/* Queue a reply. dd_remote_complete() has checked that an entry is free for it. */
 static void dd_remote_reply(struct dd_remote *r, struct dd_remote_op *op,
 			    const struct dd_tp_msg *msg, int err)
 {
@@ -277,7 +277,7 @@ static bool dd_remote_get(struct dd_remote *r, const struct dd_tp_msg *msg)
 	return true;
 }
 
-/* Count a message, and leave its note to dd_remote_post(); the channel is locked. */
+/* Count a message, and prepare its note for dd_remote_post(); the channel is locked. */
 static bool dd_remote_notify(struct dd_remote *r, const struct dd_remote_note *note)
 {
 	struct dd_udp_peer *link = dd_ctl_link(r->peer);
@@ -318,8 +318,8 @@ static bool dd_remote_cas(struct dd_remote *r, const struct dd_tp_msg *msg)
 }
 
 /*
- * A PUT is complete. If it was refused, it is not in place and never will be. An importer
- * gets a reply, and the message counts as done when that was received: dd_remote_sent().
+ * A PUT is complete. A refused PUT is not in place and never will be. Its importer gets a reply;
+ * when the reply is acknowledged, dd_remote_sent() counts the message as done.
  */
 static bool dd_remote_put_msg(struct dd_remote *r, const struct dd_tp_msg *msg,
 			      const u8 *tail, u32 ntail)
@@ -380,8 +380,8 @@ static bool dd_remote_execute(struct dd_remote *r, const struct dd_tp_msg *msg,
 /*
  * A message is complete. A reader that sees its note may answer at once, on another CPU,
  * and needs the peer's lock for that, so dd_remote_post() posts the note just before the
- * peer is unlocked. The peer's lock keeps notes in order, and list and slot in existence:
- * a connection leaves its list only after it has left the peer, under that lock.
+ * peer is unlocked. The peer's lock keeps notes in order and list and slot valid: a connection
+ * leaves its list only after dd_remote_break(), which takes that lock.
  */
 static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			       const struct dd_tp_msg *msg, const u8 *tail,
@@ -397,10 +397,10 @@ static bool dd_remote_complete(struct dd_tp *tp, struct dd_tp_chan *chan,
 			dd_remote_replied(r, msg, tail, ntail);
 		return true;
 	}
-	/* A connection has no other requests: the peer is mistaken. */
+	/* The peer violates the protocol: a connection has no other requests. */
 	if (unlikely(r->imp && msg->op != DD_WIRE_PUT))
 		return true;
-	/* Without an entry for its reply the message waits, see dd_remote_done(). */
+	/* If no entry is free for its reply, the message waits for dd_remote_done(). */
 	r->late = !r->imp && chan->submitted - chan->done >= r->nops;
 	return likely(!r->late) && dd_remote_execute(r, msg, tail, ntail);
 }
@@ -440,11 +440,11 @@ static void dd_remote_sent(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 
 	while (r->ended < msgid) {
 		op = &r->op[++r->ended % r->nops];
-		/* The memory of a GET or CAS is needed until the reply has come. */
+		/* The memory of a GET or CAS is needed until the reply has arrived. */
 		if (unlikely(op->awaited))
 			continue;
 		dd_remote_op_end(op);
-		/* The peer knows that its request is refused: accept the next message. */
+		/* The peer has received the refusal of its request: accept the next message. */
 		if (unlikely(!imp && (op->tp.msg.op == DD_WIRE_PUT ||
 				      op->tp.msg.op == DD_WIRE_NOTE)))
 			dd_tp_notified(tp, chan, chan->received);
@@ -465,11 +465,11 @@ static void dd_remote_done(struct dd_tp *tp, struct dd_tp_chan *chan, u64 msgid)
 	if (likely(r->imp)) {
 		dd_remote_advance(r);
 	} else if (r->late) {
-		/* The transport keeps the message, as no other one has begun. */
+		/* The transport keeps the message until the next one begins. */
 		r->late = false;
 		if (dd_remote_execute(r, &chan->msg, chan->tail, chan->ntail))
 			dd_tp_notified(tp, chan, chan->received);
-		/* The packet may complete the next message. */
+		/* Post the note now: the packet may complete the next message. */
 		if (dd_udp_of_tp(tp)->note_due)
 			dd_remote_post(dd_udp_of_tp(tp));
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests to another node, at the importer: they become messages of the transport, and
- * replies bring the results of GET and CAS.
+ * Requests to another node, at the importer. Each request becomes a message of the transport;
+ * a reply carries the result of a GET or CAS.
  *
  * The other end has an entry for the reply of each request that an importer may have under
  * way. Lock order: the proxy's lock, the peer's lock.
@@ -23,8 +23,8 @@
  * struct dd_bounce - copy of a message whose source is not wired memory
  * @node: in dd_bounces
  * @n: number of pages
- * @at: place of the first byte in the first page: as in its word of user memory, so that
- *	words remain aligned
+ * @at: offset of the first byte in the first page: equals its offset in a word of user memory,
+ *	so that words remain aligned
  * @page: the pages
  */
 struct dd_bounce {
@@ -59,8 +59,8 @@ static void dd_bounces_free(struct work_struct *work)
 static DECLARE_WORK(dd_bounces_work, dd_bounces_free);
 
 /*
- * The transport does not read the bytes of a message any more. A copy may have half a
- * million pages and the peer is locked, so a worker frees large copies.
+ * Release the source of a message, which the transport does not read any more. A copy may have
+ * half a million pages and the peer is locked, so a worker frees large copies.
  */
 void dd_remote_op_end(struct dd_remote_op *op)
 {
@@ -80,8 +80,8 @@ static u8 *dd_remote_result(const struct dd_import *imp, u64 n)
 }
 
 /*
- * Prepare a request other than a plain PUT. A GET or CAS is an empty message, and its local
- * memory receives the reply. A NOTE is sent like a PUT.
+ * Prepare a request other than a plain PUT. A GET or CAS is an empty message, and the reply is
+ * stored in its local memory. A NOTE is sent like a PUT.
  */
 static int dd_remote_ask(struct dd_remote *r, struct dd_remote_op *rop, const struct dd_op *op)
 {
@@ -174,7 +174,7 @@ static int dd_remote_queue(struct dd_import *imp, struct dd_op *op,
 	}
 	if (copy)
 		dd_ctl_link(r->peer)->stats.tx_copied += sqe->len;
-	/* Before unlocking: then the peer may report the message as sent or done. */
+	/* Store this before unlocking: afterwards the message may be reported as sent or done. */
 	WRITE_ONCE(imp->submitted, n);
 	WRITE_ONCE(imp->cell->submitted, n);
 out:
@@ -223,7 +223,7 @@ static void dd_remote_flush(struct dd_import *imp)
 	dd_ctl_unlock(r->peer);
 }
 
-/* Copy bytes that @to is aligned like; words as a whole, as a process may store to them. */
+/* @to has the alignment of @from. Copy each word as a whole: a process may store to it. */
 static int dd_bounce_copy(void *to, const void __user *from, size_t len)
 {
 	size_t lead = dd_copy_lead(to, len), tail = (len - lead) & 7, end = len - tail;
@@ -351,7 +351,7 @@ void dd_remote_await(struct dd_import *imp)
 	dd_ctl_unlock(r->peer);
 }
 
-/* Notes were not posted, as their slots were being moved. */
+/* Post the notes that were not posted because their slots were being moved. */
 static void dd_remote_renotify(struct dd_import *imp)
 {
 	struct dd_remote *r = dd_remote_of_import(imp);
@@ -377,8 +377,8 @@ const struct dd_link_ops dd_link_remote = {
 /* ---- callbacks of the transport, with the peer locked ----------------------- */
 
 /*
- * The GET that the reply @msg answers: the first request without a reply. NULL if the
- * peer is mistaken.
+ * Find the GET that the reply @msg answers: the first request without a reply. Returns NULL if
+ * the reply does not match that request.
  */
 struct dd_remote_op *dd_remote_asked(struct dd_remote *r, const struct dd_tp_msg *msg)
 {
@@ -400,18 +400,18 @@ static void dd_remote_count(struct dd_import *imp, u64 n)
 	if (n == imp->done)
 		return;
 	WRITE_ONCE(imp->done, n);
-	/* A thread that sees the counter sees the results. */
+	/* Release: a thread that reads the counter also reads the results. */
 	smp_store_release(&imp->cell->done, n);
 	dd_ctx_wake(imp->obj.ctx);
 }
 
 /**
  * dd_remote_self_claim() - prepare the note to the importer of a request that is over
- * @r: the state; the peer is locked, or the import broken and its list locked
- * @n: number of the request, with dd_remote_op.self
- * @due: (out) as of dd_self_claim()
+ * @r: the state. Either the peer is locked, or the import is broken and its list is locked
+ * @n: number of the request; its dd_remote_op.self is set
+ * @due: (out) the note, for dd_deposit_post()
  *
- * Return: as dd_self_claim(), and with the list locked true.
+ * Return: see dd_self_claim(); always true if the list is locked.
  */
 bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due)
 {
@@ -434,7 +434,7 @@ bool dd_remote_self_claim(struct dd_remote *r, u64 n, struct dd_due *due)
 	return true;
 }
 
-/* The last request that is done, after the notes to the importer that are due before. */
+/* Post the notes to the importer that are due. Returns the number of the last done request. */
 static u64 dd_remote_done_until(struct dd_remote *r)
 {
 	struct dd_import *imp = r->imp;
@@ -454,7 +454,7 @@ static u64 dd_remote_done_until(struct dd_remote *r)
 	return n;
 }
 
-/* Requests are done in their order; one that awaits a reply is not. */
+/* Count the requests that are done: in order, and none before its reply has arrived. */
 void dd_remote_advance(struct dd_remote *r)
 {
 	u64 n = r->confirmed;
@@ -484,7 +484,7 @@ static u8 dd_remote_take(struct dd_remote *r, struct dd_remote_op *op,
 	return err;
 }
 
-/* A reply is complete. One that answers no request is ignored. */
+/* A reply is complete. Ignore a reply that answers no request. */
 void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 		       const u8 *tail, u32 ntail)
 {
@@ -503,7 +503,7 @@ void dd_remote_replied(struct dd_remote *r, const struct dd_tp_msg *msg,
 			   min_t(u32, msg->meta[1], DD_RESULT_AWAITED - 1));
 		return;
 	}
-	/* Release: a thread that sees it sees what the reply has brought. */
+	/* Release: a thread that reads the result also reads the bytes of the reply. */
 	smp_store_release(dd_remote_result(imp, n), dd_remote_take(r, op, msg, tail, ntail));
 	op->awaited = false;
 	r->awaited--;
