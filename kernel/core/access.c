@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Importers of exported segments. Exporter and importer may end the access, at any time:
- * the first one that finds the channel alive frees what it reserves of the exporter.
+ * Importers of exported segments. Exporter and importer may each end the access at any time:
+ * the first one that finds the channel alive frees what the access reserves of the exporter.
  */
 #include <linux/cred.h>
 #include <linux/slab.h>
@@ -41,14 +41,14 @@ static int dd_access_slots(struct dd_access *a)
 }
 
 /**
- * dd_access_grant() - prepare the access of an importer, which is not alive yet
+ * dd_access_grant() - prepare the access of an importer; its channel is not alive yet
  * @a: the access, initialised
  * @exp: the segment, of which the caller holds a reference
  * @rights: DD_RIGHT_* that the segment grants this importer
  * @node: node of the importer
  *
  * The caller sets link and importer of the channel, and calls dd_export_join() or
- * dd_access_ungrant(); in any case, and after an error, dd_access_exit() at last.
+ * dd_access_ungrant(). At last it calls dd_access_exit(), also after an error of this function.
  *
  * Return: 0; %-ECONNREFUSED if the segment has ended; %-EUSERS; %-ENOBUFS; %-ENOMEM;
  * %-ENOSPC.
@@ -84,8 +84,8 @@ void dd_access_ungrant(struct dd_access *a)
 /* ---- windows, of importers of this node ---------------------------------- */
 
 /*
- * Store the number of the windows that are shown, 0 for none, in the importer's cell. The
- * cell may belong to another object once the channel is dead.
+ * Store in the importer's cell the number of the windows that are shown, or 0 if none is shown.
+ * Once the channel is dead, the cell may belong to another object.
  */
 static void dd_access_number(struct dd_access *a, u32 number)
 {
@@ -94,7 +94,7 @@ static void dd_access_number(struct dd_access *a, u32 number)
 
 	spin_lock(&ch->lock);
 	if (!ch->dead)
-		/* Release: a process that sees the number sees no spare page. */
+		/* Release: a process that reads the number finds no spare page in the windows. */
 		smp_store_release(&imp->cell->ring, number);
 	spin_unlock(&ch->lock);
 }
@@ -107,15 +107,15 @@ static void dd_access_show(struct dd_access *a)
 	dd_window_show(a->block, pages);
 	if (a->cas)
 		dd_window_show(a->cas, pages);
-	/* 0 means that there is none. */
+	/* Skip 0, which means that no window is shown. */
 	a->shown += a->shown == U32_MAX ? 2 : 1;
 	dd_access_number(a, a->shown);
 }
 
 /*
  * A process stores by a window, executes a full barrier, and reads the number again. If the
- * number has not changed, the bytes are in the segment: the number is cleared before the
- * windows are hidden.
+ * number has not changed, the bytes are in the segment, because this function clears the number
+ * before it hides the windows.
  */
 static void dd_access_hide(struct dd_access *a)
 {
@@ -131,7 +131,7 @@ static void dd_access_hide(struct dd_access *a)
  * dd_access_update() - show or hide the windows of an import
  * @a: the access; inhibition or policy of its segment may have changed
  *
- * If they are to be hidden, no byte arrives by them any more when it returns.
+ * If the call hides the windows, no byte arrives by them after it has returned.
  */
 void dd_access_update(struct dd_access *a)
 {
@@ -167,9 +167,9 @@ static void dd_access_close(struct dd_access *a)
 /**
  * dd_access_revoke() - end the access of an importer
  * @a: the access, of which the caller holds a reference
- * @error: errno for the importer, if it has not ended before; or 0
+ * @error: errno for the importer, unless the access has ended before; or 0
  *
- * When it returns, no request or store reaches the segment, and none is being executed.
+ * When the call returns, no request or store reaches the segment, and none is being executed.
  */
 void dd_access_revoke(struct dd_access *a, int error)
 {
@@ -178,7 +178,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 	u64 last;
 	bool was;
 
-	/* First: the other end relies on it when it finds the channel dead. */
+	/* Revoke the windows first: an end that finds the channel dead relies on that. */
 	dd_access_close(a);
 	list = dd_channel_hold_list(ch);
 	if (list)
@@ -202,7 +202,7 @@ void dd_access_revoke(struct dd_access *a, int error)
 		if (list) {
 			dd_list_wake(list);
 			dd_list_detach(list, dd_credit_slots(a->credit.window), last);
-			/* Not used any more, and charged to the exporter. */
+			/* The slots are not used any more, and are charged to the exporter. */
 			dd_credit_drop(a->exp->obj.ctx, &a->credit);
 		}
 	}
@@ -211,8 +211,8 @@ void dd_access_revoke(struct dd_access *a, int error)
 }
 
 /*
- * Drop what the access holds. It has no users, and its channel is dead; it may be granted
- * again.
+ * Drop what the access holds. The access has no users, its channel is dead, and it may be
+ * granted again.
  */
 void dd_access_exit(struct dd_access *a)
 {
@@ -292,7 +292,7 @@ static void dd_local_end(struct dd_obj *obj)
 		return;
 	if (l->m.pending) {
 		dd_making_stop(&l->m, &l->imp);
-		/* Else dd_local_work() will find it ended, and drops its reference. */
+		/* Otherwise dd_local_work() finds the import ended and drops this reference. */
 		if (dd_name_unpark(obj->ctx->node, &l->parked))
 			dd_obj_put(obj);
 	} else if (l->m.up) {
@@ -333,7 +333,7 @@ static void dd_access_describe(const struct dd_access *a, struct dd_direct *arg)
 	arg->notes = a->cas ? (u64)a->cas->pgoff << PAGE_SHIFT : 0;
 }
 
-/* Add windows that show nothing yet. If there are some already, @block and @cas are kept. */
+/* Add the windows, which are hidden. If @a has windows, the caller keeps @block and @cas. */
 static int dd_access_join(struct dd_access *a, struct dd_window **block,
 			  struct dd_window **cas, struct dd_direct *arg)
 {
@@ -355,7 +355,7 @@ static int dd_access_join(struct dd_access *a, struct dd_window **block,
 	return err;
 }
 
-/* Whether an import is of a segment of this node. */
+/* Whether the segment of an import is on this node. */
 bool dd_access_is(const struct dd_import *imp)
 {
 	return imp->obj.ops == &dd_local_import_ops;
@@ -363,8 +363,8 @@ bool dd_access_is(const struct dd_import *imp)
 
 /**
  * dd_access_direct() - serve DD_IOC_DIRECT for an import
- * @imp: the import, dd_access_is(), of which the caller holds a reference; its context is
- *	locked
+ * @imp: an import for which dd_access_is() is true; the caller holds a reference, and its
+ *	context is locked
  * @arg: as passed by user space; the results are filled in
  *
  * While the segment is inhibited, or notifies of each request, the windows show nothing.
@@ -407,7 +407,7 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg)
 	return err;
 }
 
-/* With the importer's context locked: the access is granted. */
+/* The access was granted: make the import. The importer's context is locked. */
 static int dd_local_join(struct dd_local_import *l)
 {
 	struct dd_cell *cell = l->imp.cell;
@@ -465,7 +465,7 @@ static int dd_local_try(struct dd_local_import *l)
 	}
 	if (err != -ECONNREFUSED || !l->m.park)
 		return err;
-	/* dd_local_end() has the context locked, and ends the wait. */
+	/* dd_local_end(), which ends the wait, is called with the context locked. */
 	mutex_lock(&ctx->lock);
 	if (!l->m.pending) {
 		err = -ESTALE;
@@ -484,7 +484,7 @@ static void dd_local_wake(struct dd_parked *p)
 {
 	struct dd_local_import *l = container_of(p, struct dd_local_import, parked);
 
-	/* With the reference of dd_local_try(). */
+	/* dd_local_work() drops the reference of dd_local_try(). */
 	queue_work(dd_wq, &l->m.work);
 }
 
@@ -538,7 +538,7 @@ static struct dd_local_import *dd_local_alloc(struct dd_ctx *ctx,
 int dd_access_check_args(const struct dd_import_make *arg)
 {
 	const u32 notes = arg->flags & (DD_IMPORT_NOWAIT | DD_IMPORT_NOTIFY);
-	/* The registrar may need a while. */
+	/* An import by a registered name waits for the registrar. */
 	const u32 flags = arg->key_class == DD_SEGMENT_REGISTERED ?
 			  DD_IMPORT_FRESH : DD_IMPORT_NOWAIT | DD_IMPORT_PARK;
 
@@ -567,7 +567,7 @@ int dd_access_make(struct dd_ctx *ctx, struct dd_import_make *arg)
 	if (IS_ERR(l))
 		return PTR_ERR(l);
 	imp = &l->imp;
-	/* The id table and this function have a reference each. */
+	/* The id table and this function hold a reference each. */
 	refcount_inc(&imp->obj.users);
 	mutex_lock(&ctx->lock);
 	err = dd_making_begin(&l->m, imp, arg);

@@ -18,13 +18,13 @@ struct dd_import;
 struct dd_window;
 
 /**
- * struct dd_access_ops - operations that differ between importers of this and of other nodes
+ * struct dd_access_ops - operations that differ between importers on this and on other nodes
  * @get: get a reference to the structure that contains the access; false if it has none
  * @put: drop it
  * @revoked: the channel is dead: store @error for the importer and wake it. Called once,
  *	by a caller with a reference
  * @settle: wait until the node of the importer has processed @revoked, at most for the dead
- *	time from @since on. Return 0 or %-EINTR. NULL on this node
+ *	time from @since on. Return 0 or %-EINTR. NULL for importers on this node
  * @describe: fill in @count, @pid and @uid. The export is locked
  */
 struct dd_access_ops {
@@ -38,16 +38,16 @@ struct dd_access_ops {
 /**
  * struct dd_access - access of one importer to an exported segment
  * @chan: the channel; its slots in the list of the segment are reserved until it is dead
- * @credit: these slots
+ * @credit: the reserved slots
  * @error: errno with which the segment ended the access, or 0
- * @exp: the segment; its memory is counted
+ * @exp: the segment; the access holds a reference to its memory
  * @entry: in dd_export.importers
  * @settling: in dd_export.settling
- * @ops: see there
- * @block: window on the segment, or NULL; it and what follows under dd_export.lock
- * @cas: the same for CAS, with DD_WINDOW_MARKED, or NULL
- * @shown: times that the windows were shown, which numbers them
- * @closed: the access ends; no window is added
+ * @ops: operations for the node of the importer
+ * @block: window on the segment, or NULL; this and the following fields under dd_export.lock
+ * @cas: window for CAS, with DD_WINDOW_MARKED, or NULL
+ * @shown: number of times that the windows were shown; names the windows that are shown now
+ * @closed: the access is being ended; no window is added
  */
 struct dd_access {
 	struct dd_channel chan;
@@ -66,8 +66,8 @@ struct dd_access {
 /**
  * struct dd_local_import - an import of a segment of this node
  * @imp: the import
- * @m: its making
- * @parked: the look-up
+ * @m: the making of the import
+ * @parked: the look-up of the segment
  * @a: the access; while @m is pending, used only by the thread that tries the import
  */
 struct dd_local_import {
@@ -93,7 +93,7 @@ int dd_access_direct(struct dd_import *imp, struct dd_direct *arg);
 /**
  * dd_access_init() - initialise an access, whose channel is dead
  * @a: the access, zeroed
- * @ops: what depends on the importer
+ * @ops: operations for the node of the importer
  */
 static inline void dd_access_init(struct dd_access *a, const struct dd_access_ops *ops)
 {

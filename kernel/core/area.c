@@ -53,7 +53,7 @@ static void dd_area_map_free(struct dd_ctx *ctx, unsigned long *map, unsigned in
 	dd_uncharge(ctx, dd_area_map_size(bits));
 }
 
-/* After an error, dd_area_exit() is called as well. */
+/* The caller calls dd_area_exit() also after an error. */
 int dd_area_init(struct dd_area *area)
 {
 	unsigned long *map;
@@ -85,7 +85,7 @@ void dd_area_exit(struct dd_area *area)
 	dd_area_map_free(ctx, area->map, area->bits);
 }
 
-/* @align: mask of the bits that must be zero in the number of the first unit. */
+/* Find free units. @align: mask of the bits that must be zero in the number of the first one. */
 static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 {
 	unsigned long at;
@@ -100,7 +100,7 @@ static bool dd_area_find(struct dd_area *area, u32 units, u32 align, u32 *unit)
 
 /*
  * Reserve units, which may have no pages yet. A larger bitmap is allocated without the
- * lock, because freeing objects takes it.
+ * lock, because a thread that frees an object takes the lock.
  */
 static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			   u32 *unit)
@@ -119,7 +119,7 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 			swap(bits, area->bits);
 		}
 		found = dd_area_find(area, room, align, unit);
-		/* In a full area, do without the room. */
+		/* If the bitmap cannot grow, accept units without room to grow. */
 		if (!found && area->bits == DD_AREA_UNITS && room > units)
 			found = dd_area_find(area, units, align, unit);
 		if (found) {
@@ -129,7 +129,7 @@ static int dd_area_reserve(struct dd_area *area, u32 units, u32 room, u32 align,
 				area->hint = *unit + room < area->bits ?
 					     *unit + room : 0;
 		}
-		/* The previous map, or one that another thread made unnecessary. */
+		/* Free the previous map, or a map that another thread has made unnecessary. */
 		dd_area_map_free(ctx, map, bits);
 		bits = area->bits * 2;
 		mutex_unlock(&area->lock);
@@ -174,7 +174,7 @@ static int dd_area_populate(struct dd_area *area, u32 index)
 	return 0;
 }
 
-/* Add pages to reserved units and zero these; on failure, free the units. */
+/* Add pages to reserved units and zero the units; on failure, free the units. */
 static int dd_area_fill(struct dd_area *area, u32 unit, u32 units)
 {
 	u32 index, i;
@@ -222,15 +222,15 @@ int dd_area_alloc_room(struct dd_area *area, u32 units, u32 room, u32 *unit)
 	return dd_area_get(area, units, room, 0, unit);
 }
 
-/* The same without room to grow. */
+/* Like dd_area_alloc_room(), without room to grow. */
 int dd_area_alloc(struct dd_area *area, u32 units, u32 *unit)
 {
 	return dd_area_alloc_room(area, units, units, unit);
 }
 
 /*
- * The same for units that kernel code uses as one piece: a power of 2 within a page, or whole
- * pages.
+ * Like dd_area_alloc(), for units that kernel code uses as one piece: a power of 2 within a page,
+ * or whole pages.
  */
 int dd_area_alloc_piece(struct dd_area *area, u32 units, u32 *unit)
 {
@@ -254,7 +254,7 @@ int dd_area_extend(struct dd_area *area, u32 unit, u32 units, u32 more)
 	return found ? dd_area_fill(area, next, more) : -ENOSPC;
 }
 
-/* Unit 0, which is the head, stands for none. */
+/* Free units. Unit 0 is the head; as @unit, 0 means that there is nothing to free. */
 void dd_area_free(struct dd_area *area, u32 unit, u32 units)
 {
 	if (!unit)
@@ -274,11 +274,11 @@ struct page *dd_area_page(struct dd_area *area, unsigned long index)
 	if (index >= DD_AREA_CHUNKS * DD_CHUNK_PAGES)
 		return NULL;
 	index = array_index_nospec(index, DD_AREA_CHUNKS * DD_CHUNK_PAGES);
-	/* Both acquires pair with cmpxchg() in dd_area_populate(). */
+	/* Pairs with the first cmpxchg() in dd_area_populate(): the array is read after this. */
 	chunk = smp_load_acquire(&area->chunks[index / DD_CHUNK_PAGES]);
 	if (!chunk)
 		return NULL;
-	/* The second of these acquires. */
+	/* Pairs with the second cmpxchg() there: the page is read after this. */
 	page = smp_load_acquire(&chunk[index % DD_CHUNK_PAGES]);
 	return page ? virt_to_page(page) : NULL;
 }
