@@ -53,8 +53,8 @@ static const u8 dd_stat_attrs[DD_STAT_MAX] = {
 static_assert(DD_STAT_MAX + 1 == DD_A_STAT_MAX);
 
 /*
- * Direct messages are added to DD_STAT_DIRECT when their connection ends; before, only
- * the sender counts them. If a connection ends during the sum, repeat it.
+ * When a connection ends, its direct messages are added to DD_STAT_DIRECT. Until then only the
+ * sender counts them. If a connection ends while they are summed up, sum them up again.
  */
 static int dd_fill_stat(struct sk_buff *skb, struct dd_node *node)
 {
@@ -153,7 +153,7 @@ int __init dd_netlink_init(void)
 	return genl_register_family(&dd_family);
 }
 
-/* Called without contexts and peers, so no event can be sent any more. */
+/* Called when no context and no peer exists, so no event can be sent any more. */
 void dd_netlink_exit(void)
 {
 	genl_unregister_family(&dd_family);

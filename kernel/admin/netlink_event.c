@@ -38,7 +38,7 @@ struct dd_event {
 /* Start an event; false if there are no listeners or an allocation failed. */
 static bool dd_event_start(struct dd_event *ev, struct dd_node *node, u8 cmd, int attr)
 {
-	/* Always count: dumps detect changes, and listeners detect lost events. */
+	/* Count every event: dumps detect changes, and listeners detect lost events by it. */
 	u64 seq = atomic64_inc_return(&node->events);
 
 	if (!genl_has_listeners(&dd_family, node->net, DD_NLGRP_EVENTS))
@@ -95,7 +95,7 @@ static void dd_event_object(struct dd_obj *obj, bool begin)
 	struct dd_conn *other = obj->ops == &dd_conn_ops ?
 				container_of(obj, struct dd_conn, imp.obj)->other : NULL;
 
-	/* The serving end may have been closed meanwhile. */
+	/* Report the serving end first. It may have been closed meanwhile. */
 	if (begin && other && refcount_inc_not_zero(&other->imp.obj.users)) {
 		dd_event_one(&other->imp.obj, true);
 		dd_conn_put(other);

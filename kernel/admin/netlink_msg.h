@@ -77,7 +77,7 @@ int dd_fill_node(struct sk_buff *skb, struct dd_node *node);
 const struct dd_kind *dd_kind_of(const struct dd_obj *obj);
 u64 dd_direct_alive(struct dd_node *node);
 
-/* netlink_peer.c; struct dd_peer with dd_node.peer_lock held */
+/* netlink_peer.c; the caller holds dd_node.peer_lock */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer);
 
 /* netlink_event.c */

@@ -17,7 +17,7 @@
 #include "admin/netlink_msg.h"
 #include "ddp/service.h"
 
-/* These attributes are the same for all objects with an owner. */
+/* dd_fill_owner() uses the numbers of DD_A_CONN_* for all objects with an owner. */
 #define DD_SAME_OWNER(kind)						  \
 	static_assert(DD_A_##kind##_CTX == 1 && DD_A_##kind##_PID == 3 && \
 		      DD_A_##kind##_UID == 4)
@@ -52,7 +52,7 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 	received = svc->past.received;
 	sent = svc->past.sent;
 	for (i = 0; svc->nconn && i < svc->maxconn; i++) {
-		/* Valid under this lock, as long as the block refers to it. */
+		/* The connection is valid while its block refers to it, under this lock. */
 		const struct dd_conn *conn = svc->blocks[i].conn;
 
 		if (!conn || conn->released)
@@ -82,8 +82,8 @@ static int dd_fill_service(struct sk_buff *skb, struct dd_obj *obj,
 }
 
 /*
- * The name of the service. A serving end holds a reference to the service while it is in
- * use; the memory is valid in the RCU read-side section.
+ * Put the name of the service. A serving end that is in use holds a reference to the service.
+ * The RCU read-side section keeps the memory of both valid.
  */
 static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 {
@@ -107,7 +107,7 @@ static int dd_fill_conn_service(struct sk_buff *skb, const struct dd_conn *conn)
 	return nla_put_u32(skb, DD_A_CONN_SEND_WINDOW, conn->imp.window);
 }
 
-/* The process and the user at the other end, if the reader's namespace has ids. */
+/* Put process and user of the other end, unless the message has no process ids. */
 static int dd_fill_user(struct sk_buff *skb, int pid_attr, int uid_attr,
 			const struct dd_ctx *ctx, kuid_t uid,
 			const struct dd_reader *reader)
@@ -146,7 +146,7 @@ static int dd_fill_conn_peer(struct sk_buff *skb, const struct dd_conn *conn,
 			    other->imp.uid, reader);
 }
 
-/* The caller holds a reference to this end; of the other end only memory is valid. */
+/* The caller holds a reference to this end. The other end may be released, but is not freed. */
 static int dd_fill_conn(struct sk_buff *skb, struct dd_obj *obj,
 			const struct dd_reader *reader)
 {
@@ -230,7 +230,7 @@ static int dd_fill_segment(struct sk_buff *skb, struct dd_obj *obj,
 	return err;
 }
 
-/* Describe the segment: the import keeps its memory, and that keeps the context. */
+/* Describe the segment. The import keeps the memory of @exp, and @exp that of the context. */
 static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
 			       const struct dd_reader *reader)
 {
@@ -243,7 +243,7 @@ static int dd_fill_import_peer(struct sk_buff *skb, const struct dd_export *exp,
 			    exp->seg.uid, reader);
 }
 
-/* What imports of segments of this node and of others have in common. */
+/* Put the attributes that all imports have, of segments on this node and on other nodes. */
 static int dd_fill_any_import(struct sk_buff *skb, struct dd_obj *obj,
 			      const struct dd_reader *reader, u32 node,
 			      const struct dd_channel *ch, bool up, u8 rights, int error)
@@ -360,7 +360,7 @@ static const struct dd_kind dd_kinds[] = {
 	},
 };
 
-/* The kind of an object; NULL for one that is not reported. */
+/* Return the kind of an object, or NULL if objects of its type are not reported. */
 const struct dd_kind *dd_kind_of(const struct dd_obj *obj)
 {
 	int i;

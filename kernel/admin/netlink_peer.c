@@ -11,7 +11,7 @@
 /* Size of a message about a peer with DD_UDP_COUNTERS_MAX counters. */
 #define DD_PEER_MSG_SIZE	(8u << 10)
 
-/* Without the counters, which are too many for an event. */
+/* Put a peer without its counters, which are too many for an event. */
 int dd_fill_peer(struct sk_buff *skb, struct dd_peer *peer)
 {
 	const union dd_peer_addr *addr = &peer->config.addr;
@@ -80,7 +80,7 @@ int dd_nl_peer_get_start(struct netlink_callback *cb)
 	return 0;
 }
 
-/* By ascending number; cb->args[0] is the next one. */
+/* Dump the peers by ascending number; cb->args[0] is the number to continue from. */
 int dd_nl_peer_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct net *net = sock_net(cb->skb->sk);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the generated netlink_gen.c needs of generic netlink, for older kernels.
+ * Definitions of generic netlink that the generated netlink_gen.c needs and older kernels lack.
  */
 #ifndef _DD_COMPAT_GENETLINK_H
 #define _DD_COMPAT_GENETLINK_H
@@ -21,7 +21,7 @@ struct genl_split_ops {
 	u8 flags;
 };
 
-/* Here "do" and "dump" of a command share one entry, and its policy. */
+/* Before 6.2, "do" and "dump" of a command share one entry and its policy. */
 static inline void dd_genl_merge(struct genl_ops *to,
 				 const struct genl_split_ops *from)
 {
@@ -59,7 +59,7 @@ static inline void dd_genl_set_ops(struct genl_family *family,
 				   const struct genl_split_ops *split,
 				   unsigned int n_split)
 {
-	/* As 6.1 and genl_ops do; attributes without a policy would be ignored. */
+	/* Reject attributes without a policy, as 6.1 does and later kernels for genl_ops only. */
 	static const struct nla_policy reject[] = {
 		{ .type = NLA_REJECT },
 		{ .type = NLA_REJECT },
@@ -80,7 +80,7 @@ static inline void dd_genl_set_ops(struct genl_family *family,
 }
 #endif
 
-/* Before 6.7 this macro takes a range that is not const, and does not write it. */
+/* Before 6.7, the range of this macro is not const, although the kernel does not write to it. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #undef NLA_POLICY_FULL_RANGE
 #define NLA_POLICY_FULL_RANGE(tp, _range) {				\
