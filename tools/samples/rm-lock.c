@@ -5,8 +5,8 @@
  *   rm-lock serve               keep lock and counter, until a signal
  *   rm-lock add COUNT [NODE]    take the lock and add 1, COUNT times; print the counter
  *
- * A process that is killed with the lock leaves it locked. A real lock would have the
- * process and the time in its word, so that others can take it over.
+ * A process that is killed while it holds the lock leaves it locked. A real lock would have the
+ * process and the time in its word, so that another process can take the lock over.
  *
  *	cc rm-lock.c -o rm-lock $(pkg-config --cflags --libs librmem)
  *
@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOCK = 0, COUNTER = 4, RESULT = 8 };	/* offsets; the last one is of our own memory */
+enum { LOCK = 0, COUNTER = 4, RESULT = 8 };	/* offsets; RESULT is in the client's memory */
 
 static uint32_t words[1024] __attribute__((aligned(4096)));
 static rm_desc_t rd;

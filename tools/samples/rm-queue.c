@@ -3,11 +3,11 @@
  * rm-queue - one producer, one consumer, and a flag word between them
  *
  *   rm-queue take COUNT          print COUNT texts
- *   rm-queue put NODE TEXT...    send them to the consumer of NODE, -1: of this node
+ *   rm-queue put NODE TEXT...    send texts to the consumer on NODE; -1 is this node
  *
  * The flag is 1 while the place is full. Operations are executed in their order, and a word
- * is written as a whole, so the consumer that finds the flag finds the text. Neither waits in
- * the kernel, and the consumer takes no part in the transfer.
+ * is written as a whole, so a consumer that reads the flag as 1 also reads the text. Neither
+ * process waits in the kernel, and the consumer takes no part in the transfer.
  *
  *	cc rm-queue.c -o rm-queue $(pkg-config --cflags --libs librmem)
  *
