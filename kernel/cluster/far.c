@@ -514,11 +514,13 @@ out:
  * @a: the access; the context of the exporter is charged
  * @r: the session's part
  * @ref: the channel holds one reference until the access is revoked
+ * @rcu: delays freeing for dd_list_kick()
  */
 struct dd_far_access {
 	struct dd_access a;
 	struct dd_remote *r;
 	refcount_t ref;
+	struct rcu_head rcu;
 };
 
 static struct dd_far_access *dd_far_access(struct dd_access *a)
@@ -542,7 +544,7 @@ static void dd_far_put(struct dd_access *a)
 	dd_remote_put(f->r);
 	dd_uncharge(a->exp->obj.ctx, size);
 	dd_access_exit(a);
-	kfree(f);
+	kfree_rcu(f, rcu);
 }
 
 /* The channel is dead. @error is 0 if the importer has ended the access. */
