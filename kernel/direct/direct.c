@@ -208,6 +208,8 @@ static int dd_direct_make(struct dd_import *imp, struct dd_list *list,
 	}
 	spin_unlock(&ch->lock);
 	if (err) {
+		/* The receiver's close waits for the list, and then releases the pages. */
+		dd_window_hide(rx->block);
 		dd_ring_leave(rx->ring, rx->slots, 0);
 		return err;
 	}
