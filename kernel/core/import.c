@@ -21,8 +21,9 @@ static int dd_import_reached(const struct dd_import *imp, u32 what, u64 value)
 
 	if (READ_ONCE(imp->obj.ctx->dead))
 		return -ESTALE;
+	/* The channel is alive before the description of the segment is complete. */
 	if (what == DD_WAIT_UP)
-		return READ_ONCE(imp->chan->dead) ? -gone : 0;
+		return gone == EAGAIN || READ_ONCE(imp->chan->dead) ? -gone : 0;
 	if ((what == DD_WAIT_SENT ? READ_ONCE(imp->sent) : READ_ONCE(imp->done)) >= value)
 		return 0;
 	return READ_ONCE(imp->chan->dead) ? -gone : -EAGAIN;
