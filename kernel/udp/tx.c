@@ -52,8 +52,11 @@ static enum dd_udp_why dd_udp_make(struct dd_udp_peer *link,
 
 	if (dd_tp_is_idle(&link->tp, now))
 		return DD_UDP_WHY_IDLE;
-	/* The queues on the way hold as many bytes of this peer as they may. */
-	if (sk_wmem_alloc_get(tx) > READ_ONCE(tx->sk_sndbuf)) {
+	/*
+	 * The queues on the way hold as many bytes of this peer as they may. The last packets
+	 * of a session are few, and the removal of the peer waits for them.
+	 */
+	if (!link->tp.bye && sk_wmem_alloc_get(tx) > READ_ONCE(tx->sk_sndbuf)) {
 		link->stats.tx_full++;
 		return DD_UDP_WHY_WAIT;
 	}
