@@ -16,6 +16,12 @@
 #include "core/node.h"
 #include "udp/udp.h"
 
+/*
+ * Not dd_wq: works of that are waited for while peer_lock is held, and tell_work, which waits
+ * for peer_lock, could keep them from running.
+ */
+static struct workqueue_struct *dd_peer_wq;
+
 /**
  * dd_peer_get() - look up a peer by its number
  * @node: this node
@@ -110,7 +116,7 @@ void dd_peer_set_state(struct dd_udp_peer *link, enum dd_peer_state state,
 	if (up == was_up)
 		return;
 	refcount_inc(&peer->ref);
-	if (!queue_work(dd_wq, &peer->tell_work))
+	if (!queue_work(dd_peer_wq, &peer->tell_work))
 		dd_peer_put(peer);
 }
 
@@ -394,14 +400,32 @@ static void __net_exit dd_peer_net_pre_exit(struct net *net)
 		dd_peer_del(node, index, &why);
 }
 
+/* Links that are being freed hold routes, whose subsystems exit after this. */
+static void __net_exit dd_peer_net_exit(struct list_head *nets)
+{
+	if (dd_udp_unused())
+		return;
+	rcu_barrier();
+	flush_workqueue(dd_wq);
+}
+
 static struct pernet_operations dd_peer_net_ops = {
 	.init = dd_peer_net_init,
 	.pre_exit = dd_peer_net_pre_exit,
+	.exit_batch = dd_peer_net_exit,
 };
 
 int __init dd_peer_init(void)
 {
-	return register_pernet_subsys(&dd_peer_net_ops);
+	int err;
+
+	dd_peer_wq = alloc_ordered_workqueue("dd_peer", 0);
+	if (!dd_peer_wq)
+		return -ENOMEM;
+	err = register_pernet_subsys(&dd_peer_net_ops);
+	if (err)
+		destroy_workqueue(dd_peer_wq);
+	return err;
 }
 
 /*
@@ -411,4 +435,5 @@ int __init dd_peer_init(void)
 void dd_peer_exit(void)
 {
 	unregister_pernet_subsys(&dd_peer_net_ops);
+	destroy_workqueue(dd_peer_wq);
 }

@@ -280,6 +280,12 @@ void dd_udp_release(struct dd_udp_peer *link)
 	atomic_dec(&dd_udp_links);
 }
 
+/* Whether no link exists, not even one that waits to be freed. */
+bool dd_udp_unused(void)
+{
+	return !atomic_read(&dd_udp_links);
+}
+
 /* Start receiving from and sending to the peer. */
 static void dd_udp_open(struct dd_udp_node *un, struct dd_udp_peer *link)
 {

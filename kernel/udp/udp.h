@@ -177,6 +177,7 @@ struct dd_udp_node {
 
 int dd_udp_init(const struct dd_net_upper *upper);
 void dd_udp_exit(void);
+bool dd_udp_unused(void);
 void dd_udp_up(struct dd_tp *tp);
 void dd_udp_down(struct dd_tp *tp, enum dd_tp_reason reason);
 
