@@ -58,6 +58,8 @@ bool peers_init(void)
 		/* Does not wait for entropy after the start of the machine. */
 		if (getrandom(&registries[i].seq, sizeof(uint32_t), GRND_INSECURE) < 0)
 			return false;
+		/* The next number is not 0, as that of an empty mailbox is. */
+		registries[i].seq >>= 1;
 	}
 	requests = registries + clerk.nodes;
 	replies = requests + clerk.nodes;
