@@ -325,10 +325,11 @@ static void beat(void)
 	for (i = 0; i < RMFS_MAILBOXES; i++) {
 		struct member *m = &members[i];
 
-		if (m->joined)
+		/* A clerk that missed a push stays gone, even if it can be reached again. */
+		if (m->joined && !m->gone)
 			m->gone = segment_write(m->rd, offsetof(struct mirror, beat), &beats,
 						sizeof(beats), 0);
-		else if (m->hold == HOLD_NONE)
+		else if (!m->joined && m->hold == HOLD_NONE)
 			m->gone = __atomic_load_n(&inbox->owners[i], __ATOMIC_RELAXED) &&
 				  ++m->waiting > JOIN_BEATS;
 	}
