@@ -47,10 +47,12 @@ static void __attribute__((noreturn)) loop(struct dd *h, int list)
 
 	for (;;) {
 		ret = dd_recv(h, list, &msg, DD_RECV_SPIN, INT64_MAX);
+		if (ret == -ECONNCLOSE) {
+			remote_forget(&remote, msg.conn);
+			continue;
+		}
 		if (ret)
 			fail("cannot receive requests", -ret);
-		if (msg.type == DD_MSG_CLOSE)
-			remote_forget(&remote, msg.conn);
 		if (msg.type != DD_MSG_DATA || msg.send_size < sizeof(call))
 			continue;
 		/* The client can write here at any time: what was checked must not change. */
@@ -72,7 +74,7 @@ int clerk(int argc, char **argv)
 {
 	static const char * const schemes[] = { "dx", "hy", "push" };
 	struct dd_serve_attr attr = {
-		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER, .maxconn = RMFS_CLIENTS,
+		.size = sizeof(attr), .flags = DD_ATTR_SAME_USER | DD_ATTR_CLOSE, .maxconn = RMFS_CLIENTS,
 		.recv_size = RMFS_CLIENTS * sizeof(struct call),
 		.send_size = RMFS_CLIENTS * sizeof(struct call),
 	};
