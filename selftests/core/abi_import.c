@@ -89,8 +89,9 @@ TEST_F(pending, an_import_that_need_not_wait_is_made_at_once)
 
 	ASSERT_OK(mem_export(&self->ex, &self->s));
 	ASSERT_OK(import(self, DD_IMPORT_NOWAIT, self->list.list));
-	EXPECT_EQ(far_netns() ? 0 : MEM_LEN, self->i.length);
-	EXPECT_EQ(far_netns() ? 0 : self->s.generation, self->i.generation);
+	/* The other node may have answered before the call returns. */
+	EXPECT_TRUE(self->i.length == MEM_LEN || (far_netns() && !self->i.length));
+	EXPECT_EQ(self->i.length ? self->s.generation : 0, self->i.generation);
 	ASSERT_OK(made(self));
 	EXPECT_EQ(1, put(self));
 	ASSERT_TRUE(next(self, &n));
@@ -269,7 +270,6 @@ static void on_signal(int sig)
 TEST_F(pending, a_signal_ends_the_call_and_the_import)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
-	struct dd_segment_info info = { .size = sizeof(info) };
 	pthread_t t;
 	void *err;
 
@@ -280,9 +280,8 @@ TEST_F(pending, a_signal_ends_the_call_and_the_import)
 	ASSERT_EQ(0, pthread_join(t, &err));
 	EXPECT_EQ(EINTR, (long)err);
 	ASSERT_OK(mem_export(&self->ex, &self->s));
-	info.segment = self->s.segment;
-	ASSERT_OK(raw_ioctl(&self->ex, DD_IOC_SEGMENT_INFO, &info));
-	EXPECT_EQ(0, info.total);
+	/* A query that was under way may be granted; then the importer's node ends the access. */
+	ASSERT_SOON(mem_importers(&self->ex, self->s.segment) == 0);
 }
 
 TEST_F(pending, the_end_of_a_pending_import_ends_a_wait)
