@@ -8,6 +8,9 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
+# A busy machine may stop a guest for seconds; partition.sh tests the dead time.
+DEAD=60000
+
 ONE_IN=50
 # The debug kernels run with less memory.
 CONNS=$(pick 4 2)

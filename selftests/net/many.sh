@@ -7,6 +7,9 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
+# A busy machine may stop a guest for seconds; partition.sh tests the dead time.
+DEAD=60000
+
 # A debug kernel takes 10 times as long.
 CONNS=$(pick 1000 100)
 

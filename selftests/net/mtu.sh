@@ -11,6 +11,8 @@
 # memory.
 SOME=$(pick 200 20)
 CONNS=$(pick 4 2)
+# A busy machine may stop a guest for seconds; partition.sh tests the dead time.
+DEAD=60000
 
 # Largest packet of the session: the MTU less the headers of IP and UDP.
 fits() {

@@ -9,6 +9,9 @@
 # shellcheck source=selftests/net/net.sh
 . "$(dirname "$0")/net.sh"
 
+# A busy machine may stop a guest for seconds; partition.sh tests the dead time.
+DEAD=60000
+
 BUFFER=$((4 << 20))	# bytes, of a peer
 ENOUGH=$((5 << 18))	# bytes, above a quarter of BUFFER
 MESSAGES=(-k W -c 8 -l 65536 -m 65536)	# 4 MiB may be in flight to a node
