@@ -54,6 +54,7 @@ check "ddserve.3.2 and ddconn.3.2" lines
 stop
 rmclerk >server.out 2>&1 &
 SERVER=$!
+within "$PATIENCE" grep -q 'rmclerk: ready' server.out
 check rmem.3.1 run rmem.3.1
 "$PROGRAMS/README.md.3" &
 OWNER=$!
