@@ -164,7 +164,8 @@ struct dd_export_attr {
  *
  * Return: 0; -EINVAL, -EEXIST (the key is in use), -EPERM, -ENOENT (no such list), -ENETDOWN,
  * -EDQUOT, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there is no
- * registrar), -EUSERS (1024 calls wait for it), -EINTR and what it answers.
+ * registrar), -ETIMEDOUT (it has not answered for three seconds), -EUSERS (1024 calls wait for
+ * it), -EINTR and what it answers.
  */
 int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
 
@@ -364,7 +365,7 @@ int dd_list_arm(int fd);
  * Return: 0; -EINVAL, -ECONNREFUSED (no segment has that key), -EACCES, -EUSERS, -ENONET,
  * -EHOSTUNREACH, -EPROTONOSUPPORT (the other node has no segments), -EPROTO, -ENETDOWN,
  * -EDQUOT, -ENOBUFS, -ENOMEM, -ENOSPC, -ESTALE; with DD_KEY_REGISTERED also -EHOSTDOWN (there
- * is no registrar) and what it answers.
+ * is no registrar), -ETIMEDOUT (it has not answered for three seconds) and what it answers.
  */
 int dd_import(struct dd *h, int node, unsigned int key_class, const void *key,
 	      unsigned int rights, struct dd_mem **mem);

@@ -31,6 +31,7 @@
 
 /* Calls that wait for an answer at a time; more are refused. */
 #define DD_CALLS_MAX	1024
+#define DD_CALL_TIMEOUT	(3 * HZ)	/* as the uapi header says */
 
 /**
  * struct dd_call - a call of the registrar
@@ -119,6 +120,7 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 {
 	struct dd_registrar *reg;
 	int err = 0;
+	long left;
 
 	INIT_LIST_HEAD(&call->entry);
 	init_completion(&call->done);
@@ -143,11 +145,13 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
 	mutex_unlock(&node->registrar_lock);
 	if (err)
 		return err;
-	if (wait_for_completion_interruptible(&call->done)) {
+	/* The registrar is a process: it may be stopped. */
+	left = wait_for_completion_interruptible_timeout(&call->done, DD_CALL_TIMEOUT);
+	if (left <= 0) {
 		mutex_lock(&node->registrar_lock);
 		/* Still on a list: the registrar has neither answered the call nor ended. */
 		if (!list_empty(&call->entry))
-			dd_call_over(node->registrar, call, -EINTR);
+			dd_call_over(node->registrar, call, left ? -EINTR : -ETIMEDOUT);
 		mutex_unlock(&node->registrar_lock);
 	}
 	return -(int)call->answer.error;
@@ -160,7 +164,8 @@ static int dd_registrar_ask(struct dd_node *node, struct dd_call *call,
  *	and @key are replaced
  *
  * Return: 0; the errno that the registrar has answered; %-EINVAL (the name);
- * %-EHOSTDOWN (there is no registrar, or it has ended); %-EUSERS; %-EINTR.
+ * %-EHOSTDOWN (there is no registrar, or it has ended); %-ETIMEDOUT (it does not answer);
+ * %-EUSERS; %-EINTR.
  */
 int dd_registrar_lookup(struct dd_ctx *ctx, struct dd_import_make *arg)
 {

@@ -331,6 +331,25 @@ TEST_F(registrar, a_signal_interrupts_the_caller)
 	EXPECT_LE(0, raw_free(&self->ex, &self->em));
 }
 
+/* It is stopped, before or after it has read a call. */
+TEST_F(registrar, callers_do_not_wait_for_ever)
+{
+	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };
+	struct dd_registrar_call c, d;
+
+	ASSERT_OK(begin(&self->a));
+	ASSERT_SOON(next(self, &c));
+	ASSERT_OK(begin(&b));
+	EXPECT_EQ(ETIMEDOUT, end(&self->a));
+	EXPECT_EQ(ETIMEDOUT, end(&b));
+	EXPECT_ERR(ENOENT, answer(self, c.call, 0, 0, 0));
+	/* The export has ended; the import is forgotten. */
+	ASSERT_TRUE(next(self, &d));
+	EXPECT_EQ(DD_REGISTRAR_DELETE, d.op);
+	EXPECT_EQ(c.generation, d.generation);
+	EXPECT_FALSE(next(self, &d));
+}
+
 TEST_F(registrar, its_end_fails_what_waits)
 {
 	struct asker b = { .raw = &self->im, .import = true, .s = self->a.s };

@@ -237,7 +237,7 @@ enum dd_permission {
  * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
  * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
  * %EINTR. With %DD_SEGMENT_REGISTERED also what the registrar answers; %EHOSTDOWN (there is no
- * registrar, or it has ended), %EUSERS (1024 calls wait for it).
+ * registrar, or it has ended), %ETIMEDOUT (it has not answered for three seconds), %EUSERS (1024 calls wait for it).
  */
 struct dd_segment_make {
 	__u32 size;
@@ -449,7 +449,7 @@ struct dd_segment_info {
  * With %DD_SEGMENT_REGISTERED the call waits for the registrar; @node is a hint to it.
  * %DD_IMPORT_NOWAIT and %DD_IMPORT_PARK are not allowed, %DD_IMPORT_FRESH is. (out) @node,
  * @key_class and @key are those by which the segment was found. Further errors: what the
- * registrar answers; %EHOSTDOWN, %EUSERS, %EINTR as of an export.
+ * registrar answers; %EHOSTDOWN, %ETIMEDOUT, %EUSERS, %EINTR as of an export.
  */
 struct dd_import_make {
 	__u32 size;
@@ -557,11 +557,11 @@ struct dd_list_record {
  * none, unless the descriptor has O_NONBLOCK (%EAGAIN); poll() waits as well. Calls are in order.
  *
  * write() takes a struct dd_registrar_answer, or several, for calls with a number, in any order.
- * The export or import waits until then. Errors: %EINVAL (size or contents; after a good answer
+ * The export or import waits until then, at most three seconds (%ETIMEDOUT). Errors: %EINVAL (size or contents; after a good answer
  * the number of bytes of those is returned), %ENOENT (the call is over), %EFAULT.
  *
  * The kernel exports such a segment by its generation (%DD_SEGMENT_ID) and remembers its name. An
- * export that is refused, or that a signal interrupts, ends. A new registrar gets an ADD without
+ * export that is refused, that is not answered in time, or that a signal interrupts, ends. A new registrar gets an ADD without
  * a number of each segment that its predecessors knew. A DELETE follows each ADD, also one that
  * was refused. The DELETEs are kept until the registrar reads them or ends, however many they
  * are: they are charged to the memory cgroup of the exporter, but not to RLIMIT_MEMLOCK.
