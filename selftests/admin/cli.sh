@@ -142,7 +142,7 @@ test_options() {
 	echo '0 10.0.0.1' >"$CONF"
 	run ddctl apply --check -j --node 0 "$CONF" -p
 	check 'options: among those of apply' [ "$(jq -c . "$OUT")" = \
-		'{"node":0,"maxnodes":1,"nodes":1}' ]
+		'{"node":0,"maxnodes":1,"nodes":1,"skipped":[]}' ]
 	run ddctl -j node --help
 	check 'options: help of a command, in JSON' \
 		[ "$(jq -r '.[].command' "$OUT")" = node ]
@@ -307,6 +307,13 @@ reports() {
 		<(echo "$2")
 }
 
+# leaves_out FILE LINE: status 0; this line, of node 1, and that it is left out, are reported.
+leaves_out() {
+	[ "$status" = 0 ] && jq -e '.skipped == [1] and .nodes == 3' "$OUT" &&
+		grep -q "^ddctl: $1:$2: nowhere.invalid: " "$ERR" &&
+		grep -qx "ddctl: $1: 1 node is left out; .*, apply the file again" "$ERR"
+}
+
 test_apply() {
 	printf '%s\n' '# all of it' 'max 3' '0 10.0.0.1 5000' '2 10.0.0.2' >"$CONF"
 	run ddctl apply --check --node 2 "$CONF"
@@ -317,7 +324,7 @@ test_apply() {
 		'0 standard input: 1 node of 11; this is node 10, 10.0.0.1' ]
 	run ddctl -j apply --node 0 --check "$CONF"
 	check 'apply: the same in JSON' \
-		jq -e '. == {node: 0, maxnodes: 3, nodes: 2}' "$OUT"
+		jq -e '. == {node: 0, maxnodes: 3, nodes: 2, skipped: []}' "$OUT"
 	run ddctl apply --check "$CONF"
 	check 'apply: which node is this?' \
 		[ "$status" = 7 -a "$(cat "$ERR")" = "ddctl: $CONF: no line has an \
@@ -328,9 +335,13 @@ address of this machine; which node is it? --node NUMBER" ]
 	printf '%s\n' '0 10.0.0.1' '0 10.0.0.2' 'max 4' '9 x y z' >"$CONF"
 	run ddctl apply --check "$CONF"
 	check 'apply: errors have lines' reports "$CONF" '2 4 4'
+	printf '%s\n' '0 10.0.0.1' '1 nowhere.invalid' '2 10.0.0.2' >"$CONF"
+	run ddctl -j apply --check --node 2 "$CONF"
+	check 'apply: a name that is not known is reported, and no error' \
+		leaves_out "$CONF" 2
 	printf '%s\n' '0 10.0.0.1' '1 10.0.0.1' '2 ff02::1' >"$CONF"
 	run ddctl apply --check --node 1 "$CONF"
-	check 'apply: errors of addresses have lines' reports "$CONF" '3'
+	check 'apply: errors of addresses have lines' reports "$CONF" '3 1'
 }
 
 # --- completion and manual -----------------------------------------------------

@@ -20,6 +20,7 @@ static const struct {
 } hosts[] = {
 	{ "a", "!10.0.0.1" },
 	{ "b", "10.0.0.2" },
+	{ "also-b", "10.0.0.2" },
 	{ "c", "10.0.0.3" },
 	{ "six", "2001:db8::6" },
 	{ "dual", "2001:db8::5 10.0.0.5" },
@@ -110,7 +111,7 @@ bool __wrap_addr_is_own(const union addr *addr)
  * @name: of the test
  * @text: the file
  * @self: --node, or -1
- * @want: its errors, each a line; of a valid file its contents
+ * @want: what is said about it, each a line; of a valid file also its contents
  */
 struct test {
 	const char *name;
@@ -218,8 +219,13 @@ static const struct test tests[] = {
 	  "f:3: node 0 is there already, in line 2\n"
 	  "f:4: node 1 needs a host name or an address\n" },
 
-	{ "a name that is not known", "0 a\n1 nowhere\n", -1,
-	  "f:2: nowhere: not known\n" },
+	{ "a name that is not known is left out", "0 a\n1 nowhere\n2 c\n", -1,
+	  "f:2: nowhere: not known\nself 0:56797 of 3 5000 0\n1 skipped\n2 10.0.0.3:56797\n" },
+	{ "the own name is not known, but the number", "0 nowhere\n1 b\n", 0,
+	  "self 0:56797 of 2 5000 0\n1 10.0.0.2:56797\n" },
+	{ "no name is known", "0 nowhere\n1 nothing\n", -1,
+	  "f:1: nowhere: not known\nf:2: nothing: not known\n"
+	  "f: no line has an address of this machine; which node is it? --node NUMBER\n" },
 	{ "this machine is none of them", "0 b\n1 c\n", -1,
 	  "f: no line has an address of this machine; which node is it? --node NUMBER\n" },
 	{ "this machine is two of them", "0 a 1\n1 a 2\n", -1,
@@ -228,18 +234,33 @@ static const struct test tests[] = {
 	  "f: there is no node 2 in it\n" },
 	{ "two nodes at one place", "0 a\n1 b\n2 c\n3 10.0.0.2\n", -1,
 	  "f:4: node 1 of line 2 has the address 10.0.0.2:56797 too\n" },
-	{ "another node at the place of this one", "0 b\n1 a\n", 0,
-	  "f:2: a is this machine, which is node 0; give the other node another port\n" },
+	{ "another node at the place of this one", "0 b\n1 10.0.0.1\n", 0,
+	  "f:2: 10.0.0.1 is this machine, which is node 0; give the other node another port\n" },
+	{ "this node's address twice, checked on another machine", "0 b\n1 c\n2 10.0.0.2\n", 0,
+	  "f:3: node 0 of line 1 has the address 10.0.0.2:56797 too\n" },
+	{ "the same, before its own line", "0 10.0.0.2\n1 c\n2 b\n", 2,
+	  "f:1: node 2 of line 3 has the address 10.0.0.2:56797 too\n" },
+	{ "the second address of this node", "0 two\n1 10.0.0.8\n", 0,
+	  "f:2: node 0 of line 1 has the address 10.0.0.8:56797 too\n" },
+	{ "a name of another that has the address of this one", "0 b\n1 a\n2 c\n", 0,
+	  "f:2: a is this machine, which is node 0; give the other node another port\n"
+	  "self 0:56797 of 3 5000 0\n1 skipped\n2 10.0.0.3:56797\n" },
+	{ "two names of one address", "0 a\n1 b\n2 also-b\n", -1,
+	  "f:3: node 1 of line 2 has the address 10.0.0.2:56797 too\n"
+	  "self 0:56797 of 3 5000 0\n1 10.0.0.2:56797\n2 skipped\n" },
 	{ "several addresses", "0 a\n1 two\n", -1,
-	  "f:2: two: it has several addresses; give one of them\n" },
+	  "f:2: two: it has several addresses; give one of them\n"
+	  "self 0:56797 of 2 5000 0\n1 skipped\n" },
 	{ "several addresses of IPv6", "0 a\n1 twosix\n", -1,
-	  "f:2: twosix: it has several addresses; give one of them\n" },
+	  "f:2: twosix: it has several addresses; give one of them\n"
+	  "self 0:56797 of 2 5000 0\n1 skipped\n" },
 	{ "a loopback address of another", "0 a\n1 127.0.0.1 2\n", 0,
 	  "f:2: 127.0.0.1: a loopback address, which every machine has\n" },
 	{ "a loopback address of one's own", "0 b\n1 ::1\n", -1,
 	  "f:2: ::1: a loopback address, which every machine has\n" },
 	{ "a name of another that is one of loopback", "0 a\n1 debian 2\n", 0,
-	  "f:2: debian: a loopback address, which every machine has\n" },
+	  "f:2: debian: a loopback address, which every machine has\n"
+	  "self 0:56797 of 2 5000 0\n1 skipped\n" },
 	{ "0.0.0.0", "0 a\n1 0.0.0.0\n", -1,
 	  "f:2: 0.0.0.0: the unspecified address is no address of a node\n" },
 	{ "multicast", "0 a\n1 224.0.0.1\n", -1,
@@ -259,19 +280,21 @@ static const struct test tests[] = {
 #define COUNT	(sizeof(tests) / sizeof(tests[0]))
 #define EXTRA	3
 
-/* The contents of a valid file, as text. */
+/* The contents of a valid file, as text, after what was said about it. */
 static void describe(const struct cluster *c)
 {
 	char addr[ADDR_TEXT_MAX];
-	size_t i, len;
+	size_t i, len = strlen(complaints);
 
-	len = snprintf(complaints, sizeof(complaints), "self %u:%u of %u %u %u\n",
+	len += snprintf(complaints + len, sizeof(complaints) - len, "self %u:%u of %u %u %u\n",
 		       c->self->number, c->self->port, c->max, c->dead_time,
 		       c->payload_crc);
 	for (i = 0; i < c->count; i++) {
 		if (&c->nodes[i] == c->self)
 			continue;
 		addr_text(&c->nodes[i].addr, addr);
+		if (c->nodes[i].skipped)
+			strcpy(addr, "skipped");
 		len += snprintf(complaints + len, sizeof(complaints) - len,
 				"%u %s\n", c->nodes[i].number, addr);
 	}

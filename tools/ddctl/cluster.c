@@ -16,20 +16,26 @@
 #define DEAD_TIME	5000	/* ms, by default */
 #define FILE_SETTINGS	(1u << SET_MAX | PEER_SETTINGS)
 
-static void __attribute__((format(printf, 3, 4)))
-complain(struct cluster *c, unsigned int line, const char *fmt, ...)
+static void report(const struct cluster *c, unsigned int line, const char *fmt, va_list ap)
 {
 	char text[512];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	c->errors++;
 	if (line)
 		say("%s:%u: %s", c->file, line, text);
 	else
 		say("%s: %s", c->file, text);
+}
+
+static void __attribute__((format(printf, 3, 4)))
+complain(struct cluster *c, unsigned int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(c, line, fmt, ap);
+	va_end(ap);
+	c->errors++;
 }
 
 /* ---- lines -------------------------------------------------------------- */
@@ -224,6 +230,27 @@ static bool is_numeric(const char *host)
 	       inet_pton(AF_INET6, host, bytes) == 1;
 }
 
+/*
+ * Report what is wrong with the address of @node. An address in the file, and that of
+ * this machine, are errors. What the name of another node resolves to changes without the
+ * file, and must not keep this machine from the other nodes: @node is left out.
+ */
+static void __attribute__((format(printf, 3, 4)))
+reject(struct cluster *c, struct cluster_node *node, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	report(c, node->line, fmt, ap);
+	va_end(ap);
+	if (node == c->self || is_numeric(node->host)) {
+		c->errors++;
+	} else {
+		node->skipped = true;
+		c->skipped++;
+	}
+}
+
 /**
  * struct lookup - addresses of a node
  * @list: addresses of its host
@@ -236,16 +263,19 @@ struct lookup {
 	bool own;
 };
 
-static void look_up(struct cluster *c, const struct cluster_node *node,
-		    struct lookup *found)
+static void look_up(struct cluster *c, struct cluster_node *node, struct lookup *found)
 {
 	const char *wrong;
 	size_t i;
 
 	wrong = addr_resolve(node->host, found->list, ADDR_LIST_MAX, &found->n);
-	if (wrong)
-		complain(c, node->line, "%s: %s", node->host, wrong);
-	for (i = 0; !wrong && i < found->n; i++)
+	if (wrong) {
+		found->n = 0;
+		/* --node says which line this machine is; its address is not needed. */
+		if (node != c->self)
+			reject(c, node, "%s: %s", node->host, wrong);
+	}
+	for (i = 0; i < found->n; i++)
 		found->own |= addr_is_own(&found->list[i]);
 }
 
@@ -275,6 +305,8 @@ static void choose(struct cluster *c, struct cluster_node *node,
 {
 	const char *wrong = NULL;
 
+	if (!found->n)
+		return;
 	/* Other nodes choose the address of this node themselves. */
 	if (node == c->self)
 		node->addr = found->list[0];
@@ -287,31 +319,51 @@ static void choose(struct cluster *c, struct cluster_node *node,
 	    (node != c->self || is_numeric(node->host)))
 		wrong = "a loopback address, which every machine has";
 	if (wrong)
-		complain(c, node->line, "%s: %s", node->host, wrong);
+		reject(c, node, "%s: %s", node->host, wrong);
 	addr_set_port(&node->addr, node->port);
 }
 
-/* Report another node with the address of @node. */
-static void check_shared(struct cluster *c, const struct cluster_node *node,
-			 const struct lookup *found)
+/* Whether @node is this one, and one of its addresses is @addr. */
+static bool is_self_at(const struct cluster *c, const struct cluster_node *node,
+		       const struct lookup *found, const union addr *addr)
 {
-	const struct cluster_node *other;
-	char text[ADDR_TEXT_MAX];
+	union addr own;
+	size_t i;
 
-	if (node == c->self)
+	for (i = 0; node == c->self && i < found->n; i++) {
+		own = found->list[i];
+		addr_set_port(&own, node->port);
+		if (addr_equal(&own, addr))
+			return true;
+	}
+	return false;
+}
+
+/* Report another node with the address of node @at. */
+static void check_shared(struct cluster *c, size_t at, const struct lookup *found)
+{
+	struct cluster_node *node = &c->nodes[at];
+	char text[ADDR_TEXT_MAX];
+	size_t i;
+
+	if (node == c->self || node->skipped)
 		return;
-	if (found->own && node->port == c->self->port) {
-		complain(c, node->line,
-			 "%s is this machine, which is node %u; give the other node another port",
-			 node->host, c->self->number);
+	if (found[at].own && node->port == c->self->port) {
+		reject(c, node,
+		       "%s is this machine, which is node %u; give the other node another port",
+		       node->host, c->self->number);
 		return;
 	}
-	for (other = c->nodes; other < node; other++) {
-		if (other == c->self || !addr_equal(&other->addr, &node->addr))
+	for (i = 0; i < c->count; i++) {
+		const struct cluster_node *other = &c->nodes[i];
+
+		if (!is_self_at(c, other, &found[i], &node->addr) &&
+		    (i >= at || other == c->self || other->skipped ||
+		     !addr_equal(&other->addr, &node->addr)))
 			continue;
 		addr_text(&node->addr, text);
-		complain(c, node->line, "node %u of line %u has the address %s too",
-			 other->number, other->line, text);
+		reject(c, node, "node %u of line %u has the address %s too",
+		       other->number, other->line, text);
 		return;
 	}
 }
@@ -329,7 +381,7 @@ static void resolve_all(struct cluster *c, struct lookup *found)
 	for (i = 0; i < c->count; i++)
 		choose(c, &c->nodes[i], &found[i]);
 	for (i = 0; i < c->count; i++)
-		check_shared(c, &c->nodes[i], &found[i]);
+		check_shared(c, i, found);
 }
 
 bool cluster_resolve(struct cluster *c, const uint32_t *self)

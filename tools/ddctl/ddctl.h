@@ -23,6 +23,7 @@ enum ddctl_exit {
 	EXIT_REFUSED = 5,	/* the kernel refused the request */
 	EXIT_FINDINGS = 6,	/* doctor found something to fix */
 	EXIT_CLUSTER = 7,	/* the cluster file has errors, or does not fit */
+	EXIT_PARTLY = 8,	/* applied without nodes whose names have no usable address */
 };
 
 /* ---- the command line (main.c) -------------------------------------------- */
@@ -236,6 +237,7 @@ int parse_settings(const char *command, unsigned int allowed, struct values *v,
  * @port: UDP port
  * @line: number of the line
  * @addr: address and port; set by cluster_resolve(), not for this node itself
+ * @skipped: its name has no address that can be used now
  */
 struct cluster_node {
 	uint32_t number;
@@ -243,12 +245,14 @@ struct cluster_node {
 	uint16_t port;
 	unsigned int line;
 	union addr addr;
+	bool skipped;
 };
 
 /**
  * struct cluster - contents of a file
  * @file: its name
  * @errors: number of errors
+ * @skipped: number of nodes that are left out
  * @nodes: in the order of the file
  * @count: number of nodes in the file
  * @self: this node, one of @nodes; set by cluster_resolve()
@@ -261,6 +265,7 @@ struct cluster_node {
 struct cluster {
 	const char *file;
 	unsigned int errors;
+	unsigned int skipped;
 	struct cluster_node *nodes;
 	size_t count;
 	const struct cluster_node *self;
@@ -276,7 +281,8 @@ bool cluster_read(struct cluster *c, FILE *in, const char *file);
 
 /*
  * Look up all names of a file without errors, and find this node: by its number
- * @self, or by its addresses if that is NULL. False if there were errors.
+ * @self, or by its addresses if that is NULL. False if there were errors. A node whose
+ * name has no usable address is reported and skipped, which is no error.
  */
 bool cluster_resolve(struct cluster *c, const uint32_t *self);
 

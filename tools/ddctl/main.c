@@ -351,8 +351,9 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	status = obey(argc, argv);
-	/* The findings of doctor are its output. */
-	if (options.json && status != EXIT_OK && status != EXIT_FINDINGS)
+	/* The findings of doctor and the changes of apply are their output. */
+	if (options.json && status != EXIT_OK && status != EXIT_FINDINGS &&
+	    status != EXIT_PARTLY)
 		print_error(status);
 	return finish_output(status);
 }

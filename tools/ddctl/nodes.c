@@ -438,7 +438,20 @@ static void report_peer(json_object *peers, uint32_t n, const struct nodes_peer 
 	json_object_array_add(peers, change);
 }
 
-static void report(const struct nodes *was, const struct nodes *now)
+/* The numbers of the nodes that are left out. */
+static json_object *skipped_json(const struct cluster *c)
+{
+	json_object *all = json_object_new_array();
+	size_t i;
+
+	for (i = 0; i < c->count; i++) {
+		if (c->nodes[i].skipped)
+			json_object_array_add(all, json_int(c->nodes[i].number));
+	}
+	return all;
+}
+
+static void report(const struct cluster *c, const struct nodes *was, const struct nodes *now)
 {
 	json_object *all = json_object_new_object(), *peers = json_object_new_array();
 	bool changed = !node_equal(was, now);
@@ -449,6 +462,7 @@ static void report(const struct nodes *was, const struct nodes *now)
 	json_add(all, "port", json_int(now->port));
 	json_add(all, "node_changed", json_object_new_boolean(changed));
 	json_add(all, "peers", peers);
+	json_add(all, "skipped", skipped_json(c));
 	if (changed && !options.json)
 		printf("node %u of %u, port %u; was node %u of %u, port %u\n", now->id,
 		       now->max, now->port, was->id, was->max, was->port);
@@ -465,9 +479,19 @@ static void report(const struct nodes *was, const struct nodes *now)
 	json_object_put(all);
 }
 
+static void say_skipped(const struct cluster *c)
+{
+	if (c->skipped)
+		say("%s: %u node%s left out; when %s resolved, apply the file again", c->file,
+		    c->skipped, c->skipped == 1 ? " is" : "s are",
+		    c->skipped == 1 ? "its name is" : "their names are");
+}
+
 static int report_check(const struct cluster *c)
 {
 	json_object *all;
+
+	say_skipped(c);
 
 	if (!options.json) {
 		printf("%s: %zu node%s of %u; this is node %u, %s\n", c->file,
@@ -479,29 +503,51 @@ static int report_check(const struct cluster *c)
 	json_add(all, "node", json_int(c->self->number));
 	json_add(all, "maxnodes", json_int(c->max));
 	json_add(all, "nodes", json_int(c->count));
+	json_add(all, "skipped", skipped_json(c));
 	print_json(all);
 	return EXIT_OK;
 }
 
 /* ---- ddctl apply --------------------------------------------------------- */
 
-static void want_cluster(struct nodes *want, const struct cluster *c)
+static bool is_wanted(const struct nodes *want, const union addr *addr)
 {
-	const struct cluster_node *node;
+	uint32_t n;
 
-	want->id = c->self->number;
-	want->max = c->max;
-	want->port = c->self->port;
-	memset(want->peers, 0, sizeof(want->peers));
-	for (node = c->nodes; node < c->nodes + c->count; node++) {
-		if (node == c->self)
-			continue;
-		want->peers[node->number] = (struct nodes_peer) {
-			.present = true,
-			.addr = node->addr,
-			.dead_time = c->dead_time,
-			.payload_crc = c->payload_crc,
-		};
+	for (n = 0; n < NODES_TOTAL; n++) {
+		if (want->peers[n].present && addr_equal(&want->peers[n].addr, addr))
+			return true;
+	}
+	return false;
+}
+
+/* A node that is left out keeps the address it has, unless another node got that one. */
+static void want_cluster(struct nodes *want, const struct nodes *now, const struct cluster *c)
+{
+	const struct cluster_node *node, *end = c->nodes + c->count;
+	struct nodes_peer peer = {
+		.present = true,
+		.dead_time = c->dead_time,
+		.payload_crc = c->payload_crc,
+	};
+
+	*want = (struct nodes) {
+		.id = c->self->number,
+		.max = c->max,
+		.port = c->self->port,
+		.up = now->up,
+		.culprit = now->culprit,
+	};
+	for (node = c->nodes; node < end; node++) {
+		peer.addr = node->addr;
+		if (node != c->self && !node->skipped)
+			want->peers[node->number] = peer;
+	}
+	for (node = c->nodes; node < end; node++) {
+		peer.addr = now->peers[node->number].addr;
+		if (node->skipped && now->peers[node->number].present &&
+		    !is_wanted(want, &peer.addr))
+			want->peers[node->number] = peer;
 	}
 }
 
@@ -516,12 +562,12 @@ static int apply(struct ddnl *nl, const struct cluster *c)
 	if (status)
 		return status;
 	now = was;
-	want = was;
-	want_cluster(&want, c);
+	want_cluster(&want, &was, c);
 	status = reach(nl, &now, &want);
 	if (!status) {
-		report(&was, &now);
-		return EXIT_OK;
+		report(c, &was, &now);
+		say_skipped(c);
+		return c->skipped ? EXIT_PARTLY : EXIT_OK;
 	}
 	for (i = 0; i < c->count; i++) {
 		if (c->nodes[i].number == now.culprit)
