@@ -54,6 +54,8 @@ struct dd_mem;
 #define DD_EXPORT_WHOLE_PAGES	0x4	/* with the rest of its first and last page */
 /* Messages can be redirected; none of the importers may map the segment */
 #define DD_EXPORT_REDIRECT	0x8
+/* Puts and swaps are refused from the beginning, see dd_export_inhibit() */
+#define DD_EXPORT_INHIBITED	0x10
 
 /**
  * dd_pin() - let the caller's memory be exported, or be accessed faster

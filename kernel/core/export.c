@@ -175,6 +175,7 @@ static struct dd_export *dd_export_alloc(struct dd_ctx *ctx,
 	exp->seg.nodirect = arg->flags & (DD_SEGMENT_NODIRECT | DD_SEGMENT_REDIRECT);
 	exp->seg.direct_any = arg->flags & DD_SEGMENT_DIRECT_ANY;
 	exp->seg.whole_pages = arg->flags & DD_SEGMENT_WHOLE_PAGES_OK;
+	exp->seg.inhibit = arg->flags & DD_SEGMENT_INHIBITED;
 	exp->seg.uid = current_euid();
 	exp->seg.cookie = arg->cookie;
 	exp->seg.ops = &dd_export_segment_ops;

@@ -237,7 +237,8 @@ enum dd_permission {
  * Errors: %EINVAL, %ENOENT (region or list), %ERANGE (not inside the region), %EEXIST (the
  * key is in use), %EPERM (%DD_SEGMENT_WELL_KNOWN), %ENETDOWN, %ENOMEM, %ENOSPC, %EDQUOT,
  * %EINTR. With %DD_SEGMENT_REGISTERED also what the registrar answers; %EHOSTDOWN (there is no
- * registrar, or it has ended), %ETIMEDOUT (it has not answered for three seconds), %EUSERS (1024 calls wait for it).
+ * registrar, or it has ended), %ETIMEDOUT (it has not answered for three seconds), %EUSERS (1024
+ * calls wait for it).
  */
 struct dd_segment_make {
 	__u32 size;
@@ -266,7 +267,8 @@ struct dd_segment_make {
 #define DD_SEGMENT_DIRECT_ANY		0x2	/* windows for other users */
 #define DD_SEGMENT_WHOLE_PAGES_OK	0x4	/* they may show bytes around it */
 #define DD_SEGMENT_REDIRECT		0x8	/* has a state; no windows */
-#define DD_SEGMENT_FLAGS		0xf
+#define DD_SEGMENT_INHIBITED		0x10	/* begins as after %DD_SEGMENT_INHIBIT */
+#define DD_SEGMENT_FLAGS		0x1f
 
 /**
  * struct dd_segment_state - state of a segment with %DD_SEGMENT_REDIRECT, in the area of
@@ -557,14 +559,15 @@ struct dd_list_record {
  * none, unless the descriptor has O_NONBLOCK (%EAGAIN); poll() waits as well. Calls are in order.
  *
  * write() takes a struct dd_registrar_answer, or several, for calls with a number, in any order.
- * The export or import waits until then, at most three seconds (%ETIMEDOUT). Errors: %EINVAL (size or contents; after a good answer
- * the number of bytes of those is returned), %ENOENT (the call is over), %EFAULT.
+ * The export or import waits until then, at most three seconds (%ETIMEDOUT). Errors: %EINVAL
+ * (size or contents; after a good answer the number of bytes of those is returned), %ENOENT (the call is over), %EFAULT.
  *
  * The kernel exports such a segment by its generation (%DD_SEGMENT_ID) and remembers its name. An
- * export that is refused, that is not answered in time, or that a signal interrupts, ends. A new registrar gets an ADD without
- * a number of each segment that its predecessors knew. A DELETE follows each ADD, also one that
- * was refused. The DELETEs are kept until the registrar reads them or ends, however many they
- * are: they are charged to the memory cgroup of the exporter, but not to RLIMIT_MEMLOCK.
+ * export that is refused, that is not answered in time, or that a signal interrupts, ends. A new
+ * registrar gets an ADD without a number of each segment that its predecessors knew. A DELETE
+ * follows each ADD, also one that was refused. The DELETEs are kept until the registrar reads
+ * them or ends, however many they are: they are charged to the memory cgroup of the exporter,
+ * but not to RLIMIT_MEMLOCK.
  */
 
 /**
