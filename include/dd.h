@@ -600,6 +600,17 @@ int dd_packet_size(struct dd *h);
 const char *dd_strerror(int error);
 
 /**
+ * dd_errno() - the system's error number for one of the protocol
+ * @error: number of dd_errno.h or errno.h, of either sign
+ *
+ * For programs that pass an error on as errno. Several numbers of the system may have become one
+ * of the protocol: the result is the most frequent of them.
+ *
+ * Return: a number > 0 of errno.h; 0 if @error is 0.
+ */
+int dd_errno(int error);
+
+/**
  * dd_last_error() - details of the last error
  * @h: handle
  * @buf: (out) the text

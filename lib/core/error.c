@@ -69,6 +69,26 @@ DD_API const char *dd_strerror(int error)
 	return text ? text : "unknown error";
 }
 
+static const int systems[] = {
+	[EBADID - EBADID] = EBADF,
+	[EBADSERVER - EBADID] = EHOSTUNREACH,
+	[ENOCMP - EBADID] = ENODEV,
+	[ENORESOURCE - EBADID] = ENOMEM,
+	[ECONNCLOSE - EBADID] = ECONNRESET,
+	[ESLOTBUSY - EBADID] = EBUSY,
+	[EBADTYPE - EBADID] = EINVAL,
+	[EBADRANGE - EBADID] = ERANGE,
+	[ENOTREADY - EBADID] = EAGAIN,
+	[EMEMLOCK - EBADID] = EDQUOT,
+};
+
+DD_API int dd_errno(int error)
+{
+	int n = error < 0 ? -error : error;
+
+	return n >= EBADID && n <= EMEMLOCK ? systems[n - EBADID] : n;
+}
+
 /* Keep a text that explains @error, of the kernel or of the library, for dd_last_error(). */
 void ddi_reason(struct dd *h, int error, const char *format, ...)
 {

@@ -37,6 +37,20 @@ TEST(open_errors)
 	check_eq(dd_open(NULL), -EINVAL);
 }
 
+/* Each number of dd_errno.h has one of the system; those of the system stay. */
+TEST(numbers_of_the_system)
+{
+	int n;
+
+	for (n = EBADID; strcmp(dd_strerror(n), "unknown error"); n++) {
+		check(dd_errno(n) > 0 && dd_errno(n) < 256);
+		check(strerrorname_np(dd_errno(n)));
+	}
+	check(n > EMEMLOCK);
+	for (n = 1; n < 256; n++)
+		check_eq(dd_errno(n), n);
+}
+
 /* ENORESOURCE, ENOCMP and EBADSERVER have several causes. */
 TEST(causes)
 {
