@@ -45,6 +45,7 @@ typedef int rm_desc_t;	/* descriptor of an imported segment */
 
 /* With the rights of rm_import() */
 #define RM_LOOKUP	0x1000	/* look the name up on its node again, use no cached one */
+#define RM_WAIT		0x2000	/* wait until the name is exported, or a signal comes */
 
 /* Policies: which operations notify the owner of a segment */
 #define RM_CONDITIONAL	0	/* those with RM_NOTIFY */
@@ -72,9 +73,10 @@ extern __thread uint32_t rm_mr[RM_REGISTERS];
  * clerk, the call waits for one, up to three seconds.
  *
  * Return: the segment, >= 0; EINVAL, ENAMETOOLONG, EEXIST (the name is in use on this node),
- * ENOSPC (the registry is full), EHOSTDOWN (there is no name clerk), EDQUOT (RLIMIT_MEMLOCK, or
- * names of the user),
- * EFAULT, EOPNOTSUPP (memory of a file), ENODEV, ENETDOWN, EMFILE (too many segments), ENOMEM.
+ * ENOSPC (the registry is full), EHOSTDOWN (there is no name clerk, or it does not answer), EUSERS
+ * (too many calls of it), EINTR (signals for three seconds), EDQUOT (RLIMIT_MEMLOCK, or names of
+ * the user), EFAULT, EOPNOTSUPP (memory of a file), ENODEV, ENETDOWN, EMFILE (too many segments),
+ * ENOMEM.
  */
 rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, int policy);
 
@@ -96,8 +98,8 @@ int rm_revoke(rm_seg_t seg);
  * @rights: RM_WRITE, RM_READ and RM_CAS, combined, of those of the segment; 0 withdraws them and
  *	ends imports of the user from the node
  *
- * Return: 0; EBADF, EINVAL, ENOENT (@rights is 0 and nothing was granted), ENOSPC, EDQUOT,
- * ENOMEM.
+ * Return: 0; EBADF, EINVAL, ENOENT (@rights is 0 and nothing was granted), ESTALE (the segment is
+ * not pinned), ENOSPC, EDQUOT, ENOMEM.
  */
 int rm_grant(rm_seg_t seg, int node, uid_t uid, int rights);
 
@@ -107,7 +109,8 @@ int rm_grant(rm_seg_t seg, int node, uid_t uid, int rights);
  * @policy: RM_CONDITIONAL, RM_ALWAYS or RM_NEVER
  *
  * WRITE and CAS notify at the segment that they change, READ at the local segment that takes
- * its data, and CAS also at the one that takes its result; CAS has no notify bit there.
+ * its data, and CAS also at the one that takes its result; CAS has no notify bit there. The policy
+ * stays over rm_unpin() and rm_pin(), and may be changed between them.
  *
  * Return: 0; EBADF, EINVAL.
  */
@@ -120,10 +123,34 @@ int rm_policy(rm_seg_t seg, int policy);
  *
  * When the call returns, none that began before is still storing. READ goes on. No call waits
  * for the release: an importer whose operations are refused polls, by these or by READ.
+ * Inhibition stays over rm_unpin() and rm_pin(). Set between them, it is in effect before
+ * an importer can use the segment.
  *
  * Return: 0; EBADF, EINVAL.
  */
 int rm_inhibit(rm_seg_t seg, int on);
+
+/**
+ * struct rm_refused - operations of importers that a segment has refused
+ * @rights: because the importer has not the right
+ * @inhibit: because WRITE and CAS were inhibited
+ * @bounds: because the bytes were not inside the segment
+ */
+struct rm_refused {
+	uint64_t rights;
+	uint64_t inhibit;
+	uint64_t bounds;
+};
+
+/**
+ * rm_refused() - count the operations that a segment has refused
+ * @seg: the segment
+ * @refused: (out) their numbers since the segment was pinned. What the importer's own node
+ *	refuses before it asks the owner's node is not counted
+ *
+ * Return: 0; EBADF, EINVAL, ESTALE (the segment is not pinned).
+ */
+int rm_refused(rm_seg_t seg, struct rm_refused *refused);
 
 /**
  * rm_unpin() - release the pages of a segment
@@ -183,8 +210,8 @@ struct rm_note {
  * read(2) blocks until an operation notifies, and then returns a struct rm_note for each,
  * as many as fit; 0 when the segment has been revoked. poll(2), select(2), O_NONBLOCK, and
  * O_ASYNC with F_SETOWN and F_SETSIG for a signal handler, work as for other descriptors. Each
- * importer may have 16 unread notes; the next operation that notifies is accepted, and those
- * after it fail with EAGAIN until notes are read.
+ * importer may have 16 unread notes, and one operation more that notifies is accepted; one of
+ * another node may have 32. Further operations fail with EAGAIN until notes are read.
  *
  * Return: the descriptor, the same for each call; rm_revoke() closes it. EBADF, EMFILE.
  */
@@ -195,12 +222,16 @@ int rm_fd(rm_seg_t seg);
  * @name: its name
  * @hint_node: the node that has exported it, if the clerk of this node does not know; -1: this
  *	node
- * @flags: RM_WRITE, RM_READ and RM_CAS that are needed, none of them: all three; and RM_LOOKUP
+ * @flags: RM_WRITE, RM_READ and RM_CAS that are needed, none of them: all three; RM_LOOKUP and
+ *	RM_WAIT
  * @rd: (out) its descriptor
  *
+ * With RM_WAIT the call looks for the name until it is exported. Other errors end it.
+ *
  * Return: 0; EINVAL, ENAMETOOLONG, ENOENT (no such name), EACCES (rights), EHOSTDOWN
- * (no name clerk within three seconds, here or on @hint_node), EHOSTUNREACH or ENONET (the
- * node), EUSERS (too many importers), EMFILE, ENOMEM.
+ * (no name clerk within three seconds, here or on @hint_node, or it does not answer), EHOSTUNREACH
+ * or ENONET (the node), EUSERS (too many importers, or calls of the clerk), EINTR (RM_WAIT, or
+ * signals for three seconds), EMFILE, ENOMEM.
  */
 int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd);
 

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "rmem_int.h"
 
@@ -32,6 +33,7 @@ struct rm_noting {
 
 /**
  * struct rm_import - a descriptor
+ * @h: the handle; first, for rm_slot_own()
  * @mem: the import
  * @rights: RM_WRITE, RM_READ and RM_CAS
  * @last: the import of the last operation
@@ -40,6 +42,7 @@ struct rm_noting {
  * @lock: protects @notings
  */
 struct rm_import {
+	struct dd *h;
 	struct dd_mem *mem;
 	unsigned int rights;
 	struct dd_mem *last;
@@ -59,21 +62,44 @@ static struct rm_import *rm_descriptor(rm_desc_t rd)
 
 /* ---- descriptors ---------------------------------------------------------- */
 
-static int import_open(const struct dd_import_attr *attr, struct dd_mem **mem)
+#define WAIT_NS		10000000	/* between looks for a name that is not exported yet */
+
+static int import_open(const struct dd_import_attr *attr, bool again, struct dd_mem **mem)
 {
 	int64_t end = 0;
 	int ret;
 
 	do {
 		ret = dd_import_begin(rm_handle(), attr, mem);
-	} while (rm_again(ret, &end));
+	} while ((again || ret != -EINTR) && rm_again(ret, &end));
+	/* The clerk is stopped. */
 	if (ret)
-		return ret;
+		return ret == -ETIMEDOUT ? -EHOSTDOWN : ret;
 	while (!dd_mem_size(*mem) && (ret = dd_import_wait(*mem, -1)) == -EINTR)
 		;
 	if (ret)
 		dd_unimport(*mem);
 	return ret;
+}
+
+/* Look a name up and import its segment, or wait until there is one or a signal comes. */
+static int import_name(struct dd_import_attr *attr, bool wait, struct dd_mem **mem)
+{
+	const struct timespec pause = { .tv_nsec = WAIT_NS };
+	int ret;
+
+	for (;;) {
+		ret = import_open(attr, !wait, mem);
+		/* A clerk deletes the name of a segment a little after its end. */
+		if (ret == -ECONNREFUSED && attr->flags)
+			ret = -ENOENT;
+		if (ret == -ENOENT && wait)
+			ret = nanosleep(&pause, NULL) ? -EINTR : -ECONNREFUSED;
+		if (ret != -ECONNREFUSED)
+			return ret;
+		/* The clerk may have cached the name of a segment that has ended. */
+		attr->flags = DD_IMPORT_FRESH;
+	}
 }
 
 RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
@@ -89,7 +115,7 @@ RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
 
 	if (!h)
 		return -1;
-	if (!name || !rd || hint_node < -1 || flags & ~(RM_ALL | RM_LOOKUP))
+	if (!name || !rd || hint_node < -1 || flags & ~(RM_ALL | RM_LOOKUP | RM_WAIT))
 		return rm_error(-EINVAL);
 	if (rm_name(name, attr.key))
 		return -1;
@@ -97,18 +123,13 @@ RM_API int rm_import(const char *name, int hint_node, int flags, rm_desc_t *rd)
 	m = calloc(1, sizeof(*m));
 	if (!m)
 		return -1;
+	m->h = h;
 	m->rights = attr.rights;
 	pthread_mutex_init(&m->lock, NULL);
-	ret = import_open(&attr, &m->mem);
-	/* The clerk may have cached the name of a segment that has ended: look it up again. */
-	if (ret == -ECONNREFUSED && !(flags & RM_LOOKUP)) {
-		attr.flags = DD_IMPORT_FRESH;
-		ret = import_open(&attr, &m->mem);
-	}
+	ret = import_name(&attr, flags & RM_WAIT, &m->mem);
 	if (ret) {
 		free(m);
-		/* A clerk deletes the name of a segment a little after its end. */
-		return rm_error(ret == -ECONNREFUSED ? -ENOENT : ret);
+		return rm_error(ret);
 	}
 	m->last = m->mem;
 	ret = rm_slot_new(imports, m);
@@ -140,7 +161,7 @@ RM_API int rm_unimport(rm_desc_t rd)
 
 RM_API ssize_t rm_size(rm_desc_t rd)
 {
-	struct rm_import *m = rm_descriptor(rd);
+	struct rm_import *m = rm_slot_own(imports, rd);
 
 	return m ? (ssize_t)dd_mem_size(m->mem) : -1;
 }
@@ -168,7 +189,7 @@ static int noting_add(struct rm_import *m, const struct rm_segment *s)
 	if (!n)
 		return -ENOMEM;
 	attr.node = dd_mem_key(m->mem, attr.key);
-	ret = import_open(&attr, &n->mem);
+	ret = import_open(&attr, true, &n->mem);
 	if (ret) {
 		free(n);
 		return ret == -ECONNREFUSED ? -ESTALE : ret;
@@ -269,9 +290,17 @@ RM_API int rm_write(rm_desc_t rd, size_t off, size_t count, int notify)
 	return rm_write_block(rd, off, rm_mr, count, notify);
 }
 
-/* Bytes of a segment of this process; NULL, with errno set, if they are outside. */
-static char *segment_bytes(const struct rm_segment *s, size_t offset, size_t count)
+/*
+ * Bytes of a segment of this process; NULL, with errno set, if they are outside, or if a child of
+ * fork() uses a segment of its parent.
+ */
+static char *segment_bytes(const struct rm_import *m, const struct rm_segment *s, size_t offset,
+			   size_t count)
 {
+	if (s->h != m->h) {
+		errno = ESTALE;
+		return NULL;
+	}
 	if (offset > s->attr.len || count > s->attr.len - offset) {
 		errno = ERANGE;
 		return NULL;
@@ -299,9 +328,9 @@ RM_API int rm_read(rm_desc_t rs, size_t soff, size_t count, rm_seg_t rd, size_t 
 
 	if (!m || !s)
 		return -1;
-	if (notify & ~(RM_NOTIFY | RM_SWAP) || notify == (RM_NOTIFY | RM_SWAP))
+	if ((unsigned int)notify > RM_SWAP)
 		return rm_error(-EINVAL);
-	to = segment_bytes(s, doff, count);
+	to = segment_bytes(m, s, doff, count);
 	if (!to)
 		return -1;
 	if (notify & RM_SWAP) {
@@ -336,7 +365,7 @@ RM_API int rm_cas(rm_desc_t rd, size_t doff, rm_seg_t rs, size_t soff, uint32_t 
 	/* Segments begin at words. */
 	if ((doff | soff) % sizeof(uint32_t))
 		return rm_error(-EINVAL);
-	to = segment_bytes(s, soff, sizeof(uint32_t));
+	to = segment_bytes(m, s, soff, sizeof(uint32_t));
 	if (!to)
 		return -1;
 	mem = m->mem;

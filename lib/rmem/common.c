@@ -21,7 +21,9 @@ int rm_error(int ret)
 {
 	if (ret >= 0)
 		return ret;
-	errno = ret == -EBUSY ? EAGAIN : -ret;
+	errno = dd_errno(ret);
+	if (errno == EBUSY)
+		errno = EAGAIN;
 	return -1;
 }
 
@@ -77,14 +79,27 @@ void *rm_slot_get(void **table, int i)
 	return entry;
 }
 
+void *rm_slot_own(void **table, int i)
+{
+	struct dd **entry = rm_slot_get(table, i);
+
+	if (!entry || dd_node(*entry) >= 0)
+		return entry;
+	errno = ESTALE;
+	return NULL;
+}
+
 void *rm_slot_take(void **table, int i)
 {
-	void *entry = i < 0 || i >= RM_MAX ? NULL :
-					     __atomic_exchange_n(&table[i], NULL, __ATOMIC_ACQ_REL);
+	void *entry = rm_slot_own(table, i);
 
-	if (!entry)
+	/* Of several threads, one takes it. */
+	if (entry && __atomic_compare_exchange_n(&table[i], &entry, NULL, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return entry;
+	if (entry)
 		errno = EBADF;
-	return entry;
+	return NULL;
 }
 
 bool rm_again(int ret, int64_t *end)
@@ -93,9 +108,7 @@ bool rm_again(int ret, int64_t *end)
 	struct timespec t;
 	int64_t now;
 
-	if (ret == -EINTR)
-		return true;
-	if (ret != -EHOSTDOWN)
+	if (ret != -EINTR && ret != -EHOSTDOWN)
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = t.tv_sec * 1000000000ll + t.tv_nsec;
@@ -103,6 +116,7 @@ bool rm_again(int ret, int64_t *end)
 		*end = now + CLERK_NS;
 	if (now >= *end)
 		return false;
-	nanosleep(&pause, NULL);
+	if (ret == -EHOSTDOWN)
+		nanosleep(&pause, NULL);
 	return true;
 }

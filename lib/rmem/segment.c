@@ -32,7 +32,7 @@ struct rm_segment *rm_segment(rm_seg_t seg)
 	return rm_slot_get(segments, seg);
 }
 
-/* Pin the memory of a segment and export it. */
+/* Pin the memory of a segment and export it. Returns 0 or -errno. */
 static int segment_open(struct rm_segment *s)
 {
 	int64_t end = 0;
@@ -40,7 +40,7 @@ static int segment_open(struct rm_segment *s)
 
 	ret = dd_pin(s->h, s->attr.addr, s->attr.len);
 	if (ret)
-		return rm_error(ret);
+		return ret;
 	if (s->attr.key_class == DD_KEY_ID)
 		memset(s->attr.key, 0, sizeof(s->attr.key));
 	do {
@@ -48,7 +48,8 @@ static int segment_open(struct rm_segment *s)
 	} while (rm_again(ret, &end));
 	if (ret)
 		dd_unpin(s->h, s->attr.addr);
-	return rm_error(ret);
+	/* The clerk is stopped. */
+	return ret == -ETIMEDOUT ? -EHOSTDOWN : ret;
 }
 
 static int segment_close(struct rm_segment *s)
@@ -58,6 +59,22 @@ static int segment_close(struct rm_segment *s)
 	if (!ret)
 		ret = dd_unpin(s->h, s->attr.addr);
 	s->number = 0;
+	return ret;
+}
+
+/* Lock a segment, which must not be the parent process's: that may have left it locked. */
+static struct rm_segment *segment_lock(rm_seg_t seg)
+{
+	struct rm_segment *s = rm_slot_own(segments, seg);
+
+	if (s)
+		pthread_mutex_lock(&s->lock);
+	return s;
+}
+
+static int segment_unlock(struct rm_segment *s, int ret)
+{
+	pthread_mutex_unlock(&s->lock);
 	return rm_error(ret);
 }
 
@@ -101,6 +118,7 @@ RM_API rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, 
 		return -1;
 	s->h = h;
 	s->fd = -1;
+	pthread_mutex_init(&s->lock, NULL);
 	s->attr = (struct dd_export_attr){
 		.size = sizeof(s->attr), .addr = base, .len = len,
 		.key_class = name ? DD_KEY_REGISTERED : DD_KEY_ID,
@@ -119,7 +137,7 @@ RM_API rm_seg_t rm_export(const char *name, void *base, size_t len, int rights, 
 	if (seg < 0)
 		goto fail;
 	s->attr.cookie = seg;
-	if (!segment_open(s))
+	if (!rm_error(segment_open(s)))
 		return seg;
 	rm_slot_take(segments, seg);
 fail:
@@ -136,25 +154,25 @@ RM_API int rm_revoke(rm_seg_t seg)
 		return -1;
 	ret = s->number ? segment_close(s) : 0;
 	segment_free(s);
-	return ret;
+	return rm_error(ret);
 }
 
 RM_API int rm_unpin(rm_seg_t seg)
 {
-	struct rm_segment *s = rm_segment(seg);
+	struct rm_segment *s = segment_lock(seg);
 
 	if (!s)
 		return -1;
-	return s->number ? segment_close(s) : rm_error(-EALREADY);
+	return segment_unlock(s, s->number ? segment_close(s) : -EALREADY);
 }
 
 RM_API int rm_pin(rm_seg_t seg)
 {
-	struct rm_segment *s = rm_segment(seg);
+	struct rm_segment *s = segment_lock(seg);
 
 	if (!s)
 		return -1;
-	return s->number ? rm_error(-EALREADY) : segment_open(s);
+	return segment_unlock(s, s->number ? -EALREADY : segment_open(s));
 }
 
 /* End the imports of a user from a node, or from all nodes. */
@@ -180,40 +198,67 @@ static int segment_deny(const struct rm_segment *s, int node, uid_t uid)
 
 RM_API int rm_grant(rm_seg_t seg, int node, uid_t uid, int rights)
 {
-	struct rm_segment *s = rm_segment(seg);
-	int ret;
+	struct rm_segment *s = segment_lock(seg);
+	int ret = -ESTALE;
 
 	if (!s)
 		return -1;
-	ret = dd_export_grant(s->h, s->number, node, uid, rights);
+	if (s->number)
+		ret = dd_export_grant(s->h, s->number, node, uid, rights);
 	if (!ret && !rights)
 		ret = segment_deny(s, node, uid);
-	return rm_error(ret);
+	return segment_unlock(s, ret);
 }
 
 RM_API int rm_policy(rm_seg_t seg, int policy)
 {
-	struct rm_segment *s = rm_segment(seg);
+	struct rm_segment *s = segment_lock(seg);
 	int ret;
 
 	if (!s)
 		return -1;
-	ret = dd_export_notify(s->h, s->number, policy);
+	ret = policy < RM_CONDITIONAL || policy > RM_NEVER ? -EINVAL : 0;
+	if (!ret && s->number)
+		ret = dd_export_notify(s->h, s->number, policy);
 	if (!ret)
 		s->attr.notify = policy;
-	return rm_error(ret);
+	return segment_unlock(s, ret);
 }
 
 RM_API int rm_inhibit(rm_seg_t seg, int on)
 {
-	struct rm_segment *s = rm_segment(seg);
+	struct rm_segment *s = segment_lock(seg);
+	int ret;
 
-	return s ? rm_error(dd_export_inhibit(s->h, s->number, on)) : -1;
+	if (!s)
+		return -1;
+	ret = on != 0 && on != 1 ? -EINVAL : 0;
+	if (!ret && s->number)
+		ret = dd_export_inhibit(s->h, s->number, on);
+	if (!ret)
+		s->attr.flags = on ? DD_EXPORT_INHIBITED : 0;
+	return segment_unlock(s, ret);
+}
+
+RM_API int rm_refused(rm_seg_t seg, struct rm_refused *refused)
+{
+	struct rm_segment *s = segment_lock(seg);
+	struct dd_export_desc desc;
+	int ret = -EINVAL;
+
+	if (!s)
+		return -1;
+	if (refused)
+		ret = s->number ? dd_export_info(s->h, s->number, &desc, NULL, 0) : -ESTALE;
+	if (!ret)
+		*refused = (struct rm_refused){ desc.refused_rights, desc.refused_inhibit,
+						desc.refused_bounds };
+	return segment_unlock(s, ret);
 }
 
 RM_API int rm_fd(rm_seg_t seg)
 {
-	struct rm_segment *s = rm_segment(seg);
+	struct rm_segment *s = rm_slot_own(segments, seg);
 	int fd, none = -1;
 
 	if (!s)

@@ -26,8 +26,8 @@ static inline void read_proc(pid_t pid, const char *file, char *buf, size_t size
 }
 
 /*
- * Whether @pid sleeps in system call @nr: SYS_ioctl of /dev/dd, SYS_read of a list, or
- * SYS_poll. User-Mode Linux has no /proc/PID/syscall; there the stack has the function of
+ * Whether @pid sleeps in system call @nr: SYS_ioctl of /dev/dd, SYS_read of a list,
+ * SYS_clock_nanosleep, or SYS_poll. User-Mode Linux has no /proc/PID/syscall; there the stack has the function of
  * the system call.
  */
 static inline bool asleep_in(pid_t pid, long nr)
@@ -44,7 +44,8 @@ static inline bool asleep_in(pid_t pid, long nr)
 		return sscanf(buf, "%ld", &in) == 1 && in == nr;
 	read_proc(pid, "stack", buf, sizeof(buf));
 	return strstr(buf, nr == SYS_ioctl ? " dd_ioctl+" :
-			   nr == SYS_read ? " dd_list_fd_read+" : " do_sys_poll+");
+			   nr == SYS_read ? " dd_list_fd_read+" :
+			   nr == SYS_clock_nanosleep ? " do_nanosleep+" : " do_sys_poll+");
 }
 
 #endif

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "segment.h"
 
 rm_seg_t seg, own;
@@ -297,6 +298,123 @@ TEST(RM_6_writes_are_inhibited)
 	check(!strcmp(board + 64, "polled"));
 	check_eq(fenced(rm_write_block(rd, 0, "thawed", 7, 0)), 0);
 	check(!strcmp(board, "thawed"));
+	end();
+}
+
+/* Policy and inhibition are of the segment, not of its export. */
+TEST(RM_6_inhibition_and_policy_outlast_unpinning)
+{
+	begin(RM_ALL, RM_CONDITIONAL);
+	check_eq(owner_inhibit(seg, 1), 0);
+	check_eq(owner_unpin(seg), 0);
+	check_errno(owner_policy(seg, 3), EINVAL);
+	check_errno(owner_inhibit(seg, 2), EINVAL);
+	check_errno(owner_grant(seg, -1, 1, RM_ALL), ESTALE);
+	check_eq(owner_policy(seg, RM_ALWAYS), 0);
+	check_eq(owner_pin(seg), 0);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	check(rm_write(rd, 0, 4, 0) || rm_fence(rd, -1));
+	check_eq(errno, EACCES);
+	/* Inhibited, or not, before rm_pin() shows the memory to importers. */
+	check_eq(owner_unpin(seg), 0);
+	check_eq(owner_inhibit(seg, 0), 0);
+	check_eq(owner_pin(seg), 0);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	check_eq(owner_note(seg, &note), 1);
+	check_eq(owner_unpin(seg), 0);
+	check_eq(owner_inhibit(seg, 1), 0);
+	check_eq(owner_pin(seg), 0);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_import("seg", owner_node(), 0, &rd), 0);
+	check(rm_write(rd, 0, 4, 0) || rm_fence(rd, -1));
+	check_eq(errno, EACCES);
+	check_eq(fenced(rm_read(rd, 0, 4, own, 0, 0)), 0);
+	end();
+}
+
+TEST(RM_6_refusals_are_counted)
+{
+	struct rm_refused refused;
+	rm_desc_t d;
+
+	begin(RM_ALL, RM_NEVER);
+	check_eq(rm_revoke(own), 0);
+	own = rm_export("own", local, BOARD, RM_WRITE, RM_NEVER);
+	check(own >= 0);
+	d = owner_import("own", far ? own_node() : -1, RM_WRITE);
+	check(d >= 0);
+	check_eq(rm_refused(own, &refused), 0);
+	check_eq(refused.rights + refused.inhibit + refused.bounds, 0);
+	check_eq(rm_inhibit(own, 1), 0);
+	check_errno(owner_write(d, 0, 1, 0), EACCES);
+	check_errno(owner_write(d, 4, 1, 0), EACCES);
+	check_eq(rm_inhibit(own, 0), 0);
+	check_eq(owner_write(d, 8, 1, 0), 0);
+	check_eq(rm_refused(own, &refused), 0);
+	check_eq(refused.inhibit, 2);
+	check_eq(refused.rights + refused.bounds, 0);
+	check_errno(rm_refused(own, NULL), EINVAL);
+	check_errno(rm_refused(-1, &refused), EBADF);
+	check_eq(rm_unpin(own), 0);
+	check_errno(rm_refused(own, &refused), ESTALE);
+	end();
+}
+
+static volatile pid_t waiter;
+static volatile int waited;
+
+static void *wait_for_name(void *d)
+{
+	waiter = gettid();
+	waited = rm_import("later", owner_node(), 0 | RM_WAIT, d) ? errno : 0;
+	return NULL;
+}
+
+static void nothing(int sig)
+{
+}
+
+/* The thread looks for the name from time to time. */
+static pthread_t begin_waiting(rm_desc_t *d)
+{
+	pthread_t thread;
+
+	waiter = 0;
+	waited = -1;
+	check_eq(pthread_create(&thread, NULL, wait_for_name, d), 0);
+	while (!waiter || !asleep_in(waiter, SYS_clock_nanosleep))
+		usleep(1000);
+	check_eq(waited, -1);
+	return thread;
+}
+
+TEST(RM_4_an_import_waits_for_its_name)
+{
+	const struct sigaction act = { .sa_handler = nothing };
+	pthread_t thread;
+	rm_desc_t d = -1;
+
+	begin(RM_ALL, RM_NEVER);
+	thread = begin_waiting(&d);
+	check(owner_export("later", 0, 64, RM_ALL, RM_NEVER) >= 0);
+	pthread_join(thread, NULL);
+	check_eq(waited, 0);
+	check_eq(rm_size(d), 64);
+	check_eq(rm_unimport(d), 0);
+	/* What is no lack of the name ends the wait. */
+	check(owner_export("readable", 0, 64, RM_READ, RM_NEVER) >= 0);
+	check_errno(rm_import("readable", owner_node(), RM_WAIT, &d), EACCES);
+	end();
+
+	begin(RM_ALL, RM_NEVER);
+	check_eq(sigaction(SIGUSR1, &act, NULL), 0);
+	thread = begin_waiting(&d);
+	check_eq(pthread_kill(thread, SIGUSR1), 0);
+	pthread_join(thread, NULL);
+	check_eq(waited, EINTR);
 	end();
 }
 

@@ -126,6 +126,25 @@ TEST(RM_23_reading_blocks)
 	end();
 }
 
+/* As rmem(3) says. */
+TEST(RM_23_unread_notes_are_limited)
+{
+	int i, n;
+
+	begin(RM_ALL, RM_ALWAYS);
+	for (n = 0; n < 100 && !rm_write(rd, 4 * n, 4, 0); n++)
+		;
+	check_errno(rm_write(rd, 0, 4, 0), EAGAIN);
+	check_eq(n, far ? 32 : 17);
+	for (i = 0; i < n; i++) {
+		while (owner_note(seg, &note) != 1 && !test_failed)
+			;
+		check_eq(note.offset, 4 * i);
+	}
+	check_eq(fenced(rm_write(rd, 0, 4, 0)), 0);
+	end();
+}
+
 /* The owner writes to a segment of this process, and notifies: its descriptor. */
 static rm_desc_t reverse(int *fd)
 {
