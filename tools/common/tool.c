@@ -28,6 +28,7 @@ static void end_output(void)
 void tool_begin(const char *name)
 {
 	tool_name = name;
+	opterr = 0;
 	atexit(end_output);
 }
 
@@ -67,6 +68,17 @@ void tool_usage(const char *format, ...)
 	say(format, args, hint);
 	va_end(args);
 	exit(TOOL_USAGE);
+}
+
+void tool_bad_option(char **argv)
+{
+	tool_usage("'%s' is no option, or its value is missing or wrong", argv[optind - 1]);
+}
+
+void tool_version(void)
+{
+	printf("%s %s\n", tool_name, DD_VERSION);
+	exit(TOOL_OK);
 }
 
 const char *tool_option(int c, const struct option *all, int index)

@@ -35,7 +35,7 @@ extern const char *tool_name;
  * @name: becomes tool_name
  *
  * From then on exit() ends with %TOOL_FAILED if standard output could not be
- * written.
+ * written. getopt() prints no messages of its own, which begin with another name.
  */
 void tool_begin(const char *name);
 
@@ -54,6 +54,15 @@ void tool_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
  */
 void tool_usage(const char *format, ...)
 	__attribute__((format(printf, 1, 2), noreturn));
+
+/**
+ * tool_bad_option() - complain about what getopt() has refused, and exit with TOOL_USAGE
+ * @argv: the command line
+ */
+void tool_bad_option(char **argv) __attribute__((noreturn));
+
+/* For --version. */
+void tool_version(void) __attribute__((noreturn));
 
 /**
  * tool_option() - an option as the user gave it, by its letter or by its name

@@ -468,7 +468,7 @@ static void parse(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "n:qo:N:w:hV", options, NULL)) != -1) {
 		if (c == '?')
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 		given[c] = optarg ? optarg : "";
 	}
 	if (given['h'] || given['V']) {

@@ -237,15 +237,13 @@ static void parse(struct perf_options *o, const struct test_command *cmd,
 	while (index = -1, (c = getopt_long(argc, argv, "s:n:c:r:tjhVw:N:A:P:B:m:",
 					    long_options, &index)) != -1) {
 		if (c == '?')
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 		if (c == 'h') {
 			fputs(usage, stdout);
 			exit(TOOL_OK);
 		}
-		if (c == 'V') {
-			printf("ddperf %s\n", DD_VERSION);
-			exit(TOOL_OK);
-		}
+		if (c == 'V')
+			tool_version();
 		if (!strchr(cmd->options, c))
 			tool_usage("'%s' is no option of '%s%s'",
 				   tool_option(c, long_options, index),

@@ -218,7 +218,7 @@ int bench(int argc, char **argv)
 				fail(optarg, errno);
 			break;
 		default:
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 		}
 	}
 	if (optind == argc || optind + 2 < argc)

@@ -85,7 +85,7 @@ int clerk(int argc, char **argv)
 
 	while ((opt = getopt(argc, argv, "x:")) != -1) {
 		if (opt != 'x')
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 		for (i = 0; i < 3 && strcmp(optarg, schemes[i]); i++)
 			;
 		if (i == 3)

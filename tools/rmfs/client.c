@@ -301,7 +301,7 @@ int client(int argc, char **argv)
 		else if (opt == 'o')
 			write_offset = tool_number("-o", optarg, 0, INT64_MAX);
 		else
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 	}
 	if (optind == argc || (c->run == do_write && optind + 1 != argc))
 		tool_usage("%s needs %s", argv[0], c->run == do_write ? "one path" : "a path");

@@ -39,7 +39,9 @@ static const char usage[] =
 	"  -o OFFSET      where standard input is written to in the file (0)\n"
 	"  -c OPERATIONS  of each kind that are measured (1000)\n"
 	"  -j             print JSON\n"
-	"  -m FILE        gets a line before and after each series of operations\n";
+	"  -m FILE        gets a line before and after each series of operations\n"
+	"  -h, --help     print this text\n"
+	"  -V, --version  print the version\n";
 
 int main(int argc, char **argv)
 {
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 		fputs(usage, stdout);
 		return TOOL_OK;
 	}
+	if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version")))
+		tool_version();
 	if (argc < 2)
 		tool_usage("a command is missing");
 	argc--;

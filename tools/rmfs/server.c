@@ -417,7 +417,7 @@ int serve(int argc, char **argv)
 					   (uint64_t)RMFS_DATA_SLOTS * RMFS_BLOCK);
 			break;
 		default:
-			tool_usage("wrong option");
+			tool_bad_option(argv);
 		}
 	}
 	if (optind + 1 != argc)
