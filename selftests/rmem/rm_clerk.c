@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -201,6 +202,56 @@ TEST(without_a_clerk)
 
 	check_errno(rm_export("one", memory, PAGE, RM_ALL, RM_NEVER), EHOSTDOWN);
 	check_errno(rm_import("one", -1, 0, &rd), EHOSTDOWN);
+}
+
+static void nothing(int sig)
+{
+}
+
+/* A debugger has stopped it, or its cgroup is frozen. */
+TEST(a_clerk_is_stopped)
+{
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
+	const struct sigaction act = { .sa_handler = nothing };
+	pid_t pid = clerk_start("", 0, false);
+	rm_desc_t rd;
+	rm_seg_t seg;
+
+	check_eq(kill(pid, SIGSTOP), 0);
+	check_errno(rm_export("one", memory, PAGE, RM_ALL, RM_NEVER), EHOSTDOWN);
+	check_errno(rm_import("one", -1, 0, &rd), EHOSTDOWN);
+	check_errno(rm_import("one", -1, RM_WAIT, &rd), EHOSTDOWN);
+	/* Signals do not make the wait longer. */
+	check_eq(sigaction(SIGALRM, &act, NULL), 0);
+	check_eq(setitimer(ITIMER_REAL, &often, NULL), 0);
+	check_errno(rm_export("one", memory, PAGE, RM_ALL, RM_NEVER), EINTR);
+	check_errno(rm_import("one", -1, 0, &rd), EINTR);
+	check_eq(setitimer(ITIMER_REAL, &never, NULL), 0);
+	check_eq(kill(pid, SIGCONT), 0);
+	seg = rm_export("one", memory, PAGE, RM_ALL, RM_NEVER);
+	check(seg >= 0);
+	check_eq(rm_import("one", -1, 0, &rd), 0);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_revoke(seg), 0);
+	clerk_end(pid, SIGTERM);
+}
+
+/* The errors of librmem and of the clerk are those of the system. */
+TEST(without_the_device)
+{
+	int status = -1;
+	pid_t pid;
+
+	check_eq(rename("/dev/dd", "/dev/dd.away"), 0);
+	pid = fork();
+	if (!pid)
+		_exit(rm_export("one", memory, PAGE, RM_ALL, RM_NEVER) != -1 || errno != ENODEV);
+	check_eq(waitpid(pid, &status, 0), pid);
+	check_eq(status, 0);
+	check_eq(clerk_start("", 0, false), 0);
+	check(strstr(clerk_said, "rmclerk: cannot open /dev/dd: "));
+	check(!strcasestr(clerk_said, "unknown"));
+	check_eq(rename("/dev/dd.away", "/dev/dd"), 0);
 }
 
 TEST(a_new_clerk_gets_all_names)

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "asleep.h"
 #include "dd_mem.h"
 #include "owner.h"
 #include "registry.h"
@@ -375,6 +376,78 @@ static void check_fence(int ms, int error)
 	check(!error || errno == error);
 }
 
+/* Threads of another user, which look names up at a node that does not answer. */
+#define LOOKERS		70
+#define LOOKUPS		64	/* that a clerk accepts of a user */
+
+static volatile pid_t lookers[LOOKERS];
+static volatile int outcomes[LOOKERS], over;
+
+static void *look(void *number)
+{
+	int i = (long)number;
+	rm_desc_t d;
+
+	/* Of this thread only. */
+	if (syscall(SYS_setresuid, -1, STRANGER_UID, -1))
+		return NULL;
+	lookers[i] = gettid();
+	outcomes[i] = rm_import("none", 2, 0, &d) ? errno : 0;
+	__atomic_fetch_add(&over, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/* All have asked, and those that were not refused wait. */
+static bool all_wait(void)
+{
+	int i;
+
+	for (i = 0; i < LOOKERS; i++)
+		if (!outcomes[i] && (!lookers[i] || !asleep_in(lookers[i], SYS_ioctl)))
+			return false;
+	return true;
+}
+
+TEST(a_silent_node_delays_no_other_call)
+{
+	pthread_t threads[LOOKERS];
+	int i, refused, before;
+	rm_seg_t seg;
+
+	begin("");
+	cut(true);
+	over = 0;
+	for (i = 0; i < LOOKERS; i++) {
+		lookers[i] = 0;
+		outcomes[i] = 0;
+		check_eq(pthread_create(&threads[i], NULL, look, (void *)(long)i), 0);
+	}
+	while (!all_wait())
+		usleep(1000);
+	before = over;
+	check(before >= LOOKERS - LOOKUPS);
+	seg = rm_export("here", local, PAGE, RM_ALL, RM_NEVER);
+	check(seg >= 0);
+	check_eq(rm_import("here", 2, RM_LOOKUP, &rd), 0);
+	/* None of the look-ups had to end first. */
+	check_eq(over, before);
+	check_eq(rm_unimport(rd), 0);
+	check_eq(rm_revoke(seg), 0);
+	for (i = refused = 0; i < LOOKERS; i++) {
+		pthread_join(threads[i], NULL);
+		refused += outcomes[i] == EUSERS;
+		if (outcomes[i] != EUSERS && outcomes[i] != EHOSTUNREACH)
+			check_eq(outcomes[i], EHOSTDOWN);
+	}
+	check_eq(refused, before);
+	cut(false);
+	/* They are not counted any more. */
+	while (rm_import("none", 2, 0, &rd) && errno != ENOENT)
+		usleep(10000);
+	check_eq(errno, ENOENT);
+	end();
+}
+
 TEST(RM_11_RM_14_accepted_is_not_delivered)
 {
 	uint32_t *words = (uint32_t *)board;
@@ -476,7 +549,7 @@ static void end_forged(void)
 
 static struct record *record_of(const char *name)
 {
-	return (struct record *)(board + registry_record(&honest, registry_hash(name, 64)));
+	return (struct record *)(board + registry_record(&honest, registry_hash(&honest, name)));
 }
 
 static void forge(const char *name, uint64_t generation, uint64_t length)

@@ -160,11 +160,16 @@ TEST(RM_45_readers_find_whole_records)
 
 TEST(RM_37_one_hash_function_everywhere)
 {
+	const struct registry_head one = { .slots = 1u << 20, .seed = 1 };
+	const struct registry_head other = { .slots = 1u << 20, .seed = 2 };
+	const struct registry_head few = { .slots = 7 };
 	char a[REGISTRY_NAME] = "a", b[REGISTRY_NAME] = "b";
 
-	check_eq(registry_hash(a, 4096), registry_hash(a, 4096));
-	check(registry_hash(a, 1u << 20) != registry_hash(b, 1u << 20));
-	check(registry_hash(a, 7) < 7);
+	check_eq(registry_hash(&one, a), registry_hash(&one, a));
+	check(registry_hash(&one, a) != registry_hash(&one, b));
+	/* A user that does not know the seed cannot choose names of one place. */
+	check(registry_hash(&one, a) != registry_hash(&other, a));
+	check(registry_hash(&few, a) < 7);
 }
 
 TEST(forged_records)

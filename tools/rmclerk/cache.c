@@ -10,8 +10,10 @@
 #include <string.h>
 
 #include "clerk.h"
+#include "../common/tool.h"
 
 #define CACHE_MAX	65536
+#define REFRESH_NS	2500000000ull	/* for a name */
 
 struct cached {
 	int node;
@@ -96,7 +98,7 @@ void cache_refresh(void)
 	pthread_mutex_unlock(&lock);
 	while ((c = old)) {
 		old = c->next;
-		if (!peer_find(c->node, c->name, &r) && r.generation == c->record.generation)
+		if (!peer_find(c->node, c->name, tool_now() + REFRESH_NS, &r) && r.generation == c->record.generation)
 			cache_add(c->node, c->name, &r);
 		free(c);
 	}

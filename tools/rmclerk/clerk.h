@@ -8,6 +8,7 @@
 #define _RMCLERK_CLERK_H
 
 #include <pthread.h>
+#include <linux/dd_mem.h>
 
 #include "dd_mem.h"
 #include "registry.h"
@@ -19,9 +20,11 @@ enum clerk_mode { MODE_READ, MODE_WRITE, MODE_MIXED };
  * struct clerk - the clerk
  * @h: handle
  * @head: the registry of this node; other nodes can only read it
- * @lock: protects the registry
+ * @lock: protects the registry, users, and which look-ups are under way; held for moments
  * @boxes: a mailbox for each node, which the clerk of that node can write at any time
  * @nodes: number of nodes
+ * @uid: user of the clerk
+ * @list: note list of @boxes
  * @mode: enum clerk_mode
  * @probes: records that MODE_MIXED reads before it asks the other clerk
  */
@@ -31,14 +34,32 @@ struct clerk {
 	pthread_mutex_t lock;
 	struct mailbox *boxes;
 	uint32_t nodes;
+	uint32_t uid;
+	int list;
 	enum clerk_mode mode;
 	unsigned int probes;
 };
 
 extern struct clerk clerk;
 
+/* What one user may use up of the clerk is limited; protected by clerk.lock. */
+struct user {
+	uint32_t uid;
+	uint32_t names;		/* in the registry */
+	uint32_t lookups;	/* on other nodes, under way or queued */
+};
+
+struct user *user_of(uint32_t uid);
+
+void answer(const struct dd_registrar_call *call, int error, int node, uint64_t generation);
+int serve_start(void);	/* starts a thread that reads calls; 0 or an errno */
+
+bool lookups_init(void);
+void lookup(const struct dd_registrar_call *call);
+
+/* @end: time of CLOCK_MONOTONIC at which the look-up fails. Returns 0 or an errno. */
 bool peers_init(void);
-int peer_find(int node, const char *name, struct record *found);
+int peer_find(int node, const char *name, uint64_t end, struct record *found);
 void peer_answer(int node);
 
 bool cache_find(int node, const char *name, struct record *found);

@@ -4,8 +4,9 @@
  *
  * Copyright (C) 2026 The dd authors
  *
- * Threads: some read calls of the kernel from the descriptor of the registrar, one reads the
- * notes of other clerks, and the first one refreshes the cache.
+ * Threads: some read calls of the kernel from the descriptor of the registrar, see lookup.c; one
+ * reads the notes of other clerks and waits for none of them; one refreshes the cache. The first
+ * one shows that the clerk works.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/dd_mem.h>
@@ -23,8 +25,7 @@
 #include "clerk.h"
 #include "../common/tool.h"
 
-#define THREADS	8	/* look-ups on other nodes at a time */
-#define BEAT_NS	100000000
+#define BEAT_NS		100000000
 
 struct clerk clerk = { .lock = PTHREAD_MUTEX_INITIALIZER, .probes = 7 };
 static int registrar;
@@ -36,17 +37,18 @@ _Static_assert(REGISTRY_NAME == DD_SEGMENT_KEY, "names are keys");
 
 static void __attribute__((noreturn)) fail(const char *what, int error)
 {
-	tool_warn("%s: %s", what, strerror(error));
+	tool_warn("%s: %s", what, dd_strerror(error));
 	exit(tool_exit_code(error));
 }
 
 /* ---- calls of this node ----------------------------------------------------- */
 
-static void answer(const struct dd_registrar_call *call, int error, int node,
+void answer(const struct dd_registrar_call *call, int error, int node,
 		   uint64_t generation)
 {
 	struct dd_registrar_answer a = {
-		.call = call->call, .error = error, .node = node, .generation = generation,
+		.call = call->call, .error = dd_errno(error), .node = node,
+		.generation = generation,
 	};
 
 	if (!call->call || write(registrar, &a, sizeof(a)) > 0)
@@ -62,33 +64,24 @@ static void answer(const struct dd_registrar_call *call, int error, int node,
 		fail("cannot answer the kernel", errno);
 }
 
-static int look_up(const struct dd_registrar_call *call, int *node, struct record *r)
+static void look_up(const struct dd_registrar_call *call)
 {
 	const char *name = (const char *)call->name;
 	int own = dd_node(clerk.h), err;
+	struct record r;
 
 	pthread_mutex_lock(&clerk.lock);
-	err = registry_find(clerk.head, name, r);
+	err = registry_find(clerk.head, name, &r);
 	pthread_mutex_unlock(&clerk.lock);
-	*node = own;
 	if (!err || call->node == (uint32_t)own)
-		return err;
-	*node = call->node;
-	if (call->node >= clerk.nodes)
-		return ENONET;
-	if (!(call->flags & DD_IMPORT_FRESH) && cache_find(*node, name, r))
-		return 0;
-	err = peer_find(*node, name, r);
-	if (!err)
-		cache_add(*node, name, r);
-	return err;
+		answer(call, err, own, err ? 0 : r.generation);
+	else if (call->node >= clerk.nodes)
+		answer(call, ENONET, 0, 0);
+	else if (!(call->flags & DD_IMPORT_FRESH) && cache_find(call->node, name, &r))
+		answer(call, 0, call->node, r.generation);
+	else
+		lookup(call);
 }
-
-/* Number of a user's names in the registry: one user must not fill it. */
-struct user {
-	uint32_t uid;
-	uint32_t names;
-};
 
 static int compare_users(const void *a, const void *b)
 {
@@ -97,7 +90,7 @@ static int compare_users(const void *a, const void *b)
 	return (x->uid > y->uid) - (x->uid < y->uid);
 }
 
-static struct user *user_of(uint32_t uid)
+struct user *user_of(uint32_t uid)
 {
 	struct user key = { .uid = uid }, **found = tfind(&key, &users, compare_users), *new;
 
@@ -121,7 +114,7 @@ static int change(const struct dd_registrar_call *call)
 		u->names -= registry_delete(clerk.head, (char *)call->name, call->generation);
 		return 0;
 	}
-	if (u->names >= user_names && call->uid != geteuid())
+	if (u->names >= user_names && call->uid != clerk.uid)
 		return EDQUOT;
 	err = registry_add(clerk.head, (char *)call->name, call->generation, call->length);
 	u->names += !err;
@@ -144,15 +137,10 @@ static bool take(struct dd_registrar_call *call, int *err)
 
 static void finish(const struct dd_registrar_call *call, int err)
 {
-	struct record r;
-	int node;
-
-	if (call->op == DD_REGISTRAR_LOOKUP) {
-		err = look_up(call, &node, &r);
-		answer(call, err, node, err ? 0 : r.generation);
-	} else {
+	if (call->op == DD_REGISTRAR_LOOKUP)
+		look_up(call);
+	else
 		answer(call, err, 0, 0);
-	}
 }
 
 /* Calls that change the registry are executed in their order, under @reading. */
@@ -194,8 +182,10 @@ static void *reply(void *arg)
 	int fd = *(int *)arg;
 	struct dd_list_record note;
 
+	/* Of a request, or of the import that its reply needs. */
 	while (read(fd, &note, sizeof(note)) == sizeof(note))
-		if (note.op == DD_OP_PUT && note.node < clerk.nodes)
+		if ((note.op == DD_OP_PUT || note.type == DD_NOTE_IMPORT) &&
+		    note.node < clerk.nodes)
 			peer_answer(note.node);
 	fail("cannot read notes", errno);
 }
@@ -230,6 +220,8 @@ static void registry_new(uint32_t slots)
 {
 	struct registry_head head = { .magic = REGISTRY_MAGIC, .slots = slots };
 
+	if (getrandom(&head.seed, sizeof(head.seed), GRND_INSECURE) < 0)
+		fail("cannot choose a seed", errno);
 	clerk.nodes = dd_max_nodes(clerk.h);
 	clerk.boxes = memory(clerk.nodes * sizeof(*clerk.boxes));
 	clerk.head = memory(registry_size(&head));
@@ -259,29 +251,45 @@ static int registrar_open(void)
 	return ret;
 }
 
-static void start(void *(*run)(void *), void *arg)
+static int thread_start(void *(*run)(void *), void *arg)
 {
 	pthread_t thread;
 	int err = pthread_create(&thread, NULL, run, arg);
 
-	if (err)
-		fail("cannot start a thread", err);
-	pthread_detach(thread);
+	if (!err)
+		pthread_detach(thread);
+	return err;
 }
 
-/* Refresh the cache each @seconds until a signal ends the clerk. */
-static void refresh(unsigned int seconds, const sigset_t *signals)
+int serve_start(void)
 {
-	const struct timespec beat = { .tv_nsec = BEAT_NS };
-	unsigned int n = 0;
+	return thread_start(serve, NULL);
+}
 
-	while (sigtimedwait(signals, NULL, &beat) < 0) {
-		__atomic_fetch_add(&clerk.head->beat, 1, __ATOMIC_RELEASE);
-		if (++n >= seconds * (1000000000 / BEAT_NS)) {
-			cache_refresh();
-			n = 0;
-		}
+static void start(void *(*run)(void *), void *arg)
+{
+	int err = thread_start(run, arg);
+
+	if (err)
+		fail("cannot start a thread", err);
+}
+
+static void *refresh(void *seconds)
+{
+	for (;;) {
+		sleep(*(unsigned int *)seconds);
+		cache_refresh();
 	}
+	return NULL;
+}
+
+/* Until a signal ends the clerk. */
+static void beat(const sigset_t *signals)
+{
+	const struct timespec pause = { .tv_nsec = BEAT_NS };
+
+	while (sigtimedwait(signals, NULL, &pause) < 0)
+		__atomic_fetch_add(&clerk.head->beat, 1, __ATOMIC_RELEASE);
 }
 
 static const char usage[] =
@@ -293,19 +301,29 @@ static const char usage[] =
 	"  -p PROBES   with -m mixed, records that are read before the request (7)\n"
 	"  -r SECONDS  look cached names up again each SECONDS (30)\n"
 	"  -s NAMES    places in the registry (4096)\n"
-	"  -u NAMES    names that one user may have (a quarter of the places)\n";
+	"  -u NAMES    names that one user may have (a quarter of the places)\n"
+	"  -h, --help  print this text\n"
+	"  -V, --version\n"
+	"              print the version\n";
+
+static const struct option long_options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ }
+};
 
 int main(int argc, char **argv)
 {
 	static const char * const modes[] = { "read", "write", "mixed" };
-	uint64_t slots = 4096, probes = clerk.probes, seconds = 30;
+	uint64_t slots = 4096, probes = clerk.probes;
+	static unsigned int seconds = 30;
 	sigset_t signals;
 	struct dd_registrar_call call;
-	int opt, ret, i, list, fd, err;
+	int opt, ret, i, fd, err;
 	bool waits;
 
 	tool_begin("rmclerk");
-	while ((opt = getopt(argc, argv, "m:p:r:s:u:h")) != -1) {
+	while ((opt = getopt_long(argc, argv, "m:p:r:s:u:hV", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'm':
 			for (i = 0; i < 3 && strcmp(optarg, modes[i]); i++)
@@ -329,14 +347,17 @@ int main(int argc, char **argv)
 		case 'h':
 			fputs(usage, stdout);
 			return TOOL_OK;
+		case 'V':
+			tool_version();
 		default:
-			tool_usage("see rmclerk -h");
+			tool_bad_option(argv);
 		}
 	}
 	if (optind < argc)
-		tool_usage("unexpected argument '%s'; see rmclerk -h", argv[optind]);
+		tool_usage("unexpected argument '%s'", argv[optind]);
 	tool_raise_memlock();
 	clerk.probes = probes;
+	clerk.uid = geteuid();
 	if (!user_names)
 		user_names = (slots + 3) / 4;
 	sigemptyset(&signals);
@@ -348,23 +369,23 @@ int main(int argc, char **argv)
 		fail("cannot open /dev/dd", -ret);
 	registrar = registrar_open();
 	registry_new(slots);
-	if (!peers_init())
+	if (!peers_init() || !lookups_init())
 		fail("cannot keep state of other nodes", errno);
 	waits = take_names(&call, &err);
-	list = dd_list(clerk.h);
-	if (list < 0)
-		fail("cannot receive notes", -list);
-	registry_export(list);
-	fd = dd_list_fd(clerk.h, list);
+	clerk.list = dd_list(clerk.h);
+	if (clerk.list < 0)
+		fail("cannot receive notes", -clerk.list);
+	registry_export(clerk.list);
+	fd = dd_list_fd(clerk.h, clerk.list);
 	if (fd < 0)
 		fail("cannot read notes", -fd);
 	start(reply, &fd);
-	if (waits)
-		finish(&call, err);
-	for (i = 0; i < THREADS; i++)
-		start(serve, NULL);
+	start(serve, NULL);
+	start(refresh, &seconds);
 	printf("rmclerk: ready\n");
 	fflush(stdout);
-	refresh(seconds, &signals);
+	if (waits)
+		finish(&call, err);
+	beat(&signals);
 	return TOOL_OK;
 }

@@ -5,7 +5,8 @@
  * Copyright (C) 2026 The dd authors
  *
  * Three ways: reads of records, without action of the other clerk; one write that notifies the
- * other clerk, which answers by a write; or a few reads and then the write.
+ * other clerk, which answers by a write; or a few reads and then the write. No call waits for
+ * another node longer than a time limit.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,20 +19,23 @@
 #include "../common/tool.h"
 
 #define DOWN_NS		500000000	/* what did not answer is not asked again for */
-#define REPLY_NS	2000000000	/* and a clerk has this time to reply */
+#define REPLY_NS	2000000000	/* a clerk has this time to reply */
 #define SPIN_NS		100000
 #define TRIES		3		/* reads of a record that is being changed */
 #define BATCH		8u		/* records in a read: it takes hardly longer than one */
 
 /**
  * struct peer - a segment of the clerk of another node
- * @lock: protects the rest; held during a request or a reply to the clerk
+ * @lock: protects the rest; held during a look-up by the thread that works for the node, see
+ *	lookup.c, or the one that refreshes the cache. Replies are of one thread and do not need it
  * @mem: the segment, or NULL
  * @head: the beginning of a registry
  * @down: time of CLOCK_MONOTONIC until which no request is made, because of @error
  * @error: error of the last request
+ * @end: time of CLOCK_MONOTONIC at which the look-up under way fails
  * @seq: number of the last request by a write. The first one is random, so that no reply to an
  *	earlier clerk of this node has the number of a request.
+ * @io: takes what is read. The kernel may store to it until @mem is closed
  */
 struct peer {
 	pthread_mutex_t lock;
@@ -39,8 +43,13 @@ struct peer {
 	struct registry_head head;
 	uint64_t down;
 	int error;
+	uint64_t end;
 	uint32_t seq;
+	char io[BATCH * sizeof(struct record)];
 };
+
+_Static_assert(sizeof(struct registry_head) <= sizeof(((struct peer *)0)->io) &&
+	       REGISTRY_NAME <= sizeof(((struct peer *)0)->io), "all that is read");
 
 /*
  * Indexed by node. Requests and replies have an import of the mailboxes each: a request holds
@@ -73,21 +82,53 @@ static void peer_close(struct peer *p)
 	p->mem = NULL;
 }
 
+static int64_t peer_left(const struct peer *p)
+{
+	int64_t left = p->end - tool_now();
+
+	return left > 0 ? left : 0;
+}
+
+/* Read from a segment within the time limit. Returns 0 or -errno. */
+static int peer_get(struct peer *p, void *to, size_t len, uint64_t offset)
+{
+	int64_t ret = dd_get_async(p->mem, p->io, len, offset, 0);
+
+	if (ret > 0)
+		ret = dd_wait(p->mem, ret, peer_left(p));
+	if (!ret)
+		memcpy(to, p->io, len);
+	return ret == -ETIMEDOUT || ret == -EAGAIN ? -EHOSTDOWN : ret;
+}
+
+static int peer_import(struct peer *p, int node, bool registry, int list)
+{
+	struct dd_import_attr attr = {
+		.size = sizeof(attr), .node = node, .key_class = DD_KEY_WELL_KNOWN,
+		.key = { registry ? REGISTRY_KEY : MAILBOXES_KEY },
+		.rights = registry ? DD_CAN_GET : DD_CAN_PUT, .list = list,
+	};
+
+	return dd_import_begin(clerk.h, &attr, &p->mem);
+}
+
 /* Import a segment of a node. Returns 0 or -errno. */
 static int peer_open(struct peer *p, int node)
 {
 	bool registry = p < requests;
-	const unsigned char key[DD_KEY_SIZE] = { registry ? REGISTRY_KEY : MAILBOXES_KEY };
 	int ret;
 
 	if (p->mem)
 		return 0;
 	if (tool_now() < p->down)
 		return p->error;
-	ret = dd_import(clerk.h, node, DD_KEY_WELL_KNOWN, key,
-			registry ? DD_CAN_GET : DD_CAN_PUT, &p->mem);
+	ret = peer_import(p, node, registry, 0);
+	if (!ret)
+		ret = dd_import_wait(p->mem, peer_left(p));
+	if (ret == -ETIMEDOUT || ret == -EAGAIN)
+		ret = -EHOSTUNREACH;
 	if (!ret && registry)
-		ret = dd_get(p->mem, &p->head, sizeof(p->head), 0);
+		ret = peer_get(p, &p->head, sizeof(p->head), 0);
 	/* The other node has written it: do not trust it. */
 	if (!ret && registry && (p->head.magic != REGISTRY_MAGIC || !p->head.slots ||
 				 p->head.slots > REGISTRY_SLOTS_MAX ||
@@ -106,7 +147,7 @@ static int record_read(struct peer *p, uint32_t slot, struct record *r)
 	int ret, tries = 0;
 
 	do {
-		ret = dd_get(p->mem, r, sizeof(*r), registry_record(&p->head, slot));
+		ret = peer_get(p, r, sizeof(*r), registry_record(&p->head, slot));
 	} while (!ret && !record_whole(r) && ++tries < TRIES);
 	return ret;
 }
@@ -121,7 +162,7 @@ static int record_match(struct peer *p, uint32_t slot, const struct record *r, c
 		return 0;
 	if (r->slot.state == RECORD_SHORT)
 		return 1;
-	ret = dd_get(p->mem, full, sizeof(full), registry_name(&p->head, slot));
+	ret = peer_get(p, full, sizeof(full), registry_name(&p->head, slot));
 	return ret ? ret : !memcmp(full, name, sizeof(full));
 }
 
@@ -136,7 +177,7 @@ static uint32_t batch_size(uint32_t probes, uint32_t slots)
 /* Find a name by reads. -EAGAIN: the limit of reads was reached before the end. */
 static int find_by_reads(struct peer *p, const char *name, struct record *found)
 {
-	uint32_t slot = registry_hash(name, p->head.slots), n, i = 0, count = 0;
+	uint32_t slot = registry_hash(&p->head, name), n, i = 0, count = 0;
 	uint32_t probes = clerk.mode == MODE_MIXED ? clerk.probes : UINT32_MAX;
 	struct record batch[BATCH];
 	uint64_t begin = tool_now();
@@ -149,8 +190,8 @@ static int find_by_reads(struct peer *p, const char *name, struct record *found)
 		if (i == count) {
 			i = 0;
 			count = batch_size(probes - n, p->head.slots - slot);
-			ret = dd_get(p->mem, batch, count * sizeof(*batch),
-				     registry_record(&p->head, slot));
+			ret = peer_get(p, batch, count * sizeof(*batch),
+				       registry_record(&p->head, slot));
 		}
 		*found = batch[i++];
 		if (!ret && !record_whole(found))
@@ -174,15 +215,20 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 	struct reply *reply = &clerk.boxes[p - requests].reply;
 	struct request request = { .seq = ++p->seq };
 	uint64_t begin = tool_now();
-	int ret;
+	int64_t ret;
 
+	/* The clerk of a third node, which may write the reply as well, cannot guess it. */
+	if (getrandom(&request.secret, sizeof(request.secret), GRND_INSECURE) < 0)
+		return -errno;
 	memcpy(request.name, name, sizeof(request.name));
-	ret = dd_put(p->mem, &request, sizeof(request),
-		     dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
-	if (ret)
+	/* @request is not wired, so its bytes are copied before this returns. */
+	ret = dd_put_async(p->mem, &request, sizeof(request),
+			   dd_node(clerk.h) * sizeof(struct mailbox), DD_PUT_NOTIFY);
+	if (ret < 0)
 		return ret;
-	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq) {
-		if (tool_now() - begin > REPLY_NS) {
+	while (__atomic_load_n(&reply->seq, __ATOMIC_ACQUIRE) != request.seq ||
+	       __atomic_load_n(&reply->secret, __ATOMIC_RELAXED) != request.secret) {
+		if (tool_now() - begin > REPLY_NS || !peer_left(p)) {
 			/* Threads that wait for @p->lock must not wait as long: they fail at once. */
 			p->down = tool_now() + DOWN_NS;
 			p->error = -EHOSTDOWN;
@@ -200,12 +246,13 @@ static int find_by_write(struct peer *p, const char *name, struct record *found)
 }
 
 /* Look a name up with a segment of another node. Returns 0 or -errno. */
-static int peer_ask(struct peer *p, int node, const char *name, struct record *found,
-		    int (*find)(struct peer *, const char *, struct record *))
+static int peer_ask(struct peer *p, int node, const char *name, uint64_t end,
+		    struct record *found, int (*find)(struct peer *, const char *, struct record *))
 {
 	int ret, tries;
 
 	pthread_mutex_lock(&p->lock);
+	p->end = end;
 	for (tries = 0; tries < 2; tries++) {
 		ret = peer_open(p, node);
 		if (!ret)
@@ -222,40 +269,66 @@ static int peer_ask(struct peer *p, int node, const char *name, struct record *f
 }
 
 /* Look a name up on another node. Returns 0 or an errno. */
-int peer_find(int node, const char *name, struct record *found)
+int peer_find(int node, const char *name, uint64_t end, struct record *found)
 {
 	int ret = -EAGAIN;
 
 	if (clerk.mode != MODE_WRITE)
-		ret = peer_ask(&registries[node], node, name, found, find_by_reads);
+		ret = peer_ask(&registries[node], node, name, end, found, find_by_reads);
 	if (ret == -EAGAIN)
-		ret = peer_ask(&requests[node], node, name, found, find_by_write);
+		ret = peer_ask(&requests[node], node, name, end, found, find_by_write);
 	return -ret;
 }
 
-/* Reply to the request that another node's clerk has written. */
+/*
+ * Import the mailboxes of a node for replies. Returns 0; -EAGAIN if that is under way: its end
+ * is a note; or another -errno.
+ */
+static int reply_open(struct peer *p, int node)
+{
+	int ret;
+
+	if (!p->mem && tool_now() < p->down)
+		return p->error;
+	ret = p->mem ? 0 : peer_import(p, node, false, clerk.list);
+	if (!ret && !dd_mem_size(p->mem))
+		ret = dd_import_wait(p->mem, 0);
+	if (ret && ret != -EAGAIN) {
+		p->error = ret;
+		p->down = tool_now() + DOWN_NS;
+	}
+	return ret;
+}
+
+/*
+ * Reply to the request that another node's clerk has written. Replies to other clerks are made by
+ * the same thread, so this one does not wait.
+ */
 void peer_answer(int node)
 {
 	size_t at = dd_node(clerk.h) * sizeof(struct mailbox) + offsetof(struct mailbox, reply);
 	struct peer *p = &replies[node];
 	struct request request;
 	struct reply reply = { 0 };
+	int64_t ret;
 	int tries;
 
 	copy_once(&request, &clerk.boxes[node].request, sizeof(request));
 	request.name[REGISTRY_NAME - 1] = 0;
+	reply.secret = request.secret;
 	reply.seq = request.seq;
 	pthread_mutex_lock(&clerk.lock);
 	if (registry_find(clerk.head, request.name, &reply.record))
 		reply.record.slot.state = RECORD_EMPTY;
 	pthread_mutex_unlock(&clerk.lock);
-	pthread_mutex_lock(&p->lock);
 	/* The other clerk may have been started again since the last reply. */
-	for (tries = 0; tries < 2 && !peer_open(p, node); tries++) {
+	for (tries = 0; tries < 2; tries++) {
+		ret = reply_open(p, node);
 		/* @reply is not wired, so its bytes are copied before this returns. */
-		if (dd_put_async(p->mem, &reply, sizeof(reply), at, 0) >= 0)
-			break;
+		if (!ret)
+			ret = dd_put_async(p->mem, &reply, sizeof(reply), at, 0);
+		if (ret >= 0 || ret == -EAGAIN || ret == -EBUSY)
+			return;
 		peer_close(p);
 	}
-	pthread_mutex_unlock(&p->lock);
 }

@@ -14,9 +14,9 @@
 _Static_assert(sizeof(struct record) == 40 && sizeof(struct registry_head) == 64 &&
 	       sizeof(struct mailbox) % 8 == 0, "layout of the segment");
 
-uint32_t registry_hash(const char *name, uint32_t slots)
+uint32_t registry_hash(const struct registry_head *head, const char *name)
 {
-	return XXH3_64bits(name, strnlen(name, REGISTRY_NAME)) % slots;
+	return XXH3_64bits_withSeed(name, strnlen(name, REGISTRY_NAME), head->seed) % head->slots;
 }
 
 #define VALUE	(sizeof(struct record) - sizeof(struct slot))
@@ -63,7 +63,7 @@ static char *name_at(const struct registry_head *head, uint32_t slot)
 /* The slot of a name, or %ENOENT with the slot for it, or @slots if there is none. */
 static int registry_search(const struct registry_head *head, const char *name, uint32_t *slot)
 {
-	uint32_t i = registry_hash(name, head->slots), n, unused = head->slots;
+	uint32_t i = registry_hash(head, name), n, unused = head->slots;
 
 	for (n = 0; n < head->slots; n++, i = (i + 1) % head->slots) {
 		uint32_t state = record_at(head, i)->slot.state;

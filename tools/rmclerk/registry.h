@@ -9,7 +9,7 @@
 
 #include "../common/slot.h"
 
-/* Segments of a clerk, of class DD_KEY_WELL_KNOWN: clerks of other nodes read names, write mail */
+/* Segments of a clerk, of class DD_KEY_WELL_KNOWN: clerks of other nodes read names, write mail. */
 #define REGISTRY_KEY	1
 #define MAILBOXES_KEY	2
 
@@ -41,22 +41,24 @@ struct record {
 /**
  * struct request - a look-up, written with notification by the clerk of another node
  * @name: the name
+ * @secret: for the reply, random: only the clerk that was asked knows it
  * @seq: for the reply; stored last
  */
 struct request {
 	char name[REGISTRY_NAME];
-	uint32_t reserved;
+	uint32_t secret;
 	uint32_t seq;
 };
 
 /**
  * struct reply - its reply
  * @record: the record that was found; RECORD_EMPTY if there is none
+ * @secret: of the request
  * @seq: of the request; stored last
  */
 struct reply {
 	struct record record;
-	uint32_t reserved;
+	uint32_t secret;
 	uint32_t seq;
 };
 
@@ -71,6 +73,8 @@ struct mailbox {
  * @magic: %REGISTRY_MAGIC
  * @slots: number of records
  * @beat: counts up while the clerk works
+ * @seed: of the places of names. It is random and readable by clerks only, so that a user cannot
+ *	choose names that have the same place
  * @reserved: zero
  *
  * Records and the table of names follow, in that order.
@@ -79,7 +83,8 @@ struct registry_head {
 	uint32_t magic;
 	uint32_t slots;
 	uint64_t beat;
-	uint64_t reserved[6];
+	uint64_t seed;
+	uint64_t reserved[5];
 };
 
 static inline size_t registry_record(const struct registry_head *head, uint32_t slot)
@@ -102,7 +107,7 @@ static inline size_t registry_size(const struct registry_head *head)
  */
 
 /* First slot of the search for a name, which continues up to an empty slot. */
-uint32_t registry_hash(const char *name, uint32_t slots);
+uint32_t registry_hash(const struct registry_head *head, const char *name);
 
 /* Whether a record of another node is complete and valid. */
 bool record_whole(const struct record *r);
