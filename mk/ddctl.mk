@@ -54,6 +54,7 @@ netlink:
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
 COMPLETIONDIR	?= $(PREFIX)/share/bash-completion/completions
+COMPLETED	:= ddcp ddperf rmclerk rmfs
 
 INSTALLS += install-ddctl
 UNINSTALLS += uninstall-ddctl
@@ -61,13 +62,16 @@ install-ddctl: $(DDCTL)
 	install -D -m 755 $(DDCTL) $(DESTDIR)$(SBINDIR)/ddctl
 	install -D -m 644 tools/ddctl/completion.bash \
 		$(DESTDIR)$(COMPLETIONDIR)/ddctl
+	for of in $(COMPLETED); do install -m 644 tools/common/completion.bash \
+		$(DESTDIR)$(COMPLETIONDIR)/$$of || exit; done
 	install -D -m 644 Documentation/man/ddctl.8 \
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8
 	install -D -m 644 Documentation/man/dd-cluster.conf.5 \
 		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 
 uninstall-ddctl:
-	rm -f $(DESTDIR)$(SBINDIR)/ddctl $(DESTDIR)$(COMPLETIONDIR)/ddctl \
+	rm -f $(DESTDIR)$(SBINDIR)/ddctl \
+		$(addprefix $(DESTDIR)$(COMPLETIONDIR)/,ddctl $(COMPLETED)) \
 		$(DESTDIR)$(MANDIR)/man8/ddctl.8 \
 		$(DESTDIR)$(MANDIR)/man5/dd-cluster.conf.5
 

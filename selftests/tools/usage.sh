@@ -9,6 +9,7 @@
 . "$(dirname "$0")/../vm/tap.sh"
 
 HOLD=$TAP_DIR
+TOP=$(cd "$(dirname "$0")/../.." && pwd)
 EXAMPLES="dd-echo-server dd-rpc-client dd-epoll-server dd-sum-server dd-sum-client
 	dd-stream-send dd-stream-recv dd-hash"
 
@@ -22,9 +23,10 @@ status() {
 	[ "$got" = "$want" ]
 }
 
-# usage COMMAND...: refused, by its name, and nothing on standard output
+# usage COMMAND...: refused, by its name only, and nothing on standard output
 usage() {
-	status 2 "$@" && [ ! -s "$OUT" ] && grep -q "^$1: " "$ERR"
+	status 2 "$@" && [ ! -s "$OUT" ] && grep -q "^$1: " "$ERR" &&
+		! grep -v "^$1: \|^Try '$1 --help'\.$" "$ERR"
 }
 
 help_is_there() {
@@ -100,6 +102,55 @@ wrong_ddperf() {
 	EOT
 }
 
+wrong_rmclerk() {
+	all_usage <<-EOT
+	rmclerk word
+	rmclerk -q
+	rmclerk --frobnicate
+	rmclerk -m guess
+	rmclerk -s
+	rmclerk -s 0
+	EOT
+}
+
+wrong_rmfs() {
+	all_usage <<-EOT
+	rmfs
+	rmfs frobnicate
+	rmfs serve -q
+	rmfs clerk -x
+	rmfs ls -q /
+	rmfs bench -q
+	EOT
+}
+
+# complete_line WORD...: the completions of the last word.
+complete_line() {
+	COMP_WORDS=("$@")
+	COMP_CWORD=$(($# - 1))
+	_dd_tool "$1"
+	echo "${COMPREPLY[*]}"
+}
+
+completion() {
+	local s
+
+	# shellcheck source=tools/common/completion.bash
+	. "$TOP/tools/common/completion.bash"
+	for s in ddcp ddperf rmclerk rmfs; do
+		[ "$(complete_line $s --ver)" = --version ] || return 1
+	done
+	[ "$(complete_line ddcp '')" = 'recv send' ] && [ "$(complete_line ddperf la)" = lat ] &&
+		[ "$(complete_line rmfs read)" = readlink ] && [ -z "$(complete_line rmclerk '')" ] &&
+		[ "$(complete_line ddcp send --na)" = --name ]
+}
+
+# systemd-analyze rates from 0 to 10.
+sandbox() {
+	sed 's,@SBINDIR@,/usr/sbin,' "$TOP/packaging/rmclerk.service.in" >"$HOLD/rmclerk.service" &&
+		systemd-analyze security --offline=true --threshold=30 "$HOLD/rmclerk.service"
+}
+
 # names OPTION COMMAND...: refused as no option, as it was given.
 names() {
 	local option=$1
@@ -128,7 +179,7 @@ no_directory() {
 full_disk() {
 	local s option got
 
-	for s in ddcp ddperf; do
+	for s in ddcp ddperf rmclerk rmfs; do
 		for option in --help --version; do
 			got=0
 			"$s" "$option" >/dev/full 2>"$ERR" || got=$?
@@ -161,20 +212,28 @@ without_module() {
 	for s in $EXAMPLES; do
 		without 1 "$s" || return 1
 	done
-	without 3 ddcp recv && without 3 ddcp send "$0" &&
+	without 3 rmclerk && without 3 rmfs clerk x && without 3 ddcp recv && without 3 ddcp send "$0" &&
 		without 3 ddperf lat -n 1 --rounds 1 &&
 		without 3 ddperf insn -n 1 && without 3 ddperf mem -N 1 &&
 		without 3 ddperf conns -N 1 &&
 		without 3 ddperf net lat --node 2 && without 3 ddperf net serve
 }
 
-plan 11
-for s in ddcp ddperf; do
+plan 17
+for s in ddcp ddperf rmclerk rmfs; do
 	check "$s: --help and --version" help_is_there "$s"
 done
 check "examples: command lines" wrong_examples
 check "ddcp: wrong command lines" wrong_ddcp
 check "ddperf: wrong command lines" wrong_ddperf
+check "rmclerk: wrong command lines" wrong_rmclerk
+check "rmfs: wrong command lines" wrong_rmfs
+check "completion" completion
+if command -v systemd-analyze >/dev/null; then
+	check "rmclerk.service runs in a sandbox" sandbox
+else
+	skip "rmclerk.service runs in a sandbox" "no systemd-analyze"
+fi
 check "ddcp: a file that cannot be read" unreadable_file
 check "ddcp: a directory that cannot be written to" no_directory
 check "ddperf: an option of another test, as it was given" wrong_option_named

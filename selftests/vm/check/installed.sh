@@ -80,6 +80,7 @@ install_all() {
 		usr/share/man/man1/dd-echo-server.1 \
 		usr/share/man/man3/ddsend.3 usr/share/man/man3/ddclose.3 usr/share/man/man4/dd.4 \
 		usr/share/bash-completion/completions/ddctl \
+		usr/share/bash-completion/completions/rmclerk \
 		usr/share/ynl/specs/dd.yaml usr/share/doc/dd/protocol.rst \
 		usr/share/doc/dd/tutorial.rst \
 		"${WIRESHARK#/}/dd.lua"
