@@ -176,9 +176,10 @@ int dd_export(struct dd *h, struct dd_export_attr *attr, uint64_t *segment);
  * @h: handle
  * @segment: its number
  *
- * When the call returns, nothing reaches the memory any more. It waits until imports on other
- * nodes have ended, but for a node that does not answer no longer than its dead time. A signal
- * ends this wait without an error.
+ * When the call returns, nothing reaches the memory any more, and no importer gets what is stored
+ * there later. It waits until imports on other nodes have ended, but for a node that does not
+ * answer no longer than its dead time. A signal ends this wait, which nothing else depends on,
+ * without an error.
  *
  * Return: 0; -ENOENT, -ESTALE.
  */
@@ -283,8 +284,9 @@ int dd_export_info(struct dd *h, uint64_t segment, struct dd_export_desc *desc,
  * @segment: its number
  * @importer: number of the import, see dd_export_info()
  *
- * When the call returns, nothing reaches the memory by that import any more. Its requests
- * fail with -ESTALE. The same process may import the segment again.
+ * When the call returns, nothing reaches the memory by that import any more, and the importer
+ * gets nothing of what is stored there later. Its requests fail with -ESTALE; on another node,
+ * when that knows of the end. The same process may import the segment again.
  *
  * Return: 0; -ENOENT (the segment, or the import), -ESTALE.
  */

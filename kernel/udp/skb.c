@@ -2,7 +2,7 @@
 /*
  * Building skbs for transmission.
  *
- * Payload is not copied, unless it is covered by a checksum or retransmitted: the
+ * Payload is not copied, unless it is covered by a checksum, retransmitted, or a reply: the
  * fragments of an skb are the pages of the source, with a reference each. Packets of
  * the same size (the last may be shorter) share one GSO skb. The first header is in
  * its linear part. The others are in fragments between those of the payload.
@@ -26,6 +26,9 @@
 	(GFP_ATOMIC | __GFP_COMP | __GFP_NORETRY | __GFP_NOWARN)
 
 #define DD_UDP_COPY_GFP	(GFP_ATOMIC | __GFP_COMP | __GFP_NOWARN)
+
+/* Bytes of a reply copied at once: two such copies and some linear parts fill 32 KiB of a cache. */
+#define DD_UDP_COPY_MAX	15360u
 
 #define DD_UDP_HEADROOM							\
 	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + 16)
@@ -126,13 +129,13 @@ struct dd_udp_frags {
  * @page: page of the next byte
  * @at: offset of the next byte in it
  * @left: contiguous bytes there
- * @refs: references to @page that are still to be taken
+ * @refs: references to @page that are still to be taken; -1: one more than needed is held
  */
 struct dd_udp_source {
 	struct page *page;
 	u32 at;
 	u32 left;
-	u32 refs;
+	int refs;
 };
 
 static void dd_udp_frags_begin(struct dd_udp_frags *f, struct dd_udp_burst *b)
@@ -200,21 +203,59 @@ static void dd_udp_count(struct dd_udp_burst *b, u32 segs, u32 len)
  */
 static void dd_udp_source_end(struct dd_udp_source *src)
 {
-	if (src->refs)
+	if (src->refs > 0)
 		page_ref_add(src->page, src->refs);
+	else if (src->refs < 0)
+		put_page(src->page);
 	src->refs = 0;
 }
 
-/* Go to byte @off of the message. */
-static void dd_udp_source_at(struct dd_udp_peer *link,
+/*
+ * Copy bytes of a reply, from @p on, at most those of @pkt from byte @off on. The packets may be
+ * in a queue long after the access has ended, and must not show what the owner of the segment
+ * stores then. dd_remote_break() takes the link's lock, so no packet is built after the end.
+ */
+static const void *dd_udp_source_copy(struct dd_udp_peer *link, const struct dd_tp_pkt *pkt,
+				      u32 off, const void *p, struct dd_udp_source *src)
+{
+	/* Words of the source are aligned in the copy, too: a process may store to them. */
+	u32 at = (unsigned long)p & 7;
+	void *to;
+
+	src->left = min3(src->left, pkt->off + pkt->count * pkt->len - off,
+			 DD_UDP_COPY_MAX - at);
+	to = napi_alloc_frag(at + src->left);
+	if (!to && at + src->left > PAGE_SIZE) {
+		src->left = PAGE_SIZE - at;
+		to = napi_alloc_frag(PAGE_SIZE);
+	}
+	if (!to) {
+		src->left = 0;
+		return NULL;
+	}
+	dd_copy_words(to + at, p, src->left);
+	link->stats.tx_copied += src->left;
+	/* The allocation is the first reference. */
+	src->refs = -1;
+	return to + at;
+}
+
+/* Go to byte @off of the message. False if there is no memory for a copy. */
+static bool dd_udp_source_at(struct dd_udp_peer *link,
 			     const struct dd_tp_pkt *pkt, u32 off,
 			     struct dd_udp_source *src)
 {
 	const void *p = dd_udp_upper->source(link, pkt->op, off, &src->left);
 
 	dd_udp_source_end(src);
+	if (unlikely(pkt->op->msg.flags & DD_PUT_REPLY)) {
+		p = dd_udp_source_copy(link, pkt, off, p, src);
+		if (!p)
+			return false;
+	}
 	src->page = virt_to_head_page(p);
 	src->at = p - page_address(src->page);
+	return true;
 }
 
 /* Add the payload of a packet, split at the source's page boundaries. */
@@ -226,8 +267,9 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 	u32 left, n;
 
 	for (left = pkt->len; left; left -= n) {
-		if (!src->left)
-			dd_udp_source_at(link, pkt, off + pkt->len - left, src);
+		if (!src->left &&
+		    !dd_udp_source_at(link, pkt, off + pkt->len - left, src))
+			return false;
 		n = min(src->left, left);
 		if (!dd_udp_frag(f, src->page, src->at, n))
 			return false;
@@ -240,7 +282,7 @@ dd_udp_add_payload(struct dd_udp_peer *link, struct dd_udp_frags *f,
 
 /*
  * Copy the payload of a packet and complete its checksum if it has one. @src is the copy, or
- * empty if the allocation failed; then the source is sent directly. Words of the source
+ * empty if the allocation failed; then dd_udp_source_at() is used. Words of the source
  * are aligned in the copy, too, and loaded as a whole: a process may store to them.
  */
 static void dd_udp_snapshot(struct dd_udp_peer *link, struct dd_tp_pkt *pkt,

@@ -36,7 +36,7 @@ struct sock;
  * @tx_skbs: skbs passed to the IP stack
  * @tx_packets: packets in them
  * @tx_copied: bytes of payload copied before transmission, because the source is not
- *	wired memory or the packet has a checksum of its payload; without
+ *	wired memory, the packet has a checksum of its payload or is a reply; without
  *	retransmissions
  * @tx_nomem: packets lost because an allocation failed
  * @tx_noroute: skbs dropped because there was no route

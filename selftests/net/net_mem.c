@@ -105,7 +105,7 @@ static int flood(FIXTURE_DATA(far) *self, const struct dd_import_make *i)
 }
 
 /*
- * Replies are sent from the pages of the segment when it is their channel's turn: however
+ * Replies are copied from the segment when it is their channel's turn: however
  * much is asked for, the exporter needs no more memory, and another import gets on.
  */
 TEST_F(far, an_importer_that_asks_for_much_holds_up_nobody)

@@ -28,8 +28,9 @@
  * process that maps the word.
  *
  * **Protection.** Each request is checked against rights, inhibition, bounds and
- * generation when it is executed. After %DD_IOC_END of a segment has returned, not one
- * more byte arrives, and its importers get %ESTALE.
+ * generation when it is executed. After %DD_IOC_END of a segment has returned, even
+ * with %EINTR, not one more byte arrives, no importer gets a byte that is stored later, and its
+ * importers get %ESTALE. The same holds for an import that %DD_SEGMENT_DENY has ended.
  *
  * **Notification.** A segment with a note list notifies its owner according to its policy.
  * The note has the serial of the segment as @conn, its @cookie, and @op and @node of the
@@ -58,8 +59,8 @@
  * session ends, or the segment, the outcome of requests that are not done is not known; they
  * are never repeated. While a GET is under way, PUT and CAS are refused with %EBUSY, since
  * they could overtake it. The bytes of a GET are those at some time before it is done, and
- * not earlier than the preceding requests of the import; if the segment ends meanwhile, not
- * later than a moment after that. Without %DD_SQE_REGION, the memory for the result of a GET
+ * not earlier than the preceding requests of the import, nor later than the end of the segment or
+ * of the import. Without %DD_SQE_REGION, the memory for the result of a GET
  * or CAS must be of a kind that %DD_IOC_REGION_PIN accepts. %DD_IOC_END of an import waits
  * until its requests are
  * done, unless the other node does not make progress for twice its dead time. If a signal ends

@@ -241,6 +241,9 @@ void seg_end(struct seg *s, bool fails)
 	}
 	s->exp = NULL;
 	s->boot->seg = NULL;
+	/* No importer may get what is stored from now on: take_get() refuses later stamps. */
+	for (i = STAMPED; i < SLOTS; i++)
+		*seg_word(s, i) = ~0xffffull | i;
 	s->end = sim_alloc(WORDS * 8);
 	for (i = 0; i < WORDS; i++)
 		s->end[i] = *seg_word(s, i);
