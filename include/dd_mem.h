@@ -415,8 +415,9 @@ struct dd_import_attr {
  * The call does not wait, but with DD_IMPORT_BLOCK, and for the registrar with
  * DD_KEY_REGISTERED. An import that is not made yet is *pending*: requests fail with -EAGAIN,
  * and dd_mem_size() is 0 until dd_import_wait() has returned 0. dd_unimport() ends it, without
- * a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is exported under the key is imported, or
- * the import fails if that does not grant the access.
+ * a note. With DD_IMPORT_WHEN_EXPORTED, the first segment that is
+ * exported under the key is imported. The import fails if that does not grant the access, and with
+ * -ESTALE if it ends before the import is made.
  *
  * The note has type DD_NOTE_IMPORT of <linux/dd.h>; its @offset is 0, or the error number.
  *

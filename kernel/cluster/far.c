@@ -214,7 +214,7 @@ static bool dd_far_query(struct dd_far_import *f)
 		.uid = cpu_to_le32(from_kuid_munged(&init_user_ns, f->imp.uid)),
 		.depth = cpu_to_le16(f->depth),
 		.rights = f->m.rights,
-		.park = f->m.park,
+		.park = f->m.park == DD_PARK_MAY,
 	};
 
 	memcpy(query.key, f->key, sizeof(query.key));
@@ -290,7 +290,7 @@ static int dd_far_answered(struct dd_far_import *f)
 	case DD_CTL_OK:
 		return dd_far_found(f);
 	case DD_CTL_PARKED:
-		return f->m.park ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
+		return f->m.park == DD_PARK_MAY ? dd_far_goto(f, DD_FAR_PARKED) : -EPROTO;
 	default:
 		return dd_ctl_error(le32_to_cpu(f->answer.status));
 	}
@@ -308,6 +308,9 @@ static int dd_far_step(struct dd_far_import *f)
 		return dd_far_join(f) ?: dd_far_goto(f, DD_FAR_QUERY);
 	case DD_FAR_ANSWER:
 		return dd_far_answered(f);
+	case DD_FAR_PARKED:
+		f->m.park = DD_PARK_WOKEN;
+		return dd_far_goto(f, DD_FAR_QUERY);
 	default:
 		return dd_far_goto(f, DD_FAR_QUERY);
 	}

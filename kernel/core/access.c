@@ -463,7 +463,7 @@ static int dd_local_try(struct dd_local_import *l)
 		err = dd_local_open(l, exp);
 		dd_export_put(exp);
 	}
-	if (err != -ECONNREFUSED || !l->m.park)
+	if (err != -ECONNREFUSED || l->m.park != DD_PARK_MAY)
 		return err;
 	/* dd_local_end(), which ends the wait, is called with the context locked. */
 	mutex_lock(&ctx->lock);
@@ -492,10 +492,12 @@ static void dd_local_work(struct work_struct *work)
 {
 	struct dd_local_import *l = container_of(work, struct dd_local_import, m.work);
 	struct dd_ctx *ctx = l->imp.obj.ctx;
-	int err = dd_local_try(l);
+	int err;
 
+	l->m.park = DD_PARK_WOKEN;
+	err = dd_local_try(l);
 	mutex_lock(&ctx->lock);
-	if (l->m.pending && err && err != -EINPROGRESS)
+	if (l->m.pending && err)
 		dd_making_over(&l->m, &l->imp, err);
 	mutex_unlock(&ctx->lock);
 	dd_obj_put(&l->imp.obj);

@@ -239,7 +239,7 @@ int dd_making_begin(struct dd_making *m, struct dd_import *imp, struct dd_import
 	m->cookie = arg->cookie;
 	m->node = arg->node;
 	m->rights = arg->rights;
-	m->park = arg->flags & DD_IMPORT_PARK;
+	m->park = arg->flags & DD_IMPORT_PARK ? DD_PARK_MAY : DD_PARK_NEVER;
 	m->pending = true;
 	dd_obj_publish(&imp->obj);
 	return 0;
@@ -279,6 +279,9 @@ static void dd_making_note(struct dd_making *m, const struct dd_import *imp, int
 void dd_making_over(struct dd_making *m, struct dd_import *imp, int err)
 {
 	lockdep_assert_held(&imp->obj.ctx->lock);
+	/* The first segment under the key has ended: the import does not wait for the next one. */
+	if (err == -ECONNREFUSED && m->park == DD_PARK_WOKEN)
+		err = -ESTALE;
 	m->pending = false;
 	/* Release: a thread that sees @up sees the description of the segment. */
 	smp_store_release(&m->up, !err);

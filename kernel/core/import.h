@@ -89,6 +89,18 @@ struct dd_import {
 };
 
 /**
+ * enum dd_park - whether the making of an import may wait for its segment
+ * @DD_PARK_NEVER: no
+ * @DD_PARK_MAY: yes
+ * @DD_PARK_WOKEN: it has waited, and a segment was exported under the key
+ */
+enum dd_park {
+	DD_PARK_NEVER,
+	DD_PARK_MAY,
+	DD_PARK_WOKEN,
+};
+
+/**
  * struct dd_making - the making of an import of a segment, part of its structure. The id is
  *	published before the making begins; the channel is dead until it has succeeded
  * @work: takes the next step
@@ -97,7 +109,8 @@ struct dd_import {
  * @cookie: of that note
  * @node: node of the segment
  * @rights: DD_RIGHT_* that are needed
- * @park: wait until there is a segment
+ * @park: whether to wait until there is a segment. Only the calling thread and then the worker
+ *	use it
  * @pending: the making is not over, and the import was not ended; changes under dd_ctx.lock
  * @up: the import was made; set under dd_ctx.lock
  */
@@ -107,7 +120,7 @@ struct dd_making {
 	u64 cookie;
 	u16 node;
 	u8 rights;
-	bool park;
+	enum dd_park park;
 	bool pending;
 	bool up;
 };

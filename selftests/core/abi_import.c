@@ -7,6 +7,7 @@
  */
 #include "dd_harness.h"
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include "asleep.h"
 #include "node.h"
@@ -212,6 +213,41 @@ TEST_F(pending, a_parked_import_fails_if_the_segment_refuses_it)
 	EXPECT_EQ(EACCES, n.offset);
 	EXPECT_EQ(0, mem_end(&self->im, self->i.import));
 	EXPECT_ERR(ENOENT, put(self));
+}
+
+/* Wait until the other node, which answers queries in their order, has parked those before. */
+static int wait_parked(FIXTURE_DATA(pending) *self)
+{
+	struct dd_segment_make none = mem_segment(&self->em, "abi_import_none");
+	struct dd_import_make i;
+
+	return import_of(self, &none, 0, 0, &i) && errno == ECONNREFUSED ? 0 : -1;
+}
+
+/* On one processor, no worker runs between the two calls. */
+static int export_for_a_moment(FIXTURE_DATA(pending) *self)
+{
+	const struct sched_param first = { .sched_priority = 1 }, usual = { 0 };
+	int err = sched_setscheduler(0, SCHED_FIFO, &first) ?: mem_export(&self->ex, &self->s) ?:
+		  mem_end(&self->ex, self->s.segment);
+
+	return sched_setscheduler(0, SCHED_OTHER, &usual) ?: err;
+}
+
+/* The segment is gone when the import looks for it again, or a moment later. */
+TEST_F(pending, a_parked_import_ends_with_the_first_segment)
+{
+	int rounds = dd_count(20);
+
+	while (rounds--) {
+		ASSERT_OK(import(self, LATER, 0));
+		ASSERT_OK(wait_parked(self));
+		ASSERT_OK(export_for_a_moment(self));
+		ASSERT_SOON(state(self) == ESTALE);
+		EXPECT_ERR(ESTALE, mem_wait_up(&self->im, &self->i, 0));
+		ASSERT_OK(mem_end(&self->im, self->i.import));
+		self->s.segment = self->s.generation = 0;
+	}
 }
 
 TEST_F(pending, the_end_of_a_pending_import_posts_no_note)

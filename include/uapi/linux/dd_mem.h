@@ -438,7 +438,8 @@ struct dd_segment_info {
  * note.
  *
  * With %DD_IMPORT_PARK the import waits until a segment is exported under the key, unless
- * there is one. It takes the first one, and fails if that does not grant the access. With
+ * there is one. It takes the first one, and fails if that does not grant the access, with
+ * %ESTALE if that ends before the import is made. With
  * another node it fails with %EHOSTUNREACH when the session ends. Without
  * %DD_IMPORT_NOWAIT the call waits, until a signal comes.
  *
