@@ -155,7 +155,7 @@ CHECKS += check-lib
 check-lib: check-lib-headers check-lib-exports check-lib-man
 
 check-lib-headers:
-	@selftests/lib/headers.sh include selftests/ddp/figures
+	@selftests/lib/headers.sh include selftests/ddp/figures lib
 
 check-lib-exports: $(LIBDD_SHARED) $(LIBDD_DIR)/librmem.so
 	@selftests/lib/exports.sh $(LIBDD_SHARED) include dd "dd_mem.h fedex.h" libc.so.6

@@ -42,7 +42,6 @@ static struct ddi_conn *conn_of_cell(struct dd *h, uint32_t unit)
 	memset(c, 0, sizeof(*c));
 	c->serial = DDI_UNBOUND;
 	c->cell = cell;
-	pthread_mutex_init(&c->call_lock, NULL);
 	c->same = *bucket;
 	*bucket = c;
 	c->next = h->conns;
@@ -301,7 +300,6 @@ void ddi_conn_release(struct dd *h)
 
 	while ((c = h->conns)) {
 		h->conns = c->next;
-		pthread_mutex_destroy(&c->call_lock);
 		free(c);
 	}
 	while ((s = h->services)) {

@@ -47,7 +47,7 @@ struct ddi_conn {
 	uint32_t list_id;
 	struct ddi_conn *same;	/* next record of the bucket in ddi_board.cells */
 	struct ddi_conn *next;	/* in dd.conns */
-	pthread_mutex_t call_lock;	/* one dd_call() at a time */
+	struct ddi_lock call_lock;	/* one dd_call() at a time */
 } __attribute__((aligned(DDI_LINE)));
 
 struct ddi_service {

@@ -58,6 +58,16 @@ static const char *const texts[] = {
 		"locked memory limit (RLIMIT_MEMLOCK) reached, raise it with ulimit -l",
 };
 
+/* A constant string, or NULL. Those of strerror() are constant in musl, and not in glibc. */
+static const char *system_text(unsigned int error)
+{
+#ifdef __GLIBC__
+	return strerrordesc_np(error);
+#else
+	return strerror(error);
+#endif
+}
+
 DD_API const char *dd_strerror(int error)
 {
 	const char *text;
@@ -65,7 +75,7 @@ DD_API const char *dd_strerror(int error)
 
 	if (n >= EBADID && n <= EMEMLOCK)
 		return texts[n - EBADID];
-	text = n <= 4095 ? strerrordesc_np(n) : NULL;
+	text = n <= 4095 ? system_text(n) : NULL;
 	return text ? text : "unknown error";
 }
 

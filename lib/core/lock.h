@@ -38,7 +38,7 @@ static inline bool ddi_alone(void)
 #endif
 }
 
-void ddi_lock_wait(struct ddi_lock *lock);
+int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline);
 int ddi_lock_wake(struct ddi_lock *lock);
 
 static inline bool ddi_trylock(struct ddi_lock *lock)
@@ -47,10 +47,15 @@ static inline bool ddi_trylock(struct ddi_lock *lock)
 						  __ATOMIC_ACQUIRE) & DDI_LOCK_HELD);
 }
 
+/* Returns 0, or -ETIMEDOUT if @deadline has passed. */
+static inline int ddi_lock_until(struct ddi_lock *lock, int64_t deadline)
+{
+	return ddi_likely(ddi_trylock(lock)) ? 0 : ddi_lock_wait(lock, deadline);
+}
+
 static inline void ddi_lock(struct ddi_lock *lock)
 {
-	if (ddi_unlikely(!ddi_trylock(lock)))
-		ddi_lock_wait(lock);
+	ddi_lock_until(lock, -1);
 }
 
 /* Returns 0, so that it can be the last call of a function. */

@@ -73,6 +73,10 @@ static int device_open(struct dd *h)
 	return ret;
 }
 
+/* LeakSanitizer searches no mappings for pointers: name those that a handle has. */
+void __lsan_register_root_region(const void *start, size_t size) __attribute__((weak));
+void __lsan_unregister_root_region(const void *start, size_t size) __attribute__((weak));
+
 static void handle_free(struct dd *h)
 {
 	ddi_list_release(h);
@@ -81,6 +85,8 @@ static void handle_free(struct dd *h)
 	pthread_mutex_destroy(&h->reason_lock);
 	pthread_mutex_destroy(&h->direct_lock);
 	pthread_mutex_destroy(&h->lock);
+	if (__lsan_unregister_root_region)
+		__lsan_unregister_root_region(h, sizeof(*h));
 	munmap(h, sizeof(*h));
 }
 
@@ -98,6 +104,8 @@ DD_API int dd_open(struct dd **handle)
 		return ddi_error(-errno);
 	/* Few entries are used, so huge pages would waste memory. */
 	madvise(h, sizeof(*h), MADV_NOHUGEPAGE);
+	if (__lsan_register_root_region)
+		__lsan_register_root_region(h, sizeof(*h));
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->direct_lock, NULL);
 	pthread_mutex_init(&h->reason_lock, NULL);

@@ -76,12 +76,12 @@ int64_t ddi_remaining(int64_t deadline)
 	return left > 0 ? left : 0;
 }
 
-/* A deadline as a time of CLOCK_MONOTONIC. */
-struct timespec ddi_timespec(int64_t deadline)
+/* Nanoseconds as a time; negative ones are the longest time. */
+struct timespec ddi_timespec(int64_t nsec)
 {
-	int64_t until = deadline < 0 ? INT64_MAX : deadline;
+	int64_t n = nsec < 0 ? INT64_MAX : nsec;
 
-	return (struct timespec){ until / DDI_NSEC_PER_SEC, until % DDI_NSEC_PER_SEC };
+	return (struct timespec){ n / DDI_NSEC_PER_SEC, n % DDI_NSEC_PER_SEC };
 }
 
 static void cpu_relax(void)
@@ -301,18 +301,29 @@ int ddi_conn_wait(struct dd *h, uint64_t serial, uint32_t what, uint64_t value,
 }
 
 /*
+ * Not a pthread_mutex_t: ThreadSanitizer does not know pthread_mutex_clocklock(), and musl does
+ * not have it.
+ *
  * A thread that has waited leaves bit 1 set, because others may still wait: at worst
  * this causes one needless wake-up. errno of the caller is kept.
  */
-void ddi_lock_wait(struct ddi_lock *lock)
+int ddi_lock_wait(struct ddi_lock *lock, int64_t deadline)
 {
 	const uint32_t both = DDI_LOCK_HELD | DDI_LOCK_WAITED;
-	int saved = errno;
+	int saved = errno, ret = 0;
+	struct timespec left;
 
 	while (__atomic_exchange_n(&lock->state, both, __ATOMIC_ACQUIRE) &
-	       DDI_LOCK_HELD)
-		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, both, NULL);
+	       DDI_LOCK_HELD) {
+		if (ddi_passed(deadline)) {
+			ret = -ETIMEDOUT;
+			break;
+		}
+		left = ddi_timespec(ddi_remaining(deadline));
+		syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, both, &left);
+	}
 	errno = saved;
+	return ret;
 }
 
 /*

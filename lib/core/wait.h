@@ -36,7 +36,7 @@ int64_t ddi_now(void);
 int64_t ddi_deadline(int64_t timeout);
 bool ddi_passed(int64_t deadline);
 int64_t ddi_remaining(int64_t deadline);
-struct timespec ddi_timespec(int64_t deadline);
+struct timespec ddi_timespec(int64_t nsec);
 bool ddi_spin(struct dd *h, struct ddi_spin *spin, int64_t deadline,
 	      const struct ddi_look *look, int64_t *start);
 bool ddi_poll_once(struct dd *h, struct ddi_spin *spin, const __u64 *word,

@@ -87,7 +87,6 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 		   struct dd_msg *reply, unsigned int options, int64_t timeout)
 {
 	struct ddi_request rq = { .addr = addr, .len = len };
-	struct timespec until;
 	struct ddi_conn *c;
 	int64_t deadline;
 	int ret;
@@ -102,11 +101,10 @@ DD_API int dd_call(struct dd *h, int conn, const void *addr, size_t len,
 	if (c->service || c->type != DD_TYPE_RPC)
 		return -EBADTYPE;
 	deadline = ddi_deadline(timeout);
-	until = ddi_timespec(deadline);
-	ret = pthread_mutex_clocklock(&c->call_lock, CLOCK_MONOTONIC, &until);
+	ret = ddi_lock_until(&c->call_lock, deadline);
 	if (ret)
-		return -ret;
+		return ret;
 	ret = call_locked(h, c, conn, &rq, reply, options, deadline);
-	pthread_mutex_unlock(&c->call_lock);
+	ddi_unlock(&c->call_lock);
 	return ret;
 }

@@ -41,6 +41,16 @@ prints() { timeout 60 "$PROGRAMS/$2" "${@:3}" </dev/null 2>&1 | tee out | grep -
 
 serve echo README.md.1
 check README.md.2 prints hello README.md.2
+# A sanitizer ends a program that leaks or races with another status.
+clean() { run "$1" && grep -qx hello out; }
+for sanitizer in address thread; do
+	# They need more address space than some guests have.
+	if "$PROGRAMS/none.$sanitizer" 2>/dev/null; then
+		check "README.md.2 with the $sanitizer sanitizer" clean client.$sanitizer
+	else
+		skip "README.md.2 with the $sanitizer sanitizer" "it does not run here"
+	fi
+done
 for name in ddcall.3.1 ddconn.3.1 dd_send.3.2 dd_connect.3.1; do
 	check "$name" run "$name"
 done

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-only
 #
-# Each public header compiles alone, in every dialect, without a warning; and
-# the figures of the protocol's description compile as printed.
+# Each public header compiles alone, in every dialect, without a warning; the
+# figures of the protocol's description compile as printed; and the libraries
+# compile with the headers of musl.
 #
-#   headers.sh INCLUDEDIR FIGUREDIR
+#   headers.sh INCLUDEDIR FIGUREDIR LIBDIR
 # shellcheck source=selftests/vm/tap.sh
 . "$(dirname "$0")/../vm/tap.sh"
-include=$1 figures=$2
+include=$1 figures=$2 lib=$3
 CC=${CC:-cc} CXX=${CXX:-c++}
 
 # compile NAME SOURCE COMPILER ARGUMENT...
@@ -107,5 +108,23 @@ $text"
 		-Werror=int-conversion -Werror=incompatible-pointer-types \
 		-I"$include"
 done
+
+# with_musl HEADERS: those of the kernel do not depend on the C library.
+with_musl() {
+	local kernel=$TAP_DIR/kernel source bad=0
+
+	mkdir "$kernel"
+	ln -s /usr/include/linux /usr/include/asm-generic \
+		"/usr/include/$("$CC" -print-multiarch)/asm" "$kernel"
+	for source in "$lib"/*/*.c; do
+		"$CC" -fsyntax-only -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE \
+			-DDD_VERSION='"0"' -nostdinc -I"$include" -I"$include/uapi" \
+			-I"$lib/core" -isystem "$1" \
+			-isystem "$("$CC" -print-file-name=include)" \
+			-isystem "$kernel" "$source" || bad=1
+	done
+	return "$bad"
+}
+check "the libraries compile with musl" with_musl "/usr/include/$(uname -m)-linux-musl"
 
 finish

@@ -45,6 +45,19 @@ compile() {
 	done
 }
 
+# sanitized: the client of README.md, and a program without calls, with each sanitizer.
+sanitized() {
+	local sanitizer
+
+	echo 'int main(void) { return 0; }' >"$work/none.c"
+	for sanitizer in address thread; do
+		silent clang -fsanitize=$sanitizer -o "$programs/none.$sanitizer" "$work/none.c" &&
+			silent clang -fsanitize=$sanitizer -g -Iinclude \
+				-o "$programs/client.$sanitizer" "$work/example.2.c" \
+				"$lib/libdd.a" -lpthread || return
+	done
+}
+
 sections() {
 	local section bad=0
 
@@ -78,5 +91,6 @@ for page in "$man"/*.3; do
 done
 readme "$man/../../README.md"
 check "README.md: programs" compile README.md
+[ -z "$programs" ] || check "README.md: the client with sanitizers" sanitized
 check "a page for every call" every_call
 finish

@@ -18,7 +18,7 @@ packages=(
 	iproute2 jq mount perftest procps qemu-system-x86 sed strace tcpdump
 	util-linux wireguard-tools
 	# checks
-	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc
+	clang codespell g++ git gnuplot-nox groff-base libclang-rt-14-dev man-db mandoc musl-dev
 	python3 python3-docutils python3-jsonschema python3-yaml shellcheck sparse spin tshark
 )
 [ "${1:-}" != bench ] || packages+=(libfabric-bin libopenmpi-dev nfs-common
